@@ -1,0 +1,37 @@
+/*
+ * bare.h - coroutines resumed by hand, as the rest of the core sees them.
+ */
+#ifndef COROI_BARE_H
+#define COROI_BARE_H
+
+#include "stack.h"
+#include "worker.h"
+
+struct coroi_extras;
+
+struct coro {
+	void *sp;                    /* its suspended context */
+	void *resumer_sp;            /* the context that resumed it, while it runs */
+	intptr_t *value;             /* where the next value handed over goes: its resumer's, or its own */
+	int status;                  /* a yield code, or CORO_EBUSY while it runs */
+	coro_t *outer;               /* the one by hand that resumed it */
+	struct coroi_rec *outer_rec; /* the scheduled one that resumed it */
+	struct coroi_stack *stack;   /* the one it stands on; its own is the last by `below` */
+	coro_body body;
+	void *arg;
+	intptr_t first;              /* the first value sent */
+	struct coroi_extras *extras;
+	const void *resumer_low;     /* bounds of the resumer's stack; known under a sanitizer only */
+	size_t resumer_bytes;
+};
+
+/* coroi_bare - the innermost coroutine by hand that runs on this thread, or NULL. */
+coro_t *coroi_bare(void);
+
+/* coroi_bare_pool - where their stacks come from. */
+struct coroi_stack_pool *coroi_bare_pool(void);
+
+/* coroi_bare_exit - end co, the innermost, with a yield code. */
+void coroi_bare_exit(coro_t *co, int status) __attribute__((noreturn));
+
+#endif

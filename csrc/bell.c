@@ -1,0 +1,38 @@
+//go:build cgo && linux
+/* bell.c - see bell.h. */
+#include "bell.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+int coroi_bell_open(struct coro_scheduler *s)
+{
+	s->bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	return s->bell < 0 ? CORO_EAGAIN : s->bell;
+}
+
+void coroi_bell_close(struct coro_scheduler *s)
+{
+	if (s->bell >= 0)
+		close(s->bell);
+	s->bell = -1;
+}
+
+void coroi_bell_ring(struct coro_scheduler *s)
+{
+	if (!at_load_seq(&s->go_sleeps) || !at_xchg(&s->go_sleeps, 0))
+		return;
+	uint64_t one = 1;
+	/* It cannot fail but by a full counter, and then the bell is ringing already. */
+	if (write(s->bell, &one, sizeof one)) {
+	}
+}
+
+void coroi_bell_done(struct coro_scheduler *s, struct coroi_rec *r)
+{
+	uint64_t head = at_load_rlx(&s->done);
+	do {
+		r->next = head;
+	} while (!at_cas(&s->done, &head, (uint64_t)(uintptr_t)r));
+	coroi_bell_ring(s);
+}

@@ -1,0 +1,22 @@
+/*
+ * bell.h - telling the Go side that something has ended. An eventfd, rung only while Go says that it sleeps.
+ *
+ *   Go, about to sleep:   sleeps = 1; look at `done` and the rests once more; read the eventfd
+ *   here:                 push to `done` (or rest); sleeps was 1: set it to 0 and ring
+ * Both sides do a sequentially consistent write and then a read: one of them sees the other.
+ */
+#ifndef COROI_BELL_H
+#define COROI_BELL_H
+
+#include "worker.h"
+
+/* coroi_bell_open - returns the eventfd (not blocking, close-on-exec), or CORO_EAGAIN. */
+int coroi_bell_open(struct coro_scheduler *s);
+void coroi_bell_close(struct coro_scheduler *s);
+
+void coroi_bell_ring(struct coro_scheduler *s);
+
+/* coroi_bell_done - r has ended and a goroutine waits for it. */
+void coroi_bell_done(struct coro_scheduler *s, struct coroi_rec *r);
+
+#endif

@@ -1,0 +1,359 @@
+/*
+ * coro.h - stackful C coroutines on a work-stealing pool of threads.
+ *
+ * Two layers, both public:
+ *
+ *   by hand     coro_new, coro_resume, coro_yield_value, coro_reset, coro_free: one coroutine that the
+ *               caller resumes itself, on any thread, without a scheduler (after Lwan's coroutines).
+ *   scheduled   coro_scheduler_*, coro_spawn, coro_yield, coro_park, coro_wake, coro_join: very many
+ *               coroutines run by worker threads that steal from each other.
+ *
+ * What holds everywhere
+ *
+ *   Errors      Every int result is CORO_OK (0), a positive yield code, or a negative CORO_E...
+ *               code; errno is neither read nor set.
+ *   Stacks      A coroutine runs on a small stack (16 KiB unless asked otherwise) with a guard below
+ *               it. Touching the guard names the coroutine on stderr and ends the process. Code whose
+ *               frames are larger than the guard (64 KiB) must be compiled with -fstack-clash-protection.
+ *   Threads     A scheduled coroutine may continue on another thread after every call that can
+ *               suspend (marked "Suspends"). Hold no address of a thread-local variable and no errno
+ *               across such a call.
+ *   Registers   A switch preserves what the C ABI calls callee-saved; not the signal mask, and not the
+ *               floating-point control words (MXCSR, x87 CW, FPCR): restore these before suspending.
+ *   C only      A coroutine must not call into Go: its stack is not one that Go can grow or scan.
+ *   Pointers    Nothing here can protect against a stray pointer in a coroutine's own body.
+ */
+#ifndef CORO_H
+#define CORO_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Status codes. Negative: an error, and nothing was changed. */
+enum {
+	CORO_OK = 0,
+	CORO_EINVAL = -1,    /* an argument is out of its range */
+	CORO_EPERM = -2,     /* not callable here (outside a coroutine, or on a worker thread) */
+	CORO_ENOMEM = -3,    /* memory, a byte cap, or the kernel's limit of mappings is used up */
+	CORO_ESTALE = -4,    /* the handle's coroutine has ended, or never was */
+	CORO_ECANCELED = -5, /* the scheduler was closed with cancel before or while this waited */
+	CORO_EDEADLK = -6,   /* coroutines are left that nothing can wake any more */
+	CORO_ECLOSED = -7,   /* the scheduler takes no more work */
+	CORO_EBUSY = -8,     /* the coroutine is running, or is being joined by another */
+	CORO_EAGAIN = -9,    /* the system refused a thread */
+	CORO_ENDED = -10,    /* a resume of a coroutine that has finished or aborted; reset it first */
+	CORO_EABORTED = -11, /* the coroutine that was joined ended by coro_abort */
+};
+
+/* Yield codes: what a coroutine is after it was last resumed. */
+enum {
+	CORO_MAY_RESUME = 1, /* it yielded, and can be resumed */
+	CORO_FINISHED = 2,   /* its function returned, or it called coro_exit */
+	CORO_ABORT = 3,      /* it called coro_abort */
+};
+
+/* coro_strerror - one line of text for a status code; never NULL. Thread: any. */
+const char *coro_strerror(int status);
+
+/*
+ * A coroutine's function. arg points to the coroutine's own copy of the bytes given at spawn, aligned
+ * to 16; NULL if there were none. result points to where its result goes, zeroed, aligned to 16; NULL if
+ * none was asked for. Both end with the coroutine.
+ */
+typedef void (*coro_fn)(void *arg, void *result);
+
+#define CORO_INLINE_BYTES 48              /* most bytes of arg, and of result */
+#define CORO_STACK_MIN ((size_t)4 << 10)  /* smallest stack, in bytes */
+#define CORO_STACK_MAX ((size_t)8 << 20)  /* largest stack, in bytes */
+#define CORO_STACK_DEFAULT ((size_t)16 << 10)
+#define CORO_WORKERS_MAX 256
+
+/* ------------------------------------------------------------------ coroutines resumed by hand */
+
+/* A coroutine resumed by hand. Not safe for use by two threads at once; may move between threads. */
+typedef struct coro coro_t;
+
+/* Its function: arg is the pointer given to coro_new, first the value of the first coro_resume. The value
+ * returned is what that last coro_resume receives, with CORO_FINISHED. */
+typedef intptr_t (*coro_body)(void *arg, intptr_t first);
+
+/*
+ * coro_new - make a coroutine that will run body(arg, first) on a stack of at least stack_bytes.
+ *
+ * stack_bytes: 0 for CORO_STACK_DEFAULT, else CORO_STACK_MIN to CORO_STACK_MAX, rounded up to a power of two.
+ * Thread: any. Blocking: may map memory. Cost: 30 ns with a pooled stack, some microseconds without.
+ * Returns: CORO_OK and *out, CORO_EINVAL, CORO_ENOMEM.
+ */
+int coro_new(coro_t **out, coro_body body, void *arg, size_t stack_bytes);
+
+/*
+ * coro_resume - run co until it yields or ends; send is what its coro_yield_value returns (or first).
+ *
+ * Thread:   any, one at a time; from inside another coroutine too (resumes nest).
+ * Blocking: as long as co runs. Cost: one switch each way, 2 to 4 ns.
+ * Returns:  CORO_MAY_RESUME, CORO_FINISHED or CORO_ABORT, with the value in *received (if not NULL);
+ *           CORO_EBUSY if co is running, CORO_ENDED if it has ended, CORO_EINVAL if co is NULL.
+ */
+int coro_resume(coro_t *co, intptr_t send, intptr_t *received);
+
+/*
+ * coro_yield_value - suspend the innermost coroutine that is resumed by hand on this thread: its coro_resume
+ * receives value, with CORO_MAY_RESUME. Returns CORO_OK and, in *sent (if not NULL), the value of the next
+ * coro_resume. Outside such a coroutine: CORO_EPERM.
+ */
+int coro_yield_value(intptr_t value, intptr_t *sent);
+
+/* coro_status - CORO_MAY_RESUME, CORO_FINISHED or CORO_ABORT; CORO_EBUSY while it runs. */
+int coro_status(const coro_t *co);
+
+/*
+ * coro_reset - run what co deferred, free its arena, and make it as new with another body, on the same stack.
+ * A co that had not ended is abandoned where it yielded: its frames are not unwound.
+ * Returns: CORO_OK, CORO_EBUSY if co is running, CORO_EINVAL.
+ */
+int coro_reset(coro_t *co, coro_body body, void *arg);
+
+/* coro_free - the same, and give the stack back. NULL is allowed. Returns: CORO_OK, CORO_EBUSY if co is running. */
+int coro_free(coro_t *co);
+
+/* ------------------------------------------------------ inside any coroutine, of either layer */
+
+/*
+ * coro_defer - run fn(arg) when the current coroutine ends, however it ends, last deferred first,
+ * on its own stack (for coro_reset and coro_free: on the caller's).
+ * Returns: CORO_OK, CORO_EPERM outside a coroutine, CORO_EINVAL if fn is NULL, CORO_ENOMEM.
+ */
+int coro_defer(void (*fn)(void *), void *arg);
+
+/* coro_malloc - bytes, aligned to 16, that are freed when the current coroutine ends, after its deferred
+ * functions. NULL outside a coroutine or when memory is out. Small blocks come from a bump arena: a few ns. */
+void *coro_malloc(size_t bytes);
+
+/* coro_strdup, coro_strndup - a copy of s (at most n bytes of it) in that arena. */
+char *coro_strdup(const char *s);
+char *coro_strndup(const char *s, size_t n);
+
+/* coro_exit - end the current coroutine at once, from any depth; frames are not unwound, what was deferred
+ * runs. Returns only outside a coroutine: CORO_EPERM. */
+int coro_exit(void);
+
+/* coro_abort - the same, and its resumer sees CORO_ABORT, or its joiner CORO_EABORTED. */
+int coro_abort(void);
+
+/* coro_stack_left - bytes between here and the guard; 0 outside a coroutine. */
+size_t coro_stack_left(void);
+
+/*
+ * coro_call_on_stack - call fn(arg) on another stack of at least bytes, for one deep call. fn may suspend.
+ * Cost: two switches and a pooled stack, about 20 ns.
+ * Returns: CORO_OK after fn returned, CORO_EPERM outside a coroutine, CORO_EINVAL, CORO_ENOMEM (fn not called).
+ */
+int coro_call_on_stack(size_t bytes, void (*fn)(void *), void *arg);
+
+/* ------------------------------------------------------------------ inside scheduled coroutines */
+
+typedef struct coro_scheduler coro_scheduler;
+
+/* Names one scheduled coroutine for ever: index and generation. A handle whose coroutine has ended is stale,
+ * and every call with it returns CORO_ESTALE. 0 is never a handle. */
+typedef uint64_t coro_handle;
+
+/* How to spawn. Zero it, set size to sizeof, then what is wanted. */
+typedef struct coro_attr {
+	uint32_t size;
+	uint32_t flags;        /* CORO_JOINABLE */
+	size_t stack_bytes;    /* 0: the scheduler's default */
+	uint32_t result_bytes; /* 0 to CORO_INLINE_BYTES; more than 0 needs CORO_JOINABLE */
+	uint32_t reserved;
+} coro_attr;
+
+#define CORO_JOINABLE 1u /* keeps its result until coro_join or coro_detach */
+
+/*
+ * coro_spawn - start fn in the current scheduler; the child runs later, its parent goes on.
+ *
+ * arg, arg_bytes: copied into the coroutine; 0 to CORO_INLINE_BYTES.
+ * Thread:  a scheduled coroutine. Blocking: never. Cost: about 5 ns.
+ * Returns: CORO_OK, CORO_EPERM, CORO_EINVAL, CORO_ENOMEM.
+ */
+int coro_spawn(coro_fn fn, const void *arg, size_t arg_bytes);
+
+/* coro_spawn_attr - the same with attributes; *out (if not NULL; a joinable one must be named) names
+ * the child. attr may be NULL. */
+int coro_spawn_attr(const coro_attr *attr, coro_fn fn, const void *arg, size_t arg_bytes, coro_handle *out);
+
+/* coro_spawn_first - the same, but the child runs at once and its parent goes to the back of the queue.
+ * Suspends. */
+int coro_spawn_first(const coro_attr *attr, coro_fn fn, const void *arg, size_t arg_bytes, coro_handle *out);
+
+/*
+ * coro_yield - let the others run: the caller goes to the back of its worker's queue.
+ *
+ * Suspends. Cost: 2 to 7 ns. Returns: CORO_OK, CORO_EPERM outside a scheduled coroutine.
+ */
+int coro_yield(void);
+
+/*
+ * coro_switch_to - yield to a chosen coroutine: target, if it is parked and at home on this worker, is woken
+ * and runs now; the caller goes to the back of the queue. Otherwise it is coro_wake and then coro_yield.
+ *
+ * Suspends. Returns: CORO_OK, CORO_EPERM, CORO_ESTALE (then it has not yielded).
+ */
+int coro_switch_to(coro_handle target);
+
+/*
+ * coro_park - wait for a permit and take it. A coroutine has one permit more for each coro_wake.
+ *
+ * Suspends. Returns: CORO_OK, CORO_EPERM, CORO_ECANCELED (the scheduler is closing; no permit was taken).
+ */
+int coro_park(void);
+
+/*
+ * coro_wake - give target a permit; if it is parked, it becomes runnable.
+ *
+ * Thread: any. Blocking: never; may make one futex call when the target's worker sleeps.
+ * Cost: 3 ns at home, one push to another worker's inbox elsewhere.
+ * Returns: CORO_OK, CORO_ESTALE, CORO_EAGAIN if target already has 2^28 permits.
+ */
+int coro_wake(coro_handle target);
+
+/* coro_self - the handle of the current scheduled coroutine; 0 outside. */
+coro_handle coro_self(void);
+
+/*
+ * coro_join - wait until target, spawned CORO_JOINABLE, has ended; copy result_bytes of its result to result.
+ * The handle is stale afterwards.
+ *
+ * Suspends. Returns: CORO_OK, CORO_EABORTED, CORO_ECANCELED (either it was cancelled, or the joiner while it
+ * waited: then target can still be joined), CORO_ENOMEM (target never had a stack to run on), CORO_ESTALE,
+ * CORO_EBUSY (another joins it), CORO_EINVAL (not joinable, itself, or result_bytes over what it has),
+ * CORO_EPERM.
+ */
+int coro_join(coro_handle target, void *result, size_t result_bytes);
+
+/* coro_detach - nobody will join target. Thread: any. Returns: CORO_OK, CORO_ESTALE, CORO_EBUSY, CORO_EINVAL. */
+int coro_detach(coro_handle target);
+
+/* --------------------------------------------------------------------------------- schedulers */
+
+typedef struct coro_options {
+	uint32_t size;           /* sizeof(coro_options) */
+	uint32_t flags;          /* CORO_PAUSED, CORO_NO_MEMBARRIER */
+	uint32_t workers;        /* 0: one per core this process may use; at most CORO_WORKERS_MAX */
+	uint32_t steal_batch;    /* most coroutines one steal takes, 1 to 64; 0: 32. 1 is "steal one" */
+	int32_t handover_budget; /* wake-ups run ahead of the queue in a row; 0: 256; -1: none, pure FIFO */
+	uint32_t stack_cache;    /* idle stacks a worker keeps; 0: 64 */
+	size_t stack_bytes;      /* default stack; 0: CORO_STACK_DEFAULT */
+	size_t stack_limit;      /* cap on bytes of stacks; 0: none. At the cap, starting waits */
+	size_t record_limit;     /* cap on bytes of records (128 each, in chunks of 2 MiB); 0: none */
+	const char *name;        /* threads are called name/0, name/1, ...; NULL: "coro" */
+	const uint16_t *cpus;    /* worker i is pinned to cpus[i % cpu_count]; NULL: not pinned */
+	uint32_t cpu_count;
+	uint32_t reserved;
+} coro_options;
+
+#define CORO_PAUSED 1u        /* batch mode: nothing runs before coro_scheduler_run */
+#define CORO_NO_MEMBARRIER 2u /* use an exchange in every door, as where membarrier is refused */
+#define CORO_NO_STANDBY 4u    /* for tests: no timed look-around while others work */
+
+/*
+ * coro_scheduler_init - make a scheduler and its worker threads. opt may be NULL.
+ * Thread: any but a worker. Returns: CORO_OK and *out, CORO_EINVAL, CORO_ENOMEM, CORO_EAGAIN.
+ */
+int coro_scheduler_init(coro_scheduler **out, const coro_options *opt);
+
+/*
+ * coro_scheduler_spawn - start fn from any thread; attr and out may be NULL.
+ * Blocking: never; may make one futex call. Cost: 20 to 60 ns.
+ * Returns: CORO_OK, CORO_EINVAL, CORO_ENOMEM, CORO_ECLOSED.
+ */
+int coro_scheduler_spawn(coro_scheduler *s, const coro_attr *attr, coro_fn fn, const void *arg, size_t arg_bytes,
+			 coro_handle *out);
+
+/*
+ * coro_scheduler_run - batch mode: let the workers run until nothing can happen any more, then pause them.
+ *
+ * Thread: any but a worker; one at a time. Blocking: until the end.
+ * Returns: CORO_OK when every coroutine has ended; CORO_EDEADLK when some are left that nothing can wake
+ * (coro_scheduler_blocked lists them; a wake and another run may free them); CORO_EPERM on a worker or
+ * in service mode; CORO_EBUSY if it runs already; CORO_ECLOSED.
+ */
+int coro_scheduler_run(coro_scheduler *s);
+
+/*
+ * coro_scheduler_wait - service mode: wait until every coroutine has ended. New work may be spawned meanwhile
+ * and is waited for too. Returns: CORO_OK, CORO_EPERM on a worker or in batch mode.
+ */
+int coro_scheduler_wait(coro_scheduler *s);
+
+/* A coroutine that waits: what coro_scheduler_blocked reports. */
+typedef struct coro_blocked {
+	coro_handle handle; /* for information: it can be stale by the time it is read */
+	coro_fn fn;
+	uint32_t worker; /* its home */
+	uint32_t waits;  /* 'p' coro_park, 'j' coro_join */
+} coro_blocked;
+
+/* coro_scheduler_blocked - the waiting coroutines, at most cap of them into list; the return value counts
+ * all. Thread: any but a worker. Cost: looks at every record; stops each worker for as long. */
+size_t coro_scheduler_blocked(coro_scheduler *s, coro_blocked *list, size_t cap);
+
+/*
+ * coro_scheduler_close - take no more work, wait until every coroutine has ended, join the threads, free the
+ * stacks. A paused scheduler drops what never started.
+ *
+ * With cancel: what has not started ends unstarted, and every present and future wait returns
+ * CORO_ECANCELED, so that bodies end through their own clean-up. A body that never returns keeps close waiting.
+ * Thread: any but a worker. Calling it again waits for the first to finish; cancel may be added that way.
+ * Returns: CORO_OK, CORO_EPERM on a worker.
+ */
+int coro_scheduler_close(coro_scheduler *s, int cancel);
+
+/* coro_scheduler_destroy - close with cancel if it is still open, then free everything. Handles of s must
+ * not be used any more. NULL is allowed. */
+int coro_scheduler_destroy(coro_scheduler *s);
+
+/* Counters since the start, and present sizes. Racy while workers run, exact when they are idle. */
+typedef struct coro_worker_stats {
+	uint64_t spawned;    /* coroutines that entered here */
+	uint64_t ended;
+	uint64_t switches;   /* times the worker chose what to run next */
+	uint64_t steals;     /* successful steals made */
+	uint64_t stolen;     /* coroutines got by them */
+	uint64_t served;     /* steals that the victim served itself */
+	uint64_t forced;     /* steals that locked the victim's door */
+	uint64_t parks;      /* times it went to sleep */
+	uint64_t mails;      /* wake-ups that came from other threads */
+	uint64_t queued;     /* in its queue now */
+	int32_t tid;         /* its Linux thread id */
+	int32_t cpu;         /* the CPU it is pinned to, or -1 */
+} coro_worker_stats;
+
+typedef struct coro_stats {
+	uint32_t workers, awake;
+	uint64_t live;             /* coroutines that have entered and not ended */
+	uint64_t starved;          /* of them, waiting for a stack */
+	uint64_t idle_ends;        /* times everything came to rest */
+	uint64_t stacks, stacks_idle;     /* mapped, and of them not in use */
+	uint64_t stack_bytes;      /* usable bytes of the mapped ones; guards are not memory */
+	uint64_t records, records_idle, record_bytes;
+	uint64_t records_retired;  /* records whose generations are used up */
+	int32_t membarrier;        /* 1: doors are asymmetric, 0: they use an exchange */
+	int32_t guard;             /* 1: MADV_GUARD_INSTALL, 0: mprotect */
+} coro_stats;
+
+/* coro_scheduler_stats - fills *total, and of per_worker the first cap. Thread: any. */
+int coro_scheduler_stats(coro_scheduler *s, coro_stats *total, coro_worker_stats *per_worker, uint32_t cap);
+
+/* coro_scheduler_trim - give idle stacks and empty chunks of records back to the kernel. Thread: any but a
+ * worker. Blocking: system calls; stops each worker for some microseconds. Returns: bytes given back. */
+size_t coro_scheduler_trim(coro_scheduler *s);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

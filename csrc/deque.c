@@ -1,0 +1,80 @@
+//go:build cgo && linux
+/* deque.c - see deque.h. */
+#include "deque.h"
+
+#include <string.h>
+
+#define RING_START 256
+#define RING_MOST (UINT32_C(1) << 30)
+
+int coroi_deque_init(struct coroi_deque *d)
+{
+	memset(d, 0, sizeof *d);
+	d->ring = coroi_alloc(RING_START * sizeof *d->ring, COROI_LINE);
+	d->mask = RING_START - 1;
+	return d->ring ? CORO_OK : CORO_ENOMEM;
+}
+
+void coroi_deque_destroy(struct coroi_deque *d)
+{
+	coroi_release(d->ring);
+	d->ring = NULL;
+}
+
+static bool grow(struct coroi_deque *d)
+{
+	uint32_t entries = d->mask + 1, n = d->tail - d->head;
+	if (entries == RING_MOST)
+		return false;
+	struct coroi_rec **ring = coroi_alloc(2 * (size_t)entries * sizeof *ring, COROI_LINE);
+	if (!ring)
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		ring[i] = d->ring[(d->head + i) & d->mask];
+	coroi_release(d->ring);
+	d->ring = ring;
+	d->mask = 2 * entries - 1;
+	at_store_rlx(&d->head, 0);
+	at_store_rlx(&d->tail, n);
+	return true;
+}
+
+COROI_NOINLINE void coroi_deque_push_slow(struct coroi_deque *d, struct coroi_rec *r)
+{
+	if (!d->spilled && grow(d)) {
+		coroi_deque_push(d, r);
+		return;
+	}
+	r->next = 0;
+	if (d->spilled)
+		d->spill_last->next = (uintptr_t)r;
+	else
+		d->spill = r;
+	d->spill_last = r;
+	at_store_rlx(&d->spilled, d->spilled + 1);
+}
+
+COROI_NOINLINE struct coroi_rec *coroi_deque_pop_spill(struct coroi_deque *d)
+{
+	struct coroi_rec *r = d->spill;
+	d->spill = (struct coroi_rec *)(uintptr_t)r->next;
+	at_store_rlx(&d->spilled, d->spilled - 1);
+	return r;
+}
+
+uint32_t coroi_deque_give(struct coroi_worker *w, uint16_t t, struct coroi_rec **out, uint32_t want)
+{
+	struct coroi_deque *d = &w->queue;
+	uint32_t n = want < w->sched->steal_batch ? want : w->sched->steal_batch;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (d->tail != d->head) {
+			at_store_rlx(&d->tail, d->tail - 1);
+			out[i] = d->ring[d->tail & d->mask];
+		} else {
+			out[i] = coroi_deque_pop_spill(d);
+		}
+		at_store_rlx(&out[i]->home, t);
+	}
+	return n;
+}

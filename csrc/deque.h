@@ -1,0 +1,55 @@
+/*
+ * deque.h - a worker's queue of runnable coroutines.
+ *
+ * The owner takes from the front and adds at the back, so that nothing that yields can starve; a thief takes
+ * from the back. All of it happens inside the owner's door; only the length may be peeked at from outside.
+ * The ring grows by doubling; if there is no memory for that, coroutines are linked to each other instead, and
+ * nothing is lost.
+ */
+#ifndef COROI_DEQUE_H
+#define COROI_DEQUE_H
+
+#include "worker.h"
+
+/* How many entries ahead records are prefetched: a miss takes about as long as this many short turns. */
+#define COROI_AHEAD 16
+
+int coroi_deque_init(struct coroi_deque *d);
+void coroi_deque_destroy(struct coroi_deque *d);
+
+/* coroi_deque_give - take want coroutines (no more than the queue has; at most a steal's worth are taken) from the
+ * back of w's queue, in w's door, for worker t, where they are at home then. Returns how many. */
+uint32_t coroi_deque_give(struct coroi_worker *w, uint16_t t, struct coroi_rec **out, uint32_t want);
+
+void coroi_deque_push_slow(struct coroi_deque *d, struct coroi_rec *r);
+struct coroi_rec *coroi_deque_pop_spill(struct coroi_deque *d);
+
+/* coroi_deque_length - exact inside the door; from outside a hint. */
+static inline uint32_t coroi_deque_length(const struct coroi_deque *d)
+{
+	return at_load_rlx(&d->tail) - at_load_rlx(&d->head) + at_load_rlx(&d->spilled);
+}
+
+static inline void coroi_deque_push(struct coroi_deque *d, struct coroi_rec *r)
+{
+	uint32_t tail = d->tail;
+	if (coroi_unlikely(tail - d->head > d->mask || d->spilled)) {
+		coroi_deque_push_slow(d, r);
+		return;
+	}
+	d->ring[tail & d->mask] = r;
+	at_store_rlx(&d->tail, tail + 1); /* relaxed: who takes entries holds the door; others only count */
+}
+
+static inline struct coroi_rec *coroi_deque_pop(struct coroi_deque *d)
+{
+	uint32_t head = d->head;
+	if (coroi_unlikely(head == d->tail))
+		return d->spilled ? coroi_deque_pop_spill(d) : NULL;
+	struct coroi_rec *r = d->ring[head & d->mask];
+	__builtin_prefetch(d->ring[(head + COROI_AHEAD) & d->mask], 1);
+	at_store_rlx(&d->head, head + 1);
+	return r;
+}
+
+#endif

@@ -1,0 +1,18 @@
+/*
+ * extras.h - what a coroutine may own besides its stack: deferred functions and an arena, of either layer.
+ */
+#ifndef COROI_EXTRAS_H
+#define COROI_EXTRAS_H
+
+#include <stddef.h>
+
+struct coroi_extras;
+
+/* Each makes *e at the first use. NULL or CORO_ENOMEM: no memory, nothing changed. */
+void *coroi_extras_malloc(struct coroi_extras **e, size_t bytes);
+int coroi_extras_defer(struct coroi_extras **e, void (*fn)(void *), void *arg);
+
+/* coroi_extras_run - run the deferred functions, last first (they may defer more), then free it all. NULL is allowed. */
+void coroi_extras_run(struct coroi_extras *e);
+
+#endif

@@ -1,0 +1,429 @@
+//go:build cgo && linux
+/*
+ * idle.c - who sleeps, who is woken, and when everything is at its end.
+ *
+ * The problem: work appears on a worker's queue with plain stores, a wake-up costs as much as a thousand
+ * switches, and yet nothing may be left lying, and the end must be exact: not one moment too early, and told
+ * apart from a deadlock. Rejected: waking for every push (the waker pays 7 us for 5 ns of work); a counter of all
+ * live coroutines (a hot word for everybody); sleeping for a fixed time and looking again (never exact).
+ *
+ *   S         searching:16 | awake:16 | ext:32. A worker that is not asleep holds an awake token; things that will
+ *             cause work from outside hold ext tokens.
+ *   sleepers  a bit for each worker that sleeps. Whoever clears it has claimed the worker, and gives it a token
+ *             and a wake-up.
+ *
+ *   park  P1  set own bit
+ *         P2  look once more at what only we take: the inbox, the mode
+ *         P3  found: clear own bit (or find that we were claimed, and give one of two tokens back); go on
+ *         P4  give the token back. awake and ext zero: everything rests
+ *         P5  sleep until claimed
+ *   wake  N1  push to the inbox (a full barrier)
+ *         N2  the bit is set: take an awake token for the sleeper; paused: give it back
+ *         N3  clear the bit; somebody else did: give the token back
+ *         N4  wake it
+ *
+ * No wake-up is lost: N1 before N2 and P1 before P2 are sequentially consistent, so the pusher sees the bit or
+ * the sleeper sees the push. The end is exact: work on a queue or a slot is its awake owner's; work in an inbox
+ * was seen at P2, or its pusher is at N2 to N4, and then the push counts as later than the end. A token is granted
+ * (N2) before the claim, so that awake is never zero while somebody is on its way up.
+ *
+ * What is left lying for a while is bounded by the standby: while anybody is awake, one sleeper sleeps with a
+ * time-out (20 us doubling to 4 ms) and looks around. It takes what is queued behind a worker that has not
+ * switched between two looks, or a surplus. `hungry` tells workers that push whether a sleeper wants to be woken
+ * (SURPLUS), or that there is no standby (ALONE); it is a hint, and being wrong costs time only.
+ *
+ * Stealing that does not pay backs off: a thief that has run what it stole in less time each than moving it cost
+ * (PAY_NS) keeps away for 50 us, doubling to 12 ms.
+ */
+#include "idle.h"
+
+#include "bell.h"
+#include "run.h"
+
+#include <limits.h>
+
+#define SPIN_NS 10000
+#define SPIN_RELAX 16
+#define NAP_FIRST_NS 20000
+#define NAP_MOST_NS 4000000
+#define PAY_NS 150
+#define BACKOFF_NS 25000
+#define BACKOFF_MOST 9
+
+enum { EV_NONE, EV_SLEEPS, EV_WOKEN };
+
+/* ------------------------------------------------------------------------------------- tokens */
+
+bool coroi_at_rest(struct coro_scheduler *s)
+{
+	return at_load_seq(&s->S) >> 16 == 0;
+}
+
+static void rested(struct coro_scheduler *s)
+{
+	at_add(&s->rests, 1);
+	if (at_load_seq(&s->rest_waiters))
+		coroi_futex_wake(&s->rests, INT_MAX);
+	if (at_load_seq(&s->go_waits_rest))
+		coroi_bell_ring(s);
+}
+
+/* drop - give an awake token back. True: everything rests now. */
+static bool drop(struct coro_scheduler *s)
+{
+	return at_add(&s->S, -COROI_S_AWAKE) >> 16 == 0;
+}
+
+void coroi_rest_await(struct coro_scheduler *s, uint32_t seen)
+{
+	at_add(&s->rest_waiters, 1);
+	if (at_load_seq(&s->rests) == seen)
+		coroi_futex_wait(&s->rests, seen, -1);
+	at_add(&s->rest_waiters, -1);
+}
+
+/* ------------------------------------------------------------------------------------- waking */
+
+static inline uint64_t bit_of(unsigned id)
+{
+	return UINT64_C(1) << (id & 63);
+}
+
+/* claim - N2 to N4. */
+static bool claim(struct coro_scheduler *s, unsigned id)
+{
+	struct coroi_worker *w = &s->worker[id];
+
+	at_add(&s->S, COROI_S_AWAKE);
+	if (at_load_seq(&s->mode) == COROI_PAUSED || !(at_and(&s->sleepers[id >> 6], ~bit_of(id)) & bit_of(id))) {
+		if (drop(s))
+			rested(s);
+		return false;
+	}
+	if (at_xchg(&w->ev, EV_WOKEN) == EV_SLEEPS)
+		coroi_futex_wake(&w->ev, 1);
+	return true;
+}
+
+/* claim_any - wake one sleeper, if there is one. */
+static void claim_any(struct coro_scheduler *s)
+{
+	for (unsigned i = 0; i < COROI_MASK_WORDS && i * 64 < s->workers; i++) {
+		for (uint64_t bits; (bits = at_load_seq(&s->sleepers[i])) && at_load_seq(&s->mode) != COROI_PAUSED;)
+			if (claim(s, i * 64 + (unsigned)__builtin_ctzll(bits)))
+				return;
+	}
+}
+
+COROI_COLD void coroi_idle_feed(struct coroi_worker *w)
+{
+	if (at_xchg(&w->sched->hungry, 0))
+		claim_any(w->sched);
+}
+
+void coroi_idle_pushed(struct coroi_worker *w)
+{
+	struct coro_scheduler *s = w->sched;
+
+	if (at_load_seq(&s->sleepers[w->id >> 6]) & bit_of(w->id))
+		claim(s, w->id);
+	else if (coroi_unlikely(at_load_rlx(&s->hungry) & COROI_HUNGRY_ALONE))
+		coroi_idle_feed(w);
+}
+
+void coroi_wake_all(struct coro_scheduler *s)
+{
+	for (unsigned id = 0; id < s->workers; id++)
+		if (at_load_seq(&s->sleepers[id >> 6]) & bit_of(id))
+			claim(s, id);
+}
+
+/* ----------------------------------------------------------------------------------- stealing */
+
+/* stuck - v has something and has not switched since we noted it in seen. */
+static bool stuck(struct coroi_worker *w, struct coroi_worker *v)
+{
+	return at_load_rlx(&v->switches) == w->seen[v->id] &&
+	       (coroi_deque_length(&v->queue) || at_load_rlx(&v->slot) || at_load_rlx(&v->inbox));
+}
+
+static void note(struct coroi_worker *w)
+{
+	for (unsigned i = 0; i < w->sched->workers; i++)
+		w->seen[i] = at_load_rlx(&w->sched->worker[i].switches);
+}
+
+/* take - the door of v is ours: half of its queue; if that is empty, its mail and its next one too. */
+static uint32_t take(struct coroi_worker *w, struct coroi_worker *v)
+{
+	if (!coroi_deque_length(&v->queue)) {
+		struct coroi_rec *next = v->slot;
+		if (at_load_rlx(&v->inbox))
+			coroi_drain_locked(v);
+		at_store_rlx(&v->slot, NULL);
+		if (next)
+			coroi_deque_push(&v->queue, next);
+	}
+	return coroi_deque_give(v, w->id, w->gift, (coroi_deque_length(&v->queue) + 1) / 2);
+}
+
+static bool steal(struct coroi_worker *w, struct coroi_worker *v)
+{
+	uint32_t n = 0;
+
+	switch (coroi_door_knock(v, w->id)) {
+	case COROI_REFUSED:
+		return false;
+	case COROI_SERVED:
+		n = w->gift_count;
+		if (n)
+			at_bump(&w->served);
+		break;
+	case COROI_LOCKED:
+		n = take(w, v);
+		coroi_door_unlock(v);
+		if (n)
+			at_bump(&w->forced);
+		break;
+	}
+	if (!n)
+		return false;
+	at_bump(&w->steals);
+	at_bump_by(&w->stolen, n);
+	coroi_door_enter(w);
+	while (n)
+		coroi_queue_locked(w, w->gift[--n]); /* the back was given first: keep the order */
+	coroi_idle_queued(w);
+	coroi_door_leave(w);
+	w->batch_began = coroi_now_ns();
+	w->batch_at = w->switches;
+	return true;
+}
+
+/* sweep - one round over the others, from a random one on (xorshift64*, Vigna 2016). last: also take from those
+ * that are stuck. */
+static bool sweep(struct coroi_worker *w, bool last)
+{
+	uint32_t n = w->sched->workers;
+
+	w->random ^= w->random >> 12;
+	w->random ^= w->random << 25;
+	w->random ^= w->random >> 27;
+	uint32_t k = (uint32_t)((w->random * UINT64_C(0x2545f4914f6cdd1d)) >> 32) % n;
+	for (uint32_t i = 0; i < n; i++) {
+		struct coroi_worker *v = &w->sched->worker[(k + i) % n];
+		if (v == w || (coroi_deque_length(&v->queue) < 2 && !(last && stuck(w, v))))
+			continue;
+		if (steal(w, v))
+			return true;
+	}
+	return false;
+}
+
+/* reckon - did what we stole last pay? */
+static void reckon(struct coroi_worker *w, uint64_t now)
+{
+	if (!w->batch_began)
+		return;
+	uint64_t ran = w->switches - w->batch_at;
+	if (now - w->batch_began >= PAY_NS * ran)
+		w->backoff = 0;
+	else if (w->backoff < BACKOFF_MOST)
+		w->backoff++;
+	w->hold_off = w->backoff ? now + ((uint64_t)BACKOFF_NS << w->backoff) : 0;
+	w->batch_began = 0;
+}
+
+/* start_searching - at most one searcher with up to four workers, else as many as half of those awake. */
+static bool start_searching(struct coro_scheduler *s)
+{
+	uint64_t S = at_load_rlx(&s->S);
+	do {
+		uint32_t most = COROI_S_AWAKE_OF(S) / 2;
+		if (s->workers <= 4 || most < 1)
+			most = 1;
+		if (COROI_S_SEARCHING_OF(S) >= most)
+			return false;
+	} while (!at_cas(&s->S, &S, S + COROI_S_SEARCHING));
+	return true;
+}
+
+/* search - spin for a short while for mail or something to steal. */
+static bool search(struct coroi_worker *w)
+{
+	struct coro_scheduler *s = w->sched;
+	uint64_t began = coroi_now_ns(), now = began;
+	bool found = false;
+
+	reckon(w, now);
+	if (!start_searching(s))
+		return false;
+	note(w);
+	while (!(found = at_load_rlx(&w->inbox) != 0) && now - began < SPIN_NS && at_load_rlx(&s->mode) == COROI_RUNNING) {
+		if (now >= w->hold_off && (found = sweep(w, false)))
+			break;
+		for (int i = 0; i < SPIN_RELAX && !at_load_rlx(&w->inbox); i++)
+			at_relax();
+		now = coroi_now_ns();
+	}
+	if (!found)
+		found = sweep(w, true);
+	at_add(&s->S, -COROI_S_SEARCHING);
+	return found;
+}
+
+/* ------------------------------------------------------------------------------------ sleeping */
+
+static bool is_standby(struct coroi_worker *w)
+{
+	return at_load_rlx(&w->sched->standby) == w->id + 1u;
+}
+
+/* stand_by - be the sleeper that looks around, if there is none and somebody is awake. */
+static void stand_by(struct coroi_worker *w)
+{
+	struct coro_scheduler *s = w->sched;
+
+	if (s->workers == 1 || s->flags & CORO_NO_STANDBY)
+		return;
+	while (COROI_S_AWAKE_OF(at_load_seq(&s->S))) {
+		uint32_t nobody = 0;
+		if (!at_cas(&s->standby, &nobody, w->id + 1u))
+			return;
+		if (COROI_S_AWAKE_OF(at_load_seq(&s->S)))
+			return;
+		at_xchg(&s->standby, 0); /* all have gone to sleep meanwhile; if one was woken since, it found us set
+					  * and woke nobody: look again */
+		at_or(&s->hungry, COROI_HUNGRY_ALONE);
+	}
+}
+
+static void stand_down(struct coroi_worker *w)
+{
+	at_xchg(&w->sched->standby, 0);
+	at_or(&w->sched->hungry, COROI_HUNGRY_ALONE);
+}
+
+/* look_around - the standby's time-out: is there anything that nobody gets to? */
+static bool look_around(struct coroi_worker *w)
+{
+	struct coro_scheduler *s = w->sched;
+	bool may_steal = coroi_now_ns() >= w->hold_off;
+
+	for (unsigned i = 0; i < s->workers; i++) {
+		struct coroi_worker *v = &s->worker[i];
+		if (v != w && (stuck(w, v) || (may_steal && coroi_deque_length(&v->queue) > 1)))
+			return true;
+	}
+	if (may_steal)
+		at_or(&s->hungry, COROI_HUNGRY_SURPLUS);
+	note(w);
+	return false;
+}
+
+/* unpark - P3, or the standby wakes itself: have a token and no bit. Somebody may have claimed us meanwhile. */
+static void unpark(struct coroi_worker *w)
+{
+	struct coro_scheduler *s = w->sched;
+
+	if (at_and(&s->sleepers[w->id >> 6], ~bit_of(w->id)) & bit_of(w->id))
+		return;
+	drop(s); /* one of two: never the last */
+	while (at_load_acq(&w->ev) != EV_WOKEN)
+		at_relax();
+	at_store_rlx(&w->ev, EV_NONE);
+}
+
+/* nap - P5. */
+static void nap(struct coroi_worker *w)
+{
+	struct coro_scheduler *s = w->sched;
+	int64_t nap_ns = NAP_FIRST_NS;
+
+	note(w);
+	stand_by(w);
+	for (;;) {
+		uint32_t none = EV_NONE;
+		bool timed = is_standby(w);
+		if (at_cas(&w->ev, &none, EV_SLEEPS))
+			coroi_futex_wait(&w->ev, EV_SLEEPS, timed ? nap_ns : -1);
+		uint32_t sleeps = EV_SLEEPS;
+		if (!at_cas(&w->ev, &sleeps, EV_NONE)) { /* claimed */
+			at_store_rlx(&w->ev, EV_NONE);
+			break;
+		}
+		if (!timed)
+			continue;
+		if (!COROI_S_AWAKE_OF(at_load_seq(&s->S))) {
+			stand_down(w);
+			stand_by(w);
+		} else if (look_around(w)) {
+			at_add(&s->S, COROI_S_AWAKE);
+			unpark(w);
+			break;
+		}
+		nap_ns = nap_ns * 2 > NAP_MOST_NS ? NAP_MOST_NS : nap_ns * 2;
+	}
+	if (is_standby(w))
+		stand_down(w);
+}
+
+/* settle_caches - before sleeping: others may need the stacks that we keep. */
+static void settle_caches(struct coroi_worker *w)
+{
+	if (!w->sched->stacks.limit)
+		return;
+	coroi_door_enter(w);
+	coroi_stack_cache_flush(&w->stacks);
+	coroi_door_leave(w);
+}
+
+/* park - P1 to P5. */
+static void park(struct coroi_worker *w)
+{
+	struct coro_scheduler *s = w->sched;
+
+	settle_caches(w);
+	at_or(&s->sleepers[w->id >> 6], bit_of(w->id)); /* P1 */
+	uint32_t mode = at_load_seq(&s->mode);
+	if (mode == COROI_STOPPING || (mode == COROI_RUNNING && at_load_seq(&w->inbox))) { /* P2 */
+		unpark(w);                                                          /* P3 */
+		return;
+	}
+	at_bump(&w->parks);
+	if (drop(s)) { /* P4 */
+		if (at_load_seq(&s->starved_count) && mode == COROI_RUNNING) {
+			/* Not the end: they will be told that there is no stack, by us, the last. */
+			at_add(&s->S, COROI_S_AWAKE);
+			unpark(w);
+			return;
+		}
+		rested(s);
+	} else if (coroi_now_ns() >= w->hold_off) {
+		at_or(&s->hungry, COROI_HUNGRY_SURPLUS);
+	}
+	nap(w); /* P5 */
+}
+
+/* fail_starved - we alone are awake, and there is still no stack for those who wait for one. */
+static bool fail_starved(struct coroi_worker *w)
+{
+	struct coro_scheduler *s = w->sched;
+
+	if (!at_load_seq(&s->starved_count) || at_load_seq(&s->S) >> 16 != 1)
+		return false;
+	coroi_door_enter(w);
+	coroi_fail_starved_locked(w);
+	coroi_door_leave(w);
+	return true;
+}
+
+bool coroi_idle(struct coroi_worker *w)
+{
+	struct coro_scheduler *s = w->sched;
+
+	if (at_load_seq(&s->mode) == COROI_RUNNING && (search(w) || fail_starved(w)))
+		return true;
+	park(w);
+	return at_load_seq(&s->mode) != COROI_STOPPING;
+}

@@ -1,0 +1,58 @@
+/*
+ * inbox.h - what other threads hand to a worker: new coroutines and wake-ups.
+ *
+ * A last-in-first-out list that anybody adds to with one compare-and-swap and its worker (inside its door)
+ * takes whole with one exchange (Treiber, "Systems Programming: Coping with Parallelism", 1986; taking all at
+ * once has no ABA problem). The nodes are parts of what is handed over, named by the low bits of the link:
+ *
+ *      COROI_NODE_SPAWN   a record, linked by `next`
+ *      COROI_NODE_MAIL    a record whose wake word holds permits or an event, linked by `mail_next`
+ *      COROI_NODE_BATCH   a full magazine of new records, linked by its `next`
+ *
+ * Order: a push is a release and a full barrier (its partner is the worker's xchg, an acquire; and the sleeper's
+ * recheck in idle.c, step P2).
+ */
+#ifndef COROI_INBOX_H
+#define COROI_INBOX_H
+
+#include "worker.h"
+
+enum { COROI_NODE_SPAWN = 0, COROI_NODE_BATCH = 1, COROI_NODE_MAIL = 2, COROI_NODE_KIND = 3 };
+
+static inline uint64_t *coroi_node_link(uint64_t node)
+{
+	void *p = (void *)(uintptr_t)(node & ~(uint64_t)COROI_NODE_KIND);
+	switch (node & COROI_NODE_KIND) {
+	case COROI_NODE_BATCH:
+		return &((struct coroi_mag *)p)->next;
+	case COROI_NODE_MAIL:
+		return &((struct coroi_rec *)p)->mail_next;
+	default:
+		return &((struct coroi_rec *)p)->next;
+	}
+}
+
+/* coroi_inbox_push - add one node, or a chain of them linked newest first. Thread: any. The caller sees to it
+ * that the worker is awake (coroi_idle_pushed). */
+static inline void coroi_inbox_push(struct coroi_worker *w, uint64_t newest, uint64_t oldest)
+{
+	uint64_t head = at_load_rlx(&w->inbox);
+	do {
+		*coroi_node_link(oldest) = head;
+	} while (!at_cas(&w->inbox, &head, newest));
+}
+
+/* coroi_inbox_take - all nodes, oldest first; 0: none. Inside the door. */
+static inline uint64_t coroi_inbox_take(struct coroi_worker *w)
+{
+	uint64_t node = at_xchg(&w->inbox, 0), list = 0;
+	while (node) {
+		uint64_t *link = coroi_node_link(node), next = *link;
+		*link = list;
+		list = node;
+		node = next;
+	}
+	return list;
+}
+
+#endif

@@ -1,0 +1,177 @@
+//go:build cgo && linux
+/*
+ * inside.c - what a coroutine of either layer may ask for itself: memory, deferred functions, its end, its stack.
+ *
+ * The coroutine meant is the innermost one resumed by hand on this thread, else the worker's current one.
+ */
+#include "bare.h"
+#include "extras.h"
+#include "run.h"
+#include "switch.h"
+
+#include <string.h>
+
+static struct coroi_rec *current(void)
+{
+	struct coroi_worker *w = coroi_self();
+	return w ? w->current : NULL;
+}
+
+/* extras - where those of the coroutine meant hang; NULL outside one. */
+static struct coroi_extras **extras(void)
+{
+	coro_t *co = coroi_bare();
+	if (co)
+		return &co->extras;
+	struct coroi_rec *me = current();
+	if (!me)
+		return NULL;
+	if (!(me->flags & COROI_F_EXTRAS))
+		coroi_cold(me)->extras = NULL;
+	me->flags |= COROI_F_EXTRAS;
+	return &coroi_cold(me)->extras;
+}
+
+int coro_defer(void (*fn)(void *), void *arg)
+{
+	if (!fn)
+		return CORO_EINVAL;
+	struct coroi_extras **e = extras();
+	return e ? coroi_extras_defer(e, fn, arg) : CORO_EPERM;
+}
+
+void *coro_malloc(size_t bytes)
+{
+	struct coroi_extras **e = extras();
+	return e ? coroi_extras_malloc(e, bytes) : NULL;
+}
+
+char *coro_strndup(const char *s, size_t n)
+{
+	size_t bytes = strnlen(s, n);
+	char *copy = coro_malloc(bytes + 1);
+	if (copy) {
+		memcpy(copy, s, bytes);
+		copy[bytes] = 0;
+	}
+	return copy;
+}
+
+char *coro_strdup(const char *s)
+{
+	return coro_strndup(s, PTRDIFF_MAX);
+}
+
+static int end(int status, uint8_t flags)
+{
+	coro_t *co = coroi_bare();
+	if (co)
+		coroi_bare_exit(co, status);
+	struct coroi_rec *me = current();
+	if (!me)
+		return CORO_EPERM;
+	me->flags |= flags;
+	coroi_exit(coroi_self());
+}
+
+int coro_exit(void)
+{
+	return end(CORO_FINISHED, 0);
+}
+
+int coro_abort(void)
+{
+	return end(CORO_ABORT, COROI_F_ABORTED);
+}
+
+static struct coroi_stack **current_stack(void)
+{
+	coro_t *co = coroi_bare();
+	if (co)
+		return &co->stack;
+	struct coroi_rec *me = current();
+	return me ? &me->stack : NULL;
+}
+
+size_t coro_stack_left(void)
+{
+	struct coroi_stack **s = current_stack();
+	char *here = __builtin_frame_address(0);
+	return s && here > (*s)->low ? (size_t)(here - (*s)->low) : 0;
+}
+
+/* ---------------------------------------------------------------------------- coro_call_on_stack */
+
+struct deep_call {
+	void (*fn)(void *);
+	void *arg;
+	void *back; /* the context that called */
+	const void *low;
+	size_t bytes;
+};
+
+static void deep_main(intptr_t value)
+{
+	struct deep_call *c = (struct deep_call *)value;
+	void *gone;
+
+	coroi_fiber_arrive(NULL, &c->low, &c->bytes);
+	c->fn(c->arg);
+	coroi_fiber_leave(NULL, c->low, c->bytes);
+	coroi_swap(&gone, c->back, 0);
+	__builtin_unreachable();
+}
+
+static struct coroi_stack *take(bool bare, unsigned class)
+{
+	struct coroi_stack *s = NULL;
+
+	if (bare) {
+		coroi_stack_pool_get(coroi_bare_pool(), class, &s, 1);
+		return s;
+	}
+	struct coroi_worker *w = coroi_self();
+	coroi_door_enter(w);
+	s = coroi_stack_get(&w->stacks, class);
+	coroi_door_leave(w);
+	return s;
+}
+
+static void give_back(bool bare, struct coroi_stack *s)
+{
+	if (bare) {
+		coroi_stack_pool_put(coroi_bare_pool(), &s, 1);
+		return;
+	}
+	struct coroi_worker *w = coroi_self();
+	coroi_door_enter(w);
+	coroi_stack_put(&w->stacks, s);
+	coroi_door_leave(w);
+}
+
+int coro_call_on_stack(size_t bytes, void (*fn)(void *), void *arg)
+{
+	struct coroi_stack **stack = current_stack();
+	int class = coroi_stack_class(bytes);
+	bool bare = coroi_bare() != NULL;
+	struct deep_call call = {.fn = fn, .arg = arg};
+
+	if (!stack)
+		return CORO_EPERM;
+	if (class < 0 || !fn)
+		return CORO_EINVAL;
+	struct coroi_stack *s = take(bare, (unsigned)class);
+	if (!s)
+		return CORO_ENOMEM;
+	s->below = *stack;
+	*stack = s;
+	coroi_unpoison(s->low, (size_t)(s->top - s->low));
+	void *sp = coroi_context(s->top, deep_main), *fake = NULL;
+	coroi_fiber_leave(&fake, s->low, (size_t)(s->top - s->low));
+	coroi_swap(&call.back, sp, (intptr_t)&call);
+	coroi_fiber_arrive(fake, NULL, NULL);
+	*stack = s->below; /* of the same record or coroutine, wherever it runs now */
+	s->below = NULL;
+	give_back(bare, s);
+	return CORO_OK;
+}

@@ -1,0 +1,162 @@
+//go:build cgo && linux
+/*
+ * inspect.c - looking at a scheduler from outside: figures, who is blocked, giving memory back; and texts.
+ *
+ * What the doors protect is read with every door locked. The life lock keeps close from taking it away.
+ */
+#include "life.h"
+#include "wait.h"
+
+#include <string.h>
+
+const char *coro_strerror(int status)
+{
+	switch (status) {
+	case CORO_OK:
+		return "ok";
+	case CORO_MAY_RESUME:
+		return "yielded, may be resumed";
+	case CORO_FINISHED:
+		return "finished";
+	case CORO_ABORT:
+		return "aborted";
+	case CORO_EINVAL:
+		return "an argument is out of its range";
+	case CORO_EPERM:
+		return "not callable here: outside a coroutine, or on a worker thread";
+	case CORO_ENOMEM:
+		return "out of memory: raise the limit, or vm.max_map_count, or let coroutines end";
+	case CORO_ESTALE:
+		return "the handle's coroutine has ended, or never was";
+	case CORO_ECANCELED:
+		return "canceled: the scheduler is closing";
+	case CORO_EDEADLK:
+		return "deadlock: coroutines are left that nothing can wake";
+	case CORO_ECLOSED:
+		return "the scheduler is closed";
+	case CORO_EBUSY:
+		return "in use: it is running, or another waits for it";
+	case CORO_EAGAIN:
+		return "the system refused a thread or a descriptor: raise its limit, or use fewer workers";
+	case CORO_ENDED:
+		return "the coroutine has ended: reset it first";
+	case CORO_EABORTED:
+		return "the coroutine aborted";
+	default:
+		return "unknown status";
+	}
+}
+
+struct blocked_list {
+	coro_blocked *list;
+	size_t cap, count;
+};
+
+static void collect(struct coroi_rec *r, void *ctx)
+{
+	struct blocked_list *b = ctx;
+	uint8_t state = r->state;
+
+	if (state != COROI_PARKED && state != COROI_JOINING)
+		return;
+	if (b->count < b->cap)
+		b->list[b->count] = (coro_blocked){
+			.handle = coroi_handle(r),
+			.fn = r->fn,
+			.worker = at_load_rlx(&r->home),
+			.waits = state == COROI_PARKED ? 'p' : 'j',
+		};
+	b->count++;
+}
+
+size_t coro_scheduler_blocked(coro_scheduler *s, coro_blocked *list, size_t cap)
+{
+	struct blocked_list b = {.list = list, .cap = list ? cap : 0};
+
+	if (!s || coroi_self())
+		return 0;
+	pthread_mutex_lock(&s->life_lock);
+	if (!s->closed) {
+		coroi_doors_lock(s);
+		coroi_slab_each(&s->slab, collect, &b);
+		coroi_doors_unlock(s);
+	}
+	pthread_mutex_unlock(&s->life_lock);
+	return b.count;
+}
+
+static void worker_stats(struct coroi_worker *w, coro_worker_stats *out)
+{
+	*out = (coro_worker_stats){
+		.spawned = at_load_rlx(&w->spawned),
+		.ended = at_load_rlx(&w->ended),
+		.switches = at_load_rlx(&w->switches),
+		.steals = at_load_rlx(&w->steals),
+		.stolen = at_load_rlx(&w->stolen),
+		.served = at_load_rlx(&w->served),
+		.forced = at_load_rlx(&w->forced),
+		.parks = at_load_rlx(&w->parks),
+		.mails = at_load_rlx(&w->mails),
+		.queued = coroi_deque_length(&w->queue),
+		.tid = w->tid,
+		.cpu = w->cpu,
+	};
+}
+
+int coro_scheduler_stats(coro_scheduler *s, coro_stats *total, coro_worker_stats *per_worker, uint32_t cap)
+{
+	if (!s || !total)
+		return CORO_EINVAL;
+	memset(total, 0, sizeof *total);
+	total->workers = s->workers;
+	total->awake = COROI_S_AWAKE_OF(at_load_seq(&s->S));
+	total->live = coroi_live(s);
+	total->starved = at_load_seq(&s->starved_count);
+	total->idle_ends = at_load_seq(&s->rests);
+	total->membarrier = !s->worker[0].exchange;
+	total->guard = coroi_guard_is_light();
+	for (uint32_t i = 0; per_worker && i < s->workers && i < cap; i++)
+		worker_stats(&s->worker[i], &per_worker[i]);
+
+	pthread_mutex_lock(&s->life_lock);
+	if (!s->closed) {
+		struct coroi_stack_pool *p = &s->stacks;
+		pthread_mutex_lock(&p->lock);
+		total->stacks = p->stacks;
+		total->stacks_idle = p->idle_count;
+		total->stack_bytes = p->bytes;
+		pthread_mutex_unlock(&p->lock);
+	}
+	pthread_mutex_lock(&s->slab.lock);
+	total->records = s->slab.records;
+	total->records_idle = s->slab.idle;
+	total->record_bytes = s->slab.chunks * (uint64_t)COROI_CHUNK_BYTES;
+	total->records_retired = at_load_rlx(&s->slab.retired);
+	pthread_mutex_unlock(&s->slab.lock);
+	pthread_mutex_unlock(&s->life_lock);
+	return CORO_OK;
+}
+
+size_t coro_scheduler_trim(coro_scheduler *s)
+{
+	size_t bytes = 0;
+
+	if (!s || coroi_self())
+		return 0;
+	pthread_mutex_lock(&s->life_lock);
+	if (!s->closed) {
+		coroi_doors_lock(s);
+		for (uint32_t i = 0; i < s->workers; i++) {
+			coroi_stack_cache_flush(&s->worker[i].stacks);
+			coroi_mags_flush(&s->worker[i].mags);
+		}
+		coroi_doors_unlock(s);
+		bytes = coroi_stack_pool_trim(&s->stacks);
+	}
+	pthread_mutex_lock(&s->outside_lock);
+	coroi_mags_flush(&s->outside);
+	pthread_mutex_unlock(&s->outside_lock);
+	bytes += coroi_slab_trim(&s->slab);
+	pthread_mutex_unlock(&s->life_lock);
+	return bytes;
+}

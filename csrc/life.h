@@ -1,0 +1,20 @@
+/*
+ * life.h - a scheduler's life, as the Go binding sees it besides coro.h.
+ */
+#ifndef COROI_LIFE_H
+#define COROI_LIFE_H
+
+#include "worker.h"
+
+/* coroi_live - coroutines that have entered and not ended. Exact while everything rests. */
+uint64_t coroi_live(struct coro_scheduler *s);
+
+/* coroi_doors_lock - stop every worker at its door, from a thread that is none. Then what the doors protect
+ * may be read and changed, until coroi_doors_unlock. */
+void coroi_doors_lock(struct coro_scheduler *s);
+void coroi_doors_unlock(struct coro_scheduler *s);
+
+/* coroi_refuse - take no more spawns from outside. Returns after the last one is through. */
+void coroi_refuse(struct coro_scheduler *s);
+
+#endif

@@ -1,0 +1,104 @@
+/*
+ * record.h - what the core knows of one scheduled coroutine, in two cache lines that lie apart.
+ *
+ * The hot line is all that a spawn without arguments, a switch and an end touch. The words are plain integers, so that Go can
+ * fill a record in; which of them are atomic is said at each.
+ */
+#ifndef COROI_RECORD_H
+#define COROI_RECORD_H
+
+#include "coro.h"
+
+struct coroi_stack;
+struct coroi_extras;
+
+/* A record's state. Changed inside its home's door, but for FREE -> FRESH (by the only one who has it). */
+enum {
+	COROI_FREE = 0, /* in a magazine, or in one never yet */
+	COROI_FRESH,    /* spawned, never run: it has no stack */
+	COROI_ACTIVE,   /* running, or in a queue */
+	COROI_PARKED,   /* waits for a permit */
+	COROI_JOINING,  /* waits for an event: the end of the coroutine it joins */
+	COROI_ENDED,    /* joinable, and not joined yet */
+};
+
+/* Flags. Written by who spawns it, then by the coroutine itself, then by whoever ends it. */
+enum {
+	COROI_F_JOINABLE = 1,
+	COROI_F_ABORTED = 2,  /* ends by coro_abort */
+	COROI_F_STARVED = 4,  /* never had a stack */
+	COROI_F_CANCELED = 8, /* ended unstarted by a close */
+	COROI_F_EXTRAS = 16,  /* it has deferred functions or an arena */
+};
+
+/* The hot line. */
+struct coroi_rec {
+	void *sp;                  /* the suspended context; NULL while it never ran */
+	coro_fn fn;
+	struct coroi_stack *stack; /* NULL until it runs */
+	uint64_t wake;             /* atomic: generation << 32 | ESCAPED | EVENT | count; see wait.c */
+	uint64_t next;             /* link of a spawn in an inbox, or in a spill list, or of the starved or done */
+	uint64_t mail_next;        /* link of a mail in an inbox */
+
+	/* One 8-byte store for whoever spawns: */
+	uint32_t permits;
+	uint16_t home; /* worker; atomic, relaxed. Set once it has started or its handle has escaped */
+	uint8_t state;
+	uint8_t flags;
+
+	/* And another. */
+	uint8_t class; /* of its stack */
+	uint8_t arg_bytes;
+	uint8_t result_bytes;
+	int8_t code;   /* what its wait will return */
+	uint8_t event; /* what it waits for inside coro has happened, before it suspended */
+	uint8_t spare[3];
+} __attribute__((aligned(64)));
+
+/* The cold line, at the same place in the second half of its chunk. */
+struct coroi_cold {
+	unsigned char payload[CORO_INLINE_BYTES]; /* first the argument, then the result */
+	struct coroi_extras *extras;              /* deferred functions and arena; valid with COROI_F_EXTRAS */
+	uint64_t join;                            /* atomic: generation << 32 | who; see wait.c */
+} __attribute__((aligned(64)));
+
+_Static_assert(sizeof(struct coroi_rec) == 64, "the hot words are one cache line");
+_Static_assert(sizeof(struct coroi_cold) == 64, "the cold words are one cache line");
+
+/* Records come in chunks of 2 MiB (a huge page), aligned to their size. Hot lines are next to hot lines: a run over
+ * many coroutines without arguments touches half of the memory, and the prefetchers bring what is needed. */
+#define COROI_CHUNK_BYTES ((size_t)2 << 20)
+#define COROI_CHUNK_RECORDS (COROI_CHUNK_BYTES / 2 / sizeof(struct coroi_rec)) /* the first is the header */
+
+static inline struct coroi_cold *coroi_cold(const struct coroi_rec *r)
+{
+	return (struct coroi_cold *)((uintptr_t)r + COROI_CHUNK_BYTES / 2);
+}
+
+/* The wake word. */
+#define COROI_GEN_SHIFT 32
+#define COROI_ESCAPED (UINT64_C(1) << 31) /* its handle is known to somebody: others may change this word */
+#define COROI_EVENT (UINT64_C(1) << 30)   /* what it waits for inside coro may have happened */
+#define COROI_COUNT_MASK (COROI_EVENT - 1)
+#define COROI_PERMITS_MAX (1u << 28)
+
+static inline uint32_t coroi_gen(uint64_t word)
+{
+	return (uint32_t)(word >> COROI_GEN_SHIFT);
+}
+
+/* How many spawned records, or idle ones, travel together. */
+#define COROI_MAG_RECORDS 62
+
+/* A magazine: a box of records. Full of free ones it goes from the slab to whoever spawns; filled in, it
+ * goes to a worker as a batch of spawns; empty, it collects free ones again. */
+struct coroi_mag {
+	uint64_t next; /* in the slab's lists: a pointer; in an inbox: a tagged node */
+	uint32_t count;
+	uint32_t spare;
+	struct coroi_rec *rec[COROI_MAG_RECORDS];
+};
+
+_Static_assert(sizeof(struct coroi_mag) == 512, "a magazine is eight cache lines");
+
+#endif

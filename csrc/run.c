@@ -1,0 +1,312 @@
+//go:build cgo && linux
+/*
+ * run.c - the run loop.
+ *
+ * A worker has no scheduler stack between coroutines. The loop itself runs on a pooled stack: it calls a fresh
+ * coroutine as a function; if that returns, the same stack takes the next one, and nothing was switched. If it
+ * suspends instead, the stack with the loop's frame below it stays with it, and the worker goes on in the next
+ * started coroutine, or in a new loop on another pooled stack (after RethinkDB's coroutines, 2010).
+ *
+ *      native stack ──► loop: fn1() fn2() fn3() ... suspends ──► started coroutine ──► loop on another stack ...
+ *           ▲                                                                                  │
+ *           └──────────────────────── nothing runnable: idle, park, exit ◄─────────────────────┘
+ *
+ * A loop's frame travels with a stolen coroutine: after a body has returned, the worker is read anew. A loop
+ * serves the stack class it runs on.
+ */
+#include "run.h"
+
+#include "extras.h"
+#include "wait.h"
+
+#include <string.h>
+
+void coroi_drain_locked(struct coroi_worker *w)
+{
+	uint64_t node = coroi_inbox_take(w);
+
+	while (node) {
+		void *p = (void *)(uintptr_t)(node & ~(uint64_t)COROI_NODE_KIND);
+		uint64_t next = *coroi_node_link(node);
+		switch (node & COROI_NODE_KIND) {
+		case COROI_NODE_SPAWN:
+			at_bump(&w->spawned);
+			coroi_queue_locked(w, p);
+			break;
+		case COROI_NODE_BATCH: {
+			struct coroi_mag *m = p;
+			at_bump_by(&w->spawned, m->count);
+			for (uint32_t i = 0; i < m->count; i++)
+				coroi_queue_locked(w, m->rec[i]);
+			coroi_slab_put_empty(&w->sched->slab, m);
+			break;
+		}
+		case COROI_NODE_MAIL:
+			coroi_mail_locked(w, p);
+			break;
+		}
+		node = next;
+	}
+	/* One alone is not left lying: we are about to choose, or a thief is about to take it. */
+	if (coroi_deque_length(&w->queue) > 1)
+		coroi_idle_queued(w);
+}
+
+/* starve - there is no stack for r: it waits, in the scheduler, for one. */
+COROI_COLD static void starve(struct coroi_worker *w, struct coroi_rec *r)
+{
+	struct coro_scheduler *s = w->sched;
+
+	r->next = 0;
+	pthread_mutex_lock(&s->starve_lock);
+	if (s->starved)
+		s->starved_last->next = (uintptr_t)r;
+	else
+		s->starved = r;
+	s->starved_last = r;
+	at_add(&s->starved_count, 1); /* with unstarve's hint and idle.c's last look */
+	pthread_mutex_unlock(&s->starve_lock);
+}
+
+/* unstarve - the longest starved coroutine of a class (-1: any), or NULL. */
+COROI_COLD static struct coroi_rec *unstarve(struct coro_scheduler *s, int class)
+{
+	struct coroi_rec *prev = NULL, *r;
+
+	pthread_mutex_lock(&s->starve_lock);
+	for (r = s->starved; r; prev = r, r = (struct coroi_rec *)(uintptr_t)r->next)
+		if (class < 0 || r->class == class)
+			break;
+	if (r) {
+		if (prev)
+			prev->next = r->next;
+		else
+			s->starved = (struct coroi_rec *)(uintptr_t)r->next;
+		if (s->starved_last == r)
+			s->starved_last = prev;
+		at_add(&s->starved_count, -1);
+	}
+	pthread_mutex_unlock(&s->starve_lock);
+	return r;
+}
+
+/* unstarved_with_stack - a starved coroutine and, in r->stack, a stack for it; NULL: none, or none to be had. */
+COROI_COLD static struct coroi_rec *unstarved_with_stack_locked(struct coroi_worker *w)
+{
+	struct coroi_rec *r = unstarve(w->sched, -1);
+
+	if (r && !(r->stack = coroi_stack_get(&w->stacks, r->class))) {
+		starve(w, r);
+		r = NULL;
+	}
+	return r;
+}
+
+void coroi_fail_starved_locked(struct coroi_worker *w)
+{
+	struct coroi_rec *r;
+
+	while ((r = unstarve(w->sched, -1))) {
+		struct coroi_stack *stack = coroi_stack_get(&w->stacks, r->class);
+		if (stack) { /* there is one after all: the next coroi_run starts it */
+			coroi_stack_put(&w->stacks, stack);
+			starve(w, r);
+			return;
+		}
+		r->flags |= COROI_F_STARVED;
+		coroi_end_locked(w, r);
+	}
+}
+
+/* begin - r runs on stack from now on. */
+static inline void begin_locked(struct coroi_worker *w, struct coroi_rec *r, struct coroi_stack *stack)
+{
+	r->stack = stack;
+	r->state = COROI_ACTIVE;
+	at_store_rlx(&r->home, w->id);
+	w->current = r;
+}
+
+/*
+ * settle - r was picked; returns the first, from it on, that can go on: a started one, or a fresh one with a
+ * stack of its own, or (with no stack) one of the class `have`, whose stack the caller has. NULL: none.
+ */
+static inline struct coroi_rec *settle_locked(struct coroi_worker *w, struct coroi_rec *r, int have)
+{
+	for (;; r = coroi_pick_locked(w)) {
+		if (!r || r->sp)
+			return r;
+		if (coroi_unlikely(w->cancel)) {
+			r->flags |= COROI_F_CANCELED;
+			coroi_end_locked(w, r);
+			continue;
+		}
+		if (coroi_likely(r->class == have))
+			return r;
+		r->stack = coroi_stack_get(&w->stacks, r->class);
+		if (coroi_likely(r->stack != NULL))
+			return r;
+		starve(w, r);
+	}
+}
+
+static void loop_start(intptr_t first);
+static void loop_finish(intptr_t me);
+
+/* fresh_context - a new loop on r's stack, to begin with r. */
+static void *fresh_context_locked(struct coroi_worker *w, struct coroi_rec *r)
+{
+	struct coroi_stack *stack = r->stack;
+	coroi_unpoison(stack->low, (size_t)(stack->top - stack->low));
+	begin_locked(w, r, stack);
+	return coroi_context(stack->top, loop_start);
+}
+
+/* go - save the present context in *save and go on with next, as settle_locked returns it. */
+static int go_locked(struct coroi_worker *w, void **save, struct coroi_rec *next)
+{
+	w->current = next;
+	if (!next)
+		return coroi_to(save, w->native_sp, 0, w, NULL);
+	if (next->sp)
+		return coroi_to(save, next->sp, next->code, w, next->stack);
+	void *sp = fresh_context_locked(w, next);
+	return coroi_to(save, sp, (intptr_t)next, w, next->stack);
+}
+
+COROI_NOINLINE int coroi_suspend_slow(struct coroi_worker *w, struct coroi_rec *me, struct coroi_rec *next)
+{
+	next = settle_locked(w, next, -1);
+	if (next == me) {
+		coroi_door_leave(w);
+		return me->code;
+	}
+	return go_locked(w, &me->sp, next);
+}
+
+/* abandon - leave this loop for ever; its stack is free. next as settle_locked returns it. */
+static __attribute__((noreturn)) void abandon_locked(struct coroi_worker *w, struct coroi_stack *stack,
+						     struct coroi_rec *next)
+{
+	const void *low = w->native_low;
+	size_t bytes = w->native_bytes;
+	void *sp = w->native_sp;
+	intptr_t value = 0;
+
+	coroi_stack_put(&w->stacks, stack); /* nobody takes it before the jump: the door is ours */
+	w->current = next;
+	if (next) {
+		low = next->stack->low;
+		bytes = (size_t)(next->stack->top - next->stack->low);
+		value = next->sp ? next->code : (intptr_t)next;
+		sp = next->sp ? next->sp : fresh_context_locked(w, next);
+	}
+	coroi_fiber_leave(NULL, low, bytes);
+	coroi_jump(sp, value, &w->busy);
+}
+
+/* The argument is copied out, because the result takes its place. */
+static COROI_NOINLINE void call_with_result(struct coroi_rec *r)
+{
+	unsigned char *payload = coroi_cold(r)->payload;
+	unsigned char arg[CORO_INLINE_BYTES] __attribute__((aligned(16)));
+
+	memcpy(arg, payload, sizeof arg);
+	memset(payload, 0, sizeof arg);
+	r->fn(r->arg_bytes ? arg : NULL, payload);
+}
+
+static inline void call(struct coroi_rec *r)
+{
+	if (coroi_unlikely(r->result_bytes))
+		call_with_result(r);
+	else
+		r->fn(r->arg_bytes ? coroi_cold(r)->payload : NULL, NULL);
+}
+
+/* unstack - give back what coro_call_on_stack stacked up, when coro_exit left from within. */
+COROI_COLD static void unstack(struct coroi_rec *r)
+{
+	struct coroi_worker *w = coroi_self();
+
+	coroi_door_enter(w);
+	for (struct coroi_stack *s; (s = r->stack)->below;) {
+		r->stack = s->below;
+		s->below = NULL;
+		coroi_stack_put(&w->stacks, s);
+	}
+	coroi_door_leave(w);
+}
+
+static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
+{
+	struct coroi_stack *stack = me->stack;
+
+	for (;;) {
+		if (coroi_likely(!finish))
+			call(me);
+		finish = false;
+		if (coroi_unlikely(me->flags & COROI_F_EXTRAS))
+			coroi_extras_run(coroi_cold(me)->extras);
+
+		struct coroi_worker *w = coroi_self(); /* perhaps another than at the start */
+		coroi_door_enter(w);
+		coroi_end_locked(w, me);
+		struct coroi_rec *next = NULL;
+		if (coroi_unlikely(at_load_rlx(&w->sched->starved_count)))
+			next = unstarve(w->sched, stack->class);
+		if (coroi_likely(!next))
+			next = settle_locked(w, coroi_pick_locked(w), stack->class);
+		if (coroi_unlikely(!next || next->sp || next->stack))
+			abandon_locked(w, stack, next);
+		begin_locked(w, next, stack);
+		coroi_door_leave(w);
+		me = next;
+	}
+}
+
+static void loop_start(intptr_t first)
+{
+	coroi_fiber_arrive(NULL, NULL, NULL);
+	loop((struct coroi_rec *)first, false);
+}
+
+static void loop_finish(intptr_t me)
+{
+	unstack((struct coroi_rec *)me);
+	loop((struct coroi_rec *)me, true);
+}
+
+void coroi_exit(struct coroi_worker *w)
+{
+	struct coroi_rec *me = w->current;
+	struct coroi_stack *s = me->stack;
+
+	while (s->below)
+		s = s->below;
+#ifdef COROI_ASAN
+	if (s != me->stack) { /* the sanitizer wants to know of the change of stacks */
+		coroi_fiber_leave(NULL, s->low, (size_t)(s->top - s->low));
+		coroi_fiber_arrive(NULL, NULL, NULL);
+	}
+#endif
+	coroi_unpoison(s->low, (size_t)(s->top - s->low));
+	coroi_restart(coroi_context(s->top, loop_finish), (intptr_t)me);
+}
+
+void coroi_run(struct coroi_worker *w)
+{
+	for (;;) {
+		coroi_door_enter(w);
+		struct coroi_rec *next = NULL;
+		if (coroi_unlikely(at_load_rlx(&w->sched->starved_count)))
+			next = unstarved_with_stack_locked(w);
+		if (!next)
+			next = settle_locked(w, coroi_pick_locked(w), -1);
+		if (!next) {
+			coroi_door_leave(w);
+			return;
+		}
+		go_locked(w, &w->native_sp, next);
+	}
+}

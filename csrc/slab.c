@@ -1,0 +1,351 @@
+//go:build cgo && linux
+/* slab.c - see slab.h. */
+#include "slab.h"
+
+#include <string.h>
+
+#define CARVE_MAGS ((COROI_CHUNK_RECORDS + COROI_MAG_RECORDS - 1) / COROI_MAG_RECORDS)
+#define GEN_LAST UINT32_MAX /* a record never has it: the one that would is retired */
+
+struct coroi_mag_block {
+	struct coroi_mag_block *next;
+	struct coroi_mag mags[];
+};
+
+struct coroi_chunk *coroi_chunk_dir[COROI_CHUNKS_MAX];
+
+/* What is known of a chunk apart from its memory, which a trim zeroes. */
+static struct {
+	uint32_t first_gen; /* generation that carving gives its records */
+	uint32_t carved;    /* records carved, the header included */
+	uint32_t idle;      /* scratch of a trim */
+	bool used;          /* by some slab */
+} chunk_info[COROI_CHUNKS_MAX];
+
+static pthread_mutex_t dir_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t dir_count; /* chunks that exist */
+static uint32_t *dir_free; /* of them, those that no slab uses; as large as the directory */
+static uint32_t dir_frees;
+
+/* chunk_take - a zeroed chunk for a slab: one that another slab gave back, or a new one. */
+static struct coroi_chunk *chunk_take(struct coro_scheduler *owner)
+{
+	struct coroi_chunk *c = NULL;
+
+	pthread_mutex_lock(&dir_lock);
+	if (!dir_free)
+		dir_free = coroi_alloc(COROI_CHUNKS_MAX * sizeof *dir_free, COROI_LINE);
+	if (dir_free && dir_frees) {
+		uint32_t id = dir_free[--dir_frees];
+		c = coroi_chunk_dir[id];
+		c->id = id;
+	} else if (dir_free && dir_count < COROI_CHUNKS_MAX) {
+		c = coroi_map(COROI_CHUNK_BYTES, COROI_CHUNK_BYTES);
+		if (c) {
+			coroi_huge(c, COROI_CHUNK_BYTES, true);
+			c->id = dir_count++;
+			chunk_info[c->id].first_gen = 1;
+			at_store_rel(&coroi_chunk_dir[c->id], c); /* with coroi_at: the id is set before it is found */
+		}
+	}
+	if (c) {
+		c->owner = owner;
+		chunk_info[c->id].carved = 1;
+		chunk_info[c->id].used = true;
+	}
+	pthread_mutex_unlock(&dir_lock);
+	return c;
+}
+
+/* chunk_give - no record of it is in use; the next user's generations start above all that were. */
+static void chunk_give(uint32_t id)
+{
+	struct coroi_rec *r = (struct coroi_rec *)coroi_chunk_dir[id];
+	uint32_t gen = chunk_info[id].first_gen;
+
+	for (uint32_t i = 1; i < chunk_info[id].carved; i++) {
+		uint32_t g = coroi_gen(at_load_rlx(&r[i].wake));
+		if (g > gen)
+			gen = g;
+	}
+	coroi_discard(r, COROI_CHUNK_BYTES);
+	pthread_mutex_lock(&dir_lock);
+	chunk_info[id].used = false;
+	chunk_info[id].first_gen = gen;
+	if (gen < GEN_LAST)
+		dir_free[dir_frees++] = id;
+	pthread_mutex_unlock(&dir_lock);
+}
+
+int coroi_slab_init(struct coroi_slab *s, struct coro_scheduler *owner, uint64_t limit_bytes)
+{
+	memset(s, 0, sizeof *s);
+	s->owner = owner;
+	s->chunk_limit = COROI_CHUNKS_MAX;
+	if (limit_bytes) {
+		uint64_t chunks = limit_bytes / COROI_CHUNK_BYTES;
+		s->chunk_limit = chunks == 0 ? 1 : chunks > COROI_CHUNKS_MAX ? COROI_CHUNKS_MAX : (uint32_t)chunks;
+	}
+	return pthread_mutex_init(&s->lock, NULL) ? CORO_ENOMEM : CORO_OK;
+}
+
+void coroi_slab_destroy(struct coroi_slab *s)
+{
+	for (uint32_t i = 0; i < s->chunks; i++)
+		chunk_give(s->chunk[i]);
+	for (struct coroi_mag_block *b = s->blocks, *next; b; b = next) {
+		next = b->next;
+		coroi_release(b);
+	}
+	coroi_release(s->chunk);
+	pthread_mutex_destroy(&s->lock);
+}
+
+static void push(struct coroi_mag **list, struct coroi_mag *m)
+{
+	m->next = (uintptr_t)*list;
+	*list = m;
+}
+
+static struct coroi_mag *pop(struct coroi_mag **list)
+{
+	struct coroi_mag *m = *list;
+	if (m)
+		*list = (struct coroi_mag *)(uintptr_t)m->next;
+	return m;
+}
+
+/*
+ * have_mags - see to it that there are enough magazines for so many chunks and users.
+ *
+ * In the list of full ones at most the first is not full, batches that travel are full, a user holds two, and
+ * one more for a moment: so a chunk's records and three a user are all that is ever needed.
+ */
+static bool have_mags(struct coroi_slab *s, uint32_t chunks, uint32_t users)
+{
+	uint32_t need = chunks * CARVE_MAGS + users * 3 + 1;
+	if (s->mags >= need)
+		return true;
+	uint32_t n = need - s->mags;
+	struct coroi_mag_block *b = coroi_alloc(sizeof *b + n * sizeof b->mags[0], COROI_LINE);
+	if (!b)
+		return false;
+	b->next = s->blocks;
+	s->blocks = b;
+	s->mags = need;
+	while (n--)
+		push(&s->empty, &b->mags[n]);
+	return true;
+}
+
+/* give - free records come back in m. Those of two part-filled magazines are put together. */
+static void give(struct coroi_slab *s, struct coroi_mag *m)
+{
+	struct coroi_mag *head = s->full;
+
+	s->idle += m->count;
+	while (head && head->count < COROI_MAG_RECORDS && m->count)
+		head->rec[head->count++] = m->rec[--m->count];
+	push(m->count ? &s->full : &s->empty, m);
+}
+
+static bool add_chunk(struct coroi_slab *s)
+{
+	if (s->chunks >= s->chunk_limit)
+		return false;
+	if (s->chunks == s->chunk_cap) {
+		uint32_t cap = s->chunk_cap ? 2 * s->chunk_cap : 16;
+		uint32_t *list = coroi_alloc(cap * sizeof *list, COROI_LINE);
+		if (!list)
+			return false;
+		if (s->chunks)
+			memcpy(list, s->chunk, s->chunks * sizeof *list);
+		coroi_release(s->chunk);
+		s->chunk = list;
+		s->chunk_cap = cap;
+	}
+	if (!have_mags(s, s->chunks + 1, s->users))
+		return false;
+	struct coroi_chunk *c = chunk_take(s->owner);
+	if (!c)
+		return false;
+	s->carving = s->chunks;
+	s->chunk[s->chunks++] = c->id;
+	return true;
+}
+
+/* carve - fill an empty magazine with records that were never used. They come out in rising order. */
+static void carve(struct coroi_slab *s, struct coroi_mag *m)
+{
+	uint32_t id = s->chunk[s->carving], at = chunk_info[id].carved;
+	struct coroi_rec *r = (struct coroi_rec *)coroi_chunk_dir[id] + at;
+	uint32_t n = COROI_CHUNK_RECORDS - at < COROI_MAG_RECORDS ? COROI_CHUNK_RECORDS - at : COROI_MAG_RECORDS;
+
+	for (uint32_t i = 0; i < n; i++) {
+		at_store_rlx(&r[i].wake, (uint64_t)chunk_info[id].first_gen << COROI_GEN_SHIFT);
+		m->rec[n - 1 - i] = &r[i];
+	}
+	m->count = n;
+	s->records += n;
+	chunk_info[id].carved = at + n;
+	if (at + n == COROI_CHUNK_RECORDS)
+		s->carving = s->chunks;
+}
+
+struct coroi_mag *coroi_slab_trade_full(struct coroi_slab *s, struct coroi_mag *empty)
+{
+	struct coroi_mag *m;
+
+	pthread_mutex_lock(&s->lock);
+	m = pop(&s->full);
+	if (m) {
+		s->idle -= m->count;
+		if (empty)
+			push(&s->empty, empty);
+	} else if (s->carving < s->chunks || add_chunk(s)) {
+		m = empty ? empty : pop(&s->empty);
+		carve(s, m);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return m;
+}
+
+struct coroi_mag *coroi_slab_trade_empty(struct coroi_slab *s, struct coroi_mag *full)
+{
+	struct coroi_mag *m;
+
+	pthread_mutex_lock(&s->lock);
+	give(s, full);
+	m = pop(&s->empty);
+	pthread_mutex_unlock(&s->lock);
+	return m;
+}
+
+void coroi_slab_put_empty(struct coroi_slab *s, struct coroi_mag *m)
+{
+	m->count = 0;
+	pthread_mutex_lock(&s->lock);
+	push(&s->empty, m);
+	pthread_mutex_unlock(&s->lock);
+}
+
+void coroi_slab_put(struct coroi_slab *s, struct coroi_rec *r)
+{
+	pthread_mutex_lock(&s->lock);
+	struct coroi_mag *m = pop(&s->empty);
+	m->rec[m->count++] = r;
+	give(s, m);
+	pthread_mutex_unlock(&s->lock);
+}
+
+int coroi_mags_init(struct coroi_mags *m, struct coroi_slab *s)
+{
+	m->slab = s;
+	pthread_mutex_lock(&s->lock);
+	bool ok = have_mags(s, s->chunks, s->users + 1);
+	if (ok) {
+		s->users++;
+		m->loaded = pop(&s->empty);
+		m->other = pop(&s->empty);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return ok ? CORO_OK : CORO_ENOMEM;
+}
+
+void coroi_mags_flush(struct coroi_mags *m)
+{
+	if (m->loaded->count)
+		m->loaded = coroi_slab_trade_empty(m->slab, m->loaded);
+	if (m->other->count)
+		m->other = coroi_slab_trade_empty(m->slab, m->other);
+}
+
+static void swap(struct coroi_mags *m)
+{
+	struct coroi_mag *t = m->loaded;
+	m->loaded = m->other;
+	m->other = t;
+}
+
+COROI_NOINLINE struct coroi_rec *coroi_mags_load(struct coroi_mags *m)
+{
+	if (m->other->count) {
+		swap(m);
+	} else {
+		struct coroi_mag *full = coroi_slab_trade_full(m->slab, m->loaded);
+		if (!full)
+			return NULL;
+		m->loaded = full;
+	}
+	return m->loaded->rec[--m->loaded->count];
+}
+
+COROI_NOINLINE void coroi_mags_unload(struct coroi_mags *m, struct coroi_rec *r)
+{
+	if (m->other->count == 0)
+		swap(m);
+	else
+		m->loaded = coroi_slab_trade_empty(m->slab, m->loaded);
+	m->loaded->rec[m->loaded->count++] = r;
+}
+
+/* drop_records - leave the records of chunks that go out of the list of free ones. */
+static void drop_records(struct coroi_slab *s)
+{
+	struct coroi_mag *list = s->full, *m;
+
+	s->full = NULL;
+	s->idle = 0;
+	while ((m = pop(&list))) {
+		uint32_t n = 0;
+		for (uint32_t i = 0; i < m->count; i++) {
+			uint32_t id = coroi_chunk_of(m->rec[i])->id;
+			if (chunk_info[id].idle + 1 < chunk_info[id].carved)
+				m->rec[n++] = m->rec[i];
+		}
+		m->count = n;
+		give(s, m);
+	}
+}
+
+size_t coroi_slab_trim(struct coroi_slab *s)
+{
+	size_t gone = 0;
+
+	pthread_mutex_lock(&s->lock);
+	for (uint32_t i = 0; i < s->chunks; i++)
+		chunk_info[s->chunk[i]].idle = 0;
+	for (struct coroi_mag *m = s->full; m; m = (struct coroi_mag *)(uintptr_t)m->next)
+		for (uint32_t i = 0; i < m->count; i++)
+			chunk_info[coroi_chunk_of(m->rec[i])->id].idle++;
+	drop_records(s);
+
+	uint32_t kept = 0, carving = UINT32_MAX;
+	for (uint32_t i = 0; i < s->chunks; i++) {
+		uint32_t id = s->chunk[i];
+		if (chunk_info[id].idle + 1 == chunk_info[id].carved) {
+			s->records -= chunk_info[id].idle;
+			gone += COROI_CHUNK_BYTES;
+			chunk_give(id);
+			continue;
+		}
+		if (i == s->carving)
+			carving = kept;
+		s->chunk[kept++] = id;
+	}
+	s->chunks = kept;
+	s->carving = carving == UINT32_MAX ? kept : carving;
+	pthread_mutex_unlock(&s->lock);
+	return gone;
+}
+
+void coroi_slab_each(struct coroi_slab *s, void (*fn)(struct coroi_rec *, void *), void *ctx)
+{
+	pthread_mutex_lock(&s->lock);
+	for (uint32_t i = 0; i < s->chunks; i++) {
+		struct coroi_rec *r = (struct coroi_rec *)coroi_chunk_dir[s->chunk[i]];
+		for (uint32_t k = 1; k < chunk_info[s->chunk[i]].carved; k++)
+			fn(&r[k], ctx);
+	}
+	pthread_mutex_unlock(&s->lock);
+}

@@ -1,0 +1,177 @@
+//go:build cgo && linux
+/*
+ * spawn.c - new coroutines, from inside and from outside.
+ */
+#include "wait.h"
+
+#include <string.h>
+
+/* What a spawn asks for, checked. */
+struct request {
+	coro_fn fn;
+	uint8_t class, flags, arg_bytes, result_bytes;
+};
+
+static int check(struct coro_scheduler *s, const coro_attr *attr, coro_fn fn, const void *arg, size_t arg_bytes,
+		 bool named, struct request *q)
+{
+	if (!fn || arg_bytes > CORO_INLINE_BYTES || (arg_bytes && !arg))
+		return CORO_EINVAL;
+	*q = (struct request){.fn = fn, .class = s->class, .arg_bytes = (uint8_t)arg_bytes};
+	if (!attr)
+		return CORO_OK;
+	if (attr->size != sizeof *attr || attr->flags & ~CORO_JOINABLE || attr->result_bytes > CORO_INLINE_BYTES ||
+	    (attr->result_bytes && !(attr->flags & CORO_JOINABLE)) || (attr->flags & CORO_JOINABLE && !named) ||
+	    attr->reserved)
+		return CORO_EINVAL;
+	if (attr->stack_bytes) {
+		int class = coroi_stack_class(attr->stack_bytes);
+		if (class < 0)
+			return CORO_EINVAL;
+		q->class = (uint8_t)class;
+	}
+	q->flags = attr->flags & CORO_JOINABLE ? COROI_F_JOINABLE : 0;
+	q->result_bytes = (uint8_t)attr->result_bytes;
+	return CORO_OK;
+}
+
+/* fill - make r a fresh coroutine. Its generation is already in the wake word. */
+static inline void fill(struct coroi_rec *r, const struct request *q, uint16_t home, const void *arg)
+{
+	uint64_t first = (uint64_t)home << 32 | (uint64_t)COROI_FRESH << 48 | (uint64_t)q->flags << 56;
+	uint64_t second = (uint64_t)q->class | (uint64_t)q->arg_bytes << 8 | (uint64_t)q->result_bytes << 16;
+
+	r->sp = NULL;
+	r->fn = q->fn;
+	r->stack = NULL;
+	memcpy(&r->permits, &first, sizeof first);
+	memcpy(&r->class, &second, sizeof second);
+	if (q->arg_bytes)
+		memcpy(coroi_cold(r)->payload, arg, q->arg_bytes);
+}
+
+/* reveal - r's handle is about to be given to somebody. */
+static coro_handle reveal(struct coroi_rec *r)
+{
+	uint64_t word = at_load_rlx(&r->wake);
+	if (r->flags & COROI_F_JOINABLE) /* otherwise an older generation stays there, which fits nobody */
+		at_store_rlx(&coroi_cold(r)->join, coroi_join_word(coroi_gen(word), COROI_JOIN_NOBODY, 0));
+	at_store_rel(&r->wake, word | COROI_ESCAPED); /* its join word and home are seen by who finds it */
+	return coroi_handle(r);
+}
+
+int coro_spawn(coro_fn fn, const void *arg, size_t arg_bytes)
+{
+	struct coroi_worker *w = coroi_self();
+
+	if (coroi_unlikely(!w || !w->current))
+		return CORO_EPERM;
+	if (coroi_unlikely(!fn || arg_bytes > CORO_INLINE_BYTES || (arg_bytes && !arg)))
+		return CORO_EINVAL;
+	struct request q = {.fn = fn, .class = w->sched->class, .arg_bytes = (uint8_t)arg_bytes};
+	coroi_door_enter(w);
+	struct coroi_rec *r = coroi_mags_get(&w->mags);
+	if (coroi_unlikely(!r)) {
+		coroi_door_leave(w);
+		return CORO_ENOMEM;
+	}
+	fill(r, &q, w->id, arg);
+	at_bump(&w->spawned);
+	coroi_queue_locked(w, r);
+	coroi_idle_queued(w);
+	coroi_door_leave(w);
+	return CORO_OK;
+}
+
+/* spawn_locked - the general form, in the door. */
+static int spawn_locked(struct coroi_worker *w, const struct request *q, const void *arg, coro_handle *out,
+			struct coroi_rec **child)
+{
+	struct coroi_rec *r = coroi_mags_get(&w->mags);
+	if (!r)
+		return CORO_ENOMEM;
+	fill(r, q, w->id, arg);
+	if (out)
+		*out = reveal(r);
+	at_bump(&w->spawned);
+	*child = r;
+	return CORO_OK;
+}
+
+int coro_spawn_attr(const coro_attr *attr, coro_fn fn, const void *arg, size_t arg_bytes, coro_handle *out)
+{
+	struct coroi_worker *w = coroi_self();
+	struct coroi_rec *r;
+	struct request q;
+
+	if (!w || !w->current)
+		return CORO_EPERM;
+	int status = check(w->sched, attr, fn, arg, arg_bytes, out != NULL, &q);
+	if (status)
+		return status;
+	coroi_door_enter(w);
+	status = spawn_locked(w, &q, arg, out, &r);
+	if (status == CORO_OK) {
+		coroi_queue_locked(w, r);
+		coroi_idle_queued(w);
+	}
+	coroi_door_leave(w);
+	return status;
+}
+
+int coro_spawn_first(const coro_attr *attr, coro_fn fn, const void *arg, size_t arg_bytes, coro_handle *out)
+{
+	struct coroi_worker *w = coroi_self();
+	struct coroi_rec *me, *r;
+	struct request q;
+
+	if (!w || !(me = w->current))
+		return CORO_EPERM;
+	int status = check(w->sched, attr, fn, arg, arg_bytes, out != NULL, &q);
+	if (status)
+		return status;
+	coroi_door_enter(w);
+	status = spawn_locked(w, &q, arg, out, &r);
+	if (status) {
+		coroi_door_leave(w);
+		return status;
+	}
+	me->code = CORO_OK;
+	coroi_queue_locked(w, me);
+	return coroi_suspend_locked(w, me, r);
+}
+
+#define OUTSIDE_RUN 64 /* spawns from outside that go to one worker before the next has its turn */
+
+static struct coroi_worker *outside_worker(struct coro_scheduler *s)
+{
+	return &s->worker[s->next_worker++ / OUTSIDE_RUN % s->workers];
+}
+
+int coro_scheduler_spawn(coro_scheduler *s, const coro_attr *attr, coro_fn fn, const void *arg, size_t arg_bytes,
+			 coro_handle *out)
+{
+	struct request q;
+
+	if (!s)
+		return CORO_EINVAL;
+	int status = check(s, attr, fn, arg, arg_bytes, out != NULL, &q);
+	if (status)
+		return status;
+	pthread_mutex_lock(&s->outside_lock);
+	struct coroi_rec *r = NULL;
+	status = s->refusing ? CORO_ECLOSED : CORO_ENOMEM;
+	if (!s->refusing)
+		r = coroi_mags_get(&s->outside);
+	if (r) {
+		struct coroi_worker *w = outside_worker(s);
+		fill(r, &q, w->id, arg);
+		if (out)
+			*out = reveal(r);
+		coroi_inbox_push(w, (uintptr_t)r | COROI_NODE_SPAWN, (uintptr_t)r | COROI_NODE_SPAWN);
+		coroi_idle_pushed(w);
+		status = CORO_OK;
+	}
+	pthread_mutex_unlock(&s->outside_lock);
+	return status;
+}

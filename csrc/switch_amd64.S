@@ -1,0 +1,156 @@
+//go:build cgo && linux
+/*
+ * switch_amd64.S - the switch between stacks, System V AMD64 ABI (psABI 1.0, section 3.2.1).
+ *
+ * Callee-saved and so kept: rbx, rbp, r12-r15, rsp. The x87 control word and MXCSR are callee-saved too by
+ * the letter of the ABI; they are not kept (coro.h says so). The layout of a suspended stack, upwards from
+ * the saved rsp:
+ *
+ *      0 r15 | 8 r14 | 16 r13 | 24 r12 | 32 rbx | 40 rbp | 48 where to go on
+ *
+ * The last step is pop and jmp, not ret: callers reach these functions by tail calls, so "where to go on" is
+ * the user's own call site, and the return predictor, which holds the other stack's sites, would be wrong.
+ */
+#if defined(__x86_64__)
+	.text
+
+.macro SAVE
+	pushq	%rbp
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %rbp, 0
+	pushq	%rbx
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %rbx, 0
+	pushq	%r12
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %r12, 0
+	pushq	%r13
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %r13, 0
+	pushq	%r14
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %r14, 0
+	pushq	%r15
+	.cfi_adjust_cfa_offset 8
+	.cfi_rel_offset %r15, 0
+	movq	%rsp, (%rdi)
+.endm
+
+/* On the target's stack from here: the frame has the same shape, so the CFI above stays true. */
+.macro RESTORE
+	popq	%r15
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore %r15
+	popq	%r14
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore %r14
+	popq	%r13
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore %r13
+	popq	%r12
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore %r12
+	popq	%rbx
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore %rbx
+	popq	%rbp
+	.cfi_adjust_cfa_offset -8
+	.cfi_restore %rbp
+	popq	%rcx
+	.cfi_adjust_cfa_offset -8
+	.cfi_register %rip, %rcx
+	jmpq	*%rcx
+.endm
+
+/* int coroi_switch(void **save, void *to, intptr_t value, uint32_t *door); see switch.h */
+	.globl	coroi_switch
+	.hidden	coroi_switch
+	.type	coroi_switch, @function
+	.p2align 5
+coroi_switch:
+	.cfi_startproc
+	SAVE
+	movq	%rsi, %rsp
+	movl	$0, (%rcx)
+	movq	%rdx, %rax
+	RESTORE
+	.cfi_endproc
+	.size	coroi_switch, .-coroi_switch
+
+/* int coroi_swap(void **save, void *to, intptr_t value) */
+	.globl	coroi_swap
+	.hidden	coroi_swap
+	.type	coroi_swap, @function
+	.p2align 5
+coroi_swap:
+	.cfi_startproc
+	SAVE
+	movq	%rsi, %rsp
+	movq	%rdx, %rax
+	RESTORE
+	.cfi_endproc
+	.size	coroi_swap, .-coroi_swap
+
+/* void coroi_jump(void *to, intptr_t value, uint32_t *door): the present stack is not saved. */
+	.globl	coroi_jump
+	.hidden	coroi_jump
+	.type	coroi_jump, @function
+	.p2align 5
+coroi_jump:
+	.cfi_startproc
+	movq	%rdi, %rsp
+	.cfi_def_cfa %rsp, 56
+	.cfi_rel_offset %r15, 0
+	.cfi_rel_offset %r14, 8
+	.cfi_rel_offset %r13, 16
+	.cfi_rel_offset %r12, 24
+	.cfi_rel_offset %rbx, 32
+	.cfi_rel_offset %rbp, 40
+	movl	$0, (%rdx)
+	movq	%rsi, %rax
+	RESTORE
+	.cfi_endproc
+	.size	coroi_jump, .-coroi_jump
+
+/*
+ * void coroi_restart(void *to, intptr_t value): begin a context made by coroi_context anew, on the stack that
+ * we are running on.
+ */
+	.globl	coroi_restart
+	.hidden	coroi_restart
+	.type	coroi_restart, @function
+	.p2align 5
+coroi_restart:
+	.cfi_startproc
+	movq	%rdi, %rsp
+	.cfi_def_cfa %rsp, 56
+	.cfi_rel_offset %rbx, 32
+	movq	%rsi, %rax
+	movq	32(%rsp), %rbx
+	.cfi_restore %rbx
+	addq	$56, %rsp
+	.cfi_adjust_cfa_offset -56
+	jmp	coroi_entry
+	.cfi_endproc
+	.size	coroi_restart, .-coroi_restart
+
+/*
+ * Where a new context goes on: rbx is its function, rax the value that is its argument, and rsp is 16-aligned.
+ * The zero return slot, the zero rbp and the undefined rip end every unwinder here.
+ */
+	.globl	coroi_entry
+	.hidden	coroi_entry
+	.type	coroi_entry, @function
+	.p2align 5
+coroi_entry:
+	.cfi_startproc
+	.cfi_undefined %rip
+	.cfi_undefined %rbp
+	xorl	%ebp, %ebp
+	movq	%rax, %rdi
+	callq	*%rbx
+	ud2
+	.cfi_endproc
+	.size	coroi_entry, .-coroi_entry
+#endif
+	.section .note.GNU-stack,"",@progbits

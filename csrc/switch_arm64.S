@@ -1,0 +1,158 @@
+//go:build cgo && linux
+/*
+ * switch_arm64.S - the switch between stacks, AAPCS64 (2024Q3, sections 6.1.1 and 6.1.2).
+ *
+ * Callee-saved and so kept: x19-x28, x29 (frame pointer), sp, and the low halves of v8-v15 (d8-d15). x30 (link
+ * register) is where to go on. x18 is the platform register: neither used nor touched. FPCR is not kept
+ * (coro.h says so). The layout of a suspended stack, upwards from the saved sp:
+ *
+ *      0 x19 x20 | 16 x21 x22 | 32 x23 x24 | 48 x25 x26 | 64 x27 x28 | 80 x29 x30 | 96 d8-d15 | 160
+ */
+#if defined(__aarch64__)
+	.text
+
+.macro SAVE
+	sub	sp, sp, #160
+	.cfi_def_cfa_offset 160
+	stp	x19, x20, [sp, #0]
+	stp	x21, x22, [sp, #16]
+	stp	x23, x24, [sp, #32]
+	stp	x25, x26, [sp, #48]
+	stp	x27, x28, [sp, #64]
+	stp	x29, x30, [sp, #80]
+	stp	d8, d9, [sp, #96]
+	stp	d10, d11, [sp, #112]
+	stp	d12, d13, [sp, #128]
+	stp	d14, d15, [sp, #144]
+	SAVED
+	mov	x9, sp
+	str	x9, [x0]
+.endm
+
+.macro SAVED
+	.cfi_offset x19, -160
+	.cfi_offset x20, -152
+	.cfi_offset x21, -144
+	.cfi_offset x22, -136
+	.cfi_offset x23, -128
+	.cfi_offset x24, -120
+	.cfi_offset x25, -112
+	.cfi_offset x26, -104
+	.cfi_offset x27, -96
+	.cfi_offset x28, -88
+	.cfi_offset x29, -80
+	.cfi_offset x30, -72
+	.cfi_offset d8, -64
+	.cfi_offset d9, -56
+	.cfi_offset d10, -48
+	.cfi_offset d11, -40
+	.cfi_offset d12, -32
+	.cfi_offset d13, -24
+	.cfi_offset d14, -16
+	.cfi_offset d15, -8
+.endm
+
+/* br x16 rather than ret: as on amd64, the return predictor holds the other stack's call sites. x16 may also
+ * land on a BTI c pad. */
+.macro RESTORE
+	ldp	x19, x20, [sp, #0]
+	ldp	x21, x22, [sp, #16]
+	ldp	x23, x24, [sp, #32]
+	ldp	x25, x26, [sp, #48]
+	ldp	x27, x28, [sp, #64]
+	ldp	x29, x30, [sp, #80]
+	ldp	d8, d9, [sp, #96]
+	ldp	d10, d11, [sp, #112]
+	ldp	d12, d13, [sp, #128]
+	ldp	d14, d15, [sp, #144]
+	add	sp, sp, #160
+	.cfi_restore x19
+	.cfi_restore x20
+	.cfi_restore x21
+	.cfi_restore x22
+	.cfi_restore x23
+	.cfi_restore x24
+	.cfi_restore x25
+	.cfi_restore x26
+	.cfi_restore x27
+	.cfi_restore x28
+	.cfi_restore x29
+	.cfi_restore x30
+	.cfi_restore d8
+	.cfi_restore d9
+	.cfi_restore d10
+	.cfi_restore d11
+	.cfi_restore d12
+	.cfi_restore d13
+	.cfi_restore d14
+	.cfi_restore d15
+	.cfi_def_cfa_offset 0
+	mov	x16, x30
+	br	x16
+.endm
+
+.macro FUNCTION name
+	.globl	\name
+	.hidden	\name
+	.type	\name, %function
+	.p2align 5
+\name:
+	.cfi_startproc
+	hint	#34	/* bti c */
+.endm
+
+.macro END name
+	.cfi_endproc
+	.size	\name, .-\name
+.endm
+
+/* int coroi_switch(void **save, void *to, intptr_t value, uint32_t *door); see switch.h.
+ * stlr: the registers and the saved sp are seen by whoever next enters the door. */
+FUNCTION coroi_switch
+	SAVE
+	mov	sp, x1
+	stlr	wzr, [x3]
+	mov	x0, x2
+	RESTORE
+END coroi_switch
+
+/* int coroi_swap(void **save, void *to, intptr_t value) */
+FUNCTION coroi_swap
+	SAVE
+	mov	sp, x1
+	mov	x0, x2
+	RESTORE
+END coroi_swap
+
+/* void coroi_jump(void *to, intptr_t value, uint32_t *door): the present stack is not saved. */
+FUNCTION coroi_jump
+	mov	sp, x0
+	.cfi_def_cfa sp, 160
+	SAVED
+	stlr	wzr, [x2]
+	mov	x0, x1
+	RESTORE
+END coroi_jump
+
+/* void coroi_restart(void *to, intptr_t value): begin a context made by coroi_context anew, on the stack that
+ * we are running on. */
+FUNCTION coroi_restart
+	mov	sp, x0
+	ldr	x19, [sp, #0]
+	add	sp, sp, #160
+	mov	x0, x1
+	b	coroi_entry
+END coroi_restart
+
+/* Where a new context goes on: x19 is its function, x0 the value that is its argument. The zero x29 and the
+ * undefined x30 end every unwinder here. */
+FUNCTION coroi_entry
+	.cfi_undefined x30
+	.cfi_undefined x29
+	mov	x29, xzr
+	mov	x30, xzr
+	blr	x19
+	brk	#1
+END coroi_entry
+#endif
+	.section .note.GNU-stack,"",%progbits

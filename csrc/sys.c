@@ -1,0 +1,217 @@
+//go:build cgo && linux
+/* sys.c - see sys.h. */
+#include "sys.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#endif
+
+#define NATIVE_STACK ((size_t)512 << 10)
+#define SIGSTACK_MIN ((size_t)64 << 10)
+#define PAGE ((size_t)4096)
+
+static bool has_membarrier;
+static bool light_guards;
+
+/* Before main, so before Go has threads: registering is free with one thread and slow with many. */
+__attribute__((constructor)) static void probe(void)
+{
+	long commands = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
+	if (commands > 0 && (commands & MEMBARRIER_CMD_PRIVATE_EXPEDITED) &&
+	    syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0)
+		has_membarrier = true;
+
+	void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (page != MAP_FAILED) {
+		light_guards = madvise(page, PAGE, MADV_GUARD_INSTALL) == 0;
+		munmap(page, PAGE);
+	}
+}
+
+bool coroi_has_membarrier(void)
+{
+	return has_membarrier;
+}
+
+void coroi_membarrier(void)
+{
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0)
+		return;
+	/* It worked when it was probed; a filter installed since then leaves no way to go on correctly. */
+	static const char text[] = "coro: membarrier(2) was allowed at start and is refused now; set CORO_NO_MEMBARRIER\n";
+	if (write(2, text, sizeof text - 1)) {
+	}
+	abort();
+}
+
+bool coroi_guard_is_light(void)
+{
+	return light_guards;
+}
+
+void *coroi_map(size_t bytes, size_t align)
+{
+	size_t want = align > PAGE ? bytes + align : bytes;
+	char *p = mmap(NULL, want, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (p == MAP_FAILED)
+		return NULL;
+	if (align <= PAGE)
+		return p;
+	char *base = (char *)(((uintptr_t)p + align - 1) & ~(uintptr_t)(align - 1));
+	if (base > p)
+		munmap(p, (size_t)(base - p));
+	if (p + want > base + bytes)
+		munmap(base + bytes, (size_t)(p + want - (base + bytes)));
+	return base;
+}
+
+void coroi_unmap(void *base, size_t bytes)
+{
+	munmap(base, bytes);
+}
+
+void coroi_discard(void *base, size_t bytes)
+{
+	madvise(base, bytes, MADV_DONTNEED);
+}
+
+void coroi_huge(void *base, size_t bytes, bool want)
+{
+	madvise(base, bytes, want ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+}
+
+int coroi_guard(void *base, size_t bytes)
+{
+	if (light_guards && madvise(base, bytes, MADV_GUARD_INSTALL) == 0)
+		return 0;
+	/* EINVAL: memory locked by mlockall, where only a mapping of its own helps. */
+	return mprotect(base, bytes, PROT_NONE) == 0 ? 0 : errno;
+}
+
+void *coroi_alloc(size_t bytes, size_t align)
+{
+	void *p;
+	if (posix_memalign(&p, align < sizeof p ? sizeof p : align, bytes))
+		return NULL;
+	return memset(p, 0, bytes);
+}
+
+void coroi_release(void *p)
+{
+	free(p);
+}
+
+void coroi_futex_wait(uint32_t *word, uint32_t value, int64_t timeout_ns)
+{
+	struct timespec t = {timeout_ns / 1000000000, timeout_ns % 1000000000};
+	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, timeout_ns < 0 ? NULL : &t, NULL, 0);
+}
+
+void coroi_futex_wake(uint32_t *word, int count)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+}
+
+int coroi_thread_start(pthread_t *out, void *(*fn)(void *), void *arg)
+{
+	static const int open[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF, SIGURG};
+	sigset_t mask, old;
+	pthread_attr_t attr;
+
+	sigfillset(&mask);
+	for (size_t i = 0; i < sizeof open / sizeof *open; i++)
+		sigdelset(&mask, open[i]);
+	int err = pthread_attr_init(&attr);
+	if (err)
+		return err;
+	pthread_attr_setstacksize(&attr, NATIVE_STACK);
+	/* The new thread inherits the mask: no signal can reach it in between. */
+	pthread_sigmask(SIG_SETMASK, &mask, &old);
+	err = pthread_create(out, &attr, fn, arg);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	return err;
+}
+
+static size_t sigstack_bytes(void)
+{
+#ifdef AT_MINSIGSTKSZ
+	size_t least = (size_t)getauxval(AT_MINSIGSTKSZ) + (32 << 10);
+	if (least > SIGSTACK_MIN)
+		return (least + PAGE - 1) & ~(PAGE - 1);
+#endif
+	return SIGSTACK_MIN;
+}
+
+void *coroi_sigstack_install(void)
+{
+	size_t bytes = sigstack_bytes();
+	char *base = coroi_map(bytes + PAGE, PAGE);
+	if (!base)
+		return NULL;
+	stack_t ss = {.ss_sp = base + PAGE, .ss_size = bytes};
+	if (coroi_guard(base, PAGE) || sigaltstack(&ss, NULL)) {
+		coroi_unmap(base, bytes + PAGE);
+		return NULL;
+	}
+	return base;
+}
+
+void coroi_sigstack_remove(void *base)
+{
+	if (base)
+		coroi_unmap(base, sigstack_bytes() + PAGE);
+}
+
+void coroi_thread_name(const char *name, unsigned index)
+{
+	char full[16]; /* the kernel's limit, with the zero */
+	snprintf(full, sizeof full, "%.10s/%u", name, index);
+	pthread_setname_np(pthread_self(), full);
+}
+
+bool coroi_thread_pin(unsigned cpu)
+{
+	cpu_set_t set;
+	if (cpu >= CPU_SETSIZE)
+		return false;
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	return sched_setaffinity(0, sizeof set, &set) == 0;
+}
+
+int32_t coroi_thread_id(void)
+{
+	return (int32_t)syscall(SYS_gettid);
+}
+
+unsigned coroi_cpus(void)
+{
+	cpu_set_t set;
+	if (sched_getaffinity(0, sizeof set, &set))
+		return 1;
+	int n = CPU_COUNT(&set);
+	return n < 1 ? 1 : (unsigned)n;
+}
+
+uint64_t coroi_now_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}

@@ -1,0 +1,58 @@
+/*
+ * sys.h - every system call and every allocation of the core, so that fault injection can stand in.
+ *
+ * All return 0 or a pointer on success; the errno of a failure is returned, never left behind.
+ */
+#ifndef COROI_SYS_H
+#define COROI_SYS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* coroi_map - bytes of zeroed, lazily backed memory; align is a power of two of at least a page. NULL: refused. */
+void *coroi_map(size_t bytes, size_t align);
+void coroi_unmap(void *base, size_t bytes);
+
+/* coroi_discard - give the pages back to the kernel; the range reads as zeros afterwards. Guards stay. */
+void coroi_discard(void *base, size_t bytes);
+
+/* coroi_huge - ask for huge pages (want), or ask not to get them. Only advice. */
+void coroi_huge(void *base, size_t bytes, bool want);
+
+/* coroi_guard - make a range fault on every access. Returns 0 or an errno (ENOMEM: vm.max_map_count). */
+int coroi_guard(void *base, size_t bytes);
+
+/* coroi_guard_is_light - guards cost no mapping (MADV_GUARD_INSTALL, Linux 6.13). */
+bool coroi_guard_is_light(void);
+
+/* coroi_alloc - zeroed memory from the C library, aligned to align (a power of two). NULL: none left. */
+void *coroi_alloc(size_t bytes, size_t align);
+void coroi_release(void *p);
+
+/* coroi_has_membarrier - the process is registered for private expedited barriers (done in a constructor,
+ * while there is one thread). coroi_membarrier then makes every running thread pass a full barrier. */
+bool coroi_has_membarrier(void);
+void coroi_membarrier(void);
+
+/* coroi_futex_wait - sleep while *word == value, at most timeout_ns (negative: for ever). May return early. */
+void coroi_futex_wait(uint32_t *word, uint32_t value, int64_t timeout_ns);
+void coroi_futex_wake(uint32_t *word, int count);
+
+/* coroi_thread_start - a thread with a native stack of its own and all signals blocked that are not its own
+ * faults or Go's (profiling, preemption). Returns 0 or an errno. */
+int coroi_thread_start(pthread_t *out, void *(*fn)(void *), void *arg);
+
+/* coroi_sigstack_install - an alternate signal stack with a guard for this thread. Returns its base or NULL. */
+void *coroi_sigstack_install(void);
+void coroi_sigstack_remove(void *base); /* after the thread was joined */
+
+void coroi_thread_name(const char *name, unsigned index);
+bool coroi_thread_pin(unsigned cpu);
+int32_t coroi_thread_id(void);
+unsigned coroi_cpus(void); /* cores that this process may use, at least 1 */
+
+uint64_t coroi_now_ns(void); /* CLOCK_MONOTONIC */
+
+#endif

@@ -1,0 +1,426 @@
+//go:build cgo && linux
+/*
+ * wait.c - parking, waking, joining.
+ *
+ * The problem: a waker anywhere must reach a coroutine that may be running, queued, waiting, just stolen, or
+ * ended and its record in use for another, at no cost to those who are never woken from afar.
+ *
+ * At home (waker's worker = coroutine's home) everything happens inside the door with plain loads and stores.
+ * From elsewhere, through the wake word  generation:32 | ESCAPED | EVENT | count:30
+ *
+ *   W1  waker: CAS the word, generation and ESCAPED as expected, count + 1 (or EVENT set). Wrong generation, or
+ *       not ESCAPED (nobody was ever given its handle): stale.
+ *   W2  if count and EVENT were 0 before, this waker alone puts the record into its home's inbox as a mail. So a
+ *       record is a node of at most one inbox, once, and stays one until W3 clears the word.
+ *   W3  the worker that takes the mail, in its door: not at home here: on to where it is now. Else fetch-and
+ *       clears EVENT and count, and they are delivered: home is stable inside the home's door.
+ *   W4  end: not ESCAPED: a plain store of generation + 1; nobody else writes the word. ESCAPED: CAS to generation
+ *       + 1 without ESCAPED. If the word held mail, the record is still a node: it is left alone, and
+ *   W5  whoever takes a mail whose word is not ESCAPED clears it and frees the record.
+ *
+ * Permits (coro_park) are counted. Waits inside coro (joining) use EVENT, one for each registered wait: a waiter
+ * goes on only when it has had its event, or has taken its registration back; so no event is ever left over for
+ * a later wait.
+ *
+ * Joining goes through the join word, which carries the generation too:
+ *   J1  joiner: CAS nobody -> coroutine·me (or go·slot); it may find SETTLED: ended already
+ *   J2  end: exchange -> settled·done; a joiner found there gets an event, or goes on Go's list
+ *   J3  the joiner (or who detached first, or last) frees the record
+ */
+#include "wait.h"
+
+#include "bell.h"
+
+#include <string.h>
+
+struct coroi_rec *coroi_find(coro_handle h)
+{
+	struct coroi_rec *r = coroi_at((uint32_t)h);
+	if (!r)
+		return NULL;
+	uint64_t word = at_load_acq(&r->wake); /* pairs with the release of whoever gave us the handle */
+	return coroi_gen(word) == (uint32_t)(h >> 32) && (word & COROI_ESCAPED) ? r : NULL;
+}
+
+/* free_word - W4. True: the record is free for whoever asks. */
+static bool free_word(struct coroi_rec *r)
+{
+	uint64_t word = at_load_rlx(&r->wake), next;
+	do {
+		next = ((word >> COROI_GEN_SHIFT) + 1) << COROI_GEN_SHIFT | (word & (COROI_EVENT | COROI_COUNT_MASK));
+	} while (!at_cas(&r->wake, &word, next));
+	return (word & (COROI_EVENT | COROI_COUNT_MASK)) == 0;
+}
+
+/* put_locked - a free record goes back, unless its generations are used up. */
+static void put_locked(struct coroi_worker *w, struct coroi_rec *r)
+{
+	if (coroi_gen(at_load_rlx(&r->wake)) == UINT32_MAX)
+		at_add(&w->sched->slab.retired, 1);
+	else
+		coroi_mags_put(&w->mags, r);
+}
+
+void coroi_join_free(struct coroi_rec *r)
+{
+	struct coro_scheduler *s = coroi_chunk_of(r)->owner;
+
+	r->state = COROI_FREE;
+	if (!free_word(r))
+		return;
+	if (coroi_gen(at_load_rlx(&r->wake)) == UINT32_MAX)
+		at_add(&s->slab.retired, 1);
+	else
+		coroi_slab_put(&s->slab, r);
+}
+
+/* mail - W1 and W2. */
+static int mail(struct coroi_rec *r, uint32_t gen, uint64_t event)
+{
+	uint64_t word = at_load_rlx(&r->wake), next;
+	do {
+		if (coroi_gen(word) != gen || !(word & COROI_ESCAPED))
+			return CORO_ESTALE;
+		if (!event && (word & COROI_COUNT_MASK) >= COROI_PERMITS_MAX)
+			return CORO_EAGAIN;
+		next = event ? word | event : word + 1;
+	} while (!at_cas(&r->wake, &word, next));
+	if ((word & (COROI_EVENT | COROI_COUNT_MASK)) == 0) {
+		struct coro_scheduler *s = coroi_chunk_of(r)->owner;
+		/* A racy home: wherever it is pushed, W3 sends it on. */
+		struct coroi_worker *home = &s->worker[at_load_rlx(&r->home)];
+		uint64_t node = (uintptr_t)r | COROI_NODE_MAIL;
+		coroi_inbox_push(home, node, node);
+		coroi_idle_pushed(home);
+	}
+	return CORO_OK;
+}
+
+void coroi_mail_locked(struct coroi_worker *w, struct coroi_rec *r)
+{
+	uint16_t home = at_load_rlx(&r->home);
+
+	if ((at_load_acq(&r->wake) & COROI_ESCAPED) && home != w->id) { /* W3: moved, or about to be */
+		struct coroi_worker *to = &w->sched->worker[home];
+		uint64_t node = (uintptr_t)r | COROI_NODE_MAIL;
+		coroi_inbox_push(to, node, node);
+		coroi_idle_pushed(to);
+		return;
+	}
+	uint64_t word = at_and(&r->wake, ~(COROI_EVENT | COROI_COUNT_MASK));
+	at_bump(&w->mails);
+	if (!(word & COROI_ESCAPED)) { /* W5 */
+		put_locked(w, r);
+		return;
+	}
+	if (r->state == COROI_ENDED)
+		return;
+	uint32_t n = (uint32_t)(word & COROI_COUNT_MASK);
+	if (word & COROI_EVENT) {
+		if (r->state == COROI_JOINING)
+			coroi_requeue_locked(w, r, CORO_OK);
+		else
+			r->event = 1;
+	}
+	if (n && r->state == COROI_PARKED) {
+		coroi_requeue_locked(w, r, CORO_OK);
+		n--;
+	}
+	r->permits = n > COROI_PERMITS_MAX - r->permits ? COROI_PERMITS_MAX : r->permits + n;
+}
+
+/* ----------------------------------------------------------------------------------- the end */
+
+static void end_joinable_locked(struct coroi_worker *w, struct coroi_rec *r)
+{
+	uint32_t gen = coroi_gen(at_load_rlx(&r->wake));
+
+	r->state = COROI_ENDED;
+	/* J2; a release for the result, an acquire for what the joiner wrote before it registered. */
+	uint64_t old = at_xchg(&coroi_cold(r)->join, coroi_join_word(gen, COROI_JOIN_SETTLED, COROI_SETTLED_DONE));
+	uint32_t index = (uint32_t)(old & COROI_JOIN_INDEX_MASK);
+	switch (old >> COROI_JOIN_KIND_SHIFT & 3) {
+	case COROI_JOIN_COROUTINE: {
+		struct coroi_rec *joiner = coroi_at(index);
+		if (coroi_chunk_of(joiner)->owner != w->sched || at_load_rlx(&joiner->home) != w->id)
+			mail(joiner, coroi_gen(at_load_rlx(&joiner->wake)), COROI_EVENT);
+		else if (joiner->state == COROI_JOINING)
+			coroi_ready_locked(w, joiner, CORO_OK);
+		else
+			joiner->event = 1; /* it has registered, and not suspended yet */
+		break;
+	}
+	case COROI_JOIN_GO:
+		coroi_bell_done(w->sched, r);
+		break;
+	case COROI_JOIN_SETTLED: /* detached */
+		r->state = COROI_FREE;
+		if (free_word(r))
+			put_locked(w, r);
+		break;
+	}
+}
+
+COROI_NOINLINE void coroi_end_slow_locked(struct coroi_worker *w, struct coroi_rec *r)
+{
+	if (r->flags & COROI_F_JOINABLE) {
+		end_joinable_locked(w, r);
+		return;
+	}
+	r->state = COROI_FREE;
+	if (free_word(r))
+		put_locked(w, r);
+}
+
+int coroi_join_status(const struct coroi_rec *r)
+{
+	if (r->flags & COROI_F_STARVED)
+		return CORO_ENOMEM;
+	if (r->flags & COROI_F_CANCELED)
+		return CORO_ECANCELED;
+	return r->flags & COROI_F_ABORTED ? CORO_EABORTED : CORO_OK;
+}
+
+/* ------------------------------------------------------------------------------- public calls */
+
+static COROI_NOINLINE int yield_slow(struct coroi_worker *w, struct coroi_rec *me)
+{
+	coroi_door_leave(w);
+	coroi_door_enter(w);
+	me->code = CORO_OK;
+	coroi_queue_locked(w, me);
+	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
+}
+
+/* The general path with what is nearly always so taken for granted: nothing in the slot or the inbox, the next in
+ * the queue has run before, there is room. No call, so no register is saved but by the switch. */
+int coro_yield(void)
+{
+	struct coroi_worker *w = coroi_self();
+	struct coroi_rec *me;
+
+	if (coroi_unlikely(!w || !(me = w->current)))
+		return CORO_EPERM;
+	if (coroi_unlikely(!coroi_door_try(w) || at_load_rlx(&w->inbox) || w->slot))
+		return yield_slow(w, me);
+	struct coroi_deque *d = &w->queue;
+	uint32_t head = d->head, tail = d->tail, mask = d->mask;
+	if (coroi_unlikely(head == tail || tail - head > mask || d->spilled))
+		return yield_slow(w, me);
+	struct coroi_rec *next = d->ring[head & mask];
+	if (coroi_unlikely(!next->sp))
+		return yield_slow(w, me);
+	__builtin_prefetch(d->ring[(head + COROI_AHEAD) & mask], 1);
+	d->ring[tail & mask] = me;
+	at_store_rlx(&d->head, head + 1);
+	at_store_rlx(&d->tail, tail + 1);
+	at_bump(&w->switches);
+	w->budget = w->budget_full;
+	w->current = next;
+	me->code = CORO_OK;
+	return coroi_to(&me->sp, next->sp, next->code, w, next->stack);
+}
+
+int coro_park(void)
+{
+	struct coroi_worker *w = coroi_self();
+	struct coroi_rec *me;
+
+	if (coroi_unlikely(!w || !(me = w->current)))
+		return CORO_EPERM;
+	coroi_door_enter(w);
+	if (me->permits) {
+		me->permits--;
+		coroi_door_leave(w);
+		return CORO_OK;
+	}
+	if (coroi_unlikely(w->cancel)) {
+		coroi_door_leave(w);
+		return CORO_ECANCELED;
+	}
+	me->state = COROI_PARKED;
+	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
+}
+
+/* wake_home - give r, at home here, a permit, if it is still the one meant. */
+static inline int wake_home_locked(struct coroi_worker *w, struct coroi_rec *r, uint32_t gen)
+{
+	uint64_t word = at_load_rlx(&r->wake); /* relaxed: it cannot end outside this door */
+
+	if (coroi_unlikely(coroi_gen(word) != gen || !(word & COROI_ESCAPED) || r->state == COROI_ENDED))
+		return CORO_ESTALE;
+	if (coroi_likely(r->state == COROI_PARKED)) {
+		coroi_ready_locked(w, r, CORO_OK);
+		return CORO_OK;
+	}
+	if (coroi_unlikely(r->permits >= COROI_PERMITS_MAX))
+		return CORO_EAGAIN;
+	r->permits++;
+	return CORO_OK;
+}
+
+int coro_wake(coro_handle h)
+{
+	struct coroi_worker *w = coroi_self();
+	struct coroi_rec *r = coroi_at((uint32_t)h);
+
+	if (coroi_unlikely(!r))
+		return CORO_ESTALE;
+	if (coroi_likely(w && coroi_chunk_of(r)->owner == w->sched)) {
+		coroi_door_enter(w);
+		if (coroi_likely(at_load_rlx(&r->home) == w->id)) {
+			int status = wake_home_locked(w, r, (uint32_t)(h >> 32));
+			coroi_door_leave(w);
+			return status;
+		}
+		coroi_door_leave(w);
+	}
+	return mail(r, (uint32_t)(h >> 32), 0);
+}
+
+int coro_switch_to(coro_handle h)
+{
+	struct coroi_worker *w = coroi_self();
+	struct coroi_rec *me;
+
+	if (!w || !(me = w->current))
+		return CORO_EPERM;
+	struct coroi_rec *r = coroi_at((uint32_t)h);
+	coroi_door_enter(w);
+	if (r && coroi_chunk_of(r)->owner == w->sched && at_load_rlx(&r->home) == w->id && coroi_find(h) &&
+	    r->state == COROI_PARKED && r->sp) {
+		r->state = COROI_ACTIVE;
+		r->code = CORO_OK;
+		me->code = CORO_OK;
+		coroi_queue_locked(w, me);
+		return coroi_suspend_locked(w, me, r);
+	}
+	coroi_door_leave(w);
+	int status = coro_wake(h);
+	return status ? status : coro_yield();
+}
+
+/* escape - me's handle is about to be known. Only me, or who spawns it, may. */
+static inline void escape(struct coroi_rec *me)
+{
+	uint64_t word = at_load_rlx(&me->wake);
+	if (!(word & COROI_ESCAPED))
+		at_store_rel(&me->wake, word | COROI_ESCAPED); /* nobody else writes it before */
+}
+
+coro_handle coro_self(void)
+{
+	struct coroi_worker *w = coroi_self();
+
+	if (!w || !w->current)
+		return 0;
+	escape(w->current);
+	return coroi_handle(w->current);
+}
+
+/* unregister - J1 taken back. False: the end has come first, and with it an event. */
+static bool unregister(struct coroi_rec *r, uint32_t gen, uint32_t index)
+{
+	uint64_t mine = coroi_join_word(gen, COROI_JOIN_COROUTINE, index);
+	return at_cas(&coroi_cold(r)->join, &mine, coroi_join_word(gen, COROI_JOIN_NOBODY, 0));
+}
+
+/* await_event - suspend until the event of the wait that me has registered with r. CORO_ECANCELED: it was
+ * cancelled, and the registration is taken back. */
+static int await_event(struct coroi_rec *me, struct coroi_rec *r, uint32_t gen)
+{
+	for (bool cancelable = true;;) {
+		struct coroi_worker *w = coroi_self();
+		coroi_door_enter(w);
+		if (me->event) {
+			me->event = 0;
+			coroi_door_leave(w);
+			return CORO_OK;
+		}
+		int code = CORO_ECANCELED;
+		if (cancelable && w->cancel) {
+			coroi_door_leave(w);
+		} else {
+			me->state = COROI_JOINING;
+			code = coroi_suspend_locked(w, me, coroi_pick_locked(w));
+		}
+		if (code == CORO_OK)
+			return CORO_OK;
+		if (unregister(r, gen, coroi_index(me)))
+			return CORO_ECANCELED;
+		cancelable = false;
+	}
+}
+
+/* taken - what to tell one who came second. */
+static int taken(uint64_t word, uint32_t gen)
+{
+	bool waits = (word >> COROI_JOIN_KIND_SHIFT & 3) != COROI_JOIN_SETTLED;
+	return coroi_gen(word) == gen && waits ? CORO_EBUSY : CORO_ESTALE;
+}
+
+int coro_join(coro_handle h, void *result, size_t result_bytes)
+{
+	struct coroi_worker *w = coroi_self();
+	struct coroi_rec *me, *r;
+	uint32_t gen = (uint32_t)(h >> 32);
+
+	if (!w || !(me = w->current))
+		return CORO_EPERM;
+	r = coroi_find(h);
+	if (!r)
+		return CORO_ESTALE;
+	uint64_t nobody = coroi_join_word(gen, COROI_JOIN_NOBODY, 0);
+	uint64_t settled = coroi_join_word(gen, COROI_JOIN_SETTLED, COROI_SETTLED_DONE);
+	uint64_t word = at_load_acq(&coroi_cold(r)->join);
+	if (r == me || coroi_gen(word) != gen || (result_bytes && !result) || result_bytes > r->result_bytes)
+		return coroi_find(h) ? CORO_EINVAL : CORO_ESTALE;
+	escape(me);
+	if (word != settled) {
+		word = nobody;
+		if (at_cas(&coroi_cold(r)->join, &word, coroi_join_word(gen, COROI_JOIN_COROUTINE, coroi_index(me)))) { /* J1 */
+			int status = await_event(me, r, gen);
+			if (status)
+				return status;
+		} else if (word != settled) {
+			return taken(word, gen);
+		}
+	}
+	/* Of two who find it settled, the one whose CAS takes it is the joiner. */
+	if (!at_cas(&coroi_cold(r)->join, &settled, coroi_join_word(gen, COROI_JOIN_SETTLED, COROI_SETTLED_TAKEN)))
+		return CORO_ESTALE;
+	int status = coroi_join_status(r);
+	if (result_bytes)
+		memcpy(result, coroi_cold(r)->payload, result_bytes);
+	coroi_join_free(r); /* J3 */
+	return status;
+}
+
+int coro_detach(coro_handle h)
+{
+	uint32_t gen = (uint32_t)(h >> 32);
+	struct coroi_rec *r = coroi_find(h);
+
+	if (!r)
+		return CORO_ESTALE;
+	uint64_t settled = coroi_join_word(gen, COROI_JOIN_SETTLED, COROI_SETTLED_DONE);
+	uint64_t word = coroi_join_word(gen, COROI_JOIN_NOBODY, 0);
+	if (at_cas(&coroi_cold(r)->join, &word, coroi_join_word(gen, COROI_JOIN_SETTLED, COROI_SETTLED_DETACHED)))
+		return CORO_OK;
+	if (coroi_gen(word) != gen)
+		return coroi_find(h) ? CORO_EINVAL : CORO_ESTALE;
+	if (word != settled)
+		return taken(word, gen);
+	if (!at_cas(&coroi_cold(r)->join, &word, coroi_join_word(gen, COROI_JOIN_SETTLED, COROI_SETTLED_TAKEN)))
+		return CORO_ESTALE;
+	coroi_join_free(r);
+	return CORO_OK;
+}
+
+/* ------------------------------------------------------------------------------ cancelling all */
+
+void coroi_cancel_wait_locked(struct coroi_worker *w, struct coroi_rec *r)
+{
+	if (r->state == COROI_PARKED || r->state == COROI_JOINING)
+		coroi_ready_locked(w, r, CORO_ECANCELED);
+}

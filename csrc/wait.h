@@ -1,0 +1,54 @@
+/*
+ * wait.h - how a coroutine's wait ends: permits, events, and its own end.
+ */
+#ifndef COROI_WAIT_H
+#define COROI_WAIT_H
+
+#include "run.h"
+
+/* The join word: generation << 32 | kind << 30 | index. Only of joinable ones. */
+#define COROI_JOIN_KIND_SHIFT 30
+#define COROI_JOIN_INDEX_MASK ((UINT64_C(1) << COROI_JOIN_KIND_SHIFT) - 1)
+enum { COROI_JOIN_NOBODY = 0, COROI_JOIN_COROUTINE = 1, COROI_JOIN_GO = 2, COROI_JOIN_SETTLED = 3 };
+/* The index of COROI_JOIN_SETTLED. */
+enum { COROI_SETTLED_DONE = 0, COROI_SETTLED_DETACHED = 1, COROI_SETTLED_TAKEN = 2 };
+
+static inline uint64_t coroi_join_word(uint32_t gen, unsigned kind, uint32_t index)
+{
+	return (uint64_t)gen << COROI_GEN_SHIFT | (uint64_t)kind << COROI_JOIN_KIND_SHIFT | index;
+}
+
+/* coroi_mail_locked - r came out of w's inbox as a mail. */
+void coroi_mail_locked(struct coroi_worker *w, struct coroi_rec *r);
+
+COROI_NOINLINE void coroi_end_slow_locked(struct coroi_worker *w, struct coroi_rec *r);
+
+/* coroi_end_locked - r, at home here, has ended: its record is free, or waits for its joiner. */
+static inline void coroi_end_locked(struct coroi_worker *w, struct coroi_rec *r)
+{
+	uint64_t word = at_load_rlx(&r->wake); /* relaxed: not ESCAPED, so nobody else writes it */
+
+	at_bump(&w->ended);
+	if (coroi_unlikely((word & COROI_ESCAPED) || (uint32_t)(word >> COROI_GEN_SHIFT) >= UINT32_MAX - 1)) {
+		coroi_end_slow_locked(w, r);
+		return;
+	}
+	r->state = COROI_FREE;
+	at_store_rlx(&r->wake, word + (UINT64_C(1) << COROI_GEN_SHIFT));
+	coroi_mags_put(&w->mags, r);
+}
+
+/* coroi_cancel_wait_locked - r, at home here, gets CORO_ECANCELED from what it waits in, if it waits. */
+void coroi_cancel_wait_locked(struct coroi_worker *w, struct coroi_rec *r);
+
+/* coroi_find - the record that a handle names, or NULL if it is stale. The answer is firm only inside its
+ * home's door, or for whoever alone may free it (its joiner). */
+struct coroi_rec *coroi_find(coro_handle h);
+
+/* coroi_join_free - the joiner (or detacher, or Go) has had what it wanted of r. Thread: any, in no door. */
+void coroi_join_free(struct coroi_rec *r);
+
+/* coroi_join_status - what the joiner of an ended r is told. */
+int coroi_join_status(const struct coroi_rec *r);
+
+#endif

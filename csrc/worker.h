@@ -1,0 +1,146 @@
+/*
+ * worker.h - a worker thread and its scheduler: who owns which word.
+ *
+ * A worker's memory, in pairs of cache lines so that nobody's writes disturb another's:
+ *
+ *      owner   busy, current, slot, queue, magazines, stack cache      written inside its door
+ *      req     the door's other side                                   written by thieves
+ *      inbox   spawns and wake-ups from other threads                  written by anybody
+ *      sleep   futex word, gifts, idle state                           written by itself and who wakes it
+ */
+#ifndef COROI_WORKER_H
+#define COROI_WORKER_H
+
+#include "atomics.h"
+#include "record.h"
+#include "slab.h"
+#include "stack.h"
+
+#include <pthread.h>
+
+#define COROI_STEAL_MAX 64
+
+/* A double-ended queue of runnable coroutines; see deque.h. */
+struct coroi_deque {
+	struct coroi_rec **ring;
+	uint32_t mask;                    /* ring entries - 1 */
+	uint32_t head, tail;              /* free-running; relaxed atomics: thieves peek at the length */
+	struct coroi_rec *spill, *spill_last; /* what did not fit when the ring could not grow, in order */
+	uint32_t spilled;
+};
+
+struct coroi_worker {
+	/* owner: inside the door, or read by the owner alone */
+	uint32_t busy;             /* the door: 1 while the owner is inside */
+	uint16_t id;
+	uint8_t exchange;          /* doors without membarrier */
+	uint8_t cancel;            /* fresh ones end unstarted, waits return CORO_ECANCELED */
+	struct coroi_rec *current; /* the running coroutine; NULL on the native stack, or inside one resumed by hand */
+	struct coroi_rec *slot;    /* runs next, ahead of the queue; atomic, relaxed: thieves peek */
+	int32_t budget;            /* hand-overs left before the queue has its turn */
+	int32_t budget_full;
+	struct coroi_deque queue;
+	uint64_t switches;         /* atomic, relaxed: also tells the standby whether we move */
+	struct coroi_mags mags;
+	struct coro_scheduler *sched;
+	void *native_sp;           /* the suspended native context */
+	uint64_t spawned, ended;
+	struct coroi_stack_cache stacks;
+
+	uint32_t req __attribute__((aligned(COROI_APART))); /* see door.h */
+
+	uint64_t inbox __attribute__((aligned(COROI_APART))); /* see inbox.h */
+
+	/* sleep */
+	uint32_t ev __attribute__((aligned(COROI_APART))); /* futex; see idle.c */
+	uint32_t gift_count;                               /* from a victim that served us */
+	struct coroi_rec *gift[COROI_STEAL_MAX];
+	uint64_t random;
+	uint32_t backoff;   /* steals in a row that did not pay */
+	uint64_t hold_off;  /* no stealing before this time, ns */
+	uint64_t batch_began; /* when the last stolen batch came, ns; 0: none since we were last idle */
+	uint64_t batch_at;    /* switches then */
+	uint64_t *seen;       /* [workers] switches of the others when we last looked */
+	uint64_t steals, stolen, served, forced, parks, mails;
+	int32_t tid, cpu;
+	pthread_t thread;
+	void *sigstack;
+	const void *native_low; /* bounds of the native stack; known under a sanitizer only */
+	size_t native_bytes;
+} __attribute__((aligned(COROI_APART)));
+
+/* Everything rests when the awake and ext fields of S are zero; see idle.c. */
+#define COROI_S_SEARCHING UINT64_C(1)
+#define COROI_S_AWAKE (UINT64_C(1) << 16)
+#define COROI_S_EXT (UINT64_C(1) << 32)
+#define COROI_S_SEARCHING_OF(s) ((uint32_t)((s) & 0xffff))
+#define COROI_S_AWAKE_OF(s) ((uint32_t)((s) >> 16 & 0xffff))
+
+#define COROI_MASK_WORDS (CORO_WORKERS_MAX / 64)
+
+/* What a worker that has nothing to do is told to do. */
+enum { COROI_RUNNING, COROI_PAUSED, COROI_STOPPING };
+
+struct coro_scheduler {
+	uint32_t workers;
+	uint32_t flags;
+	uint32_t steal_batch;
+	uint8_t class; /* of default stacks */
+	struct coroi_worker *worker; /* [workers] */
+	struct coroi_slab slab;
+	struct coroi_stack_pool stacks;
+	char name[16];
+
+	/* idle */
+	uint64_t S __attribute__((aligned(COROI_APART)));
+	uint64_t sleepers[COROI_MASK_WORDS]; /* a bit for each worker that sleeps and may be woken */
+	uint32_t hungry __attribute__((aligned(COROI_APART))); /* hint to who pushes; see idle.h */
+	uint32_t standby;    /* id + 1 of the sleeper that looks around; 0: none */
+	uint32_t mode;       /* COROI_RUNNING... */
+	uint32_t rests;      /* futex: times that everything came to rest */
+	uint32_t rest_waiters; /* threads that wait for rests to change */
+	uint32_t starved_count;
+	struct coroi_rec *starved, *starved_last; /* fresh ones for which there was no stack; starve_lock */
+	pthread_mutex_t starve_lock;
+
+	/* outside threads that spawn share two magazines */
+	pthread_mutex_t outside_lock;
+	struct coroi_mags outside;
+	uint8_t refusing;
+	uint32_t next_worker;
+
+	/* Go */
+	uint64_t done __attribute__((aligned(COROI_APART))); /* ended ones that Go waits for: LIFO of records */
+	uint32_t go_sleeps;      /* the Go side wants the bell rung */
+	uint32_t go_waits_rest;  /* goroutines that wait for a rest */
+	int32_t bell;       /* eventfd, or -1 */
+
+	/* life */
+	pthread_mutex_t life_lock;
+	pthread_cond_t life_changed;
+	uint32_t started, unfit; /* threads that run, and of them those that could not set themselves up */
+	uint32_t closers;        /* threads inside close */
+	uint8_t closing, closed, canceled, running;
+};
+
+/* coroi_self - the worker of this thread, or NULL. Never cached by the compiler: a coroutine may continue on
+ * another thread after each call that suspends. */
+extern __thread struct coroi_worker *coroi_worker_tls __attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+static inline struct coroi_worker *coroi_self(void)
+{
+	struct coroi_worker *w;
+#if defined(__x86_64__)
+	__asm__ volatile("movq coroi_worker_tls@gottpoff(%%rip), %0\n\tmovq %%fs:(%0), %0" : "=&r"(w));
+#else
+	uint64_t offset;
+	__asm__ volatile("mrs %0, tpidr_el0\n\t"
+			 "adrp %1, :gottprel:coroi_worker_tls\n\t"
+			 "ldr %1, [%1, :gottprel_lo12:coroi_worker_tls]\n\t"
+			 "ldr %0, [%0, %1]"
+			 : "=&r"(w), "=&r"(offset));
+#endif
+	return w;
+}
+
+#endif

@@ -1,0 +1,3 @@
+module github.com/organzine/coro
+
+go 1.26
