@@ -8,6 +8,7 @@
 #include "bare.h"
 
 #include "extras.h"
+#include "overflow.h"
 #include "sanitize.h"
 #include "switch.h"
 
@@ -21,6 +22,7 @@ static pthread_once_t pool_once = PTHREAD_ONCE_INIT;
 static void pool_make(void)
 {
 	coroi_stack_pool_init(&pool, 0);
+	coroi_overflow_install();
 }
 
 struct coroi_stack_pool *coroi_bare_pool(void)

@@ -28,9 +28,10 @@ void coroi_bell_ring(struct coro_scheduler *s)
 	}
 }
 
-void coroi_bell_done(struct coro_scheduler *s, struct coroi_rec *r)
+void coroi_bell_done(struct coro_scheduler *s, struct coroi_rec *r, uint32_t slot)
 {
 	uint64_t head = at_load_rlx(&s->done);
+	r->permits = slot; /* nobody wakes it any more */
 	do {
 		r->next = head;
 	} while (!at_cas(&s->done, &head, (uint64_t)(uintptr_t)r));

@@ -16,7 +16,7 @@ void coroi_bell_close(struct coro_scheduler *s);
 
 void coroi_bell_ring(struct coro_scheduler *s);
 
-/* coroi_bell_done - r has ended and a goroutine waits for it. */
-void coroi_bell_done(struct coro_scheduler *s, struct coroi_rec *r);
+/* coroi_bell_done - r has ended, and the goroutine of a slot waits for it. */
+void coroi_bell_done(struct coro_scheduler *s, struct coroi_rec *r, uint32_t slot);
 
 #endif

@@ -85,6 +85,22 @@ size_t coro_scheduler_blocked(coro_scheduler *s, coro_blocked *list, size_t cap)
 	return b.count;
 }
 
+size_t coroi_running(struct coro_scheduler *s, coro_fn *list, size_t cap)
+{
+	size_t n = 0;
+
+	pthread_mutex_lock(&s->life_lock);
+	if (!s->closed) {
+		coroi_doors_lock(s);
+		for (uint32_t i = 0; i < s->workers && n < cap; i++)
+			if (s->worker[i].current)
+				list[n++] = s->worker[i].current->fn;
+		coroi_doors_unlock(s);
+	}
+	pthread_mutex_unlock(&s->life_lock);
+	return n;
+}
+
 static void worker_stats(struct coroi_worker *w, coro_worker_stats *out)
 {
 	*out = (coro_worker_stats){

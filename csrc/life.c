@@ -6,6 +6,7 @@
 
 #include "bell.h"
 #include "idle.h"
+#include "overflow.h"
 #include "run.h"
 #include "wait.h"
 
@@ -168,6 +169,7 @@ int coro_scheduler_init(coro_scheduler **out, const coro_options *opt)
 	pthread_mutex_init(&s->outside_lock, NULL);
 	pthread_mutex_init(&s->life_lock, NULL);
 	pthread_cond_init(&s->life_changed, NULL);
+	coroi_overflow_install();
 	coroi_slab_init(&s->slab, s, o.record_limit);
 	coroi_stack_pool_init(&s->stacks, o.stack_limit);
 	int status = build(s, &o);
@@ -215,8 +217,8 @@ uint64_t coroi_live(struct coro_scheduler *s)
 	return live;
 }
 
-/* finished - everything rests and nothing is left. The counters are read between two looks: nobody woke up. */
-static bool finished(struct coro_scheduler *s)
+/* The counters are read between two looks: nobody woke up. */
+bool coroi_finished(struct coro_scheduler *s)
 {
 	uint32_t rests = at_load_seq(&s->rests);
 	return coroi_at_rest(s) && coroi_live(s) == 0 && coroi_at_rest(s) && at_load_seq(&s->rests) == rests;
@@ -226,7 +228,7 @@ static void await_finish(struct coro_scheduler *s)
 {
 	for (;;) {
 		uint32_t rests = at_load_seq(&s->rests);
-		if (finished(s))
+		if (coroi_finished(s))
 			return;
 		coroi_rest_await(s, rests);
 	}

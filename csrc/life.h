@@ -9,6 +9,12 @@
 /* coroi_live - coroutines that have entered and not ended. Exact while everything rests. */
 uint64_t coroi_live(struct coro_scheduler *s);
 
+/* coroi_finished - everything rests, and nothing is left. */
+bool coroi_finished(struct coro_scheduler *s);
+
+/* coroi_running - the functions of the coroutines that run now, at most cap. Returns how many. Not on a worker. */
+size_t coroi_running(struct coro_scheduler *s, coro_fn *list, size_t cap);
+
 /* coroi_doors_lock - stop every worker at its door, from a thread that is none. Then what the doors protect
  * may be read and changed, until coroi_doors_unlock. */
 void coroi_doors_lock(struct coro_scheduler *s);

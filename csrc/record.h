@@ -41,7 +41,7 @@ struct coroi_rec {
 	uint64_t mail_next;        /* link of a mail in an inbox */
 
 	/* One 8-byte store for whoever spawns: */
-	uint32_t permits;
+	uint32_t permits; /* of an ended one: the slot of the goroutine that waits for it */
 	uint16_t home; /* worker; atomic, relaxed. Set once it has started or its handle has escaped */
 	uint8_t state;
 	uint8_t flags;

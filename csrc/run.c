@@ -36,9 +36,10 @@ void coroi_drain_locked(struct coroi_worker *w)
 		case COROI_NODE_BATCH: {
 			struct coroi_mag *m = p;
 			at_bump_by(&w->spawned, m->count);
-			for (uint32_t i = 0; i < m->count; i++)
-				coroi_queue_locked(w, m->rec[i]);
-			coroi_slab_put_empty(&w->sched->slab, m);
+			for (uint32_t i = m->count; i > 0; i--) /* a batch is filled in from its end */
+				coroi_queue_locked(w, m->rec[i - 1]);
+			m->count = 0;
+			coroi_slab_give(&w->sched->slab, m);
 			break;
 		}
 		case COROI_NODE_MAIL:

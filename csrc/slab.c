@@ -86,7 +86,7 @@ int coroi_slab_init(struct coroi_slab *s, struct coro_scheduler *owner, uint64_t
 		uint64_t chunks = limit_bytes / COROI_CHUNK_BYTES;
 		s->chunk_limit = chunks == 0 ? 1 : chunks > COROI_CHUNKS_MAX ? COROI_CHUNKS_MAX : (uint32_t)chunks;
 	}
-	return pthread_mutex_init(&s->lock, NULL) ? CORO_ENOMEM : CORO_OK;
+	return coroi_mutex_init(&s->lock) ? CORO_ENOMEM : CORO_OK;
 }
 
 void coroi_slab_destroy(struct coroi_slab *s)
@@ -192,12 +192,10 @@ static void carve(struct coroi_slab *s, struct coroi_mag *m)
 		s->carving = s->chunks;
 }
 
-struct coroi_mag *coroi_slab_trade_full(struct coroi_slab *s, struct coroi_mag *empty)
+/* load - a magazine with free records; empty is given for it, or NULL. Under the lock. */
+static struct coroi_mag *load(struct coroi_slab *s, struct coroi_mag *empty)
 {
-	struct coroi_mag *m;
-
-	pthread_mutex_lock(&s->lock);
-	m = pop(&s->full);
+	struct coroi_mag *m = pop(&s->full);
 	if (m) {
 		s->idle -= m->count;
 		if (empty)
@@ -206,6 +204,13 @@ struct coroi_mag *coroi_slab_trade_full(struct coroi_slab *s, struct coroi_mag *
 		m = empty ? empty : pop(&s->empty);
 		carve(s, m);
 	}
+	return m;
+}
+
+struct coroi_mag *coroi_slab_trade_full(struct coroi_slab *s, struct coroi_mag *empty)
+{
+	pthread_mutex_lock(&s->lock);
+	struct coroi_mag *m = load(s, empty);
 	pthread_mutex_unlock(&s->lock);
 	return m;
 }
@@ -221,11 +226,10 @@ struct coroi_mag *coroi_slab_trade_empty(struct coroi_slab *s, struct coroi_mag 
 	return m;
 }
 
-void coroi_slab_put_empty(struct coroi_slab *s, struct coroi_mag *m)
+void coroi_slab_give(struct coroi_slab *s, struct coroi_mag *m)
 {
-	m->count = 0;
 	pthread_mutex_lock(&s->lock);
-	push(&s->empty, m);
+	give(s, m);
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -238,18 +242,56 @@ void coroi_slab_put(struct coroi_slab *s, struct coroi_rec *r)
 	pthread_mutex_unlock(&s->lock);
 }
 
+/* join - one user more. Under the lock. */
+static bool join(struct coroi_slab *s)
+{
+	bool ok = have_mags(s, s->chunks, s->users + 1);
+	s->users += ok;
+	return ok;
+}
+
+int coroi_slab_join(struct coroi_slab *s)
+{
+	pthread_mutex_lock(&s->lock);
+	bool ok = join(s);
+	pthread_mutex_unlock(&s->lock);
+	return ok ? CORO_OK : CORO_ENOMEM;
+}
+
+struct coroi_mag *coroi_slab_open(struct coroi_slab *s)
+{
+	struct coroi_mag *m = NULL;
+
+	pthread_mutex_lock(&s->lock);
+	if (join(s)) {
+		m = load(s, NULL);
+		s->users -= !m;
+	}
+	pthread_mutex_unlock(&s->lock);
+	for (uint32_t i = m ? m->count : 0; i > 0; i--) /* all of them are about to be filled in */
+		__builtin_prefetch(m->rec[i - 1], 1);
+	return m;
+}
+
+void coroi_slab_shut(struct coroi_slab *s, struct coroi_mag *m)
+{
+	pthread_mutex_lock(&s->lock);
+	if (m)
+		give(s, m);
+	s->users--;
+	pthread_mutex_unlock(&s->lock);
+}
+
 int coroi_mags_init(struct coroi_mags *m, struct coroi_slab *s)
 {
 	m->slab = s;
+	if (coroi_slab_join(s))
+		return CORO_ENOMEM;
 	pthread_mutex_lock(&s->lock);
-	bool ok = have_mags(s, s->chunks, s->users + 1);
-	if (ok) {
-		s->users++;
-		m->loaded = pop(&s->empty);
-		m->other = pop(&s->empty);
-	}
+	m->loaded = pop(&s->empty);
+	m->other = pop(&s->empty);
 	pthread_mutex_unlock(&s->lock);
-	return ok ? CORO_OK : CORO_ENOMEM;
+	return CORO_OK;
 }
 
 void coroi_mags_flush(struct coroi_mags *m)

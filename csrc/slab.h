@@ -52,6 +52,14 @@ struct coroi_mags {
 int coroi_slab_init(struct coroi_slab *s, struct coro_scheduler *owner, uint64_t limit_bytes);
 void coroi_slab_destroy(struct coroi_slab *s);
 
+/* coroi_slab_join - one user more, who will hold up to two magazines. CORO_OK or CORO_ENOMEM. */
+int coroi_slab_join(struct coroi_slab *s);
+
+/* coroi_slab_open - a magazine with free records for a batch that is to be filled in; NULL: none. coroi_slab_shut ends
+ * it, with what comes back of the magazine, or NULL if it travels. */
+struct coroi_mag *coroi_slab_open(struct coroi_slab *s);
+void coroi_slab_shut(struct coroi_slab *s, struct coroi_mag *m);
+
 int coroi_mags_init(struct coroi_mags *m, struct coroi_slab *s);
 void coroi_mags_flush(struct coroi_mags *m); /* records to the slab; the magazines stay */
 
@@ -61,8 +69,8 @@ void coroi_mags_flush(struct coroi_mags *m); /* records to the slab; the magazin
 struct coroi_mag *coroi_slab_trade_full(struct coroi_slab *s, struct coroi_mag *empty);
 struct coroi_mag *coroi_slab_trade_empty(struct coroi_slab *s, struct coroi_mag *full);
 
-/* coroi_slab_put_empty - give an empty magazine; coroi_slab_put - give one free record, the slow way. */
-void coroi_slab_put_empty(struct coroi_slab *s, struct coroi_mag *m);
+/* coroi_slab_give - give a magazine, with or without free records; coroi_slab_put - one free record. */
+void coroi_slab_give(struct coroi_slab *s, struct coroi_mag *m);
 void coroi_slab_put(struct coroi_slab *s, struct coroi_rec *r);
 
 /* coroi_slab_trim - give chunks back all of whose records are in the slab's lists. Returns bytes. */

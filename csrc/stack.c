@@ -48,7 +48,7 @@ int coroi_stack_pool_init(struct coroi_stack_pool *p, uint64_t limit)
 {
 	memset(p, 0, sizeof *p);
 	p->limit = limit;
-	return pthread_mutex_init(&p->lock, NULL) ? CORO_ENOMEM : CORO_OK;
+	return coroi_mutex_init(&p->lock) ? CORO_ENOMEM : CORO_OK;
 }
 
 static void arena_free(struct coroi_arena *a)

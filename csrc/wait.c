@@ -24,7 +24,7 @@
  *
  * Joining goes through the join word, which carries the generation too:
  *   J1  joiner: CAS nobody -> coroutine·me (or go·slot); it may find SETTLED: ended already
- *   J2  end: exchange -> settled·done; a joiner found there gets an event, or goes on Go's list
+ *   J2  end: CAS -> settled·done; a joiner found there gets an event. If it is Go's: settled·for-go, and on its list
  *   J3  the joiner (or who detached first, or last) frees the record
  */
 #include "wait.h"
@@ -137,7 +137,11 @@ static void end_joinable_locked(struct coroi_worker *w, struct coroi_rec *r)
 
 	r->state = COROI_ENDED;
 	/* J2; a release for the result, an acquire for what the joiner wrote before it registered. */
-	uint64_t old = at_xchg(&coroi_cold(r)->join, coroi_join_word(gen, COROI_JOIN_SETTLED, COROI_SETTLED_DONE));
+	uint64_t old = at_load_rlx(&coroi_cold(r)->join), settled;
+	do {
+		bool go = (old >> COROI_JOIN_KIND_SHIFT & 3) == COROI_JOIN_GO;
+		settled = coroi_join_word(gen, COROI_JOIN_SETTLED, go ? COROI_SETTLED_FOR_GO : COROI_SETTLED_DONE);
+	} while (!at_cas(&coroi_cold(r)->join, &old, settled));
 	uint32_t index = (uint32_t)(old & COROI_JOIN_INDEX_MASK);
 	switch (old >> COROI_JOIN_KIND_SHIFT & 3) {
 	case COROI_JOIN_COROUTINE: {
@@ -151,7 +155,7 @@ static void end_joinable_locked(struct coroi_worker *w, struct coroi_rec *r)
 		break;
 	}
 	case COROI_JOIN_GO:
-		coroi_bell_done(w->sched, r);
+		coroi_bell_done(w->sched, r, index);
 		break;
 	case COROI_JOIN_SETTLED: /* detached */
 		r->state = COROI_FREE;

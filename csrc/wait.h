@@ -11,7 +11,12 @@
 #define COROI_JOIN_INDEX_MASK ((UINT64_C(1) << COROI_JOIN_KIND_SHIFT) - 1)
 enum { COROI_JOIN_NOBODY = 0, COROI_JOIN_COROUTINE = 1, COROI_JOIN_GO = 2, COROI_JOIN_SETTLED = 3 };
 /* The index of COROI_JOIN_SETTLED. */
-enum { COROI_SETTLED_DONE = 0, COROI_SETTLED_DETACHED = 1, COROI_SETTLED_TAKEN = 2 };
+enum {
+	COROI_SETTLED_DONE = 0,
+	COROI_SETTLED_DETACHED = 1,
+	COROI_SETTLED_TAKEN = 2,
+	COROI_SETTLED_FOR_GO = 3, /* done, and on Go's list: nobody else may take it */
+};
 
 static inline uint64_t coroi_join_word(uint32_t gen, unsigned kind, uint32_t index)
 {

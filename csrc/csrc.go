@@ -1,0 +1,287 @@
+//go:build cgo && linux && (amd64 || arm64)
+
+// Package csrc is the C core of coro and its binding: the only package of the module that uses cgo.
+//
+// It is not an API: use package coro. What C code needs is coro.h (see cmd/coro).
+//
+// Integers go to C and come back; no Go pointer is ever kept there. The hot way in, [Port], makes no cgo call:
+// it fills records in and pushes them on a worker's inbox with Go's own atomics.
+package csrc
+
+/*
+#cgo CFLAGS: -std=gnu11 -D_GNU_SOURCE -O2 -fno-omit-frame-pointer -Wall -pthread
+#cgo LDFLAGS: -pthread
+#include "bell.h"
+#include "idle.h"
+#include "inbox.h"
+#include "life.h"
+#include "overflow.h"
+#include "wait.h"
+
+static int coroi_go_new(coro_scheduler **out, coro_options o, const char *name, const uint16_t *cpus)
+{
+	o.size = sizeof o;
+	o.name = name;
+	o.cpus = cpus;
+	return coro_scheduler_init(out, &o);
+}
+
+static int coroi_go_resume(coro_t *co, int64_t send, int64_t *received)
+{
+	intptr_t value = 0;
+	int status = coro_resume(co, send, &value);
+	*received = value;
+	return status;
+}
+*/
+import "C"
+
+import (
+	_ "embed"
+	"unsafe"
+)
+
+// Header is the text of coro.h.
+//
+//go:embed coro.h
+var Header string
+
+func init() {
+	// After Go's own handler, which gets every signal that is not an overflow, and those too.
+	C.coroi_overflow_install()
+}
+
+// Available tells whether the core is compiled in.
+const Available = true
+
+// Status is a result of the core, as in coro.h.
+type Status int
+
+const (
+	OK       = Status(C.CORO_OK)
+	Invalid  = Status(C.CORO_EINVAL)
+	Perm     = Status(C.CORO_EPERM)
+	NoMemory = Status(C.CORO_ENOMEM)
+	Stale    = Status(C.CORO_ESTALE)
+	Canceled = Status(C.CORO_ECANCELED)
+	Deadlock = Status(C.CORO_EDEADLK)
+	Closed   = Status(C.CORO_ECLOSED)
+	Busy     = Status(C.CORO_EBUSY)
+	Again    = Status(C.CORO_EAGAIN)
+	Ended    = Status(C.CORO_ENDED)
+	Aborted  = Status(C.CORO_EABORTED)
+
+	MayResume = Status(C.CORO_MAY_RESUME)
+	Finished  = Status(C.CORO_FINISHED)
+	Abort     = Status(C.CORO_ABORT)
+)
+
+// Text is coro_strerror.
+func (s Status) Text() string { return C.GoString(C.coro_strerror(C.int(s))) }
+
+const (
+	InlineBytes  = C.CORO_INLINE_BYTES
+	StackMin     = int(C.CORO_STACK_MIN)
+	StackMax     = int(C.CORO_STACK_MAX)
+	StackDefault = int(C.CORO_STACK_DEFAULT)
+	WorkersMax   = C.CORO_WORKERS_MAX
+	StealMax     = C.COROI_STEAL_MAX
+)
+
+// Options are coro_options.
+type Options struct {
+	Workers, StealBatch, HandoverBudget, StackCache int
+	Stack, StackLimit, RecordLimit                  int
+	Paused, NoMembarrier, NoStandby                 bool
+	Name                                            string
+	CPUs                                            []uint16
+}
+
+// Scheduler is a coro_scheduler. Its memory stays until Destroy.
+type Scheduler struct {
+	c *C.coro_scheduler
+}
+
+// New is coro_scheduler_init. It may be called from any goroutine.
+func New(o Options) (*Scheduler, Status) {
+	var flags C.uint32_t
+	if o.Paused {
+		flags |= C.CORO_PAUSED
+	}
+	if o.NoMembarrier {
+		flags |= C.CORO_NO_MEMBARRIER
+	}
+	if o.NoStandby {
+		flags |= C.CORO_NO_STANDBY
+	}
+	name := append([]byte(o.Name), 0)
+	var cpus *C.uint16_t
+	if len(o.CPUs) > 0 {
+		cpus = (*C.uint16_t)(unsafe.Pointer(&o.CPUs[0]))
+	}
+	s := &Scheduler{}
+	status := Status(C.coroi_go_new(&s.c, C.coro_options{
+		flags:           flags,
+		workers:         C.uint32_t(o.Workers),
+		steal_batch:     C.uint32_t(o.StealBatch),
+		handover_budget: C.int32_t(o.HandoverBudget),
+		stack_cache:     C.uint32_t(o.StackCache),
+		stack_bytes:     C.size_t(o.Stack),
+		stack_limit:     C.size_t(o.StackLimit),
+		record_limit:    C.size_t(o.RecordLimit),
+		cpu_count:       C.uint32_t(len(o.CPUs)),
+	}, (*C.char)(unsafe.Pointer(&name[0])), cpus))
+	return s, status
+}
+
+// Workers is the number of worker threads.
+func (s *Scheduler) Workers() int { return int(s.c.workers) }
+
+// Run is coro_scheduler_run. It blocks the thread.
+func (s *Scheduler) Run() Status { return Status(C.coro_scheduler_run(s.c)) }
+
+// Close is coro_scheduler_close. It blocks the thread.
+func (s *Scheduler) Close(cancel bool) Status {
+	var with C.int
+	if cancel {
+		with = 1
+	}
+	return Status(C.coro_scheduler_close(s.c, with))
+}
+
+// Destroy frees everything. The scheduler is closed, and nobody has a port, task or handle of it any more.
+func (s *Scheduler) Destroy() { C.coro_scheduler_destroy(s.c) }
+
+// Finished tells whether everything rests and nothing is left.
+func (s *Scheduler) Finished() bool { return bool(C.coroi_finished(s.c)) }
+
+// AtRest tells whether nothing can happen any more.
+func (s *Scheduler) AtRest() bool { return bool(C.coroi_at_rest(s.c)) }
+
+// Live counts the coroutines that have entered and not ended.
+func (s *Scheduler) Live() int { return int(C.coroi_live(s.c)) }
+
+// Trim is coro_scheduler_trim.
+func (s *Scheduler) Trim() int { return int(C.coro_scheduler_trim(s.c)) }
+
+// Blocked is coro_blocked.
+type Blocked struct {
+	Handle uint64
+	Fn     uintptr
+	Worker int
+	Waits  byte
+}
+
+// Blocked lists at most limit of the waiting coroutines, and counts all.
+func (s *Scheduler) Blocked(limit int) ([]Blocked, int) {
+	list := make([]C.coro_blocked, limit+1)
+	n := int(C.coro_scheduler_blocked(s.c, &list[0], C.size_t(limit)))
+	out := make([]Blocked, min(n, limit))
+	for i := range out {
+		b := &list[i]
+		out[i] = Blocked{uint64(b.handle), uintptr(unsafe.Pointer(b.fn)), int(b.worker), byte(b.waits)}
+	}
+	return out, n
+}
+
+// Running lists the functions of the coroutines that run now, at most one a worker.
+func (s *Scheduler) Running() []uintptr {
+	list := make([]C.coro_fn, s.Workers())
+	n := int(C.coroi_running(s.c, &list[0], C.size_t(len(list))))
+	out := make([]uintptr, n)
+	for i := range out {
+		out[i] = uintptr(unsafe.Pointer(list[i]))
+	}
+	return out
+}
+
+// Stats is coro_stats.
+type Stats struct {
+	Workers, Awake                    int
+	Live, Starved                     int
+	Rests                             uint32
+	Stacks, StacksIdle                int
+	StackBytes                        int
+	Records, RecordsIdle, RecordBytes int
+	RecordsRetired                    int
+	Membarrier, LightGuards           bool
+	PerWorker                         []WorkerStats
+}
+
+// WorkerStats is coro_worker_stats.
+type WorkerStats struct {
+	Spawned, Ended, Switches       uint64
+	Steals, Stolen, Served, Forced uint64
+	Parks, Mails, Queued           uint64
+	ThreadID, CPU                  int
+}
+
+// Stats is coro_scheduler_stats.
+func (s *Scheduler) Stats() Stats {
+	var t C.coro_stats
+	list := make([]C.coro_worker_stats, s.Workers())
+	C.coro_scheduler_stats(s.c, &t, &list[0], C.uint32_t(len(list)))
+	out := Stats{
+		Workers: int(t.workers), Awake: int(t.awake), Live: int(t.live), Starved: int(t.starved),
+		Rests: uint32(t.idle_ends), Stacks: int(t.stacks), StacksIdle: int(t.stacks_idle),
+		StackBytes: int(t.stack_bytes), Records: int(t.records), RecordsIdle: int(t.records_idle),
+		RecordBytes: int(t.record_bytes), RecordsRetired: int(t.records_retired),
+		Membarrier: t.membarrier != 0, LightGuards: t.guard != 0,
+		PerWorker: make([]WorkerStats, len(list)),
+	}
+	for i := range list {
+		w := &list[i]
+		out.PerWorker[i] = WorkerStats{
+			uint64(w.spawned), uint64(w.ended), uint64(w.switches), uint64(w.steals), uint64(w.stolen),
+			uint64(w.served), uint64(w.forced), uint64(w.parks), uint64(w.mails), uint64(w.queued),
+			int(w.tid), int(w.cpu),
+		}
+	}
+	return out
+}
+
+// Wake is coro_wake, from a goroutine.
+func Wake(handle uint64) Status { return Status(C.coro_wake(C.coro_handle(handle))) }
+
+// Detach is coro_detach.
+func Detach(handle uint64) Status { return Status(C.coro_detach(C.coro_handle(handle))) }
+
+// OpenBell returns the descriptor that is readable when completions or a rest are to be looked at. It is the
+// caller's to close, after the scheduler is closed.
+func (s *Scheduler) OpenBell() (int, Status) {
+	fd := C.coroi_bell_open(s.c)
+	if fd < 0 {
+		return -1, Status(fd)
+	}
+	return int(fd), OK
+}
+
+// DropBell forgets the descriptor. The scheduler is closed.
+func (s *Scheduler) DropBell() { s.c.bell = -1 }
+
+// Coroutine is a coro_t: one resumed by hand.
+type Coroutine struct {
+	c *C.coro_t
+}
+
+// NewCoroutine is coro_new.
+func NewCoroutine(body unsafe.Pointer, arg uintptr, stack int) (Coroutine, Status) {
+	var co Coroutine
+	status := C.coro_new(&co.c, C.coro_body(body), *(*unsafe.Pointer)(unsafe.Pointer(&arg)), C.size_t(stack))
+	return co, Status(status)
+}
+
+// Resume is coro_resume. The thread runs the coroutine's C code meanwhile.
+func (co Coroutine) Resume(send int64) (int64, Status) {
+	var received C.int64_t
+	status := C.coroi_go_resume(co.c, C.int64_t(send), &received)
+	return int64(received), Status(status)
+}
+
+// Reset is coro_reset.
+func (co Coroutine) Reset(body unsafe.Pointer, arg uintptr) Status {
+	return Status(C.coro_reset(co.c, C.coro_body(body), *(*unsafe.Pointer)(unsafe.Pointer(&arg))))
+}
+
+// Free is coro_free.
+func (co Coroutine) Free() Status { return Status(C.coro_free(co.c)) }

@@ -1,0 +1,91 @@
+//go:build cgo && linux && (amd64 || arm64)
+
+package csrc
+
+// #include "wait.h"
+import "C"
+
+import (
+	"sync/atomic"
+	"unsafe"
+)
+
+// The join word, see wait.c: generation << 32 | kind << 30 | index.
+const (
+	joinKindShift = C.COROI_JOIN_KIND_SHIFT
+	joinGo        = uint64(C.COROI_JOIN_GO) << joinKindShift
+	joinDone      = uint64(C.COROI_JOIN_SETTLED)<<joinKindShift | C.COROI_SETTLED_DONE
+	joinForGo     = uint64(C.COROI_JOIN_SETTLED)<<joinKindShift | C.COROI_SETTLED_FOR_GO
+	joinTaken     = uint64(C.COROI_JOIN_SETTLED)<<joinKindShift | C.COROI_SETTLED_TAKEN
+	joinIndexMask = uint64(C.COROI_JOIN_INDEX_MASK)
+)
+
+// SlotsMax is the largest slot number.
+const SlotsMax = joinIndexMask
+
+func joinWord(r *record) *uint64 { return (*uint64)(unsafe.Pointer(&cold(r).join)) }
+
+// Joinable is a coroutine started by Port.Start, until its result is taken. Its scheduler is not destroyed yet.
+type Joinable struct {
+	r   *record
+	gen uint64 // << genShift
+}
+
+// Handle names the coroutine.
+func (j Joinable) Handle() uint64 {
+	at := uintptr(unsafe.Pointer(j.r))
+	place := at % chunkBytes
+	chunk := (*C.struct_coroi_chunk)(unsafe.Add(unsafe.Pointer(j.r), -int(place)))
+	return j.gen | uint64(chunk.id)<<C.COROI_CHUNK_INDEX_BITS | uint64(place/C.sizeof_struct_coroi_rec)
+}
+
+// Ended tells whether its end has come, and nobody has taken its result.
+func (j Joinable) Ended() bool { return atomic.LoadUint64(joinWord(j.r)) == j.gen|joinDone }
+
+// Register has the slot put on the scheduler's list of the done when the end comes. False: it has come, or
+// somebody else joins it.
+func (j Joinable) Register(slot uint32) bool {
+	return atomic.CompareAndSwapUint64(joinWord(j.r), j.gen, j.gen|joinGo|uint64(slot))
+}
+
+// Take copies n bytes of the result, frees the coroutine and returns how it ended; Stale if somebody else has taken
+// it, Busy if somebody else waits for it. Whoever has registered takes it only after the slot was on the list.
+func (j Joinable) Take(result unsafe.Pointer, n uintptr) Status {
+	word := joinWord(j.r)
+	if !atomic.CompareAndSwapUint64(word, j.gen|joinDone, j.gen|joinTaken) &&
+		!atomic.CompareAndSwapUint64(word, j.gen|joinForGo, j.gen|joinTaken) {
+		if w := atomic.LoadUint64(word); w>>genShift<<genShift == j.gen && w>>joinKindShift&3 != C.COROI_JOIN_SETTLED {
+			return Busy
+		}
+		return Stale
+	}
+	status := Status(C.coroi_join_status(j.r))
+	if n > 0 {
+		copy(unsafe.Slice((*byte)(result), n), unsafe.Slice((*byte)(unsafe.Pointer(&cold(j.r).payload)), n))
+	}
+	C.coroi_join_free(j.r)
+	return status
+}
+
+// Arm says that the bell is to be rung from now on: Go is about to sleep. What was done before is still to be
+// looked at once.
+func (s *Scheduler) Arm() { atomic.StoreUint32((*uint32)(unsafe.Pointer(&s.c.go_sleeps)), 1) }
+
+// WaitRest counts the goroutines that want the bell at each rest.
+func (s *Scheduler) WaitRest(n int32) {
+	atomic.AddUint32((*uint32)(unsafe.Pointer(&s.c.go_waits_rest)), uint32(n))
+}
+
+// Done takes the list of ended coroutines and appends the slots that were registered with them.
+func (s *Scheduler) Done(slots []uint32) []uint32 {
+	node := atomic.SwapUint64((*uint64)(unsafe.Pointer(&s.c.done)), 0)
+	for node != 0 {
+		r := *(**record)(unsafe.Pointer(&node))
+		node = uint64(r.next)
+		slots = append(slots, uint32(r.permits))
+	}
+	return slots
+}
+
+// Rests counts the times that everything came to rest.
+func (s *Scheduler) Rests() uint32 { return atomic.LoadUint32((*uint32)(unsafe.Pointer(&s.c.rests))) }

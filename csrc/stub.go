@@ -1,0 +1,146 @@
+//go:build !(cgo && linux && (amd64 || arm64))
+
+// Package csrc stands in for the C core of coro where it cannot be built: without cgo, or on another system. Every
+// constructor of package coro then returns an error that names the remedy.
+package csrc
+
+import (
+	_ "embed"
+	"unsafe"
+)
+
+// Header is the text of coro.h.
+//
+//go:embed coro.h
+var Header string
+
+// Available tells whether the core is compiled in.
+const Available = false
+
+// Status is a result of the core, as in coro.h.
+type Status int
+
+const (
+	OK Status = -iota
+	Invalid
+	Perm
+	NoMemory
+	Stale
+	Canceled
+	Deadlock
+	Closed
+	Busy
+	Again
+	Ended
+	Aborted
+
+	MayResume Status = 1
+	Finished  Status = 2
+	Abort     Status = 3
+)
+
+const (
+	InlineBytes  = 48
+	StackMin     = 4 << 10
+	StackMax     = 8 << 20
+	StackDefault = 16 << 10
+	WorkersMax   = 256
+	StealMax     = 64
+)
+
+// The types have the shape of the real ones; none of them is ever made.
+type (
+	Options struct {
+		Workers, StealBatch, HandoverBudget, StackCache int
+		Stack, StackLimit, RecordLimit                  int
+		Paused, NoMembarrier, NoStandby                 bool
+		Name                                            string
+		CPUs                                            []uint16
+	}
+	Scheduler struct{}
+	Blocked   struct {
+		Handle uint64
+		Fn     uintptr
+		Worker int
+		Waits  byte
+	}
+	WorkerStats struct {
+		Spawned, Ended, Switches       uint64
+		Steals, Stolen, Served, Forced uint64
+		Parks, Mails, Queued           uint64
+		ThreadID, CPU                  int
+	}
+	Stats struct {
+		Workers, Awake                    int
+		Live, Starved                     int
+		Rests                             uint32
+		Stacks, StacksIdle                int
+		StackBytes                        int
+		Records, RecordsIdle, RecordBytes int
+		RecordsRetired                    int
+		Membarrier, LightGuards           bool
+		PerWorker                         []WorkerStats
+	}
+	Spec struct {
+		Fn                    uintptr
+		Class                 uint8
+		ArgBytes, ResultBytes uint8
+	}
+	Port      struct{}
+	Outgoing  struct{}
+	Joinable  struct{}
+	Coroutine struct{}
+)
+
+func (s Status) Text() string { return "the C core is not built in" }
+
+func New(Options) (*Scheduler, Status) { return nil, Again }
+
+func (*Scheduler) Workers() int                  { return 0 }
+func (*Scheduler) Run() Status                   { return Again }
+func (*Scheduler) Close(bool) Status             { return Again }
+func (*Scheduler) Destroy()                      {}
+func (*Scheduler) Finished() bool                { return true }
+func (*Scheduler) AtRest() bool                  { return true }
+func (*Scheduler) Live() int                     { return 0 }
+func (*Scheduler) Trim() int                     { return 0 }
+func (*Scheduler) Blocked(int) ([]Blocked, int)  { return nil, 0 }
+func (*Scheduler) Running() []uintptr            { return nil }
+func (*Scheduler) Stats() Stats                  { return Stats{} }
+func (*Scheduler) OpenBell() (int, Status)       { return -1, Again }
+func (*Scheduler) DropBell()                     {}
+func (*Scheduler) Arm()                          {}
+func (*Scheduler) WaitRest(int32)                {}
+func (*Scheduler) Done(slots []uint32) []uint32  { return slots }
+func (*Scheduler) Rests() uint32                 { return 0 }
+func (*Scheduler) NewPorts(int) ([]Port, Status) { return nil, Again }
+func (*Scheduler) Open(*Outgoing) Status         { return Again }
+func (*Scheduler) Drop(*Outgoing)                {}
+
+func Wake(uint64) Status   { return Again }
+func Detach(uint64) Status { return Again }
+func Class(int) uint8      { return 0 }
+
+func (*Port) Acquire() Status                                { return Closed }
+func (*Port) Release()                                       {}
+func (*Port) Shut()                                          {}
+func (*Port) Spawn(*Spec, unsafe.Pointer) Status             { return Again }
+func (*Port) Start(*Spec, unsafe.Pointer) (Joinable, Status) { return Joinable{}, Again }
+func (*Port) Send(*Outgoing)                                 {}
+
+func (*Outgoing) IsOpen() bool                        { return false }
+func (*Outgoing) Add(*Spec, unsafe.Pointer)           {}
+func (*Outgoing) AddN(*Spec, unsafe.Pointer, int) int { return 0 }
+func (*Outgoing) Full() bool                          { return false }
+func (*Outgoing) Len() int                            { return 0 }
+
+func (Joinable) Handle() uint64                      { return 0 }
+func (Joinable) Ended() bool                         { return false }
+func (Joinable) Register(uint32) bool                { return false }
+func (Joinable) Take(unsafe.Pointer, uintptr) Status { return Again }
+
+func NewCoroutine(unsafe.Pointer, uintptr, int) (Coroutine, Status) { return Coroutine{}, Again }
+
+func (Coroutine) Resume(int64) (int64, Status)         { return 0, Again }
+func (Coroutine) Reset(unsafe.Pointer, uintptr) Status { return Again }
+func (Coroutine) Free() Status                         { return Again }

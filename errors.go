@@ -1,0 +1,112 @@
+package coro
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/organzine/coro/csrc"
+)
+
+// What calls of this package return, alone or wrapped: test with [errors.Is].
+var (
+	// ErrClosed: the scheduler takes no more work. Nothing was started.
+	ErrClosed = errors.New("coro: scheduler is closed")
+	// ErrNoMemory: no record for a new coroutine, or, from Task.Wait, never a stack for one. Raise the limit, let
+	// coroutines end, or use SpawnContext, which waits.
+	ErrNoMemory = errors.New("coro: out of memory for coroutines: raise the limit or wait for some to end")
+	// ErrCanceled: the coroutine ended, or never started, because its scheduler was closed.
+	ErrCanceled = errors.New("coro: canceled by close")
+	// ErrAborted: the coroutine ended by coro_abort.
+	ErrAborted = errors.New("coro: coroutine aborted")
+	// ErrStale: the coroutine has ended, or never was.
+	ErrStale = errors.New("coro: stale handle: its coroutine has ended")
+	// ErrBusy: somebody else runs it, or waits for it.
+	ErrBusy = errors.New("coro: in use by another caller")
+	// ErrEnded: the generator has finished or aborted. Reset it first.
+	ErrEnded = errors.New("coro: generator has ended: reset it first")
+	// ErrMode: Run is for schedulers made WithPaused, Wait is for the others.
+	ErrMode = errors.New("coro: wrong mode: Run needs WithPaused, Wait a scheduler without it")
+	// ErrThread: the system refused a thread or a descriptor. Raise RLIMIT_NPROC or RLIMIT_NOFILE, or use
+	// fewer workers.
+	ErrThread = errors.New("coro: the system refused a thread or a descriptor: raise its limit or use fewer workers")
+	// ErrNoCgo: this binary was built without the C core.
+	ErrNoCgo = errors.New("coro: built without its C core: it needs CGO_ENABLED=1, a C compiler, and linux on amd64 or arm64")
+)
+
+// statusError is the one mapping from the core's status codes.
+func statusError(s csrc.Status) error {
+	switch s {
+	case csrc.OK:
+		return nil
+	case csrc.Closed:
+		return ErrClosed
+	case csrc.NoMemory:
+		return ErrNoMemory
+	case csrc.Canceled:
+		return ErrCanceled
+	case csrc.Aborted:
+		return ErrAborted
+	case csrc.Stale:
+		return ErrStale
+	case csrc.Busy:
+		return ErrBusy
+	case csrc.Ended:
+		return ErrEnded
+	case csrc.Perm:
+		return ErrMode
+	case csrc.Again:
+		return ErrThread
+	}
+	return fmt.Errorf("coro: %s", s.Text())
+}
+
+// An OptionError names the option, the argument or the type that New, NewFunc or NewGenerator refuses.
+type OptionError struct {
+	What   string // for example "WithWorkers"
+	Value  any
+	Reason string // what is wrong, and what to do instead
+}
+
+func (e *OptionError) Error() string {
+	return fmt.Sprintf("coro: %s(%v): %s", e.What, e.Value, e.Reason)
+}
+
+// A Blocked coroutine waits for something that is not in sight.
+type Blocked struct {
+	Handle Handle
+	Func   string // the name given by FuncName, or the address of the C function
+	Worker int    // where it is at home
+	Waits  string // the call that it waits in: "park" or "join"
+}
+
+// A DeadlockError tells that coroutines are left that nothing can wake any more, exactly.
+type DeadlockError struct {
+	Count   int       // how many
+	Blocked []Blocked // the first of them
+}
+
+func (e *DeadlockError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "coro: deadlock: %d coroutines wait for ever", e.Count)
+	for i, c := range e.Blocked {
+		if i == 8 {
+			b.WriteString("; …")
+			break
+		}
+		fmt.Fprintf(&b, "; %s in %s", c.Func, c.Waits)
+	}
+	return b.String()
+}
+
+// A RunningError is what Close returns when coroutines do not end although they were canceled.
+type RunningError struct {
+	Funcs []string // what the workers are executing
+	Cause error    // why Close stopped waiting
+}
+
+func (e *RunningError) Error() string {
+	return fmt.Sprintf("coro: close: still running: %s: %v", strings.Join(e.Funcs, ", "), e.Cause)
+}
+
+func (e *RunningError) Unwrap() error { return e.Cause }

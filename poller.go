@@ -1,0 +1,147 @@
+package coro
+
+import (
+	"context"
+	"os"
+	"sync"
+
+	"github.com/organzine/coro/csrc"
+)
+
+// A poller is the goroutine that hears from the workers: which tasks have ended, and that everything has come to rest.
+// They ring an eventfd, only while it sleeps; it sleeps in Go's network poller, so no thread is held.
+type poller struct {
+	bell    *os.File
+	onStall func(int)
+	stopped chan struct{}
+
+	mu    sync.Mutex
+	tasks []completer   // by slot
+	free  []uint32      // slots not in use
+	rest  chan struct{} // closed at the next rest; nil: nobody waits for one
+}
+
+type completer interface{ complete() }
+
+func (p *poller) open(s *Scheduler, onStall func(int)) error {
+	fd, status := s.core.OpenBell()
+	if status != csrc.OK {
+		return statusError(status)
+	}
+	p.bell = os.NewFile(uintptr(fd), "coro bell")
+	p.onStall = onStall
+	p.stopped = make(chan struct{})
+	if onStall != nil {
+		s.core.WaitRest(1)
+	}
+	go p.poll(s)
+	return nil
+}
+
+// close ends the goroutine. The core is closed: nobody rings any more.
+func (p *poller) close(s *Scheduler) {
+	s.core.DropBell()
+	p.bell.Close()
+	<-p.stopped
+}
+
+func (p *poller) poll(s *Scheduler) {
+	defer close(p.stopped)
+	var ring [8]byte
+	var slots []uint32
+	var rests uint32
+	for {
+		// First say that we sleep, then look once more: whoever comes after the look rings.
+		s.core.Arm()
+		slots = s.core.Done(slots[:0])
+		p.completeAll(slots)
+		rests = p.heedRest(s, rests)
+		if len(slots) > 0 {
+			continue
+		}
+		if _, err := p.bell.Read(ring[:]); err != nil {
+			p.completeAll(s.core.Done(nil))
+			p.heedRest(s, rests)
+			return
+		}
+	}
+}
+
+func (p *poller) completeAll(slots []uint32) {
+	for _, slot := range slots {
+		p.mu.Lock()
+		t := p.tasks[slot]
+		p.tasks[slot] = nil
+		p.free = append(p.free, slot)
+		p.mu.Unlock()
+		t.complete()
+	}
+}
+
+// register puts a task on the list of those to be completed. False: it has ended already.
+func (p *poller) register(j csrc.Joinable, t completer) bool {
+	p.mu.Lock()
+	if len(p.free) == 0 {
+		p.free = append(p.free, uint32(len(p.tasks)))
+		p.tasks = append(p.tasks, nil)
+	}
+	slot := p.free[len(p.free)-1]
+	p.free = p.free[:len(p.free)-1]
+	p.tasks[slot] = t
+	p.mu.Unlock()
+	if j.Register(slot) {
+		return true
+	}
+	p.mu.Lock()
+	p.tasks[slot] = nil
+	p.free = append(p.free, slot)
+	p.mu.Unlock()
+	return false
+}
+
+// heedRest wakes those who wait for a rest, if there was one since the last call.
+func (p *poller) heedRest(s *Scheduler, seen uint32) uint32 {
+	rests := s.core.Rests()
+	if rests == seen {
+		return seen
+	}
+	p.mu.Lock()
+	if p.rest != nil {
+		close(p.rest)
+		p.rest = nil
+	}
+	p.mu.Unlock()
+	if p.onStall != nil && s.core.AtRest() && !s.paused {
+		if live := s.core.Live(); live > 0 && s.core.AtRest() && s.core.Rests() == rests {
+			go p.onStall(live)
+		}
+	}
+	return rests
+}
+
+// awaitRest waits for a rest at which finished holds.
+func (p *poller) awaitRest(ctx context.Context, s *Scheduler) error {
+	if s.core.Finished() {
+		return nil
+	}
+	s.core.WaitRest(1)
+	defer s.core.WaitRest(-1)
+	for {
+		p.mu.Lock()
+		if p.rest == nil {
+			p.rest = make(chan struct{})
+		}
+		rest := p.rest
+		p.mu.Unlock()
+		if s.core.Finished() {
+			return nil
+		}
+		select {
+		case <-rest:
+		case <-s.ended:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}

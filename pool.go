@@ -1,0 +1,86 @@
+package coro
+
+import (
+	"math"
+
+	"github.com/organzine/coro/csrc"
+)
+
+// What a coroutine is made of: a record of 128 bytes from spawn to end, and a stack from its first instruction to
+// its last. Records come in chunks of 2 MiB, stacks in arenas with a guard of 64 KiB (of address space) below each.
+// Both are kept for reuse, last in first out; Trim gives idle ones back. GOMEMLIMIT does not see this memory: the
+// limits here bound it, and Stats publishes it.
+const (
+	StackMin     = csrc.StackMin     // bytes of the smallest stack
+	StackMax     = csrc.StackMax     // bytes of the largest stack
+	StackDefault = csrc.StackDefault // bytes of a stack unless said otherwise
+	InlineBytes  = csrc.InlineBytes  // most bytes of an argument, and of a result
+)
+
+// WithStack sets the size in bytes of the stacks of coroutines whose Func does not say otherwise: StackMin to
+// StackMax, rounded up to a power of two.
+func WithStack(bytes int) Option {
+	return number("WithStack", bytes, StackMin, StackMax, func(c *config) { c.Stack = bytes })
+}
+
+// WithStackLimit caps the bytes of all stacks together (each has 4 KiB besides its size). At the cap, coroutines
+// wait for a stack before they start; if everything else is at rest, they end with ErrNoMemory.
+func WithStackLimit(bytes int) Option {
+	return number("WithStackLimit", bytes, 1, math.MaxInt, func(c *config) { c.StackLimit = bytes })
+}
+
+// WithRecordLimit caps the bytes of all records together, in steps of 2 MiB (at least one: 16383 coroutines). At the
+// cap, Spawn returns ErrNoMemory, and SpawnContext waits.
+func WithRecordLimit(bytes int) Option {
+	return number("WithRecordLimit", bytes, 1, math.MaxInt, func(c *config) { c.RecordLimit = bytes })
+}
+
+// WithStackCache sets how many idle stacks of each size a worker keeps for itself. The default is 64.
+func WithStackCache(n int) Option {
+	return number("WithStackCache", n, 1, 1<<16, func(c *config) { c.StackCache = n })
+}
+
+// Stats are counters and sizes of a scheduler: racy while it works, exact while it rests.
+type Stats struct {
+	Workers int    // worker threads
+	Awake   int    // of them, those that do not sleep
+	Live    int    // coroutines that have reached a worker and not ended
+	Starved int    // of them, those that wait for a stack to start on
+	Rests   uint32 // times that nothing was left to do
+
+	// Stalled: everything rests, and coroutines are left. Only a wake-up from Go, or new work, can help them.
+	Stalled bool
+
+	Stacks, StacksIdle   int // mapped, and of them not in use
+	StackBytes           int // of all mapped stacks, without guards
+	Records, RecordsIdle int // carved, and of them not in use
+	RecordBytes          int // of all chunks
+	RecordsRetired       int // records that have been used 2³² times
+
+	Membarrier  bool // workers and thieves take turns by membarrier(2), not by an exchange
+	LightGuards bool // guards cost no mapping (MADV_GUARD_INSTALL, Linux 6.13)
+
+	PerWorker []WorkerStats
+}
+
+// Stats returns the present figures. It costs a few hundred nanoseconds, and takes a lock that spawning takes only now
+// and then. It works after Close.
+func (s *Scheduler) Stats() Stats {
+	c := s.core.Stats()
+	out := Stats{
+		Workers: c.Workers, Awake: c.Awake, Live: c.Live, Starved: c.Starved, Rests: c.Rests,
+		Stalled: c.Awake == 0 && c.Live > 0,
+		Stacks:  c.Stacks, StacksIdle: c.StacksIdle, StackBytes: c.StackBytes,
+		Records: c.Records, RecordsIdle: c.RecordsIdle, RecordBytes: c.RecordBytes,
+		RecordsRetired: c.RecordsRetired, Membarrier: c.Membarrier, LightGuards: c.LightGuards,
+		PerWorker: make([]WorkerStats, len(c.PerWorker)),
+	}
+	for i, w := range c.PerWorker {
+		out.PerWorker[i] = WorkerStats(w)
+	}
+	return out
+}
+
+// Trim gives the memory of idle stacks and records back to the system, and returns how many bytes. It makes system
+// calls, and stops each worker for some microseconds: call it after a peak, not in a loop.
+func (s *Scheduler) Trim() int { return s.core.Trim() }

@@ -1,0 +1,215 @@
+package coro
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/organzine/coro/csrc"
+)
+
+// A Scheduler runs coroutines on worker threads of its own. All its methods may be called by several goroutines.
+// It holds threads and memory until Close.
+type Scheduler struct {
+	core   *csrc.Scheduler
+	ports  []csrc.Port // a power of two
+	class  uint8       // of default stacks
+	paused bool
+	poller poller
+	edge   edge
+
+	mu     sync.Mutex // held while shutting the ports
+	shut   bool
+	closed atomic.Bool
+	ended  chan struct{} // closed when every coroutine has ended and the threads are joined
+}
+
+// New makes a scheduler and starts its workers, which sleep until there is work. It costs about 50 µs a worker.
+// It returns an *OptionError, ErrNoMemory, ErrThread or ErrNoCgo.
+func New(opts ...Option) (*Scheduler, error) {
+	if !csrc.Available {
+		return nil, ErrNoCgo
+	}
+	c, err := newConfig(opts)
+	if err != nil {
+		return nil, err
+	}
+	core, status := csrc.New(c.Options)
+	if status != csrc.OK {
+		return nil, statusError(status)
+	}
+	s := &Scheduler{core: core, class: csrc.Class(c.Stack), paused: c.Paused, ended: make(chan struct{})}
+	n := 1
+	for n < 4*runtime.GOMAXPROCS(0) {
+		n *= 2
+	}
+	if s.ports, status = core.NewPorts(n); status == csrc.OK {
+		err = s.poller.open(s, c.onStall)
+	} else {
+		err = statusError(status)
+	}
+	if err != nil {
+		core.Close(true)
+		core.Destroy()
+		return nil, err
+	}
+	return s, nil
+}
+
+// port holds one of the ports, one that this goroutine has probably had before: goroutines have stacks of their own.
+// It returns nil after Close.
+func (s *Scheduler) port() *csrc.Port {
+	var here byte
+	i := uint32(uintptr(unsafe.Pointer(&here)) >> 11 * 0x9e3779b1 >> 16)
+	for {
+		for range s.ports {
+			p := &s.ports[i%uint32(len(s.ports))]
+			switch p.Acquire() {
+			case csrc.OK:
+				return p
+			case csrc.Closed:
+				return nil
+			}
+			i++
+		}
+		runtime.Gosched()
+	}
+}
+
+// Workers is the number of worker threads.
+func (s *Scheduler) Workers() int { return s.core.Workers() }
+
+// Wait returns when every coroutine that was spawned has ended, and those that they spawned. What is spawned
+// meanwhile is waited for too. A coroutine that parks and is never woken keeps it waiting: see Stats.Stalled and
+// WithStallHook. It returns the context's error, or ErrMode for a scheduler WithPaused. After Close it returns nil.
+func (s *Scheduler) Wait(ctx context.Context) error {
+	if s.paused {
+		return ErrMode
+	}
+	err := s.poller.awaitRest(ctx, s)
+	s.edge.acquire()
+	return err
+}
+
+// Run lets the workers of a scheduler WithPaused run all that was spawned, and what that spawns, until nothing can
+// happen any more, and pauses them again. It returns nil if every coroutine has ended, a *DeadlockError if some
+// are left that nothing can wake (a wake-up from Go and another Run may free them), ErrMode for a scheduler not
+// WithPaused, ErrBusy if it runs already, ErrClosed. If the context ends first it returns its error, and the run
+// goes on.
+func (s *Scheduler) Run(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if ctx.Done() == nil {
+		return s.run()
+	}
+	result := make(chan error, 1)
+	go func() { result <- s.run() }()
+	select {
+	case err := <-result:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *Scheduler) run() error {
+	status := s.core.Run()
+	s.edge.acquire()
+	if status == csrc.Deadlock {
+		return s.deadlock()
+	}
+	return statusError(status)
+}
+
+// blockedShown is how many coroutines a DeadlockError lists.
+const blockedShown = 64
+
+func (s *Scheduler) deadlock() error {
+	list, n := s.Blocked(blockedShown)
+	return &DeadlockError{n, list}
+}
+
+// Blocked returns the coroutines that wait now: at most limit of them, and how many there are. It stops each worker
+// for the time of a look at every record.
+func (s *Scheduler) Blocked(limit int) ([]Blocked, int) {
+	list, n := s.core.Blocked(max(limit, 0))
+	out := make([]Blocked, len(list))
+	for i, b := range list {
+		waits := "park"
+		if b.Waits == 'j' {
+			waits = "join"
+		}
+		out[i] = Blocked{Handle(b.Handle), funcName(b.Fn), b.Worker, waits}
+	}
+	return out, n
+}
+
+// closeGrace is how long Close waits for canceled coroutines to end by themselves.
+const closeGrace = time.Second
+
+// Close takes no more work, waits until every coroutine has ended, joins the threads and frees the memory. Results of
+// Tasks stay until they are waited for. A paused scheduler drops what never started.
+//
+// When the context ends (or has ended) first, Close cancels: what has not started ends unstarted, every present and
+// future wait returns CORO_ECANCELED, so that bodies end through their own clean-up. If all end within a second then,
+// Close returns the context's error; if not, a *RunningError that names what the workers are executing, and closing goes
+// on in the background, without freeing anything under a running coroutine.
+//
+// It may be called again, and by several goroutines: each call waits for the same end. When all has ended before, it
+// returns nil.
+func (s *Scheduler) Close(ctx context.Context) error {
+	s.shutPorts()
+	select {
+	case <-s.ended:
+		return nil
+	default:
+	}
+	if ctx.Err() == nil {
+		select {
+		case <-s.ended:
+			return nil
+		case <-ctx.Done():
+		}
+	}
+	go s.core.Close(true)
+	grace := time.NewTimer(closeGrace)
+	defer grace.Stop()
+	select {
+	case <-s.ended:
+		return ctx.Err()
+	case <-grace.C:
+	}
+	e := &RunningError{Cause: ctx.Err()}
+	for _, fn := range s.core.Running() {
+		e.Funcs = append(e.Funcs, funcName(fn))
+	}
+	return e
+}
+
+// shutPorts ends all spawning from Go, then has the core closed in the background. Once.
+func (s *Scheduler) shutPorts() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.shut {
+		return
+	}
+	s.shut = true
+	for i := range s.ports {
+		for s.ports[i].Acquire() != csrc.OK {
+			runtime.Gosched()
+		}
+		s.ports[i].Shut()
+	}
+	go func() {
+		s.core.Close(false)
+		s.poller.close(s)
+		s.closed.Store(true)
+		// Nobody has a port any more; tasks keep s, and with it their results, until they are waited for.
+		runtime.AddCleanup(s, (*csrc.Scheduler).Destroy, s.core)
+		close(s.ended)
+	}()
+}

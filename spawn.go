@@ -1,0 +1,151 @@
+package coro
+
+import (
+	"context"
+	"iter"
+	"time"
+	"unsafe"
+
+	"github.com/organzine/coro/csrc"
+)
+
+// ready completes the spec of a coroutine for s, or tells why it cannot be spawned.
+func (f *Func[A, R]) ready(s *Scheduler) (csrc.Spec, error) {
+	spec := f.spec
+	if spec.Fn == 0 {
+		return spec, &OptionError{"Func", "zero value", "make it with NewFunc"}
+	}
+	if spec.Class == classDefault {
+		spec.Class = s.class
+	}
+	return spec, nil
+}
+
+// Spawn starts f on s with a copy of arg, and does not wait for it; a result is dropped. It makes no cgo call and costs
+// 20 to 50 ns. It never blocks. It returns ErrClosed after Close and ErrNoMemory at the record limit; nothing was
+// started then.
+func (f Func[A, R]) Spawn(s *Scheduler, arg A) error {
+	spec, err := f.ready(s)
+	if err != nil {
+		return err
+	}
+	spec.ResultBytes = 0
+	p := s.port()
+	if p == nil {
+		return ErrClosed
+	}
+	s.edge.release()
+	status := p.Spawn(&spec, unsafe.Pointer(&arg))
+	p.Release()
+	return statusError(status)
+}
+
+// SpawnContext is Spawn that waits, until the context ends, for coroutines to end when the record limit is reached.
+func (f Func[A, R]) SpawnContext(ctx context.Context, s *Scheduler, arg A) error {
+	for pause := 50 * time.Microsecond; ; pause = min(2*pause, 5*time.Millisecond) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := f.Spawn(s, arg); err != ErrNoMemory {
+			return err
+		}
+		t := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+		case <-t.C:
+		}
+		t.Stop()
+	}
+}
+
+// SpawnN starts n coroutines with the same argument, in batches spread over the workers: 3 to 10 ns each. It returns how
+// many it has started, which is n unless there is an error.
+func (f Func[A, R]) SpawnN(s *Scheduler, n int, arg A) (int, error) {
+	b := f.Batch(s)
+	for n > 0 {
+		if err := b.open(); err != nil {
+			return b.end(err)
+		}
+		n -= b.out.AddN(&b.f.spec, unsafe.Pointer(&arg), n)
+		if err := b.Flush(); err != nil {
+			return b.sent, err
+		}
+	}
+	return b.sent, nil
+}
+
+// SpawnSeq starts a coroutine for each argument of seq, in batches. It returns how many it has started.
+func (f Func[A, R]) SpawnSeq(s *Scheduler, seq iter.Seq[A]) (int, error) {
+	b := f.Batch(s)
+	for arg := range seq {
+		if err := b.Add(arg); err != nil {
+			return b.end(err)
+		}
+	}
+	return b.end(nil)
+}
+
+// end flushes and tells how many were started, and the first error.
+func (b *Batch[A, R]) end(err error) (int, error) {
+	if e := b.Flush(); err == nil {
+		err = e
+	}
+	return b.sent, err
+}
+
+// A Batch collects coroutines of one Func and hands them over many at once. It is for one goroutine at a time.
+// Nothing is started before it is full (62 coroutines) or Flush is called.
+type Batch[A, R any] struct {
+	s    *Scheduler
+	f    Func[A, R]
+	out  csrc.Outgoing
+	sent int
+}
+
+// Batch makes an empty batch for s.
+func (f Func[A, R]) Batch(s *Scheduler) *Batch[A, R] { return &Batch[A, R]{s: s, f: f} }
+
+// Add puts one coroutine into the batch, 3 to 10 ns. On ErrNoMemory it was not added; on ErrClosed the whole batch is
+// dropped.
+func (b *Batch[A, R]) Add(arg A) error {
+	if err := b.open(); err != nil {
+		return err
+	}
+	b.out.Add(&b.f.spec, unsafe.Pointer(&arg))
+	if b.out.Full() {
+		return b.Flush()
+	}
+	return nil
+}
+
+// open gets the batch records, if it has none.
+func (b *Batch[A, R]) open() (err error) {
+	if b.out.IsOpen() {
+		return nil
+	}
+	if b.f.spec, err = b.f.ready(b.s); err != nil {
+		return err
+	}
+	b.f.spec.ResultBytes = 0
+	if b.s.closed.Load() {
+		return ErrClosed
+	}
+	return statusError(b.s.core.Open(&b.out))
+}
+
+// Flush starts what is in the batch. After Close it returns ErrClosed, and the batch is empty.
+func (b *Batch[A, R]) Flush() error {
+	if !b.out.IsOpen() {
+		return nil
+	}
+	p := b.s.port()
+	if p == nil {
+		b.s.core.Drop(&b.out)
+		return ErrClosed
+	}
+	b.s.edge.release()
+	b.sent += b.out.Len()
+	p.Send(&b.out)
+	p.Release()
+	return nil
+}

@@ -1,0 +1,135 @@
+package coro
+
+import (
+	"context"
+	"reflect"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/organzine/coro/csrc"
+)
+
+// A Task is one coroutine whose end somebody waits for. Its methods may be called by several goroutines. A Task that
+// nobody waits for costs its record until the garbage collector finds it.
+type Task[R any] struct {
+	s      *Scheduler
+	join   csrc.Joinable
+	handle Handle
+	clean  runtime.Cleanup
+
+	mu         sync.Mutex
+	registered bool
+	done       chan struct{} // made when somebody has to wait, closed when the result is there
+	finished   atomic.Bool
+	result     R
+	err        error
+}
+
+// Start starts f on s with a copy of arg, like Spawn, and returns the Task that waits for its result. It costs about
+// 200 ns, most of it for the Task itself.
+func (f Func[A, R]) Start(s *Scheduler, arg A) (*Task[R], error) {
+	spec, err := f.ready(s)
+	if err != nil {
+		return nil, err
+	}
+	p := s.port()
+	if p == nil {
+		return nil, ErrClosed
+	}
+	s.edge.release()
+	join, status := p.Start(&spec, unsafe.Pointer(&arg))
+	p.Release()
+	if status != csrc.OK {
+		return nil, statusError(status)
+	}
+	t := &Task[R]{s: s, join: join, handle: Handle(join.Handle())}
+	t.clean = runtime.AddCleanup(t, drop, ref{s, join.Handle()})
+	return t, nil
+}
+
+// ref keeps the scheduler's memory until the record is given up.
+type ref struct {
+	s      *Scheduler
+	handle uint64
+}
+
+func drop(r ref) { csrc.Detach(r.handle) }
+
+// Handle names the task's coroutine, for C bodies and for Wake.
+func (t *Task[R]) Handle() Handle { return t.handle }
+
+// Wake gives the coroutine a permit, see Handle.Wake.
+func (t *Task[R]) Wake() error { return t.handle.Wake() }
+
+// Before Wait sleeps it looks for the end this often, this many turns of a loop apart: about 2 µs in all.
+const (
+	spins     = 64
+	spinTurns = 64
+)
+
+func (t *Task[R]) spin() {
+	for range spins {
+		if t.finished.Load() || t.join.Ended() {
+			return
+		}
+		for range spinTurns {
+		}
+	}
+}
+
+// Wait waits for the end and returns the result, again and again the same. The error is ErrAborted if the body called
+// coro_abort, ErrCanceled if it was never started because of Close, ErrNoMemory if it never got a stack, ErrStale if
+// a C body has joined it, or the context's error: then the coroutine goes on, and Wait may be called again. It spins
+// for a moment, then sleeps without holding a thread.
+func (t *Task[R]) Wait(ctx context.Context) (R, error) {
+	t.spin()
+	if done := t.await(); done != nil {
+		select {
+		case <-done:
+		case <-ctx.Done():
+			var zero R
+			return zero, ctx.Err()
+		}
+	}
+	t.s.edge.acquire()
+	return t.result, t.err
+}
+
+// await returns nil if the result is there, else a channel that is closed when it is.
+func (t *Task[R]) await() <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.finished.Load() {
+		return nil
+	}
+	if !t.registered {
+		t.registered = t.s.poller.register(t.join, t)
+	}
+	if !t.registered {
+		t.finish()
+		return nil
+	}
+	if t.done == nil {
+		t.done = make(chan struct{})
+	}
+	return t.done
+}
+
+// complete is called by the poller, once, when a registered task has ended.
+func (t *Task[R]) complete() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.finish()
+	if t.done != nil {
+		close(t.done)
+	}
+}
+
+func (t *Task[R]) finish() {
+	status := t.join.Take(unsafe.Pointer(&t.result), reflect.TypeFor[R]().Size())
+	t.clean.Stop()
+	t.err = statusError(status)
+	t.finished.Store(true)
+}
