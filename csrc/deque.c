@@ -41,25 +41,10 @@ static bool grow(struct coroi_deque *d)
 
 COROI_NOINLINE void coroi_deque_push_slow(struct coroi_deque *d, struct coroi_rec *r)
 {
-	if (!d->spilled && grow(d)) {
+	if (!d->spill.count && grow(d))
 		coroi_deque_push(d, r);
-		return;
-	}
-	r->next = 0;
-	if (d->spilled)
-		d->spill_last->next = (uintptr_t)r;
 	else
-		d->spill = r;
-	d->spill_last = r;
-	at_store_rlx(&d->spilled, d->spilled + 1);
-}
-
-COROI_NOINLINE struct coroi_rec *coroi_deque_pop_spill(struct coroi_deque *d)
-{
-	struct coroi_rec *r = d->spill;
-	d->spill = (struct coroi_rec *)(uintptr_t)r->next;
-	at_store_rlx(&d->spilled, d->spilled - 1);
-	return r;
+		coroi_list_add(&d->spill, r);
 }
 
 uint32_t coroi_deque_give(struct coroi_worker *w, uint16_t t, struct coroi_rec **out, uint32_t want)
@@ -72,7 +57,7 @@ uint32_t coroi_deque_give(struct coroi_worker *w, uint16_t t, struct coroi_rec *
 			at_store_rlx(&d->tail, d->tail - 1);
 			out[i] = d->ring[d->tail & d->mask];
 		} else {
-			out[i] = coroi_deque_pop_spill(d);
+			out[i] = coroi_list_take(&d->spill);
 		}
 		at_store_rlx(&out[i]->home, t);
 	}

@@ -22,18 +22,38 @@ void coroi_deque_destroy(struct coroi_deque *d);
 uint32_t coroi_deque_give(struct coroi_worker *w, uint16_t t, struct coroi_rec **out, uint32_t want);
 
 void coroi_deque_push_slow(struct coroi_deque *d, struct coroi_rec *r);
-struct coroi_rec *coroi_deque_pop_spill(struct coroi_deque *d);
+
+static inline void coroi_list_add(struct coroi_list *l, struct coroi_rec *r)
+{
+	r->next = 0;
+	if (l->count)
+		l->last->next = (uintptr_t)r;
+	else
+		l->first = r;
+	l->last = r;
+	at_store_rlx(&l->count, l->count + 1);
+}
+
+static inline struct coroi_rec *coroi_list_take(struct coroi_list *l)
+{
+	struct coroi_rec *r = l->first;
+	if (!l->count)
+		return NULL;
+	l->first = (struct coroi_rec *)(uintptr_t)r->next;
+	at_store_rlx(&l->count, l->count - 1);
+	return r;
+}
 
 /* coroi_deque_length - exact inside the door; from outside a hint. */
 static inline uint32_t coroi_deque_length(const struct coroi_deque *d)
 {
-	return at_load_rlx(&d->tail) - at_load_rlx(&d->head) + at_load_rlx(&d->spilled);
+	return at_load_rlx(&d->tail) - at_load_rlx(&d->head) + at_load_rlx(&d->spill.count);
 }
 
 static inline void coroi_deque_push(struct coroi_deque *d, struct coroi_rec *r)
 {
 	uint32_t tail = d->tail;
-	if (coroi_unlikely(tail - d->head > d->mask || d->spilled)) {
+	if (coroi_unlikely(tail - d->head > d->mask || d->spill.count)) {
 		coroi_deque_push_slow(d, r);
 		return;
 	}
@@ -45,7 +65,7 @@ static inline struct coroi_rec *coroi_deque_pop(struct coroi_deque *d)
 {
 	uint32_t head = d->head;
 	if (coroi_unlikely(head == d->tail))
-		return d->spilled ? coroi_deque_pop_spill(d) : NULL;
+		return coroi_list_take(&d->spill);
 	struct coroi_rec *r = d->ring[head & d->mask];
 	__builtin_prefetch(d->ring[(head + COROI_AHEAD) & d->mask], 1);
 	at_store_rlx(&d->head, head + 1);

@@ -368,13 +368,24 @@ static void nap(struct coroi_worker *w)
 		stand_down(w);
 }
 
-/* settle_caches - before sleeping: others may need the stacks that we keep. */
-static void settle_caches(struct coroi_worker *w)
+void coroi_share_stacks_locked(struct coroi_worker *w)
 {
-	if (!w->sched->stacks.limit)
+	struct coro_scheduler *s = w->sched;
+
+	if (!coroi_stack_cache_flush(&w->stacks))
+		return;
+	for (unsigned i = 0; i < s->workers && at_load_rlx(&s->starved); i++)
+		if (&s->worker[i] != w && at_load_rlx(&s->worker[i].starved.count))
+			coroi_idle_pushed(&s->worker[i]);
+}
+
+/* share_stacks - before sleeping, where stacks are scarce. */
+static void share_stacks(struct coroi_worker *w)
+{
+	if (!w->sched->stacks.limit && !at_load_rlx(&w->sched->starved))
 		return;
 	coroi_door_enter(w);
-	coroi_stack_cache_flush(&w->stacks);
+	coroi_share_stacks_locked(w);
 	coroi_door_leave(w);
 }
 
@@ -383,7 +394,7 @@ static void park(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;
 
-	settle_caches(w);
+	share_stacks(w);
 	at_or(&s->sleepers[w->id >> 6], bit_of(w->id)); /* P1 */
 	uint32_t mode = at_load_seq(&s->mode);
 	if (mode == COROI_STOPPING || (mode == COROI_RUNNING && at_load_seq(&w->inbox))) { /* P2 */
@@ -392,8 +403,8 @@ static void park(struct coroi_worker *w)
 	}
 	at_bump(&w->parks);
 	if (drop(s)) { /* P4 */
-		if (at_load_seq(&s->starved_count) && mode == COROI_RUNNING) {
-			/* Not the end: they will be told that there is no stack, by us, the last. */
+		if (at_load_seq(&s->starved) && mode == COROI_RUNNING) {
+			/* Not the end: they will be told that there is no stack, see fail_starved. */
 			at_add(&s->S, COROI_S_AWAKE);
 			unpark(w);
 			return;
@@ -405,17 +416,24 @@ static void park(struct coroi_worker *w)
 	nap(w); /* P5 */
 }
 
-/* fail_starved - we alone are awake, and there is still no stack for those who wait for one. */
+/* fail_starved - we alone are awake, and there is still no stack for those who wait for one: ours are told so; a
+ * sleeper that has some is woken to do the same. True: look again. */
 static bool fail_starved(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;
 
-	if (!at_load_seq(&s->starved_count) || at_load_seq(&s->S) >> 16 != 1)
+	if (!at_load_seq(&s->starved) || at_load_seq(&s->S) >> 16 != 1)
 		return false;
-	coroi_door_enter(w);
-	coroi_fail_starved_locked(w);
-	coroi_door_leave(w);
-	return true;
+	if (w->starved.count) {
+		coroi_door_enter(w);
+		coroi_fail_starved_locked(w);
+		coroi_door_leave(w);
+		return true;
+	}
+	for (unsigned i = 0; i < s->workers; i++)
+		if (at_load_rlx(&s->worker[i].starved.count))
+			coroi_idle_pushed(&s->worker[i]);
+	return false;
 }
 
 bool coroi_idle(struct coroi_worker *w)

@@ -25,6 +25,10 @@ static inline void coroi_idle_queued(struct coroi_worker *w)
  * around. Thread: any. */
 void coroi_idle_pushed(struct coroi_worker *w);
 
+/* coroi_share_stacks_locked - give the idle stacks that w keeps to the pool, and wake those who wait for one. In w's
+ * door. */
+void coroi_share_stacks_locked(struct coroi_worker *w);
+
 /* coroi_idle - called on the native stack by a worker whose queue is empty: find or await work. False: stop. */
 bool coroi_idle(struct coroi_worker *w);
 

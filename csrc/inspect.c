@@ -127,7 +127,7 @@ int coro_scheduler_stats(coro_scheduler *s, coro_stats *total, coro_worker_stats
 	total->workers = s->workers;
 	total->awake = COROI_S_AWAKE_OF(at_load_seq(&s->S));
 	total->live = coroi_live(s);
-	total->starved = at_load_seq(&s->starved_count);
+	total->starved = at_load_seq(&s->starved);
 	total->idle_ends = at_load_seq(&s->rests);
 	total->membarrier = !s->worker[0].exchange;
 	total->guard = coroi_guard_is_light();

@@ -109,7 +109,6 @@ static void free_all(struct coro_scheduler *s)
 {
 	coroi_slab_destroy(&s->slab);
 	coroi_release(s->worker);
-	pthread_mutex_destroy(&s->starve_lock);
 	pthread_mutex_destroy(&s->outside_lock);
 	pthread_mutex_destroy(&s->life_lock);
 	pthread_cond_destroy(&s->life_changed);
@@ -165,7 +164,6 @@ int coro_scheduler_init(coro_scheduler **out, const coro_options *opt)
 	struct coro_scheduler *s = coroi_alloc(sizeof *s, COROI_APART);
 	if (!s)
 		return CORO_ENOMEM;
-	pthread_mutex_init(&s->starve_lock, NULL);
 	pthread_mutex_init(&s->outside_lock, NULL);
 	pthread_mutex_init(&s->life_lock, NULL);
 	pthread_cond_init(&s->life_changed, NULL);

@@ -53,51 +53,28 @@ void coroi_drain_locked(struct coroi_worker *w)
 		coroi_idle_queued(w);
 }
 
-/* starve - there is no stack for r: it waits, in the scheduler, for one. */
-COROI_COLD static void starve(struct coroi_worker *w, struct coroi_rec *r)
+/* starve - there is no stack for r: it waits for one, at home here. */
+COROI_COLD static void starve_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
-	struct coro_scheduler *s = w->sched;
-
-	r->next = 0;
-	pthread_mutex_lock(&s->starve_lock);
-	if (s->starved)
-		s->starved_last->next = (uintptr_t)r;
-	else
-		s->starved = r;
-	s->starved_last = r;
-	at_add(&s->starved_count, 1); /* with unstarve's hint and idle.c's last look */
-	pthread_mutex_unlock(&s->starve_lock);
+	coroi_list_add(&w->starved, r);
+	at_add(&w->sched->starved, 1); /* with P4 of idle.c: it does not rest while somebody starves */
 }
 
-/* unstarve - the longest starved coroutine of a class (-1: any), or NULL. */
-COROI_COLD static struct coroi_rec *unstarve(struct coro_scheduler *s, int class)
+static struct coroi_rec *unstarve_locked(struct coroi_worker *w)
 {
-	struct coroi_rec *prev = NULL, *r;
-
-	pthread_mutex_lock(&s->starve_lock);
-	for (r = s->starved; r; prev = r, r = (struct coroi_rec *)(uintptr_t)r->next)
-		if (class < 0 || r->class == class)
-			break;
-	if (r) {
-		if (prev)
-			prev->next = r->next;
-		else
-			s->starved = (struct coroi_rec *)(uintptr_t)r->next;
-		if (s->starved_last == r)
-			s->starved_last = prev;
-		at_add(&s->starved_count, -1);
-	}
-	pthread_mutex_unlock(&s->starve_lock);
+	struct coroi_rec *r = coroi_list_take(&w->starved);
+	if (r)
+		at_add(&w->sched->starved, -1);
 	return r;
 }
 
-/* unstarved_with_stack - a starved coroutine and, in r->stack, a stack for it; NULL: none, or none to be had. */
-COROI_COLD static struct coroi_rec *unstarved_with_stack_locked(struct coroi_worker *w)
+/* unstarve_with_stack - a starved coroutine and, in r->stack, a stack for it; NULL: none, or none to be had. */
+COROI_COLD static struct coroi_rec *unstarve_with_stack_locked(struct coroi_worker *w)
 {
-	struct coroi_rec *r = unstarve(w->sched, -1);
+	struct coroi_rec *r = unstarve_locked(w);
 
 	if (r && !(r->stack = coroi_stack_get(&w->stacks, r->class))) {
-		starve(w, r);
+		starve_locked(w, r);
 		r = NULL;
 	}
 	return r;
@@ -107,11 +84,11 @@ void coroi_fail_starved_locked(struct coroi_worker *w)
 {
 	struct coroi_rec *r;
 
-	while ((r = unstarve(w->sched, -1))) {
+	while ((r = unstarve_locked(w))) {
 		struct coroi_stack *stack = coroi_stack_get(&w->stacks, r->class);
 		if (stack) { /* there is one after all: the next coroi_run starts it */
 			coroi_stack_put(&w->stacks, stack);
-			starve(w, r);
+			starve_locked(w, r);
 			return;
 		}
 		r->flags |= COROI_F_STARVED;
@@ -147,7 +124,7 @@ static inline struct coroi_rec *settle_locked(struct coroi_worker *w, struct cor
 		r->stack = coroi_stack_get(&w->stacks, r->class);
 		if (coroi_likely(r->stack != NULL))
 			return r;
-		starve(w, r);
+		starve_locked(w, r);
 	}
 }
 
@@ -194,6 +171,8 @@ static __attribute__((noreturn)) void abandon_locked(struct coroi_worker *w, str
 	void *sp = w->native_sp;
 	intptr_t value = 0;
 
+	if (coroi_unlikely(at_load_rlx(&w->sched->starved)))
+		coroi_share_stacks_locked(w);
 	coroi_stack_put(&w->stacks, stack); /* nobody takes it before the jump: the door is ours */
 	w->current = next;
 	if (next) {
@@ -254,8 +233,8 @@ static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 		coroi_door_enter(w);
 		coroi_end_locked(w, me);
 		struct coroi_rec *next = NULL;
-		if (coroi_unlikely(at_load_rlx(&w->sched->starved_count)))
-			next = unstarve(w->sched, stack->class);
+		if (coroi_unlikely(w->starved.count && w->starved.first->class == stack->class))
+			next = unstarve_locked(w);
 		if (coroi_likely(!next))
 			next = settle_locked(w, coroi_pick_locked(w), stack->class);
 		if (coroi_unlikely(!next || next->sp || next->stack))
@@ -300,8 +279,8 @@ void coroi_run(struct coroi_worker *w)
 	for (;;) {
 		coroi_door_enter(w);
 		struct coroi_rec *next = NULL;
-		if (coroi_unlikely(at_load_rlx(&w->sched->starved_count)))
-			next = unstarved_with_stack_locked(w);
+		if (coroi_unlikely(w->starved.count))
+			next = unstarve_with_stack_locked(w);
 		if (!next)
 			next = settle_locked(w, coroi_pick_locked(w), -1);
 		if (!next) {

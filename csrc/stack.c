@@ -214,13 +214,17 @@ int coroi_stack_cache_init(struct coroi_stack_cache *c, struct coroi_stack_pool 
 	return c->slot ? CORO_OK : CORO_ENOMEM;
 }
 
-void coroi_stack_cache_flush(struct coroi_stack_cache *c)
+bool coroi_stack_cache_flush(struct coroi_stack_cache *c)
 {
+	bool any = false;
+
 	for (unsigned class = 0; class < COROI_STACK_CLASSES; class++) {
 		if (c->count[class])
 			coroi_stack_pool_put(c->pool, c->slot + class * c->cap, c->count[class]);
+		any |= c->count[class] != 0;
 		c->count[class] = 0;
 	}
+	return any;
 }
 
 void coroi_stack_cache_destroy(struct coroi_stack_cache *c)

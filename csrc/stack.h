@@ -70,7 +70,7 @@ struct coroi_stack_cache {
 };
 
 int coroi_stack_cache_init(struct coroi_stack_cache *c, struct coroi_stack_pool *pool, uint32_t cap);
-void coroi_stack_cache_flush(struct coroi_stack_cache *c); /* all to the pool */
+bool coroi_stack_cache_flush(struct coroi_stack_cache *c); /* all to the pool; false: it had none */
 void coroi_stack_cache_destroy(struct coroi_stack_cache *c);
 
 struct coroi_stack *coroi_stack_cache_refill(struct coroi_stack_cache *c, unsigned class);

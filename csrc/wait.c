@@ -209,7 +209,7 @@ int coro_yield(void)
 		return yield_slow(w, me);
 	struct coroi_deque *d = &w->queue;
 	uint32_t head = d->head, tail = d->tail, mask = d->mask;
-	if (coroi_unlikely(head == tail || tail - head > mask || d->spilled))
+	if (coroi_unlikely(head == tail || tail - head > mask || d->spill.count))
 		return yield_slow(w, me);
 	struct coroi_rec *next = d->ring[head & mask];
 	if (coroi_unlikely(!next->sp))

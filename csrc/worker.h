@@ -20,13 +20,18 @@
 
 #define COROI_STEAL_MAX 64
 
+/* Records linked by `next`, first in first out. */
+struct coroi_list {
+	struct coroi_rec *first, *last;
+	uint32_t count; /* atomic, relaxed: others peek */
+};
+
 /* A double-ended queue of runnable coroutines; see deque.h. */
 struct coroi_deque {
 	struct coroi_rec **ring;
 	uint32_t mask;                    /* ring entries - 1 */
 	uint32_t head, tail;              /* free-running; relaxed atomics: thieves peek at the length */
-	struct coroi_rec *spill, *spill_last; /* what did not fit when the ring could not grow, in order */
-	uint32_t spilled;
+	struct coroi_list spill;          /* what did not fit when the ring could not grow, in order */
 };
 
 struct coroi_worker {
@@ -44,6 +49,7 @@ struct coroi_worker {
 	struct coroi_mags mags;
 	struct coro_scheduler *sched;
 	void *native_sp;           /* the suspended native context */
+	struct coroi_list starved; /* fresh ones for which there was no stack */
 	uint64_t spawned, ended;
 	struct coroi_stack_cache stacks;
 
@@ -99,9 +105,7 @@ struct coro_scheduler {
 	uint32_t mode;       /* COROI_RUNNING... */
 	uint32_t rests;      /* futex: times that everything came to rest */
 	uint32_t rest_waiters; /* threads that wait for rests to change */
-	uint32_t starved_count;
-	struct coroi_rec *starved, *starved_last; /* fresh ones for which there was no stack; starve_lock */
-	pthread_mutex_t starve_lock;
+	uint32_t starved; /* coroutines that wait for a stack, on all workers */
 
 	/* outside threads that spawn share two magazines */
 	pthread_mutex_t outside_lock;
