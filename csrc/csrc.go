@@ -159,7 +159,7 @@ func (s *Scheduler) Finished() bool { return bool(C.coroi_finished(s.c)) }
 func (s *Scheduler) AtRest() bool { return bool(C.coroi_at_rest(s.c)) }
 
 // Live counts the coroutines that have entered and not ended.
-func (s *Scheduler) Live() int { return int(C.coroi_live(s.c)) }
+func (s *Scheduler) Live() int { return max(int(C.coroi_live(s.c)), 0) }
 
 // Trim is coro_scheduler_trim.
 func (s *Scheduler) Trim() int { return int(C.coro_scheduler_trim(s.c)) }
@@ -222,7 +222,7 @@ func (s *Scheduler) Stats() Stats {
 	list := make([]C.coro_worker_stats, s.Workers())
 	C.coro_scheduler_stats(s.c, &t, &list[0], C.uint32_t(len(list)))
 	out := Stats{
-		Workers: int(t.workers), Awake: int(t.awake), Live: int(t.live), Starved: int(t.starved),
+		Workers: int(t.workers), Awake: int(t.awake), Live: max(int(t.live), 0), Starved: int(t.starved),
 		Rests: uint32(t.idle_ends), Stacks: int(t.stacks), StacksIdle: int(t.stacks_idle),
 		StackBytes: int(t.stack_bytes), Records: int(t.records), RecordsIdle: int(t.records_idle),
 		RecordBytes: int(t.record_bytes), RecordsRetired: int(t.records_retired),

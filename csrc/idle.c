@@ -248,27 +248,27 @@ static bool start_searching(struct coro_scheduler *s)
 	return true;
 }
 
-/* search - spin for a short while for mail or something to steal. */
+/* search - spin for a short while for mail, and, as one of few, for something to steal. */
 static bool search(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;
 	uint64_t began = coroi_now_ns(), now = began;
-	bool found = false;
+	bool found = false, thief = start_searching(s);
 
 	reckon(w, now);
-	if (!start_searching(s))
-		return false;
 	note(w);
 	while (!(found = at_load_rlx(&w->inbox) != 0) && now - began < SPIN_NS && at_load_rlx(&s->mode) == COROI_RUNNING) {
-		if (now >= w->hold_off && (found = sweep(w, false)))
+		if (thief && now >= w->hold_off && (found = sweep(w, false)))
 			break;
 		for (int i = 0; i < SPIN_RELAX && !at_load_rlx(&w->inbox); i++)
 			at_relax();
 		now = coroi_now_ns();
 	}
-	if (!found)
-		found = sweep(w, true);
-	at_add(&s->S, -COROI_S_SEARCHING);
+	if (thief) {
+		if (!found)
+			found = sweep(w, true);
+		at_add(&s->S, -COROI_S_SEARCHING);
+	}
 	return found;
 }
 

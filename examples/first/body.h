@@ -1,0 +1,1 @@
+void steps(void *arg, void *result);
