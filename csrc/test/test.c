@@ -1,0 +1,306 @@
+/*
+ * test.c - the runner of test.h, and what the tests share.
+ *
+ *   ctest [-n TIMES] [-x PROGRAM]... [-l] [NAME | PREFIX*]...
+ *
+ * Runs the named tests, or all, in PROGRAMs (builds of the same tests; itself, if none is given). Each test is a
+ * process: a crash, a leak report or a hang fails that test alone, and names it.
+ */
+#include "test.h"
+
+#include "../sys.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define USUAL_SECONDS 20u
+#define PROGRAMS_MAX 4
+
+static struct test *tests, **last = &tests;
+static unsigned passed, failed;
+
+void test_register(struct test *t)
+{
+	*last = t;
+	last = &t->next;
+}
+
+void test_fail(const char *file, int line, const char *format, ...)
+{
+	char text[512];
+	int n = snprintf(text, sizeof text, "%s:%d: ", file, line);
+	va_list args;
+
+	va_start(args, format);
+	n += vsnprintf(text + n, sizeof text - (size_t)n, format, args);
+	va_end(args);
+	if (n > (int)sizeof text - 2)
+		n = (int)sizeof text - 2;
+	text[n++] = '\n';
+	if (write(2, text, (size_t)n) < 0)
+		_exit(3);
+	if (getenv("CORO_TEST_ABORT")) /* for a core file or a debugger */
+		abort();
+	_exit(2);
+}
+
+static double scale(void)
+{
+	const char *text = getenv("CORO_TEST_SCALE");
+	double d = text ? atof(text) : 1;
+	return d > 0 ? d : 1;
+}
+
+uint64_t scaled(uint64_t n)
+{
+	double d = (double)n * scale() / (SANITIZED ? 8 : 1);
+	return d < 1 ? 1 : (uint64_t)d;
+}
+
+uint64_t rnd(uint64_t *state)
+{
+	*state ^= *state >> 12;
+	*state ^= *state << 25;
+	*state ^= *state >> 27;
+	return *state * UINT64_C(0x2545f4914f6cdd1d);
+}
+
+uint64_t now_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void sleep_us(unsigned us)
+{
+	usleep(us);
+}
+
+void thread_start(pthread_t *t, void *(*fn)(void *), void *arg)
+{
+	CHECK_EQ(pthread_create(t, NULL, fn, arg), 0);
+}
+
+void thread_join(pthread_t t)
+{
+	CHECK_EQ(pthread_join(t, NULL), 0);
+}
+
+/* ------------------------------------------------------------------------ schedulers and coroutines */
+
+coro_options options(uint32_t workers, uint32_t flags)
+{
+	return (coro_options){.size = sizeof(coro_options), .workers = workers, .flags = flags, .stack_bytes = STACK};
+}
+
+coro_scheduler *start(const coro_options *o)
+{
+	coro_scheduler *s = NULL;
+	CHECK_EQ(coro_scheduler_init(&s, o), CORO_OK);
+	return s;
+}
+
+coro_scheduler *start_with(uint32_t workers, uint32_t flags)
+{
+	coro_options o = options(workers, flags);
+	return start(&o);
+}
+
+void spawn(coro_scheduler *s, coro_fn fn, const void *arg, size_t arg_bytes)
+{
+	CHECK_EQ(coro_scheduler_spawn(s, NULL, fn, arg, arg_bytes, NULL), CORO_OK);
+}
+
+void spawn_in(coro_fn fn, const void *arg, size_t arg_bytes)
+{
+	CHECK_EQ(coro_spawn(fn, arg, arg_bytes), CORO_OK);
+}
+
+coro_stats stats(coro_scheduler *s)
+{
+	coro_stats t;
+	CHECK_EQ(coro_scheduler_stats(s, &t, NULL, 0), CORO_OK);
+	return t;
+}
+
+void finish(coro_scheduler *s)
+{
+	int waited = coro_scheduler_wait(s);
+	CHECK(waited == CORO_OK || waited == CORO_EPERM); /* EPERM: batch mode, and it has run */
+
+	coro_worker_stats w[CORO_WORKERS_MAX];
+	coro_stats t;
+	CHECK_EQ(coro_scheduler_stats(s, &t, w, CORO_WORKERS_MAX), CORO_OK);
+	uint64_t spawned = 0, ended = 0, queued = 0;
+	for (uint32_t i = 0; i < t.workers; i++) {
+		spawned += w[i].spawned;
+		ended += w[i].ended;
+		queued += w[i].queued;
+	}
+	CHECK_EQ(spawned, ended);
+	CHECK_EQ(queued, 0);
+	CHECK_EQ(t.live, 0);
+	CHECK_EQ(t.starved, 0);
+
+	/* Chunks go back only if every record is free, and arenas only if every stack is. */
+	coro_scheduler_trim(s);
+	t = stats(s);
+	if (t.records_retired == 0) {
+		CHECK_EQ(t.records, t.records_idle);
+		CHECK_EQ(t.record_bytes, 0);
+	}
+	CHECK_EQ(t.stacks, 0);
+	CHECK_EQ(t.stack_bytes, 0);
+	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
+}
+
+/* ------------------------------------------------------------------------ faults */
+
+_Thread_local int fail_alloc = -1, fail_map = -1, fail_guard = -1;
+int fail_thread = -1;
+
+/* Counts down, and is true once, at zero. */
+static bool due(int *left)
+{
+	return *left >= 0 && (*left)-- == 0;
+}
+
+void *__real_coroi_alloc(size_t bytes, size_t align);
+void *__wrap_coroi_alloc(size_t bytes, size_t align);
+void *__wrap_coroi_alloc(size_t bytes, size_t align)
+{
+	return due(&fail_alloc) ? NULL : __real_coroi_alloc(bytes, align);
+}
+
+void *__real_coroi_map(size_t bytes, size_t align);
+void *__wrap_coroi_map(size_t bytes, size_t align);
+void *__wrap_coroi_map(size_t bytes, size_t align)
+{
+	return due(&fail_map) ? NULL : __real_coroi_map(bytes, align);
+}
+
+int __real_coroi_guard(void *base, size_t bytes);
+int __wrap_coroi_guard(void *base, size_t bytes);
+int __wrap_coroi_guard(void *base, size_t bytes)
+{
+	return due(&fail_guard) ? ENOMEM : __real_coroi_guard(base, bytes);
+}
+
+int __real_coroi_thread_start(pthread_t *out, void *(*fn)(void *), void *arg);
+int __wrap_coroi_thread_start(pthread_t *out, void *(*fn)(void *), void *arg);
+int __wrap_coroi_thread_start(pthread_t *out, void *(*fn)(void *), void *arg)
+{
+	return due(&fail_thread) ? EAGAIN : __real_coroi_thread_start(out, fn, arg);
+}
+
+/* ------------------------------------------------------------------------ the runner */
+
+static unsigned limit_of(const struct test *t)
+{
+	unsigned seconds = t->seconds ? t->seconds : USUAL_SECONDS;
+	double by = scale() > 1 ? scale() : 1;
+	return (unsigned)(seconds * by) * (SANITIZED ? 2 : 1);
+}
+
+static struct test *find(const char *name)
+{
+	for (struct test *t = tests; t; t = t->next)
+		if (strcmp(t->name, name) == 0)
+			return t;
+	return NULL;
+}
+
+/* How a test's process ended. */
+static const char *verdict(int status, char *text, size_t bytes)
+{
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return NULL;
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
+		snprintf(text, bytes, "over its time limit");
+	else if (WIFSIGNALED(status))
+		snprintf(text, bytes, "signal %d, %s", WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else
+		snprintf(text, bytes, "exit %d", WEXITSTATUS(status));
+	return text;
+}
+
+static void run_one(const struct test *t, const char *program)
+{
+	char text[80];
+	int status = 0;
+	uint64_t began = now_ns();
+
+	fflush(stdout);
+	pid_t child = fork();
+	if (child == 0) {
+		execl(program, program, "-1", t->name, (char *)NULL);
+		_exit(127);
+	}
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	unsigned ms = (unsigned)((now_ns() - began) / 1000000);
+	const char *bad = verdict(status, text, sizeof text);
+	if (bad) {
+		printf("FAIL %s %u ms (%s; %s)\n", t->name, ms, bad, program);
+		failed++;
+	} else {
+		printf("ok %s %u ms\n", t->name, ms);
+		passed++;
+	}
+}
+
+static bool chosen(const struct test *t, char **names)
+{
+	if (!*names)
+		return true;
+	for (; *names; names++)
+		if (fnmatch(*names, t->name, 0) == 0)
+			return true;
+	return false;
+}
+
+int main(int argc, char **argv)
+{
+	const char *programs[PROGRAMS_MAX + 1] = {NULL};
+	unsigned times = 1, count = 0;
+
+	for (int c; (c = getopt(argc, argv, "n:x:l1:")) != -1;) {
+		if (c == 'n') {
+			times = (unsigned)atoi(optarg);
+		} else if (c == 'x' && count < PROGRAMS_MAX) {
+			programs[count++] = optarg;
+		} else if (c == '1') {
+			struct test *t = find(optarg);
+			if (!t)
+				return 126;
+			if (!getenv("CORO_TEST_NO_LIMIT")) /* for a debugger */
+				alarm(limit_of(t));
+			t->run();
+			return 0;
+		} else if (c == 'l') {
+			for (struct test *t = tests; t; t = t->next)
+				puts(t->name);
+			return 0;
+		} else {
+			return 64;
+		}
+	}
+	if (!count)
+		programs[count++] = "/proc/self/exe";
+	for (unsigned p = 0; p < count; p++)
+		for (unsigned i = 0; i < times; i++)
+			for (struct test *t = tests; t; t = t->next)
+				if (chosen(t, argv + optind))
+					run_one(t, programs[p]);
+	printf("%u passed, %u failed\n", passed, failed);
+	return failed || !passed;
+}

@@ -1,0 +1,96 @@
+/*
+ * test.h - a small harness: tests register themselves, and each runs in a process of its own under a time limit.
+ *
+ *   TEST(name)              a test; it passes if it returns and no CHECK failed
+ *   CHECK(condition)        from any thread or coroutine: says where, and ends the process
+ *   CHECK_EQ(got, want)     the same for two integers, and says both
+ */
+#ifndef TEST_H
+#define TEST_H
+
+#include "../coro.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
+struct test {
+	const char *name;
+	void (*run)(void);
+	unsigned seconds; /* time limit; 0: the usual one */
+	struct test *next;
+};
+
+void test_register(struct test *t);
+void test_fail(const char *file, int line, const char *format, ...) __attribute__((noreturn, format(printf, 3, 4)));
+
+#define TEST_LIMIT(id, limit)                                                      \
+	static void id(void);                                                      \
+	__attribute__((constructor)) static void register_##id(void)               \
+	{                                                                          \
+		static struct test t = {.name = #id, .run = id, .seconds = limit}; \
+		test_register(&t);                                                 \
+	}                                                                          \
+	static void id(void)
+#define TEST(id) TEST_LIMIT(id, 0)
+
+#define CHECK(condition) ((condition) ? (void)0 : test_fail(__FILE__, __LINE__, "%s", #condition))
+#define CHECK_EQ(got, want)                                                                                   \
+	do {                                                                                                  \
+		long long got_ = (long long)(got), want_ = (long long)(want);                                 \
+		if (got_ != want_)                                                                            \
+			test_fail(__FILE__, __LINE__, "%s is %lld, not %s (%lld)", #got, got_, #want, want_); \
+	} while (0)
+
+/* scaled - a size of a stress test: n times CORO_TEST_SCALE, an eighth of it under a sanitizer; at least 1. */
+uint64_t scaled(uint64_t n);
+
+/* rnd - the next of a sequence of random numbers (xorshift64*); *state is the seed, not 0. */
+uint64_t rnd(uint64_t *state);
+
+uint64_t now_ns(void);
+void sleep_us(unsigned us);
+void thread_start(pthread_t *t, void *(*fn)(void *), void *arg);
+void thread_join(pthread_t t);
+
+/* ------------------------------------------------------------------------ schedulers and coroutines */
+
+/* STACK - bytes of a stack for a body of ordinary depth: a sanitizer's frames are larger. */
+#define STACK ((size_t)(SANITIZED ? 128 << 10 : 16 << 10))
+
+/* options - so many workers, flags, and stacks of STACK bytes. */
+coro_options options(uint32_t workers, uint32_t flags);
+coro_scheduler *start(const coro_options *o);
+coro_scheduler *start_with(uint32_t workers, uint32_t flags);
+
+/* JOINABLE - attributes of a joinable coroutine with a result of so many bytes. */
+#define JOINABLE(bytes) (&(coro_attr){.size = sizeof(coro_attr), .flags = CORO_JOINABLE, .result_bytes = (bytes)})
+
+/* spawn - from outside, and it succeeds. spawn_in - from inside. */
+void spawn(coro_scheduler *s, coro_fn fn, const void *arg, size_t arg_bytes);
+void spawn_in(coro_fn fn, const void *arg, size_t arg_bytes);
+
+coro_stats stats(coro_scheduler *s);
+
+/* finish - s is at its end (waits for it in service mode): as many have ended as were spawned, and no record and no
+ * stack is held by anybody. Then destroy it. */
+void finish(coro_scheduler *s);
+
+/* ------------------------------------------------------------------------ faults (linked with --wrap) */
+
+/* How many calls succeed before the next one fails, once; negative: none fails. */
+extern _Thread_local int fail_alloc, fail_map, fail_guard;
+extern int fail_thread;
+
+#endif
