@@ -4,7 +4,8 @@
 #include <time.h>
 
 int64_t testbody_sum, testbody_ran;
-int32_t testbody_stop;
+int32_t testbody_stop, testbody_busy;
+uint64_t testbody_latest;
 
 #define ADD(word, n) __atomic_add_fetch(&(word), (n), __ATOMIC_RELAXED)
 
@@ -107,20 +108,169 @@ void testbody_deep(void *arg, void *result)
 	ADD(testbody_sum, deep(top, 1 << 20));
 }
 
-static uint64_t now_ns(void)
+void testbody_self(void *arg, void *result)
+{
+	(void)arg;
+	*(coro_handle *)result = coro_self();
+}
+
+void testbody_stack_left(void *arg, void *result)
+{
+	(void)arg;
+	*(uint64_t *)result = coro_stack_left();
+}
+
+static void child(void *arg, void *result)
+{
+	int64_t n = *(int64_t *)arg;
+	coro_park();
+	coro_yield();
+	*(int64_t *)result = n * n;
+}
+
+#define FAMILY 64
+
+void testbody_family(void *arg, void *result)
+{
+	int64_t left = *(int64_t *)arg, sum = 0, number = 0;
+	coro_attr attr = {.size = sizeof attr, .flags = CORO_JOINABLE, .result_bytes = sizeof sum};
+	coro_handle h[FAMILY];
+
+	while (left > 0) {
+		int n = left < FAMILY ? (int)left : FAMILY;
+		for (int i = 0; i < n; i++, number++)
+			while (coro_spawn_attr(&attr, child, &number, sizeof number, &h[i]) == CORO_ENOMEM)
+				coro_yield();
+		coro_yield();
+		for (int i = 0; i < n; i++)
+			coro_wake(h[i]);
+		for (int i = 0; i < n; i++) {
+			int64_t square = 0;
+			coro_join(h[i], &square, sizeof square);
+			sum += square;
+		}
+		left -= n;
+	}
+	*(int64_t *)result = sum;
+}
+
+struct pong {
+	coro_handle partner;
+	int64_t n;
+};
+
+static void pong(void *arg, void *result)
+{
+	(void)result;
+	struct pong p = *(struct pong *)arg;
+	while (p.n--) {
+		coro_park();
+		coro_wake(p.partner);
+	}
+}
+
+void testbody_pingpong(void *arg, void *result)
+{
+	(void)result;
+	struct pong p = {.partner = coro_self(), .n = *(int64_t *)arg};
+	coro_attr attr = {.size = sizeof attr};
+	coro_handle other;
+
+	while (coro_spawn_attr(&attr, pong, &p, sizeof p, &other) == CORO_ENOMEM)
+		coro_yield();
+	for (int64_t i = 0; i < p.n; i++) {
+		coro_wake(other);
+		if (coro_park() == CORO_OK)
+			ADD(testbody_sum, 1);
+	}
+}
+
+void testbody_mixed(void *arg, void *result)
+{
+	const struct testbody_mixed *a = arg;
+	*(struct testbody_mixed *)result = (struct testbody_mixed){
+		.d = a->d * 2,
+		.f = a->f / 2,
+		.i8 = (int8_t)-a->i8,
+		.u16 = (uint16_t)~a->u16,
+		.i32 = {a->i32[2], a->i32[1], a->i32[0]},
+		.b = !a->b,
+		.u64 = a->u64 + 1,
+	};
+}
+
+/* What is before and behind the n bytes of the result is coro's: only zero bytes are looked at. */
+static void turn(const unsigned char *arg, unsigned char *result, int n)
+{
+	if (((uintptr_t)arg | (uintptr_t)result) & 15)
+		ADD(testbody_sum, 1);
+	for (int i = 0; i < n; i++) {
+		if (result[i])
+			ADD(testbody_sum, 1);
+		result[i] = (unsigned char)~arg[n - 1 - i];
+	}
+}
+
+#define TURN(n)                                       \
+	static void turn_##n(void *arg, void *result) \
+	{                                             \
+		turn(arg, result, n);                 \
+	}
+#define EACH(X)                                                                                            \
+	X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) \
+	X(19) X(20) X(21) X(22) X(23) X(24) X(25) X(26) X(27) X(28) X(29) X(30) X(31) X(32) X(33) X(34)    \
+	X(35) X(36) X(37) X(38) X(39) X(40) X(41) X(42) X(43) X(44) X(45) X(46) X(47) X(48)
+#define ENTRY(n) [n] = turn_##n,
+
+EACH(TURN)
+const coro_fn testbody_turn[49] = {EACH(ENTRY)};
+
+uint64_t testbody_now(void)
 {
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+static void note_late(uint64_t since)
+{
+	uint64_t late = testbody_now() - since;
+	uint64_t most = __atomic_load_n(&testbody_latest, __ATOMIC_RELAXED);
+	while (late > most && !__atomic_compare_exchange_n(&testbody_latest, &most, late, 0, __ATOMIC_RELAXED,
+							   __ATOMIC_RELAXED))
+		;
+	ADD(testbody_ran, 1);
+}
+
+void testbody_late(void *arg, void *result)
+{
+	(void)result;
+	note_late(*(uint64_t *)arg);
+}
+
+static uint64_t partner_woken;
+
+static void partner(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	coro_park();
+	note_late(__atomic_load_n(&partner_woken, __ATOMIC_RELAXED));
+}
+
 void testbody_busy_parent(void *arg, void *result)
 {
 	(void)result;
-	uint64_t until = now_ns() + *(uint64_t *)arg;
-	int64_t one = 1;
-	coro_spawn(testbody_add, &one, sizeof one);
-	while (now_ns() < until)
+	uint64_t until = testbody_now() + *(uint64_t *)arg;
+	coro_handle other;
+
+	coro_spawn_first(NULL, partner, NULL, 0, &other); /* it parks here, then we go on */
+	uint64_t now = testbody_now();
+	coro_spawn(testbody_late, &now, sizeof now);
+	__atomic_store_n(&partner_woken, now, __ATOMIC_RELAXED);
+	coro_wake(other);
+	__atomic_store_n(&testbody_busy, 1, __ATOMIC_RELEASE);
+	while (testbody_now() < until && !__atomic_load_n(&testbody_stop, __ATOMIC_RELAXED))
 		;
 }
 
@@ -153,4 +303,40 @@ intptr_t testbody_quit(void *arg, intptr_t first)
 	(void)first;
 	coro_abort();
 	return 0;
+}
+
+intptr_t testbody_inside(void *arg, intptr_t first)
+{
+	(void)arg;
+	ADD(testbody_ran, 1);
+	while (!__atomic_load_n(&testbody_stop, __ATOMIC_ACQUIRE))
+		;
+	return first;
+}
+
+static void add(void *n)
+{
+	ADD(testbody_sum, (intptr_t)n);
+}
+
+intptr_t testbody_tidy(void *arg, intptr_t first)
+{
+	(void)arg;
+	coro_defer(add, (void *)first);
+	coro_yield_value(first, NULL);
+	return first;
+}
+
+intptr_t testbody_room(void *arg, intptr_t first)
+{
+	(void)arg;
+	(void)first;
+	return (intptr_t)coro_stack_left();
+}
+
+intptr_t testbody_sink(void *arg, intptr_t first)
+{
+	volatile char top[1] = {(char)first};
+	(void)arg;
+	return deep(top, 1 << 20);
 }

@@ -12,20 +12,50 @@ void testbody_add(void *arg, void *result);    /* arg int64: added to the sum */
 void testbody_square(void *arg, void *result); /* arg int64, result int64 */
 void testbody_bytes(void *arg, void *result);  /* arg and result 48 bytes: the result is the argument reversed */
 void testbody_park(void *arg, void *result);   /* result int32: what coro_park returned */
-void testbody_spin(void *arg, void *result);   /* computes until testbody_stop */
+void testbody_spin(void *arg, void *result);   /* says that it ran, computes until testbody_stop */
 void testbody_abort(void *arg, void *result);
 void testbody_yield(void *arg, void *result);  /* arg int64: yields so many times, then adds 1 to the sum */
 void testbody_tree(void *arg, void *result);   /* arg int64 depth: spawns two of itself, a leaf adds 1 */
 void testbody_wake(void *arg, void *result);   /* arg coro_handle: wakes it; result int32: what that returned */
 void testbody_join(void *arg, void *result);   /* arg coro_handle: joins it; result int32 */
 void testbody_deep(void *arg, void *result);   /* overflows its stack */
-void testbody_busy_parent(void *arg, void *result); /* arg uint64 ns: spawns a child, computes so long */
+void testbody_self(void *arg, void *result);       /* result coro_handle: its own */
+void testbody_stack_left(void *arg, void *result); /* result uint64: coro_stack_left at its start */
+void testbody_family(void *arg, void *result);     /* arg int64 n: spawns n children that park, wakes and joins them;
+						    * result int64: the sum of their numbers' squares */
+void testbody_pingpong(void *arg, void *result);   /* arg int64 n: wakes and waits for a partner n times each; adds n */
+void testbody_mixed(void *arg, void *result);      /* struct testbody_mixed to another with each field changed */
+void testbody_late(void *arg, void *result);       /* arg uint64 ns: notes how late it is since then */
+void testbody_busy_parent(void *arg, void *result); /* arg uint64 ns: spawns a child and wakes a partner that is
+						     * at home here, both late ones, then computes so long */
+
+struct testbody_mixed {
+	double d;
+	float f;
+	int8_t i8;
+	uint16_t u16;
+	int32_t i32[3];
+	_Bool b;
+	uint64_t u64;
+};
+
+/* For each n from 1 to 48, a function that turns n bytes of argument round into n bytes of result and flips their bits; it
+ * counts in the sum what was not aligned, or not zero, as coro.h promises. */
+extern const coro_fn testbody_turn[49];
 
 extern int32_t testbody_stop;
+extern int32_t testbody_busy; /* atomic: a busy parent computes */
+extern uint64_t testbody_latest; /* atomic: ns that the latest late one was late */
+
+uint64_t testbody_now(void); /* CLOCK_MONOTONIC, ns */
 
 intptr_t testbody_count(void *arg, intptr_t first);  /* yields first, first + 1, ... arg times, returns -1 */
 intptr_t testbody_echo(void *arg, intptr_t first);   /* yields what it was sent, until 0 */
 intptr_t testbody_perm(void *arg, intptr_t first);   /* calls the scheduler: returns what coro_yield returned */
 intptr_t testbody_quit(void *arg, intptr_t first);   /* coro_abort */
+intptr_t testbody_inside(void *arg, intptr_t first); /* computes until testbody_stop, returns first */
+intptr_t testbody_tidy(void *arg, intptr_t first);   /* defers adding first to the sum, yields, returns first */
+intptr_t testbody_room(void *arg, intptr_t first);   /* returns coro_stack_left at its start */
+intptr_t testbody_sink(void *arg, intptr_t first);   /* overflows its stack */
 
 #endif

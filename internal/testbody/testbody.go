@@ -7,11 +7,13 @@ package testbody
 
 static int64_t testbody_load(int64_t *p) { return __atomic_load_n(p, __ATOMIC_SEQ_CST); }
 static void testbody_store(int64_t *p, int64_t v) { __atomic_store_n(p, v, __ATOMIC_SEQ_CST); }
-static void testbody_set_stop(int32_t v) { __atomic_store_n(&testbody_stop, v, __ATOMIC_RELEASE); }
+static void testbody_set(int32_t *p, int32_t v) { __atomic_store_n(p, v, __ATOMIC_RELEASE); }
+static int32_t testbody_get(int32_t *p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
 */
 import "C"
 
 import (
+	"time"
 	"unsafe"
 
 	_ "github.com/organzine/coro/csrc" // the symbols that the bodies call
@@ -31,13 +33,41 @@ var (
 	Wake       = unsafe.Pointer(C.testbody_wake)
 	Join       = unsafe.Pointer(C.testbody_join)
 	Deep       = unsafe.Pointer(C.testbody_deep)
+	Self       = unsafe.Pointer(C.testbody_self)
+	StackLeft  = unsafe.Pointer(C.testbody_stack_left)
+	Family     = unsafe.Pointer(C.testbody_family)
+	PingPong   = unsafe.Pointer(C.testbody_pingpong)
+	Mix        = unsafe.Pointer(C.testbody_mixed)
+	Late       = unsafe.Pointer(C.testbody_late)
 	BusyParent = unsafe.Pointer(C.testbody_busy_parent)
 
-	Count = unsafe.Pointer(C.testbody_count)
-	Echo  = unsafe.Pointer(C.testbody_echo)
-	Perm  = unsafe.Pointer(C.testbody_perm)
-	Quit  = unsafe.Pointer(C.testbody_quit)
+	// For generators.
+	Count  = unsafe.Pointer(C.testbody_count)
+	Echo   = unsafe.Pointer(C.testbody_echo)
+	Perm   = unsafe.Pointer(C.testbody_perm)
+	Quit   = unsafe.Pointer(C.testbody_quit)
+	Inside = unsafe.Pointer(C.testbody_inside)
+	Tidy   = unsafe.Pointer(C.testbody_tidy)
+	Room   = unsafe.Pointer(C.testbody_room)
+	Sink   = unsafe.Pointer(C.testbody_sink)
 )
+
+// Turn is the body that turns n bytes round.
+func Turn(n int) unsafe.Pointer { return unsafe.Pointer(C.testbody_turn[n]) }
+
+// Mixed has the layout of struct testbody_mixed.
+type Mixed struct {
+	D   float64
+	F   float32
+	I8  int8
+	U16 uint16
+	I32 [3]int32
+	B   bool
+	U64 uint64
+}
+
+// MixedBytes is what C thinks of its size.
+const MixedBytes = C.sizeof_struct_testbody_mixed
 
 // Status codes that bodies return, as in coro.h.
 const (
@@ -51,12 +81,23 @@ const (
 func Sum() int64 { return int64(C.testbody_load(&C.testbody_sum)) }
 func Ran() int64 { return int64(C.testbody_load(&C.testbody_ran)) }
 
-// Reset sets both to zero, and lets Spin bodies spin.
+// Reset sets all to zero, and lets Spin bodies spin.
 func Reset() {
 	C.testbody_store(&C.testbody_sum, 0)
 	C.testbody_store(&C.testbody_ran, 0)
-	C.testbody_set_stop(0)
+	C.testbody_store((*C.int64_t)(unsafe.Pointer(&C.testbody_latest)), 0)
+	C.testbody_set(&C.testbody_busy, 0)
+	C.testbody_set(&C.testbody_stop, 0)
 }
 
-// Stop ends Spin bodies.
-func Stop() { C.testbody_set_stop(1) }
+// Busy tells that a BusyParent computes.
+func Busy() bool { return C.testbody_get(&C.testbody_busy) != 0 }
+
+// Now is the clock of Late bodies; Latest is the most that one of them was late.
+func Now() uint64 { return uint64(C.testbody_now()) }
+func Latest() time.Duration {
+	return time.Duration(C.testbody_load((*C.int64_t)(unsafe.Pointer(&C.testbody_latest))))
+}
+
+// Stop ends Spin, BusyParent and Inside bodies.
+func Stop() { C.testbody_set(&C.testbody_stop, 1) }
