@@ -1,0 +1,107 @@
+// Package cbody holds the C code of the experiments, and the only import "C" of the bench. The entries are C
+// functions for coro.NewFunc; the other functions run a whole measured loop in C on the calling thread.
+package cbody
+
+/*
+#cgo CFLAGS: -I${SRCDIR}/../../../csrc -std=gnu11 -D_GNU_SOURCE -O2 -Wall -pthread
+#cgo LDFLAGS: -pthread -lgmp
+#include "cbody.h"
+*/
+import "C"
+
+import (
+	"fmt"
+	"time"
+	"unsafe"
+
+	_ "github.com/organzine/coro/csrc" // the C functions that the bodies call
+)
+
+// The entries. The comment on each is what argument it takes.
+var (
+	Empty      = unsafe.Pointer(C.cb_empty)       // none
+	SpawnEmpty = unsafe.Pointer(C.cb_spawn_empty) // int64: how many
+	YieldStart = unsafe.Pointer(C.cb_yield_start) // YieldArg
+	JobStart   = unsafe.Pointer(C.cb_job_start)   // Job
+	Park       = unsafe.Pointer(C.cb_park)        // none
+	WakeAll    = unsafe.Pointer(C.cb_wake_all)    // int64: how many
+)
+
+// Err is the first failed call that a body has seen since the last Err.
+func Err() error { return status(C.cb_take_status()) }
+
+func status(s C.int) error {
+	if s == C.CORO_OK {
+		return nil
+	}
+	return fmt.Errorf("in a C body: %s", C.GoString(C.coro_strerror(s)))
+}
+
+// elapsed takes what a timed loop in C returned apart: nanoseconds, or a negative status.
+func elapsed(ns C.int64_t) (time.Duration, error) {
+	if ns < 0 {
+		return 0, status(C.int(ns))
+	}
+	return time.Duration(ns), nil
+}
+
+// CoroPair resumes one coroutine by hand, which yields each time.
+func CoroPair(roundTrips int) (time.Duration, error) {
+	return elapsed(C.cb_coro_pair(C.int64_t(roundTrips)))
+}
+
+// UcontextPair is the same with swapcontext.
+func UcontextPair(roundTrips int) (time.Duration, error) {
+	return elapsed(C.cb_ucontext_pair(C.int64_t(roundTrips)))
+}
+
+// UcontextRing passes the turn round a ring of contexts, so many times.
+func UcontextRing(members, laps int) (time.Duration, error) {
+	return elapsed(C.cb_ucontext_ring(C.int64_t(members), C.int64_t(laps)))
+}
+
+// YieldArg is the argument of YieldStart.
+type YieldArg struct{ Members, Yields int64 }
+
+// YieldTime is how long all the yields of the last YieldStart took.
+func YieldTime() (time.Duration, error) { return elapsed(C.cb_yield_ns()) }
+
+// Job is n times the same task: the argument of JobStart.
+type Job struct {
+	N, Stack, kind int64
+	size, want     uint64
+}
+
+// FibJob is n times the fib-th Fibonacci number; 16 divides fib.
+func FibJob(n, stack, fib int) Job {
+	want := uint64(C.cb_fib_check(C.uint64_t(fib)))
+	return Job{N: int64(n), Stack: int64(stack), kind: C.CB_FIB, size: uint64(fib), want: want}
+}
+
+// SpinJob is n times so many steps of dependent arithmetic.
+func SpinJob(n, stack, steps int) Job {
+	want := uint64(C.cb_spin(C.uint64_t(steps)))
+	return Job{N: int64(n), Stack: int64(stack), kind: C.CB_SPIN, size: uint64(steps), want: want}
+}
+
+func (j Job) c() *C.struct_cb_job { return (*C.struct_cb_job)(unsafe.Pointer(&j)) }
+
+// Plain does the job in a loop of C calls on this thread.
+func (j Job) Plain() { C.cb_job_plain(j.c()) }
+
+// Threads does it on so many new pthreads, which take one task after the other.
+func (j Job) Threads(threads int) error { return status(C.cb_job_threads(j.c(), C.int64_t(threads))) }
+
+// Check tells whether every task of the job, done once since the last Check, had the right result.
+func (j Job) Check() error {
+	if bad := C.cb_job_bad(C.int64_t(j.N)); bad != 0 {
+		return fmt.Errorf("%d of %d tasks are missing or wrong", int(bad), j.N)
+	}
+	return Err()
+}
+
+// ParkOpen makes room for n handles, ParkClose gives it back. Parked and Woken count.
+func ParkOpen(n int) error { return status(C.cb_park_open(C.int64_t(n))) }
+func ParkClose()           { C.cb_park_close() }
+func Parked() int          { return int(C.cb_parked()) }
+func Woken() int           { return int(C.cb_woken()) }

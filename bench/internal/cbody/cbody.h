@@ -1,0 +1,77 @@
+/*
+ * cbody.h - the C side of the experiments: bodies of coroutines, and whole loops that are timed in C.
+ *
+ * Nothing here is reentrant: one experiment runs at a time, and keeps its state in the file's statics. A
+ * body that sees a call fail leaves the first bad status in cb_status, which is asked for after the run.
+ */
+#ifndef CBODY_H
+#define CBODY_H
+
+#if defined(__has_include)
+#if !__has_include(<gmp.h>)
+#error "gmp.h is missing: install libgmp-dev: apt-get install libgmp-dev"
+#endif
+#endif
+
+#include "coro.h"
+
+#include <stdint.h>
+
+/* cb_fail - keep status if it is the first that is not CORO_OK. cb_take_status - it, and forget it. */
+void cb_fail(int status);
+int cb_take_status(void);
+
+/* cb_now_ns - the monotonic clock. */
+int64_t cb_now_ns(void);
+
+/* ------------------------------------------------------------------------- switch.c, ucontext.c
+ * Time in ns for the given number of round trips (two switches each), and of laps round a ring. Negative: a
+ * status. cb_ring is not here: it is cb_yield_start with as many members. */
+int64_t cb_coro_pair(int64_t round_trips);
+int64_t cb_ucontext_pair(int64_t round_trips);
+int64_t cb_ucontext_ring(int64_t members, int64_t laps);
+
+/* ------------------------------------------------------------------------------------- yield.c
+ * cb_yield_start (arg: struct cb_yield) spawns `members` coroutines on its own worker. The clock runs from
+ * when the last of them has started to when the last has made its yields. For one worker. */
+struct cb_yield {
+	int64_t members, yields;
+};
+void cb_yield_start(void *arg, void *result);
+int64_t cb_yield_ns(void);
+
+/* ------------------------------------------------------------------------------------- spawn.c
+ * cb_empty does nothing. cb_spawn_empty (arg: int64_t) spawns that many of it. */
+void cb_empty(void *arg, void *result);
+void cb_spawn_empty(void *arg, void *result);
+
+/* ------------------------------------------------------------------------- fib.c, spin.c, job.c
+ * A job is n times one task, a plain C function of one number. cb_job_start (arg: struct cb_job) spawns them
+ * all as coroutines with stacks of stack_bytes; cb_job_plain calls them in a loop; cb_job_threads lets threads
+ * take them one by one from a shared counter, and returns a status. cb_job_bad is how many of the tasks since
+ * the last call had a wrong result, plus n for each that is missing. */
+typedef uint64_t (*cb_task)(uint64_t size);
+enum { CB_FIB = 0, CB_SPIN = 1 };
+struct cb_job {
+	int64_t n, stack_bytes, kind;
+	uint64_t size, want; /* the task's argument, and its right result */
+};
+uint64_t cb_fib(uint64_t n);       /* the n-th Fibonacci number modulo 2^64, computed in full; 16 divides n */
+uint64_t cb_fib_check(uint64_t n); /* the same, computed modulo 2^64 by plain addition */
+uint64_t cb_spin(uint64_t steps);  /* steps of a linear congruential generator, each waiting for the last */
+void cb_job_start(void *arg, void *result);
+void cb_job_plain(const struct cb_job *job);
+int cb_job_threads(const struct cb_job *job, int64_t threads);
+int64_t cb_job_bad(int64_t n);
+
+/* ------------------------------------------------------------------------------------ memory.c
+ * cb_park writes its handle down and parks, cb_wake_all (arg: int64_t) wakes the first so many. The list is
+ * allocated and touched by cb_park_open, so that it is not counted. */
+int cb_park_open(int64_t n);
+void cb_park_close(void);
+void cb_park(void *arg, void *result);
+void cb_wake_all(void *arg, void *result);
+int64_t cb_parked(void); /* that have come to their coro_park */
+int64_t cb_woken(void);  /* that have come back from it */
+
+#endif

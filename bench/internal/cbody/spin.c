@@ -1,0 +1,12 @@
+/* spin.c - a task of any length that touches no memory. */
+#include "cbody.h"
+
+uint64_t cb_spin(uint64_t steps)
+{
+	uint64_t x = steps;
+	for (uint64_t i = 0; i < steps; i++) {
+		x = x * 6364136223846793005u + 1442695040888963407u;
+		__asm__ volatile("" : "+r"(x)); /* one step after the other, none of them folded away */
+	}
+	return x;
+}

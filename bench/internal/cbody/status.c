@@ -1,0 +1,25 @@
+/* status.c - the first failure, and the clock. */
+#include "cbody.h"
+
+#include <time.h>
+
+static int first_bad;
+
+void cb_fail(int status)
+{
+	int none = CORO_OK;
+	if (status != CORO_OK)
+		__atomic_compare_exchange_n(&first_bad, &none, status, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+int cb_take_status(void)
+{
+	return __atomic_exchange_n(&first_bad, CORO_OK, __ATOMIC_RELAXED);
+}
+
+int64_t cb_now_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}

@@ -1,0 +1,32 @@
+/* yield.c - coroutines of one worker that yield to each other in turn. */
+#include "cbody.h"
+
+static struct cb_yield run;
+static int64_t started, done, start_ns, end_ns;
+
+static void yielder(void *arg, void *result)
+{
+	int64_t left = *(int64_t *)arg;
+	(void)result;
+
+	if (++started == run.members)
+		start_ns = cb_now_ns();
+	while (left--)
+		coro_yield();
+	if (++done == run.members)
+		end_ns = cb_now_ns();
+}
+
+void cb_yield_start(void *arg, void *result)
+{
+	(void)result;
+	run = *(struct cb_yield *)arg;
+	started = done = start_ns = end_ns = 0;
+	for (int64_t i = 0; i < run.members; i++)
+		cb_fail(coro_spawn(yielder, &run.yields, sizeof run.yields));
+}
+
+int64_t cb_yield_ns(void)
+{
+	return done == run.members ? end_ns - start_ns : CORO_EINVAL;
+}

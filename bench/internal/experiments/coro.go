@@ -1,0 +1,43 @@
+package experiments
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/organzine/coro"
+	"github.com/organzine/coro/bench/internal/cbody"
+	"github.com/organzine/coro/bench/internal/harness"
+)
+
+// patience ends an experiment that hangs; no measurement comes near it.
+const patience = time.Minute
+
+// onScheduler makes a row out of a function that needs a scheduler, which it gets for itself. A failed call in
+// a C body fails the run.
+func onScheduler(run func(*coro.Scheduler) (harness.Values, error), opts ...coro.Option) func() (harness.Trial, error) {
+	return func() (harness.Trial, error) {
+		s, err := coro.New(opts...)
+		if err != nil {
+			return harness.Trial{}, err
+		}
+		return harness.Trial{
+			Run: func() (harness.Values, error) {
+				v, err := run(s)
+				return v, errors.Join(err, cbody.Err())
+			},
+			Close: func() error {
+				ctx, cancel := context.WithTimeout(context.Background(), patience)
+				defer cancel()
+				return s.Close(ctx)
+			},
+		}, nil
+	}
+}
+
+// settled waits until everything on s has ended.
+func settled(s *coro.Scheduler) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	return s.Wait(ctx)
+}

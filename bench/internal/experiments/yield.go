@@ -1,0 +1,62 @@
+package experiments
+
+import (
+	"time"
+
+	"github.com/organzine/coro"
+	"github.com/organzine/coro/bench/internal/cbody"
+	"github.com/organzine/coro/bench/internal/harness"
+)
+
+// yieldTotal is how many yields a run makes, whatever the number of those who make them.
+const yieldTotal = 2_000_000
+
+var yieldMembers = []int{2, 200, 2000, 20_000}
+
+// yielding is the price of letting the others run.
+func yielding() *harness.Experiment {
+	return &harness.Experiment{
+		Name: "yield",
+		About: `n activities on one thread that yield to each other in turn, in ns per yield.
+The clock runs from when the last of them has started until the last has made its yields, 2 000 000 in all.
+coro: coro_yield on one worker. goroutine: runtime.Gosched with GOMAXPROCS=1.`,
+		Metrics: []harness.Metric{{Name: "ns_per_op", Title: "ns per yield", Digits: 2}},
+		Rows:    rows(coroYield(), goroutineYield()),
+		Versus: &harness.Versus{
+			Metric: "ns_per_op", Title: "against Gosched",
+			Peer: func(row, c harness.Row) bool {
+				return row.System != sysGoroutine && c.System == sysGoroutine && c.N == row.N
+			},
+		},
+	}
+}
+
+func perYield(d time.Duration, err error) (harness.Values, error) {
+	return harness.Values{"ns_per_op": float64(d.Nanoseconds()) / yieldTotal}, err
+}
+
+func coroYield() []harness.Row {
+	var out []harness.Row
+	for _, n := range yieldMembers {
+		out = append(out, harness.Row{System: sysCoro, Variant: "coro_yield", Workers: 1, N: n, Open: onScheduler(
+			func(s *coro.Scheduler) (harness.Values, error) {
+				return perYield(yieldInTurn(s, n, yieldTotal/n))
+			}, coro.WithWorkers(1))})
+	}
+	return out
+}
+
+// yieldInTurn lets members coroutines make so many yields each, on s with its one worker.
+func yieldInTurn(s *coro.Scheduler, members, yields int) (time.Duration, error) {
+	start, err := coro.NewFunc[cbody.YieldArg, coro.None](cbody.YieldStart)
+	if err != nil {
+		return 0, err
+	}
+	if err := start.Spawn(s, cbody.YieldArg{Members: int64(members), Yields: int64(yields)}); err != nil {
+		return 0, err
+	}
+	if err := settled(s); err != nil {
+		return 0, err
+	}
+	return cbody.YieldTime()
+}

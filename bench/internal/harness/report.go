@@ -1,0 +1,121 @@
+package harness
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// WriteJSON writes one object a line, with values of six significant digits.
+func WriteJSON(w io.Writer, list []Measurement) error {
+	enc := json.NewEncoder(w)
+	for _, m := range list {
+		m.Value, m.Min, m.Max = round(m.Value), round(m.Min), round(m.Max)
+		if err := enc.Encode(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func round(x float64) float64 {
+	if x == 0 || math.IsNaN(x) || math.IsInf(x, 0) {
+		return x
+	}
+	if math.Abs(x) >= 1e6 {
+		return math.Round(x)
+	}
+	r, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 6, 64), 64)
+	return r
+}
+
+// WriteTable writes the result as an aligned table under its heading.
+func WriteTable(w io.Writer, res *Result) error {
+	fmt.Fprintf(w, "%s: %s\nMedians of %d runs.\n\n", res.Name, res.About, len(res.Runs[0]))
+	tw := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
+	head := []string{"system", "variant", "workers", "n"}
+	for _, m := range res.Metrics {
+		head = append(head, m.Title)
+	}
+	if res.Versus != nil {
+		head = append(head, res.Versus.Title)
+	}
+	line(tw, head)
+	for i, row := range res.Rows {
+		line(tw, res.cells(i, row))
+	}
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(w)
+	return err
+}
+
+func (res *Result) cells(i int, row Row) []string {
+	cells := []string{row.System, row.Variant, strconv.Itoa(row.Workers), grouped(float64(row.N), 0)}
+	for _, m := range res.Metrics {
+		cell := "-"
+		if v := res.values(i, m.Name); len(v) > 0 {
+			cell = grouped(Median(v), m.Digits)
+		}
+		cells = append(cells, cell)
+	}
+	if res.Versus != nil {
+		cell := "-"
+		if x, ok := res.versus(i); ok {
+			cell = grouped(x, 1) + " x"
+		}
+		cells = append(cells, cell)
+	}
+	return cells
+}
+
+func line(w io.Writer, cells []string) { fmt.Fprintln(w, strings.Join(cells, "\t")+"\t") }
+
+// grouped writes a number with its thousands set apart.
+func grouped(x float64, digits int) string {
+	s := strconv.FormatFloat(math.Abs(x), 'f', digits, 64)
+	whole, frac, _ := strings.Cut(s, ".")
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + " " + whole[i:]
+	}
+	if frac != "" {
+		whole += "." + frac
+	}
+	if x < 0 {
+		whole = "-" + whole
+	}
+	return whole
+}
+
+// Footer says where and when: processor, kernel, Go version, date.
+func Footer(now time.Time) string {
+	kernel, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	if err != nil {
+		kernel = []byte("unknown kernel")
+	}
+	return fmt.Sprintf("%s, %d CPUs, %s/%s, Linux %s, %s, %s", processor(), runtime.NumCPU(), runtime.GOOS,
+		runtime.GOARCH, strings.TrimSpace(string(kernel)), runtime.Version(), now.UTC().Format("2006-01-02 15:04 UTC"))
+}
+
+func processor() string {
+	f, err := os.Open("/proc/cpuinfo")
+	if err != nil {
+		return "unknown processor"
+	}
+	defer f.Close()
+	for sc := bufio.NewScanner(f); sc.Scan(); {
+		if key, value, ok := strings.Cut(sc.Text(), ":"); ok && strings.TrimSpace(key) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return "unknown processor"
+}

@@ -1,0 +1,85 @@
+// Command bench measures coro and its peers in one run, on one machine, and prints tables or JSON.
+//
+//	go run ./bench                     tables of everything, in under a minute
+//	go run ./bench -list               the names of the experiments and their rows
+//	go run ./bench -run 'spawn|yield'  those whose name matches
+//	go run ./bench -json               one object per measurement, one per line
+//
+// Every row does a fixed amount of work, at least five times; what is printed is the median. Before each
+// measured run the row does the same work once without being counted, on threads of its own that are gone
+// before the next row begins.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/organzine/coro/bench/internal/experiments"
+	"github.com/organzine/coro/bench/internal/harness"
+)
+
+func main() {
+	if err := run(os.Args[1:], os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("bench", flag.ExitOnError)
+	pattern := flags.String("run", "", "only experiments whose name matches this `regexp`")
+	asJSON := flags.Bool("json", false, "one JSON object per measurement, one per line")
+	list := flags.Bool("list", false, "list experiments and rows, measure nothing")
+	runs := flags.Int("runs", harness.MinRuns, "runs of each row")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	if *runs < harness.MinRuns {
+		return fmt.Errorf("-runs %d: a median takes at least %d", *runs, harness.MinRuns)
+	}
+	all := experiments.All()
+	if err := harness.Check(all); err != nil {
+		return err
+	}
+	selected, err := harness.Select(all, *pattern)
+	if err != nil {
+		return err
+	}
+	if *list {
+		return printList(out, selected)
+	}
+	for _, e := range selected {
+		res, err := harness.Run(e, *runs)
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			err = harness.WriteJSON(out, res.Measurements())
+		} else {
+			err = harness.WriteTable(out, res)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !*asJSON {
+		_, err = fmt.Fprintln(out, harness.Footer(time.Now()))
+	}
+	return err
+}
+
+func printList(out io.Writer, selected []*harness.Experiment) error {
+	for _, e := range selected {
+		fmt.Fprintln(out, e.Name)
+		for _, r := range e.Rows {
+			fmt.Fprintln(out, "   ", r)
+		}
+	}
+	return nil
+}
