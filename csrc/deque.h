@@ -34,6 +34,15 @@ static inline void coroi_list_add(struct coroi_list *l, struct coroi_rec *r)
 	at_store_rlx(&l->count, l->count + 1);
 }
 
+static inline void coroi_list_add_first(struct coroi_list *l, struct coroi_rec *r)
+{
+	r->next = (uintptr_t)l->first;
+	if (!l->count)
+		l->last = r;
+	l->first = r;
+	at_store_rlx(&l->count, l->count + 1);
+}
+
 static inline struct coroi_rec *coroi_list_take(struct coroi_list *l)
 {
 	struct coroi_rec *r = l->first;

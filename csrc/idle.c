@@ -43,7 +43,7 @@
 #include <limits.h>
 
 #define SPIN_NS 10000
-#define SPIN_RELAX 16
+#define SPIN_RELAX 6 /* about 150 ns between looks */
 #define NAP_FIRST_NS 20000
 #define NAP_MOST_NS 4000000
 #define PAY_NS 150
@@ -248,6 +248,12 @@ static bool start_searching(struct coro_scheduler *s)
 	return true;
 }
 
+static void linger(void)
+{
+	for (int i = 0; i < SPIN_RELAX; i++)
+		at_relax();
+}
+
 /* search - spin for a short while for mail, and, as one of few, for something to steal. */
 static bool search(struct coroi_worker *w)
 {
@@ -257,11 +263,12 @@ static bool search(struct coroi_worker *w)
 
 	reckon(w, now);
 	note(w);
+	if (w->drained > 1) /* spawns stream in: let some gather, rather than fight over the line for each */
+		linger();
 	while (!(found = at_load_rlx(&w->inbox) != 0) && now - began < SPIN_NS && at_load_rlx(&s->mode) == COROI_RUNNING) {
 		if (thief && now >= w->hold_off && (found = sweep(w, false)))
 			break;
-		for (int i = 0; i < SPIN_RELAX && !at_load_rlx(&w->inbox); i++)
-			at_relax();
+		linger();
 		now = coroi_now_ns();
 	}
 	if (thief) {

@@ -25,7 +25,7 @@ void coroi_drain_locked(struct coroi_worker *w)
 {
 	uint64_t node = coroi_inbox_take(w);
 
-	while (node) {
+	for (w->drained = 0; node; w->drained++) {
 		void *p = (void *)(uintptr_t)(node & ~(uint64_t)COROI_NODE_KIND);
 		uint64_t next = *coroi_node_link(node);
 		switch (node & COROI_NODE_KIND) {
@@ -68,11 +68,21 @@ static struct coroi_rec *unstarve_locked(struct coroi_worker *w)
 	return r;
 }
 
+/* end_starved - all that starve end unstarted. */
+static void end_starved_locked(struct coroi_worker *w, uint8_t why)
+{
+	for (struct coroi_rec *r; (r = unstarve_locked(w));) {
+		r->flags |= why;
+		coroi_end_locked(w, r);
+	}
+}
+
 /* unstarve_with_stack - a starved coroutine and, in r->stack, a stack for it; NULL: none, or none to be had. */
 COROI_COLD static struct coroi_rec *unstarve_with_stack_locked(struct coroi_worker *w)
 {
+	if (w->cancel)
+		end_starved_locked(w, COROI_F_CANCELED);
 	struct coroi_rec *r = unstarve_locked(w);
-
 	if (r && !(r->stack = coroi_stack_get(&w->stacks, r->class))) {
 		starve_locked(w, r);
 		r = NULL;
@@ -82,18 +92,18 @@ COROI_COLD static struct coroi_rec *unstarve_with_stack_locked(struct coroi_work
 
 void coroi_fail_starved_locked(struct coroi_worker *w)
 {
-	struct coroi_rec *r;
-
-	while ((r = unstarve_locked(w))) {
+	for (uint32_t n = w->starved.count; n; n--) {
+		struct coroi_rec *r = unstarve_locked(w);
 		struct coroi_stack *stack = coroi_stack_get(&w->stacks, r->class);
-		if (stack) { /* there is one after all: the next coroi_run starts it */
+		if (stack) { /* there is one after all: to the front, and the next coroi_run starts it */
 			coroi_stack_put(&w->stacks, stack);
-			starve_locked(w, r);
+			coroi_list_add_first(&w->starved, r);
+			at_add(&w->sched->starved, 1);
 			return;
 		}
-		r->flags |= COROI_F_STARVED;
-		coroi_end_locked(w, r);
+		starve_locked(w, r);
 	}
+	end_starved_locked(w, w->cancel ? COROI_F_CANCELED : COROI_F_STARVED);
 }
 
 /* begin - r runs on stack from now on. */
@@ -107,12 +117,13 @@ static inline void begin_locked(struct coroi_worker *w, struct coroi_rec *r, str
 
 /*
  * settle - r was picked; returns the first, from it on, that can go on: a started one, or a fresh one with a
- * stack of its own, or (with no stack) one of the class `have`, whose stack the caller has. NULL: none.
+ * stack of its own, or (with no stack) one of the class `have`, whose stack the caller has. NULL: none. The one that
+ * is about to suspend, if its turn comes again, is a started one, although it may have no context yet.
  */
 static inline struct coroi_rec *settle_locked(struct coroi_worker *w, struct coroi_rec *r, int have)
 {
 	for (;; r = coroi_pick_locked(w)) {
-		if (!r || r->sp)
+		if (!r || r->sp || r->state != COROI_FRESH)
 			return r;
 		if (coroi_unlikely(w->cancel)) {
 			r->flags |= COROI_F_CANCELED;
@@ -233,7 +244,7 @@ static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 		coroi_door_enter(w);
 		coroi_end_locked(w, me);
 		struct coroi_rec *next = NULL;
-		if (coroi_unlikely(w->starved.count && w->starved.first->class == stack->class))
+		if (coroi_unlikely(w->starved.count && w->starved.first->class == stack->class && !w->cancel))
 			next = unstarve_locked(w);
 		if (coroi_likely(!next))
 			next = settle_locked(w, coroi_pick_locked(w), stack->class);

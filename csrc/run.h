@@ -47,10 +47,16 @@ static inline void coroi_requeue_locked(struct coroi_worker *w, struct coroi_rec
 	coroi_deque_push(&w->queue, r);
 }
 
+/* coroi_mail_due - look into the inbox now? Each look takes its cache line from those who push, so not at every turn. */
+static inline bool coroi_mail_due(const struct coroi_worker *w)
+{
+	return (w->switches & 3) == 0 && at_load_rlx(&w->inbox) != 0; /* relaxed: a hint; the take is an acquire */
+}
+
 /* coroi_pick_locked - what runs next, or NULL: the slot while its budget lasts, else the front of the queue. */
 static inline struct coroi_rec *coroi_pick_locked(struct coroi_worker *w)
 {
-	if (coroi_unlikely(at_load_rlx(&w->inbox) != 0)) /* a hint; the take is an acquire */
+	if (coroi_unlikely(coroi_mail_due(w)))
 		coroi_drain_locked(w);
 	at_bump(&w->switches);
 	struct coroi_rec *r = w->slot;
@@ -61,7 +67,12 @@ static inline struct coroi_rec *coroi_pick_locked(struct coroi_worker *w)
 		coroi_deque_push(&w->queue, r);
 	}
 	w->budget = w->budget_full;
-	return coroi_deque_pop(&w->queue);
+	r = coroi_deque_pop(&w->queue);
+	if (coroi_unlikely(!r && at_load_rlx(&w->inbox) != 0)) {
+		coroi_drain_locked(w);
+		r = coroi_deque_pop(&w->queue);
+	}
+	return r;
 }
 
 /* coroi_to - switch to a context of stack (NULL: w's native one); the switch opens w's door. */

@@ -29,7 +29,6 @@ struct coroi_stack {
 	struct coroi_stack *below; /* the stack to go back to after coro_call_on_stack */
 	struct coroi_stack *next;  /* in the pool's list of idle ones */
 	struct coroi_arena *arena;
-	void *context; /* of a run loop, laid out anew at each start */
 	uint8_t class;
 	bool idle;  /* in the pool's list (not in a worker's cache) */
 	bool dirty; /* used since it was last given back to the kernel */

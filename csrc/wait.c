@@ -205,7 +205,7 @@ int coro_yield(void)
 
 	if (coroi_unlikely(!w || !(me = w->current)))
 		return CORO_EPERM;
-	if (coroi_unlikely(!coroi_door_try(w) || at_load_rlx(&w->inbox) || w->slot))
+	if (coroi_unlikely(!coroi_door_try(w) || coroi_mail_due(w) || w->slot))
 		return yield_slow(w, me);
 	struct coroi_deque *d = &w->queue;
 	uint32_t head = d->head, tail = d->tail, mask = d->mask;

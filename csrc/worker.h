@@ -51,6 +51,7 @@ struct coroi_worker {
 	void *native_sp;           /* the suspended native context */
 	struct coroi_list starved; /* fresh ones for which there was no stack */
 	uint64_t spawned, ended;
+	uint32_t drained;          /* nodes that the last look into the inbox brought */
 	struct coroi_stack_cache stacks;
 
 	uint32_t req __attribute__((aligned(COROI_APART))); /* see door.h */

@@ -1,0 +1,267 @@
+/*
+ * t_cap.c - the byte cap on stacks: at the cap starting waits; when nothing can move any more, those who wait end
+ * with CORO_ENOMEM; and nobody is lost or started twice.
+ */
+#include "test.h"
+
+#include "../worker.h"
+
+#include <string.h>
+
+static uint64_t ran, others;
+
+/* A stack of STACK bytes costs its class and a page; so the cap is for exactly so many of them. */
+static coro_options capped(uint32_t workers, size_t stacks)
+{
+	coro_options o = options(workers, 0);
+	o.stack_limit = stacks * (STACK + 4096);
+	return o;
+}
+
+static void three_yields(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(coro_yield(), CORO_OK);
+	__atomic_add_fetch(&ran, 1, __ATOMIC_SEQ_CST);
+}
+
+TEST(cap_makes_starting_wait)
+{
+	for (uint32_t workers = 1; workers <= 4; workers++) {
+		coro_options o = capped(workers, 5);
+		coro_scheduler *s = start(&o);
+		uint64_t n = scaled(2000);
+
+		ran = 0;
+		for (uint64_t i = 0; i < n; i++)
+			spawn(s, three_yields, NULL, 0);
+		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+		CHECK_EQ(ran, n);
+		CHECK(stats(s).stacks <= 5);
+		finish(s);
+	}
+}
+
+/* The first time that a parent stops, all others are fresh and there is no stack for them: it goes on itself. */
+static void parent_yields(void *arg, void *result)
+{
+	(void)result;
+	uint64_t mine = *(uint64_t *)arg, local = mine * 7;
+
+	for (int i = 0; i < 5; i++)
+		spawn_in(three_yields, NULL, 0);
+	for (int i = 0; i < 10; i++) {
+		CHECK_EQ(coro_yield(), CORO_OK);
+		CHECK_EQ(local, mine * 7);
+		CHECK_EQ(*(uint64_t *)arg, mine);
+		local = mine * 7;
+	}
+	CHECK_EQ(__atomic_load_n(&ran, __ATOMIC_SEQ_CST), 0);
+	__atomic_add_fetch(&others, 1, __ATOMIC_SEQ_CST);
+}
+
+TEST(cap_of_one_stack)
+{
+	for (uint64_t i = 1; i <= 3; i++) {
+		coro_options o = capped(1, 1);
+		coro_scheduler *s = start(&o);
+		ran = others = 0;
+		spawn(s, parent_yields, &i, sizeof i);
+		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+		CHECK_EQ(others, 1);
+		CHECK_EQ(ran, 5);
+		finish(s);
+	}
+}
+
+static void parks(void *arg, void *result)
+{
+	(void)arg;
+	CHECK_EQ(coro_park(), CORO_OK);
+	memset(result, 1, 4);
+	__atomic_add_fetch(&ran, 1, __ATOMIC_SEQ_CST);
+}
+
+#define CHILDREN 40
+#define STACKS 10
+
+/* Of a root and CHILDREN that park, STACKS have a stack; the others are told that there is none. */
+static void root_joins(void *arg, void *result)
+{
+	coro_handle h[CHILDREN];
+	int refused = 0, status[CHILDREN];
+
+	(void)arg;
+	(void)result;
+	for (int i = 0; i < CHILDREN; i++)
+		CHECK_EQ(coro_spawn_attr(JOINABLE(4), parks, NULL, 0, &h[i]), CORO_OK);
+	for (int i = CHILDREN - 1; i >= STACKS - 1; i--) {
+		status[i] = coro_join(h[i], NULL, 0);
+		CHECK_EQ(status[i], CORO_ENOMEM);
+		refused++;
+	}
+	CHECK_EQ(refused, CHILDREN - STACKS + 1);
+	for (int i = 0; i < STACKS - 1; i++)
+		CHECK_EQ(coro_wake(h[i]), CORO_OK);
+	for (int i = 0; i < STACKS - 1; i++) {
+		uint32_t got = 0;
+		CHECK_EQ(coro_join(h[i], &got, 4), CORO_OK);
+		CHECK_EQ(got, 0x01010101);
+	}
+	others++;
+}
+
+TEST(cap_tells_joiners_when_nothing_moves)
+{
+	coro_options o = capped(1, STACKS);
+	coro_scheduler *s = start(&o);
+
+	spawn(s, root_joins, NULL, 0);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(others, 1);
+	CHECK_EQ(ran, STACKS - 1);
+	finish(s);
+}
+
+/* The same with several workers: which ones had a stack is open, how many is not. */
+static void root_counts(void *arg, void *result)
+{
+	coro_handle h[CHILDREN];
+	int refused = 0;
+
+	(void)arg;
+	(void)result;
+	for (int i = 0; i < CHILDREN; i++)
+		CHECK_EQ(coro_spawn_attr(JOINABLE(4), parks, NULL, 0, &h[i]), CORO_OK);
+	coro_yield();
+	for (int i = 0; i < CHILDREN; i++)
+		CHECK_EQ(coro_wake(h[i]), CORO_OK);
+	for (int i = 0; i < CHILDREN; i++) {
+		int status = coro_join(h[i], NULL, 0);
+		CHECK(status == CORO_OK || status == CORO_ENOMEM);
+		refused += status == CORO_ENOMEM;
+	}
+	CHECK_EQ(refused, 0); /* woken ahead, each ends, and hands its stack on */
+	others++;
+}
+
+TEST(cap_hands_stacks_on_across_workers)
+{
+	for (uint32_t workers = 1; workers <= 6; workers++) {
+		for (uint64_t i = 0; i < scaled(100); i++) {
+			coro_options o = capped(workers, 3);
+			coro_scheduler *s = start(&o);
+			ran = others = 0;
+			spawn(s, root_counts, NULL, 0);
+			CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+			CHECK_EQ(others, 1);
+			CHECK_EQ(ran, CHILDREN);
+			finish(s);
+		}
+	}
+}
+
+/* Two sizes: what has a stack must run although another, ahead of it, never will have one. */
+static void two_sizes(void *arg, void *result)
+{
+	coro_handle large[8], small[8];
+	coro_attr attr = *JOINABLE(0);
+
+	(void)arg;
+	(void)result;
+	for (int i = 0; i < 8; i++) {
+		attr.stack_bytes = CORO_STACK_MAX;
+		CHECK_EQ(coro_spawn_attr(&attr, three_yields, NULL, 0, &large[i]), CORO_OK);
+		attr.stack_bytes = 0;
+		CHECK_EQ(coro_spawn_attr(&attr, three_yields, NULL, 0, &small[i]), CORO_OK);
+	}
+	for (int i = 0; i < 8; i++)
+		CHECK_EQ(coro_join(small[i], NULL, 0), CORO_OK);
+	for (int i = 0; i < 8; i++)
+		CHECK_EQ(coro_join(large[i], NULL, 0), CORO_ENOMEM);
+	others++;
+}
+
+TEST(cap_of_two_sizes)
+{
+	for (uint32_t workers = 1; workers <= 3; workers++) {
+		for (int i = 0; i < 20; i++) {
+			coro_options o = capped(workers, 2);
+			coro_scheduler *s = start(&o);
+			ran = others = 0;
+			spawn(s, two_sizes, NULL, 0);
+			CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+			CHECK_EQ(others, 1);
+			CHECK_EQ(ran, 8);
+			finish(s);
+		}
+	}
+}
+
+/* ------------------------------------------------------------------------ the cap, and a close with cancel */
+
+static void must_not_start(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	CHECK(!"started after cancel");
+}
+
+static void holds_until_cancel(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	for (int i = 0; i < 20; i++)
+		spawn_in(must_not_start, NULL, 0);
+	CHECK_EQ(coro_yield(), CORO_OK); /* they all starve: we have the only stack */
+	__atomic_store_n(&ran, 1, __ATOMIC_SEQ_CST);
+	while (!__atomic_load_n(&coroi_self()->cancel, __ATOMIC_SEQ_CST))
+		;
+	CHECK_EQ(coro_park(), CORO_ECANCELED);
+	__atomic_store_n(&others, 1, __ATOMIC_SEQ_CST);
+}
+
+TEST(cap_starved_ones_end_unstarted_by_cancel)
+{
+	coro_options o = capped(1, 1);
+	coro_scheduler *s = start(&o);
+
+	ran = others = 0;
+	spawn(s, holds_until_cancel, NULL, 0);
+	while (!__atomic_load_n(&ran, __ATOMIC_SEQ_CST))
+		sleep_us(100);
+	CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
+	CHECK_EQ(others, 1);
+	CHECK_EQ(stats(s).live, 0);
+	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
+}
+
+static void yields_after_cancel(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	for (int i = 0; i < 3; i++)
+		spawn_in(must_not_start, NULL, 0);
+	__atomic_store_n(&ran, 1, __ATOMIC_SEQ_CST);
+	while (!__atomic_load_n(&coroi_self()->cancel, __ATOMIC_SEQ_CST))
+		;
+	CHECK_EQ(coro_yield(), CORO_OK); /* our first stop: the others end unstarted, we go on */
+	__atomic_store_n(&others, 1, __ATOMIC_SEQ_CST);
+}
+
+/* No cap here: the same moment, reached by cancel. */
+TEST(cancel_spares_the_one_that_runs)
+{
+	coro_scheduler *s = start_with(1, 0);
+
+	ran = others = 0;
+	spawn(s, yields_after_cancel, NULL, 0);
+	while (!__atomic_load_n(&ran, __ATOMIC_SEQ_CST))
+		sleep_us(100);
+	CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
+	CHECK_EQ(others, 1);
+	CHECK_EQ(stats(s).live, 0);
+	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
+}
