@@ -1,0 +1,138 @@
+//go:build cgo
+
+package coro_test
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/organzine/coro"
+	"github.com/organzine/coro/internal/testbody"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestNumbersInOptionsAreChecked(t *testing.T) {
+	for _, c := range []struct {
+		what   string
+		option func(int) coro.Option
+		bad    []int
+		good   []int
+	}{
+		{"WithStealBatch", coro.WithStealBatch, []int{0, -1, 65, math.MaxInt, math.MinInt}, []int{1, 32, 64}},
+		{"WithHandoverBudget", coro.WithHandoverBudget, []int{-1, 1<<30 + 1, math.MaxInt, math.MinInt}, []int{0, 1, 1 << 30}},
+		{"WithStack", coro.WithStack, []int{0, -1, 4095, 8<<20 + 1, math.MaxInt, math.MinInt}, []int{4096, 4097, 8 << 20}},
+		{"WithStackLimit", coro.WithStackLimit, []int{0, -1, math.MinInt}, []int{1 << 20, math.MaxInt}},
+		{"WithRecordLimit", coro.WithRecordLimit, []int{0, -1, math.MinInt}, []int{1, 1 << 21, math.MaxInt}},
+		{"WithStackCache", coro.WithStackCache, []int{0, -1, 1<<16 + 1, math.MaxInt, math.MinInt}, []int{1, 2, 1 << 16}},
+	} {
+		for _, n := range c.bad {
+			_, err := coro.New(c.option(n))
+			optionError(t, err, c.what, "must be from ")
+			var e *coro.OptionError
+			if errors.As(err, &e) {
+				assert.Equal(t, n, e.Value)
+			}
+		}
+		for _, n := range c.good {
+			s := newScheduler(t, coro.WithWorkers(2), c.option(n))
+			_, err := yield.SpawnN(s, 1000, 2)
+			require.NoError(t, err)
+			finish(t, s)
+			assert.EqualValues(t, 1000, testbody.Sum(), "%s(%d)", c.what, n)
+			require.NoError(t, s.Close(background))
+		}
+	}
+}
+
+func TestTheFirstBadOptionIsReportedAndNothingStarts(t *testing.T) {
+	before := threads(t, "coro/")
+	_, err := coro.New(coro.WithWorkers(1), coro.WithStack(1), coro.WithWorkers(-1))
+	optionError(t, err, "WithStack", "from 4096 to 8388608")
+	assert.Equal(t, before, threads(t, "coro/"))
+}
+
+func TestALaterOptionWins(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(5), coro.WithWorkers(1), coro.WithHandoverBudget(0), coro.WithHandoverBudget(9))
+	assert.Equal(t, 1, s.Workers())
+}
+
+func TestTheSizeOfAFuncsStackIsChecked(t *testing.T) {
+	for _, n := range []int{0, -1, 4095, 8<<20 + 1, math.MaxInt, math.MinInt} {
+		_, err := coro.NewFunc[coro.None, coro.None](testbody.Empty, coro.FuncStack(n))
+		optionError(t, err, "FuncStack", "from 4096 to 8388608")
+	}
+}
+
+// room is how many bytes of stack a coroutine has at its start.
+func room(t *testing.T, s *coro.Scheduler, opts ...coro.FuncOption) int {
+	t.Helper()
+	f, err := coro.NewFunc[coro.None, uint64](testbody.StackLeft, opts...)
+	require.NoError(t, err)
+	task, err := f.Start(s, coro.None{})
+	require.NoError(t, err)
+	left, err := task.Wait(soon(t))
+	require.NoError(t, err)
+	return int(left)
+}
+
+func TestStacksHaveAtLeastTheSizeAskedFor(t *testing.T) {
+	for _, n := range []int{4096, 4097, 10_000, 64 << 10, 1<<20 + 1, 8 << 20} {
+		s := newScheduler(t, coro.WithWorkers(1), coro.WithStack(n))
+		left := room(t, s)
+		assert.GreaterOrEqual(t, left, n, "WithStack(%d)", n)
+		assert.Less(t, left, 2*n+8192)
+		assert.Less(t, room(t, s, coro.FuncStack(4096)), 3*4096, "a Func's own size comes first")
+		assert.GreaterOrEqual(t, room(t, s, coro.FuncStack(3<<20)), 3<<20)
+		assert.GreaterOrEqual(t, room(t, s), n)
+	}
+	assert.GreaterOrEqual(t, room(t, newScheduler(t)), coro.StackDefault)
+}
+
+func TestBothKindsOfDoorsCanBeChosen(t *testing.T) {
+	assert.False(t, newScheduler(t, coro.WithoutMembarrier()).Stats().Membarrier)
+}
+
+func TestAStallIsReportedWhileAGoroutineMayStillHelp(t *testing.T) {
+	stalls := make(chan int, 100)
+	s := newScheduler(t, coro.WithWorkers(2), coro.WithStallHook(func(blocked int) { stalls <- blocked }))
+	for n := 1; n <= 3; n++ { // again after new work
+		_, err := park.Start(s, coro.None{})
+		require.NoError(t, err)
+		require.NoError(t, add.Spawn(s, 1))
+		for blocked := 0; blocked != n; {
+			blocked = receive(t, stalls)
+		}
+		eventually(t, func() bool { st := s.Stats(); return st.Stalled && st.Live == n }, "%d stalled", n)
+	}
+	list, n := s.Blocked(10)
+	require.Equal(t, 3, n)
+	for _, b := range list {
+		require.NoError(t, b.Handle.Wake())
+	}
+	finish(t, s)
+	assert.False(t, s.Stats().Stalled)
+}
+
+func TestAnEndIsNoStall(t *testing.T) {
+	stalls := make(chan int, 100)
+	s := newScheduler(t, coro.WithWorkers(2), coro.WithStallHook(func(blocked int) { stalls <- blocked }))
+	for range 20 {
+		require.NoError(t, tree.Spawn(s, 6))
+		finish(t, s)
+	}
+	require.NoError(t, s.Close(background))
+	assert.Empty(t, stalls)
+}
+
+func receive[T any](t *testing.T, c <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-soon(t).Done():
+		require.Fail(t, "nothing came")
+		panic("unreachable")
+	}
+}

@@ -1,0 +1,163 @@
+//go:build cgo
+
+package coro_test
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/organzine/coro"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// threadFile reads a file of /proc of one of our threads.
+func threadFile(t *testing.T, tid int, name string) string {
+	text, err := os.ReadFile(filepath.Join("/proc/self/task", strconv.Itoa(tid), name))
+	require.NoError(t, err)
+	return string(bytes.TrimSpace(text))
+}
+
+// statusLine is the value of a line of the thread's status file.
+func statusLine(t *testing.T, tid int, key string) string {
+	for line := range strings.Lines(threadFile(t, tid, "status")) {
+		if value, ok := strings.CutPrefix(line, key+":"); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	require.Fail(t, "no such line", key)
+	return ""
+}
+
+// threads counts the threads of this process with the prefix in their names.
+func threads(t *testing.T, prefix string) (n int) {
+	names, err := filepath.Glob("/proc/self/task/*/comm")
+	require.NoError(t, err)
+	for _, name := range names {
+		if text, err := os.ReadFile(name); err == nil && strings.HasPrefix(string(text), prefix) {
+			n++
+		}
+	}
+	return n
+}
+
+func TestWorkersAreThreadsWithNames(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(3), coro.WithName("my-threads"))
+	for i, w := range s.Stats().PerWorker {
+		assert.Equal(t, fmt.Sprintf("my-threads/%d", i), threadFile(t, w.ThreadID, "comm"))
+	}
+	assert.Equal(t, 3, threads(t, "my-threads/"))
+	require.NoError(t, s.Close(background))
+	assert.Zero(t, threads(t, "my-threads/"), "Close joins them")
+}
+
+func TestTheDefaultsAreGOMAXPROCSWorkersCalledCoro(t *testing.T) {
+	s := newScheduler(t)
+	assert.Equal(t, runtime.GOMAXPROCS(0), s.Workers())
+	st := s.Stats()
+	assert.Equal(t, s.Workers(), st.Workers)
+	require.Len(t, st.PerWorker, s.Workers())
+	assert.Equal(t, "coro/0", threadFile(t, st.PerWorker[0].ThreadID, "comm"))
+	assert.Equal(t, -1, st.PerWorker[0].CPU)
+}
+
+func TestTheNumberOfWorkersIsChecked(t *testing.T) {
+	for _, n := range []int{0, -1, 257, math.MaxInt, math.MinInt} {
+		_, err := coro.New(coro.WithWorkers(n))
+		optionError(t, err, "WithWorkers", "from 1 to 256")
+	}
+	s := newScheduler(t, coro.WithWorkers(256))
+	assert.Equal(t, 256, s.Workers())
+	n, err := add.SpawnN(s, 100_000, 1)
+	require.NoError(t, err)
+	assert.Equal(t, 100_000, n)
+	finish(t, s)
+}
+
+func TestNamesAreChecked(t *testing.T) {
+	for _, name := range []string{"", "eleven char", "a/b", "a\x00b", strings.Repeat("x", 1<<16)} {
+		_, err := coro.New(coro.WithName(name))
+		optionError(t, err, "WithName", "1 to 10 bytes")
+	}
+	s := newScheduler(t, coro.WithName("größe"), coro.WithWorkers(1))
+	assert.Equal(t, "größe/0", threadFile(t, s.Stats().PerWorker[0].ThreadID, "comm"))
+}
+
+func TestWorkersStayOnTheirCPUs(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(3), coro.WithAffinity(0))
+	for _, w := range s.Stats().PerWorker {
+		assert.Equal(t, "0", statusLine(t, w.ThreadID, "Cpus_allowed_list"))
+		assert.Equal(t, 0, w.CPU)
+	}
+	if runtime.NumCPU() > 1 {
+		s := newScheduler(t, coro.WithWorkers(3), coro.WithAffinity(1, 0))
+		for i, w := range s.Stats().PerWorker {
+			assert.Equal(t, strconv.Itoa([]int{1, 0, 1}[i]), statusLine(t, w.ThreadID, "Cpus_allowed_list"))
+		}
+	}
+}
+
+func TestACPUThatIsNotThereIsReportedAndTheWorkerRunsAnywhere(t *testing.T) {
+	anywhere := statusLine(t, newScheduler(t, coro.WithWorkers(1)).Stats().PerWorker[0].ThreadID, "Cpus_allowed_list")
+	for _, cpu := range []int{1023, 1024, math.MaxUint16} {
+		s := newScheduler(t, coro.WithWorkers(1), coro.WithAffinity(cpu))
+		w := s.Stats().PerWorker[0]
+		assert.Equal(t, -1, w.CPU)
+		assert.Equal(t, anywhere, statusLine(t, w.ThreadID, "Cpus_allowed_list"))
+		require.NoError(t, add.Spawn(s, 1))
+		finish(t, s)
+	}
+}
+
+func TestCPUNumbersAreChecked(t *testing.T) {
+	_, err := coro.New(coro.WithAffinity())
+	optionError(t, err, "WithAffinity", "at least one")
+	for _, cpu := range []int{-1, math.MaxUint16 + 1, math.MinInt} {
+		_, err := coro.New(coro.WithAffinity(0, cpu))
+		optionError(t, err, "WithAffinity", "from 0 to 65535")
+	}
+}
+
+// Go's own signals are handled by Go's threads: ours must neither take nor be disturbed by what is sent to the process.
+func TestWorkersLeaveTheProcessesSignalsToGo(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(1))
+	blocked, err := strconv.ParseUint(statusLine(t, s.Stats().PerWorker[0].ThreadID, "SigBlk"), 16, 64)
+	require.NoError(t, err)
+	for name, sig := range map[string]int{"HUP": 1, "INT": 2, "QUIT": 3, "PIPE": 13, "TERM": 15, "CHLD": 17} {
+		assert.NotZero(t, blocked>>(sig-1)&1, "SIG%s blocked", name)
+	}
+	for name, sig := range map[string]int{"SEGV": 11, "BUS": 7, "FPE": 8, "PROF": 27, "URG": 23, "setxid": 33} {
+		assert.Zero(t, blocked>>(sig-1)&1, "SIG%s open", name)
+	}
+}
+
+func TestWorkerStatsAddUp(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(2))
+	const n = 10_000
+	_, err := yield.SpawnN(s, n, 3)
+	require.NoError(t, err)
+	finish(t, s)
+	var sum coro.WorkerStats
+	for _, w := range s.Stats().PerWorker {
+		sum.Spawned += w.Spawned
+		sum.Ended += w.Ended
+		sum.Switches += w.Switches
+		sum.Steals += w.Steals
+		sum.Served += w.Served
+		sum.Forced += w.Forced
+		sum.Stolen += w.Stolen
+		assert.Zero(t, w.Queued)
+	}
+	assert.EqualValues(t, n, sum.Spawned)
+	assert.EqualValues(t, n, sum.Ended)
+	assert.GreaterOrEqual(t, sum.Switches, uint64(3*n), "each was chosen again after its yields")
+	assert.Equal(t, sum.Steals, sum.Served+sum.Forced)
+	assert.GreaterOrEqual(t, sum.Stolen, sum.Steals)
+}
