@@ -11,6 +11,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -29,12 +30,14 @@ func main() {
 }
 
 func run(args []string, out io.Writer) error {
-	flags := flag.NewFlagSet("bench", flag.ExitOnError)
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	pattern := flags.String("run", "", "only experiments whose name matches this `regexp`")
 	asJSON := flags.Bool("json", false, "one JSON object per measurement, one per line")
 	list := flags.Bool("list", false, "list experiments and rows, measure nothing")
 	runs := flags.Int("runs", harness.MinRuns, "runs of each row")
-	if err := flags.Parse(args); err != nil {
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	if flags.NArg() > 0 {

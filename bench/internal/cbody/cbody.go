@@ -72,7 +72,7 @@ type Job struct {
 	size, want     uint64
 }
 
-// FibJob is n times the fib-th Fibonacci number; 16 divides fib.
+// FibJob is n times the fib-th Fibonacci number; 32 divides fib.
 func FibJob(n, stack, fib int) Job {
 	want := uint64(C.cb_fib_check(C.uint64_t(fib)))
 	return Job{N: int64(n), Stack: int64(stack), kind: C.CB_FIB, size: uint64(fib), want: want}
@@ -89,8 +89,15 @@ func (j Job) c() *C.struct_cb_job { return (*C.struct_cb_job)(unsafe.Pointer(&j)
 // Plain does the job in a loop of C calls on this thread.
 func (j Job) Plain() { C.cb_job_plain(j.c()) }
 
-// Threads does it on so many new pthreads, which take one task after the other.
-func (j Job) Threads(threads int) error { return status(C.cb_job_threads(j.c(), C.int64_t(threads))) }
+// PlainThreads does an equal share of it in such a loop on each of so many new pthreads.
+func (j Job) PlainThreads(threads int) error {
+	return status(C.cb_job_threads(j.c(), C.int64_t(threads), 1))
+}
+
+// Threads does it on so many new pthreads, each of which takes what is next.
+func (j Job) Threads(threads int) error {
+	return status(C.cb_job_threads(j.c(), C.int64_t(threads), 0))
+}
 
 // Check tells whether every task of the job, done once since the last Check, had the right result.
 func (j Job) Check() error {

@@ -26,14 +26,15 @@ int64_t cb_now_ns(void);
 
 /* ------------------------------------------------------------------------- switch.c, ucontext.c
  * Time in ns for the given number of round trips (two switches each), and of laps round a ring. Negative: a
- * status. cb_ring is not here: it is cb_yield_start with as many members. */
+ * status. The ring of coro is cb_yield_start with as many members. */
 int64_t cb_coro_pair(int64_t round_trips);
 int64_t cb_ucontext_pair(int64_t round_trips);
 int64_t cb_ucontext_ring(int64_t members, int64_t laps);
 
 /* ------------------------------------------------------------------------------------- yield.c
- * cb_yield_start (arg: struct cb_yield) spawns `members` coroutines on its own worker. The clock runs from
- * when the last of them has started to when the last has made its yields. For one worker. */
+ * cb_yield_start (arg: struct cb_yield) spawns `members` coroutines on its own worker. Each yields until all
+ * have started, and then `yields` times. The clock runs from when the last of them has started to when the last
+ * has made its yields: members * yields, and the members - 1 that were under way. For one worker. */
 struct cb_yield {
 	int64_t members, yields;
 };
@@ -47,8 +48,8 @@ void cb_spawn_empty(void *arg, void *result);
 
 /* ------------------------------------------------------------------------- fib.c, spin.c, job.c
  * A job is n times one task, a plain C function of one number. cb_job_start (arg: struct cb_job) spawns them
- * all as coroutines with stacks of stack_bytes; cb_job_plain calls them in a loop; cb_job_threads lets threads
- * take them one by one from a shared counter, and returns a status. cb_job_bad is how many of the tasks since
+ * all as coroutines with stacks of stack_bytes; cb_job_plain calls them in a loop; cb_job_threads lets new threads
+ * do fixed shares of them, or take them one by one from a shared counter, and returns a status. cb_job_bad is how many of the tasks since
  * the last call had a wrong result, plus n for each that is missing. */
 typedef uint64_t (*cb_task)(uint64_t size);
 enum { CB_FIB = 0, CB_SPIN = 1 };
@@ -56,12 +57,12 @@ struct cb_job {
 	int64_t n, stack_bytes, kind;
 	uint64_t size, want; /* the task's argument, and its right result */
 };
-uint64_t cb_fib(uint64_t n);       /* the n-th Fibonacci number modulo 2^64, computed in full; 16 divides n */
+uint64_t cb_fib(uint64_t n);       /* the n-th Fibonacci number modulo 2^64, computed in full; 32 divides n */
 uint64_t cb_fib_check(uint64_t n); /* the same, computed modulo 2^64 by plain addition */
 uint64_t cb_spin(uint64_t steps);  /* steps of a linear congruential generator, each waiting for the last */
 void cb_job_start(void *arg, void *result);
 void cb_job_plain(const struct cb_job *job);
-int cb_job_threads(const struct cb_job *job, int64_t threads);
+int cb_job_threads(const struct cb_job *job, int64_t threads, int fixed);
 int64_t cb_job_bad(int64_t n);
 
 /* ------------------------------------------------------------------------------------ memory.c

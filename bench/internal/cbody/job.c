@@ -42,21 +42,37 @@ void cb_job_plain(const struct cb_job *job)
 		task();
 }
 
-static void *thread_main(void *unused)
+static int64_t threads_now;
+
+/* Its share: every threads_now-th task. */
+static void *fixed_share(void *index)
 {
-	while (__atomic_fetch_add(&next, 1, __ATOMIC_RELAXED) < run.n)
+	for (int64_t i = (intptr_t)index; i < run.n; i += threads_now)
 		task();
-	return unused;
+	return NULL;
 }
 
-int cb_job_threads(const struct cb_job *job, int64_t threads)
+/* Whatever is next. */
+static void *shared_counter(void *index)
+{
+	(void)index;
+	while (__atomic_fetch_add(&next, 1, __ATOMIC_RELAXED) < run.n)
+		task();
+	return NULL;
+}
+
+int cb_job_threads(const struct cb_job *job, int64_t threads, int fixed)
 {
 	pthread_t list[CORO_WORKERS_MAX];
 	int64_t made = 0;
 
+	if (threads < 1 || threads > CORO_WORKERS_MAX)
+		return CORO_EINVAL;
 	run = *job;
 	next = 0;
-	while (made < threads && made < CORO_WORKERS_MAX && !pthread_create(&list[made], NULL, thread_main, NULL))
+	threads_now = threads;
+	while (made < threads && !pthread_create(&list[made], NULL, fixed ? fixed_share : shared_counter,
+						 (void *)(intptr_t)made))
 		made++;
 	for (int64_t i = 0; i < made; i++)
 		pthread_join(list[i], NULL);

@@ -26,13 +26,15 @@ func onScheduler(run func(*coro.Scheduler) (harness.Values, error), opts ...coro
 				v, err := run(s)
 				return v, errors.Join(err, cbody.Err())
 			},
-			Close: func() error {
-				ctx, cancel := context.WithTimeout(context.Background(), patience)
-				defer cancel()
-				return s.Close(ctx)
-			},
+			Close: func() error { return closed(s) },
 		}, nil
 	}
+}
+
+func closed(s *coro.Scheduler) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	return s.Close(ctx)
 }
 
 // settled waits until everything on s has ended.

@@ -49,7 +49,7 @@ func coroSwitch() []harness.Row {
 		{System: sysCoro, Variant: "ring", Workers: 1, N: ringMembers, Open: onScheduler(
 			func(s *coro.Scheduler) (harness.Values, error) {
 				d, err := yieldInTurn(s, ringMembers, ringLaps)
-				return oneWay(d, err, ringMembers*ringLaps)
+				return oneWay(d, err, ringMembers*ringLaps+ringMembers-1)
 			}, coro.WithWorkers(1))},
 	}
 }

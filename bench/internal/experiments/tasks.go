@@ -15,7 +15,7 @@ var taskSizes = []struct {
 	name  string
 	us, n int
 }{
-	{"1us", 1, 40_000}, {"10us", 10, 4000}, {"100us", 100, 400},
+	{"1us", 1, 20_000}, {"10us", 10, 2000}, {"100us", 100, 400},
 }
 
 // tasks is how small a task may be for a second worker to pay.
@@ -27,18 +27,18 @@ func tasks() *harness.Experiment {
 		job := cbody.SpinJob(size.n, 0, size.us*stepsPerUS)
 		for _, w := range oneAndAll() {
 			list = append(list, harness.Row{System: sysCoro, Variant: size.name, Workers: w, N: size.n,
-				Open: onCoroutines(job, w, metric, unit)})
+				Open: onCoroutines(job, job, w, metric, unit)})
 		}
 		for _, w := range oneAndAll() {
 			list = append(list, harness.Row{System: pthreads, Variant: size.name, Workers: w, N: size.n,
-				Open: onThreads(job, w, metric, unit)})
+				Open: onThreads(job, job, w, metric, unit)})
 		}
 	}
 	return &harness.Experiment{
 		Name: "tasks",
 		About: `tasks of about 1, 10 and 100 us of arithmetic, all spawned by one coroutine; time from start to
 end divided by their number, in us. pthreads: bare threads that share a counter.
-speedup: against the same system with one worker in the same round.`,
+speed-up: against the same system with one worker in the same round.`,
 		Metrics: []harness.Metric{
 			{Name: metric, Title: "us per task", Digits: 3},
 			{Name: "speedup", Title: "speed-up", Digits: 3},

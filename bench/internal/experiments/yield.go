@@ -8,8 +8,9 @@ import (
 	"github.com/organzine/coro/bench/internal/harness"
 )
 
-// yieldTotal is how many yields a run makes, whatever the number of those who make them.
-const yieldTotal = 2_000_000
+// yieldTotal is how many yields a run makes, whatever the number of those who make them; it is a multiple
+// of all of these.
+const yieldTotal = 1_000_000
 
 var yieldMembers = []int{2, 200, 2000, 20_000}
 
@@ -18,7 +19,7 @@ func yielding() *harness.Experiment {
 	return &harness.Experiment{
 		Name: "yield",
 		About: `n activities on one thread that yield to each other in turn, in ns per yield.
-The clock runs from when the last of them has started until the last has made its yields, 2 000 000 in all.
+Once all have started, each yields 1 000 000 / n times; the clock stops when the last has done so.
 coro: coro_yield on one worker. goroutine: runtime.Gosched with GOMAXPROCS=1.`,
 		Metrics: []harness.Metric{{Name: "ns_per_op", Title: "ns per yield", Digits: 2}},
 		Rows:    rows(coroYield(), goroutineYield()),
@@ -31,8 +32,9 @@ coro: coro_yield on one worker. goroutine: runtime.Gosched with GOMAXPROCS=1.`,
 	}
 }
 
-func perYield(d time.Duration, err error) (harness.Values, error) {
-	return harness.Values{"ns_per_op": float64(d.Nanoseconds()) / yieldTotal}, err
+// perYield spreads a time over the yields made by n members, and those n - 1 that were under way at its start.
+func perYield(d time.Duration, err error, n int) (harness.Values, error) {
+	return harness.Values{"ns_per_op": float64(d.Nanoseconds()) / float64(yieldTotal+n-1)}, err
 }
 
 func coroYield() []harness.Row {
@@ -40,7 +42,8 @@ func coroYield() []harness.Row {
 	for _, n := range yieldMembers {
 		out = append(out, harness.Row{System: sysCoro, Variant: "coro_yield", Workers: 1, N: n, Open: onScheduler(
 			func(s *coro.Scheduler) (harness.Values, error) {
-				return perYield(yieldInTurn(s, n, yieldTotal/n))
+				d, err := yieldInTurn(s, n, yieldTotal/n)
+				return perYield(d, err, n)
 			}, coro.WithWorkers(1))})
 	}
 	return out

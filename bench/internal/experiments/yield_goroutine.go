@@ -3,19 +3,20 @@ package experiments
 import (
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/organzine/coro/bench/internal/harness"
 )
 
-// goroutineYield is the same work by goroutines on one P. The mutex is taken twice in each one's life, before and
-// after the yields.
+// goroutineYield is the same work by goroutines on one P. The counters are touched before and after the
+// timed yields only.
 func goroutineYield() []harness.Row {
 	var out []harness.Row
 	for _, n := range yieldMembers {
 		out = append(out, harness.Row{System: sysGoroutine, Variant: "Gosched", Workers: 1, N: n, Procs: 1,
 			Open: timed(func() (harness.Values, error) {
-				return perYield(goschedInTurn(n, yieldTotal/n), nil)
+				return perYield(goschedInTurn(n, yieldTotal/n), nil, n)
 			})})
 	}
 	return out
@@ -24,26 +25,25 @@ func goroutineYield() []harness.Row {
 func goschedInTurn(members, yields int) time.Duration {
 	var (
 		wg            sync.WaitGroup
-		mu            sync.Mutex
-		started, done int
+		started, done atomic.Int64
 		start, end    time.Time
 	)
+	all := int64(members)
 	wg.Add(members)
 	for range members {
 		go func() {
-			mu.Lock()
-			if started++; started == members {
+			if started.Add(1) == all {
 				start = time.Now()
 			}
-			mu.Unlock()
+			for started.Load() < all { // a yield that is under way when the clock starts
+				runtime.Gosched()
+			}
 			for range yields {
 				runtime.Gosched()
 			}
-			mu.Lock()
-			if done++; done == members {
+			if done.Add(1) == all {
 				end = time.Now()
 			}
-			mu.Unlock()
 			wg.Done()
 		}()
 	}

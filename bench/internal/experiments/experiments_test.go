@@ -1,0 +1,124 @@
+package experiments
+
+import (
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/organzine/coro"
+	"github.com/organzine/coro/bench/internal/cbody"
+	"github.com/organzine/coro/bench/internal/harness"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestRegistryIsSound(t *testing.T) {
+	require.NoError(t, harness.Check(All()))
+	require.NoError(t, harness.Check(All()), "asking twice gives the same")
+}
+
+// Others read these rows by name.
+func TestRowsThatOthersRelyOn(t *testing.T) {
+	all := runtime.NumCPU()
+	for _, want := range []struct {
+		experiment, system, variant string
+		workers, n                  int
+		metrics                     []string
+	}{
+		{"switch", "coro", "pair", 1, 2, []string{"ns_one_way"}},
+		{"switch", "coro", "ring", 1, 1000, []string{"ns_one_way"}},
+		{"switch", "ucontext", "pair", 1, 2, []string{"ns_one_way"}},
+		{"switch", "ucontext", "ring", 1, 1000, []string{"ns_one_way"}},
+		{"yield", "coro", "coro_yield", 1, 2, []string{"ns_per_op"}},
+		{"yield", "goroutine", "Gosched", 1, 20_000, []string{"ns_per_op"}},
+		{"spawn", "coro", "coroutine", 1, 500_000, []string{"total_ms"}},
+		{"spawn", "coro", "go-batch", all, 500_000, []string{"total_ms"}},
+		{"spawn", "coro", "go-each", all, 500_000, []string{"total_ms"}},
+		{"spawn", "coro", "paused", 1, 500_000, []string{"total_ms", "spawn_ms", "run_ms"}},
+		{"spawn", "goroutine", "P1", 1, 500_000, []string{"total_ms"}},
+		{"fib", "coro", "plain-c", all, 200, []string{"ms_per_task", "speedup"}},
+		{"fib", "coro", "plain-c", 1, 200, []string{"ms_per_task", "speedup"}},
+		{"fib", "coro", "stolen", 1, 200, []string{"ms_per_task", "speedup"}},
+		{"fib", "coro", "stolen", all, 200, []string{"ms_per_task", "speedup"}},
+		{"memory", "coro", "parked", all, 1_000_000, []string{"bytes_each", "bytes_left_after_trim"}},
+	} {
+		i := slices.IndexFunc(All(), func(e *harness.Experiment) bool { return e.Name == want.experiment })
+		require.GreaterOrEqual(t, i, 0, want.experiment)
+		e := All()[i]
+		assert.True(t, slices.ContainsFunc(e.Rows, func(r harness.Row) bool {
+			return r.System == want.system && r.Variant == want.variant && r.Workers == want.workers && r.N == want.n
+		}), "%+v", want)
+		for _, m := range want.metrics {
+			assert.True(t, slices.ContainsFunc(e.Metrics, func(c harness.Metric) bool { return c.Name == m }), m)
+		}
+	}
+}
+
+func open(t *testing.T, opts ...coro.Option) *coro.Scheduler {
+	t.Helper()
+	s, err := coro.New(opts...)
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, closed(s)) })
+	return s
+}
+
+func TestYieldInTurn(t *testing.T) {
+	d, err := yieldInTurn(open(t, coro.WithWorkers(1)), 10, 100)
+	require.NoError(t, err)
+	assert.Positive(t, d)
+	assert.NoError(t, cbody.Err())
+	assert.Positive(t, goschedInTurn(10, 100))
+}
+
+func TestBareSwitches(t *testing.T) {
+	for name, f := range map[string]func() (time.Duration, error){
+		"coro pair":     func() (time.Duration, error) { return cbody.CoroPair(100) },
+		"ucontext pair": func() (time.Duration, error) { return cbody.UcontextPair(100) },
+		"ucontext ring": func() (time.Duration, error) { return cbody.UcontextRing(10, 10) },
+	} {
+		d, err := f()
+		assert.NoError(t, err, name)
+		assert.Positive(t, d, name)
+	}
+}
+
+// Every way of doing a job does each task once, and gets it right.
+func TestJobs(t *testing.T) {
+	for name, job := range map[string]cbody.Job{
+		"fib":  cbody.FibJob(20, fibStack, 1600),
+		"spin": cbody.SpinJob(20, 0, 1000),
+	} {
+		for way, openTrial := range map[string]func() (harness.Trial, error){
+			plainC:   onPlainC(job, job, 1, "ns", time.Nanosecond),
+			"shares": onPlainC(job, job, 3, "ns", time.Nanosecond),
+			stolen:   onCoroutines(job, job, 2, "ns", time.Nanosecond),
+			pthreads: onThreads(job, job, 2, "ns", time.Nanosecond),
+		} {
+			tr, err := openTrial()
+			require.NoError(t, err)
+			require.NoError(t, tr.Warm(), "%s %s", name, way)
+			v, err := tr.Run()
+			require.NoError(t, err, "%s %s", name, way)
+			assert.Positive(t, v["ns"])
+			if tr.Close != nil {
+				assert.NoError(t, tr.Close())
+			}
+		}
+	}
+	assert.ErrorContains(t, cbody.FibJob(3, fibStack, 32).Check(), "3 of 3", "nothing was done")
+}
+
+func TestSpeedups(t *testing.T) {
+	list := []harness.Row{{Variant: "a", Workers: 1}, {Variant: "a", Workers: 2}, {Variant: "b", Workers: 2}}
+	round := []harness.Values{{"x": 10}, {"x": 5}, {"x": 4}}
+	speedups(list, "x", func(own, c harness.Row) bool { return c.Variant == own.Variant && c.Workers == 1 })(round)
+	assert.Equal(t, []harness.Values{{"x": 10, "speedup": 1}, {"x": 5, "speedup": 2}, {"x": 4}}, round)
+}
+
+func TestMemoryOfAFew(t *testing.T) {
+	v, err := memoryRun(2000)
+	require.NoError(t, err)
+	assert.Positive(t, v["bytes_each"])
+	assert.Contains(t, v, "bytes_left_after_trim")
+}

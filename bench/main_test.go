@@ -1,0 +1,55 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestListMeasuresNothing(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, run([]string{"-list"}, &out))
+	for _, name := range []string{"switch", "yield", "spawn", "fib", "tasks", "memory"} {
+		assert.Contains(t, out.String(), name+"\n")
+	}
+	out.Reset()
+	require.NoError(t, run([]string{"-list", "-run", "^fib$"}, &out))
+	assert.NotContains(t, out.String(), "spawn")
+}
+
+func TestJSONOfTheShortestExperiment(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures for a second")
+	}
+	var out bytes.Buffer
+	require.NoError(t, run([]string{"-json", "-run", "^switch$"}, &out))
+	n := 0
+	for dec := json.NewDecoder(&out); ; n++ {
+		var m struct {
+			Experiment, System, Variant, Metric string
+			Value, Min, Max                     float64
+			Runs                                int
+		}
+		if err := dec.Decode(&m); err == io.EOF {
+			break
+		} else {
+			require.NoError(t, err)
+		}
+		assert.Equal(t, "ns_one_way", m.Metric)
+		assert.GreaterOrEqual(t, m.Runs, 5)
+		assert.True(t, 0 < m.Min && m.Min <= m.Value && m.Value <= m.Max, "%+v", m)
+	}
+	assert.Equal(t, 4, n)
+}
+
+func TestMistakesOnTheCommandLine(t *testing.T) {
+	var out bytes.Buffer
+	assert.ErrorContains(t, run([]string{"-runs", "4"}, &out), "at least 5")
+	assert.ErrorContains(t, run([]string{"-run", "nothing"}, &out), "nothing")
+	assert.ErrorContains(t, run([]string{"spawn"}, &out), "spawn")
+	assert.Empty(t, out.String())
+}
