@@ -13,7 +13,8 @@
  *             and a wake-up.
  *
  *   park  P1  set own bit
- *         P2  look once more at what only we take: the inbox, the mode
+ *         P2  look once more at what only we take: the inbox, the queue and the slot (inside the door: a thief may have
+ *             emptied our inbox into the queue and left some of it, or a cancel woken somebody here), the mode
  *         P3  found: clear own bit (or find that we were claimed, and give one of two tokens back); go on
  *         P4  give the token back. awake and ext zero: everything rests
  *         P5  sleep until claimed
@@ -23,8 +24,8 @@
  *         N4  wake it
  *
  * No wake-up is lost: N1 before N2 and P1 before P2 are sequentially consistent, so the pusher sees the bit or
- * the sleeper sees the push. The end is exact: work on a queue or a slot is its awake owner's; work in an inbox
- * was seen at P2, or its pusher is at N2 to N4, and then the push counts as later than the end. A token is granted
+ * the sleeper sees the push. The end is exact: work on a queue or a slot is its awake owner's, or was seen at P2; work in an
+ * inbox was seen at P2, or its pusher is at N2 to N4, and then the push counts as later than the end. A token is granted
  * (N2) before the claim, so that awake is never zero while somebody is on its way up.
  *
  * What is left lying for a while is bounded by the standby: while anybody is awake, one sleeper sleeps with a
@@ -293,15 +294,22 @@ static void stand_by(struct coroi_worker *w)
 
 	if (s->workers == 1 || s->flags & CORO_NO_STANDBY)
 		return;
-	while (COROI_S_AWAKE_OF(at_load_seq(&s->S))) {
+	for (;;) {
 		uint32_t nobody = 0;
-		if (!at_cas(&s->standby, &nobody, w->id + 1u))
-			return;
-		if (COROI_S_AWAKE_OF(at_load_seq(&s->S)))
-			return;
-		at_xchg(&s->standby, 0); /* all have gone to sleep meanwhile; if one was woken since, it found us set
-					  * and woke nobody: look again */
+		if (COROI_S_AWAKE_OF(at_load_seq(&s->S))) {
+			if (!at_cas(&s->standby, &nobody, w->id + 1u))
+				return;
+			if (COROI_S_AWAKE_OF(at_load_seq(&s->S)))
+				return;
+			at_xchg(&s->standby, 0);
+		} else if (at_load_seq(&s->standby)) {
+			return; /* it will see that all sleep, and stand down */
+		}
 		at_or(&s->hungry, COROI_HUNGRY_ALONE);
+		/* All have gone to sleep. If one was woken since, it found us set, or was not told to wake one: look
+		 * again. */
+		if (!COROI_S_AWAKE_OF(at_load_seq(&s->S)))
+			return;
 	}
 }
 
@@ -396,6 +404,18 @@ static void share_stacks(struct coroi_worker *w)
 	coroi_door_leave(w);
 }
 
+/* has_work - P2. Whoever puts something into our queue or slot after this took it from an inbox that was pushed to after
+ * P1, or cancels, and claims us then. */
+static bool has_work(struct coroi_worker *w)
+{
+	if (at_load_seq(&w->inbox))
+		return true;
+	coroi_door_enter(w);
+	bool found = coroi_deque_length(&w->queue) || w->slot;
+	coroi_door_leave(w);
+	return found;
+}
+
 /* park - P1 to P5. */
 static void park(struct coroi_worker *w)
 {
@@ -404,8 +424,8 @@ static void park(struct coroi_worker *w)
 	share_stacks(w);
 	at_or(&s->sleepers[w->id >> 6], bit_of(w->id)); /* P1 */
 	uint32_t mode = at_load_seq(&s->mode);
-	if (mode == COROI_STOPPING || (mode == COROI_RUNNING && at_load_seq(&w->inbox))) { /* P2 */
-		unpark(w);                                                          /* P3 */
+	if (mode == COROI_STOPPING || (mode == COROI_RUNNING && has_work(w))) { /* P2 */
+		unpark(w);                                                     /* P3 */
 		return;
 	}
 	at_bump(&w->parks);

@@ -188,6 +188,10 @@ int coro_scheduler_destroy(coro_scheduler *s)
 	int status = coro_scheduler_close(s, 1);
 	if (status)
 		return status;
+	pthread_mutex_lock(&s->life_lock);
+	while (s->closers)
+		pthread_cond_wait(&s->life_changed, &s->life_lock);
+	pthread_mutex_unlock(&s->life_lock);
 	coroi_bell_close(s);
 	free_all(s);
 	return CORO_OK;
@@ -380,6 +384,7 @@ int coro_scheduler_close(coro_scheduler *s, int with_cancel)
 	if (--s->closers == 0) {
 		free_workers(s);
 		coroi_stack_pool_destroy(&s->stacks);
+		pthread_cond_broadcast(&s->life_changed);
 	}
 	pthread_mutex_unlock(&s->life_lock);
 	return CORO_OK;

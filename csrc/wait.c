@@ -297,6 +297,7 @@ int coro_switch_to(coro_handle h)
 		r->code = CORO_OK;
 		me->code = CORO_OK;
 		coroi_queue_locked(w, me);
+		coroi_idle_queued(w); /* r may run for long */
 		return coroi_suspend_locked(w, me, r);
 	}
 	coroi_door_leave(w);
