@@ -59,7 +59,7 @@ uint32_t coroi_deque_give(struct coroi_worker *w, uint16_t t, struct coroi_rec *
 		} else {
 			out[i] = coroi_list_take(&d->spill);
 		}
-		at_store_rlx(&out[i]->home, t);
+		at_store_rel(&out[i]->home, t); /* pairs with coroi_mail_locked, perhaps in t's door by another thief */
 	}
 	return n;
 }

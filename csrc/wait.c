@@ -74,12 +74,19 @@ void coroi_join_free(struct coroi_rec *r)
 		coroi_slab_put(&s->slab, r);
 }
 
+/* is_over - it has ended; FREE: its joiner is about to raise its generation. */
+static inline bool is_over(uint8_t state)
+{
+	return state == COROI_ENDED || state == COROI_FREE;
+}
+
 /* mail - W1 and W2. */
 static int mail(struct coroi_rec *r, uint32_t gen, uint64_t event)
 {
+	bool over = is_over(at_load_acq(&r->state)); /* acquire: before the word; see is_home_locked */
 	uint64_t word = at_load_rlx(&r->wake), next;
 	do {
-		if (coroi_gen(word) != gen || !(word & COROI_ESCAPED))
+		if (coroi_gen(word) != gen || !(word & COROI_ESCAPED) || over)
 			return CORO_ESTALE;
 		if (!event && (word & COROI_COUNT_MASK) >= COROI_PERMITS_MAX)
 			return CORO_EAGAIN;
@@ -98,7 +105,7 @@ static int mail(struct coroi_rec *r, uint32_t gen, uint64_t event)
 
 void coroi_mail_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
-	uint16_t home = at_load_rlx(&r->home);
+	uint16_t home = at_load_acq(&r->home); /* acquire: pairs with coroi_deque_give; what its last home wrote is seen */
 
 	if ((at_load_acq(&r->wake) & COROI_ESCAPED) && home != w->id) { /* W3: moved, or about to be */
 		struct coroi_worker *to = &w->sched->worker[home];
@@ -107,13 +114,16 @@ void coroi_mail_locked(struct coroi_worker *w, struct coroi_rec *r)
 		coroi_idle_pushed(to);
 		return;
 	}
+	/* Read before the word is cleared: until then it is a node and stays what it is. After that, the joiner of an
+	 * ended one may free it, in no door, and it may be another's at once. */
+	bool over = is_over(at_load_rlx(&r->state));
 	uint64_t word = at_and(&r->wake, ~(COROI_EVENT | COROI_COUNT_MASK));
 	at_bump(&w->mails);
 	if (!(word & COROI_ESCAPED)) { /* W5 */
 		put_locked(w, r);
 		return;
 	}
-	if (r->state == COROI_ENDED)
+	if (over)
 		return;
 	uint32_t n = (uint32_t)(word & COROI_COUNT_MASK);
 	if (word & COROI_EVENT) {
@@ -246,14 +256,25 @@ int coro_park(void)
 	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
 }
 
-/* wake_home - give r, at home here, a permit, if it is still the one meant. */
-static inline int wake_home_locked(struct coroi_worker *w, struct coroi_rec *r, uint32_t gen)
+/*
+ * is_home - the coroutine of generation gen is at home here and has not ended: then it stays so inside this door.
+ *
+ * An ended one may be freed by its joiner, in no door, and its record be another's before we have looked twice. So the
+ * generation is read last (the loads are acquires, to stay in order): if it is the one asked for, home and state were
+ * that one's too.
+ */
+static inline bool is_home_locked(struct coroi_worker *w, struct coroi_rec *r, uint32_t gen, uint8_t *state)
 {
-	uint64_t word = at_load_rlx(&r->wake); /* relaxed: it cannot end outside this door */
+	bool here = at_load_acq(&r->home) == w->id;
+	*state = at_load_acq(&r->state);
+	uint64_t word = at_load_rlx(&r->wake);
+	return here && coroi_gen(word) == gen && (word & COROI_ESCAPED) && !is_over(*state);
+}
 
-	if (coroi_unlikely(coroi_gen(word) != gen || !(word & COROI_ESCAPED) || r->state == COROI_ENDED))
-		return CORO_ESTALE;
-	if (coroi_likely(r->state == COROI_PARKED)) {
+/* wake_home - give r, at home here and not ended, a permit. */
+static inline int wake_home_locked(struct coroi_worker *w, struct coroi_rec *r, uint8_t state)
+{
+	if (coroi_likely(state == COROI_PARKED)) {
 		coroi_ready_locked(w, r, CORO_OK);
 		return CORO_OK;
 	}
@@ -271,9 +292,10 @@ int coro_wake(coro_handle h)
 	if (coroi_unlikely(!r))
 		return CORO_ESTALE;
 	if (coroi_likely(w && coroi_chunk_of(r)->owner == w->sched)) {
+		uint8_t state;
 		coroi_door_enter(w);
-		if (coroi_likely(at_load_rlx(&r->home) == w->id)) {
-			int status = wake_home_locked(w, r, (uint32_t)(h >> 32));
+		if (coroi_likely(is_home_locked(w, r, (uint32_t)(h >> 32), &state))) {
+			int status = wake_home_locked(w, r, state);
 			coroi_door_leave(w);
 			return status;
 		}
@@ -291,8 +313,9 @@ int coro_switch_to(coro_handle h)
 		return CORO_EPERM;
 	struct coroi_rec *r = coroi_at((uint32_t)h);
 	coroi_door_enter(w);
-	if (r && coroi_chunk_of(r)->owner == w->sched && at_load_rlx(&r->home) == w->id && coroi_find(h) &&
-	    r->state == COROI_PARKED && r->sp) {
+	uint8_t state;
+	if (r && coroi_chunk_of(r)->owner == w->sched && is_home_locked(w, r, (uint32_t)(h >> 32), &state) &&
+	    state == COROI_PARKED) {
 		r->state = COROI_ACTIVE;
 		r->code = CORO_OK;
 		me->code = CORO_OK;
