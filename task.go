@@ -81,15 +81,20 @@ func (t *Task[R]) spin() {
 
 // Wait waits for the end and returns the result, again and again the same. The error is ErrAborted if the body called
 // coro_abort, ErrCanceled if it was never started because of Close, ErrNoMemory if it never got a stack, ErrStale if
-// a C body has joined it, or the context's error: then the coroutine goes on, and Wait may be called again. It spins
-// for a moment, then sleeps without holding a thread.
+// a C body has joined it; then the result is zero. It may also be ErrBusy, if a C body waits for it now, or the
+// context's error: then the coroutine goes on, and Wait may be called again. It spins for a moment, then sleeps without
+// holding a thread.
 func (t *Task[R]) Wait(ctx context.Context) (R, error) {
+	var zero R
 	t.spin()
-	if done := t.await(); done != nil {
+	done, err := t.await()
+	if err != nil {
+		return zero, err
+	}
+	if done != nil {
 		select {
 		case <-done:
 		case <-ctx.Done():
-			var zero R
 			return zero, ctx.Err()
 		}
 	}
@@ -97,24 +102,26 @@ func (t *Task[R]) Wait(ctx context.Context) (R, error) {
 	return t.result, t.err
 }
 
-// await returns nil if the result is there, else a channel that is closed when it is.
-func (t *Task[R]) await() <-chan struct{} {
+// await returns nil if the result is there, else a channel that is closed when it is. ErrBusy: a C body will have it.
+func (t *Task[R]) await() (<-chan struct{}, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.finished.Load() {
-		return nil
+		return nil, nil
 	}
 	if !t.registered {
 		t.registered = t.s.poller.register(t.join, t)
 	}
 	if !t.registered {
-		t.finish()
-		return nil
+		if !t.finish() {
+			return nil, ErrBusy
+		}
+		return nil, nil
 	}
 	if t.done == nil {
 		t.done = make(chan struct{})
 	}
-	return t.done
+	return t.done, nil
 }
 
 // complete is called by the poller, once, when a registered task has ended.
@@ -127,9 +134,14 @@ func (t *Task[R]) complete() {
 	}
 }
 
-func (t *Task[R]) finish() {
+// finish takes the result. False: it is not there yet, and somebody else has registered for it.
+func (t *Task[R]) finish() bool {
 	status := t.join.Take(unsafe.Pointer(&t.result), reflect.TypeFor[R]().Size())
+	if status == csrc.Busy {
+		return false
+	}
 	t.clean.Stop()
 	t.err = statusError(status)
 	t.finished.Store(true)
+	return true
 }

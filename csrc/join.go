@@ -48,7 +48,7 @@ func (j Joinable) Register(slot uint32) bool {
 	return atomic.CompareAndSwapUint64(joinWord(j.r), j.gen, j.gen|joinGo|uint64(slot))
 }
 
-// Take copies n bytes of the result, frees the coroutine and returns how it ended; Stale if somebody else has taken
+// Take copies n bytes of the result if there is one, frees the coroutine and returns how it ended; Stale if somebody else has taken
 // it, Busy if somebody else waits for it. Whoever has registered takes it only after the slot was on the list.
 func (j Joinable) Take(result unsafe.Pointer, n uintptr) Status {
 	word := joinWord(j.r)
@@ -60,7 +60,7 @@ func (j Joinable) Take(result unsafe.Pointer, n uintptr) Status {
 		return Stale
 	}
 	status := Status(C.coroi_join_status(j.r))
-	if n > 0 {
+	if n > 0 && status == OK { // else the payload is the argument, or half a result
 		copy(unsafe.Slice((*byte)(result), n), unsafe.Slice((*byte)(unsafe.Pointer(&cold(j.r).payload)), n))
 	}
 	C.coroi_join_free(j.r)
