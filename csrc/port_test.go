@@ -1,0 +1,25 @@
+//go:build cgo && linux && (amd64 || arm64)
+
+package csrc
+
+import (
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/assert"
+)
+
+func TestPortsShareNoCacheLines(t *testing.T) {
+	assert.Zero(t, unsafe.Sizeof(Port{})%128)
+}
+
+func TestGoAndCAgreeOnRecords(t *testing.T) {
+	assert.EqualValues(t, 64, unsafe.Sizeof(record{}))
+	assert.EqualValues(t, 64, unsafe.Sizeof(coldLine{}))
+	var r record
+	assert.Equal(t, unsafe.Offsetof(r.permits)+4, unsafe.Offsetof(r.home), "fill stores them as one word")
+	assert.Equal(t, unsafe.Offsetof(r.permits)+6, unsafe.Offsetof(r.state))
+	assert.Equal(t, unsafe.Offsetof(r.permits)+7, unsafe.Offsetof(r.flags))
+	assert.Equal(t, unsafe.Offsetof(r.class)+1, unsafe.Offsetof(r.arg_bytes))
+	assert.Equal(t, unsafe.Offsetof(r.class)+2, unsafe.Offsetof(r.result_bytes))
+}
