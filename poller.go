@@ -121,6 +121,11 @@ func (p *poller) heedRest(s *Scheduler, seen uint32) uint32 {
 
 // awaitRest waits for a rest at which finished holds.
 func (p *poller) awaitRest(ctx context.Context, s *Scheduler) error {
+	select {
+	case <-s.ended:
+		return nil
+	default:
+	}
 	if s.core.Finished() {
 		return nil
 	}

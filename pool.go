@@ -2,6 +2,7 @@ package coro
 
 import (
 	"math"
+	"runtime"
 
 	"github.com/organzine/coro/csrc"
 )
@@ -67,6 +68,12 @@ type Stats struct {
 // and then. It works after Close.
 func (s *Scheduler) Stats() Stats {
 	c := s.core.Stats()
+	runtime.KeepAlive(s)
+	select {
+	case <-s.ended:
+		c.Awake = 0 // the threads are gone, and did not go to sleep
+	default:
+	}
 	out := Stats{
 		Workers: c.Workers, Awake: c.Awake, Live: c.Live, Starved: c.Starved, Rests: c.Rests,
 		Stalled: c.Awake == 0 && c.Live > 0,
@@ -83,4 +90,8 @@ func (s *Scheduler) Stats() Stats {
 
 // Trim gives the memory of idle stacks and records back to the system, and returns how many bytes. It makes system
 // calls, and stops each worker for some microseconds: call it after a peak, not in a loop.
-func (s *Scheduler) Trim() int { return s.core.Trim() }
+func (s *Scheduler) Trim() int {
+	n := s.core.Trim()
+	runtime.KeepAlive(s)
+	return n
+}

@@ -21,9 +21,8 @@ type Scheduler struct {
 	poller poller
 	edge   edge
 
-	mu     sync.Mutex // held while shutting the ports
-	shut   bool
-	closed atomic.Bool
+	mu     sync.Mutex    // held while shutting the ports
+	closed atomic.Bool   // nothing is spawned any more
 	ended  chan struct{} // closed when every coroutine has ended and the threads are joined
 }
 
@@ -64,7 +63,7 @@ func New(opts ...Option) (*Scheduler, error) {
 func (s *Scheduler) port() *csrc.Port {
 	var here byte
 	i := uint32(uintptr(unsafe.Pointer(&here)) >> 11 * 0x9e3779b1 >> 16)
-	for {
+	for !s.closed.Load() && len(s.ports) > 0 {
 		for range s.ports {
 			p := &s.ports[i%uint32(len(s.ports))]
 			switch p.Acquire() {
@@ -77,6 +76,7 @@ func (s *Scheduler) port() *csrc.Port {
 		}
 		runtime.Gosched()
 	}
+	return nil
 }
 
 // Workers is the number of worker threads.
@@ -91,6 +91,7 @@ func (s *Scheduler) Wait(ctx context.Context) error {
 	}
 	err := s.poller.awaitRest(ctx, s)
 	s.edge.acquire()
+	runtime.KeepAlive(s)
 	return err
 }
 
@@ -119,6 +120,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 func (s *Scheduler) run() error {
 	status := s.core.Run()
 	s.edge.acquire()
+	runtime.KeepAlive(s)
 	if status == csrc.Deadlock {
 		return s.deadlock()
 	}
@@ -136,7 +138,8 @@ func (s *Scheduler) deadlock() error {
 // Blocked returns the coroutines that wait now: at most limit of them, and how many there are. It stops each worker
 // for the time of a look at every record.
 func (s *Scheduler) Blocked(limit int) ([]Blocked, int) {
-	list, n := s.core.Blocked(max(limit, 0))
+	list, n := s.core.Blocked(min(max(limit, 0), s.core.Stats().Records))
+	runtime.KeepAlive(s)
 	out := make([]Blocked, len(list))
 	for i, b := range list {
 		waits := "park"
@@ -175,7 +178,10 @@ func (s *Scheduler) Close(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	}
-	go s.core.Close(true)
+	go func() {
+		s.core.Close(true)
+		runtime.KeepAlive(s)
+	}()
 	grace := time.NewTimer(closeGrace)
 	defer grace.Stop()
 	select {
@@ -187,6 +193,7 @@ func (s *Scheduler) Close(ctx context.Context) error {
 	for _, fn := range s.core.Running() {
 		e.Funcs = append(e.Funcs, funcName(fn))
 	}
+	runtime.KeepAlive(s)
 	return e
 }
 
@@ -194,10 +201,9 @@ func (s *Scheduler) Close(ctx context.Context) error {
 func (s *Scheduler) shutPorts() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.shut {
+	if s.closed.Swap(true) {
 		return
 	}
-	s.shut = true
 	for i := range s.ports {
 		for s.ports[i].Acquire() != csrc.OK {
 			runtime.Gosched()
@@ -207,7 +213,6 @@ func (s *Scheduler) shutPorts() {
 	go func() {
 		s.core.Close(false)
 		s.poller.close(s)
-		s.closed.Store(true)
 		// Nobody has a port any more; tasks keep s, and with it their results, until they are waited for.
 		runtime.AddCleanup(s, (*csrc.Scheduler).Destroy, s.core)
 		close(s.ended)

@@ -21,7 +21,7 @@ func (f *Func[A, R]) ready(s *Scheduler) (csrc.Spec, error) {
 	return spec, nil
 }
 
-// Spawn starts f on s with a copy of arg, and does not wait for it; a result is dropped. It makes no cgo call and costs
+// Spawn starts f on s with a copy of arg, and does not wait for it; its result is dropped. It makes no cgo call and costs
 // 20 to 50 ns. It never blocks. It returns ErrClosed after Close and ErrNoMemory at the record limit; nothing was
 // started then.
 func (f Func[A, R]) Spawn(s *Scheduler, arg A) error {
@@ -29,7 +29,6 @@ func (f Func[A, R]) Spawn(s *Scheduler, arg A) error {
 	if err != nil {
 		return err
 	}
-	spec.ResultBytes = 0
 	p := s.port()
 	if p == nil {
 		return ErrClosed
@@ -126,7 +125,6 @@ func (b *Batch[A, R]) open() (err error) {
 	if b.f.spec, err = b.f.ready(b.s); err != nil {
 		return err
 	}
-	b.f.spec.ResultBytes = 0
 	if b.s.closed.Load() {
 		return ErrClosed
 	}
