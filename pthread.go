@@ -46,7 +46,7 @@ func WithAffinity(cpus ...int) Option {
 type WorkerStats struct {
 	Spawned  uint64 // coroutines that entered the scheduler here
 	Ended    uint64 // and that ended here
-	Switches uint64 // times it chose what to run next
+	Switches uint64 // times it chose what to run next, modulo 2³²
 	Steals   uint64 // successful steals that it made
 	Stolen   uint64 // coroutines that it got by them
 	Served   uint64 // of the steals, those that the victim served itself

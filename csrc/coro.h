@@ -321,7 +321,7 @@ int coro_scheduler_destroy(coro_scheduler *s);
 typedef struct coro_worker_stats {
 	uint64_t spawned;    /* coroutines that entered here */
 	uint64_t ended;
-	uint64_t switches;   /* times the worker chose what to run next */
+	uint64_t switches;   /* times the worker chose what to run next, modulo 2^32 */
 	uint64_t steals;     /* successful steals made */
 	uint64_t stolen;     /* coroutines got by them */
 	uint64_t served;     /* steals that the victim served itself */

@@ -23,19 +23,17 @@ void coroi_deque_destroy(struct coroi_deque *d)
 
 static bool grow(struct coroi_deque *d)
 {
-	uint32_t entries = d->mask + 1, n = d->tail - d->head;
+	uint32_t entries = d->mask + 1;
 	if (entries == RING_MOST)
 		return false;
 	struct coroi_rec **ring = coroi_alloc(2 * (size_t)entries * sizeof *ring, COROI_LINE);
 	if (!ring)
 		return false;
-	for (uint32_t i = 0; i < n; i++)
-		ring[i] = d->ring[(d->head + i) & d->mask];
+	for (uint32_t i = 0; i < d->count; i++)
+		ring[(d->head + i) & (2 * entries - 1)] = d->ring[(d->head + i) & d->mask];
 	coroi_release(d->ring);
 	d->ring = ring;
 	d->mask = 2 * entries - 1;
-	at_store_rlx(&d->head, 0);
-	at_store_rlx(&d->tail, n);
 	return true;
 }
 
@@ -53,9 +51,9 @@ uint32_t coroi_deque_give(struct coroi_worker *w, uint16_t t, struct coroi_rec *
 	uint32_t n = want < w->sched->steal_batch ? want : w->sched->steal_batch;
 
 	for (uint32_t i = 0; i < n; i++) {
-		if (d->tail != d->head) {
-			at_store_rlx(&d->tail, d->tail - 1);
-			out[i] = d->ring[d->tail & d->mask];
+		if (d->count) {
+			at_store_rlx(&d->count, d->count - 1);
+			out[i] = d->ring[(d->head + d->count) & d->mask];
 		} else {
 			out[i] = coroi_list_take(&d->spill);
 		}

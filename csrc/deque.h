@@ -56,28 +56,29 @@ static inline struct coroi_rec *coroi_list_take(struct coroi_list *l)
 /* coroi_deque_length - exact inside the door; from outside a hint. */
 static inline uint32_t coroi_deque_length(const struct coroi_deque *d)
 {
-	return at_load_rlx(&d->tail) - at_load_rlx(&d->head) + at_load_rlx(&d->spill.count);
+	return at_load_rlx(&d->count) + at_load_rlx(&d->spill.count);
 }
 
 static inline void coroi_deque_push(struct coroi_deque *d, struct coroi_rec *r)
 {
-	uint32_t tail = d->tail;
-	if (coroi_unlikely(tail - d->head > d->mask || d->spill.count)) {
+	uint32_t count = d->count;
+	if (coroi_unlikely(count > d->mask || d->spill.count)) {
 		coroi_deque_push_slow(d, r);
 		return;
 	}
-	d->ring[tail & d->mask] = r;
-	at_store_rlx(&d->tail, tail + 1); /* relaxed: who takes entries holds the door; others only count */
+	d->ring[(d->head + count) & d->mask] = r;
+	at_store_rlx(&d->count, count + 1); /* relaxed: who takes entries holds the door; others only count */
 }
 
 static inline struct coroi_rec *coroi_deque_pop(struct coroi_deque *d)
 {
-	uint32_t head = d->head;
-	if (coroi_unlikely(head == d->tail))
+	uint32_t head = d->head, count = d->count;
+	if (coroi_unlikely(count == 0))
 		return coroi_list_take(&d->spill);
 	struct coroi_rec *r = d->ring[head & d->mask];
 	__builtin_prefetch(d->ring[(head + COROI_AHEAD) & d->mask], 1);
 	at_store_rlx(&d->head, head + 1);
+	at_store_rlx(&d->count, count - 1);
 	return r;
 }
 

@@ -144,14 +144,14 @@ void coroi_wake_all(struct coro_scheduler *s)
 /* stuck - v has something and has not switched since we noted it in seen. */
 static bool stuck(struct coroi_worker *w, struct coroi_worker *v)
 {
-	return at_load_rlx(&v->switches) == w->seen[v->id] &&
+	return coroi_turns(v) == w->seen[v->id] &&
 	       (coroi_deque_length(&v->queue) || at_load_rlx(&v->slot) || at_load_rlx(&v->inbox));
 }
 
 static void note(struct coroi_worker *w)
 {
 	for (unsigned i = 0; i < w->sched->workers; i++)
-		w->seen[i] = at_load_rlx(&w->sched->worker[i].switches);
+		w->seen[i] = coroi_turns(&w->sched->worker[i]);
 }
 
 /* take - the door of v is ours: half of its queue; if that is empty, its mail and its next one too. */
@@ -197,7 +197,7 @@ static bool steal(struct coroi_worker *w, struct coroi_worker *v)
 	coroi_idle_queued(w);
 	coroi_door_leave(w);
 	w->batch_began = coroi_now_ns();
-	w->batch_at = w->switches;
+	w->batch_at = coroi_turns(w);
 	return true;
 }
 
@@ -226,7 +226,7 @@ static void reckon(struct coroi_worker *w, uint64_t now)
 {
 	if (!w->batch_began)
 		return;
-	uint64_t ran = w->switches - w->batch_at;
+	uint32_t ran = coroi_turns(w) - w->batch_at;
 	if (now - w->batch_began >= PAY_NS * ran)
 		w->backoff = 0;
 	else if (w->backoff < BACKOFF_MOST)

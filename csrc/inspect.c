@@ -106,7 +106,7 @@ static void worker_stats(struct coroi_worker *w, coro_worker_stats *out)
 	*out = (coro_worker_stats){
 		.spawned = at_load_rlx(&w->spawned),
 		.ended = at_load_rlx(&w->ended),
-		.switches = at_load_rlx(&w->switches),
+		.switches = coroi_turns(w),
 		.steals = at_load_rlx(&w->steals),
 		.stolen = at_load_rlx(&w->stolen),
 		.served = at_load_rlx(&w->served),

@@ -47,10 +47,16 @@ static inline void coroi_requeue_locked(struct coroi_worker *w, struct coroi_rec
 	coroi_deque_push(&w->queue, r);
 }
 
+/* coroi_turns - how often w chose what runs next: tells others whether it moves. Racy from outside. */
+static inline uint32_t coroi_turns(const struct coroi_worker *w)
+{
+	return at_load_rlx(&w->queue.head) + at_load_rlx(&w->handovers);
+}
+
 /* coroi_mail_due - look into the inbox now? Each look takes its cache line from those who push, so not at every turn. */
 static inline bool coroi_mail_due(const struct coroi_worker *w)
 {
-	return (w->switches & 3) == 0 && at_load_rlx(&w->inbox) != 0; /* relaxed: a hint; the take is an acquire */
+	return (w->queue.head & 3) == 0 && at_load_rlx(&w->inbox) != 0; /* relaxed: a hint; the take is an acquire */
 }
 
 /* coroi_pick_locked - what runs next, or NULL: the slot while its budget lasts, else the front of the queue. */
@@ -58,10 +64,10 @@ static inline struct coroi_rec *coroi_pick_locked(struct coroi_worker *w)
 {
 	if (coroi_unlikely(coroi_mail_due(w)))
 		coroi_drain_locked(w);
-	at_bump(&w->switches);
 	struct coroi_rec *r = w->slot;
 	if (r) {
 		at_store_rlx(&w->slot, NULL);
+		at_bump(&w->handovers);
 		if (coroi_likely(w->budget-- > 0))
 			return r;
 		coroi_deque_push(&w->queue, r);

@@ -218,20 +218,16 @@ int coro_yield(void)
 	if (coroi_unlikely(!coroi_door_try(w) || coroi_mail_due(w) || w->slot))
 		return yield_slow(w, me);
 	struct coroi_deque *d = &w->queue;
-	uint32_t head = d->head, tail = d->tail, mask = d->mask;
-	if (coroi_unlikely(head == tail || tail - head > mask || d->spill.count))
+	uint32_t head = d->head, count = d->count, mask = d->mask;
+	if (coroi_unlikely(count == 0 || count > mask || d->spill.count))
 		return yield_slow(w, me);
 	struct coroi_rec *next = d->ring[head & mask];
-	if (coroi_unlikely(!next->sp))
+	if (coroi_unlikely(!next->sp || me->code))
 		return yield_slow(w, me);
 	__builtin_prefetch(d->ring[(head + COROI_AHEAD) & mask], 1);
-	d->ring[tail & mask] = me;
+	d->ring[(head + count) & mask] = me;
 	at_store_rlx(&d->head, head + 1);
-	at_store_rlx(&d->tail, tail + 1);
-	at_bump(&w->switches);
-	w->budget = w->budget_full;
 	w->current = next;
-	me->code = CORO_OK;
 	return coroi_to(&me->sp, next->sp, next->code, w, next->stack);
 }
 

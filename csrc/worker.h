@@ -30,7 +30,8 @@ struct coroi_list {
 struct coroi_deque {
 	struct coroi_rec **ring;
 	uint32_t mask;                    /* ring entries - 1 */
-	uint32_t head, tail;              /* free-running; relaxed atomics: thieves peek at the length */
+	uint32_t head;                    /* free-running: how often the front was taken */
+	uint32_t count;                   /* in the ring; atomic, relaxed: thieves peek */
 	struct coroi_list spill;          /* what did not fit when the ring could not grow, in order */
 };
 
@@ -45,7 +46,7 @@ struct coroi_worker {
 	int32_t budget;            /* hand-overs left before the queue has its turn */
 	int32_t budget_full;
 	struct coroi_deque queue;
-	uint64_t switches;         /* atomic, relaxed: also tells the standby whether we move */
+	uint32_t handovers;        /* times the slot was taken */
 	struct coroi_mags mags;
 	struct coro_scheduler *sched;
 	void *native_sp;           /* the suspended native context */
@@ -66,8 +67,8 @@ struct coroi_worker {
 	uint32_t backoff;   /* steals in a row that did not pay */
 	uint64_t hold_off;  /* no stealing before this time, ns */
 	uint64_t batch_began; /* when the last stolen batch came, ns; 0: none since we were last idle */
-	uint64_t batch_at;    /* switches then */
-	uint64_t *seen;       /* [workers] switches of the others when we last looked */
+	uint32_t batch_at;    /* coroi_turns then */
+	uint32_t *seen;       /* [workers] coroi_turns of the others when we last looked */
 	uint64_t steals, stolen, served, forced, parks, mails;
 	int32_t tid, cpu;
 	pthread_t thread;
