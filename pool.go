@@ -31,7 +31,8 @@ func WithStackLimit(bytes int) Option {
 }
 
 // WithRecordLimit caps the bytes of all records together, in steps of 2 MiB (at least one: 16383 coroutines). At the
-// cap, Spawn returns ErrNoMemory, and SpawnContext waits.
+// cap, Spawn returns ErrNoMemory, and SpawnContext waits. Spawn may find the cap some hundred coroutines early, as
+// workers and goroutines keep free records in hand.
 func WithRecordLimit(bytes int) Option {
 	return number("WithRecordLimit", bytes, 1, math.MaxInt, func(c *config) { c.RecordLimit = bytes })
 }
@@ -91,6 +92,7 @@ func (s *Scheduler) Stats() Stats {
 // Trim gives the memory of idle stacks and records back to the system, and returns how many bytes. It makes system
 // calls, and stops each worker for some microseconds: call it after a peak, not in a loop.
 func (s *Scheduler) Trim() int {
+	s.unloadPorts()
 	n := s.core.Trim()
 	runtime.KeepAlive(s)
 	return n

@@ -3,6 +3,7 @@ package coro
 import (
 	"context"
 	"iter"
+	"runtime"
 	"time"
 	"unsafe"
 
@@ -48,12 +49,29 @@ func (f Func[A, R]) SpawnContext(ctx context.Context, s *Scheduler, arg A) error
 		if err := f.Spawn(s, arg); err != ErrNoMemory {
 			return err
 		}
+		s.gather()
 		t := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
 		case <-t.C:
 		}
 		t.Stop()
+	}
+}
+
+// gather brings free records, which ports and workers keep in hand for later, to where the next spawn looks.
+func (s *Scheduler) gather() {
+	s.unloadPorts()
+	s.core.Gather()
+	runtime.KeepAlive(s)
+}
+
+func (s *Scheduler) unloadPorts() {
+	for i := range s.ports {
+		if p := &s.ports[i]; p.Acquire() == csrc.OK {
+			p.Unload()
+			p.Release()
+		}
 	}
 }
 

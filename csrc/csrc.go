@@ -26,6 +26,18 @@ static int coroi_go_new(coro_scheduler **out, coro_options o, const char *name, 
 	return coro_scheduler_init(out, &o);
 }
 
+static void coroi_go_gather(coro_scheduler *s)
+{
+	pthread_mutex_lock(&s->life_lock);
+	if (!s->closed) {
+		coroi_doors_lock(s);
+		for (uint32_t i = 0; i < s->workers; i++)
+			coroi_mags_flush(&s->worker[i].mags);
+		coroi_doors_unlock(s);
+	}
+	pthread_mutex_unlock(&s->life_lock);
+}
+
 static int coroi_go_resume(coro_t *co, int64_t send, int64_t *received)
 {
 	intptr_t value = 0;
@@ -160,6 +172,9 @@ func (s *Scheduler) AtRest() bool { return bool(C.coroi_at_rest(s.c)) }
 
 // Live counts the coroutines that have entered and not ended.
 func (s *Scheduler) Live() int { return max(int(C.coroi_live(s.c)), 0) }
+
+// Gather brings the free records back that workers keep in hand. It stops each worker for a moment.
+func (s *Scheduler) Gather() { C.coroi_go_gather(s.c) }
 
 // Trim is coro_scheduler_trim.
 func (s *Scheduler) Trim() int { return int(C.coro_scheduler_trim(s.c)) }

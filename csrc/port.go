@@ -83,12 +83,17 @@ func (p *Port) Acquire() Status {
 // Release ends Acquire.
 func (p *Port) Release() { p.state.Store(portFree) }
 
-// Shut closes a port that is held, for good; its records go back.
-func (p *Port) Shut() {
+// Unload gives the free records back that a port, which is held, keeps in hand.
+func (p *Port) Unload() {
 	if p.mag != nil {
 		C.coroi_slab_give(&p.sched.c.slab, p.mag)
 		p.mag = nil
 	}
+}
+
+// Shut closes a port that is held, for good; its records go back.
+func (p *Port) Shut() {
+	p.Unload()
 	p.state.Store(portClosed)
 }
 

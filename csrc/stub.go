@@ -103,6 +103,7 @@ func (*Scheduler) Destroy()                      {}
 func (*Scheduler) Finished() bool                { return true }
 func (*Scheduler) AtRest() bool                  { return true }
 func (*Scheduler) Live() int                     { return 0 }
+func (*Scheduler) Gather()                       {}
 func (*Scheduler) Trim() int                     { return 0 }
 func (*Scheduler) Blocked(int) ([]Blocked, int)  { return nil, 0 }
 func (*Scheduler) Running() []uintptr            { return nil }
@@ -123,6 +124,7 @@ func Class(int) uint8      { return 0 }
 
 func (*Port) Acquire() Status                                { return Closed }
 func (*Port) Release()                                       {}
+func (*Port) Unload()                                        {}
 func (*Port) Shut()                                          {}
 func (*Port) Spawn(*Spec, unsafe.Pointer) Status             { return Again }
 func (*Port) Start(*Spec, unsafe.Pointer) (Joinable, Status) { return Joinable{}, Again }
