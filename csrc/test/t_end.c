@@ -363,7 +363,7 @@ static void *only_closes(void *s)
 /* Destroying while another thread is still on its way out of close. */
 TEST(destroy_while_another_closes)
 {
-	for (int i = 0; i < 300; i++) {
+	for (int i = 0; i < 80; i++) {
 		coro_scheduler *s = start_with(1 + (uint32_t)i % 2, 0);
 		pthread_t t[3];
 		spawn(s, parks_once, NULL, 0);

@@ -1,0 +1,282 @@
+/*
+ * t_slab.c - records and magazines: generations, limits, trim, and none lost or given twice.
+ */
+#include "test.h"
+
+#include "../slab.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A free record is handed back with its generation raised, as an end does it. */
+static void end(struct coroi_rec *r)
+{
+	at_store_rlx(&r->wake, ((at_load_rlx(&r->wake) >> COROI_GEN_SHIFT) + 1) << COROI_GEN_SHIFT);
+}
+
+static struct coro_scheduler *const owner = (struct coro_scheduler *)0x1000;
+
+static void make(struct coroi_slab *s, struct coroi_mags *m, int users, uint64_t limit)
+{
+	CHECK_EQ(coroi_slab_init(s, owner, limit), CORO_OK);
+	for (int i = 0; i < users; i++)
+		CHECK_EQ(coroi_mags_init(&m[i], s), CORO_OK);
+}
+
+TEST(slab_records_are_distinct_and_found)
+{
+	enum { MANY = COROI_CHUNK_RECORDS * 3 };
+	struct coroi_slab s;
+	struct coroi_mags m;
+	struct coroi_rec **r = calloc(MANY, sizeof *r);
+
+	make(&s, &m, 1, 0);
+	for (uint32_t i = 0; i < MANY; i++) {
+		r[i] = coroi_mags_get(&m);
+		CHECK(r[i] && ((uintptr_t)r[i] & 63) == 0);
+		CHECK(coroi_chunk_of(r[i])->owner == owner);
+		CHECK((void *)r[i] != (void *)coroi_chunk_of(r[i]));
+		CHECK(coroi_at(coroi_index(r[i])) == r[i]);
+		CHECK_EQ(coroi_gen(r[i]->wake), 1);
+		CHECK(coroi_chunk_of((struct coroi_rec *)coroi_cold(r[i])) == coroi_chunk_of(r[i]));
+		r[i]->next = i; /* whoever got the same record would overwrite it */
+		memset(coroi_cold(r[i]), (int)i, sizeof(struct coroi_cold));
+	}
+	for (uint32_t i = 0; i < MANY; i++) {
+		CHECK_EQ(r[i]->next, i);
+		CHECK_EQ(coroi_cold(r[i])->payload[0], (unsigned char)i);
+	}
+	CHECK_EQ(s.chunks, 4); /* three would be full but for their headers */
+	for (uint32_t i = 0; i < MANY; i++) {
+		end(r[i]);
+		coroi_mags_put(&m, r[i]);
+	}
+	free(r);
+	coroi_slab_destroy(&s);
+}
+
+TEST(slab_of_nothing_is_at_no_index)
+{
+	CHECK(coroi_at(0) == NULL);
+	CHECK(coroi_at(1) == NULL);
+	CHECK(coroi_at(UINT32_MAX) == NULL);
+	struct coroi_slab s;
+	struct coroi_mags m;
+	make(&s, &m, 1, 0);
+	CHECK(coroi_mags_get(&m));
+	CHECK(coroi_at(0) == NULL); /* the header */
+	CHECK(coroi_at(1) != NULL);
+	CHECK(coroi_at(COROI_CHUNK_RECORDS) == NULL);
+	coroi_slab_destroy(&s);
+}
+
+TEST(slab_limit)
+{
+	struct coroi_slab s;
+	struct coroi_mags m;
+	uint32_t n = 0;
+
+	make(&s, &m, 1, 2 * COROI_CHUNK_BYTES + 1);
+	while (coroi_mags_get(&m))
+		n++;
+	CHECK_EQ(n, 2 * (COROI_CHUNK_RECORDS - 1));
+	CHECK(coroi_mags_get(&m) == NULL);
+	coroi_mags_put(&m, coroi_at(5)); /* one comes back, one can be had */
+	CHECK(coroi_mags_get(&m) == coroi_at(5));
+	CHECK(coroi_mags_get(&m) == NULL);
+	coroi_slab_destroy(&s);
+}
+
+TEST(slab_without_memory)
+{
+	struct coroi_slab s;
+	struct coroi_mags m;
+
+	CHECK_EQ(coroi_slab_init(&s, owner, 0), CORO_OK);
+	fail_alloc = 0;
+	CHECK_EQ(coroi_mags_init(&m, &s), CORO_ENOMEM);
+	CHECK_EQ(coroi_mags_init(&m, &s), CORO_OK);
+	for (int i = 0; i < 3; i++) { /* the list of chunks; then the magazines; then the directory's list of free ones */
+		fail_alloc = i ? 1 : 0;
+		CHECK(coroi_mags_get(&m) == NULL);
+		CHECK_EQ(s.chunks, 0);
+	}
+	fail_map = 0;
+	CHECK(coroi_mags_get(&m) == NULL);
+	CHECK(coroi_mags_get(&m) != NULL);
+	CHECK_EQ(s.chunks, 1);
+	coroi_slab_destroy(&s);
+}
+
+/* ------------------------------------------------------------------------ random trades */
+
+#define USERS 5
+#define LIVE_MOST 40000
+
+struct trader {
+	struct coroi_slab *slab;
+	struct coroi_mags mags;
+	uint64_t seed, trades;
+	struct coroi_rec *live[LIVE_MOST / USERS];
+	uint32_t count;
+};
+
+static void count_up(struct coroi_rec *r, void *n)
+{
+	(void)r;
+	++*(uint64_t *)n;
+}
+
+static void get_one(struct trader *t)
+{
+	struct coroi_rec *r = coroi_mags_get(&t->mags);
+	CHECK(r);
+	/* Nobody else has it. */
+	CHECK_EQ(__atomic_exchange_n(&r->mail_next, (uintptr_t)t, __ATOMIC_SEQ_CST), 0);
+	t->live[t->count++] = r;
+}
+
+static void put_one(struct trader *t, uint64_t how)
+{
+	uint32_t i = (uint32_t)(rnd(&t->seed) % t->count);
+	struct coroi_rec *r = t->live[i];
+
+	t->live[i] = t->live[--t->count];
+	end(r);
+	CHECK_EQ(__atomic_exchange_n(&r->mail_next, 0, __ATOMIC_SEQ_CST), (uintptr_t)t);
+	if (how % 4)
+		coroi_mags_put(&t->mags, r);
+	else
+		coroi_slab_put(t->slab, r);
+}
+
+/* A whole magazine is taken out, part of it used, the rest given back: a batch. */
+static void batch(struct trader *t)
+{
+	struct coroi_mag *m = coroi_slab_open(t->slab);
+	CHECK(m && m->count > 0);
+	uint32_t use = (uint32_t)(rnd(&t->seed) % (m->count + 1));
+	for (; use && t->count < LIVE_MOST / USERS; use--) {
+		struct coroi_rec *r = m->rec[--m->count];
+		CHECK_EQ(__atomic_exchange_n(&r->mail_next, (uintptr_t)t, __ATOMIC_SEQ_CST), 0);
+		t->live[t->count++] = r;
+	}
+	coroi_slab_shut(t->slab, m);
+}
+
+static void *trade(void *arg)
+{
+	struct trader *t = arg;
+
+	for (uint64_t i = 0; i < t->trades; i++) {
+		uint64_t what = rnd(&t->seed);
+		bool grow = (i / 20000) % 2 == 0; /* waves, so that magazines and chunks come and go */
+		if (what % 1000 == 0)
+			batch(t);
+		else if (what % 5000 == 1)
+			coroi_mags_flush(&t->mags);
+		else if (what % 10007 == 2)
+			coroi_slab_trim(t->slab);
+		else if (t->count && (t->count == LIVE_MOST / USERS || what % 100 < (grow ? 30 : 70)))
+			put_one(t, what >> 32);
+		else
+			get_one(t);
+	}
+	while (t->count)
+		put_one(t, rnd(&t->seed));
+	coroi_mags_flush(&t->mags);
+	return NULL;
+}
+
+TEST_LIMIT(slab_random_trades_lose_nothing, 60)
+{
+	static struct trader t[USERS];
+	struct coroi_slab s;
+	pthread_t thread[USERS];
+
+	CHECK_EQ(coroi_slab_init(&s, owner, 0), CORO_OK);
+	for (int i = 0; i < USERS; i++) {
+		CHECK_EQ(coroi_mags_init(&t[i].mags, &s), CORO_OK);
+		t[i].slab = &s;
+		t[i].seed = 100 + (uint64_t)i;
+		t[i].trades = scaled(2000000);
+		thread_start(&thread[i], trade, &t[i]);
+	}
+	for (int i = 0; i < USERS; i++)
+		thread_join(thread[i]);
+	uint64_t n = 0;
+	coroi_slab_each(&s, count_up, &n);
+	CHECK_EQ(n, s.records);
+	CHECK_EQ(s.idle, s.records);
+	uint64_t bytes = s.chunks * COROI_CHUNK_BYTES;
+	CHECK_EQ(coroi_slab_trim(&s), bytes);
+	CHECK_EQ(s.chunks, 0);
+	CHECK_EQ(s.records, 0);
+	CHECK_EQ(s.idle, 0);
+	coroi_slab_destroy(&s);
+}
+
+/* ------------------------------------------------------------------------ generations */
+
+/* A record's generations only rise, through trims and through other slabs: a handle never names two. */
+TEST(slab_generations_rise_for_ever)
+{
+	enum { N = 1000 };
+	uint32_t newest[N + 1] = {0};
+
+	for (int slab = 0; slab < 3; slab++) {
+		struct coroi_slab s;
+		struct coroi_mags m;
+		make(&s, &m, 1, 0);
+		for (int round = 0; round < 20; round++) {
+			struct coroi_rec *r[N];
+			for (int i = 0; i < N; i++) {
+				r[i] = coroi_mags_get(&m);
+				uint32_t at = coroi_index(r[i]) & (COROI_CHUNK_RECORDS - 1);
+				if (at <= N) {
+					CHECK(coroi_gen(r[i]->wake) > newest[at]);
+					newest[at] = coroi_gen(r[i]->wake);
+				}
+			}
+			for (int i = 0; i < N; i++) {
+				end(r[i]);
+				coroi_mags_put(&m, r[i]);
+			}
+			if (round % 3 == 0) {
+				coroi_mags_flush(&m);
+				CHECK_EQ(coroi_slab_trim(&s), COROI_CHUNK_BYTES);
+				CHECK_EQ(coroi_at(1)->wake, 0); /* trimmed memory reads as zeros: nobody's generation */
+			}
+		}
+		coroi_slab_destroy(&s);
+	}
+	CHECK(newest[1] >= 60);
+}
+
+/* Trim leaves alone what is in use, and what somebody's magazine holds. */
+TEST(slab_trim_spares_what_is_in_use)
+{
+	struct coroi_slab s;
+	struct coroi_mags m[2];
+	struct coroi_rec *kept;
+
+	make(&s, m, 2, 0);
+	kept = coroi_mags_get(&m[0]);
+	kept->next = 4242;
+	CHECK_EQ(coroi_slab_trim(&s), 0);
+	CHECK_EQ(kept->next, 4242);
+	struct coroi_rec *other = coroi_mags_get(&m[1]);
+	end(other);
+	coroi_mags_put(&m[1], other);
+	coroi_mags_flush(&m[1]);
+	coroi_mags_flush(&m[0]);
+	CHECK_EQ(coroi_slab_trim(&s), 0);
+	CHECK_EQ(kept->next, 4242);
+	end(kept);
+	coroi_mags_put(&m[0], kept);
+	CHECK_EQ(coroi_slab_trim(&s), 0); /* it is in a magazine */
+	coroi_mags_flush(&m[0]);
+	CHECK_EQ(coroi_slab_trim(&s), COROI_CHUNK_BYTES);
+	CHECK(coroi_mags_get(&m[0])); /* and it goes on */
+	coroi_slab_destroy(&s);
+}
