@@ -62,12 +62,12 @@ static inline void coroi_door_enter(struct coroi_worker *w)
 }
 
 /* coroi_door_try - D1 to D3 for a fast path that makes no call: false if the door wants more than two stores and a
- * load. The caller leaves then, and takes its general path. */
+ * load, or the scheduler is being canceled. The caller leaves then, and takes its general path. */
 static inline bool coroi_door_try(struct coroi_worker *w)
 {
 	at_store_rlx(&w->busy, 1);
 	at_fence_signal();
-	return coroi_likely(!w->exchange && at_load_acq(&w->req) == COROI_DOOR_FREE);
+	return coroi_likely(!w->unusual && at_load_acq(&w->req) == COROI_DOOR_FREE);
 }
 
 static inline void coroi_door_leave(struct coroi_worker *w)

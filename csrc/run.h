@@ -28,7 +28,7 @@ static inline void coroi_queue_locked(struct coroi_worker *w, struct coroi_rec *
 static inline void coroi_ready_locked(struct coroi_worker *w, struct coroi_rec *r, int8_t code)
 {
 	r->state = COROI_ACTIVE;
-	r->code = code;
+	r->code = code; /* other than CORO_OK only once the scheduler is being canceled; coro_yield counts on it */
 	struct coroi_rec *back = r;
 	if (coroi_likely(w->budget_full > 0)) {
 		back = w->slot;

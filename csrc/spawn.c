@@ -35,8 +35,8 @@ static int check(struct coro_scheduler *s, const coro_attr *attr, coro_fn fn, co
 	return CORO_OK;
 }
 
-/* fill - make r a fresh coroutine. Its generation is already in the wake word. */
-static inline void fill(struct coroi_rec *r, const struct request *q, uint16_t home, const void *arg)
+/* fill - make r a fresh coroutine but for its argument. Its generation is already in the wake word. */
+static inline void fill(struct coroi_rec *r, const struct request *q, uint16_t home)
 {
 	uint64_t first = (uint64_t)home << 32 | (uint64_t)COROI_FRESH << 48 | (uint64_t)q->flags << 56;
 	uint64_t second = (uint64_t)q->class | (uint64_t)q->arg_bytes << 8 | (uint64_t)q->result_bytes << 16;
@@ -46,8 +46,12 @@ static inline void fill(struct coroi_rec *r, const struct request *q, uint16_t h
 	r->stack = NULL;
 	memcpy(&r->permits, &first, sizeof first);
 	memcpy(&r->class, &second, sizeof second);
-	if (q->arg_bytes)
-		memcpy(coroi_cold(r)->payload, arg, q->arg_bytes);
+}
+
+static inline void fill_argument(struct coroi_rec *r, const void *arg, size_t arg_bytes)
+{
+	if (arg_bytes)
+		memcpy(coroi_cold(r)->payload, arg, arg_bytes);
 }
 
 /* reveal - r's handle is about to be given to somebody. */
@@ -60,25 +64,34 @@ static coro_handle reveal(struct coroi_rec *r)
 	return coroi_handle(r);
 }
 
+static COROI_NOINLINE int spawn_slow(struct coroi_worker *w, coro_fn fn, const void *arg, size_t arg_bytes)
+{
+	coroi_door_leave(w);
+	return coro_spawn_attr(NULL, fn, arg, arg_bytes, NULL);
+}
+
+/* As coro_yield: what is nearly always so is taken for granted, and nothing is called. The argument is whole words. */
 int coro_spawn(coro_fn fn, const void *arg, size_t arg_bytes)
 {
 	struct coroi_worker *w = coroi_self();
 
 	if (coroi_unlikely(!w || !w->current))
 		return CORO_EPERM;
-	if (coroi_unlikely(!fn || arg_bytes > CORO_INLINE_BYTES || (arg_bytes && !arg)))
-		return CORO_EINVAL;
+	if (coroi_unlikely(!coroi_door_try(w) || at_load_rlx(&w->sched->hungry)))
+		return spawn_slow(w, fn, arg, arg_bytes);
+	struct coroi_deque *d = &w->queue;
+	struct coroi_mag *m = w->mags.loaded;
+	if (coroi_unlikely(m->count == 0 || d->count > d->mask || d->spill.count || !fn ||
+			   arg_bytes > CORO_INLINE_BYTES || arg_bytes % 8 || (arg_bytes && !arg)))
+		return spawn_slow(w, fn, arg, arg_bytes);
 	struct request q = {.fn = fn, .class = w->sched->class, .arg_bytes = (uint8_t)arg_bytes};
-	coroi_door_enter(w);
-	struct coroi_rec *r = coroi_mags_get(&w->mags);
-	if (coroi_unlikely(!r)) {
-		coroi_door_leave(w);
-		return CORO_ENOMEM;
-	}
-	fill(r, &q, w->id, arg);
+	struct coroi_rec *r = m->rec[--m->count];
+	fill(r, &q, w->id);
+	for (size_t i = 0; i < arg_bytes; i += 8)
+		memcpy(coroi_cold(r)->payload + i, (const char *)arg + i, 8);
+	d->ring[(d->head + d->count) & d->mask] = r;
+	at_store_rlx(&d->count, d->count + 1);
 	at_bump(&w->spawned);
-	coroi_queue_locked(w, r);
-	coroi_idle_queued(w);
 	coroi_door_leave(w);
 	return CORO_OK;
 }
@@ -90,7 +103,8 @@ static int spawn_locked(struct coroi_worker *w, const struct request *q, const v
 	struct coroi_rec *r = coroi_mags_get(&w->mags);
 	if (!r)
 		return CORO_ENOMEM;
-	fill(r, q, w->id, arg);
+	fill(r, q, w->id);
+	fill_argument(r, arg, q->arg_bytes);
 	if (out)
 		*out = reveal(r);
 	at_bump(&w->spawned);
@@ -166,7 +180,8 @@ int coro_scheduler_spawn(coro_scheduler *s, const coro_attr *attr, coro_fn fn, c
 		r = coroi_mags_get(&s->outside);
 	if (r) {
 		struct coroi_worker *w = outside_worker(s);
-		fill(r, &q, w->id, arg);
+		fill(r, &q, w->id);
+		fill_argument(r, arg, q.arg_bytes);
 		if (out)
 			*out = reveal(r);
 		coroi_inbox_push(w, (uintptr_t)r | COROI_NODE_SPAWN, (uintptr_t)r | COROI_NODE_SPAWN);

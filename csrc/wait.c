@@ -206,8 +206,9 @@ static COROI_NOINLINE int yield_slow(struct coroi_worker *w, struct coroi_rec *m
 	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
 }
 
-/* The general path with what is nearly always so taken for granted: nothing in the slot or the inbox, the next in
- * the queue has run before, there is room. No call, so no register is saved but by the switch. */
+/* The general path with what is nearly always so taken for granted: the door is free, nothing in the slot or the inbox,
+ * the next in the queue has run before. No call, so no register is saved but by the switch. A full ring is no
+ * obstacle: me takes the place of next. */
 int coro_yield(void)
 {
 	struct coroi_worker *w = coroi_self();
@@ -215,20 +216,18 @@ int coro_yield(void)
 
 	if (coroi_unlikely(!w || !(me = w->current)))
 		return CORO_EPERM;
-	if (coroi_unlikely(!coroi_door_try(w) || coroi_mail_due(w) || w->slot))
+	if (coroi_unlikely(!coroi_door_try(w) || w->slot || coroi_mail_due(w)))
 		return yield_slow(w, me);
 	struct coroi_deque *d = &w->queue;
 	uint32_t head = d->head, count = d->count, mask = d->mask;
-	if (coroi_unlikely(count == 0 || count > mask || d->spill.count))
-		return yield_slow(w, me);
 	struct coroi_rec *next = d->ring[head & mask];
-	if (coroi_unlikely(!next->sp || me->code))
+	if (coroi_unlikely(count == 0 || !next->sp || d->spill.count))
 		return yield_slow(w, me);
 	__builtin_prefetch(d->ring[(head + COROI_AHEAD) & mask], 1);
 	d->ring[(head + count) & mask] = me;
 	at_store_rlx(&d->head, head + 1);
 	w->current = next;
-	return coroi_to(&me->sp, next->sp, next->code, w, next->stack);
+	return coroi_to(&me->sp, next->sp, CORO_OK, w, next->stack);
 }
 
 int coro_park(void)

@@ -39,8 +39,13 @@ struct coroi_worker {
 	/* owner: inside the door, or read by the owner alone */
 	uint32_t busy;             /* the door: 1 while the owner is inside */
 	uint16_t id;
-	uint8_t exchange;          /* doors without membarrier */
-	uint8_t cancel;            /* fresh ones end unstarted, waits return CORO_ECANCELED */
+	union {
+		struct {
+			uint8_t exchange; /* doors without membarrier */
+			uint8_t cancel;   /* fresh ones end unstarted, waits return CORO_ECANCELED */
+		};
+		uint16_t unusual; /* either: fast paths are not taken */
+	};
 	struct coroi_rec *current; /* the running coroutine; NULL on the native stack, or inside one resumed by hand */
 	struct coroi_rec *slot;    /* runs next, ahead of the queue; atomic, relaxed: thieves peek */
 	int32_t budget;            /* hand-overs left before the queue has its turn */
