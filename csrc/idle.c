@@ -145,7 +145,7 @@ void coroi_wake_all(struct coro_scheduler *s)
 static bool stuck(struct coroi_worker *w, struct coroi_worker *v)
 {
 	return coroi_turns(v) == w->seen[v->id] &&
-	       (coroi_deque_length(&v->queue) || at_load_rlx(&v->slot) || at_load_rlx(&v->inbox));
+	       (coroi_deque_length(&v->queue) || at_load_rlx(&v->slot) || at_load_rlx(&v->inbox) || at_load_rlx(&v->unopened));
 }
 
 static void note(struct coroi_worker *w)
@@ -159,8 +159,7 @@ static uint32_t take(struct coroi_worker *w, struct coroi_worker *v)
 {
 	if (!coroi_deque_length(&v->queue)) {
 		struct coroi_rec *next = v->slot;
-		if (at_load_rlx(&v->inbox))
-			coroi_drain_locked(v);
+		coroi_drain_locked(v);
 		at_store_rlx(&v->slot, NULL);
 		if (next)
 			coroi_deque_push(&v->queue, next);
@@ -411,7 +410,7 @@ static bool has_work(struct coroi_worker *w)
 	if (at_load_seq(&w->inbox))
 		return true;
 	coroi_door_enter(w);
-	bool found = coroi_deque_length(&w->queue) || w->slot;
+	bool found = coroi_deque_length(&w->queue) || w->slot || w->unopened;
 	coroi_door_leave(w);
 	return found;
 }

@@ -7,7 +7,7 @@
  *
  *      COROI_NODE_SPAWN   a record, linked by `next`
  *      COROI_NODE_MAIL    a record whose wake word holds permits or an event, linked by `mail_next`
- *      COROI_NODE_BATCH   a full magazine of new records, linked by its `next`
+ *      COROI_NODE_BATCH   a parcel of spawns, linked by its `next`
  *
  * Order: a push is a release and a full barrier (its partner is the worker's xchg, an acquire; and the sleeper's
  * recheck in idle.c, step P2).
@@ -24,7 +24,7 @@ static inline uint64_t *coroi_node_link(uint64_t node)
 	void *p = (void *)(uintptr_t)(node & ~(uint64_t)COROI_NODE_KIND);
 	switch (node & COROI_NODE_KIND) {
 	case COROI_NODE_BATCH:
-		return &((struct coroi_mag *)p)->next;
+		return &((struct coroi_parcel *)p)->next;
 	case COROI_NODE_MAIL:
 		return &((struct coroi_rec *)p)->mail_next;
 	default:

@@ -137,18 +137,18 @@ int coro_scheduler_stats(coro_scheduler *s, coro_stats *total, coro_worker_stats
 	pthread_mutex_lock(&s->life_lock);
 	if (!s->closed) {
 		struct coroi_stack_pool *p = &s->stacks;
-		pthread_mutex_lock(&p->lock);
+		coroi_lock(&p->lock);
 		total->stacks = p->stacks;
 		total->stacks_idle = p->idle_count;
 		total->stack_bytes = p->bytes;
-		pthread_mutex_unlock(&p->lock);
+		coroi_unlock(&p->lock);
 	}
-	pthread_mutex_lock(&s->slab.lock);
+	coroi_lock(&s->slab.lock);
 	total->records = s->slab.records;
 	total->records_idle = s->slab.idle;
 	total->record_bytes = s->slab.chunks * (uint64_t)COROI_CHUNK_BYTES;
 	total->records_retired = at_load_rlx(&s->slab.retired);
-	pthread_mutex_unlock(&s->slab.lock);
+	coroi_unlock(&s->slab.lock);
 	pthread_mutex_unlock(&s->life_lock);
 	return CORO_OK;
 }

@@ -17,6 +17,7 @@ type (
 	coldLine  = C.struct_coroi_cold
 	magazine  = C.struct_coroi_mag
 	worker    = C.struct_coroi_worker
+	parcel    = C.struct_coroi_parcel
 	magazines = [C.COROI_MAG_RECORDS]*record
 )
 
@@ -196,83 +197,79 @@ func (p *Port) Start(spec *Spec, arg unsafe.Pointer) (Joinable, Status) {
 	return Joinable{r, gen}, OK
 }
 
-// Outgoing is a batch that is being filled in.
+// Outgoing is a batch that is being filled in: a parcel. It holds records, but does not touch them.
 type Outgoing struct {
-	mag *magazine
-	n   uint32 // filled in: the last n of the magazine's records
-}
-
-// Open gets a batch its records. NoMemory: there are none.
-func (s *Scheduler) Open(b *Outgoing) Status {
-	b.mag = C.coroi_slab_open(&s.c.slab)
-	b.n = 0
-	if b.mag == nil {
-		return NoMemory
-	}
-	return OK
+	p *parcel
 }
 
 // IsOpen tells whether the batch has records.
-func (b *Outgoing) IsOpen() bool { return b.mag != nil }
+func (b *Outgoing) IsOpen() bool { return b.p != nil }
 
-// Add fills one coroutine in. The batch is open and not full.
-func (b *Outgoing) Add(spec *Spec, arg unsafe.Pointer) {
-	b.n++
-	fill(magazineRecords(b.mag)[uint32(b.mag.count)-b.n], spec, 0, arg)
-}
-
-// AddN fills in up to n that are alike, as many as have room, and returns how many.
-func (b *Outgoing) AddN(spec *Spec, arg unsafe.Pointer, n int) int {
-	n = min(n, int(b.mag.count)-int(b.n))
-	recs := magazineRecords(b.mag)[:uint32(b.mag.count)-b.n]
-	for i := range n {
-		fill(recs[len(recs)-1-i], spec, 0, arg)
+// Open gets a batch records. same: all of its coroutines have one argument. NoMemory: there are none.
+func (s *Scheduler) Open(b *Outgoing, spec *Spec, same bool) Status {
+	p := C.coroi_parcel_open(&s.c.parcels, &s.c.slab)
+	if p == nil {
+		return NoMemory
 	}
-	b.n += uint32(n)
-	return n
+	*(*uintptr)(unsafe.Pointer(&p.fn)) = spec.Fn
+	p.class = C.uint8_t(spec.Class)
+	p.arg_bytes = C.uint8_t(spec.ArgBytes)
+	p.result_bytes = C.uint8_t(spec.ResultBytes)
+	p.same = 0
+	if same {
+		p.same = 1
+	} else if n := C.uint32_t(spec.ArgBytes); n > 0 {
+		p.most = min(p.most, C.COROI_PARCEL_ARGS/n)
+	}
+	b.p = p
+	return OK
 }
 
-// Full tells that every record of the batch is filled in.
-func (b *Outgoing) Full() bool { return b.n == uint32(b.mag.count) }
+// Add puts one coroutine in. The batch is open and not full.
+func (b *Outgoing) Add(arg unsafe.Pointer) {
+	p := b.p
+	n := uintptr(p.arg_bytes)
+	to := unsafe.Add(unsafe.Pointer(&p.args), uintptr(p.count)*n)
+	switch n {
+	case 0:
+	case 8:
+		*(*uint64)(to) = *(*uint64)(arg)
+	default:
+		copy(unsafe.Slice((*byte)(to), n), unsafe.Slice((*byte)(arg), n))
+	}
+	p.count++
+}
 
-// Len is how many are filled in.
-func (b *Outgoing) Len() int { return int(b.n) }
+// AddN puts up to n in that have one argument, as many as have room, and returns how many. It is called once.
+func (b *Outgoing) AddN(arg unsafe.Pointer, n int) int {
+	b.Add(arg)
+	b.p.count = min(C.uint32_t(min(n, BatchRecords)), b.p.most)
+	return int(b.p.count)
+}
 
-// Send pushes what is filled in with one compare-and-swap; the next batch goes to the next worker. The port is
-// held. The batch is not open afterwards.
+// Full tells that there is no more room.
+func (b *Outgoing) Full() bool { return b.p.count == b.p.most }
+
+// Len is how many are in it.
+func (b *Outgoing) Len() int { return int(b.p.count) }
+
+// Send pushes the batch with one compare-and-swap; the next one goes to the next worker. The port is held. The batch
+// is not open afterwards.
 func (p *Port) Send(b *Outgoing) {
-	m := b.mag
-	b.mag = nil
-	slab := &p.sched.c.slab
-	if b.n == 0 {
-		C.coroi_slab_shut(slab, m)
-		return
-	}
 	i := p.turn % uint32(p.sched.c.workers)
 	p.turn++
 	w := p.worker(i)
-	if b.n == BatchRecords {
-		push(w, uintptr(unsafe.Pointer(m))|C.COROI_NODE_BATCH, (*uint64)(unsafe.Pointer(&m.next)))
-		C.coroi_slab_shut(slab, nil)
-	} else {
-		// Not a full one: magazines that travel are full, so that there are always enough of them. The
-		// records are linked, newest first, and the rest goes back.
-		recs := magazineRecords(m)[uint32(m.count)-b.n : m.count]
-		for k := range len(recs) - 1 {
-			recs[k].next = C.uint64_t(uintptr(unsafe.Pointer(recs[k+1])))
-		}
-		newest, oldest := recs[0], recs[len(recs)-1]
-		m.count -= C.uint32_t(b.n)
-		C.coroi_slab_shut(slab, m)
-		push(w, uintptr(unsafe.Pointer(newest)), (*uint64)(unsafe.Pointer(&oldest.next)))
-	}
+	node := uintptr(unsafe.Pointer(b.p)) | C.COROI_NODE_BATCH
+	push(w, node, (*uint64)(unsafe.Pointer(&b.p.next)))
+	b.p = nil
 	p.pushed(w, i)
 }
 
 // Drop gives the records of a batch back that is not to be sent.
 func (s *Scheduler) Drop(b *Outgoing) {
-	if b.mag != nil {
-		C.coroi_slab_shut(&s.c.slab, b.mag)
-		b.mag = nil
+	if b.p != nil {
+		b.p.count = 0
+		C.coroi_parcel_close(&s.c.parcels, &s.c.slab, b.p)
+		b.p = nil
 	}
 }

@@ -9,6 +9,8 @@
 
 #include "coro.h"
 
+#include <string.h>
+
 struct coroi_stack;
 struct coroi_extras;
 
@@ -87,13 +89,38 @@ static inline uint32_t coroi_gen(uint64_t word)
 	return (uint32_t)(word >> COROI_GEN_SHIFT);
 }
 
+/* What a spawn asks for, checked. */
+struct coroi_fill {
+	coro_fn fn;
+	uint8_t class, flags, arg_bytes, result_bytes;
+};
+
+/* coroi_fill - make r a fresh coroutine but for its argument. Its generation is already in the wake word. */
+static inline void coroi_fill(struct coroi_rec *r, const struct coroi_fill *q, uint16_t home)
+{
+	uint64_t first = (uint64_t)home << 32 | (uint64_t)COROI_FRESH << 48 | (uint64_t)q->flags << 56;
+	uint64_t second = (uint64_t)q->class | (uint64_t)q->arg_bytes << 8 | (uint64_t)q->result_bytes << 16;
+
+	r->sp = NULL;
+	r->fn = q->fn;
+	r->stack = NULL;
+	memcpy(&r->permits, &first, sizeof first);
+	memcpy(&r->class, &second, sizeof second);
+}
+
+static inline void coroi_fill_argument(struct coroi_rec *r, const void *arg, size_t arg_bytes)
+{
+	if (arg_bytes)
+		memcpy(coroi_cold(r)->payload, arg, arg_bytes);
+}
+
 /* How many spawned records, or idle ones, travel together. */
 #define COROI_MAG_RECORDS 62
 
-/* A magazine: a box of records. Full of free ones it goes from the slab to whoever spawns; filled in, it
- * goes to a worker as a batch of spawns; empty, it collects free ones again. */
+/* A magazine: a box of free records. Full, it goes from the slab to whoever spawns, perhaps in a parcel to a worker;
+ * empty, it collects free ones again. */
 struct coroi_mag {
-	uint64_t next; /* in the slab's lists: a pointer; in an inbox: a tagged node */
+	uint64_t next; /* in the slab's lists */
 	uint32_t count;
 	uint32_t spare;
 	struct coroi_rec *rec[COROI_MAG_RECORDS];

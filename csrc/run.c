@@ -21,32 +21,73 @@
 
 #include <string.h>
 
-void coroi_drain_locked(struct coroi_worker *w)
+/* open_parcel - its spawns go into the queue. */
+static void open_parcel_locked(struct coroi_worker *w, struct coroi_parcel *p)
+{
+	struct coroi_rec **rec = p->mag->rec + p->mag->count;
+	struct coroi_fill q = {.fn = p->fn, .class = p->class, .arg_bytes = p->arg_bytes,
+			     .result_bytes = p->result_bytes};
+	size_t stride = p->same ? 0 : p->arg_bytes;
+
+	for (uint32_t i = 1; i <= p->count; i++)
+		__builtin_prefetch(rec[-(int)i], 1);
+	for (uint32_t i = 1; i <= p->count; i++) {
+		coroi_fill(rec[-(int)i], &q, w->id);
+		coroi_fill_argument(rec[-(int)i], p->args + (i - 1) * stride, p->arg_bytes);
+		coroi_queue_locked(w, rec[-(int)i]);
+	}
+	at_bump_by(&w->spawned, p->count);
+	coroi_parcel_close(&w->sched->parcels, &w->sched->slab, p);
+}
+
+static void open_node_locked(struct coroi_worker *w, uint64_t node)
+{
+	void *p = (void *)(uintptr_t)(node & ~(uint64_t)COROI_NODE_KIND);
+
+	if ((node & COROI_NODE_KIND) == COROI_NODE_BATCH) {
+		open_parcel_locked(w, p);
+	} else {
+		at_bump(&w->spawned);
+		coroi_queue_locked(w, p);
+	}
+}
+
+/* unpack - take all out of the inbox: mails are delivered, spawns wait to be opened. */
+static void unpack_locked(struct coroi_worker *w)
 {
 	uint64_t node = coroi_inbox_take(w);
 
 	for (w->drained = 0; node; w->drained++) {
-		void *p = (void *)(uintptr_t)(node & ~(uint64_t)COROI_NODE_KIND);
 		uint64_t next = *coroi_node_link(node);
-		switch (node & COROI_NODE_KIND) {
-		case COROI_NODE_SPAWN:
-			at_bump(&w->spawned);
-			coroi_queue_locked(w, p);
-			break;
-		case COROI_NODE_BATCH: {
-			struct coroi_mag *m = p;
-			at_bump_by(&w->spawned, m->count);
-			for (uint32_t i = m->count; i > 0; i--) /* a batch is filled in from its end */
-				coroi_queue_locked(w, m->rec[i - 1]);
-			m->count = 0;
-			coroi_slab_give(&w->sched->slab, m);
-			break;
-		}
-		case COROI_NODE_MAIL:
-			coroi_mail_locked(w, p);
-			break;
+		if ((node & COROI_NODE_KIND) == COROI_NODE_MAIL) {
+			coroi_mail_locked(w, (struct coroi_rec *)(uintptr_t)(node & ~(uint64_t)COROI_NODE_KIND));
+		} else {
+			*coroi_node_link(node) = 0;
+			if (w->unopened)
+				*coroi_node_link(w->unopened_last) = node;
+			else
+				at_store_rlx(&w->unopened, node);
+			w->unopened_last = node;
 		}
 		node = next;
+	}
+}
+
+/* A spawn is opened when the queue gets short, so that it is filled in while in cache and run soon after; and one at
+ * every so many turns, so that a queue that never gets short keeps nobody waiting. */
+#define OPEN_BELOW 64
+#define OPEN_TURNS 63
+
+void coroi_drain_locked(struct coroi_worker *w)
+{
+	if (at_load_rlx(&w->inbox)) /* relaxed: a hint; the take is an acquire */
+		unpack_locked(w);
+	bool turn = (w->queue.head & OPEN_TURNS) == 0;
+	while (w->unopened && (turn || coroi_deque_length(&w->queue) < OPEN_BELOW)) {
+		uint64_t node = w->unopened;
+		at_store_rlx(&w->unopened, *coroi_node_link(node));
+		open_node_locked(w, node);
+		turn = false;
 	}
 	/* One alone is not left lying: we are about to choose, or a thief is about to take it. */
 	if (coroi_deque_length(&w->queue) > 1)

@@ -11,6 +11,7 @@
 #include "sanitize.h"
 #include "switch.h"
 
+/* coroi_drain_locked - deliver what the inbox holds, and have something in the queue if there was anything. */
 void coroi_drain_locked(struct coroi_worker *w);
 COROI_NOINLINE int coroi_suspend_slow(struct coroi_worker *w, struct coroi_rec *me, struct coroi_rec *next);
 
@@ -56,7 +57,7 @@ static inline uint32_t coroi_turns(const struct coroi_worker *w)
 /* coroi_mail_due - look into the inbox now? Each look takes its cache line from those who push, so not at every turn. */
 static inline bool coroi_mail_due(const struct coroi_worker *w)
 {
-	return (w->queue.head & 3) == 0 && at_load_rlx(&w->inbox) != 0; /* relaxed: a hint; the take is an acquire */
+	return (w->queue.head & 3) == 0 && (at_load_rlx(&w->inbox) | w->unopened) != 0; /* relaxed: a hint */
 }
 
 /* coroi_pick_locked - what runs next, or NULL: the slot while its budget lasts, else the front of the queue. */
@@ -74,7 +75,7 @@ static inline struct coroi_rec *coroi_pick_locked(struct coroi_worker *w)
 	}
 	w->budget = w->budget_full;
 	r = coroi_deque_pop(&w->queue);
-	if (coroi_unlikely(!r && at_load_rlx(&w->inbox) != 0)) {
+	if (coroi_unlikely(!r && (at_load_rlx(&w->inbox) | w->unopened) != 0)) {
 		coroi_drain_locked(w);
 		r = coroi_deque_pop(&w->queue);
 	}

@@ -77,7 +77,7 @@ static void chunk_give(uint32_t id)
 	pthread_mutex_unlock(&dir_lock);
 }
 
-int coroi_slab_init(struct coroi_slab *s, struct coro_scheduler *owner, uint64_t limit_bytes)
+void coroi_slab_init(struct coroi_slab *s, struct coro_scheduler *owner, uint64_t limit_bytes)
 {
 	memset(s, 0, sizeof *s);
 	s->owner = owner;
@@ -86,7 +86,6 @@ int coroi_slab_init(struct coroi_slab *s, struct coro_scheduler *owner, uint64_t
 		uint64_t chunks = limit_bytes / COROI_CHUNK_BYTES;
 		s->chunk_limit = chunks == 0 ? 1 : chunks > COROI_CHUNKS_MAX ? COROI_CHUNKS_MAX : (uint32_t)chunks;
 	}
-	return coroi_mutex_init(&s->lock) ? CORO_ENOMEM : CORO_OK;
 }
 
 void coroi_slab_destroy(struct coroi_slab *s)
@@ -98,7 +97,6 @@ void coroi_slab_destroy(struct coroi_slab *s)
 		coroi_release(b);
 	}
 	coroi_release(s->chunk);
-	pthread_mutex_destroy(&s->lock);
 }
 
 static void push(struct coroi_mag **list, struct coroi_mag *m)
@@ -218,9 +216,9 @@ static struct coroi_mag *prefetch(struct coroi_mag *m)
 
 struct coroi_mag *coroi_slab_trade_full(struct coroi_slab *s, struct coroi_mag *empty)
 {
-	pthread_mutex_lock(&s->lock);
+	coroi_lock(&s->lock);
 	struct coroi_mag *m = load(s, empty);
-	pthread_mutex_unlock(&s->lock);
+	coroi_unlock(&s->lock);
 	return prefetch(m);
 }
 
@@ -228,27 +226,27 @@ struct coroi_mag *coroi_slab_trade_empty(struct coroi_slab *s, struct coroi_mag 
 {
 	struct coroi_mag *m;
 
-	pthread_mutex_lock(&s->lock);
+	coroi_lock(&s->lock);
 	give(s, full);
 	m = pop(&s->empty);
-	pthread_mutex_unlock(&s->lock);
+	coroi_unlock(&s->lock);
 	return m;
 }
 
 void coroi_slab_give(struct coroi_slab *s, struct coroi_mag *m)
 {
-	pthread_mutex_lock(&s->lock);
+	coroi_lock(&s->lock);
 	give(s, m);
-	pthread_mutex_unlock(&s->lock);
+	coroi_unlock(&s->lock);
 }
 
 void coroi_slab_put(struct coroi_slab *s, struct coroi_rec *r)
 {
-	pthread_mutex_lock(&s->lock);
+	coroi_lock(&s->lock);
 	struct coroi_mag *m = pop(&s->empty);
 	m->rec[m->count++] = r;
 	give(s, m);
-	pthread_mutex_unlock(&s->lock);
+	coroi_unlock(&s->lock);
 }
 
 /* join - one user more. Under the lock. */
@@ -261,9 +259,9 @@ static bool join(struct coroi_slab *s)
 
 int coroi_slab_join(struct coroi_slab *s)
 {
-	pthread_mutex_lock(&s->lock);
+	coroi_lock(&s->lock);
 	bool ok = join(s);
-	pthread_mutex_unlock(&s->lock);
+	coroi_unlock(&s->lock);
 	return ok ? CORO_OK : CORO_ENOMEM;
 }
 
@@ -271,22 +269,22 @@ struct coroi_mag *coroi_slab_open(struct coroi_slab *s)
 {
 	struct coroi_mag *m = NULL;
 
-	pthread_mutex_lock(&s->lock);
+	coroi_lock(&s->lock);
 	if (join(s)) {
 		m = load(s, NULL);
 		s->users -= !m;
 	}
-	pthread_mutex_unlock(&s->lock);
-	return prefetch(m);
+	coroi_unlock(&s->lock);
+	return m;
 }
 
 void coroi_slab_shut(struct coroi_slab *s, struct coroi_mag *m)
 {
-	pthread_mutex_lock(&s->lock);
+	coroi_lock(&s->lock);
 	if (m)
 		give(s, m);
 	s->users--;
-	pthread_mutex_unlock(&s->lock);
+	coroi_unlock(&s->lock);
 }
 
 int coroi_mags_init(struct coroi_mags *m, struct coroi_slab *s)
@@ -294,10 +292,10 @@ int coroi_mags_init(struct coroi_mags *m, struct coroi_slab *s)
 	m->slab = s;
 	if (coroi_slab_join(s))
 		return CORO_ENOMEM;
-	pthread_mutex_lock(&s->lock);
+	coroi_lock(&s->lock);
 	m->loaded = pop(&s->empty);
 	m->other = pop(&s->empty);
-	pthread_mutex_unlock(&s->lock);
+	coroi_unlock(&s->lock);
 	return CORO_OK;
 }
 
@@ -361,7 +359,7 @@ size_t coroi_slab_trim(struct coroi_slab *s)
 {
 	size_t gone = 0;
 
-	pthread_mutex_lock(&s->lock);
+	coroi_lock(&s->lock);
 	for (uint32_t i = 0; i < s->chunks; i++)
 		chunk_info[s->chunk[i]].idle = 0;
 	for (struct coroi_mag *m = s->full; m; m = (struct coroi_mag *)(uintptr_t)m->next)
@@ -384,17 +382,17 @@ size_t coroi_slab_trim(struct coroi_slab *s)
 	}
 	s->chunks = kept;
 	s->carving = carving == UINT32_MAX ? kept : carving;
-	pthread_mutex_unlock(&s->lock);
+	coroi_unlock(&s->lock);
 	return gone;
 }
 
 void coroi_slab_each(struct coroi_slab *s, void (*fn)(struct coroi_rec *, void *), void *ctx)
 {
-	pthread_mutex_lock(&s->lock);
+	coroi_lock(&s->lock);
 	for (uint32_t i = 0; i < s->chunks; i++) {
 		struct coroi_rec *r = (struct coroi_rec *)coroi_chunk_dir[s->chunk[i]];
 		for (uint32_t k = 1; k < chunk_info[s->chunk[i]].carved; k++)
 			fn(&r[k], ctx);
 	}
-	pthread_mutex_unlock(&s->lock);
+	coroi_unlock(&s->lock);
 }

@@ -12,6 +12,7 @@
 #define COROI_SLAB_H
 
 #include "atomics.h"
+#include "lock.h"
 #include "record.h"
 #include "sys.h"
 
@@ -29,7 +30,7 @@ struct coroi_chunk {
 };
 
 struct coroi_slab {
-	pthread_mutex_t lock;
+	struct coroi_lock lock;
 	struct coro_scheduler *owner;
 	struct coroi_mag *full;  /* magazines with free records */
 	struct coroi_mag *empty;
@@ -49,13 +50,13 @@ struct coroi_mags {
 	struct coroi_mag *loaded, *other;
 };
 
-int coroi_slab_init(struct coroi_slab *s, struct coro_scheduler *owner, uint64_t limit_bytes);
+void coroi_slab_init(struct coroi_slab *s, struct coro_scheduler *owner, uint64_t limit_bytes);
 void coroi_slab_destroy(struct coroi_slab *s);
 
 /* coroi_slab_join - one user more, who will hold up to two magazines. CORO_OK or CORO_ENOMEM. */
 int coroi_slab_join(struct coroi_slab *s);
 
-/* coroi_slab_open - a magazine with free records for a batch that is to be filled in; NULL: none. coroi_slab_shut ends
+/* coroi_slab_open - a magazine with free records for a batch that will travel; NULL: none. coroi_slab_shut ends
  * it, with what comes back of the magazine, or NULL if it travels. */
 struct coroi_mag *coroi_slab_open(struct coroi_slab *s);
 void coroi_slab_shut(struct coroi_slab *s, struct coroi_mag *m);

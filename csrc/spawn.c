@@ -6,18 +6,12 @@
 
 #include <string.h>
 
-/* What a spawn asks for, checked. */
-struct request {
-	coro_fn fn;
-	uint8_t class, flags, arg_bytes, result_bytes;
-};
-
 static int check(struct coro_scheduler *s, const coro_attr *attr, coro_fn fn, const void *arg, size_t arg_bytes,
-		 bool named, struct request *q)
+		 bool named, struct coroi_fill *q)
 {
 	if (!fn || arg_bytes > CORO_INLINE_BYTES || (arg_bytes && !arg))
 		return CORO_EINVAL;
-	*q = (struct request){.fn = fn, .class = s->class, .arg_bytes = (uint8_t)arg_bytes};
+	*q = (struct coroi_fill){.fn = fn, .class = s->class, .arg_bytes = (uint8_t)arg_bytes};
 	if (!attr)
 		return CORO_OK;
 	if (attr->size != sizeof *attr || attr->flags & ~CORO_JOINABLE || attr->result_bytes > CORO_INLINE_BYTES ||
@@ -33,25 +27,6 @@ static int check(struct coro_scheduler *s, const coro_attr *attr, coro_fn fn, co
 	q->flags = attr->flags & CORO_JOINABLE ? COROI_F_JOINABLE : 0;
 	q->result_bytes = (uint8_t)attr->result_bytes;
 	return CORO_OK;
-}
-
-/* fill - make r a fresh coroutine but for its argument. Its generation is already in the wake word. */
-static inline void fill(struct coroi_rec *r, const struct request *q, uint16_t home)
-{
-	uint64_t first = (uint64_t)home << 32 | (uint64_t)COROI_FRESH << 48 | (uint64_t)q->flags << 56;
-	uint64_t second = (uint64_t)q->class | (uint64_t)q->arg_bytes << 8 | (uint64_t)q->result_bytes << 16;
-
-	r->sp = NULL;
-	r->fn = q->fn;
-	r->stack = NULL;
-	memcpy(&r->permits, &first, sizeof first);
-	memcpy(&r->class, &second, sizeof second);
-}
-
-static inline void fill_argument(struct coroi_rec *r, const void *arg, size_t arg_bytes)
-{
-	if (arg_bytes)
-		memcpy(coroi_cold(r)->payload, arg, arg_bytes);
 }
 
 /* reveal - r's handle is about to be given to somebody. */
@@ -84,9 +59,9 @@ int coro_spawn(coro_fn fn, const void *arg, size_t arg_bytes)
 	if (coroi_unlikely(m->count == 0 || d->count > d->mask || d->spill.count || !fn ||
 			   arg_bytes > CORO_INLINE_BYTES || arg_bytes % 8 || (arg_bytes && !arg)))
 		return spawn_slow(w, fn, arg, arg_bytes);
-	struct request q = {.fn = fn, .class = w->sched->class, .arg_bytes = (uint8_t)arg_bytes};
+	struct coroi_fill q = {.fn = fn, .class = w->sched->class, .arg_bytes = (uint8_t)arg_bytes};
 	struct coroi_rec *r = m->rec[--m->count];
-	fill(r, &q, w->id);
+	coroi_fill(r, &q, w->id);
 	for (size_t i = 0; i < arg_bytes; i += 8)
 		memcpy(coroi_cold(r)->payload + i, (const char *)arg + i, 8);
 	d->ring[(d->head + d->count) & d->mask] = r;
@@ -97,14 +72,14 @@ int coro_spawn(coro_fn fn, const void *arg, size_t arg_bytes)
 }
 
 /* spawn_locked - the general form, in the door. */
-static int spawn_locked(struct coroi_worker *w, const struct request *q, const void *arg, coro_handle *out,
+static int spawn_locked(struct coroi_worker *w, const struct coroi_fill *q, const void *arg, coro_handle *out,
 			struct coroi_rec **child)
 {
 	struct coroi_rec *r = coroi_mags_get(&w->mags);
 	if (!r)
 		return CORO_ENOMEM;
-	fill(r, q, w->id);
-	fill_argument(r, arg, q->arg_bytes);
+	coroi_fill(r, q, w->id);
+	coroi_fill_argument(r, arg, q->arg_bytes);
 	if (out)
 		*out = reveal(r);
 	at_bump(&w->spawned);
@@ -116,7 +91,7 @@ int coro_spawn_attr(const coro_attr *attr, coro_fn fn, const void *arg, size_t a
 {
 	struct coroi_worker *w = coroi_self();
 	struct coroi_rec *r;
-	struct request q;
+	struct coroi_fill q;
 
 	if (!w || !w->current)
 		return CORO_EPERM;
@@ -137,7 +112,7 @@ int coro_spawn_first(const coro_attr *attr, coro_fn fn, const void *arg, size_t 
 {
 	struct coroi_worker *w = coroi_self();
 	struct coroi_rec *me, *r;
-	struct request q;
+	struct coroi_fill q;
 
 	if (!w || !(me = w->current))
 		return CORO_EPERM;
@@ -166,7 +141,7 @@ static struct coroi_worker *outside_worker(struct coro_scheduler *s)
 int coro_scheduler_spawn(coro_scheduler *s, const coro_attr *attr, coro_fn fn, const void *arg, size_t arg_bytes,
 			 coro_handle *out)
 {
-	struct request q;
+	struct coroi_fill q;
 
 	if (!s)
 		return CORO_EINVAL;
@@ -180,8 +155,8 @@ int coro_scheduler_spawn(coro_scheduler *s, const coro_attr *attr, coro_fn fn, c
 		r = coroi_mags_get(&s->outside);
 	if (r) {
 		struct coroi_worker *w = outside_worker(s);
-		fill(r, &q, w->id);
-		fill_argument(r, arg, q.arg_bytes);
+		coroi_fill(r, &q, w->id);
+		coroi_fill_argument(r, arg, q.arg_bytes);
 		if (out)
 			*out = reveal(r);
 		coroi_inbox_push(w, (uintptr_t)r | COROI_NODE_SPAWN, (uintptr_t)r | COROI_NODE_SPAWN);

@@ -44,11 +44,10 @@ size_t coroi_stack_class_bytes(unsigned class)
 	return CORO_STACK_MIN << class;
 }
 
-int coroi_stack_pool_init(struct coroi_stack_pool *p, uint64_t limit)
+void coroi_stack_pool_init(struct coroi_stack_pool *p, uint64_t limit)
 {
 	memset(p, 0, sizeof *p);
 	p->limit = limit;
-	return coroi_mutex_init(&p->lock) ? CORO_ENOMEM : CORO_OK;
 }
 
 static void arena_free(struct coroi_arena *a)
@@ -65,7 +64,6 @@ void coroi_stack_pool_destroy(struct coroi_stack_pool *p)
 			arena_free(a);
 		}
 	}
-	pthread_mutex_destroy(&p->lock);
 }
 
 static struct coroi_arena *arena_new(unsigned class)
@@ -124,7 +122,7 @@ unsigned coroi_stack_pool_get(struct coroi_stack_pool *p, unsigned class, struct
 {
 	unsigned n = 0;
 
-	pthread_mutex_lock(&p->lock);
+	coroi_lock(&p->lock);
 	for (struct coroi_stack *s; n < want && (s = p->idle[class]); n++) {
 		p->idle[class] = s->next;
 		p->idle_count--;
@@ -137,13 +135,13 @@ unsigned coroi_stack_pool_get(struct coroi_stack_pool *p, unsigned class, struct
 		out[0]->dirty = true;
 		n = 1;
 	}
-	pthread_mutex_unlock(&p->lock);
+	coroi_unlock(&p->lock);
 	return n;
 }
 
 void coroi_stack_pool_put(struct coroi_stack_pool *p, struct coroi_stack **list, unsigned n)
 {
-	pthread_mutex_lock(&p->lock);
+	coroi_lock(&p->lock);
 	for (unsigned i = 0; i < n; i++) {
 		struct coroi_stack *s = list[i];
 		s->next = p->idle[s->class];
@@ -152,7 +150,7 @@ void coroi_stack_pool_put(struct coroi_stack_pool *p, struct coroi_stack **list,
 		s->idle = true;
 		s->arena->idle++;
 	}
-	pthread_mutex_unlock(&p->lock);
+	coroi_unlock(&p->lock);
 }
 
 /* drop_arenas - unmap the arenas all of whose stacks are in the list, and leave their stacks out of it. */
@@ -189,7 +187,7 @@ size_t coroi_stack_pool_trim(struct coroi_stack_pool *p)
 {
 	size_t gone = 0;
 
-	pthread_mutex_lock(&p->lock);
+	coroi_lock(&p->lock);
 	for (unsigned c = 0; c < COROI_STACK_CLASSES; c++) {
 		size_t bytes = coroi_stack_class_bytes(c) + HEADROOM;
 		gone += drop_arenas(p, c);
@@ -201,7 +199,7 @@ size_t coroi_stack_pool_trim(struct coroi_stack_pool *p)
 			gone += bytes;
 		}
 	}
-	pthread_mutex_unlock(&p->lock);
+	coroi_unlock(&p->lock);
 	return gone;
 }
 

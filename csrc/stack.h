@@ -16,6 +16,7 @@
 
 #include "coro.h"
 #include "atomics.h"
+#include "lock.h"
 #include "sys.h"
 
 #define COROI_STACK_CLASSES 12 /* 4 KiB << class, up to 8 MiB */
@@ -35,7 +36,7 @@ struct coroi_stack {
 };
 
 struct coroi_stack_pool {
-	pthread_mutex_t lock;
+	struct coroi_lock lock;
 	struct coroi_stack *idle[COROI_STACK_CLASSES];
 	struct coroi_arena *arenas[COROI_STACK_CLASSES]; /* the first has room, or none has */
 	uint64_t limit; /* cap on bytes, 0: none */
@@ -49,7 +50,7 @@ struct coroi_stack_pool {
 int coroi_stack_class(size_t bytes);
 size_t coroi_stack_class_bytes(unsigned class);
 
-int coroi_stack_pool_init(struct coroi_stack_pool *p, uint64_t limit);
+void coroi_stack_pool_init(struct coroi_stack_pool *p, uint64_t limit);
 void coroi_stack_pool_destroy(struct coroi_stack_pool *p); /* unmaps all, in use or not */
 
 /* coroi_stack_pool_get - up to want stacks of a class, first idle ones, then one new one. Returns how many;

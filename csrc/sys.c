@@ -116,17 +116,6 @@ void coroi_release(void *p)
 	free(p);
 }
 
-int coroi_mutex_init(pthread_mutex_t *m)
-{
-	pthread_mutexattr_t attr;
-
-	pthread_mutexattr_init(&attr);
-	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
-	int err = pthread_mutex_init(m, &attr);
-	pthread_mutexattr_destroy(&attr);
-	return err;
-}
-
 void coroi_futex_wait(uint32_t *word, uint32_t value, int64_t timeout_ns)
 {
 	struct timespec t = {timeout_ns / 1000000000, timeout_ns % 1000000000};

@@ -36,9 +36,6 @@ void coroi_release(void *p);
 bool coroi_has_membarrier(void);
 void coroi_membarrier(void);
 
-/* coroi_mutex_init - a mutex that spins for a moment before it sleeps: for sections of a few dozen instructions. */
-int coroi_mutex_init(pthread_mutex_t *m);
-
 /* coroi_futex_wait - sleep while *word == value, at most timeout_ns (negative: for ever). May return early. */
 void coroi_futex_wait(uint32_t *word, uint32_t value, int64_t timeout_ns);
 void coroi_futex_wake(uint32_t *word, int count);

@@ -12,6 +12,7 @@
 #define COROI_WORKER_H
 
 #include "atomics.h"
+#include "parcel.h"
 #include "record.h"
 #include "slab.h"
 #include "stack.h"
@@ -58,6 +59,8 @@ struct coroi_worker {
 	struct coroi_list starved; /* fresh ones for which there was no stack */
 	uint64_t spawned, ended;
 	uint32_t drained;          /* nodes that the last look into the inbox brought */
+	uint64_t unopened, unopened_last; /* spawns out of the inbox that are not in the queue yet, oldest first: nodes.
+					   * Atomic, relaxed: others peek at the first */
 	struct coroi_stack_cache stacks;
 
 	uint32_t req __attribute__((aligned(COROI_APART))); /* see door.h */
@@ -101,6 +104,7 @@ struct coro_scheduler {
 	uint8_t class; /* of default stacks */
 	struct coroi_worker *worker; /* [workers] */
 	struct coroi_slab slab;
+	struct coroi_parcels parcels;
 	struct coroi_stack_pool stacks;
 	char name[16];
 

@@ -1,0 +1,42 @@
+/*
+ * parcel.h - many spawns from outside in one box.
+ *
+ * The sender has taken the records from the slab already, so that running out of them is its error, but does not
+ * touch them: it writes the arguments, packed, into the parcel. The worker fills the records in. Records so stay in
+ * the caches of those who run them, and what travels between cores is a few lines for a whole batch.
+ */
+#ifndef COROI_PARCEL_H
+#define COROI_PARCEL_H
+
+#include "slab.h"
+
+#define COROI_PARCEL_ARGS 512 /* bytes of arguments */
+
+struct coroi_parcel {
+	uint64_t next;         /* in an inbox, in a worker's list of unopened ones, or in the list of spare ones */
+	struct coroi_mag *mag; /* its last `count` records are the spawns, the first of them last */
+	coro_fn fn;
+	uint32_t count;
+	uint32_t most;     /* how many fit: records, or bytes of arguments */
+	uint8_t class;
+	uint8_t arg_bytes; /* of each */
+	uint8_t result_bytes;
+	uint8_t same;      /* there is one argument for all of them */
+	uint8_t spare[4];
+	unsigned char args[COROI_PARCEL_ARGS] __attribute__((aligned(64)));
+};
+
+/* The spare ones of a scheduler. */
+struct coroi_parcels {
+	struct coroi_lock lock;
+	struct coroi_parcel *idle;
+};
+
+void coroi_parcels_destroy(struct coroi_parcels *p);
+
+/* coroi_parcel_open - an empty parcel with records from s, or NULL. coroi_parcel_close - the first `count` of them are
+ * used, the others and the parcel itself go back. Thread: any. */
+struct coroi_parcel *coroi_parcel_open(struct coroi_parcels *p, struct coroi_slab *s);
+void coroi_parcel_close(struct coroi_parcels *p, struct coroi_slab *s, struct coroi_parcel *parcel);
+
+#endif
