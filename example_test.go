@@ -1,0 +1,229 @@
+//go:build cgo
+
+package coro_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"time"
+
+	"github.com/organzine/coro"
+	"github.com/organzine/coro/internal/examplebody"
+)
+
+// A C function becomes a Func once, usually as a package variable. In a program of your own the pointer is
+// unsafe.Pointer(C.count_primes), and the Go types are those that the C function reads and writes:
+//
+//	struct range { uint32_t from, to; };
+//	void count_primes(void *arg, void *result);  // arg: struct range
+//	void collatz(void *arg, void *result);       // arg: uint64_t, result: uint32_t
+//	void relay(void *arg, void *result);         // arg: coro_handle
+var (
+	countPrimes = coro.MustFunc[examplebody.Range, coro.None](examplebody.CountPrimes)
+	collatz     = coro.MustFunc[uint64, uint32](examplebody.Collatz)
+	relay       = coro.MustFunc[coro.Handle, coro.None](examplebody.Relay, coro.FuncName("relay"))
+)
+
+// Spawn a thousand coroutines and wait until all have ended. Each adds to a counter in C memory.
+func Example() {
+	ctx := context.Background()
+	s, err := coro.New()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close(ctx)
+
+	examplebody.ResetPrimes()
+	for n := uint32(0); n < 1_000_000; n += 1000 {
+		if err := countPrimes.Spawn(s, examplebody.Range{From: n, To: n + 1000}); err != nil {
+			log.Fatal(err)
+		}
+	}
+	if err := s.Wait(ctx); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(examplebody.PrimesFound(), "primes below a million")
+	// Output: 78498 primes below a million
+}
+
+// NewFunc checks once what C cannot: that a type fits, and holds nothing that the garbage collector could move.
+func ExampleNewFunc() {
+	_, err := coro.NewFunc[string, uint32](examplebody.Collatz)
+	fmt.Println(err)
+
+	_, err = coro.NewFunc[[10]uint64, uint32](examplebody.Collatz)
+	fmt.Println(err)
+
+	_, err = coro.NewFunc[uint64, uint32](examplebody.Collatz, coro.FuncStack(64<<10), coro.FuncName("collatz"))
+	fmt.Println(err)
+	// Output:
+	// coro: NewFunc(string): contains string, which points into Go: pass numbers, arrays and structs of them, a runtime/cgo.Handle, or C memory as a uintptr
+	// coro: NewFunc([10]uint64): has 80 bytes, and at most 48 fit: pass the address of C memory, or a handle, instead
+	// <nil>
+}
+
+// Start a coroutine whose result is wanted.
+func ExampleFunc_Start() {
+	s, err := coro.New(coro.WithWorkers(2), coro.WithName("collatz"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close(context.Background())
+
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	var tasks []*coro.Task[uint32]
+	for _, n := range []uint64{6, 27, 97, 871} {
+		task, err := collatz.Start(s, n)
+		if err != nil {
+			log.Fatal(err)
+		}
+		tasks = append(tasks, task)
+	}
+	for _, task := range tasks {
+		steps, err := task.Wait(ctx)
+		fmt.Println(steps, err)
+	}
+	// Output:
+	// 8 <nil>
+	// 111 <nil>
+	// 118 <nil>
+	// 178 <nil>
+}
+
+// Spawn very many: a Batch hands them over 62 at a time, for a few nanoseconds each.
+func ExampleBatch() {
+	ctx := context.Background()
+	s, err := coro.New()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close(ctx)
+
+	examplebody.ResetPrimes()
+	batch := countPrimes.Batch(s)
+	for n := uint32(0); n < 100_000; n += 10 {
+		if err := batch.Add(examplebody.Range{From: n, To: n + 10}); err != nil {
+			log.Fatal(err)
+		}
+	}
+	if err := batch.Flush(); err != nil { // what is in it still
+		log.Fatal(err)
+	}
+	if err := s.Wait(ctx); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(examplebody.PrimesFound(), "primes below a hundred thousand")
+	// Output: 9592 primes below a hundred thousand
+}
+
+// SpawnSeq takes the arguments from an iterator.
+func ExampleFunc_SpawnSeq() {
+	ctx := context.Background()
+	s, err := coro.New()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close(ctx)
+
+	examplebody.ResetPrimes()
+	hundreds := func(yield func(examplebody.Range) bool) {
+		for n := uint32(0); n < 10_000; n += 100 {
+			if !yield(examplebody.Range{From: n, To: n + 100}) {
+				return
+			}
+		}
+	}
+	started, err := countPrimes.SpawnSeq(s, hundreds)
+	fmt.Println(started, err)
+	fmt.Println(s.Wait(ctx), examplebody.PrimesFound())
+	// Output:
+	// 100 <nil>
+	// <nil> 1229
+}
+
+// A paused scheduler collects a batch; Run runs it to its end. Here the end is a deadlock: each of three coroutines
+// waits for a permit, and would then pass one on to the next. Run tells, and a permit from outside sets it right.
+func ExampleScheduler_Run() {
+	ctx := context.Background()
+	s, err := coro.New(coro.WithPaused())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close(ctx)
+
+	var next coro.Handle
+	for range 3 {
+		task, err := relay.Start(s, next)
+		if err != nil {
+			log.Fatal(err)
+		}
+		next = task.Handle()
+	}
+
+	err = s.Run(ctx)
+	fmt.Println(err)
+	var deadlock *coro.DeadlockError
+	if errors.As(err, &deadlock) {
+		fmt.Println(deadlock.Count, "wait")
+	}
+
+	fmt.Println(next.Wake())
+	fmt.Println(s.Run(ctx))
+	fmt.Println(next.Wake())
+	// Output:
+	// coro: deadlock: 3 coroutines wait for ever; relay in park; relay in park; relay in park
+	// 3 wait
+	// <nil>
+	// <nil>
+	// coro: stale handle: its coroutine has ended
+}
+
+// A Generator is one C coroutine that Go resumes by hand; it needs no scheduler.
+//
+//	intptr_t fibonacci(void *arg, intptr_t sent)
+//	{
+//		for (intptr_t a = 0, b = 1, next;; a = b, b = next) {
+//			next = a + b;
+//			coro_yield_value(a, NULL);
+//		}
+//	}
+func ExampleGenerator() {
+	g, err := coro.NewGenerator(examplebody.Fibonacci, 0, coro.StackMin)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer g.Close()
+
+	for n := range g.All() {
+		if n > 50 {
+			break
+		}
+		fmt.Print(n, " ")
+	}
+	n, more, err := g.Resume(0) // it goes on where the loop left it
+	fmt.Println(n, more, err)
+	// Output: 0 1 1 2 3 5 8 13 21 34 89 true <nil>
+}
+
+// Close with a context that ends cancels: what has not started never will, and what is parked is told to end.
+func ExampleScheduler_Close() {
+	s, err := coro.New()
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := relay.Spawn(s, 0); err != nil { // nobody will ever wake it
+		log.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	fmt.Println(s.Close(ctx))
+	fmt.Println(relay.Spawn(s, 0))
+	fmt.Println(s.Close(context.Background())) // it has been closed
+	// Output:
+	// context deadline exceeded
+	// coro: scheduler is closed
+	// <nil>
+}

@@ -1,0 +1,52 @@
+#include "bodies.h"
+
+int64_t primes_found;
+
+static int is_prime(uint32_t n)
+{
+	for (uint32_t d = 2; d * d <= n; d++)
+		if (n % d == 0)
+			return 0;
+	return n >= 2;
+}
+
+void count_primes(void *arg, void *result)
+{
+	(void)result;
+	struct range r = *(struct range *)arg;
+	int64_t found = 0;
+
+	for (uint32_t n = r.from; n < r.to; n++) {
+		found += is_prime(n);
+		if (n % 1024 == 0)
+			coro_yield(); /* be fair to the others */
+	}
+	__atomic_add_fetch(&primes_found, found, __ATOMIC_RELAXED);
+}
+
+void collatz(void *arg, void *result)
+{
+	uint64_t n = *(uint64_t *)arg;
+	uint32_t steps = 0;
+
+	for (; n != 1; steps++)
+		n = n % 2 ? 3 * n + 1 : n / 2;
+	*(uint32_t *)result = steps;
+}
+
+void relay(void *arg, void *result)
+{
+	(void)result;
+	if (coro_park() == CORO_OK)
+		coro_wake(*(coro_handle *)arg);
+}
+
+intptr_t fibonacci(void *arg, intptr_t sent)
+{
+	(void)arg;
+	(void)sent;
+	for (intptr_t a = 0, b = 1, next;; a = b, b = next) {
+		next = a + b;
+		coro_yield_value(a, NULL);
+	}
+}

@@ -1,0 +1,20 @@
+/* bodies.h - the C coroutines of the examples in package coro's documentation. */
+#ifndef CORO_EXAMPLEBODY_H
+#define CORO_EXAMPLEBODY_H
+
+#include "coro.h"
+
+/* An argument is a plain struct; the Go side declares one with the same fields. */
+struct range {
+	uint32_t from, to;
+};
+
+/* A counter in C memory, which several coroutines add to. Atomic. */
+extern int64_t primes_found;
+
+void count_primes(void *arg, void *result);  /* struct range: adds how many primes are in [from, to) */
+void collatz(void *arg, void *result);       /* uint64_t: result uint32_t, how many steps it takes to 1 */
+void relay(void *arg, void *result);         /* coro_handle: waits for a permit, then passes one on */
+intptr_t fibonacci(void *arg, intptr_t sent); /* yields the Fibonacci numbers */
+
+#endif

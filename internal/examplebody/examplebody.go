@@ -1,0 +1,37 @@
+// Package examplebody holds the C coroutines of the examples in package coro's documentation. It is what a package that
+// brings its own looks like, but for one thing: outside this module coro.h lies beside the C files, written by
+//
+//	go run github.com/organzine/coro/cmd/coro header
+package examplebody
+
+/*
+#cgo CFLAGS: -std=gnu11 -O2 -Wall -I${SRCDIR}/../../csrc
+#include "bodies.h"
+
+static int64_t primes_load(void) { return __atomic_load_n(&primes_found, __ATOMIC_RELAXED); }
+static void primes_reset(void) { __atomic_store_n(&primes_found, 0, __ATOMIC_RELAXED); }
+*/
+import "C"
+
+import (
+	"unsafe"
+
+	_ "github.com/organzine/coro" // the C symbols that the bodies call
+)
+
+// The C functions, as package coro wants them.
+var (
+	CountPrimes = unsafe.Pointer(C.count_primes)
+	Collatz     = unsafe.Pointer(C.collatz)
+	Relay       = unsafe.Pointer(C.relay)
+	Fibonacci   = unsafe.Pointer(C.fibonacci)
+)
+
+// Range has the layout of struct range.
+type Range struct {
+	From, To uint32
+}
+
+// PrimesFound is what CountPrimes has counted since the last ResetPrimes.
+func PrimesFound() int64 { return int64(C.primes_load()) }
+func ResetPrimes()       { C.primes_reset() }

@@ -1,0 +1,275 @@
+//go:build cgo
+
+package coro_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/organzine/coro"
+	"github.com/organzine/coro/internal/testbody"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// doors runs a test with both kinds of doors.
+func doors(t *testing.T, test func(t *testing.T, opts ...coro.Option)) {
+	t.Run("membarrier", func(t *testing.T) { test(t) })
+	t.Run("exchange", func(t *testing.T) { test(t, coro.WithoutMembarrier()) })
+	t.Run("small", func(t *testing.T) {
+		test(t, coro.WithStealBatch(1), coro.WithHandoverBudget(1), coro.WithStackCache(1), coro.WithStackLimit(512*oneStack))
+	})
+}
+
+// work does one random thing on s. It returns what that adds to the sum; the error ErrClosed may leave it unsure whether
+// that much more was started.
+func work(t *testing.T, s *coro.Scheduler, random *rand.Rand) (added, unsure int64, err error) {
+	n := random.Int64N(200)
+	switch random.IntN(8) {
+	case 0:
+		added, err = n, add.Spawn(s, n)
+	case 1:
+		sent, err := add.SpawnN(s, int(n), 3)
+		return 3 * int64(sent), 0, err
+	case 2:
+		sent, err := add.SpawnSeq(s, slices.Values([]int64{2, 2, 2, 2, 2}))
+		return 2 * int64(sent), 0, err
+	case 3:
+		b := yield.Batch(s)
+		for range n {
+			if err = b.Add(random.Int64N(20)); err != nil {
+				return 0, n, err
+			}
+		}
+		if err = b.Flush(); err != nil {
+			return 0, n, err
+		}
+		return n, 0, nil
+	case 4:
+		added, err = 1<<(n%9), tree.Spawn(s, n%9)
+	case 5:
+		added, err = n, pingPong.Spawn(s, n)
+	case 6:
+		var task *coro.Task[int64]
+		if task, err = square.Start(s, n); err == nil {
+			var got int64
+			if got, err = task.Wait(soon(t)); err == nil && got != n*n {
+				err = fmt.Errorf("the square of %d is not %d", n, got)
+			}
+		}
+	case 7:
+		return 0, 0, wakeSomehow(t, s, n)
+	}
+	if err != nil {
+		added = 0
+	}
+	return added, 0, err
+}
+
+// wakeSomehow starts one that parks, and has it woken by Go or by C, perhaps before it parks.
+func wakeSomehow(t *testing.T, s *coro.Scheduler, n int64) error {
+	task, err := park.Start(s, coro.None{})
+	if err != nil {
+		return err
+	}
+	if n%2 == 0 {
+		if err = task.Wake(); err == nil {
+			_, err = task.Wait(soon(t))
+		}
+		return err
+	}
+	w, err := wake.Start(s, task.Handle())
+	if err != nil { // it is closing, and waits for the task
+		_ = task.Wake()
+		return err
+	}
+	if _, err = w.Wait(soon(t)); err == nil {
+		_, err = task.Wait(soon(t))
+	}
+	return err
+}
+
+func TestStressEverythingAtOnceAddsUp(t *testing.T) {
+	doors(t, func(t *testing.T, opts ...coro.Option) {
+		var all []*coro.Scheduler
+		for workers := 1; workers <= 3; workers++ {
+			all = append(all, newScheduler(t, append(opts, coro.WithWorkers(workers))...))
+		}
+		for round := range scaled(64) {
+			var want atomic.Int64
+			testbody.Reset()
+			var users sync.WaitGroup
+			for user := range 8 {
+				users.Go(func() {
+					random := rand.New(rand.NewPCG(uint64(round), uint64(user)))
+					for range 40 {
+						added, _, err := work(t, all[random.IntN(len(all))], random)
+						if !assert.NoError(t, err) {
+							return
+						}
+						want.Add(added)
+					}
+				})
+			}
+			users.Wait()
+			for _, s := range all {
+				finish(t, s)
+			}
+			require.Equal(t, want.Load(), testbody.Sum(), "round %d", round)
+		}
+	})
+}
+
+func TestStressEveryEndIsExact(t *testing.T) {
+	doors(t, func(t *testing.T, opts ...coro.Option) {
+		random := rand.New(rand.NewPCG(1, 1))
+		paused := newScheduler(t, append(opts, coro.WithWorkers(2), coro.WithPaused())...)
+		s := newScheduler(t, append(opts, coro.WithWorkers(2))...)
+		for range scaled(8000) {
+			testbody.Reset()
+			added := int64(1 << random.IntN(6))
+			if random.IntN(2) == 0 {
+				require.NoError(t, tree.Spawn(paused, int64(random.IntN(6))))
+				require.NoError(t, pingPong.Spawn(paused, added))
+				require.NoError(t, paused.Run(background))
+			} else {
+				require.NoError(t, pingPong.Spawn(s, added))
+				_, err := yield.SpawnN(s, int(added), random.Int64N(3))
+				require.NoError(t, err)
+				added *= 2
+				require.NoError(t, s.Wait(background))
+				require.Equal(t, added, testbody.Sum())
+			}
+			require.GreaterOrEqual(t, testbody.Sum(), added)
+		}
+	})
+}
+
+func TestStressEveryDeadlockIsExact(t *testing.T) {
+	doors(t, func(t *testing.T, opts ...coro.Option) {
+		for seed := range uint64(scaled(100)) {
+			random := rand.New(rand.NewPCG(seed, 2))
+			s := newScheduler(t, append(opts, coro.WithWorkers(1+random.IntN(3)), coro.WithPaused())...)
+			var tasks []*coro.Task[int32]
+			blocked := random.IntN(30)
+			for range blocked {
+				task, err := park.Start(s, coro.None{})
+				require.NoError(t, err)
+				tasks = append(tasks, task)
+				if random.IntN(2) == 0 {
+					require.NoError(t, pingPong.Spawn(s, random.Int64N(100)))
+				}
+				if random.IntN(3) == 0 {
+					require.NoError(t, tree.Spawn(s, random.Int64N(7)))
+				}
+			}
+			for left := blocked; left > 0; {
+				var dead *coro.DeadlockError
+				require.ErrorAs(t, s.Run(background), &dead, "seed %d", seed)
+				require.Equal(t, left, dead.Count, "seed %d", seed)
+				for range 1 + random.IntN(left) {
+					left--
+					require.NoError(t, tasks[left].Wake())
+				}
+			}
+			require.NoError(t, s.Run(background))
+			require.NoError(t, s.Close(background))
+		}
+	})
+}
+
+func TestStressClosesInBetweenLoseNothing(t *testing.T) {
+	doors(t, func(t *testing.T, opts ...coro.Option) {
+		for round := range scaled(160) {
+			s := newScheduler(t, append(opts, coro.WithWorkers(2))...)
+			cancel := round%2 == 1
+			var least, most atomic.Int64
+			var users sync.WaitGroup
+			for user := range 4 {
+				users.Go(func() {
+					for random := rand.New(rand.NewPCG(uint64(round), uint64(user))); ; {
+						added, unsure, err := work(t, s, random)
+						least.Add(added)
+						most.Add(added + unsure)
+						if cancel && (err == coro.ErrCanceled || err == coro.ErrStale) {
+							continue // it was on its way
+						}
+						if err != nil {
+							assert.Equal(t, coro.ErrClosed, err)
+							return
+						}
+					}
+				})
+			}
+			time.Sleep(time.Duration(round%5) * time.Millisecond / 2)
+			ctx := context.Context(background)
+			if cancel {
+				ctx = expired
+				least.Store(math.MinInt64 / 2)
+			}
+			err := s.Close(ctx)
+			require.True(t, err == nil || cancel && err == context.Canceled, "%v", err)
+			users.Wait()
+			require.NoError(t, s.Close(background))
+			assert.LessOrEqual(t, least.Load(), testbody.Sum())
+			assert.GreaterOrEqual(t, most.Load(), testbody.Sum())
+		}
+	})
+}
+
+func TestStressStealingMovesWork(t *testing.T) {
+	doors(t, func(t *testing.T, opts ...coro.Option) {
+		s := newScheduler(t, append(opts, coro.WithWorkers(2))...)
+		const depth = 10
+		rounds := int64(0)
+		eventually(t, func() bool {
+			rounds++
+			b := tree.Batch(s) // to one worker
+			for range 8 {
+				require.NoError(t, b.Add(depth))
+			}
+			require.NoError(t, b.Flush())
+			finish(t, s)
+			steals := uint64(0)
+			for _, w := range s.Stats().PerWorker {
+				steals += w.Steals
+			}
+			return rounds >= int64(scaled(200)) && steals > 0
+		}, "they steal")
+		assert.Equal(t, rounds*8<<depth, testbody.Sum())
+	})
+}
+
+// A coroutine computes for two seconds. What it has spawned, what it has woken and what Go spawns behind it is all run by
+// the other worker, at once.
+func TestStressABusyCoroutineHoldsNobodyUp(t *testing.T) {
+	const most = 20 * time.Millisecond
+	for _, opts := range [][]coro.Option{nil, {coro.WithoutMembarrier()}} {
+		var latest []time.Duration
+		for range 5 { // the machine may be busy with something else
+			s := newScheduler(t, append(opts, coro.WithWorkers(2))...)
+			require.NoError(t, busyParent.Spawn(s, uint64(2*time.Second)))
+			eventually(t, testbody.Busy, "it computes")
+			for range 2 { // one for each worker
+				b := late.Batch(s)
+				require.NoError(t, b.Add(testbody.Now()))
+				require.NoError(t, b.Flush())
+			}
+			eventually(t, func() bool { return testbody.Ran() == 4 }, "all have run")
+			latest = append(latest, testbody.Latest())
+			testbody.Stop()
+			finish(t, s)
+			if slices.Min(latest) <= most {
+				break
+			}
+		}
+		assert.LessOrEqual(t, slices.Min(latest), most, "late by %v", latest)
+	}
+}
