@@ -24,8 +24,9 @@
  *
  * Joining goes through the join word, which carries the generation too:
  *   J1  joiner: CAS nobody -> coroutine·me (or go·slot); it may find SETTLED: ended already
- *   J2  end: CAS -> settled·done; a joiner found there gets an event. If it is Go's: settled·for-go, and on its list
- *   J3  the joiner (or who detached first, or last) frees the record
+ *   J2  end: CAS -> settled·done. A joiner found there owns it: settled·taken, and it gets an event, so that nobody
+ *       who comes meanwhile is before it. Go's: settled·for-go, and on its list. Detached: stays so, and the end frees it
+ *   J3  the joiner (or who detaches what has ended) frees the record
  */
 #include "wait.h"
 
@@ -147,13 +148,19 @@ static void end_joinable_locked(struct coroi_worker *w, struct coroi_rec *r)
 
 	r->state = COROI_ENDED;
 	/* J2; a release for the result, an acquire for what the joiner wrote before it registered. */
-	uint64_t old = at_load_rlx(&coroi_cold(r)->join), settled;
+	static const uint32_t whose[] = {
+		[COROI_JOIN_NOBODY] = COROI_SETTLED_DONE,
+		[COROI_JOIN_COROUTINE] = COROI_SETTLED_TAKEN,
+		[COROI_JOIN_GO] = COROI_SETTLED_FOR_GO,
+	};
+	uint64_t old = at_load_acq(&coroi_cold(r)->join);
+	unsigned kind;
 	do {
-		bool go = (old >> COROI_JOIN_KIND_SHIFT & 3) == COROI_JOIN_GO;
-		settled = coroi_join_word(gen, COROI_JOIN_SETTLED, go ? COROI_SETTLED_FOR_GO : COROI_SETTLED_DONE);
-	} while (!at_cas(&coroi_cold(r)->join, &old, settled));
+		kind = old >> COROI_JOIN_KIND_SHIFT & 3;
+	} while (kind != COROI_JOIN_SETTLED &&
+		 !at_cas(&coroi_cold(r)->join, &old, coroi_join_word(gen, COROI_JOIN_SETTLED, whose[kind])));
 	uint32_t index = (uint32_t)(old & COROI_JOIN_INDEX_MASK);
-	switch (old >> COROI_JOIN_KIND_SHIFT & 3) {
+	switch (kind) {
 	case COROI_JOIN_COROUTINE: {
 		struct coroi_rec *joiner = coroi_at(index);
 		if (coroi_chunk_of(joiner)->owner != w->sched || at_load_rlx(&joiner->home) != w->id)
@@ -399,19 +406,16 @@ int coro_join(coro_handle h, void *result, size_t result_bytes)
 	if (r == me || coroi_gen(word) != gen || (result_bytes && !result) || result_bytes > r->result_bytes)
 		return coroi_find(h) ? CORO_EINVAL : CORO_ESTALE;
 	escape(me);
-	if (word != settled) {
-		word = nobody;
-		if (at_cas(&coroi_cold(r)->join, &word, coroi_join_word(gen, COROI_JOIN_COROUTINE, coroi_index(me)))) { /* J1 */
-			int status = await_event(me, r, gen);
-			if (status)
-				return status;
-		} else if (word != settled) {
-			return taken(word, gen);
-		}
+	word = nobody;
+	if (at_cas(&coroi_cold(r)->join, &word, coroi_join_word(gen, COROI_JOIN_COROUTINE, coroi_index(me)))) { /* J1 */
+		int status = await_event(me, r, gen);
+		if (status)
+			return status;
+	} else if (word != settled) {
+		return taken(word, gen);
+	} else if (!at_cas(&coroi_cold(r)->join, &settled, coroi_join_word(gen, COROI_JOIN_SETTLED, COROI_SETTLED_TAKEN))) {
+		return CORO_ESTALE; /* of two who find it settled, the one whose CAS takes it is the joiner */
 	}
-	/* Of two who find it settled, the one whose CAS takes it is the joiner. */
-	if (!at_cas(&coroi_cold(r)->join, &settled, coroi_join_word(gen, COROI_JOIN_SETTLED, COROI_SETTLED_TAKEN)))
-		return CORO_ESTALE;
 	int status = coroi_join_status(r);
 	if (result_bytes)
 		memcpy(result, coroi_cold(r)->payload, result_bytes);
