@@ -403,6 +403,14 @@ static void share_stacks(struct coroi_worker *w)
 	coroi_door_leave(w);
 }
 
+/* settle - others may need the records that we still hold. */
+static void settle(struct coroi_worker *w)
+{
+	coroi_door_enter(w);
+	coroi_mags_settle(&w->mags);
+	coroi_door_leave(w);
+}
+
 /* has_work - P2. Whoever puts something into our queue or slot after this took it from an inbox that was pushed to after
  * P1, or cancels, and claims us then. */
 static bool has_work(struct coroi_worker *w)
@@ -421,6 +429,8 @@ static void park(struct coroi_worker *w)
 	struct coro_scheduler *s = w->sched;
 
 	share_stacks(w);
+	if (w->mags.owed)
+		settle(w);
 	at_or(&s->sleepers[w->id >> 6], bit_of(w->id)); /* P1 */
 	uint32_t mode = at_load_seq(&s->mode);
 	if (mode == COROI_STOPPING || (mode == COROI_RUNNING && has_work(w))) { /* P2 */

@@ -172,7 +172,7 @@ size_t coro_scheduler_trim(coro_scheduler *s)
 	pthread_mutex_lock(&s->outside_lock);
 	coroi_mags_flush(&s->outside);
 	pthread_mutex_unlock(&s->outside_lock);
-	bytes += coroi_slab_trim(&s->slab);
+	bytes += coroi_parcels_trim(&s->slab) + coroi_slab_trim(&s->slab);
 	pthread_mutex_unlock(&s->life_lock);
 	return bytes;
 }

@@ -107,8 +107,8 @@ static void free_workers(struct coro_scheduler *s)
 
 static void free_all(struct coro_scheduler *s)
 {
+	coroi_parcels_trim(&s->slab);
 	coroi_slab_destroy(&s->slab);
-	coroi_parcels_destroy(&s->parcels);
 	coroi_release(s->worker);
 	pthread_mutex_destroy(&s->outside_lock);
 	pthread_mutex_destroy(&s->life_lock);

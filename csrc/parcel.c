@@ -1,47 +1,83 @@
 //go:build cgo && linux
-/* parcel.c - see parcel.h. */
+/* parcel.c - see parcel.h. The spare ones lie with the slab, under its lock. */
 #include "parcel.h"
 
-void coroi_parcels_destroy(struct coroi_parcels *p)
-{
-	for (struct coroi_parcel *x = p->idle, *next; x; x = next) {
-		next = (struct coroi_parcel *)(uintptr_t)x->next;
-		coroi_release(x);
-	}
-}
+#define SETTLE_EVERY 8 /* parcels a worker has done with before it takes the lock */
 
-static void keep(struct coroi_parcels *p, struct coroi_parcel *x)
+struct coroi_parcel *coroi_parcel_open(struct coroi_slab *s)
 {
-	coroi_lock(&p->lock);
-	x->next = (uintptr_t)p->idle;
-	p->idle = x;
-	coroi_unlock(&p->lock);
-}
-
-struct coroi_parcel *coroi_parcel_open(struct coroi_parcels *p, struct coroi_slab *s)
-{
-	coroi_lock(&p->lock);
-	struct coroi_parcel *x = p->idle;
-	if (x)
-		p->idle = (struct coroi_parcel *)(uintptr_t)x->next;
-	coroi_unlock(&p->lock);
+	coroi_lock(&s->lock);
+	struct coroi_parcel *x = s->parcels;
+	struct coroi_mag *mag = coroi_slab_open_locked(s);
+	if (x && mag)
+		s->parcels = (struct coroi_parcel *)(uintptr_t)x->next;
+	coroi_unlock(&s->lock);
+	if (!mag)
+		return NULL;
 	if (!x)
 		x = coroi_alloc(sizeof *x, COROI_LINE);
-	if (!x)
-		return NULL;
-	x->mag = coroi_slab_open(s);
-	if (!x->mag) {
-		keep(p, x);
+	if (!x) {
+		coroi_slab_shut(s, mag);
 		return NULL;
 	}
+	x->mag = mag;
 	x->count = 0;
-	x->most = x->mag->count;
+	x->most = mag->count;
 	return x;
 }
 
-void coroi_parcel_close(struct coroi_parcels *p, struct coroi_slab *s, struct coroi_parcel *x)
+void coroi_parcel_drop(struct coroi_slab *s, struct coroi_parcel *x)
 {
-	x->mag->count -= x->count;
 	coroi_slab_shut(s, x->mag);
-	keep(p, x);
+	coroi_lock(&s->lock);
+	x->next = (uintptr_t)s->parcels;
+	s->parcels = x;
+	coroi_unlock(&s->lock);
+}
+
+void coroi_parcel_done(struct coroi_mags *m, struct coroi_parcel *x)
+{
+	struct coroi_mag **list = x->count < x->mag->count ? &m->back : &m->spare;
+
+	x->mag->count -= x->count;
+	x->mag->next = (uintptr_t)*list;
+	*list = x->mag;
+	x->next = (uintptr_t)m->parcels;
+	m->parcels = x;
+	if (!m->parcels_last)
+		m->parcels_last = x;
+	if (++m->owed >= SETTLE_EVERY)
+		coroi_mags_settle(m);
+}
+
+void coroi_mags_settle(struct coroi_mags *m)
+{
+	if (!m->owed)
+		return;
+	coroi_lock(&m->slab->lock);
+	coroi_slab_give_locked(m->slab, m->back);
+	coroi_slab_give_locked(m->slab, m->spare);
+	m->slab->users -= m->owed;
+	m->parcels_last->next = (uintptr_t)m->slab->parcels;
+	m->slab->parcels = m->parcels;
+	coroi_unlock(&m->slab->lock);
+	m->back = m->spare = NULL;
+	m->parcels = m->parcels_last = NULL;
+	m->owed = 0;
+}
+
+size_t coroi_parcels_trim(struct coroi_slab *s)
+{
+	size_t bytes = 0;
+
+	coroi_lock(&s->lock);
+	struct coroi_parcel *list = s->parcels;
+	s->parcels = NULL;
+	coroi_unlock(&s->lock);
+	for (struct coroi_parcel *next; list; list = next) {
+		next = (struct coroi_parcel *)(uintptr_t)list->next;
+		coroi_release(list);
+		bytes += sizeof *list;
+	}
+	return bytes;
 }

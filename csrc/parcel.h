@@ -13,7 +13,7 @@
 #define COROI_PARCEL_ARGS 512 /* bytes of arguments */
 
 struct coroi_parcel {
-	uint64_t next;         /* in an inbox, in a worker's list of unopened ones, or in the list of spare ones */
+	uint64_t next;         /* in an inbox, in a worker's list of unopened ones, or in a list of spare ones */
 	struct coroi_mag *mag; /* its last `count` records are the spawns, the first of them last */
 	coro_fn fn;
 	uint32_t count;
@@ -26,17 +26,15 @@ struct coroi_parcel {
 	unsigned char args[COROI_PARCEL_ARGS] __attribute__((aligned(64)));
 };
 
-/* The spare ones of a scheduler. */
-struct coroi_parcels {
-	struct coroi_lock lock;
-	struct coroi_parcel *idle;
-};
+/* coroi_parcel_open - an empty parcel with records, or NULL. coroi_parcel_drop - it goes back unused. Thread: any. */
+struct coroi_parcel *coroi_parcel_open(struct coroi_slab *s);
+void coroi_parcel_drop(struct coroi_slab *s, struct coroi_parcel *x);
 
-void coroi_parcels_destroy(struct coroi_parcels *p);
+/* coroi_parcel_done - the worker whose magazines are m has taken what was in it. What is left goes back, several
+ * parcels at a time. */
+void coroi_parcel_done(struct coroi_mags *m, struct coroi_parcel *x);
 
-/* coroi_parcel_open - an empty parcel with records from s, or NULL. coroi_parcel_close - the first `count` of them are
- * used, the others and the parcel itself go back. Thread: any. */
-struct coroi_parcel *coroi_parcel_open(struct coroi_parcels *p, struct coroi_slab *s);
-void coroi_parcel_close(struct coroi_parcels *p, struct coroi_slab *s, struct coroi_parcel *parcel);
+/* coroi_parcels_trim - free the spare ones. Returns the bytes. */
+size_t coroi_parcels_trim(struct coroi_slab *s);
 
 #endif

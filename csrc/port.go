@@ -207,7 +207,7 @@ func (b *Outgoing) IsOpen() bool { return b.p != nil }
 
 // Open gets a batch records. same: all of its coroutines have one argument. NoMemory: there are none.
 func (s *Scheduler) Open(b *Outgoing, spec *Spec, same bool) Status {
-	p := C.coroi_parcel_open(&s.c.parcels, &s.c.slab)
+	p := C.coroi_parcel_open(&s.c.slab)
 	if p == nil {
 		return NoMemory
 	}
@@ -268,8 +268,7 @@ func (p *Port) Send(b *Outgoing) {
 // Drop gives the records of a batch back that is not to be sent.
 func (s *Scheduler) Drop(b *Outgoing) {
 	if b.p != nil {
-		b.p.count = 0
-		C.coroi_parcel_close(&s.c.parcels, &s.c.slab, b.p)
+		C.coroi_parcel_drop(&s.c.slab, b.p)
 		b.p = nil
 	}
 }

@@ -21,23 +21,46 @@
 
 #include <string.h>
 
+/* ahead - the parcels that follow `node` are opened soon: bring the records of the first, the magazine of the second,
+ * and the third itself. */
+static void ahead(uint64_t node)
+{
+	struct coroi_parcel *p[3];
+
+	for (int i = 0; i < 3; i++) {
+		if ((node & COROI_NODE_KIND) != COROI_NODE_BATCH)
+			return;
+		p[i] = (struct coroi_parcel *)(uintptr_t)(node - COROI_NODE_BATCH);
+		if (i == 0)
+			for (uint32_t k = 0; k < p[0]->mag->count; k++)
+				__builtin_prefetch(p[0]->mag->rec[k], 1);
+		if (i == 1)
+			for (size_t at = 0; at < sizeof(struct coroi_mag); at += COROI_LINE)
+				__builtin_prefetch((char *)p[1]->mag + at, 1);
+		if (i == 2)
+			__builtin_prefetch(p[2], 1);
+		else
+			node = p[i]->next;
+	}
+}
+
 /* open_parcel - its spawns go into the queue. */
 static void open_parcel_locked(struct coroi_worker *w, struct coroi_parcel *p)
 {
-	struct coroi_rec **rec = p->mag->rec + p->mag->count;
+	struct coroi_rec **first = p->mag->rec + p->mag->count - 1;
 	struct coroi_fill q = {.fn = p->fn, .class = p->class, .arg_bytes = p->arg_bytes,
 			     .result_bytes = p->result_bytes};
 	size_t stride = p->same ? 0 : p->arg_bytes;
 
-	for (uint32_t i = 1; i <= p->count; i++)
-		__builtin_prefetch(rec[-(int)i], 1);
-	for (uint32_t i = 1; i <= p->count; i++) {
-		coroi_fill(rec[-(int)i], &q, w->id);
-		coroi_fill_argument(rec[-(int)i], p->args + (i - 1) * stride, p->arg_bytes);
-		coroi_queue_locked(w, rec[-(int)i]);
+	ahead(p->next);
+	for (uint32_t i = 0; i < p->count; i++) {
+		struct coroi_rec *r = *(first - i);
+		coroi_fill(r, &q, w->id);
+		coroi_fill_argument(r, p->args + i * stride, p->arg_bytes);
+		coroi_queue_locked(w, r);
 	}
 	at_bump_by(&w->spawned, p->count);
-	coroi_parcel_close(&w->sched->parcels, &w->sched->slab, p);
+	coroi_parcel_done(&w->mags, p);
 }
 
 static void open_node_locked(struct coroi_worker *w, uint64_t node)

@@ -265,17 +265,27 @@ int coroi_slab_join(struct coroi_slab *s)
 	return ok ? CORO_OK : CORO_ENOMEM;
 }
 
+struct coroi_mag *coroi_slab_open_locked(struct coroi_slab *s)
+{
+	if (!join(s))
+		return NULL;
+	struct coroi_mag *m = load(s, NULL);
+	s->users -= !m;
+	return m;
+}
+
 struct coroi_mag *coroi_slab_open(struct coroi_slab *s)
 {
-	struct coroi_mag *m = NULL;
-
 	coroi_lock(&s->lock);
-	if (join(s)) {
-		m = load(s, NULL);
-		s->users -= !m;
-	}
+	struct coroi_mag *m = coroi_slab_open_locked(s);
 	coroi_unlock(&s->lock);
 	return m;
+}
+
+void coroi_slab_give_locked(struct coroi_slab *s, struct coroi_mag *list)
+{
+	for (struct coroi_mag *m; (m = pop(&list));)
+		give(s, m);
 }
 
 void coroi_slab_shut(struct coroi_slab *s, struct coroi_mag *m)
@@ -289,7 +299,7 @@ void coroi_slab_shut(struct coroi_slab *s, struct coroi_mag *m)
 
 int coroi_mags_init(struct coroi_mags *m, struct coroi_slab *s)
 {
-	m->slab = s;
+	*m = (struct coroi_mags){.slab = s};
 	if (coroi_slab_join(s))
 		return CORO_ENOMEM;
 	coroi_lock(&s->lock);
@@ -301,6 +311,7 @@ int coroi_mags_init(struct coroi_mags *m, struct coroi_slab *s)
 
 void coroi_mags_flush(struct coroi_mags *m)
 {
+	coroi_mags_settle(m);
 	if (m->loaded->count)
 		m->loaded = coroi_slab_trade_empty(m->slab, m->loaded);
 	if (m->other->count)
@@ -329,10 +340,15 @@ COROI_NOINLINE struct coroi_rec *coroi_mags_load(struct coroi_mags *m)
 
 COROI_NOINLINE void coroi_mags_unload(struct coroi_mags *m, struct coroi_rec *r)
 {
-	if (m->other->count == 0)
+	if (m->other->count == 0) {
 		swap(m);
-	else
+	} else if (m->spare) {
+		struct coroi_mag *full = m->loaded;
+		m->loaded = pop(&m->spare);
+		push(&m->back, full);
+	} else {
 		m->loaded = coroi_slab_trade_empty(m->slab, m->loaded);
+	}
 	m->loaded->rec[m->loaded->count++] = r;
 }
 

@@ -39,15 +39,21 @@ struct coroi_slab {
 	uint32_t *chunk;                /* ids of its chunks */
 	uint32_t chunks, chunk_cap, chunk_limit;
 	uint32_t carving;               /* place in chunk[] of the one that is carved, or chunks if none */
+	struct coroi_parcel *parcels;   /* spare ones, see parcel.h */
 	uint64_t records;               /* carved and not given back by a trim */
 	uint64_t idle;                  /* of them, in the lists above */
 	uint64_t retired;
 };
 
-/* The two magazines of one user. Both always exist. */
+/* The two magazines of one user. Both always exist. The rest is a worker's, of parcels that it has opened: it goes back
+ * now and then, so that the lock is taken once for several. */
 struct coroi_mags {
 	struct coroi_slab *slab;
 	struct coroi_mag *loaded, *other;
+	struct coroi_mag *back;  /* with free records */
+	struct coroi_mag *spare; /* empty */
+	struct coroi_parcel *parcels, *parcels_last;
+	uint32_t owed;           /* how many parcels that were */
 };
 
 void coroi_slab_init(struct coroi_slab *s, struct coro_scheduler *owner, uint64_t limit_bytes);
@@ -60,9 +66,14 @@ int coroi_slab_join(struct coroi_slab *s);
  * it, with what comes back of the magazine, or NULL if it travels. */
 struct coroi_mag *coroi_slab_open(struct coroi_slab *s);
 void coroi_slab_shut(struct coroi_slab *s, struct coroi_mag *m);
+struct coroi_mag *coroi_slab_open_locked(struct coroi_slab *s);
+
+/* coroi_slab_give_locked - give all magazines of a list. */
+void coroi_slab_give_locked(struct coroi_slab *s, struct coroi_mag *list);
 
 int coroi_mags_init(struct coroi_mags *m, struct coroi_slab *s);
-void coroi_mags_flush(struct coroi_mags *m); /* records to the slab; the magazines stay */
+void coroi_mags_flush(struct coroi_mags *m); /* records to the slab; the two magazines stay */
+void coroi_mags_settle(struct coroi_mags *m); /* what is left of parcels to the slab */
 
 /* coroi_slab_trade_full - give an empty magazine (or NULL, after sending one off as a batch), get one with free
  * records. NULL, and nothing was taken, when memory or the cap is used up. coroi_slab_trade_empty - give one with free records, get an

@@ -104,7 +104,6 @@ struct coro_scheduler {
 	uint8_t class; /* of default stacks */
 	struct coroi_worker *worker; /* [workers] */
 	struct coroi_slab slab;
-	struct coroi_parcels parcels;
 	struct coroi_stack_pool stacks;
 	char name[16];
 
