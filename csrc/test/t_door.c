@@ -197,3 +197,64 @@ TEST_LIMIT(door_with_exchange, 60)
 	battle(scaled(300000), true, 1, 0);
 	battle(scaled(100000), true, 64, 50);
 }
+
+/* ------------------------------------------------------------------------ two at the door, as fast as they can */
+
+static struct coroi_worker *owned;
+static struct inside shared;
+static uint32_t stop;
+
+static void *knocks(void *arg)
+{
+	uint64_t n = (uintptr_t)arg, seed = 3;
+
+	while (n) {
+		if (coroi_door_knock(owned, COROI_FOREIGN) != COROI_LOCKED)
+			continue;
+		uint64_t a = __atomic_load_n(&shared.a, __ATOMIC_RELAXED);
+		__atomic_store_n(&shared.a, a + 1, __ATOMIC_RELAXED);
+		CHECK(__atomic_load_n(&shared.b, __ATOMIC_RELAXED) == a); /* b follows a: someone else is inside if not */
+		__atomic_store_n(&shared.b, a + 1, __ATOMIC_RELAXED);
+		coroi_door_unlock(owned);
+		for (uint64_t i = rnd(&seed) % 64; i; i--) /* at every place of the owner's round */
+			at_relax();
+		n--;
+	}
+	at_store_rel(&stop, 1);
+	return NULL;
+}
+
+/* One that does not ask first depends on the barriers alone, T1 to T4 in a few nanoseconds. */
+static void duel(bool exchange, uint64_t locks)
+{
+	pthread_t t;
+	uint64_t rounds = 0;
+
+	owned = aligned_alloc(COROI_APART, sizeof *owned);
+	memset(owned, 0, sizeof *owned);
+	owned->exchange = exchange;
+	shared = (struct inside){0, 0};
+	stop = 0;
+	thread_start(&t, knocks, (void *)(uintptr_t)locks);
+	for (; !at_load_acq(&stop); rounds++) {
+		coroi_door_enter(owned);
+		uint64_t a = __atomic_load_n(&shared.a, __ATOMIC_RELAXED);
+		__atomic_store_n(&shared.a, a + 1, __ATOMIC_RELAXED);
+		CHECK(__atomic_load_n(&shared.b, __ATOMIC_RELAXED) == a);
+		__atomic_store_n(&shared.b, a + 1, __ATOMIC_RELAXED);
+		coroi_door_leave(owned);
+	}
+	thread_join(t);
+	CHECK(shared.a == rounds + locks && shared.b == shared.a);
+	free(owned);
+}
+
+TEST_LIMIT(door_duel_with_membarrier, 60)
+{
+	duel(false, scaled(100000));
+}
+
+TEST_LIMIT(door_duel_with_exchange, 60)
+{
+	duel(true, scaled(150000));
+}
