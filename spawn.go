@@ -79,18 +79,29 @@ func (s *Scheduler) unloadPorts() {
 // on the worker. It returns how
 // many it has started, which is n unless there is an error.
 func (f Func[A, R]) SpawnN(s *Scheduler, n int, arg A) (int, error) {
-	b := f.Batch(s)
-	for n > 0 {
-		if err := b.open(true); err != nil {
-			return b.end(err)
+	spec, err := f.ready(s)
+	if err != nil {
+		return 0, err
+	}
+	for done := 0; done < n; {
+		p := s.port()
+		if p == nil {
+			return done, ErrClosed
 		}
-		n -= b.out.AddN(unsafe.Pointer(&arg), n)
-		if err := b.Flush(); err != nil {
-			return b.sent, err
+		s.edge.release()
+		now := min(n-done, spawnChunk)
+		got := p.SpawnMany(&spec, unsafe.Pointer(&arg), now)
+		p.Release()
+		done += got
+		if got < now {
+			return done, ErrNoMemory
 		}
 	}
-	return b.sent, nil
+	return max(n, 0), nil
 }
+
+// spawnChunk is how many coroutines one cgo call spawns at most: about 100 µs.
+const spawnChunk = 1 << 16
 
 // SpawnSeq starts a coroutine for each argument of seq, in batches. It returns how many it has started.
 func (f Func[A, R]) SpawnSeq(s *Scheduler, seq iter.Seq[A]) (int, error) {
@@ -126,7 +137,7 @@ func (f Func[A, R]) Batch(s *Scheduler) *Batch[A, R] { return &Batch[A, R]{s: s,
 // Add puts one coroutine into the batch, 2 to 5 ns. On ErrNoMemory it was not added; on ErrClosed the whole batch is
 // dropped.
 func (b *Batch[A, R]) Add(arg A) error {
-	if err := b.open(false); err != nil {
+	if err := b.open(); err != nil {
 		return err
 	}
 	b.out.Add(unsafe.Pointer(&arg))
@@ -136,8 +147,8 @@ func (b *Batch[A, R]) Add(arg A) error {
 	return nil
 }
 
-// open gets the batch records, if it has none. same: for coroutines with one argument.
-func (b *Batch[A, R]) open(same bool) (err error) {
+// open gets the batch records, if it has none.
+func (b *Batch[A, R]) open() (err error) {
 	if b.out.IsOpen() {
 		return nil
 	}
@@ -147,7 +158,7 @@ func (b *Batch[A, R]) open(same bool) (err error) {
 	if b.s.closed.Load() {
 		return ErrClosed
 	}
-	return statusError(b.s.core.Open(&b.out, &b.f.spec, same))
+	return statusError(b.s.core.Open(&b.out, &b.f.spec))
 }
 
 // Flush starts what is in the batch. After Close it returns ErrClosed, and the batch is empty.

@@ -4,26 +4,29 @@
 
 #define SETTLE_EVERY 8 /* parcels a worker has done with before it takes the lock */
 
-struct coroi_parcel *coroi_parcel_open(struct coroi_slab *s)
+uint32_t coroi_parcel_open(struct coroi_slab *s, struct coroi_parcel **out, uint32_t want)
 {
+	struct coroi_mag *mag[COROI_PARCELS_AT_ONCE];
+	uint32_t n = 0, spare = 0;
+
 	coroi_lock(&s->lock);
-	struct coroi_parcel *x = s->parcels;
-	struct coroi_mag *mag = coroi_slab_open_locked(s);
-	if (x && mag)
-		s->parcels = (struct coroi_parcel *)(uintptr_t)x->next;
-	coroi_unlock(&s->lock);
-	if (!mag)
-		return NULL;
-	if (!x)
-		x = coroi_alloc(sizeof *x, COROI_LINE);
-	if (!x) {
-		coroi_slab_shut(s, mag);
-		return NULL;
+	while (n < want && (mag[n] = coroi_slab_open_locked(s)))
+		n++;
+	for (; spare < n && s->parcels; spare++) {
+		out[spare] = s->parcels;
+		s->parcels = (struct coroi_parcel *)(uintptr_t)s->parcels->next;
 	}
-	x->mag = mag;
-	x->count = 0;
-	x->most = mag->count;
-	return x;
+	coroi_unlock(&s->lock);
+	for (; spare < n && (out[spare] = coroi_alloc(sizeof **out, COROI_LINE)); spare++)
+		;
+	for (; n > spare; n--)
+		coroi_slab_shut(s, mag[n - 1]);
+	for (uint32_t i = 0; i < n; i++) {
+		out[i]->mag = mag[i];
+		out[i]->count = 0;
+		out[i]->most = mag[i]->count;
+	}
+	return n;
 }
 
 void coroi_parcel_drop(struct coroi_slab *s, struct coroi_parcel *x)

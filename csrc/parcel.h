@@ -26,8 +26,11 @@ struct coroi_parcel {
 	unsigned char args[COROI_PARCEL_ARGS] __attribute__((aligned(64)));
 };
 
-/* coroi_parcel_open - an empty parcel with records, or NULL. coroi_parcel_drop - it goes back unused. Thread: any. */
-struct coroi_parcel *coroi_parcel_open(struct coroi_slab *s);
+#define COROI_PARCELS_AT_ONCE 8
+
+/* coroi_parcel_open - up to want (at most COROI_PARCELS_AT_ONCE) empty parcels with records. Returns how many; 0: no
+ * memory. coroi_parcel_drop - one goes back unused. Thread: any. */
+uint32_t coroi_parcel_open(struct coroi_slab *s, struct coroi_parcel **out, uint32_t want);
 void coroi_parcel_drop(struct coroi_slab *s, struct coroi_parcel *x);
 
 /* coroi_parcel_done - the worker whose magazines are m has taken what was in it. What is left goes back, several

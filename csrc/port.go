@@ -2,8 +2,13 @@
 
 package csrc
 
+// #cgo noescape coroi_spawn_many
+// #cgo nocallback coroi_spawn_many
+// #cgo noescape coroi_parcel_open
+// #cgo nocallback coroi_parcel_open
 // #include "idle.h"
 // #include "inbox.h"
+// #include "spawn.h"
 // #include "wait.h"
 import "C"
 
@@ -205,10 +210,10 @@ type Outgoing struct {
 // IsOpen tells whether the batch has records.
 func (b *Outgoing) IsOpen() bool { return b.p != nil }
 
-// Open gets a batch records. same: all of its coroutines have one argument. NoMemory: there are none.
-func (s *Scheduler) Open(b *Outgoing, spec *Spec, same bool) Status {
-	p := C.coroi_parcel_open(&s.c.slab)
-	if p == nil {
+// Open gets a batch records. NoMemory: there are none.
+func (s *Scheduler) Open(b *Outgoing, spec *Spec) Status {
+	var p *parcel
+	if C.coroi_parcel_open(&s.c.slab, &p, 1) == 0 {
 		return NoMemory
 	}
 	*(*uintptr)(unsafe.Pointer(&p.fn)) = spec.Fn
@@ -216,13 +221,23 @@ func (s *Scheduler) Open(b *Outgoing, spec *Spec, same bool) Status {
 	p.arg_bytes = C.uint8_t(spec.ArgBytes)
 	p.result_bytes = C.uint8_t(spec.ResultBytes)
 	p.same = 0
-	if same {
-		p.same = 1
-	} else if n := C.uint32_t(spec.ArgBytes); n > 0 {
+	if n := C.uint32_t(spec.ArgBytes); n > 0 {
 		p.most = min(p.most, C.COROI_PARCEL_ARGS/n)
 	}
 	b.p = p
 	return OK
+}
+
+// SpawnMany starts n coroutines with one argument, in one cgo call, and returns how many: less than n is NoMemory. The
+// port is held.
+func (p *Port) SpawnMany(spec *Spec, arg unsafe.Pointer, n int) int {
+	q := C.struct_coroi_fill{
+		class: C.uint8_t(spec.Class), arg_bytes: C.uint8_t(spec.ArgBytes), result_bytes: C.uint8_t(spec.ResultBytes),
+	}
+	*(*uintptr)(unsafe.Pointer(&q.fn)) = spec.Fn
+	first := p.turn
+	p.turn++
+	return int(C.coroi_spawn_many(p.sched.c, &q, arg, C.uint64_t(n), C.uint32_t(first)))
 }
 
 // Add puts one coroutine in. The batch is open and not full.
@@ -238,13 +253,6 @@ func (b *Outgoing) Add(arg unsafe.Pointer) {
 		copy(unsafe.Slice((*byte)(to), n), unsafe.Slice((*byte)(arg), n))
 	}
 	p.count++
-}
-
-// AddN puts up to n in that have one argument, as many as have room, and returns how many. It is called once.
-func (b *Outgoing) AddN(arg unsafe.Pointer, n int) int {
-	b.Add(arg)
-	b.p.count = min(C.uint32_t(min(n, BatchRecords)), b.p.most)
-	return int(b.p.count)
 }
 
 // Full tells that there is no more room.

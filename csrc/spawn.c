@@ -2,6 +2,8 @@
 /*
  * spawn.c - new coroutines, from inside and from outside.
  */
+#include "spawn.h"
+
 #include "wait.h"
 
 #include <string.h>
@@ -129,6 +131,35 @@ int coro_spawn_first(const coro_attr *attr, coro_fn fn, const void *arg, size_t 
 	coroi_queue_locked(w, me);
 	coroi_idle_queued(w); /* the child may run for long */
 	return coroi_suspend_locked(w, me, r);
+}
+
+uint64_t coroi_spawn_many(struct coro_scheduler *s, const struct coroi_fill *q, const void *arg, uint64_t n, uint32_t first)
+{
+	struct coroi_parcel *p[COROI_PARCELS_AT_ONCE];
+	uint64_t done = 0;
+
+	while (done < n) {
+		uint64_t want = (n - done + COROI_MAG_RECORDS - 1) / COROI_MAG_RECORDS;
+		uint32_t k = coroi_parcel_open(&s->slab, p, want < COROI_PARCELS_AT_ONCE ? (uint32_t)want : COROI_PARCELS_AT_ONCE);
+		if (k == 0)
+			break;
+		for (uint32_t i = 0; i < k; i++) {
+			p[i]->fn = q->fn;
+			p[i]->class = q->class;
+			p[i]->arg_bytes = q->arg_bytes;
+			p[i]->result_bytes = q->result_bytes;
+			p[i]->same = 1;
+			p[i]->count = n - done < p[i]->most ? (uint32_t)(n - done) : p[i]->most;
+			done += p[i]->count;
+			memcpy(p[i]->args, arg, q->arg_bytes);
+			if (i > 0)
+				p[i]->next = (uintptr_t)p[i - 1] | COROI_NODE_BATCH;
+		}
+		struct coroi_worker *w = &s->worker[first++ % s->workers];
+		coroi_inbox_push(w, (uintptr_t)p[k - 1] | COROI_NODE_BATCH, (uintptr_t)p[0] | COROI_NODE_BATCH);
+		coroi_idle_pushed(w);
+	}
+	return done;
 }
 
 #define OUTSIDE_RUN 64 /* spawns from outside that go to one worker before the next has its turn */

@@ -96,27 +96,27 @@ func (s Status) Text() string { return "the C core is not built in" }
 
 func New(Options) (*Scheduler, Status) { return nil, Again }
 
-func (*Scheduler) Workers() int                       { return 0 }
-func (*Scheduler) Run() Status                        { return Again }
-func (*Scheduler) Close(bool) Status                  { return Again }
-func (*Scheduler) Destroy()                           {}
-func (*Scheduler) Finished() bool                     { return true }
-func (*Scheduler) AtRest() bool                       { return true }
-func (*Scheduler) Live() int                          { return 0 }
-func (*Scheduler) Gather()                            {}
-func (*Scheduler) Trim() int                          { return 0 }
-func (*Scheduler) Blocked(int) ([]Blocked, int)       { return nil, 0 }
-func (*Scheduler) Running() []uintptr                 { return nil }
-func (*Scheduler) Stats() Stats                       { return Stats{} }
-func (*Scheduler) OpenBell() (int, Status)            { return -1, Again }
-func (*Scheduler) DropBell()                          {}
-func (*Scheduler) Arm()                               {}
-func (*Scheduler) WaitRest(int32)                     {}
-func (*Scheduler) Done(slots []uint32) []uint32       { return slots }
-func (*Scheduler) Rests() uint32                      { return 0 }
-func (*Scheduler) NewPorts(int) ([]Port, Status)      { return nil, Again }
-func (*Scheduler) Open(*Outgoing, *Spec, bool) Status { return Again }
-func (*Scheduler) Drop(*Outgoing)                     {}
+func (*Scheduler) Workers() int                  { return 0 }
+func (*Scheduler) Run() Status                   { return Again }
+func (*Scheduler) Close(bool) Status             { return Again }
+func (*Scheduler) Destroy()                      {}
+func (*Scheduler) Finished() bool                { return true }
+func (*Scheduler) AtRest() bool                  { return true }
+func (*Scheduler) Live() int                     { return 0 }
+func (*Scheduler) Gather()                       {}
+func (*Scheduler) Trim() int                     { return 0 }
+func (*Scheduler) Blocked(int) ([]Blocked, int)  { return nil, 0 }
+func (*Scheduler) Running() []uintptr            { return nil }
+func (*Scheduler) Stats() Stats                  { return Stats{} }
+func (*Scheduler) OpenBell() (int, Status)       { return -1, Again }
+func (*Scheduler) DropBell()                     {}
+func (*Scheduler) Arm()                          {}
+func (*Scheduler) WaitRest(int32)                {}
+func (*Scheduler) Done(slots []uint32) []uint32  { return slots }
+func (*Scheduler) Rests() uint32                 { return 0 }
+func (*Scheduler) NewPorts(int) ([]Port, Status) { return nil, Again }
+func (*Scheduler) Open(*Outgoing, *Spec) Status  { return Again }
+func (*Scheduler) Drop(*Outgoing)                {}
 
 func Wake(uint64) Status   { return Again }
 func Detach(uint64) Status { return Again }
@@ -128,13 +128,13 @@ func (*Port) Unload()                                        {}
 func (*Port) Shut()                                          {}
 func (*Port) Spawn(*Spec, unsafe.Pointer) Status             { return Again }
 func (*Port) Start(*Spec, unsafe.Pointer) (Joinable, Status) { return Joinable{}, Again }
+func (*Port) SpawnMany(*Spec, unsafe.Pointer, int) int       { return 0 }
 func (*Port) Send(*Outgoing)                                 {}
 
-func (*Outgoing) IsOpen() bool                 { return false }
-func (*Outgoing) Add(unsafe.Pointer)           {}
-func (*Outgoing) AddN(unsafe.Pointer, int) int { return 0 }
-func (*Outgoing) Full() bool                   { return false }
-func (*Outgoing) Len() int                     { return 0 }
+func (*Outgoing) IsOpen() bool       { return false }
+func (*Outgoing) Add(unsafe.Pointer) {}
+func (*Outgoing) Full() bool         { return false }
+func (*Outgoing) Len() int           { return 0 }
 
 func (Joinable) Handle() uint64                      { return 0 }
 func (Joinable) Ended() bool                         { return false }
