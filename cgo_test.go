@@ -164,8 +164,8 @@ func TestTheZeroFuncIsRefusedByEveryCall(t *testing.T) {
 }
 
 func TestSpawningAllocatesNothing(t *testing.T) {
-	if raceDetector {
-		t.Skip("the race detector allocates")
+	if instrumented {
+		t.Skip("detectors allocate")
 	}
 	s := newScheduler(t, coro.WithWorkers(1))
 	large := coro.MustFunc[[48]byte, coro.None](testbody.Empty)

@@ -96,7 +96,7 @@ func parked(t testing.TB, s *coro.Scheduler, n int) {
 
 // scaled makes long tests shorter where time is short.
 func scaled(n int) int {
-	if raceDetector {
+	if instrumented {
 		n /= 4
 	}
 	if testing.Short() {

@@ -1,5 +1,6 @@
-//go:build cgo && race
+//go:build cgo && (race || asan)
 
 package coro_test
 
-const raceDetector = true
+// instrumented: built with a detector that costs time and memory.
+const instrumented = true

@@ -1,5 +1,5 @@
-//go:build cgo && !race
+//go:build cgo && !race && !asan
 
 package coro_test
 
-const raceDetector = false
+const instrumented = false

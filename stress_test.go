@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -221,6 +222,41 @@ func TestStressClosesInBetweenLoseNothing(t *testing.T) {
 			assert.LessOrEqual(t, least.Load(), testbody.Sum())
 			assert.GreaterOrEqual(t, most.Load(), testbody.Sum())
 		}
+	})
+}
+
+// Handles outlive their coroutines and their schedulers: whoever still wakes them gets ErrStale at most.
+func TestStressHandlesMayBeWokenAtAnyTime(t *testing.T) {
+	doors(t, func(t *testing.T, opts ...coro.Option) {
+		var handles [16]atomic.Uint64
+		var stop atomic.Bool
+		var wakers sync.WaitGroup
+		for waker := range uint64(2) {
+			wakers.Go(func() {
+				for random := rand.New(rand.NewPCG(waker, 3)); !stop.Load(); {
+					err := coro.Handle(handles[random.IntN(len(handles))].Load()).Wake()
+					if err != nil && !assert.Equal(t, coro.ErrStale, err) {
+						return
+					}
+				}
+			})
+		}
+		for range scaled(80) {
+			s, err := coro.New(append(opts, coro.WithWorkers(2))...)
+			require.NoError(t, err)
+			for i := range 200 {
+				task, err := park.Start(s, coro.None{})
+				require.NoError(t, err)
+				handles[i%len(handles)].Store(uint64(task.Handle()))
+			}
+			if err := s.Close(expired); err != context.Canceled {
+				require.NoError(t, err)
+			}
+			s = nil
+			runtime.GC()
+		}
+		stop.Store(true)
+		wakers.Wait()
 	})
 }
 
