@@ -81,6 +81,43 @@ func TestNothingRunsBeforeRun(t *testing.T) {
 	}
 }
 
+func TestSpawningIntoAPauseWakesNobody(t *testing.T) {
+	s := newScheduler(t, coro.WithPaused(), coro.WithWorkers(2))
+	eventually(t, func() bool { return s.Stats().Awake == 0 }, "the workers sleep")
+	before := s.Stats().Rests
+	for range 1000 {
+		require.NoError(t, add.Spawn(s, 1))
+		_, err := add.Start(s, 1)
+		require.NoError(t, err)
+	}
+	assert.Equal(t, before, s.Stats().Rests)
+	require.NoError(t, s.Run(background))
+	assert.EqualValues(t, 2000, testbody.Sum())
+}
+
+// Whether a spawn that meets the end of a run is part of it or not, it is run by the next at the latest.
+func TestNothingSpawnedAroundTheEndOfARunIsLost(t *testing.T) {
+	s := newScheduler(t, coro.WithPaused(), coro.WithWorkers(2))
+	done := make(chan int64)
+	n := int64(scaled(40_000))
+	go func() {
+		for range n {
+			assert.NoError(t, add.Spawn(s, 1))
+		}
+		done <- n
+	}()
+	for running := true; running; {
+		require.NoError(t, s.Run(background))
+		select {
+		case <-done:
+			running = false
+		default:
+		}
+	}
+	require.NoError(t, s.Run(background))
+	assert.Equal(t, n, testbody.Sum())
+}
+
 func TestOneRunAtATime(t *testing.T) {
 	s := newScheduler(t, coro.WithPaused(), coro.WithWorkers(1))
 	require.NoError(t, spin.Spawn(s, coro.None{}))

@@ -166,8 +166,12 @@ func push(w *worker, newest uintptr, oldest *uint64) {
 func (p *Port) pushed(w *worker, i uint32) {
 	s := p.sched.c
 	sleepers := (*uint64)(unsafe.Pointer(&s.sleepers[i>>6]))
-	if atomic.LoadUint64(sleepers)&(1<<(i&63)) != 0 ||
-		atomic.LoadUint32((*uint32)(unsafe.Pointer(&s.hungry)))&C.COROI_HUNGRY_ALONE != 0 {
+	if atomic.LoadUint64(sleepers)&(1<<(i&63)) == 0 &&
+		atomic.LoadUint32((*uint32)(unsafe.Pointer(&s.hungry)))&C.COROI_HUNGRY_ALONE == 0 {
+		return
+	}
+	// Whoever ends a pause wakes all, after that: they find what was pushed before we saw it.
+	if atomic.LoadUint32((*uint32)(unsafe.Pointer(&s.mode))) != C.COROI_PAUSED {
 		C.coroi_idle_pushed(w)
 	}
 }
