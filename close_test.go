@@ -5,6 +5,7 @@ package coro_test
 import (
 	"context"
 	"errors"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -71,6 +72,23 @@ func TestCloseMayBeCalledAgainAndByMany(t *testing.T) {
 	all.Wait()
 	assert.NoError(t, s.Close(background))
 	assert.NoError(t, s.Close(expired), "all has ended before")
+}
+
+func TestClosedSchedulersLeaveNoDescriptorsAndThreads(t *testing.T) {
+	open := func() int {
+		fds, err := os.ReadDir("/proc/self/fd")
+		require.NoError(t, err)
+		return len(fds)
+	}
+	newScheduler(t) // what the runtime opens once is open
+	before := open()
+	for range 50 {
+		s := newScheduler(t, coro.WithName("many"))
+		require.NoError(t, add.Spawn(s, 1))
+		require.NoError(t, s.Close(background))
+	}
+	assert.Equal(t, before, open())
+	assert.Zero(t, threads(t, "many/"))
 }
 
 func TestCloseWaitsForWhatRunsAndForWhatWasSpawned(t *testing.T) {

@@ -246,6 +246,27 @@ func TestAWakeBeforeTheParkIsKept(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// Under the race detector this would fail if it did not know of the way through C.
+func TestWhatIsDoneBeforeASpawnOrAWakeIsSeenAfterTheEnd(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(2))
+	for range 20 {
+		var spawned, woken int
+		started := make(chan *coro.Task[int32], 1)
+		go func() {
+			spawned = 1
+			task, _ := park.Start(s, coro.None{}) // no assertions here: they synchronize
+			started <- task
+			woken = 2
+			_ = task.Wake()
+		}()
+		task, ctx := <-started, soon(t)
+		_, err := task.Wait(ctx)
+		sum := spawned + woken
+		require.NoError(t, err)
+		require.Equal(t, 3, sum)
+	}
+}
+
 func TestWakingAnEndedTaskIsStale(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(1))
 	task, err := square.Start(s, 1)
