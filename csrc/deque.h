@@ -76,7 +76,7 @@ static inline struct coroi_rec *coroi_deque_pop(struct coroi_deque *d)
 	if (coroi_unlikely(count == 0))
 		return coroi_list_take(&d->spill);
 	struct coroi_rec *r = d->ring[head & d->mask];
-	__builtin_prefetch(d->ring[(head + COROI_AHEAD) & d->mask], 1);
+	coroi_prefetchw(d->ring[(head + COROI_AHEAD) & d->mask]);
 	at_store_rlx(&d->head, head + 1);
 	at_store_rlx(&d->count, count - 1);
 	return r;

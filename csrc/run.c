@@ -33,12 +33,12 @@ static void ahead(uint64_t node)
 		p[i] = (struct coroi_parcel *)(uintptr_t)(node - COROI_NODE_BATCH);
 		if (i == 0)
 			for (uint32_t k = 0; k < p[0]->mag->count; k++)
-				__builtin_prefetch(p[0]->mag->rec[k], 1);
+				coroi_prefetchw(p[0]->mag->rec[k]);
 		if (i == 1)
 			for (size_t at = 0; at < sizeof(struct coroi_mag); at += COROI_LINE)
-				__builtin_prefetch((char *)p[1]->mag + at, 1);
+				coroi_prefetchw((char *)p[1]->mag + at);
 		if (i == 2)
-			__builtin_prefetch(p[2], 1);
+			coroi_prefetchw(p[2]);
 		else
 			node = p[i]->next;
 	}

@@ -210,7 +210,7 @@ static struct coroi_mag *load(struct coroi_slab *s, struct coroi_mag *empty)
 static struct coroi_mag *prefetch(struct coroi_mag *m)
 {
 	for (uint32_t i = m ? m->count : 0; i > 0; i--)
-		__builtin_prefetch(m->rec[i - 1], 1);
+		coroi_prefetchw(m->rec[i - 1]);
 	return m;
 }
 

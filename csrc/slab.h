@@ -102,7 +102,7 @@ static inline struct coroi_rec *coroi_mags_get(struct coroi_mags *m)
 		return coroi_mags_load(m);
 	m->loaded->count = --n;
 	if (n >= 16)
-		__builtin_prefetch(m->loaded->rec[n - 16], 1);
+		coroi_prefetchw(m->loaded->rec[n - 16]);
 	return m->loaded->rec[n];
 }
 

@@ -230,7 +230,7 @@ int coro_yield(void)
 	struct coroi_rec *next = d->ring[head & mask];
 	if (coroi_unlikely(count == 0 || !next->sp || d->spill.count))
 		return yield_slow(w, me);
-	__builtin_prefetch(d->ring[(head + COROI_AHEAD) & mask], 1);
+	coroi_prefetchw(d->ring[(head + COROI_AHEAD) & mask]);
 	d->ring[(head + count) & mask] = me;
 	at_store_rlx(&d->head, head + 1);
 	w->current = next;
