@@ -213,11 +213,12 @@ TEST_LIMIT(stress_wakes_from_outside, 120)
 		while (!__atomic_load_n(&partner, __ATOMIC_ACQUIRE))
 			sleep_us(20);
 		for (uint64_t i = 1; i <= rounds; i++) {
-			uint64_t pause = rnd(&seed) % 256;
-			if (pause < 2)
+			uint64_t pause = rnd(&seed) % 25000, until = now_ns() + pause;
+			if (pause < 100)
 				sleep_us(40); /* fast asleep */
-			else if (pause < 16)
-				work(pause * 500); /* about as long as it spins */
+			else if (i % 2)
+				while (now_ns() < until) /* at every moment of its way to sleep */
+					;
 			__atomic_store_n(&asked, i, __ATOMIC_RELEASE);
 			CHECK_EQ(coro_wake(partner), CORO_OK);
 			while (__atomic_load_n(&answered, __ATOMIC_ACQUIRE) != i)
