@@ -151,7 +151,8 @@ uint64_t coroi_spawn_many(struct coro_scheduler *s, const struct coroi_fill *q, 
 			p[i]->same = 1;
 			p[i]->count = n - done < p[i]->most ? (uint32_t)(n - done) : p[i]->most;
 			done += p[i]->count;
-			memcpy(p[i]->args, arg, q->arg_bytes);
+			if (q->arg_bytes)
+				memcpy(p[i]->args, arg, q->arg_bytes);
 			if (i > 0)
 				p[i]->next = (uintptr_t)p[i - 1] | COROI_NODE_BATCH;
 		}
