@@ -57,14 +57,15 @@ static struct coroi_chunk *chunk_take(struct coro_scheduler *owner)
 	return c;
 }
 
-/* chunk_give - no record of it is in use; the next user's generations start above all that were. */
+/* chunk_give - no record of it is in use any more; the next user's generations start above all that were given out, those
+ * of coroutines that nobody has joined too. */
 static void chunk_give(uint32_t id)
 {
 	struct coroi_rec *r = (struct coroi_rec *)coroi_chunk_dir[id];
 	uint32_t gen = chunk_info[id].first_gen;
 
 	for (uint32_t i = 1; i < chunk_info[id].carved; i++) {
-		uint32_t g = coroi_gen(at_load_rlx(&r[i].wake));
+		uint32_t g = coroi_gen(at_load_rlx(&r[i].wake)) + (r[i].state != COROI_FREE);
 		if (g > gen)
 			gen = g;
 	}

@@ -235,6 +235,27 @@ TEST(handle_stays_stale)
 	}
 }
 
+/* Nor is it another's if nobody ever joined it, and its scheduler is gone. */
+TEST(handle_of_one_never_joined_is_nobody_elses)
+{
+	coro_handle again;
+
+	for (int round = 0; round < 4; round++) {
+		coro_scheduler *s = start_with(1, 0);
+		for (int i = 0; i < 3000; i++)
+			CHECK_EQ(coro_scheduler_spawn(s, JOINABLE(0), nothing, NULL, 0, &old[i]), CORO_OK);
+		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+		CHECK_EQ(coro_scheduler_destroy(s), CORO_OK); /* not finish: it counts what is left over */
+		s = start_with(1, 0);
+		for (int i = 0; i < 3000; i++) {
+			check_stale(old[i]);
+			CHECK_EQ(coro_scheduler_spawn(s, NULL, nothing, NULL, 0, &again), CORO_OK);
+			CHECK(again != old[i]);
+		}
+		CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
+	}
+}
+
 /* An ended one that nobody has joined yet is over for wakers, wherever they are. */
 TEST(handle_of_an_ended_one_is_stale_for_wakers)
 {
