@@ -200,6 +200,36 @@ TEST(cap_of_two_sizes)
 	}
 }
 
+static void root_waits(void *arg, void *result)
+{
+	coro_attr attr = *JOINABLE(0);
+	coro_handle h[4];
+
+	(void)arg;
+	(void)result;
+	attr.stack_bytes = CORO_STACK_MAX; /* more than the cap: these starve, wherever they are stolen to */
+	for (int i = 0; i < 4; i++)
+		CHECK_EQ(coro_spawn_attr(&attr, three_yields, NULL, 0, &h[i]), CORO_OK);
+	for (int i = 0; i < 4; i++)
+		CHECK_EQ(coro_join(h[i], NULL, 0), CORO_ENOMEM);
+	others++;
+}
+
+/* Nobody can move, but those who starve are still to be told: that is not the end of a run. */
+TEST(cap_is_no_deadlock)
+{
+	for (uint64_t i = 0; i < scaled(2000); i++) {
+		coro_options o = capped(1 + (uint32_t)i % 3, STACKS);
+		o.flags = CORO_PAUSED;
+		coro_scheduler *s = start(&o);
+		others = 0;
+		spawn(s, root_waits, NULL, 0);
+		CHECK_EQ(coro_scheduler_run(s), CORO_OK);
+		CHECK_EQ(others, 1);
+		finish(s);
+	}
+}
+
 /* ------------------------------------------------------------------------ the cap, and a close with cancel */
 
 static void must_not_start(void *arg, void *result)
