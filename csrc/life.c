@@ -275,7 +275,7 @@ static void pause_at_rest(struct coro_scheduler *s)
 {
 	for (;;) {
 		uint32_t rests = at_load_seq(&s->rests);
-		if (coroi_at_rest(s)) {
+		if (coroi_at_rest(s) && !at_load_seq(&s->starved)) { /* else the last one is about to tell them, see P4 */
 			at_xchg(&s->mode, COROI_PAUSED);
 			if (coroi_at_rest(s))
 				return;
