@@ -44,6 +44,7 @@ static void *worker_main(void *arg)
 		if (at_load_seq(&s->mode) == COROI_RUNNING)
 			coroi_run(w);
 	} while (coroi_idle(w));
+	coroi_sigstack_remove(w->sigstack);
 	return NULL;
 }
 
@@ -70,10 +71,8 @@ static void stop_threads(struct coro_scheduler *s, uint32_t count)
 	at_xchg(&s->mode, COROI_STOPPING);
 	/* A worker on its way to sleep sees the mode at P2, or its bit is set and we claim it. */
 	coroi_wake_all(s);
-	for (uint32_t i = 0; i < count; i++) {
+	for (uint32_t i = 0; i < count; i++)
 		pthread_join(s->worker[i].thread, NULL);
-		coroi_sigstack_remove(s->worker[i].sigstack);
-	}
 }
 
 static int start_threads(struct coro_scheduler *s)

@@ -164,8 +164,9 @@ void *coroi_sigstack_install(void)
 	char *base = coroi_map(bytes + PAGE, PAGE);
 	if (!base)
 		return NULL;
-	stack_t ss = {.ss_sp = base + PAGE, .ss_size = bytes};
-	if (coroi_guard(base, PAGE) || sigaltstack(&ss, NULL)) {
+	stack_t *before = (stack_t *)(base + PAGE + bytes) - 1; /* lies above the stack */
+	stack_t ss = {.ss_sp = base + PAGE, .ss_size = bytes - sizeof *before};
+	if (coroi_guard(base, PAGE) || sigaltstack(&ss, before)) {
 		coroi_unmap(base, bytes + PAGE);
 		return NULL;
 	}
@@ -174,8 +175,15 @@ void *coroi_sigstack_install(void)
 
 void coroi_sigstack_remove(void *base)
 {
-	if (base)
-		coroi_unmap(base, sigstack_bytes() + PAGE);
+	size_t bytes = sigstack_bytes();
+	sigset_t all;
+
+	if (!base)
+		return;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, NULL);
+	sigaltstack((stack_t *)((char *)base + PAGE + bytes) - 1, NULL);
+	coroi_unmap(base, bytes + PAGE);
 }
 
 void coroi_thread_name(const char *name, unsigned index)

@@ -44,9 +44,11 @@ void coroi_futex_wake(uint32_t *word, int count);
  * faults or Go's (profiling, preemption). Returns 0 or an errno. */
 int coroi_thread_start(pthread_t *out, void *(*fn)(void *), void *arg);
 
-/* coroi_sigstack_install - an alternate signal stack with a guard for this thread. Returns its base or NULL. */
+/* coroi_sigstack_install - an alternate signal stack with a guard for this thread. Returns its base or NULL.
+ * coroi_sigstack_remove - on the same thread, the last thing that it does: the one that was there before is in use again
+ * (whoever set it, a sanitizer for one, frees what it finds when the thread ends), and all signals are blocked. */
 void *coroi_sigstack_install(void);
-void coroi_sigstack_remove(void *base); /* after the thread was joined */
+void coroi_sigstack_remove(void *base);
 
 void coroi_thread_name(const char *name, unsigned index);
 bool coroi_thread_pin(unsigned cpu);

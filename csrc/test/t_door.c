@@ -23,7 +23,7 @@ struct yard {
 	struct coroi_rec *items;
 	uint32_t count;
 	struct inside inside;
-	uint32_t over;
+	uint32_t ready, over;
 	uint64_t owner_got, owner_sum;
 	uint64_t slow_every; /* the owner dawdles inside now and then: thieves must give up or wait */
 };
@@ -55,6 +55,7 @@ static void *steals(void *arg)
 	struct yard *y = t->y;
 	struct coroi_worker *me = &y->w[t->id], *v = &y->w[0];
 
+	at_add(&y->ready, 1);
 	while (!at_load_acq(&y->over)) {
 		uint32_t n = 0;
 		if (coroi_deque_length(&v->queue) == 0) {
@@ -92,7 +93,7 @@ static void *inspects(void *arg)
 	struct yard *y = arg;
 	uint64_t n = 0;
 
-	while (!at_load_acq(&y->over)) {
+	do { /* at least once, if need be after all is over */
 		coroi_door_lock(&y->w[0]);
 		check_inside(y);
 		CHECK_EQ(COROI_DOOR_WHAT(at_load_acq(&y->w[0].req)), COROI_DOOR_LOCK);
@@ -100,7 +101,7 @@ static void *inspects(void *arg)
 		coroi_door_unlock(&y->w[0]);
 		n++;
 		sleep_us(20);
-	}
+	} while (!at_load_acq(&y->over));
 	return (void *)(uintptr_t)n;
 }
 
@@ -163,6 +164,8 @@ static void battle(uint64_t items, bool exchange, uint32_t batch, uint64_t slow_
 		thread_start(&thread[i], steals, &t[i]);
 	}
 	thread_start(&foreign, inspects, &y);
+	while (at_load_acq(&y.ready) < THIEVES)
+		sleep_us(10);
 	own(&y);
 	at_store_rel(&y.over, 1);
 	uint64_t got = y.owner_got, sum = y.owner_sum, stolen = 0;
