@@ -17,11 +17,7 @@ const (
 	joinDone      = uint64(C.COROI_JOIN_SETTLED)<<joinKindShift | C.COROI_SETTLED_DONE
 	joinForGo     = uint64(C.COROI_JOIN_SETTLED)<<joinKindShift | C.COROI_SETTLED_FOR_GO
 	joinTaken     = uint64(C.COROI_JOIN_SETTLED)<<joinKindShift | C.COROI_SETTLED_TAKEN
-	joinIndexMask = uint64(C.COROI_JOIN_INDEX_MASK)
 )
-
-// SlotsMax is the largest slot number.
-const SlotsMax = joinIndexMask
 
 func joinWord(r *record) *uint64 { return (*uint64)(unsafe.Pointer(&cold(r).join)) }
 

@@ -75,7 +75,7 @@ int coroi_mags_init(struct coroi_mags *m, struct coroi_slab *s);
 void coroi_mags_flush(struct coroi_mags *m); /* records to the slab; the two magazines stay */
 void coroi_mags_settle(struct coroi_mags *m); /* what is left of parcels to the slab */
 
-/* coroi_slab_trade_full - give an empty magazine (or NULL, after sending one off as a batch), get one with free
+/* coroi_slab_trade_full - give an empty magazine (or NULL, if the user has none yet), get one with free
  * records. NULL, and nothing was taken, when memory or the cap is used up. coroi_slab_trade_empty - give one with free records, get an
  * empty one. Thread: any. */
 struct coroi_mag *coroi_slab_trade_full(struct coroi_slab *s, struct coroi_mag *empty);

@@ -126,7 +126,6 @@ unsigned coroi_stack_pool_get(struct coroi_stack_pool *p, unsigned class, struct
 	for (struct coroi_stack *s; n < want && (s = p->idle[class]); n++) {
 		p->idle[class] = s->next;
 		p->idle_count--;
-		s->idle = false;
 		s->arena->idle--;
 		s->dirty = true;
 		out[n] = s;
@@ -147,7 +146,6 @@ void coroi_stack_pool_put(struct coroi_stack_pool *p, struct coroi_stack **list,
 		s->next = p->idle[s->class];
 		p->idle[s->class] = s;
 		p->idle_count++;
-		s->idle = true;
 		s->arena->idle++;
 	}
 	coroi_unlock(&p->lock);

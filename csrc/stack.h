@@ -31,7 +31,6 @@ struct coroi_stack {
 	struct coroi_stack *next;  /* in the pool's list of idle ones */
 	struct coroi_arena *arena;
 	uint8_t class;
-	bool idle;  /* in the pool's list (not in a worker's cache) */
 	bool dirty; /* used since it was last given back to the kernel */
 };
 
