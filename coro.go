@@ -55,7 +55,8 @@ type None = struct{}
 type Handle uint64
 
 // Wake gives the coroutine a permit: if it waits in coro_park it goes on, else its next coro_park does not wait.
-// It never blocks; it costs a cgo call and one push to another thread. It returns ErrStale if the coroutine has ended.
+// It never blocks; it costs a cgo call and one push to another thread. It returns ErrStale if the coroutine has ended,
+// ErrTooManyWakes if it already has 2²⁸ permits.
 func (h Handle) Wake() error { return statusError(csrc.Wake(uint64(h))) }
 
 // A Func is a C function that runs as a coroutine:

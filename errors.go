@@ -30,6 +30,8 @@ var (
 	// ErrThread: the system refused a thread or a descriptor. Raise RLIMIT_NPROC or RLIMIT_NOFILE, or use
 	// fewer workers.
 	ErrThread = errors.New("coro: the system refused a thread or a descriptor: raise its limit or use fewer workers")
+	// ErrTooManyWakes: the coroutine has 2²⁸ permits that it has not taken. Let it park before it is woken again.
+	ErrTooManyWakes = errors.New("coro: too many wake-ups: let the coroutine park before it is woken again")
 	// ErrNoCgo: this binary was built without the C core.
 	ErrNoCgo = errors.New("coro: built without its C core: it needs CGO_ENABLED=1, a C compiler, and linux on amd64 or arm64")
 )
@@ -57,6 +59,8 @@ func statusError(s csrc.Status) error {
 		return ErrMode
 	case csrc.Again:
 		return ErrThread
+	case csrc.Overflow:
+		return ErrTooManyWakes
 	}
 	return fmt.Errorf("coro: %s", s.Text())
 }

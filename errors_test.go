@@ -16,7 +16,7 @@ import (
 func TestErrorsSayWhereTheyComeFromAndDiffer(t *testing.T) {
 	all := []error{
 		coro.ErrClosed, coro.ErrNoMemory, coro.ErrCanceled, coro.ErrAborted, coro.ErrStale, coro.ErrBusy, coro.ErrEnded,
-		coro.ErrMode, coro.ErrThread, coro.ErrNoCgo,
+		coro.ErrMode, coro.ErrThread, coro.ErrNoCgo, coro.ErrTooManyWakes,
 		&coro.OptionError{What: "WithX", Value: 3, Reason: "must be less"}, &coro.DeadlockError{}, &coro.RunningError{},
 	}
 	seen := map[string]bool{}
@@ -25,7 +25,7 @@ func TestErrorsSayWhereTheyComeFromAndDiffer(t *testing.T) {
 		assert.False(t, seen[err.Error()])
 		seen[err.Error()] = true
 	}
-	assert.Equal(t, "coro: WithX(3): must be less", all[10].Error())
+	assert.Equal(t, "coro: WithX(3): must be less", all[11].Error())
 }
 
 func TestADeadlockErrorNamesTheFirstFew(t *testing.T) {

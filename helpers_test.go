@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +25,7 @@ var (
 	add        = coro.MustFunc[int64, coro.None](testbody.Add)
 	square     = coro.MustFunc[int64, int64](testbody.Square)
 	park       = coro.MustFunc[coro.None, int32](testbody.Park, coro.FuncName("park"))
+	laps       = coro.MustFunc[coro.None, coro.None](testbody.Laps)
 	spin       = coro.MustFunc[coro.None, coro.None](testbody.Spin, coro.FuncName("spin"))
 	abort      = coro.MustFunc[coro.None, coro.None](testbody.Abort)
 	yield      = coro.MustFunc[int64, coro.None](testbody.Yield)
@@ -105,8 +108,23 @@ func scaled(n int) int {
 	return max(n, 1)
 }
 
+// counted is how often a test does what it counts: n times CORO_TEST_SCALE.
+func counted(n int64) int64 {
+	scale, err := strconv.ParseFloat(os.Getenv("CORO_TEST_SCALE"), 64)
+	if err != nil {
+		scale = 1
+	}
+	if instrumented {
+		scale /= 8
+	}
+	return max(int64(float64(n)*scale), 1)
+}
+
 // Some tests must see a process die: the test binary runs itself again with the name of what to do.
 const childVariable = "CORO_TEST_CHILD"
+
+// emulator is the command that runs this binary, if the machine does not: words, of which the first is a program.
+var emulator = strings.Fields(os.Getenv("CORO_TEST_EMULATOR"))
 
 var children = map[string]func(){}
 
@@ -122,7 +140,8 @@ func TestMain(m *testing.M) {
 func child(t *testing.T, name string) (output string, err error) {
 	t.Helper()
 	require.Contains(t, children, name)
-	cmd := exec.CommandContext(soon(t), os.Args[0])
+	command := append(slices.Clone(emulator), os.Args[0])
+	cmd := exec.CommandContext(soon(t), command[0], command[1:]...)
 	cmd.Env = append(os.Environ(), childVariable+"="+name, "GOTRACEBACK=all")
 	out, err := cmd.CombinedOutput()
 	return string(out), err

@@ -7,7 +7,8 @@ import (
 	"github.com/organzine/coro/csrc"
 )
 
-// What a coroutine is made of: a record of 128 bytes from spawn to end, and a stack from its first instruction to
+// What a coroutine is made of: 16 to 64 bytes in a queue from spawn to start, a record of 128 bytes from then to its end
+// (from spawn on, if it is joined, or has more than 8 bytes of argument), and a stack from its first instruction to
 // its last. Records come in chunks of 2 MiB, stacks in arenas with a guard of 64 KiB (of address space) below each.
 // Both are kept for reuse, last in first out; Trim gives idle ones back. GOMEMLIMIT does not see this memory: the
 // limits here bound it, and Stats publishes it.
@@ -24,15 +25,16 @@ func WithStack(bytes int) Option {
 	return number("WithStack", bytes, StackMin, StackMax, func(c *config) { c.Stack = bytes })
 }
 
-// WithStackLimit caps the bytes of all stacks together (each has 4 KiB besides its size). At the cap, coroutines
-// wait for a stack before they start; if everything else is at rest, they end with ErrNoMemory.
+// WithStackLimit caps the bytes of all stacks together (each has 4 KiB besides its size). At the cap, idle stacks make room
+// for those of other sizes, and coroutines wait for a stack before they start; if everything else is at rest, they end with ErrNoMemory.
 func WithStackLimit(bytes int) Option {
 	return number("WithStackLimit", bytes, 1, math.MaxInt, func(c *config) { c.StackLimit = bytes })
 }
 
-// WithRecordLimit caps the bytes of all records together, in steps of 2 MiB (at least one: 16383 coroutines). At the
-// cap, Spawn returns ErrNoMemory, and SpawnContext waits. Spawn may find the cap some hundred coroutines early, as
-// workers and goroutines keep free records in hand.
+// WithRecordLimit caps the coroutines that are spawned and have not ended, by the bytes of their records, in steps of
+// 2 MiB (at least one: 16383 coroutines). At the cap, Spawn returns ErrNoMemory, and SpawnContext waits. Spawn may find
+// the cap some hundred coroutines early, as busy workers and goroutines keep leave for some more in hand; and besides, each
+// may keep up to 16 KiB of free records.
 func WithRecordLimit(bytes int) Option {
 	return number("WithRecordLimit", bytes, 1, math.MaxInt, func(c *config) { c.RecordLimit = bytes })
 }

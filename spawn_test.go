@@ -119,7 +119,7 @@ func TestABodyMayWriteItsResultThoughNobodyWantsIt(t *testing.T) {
 }
 
 func TestABatchStartsNothingBeforeItIsFullOrFlushed(t *testing.T) {
-	const full = 62
+	const full = 125 // of 8 bytes of argument
 	s := newScheduler(t, coro.WithWorkers(2))
 	b := add.Batch(s)
 	require.NoError(t, b.Flush(), "it is empty")

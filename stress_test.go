@@ -260,6 +260,43 @@ func TestStressHandlesMayBeWokenAtAnyTime(t *testing.T) {
 	})
 }
 
+// Go wakes one to four parked coroutines, and waits until all of them have run and park again: some in a row, so that
+// workers are caught awake, and some after a pause, so that they sleep or are about to.
+func TestStressWakesFromGoAreNeverLost(t *testing.T) {
+	doors(t, func(t *testing.T, opts ...coro.Option) {
+		s := newScheduler(t, append(opts, coro.WithWorkers(2), coro.WithoutStandby())...)
+		var tasks []*coro.Task[coro.None]
+		for range 4 {
+			task, err := laps.Start(s, coro.None{})
+			require.NoError(t, err)
+			tasks = append(tasks, task)
+		}
+		random := rand.New(rand.NewPCG(4, 4))
+		woken, most := int64(0), counted(100_000)/3+1
+		for woken < most {
+			if random.IntN(16) == 0 {
+				for start, pause := time.Now(), time.Duration(random.IntN(30_000)); time.Since(start) < pause; {
+				}
+			}
+			for _, task := range tasks[:1+random.IntN(len(tasks))] {
+				require.NoError(t, task.Wake())
+				woken++
+			}
+			waited := time.Duration(0) // without the time for which this process was stopped
+			for last := time.Now(); testbody.Sum() != woken; {
+				now := time.Now()
+				waited += min(now.Sub(last), 10*time.Millisecond)
+				last = now
+				if waited > patience {
+					require.Fail(t, "a wake is lost", "after %d", woken)
+				}
+			}
+		}
+		t.Logf("%d rounds of park and a wake from Go, no standby", woken)
+		assert.ErrorIs(t, s.Close(expired), context.Canceled)
+	})
+}
+
 func TestStressStealingMovesWork(t *testing.T) {
 	doors(t, func(t *testing.T, opts ...coro.Option) {
 		s := newScheduler(t, append(opts, coro.WithWorkers(2))...)

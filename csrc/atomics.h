@@ -1,13 +1,16 @@
 /*
  * atomics.h - every atomic operation of the core, so that a model explorer can put its own in their place.
  *
- * The operands are plain integers and pointers: Go sees the same words through sync/atomic.
+ * The operands are plain integers and pointers: Go sees the same words through sync/atomic. docs/memory-order.md has the
+ * argument for each use.
  *
  *   at_load_rlx, at_store_rlx   no order. Used for words that only one side writes while the reader holds
  *                               the door, and for hints whose being wrong costs time, never work.
  *   at_load_acq, at_store_rel   what was written before the store is seen after the load that reads it.
- *   at_cas, at_xchg, at_add,    sequentially consistent read-modify-writes: a full barrier on amd64, and
- *   at_or, at_and               ordered with each other everywhere. at_cas updates *expected on failure.
+ *   at_cas, at_xchg, at_add,    sequentially consistent read-modify-writes, ordered with each other and with at_load_seq
+ *   at_or, at_and               everywhere. A full barrier on amd64 only: on arm64 what follows and is weaker
+ *                               may be done before their store. at_cas updates *expected on failure.
+ *   at_load_seq                 the loads of that order: after one of those, nothing less is ordered.
  *   at_fence                    a full barrier.
  *   at_fence_signal             the compiler alone keeps the order; the other side forces the CPU to (membarrier).
  */
@@ -17,22 +20,33 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define at_load_rlx(p) __atomic_load_n((p), __ATOMIC_RELAXED)
-#define at_load_acq(p) __atomic_load_n((p), __ATOMIC_ACQUIRE)
-#define at_load_seq(p) __atomic_load_n((p), __ATOMIC_SEQ_CST)
-#define at_store_rlx(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
-#define at_store_rel(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+/* In a build for stress tests, threads may be delayed before each; see delay.c. */
+#ifdef COROI_STRESS
+extern uint32_t coroi_delay_every;
+void coroi_delay(void);
+#define COROI_AT(operation) (coroi_delay(), operation)
+#else
+#define COROI_AT(operation) operation
+#endif
+
+#define at_load_rlx(p) COROI_AT(__atomic_load_n((p), __ATOMIC_RELAXED))
+#define at_load_acq(p) COROI_AT(__atomic_load_n((p), __ATOMIC_ACQUIRE))
+#define at_load_seq(p) COROI_AT(__atomic_load_n((p), __ATOMIC_SEQ_CST))
+#define at_store_rlx(p, v) COROI_AT(__atomic_store_n((p), (v), __ATOMIC_RELAXED))
+#define at_store_rel(p, v) COROI_AT(__atomic_store_n((p), (v), __ATOMIC_RELEASE))
 /* at_bump - add to a counter that only one thread writes and others may read. */
 #define at_bump_by(p, n) at_store_rlx((p), at_load_rlx(p) + (n))
 #define at_bump(p) at_bump_by((p), 1)
-#define at_xchg(p, v) __atomic_exchange_n((p), (v), __ATOMIC_SEQ_CST)
-#define at_add(p, v) __atomic_add_fetch((p), (v), __ATOMIC_SEQ_CST)
-#define at_or(p, v) __atomic_fetch_or((p), (v), __ATOMIC_SEQ_CST)
-#define at_and(p, v) __atomic_fetch_and((p), (v), __ATOMIC_SEQ_CST)
+/* at_bump_rel - the same, after all that the thread has done before. */
+#define at_bump_rel(p) at_store_rel((p), at_load_rlx(p) + 1)
+#define at_xchg(p, v) COROI_AT(__atomic_exchange_n((p), (v), __ATOMIC_SEQ_CST))
+#define at_add(p, v) COROI_AT(__atomic_add_fetch((p), (v), __ATOMIC_SEQ_CST))
+#define at_or(p, v) COROI_AT(__atomic_fetch_or((p), (v), __ATOMIC_SEQ_CST))
+#define at_and(p, v) COROI_AT(__atomic_fetch_and((p), (v), __ATOMIC_SEQ_CST))
 #define at_cas(p, expected, v) \
-	__atomic_compare_exchange_n((p), (expected), (v), false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)
-#define at_fence() __atomic_thread_fence(__ATOMIC_SEQ_CST)
-#define at_fence_signal() __atomic_signal_fence(__ATOMIC_SEQ_CST)
+	COROI_AT(__atomic_compare_exchange_n((p), (expected), (v), false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+#define at_fence() COROI_AT(__atomic_thread_fence(__ATOMIC_SEQ_CST))
+#define at_fence_signal() COROI_AT(__atomic_signal_fence(__ATOMIC_SEQ_CST))
 
 static inline void at_relax(void)
 {
@@ -53,6 +67,11 @@ static inline void coroi_prefetchw(const void *p)
 	__builtin_prefetch(p, 1);
 #endif
 }
+
+/* COROI_MUTANT - the right step; COROI_MUTANT_ADDS - no step. The model explorer's own form of this file (explore/) can
+ * take a wrong one instead, to show that it would be found. */
+#define COROI_MUTANT(name, right, wrong) (right)
+#define COROI_MUTANT_ADDS(name, wrong)
 
 #define coroi_likely(x) __builtin_expect(!!(x), 1)
 #define coroi_unlikely(x) __builtin_expect(!!(x), 0)

@@ -66,7 +66,7 @@ static COROI_NOINLINE __attribute__((noreturn)) void finish(coro_t *co, int stat
 		*co->value = value;
 	co->status = status;
 	leave(co);
-	coroi_fiber_leave(NULL, co->resumer_low, co->resumer_bytes);
+	coroi_fiber_leave(NULL, &co->resumer);
 	coroi_swap(&co->sp, co->resumer_sp, status);
 	__builtin_unreachable();
 }
@@ -75,34 +75,37 @@ static void body_main(intptr_t unused)
 {
 	(void)unused;
 	coro_t *co = coroi_bare();
-	coroi_fiber_arrive(NULL, &co->resumer_low, &co->resumer_bytes);
+	coroi_fiber_arrive(NULL, &co->resumer);
 	finish(co, CORO_FINISHED, co->body(co->arg, co->first));
 }
 
-/* On a stack of co's own, whichever it stands on. */
-static void exit_main(intptr_t status)
+/* unstack - co stands on its own stack, or does not run: give back those that coro_call_on_stack put on it. */
+static void unstack(coro_t *co)
 {
-	finish(coroi_bare(), (int)status, 0);
-}
-
-void coroi_bare_exit(coro_t *co, int status)
-{
-	struct coroi_stack *s;
-
-#ifdef COROI_ASAN
-	if (co->stack->below) {
-		for (s = co->stack; s->below; s = s->below)
-			;
-		coroi_fiber_leave(NULL, s->low, (size_t)(s->top - s->low));
-		coroi_fiber_arrive(NULL, NULL, NULL);
-	}
-#endif
-	while ((s = co->stack)->below) {
+	for (struct coroi_stack *s; (s = co->stack)->below;) {
 		co->stack = s->below;
 		s->below = NULL;
 		coroi_stack_pool_put(coroi_bare_pool(), &s, 1);
 	}
-	coroi_unpoison(s->low, (size_t)(s->top - s->low));
+}
+
+/* On co's own stack: the one that it ended on may be another's from now on. */
+static void exit_main(intptr_t status)
+{
+	coro_t *co = coroi_bare();
+
+	coroi_fiber_arrive(NULL, NULL);
+	unstack(co);
+	finish(co, (int)status, 0);
+}
+
+void coroi_bare_exit(coro_t *co, int status)
+{
+	struct coroi_stack *s = co->stack;
+
+	while (s->below)
+		s = s->below;
+	coroi_fiber_restart(&s->place, s->low, s->top);
 	coroi_restart(coroi_context(s->top, exit_main), status);
 }
 
@@ -112,7 +115,7 @@ static void prepare(coro_t *co, coro_body body, void *arg)
 	co->arg = arg;
 	co->status = CORO_MAY_RESUME;
 	co->value = &co->first;
-	coroi_unpoison(co->stack->low, (size_t)(co->stack->top - co->stack->low));
+	coroi_stack_fresh(co->stack);
 	co->sp = coroi_context(co->stack->top, body_main);
 }
 
@@ -121,11 +124,7 @@ static void drop(coro_t *co)
 {
 	coroi_extras_run(co->extras);
 	co->extras = NULL;
-	for (struct coroi_stack *s; (s = co->stack)->below;) {
-		co->stack = s->below;
-		s->below = NULL;
-		coroi_stack_pool_put(coroi_bare_pool(), &s, 1);
-	}
+	unstack(co);
 }
 
 int coro_new(coro_t **out, coro_body body, void *arg, size_t stack_bytes)
@@ -185,15 +184,12 @@ int coro_resume(coro_t *co, intptr_t send, intptr_t *received)
 		*co->value = send;
 	co->value = received;
 	enter(co);
-#ifdef COROI_ASAN
 	void *fake = NULL;
-	coroi_fiber_leave(&fake, co->stack->low, (size_t)(co->stack->top - co->stack->low));
+	coroi_fiber_here(&co->resumer);
+	coroi_fiber_leave(&fake, &co->stack->place);
 	int status = coroi_swap(&co->resumer_sp, co->sp, CORO_OK);
-	coroi_fiber_arrive(fake, NULL, NULL);
+	coroi_fiber_arrive(fake, NULL);
 	return status;
-#else
-	return coroi_swap(&co->resumer_sp, co->sp, CORO_OK);
-#endif
 }
 
 int coro_yield_value(intptr_t value, intptr_t *sent)
@@ -207,13 +203,9 @@ int coro_yield_value(intptr_t value, intptr_t *sent)
 	co->value = sent;
 	co->status = CORO_MAY_RESUME;
 	leave(co);
-#ifdef COROI_ASAN
 	void *fake = NULL;
-	coroi_fiber_leave(&fake, co->resumer_low, co->resumer_bytes);
+	coroi_fiber_leave(&fake, &co->resumer);
 	int status = coroi_swap(&co->sp, co->resumer_sp, CORO_MAY_RESUME);
-	coroi_fiber_arrive(fake, &co->resumer_low, &co->resumer_bytes);
+	coroi_fiber_arrive(fake, &co->resumer);
 	return status;
-#else
-	return coroi_swap(&co->sp, co->resumer_sp, CORO_MAY_RESUME);
-#endif
 }

@@ -21,8 +21,7 @@ struct coro {
 	void *arg;
 	intptr_t first;              /* the first value sent */
 	struct coroi_extras *extras;
-	const void *resumer_low;     /* bounds of the resumer's stack; known under a sanitizer only */
-	size_t resumer_bytes;
+	struct coroi_place resumer;
 };
 
 /* coroi_bare - the innermost coroutine by hand that runs on this thread, or NULL. */

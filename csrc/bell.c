@@ -2,30 +2,23 @@
 /* bell.c - see bell.h. */
 #include "bell.h"
 
-#include <sys/eventfd.h>
-#include <unistd.h>
-
 int coroi_bell_open(struct coro_scheduler *s)
 {
-	s->bell = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	s->bell = coroi_event_open();
 	return s->bell < 0 ? CORO_EAGAIN : s->bell;
 }
 
 void coroi_bell_close(struct coro_scheduler *s)
 {
 	if (s->bell >= 0)
-		close(s->bell);
+		coroi_event_close(s->bell);
 	s->bell = -1;
 }
 
 void coroi_bell_ring(struct coro_scheduler *s)
 {
-	if (!at_load_seq(&s->go_sleeps) || !at_xchg(&s->go_sleeps, 0))
-		return;
-	uint64_t one = 1;
-	/* It cannot fail but by a full counter, and then the bell is ringing already. */
-	if (write(s->bell, &one, sizeof one)) {
-	}
+	if (at_load_seq(&s->go_sleeps) && at_xchg(&s->go_sleeps, 0))
+		coroi_event_ring(s->bell);
 }
 
 void coroi_bell_done(struct coro_scheduler *s, struct coroi_rec *r, uint32_t slot)

@@ -47,6 +47,7 @@ enum {
 	CORO_EAGAIN = -9,    /* the system refused a thread */
 	CORO_ENDED = -10,    /* a resume of a coroutine that has finished or aborted; reset it first */
 	CORO_EABORTED = -11, /* the coroutine that was joined ended by coro_abort */
+	CORO_EOVERFLOW = -12, /* a coroutine has 2^28 permits that it has not taken */
 };
 
 /* Yield codes: what a coroutine is after it was last resumed. */
@@ -217,7 +218,8 @@ int coro_park(void);
  *
  * Thread: any. Blocking: never; may make one futex call when the target's worker sleeps.
  * Cost: 3 ns at home, one push to another worker's inbox elsewhere.
- * Returns: CORO_OK, CORO_ESTALE, CORO_EAGAIN if target already has 2^28 permits.
+ * Returns: CORO_OK, CORO_ESTALE, CORO_EOVERFLOW if target already has 2^28 permits, those on their way counted: let it park
+ * before it is woken again. A permit for which the result was CORO_OK is never lost.
  */
 int coro_wake(coro_handle target);
 
@@ -248,7 +250,7 @@ typedef struct coro_options {
 	int32_t handover_budget; /* wake-ups run ahead of the queue in a row; 0: 256; -1: none, pure FIFO */
 	uint32_t stack_cache;    /* idle stacks a worker keeps; 0: 64 */
 	size_t stack_bytes;      /* default stack; 0: CORO_STACK_DEFAULT */
-	size_t stack_limit;      /* cap on bytes of stacks; 0: none. At the cap, starting waits */
+	size_t stack_limit;      /* cap on bytes of stacks; 0: none. At the cap idle ones give way, and starting waits */
 	size_t record_limit;     /* cap on bytes of records (128 each, in chunks of 2 MiB); 0: none */
 	const char *name;        /* threads are called name/0, name/1, ...; NULL: "coro" */
 	const uint16_t *cpus;    /* worker i is pinned to cpus[i % cpu_count]; NULL: not pinned */
@@ -338,8 +340,8 @@ typedef struct coro_stats {
 	uint64_t live;             /* coroutines that have entered and not ended */
 	uint64_t starved;          /* of them, waiting for a stack */
 	uint64_t idle_ends;        /* times everything came to rest */
-	uint64_t stacks, stacks_idle;     /* mapped, and of them not in use */
-	uint64_t stack_bytes;      /* usable bytes of the mapped ones; guards are not memory */
+	uint64_t stacks, stacks_idle;     /* that may have memory, and of them not in use */
+	uint64_t stack_bytes;      /* their usable bytes; guards are not memory */
 	uint64_t records, records_idle, record_bytes;
 	uint64_t records_retired;  /* records whose generations are used up */
 	int32_t membarrier;        /* 1: doors are asymmetric, 0: they use an exchange */

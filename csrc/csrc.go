@@ -82,6 +82,7 @@ const (
 	Again    = Status(C.CORO_EAGAIN)
 	Ended    = Status(C.CORO_ENDED)
 	Aborted  = Status(C.CORO_EABORTED)
+	Overflow = Status(C.CORO_EOVERFLOW)
 
 	MayResume = Status(C.CORO_MAY_RESUME)
 	Finished  = Status(C.CORO_FINISHED)

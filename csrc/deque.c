@@ -5,12 +5,19 @@
 #include <string.h>
 
 #define RING_START 256
-#define RING_MOST (UINT32_C(1) << 30)
+
+/* So a ring of that many entries never has to grow, and its size never overflows. */
+_Static_assert(COROI_CHUNKS_MAX * (uint64_t)COROI_CHUNK_RECORDS <= UINT32_C(1) << 29, "there are no more records");
+
+static uint64_t *ring_of(uint32_t entries)
+{
+	return coroi_alloc(2 * (size_t)entries * sizeof(uint64_t), COROI_LINE); /* tasks and arguments */
+}
 
 int coroi_deque_init(struct coroi_deque *d)
 {
 	memset(d, 0, sizeof *d);
-	d->ring = coroi_alloc(RING_START * sizeof *d->ring, COROI_LINE);
+	d->ring = ring_of(RING_START);
 	d->mask = RING_START - 1;
 	return d->ring ? CORO_OK : CORO_ENOMEM;
 }
@@ -21,43 +28,50 @@ void coroi_deque_destroy(struct coroi_deque *d)
 	d->ring = NULL;
 }
 
-static bool grow(struct coroi_deque *d)
+COROI_COLD bool coroi_deque_grow(struct coroi_deque *d)
 {
-	uint32_t entries = d->mask + 1;
-	if (entries == RING_MOST)
-		return false;
-	struct coroi_rec **ring = coroi_alloc(2 * (size_t)entries * sizeof *ring, COROI_LINE);
+	uint32_t entries = d->mask + 1, more = 2 * entries - 1;
+	uint64_t *ring = ring_of(2 * entries);
 	if (!ring)
 		return false;
-	for (uint32_t i = 0; i < d->count; i++)
-		ring[(d->head + i) & (2 * entries - 1)] = d->ring[(d->head + i) & d->mask];
+	for (uint32_t i = 0; i < d->count; i++) {
+		uint32_t at = d->head + i;
+		uint64_t task = d->ring[at & d->mask];
+		ring[at & more] = task;
+		if (!coroi_task_has_record(task) && coroi_task_words(task))
+			ring[(at & more) + more + 1] = *coroi_deque_arg(d, at);
+	}
 	coroi_release(d->ring);
 	d->ring = ring;
-	d->mask = 2 * entries - 1;
+	d->mask = more;
 	return true;
 }
 
-COROI_NOINLINE void coroi_deque_push_slow(struct coroi_deque *d, struct coroi_rec *r)
+COROI_COLD uint64_t coroi_deque_pop_spilled(struct coroi_deque *d)
 {
-	if (!d->spill.count && grow(d))
-		coroi_deque_push(d, r);
-	else
-		coroi_list_add(&d->spill, r);
+	struct coroi_rec *r = coroi_list_take(&d->spill);
+	if (!r)
+		return 0;
+	return r->state == COROI_FRESH ? coroi_task_fresh(r) : coroi_task_started(r);
 }
 
-uint32_t coroi_deque_give(struct coroi_worker *w, uint16_t t, struct coroi_rec **out, uint32_t want)
+uint32_t coroi_deque_give(struct coroi_worker *w, uint16_t t, struct coroi_gift *out, uint32_t want)
 {
 	struct coroi_deque *d = &w->queue;
 	uint32_t n = want < w->sched->steal_batch ? want : w->sched->steal_batch;
 
 	for (uint32_t i = 0; i < n; i++) {
 		if (d->count) {
+			uint32_t at = d->head + d->count - 1;
 			at_store_rlx(&d->count, d->count - 1);
-			out[i] = d->ring[(d->head + d->count) & d->mask];
+			out[i].task = d->ring[at & d->mask];
+			out[i].arg = *coroi_deque_arg(d, at);
 		} else {
-			out[i] = coroi_list_take(&d->spill);
+			out[i].task = coroi_deque_pop_spilled(d);
 		}
-		at_store_rel(&out[i]->home, t); /* pairs with coroi_mail_locked, perhaps in t's door by another thief */
+		/* Pairs with coroi_mail_locked, perhaps in t's door by another thief. */
+		if (coroi_task_has_record(out[i].task))
+			COROI_MUTANT(HOME_KEPT, at_store_rel(&coroi_task_record(out[i].task)->home, t), (void)0);
 	}
 	return n;
 }

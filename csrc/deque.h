@@ -1,14 +1,17 @@
 /*
- * deque.h - a worker's queue of runnable coroutines.
+ * deque.h - a worker's queue of coroutines that can run.
  *
  * The owner takes from the front and adds at the back, so that nothing that yields can starve; a thief takes
  * from the back. All of it happens inside the owner's door; only the length may be peeked at from outside.
- * The ring grows by doubling; if there is no memory for that, coroutines are linked to each other instead, and
- * nothing is lost.
+ *
+ * A ring of tasks, and as many places for the arguments of those that have no record, in the same memory behind it.
+ * It grows by doubling; if there is no memory for that, those with records are linked to each other instead,
+ * and nothing is lost.
  */
 #ifndef COROI_DEQUE_H
 #define COROI_DEQUE_H
 
+#include "task.h"
 #include "worker.h"
 
 /* How many entries ahead records are prefetched: a miss takes about as long as this many short turns. */
@@ -19,9 +22,9 @@ void coroi_deque_destroy(struct coroi_deque *d);
 
 /* coroi_deque_give - take want coroutines (no more than the queue has; at most a steal's worth are taken) from the
  * back of w's queue, in w's door, for worker t, where they are at home then. Returns how many. */
-uint32_t coroi_deque_give(struct coroi_worker *w, uint16_t t, struct coroi_rec **out, uint32_t want);
+uint32_t coroi_deque_give(struct coroi_worker *w, uint16_t t, struct coroi_gift *out, uint32_t want);
 
-void coroi_deque_push_slow(struct coroi_deque *d, struct coroi_rec *r);
+bool coroi_deque_grow(struct coroi_deque *d);
 
 static inline void coroi_list_add(struct coroi_list *l, struct coroi_rec *r)
 {
@@ -59,27 +62,70 @@ static inline uint32_t coroi_deque_length(const struct coroi_deque *d)
 	return at_load_rlx(&d->count) + at_load_rlx(&d->spill.count);
 }
 
-static inline void coroi_deque_push(struct coroi_deque *d, struct coroi_rec *r)
+/* coroi_deque_has_room - for one more, without growing. */
+static inline bool coroi_deque_has_room(const struct coroi_deque *d)
 {
-	uint32_t count = d->count;
-	if (coroi_unlikely(count > d->mask || d->spill.count)) {
-		coroi_deque_push_slow(d, r);
-		return;
-	}
-	d->ring[(d->head + count) & d->mask] = r;
-	at_store_rlx(&d->count, count + 1); /* relaxed: who takes entries holds the door; others only count */
+	return d->count <= d->mask && !d->spill.count;
 }
 
-static inline struct coroi_rec *coroi_deque_pop(struct coroi_deque *d)
+/* coroi_deque_put - a task and its argument, where there is room. */
+static inline void coroi_deque_put(struct coroi_deque *d, uint64_t task)
+{
+	d->ring[(d->head + d->count) & d->mask] = task;
+	at_store_rlx(&d->count, d->count + 1); /* relaxed: who takes entries holds the door; others only count */
+}
+
+static inline uint64_t *coroi_deque_arg(struct coroi_deque *d, uint32_t at)
+{
+	return &d->ring[(at & d->mask) + d->mask + 1];
+}
+
+/* coroi_deque_push - a task that has a record. It never fails. */
+static inline void coroi_deque_push(struct coroi_deque *d, uint64_t task)
+{
+	if (coroi_likely(coroi_deque_has_room(d)) || (!d->spill.count && coroi_deque_grow(d)))
+		coroi_deque_put(d, task);
+	else
+		coroi_list_add(&d->spill, coroi_task_record(task));
+}
+
+/* coroi_deque_push_new - one without a record. False: there is no room for it. */
+static inline bool coroi_deque_push_new(struct coroi_deque *d, uint64_t task, uint64_t arg)
+{
+	if (coroi_unlikely(!coroi_deque_has_room(d)) && (d->spill.count || !coroi_deque_grow(d)))
+		return false;
+	if (coroi_task_words(task))
+		*coroi_deque_arg(d, d->head + d->count) = arg;
+	coroi_deque_put(d, task);
+	return true;
+}
+
+COROI_COLD uint64_t coroi_deque_pop_spilled(struct coroi_deque *d);
+
+/* coroi_deque_pop - the front one; 0: there is none. coroi_deque_popped_arg is its argument, until the next push. */
+static inline uint64_t coroi_deque_pop(struct coroi_deque *d)
 {
 	uint32_t head = d->head, count = d->count;
 	if (coroi_unlikely(count == 0))
-		return coroi_list_take(&d->spill);
-	struct coroi_rec *r = d->ring[head & d->mask];
-	coroi_prefetchw(d->ring[(head + COROI_AHEAD) & d->mask]);
+		return coroi_deque_pop_spilled(d);
+	uint64_t task = d->ring[head & d->mask];
+	if (coroi_task_has_record(task)) /* then the next ones probably have one too */
+		coroi_prefetchw(coroi_task_record(d->ring[(head + COROI_AHEAD) & d->mask]));
 	at_store_rlx(&d->head, head + 1);
 	at_store_rlx(&d->count, count - 1);
-	return r;
+	return task;
+}
+
+static inline const uint64_t *coroi_deque_popped_arg(struct coroi_deque *d)
+{
+	return coroi_deque_arg(d, d->head - 1);
+}
+
+/* coroi_deque_defer - the one just popped, which has no record, to the back: there is room for it. */
+static inline void coroi_deque_defer(struct coroi_deque *d, uint64_t task)
+{
+	*coroi_deque_arg(d, d->head + d->count) = *coroi_deque_popped_arg(d);
+	coroi_deque_put(d, task);
 }
 
 #endif

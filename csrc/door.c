@@ -12,7 +12,7 @@
 COROI_COLD void coroi_door_slow(struct coroi_worker *w)
 {
 	for (;;) {
-		uint32_t req = at_load_acq(&w->req);
+		uint32_t req = at_load_seq(&w->req); /* D3; seq_cst as in coroi_door_enter, for the exchange below */
 		uint32_t thief = COROI_DOOR_THIEF(req);
 
 		switch (COROI_DOOR_WHAT(req)) {
@@ -21,7 +21,7 @@ COROI_COLD void coroi_door_slow(struct coroi_worker *w)
 		case COROI_DOOR_ASK:
 			if (thief == COROI_FOREIGN) {
 				/* It wants the door itself: stay out until it has looked. */
-				at_store_rel(&w->busy, 0);
+				COROI_MUTANT(STAY_IN, at_store_rel(&w->busy, 0), (void)0);
 				for (int i = 0; at_load_acq(&w->req) == req; i++) {
 					if (i < LOCKED_SPINS)
 						at_relax();
@@ -31,16 +31,21 @@ COROI_COLD void coroi_door_slow(struct coroi_worker *w)
 				break;
 			}
 			/* D4; the CAS orders the gift after the thief can no longer lock. */
-			if (at_cas(&w->req, &req, COROI_DOOR_WORD(COROI_DOOR_SERV, thief))) {
+			if (COROI_MUTANT(BLIND_SERVE, at_cas(&w->req, &req, COROI_DOOR_WORD(COROI_DOOR_SERV, thief)),
+					 (at_xchg(&w->req, COROI_DOOR_WORD(COROI_DOOR_SERV, thief)), true))) {
 				struct coroi_worker *t = &w->sched->worker[thief];
-				t->gift_count = coroi_deque_give(w, t->id, t->gift, coroi_deque_length(&w->queue) / 2);
-				at_store_rel(&w->req, COROI_DOOR_FREE); /* pairs with T6's acquire: the gift is seen */
+				COROI_MUTANT_ADDS(LATE_GIFT, at_store_rel(&w->req, COROI_DOOR_FREE);)
+				at_store_rlx(&t->gift_count,
+					     coroi_deque_give(w, t->id, t->gift, coroi_deque_length(&w->queue) / 2));
+				/* Pairs with T6's acquire: the gift is seen. */
+				COROI_MUTANT(PLAIN_SERVED, at_store_rel(&w->req, COROI_DOOR_FREE),
+					     at_store_rlx(&w->req, COROI_DOOR_FREE));
 				return;
 			}
 			continue;
 		case COROI_DOOR_LOCK:
 			/* D5; a thief may be looking at busy still (T4 of a later knock): we are not inside. */
-			at_store_rel(&w->busy, 0);
+			COROI_MUTANT(STAY_IN, at_store_rel(&w->busy, 0), (void)0);
 			for (int i = 0; COROI_DOOR_WHAT(at_load_acq(&w->req)) == COROI_DOOR_LOCK; i++) {
 				if (i < LOCKED_SPINS) {
 					at_relax();
@@ -50,12 +55,13 @@ COROI_COLD void coroi_door_slow(struct coroi_worker *w)
 				if (COROI_DOOR_WHAT(req) != COROI_DOOR_LOCK)
 					break;
 				uint32_t waiting = req | COROI_DOOR_WAITER;
-				if (req == waiting || at_cas(&w->req, &req, waiting))
+				if (req == waiting || COROI_MUTANT(BLIND_WAITER, at_cas(&w->req, &req, waiting),
+								   (at_xchg(&w->req, waiting), true)))
 					coroi_futex_wait(&w->req, waiting, -1);
 			}
 			break;
 		}
-		at_xchg(&w->busy, 1); /* D1 again, with a full barrier: this path is slow anyhow */
+		at_xchg(&w->busy, 1); /* D1 again, as where doors are exchanges: this path is slow anyhow */
 	}
 }
 
@@ -65,7 +71,7 @@ static void heavy(struct coroi_worker *victim)
 	if (victim->exchange)
 		at_fence();
 	else
-		coroi_membarrier();
+		COROI_MUTANT(NO_BARRIER, coroi_membarrier(), (void)0);
 }
 
 enum coroi_knock coroi_door_knock(struct coroi_worker *victim, uint32_t t)
@@ -88,18 +94,20 @@ enum coroi_knock coroi_door_knock(struct coroi_worker *victim, uint32_t t)
 		if (at_load_acq(&victim->req) != ask)
 			goto served;
 		expected = ask;
-		if (at_load_acq(&victim->busy) == 0) { /* pairs with D6 */
-			if (at_cas(&victim->req, &expected, COROI_DOOR_WORD(COROI_DOOR_LOCK, t)))
+		if (COROI_MUTANT(NO_BUSY_CHECK, at_load_acq(&victim->busy), 0) == 0) { /* pairs with D6 */
+			if (COROI_MUTANT(BLIND_LOCK, at_cas(&victim->req, &expected, COROI_DOOR_WORD(COROI_DOOR_LOCK, t)),
+					 (at_xchg(&victim->req, COROI_DOOR_WORD(COROI_DOOR_LOCK, t)), true)))
 				return COROI_LOCKED;
 			goto served;
 		}
 		at_relax();
 	}
 	expected = ask;
-	if (at_cas(&victim->req, &expected, COROI_DOOR_FREE)) /* T5 */
+	if (COROI_MUTANT(BLIND_GIVE_UP, at_cas(&victim->req, &expected, COROI_DOOR_FREE),
+			 (at_xchg(&victim->req, COROI_DOOR_FREE), true))) /* T5 */
 		return COROI_REFUSED;
 served:
-	while (at_load_acq(&victim->req) == serv) /* T6; pairs with D4's store of FREE */
+	while (COROI_MUTANT(HASTY_GIFT, at_load_acq(&victim->req), 0) == serv) /* T6; pairs with D4's store of FREE */
 		at_relax();
 	return COROI_SERVED;
 }
@@ -107,7 +115,7 @@ served:
 void coroi_door_unlock(struct coroi_worker *victim)
 {
 	if (at_xchg(&victim->req, COROI_DOOR_FREE) & COROI_DOOR_WAITER)
-		coroi_futex_wake(&victim->req, 1);
+		COROI_MUTANT(NO_WAKE, coroi_futex_wake(&victim->req, 1), (void)0);
 }
 
 void coroi_door_lock(struct coroi_worker *victim)

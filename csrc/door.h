@@ -32,7 +32,7 @@
  * T3; if D3 came after, it read ASK and either served it, and the thief's CAS to LOCK fails, or lost against
  * LOCK and waits. D5's busy = 0 is what lets T4 see an owner that has found a LOCK leave again.
  *
- * Where membarrier is not to be had, D1 is an exchange, a full barrier itself, and T3 a plain fence.
+ * Where membarrier is not to be had, D1 is an exchange and D3 sequentially consistent like it, and T3 a plain fence.
  */
 #ifndef COROI_DOOR_H
 #define COROI_DOOR_H
@@ -51,28 +51,35 @@ COROI_COLD void coroi_door_slow(struct coroi_worker *w);
 
 static inline void coroi_door_enter(struct coroi_worker *w)
 {
-	if (coroi_unlikely(w->exchange))
-		at_xchg(&w->busy, 1);         /* D1, a full barrier: pairs with the fence at T3 */
-	else
-		at_store_rlx(&w->busy, 1);    /* D1; pushed out by T3 */
-	at_fence_signal();                    /* D2 */
-	if (coroi_unlikely(at_load_acq(&w->req) != COROI_DOOR_FREE)) /* D3; acquire pairs with a thief's req = FREE: we
-								     * see what it took */
+	uint32_t req;
+
+	if (coroi_unlikely(w->exchange)) {
+		/* D1; pairs with the fence at T3 */
+		COROI_MUTANT(PLAIN_ENTER, at_xchg(&w->busy, 1), at_store_rlx(&w->busy, 1));
+		req = at_load_seq(&w->req); /* D3, seq_cst: an acquire may pass the store of D1 where there is LDAPR */
+	} else {
+		at_store_rlx(&w->busy, 1);  /* D1; pushed out by T3 */
+		at_fence_signal();          /* D2 */
+		req = at_load_acq(&w->req); /* D3; acquire pairs with a thief's req = FREE: we see what it took */
+	}
+	if (coroi_unlikely(COROI_MUTANT(NO_LOOK, req, COROI_DOOR_FREE) != COROI_DOOR_FREE))
 		coroi_door_slow(w);
 }
 
 /* coroi_door_try - D1 to D3 for a fast path that makes no call: false if the door wants more than two stores and a
- * load, or the scheduler is being canceled. The caller leaves then, and takes its general path. */
+ * load, or the scheduler is being canceled. The caller leaves then, and takes its general path. Where doors are exchanges
+ * it is always false: then busy was 1 for nothing, which keeps a thief waiting, and no more. */
 static inline bool coroi_door_try(struct coroi_worker *w)
 {
 	at_store_rlx(&w->busy, 1);
 	at_fence_signal();
-	return coroi_likely(!w->unusual && at_load_acq(&w->req) == COROI_DOOR_FREE);
+	return coroi_likely(!at_load_rlx(&w->unusual) && at_load_acq(&w->req) == COROI_DOOR_FREE);
 }
 
 static inline void coroi_door_leave(struct coroi_worker *w)
 {
-	at_store_rel(&w->busy, 0); /* D6; pairs with T4: what we did inside is seen by who locks next */
+	/* D6; pairs with T4: what we did inside is seen by who locks next */
+	COROI_MUTANT(PLAIN_LEAVE, at_store_rel(&w->busy, 0), at_store_rlx(&w->busy, 0));
 }
 
 /* What came of knocking. */

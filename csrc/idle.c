@@ -13,12 +13,13 @@
  *             and a wake-up.
  *
  *   park  P1  set own bit
- *         P2  look once more at what only we take: the inbox, the queue and the slot (inside the door: a thief may have
- *             emptied our inbox into the queue and left some of it, or a cancel woken somebody here), the mode
+ *         P2  look once more at what only we take: the inbox, the queue, the slot and the parcels (inside the door: a thief
+ *             may have emptied our inbox into the queue and left some of it, or a cancel woken somebody here; of
+ *             parcels we let go, B3), the mode
  *         P3  found: clear own bit (or find that we were claimed, and give one of two tokens back); go on
  *         P4  give the token back. awake and ext zero: everything rests
  *         P5  sleep until claimed
- *   wake  N1  push to the inbox (a full barrier)
+ *   wake  N1  push to the inbox (sequentially consistent)
  *         N2  the bit is set: take an awake token for the sleeper; paused: give it back
  *         N3  clear the bit; somebody else did: give the token back
  *         N4  wake it
@@ -33,8 +34,13 @@
  * switched between two looks, or a surplus. `hungry` tells workers that push whether a sleeper wants to be woken
  * (SURPLUS), or that there is no standby (ALONE); it is a hint, and being wrong costs time only.
  *
+ * Before it sleeps a worker spins for mail, and one of them for something to steal: a wake-up costs both sides more. But
+ * where work comes now and then, and others want the CPU, spinning is a loss: each that was in vain halves the
+ * next, and one that found something, or would have (the wake-up came soon after), makes it whole again. (After
+ * Karlin, Li, Manasse, Owicki, "Empirical Studies of Competitive Spinning", SOSP 1991.)
+ *
  * Stealing that does not pay backs off: a thief that has run what it stole in less time each than moving it cost
- * (PAY_NS) keeps away for 50 us, doubling to 12 ms.
+ * (PAY_NS) keeps away for 50 us, doubling to 12 ms, and halving when it pays.
  */
 #include "idle.h"
 
@@ -43,8 +49,10 @@
 
 #include <limits.h>
 
-#define SPIN_NS 10000
+#define SPIN_LEAST_NS 600
 #define SPIN_RELAX 6 /* about 150 ns between looks */
+#define GATHER_RELAX 48 /* about 1.2 us before a look into parcels that trickle in */
+#define GATHER_NS 600   /* then between looks */
 #define NAP_FIRST_NS 20000
 #define NAP_MOST_NS 4000000
 #define PAY_NS 150
@@ -75,6 +83,13 @@ static bool drop(struct coro_scheduler *s)
 	return at_add(&s->S, -COROI_S_AWAKE) >> 16 == 0;
 }
 
+/* grant - take an awake token. If everything rested until then, that is counted before anything can come of it. */
+static void grant(struct coro_scheduler *s)
+{
+	if (at_add(&s->S, COROI_S_AWAKE) >> 16 == 1)
+		at_add(&s->rises, 1);
+}
+
 void coroi_rest_await(struct coro_scheduler *s, uint32_t seen)
 {
 	at_add(&s->rest_waiters, 1);
@@ -95,14 +110,17 @@ static bool claim(struct coro_scheduler *s, unsigned id)
 {
 	struct coroi_worker *w = &s->worker[id];
 
-	at_add(&s->S, COROI_S_AWAKE);
-	if (at_load_seq(&s->mode) == COROI_PAUSED || !(at_and(&s->sleepers[id >> 6], ~bit_of(id)) & bit_of(id))) {
-		if (drop(s))
+	COROI_MUTANT(CLAIM_FIRST, grant(s), (void)0);
+	if (at_load_seq(&s->mode) == COROI_PAUSED ||
+	    !COROI_MUTANT(BLIND_CLAIM, at_and(&s->sleepers[id >> 6], ~bit_of(id)) & bit_of(id),
+			  (at_and(&s->sleepers[id >> 6], ~bit_of(id)), true))) {
+		if (COROI_MUTANT(CLAIM_FIRST, COROI_MUTANT(TOKEN_KEPT, drop(s), false), false))
 			rested(s);
 		return false;
 	}
+	COROI_MUTANT(CLAIM_FIRST, (void)0, at_add(&s->S, COROI_S_AWAKE));
 	if (at_xchg(&w->ev, EV_WOKEN) == EV_SLEEPS)
-		coroi_futex_wake(&w->ev, 1);
+		COROI_MUTANT(NO_CALL, coroi_futex_wake(&w->ev, 1), (void)0);
 	return true;
 }
 
@@ -160,9 +178,11 @@ static uint32_t take(struct coroi_worker *w, struct coroi_worker *v)
 	if (!coroi_deque_length(&v->queue)) {
 		struct coroi_rec *next = v->slot;
 		coroi_drain_locked(v);
-		at_store_rlx(&v->slot, NULL);
+		COROI_MUTANT(SLOT_KEPT, at_store_rlx(&v->slot, NULL), (void)0);
 		if (next)
-			coroi_deque_push(&v->queue, next);
+			coroi_queue_locked(v, next);
+		if (!coroi_deque_length(&v->queue))
+			coroi_let_go_locked(v); /* so that it does not look stuck */
 	}
 	return coroi_deque_give(v, w->id, w->gift, (coroi_deque_length(&v->queue) + 1) / 2);
 }
@@ -175,7 +195,7 @@ static bool steal(struct coroi_worker *w, struct coroi_worker *v)
 	case COROI_REFUSED:
 		return false;
 	case COROI_SERVED:
-		n = w->gift_count;
+		n = at_load_rlx(&w->gift_count);
 		if (n)
 			at_bump(&w->served);
 		break;
@@ -191,8 +211,12 @@ static bool steal(struct coroi_worker *w, struct coroi_worker *v)
 	at_bump(&w->steals);
 	at_bump_by(&w->stolen, n);
 	coroi_door_enter(w);
-	while (n)
-		coroi_queue_locked(w, w->gift[--n]); /* the back was given first: keep the order */
+	while (n--) { /* the back was given first: keep the order. Our queue is empty, so there is room */
+		if (coroi_task_has_record(w->gift[n].task))
+			coroi_deque_push(&w->queue, w->gift[n].task);
+		else
+			coroi_queue_new_locked(w, w->gift[n].task, &w->gift[n].arg);
+	}
 	coroi_idle_queued(w);
 	coroi_door_leave(w);
 	w->batch_began = coroi_now_ns();
@@ -200,9 +224,9 @@ static bool steal(struct coroi_worker *w, struct coroi_worker *v)
 	return true;
 }
 
-/* sweep - one round over the others, from a random one on (xorshift64*, Vigna 2016). last: also take from those
- * that are stuck. */
-static bool sweep(struct coroi_worker *w, bool last)
+/* sweep - one round over the others, from a random one on (xorshift64*, Vigna 2016): take from those that have a
+ * surplus, if stealing pays, or (last) from those that are stuck. */
+static bool sweep(struct coroi_worker *w, bool pays, bool last)
 {
 	uint32_t n = w->sched->workers;
 
@@ -212,9 +236,9 @@ static bool sweep(struct coroi_worker *w, bool last)
 	uint32_t k = (uint32_t)((w->random * UINT64_C(0x2545f4914f6cdd1d)) >> 32) % n;
 	for (uint32_t i = 0; i < n; i++) {
 		struct coroi_worker *v = &w->sched->worker[(k + i) % n];
-		if (v == w || (coroi_deque_length(&v->queue) < 2 && !(last && stuck(w, v))))
+		if (v == w)
 			continue;
-		if (steal(w, v))
+		if (((pays && coroi_deque_length(&v->queue) > 1) || (last && stuck(w, v))) && steal(w, v))
 			return true;
 	}
 	return false;
@@ -226,11 +250,13 @@ static void reckon(struct coroi_worker *w, uint64_t now)
 	if (!w->batch_began)
 		return;
 	uint32_t ran = coroi_turns(w) - w->batch_at;
-	if (now - w->batch_began >= PAY_NS * ran)
-		w->backoff = 0;
-	else if (w->backoff < BACKOFF_MOST)
-		w->backoff++;
-	w->hold_off = w->backoff ? now + ((uint64_t)BACKOFF_NS << w->backoff) : 0;
+	if (now - w->batch_began >= PAY_NS * ran) { /* or we were preempted meanwhile: not all is forgotten */
+		w->backoff -= w->backoff > 0;
+		w->hold_off = 0;
+	} else {
+		w->backoff += w->backoff < BACKOFF_MOST;
+		w->hold_off = now + ((uint64_t)BACKOFF_NS << w->backoff);
+	}
 	w->batch_began = 0;
 }
 
@@ -254,28 +280,46 @@ static void linger(void)
 		at_relax();
 }
 
+/* gather - spawns stream in from outside: let some come together, rather than fight over a line for each. */
+static bool gather(struct coroi_worker *w)
+{
+	for (int i = 0; i < GATHER_RELAX && !at_load_rlx(&w->inbox); i++)
+		at_relax();
+	return coroi_has_news(w);
+}
+
 /* search - spin for a short while for mail, and, as one of few, for something to steal. */
 static bool search(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;
-	uint64_t began = coroi_now_ns(), now = began;
+
+	if (w->unopened && gather(w))
+		return true;
+	uint64_t began = coroi_now_ns(), now = began, looked = began;
 	bool found = false, thief = start_searching(s);
 
 	reckon(w, now);
 	note(w);
-	if (w->drained > 1) /* spawns stream in: let some gather, rather than fight over the line for each */
-		linger();
-	while (!(found = at_load_rlx(&w->inbox) != 0) && now - began < SPIN_NS && at_load_rlx(&s->mode) == COROI_RUNNING) {
-		if (thief && now >= w->hold_off && (found = sweep(w, false)))
+	while (!(found = at_load_rlx(&w->inbox) != 0) && now - began < w->spin_ns && at_load_rlx(&s->mode) == COROI_RUNNING) {
+		if (thief && now >= w->hold_off && (found = sweep(w, true, false)))
 			break;
 		linger();
 		now = coroi_now_ns();
+		if (w->unopened && now - looked >= GATHER_NS) {
+			if ((found = coroi_has_news(w)))
+				break;
+			looked = now;
+		}
 	}
 	if (thief) {
 		if (!found)
-			found = sweep(w, true);
+			found = sweep(w, now >= w->hold_off, true);
 		at_add(&s->S, -COROI_S_SEARCHING);
 	}
+	if (found)
+		w->spin_ns = COROI_SPIN_NS;
+	else if (w->spin_ns > SPIN_LEAST_NS)
+		w->spin_ns /= 2;
 	return found;
 }
 
@@ -342,10 +386,28 @@ static void unpark(struct coroi_worker *w)
 
 	if (at_and(&s->sleepers[w->id >> 6], ~bit_of(w->id)) & bit_of(w->id))
 		return;
-	drop(s); /* one of two: never the last */
+	COROI_MUTANT(TWO_TOKENS, drop(s), (void)0); /* one of two: never the last */
+	COROI_MUTANT_ADDS(STALE_EV, return;)
 	while (at_load_acq(&w->ev) != EV_WOKEN)
 		at_relax();
 	at_store_rlx(&w->ev, EV_NONE);
+}
+
+/*
+ * hand_over - w goes to work. Nobody looks around now, unless another became the standby meanwhile: whoever pushes is told
+ * so; and if others work too, who may have been waiting for us to take something, one more is woken.
+ */
+static void hand_over(struct coroi_worker *w)
+{
+	struct coro_scheduler *s = w->sched;
+
+	if (is_standby(w))
+		at_xchg(&s->standby, 0);
+	if (at_load_seq(&s->standby))
+		return;
+	at_or(&s->hungry, COROI_HUNGRY_ALONE);
+	if (COROI_S_AWAKE_OF(at_load_seq(&s->S)) > 1 && (at_load_seq(&w->inbox) || coroi_deque_length(&w->queue) || at_load_rlx(&w->slot)))
+		coroi_idle_feed(w);
 }
 
 /* nap - P5. */
@@ -356,10 +418,11 @@ static void nap(struct coroi_worker *w)
 
 	note(w);
 	stand_by(w);
+	w->parked_at = coroi_now_ns();
 	for (;;) {
 		uint32_t none = EV_NONE;
 		bool timed = is_standby(w);
-		if (at_cas(&w->ev, &none, EV_SLEEPS))
+		if (COROI_MUTANT(BLIND_SLEEP, at_cas(&w->ev, &none, EV_SLEEPS), (at_xchg(&w->ev, EV_SLEEPS), true)))
 			coroi_futex_wait(&w->ev, EV_SLEEPS, timed ? nap_ns : -1);
 		uint32_t sleeps = EV_SLEEPS;
 		if (!at_cas(&w->ev, &sleeps, EV_NONE)) { /* claimed */
@@ -372,14 +435,15 @@ static void nap(struct coroi_worker *w)
 			stand_down(w);
 			stand_by(w);
 		} else if (look_around(w)) {
-			at_add(&s->S, COROI_S_AWAKE);
+			grant(s);
 			unpark(w);
 			break;
 		}
 		nap_ns = nap_ns * 2 > NAP_MOST_NS ? NAP_MOST_NS : nap_ns * 2;
 	}
-	if (is_standby(w))
-		stand_down(w);
+	hand_over(w);
+	if (coroi_now_ns() - w->parked_at < COROI_SPIN_NS)
+		w->spin_ns = COROI_SPIN_NS;
 }
 
 void coroi_share_stacks_locked(struct coroi_worker *w)
@@ -403,11 +467,12 @@ static void share_stacks(struct coroi_worker *w)
 	coroi_door_leave(w);
 }
 
-/* settle - others may need the records that we still hold. */
-static void settle(struct coroi_worker *w)
+/* repay - others may need the credit that we have. */
+static void repay(struct coroi_worker *w)
 {
 	coroi_door_enter(w);
-	coroi_mags_settle(&w->mags);
+	coroi_slab_refund(&w->sched->slab, w->mags.credit);
+	w->mags.credit = 0;
 	coroi_door_leave(w);
 }
 
@@ -418,7 +483,7 @@ static bool has_work(struct coroi_worker *w)
 	if (at_load_seq(&w->inbox))
 		return true;
 	coroi_door_enter(w);
-	bool found = coroi_deque_length(&w->queue) || w->slot || w->unopened;
+	bool found = COROI_MUTANT(INBOX_ONLY, coroi_deque_length(&w->queue) || w->slot || !coroi_let_go_locked(w), false);
 	coroi_door_leave(w);
 	return found;
 }
@@ -429,19 +494,21 @@ static void park(struct coroi_worker *w)
 	struct coro_scheduler *s = w->sched;
 
 	share_stacks(w);
-	if (w->mags.owed)
-		settle(w);
-	at_or(&s->sleepers[w->id >> 6], bit_of(w->id)); /* P1 */
+	repay(w);
+	COROI_MUTANT(LATE_BIT, at_or(&s->sleepers[w->id >> 6], bit_of(w->id)), 0); /* P1 */
 	uint32_t mode = at_load_seq(&s->mode);
-	if (mode == COROI_STOPPING || (mode == COROI_RUNNING && has_work(w))) { /* P2 */
-		unpark(w);                                                     /* P3 */
+	COROI_MUTANT_ADDS(DROP_FIRST, if (drop(s)) rested(s); at_add(&s->S, COROI_S_AWAKE);)
+	if (mode == COROI_STOPPING || (mode == COROI_RUNNING && COROI_MUTANT(NO_RECHECK, has_work(w), false))) { /* P2 */
+		COROI_MUTANT_ADDS(LATE_BIT, return;)
+		unpark(w); /* P3 */
 		return;
 	}
+	COROI_MUTANT_ADDS(LATE_BIT, at_or(&s->sleepers[w->id >> 6], bit_of(w->id));)
 	at_bump(&w->parks);
 	if (drop(s)) { /* P4 */
 		if (at_load_seq(&s->starved) && mode == COROI_RUNNING) {
 			/* Not the end: they will be told that there is no stack, see fail_starved. */
-			at_add(&s->S, COROI_S_AWAKE);
+			grant(s);
 			unpark(w);
 			return;
 		}

@@ -6,6 +6,9 @@
 
 #include "deque.h"
 
+/* How long a worker looks for work before it sleeps, at most and to begin with: as long as a sleep and a wake-up take. */
+#define COROI_SPIN_NS 10000
+
 /* What `hungry` says to a worker that has just queued something. */
 #define COROI_HUNGRY_SURPLUS 1u /* a sleeper would like to have some, if there is more than one */
 #define COROI_HUNGRY_ALONE 2u   /* nobody looks around: wake one for whatever there is */

@@ -9,8 +9,8 @@
  *      COROI_NODE_MAIL    a record whose wake word holds permits or an event, linked by `mail_next`
  *      COROI_NODE_BATCH   a parcel of spawns, linked by its `next`
  *
- * Order: a push is a release and a full barrier (its partner is the worker's xchg, an acquire; and the sleeper's
- * recheck in idle.c, step P2).
+ * Order: a push is a release, whose partner is the worker's xchg, an acquire; and sequentially consistent with the
+ * look at the sleepers that follows it, whose partners are steps P1 and P2 in idle.c.
  */
 #ifndef COROI_INBOX_H
 #define COROI_INBOX_H
@@ -32,14 +32,14 @@ static inline uint64_t *coroi_node_link(uint64_t node)
 	}
 }
 
-/* coroi_inbox_push - add one node, or a chain of them linked newest first. Thread: any. The caller sees to it
+/* coroi_inbox_push - add one node. Thread: any. The caller sees to it
  * that the worker is awake (coroi_idle_pushed). */
-static inline void coroi_inbox_push(struct coroi_worker *w, uint64_t newest, uint64_t oldest)
+static inline void coroi_inbox_push(struct coroi_worker *w, uint64_t node)
 {
 	uint64_t head = at_load_rlx(&w->inbox);
 	do {
-		*coroi_node_link(oldest) = head;
-	} while (!at_cas(&w->inbox, &head, newest));
+		*coroi_node_link(node) = head;
+	} while (!COROI_MUTANT(BLIND_PUSH, at_cas(&w->inbox, &head, node), (at_xchg(&w->inbox, node), true)));
 }
 
 /* coroi_inbox_take - all nodes, oldest first; 0: none. Inside the door. */

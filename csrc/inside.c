@@ -106,8 +106,7 @@ struct deep_call {
 	void (*fn)(void *);
 	void *arg;
 	void *back; /* the context that called */
-	const void *low;
-	size_t bytes;
+	struct coroi_place from;
 };
 
 static void deep_main(intptr_t value)
@@ -115,9 +114,9 @@ static void deep_main(intptr_t value)
 	struct deep_call *c = (struct deep_call *)value;
 	void *gone;
 
-	coroi_fiber_arrive(NULL, &c->low, &c->bytes);
+	coroi_fiber_arrive(NULL, &c->from);
 	c->fn(c->arg);
-	coroi_fiber_leave(NULL, c->low, c->bytes);
+	coroi_fiber_leave(NULL, &c->from);
 	coroi_swap(&gone, c->back, 0);
 	__builtin_unreachable();
 }
@@ -165,11 +164,12 @@ int coro_call_on_stack(size_t bytes, void (*fn)(void *), void *arg)
 		return CORO_ENOMEM;
 	s->below = *stack;
 	*stack = s;
-	coroi_unpoison(s->low, (size_t)(s->top - s->low));
+	coroi_stack_fresh(s);
 	void *sp = coroi_context(s->top, deep_main), *fake = NULL;
-	coroi_fiber_leave(&fake, s->low, (size_t)(s->top - s->low));
+	coroi_fiber_here(&call.from);
+	coroi_fiber_leave(&fake, &s->place);
 	coroi_swap(&call.back, sp, (intptr_t)&call);
-	coroi_fiber_arrive(fake, NULL, NULL);
+	coroi_fiber_arrive(fake, NULL);
 	*stack = s->below; /* of the same record or coroutine, wherever it runs now */
 	s->below = NULL;
 	give_back(bare, s);

@@ -42,6 +42,8 @@ const char *coro_strerror(int status)
 		return "the coroutine has ended: reset it first";
 	case CORO_EABORTED:
 		return "the coroutine aborted";
+	case CORO_EOVERFLOW:
+		return "too many permits: let the coroutine park before it is woken again";
 	default:
 		return "unknown status";
 	}
@@ -55,7 +57,7 @@ struct blocked_list {
 static void collect(struct coroi_rec *r, void *ctx)
 {
 	struct blocked_list *b = ctx;
-	uint8_t state = r->state;
+	uint8_t state = at_load_rlx(&r->state); /* relaxed: a free one is not in any door */
 
 	if (state != COROI_PARKED && state != COROI_JOINING)
 		return;

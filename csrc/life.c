@@ -27,7 +27,7 @@ static void *worker_main(void *arg)
 	struct coro_scheduler *s = w->sched;
 
 	coroi_worker_tls = w;
-	coroi_native_bounds(&w->native_low, &w->native_bytes);
+	coroi_place_native(&w->native);
 	coroi_thread_name(s->name, w->id);
 	w->tid = coroi_thread_id();
 	if (w->cpu >= 0 && !coroi_thread_pin((unsigned)w->cpu))
@@ -57,6 +57,7 @@ static int worker_init(struct coro_scheduler *s, uint32_t id, const coro_options
 	w->exchange = o->flags & CORO_NO_MEMBARRIER || !coroi_has_membarrier();
 	w->budget_full = o->handover_budget < 0 ? 0 : o->handover_budget ? o->handover_budget : HANDOVER_BUDGET;
 	w->budget = w->budget_full;
+	w->spin_ns = COROI_SPIN_NS;
 	w->random = (id + 1) * UINT64_C(0x9e3779b97f4a7c15);
 	w->cpu = o->cpus ? o->cpus[id % o->cpu_count] : -1;
 	if (coroi_deque_init(&w->queue) || coroi_mags_init(&w->mags, &s->slab) ||
@@ -70,7 +71,7 @@ static void stop_threads(struct coro_scheduler *s, uint32_t count)
 {
 	at_xchg(&s->mode, COROI_STOPPING);
 	/* A worker on its way to sleep sees the mode at P2, or its bit is set and we claim it. */
-	coroi_wake_all(s);
+	COROI_MUTANT(NO_WAKE_ALL, coroi_wake_all(s), (void)0);
 	for (uint32_t i = 0; i < count; i++)
 		pthread_join(s->worker[i].thread, NULL);
 }
@@ -193,6 +194,7 @@ int coro_scheduler_destroy(coro_scheduler *s)
 		pthread_cond_wait(&s->life_changed, &s->life_lock);
 	pthread_mutex_unlock(&s->life_lock);
 	coroi_bell_close(s);
+	coroi_await_mailers();
 	free_all(s);
 	return CORO_OK;
 }
@@ -211,19 +213,26 @@ void coroi_doors_unlock(struct coro_scheduler *s)
 		coroi_door_unlock(&s->worker[i]);
 }
 
+/*
+ * All that have ended are counted first, then all that were spawned. Both only grow: the difference is at least what lived
+ * at the moment between, and if it is zero, nothing did. (Acquires, to stay in order; their partner is the release in
+ * coroi_end_locked: no end is seen before the spawn.)
+ */
 uint64_t coroi_live(struct coro_scheduler *s)
 {
-	uint64_t live = 0;
+	uint64_t ended = 0, spawned = 0;
 	for (uint32_t i = 0; i < s->workers; i++)
-		live += at_load_rlx(&s->worker[i].spawned) - at_load_rlx(&s->worker[i].ended);
-	return live;
+		ended += at_load_acq(&s->worker[i].ended);
+	for (uint32_t i = 0; i < s->workers; i++)
+		spawned += at_load_acq(&s->worker[i].spawned);
+	return spawned - ended;
 }
 
-/* The counters are read between two looks: nobody woke up. */
+/* When all rest, whatever was pushed before has been counted. A coroutine that is woken after that look is counted too,
+ * until it ends; so there is no need of another one. */
 bool coroi_finished(struct coro_scheduler *s)
 {
-	uint32_t rests = at_load_seq(&s->rests);
-	return coroi_at_rest(s) && coroi_live(s) == 0 && coroi_at_rest(s) && at_load_seq(&s->rests) == rests;
+	return coroi_at_rest(s) && coroi_live(s) == 0;
 }
 
 static void await_finish(struct coro_scheduler *s)
@@ -269,14 +278,14 @@ static void resume_all(struct coro_scheduler *s)
 }
 
 /* pause_at_rest - wait for the end. Whoever claims a sleeper takes a token before it looks at the mode: so either
- * it sees that we pause, or we see its token. */
+ * it sees that we pause, or we see its token; and if it has given the token back by then, that it rose. */
 static void pause_at_rest(struct coro_scheduler *s)
 {
 	for (;;) {
-		uint32_t rests = at_load_seq(&s->rests);
+		uint32_t rests = at_load_seq(&s->rests), rises = at_load_seq(&s->rises);
 		if (coroi_at_rest(s) && !at_load_seq(&s->starved)) { /* else the last one is about to tell them, see P4 */
 			at_xchg(&s->mode, COROI_PAUSED);
-			if (coroi_at_rest(s))
+			if (COROI_MUTANT(NO_SECOND_LOOK, coroi_at_rest(s) && at_load_seq(&s->rises) == rises, true))
 				return;
 			resume_all(s);
 		}
@@ -322,7 +331,7 @@ void coroi_refuse(struct coro_scheduler *s)
 static void cancel_one(struct coroi_rec *r, void *ctx)
 {
 	struct coro_scheduler *s = ctx;
-	uint8_t state = r->state;
+	uint8_t state = at_load_rlx(&r->state); /* relaxed: a free one is not in any door */
 
 	if (state == COROI_PARKED || state == COROI_JOINING)
 		coroi_cancel_wait_locked(&s->worker[at_load_rlx(&r->home)], r);
@@ -333,7 +342,7 @@ static void cancel(struct coro_scheduler *s)
 {
 	coroi_doors_lock(s);
 	for (uint32_t i = 0; i < s->workers; i++)
-		s->worker[i].cancel = 1;
+		at_store_rlx(&s->worker[i].cancel, 1);
 	coroi_slab_each(&s->slab, cancel_one, s);
 	coroi_doors_unlock(s);
 	for (uint32_t i = 0; i < s->workers; i++)
@@ -366,11 +375,10 @@ int coro_scheduler_close(coro_scheduler *s, int with_cancel)
 	if (first) {
 		while (s->running)
 			pthread_cond_wait(&s->life_changed, &s->life_lock);
+		s->canceled |= s->flags & CORO_PAUSED;
 		pthread_mutex_unlock(&s->life_lock);
 		if (s->flags & CORO_PAUSED) {
-			if (!s->canceled)
-				cancel(s);
-			s->canceled = 1;
+			cancel(s); /* perhaps again: another closer may not have come to it yet */
 			resume_all(s);
 		}
 		await_finish(s);

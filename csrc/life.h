@@ -6,10 +6,11 @@
 
 #include "worker.h"
 
-/* coroi_live - coroutines that have entered and not ended. Exact while everything rests. */
+/* coroi_live - coroutines that have entered and not ended. Exact while everything rests; else never less than there were at
+ * some moment during the call. */
 uint64_t coroi_live(struct coro_scheduler *s);
 
-/* coroi_finished - everything rests, and nothing is left. */
+/* coroi_finished - at some moment during the call nothing was left of what had been pushed before it. */
 bool coroi_finished(struct coro_scheduler *s);
 
 /* coroi_running - the functions of the coroutines that run now, at most cap. Returns how many. Not on a worker. */

@@ -10,10 +10,6 @@
 
 #include "bare.h"
 
-#include <signal.h>
-#include <string.h>
-#include <unistd.h>
-
 static struct sigaction before;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -22,6 +18,7 @@ struct text {
 	size_t n;
 };
 
+/* The longest report fits; what does not would be cut off, rather than hide the overflow behind another. */
 static void put(struct text *t, const char *s)
 {
 	while (*s && t->n < sizeof t->at)
@@ -44,43 +41,64 @@ static bool in_guard(const struct coroi_stack *s, const char *p)
 	return s && p < s->low && p >= s->low - COROI_GUARD_BYTES;
 }
 
-static void report(const struct coroi_stack *s, uintptr_t fn, uint64_t handle, int worker)
+bool coroi_where(struct coroi_where *at)
+{
+	struct coroi_worker *w = coroi_self();
+	coro_t *co = coroi_bare();
+
+	*at = (struct coroi_where){.worker = w ? w->id : -1};
+	if (co) {
+		at->stack = co->stack;
+		at->fn = (uintptr_t)co->body;
+	} else if (w && w->current) {
+		at->stack = w->current->stack;
+		at->fn = (uintptr_t)w->current->fn;
+		at->handle = coroi_handle(w->current);
+	}
+	return co || w;
+}
+
+static void report(const struct coroi_where *at)
 {
 	struct text t = {.n = 0};
 
 	put(&t, "coro: stack overflow: the coroutine of function 0x");
-	put_number(&t, fn, 16);
-	if (worker >= 0) {
+	put_number(&t, at->fn, 16);
+	if (at->handle) {
 		put(&t, ", handle 0x");
-		put_number(&t, handle, 16);
+		put_number(&t, at->handle, 16);
 		put(&t, ", on worker ");
-		put_number(&t, (uint64_t)worker, 10);
+		put_number(&t, (uint64_t)at->worker, 10);
 	}
 	put(&t, " used up its stack of ");
-	put_number(&t, coroi_stack_class_bytes(s->class) >> 10, 10);
+	put_number(&t, coroi_stack_class_bytes(at->stack->class) >> 10, 10);
 	put(&t, " KiB; give it a larger one, or call what is deep through coro_call_on_stack\n");
-	if (write(2, t.at, t.n) < 0)
-		return;
+	coroi_say(t.at, t.n);
+}
+
+static __attribute__((noinline)) void look(const siginfo_t *info)
+{
+	struct coroi_where at;
+
+	if (info->si_code > 0 && coroi_where(&at) && in_guard(at.stack, info->si_addr))
+		report(&at);
 }
 
 static void handler(int sig, siginfo_t *info, void *context)
 {
-	const char *address = info->si_addr;
-	struct coroi_worker *w = coroi_self();
-	coro_t *co = coroi_bare();
+	look(info);
 
-	if (info->si_code > 0 && co && in_guard(co->stack, address))
-		report(co->stack, (uintptr_t)co->body, 0, -1);
-	else if (info->si_code > 0 && w && w->current && in_guard(w->current->stack, address))
-		report(w->current->stack, (uintptr_t)w->current->fn, coroi_handle(w->current), w->id);
-
+	/* Tail calls: to the one before us the stack looks as if the kernel had called it. Go's counts frames. */
 	if (before.sa_flags & SA_SIGINFO) {
 		before.sa_sigaction(sig, info, context);
 	} else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
 		before.sa_handler(sig);
-	} else {
+	} else if (info->si_code > 0) {
 		/* The default: the access is tried again when we return, and ends the process. */
-		sigaction(SIGSEGV, &before, NULL);
+		coroi_signal(SIGSEGV, &before, NULL);
+	} else if (before.sa_handler == SIG_DFL) {
+		coroi_signal(SIGSEGV, &before, NULL);
+		raise(SIGSEGV); /* sent by somebody; it comes when we return */
 	}
 }
 
@@ -88,12 +106,12 @@ static void install(void)
 {
 	struct sigaction now;
 
-	if (sigaction(SIGSEGV, NULL, &before))
+	if (!coroi_signal(SIGSEGV, NULL, &before))
 		return;
 	now = before;
 	now.sa_sigaction = handler;
 	now.sa_flags = (before.sa_flags & ~SA_RESETHAND) | SA_SIGINFO | SA_ONSTACK;
-	sigaction(SIGSEGV, &now, NULL);
+	coroi_signal(SIGSEGV, &now, NULL);
 }
 
 void coroi_overflow_install(void)

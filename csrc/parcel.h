@@ -1,41 +1,57 @@
 /*
- * parcel.h - many spawns from outside in one box.
+ * parcel.h - spawns from outside on their way to a worker.
  *
- * The sender has taken the records from the slab already, so that running out of them is its error, but does not
- * touch them: it writes the arguments, packed, into the parcel. The worker fills the records in. Records so stay in
- * the caches of those who run them, and what travels between cores is a few lines for a whole batch.
+ * The problem: one by one, the record of each spawn, or at least a list's link, would travel from the core of the sender
+ * to the worker's and back, at some 50 ns a line. So spawns are written one after the other into a box: a task, then its
+ * words of argument, 8 to 56 bytes each. What travels is a line for several spawns; records stay with the worker.
+ *
+ * A closed parcel is filled in first and pushed to the worker's inbox then, once. An open one goes on being
+ * filled in while the worker empties it, by one sender at a time, and `state` tells both how things are:
+ *
+ *      words | CLOSED: nothing more will come | ADRIFT: no worker looks at it, and the next spawn must push it
+ *
+ *   sender  A1  write the task and its arguments behind the words
+ *           A2  add their number to the state, sequentially consistent: a release for A1, and before the look at the
+ *               sleeper's bit (N2 of idle.c)
+ *           A3  the state had ADRIFT: take it away, and push the parcel to the inbox (N1)
+ *           A4  it is full, or the sender closes: CLOSED, in the same addition. Then the parcel is the worker's; if it is
+ *               adrift and empty, the sender's
+ *   worker  B1  look at the state (acquire, pairs with A2), and take what has come; in its door
+ *           B2  CLOSED, and all is taken: it is free
+ *           B3  before it sleeps (P2 of idle.c), and for a thief that has found nothing: CAS the state with all
+ *               taken to the same with ADRIFT. That fails if something has come meanwhile
+ *
+ * Nothing is left lying: an addition comes before B3's CAS, which then fails, or after it, and then finds ADRIFT.
  */
 #ifndef COROI_PARCEL_H
 #define COROI_PARCEL_H
 
 #include "slab.h"
 
-#define COROI_PARCEL_ARGS 512 /* bytes of arguments */
+#define COROI_PARCEL_WORDS 255
+#define COROI_PARCEL_ROOM 7 /* words of the largest spawn */
+#define COROI_PARCEL_CLOSED (1u << 16)
+#define COROI_PARCEL_ADRIFT (1u << 17)
+#define COROI_PARCEL_COUNT 0xffffu
 
 struct coroi_parcel {
-	uint64_t next;         /* in an inbox, in a worker's list of unopened ones, or in a list of spare ones */
-	struct coroi_mag *mag; /* its last `count` records are the spawns, the first of them last */
-	coro_fn fn;
-	uint32_t count;
-	uint32_t most;     /* how many fit: records, or bytes of arguments */
-	uint8_t class;
-	uint8_t arg_bytes; /* of each */
-	uint8_t result_bytes;
-	uint8_t same;      /* there is one argument for all of them */
-	uint8_t spare[4];
-	unsigned char args[COROI_PARCEL_ARGS] __attribute__((aligned(64)));
+	uint64_t next;   /* in an inbox, in a worker's list of unopened ones, or in a list of spare ones */
+	uint32_t taken;  /* words that the worker has taken */
+	uint32_t repeat; /* how often the one spawn in it is still to be made; 0: each that is in it once */
+	uint32_t state __attribute__((aligned(COROI_LINE))); /* atomic */
+	uint32_t spare;
+	uint64_t words[COROI_PARCEL_WORDS];
 };
 
+_Static_assert(sizeof(struct coroi_parcel) == 2048 + COROI_LINE, "the words' lines, and one for the worker");
+
 #define COROI_PARCELS_AT_ONCE 8
+#define COROI_REPEAT_MOST 1024 /* so that there is something for each worker */
 
-/* coroi_parcel_open - up to want (at most COROI_PARCELS_AT_ONCE) empty parcels with records. Returns how many; 0: no
- * memory. coroi_parcel_drop - one goes back unused. Thread: any. */
+/* coroi_parcel_open - up to want (at most COROI_PARCELS_AT_ONCE) empty parcels, adrift. Returns how many; 0: no memory.
+ * coroi_parcel_drop - one goes back. Thread: any. */
 uint32_t coroi_parcel_open(struct coroi_slab *s, struct coroi_parcel **out, uint32_t want);
-void coroi_parcel_drop(struct coroi_slab *s, struct coroi_parcel *x);
-
-/* coroi_parcel_done - the worker whose magazines are m has taken what was in it. What is left goes back, several
- * parcels at a time. */
-void coroi_parcel_done(struct coroi_mags *m, struct coroi_parcel *x);
+void coroi_parcel_drop(struct coroi_slab *s, struct coroi_parcel *p);
 
 /* coroi_parcels_trim - free the spare ones. Returns the bytes. */
 size_t coroi_parcels_trim(struct coroi_slab *s);

@@ -6,6 +6,8 @@ package csrc
 // #cgo nocallback coroi_spawn_many
 // #cgo noescape coroi_parcel_open
 // #cgo nocallback coroi_parcel_open
+// #cgo noescape coroi_slab_grant
+// #cgo nocallback coroi_slab_grant
 // #include "idle.h"
 // #include "inbox.h"
 // #include "spawn.h"
@@ -26,13 +28,13 @@ type (
 	magazines = [C.COROI_MAG_RECORDS]*record
 )
 
-// BatchRecords is how many coroutines travel together.
-const BatchRecords = C.COROI_MAG_RECORDS
-
 const (
 	chunkBytes = C.COROI_CHUNK_BYTES
 	genShift   = C.COROI_GEN_SHIFT
 	escaped    = uint64(C.COROI_ESCAPED)
+	adrift     = uint32(C.COROI_PARCEL_ADRIFT)
+	shut       = uint32(C.COROI_PARCEL_CLOSED)
+	permitsMax = C.COROI_PERMITS_MAX
 )
 
 // Spec says how a coroutine is spawned, checked beforehand.
@@ -45,15 +47,19 @@ type Spec struct {
 // Class is the number of the stack class that has at least bytes, which are in range.
 func Class(bytes int) uint8 { return uint8(C.coroi_stack_class(C.size_t(bytes))) }
 
-// Port is one way into a scheduler for goroutines. It keeps a magazine of free records. One goroutine at a time
-// holds it; Close of the scheduler takes all of them for good.
+// Port is one way into a scheduler for goroutines. It has credit, an open parcel for what is spawned one by one, and a
+// magazine of free records for what is joined. One goroutine at a time holds it; Close of the scheduler takes all of
+// them for good.
 type Port struct {
 	state  atomic.Uint32 // portFree, portHeld, portClosed
+	target uint32        // the worker that gets what is spawned one by one
 	sched  *Scheduler
-	mag    *magazine // nil: none yet
-	target uint32    // the worker that gets what is spawned one by one
-	turn   uint32
-	_      [128 - 32]byte // apart from the next one
+	open   *parcel // nil: none yet
+	used   uint32  // words in it
+	credit uint32
+	mag    *magazine      // nil: none yet
+	turn   uint32         // of batches
+	_      [128 - 44]byte // apart from the next one
 }
 
 const (
@@ -89,16 +95,25 @@ func (p *Port) Acquire() Status {
 // Release ends Acquire.
 func (p *Port) Release() { p.state.Store(portFree) }
 
-// Unload gives the free records back that a port, which is held, keeps in hand.
+// Unload gives the free records and the credit back that a port, which is held, keeps in hand.
 func (p *Port) Unload() {
 	if p.mag != nil {
 		C.coroi_slab_give(&p.sched.c.slab, p.mag)
 		p.mag = nil
 	}
+	p.repay(p.credit)
+	p.credit = 0
 }
 
-// Shut closes a port that is held, for good; its records go back.
+func (p *Port) repay(credit uint32) {
+	if credit > 0 {
+		C.coroi_slab_refund(&p.sched.c.slab, C.uint32_t(credit))
+	}
+}
+
+// Shut closes a port that is held, for good; what it has in hand goes back.
 func (p *Port) Shut() {
+	p.closeParcel()
 	p.Unload()
 	p.state.Store(portClosed)
 }
@@ -150,13 +165,14 @@ func fill(r *record, spec *Spec, home uint32, arg unsafe.Pointer) {
 	}
 }
 
-// push adds a node, or a chain of them, to an inbox: N1 of idle.c. oldest is the link of the last.
-func push(w *worker, newest uintptr, oldest *uint64) {
+// push adds a parcel to an inbox: N1 of idle.c.
+func push(w *worker, x *parcel) {
 	inbox := (*uint64)(unsafe.Pointer(&w.inbox))
+	node := uint64(uintptr(unsafe.Pointer(x))) | C.COROI_NODE_BATCH
 	for {
 		head := atomic.LoadUint64(inbox)
-		*oldest = head
-		if atomic.CompareAndSwapUint64(inbox, head, uint64(newest)) {
+		*(*uint64)(unsafe.Pointer(&x.next)) = head
+		if atomic.CompareAndSwapUint64(inbox, head, node) {
 			return
 		}
 	}
@@ -176,59 +192,138 @@ func (p *Port) pushed(w *worker, i uint32) {
 	}
 }
 
-// Spawn starts one coroutine. arg points to spec.ArgBytes bytes, which are copied. The port is held.
-func (p *Port) Spawn(spec *Spec, arg unsafe.Pointer) Status {
-	r := p.take()
-	if r == nil {
-		return NoMemory
+// spend takes a credit.
+func (p *Port) spend() bool {
+	if p.credit == 0 {
+		p.credit = uint32(C.coroi_slab_grant(&p.sched.c.slab, C.COROI_CREDIT))
+	}
+	if p.credit == 0 {
+		return false
+	}
+	p.credit--
+	return true
+}
+
+// earn is for credit that was not spent.
+func (p *Port) earn(credit uint32) {
+	p.credit += credit
+	if p.credit > 2*C.COROI_CREDIT {
+		p.repay(p.credit - C.COROI_CREDIT)
+		p.credit = C.COROI_CREDIT
+	}
+}
+
+// openParcel sees to it that there is one with room for any spawn.
+func (p *Port) openParcel() bool {
+	if p.open != nil {
+		return true
+	}
+	var x *parcel
+	if C.coroi_parcel_open(&p.sched.c.slab, &x, 1) == 0 {
+		return false
+	}
+	p.open, p.used = x, 0
+	return true
+}
+
+func words(x *parcel) *[C.COROI_PARCEL_WORDS]uint64 {
+	return (*[C.COROI_PARCEL_WORDS]uint64)(unsafe.Pointer(&x.words))
+}
+
+// publish is A2 to A4 of parcel.h for n words, and N1 and N2 of idle.c.
+func (p *Port) publish(n uint32) {
+	x := p.open
+	p.used += n
+	if p.used > C.COROI_PARCEL_WORDS-C.COROI_PARCEL_ROOM {
+		n |= shut
+		p.open = nil
 	}
 	w := p.worker(p.target)
-	fill(r, spec, p.target, arg)
-	push(w, uintptr(unsafe.Pointer(r)), (*uint64)(unsafe.Pointer(&r.next)))
+	state := (*uint32)(unsafe.Pointer(&x.state))
+	if atomic.AddUint32(state, n)&adrift != 0 {
+		atomic.AddUint32(state, ^adrift+1) // minus
+		push(w, x)
+	}
 	p.pushed(w, p.target)
+}
+
+// closeParcel is A4 of parcel.h: what is spawned from now on comes after what is pushed from now on.
+func (p *Port) closeParcel() {
+	if x := p.open; x != nil {
+		p.open = nil
+		if atomic.AddUint32((*uint32)(unsafe.Pointer(&x.state)), shut)&adrift != 0 {
+			C.coroi_parcel_drop(&p.sched.c.slab, x)
+		}
+	}
+}
+
+// Spawn starts one coroutine. arg points to spec.ArgBytes bytes, which are copied. The port is held.
+func (p *Port) Spawn(spec *Spec, arg unsafe.Pointer) Status {
+	if !p.openParcel() || !p.spend() {
+		return NoMemory
+	}
+	p.publish(put(words(p.open), p.used, spec, arg))
 	return OK
+}
+
+// put writes a spawn at a place of a parcel, and returns its words.
+func put(to *[C.COROI_PARCEL_WORDS]uint64, at uint32, spec *Spec, arg unsafe.Pointer) uint32 {
+	n := (uint32(spec.ArgBytes) + 7) / 8
+	to[at] = uint64(spec.Fn) | uint64(spec.Class)<<C.COROI_CLASS_SHIFT | uint64(n)<<C.COROI_WORDS_SHIFT | C.COROI_NEW
+	if spec.ResultBytes > 0 {
+		to[at] |= C.COROI_RESULT
+	}
+	switch {
+	case spec.ArgBytes == 8:
+		to[at+1] = *(*uint64)(arg)
+	case n > 0:
+		to[at+n] = 0
+		copy(unsafe.Slice((*byte)(unsafe.Pointer(&to[at+1])), spec.ArgBytes), unsafe.Slice((*byte)(arg), spec.ArgBytes))
+	}
+	return n + 1
 }
 
 // Start starts one joinable coroutine.
 func (p *Port) Start(spec *Spec, arg unsafe.Pointer) (Joinable, Status) {
-	r := p.take()
-	if r == nil {
+	if !p.openParcel() || !p.spend() {
 		return Joinable{}, NoMemory
 	}
-	w := p.worker(p.target)
+	r := p.take()
+	if r == nil {
+		p.credit++
+		return Joinable{}, NoMemory
+	}
 	fill(r, spec, p.target, arg)
 	r.flags = C.COROI_F_JOINABLE
 	gen := uint64(r.wake) >> genShift << genShift
 	atomic.StoreUint64(joinWord(r), gen)
 	atomic.StoreUint64((*uint64)(unsafe.Pointer(&r.wake)), gen|escaped)
-	push(w, uintptr(unsafe.Pointer(r)), (*uint64)(unsafe.Pointer(&r.next)))
-	p.pushed(w, p.target)
+	words(p.open)[p.used] = uint64(uintptr(unsafe.Pointer(r))) | C.COROI_RECORD<<C.COROI_WORDS_SHIFT | C.COROI_NEW
+	p.publish(1)
 	return Joinable{r, gen}, OK
 }
 
-// Outgoing is a batch that is being filled in: a parcel. It holds records, but does not touch them.
+// Outgoing is a batch that is being filled in: a parcel that is closed when it is sent.
 type Outgoing struct {
-	p *parcel
+	p      *parcel
+	spec   Spec
+	used   uint32 // words
+	count  uint32
+	credit uint32
 }
 
-// IsOpen tells whether the batch has records.
+// IsOpen tells whether the batch can be added to, or has something.
 func (b *Outgoing) IsOpen() bool { return b.p != nil }
 
-// Open gets a batch records. NoMemory: there are none.
+// Open gets a batch a parcel, and credit. NoMemory: there is none.
 func (s *Scheduler) Open(b *Outgoing, spec *Spec) Status {
+	credit := uint32(C.coroi_slab_grant(&s.c.slab, C.COROI_CREDIT))
 	var p *parcel
-	if C.coroi_parcel_open(&s.c.slab, &p, 1) == 0 {
+	if credit == 0 || C.coroi_parcel_open(&s.c.slab, &p, 1) == 0 {
+		C.coroi_slab_refund(&s.c.slab, C.uint32_t(credit))
 		return NoMemory
 	}
-	*(*uintptr)(unsafe.Pointer(&p.fn)) = spec.Fn
-	p.class = C.uint8_t(spec.Class)
-	p.arg_bytes = C.uint8_t(spec.ArgBytes)
-	p.result_bytes = C.uint8_t(spec.ResultBytes)
-	p.same = 0
-	if n := C.uint32_t(spec.ArgBytes); n > 0 {
-		p.most = min(p.most, C.COROI_PARCEL_ARGS/n)
-	}
-	b.p = p
+	*b = Outgoing{p: p, spec: *spec, credit: credit}
 	return OK
 }
 
@@ -239,6 +334,7 @@ func (p *Port) SpawnMany(spec *Spec, arg unsafe.Pointer, n int) int {
 		class: C.uint8_t(spec.Class), arg_bytes: C.uint8_t(spec.ArgBytes), result_bytes: C.uint8_t(spec.ResultBytes),
 	}
 	*(*uintptr)(unsafe.Pointer(&q.fn)) = spec.Fn
+	p.closeParcel()
 	first := p.turn
 	p.turn++
 	return int(C.coroi_spawn_many(p.sched.c, &q, arg, C.uint64_t(n), C.uint32_t(first)))
@@ -246,41 +342,37 @@ func (p *Port) SpawnMany(spec *Spec, arg unsafe.Pointer, n int) int {
 
 // Add puts one coroutine in. The batch is open and not full.
 func (b *Outgoing) Add(arg unsafe.Pointer) {
-	p := b.p
-	n := uintptr(p.arg_bytes)
-	to := unsafe.Add(unsafe.Pointer(&p.args), uintptr(p.count)*n)
-	switch n {
-	case 0:
-	case 8:
-		*(*uint64)(to) = *(*uint64)(arg)
-	default:
-		copy(unsafe.Slice((*byte)(to), n), unsafe.Slice((*byte)(arg), n))
-	}
-	p.count++
+	b.used += put(words(b.p), b.used, &b.spec, arg)
+	b.count++
 }
 
-// Full tells that there is no more room.
-func (b *Outgoing) Full() bool { return b.p.count == b.p.most }
+// Full tells that there is no more room, or credit.
+func (b *Outgoing) Full() bool {
+	return b.used > C.COROI_PARCEL_WORDS-C.COROI_PARCEL_ROOM || b.count == b.credit
+}
 
 // Len is how many are in it.
-func (b *Outgoing) Len() int { return int(b.p.count) }
+func (b *Outgoing) Len() int { return int(b.count) }
 
 // Send pushes the batch with one compare-and-swap; the next one goes to the next worker. The port is held. The batch
 // is not open afterwards.
 func (p *Port) Send(b *Outgoing) {
+	p.closeParcel()
+	p.earn(b.credit - b.count)
 	i := p.turn % uint32(p.sched.c.workers)
 	p.turn++
 	w := p.worker(i)
-	node := uintptr(unsafe.Pointer(b.p)) | C.COROI_NODE_BATCH
-	push(w, node, (*uint64)(unsafe.Pointer(&b.p.next)))
-	b.p = nil
+	atomic.StoreUint32((*uint32)(unsafe.Pointer(&b.p.state)), b.used|shut)
+	push(w, b.p)
+	*b = Outgoing{}
 	p.pushed(w, i)
 }
 
-// Drop gives the records of a batch back that is not to be sent.
+// Drop gives a batch up that is not to be sent.
 func (s *Scheduler) Drop(b *Outgoing) {
 	if b.p != nil {
 		C.coroi_parcel_drop(&s.c.slab, b.p)
-		b.p = nil
+		C.coroi_slab_refund(&s.c.slab, C.uint32_t(b.credit))
+		*b = Outgoing{}
 	}
 }

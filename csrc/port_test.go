@@ -23,3 +23,20 @@ func TestGoAndCAgreeOnRecords(t *testing.T) {
 	assert.Equal(t, unsafe.Offsetof(r.class)+1, unsafe.Offsetof(r.arg_bytes))
 	assert.Equal(t, unsafe.Offsetof(r.class)+2, unsafe.Offsetof(r.result_bytes))
 }
+
+func TestTooManyWakesAreRefused(t *testing.T) {
+	s, status := New(Options{Workers: 1, Paused: true})
+	assert.Equal(t, OK, status)
+	ports, status := s.NewPorts(1)
+	assert.Equal(t, OK, status)
+	assert.Equal(t, OK, ports[0].Acquire())
+	j, status := ports[0].Start(&Spec{Fn: 1}, nil) // it never runs
+	assert.Equal(t, OK, status)
+	assert.Equal(t, OK, Wake(j.Handle()))
+	j.r.wake += permitsMax - 2
+	assert.Equal(t, OK, Wake(j.Handle()))
+	assert.Equal(t, Overflow, Wake(j.Handle()))
+	ports[0].Shut()
+	assert.Equal(t, OK, s.Close(true))
+	s.Destroy()
+}

@@ -7,6 +7,7 @@
 #ifndef COROI_RECORD_H
 #define COROI_RECORD_H
 
+#include "atomics.h"
 #include "coro.h"
 
 #include <string.h>
@@ -14,10 +15,11 @@
 struct coroi_stack;
 struct coroi_extras;
 
-/* A record's state. Changed inside its home's door, but for FREE -> FRESH (by the only one who has it). */
+/* A record's state. Changed inside its home's door, but for FREE -> FRESH (by the only one who has it) and ENDED -> FREE
+ * (by its joiner). Atomic, since others look at it; what they then may conclude, is_home_locked in wait.c tells. */
 enum {
 	COROI_FREE = 0, /* in a magazine, or in one never yet */
-	COROI_FRESH,    /* spawned, never run: it has no stack */
+	COROI_FRESH,    /* spawned with a record, never run: it has no stack */
 	COROI_ACTIVE,   /* running, or in a queue */
 	COROI_PARKED,   /* waits for a permit */
 	COROI_JOINING,  /* waits for an event: the end of the coroutine it joins */
@@ -43,7 +45,7 @@ struct coroi_rec {
 	uint64_t mail_next;        /* link of a mail in an inbox */
 
 	/* One 8-byte store for whoever spawns: */
-	uint32_t permits; /* of an ended one: the slot of the goroutine that waits for it */
+	uint32_t permits; /* atomic, relaxed: wakers peek. Of an ended one: the slot of the goroutine that waits for it */
 	uint16_t home; /* worker; atomic, relaxed. Set once it has started or its handle has escaped */
 	uint8_t state;
 	uint8_t flags;
@@ -95,6 +97,9 @@ struct coroi_fill {
 	uint8_t class, flags, arg_bytes, result_bytes;
 };
 
+/* Eight bytes of a record, whatever they are. */
+typedef uint64_t __attribute__((may_alias)) coroi_words;
+
 /* coroi_fill - make r a fresh coroutine but for its argument. Its generation is already in the wake word. */
 static inline void coroi_fill(struct coroi_rec *r, const struct coroi_fill *q, uint16_t home)
 {
@@ -104,8 +109,8 @@ static inline void coroi_fill(struct coroi_rec *r, const struct coroi_fill *q, u
 	r->sp = NULL;
 	r->fn = q->fn;
 	r->stack = NULL;
-	memcpy(&r->permits, &first, sizeof first);
-	memcpy(&r->class, &second, sizeof second);
+	at_store_rlx((coroi_words *)&r->permits, first); /* relaxed: whoever looks at its state is told by its generation */
+	*(coroi_words *)&r->class = second;
 }
 
 static inline void coroi_fill_argument(struct coroi_rec *r, const void *arg, size_t arg_bytes)
@@ -114,11 +119,11 @@ static inline void coroi_fill_argument(struct coroi_rec *r, const void *arg, siz
 		memcpy(coroi_cold(r)->payload, arg, arg_bytes);
 }
 
-/* How many spawned records, or idle ones, travel together. */
+/* How many free records travel together. */
 #define COROI_MAG_RECORDS 62
 
-/* A magazine: a box of free records. Full, it goes from the slab to whoever spawns, perhaps in a parcel to a worker;
- * empty, it collects free ones again. */
+/* A magazine: a box of free records. Full, it goes from the slab to whoever needs them; empty, it collects free ones
+ * again. */
 struct coroi_mag {
 	uint64_t next; /* in the slab's lists */
 	uint32_t count;

@@ -21,100 +21,151 @@
 
 #include <string.h>
 
-/* ahead - the parcels that follow `node` are opened soon: bring the records of the first, the magazine of the second,
- * and the third itself. */
-static void ahead(uint64_t node)
-{
-	struct coroi_parcel *p[3];
+/* ------------------------------------------------------------------------ what comes from outside */
 
-	for (int i = 0; i < 3; i++) {
-		if ((node & COROI_NODE_KIND) != COROI_NODE_BATCH)
-			return;
-		p[i] = (struct coroi_parcel *)(uintptr_t)(node - COROI_NODE_BATCH);
-		if (i == 0)
-			for (uint32_t k = 0; k < p[0]->mag->count; k++)
-				coroi_prefetchw(p[0]->mag->rec[k]);
-		if (i == 1)
-			for (size_t at = 0; at < sizeof(struct coroi_mag); at += COROI_LINE)
-				coroi_prefetchw((char *)p[1]->mag + at);
-		if (i == 2)
-			coroi_prefetchw(p[2]);
+COROI_COLD static bool queue_with_record_locked(struct coroi_worker *w, uint64_t task, const uint64_t *args)
+{
+	struct coroi_rec *r = coroi_record_locked(w, task, args);
+	if (r)
+		coroi_queue_fresh_locked(w, r);
+	return r != NULL;
+}
+
+bool coroi_queue_new_locked(struct coroi_worker *w, uint64_t task, const uint64_t *args)
+{
+	unsigned words = coroi_task_words(task);
+
+	if (coroi_likely(words <= 1 && coroi_deque_push_new(&w->queue, task, words ? args[0] : 0)))
+		return true;
+	return queue_with_record_locked(w, task, args);
+}
+
+#define POUR 64 /* spawns taken out of a parcel at a time */
+
+/* has_come - there is something in p, or an end of it. */
+static bool has_come(const struct coroi_parcel *p)
+{
+	return at_load_acq(&p->state) != p->taken;
+}
+
+/* pour - B1: some of what is in p, into the queue. True: all is taken, and no more will come. */
+static bool pour_locked(struct coroi_worker *w, struct coroi_parcel *p)
+{
+	uint32_t state = at_load_acq(&p->state), have = state & COROI_PARCEL_COUNT, n = 0;
+
+	for (; p->taken < have && n < POUR; n++) {
+		uint64_t task = p->words[p->taken];
+		unsigned words = coroi_task_words(task);
+		if (words == COROI_RECORD) {
+			coroi_deque_push(&w->queue, task);
+			words = 0;
+		} else if (!coroi_queue_new_locked(w, task, &p->words[p->taken + 1])) {
+			break;
+		}
+		if (coroi_likely(p->repeat <= 1))
+			p->taken += 1 + words;
 		else
-			node = p[i]->next;
+			p->repeat--;
 	}
+	at_bump_by(&w->spawned, n);
+	return state & COROI_PARCEL_CLOSED && p->taken == have;
 }
 
-/* open_parcel - its spawns go into the queue. */
-static void open_parcel_locked(struct coroi_worker *w, struct coroi_parcel *p)
+static inline void *node_of(uint64_t node)
 {
-	struct coroi_rec **first = p->mag->rec + p->mag->count - 1;
-	struct coroi_fill q = {.fn = p->fn, .class = p->class, .arg_bytes = p->arg_bytes,
-			     .result_bytes = p->result_bytes};
-	size_t stride = p->same ? 0 : p->arg_bytes;
-
-	ahead(p->next);
-	for (uint32_t i = 0; i < p->count; i++) {
-		struct coroi_rec *r = *(first - i);
-		coroi_fill(r, &q, w->id);
-		coroi_fill_argument(r, p->args + i * stride, p->arg_bytes);
-		coroi_queue_locked(w, r);
-	}
-	at_bump_by(&w->spawned, p->count);
-	coroi_parcel_done(&w->mags, p);
+	return (void *)(uintptr_t)(node & ~(uint64_t)COROI_NODE_KIND);
 }
 
-static void open_node_locked(struct coroi_worker *w, uint64_t node)
+static void unopened_add_locked(struct coroi_worker *w, uint64_t node)
 {
-	void *p = (void *)(uintptr_t)(node & ~(uint64_t)COROI_NODE_KIND);
+	*coroi_node_link(node) = 0;
+	if (w->unopened)
+		*coroi_node_link(w->unopened_last) = node;
+	else
+		at_store_rlx(&w->unopened, node);
+	w->unopened_last = node;
+}
 
-	if ((node & COROI_NODE_KIND) == COROI_NODE_BATCH) {
-		open_parcel_locked(w, p);
-	} else {
-		at_bump(&w->spawned);
-		coroi_queue_locked(w, p);
-	}
+/* unopened_drop_locked - the node between those two (0: none) is not in the list any more. */
+static void unopened_drop_locked(struct coroi_worker *w, uint64_t before, uint64_t next)
+{
+	if (before)
+		*coroi_node_link(before) = next;
+	else
+		at_store_rlx(&w->unopened, next);
+	if (!next)
+		w->unopened_last = before;
 }
 
 /* unpack - take all out of the inbox: mails are delivered, spawns wait to be opened. */
 static void unpack_locked(struct coroi_worker *w)
 {
-	uint64_t node = coroi_inbox_take(w);
+	for (uint64_t node = coroi_inbox_take(w), next; node; node = next) {
+		next = *coroi_node_link(node);
+		if ((node & COROI_NODE_KIND) == COROI_NODE_MAIL)
+			coroi_mail_locked(w, node_of(node));
+		else
+			unopened_add_locked(w, node);
+	}
+}
 
-	for (w->drained = 0; node; w->drained++) {
+/* open - the oldest spawns that have come, some of them, into the queue. */
+static void open_locked(struct coroi_worker *w)
+{
+	uint32_t enough = coroi_deque_length(&w->queue) + POUR;
+	uint64_t before = 0, node = w->unopened;
+
+	while (node && coroi_deque_length(&w->queue) < enough) {
 		uint64_t next = *coroi_node_link(node);
-		if ((node & COROI_NODE_KIND) == COROI_NODE_MAIL) {
-			coroi_mail_locked(w, (struct coroi_rec *)(uintptr_t)(node & ~(uint64_t)COROI_NODE_KIND));
+		if ((node & COROI_NODE_KIND) == COROI_NODE_SPAWN) {
+			at_bump(&w->spawned);
+			unopened_drop_locked(w, before, next); /* first: the queue may use the link */
+			coroi_queue_fresh_locked(w, node_of(node));
+		} else if (pour_locked(w, node_of(node))) {
+			unopened_drop_locked(w, before, next);
+			coroi_parcel_drop(&w->sched->slab, node_of(node)); /* B2 */
 		} else {
-			*coroi_node_link(node) = 0;
-			if (w->unopened)
-				*coroi_node_link(w->unopened_last) = node;
-			else
-				at_store_rlx(&w->unopened, node);
-			w->unopened_last = node;
+			before = node;
 		}
 		node = next;
 	}
 }
 
-/* A spawn is opened when the queue gets short, so that it is filled in while in cache and run soon after; and one at
- * every so many turns, so that a queue that never gets short keeps nobody waiting. */
-#define OPEN_BELOW 64
-#define OPEN_TURNS 63
-
 void coroi_drain_locked(struct coroi_worker *w)
 {
 	if (at_load_rlx(&w->inbox)) /* relaxed: a hint; the take is an acquire */
 		unpack_locked(w);
-	bool turn = (w->queue.head & OPEN_TURNS) == 0;
-	while (w->unopened && (turn || coroi_deque_length(&w->queue) < OPEN_BELOW)) {
-		uint64_t node = w->unopened;
-		at_store_rlx(&w->unopened, *coroi_node_link(node));
-		open_node_locked(w, node);
-		turn = false;
-	}
+	if (w->unopened && (!coroi_deque_length(&w->queue) || w->queue.head % COROI_OPEN_TURNS == 0))
+		open_locked(w);
 	/* One alone is not left lying: we are about to choose, or a thief is about to take it. */
 	if (coroi_deque_length(&w->queue) > 1)
 		coroi_idle_queued(w);
+}
+
+bool coroi_let_go_locked(struct coroi_worker *w)
+{
+	for (uint64_t node; (node = w->unopened);) {
+		if ((node & COROI_NODE_KIND) != COROI_NODE_BATCH)
+			return false;
+		struct coroi_parcel *p = node_of(node);
+		uint64_t next = p->next; /* after the CAS it is the sender's to push again */
+		uint32_t empty = p->taken;
+		if (!at_cas(&p->state, &empty, empty | COROI_PARCEL_ADRIFT)) /* B3 */
+			return false;
+		unopened_drop_locked(w, 0, next);
+	}
+	return true;
+}
+
+bool coroi_has_news(struct coroi_worker *w)
+{
+	bool found = false;
+
+	coroi_door_enter(w);
+	for (uint64_t node = w->unopened; node && !found; node = *coroi_node_link(node))
+		found = (node & COROI_NODE_KIND) != COROI_NODE_BATCH || has_come(node_of(node));
+	coroi_door_leave(w);
+	return found;
 }
 
 /* starve - there is no stack for r: it waits for one, at home here. */
@@ -174,24 +225,46 @@ void coroi_fail_starved_locked(struct coroi_worker *w)
 static inline void begin_locked(struct coroi_worker *w, struct coroi_rec *r, struct coroi_stack *stack)
 {
 	r->stack = stack;
-	r->state = COROI_ACTIVE;
+	at_store_rlx(&r->state, COROI_ACTIVE);
 	at_store_rlx(&r->home, w->id);
 	w->current = r;
 }
 
+/* end_unstarted - the scheduler is being canceled. */
+COROI_COLD static void end_unstarted_locked(struct coroi_worker *w, uint64_t task)
+{
+	if (coroi_task_has_record(task)) {
+		struct coroi_rec *r = coroi_task_record(task);
+		r->flags |= COROI_F_CANCELED;
+		coroi_end_locked(w, r);
+	} else {
+		at_bump_rel(&w->ended); /* release: see coroi_end_locked */
+		coroi_mags_earn(&w->mags);
+	}
+}
+
 /*
- * settle - r was picked; returns the first, from it on, that can go on: a started one, or a fresh one with a
+ * settle - a task was picked; returns the first, from it on, that can go on: a started one, or a fresh one with a
  * stack of its own, or (with no stack) one of the class `have`, whose stack the caller has. NULL: none. The one that
  * is about to suspend, if its turn comes again, is a started one, although it may have no context yet.
  */
-static inline struct coroi_rec *settle_locked(struct coroi_worker *w, struct coroi_rec *r, int have)
+static inline struct coroi_rec *settle_locked(struct coroi_worker *w, uint64_t task, int have)
 {
-	for (;; r = coroi_pick_locked(w)) {
-		if (!r || r->sp || r->state != COROI_FRESH)
-			return r;
+	for (uint32_t deferred = 0;; task = coroi_pick_locked(w)) {
+		if (!coroi_task_is_new(task))
+			return coroi_task_resumed(task);
 		if (coroi_unlikely(w->cancel)) {
-			r->flags |= COROI_F_CANCELED;
-			coroi_end_locked(w, r);
+			end_unstarted_locked(w, task);
+			continue;
+		}
+		struct coroi_rec *r;
+		if (coroi_unlikely(coroi_task_has_record(task)))
+			r = coroi_task_record(task);
+		else if (coroi_unlikely(!(r = coroi_record_locked(w, task, coroi_deque_popped_arg(&w->queue))))) {
+			/* Records were retired: it waits for one, but nobody behind it does. */
+			coroi_deque_defer(&w->queue, task);
+			if (++deferred >= coroi_deque_length(&w->queue))
+				return NULL;
 			continue;
 		}
 		if (coroi_likely(r->class == have))
@@ -210,7 +283,7 @@ static void loop_finish(intptr_t me);
 static void *fresh_context_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
 	struct coroi_stack *stack = r->stack;
-	coroi_unpoison(stack->low, (size_t)(stack->top - stack->low));
+	coroi_stack_fresh(stack);
 	begin_locked(w, r, stack);
 	return coroi_context(stack->top, loop_start);
 }
@@ -227,9 +300,9 @@ static int go_locked(struct coroi_worker *w, void **save, struct coroi_rec *next
 	return coroi_to(save, sp, (intptr_t)next, w, next->stack);
 }
 
-COROI_NOINLINE int coroi_suspend_slow(struct coroi_worker *w, struct coroi_rec *me, struct coroi_rec *next)
+COROI_NOINLINE int coroi_suspend_slow(struct coroi_worker *w, struct coroi_rec *me, uint64_t task)
 {
-	next = settle_locked(w, next, -1);
+	struct coroi_rec *next = settle_locked(w, task, -1);
 	if (next == me) {
 		coroi_door_leave(w);
 		return me->code;
@@ -241,8 +314,7 @@ COROI_NOINLINE int coroi_suspend_slow(struct coroi_worker *w, struct coroi_rec *
 static __attribute__((noreturn)) void abandon_locked(struct coroi_worker *w, struct coroi_stack *stack,
 						     struct coroi_rec *next)
 {
-	const void *low = w->native_low;
-	size_t bytes = w->native_bytes;
+	const struct coroi_place *place = &w->native;
 	void *sp = w->native_sp;
 	intptr_t value = 0;
 
@@ -251,12 +323,12 @@ static __attribute__((noreturn)) void abandon_locked(struct coroi_worker *w, str
 	coroi_stack_put(&w->stacks, stack); /* nobody takes it before the jump: the door is ours */
 	w->current = next;
 	if (next) {
-		low = next->stack->low;
-		bytes = (size_t)(next->stack->top - next->stack->low);
+		place = &next->stack->place;
 		value = next->sp ? next->code : (intptr_t)next;
 		sp = next->sp ? next->sp : fresh_context_locked(w, next);
 	}
-	coroi_fiber_leave(NULL, low, bytes);
+	coroi_tell_open(&w->busy);
+	coroi_fiber_leave(NULL, place);
 	coroi_jump(sp, value, &w->busy);
 }
 
@@ -293,6 +365,28 @@ COROI_COLD static void unstack(struct coroi_rec *r)
 	coroi_door_leave(w);
 }
 
+/* fits - the task has no record, and wants a stack of that class. */
+static inline bool fits(uint64_t task, uint8_t class)
+{
+	return coroi_task_is_new(task) && coroi_task_words(task) != COROI_RECORD && coroi_task_class(task) == class;
+}
+
+/* succeed - me has ended, and nobody has a handle of it: the task takes its record over. Most coroutines that never suspend
+ * come and go here. */
+static inline void succeed_locked(struct coroi_worker *w, struct coroi_rec *me, uint64_t task)
+{
+	unsigned words = coroi_task_words(task); /* 0 or 1, in a queue */
+
+	at_bump_rel(&w->ended); /* release: see coroi_end_locked */
+	coroi_mags_earn(&w->mags);
+	me->fn = coroi_task_fn(task);
+	me->flags = 0;
+	me->arg_bytes = (uint8_t)(8 * words);
+	me->result_bytes = task & COROI_RESULT ? CORO_INLINE_BYTES : 0;
+	if (words)
+		memcpy(coroi_cold(me)->payload, coroi_deque_popped_arg(&w->queue), 8);
+}
+
 static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 {
 	struct coroi_stack *stack = me->stack;
@@ -306,12 +400,21 @@ static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 
 		struct coroi_worker *w = coroi_self(); /* perhaps another than at the start */
 		coroi_door_enter(w);
-		coroi_end_locked(w, me);
 		struct coroi_rec *next = NULL;
+		uint64_t task = 0;
+		if (coroi_likely(!(at_load_rlx(&me->wake) & COROI_ESCAPED) && !w->starved.count && !w->cancel)) {
+			task = coroi_pick_locked(w);
+			if (coroi_likely(fits(task, stack->class))) {
+				succeed_locked(w, me, task);
+				coroi_door_leave(w);
+				continue;
+			}
+		}
+		coroi_end_locked(w, me);
 		if (coroi_unlikely(w->starved.count && w->starved.first->class == stack->class && !w->cancel))
 			next = unstarve_locked(w);
 		if (coroi_likely(!next))
-			next = settle_locked(w, coroi_pick_locked(w), stack->class);
+			next = settle_locked(w, task ? task : coroi_pick_locked(w), stack->class);
 		if (coroi_unlikely(!next || next->sp || next->stack))
 			abandon_locked(w, stack, next);
 		begin_locked(w, next, stack);
@@ -322,12 +425,13 @@ static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 
 static void loop_start(intptr_t first)
 {
-	coroi_fiber_arrive(NULL, NULL, NULL);
+	coroi_fiber_arrive(NULL, NULL);
 	loop((struct coroi_rec *)first, false);
 }
 
 static void loop_finish(intptr_t me)
 {
+	coroi_fiber_arrive(NULL, NULL);
 	unstack((struct coroi_rec *)me);
 	loop((struct coroi_rec *)me, true);
 }
@@ -339,13 +443,7 @@ void coroi_exit(struct coroi_worker *w)
 
 	while (s->below)
 		s = s->below;
-#ifdef COROI_ASAN
-	if (s != me->stack) { /* the sanitizer wants to know of the change of stacks */
-		coroi_fiber_leave(NULL, s->low, (size_t)(s->top - s->low));
-		coroi_fiber_arrive(NULL, NULL, NULL);
-	}
-#endif
-	coroi_unpoison(s->low, (size_t)(s->top - s->low));
+	coroi_fiber_restart(&s->place, s->low, s->top);
 	coroi_restart(coroi_context(s->top, loop_finish), (intptr_t)me);
 }
 

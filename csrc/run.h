@@ -13,22 +13,60 @@
 
 /* coroi_drain_locked - deliver what the inbox holds, and have something in the queue if there was anything. */
 void coroi_drain_locked(struct coroi_worker *w);
-COROI_NOINLINE int coroi_suspend_slow(struct coroi_worker *w, struct coroi_rec *me, struct coroi_rec *next);
+
+/* coroi_let_go_locked - B3 of parcel.h for all parcels that w looks at. True: it looks at none any more, and no spawn
+ * from outside is left that is not in the queue. */
+bool coroi_let_go_locked(struct coroi_worker *w);
+
+/* coroi_has_news - spawns are in a parcel that w looks at. The owner asks, outside its door. */
+bool coroi_has_news(struct coroi_worker *w);
+
+COROI_NOINLINE int coroi_suspend_slow(struct coroi_worker *w, struct coroi_rec *me, uint64_t next);
 
 /* coroi_fail_starved_locked - nothing runs any more that could give a stack back: those who wait for one end. */
 void coroi_fail_starved_locked(struct coroi_worker *w);
 
-/* coroi_queue_locked - r is runnable: to the back. */
+/* coroi_queue_locked - r, which has run or runs, can go on: to the back. */
 static inline void coroi_queue_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
-	coroi_deque_push(&w->queue, r);
+	coroi_deque_push(&w->queue, coroi_task_started(r));
+}
+
+/* coroi_queue_fresh_locked - r can start: to the back. */
+static inline void coroi_queue_fresh_locked(struct coroi_worker *w, struct coroi_rec *r)
+{
+	coroi_deque_push(&w->queue, coroi_task_fresh(r));
+}
+
+/* coroi_queue_new_locked - a task with its words of argument, for which a credit was spent, can start. False: no record
+ * could be had for it. */
+bool coroi_queue_new_locked(struct coroi_worker *w, uint64_t task, const uint64_t *args);
+
+/* coroi_record_locked - the record of a task that has none. NULL: see coroi_mags_get. */
+static inline struct coroi_rec *coroi_record_locked(struct coroi_worker *w, uint64_t task, const uint64_t *args)
+{
+	struct coroi_rec *r = coroi_mags_get(&w->mags);
+	unsigned words = coroi_task_words(task);
+
+	if (coroi_unlikely(!r))
+		return NULL;
+	struct coroi_fill q = {
+		.fn = coroi_task_fn(task),
+		.class = coroi_task_class(task),
+		.arg_bytes = (uint8_t)(8 * words),
+		.result_bytes = task & COROI_RESULT ? CORO_INLINE_BYTES : 0,
+	};
+	coroi_fill(r, &q, w->id);
+	for (unsigned i = 0; i < words; i++)
+		memcpy(coroi_cold(r)->payload + 8 * i, &args[i], 8);
+	return r;
 }
 
 /* coroi_ready_locked - r, at home here, has been woken: into the next slot, so that a chain of wake-ups stays in
  * cache; who was there goes to the back. */
 static inline void coroi_ready_locked(struct coroi_worker *w, struct coroi_rec *r, int8_t code)
 {
-	r->state = COROI_ACTIVE;
+	at_store_rlx(&r->state, COROI_ACTIVE);
 	r->code = code; /* other than CORO_OK only once the scheduler is being canceled; coro_yield counts on it */
 	struct coroi_rec *back = r;
 	if (coroi_likely(w->budget_full > 0)) {
@@ -36,16 +74,16 @@ static inline void coroi_ready_locked(struct coroi_worker *w, struct coroi_rec *
 		at_store_rlx(&w->slot, r);
 	}
 	if (back)
-		coroi_deque_push(&w->queue, back);
+		coroi_queue_locked(w, back);
 	coroi_idle_queued(w);
 }
 
 /* coroi_requeue_locked - the same for one woken from afar: to the back, in the order of waking. */
 static inline void coroi_requeue_locked(struct coroi_worker *w, struct coroi_rec *r, int8_t code)
 {
-	r->state = COROI_ACTIVE;
+	at_store_rlx(&r->state, COROI_ACTIVE);
 	r->code = code;
-	coroi_deque_push(&w->queue, r);
+	coroi_queue_locked(w, r);
 }
 
 /* coroi_turns - how often w chose what runs next: tells others whether it moves. Racy from outside. */
@@ -54,14 +92,19 @@ static inline uint32_t coroi_turns(const struct coroi_worker *w)
 	return at_load_rlx(&w->queue.head) + at_load_rlx(&w->handovers);
 }
 
-/* coroi_mail_due - look into the inbox now? Each look takes its cache line from those who push, so not at every turn. */
+#define COROI_OPEN_TURNS 64u
+
+/* coroi_mail_due - look into the inbox now? Each look takes a cache line from those who write it, so not at every turn;
+ * and seldom at spawns, which wait until the queue is empty, or for so many turns, so that one that never is keeps
+ * nobody waiting. */
 static inline bool coroi_mail_due(const struct coroi_worker *w)
 {
-	return (w->queue.head & 3) == 0 && (at_load_rlx(&w->inbox) | w->unopened) != 0; /* relaxed: a hint */
+	uint32_t head = w->queue.head;
+	return (head & 3) == 0 && (at_load_rlx(&w->inbox) || (w->unopened && head % COROI_OPEN_TURNS == 0)); /* relaxed: a hint */
 }
 
-/* coroi_pick_locked - what runs next, or NULL: the slot while its budget lasts, else the front of the queue. */
-static inline struct coroi_rec *coroi_pick_locked(struct coroi_worker *w)
+/* coroi_pick_locked - the task that runs next, or 0: the slot while its budget lasts, else the front of the queue. */
+static inline uint64_t coroi_pick_locked(struct coroi_worker *w)
 {
 	if (coroi_unlikely(coroi_mail_due(w)))
 		coroi_drain_locked(w);
@@ -70,52 +113,46 @@ static inline struct coroi_rec *coroi_pick_locked(struct coroi_worker *w)
 		at_store_rlx(&w->slot, NULL);
 		at_bump(&w->handovers);
 		if (coroi_likely(w->budget-- > 0))
-			return r;
-		coroi_deque_push(&w->queue, r);
+			return coroi_task_started(r);
+		coroi_queue_locked(w, r);
 	}
 	w->budget = w->budget_full;
-	r = coroi_deque_pop(&w->queue);
-	if (coroi_unlikely(!r && (at_load_rlx(&w->inbox) | w->unopened) != 0)) {
+	uint64_t task = coroi_deque_pop(&w->queue);
+	if (coroi_unlikely(!task && (at_load_rlx(&w->inbox) | w->unopened) != 0)) {
 		coroi_drain_locked(w);
-		r = coroi_deque_pop(&w->queue);
+		task = coroi_deque_pop(&w->queue);
 	}
-	return r;
+	return task;
 }
 
 /* coroi_to - switch to a context of stack (NULL: w's native one); the switch opens w's door. */
 static inline int coroi_to(void **save, void *sp, intptr_t value, struct coroi_worker *w, struct coroi_stack *stack)
 {
-#ifdef COROI_ASAN
 	void *fake = NULL;
-	if (stack)
-		coroi_fiber_leave(&fake, stack->low, (size_t)(stack->top - stack->low));
-	else
-		coroi_fiber_leave(&fake, w->native_low, w->native_bytes);
+
+	coroi_tell_open(&w->busy);
+	coroi_fiber_leave(&fake, stack ? &stack->place : &w->native);
 	int code = coroi_switch(save, sp, value, &w->busy);
-	coroi_fiber_arrive(fake, NULL, NULL);
-	return code;
-#else
-	(void)stack;
-	return coroi_switch(save, sp, value, &w->busy);
-#endif
+	coroi_fiber_arrive(fake, NULL);
+	return code; /* where no sanitizer is told anything, a tail call */
 }
 
 /*
- * coroi_suspend_locked - me stops here, next (NULL: the native stack) goes on. The switch opens the door. Returns
+ * coroi_suspend_locked - me stops here, the task (0: the native stack) goes on. The switch opens the door. Returns
  * me's code when it goes on itself. A tail call in the end: nothing happens between the switch and the caller of
  * the public function.
  */
-static inline int coroi_suspend_locked(struct coroi_worker *w, struct coroi_rec *me, struct coroi_rec *next)
+static inline int coroi_suspend_locked(struct coroi_worker *w, struct coroi_rec *me, uint64_t task)
 {
+	if (coroi_unlikely(!task || coroi_task_is_new(task)))
+		return coroi_suspend_slow(w, me, task);
+	struct coroi_rec *next = coroi_task_resumed(task);
 	if (coroi_unlikely(next == me)) {
 		coroi_door_leave(w);
 		return me->code;
 	}
-	if (coroi_likely(next && next->sp)) {
-		w->current = next;
-		return coroi_to(&me->sp, next->sp, next->code, w, next->stack);
-	}
-	return coroi_suspend_slow(w, me, next);
+	w->current = next;
+	return coroi_to(&me->sp, next->sp, next->code, w, next->stack);
 }
 
 /* coroi_run - from the native stack: run coroutines until there is none. */

@@ -1,5 +1,13 @@
 /*
- * sanitize.h - what AddressSanitizer must be told of stacks and switches. Nothing in other builds.
+ * sanitize.h - what the sanitizers must be told of stacks, switches and the door. Nothing in other builds.
+ *
+ *   AddressSanitizer   which stack a switch goes to, and that a stack has a new user.
+ *   ThreadSanitizer    takes each stack for a thread of its own, a fiber, and is told who goes on. It does not see what
+ *                      the assembly does: that a switch opens the door is said by coroi_tell_open.
+ *   Valgrind           where stacks are; only where COROI_VALGRIND is defined, since its header is a package of its own.
+ *
+ * A fiber remembers the calls that it is in. A stack is left for ever in the middle of some (by coroi_jump and
+ * coroi_restart), so each new context on it gets a new fiber.
  */
 #ifndef COROI_SANITIZE_H
 #define COROI_SANITIZE_H
@@ -8,9 +16,16 @@
 
 #if defined(__SANITIZE_ADDRESS__)
 #define COROI_ASAN 1
-#elif defined(__has_feature)
+#endif
+#if defined(__SANITIZE_THREAD__)
+#define COROI_TSAN 1
+#endif
+#if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define COROI_ASAN 1
+#endif
+#if __has_feature(thread_sanitizer)
+#define COROI_TSAN 1
 #endif
 #endif
 
@@ -19,57 +34,154 @@
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
+#ifdef COROI_TSAN
+#include <sanitizer/tsan_interface.h>
+#endif
+#ifdef COROI_VALGRIND
+#include <valgrind/memcheck.h>
+#endif
 
-/* coroi_native_bounds - of this thread's own stack. */
-static inline void coroi_native_bounds(const void **low, size_t *bytes)
+/* A stack, as the sanitizers know it. */
+struct coroi_place {
+#ifdef COROI_ASAN
+	const void *low;
+	size_t bytes;
+#endif
+#ifdef COROI_TSAN
+	void *fiber; /* NULL: nobody has been on it */
+#endif
+#ifdef COROI_VALGRIND
+	unsigned id;
+#endif
+};
+
+/* Always inline: ThreadSanitizer counts the calls of the fiber that it was told of last, and these change it. */
+#define COROI_TELL static inline __attribute__((always_inline))
+
+/* coroi_place_add, coroi_place_remove - there is a stack [low, low+bytes) from now on, or no longer. */
+COROI_TELL void coroi_place_add(struct coroi_place *p, char *low, size_t bytes)
 {
+	(void)p;
+	(void)low;
+	(void)bytes;
+#ifdef COROI_ASAN
+	p->low = low;
+	p->bytes = bytes;
+#endif
+#ifdef COROI_VALGRIND
+	p->id = VALGRIND_STACK_REGISTER(low, low + bytes - 1);
+#endif
+}
+
+COROI_TELL void coroi_place_remove(struct coroi_place *p)
+{
+	(void)p;
+#ifdef COROI_TSAN
+	if (p->fiber)
+		__tsan_destroy_fiber(p->fiber);
+	p->fiber = NULL;
+#endif
+#ifdef COROI_VALGRIND
+	VALGRIND_STACK_DEREGISTER(p->id);
+#endif
+}
+
+/* coroi_place_fresh - a stack that nobody is on gets a new user: what the last one left on it is gone. */
+COROI_TELL void coroi_place_fresh(struct coroi_place *p, char *low, char *top)
+{
+	(void)p;
+	(void)low;
+	(void)top;
+#ifdef COROI_ASAN
+	__asan_unpoison_memory_region(low, (size_t)(top - low));
+#endif
+#ifdef COROI_TSAN
+	if (p->fiber)
+		__tsan_destroy_fiber(p->fiber);
+	p->fiber = __tsan_create_fiber(0);
+#endif
+#ifdef COROI_VALGRIND
+	VALGRIND_MAKE_MEM_UNDEFINED(low, top - low);
+#endif
+}
+
+/* coroi_place_native - the place is this thread's own stack. */
+COROI_TELL void coroi_place_native(struct coroi_place *p)
+{
+	(void)p;
 #ifdef COROI_ASAN
 	pthread_attr_t attr;
 	void *base;
 	if (pthread_getattr_np(pthread_self(), &attr) == 0) {
-		pthread_attr_getstack(&attr, &base, bytes);
+		pthread_attr_getstack(&attr, &base, &p->bytes);
 		pthread_attr_destroy(&attr);
-		*low = base;
+		p->low = base;
 	}
-#else
-	(void)low;
-	(void)bytes;
+#endif
+#ifdef COROI_TSAN
+	p->fiber = __tsan_get_current_fiber();
 #endif
 }
 
-/* coroi_unpoison - a stack gets a new user: what the last one's frames left in the shadow goes. */
-static inline void coroi_unpoison(const void *low, size_t bytes)
+/* coroi_fiber_here - before leaving for somebody who is to come back here: the place is the present one. Its bounds
+ * are known only on the other side, see coroi_fiber_arrive. */
+COROI_TELL void coroi_fiber_here(struct coroi_place *p)
 {
-#ifdef COROI_ASAN
-	__asan_unpoison_memory_region(low, bytes);
-#else
-	(void)low;
-	(void)bytes;
+	(void)p;
+#ifdef COROI_TSAN
+	p->fiber = __tsan_get_current_fiber();
 #endif
 }
 
-/* coroi_fiber_leave - called just before a switch to the stack [low, low+bytes). *fake keeps what the present
- * context needs when it arrives again; NULL if it will not. */
-static inline void coroi_fiber_leave(void **fake, const void *low, size_t bytes)
+/* coroi_fiber_leave - called just before a switch to a context on `to`. *fake keeps what the present context needs
+ * when it arrives again; NULL if it will not. */
+COROI_TELL void coroi_fiber_leave(void **fake, const struct coroi_place *to)
 {
-#ifdef COROI_ASAN
-	__sanitizer_start_switch_fiber(fake, low, bytes);
-#else
 	(void)fake;
-	(void)low;
-	(void)bytes;
+	(void)to;
+#ifdef COROI_ASAN
+	__sanitizer_start_switch_fiber(fake, to->low, to->bytes);
+#endif
+#ifdef COROI_TSAN
+	__tsan_switch_to_fiber(to->fiber, 0);
 #endif
 }
 
 /* coroi_fiber_arrive - called first after a switch; tells the bounds of the stack that was left. */
-static inline void coroi_fiber_arrive(void *fake, const void **low, size_t *bytes)
+COROI_TELL void coroi_fiber_arrive(void *fake, struct coroi_place *from)
 {
-#ifdef COROI_ASAN
-	__sanitizer_finish_switch_fiber(fake, low, bytes);
-#else
 	(void)fake;
+	(void)from;
+#ifdef COROI_ASAN
+	__sanitizer_finish_switch_fiber(fake, from ? &from->low : NULL, from ? &from->bytes : NULL);
+#endif
+}
+
+/* coroi_fiber_restart - called just before a new context replaces the one on `to`, from there or from a stack that
+ * was called from there. */
+COROI_TELL void coroi_fiber_restart(struct coroi_place *to, char *low, char *top)
+{
+	(void)to;
 	(void)low;
-	(void)bytes;
+	(void)top;
+#ifdef COROI_ASAN
+	__sanitizer_start_switch_fiber(NULL, to->low, to->bytes);
+	__asan_unpoison_memory_region(low, (size_t)(top - low));
+#endif
+#ifdef COROI_TSAN
+	void *old = to->fiber;
+	to->fiber = __tsan_create_fiber(0);
+	__tsan_switch_to_fiber(to->fiber, 0);
+	__tsan_destroy_fiber(old);
+#endif
+}
+
+/* coroi_tell_open - the switch that follows opens the door whose busy word this is. */
+COROI_TELL void coroi_tell_open(void *busy)
+{
+	(void)busy;
+#ifdef COROI_TSAN
+	__tsan_release(busy);
 #endif
 }
 

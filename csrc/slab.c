@@ -58,8 +58,8 @@ static struct coroi_chunk *chunk_take(struct coro_scheduler *owner)
 }
 
 /* chunk_give - no record of it is in use any more; the next user's generations start above all that were given out, those
- * of coroutines that nobody has joined too. */
-static void chunk_give(uint32_t id)
+ * of coroutines that nobody has joined too. Returns the bytes that went back to the kernel. */
+static size_t chunk_give(uint32_t id)
 {
 	struct coroi_rec *r = (struct coroi_rec *)coroi_chunk_dir[id];
 	uint32_t gen = chunk_info[id].first_gen;
@@ -69,24 +69,27 @@ static void chunk_give(uint32_t id)
 		if (g > gen)
 			gen = g;
 	}
-	coroi_discard(r, COROI_CHUNK_BYTES);
+	bool gone = coroi_discard(r, COROI_CHUNK_BYTES);
+	if (!gone) {
+		for (uint32_t i = 1; i < chunk_info[id].carved; i++) /* one store each: whoever has a stale handle may look */
+			at_store_rlx(&r[i].wake, 0);
+		memset(r, 0, COROI_CHUNK_BYTES);
+	}
 	pthread_mutex_lock(&dir_lock);
 	chunk_info[id].used = false;
 	chunk_info[id].first_gen = gen;
 	if (gen < GEN_LAST)
 		dir_free[dir_frees++] = id;
 	pthread_mutex_unlock(&dir_lock);
+	return gone ? COROI_CHUNK_BYTES : 0;
 }
 
 void coroi_slab_init(struct coroi_slab *s, struct coro_scheduler *owner, uint64_t limit_bytes)
 {
 	memset(s, 0, sizeof *s);
 	s->owner = owner;
-	s->chunk_limit = COROI_CHUNKS_MAX;
-	if (limit_bytes) {
-		uint64_t chunks = limit_bytes / COROI_CHUNK_BYTES;
-		s->chunk_limit = chunks == 0 ? 1 : chunks > COROI_CHUNKS_MAX ? COROI_CHUNKS_MAX : (uint32_t)chunks;
-	}
+	uint64_t chunks = limit_bytes ? limit_bytes / COROI_CHUNK_BYTES : COROI_CHUNKS_MAX;
+	s->limit = COROI_CHUNK_USABLE * (int64_t)(chunks == 0 ? 1 : chunks > COROI_CHUNKS_MAX ? COROI_CHUNKS_MAX : chunks);
 }
 
 void coroi_slab_destroy(struct coroi_slab *s)
@@ -117,8 +120,8 @@ static struct coroi_mag *pop(struct coroi_mag **list)
 /*
  * have_mags - see to it that there are enough magazines for so many chunks and users.
  *
- * In the list of full ones at most the first is not full, batches that travel are full, a user holds two, and
- * one more for a moment: so a chunk's records and three a user are all that is ever needed.
+ * In the list of full ones at most the first is not full, a user holds two, and one more for a moment: so a chunk's
+ * records and three a user are all that is ever needed.
  */
 static bool have_mags(struct coroi_slab *s, uint32_t chunks, uint32_t users)
 {
@@ -150,8 +153,6 @@ static void give(struct coroi_slab *s, struct coroi_mag *m)
 
 static bool add_chunk(struct coroi_slab *s)
 {
-	if (s->chunks >= s->chunk_limit)
-		return false;
 	if (s->chunks == s->chunk_cap) {
 		uint32_t cap = s->chunk_cap ? 2 * s->chunk_cap : 16;
 		uint32_t *list = coroi_alloc(cap * sizeof *list, COROI_LINE);
@@ -168,8 +169,8 @@ static bool add_chunk(struct coroi_slab *s)
 	struct coroi_chunk *c = chunk_take(s->owner);
 	if (!c)
 		return false;
-	s->carving = s->chunks;
 	s->chunk[s->chunks++] = c->id;
+	at_add(&s->capacity, COROI_CHUNK_USABLE);
 	return true;
 }
 
@@ -188,7 +189,7 @@ static void carve(struct coroi_slab *s, struct coroi_mag *m)
 	s->records += n;
 	chunk_info[id].carved = at + n;
 	if (at + n == COROI_CHUNK_RECORDS)
-		s->carving = s->chunks;
+		s->carving++;
 }
 
 /* load - a magazine with free records; empty is given for it, or NULL. Under the lock. */
@@ -199,7 +200,7 @@ static struct coroi_mag *load(struct coroi_slab *s, struct coroi_mag *empty)
 		s->idle -= m->count;
 		if (empty)
 			push(&s->empty, empty);
-	} else if (s->carving < s->chunks || add_chunk(s)) {
+	} else if (s->carving < s->chunks) {
 		m = empty ? empty : pop(&s->empty);
 		carve(s, m);
 	}
@@ -248,54 +249,84 @@ void coroi_slab_put(struct coroi_slab *s, struct coroi_rec *r)
 	m->rec[m->count++] = r;
 	give(s, m);
 	coroi_unlock(&s->lock);
+	coroi_slab_refund(s, 1);
 }
 
-/* join - one user more. Under the lock. */
-static bool join(struct coroi_slab *s)
+/* hoard - what n users may have in their magazines. */
+static int64_t hoard(uint32_t n)
 {
-	bool ok = have_mags(s, s->chunks, s->users + 1);
-	s->users += ok;
-	return ok;
+	return (int64_t)n * 2 * COROI_MAG_RECORDS;
 }
 
 int coroi_slab_join(struct coroi_slab *s)
 {
 	coroi_lock(&s->lock);
-	bool ok = join(s);
+	bool ok = have_mags(s, s->chunks, s->users + 1);
+	if (ok) {
+		s->users++;
+		at_add(&s->capacity, -hoard(1));
+	}
 	coroi_unlock(&s->lock);
 	return ok ? CORO_OK : CORO_ENOMEM;
 }
 
-struct coroi_mag *coroi_slab_open_locked(struct coroi_slab *s)
+/* take_credit - up to want of what is left. */
+static uint32_t take_credit(struct coroi_slab *s, uint32_t want)
 {
-	if (!join(s))
-		return NULL;
-	struct coroi_mag *m = load(s, NULL);
-	s->users -= !m;
-	return m;
+	int64_t granted = at_load_seq(&s->granted);
+
+	for (;;) {
+		int64_t most = at_load_seq(&s->capacity), left = (most < s->limit ? most : s->limit) - granted;
+		if (left <= 0)
+			return 0;
+		uint32_t n = left < want ? (uint32_t)left : want;
+		if (!at_cas(&s->granted, &granted, granted + n))
+			continue;
+		if (coroi_likely(granted + n <= at_load_seq(&s->capacity)))
+			return n;
+		granted = at_add(&s->granted, -(int64_t)n); /* a trim came between */
+	}
 }
 
-struct coroi_mag *coroi_slab_open(struct coroi_slab *s)
+uint32_t coroi_slab_grant(struct coroi_slab *s, uint32_t want)
 {
+	uint32_t n = take_credit(s, want);
+
+	if (coroi_likely(n == want))
+		return n;
 	coroi_lock(&s->lock);
-	struct coroi_mag *m = coroi_slab_open_locked(s);
+	for (;;) {
+		n += take_credit(s, want - n);
+		if (n == want || at_load_seq(&s->capacity) >= s->limit || !add_chunk(s))
+			break;
+	}
 	coroi_unlock(&s->lock);
-	return m;
+	return n;
 }
 
-void coroi_slab_give_locked(struct coroi_slab *s, struct coroi_mag *list)
+void coroi_slab_refund(struct coroi_slab *s, uint32_t credit)
 {
-	for (struct coroi_mag *m; (m = pop(&list));)
-		give(s, m);
+	if (credit)
+		at_add(&s->granted, -(int64_t)credit);
 }
 
-void coroi_slab_shut(struct coroi_slab *s, struct coroi_mag *m)
+void coroi_slab_retire(struct coroi_slab *s)
 {
-	coroi_lock(&s->lock);
-	if (m)
-		give(s, m);
-	s->users--;
-	coroi_unlock(&s->lock);
+	at_add(&s->retired, 1);
+	at_add(&s->capacity, -1);
+	coroi_slab_refund(s, 1);
+}
+
+COROI_COLD bool coroi_mags_borrow(struct coroi_mags *m)
+{
+	m->credit = coroi_slab_grant(m->slab, COROI_CREDIT);
+	return m->credit != 0;
+}
+
+COROI_COLD void coroi_mags_repay(struct coroi_mags *m)
+{
+	coroi_slab_refund(m->slab, m->credit - COROI_CREDIT);
+	m->credit = COROI_CREDIT;
 }
 
 int coroi_mags_init(struct coroi_mags *m, struct coroi_slab *s)
@@ -312,7 +343,8 @@ int coroi_mags_init(struct coroi_mags *m, struct coroi_slab *s)
 
 void coroi_mags_flush(struct coroi_mags *m)
 {
-	coroi_mags_settle(m);
+	coroi_slab_refund(m->slab, m->credit);
+	m->credit = 0;
 	if (m->loaded->count)
 		m->loaded = coroi_slab_trade_empty(m->slab, m->loaded);
 	if (m->other->count)
@@ -343,14 +375,26 @@ COROI_NOINLINE void coroi_mags_unload(struct coroi_mags *m, struct coroi_rec *r)
 {
 	if (m->other->count == 0) {
 		swap(m);
-	} else if (m->spare) {
-		struct coroi_mag *full = m->loaded;
-		m->loaded = pop(&m->spare);
-		push(&m->back, full);
 	} else {
 		m->loaded = coroi_slab_trade_empty(m->slab, m->loaded);
 	}
 	m->loaded->rec[m->loaded->count++] = r;
+}
+
+/* is_idle - all its records are in the slab's lists. */
+static bool is_idle(uint32_t id)
+{
+	return chunk_info[id].idle + 1 == chunk_info[id].carved;
+}
+
+/* spare - the chunk is not needed for what has been granted. */
+static bool spare(struct coroi_slab *s)
+{
+	int64_t capacity = at_add(&s->capacity, -COROI_CHUNK_USABLE), granted = at_load_seq(&s->granted);
+	if (granted <= capacity || granted == 0)
+		return true;
+	at_add(&s->capacity, COROI_CHUNK_USABLE);
+	return false;
 }
 
 /* drop_records - leave the records of chunks that go out of the list of free ones. */
@@ -364,7 +408,7 @@ static void drop_records(struct coroi_slab *s)
 		uint32_t n = 0;
 		for (uint32_t i = 0; i < m->count; i++) {
 			uint32_t id = coroi_chunk_of(m->rec[i])->id;
-			if (chunk_info[id].idle + 1 < chunk_info[id].carved)
+			if (!is_idle(id))
 				m->rec[n++] = m->rec[i];
 		}
 		m->count = n;
@@ -382,23 +426,24 @@ size_t coroi_slab_trim(struct coroi_slab *s)
 	for (struct coroi_mag *m = s->full; m; m = (struct coroi_mag *)(uintptr_t)m->next)
 		for (uint32_t i = 0; i < m->count; i++)
 			chunk_info[coroi_chunk_of(m->rec[i])->id].idle++;
+	for (uint32_t i = s->chunks; i-- > 0;)
+		if (is_idle(s->chunk[i]) && !spare(s))
+			chunk_info[s->chunk[i]].idle = UINT32_MAX - 1; /* it stays */
 	drop_records(s);
 
-	uint32_t kept = 0, carving = UINT32_MAX;
+	uint32_t kept = 0, carving = 0;
 	for (uint32_t i = 0; i < s->chunks; i++) {
 		uint32_t id = s->chunk[i];
-		if (chunk_info[id].idle + 1 == chunk_info[id].carved) {
+		if (is_idle(id)) {
 			s->records -= chunk_info[id].idle;
-			gone += COROI_CHUNK_BYTES;
-			chunk_give(id);
-			continue;
+			gone += chunk_give(id);
+		} else {
+			carving += i < s->carving;
+			s->chunk[kept++] = id;
 		}
-		if (i == s->carving)
-			carving = kept;
-		s->chunk[kept++] = id;
 	}
 	s->chunks = kept;
-	s->carving = carving == UINT32_MAX ? kept : carving;
+	s->carving = carving;
 	coroi_unlock(&s->lock);
 	return gone;
 }

@@ -5,6 +5,17 @@
  * trades whole ones with the slab (the depot), one lock for 62 records. Every chunk brings enough magazines
  * for all of its records, and every user two: nothing needs memory when a record is freed.
  *
+ * A coroutine needs a record when it starts, but running out of them is the error of whoever spawns it. So a spawn
+ * takes a credit, and the end gives it back. Users get credit from the slab by the dozen, and the slab grants no more
+ * than it has mapped records for, less those that users may have in their magazines:
+ *
+ *      granted <= limit
+ *      granted <= capacity = records of all chunks - 2 magazines for each user - retired ones
+ *
+ * Who has credit therefore finds a record, and mapping one more chunk, which may fail, is a matter of granting. The two
+ * words are changed by sequentially consistent operations: a grant raises granted and then looks at capacity, a trim
+ * lowers capacity and then looks at granted, and who sees that it was too much takes it back.
+ *
  * Memory of chunks is never given back to anybody else than a slab, so that a stale handle always reads a
  * record, whose generation then differs. A trimmed chunk reads as zeros: no generation is zero.
  */
@@ -23,6 +34,8 @@ _Static_assert(COROI_CHUNK_RECORDS == 1u << COROI_CHUNK_INDEX_BITS, "an index is
 
 struct coro_scheduler;
 
+#define COROI_CHUNK_USABLE ((int64_t)COROI_CHUNK_RECORDS - 1)
+
 /* In the place of a chunk's first hot line. */
 struct coroi_chunk {
 	struct coro_scheduler *owner;
@@ -37,23 +50,24 @@ struct coroi_slab {
 	struct coroi_mag_block *blocks; /* the memory of all magazines */
 	uint32_t mags, users;           /* how many magazines, and how many users hold two */
 	uint32_t *chunk;                /* ids of its chunks */
-	uint32_t chunks, chunk_cap, chunk_limit;
-	uint32_t carving;               /* place in chunk[] of the one that is carved, or chunks if none */
+	uint32_t chunks, chunk_cap;
+	uint32_t carving;               /* place in chunk[] of the first that is not carved to its end; chunks: none */
 	struct coroi_parcel *parcels;   /* spare ones, see parcel.h */
 	uint64_t records;               /* carved and not given back by a trim */
 	uint64_t idle;                  /* of them, in the lists above */
-	uint64_t retired;
+	uint64_t retired;               /* atomic */
+
+	/* Both atomic, sequentially consistent; apart from what the lock protects. */
+	int64_t granted __attribute__((aligned(COROI_APART))); /* coroutines that there may be */
+	int64_t capacity;               /* that there could be with the present chunks */
+	int64_t limit;                  /* that there may ever be */
 };
 
-/* The two magazines of one user. Both always exist. The rest is a worker's, of parcels that it has opened: it goes back
- * now and then, so that the lock is taken once for several. */
+/* What one user has in hand: two magazines, both always there, and credit. */
 struct coroi_mags {
 	struct coroi_slab *slab;
 	struct coroi_mag *loaded, *other;
-	struct coroi_mag *back;  /* with free records */
-	struct coroi_mag *spare; /* empty */
-	struct coroi_parcel *parcels, *parcels_last;
-	uint32_t owed;           /* how many parcels that were */
+	uint32_t credit;
 };
 
 void coroi_slab_init(struct coroi_slab *s, struct coro_scheduler *owner, uint64_t limit_bytes);
@@ -62,18 +76,16 @@ void coroi_slab_destroy(struct coroi_slab *s);
 /* coroi_slab_join - one user more, who will hold up to two magazines. CORO_OK or CORO_ENOMEM. */
 int coroi_slab_join(struct coroi_slab *s);
 
-/* coroi_slab_open - a magazine with free records for a batch that will travel; NULL: none. coroi_slab_shut ends
- * it, with what comes back of the magazine, or NULL if it travels. */
-struct coroi_mag *coroi_slab_open(struct coroi_slab *s);
-void coroi_slab_shut(struct coroi_slab *s, struct coroi_mag *m);
-struct coroi_mag *coroi_slab_open_locked(struct coroi_slab *s);
+/* coroi_slab_grant - credit for up to want coroutines: less than that only at the limit of memory or of chunks. A
+ * compare-and-swap, but for mapping a chunk now and then. coroi_slab_refund - credit comes back. Thread: any. */
+uint32_t coroi_slab_grant(struct coroi_slab *s, uint32_t want);
+void coroi_slab_refund(struct coroi_slab *s, uint32_t credit);
 
-/* coroi_slab_give_locked - give all magazines of a list. */
-void coroi_slab_give_locked(struct coroi_slab *s, struct coroi_mag *list);
+/* coroi_slab_retire - a coroutine has ended whose record has used up its generations: nobody gets it any more. */
+void coroi_slab_retire(struct coroi_slab *s);
 
 int coroi_mags_init(struct coroi_mags *m, struct coroi_slab *s);
-void coroi_mags_flush(struct coroi_mags *m); /* records to the slab; the two magazines stay */
-void coroi_mags_settle(struct coroi_mags *m); /* what is left of parcels to the slab */
+void coroi_mags_flush(struct coroi_mags *m); /* records and credit to the slab; the two magazines stay */
 
 /* coroi_slab_trade_full - give an empty magazine (or NULL, if the user has none yet), get one with free
  * records. NULL, and nothing was taken, when memory or the cap is used up. coroi_slab_trade_empty - give one with free records, get an
@@ -81,7 +93,7 @@ void coroi_mags_settle(struct coroi_mags *m); /* what is left of parcels to the 
 struct coroi_mag *coroi_slab_trade_full(struct coroi_slab *s, struct coroi_mag *empty);
 struct coroi_mag *coroi_slab_trade_empty(struct coroi_slab *s, struct coroi_mag *full);
 
-/* coroi_slab_give - give a magazine, with or without free records; coroi_slab_put - one free record. */
+/* coroi_slab_give - give a magazine, with or without free records; coroi_slab_put - one free record, and its credit. */
 void coroi_slab_give(struct coroi_slab *s, struct coroi_mag *m);
 void coroi_slab_put(struct coroi_slab *s, struct coroi_rec *r);
 
@@ -94,7 +106,29 @@ void coroi_slab_each(struct coroi_slab *s, void (*fn)(struct coroi_rec *, void *
 struct coroi_rec *coroi_mags_load(struct coroi_mags *m);
 void coroi_mags_unload(struct coroi_mags *m, struct coroi_rec *r);
 
-/* coroi_mags_get - a free record, or NULL. Its wake word holds its generation. */
+#define COROI_CREDIT 128 /* what users get at a time; one that has more than twice that gives some back */
+
+COROI_COLD bool coroi_mags_borrow(struct coroi_mags *m);
+COROI_COLD void coroi_mags_repay(struct coroi_mags *m);
+
+/* coroi_mags_spend - take a credit, for a coroutine that is spawned. False: CORO_ENOMEM. */
+static inline bool coroi_mags_spend(struct coroi_mags *m)
+{
+	if (coroi_unlikely(m->credit == 0) && !coroi_mags_borrow(m))
+		return false;
+	m->credit--;
+	return true;
+}
+
+/* coroi_mags_earn - one has ended. */
+static inline void coroi_mags_earn(struct coroi_mags *m)
+{
+	if (coroi_unlikely(++m->credit > 2 * COROI_CREDIT))
+		coroi_mags_repay(m);
+}
+
+/* coroi_mags_get - a free record, for which a credit was spent. Its wake word holds its generation. NULL only if
+ * records were retired meanwhile. */
 static inline struct coroi_rec *coroi_mags_get(struct coroi_mags *m)
 {
 	uint32_t n = m->loaded->count;
@@ -106,7 +140,7 @@ static inline struct coroi_rec *coroi_mags_get(struct coroi_mags *m)
 	return m->loaded->rec[n];
 }
 
-/* coroi_mags_put - a record whose generation has been raised is free. */
+/* coroi_mags_put - a record that nobody has a handle of any more is free. Its credit is another matter. */
 static inline void coroi_mags_put(struct coroi_mags *m, struct coroi_rec *r)
 {
 	uint32_t n = m->loaded->count;

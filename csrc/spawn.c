@@ -41,13 +41,19 @@ static coro_handle reveal(struct coroi_rec *r)
 	return coroi_handle(r);
 }
 
+/* is_plain - a task in a queue can hold it. */
+static inline bool is_plain(coro_fn fn, size_t arg_bytes)
+{
+	return fn && (uintptr_t)fn <= COROI_ADDRESS && (arg_bytes == 0 || arg_bytes == 8);
+}
+
 static COROI_NOINLINE int spawn_slow(struct coroi_worker *w, coro_fn fn, const void *arg, size_t arg_bytes)
 {
 	coroi_door_leave(w);
 	return coro_spawn_attr(NULL, fn, arg, arg_bytes, NULL);
 }
 
-/* As coro_yield: what is nearly always so is taken for granted, and nothing is called. The argument is whole words. */
+/* As coro_yield: what is nearly always so is taken for granted, and nothing is called. The argument is a word, or none. */
 int coro_spawn(coro_fn fn, const void *arg, size_t arg_bytes)
 {
 	struct coroi_worker *w = coroi_self();
@@ -57,36 +63,29 @@ int coro_spawn(coro_fn fn, const void *arg, size_t arg_bytes)
 	if (coroi_unlikely(!coroi_door_try(w) || at_load_rlx(&w->sched->hungry)))
 		return spawn_slow(w, fn, arg, arg_bytes);
 	struct coroi_deque *d = &w->queue;
-	struct coroi_mag *m = w->mags.loaded;
-	if (coroi_unlikely(m->count == 0 || d->count > d->mask || d->spill.count || !fn ||
-			   arg_bytes > CORO_INLINE_BYTES || arg_bytes % 8 || (arg_bytes && !arg)))
+	if (coroi_unlikely(w->mags.credit == 0 || !coroi_deque_has_room(d) || !is_plain(fn, arg_bytes) || (arg_bytes && !arg)))
 		return spawn_slow(w, fn, arg, arg_bytes);
-	struct coroi_fill q = {.fn = fn, .class = w->sched->class, .arg_bytes = (uint8_t)arg_bytes};
-	struct coroi_rec *r = m->rec[--m->count];
-	coroi_fill(r, &q, w->id);
-	for (size_t i = 0; i < arg_bytes; i += 8)
-		memcpy(coroi_cold(r)->payload + i, (const char *)arg + i, 8);
-	d->ring[(d->head + d->count) & d->mask] = r;
-	at_store_rlx(&d->count, d->count + 1);
+	if (arg_bytes)
+		memcpy(coroi_deque_arg(d, d->head + d->count), arg, 8);
+	coroi_deque_put(d, coroi_task_new(fn, w->sched->class, arg_bytes != 0, false));
+	w->mags.credit--;
 	at_bump(&w->spawned);
 	coroi_door_leave(w);
 	return CORO_OK;
 }
 
-/* spawn_locked - the general form, in the door. */
-static int spawn_locked(struct coroi_worker *w, const struct coroi_fill *q, const void *arg, coro_handle *out,
-			struct coroi_rec **child)
+/* record_locked - a record for one that is spawned. */
+static struct coroi_rec *record_locked(struct coroi_worker *w, const struct coroi_fill *q, const void *arg)
 {
 	struct coroi_rec *r = coroi_mags_get(&w->mags);
-	if (!r)
-		return CORO_ENOMEM;
+
+	if (coroi_unlikely(!r)) { /* retired meanwhile */
+		coroi_mags_earn(&w->mags);
+		return NULL;
+	}
 	coroi_fill(r, q, w->id);
 	coroi_fill_argument(r, arg, q->arg_bytes);
-	if (out)
-		*out = reveal(r);
-	at_bump(&w->spawned);
-	*child = r;
-	return CORO_OK;
+	return r;
 }
 
 int coro_spawn_attr(const coro_attr *attr, coro_fn fn, const void *arg, size_t arg_bytes, coro_handle *out)
@@ -101,13 +100,29 @@ int coro_spawn_attr(const coro_attr *attr, coro_fn fn, const void *arg, size_t a
 	if (status)
 		return status;
 	coroi_door_enter(w);
-	status = spawn_locked(w, &q, arg, out, &r);
-	if (status == CORO_OK) {
-		coroi_queue_locked(w, r);
-		coroi_idle_queued(w);
+	if (!coroi_mags_spend(&w->mags)) {
+		coroi_door_leave(w);
+		return CORO_ENOMEM;
 	}
+	uint64_t word = 0;
+	if (!out && is_plain(fn, arg_bytes)) {
+		if (arg_bytes)
+			memcpy(&word, arg, 8);
+		if (coroi_deque_push_new(&w->queue, coroi_task_new(fn, q.class, arg_bytes != 0, false), word))
+			goto done;
+	}
+	if (!(r = record_locked(w, &q, arg))) {
+		coroi_door_leave(w);
+		return CORO_ENOMEM;
+	}
+	if (out)
+		*out = reveal(r);
+	coroi_queue_fresh_locked(w, r);
+done:
+	at_bump(&w->spawned);
+	coroi_idle_queued(w);
 	coroi_door_leave(w);
-	return status;
+	return CORO_OK;
 }
 
 int coro_spawn_first(const coro_attr *attr, coro_fn fn, const void *arg, size_t arg_bytes, coro_handle *out)
@@ -122,15 +137,30 @@ int coro_spawn_first(const coro_attr *attr, coro_fn fn, const void *arg, size_t 
 	if (status)
 		return status;
 	coroi_door_enter(w);
-	status = spawn_locked(w, &q, arg, out, &r);
-	if (status) {
+	if (!coroi_mags_spend(&w->mags) || !(r = record_locked(w, &q, arg))) {
 		coroi_door_leave(w);
-		return status;
+		return CORO_ENOMEM;
 	}
+	if (out)
+		*out = reveal(r);
+	at_bump(&w->spawned);
 	me->code = CORO_OK;
 	coroi_queue_locked(w, me);
 	coroi_idle_queued(w); /* the child may run for long */
-	return coroi_suspend_locked(w, me, r);
+	return coroi_suspend_locked(w, me, coroi_task_fresh(r));
+}
+
+/* pack - one parcel with one spawn in it, to be made n times. Closed: nobody else knows it yet. */
+static void pack(struct coroi_parcel *p, const struct coroi_fill *q, const void *arg, uint32_t n)
+{
+	unsigned words = (q->arg_bytes + 7u) / 8;
+
+	p->repeat = n;
+	p->words[0] = coroi_task_new(q->fn, q->class, words, q->result_bytes != 0);
+	memset(p->words + 1, 0, 8 * words);
+	if (words)
+		memcpy(p->words + 1, arg, q->arg_bytes);
+	at_store_rlx(&p->state, (1 + words) | COROI_PARCEL_CLOSED);
 }
 
 uint64_t coroi_spawn_many(struct coro_scheduler *s, const struct coroi_fill *q, const void *arg, uint64_t n, uint32_t first)
@@ -139,26 +169,23 @@ uint64_t coroi_spawn_many(struct coro_scheduler *s, const struct coroi_fill *q, 
 	uint64_t done = 0;
 
 	while (done < n) {
-		uint64_t want = (n - done + COROI_MAG_RECORDS - 1) / COROI_MAG_RECORDS;
-		uint32_t k = coroi_parcel_open(&s->slab, p, want < COROI_PARCELS_AT_ONCE ? (uint32_t)want : COROI_PARCELS_AT_ONCE);
-		if (k == 0)
-			break;
-		for (uint32_t i = 0; i < k; i++) {
-			p[i]->fn = q->fn;
-			p[i]->class = q->class;
-			p[i]->arg_bytes = q->arg_bytes;
-			p[i]->result_bytes = q->result_bytes;
-			p[i]->same = 1;
-			p[i]->count = n - done < p[i]->most ? (uint32_t)(n - done) : p[i]->most;
-			done += p[i]->count;
-			if (q->arg_bytes)
-				memcpy(p[i]->args, arg, q->arg_bytes);
-			if (i > 0)
-				p[i]->next = (uintptr_t)p[i - 1] | COROI_NODE_BATCH;
+		uint64_t most = COROI_PARCELS_AT_ONCE * COROI_REPEAT_MOST, left = n - done < most ? n - done : most;
+		uint32_t credit = coroi_slab_grant(&s->slab, (uint32_t)left);
+		uint32_t k = coroi_parcel_open(&s->slab, p, (credit + COROI_REPEAT_MOST - 1) / COROI_REPEAT_MOST);
+		uint32_t sent = k * COROI_REPEAT_MOST < credit ? k * COROI_REPEAT_MOST : credit;
+		coroi_slab_refund(&s->slab, credit - sent);
+		for (uint32_t i = 0, rest = sent; i < k; i++) {
+			uint32_t some = rest / (k - i);
+			uint64_t node = (uintptr_t)p[i] | COROI_NODE_BATCH;
+			struct coroi_worker *w = &s->worker[first++ % s->workers];
+			pack(p[i], q, arg, some);
+			rest -= some;
+			coroi_inbox_push(w, node);
+			coroi_idle_pushed(w);
 		}
-		struct coroi_worker *w = &s->worker[first++ % s->workers];
-		coroi_inbox_push(w, (uintptr_t)p[k - 1] | COROI_NODE_BATCH, (uintptr_t)p[0] | COROI_NODE_BATCH);
-		coroi_idle_pushed(w);
+		done += sent;
+		if (sent < left)
+			break;
 	}
 	return done;
 }
@@ -183,15 +210,15 @@ int coro_scheduler_spawn(coro_scheduler *s, const coro_attr *attr, coro_fn fn, c
 	pthread_mutex_lock(&s->outside_lock);
 	struct coroi_rec *r = NULL;
 	status = s->refusing ? CORO_ECLOSED : CORO_ENOMEM;
-	if (!s->refusing)
-		r = coroi_mags_get(&s->outside);
+	if (!s->refusing && coroi_mags_spend(&s->outside) && !(r = coroi_mags_get(&s->outside)))
+		coroi_mags_earn(&s->outside);
 	if (r) {
 		struct coroi_worker *w = outside_worker(s);
 		coroi_fill(r, &q, w->id);
 		coroi_fill_argument(r, arg, q.arg_bytes);
 		if (out)
 			*out = reveal(r);
-		coroi_inbox_push(w, (uintptr_t)r | COROI_NODE_SPAWN, (uintptr_t)r | COROI_NODE_SPAWN);
+		coroi_inbox_push(w, (uintptr_t)r | COROI_NODE_SPAWN);
 		coroi_idle_pushed(w);
 		status = CORO_OK;
 	}

@@ -2,16 +2,14 @@
 /* stack.c - see stack.h. */
 #include "stack.h"
 
-#include "sanitize.h"
-
 #include <string.h>
 
 #define ARENA_BYTES ((size_t)32 << 20) /* address space of one arena, about */
 #define ARENA_STACKS_MIN 4
 #define ARENA_STACKS_MAX 256
 
-/* Above each stack's nominal size: room for its colour and the run loop's own frame. One page, so that a
- * coroutine with small frames still touches one page only. */
+/* Above each stack's nominal size: room for its colour and the run loop's own frame. One page where pages are small, so
+ * that a coroutine with small frames still touches one page only. */
 #define HEADROOM ((size_t)4096)
 #define COLOURS 32
 #define COLOUR_BYTES 64
@@ -23,7 +21,7 @@ struct coroi_arena {
 	size_t stride;
 	uint32_t count;
 	uint32_t cut;  /* stacks cut so far */
-	uint32_t idle; /* of them, how many are in the pool's list */
+	uint32_t idle, hollow; /* of them, how many are in the pool's lists */
 	struct coroi_stack stacks[];
 };
 
@@ -50,8 +48,17 @@ void coroi_stack_pool_init(struct coroi_stack_pool *p, uint64_t limit)
 	p->limit = limit;
 }
 
+/* mapped_bytes - of one stack, without its guard: whole pages, of 4, 16 or 64 KiB as the kernel has them. */
+static size_t mapped_bytes(unsigned class)
+{
+	size_t page = coroi_page();
+	return (coroi_stack_class_bytes(class) + HEADROOM + page - 1) & ~(page - 1);
+}
+
 static void arena_free(struct coroi_arena *a)
 {
+	for (uint32_t i = 0; i < a->cut; i++)
+		coroi_place_remove(&a->stacks[i].place);
 	coroi_unmap(a->base, a->bytes);
 	coroi_release(a);
 }
@@ -68,7 +75,7 @@ void coroi_stack_pool_destroy(struct coroi_stack_pool *p)
 
 static struct coroi_arena *arena_new(unsigned class)
 {
-	size_t stride = COROI_GUARD_BYTES + coroi_stack_class_bytes(class) + HEADROOM;
+	size_t stride = COROI_GUARD_BYTES + mapped_bytes(class);
 	size_t count = ARENA_BYTES / stride;
 
 	if (count < ARENA_STACKS_MIN)
@@ -81,7 +88,7 @@ static struct coroi_arena *arena_new(unsigned class)
 	a->stride = stride;
 	a->count = (uint32_t)count;
 	a->bytes = count * stride;
-	a->base = coroi_map(a->bytes, 4096);
+	a->base = coroi_map(a->bytes, coroi_page());
 	if (!a->base) {
 		coroi_release(a);
 		return NULL;
@@ -90,14 +97,65 @@ static struct coroi_arena *arena_new(unsigned class)
 	return a;
 }
 
-/* cut - take the next stack of the class's first arena; its guard is still to be set. Under the lock. */
+/* leave_idle - the stack that *link points to goes out of the list of idle ones. */
+static void leave_idle(struct coroi_stack_pool *p, struct coroi_stack **link)
+{
+	struct coroi_stack *s = *link;
+
+	*link = s->next;
+	p->idle_bytes -= mapped_bytes(s->class);
+	p->idle_count--;
+	s->arena->idle--;
+}
+
+/* hollow_out - idle stacks of a class give up their memory, until so many bytes more are allowed. */
+static void hollow_out(struct coroi_stack_pool *p, unsigned class, size_t bytes)
+{
+	struct coroi_stack **link = &p->idle[class], *s;
+
+	while ((s = *link) && p->bytes + bytes > p->limit) {
+		if (s->dirty && !coroi_discard(s->low, mapped_bytes(class))) {
+			link = &s->next;
+			continue;
+		}
+		leave_idle(p, link);
+		s->dirty = false;
+		s->next = p->hollow[class];
+		p->hollow[class] = s;
+		s->arena->hollow++;
+		p->bytes -= mapped_bytes(class);
+		p->stacks--;
+	}
+}
+
+/* has_room - so many bytes more are allowed, perhaps because idle stacks have given up theirs. */
+static bool has_room(struct coroi_stack_pool *p, size_t bytes)
+{
+	if (!p->limit || p->bytes + bytes <= p->limit)
+		return true;
+	if (p->bytes - p->idle_bytes + bytes > p->limit) /* all of them would not do */
+		return false;
+	for (unsigned c = 0; c < COROI_STACK_CLASSES; c++)
+		hollow_out(p, c, bytes);
+	return p->bytes + bytes <= p->limit;
+}
+
+/* cut - take a hollow stack, or the next one of the class's first arena. Under the lock. */
 static struct coroi_stack *cut(struct coroi_stack_pool *p, unsigned class)
 {
-	size_t bytes = coroi_stack_class_bytes(class) + HEADROOM;
+	size_t bytes = mapped_bytes(class);
 	struct coroi_arena *a = p->arenas[class];
 
-	if (p->limit && p->bytes + bytes > p->limit)
+	if (!has_room(p, bytes))
 		return NULL;
+	struct coroi_stack *s = p->hollow[class];
+	if (s) {
+		p->hollow[class] = s->next;
+		s->arena->hollow--;
+		p->bytes += bytes;
+		p->stacks++;
+		return s;
+	}
 	if (!a || a->cut == a->count) {
 		a = arena_new(class);
 		if (!a)
@@ -105,13 +163,14 @@ static struct coroi_stack *cut(struct coroi_stack_pool *p, unsigned class)
 		a->next = p->arenas[class];
 		p->arenas[class] = a;
 	}
-	struct coroi_stack *s = &a->stacks[a->cut];
+	s = &a->stacks[a->cut];
 	s->low = a->base + a->cut * a->stride + COROI_GUARD_BYTES;
 	s->top = s->low + bytes - COLOUR_BYTES * (p->colour++ % COLOURS);
 	s->arena = a;
 	s->class = (uint8_t)class;
 	if (coroi_guard(s->low - COROI_GUARD_BYTES, COROI_GUARD_BYTES))
 		return NULL;
+	coroi_place_add(&s->place, s->low, bytes);
 	a->cut++;
 	p->bytes += bytes;
 	p->stacks++;
@@ -124,9 +183,7 @@ unsigned coroi_stack_pool_get(struct coroi_stack_pool *p, unsigned class, struct
 
 	coroi_lock(&p->lock);
 	for (struct coroi_stack *s; n < want && (s = p->idle[class]); n++) {
-		p->idle[class] = s->next;
-		p->idle_count--;
-		s->arena->idle--;
+		leave_idle(p, &p->idle[class]);
 		s->dirty = true;
 		out[n] = s;
 	}
@@ -145,37 +202,49 @@ void coroi_stack_pool_put(struct coroi_stack_pool *p, struct coroi_stack **list,
 		struct coroi_stack *s = list[i];
 		s->next = p->idle[s->class];
 		p->idle[s->class] = s;
+		p->idle_bytes += mapped_bytes(s->class);
 		p->idle_count++;
 		s->arena->idle++;
 	}
 	coroi_unlock(&p->lock);
 }
 
-/* drop_arenas - unmap the arenas all of whose stacks are in the list, and leave their stacks out of it. */
-static size_t drop_arenas(struct coroi_stack_pool *p, unsigned class)
+static bool is_unused(const struct coroi_arena *a)
 {
-	size_t bytes = coroi_stack_class_bytes(class) + HEADROOM, gone = 0;
+	return a->idle + a->hollow == a->cut;
+}
 
-	struct coroi_stack **link = &p->idle[class];
+/* drop_stacks - leave those of unused arenas out of a list. */
+static void drop_stacks(struct coroi_stack **link)
+{
 	while (*link) {
-		struct coroi_arena *a = (*link)->arena;
-		if (a->idle == a->cut)
+		if (is_unused((*link)->arena))
 			*link = (*link)->next;
 		else
 			link = &(*link)->next;
 	}
+}
+
+/* drop_arenas - unmap the arenas none of whose stacks is in use. */
+static size_t drop_arenas(struct coroi_stack_pool *p, unsigned class)
+{
+	size_t bytes = mapped_bytes(class), gone = 0;
+
+	drop_stacks(&p->idle[class]);
+	drop_stacks(&p->hollow[class]);
 	struct coroi_arena **at = &p->arenas[class];
 	while (*at) {
 		struct coroi_arena *a = *at;
-		if (a->idle < a->cut) {
+		if (!is_unused(a)) {
 			at = &a->next;
 			continue;
 		}
 		*at = a->next;
-		gone += a->cut * bytes;
-		p->stacks -= a->cut;
-		p->idle_count -= a->cut;
-		p->bytes -= a->cut * bytes;
+		gone += a->idle * bytes;
+		p->stacks -= a->idle;
+		p->idle_count -= a->idle;
+		p->idle_bytes -= a->idle * bytes;
+		p->bytes -= a->idle * bytes;
 		arena_free(a);
 	}
 	return gone;
@@ -187,12 +256,11 @@ size_t coroi_stack_pool_trim(struct coroi_stack_pool *p)
 
 	coroi_lock(&p->lock);
 	for (unsigned c = 0; c < COROI_STACK_CLASSES; c++) {
-		size_t bytes = coroi_stack_class_bytes(c) + HEADROOM;
+		size_t bytes = mapped_bytes(c);
 		gone += drop_arenas(p, c);
 		for (struct coroi_stack *s = p->idle[c]; s; s = s->next) {
-			if (!s->dirty)
+			if (!s->dirty || !coroi_discard(s->low, bytes))
 				continue;
-			coroi_discard(s->low, bytes);
 			s->dirty = false;
 			gone += bytes;
 		}
@@ -235,6 +303,8 @@ __attribute__((noinline, cold)) struct coroi_stack *coroi_stack_cache_refill(str
 	struct coroi_stack **slot = c->slot + class * c->cap;
 	unsigned n = coroi_stack_pool_get(c->pool, class, slot, (c->cap + 1) / 2);
 
+	if (n == 0 && c->pool->limit && coroi_stack_cache_flush(c)) /* what we keep of other sizes may make room */
+		n = coroi_stack_pool_get(c->pool, class, slot, (c->cap + 1) / 2);
 	if (n == 0)
 		return NULL;
 	c->count[class] = n - 1;

@@ -8,7 +8,8 @@
  *                                     do not fall on the same cache sets)
  *
  * The descriptor lives apart from the stack, so that an idle stack can be given back to the kernel whole and
- * an overflow cannot reach it. A pool is shared and locked; each worker keeps a small cache before it
+ * an overflow cannot reach it. One whose memory was given back to make room for another size is hollow: it keeps its place and
+ * its guard, and does not count. A pool is shared and locked; each worker keeps a small cache before it
  * (struct coroi_stack_cache), last in first out, so that the stack used next is the one still in cache.
  */
 #ifndef COROI_STACK_H
@@ -17,6 +18,7 @@
 #include "coro.h"
 #include "atomics.h"
 #include "lock.h"
+#include "sanitize.h"
 #include "sys.h"
 
 #define COROI_STACK_CLASSES 12 /* 4 KiB << class, up to 8 MiB */
@@ -28,20 +30,28 @@ struct coroi_stack {
 	char *low;                 /* lowest usable byte; the guard ends here */
 	char *top;                 /* where the first frame goes, 16-aligned, coloured */
 	struct coroi_stack *below; /* the stack to go back to after coro_call_on_stack */
-	struct coroi_stack *next;  /* in the pool's list of idle ones */
+	struct coroi_stack *next;  /* in the pool's list of idle or hollow ones */
 	struct coroi_arena *arena;
 	uint8_t class;
 	bool dirty; /* used since it was last given back to the kernel */
+	struct coroi_place place;
 };
+
+/* coroi_stack_fresh - nobody is on s, and somebody is about to be. */
+static inline void coroi_stack_fresh(struct coroi_stack *s)
+{
+	coroi_place_fresh(&s->place, s->low, s->top);
+}
 
 struct coroi_stack_pool {
 	struct coroi_lock lock;
 	struct coroi_stack *idle[COROI_STACK_CLASSES];
+	struct coroi_stack *hollow[COROI_STACK_CLASSES];
 	struct coroi_arena *arenas[COROI_STACK_CLASSES]; /* the first has room, or none has */
 	uint64_t limit; /* cap on bytes, 0: none */
-	uint64_t bytes; /* usable bytes of all stacks cut so far */
+	uint64_t bytes; /* usable bytes of all stacks but hollow ones */
 	uint64_t stacks;
-	uint64_t idle_count;
+	uint64_t idle_bytes, idle_count; /* of them, in the lists of idle ones */
 	uint32_t colour;
 };
 
@@ -52,8 +62,8 @@ size_t coroi_stack_class_bytes(unsigned class);
 void coroi_stack_pool_init(struct coroi_stack_pool *p, uint64_t limit);
 void coroi_stack_pool_destroy(struct coroi_stack_pool *p); /* unmaps all, in use or not */
 
-/* coroi_stack_pool_get - up to want stacks of a class, first idle ones, then one new one. Returns how many;
- * 0 when the cap is reached or the kernel refuses. coroi_stack_pool_put gives them back. */
+/* coroi_stack_pool_get - up to want stacks of a class, first idle ones, then one new one; at the cap, idle ones of other
+ * classes make room for it. Returns how many; 0 when that is not enough, or the kernel refuses. coroi_stack_pool_put gives them back. */
 unsigned coroi_stack_pool_get(struct coroi_stack_pool *p, unsigned class, struct coroi_stack **out, unsigned want);
 void coroi_stack_pool_put(struct coroi_stack_pool *p, struct coroi_stack **list, unsigned n);
 

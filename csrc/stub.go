@@ -33,6 +33,7 @@ const (
 	Again
 	Ended
 	Aborted
+	Overflow
 
 	MayResume Status = 1
 	Finished  Status = 2

@@ -10,6 +10,8 @@
  *
  * The last step is pop and jmp, not ret: callers reach these functions by tail calls, so "where to go on" is
  * the user's own call site, and the return predictor, which holds the other stack's sites, would be wrong.
+ *
+ * docs/abi.md goes through it line by line.
  */
 #if defined(__x86_64__)
 	.text
@@ -135,22 +137,27 @@ coroi_restart:
 	.size	coroi_restart, .-coroi_restart
 
 /*
- * Where a new context goes on: rbx is its function, rax the value that is its argument, and rsp is 16-aligned.
- * The zero return slot, the zero rbp and the undefined rip end every unwinder here.
+ * Where a new context goes on, at coroi_entry: rbx is its function, rax the value that is its argument, and rsp is
+ * 16-aligned. The zero return slot, the zero rbp and the undefined rip end every unwinder here; the nop is for those that
+ * look at the instruction before the place where a suspended context goes on.
  */
-	.globl	coroi_entry
-	.hidden	coroi_entry
-	.type	coroi_entry, @function
+	.type	coroi_base, @function
 	.p2align 5
-coroi_entry:
+coroi_base:
 	.cfi_startproc
 	.cfi_undefined %rip
 	.cfi_undefined %rbp
+	nop
+	.globl	coroi_entry
+	.hidden	coroi_entry
+	.type	coroi_entry, @function
+coroi_entry:
 	xorl	%ebp, %ebp
 	movq	%rax, %rdi
 	callq	*%rbx
 	ud2
 	.cfi_endproc
 	.size	coroi_entry, .-coroi_entry
+	.size	coroi_base, .-coroi_base
 #endif
 	.section .note.GNU-stack,"",@progbits

@@ -7,6 +7,8 @@
  * (coro.h says so). The layout of a suspended stack, upwards from the saved sp:
  *
  *      0 x19 x20 | 16 x21 x22 | 32 x23 x24 | 48 x25 x26 | 64 x27 x28 | 80 x29 x30 | 96 d8-d15 | 160
+ *
+ * docs/abi.md goes through it line by line.
  */
 #if defined(__aarch64__)
 	.text
@@ -52,8 +54,17 @@
 	.cfi_offset d15, -8
 .endm
 
-/* br x16 rather than ret: as on amd64, the return predictor holds the other stack's call sites. x16 may also
- * land on a BTI c pad. */
+/* The last step. br x16 rather than ret: as on amd64, the return predictor holds the other stack's call sites. But these
+ * are no landing pads: where the compiler is told to make them (-mbranch-protection), ret is what may go there. */
+.macro GO_ON
+#if defined(__ARM_FEATURE_BTI_DEFAULT)
+	ret
+#else
+	mov	x16, x30
+	br	x16
+#endif
+.endm
+
 .macro RESTORE
 	ldp	x19, x20, [sp, #0]
 	ldp	x21, x22, [sp, #16]
@@ -87,8 +98,7 @@
 	.cfi_restore d14
 	.cfi_restore d15
 	.cfi_def_cfa_offset 0
-	mov	x16, x30
-	br	x16
+	GO_ON
 .endm
 
 .macro FUNCTION name
@@ -138,21 +148,48 @@ END coroi_jump
  * we are running on. */
 FUNCTION coroi_restart
 	mov	sp, x0
+	.cfi_def_cfa sp, 160
+	.cfi_offset x19, -160
+	.cfi_offset x30, -72
 	ldr	x19, [sp, #0]
+	ldr	x30, [sp, #88]
 	add	sp, sp, #160
+	.cfi_restore x19
+	.cfi_restore x30
+	.cfi_def_cfa_offset 0
 	mov	x0, x1
 	b	coroi_entry
 END coroi_restart
 
-/* Where a new context goes on: x19 is its function, x0 the value that is its argument. The zero x29 and the
- * undefined x30 end every unwinder here. */
-FUNCTION coroi_entry
+/* Where a new context goes on, at coroi_entry: x19 is its function, x0 the value that is its argument. The zero x29 and
+ * the undefined x30 end every unwinder here; the nop is for those that look at the instruction before the place where a
+ * suspended context goes on. */
+	.type	coroi_base, %function
+	.p2align 5
+coroi_base:
+	.cfi_startproc
 	.cfi_undefined x30
 	.cfi_undefined x29
+	nop
+	.globl	coroi_entry
+	.hidden	coroi_entry
+	.type	coroi_entry, %function
+coroi_entry:
+	hint	#34	/* bti c */
 	mov	x29, xzr
-	mov	x30, xzr
 	blr	x19
 	brk	#1
-END coroi_entry
+	.cfi_endproc
+	.size	coroi_entry, .-coroi_entry
+	.size	coroi_base, .-coroi_base
+
+#if defined(__ARM_FEATURE_BTI_DEFAULT)
+	.section .note.gnu.property, "a"
+	.p2align 3
+	.word	4, 16, 5	/* bytes of the name, bytes of the rest, NT_GNU_PROPERTY_TYPE_0 */
+	.asciz	"GNU"
+	.word	0xc0000000, 4	/* GNU_PROPERTY_AARCH64_FEATURE_1_AND */
+	.word	1, 0		/* BTI: whatever is jumped to here is a landing pad */
+#endif
 #endif
 	.section .note.GNU-stack,"",%progbits

@@ -1,22 +1,30 @@
 /*
  * sys.h - every system call and every allocation of the core, so that fault injection can stand in.
  *
- * All return 0 or a pointer on success; the errno of a failure is returned, never left behind.
+ * All return 0 or a pointer on success. The errno of a failure is returned, if anything; the caller's stays as it was.
  */
 #ifndef COROI_SYS_H
 #define COROI_SYS_H
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+/* coroi_page - bytes of a page: 4, 16 or 64 KiB. What is guarded and discarded starts and ends at a multiple of it. */
+size_t coroi_page(void);
+
 /* coroi_map - bytes of zeroed, lazily backed memory; align is a power of two of at least a page. NULL: refused. */
 void *coroi_map(size_t bytes, size_t align);
+
+/* coroi_unmap - if the kernel cannot (it may have to split a mapping, and be at its limit of them), at least the memory goes
+ * back, and only addresses are lost. */
 void coroi_unmap(void *base, size_t bytes);
 
-/* coroi_discard - give the pages back to the kernel; the range reads as zeros afterwards. Guards stay. */
-void coroi_discard(void *base, size_t bytes);
+/* coroi_discard - give the pages back to the kernel; the range reads as zeros afterwards. Guards stay. False: they are
+ * locked (mlockall), and nothing was changed. */
+bool coroi_discard(void *base, size_t bytes);
 
 /* coroi_huge - ask for huge pages (want), or ask not to get them. Only advice. */
 void coroi_huge(void *base, size_t bytes, bool want);
@@ -56,5 +64,15 @@ int32_t coroi_thread_id(void);
 unsigned coroi_cpus(void); /* cores that this process may use, at least 1 */
 
 uint64_t coroi_now_ns(void); /* CLOCK_MONOTONIC */
+
+/* coroi_event_open - a descriptor that is readable once it was rung (not blocking, close-on-exec); -1: refused. */
+int coroi_event_open(void);
+void coroi_event_ring(int fd);
+void coroi_event_close(int fd);
+
+/* coroi_signal - sigaction(2): now or before may be NULL. False: refused. coroi_say - text to stderr, at once. Both may be
+ * called by a signal handler. */
+bool coroi_signal(int sig, const struct sigaction *now, struct sigaction *before);
+void coroi_say(const char *text, size_t bytes);
 
 #endif

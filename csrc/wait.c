@@ -14,7 +14,7 @@
  *       record is a node of at most one inbox, once, and stays one until W3 clears the word.
  *   W3  the worker that takes the mail, in its door: not at home here: on to where it is now. Else fetch-and
  *       clears EVENT and count, and they are delivered: home is stable inside the home's door.
- *   W4  end: not ESCAPED: a plain store of generation + 1; nobody else writes the word. ESCAPED: CAS to generation
+ *   W4  end: not ESCAPED: nothing; nobody has a handle, and the next user may have its generation. ESCAPED: CAS to generation
  *       + 1 without ESCAPED. If the word held mail, the record is still a node: it is left alone, and
  *   W5  whoever takes a mail whose word is not ESCAPED clears it and frees the record.
  *
@@ -50,27 +50,29 @@ static bool free_word(struct coroi_rec *r)
 	do {
 		next = ((word >> COROI_GEN_SHIFT) + 1) << COROI_GEN_SHIFT | (word & (COROI_EVENT | COROI_COUNT_MASK));
 	} while (!at_cas(&r->wake, &word, next));
-	return (word & (COROI_EVENT | COROI_COUNT_MASK)) == 0;
+	return COROI_MUTANT(FREE_NODE, (word & (COROI_EVENT | COROI_COUNT_MASK)) == 0, true);
 }
 
 /* put_locked - a free record goes back, unless its generations are used up. */
 static void put_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
-	if (coroi_gen(at_load_rlx(&r->wake)) == UINT32_MAX)
-		at_add(&w->sched->slab.retired, 1);
-	else
-		coroi_mags_put(&w->mags, r);
+	if (coroi_gen(at_load_rlx(&r->wake)) == UINT32_MAX) {
+		coroi_slab_retire(&w->sched->slab);
+		return;
+	}
+	coroi_mags_earn(&w->mags);
+	coroi_mags_put(&w->mags, r);
 }
 
 void coroi_join_free(struct coroi_rec *r)
 {
 	struct coro_scheduler *s = coroi_chunk_of(r)->owner;
 
-	r->state = COROI_FREE;
+	at_store_rlx(&r->state, COROI_FREE);
 	if (!free_word(r))
 		return;
 	if (coroi_gen(at_load_rlx(&r->wake)) == UINT32_MAX)
-		at_add(&s->slab.retired, 1);
+		coroi_slab_retire(&s->slab);
 	else
 		coroi_slab_put(&s->slab, r);
 }
@@ -87,31 +89,62 @@ static int mail(struct coroi_rec *r, uint32_t gen, uint64_t event)
 	bool over = is_over(at_load_acq(&r->state)); /* acquire: before the word; see is_home_locked */
 	uint64_t word = at_load_rlx(&r->wake), next;
 	do {
-		if (coroi_gen(word) != gen || !(word & COROI_ESCAPED) || over)
+		if (COROI_MUTANT(NO_GENERATION, coroi_gen(word) != gen, false) || !(word & COROI_ESCAPED) || over)
 			return CORO_ESTALE;
-		if (!event && (word & COROI_COUNT_MASK) >= COROI_PERMITS_MAX)
-			return CORO_EAGAIN;
+		/* A hint, whose being stale lets one more through for each waker: there is room for far more. */
+		if (!event && (word & COROI_COUNT_MASK) + at_load_rlx(&r->permits) >= COROI_PERMITS_MAX)
+			return CORO_EOVERFLOW;
 		next = event ? word | event : word + 1;
 	} while (!at_cas(&r->wake, &word, next));
-	if ((word & (COROI_EVENT | COROI_COUNT_MASK)) == 0) {
+	if (COROI_MUTANT(PUSH_TWICE, (word & (COROI_EVENT | COROI_COUNT_MASK)) == 0, true)) {
 		struct coro_scheduler *s = coroi_chunk_of(r)->owner;
 		/* A racy home: wherever it is pushed, W3 sends it on. */
 		struct coroi_worker *home = &s->worker[at_load_rlx(&r->home)];
 		uint64_t node = (uintptr_t)r | COROI_NODE_MAIL;
-		coroi_inbox_push(home, node, node);
-		coroi_idle_pushed(home);
+		COROI_MUTANT_ADDS(WAKE_FIRST, coroi_idle_pushed(home);)
+		coroi_inbox_push(home, node);
+		COROI_MUTANT(WAKE_FIRST, coroi_idle_pushed(home), (void)0);
 	}
 	return CORO_OK;
+}
+
+/*
+ * Between the CAS and the push, mail holds nothing of the scheduler. A waker on one of its workers needs nothing: they are
+ * joined before it is destroyed. Any other is counted meanwhile, and destroy waits until each count has been zero
+ * once: who comes later finds that the coroutine has ended. Several counts, so that wakers on several cores seldom
+ * share one.
+ */
+#define MAILERS 16
+static struct {
+	uint32_t count __attribute__((aligned(COROI_APART))); /* atomic, sequentially consistent with the wake word */
+} mailers[MAILERS];
+
+static int mail_from_outside(struct coroi_rec *r, uint32_t gen, uint64_t event)
+{
+	uint32_t *count = &mailers[(uintptr_t)&gen >> 14 & (MAILERS - 1)].count; /* by the place of the stack */
+
+	at_add(count, 1);
+	int status = mail(r, gen, event);
+	at_add(count, -1);
+	return status;
+}
+
+void coroi_await_mailers(void)
+{
+	for (int i = 0; i < MAILERS; i++)
+		for (uint32_t n; (n = at_load_seq(&mailers[i].count));)
+			coroi_futex_wait(&mailers[i].count, n, 20000); /* preempted: let it finish */
 }
 
 void coroi_mail_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
 	uint16_t home = at_load_acq(&r->home); /* acquire: pairs with coroi_deque_give; what its last home wrote is seen */
 
-	if ((at_load_acq(&r->wake) & COROI_ESCAPED) && home != w->id) { /* W3: moved, or about to be */
+	if ((at_load_acq(&r->wake) & COROI_ESCAPED) &&
+	    COROI_MUTANT(ANY_HOME, home != w->id, false)) { /* W3: moved, or about to be */
 		struct coroi_worker *to = &w->sched->worker[home];
 		uint64_t node = (uintptr_t)r | COROI_NODE_MAIL;
-		coroi_inbox_push(to, node, node);
+		coroi_inbox_push(to, node);
 		coroi_idle_pushed(to);
 		return;
 	}
@@ -137,7 +170,7 @@ void coroi_mail_locked(struct coroi_worker *w, struct coroi_rec *r)
 		coroi_requeue_locked(w, r, CORO_OK);
 		n--;
 	}
-	r->permits = n > COROI_PERMITS_MAX - r->permits ? COROI_PERMITS_MAX : r->permits + n;
+	at_store_rlx(&r->permits, r->permits + n); /* both below or near their limit, 2^28: see mail */
 }
 
 /* ----------------------------------------------------------------------------------- the end */
@@ -146,7 +179,7 @@ static void end_joinable_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
 	uint32_t gen = coroi_gen(at_load_rlx(&r->wake));
 
-	r->state = COROI_ENDED;
+	at_store_rlx(&r->state, COROI_ENDED);
 	/* J2; a release for the result, an acquire for what the joiner wrote before it registered. */
 	static const uint32_t whose[] = {
 		[COROI_JOIN_NOBODY] = COROI_SETTLED_DONE,
@@ -158,13 +191,18 @@ static void end_joinable_locked(struct coroi_worker *w, struct coroi_rec *r)
 	do {
 		kind = old >> COROI_JOIN_KIND_SHIFT & 3;
 	} while (kind != COROI_JOIN_SETTLED &&
-		 !at_cas(&coroi_cold(r)->join, &old, coroi_join_word(gen, COROI_JOIN_SETTLED, whose[kind])));
+		 !at_cas(&coroi_cold(r)->join, &old,
+			 coroi_join_word(gen, COROI_JOIN_SETTLED,
+					 COROI_MUTANT(STAYS_DONE, whose[kind], COROI_SETTLED_DONE))));
 	uint32_t index = (uint32_t)(old & COROI_JOIN_INDEX_MASK);
 	switch (kind) {
 	case COROI_JOIN_COROUTINE: {
 		struct coroi_rec *joiner = coroi_at(index);
-		if (coroi_chunk_of(joiner)->owner != w->sched || at_load_rlx(&joiner->home) != w->id)
-			mail(joiner, coroi_gen(at_load_rlx(&joiner->wake)), COROI_EVENT);
+		uint32_t joiner_gen = coroi_gen(at_load_rlx(&joiner->wake));
+		if (coroi_chunk_of(joiner)->owner != w->sched)
+			mail_from_outside(joiner, joiner_gen, COROI_EVENT);
+		else if (at_load_rlx(&joiner->home) != w->id)
+			mail(joiner, joiner_gen, COROI_EVENT);
 		else if (joiner->state == COROI_JOINING)
 			coroi_ready_locked(w, joiner, CORO_OK);
 		else
@@ -175,7 +213,7 @@ static void end_joinable_locked(struct coroi_worker *w, struct coroi_rec *r)
 		coroi_bell_done(w->sched, r, index);
 		break;
 	case COROI_JOIN_SETTLED: /* detached */
-		r->state = COROI_FREE;
+		at_store_rlx(&r->state, COROI_FREE);
 		if (free_word(r))
 			put_locked(w, r);
 		break;
@@ -188,7 +226,7 @@ COROI_NOINLINE void coroi_end_slow_locked(struct coroi_worker *w, struct coroi_r
 		end_joinable_locked(w, r);
 		return;
 	}
-	r->state = COROI_FREE;
+	at_store_rlx(&r->state, COROI_FREE);
 	if (free_word(r))
 		put_locked(w, r);
 }
@@ -227,11 +265,12 @@ int coro_yield(void)
 		return yield_slow(w, me);
 	struct coroi_deque *d = &w->queue;
 	uint32_t head = d->head, count = d->count, mask = d->mask;
-	struct coroi_rec *next = d->ring[head & mask];
-	if (coroi_unlikely(count == 0 || !next->sp || d->spill.count))
+	uint64_t task = d->ring[head & mask];
+	if (coroi_unlikely(count == 0 || coroi_task_is_new(task) || d->spill.count))
 		return yield_slow(w, me);
-	coroi_prefetchw(d->ring[(head + COROI_AHEAD) & mask]);
-	d->ring[(head + count) & mask] = me;
+	struct coroi_rec *next = coroi_task_resumed(task);
+	coroi_prefetchw(coroi_task_resumed(d->ring[(head + COROI_AHEAD) & mask]));
+	d->ring[(head + count) & mask] = coroi_task_started(me);
 	at_store_rlx(&d->head, head + 1);
 	w->current = next;
 	return coroi_to(&me->sp, next->sp, CORO_OK, w, next->stack);
@@ -246,7 +285,7 @@ int coro_park(void)
 		return CORO_EPERM;
 	coroi_door_enter(w);
 	if (me->permits) {
-		me->permits--;
+		at_store_rlx(&me->permits, me->permits - 1); /* atomic for mail, which looks from elsewhere */
 		coroi_door_leave(w);
 		return CORO_OK;
 	}
@@ -254,7 +293,7 @@ int coro_park(void)
 		coroi_door_leave(w);
 		return CORO_ECANCELED;
 	}
-	me->state = COROI_PARKED;
+	at_store_rlx(&me->state, COROI_PARKED);
 	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
 }
 
@@ -270,7 +309,8 @@ static inline bool is_home_locked(struct coroi_worker *w, struct coroi_rec *r, u
 	bool here = at_load_acq(&r->home) == w->id;
 	*state = at_load_acq(&r->state);
 	uint64_t word = at_load_rlx(&r->wake);
-	return here && coroi_gen(word) == gen && (word & COROI_ESCAPED) && !is_over(*state);
+	return here && COROI_MUTANT(NO_HOME_GENERATION, coroi_gen(word) == gen, true) && (word & COROI_ESCAPED) &&
+	       !is_over(*state);
 }
 
 /* wake_home - give r, at home here and not ended, a permit. */
@@ -281,8 +321,8 @@ static inline int wake_home_locked(struct coroi_worker *w, struct coroi_rec *r, 
 		return CORO_OK;
 	}
 	if (coroi_unlikely(r->permits >= COROI_PERMITS_MAX))
-		return CORO_EAGAIN;
-	r->permits++;
+		return CORO_EOVERFLOW;
+	at_store_rlx(&r->permits, r->permits + 1);
 	return CORO_OK;
 }
 
@@ -293,16 +333,16 @@ int coro_wake(coro_handle h)
 
 	if (coroi_unlikely(!r))
 		return CORO_ESTALE;
-	if (coroi_likely(w && coroi_chunk_of(r)->owner == w->sched)) {
-		uint8_t state;
-		coroi_door_enter(w);
-		if (coroi_likely(is_home_locked(w, r, (uint32_t)(h >> 32), &state))) {
-			int status = wake_home_locked(w, r, state);
-			coroi_door_leave(w);
-			return status;
-		}
+	if (coroi_unlikely(!w || coroi_chunk_of(r)->owner != w->sched))
+		return mail_from_outside(r, (uint32_t)(h >> 32), 0);
+	uint8_t state;
+	coroi_door_enter(w);
+	if (coroi_likely(is_home_locked(w, r, (uint32_t)(h >> 32), &state))) {
+		int status = wake_home_locked(w, r, state);
 		coroi_door_leave(w);
+		return status;
 	}
+	coroi_door_leave(w);
 	return mail(r, (uint32_t)(h >> 32), 0);
 }
 
@@ -318,12 +358,12 @@ int coro_switch_to(coro_handle h)
 	uint8_t state;
 	if (r && coroi_chunk_of(r)->owner == w->sched && is_home_locked(w, r, (uint32_t)(h >> 32), &state) &&
 	    state == COROI_PARKED) {
-		r->state = COROI_ACTIVE;
+		at_store_rlx(&r->state, COROI_ACTIVE);
 		r->code = CORO_OK;
 		me->code = CORO_OK;
 		coroi_queue_locked(w, me);
 		coroi_idle_queued(w); /* r may run for long */
-		return coroi_suspend_locked(w, me, r);
+		return coroi_suspend_locked(w, me, coroi_task_started(r));
 	}
 	coroi_door_leave(w);
 	int status = coro_wake(h);
@@ -371,7 +411,7 @@ static int await_event(struct coroi_rec *me, struct coroi_rec *r, uint32_t gen)
 		if (cancelable && w->cancel) {
 			coroi_door_leave(w);
 		} else {
-			me->state = COROI_JOINING;
+			at_store_rlx(&me->state, COROI_JOINING);
 			code = coroi_suspend_locked(w, me, coroi_pick_locked(w));
 		}
 		if (code == CORO_OK)
@@ -407,13 +447,17 @@ int coro_join(coro_handle h, void *result, size_t result_bytes)
 		return coroi_find(h) ? CORO_EINVAL : CORO_ESTALE;
 	escape(me);
 	word = nobody;
-	if (at_cas(&coroi_cold(r)->join, &word, coroi_join_word(gen, COROI_JOIN_COROUTINE, coroi_index(me)))) { /* J1 */
+	uint64_t mine = coroi_join_word(gen, COROI_JOIN_COROUTINE, coroi_index(me));
+	if (COROI_MUTANT(BLIND_JOIN, at_cas(&coroi_cold(r)->join, &word, mine),
+			 (at_xchg(&coroi_cold(r)->join, mine), true))) { /* J1 */
 		int status = await_event(me, r, gen);
 		if (status)
 			return status;
 	} else if (word != settled) {
 		return taken(word, gen);
-	} else if (!at_cas(&coroi_cold(r)->join, &settled, coroi_join_word(gen, COROI_JOIN_SETTLED, COROI_SETTLED_TAKEN))) {
+	} else if (!COROI_MUTANT(BLIND_TAKE,
+				 at_cas(&coroi_cold(r)->join, &settled,
+					coroi_join_word(gen, COROI_JOIN_SETTLED, COROI_SETTLED_TAKEN)), true)) {
 		return CORO_ESTALE; /* of two who find it settled, the one whose CAS takes it is the joiner */
 	}
 	int status = coroi_join_status(r);
@@ -448,6 +492,5 @@ int coro_detach(coro_handle h)
 
 void coroi_cancel_wait_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
-	if (r->state == COROI_PARKED || r->state == COROI_JOINING)
-		coroi_ready_locked(w, r, CORO_ECANCELED);
+	coroi_ready_locked(w, r, CORO_ECANCELED);
 }

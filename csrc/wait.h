@@ -31,19 +31,21 @@ COROI_NOINLINE void coroi_end_slow_locked(struct coroi_worker *w, struct coroi_r
 /* coroi_end_locked - r, at home here, has ended: its record is free, or waits for its joiner. */
 static inline void coroi_end_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
-	uint64_t word = at_load_rlx(&r->wake); /* relaxed: not ESCAPED, so nobody else writes it */
-
-	at_bump(&w->ended);
-	if (coroi_unlikely((word & COROI_ESCAPED) || (uint32_t)(word >> COROI_GEN_SHIFT) >= UINT32_MAX - 1)) {
+	at_bump_rel(&w->ended); /* release: with coroi_live, not before what it has spawned is counted */
+	if (coroi_unlikely(at_load_rlx(&r->wake) & COROI_ESCAPED)) { /* relaxed: only r itself, or who spawned it, set it */
 		coroi_end_slow_locked(w, r);
 		return;
 	}
-	r->state = COROI_FREE;
-	at_store_rlx(&r->wake, word + (UINT64_C(1) << COROI_GEN_SHIFT));
+	at_store_rlx(&r->state, COROI_FREE);
+	coroi_mags_earn(&w->mags);
 	coroi_mags_put(&w->mags, r);
 }
 
-/* coroi_cancel_wait_locked - r, at home here, gets CORO_ECANCELED from what it waits in, if it waits. */
+/* coroi_await_mailers - every wake-up from outside that had begun is through. All coroutines of a scheduler have ended:
+ * then no wake-up looks at it any more. */
+void coroi_await_mailers(void);
+
+/* coroi_cancel_wait_locked - r, at home here and waiting, gets CORO_ECANCELED from what it waits in. */
 void coroi_cancel_wait_locked(struct coroi_worker *w, struct coroi_rec *r);
 
 /* coroi_find - the record that a handle names, or NULL if it is stale. The answer is firm only inside its

@@ -29,11 +29,16 @@ struct coroi_list {
 
 /* A double-ended queue of runnable coroutines; see deque.h. */
 struct coroi_deque {
-	struct coroi_rec **ring;
+	uint64_t *ring;                   /* tasks, then as many arguments */
 	uint32_t mask;                    /* ring entries - 1 */
 	uint32_t head;                    /* free-running: how often the front was taken */
 	uint32_t count;                   /* in the ring; atomic, relaxed: thieves peek */
 	struct coroi_list spill;          /* what did not fit when the ring could not grow, in order */
+};
+
+/* A coroutine on its way to a thief. */
+struct coroi_gift {
+	uint64_t task, arg;
 };
 
 struct coroi_worker {
@@ -45,7 +50,7 @@ struct coroi_worker {
 			uint8_t exchange; /* doors without membarrier */
 			uint8_t cancel;   /* fresh ones end unstarted, waits return CORO_ECANCELED */
 		};
-		uint16_t unusual; /* either: fast paths are not taken */
+		uint16_t unusual; /* either: fast paths are not taken. Atomic, relaxed: written with the door locked */
 	};
 	struct coroi_rec *current; /* the running coroutine; NULL on the native stack, or inside one resumed by hand */
 	struct coroi_rec *slot;    /* runs next, ahead of the queue; atomic, relaxed: thieves peek */
@@ -58,7 +63,6 @@ struct coroi_worker {
 	void *native_sp;           /* the suspended native context */
 	struct coroi_list starved; /* fresh ones for which there was no stack */
 	uint64_t spawned, ended;
-	uint32_t drained;          /* nodes that the last look into the inbox brought */
 	uint64_t unopened, unopened_last; /* spawns out of the inbox that are not in the queue yet, oldest first: nodes.
 					   * Atomic, relaxed: others peek at the first */
 	struct coroi_stack_cache stacks;
@@ -70,8 +74,10 @@ struct coroi_worker {
 	/* sleep */
 	uint32_t ev __attribute__((aligned(COROI_APART))); /* futex; see idle.c */
 	uint32_t gift_count;                               /* from a victim that served us */
-	struct coroi_rec *gift[COROI_STEAL_MAX];
+	struct coroi_gift gift[COROI_STEAL_MAX];
 	uint64_t random;
+	uint32_t spin_ns;   /* how long it looks for work before it sleeps */
+	uint64_t parked_at; /* ns */
 	uint32_t backoff;   /* steals in a row that did not pay */
 	uint64_t hold_off;  /* no stealing before this time, ns */
 	uint64_t batch_began; /* when the last stolen batch came, ns; 0: none since we were last idle */
@@ -81,8 +87,7 @@ struct coroi_worker {
 	int32_t tid, cpu;
 	pthread_t thread;
 	void *sigstack;
-	const void *native_low; /* bounds of the native stack; known under a sanitizer only */
-	size_t native_bytes;
+	struct coroi_place native; /* its own stack */
 } __attribute__((aligned(COROI_APART)));
 
 /* Everything rests when the awake and ext fields of S are zero; see idle.c. */
@@ -109,11 +114,12 @@ struct coro_scheduler {
 
 	/* idle */
 	uint64_t S __attribute__((aligned(COROI_APART)));
-	uint64_t sleepers[COROI_MASK_WORDS]; /* a bit for each worker that sleeps and may be woken */
+	uint64_t sleepers[COROI_MASK_WORDS] __attribute__((aligned(COROI_APART))); /* a bit for each worker that sleeps and may be woken */
 	uint32_t hungry __attribute__((aligned(COROI_APART))); /* hint to who pushes; see idle.h */
 	uint32_t standby;    /* id + 1 of the sleeper that looks around; 0: none */
 	uint32_t mode;       /* COROI_RUNNING... */
 	uint32_t rests;      /* futex: times that everything came to rest */
+	uint32_t rises;      /* times that somebody woke up from that; counted before it does anything */
 	uint32_t rest_waiters; /* threads that wait for rests to change */
 	uint32_t starved; /* coroutines that wait for a stack, on all workers */
 

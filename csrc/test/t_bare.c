@@ -337,6 +337,7 @@ TEST(bare_bad_input)
 	CHECK_EQ(coro_status(co), CORO_MAY_RESUME);
 	CHECK_EQ(coro_resume(co, 0, NULL), CORO_MAY_RESUME);
 	coro_free(co);
+	CHECK_EQ(coro_status(NULL), CORO_EINVAL);
 }
 
 static void never(void *arg, void *result)

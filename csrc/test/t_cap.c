@@ -4,7 +4,7 @@
  */
 #include "test.h"
 
-#include "../worker.h"
+#include "../spawn.h"
 
 #include <string.h>
 
@@ -200,6 +200,64 @@ TEST(cap_of_two_sizes)
 	}
 }
 
+#define LENT 20
+
+static void one_large(void *arg, void *result)
+{
+	volatile char frame[STACK * 4];
+	(void)arg;
+	(void)result;
+	for (size_t i = 0; i < sizeof frame; i += 512)
+		frame[i] = (char)i;
+	for (size_t i = 0; i < sizeof frame; i += 512)
+		CHECK_EQ(frame[i], (char)i);
+	CHECK_EQ(coro_yield(), CORO_OK);
+	__atomic_add_fetch(&ran, 1, __ATOMIC_SEQ_CST);
+}
+
+/* By turns, small ones take all that the cap allows, and then a large one wants most of it. */
+static void small_then_large(void *arg, void *result)
+{
+	coro_handle h[LENT];
+	coro_attr large = *JOINABLE(0);
+
+	(void)arg;
+	(void)result;
+	large.stack_bytes = STACK * 16;
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < LENT; i++)
+			CHECK_EQ(coro_spawn_attr(JOINABLE(4), parks, NULL, 0, &h[i]), CORO_OK);
+		for (int i = 0; i < 5; i++)
+			CHECK_EQ(coro_yield(), CORO_OK);
+		for (int i = 0; i < LENT; i++)
+			CHECK_EQ(coro_wake(h[i]), CORO_OK);
+		for (int i = 0; i < LENT; i++)
+			CHECK_EQ(coro_join(h[i], NULL, 0), CORO_OK);
+		CHECK_EQ(coro_spawn_attr(&large, one_large, NULL, 0, &h[0]), CORO_OK);
+		CHECK_EQ(coro_join(h[0], NULL, 0), CORO_OK);
+	}
+	others++;
+}
+
+TEST(cap_lends_idle_memory_to_other_sizes)
+{
+	for (uint32_t workers = 1; workers <= 4; workers++) {
+		for (uint64_t i = 0; i < scaled(50); i++) {
+			coro_options o = capped(workers, LENT + 1);
+			coro_scheduler *s = start(&o);
+			ran = others = 0;
+			spawn(s, small_then_large, NULL, 0);
+			CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+			CHECK_EQ(others, 1);
+			CHECK_EQ(ran, 3 * (LENT + 1));
+			coro_stats t = stats(s);
+			CHECK(t.stack_bytes <= o.stack_limit);
+			CHECK(t.stacks_idle <= t.stacks && t.stacks <= LENT + 1);
+			finish(s);
+		}
+	}
+}
+
 static void root_waits(void *arg, void *result)
 {
 	coro_attr attr = *JOINABLE(0);
@@ -294,4 +352,108 @@ TEST(cancel_spares_the_one_that_runs)
 	CHECK_EQ(others, 1);
 	CHECK_EQ(stats(s).live, 0);
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
+}
+
+/* ------------------------------------------------------------------------ records that are missing */
+
+static struct coroi_mag *taken[1024];
+static uint32_t mags_taken;
+
+/* hide_records - as if all free ones had been retired: who has credit finds none. show_records gives them back. */
+static void hide_records(coro_scheduler *s)
+{
+	while (mags_taken < 1024 && (taken[mags_taken] = coroi_slab_trade_full(&s->slab, NULL)))
+		mags_taken++;
+	CHECK(mags_taken < 1024);
+}
+
+static void show_records(coro_scheduler *s)
+{
+	while (mags_taken)
+		coroi_slab_give(&s->slab, taken[--mags_taken]);
+}
+
+static void finds_no_record(void *arg, void *result)
+{
+	coro_scheduler *s = *(coro_scheduler **)arg;
+	coro_handle h = 0;
+
+	(void)result;
+	while (coro_spawn_attr(NULL, three_yields, NULL, 0, &h) == CORO_OK)
+		__atomic_add_fetch(&others, 1, __ATOMIC_SEQ_CST);
+	CHECK_EQ(coro_spawn_attr(NULL, three_yields, NULL, 0, &h), CORO_ENOMEM);
+	CHECK_EQ(coro_spawn_first(NULL, three_yields, NULL, 0, NULL), CORO_ENOMEM);
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(coro_spawn(three_yields, NULL, 0), CORO_OK); /* they need none yet */
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(coro_yield(), CORO_OK); /* they keep nobody waiting */
+	show_records(s);
+}
+
+/* Credit is for records that there are, but for those that are retired. Then a spawn that needs one at once is refused, and
+ * one that does not waits for one to come free, and is not lost. */
+TEST(cap_of_records_that_are_missing)
+{
+	coro_options o = options(1, CORO_PAUSED);
+	o.record_limit = 1;
+	coro_scheduler *s = start(&o);
+	coro_handle h;
+
+	ran = others = 0;
+	CHECK_EQ(coro_scheduler_spawn(s, NULL, finds_no_record, &s, sizeof s, &h), CORO_OK);
+	for (int i = 0; i < 80; i++)
+		CHECK_EQ(coro_scheduler_spawn(s, NULL, three_yields, NULL, 0, &h), CORO_OK);
+	coroi_mags_flush(&s->outside);
+	hide_records(s);
+	CHECK_EQ(coro_scheduler_spawn(s, NULL, three_yields, NULL, 0, NULL), CORO_ENOMEM);
+	coroi_slab_give(&s->slab, taken[--mags_taken]); /* for the worker, which will have used them up soon */
+	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
+	CHECK_EQ(ran, 80 + others + 3);
+	finish(s);
+}
+
+/* A worker that has nothing but such a one waits for it too, and sees when it can start. */
+static void *shows_records(void *arg)
+{
+	sleep_us(20000);
+	show_records(arg);
+	return NULL;
+}
+
+TEST(cap_of_records_that_come_late)
+{
+	coro_scheduler *s = start_with(2, 0);
+	pthread_t t;
+
+	ran = 0;
+	coro_handle h;
+	CHECK_EQ(coro_scheduler_spawn(s, NULL, three_yields, NULL, 0, &h), CORO_OK); /* maps a chunk */
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	coro_scheduler_trim(s);
+	CHECK_EQ(coro_scheduler_spawn(s, NULL, three_yields, NULL, 0, &h), CORO_OK);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	hide_records(s);
+	struct coroi_fill q = {.fn = three_yields, .class = s->class};
+	CHECK_EQ(coroi_spawn_many(s, &q, NULL, 500, 0), 500);
+	thread_start(&t, shows_records, s);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(ran, 502);
+	thread_join(t);
+	finish(s);
+}
+
+/* What is queued has credit for records that were never touched: a trim leaves their chunk. */
+TEST(cap_trim_leaves_what_was_granted)
+{
+	coro_scheduler *s = start_with(1, CORO_PAUSED);
+	struct coroi_fill q = {.fn = three_yields, .class = s->class};
+
+	ran = 0;
+	CHECK_EQ(coroi_spawn_many(s, &q, NULL, 20000, 0), 20000);
+	uint64_t bytes = stats(s).record_bytes;
+	coro_scheduler_trim(s);
+	CHECK_EQ(stats(s).record_bytes, bytes);
+	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
+	CHECK_EQ(ran, 20000);
+	finish(s);
 }

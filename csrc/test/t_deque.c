@@ -28,14 +28,14 @@ TEST(deque_is_first_in_first_out)
 	uint32_t in = 0, out = 0;
 
 	CHECK_EQ(coroi_deque_init(&d), CORO_OK);
-	CHECK(coroi_deque_pop(&d) == NULL);
+	CHECK_EQ(coroi_deque_pop(&d), 0);
 	d.head = UINT32_MAX - 100; /* it must run over */
 	while (out < 20 * MANY) {
 		bool push = rnd(&seed) % 100 < (in / MANY % 2 ? 40 : 60);
 		if (push && in - out < MANY) {
-			coroi_deque_push(&d, &r[in++ % MANY]);
+			coroi_deque_push(&d, coroi_task_started(&r[in++ % MANY]));
 		} else {
-			struct coroi_rec *got = coroi_deque_pop(&d);
+			struct coroi_rec *got = coroi_task_resumed(coroi_deque_pop(&d));
 			CHECK((got != NULL) == (in != out));
 			if (got)
 				CHECK_EQ(got->mail_next, out++ % MANY);
@@ -59,29 +59,112 @@ TEST(deque_without_memory)
 		uint32_t entries = d.mask + 1;
 		for (uint32_t i = 0; i < entries + 1000; i++) {
 			fail_alloc = i == entries ? 0 : -1;
-			coroi_deque_push(&d, &r[i]);
+			coroi_deque_push(&d, coroi_task_started(&r[i]));
 			CHECK_EQ(coroi_deque_length(&d), i + 1);
 		}
 		CHECK_EQ(d.mask + 1, entries); /* it did refuse to grow */
 		CHECK_EQ(d.spill.count, 1000);
 		for (uint32_t i = 0; i < entries + 1000; i++) {
-			CHECK(coroi_deque_pop(&d) == &r[i]);
+			CHECK(coroi_deque_pop(&d) == coroi_task_started(&r[i]));
 			if (i == entries / 2) { /* what comes now comes last */
-				coroi_deque_push(&d, &r[entries + 1000]);
+				coroi_deque_push(&d, coroi_task_started(&r[entries + 1000]));
 				CHECK_EQ(d.spill.count, 1001);
 			}
 		}
-		CHECK(coroi_deque_pop(&d) == &r[entries + 1000]);
-		CHECK(coroi_deque_pop(&d) == NULL);
+		CHECK(coroi_deque_pop(&d) == coroi_task_started(&r[entries + 1000]));
+		CHECK_EQ(coroi_deque_pop(&d), 0);
 		CHECK_EQ(coroi_deque_length(&d), 0);
 		for (uint32_t i = 0; i < entries + 1; i++) /* one more than the ring has, and it grows */
-			coroi_deque_push(&d, &r[i]);
+			coroi_deque_push(&d, coroi_task_started(&r[i]));
 		CHECK_EQ(d.spill.count, 0);
 		for (uint32_t i = 0; i < entries + 1; i++)
-			CHECK(coroi_deque_pop(&d) == &r[i]);
+			CHECK(coroi_deque_pop(&d) == coroi_task_started(&r[i]));
 	}
 	coroi_deque_destroy(&d);
 	free(r);
+}
+
+static void nothing(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+}
+
+/* new_task - one without a record, for the i-th: every other one has an argument. */
+static uint64_t new_task(uint32_t i)
+{
+	return coroi_task_new(nothing, i % 12, i % 2, i % 3 == 0);
+}
+
+/* Arguments stay with their tasks, through growth, from the front and from the back; records come between. */
+TEST(deque_keeps_arguments)
+{
+	enum { N = 3000 };
+	struct coroi_worker *w = aligned_alloc(COROI_APART, sizeof *w);
+	struct coro_scheduler *s = aligned_alloc(COROI_APART, sizeof *s);
+	struct coroi_rec *r = records(N);
+	struct coroi_gift gift[COROI_STEAL_MAX];
+	struct coroi_deque *d = &w->queue;
+	uint32_t front = 0, back = N, n;
+
+	memset(w, 0, sizeof *w);
+	memset(s, 0, sizeof *s);
+	s->steal_batch = COROI_STEAL_MAX;
+	w->sched = s;
+	CHECK_EQ(coroi_deque_init(d), CORO_OK);
+	d->head = UINT32_MAX - 10;
+	for (uint32_t i = 0; i < N; i++) {
+		if (i % 5 == 0)
+			coroi_deque_push(d, coroi_task_fresh(&r[i]));
+		else
+			CHECK(coroi_deque_push_new(d, new_task(i), 7 * i));
+	}
+	while (front < back) {
+		uint64_t task = coroi_deque_pop(d);
+		CHECK(task == (front % 5 ? new_task(front) : coroi_task_fresh(&r[front])));
+		if (front % 5 && front % 2)
+			CHECK_EQ(*coroi_deque_popped_arg(d), 7 * front);
+		if (back - front == 1 && front % 5) { /* to the back, and it is the front one again */
+			coroi_deque_defer(d, task);
+			CHECK_EQ(coroi_deque_length(d), 1);
+			CHECK(coroi_deque_pop(d) == task);
+			if (front % 2)
+				CHECK_EQ(*coroi_deque_popped_arg(d), 7 * front);
+		}
+		front++;
+		n = coroi_deque_give(w, 9, gift, back - front < 3 ? back - front : 3);
+		for (uint32_t i = 0; i < n; i++) {
+			back--;
+			CHECK(gift[i].task == (back % 5 ? new_task(back) : coroi_task_fresh(&r[back])));
+			if (back % 5 && back % 2)
+				CHECK_EQ(gift[i].arg, 7 * back);
+			CHECK_EQ(r[back].home, back % 5 ? 0 : 9);
+		}
+		CHECK_EQ(coroi_deque_length(d), back - front);
+	}
+	/* No memory to grow: those without a record are refused, and nothing changed. */
+	uint32_t entries = d->mask + 1;
+	for (uint32_t i = 0; i < entries; i++)
+		CHECK(coroi_deque_push_new(d, new_task(1), i));
+	fail_alloc = 0;
+	CHECK(!coroi_deque_push_new(d, new_task(1), 1));
+	fail_alloc = 0;
+	r[0].state = COROI_FRESH;
+	coroi_deque_push(d, coroi_task_fresh(&r[0]));
+	coroi_deque_push(d, coroi_task_started(&r[1]));
+	CHECK(!coroi_deque_push_new(d, new_task(1), 1)); /* it would overtake */
+	CHECK_EQ(coroi_deque_length(d), entries + 2);
+	for (uint32_t i = 0; i < entries; i++) {
+		CHECK(coroi_deque_pop(d) == new_task(1));
+		CHECK_EQ(*coroi_deque_popped_arg(d), i);
+	}
+	CHECK(coroi_deque_pop(d) == coroi_task_fresh(&r[0]));
+	CHECK(coroi_deque_pop(d) == coroi_task_started(&r[1]));
+	CHECK_EQ(coroi_deque_pop(d), 0);
+	coroi_deque_destroy(d);
+	free(r);
+	free(s);
+	free(w);
 }
 
 static struct coroi_worker *worker(uint32_t batch)
@@ -110,24 +193,25 @@ TEST(deque_gives_from_the_back)
 {
 	for (uint32_t batch = 1; batch <= COROI_STEAL_MAX; batch++) {
 		struct coroi_worker *w = worker(batch);
-		struct coroi_rec *r = records(300), *out[COROI_STEAL_MAX];
+		struct coroi_rec *r = records(300);
+		struct coroi_gift out[COROI_STEAL_MAX];
 
 		for (uint32_t i = 0; i < 300; i++)
-			coroi_deque_push(&w->queue, &r[i]);
+			coroi_deque_push(&w->queue, coroi_task_started(&r[i]));
 		for (uint32_t i = 0; i < 50; i++)
-			CHECK(coroi_deque_pop(&w->queue) == &r[i]);
+			CHECK(coroi_deque_pop(&w->queue) == coroi_task_started(&r[i]));
 		uint32_t back = 300;
 		for (uint32_t want = 0; want < 10; want++) {
 			uint32_t n = coroi_deque_give(w, 7, out, want);
 			CHECK_EQ(n, want < batch ? want : batch);
 			for (uint32_t i = 0; i < n; i++) {
-				CHECK(out[i] == &r[--back]);
-				CHECK_EQ(out[i]->home, 7);
+				CHECK(out[i].task == coroi_task_started(&r[--back]));
+				CHECK_EQ(r[back].home, 7);
 			}
 			CHECK_EQ(coroi_deque_length(&w->queue), back - 50);
 		}
 		for (uint32_t i = 50; i < back; i++) {
-			struct coroi_rec *got = coroi_deque_pop(&w->queue);
+			struct coroi_rec *got = coroi_task_resumed(coroi_deque_pop(&w->queue));
 			CHECK(got == &r[i]);
 			CHECK_EQ(got->home, 0);
 		}
@@ -142,19 +226,20 @@ TEST(deque_gives_what_did_not_fit)
 {
 	struct coroi_worker *w = worker(COROI_STEAL_MAX);
 	uint32_t entries = w->queue.mask + 1, n, sum = 0;
-	struct coroi_rec *r = records(entries + 200), *out[COROI_STEAL_MAX];
+	struct coroi_rec *r = records(entries + 200);
+	struct coroi_gift out[COROI_STEAL_MAX];
 
 	for (uint32_t i = 0; i < entries + 200; i++) {
 		fail_alloc = i == entries ? 0 : -1;
-		coroi_deque_push(&w->queue, &r[i]);
+		coroi_deque_push(&w->queue, coroi_task_started(&r[i]));
 	}
 	CHECK_EQ(w->queue.spill.count, 200);
 	while ((n = coroi_deque_length(&w->queue))) {
 		uint32_t got = coroi_deque_give(w, 3, out, n);
 		CHECK_EQ(got, n < COROI_STEAL_MAX ? n : COROI_STEAL_MAX);
 		for (uint32_t i = 0; i < got; i++) {
-			CHECK_EQ(out[i]->home, 3);
-			CHECK_EQ(out[i]->permits++, 0);
+			CHECK_EQ(coroi_task_record(out[i].task)->home, 3);
+			CHECK_EQ(coroi_task_record(out[i].task)->permits++, 0);
 		}
 		sum += got;
 	}
@@ -175,14 +260,8 @@ static void *pushes(void *arg)
 {
 	struct pusher *p = arg;
 
-	for (uint32_t i = 0; i < p->n;) {
-		uint32_t chain = 1 + i % 3; /* some at once, newest first */
-		for (uint32_t k = 1; k < chain && i + k < p->n; k++)
-			*coroi_node_link((uintptr_t)&p->r[i + k] | p->kind) = (uintptr_t)&p->r[i + k - 1] | p->kind;
-		uint32_t last = i + chain <= p->n ? i + chain - 1 : p->n - 1;
-		coroi_inbox_push(p->w, (uintptr_t)&p->r[last] | p->kind, (uintptr_t)&p->r[i] | p->kind);
-		i = last + 1;
-	}
+	for (uint32_t i = 0; i < p->n; i++)
+		coroi_inbox_push(p->w, (uintptr_t)&p->r[i] | p->kind);
 	return NULL;
 }
 

@@ -3,8 +3,10 @@
  */
 #include "test.h"
 
-#include "../worker.h"
+#include "../life.h"
 
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 static uint64_t done;
@@ -79,22 +81,23 @@ static void random_batches(uint32_t workers, uint32_t flags, uint64_t batches)
 	finish(s);
 }
 
-TEST_LIMIT(end_is_exact_1_worker, 60)
+/* 10^4 batches. */
+TEST_LIMIT(end_is_exact, 60)
 {
-	random_batches(1, 0, scaled(4000));
-}
+	static const struct {
+		uint32_t workers, flags;
+		uint64_t batches;
+	} runs[] = {
+		{1, 0, 2000},  {2, 0, 2000}, {2, CORO_NO_STANDBY, 2000},  {2, CORO_NO_MEMBARRIER, 1000},
+		{8, 0, 1000},  {3, CORO_NO_STANDBY, 1500}, {5, CORO_NO_STANDBY | CORO_NO_MEMBARRIER, 500},
+	};
+	uint64_t batches = 0;
 
-TEST_LIMIT(end_is_exact_2_workers, 60)
-{
-	random_batches(2, 0, scaled(8000));
-	random_batches(2, CORO_NO_STANDBY, scaled(2000));
-	random_batches(2, CORO_NO_MEMBARRIER, scaled(2000));
-}
-
-TEST_LIMIT(end_is_exact_8_workers, 60)
-{
-	random_batches(8, 0, scaled(2000));
-	random_batches(3, CORO_NO_STANDBY, scaled(2000));
+	for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+		random_batches(runs[i].workers, runs[i].flags, scaled(runs[i].batches));
+		batches += scaled(runs[i].batches);
+	}
+	report("%" PRIu64 " random batches, each over when all was done and not before", batches);
 }
 
 /* The same in service mode: wait must not come back before the last has ended. */
@@ -208,10 +211,12 @@ static void deadlock(uint64_t seed, uint32_t workers)
 	}
 }
 
-TEST(end_by_deadlock_is_told_exactly)
+/* 10^2 deadlocks. */
+TEST_LIMIT(end_by_deadlock_is_told_exactly, 60)
 {
-	for (uint64_t seed = 1; seed <= 120; seed++)
+	for (uint64_t seed = 1; seed <= scaled(100); seed++)
 		deadlock(seed * UINT64_C(0x9e3779b97f4a7c15), 1 + seed % 4);
+	report("%" PRIu64 " deadlocks, each with the number and the names of those that wait", scaled(100));
 }
 
 /* ------------------------------------------------------------------------ close */
@@ -369,10 +374,51 @@ TEST(destroy_while_another_closes)
 		spawn(s, parks_once, NULL, 0);
 		for (int k = 0; k < 3; k++)
 			thread_start(&t[k], only_closes, s);
-		while (__atomic_load_n(&s->closers, __ATOMIC_SEQ_CST) < 3)
-			;
+		for (uint32_t closers = 0; closers < 3;) {
+			pthread_mutex_lock(&s->life_lock);
+			closers = s->closers;
+			pthread_mutex_unlock(&s->life_lock);
+		}
 		CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 		for (int k = 0; k < 3; k++)
 			thread_join(t[k]);
 	}
+}
+
+/* ------------------------------------------------------------------------ counting from outside */
+
+#define COUNTERS 3
+
+static uint32_t counted;
+
+/* What workers count when each coroutine spawns the next, ends, and goes on elsewhere: there is always one. */
+static void *relays(void *arg)
+{
+	coro_scheduler *s = arg;
+
+	for (uint32_t i = 0; !__atomic_load_n(&counted, __ATOMIC_ACQUIRE); i++) {
+		at_bump(&s->worker[i * 7 % COUNTERS].spawned);
+		at_bump_rel(&s->worker[i * 5 % COUNTERS].ended);
+	}
+	return NULL;
+}
+
+TEST(end_is_not_seen_while_one_lives)
+{
+	coro_scheduler *s = aligned_alloc(COROI_APART, sizeof *s);
+	pthread_t t;
+
+	memset(s, 0, sizeof *s);
+	s->workers = COUNTERS;
+	s->worker = aligned_alloc(COROI_APART, COUNTERS * sizeof *s->worker);
+	memset(s->worker, 0, COUNTERS * sizeof *s->worker);
+	s->worker[0].spawned = 1;
+	thread_start(&t, relays, s);
+	for (uint64_t i = 0; i < scaled(5000000); i++)
+		CHECK(coroi_live(s) >= 1 && !coroi_finished(s));
+	__atomic_store_n(&counted, 1, __ATOMIC_RELEASE);
+	thread_join(t);
+	CHECK_EQ(coroi_live(s), 1);
+	free(s->worker);
+	free(s);
 }

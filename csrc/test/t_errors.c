@@ -54,6 +54,7 @@ TEST(errors_of_init)
 	BAD(workers, UINT32_MAX);
 	BAD(steal_batch, 65);
 	BAD(handover_budget, -2);
+	BAD(stack_cache, 65537);
 	BAD(stack_bytes, CORO_STACK_MIN - 1);
 	BAD(stack_bytes, CORO_STACK_MAX + 1);
 	BAD(stack_bytes, SIZE_MAX);
@@ -300,9 +301,9 @@ TEST(errors_have_a_text)
 	for (int status = -20; status <= 20; status++) {
 		const char *text = coro_strerror(status);
 		CHECK(text && *text);
-		bool known = status >= CORO_EABORTED && status <= CORO_ABORT;
+		bool known = status >= CORO_EOVERFLOW && status <= CORO_ABORT;
 		CHECK_EQ(strcmp(text, "unknown status") != 0, known);
-		for (int other = CORO_EABORTED; known && other < status; other++)
+		for (int other = CORO_EOVERFLOW; known && other < status; other++)
 			CHECK(strcmp(text, coro_strerror(other)) != 0);
 	}
 }

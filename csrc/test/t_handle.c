@@ -270,3 +270,101 @@ TEST(handle_of_an_ended_one_is_stale_for_wakers)
 	check_stale(h);
 	finish(s);
 }
+
+/* ------------------------------------------------------------------------ destroyed while it is woken */
+
+static uint64_t near_misses;
+
+static void parks_shown(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	exchange_handle(coro_self(), 0);
+	CHECK_EQ(coro_park(), CORO_OK);
+}
+
+static void *wakes_what_is_shown(void *arg)
+{
+	uint64_t hits = 0;
+	(void)arg;
+	while (!at_load_acq(&stop)) {
+		coro_handle h = __atomic_load_n(&shown[0], __ATOMIC_ACQUIRE);
+		hits += h && coro_wake(h) == CORO_OK;
+	}
+	__atomic_add_fetch(&near_misses, hits, __ATOMIC_RELAXED);
+	return NULL;
+}
+
+/* The first permit ends it, the second finds it ending, its scheduler closing, or destroyed. */
+TEST_LIMIT(handle_woken_while_its_scheduler_is_destroyed, 60)
+{
+	enum { WAKERS = 2 };
+	pthread_t t[WAKERS];
+	uint64_t n = scaled(2000);
+
+	stop = 0;
+	for (int i = 0; i < WAKERS; i++)
+		thread_start(&t[i], wakes_what_is_shown, NULL);
+	for (uint64_t i = 0; i < n; i++) {
+		coro_scheduler *s = start_with(1, 0);
+		spawn(s, parks_shown, NULL, 0);
+		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+		CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
+	}
+	at_store_rel(&stop, 1);
+	for (int i = 0; i < WAKERS; i++)
+		thread_join(t[i]);
+	CHECK(near_misses >= n);
+}
+
+/* ------------------------------------------------------------------------ the last generation */
+
+static void ends_at_once(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+}
+
+/* age - a fresh joinable one that will have had every generation when it ends. */
+static coro_handle age(coro_handle h)
+{
+	struct coroi_rec *r = coroi_at((uint32_t)h);
+	uint64_t gen = UINT32_MAX - 1;
+
+	r->wake = gen << COROI_GEN_SHIFT | COROI_ESCAPED;
+	coroi_cold(r)->join = coroi_join_word((uint32_t)gen, COROI_JOIN_NOBODY, 0);
+	return gen << COROI_GEN_SHIFT | (uint32_t)h;
+}
+
+/* A record whose generations are used up is never used again, whoever frees it; nor its chunk, by any scheduler. */
+TEST(handle_of_the_last_generation)
+{
+	coro_scheduler *s = start_with(1, CORO_PAUSED);
+	coro_handle h[4];
+
+	for (int i = 0; i < 3; i++) {
+		CHECK_EQ(coro_scheduler_spawn(s, JOINABLE(0), ends_at_once, NULL, 0, &h[i]), CORO_OK);
+		h[i] = age(h[i]);
+	}
+	CHECK_EQ(coro_detach(h[1]), CORO_OK); /* its end frees it, not we */
+	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
+	CHECK_EQ(coro_detach(h[0]), CORO_OK);
+	CHECK_EQ(stats(s).records_retired, 2);
+	CHECK_EQ(coro_wake(h[0]), CORO_ESTALE);
+	CHECK_EQ(coro_wake(h[1]), CORO_ESTALE);
+	for (int i = 0; i < 20000; i++) {
+		CHECK_EQ(coro_scheduler_spawn(s, NULL, ends_at_once, NULL, 0, &h[3]), CORO_OK);
+		CHECK((uint32_t)h[3] != (uint32_t)h[0] && (uint32_t)h[3] != (uint32_t)h[1]);
+	}
+	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
+	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK); /* h[2] was never joined */
+	for (int i = 0; i < 3; i++) {
+		CHECK_EQ(coro_wake(h[i]), CORO_ESTALE);
+		CHECK_EQ(coro_detach(h[i]), CORO_ESTALE);
+	}
+	s = start_with(1, CORO_PAUSED);
+	CHECK_EQ(coro_scheduler_spawn(s, NULL, ends_at_once, NULL, 0, &h[3]), CORO_OK);
+	CHECK((uint32_t)h[3] >> COROI_CHUNK_INDEX_BITS != (uint32_t)h[0] >> COROI_CHUNK_INDEX_BITS);
+	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
+	finish(s);
+}

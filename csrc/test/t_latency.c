@@ -50,7 +50,6 @@ static void partner_body(void *arg, void *result)
 {
 	(void)arg;
 	(void)result;
-	partner = coro_self();
 	CHECK_EQ(coro_park(), CORO_OK);
 	mark(&partner_ran);
 }
@@ -59,8 +58,9 @@ static void computes(void *arg, void *result)
 {
 	(void)arg;
 	(void)result;
-	/* First, so that the partner has parked, here: it is then in our next slot, not in the queue. */
-	CHECK_EQ(coro_spawn_first(NULL, partner_body, NULL, 0, NULL), CORO_OK);
+	/* First, so that the partner has parked, here: it is then in our next slot, not in the queue. (Unless we are stolen
+	 * meanwhile; so it does not tell us its handle itself.) */
+	CHECK_EQ(coro_spawn_first(NULL, partner_body, NULL, 0, &partner), CORO_OK);
 	spawn_in(child, NULL, 0);
 	CHECK_EQ(coro_wake(partner), CORO_OK);
 	mark(&began);
@@ -236,6 +236,49 @@ TEST(latency_somebody_is_to_look_around)
 			}
 			CHECK(told);
 		}
+		finish(s);
+	}
+}
+
+/* ------------------------------------------------------------------------ the standby's role is handed over */
+
+static uint32_t let_go;
+
+static void spins(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	while (!at_load_acq(&let_go))
+		at_relax();
+}
+
+static void spawns_as_told(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	spawn_in(spins, NULL, 0);
+	compute(20000000); /* another worker has it by now */
+	mark(&began);
+	spawn_in(child, NULL, 0);
+	spins(NULL, NULL);
+}
+
+/* Two of three compute; the second was woken for what the first had spawned, and nobody was the standby then. What the
+ * first spawns now is for the third. */
+TEST(latency_of_a_third_worker)
+{
+	for (int i = 0; i < 10; i++) {
+		coro_scheduler *s = start_with(3, 0);
+		sleep_us(2000); /* all sleep */
+		let_go = 0;
+		child_ran = 0;
+		spawn(s, spawns_as_told, NULL, 0);
+		for (int wait = 0; wait < 4000 && !marked(&child_ran); wait++)
+			sleep_us(500);
+		bool late = !marked(&child_ran);
+		at_store_rel(&let_go, 1);
+		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+		CHECK(!late);
 		finish(s);
 	}
 }

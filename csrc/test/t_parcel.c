@@ -5,6 +5,7 @@
 
 #include "../idle.h"
 #include "../inbox.h"
+#include "../run.h"
 #include "../spawn.h"
 
 #include <string.h>
@@ -37,28 +38,45 @@ static struct coroi_fill fill(coro_scheduler *s, coro_fn fn, uint8_t arg_bytes)
 	return (struct coroi_fill){.fn = fn, .class = s->class, .arg_bytes = arg_bytes};
 }
 
-/* open_one - an empty parcel for coroutines with arguments of so many bytes; NULL: no records. */
-static struct coroi_parcel *open_one(coro_scheduler *s, coro_fn fn, uint8_t arg_bytes, uint8_t result_bytes)
+/* open_one - an empty parcel, and credit for all that it can hold. */
+static struct coroi_parcel *open_one(coro_scheduler *s, uint32_t *credit)
 {
 	struct coroi_parcel *p;
 
-	if (!coroi_parcel_open(&s->slab, &p, 1))
+	*credit = coroi_slab_grant(&s->slab, COROI_PARCEL_WORDS);
+	if (!*credit || !coroi_parcel_open(&s->slab, &p, 1))
 		return NULL;
-	p->fn = fn;
-	p->class = s->class;
-	p->arg_bytes = arg_bytes;
-	p->result_bytes = result_bytes;
-	p->same = 0;
-	if (arg_bytes && p->most > COROI_PARCEL_ARGS / arg_bytes)
-		p->most = COROI_PARCEL_ARGS / arg_bytes;
+	CHECK_EQ(p->state, COROI_PARCEL_ADRIFT);
 	return p;
 }
 
-static void send(coro_scheduler *s, struct coroi_parcel *p, uint32_t to)
+/* add - A1. Returns the words of the spawn. */
+static uint32_t add(struct coroi_parcel *p, uint32_t at, coro_scheduler *s, coro_fn fn, const void *arg, size_t arg_bytes,
+		    bool result)
 {
+	uint32_t words = (uint32_t)(arg_bytes + 7) / 8;
+
+	CHECK(at + 1 + words <= COROI_PARCEL_WORDS);
+	p->words[at] = coroi_task_new(fn, s->class, words, result);
+	if (words) {
+		p->words[at + words] = 0;
+		memcpy(&p->words[at + 1], arg, arg_bytes);
+	}
+	return 1 + words;
+}
+
+static bool has_room(uint32_t words)
+{
+	return words + COROI_PARCEL_ROOM <= COROI_PARCEL_WORDS;
+}
+
+/* send - a closed one. */
+static void send(coro_scheduler *s, struct coroi_parcel *p, uint32_t words, uint32_t to)
+{
+	at_store_rlx(&p->state, words | COROI_PARCEL_CLOSED);
 	struct coroi_worker *w = &s->worker[to % s->workers];
 	uint64_t node = (uintptr_t)p | COROI_NODE_BATCH;
-	coroi_inbox_push(w, node, node);
+	coroi_inbox_push(w, node);
 	coroi_idle_pushed(w);
 }
 
@@ -75,21 +93,23 @@ static void *sends(void *arg)
 	uint8_t bytes[CORO_INLINE_BYTES] = {0};
 
 	for (uint64_t left = d->n; left;) {
-		uint8_t size = (uint8_t)(8 + rnd(&d->seed) % (CORO_INLINE_BYTES - 7));
-		struct coroi_parcel *p = open_one(d->s, adds, size, rnd(&d->seed) % 3 ? 0 : 8);
-		CHECK(p && p->count == 0 && p->most > 0);
+		uint32_t credit, words = 0;
+		struct coroi_parcel *p = open_one(d->s, &credit);
+		CHECK(p && credit == COROI_PARCEL_WORDS);
 		if (rnd(&d->seed) % 8 == 0) { /* thought better of it */
 			coroi_parcel_drop(&d->s->slab, p);
+			coroi_slab_refund(&d->s->slab, credit);
 			continue;
 		}
-		uint64_t use = 1 + rnd(&d->seed) % p->most;
-		for (; use && left; use--, left--) {
+		for (uint64_t use = 1 + rnd(&d->seed) % COROI_PARCEL_WORDS; use && left && has_room(words); use--, left--) {
 			uint64_t n = rnd(&d->seed) >> 20;
 			d->sum += n;
 			memcpy(bytes, &n, 8);
-			memcpy(p->args + p->count++ * size, bytes, size);
+			words += add(p, words, d->s, adds, bytes, 8 + n % (CORO_INLINE_BYTES - 7), n % 3 == 0);
+			credit--;
 		}
-		send(d->s, p, (uint32_t)rnd(&d->seed));
+		coroi_slab_refund(&d->s->slab, credit);
+		send(d->s, p, words, (uint32_t)rnd(&d->seed));
 	}
 	return NULL;
 }
@@ -161,10 +181,13 @@ TEST(parcel_keeps_order)
 
 	for (int i = 0; i < 3000; i++) {
 		if (rnd(&seed) % 4) {
-			struct coroi_parcel *p = open_one(s, in_order, 8, 0);
-			for (uint64_t use = 1 + rnd(&seed) % p->most; use; use--, n++)
-				memcpy(p->args + p->count++ * 8, &n, 8);
-			send(s, p, 0);
+			uint32_t credit, words = 0;
+			struct coroi_parcel *p = open_one(s, &credit);
+			CHECK(p);
+			for (uint64_t use = 1 + rnd(&seed) % 100; use; use--, n++, credit--)
+				words += add(p, words, s, in_order, &n, 8, false);
+			coroi_slab_refund(&s->slab, credit);
+			send(s, p, words, 0);
 		} else {
 			spawn(s, in_order, &n, sizeof n);
 			n++;
@@ -172,6 +195,176 @@ TEST(parcel_keeps_order)
 	}
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	CHECK_EQ(next_one, n);
+	finish(s);
+}
+
+/* ------------------------------------------------------------------------ parcels that stay open */
+
+/* A sender that spawns one by one, as csrc/port.go does. */
+struct single {
+	coro_scheduler *s;
+	uint32_t to;
+	struct coroi_parcel *open;
+	uint32_t used, credit;
+	uint64_t seed, n, sum, pushes;
+	bool pauses;
+};
+
+static void one(struct single *d, const void *arg, size_t bytes)
+{
+	if (!d->credit)
+		d->credit = coroi_slab_grant(&d->s->slab, COROI_CREDIT);
+	CHECK(d->credit);
+	d->credit--;
+	if (!d->open) {
+		CHECK_EQ(coroi_parcel_open(&d->s->slab, &d->open, 1), 1);
+		d->used = 0;
+	}
+	struct coroi_parcel *p = d->open;
+	struct coroi_worker *w = &d->s->worker[d->to];
+	uint32_t words = add(p, d->used, d->s, adds, arg, bytes, false);
+	d->used += words;
+	if (!has_room(d->used)) { /* A4 */
+		words |= COROI_PARCEL_CLOSED;
+		d->open = NULL;
+	}
+	if (at_add(&p->state, words) & COROI_PARCEL_ADRIFT) { /* A2, A3 */
+		uint64_t node = (uintptr_t)p | COROI_NODE_BATCH;
+		at_add(&p->state, -COROI_PARCEL_ADRIFT);
+		coroi_inbox_push(w, node);
+		d->pushes++;
+	}
+	coroi_idle_pushed(w);
+}
+
+static void *singles(void *arg)
+{
+	struct single *d = arg;
+	uint8_t bytes[CORO_INLINE_BYTES] = {0};
+
+	for (uint64_t i = 0; i < d->n; i++) {
+		uint64_t n = rnd(&d->seed) >> 20;
+		d->sum += n;
+		memcpy(bytes, &n, 8);
+		one(d, bytes, 8 + (n >> 8) % 5 * 10);
+		if (d->pauses && n % 64 == 0)
+			sleep_us(n % 3 ? 1 : 30); /* the worker goes to sleep meanwhile, or is about to */
+	}
+	if (d->open && at_add(&d->open->state, COROI_PARCEL_CLOSED) & COROI_PARCEL_ADRIFT)
+		coroi_parcel_drop(&d->s->slab, d->open);
+	coroi_slab_refund(&d->s->slab, d->credit);
+	return NULL;
+}
+
+static void trickle(uint32_t workers, uint32_t flags, bool pauses, uint64_t n)
+{
+	enum { SENDERS = 3 };
+	coro_scheduler *s = start_with(workers, flags);
+	struct single d[SENDERS];
+	pthread_t t[SENDERS];
+	uint64_t want = 0, pushes = 0;
+
+	sum = count = 0;
+	for (uint32_t i = 0; i < SENDERS; i++) {
+		d[i] = (struct single){.s = s, .to = i % workers, .seed = i + 7, .n = n, .pauses = pauses};
+		thread_start(&t[i], singles, &d[i]);
+	}
+	for (int i = 0; i < SENDERS; i++) {
+		thread_join(t[i]);
+		want += d[i].sum;
+		pushes += d[i].pushes;
+	}
+	CHECK_EQ(flags & CORO_PAUSED ? coro_scheduler_run(s) : coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(count, SENDERS * n);
+	CHECK(sum == want);
+	CHECK(pushes >= SENDERS);
+	CHECK_EQ(at_load_seq(&s->slab.granted), s->outside.credit); /* every credit came back: all workers rest */
+	finish(s);
+}
+
+TEST_LIMIT(parcel_open_ones_lose_nothing, 60)
+{
+	for (uint32_t workers = 1; workers <= 4; workers++)
+		trickle(workers, 0, false, scaled(60000));
+}
+
+TEST_LIMIT(parcel_open_ones_and_sleepers, 60)
+{
+	for (uint32_t workers = 1; workers <= 3; workers++)
+		trickle(workers, CORO_NO_STANDBY | (workers == 2 ? CORO_NO_MEMBARRIER : 0), true, scaled(6000));
+}
+
+TEST(parcel_open_ones_into_a_pause)
+{
+	trickle(2, CORO_PAUSED, false, 2000);
+}
+
+/* One that will be joined comes with its record, among others that have none. */
+TEST(parcel_with_a_record)
+{
+	coro_scheduler *s = start_with(2, 0);
+	uint64_t n = 8;
+
+	sum = count = 0;
+	for (uint64_t i = 0; i < 1000; i++) {
+		uint32_t credit, words;
+		struct coroi_parcel *p = open_one(s, &credit);
+		struct coroi_mag *m = coroi_slab_trade_full(&s->slab, NULL);
+		struct coroi_fill q = fill(s, adds, 8);
+		CHECK(p && m);
+		struct coroi_rec *r = m->rec[--m->count];
+		coroi_slab_give(&s->slab, m);
+		coroi_fill(r, &q, (uint16_t)(i % 2));
+		coroi_fill_argument(r, &n, 8);
+		words = add(p, 0, s, adds, &n, 8, false);
+		p->words[words++] = coroi_task_fresh(r);
+		words += add(p, words, s, adds, &n, 8, true);
+		coroi_slab_refund(&s->slab, credit - 3);
+		send(s, p, words, (uint32_t)i);
+	}
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(count, 3000);
+	CHECK_EQ(sum, 3000 * n);
+	finish(s);
+}
+
+static uint32_t over;
+
+static void computes(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	while (!at_load_acq(&over))
+		at_relax();
+}
+
+/* What comes into the open parcel of a worker that computes is run by another one, and soon; nobody has to knock. */
+TEST(parcel_of_one_that_computes)
+{
+	coro_scheduler *s = start_with(2, 0);
+	struct single d = {.s = s, .seed = 3};
+	uint64_t n = 8;
+
+	over = 0;
+	spawn(s, computes, NULL, 0);
+	sleep_us(1000);
+	count = sum = 0;
+	for (int i = 1; i <= 50; i++) {
+		uint64_t began = now_ns();
+		for (d.to = 0; d.to < 2; d.to++) {
+			one(&d, &n, 8);
+			struct coroi_parcel *p = d.open;
+			d.open = NULL;
+			if (at_add(&p->state, COROI_PARCEL_CLOSED) & COROI_PARCEL_ADRIFT)
+				coroi_parcel_drop(&s->slab, p);
+		}
+		while (__atomic_load_n(&count, __ATOMIC_RELAXED) < (uint64_t)i * 2 && now_ns() - began < 5000000000)
+			sleep_us(20);
+		CHECK_EQ(__atomic_load_n(&count, __ATOMIC_RELAXED), i * 2);
+	}
+	at_store_rel(&over, 1);
+	coroi_slab_refund(&s->slab, d.credit);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	finish(s);
 }
 
@@ -187,13 +380,14 @@ TEST(parcel_at_the_cap)
 		struct coroi_fill q = fill(s, counts, 0);
 		count = 0;
 		uint64_t n = coroi_spawn_many(s, &q, NULL, 1000000, 0);
-		CHECK(n > 16000 && n < 16384);
-		CHECK(open_one(s, counts, 0, 0) == NULL);
+		uint32_t credit;
+		CHECK_EQ(n, COROI_CHUNK_USABLE);
+		CHECK(open_one(s, &credit) == NULL);
 		CHECK_EQ(coroi_spawn_many(s, &q, NULL, 5, 0), 0);
 		CHECK_EQ(coro_scheduler_run(s), CORO_OK);
 		CHECK_EQ(count, n);
-		coro_scheduler_trim(s); /* what workers keep in hand */
 	}
+	coro_scheduler_trim(s); /* no spare ones */
 	fail_alloc = 0;
 	struct coroi_fill q = fill(s, counts, 0);
 	count = 0;

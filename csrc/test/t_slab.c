@@ -23,6 +23,18 @@ static void make(struct coroi_slab *s, struct coroi_mags *m, int users, uint64_t
 		CHECK_EQ(coroi_mags_init(&m[i], s), CORO_OK);
 }
 
+/* get - a credit and a record, or NULL; put - both back. */
+static struct coroi_rec *get(struct coroi_mags *m)
+{
+	return coroi_mags_spend(m) ? coroi_mags_get(m) : NULL;
+}
+
+static void put(struct coroi_mags *m, struct coroi_rec *r)
+{
+	coroi_mags_earn(m);
+	coroi_mags_put(m, r);
+}
+
 TEST(slab_records_are_distinct_and_found)
 {
 	enum { MANY = COROI_CHUNK_RECORDS * 3 };
@@ -32,7 +44,7 @@ TEST(slab_records_are_distinct_and_found)
 
 	make(&s, &m, 1, 0);
 	for (uint32_t i = 0; i < MANY; i++) {
-		r[i] = coroi_mags_get(&m);
+		r[i] = get(&m);
 		CHECK(r[i] && ((uintptr_t)r[i] & 63) == 0);
 		CHECK(coroi_chunk_of(r[i])->owner == owner);
 		CHECK((void *)r[i] != (void *)coroi_chunk_of(r[i]));
@@ -49,7 +61,7 @@ TEST(slab_records_are_distinct_and_found)
 	CHECK_EQ(s.chunks, 4); /* three would be full but for their headers */
 	for (uint32_t i = 0; i < MANY; i++) {
 		end(r[i]);
-		coroi_mags_put(&m, r[i]);
+		put(&m, r[i]);
 	}
 	free(r);
 	coroi_slab_destroy(&s);
@@ -63,7 +75,7 @@ TEST(slab_of_nothing_is_at_no_index)
 	struct coroi_slab s;
 	struct coroi_mags m;
 	make(&s, &m, 1, 0);
-	CHECK(coroi_mags_get(&m));
+	CHECK(get(&m));
 	CHECK(coroi_at(0) == NULL); /* the header */
 	CHECK(coroi_at(1) != NULL);
 	CHECK(coroi_at(COROI_CHUNK_RECORDS) == NULL);
@@ -76,14 +88,19 @@ TEST(slab_limit)
 	struct coroi_mags m;
 	uint32_t n = 0;
 
+	coroi_slab_init(&s, owner, UINT64_MAX);
+	CHECK_EQ(s.limit, COROI_CHUNKS_MAX * COROI_CHUNK_USABLE);
+	coroi_slab_init(&s, owner, 1);
+	CHECK_EQ(s.limit, COROI_CHUNK_USABLE);
 	make(&s, &m, 1, 2 * COROI_CHUNK_BYTES + 1);
-	while (coroi_mags_get(&m))
+	while (get(&m))
 		n++;
 	CHECK_EQ(n, 2 * (COROI_CHUNK_RECORDS - 1));
-	CHECK(coroi_mags_get(&m) == NULL);
-	coroi_mags_put(&m, coroi_at(5)); /* one comes back, one can be had */
-	CHECK(coroi_mags_get(&m) == coroi_at(5));
-	CHECK(coroi_mags_get(&m) == NULL);
+	CHECK_EQ(s.chunks, 3); /* one more for what lies in magazines */
+	CHECK(get(&m) == NULL);
+	put(&m, coroi_at(5)); /* one comes back, one can be had */
+	CHECK(get(&m) == coroi_at(5));
+	CHECK(get(&m) == NULL);
 	coroi_slab_destroy(&s);
 }
 
@@ -98,12 +115,12 @@ TEST(slab_without_memory)
 	CHECK_EQ(coroi_mags_init(&m, &s), CORO_OK);
 	for (int i = 0; i < 3; i++) { /* the list of chunks; then the magazines; then the directory's list of free ones */
 		fail_alloc = i ? 1 : 0;
-		CHECK(coroi_mags_get(&m) == NULL);
+		CHECK(get(&m) == NULL);
 		CHECK_EQ(s.chunks, 0);
 	}
 	fail_map = 0;
-	CHECK(coroi_mags_get(&m) == NULL);
-	CHECK(coroi_mags_get(&m) != NULL);
+	CHECK(get(&m) == NULL);
+	CHECK(get(&m) != NULL);
 	CHECK_EQ(s.chunks, 1);
 	coroi_slab_destroy(&s);
 }
@@ -129,7 +146,7 @@ static void count_up(struct coroi_rec *r, void *n)
 
 static void get_one(struct trader *t)
 {
-	struct coroi_rec *r = coroi_mags_get(&t->mags);
+	struct coroi_rec *r = get(&t->mags);
 	CHECK(r);
 	/* Nobody else has it. */
 	CHECK_EQ(__atomic_exchange_n(&r->mail_next, (uintptr_t)t, __ATOMIC_SEQ_CST), 0);
@@ -145,23 +162,24 @@ static void put_one(struct trader *t, uint64_t how)
 	end(r);
 	CHECK_EQ(__atomic_exchange_n(&r->mail_next, 0, __ATOMIC_SEQ_CST), (uintptr_t)t);
 	if (how % 4)
-		coroi_mags_put(&t->mags, r);
+		put(&t->mags, r);
 	else
 		coroi_slab_put(t->slab, r);
 }
 
-/* A whole magazine is taken out, part of it used, the rest given back: a batch. */
+/* Credit for many at once, as a batch has it; and some of it is not used. */
 static void batch(struct trader *t)
 {
-	struct coroi_mag *m = coroi_slab_open(t->slab);
-	CHECK(m && m->count > 0);
-	uint32_t use = (uint32_t)(rnd(&t->seed) % (m->count + 1));
-	for (; use && t->count < LIVE_MOST / USERS; use--) {
-		struct coroi_rec *r = m->rec[--m->count];
+	uint32_t credit = coroi_slab_grant(t->slab, 200), use = (uint32_t)(rnd(&t->seed) % 201);
+
+	CHECK_EQ(credit, 200);
+	for (; use && t->count < LIVE_MOST / USERS; use--, credit--) {
+		struct coroi_rec *r = coroi_mags_get(&t->mags);
+		CHECK(r);
 		CHECK_EQ(__atomic_exchange_n(&r->mail_next, (uintptr_t)t, __ATOMIC_SEQ_CST), 0);
 		t->live[t->count++] = r;
 	}
-	coroi_slab_shut(t->slab, m);
+	coroi_slab_refund(t->slab, credit);
 }
 
 static void *trade(void *arg)
@@ -231,7 +249,7 @@ TEST(slab_generations_rise_for_ever)
 		for (int round = 0; round < 20; round++) {
 			struct coroi_rec *r[N];
 			for (int i = 0; i < N; i++) {
-				r[i] = coroi_mags_get(&m);
+				r[i] = get(&m);
 				uint32_t at = coroi_index(r[i]) & (COROI_CHUNK_RECORDS - 1);
 				if (at <= N) {
 					CHECK(coroi_gen(r[i]->wake) > newest[at]);
@@ -240,7 +258,7 @@ TEST(slab_generations_rise_for_ever)
 			}
 			for (int i = 0; i < N; i++) {
 				end(r[i]);
-				coroi_mags_put(&m, r[i]);
+				put(&m, r[i]);
 			}
 			if (round % 3 == 0) {
 				coroi_mags_flush(&m);
@@ -261,22 +279,60 @@ TEST(slab_trim_spares_what_is_in_use)
 	struct coroi_rec *kept;
 
 	make(&s, m, 2, 0);
-	kept = coroi_mags_get(&m[0]);
+	kept = get(&m[0]);
 	kept->next = 4242;
 	CHECK_EQ(coroi_slab_trim(&s), 0);
 	CHECK_EQ(kept->next, 4242);
-	struct coroi_rec *other = coroi_mags_get(&m[1]);
+	struct coroi_rec *other = get(&m[1]);
 	end(other);
-	coroi_mags_put(&m[1], other);
+	put(&m[1], other);
 	coroi_mags_flush(&m[1]);
 	coroi_mags_flush(&m[0]);
 	CHECK_EQ(coroi_slab_trim(&s), 0);
 	CHECK_EQ(kept->next, 4242);
 	end(kept);
-	coroi_mags_put(&m[0], kept);
+	put(&m[0], kept);
 	CHECK_EQ(coroi_slab_trim(&s), 0); /* it is in a magazine */
 	coroi_mags_flush(&m[0]);
 	CHECK_EQ(coroi_slab_trim(&s), COROI_CHUNK_BYTES);
-	CHECK(coroi_mags_get(&m[0])); /* and it goes on */
+	CHECK(get(&m[0])); /* and it goes on */
 	coroi_slab_destroy(&s);
+}
+
+/* More chunks than its list has room for at first; and when it cannot grow, the slab is as before. */
+TEST(slab_of_many_chunks)
+{
+	struct coroi_slab s;
+	struct coroi_mags m;
+	uint64_t n = 17 * (COROI_CHUNK_RECORDS - 1) - 2000, sum = 0; /* less what users may hoard, and borrow */
+	struct coroi_rec **all = malloc(n * sizeof *all);
+	int refused = 0;
+
+	make(&s, &m, 1, 0);
+	for (uint64_t i = 0; i < n; i++) {
+		fail_alloc = s.chunks == 16 && !refused ? 0 : -1;
+		all[i] = get(&m);
+		if (!all[i]) {
+			CHECK_EQ(fail_alloc, -1);
+			CHECK_EQ(s.chunks, 16);
+			refused++;
+			all[i] = get(&m);
+		}
+		CHECK(all[i] && coroi_at(coroi_index(all[i])) == all[i]);
+		CHECK_EQ(all[i]->permits, 0);
+		all[i]->permits = 1; /* nobody had it before */
+	}
+	fail_alloc = -1;
+	CHECK_EQ(refused, 1);
+	CHECK_EQ(s.chunks, 17);
+	for (uint64_t i = 0; i < n; i++) {
+		sum += all[i]->permits;
+		put(&m, all[i]);
+	}
+	CHECK_EQ(sum, n);
+	coroi_mags_flush(&m);
+	CHECK_EQ(s.idle, s.records);
+	CHECK_EQ(coroi_slab_trim(&s), 17 * COROI_CHUNK_BYTES);
+	coroi_slab_destroy(&s);
+	free(all);
 }

@@ -45,7 +45,7 @@ static intptr_t use_all(void *arg, intptr_t first)
 
 	(void)first;
 	CHECK(left + 512 >= bytes); /* all but what the frames so far take */
-	CHECK(left < bytes + 8192);
+	CHECK(left < bytes + 4096 + coroi_page());
 	if (!SANITIZED)
 		touch_all(256);
 	return 1;
@@ -73,10 +73,10 @@ static void class_body(void *arg, void *result)
 
 	(void)result;
 	memcpy(&bytes, arg, sizeof bytes);
-	CHECK(left + 512 >= bytes && left < bytes + 8192);
+	CHECK(left + 512 >= bytes && left < bytes + 4096 + coroi_page());
 	CHECK_EQ(coro_yield(), CORO_OK);
 	left = coro_stack_left();
-	CHECK(left + 512 >= bytes && left < bytes + 8192);
+	CHECK(left + 512 >= bytes && left < bytes + 4096 + coroi_page());
 }
 
 /* The loop of a finished coroutine must not be given one that wants another class. */
@@ -381,4 +381,48 @@ TEST(stack_trim_gives_memory_back)
 		CHECK(resident() < before + (most - before) / 4);
 	CHECK_EQ(stats(s).stacks, 0);
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
+}
+
+/* ------------------------------------------------------------------------ room at the cap */
+
+/* Idle stacks make room for others of another size, dirty or not; what is in use is left alone; none is given twice. */
+TEST(stack_pool_makes_room)
+{
+	unsigned c = (unsigned)__builtin_ctzl(coroi_page() / 4096) + 2; /* four pages, whatever a page is; and sixteen */
+	size_t small = coroi_stack_class_bytes(c) + coroi_page(), large = coroi_stack_class_bytes(c + 2) + coroi_page();
+	struct coroi_stack *s[8], *l[2], *again[8];
+	struct coroi_stack_pool p;
+
+	coroi_stack_pool_init(&p, 8 * small);
+	for (int i = 0; i < 8; i++)
+		CHECK_EQ(coroi_stack_pool_get(&p, c, &s[i], 1), 1);
+	CHECK_EQ(coroi_stack_pool_get(&p, c, &l[0], 1), 0);
+	CHECK_EQ(coroi_stack_pool_get(&p, c + 2, &l[0], 1), 0);
+	memset(s[7]->low, 7, 4096);
+	coroi_stack_pool_put(&p, &s[0], 2);
+	CHECK_EQ(coroi_stack_pool_trim(&p), 2 * small); /* these are clean */
+	CHECK_EQ(coroi_stack_pool_get(&p, c + 2, &l[0], 1), 0);
+	CHECK_EQ(p.stacks, 8); /* in vain nothing is taken */
+	coroi_stack_pool_put(&p, &s[2], 2);
+	CHECK_EQ(coroi_stack_pool_get(&p, c + 2, &l[0], 1), 1);
+	memset(l[0]->low, 1, large - 64);
+	CHECK_EQ(p.bytes, (8 - (large + small - 1) / small) * small + large);
+	CHECK_EQ(coroi_stack_pool_get(&p, c, &again[0], 1), 0);
+	CHECK_EQ(s[7]->low[0], 7);
+	coroi_stack_pool_put(&p, &l[0], 1);
+	for (int i = 0; i < 4; i++) { /* hollow ones first, at their old places */
+		CHECK_EQ(coroi_stack_pool_get(&p, c, &again[i], 1), 1);
+		CHECK(again[i] == s[0] || again[i] == s[1] || again[i] == s[2] || again[i] == s[3]);
+		for (int k = 0; k < i; k++)
+			CHECK(again[i] != again[k]);
+	}
+	CHECK_EQ(p.bytes, 8 * small);
+	CHECK_EQ(p.idle_bytes, 0);
+	CHECK_EQ(coroi_stack_pool_get(&p, c, &l[1], 1), 0);
+	coroi_stack_pool_put(&p, again, 4);
+	coroi_stack_pool_put(&p, &s[4], 4);
+	coroi_stack_pool_trim(&p);
+	CHECK_EQ(p.bytes | p.stacks | p.idle_count | p.idle_bytes, 0);
+	CHECK(!p.idle[c] && !p.hollow[c] && !p.idle[c + 2] && !p.hollow[c + 2] && !p.arenas[c] && !p.arenas[c + 2]);
+	coroi_stack_pool_destroy(&p);
 }

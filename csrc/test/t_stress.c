@@ -4,6 +4,7 @@
  */
 #include "test.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #define MODES 4
@@ -28,7 +29,7 @@ static void work(uint64_t n)
 
 struct item {
 	uint64_t name;
-	uint32_t yields, children, spins;
+	uint32_t yields, children, spins, spare; /* no padding: all bytes are compared */
 };
 
 /* Its name goes into the sum once, whoever runs it; between yields it may move. */
@@ -39,7 +40,7 @@ static void item(void *arg, void *result)
 	(void)result;
 	memcpy(&in, arg, sizeof in);
 	for (uint32_t i = 0; i < in.children; i++) {
-		struct item child = {in.name + 1 + i, in.yields, 0, in.spins};
+		struct item child = {in.name + 1 + i, in.yields, 0, in.spins, 0};
 		spawn_in(item, &child, sizeof child);
 	}
 	for (uint32_t i = 0; i <= in.yields; i++) {
@@ -54,20 +55,42 @@ static void item(void *arg, void *result)
 	__atomic_add_fetch(&count, 1, __ATOMIC_RELAXED);
 }
 
-static void count_up(coro_scheduler *s, uint64_t *switches, uint64_t *steals)
-{
-	coro_worker_stats w[16];
-	coro_stats t;
+/* What the workers of all schedulers so far have done. */
+struct tally {
+	uint64_t turns;  /* times that one was taken from the front of a queue, after having been put at its back */
+	uint64_t stolen; /* taken from the back of one queue, and put at the back of another */
+	uint64_t steals, served, forced, mails;
+};
 
-	CHECK_EQ(coro_scheduler_stats(s, &t, w, 16), CORO_OK);
-	*switches = *steals = 0;
-	for (uint32_t i = 0; i < t.workers; i++) {
-		*switches += w[i].switches;
-		*steals += w[i].steals;
+static void add_up(struct tally *t, coro_scheduler *s)
+{
+	static coro_worker_stats w[CORO_WORKERS_MAX];
+	coro_stats all;
+
+	CHECK_EQ(coro_scheduler_stats(s, &all, w, CORO_WORKERS_MAX), CORO_OK);
+	for (uint32_t i = 0; i < all.workers; i++) {
+		t->turns += w[i].switches;
+		t->stolen += w[i].stolen;
+		t->steals += w[i].steals;
+		t->served += w[i].served;
+		t->forced += w[i].forced;
+		t->mails += w[i].mails;
 	}
 }
 
-/* Roots in one worker's inbox, so that the others must steal. */
+/* What happened up to now, of the scheduler's workers alone and before. */
+static struct tally tally_with(struct tally t, coro_scheduler *s)
+{
+	add_up(&t, s);
+	return t;
+}
+
+static uint64_t operations(const struct tally *t)
+{
+	return 2 * t->turns + 2 * t->stolen;
+}
+
+/* The roots come into one worker's inbox, so that the others must steal. */
 static void round_of_items(coro_scheduler *s, uint64_t round, uint32_t roots, uint32_t children, uint32_t yields,
 			   uint32_t spins)
 {
@@ -75,7 +98,7 @@ static void round_of_items(coro_scheduler *s, uint64_t round, uint32_t roots, ui
 
 	sum = count = 0;
 	for (uint64_t r = 0; r < roots; r++) {
-		struct item root = {(round * roots + r) * (children + 1), yields, children, spins};
+		struct item root = {(round * roots + r) * (children + 1), yields, children, spins, 0};
 		for (uint64_t k = 0; k <= children; k++)
 			want += mix(root.name + k);
 		spawn(s, item, &root, sizeof root);
@@ -85,37 +108,66 @@ static void round_of_items(coro_scheduler *s, uint64_t round, uint32_t roots, ui
 	CHECK(sum == want);
 }
 
-/* 10^7 turns, each a push and a pop, in each mode with a steal's size of its own. */
-TEST_LIMIT(stress_queues, 60)
+/* What is still to be had, and of which kind. */
+static bool wants_operations(const struct tally *t, const struct tally *want)
 {
-	for (int m = 0; m < MODES; m++) {
-		coro_options o = options(2 + (uint32_t)m % 2 * 2, modes[m]);
-		uint64_t switches = 0, steals;
-		o.steal_batch = 1u << 2 * m;
-		coro_scheduler *s = start(&o);
-		for (uint64_t round = 0; switches < scaled(10000000); round++) {
-			round_of_items(s, round, 16, 100, (uint32_t)(round % 3 * 20), 100);
-			count_up(s, &switches, &steals);
-		}
-		finish(s);
-	}
+	return operations(t) < operations(want);
 }
 
-/* 10^5 steals with doors of each kind, of one coroutine each, and each coroutine short. Without a standby a sleeper may
- * stay asleep beside a surplus: then it is so many rounds, with whatever steals there are. */
-TEST_LIMIT(stress_steals, 60)
+static bool wants_steals(const struct tally *t, const struct tally *want)
 {
-	for (int m = 0; m < MODES; m++) {
-		coro_options o = options(2 + (uint32_t)m % 3, modes[m]);
-		uint64_t switches, steals = 0;
-		o.steal_batch = 1;
-		coro_scheduler *s = start(&o);
-		for (uint64_t round = 0; modes[m] & CORO_NO_STANDBY ? round < scaled(300) : steals < scaled(100000); round++) {
-			round_of_items(s, round, 1, 1000, 0, 2000);
-			count_up(s, &switches, &steals);
-		}
-		finish(s);
+	return t->steals < want->steals || t->served < want->served || t->forced < want->forced;
+}
+
+/*
+ * Rounds until `want` has happened. A worker whose coroutines are short comes to its door while a thief still waits
+ * there, and serves it, even if both share one core, when the thief is delayed often enough; with longer ones it is
+ * forced.
+ */
+static void rounds_until(coro_scheduler *s, struct tally *t, const struct tally *want)
+{
+	struct tally before = *t;
+	uint64_t round = 0;
+
+	for (; wants_operations(t, want); *t = tally_with(before, s))
+		round_of_items(s, round++, 64, 7, 2000, 0);
+	for (; wants_steals(t, want); *t = tally_with(before, s)) {
+		bool serve = t->served * want->forced <= t->forced * want->served;
+		delays(serve ? 100 : DELAYS_USUAL);
+		round_of_items(s, round++, 2, 2000, 0, serve ? 700 : 4000);
 	}
+	delays(DELAYS_USUAL);
+}
+
+/*
+ * 10^7 operations on queues, 10^5 steals, of them 10^4 served and 10^4 forced; with the scale 100, a hundred times as
+ * many. A quarter each with 2, 4, 16 and 64 workers, with doors of both kinds.
+ */
+TEST_LIMIT(stress_queues_and_steals, 120)
+{
+	static const uint32_t workers[] = {2, 4, 16, 64};
+	struct tally all = {0};
+
+	for (uint32_t i = 0; i < 4; i++) {
+		for (int exchange = 0; exchange < 2; exchange++) {
+			struct tally t = {0}, want = {.turns = scaled(10000000) / 16 + 1, .steals = scaled(100000) / 8 + 1};
+			if (DELAYED) /* else it is luck */
+				want.served = want.forced = scaled(10000) / 8 + 1;
+			coro_options o = options(workers[i], exchange ? CORO_NO_MEMBARRIER : 0);
+			o.steal_batch = i % 2 ? 2 : 1;
+			coro_scheduler *s = start(&o);
+			uint64_t began = now_ns();
+			rounds_until(s, &t, &want);
+			report("%u workers%s: %" PRIu64 " operations, %" PRIu64 " steals, %" PRIu64 " served, %" PRIu64 " forced, %" PRIu64 " ms", workers[i],
+			       exchange ? ", exchange" : "", operations(&t), t.steals, t.served, t.forced,
+			       (now_ns() - began) / 1000000);
+			all = tally_with(all, s);
+			finish(s);
+		}
+	}
+	report("%" PRIu64 " operations, %" PRIu64 " steals, %" PRIu64 " served, %" PRIu64 " forced", operations(&all), all.steals, all.served, all.forced);
+	CHECK(operations(&all) >= scaled(10000000) && all.steals >= scaled(100000));
+	CHECK(!DELAYED || (all.served >= scaled(10000) && all.forced >= scaled(10000)));
 }
 
 /* ------------------------------------------------------------------------ park and wake, from each side */
@@ -153,9 +205,11 @@ static void member(void *arg, void *result)
 	__atomic_add_fetch(&r->ended, 1, __ATOMIC_SEQ_CST);
 }
 
-static void run_rings(uint32_t workers, uint32_t flags, uint32_t n, uint64_t laps)
+/* The rounds, each a park that a wake ends, go to *rounds, and what came from other threads to *mails. */
+static void run_rings(uint32_t workers, uint32_t flags, uint32_t n, uint64_t laps, uint64_t *rounds, uint64_t *mails)
 {
 	coro_scheduler *s = start_with(workers, flags);
+	struct tally t = {0};
 
 	memset(rings, 0, sizeof rings);
 	for (uint32_t i = 0; i < n; i++)
@@ -165,6 +219,10 @@ static void run_rings(uint32_t workers, uint32_t flags, uint32_t n, uint64_t lap
 			uint32_t in[2] = {i, k};
 			spawn(s, member, in, sizeof in);
 		}
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	add_up(&t, s);
+	*rounds += n * laps * RING;
+	*mails += t.mails;
 	finish(s);
 	for (uint32_t i = 0; i < n; i++) {
 		CHECK_EQ(rings[i].token, laps * RING);
@@ -172,17 +230,32 @@ static void run_rings(uint32_t workers, uint32_t flags, uint32_t n, uint64_t lap
 	}
 }
 
+/* 10^5 rounds without a standby, and some with one. */
 TEST_LIMIT(stress_wakes_at_home, 60)
 {
+	uint64_t rounds = 0, with_standby = 0, mails = 0;
+
 	for (int m = 0; m < MODES; m++)
-		run_rings(1, modes[m], 64, scaled(1000)); /* 10^6 each */
+		if (modes[m] & CORO_NO_STANDBY)
+			run_rings(1, modes[m], 64, scaled(100000) / (64 * RING * 2) + 1, &rounds, &mails);
+		else
+			run_rings(1, modes[m], 64, scaled(100), &with_standby, &mails);
+	report("%" PRIu64 " rounds of park and wake on one worker, no standby", rounds);
+	CHECK(rounds >= scaled(100000) && mails == 0);
 }
 
+/* The same, counted by the mails that came: many rings, so that they come in crowds, and one, so that each finds its
+ * worker asleep or on its way. */
 TEST_LIMIT(stress_wakes_across_workers, 60)
 {
-	for (int m = 0; m < MODES; m++)
-		for (uint32_t workers = 2; workers <= 4; workers++)
-			run_rings(workers, modes[m], 64, scaled(100)); /* 10^5 each */
+	uint64_t rounds = 0, mails = 0, unused = 0;
+
+	for (uint32_t i = 0; mails < scaled(100000); i++)
+		run_rings(2 + i % 3, CORO_NO_STANDBY | (i & 1 ? CORO_NO_MEMBARRIER : 0), i % 4 ? 64 : 1, i % 4 ? 50 : 400,
+			  &rounds, &mails);
+	for (uint32_t i = 0; i < 6; i++)
+		run_rings(2 + i % 3, modes[i % 2], 64, scaled(20), &unused, &unused);
+	report("%" PRIu64 " wakes from other workers in %" PRIu64 " rounds of park and wake, no standby", mails, rounds);
 }
 
 /* A foreign thread and a coroutine wake each other: each round is a wake from outside, and most find the worker on
@@ -203,29 +276,39 @@ static void answers(void *arg, void *result)
 	}
 }
 
+/* With a pause before each eighth wake, to find it fast asleep or at any moment of its way to sleep. */
+static void wake_from_here(uint32_t workers, uint32_t flags, uint64_t rounds)
+{
+	coro_scheduler *s = start_with(workers, flags);
+	uint64_t seed = 1;
+
+	partner = asked = answered = 0;
+	spawn(s, answers, &rounds, sizeof rounds);
+	while (!__atomic_load_n(&partner, __ATOMIC_ACQUIRE))
+		sleep_us(20);
+	for (uint64_t i = 1; i <= rounds; i++) {
+		uint64_t pause = i % 8 ? 0 : 1 + rnd(&seed) % 25000, until = now_ns() + pause;
+		if (pause && pause < 100)
+			sleep_us(40);
+		else
+			while (pause && now_ns() < until)
+				;
+		__atomic_store_n(&asked, i, __ATOMIC_RELEASE);
+		CHECK_EQ(coro_wake(partner), CORO_OK);
+		while (__atomic_load_n(&answered, __ATOMIC_ACQUIRE) != i)
+			;
+	}
+	finish(s);
+}
+
+/* 10^5 rounds without a standby, and some with one. */
 TEST_LIMIT(stress_wakes_from_outside, 120)
 {
-	for (int m = 0; m < MODES; m++) {
-		uint64_t seed = 1, rounds = scaled(100000);
-		coro_scheduler *s = start_with(1 + (uint32_t)m % 2, modes[m]);
-		partner = asked = answered = 0;
-		spawn(s, answers, &rounds, sizeof rounds);
-		while (!__atomic_load_n(&partner, __ATOMIC_ACQUIRE))
-			sleep_us(20);
-		for (uint64_t i = 1; i <= rounds; i++) {
-			uint64_t pause = rnd(&seed) % 25000, until = now_ns() + pause;
-			if (pause < 100)
-				sleep_us(40); /* fast asleep */
-			else if (i % 2)
-				while (now_ns() < until) /* at every moment of its way to sleep */
-					;
-			__atomic_store_n(&asked, i, __ATOMIC_RELEASE);
-			CHECK_EQ(coro_wake(partner), CORO_OK);
-			while (__atomic_load_n(&answered, __ATOMIC_ACQUIRE) != i)
-				;
-		}
-		finish(s);
-	}
+	uint64_t rounds = scaled(100000) / 2 + 1;
+
+	for (int m = 0; m < MODES; m++)
+		wake_from_here(1 + (uint32_t)m % 2, modes[m], modes[m] & CORO_NO_STANDBY ? rounds : scaled(5000));
+	report("%" PRIu64 " rounds of park and a thread's wake, no standby", 2 * rounds);
 }
 
 /* ------------------------------------------------------------------------ all of it */

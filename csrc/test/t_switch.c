@@ -1,7 +1,12 @@
 /*
- * t_switch.c - what a switch keeps: callee-saved registers, floating-point locals, the alignment of the stack.
+ * t_switch.c - what a switch keeps: callee-saved registers, floating-point locals, the alignment of the stack; and
+ * where unwinding ends.
  */
 #include "test.h"
+
+#include "../switch.h"
+
+#include <unwind.h>
 
 /*
  * keep_check(fn, in, out): load every callee-saved register from in, call fn, store them all to out.
@@ -245,5 +250,73 @@ TEST(switch_aligns_stacks)
 	coro_scheduler *s = start_with(1, 0);
 	for (int i = 0; i < 64; i++)
 		spawn(s, aligned_scheduled, &i, sizeof i);
+	finish(s);
+}
+
+/* ------------------------------------------------------------------------ unwinding */
+
+struct trace {
+	int frames;
+	uintptr_t last;
+};
+
+static _Unwind_Reason_Code note(struct _Unwind_Context *c, void *arg)
+{
+	struct trace *t = arg;
+	t->frames++;
+	t->last = _Unwind_GetRegionStart(c);
+	return t->frames < 50 ? _URC_NO_REASON : _URC_NORMAL_STOP;
+}
+
+/* The way an exception of C++ or a profiler goes: it ends, by itself, in the function that every stack begins with. */
+static void check_unwinds(void)
+{
+	struct trace t = {0};
+	uintptr_t base = (uintptr_t)coroi_entry;
+
+	CHECK_EQ(_Unwind_Backtrace(note, &t), _URC_END_OF_STACK);
+	CHECK(t.frames >= 3 && t.frames < 12);
+	CHECK(t.last <= base && t.last + 8 >= base);
+}
+
+static intptr_t unwinds_by_hand(void *arg, intptr_t first)
+{
+	(void)arg;
+	for (int i = 0; i < 3; i++) {
+		check_unwinds();
+		coro_yield_value(first, NULL);
+	}
+	return 5;
+}
+
+static void unwinds_called(void *arg)
+{
+	(void)arg;
+	check_unwinds();
+}
+
+static void unwinds_scheduled(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	for (int i = 0; i < 3; i++) {
+		check_unwinds();
+		CHECK_EQ(coro_yield(), CORO_OK);
+		CHECK_EQ(coro_call_on_stack(STACK, unwinds_called, NULL), CORO_OK);
+	}
+}
+
+TEST(switch_lets_unwinding_end)
+{
+	coro_t *co;
+	coro_scheduler *s = start_with(2, 0);
+
+	CHECK_EQ(coro_new(&co, unwinds_by_hand, NULL, STACK), CORO_OK);
+	while (coro_resume(co, 0, NULL) == CORO_MAY_RESUME)
+		;
+	CHECK_EQ(coro_status(co), CORO_FINISHED);
+	CHECK_EQ(coro_free(co), CORO_OK);
+	for (int i = 0; i < 20; i++)
+		spawn(s, unwinds_scheduled, NULL, 0);
 	finish(s);
 }

@@ -194,6 +194,33 @@ TEST(wake_across_schedulers)
 	CHECK_EQ(done, TARGETS);
 }
 
+static void switches_to_first(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	for (int i = 0; i < WAKERS; i++) /* it is not here: woken, and we yield */
+		CHECK_EQ(coro_switch_to(target[0]), CORO_OK);
+	finished();
+}
+
+TEST(wake_across_schedulers_by_switching)
+{
+	coro_scheduler *a = start_with(1, 0), *b = start_with(1, 0);
+	uint32_t first = 0;
+
+	done = registered = 0;
+	permits_each = 1;
+	spawn(a, takes_permits, &first, sizeof first);
+	while (__atomic_load_n(&registered, __ATOMIC_ACQUIRE) < 1)
+		sleep_us(50);
+	spawn(b, switches_to_first, NULL, 0);
+	finish(b);
+	finish(a);
+	CHECK_EQ(done, 2);
+	coro_handle gone = target[0];
+	CHECK_EQ(coro_wake(gone), CORO_ESTALE);
+}
+
 /* ------------------------------------------------------------------------ the limit */
 
 static uint32_t phase;
@@ -207,7 +234,7 @@ static void at_the_limit(void *arg, void *result)
 	(void)result;
 	r->permits = COROI_PERMITS_MAX - 1;
 	CHECK_EQ(coro_wake(me), CORO_OK);
-	CHECK_EQ(coro_wake(me), CORO_EAGAIN);
+	CHECK_EQ(coro_wake(me), CORO_EOVERFLOW);
 	CHECK_EQ(r->permits, COROI_PERMITS_MAX);
 	r->permits = 0;
 	target[0] = me;
@@ -229,9 +256,50 @@ TEST(wake_says_when_there_are_too_many)
 	CHECK_EQ(coro_wake(target[0]), CORO_OK);
 	at_add(&r->wake, COROI_PERMITS_MAX - 1);
 	uint64_t before = at_load_seq(&r->wake);
-	CHECK_EQ(coro_wake(target[0]), CORO_EAGAIN);
+	CHECK_EQ(coro_wake(target[0]), CORO_EOVERFLOW);
 	CHECK(at_load_seq(&r->wake) == before);
 	at_add(&r->wake, -(uint64_t)(COROI_PERMITS_MAX - 1));
+	__atomic_store_n(&phase, 2, __ATOMIC_RELEASE);
+	finish(s);
+	CHECK_EQ(done, 1);
+}
+
+static void many_from_both(void *arg, void *result)
+{
+	coro_handle me = coro_self();
+	struct coroi_rec *r = coroi_self()->current;
+
+	(void)arg;
+	(void)result;
+	r->permits = COROI_PERMITS_MAX - 3;
+	target[0] = me;
+	__atomic_store_n(&phase, 1, __ATOMIC_RELEASE);
+	while (__atomic_load_n(&phase, __ATOMIC_ACQUIRE) == 1)
+		;
+	for (int i = 0; i < 100 && r->permits != COROI_PERMITS_MAX + 2; i++)
+		coro_yield(); /* the mail comes */
+	CHECK_EQ(r->permits, COROI_PERMITS_MAX + 2); /* each that was accepted */
+	CHECK_EQ(coro_wake(me), CORO_EOVERFLOW);
+	CHECK_EQ(coro_park(), CORO_OK);
+	CHECK_EQ(r->permits, COROI_PERMITS_MAX + 1);
+	r->permits = 1;
+	CHECK_EQ(coro_park(), CORO_OK);
+	finished();
+}
+
+/* Permits at home and permits on their way count together, and none is dropped when they meet. */
+TEST(wake_loses_none_at_the_limit)
+{
+	coro_scheduler *s = start_with(1, 0);
+
+	spawn(s, many_from_both, NULL, 0);
+	while (__atomic_load_n(&phase, __ATOMIC_ACQUIRE) != 1)
+		sleep_us(50);
+	struct coroi_rec *r = coroi_at((uint32_t)target[0]);
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(coro_wake(target[0]), CORO_OK);
+	CHECK_EQ(coro_wake(target[0]), CORO_EOVERFLOW);
+	at_add(&r->wake, 2); /* as two wakers whose look at the permits was stale */
 	__atomic_store_n(&phase, 2, __ATOMIC_RELEASE);
 	finish(s);
 	CHECK_EQ(done, 1);

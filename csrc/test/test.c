@@ -1,14 +1,15 @@
 /*
  * test.c - the runner of test.h, and what the tests share.
  *
- *   ctest [-n TIMES] [-x PROGRAM]... [-l] [NAME | PREFIX*]...
+ *   ctest [-n TIMES] [-x PROGRAM]... [-v] [-l] [NAME | PREFIX*]...
  *
  * Runs the named tests, or all, in PROGRAMs (builds of the same tests; itself, if none is given). Each test is a
- * process: a crash, a leak report or a hang fails that test alone, and names it.
+ * process (with -v, in Valgrind): a crash, a leak report or a hang fails that test alone, and names it.
  */
 #include "test.h"
 
-#include "../sys.h"
+#include "../atomics.h"
+#include "../stack.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -17,15 +18,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #define USUAL_SECONDS 20u
+
+/* How many times as long a test may take in this build. */
+#ifndef SLOWER
+#define SLOWER 1
+#endif
 #define PROGRAMS_MAX 4
 
 static struct test *tests, **last = &tests;
 static unsigned passed, failed;
+static bool under_valgrind;
+const char *test_context;
 
 void test_register(struct test *t)
 {
@@ -42,6 +51,8 @@ void test_fail(const char *file, int line, const char *format, ...)
 	va_start(args, format);
 	n += vsnprintf(text + n, sizeof text - (size_t)n, format, args);
 	va_end(args);
+	if (test_context && n < (int)sizeof text)
+		n += snprintf(text + n, sizeof text - (size_t)n, " (%s)", test_context);
 	if (n > (int)sizeof text - 2)
 		n = (int)sizeof text - 2;
 	text[n++] = '\n';
@@ -63,6 +74,27 @@ uint64_t scaled(uint64_t n)
 {
 	double d = (double)n * scale() / (SANITIZED ? 8 : 1);
 	return d < 1 ? 1 : (uint64_t)d;
+}
+
+void delays(uint32_t every)
+{
+#ifdef COROI_STRESS
+	at_store_rlx(&coroi_delay_every, every);
+#else
+	(void)every;
+#endif
+}
+
+void report(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	fputs("   ", stdout);
+	vprintf(format, args);
+	putchar('\n');
+	va_end(args);
+	fflush(stdout);
 }
 
 uint64_t rnd(uint64_t *state)
@@ -192,6 +224,7 @@ int __real_coroi_guard(void *base, size_t bytes);
 int __wrap_coroi_guard(void *base, size_t bytes);
 int __wrap_coroi_guard(void *base, size_t bytes)
 {
+	CHECK_EQ(((uintptr_t)base | bytes) % coroi_page(), 0); /* not every emulator of a larger page looks */
 	return due(&fail_guard) ? ENOMEM : __real_coroi_guard(base, bytes);
 }
 
@@ -202,13 +235,25 @@ int __wrap_coroi_thread_start(pthread_t *out, void *(*fn)(void *), void *arg)
 	return due(&fail_thread) ? EAGAIN : __real_coroi_thread_start(out, fn, arg);
 }
 
+/* What goes to the pool may be another thread's at once: nobody stands on it. */
+void __real_coroi_stack_pool_put(struct coroi_stack_pool *p, struct coroi_stack **list, unsigned n);
+void __wrap_coroi_stack_pool_put(struct coroi_stack_pool *p, struct coroi_stack **list, unsigned n);
+void __wrap_coroi_stack_pool_put(struct coroi_stack_pool *p, struct coroi_stack **list, unsigned n)
+{
+	const char *here = __builtin_frame_address(0);
+
+	for (unsigned i = 0; i < n; i++)
+		CHECK(here < list[i]->low || here >= list[i]->top);
+	__real_coroi_stack_pool_put(p, list, n);
+}
+
 /* ------------------------------------------------------------------------ the runner */
 
 static unsigned limit_of(const struct test *t)
 {
 	unsigned seconds = t->seconds ? t->seconds : USUAL_SECONDS;
 	double by = scale() > 1 ? scale() : 1;
-	return (unsigned)(seconds * by) * (SANITIZED ? 2 : 1);
+	return (unsigned)(seconds * by * SLOWER);
 }
 
 static struct test *find(const char *name)
@@ -233,15 +278,36 @@ static const char *verdict(int status, char *text, size_t bytes)
 	return text;
 }
 
+/* show - what a test has said on stderr. True: a sanitizer warns of something in it, which does not end the test. */
+static bool show(int fd)
+{
+	char text[65536];
+	bool warned = false;
+	ssize_t n = pread(fd, text, sizeof text - 1, 0);
+
+	if (n <= 0)
+		return false;
+	text[n] = 0;
+	warned = strstr(text, "WARNING: ") != NULL;
+	fputs(text, stderr);
+	if (n == sizeof text - 1)
+		fputs("...\n", stderr);
+	return warned;
+}
+
 static void run_one(const struct test *t, const char *program)
 {
 	char text[80];
-	int status = 0;
+	int status = 0, said = memfd_create("stderr", 0);
 	uint64_t began = now_ns();
 
 	fflush(stdout);
 	pid_t child = fork();
 	if (child == 0) {
+		dup2(said, 2);
+		if (under_valgrind)
+			execlp("valgrind", "valgrind", "-q", "--error-exitcode=67", "--leak-check=full", "--fair-sched=yes",
+			       program, "-1", t->name, (char *)NULL);
 		execl(program, program, "-1", t->name, (char *)NULL);
 		_exit(127);
 	}
@@ -249,6 +315,9 @@ static void run_one(const struct test *t, const char *program)
 		;
 	unsigned ms = (unsigned)((now_ns() - began) / 1000000);
 	const char *bad = verdict(status, text, sizeof text);
+	if (show(said) && !bad)
+		bad = "a warning";
+	close(said);
 	if (bad) {
 		printf("FAIL %s %u ms (%s; %s)\n", t->name, ms, bad, program);
 		failed++;
@@ -273,11 +342,13 @@ int main(int argc, char **argv)
 	const char *programs[PROGRAMS_MAX + 1] = {NULL};
 	unsigned times = 1, count = 0;
 
-	for (int c; (c = getopt(argc, argv, "n:x:l1:")) != -1;) {
+	for (int c; (c = getopt(argc, argv, "n:x:vl1:")) != -1;) {
 		if (c == 'n') {
 			times = (unsigned)atoi(optarg);
 		} else if (c == 'x' && count < PROGRAMS_MAX) {
 			programs[count++] = optarg;
+		} else if (c == 'v') {
+			under_valgrind = true;
 		} else if (c == '1') {
 			struct test *t = find(optarg);
 			if (!t)

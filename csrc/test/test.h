@@ -14,15 +14,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#if defined(__SANITIZE_ADDRESS__)
+#include "../sanitize.h"
+
+/* SANITIZED - frames are larger, and everything takes longer. */
+#if defined(COROI_ASAN) || defined(COROI_TSAN)
 #define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
+#else
 #define SANITIZED 0
+#endif
+/* FIBERS - each suspended coroutine is a fiber of ThreadSanitizer, and many of them at once are very slow. */
+#ifdef COROI_TSAN
+#define FIBERS 1
+#else
+#define FIBERS 0
 #endif
 
 struct test {
@@ -31,6 +35,9 @@ struct test {
 	unsigned seconds; /* time limit; 0: the usual one */
 	struct test *next;
 };
+
+/* test_context - what is being tried, for the message of a failure; or NULL. */
+extern const char *test_context;
 
 void test_register(struct test *t);
 void test_fail(const char *file, int line, const char *format, ...) __attribute__((noreturn, format(printf, 3, 4)));
@@ -55,6 +62,19 @@ void test_fail(const char *file, int line, const char *format, ...) __attribute_
 
 /* scaled - a size of a stress test: n times CORO_TEST_SCALE, an eighth of it under a sanitizer; at least 1. */
 uint64_t scaled(uint64_t n);
+
+/* delays - in the build for stress tests: about how many atomic operations of the core there are between two random
+ * delays. DELAYED - this is that build. */
+void delays(uint32_t every);
+#ifdef COROI_STRESS
+#define DELAYED 1
+#else
+#define DELAYED 0
+#endif
+#define DELAYS_USUAL 2000
+
+/* report - a line of figures that the test has counted. */
+void report(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* rnd - the next of a sequence of random numbers (xorshift64*); *state is the seed, not 0. */
 uint64_t rnd(uint64_t *state);

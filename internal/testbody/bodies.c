@@ -43,6 +43,14 @@ void testbody_park(void *arg, void *result)
 	ADD(testbody_ran, 1);
 }
 
+void testbody_laps(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	while (coro_park() == CORO_OK)
+		ADD(testbody_sum, 1);
+}
+
 void testbody_spin(void *arg, void *result)
 {
 	(void)arg;

@@ -12,6 +12,7 @@ void testbody_add(void *arg, void *result);    /* arg int64: added to the sum */
 void testbody_square(void *arg, void *result); /* arg int64, result int64 */
 void testbody_bytes(void *arg, void *result);  /* arg and result 48 bytes: the result is the argument reversed */
 void testbody_park(void *arg, void *result);   /* result int32: what coro_park returned */
+void testbody_laps(void *arg, void *result);   /* parks until a park fails; adds 1 to the sum for each that does not */
 void testbody_spin(void *arg, void *result);   /* says that it ran, computes until testbody_stop */
 void testbody_abort(void *arg, void *result);
 void testbody_yield(void *arg, void *result);  /* arg int64: yields so many times, then adds 1 to the sum */

@@ -26,6 +26,7 @@ var (
 	Square     = unsafe.Pointer(C.testbody_square)
 	Bytes      = unsafe.Pointer(C.testbody_bytes)
 	Park       = unsafe.Pointer(C.testbody_park)
+	Laps       = unsafe.Pointer(C.testbody_laps)
 	Spin       = unsafe.Pointer(C.testbody_spin)
 	Abort      = unsafe.Pointer(C.testbody_abort)
 	Yield      = unsafe.Pointer(C.testbody_yield)
