@@ -1,0 +1,461 @@
+/*
+ * engine.c - runs one schedule: who goes on.
+ *
+ * Each modelled thread is a coroutine of the bare layer (the ordinary one, not the explored copy). Before each operation
+ * that others can notice, its thread asks point() whether it may go on; before it waits, give_way() who goes on instead.
+ * What they answer is either given by the path of choices (depth first) or drawn by lot (random).
+ *
+ * The bound. These events cost one each, and no more than the bound of them happen in one schedule:
+ *
+ *      a thread that could go on is left; which of its stores are kept in its buffer is part of the same event
+ *      stores that a thread left in its buffer reach memory while another one runs
+ *      a thread that waits, or ends, keeps stores in its buffer
+ *      a time-out ends while somebody else can go on
+ *
+ * Everything else is free: who goes on when a thread waits or ends, and whether a spinning thread gives way or spins to
+ * its end. Kept stores reach memory for nothing when nobody could go on otherwise.
+ *
+ * A random schedule is one of two kinds. By lot: each step may leave a thread, as often as this schedule's lot says. By rank
+ * (after Burckhardt et al., "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs", ASPLOS 2010): threads
+ * have ranks, the highest that can go on does, and at up to four steps the one that runs becomes the last: a thread that
+ * is left then stays away for long.
+ */
+#include "schedule.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STEPS_MOST 20000 /* of one schedule */
+#define OPTIONS_MOST 250
+#define OVERTAKEN_MOST 2
+#define FALLS_MOST 4
+#define FALL_STEPS 256
+
+static const char *const state_names[] = {"ready", "spins", "sleeps", "waits for a lock", "waits for a condition",
+					  "joins", "has ended"};
+
+/* What may happen next. */
+struct option {
+	enum { GO_ON, SWITCH, FLUSH, SPIN } kind;
+	uint8_t thread, mask, cost;
+};
+
+int ex_mutant;
+struct outcome *outcome;
+
+const struct plan *plan;
+struct thread threads[EX_THREADS];
+unsigned thread_count;
+struct thread *cur;
+bool active;
+unsigned steps;
+
+static bool over, failed;
+static unsigned next_thread;
+static unsigned spent, depth;
+static uint64_t lot;
+static uint64_t rarely;        /* mask: how seldom a random schedule leaves a thread */
+static bool by_rank;
+static unsigned falls[FALLS_MOST]; /* steps at which the running thread becomes the last */
+static void **tls;
+static jmp_buf hub;
+static bool in_thread;
+static struct option options[OPTIONS_MOST];
+static unsigned option_count;
+
+/* ---------------------------------------------------------------------------------- reports */
+
+void say(const char *format, ...)
+{
+	va_list list;
+
+	if (!plan || !plan->trace)
+		return;
+	va_start(list, format);
+	vprintf(format, list);
+	va_end(list);
+}
+
+const char *name_of(const void *p)
+{
+	static char name[64];
+	ex_world.name(p, name, sizeof name);
+	return name;
+}
+
+void ex_fail(const char *format, ...)
+{
+	va_list list;
+
+	if (!failed) {
+		va_start(list, format);
+		vsnprintf(outcome->message, sizeof outcome->message, format, list);
+		va_end(list);
+	}
+	failed = over = true;
+	if (!in_thread)
+		longjmp(hub, 1);
+	for (;;)
+		coro_yield_value(0, NULL);
+}
+
+void ex_reached(unsigned bit)
+{
+	outcome->reached |= 1u << bit;
+}
+
+unsigned ex_self(void)
+{
+	return (unsigned)(cur - threads);
+}
+
+/* ---------------------------------------------------------------------------------- choices */
+
+static uint64_t draw(void)
+{
+	lot ^= lot >> 12;
+	lot ^= lot << 25;
+	lot ^= lot >> 27;
+	return lot * UINT64_C(0x2545f4914f6cdd1d);
+}
+
+static unsigned choose(unsigned of)
+{
+	if (plan->random)
+		return of < 2 ? 0 : (unsigned)((draw() >> 33) % of);
+	if (depth == PATH_MOST)
+		ex_fail("more than %d choices", PATH_MOST);
+	struct choice *c = &outcome->path[depth++];
+	if (depth > outcome->choices) {
+		*c = (struct choice){0, (uint8_t)of};
+		outcome->choices = depth;
+	} else if (c->of == 0) { /* given by hand: as many as there are */
+		c->of = (uint8_t)of;
+	}
+	if (c->of != of || c->taken >= of)
+		ex_fail("not the same run again: choice %u is of %u, and was of %u", depth - 1, of, c->of);
+	return c->taken;
+}
+
+static void add(int kind, const struct thread *t, unsigned mask, unsigned cost)
+{
+	if (option_count == OPTIONS_MOST)
+		ex_fail("more than %d options", OPTIONS_MOST);
+	options[option_count++] = (struct option){kind, (uint8_t)(t - threads), (uint8_t)mask, (uint8_t)cost};
+}
+
+static bool may_pay(void)
+{
+	return plan->random || spent < plan->bound;
+}
+
+/* ------------------------------------------------------------------------------ who goes on */
+
+/* sees_more - what t has read in the loop it spins in has changed. */
+static bool sees_more(const struct thread *t)
+{
+	for (unsigned i = 0; i < t->recents && i < RECENT; i++)
+		if (get(t->recent[i].p, t->recent[i].bytes) != t->recent[i].value)
+			return true;
+	return false;
+}
+
+static bool can_go_on(const struct thread *t)
+{
+	switch (t->state) {
+	case READY: return true;
+	case SPINS: return sees_more(t);
+	case LOCKED_OUT: return !held(t->on);
+	case JOINS: return ((const struct thread *)t->on)->state == DONE;
+	default: return false;
+	}
+}
+
+static bool has_timeout(const struct thread *t)
+{
+	return t->state == SLEEPS && t->timed;
+}
+
+/* hand_over - cur goes on no longer, with the stores of the mask in memory; t does. */
+static void hand_over(struct thread *t, unsigned mask)
+{
+	leave_view();
+	settle(cur, mask);
+	next_thread = (unsigned)(t - threads);
+	if (t != cur)
+		say("-----  %s\n", t->name);
+}
+
+/* let - t, which was chosen, is ready. */
+static void let(struct thread *t)
+{
+	if (t->state == SPINS && !sees_more(t)) { /* nobody else could: time passes */
+		t->spinning = true;
+		t->spins = 0;
+	}
+	t->overtaken = 0;
+	t->state = READY;
+}
+
+void suspend(void)
+{
+	if (over || &threads[next_thread] != cur)
+		coro_yield_value(0, NULL);
+	else
+		apply(cur);
+}
+
+/* option_by_rank - of what add has collected, one of those of the thread of the highest rank. */
+static unsigned option_by_rank(void)
+{
+	unsigned high = 0, n = 0;
+
+	for (unsigned i = 0; i < option_count; i++)
+		if (threads[options[i].thread].rank > high)
+			high = threads[options[i].thread].rank;
+	unsigned best = 0;
+	for (unsigned i = 0; i < option_count; i++)
+		if (threads[options[i].thread].rank == high && draw() % ++n == 0)
+			best = i;
+	return best;
+}
+
+/* leaves_by_lot - does the running thread of a random schedule stop here? */
+static bool leaves_by_lot(struct thread *me)
+{
+	if (!by_rank)
+		return (draw() >> 40 & rarely) == 0;
+	for (unsigned i = 0; i < FALLS_MOST; i++)
+		if (falls[i] == steps)
+			me->rank = FALLS_MOST - i;
+	for (struct thread *t = threads; t < threads + thread_count; t++)
+		if (t->rank > me->rank && can_go_on(t))
+			return true;
+	return false;
+}
+
+/* point - before an operation that others can notice. */
+void point(void)
+{
+	struct thread *me = cur;
+
+	steps++;
+	if (steps > STEPS_MOST)
+		ex_fail("does not end");
+	if (plan->random ? !leaves_by_lot(me) : spent >= plan->bound)
+		return;
+	if (!plan->random && depth < outcome->choices && !outcome->path[depth].taken) {
+		depth++; /* as before: it goes on */
+		return;
+	}
+	option_count = 0;
+	add(GO_ON, me, 0, 0);
+	for (struct thread *t = threads; t < threads + thread_count; t++) {
+		if (t == me)
+			continue;
+		if (can_go_on(t) || has_timeout(t))
+			for (unsigned mask = 0; mask <= all_of(me); mask++)
+				if (may_keep(me, mask))
+					add(SWITCH, t, mask, 1);
+		for (unsigned mask = 1; t->kept && mask <= all_of(t); mask++)
+			if (may_keep(t, mask))
+				add(FLUSH, t, mask, 1);
+	}
+	struct option o = options[by_rank ? option_by_rank() : choose(option_count)];
+	spent += o.cost;
+	if (o.kind == SWITCH) {
+		hand_over(&threads[o.thread], o.mask);
+		let(&threads[o.thread]);
+		suspend();
+	} else if (o.kind == FLUSH) {
+		leave_view();
+		settle(&threads[o.thread], o.mask);
+		apply(me);
+	}
+}
+
+static bool waits_for_time(const struct thread *t)
+{
+	return has_timeout(t) || (t->state == SPINS && !t->stuck);
+}
+
+/* pass_time - nobody can go on but by time: sleeps end, and loops. In any order, but nobody is left out for ever. */
+static void pass_time(void)
+{
+	leave_view();
+	for (struct thread *t = threads; t < threads + thread_count; t++)
+		settle(t, all_of(t));
+	for (struct thread *t = threads; t < threads + thread_count; t++)
+		if (can_go_on(t))
+			add(SWITCH, t, 0, 0);
+	if (option_count)
+		return;
+	unsigned most = 0;
+	for (struct thread *t = threads; t < threads + thread_count; t++)
+		if (waits_for_time(t) && t->overtaken > most)
+			most = t->overtaken;
+	for (struct thread *t = threads; t < threads + thread_count; t++)
+		if (waits_for_time(t) && (most < OVERTAKEN_MOST || t->overtaken == most))
+			add(SWITCH, t, 0, 0);
+}
+
+static void quiet(void)
+{
+	over = true;
+	for (struct thread *t = threads; t < threads + thread_count; t++)
+		if (t->state == SPINS)
+			ex_fail("%s spins for ever", t->name);
+}
+
+/* give_way - me waits: its state says for what. True: it is to spin on instead. */
+bool give_way(bool may_spin)
+{
+	struct thread *me = cur;
+
+	option_count = 0;
+	for (struct thread *t = threads; t < threads + thread_count; t++) {
+		if (t == me)
+			continue;
+		if (can_go_on(t))
+			for (unsigned mask = all_of(me) + 1; mask-- > 0;)
+				if (mask == all_of(me) || (may_pay() && may_keep(me, mask)))
+					add(SWITCH, t, mask, mask != all_of(me));
+		if (has_timeout(t) && may_pay())
+			add(SWITCH, t, all_of(me), 1);
+	}
+	bool others = false;
+	for (unsigned i = 0; i < option_count; i++)
+		others |= !options[i].cost;
+	if (!others) {
+		option_count = 0;
+		pass_time();
+	} else if (may_spin) {
+		add(SPIN, me, 0, 0);
+	}
+	if (!option_count) {
+		quiet();
+		return false;
+	}
+	if (by_rank && others && may_spin) { /* a loop that runs to its end, or not: whatever its rank */
+		option_count--;
+		if (draw() >> 40 & 1)
+			return true;
+	}
+	struct option o = options[by_rank && others ? option_by_rank() : choose(option_count)];
+	spent += o.cost;
+	if (o.kind == SPIN)
+		return true;
+	if (!others)
+		for (unsigned i = 0; i < option_count; i++)
+			threads[options[i].thread].overtaken++;
+	hand_over(&threads[o.thread], o.mask);
+	let(&threads[o.thread]);
+	return false;
+}
+
+/* wait - give way, and go on when somebody says so. */
+void wait_as(enum state state, const void *on)
+{
+	cur->state = state;
+	cur->on = on;
+	give_way(false);
+	suspend();
+}
+
+/* ------------------------------------------------------------------------------ one schedule */
+
+unsigned ex_thread(const char *name, void (*fn)(void *), void *arg)
+{
+	if (thread_count == EX_THREADS)
+		ex_fail("more than %d threads", EX_THREADS);
+	threads[thread_count] = (struct thread){.name = name, .fn = fn, .arg = arg};
+	return thread_count++;
+}
+
+static intptr_t body(void *arg, intptr_t first)
+{
+	struct thread *t = arg;
+	(void)first;
+	t->fn(t->arg);
+	return 0;
+}
+
+void engine_open(const struct plan *p)
+{
+	plan = p;
+	tls = ex_world.tls();
+	ex_world.setup(p->scenario);
+	for (unsigned i = 0; i < thread_count; i++)
+		if (coro_new(&threads[i].co, body, &threads[i], 64 << 10))
+			abort();
+}
+
+static void begin(void)
+{
+	ex_world.restore();
+	for (unsigned i = 0; i < thread_count; i++) {
+		struct thread *t = &threads[i];
+		coro_t *co = t->co;
+		*t = (struct thread){.co = co, .name = t->name, .fn = t->fn, .arg = t->arg};
+		if (coro_reset(co, body, t))
+			abort();
+	}
+	ops_begin();
+	over = failed = false;
+	spent = depth = steps = 0;
+	by_rank = false;
+	*tls = NULL;
+	if (plan->random) {
+		lot = (plan->seed + 1) * UINT64_C(0x9e3779b97f4a7c15);
+		draw();
+		by_rank = plan->seed & 1;
+		rarely = (UINT64_C(2) << draw() % 6) - 1;
+		for (unsigned i = 0; i < FALLS_MOST; i++)
+			falls[i] = 1 + (unsigned)(draw() % FALL_STEPS);
+		for (unsigned i = 0; i < thread_count; i++)
+			threads[i].rank = FALLS_MOST + 1 + (unsigned)(draw() % 100);
+	}
+}
+
+static void resume(void)
+{
+	cur = &threads[next_thread];
+	apply(cur);
+	*tls = cur->tls;
+	in_thread = true;
+	int status = coro_resume(cur->co, 0, NULL);
+	in_thread = false;
+	cur->tls = *tls;
+	if (status == CORO_FINISHED && !over) {
+		cur->state = DONE;
+		give_way(false);
+	}
+}
+
+void engine_run(const struct plan *p)
+{
+	plan = p;
+	outcome->seed = p->seed;
+	begin();
+	if (!setjmp(hub)) {
+		active = true;
+		next_thread = choose(thread_count);
+		say("-----  %s\n", threads[next_thread].name);
+		while (!over)
+			resume();
+		active = false;
+		if (!failed) {
+			if (plan->trace)
+				for (unsigned i = 0; i < thread_count; i++)
+					say("       %s %s\n", threads[i].name, state_names[threads[i].state]);
+			ex_world.check(p->scenario);
+		}
+	}
+	active = false;
+	outcome->schedules++;
+	outcome->steps += steps;
+	outcome->failed = failed;
+}

@@ -1,0 +1,77 @@
+/*
+ * engine.h - the search over interleavings, as the explored code and the scenarios see it.
+ */
+#ifndef EXPLORE_ENGINE_H
+#define EXPLORE_ENGINE_H
+
+#include "mutants.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---------------------------------------------------------- operations of the explored code */
+
+void ex_load(const void *p, size_t bytes);
+void ex_buffer(void *p, size_t bytes, uint64_t value, bool release);
+void ex_rmw_begin(void *p, size_t bytes);
+void ex_rmw_end(void);
+void ex_fence(void);
+void ex_membarrier(void);
+void ex_relax(void);
+void ex_futex_wait(uint32_t *word, uint32_t value, int64_t timeout_ns);
+void ex_futex_wake(uint32_t *word, int count);
+void ex_lock(void *mutex);
+void ex_unlock(void *mutex);
+void ex_cond_wait(void *cond, void *mutex);
+void ex_cond_broadcast(void *cond);
+int ex_join(unsigned thread);
+uint64_t ex_now_ns(void);
+
+extern int ex_mutant;
+
+/* ------------------------------------------------------------------------------ scenarios */
+
+#define EX_THREADS 6
+
+enum ex_op { EX_LOAD, EX_STORE, EX_RMW, EX_OTHER };
+
+struct ex_scenario {
+	const char *name, *about;
+	void (*setup)(void);   /* once: make the world, and the threads that run in it */
+	void (*check)(void);   /* after each schedule, when nobody can go on: is everything as it must be? */
+	unsigned workers;
+	unsigned raw;          /* a bit for each worker that has no thread of its own */
+	unsigned flags;        /* of the scheduler */
+	bool paused;           /* a batch: at the end something may lie in an inbox */
+	bool stops;            /* it ends closed */
+	uint32_t reach;        /* a bit for each ex_reached that some schedule must come to */
+};
+
+/* The explored part of the program; see world.c. */
+struct ex_world {
+	void *(*tls)(void);                  /* where the worker of the running thread is kept */
+	void (*setup)(const struct ex_scenario *);
+	void (*restore)(void);               /* back to what it was after setup */
+	void (*check)(const struct ex_scenario *);
+	void (*saw)(enum ex_op op, const void *p, uint64_t before, uint64_t after); /* each operation, as it is made */
+	bool (*shared)(const void *p);       /* threads share it, even if no atomic operation shows it */
+	void (*waits)(void);                 /* the running thread is about to wait for others */
+	void (*name)(const void *p, char *out, size_t bytes);
+	const struct ex_scenario *const *scenarios[3]; /* each ends with NULL */
+};
+
+extern const struct ex_world ex_world;
+
+/* ex_thread - one more thread; only during setup. Returns its number. */
+unsigned ex_thread(const char *name, void (*fn)(void *), void *arg);
+unsigned ex_self(void);
+
+/* ex_fail - this schedule shows an error. Does not return. */
+void ex_fail(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
+#define EX_CHECK(condition) ((condition) ? (void)0 : ex_fail("%s:%d: %s", __func__, __LINE__, #condition))
+
+/* ex_reached - the run came by here. */
+void ex_reached(unsigned bit);
+
+#endif

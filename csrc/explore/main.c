@@ -1,0 +1,417 @@
+/*
+ * main.c - the explorer's command line, and the search: every schedule within the bound, or schedules by lot.
+ *
+ * Each search runs in a process of its own: a mutant may well crash or loop, and that counts as found.
+ */
+#include "schedule.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LEARN 4000
+
+static const char *const machine_names[MACHINES] = {"sc", "tso", "arm"};
+static const char *const mutant_names[] = {
+	[MUTANT_NONE] = "",
+#define M(name, scenario, what) [MUTANT_##name] = #name,
+	MUTANTS
+#undef M
+};
+static const char *const mutant_scenarios[] = {
+	[MUTANT_NONE] = "",
+#define M(name, scenario, what) [MUTANT_##name] = scenario,
+	MUTANTS
+#undef M
+};
+static const char *const mutant_texts[] = {
+	[MUTANT_NONE] = "",
+#define M(name, scenario, what) [MUTANT_##name] = what,
+	MUTANTS
+#undef M
+};
+
+/* ------------------------------------------------------------------- in the searching process */
+
+static void die(const char *why)
+{
+	if (!outcome->failed) {
+		outcome->failed = true;
+		strcpy(outcome->message, why);
+	}
+	_exit(0);
+}
+
+static void on_crash(int sig)
+{
+	die(sig == SIGABRT ? "aborted" : "crashed");
+}
+
+/* Some seconds of the CPU have passed, and neither a step nor a schedule was made. */
+static void on_tick(int sig)
+{
+	static uint64_t last = UINT64_MAX;
+	(void)sig;
+	if (outcome->schedules == last)
+		die("loops for ever");
+	last = outcome->schedules;
+}
+
+static void watch(void)
+{
+	static char stack[64 << 10];
+	stack_t ss = {.ss_sp = stack, .ss_size = sizeof stack};
+	struct sigaction crash = {.sa_handler = on_crash, .sa_flags = SA_ONSTACK};
+	struct sigaction tick = {.sa_handler = on_tick, .sa_flags = SA_ONSTACK | SA_RESTART};
+	struct itimerval every = {{3, 0}, {3, 0}};
+
+	sigaltstack(&ss, NULL);
+	sigaction(SIGSEGV, &crash, NULL);
+	sigaction(SIGBUS, &crash, NULL);
+	sigaction(SIGILL, &crash, NULL);
+	sigaction(SIGFPE, &crash, NULL);
+	sigaction(SIGABRT, &crash, NULL);
+	sigaction(SIGVTALRM, &tick, NULL);
+	setitimer(ITIMER_VIRTUAL, &every, NULL);
+}
+
+/* next_path - the first one after this in order. False: this was the last. */
+static bool next_path(void)
+{
+	uint32_t n = outcome->choices;
+	while (n && outcome->path[n - 1].taken + 1 == outcome->path[n - 1].of)
+		n--;
+	outcome->choices = n;
+	if (!n)
+		return false;
+	outcome->path[n - 1].taken++;
+	return true;
+}
+
+/* learn - which places are shared; what these schedules find does not count. */
+static void learn(const struct plan *p)
+{
+	struct plan random = *p;
+
+	forget_places();
+	random.random = true;
+	random.trace = false;
+	outcome->learn = p->learn;
+	unsigned failures = 0;
+	for (random.seed = 1; random.seed <= p->learn && failures <= p->learn / 400; random.seed++) {
+		engine_run(&random);
+		failures += outcome->failed;
+		outcome->failed = false;
+	}
+	outcome->learned = false;
+	outcome->message[0] = 0;
+	outcome->schedules = outcome->steps = 0;
+}
+
+/* explore - schedules until one fails, at most `most` (0: all there are). */
+static void explore(struct plan *p, uint64_t most)
+{
+	engine_open(p);
+	watch();
+	if (!p->random)
+		learn(p);
+	while (!most || outcome->schedules < most) {
+		engine_run(p);
+		if (outcome->failed)
+			return;
+		if (p->random) {
+			p->seed++;
+		} else if (outcome->learned) {
+			p->learn *= 4;
+			learn(p);
+			outcome->choices = 0;
+		} else if (!next_path()) {
+			outcome->complete = true;
+			return;
+		}
+	}
+}
+
+/* search - the same in another process. Returns seconds. */
+static double search(struct plan *p, uint64_t most, bool keep_path)
+{
+	struct timespec a, b;
+	uint32_t choices = outcome->choices;
+
+	memset(outcome, 0, offsetof(struct outcome, path));
+	if (keep_path)
+		outcome->choices = choices;
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	fflush(stdout);
+	pid_t child = fork();
+	if (child == 0) {
+		explore(p, most);
+		fflush(stdout);
+		_exit(0);
+	}
+	int status;
+	if (child < 0 || waitpid(child, &status, 0) < 0)
+		abort();
+	if (!WIFEXITED(status) || WEXITSTATUS(status)) {
+		outcome->failed = true;
+		snprintf(outcome->message, sizeof outcome->message, "the process ended with status %d", status);
+	}
+	clock_gettime(CLOCK_MONOTONIC, &b);
+	return (double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) * 1e-9;
+}
+
+/* --------------------------------------------------------------------------------- reports */
+
+static void print_replay(const struct plan *p)
+{
+	printf("    %s\n    again: explore -scenario %s -machine %s", outcome->message, p->scenario->name,
+	       machine_names[p->machine]);
+	if (ex_mutant)
+		printf(" -mutant %s", mutant_names[ex_mutant]);
+	if (p->random) {
+		printf(" -seed %llu\n", (unsigned long long)outcome->seed);
+		return;
+	}
+	printf(" -bound %u -learn %llu -path ", p->bound, (unsigned long long)outcome->learn);
+	const char *comma = "";
+	unsigned n = 0;
+	for (uint32_t i = 0; i < outcome->choices; i++) {
+		if (outcome->path[i].taken && ++n > 200) {
+			printf(" and more");
+			break;
+		}
+		if (outcome->path[i].taken) {
+			printf("%s%u:%u", comma, i, outcome->path[i].taken);
+			comma = ",";
+		}
+	}
+	printf("%s\n", *comma ? "" : "-");
+}
+
+static void print_head(void)
+{
+	printf("%-18s %-4s %-11s %11s %13s %8s  %s\n", "scenario", "cpu", "search", "schedules", "steps", "seconds",
+	       "verdict");
+}
+
+static uint64_t all_schedules, all_random;
+static uint32_t reached;
+
+/* one - search, and print a line. */
+static bool one(struct plan *p, uint64_t most)
+{
+	char how[32];
+	double seconds = search(p, most, false);
+	bool whole = p->random || outcome->complete;
+
+	snprintf(how, sizeof how, p->random ? "random" : "bound %u", p->bound);
+	all_schedules += outcome->schedules;
+	all_random += p->random ? outcome->schedules : 0;
+	reached |= outcome->reached;
+	printf("%-18s %-4s %-11s %11llu %13llu %8.1f  %s\n", p->scenario->name, machine_names[p->machine], how,
+	       (unsigned long long)outcome->schedules, (unsigned long long)outcome->steps, seconds,
+	       outcome->failed ? "FAILED" : whole ? "holds" : "NOT FINISHED");
+	if (outcome->failed)
+		print_replay(p);
+	fflush(stdout);
+	return !outcome->failed && whole;
+}
+
+static const struct ex_scenario *find(const char *name)
+{
+	for (unsigned i = 0; i < 3; i++)
+		for (const struct ex_scenario *const *s = ex_world.scenarios[i]; *s; s++)
+			if (!strcmp((*s)->name, name))
+				return *s;
+	return NULL;
+}
+
+/* mutant - look for one: within the bound, then by lot. What was found must be found again by its path or seed. */
+static bool mutant(int m, uint64_t most, uint64_t random)
+{
+	static const enum machine machines[] = {TSO, ARM};
+	struct plan p = {.scenario = find(mutant_scenarios[m]), .stores = 4, .bound = 2, .learn = LEARN};
+	double seconds = 0;
+	char how[32];
+
+	if (!p.scenario) {
+		printf("%-20s no scenario %s\n", mutant_names[m], mutant_scenarios[m]);
+		return false;
+	}
+	ex_mutant = m;
+	for (int k = 0; k < 8; k++) {
+		static const struct {
+			bool random;
+			unsigned bound;
+		} order[] = {{false, 0}, {false, 1}, {true, 0}, {false, 2}}; /* what finds most soonest */
+		p.machine = machines[k & 1];
+		p.random = order[k / 2].random;
+		p.bound = order[k / 2].bound;
+		p.seed = 1;
+		seconds += search(&p, p.random ? random : most, false);
+		if (outcome->failed)
+			break;
+	}
+	bool found = outcome->failed, again = false;
+	uint64_t schedules = outcome->schedules;
+	if (found) {
+		struct plan same = p;
+		char message[sizeof outcome->message];
+		strcpy(message, outcome->message);
+		same.seed = outcome->seed;
+		same.learn = outcome->learn;
+		search(&same, 1, !p.random);
+		again = outcome->failed && !strcmp(message, outcome->message);
+		outcome->seed = same.seed;
+	}
+	snprintf(how, sizeof how, p.random ? "random" : "bound %u", p.bound);
+	printf("%-20s %-18s %-4s %-8s %9llu %8.1f  %s\n", mutant_names[m], p.scenario->name, machine_names[p.machine], how, (unsigned long long)schedules, seconds,
+	       !found ? "NOT FOUND" : again ? "found, and again" : "found, and NOT AGAIN");
+	if (found)
+		print_replay(&p);
+	fflush(stdout);
+	ex_mutant = MUTANT_NONE;
+	return found && again;
+}
+
+/* --------------------------------------------------------------------------------- commands */
+
+/* all - every scenario, then every mutant. */
+static int all(unsigned bound, uint64_t random, uint64_t most, uint64_t seed)
+{
+	bool good = true;
+
+	print_head();
+	for (unsigned i = 0; i < 3; i++) {
+		for (const struct ex_scenario *const *s = ex_world.scenarios[i]; *s; s++) {
+			struct plan p = {.scenario = *s, .stores = 4, .bound = bound, .learn = LEARN};
+			reached = 0;
+			for (p.machine = TSO; p.machine < MACHINES; p.machine++) {
+				p.random = false;
+				good &= one(&p, 0);
+				p.random = true;
+				p.seed = seed;
+				good &= one(&p, random);
+			}
+			if ((reached & (*s)->reach) != (*s)->reach) {
+				printf("    %s has not come to all that it is for: 0x%x of 0x%x\n", (*s)->name, reached,
+				       (*s)->reach);
+				good = false;
+			}
+		}
+	}
+	printf("%llu schedules, %llu of them random\n\n", (unsigned long long)all_schedules, (unsigned long long)all_random);
+	unsigned found = 0;
+	printf("%-20s %-18s %-4s %-8s %9s %8s  %s\n", "mutant", "scenario", "cpu", "search", "schedules", "seconds",
+	       "verdict");
+	for (int m = MUTANT_NONE + 1; m < MUTANT_COUNT; m++)
+		found += mutant(m, most, 1000000);
+	printf("%u of %d mutants are found\n", found, MUTANT_COUNT - 1);
+	good &= found == MUTANT_COUNT - 1;
+	puts(good ? "all is well" : "NOT WELL");
+	return good ? 0 : 1;
+}
+
+static void list(void)
+{
+	for (unsigned i = 0; i < 3; i++)
+		for (const struct ex_scenario *const *s = ex_world.scenarios[i]; *s; s++)
+			printf("%-18s %s\n", (*s)->name, (*s)->about);
+	puts("");
+	for (int m = MUTANT_NONE + 1; m < MUTANT_COUNT; m++)
+		printf("%-20s %-18s %s\n", mutant_names[m], mutant_scenarios[m], mutant_texts[m]);
+}
+
+static void read_path(const char *s)
+{
+	while (s && *s) {
+		char *end;
+		unsigned long at = strtoul(s, &end, 10), taken = *end == ':' ? strtoul(end + 1, &end, 10) : 0;
+		if (at >= PATH_MOST)
+			break;
+		outcome->path[at].taken = (uint8_t)taken;
+		outcome->choices = (uint32_t)at + 1;
+		s = *end == ',' ? end + 1 : NULL;
+	}
+}
+
+static int index_of(const char *const *names, int n, const char *name)
+{
+	for (int i = 0; i < n; i++)
+		if (!strcmp(names[i], name))
+			return i;
+	fprintf(stderr, "explore: no %s; see explore -list\n", name);
+	exit(2);
+}
+
+static const char usage[] =
+	"explore -all [-bound 2] [-random N] [-seed N]   every scenario, then every mutant\n"
+	"explore -list                                   scenarios and mutants\n"
+	"explore -scenario S [-machine sc|tso|arm] [-mutant M] [-stores 4]\n"
+	"        [-bound 2] [-most N]                    every schedule within the bound\n"
+	"        -random N [-seed N]                     N schedules by lot\n"
+	"        -seed N                                 that one, step by step\n"
+	"        -path P [-bound 2] [-learn N]           the one along these choices, step by step\n";
+
+int main(int argc, char **argv)
+{
+	struct plan p = {.machine = TSO, .stores = 4, .bound = 2, .seed = 1, .learn = LEARN};
+	uint64_t random = 0, most = 0;
+	const char *path = NULL;
+	bool everything = false, seeded = false;
+
+	outcome = mmap(NULL, sizeof *outcome, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (outcome == MAP_FAILED)
+		return 2;
+	for (int i = 1; i < argc; i++) {
+		const char *arg = argv[i], *value = i + 1 < argc ? argv[i + 1] : "";
+		i++;
+		if (!strcmp(arg, "-list"))
+			return list(), 0;
+		if (!strcmp(arg, "-all"))
+			everything = true, i--;
+		else if (!strcmp(arg, "-scenario"))
+			p.scenario = find(value);
+		else if (!strcmp(arg, "-machine"))
+			p.machine = (enum machine)index_of(machine_names, MACHINES, value);
+		else if (!strcmp(arg, "-mutant"))
+			ex_mutant = index_of(mutant_names, MUTANT_COUNT, value);
+		else if (!strcmp(arg, "-stores"))
+			p.stores = (unsigned)atoi(value);
+		else if (!strcmp(arg, "-bound"))
+			p.bound = (unsigned)atoi(value);
+		else if (!strcmp(arg, "-random"))
+			random = strtoull(value, NULL, 10);
+		else if (!strcmp(arg, "-learn"))
+			p.learn = strtoull(value, NULL, 10);
+		else if (!strcmp(arg, "-most"))
+			most = strtoull(value, NULL, 10);
+		else if (!strcmp(arg, "-seed"))
+			p.seed = strtoull(value, NULL, 10), seeded = true;
+		else if (!strcmp(arg, "-path"))
+			path = value;
+		else
+			return fputs(usage, stderr), 2;
+	}
+	if (everything)
+		return all(p.bound, random, most, p.seed);
+	if (!p.scenario || p.stores < 1 || p.stores > STORES_MOST)
+		return fputs(usage, stderr), 2;
+	if (path || (seeded && !random)) {
+		p.trace = true;
+		p.random = !path;
+		read_path(path);
+		search(&p, 1, true);
+		puts(outcome->failed ? outcome->message : "holds");
+		return outcome->failed;
+	}
+	p.random = random != 0;
+	print_head();
+	return !one(&p, random ? random : most);
+}

@@ -1,0 +1,53 @@
+/*
+ * mutants.h - the wrong steps that the core can be made to take, and where each is looked for.
+ *
+ *      M(name, scenario, what is wrong)
+ */
+#define MUTANTS \
+	M(NO_BARRIER, "door-thief", "a thief locks without membarrier") \
+	M(PLAIN_ENTER, "door-exchange", "without membarrier, busy is set by a plain store") \
+	M(NO_LOOK, "door-thief", "the owner does not look at req") \
+	M(BLIND_SERVE, "door-thief", "the owner serves without a compare-and-swap") \
+	M(LATE_GIFT, "door-thief", "req is free before the gift is there") \
+	M(STAY_IN, "door-foreign", "an owner that waits for the door stays busy") \
+	M(NO_BUSY_CHECK, "door-thief", "a thief locks without a look at busy") \
+	M(BLIND_LOCK, "door-thief", "a thief locks by a plain exchange") \
+	M(BLIND_GIVE_UP, "door-thief", "a thief gives up by a plain exchange") \
+	M(HASTY_GIFT, "door-thief", "a thief does not wait until its gift is there") \
+	M(PLAIN_LEAVE, "door-thief", "the owner leaves by a plain store") \
+	M(PLAIN_SERVED, "door-thief", "req is freed by a plain store, after the gift") \
+	M(BLIND_WAITER, "door-foreign", "an owner says by a plain exchange that it sleeps") \
+	M(NO_WAKE, "door-foreign", "an owner that sleeps at its door is not woken") \
+	M(SLOT_KEPT, "steal-slot-mail", "a stolen next one stays in the slot") \
+	M(HOME_KEPT, "wake-steal-end", "a stolen one's home stays the victim") \
+	M(BLIND_PUSH, "push-park", "a push to an inbox overwrites another's") \
+	M(WAKE_FIRST, "wake-park", "the sleeper's bit is read before the push") \
+	M(CLAIM_FIRST, "push-park", "a sleeper is claimed before it has a token") \
+	M(BLIND_CLAIM, "claim-unpark", "two claim the same sleeper") \
+	M(NO_CALL, "push-park", "a sleeper is claimed and not woken") \
+	M(NO_RECHECK, "push-park", "no second look before sleeping") \
+	M(INBOX_ONLY, "steal-leaves", "the second look is at the inbox alone") \
+	M(LATE_BIT, "push-park", "the bit is set after the second look") \
+	M(TOKEN_KEPT, "claim-unpark", "a claim that comes second keeps its token") \
+	M(STALE_EV, "claim-unpark", "one who was claimed on its way to sleep does not wait for the wake-up") \
+	M(BLIND_SLEEP, "push-park", "a sleeper does not see that it was woken before") \
+	M(NO_WAKE_ALL, "close", "workers are told to stop, and not woken") \
+	M(TWO_TOKENS, "claim-unpark", "one of two tokens is not given back") \
+	M(DROP_FIRST, "push-park", "the token is dropped before the second look") \
+	M(NO_GENERATION, "reuse", "a wake-up does not compare generations") \
+	M(PUSH_TWICE, "wake-steal-end", "a record is put into an inbox twice") \
+	M(ANY_HOME, "wake-steal-end", "mail is delivered where it is taken") \
+	M(FREE_NODE, "reuse", "a record that is still a node is freed") \
+	M(NO_HOME_GENERATION, "reuse", "a wake-up at home does not compare generations") \
+	M(BLIND_JOIN, "join", "a joiner registers by a plain exchange") \
+	M(STAYS_DONE, "join-join", "what ends with a joiner can be taken by another") \
+	M(BLIND_TAKE, "join", "two find it ended, and both take it") \
+	M(NO_SECOND_LOOK, "batch", "a batch ends by one look")
+
+enum {
+	MUTANT_NONE,
+#define M(name, scenario, what) MUTANT_##name,
+	MUTANTS
+#undef M
+	MUTANT_COUNT
+};

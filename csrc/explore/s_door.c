@@ -1,0 +1,199 @@
+/*
+ * s_door.c - scenarios of the door and of stealing. The owner is not a run loop: it enters, takes or adds one, leaves.
+ */
+#include "world.h"
+
+#define ITEMS 6
+
+static struct {
+	struct coroi_rec *item[ITEMS];
+	unsigned taken[ITEMS];
+	bool done;
+} g;
+
+enum { SERVED, FORCED, REFUSED, LOCKED_BY_FOREIGN };
+
+static void took(struct coroi_rec *r)
+{
+	for (unsigned i = 0; r && i < ITEMS; i++) {
+		if (g.item[i] == r) {
+			if (g.taken[i]++)
+				ex_fail("item %u is taken twice", i);
+			return;
+		}
+	}
+	if (r)
+		ex_fail("taken, and nobody's");
+}
+
+static void add_item(unsigned i)
+{
+	struct coroi_worker *w = world_worker(0);
+	g.item[i] = world_record(w);
+	coroi_queue_locked(w, g.item[i]);
+}
+
+static void make(unsigned queued, unsigned in_all)
+{
+	for (unsigned i = 0; i < in_all; i++) {
+		if (i < queued)
+			add_item(i);
+		else
+			g.item[i] = world_record(world_worker(0));
+	}
+	world_region(&g, sizeof g);
+}
+
+/* drain - all that a worker has, at the end. */
+static void drain(struct coroi_worker *w)
+{
+	for (struct coroi_rec *r; (r = world_record_of(coroi_pick_locked(w)));)
+		took(r);
+}
+
+static void check(void)
+{
+	for (unsigned i = 0; i < sched->workers; i++)
+		drain(world_worker(i));
+	for (unsigned i = 0; i < ITEMS; i++)
+		if (g.item[i] && g.taken[i] != 1)
+			ex_fail("item %u is taken %u times", i, g.taken[i]);
+}
+
+static void take_one(struct coroi_worker *w)
+{
+	coroi_door_enter(w);
+	struct coroi_rec *r = world_record_of(coroi_pick_locked(w));
+	coroi_door_leave(w);
+	took(r);
+}
+
+static void owner(void *arg)
+{
+	struct coroi_worker *w = world_worker(0);
+	(void)arg;
+	world_be(0);
+	take_one(w);
+	coroi_door_enter(w);
+	coroi_queue_locked(w, g.item[3]);
+	coroi_door_leave(w);
+	take_one(w);
+}
+
+static void thief(void *arg)
+{
+	struct coroi_worker *w = world_worker((unsigned)(uintptr_t)arg);
+
+	world_be(w->id);
+	if (!world_steal(w, world_worker(0))) {
+		ex_reached(REFUSED);
+		return;
+	}
+	ex_reached(w->served ? SERVED : FORCED);
+	take_one(w);
+}
+
+static void foreign(void *arg)
+{
+	struct coroi_worker *w = world_worker(0);
+	(void)arg;
+	coroi_door_lock(w);
+	ex_reached(LOCKED_BY_FOREIGN);
+	struct coroi_rec *r = world_record_of(coroi_deque_pop(&w->queue));
+	coroi_door_unlock(w);
+	took(r);
+}
+
+static void setup_thief(void)
+{
+	make(3, 4);
+	ex_thread("owner", owner, NULL);
+	ex_thread("thief1", thief, (void *)1);
+}
+
+static const struct ex_scenario door_thief = {
+	.name = "door-thief",
+	.about = "an owner that takes and adds, and one thief",
+	.setup = setup_thief, .check = check, .workers = 2, .raw = 3,
+	.reach = 1 << SERVED | 1 << FORCED | 1 << REFUSED,
+};
+
+static void setup_thieves(void)
+{
+	setup_thief();
+	ex_thread("thief2", thief, (void *)2);
+}
+
+static const struct ex_scenario door_thieves = {
+	.name = "door-thieves",
+	.about = "the same with two thieves",
+	.setup = setup_thieves, .check = check, .workers = 3, .raw = 7,
+	.reach = 1 << SERVED | 1 << FORCED | 1 << REFUSED,
+};
+
+static void setup_foreign(void)
+{
+	setup_thief();
+	ex_thread("foreign", foreign, NULL);
+}
+
+static const struct ex_scenario door_foreign = {
+	.name = "door-foreign",
+	.about = "the same with a thief and a thread that is no worker",
+	.setup = setup_foreign, .check = check, .workers = 2, .raw = 3,
+	.reach = 1 << SERVED | 1 << FORCED | 1 << REFUSED | 1 << LOCKED_BY_FOREIGN,
+};
+
+static const struct ex_scenario door_exchange = {
+	.name = "door-exchange",
+	.about = "door-thief where there is no membarrier",
+	.setup = setup_thief, .check = check, .workers = 2, .raw = 3, .flags = CORO_NO_MEMBARRIER,
+	.reach = 1 << SERVED | 1 << FORCED | 1 << REFUSED,
+};
+
+/* An owner with an empty queue, one in the slot and one whose wake-up is on its way. */
+
+static void owner_of_slot(void *arg)
+{
+	struct coroi_worker *w = world_worker(0);
+	(void)arg;
+	world_be(0);
+	take_one(w);
+	take_one(w);
+}
+
+static void waker(void *arg)
+{
+	(void)arg;
+	EX_CHECK(coro_wake(coroi_handle(g.item[1])) == CORO_OK);
+}
+
+static void setup_slot(void)
+{
+	struct coroi_worker *w = world_worker(0);
+
+	make(0, 2);
+	w->slot = g.item[0];
+	g.item[1]->state = COROI_PARKED;
+	ex_thread("owner", owner_of_slot, NULL);
+	ex_thread("thief1", thief, (void *)1);
+	ex_thread("waker", waker, NULL);
+}
+
+static void check_slot(void)
+{
+	struct coroi_worker *w = world_worker(0);
+	coroi_drain_locked(w);
+	check();
+}
+
+static const struct ex_scenario steal_slot_mail = {
+	.name = "steal-slot-mail",
+	.about = "a queue that is empty, one in the slot, mail on its way, a thief",
+	.setup = setup_slot, .check = check_slot, .workers = 2, .raw = 3,
+	.reach = 1 << FORCED,
+};
+
+const struct ex_scenario *const scenarios_door[] = {
+	&door_thief, &door_thieves, &door_foreign, &door_exchange, &steal_slot_mail, NULL,
+};

@@ -1,0 +1,348 @@
+/*
+ * s_idle.c - scenarios of sleeping, waking and the end, with the real run loop on every worker.
+ */
+#include "world.h"
+
+#define LEAVES 8
+
+static struct {
+	unsigned ran[LEAVES];
+	unsigned returned;
+	bool over;
+	coro_handle handle;
+} g;
+
+static void check_ran(unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (g.ran[i] != 1)
+			ex_fail("coroutine %u has run %u times", i, g.ran[i]);
+}
+
+static void leaf(void *arg, void *result)
+{
+	(void)result;
+	g.ran[*(uint64_t *)arg]++;
+}
+
+static void push(uint64_t leaf_number)
+{
+	world_pushing(true);
+	EX_CHECK(coro_scheduler_spawn(sched, NULL, leaf, &leaf_number, sizeof leaf_number, NULL) == CORO_OK);
+	world_pushing(false);
+}
+
+/* ------------------------------------------------------------------------------------ push */
+
+static void push_one(void *arg)
+{
+	push((uint64_t)(uintptr_t)arg);
+}
+
+static void push_two(void *arg)
+{
+	push((uint64_t)(uintptr_t)arg);
+	push((uint64_t)(uintptr_t)arg + 1);
+}
+
+static void setup_push(void)
+{
+	world_region(&g, sizeof g);
+	ex_thread("push0", push_two, (void *)0);
+	ex_thread("push2", push_one, (void *)2);
+}
+
+static void check_push(void)
+{
+	check_ran(3);
+	EX_CHECK(coroi_finished(sched));
+}
+
+static const struct ex_scenario push_park = {
+	.name = "push-park",
+	.about = "a worker that goes to sleep, and two threads that push to its inbox",
+	.setup = setup_push, .check = check_push, .workers = 1,
+};
+
+static void setup_claim(void)
+{
+	world_region(&g, sizeof g);
+	ex_thread("push0", push_one, (void *)0);
+	ex_thread("push1", push_one, (void *)1);
+	ex_thread("push2", push_one, (void *)2);
+}
+
+static const struct ex_scenario claim_unpark = {
+	.name = "claim-unpark",
+	.about = "the same with three that push one each, and so claim the sleeper together",
+	.setup = setup_claim, .check = check_push, .workers = 1,
+};
+
+/* A worker takes what is in another's inbox, leaves some of it there, and never comes back: its coroutine computes. */
+
+static void thief_for_good(void *arg)
+{
+	struct coroi_worker *w = world_worker(1), *v = world_worker(0);
+	(void)arg;
+	world_be(1);
+	if (world_steal(w, v))
+		ex_reached(0);
+	for (struct coroi_rec *r;;) {
+		coroi_door_enter(w);
+		r = world_record_of(coroi_pick_locked(w));
+		if (r)
+			coroi_end_locked(w, r);
+		coroi_door_leave(w);
+		if (!r)
+			return;
+		g.ran[*(uint64_t *)coroi_cold(r)->payload]++;
+	}
+}
+
+static void setup_leaves(void)
+{
+	world_region(&g, sizeof g);
+	ex_thread("push0", push_two, (void *)0);
+	ex_thread("thief", thief_for_good, NULL);
+}
+
+static void check_leaves(void)
+{
+	check_ran(2);
+	EX_CHECK(sched->S == COROI_S_AWAKE);
+}
+
+static const struct ex_scenario steal_leaves = {
+	.name = "steal-leaves",
+	.about = "a thief leaves half of an inbox to its owner, who goes to sleep, and then runs for ever",
+	.setup = setup_leaves, .check = check_leaves, .workers = 2, .raw = 2, .flags = CORO_NO_STANDBY,
+	.reach = 1,
+};
+
+static const struct ex_scenario leaves_exchange = {
+	.name = "leaves-exchange",
+	.about = "the same where there is no membarrier",
+	.setup = setup_leaves, .check = check_leaves, .workers = 2, .raw = 2,
+	.flags = CORO_NO_STANDBY | CORO_NO_MEMBARRIER,
+	.reach = 1,
+};
+
+/* ------------------------------------------------------------------------------------ the end */
+
+static void parent(void *arg, void *result)
+{
+	uint64_t child = *(uint64_t *)arg + 1;
+	leaf(arg, result);
+	EX_CHECK(coro_spawn(leaf, &child, sizeof child) == CORO_OK);
+}
+
+static void push_and_wait(void *arg)
+{
+	uint64_t n = (uint64_t)(uintptr_t)arg;
+
+	world_pushing(true);
+	EX_CHECK(coro_scheduler_spawn(sched, NULL, parent, &n, sizeof n, NULL) == CORO_OK);
+	world_pushing(false);
+	EX_CHECK(coro_scheduler_wait(sched) == CORO_OK);
+	EX_CHECK(g.ran[n] == 1 && g.ran[n + 1] == 1);
+	g.returned++;
+}
+
+static void setup_end(void)
+{
+	world_region(&g, sizeof g);
+	ex_thread("submit0", push_and_wait, (void *)0);
+}
+
+static void check_end(void)
+{
+	check_ran(2);
+	EX_CHECK(g.returned == 1);
+	EX_CHECK(coroi_finished(sched));
+}
+
+static const struct ex_scenario end = {
+	.name = "end",
+	.about = "two workers, a parent with a child from outside, and a wait for the end",
+	.setup = setup_end, .check = check_end, .workers = 2, .flags = CORO_NO_STANDBY,
+};
+
+static void setup_end_one(void)
+{
+	world_region(&g, sizeof g);
+	ex_thread("submit0", push_and_wait, (void *)0);
+	ex_thread("submit2", push_and_wait, (void *)2);
+}
+
+static void check_end_one(void)
+{
+	check_ran(4);
+	EX_CHECK(g.returned == 2);
+	EX_CHECK(coroi_finished(sched));
+}
+
+static const struct ex_scenario end_submit = {
+	.name = "end-submit",
+	.about = "one worker, two that submit a parent with a child each and wait for the end",
+	.setup = setup_end_one, .check = check_end_one, .workers = 1,
+};
+
+static const struct ex_scenario standby = {
+	.name = "standby",
+	.about = "end with the standby sleeper",
+	.setup = setup_end, .check = check_end, .workers = 2,
+};
+
+/* One that waits for ever keeps the wait for the end from returning, although what comes meanwhile is spawned on one
+ * worker and ends on another, and the counters of the two are not read at once. */
+
+static void comes_and_goes(void *arg)
+{
+	(void)arg;
+	coroi_idle_pushed(world_worker(0));
+	at_bump(&world_worker(0)->spawned);
+	at_bump_rel(&world_worker(1)->ended);
+	world_sleep();
+}
+
+static void waits_for_ever(void *arg)
+{
+	(void)arg;
+	coro_scheduler_wait(sched);
+	ex_fail("the end, and one still waits");
+}
+
+static void setup_count(void)
+{
+	world_region(&g, sizeof g);
+	world_worker(0)->spawned = 1;
+	sched->S = 0;
+	sched->sleepers[0] = 3;
+	ex_thread("worker", comes_and_goes, NULL);
+	ex_thread("wait", waits_for_ever, NULL);
+}
+
+static void check_count(void)
+{
+	EX_CHECK(coroi_at_rest(sched) && coroi_live(sched) == 1);
+}
+
+static const struct ex_scenario end_count = {
+	.name = "end-count",
+	.about = "a wait for the end while one waits for ever, and another comes and ends elsewhere",
+	.setup = setup_count, .check = check_count, .workers = 2, .raw = 3, .flags = CORO_NO_STANDBY,
+};
+
+/* Batch mode. What waits is woken from outside, before the batch ends or after. */
+
+static void parks(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	EX_CHECK(!g.over);
+	EX_CHECK(coro_park() == CORO_OK);
+	EX_CHECK(!g.over);
+	g.ran[0]++;
+}
+
+static void run_batches(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < 2; i++) {
+		g.over = false;
+		int status = coro_scheduler_run(sched);
+		EX_CHECK(status == (g.ran[0] ? CORO_OK : CORO_EDEADLK));
+		g.over = true;
+		ex_reached(status == CORO_OK ? 0 : 1);
+		if (status == CORO_OK)
+			break;
+	}
+	g.returned++;
+}
+
+static void wake(void *arg)
+{
+	(void)arg;
+	world_pushing(true);
+	EX_CHECK(coro_wake(g.handle) == CORO_OK);
+	world_pushing(false);
+}
+
+static void setup_batch(void)
+{
+	EX_CHECK(coro_scheduler_spawn(sched, NULL, parks, NULL, 0, &g.handle) == CORO_OK);
+	world_region(&g, sizeof g);
+	ex_thread("run", run_batches, NULL);
+	ex_thread("wake", wake, NULL);
+}
+
+static void check_batch(void)
+{
+	EX_CHECK(g.returned == 1);
+	if (g.ran[0] == 0) /* woken after the second batch had begun to end: a third would run it */
+		EX_CHECK(sched->worker[0].inbox);
+	else
+		check_ran(1);
+}
+
+static const struct ex_scenario batch = {
+	.name = "batch",
+	.about = "a batch that comes to rest while what waits in it is woken from outside",
+	.setup = setup_batch, .check = check_batch, .workers = 1, .flags = CORO_PAUSED, .paused = true,
+	.reach = 3,
+};
+
+/* Close with cancel, while the one that it cancels is woken. */
+
+static void parks_canceled(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	int status = coro_park();
+	EX_CHECK(status == CORO_OK || status == CORO_ECANCELED);
+	ex_reached(status == CORO_OK ? 0 : 1);
+	g.ran[0]++;
+}
+
+static void close_it(void *arg)
+{
+	(void)arg;
+	EX_CHECK(coro_scheduler_close(sched, 1) == CORO_OK);
+	g.returned++;
+}
+
+static void wake_late(void *arg)
+{
+	(void)arg;
+	world_pushing(true);
+	int status = coro_wake(g.handle);
+	EX_CHECK(status == CORO_OK || status == CORO_ESTALE);
+	world_pushing(false);
+}
+
+static void setup_close(void)
+{
+	coro_attr a = {.size = sizeof a};
+	EX_CHECK(coro_scheduler_spawn(sched, &a, parks_canceled, NULL, 0, &g.handle) == CORO_OK);
+	world_region(&g, sizeof g);
+	ex_thread("close", close_it, NULL);
+	ex_thread("wake", wake_late, NULL);
+}
+
+static void check_close(void)
+{
+	EX_CHECK(g.returned == 1);
+	EX_CHECK(g.ran[0] <= 1);
+	EX_CHECK(coroi_live(sched) == 0);
+}
+
+static const struct ex_scenario close_cancel = {
+	.name = "close",
+	.about = "a close that cancels what waits, and a wake-up of it",
+	.setup = setup_close, .check = check_close, .workers = 1, .stops = true,
+	.reach = 3,
+};
+
+const struct ex_scenario *const scenarios_idle[] = {
+	&push_park, &claim_unpark, &steal_leaves, &leaves_exchange, &end, &end_submit, &end_count, &standby, &batch, &close_cancel, NULL,
+};

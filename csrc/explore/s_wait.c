@@ -1,0 +1,264 @@
+/*
+ * s_wait.c - scenarios of waking, moving, ending, joining, and of records that are used again.
+ */
+#include "world.h"
+
+static struct {
+	coro_handle x, y;
+	unsigned ran, others, oks, stales, woken;
+	unsigned joined, detached, refused;
+	bool may_wake;
+} g;
+
+/* spawn_on - into the inbox of one worker, before anything runs. */
+static void spawn_on(unsigned id, const coro_attr *attr, coro_fn fn, coro_handle *out)
+{
+	sched->next_worker = id * 64;
+	EX_CHECK(coro_scheduler_spawn(sched, attr, fn, NULL, 0, out) == CORO_OK);
+}
+
+static int wake(coro_handle h)
+{
+	world_pushing(true);
+	int status = coro_wake(h);
+	world_pushing(false);
+	return status;
+}
+
+/* ------------------------------------------------------------------------------- wake, park */
+
+static void parks_twice(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	EX_CHECK(coro_park() == CORO_OK);
+	EX_CHECK(g.woken >= 1);
+	EX_CHECK(coro_park() == CORO_OK);
+	EX_CHECK(g.woken == 2);
+	g.ran++;
+}
+
+static void wake_x(void *arg)
+{
+	(void)arg;
+	g.woken++;
+	EX_CHECK(wake(g.x) == CORO_OK);
+}
+
+static void setup_wake_park(void)
+{
+	spawn_on(0, NULL, parks_twice, &g.x);
+	world_region(&g, sizeof g);
+	ex_thread("wake1", wake_x, NULL);
+	ex_thread("wake2", wake_x, NULL);
+}
+
+static void check_wake_park(void)
+{
+	EX_CHECK(g.ran == 1);
+	EX_CHECK(coroi_finished(sched));
+}
+
+static const struct ex_scenario wake_park = {
+	.name = "wake-park",
+	.about = "one that parks twice, woken by two threads, while its worker goes to sleep",
+	.setup = setup_wake_park, .check = check_wake_park, .workers = 1,
+};
+
+/* Woken twice from outside, it parks once and ends; meanwhile it is stolen. */
+
+static void wanders(void *arg, void *result)
+{
+	unsigned home = coroi_self()->id;
+	(void)arg;
+	(void)result;
+	EX_CHECK(coroi_self()->current->home == home);
+	EX_CHECK(coro_park() == CORO_OK);
+	EX_CHECK(coroi_self()->current->home == coroi_self()->id);
+	if (coroi_self()->id != home)
+		ex_reached(0);
+	g.ran++;
+}
+
+static void wakes_twice(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < 2; i++) {
+		int status = wake(g.x);
+		EX_CHECK(status == CORO_OK || status == CORO_ESTALE);
+		g.oks += status == CORO_OK;
+		g.stales += status == CORO_ESTALE;
+		if (i == 0)
+			EX_CHECK(status == CORO_OK);
+	}
+	if (g.stales)
+		ex_reached(1);
+}
+
+static void setup_wander(void)
+{
+	spawn_on(0, NULL, wanders, &g.x);
+	world_region(&g, sizeof g);
+	ex_thread("wake", wakes_twice, NULL);
+}
+
+static void check_wander(void)
+{
+	EX_CHECK(g.ran == 1);
+	EX_CHECK(coroi_finished(sched));
+}
+
+static const struct ex_scenario wake_steal_end = {
+	.name = "wake-steal-end",
+	.about = "one that is stolen, woken from outside and ends, all at once",
+	.setup = setup_wander, .check = check_wander, .workers = 2, .flags = CORO_NO_STANDBY,
+	.reach = 3,
+};
+
+/* ------------------------------------------------------------------------------------- join */
+
+static void ends(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	g.ran++;
+}
+
+static const coro_attr joinable = {.size = sizeof joinable, .flags = CORO_JOINABLE};
+
+static void joins(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	int status = coro_join(g.x, NULL, 0);
+	if (status == CORO_OK) {
+		EX_CHECK(g.ran == 1);
+		g.joined++;
+		ex_reached(0);
+	} else {
+		EX_CHECK(status == CORO_EBUSY || status == CORO_ESTALE);
+		g.refused++;
+	}
+}
+
+static void detaches(void *arg)
+{
+	(void)arg;
+	int status = coro_detach(g.x);
+	if (status == CORO_OK) {
+		g.detached++;
+		ex_reached(1);
+	} else {
+		EX_CHECK(status == CORO_EBUSY || status == CORO_ESTALE);
+		g.refused++;
+	}
+}
+
+static void setup_join(void)
+{
+	spawn_on(0, &joinable, ends, &g.x);
+	spawn_on(1, NULL, joins, NULL);
+	world_region(&g, sizeof g);
+	ex_thread("detach", detaches, NULL);
+}
+
+static void check_join(void)
+{
+	EX_CHECK(g.ran == 1);
+	EX_CHECK(g.joined + g.detached == 1);
+	EX_CHECK(g.joined + g.detached + g.refused == 2);
+	EX_CHECK(coroi_finished(sched));
+}
+
+static const struct ex_scenario join = {
+	.name = "join",
+	.about = "one ends on a worker, one joins it on another, a thread detaches it",
+	.setup = setup_join, .check = check_join, .workers = 2, .flags = CORO_NO_STANDBY,
+	.reach = 3,
+};
+
+static void setup_joins(void)
+{
+	spawn_on(0, &joinable, ends, &g.x);
+	spawn_on(0, NULL, joins, NULL);
+	spawn_on(1, NULL, joins, NULL);
+	world_region(&g, sizeof g);
+}
+
+static const struct ex_scenario two_join = {
+	.name = "join-join",
+	.about = "one ends, and two join it, one of them on another worker",
+	.setup = setup_joins, .check = check_join, .workers = 2, .flags = CORO_NO_STANDBY,
+	.reach = 1,
+};
+
+/* ------------------------------------------------------------------------------------ reuse */
+
+/* x ends; its record becomes y, who parks; wake-ups meant for x go on coming. Only one meant for y may wake it. */
+
+static void y(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	EX_CHECK(coro_park() == CORO_OK);
+	EX_CHECK(g.may_wake);
+	g.others++;
+}
+
+static void uses_again(void *arg, void *result)
+{
+	static const coro_attr plain = {.size = sizeof plain};
+	(void)arg;
+	(void)result;
+	EX_CHECK(coro_spawn_attr(&plain, y, NULL, 0, &g.y) == CORO_OK);
+	if ((uint32_t)g.y == (uint32_t)g.x) {
+		ex_reached(0);
+		EX_CHECK(g.y != g.x);
+		EX_CHECK(coro_wake(g.x) == CORO_ESTALE);
+	}
+	EX_CHECK(coro_yield() == CORO_OK);
+	g.may_wake = true;
+	EX_CHECK(coro_wake(g.y) == CORO_OK);
+}
+
+static void wakes_stale(void *arg)
+{
+	for (uintptr_t i = 0; i < (uintptr_t)arg; i++) {
+		int status = wake(g.x);
+		EX_CHECK(status == CORO_OK || status == CORO_ESTALE);
+		if (status == CORO_ESTALE)
+			ex_reached(1);
+	}
+}
+
+static void setup_reuse(void)
+{
+	spawn_on(0, NULL, ends, &g.x);
+	spawn_on(0, NULL, uses_again, NULL);
+	world_region(&g, sizeof g);
+	ex_thread("wake", wakes_stale, (void *)(uintptr_t)(sched->workers == 1 ? 2 : 1));
+}
+
+static void check_reuse(void)
+{
+	EX_CHECK(g.ran == 1 && g.others == 1);
+	EX_CHECK(coroi_finished(sched));
+}
+
+static const struct ex_scenario reuse = {
+	.name = "reuse",
+	.about = "a record is used again while wake-ups for the one before are on their way",
+	.setup = setup_reuse, .check = check_reuse, .workers = 1,
+	.reach = 3,
+};
+
+static const struct ex_scenario reuse_steal = {
+	.name = "reuse-steal",
+	.about = "the same with one wake-up, and a second worker that steals",
+	.setup = setup_reuse, .check = check_reuse, .workers = 2, .flags = CORO_NO_STANDBY,
+	.reach = 3,
+};
+
+const struct ex_scenario *const scenarios_wait[] = {
+	&wake_park, &wake_steal_end, &join, &two_join, &reuse, &reuse_steal, NULL,
+};

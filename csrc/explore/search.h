@@ -1,0 +1,49 @@
+/*
+ * search.h - between the search (main.c) and what runs one schedule (engine.c).
+ */
+#ifndef EXPLORE_SEARCH_H
+#define EXPLORE_SEARCH_H
+
+#include "engine.h"
+
+#define PATH_MOST 20000
+#define STORES_MOST 8
+
+enum machine { SC, TSO, ARM, MACHINES };
+
+struct choice {
+	uint8_t taken, of;
+};
+
+/* How to choose. */
+struct plan {
+	const struct ex_scenario *scenario;
+	enum machine machine;
+	unsigned stores;  /* length of a store buffer */
+	bool random;      /* by seed; otherwise along the path */
+	unsigned bound;
+	uint64_t seed;
+	uint64_t learn;   /* random schedules that say which places are shared */
+	bool trace;
+};
+
+/* What came of it. In memory that survives the process that explores. */
+struct outcome {
+	bool failed, complete;
+	bool learned; /* a place has turned out to be shared */
+	uint64_t learn; /* as in the plan, in the end */
+	char message[240];
+	uint64_t schedules, steps;
+	uint32_t reached;
+	uint64_t seed;     /* of the present schedule, if random */
+	uint32_t choices;  /* the present path */
+	struct choice path[PATH_MOST];
+};
+
+extern struct outcome *outcome;
+
+/* engine_open - set the scenario up, once a process. engine_run - one schedule. */
+void engine_open(const struct plan *p);
+void engine_run(const struct plan *p);
+
+#endif

@@ -1,0 +1,192 @@
+/*
+ * stand.c - what the explored copy of the core gets in the place of sys.c and of the doors in switch_*.S.
+ *
+ * Memory comes from one arena, so that it can be put back to what it was before each schedule; see world.c.
+ */
+#include "world.h"
+
+#include "../bare.h"
+#include "../overflow.h"
+#include "../switch.h"
+
+#include <stdlib.h>
+#include <sys/mman.h>
+
+/* ----------------------------------------------------------------------------------- memory */
+
+void *coroi_alloc(size_t bytes, size_t align)
+{
+	return world_alloc(bytes, align);
+}
+
+void coroi_release(void *p)
+{
+	(void)p;
+}
+
+size_t coroi_page(void)
+{
+	return 4096;
+}
+
+/* A chunk of records or an arena of stacks. Neither is ever given back. */
+void *coroi_map(size_t bytes, size_t align)
+{
+	char *p = mmap(NULL, bytes + align, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (p == MAP_FAILED)
+		return NULL;
+	return (void *)(((uintptr_t)p + align - 1) & ~(uintptr_t)(align - 1));
+}
+
+void coroi_unmap(void *base, size_t bytes)
+{
+	(void)base;
+	(void)bytes;
+}
+
+bool coroi_discard(void *base, size_t bytes)
+{
+	(void)base;
+	(void)bytes;
+	return true;
+}
+
+/* There is no Go here, so nobody asks for a bell. */
+int coroi_event_open(void)
+{
+	return -1;
+}
+
+void coroi_event_ring(int fd)
+{
+	(void)fd;
+}
+
+void coroi_event_close(int fd)
+{
+	(void)fd;
+}
+
+void coroi_huge(void *base, size_t bytes, bool want)
+{
+	(void)base;
+	(void)bytes;
+	(void)want;
+}
+
+int coroi_guard(void *base, size_t bytes)
+{
+	return mprotect(base, bytes, PROT_NONE);
+}
+
+bool coroi_guard_is_light(void)
+{
+	return false;
+}
+
+/* ---------------------------------------------------------------------------------- threads */
+
+bool coroi_has_membarrier(void)
+{
+	return true;
+}
+
+void coroi_membarrier(void)
+{
+	ex_membarrier();
+}
+
+void coroi_futex_wait(uint32_t *word, uint32_t value, int64_t timeout_ns)
+{
+	ex_futex_wait(word, value, timeout_ns);
+}
+
+void coroi_futex_wake(uint32_t *word, int count)
+{
+	ex_futex_wake(word, count);
+}
+
+uint64_t coroi_now_ns(void)
+{
+	return ex_now_ns();
+}
+
+/* A worker's thread becomes a modelled one. */
+int coroi_thread_start(pthread_t *out, void *(*fn)(void *), void *arg)
+{
+	*out = (pthread_t)world_worker_thread(fn, arg);
+	return 0;
+}
+
+void *coroi_sigstack_install(void)
+{
+	return &ex_mutant; /* anything but NULL */
+}
+
+void coroi_sigstack_remove(void *base)
+{
+	(void)base;
+}
+
+void coroi_thread_name(const char *name, unsigned index)
+{
+	(void)name;
+	(void)index;
+}
+
+bool coroi_thread_pin(unsigned cpu)
+{
+	(void)cpu;
+	return true;
+}
+
+int32_t coroi_thread_id(void)
+{
+	return 1;
+}
+
+unsigned coroi_cpus(void)
+{
+	return 1;
+}
+
+/* --------------------------------------------------------------------------------- switching */
+
+/* The door is opened by a modelled store. Nobody else runs between it and the switch, as nobody could: the context is saved
+ * before the real one opens the door. */
+int coroi_switch(void **save, void *to, intptr_t value, uint32_t *door)
+{
+	at_store_rel(door, 0);
+	return coroi_swap(save, to, value);
+}
+
+void coroi_jump(void *to, intptr_t value, uint32_t *door)
+{
+	void *gone;
+
+	at_store_rel(door, 0);
+	coroi_swap(&gone, to, value);
+	abort();
+}
+
+/* No coroutine by hand, and no report of overflows, inside a scenario. */
+coro_t *coroi_bare(void)
+{
+	return NULL;
+}
+
+struct coroi_stack_pool *coroi_bare_pool(void)
+{
+	abort();
+}
+
+void coroi_bare_exit(coro_t *co, int status)
+{
+	(void)co;
+	(void)status;
+	abort();
+}
+
+void coroi_overflow_install(void)
+{
+}

@@ -1,0 +1,425 @@
+/*
+ * world.c - the explored copy of the core: made once, put back before each schedule, watched, and looked over at the end.
+ *
+ * Always watched: two inside one door; an owner that waits for its door and says that it is inside; a rest that is
+ * reported while there is work. At the end: no work lies anywhere while all sleep (a lost wake-up), tokens are all given
+ * back, rests were counted one by one, and each record is free exactly once or in use.
+ */
+#include "world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ARENA_BYTES ((size_t)8 << 20)
+#define REGIONS_MOST 256
+#define RESTORED_MOST ((size_t)8 << 10) /* of one allocation: the rest is not written to */
+#define RECORDS_APIECE 8                /* that a scenario uses of each magazine */
+#define STACKS 16
+#define CHECKED 50                      /* schedules after which all memory is compared */
+
+struct coro_scheduler *sched;
+
+static unsigned char arena[ARENA_BYTES] __attribute__((aligned(4096)));
+static unsigned char arena_was[ARENA_BYTES];
+static size_t arena_used, arena_kept;
+
+static struct {
+	unsigned char *p, *copy;
+	size_t bytes;
+} regions[REGIONS_MOST];
+static unsigned region_count, compared;
+static uint64_t records;
+static const struct ex_scenario *scenario;
+
+/* What is so, whatever the words say. */
+static struct {
+	bool owner_in[8];
+	unsigned thief_in[8]; /* thread + 1 */
+	const void *last[EX_THREADS];
+	unsigned pushing;
+	uint32_t rests;
+} ghost;
+
+/* ------------------------------------------------------------------------------ making it */
+
+struct coroi_worker *world_worker(unsigned id)
+{
+	return &sched->worker[id];
+}
+
+void world_be(unsigned id)
+{
+	coroi_worker_tls = world_worker(id);
+}
+
+void world_region(void *p, size_t bytes)
+{
+	if (region_count == REGIONS_MOST)
+		abort();
+	regions[region_count].p = p;
+	regions[region_count++].bytes = bytes;
+}
+
+void *world_alloc(size_t bytes, size_t align)
+{
+	size_t at = (arena_used + align - 1) & ~(align - 1);
+	if (at + bytes > ARENA_BYTES)
+		return NULL;
+	arena_used = at + bytes;
+	if (!arena_kept)
+		world_region(arena + at, bytes < RESTORED_MOST ? bytes : RESTORED_MOST);
+	return memset(arena + at, 0, bytes);
+}
+
+static struct {
+	void *(*fn)(void *);
+	void *arg;
+} mains[EX_THREADS];
+
+static void worker_thread(void *arg)
+{
+	unsigned i = (unsigned)(uintptr_t)arg;
+	mains[i].fn(mains[i].arg);
+}
+
+unsigned world_worker_thread(void *(*fn)(void *), void *arg)
+{
+	static const char *const names[] = {"w0", "w1", "w2", "w3"};
+	struct coroi_worker *w = arg;
+
+	w->sched->started++; /* coro_scheduler_init waits for it, and no thread runs yet */
+	if (scenario->raw >> w->id & 1)
+		return EX_THREADS;
+	mains[w->id].fn = fn;
+	mains[w->id].arg = arg;
+	return ex_thread(names[w->id], worker_thread, (void *)(uintptr_t)w->id);
+}
+
+/* load - have records in hand, so that none is carved later. Records rise from the last in a full magazine. */
+static void load(struct coroi_mags *m)
+{
+	if (!coroi_mags_spend(m))
+		abort();
+	struct coroi_rec *r = coroi_mags_get(m);
+	coroi_mags_put(m, r);
+	coroi_mags_earn(m);
+	world_region(r, RECORDS_APIECE * sizeof *r);
+	world_region(coroi_cold(r), RECORDS_APIECE * sizeof(struct coroi_cold));
+}
+
+/* warm_stacks - and stacks, so that none is mapped later. */
+static void warm_stacks(struct coroi_stack_pool *p)
+{
+	struct coroi_stack *stack[STACKS];
+
+	for (unsigned i = 0; i < STACKS; i++)
+		if (coroi_stack_pool_get(p, sched->class, &stack[i], 1) != 1)
+			abort();
+	coroi_stack_pool_put(p, stack, STACKS);
+}
+
+struct coroi_rec *world_record(struct coroi_worker *w)
+{
+	if (!coroi_mags_spend(&w->mags))
+		abort();
+	struct coroi_rec *r = coroi_mags_get(&w->mags);
+	struct coroi_fill q = {.fn = NULL};
+
+	coroi_fill(r, &q, w->id);
+	r->state = COROI_ACTIVE;
+	at_store_rlx(&r->wake, at_load_rlx(&r->wake) | COROI_ESCAPED);
+	at_bump(&w->spawned);
+	return r;
+}
+
+static void setup(const struct ex_scenario *s)
+{
+	coro_options o = {.size = sizeof o, .workers = s->workers, .flags = s->flags, .stack_cache = 4, .stack_bytes = 64 << 10};
+
+	scenario = s;
+	if (coro_scheduler_init(&sched, &o))
+		abort();
+	for (unsigned i = 0; i < s->workers; i++)
+		load(&world_worker(i)->mags);
+	load(&sched->outside);
+	warm_stacks(&sched->stacks);
+	records = sched->slab.records;
+	world_region(&ghost, sizeof ghost);
+	s->setup();
+	coroi_worker_tls = NULL;
+	for (unsigned i = 0; i < region_count; i++) {
+		regions[i].copy = malloc(regions[i].bytes);
+		memcpy(regions[i].copy, regions[i].p, regions[i].bytes);
+	}
+	arena_kept = arena_used;
+	memcpy(arena_was, arena, arena_used);
+}
+
+static void restore(void)
+{
+	for (unsigned i = 0; i < region_count; i++)
+		memcpy(regions[i].p, regions[i].copy, regions[i].bytes);
+	arena_used = arena_kept;
+	if (compared < CHECKED) {
+		compared++;
+		if (memcmp(arena, arena_was, arena_kept))
+			ex_fail("a schedule has written to memory that is not put back");
+	}
+}
+
+/* -------------------------------------------------------------------------------- watching */
+
+void world_pushing(bool begins)
+{
+	ghost.pushing += begins ? 1 : -1u;
+}
+
+static bool has_queued(const struct coroi_worker *w)
+{
+	return w->queue.count || w->queue.spill.count || w->slot || w->unopened || w->starved.count;
+}
+
+static unsigned nodes(uint64_t node)
+{
+	unsigned n = 0;
+	for (; node && n < RECORDS_APIECE; n++)
+		node = *coroi_node_link(node);
+	return n;
+}
+
+/* rest - awake and ext have become zero. What lies in an inbox then must be somebody's who has not woken w yet. */
+static void rest(void)
+{
+	unsigned lie = 0;
+
+	ghost.rests++;
+	for (unsigned i = 0; i < sched->workers; i++) {
+		const struct coroi_worker *w = world_worker(i);
+		if (has_queued(w) && !scenario->stops) /* a cancel puts something there, and claims w afterwards */
+			ex_fail("a rest, and w%u has something to run", i);
+		lie += scenario->paused ? 0 : nodes(w->inbox); /* a batch that begins claims w afterwards */
+	}
+	if (lie > ghost.pushing)
+		ex_fail("a rest, and %u lie in inboxes that %u are pushing", lie, ghost.pushing);
+}
+
+static void inside(unsigned id)
+{
+	if (ghost.owner_in[id] && ghost.thief_in[id])
+		ex_fail("two are inside the door of w%u", id);
+}
+
+static void saw_req(struct coroi_worker *w, enum ex_op op, uint32_t before, uint32_t after)
+{
+	unsigned me = ex_self() + 1;
+	bool owner = coroi_worker_tls == w;
+
+	if (owner && after == COROI_DOOR_FREE && (op == EX_LOAD ? w->busy != 0 : op == EX_STORE)) {
+		ghost.owner_in[w->id] = true;
+		inside(w->id);
+	}
+	if (op == EX_LOAD)
+		return;
+	if (!owner && COROI_DOOR_WHAT(after) == COROI_DOOR_LOCK && COROI_DOOR_WHAT(before) != COROI_DOOR_LOCK) {
+		if (ghost.thief_in[w->id])
+			ex_fail("two thieves are inside the door of w%u", w->id);
+		ghost.thief_in[w->id] = me;
+		inside(w->id);
+	} else if (COROI_DOOR_WHAT(after) != COROI_DOOR_LOCK && ghost.thief_in[w->id]) {
+		if (ghost.thief_in[w->id] != me)
+			ex_fail("w%u's door is opened by one who is not inside", w->id);
+		ghost.thief_in[w->id] = 0;
+	}
+}
+
+static struct coroi_worker *worker_of(const void *p)
+{
+	return world_worker((unsigned)(((const char *)p - (const char *)sched->worker) / sizeof *sched->worker));
+}
+
+static void saw(enum ex_op op, const void *p, uint64_t before, uint64_t after)
+{
+	ghost.last[ex_self()] = p;
+	if (p == &sched->S) {
+		if (op == EX_RMW && before >> 16 != 0 && after >> 16 == 0)
+			rest();
+		return;
+	}
+	if ((const char *)p < (const char *)sched->worker ||
+	    (const char *)p >= (const char *)(sched->worker + sched->workers))
+		return;
+	struct coroi_worker *w = worker_of(p);
+	if (p == &w->req)
+		saw_req(w, op, (uint32_t)before, (uint32_t)after);
+	else if (p == &w->busy && op != EX_LOAD && after == 0)
+		ghost.owner_in[w->id] = false;
+}
+
+/* Of workers that steal from each other, all but the counters: they read some of it plainly, inside the door. */
+static bool shared(const void *p)
+{
+	if (sched->workers < 2 || (const char *)p < (const char *)sched->worker ||
+	    (const char *)p >= (const char *)(sched->worker + sched->workers))
+		return false;
+	const struct coroi_worker *w = worker_of(p);
+	return p != &w->spawned && p != &w->ended && p != &w->parks && p != &w->mails && p != &w->steals &&
+	       p != &w->stolen && p != &w->served && p != &w->forced;
+}
+
+static void waits(void)
+{
+	struct coroi_worker *w = coroi_worker_tls;
+	if (w && ghost.last[ex_self()] == &w->req && w->busy)
+		ex_fail("w%u waits for its door, and is busy", w->id);
+}
+
+/* ------------------------------------------------------------------------------- at the end */
+
+static uint8_t seen_free[COROI_CHUNK_RECORDS];
+
+static void count_mag(const struct coroi_mag *m, uint64_t *n)
+{
+	for (uint32_t i = 0; m && i < m->count; i++) {
+		const struct coroi_rec *r = m->rec[i];
+		uint32_t at = coroi_index(r) & (COROI_CHUNK_RECORDS - 1);
+		if (seen_free[at])
+			ex_fail("record %u is free twice", at);
+		seen_free[at] = 1;
+		if (r->state != COROI_FREE)
+			ex_fail("record %u is free, and its state is %u", at, r->state);
+		if (r->wake & (COROI_ESCAPED | COROI_EVENT | COROI_COUNT_MASK))
+			ex_fail("record %u is free, and its wake word is 0x%llx", at, (unsigned long long)r->wake);
+		++*n;
+	}
+}
+
+static void count_list(const struct coroi_mag *m, uint64_t *n)
+{
+	for (; m; m = (const struct coroi_mag *)(uintptr_t)m->next)
+		count_mag(m, n);
+}
+
+static void count_mags(const struct coroi_mags *m, uint64_t *n)
+{
+	count_mag(m->loaded, n);
+	count_mag(m->other, n);
+}
+
+static uint64_t used;
+
+static void count_used(struct coroi_rec *r, void *ctx)
+{
+	(void)ctx;
+	if (!seen_free[coroi_index(r) & (COROI_CHUNK_RECORDS - 1)]) {
+		used++;
+		if (r->state == COROI_FREE)
+			ex_fail("record %u is lost", coroi_index(r));
+	}
+}
+
+static void check_records(void)
+{
+	uint64_t n = 0;
+
+	memset(seen_free, 0, records + 1);
+	for (unsigned i = 0; i < sched->workers; i++)
+		count_mags(&world_worker(i)->mags, &n);
+	count_mags(&sched->outside, &n);
+	count_list(sched->slab.full, &n);
+	used = 0;
+	coroi_slab_each(&sched->slab, count_used, NULL);
+	EX_CHECK(sched->slab.records == records);
+	EX_CHECK(used + n == records);
+}
+
+static void check(const struct ex_scenario *s)
+{
+	for (unsigned i = 0; i < s->workers; i++) {
+		struct coroi_worker *w = world_worker(i);
+		if (w->busy || w->req)
+			ex_fail("the door of w%u is not closed: busy %u, req 0x%x", i, w->busy, w->req);
+		if (!(s->raw >> i & 1) && (has_queued(w) || (w->inbox && !s->paused && !s->stops)))
+			ex_fail("a lost wake-up: all wait, and w%u has something to run", i);
+	}
+	if (!s->raw && !s->stops) {
+		EX_CHECK(sched->S == 0);
+		EX_CHECK(sched->rests == ghost.rests);
+	}
+	s->check();
+	if (!s->stops) /* a stopped worker takes no mail: a record that is a node stays one */
+		check_records();
+}
+
+/* ------------------------------------------------------------------------------------ names */
+
+static bool named(const void *p, const void *at, size_t bytes)
+{
+	return (const char *)p >= (const char *)at && (const char *)p < (const char *)at + bytes;
+}
+
+static const char *in_worker(const struct coroi_worker *w, const void *p)
+{
+#define W(field)                                   \
+	if (named(p, &w->field, sizeof w->field)) \
+		return #field
+	W(busy); W(req); W(inbox); W(ev); W(slot); W(gift_count); W(unopened); W(handovers);
+	W(queue.head); W(queue.count); W(queue.spill.count); W(starved.count);
+	W(spawned); W(ended); W(parks); W(mails); W(steals); W(stolen); W(served); W(forced);
+#undef W
+	return "?";
+}
+
+static const char *in_scheduler(const void *p)
+{
+#define S(field)                                           \
+	if (named(p, &sched->field, sizeof sched->field)) \
+		return #field
+	S(S); S(sleepers); S(hungry); S(standby); S(mode); S(rests); S(rest_waiters); S(starved); S(slab.lock); S(stacks.lock);
+	S(go_sleeps); S(go_waits_rest); S(done);
+#undef S
+	return NULL;
+}
+
+static void name(const void *p, char *out, size_t bytes)
+{
+	const char *s = in_scheduler(p);
+
+	if (s) {
+		snprintf(out, bytes, "%s", s);
+		return;
+	}
+	for (unsigned i = 0; i < sched->workers; i++) {
+		if (named(p, world_worker(i), sizeof *world_worker(i))) {
+			snprintf(out, bytes, "w%u.%s", i, in_worker(world_worker(i), p));
+			return;
+		}
+	}
+	struct coroi_rec *r = (struct coroi_rec *)((uintptr_t)p & ~(uintptr_t)63);
+	if (coroi_chunk_dir[0] && named(p, coroi_chunk_dir[0], COROI_CHUNK_BYTES / 2)) {
+		const char *field = p == &r->wake ? "wake" : p == &r->home ? "home" : p == &r->state ? "state" : "?";
+		snprintf(out, bytes, "r%u.%s", coroi_index(r), field);
+	} else if (coroi_chunk_dir[0] && named(p, coroi_chunk_dir[0], COROI_CHUNK_BYTES)) {
+		r = (struct coroi_rec *)((uintptr_t)r - COROI_CHUNK_BYTES / 2);
+		snprintf(out, bytes, "r%u.%s", coroi_index(r), p == &coroi_cold(r)->join ? "join" : "?");
+	} else {
+		snprintf(out, bytes, "%p", p);
+	}
+}
+
+static void *tls(void)
+{
+	return &coroi_worker_tls;
+}
+
+const struct ex_world ex_world = {
+	.tls = tls,
+	.setup = setup,
+	.restore = restore,
+	.check = check,
+	.saw = saw,
+	.shared = shared,
+	.waits = waits,
+	.name = name,
+	.scenarios = {scenarios_door, scenarios_idle, scenarios_wait},
+};

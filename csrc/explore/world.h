@@ -1,0 +1,48 @@
+/*
+ * world.h - the explored copy of the core, and what scenarios are made of.
+ */
+#ifndef EXPLORE_WORLD_H
+#define EXPLORE_WORLD_H
+
+#include "engine.h"
+
+#include "../idle.h"
+#include "../inbox.h"
+#include "../life.h"
+#include "../run.h"
+#include "../wait.h"
+
+/* The scheduler, and its workers w0, w1, ... Those whose bit is in the scenario's `raw` have no thread of their own: a
+ * scenario's thread plays their part, after world_be. */
+extern struct coro_scheduler *sched;
+struct coroi_worker *world_worker(unsigned id);
+void world_be(unsigned id);
+
+void *world_alloc(size_t bytes, size_t align);
+unsigned world_worker_thread(void *(*fn)(void *), void *arg);
+
+/* world_region - memory of the scenario's own that each schedule finds as setup left it. */
+void world_region(void *p, size_t bytes);
+
+/* world_record - a record that w owns, runnable, with its handle known; during setup. */
+struct coroi_rec *world_record(struct coroi_worker *w);
+
+/* world_record_of - the record of a task from a queue; NULL: none was there. */
+static inline struct coroi_rec *world_record_of(uint64_t task)
+{
+	return task ? coroi_task_record(task) : NULL;
+}
+
+/* world_steal - as idle.c does it: true if w has got something from v. */
+bool world_steal(struct coroi_worker *w, struct coroi_worker *v);
+
+/* world_sleep - as idle.c does it: give the token back; the last one tells that everything rests. */
+void world_sleep(void);
+
+/* world_pushing - around everything that brings work from outside: what lies in an inbox meanwhile comes later than a
+ * rest. */
+void world_pushing(bool begins);
+
+extern const struct ex_scenario *const scenarios_door[], *const scenarios_idle[], *const scenarios_wait[];
+
+#endif
