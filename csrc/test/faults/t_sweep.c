@@ -1,0 +1,109 @@
+/*
+ * t_sweep.c - each scenario, with call number k of each kind failing, for every k until a run does not come to it: once
+ * alone, and once with all that follow. After each, nothing is left, and the same succeeds without the fault.
+ */
+#include "layer.h"
+#include "scenarios.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define RUN_SECONDS 20u
+#define K_MOST 20000
+
+static char present[160]; /* what is being tried, for who reads a failure */
+
+static void out_of_time(int sig)
+{
+	(void)sig;
+	test_fail(__FILE__, __LINE__, "hangs");
+}
+
+struct fault {
+	enum fault_kind kind;
+	int error;
+};
+
+/* sweep_one - returns how many runs it took. under: kinds that fail all the time, besides. */
+static int sweep_one(const struct scenario *sc, struct fault f, bool all, const struct fault *under)
+{
+	for (int k = 0;; k++) {
+		snprintf(present, sizeof present, "%s: %s %s %d with errno %d%s", sc->name, fault_name[f.kind],
+			 all ? "from" : "call", k, f.error, under ? ", and a lasting one" : "");
+		alarm(RUN_SECONDS);
+		lasting = all;
+		if (under)
+			fault_set(under->kind, 0, FAULT_ALL, under->error);
+		fault_set(f.kind, k, all ? FAULT_ALL : 1, f.error);
+		sc->run();
+		bool reached = fault_calls(f.kind) > k;
+		fault_clear();
+		check_nothing_left();
+		if (!reached)
+			return k + 1;
+		lasting = false;
+		sc->run();
+		check_nothing_left();
+		CHECK(k < K_MOST);
+	}
+}
+
+static void sweep(const struct scenario *sc)
+{
+	static const enum fault_kind once[] = {FAULT_MAP, FAULT_UNMAP, FAULT_GUARD, FAULT_DISCARD, FAULT_HUGE, FAULT_ALLOC,
+					       FAULT_BARRIER, FAULT_WAIT, FAULT_THREAD, FAULT_ATTR, FAULT_STACKSIZE,
+					       FAULT_NAME, FAULT_PIN, FAULT_CPUS, FAULT_SIGSTACK, FAULT_EVENT, FAULT_RING};
+	/* For good: not the barrier, which ends the process (t_probe.c), and not the bell, whose write the kernel interrupts,
+	 * if at all, once. */
+	static const enum fault_kind from[] = {FAULT_MAP, FAULT_UNMAP, FAULT_GUARD, FAULT_DISCARD, FAULT_HUGE, FAULT_ALLOC,
+					       FAULT_WAIT, FAULT_THREAD, FAULT_ATTR, FAULT_STACKSIZE, FAULT_NAME, FAULT_PIN,
+					       FAULT_CPUS, FAULT_SIGSTACK, FAULT_EVENT};
+	static const struct fault heavy = {FAULT_GUARD, EINVAL}; /* guards by mprotect */
+	int runs = 0;
+
+	signal(SIGALRM, out_of_time);
+	test_context = present;
+	sc->run();
+	check_nothing_left();
+	for (size_t i = 0; i < sizeof once / sizeof *once; i++)
+		runs += sweep_one(sc, (struct fault){once[i], fault_usual(once[i])}, false, NULL);
+	for (size_t i = 0; i < sizeof from / sizeof *from; i++)
+		runs += sweep_one(sc, (struct fault){from[i], fault_usual(from[i])}, true, NULL);
+	runs += sweep_one(sc, (struct fault){FAULT_PROTECT, ENOMEM}, false, &heavy);
+	runs += sweep_one(sc, (struct fault){FAULT_PROTECT, ENOMEM}, true, &heavy);
+	runs += sweep_one(sc, (struct fault){FAULT_WAIT, EAGAIN}, false, NULL);
+	runs += sweep_one(sc, (struct fault){FAULT_WAIT, 0}, false, NULL); /* woken for no reason */
+	runs += sweep_one(sc, (struct fault){FAULT_WAIT, 0}, true, NULL);
+	printf("%s: %d faults\n", sc->name, runs);
+}
+
+static void run_named(const char *name)
+{
+	for (int i = 0; i < scenario_count; i++) {
+		if (strcmp(scenarios[i].name, name) == 0) {
+			sweep(&scenarios[i]);
+			return;
+		}
+	}
+	CHECK(!"a scenario of that name");
+}
+
+#define SWEEP(name) \
+	TEST(sweep_##name) { run_named(#name); }
+
+SWEEP(from_outside)
+SWEEP(growth)
+SWEEP(chunks)
+SWEEP(parcels)
+SWEEP(unjoined)
+SWEEP(joins)
+SWEEP(deadlock)
+SWEEP(closing)
+SWEEP(starvation)
+SWEEP(stealing)
+SWEEP(owning)
+SWEEP(bare)
+SWEEP(bell)
