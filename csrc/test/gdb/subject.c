@@ -1,0 +1,95 @@
+/* subject.c - a program to be looked at in gdb: coroutines that are parked, that run, and that are resumed by hand. */
+#include "../../coro.h"
+
+#include <stdlib.h>
+
+#define NOINLINE __attribute__((noinline, noclone))
+
+coro_handle parked;
+coro_t *held;
+static volatile int calls;
+
+NOINLINE void stop_here(void)
+{
+	calls++;
+}
+
+static NOINLINE void parks_inner(void)
+{
+	if (coro_park() != CORO_OK)
+		abort();
+	calls++;
+}
+
+static NOINLINE void parks_outer(void)
+{
+	parks_inner();
+	calls++;
+}
+
+static void parks(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	parks_outer();
+	calls++;
+}
+
+static NOINLINE void runs_inner(void)
+{
+	stop_here();
+	calls++;
+}
+
+static NOINLINE void on_another(void *arg)
+{
+	(void)arg;
+	runs_inner();
+	calls++;
+}
+
+static void runs(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	if (coro_spawn_attr(NULL, parks, NULL, 0, &parked))
+		abort();
+	for (int i = 0; i < 3; i++)
+		coro_yield();
+	runs_inner();
+	coro_call_on_stack(CORO_STACK_MIN, on_another, NULL);
+	if (coro_wake(parked))
+		abort();
+	coro_yield();
+}
+
+static NOINLINE intptr_t gives_inner(void)
+{
+	intptr_t sent = 0;
+	coro_yield_value(1, &sent);
+	calls++;
+	return sent;
+}
+
+static intptr_t gives(void *arg, intptr_t first)
+{
+	(void)arg;
+	(void)first;
+	return gives_inner() + 1;
+}
+
+int main(void)
+{
+	coro_options o = {.size = sizeof o, .workers = 1};
+	coro_scheduler *s;
+
+	if (coro_new(&held, gives, NULL, 0) || coro_resume(held, 0, NULL) != CORO_MAY_RESUME)
+		return 2;
+	if (coro_scheduler_init(&s, &o) || coro_scheduler_spawn(s, NULL, runs, NULL, 0, NULL))
+		return 3;
+	if (coro_scheduler_wait(s) || coro_scheduler_destroy(s))
+		return 4;
+	if (coro_resume(held, 7, NULL) != CORO_FINISHED || coro_free(held))
+		return 5;
+	return 0;
+}

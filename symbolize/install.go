@@ -1,0 +1,16 @@
+//go:build cgo && linux && (amd64 || arm64)
+
+package symbolize
+
+// #cgo CFLAGS: -std=gnu11 -D_GNU_SOURCE -O2 -Wall -I${SRCDIR}/../csrc
+// #include "report.h"
+import "C"
+
+import (
+	_ "github.com/ianlancetaylor/cgosymbolizer"
+	_ "github.com/organzine/coro/csrc" // whose handler of faults comes before ours
+)
+
+func init() {
+	C.coroi_report_install()
+}

@@ -1,0 +1,111 @@
+#include "bodies.h"
+
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NOINLINE __attribute__((noinline, noclone))
+
+static int *volatile nothing;
+static void (*volatile nobody)(void);
+
+static NOINLINE int crash_inner(int n)
+{
+	return *nothing + n;
+}
+
+static NOINLINE int crash_outer(int n)
+{
+	return crash_inner(n) + 1;
+}
+
+void crash_here(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	exit(crash_outer(1));
+}
+
+intptr_t crash_by_hand(void *arg, intptr_t first)
+{
+	(void)arg;
+	return crash_outer((int)first) + 1;
+}
+
+static NOINLINE long thread_now(void)
+{
+	return syscall(SYS_gettid);
+}
+
+/* Computes for milliseconds, so that thieves have time for who waits behind it. */
+static void hog(void *arg, void *result)
+{
+	struct timespec a, b;
+
+	(void)arg;
+	(void)result;
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	do
+		clock_gettime(CLOCK_MONOTONIC, &b);
+	while ((b.tv_sec - a.tv_sec) * 1000000000 + b.tv_nsec - a.tv_nsec < 10000000);
+}
+
+void crash_stolen(void *arg, void *result)
+{
+	static const char text[] = "stolen\n";
+	long first = thread_now();
+
+	(void)arg;
+	(void)result;
+	while (thread_now() == first) {
+		coro_spawn(hog, NULL, 0);
+		coro_yield();
+	}
+	if (write(1, text, sizeof text - 1) > 0)
+		exit(crash_outer(2));
+}
+
+static NOINLINE int crash_level(volatile char *above, int n)
+{
+	volatile char frame[1024];
+
+	frame[0] = above[0];
+	return n <= 0 ? frame[0] : crash_level(frame, n - 1) + frame[0];
+}
+
+void crash_deep(void *arg, void *result)
+{
+	volatile char top[1] = {0};
+
+	(void)arg;
+	(void)result;
+	exit(crash_level(top, 1 << 20));
+}
+
+static NOINLINE void crash_caller(void)
+{
+	nobody();
+	__asm__ volatile(""); /* not a tail call */
+}
+
+void crash_nowhere(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	crash_caller();
+	exit(0);
+}
+
+static NOINLINE void crash_aborter(void)
+{
+	abort();
+}
+
+void crash_abort(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	crash_aborter();
+	exit(0);
+}
