@@ -1,6 +1,6 @@
 // Command bench measures coro and its peers in one run, on one machine, and prints tables or JSON.
 //
-//	go run ./bench                     tables of everything, in under a minute
+//	go run ./bench                     tables of everything that is quick, in under a minute
 //	go run ./bench -list               the names of the experiments and their rows
 //	go run ./bench -run 'spawn|yield'  those whose name matches
 //	go run ./bench -json               one object per measurement, one per line

@@ -23,6 +23,7 @@ var (
 	SpawnEmpty = unsafe.Pointer(C.cb_spawn_empty) // int64: how many
 	YieldStart = unsafe.Pointer(C.cb_yield_start) // YieldArg
 	JobStart   = unsafe.Pointer(C.cb_job_start)   // Job
+	Spin       = unsafe.Pointer(C.cb_spin_body)   // int64: steps
 	Park       = unsafe.Pointer(C.cb_park)        // none
 	WakeAll    = unsafe.Pointer(C.cb_wake_all)    // int64: how many
 )

@@ -57,6 +57,7 @@ struct cb_job {
 	int64_t n, stack_bytes, kind;
 	uint64_t size, want; /* the task's argument, and its right result */
 };
+void cb_spin_body(void *arg, void *result); /* arg: int64_t, steps of cb_spin */
 uint64_t cb_fib(uint64_t n);       /* the n-th Fibonacci number modulo 2^64, computed in full; 32 divides n */
 uint64_t cb_fib_check(uint64_t n); /* the same, computed modulo 2^64 by plain addition */
 uint64_t cb_spin(uint64_t steps);  /* steps of a linear congruential generator, each waiting for the last */

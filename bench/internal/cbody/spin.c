@@ -10,3 +10,9 @@ uint64_t cb_spin(uint64_t steps)
 	}
 	return x;
 }
+
+void cb_spin_body(void *arg, void *result)
+{
+	(void)result;
+	cb_spin((uint64_t)*(int64_t *)arg);
+}

@@ -20,6 +20,7 @@ func All() []*harness.Experiment {
 		fib(),
 		tasks(),
 		memory(),
+		beside(),
 	}
 }
 

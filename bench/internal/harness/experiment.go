@@ -30,6 +30,7 @@ type Row struct {
 // Experiment is one table.
 type Experiment struct {
 	Name    string
+	Asked   bool     // measured only where its name is asked for: it takes long
 	About   string   // heads the table: what is measured, one or more lines
 	Metrics []Metric // the columns, in order
 	Rows    []Row
@@ -64,7 +65,8 @@ type Measurement struct {
 	Runs       int     `json:"runs"`
 }
 
-// Select returns the experiments whose name the regular expression matches, in order.
+// Select returns the experiments whose name the regular expression matches, in order. An empty one matches all but those
+// that must be asked for.
 func Select(all []*Experiment, pattern string) ([]*Experiment, error) {
 	re, err := regexp.Compile(pattern)
 	if err != nil {
@@ -72,7 +74,7 @@ func Select(all []*Experiment, pattern string) ([]*Experiment, error) {
 	}
 	var out []*Experiment
 	for _, e := range all {
-		if re.MatchString(e.Name) {
+		if re.MatchString(e.Name) && !(pattern == "" && e.Asked) {
 			out = append(out, e)
 		}
 	}
