@@ -2,20 +2,22 @@
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 BUILD_PACKAGES := gcc libc6-dev libgmp-dev
-TEST_PACKAGES := $(BUILD_PACKAGES) clang libclang-rt-14-dev
+TEST_PACKAGES := $(BUILD_PACKAGES) clang libclang-rt-14-dev gdb spin valgrind
+ARM64_PACKAGES := $(BUILD_PACKAGES) gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
+EMULATOR := qemu-aarch64 -L /usr/aarch64-linux-gnu
 
 .DEFAULT_GOAL := help
 
 .PHONY: help
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
 run: deps-run ## the main job: coroutines against goroutines, as tables; under a minute
 	go run ./bench
 
 .PHONY: test
-test: deps-test check test-c test-c-asan test-go test-race ## everything that CI runs
+test: deps-test check models-quick test-c asan tsan-short memcheck-short test-faults test-gdb explore-quick test-go test-race stress-short ## everything that CI runs
 
 .PHONY: check
 check: ## formatting, go vet, staticcheck
@@ -28,9 +30,53 @@ check: ## formatting, go vet, staticcheck
 test-c: ## the C tests
 	$(MAKE) -C csrc/test test
 
-.PHONY: test-c-asan
-test-c-asan: ## the C tests under the address and undefined-behaviour sanitizers
+.PHONY: asan
+asan: ## the C tests under AddressSanitizer, gcc and clang
 	$(MAKE) -C csrc/test asan
+
+.PHONY: ubsan
+ubsan: ## the C tests under UndefinedBehaviorSanitizer alone, gcc and clang
+	$(MAKE) -C csrc/test ubsan
+
+.PHONY: tsan
+tsan: ## the C tests under ThreadSanitizer, gcc and clang
+	CORO_TEST_SCALE=0.2 $(MAKE) -C csrc/test tsan WITH=clang
+	CORO_TEST_SCALE=0.05 $(MAKE) -C csrc/test tsan WITH=gcc
+
+.PHONY: tsan-short
+tsan-short:
+	CORO_TEST_SCALE=0.05 $(MAKE) -C csrc/test tsan WITH=clang
+
+.PHONY: memcheck
+memcheck: ## the C tests under Valgrind
+	CORO_TEST_SCALE=0.01 $(MAKE) -C csrc/test memcheck
+
+.PHONY: memcheck-short
+memcheck-short:
+	CORO_TEST_SCALE=0.01 $(MAKE) -C csrc/test memcheck T='bare_* stack_call_* join_results* end_of_* sched_first*'
+
+.PHONY: test-gdb
+test-gdb: ## what gdb shows of coroutines; needs leave to trace processes
+	$(MAKE) -C csrc/test gdb
+
+.PHONY: explore
+explore: deps-test ## the core's C under every order of its steps (docs/explorer.md); long
+	$(MAKE) -C csrc/explore full
+
+.PHONY: explore-quick
+explore-quick: ## the same, smaller
+	$(MAKE) -C csrc/explore quick
+.PHONY: test-faults
+test-faults: ## every system call and allocation of the core fails, one after the other
+	$(MAKE) -C csrc/test/faults quick
+
+.PHONY: faults
+faults: ## the same under the sanitizers too, and random faults for longer
+	$(MAKE) -C csrc/test/faults all
+
+.PHONY: coverage
+coverage: ## lines of the C core that the C tests run; at least 95 %
+	$(MAKE) -C csrc/test/faults coverage
 
 .PHONY: test-go
 test-go: ## the Go tests
@@ -40,10 +86,41 @@ test-go: ## the Go tests
 test-race: ## the Go tests under the race detector
 	go test -race ./...
 
+.PHONY: test-asan
+test-asan: ## the Go tests under AddressSanitizer
+	go test -asan ./...
+
+# What docs/testing.md says is counted: all of it, or a tenth.
+STRESS_GO = CGO_CFLAGS="-O2 -g -DCOROI_STRESS" go test -v -timeout 90m
+
 .PHONY: stress
-stress: ## the C and Go stress tests, ten times as long
-	CORO_TEST_SCALE=10 $(MAKE) -C csrc/test test
-	go test -run Stress -count=10 .
+stress: ## the tests that count, with random delays, in full: 10^9 queue operations, 10^7 steals and so on
+	CORO_TEST_SCALE=100 $(MAKE) -C csrc/test stress
+	CORO_TEST_SCALE=100 $(STRESS_GO) -run Stress .
+
+.PHONY: stress-short
+stress-short: ## a tenth of that
+	CORO_TEST_SCALE=10 $(MAKE) -C csrc/test stress
+	CORO_TEST_SCALE=10 $(STRESS_GO) -run StressWakesFromGo .
+
+.PHONY: test-arm64
+test-arm64: deps-arm64 ## the C and Go tests built for arm64, under an emulator; some minutes
+	@scripts/deps.sh gdb-multiarch
+	CORO_TEST_SCALE=0.2 $(MAKE) -C csrc/test arm64 arm64-pages arm64-gdb
+	CGO_ENABLED=1 GOARCH=arm64 CC=aarch64-linux-gnu-gcc CORO_TEST_EMULATOR='$(EMULATOR)' \
+		go test -short -exec '$(EMULATOR)' ./...
+
+.PHONY: test-arm64-quick
+test-arm64-quick: deps-arm64 ## the C tests alone of test-arm64, short, and not those that wait
+	CORO_TEST_SCALE=0.05 $(MAKE) -C csrc/test arm64 T='[!l]*'
+
+.PHONY: models
+models: deps-test ## the protocols checked with Spin: the larger variants and every mutant
+	models/run
+
+.PHONY: models-quick
+models-quick: ## the same with small variants
+	models/run quick
 
 .PHONY: bench-json
 bench-json: deps-run ## every measurement as one JSON object a line
@@ -60,6 +137,10 @@ deps-run:
 .PHONY: deps-test
 deps-test:
 	@scripts/deps.sh $(TEST_PACKAGES)
+
+.PHONY: deps-arm64
+deps-arm64:
+	@scripts/deps.sh $(ARM64_PACKAGES)
 
 .PHONY: clean
 clean: ## remove what was built
