@@ -293,7 +293,7 @@ static bool search(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;
 
-	if (w->unopened && gather(w))
+	if (at_load_rlx(&w->unopened) && gather(w))
 		return true;
 	uint64_t began = coroi_now_ns(), now = began, looked = began;
 	bool found = false, thief = start_searching(s);
@@ -305,7 +305,7 @@ static bool search(struct coroi_worker *w)
 			break;
 		linger();
 		now = coroi_now_ns();
-		if (w->unopened && now - looked >= GATHER_NS) {
+		if (at_load_rlx(&w->unopened) && now - looked >= GATHER_NS) {
 			if ((found = coroi_has_news(w)))
 				break;
 			looked = now;
