@@ -109,8 +109,9 @@ static inline void coroi_fill(struct coroi_rec *r, const struct coroi_fill *q, u
 	r->sp = NULL;
 	r->fn = q->fn;
 	r->stack = NULL;
-	at_store_rlx((coroi_words *)&r->permits, first); /* relaxed: whoever looks at its state is told by its generation */
-	*(coroi_words *)&r->class = second;
+	/* Relaxed: whoever looks with a stale handle is told by the generation, which it looks at last. */
+	at_store_rlx((coroi_words *)&r->permits, first);
+	at_store_rlx((coroi_words *)&r->class, second);
 }
 
 static inline void coroi_fill_argument(struct coroi_rec *r, const void *arg, size_t arg_bytes)

@@ -382,7 +382,7 @@ static inline void succeed_locked(struct coroi_worker *w, struct coroi_rec *me, 
 	me->fn = coroi_task_fn(task);
 	me->flags = 0;
 	me->arg_bytes = (uint8_t)(8 * words);
-	me->result_bytes = task & COROI_RESULT ? CORO_INLINE_BYTES : 0;
+	at_store_rlx(&me->result_bytes, (uint8_t)(task & COROI_RESULT ? CORO_INLINE_BYTES : 0));
 	if (words)
 		memcpy(coroi_cold(me)->payload, coroi_deque_popped_arg(&w->queue), 8);
 }

@@ -443,7 +443,8 @@ int coro_join(coro_handle h, void *result, size_t result_bytes)
 	uint64_t nobody = coroi_join_word(gen, COROI_JOIN_NOBODY, 0);
 	uint64_t settled = coroi_join_word(gen, COROI_JOIN_SETTLED, COROI_SETTLED_DONE);
 	uint64_t word = at_load_acq(&coroi_cold(r)->join);
-	if (r == me || coroi_gen(word) != gen || (result_bytes && !result) || result_bytes > r->result_bytes)
+	/* acquire: if another has joined it meanwhile and this is the next one's, coroi_find sees that */
+	if (r == me || coroi_gen(word) != gen || (result_bytes && !result) || result_bytes > at_load_acq(&r->result_bytes))
 		return coroi_find(h) ? CORO_EINVAL : CORO_ESTALE;
 	escape(me);
 	word = nobody;
