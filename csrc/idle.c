@@ -45,6 +45,7 @@
 #include "idle.h"
 
 #include "bell.h"
+#include "lane.h"
 #include "run.h"
 
 #include <limits.h>
@@ -58,8 +59,6 @@
 #define PAY_NS 150
 #define BACKOFF_NS 25000
 #define BACKOFF_MOST 9
-
-enum { EV_NONE, EV_SLEEPS, EV_WOKEN };
 
 /* ------------------------------------------------------------------------------------- tokens */
 
@@ -119,16 +118,19 @@ static bool claim(struct coro_scheduler *s, unsigned id)
 		return false;
 	}
 	COROI_MUTANT(CLAIM_FIRST, (void)0, at_add(&s->S, COROI_S_AWAKE));
-	if (at_xchg(&w->ev, EV_WOKEN) == EV_SLEEPS)
+	if (at_xchg(&w->ev, COROI_EV_WOKEN) == COROI_EV_SLEEPS)
 		COROI_MUTANT(NO_CALL, coroi_futex_wake(&w->ev, 1), (void)0);
+	if (coroi_unlikely(id == s->workers))
+		coroi_bell_ring(s);
 	return true;
 }
 
-/* claim_any - wake one sleeper, if there is one. */
+/* claim_any - wake one sleeper, if there is one, to steal: not the lane. */
 static void claim_any(struct coro_scheduler *s)
 {
 	for (unsigned i = 0; i < COROI_MASK_WORDS && i * 64 < s->workers; i++) {
-		for (uint64_t bits; (bits = at_load_seq(&s->sleepers[i])) && at_load_seq(&s->mode) != COROI_PAUSED;)
+		uint64_t mask = s->workers - i * 64 < 64 ? bit_of(s->workers) - 1 : UINT64_MAX;
+		for (uint64_t bits; (bits = at_load_seq(&s->sleepers[i]) & mask) && at_load_seq(&s->mode) != COROI_PAUSED;)
 			if (claim(s, i * 64 + (unsigned)__builtin_ctzll(bits)))
 				return;
 	}
@@ -146,7 +148,7 @@ void coroi_idle_pushed(struct coroi_worker *w)
 
 	if (at_load_seq(&s->sleepers[w->id >> 6]) & bit_of(w->id))
 		claim(s, w->id);
-	else if (coroi_unlikely(at_load_rlx(&s->hungry) & COROI_HUNGRY_ALONE))
+	else if (coroi_unlikely(at_load_rlx(&s->hungry) & COROI_HUNGRY_ALONE) && w->id != s->workers)
 		coroi_idle_feed(w);
 }
 
@@ -155,6 +157,8 @@ void coroi_wake_all(struct coro_scheduler *s)
 	for (unsigned id = 0; id < s->workers; id++)
 		if (at_load_seq(&s->sleepers[id >> 6]) & bit_of(id))
 			claim(s, id);
+	if (at_load_seq(&coroi_lane(s)->inbox)) /* it has nothing else to wake up for */
+		coroi_idle_pushed(coroi_lane(s));
 }
 
 /* ----------------------------------------------------------------------------------- stealing */
@@ -388,9 +392,9 @@ static void unpark(struct coroi_worker *w)
 		return;
 	COROI_MUTANT(TWO_TOKENS, drop(s), (void)0); /* one of two: never the last */
 	COROI_MUTANT_ADDS(STALE_EV, return;)
-	while (at_load_acq(&w->ev) != EV_WOKEN)
+	while (at_load_acq(&w->ev) != COROI_EV_WOKEN)
 		at_relax();
-	at_store_rlx(&w->ev, EV_NONE);
+	at_store_rlx(&w->ev, COROI_EV_NONE);
 }
 
 /*
@@ -420,13 +424,13 @@ static void nap(struct coroi_worker *w)
 	stand_by(w);
 	w->parked_at = coroi_now_ns();
 	for (;;) {
-		uint32_t none = EV_NONE;
+		uint32_t none = COROI_EV_NONE;
 		bool timed = is_standby(w);
-		if (COROI_MUTANT(BLIND_SLEEP, at_cas(&w->ev, &none, EV_SLEEPS), (at_xchg(&w->ev, EV_SLEEPS), true)))
-			coroi_futex_wait(&w->ev, EV_SLEEPS, timed ? nap_ns : -1);
-		uint32_t sleeps = EV_SLEEPS;
-		if (!at_cas(&w->ev, &sleeps, EV_NONE)) { /* claimed */
-			at_store_rlx(&w->ev, EV_NONE);
+		if (COROI_MUTANT(BLIND_SLEEP, at_cas(&w->ev, &none, COROI_EV_SLEEPS), (at_xchg(&w->ev, COROI_EV_SLEEPS), true)))
+			coroi_futex_wait(&w->ev, COROI_EV_SLEEPS, timed ? nap_ns : -1);
+		uint32_t sleeps = COROI_EV_SLEEPS;
+		if (!at_cas(&w->ev, &sleeps, COROI_EV_NONE)) { /* claimed */
+			at_store_rlx(&w->ev, COROI_EV_NONE);
 			break;
 		}
 		if (!timed)
@@ -547,4 +551,42 @@ bool coroi_idle(struct coroi_worker *w)
 		return true;
 	park(w);
 	return at_load_seq(&s->mode) != COROI_STOPPING;
+}
+
+/* ------------------------------------------------------------------------------------ the lane */
+
+void coroi_lane_init(struct coro_scheduler *s)
+{
+	struct coroi_worker *lane = coroi_lane(s);
+
+	lane->id = (uint16_t)s->workers;
+	lane->sched = s;
+	s->sleepers[lane->id >> 6] |= bit_of(lane->id); /* it starts asleep */
+}
+
+bool coroi_lane_park(struct coroi_worker *lane)
+{
+	struct coro_scheduler *s = lane->sched;
+
+	at_store_rlx(&lane->ev, COROI_EV_NONE);
+	at_or(&s->sleepers[lane->id >> 6], bit_of(lane->id)); /* P1 */
+	if (at_load_seq(&lane->unopened) || at_load_seq(&lane->inbox)) { /* P2 */
+		unpark(lane); /* P3 */
+		return false;
+	}
+	at_bump(&lane->parks);
+	if (drop(s)) /* P4 */
+		rested(s);
+	return true;
+}
+
+void coroi_ext_begin(struct coro_scheduler *s, uint32_t n)
+{
+	at_add(&s->S, n * COROI_S_EXT);
+}
+
+void coroi_ext_end(struct coro_scheduler *s)
+{
+	if (at_add(&s->S, -COROI_S_EXT) >> 16 == 0)
+		rested(s);
 }

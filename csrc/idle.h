@@ -6,6 +6,9 @@
 
 #include "deque.h"
 
+/* A worker's `ev`. */
+enum { COROI_EV_NONE, COROI_EV_SLEEPS, COROI_EV_WOKEN };
+
 /* How long a worker looks for work before it sleeps, at most and to begin with: as long as a sleep and a wake-up take. */
 #define COROI_SPIN_NS 10000
 

@@ -13,6 +13,7 @@ import (
 // The join word, see wait.c: generation << 32 | kind << 30 | index.
 const (
 	joinKindShift = C.COROI_JOIN_KIND_SHIFT
+	joinCoroutine = uint64(C.COROI_JOIN_COROUTINE) << joinKindShift
 	joinGo        = uint64(C.COROI_JOIN_GO) << joinKindShift
 	joinDone      = uint64(C.COROI_JOIN_SETTLED)<<joinKindShift | C.COROI_SETTLED_DONE
 	joinForGo     = uint64(C.COROI_JOIN_SETTLED)<<joinKindShift | C.COROI_SETTLED_FOR_GO
@@ -55,6 +56,11 @@ func (j Joinable) Take(result unsafe.Pointer, n uintptr) Status {
 		}
 		return Stale
 	}
+	return j.collect(result, n)
+}
+
+// collect is J3 of wait.c, for whoever owns the end.
+func (j Joinable) collect(result unsafe.Pointer, n uintptr) Status {
 	status := Status(C.coroi_join_status(j.r))
 	if n > 0 && status == OK { // else the payload is the argument, or half a result
 		copy(unsafe.Slice((*byte)(result), n), unsafe.Slice((*byte)(unsafe.Pointer(&cold(j.r).payload)), n))

@@ -6,6 +6,7 @@
 
 #include "bell.h"
 #include "idle.h"
+#include "lane.h"
 #include "overflow.h"
 #include "run.h"
 #include "wait.h"
@@ -140,7 +141,7 @@ static int build(struct coro_scheduler *s, const coro_options *o)
 	s->hungry = COROI_HUNGRY_ALONE;
 	s->bell = -1;
 	snprintf(s->name, sizeof s->name, "%s", o->name ? o->name : "coro");
-	s->worker = coroi_alloc(s->workers * sizeof *s->worker, COROI_APART);
+	s->worker = coroi_alloc((s->workers + 1) * sizeof *s->worker, COROI_APART);
 	if (!s->worker)
 		return CORO_ENOMEM;
 	for (uint32_t i = 0; i < s->workers; i++)
@@ -148,6 +149,7 @@ static int build(struct coro_scheduler *s, const coro_options *o)
 			return CORO_ENOMEM;
 	if (coroi_mags_init(&s->outside, &s->slab))
 		return CORO_ENOMEM;
+	coroi_lane_init(s);
 	s->S = s->workers * COROI_S_AWAKE; /* each starts awake, and parks */
 	return start_threads(s);
 }
@@ -221,9 +223,9 @@ void coroi_doors_unlock(struct coro_scheduler *s)
 uint64_t coroi_live(struct coro_scheduler *s)
 {
 	uint64_t ended = 0, spawned = 0;
-	for (uint32_t i = 0; i < s->workers; i++)
+	for (uint32_t i = 0; i <= s->workers; i++)
 		ended += at_load_acq(&s->worker[i].ended);
-	for (uint32_t i = 0; i < s->workers; i++)
+	for (uint32_t i = 0; i <= s->workers; i++)
 		spawned += at_load_acq(&s->worker[i].spawned);
 	return spawned - ended;
 }

@@ -118,8 +118,8 @@ func (p *Port) Shut() {
 	p.state.Store(portClosed)
 }
 
-func (p *Port) worker(i uint32) *worker {
-	return (*worker)(unsafe.Add(unsafe.Pointer(p.sched.c.worker), uintptr(i)*C.sizeof_struct_coroi_worker))
+func (s *Scheduler) worker(i uint32) *worker {
+	return (*worker)(unsafe.Add(unsafe.Pointer(s.c.worker), uintptr(i)*C.sizeof_struct_coroi_worker))
 }
 
 // load gets a magazine with free records. A new one is full but when the slab has few.
@@ -165,29 +165,32 @@ func fill(r *record, spec *Spec, home uint32, arg unsafe.Pointer) {
 	}
 }
 
-// push adds a parcel to an inbox: N1 of idle.c.
+// push adds a parcel to an inbox.
 func push(w *worker, x *parcel) {
+	pushNode(w, uint64(uintptr(unsafe.Pointer(x)))|C.COROI_NODE_BATCH, (*uint64)(unsafe.Pointer(&x.next)))
+}
+
+// pushNode adds a node to an inbox: N1 of idle.c.
+func pushNode(w *worker, node uint64, link *uint64) {
 	inbox := (*uint64)(unsafe.Pointer(&w.inbox))
-	node := uint64(uintptr(unsafe.Pointer(x))) | C.COROI_NODE_BATCH
 	for {
 		head := atomic.LoadUint64(inbox)
-		*(*uint64)(unsafe.Pointer(&x.next)) = head
+		*link = head
 		if atomic.CompareAndSwapUint64(inbox, head, node) {
 			return
 		}
 	}
 }
 
-// pushed sees to it that somebody will look: N2 of idle.c, with the call into C only where a thread sleeps.
-func (p *Port) pushed(w *worker, i uint32) {
-	s := p.sched.c
-	sleepers := (*uint64)(unsafe.Pointer(&s.sleepers[i>>6]))
+// pushed sees to it that somebody will look into an inbox: N2 of idle.c, with the call into C only where a thread sleeps.
+func (s *Scheduler) pushed(w *worker, i uint32) {
+	sleepers := (*uint64)(unsafe.Pointer(&s.c.sleepers[i>>6]))
 	if atomic.LoadUint64(sleepers)&(1<<(i&63)) == 0 &&
-		atomic.LoadUint32((*uint32)(unsafe.Pointer(&s.hungry)))&C.COROI_HUNGRY_ALONE == 0 {
+		(atomic.LoadUint32((*uint32)(unsafe.Pointer(&s.c.hungry)))&C.COROI_HUNGRY_ALONE == 0 || i == uint32(s.c.workers)) {
 		return
 	}
 	// Whoever ends a pause wakes all, after that: they find what was pushed before we saw it.
-	if atomic.LoadUint32((*uint32)(unsafe.Pointer(&s.mode))) != C.COROI_PAUSED {
+	if atomic.LoadUint32((*uint32)(unsafe.Pointer(&s.c.mode))) != C.COROI_PAUSED {
 		C.coroi_idle_pushed(w)
 	}
 }
@@ -238,13 +241,13 @@ func (p *Port) publish(n uint32) {
 		n |= shut
 		p.open = nil
 	}
-	w := p.worker(p.target)
+	w := p.sched.worker(p.target)
 	state := (*uint32)(unsafe.Pointer(&x.state))
 	if atomic.AddUint32(state, n)&adrift != 0 {
 		atomic.AddUint32(state, ^adrift+1) // minus
 		push(w, x)
 	}
-	p.pushed(w, p.target)
+	p.sched.pushed(w, p.target)
 }
 
 // closeParcel is A4 of parcel.h: what is spawned from now on comes after what is pushed from now on.
@@ -361,11 +364,11 @@ func (p *Port) Send(b *Outgoing) {
 	p.earn(b.credit - b.count)
 	i := p.turn % uint32(p.sched.c.workers)
 	p.turn++
-	w := p.worker(i)
+	w := p.sched.worker(i)
 	atomic.StoreUint32((*uint32)(unsafe.Pointer(&b.p.state)), b.used|shut)
 	push(w, b.p)
 	*b = Outgoing{}
-	p.pushed(w, i)
+	p.sched.pushed(w, i)
 }
 
 // Drop gives a batch up that is not to be sent.

@@ -64,17 +64,21 @@ static void put_locked(struct coroi_worker *w, struct coroi_rec *r)
 	coroi_mags_put(&w->mags, r);
 }
 
-void coroi_join_free(struct coroi_rec *r)
+void coroi_put(struct coroi_rec *r)
 {
 	struct coro_scheduler *s = coroi_chunk_of(r)->owner;
 
-	at_store_rlx(&r->state, COROI_FREE);
-	if (!free_word(r))
-		return;
 	if (coroi_gen(at_load_rlx(&r->wake)) == UINT32_MAX)
 		coroi_slab_retire(&s->slab);
 	else
 		coroi_slab_put(&s->slab, r);
+}
+
+void coroi_join_free(struct coroi_rec *r)
+{
+	at_store_rlx(&r->state, COROI_FREE);
+	if (free_word(r))
+		coroi_put(r);
 }
 
 /* is_over - it has ended; FREE: its joiner is about to raise its generation. */
@@ -175,7 +179,8 @@ void coroi_mail_locked(struct coroi_worker *w, struct coroi_rec *r)
 
 /* ----------------------------------------------------------------------------------- the end */
 
-static void end_joinable_locked(struct coroi_worker *w, struct coroi_rec *r)
+/* settle - J2. The join word as it was. */
+static uint64_t settle(struct coroi_rec *r)
 {
 	uint32_t gen = coroi_gen(at_load_rlx(&r->wake));
 
@@ -194,15 +199,30 @@ static void end_joinable_locked(struct coroi_worker *w, struct coroi_rec *r)
 		 !at_cas(&coroi_cold(r)->join, &old,
 			 coroi_join_word(gen, COROI_JOIN_SETTLED,
 					 COROI_MUTANT(STAYS_DONE, whose[kind], COROI_SETTLED_DONE))));
+	return old;
+}
+
+/* tell - the event for a joiner that is not at home here. */
+static void tell(struct coro_scheduler *s, struct coroi_rec *joiner)
+{
+	uint32_t gen = coroi_gen(at_load_rlx(&joiner->wake));
+
+	if (coroi_chunk_of(joiner)->owner == s)
+		mail(joiner, gen, COROI_EVENT);
+	else
+		mail_from_outside(joiner, gen, COROI_EVENT);
+}
+
+static void end_joinable_locked(struct coroi_worker *w, struct coroi_rec *r)
+{
+	uint64_t old = settle(r);
 	uint32_t index = (uint32_t)(old & COROI_JOIN_INDEX_MASK);
-	switch (kind) {
+
+	switch (old >> COROI_JOIN_KIND_SHIFT & 3) {
 	case COROI_JOIN_COROUTINE: {
 		struct coroi_rec *joiner = coroi_at(index);
-		uint32_t joiner_gen = coroi_gen(at_load_rlx(&joiner->wake));
-		if (coroi_chunk_of(joiner)->owner != w->sched)
-			mail_from_outside(joiner, joiner_gen, COROI_EVENT);
-		else if (at_load_rlx(&joiner->home) != w->id)
-			mail(joiner, joiner_gen, COROI_EVENT);
+		if (coroi_chunk_of(joiner)->owner != w->sched || at_load_rlx(&joiner->home) != w->id)
+			tell(w->sched, joiner);
 		else if (joiner->state == COROI_JOINING)
 			coroi_ready_locked(w, joiner, CORO_OK);
 		else
@@ -229,6 +249,24 @@ COROI_NOINLINE void coroi_end_slow_locked(struct coroi_worker *w, struct coroi_r
 	at_store_rlx(&r->state, COROI_FREE);
 	if (free_word(r))
 		put_locked(w, r);
+}
+
+void coroi_end_outside(struct coro_scheduler *s, struct coroi_rec *r)
+{
+	uint64_t old = settle(r);
+	uint32_t index = (uint32_t)(old & COROI_JOIN_INDEX_MASK);
+
+	switch (old >> COROI_JOIN_KIND_SHIFT & 3) {
+	case COROI_JOIN_COROUTINE:
+		tell(s, coroi_at(index));
+		break;
+	case COROI_JOIN_GO:
+		coroi_bell_done(s, r, index);
+		break;
+	case COROI_JOIN_SETTLED: /* detached */
+		coroi_join_free(r);
+		break;
+	}
 }
 
 int coroi_join_status(const struct coroi_rec *r)

@@ -41,6 +41,9 @@ static inline void coroi_end_locked(struct coroi_worker *w, struct coroi_rec *r)
 	coroi_mags_put(&w->mags, r);
 }
 
+/* coroi_end_outside - r, joinable and at home in no worker's door, has ended: the caller is alone with it. */
+void coroi_end_outside(struct coro_scheduler *s, struct coroi_rec *r);
+
 /* coroi_await_mailers - every wake-up from outside that had begun is through. All coroutines of a scheduler have ended:
  * then no wake-up looks at it any more. */
 void coroi_await_mailers(void);
@@ -51,6 +54,9 @@ void coroi_cancel_wait_locked(struct coroi_worker *w, struct coroi_rec *r);
 /* coroi_find - the record that a handle names, or NULL if it is stale. The answer is firm only inside its
  * home's door, or for whoever alone may free it (its joiner). */
 struct coroi_rec *coroi_find(coro_handle h);
+
+/* coroi_put - r is free, and no node: back to the slab, unless its generations are used up. Thread: any, in no door. */
+void coroi_put(struct coroi_rec *r);
 
 /* coroi_join_free - the joiner (or detacher, or Go) has had what it wanted of r. Thread: any, in no door. */
 void coroi_join_free(struct coroi_rec *r);

@@ -97,7 +97,7 @@ struct coroi_worker {
 #define COROI_S_SEARCHING_OF(s) ((uint32_t)((s) & 0xffff))
 #define COROI_S_AWAKE_OF(s) ((uint32_t)((s) >> 16 & 0xffff))
 
-#define COROI_MASK_WORDS (CORO_WORKERS_MAX / 64)
+#define COROI_MASK_WORDS (CORO_WORKERS_MAX / 64 + 1) /* workers, and the lane */
 
 /* What a worker that has nothing to do is told to do. */
 enum { COROI_RUNNING, COROI_PAUSED, COROI_STOPPING };
@@ -107,7 +107,7 @@ struct coro_scheduler {
 	uint32_t flags;
 	uint32_t steal_batch;
 	uint8_t class; /* of default stacks */
-	struct coroi_worker *worker; /* [workers] */
+	struct coroi_worker *worker; /* [workers + 1], the last is the Go lane; see lane.h */
 	struct coroi_slab slab;
 	struct coroi_stack_pool stacks;
 	char name[16];
