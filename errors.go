@@ -32,6 +32,10 @@ var (
 	ErrThread = errors.New("coro: the system refused a thread or a descriptor: raise its limit or use fewer workers")
 	// ErrTooManyWakes: the coroutine has 2²⁸ permits that it has not taken. Let it park before it is woken again.
 	ErrTooManyWakes = errors.New("coro: too many wake-ups: let the coroutine park before it is woken again")
+	// ErrNotCurrent: a method of Coroutine was called by somebody else than its body.
+	ErrNotCurrent = errors.New("coro: not the body of this coroutine: its methods are for its own goroutine, until it ends")
+	// ErrGoexit: the body called runtime.Goexit, as t.FailNow does.
+	ErrGoexit = errors.New("coro: the body called runtime.Goexit")
 	// ErrNoCgo: this binary was built without the C core.
 	ErrNoCgo = errors.New("coro: built without its C core: it needs CGO_ENABLED=1, a C compiler, and linux on amd64 or arm64")
 )
@@ -114,3 +118,17 @@ func (e *RunningError) Error() string {
 }
 
 func (e *RunningError) Unwrap() error { return e.Cause }
+
+// A PanicError is a panic in the body of a coroutine.
+type PanicError struct {
+	Value any    // what panic was given
+	Stack []byte // of the goroutine, as debug.Stack formats it
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("coro: panic: %v\n\n%s", e.Value, e.Stack) }
+
+// Unwrap returns the value if it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}

@@ -12,13 +12,15 @@ type Option func(*config) error
 
 type config struct {
 	csrc.Options
-	onStall func(blocked int)
+	onStall   func(blocked int)
+	executors int
 }
 
 func newConfig(opts []Option) (*config, error) {
 	c := &config{}
 	c.Name = "coro"
 	c.Workers = min(runtime.GOMAXPROCS(0), csrc.WorkersMax)
+	c.executors = runtime.GOMAXPROCS(0)
 	for _, o := range opts {
 		if err := o(c); err != nil {
 			return nil, err
@@ -70,4 +72,10 @@ func WithoutMembarrier() Option {
 // left: a deadlock, unless a goroutine is still going to wake one. In batch mode Run reports it instead.
 func WithStallHook(f func(blocked int)) Option {
 	return func(c *config) error { c.onStall = f; return nil }
+}
+
+// WithExecutors sets how many goroutines run Go bodies at a time, 1 to 4096. The default is runtime.GOMAXPROCS(0). They are made
+// when they are needed.
+func WithExecutors(n int) Option {
+	return number("WithExecutors", n, 1, 4096, func(c *config) { c.executors = n })
 }

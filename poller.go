@@ -2,8 +2,10 @@ package coro
 
 import (
 	"context"
+	"errors"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/organzine/coro/csrc"
 )
@@ -50,16 +52,31 @@ func (p *poller) poll(s *Scheduler) {
 	var ring [8]byte
 	var slots []uint32
 	var rests uint32
+	look := time.Duration(0) // until the lane is looked at; 0: it sleeps
 	for {
 		// First say that we sleep, then look once more: whoever comes after the look rings.
 		s.core.Arm()
 		slots = s.core.Done(slots[:0])
 		p.completeAll(slots)
 		rests = p.heedRest(s, rests)
+		if s.lane.claimed() {
+			look = lookLeast
+			p.bell.SetReadDeadline(time.Now().Add(look))
+		}
 		if len(slots) > 0 {
 			continue
 		}
-		if _, err := p.bell.Read(ring[:]); err != nil {
+		_, err := p.bell.Read(ring[:])
+		switch {
+		case err == nil:
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			if s.lane.lookAround() {
+				look = min(2*look, lookMost)
+				p.bell.SetReadDeadline(time.Now().Add(look))
+			} else {
+				p.bell.SetReadDeadline(time.Time{})
+			}
+		default:
 			p.completeAll(s.core.Done(nil))
 			p.heedRest(s, rests)
 			return

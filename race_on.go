@@ -2,7 +2,10 @@
 
 package coro
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+	"unsafe"
+)
 
 // edge tells the race detector, which does not see the C core, that what was done before a hand-over to a scheduler
 // happens before what is done after one that comes back from it.
@@ -10,3 +13,14 @@ type edge struct{ n atomic.Uint64 }
 
 func (e *edge) release() { e.n.Add(1) }
 func (e *edge) acquire() { e.n.Add(1) }
+
+// Words that one goroutine writes and others look at, without order: Go has no relaxed atomics.
+func storeUint32(p *uint32, v uint32) { atomic.StoreUint32(p, v) }
+
+func loadCoroutine(p **Coroutine) *Coroutine {
+	return (*Coroutine)(atomic.LoadPointer((*unsafe.Pointer)(unsafe.Pointer(p))))
+}
+
+func storeCoroutine(p **Coroutine, c *Coroutine) {
+	atomic.StorePointer((*unsafe.Pointer)(unsafe.Pointer(p)), unsafe.Pointer(c))
+}

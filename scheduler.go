@@ -19,9 +19,11 @@ type Scheduler struct {
 	class  uint8       // of default stacks
 	paused bool
 	poller poller
+	lane   lane
 	edge   edge
 
 	mu     sync.Mutex    // held while shutting the ports
+	runs   sync.RWMutex  // held for reading by a run
 	closed atomic.Bool   // nothing is spawned any more
 	ended  chan struct{} // closed when every coroutine has ended and the threads are joined
 }
@@ -41,6 +43,7 @@ func New(opts ...Option) (*Scheduler, error) {
 		return nil, statusError(status)
 	}
 	s := &Scheduler{core: core, class: csrc.Class(c.Stack), paused: c.Paused, ended: make(chan struct{})}
+	s.lane.init(s, c.executors)
 	n := 1
 	for n < 4*runtime.GOMAXPROCS(0) {
 		n *= 2
@@ -118,7 +121,9 @@ func (s *Scheduler) Run(ctx context.Context) error {
 }
 
 func (s *Scheduler) run() error {
+	s.runs.RLock()
 	status := s.core.Run()
+	s.runs.RUnlock()
 	s.edge.acquire()
 	runtime.KeepAlive(s)
 	if status == csrc.Deadlock {
@@ -138,8 +143,8 @@ func (s *Scheduler) deadlock() error {
 // Blocked returns the coroutines that wait now: at most limit of them, and how many there are. It stops each worker
 // for the time of a look at every record.
 func (s *Scheduler) Blocked(limit int) ([]Blocked, int) {
-	list, n := s.core.Blocked(min(max(limit, 0), s.core.Stats().Records))
-	runtime.KeepAlive(s)
+	limit = max(limit, 0)
+	list, n := s.core.Blocked(min(limit, s.core.Stats().Records))
 	out := make([]Blocked, len(list))
 	for i, b := range list {
 		waits := "park"
@@ -148,7 +153,9 @@ func (s *Scheduler) Blocked(limit int) ([]Blocked, int) {
 		}
 		out[i] = Blocked{Handle(b.Handle), funcName(b.Fn), b.Worker, waits}
 	}
-	return out, n
+	bodies, more := s.lane.blocked(limit - len(out))
+	runtime.KeepAlive(s)
+	return append(out, bodies...), n + more
 }
 
 // closeGrace is how long Close waits for canceled coroutines to end by themselves.
@@ -179,6 +186,7 @@ func (s *Scheduler) Close(ctx context.Context) error {
 		}
 	}
 	go func() {
+		s.lane.cancel()
 		s.core.Close(true)
 		runtime.KeepAlive(s)
 	}()
@@ -193,6 +201,7 @@ func (s *Scheduler) Close(ctx context.Context) error {
 	for _, fn := range s.core.Running() {
 		e.Funcs = append(e.Funcs, funcName(fn))
 	}
+	e.Funcs = append(e.Funcs, s.lane.running()...)
 	runtime.KeepAlive(s)
 	return e
 }
@@ -211,7 +220,13 @@ func (s *Scheduler) shutPorts() {
 		s.ports[i].Shut()
 	}
 	go func() {
+		if s.paused {
+			s.runs.Lock() // a run is waited for; what is left then is canceled, what never started is dropped
+			s.lane.cancel()
+			s.runs.Unlock()
+		}
 		s.core.Close(false)
+		s.lane.close()
 		s.poller.close(s)
 		// Nobody has a port any more; tasks keep s, and with it their results, until they are waited for.
 		runtime.AddCleanup(s, (*csrc.Scheduler).Destroy, s.core)

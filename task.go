@@ -4,6 +4,7 @@ import (
 	"context"
 	"reflect"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -19,8 +20,12 @@ type Task[R any] struct {
 	handle Handle
 	clean  runtime.Cleanup
 
+	isBody bool // of a coroutine with a Go body, which completes it
+
 	mu         sync.Mutex
-	registered bool
+	registered bool // somebody will complete it
+	settled    bool // of a body: its record is given up
+	awaiters   []awaiter
 	done       chan struct{} // made when somebody has to wait, closed when the result is there
 	finished   atomic.Bool
 	result     R
@@ -71,7 +76,7 @@ const (
 
 func (t *Task[R]) spin() {
 	for range spins {
-		if t.finished.Load() || t.join.Ended() {
+		if t.finished.Load() || !t.isBody && t.join.Ended() {
 			return
 		}
 		for range spinTurns {
@@ -99,6 +104,7 @@ func (t *Task[R]) Wait(ctx context.Context) (R, error) {
 		}
 	}
 	t.s.edge.acquire()
+	t.settle()
 	return t.result, t.err
 }
 
@@ -129,14 +135,61 @@ func (t *Task[R]) complete() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.finish()
+	t.tell()
+}
+
+// completeBody is called by the executor, once, when a body has set the result.
+func (t *Task[R]) completeBody() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.finished.Store(true)
+	t.tell()
+}
+
+// tell wakes all who wait for a finished task.
+func (t *Task[R]) tell() {
 	if t.done != nil {
 		close(t.done)
+		t.done = nil
+	}
+	for _, w := range t.awaiters {
+		w.tell()
+	}
+	t.awaiters = nil
+}
+
+// forget takes an awaiter off the list. False: it has been told.
+func (t *Task[R]) forget(w awaiter) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	i := slices.Index(t.awaiters, w)
+	if i < 0 {
+		return false
+	}
+	t.awaiters = slices.Delete(t.awaiters, i, i+1)
+	w.forget()
+	return true
+}
+
+// settle gives up the record of a body whose result somebody has had: like that of a C body, no C body can join it any more.
+func (t *Task[R]) settle() {
+	if !t.isBody {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.settled {
+		t.settled = true
+		t.clean.Stop()
+		csrc.Detach(uint64(t.handle))
 	}
 }
 
 // finish takes the result. False: it is not there yet, and somebody else has registered for it.
-func (t *Task[R]) finish() bool {
-	status := t.join.Take(unsafe.Pointer(&t.result), reflect.TypeFor[R]().Size())
+func (t *Task[R]) finish() bool { return t.take(t.join.Take) }
+
+func (t *Task[R]) take(take func(unsafe.Pointer, uintptr) csrc.Status) bool {
+	status := take(unsafe.Pointer(&t.result), reflect.TypeFor[R]().Size())
 	if status == csrc.Busy {
 		return false
 	}

@@ -78,8 +78,8 @@ func (s *Scheduler) BeginExt(n uint32) {
 // EndExt is coroi_ext_end.
 func (s *Scheduler) EndExt() { C.coroi_ext_end(s.c) }
 
-// StartBody starts one coroutine whose body is Go's, known by its slot. The port is held.
-func (p *Port) StartBody(slot uint32, resultBytes uint8) (Joinable, Status) {
+// PrepareBody makes one coroutine whose body is Go's, known by its slot. The port is held.
+func (p *Port) PrepareBody(slot uint32, resultBytes uint8) (Joinable, Status) {
 	if !p.spend() {
 		return Joinable{}, NoMemory
 	}
@@ -96,10 +96,15 @@ func (p *Port) StartBody(slot uint32, resultBytes uint8) (Joinable, Status) {
 	gen := uint64(r.wake) >> genShift << genShift
 	atomic.StoreUint64(joinWord(r), gen)
 	atomic.StoreUint64((*uint64)(unsafe.Pointer(&r.wake)), gen|escaped)
-	w := p.sched.worker(lane)
-	pushNode(w, uint64(uintptr(unsafe.Pointer(r)))|C.COROI_NODE_SPAWN, (*uint64)(unsafe.Pointer(&r.next)))
-	p.sched.pushed(w, lane)
 	return Joinable{r, gen}, OK
+}
+
+// StartBody hands what PrepareBody has made to the lane.
+func (p *Port) StartBody(j Joinable) {
+	lane := uint32(p.sched.c.workers)
+	w := p.sched.worker(lane)
+	pushNode(w, uint64(uintptr(unsafe.Pointer(j.r)))|C.COROI_NODE_SPAWN, (*uint64)(unsafe.Pointer(&j.r.next)))
+	p.sched.pushed(w, lane)
 }
 
 // Gen is the generation that items name the coroutine with.

@@ -41,6 +41,14 @@ const (
 )
 
 const (
+	LaneStart = 1 + iota
+	LaneWake
+	LaneEvent
+)
+
+const EndAborted, EndCanceled = uint8(2), uint8(8)
+
+const (
 	InlineBytes  = 48
 	StackMin     = 4 << 10
 	StackMax     = 8 << 20
@@ -86,6 +94,10 @@ type (
 		Fn                    uintptr
 		Class                 uint8
 		ArgBytes, ResultBytes uint8
+	}
+	Lane     struct{}
+	LaneItem struct {
+		Kind, N, Slot, Gen uint32
 	}
 	Port      struct{}
 	Outgoing  struct{}
@@ -136,6 +148,27 @@ func (*Outgoing) IsOpen() bool       { return false }
 func (*Outgoing) Add(unsafe.Pointer) {}
 func (*Outgoing) Full() bool         { return false }
 func (*Outgoing) Len() int           { return 0 }
+
+func (*Scheduler) Lane() Lane                 { return Lane{} }
+func (*Scheduler) BeginExt(uint32)            {}
+func (*Scheduler) EndExt()                    {}
+func (*Scheduler) SendEvent(Joinable)         {}
+func (*Scheduler) Body(uint64) (uint32, bool) { return 0, false }
+
+func (Lane) HasItems() bool                               { return false }
+func (Lane) Take([]LaneItem) []LaneItem                   { return nil }
+func (Lane) Park() bool                                   { return true }
+func (Lane) Claimed() bool                                { return false }
+func (Lane) End(Joinable, uint8, unsafe.Pointer, uintptr) {}
+
+func (*Port) PrepareBody(uint32, uint8) (Joinable, Status) { return Joinable{}, Again }
+func (*Port) StartBody(Joinable)                           {}
+
+func (Joinable) Gen() uint32                               { return 0 }
+func (Joinable) JoinBy(Joinable) bool                      { return false }
+func (Joinable) Unjoin(Joinable) bool                      { return false }
+func (Joinable) JoinedEnd() bool                           { return false }
+func (Joinable) TakeJoined(unsafe.Pointer, uintptr) Status { return Again }
 
 func (Joinable) Handle() uint64                      { return 0 }
 func (Joinable) Ended() bool                         { return false }

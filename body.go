@@ -1,0 +1,603 @@
+package coro
+
+import (
+	"context"
+	"reflect"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/goid"
+)
+
+// A Coroutine is a coroutine whose body is a Go function, as that body sees it: a member of its scheduler like one with a C body,
+// woken, joined and counted alike. It runs on an executor, a goroutine of the scheduler, and may use everything that Go has; but
+// what waits in Go (for a channel, a lock, the network) keeps the executor, while waiting by the methods here lets the next
+// coroutine run. Executors are as many as WithExecutors says, and a few more while those are stuck.
+//
+// The methods are for the body itself, in its own goroutine: from elsewhere, and after its end, they return ErrNotCurrent, and
+// nothing happens. Handle and Context may be called from anywhere.
+type Coroutine struct {
+	lane    *lane
+	exec    *executor      // that resumes it, while it runs
+	carrier *carrier       // nil before it runs
+	goid    atomic.Uintptr // of the goroutine that the body runs on
+	op      operation      // what it asks of the executor
+	wait    uint64         // for opWait: the kind
+	state   atomic.Uint64
+	slot    uint32
+	gen     uint32
+	join    csrc.Joinable
+	typed   typedBody
+	name    string
+
+	mu    sync.Mutex
+	ctx   context.Context // made when it is asked for; what was given at the start, before
+	quit  context.CancelCauseFunc
+	cause error       // why it was canceled
+	stop  func() bool // of the context given at the start
+}
+
+// A typedBody is the part of a Coroutine that knows the type of its result.
+type typedBody interface {
+	call(*Coroutine)
+	fail(error)                         // it has not come to its own end
+	complete() error                    // the task is done, with that error
+	payload() (unsafe.Pointer, uintptr) // the result, for C joiners
+}
+
+// The state of a coroutine: permits:32, and flags.
+const (
+	permitsMask = 1<<32 - 1
+	permitsMost = 1 << 28
+	hasEvent    = 1 << 32 // something that it waits for inside coro may have happened
+	isCanceled  = 1 << 33
+	isParked    = 1 << 34 // suspended until it has a permit, or is canceled
+	isAwaiting  = 1 << 35 // suspended until there is an event, or it is canceled
+	isClinging  = 1 << 36 // suspended until there is an event
+	isRefused   = 1 << 37 // its park has ended by being canceled
+	isEnded     = 1 << 38
+)
+
+type operation uint8
+
+const (
+	opEnd operation = iota
+	opYield
+	opWait
+)
+
+type goBody[T any] struct {
+	Coroutine
+	task  *Task[T]
+	f     func(*Coroutine) (T, error)
+	bytes uint8
+}
+
+func (b *goBody[T]) call(c *Coroutine) { b.task.result, b.task.err = b.f(c) }
+func (b *goBody[T]) fail(err error)    { b.task.err = err }
+
+func (b *goBody[T]) complete() error {
+	err := b.task.err
+	b.task.completeBody()
+	return err
+}
+
+func (b *goBody[T]) payload() (unsafe.Pointer, uintptr) {
+	return unsafe.Pointer(&b.task.result), uintptr(b.bytes)
+}
+
+// Go starts f as a coroutine of s, and returns the Task that waits for what f returns. Its end is the return of f; a
+// panic in f is a *PanicError, runtime.Goexit is ErrGoexit: neither does any harm to others. A C body may join it too (coro_join),
+// and gets the result if T holds no pointers and at most InlineBytes bytes, or CORO_EABORTED after an error.
+//
+// It costs about 1 µs; a switch between bodies costs about as much as [iter.Pull] takes for a value. It never blocks. It returns
+// ErrClosed, or ErrNoMemory at the record limit; f is not called then.
+func Go[T any](s *Scheduler, f func(*Coroutine) (T, error)) (*Task[T], error) {
+	return GoContext(context.Background(), s, f)
+}
+
+// GoContext is Go with a context. When that ends, the coroutine is canceled: its Context ends with the same cause, and every
+// present and future wait in it returns the cause.
+func GoContext[T any](ctx context.Context, s *Scheduler, f func(*Coroutine) (T, error)) (*Task[T], error) {
+	if f == nil {
+		return nil, &OptionError{"Go", "nil", "needs a function"}
+	}
+	b := &goBody[T]{f: f, task: &Task[T]{s: s, isBody: true, registered: true}}
+	c := &b.Coroutine
+	c.lane, c.typed, c.ctx, c.name = &s.lane, b, ctx, bodyName(f)
+	if n, err := inlineBytes(reflect.TypeFor[T]()); err == nil {
+		b.bytes = n
+	}
+	p := s.port()
+	if p == nil {
+		return nil, ErrClosed
+	}
+	s.lane.table.add(c)
+	j, status := p.PrepareBody(c.slot, b.bytes)
+	if status != csrc.OK {
+		p.Release()
+		s.lane.table.remove(c)
+		return nil, statusError(status)
+	}
+	c.join, c.gen = j, j.Gen()
+	t := b.task
+	t.join, t.handle = j, Handle(j.Handle())
+	t.clean = runtime.AddCleanup(t, drop, ref{s, j.Handle()})
+	if ctx.Done() != nil {
+		c.stop = context.AfterFunc(ctx, func() { c.cancel(context.Cause(ctx)) })
+	}
+	s.edge.release()
+	p.StartBody(j)
+	p.Release()
+	return t, nil
+}
+
+func bodyName(f any) string {
+	if fn := runtime.FuncForPC(reflect.ValueOf(f).Pointer()); fn != nil {
+		return fn.Name()
+	}
+	return "func"
+}
+
+// run is called on the carrier.
+func (c *Coroutine) run() {
+	returned := false
+	c.goid.Store(goid.Current())
+	defer func() {
+		c.goid.Store(0)
+		c.op = opEnd
+		if p := recover(); p != nil {
+			c.typed.fail(&PanicError{p, debug.Stack()})
+		} else if !returned {
+			c.typed.fail(ErrGoexit)
+		}
+	}()
+	c.typed.call(c)
+	returned = true
+}
+
+// start gets the body a goroutine. False: it was canceled before.
+func (c *Coroutine) start() bool {
+	if c.lane.quits.Load() {
+		c.cancel(ErrCanceled)
+	}
+	if c.state.Load()&isCanceled != 0 {
+		c.typed.fail(c.why())
+		return false
+	}
+	c.carrier = c.lane.carrier()
+	c.carrier.body = c
+	return true
+}
+
+// end is called by the executor when the body has come to its end, or will never start.
+func (c *Coroutine) end() {
+	var flags uint8
+	if k := c.carrier; k != nil {
+		c.carrier = nil
+		c.lane.dismiss(k)
+	} else {
+		flags = csrc.EndCanceled
+	}
+	c.state.Or(isEnded)
+	c.lane.table.remove(c)
+	if c.stop != nil {
+		c.stop()
+	}
+	c.mu.Lock()
+	if c.quit != nil {
+		c.quit(context.Canceled)
+	}
+	c.mu.Unlock()
+	result, n := c.typed.payload()
+	if c.typed.complete() != nil && flags == 0 {
+		flags = csrc.EndAborted
+	}
+	c.lane.s.edge.release()
+	c.lane.core.End(c.join, flags, result, n)
+}
+
+// Handle names the coroutine, for C bodies and for Wake.
+func (c *Coroutine) Handle() Handle { return Handle(c.join.Handle()) }
+
+// Scheduler is what the coroutine belongs to.
+func (c *Coroutine) Scheduler() *Scheduler { return c.lane.s }
+
+// Context ends when the coroutine does, or is canceled, with the cause. It has the values of the context given to GoContext.
+func (c *Coroutine) Context() context.Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.quit == nil {
+		c.ctx, c.quit = context.WithCancelCause(c.ctx)
+		if c.cause != nil {
+			c.quit(c.cause)
+		}
+		if c.state.Load()&isEnded != 0 {
+			c.quit(context.Canceled)
+		}
+	}
+	return c.ctx
+}
+
+// cancel may be called from anywhere.
+func (c *Coroutine) cancel(cause error) {
+	c.mu.Lock()
+	if c.cause == nil {
+		c.cause = cause
+	}
+	if c.quit != nil {
+		c.quit(c.cause)
+	}
+	c.mu.Unlock()
+	if old := c.state.Or(isCanceled); old&(isCanceled|isEnded) == 0 {
+		c.lane.s.core.SendEvent(c.join) // so that it is looked at again, if it waits
+	}
+}
+
+func (c *Coroutine) why() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cause
+}
+
+// step is what becomes of a state. True: whoever has it can go on.
+func step(state uint64) (uint64, bool) {
+	switch {
+	case state&isParked != 0 && state&permitsMask != 0:
+		return state&^isParked - 1, true
+	case state&isParked != 0 && state&isCanceled != 0:
+		return state&^isParked | isRefused, true
+	case state&isAwaiting != 0 && state&(hasEvent|isCanceled) != 0:
+		return state &^ isAwaiting, true
+	case state&isClinging != 0 && state&hasEvent != 0:
+		return state &^ isClinging, true
+	}
+	return state, false
+}
+
+// signal adds a flag and permits. runnable: the caller has to see to it that the coroutine is resumed.
+func (c *Coroutine) signal(flag uint64, permits uint32) (runnable bool, err error) {
+	for {
+		old := c.state.Load()
+		if old&isEnded != 0 {
+			return false, ErrStale
+		}
+		if old&permitsMask+uint64(permits) > 2*permitsMost {
+			return false, ErrTooManyWakes
+		}
+		now, runnable := step((old | flag) + uint64(permits))
+		if c.state.CompareAndSwap(old, now) {
+			return runnable, nil
+		}
+	}
+}
+
+// settle is called by the executor after the body has asked to wait. False: it can go on at once.
+func (c *Coroutine) settle() bool {
+	for {
+		old := c.state.Load()
+		now, runnable := step(old | c.wait)
+		if c.state.CompareAndSwap(old, now) {
+			return !runnable
+		}
+	}
+}
+
+// check tells whether the caller is the body.
+func (c *Coroutine) check() error {
+	if c == nil || c.goid.Load() != goid.Current() {
+		return ErrNotCurrent
+	}
+	return nil
+}
+
+// suspend returns when the body is resumed.
+func (c *Coroutine) suspend(op operation, wait uint64) {
+	c.op, c.wait = op, wait
+	c.carrier.yield(struct{}{})
+}
+
+// Yield lets the others run: the coroutine goes to the back of its executor's queue. It returns ErrNotCurrent, or nil.
+func (c *Coroutine) Yield() error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	c.suspend(opYield, 0)
+	return nil
+}
+
+// Park waits for a permit and takes it, like coro_park: the coroutine has one more for each Wake. It returns the cause if the
+// coroutine is canceled, when there is no permit left.
+func (c *Coroutine) Park() error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	for {
+		old := c.state.Load()
+		if old&permitsMask == 0 {
+			break
+		}
+		if c.state.CompareAndSwap(old, old-1) {
+			return nil
+		}
+	}
+	c.suspend(opWait, isParked)
+	if c.state.Load()&isRefused != 0 {
+		c.state.And(^uint64(isRefused))
+		return c.why()
+	}
+	return nil
+}
+
+// Wake is Handle.Wake from inside: cheaper if h is another body of this scheduler, which then runs as soon as the caller waits. It
+// returns ErrStale if that coroutine has ended, ErrTooManyWakes if it already has 2²⁸ permits, ErrNotCurrent.
+func (c *Coroutine) Wake(h Handle) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	t := c.lane.find(h)
+	if t == nil {
+		return h.Wake()
+	}
+	if t.state.Load()&permitsMask >= permitsMost {
+		return ErrTooManyWakes
+	}
+	runnable, err := t.signal(0, 1)
+	if runnable {
+		c.exec.hand(t)
+	}
+	return err
+}
+
+// await suspends until happened, which something followed by an event makes true. It returns the cause if the coroutine is
+// canceled first.
+func (c *Coroutine) await(happened func() bool) error {
+	for {
+		c.state.And(^uint64(hasEvent))
+		if happened() {
+			return nil
+		}
+		if c.state.Load()&isCanceled != 0 {
+			return c.why()
+		}
+		c.suspend(opWait, isAwaiting)
+	}
+}
+
+// cling is await that no cancel ends.
+func (c *Coroutine) cling(happened func() bool) {
+	for {
+		c.state.And(^uint64(hasEvent))
+		if happened() {
+			return
+		}
+		c.suspend(opWait, isClinging)
+	}
+}
+
+// Sleep suspends for d, by the monotonic clock. It returns the cause if the coroutine is canceled, or ErrNotCurrent.
+func (c *Coroutine) Sleep(d time.Duration) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	s := c.lane.s
+	var fired atomic.Bool
+	s.core.BeginExt(1)
+	t := time.AfterFunc(d, func() {
+		fired.Store(true)
+		s.core.SendEvent(c.join)
+		s.core.EndExt()
+	})
+	err := c.await(fired.Load)
+	if err == nil {
+		return nil
+	}
+	if t.Stop() {
+		s.core.EndExt()
+	} else {
+		c.cling(fired.Load) // the event is on its way
+	}
+	return err
+}
+
+// Await is Task.Wait for a body: c is suspended until t has ended, and the executor goes on with others. It returns the cause if c is
+// canceled first; t goes on then.
+func Await[R any](c *Coroutine, t *Task[R]) (R, error) {
+	var zero R
+	if err := c.check(); err != nil {
+		return zero, err
+	}
+	t.mu.Lock()
+	switch {
+	case t.finished.Load():
+		t.mu.Unlock()
+	case !t.registered && t.s == c.lane.s && t.join.JoinBy(c.join):
+		t.registered = true
+		t.mu.Unlock()
+		if err := awaitJoined(c, t); err != nil {
+			return zero, err
+		}
+	default:
+		if !t.registered {
+			t.registered = t.s.poller.register(t.join, t)
+		}
+		if !t.registered { // it has ended just now, or a C body joins it
+			ok := t.finish()
+			t.mu.Unlock()
+			if !ok {
+				return zero, ErrBusy
+			}
+			break
+		}
+		w := awaiter{c, !t.isBody || t.s != c.lane.s}
+		t.awaiters = append(t.awaiters, w)
+		w.begin()
+		t.mu.Unlock()
+		if err := c.await(t.finished.Load); err != nil {
+			if !t.forget(w) {
+				c.cling(t.finished.Load)
+			}
+			return zero, err
+		}
+	}
+	t.s.edge.acquire()
+	t.settle()
+	return t.result, t.err
+}
+
+// awaitJoined waits, as the task's joiner.
+func awaitJoined[R any](c *Coroutine, t *Task[R]) error {
+	if err := c.await(t.join.JoinedEnd); err != nil {
+		t.mu.Lock()
+		if t.join.Unjoin(c.join) {
+			t.registered = false
+			if t.done != nil || len(t.awaiters) > 0 { // of others, who have relied on this one
+				t.registered = t.s.poller.register(t.join, t)
+			}
+			if !t.registered && (t.done != nil || len(t.awaiters) > 0) {
+				t.finish()
+				t.tell()
+			}
+			t.mu.Unlock()
+			return err
+		}
+		t.mu.Unlock()
+		c.cling(t.join.JoinedEnd)
+	}
+	t.mu.Lock()
+	t.take(t.join.TakeJoined)
+	t.tell()
+	t.mu.Unlock()
+	return nil
+}
+
+// An awaiter is a body that waits for a task which Go completes.
+type awaiter struct {
+	c   *Coroutine
+	ext bool // the event will come from a goroutine that the scheduler knows nothing of
+}
+
+func (w awaiter) begin() {
+	if w.ext {
+		w.c.lane.s.core.BeginExt(1)
+	}
+}
+
+func (w awaiter) tell() {
+	s := w.c.lane.s
+	s.core.SendEvent(w.c.join)
+	w.forget()
+}
+
+func (w awaiter) forget() {
+	if w.ext {
+		w.c.lane.s.core.EndExt()
+	}
+}
+
+// A bodyTable holds coroutines by slot. Looking one up takes no lock.
+type bodyTable struct {
+	mu    sync.Mutex
+	pages atomic.Pointer[[]*bodyPage]
+	free  []uint32
+	used  uint32 // slots that were ever given out
+	count int
+}
+
+type bodyPage [1024]atomic.Pointer[Coroutine]
+
+func (t *bodyTable) page(slot uint32) *bodyPage {
+	pages := t.pages.Load()
+	if i := int(slot / uint32(len(bodyPage{}))); pages != nil && i < len(*pages) {
+		return (*pages)[i]
+	}
+	return nil
+}
+
+// at returns what is in a slot, which may be any number.
+func (t *bodyTable) at(slot uint32) *Coroutine {
+	if p := t.page(slot); p != nil {
+		return p[slot%uint32(len(p))].Load()
+	}
+	return nil
+}
+
+// add gives c a slot.
+func (t *bodyTable) add(c *Coroutine) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if n := len(t.free); n > 0 {
+		c.slot = t.free[n-1]
+		t.free = t.free[:n-1]
+	} else {
+		c.slot = t.used
+		t.used++
+		if t.page(c.slot) == nil {
+			var pages []*bodyPage
+			if old := t.pages.Load(); old != nil {
+				pages = *old
+			}
+			pages = append(pages[:len(pages):len(pages)], new(bodyPage))
+			t.pages.Store(&pages)
+		}
+	}
+	p := t.page(c.slot)
+	p[c.slot%uint32(len(p))].Store(c)
+}
+
+func (t *bodyTable) remove(c *Coroutine) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	p := t.page(c.slot)
+	p[c.slot%uint32(len(p))].Store(nil)
+	t.free = append(t.free, c.slot)
+}
+
+// each calls f for all that are in the table now.
+func (t *bodyTable) each(f func(*Coroutine)) {
+	t.mu.Lock()
+	used := t.used
+	t.mu.Unlock()
+	for slot := range used {
+		if c := t.at(slot); c != nil {
+			f(c)
+		}
+	}
+}
+
+// find returns the coroutine of this lane that a handle names, or nil.
+func (l *lane) find(h Handle) *Coroutine {
+	slot, ok := l.s.core.Body(uint64(h))
+	if !ok {
+		return nil
+	}
+	if c := l.table.at(slot); c != nil && c.gen == uint32(h>>32) {
+		return c
+	}
+	return nil
+}
+
+// blocked lists at most limit of those that wait, and counts all.
+func (l *lane) blocked(limit int) (list []Blocked, count int) {
+	l.table.each(func(c *Coroutine) {
+		waits := ""
+		switch state := c.state.Load(); {
+		case state&isParked != 0:
+			waits = "park"
+		case state&(isAwaiting|isClinging) != 0:
+			waits = "await"
+		default:
+			return
+		}
+		count++
+		if len(list) < limit {
+			list = append(list, Blocked{c.Handle(), c.name, -1, waits})
+		}
+	})
+	return list, count
+}
