@@ -11,7 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/organzine/coro/csrc"
-	"github.com/organzine/coro/internal/goid"
+	"github.com/organzine/coro/internal/asm"
 )
 
 // A Coroutine is a coroutine whose body is a Go function, as that body sees it: a member of its scheduler like one with a C body,
@@ -22,13 +22,17 @@ import (
 // The methods are for the body itself, in its own goroutine: from elsewhere, and after its end, they return ErrNotCurrent, and
 // nothing happens. Handle and Context may be called from anywhere.
 type Coroutine struct {
+	// What a switch touches.
+	next  func() (struct{}, bool) // of the carrier: resumes the body; nil before it runs
+	yield func(struct{}) bool     // of the carrier: the way back
+	goid  atomic.Uintptr          // of the goroutine that the body runs on
+	exec  *executor               // that has resumed it
+	state atomic.Uint64
+	wait  uint64    // for opWait: the kind
+	op    operation // what it asks of the executor
+
 	lane    *lane
-	exec    *executor      // that resumes it, while it runs
-	carrier *carrier       // nil before it runs
-	goid    atomic.Uintptr // of the goroutine that the body runs on
-	op      operation      // what it asks of the executor
-	wait    uint64         // for opWait: the kind
-	state   atomic.Uint64
+	carrier *carrier
 	slot    uint32
 	gen     uint32
 	join    csrc.Joinable
@@ -147,7 +151,7 @@ func bodyName(f any) string {
 // run is called on the carrier.
 func (c *Coroutine) run() {
 	returned := false
-	c.goid.Store(goid.Current())
+	c.goid.Store(asm.Goroutine())
 	defer func() {
 		c.goid.Store(0)
 		c.op = opEnd
@@ -172,6 +176,7 @@ func (c *Coroutine) start() bool {
 	}
 	c.carrier = c.lane.carrier()
 	c.carrier.body = c
+	c.next = c.carrier.next
 	return true
 }
 
@@ -290,7 +295,7 @@ func (c *Coroutine) settle() bool {
 
 // check tells whether the caller is the body.
 func (c *Coroutine) check() error {
-	if c == nil || c.goid.Load() != goid.Current() {
+	if c == nil || c.goid.Load() != asm.Goroutine() {
 		return ErrNotCurrent
 	}
 	return nil
@@ -299,7 +304,7 @@ func (c *Coroutine) check() error {
 // suspend returns when the body is resumed.
 func (c *Coroutine) suspend(op operation, wait uint64) {
 	c.op, c.wait = op, wait
-	c.carrier.yield(struct{}{})
+	c.yield(struct{}{})
 }
 
 // Yield lets the others run: the coroutine goes to the back of its executor's queue. It returns ErrNotCurrent, or nil.
@@ -506,7 +511,6 @@ type bodyTable struct {
 	pages atomic.Pointer[[]*bodyPage]
 	free  []uint32
 	used  uint32 // slots that were ever given out
-	count int
 }
 
 type bodyPage [1024]atomic.Pointer[Coroutine]

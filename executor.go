@@ -8,13 +8,13 @@ import (
 
 // An executor is a goroutine that resumes the bodies of a lane in turn.
 type executor struct {
-	lane   *lane
-	wakeup chan struct{}
-	queue  stealQueue
-	slot   atomic.Pointer[Coroutine] // the one that was woken last: it runs next, ahead of the queue
-	budget int                       // how often that may happen before the queue has its turn
-	random uint32
-	before []uint32 // turns of the others when it had nothing last
+	lane      *lane
+	wakeup    chan struct{}
+	queue     stealQueue
+	slot      atomic.Pointer[Coroutine] // the one that was woken last: it runs next, ahead of the queue
+	handovers int                       // how often that has happened since the queue had its turn
+	random    uint32
+	before    []uint32 // turns of the others when it had nothing last
 
 	turns   uint32     // resumes; atomic, relaxed: the poller looks
 	current *Coroutine // atomic, relaxed: likewise
@@ -35,36 +35,33 @@ func (e *executor) main() {
 			go e.main()
 		}
 	}()
+	// One frame only between the resume and the loop: after a switch the processor predicts no return rightly.
 	for {
 		c := e.next()
 		if c == nil {
 			return
 		}
-		e.resume(c)
-	}
-}
-
-func (e *executor) resume(c *Coroutine) {
-	if c.carrier == nil {
-		if !c.start() {
+		if c.next == nil && !c.start() {
 			c.end()
-			return
+			continue
 		}
-	}
-	c.exec = e
-	storeCoroutine(&e.current, c)
-	c.carrier.next()
-	storeCoroutine(&e.current, nil)
-	switch c.op {
-	case opYield:
-		e.push(c)
-	case opWait:
-		// Only now may others see that it waits: whoever wakes it may resume it at once.
-		if !c.settle() {
+		if c.exec != e {
+			c.exec = e
+		}
+		storeCoroutine(&e.current, c)
+		c.next()
+		switch c.op {
+		case opYield:
 			e.push(c)
+		case opWait:
+			// Only now may others see that it waits: whoever wakes it may resume it at once.
+			if !c.settle() {
+				e.push(c)
+			}
+		case opEnd:
+			storeCoroutine(&e.current, nil)
+			c.end()
 		}
-	case opEnd:
-		c.end()
 	}
 }
 
@@ -80,7 +77,7 @@ func (e *executor) push(c *Coroutine) {
 		e.lane.mu.Unlock()
 		e.queue.push(c)
 	}
-	if e.lane.spare.Load() > 0 && e.queue.len() > 1 {
+	if e.lane.spare.Load() > 0 && e.queue.len() > 1 { // spare first: it is seldom written
 		e.lane.feed()
 	}
 }
@@ -99,19 +96,22 @@ func (e *executor) next() *Coroutine {
 		e.share()
 	}
 	for {
-		if e.budget > 0 && e.slot.Load() != nil {
+		if e.slot.Load() != nil && e.handovers < handoverBudget {
 			if c := e.slot.Swap(nil); c != nil {
-				e.budget--
+				e.handovers++
 				return c
 			}
 		}
-		e.budget = handoverBudget
+		if e.handovers > 0 {
+			e.handovers = 0
+		}
 		if c := e.queue.pop(); c != nil {
 			return c
 		}
 		if e.slot.Load() != nil {
 			continue
 		}
+		storeCoroutine(&e.current, nil)
 		if !e.find() && !e.idle() {
 			return nil
 		}
@@ -221,16 +221,18 @@ func (e *executor) idle() bool {
 	}
 	l.idle = append(l.idle, e)
 	l.mu.Unlock()
+	for i := range e.queue.ring { // it is empty: what it has held may be garbage
+		storeCoroutine(&e.queue.ring[i], nil)
+	}
 	_, open := <-e.wakeup
 	return open
 }
 
 // A carrier is a goroutine that bodies run on, one after the other.
 type carrier struct {
-	next  func() (struct{}, bool)
-	stop  func()
-	yield func(struct{}) bool
-	body  *Coroutine
+	next func() (struct{}, bool)
+	stop func()
+	body *Coroutine
 }
 
 func newCarrier() *carrier {
@@ -240,8 +242,8 @@ func newCarrier() *carrier {
 }
 
 func (k *carrier) run(yield func(struct{}) bool) {
-	k.yield = yield
 	for {
+		k.body.yield = yield
 		k.body.run()
 		k.body = nil
 		if !yield(struct{}{}) {
@@ -258,21 +260,21 @@ func (k *carrier) run(yield func(struct{}) bool) {
 type stealQueue struct {
 	head atomic.Uint32
 	_    [60]byte // head is the thieves' line too
-	tail atomic.Uint32
+	tail uint32
 	ring [256]*Coroutine // atomic, relaxed
 }
 
-func (q *stealQueue) len() int   { return int(q.tail.Load() - q.head.Load()) }
+func (q *stealQueue) len() int   { return int(atomic.LoadUint32(&q.tail) - q.head.Load()) }
 func (q *stealQueue) full() bool { return q.len() >= len(q.ring) }
 
 // push is the owner's. False: there is no room.
 func (q *stealQueue) push(c *Coroutine) bool {
-	t := q.tail.Load()
+	t := atomic.LoadUint32(&q.tail)
 	if t-q.head.Load() >= uint32(len(q.ring)) {
 		return false
 	}
 	storeCoroutine(&q.ring[t%uint32(len(q.ring))], c)
-	q.tail.Store(t + 1)
+	storeRelease(&q.tail, t+1)
 	return true
 }
 
@@ -280,13 +282,11 @@ func (q *stealQueue) push(c *Coroutine) bool {
 func (q *stealQueue) pop() *Coroutine {
 	for {
 		h := q.head.Load()
-		if h == q.tail.Load() {
+		if h == atomic.LoadUint32(&q.tail) {
 			return nil
 		}
-		at := &q.ring[h%uint32(len(q.ring))]
-		c := loadCoroutine(at)
+		c := loadCoroutine(&q.ring[h%uint32(len(q.ring))])
 		if q.head.CompareAndSwap(h, h+1) {
-			storeCoroutine(at, nil) // it may be garbage soon
 			return c
 		}
 	}
@@ -296,18 +296,18 @@ func (q *stealQueue) pop() *Coroutine {
 func (q *stealQueue) stealFrom(v *stealQueue) bool {
 	for {
 		h := v.head.Load()
-		n := v.tail.Load() - h
+		n := atomic.LoadUint32(&v.tail) - h
 		n -= n / 2
 		if n == 0 || n > uint32(len(v.ring))/2 { // nothing, or head has moved meanwhile
 			return false
 		}
-		t := q.tail.Load()
+		t := atomic.LoadUint32(&q.tail)
 		for i := range n {
 			c := loadCoroutine(&v.ring[(h+i)%uint32(len(v.ring))])
 			storeCoroutine(&q.ring[(t+i)%uint32(len(q.ring))], c)
 		}
 		if v.head.CompareAndSwap(h, h+n) {
-			q.tail.Store(t + n)
+			storeRelease(&q.tail, t+n)
 			return true
 		}
 	}

@@ -2,6 +2,8 @@
 
 package coro
 
+import "github.com/organzine/coro/internal/asm"
+
 // edge is for the race detector only.
 type edge struct{}
 
@@ -13,3 +15,5 @@ func (*edge) acquire() {}
 func storeUint32(p *uint32, v uint32)            { *p = v }
 func loadCoroutine(p **Coroutine) *Coroutine     { return *p }
 func storeCoroutine(p **Coroutine, c *Coroutine) { *p = c }
+
+func storeRelease(p *uint32, v uint32) { asm.StoreRelease(p, v) }

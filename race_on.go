@@ -17,6 +17,8 @@ func (e *edge) acquire() { e.n.Add(1) }
 // Words that one goroutine writes and others look at, without order: Go has no relaxed atomics.
 func storeUint32(p *uint32, v uint32) { atomic.StoreUint32(p, v) }
 
+func storeRelease(p *uint32, v uint32) { atomic.StoreUint32(p, v) }
+
 func loadCoroutine(p **Coroutine) *Coroutine {
 	return (*Coroutine)(atomic.LoadPointer((*unsafe.Pointer)(unsafe.Pointer(p))))
 }

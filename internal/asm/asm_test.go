@@ -1,6 +1,6 @@
 //go:build amd64 || arm64
 
-package goid
+package asm
 
 import (
 	"testing"
@@ -9,14 +9,14 @@ import (
 )
 
 func TestGoroutinesDiffer(t *testing.T) {
-	mine := Current()
+	mine := Goroutine()
 	assert.NotZero(t, mine)
-	assert.Equal(t, mine, Current())
+	assert.Equal(t, mine, Goroutine())
 	others := make(chan uintptr)
 	release := make(chan struct{})
 	for range 8 {
 		go func() {
-			others <- Current()
+			others <- Goroutine()
 			<-release
 		}()
 	}
@@ -26,4 +26,10 @@ func TestGoroutinesDiffer(t *testing.T) {
 	}
 	close(release)
 	assert.Len(t, seen, 9)
+}
+
+func TestStoreRelease(t *testing.T) {
+	words := [3]uint32{1, 2, 3}
+	StoreRelease(&words[1], 0xfedcba98)
+	assert.Equal(t, [3]uint32{1, 0xfedcba98, 3}, words)
 }

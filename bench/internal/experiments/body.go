@@ -1,0 +1,188 @@
+package experiments
+
+import (
+	"iter"
+	"sync"
+	"time"
+
+	"github.com/organzine/coro"
+	"github.com/organzine/coro/bench/internal/harness"
+)
+
+const (
+	bodyMembers  = 200
+	bodyYields   = 2000 // each
+	bodyRounds   = 200_000
+	bodySpawns   = 100_000
+	sysPull      = "iter.Pull"
+	sysChannel   = "channel"
+	variantYield = "yield"
+	variantHand  = "hand-over"
+	variantSpawn = "spawn"
+)
+
+// bodies is what coroutines with Go bodies cost.
+func bodies() *harness.Experiment {
+	return &harness.Experiment{
+		Name:  "body",
+		Asked: true,
+		About: `coroutines with Go bodies on one executor. yield: 200 that yield in turn, against the resumes of 200 iter.Pull in turn.
+hand-over: two that wake each other and park, against two goroutines on one P that send to each other over unbuffered channels;
+half a round trip. spawn: 100 000 that return at once, until the last has ended, against as many goroutines; executors or Ps: 1 and all.`,
+		Metrics: []harness.Metric{{Name: "ns_per_op", Title: "ns", Digits: 1}},
+		Rows:    rows(bodyYield(), pullResume(), bodyHandOver(), channelHandOver(), bodySpawn(), goroutineSpawnEach()),
+		Versus: &harness.Versus{
+			Metric: "ns_per_op", Title: "against Go's",
+			Peer: func(row, c harness.Row) bool {
+				return row.System == sysCoro && c.System != sysCoro && c.Variant == row.Variant && c.Workers == row.Workers
+			},
+		},
+	}
+}
+
+func perOp(d time.Duration, n int, err error) (harness.Values, error) {
+	return harness.Values{"ns_per_op": float64(d.Nanoseconds()) / float64(n)}, err
+}
+
+func onExecutors(n int, run func(*coro.Scheduler) (harness.Values, error)) func() (harness.Trial, error) {
+	return onScheduler(run, coro.WithWorkers(1), coro.WithExecutors(n))
+}
+
+func bodyYield() []harness.Row {
+	return []harness.Row{{System: sysCoro, Variant: variantYield, Workers: 1, N: bodyMembers, Open: onExecutors(1,
+		func(s *coro.Scheduler) (harness.Values, error) {
+			var started, done int
+			var begin, end time.Time
+			for range bodyMembers {
+				if _, err := coro.Go(s, func(c *coro.Coroutine) (coro.None, error) {
+					for started++; started < bodyMembers; {
+						c.Yield()
+					}
+					if begin.IsZero() {
+						begin = time.Now()
+					}
+					for range bodyYields {
+						c.Yield()
+					}
+					if done++; done == bodyMembers {
+						end = time.Now()
+					}
+					return coro.None{}, nil
+				}); err != nil {
+					return nil, err
+				}
+			}
+			err := settled(s)
+			return perOp(end.Sub(begin), bodyMembers*bodyYields, err)
+		})}}
+}
+
+func pullResume() []harness.Row {
+	return []harness.Row{{System: sysPull, Variant: variantYield, Workers: 1, N: bodyMembers, Open: timed(
+		func() (harness.Values, error) {
+			var next [bodyMembers]func() (struct{}, bool)
+			for i := range next {
+				var stop func()
+				next[i], stop = iter.Pull(func(yield func(struct{}) bool) {
+					for yield(struct{}{}) {
+					}
+				})
+				defer stop()
+				next[i]()
+			}
+			begin := time.Now()
+			for range bodyYields {
+				for i := range next {
+					next[i]()
+				}
+			}
+			return perOp(time.Since(begin), bodyMembers*bodyYields, nil)
+		})}}
+}
+
+func bodyHandOver() []harness.Row {
+	return []harness.Row{{System: sysCoro, Variant: variantHand, Workers: 1, N: 2, Open: onExecutors(1,
+		func(s *coro.Scheduler) (harness.Values, error) {
+			var partner coro.Handle
+			var begin, end time.Time
+			first, err := coro.Go(s, func(c *coro.Coroutine) (coro.None, error) {
+				begin = time.Now()
+				for range bodyRounds {
+					c.Park()
+					c.Wake(partner)
+				}
+				end = time.Now()
+				return coro.None{}, nil
+			})
+			if err != nil {
+				return nil, err
+			}
+			if _, err := coro.Go(s, func(c *coro.Coroutine) (coro.None, error) {
+				partner = c.Handle()
+				for range bodyRounds {
+					c.Wake(first.Handle())
+					c.Park()
+				}
+				return coro.None{}, nil
+			}); err != nil {
+				return nil, err
+			}
+			err = settled(s)
+			return perOp(end.Sub(begin), 2*bodyRounds, err)
+		})}}
+}
+
+func channelHandOver() []harness.Row {
+	return []harness.Row{{System: sysChannel, Variant: variantHand, Workers: 1, N: 2, Procs: 1, Open: timed(
+		func() (harness.Values, error) {
+			there, back := make(chan struct{}), make(chan struct{})
+			go func() {
+				for range there {
+					back <- struct{}{}
+				}
+			}()
+			begin := time.Now()
+			for range bodyRounds {
+				there <- struct{}{}
+				<-back
+			}
+			d := time.Since(begin)
+			close(there)
+			return perOp(d, 2*bodyRounds, nil)
+		})}}
+}
+
+func bodySpawn() []harness.Row {
+	var out []harness.Row
+	for _, n := range oneAndAll() {
+		out = append(out, harness.Row{System: sysCoro, Variant: variantSpawn, Workers: n, N: bodySpawns, Open: onExecutors(n,
+			func(s *coro.Scheduler) (harness.Values, error) {
+				begin := time.Now()
+				for range bodySpawns {
+					if _, err := coro.Go(s, func(*coro.Coroutine) (coro.None, error) { return coro.None{}, nil }); err != nil {
+						return nil, err
+					}
+				}
+				err := settled(s)
+				return perOp(time.Since(begin), bodySpawns, err)
+			})})
+	}
+	return out
+}
+
+func goroutineSpawnEach() []harness.Row {
+	var out []harness.Row
+	for _, n := range oneAndAll() {
+		out = append(out, harness.Row{System: sysGoroutine, Variant: variantSpawn, Workers: n, N: bodySpawns, Procs: n, Open: timed(
+			func() (harness.Values, error) {
+				var wg sync.WaitGroup
+				begin := time.Now()
+				for range bodySpawns {
+					wg.Go(func() {})
+				}
+				wg.Wait()
+				return perOp(time.Since(begin), bodySpawns, nil)
+			})})
+	}
+	return out
+}
