@@ -194,7 +194,7 @@ static void battle(uint64_t items, bool exchange, uint32_t batch, uint64_t slow_
 	free(y.s);
 }
 
-TEST_LIMIT(door_with_membarrier, 60)
+TEST_LIMIT(door_with_membarrier, 180)
 {
 	if (!coroi_has_membarrier())
 		return;
@@ -203,7 +203,7 @@ TEST_LIMIT(door_with_membarrier, 60)
 	battle(scaled(100000), false, 64, 50);
 }
 
-TEST_LIMIT(door_with_exchange, 60)
+TEST_LIMIT(door_with_exchange, 180)
 {
 	battle(scaled(1500000), true, 32, 0);
 	battle(scaled(300000), true, 1, 0);
@@ -261,13 +261,13 @@ static void duel(bool exchange, uint64_t locks)
 	free(owned);
 }
 
-TEST_LIMIT(door_duel_with_membarrier, 60)
+TEST_LIMIT(door_duel_with_membarrier, 180)
 {
 	if (coroi_has_membarrier())
 		duel(false, scaled(100000));
 }
 
-TEST_LIMIT(door_duel_with_exchange, 60)
+TEST_LIMIT(door_duel_with_exchange, 180)
 {
 	duel(true, scaled(150000));
 }

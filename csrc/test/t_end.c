@@ -82,7 +82,7 @@ static void random_batches(uint32_t workers, uint32_t flags, uint64_t batches)
 }
 
 /* 10^4 batches. */
-TEST_LIMIT(end_is_exact, 60)
+TEST_LIMIT(end_is_exact, 180)
 {
 	static const struct {
 		uint32_t workers, flags;
@@ -101,7 +101,7 @@ TEST_LIMIT(end_is_exact, 60)
 }
 
 /* The same in service mode: wait must not come back before the last has ended. */
-TEST_LIMIT(end_is_exact_in_service, 60)
+TEST_LIMIT(end_is_exact_in_service, 180)
 {
 	for (uint32_t workers = 1; workers <= 5; workers += 2) {
 		coro_scheduler *s = start_with(workers, 0);
@@ -212,7 +212,7 @@ static void deadlock(uint64_t seed, uint32_t workers)
 }
 
 /* 10^2 deadlocks. */
-TEST_LIMIT(end_by_deadlock_is_told_exactly, 60)
+TEST_LIMIT(end_by_deadlock_is_told_exactly, 180)
 {
 	for (uint64_t seed = 1; seed <= scaled(100); seed++)
 		deadlock(seed * UINT64_C(0x9e3779b97f4a7c15), 1 + seed % 4);

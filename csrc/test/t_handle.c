@@ -107,7 +107,7 @@ static void wakes_from_inside(void *arg, void *result)
 	}
 }
 
-TEST_LIMIT(handle_woken_while_it_ends, 60)
+TEST_LIMIT(handle_woken_while_it_ends, 180)
 {
 	for (uint32_t workers = 1; workers <= 4; workers++) {
 		coro_scheduler *s = start_with(workers, workers == 3 ? CORO_NO_MEMBARRIER : 0);
@@ -296,7 +296,7 @@ static void *wakes_what_is_shown(void *arg)
 }
 
 /* The first permit ends it, the second finds it ending, its scheduler closing, or destroyed. */
-TEST_LIMIT(handle_woken_while_its_scheduler_is_destroyed, 60)
+TEST_LIMIT(handle_woken_while_its_scheduler_is_destroyed, 180)
 {
 	enum { WAKERS = 2 };
 	pthread_t t[WAKERS];

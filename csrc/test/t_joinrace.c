@@ -196,7 +196,7 @@ static void detaches_then_joins(void *arg, void *result)
 		CHECK_EQ(coro_join(r->target, NULL, 0), CORO_ESTALE); /* whatever has become of it meanwhile */
 }
 
-TEST_LIMIT(join_races_with_the_end, 60)
+TEST_LIMIT(join_races_with_the_end, 180)
 {
 	enum { AT_ONCE = 50 };
 	static struct race races[2 * AT_ONCE];

@@ -241,7 +241,7 @@ static void fans_out(void *arg, void *result)
 	__atomic_add_fetch(&done, 1, __ATOMIC_RELAXED);
 }
 
-TEST_LIMIT(sched_many_workers, 60)
+TEST_LIMIT(sched_many_workers, 180)
 {
 	uint32_t depth = SANITIZED ? 11 : 14;
 

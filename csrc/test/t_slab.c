@@ -206,7 +206,7 @@ static void *trade(void *arg)
 	return NULL;
 }
 
-TEST_LIMIT(slab_random_trades_lose_nothing, 60)
+TEST_LIMIT(slab_random_trades_lose_nothing, 180)
 {
 	static struct trader t[USERS];
 	struct coroi_slab s;

@@ -143,7 +143,7 @@ static void rounds_until(coro_scheduler *s, struct tally *t, const struct tally 
  * 10^7 operations on queues, 10^5 steals, of them 10^4 served and 10^4 forced; with the scale 100, a hundred times as
  * many. A quarter each with 2, 4, 16 and 64 workers, with doors of both kinds.
  */
-TEST_LIMIT(stress_queues_and_steals, 120)
+TEST_LIMIT(stress_queues_and_steals, 360)
 {
 	static const uint32_t workers[] = {2, 4, 16, 64};
 	struct tally all = {0};
@@ -231,7 +231,7 @@ static void run_rings(uint32_t workers, uint32_t flags, uint32_t n, uint64_t lap
 }
 
 /* 10^5 rounds without a standby, and some with one. */
-TEST_LIMIT(stress_wakes_at_home, 60)
+TEST_LIMIT(stress_wakes_at_home, 180)
 {
 	uint64_t rounds = 0, with_standby = 0, mails = 0;
 
@@ -246,7 +246,7 @@ TEST_LIMIT(stress_wakes_at_home, 60)
 
 /* The same, counted by the mails that came: many rings, so that they come in crowds, and one, so that each finds its
  * worker asleep or on its way. */
-TEST_LIMIT(stress_wakes_across_workers, 60)
+TEST_LIMIT(stress_wakes_across_workers, 180)
 {
 	uint64_t rounds = 0, mails = 0, unused = 0;
 
@@ -302,7 +302,7 @@ static void wake_from_here(uint32_t workers, uint32_t flags, uint64_t rounds)
 }
 
 /* 10^5 rounds without a standby, and some with one. */
-TEST_LIMIT(stress_wakes_from_outside, 120)
+TEST_LIMIT(stress_wakes_from_outside, 360)
 {
 	uint64_t rounds = scaled(100000) / 2 + 1;
 
@@ -397,7 +397,7 @@ static void *trims(void *s)
 }
 
 /* With a thread that trims, lists and counts all the while. */
-TEST_LIMIT(stress_mixed, 120)
+TEST_LIMIT(stress_mixed, 360)
 {
 	for (int m = 0; m < MODES; m++) {
 		for (uint32_t workers = 1; workers <= 4; workers++) {

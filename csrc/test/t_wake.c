@@ -89,7 +89,7 @@ TEST(wake_on_one_worker)
 	ping_pong(1, 0, 64, scaled(5000));
 }
 
-TEST_LIMIT(wake_across_workers, 60)
+TEST_LIMIT(wake_across_workers, 180)
 {
 	for (uint32_t workers = 2; workers <= 4; workers++) {
 		ping_pong(workers, 0, 64, scaled(2000));
@@ -162,7 +162,7 @@ static void foreign(uint32_t workers, uint32_t flags)
 	CHECK_EQ(done, TARGETS);
 }
 
-TEST_LIMIT(wake_from_other_threads, 60)
+TEST_LIMIT(wake_from_other_threads, 180)
 {
 	for (uint32_t workers = 1; workers <= 4; workers++) {
 		foreign(workers, 0);

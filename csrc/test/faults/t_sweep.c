@@ -92,7 +92,7 @@ static void run_named(const char *name)
 }
 
 #define SWEEP(name) \
-	TEST(sweep_##name) { run_named(#name); }
+	TEST_LIMIT(sweep_##name, 600) { run_named(#name); }
 
 SWEEP(from_outside)
 SWEEP(growth)
