@@ -51,7 +51,7 @@ func expiredContext() context.Context {
 }
 
 // patience is how long a test waits for what must happen. Nothing that passes waits so long.
-const patience = 60 * time.Second
+const patience = 3 * time.Minute
 
 // soon is a context that only a failing test sees expire.
 func soon(t testing.TB) context.Context {
@@ -89,6 +89,21 @@ func finish(t testing.TB, s *coro.Scheduler) {
 	t.Helper()
 	require.NoError(t, s.Wait(soon(t)))
 	assert.Zero(t, s.Stats().Live)
+}
+
+// canceled checks what Close with an ended context has returned: nil, or that context's error. On a machine that is slow it is
+// inside a RunningError.
+func canceled(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		require.ErrorIs(t, err, context.Canceled)
+	}
+}
+
+// gone waits until the last thread with the prefix in its name, which was joined, has vanished from /proc too.
+func gone(t testing.TB, prefix string) {
+	t.Helper()
+	eventually(t, func() bool { return threads(t, prefix) == 0 }, "no thread %s", prefix)
 }
 
 // parked waits until n coroutines wait.

@@ -3,6 +3,7 @@
 package coro_test
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -118,7 +119,9 @@ func newOutside(t *testing.T, files map[string]string) *outside {
 
 func (o *outside) run(name string, args ...string) string {
 	o.t.Helper()
-	cmd := exec.CommandContext(soon(o.t), name, args...)
+	ctx, cancel := context.WithTimeout(background, 4*patience) // it compiles
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = o.dir
 	cmd.Env = o.env
 	out, err := cmd.CombinedOutput()

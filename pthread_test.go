@@ -37,7 +37,7 @@ func statusLine(t *testing.T, tid int, key string) string {
 }
 
 // threads counts the threads of this process with the prefix in their names.
-func threads(t *testing.T, prefix string) (n int) {
+func threads(t testing.TB, prefix string) (n int) {
 	names, err := filepath.Glob("/proc/self/task/*/comm")
 	require.NoError(t, err)
 	for _, name := range names {
@@ -55,7 +55,7 @@ func TestWorkersAreThreadsWithNames(t *testing.T) {
 	}
 	assert.Equal(t, 3, threads(t, "my-threads/"))
 	require.NoError(t, s.Close(background))
-	assert.Zero(t, threads(t, "my-threads/"), "Close joins them")
+	gone(t, "my-threads/") // Close joins them
 }
 
 func TestTheDefaultsAreGOMAXPROCSWorkersCalledCoro(t *testing.T) {
@@ -90,17 +90,26 @@ func TestNamesAreChecked(t *testing.T) {
 	assert.Equal(t, "größe/0", threadFile(t, s.Stats().PerWorker[0].ThreadID, "comm"))
 }
 
+// allowed are the first and the last CPU that this process may use: "0-3,8" is 0 and 8.
+func allowed(t *testing.T) (first, last int) {
+	list := strings.FieldsFunc(statusLine(t, os.Getpid(), "Cpus_allowed_list"), func(r rune) bool { return r < '0' || r > '9' })
+	first, err := strconv.Atoi(list[0])
+	require.NoError(t, err)
+	last, err = strconv.Atoi(list[len(list)-1])
+	require.NoError(t, err)
+	return first, last
+}
+
 func TestWorkersStayOnTheirCPUs(t *testing.T) {
-	s := newScheduler(t, coro.WithWorkers(3), coro.WithAffinity(0))
+	first, last := allowed(t)
+	s := newScheduler(t, coro.WithWorkers(3), coro.WithAffinity(first))
 	for _, w := range s.Stats().PerWorker {
-		assert.Equal(t, "0", statusLine(t, w.ThreadID, "Cpus_allowed_list"))
-		assert.Equal(t, 0, w.CPU)
+		assert.Equal(t, strconv.Itoa(first), statusLine(t, w.ThreadID, "Cpus_allowed_list"))
+		assert.Equal(t, first, w.CPU)
 	}
-	if runtime.NumCPU() > 1 {
-		s := newScheduler(t, coro.WithWorkers(3), coro.WithAffinity(1, 0))
-		for i, w := range s.Stats().PerWorker {
-			assert.Equal(t, strconv.Itoa([]int{1, 0, 1}[i]), statusLine(t, w.ThreadID, "Cpus_allowed_list"))
-		}
+	s = newScheduler(t, coro.WithWorkers(3), coro.WithAffinity(last, first))
+	for i, w := range s.Stats().PerWorker {
+		assert.Equal(t, strconv.Itoa([]int{last, first, last}[i]), statusLine(t, w.ThreadID, "Cpus_allowed_list"))
 	}
 }
 

@@ -216,7 +216,11 @@ func TestStressClosesInBetweenLoseNothing(t *testing.T) {
 				least.Store(math.MinInt64 / 2)
 			}
 			err := s.Close(ctx)
-			require.True(t, err == nil || cancel && err == context.Canceled, "%v", err)
+			if cancel {
+				canceled(t, err)
+			} else {
+				require.NoError(t, err)
+			}
 			users.Wait()
 			require.NoError(t, s.Close(background))
 			assert.LessOrEqual(t, least.Load(), testbody.Sum())
@@ -249,9 +253,7 @@ func TestStressHandlesMayBeWokenAtAnyTime(t *testing.T) {
 				require.NoError(t, err)
 				handles[i%len(handles)].Store(uint64(task.Handle()))
 			}
-			if err := s.Close(expired); err != context.Canceled {
-				require.NoError(t, err)
-			}
+			canceled(t, s.Close(expired))
 			s = nil
 			runtime.GC()
 		}
@@ -326,7 +328,7 @@ func TestStressABusyCoroutineHoldsNobodyUp(t *testing.T) {
 	const most = 20 * time.Millisecond
 	for _, opts := range [][]coro.Option{nil, {coro.WithoutMembarrier()}} {
 		var latest []time.Duration
-		for range 5 { // the machine may be busy with something else
+		for range 30 { // the machine may be busy with something else
 			s := newScheduler(t, append(opts, coro.WithWorkers(2))...)
 			require.NoError(t, busyParent.Spawn(s, uint64(2*time.Second)))
 			eventually(t, testbody.Busy, "it computes")

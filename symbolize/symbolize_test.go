@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 // run runs the child.
 func run(t *testing.T, how string) (said, report string, err error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	t.Cleanup(cancel)
 	command := append(slices.Clone(emulator), program, how)
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
