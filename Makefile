@@ -5,6 +5,7 @@ BUILD_PACKAGES := gcc libc6-dev libgmp-dev
 TEST_PACKAGES := $(BUILD_PACKAGES) clang libclang-rt-14-dev gdb spin valgrind
 ARM64_PACKAGES := $(BUILD_PACKAGES) gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 EMULATOR := qemu-aarch64 -L /usr/aarch64-linux-gnu
+GO_TEST := go test -timeout 30m # for a package; a test that waits for what never comes gives up sooner
 
 .DEFAULT_GOAL := help
 
@@ -80,15 +81,15 @@ coverage: ## lines of the C core that the C tests run; at least 95 %
 
 .PHONY: test-go
 test-go: ## the Go tests
-	go test ./... ./bench/...
+	$(GO_TEST) ./... ./bench/...
 
 .PHONY: test-race
 test-race: ## the Go tests under the race detector
-	go test -race ./...
+	$(GO_TEST) -race ./...
 
 .PHONY: test-asan
 test-asan: ## the Go tests under AddressSanitizer
-	go test -asan ./...
+	$(GO_TEST) -asan ./...
 
 # What docs/testing.md says is counted: all of it, or a tenth.
 STRESS_GO = CGO_CFLAGS="-O2 -g -DCOROI_STRESS" go test -v -timeout 90m
@@ -108,7 +109,7 @@ test-arm64: deps-arm64 ## the C and Go tests built for arm64, under an emulator;
 	@scripts/deps.sh gdb-multiarch
 	CORO_TEST_SCALE=0.2 $(MAKE) -C csrc/test arm64 arm64-pages arm64-gdb
 	CGO_ENABLED=1 GOARCH=arm64 CC=aarch64-linux-gnu-gcc CORO_TEST_EMULATOR='$(EMULATOR)' \
-		go test -short -exec '$(EMULATOR)' ./...
+		$(GO_TEST) -short -exec '$(EMULATOR)' ./...
 
 .PHONY: test-arm64-quick
 test-arm64-quick: deps-arm64 ## the C tests alone of test-arm64, short, and not those that wait

@@ -53,14 +53,13 @@ static void on_crash(int sig)
 	die(sig == SIGABRT ? "aborted" : "crashed");
 }
 
-/* Some seconds of the CPU have passed, and neither a step nor a schedule was made. */
+/* Some seconds of the CPU, or minutes of the clock, have passed, and no schedule has ended. */
 static void on_tick(int sig)
 {
-	static uint64_t last = UINT64_MAX;
-	(void)sig;
-	if (outcome->schedules == last)
-		die("loops for ever");
-	last = outcome->schedules;
+	static uint64_t last[2] = {UINT64_MAX, UINT64_MAX};
+	if (outcome->schedules == last[sig == SIGALRM])
+		die(sig == SIGALRM ? "hangs" : "loops for ever");
+	last[sig == SIGALRM] = outcome->schedules;
 }
 
 static void watch(void)
@@ -69,7 +68,7 @@ static void watch(void)
 	stack_t ss = {.ss_sp = stack, .ss_size = sizeof stack};
 	struct sigaction crash = {.sa_handler = on_crash, .sa_flags = SA_ONSTACK};
 	struct sigaction tick = {.sa_handler = on_tick, .sa_flags = SA_ONSTACK | SA_RESTART};
-	struct itimerval every = {{3, 0}, {3, 0}};
+	struct itimerval every = {{3, 0}, {3, 0}}, at_most = {{300, 0}, {300, 0}};
 
 	sigaltstack(&ss, NULL);
 	sigaction(SIGSEGV, &crash, NULL);
@@ -79,6 +78,8 @@ static void watch(void)
 	sigaction(SIGABRT, &crash, NULL);
 	sigaction(SIGVTALRM, &tick, NULL);
 	setitimer(ITIMER_VIRTUAL, &every, NULL);
+	sigaction(SIGALRM, &tick, NULL);
+	setitimer(ITIMER_REAL, &at_most, NULL);
 }
 
 /* next_path - the first one after this in order. False: this was the last. */

@@ -55,9 +55,7 @@ def start_emulated():
     global emulated
     socket = os.path.join(tempfile.mkdtemp(), "gdb")
     emulated = subprocess.Popen(EMULATOR + ["-g", socket, gdb.current_progspace().filename])
-    for _ in range(1000):
-        if os.path.exists(socket):
-            break
+    while not os.path.exists(socket) and emulated.poll() is None:
         time.sleep(0.01)
     run("target remote " + socket)
     shutil.rmtree(os.path.dirname(socket))
