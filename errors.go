@@ -15,8 +15,8 @@ var (
 	// ErrNoMemory: no record for a new coroutine, or, from Task.Wait, never a stack for one. Raise the limit, let
 	// coroutines end, or use SpawnContext, which waits.
 	ErrNoMemory = errors.New("coro: out of memory for coroutines: raise the limit or wait for some to end")
-	// ErrCanceled: the coroutine ended, or never started, because its scheduler was closed.
-	ErrCanceled = errors.New("coro: canceled by close")
+	// ErrCanceled: the coroutine never started, because it was canceled, or its scheduler was closed.
+	ErrCanceled = errors.New("coro: canceled before it started")
 	// ErrAborted: the coroutine ended by coro_abort.
 	ErrAborted = errors.New("coro: coroutine aborted")
 	// ErrStale: the coroutine has ended, or never was.

@@ -5,8 +5,8 @@
  *
  *   by hand     coro_new, coro_resume, coro_yield_value, coro_reset, coro_free: one coroutine that the
  *               caller resumes itself, on any thread, without a scheduler (after Lwan's coroutines).
- *   scheduled   coro_scheduler_*, coro_spawn, coro_yield, coro_park, coro_wake, coro_join: very many
- *               coroutines run by worker threads that steal from each other.
+ *   scheduled   coro_scheduler_*, coro_spawn, coro_yield, coro_park, coro_wake, coro_join, coro_cancel: very
+ *               many coroutines run by worker threads that steal from each other.
  *
  * What holds everywhere
  *
@@ -40,7 +40,7 @@ enum {
 	CORO_EPERM = -2,     /* not callable here (outside a coroutine, or on a worker thread) */
 	CORO_ENOMEM = -3,    /* memory, a byte cap, or the kernel's limit of mappings is used up */
 	CORO_ESTALE = -4,    /* the handle's coroutine has ended, or never was */
-	CORO_ECANCELED = -5, /* the scheduler was closed with cancel before or while this waited */
+	CORO_ECANCELED = -5, /* coro_cancel, or the scheduler was closed with cancel, before or while this waited */
 	CORO_EDEADLK = -6,   /* coroutines are left that nothing can wake any more */
 	CORO_ECLOSED = -7,   /* the scheduler takes no more work */
 	CORO_EBUSY = -8,     /* the coroutine is running, or is being joined by another */
@@ -209,7 +209,8 @@ int coro_switch_to(coro_handle target);
 /*
  * coro_park - wait for a permit and take it. A coroutine has one permit more for each coro_wake.
  *
- * Suspends. Returns: CORO_OK, CORO_EPERM, CORO_ECANCELED (the scheduler is closing; no permit was taken).
+ * Suspends. Returns: CORO_OK, CORO_EPERM, CORO_ECANCELED (see coro_cancel, coro_scheduler_close; there was no permit, and
+ * none was taken).
  */
 int coro_park(void);
 
@@ -227,8 +228,8 @@ int coro_wake(coro_handle target);
 coro_handle coro_self(void);
 
 /*
- * coro_join - wait until target, spawned CORO_JOINABLE, has ended; copy result_bytes of its result to result.
- * The handle is stale afterwards.
+ * coro_join - wait until target, spawned CORO_JOINABLE, has ended; copy result_bytes of its result to result, unless it
+ * never started. The handle is stale afterwards.
  *
  * Suspends. Returns: CORO_OK, CORO_EABORTED, CORO_ECANCELED (either it was cancelled, or the joiner while it
  * waited: then target can still be joined), CORO_ENOMEM (target never had a stack to run on), CORO_ESTALE,
@@ -236,6 +237,25 @@ coro_handle coro_self(void);
  * CORO_EPERM.
  */
 int coro_join(coro_handle target, void *result, size_t result_bytes);
+
+/*
+ * coro_cancel - tell one coroutine to end: the wait that it is in, or else each present and future one, returns
+ * CORO_ECANCELED, so that its body ends through its own clean-up. If it has not started, it ends unstarted, and its joiner
+ * gets CORO_ECANCELED. Nothing else happens to it: a body that never waits, and does not ask coro_canceled, runs on, and
+ * what it returns is its result.
+ *
+ * It cannot be taken back, and a second time changes nothing. Nothing is lost by it: coro_park takes a permit that is there
+ * even so, and coro_join a result; what comes later is left where it is. Children are not cancelled with it. One that waits
+ * for a stack (see stack_limit) ends when it is its turn.
+ *
+ * Thread: any, of itself too. Blocking: never; may make one futex call. Cost: as coro_wake.
+ * Returns: CORO_OK, or CORO_ESTALE if target has ended; with CORO_OK it may still end before it notices.
+ */
+int coro_cancel(coro_handle target);
+
+/* coro_canceled - 1 if the current scheduled coroutine is cancelled, by coro_cancel or by a close; 0 otherwise, and outside.
+ * For bodies that compute for long without waiting. Cost: about 1 ns. */
+int coro_canceled(void);
 
 /* coro_detach - nobody will join target. Thread: any. Returns: CORO_OK, CORO_ESTALE, CORO_EBUSY, CORO_EINVAL. */
 int coro_detach(coro_handle target);

@@ -52,7 +52,9 @@ COROI_COLD uint64_t coroi_deque_pop_spilled(struct coroi_deque *d)
 	struct coroi_rec *r = coroi_list_take(&d->spill);
 	if (!r)
 		return 0;
-	return r->state == COROI_FRESH ? coroi_task_fresh(r) : coroi_task_started(r);
+	if (r->state == COROI_FRESH)
+		return coroi_task_fresh(r);
+	return r->code == CORO_OK ? coroi_task_started(r) : coroi_task_coded(r);
 }
 
 uint32_t coroi_deque_give(struct coroi_worker *w, uint16_t t, struct coroi_gift *out, uint32_t want)

@@ -29,7 +29,7 @@ const char *coro_strerror(int status)
 	case CORO_ESTALE:
 		return "the handle's coroutine has ended, or never was";
 	case CORO_ECANCELED:
-		return "canceled: the scheduler is closing";
+		return "canceled, alone or because the scheduler is closing";
 	case CORO_EDEADLK:
 		return "deadlock: coroutines are left that nothing can wake";
 	case CORO_ECLOSED:

@@ -333,10 +333,8 @@ void coroi_refuse(struct coro_scheduler *s)
 static void cancel_one(struct coroi_rec *r, void *ctx)
 {
 	struct coro_scheduler *s = ctx;
-	uint8_t state = at_load_rlx(&r->state); /* relaxed: a free one is not in any door */
 
-	if (state == COROI_PARKED || state == COROI_JOINING)
-		coroi_cancel_wait_locked(&s->worker[at_load_rlx(&r->home)], r);
+	coroi_cancel_wait_locked(&s->worker[at_load_rlx(&r->home)], r);
 }
 
 /* cancel - every present wait ends now, every later one at once, and nothing fresh starts. */

@@ -31,7 +31,7 @@ enum {
 	COROI_F_JOINABLE = 1,
 	COROI_F_ABORTED = 2,  /* ends by coro_abort */
 	COROI_F_STARVED = 4,  /* never had a stack */
-	COROI_F_CANCELED = 8, /* ended unstarted by a close */
+	COROI_F_CANCELED = 8, /* ended unstarted by a close or a cancel */
 	COROI_F_EXTRAS = 16,  /* it has deferred functions or an arena */
 };
 
@@ -40,7 +40,7 @@ struct coroi_rec {
 	void *sp;                  /* the suspended context; NULL while it never ran */
 	coro_fn fn;
 	struct coroi_stack *stack; /* NULL until it runs */
-	uint64_t wake;             /* atomic: generation << 32 | ESCAPED | EVENT | count; see wait.c */
+	uint64_t wake;             /* atomic: generation << 32 | ESCAPED | EVENT | CANCEL | count; see wait.c */
 	uint64_t next;             /* link of a spawn in an inbox, or in a spill list, or of the starved or done */
 	uint64_t mail_next;        /* link of a mail in an inbox */
 
@@ -54,9 +54,10 @@ struct coroi_rec {
 	uint8_t class; /* of its stack */
 	uint8_t arg_bytes;
 	uint8_t result_bytes;
-	int8_t code;   /* what its wait will return */
+	int8_t code;   /* what its wait will return; CORO_OK but from coroi_resume_locked until it goes on */
 	uint8_t event; /* what it waits for inside coro has happened, before it suspended */
-	uint8_t spare[3];
+	uint8_t canceled; /* by coro_cancel: it does not start, and its waits return CORO_ECANCELED */
+	uint8_t spare[2];
 } __attribute__((aligned(64)));
 
 /* The cold line, at the same place in the second half of its chunk. */
@@ -83,7 +84,9 @@ static inline struct coroi_cold *coroi_cold(const struct coroi_rec *r)
 #define COROI_GEN_SHIFT 32
 #define COROI_ESCAPED (UINT64_C(1) << 31) /* its handle is known to somebody: others may change this word */
 #define COROI_EVENT (UINT64_C(1) << 30)   /* what it waits for inside coro may have happened */
-#define COROI_COUNT_MASK (COROI_EVENT - 1)
+#define COROI_CANCEL (UINT64_C(1) << 29)  /* it is to be cancelled */
+#define COROI_COUNT_MASK (COROI_CANCEL - 1)
+#define COROI_MAIL_MASK (COROI_EVENT | COROI_CANCEL | COROI_COUNT_MASK) /* not zero: the record is a node */
 #define COROI_PERMITS_MAX (1u << 28)
 
 static inline uint32_t coroi_gen(uint64_t word)

@@ -187,7 +187,17 @@ static struct coroi_rec *unstarve_locked(struct coroi_worker *w)
 static void end_starved_locked(struct coroi_worker *w, uint8_t why)
 {
 	for (struct coroi_rec *r; (r = unstarve_locked(w));) {
-		r->flags |= why;
+		r->flags |= coroi_is_canceled_locked(r) ? COROI_F_CANCELED : why;
+		coroi_end_locked(w, r);
+	}
+}
+
+/* end_canceled - the starved ones in front that are cancelled end unstarted. */
+static inline void end_canceled_locked(struct coroi_worker *w)
+{
+	while (w->starved.count && coroi_unlikely(coroi_is_canceled_locked(w->starved.first))) {
+		struct coroi_rec *r = unstarve_locked(w);
+		r->flags |= COROI_F_CANCELED;
 		coroi_end_locked(w, r);
 	}
 }
@@ -197,6 +207,7 @@ COROI_COLD static struct coroi_rec *unstarve_with_stack_locked(struct coroi_work
 {
 	if (w->cancel)
 		end_starved_locked(w, COROI_F_CANCELED);
+	end_canceled_locked(w);
 	struct coroi_rec *r = unstarve_locked(w);
 	if (r && !(r->stack = coroi_stack_get(&w->stacks, r->class))) {
 		starve_locked(w, r);
@@ -207,6 +218,7 @@ COROI_COLD static struct coroi_rec *unstarve_with_stack_locked(struct coroi_work
 
 void coroi_fail_starved_locked(struct coroi_worker *w)
 {
+	end_canceled_locked(w);
 	for (uint32_t n = w->starved.count; n; n--) {
 		struct coroi_rec *r = unstarve_locked(w);
 		struct coroi_stack *stack = coroi_stack_get(&w->stacks, r->class);
@@ -230,7 +242,7 @@ static inline void begin_locked(struct coroi_worker *w, struct coroi_rec *r, str
 	w->current = r;
 }
 
-/* end_unstarted - the scheduler is being canceled. */
+/* end_unstarted - it is cancelled, or all are. */
 COROI_COLD static void end_unstarted_locked(struct coroi_worker *w, uint64_t task)
 {
 	if (coroi_task_has_record(task)) {
@@ -243,6 +255,14 @@ COROI_COLD static void end_unstarted_locked(struct coroi_worker *w, uint64_t tas
 	}
 }
 
+/* take_code - what the wait of next returns. A started one that is not COROI_CODED is left with CORO_OK. */
+static inline int8_t take_code(struct coroi_rec *next)
+{
+	int8_t code = next->code;
+	next->code = CORO_OK;
+	return code;
+}
+
 /*
  * settle - a task was picked; returns the first, from it on, that can go on: a started one, or a fresh one with a
  * stack of its own, or (with no stack) one of the class `have`, whose stack the caller has. NULL: none. The one that
@@ -253,14 +273,14 @@ static inline struct coroi_rec *settle_locked(struct coroi_worker *w, uint64_t t
 	for (uint32_t deferred = 0;; task = coroi_pick_locked(w)) {
 		if (!coroi_task_is_new(task))
 			return coroi_task_resumed(task);
-		if (coroi_unlikely(w->cancel)) {
+		struct coroi_rec *r = coroi_task_has_record(task) ? coroi_task_record(task) : NULL;
+		if (coroi_unlikely(r && task & COROI_CODED))
+			return r;
+		if (coroi_unlikely(w->cancel || (r && coroi_is_canceled_locked(r)))) { /* C4 */
 			end_unstarted_locked(w, task);
 			continue;
 		}
-		struct coroi_rec *r;
-		if (coroi_unlikely(coroi_task_has_record(task)))
-			r = coroi_task_record(task);
-		else if (coroi_unlikely(!(r = coroi_record_locked(w, task, coroi_deque_popped_arg(&w->queue))))) {
+		if (coroi_likely(!r) && coroi_unlikely(!(r = coroi_record_locked(w, task, coroi_deque_popped_arg(&w->queue))))) {
 			/* Records were retired: it waits for one, but nobody behind it does. */
 			coroi_deque_defer(&w->queue, task);
 			if (++deferred >= coroi_deque_length(&w->queue))
@@ -295,7 +315,7 @@ static int go_locked(struct coroi_worker *w, void **save, struct coroi_rec *next
 	if (!next)
 		return coroi_to(save, w->native_sp, 0, w, NULL);
 	if (next->sp)
-		return coroi_to(save, next->sp, next->code, w, next->stack);
+		return coroi_to(save, next->sp, take_code(next), w, next->stack);
 	void *sp = fresh_context_locked(w, next);
 	return coroi_to(save, sp, (intptr_t)next, w, next->stack);
 }
@@ -304,8 +324,9 @@ COROI_NOINLINE int coroi_suspend_slow(struct coroi_worker *w, struct coroi_rec *
 {
 	struct coroi_rec *next = settle_locked(w, task, -1);
 	if (next == me) {
+		int code = take_code(me);
 		coroi_door_leave(w);
-		return me->code;
+		return code;
 	}
 	return go_locked(w, &me->sp, next);
 }
@@ -324,7 +345,7 @@ static __attribute__((noreturn)) void abandon_locked(struct coroi_worker *w, str
 	w->current = next;
 	if (next) {
 		place = &next->stack->place;
-		value = next->sp ? next->code : (intptr_t)next;
+		value = next->sp ? take_code(next) : (intptr_t)next;
 		sp = next->sp ? next->sp : fresh_context_locked(w, next);
 	}
 	coroi_tell_open(&w->busy);
@@ -411,8 +432,11 @@ static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 			}
 		}
 		coroi_end_locked(w, me);
-		if (coroi_unlikely(w->starved.count && w->starved.first->class == stack->class && !w->cancel))
-			next = unstarve_locked(w);
+		if (coroi_unlikely(w->starved.count && !w->cancel)) {
+			end_canceled_locked(w);
+			if (w->starved.count && w->starved.first->class == stack->class)
+				next = unstarve_locked(w);
+		}
 		if (coroi_likely(!next))
 			next = settle_locked(w, task ? task : coroi_pick_locked(w), stack->class);
 		if (coroi_unlikely(!next || next->sp || next->stack))

@@ -64,10 +64,9 @@ static inline struct coroi_rec *coroi_record_locked(struct coroi_worker *w, uint
 
 /* coroi_ready_locked - r, at home here, has been woken: into the next slot, so that a chain of wake-ups stays in
  * cache; who was there goes to the back. */
-static inline void coroi_ready_locked(struct coroi_worker *w, struct coroi_rec *r, int8_t code)
+static inline void coroi_ready_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
 	at_store_rlx(&r->state, COROI_ACTIVE);
-	r->code = code; /* other than CORO_OK only once the scheduler is being canceled; coro_yield counts on it */
 	struct coroi_rec *back = r;
 	if (coroi_likely(w->budget_full > 0)) {
 		back = w->slot;
@@ -79,11 +78,18 @@ static inline void coroi_ready_locked(struct coroi_worker *w, struct coroi_rec *
 }
 
 /* coroi_requeue_locked - the same for one woken from afar: to the back, in the order of waking. */
-static inline void coroi_requeue_locked(struct coroi_worker *w, struct coroi_rec *r, int8_t code)
+static inline void coroi_requeue_locked(struct coroi_worker *w, struct coroi_rec *r)
+{
+	at_store_rlx(&r->state, COROI_ACTIVE);
+	coroi_queue_locked(w, r);
+}
+
+/* coroi_resume_locked - the same for one whose wait returns another code than CORO_OK. */
+static inline void coroi_resume_locked(struct coroi_worker *w, struct coroi_rec *r, int8_t code)
 {
 	at_store_rlx(&r->state, COROI_ACTIVE);
 	r->code = code;
-	coroi_queue_locked(w, r);
+	coroi_deque_push(&w->queue, coroi_task_coded(r));
 }
 
 /* coroi_turns - how often w chose what runs next: tells others whether it moves. Racy from outside. */
@@ -139,8 +145,8 @@ static inline int coroi_to(void **save, void *sp, intptr_t value, struct coroi_w
 
 /*
  * coroi_suspend_locked - me stops here, the task (0: the native stack) goes on. The switch opens the door. Returns
- * me's code when it goes on itself. A tail call in the end: nothing happens between the switch and the caller of
- * the public function.
+ * me's code when it goes on itself: CORO_OK, unless coroi_resume_locked said otherwise. A tail call in the end: nothing
+ * happens between the switch and the caller of the public function.
  */
 static inline int coroi_suspend_locked(struct coroi_worker *w, struct coroi_rec *me, uint64_t task)
 {
@@ -149,10 +155,10 @@ static inline int coroi_suspend_locked(struct coroi_worker *w, struct coroi_rec 
 	struct coroi_rec *next = coroi_task_resumed(task);
 	if (coroi_unlikely(next == me)) {
 		coroi_door_leave(w);
-		return me->code;
+		return CORO_OK;
 	}
 	w->current = next;
-	return coroi_to(&me->sp, next->sp, next->code, w, next->stack);
+	return coroi_to(&me->sp, next->sp, CORO_OK, w, next->stack);
 }
 
 /* coroi_run - from the native stack: run coroutines until there is none. */

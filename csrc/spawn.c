@@ -144,7 +144,6 @@ int coro_spawn_first(const coro_attr *attr, coro_fn fn, const void *arg, size_t 
 	if (out)
 		*out = reveal(r);
 	at_bump(&w->spawned);
-	me->code = CORO_OK;
 	coroi_queue_locked(w, me);
 	coroi_idle_queued(w); /* the child may run for long */
 	return coroi_suspend_locked(w, me, coroi_task_fresh(r));

@@ -4,6 +4,8 @@
  *      started       the address of its record
  *      never run     COROI_NEW | words << 60 | class << 56 | COROI_RESULT | function
  *      the same      COROI_NEW | COROI_RECORD << 60 | the address of its record
+ *      started, too  the same | COROI_CODED: it goes on with another code than CORO_OK. The short paths take it for one that
+ *                    has never run and leave it to settle, in run.c: they count on CORO_OK
  *
  * Most coroutines are spawned without a handle and with a word of argument at most. Such a one has no record before it
  * starts: the word, and beside it the argument, are all there is. The record is taken by the worker that starts it, and
@@ -22,6 +24,7 @@
 #define COROI_CLASS_SHIFT 56
 #define COROI_RESULT (UINT64_C(1) << 55) /* its function has a result, which nobody reads */
 #define COROI_ADDRESS (COROI_RESULT - 1)
+#define COROI_CODED (UINT64_C(1) << COROI_CLASS_SHIFT) /* with COROI_RECORD, which leaves the class to the record */
 
 static inline bool coroi_task_is_new(uint64_t task)
 {
@@ -68,6 +71,11 @@ static inline uint64_t coroi_task_started(const struct coroi_rec *r)
 static inline uint64_t coroi_task_fresh(const struct coroi_rec *r)
 {
 	return COROI_NEW | (uint64_t)COROI_RECORD << COROI_WORDS_SHIFT | (uintptr_t)r;
+}
+
+static inline uint64_t coroi_task_coded(const struct coroi_rec *r)
+{
+	return coroi_task_fresh(r) | COROI_CODED;
 }
 
 static inline uint64_t coroi_task_new(coro_fn fn, unsigned class, unsigned words, bool result)

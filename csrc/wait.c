@@ -6,14 +6,14 @@
  * ended and its record in use for another, at no cost to those who are never woken from afar.
  *
  * At home (waker's worker = coroutine's home) everything happens inside the door with plain loads and stores.
- * From elsewhere, through the wake word  generation:32 | ESCAPED | EVENT | count:30
+ * From elsewhere, through the wake word  generation:32 | ESCAPED | EVENT | CANCEL | count:29
  *
- *   W1  waker: CAS the word, generation and ESCAPED as expected, count + 1 (or EVENT set). Wrong generation, or
+ *   W1  waker: CAS the word, generation and ESCAPED as expected, count + 1 (or EVENT or CANCEL set). Wrong generation, or
  *       not ESCAPED (nobody was ever given its handle): stale.
- *   W2  if count and EVENT were 0 before, this waker alone puts the record into its home's inbox as a mail. So a
+ *   W2  if count, EVENT and CANCEL were 0 before, this waker alone puts the record into its home's inbox as a mail. So a
  *       record is a node of at most one inbox, once, and stays one until W3 clears the word.
  *   W3  the worker that takes the mail, in its door: not at home here: on to where it is now. Else fetch-and
- *       clears EVENT and count, and they are delivered: home is stable inside the home's door.
+ *       clears EVENT, CANCEL and count, and they are delivered: home is stable inside the home's door.
  *   W4  end: not ESCAPED: nothing; nobody has a handle, and the next user may have its generation. ESCAPED: CAS to generation
  *       + 1 without ESCAPED. If the word held mail, the record is still a node: it is left alone, and
  *   W5  whoever takes a mail whose word is not ESCAPED clears it and frees the record.
@@ -21,6 +21,20 @@
  * Permits (coro_park) are counted. Waits inside coro (joining) use EVENT, one for each registered wait: a waiter
  * goes on only when it has had its event, or has taken its registration back; so no event is ever left over for
  * a later wait.
+ *
+ * Cancelling one coroutine (coro_cancel) goes the same ways; there is no record of who asked for it.
+ *   C1  at home, in the door, or by W1 to W3 with CANCEL: `canceled` is set in the record, for good. If it waits, it is
+ *       made runnable with CORO_ECANCELED, in the form that the short paths leave alone (task.h); what W3 delivers
+ *       besides comes first: a permit or an event that was there before ends the wait as ever.
+ *   C2  a wait, in the door, before it suspends: nothing of what it waits for is there, and `canceled` is: CORO_ECANCELED.
+ *       Both are inside the home's door, so a cancel is seen by C2, or finds the coroutine waiting at C1. Those that are
+ *       never cancelled pay for a look at a byte that lies in the line they write.
+ *   C3  a join that is cancelled takes its registration back (J1). If the end was first, an event is certain: it
+ *       waits for that, and is not cancelled.
+ *   C4  who starts a fresh one: `canceled`, or CANCEL in the word: it ends unstarted. The word, so that nothing starts
+ *       that was cancelled before, although the mail is not delivered yet.
+ *   The generation of the wake word keeps a cancel from the record's next user (W1, W4), which is filled in with
+ *   `canceled` cleared.
  *
  * Joining goes through the join word, which carries the generation too:
  *   J1  joiner: CAS nobody -> coroutine·me (or go·slot); it may find SETTLED: ended already
@@ -48,9 +62,9 @@ static bool free_word(struct coroi_rec *r)
 {
 	uint64_t word = at_load_rlx(&r->wake), next;
 	do {
-		next = ((word >> COROI_GEN_SHIFT) + 1) << COROI_GEN_SHIFT | (word & (COROI_EVENT | COROI_COUNT_MASK));
+		next = ((word >> COROI_GEN_SHIFT) + 1) << COROI_GEN_SHIFT | (word & COROI_MAIL_MASK);
 	} while (!at_cas(&r->wake, &word, next));
-	return COROI_MUTANT(FREE_NODE, (word & (COROI_EVENT | COROI_COUNT_MASK)) == 0, true);
+	return COROI_MUTANT(FREE_NODE, (word & COROI_MAIL_MASK) == 0, true);
 }
 
 /* put_locked - a free record goes back, unless its generations are used up. */
@@ -87,8 +101,8 @@ static inline bool is_over(uint8_t state)
 	return state == COROI_ENDED || state == COROI_FREE;
 }
 
-/* mail - W1 and W2. */
-static int mail(struct coroi_rec *r, uint32_t gen, uint64_t event)
+/* mail - W1 and W2. bit: COROI_EVENT, COROI_CANCEL, or 0 for a permit. */
+static int mail(struct coroi_rec *r, uint32_t gen, uint64_t bit)
 {
 	bool over = is_over(at_load_acq(&r->state)); /* acquire: before the word; see is_home_locked */
 	uint64_t word = at_load_rlx(&r->wake), next;
@@ -96,11 +110,11 @@ static int mail(struct coroi_rec *r, uint32_t gen, uint64_t event)
 		if (COROI_MUTANT(NO_GENERATION, coroi_gen(word) != gen, false) || !(word & COROI_ESCAPED) || over)
 			return CORO_ESTALE;
 		/* A hint, whose being stale lets one more through for each waker: there is room for far more. */
-		if (!event && (word & COROI_COUNT_MASK) + at_load_rlx(&r->permits) >= COROI_PERMITS_MAX)
+		if (!bit && (word & COROI_COUNT_MASK) + at_load_rlx(&r->permits) >= COROI_PERMITS_MAX)
 			return CORO_EOVERFLOW;
-		next = event ? word | event : word + 1;
+		next = bit ? word | bit : word + 1;
 	} while (!at_cas(&r->wake, &word, next));
-	if (COROI_MUTANT(PUSH_TWICE, (word & (COROI_EVENT | COROI_COUNT_MASK)) == 0, true)) {
+	if (COROI_MUTANT(PUSH_TWICE, (word & COROI_MAIL_MASK) == 0, true)) {
 		struct coro_scheduler *s = coroi_chunk_of(r)->owner;
 		/* A racy home: wherever it is pushed, W3 sends it on. */
 		struct coroi_worker *home = &s->worker[at_load_rlx(&r->home)];
@@ -123,12 +137,12 @@ static struct {
 	uint32_t count __attribute__((aligned(COROI_APART))); /* atomic, sequentially consistent with the wake word */
 } mailers[MAILERS];
 
-static int mail_from_outside(struct coroi_rec *r, uint32_t gen, uint64_t event)
+static int mail_from_outside(struct coroi_rec *r, uint32_t gen, uint64_t bit)
 {
 	uint32_t *count = &mailers[(uintptr_t)&gen >> 14 & (MAILERS - 1)].count; /* by the place of the stack */
 
 	at_add(count, 1);
-	int status = mail(r, gen, event);
+	int status = mail(r, gen, bit);
 	at_add(count, -1);
 	return status;
 }
@@ -138,6 +152,21 @@ void coroi_await_mailers(void)
 	for (int i = 0; i < MAILERS; i++)
 		for (uint32_t n; (n = at_load_seq(&mailers[i].count));)
 			coroi_futex_wait(&mailers[i].count, n, 20000); /* preempted: let it finish */
+}
+
+void coroi_cancel_wait_locked(struct coroi_worker *w, struct coroi_rec *r)
+{
+	uint8_t state = at_load_rlx(&r->state); /* relaxed: a close looks at free ones too, which are not in any door */
+
+	if (state == COROI_PARKED || state == COROI_JOINING)
+		coroi_resume_locked(w, r, CORO_ECANCELED);
+}
+
+/* cancel - C1. r has not ended. */
+static void cancel_locked(struct coroi_worker *w, struct coroi_rec *r)
+{
+	r->canceled = COROI_MUTANT(CANCEL_FORGOTTEN, 1, 0);
+	coroi_cancel_wait_locked(w, r);
 }
 
 void coroi_mail_locked(struct coroi_worker *w, struct coroi_rec *r)
@@ -155,7 +184,7 @@ void coroi_mail_locked(struct coroi_worker *w, struct coroi_rec *r)
 	/* Read before the word is cleared: until then it is a node and stays what it is. After that, the joiner of an
 	 * ended one may free it, in no door, and it may be another's at once. */
 	bool over = is_over(at_load_rlx(&r->state));
-	uint64_t word = at_and(&r->wake, ~(COROI_EVENT | COROI_COUNT_MASK));
+	uint64_t word = at_and(&r->wake, ~COROI_MAIL_MASK);
 	at_bump(&w->mails);
 	if (!(word & COROI_ESCAPED)) { /* W5 */
 		put_locked(w, r);
@@ -166,15 +195,17 @@ void coroi_mail_locked(struct coroi_worker *w, struct coroi_rec *r)
 	uint32_t n = (uint32_t)(word & COROI_COUNT_MASK);
 	if (word & COROI_EVENT) {
 		if (r->state == COROI_JOINING)
-			coroi_requeue_locked(w, r, CORO_OK);
+			coroi_requeue_locked(w, r);
 		else
 			r->event = 1;
 	}
 	if (n && r->state == COROI_PARKED) {
-		coroi_requeue_locked(w, r, CORO_OK);
+		coroi_requeue_locked(w, r);
 		n--;
 	}
 	at_store_rlx(&r->permits, r->permits + n); /* both below or near their limit, 2^28: see mail */
+	if (word & COROI_CANCEL)
+		cancel_locked(w, r);
 }
 
 /* ----------------------------------------------------------------------------------- the end */
@@ -224,7 +255,7 @@ static void end_joinable_locked(struct coroi_worker *w, struct coroi_rec *r)
 		if (coroi_chunk_of(joiner)->owner != w->sched || at_load_rlx(&joiner->home) != w->id)
 			tell(w->sched, joiner);
 		else if (joiner->state == COROI_JOINING)
-			coroi_ready_locked(w, joiner, CORO_OK);
+			coroi_ready_locked(w, joiner);
 		else
 			joiner->event = 1; /* it has registered, and not suspended yet */
 		break;
@@ -284,7 +315,6 @@ static COROI_NOINLINE int yield_slow(struct coroi_worker *w, struct coroi_rec *m
 {
 	coroi_door_leave(w);
 	coroi_door_enter(w);
-	me->code = CORO_OK;
 	coroi_queue_locked(w, me);
 	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
 }
@@ -327,7 +357,7 @@ int coro_park(void)
 		coroi_door_leave(w);
 		return CORO_OK;
 	}
-	if (coroi_unlikely(w->cancel)) {
+	if (coroi_unlikely(w->cancel | me->canceled)) { /* C2 */
 		coroi_door_leave(w);
 		return CORO_ECANCELED;
 	}
@@ -355,7 +385,7 @@ static inline bool is_home_locked(struct coroi_worker *w, struct coroi_rec *r, u
 static inline int wake_home_locked(struct coroi_worker *w, struct coroi_rec *r, uint8_t state)
 {
 	if (coroi_likely(state == COROI_PARKED)) {
-		coroi_ready_locked(w, r, CORO_OK);
+		coroi_ready_locked(w, r);
 		return CORO_OK;
 	}
 	if (coroi_unlikely(r->permits >= COROI_PERMITS_MAX))
@@ -397,8 +427,6 @@ int coro_switch_to(coro_handle h)
 	if (r && coroi_chunk_of(r)->owner == w->sched && is_home_locked(w, r, (uint32_t)(h >> 32), &state) &&
 	    state == COROI_PARKED) {
 		at_store_rlx(&r->state, COROI_ACTIVE);
-		r->code = CORO_OK;
-		me->code = CORO_OK;
 		coroi_queue_locked(w, me);
 		coroi_idle_queued(w); /* r may run for long */
 		return coroi_suspend_locked(w, me, coroi_task_started(r));
@@ -446,7 +474,7 @@ static int await_event(struct coroi_rec *me, struct coroi_rec *r, uint32_t gen)
 			return CORO_OK;
 		}
 		int code = CORO_ECANCELED;
-		if (cancelable && w->cancel) {
+		if (cancelable && (w->cancel | me->canceled)) { /* C2 */
 			coroi_door_leave(w);
 		} else {
 			at_store_rlx(&me->state, COROI_JOINING);
@@ -454,7 +482,7 @@ static int await_event(struct coroi_rec *me, struct coroi_rec *r, uint32_t gen)
 		}
 		if (code == CORO_OK)
 			return CORO_OK;
-		if (unregister(r, gen, coroi_index(me)))
+		if (unregister(r, gen, coroi_index(me))) /* C3 */
 			return CORO_ECANCELED;
 		cancelable = false;
 	}
@@ -500,7 +528,7 @@ int coro_join(coro_handle h, void *result, size_t result_bytes)
 		return CORO_ESTALE; /* of two who find it settled, the one whose CAS takes it is the joiner */
 	}
 	int status = coroi_join_status(r);
-	if (result_bytes)
+	if (result_bytes && (status == CORO_OK || status == CORO_EABORTED)) /* of one unstarted it is the argument */
 		memcpy(result, coroi_cold(r)->payload, result_bytes);
 	coroi_join_free(r); /* J3 */
 	return status;
@@ -527,9 +555,38 @@ int coro_detach(coro_handle h)
 	return CORO_OK;
 }
 
-/* ------------------------------------------------------------------------------ cancelling all */
+/* ---------------------------------------------------------------------------------- cancelling */
 
-void coroi_cancel_wait_locked(struct coroi_worker *w, struct coroi_rec *r)
+int coro_cancel(coro_handle h)
 {
-	coroi_ready_locked(w, r, CORO_ECANCELED);
+	struct coroi_worker *w = coroi_self();
+	struct coroi_rec *r = coroi_at((uint32_t)h);
+	uint32_t gen = (uint32_t)(h >> 32);
+
+	if (!r)
+		return CORO_ESTALE;
+	if (!w || coroi_chunk_of(r)->owner != w->sched)
+		return mail_from_outside(r, gen, COROI_CANCEL);
+	uint8_t state;
+	coroi_door_enter(w);
+	bool here = is_home_locked(w, r, gen, &state);
+	if (here) {
+		cancel_locked(w, r);
+		coroi_idle_queued(w);
+	}
+	coroi_door_leave(w);
+	return here ? CORO_OK : mail(r, gen, COROI_CANCEL);
+}
+
+int coro_canceled(void)
+{
+	struct coroi_worker *w = coroi_self();
+	struct coroi_rec *me;
+
+	if (!w || !(me = w->current))
+		return 0;
+	coroi_door_enter(w); /* W3 takes CANCEL out of the word before it sets `canceled` */
+	int canceled = w->cancel || coroi_is_canceled_locked(me);
+	coroi_door_leave(w);
+	return canceled;
 }

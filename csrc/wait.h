@@ -48,8 +48,14 @@ void coroi_end_outside(struct coro_scheduler *s, struct coroi_rec *r);
  * then no wake-up looks at it any more. */
 void coroi_await_mailers(void);
 
-/* coroi_cancel_wait_locked - r, at home here and waiting, gets CORO_ECANCELED from what it waits in. */
+/* coroi_cancel_wait_locked - if r, at home here, waits, it gets CORO_ECANCELED from what it waits in. */
 void coroi_cancel_wait_locked(struct coroi_worker *w, struct coroi_rec *r);
+
+/* coroi_is_canceled_locked - coro_cancel was called for r, which is at home here; perhaps it is still on its way. */
+static inline bool coroi_is_canceled_locked(const struct coroi_rec *r)
+{
+	return r->canceled || at_load_rlx(&r->wake) & COROI_CANCEL; /* relaxed: whoever returned from it before us is seen */
+}
 
 /* coroi_find - the record that a handle names, or NULL if it is stale. The answer is firm only inside its
  * home's door, or for whoever alone may free it (its joiner). */

@@ -1,15 +1,17 @@
 /*
- * wake.pml - the wake word, the join word and the reuse of a record: W1 to W5 and J1 to J3 of csrc/wait.c.
+ * wake.pml - the wake word, the join word and the reuse of a record: W1 to W5, C1 to C4 and J1 to J3 of csrc/wait.c.
  *
  * Two workers, records 0 (the target, whose record is used a second time) and 1 (the joiner), threads outside.
  *   SCENE 1  wakes  the target parks twice; three threads wake it, one from a worker (coro_wake at home, or mail), so that
  *                   one may come too late
  *   SCENE 2  joins  the target ends; a coroutine joins it; mail for the target meanwhile. With -DCANCEL all waits are
  *                   cancelled, with -DGO a goroutine waits for it too, with -DDETACH somebody detaches it
+ * With -DCANCEL_ONE somebody cancels one of them: in scene 1 the target, from outside and, as a waker on worker 1, perhaps at
+ * home, and there is one wake-up less than it parks; in scene 2 the joiner, from outside.
  * In both, the record is then used by another coroutine, which parks once and is woken once, while what was late before
  * may still be on its way. Both coroutines move between the workers by steals, and a thief drains its victim's inbox.
  *
- * What is as in the code: mail (W1, W2), coroi_mail_locked (W3, W5), coroi_end_locked and free_word (W4), is_home_locked
+ * What is as in the code: coro_cancel, mail (W1, W2), coroi_mail_locked (W3, W5), coroi_end_locked and free_word (W4), is_home_locked
  * and wake_home_locked, coro_park, coro_join with await_event and unregister, coro_detach, Register and Take of join.go,
  * end_joinable_locked (J2), coroi_join_free (J3), coroi_deque_give, cancel.
  *
@@ -24,8 +26,10 @@
  *   - a record is in at most one inbox, once (assert in push), is never freed while it is a node, nor twice (assert in put)
  *   - permits are conserved: the second user of the record gets its own one, and no other (asserts in ends)
  *   - no wake-up and no event is lost: all coroutines end (invalid end state); none is left over (asserts in ends)
+ *   - a cancel reaches whom it was for: one that is not woken often enough ends by it (invalid end state); and not
+ *     the next user of its record (asserts in ends)
  *
- * Parameters: SCENE, CANCEL, GO, DETACH; LIMIT_DESTROY shows what a destroy that does not wait for
+ * Parameters: SCENE, CANCEL, CANCEL_ONE, GO, DETACH; LIMIT_DESTROY shows what a destroy that does not wait for
  * wakers from outside would do. Mutants: MUTANT_...
  */
 #ifndef SCENE
@@ -41,14 +45,15 @@ mtype = { NOBODY, COROUTINE, BY_GO, DONE, DETACHED, TAKEN, FOR_GO };
 
 /* The wake words. */
 byte gen[2] = 1;
-bool escaped[2], event_bit[2];
+bool escaped[2], event_bit[2], cancel_bit[2];
 byte count[2];
 
 /* The rest of the records. */
 mtype state[2] = ACTIVE;
 byte home[2];
 byte permits[2];
-bool event[2], canceled[2];     /* canceled: its code */
+bool event[2], coded[2];        /* coded: its code is CORO_ECANCELED */
+bool canceled[2];
 mtype join = NOBODY;            /* of the target */
 byte join_gen = 1;
 
@@ -91,7 +96,11 @@ inline free_word(r)
 #ifdef MUTANT_FREE_NODE
 		:: true ->
 #else
+#ifdef MUTANT_FREE_CANCELED
 		:: count[r] == 0 && !event_bit[r] ->
+#else
+		:: count[r] == 0 && !event_bit[r] && !cancel_bit[r] ->
+#endif
 #endif
 			put(r)
 #ifndef MUTANT_FREE_NODE
@@ -110,8 +119,11 @@ inline push(r, box)
 	}
 }
 
-/* mail - W1 and W2. is_event: EVENT, else a permit. */
-inline mail(r, g, is_event)
+/* mail - W1 and W2. what: EVENT, CANCEL, else a permit. */
+#define PERMIT 0
+#define EVENT 1
+#define CANCEL_BIT 2
+inline mail(r, g, what)
 {
 	over = IS_OVER(state[r]);
 	d_step {
@@ -122,13 +134,18 @@ inline mail(r, g, is_event)
 #else
 		:: gen[r] == g && escaped[r] && !over ->
 #endif
-			first = (count[r] == 0 && !event_bit[r]);       /* W1 */
+#ifdef MUTANT_CANCEL_NO_MAIL
+			first = (count[r] == 0 && !event_bit[r]);
+#else
+			first = (count[r] == 0 && !event_bit[r] && !cancel_bit[r]);     /* W1 */
+#endif
 #ifdef MUTANT_ALWAYS_PUSH
 			first = true;
 #endif
 			if
-			:: is_event -> event_bit[r] = true
-			:: else ->
+			:: what == EVENT -> event_bit[r] = true
+			:: what == CANCEL_BIT -> cancel_bit[r] = true
+			:: what == PERMIT ->
 				count[r]++;
 				given = given + (g == 2)
 			fi;
@@ -154,8 +171,20 @@ inline mail(r, g, is_event)
 inline runnable(w, r, is_canceled)
 {
 	state[r] = ACTIVE;
-	canceled[r] = is_canceled;
+	coded[r] = is_canceled;
 	queue[w] = queue[w] | BIT(r)
+}
+
+/* cancel_one - C1, for one that has not ended. */
+inline cancel_one(w, r)
+{
+#ifndef MUTANT_CANCEL_WAIT_ONLY
+	canceled[r] = true;
+#endif
+	if
+	:: state[r] == PARKED || state[r] == JOINING -> runnable(w, r, true)
+	:: else
+	fi
 }
 
 /* mail_locked - W3 and W5, in w's door. */
@@ -176,7 +205,9 @@ inline mail_locked(w, r)
 			first = escaped[r];
 			is_event = event_bit[r];
 			n = count[r];
+			is_cancel = cancel_bit[r];
 			event_bit[r] = false;
+			cancel_bit[r] = false;
 			count[r] = 0;
 			node[r] = false
 		};
@@ -200,9 +231,13 @@ inline mail_locked(w, r)
 					n--
 				:: else
 				fi;
-				permits[r] = permits[r] + n
+				permits[r] = permits[r] + n;
+				if
+				:: is_cancel -> cancel_one(w, r)
+				:: else
+				fi
 			fi;
-			n = 0; is_event = false; first = false; over = false
+			n = 0; is_event = false; is_cancel = false; first = false; over = false
 		}
 	fi;
 	to = 0
@@ -235,6 +270,7 @@ inline end_target()
 				/* What it was given it has taken, and nothing of its predecessor's. */
 				assert(given == 1 && taken == 1);
 				assert(permits[TARGET] == 0 && !event[TARGET] && count[TARGET] == 0);
+				assert(!canceled[TARGET] && !coded[TARGET] && !cancel_bit[TARGET]);
 				over_2 = true
 			:: else -> over_1 = true
 			fi;
@@ -260,7 +296,7 @@ inline end_target()
 		if
 		:: kind == COROUTINE ->
 			if
-			:: home[JOINER] != me -> kind = 0; mail(JOINER, gen[JOINER], true)
+			:: home[JOINER] != me -> kind = 0; mail(JOINER, gen[JOINER], EVENT)
 			:: else ->
 				d_step {
 					kind = 0;
@@ -283,6 +319,9 @@ inline run_target()
 {
 	do
 	:: parks > 0 ->
+#ifdef MUTANT_CANCEL_LOOK_OUTSIDE
+		sees = canceled[TARGET];
+#endif
 		atomic {
 			!door[me];
 			parks--;
@@ -290,6 +329,11 @@ inline run_target()
 			:: permits[TARGET] > 0 ->
 				permits[TARGET]--;
 				taken = taken + (gen[TARGET] == 2)
+#ifdef MUTANT_CANCEL_LOOK_OUTSIDE
+			:: permits[TARGET] == 0 && sees
+#else
+			:: permits[TARGET] == 0 && canceled[TARGET]     /* C2 */
+#endif
 			:: else -> state[TARGET] = PARKED; break
 			fi
 		}
@@ -339,15 +383,15 @@ inline run_joiner()
 			!door[me];
 			if
 			:: event[JOINER] -> event[JOINER] = false; stage = 4
-			:: !event[JOINER] && cancel && stage == 1 -> canceled[JOINER] = true; stage = stage + 4
+			:: !event[JOINER] && (cancel || canceled[JOINER]) && stage == 1 -> coded[JOINER] = true; stage = stage + 4
 			:: else -> state[JOINER] = JOINING; stage = stage + 4; break
 			fi
 		}
 	:: stage == 5 || stage == 6 ->
 		if
-		:: !canceled[JOINER] -> stage = 4
+		:: !coded[JOINER] -> stage = 4
 		:: else ->
-			canceled[JOINER] = false;
+			coded[JOINER] = false;
 			d_step {
 				if
 #ifdef MUTANT_NO_UNREGISTER_CHECK
@@ -377,7 +421,10 @@ inline run_joiner()
 proctype worker(byte me)
 {
 	byte nodes, to, n;
-	bool over, first, is_event;
+	bool over, first, is_event, is_cancel;
+#ifdef MUTANT_CANCEL_LOOK_OUTSIDE
+	bool sees;
+#endif
 	mtype kind;
 
 	do
@@ -407,7 +454,7 @@ proctype worker(byte me)
 		:: nodes != 0 -> atomic { !door[me]; queue[me] = queue[me] | nodes; nodes = 0 }
 		:: else
 		fi
-	:: over_2 && (SCENE == 1 || over_j) && inbox[me] == 0 && queue[me] == 0 -> break
+	:: over_2 && (SCENE == 1 || over_j && !node[JOINER]) && inbox[me] == 0 && queue[me] == 0 -> break
 	od
 }
 
@@ -445,7 +492,7 @@ proctype waker(byte mine; bool here)
 		}
 	:: !here
 	fi;
-	mail(TARGET, mine, false);
+	mail(TARGET, mine, PERMIT);
 out:
 	skip
 }
@@ -459,11 +506,44 @@ proctype spawner()
 	atomic { freed[TARGET] -> freed[TARGET] = false };
 	state[TARGET] = FRESH;
 	home[TARGET] = 1;
-	d_step { permits[TARGET] = 0; event[TARGET] = false; canceled[TARGET] = false; parks = 1 };
+	d_step { permits[TARGET] = 0; event[TARGET] = false; canceled[TARGET] = false; coded[TARGET] = false; parks = 1 };
 	d_step { assert(gen[TARGET] == 2); escaped[TARGET] = true };
 	atomic { !door[1]; state[TARGET] = ACTIVE; queue[1] = queue[1] | BIT(TARGET) };
-	mail(TARGET, 2, false)
+	mail(TARGET, 2, PERMIT)
 }
+
+#ifdef CANCEL_ONE
+/* coro_cancel(h), from no worker; with HERE, from worker 1. */
+proctype canceler_of_one(bool here)
+{
+	byte to;
+	bool over, first;
+
+	if
+	:: here ->
+		atomic { !door[1]; door[1] = true };
+		here = (home[TARGET] == 1);
+		over = IS_OVER(state[TARGET]);
+		atomic {
+			if
+			:: here && !over && gen[TARGET] == 1 && escaped[TARGET] ->
+				cancel_one(1, TARGET);
+				door[1] = false;
+				goto out
+			:: else -> door[1] = false; over = false
+			fi
+		}
+	:: !here
+	fi;
+#if SCENE == 1
+	mail(TARGET, 1, CANCEL_BIT);
+#else
+	mail(JOINER, 1, CANCEL_BIT);
+#endif
+out:
+	skip
+}
+#endif
 
 #ifdef CANCEL
 proctype canceler()
@@ -531,14 +611,23 @@ init
 #if SCENE == 2
 		parks = 0;
 		home[JOINER] = 1;
+#ifdef CANCEL_ONE
+		escaped[JOINER] = true; /* whoever spawned it knows it */
+#endif
 		queue[1] = BIT(JOINER);
 #endif
 		run worker(0);
 		run worker(1);
 		run waker(1, false);
-#if SCENE == 1
+#if SCENE == 1 && !defined(CANCEL_ONE)
 		run waker(1, true);
 		run waker(1, false);
+#endif
+#ifdef CANCEL_ONE
+		run canceler_of_one(false);
+#if SCENE == 1
+		run canceler_of_one(true);
+#endif
 #endif
 #ifdef CANCEL
 		run canceler();

@@ -39,6 +39,7 @@
 	M(ANY_HOME, "wake-steal-end", "mail is delivered where it is taken") \
 	M(FREE_NODE, "reuse", "a record that is still a node is freed") \
 	M(NO_HOME_GENERATION, "reuse", "a wake-up at home does not compare generations") \
+	M(CANCEL_FORGOTTEN, "cancel-park", "a cancel that finds nobody waiting is forgotten") \
 	M(BLIND_JOIN, "join", "a joiner registers by a plain exchange") \
 	M(STAYS_DONE, "join-join", "what ends with a joiner can be taken by another") \
 	M(BLIND_TAKE, "join", "two find it ended, and both take it") \

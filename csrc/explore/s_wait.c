@@ -7,7 +7,7 @@ static struct {
 	coro_handle x, y;
 	unsigned ran, others, oks, stales, woken;
 	unsigned joined, detached, refused;
-	bool may_wake;
+	bool may_wake, canceled;
 } g;
 
 /* spawn_on - into the inbox of one worker, before anything runs. */
@@ -113,6 +113,74 @@ static const struct ex_scenario wake_steal_end = {
 	.about = "one that is stolen, woken from outside and ends, all at once",
 	.setup = setup_wander, .check = check_wander, .workers = 2, .flags = CORO_NO_STANDBY,
 	.reach = 3,
+};
+
+/* ----------------------------------------------------------------------------------- cancel */
+
+/* It takes the one permit it may get, and ends by the cancel. */
+static void parks_until_canceled(void *arg, void *result)
+{
+	int status;
+
+	(void)arg;
+	(void)result;
+	while ((status = coro_park()) == CORO_OK) {
+		EX_CHECK(++g.oks == 1 && g.woken);
+		ex_reached(0);
+	}
+	EX_CHECK(status == CORO_ECANCELED && g.canceled && coro_canceled());
+	EX_CHECK(coro_yield() == CORO_OK);
+	g.ran++;
+}
+
+static void wake_or_stale(void *arg)
+{
+	(void)arg;
+	g.woken++;
+	int status = wake(g.x);
+	EX_CHECK(status == CORO_OK || status == CORO_ESTALE);
+	if (status == CORO_ESTALE)
+		ex_reached(1);
+}
+
+static void cancel_x(void *arg)
+{
+	(void)arg;
+	g.canceled = true;
+	world_pushing(true);
+	EX_CHECK(coro_cancel(g.x) == CORO_OK);
+	world_pushing(false);
+}
+
+static void setup_cancel(void)
+{
+	spawn_on(0, NULL, parks_until_canceled, &g.x);
+	world_region(&g, sizeof g);
+	if (sched->workers == 1)
+		ex_thread("wake", wake_or_stale, NULL);
+	ex_thread("cancel", cancel_x, NULL);
+}
+
+static void check_cancel(void)
+{
+	EX_CHECK(g.ran <= 1); /* 0: it was cancelled before it started */
+	if (!g.ran)
+		ex_reached(2);
+	EX_CHECK(coroi_finished(sched));
+}
+
+static const struct ex_scenario cancel_park = {
+	.name = "cancel-park",
+	.about = "one that parks again and again, woken by one thread and cancelled by another",
+	.setup = setup_cancel, .check = check_cancel, .workers = 1,
+	.reach = 7,
+};
+
+static const struct ex_scenario cancel_steal = {
+	.name = "cancel-steal",
+	.about = "the same without a wake-up, and a second worker that steals",
+	.setup = setup_cancel, .check = check_cancel, .workers = 2, .flags = CORO_NO_STANDBY,
+	.reach = 4,
 };
 
 /* ------------------------------------------------------------------------------------- join */
@@ -260,5 +328,5 @@ static const struct ex_scenario reuse_steal = {
 };
 
 const struct ex_scenario *const scenarios_wait[] = {
-	&wake_park, &wake_steal_end, &join, &two_join, &reuse, &reuse_steal, NULL,
+	&wake_park, &wake_steal_end, &cancel_park, &cancel_steal, &join, &two_join, &reuse, &reuse_steal, NULL,
 };

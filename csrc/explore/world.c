@@ -288,7 +288,7 @@ static void count_mag(const struct coroi_mag *m, uint64_t *n)
 		seen_free[at] = 1;
 		if (r->state != COROI_FREE)
 			ex_fail("record %u is free, and its state is %u", at, r->state);
-		if (r->wake & (COROI_ESCAPED | COROI_EVENT | COROI_COUNT_MASK))
+		if (r->wake & (COROI_ESCAPED | COROI_MAIL_MASK))
 			ex_fail("record %u is free, and its wake word is 0x%llx", at, (unsigned long long)r->wake);
 		++*n;
 	}
