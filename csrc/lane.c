@@ -17,7 +17,7 @@ static bool take_mail(struct coroi_worker *lane, struct coroi_rec *r, struct cor
 	}
 	/* Read before the word is cleared: until then it is a node, and stays what it is. */
 	uint32_t slot = (uint32_t)(uintptr_t)r->stack;
-	uint64_t word = at_and(&r->wake, ~(COROI_EVENT | COROI_COUNT_MASK));
+	uint64_t word = at_and(&r->wake, ~COROI_MAIL_MASK);
 	at_bump(&lane->mails);
 	if (!(word & COROI_ESCAPED)) {
 		coroi_put(r);
@@ -29,6 +29,7 @@ static bool take_mail(struct coroi_worker *lane, struct coroi_rec *r, struct cor
 		.n = (uint32_t)(word & COROI_COUNT_MASK),
 		.slot = slot,
 		.gen = coroi_gen(word),
+		.canceled = (word & COROI_CANCEL) != 0,
 	};
 	return true;
 }

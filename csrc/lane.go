@@ -26,6 +26,7 @@ type Lane struct {
 // LaneItem is one thing that has happened to a coroutine of the lane, which is named by its slot and generation.
 type LaneItem struct {
 	Kind, N, Slot, Gen uint32
+	Canceled           uint32 // not 0: coro_cancel was called for it
 }
 
 const (
@@ -121,7 +122,7 @@ func (s *Scheduler) SendEvent(j Joinable) {
 		if !atomic.CompareAndSwapUint64(word, old, old|C.COROI_EVENT) {
 			continue
 		}
-		if old&(C.COROI_EVENT|C.COROI_COUNT_MASK) == 0 {
+		if old&C.COROI_MAIL_MASK == 0 {
 			home := uint32(j.r.home) // racy: wherever it is pushed, W3 sends it on
 			w := s.worker(home)
 			pushNode(w, uint64(uintptr(unsafe.Pointer(j.r)))|C.COROI_NODE_MAIL, (*uint64)(unsafe.Pointer(&j.r.mail_next)))

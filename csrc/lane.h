@@ -29,9 +29,10 @@ enum {
 	COROI_LANE_EVENT,     /* what it waits for inside coro may have happened; and n permits */
 };
 
-/* The coroutine is named by its slot in Go's table, which lies in its record's `stack`, and its generation. */
+/* The coroutine is named by its slot in Go's table, which lies in its record's `stack`, and its generation. Of kinds other than
+ * a start: it is cancelled, for good, after what else the item brings (C1 of wait.c; what is done about it is Go's business). */
 struct coroi_lane_item {
-	uint32_t kind, n, slot, gen;
+	uint32_t kind, n, slot, gen, canceled;
 };
 
 /* coroi_lane_take - what the inbox holds, oldest first, at most cap of it. One caller at a time, who is awake. */

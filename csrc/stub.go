@@ -97,7 +97,7 @@ type (
 	}
 	Lane     struct{}
 	LaneItem struct {
-		Kind, N, Slot, Gen uint32
+		Kind, N, Slot, Gen, Canceled uint32
 	}
 	Port      struct{}
 	Outgoing  struct{}
