@@ -257,6 +257,12 @@ int coro_cancel(coro_handle target);
  * For bodies that compute for long without waiting. Cost: about 1 ns. */
 int coro_canceled(void);
 
+/*
+ * coro_exit_canceled - as coro_exit, and the joiner of the current coroutine gets CORO_ECANCELED and no result: for one that was
+ * cancelled and has nothing to show. Returns only where coro_canceled is 0: CORO_EPERM.
+ */
+int coro_exit_canceled(void);
+
 /* coro_detach - nobody will join target. Thread: any. Returns: CORO_OK, CORO_ESTALE, CORO_EBUSY, CORO_EINVAL. */
 int coro_detach(coro_handle target);
 

@@ -84,6 +84,11 @@ int coro_abort(void)
 	return end(CORO_ABORT, COROI_F_ABORTED);
 }
 
+int coro_exit_canceled(void)
+{
+	return coro_canceled() ? end(CORO_FINISHED, COROI_F_CANCELED) : CORO_EPERM;
+}
+
 static struct coroi_stack **current_stack(void)
 {
 	coro_t *co = coroi_bare();

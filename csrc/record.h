@@ -31,7 +31,7 @@ enum {
 	COROI_F_JOINABLE = 1,
 	COROI_F_ABORTED = 2,  /* ends by coro_abort */
 	COROI_F_STARVED = 4,  /* never had a stack */
-	COROI_F_CANCELED = 8, /* ended unstarted by a close or a cancel */
+	COROI_F_CANCELED = 8, /* ended unstarted by a close or a cancel, or by coro_exit_canceled */
 	COROI_F_EXTRAS = 16,  /* it has deferred functions or an arena */
 };
 

@@ -222,6 +222,63 @@ TEST(cancel_of_a_running_one)
 	CHECK_EQ(coro_canceled(), 0);
 }
 
+static void count_end(void *arg)
+{
+	(void)arg;
+	finished();
+}
+
+/* What was deferred runs; there is no result. */
+static void exits(void *arg, void *result)
+{
+	(void)arg;
+	memset(result, 7, 1);
+	CHECK_EQ(coro_exit_canceled(), CORO_EPERM);
+	CHECK_EQ(coro_defer(count_end, NULL), CORO_OK);
+	if (coro_park() == CORO_ECANCELED)
+		coro_exit_canceled();
+	CHECK(!"it went on");
+}
+
+static intptr_t by_hand(void *arg, intptr_t first)
+{
+	(void)arg;
+	CHECK_EQ(coro_canceled(), 0);
+	CHECK_EQ(coro_exit_canceled(), CORO_EPERM);
+	return first;
+}
+
+static void resumes(void *arg, void *result)
+{
+	coro_t *co;
+	intptr_t got = 0;
+
+	(void)arg;
+	(void)result;
+	CHECK_EQ(coro_cancel(coro_self()), CORO_OK);
+	CHECK_EQ(coro_new(&co, by_hand, NULL, STACK), CORO_OK);
+	CHECK_EQ(coro_resume(co, 5, &got), CORO_FINISHED);
+	CHECK_EQ(got, 5);
+	CHECK_EQ(coro_free(co), CORO_OK);
+}
+
+TEST(cancel_is_told_by_who_was)
+{
+	coro_scheduler *s = start_with(2, 0);
+
+	done = 0;
+	CHECK_EQ(coro_exit_canceled(), CORO_EPERM);
+	for (int i = 0; i < 20; i++) {
+		coro_handle h = spawn_joinable(s, exits, NULL, 0, 1);
+		blocked(s, 1);
+		CHECK_EQ(coro_cancel(h), CORO_OK);
+		CHECK_EQ(status_of_join(s, h), CORO_ECANCELED);
+	}
+	spawn(s, resumes, NULL, 0);
+	finish(s);
+	CHECK_EQ(done, 40);
+}
+
 /* ------------------------------------------------------------------------ unstarted */
 
 TEST(cancel_before_the_start)
