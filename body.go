@@ -461,10 +461,10 @@ func awaitJoined[R any](c *Coroutine, t *Task[R]) error {
 		t.mu.Lock()
 		if t.join.Unjoin(c.join) {
 			t.registered = false
-			if t.done != nil || len(t.awaiters) > 0 { // of others, who have relied on this one
+			if t.isAwaited() { // of others, who have relied on this one
 				t.registered = t.s.poller.register(t.join, t)
 			}
-			if !t.registered && (t.done != nil || len(t.awaiters) > 0) {
+			if !t.registered && t.isAwaited() {
 				t.finish()
 				t.tell()
 			}

@@ -15,8 +15,9 @@ var (
 	// ErrNoMemory: no record for a new coroutine, or, from Task.Wait, never a stack for one. Raise the limit, let
 	// coroutines end, or use SpawnContext, which waits.
 	ErrNoMemory = errors.New("coro: out of memory for coroutines: raise the limit or wait for some to end")
-	// ErrCanceled: the coroutine never started, because it was canceled, or its scheduler was closed.
-	ErrCanceled = errors.New("coro: canceled before it started")
+	// ErrCanceled: the coroutine was canceled, or its scheduler closed, and it never started, or ended by
+	// coro_exit_canceled.
+	ErrCanceled = errors.New("coro: canceled")
 	// ErrAborted: the coroutine ended by coro_abort.
 	ErrAborted = errors.New("coro: coroutine aborted")
 	// ErrStale: the coroutine has ended, or never was.

@@ -19,10 +19,12 @@ import (
 //	struct range { uint32_t from, to; };
 //	void count_primes(void *arg, void *result);  // arg: struct range
 //	void collatz(void *arg, void *result);       // arg: uint64_t, result: uint32_t
+//	void adder(void *arg, void *result);         // arg: uint32_t, result: uint32_t
 //	void relay(void *arg, void *result);         // arg: coro_handle
 var (
 	countPrimes = coro.MustFunc[examplebody.Range, coro.None](examplebody.CountPrimes)
 	collatz     = coro.MustFunc[uint64, uint32](examplebody.Collatz)
+	adder       = coro.MustFunc[uint32, uint32](examplebody.Adder)
 	relay       = coro.MustFunc[coro.Handle, coro.None](examplebody.Relay, coro.FuncName("relay"))
 )
 
@@ -142,6 +144,43 @@ func ExampleFunc_SpawnSeq() {
 	// Output:
 	// 100 <nil>
 	// <nil> 1229
+}
+
+// A context given at the start cancels the coroutine when it ends: coro_park returns CORO_ECANCELED, and the body decides
+// what that means. This one has a result if it has added anything, and else says that it was canceled.
+//
+//	void adder(void *arg, void *result)
+//	{
+//		uint32_t start = *(uint32_t *)arg, sum = start;
+//
+//		while (coro_park() == CORO_OK)
+//			sum += start;
+//		if (sum == start)
+//			coro_exit_canceled();
+//		*(uint32_t *)result = sum;
+//	}
+func ExampleFunc_StartContext() {
+	s, err := coro.New()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close(context.Background())
+
+	ctx, cancel := context.WithCancelCause(context.Background())
+	task, err := adder.StartContext(ctx, s, 5)
+	if err != nil {
+		log.Fatal(err)
+	}
+	steps, err := collatz.StartContext(ctx, s, 77031)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(steps.Wait(context.Background()))
+	cancel(errors.New("enough of that"))
+	fmt.Println(task.Wait(context.Background()))
+	// Output:
+	// 350 <nil>
+	// 0 enough of that
 }
 
 // A paused scheduler collects a batch; Run runs it to its end. Here the end is a deadlock: each of three coroutines

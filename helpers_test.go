@@ -35,6 +35,8 @@ var (
 	self       = coro.MustFunc[coro.None, coro.Handle](testbody.Self)
 	family     = coro.MustFunc[int64, int64](testbody.Family)
 	pingPong   = coro.MustFunc[int64, coro.None](testbody.PingPong)
+	canceled   = coro.MustFunc[int64, int64](testbody.Canceled, coro.FuncName("canceled"))
+	cancel     = coro.MustFunc[coro.Handle, int32](testbody.Cancel)
 	late       = coro.MustFunc[uint64, coro.None](testbody.Late)
 	busyParent = coro.MustFunc[uint64, coro.None](testbody.BusyParent)
 )

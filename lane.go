@@ -104,6 +104,9 @@ func (l *lane) drain() {
 			if runnable {
 				l.queue.push(c)
 			}
+			if it.Canceled != 0 {
+				c.cancel(ErrCanceled)
+			}
 		}
 	}
 }

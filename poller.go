@@ -86,18 +86,14 @@ func (p *poller) poll(s *Scheduler) {
 
 func (p *poller) completeAll(slots []uint32) {
 	for _, slot := range slots {
-		p.mu.Lock()
-		t := p.tasks[slot]
-		p.tasks[slot] = nil
-		p.free = append(p.free, slot)
-		p.mu.Unlock()
-		t.complete()
+		p.release(slot).complete()
 	}
 }
 
-// register puts a task on the list of those to be completed. False: it has ended already.
-func (p *poller) register(j csrc.Joinable, t completer) bool {
+// reserve makes a slot for a task that is to be completed; release takes it back.
+func (p *poller) reserve(t completer) uint32 {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	if len(p.free) == 0 {
 		p.free = append(p.free, uint32(len(p.tasks)))
 		p.tasks = append(p.tasks, nil)
@@ -105,14 +101,25 @@ func (p *poller) register(j csrc.Joinable, t completer) bool {
 	slot := p.free[len(p.free)-1]
 	p.free = p.free[:len(p.free)-1]
 	p.tasks[slot] = t
-	p.mu.Unlock()
+	return slot
+}
+
+func (p *poller) release(slot uint32) completer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	t := p.tasks[slot]
+	p.tasks[slot] = nil
+	p.free = append(p.free, slot)
+	return t
+}
+
+// register puts a task on the list of those to be completed. False: it has ended already, or somebody else joins it.
+func (p *poller) register(j csrc.Joinable, t completer) bool {
+	slot := p.reserve(t)
 	if j.Register(slot) {
 		return true
 	}
-	p.mu.Lock()
-	p.tasks[slot] = nil
-	p.free = append(p.free, slot)
-	p.mu.Unlock()
+	p.release(slot)
 	return false
 }
 

@@ -259,6 +259,9 @@ func (s *Scheduler) Stats() Stats {
 // Wake is coro_wake, from a goroutine.
 func Wake(handle uint64) Status { return Status(C.coro_wake(C.coro_handle(handle))) }
 
+// Cancel is coro_cancel, from a goroutine.
+func Cancel(handle uint64) Status { return Status(C.coro_cancel(C.coro_handle(handle))) }
+
 // Detach is coro_detach.
 func Detach(handle uint64) Status { return Status(C.coro_detach(C.coro_handle(handle))) }
 

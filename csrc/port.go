@@ -287,7 +287,14 @@ func put(to *[C.COROI_PARCEL_WORDS]uint64, at uint32, spec *Spec, arg unsafe.Poi
 }
 
 // Start starts one joinable coroutine.
-func (p *Port) Start(spec *Spec, arg unsafe.Pointer) (Joinable, Status) {
+func (p *Port) Start(spec *Spec, arg unsafe.Pointer) (Joinable, Status) { return p.start(spec, arg, 0) }
+
+// StartFor is Start and, before it can end, Register.
+func (p *Port) StartFor(slot uint32, spec *Spec, arg unsafe.Pointer) (Joinable, Status) {
+	return p.start(spec, arg, joinGo|uint64(slot))
+}
+
+func (p *Port) start(spec *Spec, arg unsafe.Pointer, joiner uint64) (Joinable, Status) {
 	if !p.openParcel() || !p.spend() {
 		return Joinable{}, NoMemory
 	}
@@ -299,7 +306,7 @@ func (p *Port) Start(spec *Spec, arg unsafe.Pointer) (Joinable, Status) {
 	fill(r, spec, p.target, arg)
 	r.flags = C.COROI_F_JOINABLE
 	gen := uint64(r.wake) >> genShift << genShift
-	atomic.StoreUint64(joinWord(r), gen)
+	atomic.StoreUint64(joinWord(r), gen|joiner)
 	atomic.StoreUint64((*uint64)(unsafe.Pointer(&r.wake)), gen|escaped)
 	words(p.open)[p.used] = uint64(uintptr(unsafe.Pointer(r))) | C.COROI_RECORD<<C.COROI_WORDS_SHIFT | C.COROI_NEW
 	p.publish(1)

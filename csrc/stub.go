@@ -132,6 +132,7 @@ func (*Scheduler) Open(*Outgoing, *Spec) Status  { return Again }
 func (*Scheduler) Drop(*Outgoing)                {}
 
 func Wake(uint64) Status   { return Again }
+func Cancel(uint64) Status { return Again }
 func Detach(uint64) Status { return Again }
 func Class(int) uint8      { return 0 }
 
@@ -141,8 +142,11 @@ func (*Port) Unload()                                        {}
 func (*Port) Shut()                                          {}
 func (*Port) Spawn(*Spec, unsafe.Pointer) Status             { return Again }
 func (*Port) Start(*Spec, unsafe.Pointer) (Joinable, Status) { return Joinable{}, Again }
-func (*Port) SpawnMany(*Spec, unsafe.Pointer, int) int       { return 0 }
-func (*Port) Send(*Outgoing)                                 {}
+func (*Port) StartFor(uint32, *Spec, unsafe.Pointer) (Joinable, Status) {
+	return Joinable{}, Again
+}
+func (*Port) SpawnMany(*Spec, unsafe.Pointer, int) int { return 0 }
+func (*Port) Send(*Outgoing)                           {}
 
 func (*Outgoing) IsOpen() bool       { return false }
 func (*Outgoing) Add(unsafe.Pointer) {}

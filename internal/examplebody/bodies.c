@@ -41,6 +41,17 @@ void relay(void *arg, void *result)
 		coro_wake(*(coro_handle *)arg);
 }
 
+void adder(void *arg, void *result)
+{
+	uint32_t start = *(uint32_t *)arg, sum = start;
+
+	while (coro_park() == CORO_OK) /* once for each permit, until it is cancelled */
+		sum += start;
+	if (sum == start)
+		coro_exit_canceled(); /* nothing to show */
+	*(uint32_t *)result = sum;
+}
+
 intptr_t fibonacci(void *arg, intptr_t sent)
 {
 	(void)arg;

@@ -24,6 +24,7 @@ var (
 	CountPrimes = unsafe.Pointer(C.count_primes)
 	Collatz     = unsafe.Pointer(C.collatz)
 	Relay       = unsafe.Pointer(C.relay)
+	Adder       = unsafe.Pointer(C.adder)
 	Fibonacci   = unsafe.Pointer(C.fibonacci)
 )
 

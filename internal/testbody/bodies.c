@@ -348,3 +348,23 @@ intptr_t testbody_sink(void *arg, intptr_t first)
 	(void)arg;
 	return deep(top, 1 << 20);
 }
+
+void testbody_canceled(void *arg, void *result)
+{
+	int64_t how = *(int64_t *)arg;
+
+	ADD(testbody_ran, 1);
+	if (how & 1)
+		while (!coro_canceled())
+			coro_yield();
+	else if (coro_park() != CORO_ECANCELED)
+		return;
+	if (how & 2)
+		coro_exit_canceled();
+	*(int64_t *)result = how + 100;
+}
+
+void testbody_cancel(void *arg, void *result)
+{
+	*(int32_t *)result = coro_cancel(*(coro_handle *)arg);
+}

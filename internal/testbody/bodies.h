@@ -25,6 +25,10 @@ void testbody_stack_left(void *arg, void *result); /* result uint64: coro_stack_
 void testbody_family(void *arg, void *result);     /* arg int64 n: spawns n children that park, wakes and joins them;
 						    * result int64: the sum of their numbers' squares */
 void testbody_pingpong(void *arg, void *result);   /* arg int64 n: wakes and waits for a partner n times each; adds n */
+void testbody_canceled(void *arg, void *result);   /* arg int64: waits until it is cancelled, by parking or (1) by asking
+						    * again and again; then it ends as cancelled (2) or its result int64 is
+						    * arg + 100. Woken before: 0 */
+void testbody_cancel(void *arg, void *result);     /* arg coro_handle: cancels it; result int32 */
 void testbody_mixed(void *arg, void *result);      /* struct testbody_mixed to another with each field changed */
 void testbody_late(void *arg, void *result);       /* arg uint64 ns: notes how late it is since then */
 void testbody_busy_parent(void *arg, void *result); /* arg uint64 ns: spawns a child and wakes a partner that is

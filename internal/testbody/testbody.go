@@ -38,6 +38,8 @@ var (
 	StackLeft  = unsafe.Pointer(C.testbody_stack_left)
 	Family     = unsafe.Pointer(C.testbody_family)
 	PingPong   = unsafe.Pointer(C.testbody_pingpong)
+	Canceled   = unsafe.Pointer(C.testbody_canceled)
+	Cancel     = unsafe.Pointer(C.testbody_cancel)
 	Mix        = unsafe.Pointer(C.testbody_mixed)
 	Late       = unsafe.Pointer(C.testbody_late)
 	BusyParent = unsafe.Pointer(C.testbody_busy_parent)
