@@ -108,6 +108,11 @@ func Go[T any](s *Scheduler, f func(*Coroutine) (T, error)) (*Task[T], error) {
 // GoContext is Go with a context. When that ends, the coroutine is canceled: its Context ends with the same cause, and every
 // present and future wait in it returns the cause.
 func GoContext[T any](ctx context.Context, s *Scheduler, f func(*Coroutine) (T, error)) (*Task[T], error) {
+	return goContext(ctx, s, f, ctx.Done() != nil)
+}
+
+// goContext is GoContext; bind: the end of ctx cancels it. Otherwise somebody else does, and ctx has the cause.
+func goContext[T any](ctx context.Context, s *Scheduler, f func(*Coroutine) (T, error), bind bool) (*Task[T], error) {
 	if f == nil {
 		return nil, &OptionError{"Go", "nil", "needs a function"}
 	}
@@ -132,7 +137,7 @@ func GoContext[T any](ctx context.Context, s *Scheduler, f func(*Coroutine) (T, 
 	t := b.task
 	t.join, t.handle = j, Handle(j.Handle())
 	t.clean = runtime.AddCleanup(t, drop, ref{s, j.Handle()})
-	if ctx.Done() != nil {
+	if bind {
 		c.stop = context.AfterFunc(ctx, func() { c.cancel(context.Cause(ctx)) })
 	}
 	s.edge.release()
@@ -227,6 +232,16 @@ func (c *Coroutine) Context() context.Context {
 		}
 	}
 	return c.ctx
+}
+
+// reason says why it is canceled if nothing is said: for the cause of the context given at the start, if that has ended.
+func (c *Coroutine) reason() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ctx.Err() != nil {
+		return context.Cause(c.ctx)
+	}
+	return ErrCanceled
 }
 
 // cancel may be called from anywhere.

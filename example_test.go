@@ -183,6 +183,61 @@ func ExampleFunc_StartContext() {
 	// 0 enough of that
 }
 
+// A Group is tasks that end together: the first error cancels the others, and Wait returns when all have ended.
+func ExampleGroup() {
+	s, err := coro.New()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close(context.Background())
+
+	g := coro.NewGroup(context.Background(), s)
+	for n := range uint32(3) {
+		if _, err := adder.StartIn(g, n); err != nil { // they would add for ever
+			log.Fatal(err)
+		}
+	}
+	if _, err := coro.GoIn(g, func(c *coro.Coroutine) (string, error) {
+		return "", errors.New("out of paper")
+	}); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(g.Wait())
+	// Output: out of paper
+}
+
+// Completions yields tasks as they end.
+func ExampleCompletions() {
+	ctx := context.Background()
+	s, err := coro.New()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close(ctx)
+
+	start := map[*coro.Task[uint32]]uint64{}
+	var tasks []*coro.Task[uint32]
+	for n := uint64(1); n <= 1000; n++ {
+		task, err := collatz.Start(s, n)
+		if err != nil {
+			log.Fatal(err)
+		}
+		start[task] = n
+		tasks = append(tasks, task)
+	}
+	most, from := uint32(0), uint64(0)
+	for task, err := range coro.Completions(ctx, tasks...) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		if steps, _ := task.Wait(ctx); steps > most {
+			most, from = steps, start[task]
+		}
+	}
+	fmt.Println(most, "steps from", from)
+	// Output: 178 steps from 871
+}
+
 // A paused scheduler collects a batch; Run runs it to its end. Here the end is a deadlock: each of three coroutines
 // waits for a permit, and would then pass one on to the next. Run tells, and a permit from outside sets it right.
 func ExampleScheduler_Run() {

@@ -105,7 +105,7 @@ func (l *lane) drain() {
 				l.queue.push(c)
 			}
 			if it.Canceled != 0 {
-				c.cancel(ErrCanceled)
+				c.cancel(c.reason())
 			}
 		}
 	}

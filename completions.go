@@ -1,0 +1,82 @@
+package coro
+
+import (
+	"context"
+	"iter"
+	"sync"
+)
+
+// Completions returns the tasks in the order in which they end, each with the error that its Wait returns; Wait itself then
+// does not wait. If the context ends first, the last pair is nil and the context's cause. A task that is there twice comes
+// twice; one that a C body waits for comes at once, with ErrBusy. It costs the same for each, however many they are. Each range
+// over it begins anew.
+//
+//	for task, err := range coro.Completions(ctx, tasks...) {
+//		if err != nil { … }
+//		result, _ := task.Wait(ctx)
+//	}
+func Completions[R any](ctx context.Context, tasks ...*Task[R]) iter.Seq2[*Task[R], error] {
+	return func(yield func(*Task[R], error) bool) {
+		q := &completions[R]{news: make(chan struct{}, 1)}
+		for _, t := range tasks {
+			t.whenDone(func() { q.add(t) })
+		}
+		defer q.drop()
+		for left := len(tasks); left > 0; {
+			ended := q.take()
+			for _, t := range ended {
+				_, err := t.Wait(ctx)
+				if !yield(t, err) {
+					return
+				}
+			}
+			left -= len(ended)
+			if left == 0 || len(ended) > 0 {
+				continue
+			}
+			select {
+			case <-q.news:
+			case <-ctx.Done():
+				yield(nil, context.Cause(ctx))
+				return
+			}
+		}
+	}
+}
+
+// completions are tasks that have ended and were not told of yet.
+type completions[R any] struct {
+	news chan struct{} // holds one while there are any
+
+	mu      sync.Mutex
+	ended   []*Task[R]
+	dropped bool // nobody wants to know
+}
+
+// add is called by whoever completes t.
+func (q *completions[R]) add(t *Task[R]) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.dropped {
+		return
+	}
+	q.ended = append(q.ended, t)
+	select {
+	case q.news <- struct{}{}:
+	default:
+	}
+}
+
+func (q *completions[R]) take() []*Task[R] {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	ended := q.ended
+	q.ended = nil
+	return ended
+}
+
+func (q *completions[R]) drop() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.dropped, q.ended = true, nil
+}

@@ -1,0 +1,191 @@
+package coro
+
+import (
+	"context"
+	"sync"
+)
+
+// A Group is tasks that belong together: Wait waits for all of them, the first error cancels the rest, and nothing outlives
+// it. What a C body spawns by itself is not in it. Its methods may be called by several goroutines, and all but Wait by the Go
+// bodies of its own tasks.
+//
+//	g := coro.NewGroup(ctx, s)
+//	for _, url := range urls {
+//		if _, err := fetch.StartIn(g, url); err != nil {
+//			break // the group is canceled, or s is closed
+//		}
+//	}
+//	err := g.Wait()
+type Group struct {
+	s    *Scheduler
+	ctx  context.Context
+	quit context.CancelCauseFunc
+	stop func() bool // unbinds cancel from ctx
+
+	mu       sync.Mutex
+	members  []member // by slot; nil: none
+	free     []uint32 // slots not in use
+	count    int      // of those that have not ended
+	canceled bool
+	over     bool // Wait has returned
+	err      error
+	ended    chan struct{} // closed when count comes to zero; nil: nobody waits
+}
+
+// A member is a task of any type, and of any kind of coroutine.
+type member interface {
+	Cancel()
+	Err() error
+	whenDone(func())
+}
+
+// NewGroup makes an empty group of tasks of s. When the context ends, all are canceled. Wait must be called.
+func NewGroup(ctx context.Context, s *Scheduler) *Group {
+	g := &Group{s: s}
+	g.ctx, g.quit = context.WithCancelCause(ctx)
+	g.stop = context.AfterFunc(g.ctx, g.cancelAll)
+	return g
+}
+
+// Context ends when the group is canceled, with the first error as its cause, or when Wait returns.
+func (g *Group) Context() context.Context { return g.ctx }
+
+// Scheduler is what the tasks run on.
+func (g *Group) Scheduler() *Scheduler { return g.s }
+
+// Cancel cancels all tasks of the group, as an error of one of them does: Wait then returns the cause.
+func (g *Group) Cancel(cause error) {
+	if cause == nil {
+		cause = context.Canceled
+	}
+	g.fail(cause)
+}
+
+// StartIn starts f in the group, as StartContext does with its Context: what ends by the cancel has the cause for its error.
+// It costs little more than Start. Besides the errors of Start it returns the cause if the group is canceled, and
+// ErrClosed after Wait has returned; nothing was started then. An error of StartIn is not one of the group.
+func (f Func[A, R]) StartIn(g *Group, arg A) (*Task[R], error) {
+	return startIn(g, func() (*Task[R], error) { return f.startFor(g.ctx, g.s, arg) })
+}
+
+// GoIn is Go in the group: f's context is derived from the group's.
+func GoIn[T any](g *Group, f func(*Coroutine) (T, error)) (*Task[T], error) {
+	return startIn(g, func() (*Task[T], error) { return goContext(g.ctx, g.s, f, false) })
+}
+
+func startIn[R any](g *Group, start func() (*Task[R], error)) (*Task[R], error) {
+	if err := g.enter(); err != nil {
+		return nil, err
+	}
+	t, err := start()
+	if err != nil {
+		g.leave(nil)
+		return nil, err
+	}
+	g.add(t)
+	return t, nil
+}
+
+// enter counts one that is about to start.
+func (g *Group) enter() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case g.over:
+		return ErrClosed
+	case g.ctx.Err() != nil:
+		return context.Cause(g.ctx)
+	}
+	g.count++
+	return nil
+}
+
+// leave counts one that has ended, and returns the first error of all.
+func (g *Group) leave(err error) {
+	if err != nil {
+		g.fail(err)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.count--
+	if g.count == 0 && g.ended != nil {
+		close(g.ended)
+		g.ended = nil
+	}
+}
+
+// fail cancels the group.
+func (g *Group) fail(err error) {
+	g.mu.Lock()
+	first := g.err == nil && !g.over
+	if first {
+		g.err = err
+	}
+	g.mu.Unlock()
+	if first {
+		g.quit(err) // which has cancelAll called, elsewhere
+	}
+}
+
+// add keeps one that has started, until it ends.
+func (g *Group) add(t member) {
+	g.mu.Lock()
+	if len(g.free) == 0 {
+		g.free = append(g.free, uint32(len(g.members)))
+		g.members = append(g.members, nil)
+	}
+	slot := g.free[len(g.free)-1]
+	g.free = g.free[:len(g.free)-1]
+	g.members[slot] = t
+	canceled := g.canceled
+	g.mu.Unlock()
+	if canceled { // just now: cancelAll has not seen it
+		t.Cancel()
+	}
+	t.whenDone(func() {
+		g.mu.Lock()
+		g.members[slot] = nil
+		g.free = append(g.free, slot)
+		g.mu.Unlock()
+		g.leave(t.Err())
+	})
+}
+
+// cancelAll is called once, when the context ends.
+func (g *Group) cancelAll() {
+	g.mu.Lock()
+	g.canceled = true
+	var all []member
+	for _, t := range g.members {
+		if t != nil {
+			all = append(all, t)
+		}
+	}
+	g.mu.Unlock()
+	for _, t := range all {
+		t.Cancel()
+	}
+}
+
+// Wait waits until every task has ended, and what they have started in the group meanwhile. It returns the first error
+// that one of them ended with, or what the group was canceled with if that came first; nil if all ended without an error,
+// even if the context has ended meanwhile: a result stands. It does not end before its tasks do: bodies have to heed
+// CORO_ECANCELED or coro_canceled, or their contexts. Then the group is over. Wait may be called again, and returns the same.
+func (g *Group) Wait() error {
+	g.mu.Lock()
+	for g.count > 0 {
+		if g.ended == nil {
+			g.ended = make(chan struct{})
+		}
+		ended := g.ended
+		g.mu.Unlock()
+		<-ended
+		g.mu.Lock()
+	}
+	g.over = true
+	err := g.err
+	g.mu.Unlock()
+	g.stop()
+	g.quit(context.Canceled)
+	return err
+}
