@@ -153,7 +153,7 @@ func TestAnExpiredCloseCancelsWhatHasNotStartedAndWakesWhatIsParked(t *testing.T
 	cancel()
 	parked(t, s, 0) // they are canceled, and wait for the worker
 	testbody.Stop()
-	canceled(t, receive(t, closed))
+	closedEarly(t, receive(t, closed))
 	require.NoError(t, s.Close(background))
 	for _, task := range fresh {
 		got, err := task.Wait(background)

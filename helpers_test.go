@@ -93,9 +93,9 @@ func finish(t testing.TB, s *coro.Scheduler) {
 	assert.Zero(t, s.Stats().Live)
 }
 
-// canceled checks what Close with an ended context has returned: nil, or that context's error. On a machine that is slow it is
+// closedEarly checks what Close with an ended context has returned: nil, or that context's error. On a machine that is slow it is
 // inside a RunningError.
-func canceled(t testing.TB, err error) {
+func closedEarly(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		require.ErrorIs(t, err, context.Canceled)

@@ -40,7 +40,7 @@ func TestAtTheRecordLimitNothingIsStarted(t *testing.T) {
 	assert.InDelta(t, n, st.Records, 62*4, "and what the workers have in hand")
 	assert.Equal(t, 4<<20, st.RecordBytes, "one chunk more for that")
 
-	canceled(t, s.Close(expired))
+	closedEarly(t, s.Close(expired))
 	require.NoError(t, s.Close(soon(t)))
 	assert.EqualValues(t, n, testbody.Ran(), "all of them were there")
 	assert.Zero(t, testbody.Sum())

@@ -217,7 +217,7 @@ func TestStressClosesInBetweenLoseNothing(t *testing.T) {
 			}
 			err := s.Close(ctx)
 			if cancel {
-				canceled(t, err)
+				closedEarly(t, err)
 			} else {
 				require.NoError(t, err)
 			}
@@ -253,7 +253,7 @@ func TestStressHandlesMayBeWokenAtAnyTime(t *testing.T) {
 				require.NoError(t, err)
 				handles[i%len(handles)].Store(uint64(task.Handle()))
 			}
-			canceled(t, s.Close(expired))
+			closedEarly(t, s.Close(expired))
 			s = nil
 			runtime.GC()
 		}
