@@ -50,8 +50,9 @@ type Coroutine struct {
 type typedBody interface {
 	call(*Coroutine)
 	fail(error)                         // it has not come to its own end
-	complete() error                    // the task is done, with that error
+	outcome() error                     // of the body
 	payload() (unsafe.Pointer, uintptr) // the result, for C joiners
+	complete()                          // the task is done
 }
 
 // The state of a coroutine: permits:32, and flags.
@@ -85,11 +86,8 @@ type goBody[T any] struct {
 func (b *goBody[T]) call(c *Coroutine) { b.task.result, b.task.err = b.f(c) }
 func (b *goBody[T]) fail(err error)    { b.task.err = err }
 
-func (b *goBody[T]) complete() error {
-	err := b.task.err
-	b.task.completeBody()
-	return err
-}
+func (b *goBody[T]) outcome() error { return b.task.err }
+func (b *goBody[T]) complete()      { b.task.completeBody() }
 
 func (b *goBody[T]) payload() (unsafe.Pointer, uintptr) {
 	return unsafe.Pointer(&b.task.result), uintptr(b.bytes)
@@ -188,11 +186,15 @@ func (c *Coroutine) start() bool {
 // end is called by the executor when the body has come to its end, or will never start.
 func (c *Coroutine) end() {
 	var flags uint8
+	switch {
+	case c.next == nil:
+		flags = csrc.EndCanceled
+	case c.typed.outcome() != nil:
+		flags = csrc.EndAborted
+	}
 	if k := c.carrier; k != nil {
 		c.carrier = nil
 		c.lane.dismiss(k)
-	} else {
-		flags = csrc.EndCanceled
 	}
 	c.state.Or(isEnded)
 	c.lane.table.remove(c)
@@ -205,11 +207,11 @@ func (c *Coroutine) end() {
 	}
 	c.mu.Unlock()
 	result, n := c.typed.payload()
-	if c.typed.complete() != nil && flags == 0 {
-		flags = csrc.EndAborted
-	}
 	c.lane.s.edge.release()
+	// Stale first, then done, then not alive: whoever sees one of these sees those before.
 	c.lane.core.End(c.join, flags, result, n)
+	c.typed.complete()
+	c.lane.core.CountEnd()
 }
 
 // Handle names the coroutine, for C bodies and for Wake.

@@ -39,6 +39,11 @@
  * next, and one that found something, or would have (the wake-up came soon after), makes it whole again. (After
  * Karlin, Li, Manasse, Owicki, "Empirical Studies of Competitive Spinning", SOSP 1991.)
  *
+ * A worker that was woken where its waker ran has taken the CPU from it: the machine is full. Spinning is in vain then, and
+ * sleeping brings the next wake-up, one for each of a burst of spawns. So it dozes: for 50 us it sleeps with its token
+ * and without its bit, and takes together what has come meanwhile. (30 000 spawns in bursts of 10, both CPUs busy otherwise:
+ * 18 000 or 3 500 sleeps before, 700 with it.)
+ *
  * Stealing that does not pay backs off: a thief that has run what it stole in less time each than moving it cost
  * (PAY_NS) keeps away for 50 us, doubling to 12 ms, and halving when it pays.
  */
@@ -56,6 +61,7 @@
 #define GATHER_NS 600   /* then between looks */
 #define NAP_FIRST_NS 20000
 #define NAP_MOST_NS 4000000
+#define DOZE_NS 50000
 #define PAY_NS 150
 #define BACKOFF_NS 25000
 #define BACKOFF_MOST 9
@@ -118,6 +124,7 @@ static bool claim(struct coro_scheduler *s, unsigned id)
 		return false;
 	}
 	COROI_MUTANT(CLAIM_FIRST, (void)0, at_add(&s->S, COROI_S_AWAKE));
+	at_store_rlx(&w->waker_cpu, coroi_cpu());
 	if (at_xchg(&w->ev, COROI_EV_WOKEN) == COROI_EV_SLEEPS)
 		COROI_MUTANT(NO_CALL, coroi_futex_wake(&w->ev, 1), (void)0);
 	if (coroi_unlikely(id == s->workers))
@@ -445,6 +452,7 @@ static void nap(struct coroi_worker *w)
 		}
 		nap_ns = nap_ns * 2 > NAP_MOST_NS ? NAP_MOST_NS : nap_ns * 2;
 	}
+	w->displaced = coroi_cpu() == at_load_rlx(&w->waker_cpu);
 	hand_over(w);
 	if (coroi_now_ns() - w->parked_at < COROI_SPIN_NS)
 		w->spin_ns = COROI_SPIN_NS;
@@ -543,9 +551,38 @@ static bool fail_starved(struct coroi_worker *w)
 	return false;
 }
 
+/*
+ * doze - w has taken its waker's CPU, as on a machine that is full, and has nothing more to do: the waker, who may be about to
+ * push more, cannot. Sleep for a moment, awake for the others and not to be claimed, so that what comes meanwhile costs no
+ * wake-up each. True: something has come.
+ */
+static bool doze(struct coroi_worker *w)
+{
+	if (!w->displaced)
+		return false;
+	w->displaced = false;
+	if (w->doze_skip) {
+		w->doze_skip--;
+		return false;
+	}
+	uint32_t none = 0;
+	coroi_futex_wait(&none, 0, DOZE_NS);
+	if (at_load_rlx(&w->inbox) || coroi_has_news(w)) {
+		w->doze_skips = 0;
+		w->displaced = true;
+		return true;
+	}
+	w->doze_skips = (uint8_t)(w->doze_skips < 32 ? 2 * w->doze_skips + 1 : 63);
+	w->doze_skip = w->doze_skips;
+	return false;
+}
+
 bool coroi_idle(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;
+
+	if (doze(w))
+		return true;
 
 	if (at_load_seq(&s->mode) == COROI_RUNNING && (search(w) || fail_starved(w)))
 		return true;

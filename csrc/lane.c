@@ -60,6 +60,5 @@ uint32_t coroi_lane_take(struct coroi_worker *lane, struct coroi_lane_item *item
 void coroi_lane_end(struct coroi_worker *lane, struct coroi_rec *r, uint8_t flags)
 {
 	r->flags |= flags;
-	at_add(&lane->ended, 1); /* several of Go's threads end some; a release, as in coroi_end_locked */
 	coroi_end_outside(lane->sched, r);
 }

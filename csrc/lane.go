@@ -71,6 +71,9 @@ func (l Lane) End(j Joinable, flags uint8, result unsafe.Pointer, n uintptr) {
 	C.coroi_lane_end(l.c, j.r, C.uint8_t(flags))
 }
 
+// CountEnd is for after End, when all who wait for it have been told: now Live does not count it any more.
+func (l Lane) CountEnd() { atomic.AddUint64((*uint64)(unsafe.Pointer(&l.c.ended)), 1) }
+
 // BeginExt is coroi_ext_begin: n things that will wake something from outside, until EndExt for each.
 func (s *Scheduler) BeginExt(n uint32) {
 	atomic.AddUint64((*uint64)(unsafe.Pointer(&s.c.S)), uint64(n)*C.COROI_S_EXT)

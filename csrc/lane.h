@@ -38,7 +38,8 @@ struct coroi_lane_item {
 /* coroi_lane_take - what the inbox holds, oldest first, at most cap of it. One caller at a time, who is awake. */
 uint32_t coroi_lane_take(struct coroi_worker *lane, struct coroi_lane_item *items, uint32_t cap);
 
-/* coroi_lane_end - r, a coroutine of the lane, has ended in that way (COROI_F_ABORTED..., or 0). Thread: any that is awake. */
+/* coroi_lane_end - r, a coroutine of the lane, has ended in that way (COROI_F_ABORTED..., or 0). Go then tells those that wait in
+ * Go, and counts it (lane->ended). Thread: any that is awake. */
 void coroi_lane_end(struct coroi_worker *lane, struct coroi_rec *r, uint8_t flags);
 
 /* coroi_lane_park - P1 to P4 of idle.c. True: it sleeps now, and whoever claims it sets ev and rings the bell. False: there is

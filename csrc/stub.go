@@ -163,6 +163,7 @@ func (Lane) HasItems() bool                               { return false }
 func (Lane) Take([]LaneItem) []LaneItem                   { return nil }
 func (Lane) Park() bool                                   { return true }
 func (Lane) Claimed() bool                                { return false }
+func (Lane) CountEnd()                                    {}
 func (Lane) End(Joinable, uint8, unsafe.Pointer, uintptr) {}
 
 func (*Port) PrepareBody(uint32, uint8) (Joinable, Status) { return Joinable{}, Again }

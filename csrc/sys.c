@@ -166,6 +166,11 @@ void coroi_futex_wait(uint32_t *word, uint32_t value, int64_t timeout_ns)
 	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, timeout_ns < 0 ? NULL : &t, NULL, 0);
 }
 
+int32_t coroi_cpu(void)
+{
+	return sched_getcpu();
+}
+
 void coroi_futex_wake(uint32_t *word, int count)
 {
 	KEEP_ERRNO;

@@ -46,6 +46,9 @@ void coroi_membarrier(void);
 
 /* coroi_futex_wait - sleep while *word == value, at most timeout_ns (negative: for ever). May return early. */
 void coroi_futex_wait(uint32_t *word, uint32_t value, int64_t timeout_ns);
+/* coroi_cpu - the CPU that the caller runs on, at this moment; some ns. */
+int32_t coroi_cpu(void);
+
 void coroi_futex_wake(uint32_t *word, int count);
 
 /* coroi_thread_start - a thread with a native stack of its own and all signals blocked that are not its own

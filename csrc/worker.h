@@ -78,6 +78,9 @@ struct coroi_worker {
 	uint64_t random;
 	uint32_t spin_ns;   /* how long it looks for work before it sleeps */
 	uint64_t parked_at; /* ns */
+	int32_t waker_cpu;  /* where whoever claimed it last ran; atomic, relaxed */
+	bool displaced;     /* it has woken up there */
+	uint8_t doze_skip, doze_skips; /* dozes to leave out yet, and after the next that is in vain */
 	uint32_t backoff;   /* steals in a row that did not pay */
 	uint64_t hold_off;  /* no stealing before this time, ns */
 	uint64_t batch_began; /* when the last stolen batch came, ns; 0: none since we were last idle */

@@ -106,6 +106,12 @@ void coroi_futex_wake(uint32_t *word, int count)
 	ex_futex_wake(word, count);
 }
 
+/* Each thread has one of its own. */
+int32_t coroi_cpu(void)
+{
+	return (int32_t)ex_self();
+}
+
 uint64_t coroi_now_ns(void)
 {
 	return ex_now_ns();

@@ -5,6 +5,7 @@
 
 #include "../idle.h"
 
+#include <sched.h>
 #include <time.h>
 
 /*
@@ -160,6 +161,15 @@ static void nothing(void *arg, void *result)
 	(void)result;
 }
 
+static uint64_t counted;
+
+static void count_one(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	__atomic_add_fetch(&counted, 1, __ATOMIC_RELAXED);
+}
+
 static void burst(void *arg, void *result)
 {
 	(void)result;
@@ -282,4 +292,27 @@ TEST(latency_of_a_third_worker)
 		in_time();
 		finish(s);
 	}
+}
+
+/* A worker on its waker's CPU takes that from it, runs what there is, and dozes while the waker pushes more. */
+TEST_LIMIT(latency_beside_a_waker_on_the_same_cpu, 60)
+{
+	uint16_t cpu = (uint16_t)sched_getcpu();
+	coro_options o = options(1, 0);
+	cpu_set_t set;
+	uint64_t spawned = scaled(20000) * 10;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	CHECK_EQ(sched_setaffinity(0, sizeof set, &set), 0);
+	o.cpus = &cpu;
+	o.cpu_count = 1;
+	coro_scheduler *s = start(&o);
+	for (uint64_t i = 0; i < spawned; i++) {
+		spawn(s, count_one, NULL, 0);
+		if (i % 10 == 9 && i % 1000 < 200)
+			sleep_us(100);
+	}
+	finish(s);
+	CHECK_EQ(counted, spawned);
 }
