@@ -12,6 +12,7 @@ import (
 
 	"github.com/organzine/coro/csrc"
 	"github.com/organzine/coro/internal/asm"
+	"github.com/organzine/coro/internal/leak"
 )
 
 // A Coroutine is a coroutine whose body is a Go function, as that body sees it: a member of its scheduler like one with a C body,
@@ -125,6 +126,9 @@ func goContext[T any](ctx context.Context, s *Scheduler, f func(*Coroutine) (T, 
 		return nil, ErrClosed
 	}
 	s.lane.table.add(c)
+	if leak.On() {
+		leak.Meet(leakable{s})
+	}
 	j, status := p.PrepareBody(c.slot, b.bytes)
 	if status != csrc.OK {
 		p.Release()
@@ -135,6 +139,7 @@ func goContext[T any](ctx context.Context, s *Scheduler, f func(*Coroutine) (T, 
 	t := b.task
 	t.join, t.handle = j, Handle(j.Handle())
 	t.clean = runtime.AddCleanup(t, drop, ref{s, j.Handle()})
+	t.made()
 	if bind {
 		c.stop = context.AfterFunc(ctx, func() { c.cancel(context.Cause(ctx)) })
 	}

@@ -14,6 +14,9 @@
 // [Scheduler.Wait] waits until nothing is left, [Scheduler.Run] does the same for a paused batch, and tells an exact end
 // from a deadlock.
 //
+// [Func.StartContext] has the end of a context cancel a coroutine wherever it waits, [Task.Cancel] does it at once; a [Group]
+// is tasks that are waited for, and canceled, together. Package corotest finds what tests leave behind.
+//
 //	var hello = coro.MustFunc[Greeting, coro.None](unsafe.Pointer(C.hello))
 //
 //	s, err := coro.New()

@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/leak"
 )
 
 // A Generator is one C coroutine that Go resumes by hand, without a scheduler:
@@ -22,6 +23,7 @@ type Generator struct {
 	busy   atomic.Bool
 	closed bool
 	clean  runtime.Cleanup
+	leak   *leak.Flag // nil: nobody verifies
 }
 
 // NewGenerator makes a generator of a C function. arg is the number given to the body as its void pointer: the address
@@ -41,7 +43,12 @@ func NewGenerator(body unsafe.Pointer, arg uintptr, stack int) (*Generator, erro
 		return nil, statusError(status)
 	}
 	g := &Generator{core: core}
-	g.clean = runtime.AddCleanup(g, func(c csrc.Coroutine) { c.Free() }, core)
+	if leak.On() {
+		g.leak = &leak.Flag{What: "generator that is not closed, and its stack"}
+		leak.Made(g.leak)
+	}
+	flag := g.leak
+	g.clean = runtime.AddCleanup(g, func(c csrc.Coroutine) { c.Free(); flag.Done() }, core)
 	return g, nil
 }
 
@@ -115,5 +122,6 @@ func (g *Generator) Close() error {
 	defer g.busy.Store(false)
 	g.closed = true
 	g.clean.Stop()
+	g.leak.Done()
 	return statusError(g.core.Free())
 }

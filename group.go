@@ -10,8 +10,8 @@ import (
 // bodies of its own tasks.
 //
 //	g := coro.NewGroup(ctx, s)
-//	for _, url := range urls {
-//		if _, err := fetch.StartIn(g, url); err != nil {
+//	for _, id := range ids {
+//		if _, err := work.StartIn(g, id); err != nil {
 //			break // the group is canceled, or s is closed
 //		}
 //	}

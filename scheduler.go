@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/leak"
 )
 
 // A Scheduler runs coroutines on worker threads of its own. All its methods may be called by several goroutines.
@@ -57,6 +58,9 @@ func New(opts ...Option) (*Scheduler, error) {
 		core.Close(true)
 		core.Destroy()
 		return nil, err
+	}
+	if leak.On() {
+		leak.Made(leakable{s})
 	}
 	return s, nil
 }

@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/leak"
 )
 
 // ready completes the spec of a coroutine for s, or tells why it cannot be spawned.
@@ -35,6 +36,9 @@ func (f Func[A, R]) Spawn(s *Scheduler, arg A) error {
 		return ErrClosed
 	}
 	s.edge.release()
+	if leak.On() {
+		leak.Spawns(leakable{s}, 1)
+	}
 	status := p.Spawn(&spec, unsafe.Pointer(&arg))
 	p.Release()
 	return statusError(status)
@@ -89,6 +93,9 @@ func (f Func[A, R]) SpawnN(s *Scheduler, n int, arg A) (int, error) {
 		}
 		s.edge.release()
 		now := min(n-done, spawnChunk)
+		if leak.On() {
+			leak.Spawns(leakable{s}, now)
+		}
 		got := p.SpawnMany(&spec, unsafe.Pointer(&arg), now)
 		p.Release()
 		done += got
@@ -173,6 +180,9 @@ func (b *Batch[A, R]) Flush() error {
 	}
 	b.s.edge.release()
 	b.sent += b.out.Len()
+	if leak.On() {
+		leak.Spawns(leakable{b.s}, b.out.Len())
+	}
 	p.Send(&b.out)
 	p.Release()
 	return nil

@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/leak"
 )
 
 // A Task is one coroutine whose end somebody waits for. Its methods may be called by several goroutines. A Task that
@@ -62,6 +63,9 @@ func (f *Func[A, R]) launch(t *Task[R], arg A, slot uint32) error {
 		return ErrClosed
 	}
 	t.s.edge.release()
+	if leak.On() {
+		leak.Meet(leakable{t.s})
+	}
 	var status csrc.Status
 	if t.registered {
 		t.join, status = p.StartFor(slot, &spec, unsafe.Pointer(&arg))
@@ -73,6 +77,7 @@ func (f *Func[A, R]) launch(t *Task[R], arg A, slot uint32) error {
 		return statusError(status)
 	}
 	t.handle = Handle(t.join.Handle())
+	t.made()
 	return nil
 }
 

@@ -39,6 +39,22 @@ func (j Joinable) Handle() uint64 {
 // Ended tells whether its end has come, and nobody has taken its result.
 func (j Joinable) Ended() bool { return atomic.LoadUint64(joinWord(j.r)) == j.gen|joinDone }
 
+// Fate tells whether it has not ended, or else whether its result is still to be taken. Unlike the other methods it may be
+// called at any time.
+func (j Joinable) Fate() (alive, held bool) {
+	word := atomic.LoadUint64(joinWord(j.r)) // before the generation
+	if wake := atomic.LoadUint64((*uint64)(unsafe.Pointer(&j.r.wake))); wake>>genShift<<genShift != j.gen || wake&escaped == 0 {
+		return false, false
+	}
+	switch word - j.gen {
+	case joinDone, joinForGo:
+		return false, true
+	case joinTaken:
+		return false, false
+	}
+	return true, false
+}
+
 // Register has the slot put on the scheduler's list of the done when the end comes. False: it has come, or
 // somebody else joins it.
 func (j Joinable) Register(slot uint32) bool {

@@ -177,6 +177,7 @@ func (Joinable) TakeJoined(unsafe.Pointer, uintptr) Status { return Again }
 
 func (Joinable) Handle() uint64                      { return 0 }
 func (Joinable) Ended() bool                         { return false }
+func (Joinable) Fate() (alive, held bool)            { return false, false }
 func (Joinable) Register(uint32) bool                { return false }
 func (Joinable) Take(unsafe.Pointer, uintptr) Status { return Again }
 
