@@ -51,12 +51,14 @@ COROI_COLD void coroi_door_slow(struct coroi_worker *w);
 
 static inline void coroi_door_enter(struct coroi_worker *w)
 {
-	uint32_t req;
+	uint32_t req = 0;
 
 	if (coroi_unlikely(w->exchange)) {
+		COROI_MUTANT_ADDS(LDAPR, req = at_load_seq(&w->req);)
 		/* D1; pairs with the fence at T3 */
 		COROI_MUTANT(PLAIN_ENTER, at_xchg(&w->busy, 1), at_store_rlx(&w->busy, 1));
-		req = at_load_seq(&w->req); /* D3, seq_cst: an acquire may pass the store of D1 where there is LDAPR */
+		/* D3, seq_cst: an acquire may pass the store of D1 where there is LDAPR */
+		req = COROI_MUTANT(LDAPR, at_load_seq(&w->req), req);
 	} else {
 		at_store_rlx(&w->busy, 1);  /* D1; pushed out by T3 */
 		at_fence_signal();          /* D2 */

@@ -412,6 +412,7 @@ static void hand_over(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;
 
+	COROI_MUTANT_ADDS(NO_HAND_OVER, if (is_standby(w)) stand_down(w); return;)
 	if (is_standby(w))
 		at_xchg(&s->standby, 0);
 	if (at_load_seq(&s->standby))
@@ -495,7 +496,8 @@ static bool has_work(struct coroi_worker *w)
 	if (at_load_seq(&w->inbox))
 		return true;
 	coroi_door_enter(w);
-	bool found = COROI_MUTANT(INBOX_ONLY, coroi_deque_length(&w->queue) || w->slot || !coroi_let_go_locked(w), false);
+	bool found = COROI_MUTANT(INBOX_ONLY, coroi_deque_length(&w->queue) || w->slot ||
+					      COROI_MUTANT(NO_LET_GO, !coroi_let_go_locked(w), false), false);
 	coroi_door_leave(w);
 	return found;
 }
@@ -507,10 +509,11 @@ static void park(struct coroi_worker *w)
 
 	share_stacks(w);
 	repay(w);
+	COROI_MUTANT_ADDS(LET_GO_FIRST, if (has_work(w)) return;)
 	COROI_MUTANT(LATE_BIT, at_or(&s->sleepers[w->id >> 6], bit_of(w->id)), 0); /* P1 */
 	uint32_t mode = at_load_seq(&s->mode);
 	COROI_MUTANT_ADDS(DROP_FIRST, if (drop(s)) rested(s); at_add(&s->S, COROI_S_AWAKE);)
-	if (mode == COROI_STOPPING || (mode == COROI_RUNNING && COROI_MUTANT(NO_RECHECK, has_work(w), false))) { /* P2 */
+	if (mode == COROI_STOPPING || (mode == COROI_RUNNING && COROI_MUTANT(NO_RECHECK, COROI_MUTANT(LET_GO_FIRST, has_work(w), false), false))) { /* P2 */
 		COROI_MUTANT_ADDS(LATE_BIT, return;)
 		unpark(w); /* P3 */
 		return;

@@ -223,10 +223,12 @@ void coroi_doors_unlock(struct coro_scheduler *s)
 uint64_t coroi_live(struct coro_scheduler *s)
 {
 	uint64_t ended = 0, spawned = 0;
-	for (uint32_t i = 0; i <= s->workers; i++)
+	for (uint32_t i = 0; i <= s->workers; i++) {
 		ended += at_load_acq(&s->worker[i].ended);
+		COROI_MUTANT_ADDS(COUNT_TOGETHER, spawned += at_load_acq(&s->worker[i].spawned);)
+	}
 	for (uint32_t i = 0; i <= s->workers; i++)
-		spawned += at_load_acq(&s->worker[i].spawned);
+		spawned += COROI_MUTANT(COUNT_TOGETHER, at_load_acq(&s->worker[i].spawned), 0);
 	return spawned - ended;
 }
 
@@ -287,7 +289,7 @@ static void pause_at_rest(struct coro_scheduler *s)
 		uint32_t rests = at_load_seq(&s->rests), rises = at_load_seq(&s->rises);
 		if (coroi_at_rest(s) && !at_load_seq(&s->starved)) { /* else the last one is about to tell them, see P4 */
 			at_xchg(&s->mode, COROI_PAUSED);
-			if (COROI_MUTANT(NO_SECOND_LOOK, coroi_at_rest(s) && at_load_seq(&s->rises) == rises, true))
+			if (COROI_MUTANT(NO_SECOND_LOOK, coroi_at_rest(s) && COROI_MUTANT(NO_RISES, at_load_seq(&s->rises) == rises, true), true))
 				return;
 			resume_all(s);
 		}

@@ -150,7 +150,8 @@ bool coroi_let_go_locked(struct coroi_worker *w)
 		struct coroi_parcel *p = node_of(node);
 		uint64_t next = p->next; /* after the CAS it is the sender's to push again */
 		uint32_t empty = p->taken;
-		if (!at_cas(&p->state, &empty, empty | COROI_PARCEL_ADRIFT)) /* B3 */
+		if (!COROI_MUTANT(BLIND_LET_GO, at_cas(&p->state, &empty, empty | COROI_PARCEL_ADRIFT), /* B3 */
+				  at_load_seq(&p->state) == empty && (at_xchg(&p->state, empty | COROI_PARCEL_ADRIFT), true)))
 			return false;
 		unopened_drop_locked(w, 0, next);
 	}

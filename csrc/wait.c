@@ -62,7 +62,7 @@ static bool free_word(struct coroi_rec *r)
 {
 	uint64_t word = at_load_rlx(&r->wake), next;
 	do {
-		next = ((word >> COROI_GEN_SHIFT) + 1) << COROI_GEN_SHIFT | (word & COROI_MAIL_MASK);
+		next = ((word >> COROI_GEN_SHIFT) + COROI_MUTANT(SAME_GEN, 1, 0)) << COROI_GEN_SHIFT | (word & COROI_MAIL_MASK);
 	} while (!at_cas(&r->wake, &word, next));
 	return COROI_MUTANT(FREE_NODE, (word & COROI_MAIL_MASK) == 0, true);
 }
@@ -185,6 +185,7 @@ void coroi_mail_locked(struct coroi_worker *w, struct coroi_rec *r)
 	 * ended one may free it, in no door, and it may be another's at once. */
 	bool over = is_over(at_load_rlx(&r->state));
 	uint64_t word = at_and(&r->wake, ~COROI_MAIL_MASK);
+	COROI_MUTANT_ADDS(CLEAR_FIRST, over = is_over(at_load_rlx(&r->state));)
 	at_bump(&w->mails);
 	if (!(word & COROI_ESCAPED)) { /* W5 */
 		put_locked(w, r);
@@ -458,7 +459,8 @@ coro_handle coro_self(void)
 static bool unregister(struct coroi_rec *r, uint32_t gen, uint32_t index)
 {
 	uint64_t mine = coroi_join_word(gen, COROI_JOIN_COROUTINE, index);
-	return at_cas(&coroi_cold(r)->join, &mine, coroi_join_word(gen, COROI_JOIN_NOBODY, 0));
+	return COROI_MUTANT(NO_UNREGISTER_CHECK, at_cas(&coroi_cold(r)->join, &mine, coroi_join_word(gen, COROI_JOIN_NOBODY, 0)),
+			    (at_xchg(&coroi_cold(r)->join, coroi_join_word(gen, COROI_JOIN_NOBODY, 0)), true));
 }
 
 /* await_event - suspend until the event of the wait that me has registered with r. CORO_ECANCELED: it was

@@ -28,7 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STEPS_MOST 20000 /* of one schedule */
+#define STEPS_MOST 4000 /* of one schedule */
 #define OPTIONS_MOST 250
 #define OVERTAKEN_MOST 2
 #define FALLS_MOST 4

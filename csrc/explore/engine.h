@@ -33,6 +33,7 @@ extern int ex_mutant;
 /* ------------------------------------------------------------------------------ scenarios */
 
 #define EX_THREADS 6
+#define EX_LISTS 5
 
 enum ex_op { EX_LOAD, EX_STORE, EX_RMW, EX_OTHER };
 
@@ -58,7 +59,7 @@ struct ex_world {
 	bool (*shared)(const void *p);       /* threads share it, even if no atomic operation shows it */
 	void (*waits)(void);                 /* the running thread is about to wait for others */
 	void (*name)(const void *p, char *out, size_t bytes);
-	const struct ex_scenario *const *scenarios[3]; /* each ends with NULL */
+	const struct ex_scenario *const *scenarios[EX_LISTS]; /* each ends with NULL */
 };
 
 extern const struct ex_world ex_world;

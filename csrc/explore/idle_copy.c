@@ -15,3 +15,13 @@ void world_sleep(void)
 	if (drop(sched))
 		rested(sched);
 }
+
+void world_nap(struct coroi_worker *w)
+{
+	nap(w);
+}
+
+void world_grant(void)
+{
+	grant(sched);
+}

@@ -226,7 +226,7 @@ static bool one(struct plan *p, uint64_t most)
 
 static const struct ex_scenario *find(const char *name)
 {
-	for (unsigned i = 0; i < 3; i++)
+	for (unsigned i = 0; i < EX_LISTS; i++)
 		for (const struct ex_scenario *const *s = ex_world.scenarios[i]; *s; s++)
 			if (!strcmp((*s)->name, name))
 				return *s;
@@ -289,7 +289,7 @@ static int all(unsigned bound, uint64_t random, uint64_t most, uint64_t seed)
 	bool good = true;
 
 	print_head();
-	for (unsigned i = 0; i < 3; i++) {
+	for (unsigned i = 0; i < EX_LISTS; i++) {
 		for (const struct ex_scenario *const *s = ex_world.scenarios[i]; *s; s++) {
 			struct plan p = {.scenario = *s, .stores = 4, .bound = bound, .learn = LEARN};
 			reached = 0;
@@ -321,7 +321,7 @@ static int all(unsigned bound, uint64_t random, uint64_t most, uint64_t seed)
 
 static void list(void)
 {
-	for (unsigned i = 0; i < 3; i++)
+	for (unsigned i = 0; i < EX_LISTS; i++)
 		for (const struct ex_scenario *const *s = ex_world.scenarios[i]; *s; s++)
 			printf("%-18s %s\n", (*s)->name, (*s)->about);
 	puts("");

@@ -6,6 +6,7 @@
 #define MUTANTS \
 	M(NO_BARRIER, "door-thief", "a thief locks without membarrier") \
 	M(PLAIN_ENTER, "door-exchange", "without membarrier, busy is set by a plain store") \
+	M(LDAPR, "door-exchange", "without membarrier, req is read before busy is set") \
 	M(NO_LOOK, "door-thief", "the owner does not look at req") \
 	M(BLIND_SERVE, "door-thief", "the owner serves without a compare-and-swap") \
 	M(LATE_GIFT, "door-thief", "req is free before the gift is there") \
@@ -32,9 +33,12 @@
 	M(STALE_EV, "claim-unpark", "one who was claimed on its way to sleep does not wait for the wake-up") \
 	M(BLIND_SLEEP, "push-park", "a sleeper does not see that it was woken before") \
 	M(NO_WAKE_ALL, "close", "workers are told to stop, and not woken") \
+	M(NO_HAND_OVER, "third", "who leaves its nap does not see to it that somebody looks around") \
 	M(TWO_TOKENS, "claim-unpark", "one of two tokens is not given back") \
 	M(DROP_FIRST, "push-park", "the token is dropped before the second look") \
 	M(NO_GENERATION, "reuse", "a wake-up does not compare generations") \
+	M(SAME_GEN, "reuse", "an end does not raise the generation") \
+	M(CLEAR_FIRST, "detach-reuse", "mail is taken off the word before it is seen whether the coroutine has ended") \
 	M(PUSH_TWICE, "wake-steal-end", "a record is put into an inbox twice") \
 	M(ANY_HOME, "wake-steal-end", "mail is delivered where it is taken") \
 	M(FREE_NODE, "reuse", "a record that is still a node is freed") \
@@ -43,7 +47,21 @@
 	M(BLIND_JOIN, "join", "a joiner registers by a plain exchange") \
 	M(STAYS_DONE, "join-join", "what ends with a joiner can be taken by another") \
 	M(BLIND_TAKE, "join", "two find it ended, and both take it") \
-	M(NO_SECOND_LOOK, "batch", "a batch ends by one look")
+	M(NO_UNREGISTER_CHECK, "close-join", "a joiner takes its registration back without a look who was first") \
+	M(COUNT_TOGETHER, "end-count", "the living are counted worker by worker") \
+	M(EXT_LATE, "ext", "what comes from outside is granted by who brings it") \
+	M(EXT_EARLY, "ext", "what comes from outside is given back before it is there") \
+	M(NO_SECOND_LOOK, "batch", "a batch ends by one look") \
+	M(NO_RISES, "batch-inner", "a batch ends by two looks that compare nothing") \
+	M(BLIND_LET_GO, "parcel", "B3 is a look, and a plain exchange") \
+	M(LET_GO_FIRST, "parcel", "B3 comes before P1") \
+	M(NO_LET_GO, "parcel", "B3 is left out") \
+	M(LOOK_THEN_ADD, "parcel", "A2 looks whether it is adrift before it adds") \
+	M(LOOK_FIRST, "parcel", "the sleeper's bit is read before A2") \
+	M(PUSH_FIRST, "parcel", "A3 pushes before it takes ADRIFT away") \
+	M(CLOSE_APART, "parcel", "A4 in an addition of its own, and no push") \
+	M(CLOSE_LEAVES, "parcel", "who closes never gives the parcel back") \
+	M(CLOSE_DROPS, "parcel", "who closes always gives the parcel back")
 
 enum {
 	MUTANT_NONE,

@@ -233,6 +233,69 @@ static const struct ex_scenario end_count = {
 	.setup = setup_count, .check = check_count, .workers = 2, .raw = 3, .flags = CORO_NO_STANDBY,
 };
 
+/* Three workers: one computes, with something queued; the second, which is woken for that and takes it, computes too. What
+ * the first queues then is for the third: it is woken, as nobody looks around. It has no thread here. */
+
+static uint32_t began;
+
+static void computes(void *arg, void *result)
+{
+	uint32_t for_ever = 0;
+
+	(void)arg;
+	(void)result;
+	at_store_rel(&began, 1);
+	coroi_futex_wake(&began, 1);
+	coroi_futex_wait(&for_ever, 0, -1);
+}
+
+static void queue_new(struct coroi_worker *w, coro_fn fn)
+{
+	coroi_door_enter(w);
+	EX_CHECK(coroi_mags_spend(&w->mags));
+	EX_CHECK(coroi_queue_new_locked(w, coroi_task_new(fn, sched->class, 0, false), NULL));
+	at_bump(&w->spawned);
+	coroi_idle_queued(w);
+	coroi_door_leave(w);
+}
+
+static void first(void *arg)
+{
+	(void)arg;
+	world_be(0);
+	while (at_load_acq(&world_worker(1)->ev) != COROI_EV_SLEEPS) /* all sleep, then it is woken */
+		at_relax();
+	at_add(&sched->S, COROI_S_AWAKE);
+	queue_new(world_worker(0), computes);
+	while (!at_load_acq(&began))
+		coroi_futex_wait(&began, 0, -1);
+	queue_new(world_worker(0), computes);
+	g.returned++;
+}
+
+static void setup_third(void)
+{
+	world_asleep(2);
+	sched->sleepers[0] |= 4;
+	world_worker(2)->ev = COROI_EV_SLEEPS;
+	world_region(&g, sizeof g);
+	world_region(&began, sizeof began);
+	ex_thread("first", first, NULL);
+}
+
+static void check_third(void)
+{
+	EX_CHECK(g.returned == 1);
+	if (sched->sleepers[0] & 4 && world_worker(0)->queue.count)
+		ex_fail("w0 and w1 compute, something is queued, and w2 sleeps without a clock");
+}
+
+static const struct ex_scenario third = {
+	.name = "third",
+	.about = "two of three workers compute, and what one of them queues is for the third, which sleeps",
+	.setup = setup_third, .check = check_third, .workers = 3, .raw = 7,
+};
+
 /* Batch mode. What waits is woken from outside, before the batch ends or after. */
 
 static void parks(void *arg, void *result)
@@ -344,5 +407,5 @@ static const struct ex_scenario close_cancel = {
 };
 
 const struct ex_scenario *const scenarios_idle[] = {
-	&push_park, &claim_unpark, &steal_leaves, &leaves_exchange, &end, &end_submit, &end_count, &standby, &batch, &close_cancel, NULL,
+	&push_park, &claim_unpark, &steal_leaves, &leaves_exchange, &end, &end_submit, &end_count, &standby, &third, &batch, &close_cancel, NULL,
 };

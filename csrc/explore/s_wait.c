@@ -260,7 +260,116 @@ static const struct ex_scenario two_join = {
 	.reach = 1,
 };
 
+static void wakes_stale(void *arg)
+{
+	for (uintptr_t i = 0; i < (uintptr_t)arg; i++) {
+		int status = wake(g.x);
+		EX_CHECK(status == CORO_OK || status == CORO_ESTALE);
+		if (status == CORO_ESTALE)
+			ex_reached(1);
+	}
+}
+
+/* A close cancels one that waits for another, which is woken and ends: of the cancel and the event one is first. */
+
+static void ends_by_cancel(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	int status = coro_park();
+	EX_CHECK(status == CORO_OK || status == CORO_ECANCELED);
+	g.ran++;
+}
+
+static void joins_canceled(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	int status = coro_join(g.x, NULL, 0);
+	EX_CHECK(status == CORO_OK || status == CORO_ECANCELED);
+	if (status == CORO_ECANCELED)
+		EX_CHECK(!coroi_self()->current->event);
+	ex_reached(status == CORO_OK ? 0 : 1);
+	g.others++;
+}
+
+static void close_it(void *arg)
+{
+	(void)arg;
+	EX_CHECK(coro_scheduler_close(sched, 1) == CORO_OK);
+}
+
+static void setup_close_join(void)
+{
+	spawn_on(0, &joinable, ends_by_cancel, &g.x);
+	spawn_on(0, NULL, joins_canceled, NULL);
+	world_region(&g, sizeof g);
+	ex_thread("close", close_it, NULL);
+	ex_thread("wake", wakes_stale, (void *)1);
+}
+
+static void check_close_join(void)
+{
+	EX_CHECK(g.ran <= 1 && g.others <= 1);
+	EX_CHECK(coroi_live(sched) == 0);
+}
+
+static const struct ex_scenario close_join = {
+	.name = "close-join",
+	.about = "a close that cancels one, and one that joins it, and a wake-up of the first",
+	.setup = setup_close_join, .check = check_close_join, .workers = 1, .stops = true,
+	.reach = 3,
+};
+
 /* ------------------------------------------------------------------------------------ reuse */
+
+/* One that has ended lies in an inbox as a node; who detaches it frees it, and it is somebody else's at once. */
+
+static struct coroi_rec *next_user;
+
+static void detaches_and_uses(void *arg)
+{
+	(void)arg;
+	if (coro_detach(g.x) != CORO_OK)
+		return;
+	if (!sched->slab.full) /* or its end frees it, or its mail */
+		return;
+	struct coroi_mag *m = coroi_slab_trade_full(&sched->slab, NULL);
+	struct coroi_rec *r = m->rec[m->count - 1];
+	if (coroi_index(r) == (uint32_t)g.x) { /* it was we who freed it */
+		struct coroi_fill q = {.fn = NULL};
+		ex_reached(0);
+		m->count--;
+		next_user = r;
+		coroi_fill(r, &q, 0);
+		at_store_rlx(&r->state, COROI_PARKED);
+		at_store_rel(&r->wake, at_load_rlx(&r->wake) | COROI_ESCAPED);
+	}
+	coroi_slab_give(&sched->slab, m);
+}
+
+static void setup_detach_reuse(void)
+{
+	spawn_on(0, &joinable, ends, &g.x);
+	world_region(&g, sizeof g);
+	world_region(&next_user, sizeof next_user);
+	ex_thread("wake", wakes_stale, (void *)1);
+	ex_thread("detach", detaches_and_uses, NULL);
+}
+
+static void check_detach_reuse(void)
+{
+	EX_CHECK(g.ran == 1);
+	if (next_user)
+		EX_CHECK(next_user->state == COROI_PARKED && !next_user->permits && !next_user->event);
+}
+
+static const struct ex_scenario detach_reuse = {
+	.name = "detach-reuse",
+	.about = "one that was woken and ends is detached, and its record is used again while its mail is taken",
+	.setup = setup_detach_reuse, .check = check_detach_reuse, .workers = 1,
+	.reach = 3,
+};
 
 /* x ends; its record becomes y, who parks; wake-ups meant for x go on coming. Only one meant for y may wake it. */
 
@@ -287,16 +396,6 @@ static void uses_again(void *arg, void *result)
 	EX_CHECK(coro_yield() == CORO_OK);
 	g.may_wake = true;
 	EX_CHECK(coro_wake(g.y) == CORO_OK);
-}
-
-static void wakes_stale(void *arg)
-{
-	for (uintptr_t i = 0; i < (uintptr_t)arg; i++) {
-		int status = wake(g.x);
-		EX_CHECK(status == CORO_OK || status == CORO_ESTALE);
-		if (status == CORO_ESTALE)
-			ex_reached(1);
-	}
 }
 
 static void setup_reuse(void)
@@ -328,5 +427,5 @@ static const struct ex_scenario reuse_steal = {
 };
 
 const struct ex_scenario *const scenarios_wait[] = {
-	&wake_park, &wake_steal_end, &cancel_park, &cancel_steal, &join, &two_join, &reuse, &reuse_steal, NULL,
+	&wake_park, &wake_steal_end, &cancel_park, &cancel_steal, &join, &two_join, &close_join, &reuse, &detach_reuse, &reuse_steal, NULL,
 };

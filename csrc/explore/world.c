@@ -83,9 +83,10 @@ static void worker_thread(void *arg)
 	mains[i].fn(mains[i].arg);
 }
 
+static const char *const worker_names[] = {"w0", "w1", "w2", "w3"};
+
 unsigned world_worker_thread(void *(*fn)(void *), void *arg)
 {
-	static const char *const names[] = {"w0", "w1", "w2", "w3"};
 	struct coroi_worker *w = arg;
 
 	w->sched->started++; /* coro_scheduler_init waits for it, and no thread runs yet */
@@ -93,7 +94,31 @@ unsigned world_worker_thread(void *(*fn)(void *), void *arg)
 		return EX_THREADS;
 	mains[w->id].fn = fn;
 	mains[w->id].arg = arg;
-	return ex_thread(names[w->id], worker_thread, (void *)(uintptr_t)w->id);
+	return ex_thread(worker_names[w->id], worker_thread, (void *)(uintptr_t)w->id);
+}
+
+static void sleeper(void *arg)
+{
+	struct coroi_worker *w = arg;
+
+	coroi_worker_tls = w;
+	world_nap(w);
+	do {
+		if (at_load_seq(&sched->mode) == COROI_RUNNING)
+			coroi_run(w);
+	} while (coroi_idle(w));
+}
+
+void world_asleep(unsigned mask)
+{
+	sched->S = 0;
+	for (unsigned i = 0; i < sched->workers; i++) {
+		if (!(mask >> i & 1))
+			continue;
+		sched->sleepers[0] |= 1u << i;
+		world_worker(i)->spin_ns = 0;
+		ex_thread(worker_names[i], sleeper, world_worker(i));
+	}
 }
 
 /* load - have records in hand, so that none is carved later. Records rise from the last in a full magazine. */
@@ -175,9 +200,21 @@ void world_pushing(bool begins)
 	ghost.pushing += begins ? 1 : -1u;
 }
 
+/* has_come - a parcel with nothing in it may lie with a sleeper, if a thief has emptied it there: whoever adds something
+ * wakes it. */
+static bool has_come(const struct coroi_worker *w)
+{
+	for (uint64_t node = w->unopened; node; node = *coroi_node_link(node)) {
+		const struct coroi_parcel *p = (const void *)(uintptr_t)(node & ~(uint64_t)COROI_NODE_KIND);
+		if ((node & COROI_NODE_KIND) != COROI_NODE_BATCH || p->taken != (p->state & COROI_PARCEL_COUNT))
+			return true;
+	}
+	return false;
+}
+
 static bool has_queued(const struct coroi_worker *w)
 {
-	return w->queue.count || w->queue.spill.count || w->slot || w->unopened || w->starved.count;
+	return w->queue.count || w->queue.spill.count || w->slot || w->starved.count || has_come(w);
 }
 
 static unsigned nodes(uint64_t node)
@@ -421,5 +458,5 @@ const struct ex_world ex_world = {
 	.shared = shared,
 	.waits = waits,
 	.name = name,
-	.scenarios = {scenarios_door, scenarios_idle, scenarios_wait},
+	.scenarios = {scenarios_door, scenarios_idle, scenarios_batch, scenarios_parcel, scenarios_wait},
 };

@@ -36,13 +36,20 @@ static inline struct coroi_rec *world_record_of(uint64_t task)
 /* world_steal - as idle.c does it: true if w has got something from v. */
 bool world_steal(struct coroi_worker *w, struct coroi_worker *v);
 
-/* world_sleep - as idle.c does it: give the token back; the last one tells that everything rests. */
+/* world_sleep - as idle.c does it: give the token back; the last one tells that everything rests. world_grant - take one. */
 void world_sleep(void);
+void world_grant(void);
 
 /* world_pushing - around everything that brings work from outside: what lies in an inbox meanwhile comes later than a
  * rest. */
 void world_pushing(bool begins);
 
-extern const struct ex_scenario *const scenarios_door[], *const scenarios_idle[], *const scenarios_wait[];
+/* world_asleep - during setup: all sleep. Those of the mask get threads that sleep, and then do what workers do, without
+ * ever spinning before they have found something. world_nap - as idle.c does it: sleep until claimed. */
+void world_asleep(unsigned mask);
+void world_nap(struct coroi_worker *w);
+
+extern const struct ex_scenario *const scenarios_door[], *const scenarios_idle[], *const scenarios_batch[],
+	*const scenarios_parcel[], *const scenarios_wait[];
 
 #endif

@@ -1,0 +1,160 @@
+/*
+ * s_parcel.c - scenarios of parcels that stay open: a sender, as csrc/port.go is one (A1 to A4 of parcel.h), and workers.
+ */
+#include "world.h"
+
+#define SPAWNS 3
+#define ROOM 2 /* spawns, then the parcel is closed; one is left that is closed when the sender has done */
+#define PARCELS 2
+
+static struct {
+	unsigned ran[SPAWNS], next;
+	struct coroi_parcel *open;
+	uint32_t used;
+} g;
+
+static void leaf(void *arg, void *result)
+{
+	uint64_t n = *(uint64_t *)arg;
+
+	(void)result;
+	g.ran[n]++;
+	if (sched->workers == 1)
+		EX_CHECK(g.next == n); /* in order */
+	g.next++;
+}
+
+static bool lies_in(uint64_t list, uint64_t node)
+{
+	for (; list; list = *coroi_node_link(list))
+		if (list == node)
+			return true;
+	return false;
+}
+
+static void push(struct coroi_worker *w, struct coroi_parcel *p)
+{
+	uint64_t node = (uintptr_t)p | COROI_NODE_BATCH;
+	if (lies_in(w->inbox, node))
+		ex_fail("a parcel is pushed twice");
+	coroi_inbox_push(w, node);
+}
+
+static void send(struct coroi_worker *w, uint64_t n, bool last)
+{
+	struct coroi_parcel *p = g.open;
+	uint32_t words = 2, adrift = 0;
+
+	p->words[g.used] = coroi_task_new(leaf, sched->class, 1, false); /* A1 */
+	p->words[g.used + 1] = n;
+	g.used += words;
+	if (last && COROI_MUTANT(CLOSE_APART, true, false)) /* A4 */
+		words |= COROI_PARCEL_CLOSED;
+	COROI_MUTANT_ADDS(LOOK_FIRST, coroi_idle_pushed(w);)
+	COROI_MUTANT_ADDS(LOOK_THEN_ADD, adrift = at_load_seq(&p->state);)
+	uint32_t state = at_add(&p->state, words); /* A2 */
+	if (COROI_MUTANT(LOOK_THEN_ADD, state, adrift) & COROI_PARCEL_ADRIFT) { /* A3 */
+		COROI_MUTANT_ADDS(PUSH_FIRST, push(w, p);)
+		at_add(&p->state, -COROI_PARCEL_ADRIFT);
+		COROI_MUTANT(PUSH_FIRST, push(w, p), (void)0);
+	}
+	COROI_MUTANT_ADDS(CLOSE_APART, if (last) at_add(&p->state, COROI_PARCEL_CLOSED);)
+	COROI_MUTANT(LOOK_FIRST, coroi_idle_pushed(w), (void)0);
+	if (last)
+		g.open = NULL;
+}
+
+static void sends(void *arg)
+{
+	struct coroi_worker *w = world_worker(0);
+
+	(void)arg;
+	for (uint64_t n = 0; n < SPAWNS; n++) {
+		if (!g.open) {
+			EX_CHECK(coroi_parcel_open(&sched->slab, &g.open, 1) == 1);
+			g.used = 0;
+		}
+		world_pushing(true);
+		send(w, n, n % ROOM == ROOM - 1);
+		world_pushing(false);
+	}
+	if (g.open) { /* A4: the sender closes */
+		bool ours = at_add(&g.open->state, COROI_PARCEL_CLOSED) & COROI_PARCEL_ADRIFT;
+		ex_reached(ours);
+		if (COROI_MUTANT(CLOSE_DROPS, COROI_MUTANT(CLOSE_LEAVES, ours, false), true))
+			coroi_parcel_drop(&sched->slab, g.open);
+	}
+}
+
+static void setup(void)
+{
+	struct coroi_parcel *p[PARCELS];
+
+	EX_CHECK(coroi_parcel_open(&sched->slab, p, PARCELS) == PARCELS);
+	for (int i = 0; i < PARCELS; i++)
+		coroi_parcel_drop(&sched->slab, p[i]);
+	EX_CHECK(coroi_slab_grant(&sched->slab, SPAWNS) == SPAWNS);
+	world_region(&g, sizeof g);
+	ex_thread("send", sends, NULL);
+}
+
+static void check(void)
+{
+	unsigned spare = 0;
+
+	for (unsigned i = 0; i < SPAWNS; i++)
+		if (g.ran[i] != 1)
+			ex_fail("spawn %u has run %u times", i, g.ran[i]);
+	for (struct coroi_parcel *p = sched->slab.parcels; p; p = (struct coroi_parcel *)(uintptr_t)p->next)
+		if (++spare > PARCELS)
+			ex_fail("a parcel is given back twice");
+	if (spare != PARCELS)
+		ex_fail("of %d parcels %u have come back", PARCELS, spare);
+}
+
+static const struct ex_scenario parcel = {
+	.name = "parcel",
+	.about = "a sender fills parcels that stay open, and their worker empties them and goes to sleep",
+	.setup = setup, .check = check, .workers = 1,
+	.reach = 3,
+};
+
+/* The thief steals twice, which is when it pours and lets go for its victim, runs what it has got, and goes. */
+static void steals(void *arg)
+{
+	struct coroi_worker *w = world_worker(1);
+
+	(void)arg;
+	world_be(1);
+	for (int i = 0; i < 2; i++)
+		if (world_steal(w, world_worker(0)))
+			ex_reached(2);
+	for (uint64_t task;;) {
+		coroi_door_enter(w);
+		if ((task = coroi_pick_locked(w))) {
+			EX_CHECK(!coroi_task_has_record(task));
+			g.ran[*coroi_deque_popped_arg(&w->queue)]++;
+			at_bump_rel(&w->ended);
+			coroi_mags_earn(&w->mags);
+		}
+		coroi_door_leave(w);
+		if (!task)
+			break;
+	}
+	world_sleep();
+}
+
+static void setup_steal(void)
+{
+	setup();
+	ex_thread("thief", steals, NULL);
+}
+
+static const struct ex_scenario parcel_steal = {
+	.name = "parcel-steal",
+	.about = "the same, and another worker steals",
+	.setup = setup_steal, .check = check, .workers = 2, .raw = 2, .flags = CORO_NO_STANDBY,
+	.reach = 7,
+};
+
+const struct ex_scenario *const scenarios_parcel[] = {&parcel, &parcel_steal, NULL};
