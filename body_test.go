@@ -50,26 +50,35 @@ func TestGoReturnsAnything(t *testing.T) {
 }
 
 func TestGoTakesTurns(t *testing.T) {
-	s := newScheduler(t, coro.WithExecutors(1))
-	var order []int
-	started := 0
-	for i := range 3 {
-		goes(t, s, func(c *coro.Coroutine) error {
-			for started++; started < 3; {
-				assert.NoError(t, c.Yield())
-			}
-			for range 4 {
-				order = append(order, i)
-				assert.NoError(t, c.Yield())
-			}
-			return nil
-		})
-	}
-	require.NoError(t, s.Wait(soon(t)))
-	require.Len(t, order, 12)
-	for i := range 9 {
-		assert.Equal(t, order[i], order[i+3], "round %v", order)
-	}
+	eventually(t, func() bool {
+		s := newScheduler(t, coro.WithExecutors(1))
+		var mu sync.Mutex
+		var order []int
+		var started atomic.Int32
+		for i := range 3 {
+			goes(t, s, func(c *coro.Coroutine) error {
+				for started.Add(1); started.Load() < 3; {
+					assert.NoError(t, c.Yield())
+				}
+				for range 4 {
+					mu.Lock()
+					order = append(order, i)
+					mu.Unlock()
+					assert.NoError(t, c.Yield())
+				}
+				return nil
+			})
+		}
+		require.NoError(t, s.Wait(soon(t)))
+		require.Len(t, order, 12)
+		if s.Executors() > 1 { // the machine was slow: another one stood in, and they took turns of their own
+			return false
+		}
+		for i := range 9 {
+			assert.Equal(t, order[i], order[i+3], "round %v", order)
+		}
+		return true
+	}, "only one executor is needed")
 }
 
 func TestGoManyAtOnce(t *testing.T) {

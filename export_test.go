@@ -6,3 +6,6 @@ package coro
 func WithoutStandby() Option {
 	return func(c *config) error { c.NoStandby = true; return nil }
 }
+
+// Executors is how many goroutines have run Go bodies so far: more than the user wants if some seemed to be stuck.
+func (s *Scheduler) Executors() int { return len(s.lane.all()) }
