@@ -395,20 +395,22 @@ inline give(v)
 }
 
 /* steal - from v: in its door take, then into our own queue. */
-inline steal(v)
+inline take_from(v)
 {
-	d_step {
-		fed = 0;
-		if
-		:: queue[v] == 0 ->
-			drain(v);
-			queue[v] = queue[v] | slot[v];
-			slot[v] = 0;
-			fed = MANY(queue[v])
-		:: else
-		fi;
-		give(v)
-	};
+	fed = 0;
+	if
+	:: queue[v] == 0 ->
+		drain(v);
+		queue[v] = queue[v] | slot[v];
+		slot[v] = 0;
+		fed = MANY(queue[v])
+	:: else
+	fi;
+	give(v)
+}
+
+inline stolen()
+{
 	if
 	:: fed -> fed = 0; if :: hungry != 0 -> feed() :: else fi
 	:: else
@@ -420,6 +422,12 @@ inline steal(v)
 		found = true
 	:: else
 	fi
+}
+
+inline steal(v)
+{
+	d_step { take_from(v) };
+	stolen()
 }
 
 inline note()
@@ -625,6 +633,27 @@ pick:
 
 idle:
 	/* coroi_idle: search */
+#if SCENE == 4
+	/* A look that finds nothing, or that somebody else is the thief, changes nothing: so all looks are one step, in which
+	 * it finds something or does not. */
+	atomic {
+		if
+		:: mode == RUNNING && inbox[w] != 0 -> goto again
+		:: mode == RUNNING && HAS(OTHER(w, 1)) -> take_from(OTHER(w, 1))
+		:: mode == RUNNING && HAS(OTHER(w, 2)) -> take_from(OTHER(w, 2))
+		:: true
+		fi
+	};
+	if
+	:: fed || hand != 0 ->
+		stolen();
+		if
+		:: found -> found = 0; goto again
+		:: else
+		fi
+	:: else
+	fi;
+#else
 	if
 	:: mode == RUNNING ->
 		d_step { thief = !searching; searching = searching | thief; note() };
@@ -649,6 +678,7 @@ idle:
 		fi
 	:: else
 	fi;
+#endif
 
 	/* park */
 #ifdef MUTANT_DROP_FIRST
@@ -933,7 +963,14 @@ proctype runner()
 
 	run_batch();
 	sent_a;
+#ifdef TWO
 	run_batch();
+#else
+	if
+	:: done != (8 | 16) -> run_batch()
+	:: else                         /* one with nothing to do */
+	fi;
+#endif
 #ifdef TWO
 	assert(done == (1 | 2 | 4 | 8 | 16));
 #else
