@@ -17,8 +17,21 @@ void coroi_bell_close(struct coro_scheduler *s)
 
 void coroi_bell_ring(struct coro_scheduler *s)
 {
-	if (at_load_seq(&s->go_sleeps) && at_xchg(&s->go_sleeps, 0))
-		coroi_event_ring(s->bell);
+	if (!at_load_seq(&s->go_sleeps) || !at_xchg(&s->go_sleeps, 0))
+		return;
+	/* Counted, then looked at: whoever drops it sees that we are here, or we see that it is gone. */
+	at_add(&s->ringers, 1);
+	int bell = (int)at_load_seq(&s->bell);
+	if (bell >= 0)
+		coroi_event_ring(bell);
+	at_add(&s->ringers, -1);
+}
+
+void coroi_bell_drop(struct coro_scheduler *s)
+{
+	at_xchg(&s->bell, -1);
+	for (uint32_t n; (n = at_load_seq(&s->ringers));)
+		coroi_futex_wait(&s->ringers, n, 20000); /* preempted: let it finish */
 }
 
 void coroi_bell_done(struct coro_scheduler *s, struct coroi_rec *r, uint32_t slot)

@@ -14,6 +14,9 @@
 int coroi_bell_open(struct coro_scheduler *s);
 void coroi_bell_close(struct coro_scheduler *s);
 
+/* coroi_bell_drop - the eventfd is about to be closed: nobody writes to it when this returns, nor later. */
+void coroi_bell_drop(struct coro_scheduler *s);
+
 void coroi_bell_ring(struct coro_scheduler *s);
 
 /* coroi_bell_done - r has ended, and the goroutine of a slot waits for it. */

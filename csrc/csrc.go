@@ -275,8 +275,8 @@ func (s *Scheduler) OpenBell() (int, Status) {
 	return int(fd), OK
 }
 
-// DropBell forgets the descriptor. The scheduler is closed.
-func (s *Scheduler) DropBell() { s.c.bell = -1 }
+// DropBell forgets the descriptor: nobody writes to it any more. The scheduler is closed.
+func (s *Scheduler) DropBell() { C.coroi_bell_drop(s.c) }
 
 // Coroutine is a coro_t: one resumed by hand.
 type Coroutine struct {

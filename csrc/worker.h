@@ -136,7 +136,8 @@ struct coro_scheduler {
 	uint64_t done __attribute__((aligned(COROI_APART))); /* ended ones that Go waits for: LIFO of records */
 	uint32_t go_sleeps;      /* the Go side wants the bell rung */
 	uint32_t go_waits_rest;  /* goroutines that wait for a rest */
-	int32_t bell;       /* eventfd, or -1 */
+	int32_t bell;       /* eventfd, or -1; atomic, sequentially consistent with ringers */
+	uint32_t ringers;   /* who are about to write to it */
 
 	/* life */
 	pthread_mutex_t life_lock;
