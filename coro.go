@@ -60,13 +60,19 @@ type Handle uint64
 // Wake gives the coroutine a permit: if it waits in coro_park it goes on, else its next coro_park does not wait.
 // It never blocks; it costs a cgo call and one push to another thread. It returns ErrStale if the coroutine has ended,
 // ErrTooManyWakes if it already has 2²⁸ permits.
-func (h Handle) Wake() error { return statusError(csrc.Wake(uint64(h))) }
+func (h Handle) Wake() error {
+	handles.release()
+	return statusError(csrc.Wake(uint64(h)))
+}
 
 // Cancel tells the coroutine to end: the wait that it is in, or else each one to come, returns CORO_ECANCELED, so that its
 // body ends through its own clean-up; one that has not started never will. It does not wait for that. What is there
 // already is taken first: coro_park takes a permit, coro_join a result. A body that never waits may ask coro_canceled. It
 // costs what Wake costs, a second time too, and returns ErrStale if the coroutine has ended.
-func (h Handle) Cancel() error { return statusError(csrc.Cancel(uint64(h))) }
+func (h Handle) Cancel() error {
+	handles.release()
+	return statusError(csrc.Cancel(uint64(h)))
+}
 
 // A Func is a C function that runs as a coroutine:
 //

@@ -3,16 +3,24 @@
 package coro
 
 import (
+	"runtime"
 	"sync/atomic"
 	"unsafe"
 )
 
 // edge tells the race detector, which does not see the C core, that what was done before a hand-over to a scheduler
-// happens before what is done after one that comes back from it.
-type edge struct{ n atomic.Uint64 }
+// happens before what is done after one that comes back from it. Not the other way round, which would hide true races.
+type edge struct{ at byte }
 
-func (e *edge) release() { e.n.Add(1) }
-func (e *edge) acquire() { e.n.Add(1) }
+// handles is the edge of wake-ups and cancels, which know no scheduler.
+var handles edge
+
+func (e *edge) release() { runtime.RaceReleaseMerge(unsafe.Pointer(e)) }
+
+func (e *edge) acquire() {
+	runtime.RaceAcquire(unsafe.Pointer(e))
+	runtime.RaceAcquire(unsafe.Pointer(&handles))
+}
 
 // Words that one goroutine writes and others look at, without order: Go has no relaxed atomics.
 func storeUint32(p *uint32, v uint32) { atomic.StoreUint32(p, v) }

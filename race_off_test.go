@@ -1,0 +1,5 @@
+//go:build cgo && !race
+
+package coro_test
+
+const raceDetector = false
