@@ -35,7 +35,7 @@ type Coroutine struct {
 	lane    *lane
 	carrier *carrier
 	slot    uint32
-	gen     uint32
+	handle  Handle
 	join    csrc.Joinable
 	typed   typedBody
 	name    string
@@ -125,19 +125,20 @@ func goContext[T any](ctx context.Context, s *Scheduler, f func(*Coroutine) (T, 
 	if p == nil {
 		return nil, ErrClosed
 	}
-	s.lane.table.add(c)
+	c.slot = s.lane.table.reserve()
 	if leak.On() {
 		leak.Meet(leakable{s})
 	}
 	j, status := p.PrepareBody(c.slot, b.bytes)
 	if status != csrc.OK {
 		p.Release()
-		s.lane.table.remove(c)
+		s.lane.table.release(c.slot)
 		return nil, statusError(status)
 	}
-	c.join, c.gen = j, j.Gen()
+	c.join, c.handle = j, Handle(j.Handle())
+	s.lane.table.put(c)
 	t := b.task
-	t.join, t.handle = j, Handle(j.Handle())
+	t.join, t.handle = j, c.handle
 	t.clean = runtime.AddCleanup(t, drop, ref{s, j.Handle()})
 	t.made()
 	if bind {
@@ -197,12 +198,12 @@ func (c *Coroutine) end() {
 	case c.typed.outcome() != nil:
 		flags = csrc.EndAborted
 	}
-	if k := c.carrier; k != nil {
+	if c.carrier != nil {
+		c.lane.dismiss(c.carrier)
 		c.carrier = nil
-		c.lane.dismiss(k)
 	}
 	c.state.Or(isEnded)
-	c.lane.table.remove(c)
+	c.lane.table.release(c.slot)
 	if c.stop != nil {
 		c.stop()
 	}
@@ -220,7 +221,7 @@ func (c *Coroutine) end() {
 }
 
 // Handle names the coroutine, for C bodies and for Wake.
-func (c *Coroutine) Handle() Handle { return Handle(c.join.Handle()) }
+func (c *Coroutine) Handle() Handle { return c.handle }
 
 // Scheduler is what the coroutine belongs to.
 func (c *Coroutine) Scheduler() *Scheduler { return c.lane.s }
@@ -294,10 +295,8 @@ func (c *Coroutine) signal(flag uint64, permits uint32) (runnable bool, err erro
 		if old&isEnded != 0 {
 			return false, ErrStale
 		}
-		if old&permitsMask+uint64(permits) > 2*permitsMost {
-			return false, ErrTooManyWakes
-		}
-		now, runnable := step((old | flag) + uint64(permits))
+		n := min(uint64(permits), 2*permitsMost-old&permitsMask) // far above what anybody was promised
+		now, runnable := step((old | flag) + n)
 		if c.state.CompareAndSwap(old, now) {
 			return runnable, nil
 		}
@@ -480,20 +479,9 @@ func Await[R any](c *Coroutine, t *Task[R]) (R, error) {
 // awaitJoined waits, as the task's joiner.
 func awaitJoined[R any](c *Coroutine, t *Task[R]) error {
 	if err := c.await(t.join.JoinedEnd); err != nil {
-		t.mu.Lock()
-		if t.join.Unjoin(c.join) {
-			t.registered = false
-			if t.isAwaited() { // of others, who have relied on this one
-				t.registered = t.s.poller.register(t.join, t)
-			}
-			if !t.registered && t.isAwaited() {
-				t.finish()
-				t.tell()
-			}
-			t.mu.Unlock()
+		if t.unjoin(c) {
 			return err
 		}
-		t.mu.Unlock()
 		c.cling(t.join.JoinedEnd)
 	}
 	t.mu.Lock()
@@ -501,6 +489,26 @@ func awaitJoined[R any](c *Coroutine, t *Task[R]) error {
 	t.tell()
 	t.mu.Unlock()
 	return nil
+}
+
+// unjoin gives up that c is the task's joiner. False: the end has come, and is c's to take.
+func (t *Task[R]) unjoin(c *Coroutine) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.isAwaited() {
+		if !t.join.Unjoin(c.join) {
+			return false
+		}
+		t.registered = false
+		return true
+	}
+	// Others have relied on c. A C body that joins gets no chance to be next.
+	slot := t.s.poller.reserve(t)
+	if !t.join.Rejoin(c.join, slot) {
+		t.s.poller.release(slot)
+		return false
+	}
+	return true
 }
 
 // An awaiter is a body that waits for a task which Go completes.
@@ -553,35 +561,41 @@ func (t *bodyTable) at(slot uint32) *Coroutine {
 	return nil
 }
 
-// add gives c a slot.
-func (t *bodyTable) add(c *Coroutine) {
+// reserve returns a slot with nothing in it.
+func (t *bodyTable) reserve() uint32 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if n := len(t.free); n > 0 {
-		c.slot = t.free[n-1]
+		slot := t.free[n-1]
 		t.free = t.free[:n-1]
-	} else {
-		c.slot = t.used
-		t.used++
-		if t.page(c.slot) == nil {
-			var pages []*bodyPage
-			if old := t.pages.Load(); old != nil {
-				pages = *old
-			}
-			pages = append(pages[:len(pages):len(pages)], new(bodyPage))
-			t.pages.Store(&pages)
-		}
+		return slot
 	}
+	slot := t.used
+	t.used++
+	if t.page(slot) == nil {
+		var pages []*bodyPage
+		if old := t.pages.Load(); old != nil {
+			pages = *old
+		}
+		pages = append(pages[:len(pages):len(pages)], new(bodyPage))
+		t.pages.Store(&pages)
+	}
+	return slot
+}
+
+// put puts c, which has its handle, into its slot: now others may find it.
+func (t *bodyTable) put(c *Coroutine) {
 	p := t.page(c.slot)
 	p[c.slot%uint32(len(p))].Store(c)
 }
 
-func (t *bodyTable) remove(c *Coroutine) {
+// release empties a slot.
+func (t *bodyTable) release(slot uint32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	p := t.page(c.slot)
-	p[c.slot%uint32(len(p))].Store(nil)
-	t.free = append(t.free, c.slot)
+	p := t.page(slot)
+	p[slot%uint32(len(p))].Store(nil)
+	t.free = append(t.free, slot)
 }
 
 // each calls f for all that are in the table now.
@@ -602,7 +616,7 @@ func (l *lane) find(h Handle) *Coroutine {
 	if !ok {
 		return nil
 	}
-	if c := l.table.at(slot); c != nil && c.gen == uint32(h>>32) {
+	if c := l.table.at(slot); c != nil && c.handle == h {
 		return c
 	}
 	return nil

@@ -92,8 +92,8 @@ func (e *executor) hand(c *Coroutine) {
 // next returns what to resume, and waits for it; nil: the lane is closed.
 func (e *executor) next() *Coroutine {
 	storeUint32(&e.turns, e.turns+1)
-	if e.turns%laneTurns == 0 {
-		e.share()
+	if e.turns%laneTurns == 0 && !e.look() {
+		return nil
 	}
 	for {
 		if e.slot.Load() != nil && e.handovers < handoverBudget {
@@ -116,6 +116,22 @@ func (e *executor) next() *Coroutine {
 			return nil
 		}
 	}
+}
+
+// look is for what only comes up now and then. False: the lane is closed.
+func (e *executor) look() bool {
+	l := e.lane
+	if l.extra.Load() <= 0 || l.extra.Add(-1) < 0 {
+		e.share()
+		return true
+	}
+	l.mu.Lock()
+	if l.active <= l.most {
+		l.mu.Unlock()
+		return true
+	}
+	l.rescue(e) // it has stood in for another one, who goes on
+	return e.rest()
 }
 
 // share takes this executor's part of what is on the lane's queue, and of what has come from the core. False: there is nothing.
@@ -212,6 +228,13 @@ func (e *executor) idle() bool {
 		l.mu.Unlock()
 		return true
 	}
+	return e.rest()
+}
+
+// rest sleeps until there is work, with nothing left to run. It unlocks mu. False: the lane is closed.
+func (e *executor) rest() bool {
+	l := e.lane
+	storeCoroutine(&e.current, nil)
 	l.active--
 	l.spare.Add(1)
 	e.active = false
@@ -278,7 +301,7 @@ func (q *stealQueue) push(c *Coroutine) bool {
 	return true
 }
 
-// pop is the owner's.
+// pop takes one from the front, by Q2.
 func (q *stealQueue) pop() *Coroutine {
 	for {
 		h := q.head.Load()

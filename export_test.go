@@ -9,3 +9,10 @@ func WithoutStandby() Option {
 
 // Executors is how many goroutines have run Go bodies so far: more than the user wants if some seemed to be stuck.
 func (s *Scheduler) Executors() int { return len(s.lane.all()) }
+
+// ActiveExecutors is how many run bodies, or are stuck in one.
+func ActiveExecutors(s *Scheduler) int {
+	s.lane.mu.Lock()
+	defer s.lane.mu.Unlock()
+	return s.lane.active
+}

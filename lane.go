@@ -22,6 +22,7 @@ type lane struct {
 	table bodyTable    // coroutines by slot
 	spare atomic.Int32 // executors that are idle, or not made yet: whoever has a surplus wakes one
 	quits atomic.Bool  // the scheduler is being canceled
+	extra atomic.Int32 // executors too many at the poller's last look: so many retire
 
 	mu        sync.Mutex
 	queue     ring        // runnable ones that no executor has
@@ -50,12 +51,15 @@ func (l *lane) init(s *Scheduler, executors int) {
 
 // claimed is called by the poller: if the lane was woken, an executor gets to work.
 func (l *lane) claimed() bool {
+	if !l.core.IsClaimed() {
+		return false
+	}
+	l.mu.Lock() // an executor that parks, and finds more to do, takes such a claim itself
+	defer l.mu.Unlock()
 	if !l.core.Claimed() {
 		return false
 	}
-	l.mu.Lock()
 	l.start()
-	l.mu.Unlock()
 	return true
 }
 
@@ -91,7 +95,7 @@ func (l *lane) drain() {
 		l.s.edge.acquire()
 		for _, it := range items {
 			c := l.table.at(it.Slot)
-			if c == nil || c.gen != it.Gen {
+			if c == nil || c.handle != Handle(it.Handle) {
 				continue
 			}
 			runnable := true
@@ -111,28 +115,42 @@ func (l *lane) drain() {
 	}
 }
 
-// lookAround is called by the poller, at times, while the lane is awake: work that nobody gets to is given to an idle executor, or
-// to one that stands in for those that are stuck. It returns false when the lane sleeps.
+// lookAround is called by the poller, at times, while the lane is awake: work that nobody gets to is given to those that are not
+// stuck, to an idle executor, or to one that stands in. It returns false when the lane sleeps.
 func (l *lane) lookAround() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.active == 0 {
 		return false
 	}
-	stuck := true
-	waiting := l.queue.len() > 0 || l.core.HasItems()
+	moving := 0
 	for _, e := range l.executors {
 		turns := atomic.LoadUint32(&e.turns)
-		if e.active && turns != e.seen {
-			stuck = false
+		switch {
+		case !e.active:
+		case turns != e.seen:
+			moving++
+		default: // the others may be too busy to steal from it
+			l.rescue(e)
 		}
 		e.seen = turns
-		waiting = waiting || e.queue.len() > 0 || e.slot.Load() != nil
 	}
-	if waiting && stuck && l.active < l.most+laneStandIns {
+	l.extra.Store(int32(max(moving-l.most, 0)))
+	waiting := l.queue.len() > 0 || l.core.HasItems()
+	if waiting && (moving == 0 || l.spare.Load() > 0) && l.active < l.most+laneStandIns {
 		l.start()
 	}
 	return true
+}
+
+// rescue takes what e, who is stuck, has to run. With mu held.
+func (l *lane) rescue(e *executor) {
+	if c := e.slot.Swap(nil); c != nil {
+		l.queue.push(c)
+	}
+	for c := e.queue.pop(); c != nil; c = e.queue.pop() {
+		l.queue.push(c)
+	}
 }
 
 // carrier returns a goroutine for a body.

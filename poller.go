@@ -52,7 +52,15 @@ func (p *poller) poll(s *Scheduler) {
 	var ring [8]byte
 	var slots []uint32
 	var rests uint32
-	look := time.Duration(0) // until the lane is looked at; 0: it sleeps
+	var pause time.Duration // between looks at the lane
+	var next time.Time      // when it is looked at; zero: it sleeps
+	look := func() {
+		if next = (time.Time{}); s.lane.lookAround() {
+			pause = min(2*pause, lookMost)
+			next = time.Now().Add(pause)
+		}
+		p.bell.SetReadDeadline(next)
+	}
 	for {
 		// First say that we sleep, then look once more: whoever comes after the look rings.
 		s.core.Arm()
@@ -60,22 +68,21 @@ func (p *poller) poll(s *Scheduler) {
 		p.completeAll(slots)
 		rests = p.heedRest(s, rests)
 		if s.lane.claimed() {
-			look = lookLeast
-			p.bell.SetReadDeadline(time.Now().Add(look))
+			pause = lookLeast
+			next = time.Now().Add(pause)
+			p.bell.SetReadDeadline(next)
 		}
 		if len(slots) > 0 {
+			if !next.IsZero() && time.Now().After(next) {
+				look()
+			}
 			continue
 		}
 		_, err := p.bell.Read(ring[:])
 		switch {
 		case err == nil:
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			if s.lane.lookAround() {
-				look = min(2*look, lookMost)
-				p.bell.SetReadDeadline(time.Now().Add(look))
-			} else {
-				p.bell.SetReadDeadline(time.Time{})
-			}
+			look()
 		default:
 			p.completeAll(s.core.Done(nil))
 			p.heedRest(s, rests)

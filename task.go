@@ -313,10 +313,9 @@ func (t *Task[R]) settle() {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.settled {
+	if !t.settled && csrc.Detach(uint64(t.handle)) != csrc.Busy { // else a C body has it: or gives it up, and then drop detaches it
 		t.settled = true
 		t.clean.Stop()
-		csrc.Detach(uint64(t.handle))
 	}
 }
 

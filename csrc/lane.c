@@ -23,13 +23,13 @@ static bool take_mail(struct coroi_worker *lane, struct coroi_rec *r, struct cor
 		coroi_put(r);
 		return false;
 	}
-	/* It may end at this moment, on one of Go's threads: whoever gets the item looks at the generation. */
+	/* It may end at this moment, on one of Go's threads: whoever gets the item looks at the handle. */
 	*item = (struct coroi_lane_item){
 		.kind = word & COROI_EVENT ? COROI_LANE_EVENT : COROI_LANE_WAKE,
 		.n = (uint32_t)(word & COROI_COUNT_MASK),
 		.slot = slot,
-		.gen = coroi_gen(word),
 		.canceled = (word & COROI_CANCEL) != 0,
+		.handle = (uint64_t)coroi_gen(word) << COROI_GEN_SHIFT | coroi_index(r),
 	};
 	return true;
 }
@@ -51,7 +51,7 @@ uint32_t coroi_lane_take(struct coroi_worker *lane, struct coroi_lane_item *item
 		items[n++] = (struct coroi_lane_item){
 			.kind = COROI_LANE_START,
 			.slot = (uint32_t)(uintptr_t)r->stack,
-			.gen = coroi_gen(at_load_rlx(&r->wake)),
+			.handle = coroi_handle(r),
 		};
 	}
 	return n;

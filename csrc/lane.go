@@ -23,10 +23,11 @@ type Lane struct {
 	c *worker
 }
 
-// LaneItem is one thing that has happened to a coroutine of the lane, which is named by its slot and generation.
+// LaneItem is one thing that has happened to a coroutine of the lane, which is named by its slot and its handle.
 type LaneItem struct {
-	Kind, N, Slot, Gen uint32
-	Canceled           uint32 // not 0: coro_cancel was called for it
+	Kind, N, Slot uint32
+	Canceled      uint32 // not 0: coro_cancel was called for it
+	Handle        uint64
 }
 
 const (
@@ -58,7 +59,12 @@ func (l Lane) Take(items []LaneItem) []LaneItem {
 // Park is coroi_lane_park. True: the lane sleeps, until Claimed says otherwise.
 func (l Lane) Park() bool { return bool(C.coroi_lane_park(l.c)) }
 
-// Claimed tells, once, that somebody has woken the lane.
+// IsClaimed tells whether Claimed may say so.
+func (l Lane) IsClaimed() bool {
+	return atomic.LoadUint32((*uint32)(unsafe.Pointer(&l.c.ev))) == C.COROI_EV_WOKEN
+}
+
+// Claimed tells, once, that somebody has woken the lane. Never while Park is called, which waits for the same word.
 func (l Lane) Claimed() bool {
 	return atomic.CompareAndSwapUint32((*uint32)(unsafe.Pointer(&l.c.ev)), C.COROI_EV_WOKEN, C.COROI_EV_NONE)
 }
@@ -111,9 +117,6 @@ func (p *Port) StartBody(j Joinable) {
 	p.sched.pushed(w, lane)
 }
 
-// Gen is the generation that items name the coroutine with.
-func (j Joinable) Gen() uint32 { return uint32(j.gen >> genShift) }
-
 // SendEvent is W1 and W2 of wait.c with an event, for a coroutine of s that waits inside coro. It does nothing if the coroutine has ended.
 func (s *Scheduler) SendEvent(j Joinable) {
 	word := (*uint64)(unsafe.Pointer(&j.r.wake))
@@ -135,8 +138,8 @@ func (s *Scheduler) SendEvent(j Joinable) {
 	}
 }
 
-// Body finds the slot of the lane's coroutine that a handle names. False: it is none of s's lane. The generation is to be
-// checked with what is in the slot.
+// Body finds the slot of the lane's coroutine that a handle names. False: it is none of s's lane. It may have ended: then another
+// is in the slot, or nothing, which its own handle tells.
 func (s *Scheduler) Body(handle uint64) (slot uint32, ok bool) {
 	index := uint32(handle)
 	chunk := index >> C.COROI_CHUNK_INDEX_BITS
@@ -163,8 +166,15 @@ func (j Joinable) JoinBy(by Joinable) bool {
 }
 
 // Unjoin takes JoinBy back. False: the end has come.
-func (j Joinable) Unjoin(by Joinable) bool {
-	return atomic.CompareAndSwapUint64(joinWord(j.r), j.gen|joinCoroutine|uint64(uint32(by.Handle())), j.gen)
+func (j Joinable) Unjoin(by Joinable) bool { return j.unjoin(by, j.gen) }
+
+// Rejoin is Unjoin and Register, with nobody in between.
+func (j Joinable) Rejoin(by Joinable, slot uint32) bool {
+	return j.unjoin(by, j.gen|joinGo|uint64(slot))
+}
+
+func (j Joinable) unjoin(by Joinable, word uint64) bool {
+	return atomic.CompareAndSwapUint64(joinWord(j.r), j.gen|joinCoroutine|uint64(uint32(by.Handle())), word)
 }
 
 // JoinedEnd tells, after JoinBy, whether the end has come: then it is the joiner's to take by TakeJoined.

@@ -29,10 +29,12 @@ enum {
 	COROI_LANE_EVENT,     /* what it waits for inside coro may have happened; and n permits */
 };
 
-/* The coroutine is named by its slot in Go's table, which lies in its record's `stack`, and its generation. Of kinds other than
- * a start: it is cancelled, for good, after what else the item brings (C1 of wait.c; what is done about it is Go's business). */
+/* The coroutine is named by its slot in Go's table, which lies in its record's `stack`, and its handle: when Go looks, it may have
+ * ended, and another record's have its slot and its generation. Of kinds other than a start: it is cancelled, for good, after
+ * what else the item brings (C1 of wait.c; what is done about it is Go's business). */
 struct coroi_lane_item {
-	uint32_t kind, n, slot, gen, canceled;
+	uint32_t kind, n, slot, canceled;
+	coro_handle handle;
 };
 
 /* coroi_lane_take - what the inbox holds, oldest first, at most cap of it. One caller at a time, who is awake. */

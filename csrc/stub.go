@@ -97,7 +97,8 @@ type (
 	}
 	Lane     struct{}
 	LaneItem struct {
-		Kind, N, Slot, Gen, Canceled uint32
+		Kind, N, Slot, Canceled uint32
+		Handle                  uint64
 	}
 	Port      struct{}
 	Outgoing  struct{}
@@ -162,6 +163,7 @@ func (*Scheduler) Body(uint64) (uint32, bool) { return 0, false }
 func (Lane) HasItems() bool                               { return false }
 func (Lane) Take([]LaneItem) []LaneItem                   { return nil }
 func (Lane) Park() bool                                   { return true }
+func (Lane) IsClaimed() bool                              { return false }
 func (Lane) Claimed() bool                                { return false }
 func (Lane) CountEnd()                                    {}
 func (Lane) End(Joinable, uint8, unsafe.Pointer, uintptr) {}
@@ -169,9 +171,9 @@ func (Lane) End(Joinable, uint8, unsafe.Pointer, uintptr) {}
 func (*Port) PrepareBody(uint32, uint8) (Joinable, Status) { return Joinable{}, Again }
 func (*Port) StartBody(Joinable)                           {}
 
-func (Joinable) Gen() uint32                               { return 0 }
 func (Joinable) JoinBy(Joinable) bool                      { return false }
 func (Joinable) Unjoin(Joinable) bool                      { return false }
+func (Joinable) Rejoin(Joinable, uint32) bool              { return false }
 func (Joinable) JoinedEnd() bool                           { return false }
 func (Joinable) TakeJoined(unsafe.Pointer, uintptr) Status { return Again }
 

@@ -78,6 +78,7 @@ const (
 	EPERM     = int32(C.CORO_EPERM)
 	ESTALE    = int32(C.CORO_ESTALE)
 	ECANCELED = int32(C.CORO_ECANCELED)
+	EABORTED  = int32(C.CORO_EABORTED)
 )
 
 // Sum is what the bodies have added up, Ran how many have said that they ran.
