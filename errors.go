@@ -37,6 +37,9 @@ var (
 	ErrNotCurrent = errors.New("coro: not the body of this coroutine: its methods are for its own goroutine, until it ends")
 	// ErrGoexit: the body called runtime.Goexit, as t.FailNow does.
 	ErrGoexit = errors.New("coro: the body called runtime.Goexit")
+	// ErrInside: the scheduler was to be closed by a Go function that one of its coroutines waits for. Close it from
+	// another goroutine, which the function does not wait for.
+	ErrInside = errors.New("coro: close from within a Go function that a coroutine has called: close from another goroutine")
 	// ErrNoCgo: this binary was built without the C core.
 	ErrNoCgo = errors.New("coro: built without its C core: it needs CGO_ENABLED=1, a C compiler, and linux on amd64 or arm64")
 )
@@ -86,7 +89,7 @@ type Blocked struct {
 	Handle Handle
 	Func   string // the name given by FuncName, or the address of the C function
 	Worker int    // where it is at home
-	Waits  string // the call that it waits in: "park" or "join"
+	Waits  string // the call that it waits in: "park", "join", or "call", of a Go function
 }
 
 // A DeadlockError tells that coroutines are left that nothing can wake any more, exactly.
@@ -110,7 +113,7 @@ func (e *DeadlockError) Error() string {
 
 // A RunningError is what Close returns when coroutines do not end although they were canceled.
 type RunningError struct {
-	Funcs []string // what the workers are executing
+	Funcs []string // what the workers are executing, C functions and Go functions
 	Cause error    // why Close stopped waiting
 }
 

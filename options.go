@@ -2,7 +2,9 @@ package coro
 
 import (
 	"fmt"
+	"math"
 	"runtime"
+	"time"
 
 	"github.com/organzine/coro/csrc"
 )
@@ -14,11 +16,15 @@ type config struct {
 	csrc.Options
 	onStall   func(blocked int)
 	executors int
+	callLimit int
+	slowLimit time.Duration
+	onSlow    func(SlowCall)
 }
 
 func newConfig(opts []Option) (*config, error) {
 	c := &config{}
 	c.Name = "coro"
+	c.callLimit = math.MaxInt
 	c.Workers = min(runtime.GOMAXPROCS(0), csrc.WorkersMax)
 	c.executors = runtime.GOMAXPROCS(0)
 	for _, o := range opts {

@@ -66,6 +66,7 @@ func (p *poller) poll(s *Scheduler) {
 		s.core.Arm()
 		slots = s.core.Done(slots[:0])
 		p.completeAll(slots)
+		s.office.kick()
 		rests = p.heedRest(s, rests)
 		if s.lane.claimed() {
 			pause = lookLeast

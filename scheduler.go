@@ -22,6 +22,10 @@ type Scheduler struct {
 	poller poller
 	lane   lane
 	edge   edge
+	slot   uint32          // that C bodies' calls come with
+	ctx    context.Context // of Go functions that C bodies call
+	cancel context.CancelCauseFunc
+	office office
 
 	mu     sync.Mutex    // held while shutting the ports
 	runs   sync.RWMutex  // held for reading by a run
@@ -45,10 +49,12 @@ func New(opts ...Option) (*Scheduler, error) {
 	}
 	s := &Scheduler{core: core, class: csrc.Class(c.Stack), paused: c.Paused, ended: make(chan struct{})}
 	s.lane.init(s, c.executors)
+	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	n := 1
 	for n < 4*runtime.GOMAXPROCS(0) {
 		n *= 2
 	}
+	s.office.open(s, c.callLimit)
 	if s.ports, status = core.NewPorts(n); status == csrc.OK {
 		err = s.poller.open(s, c.onStall)
 	} else {
@@ -61,6 +67,11 @@ func New(opts ...Option) (*Scheduler, error) {
 	}
 	if leak.On() {
 		leak.Made(leakable{s})
+	}
+	s.slot = schedulers.add(s)
+	core.SetSlot(s.slot)
+	if c.onSlow != nil {
+		go s.watch(c.slowLimit, c.onSlow)
 	}
 	return s, nil
 }
@@ -152,8 +163,11 @@ func (s *Scheduler) Blocked(limit int) ([]Blocked, int) {
 	out := make([]Blocked, len(list))
 	for i, b := range list {
 		waits := "park"
-		if b.Waits == 'j' {
+		switch b.Waits {
+		case 'j':
 			waits = "join"
+		case 'g':
+			waits = "call"
 		}
 		out[i] = Blocked{Handle(b.Handle), funcName(b.Fn), b.Worker, waits}
 	}
@@ -174,8 +188,12 @@ const closeGrace = time.Second
 // on in the background, without freeing anything under a running coroutine.
 //
 // It may be called again, and by several goroutines: each call waits for the same end. When all has ended before, it
-// returns nil.
+// returns nil. Within a Go function that one of its coroutines has called it would wait for itself: it returns ErrInside,
+// and nothing is closed.
 func (s *Scheduler) Close(ctx context.Context) error {
+	if s.core.Inside() || s.office.inside() {
+		return ErrInside
+	}
 	s.shutPorts()
 	select {
 	case <-s.ended:
@@ -189,6 +207,7 @@ func (s *Scheduler) Close(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	}
+	s.cancel(ErrCanceled)
 	go func() {
 		s.lane.cancel()
 		s.core.Close(true)
@@ -206,6 +225,12 @@ func (s *Scheduler) Close(ctx context.Context) error {
 		e.Funcs = append(e.Funcs, funcName(fn))
 	}
 	e.Funcs = append(e.Funcs, s.lane.running()...)
+	for _, c := range s.core.InlineCalls(nil) {
+		if g := goFuncs.find(c.ID); g != nil {
+			e.Funcs = append(e.Funcs, g.name)
+		}
+	}
+	e.Funcs = s.office.running(e.Funcs)
 	runtime.KeepAlive(s)
 	return e
 }
@@ -231,6 +256,9 @@ func (s *Scheduler) shutPorts() {
 		}
 		s.core.Close(false)
 		s.lane.close()
+		s.office.close()
+		s.cancel(ErrClosed)
+		schedulers.drop(s.slot)
 		s.poller.close(s)
 		// Nobody has a port any more; tasks keep s, and with it their results, until they are waited for.
 		runtime.AddCleanup(s, (*csrc.Scheduler).Destroy, s.core)

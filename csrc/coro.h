@@ -20,7 +20,8 @@
  *               across such a call.
  *   Registers   A switch preserves what the C ABI calls callee-saved; not the signal mask, and not the
  *               floating-point control words (MXCSR, x87 CW, FPCR): restore these before suspending.
- *   C only      A coroutine must not call into Go: its stack is not one that Go can grow or scan.
+ *   C only      A coroutine must not call into Go by itself: its stack is not one that Go can grow or scan.
+ *               coro_call_go has it done.
  *   Pointers    Nothing here can protect against a stray pointer in a coroutine's own body.
  */
 #ifndef CORO_H
@@ -48,6 +49,8 @@ enum {
 	CORO_ENDED = -10,    /* a resume of a coroutine that has finished or aborted; reset it first */
 	CORO_EABORTED = -11, /* the coroutine that was joined ended by coro_abort */
 	CORO_EOVERFLOW = -12, /* a coroutine has 2^28 permits that it has not taken */
+	CORO_EFAILED = -13,   /* the Go function returned an error, or panicked: coro_call_error has the text */
+	CORO_ETOOBIG = -14,   /* the Go function's result is larger than the buffer */
 };
 
 /* Yield codes: what a coroutine is after it was last resumed. */
@@ -266,6 +269,49 @@ int coro_exit_canceled(void);
 /* coro_detach - nobody will join target. Thread: any. Returns: CORO_OK, CORO_ESTALE, CORO_EBUSY, CORO_EINVAL. */
 int coro_detach(coro_handle target);
 
+/* ----------------------------------------------------------------------------------- calls into Go */
+
+/* Names a Go function that was exported by coro.Export, for ever. 0 is never one. */
+typedef uint32_t coro_go_id;
+
+/* coro_go_function - the one exported under a name by coro.ExportNamed; 0: none. Thread: any. Cost: looks through the
+ * names: ask once. */
+coro_go_id coro_go_function(const char *name);
+
+/*
+ * coro_call_go - have a Go function called by a goroutine, while the caller is suspended. The function may block, for as long
+ * as it likes, and do what any Go code may. A close with cancel does not end the call: it ends the function's context.
+ *
+ * arg, arg_bytes:  exactly the bytes of its Go argument type; any number for a []byte, which gets a copy.
+ * result, result_bytes: room for its result; NULL and 0: the result is not wanted.
+ * got:     how many bytes the result has, whatever is returned; NULL: not wanted.
+ * Suspends. Cost: some hundred ns while calls keep coming, tens of us to wake what sleeps; docs/calls.md has figures.
+ * Returns: CORO_OK; CORO_EFAILED if the function returned an error, panicked, or ended its goroutine; CORO_ETOOBIG if the
+ *          result is larger than result_bytes: nothing was written, and of a fixed size, the function was not called;
+ *          CORO_EINVAL if id names nothing, or arg_bytes is not the argument's size (*got then has that size), or the
+ *          scheduler was not made by Go; CORO_ECANCELED if the scheduler is being canceled, CORO_EPERM: not called.
+ */
+int coro_call_go(coro_go_id id, const void *arg, size_t arg_bytes, void *result, size_t result_bytes, size_t *got);
+
+/*
+ * coro_call_go_inline - the same, but this worker's thread calls the function, on its own stack.
+ *
+ * For short functions that do not block: no channel, lock, file or network that may keep them waiting. All coroutines of this
+ * worker wait meanwhile. There is no current coroutine: what the function calls of this header returns CORO_EPERM where one
+ * is needed. A function that ends its goroutine (runtime.Goexit, FailNow of a test) ends the process.
+ *
+ * Suspends. Cost: one entry into Go (50 to 100 ns) if this one alone calls; 15 to 40 ns each if many do.
+ */
+int coro_call_go_inline(coro_go_id id, const void *arg, size_t arg_bytes, void *result, size_t result_bytes,
+			size_t *got);
+
+/*
+ * coro_call_error - the text of the last call of the current coroutine that returned CORO_EFAILED: of the error, or
+ * "panic: " with the value and then, from the second line on, the Go stack. At most bytes - 1 of it are copied to text, and
+ * a zero. Returns: the length of the whole; 0: there was none, or no memory for it.
+ */
+size_t coro_call_error(char *text, size_t bytes);
+
 /* --------------------------------------------------------------------------------- schedulers */
 
 typedef struct coro_options {
@@ -323,7 +369,7 @@ typedef struct coro_blocked {
 	coro_handle handle; /* for information: it can be stale by the time it is read */
 	coro_fn fn;
 	uint32_t worker; /* its home */
-	uint32_t waits;  /* 'p' coro_park, 'j' coro_join */
+	uint32_t waits;  /* 'p' coro_park, 'j' coro_join, 'g' coro_call_go */
 } coro_blocked;
 
 /* coro_scheduler_blocked - the waiting coroutines, at most cap of them into list; the return value counts

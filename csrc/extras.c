@@ -25,6 +25,7 @@ struct coroi_extras {
 	struct block *blocks; /* the later ones */
 	struct deferred *deferred;
 	char *at, *end; /* free bytes of the newest block */
+	char *text;
 };
 
 #define ROUND(n) (((n) + ALIGN - 1) & ~(ALIGN - 1))
@@ -80,6 +81,12 @@ int coroi_extras_defer(struct coroi_extras **e, void (*fn)(void *), void *arg)
 	return CORO_OK;
 }
 
+char **coroi_extras_text(struct coroi_extras **e)
+{
+	struct coroi_extras *x = make(e);
+	return x ? &x->text : NULL;
+}
+
 void coroi_extras_run(struct coroi_extras *e)
 {
 	if (!e)
@@ -92,5 +99,6 @@ void coroi_extras_run(struct coroi_extras *e)
 		next = b->next;
 		coroi_release(b);
 	}
+	coroi_release(e->text);
 	coroi_release(e);
 }

@@ -73,7 +73,7 @@ bool coroi_at_rest(struct coro_scheduler *s)
 	return at_load_seq(&s->S) >> 16 == 0;
 }
 
-static void rested(struct coro_scheduler *s)
+void coroi_rested(struct coro_scheduler *s)
 {
 	at_add(&s->rests, 1);
 	if (at_load_seq(&s->rest_waiters))
@@ -120,7 +120,7 @@ static bool claim(struct coro_scheduler *s, unsigned id)
 	    !COROI_MUTANT(BLIND_CLAIM, at_and(&s->sleepers[id >> 6], ~bit_of(id)) & bit_of(id),
 			  (at_and(&s->sleepers[id >> 6], ~bit_of(id)), true))) {
 		if (COROI_MUTANT(CLAIM_FIRST, COROI_MUTANT(TOKEN_KEPT, drop(s), false), false))
-			rested(s);
+			coroi_rested(s);
 		return false;
 	}
 	COROI_MUTANT(CLAIM_FIRST, (void)0, at_add(&s->S, COROI_S_AWAKE));
@@ -512,7 +512,7 @@ static void park(struct coroi_worker *w)
 	COROI_MUTANT_ADDS(LET_GO_FIRST, if (has_work(w)) return;)
 	COROI_MUTANT(LATE_BIT, at_or(&s->sleepers[w->id >> 6], bit_of(w->id)), 0); /* P1 */
 	uint32_t mode = at_load_seq(&s->mode);
-	COROI_MUTANT_ADDS(DROP_FIRST, if (drop(s)) rested(s); at_add(&s->S, COROI_S_AWAKE);)
+	COROI_MUTANT_ADDS(DROP_FIRST, if (drop(s)) coroi_rested(s); at_add(&s->S, COROI_S_AWAKE);)
 	if (mode == COROI_STOPPING || (mode == COROI_RUNNING && COROI_MUTANT(NO_RECHECK, COROI_MUTANT(LET_GO_FIRST, has_work(w), false), false))) { /* P2 */
 		COROI_MUTANT_ADDS(LATE_BIT, return;)
 		unpark(w); /* P3 */
@@ -527,7 +527,7 @@ static void park(struct coroi_worker *w)
 			unpark(w);
 			return;
 		}
-		rested(s);
+		coroi_rested(s);
 	} else if (coroi_now_ns() >= w->hold_off) {
 		at_or(&s->hungry, COROI_HUNGRY_SURPLUS);
 	}
@@ -616,7 +616,7 @@ bool coroi_lane_park(struct coroi_worker *lane)
 	}
 	at_bump(&lane->parks);
 	if (drop(s)) /* P4 */
-		rested(s);
+		coroi_rested(s);
 	return true;
 }
 
@@ -628,5 +628,5 @@ void coroi_ext_begin(struct coro_scheduler *s, uint32_t n)
 void coroi_ext_end(struct coro_scheduler *s)
 {
 	if (at_add(&s->S, -COROI_S_EXT) >> 16 == 0)
-		rested(s);
+		coroi_rested(s);
 }

@@ -41,6 +41,9 @@ bool coroi_idle(struct coroi_worker *w);
 /* coroi_at_rest - nothing can happen any more, at this moment. */
 bool coroi_at_rest(struct coro_scheduler *s);
 
+/* coroi_rested - who gave the last token back says so. */
+void coroi_rested(struct coro_scheduler *s);
+
 /* coroi_rest_await - sleep until the number of rests differs from seen. */
 void coroi_rest_await(struct coro_scheduler *s, uint32_t seen);
 

@@ -17,6 +17,14 @@ static struct coroi_rec *current(void)
 	return w ? w->current : NULL;
 }
 
+struct coroi_extras **coroi_extras_of(struct coroi_rec *me)
+{
+	if (!(me->flags & COROI_F_EXTRAS))
+		coroi_cold(me)->extras = NULL;
+	me->flags |= COROI_F_EXTRAS;
+	return &coroi_cold(me)->extras;
+}
+
 /* extras - where those of the coroutine meant hang; NULL outside one. */
 static struct coroi_extras **extras(void)
 {
@@ -24,12 +32,7 @@ static struct coroi_extras **extras(void)
 	if (co)
 		return &co->extras;
 	struct coroi_rec *me = current();
-	if (!me)
-		return NULL;
-	if (!(me->flags & COROI_F_EXTRAS))
-		coroi_cold(me)->extras = NULL;
-	me->flags |= COROI_F_EXTRAS;
-	return &coroi_cold(me)->extras;
+	return me ? coroi_extras_of(me) : NULL;
 }
 
 int coro_defer(void (*fn)(void *), void *arg)

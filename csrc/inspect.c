@@ -44,6 +44,10 @@ const char *coro_strerror(int status)
 		return "the coroutine aborted";
 	case CORO_EOVERFLOW:
 		return "too many permits: let the coroutine park before it is woken again";
+	case CORO_EFAILED:
+		return "the Go function failed: coro_call_error has the text";
+	case CORO_ETOOBIG:
+		return "the Go function's result is larger than the buffer";
 	default:
 		return "unknown status";
 	}
@@ -59,14 +63,14 @@ static void collect(struct coroi_rec *r, void *ctx)
 	struct blocked_list *b = ctx;
 	uint8_t state = at_load_rlx(&r->state); /* relaxed: a free one is not in any door */
 
-	if (state != COROI_PARKED && state != COROI_JOINING)
+	if (state != COROI_PARKED && state != COROI_JOINING && state != COROI_CALLING)
 		return;
 	if (b->count < b->cap)
 		b->list[b->count] = (coro_blocked){
 			.handle = coroi_handle(r),
 			.fn = r->fn,
 			.worker = at_load_rlx(&r->home),
-			.waits = state == COROI_PARKED ? 'p' : 'j',
+			.waits = state == COROI_PARKED ? 'p' : state == COROI_JOINING ? 'j' : 'g',
 		};
 	b->count++;
 }

@@ -24,6 +24,7 @@ enum {
 	COROI_PARKED,   /* waits for a permit */
 	COROI_JOINING,  /* waits for an event: the end of the coroutine it joins */
 	COROI_ENDED,    /* joinable, and not joined yet */
+	COROI_CALLING,  /* waits for an event: Go has made its call */
 };
 
 /* Flags. Written by who spawns it, then by the coroutine itself, then by whoever ends it. */

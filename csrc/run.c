@@ -17,6 +17,7 @@
 #include "run.h"
 
 #include "extras.h"
+#include "gocall.h"
 #include "wait.h"
 
 #include <string.h>
@@ -475,9 +476,10 @@ void coroi_exit(struct coroi_worker *w)
 void coroi_run(struct coroi_worker *w)
 {
 	for (;;) {
+		struct coroi_call *calls = w->calls ? coroi_calls_make(w) : NULL;
 		coroi_door_enter(w);
-		struct coroi_rec *next = NULL;
-		if (coroi_unlikely(w->starved.count))
+		struct coroi_rec *next = calls ? coroi_calls_made_locked(w, calls) : NULL;
+		if (coroi_unlikely(!next && w->starved.count))
 			next = unstarve_with_stack_locked(w);
 		if (!next)
 			next = settle_locked(w, coroi_pick_locked(w), -1);
@@ -485,6 +487,11 @@ void coroi_run(struct coroi_worker *w)
 			coroi_door_leave(w);
 			return;
 		}
-		go_locked(w, &w->native_sp, next);
+		void *sp = next->sp;
+		intptr_t value = sp ? take_code(next) : (intptr_t)next;
+		if (!sp)
+			sp = fresh_context_locked(w, next);
+		w->current = next;
+		coroi_to(&w->native_sp, sp, value, w, next->stack); /* here, not in a function: no return is mispredicted */
 	}
 }

@@ -101,19 +101,24 @@ static inline uint32_t coroi_turns(const struct coroi_worker *w)
 #define COROI_OPEN_TURNS 64u
 
 /* coroi_mail_due - look into the inbox now? Each look takes a cache line from those who write it, so not at every turn;
- * and seldom at spawns, which wait until the queue is empty, or for so many turns, so that one that never is keeps
- * nobody waiting. */
+ * and seldom at spawns and at calls into Go, which wait until the queue is empty, or for so many turns, so that one that
+ * never is keeps nobody waiting. */
 static inline bool coroi_mail_due(const struct coroi_worker *w)
 {
 	uint32_t head = w->queue.head;
-	return (head & 3) == 0 && (at_load_rlx(&w->inbox) || (w->unopened && head % COROI_OPEN_TURNS == 0)); /* relaxed: a hint */
+	return (head & 3) == 0 && (at_load_rlx(&w->inbox) || /* relaxed: a hint */
+				   (head % COROI_OPEN_TURNS == 0 && (w->unopened | (uintptr_t)w->calls)));
 }
 
-/* coroi_pick_locked - the task that runs next, or 0: the slot while its budget lasts, else the front of the queue. */
+/* coroi_pick_locked - the task that runs next: the slot while its budget lasts, else the front of the queue. 0: none, or
+ * calls into Go have waited for long enough; to the native stack. */
 static inline uint64_t coroi_pick_locked(struct coroi_worker *w)
 {
-	if (coroi_unlikely(coroi_mail_due(w)))
+	if (coroi_unlikely(coroi_mail_due(w))) {
+		if (w->calls && w->queue.head % COROI_OPEN_TURNS == 0)
+			return 0;
 		coroi_drain_locked(w);
+	}
 	struct coroi_rec *r = w->slot;
 	if (r) {
 		at_store_rlx(&w->slot, NULL);

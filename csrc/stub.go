@@ -104,7 +104,21 @@ type (
 	Outgoing  struct{}
 	Joinable  struct{}
 	Coroutine struct{}
+
+	Call       struct{}
+	Calls      struct{}
+	InlineCall struct {
+		ID    uint32
+		Count uint64
+	}
 )
+
+const (
+	Failed = Overflow - 1 - iota
+	TooBig
+)
+
+var Inline func(Calls)
 
 func (s Status) Text() string { return "the C core is not built in" }
 
@@ -131,6 +145,29 @@ func (*Scheduler) Rests() uint32                 { return 0 }
 func (*Scheduler) NewPorts(int) ([]Port, Status) { return nil, Again }
 func (*Scheduler) Open(*Outgoing, *Spec) Status  { return Again }
 func (*Scheduler) Drop(*Outgoing)                {}
+
+func (*Scheduler) SetSlot(uint32)                        {}
+func (*Scheduler) Inside() bool                          { return false }
+func (*Scheduler) InlineCalls([]InlineCall) []InlineCall { return nil }
+
+func ExportName(string, uint32) Status { return Again }
+
+func (*Calls) Slot() uint32 { return 0 }
+func (*Calls) Next() *Call  { return nil }
+
+func (*Call) ID() uint32            { return 0 }
+func (*Scheduler) HasCalls() bool   { return false }
+func (*Scheduler) TakeCalls() *Call { return nil }
+func (*Scheduler) Watch(bool)       {}
+func (*Scheduler) Complete(*Call)   {}
+
+func (*Call) After() *Call           { return nil }
+func (*Call) Arg() unsafe.Pointer    { return nil }
+func (*Call) ArgBytes() uintptr      { return 0 }
+func (*Call) Result() unsafe.Pointer { return nil }
+func (*Call) Room() uintptr          { return 0 }
+func (*Call) End(Status, uintptr)    {}
+func (*Call) Fail(string)            {}
 
 func Wake(uint64) Status   { return Again }
 func Cancel(uint64) Status { return Again }

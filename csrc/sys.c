@@ -177,16 +177,31 @@ void coroi_futex_wake(uint32_t *word, int count)
 	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
 }
 
-int coroi_thread_start(pthread_t *out, void *(*fn)(void *), void *arg)
+/* blocked - all that are not a thread's own faults or Go's. */
+static sigset_t blocked(void)
 {
-	KEEP_ERRNO;
 	static const int open[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF, SIGURG};
-	sigset_t mask, old;
-	pthread_attr_t attr;
+	sigset_t mask;
 
 	sigfillset(&mask);
 	for (size_t i = 0; i < sizeof open / sizeof *open; i++)
 		sigdelset(&mask, open[i]);
+	return mask;
+}
+
+void coroi_thread_mask(void)
+{
+	KEEP_ERRNO;
+	sigset_t mask = blocked();
+	pthread_sigmask(SIG_SETMASK, &mask, NULL);
+}
+
+int coroi_thread_start(pthread_t *out, void *(*fn)(void *), void *arg)
+{
+	KEEP_ERRNO;
+	sigset_t mask = blocked(), old;
+	pthread_attr_t attr;
+
 	int err = pthread_attr_init(&attr);
 	if (err)
 		return err;

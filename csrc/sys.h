@@ -55,6 +55,9 @@ void coroi_futex_wake(uint32_t *word, int count);
  * faults or Go's (profiling, preemption). Returns 0 or an errno. */
 int coroi_thread_start(pthread_t *out, void *(*fn)(void *), void *arg);
 
+/* coroi_thread_mask - block those signals on this thread again, which has started so. */
+void coroi_thread_mask(void);
+
 /* coroi_sigstack_install - an alternate signal stack with a guard for this thread. Returns its base or NULL.
  * coroi_sigstack_remove - on the same thread, the last thing that it does: the one that was there before is in use again
  * (whoever set it, a sanitizer for one, frees what it finds when the thread ends), and all signals are blocked. */

@@ -195,7 +195,7 @@ void coroi_mail_locked(struct coroi_worker *w, struct coroi_rec *r)
 		return;
 	uint32_t n = (uint32_t)(word & COROI_COUNT_MASK);
 	if (word & COROI_EVENT) {
-		if (r->state == COROI_JOINING)
+		if (r->state == COROI_JOINING || r->state == COROI_CALLING)
 			coroi_requeue_locked(w, r);
 		else
 			r->event = 1;

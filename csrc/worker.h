@@ -66,6 +66,9 @@ struct coroi_worker {
 	uint64_t unopened, unopened_last; /* spawns out of the inbox that are not in the queue yet, oldest first: nodes.
 					   * Atomic, relaxed: others peek at the first */
 	struct coroi_stack_cache stacks;
+	struct coroi_call *calls, *calls_last; /* inline calls of coroutines here that wait to be made; see gocall.h */
+	uint32_t calls_count;
+	bool was_in_go;
 
 	uint32_t req __attribute__((aligned(COROI_APART))); /* see door.h */
 
@@ -87,6 +90,8 @@ struct coroi_worker {
 	uint32_t batch_at;    /* coroi_turns then */
 	uint32_t *seen;       /* [workers] coroi_turns of the others when we last looked */
 	uint64_t steals, stolen, served, forced, parks, mails;
+	uint32_t in_go;       /* the Go function that it calls now, 0: none. Written by Go, on its thread; others look */
+	uint64_t inline_calls; /* made until now */
 	int32_t tid, cpu;
 	pthread_t thread;
 	void *sigstack;
@@ -138,6 +143,9 @@ struct coro_scheduler {
 	uint32_t go_waits_rest;  /* goroutines that wait for a rest */
 	int32_t bell;       /* eventfd, or -1; atomic, sequentially consistent with ringers */
 	uint32_t ringers;   /* who are about to write to it */
+	uint32_t go_slot;   /* what Go knows it by; 0: it is not Go's */
+	uint64_t calls __attribute__((aligned(COROI_APART))); /* that Go is to make: LIFO of struct coroi_call; see gocall.h */
+	uint32_t calls_unwatched; /* nobody in Go looks at them: ring the bell */
 
 	/* life */
 	pthread_mutex_t life_lock;

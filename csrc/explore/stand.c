@@ -124,6 +124,10 @@ int coroi_thread_start(pthread_t *out, void *(*fn)(void *), void *arg)
 	return 0;
 }
 
+void coroi_thread_mask(void)
+{
+}
+
 void *coroi_sigstack_install(void)
 {
 	return &ex_mutant; /* anything but NULL */

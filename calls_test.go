@@ -1,0 +1,528 @@
+//go:build cgo
+
+package coro_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"runtime/pprof"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/organzine/coro"
+	"github.com/organzine/coro/internal/testbody"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	callOne  = coro.MustFunc[testbody.Call, testbody.Came](testbody.CallOne, coro.FuncName("call"))
+	callMany = coro.MustFunc[testbody.Calls, coro.None](testbody.CallMany, coro.FuncName("calls"))
+	turnCall = coro.MustFunc[testbody.Calls, int64](testbody.TurnCalls)
+	nameOf   = coro.MustFunc[[40]byte, coro.FuncID](testbody.Name)
+	never    = coro.MustFunc[coro.None, coro.None](testbody.Never, coro.FuncName("never"))
+)
+
+// The ways of calling; a test of all of them runs for each.
+var ways = map[string]uint32{"inline": testbody.Inline, "offload": testbody.Offload}
+
+// increment is what CallMany calls.
+var increment = coro.MustExport(func(_ context.Context, n int64) (int64, error) { return n + 1, nil })
+
+// calling has a coroutine make one call with 8 bytes each way, or as edit has it.
+func calling(t testing.TB, s *coro.Scheduler, how uint32, id coro.FuncID, number int64, edit ...func(*testbody.Call)) testbody.Came {
+	t.Helper()
+	c := testbody.Call{ID: uint32(id), How: how, Number: number, ArgBytes: 8, ResultBytes: 8}
+	for _, e := range edit {
+		e(&c)
+	}
+	task, err := callOne.Start(s, c)
+	require.NoError(t, err)
+	came, err := task.Wait(soon(t))
+	require.NoError(t, err)
+	return came
+}
+
+func argBytes(n uint32) func(*testbody.Call)    { return func(c *testbody.Call) { c.ArgBytes = n } }
+func resultBytes(n uint32) func(*testbody.Call) { return func(c *testbody.Call) { c.ResultBytes = n } }
+
+func text(c testbody.Came) string { return string(c.Start[:min(int(c.Text), len(c.Start)-1)]) }
+
+// inEachWay runs a test for each way of calling, on a scheduler of its own.
+func inEachWay(t *testing.T, test func(t *testing.T, s *coro.Scheduler, how uint32)) {
+	for name, how := range ways {
+		t.Run(name, func(t *testing.T) { test(t, newScheduler(t, coro.WithWorkers(2)), how) })
+	}
+}
+
+func TestACoroutineCallsAGoFunction(t *testing.T) {
+	type pair struct {
+		A int32
+		B uint32
+	}
+	swap := coro.MustExport(func(_ context.Context, p pair) (pair, error) {
+		runtime.GC()
+		return pair{int32(p.B), uint32(p.A)}, nil
+	})
+	var told atomic.Int64
+	tell := coro.MustExport(func(_ context.Context, n int64) (coro.None, error) { told.Add(n); return coro.None{}, nil })
+	ask := coro.MustExport(func(context.Context, coro.None) (int64, error) { return 42, nil })
+	inEachWay(t, func(t *testing.T, s *coro.Scheduler, how uint32) {
+		told.Store(0)
+		assert.Equal(t, testbody.Came{Got: 8, Number: 6}, calling(t, s, how, increment, 5))
+		assert.Equal(t, testbody.Came{Got: 8, Number: 1<<32 | 3}, calling(t, s, how, swap, 3<<32|1))
+		assert.Equal(t, testbody.Came{}, calling(t, s, how, tell, 7, resultBytes(0)))
+		assert.EqualValues(t, 7, told.Load())
+		assert.Equal(t, testbody.Came{Got: 8, Number: 42}, calling(t, s, how, ask, 0, argBytes(0)))
+		assert.Equal(t, testbody.Came{Got: 8}, calling(t, s, how, ask, 0, argBytes(0), resultBytes(0)), "not wanted")
+		finish(t, s)
+	})
+}
+
+func TestBytesOfAnyLengthGoBothWays(t *testing.T) {
+	var kept sync.Map
+	turn := coro.MustExport(func(_ context.Context, b []byte) ([]byte, error) {
+		kept.Store(len(b), b)
+		b = slices.Clone(b)
+		slices.Reverse(b)
+		return b, nil
+	})
+	inEachWay(t, func(t *testing.T, s *coro.Scheduler, how uint32) {
+		task, err := turnCall.Start(s, testbody.Calls{ID: uint32(turn), How: how, N: 1001})
+		require.NoError(t, err)
+		right, err := task.Wait(soon(t))
+		require.NoError(t, err)
+		assert.EqualValues(t, 1001, right)
+		b, _ := kept.Load(1000)
+		for i, x := range b.([]byte) {
+			require.Equal(t, byte(i*31+1000), x, "the argument is the function's own")
+		}
+	})
+}
+
+func TestBadCalls(t *testing.T) {
+	var ran atomic.Int64
+	count := coro.MustExport(func(_ context.Context, n int64) (int64, error) { ran.Add(1); return n, nil })
+	bytes := coro.MustExport(func(_ context.Context, n int64) ([]byte, error) { return make([]byte, n), nil })
+	inEachWay(t, func(t *testing.T, s *coro.Scheduler, how uint32) {
+		for _, id := range []coro.FuncID{0, 1 << 20, 1<<32 - 1} {
+			assert.Equal(t, testbody.Came{Status: testbody.EINVAL}, calling(t, s, how, id, 1))
+		}
+		for _, n := range []uint32{0, 1, 7, 9, 4096} {
+			want := testbody.Came{Status: testbody.EINVAL, Got: 8}
+			assert.Equal(t, want, calling(t, s, how, count, 1, argBytes(n)), "%d bytes of argument", n)
+		}
+		for _, n := range []uint32{1, 7} {
+			want := testbody.Came{Status: testbody.ETOOBIG, Got: 8}
+			assert.Equal(t, want, calling(t, s, how, count, 1, resultBytes(n)), "%d bytes of result", n)
+		}
+		assert.Zero(t, ran.Load(), "none of them was called")
+		assert.Equal(t, testbody.Came{Got: 8}, calling(t, s, how, bytes, 8))
+		assert.Equal(t, testbody.Came{Status: testbody.ETOOBIG, Got: 9}, calling(t, s, how, bytes, 9))
+		assert.Equal(t, testbody.Came{Status: testbody.ETOOBIG, Got: 1 << 20}, calling(t, s, how, bytes, 1<<20))
+		assert.Equal(t, testbody.Came{Got: 1 << 20}, calling(t, s, how, bytes, 1<<20, resultBytes(0)), "not wanted")
+		here := testbody.CallHere(testbody.Call{ID: uint32(count), How: how, ArgBytes: 8, ResultBytes: 8})
+		assert.Equal(t, testbody.Came{Status: testbody.EPERM}, here, "outside a coroutine")
+	})
+}
+
+type silly struct{}
+
+func (*silly) Error() string { panic("no") }
+
+func TestErrorsAndPanicsComeBackAsText(t *testing.T) {
+	fails := coro.MustExport(func(_ context.Context, n int64) (int64, error) { return 1, fmt.Errorf("no such number: %d", n) })
+	panics := coro.MustExport(func(_ context.Context, n int64) (int64, error) { panic(fmt.Sprintf("not %d!", n)) })
+	nothing := coro.MustExport(func(context.Context, int64) (int64, error) { panic(nil) })
+	nilPointer := coro.MustExport(func(_ context.Context, n int64) (int64, error) {
+		var p *int64
+		return n + *p, nil
+	})
+	badError := coro.MustExport(func(context.Context, int64) (int64, error) { return 0, (*silly)(nil) })
+	long := coro.MustExport(func(_ context.Context, n int64) (int64, error) { return 0, errors.New(strings.Repeat("x", int(n))) })
+	huge := coro.MustExport(func(_ context.Context, b []byte) (int64, error) { return int64(len(b)), nil })
+	inEachWay(t, func(t *testing.T, s *coro.Scheduler, how uint32) {
+		failed := func(id coro.FuncID, n int64) string {
+			came := calling(t, s, how, id, n)
+			assert.Equal(t, testbody.EFAILED, came.Status)
+			assert.Zero(t, came.Number, "no result")
+			return text(came)
+		}
+		for range 3 {
+			assert.Equal(t, "no such number: 7", failed(fails, 7))
+			assert.True(t, strings.HasPrefix(failed(panics, 7), "panic: not 7!\n\ngoroutine "))
+			assert.Contains(t, failed(nothing, 0), "panic: panic called")
+			assert.Contains(t, failed(nilPointer, 0), "panic: runtime error: ")
+			assert.NotEmpty(t, failed(badError, 0))
+			assert.EqualValues(t, 16<<10, calling(t, s, how, long, 1<<20).Text, "texts are cut off there")
+		}
+		assert.Equal(t, testbody.Came{Got: 8}, calling(t, s, how, huge, 0, argBytes(0)))
+		assert.Equal(t, testbody.Came{Got: 8, Number: 1}, calling(t, s, how, increment, 0), "and it goes on")
+	})
+}
+
+func TestPanicsAmongManyCallersHitTheirOwn(t *testing.T) {
+	odd := coro.MustExport(func(_ context.Context, n int64) (int64, error) {
+		switch n % 4 {
+		case 1:
+			panic(n)
+		case 3:
+			return 0, fmt.Errorf("error: %d", n)
+		}
+		return n, nil
+	})
+	inEachWay(t, func(t *testing.T, s *coro.Scheduler, how uint32) {
+		var tasks []*coro.Task[testbody.Came]
+		for n := range int64(scaled(4000)) {
+			task, err := callOne.Start(s, testbody.Call{ID: uint32(odd), How: how, Number: n, ArgBytes: 8, ResultBytes: 8})
+			require.NoError(t, err)
+			tasks = append(tasks, task)
+		}
+		for n, task := range tasks {
+			came, err := task.Wait(soon(t))
+			require.NoError(t, err)
+			switch n % 4 {
+			case 1:
+				assert.True(t, strings.HasPrefix(text(came), fmt.Sprintf("panic: %d\n", n)), text(came))
+			case 3:
+				assert.Equal(t, fmt.Sprintf("error: %d", n), text(came))
+			default:
+				assert.Equal(t, testbody.Came{Got: 8, Number: int64(n)}, came)
+			}
+		}
+	})
+}
+
+func TestOnlyTypesWithoutPointersAreExported(t *testing.T) {
+	export := func(err error, what string, words ...string) { t.Helper(); optionError(t, err, what, words...) }
+	_, err := coro.Export(func(context.Context, string) (int, error) { return 0, nil })
+	export(err, "Export", "string", "[]byte")
+	_, err = coro.Export(func(context.Context, int) (*int, error) { return nil, nil })
+	export(err, "Export", "*int", "points into Go")
+	_, err = coro.Export(func(context.Context, struct{ B []byte }) (int, error) { return 0, nil })
+	export(err, "Export", "[]uint8")
+	_, err = coro.Export(func(context.Context, []int) (int, error) { return 0, nil })
+	export(err, "Export", "[]int")
+	_, err = coro.Export(func(context.Context, any) (int, error) { return 0, nil })
+	export(err, "Export", "interface")
+	_, err = coro.Export[int, int](nil)
+	export(err, "Export", "needs a function")
+	assert.Panics(t, func() { coro.MustExport[int, int](nil) })
+	id, err := coro.Export(func(context.Context, [100]int64) ([100]int64, error) { return [100]int64{}, nil })
+	assert.NoError(t, err, "there is no limit of size")
+	assert.NotZero(t, id)
+}
+
+func TestFunctionsAreFoundByTheirNames(t *testing.T) {
+	add := func(_ context.Context, n int64) (int64, error) { return n + 100, nil }
+	id, err := coro.ExportNamed("a function of this test", add)
+	require.NoError(t, err)
+	_, err = coro.ExportNamed("a function of this test", add)
+	optionError(t, err, "ExportNamed", "another")
+	_, err = coro.ExportNamed("", add)
+	optionError(t, err, "ExportNamed", "empty")
+	_, err = coro.ExportNamed("a\x00b", add)
+	optionError(t, err, "ExportNamed", "zero byte")
+	_, err = coro.ExportNamed("strings", func(context.Context, string) (int, error) { return 0, nil })
+	optionError(t, err, "ExportNamed", "string")
+
+	s := newScheduler(t)
+	find := func(name string) coro.FuncID {
+		var arg [40]byte
+		copy(arg[:], name)
+		task, err := nameOf.Start(s, arg)
+		require.NoError(t, err)
+		found, err := task.Wait(soon(t))
+		require.NoError(t, err)
+		return found
+	}
+	assert.Equal(t, id, find("a function of this test"))
+	assert.Zero(t, find("a function of this tes"))
+	assert.Zero(t, find("strings"))
+	assert.EqualValues(t, 101, calling(t, s, testbody.Inline, id, 1).Number)
+}
+
+// 100 000 coroutines call, and yield in between, while garbage is collected and the profiler interrupts.
+func TestVeryManyCoroutinesCall(t *testing.T) {
+	var n atomic.Int64
+	collects := coro.MustExport(func(_ context.Context, x int64) (int64, error) {
+		if n.Add(1)%20000 == 0 {
+			runtime.GC()
+		}
+		garbage := make([]byte, 64)
+		return x + 1 + int64(garbage[x%64]), nil
+	})
+	profile, err := os.CreateTemp(t.TempDir(), "profile")
+	require.NoError(t, err)
+	defer profile.Close()
+	require.NoError(t, pprof.StartCPUProfile(profile))
+	defer pprof.StopCPUProfile()
+	for name, how := range ways {
+		t.Run(name, func(t *testing.T) {
+			s := newScheduler(t, coro.WithWorkers(2))
+			callers := 4 * scaled(25000)
+			for _, k := range []int64{0, 1, 2, 3} {
+				started, err := callMany.SpawnN(s, callers/4, testbody.Calls{ID: uint32(collects), How: how, N: 4, K: k})
+				require.NoError(t, err)
+				assert.Equal(t, callers/4, started)
+			}
+			require.NoError(t, s.Wait(soon(t)))
+			assert.EqualValues(t, 4*callers, testbody.Sum())
+			assert.EqualValues(t, callers, testbody.Ran())
+		})
+	}
+}
+
+// What the function sees of Go memory that was written before, and the other way round, is no race.
+func TestCallsAreEdgesForTheRaceDetector(t *testing.T) {
+	inEachWay(t, func(t *testing.T, s *coro.Scheduler, how uint32) {
+		before, after := 0, 0
+		id := coro.MustExport(func(context.Context, int64) (int64, error) { after = before + 1; return 0, nil })
+		before = 41
+		assert.Zero(t, calling(t, s, how, id, 0).Status)
+		assert.Equal(t, 42, after)
+	})
+}
+
+func TestACallFromWithinACallIsRefused(t *testing.T) {
+	var inner testbody.Came
+	id := coro.MustExport(func(context.Context, int64) (int64, error) {
+		inner = testbody.CallHere(testbody.Call{ID: uint32(increment), ArgBytes: 8, ResultBytes: 8})
+		return 0, nil
+	})
+	inEachWay(t, func(t *testing.T, s *coro.Scheduler, how uint32) {
+		assert.Zero(t, calling(t, s, how, id, 0).Status)
+		assert.Equal(t, testbody.EPERM, inner.Status)
+	})
+}
+
+func TestAGoFunctionMaySpawnAndWake(t *testing.T) {
+	inEachWay(t, func(t *testing.T, s *coro.Scheduler, how uint32) {
+		parkedOne, err := park.Start(s, coro.None{})
+		require.NoError(t, err)
+		parked(t, s, 1)
+		id := coro.MustExport(func(context.Context, int64) (int64, error) {
+			for range 10 {
+				if err := add.Spawn(s, 1); err != nil {
+					return 0, err
+				}
+			}
+			return 0, parkedOne.Wake()
+		})
+		assert.Zero(t, calling(t, s, how, id, 0).Status)
+		finish(t, s)
+		assert.EqualValues(t, 10, testbody.Sum())
+	})
+}
+
+func TestCloseFromWithinACallIsRefused(t *testing.T) {
+	inEachWay(t, func(t *testing.T, s *coro.Scheduler, how uint32) {
+		other := newScheduler(t)
+		id := coro.MustExport(func(context.Context, int64) (int64, error) {
+			assert.Equal(t, coro.ErrInside, s.Close(background))
+			assert.Equal(t, coro.ErrInside, s.Close(expired))
+			assert.NoError(t, other.Close(background), "another scheduler waits for nobody here")
+			return 5, nil
+		})
+		assert.EqualValues(t, 5, calling(t, s, how, id, 0).Number)
+		assert.Equal(t, testbody.OK, calling(t, s, how, increment, 0).Status, "it is open")
+		assert.NoError(t, s.Close(background))
+	})
+}
+
+func TestCloseWaitsForCallsAndCancelsTheirContexts(t *testing.T) {
+	for name, how := range ways {
+		t.Run(name, func(t *testing.T) {
+			s := newScheduler(t, coro.WithWorkers(1))
+			began := make(chan struct{})
+			var cause error
+			id := coro.MustExport(func(ctx context.Context, n int64) (int64, error) {
+				close(began)
+				<-ctx.Done() // one should not, inline
+				cause = context.Cause(ctx)
+				return n, ctx.Err()
+			})
+			task, err := callOne.Start(s, testbody.Call{ID: uint32(id), How: how, ArgBytes: 8, ResultBytes: 8})
+			require.NoError(t, err)
+			<-began
+			assert.ErrorIs(t, s.Close(expired), context.Canceled)
+			came, err := task.Wait(background)
+			assert.NoError(t, err)
+			assert.Equal(t, "context canceled", text(came))
+			assert.Equal(t, coro.ErrCanceled, cause)
+		})
+	}
+}
+
+func TestCloseNamesTheGoFunctionsThatStillRun(t *testing.T) {
+	for name, how := range ways {
+		t.Run(name, func(t *testing.T) {
+			s := newScheduler(t, coro.WithWorkers(2))
+			began, end := make(chan struct{}), make(chan struct{})
+			id, err := coro.ExportNamed("deaf "+name, func(context.Context, int64) (int64, error) {
+				close(began)
+				<-end
+				return 0, nil
+			})
+			require.NoError(t, err)
+			require.NoError(t, callOne.Spawn(s, testbody.Call{ID: uint32(id), How: how, ArgBytes: 8, ResultBytes: 8}))
+			<-began
+			var running *coro.RunningError
+			require.ErrorAs(t, s.Close(expired), &running)
+			assert.Contains(t, running.Funcs, "deaf "+name)
+			close(end)
+			assert.NoError(t, s.Close(soon(t)))
+		})
+	}
+}
+
+func TestTheCanceledCallNobody(t *testing.T) {
+	for name, how := range ways {
+		t.Run(name, func(t *testing.T) {
+			s := newScheduler(t, coro.WithWorkers(2))
+			var calls atomic.Int64
+			id := coro.MustExport(func(_ context.Context, n int64) (int64, error) { calls.Add(1); return n + 1, nil })
+			for range 100 {
+				require.NoError(t, callMany.Spawn(s, testbody.Calls{ID: uint32(id), How: how, N: 1 << 60, K: 3}))
+			}
+			eventually(t, func() bool { return calls.Load() > 1000 }, "calls")
+			assert.ErrorIs(t, s.Close(expired), context.Canceled)
+			assert.Equal(t, calls.Load(), testbody.Sum(), "each that was made came back")
+		})
+	}
+}
+
+func TestSignalsMayInterruptCalls(t *testing.T) {
+	for name, how := range ways {
+		t.Run(name, func(t *testing.T) {
+			s := newScheduler(t, coro.WithWorkers(2))
+			started, err := callMany.SpawnN(s, 100, testbody.Calls{ID: uint32(increment), How: how, N: int64(scaled(8000)), K: 5})
+			require.NoError(t, err)
+			done := make(chan error, 1)
+			go func() { done <- s.Wait(background) }()
+			for waiting := true; waiting; {
+				for _, w := range s.Stats().PerWorker {
+					_ = syscall.Tgkill(os.Getpid(), w.ThreadID, syscall.SIGURG)
+				}
+				select {
+				case err := <-done:
+					require.NoError(t, err)
+					waiting = false
+				default:
+				}
+			}
+			assert.EqualValues(t, started*scaled(8000), testbody.Sum())
+		})
+	}
+}
+
+func TestManySchedulersCallAtOnce(t *testing.T) {
+	for name, how := range ways {
+		t.Run(name, func(t *testing.T) {
+			testbody.Reset()
+			var all sync.WaitGroup
+			for range 8 {
+				all.Go(func() {
+					for range 5 {
+						s, err := coro.New(coro.WithWorkers(2))
+						if !assert.NoError(t, err) {
+							return
+						}
+						_, err = callMany.SpawnN(s, 50, testbody.Calls{ID: uint32(increment), How: how, N: 20, K: 7})
+						assert.NoError(t, err)
+						assert.NoError(t, s.Close(background))
+					}
+				})
+			}
+			all.Wait()
+			assert.EqualValues(t, 8*5*50*20, testbody.Sum())
+		})
+	}
+}
+
+func init() {
+	children["goexit inline"] = func() {
+		s, err := coro.New(coro.WithWorkers(1))
+		if err != nil {
+			panic(err)
+		}
+		id, err := coro.ExportNamed("a function that leaves", func(context.Context, int64) (int64, error) {
+			runtime.Goexit()
+			return 0, nil
+		})
+		if err != nil {
+			panic(err)
+		}
+		_ = callOne.Spawn(s, testbody.Call{ID: uint32(id), How: testbody.Inline, ArgBytes: 8, ResultBytes: 8})
+		_ = s.Wait(background)
+		fmt.Println("it lives on")
+	}
+}
+
+func TestGoexitInAnInlineCallIsNamedAndEndsTheProcess(t *testing.T) {
+	out, err := child(t, "goexit inline")
+	var exit *exec.ExitError
+	require.ErrorAs(t, err, &exit)
+	assert.Contains(t, out, "coro: runtime.Goexit (or FailNow of a test) in the Go function a function that leaves, ")
+	assert.NotContains(t, out, "it lives on")
+}
+
+// Threads that have been in Go take no signal that is meant for the process.
+func TestWorkersThatWereInGoBlockSignals(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(1))
+	before := blockedSignals(t, s)
+	for range 3 {
+		assert.Zero(t, calling(t, s, testbody.Inline, increment, 0).Status)
+		assert.Equal(t, before, blockedSignals(t, s))
+	}
+	assert.NotZero(t, before&(1<<(syscall.SIGTERM-1)))
+	assert.Zero(t, before&(1<<(syscall.SIGPROF-1)))
+}
+
+func blockedSignals(t *testing.T, s *coro.Scheduler) (mask uint64) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/status", s.Stats().PerWorker[0].ThreadID))
+	require.NoError(t, err)
+	_, rest, _ := strings.Cut(string(status), "SigBlk:")
+	_, err = fmt.Sscanf(rest, "%x", &mask)
+	require.NoError(t, err)
+	return mask
+}
+
+func TestASlowCallIsReported(t *testing.T) {
+	for name, how := range ways {
+		t.Run(name, func(t *testing.T) {
+			reports := make(chan coro.SlowCall, 10)
+			s := newScheduler(t, coro.WithWorkers(2), coro.WithSlowCallHook(20*time.Millisecond, func(c coro.SlowCall) { reports <- c }))
+			end := make(chan struct{})
+			id, err := coro.ExportNamed("slow "+name, func(context.Context, int64) (int64, error) { <-end; return 0, nil })
+			require.NoError(t, err)
+			task, err := callOne.Start(s, testbody.Call{ID: uint32(id), How: how, ArgBytes: 8, ResultBytes: 8})
+			require.NoError(t, err)
+			report := <-reports
+			assert.Equal(t, "slow "+name, report.Func)
+			assert.Equal(t, how == testbody.Inline, report.Inline)
+			assert.GreaterOrEqual(t, report.For, 20*time.Millisecond)
+			close(end)
+			_, err = task.Wait(soon(t))
+			require.NoError(t, err)
+			require.NoError(t, s.Close(background))
+			assert.Empty(t, reports, "once each")
+		})
+	}
+}
+
+func TestSlowCallHookOptions(t *testing.T) {
+	_, err := coro.New(coro.WithSlowCallHook(0, func(coro.SlowCall) {}))
+	optionError(t, err, "WithSlowCallHook", "at least")
+	_, err = coro.New(coro.WithSlowCallHook(time.Second, nil))
+	optionError(t, err, "WithSlowCallHook", "function")
+}

@@ -1,0 +1,240 @@
+//go:build cgo && linux
+/* gocall.c - see gocall.h. */
+#include "gocall.h"
+
+#include "extras.h"
+#include "lane.h"
+#include "run.h"
+#include "sys.h"
+
+#include <string.h>
+
+/* --------------------------------------------------------------------------------------- Go's side */
+
+static coroi_go_serve go_serve;
+
+struct name {
+	struct name *next;
+	uint32_t id;
+	char text[];
+};
+
+static struct name *names; /* atomic; only ever added to */
+
+void coroi_go_register(coroi_go_serve serve)
+{
+	go_serve = serve;
+}
+
+int coroi_go_name(const char *name, size_t bytes, uint32_t id)
+{
+	struct name *n = coroi_alloc(sizeof *n + bytes + 1, sizeof(void *));
+
+	if (!n)
+		return CORO_ENOMEM;
+	n->id = id;
+	memcpy(n->text, name, bytes);
+	struct name *head = at_load_rlx(&names);
+	do {
+		n->next = head;
+	} while (!at_cas(&names, &head, n)); /* a release for what is in it; pairs with coro_go_function */
+	return CORO_OK;
+}
+
+coro_go_id coro_go_function(const char *name)
+{
+	for (struct name *n = name ? at_load_acq(&names) : NULL; n; n = n->next)
+		if (strcmp(n->text, name) == 0)
+			return n->id;
+	return 0;
+}
+
+bool coroi_go_inside(struct coro_scheduler *s)
+{
+	struct coroi_worker *w = coroi_self();
+	return w && w->sched == s;
+}
+
+void coroi_call_fail(struct coroi_call *c, const char *text, size_t bytes)
+{
+	c->status = CORO_EFAILED;
+	c->text = coroi_alloc(bytes + 1, sizeof(void *));
+	if (c->text && bytes)
+		memcpy(c->text, text, bytes);
+}
+
+/* ----------------------------------------------------------------------------------- the caller's side */
+
+static inline int check(const struct coroi_worker *w, const struct coroi_call *c)
+{
+	bool bad = !c->id || (c->arg_bytes && !c->arg) || (c->result_bytes && !c->result) || !w->sched->go_slot;
+	return coroi_unlikely(bad) ? CORO_EINVAL : CORO_OK;
+}
+
+/* keep - the text of a call that failed stays with its coroutine, in the place of the last one. */
+COROI_COLD static void keep(struct coroi_call *c)
+{
+	struct coroi_extras **e = coroi_extras_of(coroi_self()->current);
+	char **place = coroi_extras_text(e);
+
+	if (!place) {
+		coroi_release(c->text);
+		return;
+	}
+	coroi_release(*place);
+	*place = c->text;
+}
+
+/* ended - the call is over; the caller goes on. */
+static int ended(struct coroi_call *c, size_t *got)
+{
+	if (coroi_unlikely(c->status == CORO_EFAILED))
+		keep(c);
+	if (got)
+		*got = c->got;
+	return c->status;
+}
+
+size_t coro_call_error(char *text, size_t bytes)
+{
+	struct coroi_worker *w = coroi_self();
+	struct coroi_rec *me = w ? w->current : NULL;
+	const char *kept = "";
+
+	if (me && me->flags & COROI_F_EXTRAS) {
+		char **place = coroi_extras_text(coroi_extras_of(me));
+		if (place && *place)
+			kept = *place;
+	}
+	size_t n = strnlen(kept, PTRDIFF_MAX);
+	if (text && bytes) {
+		size_t some = n < bytes ? n : bytes - 1;
+		memcpy(text, kept, some);
+		text[some] = 0;
+	}
+	return n;
+}
+
+/* ------------------------------------------------------------------------------------ inline calls */
+
+/* nothing_else - w has nothing to run but who calls. */
+static inline bool nothing_else(struct coroi_worker *w)
+{
+	return !w->slot && !coroi_deque_length(&w->queue) && !w->starved.count && !(at_load_rlx(&w->inbox) | w->unopened);
+}
+
+int coro_call_go_inline(coro_go_id id, const void *arg, size_t arg_bytes, void *result, size_t result_bytes, size_t *got)
+{
+	struct coroi_worker *w = coroi_self();
+	struct coroi_rec *me;
+
+	if (got)
+		*got = 0;
+	if (coroi_unlikely(!w || !(me = w->current)))
+		return CORO_EPERM;
+	struct coroi_call c = {
+		.caller = me,
+		.id = id,
+		.arg = arg,
+		.arg_bytes = arg_bytes,
+		.result = result,
+		.result_bytes = result_bytes,
+	};
+	int status = check(w, &c);
+	if (coroi_unlikely(status))
+		return status;
+	coroi_door_enter(w);
+	if (coroi_unlikely(w->cancel | me->canceled)) {
+		coroi_door_leave(w);
+		return CORO_ECANCELED;
+	}
+	if (w->calls) /* I1 */
+		w->calls_last->next = (uintptr_t)&c;
+	else
+		w->calls = &c;
+	w->calls_last = &c;
+	if (++w->calls_count == COROI_CALLS_AT_ONCE || nothing_else(w)) {
+		w->current = NULL;
+		coroi_to(&me->sp, w->native_sp, 0, w, NULL);
+	} else {
+		coroi_suspend_locked(w, me, coroi_pick_locked(w));
+	}
+	return ended(&c, got);
+}
+
+struct coroi_call *coroi_calls_make(struct coroi_worker *w)
+{
+	struct coroi_call *list = w->calls;
+
+	w->calls = NULL; /* I2 */
+	w->calls_count = 0;
+	go_serve(w, list); /* I3 */
+	if (coroi_unlikely(!w->was_in_go)) {
+		coroi_thread_mask(); /* Go has opened it for signals, the first time */
+		w->was_in_go = true;
+	}
+	return list;
+}
+
+struct coroi_rec *coroi_calls_made_locked(struct coroi_worker *w, struct coroi_call *list)
+{
+	if (!list->next && nothing_else(w)) {
+		at_bump(&w->handovers); /* it counts as a turn */
+		return list->caller;
+	}
+	for (struct coroi_call *c = list; c; c = (struct coroi_call *)(uintptr_t)c->next) /* nobody takes them: the door is ours */
+		coroi_queue_locked(w, c->caller);
+	coroi_idle_queued(w);
+	return NULL;
+}
+
+/* --------------------------------------------------------------------------------- offloaded calls */
+
+static void offload(struct coro_scheduler *s, struct coroi_call *c)
+{
+	coroi_ext_begin(s, 1); /* F1 */
+	uint64_t head = at_load_rlx(&s->calls);
+	do {
+		c->next = head;
+	} while (!at_cas(&s->calls, &head, (uintptr_t)c)); /* F2 */
+	if (at_load_seq(&s->calls_unwatched) && at_xchg(&s->calls_unwatched, 0)) /* F3 */
+		coroi_event_ring(s->bell);
+}
+
+int coro_call_go(coro_go_id id, const void *arg, size_t arg_bytes, void *result, size_t result_bytes, size_t *got)
+{
+	struct coroi_worker *w = coroi_self();
+	struct coroi_rec *me;
+
+	if (got)
+		*got = 0;
+	if (coroi_unlikely(!w || !(me = w->current)))
+		return CORO_EPERM;
+	struct coroi_call c = {
+		.caller = me,
+		.id = id,
+		.arg = arg,
+		.arg_bytes = arg_bytes,
+		.result = result,
+		.result_bytes = result_bytes,
+	};
+	int status = check(w, &c);
+	if (coroi_unlikely(status))
+		return status;
+	coroi_door_enter(w);
+	bool canceled = w->cancel | me->canceled;
+	coroi_door_leave(w);
+	if (coroi_unlikely(canceled)) /* who is canceled a moment later has called before */
+		return CORO_ECANCELED;
+	coro_self(); /* others may send it an event from now on */
+	offload(w->sched, &c);
+	coroi_door_enter(w);
+	if (me->event) {
+		me->event = 0;
+		coroi_door_leave(w);
+	} else {
+		at_store_rlx(&me->state, COROI_CALLING); /* F4 */
+		coroi_suspend_locked(w, me, coroi_pick_locked(w));
+	}
+	return ended(&c, got);
+}

@@ -1,0 +1,152 @@
+//go:build cgo && linux && (amd64 || arm64)
+
+package csrc
+
+// #cgo noescape coroi_go_inside
+// #cgo nocallback coroi_go_inside
+// #cgo noescape coroi_call_fail
+// #cgo nocallback coroi_call_fail
+// #include "gocall.h"
+// #include "idle.h"
+// void coroGoServe(struct coroi_worker *w, struct coroi_call *list);
+import "C"
+
+import (
+	"sync/atomic"
+	"unsafe"
+)
+
+func init() { C.coroi_go_register(C.coroi_go_serve(C.coroGoServe)) }
+
+// What a call can come to, besides OK, Invalid, Perm and Canceled.
+const (
+	Failed = Status(C.CORO_EFAILED)
+	TooBig = Status(C.CORO_ETOOBIG)
+)
+
+// A Call is a coroutine's call of a Go function. It lies on the coroutine's stack, which waits.
+type Call C.struct_coroi_call
+
+// Inline makes the inline calls of a worker, on its thread. It must not panic. Package coro sets it, once, before there is
+// a scheduler.
+var Inline func(Calls)
+
+//export coroGoServe
+func coroGoServe(w *worker, list *C.struct_coroi_call) {
+	Inline(Calls{w, uintptr(unsafe.Pointer(list))})
+}
+
+// Calls are the inline calls of a worker that are to be made now.
+type Calls struct {
+	w    *worker
+	next uintptr // as an integer: no write barriers
+}
+
+// Slot is that of the scheduler.
+func (l *Calls) Slot() uint32 { return uint32(l.w.sched.go_slot) - 1 }
+
+// Next is the call to be made next, or nil. Others can see that it is being made.
+func (l *Calls) Next() *Call {
+	c := *(**Call)(unsafe.Pointer(&l.next))
+	if c == nil {
+		l.w.in_go = 0
+		return nil
+	}
+	l.next = uintptr(c.next)
+	l.w.in_go = c.id
+	l.w.inline_calls++
+	return c
+}
+
+// An InlineCall is what a worker's thread does in Go.
+type InlineCall struct {
+	ID    uint32 // the function that it calls now; 0: none
+	Count uint64 // calls that it has begun
+}
+
+// SetSlot is what Inline is given for this scheduler. Nothing was spawned yet.
+func (s *Scheduler) SetSlot(slot uint32) { s.c.go_slot = C.uint32_t(slot) + 1 }
+
+// Inside tells whether the caller is inside an inline call of this scheduler's.
+func (s *Scheduler) Inside() bool { return bool(C.coroi_go_inside(s.c)) }
+
+// InlineCalls appends what each worker does.
+func (s *Scheduler) InlineCalls(list []InlineCall) []InlineCall {
+	for i := range s.Workers() {
+		w := (*worker)(unsafe.Add(unsafe.Pointer(s.c.worker), uintptr(i)*C.sizeof_struct_coroi_worker))
+		list = append(list, InlineCall{
+			ID:    atomic.LoadUint32((*uint32)(unsafe.Pointer(&w.in_go))),
+			Count: atomic.LoadUint64((*uint64)(unsafe.Pointer(&w.inline_calls))),
+		})
+	}
+	return list
+}
+
+// ExportName lets C find a function by a name. NoMemory: it cannot.
+func ExportName(name string, id uint32) Status {
+	b := append([]byte(name), 0)
+	return Status(C.coroi_go_name((*C.char)(unsafe.Pointer(&b[0])), C.size_t(len(name)), C.uint32_t(id)))
+}
+
+// ID is the function's number.
+func (c *Call) ID() uint32 { return uint32(c.id) }
+
+// Arg is where the argument lies, in C's memory, perhaps not aligned. ArgBytes is its length.
+func (c *Call) Arg() unsafe.Pointer { return c.arg }
+func (c *Call) ArgBytes() uintptr   { return uintptr(c.arg_bytes) }
+
+// Result is where the result goes, nil if it is not wanted. Room is how many bytes it may have.
+func (c *Call) Result() unsafe.Pointer { return c.result }
+func (c *Call) Room() uintptr          { return uintptr(c.result_bytes) }
+
+// End tells how the call ended, and the length of its result, or of what is expected.
+func (c *Call) End(status Status, got uintptr) {
+	c.status = C.int32_t(status)
+	c.got = C.size_t(got)
+}
+
+// Fail ends the call with an error's text.
+func (c *Call) Fail(text string) {
+	C.coroi_call_fail((*C.struct_coroi_call)(c), (*C.char)(unsafe.Pointer(unsafe.StringData(text))), C.size_t(len(text)))
+}
+
+// HasCalls tells whether there are offloaded calls that nobody has taken.
+func (s *Scheduler) HasCalls() bool {
+	return atomic.LoadUint64((*uint64)(unsafe.Pointer(&s.c.calls))) != 0
+}
+
+// TakeCalls takes them all. The list is a Call and those that After leads to, in the order of calling.
+func (s *Scheduler) TakeCalls() *Call {
+	node := atomic.SwapUint64((*uint64)(unsafe.Pointer(&s.c.calls)), 0)
+	list := uint64(0)
+	for node != 0 {
+		c := *(**Call)(unsafe.Pointer(&node))
+		node, c.next, list = uint64(c.next), C.uint64_t(list), node
+	}
+	return *(**Call)(unsafe.Pointer(&list))
+}
+
+// After is the next one of the list, or nil.
+func (c *Call) After() *Call {
+	next := uint64(c.next)
+	return *(**Call)(unsafe.Pointer(&next))
+}
+
+// Watch says whether somebody in Go looks at the list of calls. If nobody does, the bell is rung for the next one; those
+// that are there already are to be looked at once more.
+func (s *Scheduler) Watch(watched bool) {
+	var unwatched uint32
+	if !watched {
+		unwatched = 1
+	}
+	atomic.StoreUint32((*uint32)(unsafe.Pointer(&s.c.calls_unwatched)), unwatched)
+}
+
+// Complete is F6 of gocall.h: the call has ended, and is gone after this.
+func (s *Scheduler) Complete(c *Call) {
+	r := c.caller
+	s.SendEvent(Joinable{r, uint64(r.wake) >> genShift << genShift})
+	if atomic.AddUint64((*uint64)(unsafe.Pointer(&s.c.S)), ^uint64(C.COROI_S_EXT-1))>>16 == 0 {
+		C.coroi_rested(s.c)
+	}
+}

@@ -1,0 +1,636 @@
+/*
+ * t_gocall.c - calls into Go, with a stand-in for it: who is suspended, who is served when, and what comes back.
+ */
+#include "test.h"
+
+#include "../gocall.h"
+#include "../lane.h"
+#include "../run.h"
+
+#include <signal.h>
+#include <string.h>
+
+/* The stand-in knows function 1: an int64_t, to which it adds 1; 2: fails; 3: the largest text. */
+static uint64_t lists, served, longest;
+static void (*within)(struct coroi_worker *w, struct coroi_call *list); /* what a test does there */
+
+static void serve(struct coroi_worker *w, struct coroi_call *list)
+{
+	uint64_t n = 0;
+
+	CHECK(coroi_self() == w);
+	CHECK(!w->current);
+	CHECK_EQ(w->busy, 0);
+	if (within)
+		within(w, list);
+	for (struct coroi_call *c = list; c; c = (struct coroi_call *)(uintptr_t)c->next, n++) {
+		CHECK_EQ(c->caller->state, COROI_ACTIVE);
+		if (c->id == 1 && c->arg_bytes == sizeof(int64_t)) {
+			*(int64_t *)c->result = *(const int64_t *)c->arg + 1;
+			c->got = sizeof(int64_t);
+		} else if (c->id == 2) {
+			coroi_call_fail(c, "it failed", 9);
+		} else if (c->id == 3) {
+			char text[300];
+			memset(text, 'x', sizeof text);
+			coroi_call_fail(c, text, sizeof text);
+		} else {
+			c->status = CORO_EINVAL;
+		}
+	}
+	__atomic_add_fetch(&lists, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&served, n, __ATOMIC_RELAXED);
+	if (n > __atomic_load_n(&longest, __ATOMIC_RELAXED))
+		__atomic_store_n(&longest, n, __ATOMIC_RELAXED);
+}
+
+/* gos - a scheduler that the stand-in serves. */
+static coro_scheduler *gos(uint32_t workers, uint32_t flags)
+{
+	coro_scheduler *s = start_with(workers, flags);
+	s->go_slot = 1;
+	return s;
+}
+
+static uint64_t ended, sum;
+
+static void calls(void *arg, void *result)
+{
+	int64_t n = *(int64_t *)arg, number = 0;
+
+	(void)result;
+	while (number < n) {
+		size_t got = 0;
+		int64_t before = number;
+		CHECK_EQ(coro_call_go_inline(1, &number, sizeof number, &number, sizeof number, &got), CORO_OK);
+		CHECK_EQ(got, sizeof number);
+		CHECK_EQ(number, before + 1);
+	}
+	__atomic_add_fetch(&sum, (uint64_t)n, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&ended, 1, __ATOMIC_RELAXED);
+}
+
+static void call_in_turns(uint32_t workers, uint32_t flags, uint32_t callers, int64_t each)
+{
+	coroi_go_register(serve);
+	ended = sum = lists = served = longest = 0;
+	coro_scheduler *s = gos(workers, flags);
+	for (uint32_t i = 0; i < callers; i++)
+		spawn(s, calls, &each, sizeof each);
+	if (flags & CORO_PAUSED)
+		CHECK_EQ(coro_scheduler_run(s), CORO_OK);
+	finish(s);
+	CHECK_EQ(ended, callers);
+	CHECK_EQ(sum, (uint64_t)each * callers);
+	CHECK_EQ(served, sum);
+	CHECK(lists <= sum);
+	CHECK(longest <= COROI_CALLS_AT_ONCE);
+}
+
+TEST(gocall_one_caller)
+{
+	call_in_turns(1, 0, 1, (int64_t)scaled(100000));
+	CHECK_EQ(longest, 1);
+}
+
+TEST(gocall_many_callers)
+{
+	for (uint32_t workers = 1; workers <= 4; workers *= 2) {
+		call_in_turns(workers, 0, 100, (int64_t)scaled(2000));
+		call_in_turns(workers, CORO_NO_MEMBARRIER | CORO_NO_STANDBY, 200, (int64_t)scaled(500));
+	}
+}
+
+TEST(gocall_in_a_batch)
+{
+	call_in_turns(1, CORO_PAUSED, 1000, 5);
+	CHECK_EQ(longest, COROI_CALLS_AT_ONCE);
+	CHECK(lists <= served / COROI_CALLS_AT_ONCE + 64 + 1000 * 5 / 64);
+}
+
+/* A worker that always has something to run makes calls all the same, within so many turns. */
+static uint64_t stop, turns;
+
+static void never_idle(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+		__atomic_add_fetch(&turns, 1, __ATOMIC_RELAXED);
+		coro_yield();
+	}
+}
+
+static void calls_once(void *arg, void *result)
+{
+	int64_t number = 1;
+
+	(void)arg;
+	(void)result;
+	for (int i = 0; i < 100; i++) {
+		uint64_t before = turns;
+		CHECK_EQ(coro_call_go_inline(1, &number, sizeof number, &number, sizeof number, NULL), CORO_OK);
+		CHECK(turns - before <= 3 * COROI_OPEN_TURNS);
+		CHECK(turns > before);
+	}
+	stop = 1;
+}
+
+TEST(gocall_is_served_by_one_that_is_never_idle)
+{
+	coroi_go_register(serve);
+	coro_scheduler *s = gos(1, 0);
+	spawn(s, never_idle, NULL, 0);
+	spawn(s, never_idle, NULL, 0);
+	spawn(s, calls_once, NULL, 0);
+	finish(s);
+}
+
+/* The same where the others wake each other, and the queue gets its turn seldom. */
+static coro_handle partner;
+
+static void answers(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	do {
+		coro_park();
+		coro_wake(partner);
+	} while (!stop);
+}
+
+static void asks(void *arg, void *result)
+{
+	coro_handle other;
+
+	(void)arg;
+	(void)result;
+	partner = coro_self();
+	CHECK_EQ(coro_spawn_attr(NULL, answers, NULL, 0, &other), CORO_OK);
+	coro_yield();
+	while (!stop) {
+		coro_wake(other);
+		coro_park();
+	}
+	coro_wake(other); /* it may have come to its park before the stop, or have ended */
+}
+
+static void calls_then_stops(void *arg, void *result)
+{
+	int64_t number = 1;
+
+	(void)arg;
+	(void)result;
+	CHECK_EQ(coro_call_go_inline(1, &number, sizeof number, &number, sizeof number, NULL), CORO_OK);
+	stop = 1;
+}
+
+TEST(gocall_is_served_in_a_chain_of_hand_overs)
+{
+	coroi_go_register(serve);
+	coro_scheduler *s = gos(1, 0);
+	spawn(s, asks, NULL, 0);
+	spawn(s, calls_then_stops, NULL, 0);
+	finish(s);
+}
+
+/* ------------------------------------------------------------------------ meanwhile */
+
+static coro_handle caller;
+static uint64_t others;
+
+static void other(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	__atomic_add_fetch(&others, 1, __ATOMIC_SEQ_CST);
+}
+
+/* There: nobody is current, and what is queued here is run by another worker. */
+static void is_apart(struct coroi_worker *w, struct coroi_call *list)
+{
+	int64_t number;
+
+	within = NULL;
+	CHECK_EQ(coro_yield(), CORO_EPERM);
+	CHECK_EQ(coro_park(), CORO_EPERM);
+	CHECK_EQ(coro_spawn(other, NULL, 0), CORO_EPERM);
+	CHECK_EQ(coro_call_go_inline(1, &number, 8, &number, 8, NULL), CORO_EPERM);
+	CHECK_EQ(coro_call_error(NULL, 0), 0);
+	CHECK_EQ(coro_scheduler_close(w->sched, 1), CORO_EPERM);
+	CHECK_EQ(coro_self(), 0);
+	CHECK(coroi_go_inside(w->sched));
+	CHECK_EQ(coro_wake(caller), CORO_OK); /* a permit: it does not park */
+	CHECK(list->caller == coroi_at((uint32_t)caller));
+	while (w->sched->workers > 1 && __atomic_load_n(&others, __ATOMIC_SEQ_CST) < 3)
+		sleep_us(50);
+}
+
+static void calls_apart(void *arg, void *result)
+{
+	int64_t number = 7;
+
+	(void)arg;
+	(void)result;
+	caller = coro_self();
+	within = is_apart;
+	for (int i = 0; i < 3; i++)
+		spawn_in(other, NULL, 0);
+	CHECK_EQ(coro_call_go_inline(1, &number, sizeof number, &number, sizeof number, NULL), CORO_OK);
+	CHECK_EQ(number, 8);
+	CHECK_EQ(coro_park(), CORO_OK);
+}
+
+TEST(gocall_has_no_current_coroutine_and_holds_nobody_up)
+{
+	coroi_go_register(serve);
+	for (uint32_t workers = 1; workers <= 2; workers++) {
+		coro_scheduler *s = gos(workers, 0);
+		others = 0;
+		spawn(s, calls_apart, NULL, 0);
+		finish(s);
+		CHECK_EQ(others, 3);
+		CHECK(!coroi_go_inside(NULL));
+	}
+}
+
+/* ------------------------------------------------------------------------ what comes back */
+
+static void errors(void *arg, void *result)
+{
+	char text[16];
+	int64_t number = 1;
+	size_t got = 9;
+
+	(void)arg;
+	(void)result;
+	CHECK_EQ(coro_call_error(text, sizeof text), 0);
+	CHECK_EQ(text[0], 0);
+	CHECK_EQ(coro_call_go_inline(0, NULL, 0, NULL, 0, &got), CORO_EINVAL);
+	CHECK_EQ(got, 0);
+	CHECK_EQ(coro_call_go_inline(1, NULL, 8, &number, 8, NULL), CORO_EINVAL);
+	CHECK_EQ(coro_call_go_inline(1, &number, 8, NULL, 8, NULL), CORO_EINVAL);
+	CHECK_EQ(coro_call_go_inline(99, &number, 8, &number, 8, NULL), CORO_EINVAL);
+	for (int i = 0; i < 100; i++) {
+		CHECK_EQ(coro_call_go_inline(2, NULL, 0, NULL, 0, NULL), CORO_EFAILED);
+		CHECK_EQ(coro_call_error(text, sizeof text), 9);
+		CHECK(strcmp(text, "it failed") == 0);
+		CHECK_EQ(coro_call_error(text, 3), 9);
+		CHECK(strcmp(text, "it") == 0);
+		CHECK_EQ(coro_call_error(NULL, 0), 9);
+		CHECK_EQ(coro_call_go_inline(3, NULL, 0, NULL, 0, NULL), CORO_EFAILED);
+		CHECK_EQ(coro_call_error(text, sizeof text), 300);
+		CHECK(strcmp(text, "xxxxxxxxxxxxxxx") == 0);
+	}
+	CHECK_EQ(coro_call_go_inline(1, &number, 8, &number, 8, NULL), CORO_OK);
+	CHECK_EQ(coro_call_error(text, sizeof text), 300); /* the last that failed */
+	CHECK(coro_strdup("beside it") != NULL);
+}
+
+/* A text that there is no memory for is lost, and nothing else. */
+static void fails_without_memory(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	for (int k = 1; k >= 0; k--) { /* no place for it; no text */
+		fail_alloc = k;
+		CHECK_EQ(coro_call_go_inline(2, NULL, 0, NULL, 0, NULL), CORO_EFAILED);
+		fail_alloc = -1;
+		CHECK_EQ(coro_call_error(NULL, 0), 0);
+	}
+	CHECK_EQ(coro_call_go_inline(2, NULL, 0, NULL, 0, NULL), CORO_EFAILED);
+	CHECK_EQ(coro_call_error(NULL, 0), 9);
+}
+
+TEST(gocall_tells_errors_apart)
+{
+	coroi_go_register(serve);
+	coro_scheduler *s = gos(1, 0);
+	spawn(s, errors, NULL, 0);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	spawn(s, fails_without_memory, NULL, 0);
+	finish(s);
+	int64_t number = 1;
+	CHECK_EQ(coro_call_go_inline(1, &number, 8, &number, 8, NULL), CORO_EPERM);
+	CHECK_EQ(coro_call_error(NULL, 0), 0);
+}
+
+static void nobody_there(void *arg, void *result)
+{
+	int64_t number = 1;
+
+	(void)arg;
+	(void)result;
+	CHECK_EQ(coro_call_go_inline(1, &number, 8, &number, 8, NULL), CORO_EINVAL);
+	CHECK_EQ(coro_call_go(1, &number, 8, &number, 8, NULL), CORO_EINVAL);
+}
+
+TEST(gocall_without_go_is_refused)
+{
+	coroi_go_register(serve);
+	coro_scheduler *s = start_with(1, 0);
+	spawn(s, nobody_there, NULL, 0);
+	finish(s);
+}
+
+TEST(gocall_finds_names)
+{
+	CHECK_EQ(coro_go_function("one"), 0);
+	CHECK_EQ(coro_go_function(NULL), 0);
+	CHECK_EQ(coroi_go_name("one", 3, 1), CORO_OK);
+	CHECK_EQ(coroi_go_name("another", 7, 2), CORO_OK);
+	CHECK_EQ(coro_go_function("one"), 1);
+	CHECK_EQ(coro_go_function("another"), 2);
+	CHECK_EQ(coro_go_function("anothe"), 0);
+	fail_alloc = 0;
+	CHECK_EQ(coroi_go_name("none", 4, 3), CORO_ENOMEM);
+	fail_alloc = -1;
+	CHECK_EQ(coro_go_function("none"), 0);
+}
+
+/* ------------------------------------------------------------------------ closing */
+
+static uint64_t refused;
+
+static void waits_then_calls(void *arg, void *result)
+{
+	int64_t number = 1;
+
+	(void)arg;
+	(void)result;
+	CHECK_EQ(coro_park(), CORO_ECANCELED);
+	CHECK_EQ(coro_call_go_inline(1, &number, 8, &number, 8, NULL), CORO_ECANCELED);
+	CHECK_EQ(number, 1);
+	__atomic_add_fetch(&refused, 1, __ATOMIC_RELAXED);
+}
+
+TEST(gocall_is_not_made_by_the_canceled)
+{
+	coroi_go_register(serve);
+	coro_scheduler *s = gos(2, 0);
+	for (int i = 0; i < 100; i++)
+		spawn(s, waits_then_calls, NULL, 0);
+	while (coro_scheduler_blocked(s, NULL, 0) < 100)
+		sleep_us(100);
+	CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
+	coro_scheduler_destroy(s);
+	CHECK_EQ(refused, 100);
+	CHECK_EQ(served, 0);
+}
+
+/* One that has begun is finished, whatever is canceled meanwhile. */
+static void canceled_meanwhile(struct coroi_worker *w, struct coroi_call *list)
+{
+	(void)list;
+	__atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
+	while (!at_load_rlx(&w->cancel))
+		sleep_us(50);
+}
+
+static void calls_until_canceled(void *arg, void *result)
+{
+	int64_t number = 1;
+
+	(void)arg;
+	(void)result;
+	within = canceled_meanwhile;
+	CHECK_EQ(coro_call_go_inline(1, &number, 8, &number, 8, NULL), CORO_OK);
+	CHECK_EQ(number, 2);
+	CHECK_EQ(coro_call_go_inline(1, &number, 8, &number, 8, NULL), CORO_ECANCELED);
+	refused++;
+}
+
+TEST(gocall_that_has_begun_is_finished)
+{
+	coroi_go_register(serve);
+	coro_scheduler *s = gos(1, 0);
+	spawn(s, calls_until_canceled, NULL, 0);
+	while (!__atomic_load_n(&stop, __ATOMIC_SEQ_CST))
+		sleep_us(50);
+	CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
+	coro_scheduler_destroy(s);
+	CHECK_EQ(refused, 1);
+}
+
+/* ------------------------------------------------------------------------ signals */
+
+/* Go opens the mask of a thread that it sees for the first time. */
+static void opens_mask(struct coroi_worker *w, struct coroi_call *list)
+{
+	sigset_t none;
+
+	(void)w;
+	(void)list;
+	within = NULL;
+	sigemptyset(&none);
+	pthread_sigmask(SIG_SETMASK, &none, NULL);
+}
+
+static void looks_at_mask(void *arg, void *result)
+{
+	int64_t number = 1;
+	sigset_t before, after;
+
+	(void)arg;
+	(void)result;
+	pthread_sigmask(SIG_SETMASK, NULL, &before);
+	within = opens_mask;
+	CHECK_EQ(coro_call_go_inline(1, &number, 8, &number, 8, NULL), CORO_OK);
+	pthread_sigmask(SIG_SETMASK, NULL, &after);
+	for (int sig = 1; sig < SIGRTMIN; sig++)
+		if (sig != 32 && sig != 33) /* the C library's own */
+			CHECK_EQ(sigismember(&after, sig), sigismember(&before, sig));
+	CHECK(sigismember(&after, SIGTERM) && sigismember(&after, SIGINT) && sigismember(&after, SIGCHLD));
+	CHECK(!sigismember(&after, SIGPROF) && !sigismember(&after, SIGURG) && !sigismember(&after, SIGSEGV));
+}
+
+TEST(gocall_leaves_the_signal_mask_as_it_was)
+{
+	coroi_go_register(serve);
+	coro_scheduler *s = gos(1, 0);
+	spawn(s, looks_at_mask, NULL, 0);
+	finish(s);
+}
+
+/* ------------------------------------------------------------------------ offloaded calls */
+
+/* Go's part of F5 and F6, by threads that look all the time, or that sleep until the bell would be rung. */
+static uint64_t clerks_stop, rings;
+
+static void complete(struct coro_scheduler *s, struct coroi_call *c)
+{
+	struct coroi_rec *r = c->caller;
+	uint64_t word = at_load_rlx(&r->wake);
+
+	while (!at_cas(&r->wake, &word, word | COROI_EVENT))
+		;
+	if ((word & COROI_MAIL_MASK) == 0) {
+		struct coroi_worker *home = &s->worker[at_load_rlx(&r->home)];
+		coroi_inbox_push(home, (uintptr_t)r | COROI_NODE_MAIL);
+		coroi_idle_pushed(home);
+	}
+	coroi_ext_end(s);
+}
+
+/* make_all - the calls that are there, the latest first. */
+static uint64_t make_all(struct coro_scheduler *s)
+{
+	uint64_t n = 0;
+
+	for (uint64_t node = at_xchg(&s->calls, 0), next; node; node = next, n++) {
+		struct coroi_call *c = (struct coroi_call *)(uintptr_t)node;
+		next = c->next;
+		if (c->id == 2) {
+			coroi_call_fail(c, "it failed", 9);
+		} else {
+			*(int64_t *)c->result = *(const int64_t *)c->arg + 1;
+			c->got = sizeof(int64_t);
+		}
+		complete(s, c);
+	}
+	return n;
+}
+
+static void *clerk(void *arg)
+{
+	struct coro_scheduler *s = arg;
+
+	while (!at_load_seq(&clerks_stop)) {
+		if (make_all(s))
+			continue;
+		at_xchg(&s->calls_unwatched, 1); /* F5 */
+		if (at_load_seq(&s->calls))
+			continue;
+		while (at_load_seq(&s->calls_unwatched) && !at_load_seq(&clerks_stop))
+			sleep_us(20);
+		at_add(&rings, 1);
+	}
+	return NULL;
+}
+
+static void offloads(void *arg, void *result)
+{
+	int64_t n = *(int64_t *)arg, number = 0;
+
+	(void)result;
+	while (number < n) {
+		int64_t before = number;
+		size_t got = 0;
+		CHECK_EQ(coro_call_go(1, &number, sizeof number, &number, sizeof number, &got), CORO_OK);
+		CHECK_EQ(number, before + 1);
+		CHECK_EQ(got, sizeof number);
+		if (number % 3 == 0)
+			CHECK_EQ(coro_yield(), CORO_OK);
+		if (number % 5 == 0)
+			CHECK_EQ(coro_call_go_inline(1, &number, sizeof number, &number, sizeof number, NULL), CORO_OK);
+	}
+	__atomic_add_fetch(&ended, 1, __ATOMIC_RELAXED);
+}
+
+static void offload_in_turns(uint32_t workers, uint32_t flags, uint32_t callers, int64_t each)
+{
+	pthread_t t;
+
+	coroi_go_register(serve);
+	ended = clerks_stop = rings = 0;
+	coro_scheduler *s = gos(workers, flags);
+	thread_start(&t, clerk, s);
+	for (uint32_t i = 0; i < callers; i++)
+		spawn(s, offloads, &each, sizeof each);
+	if (flags & CORO_PAUSED)
+		CHECK_EQ(coro_scheduler_run(s), CORO_OK);
+	else
+		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(ended, callers); /* not before: each call holds a token */
+	at_xchg(&clerks_stop, 1);
+	thread_join(t);
+	finish(s);
+}
+
+TEST(gocall_offloaded)
+{
+	for (uint32_t workers = 1; workers <= 4; workers *= 2) {
+		offload_in_turns(workers, 0, 1, (int64_t)scaled(300));
+		offload_in_turns(workers, CORO_NO_STANDBY, 10, (int64_t)scaled(300));
+		offload_in_turns(workers, CORO_NO_MEMBARRIER | CORO_NO_STANDBY, 100, (int64_t)scaled(100));
+		offload_in_turns(workers, CORO_PAUSED, 50, (int64_t)scaled(100));
+	}
+}
+
+/* What is woken while it calls gets permits; what is canceled calls to the end; what calls is listed. */
+static void offloads_once(void *arg, void *result)
+{
+	int64_t number = 4;
+
+	(void)arg;
+	(void)result;
+	caller = coro_self();
+	CHECK_EQ(coro_call_go(1, &number, sizeof number, &number, sizeof number, NULL), CORO_OK);
+	CHECK_EQ(number, 5);
+	CHECK_EQ(coro_park(), CORO_OK);
+	CHECK_EQ(coro_park(), CORO_OK);
+	CHECK_EQ(coro_call_go(1, &number, sizeof number, &number, sizeof number, NULL), CORO_ECANCELED);
+	refused++;
+}
+
+static void *closes(void *s)
+{
+	CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
+	return NULL;
+}
+
+TEST(gocall_offloaded_is_woken_and_canceled_meanwhile)
+{
+	coro_blocked b;
+	pthread_t t;
+
+	coro_scheduler *s = gos(2, 0);
+	spawn(s, offloads_once, NULL, 0);
+	while (!at_load_seq(&s->calls) || coro_scheduler_blocked(s, &b, 1) != 1)
+		sleep_us(50);
+	CHECK_EQ(b.waits, 'g');
+	CHECK_EQ(b.handle, caller);
+	CHECK_EQ(coro_wake(caller), CORO_OK);
+	CHECK_EQ(coro_wake(caller), CORO_OK);
+	while (stats(s).awake)
+		sleep_us(50);
+	CHECK(!coroi_at_rest(s));
+	thread_start(&t, closes, s);
+	while (!at_load_rlx(&s->worker[0].cancel) || !at_load_rlx(&s->worker[1].cancel))
+		sleep_us(50);
+	CHECK_EQ(refused, 0);
+	CHECK_EQ(make_all(s), 1);
+	thread_join(t);
+	CHECK_EQ(refused, 1);
+	coro_scheduler_destroy(s);
+}
+
+static void offload_errors(void *arg, void *result)
+{
+	int64_t number = 1;
+
+	(void)arg;
+	(void)result;
+	CHECK_EQ(coro_call_go(0, NULL, 0, NULL, 0, NULL), CORO_EINVAL);
+	CHECK_EQ(coro_call_go(1, NULL, 8, &number, 8, NULL), CORO_EINVAL);
+	CHECK_EQ(coro_call_go(1, &number, 8, NULL, 8, NULL), CORO_EINVAL);
+	CHECK_EQ(coro_call_go(2, NULL, 0, NULL, 0, NULL), CORO_EFAILED);
+	CHECK_EQ(coro_call_error(NULL, 0), 9);
+	ended++;
+}
+
+TEST(gocall_offloaded_errors)
+{
+	pthread_t t;
+	int64_t number = 1;
+	coro_scheduler *s = gos(1, 0);
+
+	CHECK_EQ(coro_call_go(1, &number, 8, &number, 8, NULL), CORO_EPERM);
+	thread_start(&t, clerk, s);
+	spawn(s, offload_errors, NULL, 0);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(ended, 1);
+	at_xchg(&clerks_stop, 1);
+	thread_join(t);
+	finish(s);
+}

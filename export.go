@@ -1,0 +1,304 @@
+package coro
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"reflect"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/organzine/coro/csrc"
+)
+
+// A FuncID names a Go function for C bodies, which know it as a coro_go_id. It may be part of their argument, and is good
+// for ever. 0 names none.
+type FuncID uint32
+
+// Export makes a Go function one that C bodies can call, with coro_call_go or, if it is short and never blocks, with
+// coro_call_go_inline; see coro.h and docs/calls.md. A and R are
+// the types of the argument and the result in C: they hold no pointers, and C must give exactly the bytes of an A; or they
+// are []byte, for any number of bytes; or None. The function's own arguments are copies, and its own for ever.
+//
+// The context ends when the scheduler whose coroutine calls is closed with a context that ends. An error and a panic
+// come to the caller as CORO_EFAILED, with the text; nothing of them is lost, and neither ends the process.
+//
+// A function stays exported as long as the process lives: export each once, for example in a package variable, not for
+// each call. It returns an *OptionError for a type that holds Go pointers and for a nil function, or ErrNoCgo.
+func Export[A, R any](f func(ctx context.Context, arg A) (R, error)) (FuncID, error) {
+	g, err := newGoFunc("Export", f)
+	if err != nil {
+		return 0, err
+	}
+	return goFuncs.add(g), nil
+}
+
+// MustExport is Export that panics, for package variables.
+func MustExport[A, R any](f func(ctx context.Context, arg A) (R, error)) FuncID {
+	id, err := Export(f)
+	if err != nil {
+		panic(err)
+	}
+	return id
+}
+
+// ExportNamed is Export, and coro_go_function(name) finds the function. A name can be given once: the second time is an
+// *OptionError. It may return ErrNoMemory too.
+func ExportNamed[A, R any](name string, f func(ctx context.Context, arg A) (R, error)) (FuncID, error) {
+	if name == "" || strings.ContainsRune(name, 0) {
+		return 0, &OptionError{"ExportNamed", name, "must not be empty or contain a zero byte"}
+	}
+	g, err := newGoFunc("ExportNamed", f)
+	if err != nil {
+		return 0, err
+	}
+	g.name = name
+	return goFuncs.addNamed(g)
+}
+
+// goFunc is an exported function.
+type goFunc struct {
+	name string
+	arg  goType
+	res  goType
+	call func(context.Context, *csrc.Call) error // the argument has the right size; ends the call unless there is an error
+}
+
+// goType is how a type goes from and to C.
+type goType struct {
+	bytes   uintptr // that it has, or
+	varying bool    // it is []byte
+}
+
+func newGoType[T any](what string) (goType, error) {
+	t := reflect.TypeFor[T]()
+	if t == reflect.TypeFor[[]byte]() {
+		return goType{varying: true}, nil
+	}
+	if bad := pointerIn(t); bad != nil {
+		return goType{}, &OptionError{what, t, fmt.Sprintf(
+			"contains %v, which points into Go: use []byte, numbers, arrays and structs of them, or a runtime/cgo.Handle", bad)}
+	}
+	return goType{bytes: t.Size()}, nil
+}
+
+func newGoFunc[A, R any](what string, f func(context.Context, A) (R, error)) (*goFunc, error) {
+	if !csrc.Available {
+		return nil, ErrNoCgo
+	}
+	if f == nil {
+		return nil, &OptionError{what, "nil", "needs a function"}
+	}
+	arg, err := newGoType[A](what)
+	if err != nil {
+		return nil, err
+	}
+	res, err := newGoType[R](what)
+	if err != nil {
+		return nil, err
+	}
+	g := &goFunc{name: runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name(), arg: arg, res: res}
+	g.call = func(ctx context.Context, c *csrc.Call) error {
+		var a A
+		switch {
+		case arg.varying:
+			*(*[]byte)(unsafe.Pointer(&a)) = append([]byte{}, unsafe.Slice((*byte)(c.Arg()), c.ArgBytes())...)
+		case arg.bytes > 0:
+			a = *(*A)(c.Arg())
+		}
+		r, err := f(ctx, a)
+		if err != nil {
+			return err
+		}
+		switch to := c.Result(); {
+		case res.varying:
+			returnBytes(c, *(*[]byte)(unsafe.Pointer(&r)))
+			return nil
+		case to != nil && res.bytes > 0:
+			*(*R)(to) = r
+		}
+		c.End(csrc.OK, res.bytes)
+		return nil
+	}
+	return g, nil
+}
+
+func returnBytes(c *csrc.Call, b []byte) {
+	status := csrc.OK
+	if to := c.Result(); to != nil {
+		if uintptr(len(b)) <= c.Room() {
+			copy(unsafe.Slice((*byte)(to), len(b)), b)
+		} else {
+			status = csrc.TooBig
+		}
+	}
+	c.End(status, uintptr(len(b)))
+}
+
+// accepts tells whether the call fits the function, which may be nil.
+func (g *goFunc) accepts(c *csrc.Call) bool {
+	return g != nil && (g.arg.varying || c.ArgBytes() == g.arg.bytes) && (c.Room() >= g.res.bytes || c.Result() == nil)
+}
+
+// refuse ends a call that does not.
+func (g *goFunc) refuse(c *csrc.Call) {
+	switch {
+	case g == nil:
+		c.End(csrc.Invalid, 0)
+	case !g.arg.varying && c.ArgBytes() != g.arg.bytes:
+		c.End(csrc.Invalid, g.arg.bytes)
+	default:
+		c.End(csrc.TooBig, g.res.bytes)
+	}
+}
+
+// failed ends a call whose function has returned an error.
+func failed(c *csrc.Call, err error) { c.Fail(errorText(fmt.Sprint(err))) }
+
+// panicked ends a call whose function has panicked. Deferred functions call it.
+func panicked(c *csrc.Call, value any) {
+	c.Fail(errorText(fmt.Sprintf("panic: %v\n\n%s", value, debug.Stack())))
+}
+
+// errorText is as much of a text as is kept.
+func errorText(s string) string { return s[:min(len(s), 16<<10)] }
+
+// goFuncTable has all exported functions. Looking one up takes no lock.
+type goFuncTable struct {
+	mu    sync.Mutex
+	names map[string]bool
+	list  atomic.Pointer[[]*goFunc] // the function of id is at id-1; what is there stays
+}
+
+var goFuncs goFuncTable
+
+func (t *goFuncTable) add(g *goFunc) FuncID {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var list []*goFunc
+	if old := t.list.Load(); old != nil {
+		list = *old
+	}
+	list = append(list, g) // readers of the old one do not see so far
+	t.list.Store(&list)
+	return FuncID(len(list))
+}
+
+func (t *goFuncTable) addNamed(g *goFunc) (FuncID, error) {
+	t.mu.Lock()
+	if t.names[g.name] {
+		t.mu.Unlock()
+		return 0, &OptionError{"ExportNamed", g.name, "is the name of another: choose one of its own"}
+	}
+	if t.names == nil {
+		t.names = map[string]bool{}
+	}
+	t.names[g.name] = true
+	t.mu.Unlock()
+	id := t.add(g)
+	if status := csrc.ExportName(g.name, uint32(id)); status != csrc.OK {
+		t.mu.Lock()
+		delete(t.names, g.name)
+		t.mu.Unlock()
+		return 0, statusError(status)
+	}
+	return id, nil
+}
+
+// find returns nil for an unknown id.
+func (t *goFuncTable) find(id uint32) *goFunc {
+	list := t.list.Load()
+	if list == nil || id-1 >= uint32(len(*list)) {
+		return nil
+	}
+	return (*list)[id-1]
+}
+
+// schedulerTable has the schedulers that are open, by slot. Looking one up takes no lock.
+type schedulerTable struct {
+	mu   sync.Mutex
+	free []uint32
+	list atomic.Pointer[[]atomic.Pointer[Scheduler]]
+}
+
+var schedulers schedulerTable
+
+func (t *schedulerTable) add(s *Scheduler) uint32 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var old []atomic.Pointer[Scheduler]
+	if p := t.list.Load(); p != nil {
+		old = *p
+	}
+	if len(t.free) == 0 {
+		list := make([]atomic.Pointer[Scheduler], 2*len(old)+4)
+		for i := range list {
+			if i < len(old) {
+				list[i].Store(old[i].Load())
+			} else {
+				t.free = append(t.free, uint32(i))
+			}
+		}
+		t.list.Store(&list)
+		old = list
+	}
+	slot := t.free[len(t.free)-1]
+	t.free = t.free[:len(t.free)-1]
+	old[slot].Store(s)
+	return slot
+}
+
+func (t *schedulerTable) drop(slot uint32) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	(*t.list.Load())[slot].Store(nil)
+	t.free = append(t.free, slot)
+}
+
+func (t *schedulerTable) find(slot uint32) *Scheduler { return (*t.list.Load())[slot].Load() }
+
+func init() { csrc.Inline = inlineCalls }
+
+// inlineCalls makes a worker's inline calls, on its thread.
+func inlineCalls(calls csrc.Calls) {
+	s := schedulers.find(calls.Slot())
+	s.edge.acquire()
+	for !someCalls(s.ctx, &calls) {
+	}
+	s.edge.release()
+}
+
+// someCalls makes calls until one panics. True: that was all. One deferred function is for all of them: it would cost more
+// than a call.
+func someCalls(ctx context.Context, calls *csrc.Calls) (all bool) {
+	var g *goFunc
+	var c *csrc.Call
+	defer func() {
+		if all {
+			return
+		}
+		if p := recover(); p != nil {
+			panicked(c, p)
+		} else {
+			leftInline(g)
+		}
+	}()
+	for c = calls.Next(); c != nil; c = calls.Next() {
+		if g = goFuncs.find(c.ID()); !g.accepts(c) {
+			g.refuse(c)
+		} else if err := g.call(ctx, c); err != nil {
+			failed(c, err)
+		}
+	}
+	return true
+}
+
+// leftInline says why the process is about to end. It cannot be helped: the goroutine is that of a C thread.
+func leftInline(g *goFunc) {
+	fmt.Fprintf(os.Stderr, "coro: runtime.Goexit (or FailNow of a test) in the Go function %s, which was called inline, "+
+		"by coro_call_go_inline: this ends the process\n", g.name)
+}
