@@ -449,6 +449,109 @@ func TestManySchedulersCallAtOnce(t *testing.T) {
 	}
 }
 
+// Offloaded functions may do what they like.
+
+func TestOffloadedFunctionsMayEndTheirGoroutine(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(2), coro.WithCallLimit(2))
+	id := coro.MustExport(func(_ context.Context, n int64) (int64, error) {
+		if n%2 == 1 {
+			runtime.Goexit()
+		}
+		return n, nil
+	})
+	for n := range int64(10) {
+		came := calling(t, s, testbody.Offload, id, n)
+		if n%2 == 1 {
+			assert.Equal(t, testbody.EFAILED, came.Status)
+			assert.Equal(t, "the Go function has ended i", text(came))
+		} else {
+			assert.Equal(t, testbody.Came{Got: 8, Number: n}, came)
+		}
+	}
+}
+
+func TestOffloadedFunctionsMayWaitForEachOther(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(2))
+	const n = 500
+	var here sync.WaitGroup
+	here.Add(n)
+	id := coro.MustExport(func(_ context.Context, x int64) (int64, error) {
+		here.Done()
+		here.Wait()
+		return x + 1, nil
+	})
+	_, err := callMany.SpawnN(s, n, testbody.Calls{ID: uint32(id), How: testbody.Offload, N: 1})
+	require.NoError(t, err)
+	finish(t, s)
+	assert.EqualValues(t, n, testbody.Sum())
+}
+
+func TestNoMoreCallsRunThanTheLimit(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(2), coro.WithCallLimit(3))
+	var now, most atomic.Int64
+	id := coro.MustExport(func(_ context.Context, x int64) (int64, error) {
+		n := now.Add(1)
+		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+		}
+		runtime.Gosched()
+		now.Add(-1)
+		return x + 1, nil
+	})
+	_, err := callMany.SpawnN(s, 100, testbody.Calls{ID: uint32(id), How: testbody.Offload, N: 20})
+	require.NoError(t, err)
+	finish(t, s)
+	assert.EqualValues(t, 2000, testbody.Sum())
+	assert.LessOrEqual(t, most.Load(), int64(3))
+	_, err = coro.New(coro.WithCallLimit(0))
+	optionError(t, err, "WithCallLimit", "from 1")
+}
+
+func TestACoroutineThatCallsIsListed(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(1))
+	end := make(chan struct{})
+	id := coro.MustExport(func(context.Context, int64) (int64, error) { <-end; return 0, nil })
+	task, err := callOne.Start(s, testbody.Call{ID: uint32(id), How: testbody.Offload, ArgBytes: 8, ResultBytes: 8})
+	require.NoError(t, err)
+	parked(t, s, 1)
+	list, _ := s.Blocked(1)
+	assert.Equal(t, coro.Blocked{Handle: task.Handle(), Func: "call", Waits: "call"}, list[0])
+	close(end)
+	finish(t, s)
+}
+
+// Without a standby nobody looks around: a call, a bell or an event that is lost is a hang.
+func TestCallsAreNeverLost(t *testing.T) {
+	for _, workers := range []int{1, 2} {
+		s := newScheduler(t, coro.WithWorkers(workers), coro.WithoutStandby())
+		for _, callers := range []int{1, 2, 10} {
+			testbody.Reset()
+			n := int64(scaled(16000) / callers)
+			for i := range callers {
+				how := testbody.Offload
+				if i%5 == 4 {
+					how = testbody.Inline
+				}
+				require.NoError(t, callMany.Spawn(s, testbody.Calls{ID: uint32(increment), How: how, N: n, K: int64(i)}))
+			}
+			require.NoError(t, s.Wait(soon(t)))
+			assert.EqualValues(t, n*int64(callers), testbody.Sum())
+		}
+	}
+}
+
+func TestACanceledCoroutineCallsNobody(t *testing.T) {
+	inEachWay(t, func(t *testing.T, s *coro.Scheduler, how uint32) {
+		var calls atomic.Int64
+		id := coro.MustExport(func(_ context.Context, n int64) (int64, error) { calls.Add(1); return n + 1, nil })
+		task, err := callMany.Start(s, testbody.Calls{ID: uint32(id), How: how, N: 1 << 60, K: 3})
+		require.NoError(t, err)
+		eventually(t, func() bool { return calls.Load() > 100 }, "calls")
+		task.Cancel()
+		finish(t, s)
+		assert.Equal(t, calls.Load(), testbody.Sum())
+	})
+}
+
 func init() {
 	children["goexit inline"] = func() {
 		s, err := coro.New(coro.WithWorkers(1))

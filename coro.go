@@ -35,7 +35,7 @@
 //
 // No call of this package corrupts memory, whatever it is given, but for the C function pointer itself: NewFunc
 // cannot check what it points to, nor that its parameters are those of A and R. A C body with a stray pointer is
-// what it always is. A C body must not call into Go.
+// what it always is. A C body calls Go by coro_call_go and coro_call_go_inline, see [Export], and in no other way.
 //
 // A stack overflow names its coroutine on stderr and ends the process.
 package coro

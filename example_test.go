@@ -3,6 +3,7 @@
 package coro_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,7 @@ var (
 	countPrimes = coro.MustFunc[examplebody.Range, coro.None](examplebody.CountPrimes)
 	collatz     = coro.MustFunc[uint64, uint32](examplebody.Collatz)
 	adder       = coro.MustFunc[uint32, uint32](examplebody.Adder)
+	wordCount   = coro.MustFunc[int64, int64](examplebody.WordCount)
 	relay       = coro.MustFunc[coro.Handle, coro.None](examplebody.Relay, coro.FuncName("relay"))
 )
 
@@ -320,4 +322,41 @@ func ExampleScheduler_Close() {
 	// context deadline exceeded
 	// coro: scheduler is closed
 	// <nil>
+}
+
+// A C coroutine calls a Go function, which may take its time:
+//
+//	int64_t words;
+//	coro_go_id id = coro_go_function("count words");
+//	int status = coro_call_go(id, line, strlen(line), &words, sizeof words, NULL);
+func ExampleExportNamed() {
+	_, err := coro.ExportNamed("count words", func(ctx context.Context, line []byte) (int64, error) {
+		words := bytes.Fields(line)
+		if len(words) == 0 {
+			return 0, errors.New("an empty line")
+		}
+		return int64(len(words)), nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	ctx := context.Background()
+	s, err := coro.New()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close(ctx)
+	for line := range int64(3) {
+		task, err := wordCount.Start(s, line)
+		if err != nil {
+			log.Fatal(err)
+		}
+		n, err := task.Wait(ctx)
+		fmt.Println(n, err)
+	}
+	// Output:
+	// 6 <nil>
+	// -1 <nil>
+	// 4 <nil>
 }

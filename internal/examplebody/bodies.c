@@ -1,5 +1,8 @@
 #include "bodies.h"
 
+#include <stdio.h>
+#include <string.h>
+
 int64_t primes_found;
 
 static int is_prime(uint32_t n)
@@ -59,5 +62,23 @@ intptr_t fibonacci(void *arg, intptr_t sent)
 	for (intptr_t a = 0, b = 1, next;; a = b, b = next) {
 		next = a + b;
 		coro_yield_value(a, NULL);
+	}
+}
+
+void word_count(void *arg, void *result)
+{
+	static const char *const lines[] = {"to be or not to be", "", "that is the question"};
+	int64_t words, line = *(int64_t *)arg;
+	char text[64];
+
+	*(int64_t *)result = -1;
+	switch (coro_call_go(coro_go_function("count words"), lines[line], strlen(lines[line]), &words, sizeof words, NULL)) {
+	case CORO_OK:
+		*(int64_t *)result = words;
+		break;
+	case CORO_EFAILED:
+		coro_call_error(text, sizeof text);
+		fprintf(stderr, "line %d: %s\n", (int)line, text);
+		break;
 	}
 }

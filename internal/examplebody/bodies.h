@@ -16,6 +16,7 @@ void count_primes(void *arg, void *result);  /* struct range: adds how many prim
 void collatz(void *arg, void *result);       /* uint64_t: result uint32_t, how many steps it takes to 1 */
 void relay(void *arg, void *result);         /* coro_handle: waits for a permit, then passes one on */
 void adder(void *arg, void *result);         /* uint32_t: adds it for each permit, until it is canceled; result uint32_t */
+void word_count(void *arg, void *result);    /* int64_t: a line; result int64_t, its words, counted by a Go function */
 intptr_t fibonacci(void *arg, intptr_t sent); /* yields the Fibonacci numbers */
 
 #endif

@@ -25,6 +25,7 @@ var (
 	Collatz     = unsafe.Pointer(C.collatz)
 	Relay       = unsafe.Pointer(C.relay)
 	Adder       = unsafe.Pointer(C.adder)
+	WordCount   = unsafe.Pointer(C.word_count)
 	Fibonacci   = unsafe.Pointer(C.fibonacci)
 )
 

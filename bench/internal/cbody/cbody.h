@@ -66,6 +66,18 @@ void cb_job_plain(const struct cb_job *job);
 int cb_job_threads(const struct cb_job *job, int64_t threads, int fixed);
 int64_t cb_job_bad(int64_t n);
 
+/* -------------------------------------------------------------------------------------- call.c
+ * cb_callbacks is the time in ns of n calls of an empty Go function by a new thread. cb_calls calls a Go function of an
+ * int64_t, which adds 1, n times; cb_call_once (arg: coro_go_id) once, offloaded, and its result is the time in ns. */
+int64_t cb_callbacks(int64_t n);
+struct cb_calls {
+	coro_go_id id;
+	uint32_t offload;
+	int64_t n;
+};
+void cb_calls(void *arg, void *result);
+void cb_call_once(void *arg, void *result);
+
 /* ------------------------------------------------------------------------------------ memory.c
  * cb_park writes its handle down and parks, cb_wake_all (arg: int64_t) wakes the first so many. The list is
  * allocated and touched by cb_park_open, so that it is not counted. */

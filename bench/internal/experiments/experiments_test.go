@@ -122,3 +122,25 @@ func TestMemoryOfAFew(t *testing.T) {
 	assert.Positive(t, v["bytes_each"])
 	assert.Contains(t, v, "bytes_left_after_trim")
 }
+
+func TestCallsIntoGo(t *testing.T) {
+	s := open(t, coro.WithWorkers(2))
+	v, err := callFromSleep(s)
+	require.NoError(t, err)
+	assert.LessOrEqual(t, v["p50_us"], v["p99_us"])
+	assert.Positive(t, v["p50_us"])
+	v, err = goWakeUp(nil)
+	require.NoError(t, err)
+	assert.Positive(t, v["p99_us"])
+	body := coro.MustFunc[cbody.Calls, coro.None](cbody.CallsBody)
+	for offload := range uint32(2) {
+		_, err := body.SpawnN(s, 10, cbody.Calls{ID: uint32(addOne()), Offload: offload, N: 100})
+		require.NoError(t, err)
+		require.NoError(t, settled(s))
+	}
+	assert.NoError(t, cbody.Err())
+	d, err := cbody.Callbacks(10)
+	assert.NoError(t, err)
+	assert.Positive(t, d)
+	assert.Equal(t, harness.Values{"p50_us": 2, "p99_us": 3}, percentiles([]time.Duration{3000, 1000, 2000, 4000}))
+}

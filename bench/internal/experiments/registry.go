@@ -21,6 +21,7 @@ func All() []*harness.Experiment {
 		tasks(),
 		memory(),
 		beside(),
+		calling(),
 		bodies(),
 	}
 }
