@@ -29,7 +29,6 @@ var (
 	callMany = coro.MustFunc[testbody.Calls, coro.None](testbody.CallMany, coro.FuncName("calls"))
 	turnCall = coro.MustFunc[testbody.Calls, int64](testbody.TurnCalls)
 	nameOf   = coro.MustFunc[[40]byte, coro.FuncID](testbody.Name)
-	never    = coro.MustFunc[coro.None, coro.None](testbody.Never, coro.FuncName("never"))
 )
 
 // The ways of calling; a test of all of them runs for each.

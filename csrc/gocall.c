@@ -58,6 +58,7 @@ bool coroi_go_inside(struct coro_scheduler *s)
 void coroi_call_fail(struct coroi_call *c, const char *text, size_t bytes)
 {
 	c->status = CORO_EFAILED;
+	c->got = 0;
 	c->text = coroi_alloc(bytes + 1, sizeof(void *));
 	if (c->text && bytes)
 		memcpy(c->text, text, bytes);
@@ -65,17 +66,16 @@ void coroi_call_fail(struct coroi_call *c, const char *text, size_t bytes)
 
 /* ----------------------------------------------------------------------------------- the caller's side */
 
-static inline int check(const struct coroi_worker *w, const struct coroi_call *c)
+static inline bool is_bad(const struct coroi_worker *w, coro_go_id id, const void *arg, size_t arg_bytes, const void *result,
+			  size_t result_bytes)
 {
-	bool bad = !c->id || (c->arg_bytes && !c->arg) || (c->result_bytes && !c->result) || !w->sched->go_slot;
-	return coroi_unlikely(bad) ? CORO_EINVAL : CORO_OK;
+	return !id || (arg_bytes && !arg) || (result_bytes && !result) || !w->sched->go_slot;
 }
 
 /* keep - the text of a call that failed stays with its coroutine, in the place of the last one. */
 COROI_COLD static void keep(struct coroi_call *c)
 {
-	struct coroi_extras **e = coroi_extras_of(coroi_self()->current);
-	char **place = coroi_extras_text(e);
+	char **place = coroi_extras_text(coroi_extras_of(c->caller));
 
 	if (!place) {
 		coroi_release(c->text);
@@ -85,14 +85,14 @@ COROI_COLD static void keep(struct coroi_call *c)
 	*place = c->text;
 }
 
-/* ended - the call is over; the caller goes on. */
-static int ended(struct coroi_call *c, size_t *got)
+/* ended - the call is over, and its caller about to go on. Returns what it returns. */
+static inline int8_t ended(struct coroi_call *c)
 {
 	if (coroi_unlikely(c->status == CORO_EFAILED))
 		keep(c);
-	if (got)
-		*got = c->got;
-	return c->status;
+	if (c->out)
+		*c->out = c->got;
+	return (int8_t)c->status;
 }
 
 size_t coro_call_error(char *text, size_t bytes)
@@ -132,58 +132,54 @@ int coro_call_go_inline(coro_go_id id, const void *arg, size_t arg_bytes, void *
 		*got = 0;
 	if (coroi_unlikely(!w || !(me = w->current)))
 		return CORO_EPERM;
-	struct coroi_call c = {
-		.caller = me,
-		.id = id,
-		.arg = arg,
-		.arg_bytes = arg_bytes,
-		.result = result,
-		.result_bytes = result_bytes,
-	};
-	int status = check(w, &c);
-	if (coroi_unlikely(status))
-		return status;
+	if (coroi_unlikely(is_bad(w, id, arg, arg_bytes, result, result_bytes)))
+		return CORO_EINVAL;
 	coroi_door_enter(w);
 	if (coroi_unlikely(w->cancel | me->canceled)) {
 		coroi_door_leave(w);
 		return CORO_ECANCELED;
 	}
-	if (w->calls) /* I1 */
-		w->calls_last->next = (uintptr_t)&c;
-	else
-		w->calls = &c;
-	w->calls_last = &c;
-	if (++w->calls_count == COROI_CALLS_AT_ONCE || nothing_else(w)) {
-		w->current = NULL;
-		coroi_to(&me->sp, w->native_sp, 0, w, NULL);
-	} else {
-		coroi_suspend_locked(w, me, coroi_pick_locked(w));
-	}
-	return ended(&c, got);
+	struct coroi_call *c = &w->calls[w->calls_count++]; /* I1 */
+	c->caller = me;
+	c->id = id;
+	c->arg = arg;
+	c->arg_bytes = arg_bytes;
+	c->result = result;
+	c->result_bytes = result_bytes;
+	c->out = got;
+	if (w->calls_count < COROI_CALLS_AT_ONCE && !nothing_else(w))
+		return coroi_suspend_locked(w, me, coroi_pick_locked(w));
+	w->current = NULL;
+	return coroi_to(&me->sp, w->native_sp, 0, w, NULL);
 }
 
-struct coroi_call *coroi_calls_make(struct coroi_worker *w)
+void coroi_calls_make(struct coroi_worker *w)
 {
-	struct coroi_call *list = w->calls;
-
-	w->calls = NULL; /* I2 */
-	w->calls_count = 0;
-	go_serve(w, list); /* I3 */
+	go_serve(w); /* I2, I3 */
 	if (coroi_unlikely(!w->was_in_go)) {
 		coroi_thread_mask(); /* Go has opened it for signals, the first time */
 		w->was_in_go = true;
 	}
-	return list;
 }
 
-struct coroi_rec *coroi_calls_made_locked(struct coroi_worker *w, struct coroi_call *list)
+struct coroi_rec *coroi_calls_made_locked(struct coroi_worker *w)
 {
-	if (!list->next && nothing_else(w)) {
+	uint32_t n = w->calls_count;
+
+	w->calls_count = 0;
+	if (n == 1 && nothing_else(w)) {
+		struct coroi_rec *only = w->calls->caller;
+		only->code = ended(w->calls);
 		at_bump(&w->handovers); /* it counts as a turn */
-		return list->caller;
+		return only;
 	}
-	for (struct coroi_call *c = list; c; c = (struct coroi_call *)(uintptr_t)c->next) /* nobody takes them: the door is ours */
-		coroi_queue_locked(w, c->caller);
+	for (struct coroi_call *c = w->calls, *end = c + n; c < end; c++) {
+		int8_t code = ended(c);
+		if (coroi_likely(code == CORO_OK))
+			coroi_queue_locked(w, c->caller);
+		else
+			coroi_resume_locked(w, c->caller, code);
+	}
 	coroi_idle_queued(w);
 	return NULL;
 }
@@ -210,6 +206,8 @@ int coro_call_go(coro_go_id id, const void *arg, size_t arg_bytes, void *result,
 		*got = 0;
 	if (coroi_unlikely(!w || !(me = w->current)))
 		return CORO_EPERM;
+	if (coroi_unlikely(is_bad(w, id, arg, arg_bytes, result, result_bytes)))
+		return CORO_EINVAL;
 	struct coroi_call c = {
 		.caller = me,
 		.id = id,
@@ -217,10 +215,8 @@ int coro_call_go(coro_go_id id, const void *arg, size_t arg_bytes, void *result,
 		.arg_bytes = arg_bytes,
 		.result = result,
 		.result_bytes = result_bytes,
+		.out = got,
 	};
-	int status = check(w, &c);
-	if (coroi_unlikely(status))
-		return status;
 	coroi_door_enter(w);
 	bool canceled = w->cancel | me->canceled;
 	coroi_door_leave(w);
@@ -236,5 +232,5 @@ int coro_call_go(coro_go_id id, const void *arg, size_t arg_bytes, void *result,
 		at_store_rlx(&me->state, COROI_CALLING); /* F4 */
 		coroi_suspend_locked(w, me, coroi_pick_locked(w));
 	}
-	return ended(&c, got);
+	return ended(&c);
 }

@@ -8,7 +8,7 @@ package csrc
 // #cgo nocallback coroi_call_fail
 // #include "gocall.h"
 // #include "idle.h"
-// void coroGoServe(struct coroi_worker *w, struct coroi_call *list);
+// void coroGoServe(struct coroi_worker *w);
 import "C"
 
 import (
@@ -32,14 +32,12 @@ type Call C.struct_coroi_call
 var Inline func(Calls)
 
 //export coroGoServe
-func coroGoServe(w *worker, list *C.struct_coroi_call) {
-	Inline(Calls{w, uintptr(unsafe.Pointer(list))})
-}
+func coroGoServe(w *worker) { Inline(Calls{w, 0}) }
 
 // Calls are the inline calls of a worker that are to be made now.
 type Calls struct {
-	w    *worker
-	next uintptr // as an integer: no write barriers
+	w *worker
+	i uintptr // that were made
 }
 
 // Slot is that of the scheduler.
@@ -47,12 +45,12 @@ func (l *Calls) Slot() uint32 { return uint32(l.w.sched.go_slot) - 1 }
 
 // Next is the call to be made next, or nil. Others can see that it is being made.
 func (l *Calls) Next() *Call {
-	c := *(**Call)(unsafe.Pointer(&l.next))
-	if c == nil {
+	if l.i == uintptr(l.w.calls_count) {
 		l.w.in_go = 0
 		return nil
 	}
-	l.next = uintptr(c.next)
+	c := (*Call)(unsafe.Add(unsafe.Pointer(l.w.calls), l.i*C.sizeof_struct_coroi_call))
+	l.i++
 	l.w.in_go = c.id
 	l.w.inline_calls++
 	return c

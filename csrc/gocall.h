@@ -4,19 +4,20 @@
  * The problem: Go must never run on a coroutine's stack (it guesses where that ends), and never while a suspended
  * coroutine has one of its frames below it. And entering Go costs more than everything else here.
  *
- * Inline calls. The call is a struct on the stack of its coroutine, which is suspended meanwhile:
+ * The coroutine that calls is suspended meanwhile. Inline calls:
  *
- *   I1  the caller adds it to its worker's list, inside the door, and suspends. It is in no queue: nobody moves it, and
- *       its state stays ACTIVE, so that wakes become permits
+ *   I1  the caller writes its call into its worker's list, inside the door, and suspends. It is in no queue: nobody moves it,
+ *       and its state stays ACTIVE, so that wakes become permits
  *   I2  the worker, when nothing else can run, when 64 wait, or at a turn whose number is a multiple of 64, goes to its
- *       native stack, takes the whole list, and enters Go once. It is in no door and has no current coroutine, so
+ *       native stack, and enters Go once, with the whole list. It is in no door and has no current coroutine, so
  *       thieves get at its queue; it keeps its awake token, so this is not the end
  *   I3  Go writes results, lengths and statuses
- *   I4  the worker queues the callers, inside its door
+ *   I4  the worker queues the callers, inside its door, each with its status as what its suspension returns
  *
- * The list is its worker's alone: the callers run there, and I2 comes after the last of them has suspended.
+ * The list is its worker's alone: the callers run there, I2 comes after the last of them has suspended, and none calls while
+ * the worker is in Go.
  *
- * Offloaded calls, which goroutines make:
+ * Offloaded calls, which goroutines make. The call is on the stack of its coroutine:
  *
  *   F1  the caller takes an ext token of S (idle.c): until Go gives it back this is not the end
  *   F2  it adds the call to the scheduler's list, sequentially consistent
@@ -36,9 +37,9 @@
 
 #include "worker.h"
 
-/* A call, on the stack of the coroutine that waits for it. */
+/* A call. */
 struct coroi_call {
-	uint64_t next; /* in a list of them */
+	uint64_t next; /* of offloaded ones, in a list */
 	struct coroi_rec *caller;
 	uint32_t id;
 	int32_t status; /* what Go makes of it */
@@ -47,13 +48,14 @@ struct coroi_call {
 	void *result;
 	size_t result_bytes; /* there is room for */
 	size_t got;          /* the result has */
+	size_t *out;         /* where the caller wants to have that; NULL: nowhere */
 	char *text;          /* of an error; from coroi_call_fail */
 };
 
 #define COROI_CALLS_AT_ONCE 64
 
-/* Serves a list of inline calls, on the thread of w, which is in no door. */
-typedef void (*coroi_go_serve)(struct coroi_worker *w, struct coroi_call *list);
+/* Makes the inline calls of w, on its thread, which is in no door. */
+typedef void (*coroi_go_serve)(struct coroi_worker *w);
 
 /* coroi_go_register - Go is there. Before any scheduler is made. */
 void coroi_go_register(coroi_go_serve serve);
@@ -67,10 +69,10 @@ void coroi_call_fail(struct coroi_call *c, const char *text, size_t bytes);
 /* coroi_go_inside - the calling thread is a worker of s: it is inside an inline call. */
 bool coroi_go_inside(struct coro_scheduler *s);
 
-/* coroi_calls_make - I2 and I3. On the native stack, outside the door; the list is not empty. Returns it. */
-struct coroi_call *coroi_calls_make(struct coroi_worker *w);
+/* coroi_calls_make - I2 and I3. On the native stack, outside the door; there are calls. */
+void coroi_calls_make(struct coroi_worker *w);
 
 /* coroi_calls_made_locked - I4. Where there is one caller and nothing else to do it is not queued, but returned, to go on. */
-struct coroi_rec *coroi_calls_made_locked(struct coroi_worker *w, struct coroi_call *list);
+struct coroi_rec *coroi_calls_made_locked(struct coroi_worker *w);
 
 #endif

@@ -5,6 +5,7 @@
 #include "life.h"
 
 #include "bell.h"
+#include "gocall.h"
 #include "idle.h"
 #include "lane.h"
 #include "overflow.h"
@@ -65,7 +66,8 @@ static int worker_init(struct coro_scheduler *s, uint32_t id, const coro_options
 	    coroi_stack_cache_init(&w->stacks, &s->stacks, o->stack_cache ? o->stack_cache : STACK_CACHE))
 		return CORO_ENOMEM;
 	w->seen = coroi_alloc(s->workers * sizeof *w->seen, COROI_LINE);
-	return w->seen ? CORO_OK : CORO_ENOMEM;
+	w->calls = coroi_alloc(COROI_CALLS_AT_ONCE * sizeof *w->calls, COROI_LINE);
+	return w->seen && w->calls ? CORO_OK : CORO_ENOMEM;
 }
 
 static void stop_threads(struct coro_scheduler *s, uint32_t count)
@@ -102,7 +104,9 @@ static void free_workers(struct coro_scheduler *s)
 		coroi_deque_destroy(&w->queue);
 		coroi_stack_cache_destroy(&w->stacks);
 		coroi_release(w->seen);
+		coroi_release(w->calls);
 		w->seen = NULL;
+		w->calls = NULL;
 	}
 }
 

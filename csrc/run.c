@@ -476,9 +476,10 @@ void coroi_exit(struct coroi_worker *w)
 void coroi_run(struct coroi_worker *w)
 {
 	for (;;) {
-		struct coroi_call *calls = w->calls ? coroi_calls_make(w) : NULL;
+		if (w->calls_count)
+			coroi_calls_make(w);
 		coroi_door_enter(w);
-		struct coroi_rec *next = calls ? coroi_calls_made_locked(w, calls) : NULL;
+		struct coroi_rec *next = w->calls_count ? coroi_calls_made_locked(w) : NULL;
 		if (coroi_unlikely(!next && w->starved.count))
 			next = unstarve_with_stack_locked(w);
 		if (!next)

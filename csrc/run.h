@@ -107,7 +107,7 @@ static inline bool coroi_mail_due(const struct coroi_worker *w)
 {
 	uint32_t head = w->queue.head;
 	return (head & 3) == 0 && (at_load_rlx(&w->inbox) || /* relaxed: a hint */
-				   (head % COROI_OPEN_TURNS == 0 && (w->unopened | (uintptr_t)w->calls)));
+				   (head % COROI_OPEN_TURNS == 0 && (w->unopened | w->calls_count)));
 }
 
 /* coroi_pick_locked - the task that runs next: the slot while its budget lasts, else the front of the queue. 0: none, or
@@ -115,7 +115,7 @@ static inline bool coroi_mail_due(const struct coroi_worker *w)
 static inline uint64_t coroi_pick_locked(struct coroi_worker *w)
 {
 	if (coroi_unlikely(coroi_mail_due(w))) {
-		if (w->calls && w->queue.head % COROI_OPEN_TURNS == 0)
+		if (w->calls_count && w->queue.head % COROI_OPEN_TURNS == 0)
 			return 0;
 		coroi_drain_locked(w);
 	}

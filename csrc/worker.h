@@ -66,7 +66,7 @@ struct coroi_worker {
 	uint64_t unopened, unopened_last; /* spawns out of the inbox that are not in the queue yet, oldest first: nodes.
 					   * Atomic, relaxed: others peek at the first */
 	struct coroi_stack_cache stacks;
-	struct coroi_call *calls, *calls_last; /* inline calls of coroutines here that wait to be made; see gocall.h */
+	struct coroi_call *calls; /* inline calls of coroutines here that wait to be made, so many; see gocall.h */
 	uint32_t calls_count;
 	bool was_in_go;
 

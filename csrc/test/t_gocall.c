@@ -12,22 +12,23 @@
 
 /* The stand-in knows function 1: an int64_t, to which it adds 1; 2: fails; 3: the largest text. */
 static uint64_t lists, served, longest;
-static void (*within)(struct coroi_worker *w, struct coroi_call *list); /* what a test does there */
+static void (*within)(struct coroi_worker *w); /* what a test does there */
 
-static void serve(struct coroi_worker *w, struct coroi_call *list)
+static void serve(struct coroi_worker *w)
 {
-	uint64_t n = 0;
+	uint64_t n = w->calls_count;
 
 	CHECK(coroi_self() == w);
 	CHECK(!w->current);
 	CHECK_EQ(w->busy, 0);
 	if (within)
-		within(w, list);
-	for (struct coroi_call *c = list; c; c = (struct coroi_call *)(uintptr_t)c->next, n++) {
+		within(w);
+	for (struct coroi_call *c = w->calls; c < w->calls + n; c++) {
 		CHECK_EQ(c->caller->state, COROI_ACTIVE);
 		if (c->id == 1 && c->arg_bytes == sizeof(int64_t)) {
 			*(int64_t *)c->result = *(const int64_t *)c->arg + 1;
 			c->got = sizeof(int64_t);
+			c->status = CORO_OK;
 		} else if (c->id == 2) {
 			coroi_call_fail(c, "it failed", 9);
 		} else if (c->id == 3) {
@@ -36,6 +37,7 @@ static void serve(struct coroi_worker *w, struct coroi_call *list)
 			coroi_call_fail(c, text, sizeof text);
 		} else {
 			c->status = CORO_EINVAL;
+			c->got = 0;
 		}
 	}
 	__atomic_add_fetch(&lists, 1, __ATOMIC_RELAXED);
@@ -207,7 +209,7 @@ static void other(void *arg, void *result)
 }
 
 /* There: nobody is current, and what is queued here is run by another worker. */
-static void is_apart(struct coroi_worker *w, struct coroi_call *list)
+static void is_apart(struct coroi_worker *w)
 {
 	int64_t number;
 
@@ -221,7 +223,7 @@ static void is_apart(struct coroi_worker *w, struct coroi_call *list)
 	CHECK_EQ(coro_self(), 0);
 	CHECK(coroi_go_inside(w->sched));
 	CHECK_EQ(coro_wake(caller), CORO_OK); /* a permit: it does not park */
-	CHECK(list->caller == coroi_at((uint32_t)caller));
+	CHECK(w->calls->caller == coroi_at((uint32_t)caller));
 	while (w->sched->workers > 1 && __atomic_load_n(&others, __ATOMIC_SEQ_CST) < 3)
 		sleep_us(50);
 }
@@ -379,9 +381,8 @@ TEST(gocall_is_not_made_by_the_canceled)
 }
 
 /* One that has begun is finished, whatever is canceled meanwhile. */
-static void canceled_meanwhile(struct coroi_worker *w, struct coroi_call *list)
+static void canceled_meanwhile(struct coroi_worker *w)
 {
-	(void)list;
 	__atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
 	while (!at_load_rlx(&w->cancel))
 		sleep_us(50);
@@ -415,12 +416,11 @@ TEST(gocall_that_has_begun_is_finished)
 /* ------------------------------------------------------------------------ signals */
 
 /* Go opens the mask of a thread that it sees for the first time. */
-static void opens_mask(struct coroi_worker *w, struct coroi_call *list)
+static void opens_mask(struct coroi_worker *w)
 {
 	sigset_t none;
 
 	(void)w;
-	(void)list;
 	within = NULL;
 	sigemptyset(&none);
 	pthread_sigmask(SIG_SETMASK, &none, NULL);

@@ -67,11 +67,3 @@ void testbody_name(void *arg, void *result)
 {
 	*(coro_go_id *)result = coro_go_function(arg);
 }
-
-void testbody_never(void *arg, void *result)
-{
-	(void)arg;
-	(void)result;
-	while (!__atomic_load_n(&testbody_stop, __ATOMIC_ACQUIRE))
-		coro_yield();
-}

@@ -18,7 +18,6 @@ var (
 	CallMany  = unsafe.Pointer(C.testbody_calls)
 	TurnCalls = unsafe.Pointer(C.testbody_turn_call)
 	Name      = unsafe.Pointer(C.testbody_name)
-	Never     = unsafe.Pointer(C.testbody_never)
 )
 
 // Call has the layout of struct testbody_call, Came of testbody_came, Calls of testbody_calls.

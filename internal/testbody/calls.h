@@ -34,6 +34,5 @@ void testbody_calls(void *arg, void *result);
 void testbody_turn_call(void *arg, void *result); /* struct testbody_calls; result int64: how many calls were right */
 
 void testbody_name(void *arg, void *result);  /* arg: a name, zero-terminated; result: coro_go_function of it */
-void testbody_never(void *arg, void *result); /* yields until testbody_stop */
 
 #endif
