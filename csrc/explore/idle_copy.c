@@ -13,7 +13,7 @@ bool world_steal(struct coroi_worker *w, struct coroi_worker *v)
 void world_sleep(void)
 {
 	if (drop(sched))
-		rested(sched);
+		coroi_rested(sched);
 }
 
 void world_nap(struct coroi_worker *w)
