@@ -1,0 +1,252 @@
+//go:build cgo
+
+// Package examples_test builds the programs of this folder, here and in a module of its own, runs them and checks what they say.
+package examples_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// patience is how long a test waits for what must happen. Nothing that passes waits so long.
+const patience = 3 * time.Minute
+
+func soon(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func run(t *testing.T, dir string, env []string, name string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(soon(t), name, args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), env...)
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s %v: %s", name, args, out)
+	return string(out)
+}
+
+// program builds an example and returns its path.
+func program(t *testing.T, name string) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("builds programs")
+	}
+	out := filepath.Join(t.TempDir(), name)
+	run(t, ".", nil, "go", "build", "-buildvcs=false", "-o", out, "./"+name)
+	return out
+}
+
+// outputs is what the programs print that end by themselves.
+var outputs = map[string]string{
+	"hello-c":  "longest sequence up to 100000: from 77031, 350 steps\n",
+	"hello-go": "17984 primes below 200000\n",
+	"samefringe": `balanced and leaning left: same true, after 1000 leaves
+leaning left and right: same true, after 1000 leaves
+another third leaf: same false, after 3 leaves
+one leaf less: same false, after 1000 leaves
+`,
+	"pipeline": "4000 blocks of up to 256 words, checksum 5040e93287169aa5\n",
+}
+
+func TestExamplesPrintTheirResults(t *testing.T) {
+	for name, output := range outputs {
+		t.Run(name, func(t *testing.T) {
+			path := program(t, name)
+			for _, procs := range []string{"1", "4"} {
+				assert.Equal(t, output, run(t, ".", []string{"GOMAXPROCS=" + procs}, path))
+			}
+		})
+	}
+}
+
+// A user copies the folder into another module, and has the header written beside it.
+func TestExamplesBuildInAnotherModule(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds programs")
+	}
+	repository, err := filepath.Abs("..")
+	require.NoError(t, err)
+	dir := t.TempDir()
+	env := []string{"GOFLAGS=-mod=mod", "GOWORK=off", "GOPROXY=off", "GOTOOLCHAIN=local"}
+	run(t, dir, env, "go", "mod", "init", "example.org/outside")
+	run(t, dir, env, "go", "mod", "edit", "-require=github.com/organzine/coro@v0.0.0", "-replace=github.com/organzine/coro="+repository)
+	run(t, dir, env, "go", "build", "-o", "header", "github.com/organzine/coro/cmd/coro")
+	for name := range outputs {
+		copyExample(t, dir, env, name)
+	}
+	copyExample(t, dir, env, "service")
+	run(t, dir, env, "go", "build", "./...")
+	assert.Equal(t, outputs["hello-c"], run(t, dir, env, "go", "run", "./hello-c"))
+}
+
+func copyExample(t *testing.T, dir string, env []string, name string) {
+	t.Helper()
+	to := filepath.Join(dir, name)
+	require.NoError(t, os.CopyFS(to, os.DirFS(name)))
+	if c, _ := filepath.Glob(filepath.Join(to, "*.c")); len(c) > 0 {
+		run(t, to, env, "../header", "header")
+	}
+}
+
+// A process is a service that runs.
+type process struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	url    string
+	output *bufio.Reader
+}
+
+func start(t *testing.T, args ...string) *process {
+	t.Helper()
+	p := &process{t: t, cmd: exec.CommandContext(soon(t), program(t, "service"), args...)}
+	p.cmd.Stderr = os.Stderr
+	out, err := p.cmd.StdoutPipe()
+	require.NoError(t, err)
+	p.output = bufio.NewReader(out)
+	require.NoError(t, p.cmd.Start())
+	t.Cleanup(func() { _ = p.cmd.Process.Kill() })
+	line, err := p.output.ReadString('\n')
+	require.NoError(t, err)
+	p.url = strings.TrimSpace(strings.TrimPrefix(line, "listening on "))
+	return p
+}
+
+// counts asks how many requests were accepted and answered.
+func (p *process) counts() (accepted, answered int64) {
+	p.t.Helper()
+	_, text, err := p.get("/counts")
+	require.NoError(p.t, err)
+	_, err = fmt.Sscan(text, &accepted, &answered)
+	require.NoError(p.t, err)
+	return accepted, answered
+}
+
+// accepted waits until n requests were accepted.
+func (p *process) accepted(n int64) {
+	p.t.Helper()
+	for begin := time.Now(); ; time.Sleep(time.Millisecond) {
+		if accepted, _ := p.counts(); accepted >= n {
+			return
+		}
+		require.Less(p.t, time.Since(begin), patience, "%d requests are accepted", n)
+	}
+}
+
+// end sends SIGTERM, and returns what the process says at its end.
+func (p *process) end() (string, error) {
+	p.t.Helper()
+	require.NoError(p.t, p.cmd.Process.Signal(syscall.SIGTERM))
+	rest, err := io.ReadAll(p.output)
+	require.NoError(p.t, err)
+	return string(rest), p.cmd.Wait()
+}
+
+// Each request has a connection of its own, so none is sent a second time by the client's library.
+var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
+func (p *process) get(path string) (status int, text string, err error) {
+	response, err := client.Get(p.url + path)
+	if err != nil {
+		return 0, "", err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(body), err
+}
+
+func TestServiceAnswers(t *testing.T) {
+	p := start(t)
+	for path, want := range map[string]string{
+		"/steps?n=77031":      "200 350\n",
+		"/longest?below=1000": "200 178 steps from 871\n",
+		"/nap?for=1ms":        "200 slept\n",
+		"/steps?n=0":          "400 bad request: n must be from 1 to 1000000000\n",
+		"/nap?for=ever":       "400 bad request: for must be a duration: time: invalid duration \"ever\"\n",
+	} {
+		status, text, err := p.get(path)
+		assert.NoError(t, err)
+		assert.Equal(t, want, fmt.Sprint(status, " ", text), path)
+	}
+	said, err := p.end()
+	assert.NoError(t, err)
+	assert.Equal(t, "answered 5 of 5 requests\n", said)
+}
+
+// Clients go on sending while SIGTERM comes. Every request that was accepted is answered, rightly, and everybody knows it.
+func TestServiceLosesNothing(t *testing.T) {
+	p := start(t, "-limit", "2m")
+	requests := map[string]string{
+		"/steps?n=77031":     "350\n",
+		"/longest?below=100": "118 steps from 97\n",
+		"/nap?for=20ms":      "slept\n",
+	}
+	var answers atomic.Int64
+	var told atomic.Bool // SIGTERM is on its way
+	var clients sync.WaitGroup
+	const sleepers = 20
+	for range sleepers { // these are there when it comes, and take a while
+		clients.Go(func() {
+			status, text, err := p.get("/nap?for=500ms")
+			assert.NoError(t, err)
+			assert.Equal(t, "200 slept\n", fmt.Sprint(status, " ", text))
+			answers.Add(1)
+		})
+	}
+	p.accepted(sleepers)
+	for range 8 {
+		clients.Go(func() {
+			for {
+				for path, want := range requests {
+					status, text, err := p.get(path)
+					if err != nil {
+						// Refused: nobody listens any more, or nobody had accepted the connection yet.
+						assert.True(t, told.Load(), "refused too early: %v", err)
+						return
+					}
+					assert.Equal(t, fmt.Sprint(200, " ", want), fmt.Sprint(status, " ", text), path)
+					answers.Add(1)
+				}
+			}
+		})
+	}
+	p.accepted(sleepers + 100)
+	told.Store(true)
+	said, err := p.end()
+	assert.NoError(t, err)
+	clients.Wait()
+	n := answers.Load()
+	assert.Equal(t, fmt.Sprintf("answered %d of %d requests\n", n, n), said)
+}
+
+// What is not done within the limit is canceled, and told so.
+func TestServiceHasALimit(t *testing.T) {
+	p := start(t, "-limit", "10ms")
+	var clients sync.WaitGroup
+	clients.Go(func() {
+		status, _, err := p.get("/nap?for=24h")
+		assert.NoError(t, err)
+		assert.Equal(t, http.StatusServiceUnavailable, status)
+	})
+	p.accepted(1)
+	said, err := p.end()
+	assert.Error(t, err, "it says that it was not in time")
+	clients.Wait()
+	assert.Equal(t, "answered 1 of 1 requests\n", said)
+}

@@ -1,1 +1,0 @@
-void steps(void *arg, void *result);

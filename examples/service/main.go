@@ -1,0 +1,200 @@
+// Command service is a web service that keeps a scheduler for as long as it lives:
+//
+//	GET /steps?n=77031      how long the Collatz sequence from n is: a C body (StartContext)
+//	GET /longest?below=1000 the longest one from below that: a Go body that starts a C body for each and awaits it (GoContext)
+//	GET /nap?for=300ms      a Go body that sleeps
+//	GET /counts             how many requests were accepted, and how many of them answered
+//
+// Each request's coroutine has the request's context: it is canceled when the client has gone. On SIGTERM or Ctrl-C the
+// service loses nothing: it stops to listen, waits until every request that it has is answered, and closes the scheduler,
+// by then at rest. If that takes longer than -limit, Close cancels what is left, and those requests are answered with 503. A second
+// signal ends it at once.
+//
+// To have it in a module of your own, copy the folder, and write the header beside the C file with
+//
+//	go run github.com/organzine/coro/cmd/coro header
+package main
+
+// The -I is for this module, where coro.h is in csrc. A module of its own has it beside this file, and needs no -I.
+
+/*
+#cgo CFLAGS: -O2 -I${SRCDIR}/../../csrc
+#include "steps.h"
+*/
+import "C"
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"github.com/organzine/coro"
+)
+
+var steps = coro.MustFunc[uint64, uint64](unsafe.Pointer(C.steps), coro.FuncName("steps"))
+
+func main() {
+	limit := flag.Duration("limit", 10*time.Second, "how long to wait for requests at the end")
+	flag.Parse()
+	if err := run(*limit); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(limit time.Duration) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	s, err := coro.New()
+	if err != nil {
+		return err
+	}
+	v := &service{s: s}
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // a port that the system chooses
+	if err != nil {
+		return errors.Join(err, s.Close(context.Background()))
+	}
+	server := &http.Server{Handler: v.routes()}
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(listener) }()
+	fmt.Printf("listening on http://%s\n", listener.Addr())
+
+	select {
+	case <-ctx.Done():
+		stop()
+	case err = <-failed:
+	}
+	err = errors.Join(err, shutDown(server, s, limit))
+	accepted, answered := v.accepted.Load(), v.answered.Load()
+	fmt.Printf("answered %d of %d requests\n", answered, accepted)
+	if err == nil && answered != accepted {
+		err = fmt.Errorf("%d requests are lost", accepted-answered)
+	}
+	return err
+}
+
+// shutDown ends the server first and the scheduler after it, so that no request finds it closed.
+func shutDown(server *http.Server, s *coro.Scheduler, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	late := server.Shutdown(ctx)
+	err := s.Close(ctx)
+	if late != nil { // Close has canceled them: let them be told
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = server.Shutdown(ctx)
+	}
+	return errors.Join(late, err)
+}
+
+type service struct {
+	s                  *coro.Scheduler
+	accepted, answered atomic.Int64
+}
+
+func (v *service) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /steps", v.answer(v.steps))
+	mux.Handle("GET /longest", v.answer(v.longest))
+	mux.Handle("GET /nap", v.answer(v.nap))
+	mux.HandleFunc("GET /counts", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintln(w, v.accepted.Load(), v.answered.Load())
+	})
+	return mux
+}
+
+// errBadRequest is what a request gets that cannot be understood.
+var errBadRequest = errors.New("bad request")
+
+// answer makes a handler of a function that returns a line of text.
+func (v *service) answer(f func(*http.Request) (string, error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		v.accepted.Add(1)
+		text, err := f(r)
+		switch {
+		case errors.Is(err, errBadRequest):
+			http.Error(w, err.Error(), http.StatusBadRequest)
+		case err != nil:
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		default:
+			if _, err = fmt.Fprintln(w, text); err != nil {
+				return
+			}
+		}
+		v.answered.Add(1)
+	})
+}
+
+// number reads a parameter of a request.
+func number(r *http.Request, name string, most uint64) (uint64, error) {
+	n, err := strconv.ParseUint(r.FormValue(name), 10, 64)
+	if err != nil || n < 1 || n > most {
+		return 0, fmt.Errorf("%w: %s must be from 1 to %d", errBadRequest, name, most)
+	}
+	return n, nil
+}
+
+func (v *service) steps(r *http.Request) (string, error) {
+	n, err := number(r, "n", 1_000_000_000)
+	if err != nil {
+		return "", err
+	}
+	task, err := steps.StartContext(r.Context(), v.s, n)
+	if err != nil {
+		return "", err
+	}
+	count, err := task.Wait(r.Context())
+	return fmt.Sprint(count), err
+}
+
+func (v *service) longest(r *http.Request) (string, error) {
+	below, err := number(r, "below", 1_000_000)
+	if err != nil {
+		return "", err
+	}
+	task, err := coro.GoContext(r.Context(), v.s, func(c *coro.Coroutine) (string, error) {
+		most, from := uint64(0), uint64(1)
+		for n := uint64(1); n < below; n++ {
+			task, err := steps.Start(c.Scheduler(), n)
+			if err != nil {
+				return "", err
+			}
+			count, err := coro.Await(c, task)
+			if err != nil {
+				return "", err
+			}
+			if count > most {
+				most, from = count, n
+			}
+		}
+		return fmt.Sprintf("%d steps from %d", most, from), nil
+	})
+	if err != nil {
+		return "", err
+	}
+	return task.Wait(r.Context())
+}
+
+func (v *service) nap(r *http.Request) (string, error) {
+	d, err := time.ParseDuration(r.FormValue("for"))
+	if err != nil {
+		return "", fmt.Errorf("%w: for must be a duration: %v", errBadRequest, err)
+	}
+	task, err := coro.GoContext(r.Context(), v.s, func(c *coro.Coroutine) (string, error) {
+		return "slept", c.Sleep(d)
+	})
+	if err != nil {
+		return "", err
+	}
+	return task.Wait(r.Context())
+}
