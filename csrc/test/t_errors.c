@@ -301,9 +301,9 @@ TEST(errors_have_a_text)
 	for (int status = -20; status <= 20; status++) {
 		const char *text = coro_strerror(status);
 		CHECK(text && *text);
-		bool known = status >= CORO_EOVERFLOW && status <= CORO_ABORT;
+		bool known = status >= CORO_ETOOBIG && status <= CORO_ABORT;
 		CHECK_EQ(strcmp(text, "unknown status") != 0, known);
-		for (int other = CORO_EOVERFLOW; known && other < status; other++)
+		for (int other = CORO_ETOOBIG; known && other < status; other++)
 			CHECK(strcmp(text, coro_strerror(other)) != 0);
 	}
 }
