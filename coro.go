@@ -3,8 +3,9 @@
 // A coroutine is a C function with a small stack of its own that can stop in the middle and go on later, on any
 // worker thread. Switching costs 3 to 5 ns and spawning about 5 ns, a tenth and less of what goroutines cost; a
 // blocked one holds one page and 128 bytes. Use it for hot paths that are made of very many short, cooperating
-// activities. Do not use it for what waits for the network, calls Go, or runs for milliseconds without a pause: there
-// goroutines are better.
+// activities. Do not use it for what mostly waits for the network, or runs for milliseconds without a pause: there goroutines are
+// better. What needs Go in between has a Go function for its body: it runs beside the C bodies, at the price of an
+// [iter.Pull] for a switch.
 //
 // # How the parts fit
 //
@@ -30,6 +31,23 @@
 // github.com/organzine/coro/cmd/coro writes that header next to your code.
 //
 // A [Generator] is a single C coroutine that Go resumes by hand.
+//
+// # Go bodies
+//
+// [Go] and [GoContext] start a coroutine whose body is a Go function. It gets a [Coroutine], by which it yields, parks, wakes
+// others, sleeps, and, by [Await], waits for tasks; meanwhile its executor, one of a few goroutines ([WithExecutors]), runs
+// others. C and Go bodies of a scheduler wake, join and cancel each other by their handles, and are waited for together.
+//
+//	total, err := coro.Go(s, func(c *coro.Coroutine) (int, error) {
+//		part, err := coro.Go(c.Scheduler(), count)
+//		…
+//		return coro.Await(c, part)
+//	})
+//
+// A panic in a Go body is the task's error, a [*PanicError].
+//
+// A [Group] holds tasks of either kind that end together: the first error cancels the rest. [Completions] yields tasks
+// as they end.
 //
 // # What cannot be protected
 //
