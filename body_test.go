@@ -238,6 +238,30 @@ func TestAwaitTree(t *testing.T) {
 	assert.Zero(t, s.Stats().Live)
 }
 
+// The lane goes to sleep for each, often at the moment at which it is woken.
+func TestAwaitOneAfterTheOther(t *testing.T) {
+	s := newScheduler(t)
+	n := int64(scaled(40000))
+	task, err := coro.Go(s, func(c *coro.Coroutine) (sum int64, err error) {
+		for i := range n {
+			task, err := square.Start(c.Scheduler(), i)
+			if err != nil {
+				return 0, err
+			}
+			k, err := coro.Await(c, task)
+			if err != nil {
+				return 0, err
+			}
+			sum += k
+		}
+		return sum, nil
+	})
+	require.NoError(t, err)
+	sum, err := wait(t, task)
+	require.NoError(t, err)
+	assert.Equal(t, (n-1)*n*(2*n-1)/6, sum)
+}
+
 func TestAwaitByMany(t *testing.T) {
 	s, other := newScheduler(t), newScheduler(t)
 	for _, target := range []*coro.Scheduler{s, other} {
