@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define LEARN 4000
-#define MUTANT_RANDOM 250000 /* schedules by lot, then within two preemptions */
+#define MUTANT_RANDOM 1000000 /* schedules by lot, then within two preemptions */
 
 static const char *const machine_names[MACHINES] = {"sc", "tso", "arm"};
 static const char *const mutant_names[] = {
