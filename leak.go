@@ -38,7 +38,9 @@ func (l leakable) Live() int {
 	if l.isEnded() {
 		return 0
 	}
-	return l.core.Live()
+	l.lane.mu.Lock() // nobody takes from it
+	defer l.lane.mu.Unlock()
+	return l.core.Present()
 }
 
 func (l leakable) Waiting() (list []string) {

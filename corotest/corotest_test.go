@@ -192,6 +192,30 @@ func TestCoroutinesWithoutHandlesAreCounted(t *testing.T) {
 	assert.Contains(t, all, "coroutine that has not ended, of a task")
 }
 
+func TestWhatHasNotBegunIsLeft(t *testing.T) {
+	s := newScheduler(t, coro.WithPaused())
+	defer closeNow(t, s)
+	errors := verifyLeaks(func() {
+		spawnParked(t, s)
+		for _, n := range []int{1, 7, 3000} { // none, some and many of them in one parcel
+			got, err := park.SpawnN(s, n, coro.None{})
+			require.NoError(t, err)
+			require.Equal(t, n, got)
+		}
+		b := park.Batch(s)
+		for range 300 {
+			require.NoError(t, b.Add(coro.None{}))
+		}
+		require.NoError(t, b.Flush())
+		startParked(t, s)
+		_, err := coro.Go(s, func(*coro.Coroutine) (int, error) { return 0, nil })
+		require.NoError(t, err)
+	})
+	require.Len(t, errors, 3, "%s", errors)
+	assert.Contains(t, strings.Join(errors, ""), "coroutines that have not ended: 3309,")
+	assert.Empty(t, verify(func() {}), "they were there before")
+}
+
 func spawnParked(t *testing.T, s *coro.Scheduler) { require.NoError(t, park.Spawn(s, coro.None{})) }
 
 func TestACloseThatDoesNotEndIsLeft(t *testing.T) {

@@ -174,6 +174,9 @@ func (s *Scheduler) AtRest() bool { return bool(C.coroi_at_rest(s.c)) }
 // Live counts the coroutines that have entered and not ended.
 func (s *Scheduler) Live() int { return max(int(C.coroi_live(s.c)), 0) }
 
+// Present is coroi_present. It stops each worker for a moment; nobody is in Lane.Take.
+func (s *Scheduler) Present() int { return int(C.coroi_present(s.c)) }
+
 // Gather brings the free records back that workers keep in hand. It stops each worker for a moment.
 func (s *Scheduler) Gather() { C.coroi_go_gather(s.c) }
 

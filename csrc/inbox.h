@@ -19,9 +19,14 @@
 
 enum { COROI_NODE_SPAWN = 0, COROI_NODE_BATCH = 1, COROI_NODE_MAIL = 2, COROI_NODE_KIND = 3 };
 
+static inline void *coroi_node_of(uint64_t node)
+{
+	return (void *)(uintptr_t)(node & ~(uint64_t)COROI_NODE_KIND);
+}
+
 static inline uint64_t *coroi_node_link(uint64_t node)
 {
-	void *p = (void *)(uintptr_t)(node & ~(uint64_t)COROI_NODE_KIND);
+	void *p = coroi_node_of(node);
 	switch (node & COROI_NODE_KIND) {
 	case COROI_NODE_BATCH:
 		return &((struct coroi_parcel *)p)->next;

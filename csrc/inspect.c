@@ -4,7 +4,9 @@
  *
  * What the doors protect is read with every door locked. The life lock keeps close from taking it away.
  */
+#include "inbox.h"
 #include "life.h"
+#include "parcel.h"
 #include "wait.h"
 
 #include <string.h>
@@ -101,6 +103,36 @@ size_t coroi_running(struct coro_scheduler *s, coro_fn *list, size_t cap)
 		for (uint32_t i = 0; i < s->workers && n < cap; i++)
 			if (s->worker[i].current)
 				list[n++] = s->worker[i].current->fn;
+		coroi_doors_unlock(s);
+	}
+	pthread_mutex_unlock(&s->life_lock);
+	return n;
+}
+
+/* sent - spawns in the inbox and in what was taken out of it. Nobody takes meanwhile. */
+static uint64_t sent_of(uint64_t node)
+{
+	uint64_t n = 0;
+
+	for (; node; node = *coroi_node_link(node)) {
+		if ((node & COROI_NODE_KIND) == COROI_NODE_SPAWN)
+			n++;
+		else if ((node & COROI_NODE_KIND) == COROI_NODE_BATCH)
+			n += coroi_parcel_left(coroi_node_of(node));
+	}
+	return n;
+}
+
+uint64_t coroi_present(struct coro_scheduler *s)
+{
+	uint64_t n = 0;
+
+	pthread_mutex_lock(&s->life_lock);
+	if (!s->closed) {
+		coroi_doors_lock(s);
+		n = coroi_live(s);
+		for (uint32_t i = 0; i <= s->workers; i++)
+			n += sent_of(s->worker[i].unopened) + sent_of(at_load_acq(&s->worker[i].inbox));
 		coroi_doors_unlock(s);
 	}
 	pthread_mutex_unlock(&s->life_lock);

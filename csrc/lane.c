@@ -41,7 +41,7 @@ uint32_t coroi_lane_take(struct coroi_worker *lane, struct coroi_lane_item *item
 	if (!lane->unopened)
 		at_store_rlx(&lane->unopened, coroi_inbox_take(lane));
 	for (uint64_t node; n < cap && (node = lane->unopened);) {
-		struct coroi_rec *r = (struct coroi_rec *)(uintptr_t)(node & ~(uint64_t)COROI_NODE_KIND);
+		struct coroi_rec *r = coroi_node_of(node);
 		at_store_rlx(&lane->unopened, *coroi_node_link(node));
 		if ((node & COROI_NODE_KIND) == COROI_NODE_MAIL) {
 			n += take_mail(lane, r, &items[n]);

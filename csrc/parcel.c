@@ -2,6 +2,8 @@
 /* parcel.c - see parcel.h. The spare ones lie with the slab, under its lock. */
 #include "parcel.h"
 
+#include "task.h"
+
 uint32_t coroi_parcel_open(struct coroi_slab *s, struct coroi_parcel **out, uint32_t want)
 {
 	uint32_t n = 0;
@@ -28,6 +30,18 @@ void coroi_parcel_drop(struct coroi_slab *s, struct coroi_parcel *p)
 	p->next = (uintptr_t)s->parcels;
 	s->parcels = p;
 	coroi_unlock(&s->lock);
+}
+
+uint64_t coroi_parcel_left(const struct coroi_parcel *p)
+{
+	uint32_t have = at_load_acq(&p->state) & COROI_PARCEL_COUNT;
+	uint64_t n = 0;
+
+	for (uint32_t at = p->taken; at < have; n++) {
+		unsigned words = coroi_task_words(p->words[at]);
+		at += 1 + (words == COROI_RECORD ? 0 : words);
+	}
+	return n && p->repeat ? p->repeat : n;
 }
 
 size_t coroi_parcels_trim(struct coroi_slab *s)

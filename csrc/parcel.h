@@ -53,6 +53,9 @@ _Static_assert(sizeof(struct coroi_parcel) == 2048 + COROI_LINE, "the words' lin
 uint32_t coroi_parcel_open(struct coroi_slab *s, struct coroi_parcel **out, uint32_t want);
 void coroi_parcel_drop(struct coroi_slab *s, struct coroi_parcel *p);
 
+/* coroi_parcel_left - spawns in it that the worker has not taken. Inside the worker's door. */
+uint64_t coroi_parcel_left(const struct coroi_parcel *p);
+
 /* coroi_parcels_trim - free the spare ones. Returns the bytes. */
 size_t coroi_parcels_trim(struct coroi_slab *s);
 

@@ -72,11 +72,6 @@ static bool pour_locked(struct coroi_worker *w, struct coroi_parcel *p)
 	return state & COROI_PARCEL_CLOSED && p->taken == have;
 }
 
-static inline void *node_of(uint64_t node)
-{
-	return (void *)(uintptr_t)(node & ~(uint64_t)COROI_NODE_KIND);
-}
-
 static void unopened_add_locked(struct coroi_worker *w, uint64_t node)
 {
 	*coroi_node_link(node) = 0;
@@ -104,7 +99,7 @@ static void unpack_locked(struct coroi_worker *w)
 	for (uint64_t node = coroi_inbox_take(w), next; node; node = next) {
 		next = *coroi_node_link(node);
 		if ((node & COROI_NODE_KIND) == COROI_NODE_MAIL)
-			coroi_mail_locked(w, node_of(node));
+			coroi_mail_locked(w, coroi_node_of(node));
 		else
 			unopened_add_locked(w, node);
 	}
@@ -121,10 +116,10 @@ static void open_locked(struct coroi_worker *w)
 		if ((node & COROI_NODE_KIND) == COROI_NODE_SPAWN) {
 			at_bump(&w->spawned);
 			unopened_drop_locked(w, before, next); /* first: the queue may use the link */
-			coroi_queue_fresh_locked(w, node_of(node));
-		} else if (pour_locked(w, node_of(node))) {
+			coroi_queue_fresh_locked(w, coroi_node_of(node));
+		} else if (pour_locked(w, coroi_node_of(node))) {
 			unopened_drop_locked(w, before, next);
-			coroi_parcel_drop(&w->sched->slab, node_of(node)); /* B2 */
+			coroi_parcel_drop(&w->sched->slab, coroi_node_of(node)); /* B2 */
 		} else {
 			before = node;
 		}
@@ -148,7 +143,7 @@ bool coroi_let_go_locked(struct coroi_worker *w)
 	for (uint64_t node; (node = w->unopened);) {
 		if ((node & COROI_NODE_KIND) != COROI_NODE_BATCH)
 			return false;
-		struct coroi_parcel *p = node_of(node);
+		struct coroi_parcel *p = coroi_node_of(node);
 		uint64_t next = p->next; /* after the CAS it is the sender's to push again */
 		uint32_t empty = p->taken;
 		if (!COROI_MUTANT(BLIND_LET_GO, at_cas(&p->state, &empty, empty | COROI_PARCEL_ADRIFT), /* B3 */
@@ -165,7 +160,7 @@ bool coroi_has_news(struct coroi_worker *w)
 
 	coroi_door_enter(w);
 	for (uint64_t node = w->unopened; node && !found; node = *coroi_node_link(node))
-		found = (node & COROI_NODE_KIND) != COROI_NODE_BATCH || has_come(node_of(node));
+		found = (node & COROI_NODE_KIND) != COROI_NODE_BATCH || has_come(coroi_node_of(node));
 	coroi_door_leave(w);
 	return found;
 }

@@ -131,6 +131,7 @@ func (*Scheduler) Destroy()                      {}
 func (*Scheduler) Finished() bool                { return true }
 func (*Scheduler) AtRest() bool                  { return true }
 func (*Scheduler) Live() int                     { return 0 }
+func (*Scheduler) Present() int                  { return 0 }
 func (*Scheduler) Gather()                       {}
 func (*Scheduler) Trim() int                     { return 0 }
 func (*Scheduler) Blocked(int) ([]Blocked, int)  { return nil, 0 }

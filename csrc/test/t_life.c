@@ -40,6 +40,26 @@ static void waits(void *arg, void *result)
 		__atomic_add_fetch(&canceled, 1, __ATOMIC_RELAXED);
 }
 
+TEST(life_what_was_sent_is_present_before_it_enters)
+{
+	coro_scheduler *s = start_with(2, CORO_PAUSED);
+
+	CHECK_EQ(coroi_present(s), 0);
+	for (uint64_t i = 1; i <= 100; i++) {
+		spawn(s, waits, NULL, 0);
+		CHECK_EQ(coroi_present(s), i);
+	}
+	CHECK_EQ(coroi_live(s), 0);
+	CHECK_EQ(coro_scheduler_run(s), CORO_EDEADLK);
+	CHECK_EQ(coroi_present(s), 100);
+	CHECK_EQ(coroi_live(s), 100);
+	spawn(s, waits, NULL, 0);
+	CHECK_EQ(coroi_present(s), 101);
+	CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
+	CHECK_EQ(coroi_present(s), 0);
+	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
+}
+
 TEST(life_what_runs_is_told)
 {
 	coro_scheduler *s = start_with(3, 0);

@@ -19,7 +19,7 @@ type Item interface {
 // A Pool is what coroutines without a handle are spawned into. It is comparable.
 type Pool interface {
 	Item
-	// Live counts its coroutines that have not ended.
+	// Live counts its coroutines that have not ended, among them all whose spawn has returned.
 	Live() int
 	// Waiting names some of those that wait.
 	Waiting() []string
