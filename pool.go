@@ -79,7 +79,7 @@ func (s *Scheduler) Stats() Stats {
 	}
 	out := Stats{
 		Workers: c.Workers, Awake: c.Awake, Live: c.Live, Starved: c.Starved, Rests: c.Rests,
-		Stalled: c.Awake == 0 && c.Live > 0,
+		Stalled: c.Awake == 0 && c.Outside == 0 && c.Live > 0,
 		Stacks:  c.Stacks, StacksIdle: c.StacksIdle, StackBytes: c.StackBytes,
 		Records: c.Records, RecordsIdle: c.RecordsIdle, RecordBytes: c.RecordBytes,
 		RecordsRetired: c.RecordsRetired, Membarrier: c.Membarrier, LightGuards: c.LightGuards,

@@ -51,6 +51,7 @@ enum {
 	CORO_EOVERFLOW = -12, /* a coroutine has 2^28 permits that it has not taken */
 	CORO_EFAILED = -13,   /* the Go function returned an error, or panicked: coro_call_error has the text */
 	CORO_ETOOBIG = -14,   /* the Go function's result is larger than the buffer */
+	CORO_ETIMEDOUT = -15, /* the deadline came first */
 };
 
 /* Yield codes: what a coroutine is after it was last resumed. */
@@ -75,6 +76,12 @@ typedef void (*coro_fn)(void *arg, void *result);
 #define CORO_STACK_MAX ((size_t)8 << 20)  /* largest stack, in bytes */
 #define CORO_STACK_DEFAULT ((size_t)16 << 10)
 #define CORO_WORKERS_MAX 256
+
+/* Deadlines are times of CLOCK_MONOTONIC in ns, as coro_now tells them. In the past (0 is always): do not wait. */
+#define CORO_FOREVER UINT64_MAX
+
+/* coro_now - the present time, in ns. Thread: any. Cost: 20 to 50 ns. */
+uint64_t coro_now(void);
 
 /* ------------------------------------------------------------------ coroutines resumed by hand */
 
@@ -172,8 +179,10 @@ typedef struct coro_attr {
 	uint32_t flags;        /* CORO_JOINABLE */
 	size_t stack_bytes;    /* 0: the scheduler's default */
 	uint32_t result_bytes; /* 0 to CORO_INLINE_BYTES; more than 0 needs CORO_JOINABLE */
-	uint32_t reserved;
+	uint32_t worker;       /* i + 1: pinned to worker i, where it starts and stays; CORO_HERE: to its parent's; 0: to none */
 } coro_attr;
+
+#define CORO_HERE UINT32_MAX
 
 #define CORO_JOINABLE 1u /* keeps its result until coro_join or coro_detach */
 
@@ -209,6 +218,19 @@ int coro_yield(void);
  */
 int coro_switch_to(coro_handle target);
 
+/* coro_worker - the number of the worker that runs the caller, from 0; -1 outside a scheduled coroutine. */
+int coro_worker(void);
+
+/*
+ * coro_pin - stay with one worker from now on: worker is its number, to which the caller moves, or CORO_HERE. coro_unpin - be stolen
+ * again like any other.
+ *
+ * A pinned one is never stolen; if its worker is kept busy by another coroutine, it waits. coro_pin suspends if it moves.
+ * Returns: CORO_OK, CORO_EPERM, CORO_EINVAL if there is no such worker.
+ */
+int coro_pin(uint32_t worker);
+int coro_unpin(void);
+
 /*
  * coro_park - wait for a permit and take it. A coroutine has one permit more for each coro_wake.
  *
@@ -216,6 +238,15 @@ int coro_switch_to(coro_handle target);
  * none was taken).
  */
 int coro_park(void);
+
+/* coro_park_until - the same with a deadline. Returns also: CORO_ETIMEDOUT (there was no permit, and none was taken). No
+ * deadline is early; one is late by some 100 us, more where no worker is free. Cost of one that does not come: 10 ns. */
+int coro_park_until(uint64_t deadline);
+
+/* coro_sleep - wait for so many ns; coro_sleep_until - until a time. Suspends. Returns: CORO_OK, CORO_EPERM,
+ * CORO_ECANCELED. */
+int coro_sleep(uint64_t ns);
+int coro_sleep_until(uint64_t deadline);
 
 /*
  * coro_wake - give target a permit; if it is parked, it becomes runnable.
@@ -240,6 +271,9 @@ coro_handle coro_self(void);
  * CORO_EPERM.
  */
 int coro_join(coro_handle target, void *result, size_t result_bytes);
+
+/* coro_join_until - the same with a deadline. Returns also: CORO_ETIMEDOUT: target can still be joined. */
+int coro_join_until(coro_handle target, void *result, size_t result_bytes, uint64_t deadline);
 
 /*
  * coro_cancel - tell one coroutine to end: the wait that it is in, or else each present and future one, returns
@@ -268,6 +302,167 @@ int coro_exit_canceled(void);
 
 /* coro_detach - nobody will join target. Thread: any. Returns: CORO_OK, CORO_ESTALE, CORO_EBUSY, CORO_EINVAL. */
 int coro_detach(coro_handle target);
+
+/* ------------------------------------------------------------------------------- synchronization */
+
+/*
+ * Semaphores, mutexes, reader-writer locks, conditions, latches, once and channels: between coroutines of any scheduler, and
+ * threads that are no workers. A coroutine that waits is suspended, a thread is blocked; both are served in the order in
+ * which they came, and nobody overtakes who waits.
+ *
+ * Memory       An object's memory is the user's (of a channel: coro_chan_new's). All zeros is a shared one, ready for use: an
+ *              unlocked mutex, a semaphore without permits, a latch at zero. It must stay where it is while it is in use.
+ *              _destroy makes every later use CORO_EINVAL, and is CORO_EBUSY while others wait or hold it; it is not needed.
+ * Deadlines    Every call that may wait has one: CORO_FOREVER, a time of coro_now, or 0 for "do not wait".
+ * Home         Initialized with CORO_HOME, by a coroutine that is pinned (coro_attr.worker), an object belongs to that worker: only
+ *              coroutines pinned there may use it (others: CORO_EPERM), and no atomic operation is made.
+ * Cancel       A wait that is cancelled, or timed out, has taken nothing. What was given before the end is kept: then the
+ *              call returns CORO_OK, and the next one CORO_ECANCELED.
+ * Returns      What may wait: CORO_OK, CORO_ETIMEDOUT (the deadline came first; with 0: it would have to wait), CORO_ECANCELED, and
+ *              CORO_EPERM where nobody can wait: in a Go function that was called inline, or in a coroutine resumed by hand.
+ *              All: CORO_EINVAL if the object is NULL or was destroyed.
+ * Thread       Any. Cost: 5 to 10 ns where nothing is to be waited for, 2 to 4 ns at home, as coro_wake where one is woken.
+ */
+#define CORO_HOME 1u /* in flags of an _init: bound to the current coroutine's worker, see above */
+#define CORO_PERMITS_MAX (UINT64_C(1) << 60)
+
+/* A counted semaphore. */
+typedef struct coro_sem {
+	uint64_t words[6];
+} coro_sem;
+
+/* coro_sem_init - with so many permits, at most CORO_PERMITS_MAX. Returns: CORO_OK, CORO_EINVAL; with CORO_HOME also CORO_EPERM if
+ * the caller is not pinned. The same holds for the other _init calls. */
+int coro_sem_init(coro_sem *s, uint64_t permits, uint32_t flags);
+
+/* coro_sem_acquire - take a permit. Suspends. */
+int coro_sem_acquire(coro_sem *s, uint64_t deadline);
+
+/* coro_sem_release - give n permits, 1 or more. Returns also: CORO_EOVERFLOW over CORO_PERMITS_MAX; nothing was given. */
+int coro_sem_release(coro_sem *s, uint64_t n);
+int coro_sem_destroy(coro_sem *s);
+
+/* A mutex. It has an owner, a coroutine (wherever it runs) or a thread, who unlocks it. */
+typedef struct coro_mutex {
+	uint64_t words[6];
+} coro_mutex;
+
+int coro_mutex_init(coro_mutex *m, uint32_t flags);
+
+/* coro_mutex_lock - Suspends. Returns also: CORO_EDEADLK: the caller holds it already. */
+int coro_mutex_lock(coro_mutex *m, uint64_t deadline);
+
+/* coro_mutex_unlock - and the first who waits owns it. Returns also: CORO_EPERM: the caller does not hold it. */
+int coro_mutex_unlock(coro_mutex *m);
+int coro_mutex_destroy(coro_mutex *m);
+
+/* A lock that many readers or one writer hold. Who comes after a writer that waits, waits behind it. */
+typedef struct coro_rwlock {
+	uint64_t words[8];
+} coro_rwlock;
+
+int coro_rwlock_init(coro_rwlock *l, uint32_t flags);
+
+/* coro_rwlock_read, coro_rwlock_write - Suspend. Return also: CORO_EDEADLK: the caller holds it for writing. (Who holds it for
+ * reading and asks for more may wait for ever behind a writer.) */
+int coro_rwlock_read(coro_rwlock *l, uint64_t deadline);
+int coro_rwlock_write(coro_rwlock *l, uint64_t deadline);
+
+/* coro_rwlock_unlock - Returns also: CORO_EPERM: nobody holds it, or another for writing. */
+int coro_rwlock_unlock(coro_rwlock *l);
+int coro_rwlock_destroy(coro_rwlock *l);
+
+/* A condition variable. */
+typedef struct coro_cond {
+	uint64_t words[6];
+} coro_cond;
+
+int coro_cond_init(coro_cond *c, uint32_t flags);
+
+/* coro_cond_wait - unlock m, wait for a signal, and lock m again: that it is locked when the call returns holds whatever it
+ * returns. No wake-up is spurious. Suspends. Returns also: CORO_EPERM: the caller does not hold m. */
+int coro_cond_wait(coro_cond *c, coro_mutex *m, uint64_t deadline);
+
+/* coro_cond_signal - wake the first who waits; coro_cond_broadcast - all of them. */
+int coro_cond_signal(coro_cond *c);
+int coro_cond_broadcast(coro_cond *c);
+int coro_cond_destroy(coro_cond *c);
+
+/* A latch: a count, and those who wait until it is zero (a wait group; once it is zero it may be used again). */
+typedef struct coro_latch {
+	uint64_t words[6];
+} coro_latch;
+
+int coro_latch_init(coro_latch *l, uint64_t count, uint32_t flags);
+
+/* coro_latch_add - change the count by n, which may be negative. Returns also: CORO_EINVAL if it would be negative,
+ * CORO_EOVERFLOW over CORO_PERMITS_MAX: nothing was changed. */
+int coro_latch_add(coro_latch *l, int64_t n);
+
+/* coro_latch_wait - until the count is zero. Suspends. */
+int coro_latch_wait(coro_latch *l, uint64_t deadline);
+int coro_latch_destroy(coro_latch *l);
+
+/* Something that is done once. All zeros: not yet. */
+typedef struct coro_once {
+	uint64_t words[8];
+} coro_once;
+
+/* coro_once_do - if nobody has begun it, call fn(arg), which has to return; else wait until it has. Suspends. Returns also:
+ * CORO_EDEADLK: from inside fn. */
+int coro_once_do(coro_once *o, void (*fn)(void *), void *arg, uint64_t deadline);
+
+/*
+ * A channel of values of one size, first in first out, closed as Go's are: who sends to a closed one gets an error, and who
+ * receives gets what is left in it first.
+ */
+typedef struct coro_chan coro_chan;
+
+#define CORO_ELEMENT_MAX ((size_t)64 << 10) /* most bytes of a value */
+
+/*
+ * coro_chan_new - for values of element_bytes (0 to CORO_ELEMENT_MAX), with room for capacity of them; 0: who sends waits
+ * until somebody receives. flags: CORO_HOME.
+ * Returns: CORO_OK and *out, CORO_EINVAL, CORO_ENOMEM, CORO_EPERM.
+ */
+int coro_chan_new(coro_chan **out, size_t element_bytes, size_t capacity, uint32_t flags);
+
+/* coro_chan_free - free it, and what is in it. NULL is allowed. Returns: CORO_OK, CORO_EBUSY while others wait at it. Nobody
+ * may use it any more. */
+int coro_chan_free(coro_chan *c);
+
+/* coro_chan_send - send the value at *value. Suspends. Returns also: CORO_ECLOSED. Whatever but CORO_OK: nothing was sent. */
+int coro_chan_send(coro_chan *c, const void *value, uint64_t deadline);
+
+/* coro_chan_recv - receive one into *value. Suspends. Returns also: CORO_ECLOSED: closed, and nothing is left. */
+int coro_chan_recv(coro_chan *c, void *value, uint64_t deadline);
+
+/* coro_chan_close - Returns: CORO_OK, CORO_ECLOSED if it was closed already. Those who wait get CORO_ECLOSED. */
+int coro_chan_close(coro_chan *c);
+
+/* coro_chan_length, coro_chan_capacity - values that are in it now, and at most. */
+size_t coro_chan_length(coro_chan *c);
+size_t coro_chan_capacity(const coro_chan *c);
+
+/* One of several operations. */
+typedef struct coro_case {
+	coro_chan *chan;
+	const void *send; /* the value to send; NULL: receive */
+	void *recv;       /* where to */
+	int32_t status;   /* of the one that was done: CORO_OK or CORO_ECLOSED */
+	uint32_t reserved;
+} coro_case;
+
+#define CORO_CASES_MAX 64
+
+/*
+ * coro_select - do one of n operations (1 to CORO_CASES_MAX), as soon as one can be done; among several that can, a random one.
+ * A closed channel can: its case's status is CORO_ECLOSED.
+ *
+ * Suspends. Cost: about 10 ns a case, and 120 bytes of the stack. Returns: the index of the one done, 0 to n - 1; or CORO_ETIMEDOUT,
+ * CORO_ECANCELED, CORO_EPERM, CORO_EINVAL, CORO_ENOMEM (too little of the stack is left): none was.
+ */
+int coro_select(coro_case *cases, uint32_t n, uint64_t deadline);
 
 /* ----------------------------------------------------------------------------------- calls into Go */
 
@@ -369,7 +564,9 @@ typedef struct coro_blocked {
 	coro_handle handle; /* for information: it can be stale by the time it is read */
 	coro_fn fn;
 	uint32_t worker; /* its home */
-	uint32_t waits;  /* 'p' coro_park, 'j' coro_join, 'g' coro_call_go */
+	uint32_t waits;  /* 'p' coro_park, 'j' coro_join, 'g' coro_call_go, 't' coro_sleep; at a
+	                  * 's' semaphore, 'm' mutex, 'r' or 'w' reader-writer lock, 'c' condition, 'l' latch, 'o' once,
+	                  * '>' channel to send, '<' to receive, '?' coro_select */
 } coro_blocked;
 
 /* coro_scheduler_blocked - the waiting coroutines, at most cap of them into list; the return value counts
@@ -409,6 +606,7 @@ typedef struct coro_worker_stats {
 
 typedef struct coro_stats {
 	uint32_t workers, awake;
+	uint64_t outside;          /* what will bring work by itself: calls into Go, and workers that sleep until a deadline */
 	uint64_t live;             /* coroutines that have entered and not ended */
 	uint64_t starved;          /* of them, waiting for a stack */
 	uint64_t idle_ends;        /* times everything came to rest */

@@ -216,7 +216,7 @@ func (s *Scheduler) Running() []uintptr {
 
 // Stats is coro_stats.
 type Stats struct {
-	Workers, Awake                    int
+	Workers, Awake, Outside           int
 	Live, Starved                     int
 	Rests                             uint32
 	Stacks, StacksIdle                int
@@ -241,7 +241,7 @@ func (s *Scheduler) Stats() Stats {
 	list := make([]C.coro_worker_stats, s.Workers())
 	C.coro_scheduler_stats(s.c, &t, &list[0], C.uint32_t(len(list)))
 	out := Stats{
-		Workers: int(t.workers), Awake: int(t.awake), Live: max(int(t.live), 0), Starved: int(t.starved),
+		Workers: int(t.workers), Awake: int(t.awake), Outside: int(t.outside), Live: max(int(t.live), 0), Starved: int(t.starved),
 		Rests: uint32(t.idle_ends), Stacks: int(t.stacks), StacksIdle: int(t.stacks_idle),
 		StackBytes: int(t.stack_bytes), Records: int(t.records), RecordsIdle: int(t.records_idle),
 		RecordBytes: int(t.record_bytes), RecordsRetired: int(t.records_retired),

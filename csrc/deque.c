@@ -57,23 +57,38 @@ COROI_COLD uint64_t coroi_deque_pop_spilled(struct coroi_deque *d)
 	return r->code == CORO_OK ? coroi_task_started(r) : coroi_task_coded(r);
 }
 
+static inline bool is_pinned(uint64_t task)
+{
+	return coroi_task_has_record(task) && coroi_task_record(task)->flags & COROI_F_PINNED;
+}
+
+#define PINNED_MOST 32 /* that are passed over */
+
 uint32_t coroi_deque_give(struct coroi_worker *w, uint16_t t, struct coroi_gift *out, uint32_t want)
 {
 	struct coroi_deque *d = &w->queue;
-	uint32_t n = want < w->sched->steal_batch ? want : w->sched->steal_batch;
+	uint32_t most = want < w->sched->steal_batch ? want : w->sched->steal_batch, n = 0, kept = 0;
+	uint64_t pinned[PINNED_MOST];
 
-	for (uint32_t i = 0; i < n; i++) {
+	while (n < most && kept < PINNED_MOST && coroi_deque_length(d)) {
 		if (d->count) {
 			uint32_t at = d->head + d->count - 1;
 			at_store_rlx(&d->count, d->count - 1);
-			out[i].task = d->ring[at & d->mask];
-			out[i].arg = *coroi_deque_arg(d, at);
+			out[n].task = d->ring[at & d->mask];
+			out[n].arg = *coroi_deque_arg(d, at);
 		} else {
-			out[i].task = coroi_deque_pop_spilled(d);
+			out[n].task = coroi_deque_pop_spilled(d);
+		}
+		if (coroi_unlikely(is_pinned(out[n].task))) {
+			pinned[kept++] = out[n].task;
+			continue;
 		}
 		/* Pairs with coroi_mail_locked, perhaps in t's door by another thief. */
-		if (coroi_task_has_record(out[i].task))
-			COROI_MUTANT(HOME_KEPT, at_store_rel(&coroi_task_record(out[i].task)->home, t), (void)0);
+		if (coroi_task_has_record(out[n].task))
+			COROI_MUTANT(HOME_KEPT, at_store_rel(&coroi_task_record(out[n].task)->home, t), (void)0);
+		n++;
 	}
+	while (kept)
+		coroi_deque_push(d, pinned[--kept]);
 	return n;
 }

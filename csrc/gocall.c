@@ -6,6 +6,7 @@
 #include "lane.h"
 #include "run.h"
 #include "sys.h"
+#include "wait.h"
 
 #include <string.h>
 
@@ -224,13 +225,6 @@ int coro_call_go(coro_go_id id, const void *arg, size_t arg_bytes, void *result,
 		return CORO_ECANCELED;
 	coro_self(); /* others may send it an event from now on */
 	offload(w->sched, &c);
-	coroi_door_enter(w);
-	if (me->event) {
-		me->event = 0;
-		coroi_door_leave(w);
-	} else {
-		at_store_rlx(&me->state, COROI_CALLING); /* F4 */
-		coroi_suspend_locked(w, me, coroi_pick_locked(w));
-	}
+	coroi_wait(me, 'g', CORO_FOREVER, NULL, NULL); /* F4 */
 	return ended(&c);
 }

@@ -44,6 +44,10 @@
  * and without its bit, and takes together what has come meanwhile. (30 000 spawns in bursts of 10, both CPUs busy otherwise:
  * 18 000 or 3 500 sleeps before, 700 with it.)
  *
+ * A worker that sleeps with deadlines of its own (timer.h) sleeps no longer than until the first, and has exchanged its
+ * awake token for an ext token in one step (P4); it takes an awake one before it gives that back. For a worker
+ * that is awake and does not get to its deadlines the standby does it, in its door.
+ *
  * Stealing that does not pay backs off: a thief that has run what it stole in less time each than moving it cost
  * (PAY_NS) keeps away for 50 us, doubling to 12 ms, and halving when it pays.
  */
@@ -62,6 +66,7 @@
 #define NAP_FIRST_NS 20000
 #define NAP_MOST_NS 4000000
 #define DOZE_NS 50000
+#define LATE_NS 200000 /* a deadline is so late: its worker does not get to it */
 #define PAY_NS 150
 #define BACKOFF_NS 25000
 #define BACKOFF_MOST 9
@@ -170,11 +175,19 @@ void coroi_wake_all(struct coro_scheduler *s)
 
 /* ----------------------------------------------------------------------------------- stealing */
 
-/* stuck - v has something and has not switched since we noted it in seen. */
+/* has_more - v's queue has something, and not just what the last thief left there. */
+static bool has_more(struct coroi_worker *v)
+{
+	uint32_t length = coroi_deque_length(&v->queue);
+	return length && !(length == at_load_rlx(&v->kept_length) && coroi_turns(v) == at_load_rlx(&v->kept_at));
+}
+
+/* stuck - v has something and has not switched since we noted it in seen; or has missed a deadline. */
 static bool stuck(struct coroi_worker *w, struct coroi_worker *v)
 {
-	return coroi_turns(v) == w->seen[v->id] &&
-	       (coroi_deque_length(&v->queue) || at_load_rlx(&v->slot) || at_load_rlx(&v->inbox) || at_load_rlx(&v->unopened));
+	return (coroi_turns(v) == w->seen[v->id] &&
+		(has_more(v) || at_load_rlx(&v->slot) || at_load_rlx(&v->inbox) || at_load_rlx(&v->unopened))) ||
+	       (at_load_rlx(&v->due) != COROI_NEVER && coroi_timers_are_due(v, coroi_now_ns() - LATE_NS));
 }
 
 static void note(struct coroi_worker *w)
@@ -186,6 +199,8 @@ static void note(struct coroi_worker *w)
 /* take - the door of v is ours: half of its queue; if that is empty, its mail and its next one too. */
 static uint32_t take(struct coroi_worker *w, struct coroi_worker *v)
 {
+	if (at_load_rlx(&v->due) != COROI_NEVER)
+		coroi_timers_fire_locked(v, coroi_now_ns());
 	if (!coroi_deque_length(&v->queue)) {
 		struct coroi_rec *next = v->slot;
 		coroi_drain_locked(v);
@@ -195,7 +210,19 @@ static uint32_t take(struct coroi_worker *w, struct coroi_worker *v)
 		if (!coroi_deque_length(&v->queue))
 			coroi_let_go_locked(v); /* so that it does not look stuck */
 	}
-	return coroi_deque_give(v, w->id, w->gift, (coroi_deque_length(&v->queue) + 1) / 2);
+	uint32_t n = coroi_deque_give(v, w->id, w->gift, (coroi_deque_length(&v->queue) + 1) / 2);
+	if (!n) {
+		at_store_rlx(&v->kept_length, coroi_deque_length(&v->queue));
+		at_store_rlx(&v->kept_at, coroi_turns(v));
+	}
+	return n;
+}
+
+/* hold_off - stealing was in vain: not again for a while, twice as long as last time. */
+static void hold_off(struct coroi_worker *w, uint64_t now)
+{
+	w->backoff += w->backoff < BACKOFF_MOST;
+	w->hold_off = now + ((uint64_t)BACKOFF_NS << w->backoff);
 }
 
 static bool steal(struct coroi_worker *w, struct coroi_worker *v)
@@ -213,12 +240,17 @@ static bool steal(struct coroi_worker *w, struct coroi_worker *v)
 	case COROI_LOCKED:
 		n = take(w, v);
 		coroi_door_unlock(v);
+		if (coroi_unlikely(coroi_deque_length(&v->queue))) /* of what was fired; v may be asleep */
+			coroi_idle_pushed(v);
 		if (n)
 			at_bump(&w->forced);
 		break;
 	}
-	if (!n)
+	if (!n) {
+		if (coroi_deque_length(&v->queue)) /* they are pinned */
+			hold_off(w, coroi_now_ns());
 		return false;
+	}
 	at_bump(&w->steals);
 	at_bump_by(&w->stolen, n);
 	coroi_door_enter(w);
@@ -265,8 +297,7 @@ static void reckon(struct coroi_worker *w, uint64_t now)
 		w->backoff -= w->backoff > 0;
 		w->hold_off = 0;
 	} else {
-		w->backoff += w->backoff < BACKOFF_MOST;
-		w->hold_off = now + ((uint64_t)BACKOFF_NS << w->backoff);
+		hold_off(w, now);
 	}
 	w->batch_began = 0;
 }
@@ -422,8 +453,48 @@ static void hand_over(struct coroi_worker *w)
 		coroi_idle_feed(w);
 }
 
-/* nap - P5. */
-static void nap(struct coroi_worker *w)
+void coroi_idle_due(struct coroi_worker *w, uint64_t due)
+{
+	struct coro_scheduler *s = w->sched;
+	uint32_t standby = at_load_rlx(&s->standby);
+
+	if (coroi_unlikely(standby) && due < at_load_rlx(&s->standby_until) - LATE_NS &&
+	    at_load_seq(&s->sleepers[(standby - 1) >> 6]) & bit_of(standby - 1))
+		claim(s, standby - 1);
+}
+
+/* first_deadline - of w, which has gone to sleep with one. A thief may have been here and left none: then it is now, since we
+ * hold an ext token for them. */
+static uint64_t first_deadline(struct coroi_worker *w)
+{
+	uint64_t due = at_load_rlx(&w->due);
+	return due == COROI_NEVER ? 0 : due;
+}
+
+/* sleep_limit - how long w may sleep, ns; -1: until it is claimed. The standby: nap_ns, or until somebody's deadline is late. */
+static int64_t sleep_limit(struct coroi_worker *w, bool armed, bool standby, int64_t nap_ns)
+{
+	struct coro_scheduler *s = w->sched;
+	uint64_t until = armed ? first_deadline(w) : COROI_NEVER;
+
+	if (!standby && !armed)
+		return -1;
+	uint64_t now = coroi_now_ns();
+	if (standby) {
+		uint64_t others = now + (uint64_t)nap_ns;
+		for (unsigned i = 0; i < s->workers; i++) {
+			uint64_t due = at_load_rlx(&s->worker[i].due);
+			if (due < others - LATE_NS)
+				others = due + LATE_NS;
+		}
+		at_store_rlx(&s->standby_until, others);
+		until = until < others ? until : others;
+	}
+	return until > now ? (int64_t)(until - now) : 0;
+}
+
+/* nap - P5. armed: with an ext token, for deadlines. */
+static void nap(struct coroi_worker *w, bool armed)
 {
 	struct coro_scheduler *s = w->sched;
 	int64_t nap_ns = NAP_FIRST_NS;
@@ -435,10 +506,15 @@ static void nap(struct coroi_worker *w)
 		uint32_t none = COROI_EV_NONE;
 		bool timed = is_standby(w);
 		if (COROI_MUTANT(BLIND_SLEEP, at_cas(&w->ev, &none, COROI_EV_SLEEPS), (at_xchg(&w->ev, COROI_EV_SLEEPS), true)))
-			coroi_futex_wait(&w->ev, COROI_EV_SLEEPS, timed ? nap_ns : -1);
+			coroi_futex_wait(&w->ev, COROI_EV_SLEEPS, sleep_limit(w, armed, timed, nap_ns));
 		uint32_t sleeps = COROI_EV_SLEEPS;
 		if (!at_cas(&w->ev, &sleeps, COROI_EV_NONE)) { /* claimed */
 			at_store_rlx(&w->ev, COROI_EV_NONE);
+			break;
+		}
+		if (armed && first_deadline(w) <= coroi_now_ns()) {
+			grant(s);
+			unpark(w);
 			break;
 		}
 		if (!timed)
@@ -520,7 +596,10 @@ static void park(struct coroi_worker *w)
 	}
 	COROI_MUTANT_ADDS(LATE_BIT, at_or(&s->sleepers[w->id >> 6], bit_of(w->id));)
 	at_bump(&w->parks);
-	if (drop(s)) { /* P4 */
+	bool armed = at_load_rlx(&w->due) != COROI_NEVER;
+	if (armed) {
+		at_add(&s->S, COROI_S_EXT - COROI_S_AWAKE); /* P4: not the end */
+	} else if (drop(s)) { /* P4 */
 		if (at_load_seq(&s->starved) && mode == COROI_RUNNING) {
 			/* Not the end: they will be told that there is no stack, see fail_starved. */
 			grant(s);
@@ -528,10 +607,12 @@ static void park(struct coroi_worker *w)
 			return;
 		}
 		coroi_rested(s);
-	} else if (coroi_now_ns() >= w->hold_off) {
-		at_or(&s->hungry, COROI_HUNGRY_SURPLUS);
 	}
-	nap(w); /* P5 */
+	if (coroi_now_ns() >= w->hold_off)
+		at_or(&s->hungry, COROI_HUNGRY_SURPLUS);
+	nap(w, armed); /* P5 */
+	if (armed)
+		at_add(&s->S, -COROI_S_EXT); /* we are awake: not the end either */
 }
 
 /* fail_starved - we alone are awake, and there is still no stack for those who wait for one: ours are told so; a

@@ -27,6 +27,10 @@ static inline void coroi_idle_queued(struct coroi_worker *w)
 		coroi_idle_feed(w);
 }
 
+/* coroi_idle_due - w, which is awake, has a deadline now that is earlier than all before it, ns: the standby is to look in
+ * time. */
+void coroi_idle_due(struct coroi_worker *w, uint64_t due);
+
 /* coroi_idle_pushed - something was pushed to w's inbox: wake w if it sleeps, or see to it that somebody looks
  * around. Thread: any. */
 void coroi_idle_pushed(struct coroi_worker *w);

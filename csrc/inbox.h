@@ -8,6 +8,7 @@
  *      COROI_NODE_SPAWN   a record, linked by `next`
  *      COROI_NODE_MAIL    a record whose wake word holds permits or an event, linked by `mail_next`
  *      COROI_NODE_BATCH   a parcel of spawns, linked by its `next`
+ *      COROI_NODE_MOVED   a record that has started, suspended, and at home here now, linked by `next`
  *
  * Order: a push is a release, whose partner is the worker's xchg, an acquire; and sequentially consistent with the
  * look at the sleepers that follows it, whose partners are steps P1 and P2 in idle.c.
@@ -17,7 +18,7 @@
 
 #include "worker.h"
 
-enum { COROI_NODE_SPAWN = 0, COROI_NODE_BATCH = 1, COROI_NODE_MAIL = 2, COROI_NODE_KIND = 3 };
+enum { COROI_NODE_SPAWN = 0, COROI_NODE_BATCH = 1, COROI_NODE_MAIL = 2, COROI_NODE_MOVED = 3, COROI_NODE_KIND = 3 };
 
 static inline void *coroi_node_of(uint64_t node)
 {

@@ -50,6 +50,8 @@ const char *coro_strerror(int status)
 		return "the Go function failed: coro_call_error has the text";
 	case CORO_ETOOBIG:
 		return "the Go function's result is larger than the buffer";
+	case CORO_ETIMEDOUT:
+		return "the deadline came first";
 	default:
 		return "unknown status";
 	}
@@ -65,14 +67,14 @@ static void collect(struct coroi_rec *r, void *ctx)
 	struct blocked_list *b = ctx;
 	uint8_t state = at_load_rlx(&r->state); /* relaxed: a free one is not in any door */
 
-	if (state != COROI_PARKED && state != COROI_JOINING && state != COROI_CALLING)
+	if (state != COROI_PARKED && state != COROI_WAITING && state != COROI_PROMISED)
 		return;
 	if (b->count < b->cap)
 		b->list[b->count] = (coro_blocked){
 			.handle = coroi_handle(r),
 			.fn = r->fn,
 			.worker = at_load_rlx(&r->home),
-			.waits = state == COROI_PARKED ? 'p' : state == COROI_JOINING ? 'j' : 'g',
+			.waits = r->waits,
 		};
 	b->count++;
 }
@@ -163,7 +165,9 @@ int coro_scheduler_stats(coro_scheduler *s, coro_stats *total, coro_worker_stats
 		return CORO_EINVAL;
 	memset(total, 0, sizeof *total);
 	total->workers = s->workers;
-	total->awake = COROI_S_AWAKE_OF(at_load_seq(&s->S));
+	uint64_t S = at_load_seq(&s->S);
+	total->awake = COROI_S_AWAKE_OF(S);
+	total->outside = COROI_S_EXT_OF(S);
 	total->live = coroi_live(s);
 	total->starved = at_load_seq(&s->starved);
 	total->idle_ends = at_load_seq(&s->rests);

@@ -65,9 +65,12 @@ static int worker_init(struct coro_scheduler *s, uint32_t id, const coro_options
 	if (coroi_deque_init(&w->queue) || coroi_mags_init(&w->mags, &s->slab) ||
 	    coroi_stack_cache_init(&w->stacks, &s->stacks, o->stack_cache ? o->stack_cache : STACK_CACHE))
 		return CORO_ENOMEM;
+	w->timers = coroi_alloc(sizeof *w->timers, COROI_LINE);
+	w->due = COROI_NEVER;
+	w->look_every = 1;
 	w->seen = coroi_alloc(s->workers * sizeof *w->seen, COROI_LINE);
 	w->calls = coroi_alloc(COROI_CALLS_AT_ONCE * sizeof *w->calls, COROI_LINE);
-	return w->seen && w->calls ? CORO_OK : CORO_ENOMEM;
+	return w->seen && w->calls && w->timers ? CORO_OK : CORO_ENOMEM;
 }
 
 static void stop_threads(struct coro_scheduler *s, uint32_t count)
@@ -105,6 +108,8 @@ static void free_workers(struct coro_scheduler *s)
 		coroi_stack_cache_destroy(&w->stacks);
 		coroi_release(w->seen);
 		coroi_release(w->calls);
+		coroi_release(w->timers);
+		w->timers = NULL;
 		w->seen = NULL;
 		w->calls = NULL;
 	}

@@ -44,4 +44,43 @@ static inline void coroi_unlock(struct coroi_lock *l)
 		coroi_futex_wake(&l->word, 1);
 }
 
+/*
+ * A lock for sections of a few instructions, taken as often as a channel is used: half as dear, since it is given back with a
+ * plain store. Nobody is woken then: who finds it held for long, by one who was preempted inside, sleeps for a moment.
+ *
+ *      word  0 free | 1 held
+ */
+struct coroi_spin {
+	uint32_t word;
+};
+
+#define COROI_SPIN_NAP_NS 20000
+
+static COROI_NOINLINE __attribute__((unused)) void coroi_spin_slow(struct coroi_spin *l)
+{
+	uint32_t free;
+
+	for (int i = 0;; i++) {
+		free = 0;
+		if (at_load_rlx(&l->word) == 0 && at_cas(&l->word, &free, 1))
+			return;
+		if (i < COROI_LOCK_SPINS)
+			at_relax();
+		else
+			coroi_futex_wait(&l->word, 1, COROI_SPIN_NAP_NS);
+	}
+}
+
+static inline void coroi_spin_lock(struct coroi_spin *l)
+{
+	uint32_t free = 0;
+	if (coroi_unlikely(!at_cas(&l->word, &free, 1))) /* acquire; pairs with the store of the last holder */
+		coroi_spin_slow(l);
+}
+
+static inline void coroi_spin_unlock(struct coroi_spin *l)
+{
+	at_store_rel(&l->word, 0);
+}
+
 #endif

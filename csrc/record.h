@@ -22,9 +22,9 @@ enum {
 	COROI_FRESH,    /* spawned with a record, never run: it has no stack */
 	COROI_ACTIVE,   /* running, or in a queue */
 	COROI_PARKED,   /* waits for a permit */
-	COROI_JOINING,  /* waits for an event: the end of the coroutine it joins */
+	COROI_WAITING,  /* waits for an event, and may still take back what it has registered for it */
 	COROI_ENDED,    /* joinable, and not joined yet */
-	COROI_CALLING,  /* waits for an event: Go has made its call */
+	COROI_PROMISED, /* waits for an event that is certain to come */
 };
 
 /* Flags. Written by who spawns it, then by the coroutine itself, then by whoever ends it. */
@@ -34,6 +34,7 @@ enum {
 	COROI_F_STARVED = 4,  /* never had a stack */
 	COROI_F_CANCELED = 8, /* ended unstarted by a close or a cancel, or by coro_exit_canceled */
 	COROI_F_EXTRAS = 16,  /* it has deferred functions or an arena */
+	COROI_F_PINNED = 32,  /* it stays with its worker */
 };
 
 /* The hot line. */
@@ -42,7 +43,7 @@ struct coroi_rec {
 	coro_fn fn;
 	struct coroi_stack *stack; /* NULL until it runs */
 	uint64_t wake;             /* atomic: generation << 32 | ESCAPED | EVENT | CANCEL | count; see wait.c */
-	uint64_t next;             /* link of a spawn in an inbox, or in a spill list, or of the starved or done */
+	uint64_t next;             /* link of a spawn in an inbox, or in a spill list, or of the starved or done; its timer */
 	uint64_t mail_next;        /* link of a mail in an inbox */
 
 	/* One 8-byte store for whoever spawns: */
@@ -58,7 +59,8 @@ struct coroi_rec {
 	int8_t code;   /* what its wait will return; CORO_OK but from coroi_resume_locked until it goes on */
 	uint8_t event; /* what it waits for inside coro has happened, before it suspended */
 	uint8_t canceled; /* by coro_cancel: it does not start, and its waits return CORO_ECANCELED */
-	uint8_t spare[2];
+	uint8_t waits;    /* what for: a letter, as coro_blocked has it */
+	uint8_t armed;    /* it waits with a deadline: `next` is its timer */
 } __attribute__((aligned(64)));
 
 /* The cold line, at the same place in the second half of its chunk. */

@@ -100,6 +100,8 @@ static void unpack_locked(struct coroi_worker *w)
 		next = *coroi_node_link(node);
 		if ((node & COROI_NODE_KIND) == COROI_NODE_MAIL)
 			coroi_mail_locked(w, coroi_node_of(node));
+		else if ((node & COROI_NODE_KIND) == COROI_NODE_MOVED)
+			coroi_queue_locked(w, coroi_node_of(node));
 		else
 			unopened_add_locked(w, node);
 	}
@@ -127,10 +129,30 @@ static void open_locked(struct coroi_worker *w)
 	}
 }
 
+#define LOOK_NS 50000       /* about so often deadlines are looked at */
+#define LOOK_EVERY_MOST 256u /* turns */
+
+/* look_at_timers - the clock is read as often as turns are long: it costs as much as several short ones. */
+static void look_at_timers_locked(struct coroi_worker *w)
+{
+	uint64_t now = coroi_now_ns();
+
+	if (coroi_timers_are_due(w, now))
+		coroi_timers_fire_locked(w, now);
+	if (now - w->looked < LOOK_NS / 2 && w->look_every < LOOK_EVERY_MOST)
+		w->look_every *= 2;
+	else if (now - w->looked > LOOK_NS && w->look_every > 1)
+		w->look_every /= 2;
+	w->looked = now;
+	w->look_at = w->queue.head + w->look_every;
+}
+
 void coroi_drain_locked(struct coroi_worker *w)
 {
 	if (at_load_rlx(&w->inbox)) /* relaxed: a hint; the take is an acquire */
 		unpack_locked(w);
+	if (w->due != COROI_NEVER && (!coroi_deque_length(&w->queue) || (int32_t)(w->queue.head - w->look_at) >= 0))
+		look_at_timers_locked(w);
 	if (w->unopened && (!coroi_deque_length(&w->queue) || w->queue.head % COROI_OPEN_TURNS == 0))
 		open_locked(w);
 	/* One alone is not left lying: we are about to choose, or a thief is about to take it. */
@@ -468,9 +490,25 @@ void coroi_exit(struct coroi_worker *w)
 	coroi_restart(coroi_context(s->top, loop_finish), (intptr_t)me);
 }
 
+/* move - who has asked for it is suspended now: on to its new home. */
+COROI_COLD static void move(struct coroi_worker *w)
+{
+	struct coroi_rec *r = w->mover;
+	struct coroi_worker *to = &w->sched->worker[w->mover_to];
+
+	w->mover = NULL;
+	coroi_door_enter(w);
+	at_store_rel(&r->home, to->id); /* pairs with coroi_mail_locked, as in coroi_deque_give */
+	coroi_door_leave(w);
+	coroi_inbox_push(to, (uintptr_t)r | COROI_NODE_MOVED);
+	coroi_idle_pushed(to);
+}
+
 void coroi_run(struct coroi_worker *w)
 {
 	for (;;) {
+		if (coroi_unlikely(w->mover != NULL))
+			move(w);
 		if (w->calls_count)
 			coroi_calls_make(w);
 		coroi_door_enter(w);

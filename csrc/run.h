@@ -10,6 +10,7 @@
 #include "inbox.h"
 #include "sanitize.h"
 #include "switch.h"
+#include "timer.h"
 
 /* coroi_drain_locked - deliver what the inbox holds, and have something in the queue if there was anything. */
 void coroi_drain_locked(struct coroi_worker *w);
@@ -62,11 +63,19 @@ static inline struct coroi_rec *coroi_record_locked(struct coroi_worker *w, uint
 	return r;
 }
 
+/* coroi_awake_locked - r does not wait any more. */
+static inline void coroi_awake_locked(struct coroi_worker *w, struct coroi_rec *r)
+{
+	at_store_rlx(&r->state, COROI_ACTIVE);
+	if (coroi_unlikely(r->armed))
+		coroi_timer_disarm_locked(w, r);
+}
+
 /* coroi_ready_locked - r, at home here, has been woken: into the next slot, so that a chain of wake-ups stays in
  * cache; who was there goes to the back. */
 static inline void coroi_ready_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
-	at_store_rlx(&r->state, COROI_ACTIVE);
+	coroi_awake_locked(w, r);
 	struct coroi_rec *back = r;
 	if (coroi_likely(w->budget_full > 0)) {
 		back = w->slot;
@@ -80,14 +89,14 @@ static inline void coroi_ready_locked(struct coroi_worker *w, struct coroi_rec *
 /* coroi_requeue_locked - the same for one woken from afar: to the back, in the order of waking. */
 static inline void coroi_requeue_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
-	at_store_rlx(&r->state, COROI_ACTIVE);
+	coroi_awake_locked(w, r);
 	coroi_queue_locked(w, r);
 }
 
 /* coroi_resume_locked - the same for one whose wait returns another code than CORO_OK. */
 static inline void coroi_resume_locked(struct coroi_worker *w, struct coroi_rec *r, int8_t code)
 {
-	at_store_rlx(&r->state, COROI_ACTIVE);
+	coroi_awake_locked(w, r);
 	r->code = code;
 	coroi_deque_push(&w->queue, coroi_task_coded(r));
 }
@@ -102,12 +111,13 @@ static inline uint32_t coroi_turns(const struct coroi_worker *w)
 
 /* coroi_mail_due - look into the inbox now? Each look takes a cache line from those who write it, so not at every turn;
  * and seldom at spawns and at calls into Go, which wait until the queue is empty, or for so many turns, so that one that
- * never is keeps nobody waiting. */
+ * never is keeps nobody waiting. At deadlines as often as the turns are long, see coroi_drain_locked. */
 static inline bool coroi_mail_due(const struct coroi_worker *w)
 {
 	uint32_t head = w->queue.head;
 	return (head & 3) == 0 && (at_load_rlx(&w->inbox) || /* relaxed: a hint */
-				   (head % COROI_OPEN_TURNS == 0 && (w->unopened | w->calls_count)));
+				   (head % COROI_OPEN_TURNS == 0 && (w->unopened | w->calls_count)) ||
+				   (w->due != COROI_NEVER && (int32_t)(head - w->look_at) >= 0));
 }
 
 /* coroi_pick_locked - the task that runs next: the slot while its budget lasts, else the front of the queue. 0: none, or
@@ -129,7 +139,7 @@ static inline uint64_t coroi_pick_locked(struct coroi_worker *w)
 	}
 	w->budget = w->budget_full;
 	uint64_t task = coroi_deque_pop(&w->queue);
-	if (coroi_unlikely(!task && (at_load_rlx(&w->inbox) | w->unopened) != 0)) {
+	if (coroi_unlikely(!task && ((at_load_rlx(&w->inbox) | w->unopened) != 0 || w->due != COROI_NEVER))) {
 		coroi_drain_locked(w);
 		task = coroi_deque_pop(&w->queue);
 	}

@@ -8,17 +8,21 @@
 
 #include <string.h>
 
+/* check - what a spawn asks for, into *q. *home: where it is pinned to, or NULL. */
 static int check(struct coro_scheduler *s, const coro_attr *attr, coro_fn fn, const void *arg, size_t arg_bytes,
-		 bool named, struct coroi_fill *q)
+		 bool named, struct coroi_fill *q, struct coroi_worker **home)
 {
+	*home = NULL;
 	if (!fn || arg_bytes > CORO_INLINE_BYTES || (arg_bytes && !arg))
 		return CORO_EINVAL;
 	*q = (struct coroi_fill){.fn = fn, .class = s->class, .arg_bytes = (uint8_t)arg_bytes};
 	if (!attr)
 		return CORO_OK;
 	if (attr->size != sizeof *attr || attr->flags & ~CORO_JOINABLE || attr->result_bytes > CORO_INLINE_BYTES ||
-	    (attr->result_bytes && !(attr->flags & CORO_JOINABLE)) || (attr->flags & CORO_JOINABLE && !named) ||
-	    attr->reserved)
+	    (attr->result_bytes && !(attr->flags & CORO_JOINABLE)) || (attr->flags & CORO_JOINABLE && !named))
+		return CORO_EINVAL;
+	struct coroi_worker *w = coroi_self();
+	if (attr->worker && attr->worker > s->workers && !(attr->worker == CORO_HERE && w && w->sched == s))
 		return CORO_EINVAL;
 	if (attr->stack_bytes) {
 		int class = coroi_stack_class(attr->stack_bytes);
@@ -27,6 +31,9 @@ static int check(struct coro_scheduler *s, const coro_attr *attr, coro_fn fn, co
 		q->class = (uint8_t)class;
 	}
 	q->flags = attr->flags & CORO_JOINABLE ? COROI_F_JOINABLE : 0;
+	if (attr->worker)
+		q->flags |= COROI_F_PINNED;
+	*home = attr->worker == CORO_HERE ? w : attr->worker ? &s->worker[attr->worker - 1] : NULL;
 	q->result_bytes = (uint8_t)attr->result_bytes;
 	return CORO_OK;
 }
@@ -88,15 +95,26 @@ static struct coroi_rec *record_locked(struct coroi_worker *w, const struct coro
 	return r;
 }
 
+/* send - r, filled in by somebody who is not w, starts there. */
+static void send(struct coroi_worker *w, struct coroi_rec *r, coro_handle *out)
+{
+	at_store_rlx(&r->home, w->id);
+	if (out)
+		*out = reveal(r);
+	coroi_inbox_push(w, (uintptr_t)r | COROI_NODE_SPAWN);
+	coroi_idle_pushed(w);
+}
+
 int coro_spawn_attr(const coro_attr *attr, coro_fn fn, const void *arg, size_t arg_bytes, coro_handle *out)
 {
 	struct coroi_worker *w = coroi_self();
+	struct coroi_worker *home;
 	struct coroi_rec *r;
 	struct coroi_fill q;
 
 	if (!w || !w->current)
 		return CORO_EPERM;
-	int status = check(w->sched, attr, fn, arg, arg_bytes, out != NULL, &q);
+	int status = check(w->sched, attr, fn, arg, arg_bytes, out != NULL, &q, &home);
 	if (status)
 		return status;
 	coroi_door_enter(w);
@@ -105,7 +123,7 @@ int coro_spawn_attr(const coro_attr *attr, coro_fn fn, const void *arg, size_t a
 		return CORO_ENOMEM;
 	}
 	uint64_t word = 0;
-	if (!out && is_plain(fn, arg_bytes)) {
+	if (!out && !home && is_plain(fn, arg_bytes)) {
 		if (arg_bytes)
 			memcpy(&word, arg, 8);
 		if (coroi_deque_push_new(&w->queue, coroi_task_new(fn, q.class, arg_bytes != 0, false), word))
@@ -114,6 +132,11 @@ int coro_spawn_attr(const coro_attr *attr, coro_fn fn, const void *arg, size_t a
 	if (!(r = record_locked(w, &q, arg))) {
 		coroi_door_leave(w);
 		return CORO_ENOMEM;
+	}
+	if (coroi_unlikely(home && home != w)) {
+		coroi_door_leave(w);
+		send(home, r, out);
+		return CORO_OK;
 	}
 	if (out)
 		*out = reveal(r);
@@ -128,14 +151,17 @@ done:
 int coro_spawn_first(const coro_attr *attr, coro_fn fn, const void *arg, size_t arg_bytes, coro_handle *out)
 {
 	struct coroi_worker *w = coroi_self();
+	struct coroi_worker *home;
 	struct coroi_rec *me, *r;
 	struct coroi_fill q;
 
 	if (!w || !(me = w->current))
 		return CORO_EPERM;
-	int status = check(w->sched, attr, fn, arg, arg_bytes, out != NULL, &q);
+	int status = check(w->sched, attr, fn, arg, arg_bytes, out != NULL, &q, &home);
 	if (status)
 		return status;
+	if (home && home != w)
+		return CORO_EINVAL;
 	coroi_door_enter(w);
 	if (!coroi_mags_spend(&w->mags) || !(r = record_locked(w, &q, arg))) {
 		coroi_door_leave(w);
@@ -199,11 +225,12 @@ static struct coroi_worker *outside_worker(struct coro_scheduler *s)
 int coro_scheduler_spawn(coro_scheduler *s, const coro_attr *attr, coro_fn fn, const void *arg, size_t arg_bytes,
 			 coro_handle *out)
 {
+	struct coroi_worker *home;
 	struct coroi_fill q;
 
 	if (!s)
 		return CORO_EINVAL;
-	int status = check(s, attr, fn, arg, arg_bytes, out != NULL, &q);
+	int status = check(s, attr, fn, arg, arg_bytes, out != NULL, &q, &home);
 	if (status)
 		return status;
 	pthread_mutex_lock(&s->outside_lock);
@@ -212,13 +239,9 @@ int coro_scheduler_spawn(coro_scheduler *s, const coro_attr *attr, coro_fn fn, c
 	if (!s->refusing && coroi_mags_spend(&s->outside) && !(r = coroi_mags_get(&s->outside)))
 		coroi_mags_earn(&s->outside);
 	if (r) {
-		struct coroi_worker *w = outside_worker(s);
-		coroi_fill(r, &q, w->id);
+		coroi_fill(r, &q, 0);
 		coroi_fill_argument(r, arg, q.arg_bytes);
-		if (out)
-			*out = reveal(r);
-		coroi_inbox_push(w, (uintptr_t)r | COROI_NODE_SPAWN);
-		coroi_idle_pushed(w);
+		send(home ? home : outside_worker(s), r, out);
 		status = CORO_OK;
 	}
 	pthread_mutex_unlock(&s->outside_lock);

@@ -80,7 +80,7 @@ type (
 		ThreadID, CPU                  int
 	}
 	Stats struct {
-		Workers, Awake                    int
+		Workers, Awake, Outside           int
 		Live, Starved                     int
 		Rests                             uint32
 		Stacks, StacksIdle                int

@@ -158,7 +158,7 @@ void coroi_cancel_wait_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
 	uint8_t state = at_load_rlx(&r->state); /* relaxed: a close looks at free ones too, which are not in any door */
 
-	if (state == COROI_PARKED || state == COROI_JOINING)
+	if (state == COROI_PARKED || state == COROI_WAITING)
 		coroi_resume_locked(w, r, CORO_ECANCELED);
 }
 
@@ -195,7 +195,7 @@ void coroi_mail_locked(struct coroi_worker *w, struct coroi_rec *r)
 		return;
 	uint32_t n = (uint32_t)(word & COROI_COUNT_MASK);
 	if (word & COROI_EVENT) {
-		if (r->state == COROI_JOINING || r->state == COROI_CALLING)
+		if (r->state == COROI_WAITING || r->state == COROI_PROMISED)
 			coroi_requeue_locked(w, r);
 		else
 			r->event = 1;
@@ -255,7 +255,7 @@ static void end_joinable_locked(struct coroi_worker *w, struct coroi_rec *r)
 		struct coroi_rec *joiner = coroi_at(index);
 		if (coroi_chunk_of(joiner)->owner != w->sched || at_load_rlx(&joiner->home) != w->id)
 			tell(w->sched, joiner);
-		else if (joiner->state == COROI_JOINING)
+		else if (joiner->state == COROI_WAITING)
 			coroi_ready_locked(w, joiner);
 		else
 			joiner->event = 1; /* it has registered, and not suspended yet */
@@ -299,6 +299,27 @@ void coroi_end_outside(struct coro_scheduler *s, struct coroi_rec *r)
 		coroi_join_free(r);
 		break;
 	}
+}
+
+/* coroi_event_send: r cannot end meanwhile, nor wait for anything else. */
+void coroi_event_send(struct coroi_rec *r)
+{
+	struct coroi_worker *w = coroi_self();
+	struct coro_scheduler *s = coroi_chunk_of(r)->owner;
+
+	if (coroi_likely(w && w->sched == s)) {
+		coroi_door_enter(w);
+		if (coroi_likely(at_load_acq(&r->home) == w->id)) { /* firm, inside this door */
+			if (coroi_likely(r->state == COROI_WAITING || r->state == COROI_PROMISED))
+				coroi_ready_locked(w, r);
+			else
+				r->event = 1;
+			coroi_door_leave(w);
+			return;
+		}
+		coroi_door_leave(w);
+	}
+	tell(w ? w->sched : NULL, r);
 }
 
 int coroi_join_status(const struct coroi_rec *r)
@@ -345,24 +366,57 @@ int coro_yield(void)
 	return coroi_to(&me->sp, next->sp, CORO_OK, w, next->stack);
 }
 
+/* take_permit_locked - me has one, or is cancelled. False: it has to wait. Leaves the door, if not. */
+static inline bool take_permit_locked(struct coroi_worker *w, struct coroi_rec *me, int *status)
+{
+	if (me->permits) {
+		at_store_rlx(&me->permits, me->permits - 1); /* atomic for mail, which looks from elsewhere */
+		*status = CORO_OK;
+	} else if (coroi_unlikely(w->cancel | me->canceled)) { /* C2 */
+		*status = CORO_ECANCELED;
+	} else {
+		return false;
+	}
+	coroi_door_leave(w);
+	return true;
+}
+
 int coro_park(void)
 {
 	struct coroi_worker *w = coroi_self();
 	struct coroi_rec *me;
+	int status;
 
 	if (coroi_unlikely(!w || !(me = w->current)))
 		return CORO_EPERM;
 	coroi_door_enter(w);
-	if (me->permits) {
-		at_store_rlx(&me->permits, me->permits - 1); /* atomic for mail, which looks from elsewhere */
+	if (take_permit_locked(w, me, &status))
+		return status;
+	at_store_rlx(&me->state, COROI_PARKED);
+	me->waits = 'p';
+	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
+}
+
+int coro_park_until(uint64_t deadline)
+{
+	struct coroi_worker *w = coroi_self();
+	struct coroi_rec *me;
+	struct coroi_timer timer;
+	int status;
+
+	if (deadline == CORO_FOREVER)
+		return coro_park();
+	if (coroi_unlikely(!w || !(me = w->current)))
+		return CORO_EPERM;
+	coroi_door_enter(w);
+	if (take_permit_locked(w, me, &status))
+		return status;
+	if (!coroi_timer_arm_locked(w, &timer, me, deadline)) {
 		coroi_door_leave(w);
-		return CORO_OK;
-	}
-	if (coroi_unlikely(w->cancel | me->canceled)) { /* C2 */
-		coroi_door_leave(w);
-		return CORO_ECANCELED;
+		return CORO_ETIMEDOUT;
 	}
 	at_store_rlx(&me->state, COROI_PARKED);
+	me->waits = 'p';
 	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
 }
 
@@ -427,7 +481,7 @@ int coro_switch_to(coro_handle h)
 	uint8_t state;
 	if (r && coroi_chunk_of(r)->owner == w->sched && is_home_locked(w, r, (uint32_t)(h >> 32), &state) &&
 	    state == COROI_PARKED) {
-		at_store_rlx(&r->state, COROI_ACTIVE);
+		coroi_awake_locked(w, r);
 		coroi_queue_locked(w, me);
 		coroi_idle_queued(w); /* r may run for long */
 		return coroi_suspend_locked(w, me, coroi_task_started(r));
@@ -437,21 +491,13 @@ int coro_switch_to(coro_handle h)
 	return status ? status : coro_yield();
 }
 
-/* escape - me's handle is about to be known. Only me, or who spawns it, may. */
-static inline void escape(struct coroi_rec *me)
-{
-	uint64_t word = at_load_rlx(&me->wake);
-	if (!(word & COROI_ESCAPED))
-		at_store_rel(&me->wake, word | COROI_ESCAPED); /* nobody else writes it before */
-}
-
 coro_handle coro_self(void)
 {
 	struct coroi_worker *w = coroi_self();
 
 	if (!w || !w->current)
 		return 0;
-	escape(w->current);
+	coroi_escape(w->current);
 	return coroi_handle(w->current);
 }
 
@@ -463,30 +509,51 @@ static bool unregister(struct coroi_rec *r, uint32_t gen, uint32_t index)
 			    (at_xchg(&coroi_cold(r)->join, coroi_join_word(gen, COROI_JOIN_NOBODY, 0)), true));
 }
 
-/* await_event - suspend until the event of the wait that me has registered with r. CORO_ECANCELED: it was
- * cancelled, and the registration is taken back. */
-static int await_event(struct coroi_rec *me, struct coroi_rec *r, uint32_t gen)
+/* A registration with the join word of r. */
+struct join {
+	struct coroi_rec *r;
+	uint32_t gen, index;
+};
+
+static bool withdraw_join(void *arg)
 {
-	for (bool cancelable = true;;) {
+	struct join *j = arg;
+	return unregister(j->r, j->gen, j->index);
+}
+
+int coroi_wait(struct coroi_rec *me, char what, uint64_t deadline, bool (*withdraw)(void *), void *arg)
+{
+	struct coroi_timer timer;
+	bool certain = !withdraw;
+
+	for (;;) {
 		struct coroi_worker *w = coroi_self();
+		int code = CORO_OK;
 		coroi_door_enter(w);
 		if (me->event) {
 			me->event = 0;
 			coroi_door_leave(w);
 			return CORO_OK;
 		}
-		int code = CORO_ECANCELED;
-		if (cancelable && (w->cancel | me->canceled)) { /* C2 */
+		if (!certain && (w->cancel | me->canceled)) { /* C2 */
+			code = CORO_ECANCELED;
 			coroi_door_leave(w);
 		} else {
-			at_store_rlx(&me->state, COROI_JOINING);
-			code = coroi_suspend_locked(w, me, coroi_pick_locked(w));
+			at_store_rlx(&me->state, certain ? COROI_PROMISED : COROI_WAITING);
+			me->waits = (uint8_t)what;
+			if (certain || deadline == CORO_FOREVER || coroi_timer_arm_locked(w, &timer, me, deadline)) {
+				code = coroi_suspend_locked(w, me, coroi_pick_locked(w));
+			} else {
+				at_store_rlx(&me->state, COROI_ACTIVE);
+				coroi_door_leave(w);
+				code = CORO_ETIMEDOUT;
+			}
 		}
 		if (code == CORO_OK)
 			return CORO_OK;
-		if (unregister(r, gen, coroi_index(me))) /* C3 */
-			return CORO_ECANCELED;
-		cancelable = false;
+		if (withdraw(arg)) /* C3 */
+			return code;
+		certain = true;
 	}
 }
 
@@ -498,6 +565,11 @@ static int taken(uint64_t word, uint32_t gen)
 }
 
 int coro_join(coro_handle h, void *result, size_t result_bytes)
+{
+	return coro_join_until(h, result, result_bytes, CORO_FOREVER);
+}
+
+int coro_join_until(coro_handle h, void *result, size_t result_bytes, uint64_t deadline)
 {
 	struct coroi_worker *w = coroi_self();
 	struct coroi_rec *me, *r;
@@ -514,12 +586,13 @@ int coro_join(coro_handle h, void *result, size_t result_bytes)
 	/* acquire: if another has joined it meanwhile and this is the next one's, coroi_find sees that */
 	if (r == me || coroi_gen(word) != gen || (result_bytes && !result) || result_bytes > at_load_acq(&r->result_bytes))
 		return coroi_find(h) ? CORO_EINVAL : CORO_ESTALE;
-	escape(me);
+	coroi_escape(me);
 	word = nobody;
 	uint64_t mine = coroi_join_word(gen, COROI_JOIN_COROUTINE, coroi_index(me));
 	if (COROI_MUTANT(BLIND_JOIN, at_cas(&coroi_cold(r)->join, &word, mine),
 			 (at_xchg(&coroi_cold(r)->join, mine), true))) { /* J1 */
-		int status = await_event(me, r, gen);
+		struct join j = {r, gen, coroi_index(me)};
+		int status = coroi_wait(me, 'j', deadline, withdraw_join, &j);
 		if (status)
 			return status;
 	} else if (word != settled) {
@@ -535,6 +608,37 @@ int coro_join(coro_handle h, void *result, size_t result_bytes)
 	coroi_join_free(r); /* J3 */
 	return status;
 }
+
+/* ---------------------------------------------------------------------------------------- time */
+
+static bool withdraw_nothing(void *arg)
+{
+	(void)arg;
+	return true;
+}
+
+uint64_t coro_now(void)
+{
+	return coroi_now_ns();
+}
+
+int coro_sleep_until(uint64_t deadline)
+{
+	struct coroi_worker *w = coroi_self();
+
+	if (!w || !w->current)
+		return CORO_EPERM;
+	int status = coroi_wait(w->current, 't', deadline, withdraw_nothing, NULL);
+	return status == CORO_ETIMEDOUT ? CORO_OK : status;
+}
+
+int coro_sleep(uint64_t ns)
+{
+	uint64_t now = coroi_now_ns();
+	return coro_sleep_until(ns < CORO_FOREVER - now ? now + ns : CORO_FOREVER - 1);
+}
+
+/* -------------------------------------------------------------------------------------- detach */
 
 int coro_detach(coro_handle h)
 {

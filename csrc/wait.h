@@ -57,6 +57,27 @@ static inline bool coroi_is_canceled_locked(const struct coroi_rec *r)
 	return r->canceled || at_load_rlx(&r->wake) & COROI_CANCEL; /* relaxed: whoever returned from it before us is seen */
 }
 
+/*
+ * coroi_wait - suspend me, the current coroutine, until the event of what it has registered for. A cancel, or the deadline
+ * (CLOCK_MONOTONIC, ns; CORO_FOREVER), ends the wait if withdraw(arg) can take the registration back; it returns false
+ * if an event is certain by then, which is waited for. withdraw NULL: it is certain from the start.
+ *
+ * Each registration has one event, or is taken back, so that none is left over for a later wait. what: a letter for
+ * coro_blocked. Returns: CORO_OK, or with the registration taken back CORO_ECANCELED or CORO_ETIMEDOUT.
+ */
+int coroi_wait(struct coroi_rec *me, char what, uint64_t deadline, bool (*withdraw)(void *), void *arg);
+
+/* coroi_event_send - the event that r waits for, once, to whoever has found its registration. Thread: any, in no door. */
+void coroi_event_send(struct coroi_rec *r);
+
+/* coroi_escape - me's handle is about to be known. Only me, or who spawns it, may. */
+static inline void coroi_escape(struct coroi_rec *me)
+{
+	uint64_t word = at_load_rlx(&me->wake);
+	if (!(word & COROI_ESCAPED))
+		at_store_rel(&me->wake, word | COROI_ESCAPED); /* nobody else writes it before */
+}
+
 /* coroi_find - the record that a handle names, or NULL if it is stale. The answer is firm only inside its
  * home's door, or for whoever alone may free it (its joiner). */
 struct coroi_rec *coroi_find(coro_handle h);

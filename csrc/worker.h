@@ -66,8 +66,14 @@ struct coroi_worker {
 	uint64_t unopened, unopened_last; /* spawns out of the inbox that are not in the queue yet, oldest first: nodes.
 					   * Atomic, relaxed: others peek at the first */
 	struct coroi_stack_cache stacks;
+	struct coroi_wheel *timers; /* see timer.h */
+	uint64_t due;               /* when they are to be looked at, ns; COROI_NEVER: none is armed. Atomic, relaxed: others peek */
+	uint64_t looked;            /* when they last were, ns */
+	uint32_t look_at, look_every; /* the turn of the next look, and from one to the next */
 	struct coroi_call *calls; /* inline calls of coroutines here that wait to be made, so many; see gocall.h */
 	uint32_t calls_count;
+	struct coroi_rec *mover; /* is about to move to that worker, and suspended by the time that the native stack looks */
+	uint16_t mover_to;
 	bool was_in_go;
 
 	uint32_t req __attribute__((aligned(COROI_APART))); /* see door.h */
@@ -79,6 +85,7 @@ struct coroi_worker {
 	uint32_t gift_count;                               /* from a victim that served us */
 	struct coroi_gift gift[COROI_STEAL_MAX];
 	uint64_t random;
+	uint32_t kept_at, kept_length; /* turns and queue when a thief found nothing but pinned ones there; atomic, relaxed */
 	uint32_t spin_ns;   /* how long it looks for work before it sleeps */
 	uint64_t parked_at; /* ns */
 	int32_t waker_cpu;  /* where whoever claimed it last ran; atomic, relaxed */
@@ -103,6 +110,7 @@ struct coroi_worker {
 #define COROI_S_AWAKE (UINT64_C(1) << 16)
 #define COROI_S_EXT (UINT64_C(1) << 32)
 #define COROI_S_SEARCHING_OF(s) ((uint32_t)((s) & 0xffff))
+#define COROI_S_EXT_OF(s) ((uint32_t)((s) >> 32))
 #define COROI_S_AWAKE_OF(s) ((uint32_t)((s) >> 16 & 0xffff))
 
 #define COROI_MASK_WORDS (CORO_WORKERS_MAX / 64 + 1) /* workers, and the lane */
@@ -125,6 +133,7 @@ struct coro_scheduler {
 	uint64_t sleepers[COROI_MASK_WORDS] __attribute__((aligned(COROI_APART))); /* a bit for each worker that sleeps and may be woken */
 	uint32_t hungry __attribute__((aligned(COROI_APART))); /* hint to who pushes; see idle.h */
 	uint32_t standby;    /* id + 1 of the sleeper that looks around; 0: none */
+	uint64_t standby_until; /* when it will, ns; a hint */
 	uint32_t mode;       /* COROI_RUNNING... */
 	uint32_t rests;      /* futex: times that everything came to rest */
 	uint32_t rises;      /* times that somebody woke up from that; counted before it does anything */

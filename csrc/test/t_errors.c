@@ -142,7 +142,7 @@ static void check_spawner(spawner sp)
 	BAD_ATTR(stack_bytes, 1);
 	BAD_ATTR(stack_bytes, CORO_STACK_MAX + 1);
 	BAD_ATTR(result_bytes, 1); /* not joinable */
-	BAD_ATTR(reserved, 1);
+	BAD_ATTR(worker, 1000);
 	good.flags = CORO_JOINABLE;
 	BAD_ATTR(result_bytes, CORO_INLINE_BYTES + 1);
 	check_bad_attr(sp, good, false); /* joinable, and nobody could name it */
@@ -301,9 +301,9 @@ TEST(errors_have_a_text)
 	for (int status = -20; status <= 20; status++) {
 		const char *text = coro_strerror(status);
 		CHECK(text && *text);
-		bool known = status >= CORO_ETOOBIG && status <= CORO_ABORT;
+		bool known = status >= CORO_ETIMEDOUT && status <= CORO_ABORT;
 		CHECK_EQ(strcmp(text, "unknown status") != 0, known);
-		for (int other = CORO_ETOOBIG; known && other < status; other++)
+		for (int other = CORO_ETIMEDOUT; known && other < status; other++)
 			CHECK(strcmp(text, coro_strerror(other)) != 0);
 	}
 }

@@ -1,0 +1,408 @@
+//go:build cgo && linux
+/*
+ * chan.c - channels, and waiting for one of several of them.
+ *
+ * A ring of values, a queue of those who wait to send (only while it is full, or has no room at all) and one of those
+ * who wait to receive (only while it is empty). A value goes straight from who sends to who waits, under the lock (Q2 of
+ * waitq.h), so it is never between the two: whoever is cancelled finds that it was sent, or that it was not.
+ *
+ * Waiting at several: all their locks are taken, in the order of their addresses, and a waiter put into each queue, if none of
+ * the operations can be done at once (as Go's select does it). All the waiters share one word, which decides who serves
+ * them: see waitq.h.
+ */
+#include "waitq.h"
+
+#include "sys.h"
+
+#include <string.h>
+
+struct coro_chan {
+	struct coroi_object object;
+	struct coroi_waitq senders, receivers;
+	size_t bytes;    /* of a value */
+	size_t capacity; /* values */
+	size_t count, head;
+	bool closed;
+	unsigned char ring[] __attribute__((aligned(16)));
+};
+
+static inline void copy(void *to, const void *from, size_t bytes)
+{
+	if (coroi_likely(bytes == 8))
+		memcpy(to, from, 8);
+	else if (bytes)
+		memcpy(to, from, bytes);
+}
+
+static inline void *place(struct coro_chan *c, size_t n)
+{
+	return c->ring + n * c->bytes;
+}
+
+static inline size_t after(const struct coro_chan *c, size_t n)
+{
+	return n + 1 == c->capacity ? 0 : n + 1;
+}
+
+/* The outcome of trying: CORO_OK or CORO_ECLOSED; or NOT_NOW. */
+enum { NOT_NOW = 1 };
+
+/* try_send, try_recv - what can be done at once. *woken: who is to be woken, after the lock. Entered. */
+static inline int try_send(struct coro_chan *c, const void *value, struct coroi_waiter **woken)
+{
+	if (coroi_unlikely(c->closed))
+		return CORO_ECLOSED;
+	if (c->receivers.first) {
+		struct coroi_waiter *x = coroi_waitq_take(&c->receivers);
+		if (x) {
+			copy(x->value, value, c->bytes);
+			*woken = x;
+			return CORO_OK;
+		}
+	}
+	if (c->count == c->capacity)
+		return NOT_NOW;
+	size_t at = c->head + c->count;
+	copy(place(c, at < c->capacity ? at : at - c->capacity), value, c->bytes);
+	c->count++;
+	return CORO_OK;
+}
+
+static inline int try_recv(struct coro_chan *c, void *value, struct coroi_waiter **woken)
+{
+	if (c->count) {
+		size_t at = c->head;
+		copy(value, place(c, at), c->bytes);
+		c->head = after(c, at);
+		c->count--;
+		if (c->senders.first) {
+			struct coroi_waiter *x = coroi_waitq_take(&c->senders);
+			if (x) { /* its value is the last now, in the place that has become free */
+				copy(place(c, at), x->value, c->bytes);
+				c->count++;
+				*woken = x;
+			}
+		}
+		return CORO_OK;
+	}
+	if (c->senders.first) {
+		struct coroi_waiter *x = coroi_waitq_take(&c->senders);
+		if (x) {
+			copy(value, x->value, c->bytes);
+			*woken = x;
+			return CORO_OK;
+		}
+	}
+	return c->closed ? CORO_ECLOSED : NOT_NOW;
+}
+
+int coro_chan_new(coro_chan **out, size_t element_bytes, size_t capacity, uint32_t flags)
+{
+	struct coroi_object object;
+
+	if (!out || element_bytes > CORO_ELEMENT_MAX)
+		return CORO_EINVAL;
+	int status = coroi_object_bind(&object, flags);
+	if (status)
+		return status;
+	if (element_bytes && capacity > (SIZE_MAX / 4 - sizeof(coro_chan)) / element_bytes)
+		return CORO_ENOMEM;
+	struct coro_chan *c = coroi_alloc(sizeof *c + element_bytes * capacity, COROI_LINE);
+	if (!c)
+		return CORO_ENOMEM;
+	c->object = object;
+	c->bytes = element_bytes;
+	c->capacity = capacity;
+	*out = c;
+	return CORO_OK;
+}
+
+int coro_chan_free(coro_chan *c)
+{
+	if (!c)
+		return CORO_OK;
+	int status = coroi_object_enter(&c->object);
+	if (status)
+		return status;
+	bool used = c->senders.first || c->receivers.first;
+	if (!used)
+		coroi_object_kill(&c->object);
+	coroi_object_leave(&c->object);
+	if (used)
+		return CORO_EBUSY;
+	coroi_release(c);
+	return CORO_OK;
+}
+
+/* wait_at - Q1: nothing could be done at once. Entered; leaves. */
+static COROI_NOINLINE int wait_at(struct coro_chan *c, struct coroi_waitq *q, void *value, char what, uint64_t deadline)
+{
+	struct coroi_waiter x;
+	struct coroi_rec *me;
+	int status = !deadline ? CORO_ETIMEDOUT : coroi_may_wait(&me) ? CORO_OK : CORO_EPERM;
+
+	if (status) {
+		coroi_object_leave(&c->object);
+		return status;
+	}
+	coroi_waiter_init(&x, &c->object, me, 0, value);
+	coroi_waitq_add(q, &x);
+	coroi_object_leave(&c->object);
+	return coroi_waiter_wait(&x, what, deadline, false);
+}
+
+int coro_chan_send(coro_chan *c, const void *value, uint64_t deadline)
+{
+	struct coroi_waiter *woken = NULL;
+
+	if (coroi_unlikely(!c || (c->bytes && !value)))
+		return CORO_EINVAL;
+	int status = coroi_object_enter(&c->object);
+	if (coroi_unlikely(status))
+		return status;
+	status = try_send(c, value, &woken);
+	if (coroi_unlikely(status == NOT_NOW))
+		return wait_at(c, &c->senders, (void *)(uintptr_t)value, '>', deadline);
+	coroi_object_leave(&c->object);
+	if (woken)
+		coroi_waiter_wake(woken);
+	return status;
+}
+
+int coro_chan_recv(coro_chan *c, void *value, uint64_t deadline)
+{
+	struct coroi_waiter *woken = NULL;
+
+	if (coroi_unlikely(!c || (c->bytes && !value)))
+		return CORO_EINVAL;
+	int status = coroi_object_enter(&c->object);
+	if (coroi_unlikely(status))
+		return status;
+	status = try_recv(c, value, &woken);
+	if (coroi_unlikely(status == NOT_NOW))
+		return wait_at(c, &c->receivers, value, '<', deadline);
+	coroi_object_leave(&c->object);
+	if (woken)
+		coroi_waiter_wake(woken);
+	return status;
+}
+
+int coro_chan_close(coro_chan *c)
+{
+	struct coroi_waiter *woken = NULL, *x;
+
+	if (!c)
+		return CORO_EINVAL;
+	int status = coroi_object_enter(&c->object);
+	if (status)
+		return status;
+	if (c->closed) {
+		coroi_object_leave(&c->object);
+		return CORO_ECLOSED;
+	}
+	c->closed = true;
+	while ((x = coroi_waitq_take(&c->receivers)) || (x = coroi_waitq_take(&c->senders))) {
+		x->status = CORO_ECLOSED;
+		x->next = woken;
+		woken = x;
+	}
+	coroi_object_leave(&c->object);
+	for (; woken; woken = x) {
+		x = woken->next; /* first: it is gone afterwards */
+		coroi_waiter_wake(woken);
+	}
+	return CORO_OK;
+}
+
+size_t coro_chan_length(coro_chan *c)
+{
+	if (!c || coroi_object_enter(&c->object))
+		return 0;
+	size_t n = c->count;
+	coroi_object_leave(&c->object);
+	return n;
+}
+
+size_t coro_chan_capacity(const coro_chan *c)
+{
+	return c ? c->capacity : 0;
+}
+
+/* ---------------------------------------------------------------------------------------- select */
+
+struct choice {
+	coro_case *cases;
+	uint32_t n;
+	uint32_t chosen; /* atomic: index + 1, or LEFT */
+	uint32_t fired;  /* a thread's event */
+	uint32_t channels, locked; /* in `order`, and how many of them are entered */
+	struct coro_chan **order;  /* each channel once, by address */
+	struct coroi_waiter *waiter;
+};
+
+#define LEFT UINT32_MAX
+
+/* sort - the channels of all cases, by address, each once (insertion: there are few). */
+static void sort(struct choice *s)
+{
+	s->channels = 0;
+	for (uint32_t i = 0; i < s->n; i++) {
+		struct coro_chan *c = s->cases[i].chan;
+		uint32_t at = s->channels;
+		while (at && (uintptr_t)s->order[at - 1] > (uintptr_t)c)
+			at--;
+		if (at && s->order[at - 1] == c)
+			continue;
+		memmove(&s->order[at + 1], &s->order[at], (s->channels - at) * sizeof s->order[0]);
+		s->order[at] = c;
+		s->channels++;
+	}
+}
+
+static void leave_all(struct choice *s)
+{
+	while (s->locked)
+		coroi_object_leave(&s->order[--s->locked]->object);
+}
+
+static int enter_all(struct choice *s)
+{
+	for (s->locked = 0; s->locked < s->channels; s->locked++) {
+		int status = coroi_object_enter(&s->order[s->locked]->object);
+		if (status) {
+			leave_all(s);
+			return status;
+		}
+	}
+	return CORO_OK;
+}
+
+static bool withdraw(void *arg)
+{
+	struct choice *s = arg;
+	uint32_t none = 0;
+	return at_cas(&s->chosen, &none, LEFT);
+}
+
+static int check(const coro_case *cases, uint32_t n)
+{
+	if (!cases || !n || n > CORO_CASES_MAX)
+		return CORO_EINVAL;
+	for (uint32_t i = 0; i < n; i++) {
+		const coro_case *k = &cases[i];
+		if (!k->chan || k->reserved || (k->send && k->recv) || (k->chan->bytes && !k->send && !k->recv))
+			return CORO_EINVAL;
+	}
+	return CORO_OK;
+}
+
+/* A value of no bytes is sent from anywhere: then `send` tells only that. */
+static inline bool sends(const coro_case *k)
+{
+	return k->send != NULL;
+}
+
+/* random_below - xorshift32 (Marsaglia, 2003), a state for each thread. Not inline: no address of it outlives a switch. */
+static COROI_NOINLINE uint32_t random_below(uint32_t n)
+{
+	static __thread uint32_t state;
+	uint32_t x = state ? state : (uint32_t)(uintptr_t)&state | 1;
+
+	x ^= x << 13;
+	x ^= x >> 17;
+	x ^= x << 5;
+	state = x;
+	return (uint32_t)((uint64_t)x * n >> 32);
+}
+
+/* try_all - one that can be done at once is done, from a random one on. Its index, or -1. All are entered; then all are left. */
+static int try_all(struct choice *s)
+{
+	struct coroi_waiter *woken = NULL;
+	uint32_t first = random_below(s->n);
+
+	for (uint32_t k = 0; k < s->n; k++) {
+		uint32_t i = first + k < s->n ? first + k : first + k - s->n;
+		coro_case *one = &s->cases[i];
+		int status = sends(one) ? try_send(one->chan, one->send, &woken) : try_recv(one->chan, one->recv, &woken);
+		if (status == NOT_NOW)
+			continue;
+		one->status = status;
+		leave_all(s);
+		if (woken)
+			coroi_waiter_wake(woken);
+		return (int)i;
+	}
+	return -1;
+}
+
+static void enqueue_all(struct choice *s, struct coroi_rec *me)
+{
+	for (uint32_t i = 0; i < s->n; i++) {
+		coro_case *one = &s->cases[i];
+		struct coroi_waiter *x = &s->waiter[i];
+		coroi_waiter_init(x, &one->chan->object, me, i, sends(one) ? (void *)(uintptr_t)one->send : one->recv);
+		x->chosen = &s->chosen;
+		x->fired = &s->fired;
+		coroi_waitq_add(sends(one) ? &one->chan->senders : &one->chan->receivers, x);
+	}
+}
+
+/* dequeue_all - out of all queues where they still are. Nobody is at any of them afterwards. */
+static void dequeue_all(struct choice *s)
+{
+	enter_all(s); /* it is not destroyed while we wait there */
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->waiter[i].queue)
+			coroi_waitq_remove(s->waiter[i].queue, &s->waiter[i]);
+	leave_all(s);
+}
+
+static int select_slow(struct choice *s, uint64_t deadline)
+{
+	struct coroi_rec *me;
+	int status = !deadline ? CORO_ETIMEDOUT : coroi_may_wait(&me) ? CORO_OK : CORO_EPERM;
+
+	if (status) {
+		leave_all(s);
+		return status;
+	}
+	s->chosen = s->fired = 0;
+	enqueue_all(s, me);
+	leave_all(s);
+	status = me ? coroi_wait(me, '?', deadline, withdraw, s) : coroi_thread_wait(&s->fired, deadline, withdraw, s);
+	dequeue_all(s);
+	if (status)
+		return status;
+	uint32_t i = at_load_acq(&s->chosen) - 1;
+	s->cases[i].status = s->waiter[i].status;
+	return (int)i;
+}
+
+#define STACK_SPARE 1024 /* for what is called */
+
+static COROI_NOINLINE int select_on_stack(coro_case *cases, uint32_t n, uint64_t deadline)
+{
+	struct coro_chan *order[n];
+	struct coroi_waiter waiter[n];
+	struct choice s = {.cases = cases, .n = n, .order = order, .waiter = waiter};
+
+	sort(&s);
+	int status = enter_all(&s);
+	if (status)
+		return status;
+	int done = try_all(&s);
+	return done >= 0 ? done : select_slow(&s, deadline);
+}
+
+int coro_select(coro_case *cases, uint32_t n, uint64_t deadline)
+{
+	int status = check(cases, n);
+	struct coroi_worker *w = coroi_self();
+
+	if (status)
+		return status;
+	if (w && w->current && coro_stack_left() < n * (sizeof(struct coroi_waiter) + sizeof(void *)) + STACK_SPARE)
+		return CORO_ENOMEM;
+	return select_on_stack(cases, n, deadline);
+}

@@ -1,0 +1,49 @@
+//go:build cgo && linux
+/*
+ * pin.c - coroutines that stay with one worker.
+ *
+ * A pinned one lies in the queue of its worker like the others; thieves pass it over (coroi_deque_give), so that those who are
+ * not pinned pay nothing for it. Moving to another worker is done by the native stack (coroi_run), where the coroutine is
+ * known to be suspended.
+ */
+#include "run.h"
+
+static struct coroi_rec *current(struct coroi_worker *w)
+{
+	return w ? w->current : NULL;
+}
+
+int coro_worker(void)
+{
+	struct coroi_worker *w = coroi_self();
+	return current(w) ? w->id : -1;
+}
+
+int coro_pin(uint32_t worker)
+{
+	struct coroi_worker *w = coroi_self();
+	struct coroi_rec *me = current(w);
+
+	if (!me)
+		return CORO_EPERM;
+	if (worker != CORO_HERE && worker >= w->sched->workers)
+		return CORO_EINVAL;
+	me->flags |= COROI_F_PINNED;
+	if (worker == CORO_HERE || worker == w->id)
+		return CORO_OK;
+	coroi_door_enter(w);
+	w->mover = me;
+	w->mover_to = (uint16_t)worker;
+	w->current = NULL;
+	return coroi_to(&me->sp, w->native_sp, 0, w, NULL);
+}
+
+int coro_unpin(void)
+{
+	struct coroi_rec *me = current(coroi_self());
+
+	if (!me)
+		return CORO_EPERM;
+	me->flags &= (uint8_t)~COROI_F_PINNED;
+	return CORO_OK;
+}

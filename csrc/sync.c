@@ -1,0 +1,599 @@
+//go:build cgo && linux
+/*
+ * sync.c - semaphores, mutexes, reader-writer locks, conditions, latches and once; channels are in chan.c.
+ *
+ * Each is a coroi_object with one queue, served first come, first served: whoever gives something back hands it to the
+ * first in the queue, who owns it from then on (Q2 of waitq.h), and nobody overtakes those who wait. So nothing is given
+ * to one who has left, and whoever finds at a cancel that it has been given it keeps it.
+ */
+#include "waitq.h"
+
+/* Each lies in the words of its public type, all zero at the start. */
+#define VIEW(type, name)                                                                       \
+	_Static_assert(sizeof(struct type) <= sizeof(coro_##name), "it fits its public type"); \
+	static inline struct type *name##_of(coro_##name *p)                                   \
+	{                                                                                      \
+		return (struct type *)(void *)p;                                               \
+	}
+
+/* wait_here - Q1: me waits in q of o, which is entered, and is left. */
+static int wait_here(struct coroi_object *o, struct coroi_waitq *q, struct coroi_rec *me, uint32_t n, char what, uint64_t deadline)
+{
+	struct coroi_waiter x;
+
+	coroi_waiter_init(&x, o, me, n, NULL);
+	coroi_waitq_add(q, &x);
+	coroi_object_leave(o);
+	return coroi_waiter_wait(&x, what, deadline, false);
+}
+
+/* must_wait - what the caller wants is not there. CORO_OK: it may wait for it; else o is left. */
+static int must_wait(struct coroi_object *o, struct coroi_rec **me, uint64_t deadline)
+{
+	int status = !deadline ? CORO_ETIMEDOUT : coroi_may_wait(me) ? CORO_OK : CORO_EPERM;
+	if (coroi_unlikely(status))
+		coroi_object_leave(o);
+	return status;
+}
+
+/* end - o is destroyed, if nobody uses it. Entered; leaves. */
+static int end(struct coroi_object *o, bool used)
+{
+	if (!used)
+		coroi_object_kill(o);
+	coroi_object_leave(o);
+	return used ? CORO_EBUSY : CORO_OK;
+}
+
+/* A chain of waiters that were taken out of a queue, to be woken after the lock. */
+struct chain {
+	struct coroi_waiter *first, **end;
+};
+
+static inline void chain_add(struct chain *c, struct coroi_waiter *x)
+{
+	x->next = NULL;
+	if (!c->first)
+		c->end = &c->first;
+	*c->end = x;
+	c->end = &x->next;
+}
+
+static void wake_chain(struct chain *c)
+{
+	for (struct coroi_waiter *x = c->first, *next; x; x = next) {
+		next = x->next; /* first: x is gone afterwards */
+		coroi_waiter_wake(x);
+	}
+}
+
+/* ------------------------------------------------------------------------------------ semaphores */
+
+struct sem {
+	struct coroi_object object;
+	struct coroi_waitq queue; /* not empty: permits is 0 */
+	uint64_t permits;
+};
+VIEW(sem, sem)
+
+int coro_sem_init(coro_sem *p, uint64_t permits, uint32_t flags)
+{
+	if (!p || permits > CORO_PERMITS_MAX)
+		return CORO_EINVAL;
+	*sem_of(p) = (struct sem){.permits = permits};
+	return coroi_object_bind(&sem_of(p)->object, flags);
+}
+
+int coro_sem_acquire(coro_sem *p, uint64_t deadline)
+{
+	struct sem *s = sem_of(p);
+	struct coroi_rec *me;
+
+	if (coroi_unlikely(!p))
+		return CORO_EINVAL;
+	int status = coroi_object_enter(&s->object);
+	if (coroi_unlikely(status))
+		return status;
+	if (coroi_likely(s->permits)) {
+		s->permits--;
+		coroi_object_leave(&s->object);
+		return CORO_OK;
+	}
+	if ((status = must_wait(&s->object, &me, deadline)))
+		return status;
+	return wait_here(&s->object, &s->queue, me, 0, 's', deadline);
+}
+
+int coro_sem_release(coro_sem *p, uint64_t n)
+{
+	struct sem *s = sem_of(p);
+	struct coroi_waiter *x;
+
+	if (coroi_unlikely(!p || !n))
+		return CORO_EINVAL;
+	int status = coroi_object_enter(&s->object);
+	if (coroi_unlikely(status))
+		return status;
+	if (coroi_likely(n == 1) && (x = coroi_waitq_take(&s->queue))) {
+		coroi_object_leave(&s->object);
+		coroi_waiter_wake(x);
+		return CORO_OK;
+	}
+	if (coroi_unlikely(n > CORO_PERMITS_MAX || s->permits + n > CORO_PERMITS_MAX)) {
+		coroi_object_leave(&s->object);
+		return CORO_EOVERFLOW;
+	}
+	struct chain woken = {NULL, NULL};
+	for (; n && (x = coroi_waitq_take(&s->queue)); n--)
+		chain_add(&woken, x);
+	s->permits += n;
+	coroi_object_leave(&s->object);
+	wake_chain(&woken);
+	return CORO_OK;
+}
+
+int coro_sem_destroy(coro_sem *p)
+{
+	if (!p)
+		return CORO_EINVAL;
+	int status = coroi_object_enter(&sem_of(p)->object);
+	return status ? status : end(&sem_of(p)->object, sem_of(p)->queue.first);
+}
+
+/* --------------------------------------------------------------------------------------- mutexes */
+
+/*
+ * `owner` is who holds it, one word that is changed by compare-and-swap: free 0, or the coroutine's record, or (THREAD set) a
+ * thread's mark; and WAITED if there may be a queue. Only then does who unlocks look at the queue, under the object's lock.
+ * A shared one is taken and given back with one compare-and-swap each; one that is bound to a worker with plain ones.
+ */
+struct mutex {
+	struct coroi_object object;
+	struct coroi_waitq queue;
+	uint64_t owner; /* atomic */
+};
+VIEW(mutex, mutex)
+
+#define WAITED UINT64_C(1)
+#define THREAD UINT64_C(2)
+
+static __thread uint64_t thread_mark __attribute__((aligned(8)));
+
+/* mark_of - who the caller is. 0: nobody who may own anything. */
+static COROI_NOINLINE uint64_t mark_of_thread(void)
+{
+	struct coroi_rec *me;
+	return coroi_may_wait(&me) ? (uintptr_t)&thread_mark | THREAD : 0;
+}
+
+static inline uint64_t mark_of(void)
+{
+	struct coroi_worker *w = coroi_self();
+	return coroi_likely(w && w->current) ? (uintptr_t)w->current : mark_of_thread();
+}
+
+/* swap_owner - false too if it is bound to another worker. */
+static inline bool swap_owner(struct mutex *m, uint64_t from, uint64_t to)
+{
+	if (coroi_likely(!m->object.home))
+		return at_load_rlx(&m->owner) == from && at_cas(&m->owner, &from, to);
+	if (m->owner != from || !coroi_object_is_home(&m->object))
+		return false;
+	m->owner = to;
+	return true;
+}
+
+int coro_mutex_init(coro_mutex *p, uint32_t flags)
+{
+	if (!p)
+		return CORO_EINVAL;
+	*mutex_of(p) = (struct mutex){.owner = 0};
+	return coroi_object_bind(&mutex_of(p)->object, flags);
+}
+
+#define DEAD (~UINT64_C(0) & ~WAITED) /* an owner: it was destroyed */
+
+static COROI_NOINLINE int lock_slow(struct mutex *m, uint64_t mine, uint64_t deadline, bool certain)
+{
+	struct coroi_waiter x;
+	struct coroi_rec *me;
+
+	if (!mine)
+		return CORO_EPERM;
+	int status = coroi_object_enter(&m->object);
+	if (status)
+		return status;
+	uint64_t owner = at_load_rlx(&m->owner);
+	if ((owner & ~WAITED) == mine) {
+		coroi_object_leave(&m->object);
+		return CORO_EDEADLK;
+	}
+	if (!deadline && owner) {
+		coroi_object_leave(&m->object);
+		return CORO_ETIMEDOUT;
+	}
+	while (!at_cas(&m->owner, &owner, owner ? owner | WAITED : mine))
+		;
+	if (!owner) {
+		coroi_object_leave(&m->object);
+		return CORO_OK;
+	}
+	coroi_may_wait(&me); /* it may: mine tells */
+	coroi_waiter_init(&x, &m->object, me, 0, NULL);
+	x.mark = mine;
+	coroi_waitq_add(&m->queue, &x);
+	coroi_object_leave(&m->object);
+	return coroi_waiter_wait(&x, 'm', deadline, certain);
+}
+
+int coro_mutex_lock(coro_mutex *p, uint64_t deadline)
+{
+	if (coroi_unlikely(!p))
+		return CORO_EINVAL;
+	uint64_t mine = mark_of();
+	if (coroi_likely(mine && swap_owner(mutex_of(p), 0, mine)))
+		return CORO_OK;
+	return lock_slow(mutex_of(p), mine, deadline, false);
+}
+
+static COROI_NOINLINE int unlock_slow(struct mutex *m, uint64_t mine)
+{
+	int status = coroi_object_enter(&m->object);
+	if (status)
+		return status;
+	uint64_t owner = at_load_rlx(&m->owner);
+	if (!mine || (owner & ~WAITED) != mine) {
+		coroi_object_leave(&m->object);
+		return CORO_EPERM;
+	}
+	struct coroi_waiter *x = coroi_waitq_take(&m->queue);
+	at_xchg(&m->owner, x ? x->mark | (m->queue.first ? WAITED : 0) : 0); /* a release for what it guards */
+	coroi_object_leave(&m->object);
+	if (x)
+		coroi_waiter_wake(x);
+	return CORO_OK;
+}
+
+int coro_mutex_unlock(coro_mutex *p)
+{
+	if (coroi_unlikely(!p))
+		return CORO_EINVAL;
+	uint64_t mine = mark_of();
+	if (coroi_likely(mine && swap_owner(mutex_of(p), mine, 0)))
+		return CORO_OK;
+	return unlock_slow(mutex_of(p), mine);
+}
+
+int coro_mutex_destroy(coro_mutex *p)
+{
+	if (!p)
+		return CORO_EINVAL;
+	struct mutex *m = mutex_of(p);
+	uint64_t free = 0;
+	int status = coroi_object_enter(&m->object);
+	return status ? status : end(&m->object, !at_cas(&m->owner, &free, DEAD)); /* so that no fast path takes it */
+}
+
+/* ----------------------------------------------------------------------------- reader-writer locks */
+
+struct rwlock {
+	struct coroi_object object;
+	struct coroi_waitq queue; /* n: 1 for a writer */
+	uint32_t readers;         /* that hold it */
+	uint32_t written;         /* a writer holds it */
+	uint64_t writer;          /* who */
+};
+VIEW(rwlock, rwlock)
+
+int coro_rwlock_init(coro_rwlock *p, uint32_t flags)
+{
+	if (!p)
+		return CORO_EINVAL;
+	*rwlock_of(p) = (struct rwlock){.readers = 0};
+	return coroi_object_bind(&rwlock_of(p)->object, flags);
+}
+
+/* take - it is free for a reader, or a writer. */
+static bool rwlock_take(struct rwlock *l, bool write, uint64_t mark)
+{
+	if (l->written || (write && l->readers))
+		return false;
+	l->readers += !write;
+	l->written = write;
+	l->writer = write ? mark : 0;
+	return true;
+}
+
+/* grant - to the first in the queue: a writer, or all readers up to the next one. */
+static void rwlock_grant(struct rwlock *l, struct chain *woken)
+{
+	for (struct coroi_waiter *x; (x = l->queue.first) && rwlock_take(l, x->n, x->mark);) {
+		coroi_waitq_remove(&l->queue, x);
+		chain_add(woken, x);
+	}
+}
+
+static int rwlock_lock(coro_rwlock *p, bool write, uint64_t deadline)
+{
+	struct rwlock *l = rwlock_of(p);
+	struct coroi_waiter x;
+	struct coroi_rec *me;
+
+	if (!p)
+		return CORO_EINVAL;
+	uint64_t mine = mark_of();
+	if (!mine)
+		return CORO_EPERM;
+	int status = coroi_object_enter(&l->object);
+	if (status)
+		return status;
+	if (l->written && l->writer == mine) {
+		coroi_object_leave(&l->object);
+		return CORO_EDEADLK;
+	}
+	if (!l->queue.first && rwlock_take(l, write, mine)) {
+		coroi_object_leave(&l->object);
+		return CORO_OK;
+	}
+	if ((status = must_wait(&l->object, &me, deadline)))
+		return status;
+	coroi_waiter_init(&x, &l->object, me, write, NULL);
+	x.mark = mine;
+	coroi_waitq_add(&l->queue, &x);
+	coroi_object_leave(&l->object);
+	status = coroi_waiter_wait(&x, write ? 'w' : 'r', deadline, false);
+	if (status && !coroi_object_enter(&l->object)) { /* a writer who has left makes way for readers */
+		struct chain woken = {NULL, NULL};
+		rwlock_grant(l, &woken);
+		coroi_object_leave(&l->object);
+		wake_chain(&woken);
+	}
+	return status;
+}
+
+int coro_rwlock_read(coro_rwlock *p, uint64_t deadline)
+{
+	return rwlock_lock(p, false, deadline);
+}
+
+int coro_rwlock_write(coro_rwlock *p, uint64_t deadline)
+{
+	return rwlock_lock(p, true, deadline);
+}
+
+int coro_rwlock_unlock(coro_rwlock *p)
+{
+	struct rwlock *l = rwlock_of(p);
+	struct chain woken = {NULL, NULL};
+
+	if (!p)
+		return CORO_EINVAL;
+	int status = coroi_object_enter(&l->object);
+	if (status)
+		return status;
+	if (l->written ? l->writer != mark_of() : !l->readers) {
+		coroi_object_leave(&l->object);
+		return CORO_EPERM;
+	}
+	if (l->written)
+		l->written = 0;
+	else
+		l->readers--;
+	rwlock_grant(l, &woken);
+	coroi_object_leave(&l->object);
+	wake_chain(&woken);
+	return CORO_OK;
+}
+
+int coro_rwlock_destroy(coro_rwlock *p)
+{
+	if (!p)
+		return CORO_EINVAL;
+	struct rwlock *l = rwlock_of(p);
+	int status = coroi_object_enter(&l->object);
+	return status ? status : end(&l->object, l->written || l->readers || l->queue.first);
+}
+
+/* ------------------------------------------------------------------------------------ conditions */
+
+struct cond {
+	struct coroi_object object;
+	struct coroi_waitq queue;
+};
+VIEW(cond, cond)
+
+int coro_cond_init(coro_cond *p, uint32_t flags)
+{
+	if (!p)
+		return CORO_EINVAL;
+	*cond_of(p) = (struct cond){.queue = {NULL, NULL}};
+	return coroi_object_bind(&cond_of(p)->object, flags);
+}
+
+int coro_cond_wait(coro_cond *p, coro_mutex *mutex, uint64_t deadline)
+{
+	struct cond *c = cond_of(p);
+	struct coroi_waiter x;
+	struct coroi_rec *me;
+
+	if (!p || !mutex)
+		return CORO_EINVAL;
+	struct mutex *m = mutex_of(mutex);
+	uint64_t mine = mark_of();
+	if (!mine || (at_load_rlx(&m->owner) & ~WAITED) != mine) /* relaxed: if it is the caller, nobody changes that */
+		return CORO_EPERM;
+	int status = coroi_object_enter(&c->object);
+	if (status)
+		return status;
+	if ((status = must_wait(&c->object, &me, deadline)))
+		return status;
+	coroi_waiter_init(&x, &c->object, me, 0, NULL);
+	coroi_waitq_add(&c->queue, &x);
+	coroi_object_leave(&c->object);
+	coro_mutex_unlock(mutex);
+	status = coroi_waiter_wait(&x, 'c', deadline, false);
+	if (!swap_owner(m, 0, mine))
+		lock_slow(m, mine, CORO_FOREVER, true); /* whatever the end, the caller holds it again */
+	return status;
+}
+
+static int cond_wake(coro_cond *p, uint32_t most)
+{
+	struct chain woken = {NULL, NULL};
+
+	if (!p)
+		return CORO_EINVAL;
+	struct cond *c = cond_of(p);
+	int status = coroi_object_enter(&c->object);
+	if (status)
+		return status;
+	for (struct coroi_waiter *x; most-- && (x = coroi_waitq_take(&c->queue));)
+		chain_add(&woken, x);
+	coroi_object_leave(&c->object);
+	wake_chain(&woken);
+	return CORO_OK;
+}
+
+int coro_cond_signal(coro_cond *p)
+{
+	return cond_wake(p, 1);
+}
+
+int coro_cond_broadcast(coro_cond *p)
+{
+	return cond_wake(p, UINT32_MAX);
+}
+
+int coro_cond_destroy(coro_cond *p)
+{
+	if (!p)
+		return CORO_EINVAL;
+	struct cond *c = cond_of(p);
+	int status = coroi_object_enter(&c->object);
+	return status ? status : end(&c->object, c->queue.first);
+}
+
+/* --------------------------------------------------------------------------------------- latches */
+
+struct latch {
+	struct coroi_object object;
+	struct coroi_waitq queue; /* not empty: count is not 0 */
+	uint64_t count;
+};
+VIEW(latch, latch)
+
+int coro_latch_init(coro_latch *p, uint64_t count, uint32_t flags)
+{
+	if (!p || count > CORO_PERMITS_MAX)
+		return CORO_EINVAL;
+	*latch_of(p) = (struct latch){.count = count};
+	return coroi_object_bind(&latch_of(p)->object, flags);
+}
+
+int coro_latch_add(coro_latch *p, int64_t n)
+{
+	struct chain woken = {NULL, NULL};
+
+	if (!p)
+		return CORO_EINVAL;
+	struct latch *l = latch_of(p);
+	int status = coroi_object_enter(&l->object);
+	if (status)
+		return status;
+	if (n < 0 && l->count < -(uint64_t)n) {
+		coroi_object_leave(&l->object);
+		return CORO_EINVAL;
+	}
+	if (n > 0 && ((uint64_t)n > CORO_PERMITS_MAX || l->count + (uint64_t)n > CORO_PERMITS_MAX)) {
+		coroi_object_leave(&l->object);
+		return CORO_EOVERFLOW;
+	}
+	l->count += (uint64_t)n;
+	for (struct coroi_waiter *x; !l->count && (x = coroi_waitq_take(&l->queue));)
+		chain_add(&woken, x);
+	coroi_object_leave(&l->object);
+	wake_chain(&woken);
+	return CORO_OK;
+}
+
+int coro_latch_wait(coro_latch *p, uint64_t deadline)
+{
+	struct coroi_rec *me;
+
+	if (!p)
+		return CORO_EINVAL;
+	struct latch *l = latch_of(p);
+	int status = coroi_object_enter(&l->object);
+	if (status)
+		return status;
+	if (!l->count) {
+		coroi_object_leave(&l->object);
+		return CORO_OK;
+	}
+	if ((status = must_wait(&l->object, &me, deadline)))
+		return status;
+	return wait_here(&l->object, &l->queue, me, 0, 'l', deadline);
+}
+
+int coro_latch_destroy(coro_latch *p)
+{
+	if (!p)
+		return CORO_EINVAL;
+	struct latch *l = latch_of(p);
+	int status = coroi_object_enter(&l->object);
+	return status ? status : end(&l->object, l->queue.first);
+}
+
+/* ------------------------------------------------------------------------------------------ once */
+
+struct once {
+	struct coroi_object object;
+	struct coroi_waitq queue;
+	uint32_t state; /* atomic */
+	uint64_t runs;  /* who is doing it */
+};
+VIEW(once, once)
+
+enum { ONCE_NEW, ONCE_RUNS, ONCE_DONE };
+
+int coro_once_do(coro_once *p, void (*fn)(void *), void *arg, uint64_t deadline)
+{
+	struct chain woken = {NULL, NULL};
+	struct coroi_rec *me;
+
+	if (!p || !fn)
+		return CORO_EINVAL;
+	struct once *o = once_of(p);
+	if (coroi_likely(at_load_acq(&o->state) == ONCE_DONE)) /* acquire: what fn has done is seen */
+		return CORO_OK;
+	uint64_t mine = mark_of();
+	if (!mine)
+		return CORO_EPERM;
+	int status = coroi_object_enter(&o->object);
+	if (status)
+		return status;
+	if (o->state == ONCE_RUNS) {
+		if (o->runs == mine) {
+			coroi_object_leave(&o->object);
+			return CORO_EDEADLK;
+		}
+		if ((status = must_wait(&o->object, &me, deadline)))
+			return status;
+		return wait_here(&o->object, &o->queue, me, 0, 'o', deadline);
+	}
+	if (o->state == ONCE_DONE) {
+		coroi_object_leave(&o->object);
+		return CORO_OK;
+	}
+	at_store_rlx(&o->state, ONCE_RUNS);
+	o->runs = mine;
+	coroi_object_leave(&o->object);
+	fn(arg);
+	coroi_object_enter(&o->object);
+	at_store_rel(&o->state, ONCE_DONE);
+	for (struct coroi_waiter *x; (x = coroi_waitq_take(&o->queue));)
+		chain_add(&woken, x);
+	coroi_object_leave(&o->object);
+	wake_chain(&woken);
+	return CORO_OK;
+}

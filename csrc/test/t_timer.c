@@ -1,0 +1,361 @@
+/*
+ * t_timer.c - deadlines: no wait ends early or is forgotten, whatever the distance and whoever else ends it.
+ */
+#include "test.h"
+
+#include "../life.h"
+#include "../task.h"
+#include "../timer.h"
+#include "../worker.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MS UINT64_C(1000000)
+
+static uint64_t early, woken, timed_out, canceled;
+
+static void add(uint64_t *n)
+{
+	__atomic_add_fetch(n, 1, __ATOMIC_RELAXED);
+}
+
+/* ---------------------------------------------------------------------------------- the wheel alone */
+
+/* expected - the wheel against a list that is searched: random deadlines near and far are armed, disarmed and fired. */
+TEST(timer_wheel_fires_each_in_its_tick)
+{
+	enum { N = 400 };
+	static struct coro_scheduler s;
+	static struct coroi_worker w;
+	static struct coroi_rec rec[N];
+	static struct coroi_timer timer[N];
+	static struct coroi_wheel wheel;
+	static uint64_t ring[2048], deadline[N];
+	uint64_t seed = 0x51ed270b, fired = 0, disarmed = 0, now = coroi_now_ns() + MS;
+
+	s.worker = &w;
+	s.workers = 1;
+	w.sched = &s;
+	w.timers = &wheel;
+	w.due = COROI_NEVER;
+	w.queue.ring = ring;
+	w.queue.mask = 1023;
+	for (uint64_t round = 0; round < scaled(400000); round++) {
+		int i = (int)(rnd(&seed) % N);
+		if (rec[i].armed && rnd(&seed) % 4 == 0) {
+			coroi_timer_disarm_locked(&w, &rec[i]);
+			disarmed++;
+		} else if (!rec[i].armed) {
+			deadline[i] = now + 1 + (rnd(&seed) >> (8 + rnd(&seed) % 50));
+			rec[i].state = COROI_WAITING;
+			rec[i].code = CORO_OK;
+			CHECK(coroi_timer_arm_locked(&w, &timer[i], &rec[i], deadline[i]));
+		}
+		if (rnd(&seed) % 8)
+			continue;
+		/* Sometimes the time jumps to what is told to be due: nothing may be due before. */
+		uint64_t due = w.due;
+		uint64_t then = now + (rnd(&seed) >> (20 + rnd(&seed) % 30));
+		now = due != COROI_NEVER && rnd(&seed) % 2 && due > now ? due : then;
+		bool again;
+		do {
+			coroi_timers_fire_locked(&w, now);
+			again = w.queue.count > 0;
+			for (; w.queue.count; w.queue.count--, w.queue.head++) {
+				struct coroi_rec *r = coroi_task_record(ring[w.queue.head & 1023]);
+				CHECK(r >= rec && r < rec + N);
+				CHECK(deadline[r - rec] <= now && !r->armed && r->code == CORO_ETIMEDOUT);
+				fired++;
+			}
+		} while (again || coroi_timers_are_due(&w, now));
+		bool any = false;
+		for (int k = 0; k < N; k++) {
+			any |= rec[k].armed;
+			CHECK(!rec[k].armed || deadline[k] + (UINT64_C(1) << COROI_TICK_SHIFT) > now);
+			CHECK(!rec[k].armed || w.due <= deadline[k] + (UINT64_C(1) << COROI_TICK_SHIFT));
+		}
+		CHECK(any == (w.due != COROI_NEVER));
+	}
+	report("%llu fired, %llu disarmed", (unsigned long long)fired, (unsigned long long)disarmed);
+	CHECK(fired > 100 && disarmed > 100);
+}
+
+/* -------------------------------------------------------------------------------------- sleeping */
+
+static void sleeps(void *arg, void *result)
+{
+	uint64_t ns, until = coro_now();
+	(void)result;
+
+	memcpy(&ns, arg, 8);
+	until += ns;
+	int status = coro_sleep(ns);
+	if (status == CORO_ECANCELED) {
+		add(&canceled);
+		return;
+	}
+	CHECK_EQ(status, CORO_OK);
+	if (coro_now() < until)
+		add(&early);
+	add(&woken);
+}
+
+static void sleep_many(uint32_t workers, uint32_t flags, uint64_t n)
+{
+	coro_scheduler *s = start_with(workers, flags);
+	uint64_t seed = workers + 77;
+
+	woken = 0;
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t ns = rnd(&seed) % (100 * MS);
+		spawn(s, sleeps, &ns, 8);
+	}
+	if (flags & CORO_PAUSED)
+		CHECK_EQ(coro_scheduler_run(s), CORO_OK);
+	else
+		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(woken, n);
+	CHECK_EQ(early, 0);
+	finish(s);
+}
+
+TEST(timer_sleeps_end_and_never_early)
+{
+	for (uint32_t workers = 1; workers <= 4; workers++) {
+		sleep_many(workers, 0, scaled(2000));
+		sleep_many(workers, CORO_PAUSED, scaled(2000));
+		sleep_many(workers, CORO_NO_MEMBARRIER | CORO_NO_STANDBY, scaled(500));
+	}
+}
+
+/* Everything sleeps, and that is neither the end nor a deadlock. */
+TEST(timer_that_is_armed_is_not_the_end)
+{
+	coro_scheduler *s = start_with(2, CORO_PAUSED);
+
+	for (int i = 0; i < 3; i++) {
+		uint64_t ns = 20 * MS, began = now_ns();
+		spawn(s, sleeps, &ns, 8);
+		CHECK_EQ(coro_scheduler_run(s), CORO_OK);
+		CHECK(now_ns() - began >= ns);
+	}
+	CHECK_EQ(woken, 3);
+	finish(s);
+}
+
+TEST(timer_close_with_cancel_ends_sleeps)
+{
+	coro_scheduler *s = start_with(2, 0);
+	uint64_t hour = 3600 * 1000 * MS;
+
+	for (int i = 0; i < 1000; i++)
+		spawn(s, sleeps, &hour, 8);
+	while (coro_scheduler_blocked(s, NULL, 0) != 1000)
+		sleep_us(100);
+	coro_blocked b;
+	CHECK_EQ(coro_scheduler_blocked(s, &b, 1), 1000);
+	CHECK_EQ(b.waits, 't');
+	CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
+	CHECK_EQ(canceled, 1000);
+	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
+}
+
+static void outside(void)
+{
+	CHECK_EQ(coro_sleep(1), CORO_EPERM);
+	CHECK_EQ(coro_park_until(1), CORO_EPERM);
+	CHECK_EQ(coro_join_until(1, NULL, 0, 1), CORO_EPERM);
+}
+
+static void past(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	for (int i = 0; i < 100; i++) {
+		CHECK_EQ(coro_park_until(0), CORO_ETIMEDOUT);
+		CHECK_EQ(coro_park_until(coro_now() - 1), CORO_ETIMEDOUT);
+		CHECK_EQ(coro_sleep_until(0), CORO_OK);
+		CHECK_EQ(coro_sleep(0), CORO_OK);
+	}
+	CHECK_EQ(coro_wake(coro_self()), CORO_OK);
+	CHECK_EQ(coro_park_until(0), CORO_OK); /* a permit is taken all the same */
+	CHECK_EQ(coro_park_until(0), CORO_ETIMEDOUT);
+	add(&woken);
+}
+
+TEST(timer_deadlines_of_the_past)
+{
+	coro_scheduler *s = start_with(2, 0);
+
+	outside();
+	spawn(s, past, NULL, 0);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(woken, 1);
+	finish(s);
+}
+
+/* ------------------------------------------------------------------------ deadlines against wake-ups */
+
+static uint64_t permits;
+
+static void waits_with_deadlines(void *arg, void *result)
+{
+	coro_handle *mine;
+	uint64_t seed = (uintptr_t)&arg | 1;
+	(void)result;
+
+	memcpy(&mine, arg, 8);
+	__atomic_store_n(mine, coro_self(), __ATOMIC_RELEASE);
+	for (;;) {
+		int status = coro_park_until(coro_now() + rnd(&seed) % (MS / 2));
+		if (status == CORO_ETIMEDOUT) {
+			add(&timed_out);
+			continue;
+		}
+		if (status == CORO_ECANCELED)
+			break;
+		CHECK_EQ(status, CORO_OK);
+		__atomic_add_fetch(&permits, 1, __ATOMIC_RELAXED);
+	}
+	while (coro_park_until(0) == CORO_OK)
+		__atomic_add_fetch(&permits, 1, __ATOMIC_RELAXED);
+}
+
+static uint64_t given;
+static coro_handle handles[64];
+
+static void wakes(void *arg, void *result)
+{
+	uint64_t seed = (uintptr_t)&seed | 1, n;
+	(void)result;
+
+	memcpy(&n, arg, 8);
+	for (uint64_t i = 0; i < n; i++) {
+		coro_handle h = __atomic_load_n(&handles[rnd(&seed) % 64], __ATOMIC_ACQUIRE);
+		if (h && coro_wake(h) == CORO_OK)
+			__atomic_add_fetch(&given, 1, __ATOMIC_RELAXED);
+		if (i % 16 == 0)
+			coro_sleep(rnd(&seed) % (MS / 4));
+	}
+	add(&woken);
+}
+
+/* No permit is lost between a wake-up and a deadline, and none is counted twice. */
+TEST(timer_permits_are_conserved)
+{
+	coro_scheduler *s = start_with(3, 0);
+	uint64_t n = scaled(20000);
+
+	for (int i = 0; i < 64; i++) {
+		coro_handle *h = &handles[i];
+		spawn(s, waits_with_deadlines, &h, 8);
+	}
+	for (int i = 0; i < 8; i++)
+		spawn(s, wakes, &n, 8);
+	while (__atomic_load_n(&woken, __ATOMIC_RELAXED) < 8)
+		sleep_us(1000);
+	CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
+	CHECK_EQ(permits, given);
+	CHECK(timed_out > 0 && given > 0);
+	report("%llu permits, %llu deadlines", (unsigned long long)given, (unsigned long long)timed_out);
+	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
+}
+
+/* -------------------------------------------------------------------------------------- joining */
+
+static void ends_late(void *arg, void *result)
+{
+	uint64_t ns;
+
+	memcpy(&ns, arg, 8);
+	coro_sleep(ns);
+	memcpy(result, &ns, 8);
+}
+
+static void joins_with_deadlines(void *arg, void *result)
+{
+	uint64_t seed = (uintptr_t)&arg | 1;
+	(void)arg;
+	(void)result;
+
+	for (int i = 0; i < 50; i++) {
+		uint64_t ns = rnd(&seed) % (2 * MS), got = 0;
+		coro_handle h;
+		int status;
+		CHECK_EQ(coro_spawn_attr(JOINABLE(8), ends_late, &ns, 8, &h), CORO_OK);
+		while ((status = coro_join_until(h, &got, 8, coro_now() + rnd(&seed) % MS)) == CORO_ETIMEDOUT)
+			add(&timed_out);
+		CHECK_EQ(status, CORO_OK);
+		CHECK_EQ(got, ns);
+		add(&woken);
+	}
+}
+
+TEST(timer_joins_may_time_out_and_be_tried_again)
+{
+	coro_scheduler *s = start_with(3, 0);
+
+	for (int i = 0; i < 20; i++)
+		spawn(s, joins_with_deadlines, NULL, 0);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(woken, 1000);
+	CHECK(timed_out > 0);
+	finish(s);
+}
+
+/* ------------------------------------------------------------------------------ a worker that is busy */
+
+static uint32_t go_on;
+
+static void computes(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	while (!__atomic_load_n(&go_on, __ATOMIC_RELAXED))
+		;
+}
+
+static void sleeps_beside(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	coro_spawn(computes, NULL, 0); /* behind us, here or elsewhere */
+	CHECK_EQ(coro_sleep(5 * MS), CORO_OK);
+	add(&woken);
+}
+
+/* Its worker computes without end: the other one fires its timer. */
+TEST(timer_of_a_busy_worker_is_fired_by_another)
+{
+	coro_scheduler *s = start_with(2, 0);
+
+	for (uint32_t round = 1; round <= 20; round++) {
+		go_on = 0;
+		spawn(s, sleeps_beside, NULL, 0);
+		while (__atomic_load_n(&woken, __ATOMIC_RELAXED) < round)
+			sleep_us(100);
+		__atomic_store_n(&go_on, 1, __ATOMIC_RELAXED);
+		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	}
+	finish(s);
+}
+
+/* -------------------------------------------------------------------------------------- very many */
+
+TEST(timer_very_many_at_once)
+{
+	coro_options o = options(2, 0);
+	o.stack_bytes = SANITIZED ? STACK : CORO_STACK_MIN;
+	coro_scheduler *s = start(&o);
+	uint64_t n = FIBERS ? 1000 : scaled(20000);
+
+	for (uint64_t i = 0; i < n; i++) {
+		uint64_t ns = 20 * MS + i % 7 * MS;
+		spawn(s, sleeps, &ns, 8);
+	}
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(woken, n);
+	CHECK_EQ(early, 0);
+	finish(s);
+}

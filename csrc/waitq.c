@@ -1,0 +1,93 @@
+//go:build cgo && linux
+/* waitq.c - see waitq.h. */
+#include "waitq.h"
+
+#include "bare.h"
+
+int coroi_object_bind(struct coroi_object *o, uint32_t flags)
+{
+	struct coroi_worker *w = coroi_self();
+
+	*o = (struct coroi_object){.home = 0};
+	if (flags & ~CORO_HOME)
+		return CORO_EINVAL;
+	if (!(flags & CORO_HOME))
+		return CORO_OK;
+	if (!w || !w->current || !(w->current->flags & COROI_F_PINNED))
+		return CORO_EPERM;
+	o->home = (uint16_t)(w->id + 1);
+	o->sched = w->sched;
+	return CORO_OK;
+}
+
+COROI_COLD int coroi_object_refuse(struct coroi_object *o)
+{
+	coroi_object_leave(o);
+	return CORO_EINVAL;
+}
+
+bool coroi_object_is_home(const struct coroi_object *o)
+{
+	struct coroi_worker *w = coroi_self();
+	return w && w->id + 1 == o->home && w->sched == o->sched && w->current && w->current->flags & COROI_F_PINNED;
+}
+
+bool coroi_may_wait(struct coroi_rec **me)
+{
+	struct coroi_worker *w = coroi_self();
+
+	*me = w ? w->current : NULL;
+	return w ? *me != NULL : !coroi_bare();
+}
+
+void coroi_waiter_wake(struct coroi_waiter *x)
+{
+	if (coroi_likely(x->rec != NULL)) {
+		coroi_event_send(x->rec);
+		return;
+	}
+	uint32_t *fired = x->fired;
+	at_xchg(fired, 1);
+	coroi_futex_wake(fired, 1); /* it may be gone by now: then nobody, or somebody who looks again, is woken */
+}
+
+static bool withdraw(void *arg)
+{
+	struct coroi_waiter *x = arg;
+	bool waits = false;
+
+	if (coroi_object_enter(x->object)) /* nobody destroys what is waited at, nor does a pinned one move */
+		return false;
+	if (x->queue) {
+		coroi_waitq_remove(x->queue, x);
+		waits = true;
+	}
+	coroi_object_leave(x->object);
+	return waits;
+}
+
+int coroi_thread_wait(uint32_t *fired, uint64_t deadline, bool (*withdraw)(void *), void *arg)
+{
+	while (!at_load_acq(fired)) {
+		int64_t left = -1;
+		if (withdraw && deadline != CORO_FOREVER) {
+			uint64_t now = coroi_now_ns();
+			if (deadline <= now) {
+				if (withdraw(arg))
+					return CORO_ETIMEDOUT;
+				withdraw = NULL;
+				continue;
+			}
+			left = deadline - now < INT64_MAX ? (int64_t)(deadline - now) : INT64_MAX;
+		}
+		coroi_futex_wait(fired, 0, left);
+	}
+	return CORO_OK;
+}
+
+int coroi_waiter_wait(struct coroi_waiter *x, char what, uint64_t deadline, bool certain)
+{
+	int status = x->rec ? coroi_wait(x->rec, what, deadline, certain ? NULL : withdraw, x)
+			    : coroi_thread_wait(x->fired, deadline, certain ? NULL : withdraw, x);
+	return status ? status : x->status;
+}

@@ -1,0 +1,150 @@
+/*
+ * waitq.h - objects that coroutines and threads wait at: a lock, and queues of those who wait.
+ *
+ * The problem: whoever waits may be a coroutine, here or on another worker, or a thread; its wait may be ended by what it waits
+ * for, by a deadline or by a cancel; and what was given to it must then be neither lost nor given twice.
+ *
+ *   Q1  whoever cannot have what it wants at once enqueues a waiter, which lies on its stack, under the object's lock, and
+ *       waits for an event (coroi_wait)
+ *   Q2  whoever can give it takes the first waiter out of the queue under that lock, writes into it what it is given (a
+ *       value, the lock itself), and sends its event after the lock: from then on the waiter is its owner's again
+ *   Q3  an end by deadline or cancel takes the waiter out of the queue itself, under the lock. If it is not there any more,
+ *       the event is certain: it is waited for, and the wait has succeeded
+ *
+ * So of Q2 and Q3 one happens, and each waiter has exactly one event or none. One that waits at several objects
+ * (coro_select) has a waiter in each queue, all with one word `chosen`: whoever takes one of them out has to change that
+ * from 0 as well, and passes on to the next waiter if it cannot.
+ *
+ * An object is shared, or bound to a worker: then it is used by coroutines that are pinned there alone, and has no lock.
+ */
+#ifndef COROI_WAITQ_H
+#define COROI_WAITQ_H
+
+#include "lock.h"
+#include "wait.h"
+
+struct coroi_waitq;
+
+struct coroi_object {
+	struct coroi_spin lock;
+	uint16_t home; /* worker + 1 that it is bound to; 0: it is shared */
+	uint16_t dead; /* it was destroyed */
+	struct coro_scheduler *sched; /* of home */
+};
+
+struct coroi_waiter {
+	struct coroi_waiter *next, *prev;
+	struct coroi_waitq *queue;   /* that it is in, or NULL */
+	struct coroi_object *object;
+	struct coroi_rec *rec;       /* who waits; NULL: a thread */
+	void *value;                 /* what it brings, or where what it gets goes */
+	uint64_t mark;               /* who, as the owner of a lock */
+	uint32_t *chosen;            /* atomic; of one that waits at several objects, or NULL */
+	uint32_t n;                  /* what it wants; of several: its place among them */
+	uint32_t *fired;             /* atomic, a futex: a thread's event; `event`, or of several one for all */
+	uint32_t event;
+	int32_t status;              /* what its wait returns after its event */
+};
+
+struct coroi_waitq {
+	struct coroi_waiter *first, *last;
+};
+
+/* coroi_object_bind - as it is made: with CORO_HOME to the current coroutine's worker. */
+int coroi_object_bind(struct coroi_object *o, uint32_t flags);
+
+COROI_COLD int coroi_object_refuse(struct coroi_object *o);
+
+/* coroi_object_is_home - the current coroutine may use one that is bound. */
+bool coroi_object_is_home(const struct coroi_object *o);
+
+/* coroi_object_enter - use o, with its lock held; coroi_object_leave afterwards. Returns CORO_OK, or why not:
+ * CORO_EPERM if it is bound elsewhere, CORO_EINVAL if it was destroyed. */
+static inline int coroi_object_enter(struct coroi_object *o)
+{
+	if (coroi_unlikely(o->home) && coroi_unlikely(!coroi_object_is_home(o)))
+		return CORO_EPERM;
+	if (!o->home)
+		coroi_spin_lock(&o->lock);
+	return coroi_likely(!o->dead) ? CORO_OK : coroi_object_refuse(o);
+}
+
+static inline void coroi_object_leave(struct coroi_object *o)
+{
+	if (!o->home)
+		coroi_spin_unlock(&o->lock);
+}
+
+/* coroi_object_kill - no use of o succeeds from now on. Entered. */
+static inline void coroi_object_kill(struct coroi_object *o)
+{
+	o->dead = 1;
+}
+
+/* coroi_may_wait - the caller may be suspended, or blocked. *me: the coroutine that it is; NULL: a thread. */
+bool coroi_may_wait(struct coroi_rec **me);
+
+/* coroi_waiter_init - me waits at o, which is entered. */
+static inline void coroi_waiter_init(struct coroi_waiter *x, struct coroi_object *o, struct coroi_rec *me, uint32_t n, void *value)
+{
+	x->queue = NULL;
+	x->object = o;
+	x->rec = me;
+	x->value = value;
+	x->chosen = NULL;
+	x->n = n;
+	x->fired = &x->event;
+	x->event = 0;
+	x->status = CORO_OK;
+	if (me && !o->home)
+		coroi_escape(me); /* others may send it an event from now on */
+}
+
+/* coroi_waitq_add - Q1. coroi_waitq_take - Q2: the first that still waits, or NULL. coroi_waitq_remove - Q3; x is in it. */
+static inline void coroi_waitq_add(struct coroi_waitq *q, struct coroi_waiter *x)
+{
+	x->queue = q;
+	x->next = NULL;
+	x->prev = q->last;
+	if (q->last)
+		q->last->next = x;
+	else
+		q->first = x;
+	q->last = x;
+}
+
+static inline void coroi_waitq_remove(struct coroi_waitq *q, struct coroi_waiter *x)
+{
+	if (x->prev)
+		x->prev->next = x->next;
+	else
+		q->first = x->next;
+	if (x->next)
+		x->next->prev = x->prev;
+	else
+		q->last = x->prev;
+	x->queue = NULL;
+}
+
+static inline struct coroi_waiter *coroi_waitq_take(struct coroi_waitq *q)
+{
+	for (struct coroi_waiter *x; (x = q->first);) {
+		uint32_t none = 0;
+		coroi_waitq_remove(q, x);
+		if (!x->chosen || at_cas(x->chosen, &none, x->n + 1))
+			return x;
+	}
+	return NULL;
+}
+
+/* coroi_waiter_wake - Q2, after the lock. x must not be looked at any more. */
+void coroi_waiter_wake(struct coroi_waiter *x);
+
+/* coroi_waiter_wait - wait for the event of x, which is in a queue, and left. what: see coroi_wait. certain: neither deadline nor
+ * cancel ends it. Returns x->status, or CORO_ECANCELED or CORO_ETIMEDOUT with x in no queue. */
+int coroi_waiter_wait(struct coroi_waiter *x, char what, uint64_t deadline, bool certain);
+
+/* coroi_thread_wait - a thread's part of it: until *fired is not 0, or the deadline has come and withdraw(arg). */
+int coroi_thread_wait(uint32_t *fired, uint64_t deadline, bool (*withdraw)(void *), void *arg);
+
+#endif
