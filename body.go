@@ -231,7 +231,7 @@ func (c *Coroutine) Context() context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.quit == nil {
-		c.ctx, c.quit = context.WithCancelCause(c.ctx)
+		c.ctx, c.quit = context.WithCancelCause(bodyContext{c.ctx, c})
 		if c.cause != nil {
 			c.quit(c.cause)
 		}
@@ -240,6 +240,29 @@ func (c *Coroutine) Context() context.Context {
 		}
 	}
 	return c.ctx
+}
+
+// A bodyContext is the context of a body, and of what it calls: waiting calls find the body by it.
+type bodyContext struct {
+	context.Context
+	c *Coroutine
+}
+
+type bodyKey struct{}
+
+func (b bodyContext) Value(key any) any {
+	if key == (bodyKey{}) {
+		return b.c
+	}
+	return b.Context.Value(key)
+}
+
+// bodyOf returns the body that calls with this context, or nil: then a goroutine does.
+func bodyOf(ctx context.Context) *Coroutine {
+	if c, _ := ctx.Value(bodyKey{}).(*Coroutine); c.check() == nil {
+		return c
+	}
+	return nil
 }
 
 // reason says why it is canceled if nothing is said: for the cause of the context given at the start, if that has ended.

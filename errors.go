@@ -33,6 +33,10 @@ var (
 	ErrThread = errors.New("coro: the system refused a thread or a descriptor: raise its limit or use fewer workers")
 	// ErrTooManyWakes: the coroutine has 2²⁸ permits that it has not taken. Let it park before it is woken again.
 	ErrTooManyWakes = errors.New("coro: too many wake-ups: let the coroutine park before it is woken again")
+	// ErrChanClosed: the channel is closed, and, from Recv, nothing is left in it.
+	ErrChanClosed = errors.New("coro: channel is closed")
+	// ErrTooManyPermits: the semaphore would have more than 2⁶⁰ permits. Nothing was released.
+	ErrTooManyPermits = errors.New("coro: too many permits in a semaphore")
 	// ErrNotCurrent: a method of Coroutine was called by somebody else than its body.
 	ErrNotCurrent = errors.New("coro: not the body of this coroutine: its methods are for its own goroutine, until it ends")
 	// ErrGoexit: the body called runtime.Goexit, as t.FailNow does.

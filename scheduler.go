@@ -155,6 +155,13 @@ func (s *Scheduler) deadlock() error {
 	return &DeadlockError{n, list}
 }
 
+// waitNames are the words for the letters of coro_blocked.
+var waitNames = map[byte]string{
+	'p': "park", 'j': "join", 'g': "call", 't': "sleep",
+	's': "semaphore", 'm': "mutex", 'r': "read lock", 'w': "write lock", 'c': "condition", 'l': "latch", 'o': "once",
+	'>': "send", '<': "receive", '?': "select",
+}
+
 // Blocked returns the coroutines that wait now: at most limit of them, and how many there are. It stops each worker
 // for the time of a look at every record.
 func (s *Scheduler) Blocked(limit int) ([]Blocked, int) {
@@ -162,14 +169,7 @@ func (s *Scheduler) Blocked(limit int) ([]Blocked, int) {
 	list, n := s.core.Blocked(min(limit, s.core.Stats().Records))
 	out := make([]Blocked, len(list))
 	for i, b := range list {
-		waits := "park"
-		switch b.Waits {
-		case 'j':
-			waits = "join"
-		case 'g':
-			waits = "call"
-		}
-		out[i] = Blocked{Handle(b.Handle), funcName(b.Fn), b.Worker, waits}
+		out[i] = Blocked{Handle(b.Handle), funcName(b.Fn), b.Worker, waitNames[b.Waits]}
 	}
 	bodies, more := s.lane.blocked(limit - len(out))
 	runtime.KeepAlive(s)

@@ -10,8 +10,7 @@
  * the operations can be done at once (as Go's select does it). All the waiters share one word, which decides who serves
  * them: see waitq.h.
  */
-#include "waitq.h"
-
+#include "guest.h"
 #include "sys.h"
 
 #include <string.h>
@@ -181,6 +180,36 @@ int coro_chan_recv(coro_chan *c, void *value, uint64_t deadline)
 	status = try_recv(c, value, &woken);
 	if (coroi_unlikely(status == NOT_NOW))
 		return wait_at(c, &c->receivers, value, '<', deadline);
+	coroi_object_leave(&c->object);
+	if (woken)
+		coroi_waiter_wake(woken);
+	return status;
+}
+
+int coroi_chan_send_guest(coro_chan *c, struct coroi_guest *g)
+{
+	struct coroi_waiter *woken = NULL;
+	int status = coroi_object_enter(&c->object);
+
+	if (status)
+		return status;
+	if ((status = try_send(c, g->value, &woken)) == NOT_NOW)
+		return coroi_guest_wait(g, &c->object, &c->senders);
+	coroi_object_leave(&c->object);
+	if (woken)
+		coroi_waiter_wake(woken);
+	return status;
+}
+
+int coroi_chan_recv_guest(coro_chan *c, struct coroi_guest *g)
+{
+	struct coroi_waiter *woken = NULL;
+	int status = coroi_object_enter(&c->object);
+
+	if (status)
+		return status;
+	if ((status = try_recv(c, g->value, &woken)) == NOT_NOW)
+		return coroi_guest_wait(g, &c->object, &c->receivers);
 	coroi_object_leave(&c->object);
 	if (woken)
 		coroi_waiter_wake(woken);

@@ -105,6 +105,10 @@ type (
 	Joinable  struct{}
 	Coroutine struct{}
 
+	Chan  struct{}
+	Sem   struct{}
+	Guest struct{}
+
 	Call       struct{}
 	Calls      struct{}
 	InlineCall struct {
@@ -116,6 +120,9 @@ type (
 const (
 	Failed = Overflow - 1 - iota
 	TooBig
+	TimedOut
+
+	Waits Status = 1
 )
 
 var Inline func(Calls)
@@ -146,6 +153,32 @@ func (*Scheduler) Rests() uint32                 { return 0 }
 func (*Scheduler) NewPorts(int) ([]Port, Status) { return nil, Again }
 func (*Scheduler) Open(*Outgoing, *Spec) Status  { return Again }
 func (*Scheduler) Drop(*Outgoing)                {}
+
+func NewChan(uintptr, int) (Chan, Status)  { return Chan{}, Again }
+func (Chan) Address() uintptr              { return 0 }
+func (Chan) TrySend(unsafe.Pointer) Status { return Again }
+func (Chan) TryRecv(unsafe.Pointer) Status { return Again }
+func (Chan) Send(Guest) Status             { return Again }
+func (Chan) Recv(Guest) Status             { return Again }
+func (Chan) Close() Status                 { return Again }
+func (Chan) Len() int                      { return 0 }
+func (Chan) Free()                         {}
+
+func NewSem(uint64) (Sem, Status) { return Sem{}, Again }
+func (Sem) Address() uintptr      { return 0 }
+func (Sem) TryAcquire() Status    { return Again }
+func (Sem) Acquire(Guest) Status  { return Again }
+func (Sem) Release(uint64) Status { return Again }
+func (Sem) Free()                 {}
+
+func (*Scheduler) NewGuest(uint32, uintptr) (Guest, Status) { return Guest{}, Again }
+func (*Scheduler) Guests(slots []uint32) []uint32           { return slots }
+func (Joinable) NewGuest(uintptr) (Guest, Status)           { return Guest{}, Again }
+func (Guest) Value() unsafe.Pointer                         { return nil }
+func (Guest) Fired() bool                                   { return false }
+func (Guest) Status() Status                                { return Again }
+func (Guest) Withdraw() bool                                { return false }
+func (Guest) Free()                                         {}
 
 func (*Scheduler) SetSlot(uint32)                        {}
 func (*Scheduler) Inside() bool                          { return false }

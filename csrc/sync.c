@@ -6,7 +6,7 @@
  * first in the queue, who owns it from then on (Q2 of waitq.h), and nobody overtakes those who wait. So nothing is given
  * to one who has left, and whoever finds at a cancel that it has been given it keeps it.
  */
-#include "waitq.h"
+#include "guest.h"
 
 /* Each lies in the words of its public type, all zero at the start. */
 #define VIEW(type, name)                                                                       \
@@ -102,6 +102,20 @@ int coro_sem_acquire(coro_sem *p, uint64_t deadline)
 	if ((status = must_wait(&s->object, &me, deadline)))
 		return status;
 	return wait_here(&s->object, &s->queue, me, 0, 's', deadline);
+}
+
+int coroi_sem_acquire_guest(coro_sem *p, struct coroi_guest *g)
+{
+	struct sem *s = sem_of(p);
+	int status = coroi_object_enter(&s->object);
+
+	if (status)
+		return status;
+	if (!s->permits)
+		return coroi_guest_wait(g, &s->object, &s->queue);
+	s->permits--;
+	coroi_object_leave(&s->object);
+	return CORO_OK;
 }
 
 int coro_sem_release(coro_sem *p, uint64_t n)

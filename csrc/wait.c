@@ -322,6 +322,16 @@ void coroi_event_send(struct coroi_rec *r)
 	tell(w ? w->sched : NULL, r);
 }
 
+void coroi_event_send_to(struct coroi_rec *r, uint32_t gen)
+{
+	struct coroi_worker *w = coroi_self();
+
+	if (w && w->sched == coroi_chunk_of(r)->owner)
+		mail(r, gen, COROI_EVENT);
+	else
+		mail_from_outside(r, gen, COROI_EVENT);
+}
+
 int coroi_join_status(const struct coroi_rec *r)
 {
 	if (r->flags & COROI_F_STARVED)

@@ -70,6 +70,9 @@ int coroi_wait(struct coroi_rec *me, char what, uint64_t deadline, bool (*withdr
 /* coroi_event_send - the event that r waits for, once, to whoever has found its registration. Thread: any, in no door. */
 void coroi_event_send(struct coroi_rec *r);
 
+/* coroi_event_send_to - the same for one that may have gone on and ended: then nothing happens. */
+void coroi_event_send_to(struct coroi_rec *r, uint32_t gen);
+
 /* coroi_escape - me's handle is about to be known. Only me, or who spawns it, may. */
 static inline void coroi_escape(struct coroi_rec *me)
 {

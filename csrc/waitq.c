@@ -3,6 +3,7 @@
 #include "waitq.h"
 
 #include "bare.h"
+#include "guest.h"
 
 int coroi_object_bind(struct coroi_object *o, uint32_t flags)
 {
@@ -46,14 +47,17 @@ void coroi_waiter_wake(struct coroi_waiter *x)
 		coroi_event_send(x->rec);
 		return;
 	}
+	if (x->guest) {
+		coroi_guest_wake(x->guest);
+		return;
+	}
 	uint32_t *fired = x->fired;
 	at_xchg(fired, 1);
 	coroi_futex_wake(fired, 1); /* it may be gone by now: then nobody, or somebody who looks again, is woken */
 }
 
-static bool withdraw(void *arg)
+bool coroi_waiter_withdraw(struct coroi_waiter *x)
 {
-	struct coroi_waiter *x = arg;
 	bool waits = false;
 
 	if (coroi_object_enter(x->object)) /* nobody destroys what is waited at, nor does a pinned one move */
@@ -64,6 +68,11 @@ static bool withdraw(void *arg)
 	}
 	coroi_object_leave(x->object);
 	return waits;
+}
+
+static bool withdraw(void *x)
+{
+	return coroi_waiter_withdraw(x);
 }
 
 int coroi_thread_wait(uint32_t *fired, uint64_t deadline, bool (*withdraw)(void *), void *arg)

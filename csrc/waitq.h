@@ -23,6 +23,7 @@
 #include "lock.h"
 #include "wait.h"
 
+struct coroi_guest;
 struct coroi_waitq;
 
 struct coroi_object {
@@ -36,7 +37,8 @@ struct coroi_waiter {
 	struct coroi_waiter *next, *prev;
 	struct coroi_waitq *queue;   /* that it is in, or NULL */
 	struct coroi_object *object;
-	struct coroi_rec *rec;       /* who waits; NULL: a thread */
+	struct coroi_rec *rec;       /* who waits; NULL: a thread, or a guest */
+	struct coroi_guest *guest;   /* see guest.h */
 	void *value;                 /* what it brings, or where what it gets goes */
 	uint64_t mark;               /* who, as the owner of a lock */
 	uint32_t *chosen;            /* atomic; of one that waits at several objects, or NULL */
@@ -91,6 +93,7 @@ static inline void coroi_waiter_init(struct coroi_waiter *x, struct coroi_object
 	x->object = o;
 	x->rec = me;
 	x->value = value;
+	x->guest = NULL;
 	x->chosen = NULL;
 	x->n = n;
 	x->fired = &x->event;
@@ -139,6 +142,9 @@ static inline struct coroi_waiter *coroi_waitq_take(struct coroi_waitq *q)
 
 /* coroi_waiter_wake - Q2, after the lock. x must not be looked at any more. */
 void coroi_waiter_wake(struct coroi_waiter *x);
+
+/* coroi_waiter_withdraw - Q3. False: its event is certain. */
+bool coroi_waiter_withdraw(struct coroi_waiter *x);
 
 /* coroi_waiter_wait - wait for the event of x, which is in a queue, and left. what: see coroi_wait. certain: neither deadline nor
  * cancel ends it. Returns x->status, or CORO_ECANCELED or CORO_ETIMEDOUT with x in no queue. */

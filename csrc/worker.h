@@ -148,6 +148,7 @@ struct coro_scheduler {
 
 	/* Go */
 	uint64_t done __attribute__((aligned(COROI_APART))); /* ended ones that Go waits for: LIFO of records */
+	uint64_t guests;         /* goroutines that have waited at an object: LIFO of struct coroi_guest */
 	uint32_t go_sleeps;      /* the Go side wants the bell rung */
 	uint32_t go_waits_rest;  /* goroutines that wait for a rest */
 	int32_t bell;       /* eventfd, or -1; atomic, sequentially consistent with ringers */

@@ -368,3 +368,50 @@ void testbody_cancel(void *arg, void *result)
 {
 	*(int32_t *)result = coro_cancel(*(coro_handle *)arg);
 }
+
+void testbody_double(void *arg, void *result)
+{
+	struct testbody_pipe *p = arg;
+	int64_t v, *n = result;
+
+	for (; coro_chan_recv(p->in, &v, CORO_FOREVER) == CORO_OK; ++*n) {
+		v *= 2;
+		if (coro_chan_send(p->out, &v, CORO_FOREVER))
+			return;
+	}
+	coro_chan_close(p->out);
+}
+
+void testbody_produce(void *arg, void *result)
+{
+	struct testbody_flow *f = arg;
+	int64_t *status = result;
+
+	for (int64_t i = 1; i <= f->n && !*status; i++)
+		*status = coro_chan_send(f->object, &i, CORO_FOREVER);
+}
+
+void testbody_consume(void *arg, void *result)
+{
+	struct testbody_flow *f = arg;
+	int64_t v, *sum = result;
+
+	for (int64_t i = 0; i < f->n && coro_chan_recv(f->object, &v, CORO_FOREVER) == CORO_OK; i++)
+		*sum += v;
+}
+
+void testbody_permits(void *arg, void *result)
+{
+	static int64_t inside;
+	struct testbody_flow *f = arg;
+	int64_t *others = result;
+
+	for (int64_t i = 0; i < f->n; i++) {
+		if (coro_sem_acquire(f->object, CORO_FOREVER))
+			return;
+		*others += __atomic_fetch_add(&inside, 1, __ATOMIC_SEQ_CST) != 0;
+		ADD(testbody_sum, 1);
+		__atomic_fetch_sub(&inside, 1, __ATOMIC_SEQ_CST);
+		coro_sem_release(f->object, 1);
+	}
+}

@@ -34,6 +34,22 @@ void testbody_late(void *arg, void *result);       /* arg uint64 ns: notes how l
 void testbody_busy_parent(void *arg, void *result); /* arg uint64 ns: spawns a child and wakes a partner that is
 						     * at home here, both late ones, then computes so long */
 
+void testbody_double(void *arg, void *result);      /* struct testbody_pipe: receives int64 from `in` until it is closed, sends twice each to
+						     * `out`, and closes that; result int64: how many */
+void testbody_produce(void *arg, void *result);     /* struct testbody_flow: sends 1 to n; result int64: the status of the last */
+void testbody_consume(void *arg, void *result);     /* struct testbody_flow: receives until closed, or n; result int64: the sum */
+void testbody_permits(void *arg, void *result);     /* struct testbody_flow: n times, takes a permit, adds 1 to the sum inside, and
+						     * gives it back; result int64: how often another was inside */
+
+struct testbody_pipe {
+	coro_chan *in, *out;
+};
+
+struct testbody_flow {
+	void *object;
+	int64_t n;
+};
+
 struct testbody_mixed {
 	double d;
 	float f;

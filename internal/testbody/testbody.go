@@ -42,6 +42,10 @@ var (
 	Cancel     = unsafe.Pointer(C.testbody_cancel)
 	Mix        = unsafe.Pointer(C.testbody_mixed)
 	Late       = unsafe.Pointer(C.testbody_late)
+	Double     = unsafe.Pointer(C.testbody_double)
+	Produce    = unsafe.Pointer(C.testbody_produce)
+	Consume    = unsafe.Pointer(C.testbody_consume)
+	Permits    = unsafe.Pointer(C.testbody_permits)
 	BusyParent = unsafe.Pointer(C.testbody_busy_parent)
 
 	// For generators.

@@ -1,0 +1,404 @@
+//go:build cgo
+
+package coro_test
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/organzine/coro"
+	"github.com/organzine/coro/corotest"
+	"github.com/organzine/coro/internal/testbody"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+type pipe struct{ in, out uintptr }
+
+type flow struct {
+	object uintptr
+	n      int64
+}
+
+var (
+	double  = coro.MustFunc[pipe, int64](testbody.Double, coro.FuncName("double"))
+	produce = coro.MustFunc[flow, int64](testbody.Produce, coro.FuncName("produce"))
+	consume = coro.MustFunc[flow, int64](testbody.Consume, coro.FuncName("consume"))
+	permits = coro.MustFunc[flow, int64](testbody.Permits, coro.FuncName("permits"))
+)
+
+const endless = 1 << 62
+
+func newChan[T any](t testing.TB, s *coro.Scheduler, capacity int) *coro.Chan[T] {
+	t.Helper()
+	c, err := coro.NewChan[T](s, capacity)
+	require.NoError(t, err)
+	return c
+}
+
+var capacities = []int{0, 1, 7, 64}
+
+func TestChanBetweenGoroutinesAndCBodies(t *testing.T) {
+	for _, capacity := range capacities {
+		s := newScheduler(t, coro.WithWorkers(2))
+		in, out := newChan[int64](t, s, capacity), newChan[int64](t, s, capacity)
+		task, err := double.Start(s, pipe{in.Address(), out.Address()})
+		require.NoError(t, err)
+		const n = 5000
+		go func() {
+			for i := range int64(n) {
+				if in.Send(background, i) != nil {
+					return
+				}
+			}
+			in.Close()
+		}()
+		want := int64(0)
+		for v := range out.All(soon(t)) {
+			require.Equal(t, want, v)
+			want += 2
+		}
+		require.EqualValues(t, 2*n, want)
+		got, err := task.Wait(soon(t))
+		require.NoError(t, err)
+		assert.EqualValues(t, n, got)
+		_, err = out.Recv(background)
+		assert.ErrorIs(t, err, coro.ErrChanClosed)
+	}
+}
+
+func TestChanBetweenBodies(t *testing.T) {
+	for _, capacity := range capacities {
+		s := newScheduler(t, coro.WithWorkers(2), coro.WithExecutors(2))
+		in, out := newChan[int64](t, s, capacity), newChan[int64](t, s, capacity)
+		const n = 2000
+		_, err := coro.Go(s, func(c *coro.Coroutine) (int, error) {
+			defer in.Close()
+			for i := range int64(n) {
+				if err := in.Send(c.Context(), i); err != nil {
+					return 0, err
+				}
+			}
+			return 0, nil
+		})
+		require.NoError(t, err)
+		require.NoError(t, double.Spawn(s, pipe{in.Address(), out.Address()}))
+		sums, err := coro.Go(s, func(c *coro.Coroutine) (sum int64, err error) {
+			for v := range out.All(c.Context()) {
+				sum += v
+			}
+			return sum, nil
+		})
+		require.NoError(t, err)
+		got, err := sums.Wait(soon(t))
+		require.NoError(t, err)
+		assert.EqualValues(t, n*(n-1), got)
+	}
+}
+
+// One executor: a body that waits for a value lets the one run that sends it.
+func TestChanSuspendsBodiesNotExecutors(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(1), coro.WithExecutors(1))
+	c := newChan[int](t, s, 0)
+	var tasks []*coro.Task[int]
+	for i := range 100 {
+		task, err := coro.Go(s, func(b *coro.Coroutine) (int, error) {
+			if i%2 == 1 {
+				return 0, c.Send(b.Context(), i)
+			}
+			return c.Recv(b.Context())
+		})
+		require.NoError(t, err)
+		tasks = append(tasks, task)
+	}
+	sum := 0
+	for _, task := range tasks {
+		v, err := task.Wait(soon(t))
+		require.NoError(t, err)
+		sum += v
+	}
+	assert.Equal(t, 2500, sum)
+}
+
+func TestChanEndsOfWaits(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(1))
+	c := newChan[int64](t, s, 1)
+	_, err := c.Recv(expired)
+	assert.ErrorIs(t, err, context.Canceled)
+	require.NoError(t, c.Send(expired, 1), "what need not wait is done")
+	assert.ErrorIs(t, c.Send(expired, 2), context.Canceled)
+	short, cancel := context.WithTimeout(background, time.Millisecond)
+	defer cancel()
+	assert.ErrorIs(t, c.Send(short, 2), context.DeadlineExceeded)
+	got, err := c.Recv(background)
+	require.NoError(t, err)
+	assert.EqualValues(t, 1, got, "and nothing of what was not")
+	_, ok, err := c.TryRecv()
+	assert.False(t, ok)
+	require.NoError(t, err)
+	ok, err = c.TrySend(5)
+	assert.True(t, ok)
+	require.NoError(t, err)
+	ok, err = c.TrySend(6)
+	assert.False(t, ok)
+	require.NoError(t, err)
+	assert.Equal(t, 1, c.Len())
+	assert.Equal(t, 1, c.Cap())
+
+	require.NoError(t, c.Close())
+	assert.ErrorIs(t, c.Close(), coro.ErrChanClosed)
+	assert.ErrorIs(t, c.Send(background, 7), coro.ErrChanClosed)
+	_, err = c.TrySend(7)
+	assert.ErrorIs(t, err, coro.ErrChanClosed)
+	got, err = c.Recv(background)
+	require.NoError(t, err)
+	assert.EqualValues(t, 5, got, "what is left comes first")
+	_, _, err = c.TryRecv()
+	assert.ErrorIs(t, err, coro.ErrChanClosed)
+	_, err = c.Recv(background)
+	assert.ErrorIs(t, err, coro.ErrChanClosed)
+}
+
+func TestChanOfABodyThatIsCanceled(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(1))
+	c := newChan[int64](t, s, 0)
+	waits := make(chan struct{})
+	task, err := coro.Go(s, func(b *coro.Coroutine) (int64, error) {
+		close(waits)
+		return c.Recv(b.Context())
+	})
+	require.NoError(t, err)
+	<-waits
+	task.Cancel()
+	_, err = task.Wait(soon(t))
+	assert.ErrorIs(t, err, coro.ErrCanceled)
+
+	task, err = coro.Go(s, func(b *coro.Coroutine) (int64, error) {
+		ctx, cancel := context.WithTimeout(b.Context(), time.Millisecond)
+		defer cancel()
+		_, err := c.Recv(ctx)
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
+		return 3, b.Yield()
+	})
+	require.NoError(t, err)
+	got, err := task.Wait(soon(t))
+	require.NoError(t, err)
+	assert.EqualValues(t, 3, got, "only that wait has ended")
+
+	ok, err := c.TrySend(1)
+	assert.False(t, ok, "nobody is left in the queue")
+	require.NoError(t, err)
+}
+
+func TestChanOfASchedulerThatIsClosed(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(1))
+	c := newChan[int64](t, s, 0)
+	result := make(chan error, 2)
+	go func() { _, err := c.Recv(background); result <- err }()
+	go func() { result <- c.Send(background, 1) }()
+	require.NoError(t, <-result, "they find each other")
+	require.NoError(t, <-result)
+	go func() { _, err := c.Recv(background); result <- err }()
+	require.NoError(t, s.Close(background))
+	assert.ErrorIs(t, <-result, coro.ErrClosed)
+	_, err := c.Recv(background)
+	assert.ErrorIs(t, err, coro.ErrClosed)
+}
+
+func TestChanRefusals(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(1))
+	var bad *coro.OptionError
+	_, err := coro.NewChan[*int](s, 1)
+	require.ErrorAs(t, err, &bad)
+	_, err = coro.NewChan[struct{ s string }](s, 1)
+	require.ErrorAs(t, err, &bad)
+	_, err = coro.NewChan[[coro.ElementMax + 1]byte](s, 1)
+	require.ErrorAs(t, err, &bad)
+	_, err = coro.NewChan[int](s, -1)
+	require.ErrorAs(t, err, &bad)
+	_, err = coro.NewChan[int](s, 1<<61)
+	require.ErrorIs(t, err, coro.ErrNoMemory)
+	_, err = coro.NewSemaphore(s, -1)
+	require.ErrorAs(t, err, &bad)
+	m, err := coro.NewSemaphore(s, 0)
+	require.NoError(t, err)
+	require.ErrorAs(t, m.Release(0), &bad)
+	require.ErrorIs(t, m.Release(1<<60+1), coro.ErrTooManyPermits)
+	assert.False(t, m.TryAcquire())
+}
+
+func TestChanOfNothingAndOfMuch(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(1))
+	none := newChan[coro.None](t, s, 0)
+	go func() { _ = none.Send(background, coro.None{}) }()
+	_, err := none.Recv(soon(t))
+	require.NoError(t, err)
+
+	large := newChan[[coro.ElementMax]byte](t, s, 2)
+	var v [coro.ElementMax]byte
+	for i := range v {
+		v[i] = byte(i * 7)
+	}
+	require.NoError(t, large.Send(background, v))
+	got, err := large.Recv(background)
+	require.NoError(t, err)
+	assert.True(t, v == got)
+	same := make(chan bool)
+	go func() { got, _ := large.Recv(background); same <- v == got }()
+	require.NoError(t, large.Send(background, v))
+	assert.True(t, <-same)
+}
+
+// The memory of a channel is freed when nobody has it, and not before.
+func TestChanMemory(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(2))
+	for i := range 200 {
+		c := newChan[int64](t, s, 1000)
+		require.NoError(t, c.Send(background, 1))
+		if i%2 == 0 {
+			task, err := consume.Start(s, flow{c.Address(), 3})
+			require.NoError(t, err)
+			c = nil // the C body has it
+			runtime.GC()
+			task.Cancel()
+			if _, err = task.Wait(soon(t)); err != nil {
+				require.ErrorIs(t, err, coro.ErrCanceled, "before it started")
+			}
+		}
+	}
+	runtime.GC()
+}
+
+// Everything that is sent is received once, whatever ends in between.
+func TestStressChan(t *testing.T) {
+	corotest.VerifyNone(t)
+	s := newScheduler(t, coro.WithWorkers(2), coro.WithExecutors(2))
+	const each = 3000
+	for _, capacity := range capacities {
+		c := newChan[int64](t, s, capacity)
+		var sent, received atomic.Int64
+		var senders, receivers sync.WaitGroup
+		receive := func(ctx context.Context, yield func()) {
+			for i := 0; ; i++ {
+				short, cancel := ctx, context.CancelFunc(func() {})
+				if i%5 == 0 {
+					short, cancel = context.WithTimeout(ctx, time.Duration(i%7)*10*time.Microsecond)
+				}
+				v, err := c.Recv(short)
+				cancel()
+				if err == nil {
+					received.Add(v)
+				} else if err == coro.ErrChanClosed {
+					return
+				}
+				yield()
+			}
+		}
+		send := func(ctx context.Context, yield func()) {
+			for i := int64(1); i <= each; {
+				short, cancel := ctx, context.CancelFunc(func() {})
+				if i%7 == 0 {
+					short, cancel = context.WithTimeout(ctx, time.Duration(i%11)*10*time.Microsecond)
+				}
+				err := c.Send(short, i)
+				cancel()
+				if err == nil {
+					sent.Add(i)
+				} else if !assert.ErrorIs(t, err, context.DeadlineExceeded) {
+					return
+				}
+				i++
+				yield()
+			}
+		}
+		for range 2 {
+			senders.Add(1)
+			go func() { defer senders.Done(); send(background, runtime.Gosched) }()
+			receivers.Add(1)
+			go func() { defer receivers.Done(); receive(background, func() {}) }()
+			senders.Add(1)
+			_, err := coro.Go(s, func(b *coro.Coroutine) (int, error) {
+				defer senders.Done()
+				send(b.Context(), func() { b.Yield() })
+				return 0, nil
+			})
+			require.NoError(t, err)
+			receivers.Add(1)
+			_, err = coro.Go(s, func(b *coro.Coroutine) (int, error) {
+				defer receivers.Done()
+				receive(b.Context(), func() {})
+				return 0, nil
+			})
+			require.NoError(t, err)
+		}
+		source, err := produce.Start(s, flow{c.Address(), each})
+		require.NoError(t, err)
+		sink, err := consume.Start(s, flow{c.Address(), endless})
+		require.NoError(t, err)
+		status, err := source.Wait(soon(t))
+		require.NoError(t, err)
+		require.Zero(t, status)
+		sent.Add(each * (each + 1) / 2)
+		senders.Wait()
+		require.NoError(t, c.Close())
+		receivers.Wait()
+		sum, err := sink.Wait(soon(t))
+		require.NoError(t, err)
+		assert.Equal(t, sent.Load(), received.Load()+sum, "capacity %d", capacity)
+	}
+}
+
+func TestSemaphoreBetweenAll(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(2), coro.WithExecutors(2))
+	m, err := coro.NewSemaphore(s, 1)
+	require.NoError(t, err)
+	const each = 2000
+	var tasks []*coro.Task[int64]
+	for range 3 {
+		task, err := permits.Start(s, flow{m.Address(), each})
+		require.NoError(t, err)
+		tasks = append(tasks, task)
+	}
+	count := 0 // with the permit
+	work := func(ctx context.Context) error {
+		for range each {
+			if err := m.Acquire(ctx); err != nil {
+				return err
+			}
+			count++
+			if err := m.Release(1); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var all sync.WaitGroup
+	for range 2 {
+		all.Add(2)
+		go func() { defer all.Done(); assert.NoError(t, work(background)) }()
+		_, err := coro.Go(s, func(b *coro.Coroutine) (int, error) {
+			defer all.Done()
+			assert.NoError(t, work(b.Context()))
+			return 0, nil
+		})
+		require.NoError(t, err)
+	}
+	all.Wait()
+	for _, task := range tasks {
+		others, err := task.Wait(soon(t))
+		require.NoError(t, err)
+		assert.Zero(t, others)
+	}
+	assert.Equal(t, 4*each, count)
+	assert.EqualValues(t, 3*each, testbody.Sum())
+	require.True(t, m.TryAcquire(), "the permit is there")
+	short, cancel := context.WithTimeout(background, time.Millisecond)
+	defer cancel()
+	assert.ErrorIs(t, m.Acquire(short), context.DeadlineExceeded)
+	require.NoError(t, m.Release(2))
+	require.NoError(t, m.Acquire(background))
+}

@@ -1,0 +1,140 @@
+//go:build cgo && linux && (amd64 || arm64)
+
+package csrc
+
+// #cgo noescape coro_chan_send
+// #cgo nocallback coro_chan_send
+// #cgo noescape coro_chan_recv
+// #cgo nocallback coro_chan_recv
+// #cgo noescape coro_sem_acquire
+// #cgo nocallback coro_sem_acquire
+// #cgo noescape coro_sem_release
+// #cgo nocallback coro_sem_release
+// #cgo noescape coroi_guest_new
+// #cgo nocallback coroi_guest_new
+// #include "guest.h"
+import "C"
+
+import (
+	"sync/atomic"
+	"unsafe"
+)
+
+// TimedOut is also what a call returns that would have to wait.
+const TimedOut = Status(C.CORO_ETIMEDOUT)
+
+// Waits: the guest waits now.
+const Waits = Status(C.COROI_WAITS)
+
+// A Chan is a coro_chan.
+type Chan struct{ c *C.coro_chan }
+
+// NewChan is coro_chan_new, shared.
+func NewChan(bytes uintptr, capacity int) (Chan, Status) {
+	var c Chan
+	status := C.coro_chan_new(&c.c, C.size_t(bytes), C.size_t(capacity), 0)
+	return c, Status(status)
+}
+
+// Address is what C knows it by.
+func (c Chan) Address() uintptr { return uintptr(unsafe.Pointer(c.c)) }
+
+// TrySend is coro_chan_send that does not wait.
+func (c Chan) TrySend(value unsafe.Pointer) Status { return Status(C.coro_chan_send(c.c, value, 0)) }
+
+// TryRecv is coro_chan_recv that does not wait.
+func (c Chan) TryRecv(value unsafe.Pointer) Status { return Status(C.coro_chan_recv(c.c, value, 0)) }
+
+// Send has a guest send its value.
+func (c Chan) Send(g Guest) Status { return Status(C.coroi_chan_send_guest(c.c, g.g)) }
+
+// Recv has a guest receive one.
+func (c Chan) Recv(g Guest) Status { return Status(C.coroi_chan_recv_guest(c.c, g.g)) }
+
+// Close is coro_chan_close.
+func (c Chan) Close() Status { return Status(C.coro_chan_close(c.c)) }
+
+// Len is coro_chan_length.
+func (c Chan) Len() int { return int(C.coro_chan_length(c.c)) }
+
+// Free is coro_chan_free.
+func (c Chan) Free() { C.coro_chan_free(c.c) }
+
+// A Sem is a coro_sem, in memory of its own.
+type Sem struct{ s *C.coro_sem }
+
+// NewSem makes one, shared.
+func NewSem(permits uint64) (Sem, Status) {
+	s := (*C.coro_sem)(C.coroi_alloc(C.sizeof_coro_sem, 16))
+	if s == nil {
+		return Sem{}, NoMemory
+	}
+	status := Status(C.coro_sem_init(s, C.uint64_t(permits), 0))
+	if status != OK {
+		C.coroi_release(unsafe.Pointer(s))
+	}
+	return Sem{s}, status
+}
+
+// Address is what C knows it by.
+func (s Sem) Address() uintptr { return uintptr(unsafe.Pointer(s.s)) }
+
+// TryAcquire is coro_sem_acquire that does not wait.
+func (s Sem) TryAcquire() Status { return Status(C.coro_sem_acquire(s.s, 0)) }
+
+// Acquire has a guest take a permit.
+func (s Sem) Acquire(g Guest) Status { return Status(C.coroi_sem_acquire_guest(s.s, g.g)) }
+
+// Release is coro_sem_release.
+func (s Sem) Release(n uint64) Status { return Status(C.coro_sem_release(s.s, C.uint64_t(n))) }
+
+// Free frees it.
+func (s Sem) Free() { C.coroi_release(unsafe.Pointer(s.s)) }
+
+// A Guest is a goroutine or a Go body that waits: guest.h.
+type Guest struct{ g *C.struct_coroi_guest }
+
+// NewGuest is for a goroutine that s.Guests names by its slot.
+func (s *Scheduler) NewGuest(slot uint32, bytes uintptr) (Guest, Status) {
+	return newGuest(C.coroi_guest_new(s.c, C.uint32_t(slot), nil, 0, C.size_t(bytes)))
+}
+
+// NewGuest is for the body j, which is sent an event.
+func (j Joinable) NewGuest(bytes uintptr) (Guest, Status) {
+	return newGuest(C.coroi_guest_new(nil, 0, j.r, C.uint32_t(j.gen>>genShift), C.size_t(bytes)))
+}
+
+func newGuest(g *C.struct_coroi_guest) (Guest, Status) {
+	if g == nil {
+		return Guest{}, NoMemory
+	}
+	return Guest{g}, OK
+}
+
+// Value is where its value lies.
+func (g Guest) Value() unsafe.Pointer {
+	return unsafe.Add(unsafe.Pointer(g.g), C.sizeof_struct_coroi_guest)
+}
+
+// Fired tells whether what it waits for has happened: then Status says how. A goroutine's is on its way through Guests, too.
+func (g Guest) Fired() bool { return atomic.LoadUint32((*uint32)(&g.g.fired)) != 0 }
+
+// Status is what the wait of one that is fired returns.
+func (g Guest) Status() Status { return Status(g.g.x.status) }
+
+// Withdraw ends its wait. False: it is fired, or about to be.
+func (g Guest) Withdraw() bool { return bool(C.coroi_guest_withdraw(g.g)) }
+
+// Free frees it: it is fired and was in Guests, or was withdrawn, or never waited.
+func (g Guest) Free() { C.coroi_guest_free(g.g) }
+
+// Guests takes the list of goroutines that have waited, and appends their slots. They may be freed then.
+func (s *Scheduler) Guests(slots []uint32) []uint32 {
+	node := atomic.SwapUint64((*uint64)(unsafe.Pointer(&s.c.guests)), 0)
+	for node != 0 {
+		g := *(**C.struct_coroi_guest)(unsafe.Pointer(&node))
+		node = uint64(g.next)
+		slots = append(slots, uint32(g.slot))
+	}
+	return slots
+}
