@@ -25,6 +25,7 @@ func TestNumbersInOptionsAreChecked(t *testing.T) {
 		{"WithStack", coro.WithStack, []int{0, -1, 4095, 8<<20 + 1, math.MaxInt, math.MinInt}, []int{4096, 4097, 8 << 20}},
 		{"WithStackLimit", coro.WithStackLimit, []int{0, -1, math.MinInt}, []int{1 << 20, math.MaxInt}},
 		{"WithRecordLimit", coro.WithRecordLimit, []int{0, -1, math.MinInt}, []int{1, 1 << 21, math.MaxInt}},
+		{"WithBlockingThreads", coro.WithBlockingThreads, []int{0, -1, 1<<16 + 1, math.MaxInt, math.MinInt}, []int{1, 2, 1 << 16}},
 		{"WithStackCache", coro.WithStackCache, []int{0, -1, 1<<16 + 1, math.MaxInt, math.MinInt}, []int{1, 2, 1 << 16}},
 	} {
 		for _, n := range c.bad {

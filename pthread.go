@@ -13,6 +13,12 @@ func WithWorkers(n int) Option {
 	return number("WithWorkers", n, 1, csrc.WorkersMax, func(c *config) { c.Workers = n })
 }
 
+// WithBlockingThreads sets how many threads make the blocking calls of C bodies at a time (coro_blocking, coro_thread_begin), 1 to
+// 65536. They are made when they are needed. The default is 64.
+func WithBlockingThreads(n int) Option {
+	return number("WithBlockingThreads", n, 1, 1<<16, func(c *config) { c.BlockingThreads = n })
+}
+
 // WithName names the threads name/0, name/1, …, as ps -L and top -H show them. At most 10 bytes; the default is "coro".
 func WithName(name string) Option {
 	return func(c *config) error {

@@ -158,7 +158,7 @@ func (s *Scheduler) deadlock() error {
 // waitNames are the words for the letters of coro_blocked.
 var waitNames = map[byte]string{
 	'p': "park", 'j': "join", 'g': "call", 't': "sleep",
-	's': "semaphore", 'm': "mutex", 'r': "read lock", 'w': "write lock", 'c': "condition", 'l': "latch", 'o': "once",
+	's': "semaphore", 'm': "mutex", 'r': "read lock", 'w': "write lock", 'c': "condition", 'l': "latch", 'o': "once", 'b': "blocking call",
 	'>': "send", '<': "receive", '?': "select",
 }
 

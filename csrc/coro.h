@@ -303,6 +303,31 @@ int coro_exit_canceled(void);
 /* coro_detach - nobody will join target. Thread: any. Returns: CORO_OK, CORO_ESTALE, CORO_EBUSY, CORO_EINVAL. */
 int coro_detach(coro_handle target);
 
+/* -------------------------------------------------------------------------- calls that block */
+
+/*
+ * coro_blocking - have fn(arg) called by a thread of the scheduler's pool, while the caller is suspended and its worker goes on with
+ * others: for calls that keep their thread waiting, or compute for long. In fn the calls of this header do what they do on any
+ * thread that is no worker. Threads are made as they are needed, up to coro_options.blocking_threads, and end after 5 s
+ * without work; with more calls than that, they are made in turn. The stack is 512 KiB.
+ *
+ * Suspends. Cost: about what waking a thread costs, twice; 5 to 20 us. Returns: CORO_OK after fn has returned; CORO_ECANCELED
+ * before it was called (a call that has begun is waited for), CORO_EAGAIN if there is no thread and none can be had, CORO_EINVAL,
+ * CORO_EPERM outside a scheduled coroutine: not called.
+ */
+int coro_blocking(void (*fn)(void *), void *arg);
+
+/*
+ * coro_thread_begin - go on on a thread of that pool, with the caller's own stack, until coro_thread_end: for a stretch of code
+ * with several calls that block. Meanwhile the caller is no coroutine for the calls of this header, but a thread that is no worker:
+ * coro_sleep and the like return CORO_EPERM, and locks that it holds cannot be given back. One that ends comes back first.
+ *
+ * Suspends. Cost: as coro_blocking. Returns: CORO_OK on that thread; CORO_ECANCELED, CORO_EAGAIN, CORO_EPERM: nothing has
+ * changed. coro_thread_end returns CORO_OK on a worker, or CORO_EPERM: the caller has not begun.
+ */
+int coro_thread_begin(void);
+int coro_thread_end(void);
+
 /* ------------------------------------------------------------------------------- synchronization */
 
 /*
@@ -522,7 +547,7 @@ typedef struct coro_options {
 	const char *name;        /* threads are called name/0, name/1, ...; NULL: "coro" */
 	const uint16_t *cpus;    /* worker i is pinned to cpus[i % cpu_count]; NULL: not pinned */
 	uint32_t cpu_count;
-	uint32_t reserved;
+	uint32_t blocking_threads; /* most threads for coro_blocking and coro_thread_begin, at most 65536; 0: 64 */
 } coro_options;
 
 #define CORO_PAUSED 1u        /* batch mode: nothing runs before coro_scheduler_run */
@@ -566,7 +591,7 @@ typedef struct coro_blocked {
 	uint32_t worker; /* its home */
 	uint32_t waits;  /* 'p' coro_park, 'j' coro_join, 'g' coro_call_go, 't' coro_sleep; at a
 	                  * 's' semaphore, 'm' mutex, 'r' or 'w' reader-writer lock, 'c' condition, 'l' latch, 'o' once,
-	                  * '>' channel to send, '<' to receive, '?' coro_select */
+	                  * 'b' coro_blocking or coro_thread_begin, '>' channel to send, '<' to receive, '?' coro_select */
 } coro_blocked;
 
 /* coro_scheduler_blocked - the waiting coroutines, at most cap of them into list; the return value counts

@@ -103,11 +103,11 @@ const (
 
 // Options are coro_options.
 type Options struct {
-	Workers, StealBatch, HandoverBudget, StackCache int
-	Stack, StackLimit, RecordLimit                  int
-	Paused, NoMembarrier, NoStandby                 bool
-	Name                                            string
-	CPUs                                            []uint16
+	Workers, StealBatch, HandoverBudget, StackCache, BlockingThreads int
+	Stack, StackLimit, RecordLimit                                   int
+	Paused, NoMembarrier, NoStandby                                  bool
+	Name                                                             string
+	CPUs                                                             []uint16
 }
 
 // Scheduler is a coro_scheduler. Its memory stays until Destroy.
@@ -134,15 +134,16 @@ func New(o Options) (*Scheduler, Status) {
 	}
 	s := &Scheduler{}
 	status := Status(C.coroi_go_new(&s.c, C.coro_options{
-		flags:           flags,
-		workers:         C.uint32_t(o.Workers),
-		steal_batch:     C.uint32_t(o.StealBatch),
-		handover_budget: C.int32_t(o.HandoverBudget),
-		stack_cache:     C.uint32_t(o.StackCache),
-		stack_bytes:     C.size_t(o.Stack),
-		stack_limit:     C.size_t(o.StackLimit),
-		record_limit:    C.size_t(o.RecordLimit),
-		cpu_count:       C.uint32_t(len(o.CPUs)),
+		flags:            flags,
+		workers:          C.uint32_t(o.Workers),
+		steal_batch:      C.uint32_t(o.StealBatch),
+		handover_budget:  C.int32_t(o.HandoverBudget),
+		stack_cache:      C.uint32_t(o.StackCache),
+		blocking_threads: C.uint32_t(o.BlockingThreads),
+		stack_bytes:      C.size_t(o.Stack),
+		stack_limit:      C.size_t(o.StackLimit),
+		record_limit:     C.size_t(o.RecordLimit),
+		cpu_count:        C.uint32_t(len(o.CPUs)),
 	}, (*C.char)(unsafe.Pointer(&name[0])), cpus))
 	return s, status
 }

@@ -129,7 +129,7 @@ static void free_all(struct coro_scheduler *s)
 static int check(const coro_options *o)
 {
 	uint32_t known = CORO_PAUSED | CORO_NO_MEMBARRIER | CORO_NO_STANDBY;
-	if (o->size != sizeof *o || o->flags & ~known || o->workers > CORO_WORKERS_MAX || o->reserved)
+	if (o->size != sizeof *o || o->flags & ~known || o->workers > CORO_WORKERS_MAX || o->blocking_threads > COROI_BLOCKING_MOST)
 		return CORO_EINVAL;
 	if (o->steal_batch > COROI_STEAL_MAX || o->handover_budget < -1 || o->stack_cache > 65536)
 		return CORO_EINVAL;
@@ -149,6 +149,7 @@ static int build(struct coro_scheduler *s, const coro_options *o)
 	s->mode = o->flags & CORO_PAUSED ? COROI_PAUSED : COROI_RUNNING;
 	s->hungry = COROI_HUNGRY_ALONE;
 	s->bell = -1;
+	coroi_pool_init(&s->pool, s, o->blocking_threads);
 	snprintf(s->name, sizeof s->name, "%s", o->name ? o->name : "coro");
 	s->worker = coroi_alloc((s->workers + 1) * sizeof *s->worker, COROI_APART);
 	if (!s->worker)
@@ -394,6 +395,7 @@ int coro_scheduler_close(coro_scheduler *s, int with_cancel)
 		}
 		await_finish(s);
 		stop_threads(s, s->workers);
+		coroi_pool_close(&s->pool);
 		pthread_mutex_lock(&s->life_lock);
 		s->closed = 1;
 		pthread_cond_broadcast(&s->life_changed);

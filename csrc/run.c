@@ -435,6 +435,8 @@ static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 		if (coroi_likely(!finish))
 			call(me);
 		finish = false;
+		if (coroi_unlikely(!coroi_self())) /* it has ended on a thread of its own */
+			coro_thread_end();
 		if (coroi_unlikely(me->flags & COROI_F_EXTRAS))
 			coroi_extras_run(coroi_cold(me)->extras);
 
@@ -509,6 +511,8 @@ void coroi_run(struct coroi_worker *w)
 	for (;;) {
 		if (coroi_unlikely(w->mover != NULL))
 			move(w);
+		if (coroi_unlikely(w->leaver != NULL))
+			coroi_leave(w);
 		if (w->calls_count)
 			coroi_calls_make(w);
 		coroi_door_enter(w);

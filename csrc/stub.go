@@ -60,11 +60,11 @@ const (
 // The types have the shape of the real ones; none of them is ever made.
 type (
 	Options struct {
-		Workers, StealBatch, HandoverBudget, StackCache int
-		Stack, StackLimit, RecordLimit                  int
-		Paused, NoMembarrier, NoStandby                 bool
-		Name                                            string
-		CPUs                                            []uint16
+		Workers, StealBatch, HandoverBudget, StackCache, BlockingThreads int
+		Stack, StackLimit, RecordLimit                                   int
+		Paused, NoMembarrier, NoStandby                                  bool
+		Name                                                             string
+		CPUs                                                             []uint16
 	}
 	Scheduler struct{}
 	Blocked   struct {

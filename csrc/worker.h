@@ -12,6 +12,7 @@
 #define COROI_WORKER_H
 
 #include "atomics.h"
+#include "block.h"
 #include "parcel.h"
 #include "record.h"
 #include "slab.h"
@@ -74,6 +75,7 @@ struct coroi_worker {
 	uint32_t calls_count;
 	struct coroi_rec *mover; /* is about to move to that worker, and suspended by the time that the native stack looks */
 	uint16_t mover_to;
+	struct coroi_job *leaver; /* of one that goes on on a thread of its own, and is suspended by then; see block.h */
 	bool was_in_go;
 
 	uint32_t req __attribute__((aligned(COROI_APART))); /* see door.h */
@@ -156,6 +158,8 @@ struct coro_scheduler {
 	uint32_t go_slot;   /* what Go knows it by; 0: it is not Go's */
 	uint64_t calls __attribute__((aligned(COROI_APART))); /* that Go is to make: LIFO of struct coroi_call; see gocall.h */
 	uint32_t calls_unwatched; /* nobody in Go looks at them: ring the bell */
+
+	struct coroi_pool pool; /* of threads for calls that block */
 
 	/* life */
 	pthread_mutex_t life_lock;

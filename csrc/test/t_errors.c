@@ -58,7 +58,7 @@ TEST(errors_of_init)
 	BAD(stack_bytes, CORO_STACK_MIN - 1);
 	BAD(stack_bytes, CORO_STACK_MAX + 1);
 	BAD(stack_bytes, SIZE_MAX);
-	BAD(reserved, 1);
+	BAD(blocking_threads, 65537);
 	BAD(cpus, (const uint16_t *)&o); /* and cpu_count 0 */
 	coro_scheduler *s = start(NULL); /* no options at all */
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
