@@ -19,15 +19,19 @@
  *         P3  found: clear own bit (or find that we were claimed, and give one of two tokens back); go on
  *         P4  give the token back. awake and ext zero: everything rests
  *         P5  sleep until claimed
+ *         P6  a thief that has emptied a sleeper's inbox and leaves it some of that, in its queue or unopened, claims it
  *   wake  N1  push to the inbox (sequentially consistent)
  *         N2  the bit is set: take an awake token for the sleeper; paused: give it back
  *         N3  clear the bit; somebody else did: give the token back
  *         N4  wake it
  *
  * No wake-up is lost: N1 before N2 and P1 before P2 are sequentially consistent, so the pusher sees the bit or
- * the sleeper sees the push. The end is exact: work on a queue or a slot is its awake owner's, or was seen at P2; work in an
- * inbox was seen at P2, or its pusher is at N2 to N4, and then the push counts as later than the end. A token is granted
- * (N2) before the claim, so that awake is never zero while somebody is on its way up.
+ * the sleeper sees the push. The end is exact: work on a queue or a slot is its awake owner's, or was seen at P2, or is
+ * known to a thief who is awake until P6; work in an inbox was seen at P2, or its pusher is at N2 to N4, and then the push
+ * counts as later than the end. A token is granted (N2) before the claim, so that awake is never zero while somebody is on
+ * its way up. (Without P6, if a pusher was slow between N1 and N2, and the sleeper's door was taken when the thief looked
+ * around for the last time, a batch ended with part of what was pushed in the sleeper's queue: spawned, not ended, and so
+ * told as a deadlock.)
  *
  * What is left lying for a while is bounded by the standby: while anybody is awake, one sleeper sleeps with a
  * time-out (20 us doubling to 4 ms) and looks around. It takes what is queued behind a worker that has not
@@ -225,8 +229,16 @@ static void hold_off(struct coroi_worker *w, uint64_t now)
 	w->hold_off = now + ((uint64_t)BACKOFF_NS << w->backoff);
 }
 
+/* leaves_asleep - the door of v is ours, and we leave something there that v, who has passed P2, does not know of. */
+static bool leaves_asleep(struct coroi_worker *v)
+{
+	return at_load_seq(&v->sched->sleepers[v->id >> 6]) & bit_of(v->id) &&
+	       (coroi_deque_length(&v->queue) || !coroi_let_go_locked(v));
+}
+
 static bool steal(struct coroi_worker *w, struct coroi_worker *v)
 {
+	bool left;
 	uint32_t n = 0;
 
 	switch (coroi_door_knock(v, w->id)) {
@@ -239,9 +251,10 @@ static bool steal(struct coroi_worker *w, struct coroi_worker *v)
 		break;
 	case COROI_LOCKED:
 		n = take(w, v);
+		left = COROI_MUTANT(LEFT_ASLEEP, leaves_asleep(v), false);
 		coroi_door_unlock(v);
-		if (coroi_unlikely(coroi_deque_length(&v->queue))) /* of what was fired; v may be asleep */
-			coroi_idle_pushed(v);
+		if (left)
+			claim(w->sched, v->id); /* P6 */
 		if (n)
 			at_bump(&w->forced);
 		break;
@@ -565,8 +578,8 @@ static void repay(struct coroi_worker *w)
 	coroi_door_leave(w);
 }
 
-/* has_work - P2. Whoever puts something into our queue or slot after this took it from an inbox that was pushed to after
- * P1, or cancels, and claims us then. */
+/* has_work - P2. Whoever puts something into our queue or slot after this cancels, and claims us then, or took it from an
+ * inbox that was pushed to after P1, and claims us if it leaves any of it there (P6). */
 static bool has_work(struct coroi_worker *w)
 {
 	if (at_load_seq(&w->inbox))

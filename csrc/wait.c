@@ -64,7 +64,8 @@ static bool free_word(struct coroi_rec *r)
 	do {
 		next = ((word >> COROI_GEN_SHIFT) + COROI_MUTANT(SAME_GEN, 1, 0)) << COROI_GEN_SHIFT | (word & COROI_MAIL_MASK);
 	} while (!at_cas(&r->wake, &word, next));
-	return COROI_MUTANT(FREE_NODE, (word & COROI_MAIL_MASK) == 0, true);
+	return COROI_MUTANT(FREE_NODE, COROI_MUTANT(FREE_CANCELED, (word & COROI_MAIL_MASK) == 0,
+						    (word & COROI_MAIL_MASK & ~COROI_CANCEL) == 0), true);
 }
 
 /* put_locked - a free record goes back, unless its generations are used up. */
@@ -107,14 +108,16 @@ static int mail(struct coroi_rec *r, uint32_t gen, uint64_t bit)
 	bool over = is_over(at_load_acq(&r->state)); /* acquire: before the word; see is_home_locked */
 	uint64_t word = at_load_rlx(&r->wake), next;
 	do {
-		if (COROI_MUTANT(NO_GENERATION, coroi_gen(word) != gen, false) || !(word & COROI_ESCAPED) || over)
+		if (COROI_MUTANT(NO_GENERATION, COROI_MUTANT(CANCEL_ANY, coroi_gen(word) != gen,
+							     coroi_gen(word) != gen && bit != COROI_CANCEL), false) || !(word & COROI_ESCAPED) || over)
 			return CORO_ESTALE;
 		/* A hint, whose being stale lets one more through for each waker: there is room for far more. */
 		if (!bit && (word & COROI_COUNT_MASK) + at_load_rlx(&r->permits) >= COROI_PERMITS_MAX)
 			return CORO_EOVERFLOW;
 		next = bit ? word | bit : word + 1;
 	} while (!at_cas(&r->wake, &word, next));
-	if (COROI_MUTANT(PUSH_TWICE, (word & COROI_MAIL_MASK) == 0, true)) {
+	if (COROI_MUTANT(PUSH_TWICE, COROI_MUTANT(CANCEL_NO_MAIL, (word & COROI_MAIL_MASK) == 0,
+						  (word & COROI_MAIL_MASK & ~COROI_CANCEL) == 0), true)) {
 		struct coro_scheduler *s = coroi_chunk_of(r)->owner;
 		/* A racy home: wherever it is pushed, W3 sends it on. */
 		struct coroi_worker *home = &s->worker[at_load_rlx(&r->home)];
@@ -382,7 +385,7 @@ static inline bool take_permit_locked(struct coroi_worker *w, struct coroi_rec *
 	if (me->permits) {
 		at_store_rlx(&me->permits, me->permits - 1); /* atomic for mail, which looks from elsewhere */
 		*status = CORO_OK;
-	} else if (coroi_unlikely(w->cancel | me->canceled)) { /* C2 */
+	} else if (coroi_unlikely(w->cancel | COROI_MUTANT(CANCEL_LOOK_OUTSIDE, me->canceled, 0))) { /* C2 */
 		*status = CORO_ECANCELED;
 	} else {
 		return false;
@@ -399,6 +402,7 @@ int coro_park(void)
 
 	if (coroi_unlikely(!w || !(me = w->current)))
 		return CORO_EPERM;
+	COROI_MUTANT_ADDS(CANCEL_LOOK_OUTSIDE, if (me->canceled) return CORO_ECANCELED;)
 	coroi_door_enter(w);
 	if (take_permit_locked(w, me, &status))
 		return status;

@@ -1,5 +1,5 @@
 /*
- * idle.pml - who sleeps, who is woken, and when everything is at its end: P1 to P5 and N1 to N4 of csrc/idle.c, with the
+ * idle.pml - who sleeps, who is woken, and when everything is at its end: P1 to P6 and N1 to N4 of csrc/idle.c, with the
  * standby, pauses, ends and ext tokens.
  *
  * Three workers, and what SCENE says of tasks and of threads outside:
@@ -31,14 +31,14 @@
  *
  * What is claimed
  *   - rest is not seen (S zero in a run) while anything is owed: queued, in a slot, running, sent and its sender done
- *     with sending (assert in drop)
+ *     with sending; nor while anything is in a queue or slot whose sender has not done (assert in drop)
  *   - whoever waits for the end is told, once it is there, and not before; every thread stops (asserts in closer, runner)
  *   - nobody sleeps for ever with something to do, and with a standby nothing lies for ever behind a task that computes
  *     (invalid end state, and assert in init)
  *
  * Three mutants are the code as it was before this model: MUTANT_COUNT_TOGETHER, MUTANT_NO_RISES, MUTANT_NO_HAND_OVER.
  *
- * Parameters: SCENE, N workers, ASLEEP, TWO senders, READY, NO_STANDBY. Mutants: MUTANT_..., each named where it changes something.
+ * Parameters: SCENE, N workers, ASLEEP, TWO senders, PARCEL (two tasks in one push, to the first, who sleeps, while the others are awake), READY, NO_STANDBY. Mutants: MUTANT_..., each named where it changes something.
  */
 #ifndef SCENE
 #define SCENE 1
@@ -68,20 +68,28 @@
 #define ALONE 2
 
 /* S */
-#ifdef ASLEEP
+#ifdef PARCEL
+byte awake = N - 1, ext;         /* the first sleeps */
+#elif defined(ASLEEP)
 byte awake = 0, ext;
 #else
 byte awake = N, ext;
 #endif
 bit searching;
 
-#ifdef ASLEEP
+#ifdef PARCEL
+byte sleepers = 1;
+#elif defined(ASLEEP)
 byte sleepers = (1 << N) - 1;
 #else
 byte sleepers;
 #endif
 byte ev[WORKERS];
+#ifdef PARCEL
+byte hungry;             /* somebody has been woken for it */
+#else
 byte hungry = ALONE;
+#endif
 byte standby;
 bool rest_new;           /* rests has changed since its one reader read it */
 bool rise_new;           /* so has rises */
@@ -149,7 +157,7 @@ inline drop()
 {
 	awake--;
 	x = AT_REST;
-	assert(!(x && IN_RUN && owed != 0))
+	assert(!(x && IN_RUN && (owed | queue[0] | queue[1] | queue[2] | slot[0] | slot[1] | slot[2]) != 0))
 }
 
 inline drop_and_tell()
@@ -406,11 +414,21 @@ inline take_from(v)
 		fed = MANY(queue[v])
 	:: else
 	fi;
-	give(v)
+	give(v);
+#ifndef MUTANT_LEFT_ASLEEP
+	if
+	:: (sleepers & BIT(v)) && queue[v] != 0 -> left = v + 1
+	:: else
+	fi
+#endif
 }
 
 inline stolen()
 {
+	if
+	:: left != 0 -> left--; claim(left, c); c = 0; left = 0         /* P6 */
+	:: else
+	fi;
 	if
 	:: fed -> fed = 0; if :: hungry != 0 -> feed() :: else fi
 	:: else
@@ -592,10 +610,15 @@ end:		if
 
 proctype worker(byte w)
 {
-	byte t, hand, n;
+	byte t, hand, n, left;
 	bit x, c, fed, found, thief, timed;
 
-#ifdef ASLEEP
+#ifdef PARCEL
+	if
+	:: w == 0 -> goto asleep
+	:: else
+	fi;
+#elif defined(ASLEEP)
 	goto asleep;
 #endif
 again:
@@ -717,14 +740,24 @@ idle:
 #ifndef MUTANT_DROP_FIRST
 	d_step {                                                        /* P4 */
 		drop();
+#ifndef PARCEL
 		if
 		:: !x -> hungry = hungry | SURPLUS
 		:: else
 		fi
+#endif
 	};
 	if
 	:: x -> x = 0; rested()
-	:: else
+	:: else ->
+#ifdef PARCEL
+		if
+		:: d_step { hungry = hungry | SURPLUS }
+		:: true                         /* steals have not paid */
+		fi
+#else
+		skip
+#endif
 	fi;
 #endif
 	nap();                                                          /* P5 */
@@ -806,6 +839,8 @@ proctype sender_a()
 #ifndef TWO
 	push(16, 1);
 #endif
+#elif SCENE == 5 && defined(PARCEL)
+	push(5, 0);              /* 1 and 4 */
 #else
 	push(1, 0);
 #endif
@@ -1022,6 +1057,10 @@ init
 #endif
 #if SCENE == 5
 	timeout;
+#ifdef PARCEL
+	assert(done == (1 | 2 | 4))
+#else
 	assert(done == (1 | 2))
+#endif
 #endif
 }

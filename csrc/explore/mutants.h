@@ -44,6 +44,10 @@
 	M(FREE_NODE, "reuse", "a record that is still a node is freed") \
 	M(NO_HOME_GENERATION, "reuse", "a wake-up at home does not compare generations") \
 	M(CANCEL_FORGOTTEN, "cancel-park", "a cancel that finds nobody waiting is forgotten") \
+	M(CANCEL_LOOK_OUTSIDE, "cancel-steal", "whoever waits looks outside its door whether it is cancelled") \
+	M(CANCEL_NO_MAIL, "cancel-park", "a word with a cancel alone counts as one without mail: a record is put into an inbox twice") \
+	M(FREE_CANCELED, "cancel-park", "a record that is a node for a cancel alone is freed") \
+	M(CANCEL_ANY, "reuse-cancel", "a cancel does not compare generations") \
 	M(BLIND_JOIN, "join", "a joiner registers by a plain exchange") \
 	M(STAYS_DONE, "join-join", "what ends with a joiner can be taken by another") \
 	M(BLIND_TAKE, "join", "two find it ended, and both take it") \
@@ -52,6 +56,7 @@
 	M(EXT_LATE, "ext", "what comes from outside is granted by who brings it") \
 	M(EXT_EARLY, "ext", "what comes from outside is given back before it is there") \
 	M(NO_SECOND_LOOK, "batch", "a batch ends by one look") \
+	M(LEFT_ASLEEP, "batch-thief", "a thief leaves something with a sleeper and does not wake it") \
 	M(NO_RISES, "batch-inner", "a batch ends by two looks that compare nothing") \
 	M(BLIND_LET_GO, "parcel", "B3 is a look, and a plain exchange") \
 	M(LET_GO_FIRST, "parcel", "B3 comes before P1") \

@@ -4,6 +4,7 @@
 #include "world.h"
 
 #include "../lane.h"
+#include "../spawn.h"
 
 static struct {
 	unsigned ran[2];
@@ -123,4 +124,89 @@ static const struct ex_scenario ext = {
 	.setup = setup_ext, .check = check_ext, .workers = 1, .flags = CORO_PAUSED, .paused = true,
 };
 
-const struct ex_scenario *const scenarios_batch[] = {&inner, &ext, NULL};
+/* --------------------------------------------------------------------------- a thief's leavings */
+
+/* w0 sleeps when a parcel comes; w1 steals some of it before whoever sends it has looked whether w0 sleeps. It does not look
+ * around again: somebody who inspects the scheduler may have w0's door then, or others may search who have passed w0. Nor does it
+ * find anybody hungry: they have been woken, and w0 keeps away from stealing. What is left in w0's queue belongs to the run. */
+
+static void counts(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	g.ran[0]++;
+}
+
+static void sends_two(void *arg)
+{
+	struct coroi_fill q = {.fn = counts, .class = sched->class};
+
+	(void)arg;
+	world_pushing(true);
+	EX_CHECK(coroi_spawn_many(sched, &q, NULL, 2, 0) == 2);
+	world_pushing(false);
+}
+
+static void steals_once(void *arg)
+{
+	struct coroi_worker *w = world_worker(1);
+
+	(void)arg;
+	world_be(1);
+	world_nap(w);
+	at_xchg(&sched->hungry, 0);
+	if (world_steal(w, world_worker(0)))
+		ex_reached(1);
+	for (uint64_t task;;) {
+		coroi_door_enter(w);
+		if ((task = coroi_pick_locked(w))) {
+			EX_CHECK(!coroi_task_has_record(task));
+			counts(NULL, NULL);
+			at_bump_rel(&w->ended);
+			coroi_mags_earn(&w->mags);
+		}
+		coroi_door_leave(w);
+		if (!task)
+			break;
+	}
+	world_sleep();
+}
+
+static void runs_all(void *arg)
+{
+	(void)arg;
+	EX_CHECK(coro_scheduler_run(sched) == CORO_OK);
+	EX_CHECK(coroi_live(sched) == 0);
+	ex_reached(g.ran[0] == 2 ? 0 : 2);
+	g.returned++;
+}
+
+static void setup_thief(void)
+{
+	struct coroi_parcel *p[1];
+
+	EX_CHECK(coroi_parcel_open(&sched->slab, p, 1) == 1);
+	coroi_parcel_drop(&sched->slab, p[0]);
+	world_region(&g, sizeof g);
+	world_asleep(1);
+	sched->sleepers[0] |= 2;
+	world_worker(0)->hold_off = UINT64_MAX;
+	ex_thread("run", runs_all, NULL);
+	ex_thread("send", sends_two, NULL);
+	ex_thread("thief", steals_once, NULL);
+}
+
+static void check_thief(void)
+{
+	EX_CHECK(g.returned == 1);
+	EX_CHECK(g.ran[0] == (sched->worker[0].inbox ? 0 : 2)); /* or all came after the run */
+}
+
+static const struct ex_scenario thief = {
+	.name = "batch-thief",
+	.about = "a batch that comes to rest while a thief takes half of what is just being sent to a sleeper",
+	.setup = setup_thief, .check = check_thief, .workers = 2, .raw = 3, .flags = CORO_PAUSED | CORO_NO_STANDBY, .paused = true,
+	.reach = 7,
+};
+
+const struct ex_scenario *const scenarios_batch[] = {&inner, &ext, &thief, NULL};

@@ -426,6 +426,43 @@ static const struct ex_scenario reuse_steal = {
 	.reach = 3,
 };
 
+/* The same, and what comes late is a cancel: y is not cancelled by it. */
+
+static void cancels_stale(void *arg)
+{
+	(void)arg;
+	world_pushing(true);
+	int status = coro_cancel(g.x);
+	world_pushing(false);
+	EX_CHECK(status == CORO_OK || status == CORO_ESTALE);
+	if (status == CORO_OK)
+		g.canceled = true;
+	else
+		ex_reached(1);
+}
+
+static void setup_reuse_cancel(void)
+{
+	spawn_on(0, NULL, ends, &g.x);
+	spawn_on(0, NULL, uses_again, NULL);
+	world_region(&g, sizeof g);
+	ex_thread("cancel", cancels_stale, NULL);
+}
+
+static void check_reuse_cancel(void)
+{
+	EX_CHECK(g.ran == 1 || g.canceled); /* x may have been cancelled before it started */
+	EX_CHECK(g.others == 1);
+	EX_CHECK(coroi_finished(sched));
+}
+
+static const struct ex_scenario reuse_cancel = {
+	.name = "reuse-cancel",
+	.about = "a record is used again while a cancel for the one before is on its way",
+	.setup = setup_reuse_cancel, .check = check_reuse_cancel, .workers = 1,
+	.reach = 3,
+};
+
 const struct ex_scenario *const scenarios_wait[] = {
-	&wake_park, &wake_steal_end, &cancel_park, &cancel_steal, &join, &two_join, &close_join, &reuse, &detach_reuse, &reuse_steal, NULL,
+	&wake_park, &wake_steal_end, &cancel_park, &cancel_steal, &join, &two_join, &close_join, &reuse, &detach_reuse, &reuse_cancel, &reuse_steal, NULL,
 };
