@@ -360,6 +360,7 @@ static intptr_t scheduler_calls(void *arg, intptr_t first)
 	CHECK_EQ(coro_park(), CORO_EPERM);
 	CHECK_EQ(coro_switch_to(1), CORO_EPERM);
 	CHECK_EQ(coro_join(1, NULL, 0), CORO_EPERM);
+	CHECK_EQ(coro_call_go(1, NULL, 0, NULL, 0, NULL), CORO_EPERM);
 	CHECK_EQ(coro_self(), 0);
 	CHECK_EQ(h, 42);
 	return 0;

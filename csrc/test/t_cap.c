@@ -326,6 +326,34 @@ TEST(cap_starved_ones_end_unstarted_by_cancel)
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 }
 
+static void cancels_the_second(void *arg, void *result)
+{
+	coro_handle h[3];
+
+	(void)arg;
+	(void)result;
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(coro_spawn_attr(JOINABLE(0), must_not_start, NULL, 0, &h[i]), CORO_OK);
+	CHECK_EQ(coro_yield(), CORO_OK);
+	CHECK_EQ(coro_cancel(h[1]), CORO_OK);
+	for (int i = 0; i < 3; i++) /* the first join leaves nobody who could give a stack back */
+		CHECK_EQ(coro_join(h[i], NULL, 0), i == 1 ? CORO_ECANCELED : CORO_ENOMEM);
+	__atomic_store_n(&ran, 1, __ATOMIC_SEQ_CST);
+}
+
+/* Each is told why it has not started. */
+TEST(cap_starved_ones_of_which_one_is_canceled)
+{
+	coro_options o = capped(1, 1);
+	coro_scheduler *s = start(&o);
+
+	ran = 0;
+	spawn(s, cancels_the_second, NULL, 0);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(ran, 1);
+	finish(s);
+}
+
 static void yields_after_cancel(void *arg, void *result)
 {
 	(void)arg;
@@ -438,6 +466,19 @@ TEST(cap_of_records_that_come_late)
 	thread_start(&t, shows_records, s);
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	CHECK_EQ(ran, 502);
+	thread_join(t);
+
+	/* With more than a word of argument they wait where they came: only a record has room for it. */
+	uint64_t words[2] = {1, 2};
+	coro_scheduler_trim(s);
+	CHECK_EQ(coro_scheduler_spawn(s, NULL, three_yields, NULL, 0, &h), CORO_OK);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	hide_records(s);
+	q.arg_bytes = sizeof words;
+	CHECK_EQ(coroi_spawn_many(s, &q, words, 100, 0), 100);
+	thread_start(&t, shows_records, s);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(ran, 603);
 	thread_join(t);
 	finish(s);
 }

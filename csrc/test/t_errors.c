@@ -125,6 +125,7 @@ static void check_spawner(spawner sp)
 	CHECK_EQ(sp(NULL, never, arg, CORO_INLINE_BYTES + 1, &h), CORO_EINVAL);
 	CHECK_EQ(sp(NULL, never, arg, SIZE_MAX, &h), CORO_EINVAL);
 	CHECK_EQ(sp(NULL, never, NULL, 1, &h), CORO_EINVAL);
+	CHECK_EQ(sp(NULL, never, NULL, 8, &h), CORO_EINVAL);
 	CHECK_EQ(h, 42);
 	if (sp == plain)
 		return;

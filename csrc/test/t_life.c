@@ -4,6 +4,8 @@
 #include "test.h"
 
 #include "../life.h"
+#include "../spawn.h"
+#include "../task.h"
 #include "../worker.h"
 
 #include <string.h>
@@ -58,6 +60,52 @@ TEST(life_what_was_sent_is_present_before_it_enters)
 	CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
 	CHECK_EQ(coroi_present(s), 0);
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
+}
+
+#define ALIKE 300
+
+static void *runs_it(void *arg)
+{
+	CHECK_EQ(coro_scheduler_run(arg), CORO_OK);
+	return NULL;
+}
+
+static uint64_t began;
+
+/* The first of many is still there when all others have come: some are queued, the rest not taken out yet. */
+static void begins(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	if (__atomic_fetch_add(&began, 1, __ATOMIC_SEQ_CST) == 0) {
+		reach(1);
+		await(2);
+	}
+}
+
+TEST(life_what_has_half_entered_is_present)
+{
+	coro_scheduler *s = start_with(1, CORO_PAUSED);
+	struct coroi_fill q = {.fn = begins, .class = s->class};
+	coro_handle parked;
+
+	began = phase = 0;
+	CHECK_EQ(coro_scheduler_spawn(s, NULL, waits, NULL, 0, &parked), CORO_OK);
+	CHECK_EQ(coro_scheduler_run(s), CORO_EDEADLK);
+	CHECK_EQ(coroi_spawn_many(s, &q, NULL, ALIKE, 0), ALIKE);
+	spawn(s, begins, NULL, 0);
+	pthread_t t;
+	thread_start(&t, runs_it, s);
+	await(1);
+	CHECK(s->worker[0].unopened);
+	CHECK_EQ(coroi_present(s), 1 + ALIKE + 1);
+	CHECK(coroi_live(s) < 1 + ALIKE + 1);
+	CHECK_EQ(coro_wake(parked), CORO_OK); /* a mail is nobody new */
+	CHECK_EQ(coroi_present(s), 1 + ALIKE + 1);
+	reach(2);
+	thread_join(t);
+	CHECK_EQ(began, ALIKE + 1);
+	finish(s);
 }
 
 TEST(life_what_runs_is_told)
