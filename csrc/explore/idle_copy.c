@@ -18,7 +18,7 @@ void world_sleep(void)
 
 void world_nap(struct coroi_worker *w)
 {
-	nap(w);
+	nap(w, false);
 }
 
 void world_grant(void)
