@@ -5,6 +5,7 @@
 #include "run.h"
 
 #define STEPS_AT_ONCE 512 /* timers fired or spread while the door is held */
+#define TICK_MOST ((UINT64_C(1) << 6 * COROI_WHEEL_LEVELS) - 1)
 
 /* place - into its level and slot. Its tick is not before the wheel's. */
 static void place(struct coroi_wheel *wheel, struct coroi_timer *t)
@@ -76,10 +77,13 @@ bool coroi_timer_arm_locked(struct coroi_worker *w, struct coroi_timer *t, struc
 	if (deadline && at_load_rlx(&w->due) == COROI_NEVER) { /* nobody looks at an empty one */
 		w->looked = coroi_now_ns();
 		wheel->now = tick_of(w->looked);
+		w->look_at = w->queue.head; /* from an old one it may be far to here, or half a round */
 	}
 	if (deadline <= w->looked)
 		return false;
 	t->tick = tick_of(deadline - 1) + 1;
+	if (t->tick > TICK_MOST)
+		t->tick = TICK_MOST; /* in 584 years */
 	if (t->tick <= wheel->now)
 		t->tick = wheel->now + 1;
 	t->rec = me;

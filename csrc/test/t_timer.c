@@ -341,6 +341,63 @@ TEST(timer_of_a_busy_worker_is_fired_by_another)
 	finish(s);
 }
 
+/* -------------------------------------------------------------------------------------- very far */
+
+static void sleeps_far(void *arg, void *result)
+{
+	uint64_t until;
+	(void)result;
+
+	memcpy(&until, arg, 8);
+	CHECK_EQ(until ? coro_sleep_until(until) : coro_sleep(UINT64_MAX), CORO_ECANCELED);
+	CHECK_EQ(until ? coro_park_until(until) : coro_sleep(UINT64_MAX - 1), CORO_ECANCELED);
+	add(&canceled);
+}
+
+/* The end of time is a deadline like others. */
+TEST(timer_deadlines_of_the_far_future)
+{
+	coro_scheduler *s = start_with(2, 0);
+	uint64_t until[] = {0, UINT64_MAX, UINT64_MAX - 1, UINT64_MAX - 65536, UINT64_MAX >> 1, (UINT64_MAX >> 1) + 1};
+	uint64_t n = sizeof until / sizeof *until, ns = MS;
+
+	for (uint64_t i = 0; i < n; i++)
+		spawn(s, sleeps_far, &until[i], 8);
+	for (int i = 0; i < 10; i++) /* others are fired meanwhile */
+		spawn(s, sleeps, &ns, 8);
+	while (__atomic_load_n(&woken, __ATOMIC_RELAXED) < 10 || coro_scheduler_blocked(s, NULL, 0) != n)
+		sleep_us(100);
+	CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
+	CHECK_EQ(canceled, n);
+	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
+}
+
+/* A worker that has not looked at deadlines for half of all turns looks at the first one. */
+static void yields_until_woken(void *arg, void *result)
+{
+	uint64_t n = 0;
+	(void)arg;
+	(void)result;
+
+	while (!woken && n < UINT64_C(1) << 27) {
+		coro_yield();
+		n++;
+	}
+	CHECK_EQ(woken, 1);
+}
+
+TEST(timer_first_one_for_long)
+{
+	coro_scheduler *s = start_with(1, CORO_PAUSED);
+	uint64_t ns = MS;
+
+	s->worker[0].look_at = s->worker[0].queue.head + (1u << 30);
+	spawn(s, yields_until_woken, NULL, 0);
+	spawn(s, sleeps, &ns, 8);
+	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
+	finish(s);
+}
+
 /* -------------------------------------------------------------------------------------- very many */
 
 TEST(timer_very_many_at_once)
