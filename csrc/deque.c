@@ -62,33 +62,51 @@ static inline bool is_pinned(uint64_t task)
 	return coroi_task_has_record(task) && coroi_task_record(task)->flags & COROI_F_PINNED;
 }
 
-#define PINNED_MOST 32 /* that are passed over */
+#define LOOKS_MOST 256 /* at entries, for one steal */
+
+/* give_of_ring - up to `most` from the back; pinned ones among them close up. *looks: how many more may be looked at. */
+static uint32_t give_of_ring(struct coroi_deque *d, struct coroi_gift *out, uint32_t most, uint32_t *looks)
+{
+	uint32_t end = d->head + d->count, at = end, kept = end, n = 0;
+
+	for (; n < most && at != d->head && *looks; --*looks) {
+		uint64_t task = d->ring[--at & d->mask];
+		if (coroi_unlikely(is_pinned(task)))
+			d->ring[--kept & d->mask] = task; /* it has no argument beside it */
+		else
+			out[n++] = (struct coroi_gift){task, *coroi_deque_arg(d, at)};
+	}
+	while (kept != end)
+		d->ring[at++ & d->mask] = d->ring[kept++ & d->mask];
+	at_store_rlx(&d->count, at - d->head);
+	return n;
+}
+
+/* give_of_spill - the same from the front of what has spilled. */
+static uint32_t give_of_spill(struct coroi_deque *d, struct coroi_gift *out, uint32_t most, uint32_t looks)
+{
+	uint32_t n = 0;
+
+	for (uint32_t left = d->spill.count; n < most && left && looks; left--, looks--) {
+		uint64_t task = coroi_deque_pop_spilled(d);
+		if (is_pinned(task))
+			coroi_list_add(&d->spill, coroi_task_record(task));
+		else
+			out[n++].task = task;
+	}
+	return n;
+}
 
 uint32_t coroi_deque_give(struct coroi_worker *w, uint16_t t, struct coroi_gift *out, uint32_t want)
 {
 	struct coroi_deque *d = &w->queue;
-	uint32_t most = want < w->sched->steal_batch ? want : w->sched->steal_batch, n = 0, kept = 0;
-	uint64_t pinned[PINNED_MOST];
+	uint32_t most = want < w->sched->steal_batch ? want : w->sched->steal_batch, looks = LOOKS_MOST;
+	uint32_t n = give_of_ring(d, out, most, &looks);
 
-	while (n < most && kept < PINNED_MOST && coroi_deque_length(d)) {
-		if (d->count) {
-			uint32_t at = d->head + d->count - 1;
-			at_store_rlx(&d->count, d->count - 1);
-			out[n].task = d->ring[at & d->mask];
-			out[n].arg = *coroi_deque_arg(d, at);
-		} else {
-			out[n].task = coroi_deque_pop_spilled(d);
-		}
-		if (coroi_unlikely(is_pinned(out[n].task))) {
-			pinned[kept++] = out[n].task;
-			continue;
-		}
-		/* Pairs with coroi_mail_locked, perhaps in t's door by another thief. */
-		if (coroi_task_has_record(out[n].task))
-			COROI_MUTANT(HOME_KEPT, at_store_rel(&coroi_task_record(out[n].task)->home, t), (void)0);
-		n++;
-	}
-	while (kept)
-		coroi_deque_push(d, pinned[--kept]);
+	if (coroi_unlikely(d->spill.count))
+		n += give_of_spill(d, out + n, most - n, looks);
+	for (uint32_t i = 0; i < n; i++)
+		if (coroi_task_has_record(out[i].task)) /* pairs with coroi_mail_locked, perhaps in t's door by another thief */
+			COROI_MUTANT(HOME_KEPT, at_store_rel(&coroi_task_record(out[i].task)->home, t), (void)0);
 	return n;
 }

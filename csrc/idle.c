@@ -200,22 +200,29 @@ static void note(struct coroi_worker *w)
 		w->seen[i] = coroi_turns(&w->sched->worker[i]);
 }
 
-/* take - the door of v is ours: half of its queue; if that is empty, its mail and its next one too. */
+static uint32_t give_half(struct coroi_worker *w, struct coroi_worker *v)
+{
+	return coroi_deque_give(v, w->id, w->gift, (coroi_deque_length(&v->queue) + 1) / 2);
+}
+
+/* take - the door of v is ours: half of its queue; if nothing can be had there, its mail and its next one too. */
 static uint32_t take(struct coroi_worker *w, struct coroi_worker *v)
 {
 	if (at_load_rlx(&v->due) != COROI_NEVER)
 		coroi_timers_fire_locked(v, coroi_now_ns());
-	if (!coroi_deque_length(&v->queue)) {
+	uint32_t n = give_half(w, v);
+	if (!n) {
 		struct coroi_rec *next = v->slot;
 		coroi_drain_locked(v);
 		COROI_MUTANT(SLOT_KEPT, at_store_rlx(&v->slot, NULL), (void)0);
 		if (next)
 			coroi_queue_locked(v, next);
-		if (!coroi_deque_length(&v->queue))
-			coroi_let_go_locked(v); /* so that it does not look stuck */
+		if (v->unopened)
+			coroi_open_locked(v);
+		n = give_half(w, v);
 	}
-	uint32_t n = coroi_deque_give(v, w->id, w->gift, (coroi_deque_length(&v->queue) + 1) / 2);
 	if (!n) {
+		coroi_let_go_locked(v); /* so that it does not look stuck */
 		at_store_rlx(&v->kept_length, coroi_deque_length(&v->queue));
 		at_store_rlx(&v->kept_at, coroi_turns(v));
 	}

@@ -107,8 +107,7 @@ static void unpack_locked(struct coroi_worker *w)
 	}
 }
 
-/* open - the oldest spawns that have come, some of them, into the queue. */
-static void open_locked(struct coroi_worker *w)
+void coroi_open_locked(struct coroi_worker *w)
 {
 	uint32_t enough = coroi_deque_length(&w->queue) + POUR;
 	uint64_t before = 0, node = w->unopened;
@@ -154,7 +153,7 @@ void coroi_drain_locked(struct coroi_worker *w)
 	if (w->due != COROI_NEVER && (!coroi_deque_length(&w->queue) || (int32_t)(w->queue.head - w->look_at) >= 0))
 		look_at_timers_locked(w);
 	if (w->unopened && (!coroi_deque_length(&w->queue) || w->queue.head % COROI_OPEN_TURNS == 0))
-		open_locked(w);
+		coroi_open_locked(w);
 	/* One alone is not left lying: we are about to choose, or a thief is about to take it. */
 	if (coroi_deque_length(&w->queue) > 1)
 		coroi_idle_queued(w);

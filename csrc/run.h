@@ -15,6 +15,9 @@
 /* coroi_drain_locked - deliver what the inbox holds, and have something in the queue if there was anything. */
 void coroi_drain_locked(struct coroi_worker *w);
 
+/* coroi_open_locked - the oldest spawns that have come from outside, some of them, into the queue. */
+void coroi_open_locked(struct coroi_worker *w);
+
 /* coroi_let_go_locked - B3 of parcel.h for all parcels that w looks at. True: it looks at none any more, and no spawn
  * from outside is left that is not in the queue. */
 bool coroi_let_go_locked(struct coroi_worker *w);

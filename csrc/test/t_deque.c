@@ -248,6 +248,47 @@ TEST(deque_gives_what_did_not_fit)
 	free(r);
 }
 
+/* Those that are pinned stay, in their order as long as all are in the ring. */
+TEST(deque_keeps_what_is_pinned)
+{
+	for (uint32_t spilled = 0; spilled <= 100; spilled += 100) {
+		struct coroi_worker *w = worker(COROI_STEAL_MAX);
+		uint32_t entries = w->queue.mask + 1, all = entries + spilled, n, sum = 0, pinned = 0, before = 0;
+		struct coroi_rec *r = records(all);
+		struct coroi_gift out[COROI_STEAL_MAX];
+
+		for (uint32_t i = 0; i < all; i++) {
+			fail_alloc = i == entries ? 0 : -1;
+			r[i].flags = i % 3 ? COROI_F_PINNED : 0;
+			pinned += i % 3 != 0;
+			coroi_deque_push(&w->queue, coroi_task_started(&r[i]));
+		}
+		CHECK_EQ(w->queue.spill.count, spilled);
+		while ((n = coroi_deque_give(w, 3, out, 7))) {
+			CHECK(n <= 7);
+			for (uint32_t i = 0; i < n; i++) {
+				CHECK_EQ(coroi_task_record(out[i].task)->home, 3);
+				CHECK_EQ(coroi_task_record(out[i].task)->flags, 0);
+				CHECK_EQ(coroi_task_record(out[i].task)->permits++, 0);
+			}
+			sum += n;
+			CHECK_EQ(coroi_deque_length(&w->queue), all - sum);
+		}
+		CHECK_EQ(sum, all - pinned);
+		for (uint64_t task; (task = coroi_deque_pop(&w->queue)); pinned--) {
+			struct coroi_rec *got = coroi_task_record(task);
+			CHECK_EQ(got->home, 0);
+			CHECK_EQ(got->flags, COROI_F_PINNED);
+			CHECK_EQ(got->permits++, 0);
+			CHECK(spilled || got - r > before || before == 0);
+			before = (uint32_t)(got - r);
+		}
+		CHECK_EQ(pinned, 0);
+		worker_free(w);
+		free(r);
+	}
+}
+
 /* ------------------------------------------------------------------------ the inbox */
 
 struct pusher {
