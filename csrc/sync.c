@@ -78,10 +78,12 @@ VIEW(sem, sem)
 
 int coro_sem_init(coro_sem *p, uint64_t permits, uint32_t flags)
 {
-	if (!p || permits > CORO_PERMITS_MAX)
-		return CORO_EINVAL;
-	*sem_of(p) = (struct sem){.permits = permits};
-	return coroi_object_bind(&sem_of(p)->object, flags);
+	struct coroi_object o;
+	int status = p && permits <= CORO_PERMITS_MAX ? coroi_object_bind(&o, flags) : CORO_EINVAL;
+
+	if (!status)
+		*sem_of(p) = (struct sem){.object = o, .permits = permits};
+	return status;
 }
 
 int coro_sem_acquire(coro_sem *p, uint64_t deadline)
@@ -191,18 +193,20 @@ static inline bool swap_owner(struct mutex *m, uint64_t from, uint64_t to)
 {
 	if (coroi_likely(!m->object.home))
 		return at_load_rlx(&m->owner) == from && at_cas(&m->owner, &from, to);
-	if (m->owner != from || !coroi_object_is_home(&m->object))
+	if (at_load_rlx(&m->owner) != from || !coroi_object_is_home(&m->object)) /* atomic for who asks from elsewhere */
 		return false;
-	m->owner = to;
+	at_store_rlx(&m->owner, to);
 	return true;
 }
 
 int coro_mutex_init(coro_mutex *p, uint32_t flags)
 {
-	if (!p)
-		return CORO_EINVAL;
-	*mutex_of(p) = (struct mutex){.owner = 0};
-	return coroi_object_bind(&mutex_of(p)->object, flags);
+	struct coroi_object o;
+	int status = p ? coroi_object_bind(&o, flags) : CORO_EINVAL;
+
+	if (!status)
+		*mutex_of(p) = (struct mutex){.object = o};
+	return status;
 }
 
 #define DEAD (~UINT64_C(0) & ~WAITED) /* an owner: it was destroyed */
@@ -250,8 +254,9 @@ int coro_mutex_lock(coro_mutex *p, uint64_t deadline)
 	return lock_slow(mutex_of(p), mine, deadline, false);
 }
 
-static COROI_NOINLINE int unlock_slow(struct mutex *m, uint64_t mine)
+static COROI_NOINLINE int unlock_slow(coro_mutex *p, uint64_t mine)
 {
+	struct mutex *m = mutex_of(p);
 	int status = coroi_object_enter(&m->object);
 	if (status)
 		return status;
@@ -261,10 +266,11 @@ static COROI_NOINLINE int unlock_slow(struct mutex *m, uint64_t mine)
 		return CORO_EPERM;
 	}
 	struct coroi_waiter *x = coroi_waitq_take(&m->queue);
-	at_xchg(&m->owner, x ? x->mark | (m->queue.first ? WAITED : 0) : 0); /* a release for what it guards */
+	at_xchg(&m->owner, x ? x->mark | (m->queue.first ? WAITED : 0) : mine); /* a release for what it guards */
 	coroi_object_leave(&m->object);
-	if (x)
-		coroi_waiter_wake(x);
+	if (!x) /* they have left. It is free as the last step: the next owner may free its memory */
+		return coro_mutex_unlock(p);
+	coroi_waiter_wake(x);
 	return CORO_OK;
 }
 
@@ -275,7 +281,7 @@ int coro_mutex_unlock(coro_mutex *p)
 	uint64_t mine = mark_of();
 	if (coroi_likely(mine && swap_owner(mutex_of(p), mine, 0)))
 		return CORO_OK;
-	return unlock_slow(mutex_of(p), mine);
+	return unlock_slow(p, mine);
 }
 
 int coro_mutex_destroy(coro_mutex *p)
@@ -301,10 +307,12 @@ VIEW(rwlock, rwlock)
 
 int coro_rwlock_init(coro_rwlock *p, uint32_t flags)
 {
-	if (!p)
-		return CORO_EINVAL;
-	*rwlock_of(p) = (struct rwlock){.readers = 0};
-	return coroi_object_bind(&rwlock_of(p)->object, flags);
+	struct coroi_object o;
+	int status = p ? coroi_object_bind(&o, flags) : CORO_EINVAL;
+
+	if (!status)
+		*rwlock_of(p) = (struct rwlock){.object = o};
+	return status;
 }
 
 /* take - it is free for a reader, or a writer. */
@@ -418,10 +426,12 @@ VIEW(cond, cond)
 
 int coro_cond_init(coro_cond *p, uint32_t flags)
 {
-	if (!p)
-		return CORO_EINVAL;
-	*cond_of(p) = (struct cond){.queue = {NULL, NULL}};
-	return coroi_object_bind(&cond_of(p)->object, flags);
+	struct coroi_object o;
+	int status = p ? coroi_object_bind(&o, flags) : CORO_EINVAL;
+
+	if (!status)
+		*cond_of(p) = (struct cond){.object = o};
+	return status;
 }
 
 int coro_cond_wait(coro_cond *p, coro_mutex *mutex, uint64_t deadline)
@@ -446,9 +456,8 @@ int coro_cond_wait(coro_cond *p, coro_mutex *mutex, uint64_t deadline)
 	coroi_object_leave(&c->object);
 	coro_mutex_unlock(mutex);
 	status = coroi_waiter_wait(&x, 'c', deadline, false);
-	if (!swap_owner(m, 0, mine))
-		lock_slow(m, mine, CORO_FOREVER, true); /* whatever the end, the caller holds it again */
-	return status;
+	int locked = swap_owner(m, 0, mine) ? CORO_OK : lock_slow(m, mine, CORO_FOREVER, true);
+	return locked ? locked : status;
 }
 
 static int cond_wake(coro_cond *p, uint32_t most)
@@ -498,10 +507,12 @@ VIEW(latch, latch)
 
 int coro_latch_init(coro_latch *p, uint64_t count, uint32_t flags)
 {
-	if (!p || count > CORO_PERMITS_MAX)
-		return CORO_EINVAL;
-	*latch_of(p) = (struct latch){.count = count};
-	return coroi_object_bind(&latch_of(p)->object, flags);
+	struct coroi_object o;
+	int status = p && count <= CORO_PERMITS_MAX ? coroi_object_bind(&o, flags) : CORO_EINVAL;
+
+	if (!status)
+		*latch_of(p) = (struct latch){.object = o, .count = count};
+	return status;
 }
 
 int coro_latch_add(coro_latch *p, int64_t n)
