@@ -21,6 +21,7 @@ struct coro_chan {
 	size_t bytes;    /* of a value */
 	size_t capacity; /* values */
 	size_t count, head;
+	uint32_t selects; /* waiters of coro_select that have not left: they come back here, taken out or not */
 	bool closed;
 	unsigned char ring[] __attribute__((aligned(16)));
 };
@@ -123,7 +124,7 @@ int coro_chan_free(coro_chan *c)
 	int status = coroi_object_enter(&c->object);
 	if (status)
 		return status;
-	bool used = c->senders.first || c->receivers.first;
+	bool used = c->senders.first || c->receivers.first || c->selects;
 	if (!used)
 		coroi_object_kill(&c->object);
 	coroi_object_leave(&c->object);
@@ -282,9 +283,9 @@ static void sort(struct choice *s)
 			at--;
 		if (at && s->order[at - 1] == c)
 			continue;
-		memmove(&s->order[at + 1], &s->order[at], (s->channels - at) * sizeof s->order[0]);
+		for (uint32_t k = s->channels++; k > at; k--) /* not memmove: its first call wants 3 KiB of the stack */
+			s->order[k] = s->order[k - 1];
 		s->order[at] = c;
-		s->channels++;
 	}
 }
 
@@ -374,16 +375,19 @@ static void enqueue_all(struct choice *s, struct coroi_rec *me)
 		x->chosen = &s->chosen;
 		x->fired = &s->fired;
 		coroi_waitq_add(sends(one) ? &one->chan->senders : &one->chan->receivers, x);
+		one->chan->selects++;
 	}
 }
 
 /* dequeue_all - out of all queues where they still are. Nobody is at any of them afterwards. */
 static void dequeue_all(struct choice *s)
 {
-	enter_all(s); /* it is not destroyed while we wait there */
-	for (uint32_t i = 0; i < s->n; i++)
+	enter_all(s); /* none is freed meanwhile: see `selects` */
+	for (uint32_t i = 0; i < s->n; i++) {
 		if (s->waiter[i].queue)
 			coroi_waitq_remove(s->waiter[i].queue, &s->waiter[i]);
+		s->cases[i].chan->selects--;
+	}
 	leave_all(s);
 }
 
@@ -408,7 +412,7 @@ static int select_slow(struct choice *s, uint64_t deadline)
 	return (int)i;
 }
 
-#define STACK_SPARE 1024 /* for what is called */
+#define STACK_SPARE 2048 /* for what is called */
 
 static COROI_NOINLINE int select_on_stack(coro_case *cases, uint32_t n, uint64_t deadline)
 {
@@ -427,11 +431,11 @@ static COROI_NOINLINE int select_on_stack(coro_case *cases, uint32_t n, uint64_t
 int coro_select(coro_case *cases, uint32_t n, uint64_t deadline)
 {
 	int status = check(cases, n);
-	struct coroi_worker *w = coroi_self();
 
 	if (status)
 		return status;
-	if (w && w->current && coro_stack_left() < n * (sizeof(struct coroi_waiter) + sizeof(void *)) + STACK_SPARE)
+	size_t left = coro_stack_left(); /* 0: a thread's own */
+	if (left && left < n * (sizeof(struct coroi_waiter) + sizeof(void *)) + STACK_SPARE)
 		return CORO_ENOMEM;
 	return select_on_stack(cases, n, deadline);
 }

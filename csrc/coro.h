@@ -200,7 +200,7 @@ int coro_spawn(coro_fn fn, const void *arg, size_t arg_bytes);
 int coro_spawn_attr(const coro_attr *attr, coro_fn fn, const void *arg, size_t arg_bytes, coro_handle *out);
 
 /* coro_spawn_first - the same, but the child runs at once and its parent goes to the back of the queue.
- * Suspends. */
+ * Suspends. Returns also: CORO_EINVAL if the child is to be pinned to another worker. */
 int coro_spawn_first(const coro_attr *attr, coro_fn fn, const void *arg, size_t arg_bytes, coro_handle *out);
 
 /*
@@ -338,6 +338,8 @@ int coro_thread_end(void);
  * Memory       An object's memory is the user's (of a channel: coro_chan_new's). All zeros is a shared one, ready for use: an
  *              unlocked mutex, a semaphore without permits, a latch at zero. It must stay where it is while it is in use.
  *              _destroy makes every later use CORO_EINVAL, and is CORO_EBUSY while others wait or hold it; it is not needed.
+ *              Its memory may go when every call with it has returned; an unlock counts as returned once somebody else holds
+ *              the mutex.
  * Deadlines    Every call that may wait has one: CORO_FOREVER, a time of coro_now, or 0 for "do not wait".
  * Home         Initialized with CORO_HOME, by a coroutine that is pinned (coro_attr.worker), an object belongs to that worker: only
  *              coroutines pinned there may use it (others: CORO_EPERM), and no atomic operation is made.
@@ -452,8 +454,8 @@ typedef struct coro_chan coro_chan;
  */
 int coro_chan_new(coro_chan **out, size_t element_bytes, size_t capacity, uint32_t flags);
 
-/* coro_chan_free - free it, and what is in it. NULL is allowed. Returns: CORO_OK, CORO_EBUSY while others wait at it. Nobody
- * may use it any more. */
+/* coro_chan_free - free it, and what is in it, when every other call with it has returned. NULL is allowed. Returns:
+ * CORO_OK, CORO_EBUSY while others wait at it, or were served elsewhere by a coro_select that has not returned yet. */
 int coro_chan_free(coro_chan *c);
 
 /* coro_chan_send - send the value at *value. Suspends. Returns also: CORO_ECLOSED. Whatever but CORO_OK: nothing was sent. */
@@ -484,7 +486,7 @@ typedef struct coro_case {
  * coro_select - do one of n operations (1 to CORO_CASES_MAX), as soon as one can be done; among several that can, a random one.
  * A closed channel can: its case's status is CORO_ECLOSED.
  *
- * Suspends. Cost: about 10 ns a case, and 120 bytes of the stack. Returns: the index of the one done, 0 to n - 1; or CORO_ETIMEDOUT,
+ * Suspends. Cost: about 10 ns a case, and 100 bytes of the stack, beside which 2 KiB must be left. Returns: the index of the one done, 0 to n - 1; or CORO_ETIMEDOUT,
  * CORO_ECANCELED, CORO_EPERM, CORO_EINVAL, CORO_ENOMEM (too little of the stack is left): none was.
  */
 int coro_select(coro_case *cases, uint32_t n, uint64_t deadline);
