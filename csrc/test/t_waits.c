@@ -508,6 +508,15 @@ TEST_LIMIT(stress_cancels_of_waits, 360)
 	report("%llu cancels", (unsigned long long)sum);
 }
 
+/* What is bound to a worker can be looked at there alone: after all others have ended. */
+static void ends_all_at_home(void *arg, void *result)
+{
+	CHECK_EQ(coro_park(), CORO_ECANCELED);
+	while (__atomic_load_n(&all.began, __ATOMIC_SEQ_CST) != __atomic_load_n(&all.ended, __ATOMIC_SEQ_CST))
+		coro_yield();
+	ends_all(arg, result);
+}
+
 /* A close with cancel ends every wait, also those that nothing else would have ended. */
 TEST_LIMIT(stress_close_with_cancel_of_waits, 240)
 {
@@ -519,6 +528,11 @@ TEST_LIMIT(stress_close_with_cancel_of_waits, 240)
 
 		start_all(200000, 0, home);
 		once(s, makes_all);
+		if (home) {
+			CHECK_EQ(coro_scheduler_spawn(s, &a, ends_all_at_home, NULL, 0, NULL), CORO_OK);
+			while (coro_scheduler_blocked(s, NULL, 0) != 1)
+				sleep_us(50);
+		}
 		for (int i = 0; i < SLOTS; i++) {
 			struct body b = {rnd(&seed), true};
 			CHECK_EQ(coro_scheduler_spawn(s, &a, wanders_as_coroutine, &b, sizeof b, NULL), CORO_OK);
