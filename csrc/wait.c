@@ -28,7 +28,8 @@
  *       besides comes first: a permit or an event that was there before ends the wait as ever.
  *   C2  a wait, in the door, before it suspends: nothing of what it waits for is there, and `canceled` is: CORO_ECANCELED.
  *       Both are inside the home's door, so a cancel is seen by C2, or finds the coroutine waiting at C1. Those that are
- *       never cancelled pay for a look at a byte that lies in the line they write.
+ *       never cancelled pay for a look at a byte that lies in the line they write. A permit that is on its way (count) is
+ *       there: both leave it to W3 to wake who parks.
  *   C3  a join that is cancelled takes its registration back (J1). If the end was first, an event is certain: it
  *       waits for that, and is not cancelled.
  *   C4  who starts a fresh one: `canceled`, or CANCEL in the word: it ends unstarted. The word, so that nothing starts
@@ -157,11 +158,18 @@ void coroi_await_mailers(void)
 			coroi_futex_wait(&mailers[i].count, n, 20000); /* preempted: let it finish */
 }
 
+/* permit_comes - one is on its way: whoever parks will have it. Relaxed: a wake-up that had returned before the cancel began is
+ * seen, since the door has been entered since then. */
+static inline bool permit_comes(const struct coroi_rec *r)
+{
+	return at_load_rlx(&r->wake) & COROI_COUNT_MASK;
+}
+
 void coroi_cancel_wait_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
 	uint8_t state = at_load_rlx(&r->state); /* relaxed: a close looks at free ones too, which are not in any door */
 
-	if (state == COROI_PARKED || state == COROI_WAITING)
+	if ((state == COROI_PARKED && !permit_comes(r)) || state == COROI_WAITING)
 		coroi_resume_locked(w, r, CORO_ECANCELED);
 }
 
@@ -385,7 +393,7 @@ static inline bool take_permit_locked(struct coroi_worker *w, struct coroi_rec *
 	if (me->permits) {
 		at_store_rlx(&me->permits, me->permits - 1); /* atomic for mail, which looks from elsewhere */
 		*status = CORO_OK;
-	} else if (coroi_unlikely(w->cancel | COROI_MUTANT(CANCEL_LOOK_OUTSIDE, me->canceled, 0))) { /* C2 */
+	} else if (coroi_unlikely(w->cancel | COROI_MUTANT(CANCEL_LOOK_OUTSIDE, me->canceled, 0)) && !permit_comes(me)) { /* C2 */
 		*status = CORO_ECANCELED;
 	} else {
 		return false;

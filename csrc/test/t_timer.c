@@ -218,7 +218,7 @@ static void waits_with_deadlines(void *arg, void *result)
 		CHECK_EQ(status, CORO_OK);
 		__atomic_add_fetch(&permits, 1, __ATOMIC_RELAXED);
 	}
-	while (coro_park_until(0) == CORO_OK)
+	while (coro_park() == CORO_OK)
 		__atomic_add_fetch(&permits, 1, __ATOMIC_RELAXED);
 }
 
