@@ -18,7 +18,7 @@ run: deps-run ## the main job: coroutines against goroutines, as tables; under a
 	go run ./bench
 
 .PHONY: test
-test: deps-test check models-quick test-c asan tsan-short memcheck-short test-faults test-gdb explore-quick test-go test-race stress-short ## everything that CI runs
+test: deps-test check models-quick test-c asan tsan-short memcheck-short test-faults test-gdb explore-quick test-go test-race test-hostile stress-short ## everything that CI runs
 
 .PHONY: check
 check: ## formatting, go vet, staticcheck
@@ -87,6 +87,10 @@ test-go: ## the Go tests
 test-race: ## the Go tests under the race detector
 	$(GO_TEST) -race ./...
 
+.PHONY: test-hostile
+test-hostile: ## the Go tests, shorter, with a garbage collection at every crossing of Go and C, for half of the time
+	$(GO_TEST) -short -tags corohostile . ./corotest
+
 .PHONY: test-asan
 test-asan: ## the Go tests under AddressSanitizer
 	$(GO_TEST) -asan ./...
@@ -103,6 +107,11 @@ stress: ## the tests that count, with random delays, in full: 10^9 queue operati
 stress-short: ## a tenth of that
 	CORO_TEST_SCALE=10 $(MAKE) -C csrc/test stress
 	CORO_TEST_SCALE=10 $(STRESS_GO) -run StressWakesFromGo .
+
+.PHONY: stress-bodies
+stress-bodies: ## 10^7 random operations of bodies, with the race detector and the garbage collector all the time; signals
+	CORO_TEST_SCALE=20 go test -v -timeout 1h -run StressSignals .
+	CORO_TEST_SCALE=2000 CORO_TEST_GC=1 go test -race -v -timeout 3h -run StressBodies .
 
 .PHONY: test-arm64
 test-arm64: deps-arm64 ## the C and Go tests built for arm64, under an emulator; some minutes

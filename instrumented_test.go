@@ -1,6 +1,6 @@
-//go:build cgo && (race || asan)
+//go:build cgo && (race || asan || corohostile)
 
 package coro_test
 
-// instrumented: built with a detector that costs time and memory.
+// instrumented: built with what costs time and memory.
 const instrumented = true

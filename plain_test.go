@@ -1,4 +1,4 @@
-//go:build cgo && !race && !asan
+//go:build cgo && !race && !asan && !corohostile
 
 package coro_test
 

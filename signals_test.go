@@ -4,10 +4,15 @@ package coro_test
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"os/exec"
+	"os/signal"
+	"runtime"
 	"runtime/pprof"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -126,4 +131,79 @@ func TestSignalsMayInterruptCoroutinesAnywhere(t *testing.T) {
 		}
 	}
 	stop()
+}
+
+// faulty has Go dereference nil, and recovers. It returns 1, or 0 if that was not caught.
+func faulty() (caught int64) {
+	defer func() {
+		if recover() != nil {
+			caught = 1
+		}
+	}()
+	var nothing *coro.Scheduler
+	nothing.Workers()
+	return 0
+}
+
+var faultyCall = coro.MustExport(func(_ context.Context, n int64) (int64, error) { return n + faulty(), nil })
+
+// 100 000 coroutines on the smallest stacks switch, call Go in both ways, and wake Go bodies, while the profiler interrupts every
+// millisecond of CPU time, workers and the process get SIGURG all the time, and Go handles SIGTERM and SIGINT. What they
+// call, and what they wake, dereferences nil.
+func TestStressSignals(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(2), coro.WithExecutors(2))
+	hop := coro.MustFunc[testbody.HopArg, coro.None](testbody.Hop, coro.FuncStack(coro.StackMin))
+	runtime.SetCPUProfileRate(1000)
+	defer runtime.SetCPUProfileRate(0)
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGTERM, syscall.SIGINT)
+	defer signal.Stop(caught)
+
+	var stop atomic.Bool
+	var senders sync.WaitGroup
+	senders.Go(func() {
+		workers := s.Stats().PerWorker
+		signals := []syscall.Signal{syscall.SIGURG, syscall.SIGTERM, syscall.SIGURG, syscall.SIGINT}
+		for i := 0; !stop.Load(); i++ {
+			for _, w := range workers {
+				assert.NoError(t, syscall.Tgkill(os.Getpid(), w.ThreadID, syscall.SIGURG))
+			}
+			assert.NoError(t, syscall.Kill(os.Getpid(), signals[i%len(signals)]))
+			runtime.Gosched()
+		}
+	})
+
+	const bodies = 10
+	each, rounds := scaled(10_000), int(counted(1))
+	var recovered atomic.Int64
+	for range rounds {
+		var tasks []*coro.Task[coro.None]
+		for range bodies {
+			tasks = append(tasks, goes(t, s, func(c *coro.Coroutine) error {
+				for range each {
+					if err := c.Park(); err != nil {
+						return err
+					}
+					recovered.Add(faulty())
+				}
+				return nil
+			}))
+		}
+		for i, task := range tasks {
+			arg := testbody.HopArg{N: 3, To: uint64(task.Handle()), ID: uint32(faultyCall), Inlined: uint32(i % 2)}
+			n, err := hop.SpawnN(s, each, arg)
+			require.NoError(t, err)
+			require.Equal(t, each, n)
+		}
+		for _, task := range tasks {
+			_, err := wait(t, task)
+			require.NoError(t, err)
+		}
+		finish(t, s)
+	}
+	<-caught
+	stop.Store(true)
+	senders.Wait()
+	assert.EqualValues(t, bodies*each*rounds, recovered.Load())
+	assert.EqualValues(t, bodies*each*rounds, testbody.Sum())
 }

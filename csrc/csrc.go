@@ -133,6 +133,7 @@ func New(o Options) (*Scheduler, Status) {
 		cpus = (*C.uint16_t)(unsafe.Pointer(&o.CPUs[0]))
 	}
 	s := &Scheduler{}
+	crossing()
 	status := Status(C.coroi_go_new(&s.c, C.coro_options{
 		flags:            flags,
 		workers:          C.uint32_t(o.Workers),
@@ -152,7 +153,10 @@ func New(o Options) (*Scheduler, Status) {
 func (s *Scheduler) Workers() int { return int(s.c.workers) }
 
 // Run is coro_scheduler_run. It blocks the thread.
-func (s *Scheduler) Run() Status { return Status(C.coro_scheduler_run(s.c)) }
+func (s *Scheduler) Run() Status {
+	crossing()
+	return Status(C.coro_scheduler_run(s.c))
+}
 
 // Close is coro_scheduler_close. It blocks the thread.
 func (s *Scheduler) Close(cancel bool) Status {
@@ -160,29 +164,51 @@ func (s *Scheduler) Close(cancel bool) Status {
 	if cancel {
 		with = 1
 	}
+	crossing()
 	return Status(C.coro_scheduler_close(s.c, with))
 }
 
 // Destroy frees everything. The scheduler is closed, and nobody has a port, task or handle of it any more.
-func (s *Scheduler) Destroy() { C.coro_scheduler_destroy(s.c) }
+func (s *Scheduler) Destroy() {
+	crossing()
+	C.coro_scheduler_destroy(s.c)
+}
 
 // Finished tells whether everything rests and nothing is left.
-func (s *Scheduler) Finished() bool { return bool(C.coroi_finished(s.c)) }
+func (s *Scheduler) Finished() bool {
+	crossing()
+	return bool(C.coroi_finished(s.c))
+}
 
 // AtRest tells whether nothing can happen any more.
-func (s *Scheduler) AtRest() bool { return bool(C.coroi_at_rest(s.c)) }
+func (s *Scheduler) AtRest() bool {
+	crossing()
+	return bool(C.coroi_at_rest(s.c))
+}
 
 // Live counts the coroutines that have entered and not ended.
-func (s *Scheduler) Live() int { return max(int(C.coroi_live(s.c)), 0) }
+func (s *Scheduler) Live() int {
+	crossing()
+	return max(int(C.coroi_live(s.c)), 0)
+}
 
 // Present is coroi_present. It stops each worker for a moment; nobody is in Lane.Take.
-func (s *Scheduler) Present() int { return int(C.coroi_present(s.c)) }
+func (s *Scheduler) Present() int {
+	crossing()
+	return int(C.coroi_present(s.c))
+}
 
 // Gather brings the free records back that workers keep in hand. It stops each worker for a moment.
-func (s *Scheduler) Gather() { C.coroi_go_gather(s.c) }
+func (s *Scheduler) Gather() {
+	crossing()
+	C.coroi_go_gather(s.c)
+}
 
 // Trim is coro_scheduler_trim.
-func (s *Scheduler) Trim() int { return int(C.coro_scheduler_trim(s.c)) }
+func (s *Scheduler) Trim() int {
+	crossing()
+	return int(C.coro_scheduler_trim(s.c))
+}
 
 // Blocked is coro_blocked.
 type Blocked struct {
@@ -195,6 +221,7 @@ type Blocked struct {
 // Blocked lists at most limit of the waiting coroutines, and counts all.
 func (s *Scheduler) Blocked(limit int) ([]Blocked, int) {
 	list := make([]C.coro_blocked, limit+1)
+	crossing()
 	n := int(C.coro_scheduler_blocked(s.c, &list[0], C.size_t(limit)))
 	out := make([]Blocked, min(n, limit))
 	for i := range out {
@@ -207,6 +234,7 @@ func (s *Scheduler) Blocked(limit int) ([]Blocked, int) {
 // Running lists the functions of the coroutines that run now, at most one a worker.
 func (s *Scheduler) Running() []uintptr {
 	list := make([]C.coro_fn, s.Workers())
+	crossing()
 	n := int(C.coroi_running(s.c, &list[0], C.size_t(len(list))))
 	out := make([]uintptr, n)
 	for i := range out {
@@ -240,6 +268,7 @@ type WorkerStats struct {
 func (s *Scheduler) Stats() Stats {
 	var t C.coro_stats
 	list := make([]C.coro_worker_stats, s.Workers())
+	crossing()
 	C.coro_scheduler_stats(s.c, &t, &list[0], C.uint32_t(len(list)))
 	out := Stats{
 		Workers: int(t.workers), Awake: int(t.awake), Outside: int(t.outside), Live: max(int(t.live), 0), Starved: int(t.starved),
@@ -261,17 +290,27 @@ func (s *Scheduler) Stats() Stats {
 }
 
 // Wake is coro_wake, from a goroutine.
-func Wake(handle uint64) Status { return Status(C.coro_wake(C.coro_handle(handle))) }
+func Wake(handle uint64) Status {
+	crossing()
+	return Status(C.coro_wake(C.coro_handle(handle)))
+}
 
 // Cancel is coro_cancel, from a goroutine.
-func Cancel(handle uint64) Status { return Status(C.coro_cancel(C.coro_handle(handle))) }
+func Cancel(handle uint64) Status {
+	crossing()
+	return Status(C.coro_cancel(C.coro_handle(handle)))
+}
 
 // Detach is coro_detach.
-func Detach(handle uint64) Status { return Status(C.coro_detach(C.coro_handle(handle))) }
+func Detach(handle uint64) Status {
+	crossing()
+	return Status(C.coro_detach(C.coro_handle(handle)))
+}
 
 // OpenBell returns the descriptor that is readable when completions or a rest are to be looked at. It is the
 // caller's to close, after the scheduler is closed.
 func (s *Scheduler) OpenBell() (int, Status) {
+	crossing()
 	fd := C.coroi_bell_open(s.c)
 	if fd < 0 {
 		return -1, Status(fd)
@@ -280,7 +319,10 @@ func (s *Scheduler) OpenBell() (int, Status) {
 }
 
 // DropBell forgets the descriptor: nobody writes to it any more. The scheduler is closed.
-func (s *Scheduler) DropBell() { C.coroi_bell_drop(s.c) }
+func (s *Scheduler) DropBell() {
+	crossing()
+	C.coroi_bell_drop(s.c)
+}
 
 // Coroutine is a coro_t: one resumed by hand.
 type Coroutine struct {
@@ -290,6 +332,7 @@ type Coroutine struct {
 // NewCoroutine is coro_new.
 func NewCoroutine(body unsafe.Pointer, arg uintptr, stack int) (Coroutine, Status) {
 	var co Coroutine
+	crossing()
 	status := C.coro_new(&co.c, C.coro_body(body), *(*unsafe.Pointer)(unsafe.Pointer(&arg)), C.size_t(stack))
 	return co, Status(status)
 }
@@ -297,14 +340,19 @@ func NewCoroutine(body unsafe.Pointer, arg uintptr, stack int) (Coroutine, Statu
 // Resume is coro_resume. The thread runs the coroutine's C code meanwhile.
 func (co Coroutine) Resume(send int64) (int64, Status) {
 	var received C.int64_t
+	crossing()
 	status := C.coroi_go_resume(co.c, C.int64_t(send), &received)
 	return int64(received), Status(status)
 }
 
 // Reset is coro_reset.
 func (co Coroutine) Reset(body unsafe.Pointer, arg uintptr) Status {
+	crossing()
 	return Status(C.coro_reset(co.c, C.coro_body(body), *(*unsafe.Pointer)(unsafe.Pointer(&arg))))
 }
 
 // Free is coro_free.
-func (co Coroutine) Free() Status { return Status(C.coro_free(co.c)) }
+func (co Coroutine) Free() Status {
+	crossing()
+	return Status(C.coro_free(co.c))
+}

@@ -32,7 +32,10 @@ type Call C.struct_coroi_call
 var Inline func(Calls)
 
 //export coroGoServe
-func coroGoServe(w *worker) { Inline(Calls{w, 0}) }
+func coroGoServe(w *worker) {
+	crossing()
+	Inline(Calls{w, 0})
+}
 
 // Calls are the inline calls of a worker that are to be made now.
 type Calls struct {
@@ -66,7 +69,10 @@ type InlineCall struct {
 func (s *Scheduler) SetSlot(slot uint32) { s.c.go_slot = C.uint32_t(slot) + 1 }
 
 // Inside tells whether the caller is inside an inline call of this scheduler's.
-func (s *Scheduler) Inside() bool { return bool(C.coroi_go_inside(s.c)) }
+func (s *Scheduler) Inside() bool {
+	crossing()
+	return bool(C.coroi_go_inside(s.c))
+}
 
 // InlineCalls appends what each worker does.
 func (s *Scheduler) InlineCalls(list []InlineCall) []InlineCall {
@@ -83,6 +89,7 @@ func (s *Scheduler) InlineCalls(list []InlineCall) []InlineCall {
 // ExportName lets C find a function by a name. NoMemory: it cannot.
 func ExportName(name string, id uint32) Status {
 	b := append([]byte(name), 0)
+	crossing()
 	return Status(C.coroi_go_name((*C.char)(unsafe.Pointer(&b[0])), C.size_t(len(name)), C.uint32_t(id)))
 }
 
@@ -105,6 +112,7 @@ func (c *Call) End(status Status, got uintptr) {
 
 // Fail ends the call with an error's text.
 func (c *Call) Fail(text string) {
+	crossing()
 	C.coroi_call_fail((*C.struct_coroi_call)(c), (*C.char)(unsafe.Pointer(unsafe.StringData(text))), C.size_t(len(text)))
 }
 
@@ -145,6 +153,7 @@ func (s *Scheduler) Complete(c *Call) {
 	r := c.caller
 	s.SendEvent(Joinable{r, uint64(r.wake) >> genShift << genShift})
 	if atomic.AddUint64((*uint64)(unsafe.Pointer(&s.c.S)), ^uint64(C.COROI_S_EXT-1))>>16 == 0 {
+		crossing()
 		C.coroi_rested(s.c)
 	}
 }

@@ -77,10 +77,12 @@ func (j Joinable) Take(result unsafe.Pointer, n uintptr) Status {
 
 // collect is J3 of wait.c, for whoever owns the end.
 func (j Joinable) collect(result unsafe.Pointer, n uintptr) Status {
+	crossing()
 	status := Status(C.coroi_join_status(j.r))
 	if n > 0 && status == OK { // else the payload is the argument, or half a result
 		copy(unsafe.Slice((*byte)(result), n), unsafe.Slice((*byte)(unsafe.Pointer(&cold(j.r).payload)), n))
 	}
+	crossing()
 	C.coroi_join_free(j.r)
 	return status
 }

@@ -52,12 +52,16 @@ func (l Lane) HasItems() bool {
 
 // Take is coroi_lane_take: one caller at a time, while the lane is awake.
 func (l Lane) Take(items []LaneItem) []LaneItem {
+	crossing()
 	n := C.coroi_lane_take(l.c, (*C.struct_coroi_lane_item)(unsafe.Pointer(&items[0])), C.uint32_t(len(items)))
 	return items[:n]
 }
 
 // Park is coroi_lane_park. True: the lane sleeps, until Claimed says otherwise.
-func (l Lane) Park() bool { return bool(C.coroi_lane_park(l.c)) }
+func (l Lane) Park() bool {
+	crossing()
+	return bool(C.coroi_lane_park(l.c))
+}
 
 // IsClaimed tells whether Claimed may say so.
 func (l Lane) IsClaimed() bool {
@@ -74,6 +78,7 @@ func (l Lane) End(j Joinable, flags uint8, result unsafe.Pointer, n uintptr) {
 	if n > 0 {
 		copy(unsafe.Slice((*byte)(unsafe.Pointer(&cold(j.r).payload)), n), unsafe.Slice((*byte)(result), n))
 	}
+	crossing()
 	C.coroi_lane_end(l.c, j.r, C.uint8_t(flags))
 }
 
@@ -86,7 +91,10 @@ func (s *Scheduler) BeginExt(n uint32) {
 }
 
 // EndExt is coroi_ext_end.
-func (s *Scheduler) EndExt() { C.coroi_ext_end(s.c) }
+func (s *Scheduler) EndExt() {
+	crossing()
+	C.coroi_ext_end(s.c)
+}
 
 // PrepareBody makes one coroutine whose body is Go's, known by its slot. The port is held.
 func (p *Port) PrepareBody(slot uint32, resultBytes uint8) (Joinable, Status) {

@@ -72,6 +72,7 @@ const (
 func (s *Scheduler) NewPorts(n int) ([]Port, Status) {
 	ports := make([]Port, n)
 	for i := range ports {
+		crossing()
 		if st := Status(C.coroi_slab_join(&s.c.slab)); st != OK {
 			return nil, st
 		}
@@ -98,6 +99,7 @@ func (p *Port) Release() { p.state.Store(portFree) }
 // Unload gives the free records and the credit back that a port, which is held, keeps in hand.
 func (p *Port) Unload() {
 	if p.mag != nil {
+		crossing()
 		C.coroi_slab_give(&p.sched.c.slab, p.mag)
 		p.mag = nil
 	}
@@ -107,6 +109,7 @@ func (p *Port) Unload() {
 
 func (p *Port) repay(credit uint32) {
 	if credit > 0 {
+		crossing()
 		C.coroi_slab_refund(&p.sched.c.slab, C.uint32_t(credit))
 	}
 }
@@ -124,6 +127,7 @@ func (s *Scheduler) worker(i uint32) *worker {
 
 // load gets a magazine with free records. A new one is full but when the slab has few.
 func (p *Port) load() bool {
+	crossing()
 	p.mag = C.coroi_slab_trade_full(&p.sched.c.slab, p.mag)
 	return p.mag != nil
 }
@@ -191,6 +195,7 @@ func (s *Scheduler) pushed(w *worker, i uint32) {
 	}
 	// Whoever ends a pause wakes all, after that: they find what was pushed before we saw it.
 	if atomic.LoadUint32((*uint32)(unsafe.Pointer(&s.c.mode))) != C.COROI_PAUSED {
+		crossing()
 		C.coroi_idle_pushed(w)
 	}
 }
@@ -198,6 +203,7 @@ func (s *Scheduler) pushed(w *worker, i uint32) {
 // spend takes a credit.
 func (p *Port) spend() bool {
 	if p.credit == 0 {
+		crossing()
 		p.credit = uint32(C.coroi_slab_grant(&p.sched.c.slab, C.COROI_CREDIT))
 	}
 	if p.credit == 0 {
@@ -222,6 +228,7 @@ func (p *Port) openParcel() bool {
 		return true
 	}
 	var x *parcel
+	crossing()
 	if C.coroi_parcel_open(&p.sched.c.slab, &x, 1) == 0 {
 		return false
 	}
@@ -255,6 +262,7 @@ func (p *Port) closeParcel() {
 	if x := p.open; x != nil {
 		p.open = nil
 		if atomic.AddUint32((*uint32)(unsafe.Pointer(&x.state)), shut)&adrift != 0 {
+			crossing()
 			C.coroi_parcel_drop(&p.sched.c.slab, x)
 		}
 	}
@@ -327,9 +335,12 @@ func (b *Outgoing) IsOpen() bool { return b.p != nil }
 
 // Open gets a batch a parcel, and credit. NoMemory: there is none.
 func (s *Scheduler) Open(b *Outgoing, spec *Spec) Status {
+	crossing()
 	credit := uint32(C.coroi_slab_grant(&s.c.slab, C.COROI_CREDIT))
 	var p *parcel
+	crossing()
 	if credit == 0 || C.coroi_parcel_open(&s.c.slab, &p, 1) == 0 {
+		crossing()
 		C.coroi_slab_refund(&s.c.slab, C.uint32_t(credit))
 		return NoMemory
 	}
@@ -347,6 +358,7 @@ func (p *Port) SpawnMany(spec *Spec, arg unsafe.Pointer, n int) int {
 	p.closeParcel()
 	first := p.turn
 	p.turn++
+	crossing()
 	return int(C.coroi_spawn_many(p.sched.c, &q, arg, C.uint64_t(n), C.uint32_t(first)))
 }
 
@@ -381,7 +393,9 @@ func (p *Port) Send(b *Outgoing) {
 // Drop gives a batch up that is not to be sent.
 func (s *Scheduler) Drop(b *Outgoing) {
 	if b.p != nil {
+		crossing()
 		C.coroi_parcel_drop(&s.c.slab, b.p)
+		crossing()
 		C.coroi_slab_refund(&s.c.slab, C.uint32_t(b.credit))
 		*b = Outgoing{}
 	}

@@ -193,6 +193,20 @@ void testbody_pingpong(void *arg, void *result)
 	}
 }
 
+void testbody_hop(void *arg, void *result)
+{
+	const struct testbody_hop *h = arg;
+	int64_t number = 0;
+
+	(void)result;
+	for (int64_t n = h->n; n--;)
+		coro_yield();
+	int status = h->inlined ? coro_call_go_inline(h->id, &number, sizeof number, &number, sizeof number, NULL)
+				: coro_call_go(h->id, &number, sizeof number, &number, sizeof number, NULL);
+	if (status == CORO_OK && coro_wake(h->to) == CORO_OK)
+		ADD(testbody_sum, number);
+}
+
 void testbody_mixed(void *arg, void *result)
 {
 	const struct testbody_mixed *a = arg;

@@ -29,6 +29,8 @@ void testbody_canceled(void *arg, void *result);   /* arg int64: waits until it 
 						    * again and again; then it ends as cancelled (2) or its result int64 is
 						    * arg + 100. Woken before: 0 */
 void testbody_cancel(void *arg, void *result);     /* arg coro_handle: cancels it; result int32 */
+void testbody_hop(void *arg, void *result);        /* struct testbody_hop: yields n times, calls an int64
+						    * -> int64 function with 0, wakes to, and adds what came back to the sum */
 void testbody_mixed(void *arg, void *result);      /* struct testbody_mixed to another with each field changed */
 void testbody_late(void *arg, void *result);       /* arg uint64 ns: notes how late it is since then */
 void testbody_busy_parent(void *arg, void *result); /* arg uint64 ns: spawns a child and wakes a partner that is
@@ -48,6 +50,13 @@ struct testbody_pipe {
 struct testbody_flow {
 	void *object;
 	int64_t n;
+};
+
+struct testbody_hop {
+	int64_t n;
+	coro_handle to;
+	coro_go_id id;
+	uint32_t inlined;
 };
 
 struct testbody_mixed {

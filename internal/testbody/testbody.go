@@ -41,6 +41,7 @@ var (
 	Canceled   = unsafe.Pointer(C.testbody_canceled)
 	Cancel     = unsafe.Pointer(C.testbody_cancel)
 	Mix        = unsafe.Pointer(C.testbody_mixed)
+	Hop        = unsafe.Pointer(C.testbody_hop)
 	Late       = unsafe.Pointer(C.testbody_late)
 	Double     = unsafe.Pointer(C.testbody_double)
 	Produce    = unsafe.Pointer(C.testbody_produce)
@@ -71,6 +72,13 @@ type Mixed struct {
 	I32 [3]int32
 	B   bool
 	U64 uint64
+}
+
+// HopArg has the layout of struct testbody_hop.
+type HopArg struct {
+	N           int64
+	To          uint64
+	ID, Inlined uint32
 }
 
 // MixedBytes is what C thinks of its size.
