@@ -34,11 +34,11 @@ type Coroutine struct {
 
 	lane    *lane
 	carrier *carrier
-	slot    uint32
 	handle  Handle
 	join    csrc.Joinable
 	typed   typedBody
 	name    string
+	fromC   bool // started by coro_spawn_go
 
 	mu    sync.Mutex
 	ctx   context.Context // made when it is asked for; what was given at the start, before
@@ -115,29 +115,22 @@ func goContext[T any](ctx context.Context, s *Scheduler, f func(*Coroutine) (T, 
 	if f == nil {
 		return nil, &OptionError{"Go", "nil", "needs a function"}
 	}
-	b := &goBody[T]{f: f, task: &Task[T]{s: s, isBody: true, registered: true}}
-	c := &b.Coroutine
-	c.lane, c.typed, c.ctx, c.name = &s.lane, b, ctx, bodyName(f)
-	if n, err := inlineBytes(reflect.TypeFor[T]()); err == nil {
-		b.bytes = n
-	}
+	b := newBody(s, bodyName(f), f)
+	c, t := &b.Coroutine, b.task
+	c.ctx = ctx
 	p := s.port()
 	if p == nil {
 		return nil, ErrClosed
 	}
-	c.slot = s.lane.table.reserve()
 	if leak.On() {
 		leak.Meet(leakable{s})
 	}
-	j, status := p.PrepareBody(c.slot, b.bytes)
+	j, status := p.PrepareBody(b.bytes)
 	if status != csrc.OK {
 		p.Release()
-		s.lane.table.release(c.slot)
 		return nil, statusError(status)
 	}
-	c.join, c.handle = j, Handle(j.Handle())
-	s.lane.table.put(c)
-	t := b.task
+	c.enter(j)
 	t.join, t.handle = j, c.handle
 	t.clean = runtime.AddCleanup(t, drop, ref{s, j.Handle()})
 	t.made()
@@ -148,6 +141,22 @@ func goContext[T any](ctx context.Context, s *Scheduler, f func(*Coroutine) (T, 
 	p.StartBody(j)
 	p.Release()
 	return t, nil
+}
+
+// newBody makes a body that has no record yet.
+func newBody[T any](s *Scheduler, name string, f func(*Coroutine) (T, error)) *goBody[T] {
+	b := &goBody[T]{f: f, task: &Task[T]{s: s, isBody: true, registered: true}}
+	b.lane, b.typed, b.name = &s.lane, b, name
+	if n, err := inlineBytes("Go", reflect.TypeFor[T]()); err == nil {
+		b.bytes = n
+	}
+	return b
+}
+
+// enter gives it the record: from now on it can be found by its handle.
+func (c *Coroutine) enter(j csrc.Joinable) {
+	c.join, c.handle = j, Handle(j.Handle())
+	c.lane.table.put(c)
 }
 
 func bodyName(f any) string {
@@ -183,6 +192,9 @@ func (c *Coroutine) start() bool {
 		c.typed.fail(c.why())
 		return false
 	}
+	if c.fromC && leak.On() {
+		leak.Made(leakBody{leakTask{c.join, c.lane.s}, c.name})
+	}
 	c.carrier = c.lane.carrier()
 	c.carrier.body = c
 	c.next = c.carrier.next
@@ -203,7 +215,7 @@ func (c *Coroutine) end() {
 		c.carrier = nil
 	}
 	c.state.Or(isEnded)
-	c.lane.table.release(c.slot)
+	c.lane.table.remove(c)
 	if c.stop != nil {
 		c.stop()
 	}
@@ -389,7 +401,7 @@ func (c *Coroutine) Wake(h Handle) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	t := c.lane.find(h)
+	t := c.lane.table.find(h)
 	if t == nil {
 		return h.Wake()
 	}

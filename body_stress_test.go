@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/organzine/coro"
+	"github.com/organzine/coro/internal/testbody"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -183,7 +184,7 @@ func (w *storm) step() {
 	w.undo, w.waits = w.undo[:0], w.waits[:0]
 	none := coro.None{}
 	n := w.IntN(10)
-	switch w.IntN(13) {
+	switch w.IntN(14) {
 	case 0:
 		startsC(w, background, square, int64(n), is(w, int64(n*n)))
 		err := empty.Spawn(w.s, none)
@@ -256,6 +257,18 @@ func (w *storm) step() {
 		if far != nil {
 			storms(w, background, func(c *coro.Coroutine) (int, error) { return coro.Await(c, far) }, is(w, n))
 		}
+	case 13: // a C body starts bodies and joins them
+		most := int64(n * (n + 1))
+		startsC(w, background, sumGo, testbody.SumGoArg{ID: uint32(doubleBody), N: int64(n)}, func(sum int64, err error) {
+			switch {
+			case !w.good(err):
+			case w.loose:
+				assert.LessOrEqual(w.t, sum, most)
+			default:
+				assert.Equal(w.t, most, sum)
+			}
+		})
+		w.count.Add(int64(2 * n))
 	}
 	w.settle(w.IntN(16) == 0)
 }

@@ -5,91 +5,79 @@ import (
 	"sync/atomic"
 )
 
-// A bodyTable holds coroutines by slot. Looking one up takes no lock.
+// A bodyTable holds coroutines by the lower half of their handles, which numbers their records: a small number, and no other
+// coroutine's as long as it has not ended. Looking one up takes no lock.
 type bodyTable struct {
 	mu    sync.Mutex
-	pages atomic.Pointer[[]*bodyPage]
-	free  []uint32
-	used  uint32 // slots that were ever given out
+	pages atomic.Pointer[[]*bodyPage] // nil: nothing was ever there
 }
 
 type bodyPage [1024]atomic.Pointer[Coroutine]
 
-func (t *bodyTable) page(slot uint32) *bodyPage {
+// place is where the coroutine with this handle is, or nil.
+func (t *bodyTable) place(h Handle) *atomic.Pointer[Coroutine] {
+	n := uint32(h)
 	pages := t.pages.Load()
-	if i := int(slot / uint32(len(bodyPage{}))); pages != nil && i < len(*pages) {
-		return (*pages)[i]
+	if i := int(n / uint32(len(bodyPage{}))); pages != nil && i < len(*pages) && (*pages)[i] != nil {
+		return &(*pages)[i][n%uint32(len(bodyPage{}))]
 	}
 	return nil
-}
-
-// at returns what is in a slot, which may be any number.
-func (t *bodyTable) at(slot uint32) *Coroutine {
-	if p := t.page(slot); p != nil {
-		return p[slot%uint32(len(p))].Load()
-	}
-	return nil
-}
-
-// reserve returns a slot with nothing in it.
-func (t *bodyTable) reserve() uint32 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if n := len(t.free); n > 0 {
-		slot := t.free[n-1]
-		t.free = t.free[:n-1]
-		return slot
-	}
-	slot := t.used
-	t.used++
-	if t.page(slot) == nil {
-		var pages []*bodyPage
-		if old := t.pages.Load(); old != nil {
-			pages = *old
-		}
-		pages = append(pages[:len(pages):len(pages)], new(bodyPage))
-		t.pages.Store(&pages)
-	}
-	return slot
-}
-
-// put puts c, which has its handle, into its slot: now others may find it.
-func (t *bodyTable) put(c *Coroutine) {
-	p := t.page(c.slot)
-	p[c.slot%uint32(len(p))].Store(c)
-}
-
-// release empties a slot.
-func (t *bodyTable) release(slot uint32) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	p := t.page(slot)
-	p[slot%uint32(len(p))].Store(nil)
-	t.free = append(t.free, slot)
-}
-
-// each calls f for all that are in the table now.
-func (t *bodyTable) each(f func(*Coroutine)) {
-	t.mu.Lock()
-	used := t.used
-	t.mu.Unlock()
-	for slot := range used {
-		if c := t.at(slot); c != nil {
-			f(c)
-		}
-	}
 }
 
 // find returns the coroutine of this lane that a handle names, or nil.
-func (l *lane) find(h Handle) *Coroutine {
-	slot, ok := l.s.core.Body(uint64(h))
-	if !ok {
-		return nil
-	}
-	if c := l.table.at(slot); c != nil && c.handle == h {
-		return c
+func (t *bodyTable) find(h Handle) *Coroutine {
+	if p := t.place(h); p != nil {
+		if c := p.Load(); c != nil && c.handle == h {
+			return c
+		}
 	}
 	return nil
+}
+
+// put puts c in: now others may find it.
+func (t *bodyTable) put(c *Coroutine) {
+	p := t.place(c.handle)
+	if p == nil {
+		p = t.make(c.handle)
+	}
+	p.Store(c)
+}
+
+// make adds the page for a handle, and returns the place.
+func (t *bodyTable) make(h Handle) *atomic.Pointer[Coroutine] {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if p := t.place(h); p != nil {
+		return p
+	}
+	i := int(uint32(h) / uint32(len(bodyPage{})))
+	var old []*bodyPage
+	if p := t.pages.Load(); p != nil {
+		old = *p
+	}
+	pages := make([]*bodyPage, max(len(old), i+1))
+	copy(pages, old)
+	pages[i] = new(bodyPage)
+	t.pages.Store(&pages)
+	return t.place(h)
+}
+
+// remove is for a c that is about to end: then its record may be another's.
+func (t *bodyTable) remove(c *Coroutine) { t.place(c.handle).Store(nil) }
+
+// each calls f for all that are in the table now.
+func (t *bodyTable) each(f func(*Coroutine)) {
+	pages := t.pages.Load()
+	if pages == nil {
+		return
+	}
+	for _, page := range *pages {
+		for i := 0; page != nil && i < len(page); i++ {
+			if c := page[i].Load(); c != nil {
+				f(c)
+			}
+		}
+	}
 }
 
 // blocked lists at most limit of those that wait, and counts all.

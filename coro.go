@@ -147,10 +147,10 @@ func NewFunc[A, R any](entry unsafe.Pointer, opts ...FuncOption) (Func[A, R], er
 	}
 	spec := csrc.Spec{Fn: uintptr(entry), Class: classDefault}
 	var err error
-	if spec.ArgBytes, err = inlineBytes(reflect.TypeFor[A]()); err != nil {
+	if spec.ArgBytes, err = inlineBytes("NewFunc", reflect.TypeFor[A]()); err != nil {
 		return Func[A, R]{}, err
 	}
-	if spec.ResultBytes, err = inlineBytes(reflect.TypeFor[R]()); err != nil {
+	if spec.ResultBytes, err = inlineBytes("NewFunc", reflect.TypeFor[R]()); err != nil {
 		return Func[A, R]{}, err
 	}
 	for _, o := range opts {
@@ -171,13 +171,13 @@ func MustFunc[A, R any](entry unsafe.Pointer, opts ...FuncOption) Func[A, R] {
 }
 
 // inlineBytes checks that a type can live in a record.
-func inlineBytes(t reflect.Type) (uint8, error) {
+func inlineBytes(what string, t reflect.Type) (uint8, error) {
 	if t.Size() > InlineBytes {
-		return 0, &OptionError{"NewFunc", t, fmt.Sprintf(
+		return 0, &OptionError{what, t, fmt.Sprintf(
 			"has %d bytes, and at most %d fit: pass the address of C memory, or a handle, instead", t.Size(), InlineBytes)}
 	}
 	if bad := pointerIn(t); bad != nil {
-		return 0, &OptionError{"NewFunc", t, fmt.Sprintf(
+		return 0, &OptionError{what, t, fmt.Sprintf(
 			"contains %v, which points into Go: pass numbers, arrays and structs of them, a runtime/cgo.Handle, or C memory as a uintptr", bad)}
 	}
 	return uint8(t.Size()), nil

@@ -94,8 +94,11 @@ func (l *lane) drain() {
 		items := l.core.Take(l.items[:])
 		l.s.edge.acquire()
 		for _, it := range items {
-			c := l.table.at(it.Slot)
-			if c == nil || c.handle != Handle(it.Handle) {
+			c := l.table.find(Handle(it.Handle))
+			if it.Body != 0 { // of a start: C has asked for it
+				c = goBodies.find(it.Body).start(l.s, it)
+			}
+			if c == nil {
 				continue
 			}
 			runnable := true

@@ -73,6 +73,22 @@ func (t leakTask) Left() string {
 	return ""
 }
 
+// A leakBody is a coroutine that a C body has started with coro_spawn_go. Nobody but C knows who.
+type leakBody struct {
+	leakTask
+	name string
+}
+
+func (b leakBody) Left() string {
+	switch alive, held := b.join.Fate(); {
+	case alive && !(leakable{b.s}).isEnded():
+		return "coroutine that has not ended, started by C: " + b.name
+	case held:
+		return "coroutine that has ended and nobody has joined or detached, started by C: " + b.name
+	}
+	return ""
+}
+
 // made reports a task.
 func (t *Task[R]) made() {
 	if leak.On() {

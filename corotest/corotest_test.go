@@ -156,6 +156,37 @@ func TestACoroutineThatHasNotEndedIsLeft(t *testing.T) {
 	leaked(t, errors, "TestACoroutineThatHasNotEndedIsLeft", "coroutine that has not ended, of a task")
 }
 
+func TestGoBodiesThatCHasStartedAreLeft(t *testing.T) {
+	s := newScheduler(t)
+	defer closeNow(t, s)
+	start := coro.MustFunc[testbody.SpawnGoArg, testbody.SpawnedGo](testbody.SpawnGo)
+	id := coro.MustExportBody(func(c *coro.Coroutine, parks int64) (coro.None, error) {
+		if parks == 0 {
+			return coro.None{}, nil
+		}
+		return coro.None{}, c.Park()
+	})
+	run := func(how uint32, parks int64) {
+		task, err := start.Start(s, testbody.SpawnGoArg{ID: uint32(id), How: how, Number: parks, ArgBytes: 8})
+		require.NoError(t, err)
+		_, err = task.Wait(background)
+		require.NoError(t, err)
+	}
+	assert.Empty(t, verify(func() {
+		run(testbody.GoUnnamed, 0)
+		run(testbody.GoDetach, 0)
+	}))
+	errors := verifyLeaks(func() {
+		run(testbody.GoUnnamed, 1)
+		run(testbody.GoLeave, 0)
+		parked(t, s, 1)
+	})
+	all := strings.Join(errors, "")
+	require.Len(t, errors, 2, "%s", errors)
+	assert.Contains(t, all, "coroutine that has not ended, started by C: github.com/organzine/coro/corotest_test.")
+	assert.Contains(t, all, "coroutine that has ended and nobody has joined or detached, started by C: ")
+}
+
 func startParked(t *testing.T, s *coro.Scheduler) {
 	_, err := park.Start(s, coro.None{})
 	require.NoError(t, err)

@@ -2,8 +2,12 @@
 /* lane.c - see lane.h. */
 #include "lane.h"
 
+#include "door.h"
 #include "idle.h"
+#include "sys.h"
 #include "wait.h"
+
+#include <string.h>
 
 /* take_mail - W3 to W5 of wait.c. False: nothing for a coroutine of the lane. */
 static bool take_mail(struct coroi_worker *lane, struct coroi_rec *r, struct coroi_lane_item *item)
@@ -15,8 +19,6 @@ static bool take_mail(struct coroi_worker *lane, struct coroi_rec *r, struct cor
 		coroi_idle_pushed(&lane->sched->worker[home]);
 		return false;
 	}
-	/* Read before the word is cleared: until then it is a node, and stays what it is. */
-	uint32_t slot = (uint32_t)(uintptr_t)r->stack;
 	uint64_t word = at_and(&r->wake, ~COROI_MAIL_MASK);
 	at_bump(&lane->mails);
 	if (!(word & COROI_ESCAPED)) {
@@ -27,7 +29,6 @@ static bool take_mail(struct coroi_worker *lane, struct coroi_rec *r, struct cor
 	*item = (struct coroi_lane_item){
 		.kind = word & COROI_EVENT ? COROI_LANE_EVENT : COROI_LANE_WAKE,
 		.n = (uint32_t)(word & COROI_COUNT_MASK),
-		.slot = slot,
 		.canceled = (word & COROI_CANCEL) != 0,
 		.handle = (uint64_t)coroi_gen(word) << COROI_GEN_SHIFT | coroi_index(r),
 	};
@@ -50,8 +51,9 @@ uint32_t coroi_lane_take(struct coroi_worker *lane, struct coroi_lane_item *item
 		at_bump(&lane->spawned);
 		items[n++] = (struct coroi_lane_item){
 			.kind = COROI_LANE_START,
-			.slot = (uint32_t)(uintptr_t)r->stack,
+			.body = (uint32_t)(uintptr_t)r->stack,
 			.handle = coroi_handle(r),
+			.rec = r,
 		};
 	}
 	return n;
@@ -61,4 +63,75 @@ void coroi_lane_end(struct coroi_worker *lane, struct coroi_rec *r, uint8_t flag
 {
 	r->flags |= flags;
 	coroi_end_outside(lane->sched, r);
+}
+
+/* ------------------------------------------------------------------------------ started by C bodies */
+
+/* What is known of Go bodies, by number: BODY_KNOWN | argument bytes << 8 | result bytes, in pages that are never freed. */
+#define BODY_KNOWN (UINT32_C(1) << 16)
+#define BODY_PAGE 1024
+#define BODY_PAGES 1024
+static uint32_t *bodies[BODY_PAGES]; /* atomic, as what is in the pages is */
+
+int coroi_lane_body(uint32_t id, uint8_t arg_bytes, uint8_t result_bytes)
+{
+	uint32_t n = id & ~COROI_GO_BODY;
+
+	if (n / BODY_PAGE >= BODY_PAGES)
+		return CORO_ENOMEM;
+	uint32_t *page = at_load_rlx(&bodies[n / BODY_PAGE]);
+	if (!page) {
+		page = coroi_alloc(BODY_PAGE * sizeof *page, sizeof *page);
+		if (!page)
+			return CORO_ENOMEM;
+		memset(page, 0, BODY_PAGE * sizeof *page);
+		at_store_rel(&bodies[n / BODY_PAGE], page); /* the zeros first; pairs with body_of */
+	}
+	/* Release: what Go has noted under the id comes first, for who starts it. Pairs with body_of. */
+	at_store_rel(&page[n % BODY_PAGE], BODY_KNOWN | (uint32_t)arg_bytes << 8 | result_bytes);
+	return CORO_OK;
+}
+
+/* body_of - 0: there is none. */
+static uint32_t body_of(coro_go_id id)
+{
+	uint32_t n = id & ~COROI_GO_BODY;
+
+	if (!(id & COROI_GO_BODY) || n / BODY_PAGE >= BODY_PAGES)
+		return 0;
+	uint32_t *page = at_load_acq(&bodies[n / BODY_PAGE]);
+	return page ? at_load_acq(&page[n % BODY_PAGE]) : 0;
+}
+
+int coro_spawn_go(coro_go_id id, const void *arg, size_t arg_bytes, coro_handle *out)
+{
+	struct coroi_worker *w = coroi_self();
+	struct coroi_rec *r = NULL;
+	uint32_t body = body_of(id);
+
+	if (!w || !w->current)
+		return CORO_EPERM;
+	if (!body || arg_bytes != (body >> 8 & 0xff) || (arg_bytes && !arg) || !w->sched->go_slot)
+		return CORO_EINVAL;
+	coroi_door_enter(w);
+	if (coroi_mags_spend(&w->mags) && !(r = coroi_mags_get(&w->mags))) /* retired meanwhile */
+		coroi_mags_earn(&w->mags);
+	coroi_door_leave(w);
+	if (!r)
+		return CORO_ENOMEM;
+	struct coroi_worker *lane = coroi_lane(w->sched);
+	struct coroi_fill q = {.flags = COROI_F_JOINABLE, .arg_bytes = (uint8_t)arg_bytes, .result_bytes = (uint8_t)body};
+	coroi_fill(r, &q, lane->id);
+	coroi_fill_argument(r, arg, arg_bytes);
+	r->stack = (struct coroi_stack *)(uintptr_t)id;
+	uint64_t word = at_load_rlx(&r->wake);
+	uint64_t join = out ? coroi_join_word(coroi_gen(word), COROI_JOIN_NOBODY, 0)
+			    : coroi_join_word(coroi_gen(word), COROI_JOIN_SETTLED, COROI_SETTLED_DETACHED);
+	at_store_rlx(&coroi_cold(r)->join, join);
+	at_store_rel(&r->wake, word | COROI_ESCAPED); /* its body can always tell its handle */
+	if (out)
+		*out = coroi_handle(r);
+	coroi_inbox_push(lane, (uintptr_t)r | COROI_NODE_SPAWN);
+	coroi_idle_pushed(lane);
+	return CORO_OK;
 }

@@ -23,11 +23,26 @@ type Lane struct {
 	c *worker
 }
 
-// LaneItem is one thing that has happened to a coroutine of the lane, which is named by its slot and its handle.
+// LaneItem is one thing that has happened to a coroutine of the lane.
 type LaneItem struct {
-	Kind, N, Slot uint32
-	Canceled      uint32 // not 0: coro_cancel was called for it
-	Handle        uint64
+	Kind, N  uint32
+	Body     uint32 // of a start: the Go body that C has asked for; 0: it was Go that asked
+	Canceled uint32 // not 0: coro_cancel was called for it
+	Handle   uint64
+	r        *record
+}
+
+// Joinable and Arg are of a coroutine that C has started: itself, and where its argument lies until End.
+func (i *LaneItem) Joinable() Joinable  { return Joinable{i.r, i.Handle >> genShift << genShift} }
+func (i *LaneItem) Arg() unsafe.Pointer { return unsafe.Pointer(&cold(i.r).payload) }
+
+// GoBody is what the ids of Go bodies have in common.
+const GoBody = uint32(C.COROI_GO_BODY)
+
+// ExportBody lets C start a Go body. NoMemory: there are too many.
+func ExportBody(id uint32, argBytes, resultBytes uint8) Status {
+	crossing()
+	return Status(C.coroi_lane_body(C.uint32_t(id), C.uint8_t(argBytes), C.uint8_t(resultBytes)))
 }
 
 const (
@@ -96,8 +111,8 @@ func (s *Scheduler) EndExt() {
 	C.coroi_ext_end(s.c)
 }
 
-// PrepareBody makes one coroutine whose body is Go's, known by its slot. The port is held.
-func (p *Port) PrepareBody(slot uint32, resultBytes uint8) (Joinable, Status) {
+// PrepareBody makes one coroutine whose body is Go's. The port is held.
+func (p *Port) PrepareBody(resultBytes uint8) (Joinable, Status) {
 	if !p.spend() {
 		return Joinable{}, NoMemory
 	}
@@ -109,7 +124,6 @@ func (p *Port) PrepareBody(slot uint32, resultBytes uint8) (Joinable, Status) {
 	lane := uint32(p.sched.c.workers)
 	spec := Spec{ResultBytes: resultBytes}
 	fill(r, &spec, lane, nil)
-	*(*uintptr)(unsafe.Pointer(&r.stack)) = uintptr(slot)
 	r.flags = C.COROI_F_JOINABLE
 	gen := uint64(r.wake) >> genShift << genShift
 	atomic.StoreUint64(joinWord(r), gen)
@@ -144,28 +158,6 @@ func (s *Scheduler) SendEvent(j Joinable) {
 		}
 		return
 	}
-}
-
-// Body finds the slot of the lane's coroutine that a handle names. False: it is none of s's lane. It may have ended: then another
-// is in the slot, or nothing, which its own handle tells.
-func (s *Scheduler) Body(handle uint64) (slot uint32, ok bool) {
-	index := uint32(handle)
-	chunk := index >> C.COROI_CHUNK_INDEX_BITS
-	if chunk >= C.COROI_CHUNKS_MAX {
-		return 0, false
-	}
-	dir := (*[C.COROI_CHUNKS_MAX]uint64)(unsafe.Pointer(&C.coroi_chunk_dir))
-	at := atomic.LoadUint64(&dir[chunk])
-	place := index & (1<<C.COROI_CHUNK_INDEX_BITS - 1)
-	if at == 0 || place == 0 {
-		return 0, false
-	}
-	c := *(**C.struct_coroi_chunk)(unsafe.Pointer(&at))
-	r := (*record)(unsafe.Add(unsafe.Pointer(c), uintptr(place)*C.sizeof_struct_coroi_rec))
-	if unsafe.Pointer(c.owner) != unsafe.Pointer(s.c) || uint32(r.home) != uint32(s.c.workers) {
-		return 0, false
-	}
-	return uint32(uintptr(unsafe.Pointer(r.stack))), true
 }
 
 // JoinBy registers a coroutine of the same scheduler's lane as the joiner: J1 of wait.c. False: the end has come, or somebody else joins.

@@ -29,13 +29,19 @@ enum {
 	COROI_LANE_EVENT,     /* what it waits for inside coro may have happened; and n permits */
 };
 
-/* The coroutine is named by its slot in Go's table, which lies in its record's `stack`, and its handle: when Go looks, it may have
- * ended, and another record's have its slot and its generation. Of kinds other than a start: it is cancelled, for good, after
- * what else the item brings (C1 of wait.c; what is done about it is Go's business). */
+/* When Go looks, the coroutine may have ended. Of kinds other than a start: it is cancelled, for good, after what else the item
+ * brings (C1 of wait.c; what is done about it is Go's business). Of a start: the Go body that it is to run, which lies in its
+ * record's `stack`, if coro_spawn_go has made it, else 0. */
 struct coroi_lane_item {
-	uint32_t kind, n, slot, canceled;
+	uint32_t kind, n, body, canceled;
 	coro_handle handle;
+	struct coroi_rec *rec; /* stays what it is if that is a start */
 };
+
+/* coroi_lane_body - from now on coro_spawn_go knows id, which has COROI_GO_BODY, as a body that takes and results in so many bytes. One
+ * caller at a time. Returns: CORO_OK, CORO_ENOMEM. */
+#define COROI_GO_BODY (UINT32_C(1) << 31) /* tells it from a function that is called */
+int coroi_lane_body(uint32_t id, uint8_t arg_bytes, uint8_t result_bytes);
 
 /* coroi_lane_take - what the inbox holds, oldest first, at most cap of it. One caller at a time, who is awake. */
 uint32_t coroi_lane_take(struct coroi_worker *lane, struct coroi_lane_item *items, uint32_t cap);

@@ -46,6 +46,8 @@ const (
 	LaneEvent
 )
 
+const GoBody = uint32(1) << 31
+
 const EndAborted, EndCanceled = uint8(2), uint8(8)
 
 const (
@@ -97,7 +99,7 @@ type (
 	}
 	Lane     struct{}
 	LaneItem struct {
-		Kind, N, Slot, Canceled uint32
+		Kind, N, Body, Canceled uint32
 		Handle                  uint64
 	}
 	Port      struct{}
@@ -225,11 +227,10 @@ func (*Outgoing) Add(unsafe.Pointer) {}
 func (*Outgoing) Full() bool         { return false }
 func (*Outgoing) Len() int           { return 0 }
 
-func (*Scheduler) Lane() Lane                 { return Lane{} }
-func (*Scheduler) BeginExt(uint32)            {}
-func (*Scheduler) EndExt()                    {}
-func (*Scheduler) SendEvent(Joinable)         {}
-func (*Scheduler) Body(uint64) (uint32, bool) { return 0, false }
+func (*Scheduler) Lane() Lane         { return Lane{} }
+func (*Scheduler) BeginExt(uint32)    {}
+func (*Scheduler) EndExt()            {}
+func (*Scheduler) SendEvent(Joinable) {}
 
 func (Lane) HasItems() bool                               { return false }
 func (Lane) Take([]LaneItem) []LaneItem                   { return nil }
@@ -239,8 +240,12 @@ func (Lane) Claimed() bool                                { return false }
 func (Lane) CountEnd()                                    {}
 func (Lane) End(Joinable, uint8, unsafe.Pointer, uintptr) {}
 
-func (*Port) PrepareBody(uint32, uint8) (Joinable, Status) { return Joinable{}, Again }
-func (*Port) StartBody(Joinable)                           {}
+func (*Port) PrepareBody(uint8) (Joinable, Status) { return Joinable{}, Again }
+func (*Port) StartBody(Joinable)                   {}
+
+func (*LaneItem) Joinable() Joinable         { return Joinable{} }
+func (*LaneItem) Arg() unsafe.Pointer        { return nil }
+func ExportBody(uint32, uint8, uint8) Status { return Again }
 
 func (Joinable) JoinBy(Joinable) bool                      { return false }
 func (Joinable) Unjoin(Joinable) bool                      { return false }

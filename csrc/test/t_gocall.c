@@ -4,9 +4,11 @@
 #include "test.h"
 
 #include "../gocall.h"
+#include "../idle.h"
 #include "../lane.h"
 #include "../run.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 
@@ -325,6 +327,8 @@ static void nobody_there(void *arg, void *result)
 	(void)result;
 	CHECK_EQ(coro_call_go_inline(1, &number, 8, &number, 8, NULL), CORO_EINVAL);
 	CHECK_EQ(coro_call_go(1, &number, 8, &number, 8, NULL), CORO_EINVAL);
+	CHECK_EQ(coroi_lane_body(COROI_GO_BODY | 5, 8, 0), CORO_OK);
+	CHECK_EQ(coro_spawn_go(COROI_GO_BODY | 5, &number, 8, NULL), CORO_EINVAL);
 }
 
 TEST(gocall_without_go_is_refused)
@@ -332,6 +336,72 @@ TEST(gocall_without_go_is_refused)
 	coroi_go_register(serve);
 	coro_scheduler *s = start_with(1, 0);
 	spawn(s, nobody_there, NULL, 0);
+	finish(s);
+}
+
+/* ------------------------------------------------------------------------------------ Go bodies */
+
+#define DOUBLES (COROI_GO_BODY | 2000) /* int64_t, which it doubles */
+
+static void spawns_go_bodies(void *arg, void *result)
+{
+	int64_t number = 21, doubled = 0;
+	coro_handle child = 0;
+
+	(void)arg;
+	(void)result;
+	CHECK_EQ(coro_spawn_go(0, &number, 8, &child), CORO_EINVAL);
+	CHECK_EQ(coro_spawn_go(2000, &number, 8, &child), CORO_EINVAL);
+	CHECK_EQ(coro_spawn_go(DOUBLES + 1, &number, 8, &child), CORO_EINVAL);
+	CHECK_EQ(coro_spawn_go(DOUBLES + 5000, &number, 8, &child), CORO_EINVAL);
+	CHECK_EQ(coro_spawn_go(UINT32_MAX, &number, 8, &child), CORO_EINVAL);
+	CHECK_EQ(coro_spawn_go(DOUBLES, &number, 7, &child), CORO_EINVAL);
+	CHECK_EQ(coro_spawn_go(DOUBLES, NULL, 8, &child), CORO_EINVAL);
+	CHECK_EQ(child, 0);
+	CHECK_EQ(coro_spawn_go(DOUBLES, &number, 8, NULL), CORO_OK);
+	CHECK_EQ(coro_spawn_go(DOUBLES, &number, 8, &child), CORO_OK);
+	CHECK_EQ(coro_join(child, &doubled, 8), CORO_OK);
+	CHECK_EQ(doubled, 42);
+	CHECK_EQ(coro_join(child, &doubled, 8), CORO_ESTALE);
+}
+
+/* run_bodies - stand in for Go's executors until n bodies have ended. */
+static void run_bodies(coro_scheduler *s, int n)
+{
+	struct coroi_worker *lane = coroi_lane(s);
+	struct coroi_lane_item item[4];
+
+	while (n > 0) {
+		while (at_load_acq(&lane->ev) != COROI_EV_WOKEN)
+			sched_yield();
+		at_store_rlx(&lane->ev, COROI_EV_NONE);
+		do {
+			uint32_t took = coroi_lane_take(lane, item, 4);
+			for (uint32_t i = 0; i < took; i++, n--) {
+				CHECK_EQ(item[i].kind, COROI_LANE_START);
+				CHECK_EQ(item[i].body, DOUBLES);
+				CHECK_EQ(item[i].handle, coroi_handle(item[i].rec));
+				*(int64_t *)coroi_cold(item[i].rec)->payload *= 2;
+				coroi_lane_end(lane, item[i].rec, 0);
+				at_bump(&lane->ended);
+			}
+		} while (!coroi_lane_park(lane));
+	}
+}
+
+TEST(gocall_starts_go_bodies)
+{
+	int64_t number = 1;
+
+	fail_alloc = 0;
+	CHECK_EQ(coroi_lane_body(DOUBLES, 8, 8), CORO_ENOMEM);
+	fail_alloc = -1;
+	CHECK_EQ(coroi_lane_body(DOUBLES, 8, 8), CORO_OK);
+	CHECK_EQ(coroi_lane_body(UINT32_MAX, 8, 8), CORO_ENOMEM);
+	CHECK_EQ(coro_spawn_go(DOUBLES, &number, 8, NULL), CORO_EPERM);
+	coro_scheduler *s = gos(1, 0);
+	spawn(s, spawns_go_bodies, NULL, 0);
+	run_bodies(s, 2);
 	finish(s);
 }
 
