@@ -628,3 +628,82 @@ func TestSlowCallHookOptions(t *testing.T) {
 	_, err = coro.New(coro.WithSlowCallHook(time.Second, nil))
 	optionError(t, err, "WithSlowCallHook", "function")
 }
+
+// untilCanceled is called by coroutines that are to be canceled.
+var untilCanceled = coro.MustExport(func(ctx context.Context, n int64) (int64, error) {
+	<-ctx.Done()
+	return n, context.Cause(ctx)
+})
+
+func TestACancelOfOneEndsTheContextOfItsCall(t *testing.T) {
+	blocks := testbody.Call{ID: uint32(untilCanceled), How: testbody.Offload, ArgBytes: 8, ResultBytes: 8}
+	s := newScheduler(t, coro.WithWorkers(2))
+	other, err := callOne.Start(s, blocks)
+	require.NoError(t, err)
+	parked(t, s, 1)
+	ctx, end := context.WithCancel(background)
+	cancels := []func(*coro.Task[testbody.Came]){
+		func(task *coro.Task[testbody.Came]) { task.Cancel() },
+		func(*coro.Task[testbody.Came]) { end() },
+		func(task *coro.Task[testbody.Came]) { require.NoError(t, cancel.Spawn(s, task.Handle())) },
+	}
+	for i, by := range cancels {
+		start := func() (*coro.Task[testbody.Came], error) { return callOne.Start(s, blocks) }
+		if i == 1 {
+			start = func() (*coro.Task[testbody.Came], error) { return callOne.StartContext(ctx, s, blocks) }
+		}
+		task, err := start()
+		require.NoError(t, err)
+		parked(t, s, 2)
+		by(task)
+		came, err := wait(t, task)
+		require.NoError(t, err)
+		assert.Equal(t, testbody.EFAILED, came.Status)
+		assert.Equal(t, coro.ErrCanceled.Error(), text(came))
+	}
+	assert.NoError(t, other.Err(), "the others go on")
+	other.Cancel()
+	_, err = wait(t, other)
+	assert.NoError(t, err)
+}
+
+// A cancel comes before the call, while it waits for a runner, as it begins, or while it runs: it always ends.
+func TestACancelAtAnyMomentEndsTheCall(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(2), coro.WithCallLimit(2))
+	for i := range scaled(2000) {
+		task, err := callOne.Start(s, testbody.Call{ID: uint32(untilCanceled), How: testbody.Offload, ArgBytes: 8, ResultBytes: 8})
+		require.NoError(t, err)
+		for range i % 50 * 200 {
+		}
+		task.Cancel()
+		if i%4 == 0 {
+			continue // so that there are several
+		}
+		came, err := wait(t, task)
+		if !errors.Is(err, coro.ErrCanceled) { // before its start
+			require.NoError(t, err)
+			require.Contains(t, []int32{testbody.EFAILED, testbody.ECANCELED}, came.Status)
+		}
+	}
+	finish(t, s)
+}
+
+func TestTheContextOfACallEndsWithIt(t *testing.T) {
+	s := newScheduler(t)
+	kept := make(chan context.Context, 2)
+	keep := coro.MustExport(func(ctx context.Context, n int64) (int64, error) {
+		if n > 0 {
+			assert.NoError(t, ctx.Err())
+		}
+		kept <- ctx
+		return n, nil
+	})
+	for n := range int64(2) {
+		assert.Zero(t, calling(t, s, testbody.Offload, keep, n).Status)
+		ctx := <-kept
+		assert.ErrorIs(t, ctx.Err(), context.Canceled)
+		assert.Nil(t, ctx.Value("key"))
+		_, has := ctx.Deadline()
+		assert.False(t, has)
+	}
+}

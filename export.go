@@ -24,7 +24,8 @@ type FuncID uint32
 // the types of the argument and the result in C: they hold no pointers, and C must give exactly the bytes of an A; or they
 // are []byte, for any number of bytes; or None. The function's own arguments are copies, and its own for ever.
 //
-// The context ends when the scheduler whose coroutine calls is closed with a context that ends. An error and a panic
+// The context ends when the scheduler whose coroutine calls is closed with a context that ends. Of an offloaded call, it also ends when
+// that coroutine is canceled (Task.Cancel, the context of StartContext, coro_cancel), and when the call does. An error and a panic
 // come to the caller as CORO_EFAILED, with the text; nothing of them is lost, and neither ends the process.
 //
 // A function stays exported as long as the process lives: export each once, for example in a package variable, not for

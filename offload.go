@@ -2,6 +2,7 @@ package coro
 
 import (
 	"bytes"
+	"context"
 	"runtime"
 	"sync"
 	"time"
@@ -37,6 +38,8 @@ type runner struct {
 	wake chan struct{} // one is put in to wake it
 	id   string        // of its goroutine
 	now  csrc.InlineCall
+	call *csrc.Call   // that it makes now, or nil
+	ctx  *callContext // of that
 	seen sighting
 }
 
@@ -222,6 +225,10 @@ func (o *office) spin() {
 func (o *office) begin(r *runner, c *csrc.Call) {
 	o.calls++
 	r.now = csrc.InlineCall{ID: c.ID(), Count: o.calls}
+	r.call, r.ctx = c, &callContext{parent: o.s.ctx}
+	if c.IsCanceled() { // just now: cancelCalls may not have seen it
+		r.ctx.end(ErrCanceled)
+	}
 	o.looks--
 	if o.first != nil || o.s.core.HasCalls() {
 		o.another()
@@ -234,9 +241,22 @@ func (o *office) begin(r *runner, c *csrc.Call) {
 func (o *office) look(r *runner) {
 	o.mu.Lock()
 	r.now.ID = 0
+	r.call = nil
 	o.looks++
 	o.watch()
 	o.mu.Unlock()
+	r.ctx.end(context.Canceled)
+}
+
+// cancelCalls ends the contexts of the calls whose coroutines are canceled.
+func (o *office) cancelCalls() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for r := range o.all {
+		if r.call != nil && r.call.IsCanceled() {
+			r.ctx.end(ErrCanceled)
+		}
+	}
 }
 
 // make makes a call, and completes it whatever happens. Whoever calls again at once finds r looking.
@@ -260,7 +280,7 @@ func (o *office) make(r *runner, c *csrc.Call) {
 	s.edge.acquire()
 	if g := goFuncs.find(c.ID()); !g.accepts(c) {
 		g.refuse(c)
-	} else if err := g.call(s.ctx, c); err != nil {
+	} else if err := g.call(r.ctx, c); err != nil {
 		failed(c, err)
 	}
 	returned = true
@@ -271,6 +291,7 @@ func (o *office) make(r *runner, c *csrc.Call) {
 
 // lose is for a runner whose goroutine ends in a call.
 func (o *office) lose(r *runner) {
+	r.ctx.end(context.Canceled)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.all, r)

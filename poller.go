@@ -67,6 +67,9 @@ func (p *poller) poll(s *Scheduler) {
 		slots = s.core.Guests(s.core.Done(slots[:0]))
 		p.completeAll(slots)
 		s.office.kick()
+		if s.core.CallsCanceled() {
+			s.office.cancelCalls()
+		}
 		rests = p.heedRest(s, rests)
 		if s.lane.claimed() {
 			pause = lookLeast

@@ -34,6 +34,12 @@ void coroi_bell_drop(struct coro_scheduler *s)
 		coroi_futex_wait(&s->ringers, n, 20000); /* preempted: let it finish */
 }
 
+void coroi_bell_canceled(struct coro_scheduler *s)
+{
+	at_xchg(&s->calls_canceled, 1);
+	coroi_bell_ring(s);
+}
+
 void coroi_bell_done(struct coro_scheduler *s, struct coroi_rec *r, uint32_t slot)
 {
 	uint64_t head = at_load_rlx(&s->done);

@@ -19,6 +19,9 @@ void coroi_bell_drop(struct coro_scheduler *s);
 
 void coroi_bell_ring(struct coro_scheduler *s);
 
+/* coroi_bell_canceled - a coroutine was cancelled that may be calling Go. */
+void coroi_bell_canceled(struct coro_scheduler *s);
+
 /* coroi_bell_done - r has ended, and the goroutine of a slot waits for it. */
 void coroi_bell_done(struct coro_scheduler *s, struct coroi_rec *r, uint32_t slot);
 

@@ -503,7 +503,7 @@ coro_go_id coro_go_function(const char *name);
 
 /*
  * coro_call_go - have a Go function called by a goroutine, while the caller is suspended. The function may block, for as long
- * as it likes, and do what any Go code may. A close with cancel does not end the call: it ends the function's context.
+ * as it likes, and do what any Go code may. A cancel, of the caller or of all, does not end the call: it ends the function's context.
  *
  * arg, arg_bytes:  exactly the bytes of its Go argument type; any number for a []byte, which gets a copy.
  * result, result_bytes: room for its result; NULL and 0: the result is not wanted.

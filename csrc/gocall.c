@@ -220,6 +220,7 @@ int coro_call_go(coro_go_id id, const void *arg, size_t arg_bytes, void *result,
 	};
 	coroi_door_enter(w);
 	bool canceled = w->cancel | me->canceled;
+	me->waits = 'g'; /* F7 */
 	coroi_door_leave(w);
 	if (coroi_unlikely(canceled)) /* who is canceled a moment later has called before */
 		return CORO_ECANCELED;

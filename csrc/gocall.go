@@ -116,6 +116,18 @@ func (c *Call) Fail(text string) {
 	C.coroi_call_fail((*C.struct_coroi_call)(c), (*C.char)(unsafe.Pointer(unsafe.StringData(text))), C.size_t(len(text)))
 }
 
+// IsCanceled tells whether the coroutine that calls was canceled. The call has not ended.
+func (c *Call) IsCanceled() bool {
+	const shift = 8 * (unsafe.Offsetof(record{}.canceled) - unsafe.Offsetof(record{}.class))
+	return uint8(atomic.LoadUint64((*uint64)(unsafe.Pointer(&c.caller.class)))>>shift) != 0
+}
+
+// CallsCanceled tells, once, that a coroutine was canceled that may be calling.
+func (s *Scheduler) CallsCanceled() bool {
+	canceled := (*uint32)(unsafe.Pointer(&s.c.calls_canceled))
+	return atomic.LoadUint32(canceled) != 0 && atomic.SwapUint32(canceled, 0) != 0
+}
+
 // HasCalls tells whether there are offloaded calls that nobody has taken.
 func (s *Scheduler) HasCalls() bool {
 	return atomic.LoadUint64((*uint64)(unsafe.Pointer(&s.c.calls))) != 0

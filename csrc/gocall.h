@@ -28,6 +28,9 @@
  *       whoever hears it does F5 again if nobody looks
  *   F6  Go takes the whole list, makes the call, writes the result and the status, sends the caller its event (W1 and W2 of
  *       wait.c), after which the call is gone, and gives the token back, after which the scheduler may be
+ *   F7  a cancel of the caller, in its home's door, finds that it waits for Go, is about to, or did so last:
+ *       calls_canceled = 1, and the bell. Go looks which callers of the calls that are being made are cancelled, and ends the
+ *       contexts of those. It looks at each call that begins, too, once the other look would find that
  *
  * Go is known here as one function, which it registers. Arguments and results go by address and length; functions go by
  * number, which only Go can read.

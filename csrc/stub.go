@@ -191,11 +191,13 @@ func ExportName(string, uint32) Status { return Again }
 func (*Calls) Slot() uint32 { return 0 }
 func (*Calls) Next() *Call  { return nil }
 
-func (*Call) ID() uint32            { return 0 }
-func (*Scheduler) HasCalls() bool   { return false }
-func (*Scheduler) TakeCalls() *Call { return nil }
-func (*Scheduler) Watch(bool)       {}
-func (*Scheduler) Complete(*Call)   {}
+func (*Call) ID() uint32               { return 0 }
+func (*Call) IsCanceled() bool         { return false }
+func (*Scheduler) CallsCanceled() bool { return false }
+func (*Scheduler) HasCalls() bool      { return false }
+func (*Scheduler) TakeCalls() *Call    { return nil }
+func (*Scheduler) Watch(bool)          {}
+func (*Scheduler) Complete(*Call)      {}
 
 func (*Call) After() *Call           { return nil }
 func (*Call) Arg() unsafe.Pointer    { return nil }

@@ -178,6 +178,8 @@ static void cancel_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
 	r->canceled = COROI_MUTANT(CANCEL_FORGOTTEN, 1, 0);
 	coroi_cancel_wait_locked(w, r);
+	if (coroi_unlikely(r->waits == 'g'))
+		coroi_bell_canceled(w->sched); /* F7 of gocall.h */
 }
 
 void coroi_mail_locked(struct coroi_worker *w, struct coroi_rec *r)

@@ -157,6 +157,7 @@ struct coro_scheduler {
 	uint32_t ringers;   /* who are about to write to it */
 	uint32_t go_slot;   /* what Go knows it by; 0: it is not Go's */
 	uint64_t calls __attribute__((aligned(COROI_APART))); /* that Go is to make: LIFO of struct coroi_call; see gocall.h */
+	uint32_t calls_canceled;  /* a coroutine was cancelled that may be calling: Go looks which */
 	uint32_t calls_unwatched; /* nobody in Go looks at them: ring the bell */
 
 	struct coroi_pool pool; /* of threads for calls that block */
