@@ -338,6 +338,9 @@ func (c *Coroutine) signal(flag uint64, permits uint32) (runnable bool, err erro
 	}
 }
 
+// isFull tells whether it has as many permits as it may be given.
+func (c *Coroutine) isFull() bool { return c.state.Load()&permitsMask >= permitsMost }
+
 // settle is called by the executor after the body has asked to wait. False: it can go on at once.
 func (c *Coroutine) settle() bool {
 	for {
@@ -405,7 +408,7 @@ func (c *Coroutine) Wake(h Handle) error {
 	if t == nil {
 		return h.Wake()
 	}
-	if t.state.Load()&permitsMask >= permitsMost {
+	if t.isFull() {
 		return ErrTooManyWakes
 	}
 	runnable, err := t.signal(0, 1)

@@ -170,6 +170,28 @@ func TestGoPermitsAreCounted(t *testing.T) {
 	assert.ErrorIs(t, task.Wake(), coro.ErrStale)
 }
 
+func TestGoTooManyWakesAreRefused(t *testing.T) {
+	s := newScheduler(t)
+	const most = 1 << 28
+	goOn := make(chan struct{})
+	task := goes(t, s, func(c *coro.Coroutine) error {
+		coro.AddPermits(c, most-1)
+		assert.NoError(t, c.Wake(c.Handle()))
+		assert.Equal(t, coro.ErrTooManyWakes, c.Wake(c.Handle()))
+		goOn <- struct{}{}
+		<-goOn
+		return errors.Join(c.Park(), c.Wake(c.Handle()))
+	})
+	<-goOn
+	for range 2 {
+		assert.Equal(t, coro.ErrTooManyWakes, task.Wake())
+	}
+	goOn <- struct{}{}
+	_, err := wait(t, task)
+	assert.NoError(t, err)
+	assert.Equal(t, coro.ErrStale, task.Wake())
+}
+
 func TestGoAndCJoinEachOther(t *testing.T) {
 	s := newScheduler(t)
 	// A Go body waits for a C body, woken by another Go body.
