@@ -2,9 +2,13 @@
 #include "cbody.h"
 
 #include <pthread.h>
+#include <time.h>
 
 /* Go's, and does nothing. */
 extern void cb_go_nothing(void *p);
+
+/* Go's: wakes the goroutine that waits for it, with the time. */
+extern void cb_go_wake(int64_t now_ns);
 
 static void *callback_loop(void *arg)
 {
@@ -46,4 +50,32 @@ void cb_call_once(void *arg, void *result)
 
 	cb_fail(coro_call_go(*(coro_go_id *)arg, &number, sizeof number, &number, sizeof number, NULL));
 	*(int64_t *)result = cb_now_ns() - start;
+}
+
+static struct {
+	int64_t n, pause_ns;
+} wakes;
+
+static void *wake_loop(void *arg)
+{
+	struct timespec pause = {.tv_nsec = (long)wakes.pause_ns};
+
+	cb_go_nothing(NULL);
+	for (int64_t i = 0; i < wakes.n; i++) {
+		nanosleep(&pause, NULL);
+		cb_go_wake(cb_now_ns());
+	}
+	return arg;
+}
+
+int cb_wakes(int64_t n, int64_t pause_ns)
+{
+	pthread_t t;
+
+	wakes.n = n;
+	wakes.pause_ns = pause_ns;
+	if (pthread_create(&t, NULL, wake_loop, NULL))
+		return CORO_EAGAIN;
+	pthread_join(t, NULL);
+	return CORO_OK;
 }

@@ -70,6 +70,9 @@ int64_t cb_job_bad(int64_t n);
  * cb_callbacks is the time in ns of n calls of an empty Go function by a new thread. cb_calls calls a Go function of an
  * int64_t, which adds 1, n times; cb_call_once (arg: coro_go_id) once, offloaded, and its result is the time in ns. */
 int64_t cb_callbacks(int64_t n);
+
+/* cb_wakes - a new thread wakes a goroutine n times, each after a pause. One caller at a time. */
+int cb_wakes(int64_t n, int64_t pause_ns);
 struct cb_calls {
 	coro_go_id id;
 	uint32_t offload;

@@ -23,6 +23,7 @@ func All() []*harness.Experiment {
 		beside(),
 		calling(),
 		bodies(),
+		waiting(),
 	}
 }
 
