@@ -15,17 +15,18 @@ import (
 // A Scheduler runs coroutines on worker threads of its own. All its methods may be called by several goroutines.
 // It holds threads and memory until Close.
 type Scheduler struct {
-	core   *csrc.Scheduler
-	ports  []csrc.Port // a power of two
-	class  uint8       // of default stacks
-	paused bool
-	poller poller
-	lane   lane
-	edge   edge
-	slot   uint32          // that C bodies' calls come with
-	ctx    context.Context // of Go functions that C bodies call
-	cancel context.CancelCauseFunc
-	office office
+	core    *csrc.Scheduler
+	ports   []csrc.Port // a power of two
+	class   uint8       // of default stacks
+	paused  bool
+	poller  poller
+	spinner spinner
+	lane    lane
+	edge    edge
+	slot    uint32          // that C bodies' calls come with
+	ctx     context.Context // of Go functions that C bodies call
+	cancel  context.CancelCauseFunc
+	office  office
 
 	mu     sync.Mutex    // held while shutting the ports
 	runs   sync.RWMutex  // held for reading by a run
