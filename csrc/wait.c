@@ -132,18 +132,21 @@ static int mail(struct coroi_rec *r, uint32_t gen, uint64_t bit)
 
 /*
  * Between the CAS and the push, mail holds nothing of the scheduler. A waker on one of its workers needs nothing: they are
- * joined before it is destroyed. Any other is counted meanwhile, and destroy waits until each count has been zero
- * once: who comes later finds that the coroutine has ended. Several counts, so that wakers on several cores seldom
- * share one.
+ * joined before it is destroyed. Any other is counted meanwhile, and destroy waits until those who were counted when it began
+ * are gone: who comes later finds that the coroutine has ended. Whoever comes while it waits counts itself elsewhere, in the
+ * other of two, or wakers that never stop could keep it waiting for ever; and as some may still be in that one from before, it waits
+ * for both, one after the other. Several counts, so that wakers on several cores seldom share one.
  */
 #define MAILERS 16
 static struct {
-	uint32_t count __attribute__((aligned(COROI_APART))); /* atomic, sequentially consistent with the wake word */
+	uint32_t count[2] __attribute__((aligned(COROI_APART))); /* atomic, sequentially consistent with the wake word */
 } mailers[MAILERS];
+static uint32_t mailers_turn; /* which of the two those who come now use: a hint, who is late uses the other */
+static pthread_mutex_t mailers_lock = PTHREAD_MUTEX_INITIALIZER; /* of those who wait */
 
 static int mail_from_outside(struct coroi_rec *r, uint32_t gen, uint64_t bit)
 {
-	uint32_t *count = &mailers[(uintptr_t)&gen >> 14 & (MAILERS - 1)].count; /* by the place of the stack */
+	uint32_t *count = &mailers[(uintptr_t)&gen >> 14 & (MAILERS - 1)].count[at_load_rlx(&mailers_turn)]; /* by the place of the stack */
 
 	at_add(count, 1);
 	int status = mail(r, gen, bit);
@@ -153,9 +156,15 @@ static int mail_from_outside(struct coroi_rec *r, uint32_t gen, uint64_t bit)
 
 void coroi_await_mailers(void)
 {
-	for (int i = 0; i < MAILERS; i++)
-		for (uint32_t n; (n = at_load_seq(&mailers[i].count));)
-			coroi_futex_wait(&mailers[i].count, n, 20000); /* preempted: let it finish */
+	pthread_mutex_lock(&mailers_lock);
+	for (int k = 0; k < 2; k++) {
+		uint32_t turn = at_load_rlx(&mailers_turn);
+		at_xchg(&mailers_turn, !turn);
+		for (int i = 0; i < MAILERS; i++)
+			for (uint32_t n; (n = at_load_seq(&mailers[i].count[turn]));)
+				coroi_futex_wait(&mailers[i].count[turn], n, 20000); /* preempted: let it finish */
+	}
+	pthread_mutex_unlock(&mailers_lock);
 }
 
 /* permit_comes - one is on its way: whoever parks will have it. Relaxed: a wake-up that had returned before the cancel began is
