@@ -248,6 +248,19 @@ int coro_park_until(uint64_t deadline);
 int coro_sleep(uint64_t ns);
 int coro_sleep_until(uint64_t deadline);
 
+/* What comes periodically. Set up by coro_ticker_init: the first tick comes a period (ns, 1 or more) from now. Returns: CORO_OK,
+ * CORO_EINVAL. */
+typedef struct coro_ticker {
+	uint64_t next, period; /* ns */
+} coro_ticker;
+
+int coro_ticker_init(coro_ticker *t, uint64_t period);
+
+/* coro_ticker_wait - sleep until the next tick. Those that have come meanwhile are not made up for, but counted: *ticks (NULL: not
+ * wanted) is 1, and one more for each. Suspends. Returns: CORO_OK, CORO_EPERM, CORO_ECANCELED (the tick is still to come),
+ * CORO_EINVAL. */
+int coro_ticker_wait(coro_ticker *t, uint64_t *ticks);
+
 /*
  * coro_wake - give target a permit; if it is parked, it becomes runnable.
  *
@@ -299,6 +312,34 @@ int coro_canceled(void);
  * cancelled and has nothing to show. Returns only where coro_canceled is 0: CORO_EPERM.
  */
 int coro_exit_canceled(void);
+
+/*
+ * Scopes: children that do not outlive the coroutine that opened the scope. When one of them ends by coro_abort, the others are
+ * canceled. When the owner ends, however that is, those that are left are canceled, and joined before its memory goes.
+ */
+typedef struct coro_scope coro_scope;
+
+#define CORO_SCOPE_BYTES 32 /* most bytes of arg of a child in a scope */
+
+/* coro_scope_new - in the current coroutine's arena; it ends with it. Returns: CORO_OK, CORO_EPERM, CORO_ENOMEM, CORO_EINVAL. */
+int coro_scope_new(coro_scope **out);
+
+/* coro_scope_spawn - coro_spawn_attr of a child in the scope, by its owner: 0 to CORO_SCOPE_BYTES of argument, and no result. Cost:
+ * some 200 ns. Returns also: CORO_ECANCELED: the scope was canceled, or a child has failed; nothing was spawned. */
+int coro_scope_spawn(coro_scope *s, const coro_attr *attr, coro_fn fn, const void *arg, size_t arg_bytes);
+
+/* coro_scope_cancel - as coro_cancel for each child, until the next coro_scope_wait. Thread: any, while the owner is alive. Returns:
+ * CORO_OK, CORO_EINVAL. */
+int coro_scope_cancel(coro_scope *s);
+
+/*
+ * coro_scope_wait - wait, as its owner, until all children have ended; then the scope is as new. If the owner is canceled
+ * meanwhile, so are they, and it waits for their end.
+ *
+ * Suspends. Returns: CORO_OK if all have returned; else why the first that failed did, as coro_join tells it: CORO_EABORTED,
+ * CORO_ENOMEM, CORO_ECANCELED (of the owner, too); CORO_EPERM: not the owner, CORO_EINVAL.
+ */
+int coro_scope_wait(coro_scope *s);
 
 /* coro_detach - nobody will join target. Thread: any. Returns: CORO_OK, CORO_ESTALE, CORO_EBUSY, CORO_EINVAL. */
 int coro_detach(coro_handle target);

@@ -277,7 +277,7 @@ static void end_joinable_locked(struct coroi_worker *w, struct coroi_rec *r)
 		struct coroi_rec *joiner = coroi_at(index);
 		if (coroi_chunk_of(joiner)->owner != w->sched || at_load_rlx(&joiner->home) != w->id)
 			tell(w->sched, joiner);
-		else if (joiner->state == COROI_WAITING)
+		else if (joiner->state == COROI_WAITING || joiner->state == COROI_PROMISED)
 			coroi_ready_locked(w, joiner);
 		else
 			joiner->event = 1; /* it has registered, and not suspended yet */
@@ -597,12 +597,8 @@ static int taken(uint64_t word, uint32_t gen)
 	return coroi_gen(word) == gen && waits ? CORO_EBUSY : CORO_ESTALE;
 }
 
-int coro_join(coro_handle h, void *result, size_t result_bytes)
-{
-	return coro_join_until(h, result, result_bytes, CORO_FOREVER);
-}
-
-int coro_join_until(coro_handle h, void *result, size_t result_bytes, uint64_t deadline)
+/* join - certain: neither deadline nor cancel ends it. */
+static int join(coro_handle h, void *result, size_t result_bytes, uint64_t deadline, bool certain)
 {
 	struct coroi_worker *w = coroi_self();
 	struct coroi_rec *me, *r;
@@ -625,7 +621,7 @@ int coro_join_until(coro_handle h, void *result, size_t result_bytes, uint64_t d
 	if (COROI_MUTANT(BLIND_JOIN, at_cas(&coroi_cold(r)->join, &word, mine),
 			 (at_xchg(&coroi_cold(r)->join, mine), true))) { /* J1 */
 		struct join j = {r, gen, coroi_index(me)};
-		int status = coroi_wait(me, 'j', deadline, withdraw_join, &j);
+		int status = coroi_wait(me, 'j', deadline, certain ? NULL : withdraw_join, &j);
 		if (status)
 			return status;
 	} else if (word != settled) {
@@ -642,33 +638,19 @@ int coro_join_until(coro_handle h, void *result, size_t result_bytes, uint64_t d
 	return status;
 }
 
-/* ---------------------------------------------------------------------------------------- time */
-
-static bool withdraw_nothing(void *arg)
+int coro_join(coro_handle h, void *result, size_t result_bytes)
 {
-	(void)arg;
-	return true;
+	return join(h, result, result_bytes, CORO_FOREVER, false);
 }
 
-uint64_t coro_now(void)
+int coro_join_until(coro_handle h, void *result, size_t result_bytes, uint64_t deadline)
 {
-	return coroi_now_ns();
+	return join(h, result, result_bytes, deadline, false);
 }
 
-int coro_sleep_until(uint64_t deadline)
+int coroi_join_certain(coro_handle h)
 {
-	struct coroi_worker *w = coroi_self();
-
-	if (!w || !w->current)
-		return CORO_EPERM;
-	int status = coroi_wait(w->current, 't', deadline, withdraw_nothing, NULL);
-	return status == CORO_ETIMEDOUT ? CORO_OK : status;
-}
-
-int coro_sleep(uint64_t ns)
-{
-	uint64_t now = coroi_now_ns();
-	return coro_sleep_until(ns < CORO_FOREVER - now ? now + ns : CORO_FOREVER - 1);
+	return join(h, NULL, 0, CORO_FOREVER, true);
 }
 
 /* -------------------------------------------------------------------------------------- detach */

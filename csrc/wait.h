@@ -91,6 +91,9 @@ void coroi_put(struct coroi_rec *r);
 /* coroi_join_free - the joiner (or detacher, or Go) has had what it wanted of r. Thread: any, in no door. */
 void coroi_join_free(struct coroi_rec *r);
 
+/* coroi_join_certain - coro_join, without the result, that no cancel ends. */
+int coroi_join_certain(coro_handle h);
+
 /* coroi_join_status - what the joiner of an ended r is told. */
 int coroi_join_status(const struct coroi_rec *r);
 

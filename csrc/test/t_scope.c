@@ -1,0 +1,320 @@
+/*
+ * t_scope.c - scopes: children that end with their parent, and together. And tickers.
+ */
+#include "test.h"
+
+#include <string.h>
+
+#define MS UINT64_C(1000000)
+
+static uint64_t began, returned, canceled, refused;
+
+static void add(uint64_t *n)
+{
+	__atomic_add_fetch(n, 1, __ATOMIC_SEQ_CST);
+}
+
+/* -------------------------------------------------------------------------------------- children */
+
+static void works(void *arg, void *result)
+{
+	uint64_t k[4];
+
+	CHECK(!result);
+	memcpy(k, arg, sizeof k);
+	CHECK(k[0] == 1 && k[3] == 4);
+	add(&began);
+	coro_yield();
+	add(&returned);
+}
+
+static void waits(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	add(&began);
+	if (coro_park() == CORO_ECANCELED)
+		add(&canceled);
+	coro_yield();
+	add(&returned);
+}
+
+static void fails(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	coro_sleep(MS);
+	coro_abort();
+}
+
+static coro_scope *open_scope(void)
+{
+	coro_scope *s;
+	CHECK_EQ(coro_scope_new(&s), CORO_OK);
+	return s;
+}
+
+static void waits_for_all(void *arg, void *result)
+{
+	uint64_t k[4] = {1, 2, 3, 4};
+	coro_scope *s = open_scope();
+	(void)arg;
+	(void)result;
+
+	for (int round = 1; round <= 3; round++) {
+		for (int i = 0; i < 100; i++)
+			CHECK_EQ(coro_scope_spawn(s, NULL, works, k, sizeof k), CORO_OK);
+		CHECK_EQ(coro_scope_wait(s), CORO_OK);
+		CHECK_EQ(returned, 100 * round);
+	}
+	CHECK_EQ(coro_scope_wait(s), CORO_OK); /* there is none */
+}
+
+TEST(scope_waits_for_its_children)
+{
+	coro_scheduler *s = start_with(3, CORO_PAUSED);
+	spawn(s, waits_for_all, NULL, 0);
+	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
+	finish(s);
+}
+
+static void first_failure(void *arg, void *result)
+{
+	coro_scope *s = open_scope();
+	(void)arg;
+	(void)result;
+
+	for (int i = 0; i < 50; i++)
+		CHECK_EQ(coro_scope_spawn(s, NULL, waits, NULL, 0), CORO_OK);
+	CHECK_EQ(coro_scope_spawn(s, NULL, fails, NULL, 0), CORO_OK);
+	for (int i = 0; i < 50; i++)
+		CHECK_EQ(coro_scope_spawn(s, NULL, waits, NULL, 0), CORO_OK);
+	CHECK_EQ(coro_scope_wait(s), CORO_EABORTED);
+	CHECK_EQ(canceled, began);
+	CHECK_EQ(returned, began);
+	CHECK_EQ(coro_scope_spawn(s, NULL, waits, NULL, 0), CORO_OK); /* as new */
+	CHECK_EQ(coro_scope_cancel(s), CORO_OK);
+	CHECK_EQ(coro_scope_spawn(s, NULL, waits, NULL, 0), CORO_ECANCELED);
+	int status = coro_scope_wait(s);
+	CHECK(status == CORO_OK || status == CORO_ECANCELED); /* it may have begun, and returned */
+	add(&refused);
+}
+
+TEST(scope_first_failure_cancels_the_others)
+{
+	for (uint32_t workers = 1; workers <= 3; workers++) {
+		coro_scheduler *s = start_with(workers, CORO_PAUSED);
+		began = returned = canceled = 0;
+		spawn(s, first_failure, NULL, 0);
+		CHECK_EQ(coro_scheduler_run(s), CORO_OK);
+		CHECK_EQ(refused, workers);
+		finish(s);
+	}
+}
+
+/* ------------------------------------------------------------------------------------ the parent's end */
+
+static void ends_by_itself(void *arg, void *result)
+{
+	int64_t how;
+	coro_scope *s = open_scope();
+	(void)result;
+
+	memcpy(&how, arg, sizeof how);
+	for (int i = 0; i < 20; i++)
+		CHECK_EQ(coro_scope_spawn(s, NULL, waits, NULL, 0), CORO_OK);
+	if (how & 1)
+		coro_yield();
+	if (how & 2)
+		coro_exit();
+	if (how & 4)
+		coro_abort();
+}
+
+static void outlives(void *arg, void *result)
+{
+	coro_handle h;
+	(void)arg;
+	(void)result;
+
+	for (int64_t how = 0; how < 8; how++) {
+		began = returned = 0;
+		CHECK_EQ(coro_spawn_attr(JOINABLE(0), ends_by_itself, &how, sizeof how, &h), CORO_OK);
+		CHECK_EQ(coro_join(h, NULL, 0), how & 2 ? CORO_OK : how & 4 ? CORO_EABORTED : CORO_OK);
+		CHECK_EQ(returned, began); /* nothing of them is left */
+	}
+	add(&refused);
+}
+
+TEST(scope_children_do_not_outlive_it)
+{
+	coro_scheduler *s = start_with(2, CORO_PAUSED);
+	spawn(s, outlives, NULL, 0);
+	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
+	CHECK_EQ(refused, 1);
+	finish(s);
+}
+
+static coro_handle owner;
+
+static void owner_waits(void *arg, void *result)
+{
+	coro_scope *s = open_scope();
+	(void)arg;
+	(void)result;
+
+	for (int i = 0; i < 20; i++)
+		CHECK_EQ(coro_scope_spawn(s, NULL, waits, NULL, 0), CORO_OK);
+	__atomic_store_n(&owner, coro_self(), __ATOMIC_RELEASE);
+	CHECK_EQ(coro_scope_wait(s), CORO_ECANCELED);
+	CHECK_EQ(returned, began);
+	add(&refused);
+}
+
+TEST(scope_a_cancel_of_its_owner_is_one_of_all)
+{
+	coro_scheduler *s = start_with(2, 0);
+	coro_handle h;
+
+	spawn(s, owner_waits, NULL, 0);
+	while (!(h = __atomic_load_n(&owner, __ATOMIC_ACQUIRE)))
+		sleep_us(50);
+	CHECK_EQ(coro_cancel(h), CORO_OK);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(refused, 1);
+	finish(s);
+}
+
+static void misuses(void *arg, void *result)
+{
+	coro_scope *s = NULL, *other = *(coro_scope **)arg;
+	coro_attr with_result = {.size = sizeof with_result, .flags = CORO_JOINABLE, .result_bytes = 8};
+	char large[CORO_SCOPE_BYTES + 1] = {0};
+	(void)result;
+
+	CHECK_EQ(coro_scope_new(NULL), CORO_EINVAL);
+	fail_alloc = 0;
+	CHECK_EQ(coro_scope_new(&s), CORO_ENOMEM);
+	fail_alloc = -1;
+	s = open_scope();
+	CHECK_EQ(coro_scope_spawn(NULL, NULL, waits, NULL, 0), CORO_EINVAL);
+	CHECK_EQ(coro_scope_spawn(s, NULL, NULL, NULL, 0), CORO_EINVAL);
+	CHECK_EQ(coro_scope_spawn(s, NULL, waits, large, sizeof large), CORO_EINVAL);
+	CHECK_EQ(coro_scope_spawn(s, NULL, waits, NULL, 1), CORO_EINVAL);
+	CHECK_EQ(coro_scope_spawn(s, &with_result, waits, NULL, 0), CORO_EINVAL);
+	CHECK_EQ(coro_scope_spawn(other, NULL, waits, NULL, 0), CORO_EPERM);
+	CHECK_EQ(coro_scope_wait(other), CORO_EPERM);
+	CHECK_EQ(coro_scope_wait(NULL), CORO_EINVAL);
+	CHECK_EQ(coro_scope_cancel(NULL), CORO_EINVAL);
+	fail_alloc = 0;
+	CHECK_EQ(coro_scope_spawn(s, NULL, waits, NULL, 0), CORO_ENOMEM);
+	fail_alloc = -1;
+	CHECK_EQ(coro_scope_wait(s), CORO_OK);
+	add(&refused);
+}
+
+static void misused(void *arg, void *result)
+{
+	coro_scope *s = open_scope();
+	coro_handle h;
+	(void)arg;
+	(void)result;
+
+	CHECK_EQ(coro_spawn_attr(JOINABLE(0), misuses, &s, sizeof s, &h), CORO_OK);
+	CHECK_EQ(coro_join(h, NULL, 0), CORO_OK);
+}
+
+TEST(scope_refusals)
+{
+	coro_scheduler *s = start_with(1, 0);
+	coro_scope *none;
+
+	CHECK_EQ(coro_scope_new(&none), CORO_EPERM);
+	spawn(s, misused, NULL, 0);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(refused, 1);
+	finish(s);
+}
+
+/* ------------------------------------------------------------------------------- scopes in scopes */
+
+static void tree(void *arg, void *result)
+{
+	int64_t depth;
+	coro_scope *s;
+	(void)result;
+
+	memcpy(&depth, arg, sizeof depth);
+	add(&began);
+	if (!depth--) {
+		if (coro_park() == CORO_ECANCELED)
+			add(&canceled);
+		add(&returned);
+		return;
+	}
+	s = open_scope();
+	for (int i = 0; i < 3; i++)
+		if (coro_scope_spawn(s, NULL, tree, &depth, sizeof depth))
+			break;
+	if (depth == 3) {
+		coro_sleep(MS);
+		CHECK_EQ(coro_scope_cancel(s), CORO_OK);
+	}
+	coro_scope_wait(s);
+	add(&returned);
+}
+
+TEST(scope_a_cancel_reaches_the_whole_tree)
+{
+	for (int i = 0; i < 10; i++) {
+		coro_scheduler *s = start_with(3, i % 2 ? CORO_PAUSED : 0);
+		int64_t depth = 4;
+		began = returned = canceled = 0;
+		spawn(s, tree, &depth, sizeof depth);
+		CHECK_EQ(i % 2 ? coro_scheduler_run(s) : coro_scheduler_wait(s), CORO_OK);
+		CHECK_EQ(returned, began);
+		finish(s);
+	}
+}
+
+/* --------------------------------------------------------------------------------------- tickers */
+
+static void ticks(void *arg, void *result)
+{
+	coro_ticker t;
+	uint64_t n, all = 0, start = coro_now();
+	(void)arg;
+	(void)result;
+
+	CHECK_EQ(coro_ticker_init(&t, 0), CORO_EINVAL);
+	CHECK_EQ(coro_ticker_init(NULL, 1), CORO_EINVAL);
+	CHECK_EQ(coro_ticker_init(&t, UINT64_MAX), CORO_EINVAL);
+	CHECK_EQ(coro_ticker_init(&t, MS), CORO_OK);
+	for (int i = 0; i < 10; i++) {
+		CHECK_EQ(coro_ticker_wait(&t, &n), CORO_OK);
+		CHECK(n >= 1);
+		all += n;
+		CHECK(coro_now() - start >= all * MS);
+	}
+	coro_sleep(3 * MS);
+	CHECK_EQ(coro_ticker_wait(&t, &n), CORO_OK);
+	CHECK(n >= 3); /* those that have come meanwhile are counted */
+	CHECK_EQ(coro_ticker_wait(&t, NULL), CORO_OK);
+	CHECK_EQ(coro_cancel(coro_self()), CORO_OK);
+	CHECK_EQ(coro_ticker_wait(&t, &n), CORO_ECANCELED);
+	add(&returned);
+}
+
+TEST(ticker_ticks)
+{
+	coro_scheduler *s = start_with(1, 0);
+	coro_ticker t = {0, 0};
+
+	CHECK_EQ(coro_ticker_wait(&t, NULL), CORO_EINVAL);
+	CHECK_EQ(coro_ticker_init(&t, MS), CORO_OK);
+	CHECK_EQ(coro_ticker_wait(&t, NULL), CORO_EPERM);
+	spawn(s, ticks, NULL, 0);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(returned, 1);
+	finish(s);
+}
