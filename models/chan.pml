@@ -1,0 +1,287 @@
+/*
+ * chan.pml - who waits at an object, and who serves whom: Q1 to Q3 of csrc/waitq.h, with the waits at several objects of
+ * csrc/chan.c.
+ *
+ * Two channels without room. One receiver waits at both (coro_select), one at the first; a sender for each channel. Whoever
+ * finds nobody waits, and gives up at any moment, or (-DPATIENT) never.
+ *
+ * What is abstracted
+ *   memory    sequentially consistent: all but `chosen` is under a lock, and the event orders the rest.
+ *   queues    sets: whoever is taken may be any of them.
+ *   events    a counter for each that waits; how an event comes to it is wake.pml's matter, as is that a cancel and a deadline
+ *             are alike.
+ *   values    each sent once, numbered.
+ *
+ * What is claimed
+ *   - a value is received by one, and by the one to whom it was given; who gives up has sent, or received, nothing
+ *   - a waiter is looked at only as long as it is there: until the one that waits has gone on (LIVE)
+ *   - each wait has one event, or none if it was given up: none is left over (ONE_EVENT, and the end)
+ *   - PATIENT: when nothing moves any more, none waits to send where one waits to receive
+ *
+ * Mutants: MUTANT_NO_CLAIM, MUTANT_BLIND_CLAIM, MUTANT_BLIND_WITHDRAW, MUTANT_BLIND_LEAVE, MUTANT_NO_DEQUEUE, MUTANT_BARE_DEQUEUE,
+ * MUTANT_LATE_VALUE, MUTANT_ONE_LOCK.
+ */
+#define CHANS 2
+#define LEFT 255
+
+/* Who waits: the receiver at both, the one at the first, the senders. A waiter: by its number; the first two are those of the
+ * receiver at both. */
+#define BOTH 0
+#define ONE 1
+#define SENDER 2 /* + channel */
+#define WAITERS 5
+
+bool lock[CHANS];
+bool queued[WAITERS];
+bool live[WAITERS];
+byte value[WAITERS];
+byte chosen;            /* of BOTH: waiter + 1, or LEFT */
+byte event[4];
+
+byte sent, received;    /* how often */
+bool got[8];            /* by value */
+
+#define chan_of(x) (x < 2 -> x : (x == 2 -> 0 : x - 3))
+#define owner_of(x) (x < 2 -> BOTH : x - 1)
+#define LIVE(x) assert(live[x])
+
+inline enter(c) { atomic { !lock[c] -> lock[c] = true } }
+inline leave(c) { lock[c] = false }
+
+inline send_event(who)
+{
+	atomic { assert(event[who] == 0); event[who]++ } /* ONE_EVENT */
+}
+
+/* take_receiver - Q2: x becomes a waiter at channel c that still waits, or WAITERS. In the lock. */
+inline take_receiver(c, x)
+{
+	do
+	:: atomic { queued[c] -> queued[c] = false; x = c }
+#ifdef MUTANT_NO_CLAIM
+		LIVE(x); chosen = x + 1; break
+#elif defined(MUTANT_BLIND_CLAIM)
+		LIVE(x);
+		if
+		:: chosen == 0 -> LIVE(x); chosen = x + 1; break /* looked, then written */
+		:: else -> x = WAITERS
+		fi
+#else
+		LIVE(x);
+		if
+		:: atomic { chosen == 0 -> chosen = x + 1 } break
+		:: atomic { chosen != 0 -> x = WAITERS }
+		fi
+#endif
+	:: atomic { c == 0 && queued[2] -> queued[2] = false; x = 2 }
+		LIVE(x);
+		break
+	:: atomic { !queued[c] && !(c == 0 && queued[2]) -> x = WAITERS }
+		break
+	od
+}
+
+inline receive(v) { atomic { assert(!got[v]); got[v] = true; received++ } }
+
+/* await_event - gave_up: it has ended before the event came, and may take its waiter back. */
+inline await_event(who, gave_up)
+{
+	gave_up = false;
+end_wait:
+	if
+	:: atomic { event[who] > 0 -> event[who]-- }
+#ifndef PATIENT
+	:: gave_up = true
+#endif
+	fi
+}
+
+proctype sender(byte c; byte n)
+{
+	byte i, x, me = 3 + c, v;
+	bool gave_up;
+
+	for (i : 1 .. n) {
+		v = 4 * c + i;
+		enter(c);
+		take_receiver(c, x);
+		if
+		:: x != WAITERS ->
+#ifdef MUTANT_LATE_VALUE
+			leave(c);
+			send_event(owner_of(x));
+			LIVE(x);
+			value[x] = v;
+#else
+			LIVE(x);
+			value[x] = v;
+			leave(c);
+			send_event(owner_of(x));
+#endif
+			sent++
+		:: else -> /* Q1 */
+			atomic { assert(event[SENDER + c] == 0); live[me] = true; value[me] = v; queued[me] = true };
+			leave(c);
+			await_event(SENDER + c, gave_up);
+			if
+			:: gave_up -> /* Q3 */
+				enter(c);
+#ifdef MUTANT_BLIND_WITHDRAW
+				atomic { queued[me] = false };
+				leave(c)
+#else
+				if
+				:: atomic { queued[me] -> queued[me] = false }
+					leave(c)
+				:: else ->
+					leave(c);
+					atomic { event[SENDER + c] > 0 -> event[SENDER + c]-- };
+					gave_up = false
+				fi
+#endif
+			:: else
+			fi;
+			if
+			:: !gave_up -> sent++
+			:: else
+			fi;
+			live[me] = false
+		fi
+	}
+}
+
+/* take_sender - x becomes a sender that waits at c, or WAITERS. In the lock. */
+inline take_sender(c, x)
+{
+	if
+	:: atomic { queued[3 + c] -> queued[3 + c] = false; x = 3 + c } LIVE(x)
+	:: atomic { !queued[3 + c] -> x = WAITERS }
+	fi
+}
+
+proctype one(byte n)
+{
+	byte i, x, v;
+	bool gave_up;
+
+	for (i : 1 .. n) {
+		enter(0);
+		take_sender(0, x);
+		if
+		:: x != WAITERS ->
+			LIVE(x);
+			v = value[x];
+			leave(0);
+			send_event(owner_of(x));
+			receive(v)
+		:: else ->
+			atomic { assert(event[ONE] == 0); live[2] = true; value[2] = 0; queued[2] = true };
+			leave(0);
+			await_event(ONE, gave_up);
+			if
+			:: gave_up ->
+				enter(0);
+				if
+				:: atomic { queued[2] -> queued[2] = false }
+					leave(0)
+				:: else ->
+					leave(0);
+					atomic { event[ONE] > 0 -> event[ONE]-- };
+					gave_up = false
+				fi
+			:: else
+			fi;
+			if
+			:: !gave_up -> v = value[2]; receive(v)
+			:: else
+			fi;
+			live[2] = false
+		fi
+	}
+}
+
+proctype both(byte n)
+{
+	byte i, x, v;
+	bool gave_up;
+
+	for (i : 1 .. n) {
+		enter(0);
+#ifndef MUTANT_ONE_LOCK
+		enter(1);
+#endif
+		take_sender(0, x);
+		if
+		:: x == WAITERS -> take_sender(1, x)
+		:: else
+		fi;
+		if
+		:: x != WAITERS ->
+			LIVE(x);
+			v = value[x];
+#ifndef MUTANT_ONE_LOCK
+			leave(1);
+#endif
+			leave(0);
+			send_event(owner_of(x));
+			receive(v)
+		:: else ->
+			atomic {
+				assert(event[BOTH] == 0);
+				chosen = 0;
+				live[0] = true; live[1] = true;
+				queued[0] = true; queued[1] = true
+			};
+#ifndef MUTANT_ONE_LOCK
+			leave(1);
+#endif
+			leave(0);
+			await_event(BOTH, gave_up);
+			if
+			:: gave_up ->
+				if
+#ifdef MUTANT_BLIND_LEAVE
+				:: chosen = LEFT
+#else
+				:: atomic { chosen == 0 -> chosen = LEFT }
+				:: atomic { chosen != 0 -> skip }
+					atomic { event[BOTH] > 0 -> event[BOTH]-- };
+					gave_up = false
+#endif
+				fi
+			:: else
+			fi;
+#ifndef MUTANT_NO_DEQUEUE
+#ifndef MUTANT_BARE_DEQUEUE
+			enter(0); enter(1);
+#endif
+			atomic { queued[0] = false; queued[1] = false };
+#ifndef MUTANT_BARE_DEQUEUE
+			leave(1); leave(0);
+#endif
+#endif
+			if
+			:: !gave_up -> v = value[chosen - 1]; receive(v)
+			:: else
+			fi;
+			atomic { live[0] = false; live[1] = false }
+		fi
+	}
+}
+
+init {
+	atomic {
+		run both(2);
+		run one(1);
+		run sender(0, 2);
+		run sender(1, 1)
+	};
+#ifdef PATIENT
+	timeout -> /* nothing moves any more */
+	assert(!(queued[3] && (queued[0] || queued[2])) && !(queued[4] && queued[1]));
+#else
+	_nr_pr == 1 ->
+#endif
+	assert(sent == received);
+	assert(event[0] + event[1] + event[2] + event[3] == 0)
+}
