@@ -21,8 +21,10 @@
 void cb_fail(int status);
 int cb_take_status(void);
 
-/* cb_now_ns - the monotonic clock. */
+/* cb_now_ns - the monotonic clock. cb_waits - times in ns, one for each of up to CB_WAITS. */
 int64_t cb_now_ns(void);
+#define CB_WAITS 10000
+extern int64_t cb_waits[CB_WAITS];
 
 /* ------------------------------------------------------------------------- switch.c, ucontext.c
  * Time in ns for the given number of round trips (two switches each), and of laps round a ring. Negative: a
@@ -80,6 +82,50 @@ struct cb_calls {
 };
 void cb_calls(void *arg, void *result);
 void cb_call_once(void *arg, void *result);
+
+/* -------------------------------------------------------------------------------------- chan.c
+ * cb_chan_start sends n values through a channel from one coroutine, pinned to worker 0, to another, pinned to `receiver`; the
+ * result is the time in ns, int64_t. CB_PAIR: each is sent back before the next. CB_SELECT: by turns to two channels, and
+ * the receiver selects. cb_chan_send and cb_chan_recv (arg: struct cb_flow) are one side of it, with Go on the other: the numbers from
+ * 0, or, `timed`, the time of each, one after each pause; cb_chan_recv keeps in cb_waits how long it was under way. */
+enum { CB_ONE_WAY = 0, CB_PAIR = 1, CB_SELECT = 2 };
+struct cb_chan {
+	int64_t n;
+	uint32_t capacity, flags; /* of the channel: CORO_HOME */
+	uint32_t receiver, kind;
+};
+struct cb_flow {
+	uintptr_t channel;
+	int64_t n, pause_ns, timed;
+};
+void cb_chan_start(void *arg, void *result);
+void cb_chan_send(void *arg, void *result);
+void cb_chan_recv(void *arg, void *result);
+
+/* -------------------------------------------------------------------------------------- sync.c
+ * cb_uncontended (arg: struct cb_sync) takes and gives back a mutex or a semaphore n times. cb_ring_start has n members, CB_RING in
+ * each ring, each with a semaphore of its own; in each ring one token makes so many laps. Results: int64_t, ns. One worker. */
+enum { CB_MUTEX = 0, CB_SEMAPHORE = 1, CB_RING = 8 };
+struct cb_sync {
+	int64_t n, laps;
+	uint32_t flags, kind;
+};
+void cb_uncontended(void *arg, void *result);
+void cb_ring_start(void *arg, void *result);
+
+/* ------------------------------------------------------------------------------------- timer.c
+ * cb_timers_start: n coroutines wait for permits, if `deadlines` with one that does not come, and each is woken once in every
+ * round, and waits again: so many arms and disarms. Result: int64_t, the ns of all rounds. One worker. cb_late_start: n sleep at
+ * worker `sleepers`, the first for ahead_ns, each next one apart_ns longer, while worker 0 is busy; cb_waits: how late each was. */
+struct cb_timers {
+	int64_t n, rounds, deadlines;
+};
+struct cb_late {
+	int64_t n, ahead_ns, apart_ns;
+	int64_t sleepers;
+};
+void cb_timers_start(void *arg, void *result);
+void cb_late_start(void *arg, void *result);
 
 /* ------------------------------------------------------------------------------------ memory.c
  * cb_park writes its handle down and parks, cb_wake_all (arg: int64_t) wakes the first so many. The list is

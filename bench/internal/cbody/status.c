@@ -1,8 +1,9 @@
-/* status.c - the first failure, and the clock. */
+/* status.c - the first failure, the clock, and what it has measured. */
 #include "cbody.h"
 
 #include <time.h>
 
+int64_t cb_waits[CB_WAITS];
 static int first_bad;
 
 void cb_fail(int status)

@@ -20,7 +20,7 @@ func TestRegistryIsSound(t *testing.T) {
 
 // Others read these rows by name.
 func TestRowsThatOthersRelyOn(t *testing.T) {
-	all := runtime.NumCPU()
+	all, list := runtime.NumCPU(), All()
 	for _, want := range []struct {
 		experiment, system, variant string
 		workers, n                  int
@@ -41,11 +41,22 @@ func TestRowsThatOthersRelyOn(t *testing.T) {
 		{"fib", "coro", "plain-c", 1, 200, []string{"ms_per_task", "speedup"}},
 		{"fib", "coro", "stolen", 1, 200, []string{"ms_per_task", "speedup"}},
 		{"fib", "coro", "stolen", all, 200, []string{"ms_per_task", "speedup"}},
+		{"chan", "coro", "unbuffered C home", 1, 2, []string{"ns_per_op"}},
+		{"chan", "coro", "buffered C home", 1, 2, []string{"ns_per_op"}},
+		{"chan", "coro", "unbuffered C across", 2, 2, []string{"ns_per_op"}},
+		{"chan", "coro", "buffered C-to-Go", 2, 2, []string{"ns_per_op"}},
+		{"chan", "coro", "from-sleep C-to-Go", 2, 1, []string{"p50_us", "p99_us"}},
+		{"chan", "goroutine", "unbuffered Go", 1, 2, []string{"ns_per_op"}},
+		{"sync", "coro", "mutex C shared", 1, 1, []string{"ns_per_op"}},
+		{"sync", "coro", "mutex C home", 1, 1, []string{"ns_per_op"}},
+		{"sync", "coro", "ring C shared", 1, 8000, []string{"ns_per_op"}},
+		{"timer", "coro", "park-until C", 1, 1_000_000, []string{"ns_per_op", "ns_arm_cancel"}},
+		{"timer", "coro", "late C busy", 2, 2000, []string{"p50_us", "p99_us"}},
 		{"memory", "coro", "parked", all, 1_000_000, []string{"bytes_each", "bytes_left_after_trim"}},
 	} {
-		i := slices.IndexFunc(All(), func(e *harness.Experiment) bool { return e.Name == want.experiment })
+		i := slices.IndexFunc(list, func(e *harness.Experiment) bool { return e.Name == want.experiment })
 		require.GreaterOrEqual(t, i, 0, want.experiment)
-		e := All()[i]
+		e := list[i]
 		assert.True(t, slices.ContainsFunc(e.Rows, func(r harness.Row) bool {
 			return r.System == want.system && r.Variant == want.variant && r.Workers == want.workers && r.N == want.n
 		}), "%+v", want)
@@ -143,4 +154,29 @@ func TestCallsIntoGo(t *testing.T) {
 	assert.NoError(t, err)
 	assert.Positive(t, d)
 	assert.Equal(t, harness.Values{"p50_us": 2, "p99_us": 3}, percentiles([]time.Duration{3000, 1000, 2000, 4000}))
+}
+
+// Every row, but those that need memory for a million, does what it counts: the C bodies check each value.
+func TestWaitsMeasureSomething(t *testing.T) {
+	defer func(a, b, c, d, e int) { chanValues, chanAcross, lockRounds, tokenLaps, timerWaits = a, b, c, d, e }(
+		chanValues, chanAcross, lockRounds, tokenLaps, timerWaits)
+	chanValues, chanAcross, lockRounds, tokenLaps, timerWaits = 1000, 1000, 1000, 2, 2*timersFew
+	for _, e := range []*harness.Experiment{channels(), synchronization(), timers()} {
+		for _, row := range e.Rows {
+			if row.N == timersMany {
+				continue
+			}
+			tr, err := row.Open()
+			require.NoError(t, err, "%s %s", e.Name, row)
+			v, err := tr.Run()
+			assert.NoError(t, err, "%s %s", e.Name, row)
+			assert.NotEmpty(t, v, "%s %s", e.Name, row)
+			for metric, value := range v {
+				assert.Positive(t, value, "%s %s %s", e.Name, row, metric)
+			}
+			if tr.Close != nil {
+				assert.NoError(t, tr.Close(), "%s %s", e.Name, row)
+			}
+		}
+	}
 }

@@ -24,6 +24,9 @@ func All() []*harness.Experiment {
 		calling(),
 		bodies(),
 		waiting(),
+		channels(),
+		synchronization(),
+		timers(),
 	}
 }
 
