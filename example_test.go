@@ -22,11 +22,15 @@ import (
 //	void collatz(void *arg, void *result);       // arg: uint64_t, result: uint32_t
 //	void adder(void *arg, void *result);         // arg: uint32_t, result: uint32_t
 //	void relay(void *arg, void *result);         // arg: coro_handle
+//	void doubler(void *arg, void *result);       // arg: struct pipe { coro_chan *in, *out; }, result: int64_t
+//	void visitor(void *arg, void *result);       // arg: coro_sem *
 var (
 	countPrimes = coro.MustFunc[examplebody.Range, coro.None](examplebody.CountPrimes)
 	collatz     = coro.MustFunc[uint64, uint32](examplebody.Collatz)
 	adder       = coro.MustFunc[uint32, uint32](examplebody.Adder)
 	wordCount   = coro.MustFunc[int64, int64](examplebody.WordCount)
+	doubler     = coro.MustFunc[examplebody.Pipe, int64](examplebody.Doubler)
+	visitor     = coro.MustFunc[uintptr, coro.None](examplebody.Visitor)
 	relay       = coro.MustFunc[coro.Handle, coro.None](examplebody.Relay, coro.FuncName("relay"))
 )
 
@@ -383,6 +387,107 @@ func ExampleCompletions() {
 	}
 	fmt.Println(most, "steps from", from)
 	// Output: 178 steps from 871
+}
+
+// A goroutine feeds a C coroutine through one channel, and receives from it through another, until that is closed.
+//
+//	void doubler(void *arg, void *result)
+//	{
+//		const struct pipe p = *(struct pipe *)arg;
+//		int64_t value, n = 0;
+//
+//		while (coro_chan_recv(p.in, &value, CORO_FOREVER) == CORO_OK) {
+//			value *= 2;
+//			if (coro_chan_send(p.out, &value, CORO_FOREVER))
+//				break;
+//			n++;
+//		}
+//		coro_chan_close(p.out);
+//		*(int64_t *)result = n;
+//	}
+func ExampleChan() {
+	ctx := context.Background()
+	s, err := coro.New()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close(ctx)
+
+	in, err := coro.NewChan[int64](s, 16)
+	if err != nil {
+		log.Fatal(err)
+	}
+	out, err := coro.NewChan[int64](s, 16)
+	if err != nil {
+		log.Fatal(err)
+	}
+	task, err := doubler.Start(s, examplebody.Pipe{In: in.Address(), Out: out.Address()})
+	if err != nil {
+		log.Fatal(err)
+	}
+	go func() {
+		for n := range int64(5) {
+			if err := in.Send(ctx, n); err != nil {
+				log.Print(err)
+			}
+		}
+		in.Close()
+	}()
+	for n := range out.All(ctx) {
+		fmt.Println(n)
+	}
+	_, err = out.Recv(ctx)
+	fmt.Println(err)
+	fmt.Println(task.Wait(ctx))
+	// Output:
+	// 0
+	// 2
+	// 4
+	// 6
+	// 8
+	// coro: channel is closed
+	// 5 <nil>
+}
+
+// A Semaphore lets three C coroutines in at a time. Each gives its permit back: in the end all three are there again.
+//
+//	void visitor(void *arg, void *result)
+//	{
+//		coro_sem *permits = *(coro_sem **)arg;
+//
+//		if (coro_sem_acquire(permits, CORO_FOREVER))
+//			return; // canceled: no permit was taken
+//		if (++inside > most_inside)
+//			most_inside = inside;
+//		coro_yield();
+//		inside--;
+//		coro_sem_release(permits, 1);
+//	}
+func ExampleSemaphore() {
+	ctx := context.Background()
+	s, err := coro.New(coro.WithWorkers(1), coro.WithPaused())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close(ctx)
+
+	permits, err := coro.NewSemaphore(s, 3)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := visitor.SpawnN(s, 100, permits.Address()); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(s.Run(ctx), examplebody.MostInside(), "at once")
+
+	for permits.TryAcquire() {
+		fmt.Println("a permit")
+	}
+	// Output:
+	// <nil> 3 at once
+	// a permit
+	// a permit
+	// a permit
 }
 
 // A paused scheduler collects a batch; Run runs it to its end. Here the end is a deadlock: each of three coroutines

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-int64_t primes_found;
+int64_t primes_found, most_inside;
 
 static int is_prime(uint32_t n)
 {
@@ -81,4 +81,34 @@ void word_count(void *arg, void *result)
 		fprintf(stderr, "line %d: %s\n", (int)line, text);
 		break;
 	}
+}
+
+void doubler(void *arg, void *result)
+{
+	const struct pipe p = *(struct pipe *)arg;
+	int64_t value, n = 0;
+
+	while (coro_chan_recv(p.in, &value, CORO_FOREVER) == CORO_OK) { /* until it is closed and empty */
+		value *= 2;
+		if (coro_chan_send(p.out, &value, CORO_FOREVER))
+			break;
+		n++;
+	}
+	coro_chan_close(p.out);
+	*(int64_t *)result = n;
+}
+
+void visitor(void *arg, void *result)
+{
+	coro_sem *permits = *(coro_sem **)arg;
+	static int64_t inside; /* of one scheduler with one worker: nobody else runs between two waits */
+	(void)result;
+
+	if (coro_sem_acquire(permits, CORO_FOREVER))
+		return; /* cancelled: no permit was taken */
+	if (++inside > most_inside)
+		most_inside = inside;
+	coro_yield();
+	inside--;
+	coro_sem_release(permits, 1);
 }

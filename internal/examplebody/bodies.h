@@ -9,14 +9,23 @@ struct range {
 	uint32_t from, to;
 };
 
+/* Two channels of int64_t: the addresses that Go gave. */
+struct pipe {
+	coro_chan *in, *out;
+};
+
 /* A counter in C memory, which several coroutines add to. Atomic. */
 extern int64_t primes_found;
+
+extern int64_t most_inside; /* visitors at once */
 
 void count_primes(void *arg, void *result);  /* struct range: adds how many primes are in [from, to) */
 void collatz(void *arg, void *result);       /* uint64_t: result uint32_t, how many steps it takes to 1 */
 void relay(void *arg, void *result);         /* coro_handle: waits for a permit, then passes one on */
 void adder(void *arg, void *result);         /* uint32_t: adds it for each permit, until it is canceled; result uint32_t */
 void word_count(void *arg, void *result);    /* int64_t: a line; result int64_t, its words, counted by a Go function */
+void doubler(void *arg, void *result);       /* struct pipe: twice what comes in, until that is closed; result int64_t, how many */
+void visitor(void *arg, void *result);       /* coro_sem *: takes a permit, yields, gives it back */
 intptr_t fibonacci(void *arg, intptr_t sent); /* yields the Fibonacci numbers */
 
 #endif

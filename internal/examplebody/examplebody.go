@@ -26,6 +26,8 @@ var (
 	Relay       = unsafe.Pointer(C.relay)
 	Adder       = unsafe.Pointer(C.adder)
 	WordCount   = unsafe.Pointer(C.word_count)
+	Doubler     = unsafe.Pointer(C.doubler)
+	Visitor     = unsafe.Pointer(C.visitor)
 	Fibonacci   = unsafe.Pointer(C.fibonacci)
 )
 
@@ -33,6 +35,14 @@ var (
 type Range struct {
 	From, To uint32
 }
+
+// Pipe has the layout of struct pipe.
+type Pipe struct {
+	In, Out uintptr
+}
+
+// MostInside is how many Visitors were inside at once.
+func MostInside() int { return int(C.most_inside) }
 
 // PrimesFound is what CountPrimes has counted since the last ResetPrimes.
 func PrimesFound() int64 { return int64(C.primes_load()) }
