@@ -17,7 +17,7 @@ int coroi_object_bind(struct coroi_object *o, uint32_t flags)
 	if (!w || !w->current || !(w->current->flags & COROI_F_PINNED))
 		return CORO_EPERM;
 	o->home = (uint16_t)(w->id + 1);
-	o->sched = w->sched;
+	o->worker = w;
 	return CORO_OK;
 }
 
@@ -25,12 +25,6 @@ COROI_COLD int coroi_object_refuse(struct coroi_object *o)
 {
 	coroi_object_leave(o);
 	return CORO_EINVAL;
-}
-
-bool coroi_object_is_home(const struct coroi_object *o)
-{
-	struct coroi_worker *w = coroi_self();
-	return w && w->id + 1 == o->home && w->sched == o->sched && w->current && w->current->flags & COROI_F_PINNED;
 }
 
 bool coroi_may_wait(struct coroi_rec **me)

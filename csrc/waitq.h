@@ -30,7 +30,7 @@ struct coroi_object {
 	struct coroi_spin lock;
 	uint16_t home; /* worker + 1 that it is bound to; 0: it is shared */
 	uint16_t dead; /* it was destroyed */
-	struct coro_scheduler *sched; /* of home */
+	struct coroi_worker *worker; /* that one; NULL: it is shared */
 };
 
 struct coroi_waiter {
@@ -58,7 +58,11 @@ int coroi_object_bind(struct coroi_object *o, uint32_t flags);
 COROI_COLD int coroi_object_refuse(struct coroi_object *o);
 
 /* coroi_object_is_home - the current coroutine may use one that is bound. */
-bool coroi_object_is_home(const struct coroi_object *o);
+static inline bool coroi_object_is_home(const struct coroi_object *o)
+{
+	struct coroi_worker *w = coroi_self();
+	return w == o->worker && w->current && w->current->flags & COROI_F_PINNED; /* o is bound: w is not NULL */
+}
 
 /* coroi_object_enter - use o, with its lock held; coroi_object_leave afterwards. Returns CORO_OK, or why not:
  * CORO_EPERM if it is bound elsewhere, CORO_EINVAL if it was destroyed. */
