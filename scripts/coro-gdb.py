@@ -107,7 +107,8 @@ class Record:
     def state(self):
         if self.running():
             return "runs"
-        names = {"COROI_FRESH": "fresh", "COROI_ACTIVE": "queued", "COROI_PARKED": "parked", "COROI_JOINING": "joins", "COROI_CALLING": "calls",
+        waits = {"j": "joins", "g": "calls", "t": "sleeps", "b": "blocks"}.get(chr(int(self.at["waits"])), "waits")
+        names = {"COROI_FRESH": "fresh", "COROI_ACTIVE": "queued", "COROI_PARKED": "parked", "COROI_WAITING": waits, "COROI_PROMISED": waits,
                  "COROI_ENDED": "ended"}
         for name, text in names.items():
             if int(self.at["state"]) == constant(name):
@@ -137,7 +138,7 @@ def records():
     kind = gdb.lookup_type("struct coroi_rec")
     offset = next(f.bitpos // 8 for f in kind.fields() if f.name == "state")
     count = (2 << 20) // 2 // kind.sizeof
-    wanted = {constant(n) for n in ("COROI_FRESH", "COROI_ACTIVE", "COROI_PARKED", "COROI_JOINING", "COROI_CALLING")}
+    wanted = {constant(n) for n in ("COROI_FRESH", "COROI_ACTIVE", "COROI_PARKED", "COROI_WAITING", "COROI_PROMISED")}
     directory = gdb.parse_and_eval("coroi_chunk_dir")
     for i in range(directory.type.range()[1] + 1):
         base = int(directory[i])
