@@ -20,7 +20,8 @@ struct coro_chan {
 	struct coroi_waitq senders, receivers;
 	size_t bytes;    /* of a value */
 	size_t capacity; /* values */
-	size_t count, head;
+	size_t count; /* atomic, relaxed: who lingers peeks */
+	size_t head;
 	uint32_t selects; /* waiters of coro_select that have not left: they come back here, taken out or not */
 	bool closed;
 	unsigned char ring[] __attribute__((aligned(16)));
@@ -44,6 +45,11 @@ static inline size_t after(const struct coro_chan *c, size_t n)
 	return n + 1 == c->capacity ? 0 : n + 1;
 }
 
+static inline void set_count(struct coro_chan *c, size_t n)
+{
+	at_store_rlx(&c->count, n);
+}
+
 /* The outcome of trying: CORO_OK or CORO_ECLOSED; or NOT_NOW. */
 enum { NOT_NOW = 1 };
 
@@ -64,7 +70,7 @@ static inline int try_send(struct coro_chan *c, const void *value, struct coroi_
 		return NOT_NOW;
 	size_t at = c->head + c->count;
 	copy(place(c, at < c->capacity ? at : at - c->capacity), value, c->bytes);
-	c->count++;
+	set_count(c, c->count + 1);
 	return CORO_OK;
 }
 
@@ -74,12 +80,12 @@ static inline int try_recv(struct coro_chan *c, void *value, struct coroi_waiter
 		size_t at = c->head;
 		copy(value, place(c, at), c->bytes);
 		c->head = after(c, at);
-		c->count--;
+		set_count(c, c->count - 1);
 		if (c->senders.first) {
 			struct coroi_waiter *x = coroi_waitq_take(&c->senders);
 			if (x) { /* its value is the last now, in the place that has become free */
 				copy(place(c, at), x->value, c->bytes);
-				c->count++;
+				set_count(c, c->count + 1);
 				*woken = x;
 			}
 		}
@@ -134,6 +140,32 @@ int coro_chan_free(coro_chan *c)
 	return CORO_OK;
 }
 
+static bool has_value(void *c)
+{
+	return at_load_rlx(&((struct coro_chan *)c)->count) > 0;
+}
+
+/* has_room - for several: so that not each of them is waited for. */
+static bool has_room(void *c)
+{
+	return at_load_rlx(&((struct coro_chan *)c)->count) <= ((struct coro_chan *)c)->capacity / 2;
+}
+
+/* lingers - c is to be left and tried again: whoever is at its other end is on another core, and nobody else here. */
+static inline bool lingers(const struct coro_chan *c, uint64_t deadline)
+{
+	struct coroi_worker *w = coroi_self();
+	return c->capacity && !c->object.home && deadline && w && w->current && coroi_nothing_else(w);
+}
+
+/* linger - entered, and left meanwhile. Returns as coroi_object_enter. */
+static int linger(struct coro_chan *c, bool (*happened)(void *))
+{
+	coroi_object_leave(&c->object);
+	coroi_idle_linger(coroi_self(), happened, c);
+	return coroi_object_enter(&c->object);
+}
+
 /* wait_at - Q1: nothing could be done at once. Entered; leaves. */
 static COROI_NOINLINE int wait_at(struct coro_chan *c, struct coroi_waitq *q, void *value, char what, uint64_t deadline)
 {
@@ -161,6 +193,11 @@ int coro_chan_send(coro_chan *c, const void *value, uint64_t deadline)
 	if (coroi_unlikely(status))
 		return status;
 	status = try_send(c, value, &woken);
+	if (coroi_unlikely(status == NOT_NOW) && lingers(c, deadline)) {
+		if ((status = linger(c, has_room)))
+			return status;
+		status = try_send(c, value, &woken);
+	}
 	if (coroi_unlikely(status == NOT_NOW))
 		return wait_at(c, &c->senders, (void *)(uintptr_t)value, '>', deadline);
 	coroi_object_leave(&c->object);
@@ -179,6 +216,11 @@ int coro_chan_recv(coro_chan *c, void *value, uint64_t deadline)
 	if (coroi_unlikely(status))
 		return status;
 	status = try_recv(c, value, &woken);
+	if (coroi_unlikely(status == NOT_NOW) && lingers(c, deadline)) {
+		if ((status = linger(c, has_value)))
+			return status;
+		status = try_recv(c, value, &woken);
+	}
 	if (coroi_unlikely(status == NOT_NOW))
 		return wait_at(c, &c->receivers, value, '<', deadline);
 	coroi_object_leave(&c->object);

@@ -118,12 +118,6 @@ size_t coro_call_error(char *text, size_t bytes)
 
 /* ------------------------------------------------------------------------------------ inline calls */
 
-/* nothing_else - w has nothing to run but who calls. */
-static inline bool nothing_else(struct coroi_worker *w)
-{
-	return !w->slot && !coroi_deque_length(&w->queue) && !w->starved.count && !(at_load_rlx(&w->inbox) | w->unopened);
-}
-
 int coro_call_go_inline(coro_go_id id, const void *arg, size_t arg_bytes, void *result, size_t result_bytes, size_t *got)
 {
 	struct coroi_worker *w = coroi_self();
@@ -148,7 +142,7 @@ int coro_call_go_inline(coro_go_id id, const void *arg, size_t arg_bytes, void *
 	c->result = result;
 	c->result_bytes = result_bytes;
 	c->out = got;
-	if (w->calls_count < COROI_CALLS_AT_ONCE && !nothing_else(w))
+	if (w->calls_count < COROI_CALLS_AT_ONCE && !coroi_nothing_else(w))
 		return coroi_suspend_locked(w, me, coroi_pick_locked(w));
 	w->current = NULL;
 	return coroi_to(&me->sp, w->native_sp, 0, w, NULL);
@@ -168,7 +162,7 @@ struct coroi_rec *coroi_calls_made_locked(struct coroi_worker *w)
 	uint32_t n = w->calls_count;
 
 	w->calls_count = 0;
-	if (n == 1 && nothing_else(w)) {
+	if (n == 1 && coroi_nothing_else(w)) {
 		struct coroi_rec *only = w->calls->caller;
 		only->code = ended(w->calls);
 		at_bump(&w->handovers); /* it counts as a turn */

@@ -65,6 +65,7 @@
 
 #define SPIN_LEAST_NS 600
 #define SPIN_RELAX 6 /* about 150 ns between looks */
+#define LINGER_LOOKS 60 /* about 2 us */
 #define GATHER_RELAX 48 /* about 1.2 us before a look into parcels that trickle in */
 #define GATHER_NS 600   /* then between looks */
 #define NAP_FIRST_NS 20000
@@ -383,6 +384,18 @@ static bool search(struct coroi_worker *w)
 	else if (w->spin_ns > SPIN_LEAST_NS)
 		w->spin_ns /= 2;
 	return found;
+}
+
+bool coroi_idle_linger(struct coroi_worker *w, bool (*happened)(void *), void *arg)
+{
+	if (w->spin_ns < COROI_SPIN_NS) /* it has been in vain lately */
+		return false;
+	for (int i = 0; i < LINGER_LOOKS; i++) {
+		if (happened(arg))
+			return true;
+		at_relax();
+	}
+	return false;
 }
 
 /* ------------------------------------------------------------------------------------ sleeping */

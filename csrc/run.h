@@ -149,6 +149,13 @@ static inline uint64_t coroi_pick_locked(struct coroi_worker *w)
 	return task;
 }
 
+/* coroi_nothing_else - w has nothing to run but who asks. */
+static inline bool coroi_nothing_else(const struct coroi_worker *w)
+{
+	return !at_load_rlx(&w->slot) && !coroi_deque_length(&w->queue) && !at_load_rlx(&w->starved.count) &&
+	       !(at_load_rlx(&w->inbox) | at_load_rlx(&w->unopened));
+}
+
 /* coroi_to - switch to a context of stack (NULL: w's native one); the switch opens w's door. */
 static inline int coroi_to(void **save, void *sp, intptr_t value, struct coroi_worker *w, struct coroi_stack *stack)
 {

@@ -27,18 +27,31 @@ COROI_COLD int coroi_object_refuse(struct coroi_object *o)
 	return CORO_EINVAL;
 }
 
-bool coroi_may_wait(struct coroi_rec **me)
+bool coroi_may_block(void)
+{
+	return !coroi_bare();
+}
+
+/* wake_home - r, which waits at an object that is bound here, is home. */
+static inline void wake_home(struct coroi_rec *r)
 {
 	struct coroi_worker *w = coroi_self();
 
-	*me = w ? w->current : NULL;
-	return w ? *me != NULL : !coroi_bare();
+	coroi_door_enter(w);
+	if (coroi_likely(r->state == COROI_WAITING || r->state == COROI_PROMISED))
+		coroi_ready_locked(w, r);
+	else
+		r->event = 1;
+	coroi_door_leave(w);
 }
 
 void coroi_waiter_wake(struct coroi_waiter *x)
 {
 	if (coroi_likely(x->rec != NULL)) {
-		coroi_event_send(x->rec);
+		if (x->object->home)
+			wake_home(x->rec);
+		else
+			coroi_event_send(x->rec);
 		return;
 	}
 	if (x->guest) {
@@ -88,8 +101,50 @@ int coroi_thread_wait(uint32_t *fired, uint64_t deadline, bool (*withdraw)(void 
 	return CORO_OK;
 }
 
+static bool has_mail(void *w)
+{
+	return at_load_rlx(&((struct coroi_worker *)w)->inbox) != 0;
+}
+
+/* await_event - what nearly always comes of waiting without a deadline: x has its event. Else the code with which the wait has
+ * ended, or NOT_BEGUN. */
+enum { NOT_BEGUN = 1 };
+
+static inline int await_event(struct coroi_waiter *x, char what)
+{
+	struct coroi_worker *w = coroi_self();
+	struct coroi_rec *me = x->rec;
+
+	bool came = !x->object->home && coroi_nothing_else(w) && coroi_idle_linger(w, has_mail, w);
+	coroi_door_enter(w);
+	if (came)
+		coroi_drain_locked(w);
+	if (me->event) {
+		me->event = 0;
+		coroi_door_leave(w);
+		return CORO_OK;
+	}
+	if (coroi_unlikely(w->cancel | me->canceled)) {
+		coroi_door_leave(w);
+		return NOT_BEGUN;
+	}
+	at_store_rlx(&me->state, COROI_WAITING);
+	me->waits = (uint8_t)what;
+	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
+}
+
 int coroi_waiter_wait(struct coroi_waiter *x, char what, uint64_t deadline, bool certain)
 {
+	if (coroi_likely(x->rec && deadline == CORO_FOREVER && !certain)) {
+		int code = await_event(x, what);
+		if (coroi_likely(code == CORO_OK))
+			return x->status;
+		if (code != NOT_BEGUN) {
+			if (coroi_waiter_withdraw(x))
+				return code;
+			certain = true;
+		}
+	}
 	int status = x->rec ? coroi_wait(x->rec, what, deadline, certain ? NULL : withdraw, x)
 			    : coroi_thread_wait(x->fired, deadline, certain ? NULL : withdraw, x);
 	return status ? status : x->status;

@@ -87,8 +87,17 @@ static inline void coroi_object_kill(struct coroi_object *o)
 	o->dead = 1;
 }
 
+/* coroi_may_block - this thread, which is no worker, may. */
+bool coroi_may_block(void);
+
 /* coroi_may_wait - the caller may be suspended, or blocked. *me: the coroutine that it is; NULL: a thread. */
-bool coroi_may_wait(struct coroi_rec **me);
+static inline bool coroi_may_wait(struct coroi_rec **me)
+{
+	struct coroi_worker *w = coroi_self();
+
+	*me = w ? w->current : NULL;
+	return coroi_likely(*me != NULL) || (!w && coroi_may_block());
+}
 
 /* coroi_waiter_init - me waits at o, which is entered. */
 static inline void coroi_waiter_init(struct coroi_waiter *x, struct coroi_object *o, struct coroi_rec *me, uint32_t n, void *value)
