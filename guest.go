@@ -15,11 +15,12 @@ import (
 // A waitable is an object of s in C memory. That lives as long as Go refers to it; if its address was given away, as long as
 // s.
 type waitable struct {
-	s     *Scheduler
-	edge  edge
-	clean runtime.Cleanup
-	given atomic.Bool
-	free  func()
+	s       *Scheduler
+	edge    edge
+	spinner spinner
+	clean   runtime.Cleanup
+	given   atomic.Bool
+	free    func()
 }
 
 // give keeps the memory for C bodies.
@@ -31,10 +32,10 @@ func (o *waitable) give() {
 	runtime.AddCleanup(o.s, func(free func()) { free() }, o.free)
 }
 
-// How often a goroutine tries before it sleeps, so many turns of a loop apart: some microseconds in all.
+// How often a goroutine tries before it sleeps: for some 4 µs, or 50 where that pays.
 const (
-	tries    = 32
-	tryTurns = 128
+	tries     = 32
+	triesLong = 400
 )
 
 // A sleeper is a goroutine that waits. The poller completes it.
@@ -54,12 +55,9 @@ func (o *waitable) wait(ctx context.Context, bytes uintptr, try func() csrc.Stat
 	if c := bodyOf(ctx); c != nil {
 		return o.waitAsBody(ctx, c, bytes, begin, used)
 	}
-	for range tries {
-		for range tryTurns {
-		}
-		if status := try(); status != csrc.TimedOut {
-			return status, nil
-		}
+	var status csrc.Status
+	if o.spinner.spin(tries, triesLong, func() bool { status = try(); return status != csrc.TimedOut }) {
+		return status, nil
 	}
 	w := sleepers.Get().(*sleeper)
 	slot := o.s.poller.reserve(w)

@@ -139,42 +139,14 @@ func (t *Task[R]) Wake() error { return t.handle.Wake() }
 // happens.
 func (t *Task[R]) Cancel() { _ = t.handle.Cancel() }
 
-// Before Wait sleeps it looks for the end this often, this many turns of a loop apart: about 2 µs in all.
+// How often Wait looks for the end before it sleeps, a pause apart: for about 2 µs, or 50 where that pays.
 const (
-	spins     = 64
-	spinTurns = 64
-	longSpins = 32 * spins // so often where that has paid
-	spinTries = 32         // one in so many waits finds out whether it would
+	endLooks     = 64
+	endLooksLong = 32 * endLooks
 )
 
-// A spinner tells how long those who wait on a scheduler's tasks look for the end. Once worker and waiter have both fallen asleep, each
-// trip there and back is two wake-ups of threads, of tens of microseconds; if one of them looks for as long, neither
-// falls asleep while one short task follows the other. Where tasks take longer, it is a waste.
-type spinner struct {
-	waits atomic.Uint32
-	long  atomic.Bool // it has paid, the last time
-}
-
 func (t *Task[R]) spin() {
-	p := &t.s.spinner
-	was := p.long.Load()
-	n := spins
-	if was || p.waits.Add(1)%spinTries == 0 {
-		n = longSpins
-	}
-	for range n {
-		if t.finished.Load() || !t.isBody && t.join.Ended() {
-			if n == longSpins && !was {
-				p.long.Store(true)
-			}
-			return
-		}
-		for range spinTurns {
-		}
-	}
-	if was {
-		p.long.Store(false)
-	}
+	t.s.spinner.spin(endLooks, endLooksLong, func() bool { return t.finished.Load() || !t.isBody && t.join.Ended() })
 }
 
 // Wait waits for the end and returns the result, again and again the same. The error is ErrAborted if the body called
