@@ -127,6 +127,14 @@ struct cb_late {
 void cb_timers_start(void *arg, void *result);
 void cb_late_start(void *arg, void *result);
 
+/* ------------------------------------------------------------------------------------- block.c
+ * cb_block_start (arg: int64_t) has an empty function called by coro_blocking so often; result: int64_t, ns. cb_block_nap (arg: int64_t)
+ * has one called that sleeps for so many ns. cb_handoff: as many round trips of two threads with a condition variable each; ns, or
+ * negative. */
+void cb_block_start(void *arg, void *result);
+void cb_block_nap(void *arg, void *result);
+int64_t cb_handoff(int64_t n);
+
 /* ------------------------------------------------------------------------------------ memory.c
  * cb_park writes its handle down and parks, cb_wake_all (arg: int64_t) wakes the first so many. The list is
  * allocated and touched by cb_park_open, so that it is not counted. */

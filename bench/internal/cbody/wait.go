@@ -6,11 +6,12 @@ package cbody
 import "C"
 
 import (
+	"errors"
 	"time"
 	"unsafe"
 )
 
-// The entries of chan.c, sync.c and timer.c.
+// The entries of chan.c, sync.c, timer.c and block.c.
 var (
 	ChanStart   = unsafe.Pointer(C.cb_chan_start)   // ChanRun; result int64: ns
 	ChanSend    = unsafe.Pointer(C.cb_chan_send)    // Flow
@@ -19,6 +20,8 @@ var (
 	RingStart   = unsafe.Pointer(C.cb_ring_start)   // SyncRun; result int64: ns
 	TimersStart = unsafe.Pointer(C.cb_timers_start) // TimersRun; result int64: ns
 	LateStart   = unsafe.Pointer(C.cb_late_start)   // LateRun
+	BlockStart  = unsafe.Pointer(C.cb_block_start)  // int64, how often; result int64: ns
+	BlockNap    = unsafe.Pointer(C.cb_block_nap)    // int64, ns
 )
 
 // Home is the flag of what is bound to a worker.
@@ -83,3 +86,12 @@ func Waits(n int) []time.Duration {
 
 // Now is the clock that the C bodies read.
 func Now() int64 { return int64(C.cb_now_ns()) }
+
+// HandOff is n round trips between two threads by condition variables.
+func HandOff(n int) (time.Duration, error) {
+	ns := C.cb_handoff(C.int64_t(n))
+	if ns < 0 {
+		return 0, errors.New("no thread for the hand-off")
+	}
+	return time.Duration(ns), nil
+}

@@ -47,6 +47,9 @@ func TestRowsThatOthersRelyOn(t *testing.T) {
 		{"chan", "coro", "buffered C-to-Go", 2, 2, []string{"ns_per_op"}},
 		{"chan", "coro", "from-sleep C-to-Go", 2, 1, []string{"p50_us", "p99_us"}},
 		{"chan", "goroutine", "unbuffered Go", 1, 2, []string{"ns_per_op"}},
+		{"blocking", "coro", "round-trip", 1, 1, []string{"ns_per_op"}},
+		{"blocking", "pthread", "round-trip", 1, 1, []string{"ns_per_op"}},
+		{"blocking", "coro", "naps", 1, 10_000, []string{"times_ideal"}},
 		{"sync", "coro", "mutex C shared", 1, 1, []string{"ns_per_op"}},
 		{"sync", "coro", "mutex C home", 1, 1, []string{"ns_per_op"}},
 		{"sync", "coro", "ring C shared", 1, 8000, []string{"ns_per_op"}},
@@ -160,8 +163,10 @@ func TestCallsIntoGo(t *testing.T) {
 func TestWaitsMeasureSomething(t *testing.T) {
 	defer func(a, b, c, d, e int) { chanValues, chanAcross, lockRounds, tokenLaps, timerWaits = a, b, c, d, e }(
 		chanValues, chanAcross, lockRounds, tokenLaps, timerWaits)
+	defer func(a, b int) { blockRounds, blockNaps = a, b }(blockRounds, blockNaps)
 	chanValues, chanAcross, lockRounds, tokenLaps, timerWaits = 1000, 1000, 1000, 2, 2*timersFew
-	for _, e := range []*harness.Experiment{channels(), synchronization(), timers()} {
+	blockRounds, blockNaps = 100, 200
+	for _, e := range []*harness.Experiment{channels(), synchronization(), timers(), blocking()} {
 		for _, row := range e.Rows {
 			if row.N == timersMany {
 				continue

@@ -27,6 +27,7 @@ func All() []*harness.Experiment {
 		channels(),
 		synchronization(),
 		timers(),
+		blocking(),
 	}
 }
 
