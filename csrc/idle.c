@@ -668,10 +668,20 @@ static bool fail_starved(struct coroi_worker *w)
 	return false;
 }
 
+/* have_come - several things, not one that has only been kept waiting. Spawns in a parcel come several at a time. */
+static bool have_come(struct coroi_worker *w)
+{
+	coroi_door_enter(w); /* nobody else takes from the inbox */
+	uint64_t node = at_load_acq(&w->inbox);
+	bool one = node && (node & COROI_NODE_KIND) != COROI_NODE_BATCH && !*coroi_node_link(node);
+	coroi_door_leave(w);
+	return !one;
+}
+
 /*
  * doze - w has taken its waker's CPU, as on a machine that is full, and has nothing more to do: the waker, who may be about to
  * push more, cannot. Sleep for a moment, awake for the others and not to be claimed, so that what comes meanwhile costs no
- * wake-up each. True: something has come.
+ * wake-up each; where it is one thing alone, that has only been kept waiting. True: something has come.
  */
 static bool doze(struct coroi_worker *w)
 {
@@ -684,14 +694,15 @@ static bool doze(struct coroi_worker *w)
 	}
 	uint32_t none = 0;
 	coroi_futex_wait(&none, 0, DOZE_NS);
-	if (at_load_rlx(&w->inbox) || coroi_has_news(w)) {
+	bool came = at_load_rlx(&w->inbox) || coroi_has_news(w);
+	if (came && have_come(w)) {
 		w->doze_skips = 0;
 		w->displaced = true;
 		return true;
 	}
 	w->doze_skips = (uint8_t)(w->doze_skips < 32 ? 2 * w->doze_skips + 1 : 63);
 	w->doze_skip = w->doze_skips;
-	return false;
+	return came;
 }
 
 bool coroi_idle(struct coroi_worker *w)

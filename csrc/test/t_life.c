@@ -169,6 +169,14 @@ static bool is_set(coro_scheduler *s, const uint8_t *flag)
 }
 
 /* A close without cancel lets the run come to its end, and what is left then is canceled. */
+static bool refuses(coro_scheduler *s)
+{
+	pthread_mutex_lock(&s->outside_lock);
+	bool yes = s->refusing;
+	pthread_mutex_unlock(&s->outside_lock);
+	return yes;
+}
+
 TEST(life_close_waits_for_a_run)
 {
 	coro_scheduler *s = start_with(2, CORO_PAUSED);
@@ -179,7 +187,7 @@ TEST(life_close_waits_for_a_run)
 	thread_start(&runner, runs, s);
 	await(1);
 	thread_start(&closer, closes, s);
-	while (!is_set(s, &s->closing))
+	while (!is_set(s, &s->closing) || !refuses(s))
 		sleep_us(50);
 	sleep_us(20000);
 	CHECK(!is_set(s, &s->closed));
