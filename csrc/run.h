@@ -89,6 +89,15 @@ static inline void coroi_ready_locked(struct coroi_worker *w, struct coroi_rec *
 	coroi_idle_queued(w);
 }
 
+/* coroi_event_locked - what r, at home here, waits for inside coro has happened; perhaps it has not suspended yet. */
+static inline void coroi_event_locked(struct coroi_worker *w, struct coroi_rec *r)
+{
+	if (coroi_likely(r->state == COROI_WAITING || r->state == COROI_PROMISED))
+		coroi_ready_locked(w, r);
+	else
+		r->event = 1;
+}
+
 /* coroi_requeue_locked - the same for one woken from afar: to the back, in the order of waking. */
 static inline void coroi_requeue_locked(struct coroi_worker *w, struct coroi_rec *r)
 {

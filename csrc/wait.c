@@ -277,10 +277,8 @@ static void end_joinable_locked(struct coroi_worker *w, struct coroi_rec *r)
 		struct coroi_rec *joiner = coroi_at(index);
 		if (coroi_chunk_of(joiner)->owner != w->sched || at_load_rlx(&joiner->home) != w->id)
 			tell(w->sched, joiner);
-		else if (joiner->state == COROI_WAITING || joiner->state == COROI_PROMISED)
-			coroi_ready_locked(w, joiner);
 		else
-			joiner->event = 1; /* it has registered, and not suspended yet */
+			coroi_event_locked(w, joiner);
 		break;
 	}
 	case COROI_JOIN_GO:
@@ -332,10 +330,7 @@ void coroi_event_send(struct coroi_rec *r)
 	if (coroi_likely(w && w->sched == s)) {
 		coroi_door_enter(w);
 		if (coroi_likely(at_load_acq(&r->home) == w->id)) { /* firm, inside this door */
-			if (coroi_likely(r->state == COROI_WAITING || r->state == COROI_PROMISED))
-				coroi_ready_locked(w, r);
-			else
-				r->event = 1;
+			coroi_event_locked(w, r);
 			coroi_door_leave(w);
 			return;
 		}

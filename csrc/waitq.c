@@ -38,10 +38,7 @@ static inline void wake_home(struct coroi_rec *r)
 	struct coroi_worker *w = coroi_self();
 
 	coroi_door_enter(w);
-	if (coroi_likely(r->state == COROI_WAITING || r->state == COROI_PROMISED))
-		coroi_ready_locked(w, r);
-	else
-		r->event = 1;
+	coroi_event_locked(w, r);
 	coroi_door_leave(w);
 }
 
