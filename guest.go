@@ -63,7 +63,7 @@ func (o *waitable) wait(ctx context.Context, bytes uintptr, try func() csrc.Stat
 	slot := o.s.poller.reserve(w)
 	g, status := o.s.core.NewGuest(slot, bytes)
 	if status == csrc.OK {
-		begun(g, begin, used, &status)
+		status = begun(g, begin, used)
 	}
 	if status != csrc.Waits {
 		o.s.poller.release(slot)
@@ -82,15 +82,15 @@ func (o *waitable) wait(ctx context.Context, bytes uintptr, try func() csrc.Stat
 }
 
 // begun has g begin. If it does not wait it is freed.
-func begun(g csrc.Guest, begin func(csrc.Guest) csrc.Status, used func(csrc.Guest), status *csrc.Status) {
-	g0 := begin(g)
-	if *status = g0; g0 == csrc.Waits {
-		return
-	}
-	if g0 == csrc.OK {
+func begun(g csrc.Guest, begin func(csrc.Guest) csrc.Status, used func(csrc.Guest)) csrc.Status {
+	status := begin(g)
+	if status == csrc.OK {
 		used(g)
 	}
-	g.Free()
+	if status != csrc.Waits {
+		g.Free()
+	}
+	return status
 }
 
 // sleep waits for the poller. With an error, g was withdrawn.
@@ -122,7 +122,7 @@ func (o *waitable) waitAsBody(ctx context.Context, c *Coroutine, bytes uintptr, 
 	used func(csrc.Guest)) (csrc.Status, error) {
 	g, status := c.join.NewGuest(bytes)
 	if status == csrc.OK {
-		begun(g, begin, used, &status)
+		status = begun(g, begin, used)
 	}
 	if status != csrc.Waits {
 		return status, nil

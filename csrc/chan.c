@@ -102,6 +102,16 @@ static inline int try_recv(struct coro_chan *c, void *value, struct coroi_waiter
 	return c->closed ? CORO_ECLOSED : NOT_NOW;
 }
 
+static inline int try_pass(struct coro_chan *c, bool send, void *value, struct coroi_waiter **woken)
+{
+	return send ? try_send(c, value, woken) : try_recv(c, value, woken);
+}
+
+static inline struct coroi_waitq *queue_of(struct coro_chan *c, bool send)
+{
+	return send ? &c->senders : &c->receivers;
+}
+
 int coro_chan_new(coro_chan **out, size_t element_bytes, size_t capacity, uint32_t flags)
 {
 	struct coroi_object object;
@@ -171,92 +181,76 @@ static COROI_NOINLINE int wait_at(struct coro_chan *c, struct coroi_waitq *q, vo
 {
 	struct coroi_waiter x;
 	struct coroi_rec *me;
-	int status = !deadline ? CORO_ETIMEDOUT : coroi_may_wait(&me) ? CORO_OK : CORO_EPERM;
+	int status = coroi_must_wait(&me, deadline);
 
 	if (status) {
 		coroi_object_leave(&c->object);
 		return status;
 	}
 	coroi_waiter_init(&x, &c->object, me, 0, value);
-	coroi_waitq_add(q, &x);
+	return coroi_waiter_wait_in(&x, q, what, deadline, false);
+}
+
+/* done - leave c after it could be done at once, or could not at all. */
+static inline int done(struct coro_chan *c, int status, struct coroi_waiter *woken)
+{
 	coroi_object_leave(&c->object);
-	return coroi_waiter_wait(&x, what, deadline, false);
+	if (woken)
+		coroi_waiter_wake(woken);
+	return status;
+}
+
+/* pass - coro_chan_send and coro_chan_recv. Inline: each knows its direction. */
+static inline int pass(coro_chan *c, bool send, void *value, uint64_t deadline)
+{
+	struct coroi_waiter *woken = NULL;
+
+	if (coroi_unlikely(!c || (c->bytes && !value)))
+		return CORO_EINVAL;
+	int status = coroi_object_enter(&c->object);
+	if (coroi_unlikely(status))
+		return status;
+	status = try_pass(c, send, value, &woken);
+	if (coroi_unlikely(status == NOT_NOW) && lingers(c, deadline)) {
+		if ((status = linger(c, send ? has_room : has_value)))
+			return status;
+		status = try_pass(c, send, value, &woken);
+	}
+	if (coroi_unlikely(status == NOT_NOW))
+		return wait_at(c, queue_of(c, send), value, send ? '>' : '<', deadline);
+	return done(c, status, woken);
 }
 
 int coro_chan_send(coro_chan *c, const void *value, uint64_t deadline)
 {
-	struct coroi_waiter *woken = NULL;
-
-	if (coroi_unlikely(!c || (c->bytes && !value)))
-		return CORO_EINVAL;
-	int status = coroi_object_enter(&c->object);
-	if (coroi_unlikely(status))
-		return status;
-	status = try_send(c, value, &woken);
-	if (coroi_unlikely(status == NOT_NOW) && lingers(c, deadline)) {
-		if ((status = linger(c, has_room)))
-			return status;
-		status = try_send(c, value, &woken);
-	}
-	if (coroi_unlikely(status == NOT_NOW))
-		return wait_at(c, &c->senders, (void *)(uintptr_t)value, '>', deadline);
-	coroi_object_leave(&c->object);
-	if (woken)
-		coroi_waiter_wake(woken);
-	return status;
+	return pass(c, true, (void *)(uintptr_t)value, deadline);
 }
 
 int coro_chan_recv(coro_chan *c, void *value, uint64_t deadline)
 {
-	struct coroi_waiter *woken = NULL;
+	return pass(c, false, value, deadline);
+}
 
-	if (coroi_unlikely(!c || (c->bytes && !value)))
-		return CORO_EINVAL;
+static int pass_guest(coro_chan *c, bool send, struct coroi_guest *g)
+{
+	struct coroi_waiter *woken = NULL;
 	int status = coroi_object_enter(&c->object);
-	if (coroi_unlikely(status))
+
+	if (status)
 		return status;
-	status = try_recv(c, value, &woken);
-	if (coroi_unlikely(status == NOT_NOW) && lingers(c, deadline)) {
-		if ((status = linger(c, has_value)))
-			return status;
-		status = try_recv(c, value, &woken);
-	}
-	if (coroi_unlikely(status == NOT_NOW))
-		return wait_at(c, &c->receivers, value, '<', deadline);
-	coroi_object_leave(&c->object);
-	if (woken)
-		coroi_waiter_wake(woken);
-	return status;
+	if ((status = try_pass(c, send, g->value, &woken)) == NOT_NOW)
+		return coroi_guest_wait(g, &c->object, queue_of(c, send));
+	return done(c, status, woken);
 }
 
 int coroi_chan_send_guest(coro_chan *c, struct coroi_guest *g)
 {
-	struct coroi_waiter *woken = NULL;
-	int status = coroi_object_enter(&c->object);
-
-	if (status)
-		return status;
-	if ((status = try_send(c, g->value, &woken)) == NOT_NOW)
-		return coroi_guest_wait(g, &c->object, &c->senders);
-	coroi_object_leave(&c->object);
-	if (woken)
-		coroi_waiter_wake(woken);
-	return status;
+	return pass_guest(c, true, g);
 }
 
 int coroi_chan_recv_guest(coro_chan *c, struct coroi_guest *g)
 {
-	struct coroi_waiter *woken = NULL;
-	int status = coroi_object_enter(&c->object);
-
-	if (status)
-		return status;
-	if ((status = try_recv(c, g->value, &woken)) == NOT_NOW)
-		return coroi_guest_wait(g, &c->object, &c->receivers);
-	coroi_object_leave(&c->object);
-	if (woken)
-		coroi_waiter_wake(woken);
-	return status;
+	return pass_guest(c, false, g);
 }
 
 int coro_chan_close(coro_chan *c)
@@ -374,6 +368,11 @@ static inline bool sends(const coro_case *k)
 	return k->send != NULL;
 }
 
+static inline void *value_of(const coro_case *k)
+{
+	return sends(k) ? (void *)(uintptr_t)k->send : k->recv;
+}
+
 /* random_below - xorshift32 (Marsaglia, 2003), a state for each thread. Not inline: no address of it outlives a switch. */
 static COROI_NOINLINE uint32_t random_below(uint32_t n)
 {
@@ -396,7 +395,7 @@ static int try_all(struct choice *s)
 	for (uint32_t k = 0; k < s->n; k++) {
 		uint32_t i = first + k < s->n ? first + k : first + k - s->n;
 		coro_case *one = &s->cases[i];
-		int status = sends(one) ? try_send(one->chan, one->send, &woken) : try_recv(one->chan, one->recv, &woken);
+		int status = try_pass(one->chan, sends(one), value_of(one), &woken);
 		if (status == NOT_NOW)
 			continue;
 		one->status = status;
@@ -413,10 +412,10 @@ static void enqueue_all(struct choice *s, struct coroi_rec *me)
 	for (uint32_t i = 0; i < s->n; i++) {
 		coro_case *one = &s->cases[i];
 		struct coroi_waiter *x = &s->waiter[i];
-		coroi_waiter_init(x, &one->chan->object, me, i, sends(one) ? (void *)(uintptr_t)one->send : one->recv);
+		coroi_waiter_init(x, &one->chan->object, me, i, value_of(one));
 		x->chosen = &s->chosen;
 		x->fired = &s->fired;
-		coroi_waitq_add(sends(one) ? &one->chan->senders : &one->chan->receivers, x);
+		coroi_waitq_add(queue_of(one->chan, sends(one)), x);
 		one->chan->selects++;
 	}
 }
@@ -436,7 +435,7 @@ static void dequeue_all(struct choice *s)
 static int select_slow(struct choice *s, uint64_t deadline)
 {
 	struct coroi_rec *me;
-	int status = !deadline ? CORO_ETIMEDOUT : coroi_may_wait(&me) ? CORO_OK : CORO_EPERM;
+	int status = coroi_must_wait(&me, deadline);
 
 	if (status) {
 		leave_all(s);

@@ -8,6 +8,8 @@
  */
 #include "guest.h"
 
+#include <string.h>
+
 /* Each lies in the words of its public type, all zero at the start. */
 #define VIEW(type, name)                                                                       \
 	_Static_assert(sizeof(struct type) <= sizeof(coro_##name), "it fits its public type"); \
@@ -16,21 +18,32 @@
 		return (struct type *)(void *)p;                                               \
 	}
 
+/* init - all zeros but for the object, which is the first of p's bytes. An error changes nothing. */
+static int init(void *p, size_t bytes, uint32_t flags)
+{
+	struct coroi_object o;
+	int status = p ? coroi_object_bind(&o, flags) : CORO_EINVAL;
+
+	if (!status) {
+		memset(p, 0, bytes);
+		*(struct coroi_object *)p = o;
+	}
+	return status;
+}
+
 /* wait_here - Q1: me waits in q of o, which is entered, and is left. */
-static int wait_here(struct coroi_object *o, struct coroi_waitq *q, struct coroi_rec *me, uint32_t n, char what, uint64_t deadline)
+static int wait_here(struct coroi_object *o, struct coroi_waitq *q, struct coroi_rec *me, char what, uint64_t deadline)
 {
 	struct coroi_waiter x;
 
-	coroi_waiter_init(&x, o, me, n, NULL);
-	coroi_waitq_add(q, &x);
-	coroi_object_leave(o);
-	return coroi_waiter_wait(&x, what, deadline, false);
+	coroi_waiter_init(&x, o, me, 0, NULL);
+	return coroi_waiter_wait_in(&x, q, what, deadline, false);
 }
 
-/* must_wait - what the caller wants is not there. CORO_OK: it may wait for it; else o is left. */
+/* must_wait - coroi_must_wait; if the caller may not, o is left. */
 static int must_wait(struct coroi_object *o, struct coroi_rec **me, uint64_t deadline)
 {
-	int status = !deadline ? CORO_ETIMEDOUT : coroi_may_wait(me) ? CORO_OK : CORO_EPERM;
+	int status = coroi_must_wait(me, deadline);
 	if (coroi_unlikely(status))
 		coroi_object_leave(o);
 	return status;
@@ -78,11 +91,10 @@ VIEW(sem, sem)
 
 int coro_sem_init(coro_sem *p, uint64_t permits, uint32_t flags)
 {
-	struct coroi_object o;
-	int status = p && permits <= CORO_PERMITS_MAX ? coroi_object_bind(&o, flags) : CORO_EINVAL;
+	int status = permits <= CORO_PERMITS_MAX ? init(p, sizeof(struct sem), flags) : CORO_EINVAL;
 
 	if (!status)
-		*sem_of(p) = (struct sem){.object = o, .permits = permits};
+		sem_of(p)->permits = permits;
 	return status;
 }
 
@@ -103,7 +115,7 @@ int coro_sem_acquire(coro_sem *p, uint64_t deadline)
 	}
 	if ((status = must_wait(&s->object, &me, deadline)))
 		return status;
-	return wait_here(&s->object, &s->queue, me, 0, 's', deadline);
+	return wait_here(&s->object, &s->queue, me, 's', deadline);
 }
 
 int coroi_sem_acquire_guest(coro_sem *p, struct coroi_guest *g)
@@ -201,12 +213,7 @@ static inline bool swap_owner(struct mutex *m, uint64_t from, uint64_t to)
 
 int coro_mutex_init(coro_mutex *p, uint32_t flags)
 {
-	struct coroi_object o;
-	int status = p ? coroi_object_bind(&o, flags) : CORO_EINVAL;
-
-	if (!status)
-		*mutex_of(p) = (struct mutex){.object = o};
-	return status;
+	return init(p, sizeof(struct mutex), flags);
 }
 
 #define DEAD (~UINT64_C(0) & ~WAITED) /* an owner: it was destroyed */
@@ -239,9 +246,7 @@ static COROI_NOINLINE int lock_slow(struct mutex *m, uint64_t mine, uint64_t dea
 	coroi_may_wait(&me); /* it may: mine tells */
 	coroi_waiter_init(&x, &m->object, me, 0, NULL);
 	x.mark = mine;
-	coroi_waitq_add(&m->queue, &x);
-	coroi_object_leave(&m->object);
-	return coroi_waiter_wait(&x, 'm', deadline, certain);
+	return coroi_waiter_wait_in(&x, &m->queue, 'm', deadline, certain);
 }
 
 int coro_mutex_lock(coro_mutex *p, uint64_t deadline)
@@ -307,12 +312,7 @@ VIEW(rwlock, rwlock)
 
 int coro_rwlock_init(coro_rwlock *p, uint32_t flags)
 {
-	struct coroi_object o;
-	int status = p ? coroi_object_bind(&o, flags) : CORO_EINVAL;
-
-	if (!status)
-		*rwlock_of(p) = (struct rwlock){.object = o};
-	return status;
+	return init(p, sizeof(struct rwlock), flags);
 }
 
 /* take - it is free for a reader, or a writer. */
@@ -361,9 +361,7 @@ static int rwlock_lock(coro_rwlock *p, bool write, uint64_t deadline)
 		return status;
 	coroi_waiter_init(&x, &l->object, me, write, NULL);
 	x.mark = mine;
-	coroi_waitq_add(&l->queue, &x);
-	coroi_object_leave(&l->object);
-	status = coroi_waiter_wait(&x, write ? 'w' : 'r', deadline, false);
+	status = coroi_waiter_wait_in(&x, &l->queue, write ? 'w' : 'r', deadline, false);
 	if (status && !coroi_object_enter(&l->object)) { /* a writer who has left makes way for readers */
 		struct chain woken = {NULL, NULL};
 		rwlock_grant(l, &woken);
@@ -426,12 +424,7 @@ VIEW(cond, cond)
 
 int coro_cond_init(coro_cond *p, uint32_t flags)
 {
-	struct coroi_object o;
-	int status = p ? coroi_object_bind(&o, flags) : CORO_EINVAL;
-
-	if (!status)
-		*cond_of(p) = (struct cond){.object = o};
-	return status;
+	return init(p, sizeof(struct cond), flags);
 }
 
 int coro_cond_wait(coro_cond *p, coro_mutex *mutex, uint64_t deadline)
@@ -507,11 +500,10 @@ VIEW(latch, latch)
 
 int coro_latch_init(coro_latch *p, uint64_t count, uint32_t flags)
 {
-	struct coroi_object o;
-	int status = p && count <= CORO_PERMITS_MAX ? coroi_object_bind(&o, flags) : CORO_EINVAL;
+	int status = count <= CORO_PERMITS_MAX ? init(p, sizeof(struct latch), flags) : CORO_EINVAL;
 
 	if (!status)
-		*latch_of(p) = (struct latch){.object = o, .count = count};
+		latch_of(p)->count = count;
 	return status;
 }
 
@@ -557,7 +549,7 @@ int coro_latch_wait(coro_latch *p, uint64_t deadline)
 	}
 	if ((status = must_wait(&l->object, &me, deadline)))
 		return status;
-	return wait_here(&l->object, &l->queue, me, 0, 'l', deadline);
+	return wait_here(&l->object, &l->queue, me, 'l', deadline);
 }
 
 int coro_latch_destroy(coro_latch *p)
@@ -604,7 +596,7 @@ int coro_once_do(coro_once *p, void (*fn)(void *), void *arg, uint64_t deadline)
 		}
 		if ((status = must_wait(&o->object, &me, deadline)))
 			return status;
-		return wait_here(&o->object, &o->queue, me, 0, 'o', deadline);
+		return wait_here(&o->object, &o->queue, me, 'o', deadline);
 	}
 	if (o->state == ONCE_DONE) {
 		coroi_object_leave(&o->object);

@@ -99,6 +99,12 @@ static inline bool coroi_may_wait(struct coroi_rec **me)
 	return coroi_likely(*me != NULL) || (!w && coroi_may_block());
 }
 
+/* coroi_must_wait - what the caller wants is not there. CORO_OK: it may wait for it, as *me; else why not. */
+static inline int coroi_must_wait(struct coroi_rec **me, uint64_t deadline)
+{
+	return !deadline ? CORO_ETIMEDOUT : coroi_may_wait(me) ? CORO_OK : CORO_EPERM;
+}
+
 /* coroi_waiter_init - me waits at o, which is entered. */
 static inline void coroi_waiter_init(struct coroi_waiter *x, struct coroi_object *o, struct coroi_rec *me, uint32_t n, void *value)
 {
@@ -162,6 +168,14 @@ bool coroi_waiter_withdraw(struct coroi_waiter *x);
 /* coroi_waiter_wait - wait for the event of x, which is in a queue, and left. what: see coroi_wait. certain: neither deadline nor
  * cancel ends it. Returns x->status, or CORO_ECANCELED or CORO_ETIMEDOUT with x in no queue. */
 int coroi_waiter_wait(struct coroi_waiter *x, char what, uint64_t deadline, bool certain);
+
+/* coroi_waiter_wait_in - Q1: the same for x, which is not in the queue q of its object yet. The object is entered, and is left. */
+static inline int coroi_waiter_wait_in(struct coroi_waiter *x, struct coroi_waitq *q, char what, uint64_t deadline, bool certain)
+{
+	coroi_waitq_add(q, x);
+	coroi_object_leave(x->object);
+	return coroi_waiter_wait(x, what, deadline, certain);
+}
 
 /* coroi_thread_wait - a thread's part of it: until *fired is not 0, or the deadline has come and withdraw(arg). */
 int coroi_thread_wait(uint32_t *fired, uint64_t deadline, bool (*withdraw)(void *), void *arg);
