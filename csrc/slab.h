@@ -171,14 +171,25 @@ static inline coro_handle coroi_handle(const struct coroi_rec *r)
 	return at_load_rlx(&r->wake) >> COROI_GEN_SHIFT << COROI_GEN_SHIFT | coroi_index(r);
 }
 
+/* coroi_chunk_at - the chunk in which the record at an index is; NULL if there never was one. coroi_place - which one there, from 1; 0
+ * is the chunk's header, which as a record is one that was never used. */
+static inline struct coroi_chunk *coroi_chunk_at(uint32_t index)
+{
+	uint32_t id = index >> COROI_CHUNK_INDEX_BITS;
+	return coroi_likely(id < COROI_CHUNKS_MAX) ? at_load_acq(&coroi_chunk_dir[id]) : NULL;
+}
+
+static inline uint32_t coroi_place(uint32_t index)
+{
+	return index & (COROI_CHUNK_RECORDS - 1);
+}
+
 /* coroi_at - the record at an index; NULL if no chunk was ever there. */
 static inline struct coroi_rec *coroi_at(uint32_t index)
 {
-	uint32_t id = index >> COROI_CHUNK_INDEX_BITS, place = index & (COROI_CHUNK_RECORDS - 1);
-	if (id >= COROI_CHUNKS_MAX || place == 0)
-		return NULL;
-	struct coroi_chunk *c = at_load_acq(&coroi_chunk_dir[id]);
-	return c ? (struct coroi_rec *)c + place : NULL;
+	struct coroi_chunk *c = coroi_chunk_at(index);
+	uint32_t place = coroi_place(index);
+	return c && place ? (struct coroi_rec *)c + place : NULL;
 }
 
 #endif

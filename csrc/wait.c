@@ -408,14 +408,12 @@ static inline bool take_permit_locked(struct coroi_worker *w, struct coroi_rec *
 	return true;
 }
 
-int coro_park(void)
+/* park_slow - the door is as coroi_door_try left it. */
+static COROI_NOINLINE int park_slow(struct coroi_worker *w, struct coroi_rec *me)
 {
-	struct coroi_worker *w = coroi_self();
-	struct coroi_rec *me;
 	int status;
 
-	if (coroi_unlikely(!w || !(me = w->current)))
-		return CORO_EPERM;
+	coroi_door_leave(w);
 	COROI_MUTANT_ADDS(CANCEL_LOOK_OUTSIDE, if (me->canceled) return CORO_ECANCELED;)
 	coroi_door_enter(w);
 	if (take_permit_locked(w, me, &status))
@@ -423,6 +421,49 @@ int coro_park(void)
 	at_store_rlx(&me->state, COROI_PARKED);
 	me->waits = 'p';
 	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
+}
+
+/* The usual path makes no call, like that of coro_yield: the door is free, and there is a permit, or somebody to go on with: in the
+ * slot while its budget lasts, or in front of the queue, having run before. */
+int coro_park(void)
+{
+	struct coroi_worker *w = coroi_self();
+	struct coroi_rec *me;
+
+	if (coroi_unlikely(!w || !(me = w->current)))
+		return CORO_EPERM;
+	if (coroi_unlikely(!coroi_door_try(w)))
+		return park_slow(w, me);
+	if (me->permits) {
+		at_store_rlx(&me->permits, me->permits - 1);
+		coroi_door_leave(w);
+		return CORO_OK;
+	}
+	if (coroi_unlikely(me->canceled || coroi_mail_due(w))) /* C2 is for the other path */
+		return park_slow(w, me);
+	struct coroi_rec *next = w->slot;
+	if (coroi_likely(next)) {
+		if (coroi_unlikely(w->budget <= 0))
+			return park_slow(w, me);
+		at_store_rlx(&w->slot, NULL);
+		at_bump(&w->handovers);
+		w->budget--;
+	} else {
+		struct coroi_deque *d = &w->queue;
+		uint32_t head = d->head, count = d->count, mask = d->mask;
+		uint64_t task = d->ring[head & mask];
+		if (coroi_unlikely(count == 0 || coroi_task_is_new(task) || d->spill.count))
+			return park_slow(w, me);
+		next = coroi_task_resumed(task);
+		coroi_prefetchw(coroi_task_resumed(d->ring[(head + COROI_AHEAD) & mask]));
+		at_store_rlx(&d->head, head + 1);
+		at_store_rlx(&d->count, count - 1);
+		w->budget = w->budget_full;
+	}
+	at_store_rlx(&me->state, COROI_PARKED);
+	me->waits = 'p';
+	w->current = next;
+	return coroi_to(&me->sp, next->sp, CORO_OK, w, next->stack);
 }
 
 int coro_park_until(uint64_t deadline)
@@ -477,24 +518,70 @@ static inline int wake_home_locked(struct coroi_worker *w, struct coroi_rec *r, 
 	return CORO_OK;
 }
 
-int coro_wake(coro_handle h)
+/* wake_from_outside - on no worker of its scheduler. */
+static COROI_NOINLINE int wake_from_outside(coro_handle h)
 {
-	struct coroi_worker *w = coroi_self();
 	struct coroi_rec *r = coroi_at((uint32_t)h);
+	return r ? mail_from_outside(r, (uint32_t)(h >> 32), 0) : CORO_ESTALE;
+}
 
-	if (coroi_unlikely(!r))
-		return CORO_ESTALE;
-	if (coroi_unlikely(!w || coroi_chunk_of(r)->owner != w->sched))
-		return mail_from_outside(r, (uint32_t)(h >> 32), 0);
+/* wake_slow - on a worker of its scheduler; the door is as coroi_door_try left it. */
+static COROI_NOINLINE int wake_slow(struct coroi_worker *w, struct coroi_rec *r, uint32_t gen)
+{
 	uint8_t state;
+
+	coroi_door_leave(w);
 	coroi_door_enter(w);
-	if (coroi_likely(is_home_locked(w, r, (uint32_t)(h >> 32), &state))) {
+	if (coroi_likely(is_home_locked(w, r, gen, &state))) {
 		int status = wake_home_locked(w, r, state);
 		coroi_door_leave(w);
 		return status;
 	}
 	coroi_door_leave(w);
-	return mail(r, (uint32_t)(h >> 32), 0);
+	return mail(r, gen, 0);
+}
+
+/* feed_and_leave - somebody sleeps, and perhaps would like what was queued. */
+static COROI_NOINLINE int feed_and_leave(struct coroi_worker *w)
+{
+	coroi_idle_queued(w);
+	coroi_door_leave(w);
+	return CORO_OK;
+}
+
+/* The usual path makes no call: the door is free, and r is at home here and runs, is queued or has parked. */
+int coro_wake(coro_handle h)
+{
+	struct coroi_worker *w = coroi_self();
+	struct coroi_chunk *c = coroi_chunk_at((uint32_t)h);
+
+	if (coroi_unlikely(!w || !c || c->owner != w->sched))
+		return wake_from_outside(h);
+	struct coroi_rec *r = (struct coroi_rec *)c + coroi_place((uint32_t)h);
+	if (coroi_unlikely(!coroi_door_try(w)))
+		return wake_slow(w, r, (uint32_t)(h >> 32));
+	uint16_t home = at_load_acq(&r->home);
+	uint8_t state = at_load_acq(&r->state);
+	uint64_t word = at_load_rlx(&r->wake); /* last, as in is_home_locked. ESCAPED is where the index has a zero */
+	if (coroi_unlikely(home != w->id || (word ^ h) >> 31 != 1))
+		return wake_slow(w, r, (uint32_t)(h >> 32));
+	if (state == COROI_ACTIVE && coroi_likely(r->permits < COROI_PERMITS_MAX)) {
+		at_store_rlx(&r->permits, r->permits + 1);
+		coroi_door_leave(w);
+		return CORO_OK;
+	}
+	struct coroi_rec *back = coroi_likely(w->budget_full > 0) ? w->slot : r; /* as coroi_ready_locked */
+	if (coroi_unlikely(state != COROI_PARKED || r->armed || (back && !coroi_deque_has_room(&w->queue))))
+		return wake_slow(w, r, (uint32_t)(h >> 32));
+	at_store_rlx(&r->state, COROI_ACTIVE);
+	if (coroi_likely(back != r))
+		at_store_rlx(&w->slot, r);
+	if (coroi_unlikely(back))
+		coroi_deque_put(&w->queue, coroi_task_started(back));
+	if (coroi_unlikely(at_load_rlx(&w->sched->hungry)))
+		return feed_and_leave(w);
+	coroi_door_leave(w);
+	return CORO_OK;
 }
 
 int coro_switch_to(coro_handle h)
