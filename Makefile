@@ -132,6 +132,10 @@ models: deps-test ## the protocols checked with Spin: the larger variants and ev
 models-quick: ## the same with small variants
 	models/run quick
 
+.PHONY: ring
+ring: deps-run ## rings of coroutines, goroutines, threads and C++20 coroutines: all sizes; takes long
+	go run ./bench -run '^ring$$' -full
+
 .PHONY: bench-json
 bench-json: deps-run ## every measurement as one JSON object a line
 	go run ./bench -json

@@ -4,6 +4,7 @@
 //	go run ./bench -list               the names of the experiments and their rows
 //	go run ./bench -run 'spawn|yield'  those whose name matches
 //	go run ./bench -json               one object per measurement, one per line
+//	go run ./bench -run ring -lifo     the experiment "ring" can be told how; -help has all of that
 //
 // Every row does a fixed amount of work, at least five times; what is printed is the median. Before each
 // measured run the row does the same work once without being counted, on threads of its own that are gone
@@ -35,6 +36,8 @@ func run(args []string, out io.Writer) error {
 	asJSON := flags.Bool("json", false, "one JSON object per measurement, one per line")
 	list := flags.Bool("list", false, "list experiments and rows, measure nothing")
 	runs := flags.Int("runs", harness.MinRuns, "runs of each row")
+	var o experiments.Options
+	ringFlags(flags, &o.Ring)
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return nil
 	} else if err != nil {
@@ -46,7 +49,10 @@ func run(args []string, out io.Writer) error {
 	if *runs < harness.MinRuns {
 		return fmt.Errorf("-runs %d: a median takes at least %d", *runs, harness.MinRuns)
 	}
-	all := experiments.All()
+	if err := o.Ring.Check(); err != nil {
+		return err
+	}
+	all := experiments.All(o)
 	if err := harness.Check(all); err != nil {
 		return err
 	}
@@ -75,6 +81,17 @@ func run(args []string, out io.Writer) error {
 		_, err = fmt.Fprintln(out, harness.Footer(time.Now()))
 	}
 	return err
+}
+
+// ringFlags are those of the experiment "ring".
+func ringFlags(flags *flag.FlagSet, o *experiments.RingOptions) {
+	flags.BoolVar(&o.Full, "full", false, "ring: the table of all sizes, which takes long")
+	flags.BoolVar(&o.LIFO, "lifo", false, "ring: start each ring when the one before has ended")
+	flags.IntVar(&o.Rings, "rings", 0, "ring: so many rings, and no other size")
+	flags.IntVar(&o.Members, "members", 0, "ring: with -rings, members of each (8)")
+	flags.IntVar(&o.Rounds, "rounds", 0, "ring: how often each member waits and posts (as many as take a while, and 200 or more)")
+	flags.IntVar(&o.Extra, "extra", 0, "ring: bytes of stack that each member uses besides")
+	flags.IntVar(&o.Workers, "workers", 0, "ring: on so many workers (1, and all)")
 }
 
 func printList(out io.Writer, selected []*harness.Experiment) error {

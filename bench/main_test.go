@@ -46,10 +46,41 @@ func TestJSONOfTheShortestExperiment(t *testing.T) {
 	assert.Equal(t, 4, n)
 }
 
+func TestJSONOfSmallRings(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, run([]string{"-json", "-run", "^ring$", "-rings", "2", "-rounds", "10"}, &out))
+	found := map[string]int{}
+	for dec := json.NewDecoder(&out); ; {
+		var m struct {
+			Experiment, System, Variant, Metric string
+			N, Workers                          int
+			Value, Min                          float64
+		}
+		if err := dec.Decode(&m); err == io.EOF {
+			break
+		} else {
+			require.NoError(t, err)
+		}
+		assert.Equal(t, "ring", m.Experiment)
+		assert.Equal(t, 16, m.N)
+		assert.Equal(t, 1, m.Workers)
+		assert.Positive(t, m.Min, "%+v", m)
+		found[m.System+" "+m.Variant+" "+m.Metric]++
+	}
+	for _, want := range []string{"coro loose plain", "coro strict plain", "coro loose plain fifo", "coro strict plain fifo",
+		"goroutine loose buffered", "goroutine strict unbuffered", "pthread loose semaphores"} {
+		assert.Equal(t, 1, found[want+" mps"], want)
+		assert.Equal(t, 1, found[want+" ns_per_handover"], want)
+	}
+	assert.Equal(t, 1, found["coro loose plain bytes_each"])
+}
+
 func TestMistakesOnTheCommandLine(t *testing.T) {
 	var out bytes.Buffer
 	assert.ErrorContains(t, run([]string{"-runs", "4"}, &out), "at least 5")
 	assert.ErrorContains(t, run([]string{"-run", "nothing"}, &out), "nothing")
 	assert.ErrorContains(t, run([]string{"spawn"}, &out), "spawn")
+	assert.ErrorContains(t, run([]string{"-members", "4"}, &out), "-rings")
+	assert.ErrorContains(t, run([]string{"-rings", "4", "-members", "1"}, &out), "-members 1")
 	assert.Empty(t, out.String())
 }

@@ -113,6 +113,31 @@ struct cb_sync {
 void cb_uncontended(void *arg, void *result);
 void cb_ring_start(void *arg, void *result);
 
+/* ------------------------------------------------------------------------- ring.c, ringthread.c
+ * Rings: each member waits for its own event and posts its neighbour's, `rounds` times. An event counts. CB_RINGS_STRICT: there is one token in
+ * each ring, and not one for each member. CB_RINGS_LIFO: a ring is started when the one before has ended.
+ *
+ * Of coroutines: cb_rings_open says which. cb_rings_start (arg: uint64_t, a worker's number; one for each of `workers`) starts all members
+ * of that worker's rings there; cb_rings_ready counts those that have. cb_rings_fire then lets all rings go, and cb_rings_ns is how
+ * long they took, when all have ended. Of threads: cb_ring_threads_open starts all, cb_ring_threads_fire lets them go and joins them; ns,
+ * or a status. */
+enum { CB_RINGS_STRICT = 1, CB_RINGS_LIFO = 2 };
+struct cb_rings {
+	uint64_t rings;
+	uint32_t members, rounds;   /* of a ring, of a member */
+	uint32_t extra;             /* bytes of stack that each member uses besides */
+	uint32_t flags, attr_flags; /* the latter: with which members are spawned */
+	uint32_t workers;           /* for threads: 1 is one CPU, more are all */
+};
+int cb_rings_open(const struct cb_rings *r); /* also gets and touches memory for handles, so that it is not counted */
+void cb_rings_close(void);
+void cb_rings_start(void *arg, void *result);
+uint32_t cb_rings_ready(void);
+int cb_rings_fire(void);
+int64_t cb_rings_ns(void);
+int cb_ring_threads_open(const struct cb_rings *r);
+int64_t cb_ring_threads_fire(void);
+
 /* ------------------------------------------------------------------------------------- timer.c
  * cb_timers_start: n coroutines wait for permits, if `deadlines` with one that does not come, and each is woken once in every
  * round, and waits again: so many arms and disarms. Result: int64_t, the ns of all rounds. One worker. cb_late_start: n sleep at

@@ -38,7 +38,9 @@ func closed(s *coro.Scheduler) error {
 }
 
 // settled waits until everything on s has ended.
-func settled(s *coro.Scheduler) error {
+func settled(s *coro.Scheduler) error { return settledIn(s, patience) }
+
+func settledIn(s *coro.Scheduler, patience time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	return s.Wait(ctx)

@@ -14,13 +14,13 @@ import (
 )
 
 func TestRegistryIsSound(t *testing.T) {
-	require.NoError(t, harness.Check(All()))
-	require.NoError(t, harness.Check(All()), "asking twice gives the same")
+	require.NoError(t, harness.Check(All(Options{})))
+	require.NoError(t, harness.Check(All(Options{})), "asking twice gives the same")
 }
 
 // Others read these rows by name.
 func TestRowsThatOthersRelyOn(t *testing.T) {
-	all, list := runtime.NumCPU(), All()
+	all, list := runtime.NumCPU(), All(Options{})
 	for _, want := range []struct {
 		experiment, system, variant string
 		workers, n                  int
@@ -55,6 +55,11 @@ func TestRowsThatOthersRelyOn(t *testing.T) {
 		{"sync", "coro", "ring C shared", 1, 8000, []string{"ns_per_op"}},
 		{"timer", "coro", "park-until C", 1, 1_000_000, []string{"ns_per_op", "ns_arm_cancel"}},
 		{"timer", "coro", "late C busy", 2, 2000, []string{"p50_us", "p99_us"}},
+		{"ring", "coro", "loose plain", 1, 16, []string{"mps", "ns_per_handover", "bytes_each"}},
+		{"ring", "coro", "strict plain", 1, 8000, []string{"mps", "ns_per_handover", "bytes_each"}},
+		{"ring", "coro", "strict plain fifo", 1, 8000, []string{"mps"}},
+		{"ring", "goroutine", "loose buffered", 1, 16, []string{"mps"}},
+		{"ring", "goroutine", "strict unbuffered", 1, 8000, []string{"mps"}},
 		{"memory", "coro", "parked", all, 1_000_000, []string{"bytes_each", "bytes_left_after_trim"}},
 	} {
 		i := slices.IndexFunc(list, func(e *harness.Experiment) bool { return e.Name == want.experiment })

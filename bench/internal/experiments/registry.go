@@ -11,8 +11,13 @@ import (
 	"github.com/organzine/coro/bench/internal/harness"
 )
 
+// Options are what experiments can be told. The zero value is what they do by themselves.
+type Options struct {
+	Ring RingOptions
+}
+
 // All are the experiments in the order in which they run.
-func All() []*harness.Experiment {
+func All(o Options) []*harness.Experiment {
 	return []*harness.Experiment{
 		switching(),
 		yielding(),
@@ -28,6 +33,7 @@ func All() []*harness.Experiment {
 		synchronization(),
 		timers(),
 		blocking(),
+		ring(o.Ring),
 	}
 }
 
@@ -36,6 +42,7 @@ const (
 	sysCoro      = "coro"
 	sysGoroutine = "goroutine"
 	sysUcontext  = "ucontext"
+	sysCxx       = "c++20"
 )
 
 // cpus is what "all workers" means.

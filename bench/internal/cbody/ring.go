@@ -1,0 +1,55 @@
+package cbody
+
+/*
+#include "cbody.h"
+*/
+import "C"
+
+import (
+	"time"
+	"unsafe"
+)
+
+// RingsStart is what starts the rings of one worker; argument uint64: its number.
+var RingsStart = unsafe.Pointer(C.cb_rings_start)
+
+// Rings are R rings of N members, each of which waits for its own event and posts its neighbour's, M times.
+type Rings struct {
+	Rings, Members, Rounds int
+	Extra                  int    // bytes of stack that each member uses besides
+	Strict                 bool   // one token in each ring, and not one for each member
+	LIFO                   bool   // a ring is started when the one before has ended
+	Attr                   uint32 // how its members are spawned: flags of coro_attr
+	Workers                int    // threads; for Threads not more than one or all CPUs
+}
+
+func (r Rings) c() *C.struct_cb_rings {
+	var flags C.uint32_t
+	if r.Strict {
+		flags |= C.CB_RINGS_STRICT
+	}
+	if r.LIFO {
+		flags |= C.CB_RINGS_LIFO
+	}
+	return &C.struct_cb_rings{
+		rings: C.uint64_t(r.Rings), members: C.uint32_t(r.Members), rounds: C.uint32_t(r.Rounds),
+		extra: C.uint32_t(r.Extra), flags: flags, attr_flags: C.uint32_t(r.Attr), workers: C.uint32_t(r.Workers),
+	}
+}
+
+// Open sets the coroutines' rings up; Close gives back what that took.
+func (r Rings) Open() error { return status(C.cb_rings_open(r.c())) }
+func (r Rings) Close()      { C.cb_rings_close() }
+
+// RingsReady is on how many workers all members wait, RingsFire lets them go, and RingsTime is how long they took when all have
+// ended.
+func RingsReady() int          { return int(C.cb_rings_ready()) }
+func RingsFire() error         { return status(C.cb_rings_fire()) }
+func RingsTime() time.Duration { return time.Duration(C.cb_rings_ns()) }
+
+// ThreadsOpen starts the same rings with a pthread for each member, and a semaphore. When it returns, all are there and wait. ThreadsFire
+// lets them go, returns how long they took, and leaves nothing behind.
+func (r Rings) ThreadsOpen() error { return status(C.cb_ring_threads_open(r.c())) }
+
+// ThreadsFire ends what ThreadsOpen has begun.
+func ThreadsFire() (time.Duration, error) { return elapsed(C.cb_ring_threads_fire()) }
