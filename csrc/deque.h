@@ -100,6 +100,20 @@ static inline bool coroi_deque_push_new(struct coroi_deque *d, uint64_t task, ui
 	return true;
 }
 
+/* coroi_deque_look_ahead - the front one is about to run: bring the record of one further back, and of one that is nearer, whose record was
+ * brought before, what lies on top of its stack. */
+static inline void coroi_deque_look_ahead(const struct coroi_deque *d)
+{
+	uint32_t head = d->head, mask = d->mask;
+
+	coroi_prefetchw(coroi_task_resumed(d->ring[(head + COROI_AHEAD) & mask]));
+	if (d->count > COROI_AHEAD / 2) {
+		uint64_t near = d->ring[(head + COROI_AHEAD / 2) & mask];
+		if (coroi_likely(!coroi_task_is_new(near)))
+			coroi_prefetchw(at_load_rlx(&coroi_task_resumed(near)->sp));
+	}
+}
+
 COROI_COLD uint64_t coroi_deque_pop_spilled(struct coroi_deque *d);
 
 /* coroi_deque_pop - the front one; 0: there is none. coroi_deque_popped_arg is its argument, until the next push. */

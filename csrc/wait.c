@@ -386,7 +386,7 @@ int coro_yield(void)
 	if (coroi_unlikely(count == 0 || coroi_task_is_new(task) || d->spill.count))
 		return yield_slow(w, me);
 	struct coroi_rec *next = coroi_task_resumed(task);
-	coroi_prefetchw(coroi_task_resumed(d->ring[(head + COROI_AHEAD) & mask]));
+	coroi_deque_look_ahead(d);
 	d->ring[(head + count) & mask] = coroi_task_started(me);
 	at_store_rlx(&d->head, head + 1);
 	w->current = next;
@@ -455,7 +455,7 @@ int coro_park(void)
 		if (coroi_unlikely(count == 0 || coroi_task_is_new(task) || d->spill.count))
 			return park_slow(w, me);
 		next = coroi_task_resumed(task);
-		coroi_prefetchw(coroi_task_resumed(d->ring[(head + COROI_AHEAD) & mask]));
+		coroi_deque_look_ahead(d);
 		at_store_rlx(&d->head, head + 1);
 		at_store_rlx(&d->count, count - 1);
 		w->budget = w->budget_full;
