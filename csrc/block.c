@@ -2,6 +2,7 @@
 /* block.c - see block.h. */
 #include "block.h"
 
+#include "dense.h"
 #include "lane.h"
 #include "wait.h"
 
@@ -247,20 +248,24 @@ int coro_blocking(void (*fn)(void *), void *arg)
 
 	if (!w || !(me = w->current))
 		return CORO_EPERM;
-	if (!fn)
+	if (!fn || coroi_is_hidden(me, arg))
 		return CORO_EINVAL;
 	if (coro_canceled())
 		return CORO_ECANCELED;
 	struct coro_scheduler *s = w->sched;
-	struct coroi_job j = {.fn = fn, .arg = arg, .rec = me};
+	struct coroi_job *j = coroi_aside(me, sizeof *j);
+	if (!j)
+		return CORO_ENOMEM;
+	*j = (struct coroi_job){.fn = fn, .arg = arg, .rec = me};
 	coroi_escape(me);
 	coroi_ext_begin(s, 1); /* K1 */
-	int status = submit(&s->pool, &j);
-	if (status) {
+	int status = submit(&s->pool, j);
+	if (status)
 		coroi_ext_end(s);
-		return status;
-	}
-	return coroi_wait(me, 'b', CORO_FOREVER, withdraw, &j); /* K3 */
+	else
+		status = coroi_wait(me, 'b', CORO_FOREVER, withdraw, j); /* K3 */
+	coroi_aside_end(me, j);
+	return status;
 }
 
 /* ride - the job of a coroutine that goes on here. */
@@ -281,7 +286,7 @@ int coro_thread_begin(void)
 	struct coroi_worker *w = coroi_self();
 	struct coroi_rec *me;
 
-	if (!w || !(me = w->current))
+	if (!w || !(me = w->current) || coroi_is_dense(me))
 		return CORO_EPERM;
 	if (coro_canceled())
 		return CORO_ECANCELED;

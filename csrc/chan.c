@@ -177,9 +177,9 @@ static int linger(struct coro_chan *c, bool (*happened)(void *))
 }
 
 /* wait_at - Q1: nothing could be done at once. Entered; leaves. */
-static COROI_NOINLINE int wait_at(struct coro_chan *c, struct coroi_waitq *q, void *value, char what, uint64_t deadline)
+static COROI_NOINLINE int wait_at(struct coro_chan *c, bool send, void *value, uint64_t deadline)
 {
-	struct coroi_waiter x;
+	size_t bytes = c->bytes; /* c may be freed by the time that we have what we waited for */
 	struct coroi_rec *me;
 	int status = coroi_must_wait(&me, deadline);
 
@@ -187,8 +187,18 @@ static COROI_NOINLINE int wait_at(struct coro_chan *c, struct coroi_waitq *q, vo
 		coroi_object_leave(&c->object);
 		return status;
 	}
-	coroi_waiter_init(&x, &c->object, me, 0, value);
-	return coroi_waiter_wait_in(&x, q, what, deadline, false);
+	struct coroi_waiter *x = coroi_waiter_for(&c->object, me, c->bytes, &status);
+	if (!x)
+		return status;
+	bool hidden = me && coroi_is_hidden(me, value);
+	coroi_waiter_init(x, &c->object, me, 0, hidden ? x + 1 : value);
+	if (hidden && send)
+		copy(x + 1, value, bytes);
+	status = coroi_waiter_wait_in(x, queue_of(c, send), send ? '>' : '<', deadline, false);
+	if (hidden && !send && !status)
+		copy(value, x + 1, bytes);
+	coroi_waiter_end(me, x);
+	return status;
 }
 
 /* done - leave c after it could be done at once, or could not at all. */
@@ -217,7 +227,7 @@ static inline int pass(coro_chan *c, bool send, void *value, uint64_t deadline)
 		status = try_pass(c, send, value, &woken);
 	}
 	if (coroi_unlikely(status == NOT_NOW))
-		return wait_at(c, queue_of(c, send), value, send ? '>' : '<', deadline);
+		return wait_at(c, send, value, deadline);
 	return done(c, status, woken);
 }
 
@@ -304,6 +314,7 @@ struct choice {
 	uint32_t channels, locked; /* in `order`, and how many of them are entered */
 	struct coro_chan **order;  /* each channel once, by address */
 	struct coroi_waiter *waiter;
+	unsigned char *values, *values_end; /* of a dense coroutine: where they are while it waits; else NULL */
 };
 
 #define LEFT UINT32_MAX
@@ -409,15 +420,24 @@ static int try_all(struct choice *s)
 
 static void enqueue_all(struct choice *s, struct coroi_rec *me)
 {
+	unsigned char *room = s->values;
+
 	for (uint32_t i = 0; i < s->n; i++) {
 		coro_case *one = &s->cases[i];
 		struct coroi_waiter *x = &s->waiter[i];
 		coroi_waiter_init(x, &one->chan->object, me, i, value_of(one));
+		if (coroi_unlikely(s->values != NULL)) {
+			x->value = room;
+			room += one->chan->bytes;
+			if (sends(one))
+				copy(x->value, value_of(one), one->chan->bytes);
+		}
 		x->chosen = &s->chosen;
 		x->fired = &s->fired;
 		coroi_waitq_add(queue_of(one->chan, sends(one)), x);
 		one->chan->selects++;
 	}
+	s->values_end = room;
 }
 
 /* dequeue_all - out of all queues where they still are. Nobody is at any of them afterwards. */
@@ -430,6 +450,13 @@ static void dequeue_all(struct choice *s)
 		s->cases[i].chan->selects--;
 	}
 	leave_all(s);
+}
+
+/* bytes_of_value - of one of `values`: the channel itself may be gone by the time that it has come. */
+static size_t bytes_of_value(const struct choice *s, uint32_t i)
+{
+	const unsigned char *value = s->waiter[i].value, *end = i + 1 < s->n ? s->waiter[i + 1].value : s->values_end;
+	return (size_t)(end - value);
 }
 
 static int select_slow(struct choice *s, uint64_t deadline)
@@ -450,7 +477,19 @@ static int select_slow(struct choice *s, uint64_t deadline)
 		return status;
 	uint32_t i = at_load_acq(&s->chosen) - 1;
 	s->cases[i].status = s->waiter[i].status;
+	if (coroi_unlikely(s->values != NULL) && !sends(&s->cases[i]) && s->cases[i].status == CORO_OK)
+		copy(s->cases[i].recv, s->waiter[i].value, bytes_of_value(s, i));
 	return (int)i;
+}
+
+static int select_with(struct choice *s, uint64_t deadline)
+{
+	sort(s);
+	int status = enter_all(s);
+	if (status)
+		return status;
+	int done = try_all(s);
+	return done >= 0 ? done : select_slow(s, deadline);
 }
 
 #define STACK_SPARE 2048 /* for what is called */
@@ -461,20 +500,40 @@ static COROI_NOINLINE int select_on_stack(coro_case *cases, uint32_t n, uint64_t
 	struct coroi_waiter waiter[n];
 	struct choice s = {.cases = cases, .n = n, .order = order, .waiter = waiter};
 
-	sort(&s);
-	int status = enter_all(&s);
-	if (status)
-		return status;
-	int done = try_all(&s);
-	return done >= 0 ? done : select_slow(&s, deadline);
+	return select_with(&s, deadline);
+}
+
+/* select_aside - for a dense coroutine: all that others are to reach lies aside, with room for its values. */
+static COROI_NOINLINE int select_aside(const struct coroi_rec *me, coro_case *cases, uint32_t n, uint64_t deadline)
+{
+	size_t values = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (coroi_is_hidden(me, cases[i].chan))
+			return CORO_EINVAL;
+		values += cases[i].chan->bytes;
+	}
+	struct choice *s = coroi_aside_get(sizeof *s + n * (sizeof *s->waiter + sizeof *s->order) + values);
+	if (!s)
+		return CORO_ENOMEM;
+	*s = (struct choice){.cases = cases, .n = n};
+	s->waiter = (struct coroi_waiter *)(s + 1);
+	s->order = (struct coro_chan **)(s->waiter + n);
+	s->values = (unsigned char *)(s->order + n);
+	int status = select_with(s, deadline);
+	coroi_aside_put(s);
+	return status;
 }
 
 int coro_select(coro_case *cases, uint32_t n, uint64_t deadline)
 {
+	struct coroi_worker *w = coroi_self();
 	int status = check(cases, n);
 
 	if (status)
 		return status;
+	if (w && w->current && coroi_is_dense(w->current))
+		return select_aside(w->current, cases, n, deadline);
 	size_t left = coro_stack_left(); /* 0: a thread's own */
 	if (left && left < n * (sizeof(struct coroi_waiter) + sizeof(void *)) + STACK_SPARE)
 		return CORO_ENOMEM;

@@ -176,8 +176,8 @@ typedef uint64_t coro_handle;
 /* How to spawn. Zero it, set size to sizeof, then what is wanted. */
 typedef struct coro_attr {
 	uint32_t size;
-	uint32_t flags;        /* CORO_JOINABLE */
-	size_t stack_bytes;    /* 0: the scheduler's default */
+	uint32_t flags;        /* CORO_JOINABLE, CORO_DENSE */
+	size_t stack_bytes;    /* 0: the scheduler's default; of a dense one always 0 */
 	uint32_t result_bytes; /* 0 to CORO_INLINE_BYTES; more than 0 needs CORO_JOINABLE */
 	uint32_t worker;       /* i + 1: pinned to worker i, where it starts and stays; CORO_HERE: to its parent's; 0: to none */
 } coro_attr;
@@ -185,6 +185,24 @@ typedef struct coro_attr {
 #define CORO_HERE UINT32_MAX
 
 #define CORO_JOINABLE 1u /* keeps its result until coro_join or coro_detach */
+
+/*
+ * CORO_DENSE - a coroutine that owns no stack while it waits, for millions that are alive at once and mostly wait.
+ *
+ * It runs on one of its worker's shared stacks (coro_options.dense_slots). When it waits and another needs that stack, its
+ * live frames, some hundred bytes, are copied out, and back to the same addresses before it goes on. One that never
+ * waits costs what any other does; one that waits costs its record, 128 bytes, and its frames.
+ *
+ *   Restriction  While it waits, its stack holds somebody else's frames. Whoever has a pointer to a variable of its stack reads
+ *                and writes those: a dense coroutine must give no such pointer to anybody who uses it meanwhile, as to a
+ *                child, to another thread, or into a structure that others walk. Values for these calls (of
+ *                channels, of calls into Go) may lie there, they are copied; objects that others wait at, and the arg of
+ *                coro_blocking, may not: CORO_EINVAL.
+ *   Its worker   Once it has started it stays with its worker, as if pinned: coro_pin to another and coro_thread_begin return
+ *                CORO_EPERM. Until then it can be stolen like any other.
+ *   Errors       A wait may return CORO_ENOMEM, if there is no memory for copies; a join of it, if it never had any.
+ */
+#define CORO_DENSE 2u
 
 /*
  * coro_spawn - start fn in the current scheduler; the child runs later, its parent goes on.
@@ -607,6 +625,8 @@ typedef struct coro_options {
 	const uint16_t *cpus;    /* worker i is pinned to cpus[i % cpu_count]; NULL: not pinned */
 	uint32_t cpu_count;
 	uint32_t blocking_threads; /* most threads for coro_blocking and coro_thread_begin, at most 65536; 0: 64 */
+	uint32_t dense_slots;    /* stacks that a worker's dense coroutines share, 2 to 1024; 0: 16 */
+	size_t dense_stack_bytes; /* of each, as stack_bytes; 0: CORO_STACK_DEFAULT */
 } coro_options;
 
 #define CORO_PAUSED 1u        /* batch mode: nothing runs before coro_scheduler_run */
@@ -698,6 +718,12 @@ typedef struct coro_stats {
 	uint64_t stack_bytes;      /* their usable bytes; guards are not memory */
 	uint64_t records, records_idle, record_bytes;
 	uint64_t records_retired;  /* records whose generations are used up */
+	uint64_t dense_bytes;      /* mapped for the frames of dense coroutines that were copied out, and for what they wait with */
+	uint64_t dense_saved;      /* blocks there: about one for each of them */
+	uint64_t dense_p50, dense_p99; /* bytes of such a block */
+	uint64_t dense_copied_out, dense_copied_in; /* times; those that go on where they are cost nothing, not even a count */
+	uint64_t dense_bytes_copied;
+	uint64_t dense_private;    /* times that one kept its stack, since its frames were large */
 	int32_t membarrier;        /* 1: doors are asymmetric, 0: they use an exchange */
 	int32_t guard;             /* 1: MADV_GUARD_INSTALL, 0: mprotect */
 } coro_stats;

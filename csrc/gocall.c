@@ -2,6 +2,7 @@
 /* gocall.c - see gocall.h. */
 #include "gocall.h"
 
+#include "dense.h"
 #include "extras.h"
 #include "lane.h"
 #include "run.h"
@@ -116,9 +117,43 @@ size_t coro_call_error(char *text, size_t bytes)
 	return n;
 }
 
+/* calls_aside - the caller is a dense coroutine, and what it gives is not nonsense (which its call refuses). */
+static inline bool calls_aside(const void *arg, size_t arg_bytes, const void *result, size_t result_bytes)
+{
+	struct coroi_worker *w = coroi_self();
+	return w && w->current && coroi_is_dense(w->current) && (arg || !arg_bytes) && (result || !result_bytes);
+}
+
+typedef int call_fn(coro_go_id id, const void *arg, size_t arg_bytes, void *result, size_t result_bytes, size_t *got);
+
+/* call_aside - for a dense coroutine: Go reads the argument, and writes the result, while it waits. */
+static COROI_NOINLINE int call_aside(call_fn *call, coro_go_id id, const void *arg, size_t arg_bytes, void *result,
+				     size_t result_bytes, size_t *got)
+{
+	struct {
+		size_t got;
+		unsigned char bytes[] __attribute__((aligned(16)));
+	} *a = NULL;
+	size_t room = (arg_bytes + 15) & ~(size_t)15;
+
+	if (room >= arg_bytes && result_bytes < SIZE_MAX / 2 - room)
+		a = coroi_aside_get(sizeof *a + room + result_bytes);
+	if (!a)
+		return CORO_ENOMEM;
+	if (arg_bytes)
+		memcpy(a->bytes, arg, arg_bytes);
+	int status = call(id, a->bytes, arg_bytes, a->bytes + room, result_bytes, &a->got);
+	if (got)
+		*got = a->got;
+	if (a->got && a->got <= result_bytes)
+		memcpy(result, a->bytes + room, a->got);
+	coroi_aside_put(a);
+	return status;
+}
+
 /* ------------------------------------------------------------------------------------ inline calls */
 
-int coro_call_go_inline(coro_go_id id, const void *arg, size_t arg_bytes, void *result, size_t result_bytes, size_t *got)
+static inline int call_inline(coro_go_id id, const void *arg, size_t arg_bytes, void *result, size_t result_bytes, size_t *got)
 {
 	struct coroi_worker *w = coroi_self();
 	struct coroi_rec *me;
@@ -146,6 +181,13 @@ int coro_call_go_inline(coro_go_id id, const void *arg, size_t arg_bytes, void *
 		return coroi_suspend_locked(w, me, coroi_pick_locked(w));
 	w->current = NULL;
 	return coroi_to(&me->sp, w->native_sp, 0, w, NULL);
+}
+
+int coro_call_go_inline(coro_go_id id, const void *arg, size_t arg_bytes, void *result, size_t result_bytes, size_t *got)
+{
+	if (coroi_unlikely(calls_aside(arg, arg_bytes, result, result_bytes)))
+		return call_aside(call_inline, id, arg, arg_bytes, result, result_bytes, got);
+	return call_inline(id, arg, arg_bytes, result, result_bytes, got);
 }
 
 void coroi_calls_make(struct coroi_worker *w)
@@ -192,7 +234,7 @@ static void offload(struct coro_scheduler *s, struct coroi_call *c)
 		coroi_event_ring(s->bell);
 }
 
-int coro_call_go(coro_go_id id, const void *arg, size_t arg_bytes, void *result, size_t result_bytes, size_t *got)
+static int call_offloaded(coro_go_id id, const void *arg, size_t arg_bytes, void *result, size_t result_bytes, size_t *got)
 {
 	struct coroi_worker *w = coroi_self();
 	struct coroi_rec *me;
@@ -203,7 +245,10 @@ int coro_call_go(coro_go_id id, const void *arg, size_t arg_bytes, void *result,
 		return CORO_EPERM;
 	if (coroi_unlikely(is_bad(w, id, arg, arg_bytes, result, result_bytes)))
 		return CORO_EINVAL;
-	struct coroi_call c = {
+	struct coroi_call *c = coroi_aside(me, sizeof *c);
+	if (!c)
+		return CORO_ENOMEM;
+	*c = (struct coroi_call){
 		.caller = me,
 		.id = id,
 		.arg = arg,
@@ -213,13 +258,22 @@ int coro_call_go(coro_go_id id, const void *arg, size_t arg_bytes, void *result,
 		.out = got,
 	};
 	coroi_door_enter(w);
-	bool canceled = w->cancel | me->canceled;
+	int status = w->cancel | me->canceled ? CORO_ECANCELED : CORO_OK; /* who is canceled a moment later has called before */
 	me->waits = 'g'; /* F7 */
 	coroi_door_leave(w);
-	if (coroi_unlikely(canceled)) /* who is canceled a moment later has called before */
-		return CORO_ECANCELED;
-	coro_self(); /* others may send it an event from now on */
-	offload(w->sched, &c);
-	coroi_wait(me, 'g', CORO_FOREVER, NULL, NULL); /* F4 */
-	return ended(&c);
+	if (coroi_likely(!status)) {
+		coro_self(); /* others may send it an event from now on */
+		offload(w->sched, c);
+		coroi_wait(me, 'g', CORO_FOREVER, NULL, NULL); /* F4 */
+		status = ended(c);
+	}
+	coroi_aside_end(me, c);
+	return status;
+}
+
+int coro_call_go(coro_go_id id, const void *arg, size_t arg_bytes, void *result, size_t result_bytes, size_t *got)
+{
+	if (coroi_unlikely(calls_aside(arg, arg_bytes, result, result_bytes)))
+		return call_aside(call_offloaded, id, arg, arg_bytes, result, result_bytes, got);
+	return call_offloaded(id, arg, arg_bytes, result, result_bytes, got);
 }

@@ -113,7 +113,7 @@ size_t coro_stack_left(void)
 struct deep_call {
 	void (*fn)(void *);
 	void *arg;
-	void *back; /* the context that called */
+	struct coroi_stack *stack;
 	struct coroi_place from;
 };
 
@@ -125,7 +125,7 @@ static void deep_main(intptr_t value)
 	coroi_fiber_arrive(NULL, &c->from);
 	c->fn(c->arg);
 	coroi_fiber_leave(NULL, &c->from);
-	coroi_swap(&gone, c->back, 0);
+	coroi_swap(&gone, c->stack->back, 0);
 	__builtin_unreachable();
 }
 
@@ -170,13 +170,14 @@ int coro_call_on_stack(size_t bytes, void (*fn)(void *), void *arg)
 	struct coroi_stack *s = take(bare, (unsigned)class);
 	if (!s)
 		return CORO_ENOMEM;
+	call.stack = s;
 	s->below = *stack;
 	*stack = s;
 	coroi_stack_fresh(s);
 	void *sp = coroi_context(s->top, deep_main), *fake = NULL;
 	coroi_fiber_here(&call.from);
 	coroi_fiber_leave(&fake, &s->place);
-	coroi_swap(&call.back, sp, (intptr_t)&call);
+	coroi_swap(&s->back, sp, (intptr_t)&call);
 	coroi_fiber_arrive(fake, NULL);
 	*stack = s->below; /* of the same record or coroutine, wherever it runs now */
 	s->below = NULL;

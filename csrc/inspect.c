@@ -4,6 +4,7 @@
  *
  * What the doors protect is read with every door locked. The life lock keeps close from taking it away.
  */
+#include "dense.h"
 #include "inbox.h"
 #include "life.h"
 #include "parcel.h"
@@ -159,6 +160,34 @@ static void worker_stats(struct coroi_worker *w, coro_worker_stats *out)
 	};
 }
 
+/* dense_stats - with all doors locked. */
+static void dense_stats(struct coro_scheduler *s, coro_stats *out)
+{
+	uint64_t used[COROI_HEAP_CLASSES] = {0}, below = 0;
+
+	for (uint32_t i = 0; i < s->workers; i++) {
+		const struct coroi_dense *d = s->worker[i].dense;
+		if (!d)
+			continue;
+		out->dense_bytes += at_load_rlx(&d->heap.bytes);
+		out->dense_copied_out += at_load_rlx(&d->evictions);
+		out->dense_copied_in += at_load_rlx(&d->restores);
+		out->dense_bytes_copied += at_load_rlx(&d->bytes_copied);
+		out->dense_private += at_load_rlx(&d->privates);
+		for (unsigned c = 0; c < COROI_HEAP_CLASSES; c++)
+			used[c] += at_load_rlx(&d->heap.used[c]);
+	}
+	for (unsigned c = 0; c < COROI_HEAP_CLASSES; c++)
+		out->dense_saved += used[c];
+	for (unsigned c = 0; c < COROI_HEAP_CLASSES && below < out->dense_saved; c++) {
+		below += used[c];
+		if (!out->dense_p50 && 2 * below >= out->dense_saved)
+			out->dense_p50 = coroi_heap_class_bytes(c);
+		if (!out->dense_p99 && 100 * below >= 99 * out->dense_saved)
+			out->dense_p99 = coroi_heap_class_bytes(c);
+	}
+}
+
 int coro_scheduler_stats(coro_scheduler *s, coro_stats *total, coro_worker_stats *per_worker, uint32_t cap)
 {
 	if (!s || !total)
@@ -184,6 +213,9 @@ int coro_scheduler_stats(coro_scheduler *s, coro_stats *total, coro_worker_stats
 		total->stacks_idle = p->idle_count;
 		total->stack_bytes = p->bytes;
 		coroi_unlock(&p->lock);
+		coroi_doors_lock(s);
+		dense_stats(s, total);
+		coroi_doors_unlock(s);
 	}
 	coroi_lock(&s->slab.lock);
 	total->records = s->slab.records;
@@ -205,6 +237,7 @@ size_t coro_scheduler_trim(coro_scheduler *s)
 	if (!s->closed) {
 		coroi_doors_lock(s);
 		for (uint32_t i = 0; i < s->workers; i++) {
+			coroi_dense_trim_locked(&s->worker[i]);
 			coroi_stack_cache_flush(&s->worker[i].stacks);
 			coroi_mags_flush(&s->worker[i].mags);
 		}

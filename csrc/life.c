@@ -5,6 +5,7 @@
 #include "life.h"
 
 #include "bell.h"
+#include "dense.h"
 #include "gocall.h"
 #include "idle.h"
 #include "lane.h"
@@ -105,6 +106,7 @@ static void free_workers(struct coro_scheduler *s)
 	for (uint32_t i = 0; s->worker && i < s->workers; i++) {
 		struct coroi_worker *w = &s->worker[i];
 		coroi_deque_destroy(&w->queue);
+		coroi_dense_close(w);
 		coroi_stack_cache_destroy(&w->stacks);
 		coroi_release(w->seen);
 		coroi_release(w->calls);
@@ -133,6 +135,8 @@ static int check(const coro_options *o)
 		return CORO_EINVAL;
 	if (o->steal_batch > COROI_STEAL_MAX || o->handover_budget < -1 || o->stack_cache > 65536)
 		return CORO_EINVAL;
+	if (o->dense_slots == 1 || o->dense_slots > COROI_DENSE_SLOTS_MOST || coroi_stack_class(o->dense_stack_bytes) < 0)
+		return CORO_EINVAL;
 	if ((o->cpus && !o->cpu_count) || coroi_stack_class(o->stack_bytes) < 0)
 		return CORO_EINVAL;
 	return CORO_OK;
@@ -146,6 +150,8 @@ static int build(struct coro_scheduler *s, const coro_options *o)
 	s->flags = o->flags;
 	s->steal_batch = o->steal_batch ? o->steal_batch : STEAL_BATCH;
 	s->class = (uint8_t)coroi_stack_class(o->stack_bytes);
+	s->dense_class = (uint8_t)coroi_stack_class(o->dense_stack_bytes);
+	s->dense_slots = (uint16_t)(o->dense_slots ? o->dense_slots : COROI_DENSE_SLOTS);
 	s->mode = o->flags & CORO_PAUSED ? COROI_PAUSED : COROI_RUNNING;
 	s->hungry = COROI_HUNGRY_ALONE;
 	s->bell = -1;
@@ -346,7 +352,7 @@ static void cancel_one(struct coroi_rec *r, void *ctx)
 {
 	struct coro_scheduler *s = ctx;
 
-	coroi_cancel_wait_locked(&s->worker[at_load_rlx(&r->home)], r);
+	coroi_end_wait_locked(&s->worker[at_load_rlx(&r->home)], r, CORO_ECANCELED);
 }
 
 /* cancel - every present wait ends now, every later one at once, and nothing fresh starts. */

@@ -9,6 +9,7 @@
 #include "overflow.h"
 
 #include "bare.h"
+#include "dense.h"
 
 static struct sigaction before;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -51,7 +52,7 @@ bool coroi_where(struct coroi_where *at)
 		at->stack = co->stack;
 		at->fn = (uintptr_t)co->body;
 	} else if (w && w->current) {
-		at->stack = w->current->stack;
+		at->stack = coroi_dense_is_away(w, w->current) ? NULL : w->current->stack;
 		at->fn = (uintptr_t)w->current->fn;
 		at->handle = coroi_handle(w->current);
 	}

@@ -6,6 +6,7 @@
  * not pinned pay nothing for it. Moving to another worker is done by the native stack (coroi_run), where the coroutine is
  * known to be suspended.
  */
+#include "dense.h"
 #include "run.h"
 
 static struct coroi_rec *current(struct coroi_worker *w)
@@ -28,6 +29,8 @@ int coro_pin(uint32_t worker)
 		return CORO_EPERM;
 	if (worker != CORO_HERE && worker >= w->sched->workers)
 		return CORO_EINVAL;
+	if (coroi_is_dense(me))
+		return worker == CORO_HERE || worker == w->id ? CORO_OK : CORO_EPERM;
 	me->flags |= COROI_F_PINNED;
 	if (worker == CORO_HERE || worker == w->id)
 		return CORO_OK;
@@ -44,6 +47,7 @@ int coro_unpin(void)
 
 	if (!me)
 		return CORO_EPERM;
-	me->flags &= (uint8_t)~COROI_F_PINNED;
+	if (!coroi_is_dense(me))
+		me->flags &= (uint8_t)~COROI_F_PINNED;
 	return CORO_OK;
 }

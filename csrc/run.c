@@ -16,6 +16,7 @@
  */
 #include "run.h"
 
+#include "dense.h"
 #include "extras.h"
 #include "gocall.h"
 #include "wait.h"
@@ -186,6 +187,21 @@ bool coroi_has_news(struct coroi_worker *w)
 	return found;
 }
 
+/* stack_for - a stack for r to start on, or NULL. */
+static inline struct coroi_stack *stack_for_locked(struct coroi_worker *w, const struct coroi_rec *r)
+{
+	return coroi_is_dense(r) ? coroi_dense_stack_locked(w) : coroi_stack_get(&w->stacks, r->class);
+}
+
+/* put_stack - the loop on it is left for ever. */
+static inline void put_stack_locked(struct coroi_worker *w, struct coroi_stack *stack)
+{
+	if (coroi_unlikely(stack->serves == COROI_DENSE))
+		coroi_dense_leave_locked(w, stack);
+	else
+		coroi_stack_put(&w->stacks, stack);
+}
+
 /* starve - there is no stack for r: it waits for one, at home here. */
 COROI_COLD static void starve_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
@@ -227,7 +243,7 @@ COROI_COLD static struct coroi_rec *unstarve_with_stack_locked(struct coroi_work
 		end_starved_locked(w, COROI_F_CANCELED);
 	end_canceled_locked(w);
 	struct coroi_rec *r = unstarve_locked(w);
-	if (r && !(r->stack = coroi_stack_get(&w->stacks, r->class))) {
+	if (r && !(r->stack = stack_for_locked(w, r))) {
 		starve_locked(w, r);
 		r = NULL;
 	}
@@ -239,9 +255,9 @@ void coroi_fail_starved_locked(struct coroi_worker *w)
 	end_canceled_locked(w);
 	for (uint32_t n = w->starved.count; n; n--) {
 		struct coroi_rec *r = unstarve_locked(w);
-		struct coroi_stack *stack = coroi_stack_get(&w->stacks, r->class);
+		struct coroi_stack *stack = stack_for_locked(w, r);
 		if (stack) { /* there is one after all: to the front, and the next coroi_run starts it */
-			coroi_stack_put(&w->stacks, stack);
+			put_stack_locked(w, stack);
 			coroi_list_add_first(&w->starved, r);
 			at_add(&w->sched->starved, 1);
 			return;
@@ -255,6 +271,8 @@ void coroi_fail_starved_locked(struct coroi_worker *w)
 static inline void begin_locked(struct coroi_worker *w, struct coroi_rec *r, struct coroi_stack *stack)
 {
 	r->stack = stack;
+	if (coroi_unlikely(stack->serves == COROI_DENSE))
+		coroi_dense_begin_locked(w, r, stack);
 	at_store_rlx(&r->state, COROI_ACTIVE);
 	at_store_rlx(&r->home, w->id);
 	w->current = r;
@@ -307,7 +325,7 @@ static inline struct coroi_rec *settle_locked(struct coroi_worker *w, uint64_t t
 		}
 		if (coroi_likely(r->class == have))
 			return r;
-		r->stack = coroi_stack_get(&w->stacks, r->class);
+		r->stack = stack_for_locked(w, r);
 		if (coroi_likely(r->stack != NULL))
 			return r;
 		starve_locked(w, r);
@@ -315,7 +333,7 @@ static inline struct coroi_rec *settle_locked(struct coroi_worker *w, uint64_t t
 }
 
 static void loop_start(intptr_t first);
-static void loop_finish(intptr_t me);
+#define FINISH 1 /* to loop_start, with the record: its function is not to be called, it ends */
 
 /* fresh_context - a new loop on r's stack, to begin with r. */
 static void *fresh_context_locked(struct coroi_worker *w, struct coroi_rec *r)
@@ -359,7 +377,7 @@ static __attribute__((noreturn)) void abandon_locked(struct coroi_worker *w, str
 
 	if (coroi_unlikely(at_load_rlx(&w->sched->starved)))
 		coroi_share_stacks_locked(w);
-	coroi_stack_put(&w->stacks, stack); /* nobody takes it before the jump: the door is ours */
+	put_stack_locked(w, stack); /* nobody takes it before the jump: the door is ours */
 	w->current = next;
 	if (next) {
 		place = &next->stack->place;
@@ -412,30 +430,35 @@ static inline bool fits(uint64_t task, uint8_t class)
 
 /* succeed - me has ended, and nobody has a handle of it: the task takes its record over. Most coroutines that never suspend
  * come and go here. */
-static inline void succeed_locked(struct coroi_worker *w, struct coroi_rec *me, uint64_t task)
+static inline void succeed_locked(struct coroi_worker *w, struct coroi_rec *me, const struct coroi_stack *stack, uint64_t task)
 {
 	unsigned words = coroi_task_words(task); /* 0 or 1, in a queue */
 
 	at_bump_rel(&w->ended); /* release: see coroi_end_locked */
 	coroi_mags_earn(&w->mags);
 	me->fn = coroi_task_fn(task);
-	me->flags = 0;
+	me->flags = coroi_unlikely(stack->serves == COROI_DENSE) ? COROI_F_PINNED : 0;
 	me->arg_bytes = (uint8_t)(8 * words);
 	at_store_rlx(&me->result_bytes, (uint8_t)(task & COROI_RESULT ? CORO_INLINE_BYTES : 0));
 	if (words)
 		memcpy(coroi_cold(me)->payload, coroi_deque_popped_arg(&w->queue), 8);
 }
 
+/* loop - nothing that is in its frame across the call of a coroutine is used afterwards but `stack`: on a slot's stack the frame
+ * is shared by all who run there (dense.h). */
 static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 {
 	struct coroi_stack *stack = me->stack;
 
+	if (coroi_unlikely(stack->serves == COROI_DENSE))
+		coroi_dense_base(stack);
 	for (;;) {
 		if (coroi_likely(!finish))
 			call(me);
 		finish = false;
 		if (coroi_unlikely(!coroi_self())) /* it has ended on a thread of its own */
 			coro_thread_end();
+		me = coroi_self()->current;
 		if (coroi_unlikely(me->flags & COROI_F_EXTRAS))
 			coroi_extras_run(coroi_cold(me)->extras);
 
@@ -445,8 +468,8 @@ static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 		uint64_t task = 0;
 		if (coroi_likely(!(at_load_rlx(&me->wake) & COROI_ESCAPED) && !w->starved.count && !w->cancel)) {
 			task = coroi_pick_locked(w);
-			if (coroi_likely(fits(task, stack->class))) {
-				succeed_locked(w, me, task);
+			if (coroi_likely(fits(task, stack->serves))) {
+				succeed_locked(w, me, stack, task);
 				coroi_door_leave(w);
 				continue;
 			}
@@ -454,11 +477,11 @@ static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 		coroi_end_locked(w, me);
 		if (coroi_unlikely(w->starved.count && !w->cancel)) {
 			end_canceled_locked(w);
-			if (w->starved.count && w->starved.first->class == stack->class)
+			if (w->starved.count && w->starved.first->class == stack->serves)
 				next = unstarve_locked(w);
 		}
 		if (coroi_likely(!next))
-			next = settle_locked(w, task ? task : coroi_pick_locked(w), stack->class);
+			next = settle_locked(w, task ? task : coroi_pick_locked(w), stack->serves);
 		if (coroi_unlikely(!next || next->sp || next->stack))
 			abandon_locked(w, stack, next);
 		begin_locked(w, next, stack);
@@ -469,15 +492,12 @@ static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 
 static void loop_start(intptr_t first)
 {
-	coroi_fiber_arrive(NULL, NULL);
-	loop((struct coroi_rec *)first, false);
-}
+	struct coroi_rec *me = (struct coroi_rec *)(first & ~(intptr_t)FINISH);
 
-static void loop_finish(intptr_t me)
-{
 	coroi_fiber_arrive(NULL, NULL);
-	unstack((struct coroi_rec *)me);
-	loop((struct coroi_rec *)me, true);
+	if (coroi_unlikely(first & FINISH))
+		unstack(me);
+	loop(me, first & FINISH);
 }
 
 void coroi_exit(struct coroi_worker *w)
@@ -488,7 +508,7 @@ void coroi_exit(struct coroi_worker *w)
 	while (s->below)
 		s = s->below;
 	coroi_fiber_restart(&s->place, s->low, s->top);
-	coroi_restart(coroi_context(s->top, loop_finish), (intptr_t)me);
+	coroi_restart(coroi_context(s->top, loop_start), (intptr_t)me | FINISH);
 }
 
 /* move - who has asked for it is suspended now: on to its new home. */

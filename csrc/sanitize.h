@@ -105,6 +105,35 @@ COROI_TELL void coroi_place_fresh(struct coroi_place *p, char *low, char *top)
 #endif
 }
 
+/* coroi_place_give - what ran on the stack has been copied away from it, and keeps its fiber. coroi_place_take - it is about to be
+ * copied back, below base. */
+COROI_TELL void coroi_place_give(struct coroi_place *p)
+{
+	(void)p;
+#ifdef COROI_TSAN
+	p->fiber = NULL;
+#endif
+}
+
+COROI_TELL void coroi_place_take(struct coroi_place *p, const struct coroi_place *own, char *low, char *base)
+{
+	(void)p;
+	(void)own;
+	(void)low;
+	(void)base;
+#ifdef COROI_ASAN
+	__asan_unpoison_memory_region(low, (size_t)(base - low));
+#endif
+#ifdef COROI_TSAN
+	if (p->fiber)
+		__tsan_destroy_fiber(p->fiber);
+	p->fiber = own->fiber;
+#endif
+#ifdef COROI_VALGRIND
+	VALGRIND_MAKE_MEM_UNDEFINED(low, base - low);
+#endif
+}
+
 /* coroi_place_native - the place is this thread's own stack. */
 COROI_TELL void coroi_place_native(struct coroi_place *p)
 {

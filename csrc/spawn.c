@@ -4,6 +4,7 @@
  */
 #include "spawn.h"
 
+#include "dense.h"
 #include "wait.h"
 
 #include <string.h>
@@ -18,13 +19,17 @@ static int check(struct coro_scheduler *s, const coro_attr *attr, coro_fn fn, co
 	*q = (struct coroi_fill){.fn = fn, .class = s->class, .arg_bytes = (uint8_t)arg_bytes};
 	if (!attr)
 		return CORO_OK;
-	if (attr->size != sizeof *attr || attr->flags & ~CORO_JOINABLE || attr->result_bytes > CORO_INLINE_BYTES ||
+	if (attr->size != sizeof *attr || attr->flags & ~(CORO_JOINABLE | CORO_DENSE) || attr->result_bytes > CORO_INLINE_BYTES ||
 	    (attr->result_bytes && !(attr->flags & CORO_JOINABLE)) || (attr->flags & CORO_JOINABLE && !named))
 		return CORO_EINVAL;
 	struct coroi_worker *w = coroi_self();
 	if (attr->worker && attr->worker > s->workers && !(attr->worker == CORO_HERE && w && w->sched == s))
 		return CORO_EINVAL;
-	if (attr->stack_bytes) {
+	if (attr->flags & CORO_DENSE) {
+		if (attr->stack_bytes)
+			return CORO_EINVAL;
+		q->class = COROI_DENSE;
+	} else if (attr->stack_bytes) {
 		int class = coroi_stack_class(attr->stack_bytes);
 		if (class < 0)
 			return CORO_EINVAL;

@@ -167,7 +167,7 @@ static struct coroi_stack *cut(struct coroi_stack_pool *p, unsigned class)
 	s->low = a->base + a->cut * a->stride + COROI_GUARD_BYTES;
 	s->top = s->low + bytes - COLOUR_BYTES * (p->colour++ % COLOURS);
 	s->arena = a;
-	s->class = (uint8_t)class;
+	s->class = s->serves = (uint8_t)class;
 	if (coroi_guard(s->low - COROI_GUARD_BYTES, COROI_GUARD_BYTES))
 		return NULL;
 	coroi_place_add(&s->place, s->low, bytes);

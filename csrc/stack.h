@@ -27,14 +27,17 @@
 struct coroi_arena;
 
 struct coroi_stack {
+	struct coroi_place place;  /* first: see struct coroi_saved in dense.h */
 	char *low;                 /* lowest usable byte; the guard ends here */
 	char *top;                 /* where the first frame goes, 16-aligned, coloured */
 	struct coroi_stack *below; /* the stack to go back to after coro_call_on_stack */
 	struct coroi_stack *next;  /* in the pool's list of idle or hollow ones */
 	struct coroi_arena *arena;
+	void *back;                /* the context on `below` that goes on then */
 	uint8_t class;
+	uint8_t serves; /* the class of the tasks that a run loop on it takes: its own, but on a slot of dense.h */
 	bool dirty; /* used since it was last given back to the kernel */
-	struct coroi_place place;
+	uint16_t slot; /* of dense.h */
 };
 
 /* coroi_stack_fresh - nobody is on s, and somebody is about to be. */

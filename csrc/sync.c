@@ -21,8 +21,12 @@
 /* init - all zeros but for the object, which is the first of p's bytes. An error changes nothing. */
 static int init(void *p, size_t bytes, uint32_t flags)
 {
+	struct coroi_worker *w = coroi_self();
 	struct coroi_object o;
-	int status = p ? coroi_object_bind(&o, flags) : CORO_EINVAL;
+
+	if (!p || (w && w->current && coroi_is_hidden(w->current, p)))
+		return CORO_EINVAL;
+	int status = coroi_object_bind(&o, flags);
 
 	if (!status) {
 		memset(p, 0, bytes);
@@ -32,12 +36,17 @@ static int init(void *p, size_t bytes, uint32_t flags)
 }
 
 /* wait_here - Q1: me waits in q of o, which is entered, and is left. */
-static int wait_here(struct coroi_object *o, struct coroi_waitq *q, struct coroi_rec *me, char what, uint64_t deadline)
+static COROI_NOINLINE int wait_here(struct coroi_object *o, struct coroi_waitq *q, struct coroi_rec *me, char what, uint64_t deadline)
 {
-	struct coroi_waiter x;
+	int status;
+	struct coroi_waiter *x = coroi_waiter_for(o, me, 0, &status);
 
-	coroi_waiter_init(&x, o, me, 0, NULL);
-	return coroi_waiter_wait_in(&x, q, what, deadline, false);
+	if (!x)
+		return status;
+	coroi_waiter_init(x, o, me, 0, NULL);
+	status = coroi_waiter_wait_in(x, q, what, deadline, false);
+	coroi_waiter_end(me, x);
+	return status;
 }
 
 /* must_wait - coroi_must_wait; if the caller may not, o is left. */
@@ -218,9 +227,9 @@ int coro_mutex_init(coro_mutex *p, uint32_t flags)
 
 #define DEAD (~UINT64_C(0) & ~WAITED) /* an owner: it was destroyed */
 
-static COROI_NOINLINE int lock_slow(struct mutex *m, uint64_t mine, uint64_t deadline, bool certain)
+/* lock_slow - again: the caller's waiter, of a wait that is over; then neither deadline nor cancel ends this one. Or NULL. */
+static COROI_NOINLINE int lock_slow(struct mutex *m, uint64_t mine, uint64_t deadline, struct coroi_waiter *again)
 {
-	struct coroi_waiter x;
 	struct coroi_rec *me;
 
 	if (!mine)
@@ -244,9 +253,15 @@ static COROI_NOINLINE int lock_slow(struct mutex *m, uint64_t mine, uint64_t dea
 		return CORO_OK;
 	}
 	coroi_may_wait(&me); /* it may: mine tells */
-	coroi_waiter_init(&x, &m->object, me, 0, NULL);
-	x.mark = mine;
-	return coroi_waiter_wait_in(&x, &m->queue, 'm', deadline, certain);
+	struct coroi_waiter *x = again ? again : coroi_waiter_for(&m->object, me, 0, &status);
+	if (!x)
+		return status; /* WAITED stays: who unlocks looks once in vain */
+	coroi_waiter_init(x, &m->object, me, 0, NULL);
+	x->mark = mine;
+	status = coroi_waiter_wait_in(x, &m->queue, 'm', deadline, again != NULL);
+	if (!again)
+		coroi_waiter_end(me, x);
+	return status;
 }
 
 int coro_mutex_lock(coro_mutex *p, uint64_t deadline)
@@ -256,7 +271,7 @@ int coro_mutex_lock(coro_mutex *p, uint64_t deadline)
 	uint64_t mine = mark_of();
 	if (coroi_likely(mine && swap_owner(mutex_of(p), 0, mine)))
 		return CORO_OK;
-	return lock_slow(mutex_of(p), mine, deadline, false);
+	return lock_slow(mutex_of(p), mine, deadline, NULL);
 }
 
 static COROI_NOINLINE int unlock_slow(coro_mutex *p, uint64_t mine)
@@ -338,7 +353,6 @@ static void rwlock_grant(struct rwlock *l, struct chain *woken)
 static int rwlock_lock(coro_rwlock *p, bool write, uint64_t deadline)
 {
 	struct rwlock *l = rwlock_of(p);
-	struct coroi_waiter x;
 	struct coroi_rec *me;
 
 	if (!p)
@@ -359,9 +373,13 @@ static int rwlock_lock(coro_rwlock *p, bool write, uint64_t deadline)
 	}
 	if ((status = must_wait(&l->object, &me, deadline)))
 		return status;
-	coroi_waiter_init(&x, &l->object, me, write, NULL);
-	x.mark = mine;
-	status = coroi_waiter_wait_in(&x, &l->queue, write ? 'w' : 'r', deadline, false);
+	struct coroi_waiter *x = coroi_waiter_for(&l->object, me, 0, &status);
+	if (!x)
+		return status;
+	coroi_waiter_init(x, &l->object, me, write, NULL);
+	x->mark = mine;
+	status = coroi_waiter_wait_in(x, &l->queue, write ? 'w' : 'r', deadline, false);
+	coroi_waiter_end(me, x);
 	if (status && !coroi_object_enter(&l->object)) { /* a writer who has left makes way for readers */
 		struct chain woken = {NULL, NULL};
 		rwlock_grant(l, &woken);
@@ -430,7 +448,6 @@ int coro_cond_init(coro_cond *p, uint32_t flags)
 int coro_cond_wait(coro_cond *p, coro_mutex *mutex, uint64_t deadline)
 {
 	struct cond *c = cond_of(p);
-	struct coroi_waiter x;
 	struct coroi_rec *me;
 
 	if (!p || !mutex)
@@ -444,12 +461,16 @@ int coro_cond_wait(coro_cond *p, coro_mutex *mutex, uint64_t deadline)
 		return status;
 	if ((status = must_wait(&c->object, &me, deadline)))
 		return status;
-	coroi_waiter_init(&x, &c->object, me, 0, NULL);
-	coroi_waitq_add(&c->queue, &x);
+	struct coroi_waiter *x = coroi_waiter_for(&c->object, me, 0, &status);
+	if (!x)
+		return status;
+	coroi_waiter_init(x, &c->object, me, 0, NULL);
+	coroi_waitq_add(&c->queue, x);
 	coroi_object_leave(&c->object);
 	coro_mutex_unlock(mutex);
-	status = coroi_waiter_wait(&x, 'c', deadline, false);
-	int locked = swap_owner(m, 0, mine) ? CORO_OK : lock_slow(m, mine, CORO_FOREVER, true);
+	status = coroi_waiter_wait(x, 'c', deadline, false);
+	int locked = swap_owner(m, 0, mine) ? CORO_OK : lock_slow(m, mine, CORO_FOREVER, x);
+	coroi_waiter_end(me, x);
 	return locked ? locked : status;
 }
 

@@ -46,6 +46,7 @@
 #include "wait.h"
 
 #include "bell.h"
+#include "dense.h"
 
 #include <string.h>
 
@@ -174,19 +175,19 @@ static inline bool permit_comes(const struct coroi_rec *r)
 	return at_load_rlx(&r->wake) & COROI_COUNT_MASK;
 }
 
-void coroi_cancel_wait_locked(struct coroi_worker *w, struct coroi_rec *r)
+void coroi_end_wait_locked(struct coroi_worker *w, struct coroi_rec *r, int8_t code)
 {
 	uint8_t state = at_load_rlx(&r->state); /* relaxed: a close looks at free ones too, which are not in any door */
 
 	if ((state == COROI_PARKED && !permit_comes(r)) || state == COROI_WAITING)
-		coroi_resume_locked(w, r, CORO_ECANCELED);
+		coroi_resume_locked(w, r, code);
 }
 
 /* cancel - C1. r has not ended. */
 static void cancel_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
 	r->canceled = COROI_MUTANT(CANCEL_FORGOTTEN, 1, 0);
-	coroi_cancel_wait_locked(w, r);
+	coroi_end_wait_locked(w, r, CORO_ECANCELED);
 	if (coroi_unlikely(r->waits == 'g'))
 		coroi_bell_canceled(w->sched); /* F7 of gocall.h */
 }
@@ -470,7 +471,6 @@ int coro_park_until(uint64_t deadline)
 {
 	struct coroi_worker *w = coroi_self();
 	struct coroi_rec *me;
-	struct coroi_timer timer;
 	int status;
 
 	if (deadline == CORO_FOREVER)
@@ -480,13 +480,18 @@ int coro_park_until(uint64_t deadline)
 	coroi_door_enter(w);
 	if (take_permit_locked(w, me, &status))
 		return status;
-	if (!coroi_timer_arm_locked(w, &timer, me, deadline)) {
+	struct coroi_timer *timer = coroi_aside(me, sizeof *timer);
+	status = !timer ? CORO_ENOMEM : coroi_timer_arm_locked(w, timer, me, deadline) ? CORO_OK : CORO_ETIMEDOUT;
+	if (status) {
 		coroi_door_leave(w);
-		return CORO_ETIMEDOUT;
+	} else {
+		at_store_rlx(&me->state, COROI_PARKED);
+		me->waits = 'p';
+		status = coroi_suspend_locked(w, me, coroi_pick_locked(w));
 	}
-	at_store_rlx(&me->state, COROI_PARKED);
-	me->waits = 'p';
-	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
+	if (timer)
+		coroi_aside_end(me, timer);
+	return status;
 }
 
 /*
@@ -636,9 +641,10 @@ static bool withdraw_join(void *arg)
 	return unregister(j->r, j->gen, j->index);
 }
 
-int coroi_wait(struct coroi_rec *me, char what, uint64_t deadline, bool (*withdraw)(void *), void *arg)
+/* wait_with - coroi_wait; timer: for a deadline, or NULL. */
+static inline int wait_with(struct coroi_timer *timer, struct coroi_rec *me, char what, uint64_t deadline,
+			    bool (*withdraw)(void *), void *arg)
 {
-	struct coroi_timer timer;
 	bool certain = !withdraw;
 
 	for (;;) {
@@ -656,7 +662,7 @@ int coroi_wait(struct coroi_rec *me, char what, uint64_t deadline, bool (*withdr
 		} else {
 			at_store_rlx(&me->state, certain ? COROI_PROMISED : COROI_WAITING);
 			me->waits = (uint8_t)what;
-			if (certain || deadline == CORO_FOREVER || coroi_timer_arm_locked(w, &timer, me, deadline)) {
+			if (certain || !timer || coroi_timer_arm_locked(w, timer, me, deadline)) {
 				code = coroi_suspend_locked(w, me, coroi_pick_locked(w));
 			} else {
 				at_store_rlx(&me->state, COROI_ACTIVE);
@@ -670,6 +676,18 @@ int coroi_wait(struct coroi_rec *me, char what, uint64_t deadline, bool (*withdr
 			return code;
 		certain = true;
 	}
+}
+
+int coroi_wait(struct coroi_rec *me, char what, uint64_t deadline, bool (*withdraw)(void *), void *arg)
+{
+	if (deadline == CORO_FOREVER || !withdraw)
+		return wait_with(NULL, me, what, deadline, withdraw, arg);
+	struct coroi_timer *timer = coroi_aside(me, sizeof *timer);
+	if (coroi_unlikely(!timer))
+		return withdraw(arg) ? CORO_ENOMEM : wait_with(NULL, me, what, deadline, NULL, arg);
+	int status = wait_with(timer, me, what, deadline, withdraw, arg);
+	coroi_aside_end(me, timer);
+	return status;
 }
 
 /* taken - what to tell one who came second. */

@@ -48,8 +48,8 @@ void coroi_end_outside(struct coro_scheduler *s, struct coroi_rec *r);
  * then no wake-up looks at it any more. */
 void coroi_await_mailers(void);
 
-/* coroi_cancel_wait_locked - if r, at home here, waits, it gets CORO_ECANCELED from what it waits in. */
-void coroi_cancel_wait_locked(struct coroi_worker *w, struct coroi_rec *r);
+/* coroi_end_wait_locked - if r, at home here, waits, it gets an error, the code, from what it waits in. */
+void coroi_end_wait_locked(struct coroi_worker *w, struct coroi_rec *r, int8_t code);
 
 /* coroi_is_canceled_locked - coro_cancel was called for r, which is at home here; perhaps it is still on its way. */
 static inline bool coroi_is_canceled_locked(const struct coroi_rec *r)

@@ -27,6 +27,19 @@ COROI_COLD int coroi_object_refuse(struct coroi_object *o)
 	return CORO_EINVAL;
 }
 
+COROI_COLD struct coroi_waiter *coroi_waiter_aside(struct coroi_object *o, const struct coroi_rec *me, size_t bytes, int *status)
+{
+	struct coroi_waiter *x = NULL;
+
+	if (coroi_is_hidden(me, o))
+		*status = CORO_EINVAL;
+	else if (!(x = coroi_aside_get(sizeof *x + bytes)))
+		*status = CORO_ENOMEM;
+	if (!x)
+		coroi_object_leave(o);
+	return x;
+}
+
 bool coroi_may_block(void)
 {
 	return !coroi_bare();

@@ -4,8 +4,8 @@
  * The problem: whoever waits may be a coroutine, here or on another worker, or a thread; its wait may be ended by what it waits
  * for, by a deadline or by a cancel; and what was given to it must then be neither lost nor given twice.
  *
- *   Q1  whoever cannot have what it wants at once enqueues a waiter, which lies on its stack, under the object's lock, and
- *       waits for an event (coroi_wait)
+ *   Q1  whoever cannot have what it wants at once enqueues a waiter, which lies on its stack, or aside (dense.h), under the
+ *       object's lock, and waits for an event (coroi_wait)
  *   Q2  whoever can give it takes the first waiter out of the queue under that lock, writes into it what it is given (a
  *       value, the lock itself), and sends its event after the lock: from then on the waiter is its owner's again
  *   Q3  an end by deadline or cancel takes the waiter out of the queue itself, under the lock. If it is not there any more,
@@ -20,6 +20,7 @@
 #ifndef COROI_WAITQ_H
 #define COROI_WAITQ_H
 
+#include "dense.h"
 #include "lock.h"
 #include "wait.h"
 
@@ -103,6 +104,19 @@ static inline bool coroi_may_wait(struct coroi_rec **me)
 static inline int coroi_must_wait(struct coroi_rec **me, uint64_t deadline)
 {
 	return !deadline ? CORO_ETIMEDOUT : coroi_may_wait(me) ? CORO_OK : CORO_EPERM;
+}
+
+/* coroi_waiter_for - a waiter for me (NULL: a thread), which lasts until coroi_waiter_end, with so many bytes for a value behind
+ * it. NULL: me, a dense one, cannot wait at o, which is entered, and is left: *status tells why. */
+#define coroi_waiter_for(o, me, bytes, status) \
+	(coroi_unlikely((me) && coroi_is_dense(me)) ? coroi_waiter_aside((o), (me), (bytes), (status)) \
+						    : (struct coroi_waiter *)__builtin_alloca(sizeof(struct coroi_waiter)))
+
+COROI_COLD struct coroi_waiter *coroi_waiter_aside(struct coroi_object *o, const struct coroi_rec *me, size_t bytes, int *status);
+
+static inline void coroi_waiter_end(const struct coroi_rec *me, struct coroi_waiter *x)
+{
+	coroi_aside_end(me, x);
 }
 
 /* coroi_waiter_init - me waits at o, which is entered. */

@@ -67,6 +67,7 @@ struct coroi_worker {
 	uint64_t unopened, unopened_last; /* spawns out of the inbox that are not in the queue yet, oldest first: nodes.
 					   * Atomic, relaxed: others peek at the first */
 	struct coroi_stack_cache stacks;
+	struct coroi_dense *dense;  /* see dense.h; NULL: none has started here */
 	struct coroi_wheel *timers; /* see timer.h */
 	uint64_t due;               /* when they are to be looked at, ns; COROI_NEVER: none is armed. Atomic, relaxed: others peek */
 	uint64_t looked;            /* when they last were, ns */
@@ -125,6 +126,8 @@ struct coro_scheduler {
 	uint32_t flags;
 	uint32_t steal_batch;
 	uint8_t class; /* of default stacks */
+	uint8_t dense_class; /* of the slots of dense.h */
+	uint16_t dense_slots;
 	struct coroi_worker *worker; /* [workers + 1], the last is the Go lane; see lane.h */
 	struct coroi_slab slab;
 	struct coroi_stack_pool stacks;

@@ -1,0 +1,369 @@
+//go:build cgo && linux
+/* dense.c - see dense.h. */
+#include "dense.h"
+
+#include "run.h"
+#include "wait.h"
+
+#define MOVER_BYTES CORO_STACK_DEFAULT
+
+/* Frames are copied as they lie, whatever the sanitizers have put between them. */
+#define RAW __attribute__((no_sanitize("address", "thread")))
+
+typedef uint64_t pair __attribute__((vector_size(16), aligned(8), may_alias));
+typedef uint64_t word __attribute__((may_alias));
+
+/* copy - bytes, a multiple of 8, between 8-aligned places. Not memcpy: a hundred bytes, known to be words. */
+static inline RAW void copy(void *to, const void *from, size_t bytes)
+{
+	char *t = to;
+	const char *f = from, *end = f + (bytes & ~(size_t)15);
+
+	for (; f < end; f += 16, t += 16)
+		*(pair *)t = *(const pair *)f;
+	if (bytes & 8)
+		*(word *)t = *(const word *)f;
+}
+
+/* ------------------------------------------------------------------------------- out of a slot */
+
+/* bottom - where the frames of r end that lie in the slot. A deeper stack keeps what is on it. */
+static inline char *bottom(const struct coroi_slot *s, const struct coroi_rec *r)
+{
+	const struct coroi_stack *top = r->stack;
+
+	if (coroi_likely(top == s->stack))
+		return r->sp;
+	while (top->below != s->stack)
+		top = top->below;
+	return top->back;
+}
+
+static inline void drop_kept(struct coroi_dense *d, struct coroi_slot *s)
+{
+	if (s->kept)
+		coroi_heap_put(&d->heap, s->kept);
+	s->kept = NULL;
+}
+
+static inline size_t saved_bytes(size_t frames, bool is_deep)
+{
+	return sizeof(struct coroi_saved) + frames + (is_deep ? sizeof(struct coroi_deep) : 0);
+}
+
+/* block_for - so many bytes for the occupant of s: the block that it has kept, if that is not much too large. */
+static inline struct coroi_saved *block_for(struct coroi_dense *d, struct coroi_slot *s, size_t bytes)
+{
+	struct coroi_saved *kept = s->kept;
+
+	if (coroi_likely(kept != NULL)) {
+		size_t room = coroi_heap_room(kept);
+		if (coroi_likely(room >= bytes && room < bytes + bytes / 4 + 32)) {
+			s->kept = NULL;
+			return kept;
+		}
+	}
+	struct coroi_saved *fresh = coroi_heap_get(&d->heap, bytes);
+	if (coroi_likely(fresh && kept)) {
+		s->kept = NULL;
+		coroi_heap_put(&d->heap, kept);
+	} else if (!fresh && kept && coroi_heap_room(kept) >= bytes) {
+		s->kept = NULL;
+		return kept;
+	}
+	return fresh;
+}
+
+/* save - the occupant's frames go to `to`, which has room for them. */
+static inline void save(struct coroi_dense *d, struct coroi_slot *s, struct coroi_saved *to, char *from)
+{
+	struct coroi_rec *r = s->occupant;
+	size_t bytes = (size_t)(s->base - from);
+
+	to->bytes = (uint32_t)bytes;
+	to->slot = (uint16_t)(s - d->slot);
+	to->is_deep = r->stack != s->stack;
+	copy(to->frames, from, bytes);
+	if (coroi_unlikely(to->is_deep)) {
+		struct coroi_deep deep = {r->sp, r->stack};
+		copy(to->frames + bytes, &deep, sizeof deep);
+	}
+	to->place = d->mover->place;
+	to->own = s->stack->place;
+	coroi_place_give(&s->stack->place);
+	r->stack = (struct coroi_stack *)to; /* see struct coroi_saved */
+	r->sp = d->mover_sp;
+	s->occupant = NULL;
+	s->saved++;
+	at_bump(&d->evictions);
+	at_bump_by(&d->bytes_copied, bytes);
+}
+
+/* evict - s, which has an occupant, is free afterwards. False: no memory. */
+static inline bool evict(struct coroi_dense *d, struct coroi_slot *s)
+{
+	char *from = bottom(s, s->occupant);
+	struct coroi_saved *to = block_for(d, s, saved_bytes((size_t)(s->base - from), s->occupant->stack != s->stack));
+
+	if (coroi_unlikely(!to))
+		return false;
+	save(d, s, to, from);
+	return true;
+}
+
+static inline bool is_spare(const struct coroi_dense *d, const struct coroi_saved *p)
+{
+	return p == d->spare[0] || p == d->spare[1];
+}
+
+/* evict_to_spare - D4, for `in`, which wants the place. */
+COROI_COLD static bool evict_to_spare(struct coroi_dense *d, struct coroi_slot *s, struct coroi_rec *in)
+{
+	if (d->in_spare && d->in_spare != in)
+		return false;
+	struct coroi_rec *out = s->occupant;
+	save(d, s, d->spare[(struct coroi_saved *)in->stack == d->spare[0]], bottom(s, out));
+	d->in_spare = out;
+	return true;
+}
+
+/* ---------------------------------------------------------------------------------- into a slot */
+
+/* restore - r's frames lie in the slot again, which is free. */
+static inline void restore(struct coroi_dense *d, struct coroi_slot *s, struct coroi_rec *r)
+{
+	struct coroi_saved *from = (struct coroi_saved *)r->stack;
+	size_t bytes = from->bytes;
+	char *to = s->base - bytes;
+
+	coroi_place_take(&s->stack->place, &from->own, s->stack->low, s->base);
+	copy(to, from->frames, bytes);
+	r->sp = to;
+	r->stack = s->stack;
+	if (coroi_unlikely(from->is_deep)) {
+		struct coroi_deep deep;
+		copy(&deep, from->frames + bytes, sizeof deep);
+		r->sp = deep.sp;
+		r->stack = deep.stack;
+	}
+	s->occupant = r;
+	s->saved--;
+	at_bump(&d->restores);
+	at_bump_by(&d->bytes_copied, bytes);
+	if (coroi_unlikely(is_spare(d, from))) {
+		if (d->in_spare == r)
+			d->in_spare = NULL;
+		return;
+	}
+	drop_kept(d, s); /* of one that has ended */
+	s->kept = from;
+}
+
+/* postpone - D4: r cannot have its place now. The one in the spare block goes on, and r's turn comes again. */
+COROI_COLD static void postpone_locked(struct coroi_worker *w, struct coroi_rec *r, int code)
+{
+	coroi_end_wait_locked(w, w->dense->in_spare, CORO_ENOMEM);
+	w->current = NULL;
+	if (code)
+		coroi_resume_locked(w, r, (int8_t)code);
+	else
+		coroi_queue_locked(w, r);
+}
+
+/* mover_main - D2. It waits at one place, so that its context has always the same address. */
+static void mover_main(intptr_t first)
+{
+	struct coroi_worker *w = (struct coroi_worker *)first;
+	struct coroi_dense *d = w->dense;
+	struct coroi_place *place = &d->opener_place;
+	void *sp = d->opener_sp, *fake = NULL;
+	int code = 0;
+
+	coroi_fiber_arrive(NULL, place);
+	for (;;) {
+		coroi_tell_open(&w->busy);
+		coroi_fiber_leave(&fake, place);
+		code = coroi_switch(&d->mover_sp, sp, code, &w->busy);
+		coroi_fiber_arrive(fake, NULL);
+		coroi_door_enter(w);
+		struct coroi_rec *r = w->current;
+		struct coroi_slot *s = &d->slot[((struct coroi_saved *)r->stack)->slot];
+		if (coroi_likely(!s->occupant || evict(d, s) || evict_to_spare(d, s, r))) {
+			restore(d, s, r);
+			sp = r->sp;
+			place = &r->stack->place;
+		} else {
+			postpone_locked(w, r, code);
+			sp = w->native_sp;
+			place = &w->native;
+			code = 0;
+		}
+	}
+}
+
+/* ------------------------------------------------------------------------------------ open, close */
+
+/* start_mover - it runs until it waits for the first time, with the door open: it is nobody else's business yet. */
+static void start_mover_locked(struct coroi_worker *w)
+{
+	struct coroi_dense *d = w->dense;
+	void *fake = NULL;
+
+	coroi_stack_fresh(d->mover);
+	coroi_fiber_here(&d->opener_place);
+	coroi_fiber_leave(&fake, &d->mover->place);
+	coroi_swap(&d->opener_sp, coroi_context(d->mover->top, mover_main), (intptr_t)w);
+	coroi_fiber_arrive(fake, NULL);
+	coroi_door_enter(w);
+}
+
+static size_t spare_bytes(unsigned class)
+{
+	return saved_bytes(coroi_stack_class_bytes(class) + 2 * COROI_GUARD_BYTES, true); /* more than there is between low and top */
+}
+
+COROI_COLD static struct coroi_dense *open_locked(struct coroi_worker *w)
+{
+	struct coro_scheduler *s = w->sched;
+	struct coroi_dense *d = coroi_alloc(sizeof *d + s->dense_slots * sizeof d->slot[0], COROI_LINE);
+
+	if (!d)
+		return NULL;
+	d->slots = s->dense_slots;
+	d->class = s->dense_class;
+	d->private_bytes = coroi_stack_class_bytes(d->class) / 2;
+	d->mover = coroi_stack_get(&w->stacks, (unsigned)coroi_stack_class(MOVER_BYTES));
+	for (unsigned i = 0; i < 2; i++)
+		d->spare[i] = coroi_heap_get(&d->heap, spare_bytes(d->class)); /* touched only when it is needed */
+	if (!d->mover || !d->spare[0] || !d->spare[1]) {
+		if (d->mover)
+			coroi_stack_put(&w->stacks, d->mover);
+		coroi_heap_destroy(&d->heap);
+		coroi_release(d);
+		return NULL;
+	}
+	w->dense = d;
+	start_mover_locked(w);
+	return d;
+}
+
+void coroi_dense_close(struct coroi_worker *w)
+{
+	if (!w->dense)
+		return;
+	coroi_heap_destroy(&w->dense->heap);
+	coroi_release(w->dense);
+	w->dense = NULL;
+}
+
+void coroi_dense_trim_locked(struct coroi_worker *w)
+{
+	struct coroi_dense *d = w->dense;
+	bool used = false;
+
+	if (!d)
+		return;
+	for (uint32_t i = 0; i < d->slots; i++) {
+		struct coroi_slot *s = &d->slot[i];
+		if (s->occupant || s->saved) {
+			used = true;
+			continue;
+		}
+		drop_kept(d, s);
+		if (s->stack) {
+			s->stack->serves = s->stack->class;
+			coroi_stack_put(&w->stacks, s->stack);
+		}
+		*s = (struct coroi_slot){.stack = NULL};
+	}
+	if (used)
+		return;
+	coroi_stack_put(&w->stacks, d->mover);
+	coroi_dense_close(w);
+}
+
+/* ------------------------------------------------------------------------------------ fresh ones */
+
+static bool equip(struct coroi_worker *w, struct coroi_slot *s)
+{
+	struct coroi_stack *stack = coroi_stack_get(&w->stacks, w->dense->class);
+
+	if (!stack)
+		return false;
+	stack->serves = COROI_DENSE;
+	stack->slot = (uint16_t)(s - w->dense->slot);
+	s->stack = stack;
+	return true;
+}
+
+/* make_private - D3. */
+static void make_private(struct coroi_worker *w, struct coroi_slot *s)
+{
+	struct coroi_stack *stack = s->stack;
+
+	if (!equip(w, s))
+		return;
+	stack->serves = stack->class;
+	s->occupant = NULL;
+	at_bump(&w->dense->privates);
+}
+
+/* vacate - s can take a fresh one. */
+static bool vacate(struct coroi_worker *w, struct coroi_slot *s)
+{
+	struct coroi_dense *d = w->dense;
+
+	if (!s->stack)
+		return equip(w, s);
+	if (s->occupant && !s->saved && (size_t)(s->base - bottom(s, s->occupant)) > d->private_bytes)
+		make_private(w, s);
+	return !s->occupant || evict(d, s);
+}
+
+struct coroi_stack *coroi_dense_stack_locked(struct coroi_worker *w)
+{
+	struct coroi_dense *d = w->dense;
+
+	if (coroi_unlikely(!d) && !(d = open_locked(w)))
+		return NULL;
+	for (uint32_t n = d->slots; n; n--) {
+		struct coroi_slot *s = &d->slot[d->next];
+		d->next = d->next + 1 == d->slots ? 0 : d->next + 1;
+		if (coroi_unlikely(s->occupant && s->occupant == w->current)) /* it runs, here */
+			continue;
+		if (coroi_likely(vacate(w, s)))
+			return s->stack;
+	}
+	return NULL;
+}
+
+void coroi_dense_begin_locked(struct coroi_worker *w, struct coroi_rec *r, struct coroi_stack *stack)
+{
+	r->flags |= COROI_F_PINNED;
+	w->dense->slot[stack->slot].occupant = r;
+}
+
+COROI_NOINLINE void coroi_dense_base(struct coroi_stack *stack)
+{
+	coroi_self()->dense->slot[stack->slot].base = __builtin_dwarf_cfa();
+}
+
+void coroi_dense_leave_locked(struct coroi_worker *w, struct coroi_stack *stack)
+{
+	struct coroi_slot *s = &w->dense->slot[stack->slot];
+
+	s->occupant = NULL;
+	drop_kept(w->dense, s);
+}
+
+/* ------------------------------------------------------------------------------------------ aside */
+
+void *coroi_aside_get(size_t bytes)
+{
+	return coroi_heap_get(&coroi_self()->dense->heap, bytes);
+}
+
+void coroi_aside_put(void *p)
+{
+	coroi_heap_put(&coroi_self()->dense->heap, p);
+}
