@@ -1,6 +1,7 @@
 package coro
 
 import (
+	"fmt"
 	"math"
 	"runtime"
 
@@ -44,6 +45,32 @@ func WithStackCache(n int) Option {
 	return number("WithStackCache", n, 1, 1<<16, func(c *config) { c.StackCache = n })
 }
 
+// WithDenseSlots sets how many stacks the dense coroutines of a worker share, 2 to 1024, and their size in bytes, as WithStack. The
+// default is 16 of StackDefault. As many that wait for each other in turn as there are slots are never copied.
+func WithDenseSlots(n, bytes int) Option {
+	return func(c *config) error {
+		if n < 2 || n > csrc.DenseSlotsMax {
+			return &OptionError{"WithDenseSlots", n, fmt.Sprintf("must be from 2 to %d", csrc.DenseSlotsMax)}
+		}
+		if bytes < StackMin || bytes > StackMax {
+			return &OptionError{"WithDenseSlots", bytes, fmt.Sprintf("must be from %d to %d", StackMin, StackMax)}
+		}
+		c.DenseSlots, c.DenseStack = n, bytes
+		return nil
+	}
+}
+
+// DenseStats are figures of the dense coroutines of a scheduler, see FuncDense.
+type DenseStats struct {
+	Bytes       int // mapped for frames that were copied out, and for what their coroutines wait with
+	Blocks      int // of them in use, about one for each coroutine that was copied out
+	P50, P99    int // bytes of such a block
+	CopiedOut   uint64
+	CopiedIn    uint64 // times; those who go on where they are cost nothing, not even a count
+	CopiedBytes uint64
+	Private     uint64 // times that one kept its stack, since its frames were large
+}
+
 // Stats are counters and sizes of a scheduler: racy while it works, exact while it rests.
 type Stats struct {
 	Workers int    // worker threads
@@ -60,6 +87,8 @@ type Stats struct {
 	Records, RecordsIdle int // carved, and of them not in use
 	RecordBytes          int // of all chunks
 	RecordsRetired       int // records that have been used 2³² times
+
+	Dense DenseStats
 
 	Membarrier  bool // workers and thieves take turns by membarrier(2), not by an exchange
 	LightGuards bool // guards cost no mapping (MADV_GUARD_INSTALL, Linux 6.13)
@@ -83,6 +112,7 @@ func (s *Scheduler) Stats() Stats {
 		Stacks:  c.Stacks, StacksIdle: c.StacksIdle, StackBytes: c.StackBytes,
 		Records: c.Records, RecordsIdle: c.RecordsIdle, RecordBytes: c.RecordBytes,
 		RecordsRetired: c.RecordsRetired, Membarrier: c.Membarrier, LightGuards: c.LightGuards,
+		Dense:     DenseStats(c.Dense),
 		PerWorker: make([]WorkerStats, len(c.PerWorker)),
 	}
 	for i, w := range c.PerWorker {

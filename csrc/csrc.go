@@ -12,6 +12,7 @@ package csrc
 #cgo CFLAGS: -std=gnu11 -D_GNU_SOURCE -O2 -fno-omit-frame-pointer -Wall -pthread
 #cgo LDFLAGS: -pthread
 #include "bell.h"
+#include "dense.h"
 #include "idle.h"
 #include "inbox.h"
 #include "life.h"
@@ -99,12 +100,16 @@ const (
 	StackDefault = int(C.CORO_STACK_DEFAULT)
 	WorkersMax   = C.CORO_WORKERS_MAX
 	StealMax     = C.COROI_STEAL_MAX
+
+	DenseSlotsMax = C.COROI_DENSE_SLOTS_MOST
+	ClassDense    = uint8(C.COROI_DENSE) // of a Spec
 )
 
 // Options are coro_options.
 type Options struct {
 	Workers, StealBatch, HandoverBudget, StackCache, BlockingThreads int
 	Stack, StackLimit, RecordLimit                                   int
+	DenseSlots, DenseStack                                           int
 	Paused, NoMembarrier, NoStandby                                  bool
 	Name                                                             string
 	CPUs                                                             []uint16
@@ -135,16 +140,18 @@ func New(o Options) (*Scheduler, Status) {
 	s := &Scheduler{}
 	crossing()
 	status := Status(C.coroi_go_new(&s.c, C.coro_options{
-		flags:            flags,
-		workers:          C.uint32_t(o.Workers),
-		steal_batch:      C.uint32_t(o.StealBatch),
-		handover_budget:  C.int32_t(o.HandoverBudget),
-		stack_cache:      C.uint32_t(o.StackCache),
-		blocking_threads: C.uint32_t(o.BlockingThreads),
-		stack_bytes:      C.size_t(o.Stack),
-		stack_limit:      C.size_t(o.StackLimit),
-		record_limit:     C.size_t(o.RecordLimit),
-		cpu_count:        C.uint32_t(len(o.CPUs)),
+		flags:             flags,
+		workers:           C.uint32_t(o.Workers),
+		steal_batch:       C.uint32_t(o.StealBatch),
+		handover_budget:   C.int32_t(o.HandoverBudget),
+		stack_cache:       C.uint32_t(o.StackCache),
+		blocking_threads:  C.uint32_t(o.BlockingThreads),
+		stack_bytes:       C.size_t(o.Stack),
+		stack_limit:       C.size_t(o.StackLimit),
+		record_limit:      C.size_t(o.RecordLimit),
+		dense_slots:       C.uint32_t(o.DenseSlots),
+		dense_stack_bytes: C.size_t(o.DenseStack),
+		cpu_count:         C.uint32_t(len(o.CPUs)),
 	}, (*C.char)(unsafe.Pointer(&name[0])), cpus))
 	return s, status
 }
@@ -243,6 +250,14 @@ func (s *Scheduler) Running() []uintptr {
 	return out
 }
 
+// DenseStats are the dense_ figures of coro_stats.
+type DenseStats struct {
+	Bytes, Blocks                    int
+	P50, P99                         int
+	CopiedOut, CopiedIn, CopiedBytes uint64
+	Private                          uint64
+}
+
 // Stats is coro_stats.
 type Stats struct {
 	Workers, Awake, Outside           int
@@ -252,6 +267,7 @@ type Stats struct {
 	StackBytes                        int
 	Records, RecordsIdle, RecordBytes int
 	RecordsRetired                    int
+	Dense                             DenseStats
 	Membarrier, LightGuards           bool
 	PerWorker                         []WorkerStats
 }
@@ -275,6 +291,10 @@ func (s *Scheduler) Stats() Stats {
 		Rests: uint32(t.idle_ends), Stacks: int(t.stacks), StacksIdle: int(t.stacks_idle),
 		StackBytes: int(t.stack_bytes), Records: int(t.records), RecordsIdle: int(t.records_idle),
 		RecordBytes: int(t.record_bytes), RecordsRetired: int(t.records_retired),
+		Dense: DenseStats{
+			int(t.dense_bytes), int(t.dense_saved), int(t.dense_p50), int(t.dense_p99), uint64(t.dense_copied_out),
+			uint64(t.dense_copied_in), uint64(t.dense_bytes_copied), uint64(t.dense_private),
+		},
 		Membarrier: t.membarrier != 0, LightGuards: t.guard != 0,
 		PerWorker: make([]WorkerStats, len(list)),
 	}

@@ -57,6 +57,9 @@ const (
 	StackDefault = 16 << 10
 	WorkersMax   = 256
 	StealMax     = 64
+
+	DenseSlotsMax = 1024
+	ClassDense    = uint8(15)
 )
 
 // The types have the shape of the real ones; none of them is ever made.
@@ -64,6 +67,7 @@ type (
 	Options struct {
 		Workers, StealBatch, HandoverBudget, StackCache, BlockingThreads int
 		Stack, StackLimit, RecordLimit                                   int
+		DenseSlots, DenseStack                                           int
 		Paused, NoMembarrier, NoStandby                                  bool
 		Name                                                             string
 		CPUs                                                             []uint16
@@ -81,6 +85,12 @@ type (
 		Parks, Mails, Queued           uint64
 		ThreadID, CPU                  int
 	}
+	DenseStats struct {
+		Bytes, Blocks                    int
+		P50, P99                         int
+		CopiedOut, CopiedIn, CopiedBytes uint64
+		Private                          uint64
+	}
 	Stats struct {
 		Workers, Awake, Outside           int
 		Live, Starved                     int
@@ -89,6 +99,7 @@ type (
 		StackBytes                        int
 		Records, RecordsIdle, RecordBytes int
 		RecordsRetired                    int
+		Dense                             DenseStats
 		Membarrier, LightGuards           bool
 		PerWorker                         []WorkerStats
 	}
