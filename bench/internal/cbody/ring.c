@@ -84,7 +84,7 @@ static void spawn_ring(struct starter *s, uint64_t first)
 {
 	coro_attr attr = {.size = sizeof attr, .flags = run.attr_flags, .worker = CORO_HERE};
 
-	if (run.extra)
+	if (run.extra && !(run.attr_flags & CORO_DENSE))
 		attr.stack_bytes = run.extra + CORO_STACK_DEFAULT;
 	s->awaited += run.members;
 	for (uint64_t i = first; i < first + run.members; i++)

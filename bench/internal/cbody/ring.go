@@ -13,6 +13,9 @@ import (
 // RingsStart is what starts the rings of one worker; argument uint64: its number.
 var RingsStart = unsafe.Pointer(C.cb_rings_start)
 
+// Dense is what Attr has for dense coroutines.
+const Dense = uint32(C.CORO_DENSE)
+
 // Rings are R rings of N members, each of which waits for its own event and posts its neighbour's, M times.
 type Rings struct {
 	Rings, Members, Rounds int

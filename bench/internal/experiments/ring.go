@@ -118,7 +118,7 @@ var ringKinds = []struct {
 	name  string
 	flags uint32
 	bytes int64
-}{{"plain", 0, 5500}}
+}{{"plain", 0, 5500}, {"dense", cbody.Dense, 400}}
 
 func ringSystems() []ringSystem {
 	var list []ringSystem
