@@ -512,6 +512,98 @@ TEST(dense_close_with_cancel)
 	CHECK_EQ(coro_sem_destroy(&sem), CORO_OK);
 }
 
+/* ------------------------------------------------------------------------------------ exhaustion */
+
+static uint64_t refused, unstarted;
+
+static void count(int status)
+{
+	CHECK(status == CORO_OK || status == CORO_ENOMEM || status == CORO_ETIMEDOUT);
+	add(&refused, status == CORO_ENOMEM);
+}
+
+/* Each has its neighbour's permit to give, and goes on without its own if there is no memory to wait for it. */
+static void lives_with_it(void *arg, void *result)
+{
+	uint64_t id, state;
+	volatile uint64_t at[6];
+	(void)result;
+
+	memcpy(&id, arg, 8);
+	state = id * 2 + 1;
+	for (unsigned i = 0; i < 12; i++) {
+		for (unsigned k = 0; k < 6; k++)
+			at[k] = id * 1000 + i * 10 + k;
+		switch (rnd(&state) % 5) {
+		case 0:
+			count(coro_yield());
+			break;
+		case 1:
+			count(coro_sleep(rnd(&state) % 20000));
+			break;
+		case 2:
+			count(coro_park_until(coro_now() + rnd(&state) % 20000));
+			break;
+		case 3: {
+			int status = coro_sem_acquire(&sem, CORO_FOREVER);
+			count(status);
+			if (!status) {
+				coro_yield();
+				CHECK_EQ(coro_sem_release(&sem, 1), CORO_OK);
+			}
+			break;
+		}
+		case 4: {
+			uint64_t got = 0;
+			coro_handle child;
+			CHECK_EQ(coro_spawn_attr(&joined, ends_somehow, &id, 8, &child), CORO_OK);
+			if (coro_join(child, &got, 8) == CORO_ENOMEM) /* it never had a stack; or there was no memory to wait for it */
+				add(coro_detach(child) == CORO_ESTALE ? &unstarted : &refused, 1);
+			break;
+		}
+		}
+		for (unsigned k = 0; k < 6; k++)
+			CHECK_EQ(at[k], id * 1000 + i * 10 + k);
+	}
+	add(&arrived, 1);
+}
+
+static void with_refusals(void *arg, void *result)
+{
+	uint64_t k;
+	(void)result;
+
+	memcpy(&k, arg, 8);
+	fail_block = (int)(k >> 16);
+	fail_blocks = (int)(k & 0xffff);
+	for (uint64_t i = 0; i < 20; i++)
+		CHECK_EQ(coro_spawn_attr(&dense, lives_with_it, &i, 8, NULL), CORO_OK);
+}
+
+TEST(dense_without_memory)
+{
+	static const unsigned in_a_row[] = {1, 2, 5, 1000};
+	uint64_t most = scaled(150);
+
+	refused = unstarted = 0;
+	for (uint64_t k = 0; k < most; k++) {
+		for (unsigned j = 0; j < 4; j++) {
+			coro_scheduler *s = scheduler(1, 2, 0);
+			uint64_t arg = k << 16 | in_a_row[j];
+			arrived = done = 0;
+			CHECK_EQ(coro_sem_init(&sem, 2, 0), CORO_OK);
+			CHECK_EQ(coro_scheduler_spawn(s, NULL, with_refusals, &arg, 8, NULL), CORO_OK);
+			CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+			CHECK(seen(&arrived) <= 20);
+			CHECK_EQ(stats(s).dense_saved, 0);
+			finish(s);
+			CHECK_EQ(coro_sem_destroy(&sem), CORO_OK);
+		}
+	}
+	report("%llu waits and joins refused, %llu children never started", (unsigned long long)refused, (unsigned long long)unstarted);
+	CHECK(refused > 0);
+}
+
 /* -------------------------------------------------------------------------------------------- misuse */
 
 static void touch(void *arg)

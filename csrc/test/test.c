@@ -9,6 +9,7 @@
 #include "test.h"
 
 #include "../atomics.h"
+#include "../heap.h"
 #include "../stack.h"
 
 #include <errno.h>
@@ -201,6 +202,7 @@ void finish(coro_scheduler *s)
 
 _Thread_local int fail_alloc = -1, fail_map = -1, fail_guard = -1;
 int fail_thread = -1;
+_Thread_local int fail_block = -1, fail_blocks;
 
 /* Counts down, and is true once, at zero. */
 static bool due(int *left)
@@ -220,6 +222,19 @@ void *__wrap_coroi_map(size_t bytes, size_t align);
 void *__wrap_coroi_map(size_t bytes, size_t align)
 {
 	return due(&fail_map) ? NULL : __real_coroi_map(bytes, align);
+}
+
+void *__real_coroi_heap_get(struct coroi_heap *h, size_t bytes);
+void *__wrap_coroi_heap_get(struct coroi_heap *h, size_t bytes);
+void *__wrap_coroi_heap_get(struct coroi_heap *h, size_t bytes)
+{
+	if (fail_blocks > 0 && fail_block == 0) {
+		fail_blocks--;
+		return NULL;
+	}
+	if (fail_block > 0)
+		fail_block--;
+	return __real_coroi_heap_get(h, bytes);
 }
 
 int __real_coroi_guard(void *base, size_t bytes);

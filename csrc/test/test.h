@@ -113,4 +113,7 @@ void finish(coro_scheduler *s);
 extern _Thread_local int fail_alloc, fail_map, fail_guard;
 extern int fail_thread;
 
+/* The blocks for dense coroutines: so many are had yet, and then so many refused. */
+extern _Thread_local int fail_block, fail_blocks;
+
 #endif
