@@ -25,6 +25,38 @@ static inline RAW void copy(void *to, const void *from, size_t bytes)
 		*(word *)t = *(const word *)f;
 }
 
+/* -------------------------------------------------------------------- what others must not touch */
+
+/* show - all of the stack may be used. */
+static inline void show(const struct coroi_stack *s)
+{
+	(void)s;
+#ifdef COROI_ASAN
+	__asan_unpoison_memory_region(s->low, (size_t)(s->top - s->low));
+#endif
+}
+
+#ifdef COROI_ASAN
+void coroi_dense_show(struct coroi_worker *w)
+{
+	for (uint32_t i = 0; w->dense && w->current && i < w->dense->slots; i++)
+		if (w->dense->slot[i].occupant == w->current)
+			show(w->dense->slot[i].stack);
+}
+
+/* On the native stack, and in a coroutine resumed by hand (perhaps by a dense one, which waits for it), nothing changes. */
+void coroi_dense_hide(void)
+{
+	struct coroi_worker *w = coroi_self();
+
+	for (uint32_t i = 0; w && w->dense && w->current && i < w->dense->slots; i++) {
+		const struct coroi_slot *s = &w->dense->slot[i];
+		if (s->occupant && s->occupant != w->current)
+			__asan_poison_memory_region(s->stack->low, (size_t)(s->base - s->stack->low));
+	}
+}
+#endif
+
 /* ------------------------------------------------------------------------------- out of a slot */
 
 /* bottom - where the frames of r end that lie in the slot. A deeper stack keeps what is on it. */
@@ -182,6 +214,7 @@ static void mover_main(intptr_t first)
 	coroi_fiber_arrive(NULL, place);
 	for (;;) {
 		coroi_tell_open(&w->busy);
+		coroi_dense_show(w);
 		coroi_fiber_leave(&fake, place);
 		code = coroi_switch(&d->mover_sp, sp, code, &w->busy);
 		coroi_fiber_arrive(fake, NULL);
@@ -304,6 +337,7 @@ static void make_private(struct coroi_worker *w, struct coroi_slot *s)
 	if (!equip(w, s))
 		return;
 	stack->serves = stack->class;
+	show(stack);
 	s->occupant = NULL;
 	at_bump(&w->dense->privates);
 }
@@ -352,6 +386,7 @@ void coroi_dense_leave_locked(struct coroi_worker *w, struct coroi_stack *stack)
 {
 	struct coroi_slot *s = &w->dense->slot[stack->slot];
 
+	show(stack);
 	s->occupant = NULL;
 	drop_kept(w->dense, s);
 }

@@ -116,6 +116,22 @@ static inline bool coroi_is_hidden(const struct coroi_rec *me, const void *p)
 	return (uintptr_t)p - (uintptr_t)s->low < (uintptr_t)s->top - (uintptr_t)s->low;
 }
 
+/* With AddressSanitizer, the stack of a dense coroutine that does not run is poisoned: whoever follows a pointer into it is told at
+ * once. coroi_dense_show - before a switch to w's current coroutine; coroi_dense_hide - after one. */
+#ifdef COROI_ASAN
+void coroi_dense_show(struct coroi_worker *w);
+void coroi_dense_hide(void);
+#else
+static inline void coroi_dense_show(struct coroi_worker *w)
+{
+	(void)w;
+}
+
+static inline void coroi_dense_hide(void)
+{
+}
+#endif
+
 /* coroi_aside_get, coroi_aside_put - memory for what others are to reach while the current coroutine, a dense one, waits. NULL: none. */
 void *coroi_aside_get(size_t bytes);
 void coroi_aside_put(void *p);

@@ -16,7 +16,6 @@
  */
 #include "run.h"
 
-#include "dense.h"
 #include "extras.h"
 #include "gocall.h"
 #include "wait.h"
@@ -385,6 +384,7 @@ static __attribute__((noreturn)) void abandon_locked(struct coroi_worker *w, str
 		sp = next->sp ? next->sp : fresh_context_locked(w, next);
 	}
 	coroi_tell_open(&w->busy);
+	coroi_dense_show(w);
 	coroi_fiber_leave(NULL, place);
 	coroi_jump(sp, value, &w->busy);
 }
@@ -495,6 +495,7 @@ static void loop_start(intptr_t first)
 	struct coroi_rec *me = (struct coroi_rec *)(first & ~(intptr_t)FINISH);
 
 	coroi_fiber_arrive(NULL, NULL);
+	coroi_dense_hide();
 	if (coroi_unlikely(first & FINISH))
 		unstack(me);
 	loop(me, first & FINISH);

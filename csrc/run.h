@@ -5,6 +5,7 @@
 #ifndef COROI_RUN_H
 #define COROI_RUN_H
 
+#include "dense.h"
 #include "door.h"
 #include "idle.h"
 #include "inbox.h"
@@ -171,9 +172,11 @@ static inline int coroi_to(void **save, void *sp, intptr_t value, struct coroi_w
 	void *fake = NULL;
 
 	coroi_tell_open(&w->busy);
+	coroi_dense_show(w);
 	coroi_fiber_leave(&fake, stack ? &stack->place : &w->native);
 	int code = coroi_switch(save, sp, value, &w->busy);
 	coroi_fiber_arrive(fake, NULL);
+	coroi_dense_hide();
 	return code; /* where no sanitizer is told anything, a tail call */
 }
 

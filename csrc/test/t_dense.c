@@ -512,6 +512,46 @@ TEST(dense_close_with_cancel)
 	CHECK_EQ(coro_sem_destroy(&sem), CORO_OK);
 }
 
+/* --------------------------------------------------------------------- a stack that is somebody else's */
+
+#ifdef COROI_ASAN
+static volatile uint64_t *not_yours;
+
+static void looks(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	for (unsigned i = 0; i < 100; i++) {
+		CHECK(__asan_address_is_poisoned((const char *)not_yours));
+		CHECK_EQ(coro_yield(), CORO_OK);
+	}
+}
+
+static void shows(void *arg, void *result)
+{
+	volatile uint64_t mine[4] = {1, 2, 3, 4};
+	const coro_attr *attr = *(uint64_t *)arg ? &dense : NULL;
+	(void)result;
+
+	not_yours = mine;
+	CHECK_EQ(coro_spawn_attr(attr, looks, NULL, 0, NULL), CORO_OK);
+	for (unsigned i = 0; i < 100; i++) {
+		CHECK_EQ(coro_yield(), CORO_OK);
+		CHECK(!__asan_address_is_poisoned((const char *)not_yours));
+		CHECK(mine[0] == 1 && mine[3] == 4);
+	}
+}
+
+TEST(dense_stacks_are_poisoned_while_they_wait)
+{
+	for (uint64_t i = 0; i < 2; i++) {
+		coro_scheduler *s = scheduler(1, 4, 0);
+		spawn_dense(s, shows, i);
+		finish(s);
+	}
+}
+#endif
+
 /* ------------------------------------------------------------------------------------ exhaustion */
 
 static uint64_t refused, unstarted;
