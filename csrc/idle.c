@@ -33,6 +33,9 @@
  * around for the last time, a batch ended with part of what was pushed in the sleeper's queue: spawned, not ended, and so
  * told as a deadlock.)
  *
+ * Nor is it the end while somebody waits for a stack: whoever gives the last token back, of either kind, wakes a worker that has such
+ * ones, and that, alone awake, tells them that there is none.
+ *
  * What is left lying for a while is bounded by the standby: while anybody is awake, one sleeper sleeps with a
  * time-out (20 us doubling to 4 ms) and looks around. It takes what is queued behind a worker that has not
  * switched between two looks, or a surplus. `hungry` tells workers that push whether a sleeper wants to be woken
@@ -83,8 +86,12 @@ bool coroi_at_rest(struct coro_scheduler *s)
 	return at_load_seq(&s->S) >> 16 == 0;
 }
 
+static bool wake_starved(struct coro_scheduler *s);
+
 void coroi_rested(struct coro_scheduler *s)
 {
+	if (coroi_unlikely(at_load_seq(&s->starved)) && wake_starved(s))
+		return;
 	at_add(&s->rests, 1);
 	if (at_load_seq(&s->rest_waiters))
 		coroi_futex_wake(&s->rests, INT_MAX);
@@ -140,6 +147,16 @@ static bool claim(struct coro_scheduler *s, unsigned id)
 	if (coroi_unlikely(id == s->workers))
 		coroi_bell_ring(s);
 	return true;
+}
+
+/* wake_starved - everything rests, but some wait for a stack: that is not the end. Wake a worker that has such ones, to tell them that there
+ * is none, see fail_starved. One: of several none would be alone. False: there is none to be woken. */
+static bool wake_starved(struct coro_scheduler *s)
+{
+	for (unsigned id = 0; id < s->workers && at_load_seq(&s->mode) == COROI_RUNNING; id++)
+		if (at_load_rlx(&s->worker[id].starved.count) && (at_load_seq(&s->sleepers[id >> 6]) & bit_of(id)) && claim(s, id))
+			return true;
+	return false;
 }
 
 /* claim_any - wake one sleeper, if there is one, to steal: not the lane. */
@@ -633,12 +650,6 @@ static void park(struct coroi_worker *w)
 	if (armed) {
 		at_add(&s->S, COROI_S_EXT - COROI_S_AWAKE); /* P4: not the end */
 	} else if (drop(s)) { /* P4 */
-		if (at_load_seq(&s->starved) && mode == COROI_RUNNING) {
-			/* Not the end: they will be told that there is no stack, see fail_starved. */
-			grant(s);
-			unpark(w);
-			return;
-		}
 		coroi_rested(s);
 	}
 	if (coroi_now_ns() >= w->hold_off)
@@ -648,24 +659,18 @@ static void park(struct coroi_worker *w)
 		at_add(&s->S, -COROI_S_EXT); /* we are awake: not the end either */
 }
 
-/* fail_starved - we alone are awake, and there is still no stack for those who wait for one: ours are told so; a
- * sleeper that has some is woken to do the same. True: look again. */
+/* fail_starved - we alone are awake, and there is still no stack for those who wait for one: ours are told so. Those of others are by
+ * who is woken when we have gone to sleep too. True: look again. */
 static bool fail_starved(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;
 
-	if (!at_load_seq(&s->starved) || at_load_seq(&s->S) >> 16 != 1)
+	if (!w->starved.count || at_load_seq(&s->S) >> 16 != 1)
 		return false;
-	if (w->starved.count) {
-		coroi_door_enter(w);
-		coroi_fail_starved_locked(w);
-		coroi_door_leave(w);
-		return true;
-	}
-	for (unsigned i = 0; i < s->workers; i++)
-		if (at_load_rlx(&s->worker[i].starved.count))
-			coroi_idle_pushed(&s->worker[i]);
-	return false;
+	coroi_door_enter(w);
+	coroi_fail_starved_locked(w);
+	coroi_door_leave(w);
+	return true;
 }
 
 /* have_come - several things, not one that has only been kept waiting. Spawns in a parcel come several at a time. */

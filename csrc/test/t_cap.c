@@ -4,7 +4,10 @@
  */
 #include "test.h"
 
+#include "../idle.h"
+#include "../lane.h"
 #include "../spawn.h"
+#include "../wait.h"
 
 #include <string.h>
 
@@ -285,6 +288,47 @@ TEST(cap_is_no_deadlock)
 		CHECK_EQ(coro_scheduler_run(s), CORO_OK);
 		CHECK_EQ(others, 1);
 		finish(s);
+	}
+}
+
+static void parks_for_good(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	CHECK_EQ(coro_park(), CORO_OK);
+}
+
+/* Nor is it where the last token is not a worker's: who gives that back sees to it that they are told. */
+TEST(cap_is_no_deadlock_after_what_comes_from_outside)
+{
+	for (uint32_t flags = 0; flags <= CORO_NO_STANDBY; flags += CORO_NO_STANDBY) {
+		for (uint32_t workers = 1; workers <= 3; workers++) {
+			coro_options o = capped(workers, 1);
+			o.flags = flags;
+			coro_scheduler *s = start(&o);
+			coro_handle holds, starves;
+			coro_attr attr = {.size = sizeof attr, .flags = CORO_JOINABLE};
+
+			coroi_ext_begin(s, 1);
+			CHECK_EQ(coro_scheduler_spawn(s, &attr, parks_for_good, NULL, 0, &holds), CORO_OK);
+			while (stats(s).stacks == 0 || stats(s).awake)
+				sleep_us(50);
+			for (uint32_t i = 0; i < 5; i++)
+				CHECK_EQ(coro_scheduler_spawn(s, &attr, three_yields, NULL, 0, &starves), CORO_OK);
+			while (stats(s).starved != 5 || stats(s).awake)
+				sleep_us(50);
+			CHECK(!coroi_at_rest(s));
+			CHECK_EQ(stats(s).live, 6);
+			coroi_ext_end(s);
+			while (stats(s).live != 1 || !coroi_at_rest(s))
+				sleep_us(50);
+			CHECK_EQ(stats(s).starved, 0);
+			CHECK_EQ(coroi_join_status(coroi_find(starves)), CORO_ENOMEM);
+			CHECK_EQ(coro_wake(holds), CORO_OK);
+			CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+			CHECK_EQ(coro_scheduler_close(s, 0), CORO_OK);
+			CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
+		}
 	}
 }
 
