@@ -12,16 +12,13 @@ func Await[R any](c *Coroutine, t *Task[R]) (R, error) {
 	case t.finished.Load():
 		t.mu.Unlock()
 	case !t.registered && t.s == c.lane.s && t.join.JoinBy(c.join):
-		t.registered = true
+		t.registered, t.joined = true, true
 		t.mu.Unlock()
 		if err := awaitJoined(c, t); err != nil {
 			return zero, err
 		}
 	default:
-		if !t.registered {
-			t.registered = t.s.poller.register(t.join, t)
-		}
-		if !t.registered { // it has ended just now, or a C body joins it
+		if !t.register() { // it has ended just now, or a C body joins it
 			ok := t.finish()
 			t.mu.Unlock()
 			if !ok {
@@ -29,7 +26,7 @@ func Await[R any](c *Coroutine, t *Task[R]) (R, error) {
 			}
 			break
 		}
-		w := awaiter{c, !t.isBody || t.s != c.lane.s}
+		w := awaiter{c, !t.tells(c)}
 		t.awaiters = append(t.awaiters, w)
 		w.begin()
 		t.mu.Unlock()
@@ -68,22 +65,37 @@ func (t *Task[R]) unjoin(c *Coroutine) bool {
 		if !t.join.Unjoin(c.join) {
 			return false
 		}
-		t.registered = false
+		t.registered, t.joined = false, false
 		return true
 	}
 	// Others have relied on c. A C body that joins gets no chance to be next.
-	slot := t.s.poller.reserve(t)
-	if !t.join.Rejoin(c.join, slot) {
-		t.s.poller.release(slot)
+	t.slot = t.s.poller.reserve(t)
+	if !t.join.Rejoin(c.join, t.slot) {
+		t.s.poller.release(t.slot)
 		return false
 	}
+	t.joined, t.counted = false, true
 	return true
+}
+
+// tells sees to it that the scheduler of c, who is about to wait, does not rest between the end of t and the event for c. False: it cannot
+// be done, as t ends elsewhere, or has just ended, and is on its way.
+func (t *Task[R]) tells(c *Coroutine) bool {
+	switch {
+	case t.s != c.lane.s:
+		return false
+	case t.isBody || t.joined: // an executor tells c, and is awake meanwhile
+		return true
+	case !t.counted:
+		t.counted = t.join.Count(t.slot)
+	}
+	return t.counted
 }
 
 // An awaiter is a body that waits for a task which Go completes.
 type awaiter struct {
 	c   *Coroutine
-	ext bool // the event will come from a goroutine that the scheduler knows nothing of
+	ext bool // the event will come from a goroutine that the scheduler knows nothing of: a token is held for it
 }
 
 func (w awaiter) begin() {

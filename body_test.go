@@ -484,6 +484,124 @@ func TestRunReportsADeadlockOfBodies(t *testing.T) {
 	assert.NoError(t, err)
 }
 
+// However Go hears of the end that is awaited: until it comes nothing is under way.
+func TestRunReportsADeadlockOfWhoAwaitsWhatIsBoundToGo(t *testing.T) {
+	for name, start := range map[string]func(*coro.Scheduler) (*coro.Task[int32], error){
+		"context": func(s *coro.Scheduler) (*coro.Task[int32], error) {
+			return park.StartContext(background, s, coro.None{})
+		},
+		"group": func(s *coro.Scheduler) (*coro.Task[int32], error) {
+			return park.StartIn(coro.NewGroup(background, s), coro.None{})
+		},
+		"goroutine": func(s *coro.Scheduler) (*coro.Task[int32], error) {
+			task, err := park.Start(s, coro.None{})
+			if err == nil {
+				task.Done()
+			}
+			return task, err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScheduler(t, coro.WithWorkers(2), coro.WithPaused())
+			bound, err := start(s)
+			require.NoError(t, err)
+			await := func(c *coro.Coroutine) error { _, err := coro.Await(c, bound); return err }
+			bodies := []*coro.Task[coro.None]{goes(t, s, await), goes(t, s, await)}
+			for range 3 {
+				var deadlock *coro.DeadlockError
+				require.ErrorAs(t, s.Run(soon(t)), &deadlock)
+				assert.Equal(t, 3, deadlock.Count)
+			}
+			require.NoError(t, bound.Wake())
+			require.NoError(t, s.Run(soon(t)), "not before who awaits it has been told")
+			for _, body := range bodies {
+				select {
+				case <-body.Done():
+					assert.NoError(t, body.Err())
+				default:
+					assert.Fail(t, "it goes on")
+				}
+			}
+		})
+	}
+}
+
+// The lane is the last that goes to sleep, while a C body waits for a stack: it is told that there is none.
+func TestRunTellsThoseWithoutAStackAfterTheLastGoBody(t *testing.T) {
+	s := newScheduler(t, coro.WithPaused(), coro.WithWorkers(2), coro.WithStackLimit(oneStack))
+	holds, err := park.Start(s, coro.None{})
+	require.NoError(t, err)
+	var starves *coro.Task[coro.None]
+	body := goes(t, s, func(*coro.Coroutine) error {
+		parked(t, s, 1)
+		starves, err = empty.Start(s, coro.None{})
+		eventually(t, func() bool { st := s.Stats(); return st.Starved == 1 && st.Awake == 1 }, "one starves, and only this is awake")
+		return err
+	})
+	var deadlock *coro.DeadlockError
+	require.ErrorAs(t, s.Run(soon(t)), &deadlock)
+	assert.Equal(t, 1, deadlock.Count)
+	_, err = wait(t, body)
+	require.NoError(t, err)
+	assert.Equal(t, coro.ErrNoMemory, starves.Err())
+	require.NoError(t, holds.Wake())
+	require.NoError(t, s.Run(soon(t)))
+}
+
+// The first body, which was the joiner, gives up, and the second goes on to wait.
+func TestRunReportsADeadlockOfWhoWasLeftWaiting(t *testing.T) {
+	s := newScheduler(t, coro.WithPaused())
+	parked, err := park.Start(s, coro.None{})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(background)
+	await := func(c *coro.Coroutine) (int32, error) { return coro.Await(c, parked) }
+	first, err := coro.GoContext(ctx, s, await)
+	require.NoError(t, err)
+	deadlocked := func(n int) {
+		var deadlock *coro.DeadlockError
+		require.ErrorAs(t, s.Run(soon(t)), &deadlock)
+		assert.Equal(t, n, deadlock.Count)
+	}
+	deadlocked(2)
+	second, err := coro.Go(s, await)
+	require.NoError(t, err)
+	deadlocked(3)
+	cancel()
+	_ = s.Run(soon(t)) // the cancel comes from a goroutine
+	for first.Err() == nil {
+		_ = s.Run(soon(t))
+	}
+	deadlocked(2)
+	require.NoError(t, parked.Wake())
+	require.NoError(t, s.Run(soon(t)))
+	status, err := wait(t, second)
+	assert.NoError(t, err)
+	assert.Zero(t, status)
+}
+
+// The end of what Go hears of is told before anything rests.
+func TestRunIsNotOverBeforeWhoAwaitsIsTold(t *testing.T) {
+	for range scaled(100) {
+		s := newScheduler(t, coro.WithWorkers(2), coro.WithPaused())
+		for range 3 {
+			goes(t, s, func(c *coro.Coroutine) error {
+				for i := range int64(20) {
+					task, err := yield.StartContext(background, s, i%3)
+					if err == nil {
+						_, err = coro.Await(c, task)
+					}
+					if err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		}
+		require.NoError(t, s.Run(soon(t)))
+		require.NoError(t, s.Close(soon(t)))
+	}
+}
+
 func TestCloseCancelsBodies(t *testing.T) {
 	for _, paused := range []bool{false, true} {
 		opts := []coro.Option{coro.WithExecutors(2)}

@@ -124,14 +124,14 @@ func (p *poller) release(slot uint32) completer {
 	return t
 }
 
-// register puts a task on the list of those to be completed. False: it has ended already, or somebody else joins it.
-func (p *poller) register(j csrc.Joinable, t completer) bool {
+// register puts a task on the list of those to be completed, under a slot. False: it has ended already, or somebody else joins it.
+func (p *poller) register(j csrc.Joinable, t completer) (uint32, bool) {
 	slot := p.reserve(t)
 	if j.Register(slot) {
-		return true
+		return slot, true
 	}
 	p.release(slot)
-	return false
+	return 0, false
 }
 
 // heedRest wakes those who wait for a rest, if there was one since the last call.

@@ -24,8 +24,11 @@ type Task[R any] struct {
 	isBody bool // of a coroutine with a Go body, which completes it
 
 	mu         sync.Mutex
-	registered bool // somebody will complete it
-	settled    bool // of a body: its record is given up
+	registered bool   // somebody will complete it
+	joined     bool   // namely a body that has registered as its joiner
+	counted    bool   // its end holds an ext token, until complete has told all
+	settled    bool   // of a body: its record is given up
+	slot       uint32 // if the poller completes it
 	awaiters   []awaiter
 	done       chan struct{} // made when somebody has to wait, closed when the result is there
 	watch      *watch        // nil: nobody watches
@@ -45,15 +48,15 @@ type watch struct {
 // 200 ns, most of it for the Task itself.
 func (f Func[A, R]) Start(s *Scheduler, arg A) (*Task[R], error) {
 	t := &Task[R]{s: s}
-	if err := f.launch(t, arg, 0); err != nil {
+	if err := f.launch(t, arg); err != nil {
 		return nil, err
 	}
 	t.clean = runtime.AddCleanup(t, drop, ref{s, uint64(t.handle)})
 	return t, nil
 }
 
-// launch starts the coroutine of t: with the slot, if t is registered.
-func (f *Func[A, R]) launch(t *Task[R], arg A, slot uint32) error {
+// launch starts the coroutine of t: with its slot, if t is registered.
+func (f *Func[A, R]) launch(t *Task[R], arg A) error {
 	spec, err := f.ready(t.s)
 	if err != nil {
 		return err
@@ -68,7 +71,7 @@ func (f *Func[A, R]) launch(t *Task[R], arg A, slot uint32) error {
 	}
 	var status csrc.Status
 	if t.registered {
-		t.join, status = p.StartFor(slot, &spec, unsafe.Pointer(&arg))
+		t.join, status = p.StartFor(t.slot, &spec, unsafe.Pointer(&arg))
 	} else {
 		t.join, status = p.Start(&spec, unsafe.Pointer(&arg))
 	}
@@ -86,9 +89,9 @@ func (f Func[A, R]) startFor(ctx context.Context, s *Scheduler, arg A) (*Task[R]
 	t := &Task[R]{s: s, registered: true, watch: &watch{ctx: ctx}}
 	t.mu.Lock() // keeps complete waiting
 	defer t.mu.Unlock()
-	slot := s.poller.reserve(t)
-	if err := f.launch(t, arg, slot); err != nil {
-		s.poller.release(slot)
+	t.slot = s.poller.reserve(t)
+	if err := f.launch(t, arg); err != nil {
+		s.poller.release(t.slot)
 		return nil, err
 	}
 	return t, nil
@@ -221,16 +224,21 @@ func (t *Task[R]) awaitLocked() (bool, error) {
 	if t.finished.Load() {
 		return true, nil
 	}
-	if !t.registered {
-		t.registered = t.s.poller.register(t.join, t)
-	}
-	if t.registered {
+	if t.register() {
 		return false, nil
 	}
 	if !t.finish() {
 		return false, ErrBusy
 	}
 	return true, nil
+}
+
+// register sees to it that somebody completes the task. False: it has ended, or a C body joins it.
+func (t *Task[R]) register() bool {
+	if !t.registered {
+		t.slot, t.registered = t.s.poller.register(t.join, t)
+	}
+	return t.registered
 }
 
 // whenDone has f called once when Wait has its answer: now, or by whoever completes the task, which f must not keep waiting,
@@ -257,6 +265,9 @@ func (t *Task[R]) complete() {
 	defer t.mu.Unlock()
 	t.finish()
 	t.tell()
+	if t.counted {
+		t.s.core.EndExt()
+	}
 }
 
 // completeBody is called by the executor, once, when a body has set the result.

@@ -2,6 +2,9 @@
 /* bell.c - see bell.h. */
 #include "bell.h"
 
+#include "lane.h"
+#include "wait.h"
+
 int coroi_bell_open(struct coro_scheduler *s)
 {
 	s->bell = coroi_event_open();
@@ -43,7 +46,9 @@ void coroi_bell_canceled(struct coro_scheduler *s)
 void coroi_bell_done(struct coro_scheduler *s, struct coroi_rec *r, uint32_t slot)
 {
 	uint64_t head = at_load_rlx(&s->done);
-	r->permits = slot; /* nobody wakes it any more */
+	if (slot & COROI_JOIN_COUNTED)
+		coroi_ext_begin(s, 1);
+	r->permits = slot & ~COROI_JOIN_COUNTED; /* nobody wakes it any more */
 	do {
 		r->next = head;
 	} while (!at_cas(&s->done, &head, (uint64_t)(uintptr_t)r));

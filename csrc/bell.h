@@ -22,7 +22,9 @@ void coroi_bell_ring(struct coro_scheduler *s);
 /* coroi_bell_canceled - a coroutine was cancelled that may be calling Go. */
 void coroi_bell_canceled(struct coro_scheduler *s);
 
-/* coroi_bell_done - r has ended, and the goroutine of a slot waits for it. */
+/* coroi_bell_done - r has ended, and the goroutine of a slot waits for it. With COROI_JOIN_COUNTED in the slot a coroutine of s will hear
+ * of it from Go: from here on, and the caller is awake, until Go has told it, an ext token is held. Before, there is none, so that who waits
+ * for one that waits for ever is no work under way. */
 void coroi_bell_done(struct coro_scheduler *s, struct coroi_rec *r, uint32_t slot);
 
 #endif

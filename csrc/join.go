@@ -61,6 +61,13 @@ func (j Joinable) Register(slot uint32) bool {
 	return atomic.CompareAndSwapUint64(joinWord(j.r), j.gen, j.gen|joinGo|uint64(slot))
 }
 
+// Count has the end, for which the slot is registered, hold an ext token, for whoever takes the slot from the list to end by EndExt. False:
+// the end has come, without one.
+func (j Joinable) Count(slot uint32) bool {
+	word := j.gen | joinGo | uint64(slot)
+	return atomic.CompareAndSwapUint64(joinWord(j.r), word, word|C.COROI_JOIN_COUNTED)
+}
+
 // Take copies n bytes of the result if there is one, frees the coroutine and returns how it ended; Stale if somebody else has taken
 // it, Busy if somebody else waits for it. Whoever has registered takes it only after the slot was on the list.
 func (j Joinable) Take(result unsafe.Pointer, n uintptr) Status {

@@ -168,9 +168,9 @@ func (j Joinable) JoinBy(by Joinable) bool {
 // Unjoin takes JoinBy back. False: the end has come.
 func (j Joinable) Unjoin(by Joinable) bool { return j.unjoin(by, j.gen) }
 
-// Rejoin is Unjoin and Register, with nobody in between.
+// Rejoin is Unjoin, Register and Count, with nobody in between.
 func (j Joinable) Rejoin(by Joinable, slot uint32) bool {
-	return j.unjoin(by, j.gen|joinGo|uint64(slot))
+	return j.unjoin(by, j.gen|joinGo|C.COROI_JOIN_COUNTED|uint64(slot))
 }
 
 func (j Joinable) unjoin(by Joinable, word uint64) bool {

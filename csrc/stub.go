@@ -270,6 +270,7 @@ func (Joinable) Handle() uint64                      { return 0 }
 func (Joinable) Ended() bool                         { return false }
 func (Joinable) Fate() (alive, held bool)            { return false, false }
 func (Joinable) Register(uint32) bool                { return false }
+func (Joinable) Count(uint32) bool                   { return false }
 func (Joinable) Take(unsafe.Pointer, uintptr) Status { return Again }
 
 func NewCoroutine(unsafe.Pointer, uintptr, int) (Coroutine, Status) { return Coroutine{}, Again }

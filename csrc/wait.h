@@ -10,6 +10,8 @@
 #define COROI_JOIN_KIND_SHIFT 30
 #define COROI_JOIN_INDEX_MASK ((UINT64_C(1) << COROI_JOIN_KIND_SHIFT) - 1)
 enum { COROI_JOIN_NOBODY = 0, COROI_JOIN_COROUTINE = 1, COROI_JOIN_GO = 2, COROI_JOIN_SETTLED = 3 };
+/* The index of COROI_JOIN_GO is a slot of Go's, and perhaps this: its end is to take an ext token (bell.h). */
+#define COROI_JOIN_COUNTED (UINT32_C(1) << 29)
 /* The index of COROI_JOIN_SETTLED. */
 enum {
 	COROI_SETTLED_DONE = 0,
