@@ -210,11 +210,9 @@ func (c *Coroutine) end() {
 	case c.typed.outcome() != nil:
 		flags = csrc.EndAborted
 	}
-	if c.carrier != nil {
-		c.lane.dismiss(c.carrier)
-		c.carrier = nil
-	}
 	c.state.Or(isEnded)
+	c.lane.dismiss(c.carrier) // in the lock: after that nobody is in tellFullLocked
+	c.carrier = nil
 	c.lane.table.remove(c)
 	if c.stop != nil {
 		c.stop()
@@ -323,15 +321,15 @@ func step(state uint64) (uint64, bool) {
 	return state, false
 }
 
-// signal adds a flag and permits. runnable: the caller has to see to it that the coroutine is resumed.
+// signal adds a flag and permits. runnable: the caller has to see to it that the coroutine is resumed. If it is full then, the caller has the
+// core told.
 func (c *Coroutine) signal(flag uint64, permits uint32) (runnable bool, err error) {
 	for {
 		old := c.state.Load()
 		if old&isEnded != 0 {
 			return false, ErrStale
 		}
-		n := min(uint64(permits), 2*permitsMost-old&permitsMask) // far above what anybody was promised
-		now, runnable := step((old | flag) + n)
+		now, runnable := step((old | flag) + uint64(permits)) // there is room for more than can come before the core is told that it is full
 		if c.state.CompareAndSwap(old, now) {
 			return runnable, nil
 		}
@@ -341,12 +339,36 @@ func (c *Coroutine) signal(flag uint64, permits uint32) (runnable bool, err erro
 // isFull tells whether it has as many permits as it may be given.
 func (c *Coroutine) isFull() bool { return c.state.Load()&permitsMask >= permitsMost }
 
+// tellFull tells the core whether it is full, so that C bodies and goroutines hear of it. It is called after each change of that, and looks with
+// the lane's lock held: what the last one tells is so.
+func (c *Coroutine) tellFull() {
+	c.lane.mu.Lock()
+	c.tellFullLocked()
+	c.lane.mu.Unlock()
+}
+
+func (c *Coroutine) tellFullLocked() {
+	if c.state.Load()&isEnded == 0 { // it does not end while we have the lock
+		c.lane.core.SetFull(c.join, c.isFull())
+	}
+}
+
+// tookPermit is for after a permit was taken of a state.
+func (c *Coroutine) tookPermit(old uint64) {
+	if old&permitsMask == permitsMost {
+		c.tellFull()
+	}
+}
+
 // settle is called by the executor after the body has asked to wait. False: it can go on at once.
 func (c *Coroutine) settle() bool {
 	for {
 		old := c.state.Load()
 		now, runnable := step(old | c.wait)
 		if c.state.CompareAndSwap(old, now) {
+			if runnable {
+				c.tookPermit(old)
+			}
 			return !runnable
 		}
 	}
@@ -387,6 +409,7 @@ func (c *Coroutine) Park() error {
 			break
 		}
 		if c.state.CompareAndSwap(old, old-1) {
+			c.tookPermit(old)
 			return nil
 		}
 	}
@@ -412,6 +435,9 @@ func (c *Coroutine) Wake(h Handle) error {
 		return ErrTooManyWakes
 	}
 	runnable, err := t.signal(0, 1)
+	if t.isFull() {
+		t.tellFull()
+	}
 	if runnable {
 		c.exec.hand(t)
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/organzine/coro"
+	"github.com/organzine/coro/internal/testbody"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -190,6 +191,77 @@ func TestGoTooManyWakesAreRefused(t *testing.T) {
 	_, err := wait(t, task)
 	assert.NoError(t, err)
 	assert.Equal(t, coro.ErrStale, task.Wake())
+}
+
+// C bodies are refused too, and what they were not refused is there.
+func TestGoTooManyWakesFromCAreRefused(t *testing.T) {
+	s := newScheduler(t)
+	const most = 1 << 28
+	wakes := func(h coro.Handle) int32 {
+		task, err := wake.Start(s, h)
+		require.NoError(t, err)
+		status, err := wait(t, task)
+		require.NoError(t, err)
+		return status
+	}
+	goOn := make(chan struct{})
+	var n atomic.Uint64 // accepted
+	task := goes(t, s, func(c *coro.Coroutine) error {
+		coro.AddPermits(c, most)
+		goOn <- struct{}{}
+		<-goOn
+		err := c.Park()
+		goOn <- struct{}{}
+		<-goOn
+		for err == nil && coro.Permits(c) != most-1+n.Load() { // some are on their way
+			err = c.Yield()
+		}
+		return err
+	})
+	<-goOn
+	require.Equal(t, testbody.EOVERFLOW, wakes(task.Handle()))
+	require.Equal(t, testbody.EOVERFLOW, wakes(task.Handle()))
+	goOn <- struct{}{}
+	<-goOn
+	eventually(t, func() bool {
+		status := wakes(task.Handle())
+		if status == testbody.EOVERFLOW {
+			return true
+		}
+		require.Equal(t, testbody.OK, status)
+		n.Add(1)
+		return false
+	}, "too many")
+	require.NotZero(t, n.Load())
+	goOn <- struct{}{}
+	_, err := wait(t, task)
+	require.NoError(t, err)
+}
+
+// A record is not full for its next user: bodies end while they are told to be full.
+func TestGoFullOnesEndAmongWakers(t *testing.T) {
+	s := newScheduler(t)
+	for range scaled(400) {
+		started := make(chan struct{})
+		full := goes(t, s, func(c *coro.Coroutine) error {
+			coro.AddPermits(c, 1<<28-3)
+			close(started)
+			return nil
+		})
+		<-started
+		for range 3 {
+			require.NoError(t, wake.Spawn(s, full.Handle()))
+			goes(t, s, func(c *coro.Coroutine) error { _ = c.Wake(full.Handle()); return nil })
+		}
+		_, err := wait(t, full)
+		require.NoError(t, err)
+		next, err := park.Start(s, coro.None{})
+		require.NoError(t, err)
+		for _, h := range []coro.Handle{next.Handle(), goes(t, s, (*coro.Coroutine).Park).Handle()} {
+			require.NoError(t, h.Wake())
+		}
+		finish(t, s)
+	}
 }
 
 func TestGoAndCJoinEachOther(t *testing.T) {

@@ -80,9 +80,6 @@ type Handle uint64
 // ErrTooManyWakes if it already has 2²⁸ permits.
 func (h Handle) Wake() error {
 	handles.release()
-	if c := schedulers.body(h); c != nil && c.isFull() {
-		return ErrTooManyWakes
-	}
 	return statusError(csrc.Wake(uint64(h)))
 }
 

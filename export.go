@@ -260,19 +260,6 @@ func (t *schedulerTable) drop(slot uint32) {
 	t.free = append(t.free, slot)
 }
 
-// body finds the Go body that a handle names, in any scheduler; nil: it names none.
-func (t *schedulerTable) body(h Handle) *Coroutine {
-	list := t.list.Load()
-	for i := 0; list != nil && i < len(*list); i++ {
-		if s := (*list)[i].Load(); s != nil {
-			if c := s.lane.table.find(h); c != nil {
-				return c
-			}
-		}
-	}
-	return nil
-}
-
 func (t *schedulerTable) find(slot uint32) *Scheduler { return (*t.list.Load())[slot].Load() }
 
 func init() { csrc.Inline = inlineCalls }

@@ -17,5 +17,10 @@ func ActiveExecutors(s *Scheduler) int {
 	return s.lane.active
 }
 
-// AddPermits gives c, which has not ended, more permits than a test would have the patience for.
-func AddPermits(c *Coroutine, n uint32) { _, _ = c.signal(0, n) }
+// AddPermits gives c, which has not ended, more permits than a test would have the patience for. Permits is how many it has.
+func AddPermits(c *Coroutine, n uint32) {
+	_, _ = c.signal(0, n)
+	c.tellFull()
+}
+
+func Permits(c *Coroutine) uint64 { return c.state.Load() & permitsMask }

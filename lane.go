@@ -108,6 +108,9 @@ func (l *lane) drain() {
 			case csrc.LaneWake:
 				runnable, _ = c.signal(0, it.N)
 			}
+			if it.N > 0 && c.isFull() {
+				c.tellFullLocked()
+			}
 			if runnable {
 				l.queue.push(c)
 			}
@@ -170,10 +173,10 @@ func (l *lane) carrier() *carrier {
 	return k
 }
 
-// dismiss keeps a carrier for the next body, or ends it.
+// dismiss keeps a carrier, if there is one, for the next body, or ends it.
 func (l *lane) dismiss(k *carrier) {
 	l.mu.Lock()
-	if !l.closed && len(l.carriers) < carriersKept {
+	if k != nil && !l.closed && len(l.carriers) < carriersKept {
 		l.carriers = append(l.carriers, k)
 		k = nil
 	}

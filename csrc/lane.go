@@ -97,6 +97,15 @@ func (l Lane) End(j Joinable, flags uint8, result unsafe.Pointer, n uintptr) {
 	C.coroi_lane_end(l.c, j.r, C.uint8_t(flags))
 }
 
+// SetFull has coro_wake refuse j, which has not ended and is not about to, or not any more: mail, in wait.c, looks.
+func (l Lane) SetFull(j Joinable, full bool) {
+	var permits uint32
+	if full {
+		permits = permitsMax
+	}
+	atomic.StoreUint32((*uint32)(unsafe.Pointer(&j.r.permits)), permits)
+}
+
 // CountEnd is for after End, when all who wait for it have been told: now Live does not count it any more.
 func (l Lane) CountEnd() { atomic.AddUint64((*uint64)(unsafe.Pointer(&l.c.ended)), 1) }
 

@@ -241,6 +241,7 @@ func (*Outgoing) Full() bool         { return false }
 func (*Outgoing) Len() int           { return 0 }
 
 func (*Scheduler) Lane() Lane         { return Lane{} }
+func (Lane) SetFull(Joinable, bool)   {}
 func (*Scheduler) BeginExt(uint32)    {}
 func (*Scheduler) EndExt()            {}
 func (*Scheduler) SendEvent(Joinable) {}

@@ -113,7 +113,8 @@ static int mail(struct coroi_rec *r, uint32_t gen, uint64_t bit)
 		if (COROI_MUTANT(NO_GENERATION, COROI_MUTANT(CANCEL_ANY, coroi_gen(word) != gen,
 							     coroi_gen(word) != gen && bit != COROI_CANCEL), false) || !(word & COROI_ESCAPED) || over)
 			return CORO_ESTALE;
-		/* A hint, whose being stale lets one more through for each waker: there is room for far more. */
+		/* A hint, whose being stale lets one more through for each waker: there is room for far more. Go keeps the permits of Go
+		 * bodies, and this is 0, or the most. */
 		if (!bit && (word & COROI_COUNT_MASK) + at_load_rlx(&r->permits) >= COROI_PERMITS_MAX)
 			return CORO_EOVERFLOW;
 		next = bit ? word | bit : word + 1;

@@ -91,6 +91,7 @@ const (
 	ESTALE    = int32(C.CORO_ESTALE)
 	ECANCELED = int32(C.CORO_ECANCELED)
 	EABORTED  = int32(C.CORO_EABORTED)
+	EOVERFLOW = int32(C.CORO_EOVERFLOW)
 )
 
 // Sum is what the bodies have added up, Ran how many have said that they ran.
