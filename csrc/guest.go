@@ -32,6 +32,7 @@ type Chan struct{ c *C.coro_chan }
 // NewChan is coro_chan_new, shared.
 func NewChan(bytes uintptr, capacity int) (Chan, Status) {
 	var c Chan
+	crossing()
 	status := C.coro_chan_new(&c.c, C.size_t(bytes), C.size_t(capacity), 0)
 	return c, Status(status)
 }
@@ -40,37 +41,61 @@ func NewChan(bytes uintptr, capacity int) (Chan, Status) {
 func (c Chan) Address() uintptr { return uintptr(unsafe.Pointer(c.c)) }
 
 // TrySend is coro_chan_send that does not wait.
-func (c Chan) TrySend(value unsafe.Pointer) Status { return Status(C.coro_chan_send(c.c, value, 0)) }
+func (c Chan) TrySend(value unsafe.Pointer) Status {
+	crossing()
+	return Status(C.coro_chan_send(c.c, value, 0))
+}
 
 // TryRecv is coro_chan_recv that does not wait.
-func (c Chan) TryRecv(value unsafe.Pointer) Status { return Status(C.coro_chan_recv(c.c, value, 0)) }
+func (c Chan) TryRecv(value unsafe.Pointer) Status {
+	crossing()
+	return Status(C.coro_chan_recv(c.c, value, 0))
+}
 
 // Send has a guest send its value.
-func (c Chan) Send(g Guest) Status { return Status(C.coroi_chan_send_guest(c.c, g.g)) }
+func (c Chan) Send(g Guest) Status {
+	crossing()
+	return Status(C.coroi_chan_send_guest(c.c, g.g))
+}
 
 // Recv has a guest receive one.
-func (c Chan) Recv(g Guest) Status { return Status(C.coroi_chan_recv_guest(c.c, g.g)) }
+func (c Chan) Recv(g Guest) Status {
+	crossing()
+	return Status(C.coroi_chan_recv_guest(c.c, g.g))
+}
 
 // Close is coro_chan_close.
-func (c Chan) Close() Status { return Status(C.coro_chan_close(c.c)) }
+func (c Chan) Close() Status {
+	crossing()
+	return Status(C.coro_chan_close(c.c))
+}
 
 // Len is coro_chan_length.
-func (c Chan) Len() int { return int(C.coro_chan_length(c.c)) }
+func (c Chan) Len() int {
+	crossing()
+	return int(C.coro_chan_length(c.c))
+}
 
 // Free is coro_chan_free.
-func (c Chan) Free() { C.coro_chan_free(c.c) }
+func (c Chan) Free() {
+	crossing()
+	C.coro_chan_free(c.c)
+}
 
 // A Sem is a coro_sem, in memory of its own.
 type Sem struct{ s *C.coro_sem }
 
 // NewSem makes one, shared.
 func NewSem(permits uint64) (Sem, Status) {
+	crossing()
 	s := (*C.coro_sem)(C.coroi_alloc(C.sizeof_coro_sem, 16))
 	if s == nil {
 		return Sem{}, NoMemory
 	}
+	crossing()
 	status := Status(C.coro_sem_init(s, C.uint64_t(permits), 0))
 	if status != OK {
+		crossing()
 		C.coroi_release(unsafe.Pointer(s))
 	}
 	return Sem{s}, status
@@ -80,27 +105,41 @@ func NewSem(permits uint64) (Sem, Status) {
 func (s Sem) Address() uintptr { return uintptr(unsafe.Pointer(s.s)) }
 
 // TryAcquire is coro_sem_acquire that does not wait.
-func (s Sem) TryAcquire() Status { return Status(C.coro_sem_acquire(s.s, 0)) }
+func (s Sem) TryAcquire() Status {
+	crossing()
+	return Status(C.coro_sem_acquire(s.s, 0))
+}
 
 // Acquire has a guest take a permit.
-func (s Sem) Acquire(g Guest) Status { return Status(C.coroi_sem_acquire_guest(s.s, g.g)) }
+func (s Sem) Acquire(g Guest) Status {
+	crossing()
+	return Status(C.coroi_sem_acquire_guest(s.s, g.g))
+}
 
 // Release is coro_sem_release.
-func (s Sem) Release(n uint64) Status { return Status(C.coro_sem_release(s.s, C.uint64_t(n))) }
+func (s Sem) Release(n uint64) Status {
+	crossing()
+	return Status(C.coro_sem_release(s.s, C.uint64_t(n)))
+}
 
 // Free frees it.
-func (s Sem) Free() { C.coroi_release(unsafe.Pointer(s.s)) }
+func (s Sem) Free() {
+	crossing()
+	C.coroi_release(unsafe.Pointer(s.s))
+}
 
 // A Guest is a goroutine or a Go body that waits: guest.h.
 type Guest struct{ g *C.struct_coroi_guest }
 
 // NewGuest is for a goroutine that s.Guests names by its slot.
 func (s *Scheduler) NewGuest(slot uint32, bytes uintptr) (Guest, Status) {
+	crossing()
 	return newGuest(C.coroi_guest_new(s.c, C.uint32_t(slot), nil, 0, C.size_t(bytes)))
 }
 
 // NewGuest is for the body j, which is sent an event.
 func (j Joinable) NewGuest(bytes uintptr) (Guest, Status) {
+	crossing()
 	return newGuest(C.coroi_guest_new(nil, 0, j.r, C.uint32_t(j.gen>>genShift), C.size_t(bytes)))
 }
 
@@ -123,10 +162,16 @@ func (g Guest) Fired() bool { return atomic.LoadUint32((*uint32)(&g.g.fired)) !=
 func (g Guest) Status() Status { return Status(g.g.x.status) }
 
 // Withdraw ends its wait. False: it is fired, or about to be.
-func (g Guest) Withdraw() bool { return bool(C.coroi_guest_withdraw(g.g)) }
+func (g Guest) Withdraw() bool {
+	crossing()
+	return bool(C.coroi_guest_withdraw(g.g))
+}
 
 // Free frees it: it is fired and was in Guests, or was withdrawn, or never waited.
-func (g Guest) Free() { C.coroi_guest_free(g.g) }
+func (g Guest) Free() {
+	crossing()
+	C.coroi_guest_free(g.g)
+}
 
 // Guests takes the list of goroutines that have waited, and appends their slots. They may be freed then.
 func (s *Scheduler) Guests(slots []uint32) []uint32 {
