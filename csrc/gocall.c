@@ -68,10 +68,17 @@ void coroi_call_fail(struct coroi_call *c, const char *text, size_t bytes)
 
 /* ----------------------------------------------------------------------------------- the caller's side */
 
-static inline bool is_bad(const struct coroi_worker *w, coro_go_id id, const void *arg, size_t arg_bytes, const void *result,
-			  size_t result_bytes)
+/* may_call - what both ways of calling ask first, of a caller on w. */
+static inline int may_call(const struct coroi_worker *w, coro_go_id id, const void *arg, size_t arg_bytes, const void *result,
+			   size_t result_bytes, size_t *got)
 {
-	return !id || (arg_bytes && !arg) || (result_bytes && !result) || !w->sched->go_slot;
+	if (got)
+		*got = 0;
+	if (coroi_unlikely(!coroi_current(w)))
+		return CORO_EPERM;
+	if (coroi_unlikely(!id || (arg_bytes && !arg) || (result_bytes && !result) || !w->sched->go_slot))
+		return CORO_EINVAL;
+	return CORO_OK;
 }
 
 /* keep - the text of a call that failed stays with its coroutine, in the place of the last one. */
@@ -100,7 +107,7 @@ static inline int8_t ended(struct coroi_call *c)
 size_t coro_call_error(char *text, size_t bytes)
 {
 	struct coroi_worker *w = coroi_self();
-	struct coroi_rec *me = w ? w->current : NULL;
+	struct coroi_rec *me = coroi_current(w);
 	const char *kept = "";
 
 	if (me && me->flags & COROI_F_EXTRAS) {
@@ -156,14 +163,11 @@ static COROI_NOINLINE int call_aside(call_fn *call, coro_go_id id, const void *a
 static inline int call_inline(coro_go_id id, const void *arg, size_t arg_bytes, void *result, size_t result_bytes, size_t *got)
 {
 	struct coroi_worker *w = coroi_self();
-	struct coroi_rec *me;
+	int bad = may_call(w, id, arg, arg_bytes, result, result_bytes, got);
 
-	if (got)
-		*got = 0;
-	if (coroi_unlikely(!w || !(me = w->current)))
-		return CORO_EPERM;
-	if (coroi_unlikely(is_bad(w, id, arg, arg_bytes, result, result_bytes)))
-		return CORO_EINVAL;
+	if (coroi_unlikely(bad))
+		return bad;
+	struct coroi_rec *me = w->current;
 	coroi_door_enter(w);
 	if (coroi_unlikely(w->cancel | me->canceled)) {
 		coroi_door_leave(w);
@@ -237,14 +241,11 @@ static void offload(struct coro_scheduler *s, struct coroi_call *c)
 static int call_offloaded(coro_go_id id, const void *arg, size_t arg_bytes, void *result, size_t result_bytes, size_t *got)
 {
 	struct coroi_worker *w = coroi_self();
-	struct coroi_rec *me;
+	int bad = may_call(w, id, arg, arg_bytes, result, result_bytes, got);
 
-	if (got)
-		*got = 0;
-	if (coroi_unlikely(!w || !(me = w->current)))
-		return CORO_EPERM;
-	if (coroi_unlikely(is_bad(w, id, arg, arg_bytes, result, result_bytes)))
-		return CORO_EINVAL;
+	if (coroi_unlikely(bad))
+		return bad;
+	struct coroi_rec *me = w->current;
 	struct coroi_call *c = coroi_aside(me, sizeof *c);
 	if (!c)
 		return CORO_ENOMEM;

@@ -11,12 +11,6 @@
 
 #include <string.h>
 
-static struct coroi_rec *current(void)
-{
-	struct coroi_worker *w = coroi_self();
-	return w ? w->current : NULL;
-}
-
 struct coroi_extras **coroi_extras_of(struct coroi_rec *me)
 {
 	if (!(me->flags & COROI_F_EXTRAS))
@@ -31,7 +25,7 @@ static struct coroi_extras **extras(void)
 	coro_t *co = coroi_bare();
 	if (co)
 		return &co->extras;
-	struct coroi_rec *me = current();
+	struct coroi_rec *me = coroi_current(coroi_self());
 	return me ? coroi_extras_of(me) : NULL;
 }
 
@@ -70,7 +64,7 @@ static int end(int status, uint8_t flags)
 	coro_t *co = coroi_bare();
 	if (co)
 		coroi_bare_exit(co, status);
-	struct coroi_rec *me = current();
+	struct coroi_rec *me = coroi_current(coroi_self());
 	if (!me)
 		return CORO_EPERM;
 	me->flags |= flags;
@@ -97,7 +91,7 @@ static struct coroi_stack **current_stack(void)
 	coro_t *co = coroi_bare();
 	if (co)
 		return &co->stack;
-	struct coroi_rec *me = current();
+	struct coroi_rec *me = coroi_current(coroi_self());
 	return me ? &me->stack : NULL;
 }
 

@@ -10,32 +10,10 @@
 
 #include "bare.h"
 #include "dense.h"
+#include "text.h"
 
 static struct sigaction before;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-struct text {
-	char at[256];
-	size_t n;
-};
-
-/* The longest report fits; what does not would be cut off, rather than hide the overflow behind another. */
-static void put(struct text *t, const char *s)
-{
-	while (*s && t->n < sizeof t->at)
-		t->at[t->n++] = *s++;
-}
-
-static void put_number(struct text *t, uint64_t v, unsigned base)
-{
-	char digits[24];
-	int n = 0;
-	do {
-		digits[n++] = "0123456789abcdef"[v % base];
-	} while (v /= base);
-	while (n && t->n < sizeof t->at)
-		t->at[t->n++] = digits[--n];
-}
 
 static bool in_guard(const struct coroi_stack *s, const char *p)
 {
@@ -61,19 +39,19 @@ bool coroi_where(struct coroi_where *at)
 
 static void report(const struct coroi_where *at)
 {
-	struct text t = {.n = 0};
+	struct coroi_text t = {.n = 0};
 
-	put(&t, "coro: stack overflow: the coroutine of function 0x");
-	put_number(&t, at->fn, 16);
+	coroi_text_put(&t, "coro: stack overflow: the coroutine of function ");
+	coroi_text_number(&t, at->fn, 16);
 	if (at->handle) {
-		put(&t, ", handle 0x");
-		put_number(&t, at->handle, 16);
-		put(&t, ", on worker ");
-		put_number(&t, (uint64_t)at->worker, 10);
+		coroi_text_put(&t, ", handle ");
+		coroi_text_number(&t, at->handle, 16);
+		coroi_text_put(&t, ", on worker ");
+		coroi_text_number(&t, (uint64_t)at->worker, 10);
 	}
-	put(&t, " used up its stack of ");
-	put_number(&t, coroi_stack_class_bytes(at->stack->class) >> 10, 10);
-	put(&t, " KiB; give it a larger one, or call what is deep through coro_call_on_stack\n");
+	coroi_text_put(&t, " used up its stack of ");
+	coroi_text_number(&t, coroi_stack_class_bytes(at->stack->class) >> 10, 10);
+	coroi_text_put(&t, " KiB; give it a larger one, or call what is deep through coro_call_on_stack\n");
 	coroi_say(t.at, t.n);
 }
 

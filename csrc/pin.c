@@ -9,21 +9,16 @@
 #include "dense.h"
 #include "run.h"
 
-static struct coroi_rec *current(struct coroi_worker *w)
-{
-	return w ? w->current : NULL;
-}
-
 int coro_worker(void)
 {
 	struct coroi_worker *w = coroi_self();
-	return current(w) ? w->id : -1;
+	return coroi_current(w) ? w->id : -1;
 }
 
 int coro_pin(uint32_t worker)
 {
 	struct coroi_worker *w = coroi_self();
-	struct coroi_rec *me = current(w);
+	struct coroi_rec *me = coroi_current(w);
 
 	if (!me)
 		return CORO_EPERM;
@@ -43,7 +38,7 @@ int coro_pin(uint32_t worker)
 
 int coro_unpin(void)
 {
-	struct coroi_rec *me = current(coroi_self());
+	struct coroi_rec *me = coroi_current(coroi_self());
 
 	if (!me)
 		return CORO_EPERM;

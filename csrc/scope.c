@@ -31,12 +31,6 @@ struct link {
 
 _Static_assert(sizeof(struct link) == CORO_INLINE_BYTES, "as much as a coroutine takes along");
 
-static struct coroi_rec *current(void)
-{
-	struct coroi_worker *w = coroi_self();
-	return w ? w->current : NULL;
-}
-
 /* cancel - all children, now and to come, but for one that is ending already. */
 static void cancel(coro_scope *s)
 {
@@ -51,7 +45,7 @@ static void cancel(coro_scope *s)
 static void ended(void *arg)
 {
 	struct link *l = arg;
-	if (current()->flags & COROI_F_ABORTED)
+	if (coroi_current(coroi_self())->flags & COROI_F_ABORTED)
 		cancel(l->scope);
 }
 
@@ -101,7 +95,7 @@ static void close_scope(void *arg)
 
 int coro_scope_new(coro_scope **out)
 {
-	struct coroi_rec *me = current();
+	struct coroi_rec *me = coroi_current(coroi_self());
 
 	if (!out)
 		return CORO_EINVAL;
@@ -144,7 +138,7 @@ int coro_scope_spawn(coro_scope *s, const coro_attr *attr, coro_fn fn, const voi
 
 	if (!s || !fn || arg_bytes > CORO_SCOPE_BYTES || (arg_bytes && !arg))
 		return CORO_EINVAL;
-	if (current() != s->owner)
+	if (coroi_current(coroi_self()) != s->owner)
 		return CORO_EPERM;
 	if (attr) {
 		a = *attr;
@@ -175,7 +169,7 @@ int coro_scope_wait(coro_scope *s)
 {
 	if (!s)
 		return CORO_EINVAL;
-	if (current() != s->owner)
+	if (coroi_current(coroi_self()) != s->owner)
 		return CORO_EPERM;
 	return join_all(s, false);
 }

@@ -96,7 +96,7 @@ static inline bool coroi_may_wait(struct coroi_rec **me)
 {
 	struct coroi_worker *w = coroi_self();
 
-	*me = w ? w->current : NULL;
+	*me = coroi_current(w);
 	return coroi_likely(*me != NULL) || (!w && coroi_may_block());
 }
 

@@ -193,4 +193,10 @@ static inline struct coroi_worker *coroi_self(void)
 	return w;
 }
 
+/* coroi_current - the coroutine that runs on w; NULL: none, or no worker. */
+static inline struct coroi_rec *coroi_current(const struct coroi_worker *w)
+{
+	return w ? w->current : NULL;
+}
+
 #endif

@@ -9,6 +9,7 @@
 #include "report.h"
 
 #include "overflow.h"
+#include "text.h"
 
 #include <signal.h>
 #include <stdbool.h>
@@ -45,32 +46,7 @@ static int reported; /* atomic: the first fault is the one that matters */
 
 /* ------------------------------------------------------------------------------------- text */
 
-struct text {
-	char at[1024];
-	size_t n;
-};
-
-static void put(struct text *t, const char *s)
-{
-	while (*s && t->n < sizeof t->at)
-		t->at[t->n++] = *s++;
-}
-
-static void put_number(struct text *t, uint64_t v, unsigned base)
-{
-	char digits[24];
-	int n = 0;
-
-	if (base == 16)
-		put(t, "0x");
-	do {
-		digits[n++] = "0123456789abcdef"[v % base];
-	} while (v /= base);
-	while (n && t->n < sizeof t->at)
-		t->at[t->n++] = digits[--n];
-}
-
-static void flush(struct text *t)
+static void flush(struct coroi_text *t)
 {
 	if (write(2, t->at, t->n) < 0)
 		return;
@@ -124,65 +100,65 @@ static uintptr_t caller(const ucontext_t *u)
 #endif
 }
 
-static void put_frame(struct text *t, uintptr_t pc)
+static void put_frame(struct coroi_text *t, uintptr_t pc)
 {
 	struct symbol s = {.pc = pc};
 
 	do {
 		cgoSymbolizer(&s);
-		put(t, "\t");
-		put(t, s.function ? s.function : "?");
-		put(t, "\n\t\t");
+		coroi_text_put(t, "\t");
+		coroi_text_put(t, s.function ? s.function : "?");
+		coroi_text_put(t, "\n\t\t");
 		if (s.file) {
-			put(t, s.file);
-			put(t, ":");
-			put_number(t, s.line, 10);
-			put(t, " ");
+			coroi_text_put(t, s.file);
+			coroi_text_put(t, ":");
+			coroi_text_number(t, s.line, 10);
+			coroi_text_put(t, " ");
 		}
-		put(t, "pc=");
-		put_number(t, pc, 16);
-		put(t, "\n");
+		coroi_text_put(t, "pc=");
+		coroi_text_number(t, pc, 16);
+		coroi_text_put(t, "\n");
 		flush(t);
 	} while (s.more);
 }
 
 /* ----------------------------------------------------------------------------------- report */
 
-static void put_where(struct text *t, const struct coroi_where *at)
+static void put_where(struct coroi_text *t, const struct coroi_where *at)
 {
 	if (at->fn) {
 		struct symbol s = {.pc = at->fn};
-		put(t, ", in a coroutine of function ");
+		coroi_text_put(t, ", in a coroutine of function ");
 		cgoSymbolizer(&s);
 		if (s.function)
-			put(t, s.function);
+			coroi_text_put(t, s.function);
 		else
-			put_number(t, at->fn, 16);
+			coroi_text_number(t, at->fn, 16);
 	}
 	if (at->handle) {
-		put(t, ", handle ");
-		put_number(t, at->handle, 16);
+		coroi_text_put(t, ", handle ");
+		coroi_text_number(t, at->handle, 16);
 	}
 	if (at->worker >= 0) {
-		put(t, ", on worker ");
-		put_number(t, (uint64_t)at->worker, 10);
+		coroi_text_put(t, ", on worker ");
+		coroi_text_number(t, (uint64_t)at->worker, 10);
 	}
 }
 
 static void report(const char *name, const siginfo_t *info, const ucontext_t *u, const struct coroi_where *at)
 {
-	struct text t = {.n = 0};
+	struct coroi_text t = {.n = 0};
 	struct frames f = {.from = interrupted(u)};
 
-	put(&t, "coro: ");
-	put(&t, name);
+	coroi_text_put(&t, "coro: ");
+	coroi_text_put(&t, name);
 	if (info->si_code > 0) {
-		put(&t, " at address ");
-		put_number(&t, (uintptr_t)info->si_addr, 16);
+		coroi_text_put(&t, " at address ");
+		coroi_text_number(&t, (uintptr_t)info->si_addr, 16);
 	}
 	flush(&t); /* before what may go wrong */
 	put_where(&t, at);
-	put(&t, "\n");
+	coroi_text_put(&t, "\n");
 	flush(&t);
 	_Unwind_Backtrace(collect, &f);
 	if (f.n == 0)
@@ -192,7 +168,7 @@ static void report(const char *name, const siginfo_t *info, const ucontext_t *u,
 	for (int i = 0; i < f.n; i++)
 		put_frame(&t, f.pc[i]);
 	if (f.more)
-		put(&t, "\t...\n");
+		coroi_text_put(&t, "\t...\n");
 	flush(&t);
 }
 
