@@ -4,35 +4,22 @@
  */
 #include "test.h"
 
-#include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 /* expect - wrong(), in a process of its own, makes a sanitizer say so. */
 __attribute__((unused)) static void expect(void (*wrong)(void), const char *what)
 {
 	static char text[1 << 16];
-	size_t n = 0;
-	int fd[2];
+	int fd;
+	pid_t child = child_start(&fd);
 
-	CHECK_EQ(pipe(fd), 0);
-	fflush(NULL);
-	pid_t child = fork();
 	if (child == 0) {
 		alarm(60);
-		dup2(fd[1], 2);
-		close(fd[0]);
-		close(fd[1]);
 		wrong();
 		_exit(0);
 	}
-	close(fd[1]);
-	for (ssize_t got; n < sizeof text - 1 && (got = read(fd[0], text + n, sizeof text - 1 - n)) > 0;)
-		n += (size_t)got;
-	text[n] = 0;
-	close(fd[0]);
-	CHECK_EQ(waitpid(child, NULL, 0), child);
+	child_end(child, fd, text, sizeof text);
 	CHECK(strstr(text, what));
 }
 

@@ -152,25 +152,15 @@ static void overflow_by_hand(coro_fn unused)
 static void expect_overflow(void (*run)(coro_fn), coro_fn fn, bool worker, const char *kib)
 {
 	char text[4096], want[64];
-	size_t n = 0;
-	int fd[2], status;
+	int fd;
+	pid_t child = child_start(&fd);
 
-	CHECK_EQ(pipe(fd), 0);
-	pid_t child = fork();
 	if (child == 0) {
 		alarm(60);
-		dup2(fd[1], 2);
-		close(fd[0]);
-		close(fd[1]);
 		run(fn);
 		_exit(0);
 	}
-	close(fd[1]);
-	for (ssize_t got; n < sizeof text - 1 && (got = read(fd[0], text + n, sizeof text - 1 - n)) > 0;)
-		n += (size_t)got;
-	text[n] = 0;
-	close(fd[0]);
-	CHECK_EQ(waitpid(child, &status, 0), child);
+	int status = child_end(child, fd, text, sizeof text);
 	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
 	CHECK(strstr(text, "coro: stack overflow"));
 	CHECK(strstr(text, kib));

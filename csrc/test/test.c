@@ -108,6 +108,37 @@ uint64_t rnd(uint64_t *state)
 	return *state * UINT64_C(0x2545f4914f6cdd1d);
 }
 
+int child_end(pid_t pid, int fd, char *text, size_t bytes)
+{
+	size_t n = 0;
+	int status;
+
+	for (ssize_t got; n < bytes - 1 && (got = read(fd, text + n, bytes - 1 - n)) > 0;)
+		n += (size_t)got;
+	text[n] = 0;
+	close(fd);
+	CHECK_EQ(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+pid_t child_start(int *fd)
+{
+	int both[2];
+
+	CHECK_EQ(pipe(both), 0);
+	fflush(NULL);
+	pid_t pid = fork();
+	CHECK(pid >= 0);
+	if (pid == 0)
+		dup2(both[1], 2);
+	else
+		*fd = both[0];
+	if (pid == 0)
+		close(both[0]);
+	close(both[1]);
+	return pid;
+}
+
 uint64_t now_ns(void)
 {
 	struct timespec t;

@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "../sanitize.h"
 
@@ -78,6 +79,10 @@ void report(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* rnd - the next of a sequence of random numbers (xorshift64*); *state is the seed, not 0. */
 uint64_t rnd(uint64_t *state);
+
+/* child_start - fork; the child (0) has what it says to stderr read from *fd. child_end - wait for its end: what it said, and its status. */
+pid_t child_start(int *fd);
+int child_end(pid_t pid, int fd, char *text, size_t bytes);
 
 uint64_t now_ns(void);
 void sleep_us(unsigned us);

@@ -9,10 +9,6 @@
 /* in_child - what became of a process that ran run(arg), as waitpid tells it, and what it said to stderr. */
 int in_child(void (*run)(int), int arg, char *text, size_t bytes);
 
-/* child_start - fork; the child's stderr can be read from *fd. child_end - wait for its end. */
-pid_t child_start(int *fd);
-int child_end(pid_t pid, int fd, char *text, size_t bytes);
-
 /* overflows - the body of a coroutine that runs into its guard. */
 void overflows(void *arg, void *result);
 
