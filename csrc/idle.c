@@ -53,7 +53,9 @@
  *
  * A worker that sleeps with deadlines of its own (timer.h) sleeps no longer than until the first, and has exchanged its
  * awake token for an ext token in one step (P4); it takes an awake one before it gives that back. For a worker
- * that is awake and does not get to its deadlines the standby does it, in its door.
+ * that is awake and does not get to its deadlines the standby does it, in its door. So one with deadlines that takes something up while
+ * nobody looks around wakes another, as it may be long (coroi_drain_locked). So that this is not done each time, the standby stays for some
+ * milliseconds after all have gone to sleep, if an ext token is held.
  *
  * Stealing that does not pay backs off: a thief that has run what it stole in less time each than moving it cost
  * (PAY_NS) keeps away for 50 us, doubling to 12 ms, and halving when it pays.
@@ -569,9 +571,12 @@ static void nap(struct coroi_worker *w, bool armed)
 		}
 		if (!timed)
 			continue;
-		if (!COROI_S_AWAKE_OF(at_load_seq(&s->S))) {
-			stand_down(w);
-			stand_by(w);
+		uint64_t S = at_load_seq(&s->S);
+		if (!COROI_S_AWAKE_OF(S)) {
+			if (!COROI_S_EXT_OF(S) || nap_ns == NAP_MOST_NS) { /* else one that has deadlines may soon be woken, see coroi_drain_locked */
+				stand_down(w);
+				stand_by(w);
+			}
 		} else if (look_around(w)) {
 			grant(s);
 			unpark(w);
@@ -642,6 +647,7 @@ static void park(struct coroi_worker *w)
 	if (mode == COROI_STOPPING || (mode == COROI_RUNNING && COROI_MUTANT(NO_RECHECK, COROI_MUTANT(LET_GO_FIRST, has_work(w), false), false))) { /* P2 */
 		COROI_MUTANT_ADDS(LATE_BIT, return;)
 		unpark(w); /* P3 */
+		hand_over(w); /* we may have been the one that was woken to look around */
 		return;
 	}
 	COROI_MUTANT_ADDS(LATE_BIT, at_or(&s->sleepers[w->id >> 6], bit_of(w->id));)

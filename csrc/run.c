@@ -154,8 +154,8 @@ void coroi_drain_locked(struct coroi_worker *w)
 		look_at_timers_locked(w);
 	if (w->unopened && (!coroi_deque_length(&w->queue) || w->queue.head % COROI_OPEN_TURNS == 0))
 		coroi_open_locked(w);
-	/* One alone is not left lying: we are about to choose, or a thief is about to take it. */
-	if (coroi_deque_length(&w->queue) > 1)
+	/* One alone is not left lying: we are about to choose, or a thief is about to take it. But deadlines are, if it takes long. */
+	if (coroi_deque_length(&w->queue) > (w->due == COROI_NEVER))
 		coroi_idle_queued(w);
 }
 

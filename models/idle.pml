@@ -1,6 +1,6 @@
 /*
  * idle.pml - who sleeps, who is woken, and when everything is at its end: P1 to P6 and N1 to N4 of csrc/idle.c, with the
- * standby, pauses, ends and ext tokens.
+ * standby, pauses, ends, ext tokens and timed waits.
  *
  * Three workers, and what SCENE says of tasks and of threads outside:
  *   1  flow    spawns from two threads outside, a queue to steal from, mail for a parked one elsewhere, then a close
@@ -9,6 +9,9 @@
  *   3  ext     a call that is offloaded: its completion comes by a push, from a thread that holds an ext token; then a close
  *   4  pause   batch mode: spawns before, during and between two runs; mail between workers
  *   5  finish  one is parked for ever: whoever waits for the end must never be told that all have ended
+ *   6  timed   a task arms a timer for another, whose end arms one more: their worker sleeps with an ext token until it is due, or is
+ *              woken, or another fires it (thieves, the standby); then a close. WAKE: who waits may be woken first. BUSY: what wakes
+ *              the worker is a task that never returns, and others must fire them
  *
  * What is as in the code: S, sleepers, ev and its futex, mode, hungry, standby, rests and its futex, each read and written
  * in the same order, one step each, by claim, claim_any, coroi_idle_feed, coroi_idle_pushed, coroi_wake_all, search, steal
@@ -26,6 +29,8 @@
  *   time         spinning ends when it likes. A standby's time-out comes when it would change something, so that a state
  *                in which nobody can do anything is a state without steps, and an error unless all is done. Backing off
  *                from steals that do not pay only delays: it is left out.
+ *                Deadlines come one after the other, at any time (come): then whoever looks fires, in the door of the worker, and
+ *                the sleep of one that sleeps with a deadline ends. How late the standby is, is time, and not looked at.
  *   knocking     is never refused (it costs a later look).
  *   starving     is not modelled.
  *
@@ -36,9 +41,10 @@
  *   - nobody sleeps for ever with something to do, and with a standby nothing lies for ever behind a task that computes
  *     (invalid end state, and assert in init)
  *
- * Three mutants are the code as it was before this model: MUTANT_COUNT_TOGETHER, MUTANT_NO_RISES, MUTANT_NO_HAND_OVER.
+ * Some mutants are the code as it was before this model: MUTANT_COUNT_TOGETHER, MUTANT_NO_RISES, MUTANT_NO_HAND_OVER,
+ * MUTANT_NO_HELPER, MUTANT_NO_HAND_OVER_AWAKE.
  *
- * Parameters: SCENE, N workers, ASLEEP, TWO senders, PARCEL (two tasks in one push, to the first, who sleeps, while the others are awake), READY, NO_STANDBY. Mutants: MUTANT_..., each named where it changes something.
+ * Parameters: SCENE, N workers, ASLEEP, TWO senders, PARCEL (two tasks in one push, to the first, who sleeps, while the others are awake), READY, NO_STANDBY, WAKE, BUSY. Mutants: MUTANT_..., each named where it changes something.
  */
 #ifndef SCENE
 #define SCENE 1
@@ -111,6 +117,13 @@ hidden byte spawned[WORKERS], ended[WORKERS]; /* nobody reads them in these scen
 byte spawned[WORKERS], ended[WORKERS];
 #endif
 
+#if SCENE == 6
+byte due[WORKERS];       /* armed there */
+byte come;               /* deadlines that have passed */
+byte home;               /* 1 + where the first was armed */
+#define DUE(v) ((due[v] & come) != 0)
+#endif
+
 /* Not in the code. */
 byte owed;               /* tasks that there is an obligation to do */
 byte done;               /* tasks that have run to their end */
@@ -122,6 +135,8 @@ bool handed;             /* the offloaded call is with its thread */
 #define HAS(v) (queue[v] != 0 || slot[v] != 0 || inbox[v] != 0)
 #if SCENE == 2
 #define STUCK(w, v) (HAS(v) && (moved[v] & BIT(w)) == 0)
+#elif SCENE == 6 && !defined(MUTANT_BLIND_STANDBY)
+#define STUCK(w, v) (HAS(v) || DUE(v))
 #else
 #define STUCK(w, v) HAS(v)
 #endif
@@ -316,6 +331,20 @@ inline mail(task, to)
 	idle_pushed(to)
 }
 
+/* arm - a timer of the task's, on w, in its door. */
+inline arm(task)
+{
+	d_step {
+		due[w] = due[w] | task;
+		owed = owed | task;
+		spawned[w]++;
+		if
+		:: home == 0 -> home = w + 1
+		:: else
+		fi
+	}
+}
+
 inline body()
 {
 #if SCENE == 1
@@ -360,6 +389,16 @@ inline body()
 	:: else
 	fi
 #endif
+#if SCENE == 6
+	if
+	:: t == 1 -> arm(2)
+#ifdef BUSY
+	:: t == 8 -> goto computes
+#endif
+	:: t == 2 -> arm(4)
+	:: else
+	fi
+#endif
 }
 
 /* Spawns out of an inbox are counted when they are opened; these are the mails. */
@@ -367,15 +406,21 @@ inline body()
 #define MAILS 8
 #elif SCENE == 2
 #define MAILS 8
-#elif SCENE == 3
+#elif SCENE == 3 || SCENE == 6
 #define MAILS 2
 #else
 #define MAILS 0
 #endif
 
-/* drain - v's inbox goes into v's queue. */
+/* drain - v's inbox goes into v's queue, and what is due there. In scene 6 a mail is for who waits with a deadline: if he has gone on, it
+ * stays a permit. */
 inline drain(v)
 {
+#if SCENE == 6
+	inbox[v] = inbox[v] & ~(2 & ~due[v]);
+	queue[v] = queue[v] | (due[v] & (come | inbox[v]));
+	due[v] = due[v] & ~(come | inbox[v]);
+#endif
 	inner = inner & ~inbox[v];
 	n = inbox[v] & ~MAILS;
 	do
@@ -406,6 +451,10 @@ inline give(v)
 inline take_from(v)
 {
 	fed = 0;
+#if SCENE == 6
+	queue[v] = queue[v] | (due[v] & come);
+	due[v] = due[v] & ~come;
+#endif
 	if
 	:: queue[v] == 0 ->
 		drain(v);
@@ -538,48 +587,16 @@ inline unpark()
 	fi
 }
 
-#define TIME_OUT (awake == 0 || (hungry & SURPLUS) == 0 || HAS(OTHER(w, 1)) || HAS(OTHER(w, 2)))
-
-inline nap()
-{
-#ifndef NO_STANDBY
-	d_step { note() };
-	stand_by();
-#endif
-asleep:
-	do
-	:: true ->
-		d_step {
-			timed = (standby == w + 1);
-			if
-#ifdef MUTANT_BLIND_SLEEP
-			:: true -> ev[w] = SLEEPS
+#if SCENE == 6 && !defined(MUTANT_BLIND_STANDBY)
+#define LATE(v) DUE(v)
 #else
-			:: ev[w] == NONE -> ev[w] = SLEEPS
-			:: else
+#define LATE(v) false
 #endif
-			fi
-		};
-end:		if
-		:: atomic { ev[w] == WOKEN -> ev[w] = NONE; break }
-		:: atomic { timed && ev[w] == SLEEPS && TIME_OUT -> ev[w] = NONE }
-		fi;
-		if
-		:: awake == 0 -> stand_down(); stand_by()
-		:: awake != 0 ->
-			/* look_around */
-			if
-			:: STUCK(w, OTHER(w, 1)) || STUCK(w, OTHER(w, 2)) ||
-			   MANY(queue[OTHER(w, 1)]) || MANY(queue[OTHER(w, 2)]) ->
-				grant();
-				unpark();
-				break
-			:: else ->
-				d_step { hungry = hungry | SURPLUS; note() }
-			fi
-		fi
-	od;
-	timed = false;
+#define TIME_OUT (LATE(OTHER(w, 1)) || LATE(OTHER(w, 2)) || awake == 0 || (hungry & SURPLUS) == 0 || HAS(OTHER(w, 1)) || HAS(OTHER(w, 2)))
+
+/* hand_over - w goes to work. */
+inline hand_over()
+{
 #ifndef NO_STANDBY
 #ifdef MUTANT_NO_HAND_OVER
 	if
@@ -606,12 +623,86 @@ end:		if
 #endif
 }
 
+/* DEADLINE - w, which sleeps with a deadline, is to wake up for it. If others have left none, it was theirs that came. */
+#ifdef MUTANT_NO_DEADLINE
+#define DEADLINE false
+#elif defined(MUTANT_EXT_KEPT)
+#define DEADLINE DUE(w)
+#else
+#define DEADLINE (DUE(w) || due[w] == 0)
+#endif
+
+/* ALSO_DUE - what w has taken out of its inbox may take long, and it has deadlines: others must look. */
+#ifdef MUTANT_NO_HELPER
+#define ALSO_DUE false
+#else
+#define ALSO_DUE (queue[w] != 0 && due[w] != 0 && (hungry & ALONE) != 0)
+#endif
+
+inline nap()
+{
+#ifndef NO_STANDBY
+	d_step { note() };
+	stand_by();
+#endif
+asleep:
+	do
+	:: true ->
+		d_step {
+			timed = (standby == w + 1);
+			if
+#ifdef MUTANT_BLIND_SLEEP
+			:: true -> ev[w] = SLEEPS
+#else
+			:: ev[w] == NONE -> ev[w] = SLEEPS
+			:: else
+#endif
+			fi
+		};
+end:		if
+		:: atomic { ev[w] == WOKEN -> ev[w] = NONE; break }
+		:: atomic { timed && ev[w] == SLEEPS && TIME_OUT -> ev[w] = NONE }
+#if SCENE == 6
+		:: atomic { armed && ev[w] == SLEEPS && DEADLINE -> ev[w] = NONE };
+#ifdef MUTANT_EXT_FIRST
+			d_step { ext--; x = AT_REST; assert(!(x && owed != 0)); x = 0 };
+#endif
+			grant();
+			unpark();
+			break
+#endif
+		fi;
+		if
+#if SCENE == 6
+		:: awake == 0 && ext != 0       /* not yet */
+#endif
+		:: awake == 0 -> stand_down(); stand_by()
+		:: awake != 0 ->
+			/* look_around */
+			if
+			:: STUCK(w, OTHER(w, 1)) || STUCK(w, OTHER(w, 2)) ||
+			   MANY(queue[OTHER(w, 1)]) || MANY(queue[OTHER(w, 2)]) ->
+				grant();
+				unpark();
+				break
+			:: else ->
+				d_step { hungry = hungry | SURPLUS; note() }
+			fi
+		fi
+	od;
+	timed = false;
+	hand_over()
+}
+
 /* ------------------------------------------------------------------------------------- a worker */
 
 proctype worker(byte w)
 {
 	byte t, hand, n, left;
 	bit x, c, fed, found, thief, timed;
+#if SCENE == 6
+	bit armed;
+#endif
 
 #ifdef PARCEL
 	if
@@ -631,7 +722,11 @@ again:
 pick:
 	atomic {
 		if
+#if SCENE == 6
+		:: inbox[w] != 0 || DUE(w) -> drain(w); fed = MANY(queue[w]) || ALSO_DUE
+#else
 		:: inbox[w] != 0 -> drain(w); fed = MANY(queue[w])
+#endif
 		:: slot[w] != 0 || queue[w] != 0 || inbox[w] == 0 /* it is looked into now and then only */
 		fi;
 #if SCENE == 2
@@ -734,9 +829,30 @@ idle:
 		awake++;
 #endif
 		unpark();
+#if !defined(MUTANT_NO_HAND_OVER_AWAKE) && !defined(NO_STANDBY)
+		hand_over();
+#endif
 		goto parked
 	:: else
 	fi;
+#if SCENE == 6
+	armed = due[w] != 0;
+	if
+	:: armed ->                                                     /* P4 */
+#ifdef MUTANT_NO_EXT
+		drop_and_tell();
+#else
+#ifdef MUTANT_EXT_AFTER
+		drop_and_tell();
+		ext++;
+#else
+		d_step { awake--; ext++ };
+#endif
+#endif
+		goto sleeps
+	:: else
+	fi;
+#endif
 #ifndef MUTANT_DROP_FIRST
 	d_step {                                                        /* P4 */
 		drop();
@@ -760,7 +876,20 @@ idle:
 #endif
 	fi;
 #endif
+#if SCENE == 6
+sleeps:	skip;
+#endif
 	nap();                                                          /* P5 */
+#if SCENE == 6
+	if
+	:: armed ->
+#if !defined(MUTANT_EXT_FIRST) && !defined(MUTANT_NO_EXT)
+		ext--;                                                  /* we are awake */
+#endif
+		armed = false
+	:: else
+	fi;
+#endif
 parked:
 	goto again;
 
@@ -884,7 +1013,32 @@ proctype offload()
 }
 #endif
 
-#if SCENE == 1 || SCENE == 3 || SCENE == 5
+#if SCENE == 6
+/* Time. */
+proctype clock()
+{
+	come = 2;
+	come = 2 | 4
+}
+
+#if defined(WAKE) || defined(BUSY)
+/* Wakes who waits with a deadline, unless that was first. */
+proctype waker()
+{
+	bit x, c;
+
+	home != 0;
+#ifdef BUSY
+	push(8, home - 1);
+#else
+	push(2, home - 1);
+#endif
+	sent_b = true
+}
+#endif
+#endif
+
+#if SCENE == 1 || SCENE == 3 || SCENE == 5 || (SCENE == 6 && !defined(BUSY))
 /* coro_scheduler_close, of an open scheduler. */
 proctype closer()
 {
@@ -893,7 +1047,7 @@ proctype closer()
 
 #if SCENE != 5
 	sent_a;
-#ifdef TWO
+#if defined(TWO) || defined(WAKE)
 	sent_b;
 #endif
 #endif
@@ -917,6 +1071,8 @@ proctype closer()
 #else
 	assert(done == (1 | 2));
 #endif
+#elif SCENE == 6
+	assert(done == (1 | 2 | 4));
 #else
 	assert(false);                  /* one is parked for ever */
 #endif
@@ -1024,7 +1180,7 @@ init
 		spawned[LAST] = 1;      /* task 8, parked at home there */
 #elif SCENE == 2 || SCENE == 3
 		spawned[0] = 1;         /* 8 or 2 */
-#else
+#elif SCENE == 5
 		spawned[1] = 1;         /* for ever */
 #endif
 		run worker(0);
@@ -1039,10 +1195,16 @@ init
 #if SCENE == 3
 		run offload();
 #endif
+#if SCENE == 6
+		run clock();
+#if defined(WAKE) || defined(BUSY)
+		run waker();
+#endif
+#endif
 #if SCENE == 4
 		run runner();
 #else
-#if SCENE != 2
+#if SCENE != 2 && !defined(BUSY)
 		run closer();
 #endif
 #endif
@@ -1054,6 +1216,10 @@ init
 #else
 	assert(done == (2 | 8))
 #endif
+#endif
+#ifdef BUSY
+	timeout;
+	assert(done == (1 | 2 | 4));
 #endif
 #if SCENE == 5
 	timeout;

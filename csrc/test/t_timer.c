@@ -342,6 +342,54 @@ TEST(timer_of_a_busy_worker_is_fired_by_another)
 	finish(s);
 }
 
+static coro_handle computer;
+
+static void is_woken_and_computes(void *arg, void *result)
+{
+	CHECK_EQ(coro_pin(0), CORO_OK);
+	__atomic_store_n(&computer, coro_self(), __ATOMIC_RELEASE);
+	CHECK_EQ(coro_park(), CORO_OK);
+	computes(arg, result);
+}
+
+static void sleeps_at_first(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	CHECK_EQ(coro_pin(0), CORO_OK);
+	CHECK_EQ(coro_unpin(), CORO_OK);
+	CHECK_EQ(coro_sleep(20 * MS), CORO_OK);
+	add(&woken);
+}
+
+/* The same where all are asleep when something comes that computes: nobody looked around, nor is anything queued. */
+TEST(timer_of_one_that_is_woken_to_compute_is_fired_by_another)
+{
+	for (uint32_t workers = 2; workers <= 3; workers++) {
+		coro_scheduler *s = start_with(workers, 0);
+
+		for (uint32_t round = 0; round < 5; round++) {
+			go_on = woken = 0;
+			computer = 0;
+			spawn(s, is_woken_and_computes, NULL, 0);
+			while (!__atomic_load_n(&computer, __ATOMIC_ACQUIRE) || stats(s).awake)
+				sleep_us(100);
+			spawn(s, sleeps_at_first, NULL, 0);
+			while (coro_scheduler_blocked(s, NULL, 0) != 2 || stats(s).awake)
+				if (__atomic_load_n(&woken, __ATOMIC_RELAXED))
+					break; /* a slow machine */
+				else
+					sleep_us(100);
+			CHECK_EQ(coro_wake(computer), CORO_OK);
+			while (!__atomic_load_n(&woken, __ATOMIC_RELAXED))
+				sleep_us(100);
+			__atomic_store_n(&go_on, 1, __ATOMIC_RELAXED);
+			CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+		}
+		finish(s);
+	}
+}
+
 /* -------------------------------------------------------------------------------------- very far */
 
 static void sleeps_far(void *arg, void *result)
