@@ -265,7 +265,7 @@ int coroi_chan_recv_guest(coro_chan *c, struct coroi_guest *g)
 
 int coro_chan_close(coro_chan *c)
 {
-	struct coroi_waiter *woken = NULL, *x;
+	struct coroi_chain woken = {NULL, NULL};
 
 	if (!c)
 		return CORO_EINVAL;
@@ -277,16 +277,12 @@ int coro_chan_close(coro_chan *c)
 		return CORO_ECLOSED;
 	}
 	c->closed = true;
-	while ((x = coroi_waitq_take(&c->receivers)) || (x = coroi_waitq_take(&c->senders))) {
+	for (struct coroi_waiter *x; (x = coroi_waitq_take(&c->receivers)) || (x = coroi_waitq_take(&c->senders));) {
 		x->status = CORO_ECLOSED;
-		x->next = woken;
-		woken = x;
+		coroi_chain_add(&woken, x);
 	}
 	coroi_object_leave(&c->object);
-	for (; woken; woken = x) {
-		x = woken->next; /* first: it is gone afterwards */
-		coroi_waiter_wake(woken);
-	}
+	coroi_chain_wake(&woken);
 	return CORO_OK;
 }
 

@@ -523,7 +523,8 @@ int coro_chan_send(coro_chan *c, const void *value, uint64_t deadline);
 /* coro_chan_recv - receive one into *value. Suspends. Returns also: CORO_ECLOSED: closed, and nothing is left. */
 int coro_chan_recv(coro_chan *c, void *value, uint64_t deadline);
 
-/* coro_chan_close - Returns: CORO_OK, CORO_ECLOSED if it was closed already. Those who wait get CORO_ECLOSED. */
+/* coro_chan_close - Returns: CORO_OK, CORO_ECLOSED if it was closed already. Those who wait get CORO_ECLOSED, woken in
+ * the order in which they came. */
 int coro_chan_close(coro_chan *c);
 
 /* coro_chan_length, coro_chan_capacity - values that are in it now, and at most. */

@@ -67,28 +67,6 @@ static int end(struct coroi_object *o, bool used)
 	return used ? CORO_EBUSY : CORO_OK;
 }
 
-/* A chain of waiters that were taken out of a queue, to be woken after the lock. */
-struct chain {
-	struct coroi_waiter *first, **end;
-};
-
-static inline void chain_add(struct chain *c, struct coroi_waiter *x)
-{
-	x->next = NULL;
-	if (!c->first)
-		c->end = &c->first;
-	*c->end = x;
-	c->end = &x->next;
-}
-
-static void wake_chain(struct chain *c)
-{
-	for (struct coroi_waiter *x = c->first, *next; x; x = next) {
-		next = x->next; /* first: x is gone afterwards */
-		coroi_waiter_wake(x);
-	}
-}
-
 /* ------------------------------------------------------------------------------------ semaphores */
 
 struct sem {
@@ -160,12 +138,12 @@ int coro_sem_release(coro_sem *p, uint64_t n)
 		coroi_object_leave(&s->object);
 		return CORO_EOVERFLOW;
 	}
-	struct chain woken = {NULL, NULL};
+	struct coroi_chain woken = {NULL, NULL};
 	for (; n && (x = coroi_waitq_take(&s->queue)); n--)
-		chain_add(&woken, x);
+		coroi_chain_add(&woken, x);
 	s->permits += n;
 	coroi_object_leave(&s->object);
-	wake_chain(&woken);
+	coroi_chain_wake(&woken);
 	return CORO_OK;
 }
 
@@ -342,11 +320,11 @@ static bool rwlock_take(struct rwlock *l, bool write, uint64_t mark)
 }
 
 /* grant - to the first in the queue: a writer, or all readers up to the next one. */
-static void rwlock_grant(struct rwlock *l, struct chain *woken)
+static void rwlock_grant(struct rwlock *l, struct coroi_chain *woken)
 {
 	for (struct coroi_waiter *x; (x = l->queue.first) && rwlock_take(l, x->n, x->mark);) {
 		coroi_waitq_remove(&l->queue, x);
-		chain_add(woken, x);
+		coroi_chain_add(woken, x);
 	}
 }
 
@@ -381,10 +359,10 @@ static int rwlock_lock(coro_rwlock *p, bool write, uint64_t deadline)
 	status = coroi_waiter_wait_in(x, &l->queue, write ? 'w' : 'r', deadline, false);
 	coroi_waiter_end(me, x);
 	if (status && !coroi_object_enter(&l->object)) { /* a writer who has left makes way for readers */
-		struct chain woken = {NULL, NULL};
+		struct coroi_chain woken = {NULL, NULL};
 		rwlock_grant(l, &woken);
 		coroi_object_leave(&l->object);
-		wake_chain(&woken);
+		coroi_chain_wake(&woken);
 	}
 	return status;
 }
@@ -402,7 +380,7 @@ int coro_rwlock_write(coro_rwlock *p, uint64_t deadline)
 int coro_rwlock_unlock(coro_rwlock *p)
 {
 	struct rwlock *l = rwlock_of(p);
-	struct chain woken = {NULL, NULL};
+	struct coroi_chain woken = {NULL, NULL};
 
 	if (!p)
 		return CORO_EINVAL;
@@ -419,7 +397,7 @@ int coro_rwlock_unlock(coro_rwlock *p)
 		l->readers--;
 	rwlock_grant(l, &woken);
 	coroi_object_leave(&l->object);
-	wake_chain(&woken);
+	coroi_chain_wake(&woken);
 	return CORO_OK;
 }
 
@@ -476,7 +454,7 @@ int coro_cond_wait(coro_cond *p, coro_mutex *mutex, uint64_t deadline)
 
 static int cond_wake(coro_cond *p, uint32_t most)
 {
-	struct chain woken = {NULL, NULL};
+	struct coroi_chain woken = {NULL, NULL};
 
 	if (!p)
 		return CORO_EINVAL;
@@ -485,9 +463,9 @@ static int cond_wake(coro_cond *p, uint32_t most)
 	if (status)
 		return status;
 	for (struct coroi_waiter *x; most-- && (x = coroi_waitq_take(&c->queue));)
-		chain_add(&woken, x);
+		coroi_chain_add(&woken, x);
 	coroi_object_leave(&c->object);
-	wake_chain(&woken);
+	coroi_chain_wake(&woken);
 	return CORO_OK;
 }
 
@@ -530,7 +508,7 @@ int coro_latch_init(coro_latch *p, uint64_t count, uint32_t flags)
 
 int coro_latch_add(coro_latch *p, int64_t n)
 {
-	struct chain woken = {NULL, NULL};
+	struct coroi_chain woken = {NULL, NULL};
 
 	if (!p)
 		return CORO_EINVAL;
@@ -548,9 +526,9 @@ int coro_latch_add(coro_latch *p, int64_t n)
 	}
 	l->count += (uint64_t)n;
 	for (struct coroi_waiter *x; !l->count && (x = coroi_waitq_take(&l->queue));)
-		chain_add(&woken, x);
+		coroi_chain_add(&woken, x);
 	coroi_object_leave(&l->object);
-	wake_chain(&woken);
+	coroi_chain_wake(&woken);
 	return CORO_OK;
 }
 
@@ -596,7 +574,7 @@ enum { ONCE_NEW, ONCE_RUNS, ONCE_DONE };
 
 int coro_once_do(coro_once *p, void (*fn)(void *), void *arg, uint64_t deadline)
 {
-	struct chain woken = {NULL, NULL};
+	struct coroi_chain woken = {NULL, NULL};
 	struct coroi_rec *me;
 
 	if (!p || !fn)
@@ -630,8 +608,8 @@ int coro_once_do(coro_once *p, void (*fn)(void *), void *arg, uint64_t deadline)
 	coroi_object_enter(&o->object);
 	at_store_rel(&o->state, ONCE_DONE);
 	for (struct coroi_waiter *x; (x = coroi_waitq_take(&o->queue));)
-		chain_add(&woken, x);
+		coroi_chain_add(&woken, x);
 	coroi_object_leave(&o->object);
-	wake_chain(&woken);
+	coroi_chain_wake(&woken);
 	return CORO_OK;
 }

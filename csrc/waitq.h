@@ -176,6 +176,29 @@ static inline struct coroi_waiter *coroi_waitq_take(struct coroi_waitq *q)
 /* coroi_waiter_wake - Q2, after the lock. x must not be looked at any more. */
 void coroi_waiter_wake(struct coroi_waiter *x);
 
+/* Waiters that were taken out of a queue together, to be woken after the lock, first come, first woken. All zeros: none. */
+struct coroi_chain {
+	struct coroi_waiter *first, *last;
+};
+
+static inline void coroi_chain_add(struct coroi_chain *c, struct coroi_waiter *x)
+{
+	x->next = NULL;
+	if (c->first)
+		c->last->next = x;
+	else
+		c->first = x;
+	c->last = x;
+}
+
+static inline void coroi_chain_wake(const struct coroi_chain *c)
+{
+	for (struct coroi_waiter *x = c->first, *next; x; x = next) {
+		next = x->next; /* first: x is gone afterwards */
+		coroi_waiter_wake(x);
+	}
+}
+
 /* coroi_waiter_withdraw - Q3. False: its event is certain. */
 bool coroi_waiter_withdraw(struct coroi_waiter *x);
 

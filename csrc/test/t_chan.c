@@ -443,6 +443,52 @@ TEST(chan_select_with_little_stack)
 	CHECK_EQ(coro_chan_free(cases[0].chan), CORO_OK);
 }
 
+/* -------------------------------------------------------------------------------- the order of waking */
+
+#define CAME 5
+
+static struct {
+	int first, ended;
+} order;
+
+static void waits_in_order(void *arg, void *result)
+{
+	int i;
+	uint64_t v = 0;
+	(void)result;
+
+	memcpy(&i, arg, sizeof i);
+	CHECK_EQ(order.first++, i);
+	CHECK_EQ(coro_chan_recv(chan, &v, i & 1 ? CORO_FOREVER : coro_now() + 3600000 * MS), CORO_ECLOSED);
+	CHECK_EQ(order.ended++, i);
+}
+
+static void closes_after(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	CHECK_EQ(order.first, CAME);
+	CHECK_EQ(coro_chan_close(chan), CORO_OK);
+	CHECK_EQ(order.ended, 0);
+}
+
+/* Without hand-overs they run in the order in which they were woken. */
+TEST(chan_close_wakes_first_come_first)
+{
+	coro_options o = options(1, CORO_PAUSED);
+	o.handover_budget = -1;
+	coro_scheduler *s = start(&o);
+
+	chan = make(8, 0);
+	for (int i = 0; i < CAME; i++)
+		spawn(s, waits_in_order, &i, sizeof i);
+	spawn(s, closes_after, NULL, 0);
+	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
+	CHECK_EQ(order.ended, CAME);
+	CHECK_EQ(coro_chan_free(chan), CORO_OK);
+	finish(s);
+}
+
 /* ------------------------------------------------------------------------------ bound to a worker */
 
 static coro_chan *home;
