@@ -79,6 +79,7 @@ static void stop_threads(struct coro_scheduler *s, uint32_t count)
 	at_xchg(&s->mode, COROI_STOPPING);
 	/* A worker on its way to sleep sees the mode at P2, or its bit is set and we claim it. */
 	COROI_MUTANT(NO_WAKE_ALL, coroi_wake_all(s), (void)0);
+	coroi_rested(s); /* for who waits besides */
 	for (uint32_t i = 0; i < count; i++)
 		pthread_join(s->worker[i].thread, NULL);
 }
@@ -255,11 +256,12 @@ bool coroi_finished(struct coro_scheduler *s)
 	return coroi_at_rest(s) && coroi_live(s) == 0;
 }
 
+/* await_finish - until it is so, or was: whoever stops the threads has seen it, and tells so by another rest. */
 static void await_finish(struct coro_scheduler *s)
 {
 	for (;;) {
 		uint32_t rests = at_load_seq(&s->rests);
-		if (coroi_finished(s))
+		if (coroi_finished(s) || at_load_seq(&s->mode) == COROI_STOPPING)
 			return;
 		coroi_rest_await(s, rests);
 	}

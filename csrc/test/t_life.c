@@ -208,6 +208,37 @@ static void reads_name(void *arg, void *result)
 	CHECK_EQ(pthread_getname_np(pthread_self(), *(char **)arg, 16), 0);
 }
 
+static void yields_often(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	for (int i = 0; i < 100; i++)
+		CHECK_EQ(coro_yield(), CORO_OK);
+}
+
+static void *waits_for_the_end(void *s)
+{
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	return NULL;
+}
+
+/* Whether it sees the end itself, or comes to it when the threads have stopped already. */
+TEST(life_wait_ends_with_a_close)
+{
+	for (uint64_t n = scaled(300); n; n--) {
+		coro_scheduler *s = start_with(2, 0);
+		pthread_t t[2];
+		spawn(s, yields_often, NULL, 0);
+		for (int i = 0; i < 2; i++)
+			thread_start(&t[i], waits_for_the_end, s);
+		CHECK_EQ(coro_scheduler_close(s, 0), CORO_OK);
+		waits_for_the_end(s);
+		for (int i = 0; i < 2; i++)
+			thread_join(t[i]);
+		CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
+	}
+}
+
 TEST(life_threads_have_names)
 {
 	static const char *const given[] = {NULL, "short", "a_name_that_is_too_long"};
