@@ -137,7 +137,7 @@ int coro_chan_free(coro_chan *c)
 {
 	if (!c)
 		return CORO_OK;
-	int status = coroi_object_enter(&c->object);
+	int status = coroi_object_enter_end(&c->object);
 	if (status)
 		return status;
 	bool used = c->senders.first || c->receivers.first || c->selects;

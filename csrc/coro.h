@@ -401,7 +401,8 @@ int coro_thread_end(void);
  *              the mutex.
  * Deadlines    Every call that may wait has one: CORO_FOREVER, a time of coro_now, or 0 for "do not wait".
  * Home         Initialized with CORO_HOME, by a coroutine that is pinned (coro_attr.worker), an object belongs to that worker: only
- *              coroutines pinned there may use it (others: CORO_EPERM), and no atomic operation is made.
+ *              coroutines pinned there may use it (others: CORO_EPERM), and no atomic operation is made. Once its scheduler is closed
+ *              anybody may destroy it, or free it.
  * Cancel       A wait that is cancelled, or timed out, has taken nothing. What was given before the end is kept: then the
  *              call returns CORO_OK, and the next one CORO_ECANCELED.
  * Returns      What may wait: CORO_OK, CORO_ETIMEDOUT (the deadline came first; with 0: it would have to wait), CORO_ECANCELED, and

@@ -11,7 +11,7 @@
 #include "lane.h"
 #include "overflow.h"
 #include "run.h"
-#include "wait.h"
+#include "waitq.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -197,6 +197,7 @@ int coro_scheduler_init(coro_scheduler **out, const coro_options *opt)
 		free_all(s);
 		return status;
 	}
+	coroi_open_add(s);
 	*out = s;
 	return CORO_OK;
 }
@@ -404,6 +405,7 @@ int coro_scheduler_close(coro_scheduler *s, int with_cancel)
 		await_finish(s);
 		stop_threads(s, s->workers);
 		coroi_pool_close(&s->pool);
+		coroi_open_remove(s);
 		pthread_mutex_lock(&s->life_lock);
 		s->closed = 1;
 		pthread_cond_broadcast(&s->life_changed);

@@ -151,7 +151,7 @@ int coro_sem_destroy(coro_sem *p)
 {
 	if (!p)
 		return CORO_EINVAL;
-	int status = coroi_object_enter(&sem_of(p)->object);
+	int status = coroi_object_enter_end(&sem_of(p)->object);
 	return status ? status : end(&sem_of(p)->object, sem_of(p)->queue.first);
 }
 
@@ -288,7 +288,7 @@ int coro_mutex_destroy(coro_mutex *p)
 		return CORO_EINVAL;
 	struct mutex *m = mutex_of(p);
 	uint64_t free = 0;
-	int status = coroi_object_enter(&m->object);
+	int status = coroi_object_enter_end(&m->object);
 	return status ? status : end(&m->object, !at_cas(&m->owner, &free, DEAD)); /* so that no fast path takes it */
 }
 
@@ -406,7 +406,7 @@ int coro_rwlock_destroy(coro_rwlock *p)
 	if (!p)
 		return CORO_EINVAL;
 	struct rwlock *l = rwlock_of(p);
-	int status = coroi_object_enter(&l->object);
+	int status = coroi_object_enter_end(&l->object);
 	return status ? status : end(&l->object, l->written || l->readers || l->queue.first);
 }
 
@@ -484,7 +484,7 @@ int coro_cond_destroy(coro_cond *p)
 	if (!p)
 		return CORO_EINVAL;
 	struct cond *c = cond_of(p);
-	int status = coroi_object_enter(&c->object);
+	int status = coroi_object_enter_end(&c->object);
 	return status ? status : end(&c->object, c->queue.first);
 }
 
@@ -556,7 +556,7 @@ int coro_latch_destroy(coro_latch *p)
 	if (!p)
 		return CORO_EINVAL;
 	struct latch *l = latch_of(p);
-	int status = coroi_object_enter(&l->object);
+	int status = coroi_object_enter_end(&l->object);
 	return status ? status : end(&l->object, l->queue.first);
 }
 

@@ -17,8 +17,53 @@ int coroi_object_bind(struct coroi_object *o, uint32_t flags)
 	if (!w || !w->current || !(w->current->flags & COROI_F_PINNED))
 		return CORO_EPERM;
 	o->home = (uint16_t)(w->id + 1);
+	o->serial = w->sched->serial;
 	o->worker = w;
 	return CORO_OK;
+}
+
+/* The schedulers that are open. Their numbers, and not their addresses, tell what belongs to one of them: those come again. */
+static struct coro_scheduler *open_ones;
+static uint32_t serials;
+static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void coroi_open_add(struct coro_scheduler *s)
+{
+	pthread_mutex_lock(&open_lock);
+	s->serial = ++serials;
+	s->next_open = open_ones;
+	open_ones = s;
+	pthread_mutex_unlock(&open_lock);
+}
+
+void coroi_open_remove(struct coro_scheduler *s)
+{
+	pthread_mutex_lock(&open_lock);
+	struct coro_scheduler **at = &open_ones;
+	while (*at && *at != s)
+		at = &(*at)->next_open;
+	if (*at) /* the explorer's schedulers are not made by coro_scheduler_init */
+		*at = s->next_open;
+	pthread_mutex_unlock(&open_lock);
+}
+
+static bool is_open(uint32_t serial)
+{
+	pthread_mutex_lock(&open_lock);
+	struct coro_scheduler *s = open_ones;
+	while (s && s->serial != serial)
+		s = s->next_open;
+	pthread_mutex_unlock(&open_lock);
+	return s != NULL;
+}
+
+int coroi_object_enter_end(struct coroi_object *o)
+{
+	if (!o->home || coroi_object_is_home(o))
+		return coroi_object_enter(o);
+	if (is_open(o->serial))
+		return CORO_EPERM;
+	return o->dead ? CORO_EINVAL : CORO_OK;
 }
 
 COROI_COLD int coroi_object_refuse(struct coroi_object *o)

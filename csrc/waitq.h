@@ -28,7 +28,10 @@ struct coroi_guest;
 struct coroi_waitq;
 
 struct coroi_object {
-	struct coroi_spin lock;
+	union {
+		struct coroi_spin lock;
+		uint32_t serial; /* of one that is bound: of its scheduler */
+	};
 	uint16_t home; /* worker + 1 that it is bound to; 0: it is shared */
 	uint16_t dead; /* it was destroyed */
 	struct coroi_worker *worker; /* that one; NULL: it is shared */
@@ -81,6 +84,14 @@ static inline void coroi_object_leave(struct coroi_object *o)
 	if (!o->home)
 		coroi_spin_unlock(&o->lock);
 }
+
+/* coroi_object_enter_end - the same to destroy it: one that is bound also from elsewhere, as soon as its scheduler is closed, and
+ * nobody can use it any more. */
+int coroi_object_enter_end(struct coroi_object *o);
+
+/* coroi_open_add - s, which is new, gets its serial number, and is open. coroi_open_remove - it is closed: no coroutine of it is left. */
+void coroi_open_add(struct coro_scheduler *s);
+void coroi_open_remove(struct coro_scheduler *s);
 
 /* coroi_object_kill - no use of o succeeds from now on. Entered. */
 static inline void coroi_object_kill(struct coroi_object *o)

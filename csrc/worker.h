@@ -171,6 +171,8 @@ struct coro_scheduler {
 	uint32_t started, unfit; /* threads that run, and of them those that could not set themselves up */
 	uint32_t closers;        /* threads inside close */
 	uint8_t closing, closed, canceled, running;
+	uint32_t serial; /* no other scheduler's */
+	struct coro_scheduler *next_open; /* see waitq.c */
 };
 
 /* coroi_self - the worker of this thread, or NULL. Never cached by the compiler: a coroutine may continue on

@@ -544,3 +544,66 @@ TEST(chan_home_is_for_those_pinned_there)
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	finish(s);
 }
+
+static void makes_home(void *arg, void *result)
+{
+	coro_chan *c = NULL;
+	uint64_t v = 1;
+	(void)arg;
+
+	CHECK_EQ(coro_chan_new(&c, 8, 1, CORO_HOME), CORO_OK);
+	CHECK_EQ(coro_chan_send(c, &v, 0), CORO_OK);
+	memcpy(result, &c, sizeof c);
+}
+
+static void gets_home(void *arg, void *result)
+{
+	coro_attr there = {.size = sizeof there, .flags = CORO_JOINABLE, .result_bytes = sizeof home, .worker = 2};
+	coro_handle h;
+	(void)arg;
+	(void)result;
+
+	CHECK_EQ(coro_spawn_attr(&there, makes_home, NULL, 0, &h), CORO_OK);
+	CHECK_EQ(coro_join(h, &home, sizeof home), CORO_OK);
+	CHECK_EQ(coro_chan_free(home), CORO_EPERM); /* from another worker */
+}
+
+static void frees_another(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	CHECK_EQ(coro_chan_free(home), CORO_OK);
+}
+
+static coro_scheduler *with_home(void)
+{
+	coro_scheduler *s = start_with(2, 0);
+
+	spawn(s, gets_home, NULL, 0);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	return s;
+}
+
+/* By whoever comes afterwards: a thread, a coroutine of another scheduler that lies where it lay, perhaps. */
+TEST(chan_home_is_freed_after_its_scheduler)
+{
+	for (int destroyed = 0; destroyed < 2; destroyed++) {
+		for (int inside = 0; inside < 2; inside++) {
+			coro_scheduler *s = with_home(), *other = destroyed ? NULL : start_with(2, 0);
+			CHECK_EQ(coro_chan_free(home), CORO_EPERM);
+			CHECK_EQ(coro_scheduler_close(s, 0), CORO_OK);
+			if (destroyed) {
+				CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
+				other = start_with(2, 0);
+			}
+			CHECK_EQ(coro_chan_length(home), 0); /* nobody may use it, even so */
+			if (inside)
+				spawn(other, frees_another, NULL, 0);
+			else
+				frees_another(NULL, NULL);
+			finish(other);
+			if (!destroyed)
+				CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
+		}
+	}
+}

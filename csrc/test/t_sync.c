@@ -733,6 +733,15 @@ static void makes_home(void *arg, void *result)
 	add(&done);
 }
 
+static void end_home(int want)
+{
+	CHECK_EQ(coro_sem_destroy(&home.sem), want);
+	CHECK_EQ(coro_mutex_destroy(&home.mutex), want);
+	CHECK_EQ(coro_rwlock_destroy(&home.rwlock), want);
+	CHECK_EQ(coro_cond_destroy(&home.cond), want);
+	CHECK_EQ(coro_latch_destroy(&home.latch), want);
+}
+
 /* want: what each call is to return, and it changes nothing then. */
 static void uses_home(int want)
 {
@@ -750,13 +759,8 @@ static void uses_home(int want)
 	CHECK_EQ(coro_latch_add(&home.latch, 1), want);
 	CHECK_EQ(coro_latch_add(&home.latch, -1), want);
 	CHECK_EQ(coro_latch_wait(&home.latch, 0), want ? want : CORO_ETIMEDOUT);
-	if (want) {
-		CHECK_EQ(coro_sem_destroy(&home.sem), want);
-		CHECK_EQ(coro_mutex_destroy(&home.mutex), want);
-		CHECK_EQ(coro_rwlock_destroy(&home.rwlock), want);
-		CHECK_EQ(coro_cond_destroy(&home.cond), want);
-		CHECK_EQ(coro_latch_destroy(&home.latch), want);
-	}
+	if (want)
+		end_home(want);
 	add(&done);
 }
 
@@ -807,5 +811,9 @@ TEST(sync_home_is_for_those_pinned_there)
 	CHECK_EQ(coro_scheduler_wait(other), CORO_OK);
 	CHECK_EQ(done, 9);
 	finish(other);
+	end_home(CORO_EPERM);
 	finish(s);
+	CHECK_EQ(coro_sem_acquire(&home.sem, 0), CORO_EPERM); /* to be used by nobody any more */
+	end_home(CORO_OK);
+	end_home(CORO_EINVAL);
 }
