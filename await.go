@@ -7,6 +7,9 @@ func Await[R any](c *Coroutine, t *Task[R]) (R, error) {
 	if err := c.check(); err != nil {
 		return zero, err
 	}
+	if err := c.mayWait(); err != nil {
+		return zero, err
+	}
 	t.mu.Lock()
 	switch {
 	case t.finished.Load():

@@ -39,6 +39,7 @@ type Coroutine struct {
 	typed   typedBody
 	name    string
 	fromC   bool // started by coro_spawn_go
+	section section
 
 	mu    sync.Mutex
 	ctx   context.Context // made when it is asked for; what was given at the start, before
@@ -181,6 +182,7 @@ func (c *Coroutine) run() {
 	}()
 	c.typed.call(c)
 	returned = true
+	c.checkEnd()
 }
 
 // start gets the body a goroutine. False: it was canceled before.
@@ -393,6 +395,9 @@ func (c *Coroutine) Yield() error {
 	if err := c.check(); err != nil {
 		return err
 	}
+	if err := c.mayWait(); err != nil {
+		return err
+	}
 	c.suspend(opYield, 0)
 	return nil
 }
@@ -412,6 +417,9 @@ func (c *Coroutine) Park() error {
 			c.tookPermit(old)
 			return nil
 		}
+	}
+	if err := c.mayWait(); err != nil {
+		return err
 	}
 	c.suspend(opWait, isParked)
 	if c.state.Load()&isRefused != 0 {
@@ -473,6 +481,9 @@ func (c *Coroutine) cling(happened func() bool) {
 // Sleep suspends for d, by the monotonic clock. It returns the cause if the coroutine is canceled, or ErrNotCurrent.
 func (c *Coroutine) Sleep(d time.Duration) error {
 	if err := c.check(); err != nil {
+		return err
+	}
+	if err := c.mayWait(); err != nil {
 		return err
 	}
 	s := c.lane.s

@@ -53,6 +53,12 @@ func (o *waitable) wait(ctx context.Context, bytes uintptr, try func() csrc.Stat
 		return 0, context.Cause(ctx)
 	}
 	if c := bodyOf(ctx); c != nil {
+		if err := c.mayWait(); err != nil {
+			if status := try(); status != csrc.TimedOut {
+				return status, nil
+			}
+			return 0, err
+		}
 		return o.waitAsBody(ctx, c, bytes, begin, used)
 	}
 	var status csrc.Status

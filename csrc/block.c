@@ -4,6 +4,7 @@
 
 #include "dense.h"
 #include "lane.h"
+#include "nowait.h"
 #include "wait.h"
 
 #define IDLE_NS 5000000000 /* an idle thread ends after so long */
@@ -250,6 +251,9 @@ int coro_blocking(void (*fn)(void *), void *arg)
 		return CORO_EPERM;
 	if (!fn || coroi_is_hidden(me, arg))
 		return CORO_EINVAL;
+	int status = coroi_nowait(w, "coro_blocking");
+	if (status)
+		return status;
 	if (coro_canceled())
 		return CORO_ECANCELED;
 	struct coro_scheduler *s = w->sched;
@@ -259,7 +263,7 @@ int coro_blocking(void (*fn)(void *), void *arg)
 	*j = (struct coroi_job){.fn = fn, .arg = arg, .rec = me};
 	coroi_escape(me);
 	coroi_ext_begin(s, 1); /* K1 */
-	int status = submit(&s->pool, j);
+	status = submit(&s->pool, j);
 	if (status)
 		coroi_ext_end(s);
 	else
@@ -288,6 +292,9 @@ int coro_thread_begin(void)
 
 	if (!w || !(me = w->current) || coroi_is_dense(me))
 		return CORO_EPERM;
+	int status = coroi_nowait(w, "coro_thread_begin");
+	if (status)
+		return status;
 	if (coro_canceled())
 		return CORO_ECANCELED;
 	struct coroi_job j = {.fn = ride, .arg = me, .rec = me};

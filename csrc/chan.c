@@ -185,7 +185,7 @@ static COROI_NOINLINE int wait_at(struct coro_chan *c, bool send, void *value, u
 
 	if (status) {
 		coroi_object_leave(&c->object);
-		return status;
+		return coroi_wont_wait(status, send ? "coro_chan_send" : "coro_chan_recv");
 	}
 	struct coroi_waiter *x = coroi_waiter_for(&c->object, me, c->bytes, &status);
 	if (!x)
@@ -462,7 +462,7 @@ static int select_slow(struct choice *s, uint64_t deadline)
 
 	if (status) {
 		leave_all(s);
-		return status;
+		return coroi_wont_wait(status, "coro_select");
 	}
 	s->chosen = s->fired = 0;
 	enqueue_all(s, me);

@@ -52,6 +52,7 @@ enum {
 	CORO_EFAILED = -13,   /* the Go function returned an error, or panicked: coro_call_error has the text */
 	CORO_ETOOBIG = -14,   /* the Go function's result is larger than the buffer */
 	CORO_ETIMEDOUT = -15, /* the deadline came first */
+	CORO_ENOWAIT = -16,   /* the call would wait in a no-wait section */
 };
 
 /* Yield codes: what a coroutine is after it was last resumed. */
@@ -362,6 +363,37 @@ int coro_scope_wait(coro_scope *s);
 /* coro_detach - nobody will join target. Thread: any. Returns: CORO_OK, CORO_ESTALE, CORO_EBUSY, CORO_EINVAL. */
 int coro_detach(coro_handle target);
 
+/* --------------------------------------------------------------------------- no-wait sections */
+
+/*
+ * coro_nowait_begin - from here to coro_nowait_end the current coroutine must not be suspended: for code that counts on nobody else
+ * having run on its worker meanwhile, or that calls what it does not know. where: names the section in reports; it must stay until the end,
+ * as a literal or __func__ does. Sections nest; the outermost counts, and is named.
+ *
+ * In a section a call that would suspend returns CORO_ENOWAIT, has done nothing, and is reported: coro_yield, coro_switch_to,
+ * coro_spawn_first, coro_sleep, coro_ticker_wait, coro_pin to another worker, coro_blocking, coro_thread_begin, coro_scope_wait and calls
+ * into Go always; coro_park, coro_join and what waits at an object if what they want is not there at that moment. With a deadline of 0
+ * these do what they always do. The section ends with the coroutine, before its deferred functions: that is reported too.
+ *
+ * Thread: a scheduled coroutine. Cost: 1 ns; others pay nothing. Returns: CORO_OK, CORO_EPERM (_end: no section is open), CORO_EINVAL.
+ */
+int coro_nowait_begin(const char *where);
+int coro_nowait_end(void);
+
+/* What was done where it must not be. */
+typedef struct coro_nowait_report {
+	const char *where; /* of the section */
+	const char *call;  /* the function: "coro_park"; or "the end" */
+	coro_fn fn;        /* of the coroutine */
+	uint32_t worker;
+} coro_nowait_report;
+
+typedef void (*coro_nowait_hook)(const coro_nowait_report *);
+
+/* coro_nowait_on_error - what is called instead of a line on stderr, in the call itself, so that a debugger or a stack trace shows it.
+ * NULL: the line. It must not wait. For the whole process. Returns what was called before. Thread: any. */
+coro_nowait_hook coro_nowait_on_error(coro_nowait_hook hook);
+
 /* -------------------------------------------------------------------------- calls that block */
 
 /*
@@ -405,7 +437,8 @@ int coro_thread_end(void);
  *              anybody may destroy it, or free it.
  * Cancel       A wait that is cancelled, or timed out, has taken nothing. What was given before the end is kept: then the
  *              call returns CORO_OK, and the next one CORO_ECANCELED.
- * Returns      What may wait: CORO_OK, CORO_ETIMEDOUT (the deadline came first; with 0: it would have to wait), CORO_ECANCELED, and
+ * Returns      What may wait: CORO_OK, CORO_ETIMEDOUT (the deadline came first; with 0: it would have to wait), CORO_ECANCELED,
+ *              CORO_ENOWAIT (in a no-wait section), and
  *              CORO_EPERM where nobody can wait: in a Go function that was called inline, or in a coroutine resumed by hand.
  *              All: CORO_EINVAL if the object is NULL or was destroyed.
  * Thread       Any. Cost: 5 to 10 ns where nothing is to be waited for, 2 to 4 ns at home, as coro_wake where one is woken.

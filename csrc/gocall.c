@@ -5,6 +5,7 @@
 #include "dense.h"
 #include "extras.h"
 #include "lane.h"
+#include "nowait.h"
 #include "run.h"
 #include "sys.h"
 #include "wait.h"
@@ -69,13 +70,15 @@ void coroi_call_fail(struct coroi_call *c, const char *text, size_t bytes)
 /* ----------------------------------------------------------------------------------- the caller's side */
 
 /* may_call - what both ways of calling ask first, of a caller on w. */
-static inline int may_call(const struct coroi_worker *w, coro_go_id id, const void *arg, size_t arg_bytes, const void *result,
+static inline int may_call(struct coroi_worker *w, const char *call, coro_go_id id, const void *arg, size_t arg_bytes, const void *result,
 			   size_t result_bytes, size_t *got)
 {
 	if (got)
 		*got = 0;
 	if (coroi_unlikely(!coroi_current(w)))
 		return CORO_EPERM;
+	if (coroi_unlikely(coroi_nowait(w, call)))
+		return CORO_ENOWAIT;
 	if (coroi_unlikely(!id || (arg_bytes && !arg) || (result_bytes && !result) || !w->sched->go_slot))
 		return CORO_EINVAL;
 	return CORO_OK;
@@ -163,7 +166,7 @@ static COROI_NOINLINE int call_aside(call_fn *call, coro_go_id id, const void *a
 static inline int call_inline(coro_go_id id, const void *arg, size_t arg_bytes, void *result, size_t result_bytes, size_t *got)
 {
 	struct coroi_worker *w = coroi_self();
-	int bad = may_call(w, id, arg, arg_bytes, result, result_bytes, got);
+	int bad = may_call(w, "coro_call_go_inline", id, arg, arg_bytes, result, result_bytes, got);
 
 	if (coroi_unlikely(bad))
 		return bad;
@@ -241,7 +244,7 @@ static void offload(struct coro_scheduler *s, struct coroi_call *c)
 static int call_offloaded(coro_go_id id, const void *arg, size_t arg_bytes, void *result, size_t result_bytes, size_t *got)
 {
 	struct coroi_worker *w = coroi_self();
-	int bad = may_call(w, id, arg, arg_bytes, result, result_bytes, got);
+	int bad = may_call(w, "coro_call_go", id, arg, arg_bytes, result, result_bytes, got);
 
 	if (coroi_unlikely(bad))
 		return bad;

@@ -53,6 +53,8 @@ const char *coro_strerror(int status)
 		return "the Go function's result is larger than the buffer";
 	case CORO_ETIMEDOUT:
 		return "the deadline came first";
+	case CORO_ENOWAIT:
+		return "would wait in a no-wait section";
 	default:
 		return "unknown status";
 	}

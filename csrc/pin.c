@@ -7,6 +7,7 @@
  * known to be suspended.
  */
 #include "dense.h"
+#include "nowait.h"
 #include "run.h"
 
 int coro_worker(void)
@@ -26,6 +27,8 @@ int coro_pin(uint32_t worker)
 		return CORO_EINVAL;
 	if (coroi_is_dense(me))
 		return worker == CORO_HERE || worker == w->id ? CORO_OK : CORO_EPERM;
+	if (worker != CORO_HERE && worker != w->id && coroi_nowait(w, "coro_pin"))
+		return CORO_ENOWAIT;
 	me->flags |= COROI_F_PINNED;
 	if (worker == CORO_HERE || worker == w->id)
 		return CORO_OK;

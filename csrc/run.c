@@ -18,6 +18,7 @@
 
 #include "extras.h"
 #include "gocall.h"
+#include "nowait.h"
 #include "wait.h"
 
 #include <string.h>
@@ -459,20 +460,28 @@ static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 		if (coroi_unlikely(!coroi_self())) /* it has ended on a thread of its own */
 			coro_thread_end();
 		me = coroi_self()->current;
-		if (coroi_unlikely(me->flags & COROI_F_EXTRAS))
+		if (coroi_unlikely(me->flags & COROI_F_EXTRAS)) {
+			if (coroi_self()->nowait)
+				coroi_nowait_ended(coroi_self()); /* first: what was deferred may wait */
 			coroi_extras_run(coroi_cold(me)->extras);
+		}
 
 		struct coroi_worker *w = coroi_self(); /* perhaps another than at the start */
 		coroi_door_enter(w);
 		struct coroi_rec *next = NULL;
 		uint64_t task = 0;
-		if (coroi_likely(!(at_load_rlx(&me->wake) & COROI_ESCAPED) && !w->starved.count && !w->cancel)) {
+		if (coroi_likely(!(at_load_rlx(&me->wake) & COROI_ESCAPED) && !w->starved.count && !w->refuses)) {
 			task = coroi_pick_locked(w);
 			if (coroi_likely(fits(task, stack->serves))) {
 				succeed_locked(w, me, stack, task);
 				coroi_door_leave(w);
 				continue;
 			}
+		}
+		if (coroi_unlikely(w->nowait)) {
+			coroi_door_leave(w);
+			coroi_nowait_ended(w);
+			coroi_door_enter(w);
 		}
 		coroi_end_locked(w, me);
 		if (coroi_unlikely(w->starved.count && !w->cancel)) {

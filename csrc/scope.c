@@ -6,6 +6,7 @@
  * ours that sees to it that the end of an aborted one cancels the others; the parent joins them, one after the other, at the
  * latest as it ends itself: then they are canceled first. Nothing of the children is left when that is done.
  */
+#include "nowait.h"
 #include "wait.h"
 
 #include "lock.h"
@@ -171,5 +172,6 @@ int coro_scope_wait(coro_scope *s)
 		return CORO_EINVAL;
 	if (coroi_current(coroi_self()) != s->owner)
 		return CORO_EPERM;
-	return join_all(s, false);
+	int status = coroi_nowait(coroi_self(), "coro_scope_wait");
+	return status ? status : join_all(s, false);
 }

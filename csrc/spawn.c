@@ -5,6 +5,7 @@
 #include "spawn.h"
 
 #include "dense.h"
+#include "nowait.h"
 #include "wait.h"
 
 #include <string.h>
@@ -167,6 +168,8 @@ int coro_spawn_first(const coro_attr *attr, coro_fn fn, const void *arg, size_t 
 		return status;
 	if (home && home != w)
 		return CORO_EINVAL;
+	if ((status = coroi_nowait(w, "coro_spawn_first")))
+		return status;
 	coroi_door_enter(w);
 	if (!coroi_mags_spend(&w->mags) || !(r = record_locked(w, &q, arg))) {
 		coroi_door_leave(w);

@@ -50,11 +50,13 @@ static COROI_NOINLINE int wait_here(struct coroi_object *o, struct coroi_waitq *
 }
 
 /* must_wait - coroi_must_wait; if the caller may not, o is left. */
-static int must_wait(struct coroi_object *o, struct coroi_rec **me, uint64_t deadline)
+static int must_wait(struct coroi_object *o, struct coroi_rec **me, uint64_t deadline, const char *call)
 {
 	int status = coroi_must_wait(me, deadline);
-	if (coroi_unlikely(status))
+	if (coroi_unlikely(status)) {
 		coroi_object_leave(o);
+		coroi_wont_wait(status, call);
+	}
 	return status;
 }
 
@@ -100,7 +102,7 @@ int coro_sem_acquire(coro_sem *p, uint64_t deadline)
 		coroi_object_leave(&s->object);
 		return CORO_OK;
 	}
-	if ((status = must_wait(&s->object, &me, deadline)))
+	if ((status = must_wait(&s->object, &me, deadline, "coro_sem_acquire")))
 		return status;
 	return wait_here(&s->object, &s->queue, me, 's', deadline);
 }
@@ -220,17 +222,18 @@ static COROI_NOINLINE int lock_slow(struct mutex *m, uint64_t mine, uint64_t dea
 		coroi_object_leave(&m->object);
 		return CORO_EDEADLK;
 	}
-	if (!deadline && owner) {
-		coroi_object_leave(&m->object);
-		return CORO_ETIMEDOUT;
-	}
-	while (!at_cas(&m->owner, &owner, owner ? owner | WAITED : mine))
-		;
+	coroi_may_wait(&me); /* it may: mine tells */
+	bool never = !deadline || (me && coroi_self()->nowait);
+	do {
+		if (owner && never) {
+			coroi_object_leave(&m->object);
+			return coroi_wont_wait(deadline ? CORO_ENOWAIT : CORO_ETIMEDOUT, "coro_mutex_lock");
+		}
+	} while (!at_cas(&m->owner, &owner, owner ? owner | WAITED : mine));
 	if (!owner) {
 		coroi_object_leave(&m->object);
 		return CORO_OK;
 	}
-	coroi_may_wait(&me); /* it may: mine tells */
 	struct coroi_waiter *x = again ? again : coroi_waiter_for(&m->object, me, 0, &status);
 	if (!x)
 		return status; /* WAITED stays: who unlocks looks once in vain */
@@ -349,7 +352,7 @@ static int rwlock_lock(coro_rwlock *p, bool write, uint64_t deadline)
 		coroi_object_leave(&l->object);
 		return CORO_OK;
 	}
-	if ((status = must_wait(&l->object, &me, deadline)))
+	if ((status = must_wait(&l->object, &me, deadline, write ? "coro_rwlock_write" : "coro_rwlock_read")))
 		return status;
 	struct coroi_waiter *x = coroi_waiter_for(&l->object, me, 0, &status);
 	if (!x)
@@ -437,7 +440,7 @@ int coro_cond_wait(coro_cond *p, coro_mutex *mutex, uint64_t deadline)
 	int status = coroi_object_enter(&c->object);
 	if (status)
 		return status;
-	if ((status = must_wait(&c->object, &me, deadline)))
+	if ((status = must_wait(&c->object, &me, deadline, "coro_cond_wait")))
 		return status;
 	struct coroi_waiter *x = coroi_waiter_for(&c->object, me, 0, &status);
 	if (!x)
@@ -546,7 +549,7 @@ int coro_latch_wait(coro_latch *p, uint64_t deadline)
 		coroi_object_leave(&l->object);
 		return CORO_OK;
 	}
-	if ((status = must_wait(&l->object, &me, deadline)))
+	if ((status = must_wait(&l->object, &me, deadline, "coro_latch_wait")))
 		return status;
 	return wait_here(&l->object, &l->queue, me, 'l', deadline);
 }
@@ -593,7 +596,7 @@ int coro_once_do(coro_once *p, void (*fn)(void *), void *arg, uint64_t deadline)
 			coroi_object_leave(&o->object);
 			return CORO_EDEADLK;
 		}
-		if ((status = must_wait(&o->object, &me, deadline)))
+		if ((status = must_wait(&o->object, &me, deadline, "coro_once_do")))
 			return status;
 		return wait_here(&o->object, &o->queue, me, 'o', deadline);
 	}

@@ -1,5 +1,6 @@
 //go:build cgo && linux
 /* time.c - waiting for nothing but time. */
+#include "nowait.h"
 #include "wait.h"
 
 uint64_t coro_now(void)
@@ -19,7 +20,10 @@ int coro_sleep_until(uint64_t deadline)
 
 	if (!w || !w->current)
 		return CORO_EPERM;
-	int status = coroi_wait(w->current, 't', deadline, withdraw_nothing, NULL);
+	int status = coroi_nowait(w, "coro_sleep");
+	if (status)
+		return status;
+	status = coroi_wait(w->current, 't', deadline, withdraw_nothing, NULL);
 	return status == CORO_ETIMEDOUT ? CORO_OK : status;
 }
 

@@ -47,6 +47,7 @@
 
 #include "bell.h"
 #include "dense.h"
+#include "nowait.h"
 
 #include <string.h>
 
@@ -365,6 +366,9 @@ int coroi_join_status(const struct coroi_rec *r)
 static COROI_NOINLINE int yield_slow(struct coroi_worker *w, struct coroi_rec *me)
 {
 	coroi_door_leave(w);
+	int status = coroi_nowait(w, "coro_yield");
+	if (coroi_unlikely(status))
+		return status;
 	coroi_door_enter(w);
 	coroi_queue_locked(w, me);
 	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
@@ -395,13 +399,22 @@ int coro_yield(void)
 	return coroi_to(&me->sp, next->sp, CORO_OK, w, next->stack);
 }
 
-/* take_permit_locked - me has one, or is cancelled. False: it has to wait. Leaves the door, if not. */
-static inline bool take_permit_locked(struct coroi_worker *w, struct coroi_rec *me, int *status)
+/* take_permit_locked - me has one, or is cancelled, or must not wait. False: it has to, unless its deadline has come (waits: it has
+ * one that is not 0). Leaves the door, if not. */
+static inline bool take_permit_locked(struct coroi_worker *w, struct coroi_rec *me, const char *call, bool waits, int *status)
 {
+	uint8_t canceled = COROI_MUTANT(CANCEL_LOOK_OUTSIDE, me->canceled, 0);
+
 	if (me->permits) {
 		at_store_rlx(&me->permits, me->permits - 1); /* atomic for mail, which looks from elsewhere */
 		*status = CORO_OK;
-	} else if (coroi_unlikely(w->cancel | COROI_MUTANT(CANCEL_LOOK_OUTSIDE, me->canceled, 0)) && !permit_comes(me)) { /* C2 */
+	} else if (coroi_likely(!(w->refuses | canceled))) {
+		return false;
+	} else if (w->nowait && waits) {
+		coroi_door_leave(w);
+		*status = coroi_nowait_refuse(w, call);
+		return true;
+	} else if ((w->cancel | canceled) && !permit_comes(me)) { /* C2 */
 		*status = CORO_ECANCELED;
 	} else {
 		return false;
@@ -418,7 +431,7 @@ static COROI_NOINLINE int park_slow(struct coroi_worker *w, struct coroi_rec *me
 	coroi_door_leave(w);
 	COROI_MUTANT_ADDS(CANCEL_LOOK_OUTSIDE, if (me->canceled) return CORO_ECANCELED;)
 	coroi_door_enter(w);
-	if (take_permit_locked(w, me, &status))
+	if (take_permit_locked(w, me, "coro_park", true, &status))
 		return status;
 	at_store_rlx(&me->state, COROI_PARKED);
 	me->waits = 'p';
@@ -479,7 +492,7 @@ int coro_park_until(uint64_t deadline)
 	if (coroi_unlikely(!w || !(me = w->current)))
 		return CORO_EPERM;
 	coroi_door_enter(w);
-	if (take_permit_locked(w, me, &status))
+	if (take_permit_locked(w, me, "coro_park_until", deadline != 0, &status))
 		return status;
 	struct coroi_timer *timer = coroi_aside(me, sizeof *timer);
 	status = !timer ? CORO_ENOMEM : coroi_timer_arm_locked(w, timer, me, deadline) ? CORO_OK : CORO_ETIMEDOUT;
@@ -597,6 +610,9 @@ int coro_switch_to(coro_handle h)
 
 	if (!w || !(me = w->current))
 		return CORO_EPERM;
+	int status = coroi_nowait(w, "coro_switch_to");
+	if (coroi_unlikely(status))
+		return status;
 	struct coroi_rec *r = coroi_at((uint32_t)h);
 	coroi_door_enter(w);
 	uint8_t state;
@@ -608,7 +624,7 @@ int coro_switch_to(coro_handle h)
 		return coroi_suspend_locked(w, me, coroi_task_started(r));
 	}
 	coroi_door_leave(w);
-	int status = coro_wake(h);
+	status = coro_wake(h);
 	return status ? status : coro_yield();
 }
 
@@ -716,6 +732,8 @@ static int join(coro_handle h, void *result, size_t result_bytes, uint64_t deadl
 	/* acquire: if another has joined it meanwhile and this is the next one's, coroi_find sees that */
 	if (r == me || coroi_gen(word) != gen || (result_bytes && !result) || result_bytes > at_load_acq(&r->result_bytes))
 		return coroi_find(h) ? CORO_EINVAL : CORO_ESTALE;
+	if (coroi_unlikely(w->nowait) && word != settled) /* not even for one that is about to end */
+		return deadline ? coroi_nowait_refuse(w, "coro_join") : CORO_ETIMEDOUT;
 	coroi_escape(me);
 	word = nobody;
 	uint64_t mine = coroi_join_word(gen, COROI_JOIN_COROUTINE, coroi_index(me));

@@ -22,6 +22,7 @@
 
 #include "dense.h"
 #include "lock.h"
+#include "nowait.h"
 #include "wait.h"
 
 struct coroi_guest;
@@ -111,10 +112,22 @@ static inline bool coroi_may_wait(struct coroi_rec **me)
 	return coroi_likely(*me != NULL) || (!w && coroi_may_block());
 }
 
-/* coroi_must_wait - what the caller wants is not there. CORO_OK: it may wait for it, as *me; else why not. */
+/* coroi_must_wait - what the caller wants is not there. CORO_OK: it may wait for it, as *me; else why not, for coroi_wont_wait. */
 static inline int coroi_must_wait(struct coroi_rec **me, uint64_t deadline)
 {
-	return !deadline ? CORO_ETIMEDOUT : coroi_may_wait(me) ? CORO_OK : CORO_EPERM;
+	struct coroi_worker *w = coroi_self();
+
+	if (!deadline)
+		return CORO_ETIMEDOUT;
+	if (coroi_likely(w && (*me = w->current)))
+		return coroi_likely(!w->nowait) ? CORO_OK : CORO_ENOWAIT;
+	return coroi_may_wait(me) ? CORO_OK : CORO_EPERM;
+}
+
+/* coroi_wont_wait - that is what the call returns, when the object is left. Returns status. */
+static inline int coroi_wont_wait(int status, const char *call)
+{
+	return status == CORO_ENOWAIT ? coroi_nowait_refuse(coroi_self(), call) : status;
 }
 
 /* coroi_waiter_for - a waiter for me (NULL: a thread), which lasts until coroi_waiter_end, with so many bytes for a value behind

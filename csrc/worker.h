@@ -45,13 +45,19 @@ struct coroi_gift {
 struct coroi_worker {
 	/* owner: inside the door, or read by the owner alone */
 	uint32_t busy;             /* the door: 1 while the owner is inside */
-	uint16_t id;
 	union {
 		struct {
 			uint8_t exchange; /* doors without membarrier */
-			uint8_t cancel;   /* fresh ones end unstarted, waits return CORO_ECANCELED */
+			uint8_t unused;
+			union {
+				struct {
+					uint8_t cancel; /* fresh ones end unstarted, waits return CORO_ECANCELED */
+					uint8_t nowait; /* the current one is in a section; see nowait.h */
+				};
+				uint16_t refuses; /* either */
+			};
 		};
-		uint16_t unusual; /* either: fast paths are not taken. Atomic, relaxed: written with the door locked */
+		uint32_t unusual; /* any: fast paths are not taken. Atomic, relaxed: `cancel` is written with the door locked */
 	};
 	struct coroi_rec *current; /* the running coroutine; NULL on the native stack, or inside one resumed by hand */
 	struct coroi_rec *slot;    /* runs next, ahead of the queue; atomic, relaxed: thieves peek */
@@ -59,6 +65,7 @@ struct coroi_worker {
 	int32_t budget_full;
 	struct coroi_deque queue;
 	uint32_t handovers;        /* times the slot was taken */
+	uint16_t id;
 	struct coroi_mags mags;
 	struct coro_scheduler *sched;
 	void *native_sp;           /* the suspended native context */
@@ -78,6 +85,8 @@ struct coroi_worker {
 	uint16_t mover_to;
 	struct coroi_job *leaver; /* of one that goes on on a thread of its own, and is suspended by then; see block.h */
 	bool was_in_go;
+	uint32_t nowait_depth;     /* sections that are open */
+	const char *nowait_where;  /* the outermost */
 
 	uint32_t req __attribute__((aligned(COROI_APART))); /* see door.h */
 

@@ -138,6 +138,12 @@ void coroi_sigstack_remove(void *base)
 	(void)base;
 }
 
+void coroi_say(const char *text, size_t bytes)
+{
+	(void)text;
+	(void)bytes;
+}
+
 void coroi_thread_name(const char *name, unsigned index)
 {
 	(void)name;

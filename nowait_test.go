@@ -1,0 +1,113 @@
+//go:build cgo
+
+package coro_test
+
+import (
+	"errors"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/organzine/coro"
+	"github.com/organzine/coro/corotest"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// line is where its caller was called from, lines further on.
+func line(lines int) string {
+	_, file, n, _ := runtime.Caller(1)
+	return file + ":" + strconv.Itoa(n+lines)
+}
+
+// inside runs f as a body.
+func inside(t *testing.T, s *coro.Scheduler, f func(*coro.Coroutine) error) error {
+	t.Helper()
+	task, err := coro.Go(s, func(c *coro.Coroutine) (int, error) { return 0, f(c) })
+	require.NoError(t, err)
+	_, err = task.Wait(t.Context())
+	return err
+}
+
+func TestNoWait(t *testing.T) {
+	corotest.VerifyNone(t)
+	s := newScheduler(t)
+	ch := newChan[int](t, s, 1)
+	sem, err := coro.NewSemaphore(s, 0)
+	require.NoError(t, err)
+	other, err := coro.Go(s, func(c *coro.Coroutine) (int, error) { return 7, c.Park() })
+	require.NoError(t, err)
+	require.NoError(t, inside(t, s, func(c *coro.Coroutine) error {
+		ctx := c.Context()
+		end, began := c.NoWait(), line(0)
+		inner := c.NoWait()
+		for call, f := range map[string]func() error{
+			"(*Coroutine).Yield":   c.Yield,
+			"(*Coroutine).Park":    c.Park,
+			"(*Coroutine).Sleep":   func() error { return c.Sleep(time.Nanosecond) },
+			"Await":                func() error { _, err := coro.Await(c, other); return err },
+			"(*Chan[...]).Recv":    func() error { _, err := ch.Recv(ctx); return err },
+			"(*Semaphore).Acquire": func() error { return sem.Acquire(ctx) },
+		} {
+			err, called := f(), line(0)
+			var e *coro.NoWaitError
+			if assert.ErrorAs(t, err, &e, call) {
+				assert.Equal(t, began, e.Section)
+				assert.True(t, strings.HasPrefix(e.Call, call), e.Call)
+				assert.Contains(t, err.Error(), began)
+				assert.Contains(t, err.Error(), e.Place)
+				assert.True(t, strings.HasSuffix(e.Place[:strings.LastIndex(e.Place, ":")], "nowait_test.go"), e.Place)
+				if call == "(*Coroutine).Yield" || call == "(*Coroutine).Park" { // called there, as method values
+					assert.Equal(t, called, e.Place)
+				}
+			}
+		}
+
+		// What is there can be had.
+		assert.NoError(t, c.Wake(c.Handle()))
+		assert.NoError(t, c.Park())
+		assert.NoError(t, ch.Send(ctx, 3))
+		assert.Error(t, ch.Send(ctx, 4))
+		v, err := ch.Recv(ctx)
+		assert.Equal(t, 3, v)
+		assert.NoError(t, err)
+		assert.NoError(t, sem.Release(1))
+		assert.NoError(t, sem.Acquire(ctx))
+
+		inner()
+		inner()
+		assert.Error(t, c.Yield(), "the outer one is still open")
+		end()
+		assert.NoError(t, c.Yield())
+		assert.NoError(t, c.Wake(other.Handle()))
+		n, err := coro.Await(c, other)
+		assert.Equal(t, 7, n)
+		return err
+	}))
+}
+
+func TestNoWaitEnd(t *testing.T) {
+	corotest.VerifyNone(t)
+	s := newScheduler(t)
+	failed := errors.New("failed")
+	for _, want := range []error{nil, failed} {
+		var began string
+		err := inside(t, s, func(c *coro.Coroutine) error {
+			_, began = c.NoWait(), line(0)
+			return want
+		})
+		var e *coro.NoWaitError
+		require.ErrorAs(t, err, &e)
+		assert.Equal(t, began, e.Section)
+		assert.Equal(t, "the end", e.Call)
+		assert.Contains(t, err.Error(), "the end in the no-wait section begun at "+began)
+		if want != nil {
+			assert.ErrorIs(t, err, want)
+		}
+	}
+	var stranger *coro.Coroutine
+	require.NoError(t, inside(t, s, func(c *coro.Coroutine) error { stranger = c; return nil }))
+	stranger.NoWait()()
+}
