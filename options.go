@@ -32,6 +32,10 @@ func newConfig(opts []Option) (*config, error) {
 			return nil, err
 		}
 	}
+	if c.Workers+c.Dedicated > csrc.WorkersMax {
+		return nil, &OptionError{"WithDedicatedWorkers", c.Dedicated, fmt.Sprintf("with %d others, there may be %d workers in all", c.Workers,
+			csrc.WorkersMax)}
+	}
 	return c, nil
 }
 

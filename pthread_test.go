@@ -9,11 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/organzine/coro"
+	"github.com/organzine/coro/internal/testbody"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -169,4 +171,90 @@ func TestWorkerStatsAddUp(t *testing.T) {
 	assert.GreaterOrEqual(t, sum.Switches, uint64(3*n), "each was chosen again after its yields")
 	assert.Equal(t, sum.Steals, sum.Served+sum.Forced)
 	assert.GreaterOrEqual(t, sum.Stolen, sum.Steals)
+}
+
+func placeAt(worker int) coro.Func[int64, int64] {
+	return coro.MustFunc[int64, int64](testbody.Place, coro.FuncWorker(worker))
+}
+
+func TestDedicatedWorkersRunWhatIsSentThereAlone(t *testing.T) {
+	const general, dedicated = 2, 2
+	s := newScheduler(t, coro.WithWorkers(general), coro.WithDedicatedWorkers(dedicated))
+	require.Equal(t, general+dedicated, s.Workers())
+	_, err := add.SpawnN(s, 10_000, 1)
+	require.NoError(t, err)
+	_, err = add.SpawnSeq(s, func(yield func(int64) bool) {
+		for range 10_000 {
+			if !yield(1) {
+				return
+			}
+		}
+	})
+	require.NoError(t, err)
+	for range 1000 {
+		require.NoError(t, add.Spawn(s, 1))
+		_, err := square.Start(s, 2)
+		require.NoError(t, err)
+	}
+	finish(t, s)
+	for _, w := range s.Stats().PerWorker[general:] {
+		assert.Zero(t, w.Spawned)
+	}
+	for worker := general; worker < general+dedicated; worker++ {
+		f := placeAt(worker)
+		tasks := make([]*coro.Task[int64], 50)
+		for i := range tasks {
+			tasks[i], err = f.Start(s, int64(i))
+			require.NoError(t, err)
+		}
+		for _, task := range tasks { // with their children, who are not pinned
+			got, err := task.Wait(t.Context())
+			require.NoError(t, err)
+			assert.EqualValues(t, worker, got)
+		}
+		assert.EqualValues(t, 100, s.Stats().PerWorker[worker].Spawned)
+		assert.Zero(t, s.Stats().PerWorker[worker].Steals)
+	}
+	require.NoError(t, s.Close(background))
+}
+
+func TestFuncWorkerPins(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(3), coro.WithDedicatedWorkers(1))
+	for worker := range 4 {
+		f := placeAt(worker)
+		before := testbody.Sum()
+		b := f.Batch(s)
+		for range 10 {
+			require.NoError(t, f.Spawn(s, 5))
+			require.NoError(t, b.Add(5))
+		}
+		require.NoError(t, b.Flush())
+		n, err := f.SpawnN(s, 10, 5)
+		require.NoError(t, err)
+		assert.Equal(t, 10, n)
+		n, err = f.SpawnSeq(s, slices.Values([]int64{1, 2, 3}))
+		require.NoError(t, err)
+		assert.Equal(t, 3, n)
+		finish(t, s)
+		assert.EqualValues(t, 33*(worker+1), testbody.Sum()-before)
+	}
+	nowhere := placeAt(4)
+	_, err := nowhere.Start(s, 1)
+	optionError(t, err, "FuncWorker", "only 4 workers")
+	optionError(t, nowhere.Spawn(s, 1), "FuncWorker", "only 4 workers")
+	_, err = nowhere.SpawnN(s, 2, 1)
+	optionError(t, err, "FuncWorker", "only 4 workers")
+	for _, i := range []int{-1, 256} {
+		_, err := coro.NewFunc[int64, int64](testbody.Place, coro.FuncWorker(i))
+		optionError(t, err, "FuncWorker", "from 0 to 255")
+	}
+}
+
+func TestTheNumberOfDedicatedWorkersIsChecked(t *testing.T) {
+	for _, n := range []int{-1, 256} {
+		_, err := coro.New(coro.WithDedicatedWorkers(n))
+		optionError(t, err, "WithDedicatedWorkers", "from 0 to 255")
+	}
+	_, err := coro.New(coro.WithWorkers(200), coro.WithDedicatedWorkers(57))
+	optionError(t, err, "WithDedicatedWorkers", "256 workers in all")
 }

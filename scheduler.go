@@ -98,7 +98,7 @@ func (s *Scheduler) port() *csrc.Port {
 	return nil
 }
 
-// Workers is the number of worker threads.
+// Workers is the number of worker threads, the dedicated ones included.
 func (s *Scheduler) Workers() int { return s.core.Workers() }
 
 // Wait returns when every coroutine that was spawned has ended, and those that they spawned. What is spawned

@@ -2,6 +2,7 @@ package coro
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"runtime"
 	"time"
@@ -16,6 +17,9 @@ func (f *Func[A, R]) ready(s *Scheduler) (csrc.Spec, error) {
 	spec := f.spec
 	if spec.Fn == 0 {
 		return spec, &OptionError{"Func", "zero value", "make it with NewFunc"}
+	}
+	if spec.Worker != 0 && s.core != nil && int(spec.Worker) > s.Workers() {
+		return spec, &OptionError{"FuncWorker", spec.Worker - 1, fmt.Sprintf("the scheduler has only %d workers", s.Workers())}
 	}
 	if spec.Class == classDefault {
 		spec.Class = s.class
@@ -144,6 +148,13 @@ func (f Func[A, R]) Batch(s *Scheduler) *Batch[A, R] { return &Batch[A, R]{s: s,
 // Add puts one coroutine into the batch, 2 to 5 ns. On ErrNoMemory it was not added; on ErrClosed the whole batch is
 // dropped.
 func (b *Batch[A, R]) Add(arg A) error {
+	if b.f.spec.Worker != 0 {
+		err := b.f.Spawn(b.s, arg)
+		if err == nil {
+			b.sent++
+		}
+		return err
+	}
 	if err := b.open(); err != nil {
 		return err
 	}

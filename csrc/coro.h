@@ -180,10 +180,12 @@ typedef struct coro_attr {
 	uint32_t flags;        /* CORO_JOINABLE, CORO_DENSE */
 	size_t stack_bytes;    /* 0: the scheduler's default; of a dense one always 0 */
 	uint32_t result_bytes; /* 0 to CORO_INLINE_BYTES; more than 0 needs CORO_JOINABLE */
-	uint32_t worker;       /* i + 1: pinned to worker i, where it starts and stays; CORO_HERE: to its parent's; 0: to none */
+	uint32_t worker;       /* i + 1: pinned to worker i, where it starts and stays; CORO_HERE: to its parent's; 0: to none, it
+	                        * starts at its parent's; CORO_ANYWHERE: to none, and if its parent's is a dedicated one it starts elsewhere */
 } coro_attr;
 
 #define CORO_HERE UINT32_MAX
+#define CORO_ANYWHERE (UINT32_MAX - 1)
 
 #define CORO_JOINABLE 1u /* keeps its result until coro_join or coro_detach */
 
@@ -219,7 +221,7 @@ int coro_spawn(coro_fn fn, const void *arg, size_t arg_bytes);
 int coro_spawn_attr(const coro_attr *attr, coro_fn fn, const void *arg, size_t arg_bytes, coro_handle *out);
 
 /* coro_spawn_first - the same, but the child runs at once and its parent goes to the back of the queue.
- * Suspends. Returns also: CORO_EINVAL if the child is to be pinned to another worker. */
+ * Suspends. Returns also: CORO_EINVAL if the child is to start on another worker. */
 int coro_spawn_first(const coro_attr *attr, coro_fn fn, const void *arg, size_t arg_bytes, coro_handle *out);
 
 /*
@@ -659,10 +661,18 @@ typedef struct coro_options {
 	const char *name;        /* threads are called name/0, name/1, ...; NULL: "coro" */
 	const uint16_t *cpus;    /* worker i is pinned to cpus[i % cpu_count]; NULL: not pinned */
 	uint32_t cpu_count;
+	uint32_t dedicated;        /* further workers, after those, with at most CORO_WORKERS_MAX in all. See below */
 	uint32_t blocking_threads; /* most threads for coro_blocking and coro_thread_begin, at most 65536; 0: 64 */
 	uint32_t dense_slots;    /* stacks that a worker's dense coroutines share, 2 to 1024; 0: 16 */
 	size_t dense_stack_bytes; /* of each, as stack_bytes; 0: CORO_STACK_DEFAULT */
 } coro_options;
+
+/*
+ * Dedicated workers (coro_options.dedicated) are numbered after the others. One runs only what was sent there (coro_attr.worker,
+ * coro_pin), what those spawn, and what wakes up there: it steals nothing, nothing is stolen from it, and no other spawn lands there. So
+ * whoever lives there waits for nobody else, and keeps nobody else waiting: an event loop, a sound card's buffer, a library that wants all
+ * calls from one thread. In all else it is a worker like any other.
+ */
 
 #define CORO_PAUSED 1u        /* batch mode: nothing runs before coro_scheduler_run */
 #define CORO_NO_MEMBARRIER 2u /* use an exchange in every door, as where membarrier is refused */

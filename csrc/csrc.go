@@ -107,12 +107,12 @@ const (
 
 // Options are coro_options.
 type Options struct {
-	Workers, StealBatch, HandoverBudget, StackCache, BlockingThreads int
-	Stack, StackLimit, RecordLimit                                   int
-	DenseSlots, DenseStack                                           int
-	Paused, NoMembarrier, NoStandby                                  bool
-	Name                                                             string
-	CPUs                                                             []uint16
+	Workers, Dedicated, StealBatch, HandoverBudget, StackCache, BlockingThreads int
+	Stack, StackLimit, RecordLimit                                              int
+	DenseSlots, DenseStack                                                      int
+	Paused, NoMembarrier, NoStandby                                             bool
+	Name                                                                        string
+	CPUs                                                                        []uint16
 }
 
 // Scheduler is a coro_scheduler. Its memory stays until Destroy.
@@ -142,6 +142,7 @@ func New(o Options) (*Scheduler, Status) {
 	status := Status(C.coroi_go_new(&s.c, C.coro_options{
 		flags:             flags,
 		workers:           C.uint32_t(o.Workers),
+		dedicated:         C.uint32_t(o.Dedicated),
 		steal_batch:       C.uint32_t(o.StealBatch),
 		handover_budget:   C.int32_t(o.HandoverBudget),
 		stack_cache:       C.uint32_t(o.StackCache),
@@ -158,6 +159,9 @@ func New(o Options) (*Scheduler, Status) {
 
 // Workers is the number of worker threads.
 func (s *Scheduler) Workers() int { return int(s.c.workers) }
+
+// general is how many of them share their work: the first ones.
+func (s *Scheduler) general() uint32 { return uint32(s.c.workers - s.c.dedicated) }
 
 // Run is coro_scheduler_run. It blocks the thread.
 func (s *Scheduler) Run() Status {

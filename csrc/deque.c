@@ -99,6 +99,8 @@ static uint32_t give_of_spill(struct coroi_deque *d, struct coroi_gift *out, uin
 
 uint32_t coroi_deque_give(struct coroi_worker *w, uint16_t t, struct coroi_gift *out, uint32_t want)
 {
+	if (coroi_unlikely(coroi_is_dedicated(w)))
+		return 0;
 	struct coroi_deque *d = &w->queue;
 	uint32_t most = want < w->sched->steal_batch ? want : w->sched->steal_batch, looks = LOOKS_MOST;
 	uint32_t n = give_of_ring(d, out, most, &looks);

@@ -21,7 +21,8 @@ int coroi_deque_init(struct coroi_deque *d);
 void coroi_deque_destroy(struct coroi_deque *d);
 
 /* coroi_deque_give - take want coroutines (no more than the queue has; at most a steal's worth are taken) from the
- * back of w's queue, in w's door, for worker t, where they are at home then. Pinned ones stay. Returns how many. */
+ * back of w's queue, in w's door, for worker t, where they are at home then. Pinned ones stay, and all of a
+ * dedicated worker. Returns how many. */
 uint32_t coroi_deque_give(struct coroi_worker *w, uint16_t t, struct coroi_gift *out, uint32_t want);
 
 bool coroi_deque_grow(struct coroi_deque *d);

@@ -57,6 +57,10 @@
  * nobody looks around wakes another, as it may be long (coroi_drain_locked). So that this is not done each time, the standby stays for some
  * milliseconds after all have gone to sleep, if an ext token is held.
  *
+ * A dedicated worker takes part in all of this but stealing: it parks, is claimed and holds tokens like any other, but it neither searches
+ * nor stands by, and nobody looks for work there. Only mail that lies there while it computes is delivered by the standby, as it
+ * may be for one that has moved on. Its deadlines are its own business: who they are for cannot run elsewhere.
+ *
  * Stealing that does not pay backs off: a thief that has run what it stole in less time each than moving it cost
  * (PAY_NS) keeps away for 50 us, doubling to 12 ms, and halving when it pays.
  */
@@ -161,11 +165,13 @@ static bool wake_starved(struct coro_scheduler *s)
 	return false;
 }
 
-/* claim_any - wake one sleeper, if there is one, to steal: not the lane. */
+/* claim_any - wake one sleeper, if there is one, to steal: not the lane, nor a dedicated one. */
 static void claim_any(struct coro_scheduler *s)
 {
-	for (unsigned i = 0; i < COROI_MASK_WORDS && i * 64 < s->workers; i++) {
-		uint64_t mask = s->workers - i * 64 < 64 ? bit_of(s->workers) - 1 : UINT64_MAX;
+	unsigned n = coroi_general(s);
+
+	for (unsigned i = 0; i < COROI_MASK_WORDS && i * 64 < n; i++) {
+		uint64_t mask = n - i * 64 < 64 ? bit_of(n) - 1 : UINT64_MAX;
 		for (uint64_t bits; (bits = at_load_seq(&s->sleepers[i]) & mask) && at_load_seq(&s->mode) != COROI_PAUSED;)
 			if (claim(s, i * 64 + (unsigned)__builtin_ctzll(bits)))
 				return;
@@ -174,7 +180,7 @@ static void claim_any(struct coro_scheduler *s)
 
 COROI_COLD void coroi_idle_feed(struct coroi_worker *w)
 {
-	if (at_xchg(&w->sched->hungry, 0))
+	if (!coroi_is_dedicated(w) && at_xchg(&w->sched->hungry, 0))
 		claim_any(w->sched);
 }
 
@@ -209,9 +215,17 @@ static bool has_more(struct coroi_worker *v)
 /* stuck - v has something and has not switched since we noted it in seen; or has missed a deadline. */
 static bool stuck(struct coroi_worker *w, struct coroi_worker *v)
 {
+	if (coroi_is_dedicated(v))
+		return coroi_turns(v) == w->seen[v->id] && at_load_rlx(&v->inbox);
 	return (coroi_turns(v) == w->seen[v->id] &&
 		(has_more(v) || at_load_rlx(&v->slot) || at_load_rlx(&v->inbox) || at_load_rlx(&v->unopened))) ||
 	       (at_load_rlx(&v->due) != COROI_NEVER && coroi_timers_are_due(v, coroi_now_ns() - LATE_NS));
+}
+
+/* has_surplus - a thief would get something from v. */
+static bool has_surplus(struct coroi_worker *v)
+{
+	return coroi_deque_length(&v->queue) > 1 && !coroi_is_dedicated(v);
 }
 
 static void note(struct coroi_worker *w)
@@ -287,7 +301,7 @@ static bool steal(struct coroi_worker *w, struct coroi_worker *v)
 		break;
 	}
 	if (!n) {
-		if (coroi_deque_length(&v->queue)) /* they are pinned */
+		if (coroi_deque_length(&v->queue) && !coroi_is_dedicated(v)) /* they are pinned */
 			hold_off(w, coroi_now_ns());
 		return false;
 	}
@@ -321,7 +335,7 @@ static bool sweep(struct coroi_worker *w, bool pays, bool last)
 		struct coroi_worker *v = &w->sched->worker[(k + i) % n];
 		if (v == w)
 			continue;
-		if (((pays && coroi_deque_length(&v->queue) > 1) || (last && stuck(w, v))) && steal(w, v))
+		if (((pays && has_surplus(v)) || (last && stuck(w, v))) && steal(w, v))
 			return true;
 	}
 	return false;
@@ -378,7 +392,7 @@ static bool search(struct coroi_worker *w)
 	if (at_load_rlx(&w->unopened) && gather(w))
 		return true;
 	uint64_t began = coroi_now_ns(), now = began, looked = began;
-	bool found = false, thief = start_searching(s);
+	bool found = false, thief = !coroi_is_dedicated(w) && start_searching(s);
 
 	reckon(w, now);
 	note(w);
@@ -429,7 +443,7 @@ static void stand_by(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;
 
-	if (s->workers == 1 || s->flags & CORO_NO_STANDBY)
+	if (s->workers == 1 || s->flags & CORO_NO_STANDBY || coroi_is_dedicated(w))
 		return;
 	for (;;) {
 		uint32_t nobody = 0;
@@ -464,7 +478,7 @@ static bool look_around(struct coroi_worker *w)
 
 	for (unsigned i = 0; i < s->workers; i++) {
 		struct coroi_worker *v = &s->worker[i];
-		if (v != w && (stuck(w, v) || (may_steal && coroi_deque_length(&v->queue) > 1)))
+		if (v != w && (stuck(w, v) || (may_steal && has_surplus(v))))
 			return true;
 	}
 	if (may_steal)
@@ -510,7 +524,7 @@ void coroi_idle_due(struct coroi_worker *w, uint64_t due)
 	struct coro_scheduler *s = w->sched;
 	uint32_t standby = at_load_rlx(&s->standby);
 
-	if (coroi_unlikely(standby) && due < at_load_rlx(&s->standby_until) - LATE_NS &&
+	if (coroi_unlikely(standby) && !coroi_is_dedicated(w) && due < at_load_rlx(&s->standby_until) - LATE_NS &&
 	    at_load_seq(&s->sleepers[(standby - 1) >> 6]) & bit_of(standby - 1))
 		claim(s, standby - 1);
 }
@@ -534,7 +548,7 @@ static int64_t sleep_limit(struct coroi_worker *w, bool armed, bool standby, int
 	uint64_t now = coroi_now_ns();
 	if (standby) {
 		uint64_t others = now + (uint64_t)nap_ns;
-		for (unsigned i = 0; i < s->workers; i++) {
+		for (unsigned i = 0; i < coroi_general(s); i++) {
 			uint64_t due = at_load_rlx(&s->worker[i].due);
 			if (due < others - LATE_NS)
 				others = due + LATE_NS;
@@ -658,7 +672,7 @@ static void park(struct coroi_worker *w)
 	} else if (drop(s)) { /* P4 */
 		coroi_rested(s);
 	}
-	if (coroi_now_ns() >= w->hold_off)
+	if (!coroi_is_dedicated(w) && coroi_now_ns() >= w->hold_off)
 		at_or(&s->hungry, COROI_HUNGRY_SURPLUS);
 	nap(w, armed); /* P5 */
 	if (armed)

@@ -133,11 +133,7 @@ func (p *Port) PrepareBody(resultBytes uint8) (Joinable, Status) {
 	lane := uint32(p.sched.c.workers)
 	spec := Spec{ResultBytes: resultBytes}
 	fill(r, &spec, lane, nil)
-	r.flags = C.COROI_F_JOINABLE
-	gen := uint64(r.wake) >> genShift << genShift
-	atomic.StoreUint64(joinWord(r), gen)
-	atomic.StoreUint64((*uint64)(unsafe.Pointer(&r.wake)), gen|escaped)
-	return Joinable{r, gen}, OK
+	return Joinable{r, reveal(r, 0)}, OK
 }
 
 // StartBody hands what PrepareBody has made to the lane.

@@ -134,6 +134,8 @@ static int check(const coro_options *o)
 	uint32_t known = CORO_PAUSED | CORO_NO_MEMBARRIER | CORO_NO_STANDBY;
 	if (o->size != sizeof *o || o->flags & ~known || o->workers > CORO_WORKERS_MAX || o->blocking_threads > COROI_BLOCKING_MOST)
 		return CORO_EINVAL;
+	if (o->dedicated > CORO_WORKERS_MAX - 1 || o->workers + o->dedicated > CORO_WORKERS_MAX)
+		return CORO_EINVAL;
 	if (o->steal_batch > COROI_STEAL_MAX || o->handover_budget < -1 || o->stack_cache > 65536)
 		return CORO_EINVAL;
 	if (o->dense_slots == 1 || o->dense_slots > COROI_DENSE_SLOTS_MOST || coroi_stack_class(o->dense_stack_bytes) < 0)
@@ -145,7 +147,8 @@ static int check(const coro_options *o)
 
 static int build(struct coro_scheduler *s, const coro_options *o)
 {
-	s->workers = o->workers ? o->workers : coroi_cpus();
+	s->dedicated = o->dedicated;
+	s->workers = (o->workers ? o->workers : coroi_cpus()) + o->dedicated;
 	if (s->workers > CORO_WORKERS_MAX)
 		s->workers = CORO_WORKERS_MAX;
 	s->flags = o->flags;

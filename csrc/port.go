@@ -42,6 +42,7 @@ type Spec struct {
 	Fn                    uintptr
 	Class                 uint8
 	ArgBytes, ResultBytes uint8
+	Worker                uint16 // i + 1: pinned to worker i; 0: to none
 }
 
 // Class is the number of the stack class that has at least bytes, which are in range.
@@ -77,7 +78,7 @@ func (s *Scheduler) NewPorts(n int) ([]Port, Status) {
 			return nil, st
 		}
 		ports[i].sched = s
-		ports[i].target = uint32(i) % uint32(s.c.workers)
+		ports[i].target = uint32(i) % s.general()
 	}
 	return ports, OK
 }
@@ -270,11 +271,45 @@ func (p *Port) closeParcel() {
 
 // Spawn starts one coroutine. arg points to spec.ArgBytes bytes, which are copied. The port is held.
 func (p *Port) Spawn(spec *Spec, arg unsafe.Pointer) Status {
+	if spec.Worker != 0 {
+		return p.spawnPinned(spec, arg)
+	}
 	if !p.openParcel() || !p.spend() {
 		return NoMemory
 	}
 	p.publish(put(words(p.open), p.used, spec, arg))
 	return OK
+}
+
+func (p *Port) spawnPinned(spec *Spec, arg unsafe.Pointer) Status {
+	r, status := p.pinned(spec, arg)
+	if status == OK {
+		p.send(r, spec)
+	}
+	return status
+}
+
+// pinned is a record that is filled in for spec, which has a worker.
+func (p *Port) pinned(spec *Spec, arg unsafe.Pointer) (*record, Status) {
+	if !p.spend() {
+		return nil, NoMemory
+	}
+	r := p.take()
+	if r == nil {
+		p.credit++
+		return nil, NoMemory
+	}
+	fill(r, spec, uint32(spec.Worker-1), arg)
+	r.flags = C.COROI_F_PINNED
+	return r, OK
+}
+
+// send hands what pinned has made to its worker.
+func (p *Port) send(r *record, spec *Spec) {
+	i := uint32(spec.Worker - 1)
+	w := p.sched.worker(i)
+	pushNode(w, uint64(uintptr(unsafe.Pointer(r)))|C.COROI_NODE_SPAWN, (*uint64)(unsafe.Pointer(&r.next)))
+	p.sched.pushed(w, i)
 }
 
 // put writes a spawn at a place of a parcel, and returns its words.
@@ -303,6 +338,9 @@ func (p *Port) StartFor(slot uint32, spec *Spec, arg unsafe.Pointer) (Joinable, 
 }
 
 func (p *Port) start(spec *Spec, arg unsafe.Pointer, joiner uint64) (Joinable, Status) {
+	if spec.Worker != 0 {
+		return p.startPinned(spec, arg, joiner)
+	}
 	if !p.openParcel() || !p.spend() {
 		return Joinable{}, NoMemory
 	}
@@ -312,13 +350,29 @@ func (p *Port) start(spec *Spec, arg unsafe.Pointer, joiner uint64) (Joinable, S
 		return Joinable{}, NoMemory
 	}
 	fill(r, spec, p.target, arg)
-	r.flags = C.COROI_F_JOINABLE
-	gen := uint64(r.wake) >> genShift << genShift
-	atomic.StoreUint64(joinWord(r), gen|joiner)
-	atomic.StoreUint64((*uint64)(unsafe.Pointer(&r.wake)), gen|escaped)
+	gen := reveal(r, joiner)
 	words(p.open)[p.used] = uint64(uintptr(unsafe.Pointer(r))) | C.COROI_RECORD<<C.COROI_WORDS_SHIFT | C.COROI_NEW
 	p.publish(1)
 	return Joinable{r, gen}, OK
+}
+
+func (p *Port) startPinned(spec *Spec, arg unsafe.Pointer, joiner uint64) (Joinable, Status) {
+	r, status := p.pinned(spec, arg)
+	if status != OK {
+		return Joinable{}, status
+	}
+	gen := reveal(r, joiner)
+	p.send(r, spec)
+	return Joinable{r, gen}, OK
+}
+
+// reveal makes r, which is filled in, joinable: from now on it has a handle. It returns the generation, in its place.
+func reveal(r *record, joiner uint64) uint64 {
+	r.flags |= C.COROI_F_JOINABLE
+	gen := uint64(r.wake) >> genShift << genShift
+	atomic.StoreUint64(joinWord(r), gen|joiner)
+	atomic.StoreUint64((*uint64)(unsafe.Pointer(&r.wake)), gen|escaped)
+	return gen
 }
 
 // Outgoing is a batch that is being filled in: a parcel that is closed when it is sent.
@@ -351,6 +405,13 @@ func (s *Scheduler) Open(b *Outgoing, spec *Spec) Status {
 // SpawnMany starts n coroutines with one argument, in one cgo call, and returns how many: less than n is NoMemory. The
 // port is held.
 func (p *Port) SpawnMany(spec *Spec, arg unsafe.Pointer, n int) int {
+	if spec.Worker != 0 {
+		done := 0
+		for done < n && p.spawnPinned(spec, arg) == OK {
+			done++
+		}
+		return done
+	}
 	q := C.struct_coroi_fill{
 		class: C.uint8_t(spec.Class), arg_bytes: C.uint8_t(spec.ArgBytes), result_bytes: C.uint8_t(spec.ResultBytes),
 	}
@@ -381,7 +442,7 @@ func (b *Outgoing) Len() int { return int(b.count) }
 func (p *Port) Send(b *Outgoing) {
 	p.closeParcel()
 	p.earn(b.credit - b.count)
-	i := p.turn % uint32(p.sched.c.workers)
+	i := p.turn % p.sched.general()
 	p.turn++
 	w := p.sched.worker(i)
 	atomic.StoreUint32((*uint32)(unsafe.Pointer(&b.p.state)), b.used|shut)

@@ -10,7 +10,20 @@
 
 #include <string.h>
 
-/* check - what a spawn asks for, into *q. *home: where it is pinned to, or NULL. */
+#define OUTSIDE_RUN 64 /* spawns from outside that go to one worker before the next has its turn */
+
+static struct coroi_worker *outside_worker(struct coro_scheduler *s)
+{
+	return &s->worker[at_add(&s->next_worker, 1) / OUTSIDE_RUN % coroi_general(s)];
+}
+
+/* away - from w, which is dedicated, to one that is not. NULL: it may stay, or comes from outside. */
+static struct coroi_worker *away(struct coro_scheduler *s, const struct coroi_worker *w)
+{
+	return w && w->sched == s && coroi_is_dedicated(w) ? outside_worker(s) : NULL;
+}
+
+/* check - what a spawn asks for, into *q. *home: where it is to start, or NULL. */
 static int check(struct coro_scheduler *s, const coro_attr *attr, coro_fn fn, const void *arg, size_t arg_bytes,
 		 bool named, struct coroi_fill *q, struct coroi_worker **home)
 {
@@ -24,7 +37,7 @@ static int check(struct coro_scheduler *s, const coro_attr *attr, coro_fn fn, co
 	    (attr->result_bytes && !(attr->flags & CORO_JOINABLE)) || (attr->flags & CORO_JOINABLE && !named))
 		return CORO_EINVAL;
 	struct coroi_worker *w = coroi_self();
-	if (attr->worker && attr->worker > s->workers && !(attr->worker == CORO_HERE && w && w->sched == s))
+	if (attr->worker > s->workers && attr->worker != CORO_ANYWHERE && !(attr->worker == CORO_HERE && w && w->sched == s))
 		return CORO_EINVAL;
 	if (attr->flags & CORO_DENSE) {
 		if (attr->stack_bytes)
@@ -37,9 +50,12 @@ static int check(struct coro_scheduler *s, const coro_attr *attr, coro_fn fn, co
 		q->class = (uint8_t)class;
 	}
 	q->flags = attr->flags & CORO_JOINABLE ? COROI_F_JOINABLE : 0;
-	if (attr->worker)
+	if (attr->worker == CORO_ANYWHERE) {
+		*home = away(s, w);
+	} else if (attr->worker) {
 		q->flags |= COROI_F_PINNED;
-	*home = attr->worker == CORO_HERE ? w : attr->worker ? &s->worker[attr->worker - 1] : NULL;
+		*home = attr->worker == CORO_HERE ? w : &s->worker[attr->worker - 1];
+	}
 	q->result_bytes = (uint8_t)attr->result_bytes;
 	return CORO_OK;
 }
@@ -210,7 +226,7 @@ uint64_t coroi_spawn_many(struct coro_scheduler *s, const struct coroi_fill *q, 
 		for (uint32_t i = 0, rest = sent; i < k; i++) {
 			uint32_t some = rest / (k - i);
 			uint64_t node = (uintptr_t)p[i] | COROI_NODE_BATCH;
-			struct coroi_worker *w = &s->worker[first++ % s->workers];
+			struct coroi_worker *w = &s->worker[first++ % coroi_general(s)];
 			pack(p[i], q, arg, some);
 			rest -= some;
 			coroi_inbox_push(w, node);
@@ -221,13 +237,6 @@ uint64_t coroi_spawn_many(struct coro_scheduler *s, const struct coroi_fill *q, 
 			break;
 	}
 	return done;
-}
-
-#define OUTSIDE_RUN 64 /* spawns from outside that go to one worker before the next has its turn */
-
-static struct coroi_worker *outside_worker(struct coro_scheduler *s)
-{
-	return &s->worker[s->next_worker++ / OUTSIDE_RUN % s->workers];
 }
 
 int coro_scheduler_spawn(coro_scheduler *s, const coro_attr *attr, coro_fn fn, const void *arg, size_t arg_bytes,

@@ -65,12 +65,12 @@ const (
 // The types have the shape of the real ones; none of them is ever made.
 type (
 	Options struct {
-		Workers, StealBatch, HandoverBudget, StackCache, BlockingThreads int
-		Stack, StackLimit, RecordLimit                                   int
-		DenseSlots, DenseStack                                           int
-		Paused, NoMembarrier, NoStandby                                  bool
-		Name                                                             string
-		CPUs                                                             []uint16
+		Workers, Dedicated, StealBatch, HandoverBudget, StackCache, BlockingThreads int
+		Stack, StackLimit, RecordLimit                                              int
+		DenseSlots, DenseStack                                                      int
+		Paused, NoMembarrier, NoStandby                                             bool
+		Name                                                                        string
+		CPUs                                                                        []uint16
 	}
 	Scheduler struct{}
 	Blocked   struct {
@@ -107,6 +107,7 @@ type (
 		Fn                    uintptr
 		Class                 uint8
 		ArgBytes, ResultBytes uint8
+		Worker                uint16
 	}
 	Lane     struct{}
 	LaneItem struct {

@@ -131,7 +131,8 @@ struct coroi_worker {
 enum { COROI_RUNNING, COROI_PAUSED, COROI_STOPPING };
 
 struct coro_scheduler {
-	uint32_t workers;
+	uint32_t workers;   /* of them the last are dedicated: so many */
+	uint32_t dedicated;
 	uint32_t flags;
 	uint32_t steal_batch;
 	uint8_t class; /* of default stacks */
@@ -158,7 +159,7 @@ struct coro_scheduler {
 	pthread_mutex_t outside_lock;
 	struct coroi_mags outside;
 	uint8_t refusing;
-	uint32_t next_worker;
+	uint32_t next_worker; /* atomic, relaxed */
 
 	/* Go */
 	uint64_t done __attribute__((aligned(COROI_APART))); /* ended ones that Go waits for: LIFO of records */
@@ -183,6 +184,18 @@ struct coro_scheduler {
 	uint32_t serial; /* no other scheduler's */
 	struct coro_scheduler *next_open; /* see waitq.c */
 };
+
+/* coroi_general - so many workers share their work: those before the dedicated ones. */
+static inline uint32_t coroi_general(const struct coro_scheduler *s)
+{
+	return s->workers - s->dedicated;
+}
+
+/* coroi_is_dedicated - w steals nothing, and nothing is stolen from it. */
+static inline bool coroi_is_dedicated(const struct coroi_worker *w)
+{
+	return w->id >= coroi_general(w->sched);
+}
 
 /* coroi_self - the worker of this thread, or NULL. Never cached by the compiler: a coroutine may continue on
  * another thread after each call that suspends. */

@@ -109,6 +109,7 @@ TEST(deque_keeps_arguments)
 
 	memset(w, 0, sizeof *w);
 	memset(s, 0, sizeof *s);
+	s->workers = 1;
 	s->steal_batch = COROI_STEAL_MAX;
 	w->sched = s;
 	CHECK_EQ(coroi_deque_init(d), CORO_OK);

@@ -155,6 +155,7 @@ static void battle(uint64_t items, bool exchange, uint32_t batch, uint64_t slow_
 	memset(y.w, 0, (1 + THIEVES) * sizeof *y.w);
 	memset(y.items, 0, items * sizeof *y.items);
 	y.s->worker = y.w;
+	y.s->workers = 1 + THIEVES;
 	y.s->steal_batch = batch;
 	uint64_t want = 0;
 	for (uint32_t i = 0; i < items; i++) {

@@ -60,12 +60,12 @@ static void misuse(void *arg, void *result)
 
 	int here = coro_worker();
 	CHECK_EQ(coro_pin(workers), CORO_EINVAL);
-	CHECK_EQ(coro_pin(CORO_HERE - 1), CORO_EINVAL);
+	CHECK_EQ(coro_pin(CORO_ANYWHERE), CORO_EINVAL);
 	CHECK_EQ(coro_worker(), here); /* nothing of that has suspended */
 	CHECK_EQ(coro_spawn_attr(&nowhere, nothing, NULL, 0, NULL), CORO_EINVAL);
 	CHECK_EQ(coro_spawn_first(&nowhere, nothing, NULL, 0, NULL), CORO_EINVAL);
 	CHECK_EQ(coro_spawn_first(&elsewhere, nothing, NULL, 0, NULL), CORO_EINVAL);
-	nowhere.worker = CORO_HERE - 1;
+	nowhere.worker = CORO_ANYWHERE - 1;
 	CHECK_EQ(coro_spawn_attr(&nowhere, nothing, NULL, 0, NULL), CORO_EINVAL);
 	CHECK_EQ(coro_new(&co, by_hand, NULL, STACK), CORO_OK);
 	CHECK_EQ(coro_resume(co, 0, NULL), CORO_FINISHED);
@@ -77,7 +77,7 @@ TEST(pin_misuse_is_told)
 {
 	workers = 2;
 	coro_scheduler *s = start_with(workers, 0);
-	coro_attr nowhere = on(workers + 1), here = on(CORO_HERE), far = on(CORO_HERE - 1);
+	coro_attr nowhere = on(workers + 1), here = on(CORO_HERE), far = on(CORO_ANYWHERE - 1);
 
 	outside();
 	CHECK_EQ(coro_scheduler_spawn(s, &nowhere, nothing, NULL, 0, NULL), CORO_EINVAL);
@@ -325,7 +325,9 @@ TEST_LIMIT(stress_pin_moves, 120)
 {
 	for (workers = 1; workers <= 4; workers++) {
 		for (int close = 0; close < 2; close++) {
-			coro_scheduler *s = start_with(workers, workers % 2 ? CORO_NO_MEMBARRIER : 0);
+			coro_options o = options(workers - workers / 2 * close, workers % 2 ? CORO_NO_MEMBARRIER : 0);
+			o.dedicated = workers / 2 * close; /* among all kinds of workers, then */
+			coro_scheduler *s = start(&o);
 			uint64_t n = scaled(10000);
 			pthread_t t;
 			memset(movers, 0, sizeof movers);

@@ -1,5 +1,6 @@
 #include "bodies.h"
 
+#include <stdbool.h>
 #include <string.h>
 #include <time.h>
 
@@ -428,4 +429,28 @@ void testbody_permits(void *arg, void *result)
 		__atomic_fetch_sub(&inside, 1, __ATOMIC_SEQ_CST);
 		coro_sem_release(f->object, 1);
 	}
+}
+
+static void place_child(void *arg, void *result)
+{
+	(void)arg;
+	coro_yield();
+	*(int64_t *)result = coro_worker();
+}
+
+void testbody_place(void *arg, void *result)
+{
+	coro_attr attr = {.size = sizeof attr, .flags = CORO_JOINABLE, .result_bytes = 8};
+	int64_t here = coro_worker(), there = -1;
+	bool same = true;
+	coro_handle child;
+
+	for (int64_t n = *(int64_t *)arg; n; n--) {
+		coro_yield();
+		same &= coro_worker() == here;
+	}
+	if (coro_spawn_attr(&attr, place_child, NULL, 0, &child) == CORO_OK)
+		coro_join(child, &there, 8);
+	*(int64_t *)result = same && there == here ? here : -1;
+	ADD(testbody_sum, here + 1);
 }

@@ -19,6 +19,8 @@ void testbody_yield(void *arg, void *result);  /* arg int64: yields so many time
 void testbody_tree(void *arg, void *result);   /* arg int64 depth: spawns two of itself, a leaf adds 1 */
 void testbody_wake(void *arg, void *result);   /* arg coro_handle: wakes it; result int32: what that returned */
 void testbody_join(void *arg, void *result);   /* arg coro_handle: joins it; result int32 */
+void testbody_place(void *arg, void *result);  /* arg int64: yields so many times; result int64: its worker, or -1 if that has
+						* changed, of a child too. It adds worker + 1 to the sum */
 void testbody_deep(void *arg, void *result);   /* overflows its stack */
 void testbody_self(void *arg, void *result);       /* result coro_handle: its own */
 void testbody_stack_left(void *arg, void *result); /* result uint64: coro_stack_left at its start */

@@ -33,6 +33,7 @@ var (
 	Tree       = unsafe.Pointer(C.testbody_tree)
 	Wake       = unsafe.Pointer(C.testbody_wake)
 	Join       = unsafe.Pointer(C.testbody_join)
+	Place      = unsafe.Pointer(C.testbody_place)
 	Deep       = unsafe.Pointer(C.testbody_deep)
 	Self       = unsafe.Pointer(C.testbody_self)
 	StackLeft  = unsafe.Pointer(C.testbody_stack_left)
