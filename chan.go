@@ -47,20 +47,8 @@ func NewChan[T any](s *Scheduler, capacity int) (*Chan[T], error) {
 		return nil, &OptionError{"NewChan", capacity, "needs a capacity of 0 or more"}
 	}
 	core, status := csrc.NewChan(t.Size(), capacity)
-	if status != csrc.OK {
-		return nil, statusError(status)
-	}
 	c := &Chan[T]{core: core, capacity: capacity}
-	c.s, c.free = s, core.Free
-	c.clean = runtime.AddCleanup(c, csrc.Chan.Free, core)
-	return c, nil
-}
-
-// Address is the coro_chan for C bodies of the scheduler, as an argument of theirs. From now on the channel's memory is kept until
-// the scheduler is closed, and nothing refers to it.
-func (c *Chan[T]) Address() uintptr {
-	c.give()
-	return c.core.Address()
+	return adopt(c, &c.waitable, s, core, status)
 }
 
 func chanError(status csrc.Status) error {
@@ -87,13 +75,14 @@ func (c *Chan[T]) Send(ctx context.Context, v T) error {
 }
 
 func (c *Chan[T]) send(ctx context.Context, v T) (csrc.Status, error) {
-	return c.wait(ctx, unsafe.Sizeof(v),
-		func() csrc.Status { return c.core.TrySend(unsafe.Pointer(&v)) },
-		func(g csrc.Guest) csrc.Status {
+	return c.wait(ctx, want{
+		bytes: unsafe.Sizeof(v),
+		try:   func() csrc.Status { return c.core.TrySend(unsafe.Pointer(&v)) },
+		begin: func(g csrc.Guest) csrc.Status {
 			*(*T)(g.Value()) = v
 			return c.core.Send(g)
 		},
-		func(csrc.Guest) {})
+	})
 }
 
 // TrySend is Send that does not wait: it tells whether v was sent.
@@ -125,14 +114,16 @@ func (c *Chan[T]) Recv(ctx context.Context) (T, error) {
 }
 
 func (c *Chan[T]) recv(ctx context.Context) (v T, status csrc.Status, err error) {
-	status, err = c.wait(ctx, unsafe.Sizeof(v),
-		func() csrc.Status { return c.core.TryRecv(unsafe.Pointer(&v)) },
-		c.core.Recv,
-		func(g csrc.Guest) {
+	status, err = c.wait(ctx, want{
+		bytes: unsafe.Sizeof(v),
+		try:   func() csrc.Status { return c.core.TryRecv(unsafe.Pointer(&v)) },
+		begin: c.core.Recv,
+		used: func(g csrc.Guest) {
 			if g.Status() == csrc.OK {
 				v = *(*T)(g.Value())
 			}
-		})
+		},
+	})
 	return v, status, err
 }
 

@@ -37,6 +37,14 @@ var (
 	ErrChanClosed = errors.New("coro: channel is closed")
 	// ErrTooManyPermits: the semaphore would have more than 2⁶⁰ permits. Nothing was released.
 	ErrTooManyPermits = errors.New("coro: too many permits in a semaphore")
+	// ErrNotLocked: what was to be unlocked is not locked, or not by the caller, or not in that way. Nothing was unlocked.
+	ErrNotLocked = errors.New("coro: not locked by the caller: unlock in the goroutine or body that has locked, once")
+	// ErrLockedAlready: the caller would wait for itself: it holds the lock, or is within the function of the Once.
+	ErrLockedAlready = errors.New("coro: locked by the caller already: it would wait for itself; unlock first")
+	// ErrNegativeLatch: the count would be below zero. It was not changed.
+	ErrNegativeLatch = errors.New("coro: a latch below zero: add before what is counted begins, and count each end once")
+	// ErrDestroyed: a C body has destroyed it.
+	ErrDestroyed = errors.New("coro: destroyed by a C body: make a new one, or leave it to Go, which frees it when nobody refers to it")
 	// ErrNotCurrent: a method of Coroutine was called by somebody else than its body.
 	ErrNotCurrent = errors.New("coro: not the body of this coroutine: its methods are for its own goroutine, until it ends")
 	// ErrGoexit: the body called runtime.Goexit, as t.FailNow does.

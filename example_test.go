@@ -24,6 +24,11 @@ import (
 //	void relay(void *arg, void *result);         // arg: coro_handle
 //	void doubler(void *arg, void *result);       // arg: struct pipe { coro_chan *in, *out; }, result: int64_t
 //	void visitor(void *arg, void *result);       // arg: coro_sem *
+//	void depositor(void *arg, void *result);     // arg: coro_mutex *
+//	void buyer(void *arg, void *result);         // arg: struct shop { coro_mutex *lock; coro_cond *delivered; }
+//	void auditor(void *arg, void *result);       // arg: coro_rwlock *, result: int64_t
+//	void runner(void *arg, void *result);        // arg: coro_latch *
+//	void user(void *arg, void *result);          // arg: coro_once *, result: int64_t
 var (
 	countPrimes = coro.MustFunc[examplebody.Range, coro.None](examplebody.CountPrimes)
 	collatz     = coro.MustFunc[uint64, uint32](examplebody.Collatz)
@@ -31,6 +36,11 @@ var (
 	wordCount   = coro.MustFunc[int64, int64](examplebody.WordCount)
 	doubler     = coro.MustFunc[examplebody.Pipe, int64](examplebody.Doubler)
 	visitor     = coro.MustFunc[uintptr, coro.None](examplebody.Visitor)
+	depositor   = coro.MustFunc[uintptr, coro.None](examplebody.Depositor)
+	buyer       = coro.MustFunc[examplebody.Shop, coro.None](examplebody.Buyer)
+	auditor     = coro.MustFunc[uintptr, int64](examplebody.Auditor)
+	runner      = coro.MustFunc[uintptr, coro.None](examplebody.Runner)
+	user        = coro.MustFunc[uintptr, int64](examplebody.User)
 	relay       = coro.MustFunc[coro.Handle, coro.None](examplebody.Relay, coro.FuncName("relay"))
 )
 
@@ -488,6 +498,192 @@ func ExampleSemaphore() {
 	// a permit
 	// a permit
 	// a permit
+}
+
+// C coroutines and a goroutine change a number in C memory, one at a time.
+//
+//	void depositor(void *arg, void *result)
+//	{
+//		coro_mutex *lock = *(coro_mutex **)arg;
+//
+//		if (coro_mutex_lock(lock, CORO_FOREVER))
+//			return; // canceled: it is not locked
+//		int64_t before = goods;
+//		coro_yield(); // nobody else comes in between
+//		goods = before + 1;
+//		coro_mutex_unlock(lock);
+//	}
+func ExampleMutex() {
+	ctx := context.Background()
+	s, err := coro.New()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close(ctx)
+
+	lock, err := coro.NewMutex(s)
+	if err != nil {
+		log.Fatal(err)
+	}
+	goods := examplebody.Goods()
+	*goods = 0
+	if _, err := depositor.SpawnN(s, 100, lock.Address()); err != nil {
+		log.Fatal(err)
+	}
+	for range 100 {
+		if err := lock.Lock(ctx); err != nil {
+			log.Fatal(err)
+		}
+		*goods++
+		if err := lock.Unlock(); err != nil {
+			log.Fatal(err)
+		}
+	}
+	fmt.Println(s.Wait(ctx), *goods)
+	fmt.Println(lock.Unlock())
+	// Output:
+	// <nil> 200
+	// coro: not locked by the caller: unlock in the goroutine or body that has locked, once
+}
+
+// Readers are inside together, C coroutines and Go bodies; a writer is there alone.
+func ExampleRWMutex() {
+	ctx := context.Background()
+	s, err := coro.New()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close(ctx)
+
+	lock, err := coro.NewRWMutex(s)
+	if err != nil {
+		log.Fatal(err)
+	}
+	table := examplebody.Table()
+	if err := lock.Lock(ctx); err != nil {
+		log.Fatal(err)
+	}
+	task, err := auditor.Start(s, lock.Address()) // it waits
+	if err != nil {
+		log.Fatal(err)
+	}
+	*table = [4]int64{1, 20, 300, 4000}
+	fmt.Println(lock.TryRLock(), lock.Unlock())
+	fmt.Println(task.Wait(ctx))
+	fmt.Println(lock.TryRLock(), lock.RUnlock())
+	// Output:
+	// false <nil>
+	// 4321 <nil>
+	// true <nil>
+}
+
+// C coroutines wait for goods, which a goroutine delivers.
+//
+//	void buyer(void *arg, void *result)
+//	{
+//		const struct shop s = *(struct shop *)arg;
+//		int status = coro_mutex_lock(s.lock, CORO_FOREVER);
+//
+//		if (status)
+//			return;
+//		while (!goods && !status)
+//			status = coro_cond_wait(s.delivered, s.lock, CORO_FOREVER);
+//		if (!status)
+//			goods--;
+//		coro_mutex_unlock(s.lock);
+//	}
+func ExampleCond() {
+	ctx := context.Background()
+	s, err := coro.New()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close(ctx)
+
+	lock, err := coro.NewMutex(s)
+	if err != nil {
+		log.Fatal(err)
+	}
+	delivered, err := coro.NewCond(lock)
+	if err != nil {
+		log.Fatal(err)
+	}
+	goods := examplebody.Goods()
+	*goods = 0
+	if _, err := buyer.SpawnN(s, 10, examplebody.Shop{Lock: lock.Address(), Delivered: delivered.Address()}); err != nil {
+		log.Fatal(err)
+	}
+	for range 2 {
+		if err := lock.Lock(ctx); err != nil {
+			log.Fatal(err)
+		}
+		*goods += 5
+		fmt.Println(delivered.Broadcast(), lock.Unlock())
+	}
+	fmt.Println(s.Wait(ctx), *goods, "left")
+	// Output:
+	// <nil> <nil>
+	// <nil> <nil>
+	// <nil> 0 left
+}
+
+// A goroutine waits until a hundred C coroutines have been there.
+//
+//	void runner(void *arg, void *result)
+//	{
+//		coro_latch_add(*(coro_latch **)arg, -1);
+//	}
+func ExampleLatch() {
+	ctx := context.Background()
+	s, err := coro.New()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close(ctx)
+
+	left, err := coro.NewLatch(s, 100)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := runner.SpawnN(s, 100, left.Address()); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(left.Wait(ctx))
+	fmt.Println(left.Done())
+	// Output:
+	// <nil>
+	// coro: a latch below zero: add before what is counted begins, and count each end once
+}
+
+// What C and Go bodies need is set up by whoever comes first; here that is Go.
+//
+//	void user(void *arg, void *result)
+//	{
+//		if (coro_once_do(*(coro_once **)arg, make_table, NULL, CORO_FOREVER) == CORO_OK)
+//			*(int64_t *)result = sum_of_table();
+//	}
+func ExampleOnce() {
+	ctx := context.Background()
+	s, err := coro.New()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close(ctx)
+
+	made, err := coro.NewOnce(s)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fill := func() { *examplebody.Table() = [4]int64{1, 2, 3, 4} }
+	fmt.Println(made.Do(ctx, fill))
+	task, err := user.Start(s, made.Address())
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(task.Wait(ctx))
+	// Output:
+	// <nil>
+	// 10 <nil>
 }
 
 // A paused scheduler collects a batch; Run runs it to its end. Here the end is a deadlock: each of three coroutines

@@ -5,12 +5,19 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/organzine/coro/csrc"
 )
 
-// What Go waits at beside C: channels and semaphores, which live in C memory. A Go body is suspended, a goroutine sleeps as it does
-// anywhere in Go: the poller wakes it.
+// What Go waits at beside C: channels, semaphores, locks and so on, which live in C memory. A Go body is suspended, a goroutine
+// sleeps as it does anywhere in Go: the poller wakes it.
+
+// An object is what csrc has of one.
+type object interface {
+	Address() uintptr
+	Free()
+}
 
 // A waitable is an object of s in C memory. That lives as long as Go refers to it; if its address was given away, as long as
 // s.
@@ -20,16 +27,40 @@ type waitable struct {
 	spinner spinner
 	clean   runtime.Cleanup
 	given   atomic.Bool
-	free    func()
+	object  object
 }
 
-// give keeps the memory for C bodies.
-func (o *waitable) give() {
-	if o.given.Swap(true) {
-		return
+// adopt makes owner, of which o is a part, the Go side of an object of s that was just made.
+func adopt[T any](owner *T, o *waitable, s *Scheduler, core object, status csrc.Status) (*T, error) {
+	if status != csrc.OK {
+		return nil, statusError(status)
 	}
-	o.clean.Stop()
-	runtime.AddCleanup(o.s, func(free func()) { free() }, o.free)
+	o.s, o.object = s, core
+	o.clean = runtime.AddCleanup(owner, object.Free, core)
+	return owner, nil
+}
+
+// Address is the object for C bodies of the scheduler, as an argument of theirs: of a Chan a coro_chan *, of a Semaphore a coro_sem *, of
+// a Mutex a coro_mutex *, and so on. From now on its memory is kept until the scheduler is closed, and nothing refers to that.
+func (o *waitable) Address() uintptr {
+	if !o.given.Swap(true) {
+		o.clean.Stop()
+		runtime.AddCleanup(o.s, object.Free, o.object)
+	}
+	return o.object.Address()
+}
+
+// objectError is statusError for what is not a channel.
+func objectError(status csrc.Status) error {
+	switch status {
+	case csrc.Perm:
+		return ErrNotLocked
+	case csrc.Deadlock:
+		return ErrLockedAlready
+	case csrc.Invalid:
+		return ErrDestroyed
+	}
+	return statusError(status)
 }
 
 // How often a goroutine tries before it sleeps: for some 4 µs, or 50 where that pays.
@@ -45,53 +76,94 @@ func (w *sleeper) complete() { w.woken <- struct{}{} }
 
 var sleepers = sync.Pool{New: func() any { return &sleeper{make(chan struct{}, 1)} }}
 
-// wait does what begin does, as soon as it can be done. try does it if it can be done at once; else it returns csrc.TimedOut. used
-// gets the guest when it was done, before it is freed.
-func (o *waitable) wait(ctx context.Context, bytes uintptr, try func() csrc.Status, begin func(csrc.Guest) csrc.Status,
-	used func(csrc.Guest)) (csrc.Status, error) {
+// A want is what somebody waits for.
+type want struct {
+	bytes   uintptr                      // of the value that is passed
+	try     func() csrc.Status           // does it if it can be done at once, else returns csrc.TimedOut; nil: it never can
+	begin   func(csrc.Guest) csrc.Status // does it, or has the guest wait until it is done
+	used    func(csrc.Guest)             // gets the guest when it was done, before it is freed; nil: there is nothing in it
+	certain bool                         // nothing ends the wait but what it waits for
+}
+
+// wait does what is wanted as soon as it can be done.
+func (o *waitable) wait(ctx context.Context, want want) (csrc.Status, error) {
+	if want.certain {
+		ctx = context.WithoutCancel(ctx)
+	}
 	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)
 	}
 	if c := bodyOf(ctx); c != nil {
-		if err := c.mayWait(); err != nil {
-			if status := try(); status != csrc.TimedOut {
-				return status, nil
+		if err := c.mayWait(); err != nil && !want.certain {
+			if want.try != nil {
+				if status := want.try(); status != csrc.TimedOut {
+					return status, nil
+				}
 			}
 			return 0, err
 		}
-		return o.waitAsBody(ctx, c, bytes, begin, used)
+		return o.waitAsBody(ctx, c, want)
 	}
 	var status csrc.Status
-	if o.spinner.spin(tries, triesLong, func() bool { status = try(); return status != csrc.TimedOut }) {
+	if want.try != nil && o.spinner.spin(tries, triesLong, func() bool { status = want.try(); return status != csrc.TimedOut }) {
 		return status, nil
 	}
 	w := sleepers.Get().(*sleeper)
 	slot := o.s.poller.reserve(w)
-	g, status := o.s.core.NewGuest(slot, bytes)
+	g, status := o.s.core.NewGuest(slot, want.bytes)
 	if status == csrc.OK {
-		status = begun(g, begin, used)
+		status = want.begun(g)
 	}
 	if status != csrc.Waits {
 		o.s.poller.release(slot)
 		sleepers.Put(w)
 		return status, nil
 	}
-	status, err := o.sleep(ctx, w, g)
+	status, err := o.sleep(ctx, w, g, want.certain)
 	if err != nil {
 		o.s.poller.release(slot)
 	} else {
-		used(g)
+		want.use(g)
 	}
 	g.Free()
 	sleepers.Put(w)
 	return status, err
 }
 
+// await is wait for what is no channel.
+func (o *waitable) await(ctx context.Context, want want) error {
+	status, err := o.wait(ctx, want)
+	if err != nil {
+		return err
+	}
+	return o.taken(status)
+}
+
+// taken is the end of what takes something from others, at once or after waiting.
+func (o *waitable) taken(status csrc.Status) error {
+	o.edge.acquire()
+	runtime.KeepAlive(o)
+	return objectError(status)
+}
+
+// took is taken for those that only want to know.
+func (o *waitable) took(status csrc.Status) bool {
+	o.edge.acquire()
+	runtime.KeepAlive(o)
+	return status == csrc.OK
+}
+
+func (want *want) use(g csrc.Guest) {
+	if want.used != nil {
+		want.used(g)
+	}
+}
+
 // begun has g begin. If it does not wait it is freed.
-func begun(g csrc.Guest, begin func(csrc.Guest) csrc.Status, used func(csrc.Guest)) csrc.Status {
-	status := begin(g)
+func (want *want) begun(g csrc.Guest) csrc.Status {
+	status := want.begin(g)
 	if status == csrc.OK {
-		used(g)
+		want.use(g)
 	}
 	if status != csrc.Waits {
 		g.Free()
@@ -99,8 +171,11 @@ func begun(g csrc.Guest, begin func(csrc.Guest) csrc.Status, used func(csrc.Gues
 	return status
 }
 
+// lookPause is how long, at most, there is between two looks of one who waits without a poller.
+const lookPause = time.Millisecond
+
 // sleep waits for the poller. With an error, g was withdrawn.
-func (o *waitable) sleep(ctx context.Context, w *sleeper, g csrc.Guest) (csrc.Status, error) {
+func (o *waitable) sleep(ctx context.Context, w *sleeper, g csrc.Guest, certain bool) (csrc.Status, error) {
 	select {
 	case <-w.woken:
 		return g.Status(), nil
@@ -109,29 +184,32 @@ func (o *waitable) sleep(ctx context.Context, w *sleeper, g csrc.Guest) (csrc.St
 			return 0, context.Cause(ctx)
 		}
 	case <-o.s.ended:
-		if g.Withdraw() {
+		if !certain && g.Withdraw() {
 			return 0, ErrClosed
 		}
 	}
-	for { // it is certain; but there may be no poller any more
+	for pause := time.Microsecond; ; pause = min(2*pause, lookPause) { // it is certain; but there may be no poller any more
 		select {
 		case <-w.woken:
 			return g.Status(), nil
 		case <-o.s.ended:
 			o.s.poller.completeAll(o.s.core.Guests(nil))
-			runtime.Gosched()
+			time.Sleep(pause)
 		}
 	}
 }
 
-func (o *waitable) waitAsBody(ctx context.Context, c *Coroutine, bytes uintptr, begin func(csrc.Guest) csrc.Status,
-	used func(csrc.Guest)) (csrc.Status, error) {
-	g, status := c.join.NewGuest(bytes)
+func (o *waitable) waitAsBody(ctx context.Context, c *Coroutine, want want) (csrc.Status, error) {
+	g, status := c.join.NewGuest(want.bytes)
 	if status == csrc.OK {
-		status = begun(g, begin, used)
+		status = want.begun(g)
 	}
 	if status != csrc.Waits {
 		return status, nil
+	}
+	if want.certain {
+		c.cling(g.Fired)
+		return want.had(g), nil
 	}
 	happened := g.Fired
 	if ctx != c.Context() { // it may end before the body's own does
@@ -150,8 +228,13 @@ func (o *waitable) waitAsBody(ctx context.Context, c *Coroutine, bytes uintptr, 
 		}
 		c.cling(g.Fired)
 	}
-	status = g.Status()
-	used(g)
+	return want.had(g), nil
+}
+
+// had is the end of a body's wait.
+func (want *want) had(g csrc.Guest) csrc.Status {
+	status := g.Status()
+	want.use(g)
 	g.Free()
-	return status, nil
+	return status
 }

@@ -24,43 +24,22 @@ func NewSemaphore(s *Scheduler, permits int) (*Semaphore, error) {
 		return nil, &OptionError{"NewSemaphore", permits, "needs 0 to 2⁶⁰ permits"}
 	}
 	core, status := csrc.NewSem(uint64(permits))
-	if status != csrc.OK {
-		return nil, statusError(status)
-	}
 	m := &Semaphore{core: core}
-	m.s, m.free = s, core.Free
-	m.clean = runtime.AddCleanup(m, csrc.Sem.Free, core)
-	return m, nil
-}
-
-// Address is the coro_sem for C bodies, see Chan.Address.
-func (m *Semaphore) Address() uintptr {
-	m.give()
-	return m.core.Address()
+	return adopt(m, &m.waitable, s, core, status)
 }
 
 // Acquire takes a permit, as soon as there is one. It returns the cause, if the context ends first, or the Go body is canceled; or
 // ErrClosed, if the scheduler is closed meanwhile: then no permit was taken.
 func (m *Semaphore) Acquire(ctx context.Context) error {
-	status := m.core.TryAcquire()
-	var err error
-	if status == csrc.TimedOut {
-		status, err = m.wait(ctx, 0, m.core.TryAcquire, m.core.Acquire, func(csrc.Guest) {})
+	if status := m.core.TryAcquire(); status != csrc.TimedOut {
+		return m.taken(status)
 	}
-	m.edge.acquire()
-	runtime.KeepAlive(m)
-	if err != nil {
-		return err
-	}
-	return statusError(status)
+	return m.await(ctx, want{try: m.core.TryAcquire, begin: m.core.Acquire})
 }
 
 // TryAcquire is Acquire that does not wait: it tells whether a permit was taken.
 func (m *Semaphore) TryAcquire() bool {
-	ok := m.core.TryAcquire() == csrc.OK
-	m.edge.acquire()
-	runtime.KeepAlive(m)
-	return ok
+	return m.took(m.core.TryAcquire())
 }
 
 // Release gives n permits, 1 or more. It returns an *OptionError, or ErrTooManyPermits.
@@ -74,5 +53,5 @@ func (m *Semaphore) Release(n int) error {
 	if status == csrc.Overflow {
 		return ErrTooManyPermits
 	}
-	return statusError(status)
+	return objectError(status)
 }

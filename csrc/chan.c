@@ -24,6 +24,7 @@ struct coro_chan {
 	size_t head;
 	uint32_t selects; /* waiters of coro_select that have not left: they come back here, taken out or not */
 	bool closed;
+	bool kept; /* Go's: C does not free it */
 	unsigned char ring[] __attribute__((aligned(16)));
 };
 
@@ -140,14 +141,20 @@ int coro_chan_free(coro_chan *c)
 	int status = coroi_object_enter_end(&c->object);
 	if (status)
 		return status;
-	bool used = c->senders.first || c->receivers.first || c->selects;
-	if (!used)
+	status = c->kept ? CORO_EPERM : c->senders.first || c->receivers.first || c->selects ? CORO_EBUSY : CORO_OK;
+	if (!status)
 		coroi_object_kill(&c->object);
 	coroi_object_leave(&c->object);
-	if (used)
-		return CORO_EBUSY;
-	coroi_release(c);
-	return CORO_OK;
+	if (!status)
+		coroi_release(c);
+	return status;
+}
+
+void coroi_chan_keep(coro_chan *c, bool keep)
+{
+	coroi_object_enter(&c->object);
+	c->kept = keep;
+	coroi_object_leave(&c->object);
 }
 
 static bool has_value(void *c)

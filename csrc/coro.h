@@ -550,7 +550,8 @@ typedef struct coro_chan coro_chan;
 int coro_chan_new(coro_chan **out, size_t element_bytes, size_t capacity, uint32_t flags);
 
 /* coro_chan_free - free it, and what is in it, when every other call with it has returned. NULL is allowed. Returns:
- * CORO_OK, CORO_EBUSY while others wait at it, or were served elsewhere by a coro_select that has not returned yet. */
+ * CORO_OK, CORO_EBUSY while others wait at it, or were served elsewhere by a coro_select that has not returned yet, CORO_EPERM if it
+ * was made by Go, which frees it. */
 int coro_chan_free(coro_chan *c);
 
 /* coro_chan_send - send the value at *value. Suspends. Returns also: CORO_ECLOSED. Whatever but CORO_OK: nothing was sent. */

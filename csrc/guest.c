@@ -24,7 +24,7 @@ void coroi_guest_free(struct coroi_guest *g)
 
 int coroi_guest_wait(struct coroi_guest *g, struct coroi_object *o, struct coroi_waitq *q)
 {
-	coroi_waiter_init(&g->x, o, NULL, 0, g->value);
+	coroi_waiter_init(&g->x, o, NULL, g->x.n, g->value);
 	g->x.guest = g;
 	coroi_waitq_add(q, &g->x);
 	coroi_object_leave(o);
@@ -33,7 +33,7 @@ int coroi_guest_wait(struct coroi_guest *g, struct coroi_object *o, struct coroi
 
 bool coroi_guest_withdraw(struct coroi_guest *g)
 {
-	return coroi_waiter_withdraw(&g->x);
+	return g->withdraw ? g->withdraw(g) : coroi_waiter_withdraw(&g->x);
 }
 
 void coroi_guest_wake(struct coroi_guest *g)

@@ -6,10 +6,6 @@ package csrc
 // #cgo nocallback coro_chan_send
 // #cgo noescape coro_chan_recv
 // #cgo nocallback coro_chan_recv
-// #cgo noescape coro_sem_acquire
-// #cgo nocallback coro_sem_acquire
-// #cgo noescape coro_sem_release
-// #cgo nocallback coro_sem_release
 // #cgo noescape coroi_guest_new
 // #cgo nocallback coroi_guest_new
 // #include "guest.h"
@@ -34,6 +30,9 @@ func NewChan(bytes uintptr, capacity int) (Chan, Status) {
 	var c Chan
 	crossing()
 	status := C.coro_chan_new(&c.c, C.size_t(bytes), C.size_t(capacity), 0)
+	if status == C.CORO_OK {
+		C.coroi_chan_keep(c.c, true) // C frees none that Go refers to
+	}
 	return c, Status(status)
 }
 
@@ -79,53 +78,9 @@ func (c Chan) Len() int {
 // Free is coro_chan_free.
 func (c Chan) Free() {
 	crossing()
+	C.coroi_chan_keep(c.c, false)
+	crossing()
 	C.coro_chan_free(c.c)
-}
-
-// A Sem is a coro_sem, in memory of its own.
-type Sem struct{ s *C.coro_sem }
-
-// NewSem makes one, shared.
-func NewSem(permits uint64) (Sem, Status) {
-	crossing()
-	s := (*C.coro_sem)(C.coroi_alloc(C.sizeof_coro_sem, 16))
-	if s == nil {
-		return Sem{}, NoMemory
-	}
-	crossing()
-	status := Status(C.coro_sem_init(s, C.uint64_t(permits), 0))
-	if status != OK {
-		crossing()
-		C.coroi_release(unsafe.Pointer(s))
-	}
-	return Sem{s}, status
-}
-
-// Address is what C knows it by.
-func (s Sem) Address() uintptr { return uintptr(unsafe.Pointer(s.s)) }
-
-// TryAcquire is coro_sem_acquire that does not wait.
-func (s Sem) TryAcquire() Status {
-	crossing()
-	return Status(C.coro_sem_acquire(s.s, 0))
-}
-
-// Acquire has a guest take a permit.
-func (s Sem) Acquire(g Guest) Status {
-	crossing()
-	return Status(C.coroi_sem_acquire_guest(s.s, g.g))
-}
-
-// Release is coro_sem_release.
-func (s Sem) Release(n uint64) Status {
-	crossing()
-	return Status(C.coro_sem_release(s.s, C.uint64_t(n)))
-}
-
-// Free frees it.
-func (s Sem) Free() {
-	crossing()
-	C.coroi_release(unsafe.Pointer(s.s))
 }
 
 // A Guest is a goroutine or a Go body that waits: guest.h.

@@ -18,11 +18,24 @@ struct coroi_guest {
 	uint32_t gen;                 /* of the body */
 	uint32_t slot;                /* of the goroutine */
 	uint32_t fired;               /* atomic: what it waited for has happened, and value and status are there */
+	bool (*withdraw)(struct coroi_guest *g); /* Q3, where more is to be done; NULL: nothing more is */
 	unsigned char value[] __attribute__((aligned(16)));
 };
 
-/* What beginning to wait can come to, besides CORO_OK and an error: it waits now. */
-enum { COROI_WAITS = 1 };
+/* What beginning to wait can come to, besides CORO_OK and an error: it waits now; of once: the caller is to do it. */
+enum { COROI_WAITS = 1, COROI_YOURS = 2 };
+
+/*
+ * Who a goroutine is, as the owner of a lock: a number that differs between any two that are alive, and this bit, which no
+ * coroutine's or thread's mark has. A Go body's goroutine is its own as long as it lives.
+ */
+#define COROI_GOROUTINE UINT64_C(4)
+
+/* Where Go finds a mutex's owner, which it sets itself where nobody waits, and the state of a once. */
+#define COROI_MUTEX_OWNER 32
+#define COROI_WAITED UINT64_C(1) /* beside the owner: there may be a queue */
+#define COROI_ONCE_STATE 32
+#define COROI_ONCE_DONE 2
 
 /* coroi_guest_new - for a goroutine (sched and slot) or a body (and its generation), with room for a value. NULL: no memory. */
 struct coroi_guest *coroi_guest_new(struct coro_scheduler *sched, uint32_t slot, struct coroi_rec *body, uint32_t gen, size_t bytes);
@@ -37,9 +50,27 @@ bool coroi_guest_withdraw(struct coroi_guest *g);
 /* coroi_guest_wake - Q2, after the lock. g must not be looked at any more. */
 void coroi_guest_wake(struct coroi_guest *g);
 
-/* Each does it at once, or has g wait: coro_chan_send of g's value, coro_chan_recv into it, coro_sem_acquire. */
+/* coroi_chan_keep - coro_chan_free does not free it any more, or (false) does again. */
+void coroi_chan_keep(coro_chan *c, bool keep);
+
+/* Each does it at once, or has g wait: coro_chan_send of g's value, coro_chan_recv into it, coro_sem_acquire and so on, for the goroutine
+ * mark. Where g may be NULL it does not wait: CORO_ETIMEDOUT. coroi_cond_wait_guest does not lock the mutex again. */
 int coroi_chan_send_guest(coro_chan *c, struct coroi_guest *g);
 int coroi_chan_recv_guest(coro_chan *c, struct coroi_guest *g);
 int coroi_sem_acquire_guest(coro_sem *s, struct coroi_guest *g);
+int coroi_mutex_lock_guest(coro_mutex *m, uint64_t mark, struct coroi_guest *g);
+int coroi_rwlock_lock_guest(coro_rwlock *l, bool write, uint64_t mark, struct coroi_guest *g); /* or NULL */
+int coroi_cond_wait_guest(coro_cond *c, coro_mutex *m, uint64_t mark, struct coroi_guest *g);
+int coroi_latch_wait_guest(coro_latch *l, struct coroi_guest *g); /* or NULL */
+
+/* coro_once_do in two parts. Begin: CORO_OK: it is done; COROI_YOURS: the goroutine mark is to do it, and then to call end; CORO_EDEADLK:
+ * it is doing it. */
+int coroi_once_begin_guest(coro_once *o, uint64_t mark, struct coroi_guest *g); /* or NULL */
+void coroi_once_end(coro_once *o);
+
+/* coro_mutex_unlock and coro_rwlock_unlock by the owner mark; what was locked for reading is not unlocked for writing, nor the
+ * other way round: CORO_EPERM. */
+int coroi_mutex_unlock_as(coro_mutex *m, uint64_t mark);
+int coroi_rwlock_unlock_as(coro_rwlock *l, bool write, uint64_t mark);
 
 #endif

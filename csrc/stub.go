@@ -119,9 +119,15 @@ type (
 	Joinable  struct{}
 	Coroutine struct{}
 
-	Chan  struct{}
-	Sem   struct{}
-	Guest struct{}
+	Chan   struct{}
+	Object struct{}
+	Sem    struct{ Object }
+	Mutex  struct{ Object }
+	RWLock struct{ Object }
+	Cond   struct{ Object }
+	Latch  struct{ Object }
+	Once   struct{ Object }
+	Guest  struct{}
 
 	Call       struct{}
 	Calls      struct{}
@@ -137,6 +143,7 @@ const (
 	TimedOut
 
 	Waits Status = 1
+	Yours Status = 2
 )
 
 var Inline func(Calls)
@@ -178,12 +185,41 @@ func (Chan) Close() Status                 { return Again }
 func (Chan) Len() int                      { return 0 }
 func (Chan) Free()                         {}
 
+func Mark(uintptr) uint64 { return 0 }
+
+func (Object) Address() uintptr { return 0 }
+func (Object) IsDead() bool     { return false }
+func (Object) Free()            {}
+
 func NewSem(uint64) (Sem, Status) { return Sem{}, Again }
-func (Sem) Address() uintptr      { return 0 }
 func (Sem) TryAcquire() Status    { return Again }
 func (Sem) Acquire(Guest) Status  { return Again }
 func (Sem) Release(uint64) Status { return Again }
-func (Sem) Free()                 {}
+
+func NewMutex() (Mutex, Status)                { return Mutex{}, Again }
+func (Mutex) TryLock(uint64) Status            { return Again }
+func (Mutex) Lock(Guest, uint64) Status        { return Again }
+func (Mutex) Unlock(uint64) Status             { return Again }
+func NewRWLock() (RWLock, Status)              { return RWLock{}, Again }
+func (RWLock) TryLock(bool, uint64) Status     { return Again }
+func (RWLock) Lock(Guest, bool, uint64) Status { return Again }
+func (RWLock) Unlock(bool, uint64) Status      { return Again }
+
+func NewCond() (Cond, Status)                 { return Cond{}, Again }
+func (Cond) Wait(Guest, Mutex, uint64) Status { return Again }
+func (Cond) Signal() Status                   { return Again }
+func (Cond) Broadcast() Status                { return Again }
+
+func NewLatch(uint64) (Latch, Status) { return Latch{}, Again }
+func (Latch) Add(int64) Status        { return Again }
+func (Latch) TryWait() Status         { return Again }
+func (Latch) Wait(Guest) Status       { return Again }
+
+func NewOnce() (Once, Status)           { return Once{}, Again }
+func (Once) IsDone() bool               { return false }
+func (Once) TryBegin(uint64) Status     { return Again }
+func (Once) Begin(Guest, uint64) Status { return Again }
+func (Once) End()                       {}
 
 func (*Scheduler) NewGuest(uint32, uintptr) (Guest, Status) { return Guest{}, Again }
 func (*Scheduler) Guests(slots []uint32) []uint32           { return slots }

@@ -161,17 +161,18 @@ int coro_sem_destroy(coro_sem *p)
 
 /*
  * `owner` is who holds it, one word that is changed by compare-and-swap: free 0, or the coroutine's record, or (THREAD set) a
- * thread's mark; and WAITED if there may be a queue. Only then does who unlocks look at the queue, under the object's lock.
+ * thread's mark, or (COROI_GOROUTINE set) a goroutine's; and WAITED if there may be a queue. Only then does who unlocks look at the queue, under the object's lock.
  * A shared one is taken and given back with one compare-and-swap each; one that is bound to a worker with plain ones.
  */
 struct mutex {
 	struct coroi_object object;
 	struct coroi_waitq queue;
-	uint64_t owner; /* atomic */
+	uint64_t owner; /* atomic; Go too changes it by compare-and-swap */
 };
 VIEW(mutex, mutex)
+_Static_assert(offsetof(struct mutex, owner) == COROI_MUTEX_OWNER, "Go finds it there");
 
-#define WAITED UINT64_C(1)
+#define WAITED COROI_WAITED
 #define THREAD UINT64_C(2)
 
 static __thread uint64_t thread_mark __attribute__((aligned(8)));
@@ -207,6 +208,21 @@ int coro_mutex_init(coro_mutex *p, uint32_t flags)
 
 #define DEAD (~UINT64_C(0) & ~WAITED) /* an owner: it was destroyed */
 
+/* take_or_wait - CORO_OK: mine has it, or CORO_EDEADLK already had; COROI_WAITS: it is to wait; CORO_ETIMEDOUT: it would have to.
+ * Entered. */
+static int take_or_wait(struct mutex *m, uint64_t mine, bool may_wait)
+{
+	uint64_t owner = at_load_rlx(&m->owner);
+
+	if ((owner & ~WAITED) == mine)
+		return CORO_EDEADLK;
+	do {
+		if (owner && !may_wait)
+			return CORO_ETIMEDOUT;
+	} while (!at_cas(&m->owner, &owner, owner ? owner | WAITED : mine));
+	return owner ? COROI_WAITS : CORO_OK;
+}
+
 /* lock_slow - again: the caller's waiter, of a wait that is over; then neither deadline nor cancel ends this one. Or NULL. */
 static COROI_NOINLINE int lock_slow(struct mutex *m, uint64_t mine, uint64_t deadline, struct coroi_waiter *again)
 {
@@ -217,22 +233,10 @@ static COROI_NOINLINE int lock_slow(struct mutex *m, uint64_t mine, uint64_t dea
 	int status = coroi_object_enter(&m->object);
 	if (status)
 		return status;
-	uint64_t owner = at_load_rlx(&m->owner);
-	if ((owner & ~WAITED) == mine) {
-		coroi_object_leave(&m->object);
-		return CORO_EDEADLK;
-	}
 	coroi_may_wait(&me); /* it may: mine tells */
-	bool never = !deadline || (me && coroi_self()->nowait);
-	do {
-		if (owner && never) {
-			coroi_object_leave(&m->object);
-			return coroi_wont_wait(deadline ? CORO_ENOWAIT : CORO_ETIMEDOUT, "coro_mutex_lock");
-		}
-	} while (!at_cas(&m->owner, &owner, owner ? owner | WAITED : mine));
-	if (!owner) {
+	if ((status = take_or_wait(m, mine, deadline && !(me && coroi_self()->nowait))) != COROI_WAITS) {
 		coroi_object_leave(&m->object);
-		return CORO_OK;
+		return status == CORO_ETIMEDOUT ? coroi_wont_wait(deadline ? CORO_ENOWAIT : status, "coro_mutex_lock") : status;
 	}
 	struct coroi_waiter *x = again ? again : coroi_waiter_for(&m->object, me, 0, &status);
 	if (!x)
@@ -255,6 +259,21 @@ int coro_mutex_lock(coro_mutex *p, uint64_t deadline)
 	return lock_slow(mutex_of(p), mine, deadline, NULL);
 }
 
+int coroi_mutex_lock_guest(coro_mutex *p, uint64_t mark, struct coroi_guest *g)
+{
+	struct mutex *m = mutex_of(p);
+	int status = coroi_object_enter(&m->object);
+
+	if (status)
+		return status;
+	if ((status = take_or_wait(m, mark, true)) == COROI_WAITS) {
+		g->x.mark = mark;
+		return coroi_guest_wait(g, &m->object, &m->queue);
+	}
+	coroi_object_leave(&m->object);
+	return status;
+}
+
 static COROI_NOINLINE int unlock_slow(coro_mutex *p, uint64_t mine)
 {
 	struct mutex *m = mutex_of(p);
@@ -270,19 +289,23 @@ static COROI_NOINLINE int unlock_slow(coro_mutex *p, uint64_t mine)
 	at_xchg(&m->owner, x ? x->mark | (m->queue.first ? WAITED : 0) : mine); /* a release for what it guards */
 	coroi_object_leave(&m->object);
 	if (!x) /* they have left. It is free as the last step: the next owner may free its memory */
-		return coro_mutex_unlock(p);
+		return coroi_mutex_unlock_as(p, mine);
 	coroi_waiter_wake(x);
 	return CORO_OK;
+}
+
+int coroi_mutex_unlock_as(coro_mutex *p, uint64_t mark)
+{
+	if (coroi_likely(mark && swap_owner(mutex_of(p), mark, 0)))
+		return CORO_OK;
+	return unlock_slow(p, mark);
 }
 
 int coro_mutex_unlock(coro_mutex *p)
 {
 	if (coroi_unlikely(!p))
 		return CORO_EINVAL;
-	uint64_t mine = mark_of();
-	if (coroi_likely(mine && swap_owner(mutex_of(p), mine, 0)))
-		return CORO_OK;
-	return unlock_slow(p, mine);
+	return coroi_mutex_unlock_as(p, mark_of());
 }
 
 int coro_mutex_destroy(coro_mutex *p)
@@ -331,6 +354,26 @@ static void rwlock_grant(struct rwlock *l, struct coroi_chain *woken)
 	}
 }
 
+/* rwlock_try - CORO_OK: mine has it, or CORO_EDEADLK already had, for writing; COROI_WAITS: it is to wait. Entered. */
+static int rwlock_try(struct rwlock *l, bool write, uint64_t mine)
+{
+	if (l->written && l->writer == mine)
+		return CORO_EDEADLK;
+	return !l->queue.first && rwlock_take(l, write, mine) ? CORO_OK : COROI_WAITS;
+}
+
+/* rwlock_left - somebody waits no more: a writer who has left makes way for readers. */
+static void rwlock_left(struct rwlock *l)
+{
+	struct coroi_chain woken = {NULL, NULL};
+
+	if (coroi_object_enter(&l->object))
+		return;
+	rwlock_grant(l, &woken);
+	coroi_object_leave(&l->object);
+	coroi_chain_wake(&woken);
+}
+
 static int rwlock_lock(coro_rwlock *p, bool write, uint64_t deadline)
 {
 	struct rwlock *l = rwlock_of(p);
@@ -344,13 +387,9 @@ static int rwlock_lock(coro_rwlock *p, bool write, uint64_t deadline)
 	int status = coroi_object_enter(&l->object);
 	if (status)
 		return status;
-	if (l->written && l->writer == mine) {
+	if ((status = rwlock_try(l, write, mine)) != COROI_WAITS) {
 		coroi_object_leave(&l->object);
-		return CORO_EDEADLK;
-	}
-	if (!l->queue.first && rwlock_take(l, write, mine)) {
-		coroi_object_leave(&l->object);
-		return CORO_OK;
+		return status;
 	}
 	if ((status = must_wait(&l->object, &me, deadline, write ? "coro_rwlock_write" : "coro_rwlock_read")))
 		return status;
@@ -361,13 +400,36 @@ static int rwlock_lock(coro_rwlock *p, bool write, uint64_t deadline)
 	x->mark = mine;
 	status = coroi_waiter_wait_in(x, &l->queue, write ? 'w' : 'r', deadline, false);
 	coroi_waiter_end(me, x);
-	if (status && !coroi_object_enter(&l->object)) { /* a writer who has left makes way for readers */
-		struct coroi_chain woken = {NULL, NULL};
-		rwlock_grant(l, &woken);
-		coroi_object_leave(&l->object);
-		coroi_chain_wake(&woken);
-	}
+	if (status)
+		rwlock_left(l);
 	return status;
+}
+
+static bool rwlock_withdraw(struct coroi_guest *g)
+{
+	struct coroi_object *o = g->x.object;
+	bool waits = coroi_waiter_withdraw(&g->x);
+
+	if (waits)
+		rwlock_left((struct rwlock *)o);
+	return waits;
+}
+
+int coroi_rwlock_lock_guest(coro_rwlock *p, bool write, uint64_t mark, struct coroi_guest *g)
+{
+	struct rwlock *l = rwlock_of(p);
+	int status = coroi_object_enter(&l->object);
+
+	if (status)
+		return status;
+	if ((status = rwlock_try(l, write, mark)) == COROI_WAITS && g) {
+		g->x.n = write;
+		g->x.mark = mark;
+		g->withdraw = rwlock_withdraw;
+		return coroi_guest_wait(g, &l->object, &l->queue);
+	}
+	coroi_object_leave(&l->object);
+	return status == COROI_WAITS ? CORO_ETIMEDOUT : status;
 }
 
 int coro_rwlock_read(coro_rwlock *p, uint64_t deadline)
@@ -380,17 +442,12 @@ int coro_rwlock_write(coro_rwlock *p, uint64_t deadline)
 	return rwlock_lock(p, true, deadline);
 }
 
-int coro_rwlock_unlock(coro_rwlock *p)
+/* rwlock_unlock - entered; leaves. */
+static int rwlock_unlock(struct rwlock *l, bool may)
 {
-	struct rwlock *l = rwlock_of(p);
 	struct coroi_chain woken = {NULL, NULL};
 
-	if (!p)
-		return CORO_EINVAL;
-	int status = coroi_object_enter(&l->object);
-	if (status)
-		return status;
-	if (l->written ? l->writer != mark_of() : !l->readers) {
+	if (!may) {
 		coroi_object_leave(&l->object);
 		return CORO_EPERM;
 	}
@@ -402,6 +459,26 @@ int coro_rwlock_unlock(coro_rwlock *p)
 	coroi_object_leave(&l->object);
 	coroi_chain_wake(&woken);
 	return CORO_OK;
+}
+
+int coro_rwlock_unlock(coro_rwlock *p)
+{
+	struct rwlock *l = rwlock_of(p);
+
+	if (!p)
+		return CORO_EINVAL;
+	int status = coroi_object_enter(&l->object);
+	return status ? status : rwlock_unlock(l, l->written ? l->writer == mark_of() : l->readers != 0);
+}
+
+int coroi_rwlock_unlock_as(coro_rwlock *p, bool write, uint64_t mark)
+{
+	struct rwlock *l = rwlock_of(p);
+	int status = coroi_object_enter(&l->object);
+
+	if (status)
+		return status;
+	return rwlock_unlock(l, write ? l->written && l->writer == mark : !l->written && l->readers);
 }
 
 int coro_rwlock_destroy(coro_rwlock *p)
@@ -453,6 +530,20 @@ int coro_cond_wait(coro_cond *p, coro_mutex *mutex, uint64_t deadline)
 	int locked = swap_owner(m, 0, mine) ? CORO_OK : lock_slow(m, mine, CORO_FOREVER, x);
 	coroi_waiter_end(me, x);
 	return locked ? locked : status;
+}
+
+int coroi_cond_wait_guest(coro_cond *p, coro_mutex *mutex, uint64_t mark, struct coroi_guest *g)
+{
+	struct cond *c = cond_of(p);
+
+	if ((at_load_rlx(&mutex_of(mutex)->owner) & ~WAITED) != mark) /* relaxed: as in coro_cond_wait */
+		return CORO_EPERM;
+	int status = coroi_object_enter(&c->object);
+	if (status)
+		return status;
+	coroi_guest_wait(g, &c->object, &c->queue);
+	coroi_mutex_unlock_as(mutex, mark);
+	return COROI_WAITS;
 }
 
 static int cond_wake(coro_cond *p, uint32_t most)
@@ -554,6 +645,20 @@ int coro_latch_wait(coro_latch *p, uint64_t deadline)
 	return wait_here(&l->object, &l->queue, me, 'l', deadline);
 }
 
+int coroi_latch_wait_guest(coro_latch *p, struct coroi_guest *g)
+{
+	struct latch *l = latch_of(p);
+	int status = coroi_object_enter(&l->object);
+
+	if (status)
+		return status;
+	if (l->count && g)
+		return coroi_guest_wait(g, &l->object, &l->queue);
+	status = l->count ? CORO_ETIMEDOUT : CORO_OK;
+	coroi_object_leave(&l->object);
+	return status;
+}
+
 int coro_latch_destroy(coro_latch *p)
 {
 	if (!p)
@@ -568,16 +673,54 @@ int coro_latch_destroy(coro_latch *p)
 struct once {
 	struct coroi_object object;
 	struct coroi_waitq queue;
-	uint32_t state; /* atomic */
+	uint32_t state; /* atomic; Go too looks at it */
 	uint64_t runs;  /* who is doing it */
 };
 VIEW(once, once)
+_Static_assert(offsetof(struct once, state) == COROI_ONCE_STATE, "Go finds it there");
 
-enum { ONCE_NEW, ONCE_RUNS, ONCE_DONE };
+enum { ONCE_NEW, ONCE_RUNS, ONCE_DONE = COROI_ONCE_DONE };
+
+/* once_begin - CORO_OK: it is done; COROI_YOURS: mine is to do it; COROI_WAITS: to wait; CORO_EDEADLK: mine does it. Entered. */
+static int once_begin(struct once *o, uint64_t mine)
+{
+	if (o->state == ONCE_DONE)
+		return CORO_OK;
+	if (o->state == ONCE_RUNS)
+		return o->runs == mine ? CORO_EDEADLK : COROI_WAITS;
+	at_store_rlx(&o->state, ONCE_RUNS);
+	o->runs = mine;
+	return COROI_YOURS;
+}
+
+void coroi_once_end(coro_once *p)
+{
+	struct once *o = once_of(p);
+	struct coroi_chain woken = {NULL, NULL};
+
+	coroi_object_enter(&o->object);
+	at_store_rel(&o->state, ONCE_DONE);
+	for (struct coroi_waiter *x; (x = coroi_waitq_take(&o->queue));)
+		coroi_chain_add(&woken, x);
+	coroi_object_leave(&o->object);
+	coroi_chain_wake(&woken);
+}
+
+int coroi_once_begin_guest(coro_once *p, uint64_t mark, struct coroi_guest *g)
+{
+	struct once *o = once_of(p);
+	int status = coroi_object_enter(&o->object);
+
+	if (status)
+		return status;
+	if ((status = once_begin(o, mark)) == COROI_WAITS && g)
+		return coroi_guest_wait(g, &o->object, &o->queue);
+	coroi_object_leave(&o->object);
+	return status == COROI_WAITS ? CORO_ETIMEDOUT : status;
+}
 
 int coro_once_do(coro_once *p, void (*fn)(void *), void *arg, uint64_t deadline)
 {
-	struct coroi_chain woken = {NULL, NULL};
 	struct coroi_rec *me;
 
 	if (!p || !fn)
@@ -591,28 +734,15 @@ int coro_once_do(coro_once *p, void (*fn)(void *), void *arg, uint64_t deadline)
 	int status = coroi_object_enter(&o->object);
 	if (status)
 		return status;
-	if (o->state == ONCE_RUNS) {
-		if (o->runs == mine) {
-			coroi_object_leave(&o->object);
-			return CORO_EDEADLK;
-		}
+	if ((status = once_begin(o, mine)) == COROI_WAITS) {
 		if ((status = must_wait(&o->object, &me, deadline, "coro_once_do")))
 			return status;
 		return wait_here(&o->object, &o->queue, me, 'o', deadline);
 	}
-	if (o->state == ONCE_DONE) {
-		coroi_object_leave(&o->object);
-		return CORO_OK;
-	}
-	at_store_rlx(&o->state, ONCE_RUNS);
-	o->runs = mine;
 	coroi_object_leave(&o->object);
+	if (status != COROI_YOURS)
+		return status;
 	fn(arg);
-	coroi_object_enter(&o->object);
-	at_store_rel(&o->state, ONCE_DONE);
-	for (struct coroi_waiter *x; (x = coroi_waitq_take(&o->queue));)
-		coroi_chain_add(&woken, x);
-	coroi_object_leave(&o->object);
-	coroi_chain_wake(&woken);
+	coroi_once_end(p);
 	return CORO_OK;
 }

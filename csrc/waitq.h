@@ -100,6 +100,15 @@ static inline void coroi_object_kill(struct coroi_object *o)
 	o->dead = 1;
 }
 
+/* coroi_object_is_dead - it was destroyed. */
+static inline bool coroi_object_is_dead(struct coroi_object *o)
+{
+	if (coroi_object_enter(o))
+		return true;
+	coroi_object_leave(o);
+	return false;
+}
+
 /* coroi_may_block - this thread, which is no worker, may. */
 bool coroi_may_block(void);
 

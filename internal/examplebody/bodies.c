@@ -112,3 +112,67 @@ void visitor(void *arg, void *result)
 	inside--;
 	coro_sem_release(permits, 1);
 }
+
+int64_t goods, table[4];
+
+void depositor(void *arg, void *result)
+{
+	coro_mutex *lock = *(coro_mutex **)arg;
+	(void)result;
+
+	if (coro_mutex_lock(lock, CORO_FOREVER))
+		return; /* canceled: it is not locked */
+	int64_t before = goods;
+	coro_yield(); /* nobody else comes in between */
+	goods = before + 1;
+	coro_mutex_unlock(lock);
+}
+
+void buyer(void *arg, void *result)
+{
+	const struct shop s = *(struct shop *)arg;
+	int status = coro_mutex_lock(s.lock, CORO_FOREVER);
+	(void)result;
+
+	if (status)
+		return;
+	while (!goods && !status)
+		status = coro_cond_wait(s.delivered, s.lock, CORO_FOREVER);
+	if (!status)
+		goods--;
+	coro_mutex_unlock(s.lock);
+}
+
+static int64_t sum_of_table(void)
+{
+	return table[0] + table[1] + table[2] + table[3];
+}
+
+void auditor(void *arg, void *result)
+{
+	coro_rwlock *lock = *(coro_rwlock **)arg;
+
+	if (coro_rwlock_read(lock, CORO_FOREVER))
+		return;
+	*(int64_t *)result = sum_of_table();
+	coro_rwlock_unlock(lock);
+}
+
+void runner(void *arg, void *result)
+{
+	(void)result;
+	coro_latch_add(*(coro_latch **)arg, -1);
+}
+
+static void make_table(void *arg)
+{
+	(void)arg;
+	for (int64_t i = 0; i < 4; i++)
+		table[i] = i * i;
+}
+
+void user(void *arg, void *result)
+{
+	if (coro_once_do(*(coro_once **)arg, make_table, NULL, CORO_FOREVER) == CORO_OK)
+		*(int64_t *)result = sum_of_table();
+}

@@ -14,6 +14,15 @@ struct pipe {
 	coro_chan *in, *out;
 };
 
+/* A shop: what guards it, and who waits for goods. */
+struct shop {
+	coro_mutex *lock;
+	coro_cond *delivered;
+};
+
+extern int64_t goods;   /* in the shop; with its lock */
+extern int64_t table[4]; /* of squares, once it is made */
+
 /* A counter in C memory, which several coroutines add to. Atomic. */
 extern int64_t primes_found;
 
@@ -26,6 +35,11 @@ void adder(void *arg, void *result);         /* uint32_t: adds it for each permi
 void word_count(void *arg, void *result);    /* int64_t: a line; result int64_t, its words, counted by a Go function */
 void doubler(void *arg, void *result);       /* struct pipe: twice what comes in, until that is closed; result int64_t, how many */
 void visitor(void *arg, void *result);       /* coro_sem *: takes a permit, yields, gives it back */
+void buyer(void *arg, void *result);         /* struct shop: waits until there are goods, and takes one */
+void depositor(void *arg, void *result);     /* coro_mutex *: adds 1 to goods, with the lock */
+void auditor(void *arg, void *result);       /* coro_rwlock *: result int64_t, what is in the table */
+void runner(void *arg, void *result);        /* coro_latch *: counts it down */
+void user(void *arg, void *result);          /* coro_once *: has the table made; result int64_t, what is in it */
 intptr_t fibonacci(void *arg, intptr_t sent); /* yields the Fibonacci numbers */
 
 #endif

@@ -28,6 +28,11 @@ var (
 	WordCount   = unsafe.Pointer(C.word_count)
 	Doubler     = unsafe.Pointer(C.doubler)
 	Visitor     = unsafe.Pointer(C.visitor)
+	Depositor   = unsafe.Pointer(C.depositor)
+	Buyer       = unsafe.Pointer(C.buyer)
+	Auditor     = unsafe.Pointer(C.auditor)
+	Runner      = unsafe.Pointer(C.runner)
+	User        = unsafe.Pointer(C.user)
 	Fibonacci   = unsafe.Pointer(C.fibonacci)
 )
 
@@ -40,6 +45,15 @@ type Range struct {
 type Pipe struct {
 	In, Out uintptr
 }
+
+// Shop has the layout of struct shop.
+type Shop struct {
+	Lock, Delivered uintptr
+}
+
+// Goods and Table are in C memory: a lock guards each.
+func Goods() *int64    { return (*int64)(unsafe.Pointer(&C.goods)) }
+func Table() *[4]int64 { return (*[4]int64)(unsafe.Pointer(&C.table)) }
 
 // MostInside is how many Visitors were inside at once.
 func MostInside() int { return int(C.most_inside) }

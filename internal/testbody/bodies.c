@@ -454,3 +454,119 @@ void testbody_place(void *arg, void *result)
 	*(int64_t *)result = same && there == here ? here : -1;
 	ADD(testbody_sum, here + 1);
 }
+
+int64_t testbody_plain[2];
+
+void testbody_locks(void *arg, void *result)
+{
+	struct testbody_flow *f = arg;
+	int64_t *status = result;
+
+	for (int64_t i = 0; i < f->n; i++) {
+		if ((*status = coro_mutex_lock(f->object, CORO_FOREVER)))
+			return;
+		testbody_plain[0]++;
+		if (i % 16 == 0)
+			coro_yield();
+		if ((*status = coro_mutex_unlock(f->object)))
+			return;
+	}
+}
+
+void testbody_reads(void *arg, void *result)
+{
+	struct testbody_flow *f = arg;
+	int64_t *wrong = result;
+	int status;
+
+	for (int64_t i = 0; i < f->n; i++) {
+		if ((status = coro_rwlock_read(f->object, CORO_FOREVER))) {
+			*wrong = status;
+			return;
+		}
+		*wrong += testbody_plain[0] != testbody_plain[1];
+		coro_rwlock_unlock(f->object);
+	}
+}
+
+void testbody_writes(void *arg, void *result)
+{
+	struct testbody_flow *f = arg;
+	int64_t *status = result;
+
+	for (int64_t i = 0; i < f->n; i++) {
+		if ((*status = coro_rwlock_write(f->object, CORO_FOREVER)))
+			return;
+		testbody_plain[0]++;
+		if (i % 16 == 0)
+			coro_yield();
+		testbody_plain[1]++;
+		if ((*status = coro_rwlock_unlock(f->object)))
+			return;
+	}
+}
+
+void testbody_takes(void *arg, void *result)
+{
+	struct testbody_stock *s = arg;
+	int64_t *status = result;
+
+	if ((*status = coro_mutex_lock(s->mutex, CORO_FOREVER)))
+		return;
+	for (int64_t i = 0; i < s->n && !*status; i++) {
+		while (!testbody_plain[0] && !*status)
+			*status = coro_cond_wait(s->cond, s->mutex, CORO_FOREVER);
+		testbody_plain[0] -= !*status;
+	}
+	coro_mutex_unlock(s->mutex);
+}
+
+void testbody_counts(void *arg, void *result)
+{
+	struct testbody_flow *f = arg;
+
+	*(int64_t *)result = coro_latch_add(f->object, f->n);
+}
+
+static void add_once(void *n)
+{
+	coro_yield();
+	ADD(testbody_sum, *(int64_t *)n);
+}
+
+void testbody_once(void *arg, void *result)
+{
+	struct testbody_flow *f = arg;
+
+	*(int64_t *)result = coro_once_do(f->object, add_once, &f->n, CORO_FOREVER);
+}
+
+static int misuse(void *object, enum testbody_misuses how)
+{
+	switch (how) {
+	case TESTBODY_UNLOCK_MUTEX:
+		return coro_mutex_unlock(object);
+	case TESTBODY_UNLOCK_RWLOCK:
+		return coro_rwlock_unlock(object);
+	case TESTBODY_DESTROY_MUTEX:
+		return coro_mutex_destroy(object);
+	case TESTBODY_DESTROY_RWLOCK:
+		return coro_rwlock_destroy(object);
+	case TESTBODY_DESTROY_COND:
+		return coro_cond_destroy(object);
+	case TESTBODY_DESTROY_LATCH:
+		return coro_latch_destroy(object);
+	case TESTBODY_DESTROY_SEM:
+		return coro_sem_destroy(object);
+	case TESTBODY_FREE_CHAN:
+		return coro_chan_free(object);
+	}
+	return 1;
+}
+
+void testbody_misuse(void *arg, void *result)
+{
+	struct testbody_flow *f = arg;
+
+	*(int64_t *)result = misuse(f->object, (enum testbody_misuses)f->n);
+}

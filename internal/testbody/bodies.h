@@ -45,6 +45,36 @@ void testbody_consume(void *arg, void *result);     /* struct testbody_flow: rec
 void testbody_permits(void *arg, void *result);     /* struct testbody_flow: n times, takes a permit, adds 1 to the sum inside, and
 						     * gives it back; result int64: how often another was inside */
 
+void testbody_locks(void *arg, void *result);       /* struct testbody_flow: n times, with the mutex, adds 1 to testbody_plain[0]; result
+						     * int64: the first status that was not CORO_OK */
+void testbody_reads(void *arg, void *result);       /* the same with the lock for reading: checks that the two are equal; result int64:
+						     * how often not, or a status */
+void testbody_writes(void *arg, void *result);      /* the same for writing: adds 1 to both; result int64: a status */
+void testbody_takes(void *arg, void *result);       /* struct testbody_stock: n times, waits until testbody_plain[0] is not 0, and takes 1;
+						     * result int64: a status */
+void testbody_counts(void *arg, void *result);      /* struct testbody_flow: adds n to the latch; result int64: the status */
+void testbody_once(void *arg, void *result);        /* struct testbody_flow: adds n to the sum once; result int64: the status */
+void testbody_misuse(void *arg, void *result);      /* struct testbody_flow: n is one of testbody_misuses; result int64: the status */
+
+enum testbody_misuses {
+	TESTBODY_UNLOCK_MUTEX,
+	TESTBODY_UNLOCK_RWLOCK,
+	TESTBODY_DESTROY_MUTEX,
+	TESTBODY_DESTROY_RWLOCK,
+	TESTBODY_DESTROY_COND,
+	TESTBODY_DESTROY_LATCH,
+	TESTBODY_DESTROY_SEM,
+	TESTBODY_FREE_CHAN,
+};
+
+extern int64_t testbody_plain[2]; /* not atomic: a lock guards it */
+
+struct testbody_stock {
+	coro_mutex *mutex;
+	coro_cond *cond;
+	int64_t n;
+};
+
 struct testbody_pipe {
 	coro_chan *in, *out;
 };

@@ -49,6 +49,13 @@ var (
 	Consume    = unsafe.Pointer(C.testbody_consume)
 	Permits    = unsafe.Pointer(C.testbody_permits)
 	BusyParent = unsafe.Pointer(C.testbody_busy_parent)
+	Locks      = unsafe.Pointer(C.testbody_locks)
+	Reads      = unsafe.Pointer(C.testbody_reads)
+	Writes     = unsafe.Pointer(C.testbody_writes)
+	Takes      = unsafe.Pointer(C.testbody_takes)
+	Counts     = unsafe.Pointer(C.testbody_counts)
+	OnceDoes   = unsafe.Pointer(C.testbody_once)
+	Misuse     = unsafe.Pointer(C.testbody_misuse)
 
 	// For generators.
 	Count  = unsafe.Pointer(C.testbody_count)
@@ -60,6 +67,21 @@ var (
 	Room   = unsafe.Pointer(C.testbody_room)
 	Sink   = unsafe.Pointer(C.testbody_sink)
 )
+
+// What Misuse does.
+const (
+	UnlockMutex = iota
+	UnlockRWLock
+	DestroyMutex
+	DestroyRWLock
+	DestroyCond
+	DestroyLatch
+	DestroySem
+	FreeChan
+)
+
+// Plain are two numbers that C and Go bodies change while they hold a lock.
+func Plain() *[2]int64 { return (*[2]int64)(unsafe.Pointer(&C.testbody_plain)) }
 
 // Turn is the body that turns n bytes round.
 func Turn(n int) unsafe.Pointer { return unsafe.Pointer(C.testbody_turn[n]) }
@@ -93,6 +115,7 @@ const (
 	ECANCELED = int32(C.CORO_ECANCELED)
 	EABORTED  = int32(C.CORO_EABORTED)
 	EOVERFLOW = int32(C.CORO_EOVERFLOW)
+	EBUSY     = int32(C.CORO_EBUSY)
 )
 
 // Sum is what the bodies have added up, Ran how many have said that they ran.
@@ -106,6 +129,7 @@ func Reset() {
 	C.testbody_store((*C.int64_t)(unsafe.Pointer(&C.testbody_latest)), 0)
 	C.testbody_set(&C.testbody_busy, 0)
 	C.testbody_set(&C.testbody_stop, 0)
+	*Plain() = [2]int64{}
 }
 
 // Busy tells that a BusyParent computes.

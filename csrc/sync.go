@@ -1,0 +1,196 @@
+//go:build cgo && linux && (amd64 || arm64)
+
+package csrc
+
+// #include "guest.h"
+import "C"
+
+import (
+	"sync/atomic"
+	"unsafe"
+)
+
+// Yours: the caller is to do what is done once.
+const Yours = Status(C.COROI_YOURS)
+
+// Mark makes the number of a goroutine, which differs between any two that are alive, the mark of an owner: guest.h.
+func Mark(goroutine uintptr) uint64 { return uint64(goroutine) | C.COROI_GOROUTINE }
+
+// An Object is one of those of sync.c, in memory of its own: all zeros at first, so ready for use.
+type Object struct{ p unsafe.Pointer }
+
+func newObject(bytes C.size_t) (Object, Status) {
+	o := Object{C.coroi_alloc(bytes, 16)}
+	if o.p == nil {
+		return o, NoMemory
+	}
+	return o, OK
+}
+
+// Address is what C knows it by.
+func (o Object) Address() uintptr { return uintptr(o.p) }
+
+// IsDead tells whether C has destroyed it.
+func (o Object) IsDead() bool { return bool(C.coroi_object_is_dead((*C.struct_coroi_object)(o.p))) }
+
+// Free frees it.
+func (o Object) Free() { C.coroi_release(o.p) }
+
+// A Sem is a coro_sem.
+type Sem struct{ Object }
+
+// NewSem makes one, shared, as the others here are.
+func NewSem(permits uint64) (Sem, Status) {
+	o, status := newObject(C.sizeof_coro_sem)
+	s := Sem{o}
+	if status == OK {
+		status = Status(C.coro_sem_init(s.c(), C.uint64_t(permits), 0))
+	}
+	return s, status
+}
+
+func (s Sem) c() *C.coro_sem { return (*C.coro_sem)(s.p) }
+
+// TryAcquire is coro_sem_acquire that does not wait.
+func (s Sem) TryAcquire() Status { return Status(C.coro_sem_acquire(s.c(), 0)) }
+
+// Acquire has a guest take a permit.
+func (s Sem) Acquire(g Guest) Status { return Status(C.coroi_sem_acquire_guest(s.c(), g.g)) }
+
+// Release is coro_sem_release.
+func (s Sem) Release(n uint64) Status { return Status(C.coro_sem_release(s.c(), C.uint64_t(n))) }
+
+// A Mutex is a coro_mutex.
+type Mutex struct{ Object }
+
+// NewMutex makes one.
+func NewMutex() (Mutex, Status) {
+	o, status := newObject(C.sizeof_coro_mutex)
+	return Mutex{o}, status
+}
+
+func (m Mutex) c() *C.coro_mutex { return (*C.coro_mutex)(m.p) }
+
+func (m Mutex) owner() *uint64 { return (*uint64)(unsafe.Add(m.p, C.COROI_MUTEX_OWNER)) }
+
+// TryLock locks it for mark, if nobody holds it: without a call. Deadlock: mark does; TimedOut: somebody
+// else, or it was destroyed.
+func (m Mutex) TryLock(mark uint64) Status {
+	switch owner := atomic.LoadUint64(m.owner()); {
+	case owner == 0 && atomic.CompareAndSwapUint64(m.owner(), 0, mark):
+		return OK
+	case owner&^C.COROI_WAITED == mark:
+		return Deadlock
+	}
+	return TimedOut
+}
+
+// Lock has a guest lock it for mark.
+func (m Mutex) Lock(g Guest, mark uint64) Status {
+	return Status(C.coroi_mutex_lock_guest(m.c(), C.uint64_t(mark), g.g))
+}
+
+// Unlock unlocks it, if mark holds it: where nobody waits, without a call.
+func (m Mutex) Unlock(mark uint64) Status {
+	if atomic.CompareAndSwapUint64(m.owner(), mark, 0) {
+		return OK
+	}
+	return Status(C.coroi_mutex_unlock_as(m.c(), C.uint64_t(mark)))
+}
+
+// An RWLock is a coro_rwlock.
+type RWLock struct{ Object }
+
+// NewRWLock makes one.
+func NewRWLock() (RWLock, Status) {
+	o, status := newObject(C.sizeof_coro_rwlock)
+	return RWLock{o}, status
+}
+
+func (l RWLock) c() *C.coro_rwlock { return (*C.coro_rwlock)(l.p) }
+
+// TryLock locks it for mark, for writing or reading, if that can be done at once; else TimedOut.
+func (l RWLock) TryLock(write bool, mark uint64) Status { return l.Lock(Guest{}, write, mark) }
+
+// Lock has a guest lock it.
+func (l RWLock) Lock(g Guest, write bool, mark uint64) Status {
+	return Status(C.coroi_rwlock_lock_guest(l.c(), C.bool(write), C.uint64_t(mark), g.g))
+}
+
+// Unlock gives back what mark has locked it for.
+func (l RWLock) Unlock(write bool, mark uint64) Status {
+	return Status(C.coroi_rwlock_unlock_as(l.c(), C.bool(write), C.uint64_t(mark)))
+}
+
+// A Cond is a coro_cond.
+type Cond struct{ Object }
+
+// NewCond makes one.
+func NewCond() (Cond, Status) {
+	o, status := newObject(C.sizeof_coro_cond)
+	return Cond{o}, status
+}
+
+func (c Cond) c() *C.coro_cond { return (*C.coro_cond)(c.p) }
+
+// Wait has a guest wait, and unlocks m, which mark holds. If it waits, m is to be locked again.
+func (c Cond) Wait(g Guest, m Mutex, mark uint64) Status {
+	return Status(C.coroi_cond_wait_guest(c.c(), m.c(), C.uint64_t(mark), g.g))
+}
+
+// Signal is coro_cond_signal.
+func (c Cond) Signal() Status { return Status(C.coro_cond_signal(c.c())) }
+
+// Broadcast is coro_cond_broadcast.
+func (c Cond) Broadcast() Status { return Status(C.coro_cond_broadcast(c.c())) }
+
+// A Latch is a coro_latch.
+type Latch struct{ Object }
+
+// NewLatch makes one.
+func NewLatch(count uint64) (Latch, Status) {
+	o, status := newObject(C.sizeof_coro_latch)
+	l := Latch{o}
+	if status == OK {
+		status = Status(C.coro_latch_init(l.c(), C.uint64_t(count), 0))
+	}
+	return l, status
+}
+
+func (l Latch) c() *C.coro_latch { return (*C.coro_latch)(l.p) }
+
+// Add is coro_latch_add.
+func (l Latch) Add(n int64) Status { return Status(C.coro_latch_add(l.c(), C.int64_t(n))) }
+
+// TryWait tells whether the count is zero: else TimedOut.
+func (l Latch) TryWait() Status { return l.Wait(Guest{}) }
+
+// Wait has a guest wait until it is.
+func (l Latch) Wait(g Guest) Status { return Status(C.coroi_latch_wait_guest(l.c(), g.g)) }
+
+// A Once is a coro_once.
+type Once struct{ Object }
+
+// NewOnce makes one.
+func NewOnce() (Once, Status) {
+	o, status := newObject(C.sizeof_coro_once)
+	return Once{o}, status
+}
+
+func (o Once) c() *C.coro_once { return (*C.coro_once)(o.p) }
+
+// IsDone tells, without a call, whether it is.
+func (o Once) IsDone() bool {
+	return atomic.LoadUint32((*uint32)(unsafe.Add(o.p, C.COROI_ONCE_STATE))) == C.COROI_ONCE_DONE
+}
+
+// TryBegin is Begin that does not wait.
+func (o Once) TryBegin(mark uint64) Status { return o.Begin(Guest{}, mark) }
+
+// Begin has a guest wait until it is done: OK. Yours: mark is to do it, and then to call End.
+func (o Once) Begin(g Guest, mark uint64) Status {
+	return Status(C.coroi_once_begin_guest(o.c(), C.uint64_t(mark), g.g))
+}
+
+// End says that it is done.
+func (o Once) End() { C.coroi_once_end(o.c()) }
