@@ -459,6 +459,50 @@ func ExampleChan() {
 	// 5 <nil>
 }
 
+// A goroutine feeds a C coroutine and takes what comes back, in whatever order that is possible.
+func ExampleSelect() {
+	ctx := context.Background()
+	s, err := coro.New()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close(ctx)
+
+	in, err := coro.NewChan[int64](s, 0)
+	if err != nil {
+		log.Fatal(err)
+	}
+	out, err := coro.NewChan[int64](s, 0)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := doubler.Spawn(s, examplebody.Pipe{In: in.Address(), Out: out.Address()}); err != nil {
+		log.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	source := in
+	for next, sum := int64(1), int64(0); ; {
+		var twice int64
+		i, err := coro.Select(ctx, coro.OnSend(source, next), coro.OnRecv(out, &twice))
+		switch {
+		case errors.Is(err, coro.ErrChanClosed):
+			fmt.Println(sum)
+			return
+		case err != nil:
+			log.Fatal(err)
+		case i == 1:
+			sum += twice
+		case next == 100:
+			in.Close()
+			source = nil // never again
+		default:
+			next++
+		}
+	}
+	// Output: 10100
+}
+
 // A Semaphore lets three C coroutines in at a time. Each gives its permit back: in the end all three are there again.
 //
 //	void visitor(void *arg, void *result)

@@ -421,14 +421,17 @@ static int try_all(struct choice *s)
 	return -1;
 }
 
-static void enqueue_all(struct choice *s, struct coroi_rec *me)
+/* enqueue_all - who waits: me, or a guest, or (neither) a thread. */
+static void enqueue_all(struct choice *s, struct coroi_rec *me, struct coroi_guest *g)
 {
 	unsigned char *room = s->values;
 
+	s->chosen = s->fired = 0;
 	for (uint32_t i = 0; i < s->n; i++) {
 		coro_case *one = &s->cases[i];
 		struct coroi_waiter *x = &s->waiter[i];
 		coroi_waiter_init(x, &one->chan->object, me, i, value_of(one));
+		x->guest = g;
 		if (coroi_unlikely(s->values != NULL)) {
 			x->value = room;
 			room += one->chan->bytes;
@@ -471,8 +474,7 @@ static int select_slow(struct choice *s, uint64_t deadline)
 		leave_all(s);
 		return coroi_wont_wait(status, "coro_select");
 	}
-	s->chosen = s->fired = 0;
-	enqueue_all(s, me);
+	enqueue_all(s, me, NULL);
 	leave_all(s);
 	status = me ? coroi_wait(me, '?', deadline, withdraw, s) : coroi_thread_wait(&s->fired, deadline, withdraw, s);
 	dequeue_all(s);
@@ -493,6 +495,68 @@ static int select_with(struct choice *s, uint64_t deadline)
 		return status;
 	int done = try_all(s);
 	return done >= 0 ? done : select_slow(s, deadline);
+}
+
+/* A guest's choice lies in its value: then the cases, a waiter and a channel for each, and the values. */
+static inline struct choice *choice_of(struct coroi_guest *g)
+{
+	return (struct choice *)(void *)g->value;
+}
+
+size_t coroi_select_bytes(uint32_t n)
+{
+	size_t bytes = sizeof(struct choice) + n * (sizeof(coro_case) + sizeof(struct coroi_waiter) + sizeof(struct coro_chan *));
+	return (bytes + 15) & ~(size_t)15;
+}
+
+coro_case *coroi_select_cases(struct coroi_guest *g)
+{
+	return (coro_case *)(choice_of(g) + 1);
+}
+
+static bool withdraw_guest(struct coroi_guest *g)
+{
+	if (!withdraw(choice_of(g)))
+		return false;
+	dequeue_all(choice_of(g));
+	return true;
+}
+
+int coroi_select_guest(struct coroi_guest *g, uint32_t n)
+{
+	struct choice *s = choice_of(g);
+
+	s->cases = coroi_select_cases(g);
+	s->n = n;
+	s->waiter = (struct coroi_waiter *)(void *)(s->cases + n);
+	s->order = (struct coro_chan **)(void *)(s->waiter + n);
+	int status = check(s->cases, n);
+	if (status)
+		return status;
+	sort(s);
+	if ((status = enter_all(s)))
+		return status;
+	int done = try_all(s);
+	if (done >= 0) {
+		s->chosen = (uint32_t)done + 1;
+		return CORO_OK;
+	}
+	g->withdraw = withdraw_guest;
+	enqueue_all(s, NULL, g);
+	leave_all(s);
+	return COROI_WAITS;
+}
+
+int coroi_select_done(struct coroi_guest *g)
+{
+	struct choice *s = choice_of(g);
+	uint32_t i = at_load_acq(&s->chosen) - 1;
+
+	if (g->withdraw) { /* it has waited */
+		dequeue_all(s);
+		s->cases[i].status = s->waiter[i].status;
+	}
+	return (int)i;
 }
 
 #define STACK_SPARE 2048 /* for what is called */

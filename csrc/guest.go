@@ -83,6 +83,33 @@ func (c Chan) Free() {
 	C.coro_chan_free(c.c)
 }
 
+// SelectMost is how many operations one can select from.
+const SelectMost = C.CORO_CASES_MAX
+
+// SelectBytes are those that a guest needs to select from n operations, before their values.
+func SelectBytes(n int) uintptr { return uintptr(C.coroi_select_bytes(C.uint32_t(n))) }
+
+// SetCase is the i-th of a guest's operations: to send the value that lies in its memory, or to receive it there.
+func (g Guest) SetCase(i int, c Chan, send bool, value unsafe.Pointer) {
+	k := (*C.coro_case)(unsafe.Add(unsafe.Pointer(C.coroi_select_cases(g.g)), i*C.sizeof_coro_case))
+	*(*uintptr)(unsafe.Pointer(&k._chan)) = c.Address()
+	if send {
+		*(*uintptr)(unsafe.Pointer(&k.send)) = uintptr(value)
+	} else {
+		*(*uintptr)(unsafe.Pointer(&k.recv)) = uintptr(value)
+	}
+}
+
+// Select has the guest do one of its n operations.
+func (g Guest) Select(n int) Status { return Status(C.coroi_select_guest(g.g, C.uint32_t(n))) }
+
+// Selected tells, when it is done, which one was, and how.
+func (g Guest) Selected() (int, Status) {
+	i := int(C.coroi_select_done(g.g))
+	k := (*C.coro_case)(unsafe.Add(unsafe.Pointer(C.coroi_select_cases(g.g)), i*C.sizeof_coro_case))
+	return i, Status(k.status)
+}
+
 // A Guest is a goroutine or a Go body that waits: guest.h.
 type Guest struct{ g *C.struct_coroi_guest }
 

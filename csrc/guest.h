@@ -63,6 +63,16 @@ int coroi_rwlock_lock_guest(coro_rwlock *l, bool write, uint64_t mark, struct co
 int coroi_cond_wait_guest(coro_cond *c, coro_mutex *m, uint64_t mark, struct coroi_guest *g);
 int coroi_latch_wait_guest(coro_latch *l, struct coroi_guest *g); /* or NULL */
 
+/*
+ * coro_select by a guest with room for so many bytes and, after them, for the values: its cases are to be filled in, of which each has
+ * something to send, or somewhere to receive it. Returns CORO_OK, COROI_WAITS or an error. When it is done, at once or after waiting,
+ * coroi_select_done tells the index of the case, which then has its status, and takes the guest out of all queues.
+ */
+size_t coroi_select_bytes(uint32_t n);
+coro_case *coroi_select_cases(struct coroi_guest *g);
+int coroi_select_guest(struct coroi_guest *g, uint32_t n);
+int coroi_select_done(struct coroi_guest *g);
+
 /* coro_once_do in two parts. Begin: CORO_OK: it is done; COROI_YOURS: the goroutine mark is to do it, and then to call end; CORO_EDEADLK:
  * it is doing it. */
 int coroi_once_begin_guest(coro_once *o, uint64_t mark, struct coroi_guest *g); /* or NULL */

@@ -57,6 +57,7 @@ const (
 	StackDefault = 16 << 10
 	WorkersMax   = 256
 	StealMax     = 64
+	SelectMost   = 64
 
 	DenseSlotsMax = 1024
 	ClassDense    = uint8(15)
@@ -224,6 +225,10 @@ func (Once) End()                       {}
 func (*Scheduler) NewGuest(uint32, uintptr) (Guest, Status) { return Guest{}, Again }
 func (*Scheduler) Guests(slots []uint32) []uint32           { return slots }
 func (Joinable) NewGuest(uintptr) (Guest, Status)           { return Guest{}, Again }
+func SelectBytes(int) uintptr                               { return 0 }
+func (Guest) SetCase(int, Chan, bool, unsafe.Pointer)       {}
+func (Guest) Select(int) Status                             { return Again }
+func (Guest) Selected() (int, Status)                       { return -1, Again }
 func (Guest) Value() unsafe.Pointer                         { return nil }
 func (Guest) Fired() bool                                   { return false }
 func (Guest) Status() Status                                { return Again }

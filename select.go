@@ -1,0 +1,206 @@
+package coro
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"unsafe"
+
+	"github.com/organzine/coro/csrc"
+)
+
+// CasesMax is the most operations that a Select chooses from.
+const CasesMax = csrc.SelectMost
+
+// A Case is one of the operations that a Select chooses from. It is made by OnRecv or OnSend, and may be used again and again, by one
+// Select at a time.
+type Case struct {
+	o     *waitable // nil: it can never be done
+	core  csrc.Chan
+	send  bool
+	bytes uintptr
+	value unsafe.Pointer // of so many bytes, without pointers: what is sent, or where it is received
+}
+
+// OnRecv is the Case that receives from c, into *v; if v is nil the value is dropped. As in Go, a nil channel never has one.
+func OnRecv[T any](c *Chan[T], v *T) Case {
+	if c == nil {
+		return Case{}
+	}
+	if v == nil {
+		v = new(T)
+	}
+	return Case{&c.waitable, c.core, false, unsafe.Sizeof(*v), unsafe.Pointer(v)}
+}
+
+// OnSend is the Case that sends v to c. As in Go, a nil channel never takes it.
+func OnSend[T any](c *Chan[T], v T) Case {
+	if c == nil {
+		return Case{}
+	}
+	return Case{&c.waitable, c.core, true, unsafe.Sizeof(v), unsafe.Pointer(&v)}
+}
+
+func (k *Case) try() csrc.Status {
+	if k.send {
+		return k.core.TrySend(k.value)
+	}
+	return k.core.TryRecv(k.value)
+}
+
+// Select does one of the cases as soon as one can be done, and tells which: its index. Among several that can it is a random one. Those
+// of a closed channel can: then the error is ErrChanClosed, with the index.
+//
+// It waits as Chan.Send does, on channels of one scheduler, which C bodies may use at the same time, also with coro_select. It returns -1
+// and the cause, if the context ends first, or the Go body is canceled; ErrClosed, if the scheduler is closed meanwhile; an
+// *OptionError if there is no channel, more than CasesMax cases, or another scheduler: then none was done. It costs what the Sends and Recvs
+// cost until one can be done, and 1 µs more if it waits.
+func Select(ctx context.Context, cases ...Case) (int, error) {
+	sel := selection{cases: cases, index: -1}
+	if err := sel.check(); err != nil {
+		return -1, err
+	}
+	if status := sel.try(); status == csrc.TimedOut {
+		o := sel.first()
+		status, err := o.wait(ctx, want{bytes: sel.room(), try: sel.try, begin: sel.begin, used: sel.used})
+		if err != nil {
+			return -1, err
+		}
+		if sel.index < 0 {
+			return -1, statusError(status)
+		}
+	}
+	return sel.end()
+}
+
+// TrySelect is Select that does not wait: if none of the cases can be done it returns -1, and nil.
+func TrySelect(cases ...Case) (int, error) {
+	sel := selection{cases: cases, index: -1}
+	if err := sel.check(); err != nil {
+		return -1, err
+	}
+	if sel.try() == csrc.TimedOut {
+		return -1, nil
+	}
+	return sel.end()
+}
+
+// A selection is one call of Select.
+type selection struct {
+	cases  []Case
+	live   []int       // of a guest, which has those with a channel: which they are
+	index  int         // of what was done; -1: nothing
+	status csrc.Status // of that
+}
+
+// first is where it waits: any of the objects would do.
+func (sel *selection) first() *waitable {
+	for i := range sel.cases {
+		if o := sel.cases[i].o; o != nil {
+			return o
+		}
+	}
+	return nil
+}
+
+func (sel *selection) check() error {
+	if len(sel.cases) > CasesMax {
+		return &OptionError{"Select", len(sel.cases), fmt.Sprintf("chooses from at most %d cases", CasesMax)}
+	}
+	first := sel.first()
+	if first == nil {
+		return &OptionError{"Select", len(sel.cases), "needs a case with a channel: it could only wait for ever"}
+	}
+	for i := range sel.cases {
+		k := &sel.cases[i]
+		if k.o == nil {
+			continue
+		}
+		if k.o.s != first.s {
+			return &OptionError{"Select", i, "needs channels of one scheduler"}
+		}
+		if k.send {
+			k.o.edge.release()
+		}
+	}
+	return nil
+}
+
+// try does one that can be done at once, from a random one on.
+func (sel *selection) try() csrc.Status {
+	i := 0
+	if n := len(sel.cases); n > 1 {
+		i = rand.IntN(n)
+	}
+	for range sel.cases {
+		if k := &sel.cases[i]; k.o != nil {
+			if status := k.try(); status != csrc.TimedOut {
+				sel.index, sel.status = i, status
+				return status
+			}
+		}
+		if i++; i == len(sel.cases) {
+			i = 0
+		}
+	}
+	return csrc.TimedOut
+}
+
+// room is how many bytes a guest needs.
+func (sel *selection) room() uintptr {
+	bytes := uintptr(0)
+	sel.live = make([]int, 0, len(sel.cases))
+	for i, k := range sel.cases {
+		if k.o != nil {
+			sel.live = append(sel.live, i)
+			bytes += aligned(k.bytes)
+		}
+	}
+	return csrc.SelectBytes(len(sel.live)) + bytes
+}
+
+// aligned is the room for a value.
+func aligned(bytes uintptr) uintptr { return (bytes + 15) &^ 15 }
+
+// values are the places of the values in a guest's memory.
+func (sel *selection) values(g csrc.Guest, yield func(n int, k *Case, place unsafe.Pointer)) {
+	place := unsafe.Add(g.Value(), csrc.SelectBytes(len(sel.live)))
+	for n, i := range sel.live {
+		k := &sel.cases[i]
+		yield(n, k, place)
+		place = unsafe.Add(place, aligned(k.bytes))
+	}
+}
+
+func copyValue(to, from unsafe.Pointer, bytes uintptr) {
+	copy(unsafe.Slice((*byte)(to), bytes), unsafe.Slice((*byte)(from), bytes))
+}
+
+func (sel *selection) begin(g csrc.Guest) csrc.Status {
+	sel.values(g, func(n int, k *Case, place unsafe.Pointer) {
+		if k.send {
+			copyValue(place, k.value, k.bytes)
+		}
+		g.SetCase(n, k.core, k.send, place)
+	})
+	return g.Select(len(sel.live))
+}
+
+func (sel *selection) used(g csrc.Guest) {
+	done, status := g.Selected()
+	sel.index, sel.status = sel.live[done], status
+	sel.values(g, func(n int, k *Case, place unsafe.Pointer) {
+		if n == done && !k.send && status == csrc.OK {
+			copyValue(k.value, place, k.bytes)
+		}
+	})
+}
+
+func (sel *selection) end() (int, error) {
+	if k := &sel.cases[sel.index]; !k.send {
+		k.o.edge.acquire()
+	}
+	runtime.KeepAlive(sel.cases)
+	return sel.index, chanError(sel.status)
+}
