@@ -162,6 +162,26 @@ func ExampleFunc_SpawnSeq() {
 	// <nil> 1229
 }
 
+// Coroutines that use the same things stay together, on one worker.
+func ExampleFunc_OnWorker() {
+	ctx := context.Background()
+	s, err := coro.New(coro.WithWorkers(2))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close(ctx)
+
+	task, err := collatz.OnWorker(1).Start(s, 27)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(task.Wait(ctx))
+	fmt.Println(collatz.OnWorker(2).Spawn(s, 27))
+	// Output:
+	// 111 <nil>
+	// coro: OnWorker(2): the scheduler has workers 0 to 1: see WithWorkers
+}
+
 // A context given at the start cancels the coroutine when it ends: coro_park returns CORO_ECANCELED, and the body decides
 // what that means. This one has a result if it has added anything, and else says that it was canceled.
 //

@@ -14,24 +14,11 @@ func WithWorkers(n int) Option {
 }
 
 // WithDedicatedWorkers adds n worker threads, numbered after those of WithWorkers; there may be 256 in all. A dedicated worker runs what
-// was sent there ([FuncWorker], coro_attr.worker, coro_pin), what those spawn, and nothing else: it steals nothing, and nothing is stolen
+// was sent there ([Func.OnWorker], coro_attr.worker, coro_pin), what those spawn, and nothing else: it steals nothing, and nothing is stolen
 // from it. So what lives there waits for nobody else and keeps nobody else waiting. In all else it is a worker: counted in the end, in Stats,
 // by WithAffinity and by Close. Without it there is none.
 func WithDedicatedWorkers(n int) Option {
 	return number("WithDedicatedWorkers", n, 0, csrc.WorkersMax-1, func(c *config) { c.Dedicated = n })
-}
-
-// FuncWorker has a Func's coroutines run on worker i, from 0, and nowhere else, unless they call coro_unpin or coro_pin themselves.
-// Spawn, Start and the like return an [OptionError] where there is no such worker. Each is sent by itself, at once, those
-// of a Batch too, at about the cost of a Start.
-func FuncWorker(i int) FuncOption {
-	return func(s *csrc.Spec) error {
-		if i < 0 || i >= csrc.WorkersMax {
-			return &OptionError{"FuncWorker", i, fmt.Sprintf("must be from 0 to %d", csrc.WorkersMax-1)}
-		}
-		s.Worker = uint16(i + 1)
-		return nil
-	}
 }
 
 // WithBlockingThreads sets how many threads make the blocking calls of C bodies at a time (coro_blocking, coro_thread_begin), 1 to

@@ -174,7 +174,7 @@ func TestWorkerStatsAddUp(t *testing.T) {
 }
 
 func placeAt(worker int) coro.Func[int64, int64] {
-	return coro.MustFunc[int64, int64](testbody.Place, coro.FuncWorker(worker))
+	return coro.MustFunc[int64, int64](testbody.Place).OnWorker(worker)
 }
 
 func TestDedicatedWorkersRunWhatIsSentThereAlone(t *testing.T) {
@@ -218,7 +218,7 @@ func TestDedicatedWorkersRunWhatIsSentThereAlone(t *testing.T) {
 	require.NoError(t, s.Close(background))
 }
 
-func TestFuncWorkerPins(t *testing.T) {
+func TestOnWorkerPinsToDedicatedWorkersToo(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(3), coro.WithDedicatedWorkers(1))
 	for worker := range 4 {
 		f := placeAt(worker)
@@ -240,14 +240,7 @@ func TestFuncWorkerPins(t *testing.T) {
 	}
 	nowhere := placeAt(4)
 	_, err := nowhere.Start(s, 1)
-	optionError(t, err, "FuncWorker", "only 4 workers")
-	optionError(t, nowhere.Spawn(s, 1), "FuncWorker", "only 4 workers")
-	_, err = nowhere.SpawnN(s, 2, 1)
-	optionError(t, err, "FuncWorker", "only 4 workers")
-	for _, i := range []int{-1, 256} {
-		_, err := coro.NewFunc[int64, int64](testbody.Place, coro.FuncWorker(i))
-		optionError(t, err, "FuncWorker", "from 0 to 255")
-	}
+	optionError(t, err, "OnWorker", "workers 0 to 3")
 }
 
 func TestTheNumberOfDedicatedWorkersIsChecked(t *testing.T) {

@@ -122,12 +122,8 @@ func (s *Scheduler) EndExt() {
 
 // PrepareBody makes one coroutine whose body is Go's. The port is held.
 func (p *Port) PrepareBody(resultBytes uint8) (Joinable, Status) {
-	if !p.spend() {
-		return Joinable{}, NoMemory
-	}
-	r := p.take()
+	r := p.record()
 	if r == nil {
-		p.credit++
 		return Joinable{}, NoMemory
 	}
 	lane := uint32(p.sched.c.workers)
@@ -138,10 +134,7 @@ func (p *Port) PrepareBody(resultBytes uint8) (Joinable, Status) {
 
 // StartBody hands what PrepareBody has made to the lane.
 func (p *Port) StartBody(j Joinable) {
-	lane := uint32(p.sched.c.workers)
-	w := p.sched.worker(lane)
-	pushNode(w, uint64(uintptr(unsafe.Pointer(j.r)))|C.COROI_NODE_SPAWN, (*uint64)(unsafe.Pointer(&j.r.next)))
-	p.sched.pushed(w, lane)
+	p.sched.send(j.r, uint32(p.sched.c.workers))
 }
 
 // SendEvent is W1 and W2 of wait.c with an event, for a coroutine of s that waits inside coro. It does nothing if the coroutine has ended.

@@ -42,7 +42,7 @@ type Spec struct {
 	Fn                    uintptr
 	Class                 uint8
 	ArgBytes, ResultBytes uint8
-	Worker                uint16 // i + 1: pinned to worker i; 0: to none
+	Worker                int // i + 1: pinned to worker i; 0: to none
 }
 
 // Class is the number of the stack class that has at least bytes, which are in range.
@@ -271,7 +271,7 @@ func (p *Port) closeParcel() {
 
 // Spawn starts one coroutine. arg points to spec.ArgBytes bytes, which are copied. The port is held.
 func (p *Port) Spawn(spec *Spec, arg unsafe.Pointer) Status {
-	if spec.Worker != 0 {
+	if spec.Worker > 0 {
 		return p.spawnPinned(spec, arg)
 	}
 	if !p.openParcel() || !p.spend() {
@@ -281,35 +281,44 @@ func (p *Port) Spawn(spec *Spec, arg unsafe.Pointer) Status {
 	return OK
 }
 
-func (p *Port) spawnPinned(spec *Spec, arg unsafe.Pointer) Status {
-	r, status := p.pinned(spec, arg)
-	if status == OK {
-		p.send(r, spec)
-	}
-	return status
-}
-
-// pinned is a record that is filled in for spec, which has a worker.
-func (p *Port) pinned(spec *Spec, arg unsafe.Pointer) (*record, Status) {
+// record gets a record, and spends a credit for it.
+func (p *Port) record() *record {
 	if !p.spend() {
-		return nil, NoMemory
+		return nil
 	}
 	r := p.take()
 	if r == nil {
 		p.credit++
-		return nil, NoMemory
 	}
-	fill(r, spec, uint32(spec.Worker-1), arg)
-	r.flags = C.COROI_F_PINNED
-	return r, OK
+	return r
 }
 
-// send hands what pinned has made to its worker.
-func (p *Port) send(r *record, spec *Spec) {
-	i := uint32(spec.Worker - 1)
-	w := p.sched.worker(i)
+// send has r, which is filled in, start on its home.
+func (s *Scheduler) send(r *record, home uint32) {
+	w := s.worker(home)
 	pushNode(w, uint64(uintptr(unsafe.Pointer(r)))|C.COROI_NODE_SPAWN, (*uint64)(unsafe.Pointer(&r.next)))
-	p.sched.pushed(w, i)
+	s.pushed(w, home)
+}
+
+// reveal makes r, which is filled in, joinable: from now on it has a handle. It returns the generation, in its place.
+func reveal(r *record, joiner uint64) uint64 {
+	r.flags |= C.COROI_F_JOINABLE
+	gen := uint64(r.wake) >> genShift << genShift
+	atomic.StoreUint64(joinWord(r), gen|joiner)
+	atomic.StoreUint64((*uint64)(unsafe.Pointer(&r.wake)), gen|escaped)
+	return gen
+}
+
+func (p *Port) spawnPinned(spec *Spec, arg unsafe.Pointer) Status {
+	r := p.record()
+	if r == nil {
+		return NoMemory
+	}
+	home := uint32(spec.Worker - 1)
+	fill(r, spec, home, arg)
+	r.flags = C.COROI_F_PINNED
+	p.sched.send(r, home)
+	return OK
 }
 
 // put writes a spawn at a place of a parcel, and returns its words.
@@ -338,41 +347,30 @@ func (p *Port) StartFor(slot uint32, spec *Spec, arg unsafe.Pointer) (Joinable, 
 }
 
 func (p *Port) start(spec *Spec, arg unsafe.Pointer, joiner uint64) (Joinable, Status) {
-	if spec.Worker != 0 {
-		return p.startPinned(spec, arg, joiner)
-	}
-	if !p.openParcel() || !p.spend() {
+	pinned := spec.Worker > 0
+	if !pinned && !p.openParcel() {
 		return Joinable{}, NoMemory
 	}
-	r := p.take()
+	r := p.record()
 	if r == nil {
-		p.credit++
 		return Joinable{}, NoMemory
 	}
-	fill(r, spec, p.target, arg)
+	home := p.target
+	if pinned {
+		home = uint32(spec.Worker - 1)
+	}
+	fill(r, spec, home, arg)
+	if pinned {
+		r.flags = C.COROI_F_PINNED
+	}
 	gen := reveal(r, joiner)
+	if pinned {
+		p.sched.send(r, home)
+		return Joinable{r, gen}, OK
+	}
 	words(p.open)[p.used] = uint64(uintptr(unsafe.Pointer(r))) | C.COROI_RECORD<<C.COROI_WORDS_SHIFT | C.COROI_NEW
 	p.publish(1)
 	return Joinable{r, gen}, OK
-}
-
-func (p *Port) startPinned(spec *Spec, arg unsafe.Pointer, joiner uint64) (Joinable, Status) {
-	r, status := p.pinned(spec, arg)
-	if status != OK {
-		return Joinable{}, status
-	}
-	gen := reveal(r, joiner)
-	p.send(r, spec)
-	return Joinable{r, gen}, OK
-}
-
-// reveal makes r, which is filled in, joinable: from now on it has a handle. It returns the generation, in its place.
-func reveal(r *record, joiner uint64) uint64 {
-	r.flags |= C.COROI_F_JOINABLE
-	gen := uint64(r.wake) >> genShift << genShift
-	atomic.StoreUint64(joinWord(r), gen|joiner)
-	atomic.StoreUint64((*uint64)(unsafe.Pointer(&r.wake)), gen|escaped)
-	return gen
 }
 
 // Outgoing is a batch that is being filled in: a parcel that is closed when it is sent.
@@ -402,10 +400,10 @@ func (s *Scheduler) Open(b *Outgoing, spec *Spec) Status {
 	return OK
 }
 
-// SpawnMany starts n coroutines with one argument, in one cgo call, and returns how many: less than n is NoMemory. The
-// port is held.
+// SpawnMany starts n coroutines with one argument, in one cgo call if they are not pinned, and returns how many: less than n is
+// NoMemory. The port is held.
 func (p *Port) SpawnMany(spec *Spec, arg unsafe.Pointer, n int) int {
-	if spec.Worker != 0 {
+	if spec.Worker > 0 {
 		done := 0
 		for done < n && p.spawnPinned(spec, arg) == OK {
 			done++

@@ -108,7 +108,7 @@ type (
 		Fn                    uintptr
 		Class                 uint8
 		ArgBytes, ResultBytes uint8
-		Worker                uint16
+		Worker                int
 	}
 	Lane     struct{}
 	LaneItem struct {

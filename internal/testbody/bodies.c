@@ -570,3 +570,19 @@ void testbody_misuse(void *arg, void *result)
 
 	*(int64_t *)result = misuse(f->object, (enum testbody_misuses)f->n);
 }
+
+void testbody_where(void *arg, void *result)
+{
+	int64_t *worker = result;
+	coro_mutex home;
+
+	*worker = coro_worker();
+	for (int64_t n = *(int64_t *)arg; n-- > 0 && *worker >= 0;) {
+		coro_yield();
+		if (*worker != coro_worker())
+			*worker = -1;
+	}
+	if (coro_mutex_init(&home, CORO_HOME))
+		*worker = -2;
+	ADD(testbody_sum, *worker >= 0);
+}

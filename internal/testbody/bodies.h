@@ -54,6 +54,8 @@ void testbody_takes(void *arg, void *result);       /* struct testbody_stock: n 
 						     * result int64: a status */
 void testbody_counts(void *arg, void *result);      /* struct testbody_flow: adds n to the latch; result int64: the status */
 void testbody_once(void *arg, void *result);        /* struct testbody_flow: adds n to the sum once; result int64: the status */
+void testbody_where(void *arg, void *result);       /* arg int64: yields so many times; result int64: the worker that it was on all the
+						     * time, or -1; -2 if it is not pinned. Adds 1 to the sum if all is well */
 void testbody_misuse(void *arg, void *result);      /* struct testbody_flow: n is one of testbody_misuses; result int64: the status */
 
 enum testbody_misuses {

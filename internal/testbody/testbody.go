@@ -55,6 +55,7 @@ var (
 	Takes      = unsafe.Pointer(C.testbody_takes)
 	Counts     = unsafe.Pointer(C.testbody_counts)
 	OnceDoes   = unsafe.Pointer(C.testbody_once)
+	Where      = unsafe.Pointer(C.testbody_where)
 	Misuse     = unsafe.Pointer(C.testbody_misuse)
 
 	// For generators.
