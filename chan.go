@@ -18,8 +18,9 @@ const ElementMax = 64 << 10
 // It behaves as a Go channel: first in first out, unbuffered if its capacity is 0, closed once.
 //
 // Its methods may be called by anybody. Called by a Go body with its Context, or one derived from it, they suspend the
-// coroutine; else the goroutine waits as it does for anything in Go. Passing a value costs a cgo call, some 50 ns; C bodies
-// among themselves pay a tenth of that. Where both sides are goroutines a Go channel is better.
+// coroutine; else the goroutine waits as it does for anything in Go. Passing a value through a buffer costs some 20 ns, without a cgo
+// call, where nobody is to be woken; between two cores 100 to 200 ns, as the lines that both write go there and back. Waiting and
+// waking are a cgo call each, and more. Where both sides are goroutines a Go channel is better.
 //
 // Its values hold no pointers, and have at most ElementMax bytes. Its memory is C's, and is freed when nothing refers to the
 // Chan; after Address, with its scheduler.
@@ -78,6 +79,7 @@ func (c *Chan[T]) send(ctx context.Context, v T) (csrc.Status, error) {
 	return c.wait(ctx, want{
 		bytes: unsafe.Sizeof(v),
 		try:   func() csrc.Status { return c.core.TrySend(unsafe.Pointer(&v)) },
+		may:   func() bool { return c.core.MaySend(c.capacity) },
 		begin: func(g csrc.Guest) csrc.Status {
 			*(*T)(g.Value()) = v
 			return c.core.Send(g)
@@ -117,6 +119,7 @@ func (c *Chan[T]) recv(ctx context.Context) (v T, status csrc.Status, err error)
 	status, err = c.wait(ctx, want{
 		bytes: unsafe.Sizeof(v),
 		try:   func() csrc.Status { return c.core.TryRecv(unsafe.Pointer(&v)) },
+		may:   c.core.MayRecv,
 		begin: c.core.Recv,
 		used: func(g csrc.Guest) {
 			if g.Status() == csrc.OK {

@@ -4,7 +4,9 @@ package coro_test
 
 import (
 	"context"
+	"io"
 	"runtime"
+	"runtime/pprof"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -401,4 +403,99 @@ func TestSemaphoreBetweenAll(t *testing.T) {
 	assert.ErrorIs(t, m.Acquire(short), context.DeadlineExceeded)
 	require.NoError(t, m.Release(2))
 	require.NoError(t, m.Acquire(background))
+}
+
+// Values that lie on a goroutine's stack pass while it grows: whatever depth it has when C runs on it.
+func TestChanOnStacksThatGrow(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(1))
+	c := newChan[[3]int64](t, s, 2)
+	var deeper func(n int64) bool
+	deeper = func(n int64) bool {
+		sent := [3]int64{n, -n, 7 * n}
+		if ok, err := c.TrySend(sent); !ok || err != nil {
+			return false
+		}
+		got, ok, err := c.TryRecv()
+		return ok && err == nil && got == sent && (n == 0 || deeper(n-1)) && sent[2] == 7*n
+	}
+	for n := range int64(200) {
+		same := make(chan bool)
+		go func() { same <- deeper(n) }()
+		require.True(t, <-same, "%d deep", n)
+	}
+}
+
+// Signals for profiles and for preemption, and garbage collections, come at any moment; also while C runs on a goroutine's stack.
+func TestStressChanUnderSignals(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(2))
+	c := newChan[int64](t, s, 16)
+	task, err := consume.Start(s, flow{c.Address(), endless})
+	require.NoError(t, err)
+	profiled := pprof.StartCPUProfile(io.Discard) == nil // else somebody else does it
+	var all sync.WaitGroup
+	var sent, received atomic.Int64
+	stop := make(chan struct{})
+	all.Add(1)
+	go func() {
+		defer all.Done()
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				runtime.GC()
+			}
+		}
+	}()
+	var senders sync.WaitGroup
+	n := int64(scaled(100_000))
+	for range 3 {
+		senders.Add(1)
+		go func() {
+			defer senders.Done()
+			for i := int64(1); i <= n; i++ {
+				if ok, _ := c.TrySend(i); ok {
+					sent.Add(i)
+				}
+				if v, ok, _ := c.TryRecv(); ok {
+					received.Add(v)
+				}
+			}
+		}()
+	}
+	senders.Wait()
+	close(stop)
+	all.Wait()
+	if profiled {
+		pprof.StopCPUProfile()
+	}
+	require.NoError(t, c.Close())
+	sum, err := task.Wait(soon(t))
+	require.NoError(t, err)
+	assert.Equal(t, sent.Load(), received.Load()+sum)
+}
+
+func TestChanOfManySizes(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(1))
+	passes(t, s, [1]byte{1})
+	passes(t, s, [7]byte{1, 2, 3, 4, 5, 6, 7})
+	passes(t, s, [3]int32{1, -2, 3})
+	passes(t, s, [63]byte{62: 9})
+	passes(t, s, [64]byte{63: 9})
+	passes(t, s, [65]byte{64: 9})
+	passes(t, s, [200]int16{199: 9})
+}
+
+func passes[T comparable](t *testing.T, s *coro.Scheduler, v T) {
+	t.Helper()
+	c := newChan[T](t, s, 3)
+	var zero T
+	for _, want := range []T{v, zero, v} {
+		require.NoError(t, c.Send(background, want))
+	}
+	for _, want := range []T{v, zero, v} {
+		got, err := c.Recv(background)
+		require.NoError(t, err)
+		assert.Equal(t, want, got)
+	}
 }

@@ -80,6 +80,7 @@ var sleepers = sync.Pool{New: func() any { return &sleeper{make(chan struct{}, 1
 type want struct {
 	bytes   uintptr                      // of the value that is passed
 	try     func() csrc.Status           // does it if it can be done at once, else returns csrc.TimedOut; nil: it never can
+	may     func() bool                  // tells whether trying is worth while; nil: always
 	begin   func(csrc.Guest) csrc.Status // does it, or has the guest wait until it is done
 	used    func(csrc.Guest)             // gets the guest when it was done, before it is freed; nil: there is nothing in it
 	certain bool                         // nothing ends the wait but what it waits for
@@ -105,7 +106,13 @@ func (o *waitable) wait(ctx context.Context, want want) (csrc.Status, error) {
 		return o.waitAsBody(ctx, c, want)
 	}
 	var status csrc.Status
-	if want.try != nil && o.spinner.spin(tries, triesLong, func() bool { status = want.try(); return status != csrc.TimedOut }) {
+	if want.try != nil && o.spinner.spin(tries, triesLong, want.turns(), func() bool {
+		if want.may != nil && !want.may() {
+			return false
+		}
+		status = want.try()
+		return status != csrc.TimedOut
+	}) {
 		return status, nil
 	}
 	w := sleepers.Get().(*sleeper)
@@ -157,6 +164,14 @@ func (want *want) use(g csrc.Guest) {
 	if want.used != nil {
 		want.used(g)
 	}
+}
+
+// turns is how long there is between two looks.
+func (want *want) turns() int {
+	if want.may != nil {
+		return peekTurns
+	}
+	return spinTurns
 }
 
 // begun has g begin. If it does not wait it is freed.

@@ -3,8 +3,9 @@ package coro
 import "sync/atomic"
 
 const (
-	spinTurns = 64 // of a loop, between two looks
-	spinTries = 32 // one in so many waits finds out whether looking for long pays
+	spinTurns = 64  // of a loop, between two looks: some 30 ns
+	peekTurns = 256 // where others write the line that is looked at: let some come together
+	spinTries = 32  // one in so many waits finds out whether looking for long pays
 )
 
 // A spinner tells how long those who wait for C look before they sleep. Once worker and waiter have both fallen asleep, each
@@ -15,8 +16,9 @@ type spinner struct {
 	long  atomic.Bool // it has paid, the last time
 }
 
-// spin looks so often until happened, or more often where that has paid. False: in vain.
-func (p *spinner) spin(looks, most int, happened func() bool) bool {
+// spin looks so often until happened, or more often where that has paid, with so many turns of a loop between two looks. False: in
+// vain.
+func (p *spinner) spin(looks, most, turns int, happened func() bool) bool {
 	was := p.long.Load()
 	n := looks
 	if was || p.waits.Add(1)%spinTries == 0 {
@@ -29,7 +31,7 @@ func (p *spinner) spin(looks, most int, happened func() bool) bool {
 			}
 			return true
 		}
-		for range spinTurns {
+		for range turns {
 		}
 	}
 	if was {

@@ -149,7 +149,7 @@ const (
 )
 
 func (t *Task[R]) spin() {
-	t.s.spinner.spin(endLooks, endLooksLong, func() bool { return t.finished.Load() || !t.isBody && t.join.Ended() })
+	t.s.spinner.spin(endLooks, endLooksLong, spinTurns, func() bool { return t.finished.Load() || !t.isBody && t.join.Ended() })
 }
 
 // Wait waits for the end and returns the result, again and again the same. The error is ErrAborted if the body called

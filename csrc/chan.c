@@ -16,24 +16,45 @@
 #include <string.h>
 
 struct coro_chan {
+	/* One cache line: what each use writes. */
 	struct coroi_object object;
-	struct coroi_waitq senders, receivers;
-	size_t bytes;    /* of a value */
-	size_t capacity; /* values */
 	size_t count; /* atomic, relaxed: who lingers peeks */
 	size_t head;
+	struct coroi_waitq senders, receivers;
+
+	size_t bytes;    /* of a value */
+	size_t capacity; /* values */
 	uint32_t selects; /* waiters of coro_select that have not left: they come back here, taken out or not */
 	bool closed;
 	bool kept; /* Go's: C does not free it */
 	unsigned char ring[] __attribute__((aligned(16)));
 };
+_Static_assert(offsetof(struct coro_chan, senders.first) == COROI_CHAN_SENDERS &&
+	       offsetof(struct coro_chan, receivers.first) == COROI_CHAN_RECEIVERS &&
+	       offsetof(struct coro_chan, count) == COROI_CHAN_COUNT && offsetof(struct coro_chan, closed) == COROI_CHAN_CLOSED,
+	       "Go finds them there");
 
+/* copy - small ones without a call (the barriers keep compilers from making one of the loops): see leaf. */
 static inline void copy(void *to, const void *from, size_t bytes)
 {
-	if (coroi_likely(bytes == 8))
+	size_t i = 0;
+
+	if (coroi_likely(bytes == 8)) {
 		memcpy(to, from, 8);
-	else if (bytes)
+		return;
+	}
+	if (bytes > COROI_LEAF_BYTES) {
 		memcpy(to, from, bytes);
+		return;
+	}
+	for (; i + 8 <= bytes; i += 8) {
+		memcpy((char *)to + i, (const char *)from + i, 8);
+		at_fence_signal();
+	}
+	for (; i < bytes; i++) {
+		((char *)to)[i] = ((const char *)from)[i];
+		at_fence_signal();
+	}
 }
 
 static inline void *place(struct coro_chan *c, size_t n)
@@ -246,6 +267,52 @@ int coro_chan_send(coro_chan *c, const void *value, uint64_t deadline)
 int coro_chan_recv(coro_chan *c, void *value, uint64_t deadline)
 {
 	return pass(c, false, value, deadline);
+}
+
+/* --------------------------------------------------------------------------- by a goroutine */
+
+#if defined(COROI_STRESS) || defined(COROI_ASAN) || defined(COROI_TSAN)
+#define LEAF false /* what they add wants more of the stack */
+#else
+#define LEAF true
+#endif
+/* What follows takes less than 100 bytes of the stack, or 400 if nothing is inlined. */
+
+/* enter_leaf - coroi_object_enter that does not block: some us. */
+static inline bool enter_leaf(struct coroi_object *o)
+{
+	for (int pause = COROI_SPIN_PAUSE;; pause *= 2) {
+		uint32_t free = 0;
+		if (at_load_rlx(&o->lock.word) == 0 && at_cas(&o->lock.word, &free, 1))
+			return true;
+		if (pause > COROI_SPIN_PAUSE_MOST)
+			return false;
+		for (int k = 0; k < pause; k++)
+			at_relax();
+	}
+}
+
+static inline int leaf(struct coro_chan *c, bool send, void *value)
+{
+	struct coroi_waiter *woken = NULL;
+	int status = COROI_BY_CALL;
+
+	if (!LEAF || c->bytes > COROI_LEAF_BYTES || queue_of(c, !send)->first || !enter_leaf(&c->object))
+		return COROI_BY_CALL;
+	if (coroi_likely(!queue_of(c, !send)->first))
+		status = try_pass(c, send, value, &woken);
+	coroi_object_leave(&c->object);
+	return status == NOT_NOW ? CORO_ETIMEDOUT : status;
+}
+
+int coroi_chan_send_leaf(coro_chan *c, void *value)
+{
+	return leaf(c, true, value);
+}
+
+int coroi_chan_recv_leaf(coro_chan *c, void *value)
+{
+	return leaf(c, false, value);
 }
 
 static int pass_guest(coro_chan *c, bool send, struct coroi_guest *g)

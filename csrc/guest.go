@@ -14,6 +14,8 @@ import "C"
 import (
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/organzine/coro/internal/asm"
 )
 
 // TimedOut is also what a call returns that would have to wait.
@@ -41,14 +43,42 @@ func (c Chan) Address() uintptr { return uintptr(unsafe.Pointer(c.c)) }
 
 // TrySend is coro_chan_send that does not wait.
 func (c Chan) TrySend(value unsafe.Pointer) Status {
+	if status := asm.Leaf(sendLeaf, unsafe.Pointer(c.c), value); status != C.COROI_BY_CALL {
+		return Status(status)
+	}
 	crossing()
 	return Status(C.coro_chan_send(c.c, value, 0))
 }
 
 // TryRecv is coro_chan_recv that does not wait.
 func (c Chan) TryRecv(value unsafe.Pointer) Status {
+	if status := asm.Leaf(recvLeaf, unsafe.Pointer(c.c), value); status != C.COROI_BY_CALL {
+		return Status(status)
+	}
 	crossing()
 	return Status(C.coro_chan_recv(c.c, value, 0))
+}
+
+var (
+	sendLeaf = uintptr(unsafe.Pointer(C.coroi_chan_send_leaf))
+	recvLeaf = uintptr(unsafe.Pointer(C.coroi_chan_recv_leaf))
+)
+
+func (c Chan) word(at uintptr) uint64 {
+	return atomic.LoadUint64((*uint64)(unsafe.Add(unsafe.Pointer(c.c), at)))
+}
+
+func (c Chan) isClosed() bool {
+	return atomic.LoadUint32((*uint32)(unsafe.Add(unsafe.Pointer(c.c), C.COROI_CHAN_CLOSED)))&0xff != 0
+}
+
+// MaySend tells, as a hint, that a value could be sent, and some more after it. MayRecv tells it of one to be received.
+func (c Chan) MaySend(capacity int) bool {
+	return capacity > 0 && c.word(C.COROI_CHAN_COUNT) <= uint64(capacity/2) || c.word(C.COROI_CHAN_RECEIVERS) != 0 || c.isClosed()
+}
+
+func (c Chan) MayRecv() bool {
+	return c.word(C.COROI_CHAN_COUNT) != 0 || c.word(C.COROI_CHAN_SENDERS) != 0 || c.isClosed()
 }
 
 // Send has a guest send its value.

@@ -50,6 +50,24 @@ bool coroi_guest_withdraw(struct coroi_guest *g);
 /* coroi_guest_wake - Q2, after the lock. g must not be looked at any more. */
 void coroi_guest_wake(struct coroi_guest *g);
 
+/*
+ * coro_chan_send and coro_chan_recv that do not wait, for channels that Go has made, called on a goroutine's own stack without cgo: so they
+ * use no more than COROI_LEAF_STACK bytes of it, at any level of optimization, call nothing else, and block nowhere. Go's preemption leaves
+ * alone what is no Go code, so that nobody holds the lock for longer than in C. Returns also: COROI_BY_CALL: somebody is to
+ * be woken, the lock was not to be had, or the value is large: nothing was done, use cgo.
+ */
+#define COROI_BY_CALL 3
+#define COROI_LEAF_BYTES 64
+#define COROI_LEAF_STACK 1024
+int coroi_chan_send_leaf(coro_chan *c, void *value);
+int coroi_chan_recv_leaf(coro_chan *c, void *value);
+
+/* Where Go peeks, without the lock. */
+#define COROI_CHAN_COUNT 16
+#define COROI_CHAN_SENDERS 32
+#define COROI_CHAN_RECEIVERS 48
+#define COROI_CHAN_CLOSED 84 /* a byte */
+
 /* coroi_chan_keep - coro_chan_free does not free it any more, or (false) does again. */
 void coroi_chan_keep(coro_chan *c, bool keep);
 

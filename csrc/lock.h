@@ -46,7 +46,9 @@ static inline void coroi_unlock(struct coroi_lock *l)
 
 /*
  * A lock for sections of a few instructions, taken as often as a channel is used: half as dear, since it is given back with a
- * plain store. Nobody is woken then: who finds it held for long, by one who was preempted inside, sleeps for a moment.
+ * plain store. Nobody is woken then: who finds it held for long, by one who was preempted inside, sleeps for a moment. Who finds it held
+ * looks again only after a while: meanwhile the holder does more than one thing, and each time it changes hands costs both sides a miss
+ * for every line that it guards.
  *
  *      word  0 free | 1 held
  */
@@ -55,19 +57,26 @@ struct coroi_spin {
 };
 
 #define COROI_SPIN_NAP_NS 20000
+#define COROI_SPIN_PAUSE 8       /* before the second look; then twice as long, up to */
+#define COROI_SPIN_PAUSE_MOST 32
 
 static COROI_NOINLINE __attribute__((unused)) void coroi_spin_slow(struct coroi_spin *l)
 {
 	uint32_t free;
 
-	for (int i = 0;; i++) {
+	for (int waited = 0, pause = COROI_SPIN_PAUSE;;) {
+		if (waited < COROI_LOCK_SPINS) {
+			for (int k = 0; k < pause; k++)
+				at_relax();
+			waited += pause;
+			if (pause < COROI_SPIN_PAUSE_MOST)
+				pause *= 2;
+		} else {
+			coroi_futex_wait(&l->word, 1, COROI_SPIN_NAP_NS);
+		}
 		free = 0;
 		if (at_load_rlx(&l->word) == 0 && at_cas(&l->word, &free, 1))
 			return;
-		if (i < COROI_LOCK_SPINS)
-			at_relax();
-		else
-			coroi_futex_wait(&l->word, 1, COROI_SPIN_NAP_NS);
 	}
 }
 

@@ -1,3 +1,4 @@
+#include "funcdata.h"
 #include "textflag.h"
 
 // func Goroutine() uintptr: the address of the goroutine's descriptor
@@ -11,4 +12,18 @@ TEXT ·StoreRelease(SB), NOSPLIT, $0-12
 	MOVQ p+0(FP), AX
 	MOVL v+8(FP), CX
 	MOVL CX, (AX)
+	RET
+
+// func Leaf(fn uintptr, a, b unsafe.Pointer) int32: the frame is what the C function has for its own
+TEXT ·Leaf(SB), 0, $1024-28
+	NO_LOCAL_POINTERS
+	MOVQ fn+0(FP), AX
+	MOVQ a+8(FP), DI
+	MOVQ b+16(FP), SI
+	MOVQ SP, BX // which C preserves
+	LEAQ 1024(SP), SP
+	ANDQ $~15, SP
+	CALL AX
+	MOVQ BX, SP
+	MOVL AX, ret+24(FP)
 	RET

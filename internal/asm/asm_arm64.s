@@ -1,3 +1,4 @@
+#include "funcdata.h"
 #include "textflag.h"
 
 // func Goroutine() uintptr: the address of the goroutine's descriptor
@@ -11,4 +12,18 @@ TEXT ·StoreRelease(SB), NOSPLIT, $0-12
 	MOVD  p+0(FP), R0
 	MOVW  v+8(FP), R1
 	STLRW R1, (R0)
+	RET
+
+// func Leaf(fn uintptr, a, b unsafe.Pointer) int32: the frame is what the C function has for its own
+TEXT ·Leaf(SB), 0, $1032-28
+	NO_LOCAL_POINTERS
+	MOVD fn+0(FP), R2
+	MOVD a+8(FP), R0
+	MOVD b+16(FP), R1
+	MOVD RSP, R19 // which C preserves
+	ADD  $1024, R19, R3
+	MOVD R3, RSP
+	CALL (R2)
+	MOVD R19, RSP
+	MOVW R0, ret+24(FP)
 	RET
