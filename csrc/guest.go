@@ -33,6 +33,7 @@ func NewChan(bytes uintptr, capacity int) (Chan, Status) {
 	crossing()
 	status := C.coro_chan_new(&c.c, C.size_t(bytes), C.size_t(capacity), 0)
 	if status == C.CORO_OK {
+		crossing()
 		C.coroi_chan_keep(c.c, true) // C frees none that Go refers to
 	}
 	return c, Status(status)
@@ -121,6 +122,7 @@ func SelectBytes(n int) uintptr { return uintptr(C.coroi_select_bytes(C.uint32_t
 
 // SetCase is the i-th of a guest's operations: to send the value that lies in its memory, or to receive it there.
 func (g Guest) SetCase(i int, c Chan, send bool, value unsafe.Pointer) {
+	crossing()
 	k := (*C.coro_case)(unsafe.Add(unsafe.Pointer(C.coroi_select_cases(g.g)), i*C.sizeof_coro_case))
 	*(*uintptr)(unsafe.Pointer(&k._chan)) = c.Address()
 	if send {
@@ -131,11 +133,16 @@ func (g Guest) SetCase(i int, c Chan, send bool, value unsafe.Pointer) {
 }
 
 // Select has the guest do one of its n operations.
-func (g Guest) Select(n int) Status { return Status(C.coroi_select_guest(g.g, C.uint32_t(n))) }
+func (g Guest) Select(n int) Status {
+	crossing()
+	return Status(C.coroi_select_guest(g.g, C.uint32_t(n)))
+}
 
 // Selected tells, when it is done, which one was, and how.
 func (g Guest) Selected() (int, Status) {
+	crossing()
 	i := int(C.coroi_select_done(g.g))
+	crossing()
 	k := (*C.coro_case)(unsafe.Add(unsafe.Pointer(C.coroi_select_cases(g.g)), i*C.sizeof_coro_case))
 	return i, Status(k.status)
 }

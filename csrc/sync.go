@@ -20,6 +20,7 @@ func Mark(goroutine uintptr) uint64 { return uint64(goroutine) | C.COROI_GOROUTI
 type Object struct{ p unsafe.Pointer }
 
 func newObject(bytes C.size_t) (Object, Status) {
+	crossing()
 	o := Object{C.coroi_alloc(bytes, 16)}
 	if o.p == nil {
 		return o, NoMemory
@@ -31,10 +32,16 @@ func newObject(bytes C.size_t) (Object, Status) {
 func (o Object) Address() uintptr { return uintptr(o.p) }
 
 // IsDead tells whether C has destroyed it.
-func (o Object) IsDead() bool { return bool(C.coroi_object_is_dead((*C.struct_coroi_object)(o.p))) }
+func (o Object) IsDead() bool {
+	crossing()
+	return bool(C.coroi_object_is_dead((*C.struct_coroi_object)(o.p)))
+}
 
 // Free frees it.
-func (o Object) Free() { C.coroi_release(o.p) }
+func (o Object) Free() {
+	crossing()
+	C.coroi_release(o.p)
+}
 
 // A Sem is a coro_sem.
 type Sem struct{ Object }
@@ -44,6 +51,7 @@ func NewSem(permits uint64) (Sem, Status) {
 	o, status := newObject(C.sizeof_coro_sem)
 	s := Sem{o}
 	if status == OK {
+		crossing()
 		status = Status(C.coro_sem_init(s.c(), C.uint64_t(permits), 0))
 	}
 	return s, status
@@ -52,13 +60,22 @@ func NewSem(permits uint64) (Sem, Status) {
 func (s Sem) c() *C.coro_sem { return (*C.coro_sem)(s.p) }
 
 // TryAcquire is coro_sem_acquire that does not wait.
-func (s Sem) TryAcquire() Status { return Status(C.coro_sem_acquire(s.c(), 0)) }
+func (s Sem) TryAcquire() Status {
+	crossing()
+	return Status(C.coro_sem_acquire(s.c(), 0))
+}
 
 // Acquire has a guest take a permit.
-func (s Sem) Acquire(g Guest) Status { return Status(C.coroi_sem_acquire_guest(s.c(), g.g)) }
+func (s Sem) Acquire(g Guest) Status {
+	crossing()
+	return Status(C.coroi_sem_acquire_guest(s.c(), g.g))
+}
 
 // Release is coro_sem_release.
-func (s Sem) Release(n uint64) Status { return Status(C.coro_sem_release(s.c(), C.uint64_t(n))) }
+func (s Sem) Release(n uint64) Status {
+	crossing()
+	return Status(C.coro_sem_release(s.c(), C.uint64_t(n)))
+}
 
 // A Mutex is a coro_mutex.
 type Mutex struct{ Object }
@@ -87,6 +104,7 @@ func (m Mutex) TryLock(mark uint64) Status {
 
 // Lock has a guest lock it for mark.
 func (m Mutex) Lock(g Guest, mark uint64) Status {
+	crossing()
 	return Status(C.coroi_mutex_lock_guest(m.c(), C.uint64_t(mark), g.g))
 }
 
@@ -95,6 +113,7 @@ func (m Mutex) Unlock(mark uint64) Status {
 	if atomic.CompareAndSwapUint64(m.owner(), mark, 0) {
 		return OK
 	}
+	crossing()
 	return Status(C.coroi_mutex_unlock_as(m.c(), C.uint64_t(mark)))
 }
 
@@ -114,11 +133,13 @@ func (l RWLock) TryLock(write bool, mark uint64) Status { return l.Lock(Guest{},
 
 // Lock has a guest lock it.
 func (l RWLock) Lock(g Guest, write bool, mark uint64) Status {
+	crossing()
 	return Status(C.coroi_rwlock_lock_guest(l.c(), C.bool(write), C.uint64_t(mark), g.g))
 }
 
 // Unlock gives back what mark has locked it for.
 func (l RWLock) Unlock(write bool, mark uint64) Status {
+	crossing()
 	return Status(C.coroi_rwlock_unlock_as(l.c(), C.bool(write), C.uint64_t(mark)))
 }
 
@@ -135,14 +156,21 @@ func (c Cond) c() *C.coro_cond { return (*C.coro_cond)(c.p) }
 
 // Wait has a guest wait, and unlocks m, which mark holds. If it waits, m is to be locked again.
 func (c Cond) Wait(g Guest, m Mutex, mark uint64) Status {
+	crossing()
 	return Status(C.coroi_cond_wait_guest(c.c(), m.c(), C.uint64_t(mark), g.g))
 }
 
 // Signal is coro_cond_signal.
-func (c Cond) Signal() Status { return Status(C.coro_cond_signal(c.c())) }
+func (c Cond) Signal() Status {
+	crossing()
+	return Status(C.coro_cond_signal(c.c()))
+}
 
 // Broadcast is coro_cond_broadcast.
-func (c Cond) Broadcast() Status { return Status(C.coro_cond_broadcast(c.c())) }
+func (c Cond) Broadcast() Status {
+	crossing()
+	return Status(C.coro_cond_broadcast(c.c()))
+}
 
 // A Latch is a coro_latch.
 type Latch struct{ Object }
@@ -152,6 +180,7 @@ func NewLatch(count uint64) (Latch, Status) {
 	o, status := newObject(C.sizeof_coro_latch)
 	l := Latch{o}
 	if status == OK {
+		crossing()
 		status = Status(C.coro_latch_init(l.c(), C.uint64_t(count), 0))
 	}
 	return l, status
@@ -160,13 +189,19 @@ func NewLatch(count uint64) (Latch, Status) {
 func (l Latch) c() *C.coro_latch { return (*C.coro_latch)(l.p) }
 
 // Add is coro_latch_add.
-func (l Latch) Add(n int64) Status { return Status(C.coro_latch_add(l.c(), C.int64_t(n))) }
+func (l Latch) Add(n int64) Status {
+	crossing()
+	return Status(C.coro_latch_add(l.c(), C.int64_t(n)))
+}
 
 // TryWait tells whether the count is zero: else TimedOut.
 func (l Latch) TryWait() Status { return l.Wait(Guest{}) }
 
 // Wait has a guest wait until it is.
-func (l Latch) Wait(g Guest) Status { return Status(C.coroi_latch_wait_guest(l.c(), g.g)) }
+func (l Latch) Wait(g Guest) Status {
+	crossing()
+	return Status(C.coroi_latch_wait_guest(l.c(), g.g))
+}
 
 // A Once is a coro_once.
 type Once struct{ Object }
@@ -189,8 +224,12 @@ func (o Once) TryBegin(mark uint64) Status { return o.Begin(Guest{}, mark) }
 
 // Begin has a guest wait until it is done: OK. Yours: mark is to do it, and then to call End.
 func (o Once) Begin(g Guest, mark uint64) Status {
+	crossing()
 	return Status(C.coroi_once_begin_guest(o.c(), C.uint64_t(mark), g.g))
 }
 
 // End says that it is done.
-func (o Once) End() { C.coroi_once_end(o.c()) }
+func (o Once) End() {
+	crossing()
+	C.coroi_once_end(o.c())
+}
