@@ -48,6 +48,14 @@ tsan: ## the C tests under ThreadSanitizer, gcc and clang
 tsan-short:
 	CORO_TEST_SCALE=0.05 $(MAKE) -C csrc/test tsan WITH=clang
 
+.PHONY: test-levels
+test-levels: ## the C tests of dense coroutines at every optimization level, gcc and clang, with stack protectors
+	$(MAKE) -C csrc/test levels
+
+.PHONY: levels-short
+levels-short:
+	$(MAKE) -C csrc/test levels LEVELS='0 3' WITH=gcc
+
 .PHONY: memcheck
 memcheck: ## the C tests under Valgrind
 	CORO_TEST_SCALE=0.01 $(MAKE) -C csrc/test memcheck

@@ -719,6 +719,40 @@ func ExampleLatch() {
 	// coro: a latch below zero: add before what is counted begins, and count each end once
 }
 
+// A hundred thousand sessions wait for a permit. Dense ones have no stacks meanwhile, only some hundred bytes each.
+func ExampleFuncDense() {
+	ctx := context.Background()
+	s, err := coro.New(coro.WithWorkers(1))
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer s.Close(ctx)
+
+	session, err := coro.NewFunc[uintptr, coro.None](examplebody.Visitor, coro.FuncDense())
+	if err != nil {
+		log.Fatal(err)
+	}
+	permits, err := coro.NewSemaphore(s, 0)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := session.SpawnN(s, 100_000, permits.Address()); err != nil {
+		log.Fatal(err)
+	}
+	for !s.Stats().Stalled { // nothing is left to do but to wait
+		time.Sleep(time.Millisecond)
+	}
+	st := s.Stats()
+	fmt.Println(st.Live, "wait, on fewer than 100 stacks:", st.Stacks < 100)
+	if err := permits.Release(1); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(s.Wait(ctx), s.Stats().Live)
+	// Output:
+	// 100000 wait, on fewer than 100 stacks: true
+	// <nil> 0
+}
+
 // What C and Go bodies need is set up by whoever comes first; here that is Go.
 //
 //	void user(void *arg, void *result)

@@ -128,6 +128,11 @@ class Record:
                 return int(w["tid"])
         return 0
 
+    def is_away(self):
+        """Dense, and copied out of its stack (csrc/dense.h): in the place of its context is that of the mover."""
+        dense = self.scheduler()["worker"][int(self.at["home"])]["dense"]
+        return int(dense) != 0 and int(self.at["sp"]) == int(dense["mover_sp"]) and not self.running()
+
     def __str__(self):
         fn = self.at["fn"].format_string(symbols=True)
         return "0x%x %-6s worker %d %s" % (self.handle(), self.state(), int(self.at["home"]), fn)
@@ -174,6 +179,8 @@ def of_record(r):
         raise gdb.GdbError("it runs: look at the thread of LWP %d" % r.running())
     if int(r.at["sp"]) == 0:
         raise gdb.GdbError("it has not started: %s" % r)
+    if r.is_away():
+        raise gdb.GdbError("dense, and its frames are not on a stack: %s" % r)
     return int(r.at["sp"]), str(r)
 
 
@@ -212,7 +219,7 @@ class Backtrace(gdb.Command):
             self.show(*find(arg))
             return
         for r in records():
-            if r.running() or int(r.at["sp"]) == 0:
+            if r.running() or int(r.at["sp"]) == 0 or r.is_away():
                 print(r)
             else:
                 self.show(*of_record(r))

@@ -62,7 +62,7 @@ func UcontextRing(members, laps int) (time.Duration, error) {
 }
 
 // YieldArg is the argument of YieldStart.
-type YieldArg struct{ Members, Yields int64 }
+type YieldArg struct{ Members, Yields, Extra, Dense int64 }
 
 // YieldTime is how long all the yields of the last YieldStart took.
 func YieldTime() (time.Duration, error) { return elapsed(C.cb_yield_ns()) }

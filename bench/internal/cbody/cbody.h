@@ -39,6 +39,8 @@ int64_t cb_ucontext_ring(int64_t members, int64_t laps);
  * has made its yields: members * yields, and the members - 1 that were under way. For one worker. */
 struct cb_yield {
 	int64_t members, yields;
+	int64_t extra; /* bytes of stack that each uses besides */
+	int64_t dense; /* not 0: they are dense */
 };
 void cb_yield_start(void *arg, void *result);
 int64_t cb_yield_ns(void);

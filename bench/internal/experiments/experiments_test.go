@@ -83,7 +83,7 @@ func open(t *testing.T, opts ...coro.Option) *coro.Scheduler {
 }
 
 func TestYieldInTurn(t *testing.T) {
-	d, err := yieldInTurn(open(t, coro.WithWorkers(1)), 10, 100)
+	d, err := yieldInTurn(open(t, coro.WithWorkers(1)), cbody.YieldArg{Members: 10, Yields: 100, Extra: 64, Dense: 1})
 	require.NoError(t, err)
 	assert.Positive(t, d)
 	assert.NoError(t, cbody.Err())
@@ -136,7 +136,7 @@ func TestSpeedups(t *testing.T) {
 }
 
 func TestMemoryOfAFew(t *testing.T) {
-	v, err := memoryRun(2000)
+	v, err := memoryRun(2000, 5500)
 	require.NoError(t, err)
 	assert.Positive(t, v["bytes_each"])
 	assert.Contains(t, v, "bytes_left_after_trim")

@@ -34,13 +34,19 @@ in bytes for each; and after all have ended and a Trim, in bytes altogether. Nee
 // one: it touches the pages of the code and of the Go heap.
 func openMemory() (harness.Trial, error) {
 	return harness.Trial{
-		Warm: func() error { _, err := memoryRun(1000); return err },
-		Run:  func() (harness.Values, error) { return memoryRun(memoryN) },
+		Warm: func() error { _, err := memoryRun(1000, 5500); return err },
+		Run: func() (harness.Values, error) {
+			v, err := memoryRun(memoryN, 5500)
+			delete(v, "start_ms")
+			delete(v, "drain_ms")
+			return v, err
+		},
 	}, nil
 }
 
-func memoryRun(n int) (v harness.Values, err error) {
-	if free, err := procField("/proc/meminfo", "MemAvailable"); err != nil || free < int64(n)*5500 {
+// memoryRun parks n coroutines that take about so many bytes each, and wakes them.
+func memoryRun(n int, each int64, kind ...coro.FuncOption) (v harness.Values, err error) {
+	if free, err := procField("/proc/meminfo", "MemAvailable"); err != nil || free < int64(n)*each {
 		return nil, fmt.Errorf("%d bytes of free memory are too few for %d coroutines (%v)", free, n, err)
 	}
 	if err := cbody.ParkOpen(n); err != nil {
@@ -53,7 +59,7 @@ func memoryRun(n int) (v harness.Values, err error) {
 		return nil, err
 	}
 	trial, err := onScheduler(func(s *coro.Scheduler) (harness.Values, error) {
-		return parkAndWake(s, n, before)
+		return parkAndWake(s, n, before, kind...)
 	}, coro.WithWorkers(cpus))()
 	if err != nil {
 		return nil, err
@@ -65,26 +71,30 @@ func memoryRun(n int) (v harness.Values, err error) {
 	return v, err
 }
 
-func parkAndWake(s *coro.Scheduler, n int, before int64) (harness.Values, error) {
-	park := coro.MustFunc[coro.None, coro.None](cbody.Park)
+func parkAndWake(s *coro.Scheduler, n int, before int64, kind ...coro.FuncOption) (harness.Values, error) {
+	park := coro.MustFunc[coro.None, coro.None](cbody.Park, kind...)
 	wake := coro.MustFunc[int64, coro.None](cbody.WakeAll)
 
+	start := time.Now()
 	if _, err := park.SpawnN(s, n, coro.None{}); err != nil {
 		return nil, err
 	}
 	if err := until(func() bool { return cbody.Parked() == n && s.Stats().Awake == 0 }); err != nil {
 		return nil, fmt.Errorf("%d of %d coroutines parked: %w", cbody.Parked(), n, err)
 	}
+	started := time.Since(start)
 	parked, err := resident()
 	if err != nil {
 		return nil, err
 	}
+	start = time.Now()
 	if err := wake.Spawn(s, int64(n)); err != nil {
 		return nil, err
 	}
 	if err := settled(s); err != nil {
 		return nil, err
 	}
+	drained := time.Since(start)
 	if cbody.Woken() != n {
 		return nil, fmt.Errorf("%d of %d coroutines were woken", cbody.Woken(), n)
 	}
@@ -92,6 +102,8 @@ func parkAndWake(s *coro.Scheduler, n int, before int64) (harness.Values, error)
 	debug.FreeOSMemory()
 	left, err := resident()
 	return harness.Values{
+		"start_ms":              ms(started),
+		"drain_ms":              ms(drained),
 		"bytes_each":            float64(parked-before) / float64(n),
 		"bytes_left_after_trim": float64(left - before),
 	}, err

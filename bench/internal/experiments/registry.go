@@ -34,6 +34,7 @@ func All(o Options) []*harness.Experiment {
 		timers(),
 		blocking(),
 		ring(o.Ring),
+		dense(),
 	}
 }
 

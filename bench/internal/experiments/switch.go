@@ -48,7 +48,7 @@ func coroSwitch() []harness.Row {
 		})},
 		{System: sysCoro, Variant: "ring", Workers: 1, N: ringMembers, Open: onScheduler(
 			func(s *coro.Scheduler) (harness.Values, error) {
-				d, err := yieldInTurn(s, ringMembers, ringLaps)
+				d, err := yieldInTurn(s, cbody.YieldArg{Members: ringMembers, Yields: ringLaps})
 				return oneWay(d, err, ringMembers*ringLaps+ringMembers-1)
 			}, coro.WithWorkers(1))},
 	}

@@ -42,20 +42,20 @@ func coroYield() []harness.Row {
 	for _, n := range yieldMembers {
 		out = append(out, harness.Row{System: sysCoro, Variant: "coro_yield", Workers: 1, N: n, Open: onScheduler(
 			func(s *coro.Scheduler) (harness.Values, error) {
-				d, err := yieldInTurn(s, n, yieldTotal/n)
+				d, err := yieldInTurn(s, cbody.YieldArg{Members: int64(n), Yields: int64(yieldTotal / n)})
 				return perYield(d, err, n)
 			}, coro.WithWorkers(1))})
 	}
 	return out
 }
 
-// yieldInTurn lets members coroutines make so many yields each, on s with its one worker.
-func yieldInTurn(s *coro.Scheduler, members, yields int) (time.Duration, error) {
+// yieldInTurn lets coroutines yield to each other, on s with its one worker.
+func yieldInTurn(s *coro.Scheduler, arg cbody.YieldArg) (time.Duration, error) {
 	start, err := coro.NewFunc[cbody.YieldArg, coro.None](cbody.YieldStart)
 	if err != nil {
 		return 0, err
 	}
-	if err := start.Spawn(s, cbody.YieldArg{Members: int64(members), Yields: int64(yields)}); err != nil {
+	if err := start.Spawn(s, arg); err != nil {
 		return 0, err
 	}
 	if err := settled(s); err != nil {
