@@ -292,25 +292,19 @@ void coroi_dense_close(struct coroi_worker *w)
 void coroi_dense_trim_locked(struct coroi_worker *w)
 {
 	struct coroi_dense *d = w->dense;
-	bool used = false;
 
 	if (!d)
 		return;
+	for (uint32_t i = 0; i < d->slots; i++)
+		if (d->slot[i].occupant || d->slot[i].saved) /* whose worker may be at the heap, in no door */
+			return;
 	for (uint32_t i = 0; i < d->slots; i++) {
-		struct coroi_slot *s = &d->slot[i];
-		if (s->occupant || s->saved) {
-			used = true;
-			continue;
+		struct coroi_stack *stack = d->slot[i].stack;
+		if (stack) {
+			stack->serves = stack->class;
+			coroi_stack_put(&w->stacks, stack);
 		}
-		drop_kept(d, s);
-		if (s->stack) {
-			s->stack->serves = s->stack->class;
-			coroi_stack_put(&w->stacks, s->stack);
-		}
-		*s = (struct coroi_slot){.stack = NULL};
 	}
-	if (used)
-		return;
 	coroi_stack_put(&w->stacks, d->mover);
 	coroi_dense_close(w);
 }

@@ -22,7 +22,8 @@
  *       resumed one may lie in the worker's spare blocks, one for it and one for whoever changes places with it; if that is
  *       taken, the wait of who lies there ends with CORO_ENOMEM, so that it goes on, and the other one tries again
  *
- * A dense coroutine that has started stays with its worker, pinned. All of this happens inside the worker's door.
+ * A dense coroutine that has started stays with its worker, pinned. All of this happens inside the worker's door, but for the heap, which
+ * is used by its dense coroutines wherever they are.
  * Its addresses are valid for others only while it runs: whatever others are to reach while it waits lies in the heap
  * (coroi_aside).
  */
@@ -89,7 +90,7 @@ COROI_NOINLINE void coroi_dense_base(struct coroi_stack *stack);
 /* coroi_dense_leave_locked - the loop on a slot's stack is left for ever, after the end of the last occupant. */
 void coroi_dense_leave_locked(struct coroi_worker *w, struct coroi_stack *stack);
 
-/* coroi_dense_trim_locked - idle slots go back to the stacks that w keeps. coroi_dense_close - w has ended. */
+/* coroi_dense_trim_locked - if no dense coroutine is left, its slots go back to the stacks that w keeps. coroi_dense_close - w has ended. */
 void coroi_dense_trim_locked(struct coroi_worker *w);
 void coroi_dense_close(struct coroi_worker *w);
 

@@ -439,6 +439,7 @@ static inline void succeed_locked(struct coroi_worker *w, struct coroi_rec *me, 
 	coroi_mags_earn(&w->mags);
 	me->fn = coroi_task_fn(task);
 	me->flags = coroi_unlikely(stack->serves == COROI_DENSE) ? COROI_F_PINNED : 0;
+	at_store_rlx(&me->class, stack->serves); /* a dense one's may have become the stack of a plain one */
 	me->arg_bytes = (uint8_t)(8 * words);
 	at_store_rlx(&me->result_bytes, (uint8_t)(task & COROI_RESULT ? CORO_INLINE_BYTES : 0));
 	if (words)

@@ -6,6 +6,7 @@
 
 #include "../dense.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -265,6 +266,45 @@ static void large(void *arg, void *result)
 	add(&done, 1);
 }
 
+/* A plain one may have an object on its stack, whoever that stack was before. */
+static void is_plain(void *arg, void *result)
+{
+	coro_sem mine;
+	(void)arg;
+	(void)result;
+
+	CHECK_EQ(coro_sem_init(&mine, 1, 0), CORO_OK);
+	CHECK_EQ(coro_sem_acquire(&mine, CORO_FOREVER), CORO_OK);
+	CHECK_EQ(coro_yield(), CORO_OK);
+	CHECK_EQ(coro_sem_destroy(&mine), CORO_OK);
+	add(&arrived, 1);
+}
+
+/* Its stack has become its own by the time that it ends, and those that it has spawned run there. */
+static void ends_before_plain_ones(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	for (unsigned i = 0; i < 50; i++)
+		with_pattern(1500, i, coro_yield);
+	for (unsigned i = 0; i < 10; i++) /* nobody else is left */
+		CHECK_EQ(coro_spawn(is_plain, NULL, 0), CORO_OK);
+}
+
+TEST(dense_stack_becomes_a_plain_one)
+{
+	coro_scheduler *s = scheduler(1, 2, 16 << 10);
+
+	arrived = done = 0;
+	spawn_dense(s, ends_before_plain_ones, 0);
+	for (unsigned i = 0; i < 3; i++)
+		spawn_dense(s, yields, i);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(seen(&arrived), 10);
+	CHECK(stats(s).dense_private > 0);
+	finish(s);
+}
+
 TEST(dense_large_frames_keep_their_stack)
 {
 	coro_scheduler *s = scheduler(1, 4, 16 << 10);
@@ -456,6 +496,11 @@ static void everything(uint32_t workers)
 		CHECK_EQ(coro_chan_new(&chan[i], 8, 3, 0), CORO_OK);
 	for (uint64_t i = 0; i < 2 * EACH; i++)
 		CHECK_EQ(coro_scheduler_spawn(s, i & 1 ? &dense : NULL, waits, &i, 8, NULL), CORO_OK);
+	for (unsigned i = 0; i < 100 && workers == 2; i++) { /* somebody looks, and tidies up, meanwhile */
+		coro_scheduler_trim(s);
+		coro_scheduler_blocked(s, NULL, 0);
+		sched_yield();
+	}
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	CHECK_EQ(seen(&done), 2 * EACH);
 	for (unsigned i = 0; i < 2; i++) {
@@ -623,7 +668,7 @@ static void with_refusals(void *arg, void *result)
 TEST(dense_without_memory)
 {
 	static const unsigned in_a_row[] = {1, 2, 5, 1000};
-	uint64_t most = scaled(150);
+	uint64_t most = scaled(150) < 20 ? 20 : scaled(150); /* blocks that are had before the first is refused */
 
 	refused = unstarted = 0;
 	for (uint64_t k = 0; k < most; k++) {
