@@ -52,10 +52,6 @@ tsan-short:
 test-levels: ## the C tests of dense coroutines at every optimization level, gcc and clang, with stack protectors
 	$(MAKE) -C csrc/test levels
 
-.PHONY: levels-short
-levels-short:
-	$(MAKE) -C csrc/test levels LEVELS='0 3' WITH=gcc
-
 .PHONY: memcheck
 memcheck: ## the C tests under Valgrind
 	CORO_TEST_SCALE=0.01 $(MAKE) -C csrc/test memcheck
