@@ -5,6 +5,7 @@ BUILD_PACKAGES := gcc libc6-dev libgmp-dev
 TEST_PACKAGES := $(BUILD_PACKAGES) clang libclang-rt-14-dev gdb spin valgrind
 ARM64_PACKAGES := $(BUILD_PACKAGES) gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 EMULATOR := qemu-aarch64 -L /usr/aarch64-linux-gnu
+SIDE_BY_SIDE := -j$(shell nproc) # to build: what runs afterwards is one thing
 GO_TEST := go test -timeout 30m # for a package; a test that waits for what never comes gives up sooner
 
 .DEFAULT_GOAL := help
@@ -29,36 +30,36 @@ check: ## formatting, go vet, staticcheck
 
 .PHONY: test-c
 test-c: ## the C tests
-	$(MAKE) -C csrc/test test
+	$(MAKE) $(SIDE_BY_SIDE) -C csrc/test test
 
 .PHONY: asan
 asan: ## the C tests under AddressSanitizer, gcc and clang
-	$(MAKE) -C csrc/test asan
+	$(MAKE) $(SIDE_BY_SIDE) -C csrc/test asan
 
 .PHONY: ubsan
 ubsan: ## the C tests under UndefinedBehaviorSanitizer alone, gcc and clang
-	$(MAKE) -C csrc/test ubsan
+	$(MAKE) $(SIDE_BY_SIDE) -C csrc/test ubsan
 
 .PHONY: tsan
 tsan: ## the C tests under ThreadSanitizer, gcc and clang
-	CORO_TEST_SCALE=0.2 $(MAKE) -C csrc/test tsan WITH=clang
-	CORO_TEST_SCALE=0.05 $(MAKE) -C csrc/test tsan WITH=gcc
+	CORO_TEST_SCALE=0.2 $(MAKE) $(SIDE_BY_SIDE) -C csrc/test tsan WITH=clang
+	CORO_TEST_SCALE=0.05 $(MAKE) $(SIDE_BY_SIDE) -C csrc/test tsan WITH=gcc
 
 .PHONY: tsan-short
 tsan-short:
-	CORO_TEST_SCALE=0.05 $(MAKE) -C csrc/test tsan WITH=clang
+	CORO_TEST_SCALE=0.05 $(MAKE) $(SIDE_BY_SIDE) -C csrc/test tsan WITH=clang
 
 .PHONY: test-levels
 test-levels: ## the C tests of dense coroutines at every optimization level, gcc and clang, with stack protectors
-	$(MAKE) -C csrc/test levels
+	$(MAKE) $(SIDE_BY_SIDE) -C csrc/test levels
 
 .PHONY: memcheck
 memcheck: ## the C tests under Valgrind
-	CORO_TEST_SCALE=0.01 $(MAKE) -C csrc/test memcheck
+	CORO_TEST_SCALE=0.01 $(MAKE) $(SIDE_BY_SIDE) -C csrc/test memcheck
 
 .PHONY: memcheck-short
 memcheck-short:
-	CORO_TEST_SCALE=0.01 $(MAKE) -C csrc/test memcheck T='bare_* stack_call_* join_results* end_of_* sched_first*'
+	CORO_TEST_SCALE=0.01 $(MAKE) $(SIDE_BY_SIDE) -C csrc/test memcheck T='bare_* stack_call_* join_results* end_of_* sched_first*'
 
 .PHONY: test-gdb
 test-gdb: ## what gdb shows of coroutines; needs leave to trace processes
@@ -70,10 +71,10 @@ explore: deps-test ## the core's C under every order of its steps (docs/explorer
 
 .PHONY: explore-quick
 explore-quick: ## the same, smaller
-	$(MAKE) -C csrc/explore quick
+	$(MAKE) $(SIDE_BY_SIDE) -C csrc/explore quick
 .PHONY: test-faults
 test-faults: ## every system call and allocation of the core fails, one after the other
-	$(MAKE) -C csrc/test/faults quick
+	$(MAKE) $(SIDE_BY_SIDE) -C csrc/test/faults quick
 
 .PHONY: faults
 faults: ## the same under the sanitizers too, and random faults for longer
@@ -104,12 +105,12 @@ STRESS_GO = CGO_CFLAGS="-O2 -g -DCOROI_STRESS" go test -v -timeout 90m
 
 .PHONY: stress
 stress: ## the tests that count, with random delays, in full: 10^9 queue operations, 10^7 steals and so on
-	CORO_TEST_SCALE=100 $(MAKE) -C csrc/test stress
+	CORO_TEST_SCALE=100 $(MAKE) $(SIDE_BY_SIDE) -C csrc/test stress
 	CORO_TEST_SCALE=100 $(STRESS_GO) -run Stress .
 
 .PHONY: stress-short
 stress-short: ## a tenth of that
-	CORO_TEST_SCALE=10 $(MAKE) -C csrc/test stress
+	CORO_TEST_SCALE=10 $(MAKE) $(SIDE_BY_SIDE) -C csrc/test stress
 	CORO_TEST_SCALE=10 $(STRESS_GO) -run StressWakesFromGo .
 
 .PHONY: stress-bodies
@@ -120,12 +121,14 @@ stress-bodies: ## 10^7 random operations of bodies, with the race detector and t
 .PHONY: test-arm64
 test-arm64: deps-arm64 ## the C and Go tests built for arm64, under an emulator; some minutes
 	@scripts/deps.sh gdb-multiarch
+	$(MAKE) $(SIDE_BY_SIDE) -C csrc/test arm64-bin
 	CORO_TEST_SCALE=0.2 $(MAKE) -C csrc/test arm64 arm64-pages arm64-gdb
 	CGO_ENABLED=1 GOARCH=arm64 CC=aarch64-linux-gnu-gcc CORO_TEST_EMULATOR='$(EMULATOR)' \
 		$(GO_TEST) -short -exec '$(EMULATOR)' ./...
 
 .PHONY: test-arm64-quick
 test-arm64-quick: deps-arm64 ## the C tests alone of test-arm64, short, and not those that wait
+	$(MAKE) $(SIDE_BY_SIDE) -C csrc/test arm64-bin
 	CORO_TEST_SCALE=0.05 $(MAKE) -C csrc/test arm64 T='[!l]*'
 
 .PHONY: models
