@@ -291,18 +291,36 @@ static void ends_before_plain_ones(void *arg, void *result)
 		CHECK_EQ(coro_spawn(is_plain, NULL, 0), CORO_OK);
 }
 
+/* From inside, so that they are all there. */
+static void starts_one_of_them(void *arg, void *result)
+{
+	uint64_t n = 0;
+	(void)arg;
+	(void)result;
+
+	CHECK_EQ(coro_spawn_attr(&dense, ends_before_plain_ones, &n, 8, NULL), CORO_OK);
+	for (; n < 3; n++)
+		CHECK_EQ(coro_spawn_attr(&dense, yields, &n, 8, NULL), CORO_OK);
+}
+
 TEST(dense_stack_becomes_a_plain_one)
 {
 	coro_scheduler *s = scheduler(1, 2, 16 << 10);
 
 	arrived = done = 0;
-	spawn_dense(s, ends_before_plain_ones, 0);
-	for (unsigned i = 0; i < 3; i++)
-		spawn_dense(s, yields, i);
+	CHECK_EQ(coro_scheduler_spawn(s, NULL, starts_one_of_them, NULL, 0, NULL), CORO_OK);
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	CHECK_EQ(seen(&arrived), 10);
 	CHECK(stats(s).dense_private > 0);
 	finish(s);
+}
+
+static void starts_large_ones(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	for (uint64_t i = 0; i < 64; i++)
+		CHECK_EQ(coro_spawn_attr(&dense, large, &i, 8, NULL), CORO_OK);
 }
 
 TEST(dense_large_frames_keep_their_stack)
@@ -310,8 +328,7 @@ TEST(dense_large_frames_keep_their_stack)
 	coro_scheduler *s = scheduler(1, 4, 16 << 10);
 
 	done = 0;
-	for (uint64_t i = 0; i < 64; i++)
-		spawn_dense(s, large, i);
+	CHECK_EQ(coro_scheduler_spawn(s, NULL, starts_large_ones, NULL, 0, NULL), CORO_OK);
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	CHECK_EQ(seen(&done), 64);
 	CHECK(stats(s).dense_private > 0);
