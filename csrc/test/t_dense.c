@@ -148,7 +148,7 @@ TEST(dense_many_wait_in_little_memory)
 	report("%llu bytes of records and %llu of frames each, p50 %llu, p99 %llu", (unsigned long long)(st.record_bytes / n),
 	       (unsigned long long)(st.dense_bytes / n), (unsigned long long)st.dense_p50, (unsigned long long)st.dense_p99);
 	if (!SANITIZED)
-		CHECK(st.dense_p99 <= 192);
+		CHECK(st.dense_p99 <= 320); /* arm64 saves 160 bytes in a switch alone */
 	for (uint64_t i = 0; i < n; i++)
 		CHECK_EQ(coro_wake(handles[i]), CORO_OK);
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
