@@ -209,16 +209,18 @@ static void mover_main(intptr_t first)
 	struct coroi_dense *d = w->dense;
 	struct coroi_place *place = &d->opener_place;
 	void *sp = d->opener_sp, *fake = NULL;
+	uint32_t no_door = 0, *door = &no_door; /* who opens keeps the door: it may be in the queue, and not suspended yet */
 	int code = 0;
 
 	coroi_fiber_arrive(NULL, place);
 	for (;;) {
-		coroi_tell_open(&w->busy);
+		coroi_tell_open(door);
 		coroi_dense_show(w);
 		coroi_fiber_leave(&fake, place);
-		code = coroi_switch(&d->mover_sp, sp, code, &w->busy);
+		code = coroi_switch(&d->mover_sp, sp, code, door);
 		coroi_fiber_arrive(fake, NULL);
 		coroi_door_enter(w);
+		door = &w->busy;
 		struct coroi_rec *r = w->current;
 		struct coroi_slot *s = &d->slot[((struct coroi_saved *)r->stack)->slot];
 		if (coroi_likely(!s->occupant || evict(d, s) || evict_to_spare(d, s, r))) {
@@ -236,7 +238,7 @@ static void mover_main(intptr_t first)
 
 /* ------------------------------------------------------------------------------------ open, close */
 
-/* start_mover - it runs until it waits for the first time, with the door open: it is nobody else's business yet. */
+/* start_mover - it runs until it waits for the first time. */
 static void start_mover_locked(struct coroi_worker *w)
 {
 	struct coroi_dense *d = w->dense;
@@ -247,7 +249,6 @@ static void start_mover_locked(struct coroi_worker *w)
 	coroi_fiber_leave(&fake, &d->mover->place);
 	coroi_swap(&d->opener_sp, coroi_context(d->mover->top, mover_main), (intptr_t)w);
 	coroi_fiber_arrive(fake, NULL);
-	coroi_door_enter(w);
 }
 
 static size_t spare_bytes(unsigned class)
@@ -289,11 +290,11 @@ void coroi_dense_close(struct coroi_worker *w)
 	w->dense = NULL;
 }
 
-void coroi_dense_trim_locked(struct coroi_worker *w)
+void coroi_dense_trim_locked(struct coroi_worker *w, bool alive)
 {
 	struct coroi_dense *d = w->dense;
 
-	if (!d)
+	if (!d || (alive && d->privates))
 		return;
 	for (uint32_t i = 0; i < d->slots; i++)
 		if (d->slot[i].occupant || d->slot[i].saved) /* whose worker may be at the heap, in no door */

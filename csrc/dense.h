@@ -90,8 +90,8 @@ COROI_NOINLINE void coroi_dense_base(struct coroi_stack *stack);
 /* coroi_dense_leave_locked - the loop on a slot's stack is left for ever, after the end of the last occupant. */
 void coroi_dense_leave_locked(struct coroi_worker *w, struct coroi_stack *stack);
 
-/* coroi_dense_trim_locked - if no dense coroutine is left, its slots go back to the stacks that w keeps. coroi_dense_close - w has ended. */
-void coroi_dense_trim_locked(struct coroi_worker *w);
+/* coroi_dense_trim_locked - if no dense coroutine is left (alive: some coroutine is, perhaps one that keeps its stack), its slots go back to the stacks that w keeps. coroi_dense_close - w has ended. */
+void coroi_dense_trim_locked(struct coroi_worker *w, bool alive);
 void coroi_dense_close(struct coroi_worker *w);
 
 static inline bool coroi_is_dense(const struct coroi_rec *me)

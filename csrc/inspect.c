@@ -239,7 +239,7 @@ size_t coro_scheduler_trim(coro_scheduler *s)
 	if (!s->closed) {
 		coroi_doors_lock(s);
 		for (uint32_t i = 0; i < s->workers; i++) {
-			coroi_dense_trim_locked(&s->worker[i]);
+			coroi_dense_trim_locked(&s->worker[i], coroi_live(s) != 0);
 			coroi_stack_cache_flush(&s->worker[i].stacks);
 			coroi_mags_flush(&s->worker[i].mags);
 		}
