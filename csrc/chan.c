@@ -76,7 +76,7 @@ static inline void set_count(struct coro_chan *c, size_t n)
 enum { NOT_NOW = 1 };
 
 /* try_send, try_recv - what can be done at once. *woken: who is to be woken, after the lock. Entered. */
-static inline int try_send(struct coro_chan *c, const void *value, struct coroi_waiter **woken)
+static inline __attribute__((always_inline)) int try_send(struct coro_chan *c, const void *value, struct coroi_waiter **woken)
 {
 	if (coroi_unlikely(c->closed))
 		return CORO_ECLOSED;
@@ -96,7 +96,7 @@ static inline int try_send(struct coro_chan *c, const void *value, struct coroi_
 	return CORO_OK;
 }
 
-static inline int try_recv(struct coro_chan *c, void *value, struct coroi_waiter **woken)
+static inline __attribute__((always_inline)) int try_recv(struct coro_chan *c, void *value, struct coroi_waiter **woken)
 {
 	if (c->count) {
 		size_t at = c->head;
@@ -124,7 +124,7 @@ static inline int try_recv(struct coro_chan *c, void *value, struct coroi_waiter
 	return c->closed ? CORO_ECLOSED : NOT_NOW;
 }
 
-static inline int try_pass(struct coro_chan *c, bool send, void *value, struct coroi_waiter **woken)
+static inline __attribute__((always_inline)) int try_pass(struct coro_chan *c, bool send, void *value, struct coroi_waiter **woken)
 {
 	return send ? try_send(c, value, woken) : try_recv(c, value, woken);
 }
@@ -204,18 +204,32 @@ static int linger(struct coro_chan *c, bool (*happened)(void *))
 	return coroi_object_enter(&c->object);
 }
 
-/* wait_at - Q1: nothing could be done at once. Entered; leaves. */
-static COROI_NOINLINE int wait_at(struct coro_chan *c, bool send, void *value, uint64_t deadline)
+/* done - leave c after it could be done at once, or could not at all. */
+static inline int done(struct coro_chan *c, int status, struct coroi_waiter *woken)
+{
+	coroi_object_leave(&c->object);
+	return woken ? coroi_waiter_wake(woken) : status; /* both are CORO_OK then */
+}
+
+/* wait_slow - wait_at, the general way. */
+static COROI_NOINLINE int wait_slow(struct coro_chan *c, bool send, void *value, uint64_t deadline)
 {
 	size_t bytes = c->bytes; /* c may be freed by the time that we have what we waited for */
 	struct coroi_rec *me;
-	int status = coroi_must_wait(&me, deadline);
+	int status;
 
-	if (status) {
+	if (lingers(c, deadline)) {
+		struct coroi_waiter *woken = NULL;
+		if ((status = linger(c, send ? has_room : has_value)))
+			return status;
+		if ((status = try_pass(c, send, value, &woken)) != NOT_NOW)
+			return done(c, status, woken);
+	}
+	if ((status = coroi_must_wait(&me, deadline))) {
 		coroi_object_leave(&c->object);
 		return coroi_wont_wait(status, send ? "coro_chan_send" : "coro_chan_recv");
 	}
-	struct coroi_waiter *x = coroi_waiter_for(&c->object, me, c->bytes, &status);
+	struct coroi_waiter *x = coroi_waiter_for(&c->object, me, bytes, &status);
 	if (!x)
 		return status;
 	bool hidden = me && coroi_is_hidden(me, value);
@@ -229,34 +243,41 @@ static COROI_NOINLINE int wait_at(struct coro_chan *c, bool send, void *value, u
 	return status;
 }
 
-/* done - leave c after it could be done at once, or could not at all. */
-static inline int done(struct coro_chan *c, int status, struct coroi_waiter *woken)
+/* wait_at - Q1: nothing could be done at once. Entered; leaves. */
+static COROI_NOINLINE int wait_at(struct coro_chan *c, bool send, void *value, uint64_t deadline)
 {
-	coroi_object_leave(&c->object);
-	if (woken)
-		coroi_waiter_wake(woken);
-	return status;
+	struct coroi_worker *w = coroi_self();
+	struct coroi_rec *next = coroi_wait_next(w, deadline);
+	struct coroi_waiter x;
+
+	if (coroi_unlikely(!next))
+		return wait_slow(c, send, value, deadline);
+	coroi_waiter_init(&x, &c->object, w->current, 0, value);
+	return coroi_waiter_hand_over(w, &x, queue_of(c, send), send ? '>' : '<', next);
 }
 
-/* pass - coro_chan_send and coro_chan_recv. Inline: each knows its direction. */
-static inline int pass(coro_chan *c, bool send, void *value, uint64_t deadline)
+/* pass_entered - what coro_chan_send and coro_chan_recv do; leaves. Inline, like the next: each knows its direction. */
+static inline __attribute__((always_inline)) int pass_entered(coro_chan *c, bool send, void *value, uint64_t deadline)
 {
 	struct coroi_waiter *woken = NULL;
+	int status = try_pass(c, send, value, &woken);
 
-	if (coroi_unlikely(!c || (c->bytes && !value)))
+	return coroi_unlikely(status == NOT_NOW) ? wait_at(c, send, value, deadline) : done(c, status, woken);
+}
+
+static COROI_NOINLINE int pass_slow(coro_chan *c, bool send, void *value, uint64_t deadline)
+{
+	if (!c || (c->bytes && !value))
 		return CORO_EINVAL;
 	int status = coroi_object_enter(&c->object);
-	if (coroi_unlikely(status))
-		return status;
-	status = try_pass(c, send, value, &woken);
-	if (coroi_unlikely(status == NOT_NOW) && lingers(c, deadline)) {
-		if ((status = linger(c, send ? has_room : has_value)))
-			return status;
-		status = try_pass(c, send, value, &woken);
-	}
-	if (coroi_unlikely(status == NOT_NOW))
-		return wait_at(c, send, value, deadline);
-	return done(c, status, woken);
+	return status ? status : pass_entered(c, send, value, deadline);
+}
+
+static inline __attribute__((always_inline)) int pass(coro_chan *c, bool send, void *value, uint64_t deadline)
+{
+	if (coroi_unlikely(!c || !value || !coroi_object_try(&c->object)))
+		return pass_slow(c, send, value, deadline);
+	return pass_entered(c, send, value, deadline);
 }
 
 int coro_chan_send(coro_chan *c, const void *value, uint64_t deadline)

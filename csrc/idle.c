@@ -184,6 +184,13 @@ COROI_COLD void coroi_idle_feed(struct coroi_worker *w)
 		claim_any(w->sched);
 }
 
+COROI_NOINLINE int coroi_feed_and_leave(struct coroi_worker *w)
+{
+	coroi_idle_queued(w);
+	coroi_door_leave(w);
+	return CORO_OK;
+}
+
 void coroi_idle_pushed(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;

@@ -159,6 +159,65 @@ static inline uint64_t coroi_pick_locked(struct coroi_worker *w)
 	return task;
 }
 
+/*
+ * The short ways of coroi_pick_locked and coroi_ready_locked, for what is nearly always so, without a call: no register is saved for
+ * them but by the switch. Where there is more to do they say so, and have changed nothing; the door is left then, and the general way taken.
+ */
+
+/* coroi_next_locked - who goes on when the current one suspends: out of the slot while its budget lasts, or from the front of the
+ * queue, if it has run before. NULL: the general way. */
+static inline struct coroi_rec *coroi_next_locked(struct coroi_worker *w)
+{
+	struct coroi_rec *next = w->slot;
+
+	if (coroi_unlikely(coroi_mail_due(w)))
+		return NULL;
+	if (coroi_likely(next)) {
+		if (coroi_unlikely(w->budget <= 0))
+			return NULL;
+		at_store_rlx(&w->slot, NULL);
+		at_bump(&w->handovers);
+		w->budget--;
+		return next;
+	}
+	struct coroi_deque *d = &w->queue;
+	uint32_t head = d->head, count = d->count, mask = d->mask;
+	uint64_t task = d->ring[head & mask];
+	if (coroi_unlikely(count == 0 || coroi_task_is_new(task) || d->spill.count))
+		return NULL;
+	coroi_deque_look_ahead(d);
+	at_store_rlx(&d->head, head + 1);
+	at_store_rlx(&d->count, count - 1);
+	w->budget = w->budget_full;
+	return coroi_task_resumed(task);
+}
+
+/* coroi_made_ready_locked - r, at home here, is in the slot. False: the general way. */
+static inline bool coroi_made_ready_locked(struct coroi_worker *w, struct coroi_rec *r)
+{
+	struct coroi_rec *back = coroi_likely(w->budget_full > 0) ? w->slot : r;
+
+	if (coroi_unlikely(r->armed || (back && !coroi_deque_has_room(&w->queue))))
+		return false;
+	at_store_rlx(&r->state, COROI_ACTIVE);
+	if (coroi_likely(back != r))
+		at_store_rlx(&w->slot, r);
+	if (coroi_unlikely(back))
+		coroi_deque_put(&w->queue, coroi_task_started(back));
+	return true;
+}
+
+/* coroi_leave_fed - leave w's door; if somebody sleeps who would like what has been queued, it is woken first. Returns CORO_OK. */
+COROI_NOINLINE int coroi_feed_and_leave(struct coroi_worker *w);
+
+static inline int coroi_leave_fed(struct coroi_worker *w)
+{
+	if (coroi_unlikely(at_load_rlx(&w->sched->hungry)))
+		return coroi_feed_and_leave(w);
+	coroi_door_leave(w);
+	return CORO_OK;
+}
+
 /* coroi_nothing_else - w has nothing to run but who asks. */
 static inline bool coroi_nothing_else(const struct coroi_worker *w)
 {
@@ -180,6 +239,13 @@ static inline int coroi_to(void **save, void *sp, intptr_t value, struct coroi_w
 	return code; /* where no sanitizer is told anything, a tail call */
 }
 
+/* coroi_hand_over_locked - me stops here, next goes on, which has run before and is not me. As coroi_suspend_locked. */
+static inline int coroi_hand_over_locked(struct coroi_worker *w, struct coroi_rec *me, struct coroi_rec *next)
+{
+	w->current = next;
+	return coroi_to(&me->sp, next->sp, CORO_OK, w, next->stack);
+}
+
 /*
  * coroi_suspend_locked - me stops here, the task (0: the native stack) goes on. The switch opens the door. Returns
  * me's code when it goes on itself: CORO_OK, unless coroi_resume_locked said otherwise. A tail call in the end: nothing
@@ -194,8 +260,7 @@ static inline int coroi_suspend_locked(struct coroi_worker *w, struct coroi_rec 
 		coroi_door_leave(w);
 		return CORO_OK;
 	}
-	w->current = next;
-	return coroi_to(&me->sp, next->sp, CORO_OK, w, next->stack);
+	return coroi_hand_over_locked(w, me, next);
 }
 
 /* coroi_run - from the native stack: run coroutines until there is none. */

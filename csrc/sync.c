@@ -35,29 +35,46 @@ static int init(void *p, size_t bytes, uint32_t flags)
 	return status;
 }
 
-/* wait_here - Q1: me waits in q of o, which is entered, and is left. */
-static COROI_NOINLINE int wait_here(struct coroi_object *o, struct coroi_waitq *q, struct coroi_rec *me, char what, uint64_t deadline)
-{
-	int status;
-	struct coroi_waiter *x = coroi_waiter_for(o, me, 0, &status);
+/* Who waits, as it is reported. */
+struct wait {
+	char what;
+	const char *call;
+};
 
+/* wait_slow - wait_at, the general way. */
+static COROI_NOINLINE int wait_slow(struct coroi_object *o, struct coroi_waitq *q, const struct wait *as, uint32_t n, uint64_t mark,
+				    uint64_t deadline)
+{
+	struct coroi_rec *me;
+	int status = coroi_must_wait(&me, deadline);
+
+	if (coroi_unlikely(status)) {
+		coroi_object_leave(o);
+		return coroi_wont_wait(status, as->call);
+	}
+	struct coroi_waiter *x = coroi_waiter_for(o, me, 0, &status);
 	if (!x)
 		return status;
-	coroi_waiter_init(x, o, me, 0, NULL);
-	status = coroi_waiter_wait_in(x, q, what, deadline, false);
+	coroi_waiter_init(x, o, me, n, NULL);
+	x->mark = mark;
+	status = coroi_waiter_wait_in(x, q, as->what, deadline, false);
 	coroi_waiter_end(me, x);
 	return status;
 }
 
-/* must_wait - coroi_must_wait; if the caller may not, o is left. */
-static int must_wait(struct coroi_object *o, struct coroi_rec **me, uint64_t deadline, const char *call)
+/* wait_at - Q1: the caller waits in q of o, which is entered, and is left. */
+static COROI_NOINLINE int wait_at(struct coroi_object *o, struct coroi_waitq *q, const struct wait *as, uint32_t n, uint64_t mark,
+				  uint64_t deadline)
 {
-	int status = coroi_must_wait(me, deadline);
-	if (coroi_unlikely(status)) {
-		coroi_object_leave(o);
-		coroi_wont_wait(status, call);
-	}
-	return status;
+	struct coroi_worker *w = coroi_self();
+	struct coroi_rec *next = coroi_wait_next(w, deadline);
+	struct coroi_waiter x;
+
+	if (coroi_unlikely(!next))
+		return wait_slow(o, q, as, n, mark, deadline);
+	coroi_waiter_init(&x, o, w->current, n, NULL);
+	x.mark = mark;
+	return coroi_waiter_hand_over(w, &x, q, as->what, next);
 }
 
 /* end - o is destroyed, if nobody uses it. Entered; leaves. */
@@ -87,24 +104,29 @@ int coro_sem_init(coro_sem *p, uint64_t permits, uint32_t flags)
 	return status;
 }
 
+/* sem_acquire - entered; leaves. */
+static inline int sem_acquire(struct sem *s, uint64_t deadline)
+{
+	static const struct wait as = {'s', "coro_sem_acquire"};
+
+	if (coroi_unlikely(!s->permits))
+		return wait_at(&s->object, &s->queue, &as, 0, 0, deadline);
+	s->permits--;
+	coroi_object_leave(&s->object);
+	return CORO_OK;
+}
+
+static COROI_NOINLINE int sem_acquire_slow(coro_sem *p, uint64_t deadline)
+{
+	int status = p ? coroi_object_enter(&sem_of(p)->object) : CORO_EINVAL;
+	return status ? status : sem_acquire(sem_of(p), deadline);
+}
+
 int coro_sem_acquire(coro_sem *p, uint64_t deadline)
 {
-	struct sem *s = sem_of(p);
-	struct coroi_rec *me;
-
-	if (coroi_unlikely(!p))
-		return CORO_EINVAL;
-	int status = coroi_object_enter(&s->object);
-	if (coroi_unlikely(status))
-		return status;
-	if (coroi_likely(s->permits)) {
-		s->permits--;
-		coroi_object_leave(&s->object);
-		return CORO_OK;
-	}
-	if ((status = must_wait(&s->object, &me, deadline, "coro_sem_acquire")))
-		return status;
-	return wait_here(&s->object, &s->queue, me, 's', deadline);
+	if (coroi_unlikely(!p || !coroi_object_try(&sem_of(p)->object)))
+		return sem_acquire_slow(p, deadline);
+	return sem_acquire(sem_of(p), deadline);
 }
 
 int coroi_sem_acquire_guest(coro_sem *p, struct coroi_guest *g)
@@ -121,32 +143,51 @@ int coroi_sem_acquire_guest(coro_sem *p, struct coroi_guest *g)
 	return CORO_OK;
 }
 
-int coro_sem_release(coro_sem *p, uint64_t n)
+/* sem_release_many - entered; leaves. */
+static COROI_NOINLINE int sem_release_many(struct sem *s, uint64_t n)
 {
-	struct sem *s = sem_of(p);
+	struct coroi_chain woken = {NULL, NULL};
 	struct coroi_waiter *x;
 
-	if (coroi_unlikely(!p || !n))
-		return CORO_EINVAL;
-	int status = coroi_object_enter(&s->object);
-	if (coroi_unlikely(status))
-		return status;
-	if (coroi_likely(n == 1) && (x = coroi_waitq_take(&s->queue))) {
-		coroi_object_leave(&s->object);
-		coroi_waiter_wake(x);
-		return CORO_OK;
-	}
-	if (coroi_unlikely(n > CORO_PERMITS_MAX || s->permits + n > CORO_PERMITS_MAX)) {
+	if (n > CORO_PERMITS_MAX || s->permits + n > CORO_PERMITS_MAX) {
 		coroi_object_leave(&s->object);
 		return CORO_EOVERFLOW;
 	}
-	struct coroi_chain woken = {NULL, NULL};
 	for (; n && (x = coroi_waitq_take(&s->queue)); n--)
 		coroi_chain_add(&woken, x);
 	s->permits += n;
 	coroi_object_leave(&s->object);
 	coroi_chain_wake(&woken);
 	return CORO_OK;
+}
+
+/* sem_release - entered; leaves. */
+static inline int sem_release(struct sem *s, uint64_t n)
+{
+	struct coroi_waiter *x;
+
+	if (coroi_unlikely(n != 1 || s->permits == CORO_PERMITS_MAX))
+		return sem_release_many(s, n);
+	if (!s->queue.first || !(x = coroi_waitq_take(&s->queue))) {
+		s->permits++;
+		coroi_object_leave(&s->object);
+		return CORO_OK;
+	}
+	coroi_object_leave(&s->object);
+	return coroi_waiter_wake(x);
+}
+
+static COROI_NOINLINE int sem_release_slow(coro_sem *p, uint64_t n)
+{
+	int status = p && n ? coroi_object_enter(&sem_of(p)->object) : CORO_EINVAL;
+	return status ? status : sem_release(sem_of(p), n);
+}
+
+int coro_sem_release(coro_sem *p, uint64_t n)
+{
+	if (coroi_unlikely(!p || !n || !coroi_object_try(&sem_of(p)->object)))
+		return sem_release_slow(p, n);
+	return sem_release(sem_of(p), n);
 }
 
 int coro_sem_destroy(coro_sem *p)
@@ -226,6 +267,7 @@ static int take_or_wait(struct mutex *m, uint64_t mine, bool may_wait)
 /* lock_slow - again: the caller's waiter, of a wait that is over; then neither deadline nor cancel ends this one. Or NULL. */
 static COROI_NOINLINE int lock_slow(struct mutex *m, uint64_t mine, uint64_t deadline, struct coroi_waiter *again)
 {
+	static const struct wait as = {'m', "coro_mutex_lock"};
 	struct coroi_rec *me;
 
 	if (!mine)
@@ -236,27 +278,46 @@ static COROI_NOINLINE int lock_slow(struct mutex *m, uint64_t mine, uint64_t dea
 	coroi_may_wait(&me); /* it may: mine tells */
 	if ((status = take_or_wait(m, mine, deadline && !(me && coroi_self()->nowait))) != COROI_WAITS) {
 		coroi_object_leave(&m->object);
-		return status == CORO_ETIMEDOUT ? coroi_wont_wait(deadline ? CORO_ENOWAIT : status, "coro_mutex_lock") : status;
+		return status == CORO_ETIMEDOUT ? coroi_wont_wait(deadline ? CORO_ENOWAIT : status, as.call) : status;
 	}
-	struct coroi_waiter *x = again ? again : coroi_waiter_for(&m->object, me, 0, &status);
-	if (!x)
-		return status; /* WAITED stays: who unlocks looks once in vain */
-	coroi_waiter_init(x, &m->object, me, 0, NULL);
-	x->mark = mine;
-	status = coroi_waiter_wait_in(x, &m->queue, 'm', deadline, again != NULL);
 	if (!again)
-		coroi_waiter_end(me, x);
-	return status;
+		return wait_at(&m->object, &m->queue, &as, 0, mine, deadline); /* no memory: WAITED stays, who unlocks looks once in vain */
+	coroi_waiter_init(again, &m->object, me, 0, NULL);
+	again->mark = mine;
+	return coroi_waiter_wait_in(again, &m->queue, as.what, deadline, true);
+}
+
+/* swap_mine - the usual path: the current coroutine owns p instead of nobody, or nobody instead of it. False: the general way. */
+static inline bool swap_mine(coro_mutex *p, bool lock)
+{
+	struct coroi_worker *w = coroi_self();
+	struct coroi_rec *me = coroi_current(w);
+
+	if (coroi_unlikely(!p || !me))
+		return false;
+	struct mutex *m = mutex_of(p);
+	uint64_t from = lock ? 0 : (uintptr_t)me, to = lock ? (uintptr_t)me : 0;
+	if (coroi_unlikely(at_load_rlx(&m->owner) != from))
+		return false;
+	if (!m->object.home)
+		return coroi_likely(at_cas(&m->owner, &from, to));
+	if (coroi_unlikely(m->object.worker != w || !(me->flags & COROI_F_PINNED)))
+		return false;
+	at_store_rlx(&m->owner, to);
+	return true;
+}
+
+static COROI_NOINLINE int lock_general(coro_mutex *p, uint64_t deadline)
+{
+	if (!p)
+		return CORO_EINVAL;
+	uint64_t mine = mark_of();
+	return mine && swap_owner(mutex_of(p), 0, mine) ? CORO_OK : lock_slow(mutex_of(p), mine, deadline, NULL);
 }
 
 int coro_mutex_lock(coro_mutex *p, uint64_t deadline)
 {
-	if (coroi_unlikely(!p))
-		return CORO_EINVAL;
-	uint64_t mine = mark_of();
-	if (coroi_likely(mine && swap_owner(mutex_of(p), 0, mine)))
-		return CORO_OK;
-	return lock_slow(mutex_of(p), mine, deadline, NULL);
+	return coroi_likely(swap_mine(p, true)) ? CORO_OK : lock_general(p, deadline);
 }
 
 int coroi_mutex_lock_guest(coro_mutex *p, uint64_t mark, struct coroi_guest *g)
@@ -301,11 +362,14 @@ int coroi_mutex_unlock_as(coro_mutex *p, uint64_t mark)
 	return unlock_slow(p, mark);
 }
 
+static COROI_NOINLINE int unlock_general(coro_mutex *p)
+{
+	return p ? coroi_mutex_unlock_as(p, mark_of()) : CORO_EINVAL;
+}
+
 int coro_mutex_unlock(coro_mutex *p)
 {
-	if (coroi_unlikely(!p))
-		return CORO_EINVAL;
-	return coroi_mutex_unlock_as(p, mark_of());
+	return coroi_likely(swap_mine(p, false)) ? CORO_OK : unlock_general(p);
 }
 
 int coro_mutex_destroy(coro_mutex *p)
@@ -376,8 +440,8 @@ static void rwlock_left(struct rwlock *l)
 
 static int rwlock_lock(coro_rwlock *p, bool write, uint64_t deadline)
 {
+	static const struct wait as[] = {{'r', "coro_rwlock_read"}, {'w', "coro_rwlock_write"}};
 	struct rwlock *l = rwlock_of(p);
-	struct coroi_rec *me;
 
 	if (!p)
 		return CORO_EINVAL;
@@ -391,15 +455,7 @@ static int rwlock_lock(coro_rwlock *p, bool write, uint64_t deadline)
 		coroi_object_leave(&l->object);
 		return status;
 	}
-	if ((status = must_wait(&l->object, &me, deadline, write ? "coro_rwlock_write" : "coro_rwlock_read")))
-		return status;
-	struct coroi_waiter *x = coroi_waiter_for(&l->object, me, 0, &status);
-	if (!x)
-		return status;
-	coroi_waiter_init(x, &l->object, me, write, NULL);
-	x->mark = mine;
-	status = coroi_waiter_wait_in(x, &l->queue, write ? 'w' : 'r', deadline, false);
-	coroi_waiter_end(me, x);
+	status = wait_at(&l->object, &l->queue, &as[write], write, mine, deadline);
 	if (status)
 		rwlock_left(l);
 	return status;
@@ -517,8 +573,10 @@ int coro_cond_wait(coro_cond *p, coro_mutex *mutex, uint64_t deadline)
 	int status = coroi_object_enter(&c->object);
 	if (status)
 		return status;
-	if ((status = must_wait(&c->object, &me, deadline, "coro_cond_wait")))
-		return status;
+	if ((status = coroi_must_wait(&me, deadline))) {
+		coroi_object_leave(&c->object);
+		return coroi_wont_wait(status, "coro_cond_wait");
+	}
 	struct coroi_waiter *x = coroi_waiter_for(&c->object, me, 0, &status);
 	if (!x)
 		return status;
@@ -628,7 +686,7 @@ int coro_latch_add(coro_latch *p, int64_t n)
 
 int coro_latch_wait(coro_latch *p, uint64_t deadline)
 {
-	struct coroi_rec *me;
+	static const struct wait as = {'l', "coro_latch_wait"};
 
 	if (!p)
 		return CORO_EINVAL;
@@ -640,9 +698,7 @@ int coro_latch_wait(coro_latch *p, uint64_t deadline)
 		coroi_object_leave(&l->object);
 		return CORO_OK;
 	}
-	if ((status = must_wait(&l->object, &me, deadline, "coro_latch_wait")))
-		return status;
-	return wait_here(&l->object, &l->queue, me, 'l', deadline);
+	return wait_at(&l->object, &l->queue, &as, 0, 0, deadline);
 }
 
 int coroi_latch_wait_guest(coro_latch *p, struct coroi_guest *g)
@@ -721,7 +777,7 @@ int coroi_once_begin_guest(coro_once *p, uint64_t mark, struct coroi_guest *g)
 
 int coro_once_do(coro_once *p, void (*fn)(void *), void *arg, uint64_t deadline)
 {
-	struct coroi_rec *me;
+	static const struct wait as = {'o', "coro_once_do"};
 
 	if (!p || !fn)
 		return CORO_EINVAL;
@@ -734,11 +790,8 @@ int coro_once_do(coro_once *p, void (*fn)(void *), void *arg, uint64_t deadline)
 	int status = coroi_object_enter(&o->object);
 	if (status)
 		return status;
-	if ((status = once_begin(o, mine)) == COROI_WAITS) {
-		if ((status = must_wait(&o->object, &me, deadline, "coro_once_do")))
-			return status;
-		return wait_here(&o->object, &o->queue, me, 'o', deadline);
-	}
+	if ((status = once_begin(o, mine)) == COROI_WAITS)
+		return wait_at(&o->object, &o->queue, &as, 0, 0, deadline);
 	coroi_object_leave(&o->object);
 	if (status != COROI_YOURS)
 		return status;

@@ -395,8 +395,7 @@ int coro_yield(void)
 	coroi_deque_look_ahead(d);
 	d->ring[(head + count) & mask] = coroi_task_started(me);
 	at_store_rlx(&d->head, head + 1);
-	w->current = next;
-	return coroi_to(&me->sp, next->sp, CORO_OK, w, next->stack);
+	return coroi_hand_over_locked(w, me, next);
 }
 
 /* take_permit_locked - me has one, or is cancelled, or must not wait. False: it has to, unless its deadline has come (waits: it has
@@ -438,8 +437,7 @@ static COROI_NOINLINE int park_slow(struct coroi_worker *w, struct coroi_rec *me
 	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
 }
 
-/* The usual path makes no call, like that of coro_yield: the door is free, and there is a permit, or somebody to go on with: in the
- * slot while its budget lasts, or in front of the queue, having run before. */
+/* The usual path makes no call, like that of coro_yield: the door is free, and there is a permit, or somebody to go on with. */
 int coro_park(void)
 {
 	struct coroi_worker *w = coroi_self();
@@ -454,31 +452,12 @@ int coro_park(void)
 		coroi_door_leave(w);
 		return CORO_OK;
 	}
-	if (coroi_unlikely(me->canceled || coroi_mail_due(w))) /* C2 is for the other path */
+	struct coroi_rec *next = coroi_likely(!me->canceled) ? coroi_next_locked(w) : NULL; /* C2 is for the other path */
+	if (coroi_unlikely(!next))
 		return park_slow(w, me);
-	struct coroi_rec *next = w->slot;
-	if (coroi_likely(next)) {
-		if (coroi_unlikely(w->budget <= 0))
-			return park_slow(w, me);
-		at_store_rlx(&w->slot, NULL);
-		at_bump(&w->handovers);
-		w->budget--;
-	} else {
-		struct coroi_deque *d = &w->queue;
-		uint32_t head = d->head, count = d->count, mask = d->mask;
-		uint64_t task = d->ring[head & mask];
-		if (coroi_unlikely(count == 0 || coroi_task_is_new(task) || d->spill.count))
-			return park_slow(w, me);
-		next = coroi_task_resumed(task);
-		coroi_deque_look_ahead(d);
-		at_store_rlx(&d->head, head + 1);
-		at_store_rlx(&d->count, count - 1);
-		w->budget = w->budget_full;
-	}
 	at_store_rlx(&me->state, COROI_PARKED);
 	me->waits = 'p';
-	w->current = next;
-	return coroi_to(&me->sp, next->sp, CORO_OK, w, next->stack);
+	return coroi_hand_over_locked(w, me, next);
 }
 
 int coro_park_until(uint64_t deadline)
@@ -560,14 +539,6 @@ static COROI_NOINLINE int wake_slow(struct coroi_worker *w, struct coroi_rec *r,
 	return mail(r, gen, 0);
 }
 
-/* feed_and_leave - somebody sleeps, and perhaps would like what was queued. */
-static COROI_NOINLINE int feed_and_leave(struct coroi_worker *w)
-{
-	coroi_idle_queued(w);
-	coroi_door_leave(w);
-	return CORO_OK;
-}
-
 /* The usual path makes no call: the door is free, and r is at home here and runs, is queued or has parked. */
 int coro_wake(coro_handle h)
 {
@@ -589,18 +560,9 @@ int coro_wake(coro_handle h)
 		coroi_door_leave(w);
 		return CORO_OK;
 	}
-	struct coroi_rec *back = coroi_likely(w->budget_full > 0) ? w->slot : r; /* as coroi_ready_locked */
-	if (coroi_unlikely(state != COROI_PARKED || r->armed || (back && !coroi_deque_has_room(&w->queue))))
+	if (coroi_unlikely(state != COROI_PARKED || !coroi_made_ready_locked(w, r)))
 		return wake_slow(w, r, (uint32_t)(h >> 32));
-	at_store_rlx(&r->state, COROI_ACTIVE);
-	if (coroi_likely(back != r))
-		at_store_rlx(&w->slot, r);
-	if (coroi_unlikely(back))
-		coroi_deque_put(&w->queue, coroi_task_started(back));
-	if (coroi_unlikely(at_load_rlx(&w->sched->hungry)))
-		return feed_and_leave(w);
-	coroi_door_leave(w);
-	return CORO_OK;
+	return coroi_leave_fed(w);
 }
 
 int coro_switch_to(coro_handle h)

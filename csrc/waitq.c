@@ -100,22 +100,23 @@ static inline void wake_home(struct coroi_rec *r)
 	coroi_door_leave(w);
 }
 
-void coroi_waiter_wake(struct coroi_waiter *x)
+COROI_NOINLINE int coroi_waiter_wake_slow(struct coroi_waiter *x)
 {
-	if (coroi_likely(x->rec != NULL)) {
+	if (x->rec) {
+		uint32_t lingers = COROI_EVENT_LINGERS;
 		if (x->object->home)
 			wake_home(x->rec);
-		else
+		else if (at_load_rlx(&x->event) != lingers || /* relaxed: it was set in the lock */
+			 !at_cas(&x->event, &lingers, COROI_EVENT_FIRED)) /* Q4 */
 			coroi_event_send(x->rec);
-		return;
-	}
-	if (x->guest) {
+	} else if (x->guest) {
 		coroi_guest_wake(x->guest);
-		return;
+	} else {
+		uint32_t *fired = x->fired;
+		at_xchg(fired, 1);
+		coroi_futex_wake(fired, 1); /* it may be gone by now: then nobody, or somebody who looks again, is woken */
 	}
-	uint32_t *fired = x->fired;
-	at_xchg(fired, 1);
-	coroi_futex_wake(fired, 1); /* it may be gone by now: then nobody, or somebody who looks again, is woken */
+	return CORO_OK;
 }
 
 bool coroi_waiter_withdraw(struct coroi_waiter *x)
@@ -156,13 +157,28 @@ int coroi_thread_wait(uint32_t *fired, uint64_t deadline, bool (*withdraw)(void 
 	return CORO_OK;
 }
 
-static bool has_mail(void *w)
+/* waits_simply - x waits as nearly all do: as a coroutine, for as long as it takes, unless it is cancelled. */
+static inline bool waits_simply(const struct coroi_waiter *x, uint64_t deadline, bool certain)
 {
-	return at_load_rlx(&((struct coroi_worker *)w)->inbox) != 0;
+	return coroi_likely(x->rec && deadline == CORO_FOREVER && !certain);
 }
 
-/* await_event - what nearly always comes of waiting without a deadline: x has its event. Else the code with which the wait has
- * ended, or NOT_BEGUN. */
+static bool has_come(void *waiter)
+{
+	struct coroi_waiter *x = waiter;
+	return at_load_rlx(&x->event) == COROI_EVENT_FIRED || at_load_rlx(&coroi_self()->inbox);
+}
+
+/* linger - Q4. True: it is fired. */
+static bool linger(struct coroi_waiter *x)
+{
+	uint32_t lingers = COROI_EVENT_LINGERS;
+
+	coroi_idle_linger(coroi_self(), has_come, x);
+	return !at_cas(&x->event, &lingers, COROI_EVENT_NONE); /* acquire: what Q2 has written is seen */
+}
+
+/* await_event - what comes of waiting simply: CORO_OK, the code with which the wait has ended, or NOT_BEGUN: by a cancel. */
 enum { NOT_BEGUN = 1 };
 
 static inline int await_event(struct coroi_waiter *x, char what)
@@ -170,9 +186,11 @@ static inline int await_event(struct coroi_waiter *x, char what)
 	struct coroi_worker *w = coroi_self();
 	struct coroi_rec *me = x->rec;
 
-	bool came = !x->object->home && coroi_nothing_else(w) && coroi_idle_linger(w, has_mail, w);
+	bool lingered = at_load_rlx(&x->event) != COROI_EVENT_NONE;
+	if (lingered && linger(x))
+		return CORO_OK;
 	coroi_door_enter(w);
-	if (came)
+	if (lingered)
 		coroi_drain_locked(w);
 	if (me->event) {
 		me->event = 0;
@@ -188,17 +206,31 @@ static inline int await_event(struct coroi_waiter *x, char what)
 	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
 }
 
+int coroi_waiter_wait_in(struct coroi_waiter *x, struct coroi_waitq *q, char what, uint64_t deadline, bool certain)
+{
+	if (!x->object->home && waits_simply(x, deadline, certain) && coroi_nothing_else(coroi_self()))
+		x->event = COROI_EVENT_LINGERS;
+	coroi_waitq_add(q, x);
+	coroi_object_leave(x->object);
+	return coroi_waiter_wait(x, what, deadline, certain);
+}
+
+COROI_COLD int coroi_waiter_resumed(struct coroi_waiter *x, char what, int code)
+{
+	if (coroi_waiter_withdraw(x))
+		return code;
+	code = coroi_wait(x->rec, what, CORO_FOREVER, NULL, x); /* the event is certain */
+	return code ? code : x->status;
+}
+
 int coroi_waiter_wait(struct coroi_waiter *x, char what, uint64_t deadline, bool certain)
 {
-	if (coroi_likely(x->rec && deadline == CORO_FOREVER && !certain)) {
+	if (waits_simply(x, deadline, certain)) {
 		int code = await_event(x, what);
 		if (coroi_likely(code == CORO_OK))
 			return x->status;
-		if (code != NOT_BEGUN) {
-			if (coroi_waiter_withdraw(x))
-				return code;
-			certain = true;
-		}
+		if (code != NOT_BEGUN)
+			return coroi_waiter_resumed(x, what, code);
 	}
 	int status = x->rec ? coroi_wait(x->rec, what, deadline, certain ? NULL : withdraw, x)
 			    : coroi_thread_wait(x->fired, deadline, certain ? NULL : withdraw, x);

@@ -11,6 +11,10 @@
  *   Q3  an end by deadline or cancel takes the waiter out of the queue itself, under the lock. If it is not there any more,
  *       the event is certain: it is waited for, and the wait has succeeded
  *
+ *   Q4  a coroutine whose worker has nothing else to do looks at its waiter for some us before it suspends, with `event` LINGERS from Q1
+ *       on: Q2 fires it there, by compare-and-swap, and that was the event, without a mail; or the waiter has taken
+ *       LINGERS back the same way, and the event comes as to any other
+ *
  * So of Q2 and Q3 one happens, and each waiter has exactly one event or none. One that waits at several objects
  * (coro_select) has a waiter in each queue, all with one word `chosen`: whoever takes one of them out has to change that
  * from 0 as well, and passes on to the next waiter if it cannot.
@@ -49,9 +53,11 @@ struct coroi_waiter {
 	uint32_t *chosen;            /* atomic; of one that waits at several objects, or NULL */
 	uint32_t n;                  /* what it wants; of several: its place among them */
 	uint32_t *fired;             /* atomic, a futex: a thread's event; `event`, or of several one for all */
-	uint32_t event;
+	uint32_t event;              /* atomic; of a coroutine, see Q4 */
 	int32_t status;              /* what its wait returns after its event */
 };
+
+enum { COROI_EVENT_NONE, COROI_EVENT_FIRED, COROI_EVENT_LINGERS };
 
 struct coroi_waitq {
 	struct coroi_waiter *first, *last;
@@ -78,6 +84,21 @@ static inline int coroi_object_enter(struct coroi_object *o)
 	if (!o->home)
 		coroi_spin_lock(&o->lock);
 	return coroi_likely(!o->dead) ? CORO_OK : coroi_object_refuse(o);
+}
+
+/* coroi_object_try - coroi_object_enter for a usual path that makes no call: false if it is not to be had at once. */
+static inline bool coroi_object_try(struct coroi_object *o)
+{
+	uint32_t free = 0;
+
+	if (o->home)
+		return coroi_likely(coroi_object_is_home(o) && !o->dead);
+	if (coroi_unlikely(!at_cas(&o->lock.word, &free, 1))) /* as coroi_spin_lock */
+		return false;
+	if (coroi_likely(!o->dead))
+		return true;
+	coroi_spin_unlock(&o->lock);
+	return false;
 }
 
 static inline void coroi_object_leave(struct coroi_object *o)
@@ -159,14 +180,16 @@ static inline void coroi_waiter_init(struct coroi_waiter *x, struct coroi_object
 	x->object = o;
 	x->rec = me;
 	x->value = value;
-	x->guest = NULL;
 	x->chosen = NULL;
 	x->n = n;
-	x->fired = &x->event;
-	x->event = 0;
+	x->event = COROI_EVENT_NONE;
 	x->status = CORO_OK;
-	if (me && !o->home)
+	if (!me) {
+		x->guest = NULL;
+		x->fired = &x->event;
+	} else if (!o->home) {
 		coroi_escape(me); /* others may send it an event from now on */
+	}
 }
 
 /* coroi_waitq_add - Q1. coroi_waitq_take - Q2: the first that still waits, or NULL. coroi_waitq_remove - Q3; x is in it. */
@@ -206,8 +229,22 @@ static inline struct coroi_waiter *coroi_waitq_take(struct coroi_waitq *q)
 	return NULL;
 }
 
-/* coroi_waiter_wake - Q2, after the lock. x must not be looked at any more. */
-void coroi_waiter_wake(struct coroi_waiter *x);
+/* coroi_waiter_wake - Q2, after the lock. x must not be looked at any more. Returns CORO_OK. */
+COROI_NOINLINE int coroi_waiter_wake_slow(struct coroi_waiter *x);
+
+static inline int coroi_waiter_wake(struct coroi_waiter *x)
+{
+	struct coroi_worker *w = coroi_self();
+	struct coroi_rec *r = x->rec;
+
+	if (coroi_likely(r && w && coroi_chunk_of(r)->owner == w->sched)) {
+		if (coroi_likely(coroi_door_try(w) && at_load_acq(&r->home) == w->id && /* firm, inside this door */
+				 at_load_rlx(&r->state) == COROI_WAITING && coroi_made_ready_locked(w, r)))
+			return coroi_leave_fed(w);
+		coroi_door_leave(w);
+	}
+	return coroi_waiter_wake_slow(x);
+}
 
 /* Waiters that were taken out of a queue together, to be woken after the lock, first come, first woken. All zeros: none. */
 struct coroi_chain {
@@ -240,11 +277,42 @@ bool coroi_waiter_withdraw(struct coroi_waiter *x);
 int coroi_waiter_wait(struct coroi_waiter *x, char what, uint64_t deadline, bool certain);
 
 /* coroi_waiter_wait_in - Q1: the same for x, which is not in the queue q of its object yet. The object is entered, and is left. */
-static inline int coroi_waiter_wait_in(struct coroi_waiter *x, struct coroi_waitq *q, char what, uint64_t deadline, bool certain)
+int coroi_waiter_wait_in(struct coroi_waiter *x, struct coroi_waitq *q, char what, uint64_t deadline, bool certain);
+
+/*
+ * The short way of the same, for a coroutine with nothing against its waiting and somebody to go on with: the door is entered
+ * before the object is left, so no event can be there yet.
+ *
+ * coroi_wait_next - who goes on while the current coroutine waits at an object that is entered; then w's door is entered too, and
+ * coroi_waiter_hand_over is next. NULL: the general way.
+ */
+static inline struct coroi_rec *coroi_wait_next(struct coroi_worker *w, uint64_t deadline)
 {
+	struct coroi_rec *me = coroi_current(w), *next;
+
+	if (coroi_unlikely(!me || deadline != CORO_FOREVER || coroi_is_dense(me)))
+		return NULL;
+	if (coroi_likely(coroi_door_try(w) && !me->canceled && (next = coroi_next_locked(w))))
+		return next;
+	coroi_door_leave(w);
+	return NULL;
+}
+
+/* coroi_waiter_resumed - what coroi_waiter_wait returns after a wait that could be cancelled and was resumed with that code, which is none of
+ * CORO_OK. */
+COROI_COLD int coroi_waiter_resumed(struct coroi_waiter *x, char what, int code);
+
+static inline int coroi_waiter_hand_over(struct coroi_worker *w, struct coroi_waiter *x, struct coroi_waitq *q, char what,
+					 struct coroi_rec *next)
+{
+	struct coroi_rec *me = x->rec;
+
 	coroi_waitq_add(q, x);
+	at_store_rlx(&me->state, COROI_WAITING);
+	me->waits = (uint8_t)what;
 	coroi_object_leave(x->object);
-	return coroi_waiter_wait(x, what, deadline, certain);
+	int code = coroi_hand_over_locked(w, me, next);
+	return coroi_likely(code == CORO_OK) ? x->status : coroi_waiter_resumed(x, what, code);
 }
 
 /* coroi_thread_wait - a thread's part of it: until *fired is not 0, or the deadline has come and withdraw(arg). */

@@ -1,5 +1,5 @@
 /*
- * chan.pml - who waits at an object, and who serves whom: Q1 to Q3 of csrc/waitq.h, with the waits at several objects of
+ * chan.pml - who waits at an object, and who serves whom: Q1 to Q4 of csrc/waitq.h, with the waits at several objects of
  * csrc/chan.c.
  *
  * Two channels without room. One receiver waits at both (coro_select), one at the first; a sender for each channel. Whoever
@@ -16,10 +16,11 @@
  *   - a value is received by one, and by the one to whom it was given; who gives up has sent, or received, nothing
  *   - a waiter is looked at only as long as it is there: until the one that waits has gone on (LIVE)
  *   - each wait has one event, or none if it was given up: none is left over (ONE_EVENT, and the end)
+ *   - one that lingers is fired, or has an event, not both, and not neither (the end)
  *   - PATIENT: when nothing moves any more, none waits to send where one waits to receive
  *
  * Mutants: MUTANT_NO_CLAIM, MUTANT_BLIND_CLAIM, MUTANT_BLIND_WITHDRAW, MUTANT_BLIND_LEAVE, MUTANT_NO_DEQUEUE, MUTANT_BARE_DEQUEUE,
- * MUTANT_LATE_VALUE, MUTANT_ONE_LOCK.
+ * MUTANT_LATE_VALUE, MUTANT_ONE_LOCK, MUTANT_BLIND_FIRE, MUTANT_BLIND_TAKE_BACK.
  */
 #define CHANS 2
 #define LEFT 255
@@ -37,6 +38,10 @@ bool live[WAITERS];
 byte value[WAITERS];
 byte chosen;            /* of BOTH: waiter + 1, or LEFT */
 byte event[4];
+byte word[WAITERS];     /* Q4 */
+#define NONE 0
+#define FIRED 1
+#define LINGERS 2
 
 byte sent, received;    /* how often */
 bool got[8];            /* by value */
@@ -51,6 +56,35 @@ inline leave(c) { lock[c] = false }
 inline send_event(who)
 {
 	atomic { assert(event[who] == 0); event[who]++ } /* ONE_EVENT */
+}
+
+/* wake - Q2, after the lock. */
+inline wake(x)
+{
+	LIVE(x);
+	if
+#ifdef MUTANT_BLIND_FIRE
+	:: word[x] == LINGERS -> word[x] = FIRED
+#else
+	:: atomic { word[x] == LINGERS -> word[x] = FIRED }
+#endif
+	:: atomic { word[x] != LINGERS -> skip }
+		send_event(owner_of(x))
+	fi
+}
+
+/* linger - Q4, by the owner of x, for however long. */
+inline linger(x, fired)
+{
+	fired = false;
+	if
+	:: atomic { word[x] == FIRED -> fired = true }
+#ifdef MUTANT_BLIND_TAKE_BACK
+	:: word[x] != FIRED -> word[x] = NONE
+#else
+	:: atomic { word[x] != FIRED -> word[x] = NONE }
+#endif
+	fi
 }
 
 /* take_receiver - Q2: x becomes a waiter at channel c that still waits, or WAITERS. In the lock. */
@@ -99,7 +133,7 @@ end_wait:
 proctype sender(byte c; byte n)
 {
 	byte i, x, me = 3 + c, v;
-	bool gave_up;
+	bool gave_up, fired;
 
 	for (i : 1 .. n) {
 		v = 4 * c + i;
@@ -109,20 +143,28 @@ proctype sender(byte c; byte n)
 		:: x != WAITERS ->
 #ifdef MUTANT_LATE_VALUE
 			leave(c);
-			send_event(owner_of(x));
+			wake(x);
 			LIVE(x);
 			value[x] = v;
 #else
 			LIVE(x);
 			value[x] = v;
 			leave(c);
-			send_event(owner_of(x));
+			wake(x);
 #endif
 			sent++
 		:: else -> /* Q1 */
 			atomic { assert(event[SENDER + c] == 0); live[me] = true; value[me] = v; queued[me] = true };
+			if
+			:: word[me] = LINGERS
+			:: word[me] = NONE
+			fi;
 			leave(c);
-			await_event(SENDER + c, gave_up);
+			linger(me, fired);
+			if
+			:: fired -> gave_up = false
+			:: else -> await_event(SENDER + c, gave_up)
+			fi;
 			if
 			:: gave_up -> /* Q3 */
 				enter(c);
@@ -162,7 +204,7 @@ inline take_sender(c, x)
 proctype one(byte n)
 {
 	byte i, x, v;
-	bool gave_up;
+	bool gave_up, fired;
 
 	for (i : 1 .. n) {
 		enter(0);
@@ -172,12 +214,20 @@ proctype one(byte n)
 			LIVE(x);
 			v = value[x];
 			leave(0);
-			send_event(owner_of(x));
+			wake(x);
 			receive(v)
 		:: else ->
 			atomic { assert(event[ONE] == 0); live[2] = true; value[2] = 0; queued[2] = true };
+			if
+			:: word[2] = LINGERS
+			:: word[2] = NONE
+			fi;
 			leave(0);
-			await_event(ONE, gave_up);
+			linger(2, fired);
+			if
+			:: fired -> gave_up = false
+			:: else -> await_event(ONE, gave_up)
+			fi;
 			if
 			:: gave_up ->
 				enter(0);
@@ -223,7 +273,7 @@ proctype both(byte n)
 			leave(1);
 #endif
 			leave(0);
-			send_event(owner_of(x));
+			wake(x);
 			receive(v)
 		:: else ->
 			atomic {
