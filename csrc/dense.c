@@ -17,10 +17,18 @@ typedef uint64_t word __attribute__((may_alias));
 static inline RAW void copy(void *to, const void *from, size_t bytes)
 {
 	char *t = to;
-	const char *f = from, *end = f + (bytes & ~(size_t)15);
+	const char *f = from;
 
-	for (; f < end; f += 16, t += 16)
+	for (const char *end = f + (bytes & ~(size_t)31); f < end; f += 32, t += 32) {
+		pair low = *(const pair *)f, high = *(const pair *)(f + 16);
+		*(pair *)t = low;
+		*(pair *)(t + 16) = high;
+	}
+	if (bytes & 16) {
 		*(pair *)t = *(const pair *)f;
+		f += 16;
+		t += 16;
+	}
 	if (bytes & 8)
 		*(word *)t = *(const word *)f;
 }
@@ -113,7 +121,7 @@ static inline void save(struct coroi_dense *d, struct coroi_slot *s, struct coro
 	size_t bytes = (size_t)(s->base - from);
 
 	to->bytes = (uint32_t)bytes;
-	to->slot = (uint16_t)(s - d->slot);
+	to->slot = s->stack->slot;
 	to->is_deep = r->stack != s->stack;
 	copy(to->frames, from, bytes);
 	if (coroi_unlikely(to->is_deep)) {

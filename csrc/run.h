@@ -225,25 +225,40 @@ static inline bool coroi_nothing_else(const struct coroi_worker *w)
 	       !(at_load_rlx(&w->inbox) | at_load_rlx(&w->unopened));
 }
 
-/* coroi_to - switch to a context of stack (NULL: w's native one); the switch opens w's door. */
-static inline int coroi_to(void **save, void *sp, intptr_t value, struct coroi_worker *w, struct coroi_stack *stack)
+/* coroi_to - switch to a context of stack (NULL: w's native one); the switch, one of coroi_switch's kinds, opens w's door. */
+typedef int coroi_switcher(void **save, void *to, intptr_t value, uint32_t *door);
+
+static inline int coroi_to_by(coroi_switcher *by, void **save, void *sp, intptr_t value, struct coroi_worker *w,
+			      struct coroi_stack *stack)
 {
 	void *fake = NULL;
 
 	coroi_tell_open(&w->busy);
 	coroi_dense_show(w);
 	coroi_fiber_leave(&fake, stack ? &stack->place : &w->native);
-	int code = coroi_switch(save, sp, value, &w->busy);
+	int code = by(save, sp, value, &w->busy);
 	coroi_fiber_arrive(fake, NULL);
 	coroi_dense_hide();
 	return code; /* where no sanitizer is told anything, a tail call */
 }
 
-/* coroi_hand_over_locked - me stops here, next goes on, which has run before and is not me. As coroi_suspend_locked. */
+static inline int coroi_to(void **save, void *sp, intptr_t value, struct coroi_worker *w, struct coroi_stack *stack)
+{
+	return coroi_to_by(coroi_switch, save, sp, value, w, stack);
+}
+
+/* coroi_hand_over_locked - me stops here, next goes on, which has run before and is not me. As coroi_suspend_locked; _within: where it is
+ * no tail call. */
 static inline int coroi_hand_over_locked(struct coroi_worker *w, struct coroi_rec *me, struct coroi_rec *next)
 {
 	w->current = next;
 	return coroi_to(&me->sp, next->sp, CORO_OK, w, next->stack);
+}
+
+static inline int coroi_hand_over_within_locked(struct coroi_worker *w, struct coroi_rec *me, struct coroi_rec *next)
+{
+	w->current = next;
+	return coroi_to_by(coroi_switch_within, &me->sp, next->sp, CORO_OK, w, next->stack);
 }
 
 /*

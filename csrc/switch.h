@@ -18,6 +18,10 @@
  * as an int (a type that lets the public calls end in a tail call); a new context gets all of it. */
 int coroi_switch(void **save, void *to, intptr_t value, uint32_t *door);
 
+/* coroi_switch_within - the same for a caller to which it is no tail call: its return is predicted right if the one that goes on
+ * comes from the same caller. */
+int coroi_switch_within(void **save, void *to, intptr_t value, uint32_t *door);
+
 /* coroi_swap - the same without a door. */
 int coroi_swap(void **save, void *to, intptr_t value);
 

@@ -9,7 +9,9 @@
  *      0 r15 | 8 r14 | 16 r13 | 24 r12 | 32 rbx | 40 rbp | 48 where to go on
  *
  * The last step is pop and jmp, not ret: callers reach these functions by tail calls, so "where to go on" is
- * the user's own call site, and the return predictor, which holds the other stack's sites, would be wrong.
+ * the user's own call site, and the return predictor, which holds the other stack's sites, would be wrong. But
+ * where the caller has a frame to come back to, coroi_switch_within, ret it is: the predictor's last entry is
+ * that call, and who goes on most often comes from the same.
  *
  * docs/abi.md goes through it line by line.
  */
@@ -58,6 +60,9 @@
 	popq	%rbp
 	.cfi_adjust_cfa_offset -8
 	.cfi_restore %rbp
+.endm
+
+.macro GO_ON
 	popq	%rcx
 	.cfi_adjust_cfa_offset -8
 	.cfi_register %rip, %rcx
@@ -76,8 +81,25 @@ coroi_switch:
 	movl	$0, (%rcx)
 	movq	%rdx, %rax
 	RESTORE
+	GO_ON
 	.cfi_endproc
 	.size	coroi_switch, .-coroi_switch
+
+/* int coroi_switch_within(void **save, void *to, intptr_t value, uint32_t *door) */
+	.globl	coroi_switch_within
+	.hidden	coroi_switch_within
+	.type	coroi_switch_within, @function
+	.p2align 5
+coroi_switch_within:
+	.cfi_startproc
+	SAVE
+	movq	%rsi, %rsp
+	movl	$0, (%rcx)
+	movq	%rdx, %rax
+	RESTORE
+	ret
+	.cfi_endproc
+	.size	coroi_switch_within, .-coroi_switch_within
 
 /* int coroi_swap(void **save, void *to, intptr_t value) */
 	.globl	coroi_swap
@@ -90,6 +112,7 @@ coroi_swap:
 	movq	%rsi, %rsp
 	movq	%rdx, %rax
 	RESTORE
+	GO_ON
 	.cfi_endproc
 	.size	coroi_swap, .-coroi_swap
 
@@ -111,6 +134,7 @@ coroi_jump:
 	movl	$0, (%rdx)
 	movq	%rsi, %rax
 	RESTORE
+	GO_ON
 	.cfi_endproc
 	.size	coroi_jump, .-coroi_jump
 

@@ -54,8 +54,8 @@
 	.cfi_offset d15, -8
 .endm
 
-/* The last step. br x16 rather than ret: as on amd64, the return predictor holds the other stack's call sites. But these
- * are no landing pads: where the compiler is told to make them (-mbranch-protection), ret is what may go there. */
+/* The last step. br x16 rather than ret, but in coroi_switch_within, as on amd64: the return predictor holds the other stack's call
+ * sites. But these are no landing pads: where the compiler is told to make them (-mbranch-protection), ret is what may go there. */
 .macro GO_ON
 #if defined(__ARM_FEATURE_BTI_DEFAULT)
 	ret
@@ -98,7 +98,6 @@
 	.cfi_restore d14
 	.cfi_restore d15
 	.cfi_def_cfa_offset 0
-	GO_ON
 .endm
 
 .macro FUNCTION name
@@ -124,7 +123,18 @@ FUNCTION coroi_switch
 	stlr	wzr, [x3]
 	mov	x0, x2
 	RESTORE
+	GO_ON
 END coroi_switch
+
+/* int coroi_switch_within(void **save, void *to, intptr_t value, uint32_t *door) */
+FUNCTION coroi_switch_within
+	SAVE
+	mov	sp, x1
+	stlr	wzr, [x3]
+	mov	x0, x2
+	RESTORE
+	ret
+END coroi_switch_within
 
 /* int coroi_swap(void **save, void *to, intptr_t value) */
 FUNCTION coroi_swap
@@ -132,6 +142,7 @@ FUNCTION coroi_swap
 	mov	sp, x1
 	mov	x0, x2
 	RESTORE
+	GO_ON
 END coroi_swap
 
 /* void coroi_jump(void *to, intptr_t value, uint32_t *door): the present stack is not saved. */
@@ -142,6 +153,7 @@ FUNCTION coroi_jump
 	stlr	wzr, [x2]
 	mov	x0, x1
 	RESTORE
+	GO_ON
 END coroi_jump
 
 /* void coroi_restart(void *to, intptr_t value): begin a context made by coroi_context anew, on the stack that

@@ -311,7 +311,7 @@ static inline int coroi_waiter_hand_over(struct coroi_worker *w, struct coroi_wa
 	at_store_rlx(&me->state, COROI_WAITING);
 	me->waits = (uint8_t)what;
 	coroi_object_leave(x->object);
-	int code = coroi_hand_over_locked(w, me, next);
+	int code = coroi_hand_over_within_locked(w, me, next);
 	return coroi_likely(code == CORO_OK) ? x->status : coroi_waiter_resumed(x, what, code);
 }
 
