@@ -34,8 +34,9 @@ _Static_assert(offsetof(struct coro_chan, senders.first) == COROI_CHAN_SENDERS &
 	       offsetof(struct coro_chan, count) == COROI_CHAN_COUNT && offsetof(struct coro_chan, closed) == COROI_CHAN_CLOSED,
 	       "Go finds them there");
 
-/* copy - small ones without a call (the barriers keep compilers from making one of the loops): see leaf. */
-static inline void copy(void *to, const void *from, size_t bytes)
+/* copy - small: it is known to have COROI_LEAF_BYTES at most, and is copied without a call (the barriers keep compilers from making
+ * one of the loops). */
+static inline void copy(void *to, const void *from, size_t bytes, bool small)
 {
 	size_t i = 0;
 
@@ -43,7 +44,7 @@ static inline void copy(void *to, const void *from, size_t bytes)
 		memcpy(to, from, 8);
 		return;
 	}
-	if (bytes > COROI_LEAF_BYTES) {
+	if (!small && bytes > COROI_LEAF_BYTES) {
 		memcpy(to, from, bytes);
 		return;
 	}
@@ -75,15 +76,15 @@ static inline void set_count(struct coro_chan *c, size_t n)
 /* The outcome of trying: CORO_OK or CORO_ECLOSED; or NOT_NOW. */
 enum { NOT_NOW = 1 };
 
-/* try_send, try_recv - what can be done at once. *woken: who is to be woken, after the lock. Entered. */
-static inline __attribute__((always_inline)) int try_send(struct coro_chan *c, const void *value, struct coroi_waiter **woken)
+/* try_send, try_recv - what can be done at once. *woken: who is to be woken, after the lock. small: as in copy. Entered. */
+static inline __attribute__((always_inline)) int try_send(struct coro_chan *c, const void *value, struct coroi_waiter **woken, bool small)
 {
 	if (coroi_unlikely(c->closed))
 		return CORO_ECLOSED;
 	if (c->receivers.first) {
 		struct coroi_waiter *x = coroi_waitq_take(&c->receivers);
 		if (x) {
-			copy(x->value, value, c->bytes);
+			copy(x->value, value, c->bytes, small);
 			*woken = x;
 			return CORO_OK;
 		}
@@ -91,22 +92,22 @@ static inline __attribute__((always_inline)) int try_send(struct coro_chan *c, c
 	if (c->count == c->capacity)
 		return NOT_NOW;
 	size_t at = c->head + c->count;
-	copy(place(c, at < c->capacity ? at : at - c->capacity), value, c->bytes);
+	copy(place(c, at < c->capacity ? at : at - c->capacity), value, c->bytes, small);
 	set_count(c, c->count + 1);
 	return CORO_OK;
 }
 
-static inline __attribute__((always_inline)) int try_recv(struct coro_chan *c, void *value, struct coroi_waiter **woken)
+static inline __attribute__((always_inline)) int try_recv(struct coro_chan *c, void *value, struct coroi_waiter **woken, bool small)
 {
 	if (c->count) {
 		size_t at = c->head;
-		copy(value, place(c, at), c->bytes);
+		copy(value, place(c, at), c->bytes, small);
 		c->head = after(c, at);
 		set_count(c, c->count - 1);
 		if (c->senders.first) {
 			struct coroi_waiter *x = coroi_waitq_take(&c->senders);
 			if (x) { /* its value is the last now, in the place that has become free */
-				copy(place(c, at), x->value, c->bytes);
+				copy(place(c, at), x->value, c->bytes, small);
 				set_count(c, c->count + 1);
 				*woken = x;
 			}
@@ -116,7 +117,7 @@ static inline __attribute__((always_inline)) int try_recv(struct coro_chan *c, v
 	if (c->senders.first) {
 		struct coroi_waiter *x = coroi_waitq_take(&c->senders);
 		if (x) {
-			copy(value, x->value, c->bytes);
+			copy(value, x->value, c->bytes, small);
 			*woken = x;
 			return CORO_OK;
 		}
@@ -124,9 +125,9 @@ static inline __attribute__((always_inline)) int try_recv(struct coro_chan *c, v
 	return c->closed ? CORO_ECLOSED : NOT_NOW;
 }
 
-static inline __attribute__((always_inline)) int try_pass(struct coro_chan *c, bool send, void *value, struct coroi_waiter **woken)
+static inline __attribute__((always_inline)) int try_pass(struct coro_chan *c, bool send, void *value, struct coroi_waiter **woken, bool small)
 {
-	return send ? try_send(c, value, woken) : try_recv(c, value, woken);
+	return send ? try_send(c, value, woken, small) : try_recv(c, value, woken, small);
 }
 
 static inline struct coroi_waitq *queue_of(struct coro_chan *c, bool send)
@@ -222,7 +223,7 @@ static COROI_NOINLINE int wait_slow(struct coro_chan *c, bool send, void *value,
 		struct coroi_waiter *woken = NULL;
 		if ((status = linger(c, send ? has_room : has_value)))
 			return status;
-		if ((status = try_pass(c, send, value, &woken)) != NOT_NOW)
+		if ((status = try_pass(c, send, value, &woken, false)) != NOT_NOW)
 			return done(c, status, woken);
 	}
 	if ((status = coroi_must_wait(&me, deadline))) {
@@ -235,10 +236,10 @@ static COROI_NOINLINE int wait_slow(struct coro_chan *c, bool send, void *value,
 	bool hidden = me && coroi_is_hidden(me, value);
 	coroi_waiter_init(x, &c->object, me, 0, hidden ? x + 1 : value);
 	if (hidden && send)
-		copy(x + 1, value, bytes);
+		copy(x + 1, value, bytes, false);
 	status = coroi_waiter_wait_in(x, queue_of(c, send), send ? '>' : '<', deadline, false);
 	if (hidden && !send && !status)
-		copy(value, x + 1, bytes);
+		copy(value, x + 1, bytes, false);
 	coroi_waiter_end(me, x);
 	return status;
 }
@@ -257,10 +258,10 @@ static COROI_NOINLINE int wait_at(struct coro_chan *c, bool send, void *value, u
 }
 
 /* pass_entered - what coro_chan_send and coro_chan_recv do; leaves. Inline, like the next: each knows its direction. */
-static inline __attribute__((always_inline)) int pass_entered(coro_chan *c, bool send, void *value, uint64_t deadline)
+static inline __attribute__((always_inline)) int pass_entered(coro_chan *c, bool send, void *value, uint64_t deadline, bool small)
 {
 	struct coroi_waiter *woken = NULL;
-	int status = try_pass(c, send, value, &woken);
+	int status = try_pass(c, send, value, &woken, small);
 
 	return coroi_unlikely(status == NOT_NOW) ? wait_at(c, send, value, deadline) : done(c, status, woken);
 }
@@ -270,14 +271,14 @@ static COROI_NOINLINE int pass_slow(coro_chan *c, bool send, void *value, uint64
 	if (!c || (c->bytes && !value))
 		return CORO_EINVAL;
 	int status = coroi_object_enter(&c->object);
-	return status ? status : pass_entered(c, send, value, deadline);
+	return status ? status : pass_entered(c, send, value, deadline, false);
 }
 
 static inline __attribute__((always_inline)) int pass(coro_chan *c, bool send, void *value, uint64_t deadline)
 {
-	if (coroi_unlikely(!c || !value || !coroi_object_try(&c->object)))
+	if (coroi_unlikely(!c || !value || c->bytes > COROI_LEAF_BYTES || !coroi_object_try(&c->object)))
 		return pass_slow(c, send, value, deadline);
-	return pass_entered(c, send, value, deadline);
+	return pass_entered(c, send, value, deadline, true);
 }
 
 int coro_chan_send(coro_chan *c, const void *value, uint64_t deadline)
@@ -321,7 +322,7 @@ static inline int leaf(struct coro_chan *c, bool send, void *value)
 	if (!LEAF || c->bytes > COROI_LEAF_BYTES || queue_of(c, !send)->first || !enter_leaf(&c->object))
 		return COROI_BY_CALL;
 	if (coroi_likely(!queue_of(c, !send)->first))
-		status = try_pass(c, send, value, &woken);
+		status = try_pass(c, send, value, &woken, true);
 	coroi_object_leave(&c->object);
 	return status == NOT_NOW ? CORO_ETIMEDOUT : status;
 }
@@ -343,7 +344,7 @@ static int pass_guest(coro_chan *c, bool send, struct coroi_guest *g)
 
 	if (status)
 		return status;
-	if ((status = try_pass(c, send, g->value, &woken)) == NOT_NOW)
+	if ((status = try_pass(c, send, g->value, &woken, false)) == NOT_NOW)
 		return coroi_guest_wait(g, &c->object, queue_of(c, send));
 	return done(c, status, woken);
 }
@@ -497,7 +498,7 @@ static int try_all(struct choice *s)
 	for (uint32_t k = 0; k < s->n; k++) {
 		uint32_t i = first + k < s->n ? first + k : first + k - s->n;
 		coro_case *one = &s->cases[i];
-		int status = try_pass(one->chan, sends(one), value_of(one), &woken);
+		int status = try_pass(one->chan, sends(one), value_of(one), &woken, false);
 		if (status == NOT_NOW)
 			continue;
 		one->status = status;
@@ -524,7 +525,7 @@ static void enqueue_all(struct choice *s, struct coroi_rec *me, struct coroi_gue
 			x->value = room;
 			room += one->chan->bytes;
 			if (sends(one))
-				copy(x->value, value_of(one), one->chan->bytes);
+				copy(x->value, value_of(one), one->chan->bytes, false);
 		}
 		x->chosen = &s->chosen;
 		x->fired = &s->fired;
@@ -571,7 +572,7 @@ static int select_slow(struct choice *s, uint64_t deadline)
 	uint32_t i = at_load_acq(&s->chosen) - 1;
 	s->cases[i].status = s->waiter[i].status;
 	if (coroi_unlikely(s->values != NULL) && !sends(&s->cases[i]) && s->cases[i].status == CORO_OK)
-		copy(s->cases[i].recv, s->waiter[i].value, bytes_of_value(s, i));
+		copy(s->cases[i].recv, s->waiter[i].value, bytes_of_value(s, i), false);
 	return (int)i;
 }
 
