@@ -206,10 +206,14 @@ static int linger(struct coro_chan *c, bool (*happened)(void *))
 }
 
 /* done - leave c after it could be done at once, or could not at all. */
-static inline int done(struct coro_chan *c, int status, struct coroi_waiter *woken)
+static inline int done(struct coroi_worker *w, struct coro_chan *c, int status, struct coroi_waiter *woken)
 {
+	bool home = c->object.home;
+
 	coroi_object_leave(&c->object);
-	return woken ? coroi_waiter_wake(woken) : status; /* both are CORO_OK then */
+	if (!woken)
+		return status;
+	return home ? coroi_waiter_wake_home(w, woken) : coroi_waiter_wake_on(w, woken); /* CORO_OK, as status is */
 }
 
 /* wait_slow - wait_at, the general way. */
@@ -224,7 +228,7 @@ static COROI_NOINLINE int wait_slow(struct coro_chan *c, bool send, void *value,
 		if ((status = linger(c, send ? has_room : has_value)))
 			return status;
 		if ((status = try_pass(c, send, value, &woken, false)) != NOT_NOW)
-			return done(c, status, woken);
+			return done(coroi_self(), c, status, woken);
 	}
 	if ((status = coroi_must_wait(&me, deadline))) {
 		coroi_object_leave(&c->object);
@@ -244,10 +248,9 @@ static COROI_NOINLINE int wait_slow(struct coro_chan *c, bool send, void *value,
 	return status;
 }
 
-/* wait_at - Q1: nothing could be done at once. Entered; leaves. */
-static COROI_NOINLINE int wait_at(struct coro_chan *c, bool send, void *value, uint64_t deadline)
+/* wait_at - Q1, on w or (NULL) a thread: nothing could be done at once. Entered; leaves. */
+static COROI_NOINLINE int wait_at(struct coroi_worker *w, struct coro_chan *c, bool send, void *value, uint64_t deadline)
 {
-	struct coroi_worker *w = coroi_self();
 	struct coroi_rec *next = coroi_wait_next(w, deadline);
 	struct coroi_waiter x;
 
@@ -258,12 +261,13 @@ static COROI_NOINLINE int wait_at(struct coro_chan *c, bool send, void *value, u
 }
 
 /* pass_entered - what coro_chan_send and coro_chan_recv do; leaves. Inline, like the next: each knows its direction. */
-static inline __attribute__((always_inline)) int pass_entered(coro_chan *c, bool send, void *value, uint64_t deadline, bool small)
+static inline __attribute__((always_inline)) int pass_entered(struct coroi_worker *w, coro_chan *c, bool send, void *value,
+							    uint64_t deadline, bool small)
 {
 	struct coroi_waiter *woken = NULL;
 	int status = try_pass(c, send, value, &woken, small);
 
-	return coroi_unlikely(status == NOT_NOW) ? wait_at(c, send, value, deadline) : done(c, status, woken);
+	return coroi_unlikely(status == NOT_NOW) ? wait_at(w, c, send, value, deadline) : done(w, c, status, woken);
 }
 
 static COROI_NOINLINE int pass_slow(coro_chan *c, bool send, void *value, uint64_t deadline)
@@ -271,14 +275,16 @@ static COROI_NOINLINE int pass_slow(coro_chan *c, bool send, void *value, uint64
 	if (!c || (c->bytes && !value))
 		return CORO_EINVAL;
 	int status = coroi_object_enter(&c->object);
-	return status ? status : pass_entered(c, send, value, deadline, false);
+	return status ? status : pass_entered(coroi_self(), c, send, value, deadline, false);
 }
 
 static inline __attribute__((always_inline)) int pass(coro_chan *c, bool send, void *value, uint64_t deadline)
 {
-	if (coroi_unlikely(!c || !value || c->bytes > COROI_LEAF_BYTES || !coroi_object_try(&c->object)))
+	struct coroi_worker *w = coroi_self();
+
+	if (coroi_unlikely(!c || !value || c->bytes > COROI_LEAF_BYTES || !coroi_object_try(&c->object, w)))
 		return pass_slow(c, send, value, deadline);
-	return pass_entered(c, send, value, deadline, true);
+	return pass_entered(w, c, send, value, deadline, true);
 }
 
 int coro_chan_send(coro_chan *c, const void *value, uint64_t deadline)
@@ -346,7 +352,7 @@ static int pass_guest(coro_chan *c, bool send, struct coroi_guest *g)
 		return status;
 	if ((status = try_pass(c, send, g->value, &woken, false)) == NOT_NOW)
 		return coroi_guest_wait(g, &c->object, queue_of(c, send));
-	return done(c, status, woken);
+	return done(coroi_self(), c, status, woken);
 }
 
 int coroi_chan_send_guest(coro_chan *c, struct coroi_guest *g)

@@ -62,11 +62,10 @@ static COROI_NOINLINE int wait_slow(struct coroi_object *o, struct coroi_waitq *
 	return status;
 }
 
-/* wait_at - Q1: the caller waits in q of o, which is entered, and is left. */
-static COROI_NOINLINE int wait_at(struct coroi_object *o, struct coroi_waitq *q, const struct wait *as, uint32_t n, uint64_t mark,
-				  uint64_t deadline)
+/* wait_at - Q1: the caller, on w or (NULL) a thread, waits in q of o, which is entered, and is left. */
+static inline __attribute__((always_inline)) int wait_at(struct coroi_worker *w, struct coroi_object *o, struct coroi_waitq *q, const struct wait *as, uint32_t n,
+			  uint64_t mark, uint64_t deadline)
 {
-	struct coroi_worker *w = coroi_self();
 	struct coroi_rec *next = coroi_wait_next(w, deadline);
 	struct coroi_waiter x;
 
@@ -104,13 +103,17 @@ int coro_sem_init(coro_sem *p, uint64_t permits, uint32_t flags)
 	return status;
 }
 
-/* sem_acquire - entered; leaves. */
-static inline int sem_acquire(struct sem *s, uint64_t deadline)
+static COROI_NOINLINE int sem_wait(struct coroi_worker *w, struct sem *s, uint64_t deadline)
 {
 	static const struct wait as = {'s', "coro_sem_acquire"};
+	return wait_at(w, &s->object, &s->queue, &as, 0, 0, deadline);
+}
 
+/* sem_acquire - entered; leaves. */
+static inline int sem_acquire(struct coroi_worker *w, struct sem *s, uint64_t deadline)
+{
 	if (coroi_unlikely(!s->permits))
-		return wait_at(&s->object, &s->queue, &as, 0, 0, deadline);
+		return sem_wait(w, s, deadline);
 	s->permits--;
 	coroi_object_leave(&s->object);
 	return CORO_OK;
@@ -119,14 +122,16 @@ static inline int sem_acquire(struct sem *s, uint64_t deadline)
 static COROI_NOINLINE int sem_acquire_slow(coro_sem *p, uint64_t deadline)
 {
 	int status = p ? coroi_object_enter(&sem_of(p)->object) : CORO_EINVAL;
-	return status ? status : sem_acquire(sem_of(p), deadline);
+	return status ? status : sem_acquire(coroi_self(), sem_of(p), deadline);
 }
 
 int coro_sem_acquire(coro_sem *p, uint64_t deadline)
 {
-	if (coroi_unlikely(!p || !coroi_object_try(&sem_of(p)->object)))
+	struct coroi_worker *w = coroi_self();
+
+	if (coroi_unlikely(!p || !coroi_object_try(&sem_of(p)->object, w)))
 		return sem_acquire_slow(p, deadline);
-	return sem_acquire(sem_of(p), deadline);
+	return sem_acquire(w, sem_of(p), deadline);
 }
 
 int coroi_sem_acquire_guest(coro_sem *p, struct coroi_guest *g)
@@ -162,32 +167,37 @@ static COROI_NOINLINE int sem_release_many(struct sem *s, uint64_t n)
 }
 
 /* sem_release - entered; leaves. */
-static inline int sem_release(struct sem *s, uint64_t n)
+static inline int sem_release(struct coroi_worker *w, struct sem *s, uint64_t n)
 {
 	struct coroi_waiter *x;
+	bool home = s->object.home;
 
-	if (coroi_unlikely(n != 1 || s->permits == CORO_PERMITS_MAX))
+	if (coroi_unlikely(n != 1))
 		return sem_release_many(s, n);
-	if (!s->queue.first || !(x = coroi_waitq_take(&s->queue))) {
-		s->permits++;
+	if (s->queue.first && coroi_likely((x = coroi_waitq_take(&s->queue)) != NULL)) {
 		coroi_object_leave(&s->object);
-		return CORO_OK;
+		return home ? coroi_waiter_wake_home(w, x) : coroi_waiter_wake_on(w, x);
 	}
+	if (coroi_unlikely(s->permits == CORO_PERMITS_MAX))
+		return sem_release_many(s, n);
+	s->permits++;
 	coroi_object_leave(&s->object);
-	return coroi_waiter_wake(x);
+	return CORO_OK;
 }
 
 static COROI_NOINLINE int sem_release_slow(coro_sem *p, uint64_t n)
 {
 	int status = p && n ? coroi_object_enter(&sem_of(p)->object) : CORO_EINVAL;
-	return status ? status : sem_release(sem_of(p), n);
+	return status ? status : sem_release(coroi_self(), sem_of(p), n);
 }
 
 int coro_sem_release(coro_sem *p, uint64_t n)
 {
-	if (coroi_unlikely(!p || !n || !coroi_object_try(&sem_of(p)->object)))
+	struct coroi_worker *w = coroi_self();
+
+	if (coroi_unlikely(!p || !n || !coroi_object_try(&sem_of(p)->object, w)))
 		return sem_release_slow(p, n);
-	return sem_release(sem_of(p), n);
+	return sem_release(w, sem_of(p), n);
 }
 
 int coro_sem_destroy(coro_sem *p)
@@ -281,7 +291,7 @@ static COROI_NOINLINE int lock_slow(struct mutex *m, uint64_t mine, uint64_t dea
 		return status == CORO_ETIMEDOUT ? coroi_wont_wait(deadline ? CORO_ENOWAIT : status, as.call) : status;
 	}
 	if (!again)
-		return wait_at(&m->object, &m->queue, &as, 0, mine, deadline); /* no memory: WAITED stays, who unlocks looks once in vain */
+		return wait_at(coroi_self(), &m->object, &m->queue, &as, 0, mine, deadline); /* no memory: WAITED stays, who unlocks looks once in vain */
 	coroi_waiter_init(again, &m->object, me, 0, NULL);
 	again->mark = mine;
 	return coroi_waiter_wait_in(again, &m->queue, as.what, deadline, true);
@@ -351,8 +361,7 @@ static COROI_NOINLINE int unlock_slow(coro_mutex *p, uint64_t mine)
 	coroi_object_leave(&m->object);
 	if (!x) /* they have left. It is free as the last step: the next owner may free its memory */
 		return coroi_mutex_unlock_as(p, mine);
-	coroi_waiter_wake(x);
-	return CORO_OK;
+	return coroi_waiter_wake_on(coroi_self(), x);
 }
 
 int coroi_mutex_unlock_as(coro_mutex *p, uint64_t mark)
@@ -455,7 +464,7 @@ static int rwlock_lock(coro_rwlock *p, bool write, uint64_t deadline)
 		coroi_object_leave(&l->object);
 		return status;
 	}
-	status = wait_at(&l->object, &l->queue, &as[write], write, mine, deadline);
+	status = wait_at(coroi_self(), &l->object, &l->queue, &as[write], write, mine, deadline);
 	if (status)
 		rwlock_left(l);
 	return status;
@@ -698,7 +707,7 @@ int coro_latch_wait(coro_latch *p, uint64_t deadline)
 		coroi_object_leave(&l->object);
 		return CORO_OK;
 	}
-	return wait_at(&l->object, &l->queue, &as, 0, 0, deadline);
+	return wait_at(coroi_self(), &l->object, &l->queue, &as, 0, 0, deadline);
 }
 
 int coroi_latch_wait_guest(coro_latch *p, struct coroi_guest *g)
@@ -791,7 +800,7 @@ int coro_once_do(coro_once *p, void (*fn)(void *), void *arg, uint64_t deadline)
 	if (status)
 		return status;
 	if ((status = once_begin(o, mine)) == COROI_WAITS)
-		return wait_at(&o->object, &o->queue, &as, 0, 0, deadline);
+		return wait_at(coroi_self(), &o->object, &o->queue, &as, 0, 0, deadline);
 	coroi_object_leave(&o->object);
 	if (status != COROI_YOURS)
 		return status;

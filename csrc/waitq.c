@@ -100,7 +100,7 @@ static inline void wake_home(struct coroi_rec *r)
 	coroi_door_leave(w);
 }
 
-COROI_NOINLINE int coroi_waiter_wake_slow(struct coroi_waiter *x)
+COROI_NOINLINE int coroi_waiter_wake(struct coroi_waiter *x)
 {
 	if (x->rec) {
 		uint32_t lingers = COROI_EVENT_LINGERS;
@@ -117,6 +117,29 @@ COROI_NOINLINE int coroi_waiter_wake_slow(struct coroi_waiter *x)
 		coroi_futex_wake(fired, 1); /* it may be gone by now: then nobody, or somebody who looks again, is woken */
 	}
 	return CORO_OK;
+}
+
+/* The usual paths: who waits is at home here, and suspended. */
+
+COROI_NOINLINE int coroi_waiter_wake_on(struct coroi_worker *w, struct coroi_waiter *x)
+{
+	struct coroi_rec *r = x->rec;
+
+	if (coroi_unlikely(!r || !w || coroi_chunk_of(r)->owner != w->sched))
+		return coroi_waiter_wake(x);
+	if (coroi_likely(coroi_door_try(w) && at_load_acq(&r->home) == w->id && /* firm, inside this door */
+			 at_load_rlx(&r->state) == COROI_WAITING && coroi_made_ready_locked(w, r)))
+		return coroi_leave_fed(w);
+	coroi_door_leave(w);
+	return coroi_waiter_wake(x);
+}
+
+COROI_NOINLINE int coroi_waiter_wake_home(struct coroi_worker *w, struct coroi_waiter *x)
+{
+	if (coroi_likely(coroi_door_try(w) && at_load_rlx(&x->rec->state) == COROI_WAITING && coroi_made_ready_locked(w, x->rec)))
+		return coroi_leave_fed(w);
+	coroi_door_leave(w);
+	return coroi_waiter_wake(x);
 }
 
 bool coroi_waiter_withdraw(struct coroi_waiter *x)

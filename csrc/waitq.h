@@ -86,13 +86,14 @@ static inline int coroi_object_enter(struct coroi_object *o)
 	return coroi_likely(!o->dead) ? CORO_OK : coroi_object_refuse(o);
 }
 
-/* coroi_object_try - coroi_object_enter for a usual path that makes no call: false if it is not to be had at once. */
-static inline bool coroi_object_try(struct coroi_object *o)
+/* coroi_object_try - coroi_object_enter, on w or (NULL) a thread, for a usual path that makes no call: false if it is not to be had
+ * at once. */
+static inline bool coroi_object_try(struct coroi_object *o, const struct coroi_worker *w)
 {
 	uint32_t free = 0;
 
 	if (o->home)
-		return coroi_likely(coroi_object_is_home(o) && !o->dead);
+		return coroi_likely(w == o->worker && w->current && w->current->flags & COROI_F_PINNED && !o->dead);
 	if (coroi_unlikely(!at_cas(&o->lock.word, &free, 1))) /* as coroi_spin_lock */
 		return false;
 	if (coroi_likely(!o->dead))
@@ -222,29 +223,23 @@ static inline struct coroi_waiter *coroi_waitq_take(struct coroi_waitq *q)
 {
 	for (struct coroi_waiter *x; (x = q->first);) {
 		uint32_t none = 0;
-		coroi_waitq_remove(q, x);
+		q->first = x->next;
+		if (x->next)
+			x->next->prev = NULL;
+		else
+			q->last = NULL;
+		x->queue = NULL;
 		if (!x->chosen || at_cas(x->chosen, &none, x->n + 1))
 			return x;
 	}
 	return NULL;
 }
 
-/* coroi_waiter_wake - Q2, after the lock. x must not be looked at any more. Returns CORO_OK. */
-COROI_NOINLINE int coroi_waiter_wake_slow(struct coroi_waiter *x);
-
-static inline int coroi_waiter_wake(struct coroi_waiter *x)
-{
-	struct coroi_worker *w = coroi_self();
-	struct coroi_rec *r = x->rec;
-
-	if (coroi_likely(r && w && coroi_chunk_of(r)->owner == w->sched)) {
-		if (coroi_likely(coroi_door_try(w) && at_load_acq(&r->home) == w->id && /* firm, inside this door */
-				 at_load_rlx(&r->state) == COROI_WAITING && coroi_made_ready_locked(w, r)))
-			return coroi_leave_fed(w);
-		coroi_door_leave(w);
-	}
-	return coroi_waiter_wake_slow(x);
-}
+/* coroi_waiter_wake - Q2, after the lock. x must not be looked at any more. Returns CORO_OK. _on: on w or (NULL) a thread; _home: x waits
+ * at an object that is bound to w. */
+COROI_NOINLINE int coroi_waiter_wake(struct coroi_waiter *x);
+COROI_NOINLINE int coroi_waiter_wake_on(struct coroi_worker *w, struct coroi_waiter *x);
+COROI_NOINLINE int coroi_waiter_wake_home(struct coroi_worker *w, struct coroi_waiter *x);
 
 /* Waiters that were taken out of a queue together, to be woken after the lock, first come, first woken. All zeros: none. */
 struct coroi_chain {
@@ -265,7 +260,7 @@ static inline void coroi_chain_wake(const struct coroi_chain *c)
 {
 	for (struct coroi_waiter *x = c->first, *next; x; x = next) {
 		next = x->next; /* first: x is gone afterwards */
-		coroi_waiter_wake(x);
+		coroi_waiter_wake_on(coroi_self(), x);
 	}
 }
 
