@@ -50,8 +50,10 @@ static bool has_come(const struct coroi_parcel *p)
 	return at_load_acq(&p->state) != p->taken;
 }
 
-/* pour - B1: some of what is in p, into the queue. True: all is taken, and no more will come. */
-static bool pour_locked(struct coroi_worker *w, struct coroi_parcel *p)
+enum poured { POURED_SOME, POURED_ALL, POURED_LAST }; /* LAST: all, and no more will come */
+
+/* pour - B1: some of what is in p, into the queue. */
+static enum poured pour_locked(struct coroi_worker *w, struct coroi_parcel *p)
 {
 	uint32_t state = at_load_acq(&p->state), have = state & COROI_PARCEL_COUNT, n = 0;
 
@@ -70,7 +72,7 @@ static bool pour_locked(struct coroi_worker *w, struct coroi_parcel *p)
 			p->repeat--;
 	}
 	at_bump_by(&w->spawned, n);
-	return state & COROI_PARCEL_CLOSED && p->taken == have;
+	return p->taken != have ? POURED_SOME : state & COROI_PARCEL_CLOSED ? POURED_LAST : POURED_ALL;
 }
 
 static void unopened_add_locked(struct coroi_worker *w, uint64_t node)
@@ -112,21 +114,25 @@ void coroi_open_locked(struct coroi_worker *w)
 {
 	uint32_t enough = coroi_deque_length(&w->queue) + POUR;
 	uint64_t before = 0, node = w->unopened;
+	bool trickles = true;
 
 	while (node && coroi_deque_length(&w->queue) < enough) {
 		uint64_t next = *coroi_node_link(node);
+		enum poured poured = POURED_LAST;
 		if ((node & COROI_NODE_KIND) == COROI_NODE_SPAWN) {
 			at_bump(&w->spawned);
 			unopened_drop_locked(w, before, next); /* first: the queue may use the link */
 			coroi_queue_fresh_locked(w, coroi_node_of(node));
-		} else if (pour_locked(w, coroi_node_of(node))) {
+		} else if ((poured = pour_locked(w, coroi_node_of(node))) == POURED_LAST) {
 			unopened_drop_locked(w, before, next);
 			coroi_parcel_drop(&w->sched->slab, coroi_node_of(node)); /* B2 */
 		} else {
+			trickles &= poured == POURED_ALL;
 			before = node;
 		}
 		node = next;
 	}
+	w->trickles = trickles && !node && w->unopened;
 }
 
 #define LOOK_NS 50000       /* about so often deadlines are looked at */
@@ -162,6 +168,7 @@ void coroi_drain_locked(struct coroi_worker *w)
 
 bool coroi_let_go_locked(struct coroi_worker *w)
 {
+	w->trickles = false;
 	for (uint64_t node; (node = w->unopened);) {
 		if ((node & COROI_NODE_KIND) != COROI_NODE_BATCH)
 			return false;
@@ -183,6 +190,7 @@ bool coroi_has_news(struct coroi_worker *w)
 	coroi_door_enter(w);
 	for (uint64_t node = w->unopened; node && !found; node = *coroi_node_link(node))
 		found = (node & COROI_NODE_KIND) != COROI_NODE_BATCH || has_come(coroi_node_of(node));
+	w->trickles &= !found;
 	coroi_door_leave(w);
 	return found;
 }

@@ -152,7 +152,8 @@ static inline uint64_t coroi_pick_locked(struct coroi_worker *w)
 	}
 	w->budget = w->budget_full;
 	uint64_t task = coroi_deque_pop(&w->queue);
-	if (coroi_unlikely(!task && ((at_load_rlx(&w->inbox) | w->unopened) != 0 || w->due != COROI_NEVER))) {
+	/* Spawns that trickle in are left to the idle loop, which lets some come together: each look takes a line away from who spawns. */
+	if (coroi_unlikely(!task && (at_load_rlx(&w->inbox) || (w->unopened && !w->trickles) || w->due != COROI_NEVER))) {
 		coroi_drain_locked(w);
 		task = coroi_deque_pop(&w->queue);
 	}

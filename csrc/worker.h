@@ -73,6 +73,7 @@ struct coroi_worker {
 	uint64_t spawned, ended;
 	uint64_t unopened, unopened_last; /* spawns out of the inbox that are not in the queue yet, oldest first: nodes.
 					   * Atomic, relaxed: others peek at the first */
+	bool trickles;             /* at the last look all of those had been taken, and more may come */
 	struct coroi_stack_cache stacks;
 	struct coroi_dense *dense;  /* see dense.h; NULL: none has started here */
 	struct coroi_wheel *timers; /* see timer.h */

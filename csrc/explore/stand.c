@@ -176,6 +176,11 @@ int coroi_switch(void **save, void *to, intptr_t value, uint32_t *door)
 	return coroi_swap(save, to, value);
 }
 
+int coroi_switch_within(void **save, void *to, intptr_t value, uint32_t *door)
+{
+	return coroi_switch(save, to, value, door);
+}
+
 void coroi_jump(void *to, intptr_t value, uint32_t *door)
 {
 	void *gone;
