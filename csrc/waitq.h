@@ -293,8 +293,7 @@ static inline struct coroi_rec *coroi_wait_next(struct coroi_worker *w, uint64_t
 	return NULL;
 }
 
-/* coroi_waiter_resumed - what coroi_waiter_wait returns after a wait that could be cancelled and was resumed with that code, which is none of
- * CORO_OK. */
+/* coroi_waiter_resumed - what coroi_waiter_wait returns when a wait that could be cancelled was resumed with that code, not CORO_OK. */
 COROI_COLD int coroi_waiter_resumed(struct coroi_waiter *x, char what, int code);
 
 static inline int coroi_waiter_hand_over(struct coroi_worker *w, struct coroi_waiter *x, struct coroi_waitq *q, char what,
