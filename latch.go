@@ -11,7 +11,7 @@ import (
 const latchMost = 1 << 60
 
 // A Latch is a count, and those who wait until it is zero: a wait group between coroutines, C or Go, and goroutines. For C bodies it is a
-// coro_latch. Once it is zero it may be used again. Each call is a cgo call, some 50 ns; see Chan for who is suspended by waiting, and
+// coro_latch. Once it is zero it may be used again. Where nobody waits, each call costs some 20 ns, without a cgo call; see Chan for who is suspended by waiting, and
 // how long its memory lives.
 type Latch struct {
 	waitable

@@ -78,8 +78,8 @@ func (m *Mutex) Unlock() error {
 // An RWMutex is a lock that many readers or one writer hold, between coroutines and goroutines as a Mutex is; for C bodies it is a
 // coro_rwlock. Who comes after a writer that waits, waits behind it: so one who holds it for reading must not ask again.
 //
-// A writer is its owner, as a Mutex has one. Readers are only counted: any of them may unlock for any other. Each call is a cgo
-// call, some 50 ns.
+// A writer is its owner, as a Mutex has one. Readers are only counted: any of them may unlock for any other. Where nobody waits,
+// each call costs some 20 ns, without a cgo call.
 type RWMutex struct {
 	waitable
 	core  csrc.RWLock

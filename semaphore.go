@@ -8,8 +8,8 @@ import (
 )
 
 // A Semaphore counts permits, between coroutines, C or Go, and goroutines: the same for C bodies, which get its Address, as a
-// coro_sem. Who waits is served in the order of coming. See Chan for who is suspended by it, what it costs, and how long its
-// memory lives.
+// coro_sem. Who waits is served in the order of coming. Where nobody waits, each call costs some 20 ns, without a cgo call. See Chan
+// for who is suspended by waiting, and how long its memory lives.
 type Semaphore struct {
 	waitable
 	core csrc.Sem

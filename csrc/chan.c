@@ -299,33 +299,12 @@ int coro_chan_recv(coro_chan *c, void *value, uint64_t deadline)
 
 /* --------------------------------------------------------------------------- by a goroutine */
 
-#if defined(COROI_STRESS) || defined(COROI_ASAN) || defined(COROI_TSAN)
-#define LEAF false /* what they add wants more of the stack */
-#else
-#define LEAF true
-#endif
-/* What follows takes less than 100 bytes of the stack, or 400 if nothing is inlined. */
-
-/* enter_leaf - coroi_object_enter that does not block: some us. */
-static inline bool enter_leaf(struct coroi_object *o)
-{
-	for (int pause = COROI_SPIN_PAUSE;; pause *= 2) {
-		uint32_t free = 0;
-		if (at_load_rlx(&o->lock.word) == 0 && at_cas(&o->lock.word, &free, 1))
-			return true;
-		if (pause > COROI_SPIN_PAUSE_MOST)
-			return false;
-		for (int k = 0; k < pause; k++)
-			at_relax();
-	}
-}
-
 static inline int leaf(struct coro_chan *c, bool send, void *value)
 {
 	struct coroi_waiter *woken = NULL;
 	int status = COROI_BY_CALL;
 
-	if (!LEAF || c->bytes > COROI_LEAF_BYTES || queue_of(c, !send)->first || !enter_leaf(&c->object))
+	if (c->bytes > COROI_LEAF_BYTES || queue_of(c, !send)->first || !coroi_object_enter_leaf(&c->object))
 		return COROI_BY_CALL;
 	if (coroi_likely(!queue_of(c, !send)->first))
 		status = try_pass(c, send, value, &woken, true);

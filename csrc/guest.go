@@ -24,6 +24,9 @@ const TimedOut = Status(C.CORO_ETIMEDOUT)
 // Waits: the guest waits now.
 const Waits = Status(C.COROI_WAITS)
 
+// byCall: a leaf of guest.h has done nothing.
+const byCall = C.COROI_BY_CALL
+
 // A Chan is a coro_chan.
 type Chan struct{ c *C.coro_chan }
 
@@ -44,7 +47,7 @@ func (c Chan) Address() uintptr { return uintptr(unsafe.Pointer(c.c)) }
 
 // TrySend is coro_chan_send that does not wait.
 func (c Chan) TrySend(value unsafe.Pointer) Status {
-	if status := asm.Leaf(sendLeaf, unsafe.Pointer(c.c), value); status != C.COROI_BY_CALL {
+	if status := asm.Leaf(sendLeaf, unsafe.Pointer(c.c), value); status != byCall {
 		return Status(status)
 	}
 	crossing()
@@ -53,7 +56,7 @@ func (c Chan) TrySend(value unsafe.Pointer) Status {
 
 // TryRecv is coro_chan_recv that does not wait.
 func (c Chan) TryRecv(value unsafe.Pointer) Status {
-	if status := asm.Leaf(recvLeaf, unsafe.Pointer(c.c), value); status != C.COROI_BY_CALL {
+	if status := asm.Leaf(recvLeaf, unsafe.Pointer(c.c), value); status != byCall {
 		return Status(status)
 	}
 	crossing()

@@ -51,16 +51,51 @@ bool coroi_guest_withdraw(struct coroi_guest *g);
 void coroi_guest_wake(struct coroi_guest *g);
 
 /*
- * coro_chan_send and coro_chan_recv that do not wait, for channels that Go has made, called on a goroutine's own stack without cgo: so they
- * use no more than COROI_LEAF_STACK bytes of it, at any level of optimization, call nothing else, and block nowhere. Go's preemption leaves
- * alone what is no Go code, so that nobody holds the lock for longer than in C. Returns also: COROI_BY_CALL: somebody is to
- * be woken, the lock was not to be had, or the value is large: nothing was done, use cgo.
+ * Leaves: what does not wait, for objects that Go has made, called on a goroutine's own stack without cgo: so they use no more than
+ * COROI_LEAF_STACK bytes of it, at any level of optimization (less than 100, or 400 if nothing is inlined), call nothing else, and block
+ * nowhere. Go's preemption leaves alone what is no Go code, so that nobody holds the lock for longer than in C. Each returns what its
+ * call does that does not wait, or COROI_BY_CALL: somebody is to be woken, the lock was not to be had, a value is large, or
+ * something is wrong: nothing was done, use cgo.
  */
 #define COROI_BY_CALL 3
 #define COROI_LEAF_BYTES 64
 #define COROI_LEAF_STACK 1024
+
+#if defined(COROI_STRESS) || defined(COROI_ASAN) || defined(COROI_TSAN)
+#define COROI_LEAVES false /* what they add wants more of the stack */
+#else
+#define COROI_LEAVES true
+#endif
+
+/* coroi_object_enter_leaf - coroi_object_enter of one that is shared, which does not block: some us. */
+static inline bool coroi_object_enter_leaf(struct coroi_object *o)
+{
+	for (int pause = COROI_SPIN_PAUSE; COROI_LEAVES; pause *= 2) {
+		uint32_t free = 0;
+		if (at_load_rlx(&o->lock.word) == 0 && at_cas(&o->lock.word, &free, 1)) {
+			if (coroi_likely(!o->dead))
+				return true;
+			coroi_object_leave(o);
+			return false;
+		}
+		if (pause > COROI_SPIN_PAUSE_MOST)
+			return false;
+		for (int k = 0; k < pause; k++)
+			at_relax();
+	}
+	return false;
+}
+
 int coroi_chan_send_leaf(coro_chan *c, void *value);
 int coroi_chan_recv_leaf(coro_chan *c, void *value);
+int coroi_sem_acquire_leaf(coro_sem *s, void *unused);
+int coroi_sem_release_leaf(coro_sem *s, void *unused); /* of one permit */
+int coroi_rwlock_read_leaf(coro_rwlock *l, const uint64_t *mark);
+int coroi_rwlock_write_leaf(coro_rwlock *l, const uint64_t *mark);
+int coroi_rwlock_unread_leaf(coro_rwlock *l, const uint64_t *mark);
+int coroi_rwlock_unwrite_leaf(coro_rwlock *l, const uint64_t *mark);
+int coroi_latch_add_leaf(coro_latch *l, const int64_t *n);
+int coroi_latch_wait_leaf(coro_latch *l, void *unused);
 
 /* Where Go peeks, without the lock. */
 #define COROI_CHAN_COUNT 16

@@ -200,6 +200,32 @@ int coro_sem_release(coro_sem *p, uint64_t n)
 	return sem_release(w, sem_of(p), n);
 }
 
+int coroi_sem_acquire_leaf(coro_sem *p, void *unused)
+{
+	struct sem *s = sem_of(p);
+	(void)unused;
+
+	if (!coroi_object_enter_leaf(&s->object))
+		return COROI_BY_CALL;
+	bool may = s->permits > 0;
+	s->permits -= may;
+	coroi_object_leave(&s->object);
+	return may ? CORO_OK : CORO_ETIMEDOUT;
+}
+
+int coroi_sem_release_leaf(coro_sem *p, void *unused)
+{
+	struct sem *s = sem_of(p);
+	(void)unused;
+
+	if (!coroi_object_enter_leaf(&s->object))
+		return COROI_BY_CALL;
+	bool may = !s->queue.first && s->permits < CORO_PERMITS_MAX;
+	s->permits += may;
+	coroi_object_leave(&s->object);
+	return may ? CORO_OK : COROI_BY_CALL;
+}
+
 int coro_sem_destroy(coro_sem *p)
 {
 	if (!p)
@@ -546,6 +572,48 @@ int coroi_rwlock_unlock_as(coro_rwlock *p, bool write, uint64_t mark)
 	return rwlock_unlock(l, write ? l->written && l->writer == mark : !l->written && l->readers);
 }
 
+static inline int rwlock_lock_leaf(struct rwlock *l, bool write, uint64_t mark)
+{
+	if (!coroi_object_enter_leaf(&l->object))
+		return COROI_BY_CALL;
+	int status = rwlock_try(l, write, mark);
+	coroi_object_leave(&l->object);
+	return status == COROI_WAITS ? CORO_ETIMEDOUT : status;
+}
+
+static inline int rwlock_unlock_leaf(struct rwlock *l, bool write, uint64_t mark)
+{
+	if (!coroi_object_enter_leaf(&l->object))
+		return COROI_BY_CALL;
+	bool may = !l->queue.first && (write ? l->written && l->writer == mark : !l->written && l->readers);
+	if (may && write)
+		l->written = 0;
+	else if (may)
+		l->readers--;
+	coroi_object_leave(&l->object);
+	return may ? CORO_OK : COROI_BY_CALL;
+}
+
+int coroi_rwlock_read_leaf(coro_rwlock *p, const uint64_t *mark)
+{
+	return rwlock_lock_leaf(rwlock_of(p), false, *mark);
+}
+
+int coroi_rwlock_write_leaf(coro_rwlock *p, const uint64_t *mark)
+{
+	return rwlock_lock_leaf(rwlock_of(p), true, *mark);
+}
+
+int coroi_rwlock_unread_leaf(coro_rwlock *p, const uint64_t *mark)
+{
+	return rwlock_unlock_leaf(rwlock_of(p), false, *mark);
+}
+
+int coroi_rwlock_unwrite_leaf(coro_rwlock *p, const uint64_t *mark)
+{
+	return rwlock_unlock_leaf(rwlock_of(p), true, *mark);
+}
+
 int coro_rwlock_destroy(coro_rwlock *p)
 {
 	if (!p)
@@ -722,6 +790,32 @@ int coroi_latch_wait_guest(coro_latch *p, struct coroi_guest *g)
 	status = l->count ? CORO_ETIMEDOUT : CORO_OK;
 	coroi_object_leave(&l->object);
 	return status;
+}
+
+int coroi_latch_add_leaf(coro_latch *p, const int64_t *n)
+{
+	struct latch *l = latch_of(p);
+
+	if (!coroi_object_enter_leaf(&l->object))
+		return COROI_BY_CALL;
+	uint64_t count = l->count + (uint64_t)*n; /* more than there may be, if it would be less than 0 */
+	bool may = count <= CORO_PERMITS_MAX && (count || !l->queue.first);
+	if (may)
+		l->count = count;
+	coroi_object_leave(&l->object);
+	return may ? CORO_OK : COROI_BY_CALL;
+}
+
+int coroi_latch_wait_leaf(coro_latch *p, void *unused)
+{
+	struct latch *l = latch_of(p);
+	(void)unused;
+
+	if (!coroi_object_enter_leaf(&l->object))
+		return COROI_BY_CALL;
+	bool over = !l->count;
+	coroi_object_leave(&l->object);
+	return over ? CORO_OK : CORO_ETIMEDOUT;
 }
 
 int coro_latch_destroy(coro_latch *p)

@@ -8,6 +8,8 @@ import "C"
 import (
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/organzine/coro/internal/asm"
 )
 
 // Yours: the caller is to do what is done once.
@@ -61,6 +63,9 @@ func (s Sem) c() *C.coro_sem { return (*C.coro_sem)(s.p) }
 
 // TryAcquire is coro_sem_acquire that does not wait.
 func (s Sem) TryAcquire() Status {
+	if status := asm.Leaf(semAcquireLeaf, s.p, nil); status != byCall {
+		return Status(status)
+	}
 	crossing()
 	return Status(C.coro_sem_acquire(s.c(), 0))
 }
@@ -73,9 +78,19 @@ func (s Sem) Acquire(g Guest) Status {
 
 // Release is coro_sem_release.
 func (s Sem) Release(n uint64) Status {
+	if n == 1 {
+		if status := asm.Leaf(semReleaseLeaf, s.p, nil); status != byCall {
+			return Status(status)
+		}
+	}
 	crossing()
 	return Status(C.coro_sem_release(s.c(), C.uint64_t(n)))
 }
+
+var (
+	semAcquireLeaf = uintptr(unsafe.Pointer(C.coroi_sem_acquire_leaf))
+	semReleaseLeaf = uintptr(unsafe.Pointer(C.coroi_sem_release_leaf))
+)
 
 // A Mutex is a coro_mutex.
 type Mutex struct{ Object }
@@ -129,7 +144,16 @@ func NewRWLock() (RWLock, Status) {
 func (l RWLock) c() *C.coro_rwlock { return (*C.coro_rwlock)(l.p) }
 
 // TryLock locks it for mark, for writing or reading, if that can be done at once; else TimedOut.
-func (l RWLock) TryLock(write bool, mark uint64) Status { return l.Lock(Guest{}, write, mark) }
+func (l RWLock) TryLock(write bool, mark uint64) Status {
+	leaf := readLeaf
+	if write {
+		leaf = writeLeaf
+	}
+	if status := asm.Leaf(leaf, l.p, unsafe.Pointer(&mark)); status != byCall {
+		return Status(status)
+	}
+	return l.Lock(Guest{}, write, mark)
+}
 
 // Lock has a guest lock it.
 func (l RWLock) Lock(g Guest, write bool, mark uint64) Status {
@@ -139,9 +163,23 @@ func (l RWLock) Lock(g Guest, write bool, mark uint64) Status {
 
 // Unlock gives back what mark has locked it for.
 func (l RWLock) Unlock(write bool, mark uint64) Status {
+	leaf := unreadLeaf
+	if write {
+		leaf = unwriteLeaf
+	}
+	if status := asm.Leaf(leaf, l.p, unsafe.Pointer(&mark)); status != byCall {
+		return Status(status)
+	}
 	crossing()
 	return Status(C.coroi_rwlock_unlock_as(l.c(), C.bool(write), C.uint64_t(mark)))
 }
+
+var (
+	readLeaf    = uintptr(unsafe.Pointer(C.coroi_rwlock_read_leaf))
+	writeLeaf   = uintptr(unsafe.Pointer(C.coroi_rwlock_write_leaf))
+	unreadLeaf  = uintptr(unsafe.Pointer(C.coroi_rwlock_unread_leaf))
+	unwriteLeaf = uintptr(unsafe.Pointer(C.coroi_rwlock_unwrite_leaf))
+)
 
 // A Cond is a coro_cond.
 type Cond struct{ Object }
@@ -190,12 +228,25 @@ func (l Latch) c() *C.coro_latch { return (*C.coro_latch)(l.p) }
 
 // Add is coro_latch_add.
 func (l Latch) Add(n int64) Status {
+	if status := asm.Leaf(latchAddLeaf, l.p, unsafe.Pointer(&n)); status != byCall {
+		return Status(status)
+	}
 	crossing()
 	return Status(C.coro_latch_add(l.c(), C.int64_t(n)))
 }
 
 // TryWait tells whether the count is zero: else TimedOut.
-func (l Latch) TryWait() Status { return l.Wait(Guest{}) }
+func (l Latch) TryWait() Status {
+	if status := asm.Leaf(latchWaitLeaf, l.p, nil); status != byCall {
+		return Status(status)
+	}
+	return l.Wait(Guest{})
+}
+
+var (
+	latchAddLeaf  = uintptr(unsafe.Pointer(C.coroi_latch_add_leaf))
+	latchWaitLeaf = uintptr(unsafe.Pointer(C.coroi_latch_wait_leaf))
+)
 
 // Wait has a guest wait until it is.
 func (l Latch) Wait(g Guest) Status {
