@@ -11,8 +11,8 @@ import (
 const latchMost = 1 << 60
 
 // A Latch is a count, and those who wait until it is zero: a wait group between coroutines, C or Go, and goroutines. For C bodies it is a
-// coro_latch. Once it is zero it may be used again. Where nobody waits, each call costs some 20 ns, without a cgo call; see Chan for who is suspended by waiting, and
-// how long its memory lives.
+// coro_latch. Once it is zero it may be used again. Where nobody waits, each call costs some 20 ns, without a cgo call; see Chan for who is
+// suspended by waiting, and how long its memory lives.
 type Latch struct {
 	waitable
 	core csrc.Latch
