@@ -2,36 +2,11 @@
 /* dense.c - see dense.h. */
 #include "dense.h"
 
+#include "frames.h"
 #include "run.h"
 #include "wait.h"
 
 #define MOVER_BYTES CORO_STACK_DEFAULT
-
-/* Frames are copied as they lie, whatever the sanitizers have put between them. */
-#define RAW __attribute__((no_sanitize("address", "thread")))
-
-typedef uint64_t pair __attribute__((vector_size(16), aligned(8), may_alias));
-typedef uint64_t word __attribute__((may_alias));
-
-/* copy - bytes, a multiple of 8, between 8-aligned places. Not memcpy: a hundred bytes, known to be words. */
-static inline RAW void copy(void *to, const void *from, size_t bytes)
-{
-	char *t = to;
-	const char *f = from;
-
-	for (const char *end = f + (bytes & ~(size_t)31); f < end; f += 32, t += 32) {
-		pair low = *(const pair *)f, high = *(const pair *)(f + 16);
-		*(pair *)t = low;
-		*(pair *)(t + 16) = high;
-	}
-	if (bytes & 16) {
-		*(pair *)t = *(const pair *)f;
-		f += 16;
-		t += 16;
-	}
-	if (bytes & 8)
-		*(word *)t = *(const word *)f;
-}
 
 /* -------------------------------------------------------------------- what others must not touch */
 
@@ -67,16 +42,9 @@ void coroi_dense_hide(void)
 
 /* ------------------------------------------------------------------------------- out of a slot */
 
-/* bottom - where the frames of r end that lie in the slot. A deeper stack keeps what is on it. */
 static inline char *bottom(const struct coroi_slot *s, const struct coroi_rec *r)
 {
-	const struct coroi_stack *top = r->stack;
-
-	if (coroi_likely(top == s->stack))
-		return r->sp;
-	while (top->below != s->stack)
-		top = top->below;
-	return top->back;
+	return coroi_frames_bottom(s->stack, r->stack, r->sp);
 }
 
 static inline void drop_kept(struct coroi_dense *d, struct coroi_slot *s)
@@ -123,10 +91,10 @@ static inline void save(struct coroi_dense *d, struct coroi_slot *s, struct coro
 	to->bytes = (uint32_t)bytes;
 	to->slot = s->stack->slot;
 	to->is_deep = r->stack != s->stack;
-	copy(to->frames, from, bytes);
+	coroi_frames_copy(to->frames, from, bytes);
 	if (coroi_unlikely(to->is_deep)) {
 		struct coroi_deep deep = {r->sp, r->stack};
-		copy(to->frames + bytes, &deep, sizeof deep);
+		coroi_frames_copy(to->frames + bytes, &deep, sizeof deep);
 	}
 	to->place = d->mover->place;
 	to->own = s->stack->place;
@@ -177,12 +145,12 @@ static inline void restore(struct coroi_dense *d, struct coroi_slot *s, struct c
 	char *to = s->base - bytes;
 
 	coroi_place_take(&s->stack->place, &from->own, s->stack->low, s->base);
-	copy(to, from->frames, bytes);
+	coroi_frames_copy(to, from->frames, bytes);
 	r->sp = to;
 	r->stack = s->stack;
 	if (coroi_unlikely(from->is_deep)) {
 		struct coroi_deep deep;
-		copy(&deep, from->frames + bytes, sizeof deep);
+		coroi_frames_copy(&deep, from->frames + bytes, sizeof deep);
 		r->sp = deep.sp;
 		r->stack = deep.stack;
 	}
