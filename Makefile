@@ -50,7 +50,7 @@ tsan-short:
 	CORO_TEST_SCALE=0.05 $(MAKE) $(SIDE_BY_SIDE) -C csrc/test tsan WITH=clang
 
 .PHONY: test-levels
-test-levels: ## the C tests of dense coroutines at every optimization level, gcc and clang, with stack protectors
+test-levels: ## the C tests of dense and dispatched coroutines at every optimization level, gcc and clang, with stack protectors
 	$(MAKE) $(SIDE_BY_SIDE) -C csrc/test levels
 
 .PHONY: memcheck

@@ -58,6 +58,23 @@ static inline void leave(coro_t *co)
 		coroi_self()->current = co->outer_rec;
 }
 
+void coroi_bare_hide(struct coroi_outer *o)
+{
+	struct coroi_worker *w = coroi_self();
+
+	*o = (struct coroi_outer){running, w ? w->current : NULL};
+	running = NULL;
+	if (w)
+		w->current = NULL;
+}
+
+void coroi_bare_show(const struct coroi_outer *o)
+{
+	running = o->co;
+	if (o->rec) /* it has not moved, as in leave() */
+		coroi_self()->current = o->rec;
+}
+
 static COROI_NOINLINE __attribute__((noreturn)) void finish(coro_t *co, int status, intptr_t value)
 {
 	coroi_extras_run(co->extras);

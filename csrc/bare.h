@@ -30,6 +30,16 @@ coro_t *coroi_bare(void);
 /* coroi_bare_pool - where their stacks come from. */
 struct coroi_stack_pool *coroi_bare_pool(void);
 
+/* Who is innermost on a thread, while it runs a dispatcher's coroutines. */
+struct coroi_outer {
+	coro_t *co;
+	struct coroi_rec *rec;
+};
+
+/* coroi_bare_hide - what is called from now on finds no current coroutine on this thread; coroi_bare_show - it finds those again. */
+void coroi_bare_hide(struct coroi_outer *o);
+void coroi_bare_show(const struct coroi_outer *o);
+
 /* coroi_bare_exit - end co, the innermost, with a yield code. */
 void coroi_bare_exit(coro_t *co, int status) __attribute__((noreturn));
 

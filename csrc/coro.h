@@ -1,10 +1,12 @@
 /*
  * coro.h - stackful C coroutines on a work-stealing pool of threads.
  *
- * Two layers, both public:
+ * Three layers, all public:
  *
  *   by hand     coro_new, coro_resume, coro_yield_value, coro_reset, coro_free: one coroutine that the
  *               caller resumes itself, on any thread, without a scheduler (after Lwan's coroutines).
+ *   dispatched  coro_dispatch_*: coroutines of one thread that share a stack, and a policy of the user's own that says
+ *               who runs next, without a scheduler (after usched's); coro_dispatch_pool_*: threads with two such policies.
  *   scheduled   coro_scheduler_*, coro_spawn, coro_yield, coro_park, coro_wake, coro_join, coro_cancel: very
  *               many coroutines run by worker threads that steal from each other.
  *
@@ -132,7 +134,7 @@ int coro_reset(coro_t *co, coro_body body, void *arg);
 /* coro_free - the same, and give the stack back. NULL is allowed. Returns: CORO_OK, CORO_EBUSY if co is running. */
 int coro_free(coro_t *co);
 
-/* ------------------------------------------------------ inside any coroutine, of either layer */
+/* --------------------------------------------------------- inside any coroutine, of any layer */
 
 /*
  * coro_defer - run fn(arg) when the current coroutine ends, however it ends, last deferred first,
@@ -153,7 +155,7 @@ char *coro_strndup(const char *s, size_t n);
  * runs. Returns only outside a coroutine: CORO_EPERM. */
 int coro_exit(void);
 
-/* coro_abort - the same, and its resumer sees CORO_ABORT, or its joiner CORO_EABORTED. */
+/* coro_abort - the same, and its resumer sees CORO_ABORT, its joiner CORO_EABORTED; of a dispatched one it is the status. */
 int coro_abort(void);
 
 /* coro_stack_left - bytes between here and the guard; 0 outside a coroutine. */
@@ -165,6 +167,194 @@ size_t coro_stack_left(void);
  * Returns: CORO_OK after fn returned, CORO_EPERM outside a coroutine, CORO_EINVAL, CORO_ENOMEM (fn not called).
  */
 int coro_call_on_stack(size_t bytes, void (*fn)(void *), void *arg);
+
+/* ------------------------------------------------------------------------- the bare dispatcher */
+
+/*
+ * A dispatcher: coroutines that share one stack on one thread, and a policy of the user's own: a function that says who runs next. It
+ * knows no ready queue, no events and no other thread; whoever wants these writes them, as coro_dispatch_pool below does, or uses a
+ * scheduler. The algorithm is usched's (Nikita Danilov, "usched: stackswap coroutines", 2022): a coroutine that never
+ * blocks is called as a function, one that blocks leaves its frames in a buffer, if another wants the stack, and a blocked one owns
+ * nothing else. Unlike usched's it is copied by code on another stack, so that it works with any options of the compiler.
+ *
+ * Memory       A coro_dispatched is the user's: 64 bytes, zeros before its first coro_dispatch_init, that must stay where they are until it
+ *              has ended. Buffers come from the policy's alloc: the bytes between where it has blocked and the base of the stack, 72 or
+ *              more (on arm64 some 200). A buffer is kept while its owner runs, and until it ends, unless it does not fit any
+ *              more: it is too small, or more than half of it would be empty.
+ * Restriction  While a coroutine is blocked its stack holds somebody else's frames: it must give no pointer to a variable of its own stack to
+ *              anybody who uses it meanwhile. (CORO_DENSE has the same one.)
+ * Inside       The calls for "any coroutine" above work: what was deferred runs at the end, coro_abort and coro_exit end the current one, and
+ *              it may go to a deeper stack, and block there. Coroutines resumed by hand may be used; inside one, coro_dispatch_block
+ *              is CORO_EPERM. So are all calls for scheduled coroutines, even if a scheduled one has called coro_dispatch_run, and all that
+ *              wait for objects. What keeps the thread waiting keeps all of the dispatcher's coroutines waiting.
+ * Thread       One at a time, from coro_dispatch_new to coro_dispatch_free; between two runs it may be another one. Whoever wants to
+ *              wake its coroutines from other threads needs a lock of its own, around what next looks at.
+ */
+typedef struct coro_dispatcher coro_dispatcher;
+
+typedef struct coro_dispatched {
+	uint64_t words[8];
+} coro_dispatched;
+
+typedef void (*coro_dispatch_fn)(void *arg);
+
+#define CORO_DISPATCH_STACK_DEFAULT ((size_t)256 << 10)
+
+/*
+ * What the user supplies: three callbacks, all of them called on the dispatcher's thread, while no coroutine is current. They may call what
+ * a plain thread may, coro_dispatch_init and coro_dispatch_drop; not coro_dispatch_run.
+ */
+typedef struct coro_dispatch_policy {
+	uint32_t size;  /* sizeof(coro_dispatch_policy) */
+	uint32_t flags; /* 0 */
+
+	/*
+	 * Who runs next: one that is fresh from coro_dispatch_init, or blocked. NULL: nobody, the run is to end. It may wait for events, with
+	 * whatever keeps a thread waiting. It is asked at the start of a run, and when a coroutine has blocked or ended; who
+	 * that was the user has to remember, and coro_dispatch_status tells which. Called on the shared stack, or on that
+	 * of the thread.
+	 */
+	coro_dispatched *(*next)(coro_dispatcher *d, void *user);
+
+	/* A buffer of at least bytes, aligned to 8, for c, which is about to block; NULL: there is none. free - it is not needed any more;
+	 * bytes as they were asked for. */
+	void *(*alloc)(void *user, coro_dispatched *c, size_t bytes);
+	void (*free)(void *user, coro_dispatched *c, void *buffer, size_t bytes);
+
+	void *user;         /* for the callbacks */
+	size_t stack_bytes; /* of the shared stack: 0 for CORO_DISPATCH_STACK_DEFAULT, else as in coro_new */
+} coro_dispatch_policy;
+
+/*
+ * coro_dispatch_new - a dispatcher with that policy, which is copied.
+ * Thread: any. Blocking: may map memory. Returns: CORO_OK and *out; CORO_EINVAL: something is NULL, or a number out of its range;
+ * CORO_ENOMEM.
+ */
+int coro_dispatch_new(coro_dispatcher **out, const coro_dispatch_policy *policy);
+
+/* coro_dispatch_free - Returns: CORO_OK; CORO_EBUSY while it runs, or coroutines have started that have not ended: see
+ * coro_dispatch_drop. NULL is allowed. */
+int coro_dispatch_free(coro_dispatcher *d);
+
+/*
+ * coro_dispatch_init - c will call fn(arg) when d's policy names it for the first time. Nothing else is done: it is in no list.
+ * Thread: any that has c to itself; d is not touched. Cost: 64 bytes are written.
+ * Returns: CORO_OK; CORO_EBUSY: c has been initialized, and has not ended; CORO_EINVAL.
+ */
+int coro_dispatch_init(coro_dispatched *c, coro_dispatcher *d, coro_dispatch_fn fn, void *arg);
+
+/*
+ * coro_dispatch_run - run d's coroutines on this thread until next returns NULL. Those that are blocked then stay so, with their frames in
+ * their buffers; another run may go on with them.
+ *
+ * Blocking: until then. Cost: of a coroutine that never blocks, a call and next, some ns; of one that blocks and goes on, two switches and next,
+ * about 14 ns, and, unless it is next itself, two copies, 10 ns for small frames.
+ * Returns: CORO_OK; CORO_EPERM inside coro_dispatch_run, of whatever dispatcher, on this thread; CORO_EBUSY: another thread
+ *          runs it; CORO_EINVAL. And, as the run ended because next has returned somebody who cannot run: CORO_EINVAL if it is not one of d's,
+ *          CORO_ENDED if it has ended, CORO_EBUSY if it runs already. Everything else is as after next has returned NULL.
+ */
+int coro_dispatch_run(coro_dispatcher *d);
+
+/*
+ * coro_dispatch_block - block the current coroutine, until next names it again.
+ *
+ * Cost: see coro_dispatch_run. alloc is called if there is no buffer that fits.
+ * Returns: CORO_OK; at once, without having blocked: CORO_ENOMEM, as alloc has returned NULL, CORO_EINVAL, as what it has
+ * returned is not aligned to 8 (it was given to free), CORO_EPERM where no coroutine of a dispatcher is the innermost one.
+ */
+int coro_dispatch_block(void);
+
+/* coro_dispatch_self - the current coroutine, if it is a dispatcher's; or NULL. Cost: a few ns. */
+coro_dispatched *coro_dispatch_self(void);
+
+/* coro_dispatch_status - CORO_MAY_RESUME: it is fresh or blocked; CORO_EBUSY: it runs, or is about to block, or to end; CORO_FINISHED or
+ * CORO_ABORT: it has ended, nothing of it is left, and its memory is the user's. CORO_EINVAL: it was never initialized. Thread: d's. */
+int coro_dispatch_status(const coro_dispatched *c);
+
+/*
+ * coro_dispatch_drop - end one that is fresh or blocked: what it has deferred runs, on the caller's stack, its arena and its buffer are given
+ * back; its frames are not unwound. Its status is CORO_ABORT.
+ * Thread: d's, or any while d does not run. Returns: CORO_OK; CORO_EBUSY: it runs, or another thread runs d; CORO_EINVAL: it has ended, or
+ * was never initialized.
+ */
+int coro_dispatch_drop(coro_dispatched *c);
+
+/* -------------------------------------------------------------- threads with a dispatcher each */
+
+/*
+ * A pool of threads, each with a dispatcher, and one of two policies. Coroutines are started, park and are woken, from wherever one likes,
+ * and stay with the thread on which they have begun.
+ *
+ *   CORO_DISPATCH_RR  round robin (usched's rr.c): a ready queue with a mutex for each thread, first in first out; so many spawned in a row go to
+ *                     one thread, then the next. A wake takes the lock of the target's thread, wherever it comes from. A park and a wake are
+ *                     100 ns, 60 where several permits are taken at a time.
+ *   CORO_DISPATCH_LL  locality (usched's ll.c): coroutines of one group live on one thread. A wake there takes no lock, and who was woken runs
+ *                     before those that were ready already, so that who talk to each other stay in cache: 40 ns, and 15. One in 257 goes
+ *                     behind all the others, so that these have their turn too. A wake from another thread is a message, under a lock.
+ *
+ * For loads that are known to fall into groups and that need nothing but park and wake. Nothing is stolen: a thread whose coroutines compute for
+ * long keeps its others waiting while the next one idles. Where that matters, or there are deadlines, locks, joins, calls
+ * into Go or calls that block, use a scheduler; CORO_DENSE gives it coroutines without stacks.
+ */
+typedef struct coro_dispatch_pool coro_dispatch_pool;
+
+/* Names a coroutine of a pool for ever: number and generation. 0 is never one. */
+typedef uint64_t coro_dispatch_id;
+
+enum {
+	CORO_DISPATCH_RR = 1,
+	CORO_DISPATCH_LL = 2,
+};
+
+typedef struct coro_dispatch_pool_options {
+	uint32_t size;      /* sizeof(coro_dispatch_pool_options) */
+	uint32_t policy;    /* CORO_DISPATCH_RR or CORO_DISPATCH_LL */
+	uint32_t threads;   /* at most CORO_WORKERS_MAX; 0: one per core this process may use */
+	uint32_t in_a_row;  /* rr: so many go to one thread before the next; 0: 128. ll: 0 */
+	size_t stack_bytes; /* of each thread's shared stack, as in coro_dispatch_policy */
+	const char *name;   /* threads are called name/0, name/1, ...; NULL: "dispatch" */
+} coro_dispatch_pool_options;
+
+/* coro_dispatch_pool_new - with its threads, which wait for work. Thread: any. Returns: CORO_OK and *out, CORO_EINVAL, CORO_ENOMEM,
+ * CORO_EAGAIN: a thread was refused. */
+int coro_dispatch_pool_new(coro_dispatch_pool **out, const coro_dispatch_pool_options *options);
+
+/*
+ * coro_dispatch_pool_spawn - start fn(arg) on one of the threads. group: ll: which, group modulo threads; rr: 0. *out (if not NULL) names it.
+ * Thread: any. Blocking: for a lock of a thread. Cost: 60 to 150 ns.
+ * Returns: CORO_OK, CORO_EINVAL, CORO_ENOMEM, CORO_ECLOSED after coro_dispatch_pool_stop.
+ */
+int coro_dispatch_pool_spawn(coro_dispatch_pool *p, coro_dispatch_fn fn, void *arg, uint32_t group, coro_dispatch_id *out);
+
+/*
+ * coro_dispatch_park - wait for a permit and take it. The current coroutine has one permit more for each coro_dispatch_wake.
+ * (coro_dispatch_block is a yield here: the caller goes behind all that are ready.)
+ * Returns: CORO_OK; CORO_ECANCELED: there is none, and the pool was stopped; CORO_ENOMEM: there is none, and no memory for its
+ * frames: no permit was taken, and it has not waited; CORO_EPERM where no coroutine of a pool is the innermost one.
+ */
+int coro_dispatch_park(void);
+
+/*
+ * coro_dispatch_wake - give the target a permit; if it is parked, it becomes ready.
+ * Thread: any. Blocking: for the lock of the target's thread, but for ll on that thread; may make one futex call.
+ * Returns: CORO_OK, CORO_ESTALE if it has ended, CORO_EOVERFLOW if it has 2^28 permits already, CORO_EINVAL.
+ */
+int coro_dispatch_wake(coro_dispatch_pool *p, coro_dispatch_id target);
+
+/* coro_dispatch_id_self - of the current coroutine, if it is a pool's; or 0. */
+coro_dispatch_id coro_dispatch_id_self(void);
+
+/* coro_dispatch_pool_wait - until every coroutine has ended. Returns: CORO_OK, CORO_EPERM on one of the pool's threads, CORO_EINVAL. */
+int coro_dispatch_pool_wait(coro_dispatch_pool *p);
+
+/* coro_dispatch_pool_stop - take no more work. What has not started ends unstarted, every present and future park that finds no permit
+ * returns CORO_ECANCELED, so that bodies end through their own clean-up. Thread: any. Blocking: for the threads' locks. Returns: CORO_OK,
+ * CORO_EINVAL. */
+int coro_dispatch_pool_stop(coro_dispatch_pool *p);
+
+/* coro_dispatch_pool_free - stop it, wait until every coroutine has ended, end the threads, free everything. Ids must not be
+ * used any more. NULL is allowed. Returns: CORO_OK, CORO_EPERM on one of the pool's threads. */
+int coro_dispatch_pool_free(coro_dispatch_pool *p);
 
 /* ------------------------------------------------------------------ inside scheduled coroutines */
 

@@ -2,9 +2,10 @@
 /*
  * inside.c - what a coroutine of either layer may ask for itself: memory, deferred functions, its end, its stack.
  *
- * The coroutine meant is the innermost one resumed by hand on this thread, else the worker's current one.
+ * The coroutine meant is the innermost one resumed by hand on this thread, else its dispatcher's, else the worker's current one.
  */
 #include "bare.h"
+#include "dispatch.h"
 #include "extras.h"
 #include "run.h"
 #include "switch.h"
@@ -25,6 +26,9 @@ static struct coroi_extras **extras(void)
 	coro_t *co = coroi_bare();
 	if (co)
 		return &co->extras;
+	struct coroi_dispatched *c = coroi_dispatched();
+	if (c)
+		return &c->extras;
 	struct coroi_rec *me = coroi_current(coroi_self());
 	return me ? coroi_extras_of(me) : NULL;
 }
@@ -64,6 +68,9 @@ static int end(int status, uint8_t flags)
 	coro_t *co = coroi_bare();
 	if (co)
 		coroi_bare_exit(co, status);
+	struct coroi_dispatched *c = coroi_dispatched();
+	if (c)
+		coroi_dispatch_exit(c, status);
 	struct coroi_rec *me = coroi_current(coroi_self());
 	if (!me)
 		return CORO_EPERM;
@@ -91,6 +98,9 @@ static struct coroi_stack **current_stack(void)
 	coro_t *co = coroi_bare();
 	if (co)
 		return &co->stack;
+	struct coroi_dispatched *c = coroi_dispatched();
+	if (c)
+		return &c->stack;
 	struct coroi_rec *me = coroi_current(coroi_self());
 	return me ? &me->stack : NULL;
 }
@@ -154,7 +164,7 @@ int coro_call_on_stack(size_t bytes, void (*fn)(void *), void *arg)
 {
 	struct coroi_stack **stack = current_stack();
 	int class = coroi_stack_class(bytes);
-	bool bare = coroi_bare() != NULL;
+	bool bare = coroi_bare() || coroi_dispatched();
 	struct deep_call call = {.fn = fn, .arg = arg};
 
 	if (!stack)

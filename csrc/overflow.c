@@ -10,6 +10,7 @@
 
 #include "bare.h"
 #include "dense.h"
+#include "dispatch.h"
 #include "text.h"
 
 static struct sigaction before;
@@ -24,17 +25,21 @@ bool coroi_where(struct coroi_where *at)
 {
 	struct coroi_worker *w = coroi_self();
 	coro_t *co = coroi_bare();
+	coro_dispatcher *d = coroi_dispatcher();
 
 	*at = (struct coroi_where){.worker = w ? w->id : -1};
 	if (co) {
 		at->stack = co->stack;
 		at->fn = (uintptr_t)co->body;
+	} else if (d) { /* its policy is asked on the slot, too */
+		at->stack = d->current ? d->current->stack : d->slot;
+		at->fn = d->current ? (uintptr_t)d->current->fn : (uintptr_t)d->policy.next;
 	} else if (w && w->current) {
 		at->stack = coroi_dense_is_away(w, w->current) ? NULL : w->current->stack;
 		at->fn = (uintptr_t)w->current->fn;
 		at->handle = coroi_handle(w->current);
 	}
-	return co || w;
+	return co || d || w;
 }
 
 static void report(const struct coroi_where *at)

@@ -134,6 +134,15 @@ COROI_TELL void coroi_place_take(struct coroi_place *p, const struct coroi_place
 #endif
 }
 
+/* coroi_place_lost - what keeps that fiber, copied away, is not coming back. */
+COROI_TELL void coroi_place_lost(const struct coroi_place *own)
+{
+	(void)own;
+#ifdef COROI_TSAN
+	__tsan_destroy_fiber(own->fiber);
+#endif
+}
+
 /* coroi_place_native - the place is this thread's own stack. */
 COROI_TELL void coroi_place_native(struct coroi_place *p)
 {

@@ -3,6 +3,7 @@
 #include "waitq.h"
 
 #include "bare.h"
+#include "dispatch.h"
 #include "guest.h"
 
 int coroi_object_bind(struct coroi_object *o, uint32_t flags)
@@ -87,7 +88,7 @@ COROI_COLD struct coroi_waiter *coroi_waiter_aside(struct coroi_object *o, const
 
 bool coroi_may_block(void)
 {
-	return !coroi_bare();
+	return !coroi_bare() && !coroi_dispatched();
 }
 
 /* wake_home - r, which waits at an object that is bound here, is home. */

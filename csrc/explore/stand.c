@@ -6,6 +6,7 @@
 #include "world.h"
 
 #include "../bare.h"
+#include "../dispatch.h"
 #include "../overflow.h"
 #include "../switch.h"
 
@@ -190,7 +191,7 @@ void coroi_jump(void *to, intptr_t value, uint32_t *door)
 	abort();
 }
 
-/* No coroutine by hand, and no report of overflows, inside a scenario. */
+/* No coroutine by hand or of a dispatcher, and no report of overflows, inside a scenario. */
 coro_t *coroi_bare(void)
 {
 	return NULL;
@@ -204,6 +205,18 @@ struct coroi_stack_pool *coroi_bare_pool(void)
 void coroi_bare_exit(coro_t *co, int status)
 {
 	(void)co;
+	(void)status;
+	abort();
+}
+
+struct coroi_dispatched *coroi_dispatched(void)
+{
+	return NULL;
+}
+
+void coroi_dispatch_exit(struct coroi_dispatched *c, int status)
+{
+	(void)c;
 	(void)status;
 	abort();
 }
