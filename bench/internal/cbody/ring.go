@@ -50,6 +50,20 @@ func RingsReady() int          { return int(C.cb_rings_ready()) }
 func RingsFire() error         { return status(C.cb_rings_fire()) }
 func RingsTime() time.Duration { return time.Duration(C.cb_rings_ns()) }
 
+// The policies of a pool of dispatchers.
+const (
+	RoundRobin = uint32(C.CORO_DISPATCH_RR)
+	Locality   = uint32(C.CORO_DISPATCH_LL)
+)
+
+// PoolOpen sets the same rings up for a pool of dispatchers, PoolStart starts its coroutines; PoolClose gives back what both took. PoolReady is
+// on how many threads they wait, and PoolFire lets them go, and returns how long they took.
+func (r Rings) PoolOpen() error          { return status(C.cb_ring_pool_open(r.c())) }
+func (r Rings) PoolStart(p uint32) error { return status(C.cb_ring_pool_start(C.uint32_t(p))) }
+func (r Rings) PoolClose()               { C.cb_ring_pool_close() }
+func PoolReady() int                     { return int(C.cb_ring_pool_ready()) }
+func PoolFire() (time.Duration, error)   { return elapsed(C.cb_ring_pool_fire()) }
+
 // ThreadsOpen starts the same rings with a pthread for each member, and a semaphore. When it returns, all are there and wait. ThreadsFire
 // lets them go, returns how long they took, and leaves nothing behind.
 func (r Rings) ThreadsOpen() error { return status(C.cb_ring_threads_open(r.c())) }

@@ -57,7 +57,8 @@ func ring(o RingOptions) *harness.Experiment {
 neighbour's; events count. loose: a token for each member, so that several are ready at a time and one switch serves several posts.
 strict: one token in each ring, a switch for each post. In millions of posts a second, and ns for each. All members are there and wait
 before the clock starts; then, the growth of VmRSS + VmPTE, which for few is mostly that of the scheduler or runtime.
-coro: coro_wake and coro_park, all of a ring on one worker; fifo: hand-over budget 0. goroutine: channels, buffered for as many values
+coro: coro_wake and coro_park, all of a ring on one worker; fifo: hand-over budget 0. dispatch: a pool of dispatchers, without a scheduler; rr: a
+queue with a lock for each thread, first in first out; ll: the rings of a thread without a lock. goroutine: channels, buffered for as many values
 as there are members; unbuffered loose: a token less than members, or all would be sending. pthread: semaphores; one worker is one CPU.
 c++20: coroutines on one thread, without locks or anything that another thread could do.`
 	if o.LIFO {
@@ -152,7 +153,7 @@ var (
 
 // ringRows are the rows, and what was left out of them and why.
 func ringRows(o RingOptions) (list []harness.Row, left []string) {
-	systems := slices.Concat(ringSystems(), goRingSystems(), []ringSystem{threadRings})
+	systems := slices.Concat(ringSystems(), poolRingSystems(), goRingSystems(), []ringSystem{threadRings})
 	if why := noCxx(o); why == "" {
 		systems = append(systems, cxxRings)
 	} else {
