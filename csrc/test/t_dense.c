@@ -148,8 +148,10 @@ TEST(dense_many_wait_in_little_memory)
 	CHECK(st.dense_saved + 2 * COROI_DENSE_SLOTS >= n);
 	report("%llu bytes of records and %llu of frames each, p50 %llu, p99 %llu", (unsigned long long)(st.record_bytes / n),
 	       (unsigned long long)(st.dense_bytes / n), (unsigned long long)st.dense_p50, (unsigned long long)st.dense_p99);
+#ifdef __OPTIMIZE__ /* elsewhere every variable is in the frames */
 	if (!SANITIZED)
 		CHECK(st.dense_p99 <= 320); /* arm64 saves 160 bytes in a switch alone */
+#endif
 	for (uint64_t i = 0; i < n; i++)
 		CHECK_EQ(coro_wake(handles[i]), CORO_OK);
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
