@@ -338,6 +338,76 @@ TEST(dense_large_frames_keep_their_stack)
 	finish(s);
 }
 
+/* One that keeps its stack has no slot, but what it waits with lies in the heap: a trim leaves the heap where it is. */
+static coro_chan *ways[3];
+
+static int waits_for_one(void)
+{
+	uint64_t got[2] = {0, 0};
+
+	for (unsigned i = 0; i < 2; i++) {
+		CHECK_EQ(coro_chan_recv(ways[0], &got[i], CORO_FOREVER), CORO_OK);
+		coro_case both[2] = {{.chan = ways[1], .recv = &got[i]}, {.chan = ways[2], .recv = &got[i]}};
+		CHECK_EQ(coro_select(both, 2, CORO_FOREVER), i);
+		CHECK_EQ(got[i], 1000 + i);
+	}
+	add(&done, 1);
+	return CORO_OK;
+}
+
+static void keeps_its_stack(void *arg, void *result)
+{
+	uint64_t id;
+	(void)result;
+
+	memcpy(&id, arg, 8);
+	with_pattern(1500, id, waits_for_one);
+}
+
+static void starts_one_that_keeps_its_stack(void *arg, void *result)
+{
+	uint64_t n = 0;
+	(void)arg;
+	(void)result;
+
+	CHECK_EQ(coro_spawn_attr(&dense, keeps_its_stack, &n, 8, NULL), CORO_OK);
+	for (; n < 4; n++)
+		CHECK_EQ(coro_spawn_attr(&dense, yields, &n, 8, NULL), CORO_OK);
+}
+
+/* trim_and_send - it waits alone. */
+static void trim_and_send(coro_scheduler *s, unsigned way, uint64_t value)
+{
+	while (coro_scheduler_blocked(s, NULL, 0) != 1 || stats(s).live != 1)
+		usleep(100);
+	coro_scheduler_trim(s);
+	CHECK_EQ(coro_chan_send(ways[way], &value, CORO_FOREVER), CORO_OK);
+}
+
+TEST(dense_trim_spares_one_that_keeps_its_stack)
+{
+	for (unsigned round = 0; round < 5; round++) {
+		coro_scheduler *s = scheduler(1, 2, 16 << 10);
+		done = 0;
+		for (unsigned i = 0; i < 3; i++)
+			CHECK_EQ(coro_chan_new(&ways[i], 8, 0, 0), CORO_OK);
+		CHECK_EQ(coro_scheduler_spawn(s, NULL, starts_one_that_keeps_its_stack, NULL, 0, NULL), CORO_OK);
+		for (unsigned i = 0; i < 2; i++) {
+			trim_and_send(s, 0, 7);
+			trim_and_send(s, 1 + i, 1000 + i);
+		}
+		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+		CHECK_EQ(seen(&done), 4 + 1);
+		CHECK_EQ(stats(s).dense_private, 1);
+		CHECK(stats(s).dense_bytes > 0);
+		coro_scheduler_trim(s);
+		CHECK_EQ(stats(s).dense_bytes, 0); /* once it has ended */
+		finish(s);
+		for (unsigned i = 0; i < 3; i++)
+			CHECK_EQ(coro_chan_free(ways[i]), CORO_OK);
+	}
+}
+
 static void deeper(void *arg)
 {
 	uint64_t *caller = arg; /* on the slot's stack */
