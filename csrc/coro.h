@@ -967,7 +967,7 @@ typedef struct coro_stats {
 /* coro_scheduler_stats - fills *total, and of per_worker the first cap. Thread: any. */
 int coro_scheduler_stats(coro_scheduler *s, coro_stats *total, coro_worker_stats *per_worker, uint32_t cap);
 
-/* coro_scheduler_trim - give idle stacks and empty chunks of records back to the kernel. Thread: any but a
+/* coro_scheduler_trim - give idle stacks, empty chunks of records and what queues have grown to back to the kernel. Thread: any but a
  * worker. Blocking: system calls; stops each worker for some microseconds. Returns: bytes given back. */
 size_t coro_scheduler_trim(coro_scheduler *s);
 

@@ -9,9 +9,19 @@
 /* So a ring of that many entries never has to grow, and its size never overflows. */
 _Static_assert(COROI_CHUNKS_MAX * (uint64_t)COROI_CHUNK_RECORDS <= UINT32_C(1) << 29, "there are no more records");
 
+static size_t ring_bytes(uint32_t entries)
+{
+	return 2 * (size_t)entries * sizeof(uint64_t); /* tasks and arguments */
+}
+
 static uint64_t *ring_of(uint32_t entries)
 {
-	return coroi_alloc(2 * (size_t)entries * sizeof(uint64_t), COROI_LINE); /* tasks and arguments */
+	return coroi_alloc_large(ring_bytes(entries));
+}
+
+static void release_ring(struct coroi_deque *d)
+{
+	coroi_release_large(d->ring, ring_bytes(d->mask + 1));
 }
 
 int coroi_deque_init(struct coroi_deque *d)
@@ -24,27 +34,43 @@ int coroi_deque_init(struct coroi_deque *d)
 
 void coroi_deque_destroy(struct coroi_deque *d)
 {
-	coroi_release(d->ring);
+	release_ring(d);
 	d->ring = NULL;
 }
 
-COROI_COLD bool coroi_deque_grow(struct coroi_deque *d)
+/* refit - the entries go to a ring of so many, in which there is room for them. False: no memory, and nothing has changed. */
+COROI_COLD static bool refit(struct coroi_deque *d, uint32_t entries)
 {
-	uint32_t entries = d->mask + 1, more = 2 * entries - 1;
-	uint64_t *ring = ring_of(2 * entries);
+	uint32_t mask = entries - 1;
+	uint64_t *ring = ring_of(entries);
+
 	if (!ring)
 		return false;
 	for (uint32_t i = 0; i < d->count; i++) {
 		uint32_t at = d->head + i;
 		uint64_t task = d->ring[at & d->mask];
-		ring[at & more] = task;
+		ring[at & mask] = task;
 		if (!coroi_task_has_record(task) && coroi_task_words(task))
-			ring[(at & more) + more + 1] = *coroi_deque_arg(d, at);
+			ring[(at & mask) + entries] = *coroi_deque_arg(d, at);
 	}
-	coroi_release(d->ring);
+	release_ring(d);
 	d->ring = ring;
-	d->mask = more;
+	d->mask = mask;
 	return true;
+}
+
+COROI_COLD bool coroi_deque_grow(struct coroi_deque *d)
+{
+	return refit(d, 2 * (d->mask + 1));
+}
+
+size_t coroi_deque_trim(struct coroi_deque *d)
+{
+	uint32_t entries = d->mask + 1, enough = RING_START;
+
+	while (enough < entries && enough < 2 * d->count)
+		enough *= 2;
+	return enough < entries && refit(d, enough) ? ring_bytes(entries) - ring_bytes(enough) : 0;
 }
 
 COROI_COLD uint64_t coroi_deque_pop_spilled(struct coroi_deque *d)

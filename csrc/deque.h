@@ -5,7 +5,7 @@
  * from the back. All of it happens inside the owner's door; only the length may be peeked at from outside.
  *
  * A ring of tasks, and as many places for the arguments of those that have no record, in the same memory behind it.
- * It grows by doubling; if there is no memory for that, those with records are linked to each other instead,
+ * It grows by doubling, and shrinks by a trim; if there is no memory for that, those with records are linked to each other instead,
  * and nothing is lost.
  */
 #ifndef COROI_DEQUE_H
@@ -26,6 +26,9 @@ void coroi_deque_destroy(struct coroi_deque *d);
 uint32_t coroi_deque_give(struct coroi_worker *w, uint16_t t, struct coroi_gift *out, uint32_t want);
 
 bool coroi_deque_grow(struct coroi_deque *d);
+
+/* coroi_deque_trim - back to a ring that is no larger than twice what is in it. Inside the door. Returns the bytes. */
+size_t coroi_deque_trim(struct coroi_deque *d);
 
 static inline void coroi_list_add(struct coroi_list *l, struct coroi_rec *r)
 {

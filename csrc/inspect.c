@@ -239,12 +239,13 @@ size_t coro_scheduler_trim(coro_scheduler *s)
 	if (!s->closed) {
 		coroi_doors_lock(s);
 		for (uint32_t i = 0; i < s->workers; i++) {
+			bytes += coroi_deque_trim(&s->worker[i].queue);
 			coroi_dense_trim_locked(&s->worker[i], coroi_live(s) != 0);
 			coroi_stack_cache_flush(&s->worker[i].stacks);
 			coroi_mags_flush(&s->worker[i].mags);
 		}
 		coroi_doors_unlock(s);
-		bytes = coroi_stack_pool_trim(&s->stacks);
+		bytes += coroi_stack_pool_trim(&s->stacks);
 	}
 	pthread_mutex_lock(&s->outside_lock);
 	coroi_mags_flush(&s->outside);

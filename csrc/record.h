@@ -134,7 +134,7 @@ static inline void coroi_fill_argument(struct coroi_rec *r, const void *arg, siz
 struct coroi_mag {
 	uint64_t next; /* in the slab's lists */
 	uint32_t count;
-	uint32_t spare;
+	uint32_t place; /* in its block of memory */
 	struct coroi_rec *rec[COROI_MAG_RECORDS];
 };
 

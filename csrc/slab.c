@@ -9,7 +9,9 @@
 
 struct coroi_mag_block {
 	struct coroi_mag_block *next;
-	struct coroi_mag mags[];
+	size_t bytes;
+	uint32_t count, idle; /* idle: scratch of a trim */
+	struct coroi_mag mags[] __attribute__((aligned(COROI_LINE)));
 };
 
 struct coroi_chunk *coroi_chunk_dir[COROI_CHUNKS_MAX];
@@ -84,6 +86,30 @@ static size_t chunk_give(uint32_t id)
 	return gone ? COROI_CHUNK_BYTES : 0;
 }
 
+static bool is_large(const struct coroi_mag_block *b)
+{
+	return b->bytes >= COROI_LARGE;
+}
+
+static struct coroi_mag_block *block_new(uint32_t n)
+{
+	struct coroi_mag_block *b;
+	size_t bytes = sizeof *b + n * sizeof b->mags[0];
+
+	if (!(b = coroi_alloc_large(bytes)))
+		return NULL;
+	b->bytes = bytes;
+	b->count = n;
+	for (uint32_t i = 0; i < n; i++)
+		b->mags[i].place = i;
+	return b;
+}
+
+static struct coroi_mag_block *block_of(struct coroi_mag *m)
+{
+	return (struct coroi_mag_block *)((char *)(m - m->place) - offsetof(struct coroi_mag_block, mags));
+}
+
 void coroi_slab_init(struct coroi_slab *s, struct coro_scheduler *owner, uint64_t limit_bytes)
 {
 	memset(s, 0, sizeof *s);
@@ -98,7 +124,7 @@ void coroi_slab_destroy(struct coroi_slab *s)
 		chunk_give(s->chunk[i]);
 	for (struct coroi_mag_block *b = s->blocks, *next; b; b = next) {
 		next = b->next;
-		coroi_release(b);
+		coroi_release_large(b, b->bytes);
 	}
 	coroi_release(s->chunk);
 }
@@ -117,27 +143,64 @@ static struct coroi_mag *pop(struct coroi_mag **list)
 	return m;
 }
 
-/*
- * have_mags - see to it that there are enough magazines for so many chunks and users.
- *
- * In the list of full ones at most the first is not full, a user holds two, and one more for a moment: so a chunk's
- * records and three a user are all that is ever needed.
- */
+/* mags_needed - for so many chunks and users. In the list of full ones at most the first is not full, a user holds two, and
+ * one more for a moment: so a chunk's records and three a user are all that is ever needed. */
+static uint32_t mags_needed(uint32_t chunks, uint32_t users)
+{
+	return chunks * CARVE_MAGS + users * 3 + 1;
+}
+
+/* have_mags - see to it that there are enough. */
 static bool have_mags(struct coroi_slab *s, uint32_t chunks, uint32_t users)
 {
-	uint32_t need = chunks * CARVE_MAGS + users * 3 + 1;
+	uint32_t need = mags_needed(chunks, users);
 	if (s->mags >= need)
 		return true;
 	uint32_t n = need - s->mags;
-	struct coroi_mag_block *b = coroi_alloc(sizeof *b + n * sizeof b->mags[0], COROI_LINE);
+	struct coroi_mag_block *b = block_new(n);
 	if (!b)
 		return false;
-	b->next = s->blocks;
-	s->blocks = b;
+	struct coroi_mag_block **at = &s->blocks;
+	while (is_large(b) && *at && !is_large(*at)) /* the C library's first: whoever looks for leaks does not look into mappings */
+		at = &(*at)->next;
+	b->next = *at;
+	*at = b;
 	s->mags = need;
 	while (n--)
 		push(&s->empty, &b->mags[n]);
 	return true;
+}
+
+/* drop_mags - give blocks back all of whose magazines are empty, and not needed. Returns the bytes. */
+static size_t drop_mags(struct coroi_slab *s)
+{
+	struct coroi_mag *list = s->empty, *m;
+	size_t gone = 0;
+
+	for (struct coroi_mag_block *b = s->blocks; b; b = b->next)
+		b->idle = 0;
+	for (m = list; m; m = (struct coroi_mag *)(uintptr_t)m->next)
+		block_of(m)->idle++;
+	for (struct coroi_mag_block *b = s->blocks; b; b = b->next) {
+		if (b->idle == b->count && s->mags - b->count >= mags_needed(s->chunks, s->users))
+			s->mags -= b->count;
+		else
+			b->idle = 0;
+	}
+	s->empty = NULL;
+	while ((m = pop(&list)))
+		if (!block_of(m)->idle)
+			push(&s->empty, m);
+	for (struct coroi_mag_block **at = &s->blocks, *b; (b = *at);) {
+		if (!b->idle) {
+			at = &b->next;
+			continue;
+		}
+		*at = b->next;
+		gone += b->bytes;
+		coroi_release_large(b, b->bytes);
+	}
+	return gone;
 }
 
 /* give - free records come back in m. Those of two part-filled magazines are put together. */
@@ -444,6 +507,7 @@ size_t coroi_slab_trim(struct coroi_slab *s)
 	}
 	s->chunks = kept;
 	s->carving = carving;
+	gone += drop_mags(s);
 	coroi_unlock(&s->lock);
 	return gone;
 }

@@ -97,7 +97,8 @@ struct coroi_mag *coroi_slab_trade_empty(struct coroi_slab *s, struct coroi_mag 
 void coroi_slab_give(struct coroi_slab *s, struct coroi_mag *m);
 void coroi_slab_put(struct coroi_slab *s, struct coroi_rec *r);
 
-/* coroi_slab_trim - give chunks back all of whose records are in the slab's lists. Returns bytes. */
+/* coroi_slab_trim - give chunks back all of whose records are in the slab's lists, and magazines that nobody needs then. Returns
+ * bytes. */
 size_t coroi_slab_trim(struct coroi_slab *s);
 
 /* coroi_slab_each - call fn(rec, ctx) for every record that was carved, whatever its state. */

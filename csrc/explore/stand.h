@@ -92,4 +92,7 @@ static inline void coroi_prefetchw(const void *p)
 #define COROI_LINE 64
 #define COROI_APART 128
 
+/* Nothing is so large that it is a mapping: those are not put back before each schedule. */
+#define COROI_LARGE SIZE_MAX
+
 #endif

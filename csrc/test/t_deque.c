@@ -96,6 +96,50 @@ static uint64_t new_task(uint32_t i)
 	return coroi_task_new(nothing, i % 12, i % 2, i % 3 == 0);
 }
 
+/* A trim leaves what is in the queue where it is, with its argument; without memory it leaves the ring too. */
+TEST(deque_trim_keeps_what_is_there)
+{
+	struct coroi_deque d;
+	struct coroi_rec *r = records(MANY);
+
+	CHECK_EQ(coroi_deque_init(&d), CORO_OK);
+	CHECK_EQ(coroi_deque_trim(&d), 0);
+	uint32_t least = d.mask + 1;
+	d.head = UINT32_MAX - 3000; /* it must run over */
+	for (uint32_t i = 0; i < MANY; i++) {
+		if (i % 3 == 0)
+			coroi_deque_push(&d, coroi_task_fresh(&r[i]));
+		else
+			CHECK(coroi_deque_push_new(&d, new_task(i), 7 * i));
+	}
+	uint32_t grown = d.mask + 1;
+	CHECK(grown > MANY);
+	CHECK_EQ(coroi_deque_trim(&d), 0); /* it is not much too large */
+	for (uint32_t i = 0; i < MANY; i++) {
+		uint64_t task = coroi_deque_pop(&d);
+		CHECK(task == (i % 3 ? new_task(i) : coroi_task_fresh(&r[i])));
+		if (i % 3 && i % 2)
+			CHECK_EQ(*coroi_deque_popped_arg(&d), 7 * i);
+		if (i % 500)
+			continue;
+		uint32_t entries = d.mask + 1, left = MANY - 1 - i;
+		fail_alloc = fail_map = 0;
+		CHECK_EQ(coroi_deque_trim(&d), 0);
+		fail_alloc = fail_map = -1;
+		CHECK_EQ(d.mask + 1, entries);
+		size_t gone = coroi_deque_trim(&d);
+		CHECK_EQ(gone, 16 * (entries - d.mask - 1));
+		CHECK(d.mask + 1 >= 2 * left || d.mask + 1 == grown);
+		CHECK(d.mask + 1 == least || d.mask + 1 < 4 * left);
+		CHECK_EQ(coroi_deque_length(&d), left);
+	}
+	CHECK_EQ(coroi_deque_pop(&d), 0);
+	coroi_deque_trim(&d);
+	CHECK_EQ(d.mask + 1, least);
+	coroi_deque_destroy(&d);
+	free(r);
+}
+
 /* Arguments stay with their tasks, through growth, from the front and from the back; records come between. */
 TEST(deque_keeps_arguments)
 {
@@ -147,9 +191,9 @@ TEST(deque_keeps_arguments)
 	uint32_t entries = d->mask + 1;
 	for (uint32_t i = 0; i < entries; i++)
 		CHECK(coroi_deque_push_new(d, new_task(1), i));
-	fail_alloc = 0;
+	fail_map = 0;
 	CHECK(!coroi_deque_push_new(d, new_task(1), 1));
-	fail_alloc = 0;
+	fail_map = 0;
 	r[0].state = COROI_FRESH;
 	coroi_deque_push(d, coroi_task_fresh(&r[0]));
 	coroi_deque_push(d, coroi_task_started(&r[1]));
