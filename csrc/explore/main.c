@@ -284,8 +284,22 @@ static bool mutant(int m, uint64_t most, uint64_t random)
 
 /* --------------------------------------------------------------------------------- commands */
 
+/* within - all schedules within the bound; if they are more than cut (0: there is no such limit), all with one preemption fewer. */
+static bool within(struct plan *p, uint64_t cut)
+{
+	unsigned bound = p->bound;
+	bool whole = one(p, cut);
+
+	if (!whole && !outcome->failed && cut && bound) {
+		p->bound--;
+		whole = one(p, 0);
+		p->bound = bound;
+	}
+	return whole;
+}
+
 /* all - every scenario, then every mutant. */
-static int all(unsigned bound, uint64_t random, uint64_t most, uint64_t seed)
+static int all(unsigned bound, uint64_t random, uint64_t most, uint64_t cut, uint64_t seed)
 {
 	bool good = true;
 
@@ -296,7 +310,7 @@ static int all(unsigned bound, uint64_t random, uint64_t most, uint64_t seed)
 			reached = 0;
 			for (p.machine = TSO; p.machine < MACHINES; p.machine++) {
 				p.random = false;
-				good &= one(&p, 0);
+				good &= within(&p, cut);
 				p.random = true;
 				p.seed = seed;
 				good &= one(&p, random);
@@ -354,6 +368,7 @@ static int index_of(const char *const *names, int n, const char *name)
 
 static const char usage[] =
 	"explore -all [-bound 2] [-random N] [-seed N]   every scenario, then every mutant\n"
+	"        [-cut N]                                with more schedules than that, within one preemption fewer\n"
 	"explore -list                                   scenarios and mutants\n"
 	"explore -scenario S [-machine sc|tso|arm] [-mutant M] [-stores 4]\n"
 	"        [-bound 2] [-most N]                    every schedule within the bound\n"
@@ -364,7 +379,7 @@ static const char usage[] =
 int main(int argc, char **argv)
 {
 	struct plan p = {.machine = TSO, .stores = 4, .bound = 2, .seed = 1, .learn = LEARN};
-	uint64_t random = 0, most = 0;
+	uint64_t random = 0, most = 0, cut = 0;
 	const char *path = NULL;
 	bool everything = false, seeded = false;
 
@@ -394,6 +409,8 @@ int main(int argc, char **argv)
 			p.learn = strtoull(value, NULL, 10);
 		else if (!strcmp(arg, "-most"))
 			most = strtoull(value, NULL, 10);
+		else if (!strcmp(arg, "-cut"))
+			cut = strtoull(value, NULL, 10);
 		else if (!strcmp(arg, "-seed"))
 			p.seed = strtoull(value, NULL, 10), seeded = true;
 		else if (!strcmp(arg, "-path"))
@@ -402,7 +419,7 @@ int main(int argc, char **argv)
 			return fputs(usage, stderr), 2;
 	}
 	if (everything)
-		return all(p.bound, random, most, p.seed);
+		return all(p.bound, random, most, cut, p.seed);
 	if (!p.scenario || p.stores < 1 || p.stores > STORES_MOST)
 		return fputs(usage, stderr), 2;
 	if (path || (seeded && !random)) {
