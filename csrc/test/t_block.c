@@ -10,11 +10,6 @@
 
 static uint64_t made, done, at_once, most_at_once, canceled;
 
-static void add(uint64_t *n)
-{
-	__atomic_add_fetch(n, 1, __ATOMIC_SEQ_CST);
-}
-
 static void naps(void *arg)
 {
 	uint64_t now = __atomic_add_fetch(&at_once, 1, __ATOMIC_SEQ_CST), most = __atomic_load_n(&most_at_once, __ATOMIC_SEQ_CST);
@@ -27,7 +22,7 @@ static void naps(void *arg)
 	CHECK_EQ(coro_thread_end(), CORO_EPERM);
 	usleep(*(unsigned *)arg);
 	__atomic_sub_fetch(&at_once, 1, __ATOMIC_SEQ_CST);
-	add(&made);
+	add_one(&made);
 }
 
 static void blocks(void *arg, void *result)
@@ -38,12 +33,12 @@ static void blocks(void *arg, void *result)
 	memcpy(&us, arg, sizeof us);
 	int status = coro_blocking(naps, &us);
 	if (status == CORO_ECANCELED) {
-		add(&canceled);
+		add_one(&canceled);
 		return;
 	}
 	CHECK_EQ(status, CORO_OK);
 	CHECK(coro_worker() >= 0);
-	add(&done);
+	add_one(&done);
 }
 
 static coro_scheduler *with_threads(uint32_t workers, uint32_t flags, uint32_t threads)
@@ -74,7 +69,7 @@ static void counts(void *arg, void *result)
 	(void)arg;
 	(void)result;
 	for (int i = 0; i < 100; i++) {
-		add(&done);
+		add_one(&done);
 		coro_yield();
 	}
 }
@@ -93,7 +88,7 @@ static void held(void *arg, void *result)
 	(void)arg;
 	(void)result;
 	CHECK_EQ(coro_blocking(holds, NULL), CORO_OK);
-	add(&made);
+	add_one(&made);
 }
 
 /* One worker, and it goes on while a call blocks. */
@@ -128,8 +123,7 @@ TEST(block_cancel)
 		sleep_us(100);
 	for (int i = 0; i < 100; i++)
 		spawn(s, blocks, &us, sizeof us);
-	while (coro_scheduler_blocked(s, NULL, 0) != 101)
-		sleep_us(100);
+	until_waiting(s, 101);
 	CHECK_EQ(coro_cancel(b.handle), CORO_OK);
 	pthread_t t;
 	thread_start(&t, (void *(*)(void *))(void *)coro_scheduler_destroy, s);
@@ -161,7 +155,7 @@ static void refused(void *arg, void *result)
 	CHECK_EQ(coro_cancel(coro_self()), CORO_OK);
 	CHECK_EQ(coro_blocking(naps, &us), CORO_ECANCELED);
 	CHECK_EQ(coro_thread_begin(), CORO_ECANCELED);
-	add(&done);
+	add_one(&done);
 }
 
 TEST(block_refusals)
@@ -182,7 +176,7 @@ static void deferred(void *arg)
 {
 	(void)arg;
 	CHECK(coro_worker() >= 0); /* wherever its body has ended */
-	add(&made);
+	add_one(&made);
 }
 
 static void rides(void *arg, void *result)
@@ -209,7 +203,7 @@ static void rides(void *arg, void *result)
 		CHECK_EQ(coro_yield(), CORO_OK);
 	}
 	CHECK(d > 1.5);
-	add(&done);
+	add_one(&done);
 }
 
 TEST(block_coroutines_on_threads_of_their_own)
@@ -237,7 +231,7 @@ static void woken_meanwhile(void *arg, void *result)
 		CHECK_EQ(coro_thread_end(), CORO_OK);
 		CHECK_EQ(coro_park(), CORO_OK); /* the permit has stayed */
 	}
-	add(&done);
+	add_one(&done);
 }
 
 TEST(block_wakes_while_away_are_kept)

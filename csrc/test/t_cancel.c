@@ -27,8 +27,7 @@ static bool flag_is_up(void)
 /* blocked - wait until n coroutines wait. */
 static void blocked(coro_scheduler *s, size_t n)
 {
-	while (coro_scheduler_blocked(s, NULL, 0) != n)
-		sleep_us(50);
+	until_waiting(s, n);
 }
 
 static void never(void *arg, void *result)

@@ -343,8 +343,7 @@ TEST(chan_close_tells_all)
 		CHECK_EQ(coro_chan_send(full, one, 0), CORO_OK);
 		for (int i = 0; i < 30; i++)
 			spawn(s, waits_at, &what[i % 3], 8);
-		while (coro_scheduler_blocked(s, NULL, 0) != 30)
-			sleep_us(50);
+		until_waiting(s, 30);
 		CHECK_EQ(coro_chan_free(full), CORO_EBUSY);
 		CHECK_EQ(coro_chan_free(empty), CORO_EBUSY);
 		if (cancel) {

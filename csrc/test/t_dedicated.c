@@ -11,21 +11,6 @@
 
 static uint64_t done, other, computed[WORKERS];
 
-static uint64_t add(uint64_t *n)
-{
-	return __atomic_add_fetch(n, 1, __ATOMIC_SEQ_CST);
-}
-
-static uint64_t read(const uint64_t *n)
-{
-	return __atomic_load_n(n, __ATOMIC_SEQ_CST);
-}
-
-static coro_attr on(uint32_t worker)
-{
-	return (coro_attr){.size = sizeof(coro_attr), .worker = worker};
-}
-
 static coro_scheduler *start_dedicated(uint32_t flags)
 {
 	coro_options o = options(GENERAL, flags);
@@ -74,7 +59,7 @@ static void is_general(void *arg, void *result)
 		CHECK(coro_worker() < GENERAL);
 		CHECK_EQ(i % 5 ? coro_yield() : coro_sleep(1000), CORO_OK);
 	}
-	add(&done);
+	add_one(&done);
 }
 
 static void spawns_general(void *arg, void *result)
@@ -113,7 +98,7 @@ static void is_there(void *arg, void *result)
 		CHECK_EQ(coro_worker(), worker);
 		CHECK_EQ(i % 8 ? coro_yield() : coro_sleep(1000), CORO_OK);
 	}
-	add(&done);
+	add_one(&done);
 }
 
 /* Those that it spawns are not pinned, and there are workers enough who would steal them. */
@@ -167,7 +152,7 @@ static void goes_free(void *arg, void *result)
 	(void)arg;
 	(void)result;
 	CHECK_EQ(coro_yield(), CORO_OK);
-	add(&other);
+	add_one(&other);
 }
 
 static void computes(void *arg, void *result)
@@ -176,10 +161,10 @@ static void computes(void *arg, void *result)
 	(void)result;
 
 	memcpy(&want, arg, 8);
-	add(&done);
-	while (read(&other) < want)
+	add_one(&done);
+	while (seen(&other) < want)
 		;
-	add(&computed[coro_worker()]);
+	add_one(&computed[coro_worker()]);
 }
 
 static void stays(void *arg, void *result)
@@ -190,7 +175,7 @@ static void stays(void *arg, void *result)
 	CHECK_EQ(coro_park(), CORO_OK);
 	CHECK(coro_worker() >= GENERAL);
 	CHECK_EQ(computed[coro_worker()], 1); /* it was kept waiting */
-	add(&other);
+	add_one(&other);
 }
 
 TEST(dedicated_keeps_nobody_waiting)
@@ -204,13 +189,12 @@ TEST(dedicated_keeps_nobody_waiting)
 		a.flags = CORO_JOINABLE;
 		CHECK_EQ(coro_scheduler_spawn(s, &a, stays, NULL, 0, &h[i]), CORO_OK);
 	}
-	while (coro_scheduler_blocked(s, NULL, 0) != DEDICATED)
-		sleep_us(50);
+	until_waiting(s, DEDICATED);
 	for (uint32_t i = 0; i < DEDICATED; i++) {
 		coro_attr a = on(GENERAL + i + 1);
 		CHECK_EQ(coro_scheduler_spawn(s, &a, computes, &want, 8, NULL), CORO_OK);
 	}
-	while (read(&done) < DEDICATED)
+	while (seen(&done) < DEDICATED)
 		sleep_us(50);
 	for (uint32_t i = 0; i < DEDICATED; i++) {
 		CHECK_EQ(coro_wake(h[i]), CORO_OK);
@@ -218,7 +202,7 @@ TEST(dedicated_keeps_nobody_waiting)
 	}
 	for (uint64_t i = 0; i < want; i++)
 		spawn(s, goes_free, NULL, 0);
-	while (read(&other) < want)
+	while (seen(&other) < want)
 		sleep_us(50);
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	CHECK_EQ(other, want + DEDICATED);
@@ -240,7 +224,7 @@ static void parks(void *arg, void *result)
 	int status = coro_park();
 	CHECK(status == CORO_OK || status == CORO_ECANCELED);
 	CHECK_EQ(coro_worker(), i);
-	add(&done);
+	add_one(&done);
 }
 
 static void park_everywhere(coro_scheduler *s)
@@ -276,8 +260,7 @@ TEST(dedicated_close_ends_all)
 		coro_scheduler *s = start_dedicated(0);
 		done = 0;
 		park_everywhere(s);
-		while (coro_scheduler_blocked(s, NULL, 0) != WORKERS)
-			sleep_us(50);
+		until_waiting(s, WORKERS);
 		CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
 		CHECK_EQ(done, WORKERS);
 		CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);

@@ -20,11 +20,6 @@ static uint64_t add(uint64_t *n, uint64_t k)
 	return __atomic_add_fetch(n, k, __ATOMIC_SEQ_CST);
 }
 
-static uint64_t seen(const uint64_t *n)
-{
-	return __atomic_load_n(n, __ATOMIC_SEQ_CST);
-}
-
 static const coro_attr dense = {.size = sizeof(coro_attr), .flags = CORO_DENSE};
 static const coro_attr joined = {.size = sizeof(coro_attr), .flags = CORO_DENSE | CORO_JOINABLE, .result_bytes = 8};
 

@@ -292,8 +292,7 @@ TEST(close_with_cancel_ends_present_and_future_waits)
 		done = 0;
 		for (int k = 0; k < 20; k++)
 			spawn(s, waits_for_ever, NULL, 0);
-		while (coro_scheduler_blocked(s, NULL, 0) < 40)
-			sleep_us(50);
+		until_waiting(s, 40);
 		CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
 		CHECK_EQ(done, 40);
 		CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);

@@ -442,8 +442,7 @@ TEST(gocall_is_not_made_by_the_canceled)
 	coro_scheduler *s = gos(2, 0);
 	for (int i = 0; i < 100; i++)
 		spawn(s, waits_then_calls, NULL, 0);
-	while (coro_scheduler_blocked(s, NULL, 0) < 100)
-		sleep_us(100);
+	until_waiting(s, 100);
 	CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
 	coro_scheduler_destroy(s);
 	CHECK_EQ(refused, 100);

@@ -3,7 +3,6 @@
  */
 #include "test.h"
 
-
 #include <string.h>
 
 #define MS UINT64_C(1000000)
@@ -11,28 +10,13 @@
 static uint64_t done, other;
 static uint32_t workers;
 
-static uint64_t add(uint64_t *n)
-{
-	return __atomic_add_fetch(n, 1, __ATOMIC_SEQ_CST);
-}
-
-static uint64_t read(const uint64_t *n)
-{
-	return __atomic_load_n(n, __ATOMIC_SEQ_CST);
-}
-
-static coro_attr on(uint32_t worker)
-{
-	return (coro_attr){.size = sizeof(coro_attr), .worker = worker};
-}
-
 /* --------------------------------------------------------------------------------------- misuse */
 
 static void nothing(void *arg, void *result)
 {
 	(void)arg;
 	(void)result;
-	add(&done);
+	add_one(&done);
 }
 
 static void outside(void)
@@ -104,7 +88,7 @@ static void stays(void *arg, void *result)
 		else
 			CHECK_EQ(coro_sleep(i * 1000), CORO_OK);
 	}
-	add(&done);
+	add_one(&done);
 }
 
 /* To each worker, from each, and behind and ahead of its parent. */
@@ -155,7 +139,7 @@ static void goes_free(void *arg, void *result)
 {
 	(void)arg;
 	(void)result;
-	add(&other);
+	add_one(&other);
 }
 
 /* It waits for those that are not pinned: they are behind a crowd of pinned ones, before them, woken, and in the mail. */
@@ -166,8 +150,8 @@ static void computes(void *arg, void *result)
 
 	memcpy(&want, arg, 8);
 	__atomic_store_n(&computing, 1, __ATOMIC_SEQ_CST);
-	while (read(&other) < want || !__atomic_load_n(&go_on, __ATOMIC_SEQ_CST))
-		CHECK_EQ(read(&done), 0); /* nobody runs what is pinned here */
+	while (seen(&other) < want || !__atomic_load_n(&go_on, __ATOMIC_SEQ_CST))
+		CHECK_EQ(seen(&done), 0); /* nobody runs what is pinned here */
 }
 
 static void parks_free(void *arg, void *result)
@@ -179,7 +163,7 @@ static void parks_free(void *arg, void *result)
 	*h = coro_self();
 	CHECK_EQ(coro_unpin(), CORO_OK);
 	CHECK_EQ(coro_park(), CORO_OK);
-	add(&other);
+	add_one(&other);
 }
 
 static void wakes_and_computes(void *arg, void *result)
@@ -210,8 +194,7 @@ TEST(pin_is_not_stolen_and_hides_nobody)
 		done = other = 0;
 		go_on = 1;
 		CHECK_EQ(coro_scheduler_spawn(s, &first, parks_free, &p, 8, NULL), CORO_OK);
-		while (coro_scheduler_blocked(s, NULL, 0) != 1)
-			sleep_us(50);
+		until_waiting(s, 1);
 		CHECK_EQ(coro_scheduler_spawn(s, &first, wakes_and_computes, &p, 8, NULL), CORO_OK);
 		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 		CHECK_EQ(done, 150);
@@ -235,7 +218,7 @@ TEST(pin_hides_no_mail)
 			CHECK_EQ(coro_scheduler_spawn(s, &first, nothing, NULL, 0, NULL), CORO_OK);
 		for (uint64_t i = 0; i < want; i++)
 			spawn(s, goes_free, NULL, 0);
-		while (read(&other) < want)
+		while (seen(&other) < want)
 			sleep_us(50);
 		__atomic_store_n(&go_on, 1, __ATOMIC_SEQ_CST);
 		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
@@ -279,16 +262,16 @@ static void moves_about(void *arg, void *result)
 		}
 		CHECK_EQ(coro_worker(), to);
 		if (status == CORO_OK)
-			add(&got);
+			add_one(&got);
 		if (rnd(&seed) % 8 == 0)
 			CHECK_EQ(coro_unpin(), CORO_OK);
 	}
 	while (coro_park() == CORO_OK) /* what was given before, and may be on its way */
-		add(&got);
+		add_one(&got);
 	CHECK_EQ(coro_pin((uint32_t)i % workers), CORO_OK); /* canceled, and it moves all the same */
 	CHECK_EQ(coro_worker(), i % workers);
 	__atomic_add_fetch(&moves, moved, __ATOMIC_SEQ_CST);
-	add(&done);
+	add_one(&done);
 }
 
 static void wakes_movers(uint64_t seed, uint64_t n)
@@ -297,7 +280,7 @@ static void wakes_movers(uint64_t seed, uint64_t n)
 		coro_handle h = __atomic_load_n(&movers[rnd(&seed) % 16], __ATOMIC_ACQUIRE);
 		if (h) {
 			CHECK_EQ(coro_wake(h), CORO_OK);
-			add(&given);
+			add_one(&given);
 		}
 		if (k % 8 == 0 && coro_yield())
 			sleep_us(1);
@@ -311,7 +294,7 @@ static void wakes(void *arg, void *result)
 
 	memcpy(&n, arg, 8);
 	wakes_movers(n, n);
-	add(&other);
+	add_one(&other);
 }
 
 static void *wakes_as_thread(void *arg)
@@ -338,7 +321,7 @@ TEST_LIMIT(stress_pin_moves, 120)
 				spawn(s, wakes, &n, 8);
 			thread_start(&t, wakes_as_thread, &n);
 			thread_join(t);
-			while (read(&other) < 4)
+			while (seen(&other) < 4)
 				sleep_us(100);
 			for (int i = 0; i < 16; i++)
 				while (!__atomic_load_n(&movers[i], __ATOMIC_ACQUIRE))

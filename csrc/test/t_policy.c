@@ -19,11 +19,6 @@ static uint64_t add(uint64_t *n, uint64_t k)
 	return __atomic_add_fetch(n, k, __ATOMIC_SEQ_CST);
 }
 
-static uint64_t seen(const uint64_t *n)
-{
-	return __atomic_load_n(n, __ATOMIC_SEQ_CST);
-}
-
 static coro_dispatch_pool *pool_new(uint32_t policy, uint32_t threads, uint32_t in_a_row)
 {
 	coro_dispatch_pool_options o = {.size = sizeof o, .policy = policy, .threads = threads, .in_a_row = policy == CORO_DISPATCH_RR ? in_a_row : 0};

@@ -9,11 +9,6 @@
 
 static uint64_t began, returned, canceled, refused;
 
-static void add(uint64_t *n)
-{
-	__atomic_add_fetch(n, 1, __ATOMIC_SEQ_CST);
-}
-
 /* -------------------------------------------------------------------------------------- children */
 
 static void works(void *arg, void *result)
@@ -23,20 +18,20 @@ static void works(void *arg, void *result)
 	CHECK(!result);
 	memcpy(k, arg, sizeof k);
 	CHECK(k[0] == 1 && k[3] == 4);
-	add(&began);
+	add_one(&began);
 	coro_yield();
-	add(&returned);
+	add_one(&returned);
 }
 
 static void waits(void *arg, void *result)
 {
 	(void)arg;
 	(void)result;
-	add(&began);
+	add_one(&began);
 	if (coro_park() == CORO_ECANCELED)
-		add(&canceled);
+		add_one(&canceled);
 	coro_yield();
-	add(&returned);
+	add_one(&returned);
 }
 
 static void fails(void *arg, void *result)
@@ -97,7 +92,7 @@ static void first_failure(void *arg, void *result)
 	CHECK_EQ(coro_scope_spawn(s, NULL, waits, NULL, 0), CORO_ECANCELED);
 	int status = coro_scope_wait(s);
 	CHECK(status == CORO_OK || status == CORO_ECANCELED); /* it may have begun, and returned */
-	add(&refused);
+	add_one(&refused);
 }
 
 TEST(scope_first_failure_cancels_the_others)
@@ -143,7 +138,7 @@ static void outlives(void *arg, void *result)
 		CHECK_EQ(coro_join(h, NULL, 0), how & 2 ? CORO_OK : how & 4 ? CORO_EABORTED : CORO_OK);
 		CHECK_EQ(returned, began); /* nothing of them is left */
 	}
-	add(&refused);
+	add_one(&refused);
 }
 
 TEST(scope_children_do_not_outlive_it)
@@ -168,7 +163,7 @@ static void owner_waits(void *arg, void *result)
 	__atomic_store_n(&owner, coro_self(), __ATOMIC_RELEASE);
 	CHECK_EQ(coro_scope_wait(s), CORO_ECANCELED);
 	CHECK_EQ(returned, began);
-	add(&refused);
+	add_one(&refused);
 }
 
 TEST(scope_a_cancel_of_its_owner_is_one_of_all)
@@ -210,7 +205,7 @@ static void misuses(void *arg, void *result)
 	CHECK_EQ(coro_scope_spawn(s, NULL, waits, NULL, 0), CORO_ENOMEM);
 	fail_alloc = -1;
 	CHECK_EQ(coro_scope_wait(s), CORO_OK);
-	add(&refused);
+	add_one(&refused);
 }
 
 static void misused(void *arg, void *result)
@@ -245,11 +240,11 @@ static void tree(void *arg, void *result)
 	(void)result;
 
 	memcpy(&depth, arg, sizeof depth);
-	add(&began);
+	add_one(&began);
 	if (!depth--) {
 		if (coro_park() == CORO_ECANCELED)
-			add(&canceled);
-		add(&returned);
+			add_one(&canceled);
+		add_one(&returned);
 		return;
 	}
 	s = open_scope();
@@ -261,7 +256,7 @@ static void tree(void *arg, void *result)
 		CHECK_EQ(coro_scope_cancel(s), CORO_OK);
 	}
 	coro_scope_wait(s);
-	add(&returned);
+	add_one(&returned);
 }
 
 TEST(scope_a_cancel_reaches_the_whole_tree)
@@ -302,7 +297,7 @@ static void ticks(void *arg, void *result)
 	CHECK_EQ(coro_ticker_wait(&t, NULL), CORO_OK);
 	CHECK_EQ(coro_cancel(coro_self()), CORO_OK);
 	CHECK_EQ(coro_ticker_wait(&t, &n), CORO_ECANCELED);
-	add(&returned);
+	add_one(&returned);
 }
 
 TEST(ticker_ticks)

@@ -430,8 +430,7 @@ static coro_latch latch;
 
 static void await_blocked(coro_scheduler *s, size_t n)
 {
-	while (coro_scheduler_blocked(s, NULL, 0) != n)
-		sleep_us(50);
+	until_waiting(s, n);
 }
 
 static void waits_at(void *arg, void *result)

@@ -152,8 +152,7 @@ TEST(timer_close_with_cancel_ends_sleeps)
 
 	for (int i = 0; i < 1000; i++)
 		spawn(s, sleeps, &hour, 8);
-	while (coro_scheduler_blocked(s, NULL, 0) != 1000)
-		sleep_us(100);
+	until_waiting(s, 1000);
 	coro_blocked b;
 	CHECK_EQ(coro_scheduler_blocked(s, &b, 1), 1000);
 	CHECK_EQ(b.waits, 't');

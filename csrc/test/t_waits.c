@@ -530,8 +530,7 @@ TEST_LIMIT(stress_close_with_cancel_of_waits, 240)
 		once(s, makes_all);
 		if (home) {
 			CHECK_EQ(coro_scheduler_spawn(s, &a, ends_all_at_home, NULL, 0, NULL), CORO_OK);
-			while (coro_scheduler_blocked(s, NULL, 0) != 1)
-				sleep_us(50);
+			until_waiting(s, 1);
 		}
 		for (int i = 0; i < SLOTS; i++) {
 			struct body b = {rnd(&seed), true};

@@ -139,6 +139,16 @@ pid_t child_start(int *fd)
 	return pid;
 }
 
+uint64_t add_one(uint64_t *n)
+{
+	return __atomic_add_fetch(n, 1, __ATOMIC_SEQ_CST);
+}
+
+uint64_t seen(const uint64_t *n)
+{
+	return __atomic_load_n(n, __ATOMIC_SEQ_CST);
+}
+
 uint64_t now_ns(void)
 {
 	struct timespec t;
@@ -189,6 +199,17 @@ void spawn(coro_scheduler *s, coro_fn fn, const void *arg, size_t arg_bytes)
 void spawn_in(coro_fn fn, const void *arg, size_t arg_bytes)
 {
 	CHECK_EQ(coro_spawn(fn, arg, arg_bytes), CORO_OK);
+}
+
+coro_attr on(uint32_t worker)
+{
+	return (coro_attr){.size = sizeof(coro_attr), .worker = worker};
+}
+
+void until_waiting(coro_scheduler *s, size_t n)
+{
+	while (coro_scheduler_blocked(s, NULL, 0) != n)
+		sleep_us(100); /* each look stops the workers */
 }
 
 coro_stats stats(coro_scheduler *s)

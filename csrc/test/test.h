@@ -84,6 +84,10 @@ uint64_t rnd(uint64_t *state);
 pid_t child_start(int *fd);
 int child_end(pid_t pid, int fd, char *text, size_t bytes);
 
+/* add_one - one more, by any thread; returns how many that are. seen - how many by now. */
+uint64_t add_one(uint64_t *n);
+uint64_t seen(const uint64_t *n);
+
 uint64_t now_ns(void);
 void sleep_us(unsigned us);
 void thread_start(pthread_t *t, void *(*fn)(void *), void *arg);
@@ -105,6 +109,12 @@ coro_scheduler *start_with(uint32_t workers, uint32_t flags);
 /* spawn - from outside, and it succeeds. spawn_in - from inside. */
 void spawn(coro_scheduler *s, coro_fn fn, const void *arg, size_t arg_bytes);
 void spawn_in(coro_fn fn, const void *arg, size_t arg_bytes);
+
+/* on - attributes of one that is pinned: to worker - 1, CORO_HERE or CORO_ANYWHERE. */
+coro_attr on(uint32_t worker);
+
+/* until_waiting - n coroutines of s wait. */
+void until_waiting(coro_scheduler *s, size_t n);
 
 coro_stats stats(coro_scheduler *s);
 
