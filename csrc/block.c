@@ -7,7 +7,7 @@
 #include "nowait.h"
 #include "wait.h"
 
-#define IDLE_NS 5000000000 /* an idle thread ends after so long */
+#define IDLE_NS 5000000000
 #define SPINS 60           /* looks for another job before it sleeps: some microseconds */
 
 struct coroi_job {
@@ -109,7 +109,7 @@ static struct coroi_job *next_job(struct coroi_pool *p, struct coroi_thread *t)
 	coroi_unlock(&p->lock);
 	for (int i = 0; i < SPINS && !at_load_rlx(&t->ev); i++)
 		at_relax();
-	for (uint64_t until = coroi_now_ns() + IDLE_NS; !at_load_acq(&t->ev);) { /* acquire: pairs with who claims it */
+	for (uint64_t until = coroi_now_ns() + p->idle_ns; !at_load_acq(&t->ev);) { /* acquire: pairs with who claims it */
 		uint64_t now = coroi_now_ns();
 		if (now < until) {
 			coroi_futex_wait(&t->ev, 0, (int64_t)(until - now));
@@ -199,6 +199,7 @@ void coroi_pool_init(struct coroi_pool *p, struct coro_scheduler *s, uint32_t mo
 {
 	p->sched = s;
 	p->most = most ? most : COROI_BLOCKING_THREADS;
+	p->idle_ns = IDLE_NS;
 }
 
 void coroi_pool_close(struct coroi_pool *p)

@@ -36,6 +36,7 @@ struct coroi_pool {
 	struct coroi_job *first, *last; /* that no thread has */
 	struct coroi_thread *idle;      /* last in, first out */
 	uint32_t threads, most;
+	uint64_t idle_ns; /* an idle thread ends after so long */
 	uint32_t left; /* futex: times that a thread has ended */
 	bool closing, has_dead;
 	pthread_t dead; /* the last that has ended: whoever ends next joins it */

@@ -3,6 +3,9 @@
  */
 #include "test.h"
 
+#include "../worker.h"
+
+#include <sched.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -242,5 +245,106 @@ TEST(block_wakes_while_away_are_kept)
 		spawn(s, woken_meanwhile, NULL, 0);
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	CHECK_EQ(done, 10);
+	finish(s);
+}
+
+/* ------------------------------------------------------------------------------------- threads that end */
+
+static void blocks_again(void *arg, void *result)
+{
+	uint64_t seed, n;
+	(void)result;
+
+	memcpy(&seed, arg, 8);
+	for (n = scaled(500); n; n--) {
+		unsigned us = (unsigned)(rnd(&seed) % 20);
+		CHECK_EQ(coro_blocking(naps, &us), CORO_OK);
+		if (rnd(&seed) % 4 == 0)
+			CHECK_EQ(coro_sleep(rnd(&seed) % 100000), CORO_OK);
+	}
+	add_one(&done);
+}
+
+/* An idle thread ends, or has a call, or is told to end as the scheduler does: one of them. */
+TEST(block_idle_threads_end)
+{
+	for (uint64_t idle = 0; idle <= 20000; idle += 10000) {
+		coro_scheduler *s = with_threads(2, 0, 4);
+		s->pool.idle_ns = idle;
+		done = made = 0;
+		for (uint64_t i = 1; i <= 8; i++)
+			spawn(s, blocks_again, &i, 8);
+		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+		CHECK_EQ(done, 8);
+		CHECK_EQ(made, 8 * scaled(500));
+		for (uint32_t left = 1; left;) {
+			coroi_lock(&s->pool.lock);
+			left = s->pool.threads;
+			coroi_unlock(&s->pool.lock);
+			sched_yield();
+		}
+		CHECK(!s->pool.idle);
+		finish(s);
+	}
+}
+
+static void *closes_pool(void *arg)
+{
+	coroi_pool_close(arg);
+	return NULL;
+}
+
+/* A thread that comes back from its call while all are told to end. */
+TEST(block_a_thread_ends_after_its_call)
+{
+	coro_scheduler *s = with_threads(1, 0, 1);
+	pthread_t t;
+
+	spawn(s, held, NULL, 0);
+	until_waiting(s, 1);
+	thread_start(&t, closes_pool, &s->pool);
+	for (bool closing = false; !closing;) {
+		coroi_lock(&s->pool.lock);
+		closing = s->pool.closing;
+		coroi_unlock(&s->pool.lock);
+		sched_yield();
+	}
+	__atomic_store_n(&release, 1, __ATOMIC_RELEASE);
+	thread_join(t);
+	CHECK_EQ(s->pool.threads, 0);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(made, 1);
+	finish(s);
+}
+
+static void refused_beside_one(void *arg, void *result)
+{
+	unsigned us = 1;
+	(void)arg;
+	(void)result;
+
+	fail_thread = 0;
+	CHECK_EQ(coro_blocking(naps, &us), CORO_OK);
+	CHECK_EQ(fail_thread, -1);
+	add_one(&done);
+}
+
+/* No second thread is to be had: the first one makes the call too. */
+TEST(block_by_the_threads_that_there_are)
+{
+	coro_scheduler *s = with_threads(1, 0, 2);
+
+	spawn(s, held, NULL, 0);
+	until_waiting(s, 1);
+	spawn(s, refused_beside_one, NULL, 0);
+	for (bool queued = false; !queued;) { /* and its thread has not come for another one by then */
+		coroi_lock(&s->pool.lock);
+		queued = s->pool.first != NULL;
+		coroi_unlock(&s->pool.lock);
+		sched_yield();
+	}
+	__atomic_store_n(&release, 1, __ATOMIC_RELEASE);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(done, 1);
 	finish(s);
 }

@@ -484,6 +484,40 @@ TEST(cap_of_records_that_are_missing)
 	finish(s);
 }
 
+static void starts_no_go_body(void *arg, void *result)
+{
+	coro_scheduler *s = *(coro_scheduler **)arg;
+	coro_handle h = 0;
+	(void)result;
+
+	while (coro_spawn_attr(NULL, three_yields, NULL, 0, &h) == CORO_OK)
+		;
+	uint64_t credit = coroi_self()->mags.credit;
+	CHECK_EQ(coro_spawn_go(COROI_GO_BODY | 7, NULL, 0, &h), CORO_ENOMEM);
+	CHECK_EQ(coroi_self()->mags.credit, credit);
+	show_records(s);
+	while (coro_spawn(three_yields, NULL, 0) == CORO_OK)
+		;
+	CHECK_EQ(coro_spawn_go(COROI_GO_BODY | 7, NULL, 0, &h), CORO_ENOMEM); /* nor any credit */
+}
+
+TEST(cap_of_records_that_are_missing_for_go)
+{
+	coro_options o = options(1, CORO_PAUSED);
+	o.record_limit = 1;
+	coro_scheduler *s = start(&o);
+	coro_handle h;
+
+	CHECK_EQ(coroi_lane_body(COROI_GO_BODY | 7, 0, 0), CORO_OK);
+	s->go_slot = 1;
+	CHECK_EQ(coro_scheduler_spawn(s, NULL, starts_no_go_body, &s, sizeof s, &h), CORO_OK);
+	coroi_mags_flush(&s->outside);
+	hide_records(s);
+	coroi_slab_give(&s->slab, taken[--mags_taken]); /* for the worker, which uses them up */
+	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
+	finish(s);
+}
+
 /* A worker that has nothing but such a one waits for it too, and sees when it can start. */
 static void *shows_records(void *arg)
 {

@@ -774,6 +774,132 @@ TEST(dense_without_memory)
 	CHECK(refused > 0);
 }
 
+/* k calls are granted yet, of one kind, then one is refused. */
+static void starts_without_memory(void *arg, void *result)
+{
+	uint64_t k, n = 0;
+	(void)result;
+
+	memcpy(&k, arg, 8);
+	*(k & 1 ? &fail_map : &fail_alloc) = (int)(k / 2);
+	CHECK_EQ(coro_spawn_attr(&dense, large, &n, 8, NULL), CORO_OK);
+	for (uint64_t i = 0; i < 5; i++)
+		CHECK_EQ(coro_spawn_attr(&dense, large, &i, 8, NULL), CORO_OK);
+	for (unsigned i = 0; i < 20; i++)
+		CHECK_EQ(coro_yield(), CORO_OK);
+	refused += fail_alloc == -1 && fail_map == -1;
+	fail_alloc = fail_map = -1;
+}
+
+/* The first dense coroutines of a worker, and those whose stacks become their own: they start when there is memory for it. */
+TEST(dense_start_without_memory)
+{
+	refused = 0;
+	for (uint64_t k = 0; k < 24; k++) {
+		coro_options o = {.size = sizeof o, .workers = 1, .stack_bytes = 64 << 10, .dense_slots = 2, .dense_stack_bytes = 32 << 10};
+		coro_scheduler *s = start(&o);
+		done = 0;
+		CHECK_EQ(coro_scheduler_spawn(s, NULL, starts_without_memory, &k, 8, NULL), CORO_OK);
+		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+		CHECK_EQ(seen(&done), 6);
+		finish(s);
+	}
+	CHECK(refused >= 6);
+}
+
+static void is_not_called(void *arg)
+{
+	(void)arg;
+	CHECK(false);
+}
+
+static void waits_without_a_block(void *arg, void *result)
+{
+	uint64_t value = 1;
+	coro_case both[2] = {{.chan = chan[0], .recv = &value}, {.chan = chan[1], .send = &value}};
+	(void)arg;
+	(void)result;
+	for (unsigned what = 0; what < 10; what++) {
+		int status = 0;
+		fail_block = 0;
+		fail_blocks = 1;
+		switch (what) {
+		case 0:
+			status = coro_sem_acquire(&sem, CORO_FOREVER);
+			break;
+		case 1:
+			status = coro_mutex_lock(&mutex, CORO_FOREVER);
+			break;
+		case 2:
+			status = coro_rwlock_read(&rwlock, CORO_FOREVER);
+			break;
+		case 3:
+			status = coro_rwlock_write(&rwlock, CORO_FOREVER);
+			break;
+		case 4:
+			fail_blocks = 0;
+			CHECK_EQ(coro_mutex_unlock(&mutex), CORO_EPERM);
+			coro_mutex own;
+			CHECK_EQ(coro_mutex_init(&own, 0), CORO_EINVAL);
+			coro_mutex *held = coro_malloc(sizeof *held);
+			CHECK_EQ(coro_mutex_init(held, 0), CORO_OK);
+			CHECK_EQ(coro_mutex_lock(held, 0), CORO_OK);
+			fail_blocks = 1;
+			status = coro_cond_wait(&cond, held, CORO_FOREVER);
+			CHECK_EQ(coro_mutex_unlock(held), CORO_OK); /* it has kept it */
+			CHECK_EQ(coro_mutex_destroy(held), CORO_OK);
+			break;
+		case 5:
+			status = coro_sleep(1000);
+			break;
+		case 6:
+			status = coro_blocking(is_not_called, NULL);
+			break;
+		case 7:
+			status = coro_chan_recv(chan[0], &value, CORO_FOREVER);
+			break;
+		case 8:
+			status = coro_chan_send(chan[1], &value, CORO_FOREVER);
+			break;
+		case 9:
+			status = coro_select(both, 2, CORO_FOREVER);
+			break;
+		}
+		CHECK_EQ(status, CORO_ENOMEM);
+		CHECK_EQ(fail_blocks, 0);
+	}
+	fail_block = -1;
+	add(&done, 1);
+}
+
+/* Each is refused, and nobody stays behind in a queue. */
+TEST(dense_waits_need_memory)
+{
+	coro_scheduler *s = scheduler(1, 0, 0);
+
+	done = 0;
+	CHECK_EQ(coro_sem_init(&sem, 0, 0), CORO_OK);
+	CHECK_EQ(coro_mutex_init(&mutex, 0), CORO_OK);
+	CHECK_EQ(coro_mutex_lock(&mutex, 0), CORO_OK);
+	CHECK_EQ(coro_rwlock_init(&rwlock, 0), CORO_OK);
+	CHECK_EQ(coro_rwlock_write(&rwlock, 0), CORO_OK);
+	CHECK_EQ(coro_cond_init(&cond, 0), CORO_OK);
+	for (unsigned i = 0; i < 2; i++)
+		CHECK_EQ(coro_chan_new(&chan[i], 8, 0, 0), CORO_OK);
+	spawn_dense(s, waits_without_a_block, 0);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(seen(&done), 1);
+	for (unsigned i = 0; i < 2; i++)
+		CHECK_EQ(coro_chan_free(chan[i]), CORO_OK);
+	CHECK_EQ(coro_mutex_unlock(&mutex), CORO_OK);
+	CHECK_EQ(coro_rwlock_unlock(&rwlock), CORO_OK);
+	CHECK_EQ(coro_sem_destroy(&sem), CORO_OK);
+	CHECK_EQ(coro_mutex_destroy(&mutex), CORO_OK);
+	CHECK_EQ(coro_rwlock_destroy(&rwlock), CORO_OK);
+	CHECK_EQ(coro_cond_destroy(&cond), CORO_OK);
+	finish(s);
+}
+
 /* -------------------------------------------------------------------------------------------- misuse */
 
 static void touch(void *arg)
@@ -790,6 +916,8 @@ static void misuses(void *arg, void *result)
 	(void)result;
 
 	CHECK_EQ(coro_sem_init(&on_stack, 0, 0), CORO_EINVAL);
+	memset(&on_stack, 0, sizeof on_stack); /* as init would have made it */
+	CHECK_EQ(coro_sem_acquire(&on_stack, CORO_FOREVER), CORO_EINVAL);
 	CHECK_EQ(coro_mutex_init(&too, 0), CORO_EINVAL);
 	CHECK_EQ(coro_blocking(touch, &local), CORO_EINVAL);
 	CHECK_EQ(local, 0);

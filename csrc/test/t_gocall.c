@@ -3,7 +3,9 @@
  */
 #include "test.h"
 
+#include "../bell.h"
 #include "../gocall.h"
+#include "../guest.h"
 #include "../idle.h"
 #include "../lane.h"
 #include "../run.h"
@@ -11,8 +13,9 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
-/* The stand-in knows function 1: an int64_t, to which it adds 1; 2: fails; 3: the largest text. */
+/* The stand-in knows function 1: an int64_t, to which it adds 1; 2: fails; 3: the largest text; 4: fails without one. */
 static uint64_t lists, served, longest;
 static void (*within)(struct coroi_worker *w); /* what a test does there */
 
@@ -33,6 +36,8 @@ static void serve(struct coroi_worker *w)
 			c->status = CORO_OK;
 		} else if (c->id == 2) {
 			coroi_call_fail(c, "it failed", 9);
+		} else if (c->id == 4) {
+			coroi_call_fail(c, "", 0);
 		} else if (c->id == 3) {
 			char text[300];
 			memset(text, 'x', sizeof text);
@@ -291,6 +296,41 @@ static void errors(void *arg, void *result)
 	CHECK(coro_strdup("beside it") != NULL);
 }
 
+/* Several at once, of which some fail, and one without a text. */
+static void some_fail(void *arg, void *result)
+{
+	uint64_t i;
+	int64_t number = 1;
+	char text[16] = "unchanged";
+	(void)result;
+
+	memcpy(&i, arg, 8);
+	for (int k = 0; k < 20; k++) {
+		if (i % 3 == 0) {
+			CHECK_EQ(coro_call_go_inline(1, &number, 8, &number, 8, NULL), CORO_OK);
+			continue;
+		}
+		CHECK_EQ(coro_call_go_inline(i % 3 == 1 ? 2 : 4, NULL, 0, NULL, 0, NULL), CORO_EFAILED);
+		CHECK_EQ(coro_call_error(text, sizeof text), i % 3 == 1 ? 9 : 0);
+		CHECK(strcmp(text, i % 3 == 1 ? "it failed" : "") == 0);
+	}
+	CHECK_EQ(number, i % 3 ? 1 : 21);
+	ended++;
+}
+
+TEST(gocall_several_of_which_some_fail)
+{
+	coroi_go_register(serve);
+	ended = longest = 0;
+	coro_scheduler *s = gos(1, CORO_PAUSED);
+	for (uint64_t i = 0; i < 30; i++)
+		spawn(s, some_fail, &i, 8);
+	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
+	CHECK_EQ(ended, 30);
+	CHECK(longest > 1);
+	finish(s);
+}
+
 /* A text that there is no memory for is lost, and nothing else. */
 static void fails_without_memory(void *arg, void *result)
 {
@@ -397,11 +437,252 @@ TEST(gocall_starts_go_bodies)
 	CHECK_EQ(coroi_lane_body(DOUBLES, 8, 8), CORO_ENOMEM);
 	fail_alloc = -1;
 	CHECK_EQ(coroi_lane_body(DOUBLES, 8, 8), CORO_OK);
+	CHECK_EQ(coroi_lane_body(DOUBLES + 2, 0, 0), CORO_OK);
 	CHECK_EQ(coroi_lane_body(UINT32_MAX, 8, 8), CORO_ENOMEM);
 	CHECK_EQ(coro_spawn_go(DOUBLES, &number, 8, NULL), CORO_EPERM);
 	coro_scheduler *s = gos(1, 0);
 	spawn(s, spawns_go_bodies, NULL, 0);
 	run_bodies(s, 2);
+	finish(s);
+}
+
+/* ------------------------------------------------------- Go bodies that are woken, canceled and joined */
+
+static coro_sem sem;
+static uint64_t joined, woken_up;
+
+static void starts_and_joins(void *arg, void *result)
+{
+	int64_t number = 21, doubled = 0;
+	coro_handle *out, child;
+	(void)result;
+
+	memcpy(&out, arg, sizeof out);
+	CHECK_EQ(coro_spawn_go(DOUBLES, &number, 8, &child), CORO_OK);
+	*out = child;
+	CHECK_EQ(coro_join(child, &doubled, 8), CORO_OK);
+	CHECK_EQ(doubled, 42);
+	at_add(&joined, 1);
+}
+
+static void releases(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	CHECK_EQ(coro_sem_release(&sem, 1), CORO_OK);
+}
+
+static void parks_once(void *arg, void *result)
+{
+	coro_handle *out;
+	(void)result;
+
+	memcpy(&out, arg, sizeof out);
+	*out = coro_self();
+	CHECK_EQ(coro_park(), CORO_OK);
+	at_add(&woken_up, 1);
+}
+
+/* lane_wakes - somebody has woken the lane, which slept. */
+static void lane_wakes(struct coroi_worker *lane)
+{
+	while (at_load_acq(&lane->ev) != COROI_EV_WOKEN)
+		sched_yield();
+	at_store_rlx(&lane->ev, COROI_EV_NONE);
+}
+
+/* take_one - what lies in the inbox of the lane, which is awake: something for the body h. */
+static struct coroi_lane_item take_one(struct coroi_worker *lane, coro_handle h)
+{
+	struct coroi_lane_item item[4];
+
+	CHECK_EQ(coroi_lane_take(lane, item, 4), 1);
+	CHECK_EQ(item[0].handle, h);
+	return item[0];
+}
+
+static struct coroi_rec *start_body(struct coroi_worker *lane)
+{
+	struct coroi_lane_item item[4];
+
+	CHECK_EQ(coroi_lane_take(lane, item, 4), 1);
+	CHECK_EQ(item[0].kind, COROI_LANE_START);
+	CHECK_EQ(item[0].body, DOUBLES);
+	return item[0].rec;
+}
+
+static void end_body(struct coroi_worker *lane, struct coroi_rec *r)
+{
+	*(int64_t *)coroi_cold(r)->payload *= 2;
+	coroi_lane_end(lane, r, 0);
+	at_bump(&lane->ended);
+}
+
+/* event_of - the body r waits at the semaphore; who gives it a permit sends it its event. */
+static void event_of(coro_scheduler *s, struct coroi_worker *lane, struct coroi_rec *r, bool from_inside)
+{
+	struct coroi_guest *g = coroi_guest_new(NULL, 0, r, coroi_gen(at_load_rlx(&r->wake)), 0);
+
+	CHECK(g);
+	CHECK_EQ(coroi_sem_acquire_guest(&sem, g), COROI_WAITS);
+	if (from_inside)
+		spawn(s, releases, NULL, 0);
+	else
+		CHECK_EQ(coro_sem_release(&sem, 1), CORO_OK);
+	while (!at_load_acq(&g->fired) || !at_load_acq(&lane->inbox))
+		sched_yield();
+	struct coroi_lane_item item = take_one(lane, coroi_handle(r));
+	CHECK_EQ(item.kind, COROI_LANE_EVENT);
+	CHECK_EQ(item.n, 0);
+	CHECK_EQ(item.canceled, 0);
+	coroi_guest_free(g);
+}
+
+TEST(gocall_go_bodies_are_woken_and_canceled)
+{
+	coro_handle h = 0, parked = 0, *out = &h, *other = &parked;
+	struct coroi_lane_item item;
+
+	joined = woken_up = 0;
+	CHECK_EQ(coroi_lane_body(DOUBLES, 8, 8), CORO_OK);
+	CHECK_EQ(coro_sem_init(&sem, 0, 0), CORO_OK);
+	coro_scheduler *s = gos(1, 0);
+	struct coroi_worker *lane = coroi_lane(s);
+	spawn(s, starts_and_joins, &out, sizeof out);
+	lane_wakes(lane);
+	struct coroi_rec *r = start_body(lane);
+	while (coro_scheduler_blocked(s, NULL, 0) != 1) /* its parent waits for it */
+		sleep_us(50);
+	CHECK_EQ(h, coroi_handle(r));
+
+	CHECK_EQ(coro_wake(h), CORO_OK);
+	CHECK_EQ(coro_wake(h), CORO_OK);
+	item = take_one(lane, h);
+	CHECK_EQ(item.kind, COROI_LANE_WAKE);
+	CHECK_EQ(item.n, 2);
+	CHECK_EQ(item.canceled, 0);
+	CHECK_EQ(coro_cancel(h), CORO_OK);
+	CHECK(!coroi_lane_park(lane)); /* there is more */
+	item = take_one(lane, h);
+	CHECK_EQ(item.kind, COROI_LANE_WAKE);
+	CHECK_EQ(item.n, 0);
+	CHECK_EQ(item.canceled, 1);
+	event_of(s, lane, r, false);
+	event_of(s, lane, r, true);
+
+	/* Mail for a record that has become another's, a C body's, is sent on. */
+	spawn(s, parks_once, &other, sizeof other);
+	until_waiting(s, 2);
+	struct coroi_rec *moved = coroi_at((uint32_t)parked);
+	at_add(&moved->wake, 1); /* W1 and W2, by one who knew it at home here */
+	coroi_inbox_push(lane, (uintptr_t)moved | COROI_NODE_MAIL);
+	CHECK_EQ(coroi_lane_take(lane, &item, 1), 0);
+	while (!at_load_seq(&woken_up))
+		sched_yield();
+
+	/* Mail that comes too late: who takes it gives the record back. */
+	CHECK_EQ(coro_wake(h), CORO_OK);
+	end_body(lane, r);
+	while (!at_load_seq(&joined))
+		sched_yield();
+	CHECK_EQ(coro_wake(h), CORO_ESTALE);
+	CHECK_EQ(coroi_lane_take(lane, &item, 1), 0);
+	CHECK(coroi_lane_park(lane));
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	finish(s);
+	CHECK_EQ(coro_sem_destroy(&sem), CORO_OK);
+}
+
+static void starts_one(void *arg, void *result)
+{
+	int64_t number = 4;
+	coro_handle *out, child;
+	(void)result;
+
+	memcpy(&out, arg, sizeof out);
+	CHECK_EQ(coro_spawn_go(DOUBLES, &number, 8, &child), CORO_OK);
+	*out = child;
+}
+
+/* A goroutine waits for it, and a coroutine will hear of that: until then it is not the end. */
+TEST(gocall_go_bodies_are_joined_by_goroutines)
+{
+	coro_handle h, *out = &h;
+
+	CHECK_EQ(coroi_lane_body(DOUBLES, 8, 8), CORO_OK);
+	coro_scheduler *s = gos(1, 0);
+	struct coroi_worker *lane = coroi_lane(s);
+	spawn(s, starts_one, &out, sizeof out);
+	lane_wakes(lane);
+	struct coroi_rec *r = start_body(lane);
+	uint64_t join = coroi_join_word(coroi_gen(at_load_rlx(&r->wake)), COROI_JOIN_GO, 5 | COROI_JOIN_COUNTED);
+	at_xchg(&coroi_cold(r)->join, join);
+	end_body(lane, r);
+	CHECK(coroi_lane_park(lane));
+	while (stats(s).awake)
+		sleep_us(50);
+	CHECK(!coroi_at_rest(s));
+	CHECK(at_xchg(&s->done, 0) == (uintptr_t)r);
+	CHECK_EQ(r->next, 0);
+	CHECK_EQ(r->permits, 5); /* its slot */
+	CHECK_EQ(*(int64_t *)coroi_cold(r)->payload, 8);
+	coroi_join_free(r);
+	coroi_ext_end(s);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	finish(s);
+}
+
+/* executes - start and end one body: it ends by its first wake-up. */
+static void *executes(void *arg)
+{
+	struct coroi_worker *lane = coroi_lane(arg);
+	struct coroi_lane_item item[4];
+	struct coroi_rec *r = NULL;
+
+	for (bool over = false; !over;) {
+		lane_wakes(lane);
+		do {
+			uint32_t took = coroi_lane_take(lane, item, 4);
+			for (uint32_t i = 0; i < took; i++) {
+				if (item[i].kind == COROI_LANE_START) {
+					r = item[i].rec;
+					continue;
+				}
+				CHECK_EQ(item[i].kind, COROI_LANE_WAKE);
+				CHECK_EQ(item[i].n, 2);
+				end_body(lane, r);
+				over = true;
+			}
+		} while (!coroi_lane_park(lane));
+	}
+	return NULL;
+}
+
+static void starts_one_and_detaches_it(void *arg, void *result)
+{
+	coro_handle *out;
+
+	memcpy(&out, arg, sizeof out);
+	starts_one(arg, result);
+	CHECK_EQ(coro_detach(*out), CORO_OK);
+}
+
+/* What is woken between two batches goes on in the next one. */
+TEST(gocall_go_bodies_live_across_batches)
+{
+	coro_handle h = 0, *out = &h;
+	pthread_t t;
+
+	CHECK_EQ(coroi_lane_body(DOUBLES, 8, 8), CORO_OK);
+	coro_scheduler *s = gos(1, CORO_PAUSED);
+	thread_start(&t, executes, s);
+	spawn(s, starts_one_and_detaches_it, &out, sizeof out);
+	CHECK_EQ(coro_scheduler_run(s), CORO_EDEADLK);
+	CHECK_EQ(coro_wake(h), CORO_OK);
+	CHECK_EQ(coro_wake(h), CORO_OK);
+	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
+	thread_join(t);
+	CHECK_EQ(coro_wake(h), CORO_ESTALE);
 	finish(s);
 }
 
@@ -674,6 +955,46 @@ TEST(gocall_offloaded_is_woken_and_canceled_meanwhile)
 	coro_scheduler_destroy(s);
 }
 
+static void offloads_and_parks(void *arg, void *result)
+{
+	int64_t number = 4;
+
+	(void)arg;
+	(void)result;
+	caller = coro_self();
+	CHECK_EQ(coro_call_go(1, &number, sizeof number, &number, sizeof number, NULL), CORO_OK);
+	CHECK_EQ(number, 5);
+	CHECK_EQ(coro_park(), CORO_ECANCELED);
+	refused++;
+}
+
+/* F7: Go is told that one of those who call is canceled. */
+TEST(gocall_offloaded_is_canceled_alone)
+{
+	coro_blocked b;
+	uint64_t rung;
+
+	refused = 0;
+	coro_scheduler *s = gos(1, 0);
+	int bell = coroi_bell_open(s);
+	CHECK(bell >= 0);
+	spawn(s, offloads_and_parks, NULL, 0);
+	while (!at_load_seq(&s->calls) || coro_scheduler_blocked(s, &b, 1) != 1 || b.waits != 'g')
+		sleep_us(50);
+	at_xchg(&s->go_sleeps, 1);
+	CHECK_EQ(s->calls_canceled, 0);
+	CHECK_EQ(coro_cancel(caller), CORO_OK);
+	while (!at_load_seq(&s->calls_canceled) || at_load_seq(&s->go_sleeps))
+		sleep_us(50);
+	while (read(bell, &rung, sizeof rung) != sizeof rung) /* a moment later */
+		sleep_us(50);
+	CHECK_EQ(refused, 0);
+	CHECK_EQ(make_all(s), 1);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(refused, 1);
+	finish(s);
+}
+
 static void offload_errors(void *arg, void *result)
 {
 	int64_t number = 1;
@@ -701,5 +1022,85 @@ TEST(gocall_offloaded_errors)
 	CHECK_EQ(ended, 1);
 	at_xchg(&clerks_stop, 1);
 	thread_join(t);
+	finish(s);
+}
+
+/* ------------------------------------------------------------------------------ by dense coroutines */
+
+/* What Go reads and writes while they wait does not lie on the stack that they share. */
+static coro_scheduler *dense_gos(uint32_t workers)
+{
+	coro_options o = options(workers, 0);
+
+	o.dense_slots = 2;
+	coro_scheduler *s = start(&o);
+	s->go_slot = 1;
+	return s;
+}
+
+static const coro_attr dense = {.size = sizeof(coro_attr), .flags = CORO_DENSE};
+
+TEST(gocall_by_dense_coroutines)
+{
+	int64_t each = 50;
+	pthread_t t;
+
+	coroi_go_register(serve);
+	for (uint32_t workers = 1; workers <= 2; workers++) {
+		ended = sum = clerks_stop = rings = 0;
+		coro_scheduler *s = dense_gos(workers);
+		thread_start(&t, clerk, s);
+		for (int i = 0; i < 100; i++)
+			CHECK_EQ(coro_scheduler_spawn(s, &dense, i % 2 ? calls : offloads, &each, sizeof each, NULL), CORO_OK);
+		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+		CHECK_EQ(ended, 100);
+		CHECK_EQ(sum, 50 * 50);
+		CHECK(stats(s).dense_copied_out > 0);
+		at_xchg(&clerks_stop, 1);
+		thread_join(t);
+		finish(s);
+	}
+}
+
+static void dense_errors(void *arg, void *result)
+{
+	int64_t number = 1;
+	char text[20];
+	size_t got = 9;
+	(void)arg;
+	(void)result;
+
+	CHECK_EQ(coro_call_go_inline(2, NULL, 0, NULL, 0, &got), CORO_EFAILED);
+	CHECK_EQ(coro_call_error(text, sizeof text), 9);
+	CHECK_EQ(memcmp(text, "it failed", 10), 0);
+	CHECK_EQ(coro_call_go_inline(1, NULL, 8, &number, 8, NULL), CORO_EINVAL);
+	CHECK_EQ(coro_call_go_inline(1, &number, 8, NULL, 8, NULL), CORO_EINVAL);
+	CHECK_EQ(coro_call_go_inline(1, &number, SIZE_MAX - 7, &number, 8, NULL), CORO_ENOMEM);
+	CHECK_EQ(coro_call_go_inline(1, &number, 8, &number, SIZE_MAX / 2, NULL), CORO_ENOMEM);
+	for (int k = 0; k < 2; k++) { /* a block for the values; one for the call */
+		fail_block = k;
+		fail_blocks = 1;
+		CHECK_EQ(coro_call_go(1, &number, 8, &number, 8, NULL), CORO_ENOMEM);
+		CHECK_EQ(fail_blocks, 0);
+	}
+	fail_block = 0;
+	fail_blocks = 1;
+	CHECK_EQ(coro_call_go_inline(1, &number, 8, &number, 8, NULL), CORO_ENOMEM);
+	fail_block = -1;
+	CHECK_EQ(number, 1);
+	CHECK_EQ(coro_call_go_inline(1, &number, 8, &number, 8, &got), CORO_OK);
+	CHECK_EQ(number, 2);
+	CHECK_EQ(got, 8);
+	ended++;
+}
+
+TEST(gocall_by_dense_coroutines_fails)
+{
+	coroi_go_register(serve);
+	ended = 0;
+	coro_scheduler *s = dense_gos(1);
+	CHECK_EQ(coro_scheduler_spawn(s, &dense, dense_errors, NULL, 0, NULL), CORO_OK);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(ended, 1);
 	finish(s);
 }

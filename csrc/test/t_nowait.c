@@ -3,7 +3,10 @@
  */
 #include "test.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static coro_nowait_report last;
 static uint64_t reports, done;
@@ -319,5 +322,39 @@ TEST(nowait_nobody_else_runs_there)
 		all += inside[i];
 	CHECK_EQ(all, 40 * n);
 	CHECK_EQ(reports, 2 * 40 * n);
+	finish(s);
+}
+
+/* ----------------------------------------------------------------------------------- without a hook */
+
+static void parks_in_a_section(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	CHECK_EQ(coro_nowait_begin("somewhere"), CORO_OK);
+	CHECK_EQ(coro_park(), CORO_ENOWAIT);
+	CHECK_EQ(coro_nowait_end(), CORO_OK);
+}
+
+TEST(nowait_is_said_on_stderr)
+{
+	char text[400] = "", want[200];
+	int said = memfd_create("said", 0), before = dup(2);
+
+	CHECK(said >= 0 && before >= 0);
+	CHECK(coro_nowait_on_error(notes) == NULL);
+	CHECK(coro_nowait_on_error(NULL) == notes);
+	CHECK_EQ(dup2(said, 2), 2);
+	coro_scheduler *s = start_with(1, 0);
+	spawn(s, parks_in_a_section, NULL, 0);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(dup2(before, 2), 2);
+	CHECK(pread(said, text, sizeof text - 1, 0) > 0);
+	snprintf(want, sizeof want, "coro: coro_park in the no-wait section somewhere, in the coroutine of function 0x%llx on worker 0\n",
+		 (unsigned long long)(uintptr_t)parks_in_a_section);
+	CHECK_EQ(strcmp(text, want), 0);
+	CHECK_EQ(reports, 0);
+	close(said);
+	close(before);
 	finish(s);
 }

@@ -231,6 +231,67 @@ TEST(scope_refusals)
 	finish(s);
 }
 
+/* Its arena ends before the scope, or between it and what is deferred for it. */
+static void opens_without_memory(void *arg, void *result)
+{
+	coro_scope *s;
+	unsigned opened = 0;
+	(void)arg;
+	(void)result;
+
+	for (int i = 0; i < 400; i++) {
+		CHECK(coro_malloc(16));
+		fail_alloc = 0;
+		int status = coro_scope_new(&s);
+		CHECK(status == (fail_alloc ? CORO_ENOMEM : CORO_OK));
+		fail_alloc = -1;
+		opened += status == CORO_OK;
+		refused += status != CORO_OK;
+	}
+	CHECK(opened > 0);
+}
+
+TEST(scope_opened_without_memory)
+{
+	coro_scheduler *s = start_with(1, 0);
+
+	refused = 0;
+	spawn(s, opens_without_memory, NULL, 0);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK(refused > 0);
+	finish(s);
+}
+
+static void has_no_memory_for_it(void *arg, void *result)
+{
+	coro_scope *s = open_scope();
+	(void)arg;
+	(void)result;
+
+	CHECK_EQ(coro_scope_spawn(s, NULL, waits, NULL, 0), CORO_OK);
+	CHECK_EQ(coro_yield(), CORO_OK); /* it has begun */
+	CHECK_EQ(coro_scope_spawn(s, NULL, waits, NULL, 0), CORO_OK);
+	fail_alloc = 0;
+	CHECK_EQ(coro_yield(), CORO_OK);
+	CHECK_EQ(fail_alloc, -1);
+	CHECK_EQ(coro_scope_wait(s), CORO_EABORTED);
+	add_one(&refused);
+}
+
+/* A child that could not tell of its end does not begin, and ends the others. */
+TEST(scope_child_without_memory)
+{
+	coro_scheduler *s = start_with(1, 0);
+
+	began = returned = canceled = refused = 0;
+	spawn(s, has_no_memory_for_it, NULL, 0);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(refused, 1);
+	CHECK_EQ(began, 1);
+	CHECK_EQ(canceled, 1);
+	finish(s);
+}
+
 /* ------------------------------------------------------------------------------- scopes in scopes */
 
 static void tree(void *arg, void *result)
