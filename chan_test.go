@@ -499,3 +499,18 @@ func passes[T comparable](t *testing.T, s *coro.Scheduler, v T) {
 		assert.Equal(t, want, got)
 	}
 }
+
+// A deadline that a body has made for itself is certain to come: whoever waits until then is in no deadlock.
+func TestRunAwaitsTheDeadlineOfABodyThatWaits(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(1), coro.WithPaused())
+	ch := newChan[int](t, s, 0)
+	task, err := coro.Go(s, func(c *coro.Coroutine) (int, error) {
+		ctx, cancel := context.WithTimeout(c.Context(), 20*time.Millisecond)
+		defer cancel()
+		return ch.Recv(ctx)
+	})
+	require.NoError(t, err)
+	require.NoError(t, s.Run(background))
+	_, err = task.Wait(background)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+}

@@ -231,6 +231,10 @@ func (o *waitable) waitAsBody(ctx context.Context, c *Coroutine, want want) (csr
 		stop := context.AfterFunc(ctx, func() { c.lane.s.core.SendEvent(c.join) })
 		defer stop()
 		happened = func() bool { return g.Fired() || ctx.Err() != nil }
+		if _, ok := ctx.Deadline(); ok { // it is certain to come: so this is no deadlock
+			c.lane.s.core.BeginExt(1)
+			defer c.lane.s.core.EndExt()
+		}
 	}
 	err := c.await(happened)
 	if err == nil && !g.Fired() {
