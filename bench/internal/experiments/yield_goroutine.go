@@ -16,7 +16,7 @@ func goroutineYield() []harness.Row {
 	for _, n := range yieldMembers {
 		out = append(out, harness.Row{System: sysGoroutine, Variant: "Gosched", Workers: 1, N: n, Procs: 1,
 			Open: timed(func() (harness.Values, error) {
-				return perYield(goschedInTurn(n, yieldTotal/n), nil, n)
+				return perYield(goschedInTurn(n, goschedTotal/n), nil, goschedTotal, n)
 			})})
 	}
 	return out
