@@ -91,24 +91,12 @@ bool coroi_may_block(void)
 	return !coroi_bare() && !coroi_dispatched();
 }
 
-/* wake_home - r, which waits at an object that is bound here, is home. */
-static inline void wake_home(struct coroi_rec *r)
-{
-	struct coroi_worker *w = coroi_self();
-
-	coroi_door_enter(w);
-	coroi_event_locked(w, r);
-	coroi_door_leave(w);
-}
-
 COROI_NOINLINE int coroi_waiter_wake(struct coroi_waiter *x)
 {
 	if (x->rec) {
 		uint32_t lingers = COROI_EVENT_LINGERS;
-		if (x->object->home)
-			wake_home(x->rec);
-		else if (at_load_rlx(&x->event) != lingers || /* relaxed: it was set in the lock */
-			 !at_cas(&x->event, &lingers, COROI_EVENT_FIRED)) /* Q4 */
+		if (at_load_rlx(&x->event) != lingers || /* relaxed: it was set in the lock */
+		    !at_cas(&x->event, &lingers, COROI_EVENT_FIRED)) /* Q4 */
 			coroi_event_send(x->rec);
 	} else if (x->guest) {
 		coroi_guest_wake(x->guest);
