@@ -167,6 +167,31 @@ static inline void restore(struct coroi_dense *d, struct coroi_slot *s, struct c
 	s->kept = from;
 }
 
+/* exchange - in goes to its place in s, and the occupant to the block that becomes free, if its frames have the same size. */
+static inline bool exchange(struct coroi_dense *d, struct coroi_slot *s, struct coroi_rec *in)
+{
+	struct coroi_saved *block = (struct coroi_saved *)in->stack;
+	struct coroi_rec *out = s->occupant;
+	size_t bytes = block->bytes;
+	char *at = s->base - bytes;
+
+	if (coroi_unlikely(!out || out->stack != s->stack || out->sp != at || block->is_deep || in == d->in_spare))
+		return false;
+	struct coroi_place own = s->stack->place;
+	coroi_place_give(&s->stack->place);
+	coroi_place_take(&s->stack->place, &block->own, s->stack->low, s->base);
+	block->own = own;
+	coroi_frames_swap(at, block->frames, bytes);
+	out->stack = (struct coroi_stack *)block; /* see struct coroi_saved */
+	out->sp = d->mover_sp;
+	in->stack = s->stack;
+	in->sp = at;
+	s->occupant = in;
+	at_bump(&d->exchanges);
+	at_bump_by(&d->bytes_copied, 2 * bytes);
+	return true;
+}
+
 /* postpone - D4: r cannot have its place now. The one in the spare block goes on, and r's turn comes again. */
 COROI_COLD static void postpone_locked(struct coroi_worker *w, struct coroi_rec *r, int code)
 {
@@ -199,8 +224,12 @@ static void mover_main(intptr_t first)
 		door = &w->busy;
 		struct coroi_rec *r = w->current;
 		struct coroi_slot *s = &d->slot[((struct coroi_saved *)r->stack)->slot];
-		if (coroi_likely(!s->occupant || evict(d, s) || evict_to_spare(d, s, r))) {
+		bool in_place = coroi_likely(exchange(d, s, r));
+		if (!in_place && coroi_likely(!s->occupant || evict(d, s) || evict_to_spare(d, s, r))) {
 			restore(d, s, r);
+			in_place = true;
+		}
+		if (coroi_likely(in_place)) {
 			sp = r->sp;
 			place = &r->stack->place;
 		} else {

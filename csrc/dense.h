@@ -15,7 +15,8 @@
  *       starts it, who runs elsewhere
  *   D2  one that was copied out has, in the place of its context, that of the worker's mover, a context on a stack of its own:
  *       whoever resumes it goes there, and need not know. The mover copies the occupant of the slot out and it in, at the same
- *       addresses, and goes on to it
+ *       addresses, and goes on to it. Where both have as many bytes, as those of one function that wait at one place have, they change
+ *       places, and blocks, in one pass
  *   D3  one whose frames are large, alone in its slot, keeps the stack instead of being copied out, and is like any other from
  *       then on; the slot gets a new stack
  *   D4  no memory for a copy: a fresh one waits until there is some, like one for which there is no stack. Of those that are
@@ -74,7 +75,7 @@ struct coroi_dense {
 	uint8_t class;                /* of the slots' stacks */
 	struct coroi_saved *spare[2];
 	struct coroi_rec *in_spare;
-	uint64_t evictions, restores, bytes_copied, privates; /* atomic, relaxed: others look */
+	uint64_t evictions, restores, exchanges, bytes_copied, privates; /* atomic, relaxed: others look. Out, in, both at once */
 	struct coroi_slot slot[];
 };
 

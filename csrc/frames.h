@@ -39,6 +39,33 @@ static inline COROI_RAW void coroi_frames_copy(void *to, const void *from, size_
 		*(coroi_word *)t = *(const coroi_word *)f;
 }
 
+/* coroi_frames_swap - the same in both directions at once. */
+static inline COROI_RAW void coroi_frames_swap(void *a, void *b, size_t bytes)
+{
+	char *x = a, *y = b;
+
+	for (const char *end = x + (bytes & ~(size_t)31); x < end; x += 32, y += 32) {
+		coroi_pair x0 = *(coroi_pair *)x, x1 = *(coroi_pair *)(x + 16);
+		coroi_pair y0 = *(coroi_pair *)y, y1 = *(coroi_pair *)(y + 16);
+		*(coroi_pair *)x = y0;
+		*(coroi_pair *)(x + 16) = y1;
+		*(coroi_pair *)y = x0;
+		*(coroi_pair *)(y + 16) = x1;
+	}
+	if (bytes & 16) {
+		coroi_pair x0 = *(coroi_pair *)x, y0 = *(coroi_pair *)y;
+		*(coroi_pair *)x = y0;
+		*(coroi_pair *)y = x0;
+		x += 16;
+		y += 16;
+	}
+	if (bytes & 8) {
+		coroi_word x0 = *(coroi_word *)x, y0 = *(coroi_word *)y;
+		*(coroi_word *)x = y0;
+		*(coroi_word *)y = x0;
+	}
+}
+
 /* coroi_frames_bottom - where the frames on `shared` end of one that is suspended at sp on `stack`: that one, or a deeper one, to
  * which it was taken by coro_call_on_stack and which keeps what is on it. */
 static inline char *coroi_frames_bottom(const struct coroi_stack *shared, const struct coroi_stack *stack, void *sp)

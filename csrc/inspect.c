@@ -172,8 +172,9 @@ static void dense_stats(struct coro_scheduler *s, coro_stats *out)
 		if (!d)
 			continue;
 		out->dense_bytes += at_load_rlx(&d->heap.bytes);
-		out->dense_copied_out += at_load_rlx(&d->evictions);
-		out->dense_copied_in += at_load_rlx(&d->restores);
+		uint64_t exchanges = at_load_rlx(&d->exchanges);
+		out->dense_copied_out += at_load_rlx(&d->evictions) + exchanges;
+		out->dense_copied_in += at_load_rlx(&d->restores) + exchanges;
 		out->dense_bytes_copied += at_load_rlx(&d->bytes_copied);
 		out->dense_private += at_load_rlx(&d->privates);
 		for (unsigned c = 0; c < COROI_HEAP_CLASSES; c++)
