@@ -179,9 +179,8 @@ static inline bool exchange(struct coroi_dense *d, struct coroi_slot *s, struct 
 		return false;
 	struct coroi_place own = s->stack->place;
 	coroi_place_give(&s->stack->place);
-	coroi_place_take(&s->stack->place, &block->own, s->stack->low, s->base);
+	coroi_place_take(&s->stack->place, &block->own, s->stack->low, at);
 	block->own = own;
-	coroi_frames_swap(at, block->frames, bytes);
 	out->stack = (struct coroi_stack *)block; /* see struct coroi_saved */
 	out->sp = d->mover_sp;
 	in->stack = s->stack;
@@ -189,6 +188,7 @@ static inline bool exchange(struct coroi_dense *d, struct coroi_slot *s, struct 
 	s->occupant = in;
 	at_bump(&d->exchanges);
 	at_bump_by(&d->bytes_copied, 2 * bytes);
+	coroi_frames_swap(at, block->frames, bytes); /* last: all that is live then has room in the registers of a function that saves none */
 	return true;
 }
 
@@ -203,58 +203,54 @@ COROI_COLD static void postpone_locked(struct coroi_worker *w, struct coroi_rec 
 		coroi_queue_locked(w, r);
 }
 
-/* mover_main - D2. It waits at one place, so that its context has always the same address. */
-static void mover_main(intptr_t first)
-{
-	struct coroi_worker *w = (struct coroi_worker *)first;
-	struct coroi_dense *d = w->dense;
-	struct coroi_place *place = &d->opener_place;
-	void *sp = d->opener_sp, *fake = NULL;
-	uint32_t no_door = 0, *door = &no_door; /* who opens keeps the door: it may be in the queue, and not suspended yet */
-	int code = 0;
+/* Neither is instrumented by sanitizers: they never return. */
+#define NO_RETURN COROI_RAW __attribute__((noreturn))
 
-	coroi_fiber_arrive(NULL, place);
-	for (;;) {
-		coroi_tell_open(door);
-		coroi_dense_show(w);
-		coroi_fiber_leave(&fake, place);
-		code = coroi_switch(&d->mover_sp, sp, code, door);
-		coroi_fiber_arrive(fake, NULL);
-		coroi_door_enter(w);
-		door = &w->busy;
-		struct coroi_rec *r = w->current;
-		struct coroi_slot *s = &d->slot[((struct coroi_saved *)r->stack)->slot];
-		bool in_place = coroi_likely(exchange(d, s, r));
-		if (!in_place && coroi_likely(!s->occupant || evict(d, s) || evict_to_spare(d, s, r))) {
-			restore(d, s, r);
-			in_place = true;
-		}
-		if (coroi_likely(in_place)) {
-			sp = r->sp;
-			place = &r->stack->place;
-		} else {
-			postpone_locked(w, r, code);
-			sp = w->native_sp;
-			place = &w->native;
-			code = 0;
-		}
+/* go_on - leave the mover. */
+static inline NO_RETURN void go_on(struct coroi_worker *w, void *sp, struct coroi_place *place, intptr_t code)
+{
+	(void)place;
+	coroi_tell_open(&w->busy);
+	coroi_dense_show(w);
+	coroi_fiber_leave(NULL, place);
+	coroi_jump(sp, code, &w->busy);
+}
+
+static inline struct coroi_slot *slot_of(struct coroi_dense *d, const struct coroi_rec *away)
+{
+	return &d->slot[((const struct coroi_saved *)away->stack)->slot];
+}
+
+/* move_slow - the mover's other way. */
+static COROI_NOINLINE NO_RETURN void move_slow(struct coroi_worker *w, intptr_t code)
+{
+	struct coroi_dense *d = w->dense;
+	struct coroi_rec *r = w->current;
+	struct coroi_slot *s = slot_of(d, r);
+
+	if (coroi_likely(!s->occupant || evict(d, s) || evict_to_spare(d, s, r))) {
+		restore(d, s, r);
+		go_on(w, r->sp, &r->stack->place, code);
 	}
+	postpone_locked(w, r, (int)code);
+	go_on(w, w->native_sp, &w->native, CORO_OK);
+}
+
+/* mover_main - D2, with what the current coroutine's wait returns: begun anew each time. */
+static NO_RETURN void mover_main(intptr_t code)
+{
+	struct coroi_worker *w = coroi_self();
+
+	coroi_fiber_arrive(NULL, NULL);
+	coroi_place_again(w->dense->mover_sp, (size_t)(w->dense->mover->top - (char *)w->dense->mover_sp));
+	coroi_door_enter(w);
+	struct coroi_rec *r = w->current;
+	if (coroi_unlikely(!exchange(w->dense, slot_of(w->dense, r), r)))
+		move_slow(w, code);
+	go_on(w, r->sp, &r->stack->place, code);
 }
 
 /* ------------------------------------------------------------------------------------ open, close */
-
-/* start_mover - it runs until it waits for the first time. */
-static void start_mover_locked(struct coroi_worker *w)
-{
-	struct coroi_dense *d = w->dense;
-	void *fake = NULL;
-
-	coroi_stack_fresh(d->mover);
-	coroi_fiber_here(&d->opener_place);
-	coroi_fiber_leave(&fake, &d->mover->place);
-	coroi_swap(&d->opener_sp, coroi_context(d->mover->top, mover_main), (intptr_t)w);
-	coroi_fiber_arrive(fake, NULL);
-}
 
 static size_t spare_bytes(unsigned class)
 {
@@ -281,8 +277,9 @@ COROI_COLD static struct coroi_dense *open_locked(struct coroi_worker *w)
 		coroi_release(d);
 		return NULL;
 	}
+	coroi_stack_fresh(d->mover);
+	d->mover_sp = coroi_context_again(d->mover->top, mover_main);
 	w->dense = d;
-	start_mover_locked(w);
 	return d;
 }
 

@@ -68,8 +68,6 @@ struct coroi_dense {
 	struct coroi_heap heap;
 	void *mover_sp;
 	struct coroi_stack *mover;
-	void *opener_sp;                 /* until the mover waits: who has started it */
-	struct coroi_place opener_place;
 	uint32_t slots, next;
 	size_t private_bytes;         /* D3: more frames than that */
 	uint8_t class;                /* of the slots' stacks */

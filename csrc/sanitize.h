@@ -143,6 +143,16 @@ COROI_TELL void coroi_place_lost(const struct coroi_place *own)
 #endif
 }
 
+/* coroi_place_again - the context at sp, of so many bytes, has been gone to, and is kept for the next time. */
+COROI_TELL void coroi_place_again(void *sp, size_t bytes)
+{
+	(void)sp;
+	(void)bytes;
+#ifdef COROI_VALGRIND
+	VALGRIND_MAKE_MEM_DEFINED(sp, bytes); /* what lies below the stack pointer when a ret has led here is not, to memcheck */
+#endif
+}
+
 /* coroi_place_native - the place is this thread's own stack. */
 COROI_TELL void coroi_place_native(struct coroi_place *p)
 {

@@ -32,16 +32,15 @@ void coroi_jump(void *to, intptr_t value, uint32_t *door) __attribute__((noretur
 void coroi_restart(void *to, intptr_t value) __attribute__((noreturn));
 
 void coroi_entry(void);
+void coroi_entry_again(void);
 
-/* coroi_context - lay out a context at the top of a stack (16-aligned) that will call fn(value) and never
- * return from it. Returns its stack pointer. */
-static inline void *coroi_context(void *top, void (*fn)(intptr_t))
+static inline void *coroi_context_at(void *top, void (*fn)(intptr_t), void (*entry)(void))
 {
 	void **sp = (void **)top;
 #if defined(__x86_64__)
 	*--sp = NULL; /* keeps rsp 16-aligned at the call; the zero return slot for unwinders */
 	*--sp = NULL;
-	*--sp = (void *)coroi_entry;
+	*--sp = (void *)entry;
 	*--sp = NULL;       /* rbp */
 	*--sp = (void *)fn; /* rbx */
 	*--sp = NULL;       /* r12-r15 */
@@ -53,11 +52,25 @@ static inline void *coroi_context(void *top, void (*fn)(intptr_t))
 	for (int i = 0; i < 20; i++)
 		sp[i] = NULL;
 	sp[0] = (void *)fn;           /* x19 */
-	sp[11] = (void *)coroi_entry; /* x30 */
+	sp[11] = (void *)entry; /* x30 */
 #else
 #error "coro runs on amd64 and arm64"
 #endif
 	return sp;
+}
+
+/* coroi_context - lay out a context at the top of a stack (16-aligned) that will call fn(value) and never
+ * return from it. Returns its stack pointer. */
+static inline void *coroi_context(void *top, void (*fn)(intptr_t))
+{
+	return coroi_context_at(top, fn, coroi_entry);
+}
+
+/* coroi_context_again - the same, to be gone to any number of times: fn leaves for ever by coroi_jump, and is called anew by the next
+ * switch. */
+static inline void *coroi_context_again(void *top, void (*fn)(intptr_t))
+{
+	return coroi_context_at(top, fn, coroi_entry_again);
 }
 
 #endif

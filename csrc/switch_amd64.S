@@ -163,7 +163,8 @@ coroi_restart:
 /*
  * Where a new context goes on, at coroi_entry: rbx is its function, rax the value that is its argument, and rsp is
  * 16-aligned. The zero return slot, the zero rbp and the undefined rip end every unwinder here; the nop is for those that
- * look at the instruction before the place where a suspended context goes on.
+ * look at the instruction before the place where a suspended context goes on. At coroi_entry_again the context is kept for the
+ * next time: its function runs below it. Until then it lies in the red zone, which signals leave alone.
  */
 	.type	coroi_base, @function
 	.p2align 5
@@ -180,8 +181,15 @@ coroi_entry:
 	movq	%rax, %rdi
 	callq	*%rbx
 	ud2
-	.cfi_endproc
 	.size	coroi_entry, .-coroi_entry
+	.globl	coroi_entry_again
+	.hidden	coroi_entry_again
+	.type	coroi_entry_again, @function
+coroi_entry_again:
+	subq	$64, %rsp
+	jmp	coroi_entry
+	.cfi_endproc
+	.size	coroi_entry_again, .-coroi_entry_again
 	.size	coroi_base, .-coroi_base
 #endif
 	.section .note.GNU-stack,"",@progbits

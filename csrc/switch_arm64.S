@@ -175,7 +175,8 @@ END coroi_restart
 
 /* Where a new context goes on, at coroi_entry: x19 is its function, x0 the value that is its argument. The zero x29 and
  * the undefined x30 end every unwinder here; the nop is for those that look at the instruction before the place where a
- * suspended context goes on. */
+ * suspended context goes on. At coroi_entry_again the context is kept for the next time: its function runs below it. What counts in it is
+ * written once more, since a signal may have come before sp was back below it. */
 	.type	coroi_base, %function
 	.p2align 5
 coroi_base:
@@ -191,8 +192,19 @@ coroi_entry:
 	mov	x29, xzr
 	blr	x19
 	brk	#1
-	.cfi_endproc
 	.size	coroi_entry, .-coroi_entry
+	.globl	coroi_entry_again
+	.hidden	coroi_entry_again
+	.type	coroi_entry_again, %function
+coroi_entry_again:
+	hint	#34	/* bti c */
+	sub	sp, sp, #160
+	adr	x9, coroi_entry_again
+	str	x19, [sp, #0]
+	str	x9, [sp, #88]
+	b	coroi_entry
+	.cfi_endproc
+	.size	coroi_entry_again, .-coroi_entry_again
 	.size	coroi_base, .-coroi_base
 
 #if defined(__ARM_FEATURE_BTI_DEFAULT)

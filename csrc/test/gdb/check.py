@@ -13,7 +13,7 @@ import gdb
 EMULATOR = os.environ.get("CORO_GDB_EMULATOR", "").split()
 emulated = None
 
-SWITCHES = ("coroi_switch", "coroi_switch_within", "coroi_swap", "coroi_jump", "coroi_restart", "coroi_entry", "coroi_base")
+SWITCHES = ("coroi_switch", "coroi_switch_within", "coroi_swap", "coroi_jump", "coroi_restart", "coroi_entry", "coroi_entry_again", "coroi_base")
 
 
 def say(text):
