@@ -22,11 +22,14 @@ struct deferred {
 
 /* Lies at the start of the first block. */
 struct coroi_extras {
+	uint64_t tick;         /* see timer.h */
 	struct block *blocks; /* the later ones */
 	struct deferred *deferred;
 	char *at, *end; /* free bytes of the newest block */
 	char *text;
 };
+
+_Static_assert(offsetof(struct coroi_extras, tick) == 0, "where timer.h has it");
 
 #define ROUND(n) (((n) + ALIGN - 1) & ~(ALIGN - 1))
 

@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 
+/* Their first word is for timer.h, which has no other place then. */
 struct coroi_extras;
 struct coroi_rec;
 

@@ -43,7 +43,7 @@ struct coroi_rec {
 	coro_fn fn;
 	struct coroi_stack *stack; /* NULL until it runs */
 	uint64_t wake;             /* atomic: generation << 32 | ESCAPED | EVENT | CANCEL | count; see wait.c */
-	uint64_t next;             /* link of a spawn in an inbox, or in a spill list, or of the starved or done; its timer */
+	uint64_t next;             /* link of a spawn in an inbox, or in a spill list, or of the starved or done; two of its timer */
 	uint64_t mail_next;        /* link of a mail in an inbox */
 
 	/* One 8-byte store for whoever spawns: */
@@ -60,13 +60,16 @@ struct coroi_rec {
 	uint8_t event; /* what it waits for inside coro has happened, before it suspended */
 	uint8_t canceled; /* by coro_cancel: it does not start, and its waits return CORO_ECANCELED */
 	uint8_t waits;    /* what for: a letter, as coro_blocked has it */
-	uint8_t armed;    /* it waits with a deadline: `next` is its timer */
+	uint8_t armed;    /* it waits with a deadline: `next` links it to its neighbours, see timer.h */
 } __attribute__((aligned(64)));
 
 /* The cold line, at the same place in the second half of its chunk. */
 struct coroi_cold {
 	unsigned char payload[CORO_INLINE_BYTES]; /* first the argument, then the result */
-	struct coroi_extras *extras;              /* deferred functions and arena; valid with COROI_F_EXTRAS */
+	union {
+		struct coroi_extras *extras;      /* with COROI_F_EXTRAS: deferred functions and arena */
+		uint64_t tick;                    /* else, while it is armed: when it is to be woken; see timer.h */
+	};
 	uint64_t join;                            /* atomic: generation << 32 | who; see wait.c */
 } __attribute__((aligned(64)));
 

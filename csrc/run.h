@@ -198,7 +198,9 @@ static inline bool coroi_made_ready_locked(struct coroi_worker *w, struct coroi_
 {
 	struct coroi_rec *back = coroi_likely(w->budget_full > 0) ? w->slot : r;
 
-	if (coroi_unlikely(r->armed || (back && !coroi_deque_has_room(&w->queue))))
+	if (coroi_unlikely(back && !coroi_deque_has_room(&w->queue)))
+		return false;
+	if (coroi_unlikely(r->armed) && !coroi_timer_disarmed_locked(w, r))
 		return false;
 	at_store_rlx(&r->state, COROI_ACTIVE);
 	if (coroi_likely(back != r))

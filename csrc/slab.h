@@ -185,6 +185,12 @@ static inline uint32_t coroi_place(uint32_t index)
 	return index & (COROI_CHUNK_RECORDS - 1);
 }
 
+/* coroi_known - the record of an index that is known to be one. */
+static inline struct coroi_rec *coroi_known(uint32_t index)
+{
+	return (struct coroi_rec *)at_load_rlx(&coroi_chunk_dir[index >> COROI_CHUNK_INDEX_BITS]) + coroi_place(index);
+}
+
 /* coroi_at - the record at an index; NULL if no chunk was ever there. */
 static inline struct coroi_rec *coroi_at(uint32_t index)
 {

@@ -7,22 +7,14 @@
 #define STEPS_AT_ONCE 512 /* timers fired or spread while the door is held */
 #define TICK_MOST ((UINT64_C(1) << 6 * COROI_WHEEL_LEVELS) - 1)
 
-/* place - into its level and slot. Its tick is not before the wheel's. */
-static void place(struct coroi_wheel *wheel, struct coroi_timer *t)
+/* place - r into its level and slot. Its tick is not before the wheel's. Returns the first tick of the slot. */
+static uint64_t place(struct coroi_wheel *wheel, struct coroi_rec *r, uint64_t tick)
 {
-	uint64_t differs = t->tick ^ wheel->now;
-	unsigned level = differs ? (63 - (unsigned)__builtin_clzll(differs)) / 6 : 0;
-	unsigned slot = t->tick >> 6 * level & 63;
-	struct coroi_timer **first = &wheel->slot[level][slot], *next = *first;
+	uint64_t differs = tick ^ wheel->now;
+	unsigned level = differs ? (63 - (unsigned)__builtin_clzll(differs)) / 6 : 0, shift = 6 * level;
 
-	t->level = (uint8_t)level;
-	t->slot = (uint8_t)slot;
-	t->next = next;
-	t->link = first;
-	if (next)
-		next->link = &t->next;
-	*first = t;
-	wheel->filled[level] |= UINT64_C(1) << slot;
+	coroi_timer_link_locked(wheel, r, level, tick >> shift & 63);
+	return tick >> shift << shift;
 }
 
 /* next_tick - when the next slot is to be looked at; its level and slot. COROI_NEVER: none is filled. What lies in a level
@@ -33,7 +25,7 @@ static uint64_t next_tick(const struct coroi_wheel *wheel, unsigned *level, unsi
 	unsigned spreading = wheel->spreading;
 	*level = spreading;
 	*slot = wheel->now >> 6 * spreading & 63;
-	if (spreading && wheel->slot[spreading][*slot])
+	if (spreading && wheel->first[spreading * 64 + *slot])
 		return wheel->now;
 	for (unsigned l = 0; l < COROI_WHEEL_LEVELS; l++) {
 		if (!wheel->filled[l])
@@ -55,14 +47,14 @@ static void set_due(struct coroi_worker *w)
 	at_store_rlx(&w->due, tick == COROI_NEVER ? COROI_NEVER : tick << COROI_TICK_SHIFT);
 }
 
-/* take - t out of its slot. */
-static void take(struct coroi_wheel *wheel, struct coroi_timer *t)
+/* take - r out of its slot. True: nothing is left in that level. */
+static bool take(struct coroi_wheel *wheel, struct coroi_rec *r)
 {
-	*t->link = t->next;
-	if (t->next)
-		t->next->link = t->link;
-	else if (!wheel->slot[t->level][t->slot])
-		wheel->filled[t->level] &= ~(UINT64_C(1) << t->slot);
+	if (coroi_timer_unlinked_locked(wheel, r))
+		return false;
+	uint32_t head = coroi_timer_links(r)[COROI_TIMER_BEFORE] - COROI_TIMER_HEAD;
+	wheel->first[head] = 0;
+	return (wheel->filled[head / 64] &= ~(UINT64_C(1) << head % 64)) == 0;
 }
 
 static uint64_t tick_of(uint64_t ns)
@@ -70,7 +62,7 @@ static uint64_t tick_of(uint64_t ns)
 	return ns >> COROI_TICK_SHIFT;
 }
 
-bool coroi_timer_arm_locked(struct coroi_worker *w, struct coroi_timer *t, struct coroi_rec *me, uint64_t deadline)
+bool coroi_timer_arm_locked(struct coroi_worker *w, struct coroi_rec *me, uint64_t deadline)
 {
 	struct coroi_wheel *wheel = w->timers;
 
@@ -81,16 +73,14 @@ bool coroi_timer_arm_locked(struct coroi_worker *w, struct coroi_timer *t, struc
 	}
 	if (deadline <= w->looked)
 		return false;
-	t->tick = tick_of(deadline - 1) + 1;
-	if (t->tick > TICK_MOST)
-		t->tick = TICK_MOST; /* in 584 years */
-	if (t->tick <= wheel->now)
-		t->tick = wheel->now + 1;
-	t->rec = me;
-	me->next = (uintptr_t)t; /* free while it waits */
+	uint64_t tick = coroi_tick_after(deadline);
+	if (tick > TICK_MOST)
+		tick = TICK_MOST; /* in 584 years */
+	if (tick <= wheel->now)
+		tick = wheel->now + 1;
+	*coroi_timer_tick(me) = tick;
 	me->armed = 1;
-	place(wheel, t);
-	uint64_t start = t->tick >> 6 * t->level << (6 * t->level + COROI_TICK_SHIFT);
+	uint64_t start = place(wheel, me, tick) << COROI_TICK_SHIFT;
 	if (start < at_load_rlx(&w->due)) {
 		at_store_rlx(&w->due, start);
 		coroi_idle_due(w, start);
@@ -100,11 +90,8 @@ bool coroi_timer_arm_locked(struct coroi_worker *w, struct coroi_timer *t, struc
 
 void coroi_timer_disarm_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
-	struct coroi_timer *t = (struct coroi_timer *)(uintptr_t)r->next;
-
 	r->armed = 0;
-	take(w->timers, t);
-	if (!w->timers->filled[t->level])
+	if (take(w->timers, r))
 		set_due(w);
 }
 
@@ -115,16 +102,16 @@ void coroi_timers_fire_locked(struct coroi_worker *w, uint64_t now)
 	unsigned level, slot;
 
 	for (int n = 0; n < STEPS_AT_ONCE && (tick = next_tick(wheel, &level, &slot)) <= until; n++) {
-		struct coroi_timer *t = wheel->slot[level][slot];
+		struct coroi_rec *r = coroi_known(wheel->first[level * 64 + slot]);
 		wheel->now = tick;
 		wheel->spreading = (uint8_t)level;
-		take(wheel, t);
+		take(wheel, r);
 		if (level) {
-			place(wheel, t);
+			place(wheel, r, *coroi_timer_tick(r));
 			continue;
 		}
-		t->rec->armed = 0;
-		coroi_resume_locked(w, t->rec, CORO_ETIMEDOUT);
+		r->armed = 0;
+		coroi_resume_locked(w, r, CORO_ETIMEDOUT);
 	}
 	set_due(w);
 	coroi_idle_queued(w);

@@ -460,31 +460,55 @@ int coro_park(void)
 	return coroi_hand_over_locked(w, me, next);
 }
 
+/* park_until_slow - the door is as coroi_door_try left it. */
+static COROI_NOINLINE int park_until_slow(struct coroi_worker *w, struct coroi_rec *me, uint64_t deadline)
+{
+	int status;
+
+	coroi_door_leave(w);
+	coroi_door_enter(w);
+	if (take_permit_locked(w, me, "coro_park_until", deadline != 0, &status))
+		return status;
+	if (!coroi_timer_arm_locked(w, me, deadline)) {
+		coroi_door_leave(w);
+		return CORO_ETIMEDOUT;
+	}
+	at_store_rlx(&me->state, COROI_PARKED);
+	me->waits = 'p';
+	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
+}
+
+/* suspend_picked - me stops here; who goes on is chosen the general way. */
+static COROI_NOINLINE int suspend_picked(struct coroi_worker *w, struct coroi_rec *me)
+{
+	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
+}
+
+/* As coro_park: the usual path makes no call. */
 int coro_park_until(uint64_t deadline)
 {
 	struct coroi_worker *w = coroi_self();
 	struct coroi_rec *me;
-	int status;
 
-	if (deadline == CORO_FOREVER)
-		return coro_park();
 	if (coroi_unlikely(!w || !(me = w->current)))
 		return CORO_EPERM;
-	coroi_door_enter(w);
-	if (take_permit_locked(w, me, "coro_park_until", deadline != 0, &status))
-		return status;
-	struct coroi_timer *timer = coroi_aside(me, sizeof *timer);
-	status = !timer ? CORO_ENOMEM : coroi_timer_arm_locked(w, timer, me, deadline) ? CORO_OK : CORO_ETIMEDOUT;
-	if (status) {
+	if (deadline == CORO_FOREVER)
+		return coro_park();
+	if (coroi_unlikely(!coroi_door_try(w)))
+		return park_until_slow(w, me, deadline);
+	if (me->permits) {
+		at_store_rlx(&me->permits, me->permits - 1);
 		coroi_door_leave(w);
-	} else {
-		at_store_rlx(&me->state, COROI_PARKED);
-		me->waits = 'p';
-		status = coroi_suspend_locked(w, me, coroi_pick_locked(w));
+		return CORO_OK;
 	}
-	if (timer)
-		coroi_aside_end(me, timer);
-	return status;
+	if (coroi_unlikely(me->canceled || !coroi_timer_armed_locked(w, me, deadline)))
+		return park_until_slow(w, me, deadline);
+	at_store_rlx(&me->state, COROI_PARKED);
+	me->waits = 'p';
+	struct coroi_rec *next = coroi_next_locked(w);
+	if (coroi_unlikely(!next))
+		return suspend_picked(w, me);
+	return coroi_hand_over_locked(w, me, next);
 }
 
 /*
@@ -620,9 +644,7 @@ static bool withdraw_join(void *arg)
 	return unregister(j->r, j->gen, j->index);
 }
 
-/* wait_with - coroi_wait; timer: for a deadline, or NULL. */
-static inline int wait_with(struct coroi_timer *timer, struct coroi_rec *me, char what, uint64_t deadline,
-			    bool (*withdraw)(void *), void *arg)
+int coroi_wait(struct coroi_rec *me, char what, uint64_t deadline, bool (*withdraw)(void *), void *arg)
 {
 	bool certain = !withdraw;
 
@@ -641,7 +663,7 @@ static inline int wait_with(struct coroi_timer *timer, struct coroi_rec *me, cha
 		} else {
 			at_store_rlx(&me->state, certain ? COROI_PROMISED : COROI_WAITING);
 			me->waits = (uint8_t)what;
-			if (certain || !timer || coroi_timer_arm_locked(w, timer, me, deadline)) {
+			if (certain || deadline == CORO_FOREVER || coroi_timer_arm_locked(w, me, deadline)) {
 				code = coroi_suspend_locked(w, me, coroi_pick_locked(w));
 			} else {
 				at_store_rlx(&me->state, COROI_ACTIVE);
@@ -655,18 +677,6 @@ static inline int wait_with(struct coroi_timer *timer, struct coroi_rec *me, cha
 			return code;
 		certain = true;
 	}
-}
-
-int coroi_wait(struct coroi_rec *me, char what, uint64_t deadline, bool (*withdraw)(void *), void *arg)
-{
-	if (deadline == CORO_FOREVER || !withdraw)
-		return wait_with(NULL, me, what, deadline, withdraw, arg);
-	struct coroi_timer *timer = coroi_aside(me, sizeof *timer);
-	if (coroi_unlikely(!timer))
-		return withdraw(arg) ? CORO_ENOMEM : wait_with(NULL, me, what, deadline, NULL, arg);
-	int status = wait_with(timer, me, what, deadline, withdraw, arg);
-	coroi_aside_end(me, timer);
-	return status;
 }
 
 /* taken - what to tell one who came second. */

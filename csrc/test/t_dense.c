@@ -819,7 +819,7 @@ static void waits_without_a_block(void *arg, void *result)
 	coro_case both[2] = {{.chan = chan[0], .recv = &value}, {.chan = chan[1], .send = &value}};
 	(void)arg;
 	(void)result;
-	for (unsigned what = 0; what < 10; what++) {
+	for (unsigned what = 0; what < 9; what++) {
 		int status = 0;
 		fail_block = 0;
 		fail_blocks = 1;
@@ -850,29 +850,30 @@ static void waits_without_a_block(void *arg, void *result)
 			CHECK_EQ(coro_mutex_destroy(held), CORO_OK);
 			break;
 		case 5:
-			status = coro_sleep(1000);
-			break;
-		case 6:
 			status = coro_blocking(is_not_called, NULL);
 			break;
-		case 7:
+		case 6:
 			status = coro_chan_recv(chan[0], &value, CORO_FOREVER);
 			break;
-		case 8:
+		case 7:
 			status = coro_chan_send(chan[1], &value, CORO_FOREVER);
 			break;
-		case 9:
+		case 8:
 			status = coro_select(both, 2, CORO_FOREVER);
 			break;
 		}
 		CHECK_EQ(status, CORO_ENOMEM);
 		CHECK_EQ(fail_blocks, 0);
 	}
+	fail_blocks = 1;
+	CHECK_EQ(coro_sleep(1000), CORO_OK);
+	CHECK_EQ(coro_park_until(coro_now() + 1000), CORO_ETIMEDOUT);
+	CHECK_EQ(fail_blocks, 1);
 	fail_block = -1;
 	add(&done, 1);
 }
 
-/* Each is refused, and nobody stays behind in a queue. */
+/* Each is refused, and nobody stays behind in a queue. A deadline alone needs none. */
 TEST(dense_waits_need_memory)
 {
 	coro_scheduler *s = scheduler(1, 0, 0);

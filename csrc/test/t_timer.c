@@ -3,6 +3,7 @@
  */
 #include "test.h"
 
+#include "../extras.h"
 #include "../life.h"
 #include "../task.h"
 #include "../timer.h"
@@ -22,19 +23,56 @@ static void add(uint64_t *n)
 
 /* ---------------------------------------------------------------------------------- the wheel alone */
 
-/* expected - the wheel against a list that is searched: random deadlines near and far are armed, disarmed and fired. */
+/* chunk - of records that no slab has, with the last id there may be. */
+static struct coroi_rec *chunk(struct coro_scheduler *s)
+{
+	struct coroi_chunk *c = coroi_map(COROI_CHUNK_BYTES, COROI_CHUNK_BYTES);
+
+	CHECK(c != NULL);
+	c->owner = s;
+	c->id = COROI_CHUNKS_MAX - 1;
+	coroi_chunk_dir[c->id] = c;
+	return (struct coroi_rec *)c;
+}
+
+/* linked - the slots' lists hold each armed record once, and lead back. */
+static uint64_t linked(const struct coroi_wheel *wheel)
+{
+	uint64_t n = 0;
+
+	for (uint32_t head = 0; head < COROI_WHEEL_HEADS; head++) {
+		uint32_t before = COROI_TIMER_HEAD | head;
+		CHECK_EQ(wheel->first[head] != 0, wheel->filled[head / COROI_WHEEL_SLOTS] >> head % COROI_WHEEL_SLOTS & 1);
+		for (uint32_t at = wheel->first[head], next; at; at = next, n++) {
+			struct coroi_rec *r = coroi_known(at);
+			CHECK(r->armed);
+			CHECK_EQ(coroi_timer_links(r)[COROI_TIMER_BEFORE], before);
+			next = coroi_timer_links(r)[COROI_TIMER_NEXT];
+			before = at;
+		}
+	}
+	return n;
+}
+
+/* expected - the wheel against a list that is searched: random deadlines near and far are armed, disarmed and fired, the short way if
+ * that will do. Every third coroutine has extras. */
 TEST(timer_wheel_fires_each_in_its_tick)
 {
 	enum { N = 400 };
 	static struct coro_scheduler s;
 	static struct coroi_worker w;
-	static struct coroi_rec rec[N];
-	static struct coroi_timer timer[N];
 	static struct coroi_wheel wheel;
+	static uint64_t extras[N]; /* their first word is all that is used */
+	uint64_t quick = 0;
 	static uint64_t ring[2048], deadline[N];
 	uint64_t seed = 0x51ed270b, fired = 0, disarmed = 0;
 	uint64_t now = coroi_now_ns() + 3600 * 1000 * MS; /* the clock, at which an empty wheel looks, never gets there */
 
+	struct coroi_rec *rec = chunk(&s) + 1;
+	for (int i = 0; i < N; i += 3) {
+		rec[i].flags = COROI_F_EXTRAS;
+		coroi_cold(&rec[i])->extras = (struct coroi_extras *)(void *)&extras[i];
+	}
 	s.worker = &w;
 	s.workers = 1;
 	w.sched = &s;
@@ -45,13 +83,17 @@ TEST(timer_wheel_fires_each_in_its_tick)
 	for (uint64_t round = 0; round < scaled(400000); round++) {
 		int i = (int)(rnd(&seed) % N);
 		if (rec[i].armed && rnd(&seed) % 4 == 0) {
-			coroi_timer_disarm_locked(&w, &rec[i]);
+			if (rnd(&seed) % 2 || !coroi_timer_disarmed_locked(&w, &rec[i]))
+				coroi_timer_disarm_locked(&w, &rec[i]);
+			CHECK(!rec[i].armed);
 			disarmed++;
 		} else if (!rec[i].armed) {
 			deadline[i] = now + 1 + (rnd(&seed) >> (8 + rnd(&seed) % 50));
 			rec[i].state = COROI_WAITING;
 			rec[i].code = CORO_OK;
-			CHECK(coroi_timer_arm_locked(&w, &timer[i], &rec[i], deadline[i]));
+			bool short_way = rnd(&seed) % 2 && coroi_timer_armed_locked(&w, &rec[i], deadline[i]);
+			CHECK(short_way || coroi_timer_arm_locked(&w, &rec[i], deadline[i]));
+			quick += short_way;
 		}
 		if (rnd(&seed) % 8)
 			continue;
@@ -70,16 +112,18 @@ TEST(timer_wheel_fires_each_in_its_tick)
 				fired++;
 			}
 		} while (again || coroi_timers_are_due(&w, now));
-		bool any = false;
+		uint64_t any = 0;
 		for (int k = 0; k < N; k++) {
-			any |= rec[k].armed;
+			any += rec[k].armed;
 			CHECK(!rec[k].armed || deadline[k] + (UINT64_C(1) << COROI_TICK_SHIFT) > now);
 			CHECK(!rec[k].armed || w.due <= deadline[k] + (UINT64_C(1) << COROI_TICK_SHIFT));
 		}
-		CHECK(any == (w.due != COROI_NEVER));
+		CHECK((any != 0) == (w.due != COROI_NEVER));
+		CHECK_EQ(linked(&wheel), any);
 	}
-	report("%llu fired, %llu disarmed", (unsigned long long)fired, (unsigned long long)disarmed);
-	CHECK(fired > 100 && disarmed > 100);
+	report("%llu fired, %llu disarmed, %llu armed the short way", (unsigned long long)fired, (unsigned long long)disarmed,
+	       (unsigned long long)quick);
+	CHECK(fired > 100 && disarmed > 100 && quick > 100);
 }
 
 /* -------------------------------------------------------------------------------------- sleeping */
@@ -91,7 +135,11 @@ static void sleeps(void *arg, void *result)
 
 	memcpy(&ns, arg, 8);
 	until += ns;
+	uint64_t *own = ns % 3 ? NULL : coro_malloc(8);
+	if (own)
+		*own = ns;
 	int status = coro_sleep(ns);
+	CHECK(!own || *own == ns);
 	if (status == CORO_ECANCELED) {
 		add(&canceled);
 		return;
