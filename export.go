@@ -67,6 +67,9 @@ type goFunc struct {
 	arg  goType
 	res  goType
 	call func(context.Context, *csrc.Call) error // the argument has the right size; ends the call unless there is an error
+
+	// inline makes the call at i of a worker's, which it accepts, and those after it that are of the same kind. It returns how far it has come.
+	inline func(ctx context.Context, calls csrc.Calls, i int) int
 }
 
 // goType is how a type goes from and to C.
@@ -124,6 +127,29 @@ func newGoFunc[A, R any](what string, f func(context.Context, A) (R, error)) (*g
 		}
 		c.End(csrc.OK, res.bytes)
 		return nil
+	}
+	g.inline = func(ctx context.Context, calls csrc.Calls, i int) int {
+		c := calls.At(i)
+		id, n := c.ID(), calls.Len()
+		for {
+			calls.Begin(i, c)
+			if arg.varying || res.varying || unsafe.Sizeof(*new(A)) == 0 || c.Result() == nil {
+				if err := g.call(ctx, c); err != nil {
+					failed(c, err)
+				}
+			} else if r, err := f(ctx, *(*A)(c.Arg())); err != nil {
+				failed(c, err)
+			} else {
+				*(*R)(c.Result()) = r
+				c.End(csrc.OK, unsafe.Sizeof(r))
+			}
+			if i++; i == n {
+				return i
+			}
+			if c = calls.At(i); c.ID() != id || !g.accepts(c) {
+				return i
+			}
+		}
 	}
 	return g, nil
 }
@@ -264,38 +290,34 @@ func (t *schedulerTable) find(slot uint32) *Scheduler { return (*t.list.Load())[
 
 func init() { csrc.Inline = inlineCalls }
 
-// inlineCalls makes a worker's inline calls, on its thread.
+// inlineCalls makes a worker's inline calls, on its thread. One deferred function is for all of them: it would cost more than a call.
 func inlineCalls(calls csrc.Calls) {
 	s := schedulers.find(calls.Slot())
-	s.edge.acquire()
-	for !someCalls(s.ctx, &calls) {
-	}
-	s.edge.release()
-}
-
-// someCalls makes calls until one panics. True: that was all. One deferred function is for all of them: it would cost more
-// than a call.
-func someCalls(ctx context.Context, calls *csrc.Calls) (all bool) {
-	var g *goFunc
-	var c *csrc.Call
+	all := false
 	defer func() {
-		if all {
-			return
-		}
-		if p := recover(); p != nil {
-			panicked(c, p)
-		} else {
-			leftInline(g)
+		if !all {
+			c := calls.At(calls.Begun() - 1)
+			if p := recover(); p != nil {
+				panicked(c, p)
+				inlineCalls(calls) // the others
+			} else {
+				leftInline(goFuncs.find(c.ID()))
+			}
 		}
 	}()
-	for c = calls.Next(); c != nil; c = calls.Next() {
-		if g = goFuncs.find(c.ID()); !g.accepts(c) {
+	s.edge.acquire()
+	for i, n := calls.Begun(), calls.Len(); i < n; {
+		c := calls.At(i)
+		if g := goFuncs.find(c.ID()); g.accepts(c) {
+			i = g.inline(s.ctx, calls, i)
+		} else {
+			calls.Begin(i, c)
 			g.refuse(c)
-		} else if err := g.call(ctx, c); err != nil {
-			failed(c, err)
+			i++
 		}
 	}
-	return true
+	s.edge.release()
+	all = true
 }
 
 // leftInline says why the process is about to end. It cannot be helped: the goroutine is that of a C thread.

@@ -163,7 +163,40 @@ static COROI_NOINLINE int call_aside(call_fn *call, coro_go_id id, const void *a
 
 /* ------------------------------------------------------------------------------------ inline calls */
 
-static inline int call_inline(coro_go_id id, const void *arg, size_t arg_bytes, void *result, size_t result_bytes, size_t *got)
+/* write_locked - I1, but that the caller is still to suspend. */
+static inline void write_locked(struct coroi_worker *w, struct coroi_rec *me, coro_go_id id, const void *arg, size_t arg_bytes, void *result,
+				size_t result_bytes, size_t *got)
+{
+	struct coroi_call *c = &w->calls[w->calls_count++];
+
+	c->caller = me;
+	c->id = id;
+	c->arg = arg;
+	c->arg_bytes = arg_bytes;
+	c->result = result;
+	c->result_bytes = result_bytes;
+	c->out = got;
+}
+
+/* make_now - the caller suspends, and the calls are to be made, not to wait for more. */
+static inline bool make_now(const struct coroi_worker *w)
+{
+	return w->calls_count == COROI_CALLS_AT_ONCE || coroi_nothing_else(w);
+}
+
+static inline int stop_locked(struct coroi_worker *w, struct coroi_rec *me)
+{
+	w->current = NULL;
+	return coroi_to(&me->sp, w->native_sp, 0, w, NULL);
+}
+
+/* suspend_locked - the general way. */
+static COROI_NOINLINE int suspend_locked(struct coroi_worker *w, struct coroi_rec *me)
+{
+	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
+}
+
+static int call_inline(coro_go_id id, const void *arg, size_t arg_bytes, void *result, size_t result_bytes, size_t *got)
 {
 	struct coroi_worker *w = coroi_self();
 	int bad = may_call(w, "coro_call_go_inline", id, arg, arg_bytes, result, result_bytes, got);
@@ -176,25 +209,40 @@ static inline int call_inline(coro_go_id id, const void *arg, size_t arg_bytes, 
 		coroi_door_leave(w);
 		return CORO_ECANCELED;
 	}
-	struct coroi_call *c = &w->calls[w->calls_count++]; /* I1 */
-	c->caller = me;
-	c->id = id;
-	c->arg = arg;
-	c->arg_bytes = arg_bytes;
-	c->result = result;
-	c->result_bytes = result_bytes;
-	c->out = got;
-	if (w->calls_count < COROI_CALLS_AT_ONCE && !coroi_nothing_else(w))
-		return coroi_suspend_locked(w, me, coroi_pick_locked(w));
-	w->current = NULL;
-	return coroi_to(&me->sp, w->native_sp, 0, w, NULL);
+	write_locked(w, me, id, arg, arg_bytes, result, result_bytes, got);
+	return make_now(w) ? stop_locked(w, me) : suspend_locked(w, me);
 }
 
-int coro_call_go_inline(coro_go_id id, const void *arg, size_t arg_bytes, void *result, size_t result_bytes, size_t *got)
+/* call_inline_slow - nothing was done yet, but that the door was tried. */
+static COROI_NOINLINE int call_inline_slow(coro_go_id id, const void *arg, size_t arg_bytes, void *result, size_t result_bytes,
+					   size_t *got)
 {
+	struct coroi_worker *w = coroi_self();
+
+	if (w)
+		coroi_door_leave(w);
 	if (coroi_unlikely(calls_aside(arg, arg_bytes, result, result_bytes)))
 		return call_aside(call_inline, id, arg, arg_bytes, result, result_bytes, got);
 	return call_inline(id, arg, arg_bytes, result, result_bytes, got);
+}
+
+/* The usual path makes no call, like that of coro_yield: nothing is wrong, the door is free, and there is somebody to go on with, or
+ * nobody at all. */
+int coro_call_go_inline(coro_go_id id, const void *arg, size_t arg_bytes, void *result, size_t result_bytes, size_t *got)
+{
+	struct coroi_worker *w = coroi_self();
+	struct coroi_rec *me = coroi_current(w);
+
+	if (coroi_unlikely(!me || !id || (arg_bytes && !arg) || (result_bytes && !result) || !w->sched->go_slot || coroi_is_dense(me) ||
+			   !coroi_door_try(w) || me->canceled))
+		return call_inline_slow(id, arg, arg_bytes, result, result_bytes, got);
+	write_locked(w, me, id, arg, arg_bytes, result, result_bytes, got);
+	if (coroi_unlikely(got))
+		*got = 0;
+	if (make_now(w))
+		return stop_locked(w, me);
+	struct coroi_rec *next = coroi_next_locked(w);
+	return coroi_likely(next) ? coroi_hand_over_locked(w, me, next) : suspend_locked(w, me);
 }
 
 void coroi_calls_make(struct coroi_worker *w)
@@ -206,18 +254,11 @@ void coroi_calls_make(struct coroi_worker *w)
 	}
 }
 
-struct coroi_rec *coroi_calls_made_locked(struct coroi_worker *w)
+static COROI_NOINLINE struct coroi_rec *made_many_locked(struct coroi_worker *w)
 {
-	uint32_t n = w->calls_count;
+	struct coroi_call *c = w->calls, *end = c + w->calls_count;
 
-	w->calls_count = 0;
-	if (n == 1 && coroi_nothing_else(w)) {
-		struct coroi_rec *only = w->calls->caller;
-		only->code = ended(w->calls);
-		at_bump(&w->handovers); /* it counts as a turn */
-		return only;
-	}
-	for (struct coroi_call *c = w->calls, *end = c + n; c < end; c++) {
+	for (w->calls_count = 0; c < end; c++) {
 		int8_t code = ended(c);
 		if (coroi_likely(code == CORO_OK))
 			coroi_queue_locked(w, c->caller);
@@ -226,6 +267,18 @@ struct coroi_rec *coroi_calls_made_locked(struct coroi_worker *w)
 	}
 	coroi_idle_queued(w);
 	return NULL;
+}
+
+struct coroi_rec *coroi_calls_made_locked(struct coroi_worker *w)
+{
+	struct coroi_rec *only = w->calls->caller;
+
+	if (w->calls_count > 1 || !coroi_nothing_else(w))
+		return made_many_locked(w);
+	w->calls_count = 0;
+	only->code = ended(w->calls);
+	at_bump(&w->handovers); /* it counts as a turn */
+	return only;
 }
 
 /* --------------------------------------------------------------------------------- offloaded calls */

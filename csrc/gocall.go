@@ -34,30 +34,33 @@ var Inline func(Calls)
 //export coroGoServe
 func coroGoServe(w *worker) {
 	crossing()
-	Inline(Calls{w, 0})
+	Inline(Calls{w, w.inline_calls})
+	w.in_go = 0
 }
 
 // Calls are the inline calls of a worker that are to be made now.
 type Calls struct {
-	w *worker
-	i uintptr // that were made
+	w    *worker
+	made C.uint64_t // in the worker's count, those of before
 }
 
 // Slot is that of the scheduler.
-func (l *Calls) Slot() uint32 { return uint32(l.w.sched.go_slot) - 1 }
+func (l Calls) Slot() uint32 { return uint32(l.w.sched.go_slot) - 1 }
 
-// Next is the call to be made next, or nil. Others can see that it is being made.
-func (l *Calls) Next() *Call {
-	if l.i == uintptr(l.w.calls_count) {
-		l.w.in_go = 0
-		return nil
-	}
-	c := (*Call)(unsafe.Add(unsafe.Pointer(l.w.calls), l.i*C.sizeof_struct_coroi_call))
-	l.i++
-	l.w.in_go = c.id
-	l.w.inline_calls++
-	return c
+// Len is how many there are. At is one of them.
+func (l Calls) Len() int { return int(l.w.calls_count) }
+func (l Calls) At(i int) *Call {
+	return (*Call)(unsafe.Add(unsafe.Pointer(l.w.calls), uintptr(i)*C.sizeof_struct_coroi_call))
 }
+
+// Begin has others see that c, which is At(i), is being made. They are made in their order.
+func (l Calls) Begin(i int, c *Call) {
+	l.w.in_go = c.id
+	l.w.inline_calls = l.made + C.uint64_t(i) + 1
+}
+
+// Begun is how many were begun.
+func (l Calls) Begun() int { return int(l.w.inline_calls - l.made) }
 
 // An InlineCall is what a worker's thread does in Go.
 type InlineCall struct {

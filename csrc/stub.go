@@ -243,8 +243,11 @@ func (*Scheduler) InlineCalls([]InlineCall) []InlineCall { return nil }
 
 func ExportName(string, uint32) Status { return Again }
 
-func (*Calls) Slot() uint32 { return 0 }
-func (*Calls) Next() *Call  { return nil }
+func (Calls) Slot() uint32     { return 0 }
+func (Calls) Len() int         { return 0 }
+func (Calls) At(int) *Call     { return nil }
+func (Calls) Begin(int, *Call) {}
+func (Calls) Begun() int       { return 0 }
 
 func (*Call) ID() uint32               { return 0 }
 func (*Call) IsCanceled() bool         { return false }
