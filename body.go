@@ -32,6 +32,7 @@ type Coroutine struct {
 	wait  uint64    // for opWait: the kind
 	op    operation // what it asks of the executor
 
+	section section // its depth
 	lane    *lane
 	carrier *carrier
 	handle  Handle
@@ -39,13 +40,14 @@ type Coroutine struct {
 	typed   typedBody
 	name    string
 	fromC   bool // started by coro_spawn_go
-	section section
 
 	mu    sync.Mutex
 	ctx   context.Context // made when it is asked for; what was given at the start, before
 	quit  context.CancelCauseFunc
 	cause error       // why it was canceled
 	stop  func() bool // of the context given at the start
+
+	_ [16]byte // so that the allocator gives it whole cache lines: what a switch touches is in one
 }
 
 // A typedBody is the part of a Coroutine that knows the type of its result.

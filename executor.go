@@ -36,13 +36,10 @@ func (e *executor) main() {
 		}
 	}()
 	// One frame only between the resume and the loop: after a switch the processor predicts no return rightly.
-	for {
-		c := e.next()
-		if c == nil {
-			return
-		}
+	for c := e.next(); c != nil; {
 		if c.next == nil && !c.start() {
 			c.end()
+			c = e.next()
 			continue
 		}
 		if c.exec != e {
@@ -52,7 +49,8 @@ func (e *executor) main() {
 		c.next()
 		switch c.op {
 		case opYield:
-			e.push(c)
+			c = e.turn(c)
+			continue
 		case opWait:
 			// Only now may others see that it waits: whoever wakes it may resume it at once.
 			if !c.settle() {
@@ -62,7 +60,29 @@ func (e *executor) main() {
 			storeCoroutine(&e.current, nil)
 			c.end()
 		}
+		c = e.next()
 	}
+}
+
+// turn is push and then next, for one that has yielded. Where there is nothing but others in the queue it is done at once.
+func (e *executor) turn(c *Coroutine) *Coroutine {
+	q := &e.queue
+	turn, head, tail := e.turns+1, q.head.Load(), atomic.LoadUint32(&q.tail)
+	if n := tail - head; e.slot.Load() != nil || n == 0 || n >= uint32(len(q.ring)) || turn%laneTurns == 0 || e.lane.spare.Load() > 0 {
+		e.push(c)
+		return e.next()
+	}
+	storeUint32(&e.turns, turn)
+	if e.handovers > 0 {
+		e.handovers = 0
+	}
+	storeCoroutine(&q.ring[tail%uint32(len(q.ring))], c)
+	storeRelease(&q.tail, tail+1)
+	first := loadCoroutine(&q.ring[head%uint32(len(q.ring))])
+	if q.head.CompareAndSwap(head, head+1) { // Q2
+		return first
+	}
+	return e.next()
 }
 
 // push puts a runnable one at the back, and half of the queue on the lane's if there is no room.

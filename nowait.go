@@ -62,6 +62,11 @@ func (c *Coroutine) mayWait() error {
 	if c.section.depth == 0 {
 		return nil
 	}
+	return c.mustNotWait()
+}
+
+// mustNotWait is called by mayWait.
+func (c *Coroutine) mustNotWait() error {
 	e := c.section.violated("")
 	var pcs [32]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
