@@ -22,6 +22,10 @@
  */
 #include "schedule.h"
 
+#include "states.h"
+
+#include "../bare.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -33,6 +37,7 @@
 #define OVERTAKEN_MOST 2
 #define FALLS_MOST 4
 #define FALL_STEPS 256
+#define BEGIN_CLEANED 4096 /* bytes of a stack, at the beginning of a schedule */
 
 static const char *const state_names[] = {"ready", "spins", "sleeps", "waits for a lock", "waits for a condition",
 					  "joins", "has ended"};
@@ -54,6 +59,9 @@ bool active;
 unsigned steps;
 
 static bool over, failed;
+static bool keeps_states; /* it is noted which the search comes to */
+static bool seen;         /* all that can come now has been explored */
+static bool asks;         /* the running thread wants to know */
 static unsigned next_thread;
 static unsigned spent, depth;
 static uint64_t lot;
@@ -68,12 +76,10 @@ static unsigned option_count;
 
 /* ---------------------------------------------------------------------------------- reports */
 
-void say(const char *format, ...)
+void say_it(const char *format, ...)
 {
 	va_list list;
 
-	if (!plan || !plan->trace)
-		return;
 	va_start(list, format);
 	vprintf(format, list);
 	va_end(list);
@@ -138,6 +144,51 @@ static unsigned choose(unsigned of)
 	if (c->of != of || c->taken >= of)
 		ex_fail("not the same run again: choice %u is of %u, and was of %u", depth - 1, of, c->of);
 	return c->taken;
+}
+
+/* goes_on - at a decision: there may be something new beyond it. */
+static bool goes_on(void)
+{
+	seen = over = state_decides(state_now(), depth, plan->bound - spent);
+	return !seen;
+}
+
+/* ask - before a new decision. Does not return if what comes has all been explored: the rest of the schedule is left out. A
+ * state is looked at while no thread runs, with their registers on their stacks. */
+static void ask(void)
+{
+	if (!keeps_states || option_count < 2 || (depth < outcome->choices && !plan->follow))
+		return;
+	if (in_thread) {
+		asks = true;
+		coro_yield_value(0, NULL);
+	} else if (!goes_on()) {
+		longjmp(hub, 1);
+	}
+}
+
+/* So that nothing is left of what was before: calls from here on find zeros where they leave something uninitialised. */
+#define CLEANED 512
+typedef uint64_t pair __attribute__((vector_size(16), aligned(8), may_alias));
+
+__attribute__((noinline)) void ex_clean(void)
+{
+	volatile pair *end;
+
+	if (!keeps_states)
+		return;
+#if defined(__x86_64__)
+	__asm__ volatile("movq %%rsp, %0" : "=r"(end));
+#else
+	__asm__ volatile("mov %0, sp" : "=r"(end));
+#endif
+	for (volatile pair *p = end - CLEANED / sizeof *p; p < end; p++)
+		*p = (pair){0, 0};
+#if defined(__x86_64__) /* compilers push one of these where the stack is to be aligned */
+	__asm__ volatile("xorl %%eax, %%eax\n\txorl %%ecx, %%ecx\n\txorl %%edx, %%edx\n\txorl %%esi, %%esi\n\txorl %%edi, %%edi\n\t"
+			 "xorl %%r8d, %%r8d\n\txorl %%r9d, %%r9d\n\txorl %%r10d, %%r10d\n\txorl %%r11d, %%r11d"
+			 ::: "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "cc");
+#endif
 }
 
 static void add(int kind, const struct thread *t, unsigned mask, unsigned cost)
@@ -237,8 +288,7 @@ static bool leaves_by_lot(struct thread *me)
 	return false;
 }
 
-/* point - before an operation that others can notice. */
-void point(void)
+static void decide(void)
 {
 	struct thread *me = cur;
 
@@ -247,7 +297,7 @@ void point(void)
 		ex_fail("does not end");
 	if (plan->random ? !leaves_by_lot(me) : spent >= plan->bound)
 		return;
-	if (!plan->random && depth < outcome->choices && !outcome->path[depth].taken) {
+	if (!plan->random && !plan->follow && depth < outcome->choices && !outcome->path[depth].taken) {
 		depth++; /* as before: it goes on */
 		return;
 	}
@@ -264,6 +314,7 @@ void point(void)
 			if (may_keep(t, mask))
 				add(FLUSH, t, mask, 1);
 	}
+	ask();
 	struct option o = options[by_rank ? option_by_rank() : choose(option_count)];
 	spent += o.cost;
 	if (o.kind == SWITCH) {
@@ -275,6 +326,13 @@ void point(void)
 		settle(&threads[o.thread], o.mask);
 		apply(me);
 	}
+}
+
+/* point - before an operation that others can notice. */
+void point(void)
+{
+	decide();
+	ex_clean();
 }
 
 static bool waits_for_time(const struct thread *t)
@@ -344,6 +402,7 @@ bool give_way(bool may_spin)
 		if (draw() >> 40 & 1)
 			return true;
 	}
+	ask();
 	struct option o = options[by_rank && others ? option_by_rank() : choose(option_count)];
 	spent += o.cost;
 	if (o.kind == SPIN)
@@ -363,6 +422,7 @@ void wait_as(enum state state, const void *on)
 	cur->on = on;
 	give_way(false);
 	suspend();
+	ex_clean();
 }
 
 /* ------------------------------------------------------------------------------ one schedule */
@@ -391,20 +451,25 @@ void engine_open(const struct plan *p)
 	for (unsigned i = 0; i < thread_count; i++)
 		if (coro_new(&threads[i].co, body, &threads[i], 64 << 10))
 			abort();
+	for (unsigned i = 0; i < thread_count; i++)
+		ex_world.own_stack(threads[i].co->stack->low, threads[i].co->stack->top);
 }
 
 static void begin(void)
 {
-	ex_world.restore();
+	ex_world.restore(seen);
+	keeps_states = !plan->random && (plan->reduce || plan->check || plan->follow);
 	for (unsigned i = 0; i < thread_count; i++) {
 		struct thread *t = &threads[i];
 		coro_t *co = t->co;
 		*t = (struct thread){.co = co, .name = t->name, .fn = t->fn, .arg = t->arg};
 		if (coro_reset(co, body, t))
 			abort();
+		if (keeps_states)
+			memset((char *)co->sp - BEGIN_CLEANED, 0, BEGIN_CLEANED);
 	}
 	ops_begin();
-	over = failed = false;
+	over = failed = seen = asks = false;
 	spent = depth = steps = 0;
 	by_rank = false;
 	*tls = NULL;
@@ -422,13 +487,18 @@ static void begin(void)
 
 static void resume(void)
 {
+	int status;
+
 	cur = &threads[next_thread];
 	apply(cur);
 	*tls = cur->tls;
-	in_thread = true;
-	int status = coro_resume(cur->co, 0, NULL);
-	in_thread = false;
-	cur->tls = *tls;
+	do {
+		asks = false;
+		in_thread = true;
+		status = coro_resume(cur->co, 0, NULL);
+		in_thread = false;
+		cur->tls = *tls;
+	} while (asks && goes_on());
 	if (status == CORO_FINISHED && !over) {
 		cur->state = DONE;
 		give_way(false);
@@ -447,7 +517,9 @@ void engine_run(const struct plan *p)
 		while (!over)
 			resume();
 		active = false;
-		if (!failed) {
+		if (!failed && !seen) {
+			if (keeps_states)
+				state_ends(state_now(), depth);
 			if (plan->trace)
 				for (unsigned i = 0; i < thread_count; i++)
 					say("       %s %s\n", threads[i].name, state_names[threads[i].state]);

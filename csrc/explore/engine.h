@@ -28,6 +28,9 @@ void ex_cond_broadcast(void *cond);
 int ex_join(unsigned thread);
 uint64_t ex_now_ns(void);
 
+/* ex_clean - clear the stack below the caller, if the search keeps states; see states.c. */
+void ex_clean(void);
+
 extern int ex_mutant;
 
 /* ------------------------------------------------------------------------------ scenarios */
@@ -53,12 +56,16 @@ struct ex_scenario {
 struct ex_world {
 	void *(*tls)(void);                  /* where the worker of the running thread is kept */
 	void (*setup)(const struct ex_scenario *);
-	void (*restore)(void);               /* back to what it was after setup */
+	void (*restore)(bool looked);        /* back to what it was after setup; nobody has run since `memory` */
 	void (*check)(const struct ex_scenario *);
 	void (*saw)(enum ex_op op, const void *p, uint64_t before, uint64_t after); /* each operation, as it is made */
 	bool (*shared)(const void *p);       /* threads share it, even if no atomic operation shows it */
 	void (*waits)(void);                 /* the running thread is about to wait for others */
 	void (*name)(const void *p, char *out, size_t bytes);
+	bool (*memory)(void (*add)(const void *p, size_t bytes)); /* what is put back. False: there is more of it than before */
+	void (*own_stack)(void *low, void *top);                  /* a thread has it: once */
+	void (*stacks)(const void *const *sp, unsigned n, void (*add)(const void *sp, const void *top)); /* live parts, if the
+								  * threads stand there */
 	const struct ex_scenario *const *scenarios[EX_LISTS]; /* each ends with NULL */
 };
 

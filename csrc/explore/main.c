@@ -5,6 +5,8 @@
  */
 #include "schedule.h"
 
+#include "states.h"
+
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,9 +18,11 @@
 #include <unistd.h>
 
 #define LEARN 4000
+#define MEMORY ((uint64_t)1 << 30) /* of a table of states */
 #define MUTANT_RANDOM 1000000 /* schedules by lot, then within two preemptions */
 
 static const char *const machine_names[MACHINES] = {"sc", "tso", "arm"};
+static const char *const part_names[PARTS] = {"", "memory", "stacks", "threads"};
 static const char *const mutant_names[] = {
 	[MUTANT_NONE] = "",
 #define M(name, scenario, what) [MUTANT_##name] = #name,
@@ -103,6 +107,7 @@ static void learn(const struct plan *p)
 
 	forget_places();
 	random.random = true;
+	random.reduce = random.check = random.follow = false;
 	random.trace = false;
 	outcome->learn = p->learn;
 	unsigned failures = 0;
@@ -113,7 +118,14 @@ static void learn(const struct plan *p)
 	}
 	outcome->learned = false;
 	outcome->message[0] = 0;
+}
+
+static void begin_anew(const struct plan *p)
+{
+	states_open(p);
 	outcome->schedules = outcome->steps = 0;
+	if (!p->follow)
+		outcome->choices = 0;
 }
 
 /* explore - schedules until one fails, at most `most` (0: all there are). */
@@ -123,6 +135,8 @@ static void explore(struct plan *p, uint64_t most)
 	watch();
 	if (!p->random)
 		learn(p);
+	outcome->schedules = outcome->steps = 0;
+	states_open(p);
 	while (!most || outcome->schedules < most) {
 		engine_run(p);
 		if (outcome->failed)
@@ -132,7 +146,9 @@ static void explore(struct plan *p, uint64_t most)
 		} else if (outcome->learned) {
 			p->learn *= 4;
 			learn(p);
-			outcome->choices = 0;
+			begin_anew(p);
+		} else if (outcome->widened) {
+			begin_anew(p);
 		} else if (!next_path()) {
 			outcome->complete = true;
 			return;
@@ -198,7 +214,7 @@ static void print_replay(const struct plan *p)
 
 static void print_head(void)
 {
-	printf("%-18s %-4s %-11s %11s %13s %8s  %s\n", "scenario", "cpu", "search", "schedules", "steps", "seconds",
+	printf("%-18s %-4s %-11s %11s %11s %13s %8s  %s\n", "scenario", "cpu", "search", "states", "schedules", "steps", "seconds",
 	       "verdict");
 }
 
@@ -216,8 +232,8 @@ static bool one(struct plan *p, uint64_t most)
 	all_schedules += outcome->schedules;
 	all_random += p->random ? outcome->schedules : 0;
 	reached |= outcome->reached;
-	printf("%-18s %-4s %-11s %11llu %13llu %8.1f  %s\n", p->scenario->name, machine_names[p->machine], how,
-	       (unsigned long long)outcome->schedules, (unsigned long long)outcome->steps, seconds,
+	printf("%-18s %-4s %-11s %11llu %11llu %13llu %8.1f  %s\n", p->scenario->name, machine_names[p->machine], how,
+	       (unsigned long long)outcome->states, (unsigned long long)outcome->schedules, (unsigned long long)outcome->steps, seconds,
 	       outcome->failed ? "FAILED" : whole ? "holds" : "NOT FINISHED");
 	if (outcome->failed)
 		print_replay(p);
@@ -235,10 +251,10 @@ static const struct ex_scenario *find(const char *name)
 }
 
 /* mutant - look for one: within the bound, then by lot. What was found must be found again by its path or seed. */
-static bool mutant(int m, uint64_t most, uint64_t random)
+static bool mutant(int m, bool reduce, uint64_t memory, uint64_t random)
 {
 	static const enum machine machines[] = {TSO, ARM};
-	struct plan p = {.scenario = find(mutant_scenarios[m]), .stores = 4, .bound = 2, .learn = LEARN};
+	struct plan p = {.scenario = find(mutant_scenarios[m]), .stores = 4, .bound = 2, .learn = LEARN, .reduce = reduce, .memory = memory};
 	double seconds = 0;
 	char how[32];
 
@@ -256,7 +272,7 @@ static bool mutant(int m, uint64_t most, uint64_t random)
 		p.random = order[k / 2].random;
 		p.bound = order[k / 2].bound;
 		p.seed = 1;
-		seconds += search(&p, p.random ? random : most, false);
+		seconds += search(&p, p.random ? random : 0, false);
 		if (outcome->failed)
 			break;
 	}
@@ -267,6 +283,8 @@ static bool mutant(int m, uint64_t most, uint64_t random)
 		char message[sizeof outcome->message];
 		strcpy(message, outcome->message);
 		same.seed = outcome->seed;
+		same.follow = !p.random;
+		same.reduce = false;
 		same.learn = outcome->learn;
 		search(&same, 1, !p.random);
 		again = outcome->failed && !strcmp(message, outcome->message);
@@ -284,35 +302,22 @@ static bool mutant(int m, uint64_t most, uint64_t random)
 
 /* --------------------------------------------------------------------------------- commands */
 
-/* within - all schedules within the bound; if they are more than cut (0: there is no such limit), all with one preemption fewer. */
-static bool within(struct plan *p, uint64_t cut)
-{
-	unsigned bound = p->bound;
-	bool whole = one(p, cut);
-
-	if (!whole && !outcome->failed && cut && bound) {
-		p->bound--;
-		whole = one(p, 0);
-		p->bound = bound;
-	}
-	return whole;
-}
-
 /* all - every scenario, then every mutant. */
-static int all(unsigned bound, uint64_t random, uint64_t most, uint64_t cut, uint64_t seed)
+static int all(const struct plan *like, uint64_t random)
 {
 	bool good = true;
 
 	print_head();
 	for (unsigned i = 0; i < EX_LISTS; i++) {
 		for (const struct ex_scenario *const *s = ex_world.scenarios[i]; *s; s++) {
-			struct plan p = {.scenario = *s, .stores = 4, .bound = bound, .learn = LEARN};
+			struct plan p = *like;
+			p.scenario = *s;
 			reached = 0;
 			for (p.machine = TSO; p.machine < MACHINES; p.machine++) {
 				p.random = false;
-				good &= within(&p, cut);
+				good &= one(&p, 0);
 				p.random = true;
-				p.seed = seed;
+				p.seed = like->seed;
 				good &= one(&p, random);
 			}
 			if ((reached & (*s)->reach) != (*s)->reach) {
@@ -327,9 +332,71 @@ static int all(unsigned bound, uint64_t random, uint64_t most, uint64_t cut, uin
 	printf("%-20s %-18s %-4s %-8s %9s %8s  %s\n", "mutant", "scenario", "cpu", "search", "schedules", "seconds",
 	       "verdict");
 	for (int m = MUTANT_NONE + 1; m < MUTANT_COUNT; m++)
-		found += mutant(m, most, MUTANT_RANDOM);
+		found += mutant(m, like->reduce, like->memory, MUTANT_RANDOM);
 	printf("%u of %d mutants are found\n", found, MUTANT_COUNT - 1);
 	good &= found == MUTANT_COUNT - 1;
+	puts(good ? "all is well" : "NOT WELL");
+	return good ? 0 : 1;
+}
+
+/* same - what does the search come to, with the reduction and without? The same states, with several choices and at the ends, and
+ * the same verdict; and each choice at a state comes to the same each time. Left out if that is more than so many schedules. */
+static bool same(struct plan *p, uint64_t most)
+{
+	static struct outcome whole; /* but for its path */
+
+	p->check = true;
+	p->reduce = false;
+	double seconds = search(p, most, false);
+	memcpy(&whole, outcome, offsetof(struct outcome, path));
+	p->check = false;
+	p->reduce = true;
+	if (!whole.failed && whole.complete)
+		seconds += search(p, 0, false);
+	bool compared = whole.complete || whole.failed;
+	bool good = !whole.failed && !outcome->failed && whole.reached == outcome->reached && whole.states == outcome->states &&
+		    !memcmp(whole.digest, outcome->digest, sizeof whole.digest);
+	printf("%-18s %-4s bound %-5u %11llu %11llu %11llu %8.1f  %s\n", p->scenario->name, machine_names[p->machine], p->bound,
+	       (unsigned long long)whole.states, (unsigned long long)whole.schedules,
+	       compared ? (unsigned long long)outcome->schedules : 0, seconds,
+	       !compared ? "too many" : good ? "the same" : "DIFFERS");
+	if (whole.failed)
+		printf("    %s\n", whole.message);
+	fflush(stdout);
+	return good || !compared;
+}
+
+/* blind_part - a state that lacks something of what matters must be found to. */
+static bool blind_part(struct plan *p, enum part part)
+{
+	p->blind = part;
+	p->check = true;
+	p->reduce = false;
+	search(p, 0, false);
+	printf("without its %s  %s\n", part_names[part], outcome->failed ? outcome->message : "NOT FOUND");
+	p->blind = PART_NONE;
+	return outcome->failed;
+}
+
+/* check - is it right to leave out what comes after a state that was explored before? */
+static int check(const struct plan *like, uint64_t most)
+{
+	struct plan p = *like;
+	bool good = true;
+
+	printf("%-18s %-4s %-11s %11s %11s %11s %8s\n", "scenario", "cpu", "search", "states", "schedules", "reduced", "seconds");
+	for (unsigned i = 0; i < EX_LISTS; i++)
+		for (const struct ex_scenario *const *s = ex_world.scenarios[i]; *s; s++)
+			for (p.machine = TSO; p.machine < MACHINES; p.machine++) {
+				p.scenario = *s;
+				if (!like->scenario || like->scenario == *s)
+					good &= same(&p, most);
+			}
+	p.scenario = find("close");
+	p.machine = ARM;
+	p.bound = 1;
+	for (enum part part = PART_NONE + 1; part < PARTS; part++)
+		good &= blind_part(&p, part);
 	puts(good ? "all is well" : "NOT WELL");
 	return good ? 0 : 1;
 }
@@ -368,20 +435,22 @@ static int index_of(const char *const *names, int n, const char *name)
 
 static const char usage[] =
 	"explore -all [-bound 2] [-random N] [-seed N]   every scenario, then every mutant\n"
-	"        [-cut N]                                with more schedules than that, within one preemption fewer\n"
 	"explore -list                                   scenarios and mutants\n"
 	"explore -scenario S [-machine sc|tso|arm] [-mutant M] [-stores 4]\n"
 	"        [-bound 2] [-most N]                    every schedule within the bound\n"
 	"        -random N [-seed N]                     N schedules by lot\n"
 	"        -seed N                                 that one, step by step\n"
-	"        -path P [-bound 2] [-learn N]           the one along these choices, step by step\n";
+	"        -path P [-bound 2] [-learn N]           the one along these choices, step by step\n"
+	"explore -check [-scenario S] [-bound 2] [-most N]   is it the same with the reduction and without?\n"
+	"all:    [-unreduced]                            all schedules, whatever has been explored before\n"
+	"        [-memory 1024]                          MiB of each table of states, at most\n";
 
 int main(int argc, char **argv)
 {
-	struct plan p = {.machine = TSO, .stores = 4, .bound = 2, .seed = 1, .learn = LEARN};
-	uint64_t random = 0, most = 0, cut = 0;
+	struct plan p = {.machine = TSO, .stores = 4, .bound = 2, .seed = 1, .learn = LEARN, .reduce = true, .memory = MEMORY};
+	uint64_t random = 0, most = 0;
 	const char *path = NULL;
-	bool everything = false, seeded = false;
+	bool everything = false, seeded = false, checks = false;
 
 	outcome = mmap(NULL, sizeof *outcome, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (outcome == MAP_FAILED)
@@ -409,22 +478,30 @@ int main(int argc, char **argv)
 			p.learn = strtoull(value, NULL, 10);
 		else if (!strcmp(arg, "-most"))
 			most = strtoull(value, NULL, 10);
-		else if (!strcmp(arg, "-cut"))
-			cut = strtoull(value, NULL, 10);
 		else if (!strcmp(arg, "-seed"))
 			p.seed = strtoull(value, NULL, 10), seeded = true;
+		else if (!strcmp(arg, "-memory"))
+			p.memory = strtoull(value, NULL, 10) << 20;
+		else if (!strcmp(arg, "-unreduced"))
+			p.reduce = false, i--;
+		else if (!strcmp(arg, "-check"))
+			checks = true, i--;
 		else if (!strcmp(arg, "-path"))
 			path = value;
 		else
 			return fputs(usage, stderr), 2;
 	}
+	if (checks)
+		return check(&p, most);
 	if (everything)
-		return all(p.bound, random, most, cut, p.seed);
+		return all(&p, random);
 	if (!p.scenario || p.stores < 1 || p.stores > STORES_MOST)
 		return fputs(usage, stderr), 2;
 	if (path || (seeded && !random)) {
 		p.trace = true;
 		p.random = !path;
+		p.follow = path != NULL;
+		p.reduce = false;
 		read_path(path);
 		search(&p, 1, true);
 		puts(outcome->failed ? outcome->message : "holds");

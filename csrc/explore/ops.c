@@ -24,6 +24,19 @@ void ops_begin(void)
 	clock_ns = 1000000;
 }
 
+uint64_t ops_clock(void)
+{
+	return clock_ns;
+}
+
+uint64_t ops_locks(void)
+{
+	uint64_t all = 0;
+	for (unsigned i = 0; i < LOCKS; i++) /* in any order */
+		all += (uint64_t)(uintptr_t)locks[i] * UINT64_C(0x9e3779b97f4a7c15);
+	return all;
+}
+
 static void say_op(const char *op, const void *p, const char *what, uint64_t value)
 {
 	if (plan->trace)
@@ -163,6 +176,7 @@ void ex_relax(void)
 			me->recents = 0; /* one more round */
 	}
 	me->stuck = false;
+	ex_clean();
 }
 
 void ex_futex_wait(uint32_t *word, uint32_t value, int64_t timeout_ns)

@@ -52,7 +52,9 @@ extern struct thread *cur; /* the running one: memory is its view of it */
 extern bool active;        /* a schedule runs */
 extern unsigned steps;
 
-void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* say - where each step is shown. Else nothing is left of it on the stack, not even its arguments. */
+#define say(...) (plan && plan->trace ? say_it(__VA_ARGS__) : (void)0)
+void say_it(const char *format, ...) __attribute__((format(printf, 1, 2)));
 const char *name_of(const void *p);
 
 /* point - the running thread is about to do what others can notice: others may go on first. */
@@ -97,5 +99,7 @@ void drain_all(void);
 
 bool held(const void *mutex);
 void ops_begin(void); /* a schedule begins: no lock is held, and the clock is set */
+uint64_t ops_clock(void);
+uint64_t ops_locks(void); /* a word that tells which are held */
 
 #endif

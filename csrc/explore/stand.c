@@ -11,7 +11,11 @@
 #include "../switch.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+
+#undef coroi_swap
+int coroi_swap(void **save, void *to, intptr_t value);
 
 /* ----------------------------------------------------------------------------------- memory */
 
@@ -169,12 +173,80 @@ unsigned coroi_cpus(void)
 
 /* --------------------------------------------------------------------------------- switching */
 
+/* Where everybody is: what is above a context is the live part of its stack. */
+
+#define STACKS_MOST 64
+
+static struct {
+	char *low, *top;
+	void **save; /* where the context is that is suspended there; NULL: a thread stands on it, or nobody does */
+} stacks[STACKS_MOST];
+static unsigned stack_count;
+
+void world_stack(void *low, void *top)
+{
+	if (stack_count == STACKS_MOST)
+		abort();
+	stacks[stack_count].low = low;
+	stacks[stack_count++].top = top;
+}
+
+void world_stacks_begin(void)
+{
+	for (unsigned i = 0; i < stack_count; i++)
+		stacks[i].save = NULL;
+}
+
+static bool lies_on(unsigned i, const void *p)
+{
+	return (const char *)p >= stacks[i].low && (const char *)p <= stacks[i].top;
+}
+
+void world_stacks(const void *const *sp, unsigned n, void (*add)(const void *sp, const void *top))
+{
+	for (unsigned i = 0; i < stack_count; i++) {
+		const void *live = stacks[i].save ? *stacks[i].save : NULL;
+		for (unsigned k = 0; k < n; k++)
+			if (lies_on(i, sp[k]))
+				live = sp[k];
+		if (live)
+			add(live, stacks[i].top);
+	}
+}
+
+/* from_to - the present context goes to *save (NULL: it is given up), the other goes on. */
+static void from_to(void **save, void *to)
+{
+	bool known = false;
+
+	for (unsigned i = 0; i < stack_count; i++) {
+		if (lies_on(i, __builtin_frame_address(0))) {
+			stacks[i].save = save;
+		} else if (lies_on(i, to)) {
+			known = true;
+			if (!stacks[i].save) /* a fresh one */
+				memset((char *)to - WORLD_CLEANED, 0, WORLD_CLEANED);
+			stacks[i].save = NULL;
+		}
+	}
+	if (!known)
+		abort();
+}
+
+int coroi_swap_watched(void **save, void *to, intptr_t value)
+{
+	from_to(save, to);
+	int code = coroi_swap(save, to, value);
+	ex_clean();
+	return code;
+}
+
 /* The door is opened by a modelled store. Nobody else runs between it and the switch, as nobody could: the context is saved
  * before the real one opens the door. */
 int coroi_switch(void **save, void *to, intptr_t value, uint32_t *door)
 {
 	at_store_rel(door, 0);
-	return coroi_swap(save, to, value);
+	return coroi_swap_watched(save, to, value);
 }
 
 int coroi_switch_within(void **save, void *to, intptr_t value, uint32_t *door)
@@ -187,6 +259,7 @@ void coroi_jump(void *to, intptr_t value, uint32_t *door)
 	void *gone;
 
 	at_store_rel(door, 0);
+	from_to(NULL, to);
 	coroi_swap(&gone, to, value);
 	abort();
 }

@@ -92,6 +92,9 @@ static inline void coroi_prefetchw(const void *p)
 #define COROI_LINE 64
 #define COROI_APART 128
 
+/* What goes from stack to stack is watched. */
+#define coroi_swap coroi_swap_watched
+
 /* Nothing is so large that it is a mapping: those are not put back before each schedule. */
 #define COROI_LARGE SIZE_MAX
 

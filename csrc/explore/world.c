@@ -16,7 +16,10 @@
 #define RESTORED_MOST ((size_t)8 << 10) /* of one allocation: the rest is not written to */
 #define RECORDS_APIECE 8                /* that a scenario uses of each magazine */
 #define STACKS 16
-#define CHECKED 50                      /* schedules after which all memory is compared */
+#define CHECKED 50                      /* schedules after which all memory is compared; and of later ones one in so many: */
+#define CHECKED_EVERY 4096
+#define LINE ((size_t)64)
+#define SPANS_MOST 4096
 
 struct coro_scheduler *sched;
 
@@ -28,7 +31,17 @@ static struct {
 	unsigned char *p, *copy;
 	size_t bytes;
 } regions[REGIONS_MOST];
-static unsigned region_count, compared;
+static unsigned region_count;
+
+/* Of the regions, line by line: what some schedule has written to, and what none has. */
+static struct span {
+	unsigned char *p, *copy;
+	size_t bytes;
+	bool written;
+} spans[SPANS_MOST];
+static unsigned span_count;
+
+static uint64_t restored; /* times */
 static uint64_t records;
 static const struct ex_scenario *scenario;
 
@@ -141,6 +154,8 @@ static void warm_stacks(struct coroi_stack_pool *p)
 	for (unsigned i = 0; i < STACKS; i++)
 		if (coroi_stack_pool_get(p, sched->class, &stack[i], 1) != 1)
 			abort();
+	for (unsigned i = 0; i < STACKS; i++)
+		world_stack(stack[i]->low, stack[i]->top);
 	coroi_stack_pool_put(p, stack, STACKS);
 }
 
@@ -156,6 +171,33 @@ struct coroi_rec *world_record(struct coroi_worker *w)
 	at_store_rlx(&r->wake, at_load_rlx(&r->wake) | COROI_ESCAPED);
 	at_bump(&w->spawned);
 	return r;
+}
+
+static void add_span(struct span s, unsigned at)
+{
+	if (span_count == SPANS_MOST)
+		abort();
+	memmove(spans + at + 1, spans + at, (span_count++ - at) * sizeof spans[0]);
+	spans[at] = s;
+}
+
+/* split - in the i-th something has been written: its first line that differs becomes a span, or part of the one before. */
+static void split(unsigned i)
+{
+	struct span *s = &spans[i];
+	size_t at = 0, n;
+
+	while ((n = s->bytes - at < LINE ? s->bytes - at : LINE), !memcmp(s->p + at, s->copy + at, n))
+		at += n;
+	struct span before = {s->p, s->copy, at, false};
+	struct span line = {s->p + at, s->copy + at, n, true};
+	*s = (struct span){s->p + at + n, s->copy + at + n, s->bytes - at - n, false};
+	if (!s->bytes)
+		*s = line;
+	else
+		add_span(line, i);
+	if (before.bytes)
+		add_span(before, i);
 }
 
 static void setup(const struct ex_scenario *s)
@@ -176,21 +218,51 @@ static void setup(const struct ex_scenario *s)
 	for (unsigned i = 0; i < region_count; i++) {
 		regions[i].copy = malloc(regions[i].bytes);
 		memcpy(regions[i].copy, regions[i].p, regions[i].bytes);
+		add_span((struct span){regions[i].p, regions[i].copy, regions[i].bytes, false}, span_count);
 	}
 	arena_kept = arena_used;
 	memcpy(arena_was, arena, arena_used);
 }
 
-static void restore(void)
+/* look - for lines that are written to for the first time. True: there are some. */
+static bool look(void)
 {
-	for (unsigned i = 0; i < region_count; i++)
-		memcpy(regions[i].p, regions[i].copy, regions[i].bytes);
+	bool any = false;
+
+	for (unsigned i = 0; i < span_count; i++) {
+		if (spans[i].written || !memcmp(spans[i].p, spans[i].copy, spans[i].bytes))
+			continue;
+		split(i--);
+		any = true;
+	}
+	return any;
+}
+
+static void restore(bool looked)
+{
+	if (!looked)
+		look();
+	for (unsigned i = 0; i < span_count; i++)
+		if (spans[i].written)
+			memcpy(spans[i].p, spans[i].copy, spans[i].bytes);
 	arena_used = arena_kept;
-	if (compared < CHECKED) {
-		compared++;
+	world_stacks_begin();
+	if (restored++ < CHECKED || restored % CHECKED_EVERY == 0)
 		if (memcmp(arena, arena_was, arena_kept))
 			ex_fail("a schedule has written to memory that is not put back");
-	}
+}
+
+/* memory - what was ever written to, and what has been allocated since. The rest is as setup left it. False: that was not so
+ * until now. */
+static bool memory(void (*add)(const void *p, size_t bytes))
+{
+	if (look())
+		return false;
+	for (unsigned i = 0; i < span_count; i++)
+		if (spans[i].written)
+			add(spans[i].p, spans[i].bytes);
+	add(arena + arena_kept, arena_used - arena_kept);
+	return true;
 }
 
 /* -------------------------------------------------------------------------------- watching */
@@ -458,5 +530,8 @@ const struct ex_world ex_world = {
 	.shared = shared,
 	.waits = waits,
 	.name = name,
+	.memory = memory,
+	.own_stack = world_stack,
+	.stacks = world_stacks,
 	.scenarios = {scenarios_door, scenarios_idle, scenarios_batch, scenarios_parcel, scenarios_wait},
 };

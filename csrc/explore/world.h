@@ -21,6 +21,13 @@ void world_be(unsigned id);
 void *world_alloc(size_t bytes, size_t align);
 unsigned world_worker_thread(void *(*fn)(void *), void *arg);
 
+/* world_stack - a stack of the world, or of a thread, to be watched; world_stacks - the live parts of all, if threads stand at those
+ * n contexts. world_stacks_begin - nobody is suspended anywhere. */
+#define WORLD_CLEANED 4096 /* bytes of a stack, before somebody begins there */
+void world_stack(void *low, void *top);
+void world_stacks(const void *const *sp, unsigned n, void (*add)(const void *sp, const void *top));
+void world_stacks_begin(void);
+
 /* world_region - memory of the scenario's own that each schedule finds as setup left it. */
 void world_region(void *p, size_t bytes);
 
