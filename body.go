@@ -138,7 +138,7 @@ func goContext[T any](ctx context.Context, s *Scheduler, f func(*Coroutine) (T, 
 	t.clean = runtime.AddCleanup(t, drop, ref{s, j.Handle()})
 	t.made()
 	if bind {
-		c.stop = context.AfterFunc(ctx, func() { c.cancel(context.Cause(ctx)) })
+		c.stop = s.bind(ctx, s.awaitDeadline(ctx), func() { c.cancel(context.Cause(ctx)) })
 	}
 	s.edge.release()
 	p.StartBody(j)

@@ -20,12 +20,14 @@ type Group struct {
 	s    *Scheduler
 	ctx  context.Context
 	quit context.CancelCauseFunc
-	stop func() bool // unbinds cancel from ctx
+	stop func() bool // unbinds cancelAll from ctx
+	ends bool        // ctx has a deadline
 
 	mu       sync.Mutex
 	members  []member // by slot; nil: none
 	free     []uint32 // slots not in use
 	count    int      // of those that have not ended
+	awaits   bool     // there are members, and the deadline will cancel them: an ext token is held
 	canceled bool
 	over     bool // Wait has returned
 	err      error
@@ -43,6 +45,7 @@ type member interface {
 func NewGroup(ctx context.Context, s *Scheduler) *Group {
 	g := &Group{s: s}
 	g.ctx, g.quit = context.WithCancelCause(ctx)
+	_, g.ends = ctx.Deadline()
 	g.stop = context.AfterFunc(g.ctx, g.cancelAll)
 	return g
 }
@@ -77,6 +80,7 @@ func startIn[R any](g *Group, start func() (*Task[R], error)) (*Task[R], error) 
 	if err := g.enter(); err != nil {
 		return nil, err
 	}
+	defer g.s.deadlineOver(g.s.awaitDeadline(g.ctx)) // by then it is a member
 	t, err := start()
 	if err != nil {
 		g.leave(nil)
@@ -138,6 +142,10 @@ func (g *Group) add(t member) {
 	g.free = g.free[:len(g.free)-1]
 	g.members[slot] = t
 	canceled := g.canceled
+	if g.ends && !canceled && !g.awaits {
+		g.awaits = true
+		g.s.core.BeginExt(1)
+	}
 	g.mu.Unlock()
 	if canceled { // just now: cancelAll has not seen it
 		t.Cancel()
@@ -146,9 +154,18 @@ func (g *Group) add(t member) {
 		g.mu.Lock()
 		g.members[slot] = nil
 		g.free = append(g.free, slot)
+		awaits := len(g.free) == len(g.members) && g.awaitsNoMoreLocked()
 		g.mu.Unlock()
 		g.leave(t.Err())
+		g.s.deadlineOver(awaits)
 	})
+}
+
+// awaitsNoMoreLocked tells whether there is a token to be given back.
+func (g *Group) awaitsNoMoreLocked() bool {
+	awaits := g.awaits
+	g.awaits = false
+	return awaits
 }
 
 // cancelAll is called once, when the context ends.
@@ -161,10 +178,12 @@ func (g *Group) cancelAll() {
 			all = append(all, t)
 		}
 	}
+	awaits := g.awaitsNoMoreLocked()
 	g.mu.Unlock()
 	for _, t := range all {
 		t.Cancel()
 	}
+	g.s.deadlineOver(awaits)
 }
 
 // Wait waits until every task has ended, and what they have started in the group meanwhile. It returns the first error

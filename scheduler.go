@@ -119,6 +119,9 @@ func (s *Scheduler) Wait(ctx context.Context) error {
 // are left that nothing can wake (a wake-up from Go and another Run may free them), ErrMode for a scheduler not
 // WithPaused, ErrBusy if it runs already, ErrClosed. If the context ends first it returns its error, and the run
 // goes on.
+//
+// What is certain to come is waited for: time, Go functions and calls under way, and the deadline of a context that one of them is
+// bound to, or waits with. That somebody may cancel a context is not, no more than that somebody may wake.
 func (s *Scheduler) Run(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err

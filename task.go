@@ -108,20 +108,26 @@ func (f Func[A, R]) StartContext(ctx context.Context, s *Scheduler, arg A) (*Tas
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	if ctx.Done() == nil {
+		return f.startFor(ctx, s, arg)
+	}
+	awaited := s.awaitDeadline(ctx)
 	t, err := f.startFor(ctx, s, arg)
-	if err == nil && ctx.Done() != nil {
-		t.bind()
+	if err != nil || !t.bind(awaited) {
+		s.deadlineOver(awaited)
 	}
 	return t, err
 }
 
-// bind has the end of the context cancel the task.
-func (t *Task[R]) bind() {
+// bind has the end of the context cancel the task. False: it has ended.
+func (t *Task[R]) bind(awaited bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.watch != nil { // else it has ended
-		t.watch.stop = context.AfterFunc(t.watch.ctx, t.Cancel)
+	if t.watch == nil {
+		return false
 	}
+	t.watch.stop = t.s.bind(t.watch.ctx, awaited, t.Cancel)
+	return true
 }
 
 // ref keeps the scheduler's memory until the record is given up.
