@@ -105,11 +105,10 @@ func TestRunAwaitsNoDeadlineOfWhatWasCanceled(t *testing.T) {
 			left, err := park.Start(s, coro.None{})
 			require.NoError(t, err)
 			end()
-			for task.Err() == nil { // the cancel comes from a goroutine
-				_ = s.Run(soon(t))
-			}
 			for range 2 {
 				reportsDeadlock(t, s, 1)
+				<-task.Done()
+				assert.Equal(t, context.Canceled, task.Err())
 			}
 			require.NoError(t, left.Wake())
 			require.NoError(t, s.Run(soon(t)))
@@ -208,10 +207,8 @@ func TestRunReportsADeadlockOfWhoCanOnlyBeCanceled(t *testing.T) {
 				reportsDeadlock(t, s, count)
 			}
 			end()
-			for task.Err() == nil { // the cancel comes from a goroutine
-				_ = s.Run(soon(t))
-			}
 			require.NoError(t, s.Run(soon(t)))
+			<-task.Done()
 			assert.Equal(t, context.Canceled, task.Err())
 		})
 	}
@@ -232,10 +229,82 @@ func TestAWaitForADeadlineIsNotStalled(t *testing.T) {
 	finish(t, s)
 }
 
+// The function that a context calls at its end comes late, as it has a goroutine of its own. So a run looks by itself.
+func TestRunHeedsContextsThatEndInIt(t *testing.T) {
+	no := errors.New("no")
+	for name, end := range map[string]func(g *coro.Group, cancel func()) error{
+		"error of a Go body": func(g *coro.Group, _ func()) error {
+			_, err := coro.GoIn(g, func(c *coro.Coroutine) (int, error) { return 0, no })
+			return err
+		},
+		"error of a C body": func(g *coro.Group, _ func()) error {
+			_, err := abort.StartIn(g, coro.None{})
+			return err
+		},
+		"cancel of the group": func(g *coro.Group, _ func()) error {
+			_, err := coro.GoIn(g, func(c *coro.Coroutine) (int, error) { g.Cancel(no); return 0, nil })
+			return err
+		},
+		"cancel of the context": func(g *coro.Group, cancel func()) error {
+			_, err := coro.Go(g.Scheduler(), func(c *coro.Coroutine) (int, error) { cancel(); return 0, nil })
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for range scaled(60) {
+				s := newScheduler(t, coro.WithWorkers(2), coro.WithPaused())
+				ctx, cancel := context.WithCancel(background)
+				g := coro.NewGroup(ctx, s)
+				_, err := canceled.StartIn(g, parksAndTells)
+				require.NoError(t, err)
+				_, err = coro.GoIn(g, parksInGo)
+				require.NoError(t, err)
+				if name == "cancel of the context" {
+					for what, start := range binders {
+						_, _, err = start(ctx, s)
+						require.NoError(t, err, what)
+					}
+				}
+				require.NoError(t, end(g, cancel))
+				require.NoError(t, s.Run(soon(t)))
+				require.Error(t, g.Wait())
+				cancel()
+				require.NoError(t, s.Close(soon(t)))
+			}
+		})
+	}
+}
+
+func TestRunHeedsTheEndOfTheContextOfAWait(t *testing.T) {
+	for range scaled(60) {
+		s := newScheduler(t, coro.WithWorkers(2), coro.WithPaused())
+		never := newChan[int](t, s, 0)
+		stops := make(chan func(), 1)
+		waits, err := coro.Go(s, func(c *coro.Coroutine) (int, error) {
+			ctx, stop := context.WithCancel(c.Context())
+			stops <- stop
+			return never.Recv(ctx)
+		})
+		require.NoError(t, err)
+		goes(t, s, func(c *coro.Coroutine) error {
+			for range 10 {
+				if err := c.Yield(); err != nil {
+					return err
+				}
+			}
+			(<-stops)()
+			return nil
+		})
+		require.NoError(t, s.Run(soon(t)))
+		assert.Equal(t, context.Canceled, waits.Err())
+		require.NoError(t, s.Close(soon(t)))
+	}
+}
+
 // Ends, deadlines and cancels, all at the same time: each token is given back once, else a run ends too soon or never.
 func TestDeadlinesThatRaceWithEnds(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 7))
-	for range scaled(40) {
+	for range scaled(30) {
 		s := newScheduler(t, coro.WithWorkers(2), coro.WithPaused())
 		for range 3 {
 			ctx, end := context.WithTimeout(background, time.Duration(random.IntN(4000))*time.Microsecond)

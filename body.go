@@ -47,7 +47,9 @@ type Coroutine struct {
 	cause error       // why it was canceled
 	stop  func() bool // of the context given at the start
 
-	_ [16]byte // so that the allocator gives it whole cache lines: what a switch touches is in one
+	waitsWith context.Context // the one of the present wait, if that is not its own
+
+	// With these 16 bytes the allocator gives it whole cache lines: what a switch touches is in one.
 }
 
 // A typedBody is the part of a Coroutine that knows the type of its result.

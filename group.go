@@ -68,7 +68,7 @@ func (g *Group) Cancel(cause error) {
 // It costs little more than Start. Besides the errors of Start it returns the cause if the group is canceled, and
 // ErrClosed after Wait has returned; nothing was started then. An error of StartIn is not one of the group.
 func (f Func[A, R]) StartIn(g *Group, arg A) (*Task[R], error) {
-	return startIn(g, func() (*Task[R], error) { return f.startFor(g.ctx, g.s, arg) })
+	return startIn(g, func() (*Task[R], error) { return f.startFor(g.ctx, g.s, arg, g.s.paused) }) // its error cancels others
 }
 
 // GoIn is Go in the group: f's context is derived from the group's.
@@ -172,18 +172,21 @@ func (g *Group) awaitsNoMoreLocked() bool {
 func (g *Group) cancelAll() {
 	g.mu.Lock()
 	g.canceled = true
-	var all []member
-	for _, t := range g.members {
-		if t != nil {
-			all = append(all, t)
-		}
-	}
 	awaits := g.awaitsNoMoreLocked()
 	g.mu.Unlock()
-	for _, t := range all {
-		t.Cancel()
-	}
-	g.s.deadlineOver(awaits)
+	g.s.canceling(awaits, func() {
+		g.mu.Lock()
+		var all []member
+		for _, t := range g.members {
+			if t != nil {
+				all = append(all, t)
+			}
+		}
+		g.mu.Unlock()
+		for _, t := range all {
+			t.Cancel()
+		}
+	})
 }
 
 // Wait waits until every task has ended, and what they have started in the group meanwhile. It returns the first error

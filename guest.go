@@ -74,6 +74,9 @@ type sleeper struct{ woken chan struct{} }
 
 func (w *sleeper) complete() { w.woken <- struct{}{} }
 
+// cancelIfEnded is false: it hears of the end itself, and is no coroutine.
+func (w *sleeper) cancelIfEnded() bool { return false }
+
 var sleepers = sync.Pool{New: func() any { return &sleeper{make(chan struct{}, 1)} }}
 
 // A want is what somebody waits for.
@@ -228,13 +231,11 @@ func (o *waitable) waitAsBody(ctx context.Context, c *Coroutine, want want) (csr
 	}
 	happened := g.Fired
 	if ctx != c.Context() { // it may end before the body's own does
-		stop := context.AfterFunc(ctx, func() { c.lane.s.core.SendEvent(c.join) })
-		defer stop()
+		s := c.lane.s
+		defer s.bind(ctx, s.awaitDeadline(ctx), func() { s.core.SendEvent(c.join) })()
+		c.setWaitsWith(ctx)
+		defer c.setWaitsWith(c.Context())
 		happened = func() bool { return g.Fired() || ctx.Err() != nil }
-		if _, ok := ctx.Deadline(); ok { // it is certain to come: so this is no deadlock
-			c.lane.s.core.BeginExt(1)
-			defer c.lane.s.core.EndExt()
-		}
 	}
 	err := c.await(happened)
 	if err == nil && !g.Fired() {

@@ -23,7 +23,11 @@ type poller struct {
 	rest  chan struct{} // closed at the next rest; nil: nobody waits for one
 }
 
-type completer interface{ complete() }
+// A completer is a task, or a goroutine that waits.
+type completer interface {
+	complete()
+	cancelIfEnded() bool // in binding.go
+}
 
 func (p *poller) open(s *Scheduler, onStall func(int)) error {
 	fd, status := s.core.OpenBell()
@@ -122,6 +126,18 @@ func (p *poller) release(slot uint32) completer {
 	p.tasks[slot] = nil
 	p.free = append(p.free, slot)
 	return t
+}
+
+// all returns those that have slots now.
+func (p *poller) all() (list []completer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, t := range p.tasks {
+		if t != nil {
+			list = append(list, t)
+		}
+	}
+	return list
 }
 
 // register puts a task on the list of those to be completed, under a slot. False: it has ended already, or somebody else joins it.

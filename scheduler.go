@@ -121,7 +121,8 @@ func (s *Scheduler) Wait(ctx context.Context) error {
 // goes on.
 //
 // What is certain to come is waited for: time, Go functions and calls under way, and the deadline of a context that one of them is
-// bound to, or waits with. That somebody may cancel a context is not, no more than that somebody may wake.
+// bound to, or waits with. That somebody may cancel a context is not, no more than that somebody may wake; but what was canceled before
+// everything came to rest, by a body or by an error in a Group, has its effect in this run.
 func (s *Scheduler) Run(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -142,6 +143,9 @@ func (s *Scheduler) Run(ctx context.Context) error {
 func (s *Scheduler) run() error {
 	s.runs.RLock()
 	status := s.core.Run()
+	for status == csrc.Deadlock && s.cancelEnded() {
+		status = s.core.Run()
+	}
 	s.runs.RUnlock()
 	s.edge.acquire()
 	runtime.KeepAlive(s)

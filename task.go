@@ -41,6 +41,7 @@ type Task[R any] struct {
 type watch struct {
 	ctx   context.Context // whose end is a reason to cancel it; nil: none
 	stop  func() bool     // ends that it is canceled by that
+	told  bool            // a run has canceled it
 	after []func()        // to be called when the task has ended
 }
 
@@ -71,7 +72,7 @@ func (f *Func[A, R]) launch(t *Task[R], arg A) error {
 	}
 	var status csrc.Status
 	if t.registered {
-		t.join, status = p.StartFor(t.slot, &spec, unsafe.Pointer(&arg))
+		t.join, status = p.StartFor(t.slot, t.counted, &spec, unsafe.Pointer(&arg))
 	} else {
 		t.join, status = p.Start(&spec, unsafe.Pointer(&arg))
 	}
@@ -84,9 +85,10 @@ func (f *Func[A, R]) launch(t *Task[R], arg A) error {
 	return nil
 }
 
-// startFor is Start of a task that the poller has from the start: nobody else can join it, and its end is heard of.
-func (f Func[A, R]) startFor(ctx context.Context, s *Scheduler, arg A) (*Task[R], error) {
-	t := &Task[R]{s: s, registered: true, watch: &watch{ctx: ctx}}
+// startFor is Start of a task that the poller has from the start: nobody else can join it, and its end is heard of. counted: before
+// anything rests.
+func (f Func[A, R]) startFor(ctx context.Context, s *Scheduler, arg A, counted bool) (*Task[R], error) {
+	t := &Task[R]{s: s, registered: true, counted: counted, watch: &watch{ctx: ctx}}
 	t.mu.Lock() // keeps complete waiting
 	defer t.mu.Unlock()
 	t.slot = s.poller.reserve(t)
@@ -109,10 +111,10 @@ func (f Func[A, R]) StartContext(ctx context.Context, s *Scheduler, arg A) (*Tas
 		return nil, context.Cause(ctx)
 	}
 	if ctx.Done() == nil {
-		return f.startFor(ctx, s, arg)
+		return f.startFor(ctx, s, arg, false)
 	}
 	awaited := s.awaitDeadline(ctx)
-	t, err := f.startFor(ctx, s, arg)
+	t, err := f.startFor(ctx, s, arg, false)
 	if err != nil || !t.bind(awaited) {
 		s.deadlineOver(awaited)
 	}

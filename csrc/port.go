@@ -341,9 +341,13 @@ func put(to *[C.COROI_PARCEL_WORDS]uint64, at uint32, spec *Spec, arg unsafe.Poi
 // Start starts one joinable coroutine.
 func (p *Port) Start(spec *Spec, arg unsafe.Pointer) (Joinable, Status) { return p.start(spec, arg, 0) }
 
-// StartFor is Start and, before it can end, Register.
-func (p *Port) StartFor(slot uint32, spec *Spec, arg unsafe.Pointer) (Joinable, Status) {
-	return p.start(spec, arg, joinGo|uint64(slot))
+// StartFor is Start and, before it can end, Register, and Count too.
+func (p *Port) StartFor(slot uint32, counted bool, spec *Spec, arg unsafe.Pointer) (Joinable, Status) {
+	joiner := joinGo | uint64(slot)
+	if counted {
+		joiner |= C.COROI_JOIN_COUNTED
+	}
+	return p.start(spec, arg, joiner)
 }
 
 func (p *Port) start(spec *Spec, arg unsafe.Pointer, joiner uint64) (Joinable, Status) {

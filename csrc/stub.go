@@ -276,7 +276,7 @@ func (*Port) Unload()                                        {}
 func (*Port) Shut()                                          {}
 func (*Port) Spawn(*Spec, unsafe.Pointer) Status             { return Again }
 func (*Port) Start(*Spec, unsafe.Pointer) (Joinable, Status) { return Joinable{}, Again }
-func (*Port) StartFor(uint32, *Spec, unsafe.Pointer) (Joinable, Status) {
+func (*Port) StartFor(uint32, bool, *Spec, unsafe.Pointer) (Joinable, Status) {
 	return Joinable{}, Again
 }
 func (*Port) SpawnMany(*Spec, unsafe.Pointer, int) int { return 0 }
