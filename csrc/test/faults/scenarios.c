@@ -51,6 +51,19 @@ static bool is_needed(enum fault_kind kind)
 	       kind == FAULT_ATTR || kind == FAULT_SIGSTACK;
 }
 
+/* was_refused - a scheduler or a pool was not made, as documented. */
+static void was_refused(int status)
+{
+	bool thread = fault_last() == FAULT_THREAD || fault_last() == FAULT_ATTR;
+
+	count(&refusals);
+	CHECK(may_fail());
+	if (several)
+		CHECK(status == CORO_EAGAIN || status == CORO_ENOMEM);
+	else
+		CHECK_EQ(status, thread ? CORO_EAGAIN : CORO_ENOMEM);
+}
+
 /* begin - a scheduler. NULL: refused as documented; if the fault does not last, the second try has succeeded. */
 static coro_scheduler *begin(uint32_t workers, uint32_t flags, size_t stack_limit)
 {
@@ -70,13 +83,7 @@ static coro_scheduler *begin(uint32_t workers, uint32_t flags, size_t stack_limi
 			return s;
 		}
 		CHECK(s == (coro_scheduler *)&o);
-		count(&refusals);
-		CHECK(may_fail());
-		bool thread = fault_last() == FAULT_THREAD || fault_last() == FAULT_ATTR;
-		if (several)
-			CHECK(status == CORO_EAGAIN || status == CORO_ENOMEM);
-		else
-			CHECK_EQ(status, thread ? CORO_EAGAIN : CORO_ENOMEM);
+		was_refused(status);
 	}
 	CHECK(lasting);
 	return NULL;
@@ -584,6 +591,144 @@ static void bare(void)
 	coroi_stack_pool_trim(coroi_bare_pool());
 }
 
+/* ------------------------------------------------------------------------ pools of dispatchers */
+
+static coro_dispatch_pool *begin_pool(uint32_t policy)
+{
+	coro_dispatch_pool_options o = {.size = sizeof o, .policy = policy, .threads = 2};
+	coro_dispatch_pool *p = (coro_dispatch_pool *)&o;
+
+	accepted = ran = ends = 0;
+	for (int try = 0; try < 2; try++) {
+		int status = QUIET(coro_dispatch_pool_new(&p, &o));
+		if (status == CORO_OK)
+			return p;
+		CHECK(p == (coro_dispatch_pool *)&o);
+		was_refused(status);
+	}
+	CHECK(lasting);
+	return NULL;
+}
+
+static bool to_pool(coro_dispatch_pool *p, coro_dispatch_fn fn, uint32_t group, coro_dispatch_id *out)
+{
+	bool ok = again(QUIET(coro_dispatch_pool_spawn(p, fn, p, group, out)), CORO_ENOMEM);
+	if (ok)
+		count(&accepted);
+	else if (out)
+		*out = 0;
+	return ok;
+}
+
+static void is_done(void *arg)
+{
+	(void)arg;
+	count(&ran);
+}
+
+/* blocks - with so much in its frame, which is still there afterwards. */
+static COROI_NOINLINE void blocks(size_t bytes)
+{
+	char frame[bytes];
+
+	memset(frame, (int)(bytes % 100), bytes);
+	__asm__ volatile("" : : "r"(frame) : "memory");
+	again(coro_dispatch_block(), CORO_ENOMEM);
+	for (size_t i = 0; i < bytes; i++)
+		CHECK_EQ(frame[i], bytes % 100);
+}
+
+/* Frames from every kind of block, larger and smaller ones in turn; deferred functions; a deeper stack. */
+static void frames_grow(void *pool)
+{
+	(void)pool;
+	for (size_t bytes = 64; bytes <= (32 << 10); bytes *= 8) {
+		blocks(bytes);
+		blocks(bytes / 4);
+	}
+	what_it_owns(&ends);
+	count(&ran);
+}
+
+static void parks_once(void *pool)
+{
+	(void)pool;
+	again(coro_dispatch_park(), CORO_ENOMEM);
+	count(&ran);
+}
+
+static void parks_until_stopped(void *pool)
+{
+	int status = coro_dispatch_park();
+
+	(void)pool;
+	if (status != CORO_ECANCELED && !went_well(status, CORO_ENOMEM))
+		status = coro_dispatch_park();
+	CHECK(status == CORO_ECANCELED || (lasting && status == CORO_ENOMEM));
+	count(&ran);
+}
+
+static void wakes(coro_dispatch_pool *p, uint32_t groups)
+{
+	coro_dispatch_id id[20];
+
+	for (uint32_t i = 0; i < 20; i++)
+		to_pool(p, parks_once, i % groups, &id[i]);
+	again(coro_dispatch_block(), CORO_ENOMEM);
+	for (int i = 0; i < 20; i++)
+		if (id[i])
+			CHECK(went_well(coro_dispatch_wake(p, id[i]), CORO_ESTALE) || lasting);
+	count(&ran);
+}
+
+static void wakes_in_a_row(void *pool)
+{
+	wakes(pool, 1);
+}
+
+static void wakes_in_groups(void *pool)
+{
+	wakes(pool, 2);
+}
+
+/* use_pool - more than a chunk's members; some wait for each other, some until the pool is stopped. */
+static void use_pool(coro_dispatch_pool *p, bool ll)
+{
+	for (uint32_t i = 0; i < 4; i++)
+		to_pool(p, frames_grow, ll ? i : 0, NULL);
+	to_pool(p, ll ? wakes_in_groups : wakes_in_a_row, 0, NULL);
+	for (uint32_t i = 0; i < 1200; i++)
+		to_pool(p, is_done, ll ? i % 2 : 0, NULL);
+	CHECK_EQ(QUIET(coro_dispatch_pool_wait(p)), CORO_OK);
+	CHECK_EQ(ran, accepted);
+	CHECK_EQ(ends, 0);
+	for (uint32_t i = 0; i < 6; i++)
+		to_pool(p, parks_until_stopped, ll ? i : 0, NULL);
+	CHECK_EQ(QUIET(coro_dispatch_pool_stop(p)), CORO_OK);
+	CHECK_EQ(QUIET(coro_dispatch_pool_spawn(p, is_done, p, 0, NULL)), CORO_ECLOSED);
+	CHECK_EQ(QUIET(coro_dispatch_pool_free(p)), CORO_OK);
+	CHECK(ran <= accepted); /* some have never begun */
+}
+
+static void pool_of(uint32_t policy)
+{
+	coro_dispatch_pool *p = begin_pool(policy);
+
+	if (p)
+		use_pool(p, policy == CORO_DISPATCH_LL);
+	coroi_stack_pool_trim(coroi_bare_pool());
+}
+
+static void pool_rr(void)
+{
+	pool_of(CORO_DISPATCH_RR);
+}
+
+static void pool_ll(void)
+{
+	pool_of(CORO_DISPATCH_LL);
+}
+
 /* ------------------------------------------------------------------------ telling Go */
 
 /* awaited - h's end is awaited as Go does it: by its slot on the list, and the bell. False: h had ended. */
@@ -694,6 +839,6 @@ const struct scenario scenarios[] = {
 	{"unjoined", unjoined},
 	{"joins", joins},               {"deadlock", deadlock}, {"closing", closing},   {"starvation", starvation},
 	{"stealing", stealing},         {"owning", owning},     {"bare", bare},         {"bell", bell},
-	{"waits", waits},
+	{"waits", waits},               {"pool_rr", pool_rr},   {"pool_ll", pool_ll},
 };
 const int scenario_count = sizeof scenarios / sizeof *scenarios;
