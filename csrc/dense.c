@@ -10,21 +10,12 @@
 
 /* -------------------------------------------------------------------- what others must not touch */
 
-/* show - all of the stack may be used. */
-static inline void show(const struct coroi_stack *s)
-{
-	(void)s;
-#ifdef COROI_ASAN
-	__asan_unpoison_memory_region(s->low, (size_t)(s->top - s->low));
-#endif
-}
-
 #ifdef COROI_ASAN
 void coroi_dense_show(struct coroi_worker *w)
 {
 	for (uint32_t i = 0; w->dense && w->current && i < w->dense->slots; i++)
 		if (w->dense->slot[i].occupant == w->current)
-			show(w->dense->slot[i].stack);
+			coroi_frames_show(w->dense->slot[i].stack);
 }
 
 /* On the native stack, and in a coroutine resumed by hand (perhaps by a dense one, which waits for it), nothing changes. */
@@ -35,7 +26,7 @@ void coroi_dense_hide(void)
 	for (uint32_t i = 0; w && w->dense && w->current && i < w->dense->slots; i++) {
 		const struct coroi_slot *s = &w->dense->slot[i];
 		if (s->occupant && s->occupant != w->current)
-			__asan_poison_memory_region(s->stack->low, (size_t)(s->base - s->stack->low));
+			coroi_frames_hide(s->stack, s->base);
 	}
 }
 #endif
@@ -334,7 +325,7 @@ static void make_private(struct coroi_worker *w, struct coroi_slot *s)
 	if (!equip(w, s))
 		return;
 	stack->serves = stack->class;
-	show(stack);
+	coroi_frames_show(stack);
 	s->occupant = NULL;
 	at_bump(&w->dense->privates);
 }
@@ -383,7 +374,7 @@ void coroi_dense_leave_locked(struct coroi_worker *w, struct coroi_stack *stack)
 {
 	struct coroi_slot *s = &w->dense->slot[stack->slot];
 
-	show(stack);
+	coroi_frames_show(stack);
 	s->occupant = NULL;
 	drop_kept(w->dense, s);
 }

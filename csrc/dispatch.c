@@ -236,9 +236,11 @@ static inline void enter(coro_dispatcher *d, struct coroi_dispatched *c)
 	c->state = COROI_DISPATCH_RUNS;
 	c->code = CORO_OK;
 	d->current = c;
+	coroi_frames_show(d->slot);
 	coroi_fiber_leave(&fake, &to->place);
 	coroi_swap(&d->caller_sp, sp, value);
 	coroi_fiber_arrive(fake, NULL);
+	coroi_frames_hide(d->slot, d->base);
 }
 
 /* serve - until nobody is next. */
@@ -328,6 +330,7 @@ int coro_dispatch_free(coro_dispatcher *d)
 		return CORO_OK;
 	if (at_load_acq(&d->owner) || d->started)
 		return CORO_EBUSY;
+	coroi_frames_show(d->slot);
 	coroi_stack_pool_put(coroi_bare_pool(), &d->slot, 1);
 	coroi_release(d);
 	return CORO_OK;

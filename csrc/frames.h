@@ -77,4 +77,24 @@ static inline char *coroi_frames_bottom(const struct coroi_stack *shared, const 
 	return stack->back;
 }
 
+/* With AddressSanitizer, what nobody may use of a shared stack is poisoned: whoever follows a pointer into the frames of one that
+ * does not run is told at once. Copying does not mind. coroi_frames_hide - the frames on `shared`, below base. coroi_frames_show - all
+ * of it may be used: before a switch to it, and before it is given back. */
+static inline void coroi_frames_hide(const struct coroi_stack *shared, const char *base)
+{
+	(void)shared;
+	(void)base;
+#ifdef COROI_ASAN
+	__asan_poison_memory_region(shared->low, (size_t)(base - shared->low));
+#endif
+}
+
+static inline void coroi_frames_show(const struct coroi_stack *shared)
+{
+	(void)shared;
+#ifdef COROI_ASAN
+	__asan_unpoison_memory_region(shared->low, (size_t)(shared->top - shared->low));
+#endif
+}
+
 #endif

@@ -289,6 +289,80 @@ TEST(dispatch_all_stand_at_one_place)
 	run_all(enter_many(300, stands_and_blocks), 300, CORO_FINISHED);
 }
 
+#ifdef COROI_ASAN
+/* Where the one who blocks has a variable: nobody may look there but itself. */
+static const volatile uint64_t *not_yours;
+static unsigned looks;
+
+/* A dispatcher that asks on the stack itself, after an end, stands there. */
+static void look(void)
+{
+	if (!fifo.last || coro_dispatch_status(fifo.last) != CORO_MAY_RESUME)
+		return;
+	CHECK(__asan_address_is_poisoned((const char *)not_yours));
+	looks++;
+}
+
+static void shows_its_own(struct player *p)
+{
+	volatile uint64_t mine[4] = {p->id, 2, 3, 4};
+
+	for (; p->rounds < 20; p->rounds++) {
+		not_yours = mine;
+		CHECK_EQ(coro_dispatch_block(), CORO_OK);
+		CHECK(!__asan_address_is_poisoned((const char *)mine));
+		CHECK(mine[0] == p->id && mine[3] == 4);
+	}
+}
+
+static void shows_its_own_and_stays(struct player *p)
+{
+	volatile uint64_t mine = 1;
+
+	not_yours = &mine;
+	CHECK_EQ(coro_dispatch_block(), CORO_OK);
+	CHECK(!__asan_address_is_poisoned((const char *)&mine));
+	p->rounds = mine;
+}
+
+/* Alone it is the occupant, and goes on where it stands; of three each is copied. */
+TEST(dispatch_frames_are_poisoned_while_their_owner_is_blocked)
+{
+	for (unsigned n = 1; n <= 3; n += 2) {
+		open_with(0);
+		fifo.asking = look;
+		looks = 0;
+		run_all(enter_many(n, shows_its_own), n, CORO_FINISHED);
+		CHECK(looks >= 20);
+	}
+}
+
+static coro_dispatched *nobody_after_one(coro_dispatcher *d, void *user)
+{
+	return fifo.asked ? (fifo.asked = 0, NULL) : fifo_next(d, user);
+}
+
+/* After the run nobody stands there; nor is anything poisoned for whoever has the memory later. */
+TEST(dispatch_frames_are_poisoned_until_the_dispatcher_is_freed)
+{
+	coro_dispatch_policy p = fifo_policy;
+
+	p.next = nobody_after_one;
+	fifo_reset();
+	CHECK_EQ(coro_dispatch_new(&dispatcher, &p), CORO_OK);
+	struct player *one = enter_many(1, shows_its_own_and_stays);
+	run();
+	CHECK(__asan_address_is_poisoned((const char *)not_yours));
+	ready(&one->own);
+	fifo.last = NULL;
+	run();
+	CHECK_EQ(one->rounds, 1);
+	free(one);
+	close_all();
+	CHECK(!__asan_address_is_poisoned((const char *)not_yours));
+}
+#endif
+
 /* Nobody else wants the stack: there is a buffer, and nothing is copied to it. */
 static const unsigned char *buffer_seen;
 static size_t buffer_bytes;
