@@ -132,6 +132,7 @@ struct cb_rings {
 	uint32_t flags, attr_flags; /* the latter: with which members are spawned */
 	uint32_t workers;           /* for threads: 1 is one CPU, more are all */
 };
+int cb_rings_ids(const struct cb_rings *r, uint64_t **out); /* room for the handle or id of each member, or why there is none */
 int cb_rings_open(const struct cb_rings *r); /* also gets and touches memory for handles, so that it is not counted */
 void cb_rings_close(void);
 void cb_rings_start(void *arg, void *result);

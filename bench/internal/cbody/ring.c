@@ -16,16 +16,24 @@ static struct cb_rings run;
 static coro_handle *handles; /* of all members */
 static uint32_t ready;       /* starters whose members all wait */
 
-int cb_rings_open(const struct cb_rings *r)
+int cb_rings_ids(const struct cb_rings *r, uint64_t **out)
 {
-	size_t bytes = (size_t)r->rings * r->members * sizeof *handles;
+	size_t bytes = (size_t)r->rings * r->members * sizeof **out;
 
-	cb_rings_close();
 	if (r->workers < 1 || r->workers > CORO_WORKERS_MAX || !bytes)
 		return CORO_EINVAL;
-	if (!(handles = malloc(bytes)))
+	if (!(*out = malloc(bytes)))
 		return CORO_ENOMEM;
-	memset(handles, 0xff, bytes); /* not calloc: touched now */
+	memset(*out, 0xff, bytes); /* not calloc: touched now */
+	return CORO_OK;
+}
+
+int cb_rings_open(const struct cb_rings *r)
+{
+	cb_rings_close();
+	int status = cb_rings_ids(r, &handles);
+	if (status)
+		return status;
 	memset(starters, 0, sizeof starters);
 	run = *r;
 	ready = 0;

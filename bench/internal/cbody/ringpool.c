@@ -115,14 +115,10 @@ static void start(void *arg)
 
 int cb_ring_pool_open(const struct cb_rings *r)
 {
-	size_t bytes = (size_t)r->rings * r->members * sizeof *ids;
-
 	cb_ring_pool_close();
-	if (r->workers < 1 || r->workers > CORO_WORKERS_MAX || !bytes)
-		return CORO_EINVAL;
-	if (!(ids = malloc(bytes)))
-		return CORO_ENOMEM;
-	memset(ids, 0xff, bytes); /* not calloc: touched now */
+	int status = cb_rings_ids(r, &ids);
+	if (status)
+		return status;
 	memset(starters, 0, sizeof starters);
 	run = *r;
 	ready = 0;
