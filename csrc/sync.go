@@ -145,11 +145,7 @@ func (l RWLock) c() *C.coro_rwlock { return (*C.coro_rwlock)(l.p) }
 
 // TryLock locks it for mark, for writing or reading, if that can be done at once; else TimedOut.
 func (l RWLock) TryLock(write bool, mark uint64) Status {
-	leaf := readLeaf
-	if write {
-		leaf = writeLeaf
-	}
-	if status := asm.Leaf(leaf, l.p, unsafe.Pointer(&mark)); status != byCall {
+	if status := l.leaf(readLeaf, writeLeaf, write, &mark); status != byCall {
 		return Status(status)
 	}
 	return l.Lock(Guest{}, write, mark)
@@ -163,11 +159,7 @@ func (l RWLock) Lock(g Guest, write bool, mark uint64) Status {
 
 // Unlock gives back what mark has locked it for.
 func (l RWLock) Unlock(write bool, mark uint64) Status {
-	leaf := unreadLeaf
-	if write {
-		leaf = unwriteLeaf
-	}
-	if status := asm.Leaf(leaf, l.p, unsafe.Pointer(&mark)); status != byCall {
+	if status := l.leaf(unreadLeaf, unwriteLeaf, write, &mark); status != byCall {
 		return Status(status)
 	}
 	crossing()
@@ -180,6 +172,14 @@ var (
 	unreadLeaf  = uintptr(unsafe.Pointer(C.coroi_rwlock_unread_leaf))
 	unwriteLeaf = uintptr(unsafe.Pointer(C.coroi_rwlock_unwrite_leaf))
 )
+
+// leaf calls one of two, which are for reading and for writing.
+func (l RWLock) leaf(reading, writing uintptr, write bool, mark *uint64) int32 {
+	if write {
+		reading = writing
+	}
+	return asm.Leaf(reading, l.p, unsafe.Pointer(mark))
+}
 
 // A Cond is a coro_cond.
 type Cond struct{ Object }
