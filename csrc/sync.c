@@ -1,25 +1,10 @@
 //go:build cgo && linux
-/*
- * sync.c - semaphores, mutexes, reader-writer locks, conditions, latches and once; channels are in chan.c.
- *
- * Each is a coroi_object with one queue, served first come, first served: whoever gives something back hands it to the
- * first in the queue, who owns it from then on (Q2 of waitq.h), and nobody overtakes those who wait. So nothing is given
- * to one who has left, and whoever finds at a cancel that it has been given it keeps it.
- */
-#include "guest.h"
+/* sync.c - semaphores, mutexes, reader-writer locks, conditions, latches and once; channels are in chan.c. */
+#include "sync.h"
 
 #include <string.h>
 
-/* Each lies in the words of its public type, all zero at the start. */
-#define VIEW(type, name)                                                                       \
-	_Static_assert(sizeof(struct type) <= sizeof(coro_##name), "it fits its public type"); \
-	static inline struct type *name##_of(coro_##name *p)                                   \
-	{                                                                                      \
-		return (struct type *)(void *)p;                                               \
-	}
-
-/* init - all zeros but for the object, which is the first of p's bytes. An error changes nothing. */
-static int init(void *p, size_t bytes, uint32_t flags)
+int coroi_sync_init(void *p, size_t bytes, uint32_t flags)
 {
 	struct coroi_worker *w = coroi_self();
 	struct coroi_object o;
@@ -35,15 +20,16 @@ static int init(void *p, size_t bytes, uint32_t flags)
 	return status;
 }
 
-/* Who waits, as it is reported. */
-struct wait {
-	char what;
-	const char *call;
-};
+int coroi_sync_end(struct coroi_object *o, bool used)
+{
+	if (!used)
+		coroi_object_kill(o);
+	coroi_object_leave(o);
+	return used ? CORO_EBUSY : CORO_OK;
+}
 
-/* wait_slow - wait_at, the general way. */
-static COROI_NOINLINE int wait_slow(struct coroi_object *o, struct coroi_waitq *q, const struct wait *as, uint32_t n, uint64_t mark,
-				    uint64_t deadline)
+COROI_NOINLINE int coroi_sync_wait_slow(struct coroi_object *o, struct coroi_waitq *q, const struct coroi_wait_as *as, uint32_t n,
+					uint64_t mark, uint64_t deadline)
 {
 	struct coroi_rec *me;
 	int status = coroi_must_wait(&me, deadline);
@@ -62,27 +48,12 @@ static COROI_NOINLINE int wait_slow(struct coroi_object *o, struct coroi_waitq *
 	return status;
 }
 
-/* wait_at - Q1: the caller, on w or (NULL) a thread, waits in q of o, which is entered, and is left. */
-static inline __attribute__((always_inline)) int wait_at(struct coroi_worker *w, struct coroi_object *o, struct coroi_waitq *q, const struct wait *as, uint32_t n,
-			  uint64_t mark, uint64_t deadline)
-{
-	struct coroi_rec *next = coroi_wait_next(w, deadline);
-	struct coroi_waiter x;
+static __thread uint64_t thread_mark __attribute__((aligned(8)));
 
-	if (coroi_unlikely(!next))
-		return wait_slow(o, q, as, n, mark, deadline);
-	coroi_waiter_init(&x, o, w->current, n, NULL);
-	x.mark = mark;
-	return coroi_waiter_hand_over(w, &x, q, as->what, next);
-}
-
-/* end - o is destroyed, if nobody uses it. Entered; leaves. */
-static int end(struct coroi_object *o, bool used)
+COROI_NOINLINE uint64_t coroi_mark_of_thread(void)
 {
-	if (!used)
-		coroi_object_kill(o);
-	coroi_object_leave(o);
-	return used ? CORO_EBUSY : CORO_OK;
+	struct coroi_rec *me;
+	return coroi_may_wait(&me) ? (uintptr_t)&thread_mark | COROI_THREAD : 0;
 }
 
 /* ------------------------------------------------------------------------------------ semaphores */
@@ -92,11 +63,11 @@ struct sem {
 	struct coroi_waitq queue; /* not empty: permits is 0 */
 	uint64_t permits;
 };
-VIEW(sem, sem)
+COROI_VIEW(struct sem, coro_sem, sem_of)
 
 int coro_sem_init(coro_sem *p, uint64_t permits, uint32_t flags)
 {
-	int status = permits <= CORO_PERMITS_MAX ? init(p, sizeof(struct sem), flags) : CORO_EINVAL;
+	int status = permits <= CORO_PERMITS_MAX ? coroi_sync_init(p, sizeof(struct sem), flags) : CORO_EINVAL;
 
 	if (!status)
 		sem_of(p)->permits = permits;
@@ -105,8 +76,8 @@ int coro_sem_init(coro_sem *p, uint64_t permits, uint32_t flags)
 
 static COROI_NOINLINE int sem_wait(struct coroi_worker *w, struct sem *s, uint64_t deadline)
 {
-	static const struct wait as = {'s', "coro_sem_acquire"};
-	return wait_at(w, &s->object, &s->queue, &as, 0, 0, deadline);
+	static const struct coroi_wait_as as = {'s', "coro_sem_acquire"};
+	return coroi_sync_wait(w, &s->object, &s->queue, &as, 0, 0, deadline);
 }
 
 /* sem_acquire - entered; leaves. */
@@ -231,44 +202,32 @@ int coro_sem_destroy(coro_sem *p)
 	if (!p)
 		return CORO_EINVAL;
 	int status = coroi_object_enter_end(&sem_of(p)->object);
-	return status ? status : end(&sem_of(p)->object, sem_of(p)->queue.first);
+	return status ? status : coroi_sync_end(&sem_of(p)->object, sem_of(p)->queue.first);
 }
 
 /* --------------------------------------------------------------------------------------- mutexes */
 
 /*
- * `owner` is who holds it, one word that is changed by compare-and-swap: free 0, or the coroutine's record, or (THREAD set) a
- * thread's mark, or (COROI_GOROUTINE set) a goroutine's; and WAITED if there may be a queue. Only then does who unlocks look at the queue, under the object's lock.
+ * `owner` is who holds it, one word that is changed by compare-and-swap: free 0, or the owner's mark (sync.h), with COROI_WAITED if
+ * there may be a queue. Only then does who unlocks look at the queue, under the object's lock.
  * A shared one is taken and given back with one compare-and-swap each; one that is bound to a worker with plain ones.
  */
-struct mutex {
+struct coroi_mutex {
 	struct coroi_object object;
 	struct coroi_waitq queue;
 	uint64_t owner; /* atomic; Go too changes it by compare-and-swap */
 };
-VIEW(mutex, mutex)
-_Static_assert(offsetof(struct mutex, owner) == COROI_MUTEX_OWNER, "Go finds it there");
+COROI_VIEW(struct coroi_mutex, coro_mutex, coroi_mutex_of)
+_Static_assert(offsetof(struct coroi_mutex, owner) == COROI_MUTEX_OWNER, "Go finds it there");
 
-#define WAITED COROI_WAITED
-#define THREAD UINT64_C(2)
-
-static __thread uint64_t thread_mark __attribute__((aligned(8)));
-
-/* mark_of - who the caller is. 0: nobody who may own anything. */
-static COROI_NOINLINE uint64_t mark_of_thread(void)
+/* coroi_mutex_is_owner - relaxed: if it is the caller, nobody changes that. */
+static inline bool coroi_mutex_is_owner(const struct coroi_mutex *m, uint64_t mark)
 {
-	struct coroi_rec *me;
-	return coroi_may_wait(&me) ? (uintptr_t)&thread_mark | THREAD : 0;
+	return (at_load_rlx(&m->owner) & ~COROI_WAITED) == mark;
 }
 
-static inline uint64_t mark_of(void)
-{
-	struct coroi_worker *w = coroi_self();
-	return coroi_likely(w && w->current) ? (uintptr_t)w->current : mark_of_thread();
-}
-
-/* swap_owner - false too if it is bound to another worker. */
-static inline bool swap_owner(struct mutex *m, uint64_t from, uint64_t to)
+/* coroi_mutex_swap - the mark `to` owns it, instead of `from`; 0: nobody. False: `from` did not, or it is bound to another worker. */
+static inline bool coroi_mutex_swap(struct coroi_mutex *m, uint64_t from, uint64_t to)
 {
 	if (coroi_likely(!m->object.home))
 		return at_load_rlx(&m->owner) == from && at_cas(&m->owner, &from, to);
@@ -280,30 +239,30 @@ static inline bool swap_owner(struct mutex *m, uint64_t from, uint64_t to)
 
 int coro_mutex_init(coro_mutex *p, uint32_t flags)
 {
-	return init(p, sizeof(struct mutex), flags);
+	return coroi_sync_init(p, sizeof(struct coroi_mutex), flags);
 }
 
-#define DEAD (~UINT64_C(0) & ~WAITED) /* an owner: it was destroyed */
+#define DEAD (~UINT64_C(0) & ~COROI_WAITED) /* an owner: it was destroyed */
 
 /* take_or_wait - CORO_OK: mine has it, or CORO_EDEADLK already had; COROI_WAITS: it is to wait; CORO_ETIMEDOUT: it would have to.
  * Entered. */
-static int take_or_wait(struct mutex *m, uint64_t mine, bool may_wait)
+static int take_or_wait(struct coroi_mutex *m, uint64_t mine, bool may_wait)
 {
 	uint64_t owner = at_load_rlx(&m->owner);
 
-	if ((owner & ~WAITED) == mine)
+	if ((owner & ~COROI_WAITED) == mine)
 		return CORO_EDEADLK;
 	do {
 		if (owner && !may_wait)
 			return CORO_ETIMEDOUT;
-	} while (!at_cas(&m->owner, &owner, owner ? owner | WAITED : mine));
+	} while (!at_cas(&m->owner, &owner, owner ? owner | COROI_WAITED : mine));
 	return owner ? COROI_WAITS : CORO_OK;
 }
 
-/* lock_slow - again: the caller's waiter, of a wait that is over; then neither deadline nor cancel ends this one. Or NULL. */
-static COROI_NOINLINE int lock_slow(struct mutex *m, uint64_t mine, uint64_t deadline, struct coroi_waiter *again)
+/* coroi_mutex_lock_slow - again: the caller's waiter, of a wait that is over; then neither deadline nor cancel ends this one. Or NULL. */
+static COROI_NOINLINE int coroi_mutex_lock_slow(struct coroi_mutex *m, uint64_t mine, uint64_t deadline, struct coroi_waiter *again)
 {
-	static const struct wait as = {'m', "coro_mutex_lock"};
+	static const struct coroi_wait_as as = {'m', "coro_mutex_lock"};
 	struct coroi_rec *me;
 
 	if (!mine)
@@ -316,8 +275,8 @@ static COROI_NOINLINE int lock_slow(struct mutex *m, uint64_t mine, uint64_t dea
 		coroi_object_leave(&m->object);
 		return status == CORO_ETIMEDOUT ? coroi_wont_wait(deadline ? CORO_ENOWAIT : status, as.call) : status;
 	}
-	if (!again)
-		return wait_at(coroi_self(), &m->object, &m->queue, &as, 0, mine, deadline); /* no memory: WAITED stays, who unlocks looks once in vain */
+	if (!again) /* no memory: COROI_WAITED stays, who unlocks looks once in vain */
+		return coroi_sync_wait(coroi_self(), &m->object, &m->queue, &as, 0, mine, deadline);
 	coroi_waiter_init(again, &m->object, me, 0, NULL);
 	again->mark = mine;
 	return coroi_waiter_wait_in(again, &m->queue, as.what, deadline, true);
@@ -331,7 +290,7 @@ static inline bool swap_mine(coro_mutex *p, bool lock)
 
 	if (coroi_unlikely(!p || !me))
 		return false;
-	struct mutex *m = mutex_of(p);
+	struct coroi_mutex *m = coroi_mutex_of(p);
 	uint64_t from = lock ? 0 : (uintptr_t)me, to = lock ? (uintptr_t)me : 0;
 	if (coroi_unlikely(at_load_rlx(&m->owner) != from))
 		return false;
@@ -347,8 +306,9 @@ static COROI_NOINLINE int lock_general(coro_mutex *p, uint64_t deadline)
 {
 	if (!p)
 		return CORO_EINVAL;
-	uint64_t mine = mark_of();
-	return mine && swap_owner(mutex_of(p), 0, mine) ? CORO_OK : lock_slow(mutex_of(p), mine, deadline, NULL);
+	uint64_t mine = coroi_mark();
+	struct coroi_mutex *m = coroi_mutex_of(p);
+	return mine && coroi_mutex_swap(m, 0, mine) ? CORO_OK : coroi_mutex_lock_slow(m, mine, deadline, NULL);
 }
 
 int coro_mutex_lock(coro_mutex *p, uint64_t deadline)
@@ -358,7 +318,7 @@ int coro_mutex_lock(coro_mutex *p, uint64_t deadline)
 
 int coroi_mutex_lock_guest(coro_mutex *p, uint64_t mark, struct coroi_guest *g)
 {
-	struct mutex *m = mutex_of(p);
+	struct coroi_mutex *m = coroi_mutex_of(p);
 	int status = coroi_object_enter(&m->object);
 
 	if (status)
@@ -373,17 +333,17 @@ int coroi_mutex_lock_guest(coro_mutex *p, uint64_t mark, struct coroi_guest *g)
 
 static COROI_NOINLINE int unlock_slow(coro_mutex *p, uint64_t mine)
 {
-	struct mutex *m = mutex_of(p);
+	struct coroi_mutex *m = coroi_mutex_of(p);
 	int status = coroi_object_enter(&m->object);
 	if (status)
 		return status;
 	uint64_t owner = at_load_rlx(&m->owner);
-	if (!mine || (owner & ~WAITED) != mine) {
+	if (!mine || (owner & ~COROI_WAITED) != mine) {
 		coroi_object_leave(&m->object);
 		return CORO_EPERM;
 	}
 	struct coroi_waiter *x = coroi_waitq_take(&m->queue);
-	at_xchg(&m->owner, x ? x->mark | (m->queue.first ? WAITED : 0) : mine); /* a release for what it guards */
+	at_xchg(&m->owner, x ? x->mark | (m->queue.first ? COROI_WAITED : 0) : mine); /* a release for what it guards */
 	coroi_object_leave(&m->object);
 	if (!x) /* they have left. It is free as the last step: the next owner may free its memory */
 		return coroi_mutex_unlock_as(p, mine);
@@ -392,14 +352,14 @@ static COROI_NOINLINE int unlock_slow(coro_mutex *p, uint64_t mine)
 
 int coroi_mutex_unlock_as(coro_mutex *p, uint64_t mark)
 {
-	if (coroi_likely(mark && swap_owner(mutex_of(p), mark, 0)))
+	if (coroi_likely(mark && coroi_mutex_swap(coroi_mutex_of(p), mark, 0)))
 		return CORO_OK;
 	return unlock_slow(p, mark);
 }
 
 static COROI_NOINLINE int unlock_general(coro_mutex *p)
 {
-	return p ? coroi_mutex_unlock_as(p, mark_of()) : CORO_EINVAL;
+	return p ? coroi_mutex_unlock_as(p, coroi_mark()) : CORO_EINVAL;
 }
 
 int coro_mutex_unlock(coro_mutex *p)
@@ -411,10 +371,10 @@ int coro_mutex_destroy(coro_mutex *p)
 {
 	if (!p)
 		return CORO_EINVAL;
-	struct mutex *m = mutex_of(p);
+	struct coroi_mutex *m = coroi_mutex_of(p);
 	uint64_t free = 0;
 	int status = coroi_object_enter_end(&m->object);
-	return status ? status : end(&m->object, !at_cas(&m->owner, &free, DEAD)); /* so that no fast path takes it */
+	return status ? status : coroi_sync_end(&m->object, !at_cas(&m->owner, &free, DEAD)); /* so that no fast path takes it */
 }
 
 /* ----------------------------------------------------------------------------- reader-writer locks */
@@ -426,14 +386,14 @@ struct rwlock {
 	uint32_t written;         /* a writer holds it */
 	uint64_t writer;          /* who */
 };
-VIEW(rwlock, rwlock)
+COROI_VIEW(struct rwlock, coro_rwlock, rwlock_of)
 
 int coro_rwlock_init(coro_rwlock *p, uint32_t flags)
 {
-	return init(p, sizeof(struct rwlock), flags);
+	return coroi_sync_init(p, sizeof(struct rwlock), flags);
 }
 
-/* take - it is free for a reader, or a writer. */
+/* rwlock_take - it is free for a reader, or a writer. */
 static bool rwlock_take(struct rwlock *l, bool write, uint64_t mark)
 {
 	if (l->written || (write && l->readers))
@@ -444,7 +404,7 @@ static bool rwlock_take(struct rwlock *l, bool write, uint64_t mark)
 	return true;
 }
 
-/* grant - to the first in the queue: a writer, or all readers up to the next one. */
+/* rwlock_grant - to the first in the queue: a writer, or all readers up to the next one. */
 static void rwlock_grant(struct rwlock *l, struct coroi_chain *woken)
 {
 	for (struct coroi_waiter *x; (x = l->queue.first) && rwlock_take(l, x->n, x->mark);) {
@@ -475,12 +435,12 @@ static void rwlock_left(struct rwlock *l)
 
 static int rwlock_lock(coro_rwlock *p, bool write, uint64_t deadline)
 {
-	static const struct wait as[] = {{'r', "coro_rwlock_read"}, {'w', "coro_rwlock_write"}};
+	static const struct coroi_wait_as as[] = {{'r', "coro_rwlock_read"}, {'w', "coro_rwlock_write"}};
 	struct rwlock *l = rwlock_of(p);
 
 	if (!p)
 		return CORO_EINVAL;
-	uint64_t mine = mark_of();
+	uint64_t mine = coroi_mark();
 	if (!mine)
 		return CORO_EPERM;
 	int status = coroi_object_enter(&l->object);
@@ -490,7 +450,7 @@ static int rwlock_lock(coro_rwlock *p, bool write, uint64_t deadline)
 		coroi_object_leave(&l->object);
 		return status;
 	}
-	status = wait_at(coroi_self(), &l->object, &l->queue, &as[write], write, mine, deadline);
+	status = coroi_sync_wait(coroi_self(), &l->object, &l->queue, &as[write], write, mine, deadline);
 	if (status)
 		rwlock_left(l);
 	return status;
@@ -559,7 +519,7 @@ int coro_rwlock_unlock(coro_rwlock *p)
 	if (!p)
 		return CORO_EINVAL;
 	int status = coroi_object_enter(&l->object);
-	return status ? status : rwlock_unlock(l, l->written ? l->writer == mark_of() : l->readers != 0);
+	return status ? status : rwlock_unlock(l, l->written ? l->writer == coroi_mark() : l->readers != 0);
 }
 
 int coroi_rwlock_unlock_as(coro_rwlock *p, bool write, uint64_t mark)
@@ -620,7 +580,7 @@ int coro_rwlock_destroy(coro_rwlock *p)
 		return CORO_EINVAL;
 	struct rwlock *l = rwlock_of(p);
 	int status = coroi_object_enter_end(&l->object);
-	return status ? status : end(&l->object, l->written || l->readers || l->queue.first);
+	return status ? status : coroi_sync_end(&l->object, l->written || l->readers || l->queue.first);
 }
 
 /* ------------------------------------------------------------------------------------ conditions */
@@ -629,11 +589,11 @@ struct cond {
 	struct coroi_object object;
 	struct coroi_waitq queue;
 };
-VIEW(cond, cond)
+COROI_VIEW(struct cond, coro_cond, cond_of)
 
 int coro_cond_init(coro_cond *p, uint32_t flags)
 {
-	return init(p, sizeof(struct cond), flags);
+	return coroi_sync_init(p, sizeof(struct cond), flags);
 }
 
 int coro_cond_wait(coro_cond *p, coro_mutex *mutex, uint64_t deadline)
@@ -643,9 +603,9 @@ int coro_cond_wait(coro_cond *p, coro_mutex *mutex, uint64_t deadline)
 
 	if (!p || !mutex)
 		return CORO_EINVAL;
-	struct mutex *m = mutex_of(mutex);
-	uint64_t mine = mark_of();
-	if (!mine || (at_load_rlx(&m->owner) & ~WAITED) != mine) /* relaxed: if it is the caller, nobody changes that */
+	struct coroi_mutex *m = coroi_mutex_of(mutex);
+	uint64_t mine = coroi_mark();
+	if (!mine || !coroi_mutex_is_owner(m, mine))
 		return CORO_EPERM;
 	int status = coroi_object_enter(&c->object);
 	if (status)
@@ -662,7 +622,7 @@ int coro_cond_wait(coro_cond *p, coro_mutex *mutex, uint64_t deadline)
 	coroi_object_leave(&c->object);
 	coro_mutex_unlock(mutex);
 	status = coroi_waiter_wait(x, 'c', deadline, false);
-	int locked = swap_owner(m, 0, mine) ? CORO_OK : lock_slow(m, mine, CORO_FOREVER, x);
+	int locked = coroi_mutex_swap(m, 0, mine) ? CORO_OK : coroi_mutex_lock_slow(m, mine, CORO_FOREVER, x);
 	coroi_waiter_end(me, x);
 	return locked ? locked : status;
 }
@@ -671,7 +631,7 @@ int coroi_cond_wait_guest(coro_cond *p, coro_mutex *mutex, uint64_t mark, struct
 {
 	struct cond *c = cond_of(p);
 
-	if ((at_load_rlx(&mutex_of(mutex)->owner) & ~WAITED) != mark) /* relaxed: as in coro_cond_wait */
+	if (!coroi_mutex_is_owner(coroi_mutex_of(mutex), mark))
 		return CORO_EPERM;
 	int status = coroi_object_enter(&c->object);
 	if (status)
@@ -714,7 +674,7 @@ int coro_cond_destroy(coro_cond *p)
 		return CORO_EINVAL;
 	struct cond *c = cond_of(p);
 	int status = coroi_object_enter_end(&c->object);
-	return status ? status : end(&c->object, c->queue.first);
+	return status ? status : coroi_sync_end(&c->object, c->queue.first);
 }
 
 /* --------------------------------------------------------------------------------------- latches */
@@ -724,11 +684,11 @@ struct latch {
 	struct coroi_waitq queue; /* not empty: count is not 0 */
 	uint64_t count;
 };
-VIEW(latch, latch)
+COROI_VIEW(struct latch, coro_latch, latch_of)
 
 int coro_latch_init(coro_latch *p, uint64_t count, uint32_t flags)
 {
-	int status = count <= CORO_PERMITS_MAX ? init(p, sizeof(struct latch), flags) : CORO_EINVAL;
+	int status = count <= CORO_PERMITS_MAX ? coroi_sync_init(p, sizeof(struct latch), flags) : CORO_EINVAL;
 
 	if (!status)
 		latch_of(p)->count = count;
@@ -763,7 +723,7 @@ int coro_latch_add(coro_latch *p, int64_t n)
 
 int coro_latch_wait(coro_latch *p, uint64_t deadline)
 {
-	static const struct wait as = {'l', "coro_latch_wait"};
+	static const struct coroi_wait_as as = {'l', "coro_latch_wait"};
 
 	if (!p)
 		return CORO_EINVAL;
@@ -775,7 +735,7 @@ int coro_latch_wait(coro_latch *p, uint64_t deadline)
 		coroi_object_leave(&l->object);
 		return CORO_OK;
 	}
-	return wait_at(coroi_self(), &l->object, &l->queue, &as, 0, 0, deadline);
+	return coroi_sync_wait(coroi_self(), &l->object, &l->queue, &as, 0, 0, deadline);
 }
 
 int coroi_latch_wait_guest(coro_latch *p, struct coroi_guest *g)
@@ -824,7 +784,7 @@ int coro_latch_destroy(coro_latch *p)
 		return CORO_EINVAL;
 	struct latch *l = latch_of(p);
 	int status = coroi_object_enter_end(&l->object);
-	return status ? status : end(&l->object, l->queue.first);
+	return status ? status : coroi_sync_end(&l->object, l->queue.first);
 }
 
 /* ------------------------------------------------------------------------------------------ once */
@@ -835,7 +795,7 @@ struct once {
 	uint32_t state; /* atomic; Go too looks at it */
 	uint64_t runs;  /* who is doing it */
 };
-VIEW(once, once)
+COROI_VIEW(struct once, coro_once, once_of)
 _Static_assert(offsetof(struct once, state) == COROI_ONCE_STATE, "Go finds it there");
 
 enum { ONCE_NEW, ONCE_RUNS, ONCE_DONE = COROI_ONCE_DONE };
@@ -880,21 +840,21 @@ int coroi_once_begin_guest(coro_once *p, uint64_t mark, struct coroi_guest *g)
 
 int coro_once_do(coro_once *p, void (*fn)(void *), void *arg, uint64_t deadline)
 {
-	static const struct wait as = {'o', "coro_once_do"};
+	static const struct coroi_wait_as as = {'o', "coro_once_do"};
 
 	if (!p || !fn)
 		return CORO_EINVAL;
 	struct once *o = once_of(p);
 	if (coroi_likely(at_load_acq(&o->state) == ONCE_DONE)) /* acquire: what fn has done is seen */
 		return CORO_OK;
-	uint64_t mine = mark_of();
+	uint64_t mine = coroi_mark();
 	if (!mine)
 		return CORO_EPERM;
 	int status = coroi_object_enter(&o->object);
 	if (status)
 		return status;
 	if ((status = once_begin(o, mine)) == COROI_WAITS)
-		return wait_at(coroi_self(), &o->object, &o->queue, &as, 0, 0, deadline);
+		return coroi_sync_wait(coroi_self(), &o->object, &o->queue, &as, 0, 0, deadline);
 	coroi_object_leave(&o->object);
 	if (status != COROI_YOURS)
 		return status;

@@ -1,0 +1,63 @@
+/*
+ * sync.h - what semaphores, mutexes, reader-writer locks, conditions, latches and once have in common.
+ *
+ * Each is a coroi_object with one queue, served first come, first served: whoever gives something back hands it to the
+ * first in the queue, who owns it from then on (Q2 of waitq.h), and nobody overtakes those who wait. So nothing is given
+ * to one who has left, and whoever finds at a cancel that it has been given it keeps it.
+ */
+#ifndef COROI_SYNC_H
+#define COROI_SYNC_H
+
+#include "guest.h"
+
+/* COROI_VIEW - of(p) is what lies in the words of its public type, all zero at the start. */
+#define COROI_VIEW(type, public, of)                                              \
+	_Static_assert(sizeof(type) <= sizeof(public), "it fits its public type"); \
+	static inline type *of(public *p)                                         \
+	{                                                                         \
+		return (type *)(void *)p;                                         \
+	}
+
+/* coroi_sync_init - all zeros but for the object, which is the first of p's bytes. An error changes nothing. */
+int coroi_sync_init(void *p, size_t bytes, uint32_t flags);
+
+/* coroi_sync_end - o is destroyed, if nobody uses it. Entered; leaves. */
+int coroi_sync_end(struct coroi_object *o, bool used);
+
+/* Who waits, as it is reported. */
+struct coroi_wait_as {
+	char what;
+	const char *call;
+};
+
+/* coroi_sync_wait_slow - coroi_sync_wait, the general way. */
+COROI_NOINLINE int coroi_sync_wait_slow(struct coroi_object *o, struct coroi_waitq *q, const struct coroi_wait_as *as, uint32_t n,
+					uint64_t mark, uint64_t deadline);
+
+/* coroi_sync_wait - Q1: the caller, on w or (NULL) a thread, waits in q of o, which is entered, and is left. */
+static inline __attribute__((always_inline)) int coroi_sync_wait(struct coroi_worker *w, struct coroi_object *o, struct coroi_waitq *q,
+								 const struct coroi_wait_as *as, uint32_t n, uint64_t mark,
+								 uint64_t deadline)
+{
+	struct coroi_rec *next = coroi_wait_next(w, deadline);
+	struct coroi_waiter x;
+
+	if (coroi_unlikely(!next))
+		return coroi_sync_wait_slow(o, q, as, n, mark, deadline);
+	coroi_waiter_init(&x, o, w->current, n, NULL);
+	x.mark = mark;
+	return coroi_waiter_hand_over(w, &x, q, as->what, next);
+}
+
+/* coroi_mark - who the caller is, as the owner of a lock: the coroutine's record, or (COROI_THREAD set) the thread's mark. 0: nobody who
+ * may own anything. A goroutine's has COROI_GOROUTINE set (guest.h). */
+#define COROI_THREAD UINT64_C(2)
+COROI_NOINLINE uint64_t coroi_mark_of_thread(void);
+
+static inline uint64_t coroi_mark(void)
+{
+	struct coroi_worker *w = coroi_self();
+	return coroi_likely(w && w->current) ? (uintptr_t)w->current : coroi_mark_of_thread();
+}
+
+#endif
