@@ -18,7 +18,7 @@ const Yours = Status(C.COROI_YOURS)
 // Mark makes the number of a goroutine, which differs between any two that are alive, the mark of an owner: guest.h.
 func Mark(goroutine uintptr) uint64 { return uint64(goroutine) | C.COROI_GOROUTINE }
 
-// An Object is one of those of sync.c, in memory of its own: all zeros at first, so ready for use.
+// An Object is one of those of sync.h, in memory of its own: all zeros at first, so ready for use.
 type Object struct{ p unsafe.Pointer }
 
 func newObject(bytes C.size_t) (Object, Status) {

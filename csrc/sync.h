@@ -49,8 +49,8 @@ static inline __attribute__((always_inline)) int coroi_sync_wait(struct coroi_wo
 	return coroi_waiter_hand_over(w, &x, q, as->what, next);
 }
 
-/* coroi_mark - who the caller is, as the owner of a lock: the coroutine's record, or (COROI_THREAD set) the thread's mark. 0: nobody who
- * may own anything. A goroutine's has COROI_GOROUTINE set (guest.h). */
+/* coroi_mark - who the caller is, as the owner of a lock: the coroutine's record, or (COROI_THREAD set) the thread's mark.
+ * 0: nobody who may own anything. A goroutine's has COROI_GOROUTINE set (guest.h). */
 #define COROI_THREAD UINT64_C(2)
 COROI_NOINLINE uint64_t coroi_mark_of_thread(void);
 

@@ -1,0 +1,150 @@
+//go:build cgo && linux
+/* sem.c - semaphores: permits, or a queue of those who wait, each for one. */
+#include "sync.h"
+
+struct sem {
+	struct coroi_object object;
+	struct coroi_waitq queue; /* not empty: permits is 0 */
+	uint64_t permits;
+};
+COROI_VIEW(struct sem, coro_sem, sem_of)
+
+int coro_sem_init(coro_sem *p, uint64_t permits, uint32_t flags)
+{
+	int status = permits <= CORO_PERMITS_MAX ? coroi_sync_init(p, sizeof(struct sem), flags) : CORO_EINVAL;
+
+	if (!status)
+		sem_of(p)->permits = permits;
+	return status;
+}
+
+static COROI_NOINLINE int sem_wait(struct coroi_worker *w, struct sem *s, uint64_t deadline)
+{
+	static const struct coroi_wait_as as = {'s', "coro_sem_acquire"};
+	return coroi_sync_wait(w, &s->object, &s->queue, &as, 0, 0, deadline);
+}
+
+/* sem_acquire - entered; leaves. */
+static inline int sem_acquire(struct coroi_worker *w, struct sem *s, uint64_t deadline)
+{
+	if (coroi_unlikely(!s->permits))
+		return sem_wait(w, s, deadline);
+	s->permits--;
+	coroi_object_leave(&s->object);
+	return CORO_OK;
+}
+
+static COROI_NOINLINE int sem_acquire_slow(coro_sem *p, uint64_t deadline)
+{
+	int status = p ? coroi_object_enter(&sem_of(p)->object) : CORO_EINVAL;
+	return status ? status : sem_acquire(coroi_self(), sem_of(p), deadline);
+}
+
+int coro_sem_acquire(coro_sem *p, uint64_t deadline)
+{
+	struct coroi_worker *w = coroi_self();
+
+	if (coroi_unlikely(!p || !coroi_object_try(&sem_of(p)->object, w)))
+		return sem_acquire_slow(p, deadline);
+	return sem_acquire(w, sem_of(p), deadline);
+}
+
+int coroi_sem_acquire_guest(coro_sem *p, struct coroi_guest *g)
+{
+	struct sem *s = sem_of(p);
+	int status = coroi_object_enter(&s->object);
+
+	if (status)
+		return status;
+	if (!s->permits)
+		return coroi_guest_wait(g, &s->object, &s->queue);
+	s->permits--;
+	coroi_object_leave(&s->object);
+	return CORO_OK;
+}
+
+/* sem_release_many - entered; leaves. */
+static COROI_NOINLINE int sem_release_many(struct sem *s, uint64_t n)
+{
+	struct coroi_chain woken = {NULL, NULL};
+	struct coroi_waiter *x;
+
+	if (n > CORO_PERMITS_MAX || s->permits + n > CORO_PERMITS_MAX) {
+		coroi_object_leave(&s->object);
+		return CORO_EOVERFLOW;
+	}
+	for (; n && (x = coroi_waitq_take(&s->queue)); n--)
+		coroi_chain_add(&woken, x);
+	s->permits += n;
+	coroi_object_leave(&s->object);
+	coroi_chain_wake(&woken);
+	return CORO_OK;
+}
+
+/* sem_release - entered; leaves. */
+static inline int sem_release(struct coroi_worker *w, struct sem *s, uint64_t n)
+{
+	struct coroi_waiter *x;
+	bool home = s->object.home;
+
+	if (coroi_unlikely(n != 1))
+		return sem_release_many(s, n);
+	if (s->queue.first && coroi_likely((x = coroi_waitq_take(&s->queue)) != NULL)) {
+		coroi_object_leave(&s->object);
+		return home ? coroi_waiter_wake_home(w, x) : coroi_waiter_wake_on(w, x);
+	}
+	if (coroi_unlikely(s->permits == CORO_PERMITS_MAX))
+		return sem_release_many(s, n);
+	s->permits++;
+	coroi_object_leave(&s->object);
+	return CORO_OK;
+}
+
+static COROI_NOINLINE int sem_release_slow(coro_sem *p, uint64_t n)
+{
+	int status = p && n ? coroi_object_enter(&sem_of(p)->object) : CORO_EINVAL;
+	return status ? status : sem_release(coroi_self(), sem_of(p), n);
+}
+
+int coro_sem_release(coro_sem *p, uint64_t n)
+{
+	struct coroi_worker *w = coroi_self();
+
+	if (coroi_unlikely(!p || !n || !coroi_object_try(&sem_of(p)->object, w)))
+		return sem_release_slow(p, n);
+	return sem_release(w, sem_of(p), n);
+}
+
+int coroi_sem_acquire_leaf(coro_sem *p, void *unused)
+{
+	struct sem *s = sem_of(p);
+	(void)unused;
+
+	if (!coroi_object_enter_leaf(&s->object))
+		return COROI_BY_CALL;
+	bool may = s->permits > 0;
+	s->permits -= may;
+	coroi_object_leave(&s->object);
+	return may ? CORO_OK : CORO_ETIMEDOUT;
+}
+
+int coroi_sem_release_leaf(coro_sem *p, void *unused)
+{
+	struct sem *s = sem_of(p);
+	(void)unused;
+
+	if (!coroi_object_enter_leaf(&s->object))
+		return COROI_BY_CALL;
+	bool may = !s->queue.first && s->permits < CORO_PERMITS_MAX;
+	s->permits += may;
+	coroi_object_leave(&s->object);
+	return may ? CORO_OK : COROI_BY_CALL;
+}
+
+int coro_sem_destroy(coro_sem *p)
+{
+	if (!p)
+		return CORO_EINVAL;
+	int status = coroi_object_enter_end(&sem_of(p)->object);
+	return status ? status : coroi_sync_end(&sem_of(p)->object, sem_of(p)->queue.first);
+}
