@@ -1,139 +1,8 @@
 //go:build cgo && linux
-/*
- * chan.c - channels, and waiting for one of several of them.
- *
- * A ring of values, a queue of those who wait to send (only while it is full, or has no room at all) and one of those
- * who wait to receive (only while it is empty). A value goes straight from who sends to who waits, under the lock (Q2 of
- * waitq.h), so it is never between the two: whoever is cancelled finds that it was sent, or that it was not.
- *
- * Waiting at several: all their locks are taken, in the order of their addresses, and a waiter put into each queue, if none of
- * the operations can be done at once (as Go's select does it). All the waiters share one word, which decides who serves
- * them: see waitq.h.
- */
-#include "guest.h"
+/* chan.c - channels: sending, receiving, closing. See chan.h; select.c waits at several. */
+#include "chan.h"
+
 #include "sys.h"
-
-#include <string.h>
-
-struct coro_chan {
-	/* One cache line: what each use writes. */
-	struct coroi_object object;
-	size_t count; /* atomic, relaxed: who lingers peeks */
-	size_t head;
-	struct coroi_waitq senders, receivers;
-
-	size_t bytes;    /* of a value */
-	size_t capacity; /* values */
-	uint32_t selects; /* waiters of coro_select that have not left: they come back here, taken out or not */
-	bool closed;
-	bool kept; /* Go's: C does not free it */
-	unsigned char ring[] __attribute__((aligned(16)));
-};
-_Static_assert(offsetof(struct coro_chan, senders.first) == COROI_CHAN_SENDERS &&
-	       offsetof(struct coro_chan, receivers.first) == COROI_CHAN_RECEIVERS &&
-	       offsetof(struct coro_chan, count) == COROI_CHAN_COUNT && offsetof(struct coro_chan, closed) == COROI_CHAN_CLOSED,
-	       "Go finds them there");
-
-/* copy - small: it is known to have COROI_LEAF_BYTES at most, and is copied without a call (the barriers keep compilers from making
- * one of the loops). */
-static inline void copy(void *to, const void *from, size_t bytes, bool small)
-{
-	size_t i = 0;
-
-	if (coroi_likely(bytes == 8)) {
-		memcpy(to, from, 8);
-		return;
-	}
-	if (!small && bytes > COROI_LEAF_BYTES) {
-		memcpy(to, from, bytes);
-		return;
-	}
-	for (; i + 8 <= bytes; i += 8) {
-		memcpy((char *)to + i, (const char *)from + i, 8);
-		at_fence_signal();
-	}
-	for (; i < bytes; i++) {
-		((char *)to)[i] = ((const char *)from)[i];
-		at_fence_signal();
-	}
-}
-
-static inline void *place(struct coro_chan *c, size_t n)
-{
-	return c->ring + n * c->bytes;
-}
-
-static inline size_t after(const struct coro_chan *c, size_t n)
-{
-	return n + 1 == c->capacity ? 0 : n + 1;
-}
-
-static inline void set_count(struct coro_chan *c, size_t n)
-{
-	at_store_rlx(&c->count, n);
-}
-
-/* The outcome of trying: CORO_OK or CORO_ECLOSED; or NOT_NOW. */
-enum { NOT_NOW = 1 };
-
-/* try_send, try_recv - what can be done at once. *woken: who is to be woken, after the lock. small: as in copy. Entered. */
-static inline __attribute__((always_inline)) int try_send(struct coro_chan *c, const void *value, struct coroi_waiter **woken, bool small)
-{
-	if (coroi_unlikely(c->closed))
-		return CORO_ECLOSED;
-	if (c->receivers.first) {
-		struct coroi_waiter *x = coroi_waitq_take(&c->receivers);
-		if (x) {
-			copy(x->value, value, c->bytes, small);
-			*woken = x;
-			return CORO_OK;
-		}
-	}
-	if (c->count == c->capacity)
-		return NOT_NOW;
-	size_t at = c->head + c->count;
-	copy(place(c, at < c->capacity ? at : at - c->capacity), value, c->bytes, small);
-	set_count(c, c->count + 1);
-	return CORO_OK;
-}
-
-static inline __attribute__((always_inline)) int try_recv(struct coro_chan *c, void *value, struct coroi_waiter **woken, bool small)
-{
-	if (c->count) {
-		size_t at = c->head;
-		copy(value, place(c, at), c->bytes, small);
-		c->head = after(c, at);
-		set_count(c, c->count - 1);
-		if (c->senders.first) {
-			struct coroi_waiter *x = coroi_waitq_take(&c->senders);
-			if (x) { /* its value is the last now, in the place that has become free */
-				copy(place(c, at), x->value, c->bytes, small);
-				set_count(c, c->count + 1);
-				*woken = x;
-			}
-		}
-		return CORO_OK;
-	}
-	if (c->senders.first) {
-		struct coroi_waiter *x = coroi_waitq_take(&c->senders);
-		if (x) {
-			copy(value, x->value, c->bytes, small);
-			*woken = x;
-			return CORO_OK;
-		}
-	}
-	return c->closed ? CORO_ECLOSED : NOT_NOW;
-}
-
-static inline __attribute__((always_inline)) int try_pass(struct coro_chan *c, bool send, void *value, struct coroi_waiter **woken, bool small)
-{
-	return send ? try_send(c, value, woken, small) : try_recv(c, value, woken, small);
-}
-
-static inline struct coroi_waitq *queue_of(struct coro_chan *c, bool send)
-{
-	return send ? &c->senders : &c->receivers;
-}
 
 int coro_chan_new(coro_chan **out, size_t element_bytes, size_t capacity, uint32_t flags)
 {
@@ -227,7 +96,7 @@ static COROI_NOINLINE int wait_slow(struct coro_chan *c, bool send, void *value,
 		struct coroi_waiter *woken = NULL;
 		if ((status = linger(c, send ? has_room : has_value)))
 			return status;
-		if ((status = try_pass(c, send, value, &woken, false)) != NOT_NOW)
+		if ((status = coroi_chan_try(c, send, value, &woken, false)) != COROI_NOT_NOW)
 			return done(coroi_self(), c, status, woken);
 	}
 	if ((status = coroi_must_wait(&me, deadline))) {
@@ -240,10 +109,10 @@ static COROI_NOINLINE int wait_slow(struct coro_chan *c, bool send, void *value,
 	bool hidden = me && coroi_is_hidden(me, value);
 	coroi_waiter_init(x, &c->object, me, 0, hidden ? x + 1 : value);
 	if (hidden && send)
-		copy(x + 1, value, bytes, false);
-	status = coroi_waiter_wait_in(x, queue_of(c, send), send ? '>' : '<', deadline, false);
+		coroi_chan_copy(x + 1, value, bytes, false);
+	status = coroi_waiter_wait_in(x, coroi_chan_queue(c, send), send ? '>' : '<', deadline, false);
 	if (hidden && !send && !status)
-		copy(value, x + 1, bytes, false);
+		coroi_chan_copy(value, x + 1, bytes, false);
 	coroi_waiter_end(me, x);
 	return status;
 }
@@ -257,7 +126,7 @@ static COROI_NOINLINE int wait_at(struct coroi_worker *w, struct coro_chan *c, b
 	if (coroi_unlikely(!next))
 		return wait_slow(c, send, value, deadline);
 	coroi_waiter_init(&x, &c->object, w->current, 0, value);
-	return coroi_waiter_hand_over(w, &x, queue_of(c, send), send ? '>' : '<', next);
+	return coroi_waiter_hand_over(w, &x, coroi_chan_queue(c, send), send ? '>' : '<', next);
 }
 
 /* pass_entered - what coro_chan_send and coro_chan_recv do; leaves. Inline, like the next: each knows its direction. */
@@ -265,9 +134,9 @@ static inline __attribute__((always_inline)) int pass_entered(struct coroi_worke
 							    uint64_t deadline, bool small)
 {
 	struct coroi_waiter *woken = NULL;
-	int status = try_pass(c, send, value, &woken, small);
+	int status = coroi_chan_try(c, send, value, &woken, small);
 
-	return coroi_unlikely(status == NOT_NOW) ? wait_at(w, c, send, value, deadline) : done(w, c, status, woken);
+	return coroi_unlikely(status == COROI_NOT_NOW) ? wait_at(w, c, send, value, deadline) : done(w, c, status, woken);
 }
 
 static COROI_NOINLINE int pass_slow(coro_chan *c, bool send, void *value, uint64_t deadline)
@@ -304,12 +173,12 @@ static inline int leaf(struct coro_chan *c, bool send, void *value)
 	struct coroi_waiter *woken = NULL;
 	int status = COROI_BY_CALL;
 
-	if (c->bytes > COROI_LEAF_BYTES || queue_of(c, !send)->first || !coroi_object_enter_leaf(&c->object))
+	if (c->bytes > COROI_LEAF_BYTES || coroi_chan_queue(c, !send)->first || !coroi_object_enter_leaf(&c->object))
 		return COROI_BY_CALL;
-	if (coroi_likely(!queue_of(c, !send)->first))
-		status = try_pass(c, send, value, &woken, true);
+	if (coroi_likely(!coroi_chan_queue(c, !send)->first))
+		status = coroi_chan_try(c, send, value, &woken, true);
 	coroi_object_leave(&c->object);
-	return status == NOT_NOW ? CORO_ETIMEDOUT : status;
+	return status == COROI_NOT_NOW ? CORO_ETIMEDOUT : status;
 }
 
 int coroi_chan_send_leaf(coro_chan *c, void *value)
@@ -329,8 +198,8 @@ static int pass_guest(coro_chan *c, bool send, struct coroi_guest *g)
 
 	if (status)
 		return status;
-	if ((status = try_pass(c, send, g->value, &woken, false)) == NOT_NOW)
-		return coroi_guest_wait(g, &c->object, queue_of(c, send));
+	if ((status = coroi_chan_try(c, send, g->value, &woken, false)) == COROI_NOT_NOW)
+		return coroi_guest_wait(g, &c->object, coroi_chan_queue(c, send));
 	return done(coroi_self(), c, status, woken);
 }
 
@@ -379,304 +248,4 @@ size_t coro_chan_length(coro_chan *c)
 size_t coro_chan_capacity(const coro_chan *c)
 {
 	return c ? c->capacity : 0;
-}
-
-/* ---------------------------------------------------------------------------------------- select */
-
-struct choice {
-	coro_case *cases;
-	uint32_t n;
-	uint32_t chosen; /* atomic: index + 1, or LEFT */
-	uint32_t fired;  /* a thread's event */
-	uint32_t channels, locked; /* in `order`, and how many of them are entered */
-	struct coro_chan **order;  /* each channel once, by address */
-	struct coroi_waiter *waiter;
-	unsigned char *values, *values_end; /* of a dense coroutine: where they are while it waits; else NULL */
-};
-
-#define LEFT UINT32_MAX
-
-/* sort - the channels of all cases, by address, each once (insertion: there are few). */
-static void sort(struct choice *s)
-{
-	s->channels = 0;
-	for (uint32_t i = 0; i < s->n; i++) {
-		struct coro_chan *c = s->cases[i].chan;
-		uint32_t at = s->channels;
-		while (at && (uintptr_t)s->order[at - 1] > (uintptr_t)c)
-			at--;
-		if (at && s->order[at - 1] == c)
-			continue;
-		for (uint32_t k = s->channels++; k > at; k--) /* not memmove: its first call wants 3 KiB of the stack */
-			s->order[k] = s->order[k - 1];
-		s->order[at] = c;
-	}
-}
-
-static void leave_all(struct choice *s)
-{
-	while (s->locked)
-		coroi_object_leave(&s->order[--s->locked]->object);
-}
-
-static int enter_all(struct choice *s)
-{
-	for (s->locked = 0; s->locked < s->channels; s->locked++) {
-		int status = coroi_object_enter(&s->order[s->locked]->object);
-		if (status) {
-			leave_all(s);
-			return status;
-		}
-	}
-	return CORO_OK;
-}
-
-static bool withdraw(void *arg)
-{
-	struct choice *s = arg;
-	uint32_t none = 0;
-	return at_cas(&s->chosen, &none, LEFT);
-}
-
-static int check(const coro_case *cases, uint32_t n)
-{
-	if (!cases || !n || n > CORO_CASES_MAX)
-		return CORO_EINVAL;
-	for (uint32_t i = 0; i < n; i++) {
-		const coro_case *k = &cases[i];
-		if (!k->chan || k->reserved || (k->send && k->recv) || (k->chan->bytes && !k->send && !k->recv))
-			return CORO_EINVAL;
-	}
-	return CORO_OK;
-}
-
-/* A value of no bytes is sent from anywhere: then `send` tells only that. */
-static inline bool sends(const coro_case *k)
-{
-	return k->send != NULL;
-}
-
-static inline void *value_of(const coro_case *k)
-{
-	return sends(k) ? (void *)(uintptr_t)k->send : k->recv;
-}
-
-/* random_below - xorshift32 (Marsaglia, 2003), a state for each thread. Not inline: no address of it outlives a switch. */
-static COROI_NOINLINE uint32_t random_below(uint32_t n)
-{
-	static __thread uint32_t state;
-	uint32_t x = state ? state : (uint32_t)(uintptr_t)&state | 1;
-
-	x ^= x << 13;
-	x ^= x >> 17;
-	x ^= x << 5;
-	state = x;
-	return (uint32_t)((uint64_t)x * n >> 32);
-}
-
-/* try_all - one that can be done at once is done, from a random one on. Its index, or -1. All are entered; then all are left. */
-static int try_all(struct choice *s)
-{
-	struct coroi_waiter *woken = NULL;
-	uint32_t first = random_below(s->n);
-
-	for (uint32_t k = 0; k < s->n; k++) {
-		uint32_t i = first + k < s->n ? first + k : first + k - s->n;
-		coro_case *one = &s->cases[i];
-		int status = try_pass(one->chan, sends(one), value_of(one), &woken, false);
-		if (status == NOT_NOW)
-			continue;
-		one->status = status;
-		leave_all(s);
-		if (woken)
-			coroi_waiter_wake(woken);
-		return (int)i;
-	}
-	return -1;
-}
-
-/* enqueue_all - who waits: me, or a guest, or (neither) a thread. */
-static void enqueue_all(struct choice *s, struct coroi_rec *me, struct coroi_guest *g)
-{
-	unsigned char *room = s->values;
-
-	s->chosen = s->fired = 0;
-	for (uint32_t i = 0; i < s->n; i++) {
-		coro_case *one = &s->cases[i];
-		struct coroi_waiter *x = &s->waiter[i];
-		coroi_waiter_init(x, &one->chan->object, me, i, value_of(one));
-		x->guest = g;
-		if (coroi_unlikely(s->values != NULL)) {
-			x->value = room;
-			room += one->chan->bytes;
-			if (sends(one))
-				copy(x->value, value_of(one), one->chan->bytes, false);
-		}
-		x->chosen = &s->chosen;
-		x->fired = &s->fired;
-		coroi_waitq_add(queue_of(one->chan, sends(one)), x);
-		one->chan->selects++;
-	}
-	s->values_end = room;
-}
-
-/* dequeue_all - out of all queues where they still are. Nobody is at any of them afterwards. */
-static void dequeue_all(struct choice *s)
-{
-	enter_all(s); /* none is freed meanwhile: see `selects` */
-	for (uint32_t i = 0; i < s->n; i++) {
-		if (s->waiter[i].queue)
-			coroi_waitq_remove(s->waiter[i].queue, &s->waiter[i]);
-		s->cases[i].chan->selects--;
-	}
-	leave_all(s);
-}
-
-/* bytes_of_value - of one of `values`: the channel itself may be gone by the time that it has come. */
-static size_t bytes_of_value(const struct choice *s, uint32_t i)
-{
-	const unsigned char *value = s->waiter[i].value, *end = i + 1 < s->n ? s->waiter[i + 1].value : s->values_end;
-	return (size_t)(end - value);
-}
-
-static int select_slow(struct choice *s, uint64_t deadline)
-{
-	struct coroi_rec *me;
-	int status = coroi_must_wait(&me, deadline);
-
-	if (status) {
-		leave_all(s);
-		return coroi_wont_wait(status, "coro_select");
-	}
-	enqueue_all(s, me, NULL);
-	leave_all(s);
-	status = me ? coroi_wait(me, '?', deadline, withdraw, s) : coroi_thread_wait(&s->fired, deadline, withdraw, s);
-	dequeue_all(s);
-	if (status)
-		return status;
-	uint32_t i = at_load_acq(&s->chosen) - 1;
-	s->cases[i].status = s->waiter[i].status;
-	if (coroi_unlikely(s->values != NULL) && !sends(&s->cases[i]) && s->cases[i].status == CORO_OK)
-		copy(s->cases[i].recv, s->waiter[i].value, bytes_of_value(s, i), false);
-	return (int)i;
-}
-
-static int select_with(struct choice *s, uint64_t deadline)
-{
-	sort(s);
-	int status = enter_all(s);
-	if (status)
-		return status;
-	int done = try_all(s);
-	return done >= 0 ? done : select_slow(s, deadline);
-}
-
-/* A guest's choice lies in its value: then the cases, a waiter and a channel for each, and the values. */
-static inline struct choice *choice_of(struct coroi_guest *g)
-{
-	return (struct choice *)(void *)g->value;
-}
-
-size_t coroi_select_bytes(uint32_t n)
-{
-	size_t bytes = sizeof(struct choice) + n * (sizeof(coro_case) + sizeof(struct coroi_waiter) + sizeof(struct coro_chan *));
-	return (bytes + 15) & ~(size_t)15;
-}
-
-coro_case *coroi_select_cases(struct coroi_guest *g)
-{
-	return (coro_case *)(choice_of(g) + 1);
-}
-
-static bool withdraw_guest(struct coroi_guest *g)
-{
-	if (!withdraw(choice_of(g)))
-		return false;
-	dequeue_all(choice_of(g));
-	return true;
-}
-
-int coroi_select_guest(struct coroi_guest *g, uint32_t n)
-{
-	struct choice *s = choice_of(g);
-
-	s->cases = coroi_select_cases(g);
-	s->n = n;
-	s->waiter = (struct coroi_waiter *)(void *)(s->cases + n);
-	s->order = (struct coro_chan **)(void *)(s->waiter + n);
-	int status = check(s->cases, n);
-	if (status)
-		return status;
-	sort(s);
-	if ((status = enter_all(s)))
-		return status;
-	int done = try_all(s);
-	if (done >= 0) {
-		s->chosen = (uint32_t)done + 1;
-		return CORO_OK;
-	}
-	g->withdraw = withdraw_guest;
-	enqueue_all(s, NULL, g);
-	leave_all(s);
-	return COROI_WAITS;
-}
-
-int coroi_select_done(struct coroi_guest *g)
-{
-	struct choice *s = choice_of(g);
-	uint32_t i = at_load_acq(&s->chosen) - 1;
-
-	if (g->withdraw) { /* it has waited */
-		dequeue_all(s);
-		s->cases[i].status = s->waiter[i].status;
-	}
-	return (int)i;
-}
-
-#define STACK_SPARE 2048 /* for what is called */
-
-static COROI_NOINLINE int select_on_stack(coro_case *cases, uint32_t n, uint64_t deadline)
-{
-	struct coro_chan *order[n];
-	struct coroi_waiter waiter[n];
-	struct choice s = {.cases = cases, .n = n, .order = order, .waiter = waiter};
-
-	return select_with(&s, deadline);
-}
-
-/* select_aside - for a dense coroutine: all that others are to reach lies aside, with room for its values. */
-static COROI_NOINLINE int select_aside(const struct coroi_rec *me, coro_case *cases, uint32_t n, uint64_t deadline)
-{
-	size_t values = 0;
-
-	for (uint32_t i = 0; i < n; i++) {
-		if (coroi_is_hidden(me, cases[i].chan))
-			return CORO_EINVAL;
-		values += cases[i].chan->bytes;
-	}
-	struct choice *s = coroi_aside_get(sizeof *s + n * (sizeof *s->waiter + sizeof *s->order) + values);
-	if (!s)
-		return CORO_ENOMEM;
-	*s = (struct choice){.cases = cases, .n = n};
-	s->waiter = (struct coroi_waiter *)(s + 1);
-	s->order = (struct coro_chan **)(s->waiter + n);
-	s->values = (unsigned char *)(s->order + n);
-	int status = select_with(s, deadline);
-	coroi_aside_put(s);
-	return status;
-}
-
-int coro_select(coro_case *cases, uint32_t n, uint64_t deadline)
-{
-	struct coroi_worker *w = coroi_self();
-	int status = check(cases, n);
-
-	if (status)
-		return status;
-	if (w && w->current && coroi_is_dense(w->current))
-		return select_aside(w->current, cases, n, deadline);
-	size_t left = coro_stack_left(); /* 0: a thread's own */
-	if (left && left < n * (sizeof(struct coroi_waiter) + sizeof(void *)) + STACK_SPARE)
-		return CORO_ENOMEM;
-	return select_on_stack(cases, n, deadline);
 }

@@ -1,6 +1,6 @@
 /*
  * chan.pml - who waits at an object, and who serves whom: Q1 to Q4 of csrc/waitq.h, with the waits at several objects of
- * csrc/chan.c.
+ * csrc/select.c.
  *
  * Two channels without room. One receiver waits at both (coro_select), one at the first; a sender for each channel. Whoever
  * finds nobody waits, and gives up at any moment, or (-DPATIENT) never.
