@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// The join word, see wait.c: generation << 32 | kind << 30 | index.
+// The join word, see join.c: generation << 32 | kind << 30 | index.
 const (
 	joinKindShift = C.COROI_JOIN_KIND_SHIFT
 	joinCoroutine = uint64(C.COROI_JOIN_COROUTINE) << joinKindShift
@@ -82,7 +82,7 @@ func (j Joinable) Take(result unsafe.Pointer, n uintptr) Status {
 	return j.collect(result, n)
 }
 
-// collect is J3 of wait.c, for whoever owns the end.
+// collect is J3 of join.c, for whoever owns the end.
 func (j Joinable) collect(result unsafe.Pointer, n uintptr) Status {
 	crossing()
 	status := Status(C.coroi_join_status(j.r))

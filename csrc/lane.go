@@ -158,7 +158,7 @@ func (s *Scheduler) SendEvent(j Joinable) {
 	}
 }
 
-// JoinBy registers a coroutine of the same scheduler's lane as the joiner: J1 of wait.c. False: the end has come, or somebody else joins.
+// JoinBy registers a coroutine of the same scheduler's lane as the joiner: J1 of join.c. False: the end has come, or somebody else joins.
 func (j Joinable) JoinBy(by Joinable) bool {
 	return atomic.CompareAndSwapUint64(joinWord(j.r), j.gen, j.gen|joinCoroutine|uint64(uint32(by.Handle())))
 }

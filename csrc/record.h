@@ -70,7 +70,7 @@ struct coroi_cold {
 		struct coroi_extras *extras;      /* with COROI_F_EXTRAS: deferred functions and arena */
 		uint64_t tick;                    /* else, while it is armed: when it is to be woken; see timer.h */
 	};
-	uint64_t join;                            /* atomic: generation << 32 | who; see wait.c */
+	uint64_t join;                            /* atomic: generation << 32 | who; see join.c */
 } __attribute__((aligned(64)));
 
 _Static_assert(sizeof(struct coroi_rec) == 64, "the hot words are one cache line");

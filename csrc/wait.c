@@ -1,6 +1,6 @@
 //go:build cgo && linux
 /*
- * wait.c - parking, waking, joining.
+ * wait.c - yielding, parking, waking, cancelling.
  *
  * The problem: a waker anywhere must reach a coroutine that may be running, queued, waiting, just stolen, or
  * ended and its record in use for another, at no cost to those who are never woken from afar.
@@ -14,8 +14,8 @@
  *       record is a node of at most one inbox, once, and stays one until W3 clears the word.
  *   W3  the worker that takes the mail, in its door: not at home here: on to where it is now. Else fetch-and
  *       clears EVENT, CANCEL and count, and they are delivered: home is stable inside the home's door.
- *   W4  end: not ESCAPED: nothing; nobody has a handle, and the next user may have its generation. ESCAPED: CAS to generation
- *       + 1 without ESCAPED. If the word held mail, the record is still a node: it is left alone, and
+ *   W4  end (join.c): not ESCAPED: nothing; nobody has a handle, and the next user may have its generation. ESCAPED: CAS
+ *       to generation + 1 without ESCAPED. If the word held mail, the record is still a node: it is left alone, and
  *   W5  whoever takes a mail whose word is not ESCAPED clears it and frees the record.
  *
  * Permits (coro_park) are counted. Waits inside coro (joining) use EVENT, one for each registered wait: a waiter
@@ -30,74 +30,17 @@
  *       Both are inside the home's door, so a cancel is seen by C2, or finds the coroutine waiting at C1. Those that are
  *       never cancelled pay for a look at a byte that lies in the line they write. A permit that is on its way (count) is
  *       there: both leave it to W3 to wake who parks.
- *   C3  a join that is cancelled takes its registration back (J1). If the end was first, an event is certain: it
+ *   C3  a join that is cancelled takes its registration back (J1 of join.c). If the end was first, an event is certain: it
  *       waits for that, and is not cancelled.
  *   C4  who starts a fresh one: `canceled`, or CANCEL in the word: it ends unstarted. The word, so that nothing starts
  *       that was cancelled before, although the mail is not delivered yet.
  *   The generation of the wake word keeps a cancel from the record's next user (W1, W4), which is filled in with
  *   `canceled` cleared.
- *
- * Joining goes through the join word, which carries the generation too:
- *   J1  joiner: CAS nobody -> coroutine·me (or go·slot); it may find SETTLED: ended already
- *   J2  end: CAS -> settled·done. A joiner found there owns it: settled·taken, and it gets an event, so that nobody
- *       who comes meanwhile is before it. Go's: settled·for-go, and on its list. Detached: stays so, and the end frees it
- *   J3  the joiner (or who detaches what has ended) frees the record
  */
 #include "wait.h"
 
 #include "bell.h"
-#include "dense.h"
 #include "nowait.h"
-
-#include <string.h>
-
-struct coroi_rec *coroi_find(coro_handle h)
-{
-	struct coroi_rec *r = coroi_at((uint32_t)h);
-	if (!r)
-		return NULL;
-	uint64_t word = at_load_acq(&r->wake); /* pairs with the release of whoever gave us the handle */
-	return coroi_gen(word) == (uint32_t)(h >> 32) && (word & COROI_ESCAPED) ? r : NULL;
-}
-
-/* free_word - W4. True: the record is free for whoever asks. */
-static bool free_word(struct coroi_rec *r)
-{
-	uint64_t word = at_load_rlx(&r->wake), next;
-	do {
-		next = ((word >> COROI_GEN_SHIFT) + COROI_MUTANT(SAME_GEN, 1, 0)) << COROI_GEN_SHIFT | (word & COROI_MAIL_MASK);
-	} while (!at_cas(&r->wake, &word, next));
-	return COROI_MUTANT(FREE_NODE, COROI_MUTANT(FREE_CANCELED, (word & COROI_MAIL_MASK) == 0,
-						    (word & COROI_MAIL_MASK & ~COROI_CANCEL) == 0), true);
-}
-
-/* put_locked - a free record goes back, unless its generations are used up. */
-static void put_locked(struct coroi_worker *w, struct coroi_rec *r)
-{
-	if (coroi_gen(at_load_rlx(&r->wake)) == UINT32_MAX) {
-		coroi_slab_retire(&w->sched->slab);
-		return;
-	}
-	coroi_mags_earn(&w->mags);
-	coroi_mags_put(&w->mags, r);
-}
-
-void coroi_put(struct coroi_rec *r)
-{
-	struct coro_scheduler *s = coroi_chunk_of(r)->owner;
-
-	if (coroi_gen(at_load_rlx(&r->wake)) == UINT32_MAX)
-		coroi_slab_retire(&s->slab);
-	else
-		coroi_slab_put(&s->slab, r);
-}
-
-void coroi_join_free(struct coroi_rec *r)
-{
-	at_store_rlx(&r->state, COROI_FREE);
-	if (free_word(r))
-		coroi_put(r);
-}
 
 /* is_over - it has ended; FREE: its joiner is about to raise its generation. */
 static inline bool is_over(uint8_t state)
@@ -213,7 +156,7 @@ void coroi_mail_locked(struct coroi_worker *w, struct coroi_rec *r)
 	COROI_MUTANT_ADDS(CLEAR_FIRST, over = is_over(at_load_rlx(&r->state));)
 	at_bump(&w->mails);
 	if (!(word & COROI_ESCAPED)) { /* W5 */
-		put_locked(w, r);
+		coroi_put_locked(w, r);
 		return;
 	}
 	if (over)
@@ -234,94 +177,16 @@ void coroi_mail_locked(struct coroi_worker *w, struct coroi_rec *r)
 		cancel_locked(w, r);
 }
 
-/* ----------------------------------------------------------------------------------- the end */
+/* ------------------------------------------------------------------------------------- events */
 
-/* settle - J2. The join word as it was. */
-static uint64_t settle(struct coroi_rec *r)
+void coroi_event_mail(struct coro_scheduler *s, struct coroi_rec *r)
 {
 	uint32_t gen = coroi_gen(at_load_rlx(&r->wake));
 
-	at_store_rlx(&r->state, COROI_ENDED);
-	/* J2; a release for the result, an acquire for what the joiner wrote before it registered. */
-	static const uint32_t whose[] = {
-		[COROI_JOIN_NOBODY] = COROI_SETTLED_DONE,
-		[COROI_JOIN_COROUTINE] = COROI_SETTLED_TAKEN,
-		[COROI_JOIN_GO] = COROI_SETTLED_FOR_GO,
-	};
-	uint64_t old = at_load_acq(&coroi_cold(r)->join);
-	unsigned kind;
-	do {
-		kind = old >> COROI_JOIN_KIND_SHIFT & 3;
-	} while (kind != COROI_JOIN_SETTLED &&
-		 !at_cas(&coroi_cold(r)->join, &old,
-			 coroi_join_word(gen, COROI_JOIN_SETTLED,
-					 COROI_MUTANT(STAYS_DONE, whose[kind], COROI_SETTLED_DONE))));
-	return old;
-}
-
-/* tell - the event for a joiner that is not at home here. */
-static void tell(struct coro_scheduler *s, struct coroi_rec *joiner)
-{
-	uint32_t gen = coroi_gen(at_load_rlx(&joiner->wake));
-
-	if (coroi_chunk_of(joiner)->owner == s)
-		mail(joiner, gen, COROI_EVENT);
+	if (coroi_chunk_of(r)->owner == s)
+		mail(r, gen, COROI_EVENT);
 	else
-		mail_from_outside(joiner, gen, COROI_EVENT);
-}
-
-static void end_joinable_locked(struct coroi_worker *w, struct coroi_rec *r)
-{
-	uint64_t old = settle(r);
-	uint32_t index = (uint32_t)(old & COROI_JOIN_INDEX_MASK);
-
-	switch (old >> COROI_JOIN_KIND_SHIFT & 3) {
-	case COROI_JOIN_COROUTINE: {
-		struct coroi_rec *joiner = coroi_at(index);
-		if (coroi_chunk_of(joiner)->owner != w->sched || at_load_rlx(&joiner->home) != w->id)
-			tell(w->sched, joiner);
-		else
-			coroi_event_locked(w, joiner);
-		break;
-	}
-	case COROI_JOIN_GO:
-		coroi_bell_done(w->sched, r, index);
-		break;
-	case COROI_JOIN_SETTLED: /* detached */
-		at_store_rlx(&r->state, COROI_FREE);
-		if (free_word(r))
-			put_locked(w, r);
-		break;
-	}
-}
-
-COROI_NOINLINE void coroi_end_slow_locked(struct coroi_worker *w, struct coroi_rec *r)
-{
-	if (r->flags & COROI_F_JOINABLE) {
-		end_joinable_locked(w, r);
-		return;
-	}
-	at_store_rlx(&r->state, COROI_FREE);
-	if (free_word(r))
-		put_locked(w, r);
-}
-
-void coroi_end_outside(struct coro_scheduler *s, struct coroi_rec *r)
-{
-	uint64_t old = settle(r);
-	uint32_t index = (uint32_t)(old & COROI_JOIN_INDEX_MASK);
-
-	switch (old >> COROI_JOIN_KIND_SHIFT & 3) {
-	case COROI_JOIN_COROUTINE:
-		tell(s, coroi_at(index));
-		break;
-	case COROI_JOIN_GO:
-		coroi_bell_done(s, r, index);
-		break;
-	case COROI_JOIN_SETTLED: /* detached */
-		coroi_join_free(r);
-		break;
-	}
+		mail_from_outside(r, gen, COROI_EVENT);
 }
 
 /* coroi_event_send: r cannot end meanwhile, nor wait for anything else. */
@@ -339,7 +204,7 @@ void coroi_event_send(struct coroi_rec *r)
 		}
 		coroi_door_leave(w);
 	}
-	tell(w ? w->sched : NULL, r);
+	coroi_event_mail(w ? w->sched : NULL, r);
 }
 
 void coroi_event_send_to(struct coroi_rec *r, uint32_t gen)
@@ -352,13 +217,39 @@ void coroi_event_send_to(struct coroi_rec *r, uint32_t gen)
 		mail_from_outside(r, gen, COROI_EVENT);
 }
 
-int coroi_join_status(const struct coroi_rec *r)
+int coroi_wait(struct coroi_rec *me, char what, uint64_t deadline, bool (*withdraw)(void *), void *arg)
 {
-	if (r->flags & COROI_F_STARVED)
-		return CORO_ENOMEM;
-	if (r->flags & COROI_F_CANCELED)
-		return CORO_ECANCELED;
-	return r->flags & COROI_F_ABORTED ? CORO_EABORTED : CORO_OK;
+	bool certain = !withdraw;
+
+	for (;;) {
+		struct coroi_worker *w = coroi_self();
+		int code = CORO_OK;
+		coroi_door_enter(w);
+		if (me->event) {
+			me->event = 0;
+			coroi_door_leave(w);
+			return CORO_OK;
+		}
+		if (!certain && (w->cancel | me->canceled)) { /* C2 */
+			code = CORO_ECANCELED;
+			coroi_door_leave(w);
+		} else {
+			at_store_rlx(&me->state, certain ? COROI_PROMISED : COROI_WAITING);
+			me->waits = (uint8_t)what;
+			if (certain || deadline == CORO_FOREVER || coroi_timer_arm_locked(w, me, deadline)) {
+				code = coroi_suspend_locked(w, me, coroi_pick_locked(w));
+			} else {
+				at_store_rlx(&me->state, COROI_ACTIVE);
+				coroi_door_leave(w);
+				code = CORO_ETIMEDOUT;
+			}
+		}
+		if (code == CORO_OK)
+			return CORO_OK;
+		if (withdraw(arg)) /* C3 */
+			return code;
+		certain = true;
+	}
 }
 
 /* ------------------------------------------------------------------------------- public calls */
@@ -622,149 +513,6 @@ coro_handle coro_self(void)
 		return 0;
 	coroi_escape(w->current);
 	return coroi_handle(w->current);
-}
-
-/* unregister - J1 taken back. False: the end has come first, and with it an event. */
-static bool unregister(struct coroi_rec *r, uint32_t gen, uint32_t index)
-{
-	uint64_t mine = coroi_join_word(gen, COROI_JOIN_COROUTINE, index);
-	return COROI_MUTANT(NO_UNREGISTER_CHECK, at_cas(&coroi_cold(r)->join, &mine, coroi_join_word(gen, COROI_JOIN_NOBODY, 0)),
-			    (at_xchg(&coroi_cold(r)->join, coroi_join_word(gen, COROI_JOIN_NOBODY, 0)), true));
-}
-
-/* A registration with the join word of r. */
-struct join {
-	struct coroi_rec *r;
-	uint32_t gen, index;
-};
-
-static bool withdraw_join(void *arg)
-{
-	struct join *j = arg;
-	return unregister(j->r, j->gen, j->index);
-}
-
-int coroi_wait(struct coroi_rec *me, char what, uint64_t deadline, bool (*withdraw)(void *), void *arg)
-{
-	bool certain = !withdraw;
-
-	for (;;) {
-		struct coroi_worker *w = coroi_self();
-		int code = CORO_OK;
-		coroi_door_enter(w);
-		if (me->event) {
-			me->event = 0;
-			coroi_door_leave(w);
-			return CORO_OK;
-		}
-		if (!certain && (w->cancel | me->canceled)) { /* C2 */
-			code = CORO_ECANCELED;
-			coroi_door_leave(w);
-		} else {
-			at_store_rlx(&me->state, certain ? COROI_PROMISED : COROI_WAITING);
-			me->waits = (uint8_t)what;
-			if (certain || deadline == CORO_FOREVER || coroi_timer_arm_locked(w, me, deadline)) {
-				code = coroi_suspend_locked(w, me, coroi_pick_locked(w));
-			} else {
-				at_store_rlx(&me->state, COROI_ACTIVE);
-				coroi_door_leave(w);
-				code = CORO_ETIMEDOUT;
-			}
-		}
-		if (code == CORO_OK)
-			return CORO_OK;
-		if (withdraw(arg)) /* C3 */
-			return code;
-		certain = true;
-	}
-}
-
-/* taken - what to tell one who came second. */
-static int taken(uint64_t word, uint32_t gen)
-{
-	bool waits = (word >> COROI_JOIN_KIND_SHIFT & 3) != COROI_JOIN_SETTLED;
-	return coroi_gen(word) == gen && waits ? CORO_EBUSY : CORO_ESTALE;
-}
-
-/* join - certain: neither deadline nor cancel ends it. */
-static int join(coro_handle h, void *result, size_t result_bytes, uint64_t deadline, bool certain)
-{
-	struct coroi_worker *w = coroi_self();
-	struct coroi_rec *me, *r;
-	uint32_t gen = (uint32_t)(h >> 32);
-
-	if (!w || !(me = w->current))
-		return CORO_EPERM;
-	r = coroi_find(h);
-	if (!r)
-		return CORO_ESTALE;
-	uint64_t nobody = coroi_join_word(gen, COROI_JOIN_NOBODY, 0);
-	uint64_t settled = coroi_join_word(gen, COROI_JOIN_SETTLED, COROI_SETTLED_DONE);
-	uint64_t word = at_load_acq(&coroi_cold(r)->join);
-	/* acquire: if another has joined it meanwhile and this is the next one's, coroi_find sees that */
-	if (r == me || coroi_gen(word) != gen || (result_bytes && !result) || result_bytes > at_load_acq(&r->result_bytes))
-		return coroi_find(h) ? CORO_EINVAL : CORO_ESTALE;
-	if (coroi_unlikely(w->nowait) && word != settled) /* not even for one that is about to end */
-		return deadline ? coroi_nowait_refuse(w, "coro_join") : CORO_ETIMEDOUT;
-	coroi_escape(me);
-	word = nobody;
-	uint64_t mine = coroi_join_word(gen, COROI_JOIN_COROUTINE, coroi_index(me));
-	if (COROI_MUTANT(BLIND_JOIN, at_cas(&coroi_cold(r)->join, &word, mine),
-			 (at_xchg(&coroi_cold(r)->join, mine), true))) { /* J1 */
-		struct join j = {r, gen, coroi_index(me)};
-		int status = coroi_wait(me, 'j', deadline, certain ? NULL : withdraw_join, &j);
-		if (status)
-			return status;
-	} else if (word != settled) {
-		return taken(word, gen);
-	} else if (!COROI_MUTANT(BLIND_TAKE,
-				 at_cas(&coroi_cold(r)->join, &settled,
-					coroi_join_word(gen, COROI_JOIN_SETTLED, COROI_SETTLED_TAKEN)), true)) {
-		return CORO_ESTALE; /* of two who find it settled, the one whose CAS takes it is the joiner */
-	}
-	int status = coroi_join_status(r);
-	if (result_bytes && (status == CORO_OK || status == CORO_EABORTED)) /* of one unstarted it is the argument */
-		memcpy(result, coroi_cold(r)->payload, result_bytes);
-	coroi_join_free(r); /* J3 */
-	return status;
-}
-
-int coro_join(coro_handle h, void *result, size_t result_bytes)
-{
-	return join(h, result, result_bytes, CORO_FOREVER, false);
-}
-
-int coro_join_until(coro_handle h, void *result, size_t result_bytes, uint64_t deadline)
-{
-	return join(h, result, result_bytes, deadline, false);
-}
-
-int coroi_join_certain(coro_handle h)
-{
-	return join(h, NULL, 0, CORO_FOREVER, true);
-}
-
-/* -------------------------------------------------------------------------------------- detach */
-
-int coro_detach(coro_handle h)
-{
-	uint32_t gen = (uint32_t)(h >> 32);
-	struct coroi_rec *r = coroi_find(h);
-
-	if (!r)
-		return CORO_ESTALE;
-	uint64_t settled = coroi_join_word(gen, COROI_JOIN_SETTLED, COROI_SETTLED_DONE);
-	uint64_t word = coroi_join_word(gen, COROI_JOIN_NOBODY, 0);
-	if (at_cas(&coroi_cold(r)->join, &word, coroi_join_word(gen, COROI_JOIN_SETTLED, COROI_SETTLED_DETACHED)))
-		return CORO_OK;
-	if (coroi_gen(word) != gen)
-		return coroi_find(h) ? CORO_EINVAL : CORO_ESTALE;
-	if (word != settled)
-		return taken(word, gen);
-	if (!at_cas(&coroi_cold(r)->join, &word, coroi_join_word(gen, COROI_JOIN_SETTLED, COROI_SETTLED_TAKEN)))
-		return CORO_ESTALE;
-	coroi_join_free(r);
-	return CORO_OK;
 }
 
 /* ---------------------------------------------------------------------------------- cancelling */

@@ -1,5 +1,5 @@
 /*
- * wait.h - how a coroutine's wait ends: permits, events, and its own end.
+ * wait.h - how a coroutine's wait ends: permits, events (wait.c), and its own end (join.c).
  */
 #ifndef COROI_WAIT_H
 #define COROI_WAIT_H
@@ -27,24 +27,6 @@ static inline uint64_t coroi_join_word(uint32_t gen, unsigned kind, uint32_t ind
 
 /* coroi_mail_locked - r came out of w's inbox as a mail. */
 void coroi_mail_locked(struct coroi_worker *w, struct coroi_rec *r);
-
-COROI_NOINLINE void coroi_end_slow_locked(struct coroi_worker *w, struct coroi_rec *r);
-
-/* coroi_end_locked - r, at home here, has ended: its record is free, or waits for its joiner. */
-static inline void coroi_end_locked(struct coroi_worker *w, struct coroi_rec *r)
-{
-	at_bump_rel(&w->ended); /* release: with coroi_live, not before what it has spawned is counted */
-	if (coroi_unlikely(at_load_rlx(&r->wake) & COROI_ESCAPED)) { /* relaxed: only r itself, or who spawned it, set it */
-		coroi_end_slow_locked(w, r);
-		return;
-	}
-	at_store_rlx(&r->state, COROI_FREE);
-	coroi_mags_earn(&w->mags);
-	coroi_mags_put(&w->mags, r);
-}
-
-/* coroi_end_outside - r, joinable and at home in no worker's door, has ended: the caller is alone with it. */
-void coroi_end_outside(struct coro_scheduler *s, struct coroi_rec *r);
 
 /* coroi_await_mailers - every wake-up from outside that had begun is through. All coroutines of a scheduler have ended:
  * then no wake-up looks at it any more. */
@@ -75,6 +57,10 @@ void coroi_event_send(struct coroi_rec *r);
 /* coroi_event_send_to - the same for one that may have gone on and ended: then nothing happens. */
 void coroi_event_send_to(struct coroi_rec *r, uint32_t gen);
 
+/* coroi_event_mail - the event for r, wherever that is at home. s: the scheduler of whose worker or lane the caller is; NULL: of none.
+ * Thread: any, in a door or not. */
+void coroi_event_mail(struct coro_scheduler *s, struct coroi_rec *r);
+
 /* coroi_escape - me's handle is about to be known. Only me, or who spawns it, may. */
 static inline void coroi_escape(struct coroi_rec *me)
 {
@@ -83,12 +69,44 @@ static inline void coroi_escape(struct coroi_rec *me)
 		at_store_rel(&me->wake, word | COROI_ESCAPED); /* nobody else writes it before */
 }
 
-/* coroi_find - the record that a handle names, or NULL if it is stale. The answer is firm only inside its
- * home's door, or for whoever alone may free it (its joiner). */
-struct coroi_rec *coroi_find(coro_handle h);
+/* ------------------------------------------------------------------------------------- join.c */
 
 /* coroi_put - r is free, and no node: back to the slab, unless its generations are used up. Thread: any, in no door. */
 void coroi_put(struct coroi_rec *r);
+
+/* coroi_put_locked - the same, in w's door: to its magazine. */
+static inline void coroi_put_locked(struct coroi_worker *w, struct coroi_rec *r)
+{
+	if (coroi_gen(at_load_rlx(&r->wake)) == UINT32_MAX) {
+		coroi_slab_retire(&w->sched->slab);
+		return;
+	}
+	coroi_mags_earn(&w->mags);
+	coroi_mags_put(&w->mags, r);
+}
+
+/* coroi_end_slow_locked - coroi_end_locked of one with a handle. */
+COROI_NOINLINE void coroi_end_slow_locked(struct coroi_worker *w, struct coroi_rec *r);
+
+/* coroi_end_locked - r, at home here, has ended: its record is free, or waits for its joiner. */
+static inline void coroi_end_locked(struct coroi_worker *w, struct coroi_rec *r)
+{
+	at_bump_rel(&w->ended); /* release: with coroi_live, not before what it has spawned is counted */
+	if (coroi_unlikely(at_load_rlx(&r->wake) & COROI_ESCAPED)) { /* relaxed: only r itself, or who spawned it, set it */
+		coroi_end_slow_locked(w, r);
+		return;
+	}
+	at_store_rlx(&r->state, COROI_FREE);
+	coroi_mags_earn(&w->mags);
+	coroi_mags_put(&w->mags, r);
+}
+
+/* coroi_end_outside - r, joinable and at home in no worker's door, has ended: the caller is alone with it. */
+void coroi_end_outside(struct coro_scheduler *s, struct coroi_rec *r);
+
+/* coroi_find - the record that a handle names, or NULL if it is stale. The answer is firm only inside its
+ * home's door, or for whoever alone may free it (its joiner). */
+struct coroi_rec *coroi_find(coro_handle h);
 
 /* coroi_join_free - the joiner (or detacher, or Go) has had what it wanted of r. Thread: any, in no door. */
 void coroi_join_free(struct coroi_rec *r);

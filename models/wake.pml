@@ -1,5 +1,6 @@
 /*
- * wake.pml - the wake word, the join word and the reuse of a record: W1 to W5, C1 to C4 and J1 to J3 of csrc/wait.c.
+ * wake.pml - the wake word, the join word and the reuse of a record: W1 to W5 and C1 to C4 of csrc/wait.c,
+ * J1 to J3 of csrc/join.c.
  *
  * Two workers, records 0 (the target, whose record is used a second time) and 1 (the joiner), threads outside.
  *   SCENE 1  wakes  the target parks twice; three threads wake it, one from a worker (coro_wake at home, or mail), so that
