@@ -194,7 +194,7 @@ static inline struct coroi_rec *coroi_next_locked(struct coroi_worker *w)
 }
 
 /* coroi_made_ready_locked - r, at home here, is in the slot. False: the general way. */
-static inline bool coroi_made_ready_locked(struct coroi_worker *w, struct coroi_rec *r)
+static inline __attribute__((always_inline)) bool coroi_made_ready_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
 	struct coroi_rec *back = coroi_likely(w->budget_full > 0) ? w->slot : r;
 
