@@ -21,7 +21,6 @@ type Group struct {
 	ctx  context.Context
 	quit context.CancelCauseFunc
 	stop func() bool // unbinds cancelAll from ctx
-	ends bool        // ctx has a deadline
 
 	mu       sync.Mutex
 	members  []member // by slot; nil: none
@@ -45,7 +44,6 @@ type member interface {
 func NewGroup(ctx context.Context, s *Scheduler) *Group {
 	g := &Group{s: s}
 	g.ctx, g.quit = context.WithCancelCause(ctx)
-	_, g.ends = ctx.Deadline()
 	g.stop = context.AfterFunc(g.ctx, g.cancelAll)
 	return g
 }
@@ -142,9 +140,8 @@ func (g *Group) add(t member) {
 	g.free = g.free[:len(g.free)-1]
 	g.members[slot] = t
 	canceled := g.canceled
-	if g.ends && !canceled && !g.awaits {
-		g.awaits = true
-		g.s.core.BeginExt(1)
+	if !canceled && !g.awaits {
+		g.awaits = g.s.awaitDeadline(g.ctx)
 	}
 	g.mu.Unlock()
 	if canceled { // just now: cancelAll has not seen it
@@ -173,16 +170,14 @@ func (g *Group) cancelAll() {
 	g.mu.Lock()
 	g.canceled = true
 	awaits := g.awaitsNoMoreLocked()
+	var all []member
+	for _, t := range g.members {
+		if t != nil {
+			all = append(all, t)
+		}
+	}
 	g.mu.Unlock()
 	g.s.canceling(awaits, func() {
-		g.mu.Lock()
-		var all []member
-		for _, t := range g.members {
-			if t != nil {
-				all = append(all, t)
-			}
-		}
-		g.mu.Unlock()
 		for _, t := range all {
 			t.Cancel()
 		}

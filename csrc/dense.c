@@ -194,7 +194,7 @@ COROI_COLD static void postpone_locked(struct coroi_worker *w, struct coroi_rec 
 		coroi_queue_locked(w, r);
 }
 
-/* Neither is instrumented by sanitizers: they never return. */
+/* What never returns is not instrumented by sanitizers. */
 #define NO_RETURN COROI_RAW __attribute__((noreturn))
 
 /* go_on - leave the mover. */

@@ -190,12 +190,6 @@ static inline int stop_locked(struct coroi_worker *w, struct coroi_rec *me)
 	return coroi_to(&me->sp, w->native_sp, 0, w, NULL);
 }
 
-/* suspend_locked - the general way. */
-static COROI_NOINLINE int suspend_locked(struct coroi_worker *w, struct coroi_rec *me)
-{
-	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
-}
-
 static int call_inline(coro_go_id id, const void *arg, size_t arg_bytes, void *result, size_t result_bytes, size_t *got)
 {
 	struct coroi_worker *w = coroi_self();
@@ -210,7 +204,7 @@ static int call_inline(coro_go_id id, const void *arg, size_t arg_bytes, void *r
 		return CORO_ECANCELED;
 	}
 	write_locked(w, me, id, arg, arg_bytes, result, result_bytes, got);
-	return make_now(w) ? stop_locked(w, me) : suspend_locked(w, me);
+	return make_now(w) ? stop_locked(w, me) : coroi_suspend_picked_locked(w, me);
 }
 
 /* call_inline_slow - nothing was done yet, but that the door was tried. */
@@ -242,7 +236,7 @@ int coro_call_go_inline(coro_go_id id, const void *arg, size_t arg_bytes, void *
 	if (make_now(w))
 		return stop_locked(w, me);
 	struct coroi_rec *next = coroi_next_locked(w);
-	return coroi_likely(next) ? coroi_hand_over_locked(w, me, next) : suspend_locked(w, me);
+	return coroi_likely(next) ? coroi_hand_over_locked(w, me, next) : coroi_suspend_picked_locked(w, me);
 }
 
 void coroi_calls_make(struct coroi_worker *w)

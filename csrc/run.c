@@ -375,6 +375,11 @@ COROI_NOINLINE int coroi_suspend_slow(struct coroi_worker *w, struct coroi_rec *
 	return go_locked(w, &me->sp, next);
 }
 
+COROI_NOINLINE int coroi_suspend_picked_locked(struct coroi_worker *w, struct coroi_rec *me)
+{
+	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
+}
+
 /* abandon - leave this loop for ever; its stack is free. next as settle_locked returns it. */
 static __attribute__((noreturn)) void abandon_locked(struct coroi_worker *w, struct coroi_stack *stack,
 						     struct coroi_rec *next)

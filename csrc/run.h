@@ -281,6 +281,9 @@ static inline int coroi_suspend_locked(struct coroi_worker *w, struct coroi_rec 
 	return coroi_hand_over_locked(w, me, next);
 }
 
+/* coroi_suspend_picked_locked - me stops here, and who goes on is chosen the general way: for where the short one has found nobody. */
+COROI_NOINLINE int coroi_suspend_picked_locked(struct coroi_worker *w, struct coroi_rec *me);
+
 /* coroi_run - from the native stack: run coroutines until there is none. */
 void coroi_run(struct coroi_worker *w);
 

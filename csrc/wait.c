@@ -369,12 +369,6 @@ static COROI_NOINLINE int park_until_slow(struct coroi_worker *w, struct coroi_r
 	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
 }
 
-/* suspend_picked - me stops here; who goes on is chosen the general way. */
-static COROI_NOINLINE int suspend_picked(struct coroi_worker *w, struct coroi_rec *me)
-{
-	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
-}
-
 /* As coro_park: the usual path makes no call. */
 int coro_park_until(uint64_t deadline)
 {
@@ -398,7 +392,7 @@ int coro_park_until(uint64_t deadline)
 	me->waits = 'p';
 	struct coroi_rec *next = coroi_next_locked(w);
 	if (coroi_unlikely(!next))
-		return suspend_picked(w, me);
+		return coroi_suspend_picked_locked(w, me);
 	return coroi_hand_over_locked(w, me, next);
 }
 
