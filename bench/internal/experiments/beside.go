@@ -2,6 +2,7 @@ package experiments
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -18,7 +19,9 @@ import (
 
 const (
 	idleTime     = 10 * time.Second
-	besideSteps  = 300_000_000 // of arithmetic on each CPU: about a third of a second
+	besideSteps  = 300_000_000 // of arithmetic: about a third of a second
+	sliceTime    = 80 * time.Millisecond
+	slicesN      = 20
 	arrivalsEach = time.Millisecond
 	arrivalsN    = 10    // at a time
 	arrivalSteps = 11000 // of arithmetic: about 10 us
@@ -26,37 +29,34 @@ const (
 
 // beside is what a scheduler costs those who share the machine with it.
 func beside() *harness.Experiment {
-	list := rows(besideNothing(), besideIdle(), besideArrivals())
+	list := rows(besideNothing(), besideOneBusy(), besideGoroutines())
 	return &harness.Experiment{
 		Name:  "beside",
 		Asked: true,
 		About: `what a scheduler costs others. wake-ups: of all worker threads together in 10 s without work.
 one-busy: a plain C loop on a thread of its own, and the same in one coroutine while the other workers have nothing.
-go-only: arithmetic, shared by a goroutine on each P: alone, beside an idle scheduler, and while 10 coroutines of about 10 us
-arrive each millisecond. loss: of time, against alone in the same round; of the last row, less the coroutines' own.`,
+go-only: what a goroutine on each P gets done beside an idle scheduler, and (arrivals) while 10 coroutines of about 10 us arrive
+each millisecond, in slices of 80 ms, each compared with those before and after it, where the goroutines are alone.
+loss: of time or work, in percent; of the last row, less the time that the coroutines took by themselves.`,
 		Metrics: []harness.Metric{
 			{Name: "wakeups", Title: "wake-ups", Digits: 0},
 			{Name: "ms", Title: "ms", Digits: 2},
 			{Name: "loss_percent", Title: "loss %", Digits: 2},
 			{Name: "coroutines_percent", Title: "coroutines %", Digits: 2},
 		},
-		Rows:   list,
-		Derive: losses(list),
-	}
-}
-
-// losses compares each row with the one of its variant that is alone.
-func losses(list []harness.Row) func([]harness.Values) {
-	return func(round []harness.Values) {
-		for i, own := range list {
-			for k, alone := range list {
-				if alone.System != sysGoroutine && alone.System != pthreads || alone.Variant != own.Variant || i == k {
-					continue
+		Rows: list,
+		Derive: func(round []harness.Values) {
+			var alone float64
+			for i, row := range list {
+				switch {
+				case row.Variant != variantOneBusy:
+				case row.System == pthreads:
+					alone = round[i]["ms"]
+				default:
+					round[i]["loss_percent"] = 100 * (round[i]["ms"]/alone - 1)
 				}
-				loss := 100 * (round[i]["ms"]/round[k]["ms"] - 1)
-				round[i]["loss_percent"] = loss - round[i]["coroutines_percent"]
 			}
-		}
+		},
 	}
 }
 
@@ -103,36 +103,86 @@ func switches(s *coro.Scheduler) (n int, err error) {
 	return n, nil
 }
 
-func besideIdle() []harness.Row {
+const variantOneBusy = "one-busy"
+
+func besideOneBusy() []harness.Row {
 	busy := cbody.SpinJob(1, 0, besideSteps)
 	quick := cbody.SpinJob(1, 0, 1000)
-	list := []harness.Row{
-		{System: pthreads, Variant: "one-busy", Workers: 1, N: 1, Open: onThreads(busy, quick, 1, "ms", time.Millisecond)},
-		{System: sysCoro, Variant: "one-busy", Workers: cpus, N: 1, Open: onCoroutines(busy, quick, cpus, "ms", time.Millisecond)},
+	return []harness.Row{
+		{System: pthreads, Variant: variantOneBusy, Workers: 1, N: 1, Open: onThreads(busy, quick, 1, "ms", time.Millisecond)},
+		{System: sysCoro, Variant: variantOneBusy, Workers: cpus, N: 1, Open: onCoroutines(busy, quick, cpus, "ms", time.Millisecond)},
 	}
-	alone := func() (harness.Values, error) { return goJob() }
-	return append(list,
-		harness.Row{System: sysGoroutine, Variant: "go-only", Workers: cpus, N: cpus, Open: timed(alone)},
-		harness.Row{System: sysCoro, Variant: "go-only", Workers: cpus, N: cpus,
-			Open: onScheduler(func(*coro.Scheduler) (harness.Values, error) { return goJob() }, coro.WithWorkers(cpus))})
 }
 
-// goJob is arithmetic in one goroutine for each CPU. They take it piece by piece: what one loses because somebody else wants
-// its CPU, another makes up for.
-func goJob() (harness.Values, error) {
-	const piece = 100_000
+func besideGoroutines() []harness.Row {
+	return []harness.Row{
+		{System: sysCoro, Variant: "go-only", Workers: cpus, N: cpus, Open: bySlices(func(s *coro.Scheduler) (func() (int, error), error) {
+			return func() (int, error) { return 0, nil }, nil
+		})},
+		{System: sysCoro, Variant: "arrivals", Workers: cpus, N: cpus, Open: bySlices(arrivals)},
+	}
+}
+
+// bySlices compares what goroutines get done while there is a scheduler with what they do without one. begin has it do something,
+// until the function that it returns is called, which tells how many coroutines there were.
+//
+// Slices are short because machines change their speed, in seconds or less: only neighbours can be compared.
+func bySlices(begin func(*coro.Scheduler) (end func() (int, error), err error)) func() (harness.Trial, error) {
+	beside := func() (done float64, coroutines int, err error) {
+		s, err := coro.New(coro.WithWorkers(cpus))
+		if err != nil {
+			return 0, 0, err
+		}
+		end, err := begin(s)
+		if err == nil {
+			done = goSlice()
+			coroutines, err = end()
+		}
+		return done, coroutines, errors.Join(err, closed(s))
+	}
+	run := func(slices int) (harness.Values, error) {
+		var losses, shares []float64
+		before := goSlice()
+		for range slices {
+			own, err := ownTime()
+			if err != nil {
+				return nil, err
+			}
+			done, coroutines, err := beside()
+			if err != nil {
+				return nil, err
+			}
+			after := goSlice()
+			share := 100 * float64(coroutines) * own / ms(sliceTime) / float64(cpus)
+			losses = append(losses, 100*(1-2*done/(before+after))-share)
+			shares = append(shares, share)
+			before = after
+		}
+		return harness.Values{"loss_percent": harness.Median(losses), "coroutines_percent": harness.Median(shares)}, nil
+	}
+	return func() (harness.Trial, error) {
+		return harness.Trial{
+			Warm: func() error { _, err := run(1); return err },
+			Run:  func() (harness.Values, error) { return run(slicesN) },
+		}, nil
+	}
+}
+
+// goSlice is how many pieces of arithmetic a goroutine on each P gets done in a millisecond, as long as a slice.
+func goSlice() float64 {
 	var all sync.WaitGroup
-	var taken atomic.Int64
+	var done atomic.Int64
 	start := time.Now()
 	for range cpus {
 		all.Go(func() {
-			for taken.Add(piece) <= int64(cpus)*besideSteps {
-				goSpin(piece)
+			for time.Since(start) < sliceTime {
+				goSpin(10_000)
+				done.Add(1)
 			}
 		})
 	}
 	all.Wait()
-	return harness.Values{"ms": ms(time.Since(start))}, nil
+	return float64(done.Load()) / ms(time.Since(start))
 }
 
 func goSpin(steps int) {
@@ -143,34 +193,23 @@ func goSpin(steps int) {
 	runtime.KeepAlive(x) // so that none of it is left out
 }
 
-// besideArrivals: the same while coroutines come, 10 000 a second.
-func besideArrivals() []harness.Row {
-	short := coro.MustFunc[int64, coro.None](cbody.Spin)
-	run := func(s *coro.Scheduler) (harness.Values, error) {
-		own, err := ownTime()
-		if err != nil {
-			return nil, err
-		}
-		stop, n := make(chan struct{}), make(chan int)
-		go func() { n <- arrive(s, short, stop) }()
-		v, err := goJob()
+// arrivals has coroutines come, 10 000 a second.
+func arrivals(s *coro.Scheduler) (end func() (int, error), err error) {
+	short, err := coro.NewFunc[int64, coro.None](cbody.Spin)
+	if err != nil {
+		return nil, err
+	}
+	stop, n := make(chan struct{}), make(chan int)
+	go func() { n <- arrive(s, short, stop) }()
+	return func() (int, error) {
 		close(stop)
-		came := <-n
-		if err == nil {
-			err = settled(s)
-		}
-		v["coroutines_percent"] = 100 * float64(came) * own / v["ms"] / float64(cpus)
-		return v, err
-	}
-	return []harness.Row{
-		{System: sysGoroutine, Variant: "arrivals", Workers: cpus, N: cpus, Open: timed(goJob)},
-		{System: sysCoro, Variant: "arrivals", Workers: cpus, N: cpus, Open: onScheduler(run, coro.WithWorkers(cpus))},
-	}
+		return <-n, settled(s)
+	}, nil
 }
 
 // ownTime is how many ms one of them takes.
 func ownTime() (float64, error) {
-	const n = 1000
+	const n = 200
 	job := cbody.SpinJob(n, 0, arrivalSteps)
 	start := time.Now()
 	job.Plain()
