@@ -58,7 +58,8 @@ static size_t mapped_bytes(unsigned class)
 static void arena_free(struct coroi_arena *a)
 {
 	for (uint32_t i = 0; i < a->cut; i++)
-		coroi_place_remove(&a->stacks[i].place);
+		if (a->stacks[i].guarded)
+			coroi_place_remove(&a->stacks[i].place);
 	coroi_unmap(a->base, a->bytes);
 	coroi_release(a);
 }
@@ -97,6 +98,16 @@ static struct coroi_arena *arena_new(unsigned class)
 	return a;
 }
 
+/* enter_hollow - s, which counts and is in no list, is hollow. */
+static void enter_hollow(struct coroi_stack_pool *p, struct coroi_stack *s)
+{
+	s->next = p->hollow[s->class];
+	p->hollow[s->class] = s;
+	s->arena->hollow++;
+	p->bytes -= mapped_bytes(s->class);
+	p->stacks--;
+}
+
 /* leave_idle - the stack that *link points to goes out of the list of idle ones. */
 static void leave_idle(struct coroi_stack_pool *p, struct coroi_stack **link)
 {
@@ -120,11 +131,7 @@ static void hollow_out(struct coroi_stack_pool *p, unsigned class, size_t bytes)
 		}
 		leave_idle(p, link);
 		s->dirty = false;
-		s->next = p->hollow[class];
-		p->hollow[class] = s;
-		s->arena->hollow++;
-		p->bytes -= mapped_bytes(class);
-		p->stacks--;
+		enter_hollow(p, s);
 	}
 }
 
@@ -168,17 +175,30 @@ static struct coroi_stack *cut(struct coroi_stack_pool *p, unsigned class)
 	s->top = s->low + bytes - COLOUR_BYTES * (p->colour++ % COLOURS);
 	s->arena = a;
 	s->class = s->serves = (uint8_t)class;
-	if (coroi_guard(s->low - COROI_GUARD_BYTES, COROI_GUARD_BYTES))
-		return NULL;
-	coroi_place_add(&s->place, s->low, bytes);
 	a->cut++;
 	p->bytes += bytes;
 	p->stacks++;
 	return s;
 }
 
+/* guarded - s, just cut, has its guard. Outside the lock: the kernel takes its time. */
+static bool guarded(struct coroi_stack_pool *p, struct coroi_stack *s)
+{
+	if (s->guarded)
+		return true;
+	if (coroi_guard(s->low - COROI_GUARD_BYTES, COROI_GUARD_BYTES)) {
+		coroi_lock(&p->lock);
+		enter_hollow(p, s);
+		coroi_unlock(&p->lock);
+		return false;
+	}
+	coroi_place_add(&s->place, s->low, mapped_bytes(s->class));
+	return s->guarded = true;
+}
+
 unsigned coroi_stack_pool_get(struct coroi_stack_pool *p, unsigned class, struct coroi_stack **out, unsigned want)
 {
+	struct coroi_stack *fresh = NULL;
 	unsigned n = 0;
 
 	coroi_lock(&p->lock);
@@ -187,12 +207,14 @@ unsigned coroi_stack_pool_get(struct coroi_stack_pool *p, unsigned class, struct
 		s->dirty = true;
 		out[n] = s;
 	}
-	if (n == 0 && (out[0] = cut(p, class))) {
-		out[0]->dirty = true;
-		n = 1;
-	}
+	if (n == 0)
+		fresh = cut(p, class);
 	coroi_unlock(&p->lock);
-	return n;
+	if (!fresh || !guarded(p, fresh))
+		return n;
+	fresh->dirty = true;
+	out[0] = fresh;
+	return 1;
 }
 
 void coroi_stack_pool_put(struct coroi_stack_pool *p, struct coroi_stack **list, unsigned n)

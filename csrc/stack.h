@@ -36,6 +36,7 @@ struct coroi_stack {
 	void *back;                /* the context on `below` that goes on then */
 	uint8_t class;
 	uint8_t serves; /* the class of the tasks that a run loop on it takes: its own, but on a slot of dense.h */
+	bool guarded; /* it has been handed out before, or is about to be */
 	bool dirty; /* used since it was last given back to the kernel */
 	uint16_t slot; /* of dense.h */
 };
