@@ -9,7 +9,7 @@ import (
 
 const (
 	fibTasks = 200
-	fibWarm  = 40
+	fibWarm  = 10
 	fibIndex = 100_000
 	fibStack = 64 << 10 // GMP wants more than the default
 )
@@ -38,7 +38,7 @@ func fib() *harness.Experiment {
 		Name: "fib",
 		About: `the 100 000th Fibonacci number by GMP, 200 times; time from start to end divided by 200, in ms.
 Computed by steps of 32, F(n+32) = 4870847 F(n) - F(n-32), 1 to 2 ms a task (mpz_fib_ui: 0.06, plain additions: 13).
-The warm-up is 40 of them.
+The warm-up is 10 of them.
 plain-c: a loop of plain calls; with more workers, of an equal share on each of as many bare threads.
 stolen: one coroutine spawns all 200, each with a 64 KiB stack, and the other workers steal.
 pthreads: bare threads that share a counter. speed-up: against plain-c on one in the same round.`,
