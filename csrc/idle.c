@@ -41,11 +41,6 @@
  * switched between two looks, or a surplus. `hungry` tells workers that push whether a sleeper wants to be woken
  * (SURPLUS), or that there is no standby (ALONE); it is a hint, and being wrong costs time only.
  *
- * Before it sleeps a worker spins for mail, and one of them for something to steal: a wake-up costs both sides more. But
- * where work comes now and then, and others want the CPU, spinning is a loss: each that was in vain halves the
- * next, and one that found something, or would have (the wake-up came soon after), makes it whole again. (After
- * Karlin, Li, Manasse, Owicki, "Empirical Studies of Competitive Spinning", SOSP 1991.)
- *
  * A worker that was woken where its waker ran has taken the CPU from it: the machine is full. Spinning is in vain then, and
  * sleeping brings the next wake-up, one for each of a burst of spawns. So it dozes: for 50 us it sleeps with its token
  * and without its bit, and takes together what has come meanwhile. (30 000 spawns in bursts of 10, both CPUs busy otherwise:
@@ -61,370 +56,18 @@
  * nor stands by, and nobody looks for work there. Only mail that lies there while it computes is delivered by the standby, as it
  * may be for one that has moved on. Its deadlines are its own business: who they are for cannot run elsewhere.
  *
- * Stealing that does not pay backs off: a thief that has run what it stole in less time each than moving it cost
- * (PAY_NS) keeps away for 50 us, doubling to 12 ms, and halving when it pays.
+ * The tokens and the claims (N1 to N4) are in tokens.c; what a worker does before it sleeps, and P6, in search.c.
  */
 #include "idle.h"
 
-#include "bell.h"
 #include "lane.h"
 #include "run.h"
+#include "search.h"
 
-#include <limits.h>
-
-#define SPIN_LEAST_NS 600
-#define SPIN_RELAX 6 /* about 150 ns between looks */
 #define LINGER_LOOKS 60 /* about 2 us */
-#define GATHER_RELAX 48 /* about 1.2 us before a look into parcels that trickle in */
-#define GATHER_NS 600   /* then between looks */
 #define NAP_FIRST_NS 20000
 #define NAP_MOST_NS 4000000
 #define DOZE_NS 50000
-#define LATE_NS 200000 /* a deadline is so late: its worker does not get to it */
-#define PAY_NS 150
-#define BACKOFF_NS 25000
-#define BACKOFF_MOST 9
-
-/* ------------------------------------------------------------------------------------- tokens */
-
-bool coroi_at_rest(struct coro_scheduler *s)
-{
-	return at_load_seq(&s->S) >> 16 == 0;
-}
-
-static bool wake_starved(struct coro_scheduler *s);
-
-void coroi_rested(struct coro_scheduler *s)
-{
-	if (coroi_unlikely(at_load_seq(&s->starved)) && wake_starved(s))
-		return;
-	at_add(&s->rests, 1);
-	if (at_load_seq(&s->rest_waiters))
-		coroi_futex_wake(&s->rests, INT_MAX);
-	if (at_load_seq(&s->go_waits_rest))
-		coroi_bell_ring(s);
-}
-
-/* drop - give an awake token back. True: everything rests now. */
-static bool drop(struct coro_scheduler *s)
-{
-	return at_add(&s->S, -COROI_S_AWAKE) >> 16 == 0;
-}
-
-/* grant - take an awake token. If everything rested until then, that is counted before anything can come of it. */
-static void grant(struct coro_scheduler *s)
-{
-	if (at_add(&s->S, COROI_S_AWAKE) >> 16 == 1)
-		at_add(&s->rises, 1);
-}
-
-void coroi_rest_await(struct coro_scheduler *s, uint32_t seen)
-{
-	at_add(&s->rest_waiters, 1);
-	if (at_load_seq(&s->rests) == seen)
-		coroi_futex_wait(&s->rests, seen, -1);
-	at_add(&s->rest_waiters, -1);
-}
-
-/* ------------------------------------------------------------------------------------- waking */
-
-static inline uint64_t bit_of(unsigned id)
-{
-	return UINT64_C(1) << (id & 63);
-}
-
-/* claim - N2 to N4. */
-static bool claim(struct coro_scheduler *s, unsigned id)
-{
-	struct coroi_worker *w = &s->worker[id];
-
-	COROI_MUTANT(CLAIM_FIRST, grant(s), (void)0);
-	if (at_load_seq(&s->mode) == COROI_PAUSED ||
-	    !COROI_MUTANT(BLIND_CLAIM, at_and(&s->sleepers[id >> 6], ~bit_of(id)) & bit_of(id),
-			  (at_and(&s->sleepers[id >> 6], ~bit_of(id)), true))) {
-		if (COROI_MUTANT(CLAIM_FIRST, COROI_MUTANT(TOKEN_KEPT, drop(s), false), false))
-			coroi_rested(s);
-		return false;
-	}
-	COROI_MUTANT(CLAIM_FIRST, (void)0, at_add(&s->S, COROI_S_AWAKE));
-	at_store_rlx(&w->waker_cpu, coroi_cpu());
-	if (at_xchg(&w->ev, COROI_EV_WOKEN) == COROI_EV_SLEEPS)
-		COROI_MUTANT(NO_CALL, coroi_futex_wake(&w->ev, 1), (void)0);
-	if (coroi_unlikely(id == s->workers))
-		coroi_bell_ring(s);
-	return true;
-}
-
-/* wake_starved - everything rests, but some wait for a stack: that is not the end. Wake a worker that has such ones, to tell them that there
- * is none, see fail_starved. One: of several none would be alone. False: there is none to be woken. */
-static bool wake_starved(struct coro_scheduler *s)
-{
-	for (unsigned id = 0; id < s->workers && at_load_seq(&s->mode) == COROI_RUNNING; id++)
-		if (at_load_rlx(&s->worker[id].starved.count) && (at_load_seq(&s->sleepers[id >> 6]) & bit_of(id)) && claim(s, id))
-			return true;
-	return false;
-}
-
-/* claim_any - wake one sleeper, if there is one, to steal: not the lane, nor a dedicated one. */
-static void claim_any(struct coro_scheduler *s)
-{
-	unsigned n = coroi_general(s);
-
-	for (unsigned i = 0; i < COROI_MASK_WORDS && i * 64 < n; i++) {
-		uint64_t mask = n - i * 64 < 64 ? bit_of(n) - 1 : UINT64_MAX;
-		for (uint64_t bits; (bits = at_load_seq(&s->sleepers[i]) & mask) && at_load_seq(&s->mode) != COROI_PAUSED;)
-			if (claim(s, i * 64 + (unsigned)__builtin_ctzll(bits)))
-				return;
-	}
-}
-
-COROI_COLD void coroi_idle_feed(struct coroi_worker *w)
-{
-	if (!coroi_is_dedicated(w) && at_xchg(&w->sched->hungry, 0))
-		claim_any(w->sched);
-}
-
-COROI_NOINLINE int coroi_feed_and_leave(struct coroi_worker *w)
-{
-	coroi_idle_queued(w);
-	coroi_door_leave(w);
-	return CORO_OK;
-}
-
-void coroi_idle_pushed(struct coroi_worker *w)
-{
-	struct coro_scheduler *s = w->sched;
-
-	if (at_load_seq(&s->sleepers[w->id >> 6]) & bit_of(w->id))
-		claim(s, w->id);
-	else if (coroi_unlikely(at_load_rlx(&s->hungry) & COROI_HUNGRY_ALONE) && w->id != s->workers)
-		coroi_idle_feed(w);
-}
-
-void coroi_wake_all(struct coro_scheduler *s)
-{
-	for (unsigned id = 0; id < s->workers; id++)
-		if (at_load_seq(&s->sleepers[id >> 6]) & bit_of(id))
-			claim(s, id);
-	if (at_load_seq(&coroi_lane(s)->inbox)) /* it has nothing else to wake up for */
-		coroi_idle_pushed(coroi_lane(s));
-}
-
-/* ----------------------------------------------------------------------------------- stealing */
-
-/* has_more - v's queue has something, and not just what the last thief left there. */
-static bool has_more(struct coroi_worker *v)
-{
-	uint32_t length = coroi_deque_length(&v->queue);
-	return length && !(length == at_load_rlx(&v->kept_length) && coroi_turns(v) == at_load_rlx(&v->kept_at));
-}
-
-/* stuck - v has something and has not switched since we noted it in seen; or has missed a deadline. */
-static bool stuck(struct coroi_worker *w, struct coroi_worker *v)
-{
-	if (coroi_is_dedicated(v))
-		return coroi_turns(v) == w->seen[v->id] && at_load_rlx(&v->inbox);
-	return (coroi_turns(v) == w->seen[v->id] &&
-		(has_more(v) || at_load_rlx(&v->slot) || at_load_rlx(&v->inbox) || at_load_rlx(&v->unopened))) ||
-	       (at_load_rlx(&v->due) != COROI_NEVER && coroi_timers_are_due(v, coroi_now_ns() - LATE_NS));
-}
-
-/* has_surplus - a thief would get something from v. */
-static bool has_surplus(struct coroi_worker *v)
-{
-	return coroi_deque_length(&v->queue) > 1 && !coroi_is_dedicated(v);
-}
-
-static void note(struct coroi_worker *w)
-{
-	for (unsigned i = 0; i < w->sched->workers; i++)
-		w->seen[i] = coroi_turns(&w->sched->worker[i]);
-}
-
-static uint32_t give_half(struct coroi_worker *w, struct coroi_worker *v)
-{
-	return coroi_deque_give(v, w->id, w->gift, (coroi_deque_length(&v->queue) + 1) / 2);
-}
-
-/* take - the door of v is ours: half of its queue; if nothing can be had there, its mail and its next one too. */
-static uint32_t take(struct coroi_worker *w, struct coroi_worker *v)
-{
-	if (at_load_rlx(&v->due) != COROI_NEVER)
-		coroi_timers_fire_locked(v, coroi_now_ns());
-	uint32_t n = give_half(w, v);
-	if (!n) {
-		struct coroi_rec *next = v->slot;
-		coroi_drain_locked(v);
-		COROI_MUTANT(SLOT_KEPT, at_store_rlx(&v->slot, NULL), (void)0);
-		if (next)
-			coroi_queue_locked(v, next);
-		if (v->unopened)
-			coroi_open_locked(v);
-		n = give_half(w, v);
-	}
-	if (!n) {
-		coroi_let_go_locked(v); /* so that it does not look stuck */
-		at_store_rlx(&v->kept_length, coroi_deque_length(&v->queue));
-		at_store_rlx(&v->kept_at, coroi_turns(v));
-	}
-	return n;
-}
-
-/* hold_off - stealing was in vain: not again for a while, twice as long as last time. */
-static void hold_off(struct coroi_worker *w, uint64_t now)
-{
-	w->backoff += w->backoff < BACKOFF_MOST;
-	w->hold_off = now + ((uint64_t)BACKOFF_NS << w->backoff);
-}
-
-/* leaves_asleep - the door of v is ours, and we leave something there that v, who has passed P2, does not know of. */
-static bool leaves_asleep(struct coroi_worker *v)
-{
-	return at_load_seq(&v->sched->sleepers[v->id >> 6]) & bit_of(v->id) &&
-	       (coroi_deque_length(&v->queue) || !coroi_let_go_locked(v));
-}
-
-static bool steal(struct coroi_worker *w, struct coroi_worker *v)
-{
-	bool left;
-	uint32_t n = 0;
-
-	switch (coroi_door_knock(v, w->id)) {
-	case COROI_REFUSED:
-		return false;
-	case COROI_SERVED:
-		n = at_load_rlx(&w->gift_count);
-		if (n)
-			at_bump(&w->served);
-		break;
-	case COROI_LOCKED:
-		n = take(w, v);
-		left = COROI_MUTANT(LEFT_ASLEEP, leaves_asleep(v), false);
-		coroi_door_unlock(v);
-		if (left)
-			claim(w->sched, v->id); /* P6 */
-		if (n)
-			at_bump(&w->forced);
-		break;
-	}
-	if (!n) {
-		if (coroi_deque_length(&v->queue) && !coroi_is_dedicated(v)) /* they are pinned */
-			hold_off(w, coroi_now_ns());
-		return false;
-	}
-	at_bump(&w->steals);
-	at_bump_by(&w->stolen, n);
-	coroi_door_enter(w);
-	while (n--) { /* the back was given first: keep the order. Our queue is empty, so there is room */
-		if (coroi_task_has_record(w->gift[n].task))
-			coroi_deque_push(&w->queue, w->gift[n].task);
-		else
-			coroi_queue_new_locked(w, w->gift[n].task, &w->gift[n].arg);
-	}
-	coroi_idle_queued(w);
-	coroi_door_leave(w);
-	w->batch_began = coroi_now_ns();
-	w->batch_at = coroi_turns(w);
-	return true;
-}
-
-/* sweep - one round over the others, from a random one on (xorshift64*, Vigna 2016): take from those that have a
- * surplus, if stealing pays, or (last) from those that are stuck. */
-static bool sweep(struct coroi_worker *w, bool pays, bool last)
-{
-	uint32_t n = w->sched->workers;
-
-	w->random ^= w->random >> 12;
-	w->random ^= w->random << 25;
-	w->random ^= w->random >> 27;
-	uint32_t k = (uint32_t)((w->random * UINT64_C(0x2545f4914f6cdd1d)) >> 32) % n;
-	for (uint32_t i = 0; i < n; i++) {
-		struct coroi_worker *v = &w->sched->worker[(k + i) % n];
-		if (v == w)
-			continue;
-		if (((pays && has_surplus(v)) || (last && stuck(w, v))) && steal(w, v))
-			return true;
-	}
-	return false;
-}
-
-/* reckon - did what we stole last pay? */
-static void reckon(struct coroi_worker *w, uint64_t now)
-{
-	if (!w->batch_began)
-		return;
-	uint32_t ran = coroi_turns(w) - w->batch_at;
-	if (now - w->batch_began >= PAY_NS * ran) { /* or we were preempted meanwhile: not all is forgotten */
-		w->backoff -= w->backoff > 0;
-		w->hold_off = 0;
-	} else {
-		hold_off(w, now);
-	}
-	w->batch_began = 0;
-}
-
-/* start_searching - at most one searcher with up to four workers, else as many as half of those awake. */
-static bool start_searching(struct coro_scheduler *s)
-{
-	uint64_t S = at_load_rlx(&s->S);
-	do {
-		uint32_t most = COROI_S_AWAKE_OF(S) / 2;
-		if (s->workers <= 4 || most < 1)
-			most = 1;
-		if (COROI_S_SEARCHING_OF(S) >= most)
-			return false;
-	} while (!at_cas(&s->S, &S, S + COROI_S_SEARCHING));
-	return true;
-}
-
-static void linger(void)
-{
-	for (int i = 0; i < SPIN_RELAX; i++)
-		at_relax();
-}
-
-/* gather - spawns stream in from outside: let some come together, rather than fight over a line for each. */
-static bool gather(struct coroi_worker *w)
-{
-	for (int i = 0; i < GATHER_RELAX && !at_load_rlx(&w->inbox); i++)
-		at_relax();
-	return coroi_has_news(w);
-}
-
-/* search - spin for a short while for mail, and, as one of few, for something to steal. */
-static bool search(struct coroi_worker *w)
-{
-	struct coro_scheduler *s = w->sched;
-
-	if (at_load_rlx(&w->unopened) && gather(w))
-		return true;
-	uint64_t began = coroi_now_ns(), now = began, looked = began;
-	bool found = false, thief = !coroi_is_dedicated(w) && start_searching(s);
-
-	reckon(w, now);
-	note(w);
-	while (!(found = at_load_rlx(&w->inbox) != 0) && now - began < w->spin_ns && at_load_rlx(&s->mode) == COROI_RUNNING) {
-		if (thief && now >= w->hold_off && (found = sweep(w, true, false)))
-			break;
-		linger();
-		now = coroi_now_ns();
-		if (at_load_rlx(&w->unopened) && now - looked >= GATHER_NS) {
-			if ((found = coroi_has_news(w)))
-				break;
-			looked = now;
-		}
-	}
-	if (thief) {
-		if (!found)
-			found = sweep(w, now >= w->hold_off, true);
-		at_add(&s->S, -COROI_S_SEARCHING);
-	}
-	if (found)
-		w->spin_ns = COROI_SPIN_NS;
-	else if (w->spin_ns > SPIN_LEAST_NS)
-		w->spin_ns /= 2;
-	return found;
-}
 
 bool coroi_idle_linger(struct coroi_worker *w, bool (*happened)(void *), void *arg)
 {
@@ -437,8 +80,6 @@ bool coroi_idle_linger(struct coroi_worker *w, bool (*happened)(void *), void *a
 	}
 	return false;
 }
-
-/* ------------------------------------------------------------------------------------ sleeping */
 
 static bool is_standby(struct coroi_worker *w)
 {
@@ -485,12 +126,12 @@ static bool look_around(struct coroi_worker *w)
 
 	for (unsigned i = 0; i < s->workers; i++) {
 		struct coroi_worker *v = &s->worker[i];
-		if (v != w && (stuck(w, v) || (may_steal && has_surplus(v))))
+		if (v != w && (coroi_is_stuck(w, v) || (may_steal && coroi_has_surplus(v))))
 			return true;
 	}
 	if (may_steal)
 		at_or(&s->hungry, COROI_HUNGRY_SURPLUS);
-	note(w);
+	coroi_note_turns(w);
 	return false;
 }
 
@@ -499,9 +140,9 @@ static void unpark(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;
 
-	if (at_and(&s->sleepers[w->id >> 6], ~bit_of(w->id)) & bit_of(w->id))
+	if (at_and(&s->sleepers[w->id >> 6], ~coroi_sleeper_bit(w->id)) & coroi_sleeper_bit(w->id))
 		return;
-	COROI_MUTANT(TWO_TOKENS, drop(s), (void)0); /* one of two: never the last */
+	COROI_MUTANT(TWO_TOKENS, coroi_token_drop(s), (void)0); /* one of two: never the last */
 	COROI_MUTANT_ADDS(STALE_EV, return;)
 	while (at_load_acq(&w->ev) != COROI_EV_WOKEN)
 		at_relax();
@@ -531,9 +172,9 @@ void coroi_idle_due(struct coroi_worker *w, uint64_t due)
 	struct coro_scheduler *s = w->sched;
 	uint32_t standby = at_load_rlx(&s->standby);
 
-	if (coroi_unlikely(standby) && !coroi_is_dedicated(w) && due < at_load_rlx(&s->standby_until) - LATE_NS &&
-	    at_load_seq(&s->sleepers[(standby - 1) >> 6]) & bit_of(standby - 1))
-		claim(s, standby - 1);
+	if (coroi_unlikely(standby) && !coroi_is_dedicated(w) && due < at_load_rlx(&s->standby_until) - COROI_LATE_NS &&
+	    coroi_sleeps(s, standby - 1))
+		coroi_claim(s, standby - 1);
 }
 
 /* first_deadline - of w, which has gone to sleep with one. A thief may have been here and left none: then it is now, since we
@@ -557,8 +198,8 @@ static int64_t sleep_limit(struct coroi_worker *w, bool armed, bool standby, int
 		uint64_t others = now + (uint64_t)nap_ns;
 		for (unsigned i = 0; i < coroi_general(s); i++) {
 			uint64_t due = at_load_rlx(&s->worker[i].due);
-			if (due < others - LATE_NS)
-				others = due + LATE_NS;
+			if (due < others - COROI_LATE_NS)
+				others = due + COROI_LATE_NS;
 		}
 		at_store_rlx(&s->standby_until, others);
 		until = until < others ? until : others;
@@ -572,7 +213,7 @@ static void nap(struct coroi_worker *w, bool armed)
 	struct coro_scheduler *s = w->sched;
 	int64_t nap_ns = NAP_FIRST_NS;
 
-	note(w);
+	coroi_note_turns(w);
 	stand_by(w);
 	w->parked_at = coroi_now_ns();
 	for (;;) {
@@ -586,7 +227,7 @@ static void nap(struct coroi_worker *w, bool armed)
 			break;
 		}
 		if (armed && first_deadline(w) <= coroi_now_ns()) {
-			grant(s);
+			coroi_token_grant(s);
 			unpark(w);
 			break;
 		}
@@ -599,7 +240,7 @@ static void nap(struct coroi_worker *w, bool armed)
 				stand_by(w);
 			}
 		} else if (look_around(w)) {
-			grant(s);
+			coroi_token_grant(s);
 			unpark(w);
 			break;
 		}
@@ -662,21 +303,21 @@ static void park(struct coroi_worker *w)
 	share_stacks(w);
 	repay(w);
 	COROI_MUTANT_ADDS(LET_GO_FIRST, if (has_work(w)) return;)
-	COROI_MUTANT(LATE_BIT, at_or(&s->sleepers[w->id >> 6], bit_of(w->id)), 0); /* P1 */
+	COROI_MUTANT(LATE_BIT, at_or(&s->sleepers[w->id >> 6], coroi_sleeper_bit(w->id)), 0); /* P1 */
 	uint32_t mode = at_load_seq(&s->mode);
-	COROI_MUTANT_ADDS(DROP_FIRST, if (drop(s)) coroi_rested(s); at_add(&s->S, COROI_S_AWAKE);)
+	COROI_MUTANT_ADDS(DROP_FIRST, if (coroi_token_drop(s)) coroi_rested(s); at_add(&s->S, COROI_S_AWAKE);)
 	if (mode == COROI_STOPPING || (mode == COROI_RUNNING && COROI_MUTANT(NO_RECHECK, COROI_MUTANT(LET_GO_FIRST, has_work(w), false), false))) { /* P2 */
 		COROI_MUTANT_ADDS(LATE_BIT, return;)
 		unpark(w); /* P3 */
 		hand_over(w); /* we may have been the one that was woken to look around */
 		return;
 	}
-	COROI_MUTANT_ADDS(LATE_BIT, at_or(&s->sleepers[w->id >> 6], bit_of(w->id));)
+	COROI_MUTANT_ADDS(LATE_BIT, at_or(&s->sleepers[w->id >> 6], coroi_sleeper_bit(w->id));)
 	at_bump(&w->parks);
 	bool armed = at_load_rlx(&w->due) != COROI_NEVER;
 	if (armed) {
 		at_add(&s->S, COROI_S_EXT - COROI_S_AWAKE); /* P4: not the end */
-	} else if (drop(s)) { /* P4 */
+	} else if (coroi_token_drop(s)) { /* P4 */
 		coroi_rested(s);
 	}
 	if (!coroi_is_dedicated(w) && coroi_now_ns() >= w->hold_off)
@@ -744,7 +385,7 @@ bool coroi_idle(struct coroi_worker *w)
 	if (doze(w))
 		return true;
 
-	if (at_load_seq(&s->mode) == COROI_RUNNING && (search(w) || fail_starved(w)))
+	if (at_load_seq(&s->mode) == COROI_RUNNING && (coroi_search(w) || fail_starved(w)))
 		return true;
 	park(w);
 	return at_load_seq(&s->mode) != COROI_STOPPING;
@@ -758,7 +399,7 @@ void coroi_lane_init(struct coro_scheduler *s)
 
 	lane->id = (uint16_t)s->workers;
 	lane->sched = s;
-	s->sleepers[lane->id >> 6] |= bit_of(lane->id); /* it starts asleep */
+	s->sleepers[lane->id >> 6] |= coroi_sleeper_bit(lane->id); /* it starts asleep */
 }
 
 bool coroi_lane_park(struct coroi_worker *lane)
@@ -766,24 +407,13 @@ bool coroi_lane_park(struct coroi_worker *lane)
 	struct coro_scheduler *s = lane->sched;
 
 	at_store_rlx(&lane->ev, COROI_EV_NONE);
-	at_or(&s->sleepers[lane->id >> 6], bit_of(lane->id)); /* P1 */
+	at_or(&s->sleepers[lane->id >> 6], coroi_sleeper_bit(lane->id)); /* P1 */
 	if (at_load_seq(&lane->unopened) || at_load_seq(&lane->inbox)) { /* P2 */
 		unpark(lane); /* P3 */
 		return false;
 	}
 	at_bump(&lane->parks);
-	if (drop(s)) /* P4 */
+	if (coroi_token_drop(s)) /* P4 */
 		coroi_rested(s);
 	return true;
-}
-
-void coroi_ext_begin(struct coro_scheduler *s, uint32_t n)
-{
-	at_add(&s->S, n * COROI_S_EXT);
-}
-
-void coroi_ext_end(struct coro_scheduler *s)
-{
-	if (at_add(&s->S, -COROI_S_EXT) >> 16 == 0)
-		coroi_rested(s);
 }

@@ -54,9 +54,4 @@ void coroi_lane_end(struct coroi_worker *lane, struct coroi_rec *r, uint8_t flag
  * more to do. One caller at a time. */
 bool coroi_lane_park(struct coroi_worker *lane);
 
-/* coroi_ext_begin, coroi_ext_end - work will come from outside of all workers, and has come: an offloaded call, a timer. Begin
- * while awake; end after what it wakes was woken. */
-void coroi_ext_begin(struct coro_scheduler *s, uint32_t n);
-void coroi_ext_end(struct coro_scheduler *s);
-
 #endif

@@ -375,6 +375,13 @@ COROI_NOINLINE int coroi_suspend_slow(struct coroi_worker *w, struct coroi_rec *
 	return go_locked(w, &me->sp, next);
 }
 
+COROI_NOINLINE int coroi_feed_and_leave(struct coroi_worker *w)
+{
+	coroi_idle_queued(w);
+	coroi_door_leave(w);
+	return CORO_OK;
+}
+
 COROI_NOINLINE int coroi_suspend_picked_locked(struct coroi_worker *w, struct coroi_rec *me)
 {
 	return coroi_suspend_locked(w, me, coroi_pick_locked(w));

@@ -147,7 +147,7 @@ struct coro_scheduler {
 	/* idle */
 	uint64_t S __attribute__((aligned(COROI_APART)));
 	uint64_t sleepers[COROI_MASK_WORDS] __attribute__((aligned(COROI_APART))); /* a bit for each worker that sleeps and may be woken */
-	uint32_t hungry __attribute__((aligned(COROI_APART))); /* hint to who pushes; see idle.h */
+	uint32_t hungry __attribute__((aligned(COROI_APART))); /* hint to who pushes; see tokens.h */
 	uint32_t standby;    /* id + 1 of the sleeper that looks around; 0: none */
 	uint64_t standby_until; /* when it will, ns; a hint */
 	uint32_t mode;       /* COROI_RUNNING... */

@@ -7,7 +7,7 @@
  *   req            the same word, with the same encoding, changed by the same compare-and-swaps
  *   owner          coroi_door_enter, coroi_door_try (a door that is not free: leave, then enter), coroi_door_slow
  *                  with its futex and WAITER bit, coroi_door_leave
- *   thief          coroi_door_knock; then steal() and take() of idle.c: a gift, or by force the queue, and if that is
+ *   thief          coroi_door_knock; then steal() and take() of search.c: a gift, or by force the queue, and if that is
  *                  empty the slot and the mail
  *   foreign        coroi_door_lock: it knocks until the door is its own, and then looks at everything, as a cancel does
  *

@@ -1,6 +1,7 @@
 /*
- * idle_copy.c - idle.c, with what a scenario wants of its static functions.
+ * idle_copy.c - search.c and idle.c, with what a scenario wants of their static functions.
  */
+#include "../search.c"
 #include "../idle.c"
 
 #include "world.h"
@@ -12,7 +13,7 @@ bool world_steal(struct coroi_worker *w, struct coroi_worker *v)
 
 void world_sleep(void)
 {
-	if (drop(sched))
+	if (coroi_token_drop(sched))
 		coroi_rested(sched);
 }
 
@@ -23,5 +24,5 @@ void world_nap(struct coroi_worker *w)
 
 void world_grant(void)
 {
-	grant(sched);
+	coroi_token_grant(sched);
 }

@@ -40,7 +40,7 @@ static inline struct coroi_rec *world_record_of(uint64_t task)
 	return task ? coroi_task_record(task) : NULL;
 }
 
-/* world_steal - as idle.c does it: true if w has got something from v. */
+/* world_steal - as search.c does it: true if w has got something from v. */
 bool world_steal(struct coroi_worker *w, struct coroi_worker *v);
 
 /* world_sleep - as idle.c does it: give the token back; the last one tells that everything rests. world_grant - take one. */

@@ -1,0 +1,235 @@
+//go:build cgo && linux
+/*
+ * search.c - see search.h.
+ *
+ * Before it sleeps a worker spins for mail, and one of them for something to steal: a wake-up costs both sides more. But
+ * where work comes now and then, and others want the CPU, spinning is a loss: each that was in vain halves the
+ * next, and one that found something, or would have (the wake-up came soon after), makes it whole again. (After
+ * Karlin, Li, Manasse, Owicki, "Empirical Studies of Competitive Spinning", SOSP 1991.)
+ *
+ * Stealing that does not pay backs off: a thief that has run what it stole in less time each than moving it cost
+ * (PAY_NS) keeps away for 50 us, doubling to 12 ms, and halving when it pays.
+ */
+#include "search.h"
+
+#include "run.h"
+#include "tokens.h"
+
+#define SPIN_LEAST_NS 600
+#define SPIN_RELAX 6 /* about 150 ns between looks */
+#define GATHER_RELAX 48 /* about 1.2 us before a look into parcels that trickle in */
+#define GATHER_NS 600   /* then between looks */
+#define PAY_NS 150
+#define BACKOFF_NS 25000
+#define BACKOFF_MOST 9
+
+/* has_more - v's queue has something, and not just what the last thief left there. */
+static bool has_more(struct coroi_worker *v)
+{
+	uint32_t length = coroi_deque_length(&v->queue);
+	return length && !(length == at_load_rlx(&v->kept_length) && coroi_turns(v) == at_load_rlx(&v->kept_at));
+}
+
+bool coroi_is_stuck(struct coroi_worker *w, struct coroi_worker *v)
+{
+	if (coroi_is_dedicated(v))
+		return coroi_turns(v) == w->seen[v->id] && at_load_rlx(&v->inbox);
+	return (coroi_turns(v) == w->seen[v->id] &&
+		(has_more(v) || at_load_rlx(&v->slot) || at_load_rlx(&v->inbox) || at_load_rlx(&v->unopened))) ||
+	       (at_load_rlx(&v->due) != COROI_NEVER && coroi_timers_are_due(v, coroi_now_ns() - COROI_LATE_NS));
+}
+
+bool coroi_has_surplus(struct coroi_worker *v)
+{
+	return coroi_deque_length(&v->queue) > 1 && !coroi_is_dedicated(v);
+}
+
+void coroi_note_turns(struct coroi_worker *w)
+{
+	for (unsigned i = 0; i < w->sched->workers; i++)
+		w->seen[i] = coroi_turns(&w->sched->worker[i]);
+}
+
+static uint32_t give_half(struct coroi_worker *w, struct coroi_worker *v)
+{
+	return coroi_deque_give(v, w->id, w->gift, (coroi_deque_length(&v->queue) + 1) / 2);
+}
+
+/* take - the door of v is ours: half of its queue; if nothing can be had there, its mail and its next one too. */
+static uint32_t take(struct coroi_worker *w, struct coroi_worker *v)
+{
+	if (at_load_rlx(&v->due) != COROI_NEVER)
+		coroi_timers_fire_locked(v, coroi_now_ns());
+	uint32_t n = give_half(w, v);
+	if (!n) {
+		struct coroi_rec *next = v->slot;
+		coroi_drain_locked(v);
+		COROI_MUTANT(SLOT_KEPT, at_store_rlx(&v->slot, NULL), (void)0);
+		if (next)
+			coroi_queue_locked(v, next);
+		if (v->unopened)
+			coroi_open_locked(v);
+		n = give_half(w, v);
+	}
+	if (!n) {
+		coroi_let_go_locked(v); /* so that it does not look stuck */
+		at_store_rlx(&v->kept_length, coroi_deque_length(&v->queue));
+		at_store_rlx(&v->kept_at, coroi_turns(v));
+	}
+	return n;
+}
+
+/* hold_off - stealing was in vain: not again for a while, twice as long as last time. */
+static void hold_off(struct coroi_worker *w, uint64_t now)
+{
+	w->backoff += w->backoff < BACKOFF_MOST;
+	w->hold_off = now + ((uint64_t)BACKOFF_NS << w->backoff);
+}
+
+/* leaves_asleep - the door of v is ours, and we leave something there that v, who has passed P2, does not know of. */
+static bool leaves_asleep(struct coroi_worker *v)
+{
+	return coroi_sleeps(v->sched, v->id) &&
+	       (coroi_deque_length(&v->queue) || !coroi_let_go_locked(v));
+}
+
+static bool steal(struct coroi_worker *w, struct coroi_worker *v)
+{
+	bool left;
+	uint32_t n = 0;
+
+	switch (coroi_door_knock(v, w->id)) {
+	case COROI_REFUSED:
+		return false;
+	case COROI_SERVED:
+		n = at_load_rlx(&w->gift_count);
+		if (n)
+			at_bump(&w->served);
+		break;
+	case COROI_LOCKED:
+		n = take(w, v);
+		left = COROI_MUTANT(LEFT_ASLEEP, leaves_asleep(v), false);
+		coroi_door_unlock(v);
+		if (left)
+			coroi_claim(w->sched, v->id); /* P6 */
+		if (n)
+			at_bump(&w->forced);
+		break;
+	}
+	if (!n) {
+		if (coroi_deque_length(&v->queue) && !coroi_is_dedicated(v)) /* they are pinned */
+			hold_off(w, coroi_now_ns());
+		return false;
+	}
+	at_bump(&w->steals);
+	at_bump_by(&w->stolen, n);
+	coroi_door_enter(w);
+	while (n--) { /* the back was given first: keep the order. Our queue is empty, so there is room */
+		if (coroi_task_has_record(w->gift[n].task))
+			coroi_deque_push(&w->queue, w->gift[n].task);
+		else
+			coroi_queue_new_locked(w, w->gift[n].task, &w->gift[n].arg);
+	}
+	coroi_idle_queued(w);
+	coroi_door_leave(w);
+	w->batch_began = coroi_now_ns();
+	w->batch_at = coroi_turns(w);
+	return true;
+}
+
+/* sweep - one round over the others, from a random one on (xorshift64*, Vigna 2016): take from those that have a
+ * surplus, if stealing pays, or (last) from those that are stuck. */
+static bool sweep(struct coroi_worker *w, bool pays, bool last)
+{
+	uint32_t n = w->sched->workers;
+
+	w->random ^= w->random >> 12;
+	w->random ^= w->random << 25;
+	w->random ^= w->random >> 27;
+	uint32_t k = (uint32_t)((w->random * UINT64_C(0x2545f4914f6cdd1d)) >> 32) % n;
+	for (uint32_t i = 0; i < n; i++) {
+		struct coroi_worker *v = &w->sched->worker[(k + i) % n];
+		if (v == w)
+			continue;
+		if (((pays && coroi_has_surplus(v)) || (last && coroi_is_stuck(w, v))) && steal(w, v))
+			return true;
+	}
+	return false;
+}
+
+/* reckon - did what we stole last pay? */
+static void reckon(struct coroi_worker *w, uint64_t now)
+{
+	if (!w->batch_began)
+		return;
+	uint32_t ran = coroi_turns(w) - w->batch_at;
+	if (now - w->batch_began >= PAY_NS * ran) { /* or we were preempted meanwhile: not all is forgotten */
+		w->backoff -= w->backoff > 0;
+		w->hold_off = 0;
+	} else {
+		hold_off(w, now);
+	}
+	w->batch_began = 0;
+}
+
+/* start_searching - at most one searcher with up to four workers, else as many as half of those awake. */
+static bool start_searching(struct coro_scheduler *s)
+{
+	uint64_t S = at_load_rlx(&s->S);
+	do {
+		uint32_t most = COROI_S_AWAKE_OF(S) / 2;
+		if (s->workers <= 4 || most < 1)
+			most = 1;
+		if (COROI_S_SEARCHING_OF(S) >= most)
+			return false;
+	} while (!at_cas(&s->S, &S, S + COROI_S_SEARCHING));
+	return true;
+}
+
+static void linger(void)
+{
+	for (int i = 0; i < SPIN_RELAX; i++)
+		at_relax();
+}
+
+/* gather - spawns stream in from outside: let some come together, rather than fight over a line for each. */
+static bool gather(struct coroi_worker *w)
+{
+	for (int i = 0; i < GATHER_RELAX && !at_load_rlx(&w->inbox); i++)
+		at_relax();
+	return coroi_has_news(w);
+}
+
+bool coroi_search(struct coroi_worker *w)
+{
+	struct coro_scheduler *s = w->sched;
+
+	if (at_load_rlx(&w->unopened) && gather(w))
+		return true;
+	uint64_t began = coroi_now_ns(), now = began, looked = began;
+	bool found = false, thief = !coroi_is_dedicated(w) && start_searching(s);
+
+	reckon(w, now);
+	coroi_note_turns(w);
+	while (!(found = at_load_rlx(&w->inbox) != 0) && now - began < w->spin_ns && at_load_rlx(&s->mode) == COROI_RUNNING) {
+		if (thief && now >= w->hold_off && (found = sweep(w, true, false)))
+			break;
+		linger();
+		now = coroi_now_ns();
+		if (at_load_rlx(&w->unopened) && now - looked >= GATHER_NS) {
+			if ((found = coroi_has_news(w)))
+				break;
+			looked = now;
+		}
+	}
+	if (thief) {
+		if (!found)
+			found = sweep(w, now >= w->hold_off, true);
+		at_add(&s->S, -COROI_S_SEARCHING);
+	}
+	if (found)
+		w->spin_ns = COROI_SPIN_NS;
+	else if (w->spin_ns > SPIN_LEAST_NS)
+		w->spin_ns /= 2;
+	return found;
+}

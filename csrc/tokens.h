@@ -1,0 +1,78 @@
+/*
+ * tokens.h - who is awake, who sleeps and is woken, and when everything rests: the tokens, the sleepers' bits and claims.
+ *
+ * The protocol, of which this is N1 to N4, is told in idle.c.
+ */
+#ifndef COROI_TOKENS_H
+#define COROI_TOKENS_H
+
+#include "deque.h"
+
+/* A worker's `ev`. */
+enum { COROI_EV_NONE, COROI_EV_SLEEPS, COROI_EV_WOKEN };
+
+/* What `hungry` says to a worker that has just queued something. */
+#define COROI_HUNGRY_SURPLUS 1u /* a sleeper would like to have some, if there is more than one */
+#define COROI_HUNGRY_ALONE 2u   /* nobody looks around: wake one for whatever there is */
+
+/* coroi_token_drop - give an awake token back. True: everything rests now; the caller tells (coroi_rested). */
+static inline bool coroi_token_drop(struct coro_scheduler *s)
+{
+	return at_add(&s->S, -COROI_S_AWAKE) >> 16 == 0;
+}
+
+/* coroi_token_grant - take an awake token. If everything rested until then, that is counted before anything can come of it. */
+static inline void coroi_token_grant(struct coro_scheduler *s)
+{
+	if (at_add(&s->S, COROI_S_AWAKE) >> 16 == 1)
+		at_add(&s->rises, 1);
+}
+
+/* coroi_ext_begin, coroi_ext_end - work will come from outside of all workers, and has come: an offloaded call, a timer. Begin
+ * while awake; end after what it wakes was woken. */
+void coroi_ext_begin(struct coro_scheduler *s, uint32_t n);
+void coroi_ext_end(struct coro_scheduler *s);
+
+static inline uint64_t coroi_sleeper_bit(unsigned id)
+{
+	return UINT64_C(1) << (id & 63);
+}
+
+/* coroi_sleeps - worker id sleeps, and may be claimed. */
+static inline bool coroi_sleeps(const struct coro_scheduler *s, unsigned id)
+{
+	return at_load_seq(&s->sleepers[id >> 6]) & coroi_sleeper_bit(id);
+}
+
+/* coroi_claim - N2 to N4. False: somebody else was first, or it does not sleep, or this is a pause. */
+bool coroi_claim(struct coro_scheduler *s, unsigned id);
+
+/* coroi_idle_feed - w has something for who is hungry: wake one, if somebody is. */
+COROI_COLD void coroi_idle_feed(struct coroi_worker *w);
+
+/* coroi_idle_queued - w has queued something, in its door. One relaxed load while nobody sleeps; being wrong costs
+ * time only, bounded by the standby. */
+static inline void coroi_idle_queued(struct coroi_worker *w)
+{
+	uint32_t h = at_load_rlx(&w->sched->hungry);
+	if (coroi_unlikely(h) && ((h & COROI_HUNGRY_ALONE) || coroi_deque_length(&w->queue) > 1))
+		coroi_idle_feed(w);
+}
+
+/* coroi_idle_pushed - something was pushed to w's inbox: wake w if it sleeps, or see to it that somebody looks
+ * around. Thread: any. */
+void coroi_idle_pushed(struct coroi_worker *w);
+
+/* coroi_wake_all - claim and wake every sleeper. */
+void coroi_wake_all(struct coro_scheduler *s);
+
+/* coroi_at_rest - nothing can happen any more, at this moment. */
+bool coroi_at_rest(struct coro_scheduler *s);
+
+/* coroi_rested - who gave the last token back says so. */
+void coroi_rested(struct coro_scheduler *s);
+
+/* coroi_rest_await - sleep until the number of rests differs from seen. */
+void coroi_rest_await(struct coro_scheduler *s, uint32_t seen);
+
+#endif
