@@ -484,19 +484,26 @@ TEST(cap_of_records_that_are_missing)
 	finish(s);
 }
 
+/* There are more of them than ThreadSanitizer has stacks. */
+static void ends(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+}
+
 static void starts_no_go_body(void *arg, void *result)
 {
 	coro_scheduler *s = *(coro_scheduler **)arg;
 	coro_handle h = 0;
 	(void)result;
 
-	while (coro_spawn_attr(NULL, three_yields, NULL, 0, &h) == CORO_OK)
+	while (coro_spawn_attr(NULL, ends, NULL, 0, &h) == CORO_OK)
 		;
 	uint64_t credit = coroi_self()->mags.credit;
 	CHECK_EQ(coro_spawn_go(COROI_GO_BODY | 7, NULL, 0, &h), CORO_ENOMEM);
 	CHECK_EQ(coroi_self()->mags.credit, credit);
 	show_records(s);
-	while (coro_spawn(three_yields, NULL, 0) == CORO_OK)
+	while (coro_spawn(ends, NULL, 0) == CORO_OK)
 		;
 	CHECK_EQ(coro_spawn_go(COROI_GO_BODY | 7, NULL, 0, &h), CORO_ENOMEM); /* nor any credit */
 }

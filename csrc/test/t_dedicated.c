@@ -79,10 +79,10 @@ TEST(dedicated_gets_no_other_spawns)
 	for (int round = 0; round < 4; round++) {
 		coro_scheduler *s = start_dedicated(round % 2 ? CORO_NO_MEMBARRIER : 0);
 		done = 0;
-		for (int i = 0; i < 300; i++)
+		for (int i = 0; i < 50; i++)
 			spawn(s, spawns_general, NULL, 0);
 		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
-		CHECK_EQ(done, 300 * 41);
+		CHECK_EQ(done, 50 * 41);
 		CHECK_EQ(spawned_at(s, GENERAL, WORKERS), 0);
 		finish(s);
 	}
