@@ -37,7 +37,7 @@ func fib() *harness.Experiment {
 	return &harness.Experiment{
 		Name: "fib",
 		About: `the 100 000th Fibonacci number by GMP, 200 times; time from start to end divided by 200, in ms.
-Computed by steps of 32, F(n+32) = 4870847 F(n) - F(n-32), 1 to 2 ms a task (mpz_fib_ui: 0.06, plain additions: 13).
+Computed by steps of 80, F(n+80) = L(80) F(n) - F(n-80), 0.5 to 1 ms a task (mpz_fib_ui: 0.06, plain additions: 13).
 The warm-up is 10 of them.
 plain-c: a loop of plain calls; with more workers, of an equal share on each of as many bare threads.
 stolen: one coroutine spawns all 200, each with a 64 KiB stack, and the other workers steal.
