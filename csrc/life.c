@@ -20,7 +20,8 @@
 #define STEAL_BATCH 32
 #define STACK_CACHE 64
 
-__thread struct coroi_worker *coroi_worker_tls;
+const struct coroi_worker coroi_nobody = {.sched = (struct coro_scheduler *)&coroi_nobody};
+__thread struct coroi_worker *coroi_worker_tls, *coroi_here_tls = (struct coroi_worker *)&coroi_nobody;
 
 /* ------------------------------------------------------------------------------ worker threads */
 
@@ -29,7 +30,7 @@ static void *worker_main(void *arg)
 	struct coroi_worker *w = arg;
 	struct coro_scheduler *s = w->sched;
 
-	coroi_worker_tls = w;
+	coroi_worker_tls = coroi_here_tls = w;
 	coroi_place_native(&w->native);
 	coroi_thread_name(s->name, w->id);
 	w->tid = coroi_thread_id();

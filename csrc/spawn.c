@@ -85,9 +85,9 @@ static COROI_NOINLINE int spawn_slow(struct coroi_worker *w, coro_fn fn, const v
 /* As coro_yield: what is nearly always so is taken for granted, and nothing is called. The argument is a word, or none. */
 int coro_spawn(coro_fn fn, const void *arg, size_t arg_bytes)
 {
-	struct coroi_worker *w = coroi_self();
+	struct coroi_worker *w = coroi_here();
 
-	if (coroi_unlikely(!w || !w->current))
+	if (coroi_unlikely(!w->current))
 		return CORO_EPERM;
 	if (coroi_unlikely(!coroi_door_try(w) || at_load_rlx(&w->sched->hungry)))
 		return spawn_slow(w, fn, arg, arg_bytes);

@@ -270,10 +270,10 @@ static COROI_NOINLINE int yield_slow(struct coroi_worker *w, struct coroi_rec *m
  * obstacle: me takes the place of next. */
 int coro_yield(void)
 {
-	struct coroi_worker *w = coroi_self();
+	struct coroi_worker *w = coroi_here();
 	struct coroi_rec *me;
 
-	if (coroi_unlikely(!w || !(me = w->current)))
+	if (coroi_unlikely(!(me = w->current)))
 		return CORO_EPERM;
 	if (coroi_unlikely(!coroi_door_try(w) || w->slot || coroi_mail_due(w)))
 		return yield_slow(w, me);
@@ -331,10 +331,10 @@ static COROI_NOINLINE int park_slow(struct coroi_worker *w, struct coroi_rec *me
 /* The usual path makes no call, like that of coro_yield: the door is free, and there is a permit, or somebody to go on with. */
 int coro_park(void)
 {
-	struct coroi_worker *w = coroi_self();
+	struct coroi_worker *w = coroi_here();
 	struct coroi_rec *me;
 
-	if (coroi_unlikely(!w || !(me = w->current)))
+	if (coroi_unlikely(!(me = w->current)))
 		return CORO_EPERM;
 	if (coroi_unlikely(!coroi_door_try(w)))
 		return park_slow(w, me);
@@ -372,10 +372,10 @@ static COROI_NOINLINE int park_until_slow(struct coroi_worker *w, struct coroi_r
 /* As coro_park: the usual path makes no call. */
 int coro_park_until(uint64_t deadline)
 {
-	struct coroi_worker *w = coroi_self();
+	struct coroi_worker *w = coroi_here();
 	struct coroi_rec *me;
 
-	if (coroi_unlikely(!w || !(me = w->current)))
+	if (coroi_unlikely(!(me = w->current)))
 		return CORO_EPERM;
 	if (deadline == CORO_FOREVER)
 		return coro_park();
@@ -451,10 +451,10 @@ static COROI_NOINLINE int wake_slow(struct coroi_worker *w, struct coroi_rec *r,
 /* The usual path makes no call: the door is free, and r is at home here and runs, is queued or has parked. */
 int coro_wake(coro_handle h)
 {
-	struct coroi_worker *w = coroi_self();
+	struct coroi_worker *w = coroi_here();
 	struct coroi_chunk *c = coroi_chunk_at((uint32_t)h);
 
-	if (coroi_unlikely(!w || !c || c->owner != w->sched))
+	if (coroi_unlikely(!c || c->owner != w->sched))
 		return wake_from_outside(h);
 	struct coroi_rec *r = (struct coroi_rec *)c + coroi_place((uint32_t)h);
 	if (coroi_unlikely(!coroi_door_try(w)))

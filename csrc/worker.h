@@ -198,24 +198,54 @@ static inline bool coroi_is_dedicated(const struct coroi_worker *w)
 	return w->id >= coroi_general(w->sched);
 }
 
-/* coroi_self - the worker of this thread, or NULL. Never cached by the compiler: a coroutine may continue on
- * another thread after each call that suspends. */
-extern __thread struct coroi_worker *coroi_worker_tls __attribute__((tls_model("initial-exec"), visibility("hidden")));
+/* coroi_tls - what a thread-local variable holds, never cached by the compiler: a coroutine may continue on another thread after
+ * each call that suspends. */
+#if defined(__x86_64__)
+#define coroi_tls(variable) \
+	({ \
+		void *coroi_value; \
+		__asm__ volatile("movq " #variable "@gottpoff(%%rip), %0\n\tmovq %%fs:(%0), %0" : "=&r"(coroi_value)); \
+		coroi_value; \
+	})
+#else
+#define coroi_tls(variable) \
+	({ \
+		void *coroi_value; \
+		uint64_t coroi_offset; \
+		__asm__ volatile("mrs %0, tpidr_el0\n\t" \
+				 "adrp %1, :gottprel:" #variable "\n\t" \
+				 "ldr %1, [%1, :gottprel_lo12:" #variable "]\n\t" \
+				 "ldr %0, [%0, %1]" \
+				 : "=&r"(coroi_value), "=&r"(coroi_offset)); \
+		coroi_value; \
+	})
+#endif
+
+#define COROI_THREAD_LOCAL extern __thread __attribute__((tls_model("initial-exec"), visibility("hidden")))
+
+/* coroi_self - the worker of this thread, or NULL. */
+COROI_THREAD_LOCAL struct coroi_worker *coroi_worker_tls;
 
 static inline struct coroi_worker *coroi_self(void)
 {
-	struct coroi_worker *w;
-#if defined(__x86_64__)
-	__asm__ volatile("movq coroi_worker_tls@gottpoff(%%rip), %0\n\tmovq %%fs:(%0), %0" : "=&r"(w));
+	return coroi_tls(coroi_worker_tls);
+}
+
+/*
+ * coroi_here - the same for usual paths, which need not ask whether there is one: where there is none it is coroi_nobody, at which
+ * no coroutine runs, and which has no scheduler that anything belongs to. Nobody writes there.
+ */
+COROI_THREAD_LOCAL struct coroi_worker *coroi_here_tls;
+extern const struct coroi_worker coroi_nobody;
+
+static inline struct coroi_worker *coroi_here(void)
+{
+#ifdef COROI_EXPLORED /* it changes one thread-local variable when it changes threads */
+	struct coroi_worker *w = coroi_self();
+	return w ? w : (struct coroi_worker *)&coroi_nobody;
 #else
-	uint64_t offset;
-	__asm__ volatile("mrs %0, tpidr_el0\n\t"
-			 "adrp %1, :gottprel:coroi_worker_tls\n\t"
-			 "ldr %1, [%1, :gottprel_lo12:coroi_worker_tls]\n\t"
-			 "ldr %0, [%0, %1]"
-			 : "=&r"(w), "=&r"(offset));
+	return coroi_tls(coroi_here_tls);
 #endif
-	return w;
 }
 
 /* coroi_current - the coroutine that runs on w; NULL: none, or no worker. */

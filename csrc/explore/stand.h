@@ -8,6 +8,7 @@
  */
 #ifndef COROI_ATOMICS_H
 #define COROI_ATOMICS_H
+#define COROI_EXPLORED
 
 #include "engine.h"
 
