@@ -327,16 +327,18 @@ static void park(struct coroi_worker *w)
 		at_add(&s->S, -COROI_S_EXT); /* we are awake: not the end either */
 }
 
-/* fail_starved - we alone are awake, and there is still no stack for those who wait for one: ours are told so. Those of others are by
- * who is woken when we have gone to sleep too. True: look again. */
+/* fail_starved - we alone are awake, none of our deadlines is to come, and there is still no stack for those who wait for one: ours are
+ * told so. Those of others are by who is woken when we have gone to sleep too. True: look again. */
 static bool fail_starved(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;
 
-	if (!w->starved.count || at_load_seq(&s->S) >> 16 != 1)
+	if (!w->starved.count || w->due != COROI_NEVER || at_load_seq(&s->S) >> 16 != 1)
 		return false;
 	coroi_door_enter(w);
-	coroi_fail_starved_locked(w);
+	/* What others have left here before they went to sleep runs first: it may give a stack back. */
+	if (!at_load_seq(&w->inbox) && !w->slot && coroi_deque_length(&w->queue) <= w->left)
+		coroi_fail_starved_locked(w);
 	coroi_door_leave(w);
 	return true;
 }

@@ -572,6 +572,7 @@ void coroi_run(struct coroi_worker *w)
 		if (!next)
 			next = settle_locked(w, coroi_pick_locked(w), -1);
 		if (!next) {
+			w->left = coroi_deque_length(&w->queue);
 			coroi_door_leave(w);
 			return;
 		}

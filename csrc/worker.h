@@ -70,6 +70,7 @@ struct coroi_worker {
 	struct coro_scheduler *sched;
 	void *native_sp;           /* the suspended native context */
 	struct coroi_list starved; /* fresh ones for which there was no stack */
+	uint32_t left;             /* of the queue, when it was looked through last: for these there was no record */
 	uint64_t spawned, ended;
 	uint64_t unopened, unopened_last; /* spawns out of the inbox that are not in the queue yet, oldest first: nodes.
 					   * Atomic, relaxed: others peek at the first */

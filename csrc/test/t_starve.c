@@ -1,0 +1,176 @@
+/*
+ * t_starve.c - those who wait for a stack are told that there is none when nothing else can happen any more, and not
+ * before: a deadline, or a wake-up that is on its way, may give one back.
+ */
+#include "test.h"
+
+#include <string.h>
+
+static uint64_t ran;
+
+/* So many stacks of STACK bytes. */
+static coro_scheduler *start_capped(uint32_t workers, size_t stacks)
+{
+	coro_options o = options(workers, 0);
+	o.stack_limit = stacks * (STACK + 4096);
+	return start(&o);
+}
+
+static void counts(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	add_one(&ran);
+}
+
+/* The only stack is that of one that sleeps. */
+static void sleeps_while_one_starves(void *arg, void *result)
+{
+	coro_handle h;
+
+	(void)arg;
+	(void)result;
+	CHECK_EQ(coro_spawn_attr(JOINABLE(0), counts, NULL, 0, &h), CORO_OK);
+	CHECK_EQ(coro_sleep(2000000), CORO_OK);
+	CHECK_EQ(coro_detach(h), CORO_OK); /* it has not ended: it waits for our stack */
+}
+
+TEST(starve_until_a_deadline)
+{
+	for (uint32_t workers = 1; workers <= 3; workers++) {
+		coro_scheduler *s = start_capped(workers, 1);
+		ran = 0;
+		spawn(s, sleeps_while_one_starves, NULL, 0);
+		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+		CHECK_EQ(ran, 1);
+		finish(s);
+	}
+}
+
+/* Two pinned ones on two workers, and a third that starves on the first: each waits for the other by turns. Whenever one wakes the other
+ * and waits, only mail is left. */
+static coro_handle pair[2];
+
+static void parks_often(void *arg, void *result)
+{
+	unsigned me = *(unsigned *)arg;
+	(void)result;
+
+	for (uint64_t n = scaled(2000); n; n--) {
+		if (me == 0)
+			CHECK_EQ(coro_wake(pair[1]), CORO_OK);
+		CHECK_EQ(coro_park(), CORO_OK);
+		if (me == 1)
+			CHECK_EQ(coro_wake(pair[0]), CORO_OK);
+	}
+}
+
+static void begins(void *arg, void *result)
+{
+	coro_handle third;
+	coro_attr attr = *JOINABLE(0);
+	unsigned me[2] = {0, 1};
+
+	(void)arg;
+	(void)result;
+	for (unsigned i = 0; i < 2; i++) {
+		attr.worker = i + 1;
+		CHECK_EQ(coro_spawn_attr(&attr, parks_often, &me[i], sizeof me[i], &pair[i]), CORO_OK);
+	}
+	attr.worker = 1;
+	CHECK_EQ(coro_spawn_attr(&attr, counts, NULL, 0, &third), CORO_OK);
+	CHECK_EQ(coro_join(third, NULL, 0), CORO_OK);
+	CHECK_EQ(coro_join(pair[0], NULL, 0), CORO_OK);
+	CHECK_EQ(coro_join(pair[1], NULL, 0), CORO_OK);
+}
+
+TEST(starve_while_others_wake_each_other)
+{
+	delays(20);
+	coro_scheduler *s = start_capped(2, 3);
+	ran = 0;
+	spawn(s, begins, NULL, 0);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(ran, 1);
+	finish(s);
+}
+
+/* ------------------------------------------------------------------------------- told, and not told */
+
+static void starts_never(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	CHECK(!"there is a stack after all");
+}
+
+static void cancels_some_that_starve(void *arg, void *result)
+{
+	coro_handle h[10];
+	(void)arg;
+	(void)result;
+
+	for (int i = 0; i < 10; i++)
+		CHECK_EQ(coro_spawn_attr(JOINABLE(0), starts_never, NULL, 0, &h[i]), CORO_OK);
+	CHECK_EQ(coro_yield(), CORO_OK);
+	for (int i = 1; i < 10; i += 2)
+		CHECK_EQ(coro_cancel(h[i]), CORO_OK);
+	for (int i = 0; i < 10; i++)
+		CHECK_EQ(coro_join(h[i], NULL, 0), i % 2 ? CORO_ECANCELED : CORO_ENOMEM);
+	add_one(&ran);
+}
+
+/* Each ends for its own reason. */
+TEST(starve_and_be_canceled)
+{
+	coro_scheduler *s = start_capped(1, 1);
+
+	ran = 0;
+	spawn(s, cancels_some_that_starve, NULL, 0);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(ran, 1);
+	finish(s);
+}
+
+/* Large frames of dense coroutines keep their stack, and their slot gets another one; where there is none they are copied like small ones. */
+#define SLOT ((size_t)(SANITIZED ? 256 << 10 : 32 << 10))
+
+static __attribute__((noinline)) void yields_over(size_t bytes, uint8_t with)
+{
+	volatile uint8_t frame[bytes];
+
+	for (size_t i = 0; i < bytes; i++)
+		frame[i] = with;
+	CHECK_EQ(coro_yield(), CORO_OK);
+	for (size_t i = 0; i < bytes; i++)
+		CHECK_EQ(frame[i], with);
+}
+
+static void yields_over_much(void *arg, void *result)
+{
+	uint64_t id = *(uint64_t *)arg;
+	(void)result;
+
+	for (int i = 0; i < 5; i++)
+		yields_over(SLOT / 2 + SLOT / 8, (uint8_t)(id + 1));
+	add_one(&ran);
+}
+
+TEST(starve_for_a_slot)
+{
+	coro_attr dense = {.size = sizeof dense, .flags = CORO_DENSE};
+
+	for (uint64_t stacks = 3; stacks <= 13; stacks += 10) { /* one of them is for copying */
+		coro_options o = {.size = sizeof o, .workers = 1, .dense_slots = 2, .dense_stack_bytes = SLOT};
+		o.stack_limit = stacks * (SLOT + 4096);
+		coro_scheduler *s = start(&o);
+		ran = 0;
+		for (uint64_t i = 0; i < 10; i++)
+			CHECK_EQ(coro_scheduler_spawn(s, &dense, yields_over_much, &i, sizeof i, NULL), CORO_OK);
+		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+		CHECK_EQ(ran, 10);
+		CHECK_EQ(stats(s).dense_private > 0, stacks > 3);
+		CHECK(stacks > 3 || stats(s).dense_copied_out > 0);
+		finish(s);
+	}
+}
