@@ -66,12 +66,14 @@ static inline bool lingers(const struct coro_chan *c, uint64_t deadline)
 	return c->capacity && !c->object.home && deadline && w && w->current && coroi_nothing_else(w);
 }
 
-/* linger - entered, and left meanwhile. Returns as coroi_object_enter. */
-static int linger(struct coro_chan *c, bool (*happened)(void *))
+/* linger - entered, and left meanwhile, but c is not freed. */
+static void linger(struct coro_chan *c, bool (*happened)(void *))
 {
+	c->selects++;
 	coroi_object_leave(&c->object);
 	coroi_idle_linger(coroi_self(), happened, c);
-	return coroi_object_enter(&c->object);
+	coroi_object_enter(&c->object);
+	c->selects--;
 }
 
 /* done - leave c after it could be done at once, or could not at all. */
@@ -94,8 +96,7 @@ static COROI_NOINLINE int wait_slow(struct coro_chan *c, bool send, void *value,
 
 	if (lingers(c, deadline)) {
 		struct coroi_waiter *woken = NULL;
-		if ((status = linger(c, send ? has_room : has_value)))
-			return status;
+		linger(c, send ? has_room : has_value);
 		if ((status = coroi_chan_try(c, send, value, &woken, false)) != COROI_NOT_NOW)
 			return done(coroi_self(), c, status, woken);
 	}

@@ -21,7 +21,7 @@ struct coro_chan {
 
 	size_t bytes;    /* of a value */
 	size_t capacity; /* values */
-	uint32_t selects; /* waiters of coro_select that have not left: they come back here, taken out or not */
+	uint32_t selects; /* waiters of coro_select that have not left, and who lingers: they come back here, taken out or not */
 	bool closed;
 	bool kept; /* Go's: C does not free it */
 	unsigned char ring[] __attribute__((aligned(16)));

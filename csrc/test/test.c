@@ -10,6 +10,7 @@
 
 #include "../atomics.h"
 #include "../heap.h"
+#include "../idle.h"
 #include "../stack.h"
 
 #include <errno.h>
@@ -255,6 +256,7 @@ void finish(coro_scheduler *s)
 _Thread_local int fail_alloc = -1, fail_map = -1, fail_guard = -1;
 int fail_thread = -1;
 _Thread_local int fail_block = -1, fail_blocks;
+_Thread_local void (*fail_meanwhile)(void);
 
 /* Counts down, and is true once, at zero. */
 static bool due(int *left)
@@ -282,11 +284,24 @@ void *__wrap_coroi_heap_get(struct coroi_heap *h, size_t bytes)
 {
 	if (fail_blocks > 0 && fail_block == 0) {
 		fail_blocks--;
+		if (fail_meanwhile)
+			fail_meanwhile();
 		return NULL;
 	}
 	if (fail_block > 0)
 		fail_block--;
 	return __real_coroi_heap_get(h, bytes);
+}
+
+void (*meanwhile)(void);
+
+bool __real_coroi_idle_linger(struct coroi_worker *w, bool (*happened)(void *), void *arg);
+bool __wrap_coroi_idle_linger(struct coroi_worker *w, bool (*happened)(void *), void *arg);
+bool __wrap_coroi_idle_linger(struct coroi_worker *w, bool (*happened)(void *), void *arg)
+{
+	if (meanwhile)
+		meanwhile();
+	return __real_coroi_idle_linger(w, happened, arg);
 }
 
 int __real_coroi_guard(void *base, size_t bytes);

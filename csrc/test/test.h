@@ -128,7 +128,12 @@ void finish(coro_scheduler *s);
 extern _Thread_local int fail_alloc, fail_map, fail_guard;
 extern int fail_thread;
 
-/* The blocks for dense coroutines: so many are had yet, and then so many refused. */
+/* The blocks for dense coroutines: so many are had yet, and then so many refused. fail_meanwhile, unless it is NULL, is called as
+ * one is. */
 extern _Thread_local int fail_block, fail_blocks;
+extern _Thread_local void (*fail_meanwhile)(void);
+
+/* meanwhile, unless it is NULL, is called as a coroutine lingers before it waits. */
+extern void (*meanwhile)(void);
 
 #endif
