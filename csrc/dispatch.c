@@ -42,7 +42,7 @@ static inline struct coroi_dispatched *ask(coro_dispatcher *d)
 	if (coroi_likely(c && c->dispatcher == d && (c->state == COROI_DISPATCH_BLOCKED || c->state == COROI_DISPATCH_FRESH)))
 		return c;
 	if (c)
-		d->status = c->dispatcher != d || c->state == COROI_DISPATCH_NONE ? CORO_EINVAL :
+		d->status = c->dispatcher != d ? CORO_EINVAL : /* one without a state, too: it has no dispatcher */
 			    c->state == COROI_DISPATCH_ENDED ? CORO_ENDED : CORO_EBUSY;
 	return NULL;
 }

@@ -13,6 +13,8 @@ _Static_assert(offsetof(struct once, state) == COROI_ONCE_STATE, "Go finds it th
 
 enum { ONCE_NEW, ONCE_RUNS, ONCE_DONE = COROI_ONCE_DONE };
 
+/* It is at home nowhere and never destroyed, so entering it cannot fail. */
+
 /* once_begin - CORO_OK: it is done; COROI_YOURS: mine is to do it; COROI_WAITS: to wait; CORO_EDEADLK: mine does it. Entered. */
 static int once_begin(struct once *o, uint64_t mine)
 {
@@ -41,11 +43,10 @@ void coroi_once_end(coro_once *p)
 int coroi_once_begin_guest(coro_once *p, uint64_t mark, struct coroi_guest *g)
 {
 	struct once *o = once_of(p);
-	int status = coroi_object_enter(&o->object);
 
-	if (status)
-		return status;
-	if ((status = once_begin(o, mark)) == COROI_WAITS && g)
+	coroi_object_enter(&o->object);
+	int status = once_begin(o, mark);
+	if (status == COROI_WAITS && g)
 		return coroi_guest_wait(g, &o->object, &o->queue);
 	coroi_object_leave(&o->object);
 	return status == COROI_WAITS ? CORO_ETIMEDOUT : status;
@@ -63,10 +64,9 @@ int coro_once_do(coro_once *p, void (*fn)(void *), void *arg, uint64_t deadline)
 	uint64_t mine = coroi_mark();
 	if (!mine)
 		return CORO_EPERM;
-	int status = coroi_object_enter(&o->object);
-	if (status)
-		return status;
-	if ((status = once_begin(o, mine)) == COROI_WAITS)
+	coroi_object_enter(&o->object);
+	int status = once_begin(o, mine);
+	if (status == COROI_WAITS)
 		return coroi_sync_wait(coroi_self(), &o->object, &o->queue, &as, 0, 0, deadline);
 	coroi_object_leave(&o->object);
 	if (status != COROI_YOURS)

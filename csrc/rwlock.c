@@ -203,5 +203,5 @@ int coro_rwlock_destroy(coro_rwlock *p)
 		return CORO_EINVAL;
 	struct rwlock *l = rwlock_of(p);
 	int status = coroi_object_enter_end(&l->object);
-	return status ? status : coroi_sync_end(&l->object, l->written || l->readers || l->queue.first);
+	return status ? status : coroi_sync_end(&l->object, l->written || l->readers); /* else nobody waits */
 }

@@ -269,15 +269,12 @@ static COROI_NOINLINE int select_on_stack(coro_case *cases, uint32_t n, uint64_t
 }
 
 /* select_aside - for a dense coroutine: all that others are to reach lies aside, with room for its values. */
-static COROI_NOINLINE int select_aside(const struct coroi_rec *me, coro_case *cases, uint32_t n, uint64_t deadline)
+static COROI_NOINLINE int select_aside(coro_case *cases, uint32_t n, uint64_t deadline)
 {
 	size_t values = 0;
 
-	for (uint32_t i = 0; i < n; i++) {
-		if (coroi_is_hidden(me, cases[i].chan))
-			return CORO_EINVAL;
+	for (uint32_t i = 0; i < n; i++)
 		values += cases[i].chan->bytes;
-	}
 	struct choice *s = coroi_aside_get(sizeof *s + n * (sizeof *s->waiter + sizeof *s->order) + values);
 	if (!s)
 		return CORO_ENOMEM;
@@ -298,7 +295,7 @@ int coro_select(coro_case *cases, uint32_t n, uint64_t deadline)
 	if (status)
 		return status;
 	if (w && w->current && coroi_is_dense(w->current))
-		return select_aside(w->current, cases, n, deadline);
+		return select_aside(cases, n, deadline);
 	size_t left = coro_stack_left(); /* 0: a thread's own */
 	if (left && left < n * (sizeof(struct coroi_waiter) + sizeof(void *)) + STACK_SPARE)
 		return CORO_ENOMEM;

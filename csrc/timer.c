@@ -6,6 +6,7 @@
 
 #define STEPS_AT_ONCE 512 /* timers fired or spread while the door is held */
 #define TICK_MOST ((UINT64_C(1) << 6 * COROI_WHEEL_LEVELS) - 1)
+_Static_assert(6 * COROI_WHEEL_LEVELS < 64, "a shift by all levels is one");
 
 /* place - r into its level and slot. Its tick is not before the wheel's. Returns the first tick of the slot. */
 static uint64_t place(struct coroi_wheel *wheel, struct coroi_rec *r, uint64_t tick)
@@ -33,8 +34,7 @@ static uint64_t next_tick(const struct coroi_wheel *wheel, unsigned *level, unsi
 		unsigned s = (unsigned)__builtin_ctzll(wheel->filled[l]), above = 6 * (l + 1);
 		*level = l;
 		*slot = s;
-		uint64_t high = above < 64 ? wheel->now >> above << above : 0;
-		return high | (uint64_t)s << 6 * l;
+		return wheel->now >> above << above | (uint64_t)s << 6 * l;
 	}
 	return COROI_NEVER;
 }

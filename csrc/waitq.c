@@ -231,8 +231,8 @@ COROI_COLD int coroi_waiter_resumed(struct coroi_waiter *x, char what, int code)
 {
 	if (coroi_waiter_withdraw(x))
 		return code;
-	code = coroi_wait(x->rec, what, CORO_FOREVER, NULL, x); /* the event is certain */
-	return code ? code : x->status;
+	coroi_wait(x->rec, what, CORO_FOREVER, NULL, NULL); /* the event is certain: nothing else ends it */
+	return x->status;
 }
 
 int coroi_waiter_wait(struct coroi_waiter *x, char what, uint64_t deadline, bool certain)
