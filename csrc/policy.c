@@ -10,20 +10,6 @@
 #define TLS __attribute__((tls_model("initial-exec")))
 #define IN_A_ROW 128
 
-struct coro_dispatch_pool {
-	const struct coroi_policy *policy;
-	struct coroi_dispatch_thread *thread; /* [threads] */
-	struct coroi_member_chunk **chunk;    /* [COROI_MEMBER_CHUNKS] */
-	uint32_t threads;
-	uint32_t in_a_row;
-	uint64_t turn;                        /* rr: spawns until now; atomic: only each of them counts */
-	uint64_t live __attribute__((aligned(COROI_APART)));
-	pthread_mutex_t lock;
-	pthread_cond_t ended;
-	uint32_t chunks;
-	char name[16];
-};
-
 static __thread struct coroi_dispatch_thread *self TLS;
 
 /* --------------------------------------------------------------------------------------- members */

@@ -72,6 +72,20 @@ struct coroi_dispatch_thread {
 	pthread_t thread;
 } __attribute__((aligned(COROI_APART)));
 
+struct coro_dispatch_pool {
+	const struct coroi_policy *policy;
+	struct coroi_dispatch_thread *thread; /* [threads] */
+	struct coroi_member_chunk **chunk;    /* [COROI_MEMBER_CHUNKS] */
+	uint32_t threads;
+	uint32_t in_a_row;
+	uint64_t turn;                        /* rr: spawns until now; atomic: only each of them counts */
+	uint64_t live __attribute__((aligned(COROI_APART)));
+	pthread_mutex_t lock;
+	pthread_cond_t ended;
+	uint32_t chunks;                      /* under the lock */
+	char name[16];
+};
+
 /* What a policy does. */
 struct coroi_policy {
 	coro_dispatched *(*next)(coro_dispatcher *d, void *thread);

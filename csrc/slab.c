@@ -25,7 +25,7 @@ static struct {
 } chunk_info[COROI_CHUNKS_MAX];
 
 static pthread_mutex_t dir_lock = PTHREAD_MUTEX_INITIALIZER;
-static uint32_t dir_count; /* chunks that exist */
+uint32_t coroi_chunk_count;
 static uint32_t *dir_free; /* of them, those that no slab uses; as large as the directory */
 static uint32_t dir_frees;
 
@@ -41,11 +41,11 @@ static struct coroi_chunk *chunk_take(struct coro_scheduler *owner)
 		uint32_t id = dir_free[--dir_frees];
 		c = coroi_chunk_dir[id];
 		c->id = id;
-	} else if (dir_free && dir_count < COROI_CHUNKS_MAX) {
+	} else if (dir_free && coroi_chunk_count < COROI_CHUNKS_MAX) {
 		c = coroi_map(COROI_CHUNK_BYTES, COROI_CHUNK_BYTES);
 		if (c) {
 			coroi_huge(c, COROI_CHUNK_BYTES, true);
-			c->id = dir_count++;
+			c->id = coroi_chunk_count++;
 			chunk_info[c->id].first_gen = 1;
 			at_store_rel(&coroi_chunk_dir[c->id], c); /* with coroi_at: the id is set before it is found */
 		}

@@ -153,8 +153,9 @@ static inline void coroi_mags_put(struct coroi_mags *m, struct coroi_rec *r)
 	m->loaded->count = n + 1;
 }
 
-/* The directory of all chunks of the process, by id. Only grows; read without a lock. */
+/* The directory of all chunks of the process, by id. Only grows; read without a lock. coroi_chunk_count - how many exist; slab.c's own. */
 extern struct coroi_chunk *coroi_chunk_dir[COROI_CHUNKS_MAX];
+extern uint32_t coroi_chunk_count;
 
 static inline struct coroi_chunk *coroi_chunk_of(const struct coroi_rec *r)
 {

@@ -347,6 +347,12 @@ static void never(void *arg, void *result)
 	CHECK(!"started by a call that is not allowed here");
 }
 
+static void is_not_called(void *arg)
+{
+	(void)arg;
+	CHECK(!"called where it may not be");
+}
+
 static intptr_t scheduler_calls(void *arg, intptr_t first)
 {
 	coro_handle h = 42;
@@ -361,8 +367,36 @@ static intptr_t scheduler_calls(void *arg, intptr_t first)
 	CHECK_EQ(coro_switch_to(1), CORO_EPERM);
 	CHECK_EQ(coro_join(1, NULL, 0), CORO_EPERM);
 	CHECK_EQ(coro_call_go(1, NULL, 0, NULL, 0, NULL), CORO_EPERM);
+	CHECK_EQ(coro_spawn_go(1, NULL, 0, &h), CORO_EPERM);
+	CHECK_EQ(coro_park_until(coro_now() + 1), CORO_EPERM);
+	CHECK_EQ(coro_blocking(is_not_called, NULL), CORO_EPERM);
+	CHECK_EQ(coro_thread_begin(), CORO_EPERM);
 	CHECK_EQ(coro_self(), 0);
 	CHECK_EQ(h, 42);
+	return 0;
+}
+
+/* What need not be waited for can be had of a channel. */
+static intptr_t channel_calls(void *arg, intptr_t first)
+{
+	coro_chan *c, *home = NULL;
+	uint64_t value = 7, got = 0;
+	(void)arg;
+	(void)first;
+
+	CHECK_EQ(coro_chan_new(&home, 8, 1, CORO_HOME), CORO_EPERM);
+	CHECK(!home);
+	CHECK_EQ(coro_chan_new(&c, 8, 1, 0), CORO_OK);
+	coro_case sends = {.chan = c, .send = &value}, receives = {.chan = c, .recv = &got};
+	CHECK_EQ(coro_chan_recv(c, &got, CORO_FOREVER), CORO_EPERM);
+	CHECK_EQ(coro_select(&receives, 1, CORO_FOREVER), CORO_EPERM);
+	CHECK_EQ(coro_select(&sends, 1, CORO_FOREVER), 0);
+	CHECK_EQ(coro_chan_send(c, &value, CORO_FOREVER), CORO_EPERM);
+	CHECK_EQ(coro_select(&sends, 1, CORO_FOREVER), CORO_EPERM);
+	CHECK_EQ(coro_chan_length(c), 1);
+	CHECK_EQ(coro_chan_recv(c, &got, CORO_FOREVER), CORO_OK);
+	CHECK_EQ(got, 7);
+	CHECK_EQ(coro_chan_free(c), CORO_OK);
 	return 0;
 }
 
@@ -377,6 +411,9 @@ static void by_hand_inside(void *arg, void *result)
 		coro_free(co);
 		CHECK_EQ(coro_self(), me);
 		CHECK_EQ(coro_yield_value(0, NULL), CORO_EPERM);
+		co = make(channel_calls, NULL);
+		CHECK_EQ(coro_resume(co, 0, NULL), CORO_FINISHED);
+		coro_free(co);
 		co = make(defers, NULL); /* coro_exit and coro_defer inside mean the inner one */
 		traced = 0;
 		CHECK_EQ(coro_resume(co, 2, NULL), CORO_ABORT);

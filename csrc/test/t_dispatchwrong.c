@@ -357,7 +357,7 @@ static void eats(void *arg)
 	eat(0);
 }
 
-static void overflow(void)
+static void overflow_by(void (*body)(void *), void (*asking)(void))
 {
 	coro_dispatched c = {{0}};
 	stack_t alternate = {.ss_sp = mmap(NULL, 1 << 17, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
@@ -365,9 +365,32 @@ static void overflow(void)
 
 	CHECK_EQ(sigaltstack(&alternate, NULL), 0); /* a pool's threads have one, others bring their own */
 	fifo_open(0);
-	CHECK_EQ(coro_dispatch_init(&c, dispatcher, eats, NULL), CORO_OK);
+	fifo.asking = asking;
+	CHECK_EQ(coro_dispatch_init(&c, dispatcher, body, NULL), CORO_OK);
 	fifo_ready(&c);
 	fifo_run();
+}
+
+static void overflow(void)
+{
+	overflow_by(eats, NULL);
+}
+
+/* Once a coroutine has begun, its policy is asked on the same stack. */
+static void asks_deep(void)
+{
+	if (fifo.asked > 1)
+		eat(0);
+}
+
+static void ends_at_once(void *arg)
+{
+	(void)arg;
+}
+
+static void overflow_of_the_policy(void)
+{
+	overflow_by(ends_at_once, asks_deep);
 }
 
 static void overflow_in_a_pool(void)
@@ -381,7 +404,7 @@ static void overflow_in_a_pool(void)
 	CHECK_EQ(coro_dispatch_pool_free(p), CORO_OK);
 }
 
-static void expect_overflow(void (*how)(void))
+static void expect_overflow(void (*how)(void), uintptr_t whose)
 {
 	char text[4096], want[64];
 	int fd;
@@ -394,12 +417,13 @@ static void expect_overflow(void (*how)(void))
 	}
 	int status = child_end(child, fd, text, sizeof text);
 	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
-	snprintf(want, sizeof want, "function 0x%llx used up its stack of 256 KiB", (unsigned long long)(uintptr_t)eats);
+	snprintf(want, sizeof want, "function 0x%llx used up its stack of 256 KiB", (unsigned long long)whose);
 	CHECK(strstr(text, want));
 }
 
 TEST(dispatch_guard_faults_and_names_it)
 {
-	expect_overflow(overflow);
-	expect_overflow(overflow_in_a_pool);
+	expect_overflow(overflow, (uintptr_t)eats);
+	expect_overflow(overflow_in_a_pool, (uintptr_t)eats);
+	expect_overflow(overflow_of_the_policy, (uintptr_t)fifo_next);
 }

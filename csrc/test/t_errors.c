@@ -200,6 +200,51 @@ TEST(errors_of_spawn)
 	CHECK_EQ(coro_scheduler_destroy(sched), CORO_OK);
 }
 
+/* The usual path of coro_spawn, which is taken after one that found somebody to wake, looks at its arguments too. */
+static void spawns_wrongly(void *arg, void *result)
+{
+	uint64_t word = 1;
+	(void)arg;
+	(void)result;
+
+	for (int i = 0; i < 3; i++) {
+		CHECK_EQ(coro_spawn(runs, &word, 8), CORO_OK);
+		CHECK_EQ(coro_spawn(NULL, NULL, 0), CORO_EINVAL);
+		CHECK_EQ(coro_spawn(NULL, &word, 8), CORO_EINVAL);
+		CHECK_EQ(coro_spawn(never, NULL, 8), CORO_EINVAL);
+		CHECK_EQ(coro_spawn(never, NULL, 3), CORO_EINVAL);
+	}
+}
+
+/* Another scheduler's worker is no more "here" than a thread is. */
+static void spawns_elsewhere(void *arg, void *result)
+{
+	coro_scheduler *other = *(coro_scheduler **)arg;
+	coro_attr here = on(CORO_HERE), anywhere = on(CORO_ANYWHERE);
+	(void)result;
+
+	CHECK_EQ(coro_scheduler_spawn(other, &here, never, NULL, 0, NULL), CORO_EINVAL);
+	CHECK_EQ(coro_scheduler_spawn(other, &anywhere, runs, NULL, 0, NULL), CORO_OK);
+	runs(NULL, NULL);
+}
+
+TEST(errors_of_spawn_here_and_elsewhere)
+{
+	coro_scheduler *s = start_with(1, 0), *other = start_with(1, 0);
+	coro_attr here = on(CORO_HERE), anywhere = on(CORO_ANYWHERE);
+
+	ran = 0;
+	spawn(s, spawns_wrongly, NULL, 0);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(ran, 3);
+	CHECK_EQ(coro_scheduler_spawn(s, &here, never, NULL, 0, NULL), CORO_EINVAL);
+	CHECK_EQ(coro_scheduler_spawn(s, &anywhere, runs, NULL, 0, NULL), CORO_OK);
+	spawn(s, spawns_elsewhere, &other, sizeof other);
+	finish(s);
+	finish(other);
+	CHECK_EQ(ran, 6);
+}
+
 /* ------------------------------------------------------------------------ the cap on records */
 
 static void spawns_until_full(void *arg, void *result)

@@ -68,6 +68,21 @@ TEST(leaf_semaphores)
 	finish(s);
 }
 
+TEST(leaf_closed_channels)
+{
+	coro_chan *c;
+	uint64_t value = 3;
+
+	CHECK_EQ(coro_chan_new(&c, 8, 1, 0), CORO_OK);
+	CHECK_EQ(coroi_chan_recv_leaf(c, &value), CORO_ETIMEDOUT);
+	CHECK_EQ(coroi_chan_send_leaf(c, &value), CORO_OK);
+	CHECK_EQ(coro_chan_close(c), CORO_OK);
+	CHECK_EQ(coroi_chan_send_leaf(c, &value), CORO_ECLOSED);
+	CHECK_EQ(coroi_chan_recv_leaf(c, &value), CORO_OK); /* what is left */
+	CHECK_EQ(coroi_chan_recv_leaf(c, &value), CORO_ECLOSED);
+	CHECK_EQ(coro_chan_free(c), CORO_OK);
+}
+
 TEST(leaf_rwlocks)
 {
 	coro_rwlock l;

@@ -3,6 +3,8 @@
  */
 #include "test.h"
 
+#include "../text.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -327,34 +329,60 @@ TEST(nowait_nobody_else_runs_there)
 
 /* ----------------------------------------------------------------------------------- without a hook */
 
+static const char *where;
+
 static void parks_in_a_section(void *arg, void *result)
 {
 	(void)arg;
 	(void)result;
-	CHECK_EQ(coro_nowait_begin("somewhere"), CORO_OK);
+	CHECK_EQ(coro_nowait_begin(where), CORO_OK);
 	CHECK_EQ(coro_park(), CORO_ENOWAIT);
 	CHECK_EQ(coro_nowait_end(), CORO_OK);
 }
 
-TEST(nowait_is_said_on_stderr)
+/* what_is_said - on stderr, of a park in the section `in`. */
+static void what_is_said(const char *in, char *text, size_t bytes)
 {
-	char text[400] = "", want[200];
 	int said = memfd_create("said", 0), before = dup(2);
 
+	where = in;
+	memset(text, 0, bytes);
 	CHECK(said >= 0 && before >= 0);
-	CHECK(coro_nowait_on_error(notes) == NULL);
-	CHECK(coro_nowait_on_error(NULL) == notes);
 	CHECK_EQ(dup2(said, 2), 2);
 	coro_scheduler *s = start_with(1, 0);
 	spawn(s, parks_in_a_section, NULL, 0);
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	CHECK_EQ(dup2(before, 2), 2);
-	CHECK(pread(said, text, sizeof text - 1, 0) > 0);
+	CHECK(pread(said, text, bytes - 1, 0) > 0);
+	close(said);
+	close(before);
+	finish(s);
+}
+
+TEST(nowait_is_said_on_stderr)
+{
+	char text[4000], want[200];
+
+	CHECK(coro_nowait_on_error(notes) == NULL);
+	CHECK(coro_nowait_on_error(NULL) == notes);
+	what_is_said("somewhere", text, sizeof text);
 	snprintf(want, sizeof want, "coro: coro_park in the no-wait section somewhere, in the coroutine of function 0x%llx on worker 0\n",
 		 (unsigned long long)(uintptr_t)parks_in_a_section);
 	CHECK_EQ(strcmp(text, want), 0);
 	CHECK_EQ(reports, 0);
-	close(said);
-	close(before);
-	finish(s);
+}
+
+/* What does not fit into a line is cut off, wherever that is. */
+TEST(nowait_says_what_fits)
+{
+	static const size_t lengths[] = {3000, 940, 960};
+	static char long_name[3001], text[4000];
+
+	for (int i = 0; i < 3; i++) {
+		memset(long_name, 'x', lengths[i]);
+		long_name[lengths[i]] = 0;
+		what_is_said(long_name, text, sizeof text);
+		CHECK_EQ(strlen(text), sizeof ((struct coroi_text *)0)->at);
+		CHECK_EQ(strncmp(text, "coro: coro_park in the no-wait section xxx", 42), 0);
+	}
 }

@@ -183,7 +183,7 @@ TEST(scope_a_cancel_of_its_owner_is_one_of_all)
 static void misuses(void *arg, void *result)
 {
 	coro_scope *s = NULL, *other = *(coro_scope **)arg;
-	coro_attr with_result = {.size = sizeof with_result, .flags = CORO_JOINABLE, .result_bytes = 8};
+	coro_attr with_result = {.size = sizeof with_result, .flags = CORO_JOINABLE, .result_bytes = 8}, here = on(CORO_HERE);
 	char large[CORO_SCOPE_BYTES + 1] = {0};
 	(void)result;
 
@@ -205,6 +205,10 @@ static void misuses(void *arg, void *result)
 	CHECK_EQ(coro_scope_spawn(s, NULL, waits, NULL, 0), CORO_ENOMEM);
 	fail_alloc = -1;
 	CHECK_EQ(coro_scope_wait(s), CORO_OK);
+	CHECK_EQ(coro_scope_spawn(s, &here, waits, NULL, 0), CORO_OK);
+	CHECK_EQ(coro_scope_cancel(s), CORO_OK);
+	CHECK_EQ(coro_scope_cancel(s), CORO_OK); /* it is */
+	CHECK_EQ(coro_scope_wait(s), CORO_ECANCELED); /* it had not begun */
 	add_one(&refused);
 }
 
@@ -231,6 +235,39 @@ TEST(scope_refusals)
 	finish(s);
 }
 
+/* Of several failures the first child's is told, but one that was only canceled is no failure if another is. */
+static void told_of_the_first(void *arg, void *result)
+{
+	coro_scope *s = open_scope();
+	coro_attr large = {.size = sizeof large, .stack_bytes = CORO_STACK_MAX}; /* more than there may be */
+	(void)arg;
+	(void)result;
+
+	CHECK_EQ(coro_scope_spawn(s, NULL, fails, NULL, 0), CORO_OK);
+	CHECK_EQ(coro_scope_spawn(s, NULL, fails, NULL, 0), CORO_OK);
+	CHECK_EQ(coro_yield(), CORO_OK); /* both have begun, and one that is canceled in its sleep fails too */
+	CHECK_EQ(coro_scope_wait(s), CORO_EABORTED);
+	CHECK_EQ(coro_scope_spawn(s, &large, waits, NULL, 0), CORO_OK);
+	CHECK_EQ(coro_scope_spawn(s, NULL, fails, NULL, 0), CORO_OK);
+	CHECK_EQ(coro_scope_wait(s), CORO_EABORTED); /* the first ends canceled, unstarted */
+	CHECK_EQ(coro_scope_spawn(s, &large, waits, NULL, 0), CORO_OK);
+	CHECK_EQ(coro_scope_wait(s), CORO_ENOMEM);
+	add_one(&refused);
+}
+
+TEST(scope_tells_of_the_first_failure)
+{
+	coro_options o = options(1, 0);
+	o.stack_limit = 8 * (STACK + 4096);
+	coro_scheduler *s = start(&o);
+
+	refused = 0;
+	spawn(s, told_of_the_first, NULL, 0);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(refused, 1);
+	finish(s);
+}
+
 /* Its arena ends before the scope, or between it and what is deferred for it. */
 static void opens_without_memory(void *arg, void *result)
 {
@@ -240,7 +277,7 @@ static void opens_without_memory(void *arg, void *result)
 	(void)result;
 
 	for (int i = 0; i < 400; i++) {
-		CHECK(coro_malloc(16));
+		CHECK(coro_malloc(16 * (1 + (size_t)i % 5)));
 		fail_alloc = 0;
 		int status = coro_scope_new(&s);
 		CHECK(status == (fail_alloc ? CORO_ENOMEM : CORO_OK));
@@ -367,6 +404,7 @@ TEST(ticker_ticks)
 	coro_ticker t = {0, 0};
 
 	CHECK_EQ(coro_ticker_wait(&t, NULL), CORO_EINVAL);
+	CHECK_EQ(coro_ticker_wait(NULL, NULL), CORO_EINVAL);
 	CHECK_EQ(coro_ticker_init(&t, MS), CORO_OK);
 	CHECK_EQ(coro_ticker_wait(&t, NULL), CORO_EPERM);
 	spawn(s, ticks, NULL, 0);

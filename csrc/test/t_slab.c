@@ -82,6 +82,24 @@ TEST(slab_of_nothing_is_at_no_index)
 	coroi_slab_destroy(&s);
 }
 
+/* As many chunks as the process can have, of which none is free: the next record is refused, and had when there is room. */
+TEST(slab_directory_is_full)
+{
+	struct coroi_slab s;
+	struct coroi_mags m;
+	uint32_t count = coroi_chunk_count;
+
+	make(&s, &m, 1, 0);
+	coroi_chunk_count = COROI_CHUNKS_MAX;
+	CHECK(!get(&m));
+	CHECK_EQ(s.chunks, 0);
+	CHECK_EQ(coroi_chunk_count, COROI_CHUNKS_MAX);
+	coroi_chunk_count = count;
+	CHECK(get(&m));
+	CHECK_EQ(coroi_chunk_count, count + 1);
+	coroi_slab_destroy(&s);
+}
+
 TEST(slab_limit)
 {
 	struct coroi_slab s;

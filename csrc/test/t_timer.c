@@ -468,6 +468,29 @@ TEST(timer_deadlines_of_the_far_future)
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 }
 
+/* The same where the wheel turns already, which is no way for those beyond its end. */
+static void parks_far(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	for (uint64_t until = UINT64_MAX - 1; until > UINT64_MAX - 3; until--)
+		CHECK_EQ(coro_park_until(until), CORO_ECANCELED);
+	add(&canceled);
+}
+
+TEST(timer_parks_until_the_far_future)
+{
+	coro_scheduler *s = start_with(1, 0);
+	uint64_t ns = 3600 * 1000 * MS;
+
+	spawn(s, sleeps, &ns, 8);
+	spawn(s, parks_far, NULL, 0);
+	until_waiting(s, 2);
+	CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
+	CHECK_EQ(canceled, 2);
+	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
+}
+
 /* A worker that has not looked at deadlines for half of all turns looks at the first one. */
 static void yields_until_woken(void *arg, void *result)
 {
@@ -495,6 +518,30 @@ TEST(timer_first_one_for_long)
 }
 
 /* -------------------------------------------------------------------------------------- very many */
+
+/* More at one moment than are fired without a pause: all are, and whoever is ready already goes on in between. */
+static void sleeps_until(void *arg, void *result)
+{
+	uint64_t until;
+	(void)result;
+
+	memcpy(&until, arg, 8);
+	CHECK_EQ(coro_sleep_until(until), CORO_OK);
+	CHECK(coro_now() >= until);
+	add(&woken);
+}
+
+TEST(timer_many_at_one_moment)
+{
+	coro_scheduler *s = start_with(1, CORO_PAUSED);
+	uint64_t until = coro_now() + 50 * MS, n = 2000;
+
+	for (uint64_t i = 0; i < n; i++)
+		spawn(s, sleeps_until, &until, 8);
+	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
+	CHECK_EQ(woken, n);
+	finish(s);
+}
 
 TEST(timer_very_many_at_once)
 {

@@ -7,10 +7,10 @@ set -euo pipefail
 # What layer.c stands in for.
 stood_in=(mmap munmap madvise mprotect posix_memalign free syscall pthread_create pthread_attr_init
 	pthread_attr_setstacksize pthread_setname_np sched_setaffinity sched_getaffinity sigaltstack sigaction eventfd write
-	close clock_gettime abort getauxval)
+	close clock_gettime abort getauxval sysconf)
 
 # What cannot fail as it is used here: no resource is taken, and the arguments are right.
-cannot_fail=(memcpy memset memmove strnlen strcmp snprintf raise sysconf usleep sched_getcpu
+cannot_fail=(memcpy memset memmove strnlen strcmp snprintf raise usleep sched_getcpu
 	__errno_location __sched_cpucount sigfillset sigdelset
 	pthread_self pthread_sigmask pthread_attr_destroy pthread_join pthread_once
 	pthread_mutex_init pthread_mutex_destroy pthread_mutex_lock pthread_mutex_unlock

@@ -24,7 +24,7 @@
 #endif
 
 const char *const fault_name[FAULT_KINDS] = {
-	[FAULT_MAP] = "map", [FAULT_UNMAP] = "unmap", [FAULT_GUARD] = "guard", [FAULT_PROTECT] = "protect",
+	[FAULT_MAP] = "map", [FAULT_UNMAP] = "unmap", [FAULT_GUARD] = "guard", [FAULT_TOUCH] = "touch", [FAULT_PROTECT] = "protect",
 	[FAULT_DISCARD] = "discard", [FAULT_HUGE] = "huge", [FAULT_ALLOC] = "alloc", [FAULT_QUERY] = "query",
 	[FAULT_REGISTER] = "register", [FAULT_BARRIER] = "barrier", [FAULT_WAIT] = "wait", [FAULT_THREAD] = "thread",
 	[FAULT_ATTR] = "attr", [FAULT_STACKSIZE] = "stacksize", [FAULT_NAME] = "name", [FAULT_PIN] = "pin",
@@ -33,7 +33,7 @@ const char *const fault_name[FAULT_KINDS] = {
 };
 
 static const int usual[FAULT_KINDS] = {
-	[FAULT_MAP] = ENOMEM, [FAULT_UNMAP] = ENOMEM, [FAULT_GUARD] = EINVAL, [FAULT_PROTECT] = ENOMEM,
+	[FAULT_MAP] = ENOMEM, [FAULT_UNMAP] = ENOMEM, [FAULT_GUARD] = EINVAL, [FAULT_TOUCH] = ENOSYS, [FAULT_PROTECT] = ENOMEM,
 	[FAULT_DISCARD] = EINVAL, [FAULT_HUGE] = EINVAL, [FAULT_ALLOC] = ENOMEM, [FAULT_QUERY] = ENOSYS,
 	[FAULT_REGISTER] = EPERM, [FAULT_BARRIER] = ENOMEM, [FAULT_WAIT] = EINTR, [FAULT_THREAD] = EAGAIN,
 	[FAULT_ATTR] = ENOMEM, [FAULT_STACKSIZE] = EINVAL, [FAULT_NAME] = ERANGE, [FAULT_PIN] = EINVAL,
@@ -158,11 +158,14 @@ static bool fails(enum fault_kind kind)
 
 /* Where lines are counted, a process that is about to die writes down its own first. */
 extern void __gcov_dump(void) __attribute__((weak));
+extern void __gcov_reset(void) __attribute__((weak));
 
 void fault_last_words(void)
 {
-	if (__gcov_dump)
+	if (__gcov_dump && __gcov_reset) {
 		__gcov_dump();
+		__gcov_reset(); /* so that what is yet to come is written too, and nothing twice */
+	}
 }
 
 static void add(int64_t *counter, int64_t n)
@@ -280,12 +283,18 @@ int fault_sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *set)
 {
 	if (fails(FAULT_CPUS))
 		return -1;
-	if (!machine_cores)
+	if (machine_cores <= 0)
 		return sched_getaffinity(pid, bytes, set);
 	memset(set, 0, bytes);
 	for (int i = 0; i < machine_cores; i++)
 		CPU_SET(i, set);
 	return 0;
+}
+
+long fault_sysconf(int name);
+long fault_sysconf(int name)
+{
+	return name == _SC_NPROCESSORS_ONLN && machine_cores < 0 ? -1 : sysconf(name);
 }
 
 unsigned long fault_getauxval(unsigned long type);
@@ -364,6 +373,13 @@ static long futex_call(long word, int op, long value, long timeout, long word2, 
 	return status;
 }
 
+static long touch_call(long clock, long page)
+{
+	if (!fails(FAULT_TOUCH))
+		return syscall(SYS_clock_getres, clock, page);
+	return errno ? -1 : 0;
+}
+
 long fault_syscall(long number, ...);
 long fault_syscall(long number, ...)
 {
@@ -379,7 +395,7 @@ long fault_syscall(long number, ...)
 	if (number == SYS_futex)
 		return futex_call(a[0], (int)a[1], a[2], a[3], a[4], a[5]);
 	if (number == SYS_clock_getres) /* asks whether a guard holds: it is to fail, see guards_hold */
-		return syscall(number, a[0], a[1]);
+		return touch_call(a[0], a[1]);
 	CHECK_EQ(number, SYS_gettid);
 	return syscall(number);
 }

@@ -17,6 +17,7 @@ enum fault_kind {
 	FAULT_MAP,       /* mmap */
 	FAULT_UNMAP,     /* munmap */
 	FAULT_GUARD,     /* madvise(MADV_GUARD_INSTALL) */
+	FAULT_TOUCH,     /* clock_getres, which is to write to a guard; error 0: it does */
 	FAULT_PROTECT,   /* mprotect; asked for only where the one before fails */
 	FAULT_DISCARD,   /* madvise(MADV_DONTNEED) */
 	FAULT_HUGE,      /* madvise(MADV_HUGEPAGE, MADV_NOHUGEPAGE) */
@@ -65,7 +66,7 @@ struct fault_held {
 };
 struct fault_held fault_held(void);
 
-/* fault_machine - a machine with so many cores, and signal frames of at least so many bytes; 0: as it is. */
+/* fault_machine - a machine with so many cores (-1: it does not tell), and signal frames of at least so many bytes; 0: as it is. */
 void fault_machine(int cores, unsigned long frame);
 
 /* fault_last_words - before _exit or worse: where lines are counted, write down what has run. */

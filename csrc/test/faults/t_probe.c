@@ -6,6 +6,8 @@
 #include "layer.h"
 #include "scenarios.h"
 
+#include "../../gocall.h"
+#include "../../policy.h"
 #include "../../sys.h"
 
 #include <errno.h>
@@ -62,6 +64,8 @@ TEST(probe_falls_back)
 		finds("register:0:1:22", false, guard);
 	}
 	finds("guard:0:1:22", membarrier, false);
+	finds("touch:0:1:0", membarrier, false);  /* an emulator says that it has installed one, and has not */
+	finds("touch:0:1:38", membarrier, false); /* nobody tells whether it holds */
 	finds("map:0:1:12", membarrier, false);
 }
 
@@ -109,6 +113,7 @@ static void overflow(int failing)
 	if (failing >= 0)
 		fault_set(FAULT_SIGACTION, failing, 1, EPERM);
 	coro_scheduler *s = start_with(1, 0);
+	fault_last_words();
 	spawn(s, overflows, NULL, 0);
 	coro_scheduler_wait(s);
 }
@@ -139,7 +144,10 @@ static void before_us_too(int sig, siginfo_t *info, void *context)
 	before_us(info->si_code > 0 ? sig : 0);
 }
 
-enum { PLAIN = 1, WITH_INFO = 2, IGNORED = 4, DEFAULT = 8, SENT = 16, STRAY = 32, STRAY_BY_HAND = 64, STRAY_OUTSIDE = 128 };
+enum {
+	PLAIN = 1, WITH_INFO = 2, IGNORED = 4, DEFAULT = 8,
+	SENT = 16, STRAY = 32, STRAY_BY_HAND = 64, STRAY_OUTSIDE = 128, STRAY_IN_GO = 256, STRAY_ABOVE = 512
+};
 
 static void strays(void *arg, void *result)
 {
@@ -159,6 +167,27 @@ static intptr_t strays_by_hand(void *arg, intptr_t first)
 {
 	strays(arg, NULL);
 	return first;
+}
+
+/* A call into Go is on the worker's own stack. */
+static void strays_in_go(struct coroi_worker *w)
+{
+	(void)w;
+	strays((void *)8, NULL);
+}
+
+static void calls_go(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	coro_call_go_inline(1, NULL, 0, NULL, 0, NULL);
+}
+
+/* What lies above the stack is nobody's guard. */
+static void strays_above(void *arg, void *result)
+{
+	(void)arg;
+	strays((void *)(((uintptr_t)1 << 47) - 8), result);
 }
 
 static void segv(int how)
@@ -181,6 +210,12 @@ static void segv(int how)
 		raise(SIGSEGV);
 	} else if (how & STRAY_OUTSIDE) {
 		strays((void *)8, NULL);
+	} else if (how & STRAY_IN_GO) {
+		coroi_go_register(strays_in_go);
+		s->go_slot = 1;
+		spawn(s, calls_go, NULL, 0);
+	} else if (how & STRAY_ABOVE) {
+		spawn(s, strays_above, NULL, 0);
 	} else if (how & STRAY_BY_HAND) {
 		coro_t *co;
 		CHECK_EQ(coro_new(&co, strays_by_hand, (void *)8, 0), CORO_OK);
@@ -219,6 +254,8 @@ TEST(probe_segv_is_handed_on)
 	expect_segv(PLAIN | STRAY, 7); /* no guard was hit */
 	expect_segv(WITH_INFO | STRAY_BY_HAND, 7);
 	expect_segv(WITH_INFO | STRAY_OUTSIDE, 7);
+	expect_segv(WITH_INFO | STRAY_IN_GO, 7);
+	expect_segv(PLAIN | STRAY_ABOVE, 7);
 	expect_segv(DEFAULT | STRAY, -1);
 }
 
@@ -254,9 +291,26 @@ TEST(probe_workers_of_a_large_machine)
 	CHECK_EQ(stats(s).workers, CORO_WORKERS_MAX);
 	small_work(s);
 	finish(s);
+	coro_dispatch_pool_options o = {.size = sizeof o, .policy = CORO_DISPATCH_LL};
+	coro_dispatch_pool *p;
+	CHECK_EQ(coro_dispatch_pool_new(&p, &o), CORO_OK);
+	CHECK_EQ(p->threads, CORO_WORKERS_MAX);
+	CHECK_EQ(coro_dispatch_pool_free(p), CORO_OK);
 	fault_machine(5, 0);
 	s = start(NULL);
 	CHECK_EQ(stats(s).workers, 5);
+	finish(s);
+}
+
+/* One at least. */
+TEST(probe_workers_of_a_machine_that_does_not_tell)
+{
+	fault_machine(-1, 0);
+	fault_set(FAULT_CPUS, 0, FAULT_ALL, EINVAL);
+	coro_scheduler *s = start(NULL);
+	CHECK_EQ(fault_clear(), 1);
+	CHECK_EQ(stats(s).workers, 1);
+	small_work(s);
 	finish(s);
 }
 
