@@ -396,14 +396,19 @@ func (c *Coroutine) suspend(op operation, wait uint64) {
 
 // Yield lets the others run: the coroutine goes to the back of its executor's queue. It returns ErrNotCurrent, or nil.
 func (c *Coroutine) Yield() error {
+	if c.check() != nil || c.section.depth != 0 {
+		return c.mustNotYield()
+	}
+	c.op = opYield
+	c.yield(struct{}{})
+	return nil
+}
+
+func (c *Coroutine) mustNotYield() error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	if err := c.mayWait(); err != nil {
-		return err
-	}
-	c.suspend(opYield, 0)
-	return nil
+	return c.mustNotWait()
 }
 
 // Park waits for a permit and takes it, like coro_park: the coroutine has one more for each Wake. It returns the cause if the

@@ -77,12 +77,13 @@ func (e *executor) turn(c *Coroutine) *Coroutine {
 		e.handovers = 0
 	}
 	storeCoroutine(&q.ring[tail%uint32(len(q.ring))], c)
-	storeRelease(&q.tail, tail+1)
 	first := loadCoroutine(&q.ring[head%uint32(len(q.ring))])
-	if q.head.CompareAndSwap(head, head+1) { // Q2
-		return first
+	taken := q.head.CompareAndSwap(head, head+1) // Q2
+	storeReleaseAfterCAS(&q.tail, tail+1)        // Q1
+	if !taken {
+		return e.next()
 	}
-	return e.next()
+	return first
 }
 
 // push puts a runnable one at the back, and half of the queue on the lane's if there is no room.

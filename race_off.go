@@ -18,4 +18,5 @@ func storeUint32(p *uint32, v uint32)            { *p = v }
 func loadCoroutine(p **Coroutine) *Coroutine     { return *p }
 func storeCoroutine(p **Coroutine, c *Coroutine) { *p = c }
 
-func storeRelease(p *uint32, v uint32) { asm.StoreRelease(p, v) }
+func storeRelease(p *uint32, v uint32)         { asm.StoreRelease(p, v) }
+func storeReleaseAfterCAS(p *uint32, v uint32) { asm.StoreReleaseAfterCAS(p, v) }

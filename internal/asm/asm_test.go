@@ -32,4 +32,6 @@ func TestStoreRelease(t *testing.T) {
 	words := [3]uint32{1, 2, 3}
 	StoreRelease(&words[1], 0xfedcba98)
 	assert.Equal(t, [3]uint32{1, 0xfedcba98, 3}, words)
+	StoreReleaseAfterCAS(&words[1], 0x01234567)
+	assert.Equal(t, [3]uint32{1, 0x01234567, 3}, words)
 }
