@@ -107,13 +107,13 @@ static COROI_NOINLINE int wait_slow(struct coro_chan *c, bool send, void *value,
 	struct coroi_waiter *x = coroi_waiter_for(&c->object, me, bytes, &status);
 	if (!x)
 		return status;
-	bool hidden = me && coroi_is_hidden(me, value);
-	coroi_waiter_init(x, &c->object, me, 0, hidden ? x + 1 : value);
-	if (hidden && send)
-		coroi_chan_copy(x + 1, value, bytes, false);
+	void *place = bytes <= sizeof x->own ? (void *)&x->own : me && coroi_is_hidden(me, value) ? x + 1 : value;
+	coroi_waiter_init(x, &c->object, me, 0, place);
+	if (place != value && send)
+		coroi_chan_copy(place, value, bytes, false);
 	status = coroi_waiter_wait_in(x, coroi_chan_queue(c, send), send ? '>' : '<', deadline, false);
-	if (hidden && !send && !status)
-		coroi_chan_copy(value, x + 1, bytes, false);
+	if (place != value && !send && !status)
+		coroi_chan_copy(value, place, bytes, false);
 	coroi_waiter_end(me, x);
 	return status;
 }
@@ -121,13 +121,13 @@ static COROI_NOINLINE int wait_slow(struct coro_chan *c, bool send, void *value,
 /* wait_at - Q1, on w or (NULL) a thread: nothing could be done at once. Entered; leaves. */
 static COROI_NOINLINE int wait_at(struct coroi_worker *w, struct coro_chan *c, bool send, void *value, uint64_t deadline)
 {
-	struct coroi_rec *next = coroi_wait_next(w, deadline);
+	struct coroi_rec *me, *next = coroi_wait_next(w, deadline, &me);
 	struct coroi_waiter x;
 
 	if (coroi_unlikely(!next))
 		return wait_slow(c, send, value, deadline);
-	coroi_waiter_init(&x, &c->object, w->current, 0, value);
-	return coroi_waiter_hand_over(w, &x, coroi_chan_queue(c, send), send ? '>' : '<', next);
+	coroi_waiter_init(&x, &c->object, me, 0, value);
+	return coroi_waiter_hand_over(w, me, &x, &c->object, coroi_chan_queue(c, send), send ? '>' : '<', next);
 }
 
 /* pass_entered - what coro_chan_send and coro_chan_recv do; leaves. Inline, like the next: each knows its direction. */
@@ -228,7 +228,7 @@ int coro_chan_close(coro_chan *c)
 		return CORO_ECLOSED;
 	}
 	c->closed = true;
-	for (struct coroi_waiter *x; (x = coroi_waitq_take(&c->receivers)) || (x = coroi_waitq_take(&c->senders));) {
+	for (struct coroi_waiter *x; (x = coroi_chan_take(c, &c->receivers)) || (x = coroi_chan_take(c, &c->senders));) {
 		x->status = CORO_ECLOSED;
 		coroi_chain_add(&woken, x);
 	}

@@ -21,7 +21,7 @@ struct coro_chan {
 
 	size_t bytes;    /* of a value */
 	size_t capacity; /* values */
-	uint32_t selects; /* waiters of coro_select that have not left, and who lingers: they come back here, taken out or not */
+	uint32_t selects; /* waiters of coro_select, and who lingers: they come back here. Not those that were taken out */
 	bool closed;
 	bool kept; /* Go's: C does not free it */
 	unsigned char ring[] __attribute__((aligned(16)));
@@ -71,6 +71,16 @@ static inline void coroi_chan_set_count(struct coro_chan *c, size_t n)
 	at_store_rlx(&c->count, n);
 }
 
+/* coroi_chan_take - Q2. */
+static inline struct coroi_waiter *coroi_chan_take(struct coro_chan *c, struct coroi_waitq *q)
+{
+	struct coroi_waiter *x = coroi_waitq_take(q);
+
+	if (x && coroi_unlikely(x->several != NULL))
+		c->selects--;
+	return x;
+}
+
 /* The outcome of trying: CORO_OK or CORO_ECLOSED; or COROI_NOT_NOW. */
 enum { COROI_NOT_NOW = 1 };
 
@@ -82,7 +92,7 @@ static inline __attribute__((always_inline)) int coroi_chan_try_send(struct coro
 	if (coroi_unlikely(c->closed))
 		return CORO_ECLOSED;
 	if (c->receivers.first) {
-		struct coroi_waiter *x = coroi_waitq_take(&c->receivers);
+		struct coroi_waiter *x = coroi_chan_take(c, &c->receivers);
 		if (x) {
 			coroi_chan_copy(x->value, value, c->bytes, small);
 			*woken = x;
@@ -106,7 +116,7 @@ static inline __attribute__((always_inline)) int coroi_chan_try_recv(struct coro
 		c->head = coroi_chan_after(c, at);
 		coroi_chan_set_count(c, c->count - 1);
 		if (c->senders.first) {
-			struct coroi_waiter *x = coroi_waitq_take(&c->senders);
+			struct coroi_waiter *x = coroi_chan_take(c, &c->senders);
 			if (x) { /* its value is the last now, in the place that has become free */
 				coroi_chan_copy(coroi_chan_place(c, at), x->value, c->bytes, small);
 				coroi_chan_set_count(c, c->count + 1);
@@ -116,7 +126,7 @@ static inline __attribute__((always_inline)) int coroi_chan_try_recv(struct coro
 		return CORO_OK;
 	}
 	if (c->senders.first) {
-		struct coroi_waiter *x = coroi_waitq_take(&c->senders);
+		struct coroi_waiter *x = coroi_chan_take(c, &c->senders);
 		if (x) {
 			coroi_chan_copy(value, x->value, c->bytes, small);
 			*woken = x;

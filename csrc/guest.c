@@ -25,6 +25,7 @@ void coroi_guest_free(struct coroi_guest *g)
 int coroi_guest_wait(struct coroi_guest *g, struct coroi_object *o, struct coroi_waitq *q)
 {
 	coroi_waiter_init(&g->x, o, NULL, g->x.n, g->value);
+	g->x.tell = COROI_TELL_GUEST;
 	g->x.guest = g;
 	coroi_waitq_add(q, &g->x);
 	coroi_object_leave(o);

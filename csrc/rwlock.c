@@ -31,7 +31,7 @@ static bool rwlock_take(struct rwlock *l, bool write, uint64_t mark)
 static void rwlock_grant(struct rwlock *l, struct coroi_chain *woken)
 {
 	for (struct coroi_waiter *x; (x = l->queue.first) && rwlock_take(l, x->n, x->mark);) {
-		coroi_waitq_remove(&l->queue, x);
+		coroi_waitq_remove(x);
 		coroi_chain_add(woken, x);
 	}
 }

@@ -3,15 +3,15 @@
  * select.c - waiting for one of several channels.
  *
  * All their locks are taken, in the order of their addresses, and a waiter put into each queue, if none of the operations can be done
- * at once (as Go's select does it). All the waiters share one word, which decides who serves them: see waitq.h.
+ * at once (as Go's select does it). All the waiters share one word, which decides who serves them: see waitq.h. Afterwards those that are
+ * left in a queue are taken out, one after the other: whoever finds one until then passes it over.
  */
 #include "chan.h"
 
 struct choice {
 	coro_case *cases;
 	uint32_t n;
-	uint32_t chosen; /* atomic: index + 1, or LEFT */
-	uint32_t fired;  /* a thread's event */
+	struct coroi_several several; /* chosen: index + 1, or LEFT */
 	uint32_t channels, locked; /* in `order`, and how many of them are entered */
 	struct coro_chan **order;  /* each channel once, by address */
 	struct coroi_waiter *waiter;
@@ -59,7 +59,7 @@ static bool withdraw(void *arg)
 {
 	struct choice *s = arg;
 	uint32_t none = 0;
-	return at_cas(&s->chosen, &none, LEFT);
+	return at_cas(&s->several.chosen, &none, LEFT);
 }
 
 static int check(const coro_case *cases, uint32_t n)
@@ -119,41 +119,45 @@ static int try_all(struct choice *s)
 	return -1;
 }
 
-/* enqueue_all - who waits: me, or a guest, or (neither) a thread. */
-static void enqueue_all(struct choice *s, struct coroi_rec *me, struct coroi_guest *g)
+/* enqueue_all - who waits: me, or a guest, or (neither) a thread; tell: how that is told. */
+static void enqueue_all(struct choice *s, struct coroi_rec *me, struct coroi_guest *g, uint8_t tell)
 {
 	unsigned char *room = s->values;
 
-	s->chosen = s->fired = 0;
+	s->several = (struct coroi_several){0, tell == COROI_TELL_LINGERER ? COROI_EVENT_LINGERS : COROI_EVENT_NONE};
 	for (uint32_t i = 0; i < s->n; i++) {
 		coro_case *one = &s->cases[i];
 		struct coroi_waiter *x = &s->waiter[i];
-		coroi_waiter_init(x, &one->chan->object, me, i, value_of(one));
-		x->guest = g;
+		coroi_waiter_init(x, &one->chan->object, me, (uint8_t)i, value_of(one));
+		x->tell = tell;
+		if (g)
+			x->guest = g;
 		if (coroi_unlikely(s->values != NULL)) {
 			x->value = room;
 			room += one->chan->bytes;
 			if (sends(one))
 				coroi_chan_copy(x->value, value_of(one), one->chan->bytes, false);
 		}
-		x->chosen = &s->chosen;
-		x->fired = &s->fired;
+		x->several = &s->several;
 		coroi_waitq_add(coroi_chan_queue(one->chan, sends(one)), x);
 		one->chan->selects++;
 	}
 	s->values_end = room;
 }
 
-/* dequeue_all - out of all queues where they still are. Nobody is at any of them afterwards. */
-static void dequeue_all(struct choice *s)
+/* dequeue_all - out of all queues where they still are; `taken` is in none. Nobody is at any of them afterwards. */
+static void dequeue_all(struct choice *s, uint32_t taken)
 {
-	enter_all(s); /* none is freed meanwhile: see `selects` */
 	for (uint32_t i = 0; i < s->n; i++) {
+		struct coro_chan *c = s->cases[i].chan;
+		if (i == taken)
+			continue;
+		coroi_object_enter(&c->object); /* it is not freed meanwhile: see `selects` */
 		if (s->waiter[i].queue)
-			coroi_waitq_remove(s->waiter[i].queue, &s->waiter[i]);
-		s->cases[i].chan->selects--;
+			coroi_waitq_remove(&s->waiter[i]);
+		c->selects--;
+		coroi_object_leave(&c->object);
 	}
-	leave_all(s);
 }
 
 /* bytes_of_value - of one of `values`: the channel itself may be gone by the time that it has come. */
@@ -161,6 +165,14 @@ static size_t bytes_of_value(const struct choice *s, uint32_t i)
 {
 	const unsigned char *value = s->waiter[i].value, *end = i + 1 < s->n ? s->waiter[i + 1].value : s->values_end;
 	return (size_t)(end - value);
+}
+
+static bool is_home(const struct choice *s)
+{
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->cases[i].chan->object.home)
+			return true;
+	return false;
 }
 
 static int select_slow(struct choice *s, uint64_t deadline)
@@ -172,13 +184,17 @@ static int select_slow(struct choice *s, uint64_t deadline)
 		leave_all(s);
 		return coroi_wont_wait(status, "coro_select");
 	}
-	enqueue_all(s, me, NULL);
+	bool lingers = coroi_may_linger(me, deadline) && !is_home(s);
+	enqueue_all(s, me, NULL, lingers ? COROI_TELL_LINGERER : me ? COROI_TELL_COROUTINE : COROI_TELL_THREAD);
 	leave_all(s);
-	status = me ? coroi_wait(me, '?', deadline, withdraw, s) : coroi_thread_wait(&s->fired, deadline, withdraw, s);
-	dequeue_all(s);
+	if (!me)
+		status = coroi_thread_wait(&s->several.event, deadline, withdraw, s);
+	else if (!lingers || !coroi_linger(&s->several.event))
+		status = coroi_wait(me, '?', deadline, withdraw, s);
+	uint32_t i = status ? LEFT : at_load_acq(&s->several.chosen) - 1;
+	dequeue_all(s, i);
 	if (status)
 		return status;
-	uint32_t i = at_load_acq(&s->chosen) - 1;
 	s->cases[i].status = s->waiter[i].status;
 	if (coroi_unlikely(s->values != NULL) && !sends(&s->cases[i]) && s->cases[i].status == CORO_OK)
 		coroi_chan_copy(s->cases[i].recv, s->waiter[i].value, bytes_of_value(s, i), false);
@@ -216,7 +232,7 @@ static bool withdraw_guest(struct coroi_guest *g)
 {
 	if (!withdraw(choice_of(g)))
 		return false;
-	dequeue_all(choice_of(g));
+	dequeue_all(choice_of(g), LEFT);
 	return true;
 }
 
@@ -236,11 +252,11 @@ int coroi_select_guest(struct coroi_guest *g, uint32_t n)
 		return status;
 	int done = try_all(s);
 	if (done >= 0) {
-		s->chosen = (uint32_t)done + 1;
+		s->several.chosen = (uint32_t)done + 1;
 		return CORO_OK;
 	}
 	g->withdraw = withdraw_guest;
-	enqueue_all(s, NULL, g);
+	enqueue_all(s, NULL, g, COROI_TELL_GUEST);
 	leave_all(s);
 	return COROI_WAITS;
 }
@@ -248,10 +264,10 @@ int coroi_select_guest(struct coroi_guest *g, uint32_t n)
 int coroi_select_done(struct coroi_guest *g)
 {
 	struct choice *s = choice_of(g);
-	uint32_t i = at_load_acq(&s->chosen) - 1;
+	uint32_t i = at_load_acq(&s->several.chosen) - 1;
 
 	if (g->withdraw) { /* it has waited */
-		dequeue_all(s);
+		dequeue_all(s, i);
 		s->cases[i].status = s->waiter[i].status;
 	}
 	return (int)i;
@@ -262,7 +278,7 @@ int coroi_select_done(struct coroi_guest *g)
 static COROI_NOINLINE int select_on_stack(coro_case *cases, uint32_t n, uint64_t deadline)
 {
 	struct coro_chan *order[n];
-	struct coroi_waiter waiter[n];
+	struct coroi_waiter waiter[n] COROI_ALONE;
 	struct choice s = {.cases = cases, .n = n, .order = order, .waiter = waiter};
 
 	return select_with(&s, deadline);

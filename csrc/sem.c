@@ -18,7 +18,7 @@ int coro_sem_init(coro_sem *p, uint64_t permits, uint32_t flags)
 	return status;
 }
 
-static COROI_NOINLINE int sem_wait(struct coroi_worker *w, struct sem *s, uint64_t deadline)
+static COROI_NOINLINE int sem_wait(struct sem *s, uint64_t deadline, struct coroi_worker *w)
 {
 	static const struct coroi_wait_as as = {'s', "coro_sem_acquire"};
 	return coroi_sync_wait(w, &s->object, &s->queue, &as, 0, 0, deadline);
@@ -28,7 +28,7 @@ static COROI_NOINLINE int sem_wait(struct coroi_worker *w, struct sem *s, uint64
 static inline int sem_acquire(struct coroi_worker *w, struct sem *s, uint64_t deadline)
 {
 	if (coroi_unlikely(!s->permits))
-		return sem_wait(w, s, deadline);
+		return sem_wait(s, deadline, w);
 	s->permits--;
 	coroi_object_leave(&s->object);
 	return CORO_OK;

@@ -28,7 +28,7 @@ int coroi_sync_end(struct coroi_object *o, bool used)
 	return used ? CORO_EBUSY : CORO_OK;
 }
 
-COROI_NOINLINE int coroi_sync_wait_slow(struct coroi_object *o, struct coroi_waitq *q, const struct coroi_wait_as *as, uint32_t n,
+COROI_NOINLINE int coroi_sync_wait_slow(struct coroi_object *o, struct coroi_waitq *q, const struct coroi_wait_as *as, uint8_t n,
 					uint64_t mark, uint64_t deadline)
 {
 	struct coroi_rec *me;

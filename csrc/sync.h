@@ -31,22 +31,22 @@ struct coroi_wait_as {
 };
 
 /* coroi_sync_wait_slow - coroi_sync_wait, the general way. */
-COROI_NOINLINE int coroi_sync_wait_slow(struct coroi_object *o, struct coroi_waitq *q, const struct coroi_wait_as *as, uint32_t n,
+COROI_NOINLINE int coroi_sync_wait_slow(struct coroi_object *o, struct coroi_waitq *q, const struct coroi_wait_as *as, uint8_t n,
 					uint64_t mark, uint64_t deadline);
 
 /* coroi_sync_wait - Q1: the caller, on w or (NULL) a thread, waits in q of o, which is entered, and is left. */
 static inline __attribute__((always_inline)) int coroi_sync_wait(struct coroi_worker *w, struct coroi_object *o, struct coroi_waitq *q,
-								 const struct coroi_wait_as *as, uint32_t n, uint64_t mark,
+								 const struct coroi_wait_as *as, uint8_t n, uint64_t mark,
 								 uint64_t deadline)
 {
-	struct coroi_rec *next = coroi_wait_next(w, deadline);
+	struct coroi_rec *me, *next = coroi_wait_next(w, deadline, &me);
 	struct coroi_waiter x;
 
 	if (coroi_unlikely(!next))
 		return coroi_sync_wait_slow(o, q, as, n, mark, deadline);
-	coroi_waiter_init(&x, o, w->current, n, NULL);
+	coroi_waiter_init(&x, o, me, n, NULL);
 	x.mark = mark;
-	return coroi_waiter_hand_over(w, &x, q, as->what, next);
+	return coroi_waiter_hand_over(w, me, &x, o, q, as->what, next);
 }
 
 /* coroi_mark - who the caller is, as the owner of a lock: the coroutine's record, or (COROI_THREAD set) the thread's mark.

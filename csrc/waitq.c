@@ -93,17 +93,22 @@ bool coroi_may_block(void)
 
 COROI_NOINLINE int coroi_waiter_wake(struct coroi_waiter *x)
 {
-	if (x->rec) {
-		uint32_t lingers = COROI_EVENT_LINGERS;
-		if (at_load_rlx(&x->event) != lingers || /* relaxed: it was set in the lock */
-		    !at_cas(&x->event, &lingers, COROI_EVENT_FIRED)) /* Q4 */
+	uint32_t *event = coroi_waiter_event(x), lingers = COROI_EVENT_LINGERS;
+
+	switch (x->tell) {
+	case COROI_TELL_LINGERER:
+		if (!at_cas(event, &lingers, COROI_EVENT_FIRED)) /* Q4 */
 			coroi_event_send(x->rec);
-	} else if (x->guest) {
+		break;
+	case COROI_TELL_COROUTINE:
+		coroi_event_send(x->rec);
+		break;
+	case COROI_TELL_GUEST:
 		coroi_guest_wake(x->guest);
-	} else {
-		uint32_t *fired = x->fired;
-		at_xchg(fired, 1);
-		coroi_futex_wake(fired, 1); /* it may be gone by now: then nobody, or somebody who looks again, is woken */
+		break;
+	default:
+		at_xchg(event, COROI_EVENT_FIRED);
+		coroi_futex_wake(event, 1); /* it may be gone by now: then nobody, or somebody who looks again, is woken */
 	}
 	return CORO_OK;
 }
@@ -114,7 +119,7 @@ COROI_NOINLINE int coroi_waiter_wake_on(struct coroi_worker *w, struct coroi_wai
 {
 	struct coroi_rec *r = x->rec;
 
-	if (coroi_unlikely(!r || !w || coroi_chunk_of(r)->owner != w->sched))
+	if (coroi_unlikely(x->tell != COROI_TELL_COROUTINE || !w || coroi_chunk_of(r)->owner != w->sched))
 		return coroi_waiter_wake(x);
 	if (coroi_likely(coroi_door_try(w) && at_load_acq(&r->home) == w->id && /* firm, inside this door */
 			 at_load_rlx(&r->state) == COROI_WAITING && coroi_made_ready_locked(w, r)))
@@ -138,7 +143,7 @@ bool coroi_waiter_withdraw(struct coroi_waiter *x)
 	if (coroi_object_enter(x->object)) /* nobody destroys what is waited at, nor does a pinned one move */
 		return false;
 	if (x->queue) {
-		coroi_waitq_remove(x->queue, x);
+		coroi_waitq_remove(x);
 		waits = true;
 	}
 	coroi_object_leave(x->object);
@@ -150,9 +155,9 @@ static bool withdraw(void *x)
 	return coroi_waiter_withdraw(x);
 }
 
-int coroi_thread_wait(uint32_t *fired, uint64_t deadline, bool (*withdraw)(void *), void *arg)
+int coroi_thread_wait(uint32_t *event, uint64_t deadline, bool (*withdraw)(void *), void *arg)
 {
-	while (!at_load_acq(fired)) {
+	while (!at_load_acq(event)) {
 		int64_t left = -1;
 		if (withdraw && deadline != CORO_FOREVER) {
 			uint64_t now = coroi_now_ns();
@@ -164,30 +169,23 @@ int coroi_thread_wait(uint32_t *fired, uint64_t deadline, bool (*withdraw)(void 
 			}
 			left = deadline - now < INT64_MAX ? (int64_t)(deadline - now) : INT64_MAX;
 		}
-		coroi_futex_wait(fired, 0, left);
+		coroi_futex_wait(event, COROI_EVENT_NONE, left);
 	}
 	return CORO_OK;
 }
 
-/* waits_simply - x waits as nearly all do: as a coroutine, for as long as it takes, unless it is cancelled. */
-static inline bool waits_simply(const struct coroi_waiter *x, uint64_t deadline, bool certain)
+static bool has_come(void *event)
 {
-	return coroi_likely(x->rec && deadline == CORO_FOREVER && !certain);
+	return at_load_rlx((uint32_t *)event) == COROI_EVENT_FIRED || at_load_rlx(&coroi_self()->inbox);
 }
 
-static bool has_come(void *waiter)
-{
-	struct coroi_waiter *x = waiter;
-	return at_load_rlx(&x->event) == COROI_EVENT_FIRED || at_load_rlx(&coroi_self()->inbox);
-}
-
-/* linger - Q4. True: it is fired. */
-static bool linger(struct coroi_waiter *x)
+bool coroi_linger(uint32_t *event)
 {
 	uint32_t lingers = COROI_EVENT_LINGERS;
 
-	coroi_idle_linger(coroi_self(), has_come, x);
-	return !at_cas(&x->event, &lingers, COROI_EVENT_NONE); /* acquire: what Q2 has written is seen */
+	coroi_idle_linger(coroi_self(), has_come, event);
+	/* acquire, both: what Q2 has written is seen. The load first, as a compare-and-swap asks for the line once more */
+	return at_load_acq(event) == COROI_EVENT_FIRED || !at_cas(event, &lingers, COROI_EVENT_NONE);
 }
 
 /* await_event - what comes of waiting simply: CORO_OK, the code with which the wait has ended, or NOT_BEGUN: by a cancel. */
@@ -198,8 +196,8 @@ static inline int await_event(struct coroi_waiter *x, char what)
 	struct coroi_worker *w = coroi_self();
 	struct coroi_rec *me = x->rec;
 
-	bool lingered = at_load_rlx(&x->event) != COROI_EVENT_NONE;
-	if (lingered && linger(x))
+	bool lingered = x->tell == COROI_TELL_LINGERER;
+	if (lingered && coroi_linger(&x->event))
 		return CORO_OK;
 	coroi_door_enter(w);
 	if (lingered)
@@ -220,31 +218,33 @@ static inline int await_event(struct coroi_waiter *x, char what)
 
 int coroi_waiter_wait_in(struct coroi_waiter *x, struct coroi_waitq *q, char what, uint64_t deadline, bool certain)
 {
-	if (!x->object->home && waits_simply(x, deadline, certain) && coroi_nothing_else(coroi_self()))
+	if (!x->object->home && !certain && coroi_may_linger(x->rec, deadline)) {
+		x->tell = COROI_TELL_LINGERER;
 		x->event = COROI_EVENT_LINGERS;
+	}
 	coroi_waitq_add(q, x);
 	coroi_object_leave(x->object);
 	return coroi_waiter_wait(x, what, deadline, certain);
 }
 
-COROI_COLD int coroi_waiter_resumed(struct coroi_waiter *x, char what, int code)
+COROI_COLD int coroi_waiter_resumed(struct coroi_waiter *x, int code)
 {
 	if (coroi_waiter_withdraw(x))
 		return code;
-	coroi_wait(x->rec, what, CORO_FOREVER, NULL, NULL); /* the event is certain: nothing else ends it */
+	coroi_wait(x->rec, (char)x->rec->waits, CORO_FOREVER, NULL, NULL); /* the event is certain: nothing else ends it */
 	return x->status;
 }
 
 int coroi_waiter_wait(struct coroi_waiter *x, char what, uint64_t deadline, bool certain)
 {
-	if (waits_simply(x, deadline, certain)) {
+	if (coroi_likely(x->rec && deadline == CORO_FOREVER && !certain)) {
 		int code = await_event(x, what);
 		if (coroi_likely(code == CORO_OK))
 			return x->status;
 		if (code != NOT_BEGUN)
-			return coroi_waiter_resumed(x, what, code);
+			return coroi_waiter_resumed(x, code);
 	}
 	int status = x->rec ? coroi_wait(x->rec, what, deadline, certain ? NULL : withdraw, x)
-			    : coroi_thread_wait(x->fired, deadline, certain ? NULL : withdraw, x);
+			    : coroi_thread_wait(&x->event, deadline, certain ? NULL : withdraw, x);
 	return status ? status : x->status;
 }

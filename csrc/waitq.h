@@ -11,13 +11,16 @@
  *   Q3  an end by deadline or cancel takes the waiter out of the queue itself, under the lock. If it is not there any more,
  *       the event is certain: it is waited for, and the wait has succeeded
  *
- *   Q4  a coroutine whose worker has nothing else to do looks at its waiter for some us before it suspends, with `event` LINGERS from Q1
- *       on: Q2 fires it there, by compare-and-swap, and that was the event, without a mail; or the waiter has taken
+ *   Q4  a coroutine whose worker has nothing else to do looks at its waiter for some us before it suspends, with its event word LINGERS
+ *       from Q1 on: Q2 fires it there, by compare-and-swap, and that was the event, without a mail; or the waiter has taken
  *       LINGERS back the same way, and the event comes as to any other
  *
  * So of Q2 and Q3 one happens, and each waiter has exactly one event or none. One that waits at several objects
  * (coro_select) has a waiter in each queue, all with one word `chosen`: whoever takes one of them out has to change that
- * from 0 as well, and passes on to the next waiter if it cannot.
+ * from 0 as well, and passes on to the next waiter if it cannot. The event word is one for all of them, too.
+ *
+ * A waiter is one cache line, which lies alone where somebody may linger: to hand something to another worker then takes that line
+ * there and back, and the object's. A small value lies in it as well.
  *
  * An object is shared, or bound to a worker: then it is used by coroutines that are pinned there alone, and has no lock.
  */
@@ -42,21 +45,44 @@ struct coroi_object {
 	struct coroi_worker *worker; /* that one; NULL: it is shared */
 };
 
-struct coroi_waiter {
-	struct coroi_waiter *next, *prev;
-	struct coroi_waitq *queue;   /* that it is in, or NULL */
-	struct coroi_object *object;
-	struct coroi_rec *rec;       /* who waits; NULL: a thread, or a guest */
-	struct coroi_guest *guest;   /* see guest.h */
-	void *value;                 /* what it brings, or where what it gets goes */
-	uint64_t mark;               /* who, as the owner of a lock */
-	uint32_t *chosen;            /* atomic; of one that waits at several objects, or NULL */
-	uint32_t n;                  /* what it wants; of several: its place among them */
-	uint32_t *fired;             /* atomic, a futex: a thread's event; `event`, or of several one for all */
-	uint32_t event;              /* atomic; of a coroutine, see Q4 */
-	int32_t status;              /* what its wait returns after its event */
+/* What the waiters of one that waits at several objects share. */
+struct coroi_several {
+	uint32_t chosen; /* atomic; 0, or the place of the one that was taken out, + 1 */
+	uint32_t event;  /* atomic, a futex */
 };
 
+/* How a waiter is told of its event. */
+enum {
+	COROI_TELL_COROUTINE, /* coroi_event_send */
+	COROI_TELL_LINGERER,  /* the same, if it is too late for the event word: Q4 */
+	COROI_TELL_GUEST,     /* see guest.h */
+	COROI_TELL_THREAD,    /* by the event word, a futex */
+};
+
+struct coroi_waiter {
+	struct coroi_waiter *next, *prev;
+	struct coroi_object *object;
+	struct coroi_several *several; /* of one that waits at several objects, or NULL */
+	union {
+		struct coroi_rec *rec; /* who waits; NULL: a thread */
+		struct coroi_guest *guest;
+	};
+	union {
+		uint64_t mark;         /* who, as the owner of a lock */
+		uint64_t own;          /* a place for a value */
+	};
+	void *value;                   /* what it brings, or where what it gets goes */
+	uint32_t event;                /* atomic, a futex; COROI_EVENT_NONE... */
+	int8_t status;                 /* what its wait returns after its event */
+	uint8_t queue;                 /* that it is in: where in the object that lies; 0: in none */
+	uint8_t tell;                  /* COROI_TELL_COROUTINE... */
+	uint8_t n;                     /* what it wants; of several: its place among them */
+};
+_Static_assert(sizeof(struct coroi_waiter) == COROI_LINE, "it is one cache line");
+
+#define COROI_ALONE __attribute__((aligned(COROI_LINE))) /* of a waiter: in its line */
+
+/* The event word. */
 enum { COROI_EVENT_NONE, COROI_EVENT_FIRED, COROI_EVENT_LINGERS };
 
 struct coroi_waitq {
@@ -163,9 +189,10 @@ static inline int coroi_wont_wait(int status, const char *call)
 
 /* coroi_waiter_for - a waiter for me (NULL: a thread), which lasts until coroi_waiter_end, with so many bytes for a value behind
  * it. NULL: me, a dense one, cannot wait at o, which is entered, and is left: *status tells why. */
-#define coroi_waiter_for(o, me, bytes, status) \
-	(coroi_unlikely((me) && coroi_is_dense(me)) ? coroi_waiter_aside((o), (me), (bytes), (status)) \
-						    : (struct coroi_waiter *)__builtin_alloca(sizeof(struct coroi_waiter)))
+#define coroi_waiter_for(o, me, bytes, status)                            \
+	(coroi_unlikely((me) && coroi_is_dense(me))                        \
+		 ? coroi_waiter_aside((o), (me), (bytes), (status))        \
+		 : (struct coroi_waiter *)__builtin_alloca_with_align(sizeof(struct coroi_waiter), 8 * COROI_LINE))
 
 COROI_COLD struct coroi_waiter *coroi_waiter_aside(struct coroi_object *o, const struct coroi_rec *me, size_t bytes, int *status);
 
@@ -174,40 +201,50 @@ static inline void coroi_waiter_end(const struct coroi_rec *me, struct coroi_wai
 	coroi_aside_end(me, x);
 }
 
-/* coroi_waiter_init - me waits at o, which is entered. */
-static inline void coroi_waiter_init(struct coroi_waiter *x, struct coroi_object *o, struct coroi_rec *me, uint32_t n, void *value)
+/* coroi_waiter_init - me (NULL: a thread) waits at o, which is entered. */
+static inline void coroi_waiter_init(struct coroi_waiter *x, struct coroi_object *o, struct coroi_rec *me, uint8_t n, void *value)
 {
-	x->queue = NULL;
 	x->object = o;
 	x->rec = me;
 	x->value = value;
-	x->chosen = NULL;
-	x->n = n;
+	x->several = NULL;
 	x->event = COROI_EVENT_NONE;
 	x->status = CORO_OK;
-	if (!me) {
-		x->guest = NULL;
-		x->fired = &x->event;
-	} else if (!o->home) {
+	x->queue = 0;
+	x->tell = me ? COROI_TELL_COROUTINE : COROI_TELL_THREAD;
+	x->n = n;
+	if (me && !o->home)
 		coroi_escape(me); /* others may send it an event from now on */
-	}
+}
+
+static inline uint32_t *coroi_waiter_event(struct coroi_waiter *x)
+{
+	return x->several ? &x->several->event : &x->event;
+}
+
+/* coroi_waiter_queue - that x is in, or was. */
+static inline struct coroi_waitq *coroi_waiter_queue(const struct coroi_waiter *x)
+{
+	return (struct coroi_waitq *)(void *)((char *)x->object + x->queue);
 }
 
 /* coroi_waitq_add - Q1. coroi_waitq_take - Q2: the first that still waits, or NULL. coroi_waitq_remove - Q3; x is in it. */
 static inline void coroi_waitq_add(struct coroi_waitq *q, struct coroi_waiter *x)
 {
-	x->queue = q;
+	x->queue = (uint8_t)((char *)q - (char *)x->object);
 	x->next = NULL;
 	x->prev = q->last;
-	if (q->last)
+	if (coroi_unlikely(q->last != NULL))
 		q->last->next = x;
 	else
 		q->first = x;
 	q->last = x;
 }
 
-static inline void coroi_waitq_remove(struct coroi_waitq *q, struct coroi_waiter *x)
+static inline void coroi_waitq_remove(struct coroi_waiter *x)
 {
+	struct coroi_waitq *q = coroi_waiter_queue(x);
+
 	if (x->prev)
 		x->prev->next = x->next;
 	else
@@ -216,20 +253,21 @@ static inline void coroi_waitq_remove(struct coroi_waitq *q, struct coroi_waiter
 		x->next->prev = x->prev;
 	else
 		q->last = x->prev;
-	x->queue = NULL;
+	x->queue = 0;
 }
 
 static inline struct coroi_waiter *coroi_waitq_take(struct coroi_waitq *q)
 {
 	for (struct coroi_waiter *x; (x = q->first);) {
 		uint32_t none = 0;
+		coroi_prefetchw(x); /* perhaps from afar: it is read, and then written */
 		q->first = x->next;
-		if (x->next)
+		if (coroi_unlikely(x->next != NULL))
 			x->next->prev = NULL;
 		else
 			q->last = NULL;
-		x->queue = NULL;
-		if (!x->chosen || at_cas(x->chosen, &none, x->n + 1))
+		x->queue = 0;
+		if (!x->several || at_cas(&x->several->chosen, &none, x->n + 1u))
 			return x;
 	}
 	return NULL;
@@ -271,6 +309,15 @@ bool coroi_waiter_withdraw(struct coroi_waiter *x);
  * cancel ends it. Returns x->status, or CORO_ECANCELED or CORO_ETIMEDOUT with x in no queue. */
 int coroi_waiter_wait(struct coroi_waiter *x, char what, uint64_t deadline, bool certain);
 
+/* coroi_linger - Q4, by the current coroutine, with *event. True: it is fired. */
+bool coroi_linger(uint32_t *event);
+
+/* coroi_may_linger - who is about to wait for ever, and may be cancelled, at objects that are shared, may do that. */
+static inline bool coroi_may_linger(const struct coroi_rec *me, uint64_t deadline)
+{
+	return coroi_likely(me && deadline == CORO_FOREVER) && coroi_nothing_else(coroi_self());
+}
+
 /* coroi_waiter_wait_in - Q1: the same for x, which is not in the queue q of its object yet. The object is entered, and is left. */
 int coroi_waiter_wait_in(struct coroi_waiter *x, struct coroi_waitq *q, char what, uint64_t deadline, bool certain);
 
@@ -278,12 +325,12 @@ int coroi_waiter_wait_in(struct coroi_waiter *x, struct coroi_waitq *q, char wha
  * The short way of the same, for a coroutine with nothing against its waiting and somebody to go on with: the door is entered
  * before the object is left, so no event can be there yet.
  *
- * coroi_wait_next - who goes on while the current coroutine waits at an object that is entered; then w's door is entered too, and
- * coroi_waiter_hand_over is next. NULL: the general way.
+ * coroi_wait_next - who goes on while *current, the current coroutine, waits at an object that is entered; then w's door is entered too,
+ * and coroi_waiter_hand_over is next. NULL: the general way.
  */
-static inline struct coroi_rec *coroi_wait_next(struct coroi_worker *w, uint64_t deadline)
+static inline struct coroi_rec *coroi_wait_next(struct coroi_worker *w, uint64_t deadline, struct coroi_rec **current)
 {
-	struct coroi_rec *me = coroi_current(w), *next;
+	struct coroi_rec *me = *current = coroi_current(w), *next;
 
 	if (coroi_unlikely(!me || deadline != CORO_FOREVER || coroi_is_dense(me)))
 		return NULL;
@@ -294,22 +341,20 @@ static inline struct coroi_rec *coroi_wait_next(struct coroi_worker *w, uint64_t
 }
 
 /* coroi_waiter_resumed - what coroi_waiter_wait returns when a wait that could be cancelled was resumed with that code, not CORO_OK. */
-COROI_COLD int coroi_waiter_resumed(struct coroi_waiter *x, char what, int code);
+COROI_COLD int coroi_waiter_resumed(struct coroi_waiter *x, int code);
 
-static inline int coroi_waiter_hand_over(struct coroi_worker *w, struct coroi_waiter *x, struct coroi_waitq *q, char what,
-					 struct coroi_rec *next)
+static inline int coroi_waiter_hand_over(struct coroi_worker *w, struct coroi_rec *me, struct coroi_waiter *x, struct coroi_object *o,
+					 struct coroi_waitq *q, char what, struct coroi_rec *next)
 {
-	struct coroi_rec *me = x->rec;
-
 	coroi_waitq_add(q, x);
 	at_store_rlx(&me->state, COROI_WAITING);
 	me->waits = (uint8_t)what;
-	coroi_object_leave(x->object);
+	coroi_object_leave(o);
 	int code = coroi_hand_over_within_locked(w, me, next);
-	return coroi_likely(code == CORO_OK) ? x->status : coroi_waiter_resumed(x, what, code);
+	return coroi_likely(code == CORO_OK) ? x->status : coroi_waiter_resumed(x, code);
 }
 
-/* coroi_thread_wait - a thread's part of it: until *fired is not 0, or the deadline has come and withdraw(arg). */
-int coroi_thread_wait(uint32_t *fired, uint64_t deadline, bool (*withdraw)(void *), void *arg);
+/* coroi_thread_wait - a thread's part of it: until *event is not COROI_EVENT_NONE, or the deadline has come and withdraw(arg). */
+int coroi_thread_wait(uint32_t *event, uint64_t deadline, bool (*withdraw)(void *), void *arg);
 
 #endif

@@ -38,7 +38,7 @@ bool live[WAITERS];
 byte value[WAITERS];
 byte chosen;            /* of BOTH: waiter + 1, or LEFT */
 byte event[4];
-byte word[WAITERS];     /* Q4 */
+byte word[WAITERS];     /* Q4; BOTH has one, the first */
 #define NONE 0
 #define FIRED 1
 #define LINGERS 2
@@ -48,6 +48,7 @@ bool got[8];            /* by value */
 
 #define chan_of(x) (x < 2 -> x : (x == 2 -> 0 : x - 3))
 #define owner_of(x) (x < 2 -> BOTH : x - 1)
+#define word_of(x) (x < 2 -> 0 : x)
 #define LIVE(x) assert(live[x])
 
 inline enter(c) { atomic { !lock[c] -> lock[c] = true } }
@@ -64,16 +65,16 @@ inline wake(x)
 	LIVE(x);
 	if
 #ifdef MUTANT_BLIND_FIRE
-	:: word[x] == LINGERS -> word[x] = FIRED
+	:: word[word_of(x)] == LINGERS -> word[word_of(x)] = FIRED
 #else
-	:: atomic { word[x] == LINGERS -> word[x] = FIRED }
+	:: atomic { word[word_of(x)] == LINGERS -> word[word_of(x)] = FIRED }
 #endif
-	:: atomic { word[x] != LINGERS -> skip }
+	:: atomic { word[word_of(x)] != LINGERS -> skip }
 		send_event(owner_of(x))
 	fi
 }
 
-/* linger - Q4, by the owner of x, for however long. */
+/* linger - Q4, by the owner of x (of BOTH: the first), for however long. */
 inline linger(x, fired)
 {
 	fired = false;
@@ -250,10 +251,26 @@ proctype one(byte n)
 	}
 }
 
+/* dequeue - a waiter of BOTH, at the channel of that number, unless it was the one that was taken out. */
+inline dequeue(c)
+{
+	if
+	:: atomic { chosen == c + 1 -> skip }
+	:: atomic { chosen != c + 1 -> skip }
+#ifndef MUTANT_BARE_DEQUEUE
+		enter(c);
+#endif
+		queued[c] = false;
+#ifndef MUTANT_BARE_DEQUEUE
+		leave(c)
+#endif
+	fi
+}
+
 proctype both(byte n)
 {
 	byte i, x, v;
-	bool gave_up;
+	bool gave_up, fired;
 
 	for (i : 1 .. n) {
 		enter(0);
@@ -282,11 +299,19 @@ proctype both(byte n)
 				live[0] = true; live[1] = true;
 				queued[0] = true; queued[1] = true
 			};
+			if
+			:: word[0] = LINGERS
+			:: word[0] = NONE
+			fi;
 #ifndef MUTANT_ONE_LOCK
 			leave(1);
 #endif
 			leave(0);
-			await_event(BOTH, gave_up);
+			linger(0, fired);
+			if
+			:: fired -> gave_up = false
+			:: else -> await_event(BOTH, gave_up)
+			fi;
 			if
 			:: gave_up ->
 				if
@@ -302,13 +327,8 @@ proctype both(byte n)
 			:: else
 			fi;
 #ifndef MUTANT_NO_DEQUEUE
-#ifndef MUTANT_BARE_DEQUEUE
-			enter(0); enter(1);
-#endif
-			atomic { queued[0] = false; queued[1] = false };
-#ifndef MUTANT_BARE_DEQUEUE
-			leave(1); leave(0);
-#endif
+			dequeue(0);
+			dequeue(1);
 #endif
 			if
 			:: !gave_up -> v = value[chosen - 1]; receive(v)
