@@ -25,33 +25,36 @@ static void until_all(uint64_t n)
 
 /* ----------------------------------------------------------------------------------------- it grows */
 
-static uint32_t home;
+enum { AT_A_SEMAPHORE, AT_HOME, PARKED, KINDS };
 
-static void acquires(void *arg, void *result)
+static unsigned kind;
+
+static void waits(void *arg, void *result)
 {
 	(void)arg;
 	(void)result;
-	CHECK_EQ(coro_sem_acquire(&sem, CORO_FOREVER), CORO_OK);
+	CHECK_EQ(kind == PARKED ? coro_park() : coro_sem_acquire(&sem, CORO_FOREVER), CORO_OK);
 	add_one(&done);
 }
 
 /* Each that is woken goes ahead of the one before, which goes to the back of a queue that is full at times. */
 static void wakes_many(void *arg, void *result)
 {
+	static coro_handle waiting[3 * RING];
 	coro_attr here = on(CORO_HERE);
 	(void)arg;
 	(void)result;
 
 	done = 0;
-	CHECK_EQ(coro_sem_init(&sem, 0, home), CORO_OK);
+	CHECK_EQ(coro_sem_init(&sem, 0, kind == AT_HOME ? CORO_HOME : 0), CORO_OK);
 	for (int i = 0; i < 3 * RING; i++) {
-		CHECK_EQ(coro_spawn_attr(&here, acquires, NULL, 0, NULL), CORO_OK);
+		CHECK_EQ(coro_spawn_attr(&here, waits, NULL, 0, &waiting[i]), CORO_OK);
 		CHECK_EQ(coro_yield(), CORO_OK); /* it waits */
 	}
 	CHECK_EQ(coroi_deque_length(queue()), 0);
 	CHECK_EQ(queue()->mask + 1, RING);
 	for (int i = 0; i < 3 * RING; i++)
-		CHECK_EQ(coro_sem_release(&sem, 1), CORO_OK);
+		CHECK_EQ(kind == PARKED ? coro_wake(waiting[i]) : coro_sem_release(&sem, 1), CORO_OK);
 	CHECK_EQ(coroi_deque_length(queue()), 3 * RING - 1);
 	until_all(3 * RING);
 	CHECK_EQ(coro_sem_destroy(&sem), CORO_OK);
@@ -59,12 +62,9 @@ static void wakes_many(void *arg, void *result)
 
 TEST(full_queues_grow_while_many_are_woken)
 {
-	static const uint32_t homes[] = {0, CORO_HOME};
-
-	for (int i = 0; i < 2; i++) {
+	for (kind = 0; kind < KINDS; kind++) {
 		coro_scheduler *s = start_with(1, 0);
 		coro_attr first = on(1);
-		home = homes[i];
 		CHECK_EQ(coro_scheduler_spawn(s, &first, wakes_many, NULL, 0, NULL), CORO_OK);
 		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 		CHECK_EQ(done, 3 * RING);

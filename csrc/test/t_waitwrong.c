@@ -146,6 +146,37 @@ TEST(waits_keep_a_channel_from_being_freed)
 	finish(s);
 }
 
+/* What happens while somebody looks is seen. */
+static void closes_it(void)
+{
+	meanwhile = NULL;
+	CHECK_EQ(coro_chan_close(chan), CORO_OK);
+}
+
+static void looks_in_vain(void *arg, void *result)
+{
+	uint64_t value = 9;
+	(void)arg;
+	(void)result;
+
+	for (int sends = 0; sends < 2; sends++) {
+		CHECK_EQ(coro_chan_new(&chan, 8, 1, 0), CORO_OK);
+		if (sends)
+			CHECK_EQ(coro_chan_send(chan, &value, CORO_FOREVER), CORO_OK);
+		meanwhile = closes_it;
+		CHECK_EQ(sends ? coro_chan_send(chan, &value, CORO_FOREVER) : coro_chan_recv(chan, &value, CORO_FOREVER), CORO_ECLOSED);
+		CHECK(!meanwhile);
+		CHECK_EQ(value, 9);
+		CHECK_EQ(coro_chan_free(chan), CORO_OK);
+	}
+	add_one(&done);
+}
+
+TEST(waits_at_a_channel_that_is_closed_meanwhile)
+{
+	run(start_with(1, 0), NULL, looks_in_vain);
+}
+
 /* ----------------------------------------------------------------------------- by dense coroutines */
 
 static const coro_attr dense = {.size = sizeof(coro_attr), .flags = CORO_DENSE};
