@@ -259,7 +259,7 @@ static COROI_NOINLINE struct coroi_rec *made_many_locked(struct coroi_worker *w)
 		else
 			coroi_resume_locked(w, c->caller, code);
 	}
-	coroi_idle_queued(w);
+	coroi_notify_queued(w);
 	return NULL;
 }
 

@@ -164,7 +164,7 @@ static void hand_over(struct coroi_worker *w)
 		return;
 	at_or(&s->hungry, COROI_HUNGRY_ALONE);
 	if (COROI_S_AWAKE_OF(at_load_seq(&s->S)) > 1 && (at_load_seq(&w->inbox) || coroi_deque_length(&w->queue) || at_load_rlx(&w->slot)))
-		coroi_idle_feed(w);
+		coroi_notify_hungry(w);
 }
 
 void coroi_idle_due(struct coroi_worker *w, uint64_t due)
@@ -260,7 +260,7 @@ void coroi_share_stacks_locked(struct coroi_worker *w)
 		return;
 	for (unsigned i = 0; i < s->workers && at_load_rlx(&s->starved); i++)
 		if (&s->worker[i] != w && at_load_rlx(&s->worker[i].starved.count))
-			coroi_idle_pushed(&s->worker[i]);
+			coroi_notify_pushed(&s->worker[i]);
 }
 
 /* share_stacks - before sleeping, where stacks are scarce. */

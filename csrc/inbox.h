@@ -39,7 +39,7 @@ static inline uint64_t *coroi_node_link(uint64_t node)
 }
 
 /* coroi_inbox_push - add one node. Thread: any. The caller sees to it
- * that the worker is awake (coroi_idle_pushed). */
+ * that the worker is awake (coroi_notify_pushed). */
 static inline void coroi_inbox_push(struct coroi_worker *w, uint64_t node)
 {
 	uint64_t head = at_load_rlx(&w->inbox);

@@ -16,7 +16,7 @@ static bool take_mail(struct coroi_worker *lane, struct coroi_rec *r, struct cor
 
 	if ((at_load_acq(&r->wake) & COROI_ESCAPED) && home != lane->id) { /* another's by now */
 		coroi_inbox_push(&lane->sched->worker[home], (uintptr_t)r | COROI_NODE_MAIL);
-		coroi_idle_pushed(&lane->sched->worker[home]);
+		coroi_notify_pushed(&lane->sched->worker[home]);
 		return false;
 	}
 	uint64_t word = at_and(&r->wake, ~COROI_MAIL_MASK);
@@ -132,6 +132,6 @@ int coro_spawn_go(coro_go_id id, const void *arg, size_t arg_bytes, coro_handle 
 	if (out)
 		*out = coroi_handle(r);
 	coroi_inbox_push(lane, (uintptr_t)r | COROI_NODE_SPAWN);
-	coroi_idle_pushed(lane);
+	coroi_notify_pushed(lane);
 	return CORO_OK;
 }

@@ -371,7 +371,7 @@ static void cancel(struct coro_scheduler *s)
 	coroi_slab_each(&s->slab, cancel_one, s);
 	coroi_doors_unlock(s);
 	for (uint32_t i = 0; i < s->workers; i++)
-		coroi_idle_pushed(&s->worker[i]);
+		coroi_notify_pushed(&s->worker[i]);
 }
 
 int coro_scheduler_close(coro_scheduler *s, int with_cancel)

@@ -197,7 +197,7 @@ func (s *Scheduler) pushed(w *worker, i uint32) {
 	// Whoever ends a pause wakes all, after that: they find what was pushed before we saw it.
 	if atomic.LoadUint32((*uint32)(unsafe.Pointer(&s.c.mode))) != C.COROI_PAUSED {
 		crossing()
-		C.coroi_idle_pushed(w)
+		C.coroi_notify_pushed(w)
 	}
 }
 

@@ -163,7 +163,7 @@ void coroi_drain_locked(struct coroi_worker *w)
 		coroi_open_locked(w);
 	/* One alone is not left lying: we are about to choose, or a thief is about to take it. But deadlines are, if it takes long. */
 	if (coroi_deque_length(&w->queue) > (w->due == COROI_NEVER))
-		coroi_idle_queued(w);
+		coroi_notify_queued(w);
 }
 
 bool coroi_let_go_locked(struct coroi_worker *w)
@@ -377,7 +377,7 @@ COROI_NOINLINE int coroi_suspend_slow(struct coroi_worker *w, struct coroi_rec *
 
 COROI_NOINLINE int coroi_feed_and_leave(struct coroi_worker *w)
 {
-	coroi_idle_queued(w);
+	coroi_notify_queued(w);
 	coroi_door_leave(w);
 	return CORO_OK;
 }
@@ -553,7 +553,7 @@ COROI_COLD static void move(struct coroi_worker *w)
 	at_store_rel(&r->home, to->id); /* pairs with coroi_mail_locked, as in coroi_deque_give */
 	coroi_door_leave(w);
 	coroi_inbox_push(to, (uintptr_t)r | COROI_NODE_MOVED);
-	coroi_idle_pushed(to);
+	coroi_notify_pushed(to);
 }
 
 void coroi_run(struct coroi_worker *w)

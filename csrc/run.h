@@ -87,7 +87,7 @@ static inline void coroi_ready_locked(struct coroi_worker *w, struct coroi_rec *
 	}
 	if (back)
 		coroi_queue_locked(w, back);
-	coroi_idle_queued(w);
+	coroi_notify_queued(w);
 }
 
 /* coroi_event_locked - what r, at home here, waits for inside coro has happened; perhaps it has not suspended yet. */

@@ -130,7 +130,7 @@ static bool steal(struct coroi_worker *w, struct coroi_worker *v)
 		else
 			coroi_queue_new_locked(w, w->gift[n].task, &w->gift[n].arg);
 	}
-	coroi_idle_queued(w);
+	coroi_notify_queued(w);
 	coroi_door_leave(w);
 	w->batch_began = coroi_now_ns();
 	w->batch_at = coroi_turns(w);

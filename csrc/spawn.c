@@ -124,7 +124,7 @@ static void send(struct coroi_worker *w, struct coroi_rec *r, coro_handle *out)
 	if (out)
 		*out = reveal(r);
 	coroi_inbox_push(w, (uintptr_t)r | COROI_NODE_SPAWN);
-	coroi_idle_pushed(w);
+	coroi_notify_pushed(w);
 }
 
 int coro_spawn_attr(const coro_attr *attr, coro_fn fn, const void *arg, size_t arg_bytes, coro_handle *out)
@@ -165,7 +165,7 @@ int coro_spawn_attr(const coro_attr *attr, coro_fn fn, const void *arg, size_t a
 	coroi_queue_fresh_locked(w, r);
 done:
 	at_bump(&w->spawned);
-	coroi_idle_queued(w);
+	coroi_notify_queued(w);
 	coroi_door_leave(w);
 	return CORO_OK;
 }
@@ -195,7 +195,7 @@ int coro_spawn_first(const coro_attr *attr, coro_fn fn, const void *arg, size_t 
 		*out = reveal(r);
 	at_bump(&w->spawned);
 	coroi_queue_locked(w, me);
-	coroi_idle_queued(w); /* the child may run for long */
+	coroi_notify_queued(w); /* the child may run for long */
 	return coroi_suspend_locked(w, me, coroi_task_fresh(r));
 }
 
@@ -230,7 +230,7 @@ uint64_t coroi_spawn_many(struct coro_scheduler *s, const struct coroi_fill *q, 
 			pack(p[i], q, arg, some);
 			rest -= some;
 			coroi_inbox_push(w, node);
-			coroi_idle_pushed(w);
+			coroi_notify_pushed(w);
 		}
 		done += sent;
 		if (sent < left)

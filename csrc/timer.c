@@ -114,5 +114,5 @@ void coroi_timers_fire_locked(struct coroi_worker *w, uint64_t now)
 		coroi_resume_locked(w, r, CORO_ETIMEDOUT);
 	}
 	set_due(w);
-	coroi_idle_queued(w);
+	coroi_notify_queued(w);
 }

@@ -77,20 +77,20 @@ static void claim_any(struct coro_scheduler *s)
 	}
 }
 
-COROI_COLD void coroi_idle_feed(struct coroi_worker *w)
+COROI_COLD void coroi_notify_hungry(struct coroi_worker *w)
 {
 	if (!coroi_is_dedicated(w) && at_xchg(&w->sched->hungry, 0))
 		claim_any(w->sched);
 }
 
-void coroi_idle_pushed(struct coroi_worker *w)
+void coroi_notify_pushed(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;
 
 	if (coroi_sleeps(s, w->id))
 		coroi_claim(s, w->id);
 	else if (coroi_unlikely(at_load_rlx(&s->hungry) & COROI_HUNGRY_ALONE) && w->id != s->workers)
-		coroi_idle_feed(w);
+		coroi_notify_hungry(w);
 }
 
 void coroi_wake_all(struct coro_scheduler *s)
@@ -99,7 +99,7 @@ void coroi_wake_all(struct coro_scheduler *s)
 		if (coroi_sleeps(s, id))
 			coroi_claim(s, id);
 	if (at_load_seq(&coroi_lane(s)->inbox)) /* it has nothing else to wake up for */
-		coroi_idle_pushed(coroi_lane(s));
+		coroi_notify_pushed(coroi_lane(s));
 }
 
 void coroi_ext_begin(struct coro_scheduler *s, uint32_t n)

@@ -47,21 +47,21 @@ static inline bool coroi_sleeps(const struct coro_scheduler *s, unsigned id)
 /* coroi_claim - N2 to N4. False: somebody else was first, or it does not sleep, or this is a pause. */
 bool coroi_claim(struct coro_scheduler *s, unsigned id);
 
-/* coroi_idle_feed - w has something for who is hungry: wake one, if somebody is. */
-COROI_COLD void coroi_idle_feed(struct coroi_worker *w);
+/* coroi_notify_hungry - w has something for who is hungry: wake one, if somebody is. */
+COROI_COLD void coroi_notify_hungry(struct coroi_worker *w);
 
-/* coroi_idle_queued - w has queued something, in its door. One relaxed load while nobody sleeps; being wrong costs
+/* coroi_notify_queued - w has queued something, in its door. One relaxed load while nobody sleeps; being wrong costs
  * time only, bounded by the standby. */
-static inline void coroi_idle_queued(struct coroi_worker *w)
+static inline void coroi_notify_queued(struct coroi_worker *w)
 {
 	uint32_t h = at_load_rlx(&w->sched->hungry);
 	if (coroi_unlikely(h) && ((h & COROI_HUNGRY_ALONE) || coroi_deque_length(&w->queue) > 1))
-		coroi_idle_feed(w);
+		coroi_notify_hungry(w);
 }
 
-/* coroi_idle_pushed - something was pushed to w's inbox: wake w if it sleeps, or see to it that somebody looks
+/* coroi_notify_pushed - something was pushed to w's inbox: wake w if it sleeps, or see to it that somebody looks
  * around. Thread: any. */
-void coroi_idle_pushed(struct coroi_worker *w);
+void coroi_notify_pushed(struct coroi_worker *w);
 
 /* coroi_wake_all - claim and wake every sleeper. */
 void coroi_wake_all(struct coro_scheduler *s);

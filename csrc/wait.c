@@ -69,9 +69,9 @@ static int mail(struct coroi_rec *r, uint32_t gen, uint64_t bit)
 		/* A racy home: wherever it is pushed, W3 sends it on. */
 		struct coroi_worker *home = &s->worker[at_load_rlx(&r->home)];
 		uint64_t node = (uintptr_t)r | COROI_NODE_MAIL;
-		COROI_MUTANT_ADDS(WAKE_FIRST, coroi_idle_pushed(home);)
+		COROI_MUTANT_ADDS(WAKE_FIRST, coroi_notify_pushed(home);)
 		coroi_inbox_push(home, node);
-		COROI_MUTANT(WAKE_FIRST, coroi_idle_pushed(home), (void)0);
+		COROI_MUTANT(WAKE_FIRST, coroi_notify_pushed(home), (void)0);
 	}
 	return CORO_OK;
 }
@@ -146,7 +146,7 @@ void coroi_mail_locked(struct coroi_worker *w, struct coroi_rec *r)
 		struct coroi_worker *to = &w->sched->worker[home];
 		uint64_t node = (uintptr_t)r | COROI_NODE_MAIL;
 		coroi_inbox_push(to, node);
-		coroi_idle_pushed(to);
+		coroi_notify_pushed(to);
 		return;
 	}
 	/* Read before the word is cleared: until then it is a node and stays what it is. After that, the joiner of an
@@ -491,7 +491,7 @@ int coro_switch_to(coro_handle h)
 	    state == COROI_PARKED) {
 		coroi_awake_locked(w, r);
 		coroi_queue_locked(w, me);
-		coroi_idle_queued(w); /* r may run for long */
+		coroi_notify_queued(w); /* r may run for long */
 		return coroi_suspend_locked(w, me, coroi_task_started(r));
 	}
 	coroi_door_leave(w);
@@ -526,7 +526,7 @@ int coro_cancel(coro_handle h)
 	bool here = is_home_locked(w, r, gen, &state);
 	if (here) {
 		cancel_locked(w, r);
-		coroi_idle_queued(w);
+		coroi_notify_queued(w);
 	}
 	coroi_door_leave(w);
 	return here ? CORO_OK : mail(r, gen, COROI_CANCEL);

@@ -14,7 +14,7 @@
  *              the worker is a task that never returns, and others must fire them
  *
  * What is as in the code: S, sleepers, ev and its futex, mode, hungry, standby, rests and its futex, each read and written
- * in the same order, one step each, by claim, claim_any, coroi_idle_feed, coroi_idle_pushed, coroi_wake_all, search, steal
+ * in the same order, one step each, by claim, claim_any, coroi_notify_hungry, coroi_notify_pushed, coroi_wake_all, search, steal
  * and take, park, unpark, stand_by, stand_down, look_around, nap, worker_main, resume_all, pause_at_rest, coroi_finished,
  * coroi_rest_await, stop_threads, and by Go's Port.pushed. `turns` and `seen` are exact: moved[v] has the bit of each worker
  * that has not noted v's last turn.
@@ -259,7 +259,7 @@ inline feed()
 	fi
 }
 
-/* coroi_idle_queued, of worker w. */
+/* coroi_notify_queued, of worker w. */
 inline idle_queued()
 {
 	if
@@ -268,7 +268,7 @@ inline idle_queued()
 	fi
 }
 
-/* coroi_idle_pushed: N1 has been done. */
+/* coroi_notify_pushed: N1 has been done. */
 inline idle_pushed(to)
 {
 	if

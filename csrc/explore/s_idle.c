@@ -199,7 +199,7 @@ static const struct ex_scenario standby = {
 static void comes_and_goes(void *arg)
 {
 	(void)arg;
-	coroi_idle_pushed(world_worker(0));
+	coroi_notify_pushed(world_worker(0));
 	at_bump(&world_worker(0)->spawned);
 	at_bump_rel(&world_worker(1)->ended);
 	world_sleep();
@@ -255,7 +255,7 @@ static void queue_new(struct coroi_worker *w, coro_fn fn)
 	EX_CHECK(coroi_mags_spend(&w->mags));
 	EX_CHECK(coroi_queue_new_locked(w, coroi_task_new(fn, sched->class, 0, false), NULL));
 	at_bump(&w->spawned);
-	coroi_idle_queued(w);
+	coroi_notify_queued(w);
 	coroi_door_leave(w);
 }
 

@@ -50,7 +50,7 @@ static void send(struct coroi_worker *w, uint64_t n, bool last)
 	g.used += words;
 	if (last && COROI_MUTANT(CLOSE_APART, true, false)) /* A4 */
 		words |= COROI_PARCEL_CLOSED;
-	COROI_MUTANT_ADDS(LOOK_FIRST, coroi_idle_pushed(w);)
+	COROI_MUTANT_ADDS(LOOK_FIRST, coroi_notify_pushed(w);)
 	COROI_MUTANT_ADDS(LOOK_THEN_ADD, adrift = at_load_seq(&p->state);)
 	uint32_t state = at_add(&p->state, words); /* A2 */
 	if (COROI_MUTANT(LOOK_THEN_ADD, state, adrift) & COROI_PARCEL_ADRIFT) { /* A3 */
@@ -59,7 +59,7 @@ static void send(struct coroi_worker *w, uint64_t n, bool last)
 		COROI_MUTANT(PUSH_FIRST, push(w, p), (void)0);
 	}
 	COROI_MUTANT_ADDS(CLOSE_APART, if (last) at_add(&p->state, COROI_PARCEL_CLOSED);)
-	COROI_MUTANT(LOOK_FIRST, coroi_idle_pushed(w), (void)0);
+	COROI_MUTANT(LOOK_FIRST, coroi_notify_pushed(w), (void)0);
 	if (last)
 		g.open = NULL;
 }

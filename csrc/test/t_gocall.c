@@ -817,7 +817,7 @@ static void complete(struct coro_scheduler *s, struct coroi_call *c)
 	if ((word & COROI_MAIL_MASK) == 0) {
 		struct coroi_worker *home = &s->worker[at_load_rlx(&r->home)];
 		coroi_inbox_push(home, (uintptr_t)r | COROI_NODE_MAIL);
-		coroi_idle_pushed(home);
+		coroi_notify_pushed(home);
 	}
 	coroi_ext_end(s);
 }

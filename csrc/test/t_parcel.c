@@ -77,7 +77,7 @@ static void send(coro_scheduler *s, struct coroi_parcel *p, uint32_t words, uint
 	struct coroi_worker *w = &s->worker[to % s->workers];
 	uint64_t node = (uintptr_t)p | COROI_NODE_BATCH;
 	coroi_inbox_push(w, node);
-	coroi_idle_pushed(w);
+	coroi_notify_pushed(w);
 }
 
 /* ------------------------------------------------------------------------ all arrive, with their arguments */
@@ -234,7 +234,7 @@ static void one(struct single *d, const void *arg, size_t bytes)
 		coroi_inbox_push(w, node);
 		d->pushes++;
 	}
-	coroi_idle_pushed(w);
+	coroi_notify_pushed(w);
 }
 
 static void *singles(void *arg)
