@@ -451,10 +451,10 @@ static COROI_NOINLINE int wake_slow(struct coroi_worker *w, struct coroi_rec *r,
 /* The usual path makes no call: the door is free, and r is at home here and runs, is queued or has parked. */
 int coro_wake(coro_handle h)
 {
-	struct coroi_worker *w = coroi_here();
+	struct coroi_worker *w = coroi_self();
 	struct coroi_chunk *c = coroi_chunk_at((uint32_t)h);
 
-	if (coroi_unlikely(!c || c->owner != w->sched))
+	if (coroi_unlikely(!w || !c || c->owner != w->sched))
 		return wake_from_outside(h);
 	struct coroi_rec *r = (struct coroi_rec *)c + coroi_place((uint32_t)h);
 	if (coroi_unlikely(!coroi_door_try(w)))
