@@ -388,9 +388,9 @@ func (c *Coroutine) check() error {
 	return nil
 }
 
-// suspend returns when the body is resumed.
-func (c *Coroutine) suspend(op operation, wait uint64) {
-	c.op, c.wait = op, wait
+// suspend waits, for what settle makes of that kind of wait, and returns when the body is resumed.
+func (c *Coroutine) suspend(wait uint64) {
+	c.op, c.wait = opWait, wait
 	c.yield(struct{}{})
 }
 
@@ -430,7 +430,7 @@ func (c *Coroutine) Park() error {
 	if err := c.mayWait(); err != nil {
 		return err
 	}
-	c.suspend(opWait, isParked)
+	c.suspend(isParked)
 	if c.state.Load()&isRefused != 0 {
 		c.state.And(^uint64(isRefused))
 		return c.why()
@@ -472,7 +472,7 @@ func (c *Coroutine) await(happened func() bool) error {
 		if c.state.Load()&isCanceled != 0 {
 			return c.why()
 		}
-		c.suspend(opWait, isAwaiting)
+		c.suspend(isAwaiting)
 	}
 }
 
@@ -483,7 +483,7 @@ func (c *Coroutine) cling(happened func() bool) {
 		if happened() {
 			return
 		}
-		c.suspend(opWait, isClinging)
+		c.suspend(isClinging)
 	}
 }
 
