@@ -77,11 +77,10 @@ static void linger(struct coro_chan *c, bool (*happened)(void *))
 }
 
 /* done - leave c after it could be done at once, or could not at all. */
-static inline int done(struct coroi_worker *w, struct coro_chan *c, int status, struct coroi_waiter *woken)
+static inline int done(struct coroi_worker *w, struct coro_chan *c, bool home, int status, struct coroi_waiter *woken)
 {
-	bool home = c->object.home;
-
-	coroi_object_leave(&c->object);
+	if (!home)
+		coroi_spin_unlock(&c->object.lock);
 	if (!woken)
 		return status;
 	return home ? coroi_waiter_wake_home(w, woken) : coroi_waiter_wake_on(w, woken); /* CORO_OK, as status is */
@@ -97,8 +96,8 @@ static COROI_NOINLINE int wait_slow(struct coro_chan *c, bool send, void *value,
 	if (lingers(c, deadline)) {
 		struct coroi_waiter *woken = NULL;
 		linger(c, send ? has_room : has_value);
-		if ((status = coroi_chan_try(c, send, value, &woken, false)) != COROI_NOT_NOW)
-			return done(coroi_self(), c, status, woken);
+		if ((status = coroi_chan_try(c, send, value, &woken, bytes, false)) != COROI_NOT_NOW)
+			return done(coroi_here(), c, false, status, woken);
 	}
 	if ((status = coroi_must_wait(&me, deadline))) {
 		coroi_object_leave(&c->object);
@@ -118,8 +117,8 @@ static COROI_NOINLINE int wait_slow(struct coro_chan *c, bool send, void *value,
 	return status;
 }
 
-/* wait_at - Q1, on w or (NULL) a thread: nothing could be done at once. Entered; leaves. */
-static COROI_NOINLINE int wait_at(struct coroi_worker *w, struct coro_chan *c, bool send, void *value, uint64_t deadline)
+/* wait_at - Q1, at w (coroi_here): nothing could be done at once. Entered; leaves. */
+static COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int wait_at(struct coroi_worker *w, struct coro_chan *c, bool send, void *value, uint64_t deadline)
 {
 	struct coroi_rec *me, *next = coroi_wait_next(w, deadline, &me);
 	struct coroi_waiter x;
@@ -130,14 +129,16 @@ static COROI_NOINLINE int wait_at(struct coroi_worker *w, struct coro_chan *c, b
 	return coroi_waiter_hand_over(w, me, &x, &c->object, coroi_chan_queue(c, send), send ? '>' : '<', next);
 }
 
-/* pass_entered - what coro_chan_send and coro_chan_recv do; leaves. Inline, like the next: each knows its direction. */
-static inline __attribute__((always_inline)) int pass_entered(struct coroi_worker *w, coro_chan *c, bool send, void *value,
-							    uint64_t deadline, bool small)
+/* pass_entered - what coro_chan_send and coro_chan_recv do, at w (coroi_here) with c, which is bound (home) or is not; leaves. Inline, like
+ * the next: each knows its direction. */
+static inline __attribute__((always_inline)) int pass_entered(struct coroi_worker *w, coro_chan *c, bool home, bool send, void *value,
+							    uint64_t deadline, size_t bytes, bool small)
 {
 	struct coroi_waiter *woken = NULL;
-	int status = coroi_chan_try(c, send, value, &woken, small);
+	int status = coroi_chan_try(c, send, value, &woken, bytes, small);
 
-	return coroi_unlikely(status == COROI_NOT_NOW) ? wait_at(w, c, send, value, deadline) : done(w, c, status, woken);
+	return coroi_unlikely(status == COROI_NOT_NOW) ? wait_at(w, c, send, value, deadline)
+						     : done(w, c, home, status, woken);
 }
 
 static COROI_NOINLINE int pass_slow(coro_chan *c, bool send, void *value, uint64_t deadline)
@@ -145,16 +146,21 @@ static COROI_NOINLINE int pass_slow(coro_chan *c, bool send, void *value, uint64
 	if (!c || (c->bytes && !value))
 		return CORO_EINVAL;
 	int status = coroi_object_enter(&c->object);
-	return status ? status : pass_entered(coroi_self(), c, send, value, deadline, false);
+	return status ? status : pass_entered(coroi_here(), c, c->object.home, send, value, deadline, c->bytes, false);
 }
 
 static inline __attribute__((always_inline)) int pass(coro_chan *c, bool send, void *value, uint64_t deadline)
 {
-	struct coroi_worker *w = coroi_self();
+	struct coroi_worker *w = coroi_here();
 
-	if (coroi_unlikely(!c || !value || c->bytes > COROI_LEAF_BYTES || !coroi_object_try(&c->object, w)))
+	if (coroi_unlikely(!c || !value))
 		return pass_slow(c, send, value, deadline);
-	return pass_entered(w, c, send, value, deadline, true);
+	size_t bytes = c->bytes;
+	if (coroi_likely(bytes == 8) && coroi_object_try_home(&c->object, w))
+		return pass_entered(w, c, true, send, value, deadline, 8, true);
+	if (coroi_likely(bytes <= COROI_LEAF_BYTES && coroi_object_try_shared(&c->object)))
+		return pass_entered(w, c, false, send, value, deadline, bytes, true);
+	return pass_slow(c, send, value, deadline);
 }
 
 int coro_chan_send(coro_chan *c, const void *value, uint64_t deadline)
@@ -177,7 +183,7 @@ static inline int leaf(struct coro_chan *c, bool send, void *value)
 	if (c->bytes > COROI_LEAF_BYTES || coroi_chan_queue(c, !send)->first || !coroi_object_enter_leaf(&c->object))
 		return COROI_BY_CALL;
 	if (coroi_likely(!coroi_chan_queue(c, !send)->first))
-		status = coroi_chan_try(c, send, value, &woken, true);
+		status = coroi_chan_try(c, send, value, &woken, c->bytes, true);
 	coroi_object_leave(&c->object);
 	return status == COROI_NOT_NOW ? CORO_ETIMEDOUT : status;
 }
@@ -199,9 +205,9 @@ static int pass_guest(coro_chan *c, bool send, struct coroi_guest *g)
 
 	if (status)
 		return status;
-	if ((status = coroi_chan_try(c, send, g->value, &woken, false)) == COROI_NOT_NOW)
+	if ((status = coroi_chan_try(c, send, g->value, &woken, c->bytes, false)) == COROI_NOT_NOW)
 		return coroi_guest_wait(g, &c->object, coroi_chan_queue(c, send));
-	return done(coroi_self(), c, status, woken);
+	return done(coroi_here(), c, c->object.home, status, woken);
 }
 
 int coroi_chan_send_guest(coro_chan *c, struct coroi_guest *g)

@@ -33,7 +33,7 @@ _Static_assert(offsetof(struct coro_chan, senders.first) == COROI_CHAN_SENDERS &
 
 /* coroi_chan_copy - a value. small: it is known to have COROI_LEAF_BYTES at most, and is copied without a call (the barriers keep
  * compilers from making one of the loops). */
-static inline void coroi_chan_copy(void *to, const void *from, size_t bytes, bool small)
+static inline __attribute__((always_inline)) void coroi_chan_copy(void *to, const void *from, size_t bytes, bool small)
 {
 	size_t i = 0;
 
@@ -56,9 +56,9 @@ static inline void coroi_chan_copy(void *to, const void *from, size_t bytes, boo
 }
 
 /* coroi_chan_place, coroi_chan_after - a place in the ring, and the number of the one behind it. */
-static inline void *coroi_chan_place(struct coro_chan *c, size_t n)
+static inline void *coroi_chan_place(struct coro_chan *c, size_t n, size_t bytes)
 {
-	return c->ring + n * c->bytes;
+	return c->ring + n * bytes;
 }
 
 static inline size_t coroi_chan_after(const struct coro_chan *c, size_t n)
@@ -84,42 +84,44 @@ static inline struct coroi_waiter *coroi_chan_take(struct coro_chan *c, struct c
 /* The outcome of trying: CORO_OK or CORO_ECLOSED; or COROI_NOT_NOW. */
 enum { COROI_NOT_NOW = 1 };
 
-/* coroi_chan_try_send, coroi_chan_try_recv - what can be done at once. *woken: who is to be woken, after the lock. small: as in
- * coroi_chan_copy. c is entered. */
-static inline __attribute__((always_inline)) int coroi_chan_try_send(struct coro_chan *c, const void *value,
-								     struct coroi_waiter **woken, bool small)
+/* coroi_chan_try_send, coroi_chan_try_recv - what can be done at once. *woken: who is to be woken, after the lock. bytes: c's, perhaps known
+ * as it is compiled; small: as in coroi_chan_copy. c is entered. */
+static inline __attribute__((always_inline)) int coroi_chan_try_send(struct coro_chan *c, const void *value, struct coroi_waiter **woken,
+								     size_t bytes, bool small)
 {
 	if (coroi_unlikely(c->closed))
 		return CORO_ECLOSED;
-	if (c->receivers.first) {
+	if (coroi_unlikely(c->receivers.first != NULL)) {
 		struct coroi_waiter *x = coroi_chan_take(c, &c->receivers);
 		if (x) {
-			coroi_chan_copy(x->value, value, c->bytes, small);
+			coroi_chan_copy(x->value, value, bytes, small);
 			*woken = x;
 			return CORO_OK;
 		}
 	}
-	if (c->count == c->capacity)
+	size_t count = c->count, at = c->head + count;
+	if (coroi_unlikely(count == c->capacity))
 		return COROI_NOT_NOW;
-	size_t at = c->head + c->count;
-	coroi_chan_copy(coroi_chan_place(c, at < c->capacity ? at : at - c->capacity), value, c->bytes, small);
-	coroi_chan_set_count(c, c->count + 1);
+	coroi_chan_set_count(c, count + 1);
+	coroi_chan_copy(coroi_chan_place(c, at < c->capacity ? at : at - c->capacity, bytes), value, bytes, small);
 	return CORO_OK;
 }
 
-static inline __attribute__((always_inline)) int coroi_chan_try_recv(struct coro_chan *c, void *value,
-								     struct coroi_waiter **woken, bool small)
+static inline __attribute__((always_inline)) int coroi_chan_try_recv(struct coro_chan *c, void *value, struct coroi_waiter **woken,
+								     size_t bytes, bool small)
 {
-	if (c->count) {
+	size_t count = c->count;
+
+	if (coroi_likely(count)) {
 		size_t at = c->head;
-		coroi_chan_copy(value, coroi_chan_place(c, at), c->bytes, small);
 		c->head = coroi_chan_after(c, at);
-		coroi_chan_set_count(c, c->count - 1);
-		if (c->senders.first) {
+		coroi_chan_set_count(c, count - 1);
+		coroi_chan_copy(value, coroi_chan_place(c, at, bytes), bytes, small);
+		if (coroi_unlikely(c->senders.first != NULL)) {
 			struct coroi_waiter *x = coroi_chan_take(c, &c->senders);
 			if (x) { /* its value is the last now, in the place that has become free */
-				coroi_chan_copy(coroi_chan_place(c, at), x->value, c->bytes, small);
-				coroi_chan_set_count(c, c->count + 1);
+				coroi_chan_copy(coroi_chan_place(c, at, bytes), x->value, bytes, small);
+				coroi_chan_set_count(c, count);
 				*woken = x;
 			}
 		}
@@ -128,7 +130,7 @@ static inline __attribute__((always_inline)) int coroi_chan_try_recv(struct coro
 	if (c->senders.first) {
 		struct coroi_waiter *x = coroi_chan_take(c, &c->senders);
 		if (x) {
-			coroi_chan_copy(value, x->value, c->bytes, small);
+			coroi_chan_copy(value, x->value, bytes, small);
 			*woken = x;
 			return CORO_OK;
 		}
@@ -137,10 +139,10 @@ static inline __attribute__((always_inline)) int coroi_chan_try_recv(struct coro
 }
 
 /* coroi_chan_try - one of the two. */
-static inline __attribute__((always_inline)) int coroi_chan_try(struct coro_chan *c, bool send, void *value,
-								struct coroi_waiter **woken, bool small)
+static inline __attribute__((always_inline)) int coroi_chan_try(struct coro_chan *c, bool send, void *value, struct coroi_waiter **woken,
+								size_t bytes, bool small)
 {
-	return send ? coroi_chan_try_send(c, value, woken, small) : coroi_chan_try_recv(c, value, woken, small);
+	return send ? coroi_chan_try_send(c, value, woken, bytes, small) : coroi_chan_try_recv(c, value, woken, bytes, small);
 }
 
 /* coroi_chan_queue - of those who wait to send (or receive). */

@@ -113,7 +113,7 @@ static inline void coroi_deque_look_ahead(const struct coroi_deque *d)
 {
 	uint32_t head = d->head, mask = d->mask;
 
-	if (d->count <= COROI_IN_CACHE)
+	if (coroi_likely(d->count <= COROI_IN_CACHE))
 		return;
 	coroi_prefetchw(coroi_task_resumed(d->ring[(head + COROI_AHEAD) & mask]));
 	uint64_t near = d->ring[(head + COROI_AHEAD / 2) & mask];

@@ -24,7 +24,7 @@ static int take_or_wait(struct coroi_mutex *m, uint64_t mine, bool may_wait)
 	return owner ? COROI_WAITS : CORO_OK;
 }
 
-COROI_NOINLINE int coroi_mutex_lock_slow(struct coroi_mutex *m, uint64_t mine, uint64_t deadline, struct coroi_waiter *again)
+COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int coroi_mutex_lock_slow(struct coroi_mutex *m, uint64_t mine, uint64_t deadline, struct coroi_waiter *again)
 {
 	static const struct coroi_wait_as as = {'m', "coro_mutex_lock"};
 	struct coroi_rec *me;
@@ -40,7 +40,7 @@ COROI_NOINLINE int coroi_mutex_lock_slow(struct coroi_mutex *m, uint64_t mine, u
 		return status == CORO_ETIMEDOUT ? coroi_wont_wait(deadline ? CORO_ENOWAIT : status, as.call) : status;
 	}
 	if (!again) /* no memory: COROI_WAITED stays, who unlocks looks once in vain */
-		return coroi_sync_wait(coroi_self(), &m->object, &m->queue, &as, 0, mine, deadline);
+		return coroi_sync_wait(coroi_here(), &m->object, &m->queue, &as, 0, mine, deadline);
 	coroi_waiter_init(again, &m->object, me, 0, NULL);
 	again->mark = mine;
 	return coroi_waiter_wait_in(again, &m->queue, as.what, deadline, true);
@@ -49,8 +49,8 @@ COROI_NOINLINE int coroi_mutex_lock_slow(struct coroi_mutex *m, uint64_t mine, u
 /* swap_mine - the usual path: the current coroutine owns p instead of nobody, or nobody instead of it. False: the general way. */
 static inline bool swap_mine(coro_mutex *p, bool lock)
 {
-	struct coroi_worker *w = coroi_self();
-	struct coroi_rec *me = coroi_current(w);
+	struct coroi_worker *w = coroi_here();
+	struct coroi_rec *me = w->current;
 
 	if (coroi_unlikely(!p || !me))
 		return false;
@@ -58,12 +58,11 @@ static inline bool swap_mine(coro_mutex *p, bool lock)
 	uint64_t from = lock ? 0 : (uintptr_t)me, to = lock ? (uintptr_t)me : 0;
 	if (coroi_unlikely(at_load_rlx(&m->owner) != from))
 		return false;
-	if (!m->object.home)
-		return coroi_likely(at_cas(&m->owner, &from, to));
-	if (coroi_unlikely(m->object.worker != w || !(me->flags & COROI_F_PINNED)))
-		return false;
-	at_store_rlx(&m->owner, to);
-	return true;
+	if (w == m->object.worker && coroi_likely(me->flags & COROI_F_PINNED)) {
+		at_store_rlx(&m->owner, to);
+		return true;
+	}
+	return coroi_likely(!m->object.home && at_cas(&m->owner, &from, to));
 }
 
 static COROI_NOINLINE int lock_general(coro_mutex *p, uint64_t deadline)
@@ -111,7 +110,7 @@ static COROI_NOINLINE int unlock_slow(coro_mutex *p, uint64_t mine)
 	coroi_object_leave(&m->object);
 	if (!x) /* they have left. It is free as the last step: the next owner may free its memory */
 		return coroi_mutex_unlock_as(p, mine);
-	return coroi_waiter_wake_on(coroi_self(), x);
+	return coroi_waiter_wake_on(coroi_here(), x);
 }
 
 int coroi_mutex_unlock_as(coro_mutex *p, uint64_t mark)

@@ -18,35 +18,40 @@ int coro_sem_init(coro_sem *p, uint64_t permits, uint32_t flags)
 	return status;
 }
 
-static COROI_NOINLINE int sem_wait(struct sem *s, uint64_t deadline, struct coroi_worker *w)
+static COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int sem_wait(struct sem *s, uint64_t deadline, struct coroi_worker *w)
 {
 	static const struct coroi_wait_as as = {'s', "coro_sem_acquire"};
 	return coroi_sync_wait(w, &s->object, &s->queue, &as, 0, 0, deadline);
 }
 
-/* sem_acquire - entered; leaves. */
-static inline int sem_acquire(struct coroi_worker *w, struct sem *s, uint64_t deadline)
+/* sem_acquire - at w (coroi_here); entered, bound (home) or not; leaves. */
+static inline __attribute__((always_inline)) int sem_acquire(struct coroi_worker *w, struct sem *s, bool home, uint64_t deadline)
 {
 	if (coroi_unlikely(!s->permits))
 		return sem_wait(s, deadline, w);
 	s->permits--;
-	coroi_object_leave(&s->object);
+	if (!home)
+		coroi_spin_unlock(&s->object.lock);
 	return CORO_OK;
 }
 
 static COROI_NOINLINE int sem_acquire_slow(coro_sem *p, uint64_t deadline)
 {
 	int status = p ? coroi_object_enter(&sem_of(p)->object) : CORO_EINVAL;
-	return status ? status : sem_acquire(coroi_self(), sem_of(p), deadline);
+	return status ? status : sem_acquire(coroi_here(), sem_of(p), sem_of(p)->object.home, deadline);
 }
 
 int coro_sem_acquire(coro_sem *p, uint64_t deadline)
 {
-	struct coroi_worker *w = coroi_self();
+	struct coroi_worker *w = coroi_here();
 
-	if (coroi_unlikely(!p || !coroi_object_try(&sem_of(p)->object, w)))
-		return sem_acquire_slow(p, deadline);
-	return sem_acquire(w, sem_of(p), deadline);
+	if (coroi_likely(p != NULL)) {
+		if (coroi_object_try_home(&sem_of(p)->object, w))
+			return sem_acquire(w, sem_of(p), true, deadline);
+		if (coroi_likely(coroi_object_try_shared(&sem_of(p)->object)))
+			return sem_acquire(w, sem_of(p), false, deadline);
+	}
+	return sem_acquire_slow(p, deadline);
 }
 
 int coroi_sem_acquire_guest(coro_sem *p, struct coroi_guest *g)
@@ -81,38 +86,44 @@ static COROI_NOINLINE int sem_release_many(struct sem *s, uint64_t n)
 	return CORO_OK;
 }
 
-/* sem_release - entered; leaves. */
-static inline int sem_release(struct coroi_worker *w, struct sem *s, uint64_t n)
+/* sem_release - as sem_acquire. */
+static inline __attribute__((always_inline)) int sem_release(struct coroi_worker *w, struct sem *s, bool home, uint64_t n)
 {
 	struct coroi_waiter *x;
-	bool home = s->object.home;
 
 	if (coroi_unlikely(n != 1))
 		return sem_release_many(s, n);
 	if (s->queue.first && coroi_likely((x = coroi_waitq_take(&s->queue)) != NULL)) {
-		coroi_object_leave(&s->object);
-		return home ? coroi_waiter_wake_home(w, x) : coroi_waiter_wake_on(w, x);
+		if (home)
+			return coroi_waiter_wake_home(w, x);
+		coroi_spin_unlock(&s->object.lock);
+		return coroi_waiter_wake_on(w, x);
 	}
 	if (coroi_unlikely(s->permits == CORO_PERMITS_MAX))
 		return sem_release_many(s, n);
 	s->permits++;
-	coroi_object_leave(&s->object);
+	if (!home)
+		coroi_spin_unlock(&s->object.lock);
 	return CORO_OK;
 }
 
 static COROI_NOINLINE int sem_release_slow(coro_sem *p, uint64_t n)
 {
 	int status = p && n ? coroi_object_enter(&sem_of(p)->object) : CORO_EINVAL;
-	return status ? status : sem_release(coroi_self(), sem_of(p), n);
+	return status ? status : sem_release(coroi_here(), sem_of(p), sem_of(p)->object.home, n);
 }
 
 int coro_sem_release(coro_sem *p, uint64_t n)
 {
-	struct coroi_worker *w = coroi_self();
+	struct coroi_worker *w = coroi_here();
 
-	if (coroi_unlikely(!p || !n || !coroi_object_try(&sem_of(p)->object, w)))
-		return sem_release_slow(p, n);
-	return sem_release(w, sem_of(p), n);
+	if (coroi_likely(p && n)) {
+		if (coroi_object_try_home(&sem_of(p)->object, w))
+			return sem_release(w, sem_of(p), true, n);
+		if (coroi_likely(coroi_object_try_shared(&sem_of(p)->object)))
+			return sem_release(w, sem_of(p), false, n);
+	}
+	return sem_release_slow(p, n);
 }
 
 int coroi_sem_acquire_leaf(coro_sem *p, void *unused)

@@ -22,6 +22,15 @@ int coroi_switch(void **save, void *to, intptr_t value, uint32_t *door);
  * comes from the same caller. */
 int coroi_switch_within(void **save, void *to, intptr_t value, uint32_t *door);
 
+/* COROI_RETURNS_AFTER_SWITCH - of a function that ends soon after coroi_switch_within: the return predictor holds the call site of who
+ * went before, so the place to return to is jumped to, and predicted as jumps are. Where the compiler cannot do that it
+ * returns, which is right and slower. */
+#if defined(__x86_64__) && !defined(__code_model_large__) && __has_attribute(function_return)
+#define COROI_RETURNS_AFTER_SWITCH __attribute__((function_return("thunk-extern")))
+#else
+#define COROI_RETURNS_AFTER_SWITCH
+#endif
+
 /* coroi_swap - the same without a door. */
 int coroi_swap(void **save, void *to, intptr_t value);
 

@@ -101,6 +101,20 @@ coroi_switch_within:
 	.cfi_endproc
 	.size	coroi_switch_within, .-coroi_switch_within
 
+/*
+ * How functions marked COROI_RETURNS_AFTER_SWITCH return. The name is the compiler's; weak, as the rest of a program may have brought
+ * one of its own, which serves as well.
+ */
+	.weak	__x86_return_thunk
+	.hidden	__x86_return_thunk
+	.type	__x86_return_thunk, @function
+	.p2align 5
+__x86_return_thunk:
+	.cfi_startproc
+	GO_ON
+	.cfi_endproc
+	.size	__x86_return_thunk, .-__x86_return_thunk
+
 /* int coroi_swap(void **save, void *to, intptr_t value) */
 	.globl	coroi_swap
 	.hidden	coroi_swap

@@ -34,7 +34,7 @@ struct coroi_wait_as {
 COROI_NOINLINE int coroi_sync_wait_slow(struct coroi_object *o, struct coroi_waitq *q, const struct coroi_wait_as *as, uint8_t n,
 					uint64_t mark, uint64_t deadline);
 
-/* coroi_sync_wait - Q1: the caller, on w or (NULL) a thread, waits in q of o, which is entered, and is left. */
+/* coroi_sync_wait - Q1: the caller, at w (coroi_here), waits in q of o, which is entered, and is left. */
 static inline __attribute__((always_inline)) int coroi_sync_wait(struct coroi_worker *w, struct coroi_object *o, struct coroi_waitq *q,
 								 const struct coroi_wait_as *as, uint8_t n, uint64_t mark,
 								 uint64_t deadline)

@@ -112,15 +112,18 @@ static inline int coroi_object_enter(struct coroi_object *o)
 	return coroi_likely(!o->dead) ? CORO_OK : coroi_object_refuse(o);
 }
 
-/* coroi_object_try - coroi_object_enter, on w or (NULL) a thread, for a usual path that makes no call: false if it is not to be had
- * at once. */
-static inline bool coroi_object_try(struct coroi_object *o, const struct coroi_worker *w)
+/* coroi_object_try_home, coroi_object_try_shared - coroi_object_enter at w (coroi_here) of one that is bound, or is not, for usual paths
+ * that make no call: false if it is not that, or not to be had at once. */
+static inline bool coroi_object_try_home(const struct coroi_object *o, const struct coroi_worker *w)
+{
+	return coroi_likely(w == o->worker && w->current && w->current->flags & COROI_F_PINNED);
+}
+
+static inline bool coroi_object_try_shared(struct coroi_object *o)
 {
 	uint32_t free = 0;
 
-	if (o->home)
-		return coroi_likely(w == o->worker && w->current && w->current->flags & COROI_F_PINNED && !o->dead);
-	if (coroi_unlikely(!at_cas(&o->lock.word, &free, 1))) /* as coroi_spin_lock */
+	if (coroi_unlikely(o->home || !at_cas(&o->lock.word, &free, 1))) /* as coroi_spin_lock */
 		return false;
 	if (coroi_likely(!o->dead))
 		return true;
@@ -142,10 +145,14 @@ int coroi_object_enter_end(struct coroi_object *o);
 void coroi_open_add(struct coro_scheduler *s);
 void coroi_open_remove(struct coro_scheduler *s);
 
-/* coroi_object_kill - no use of o succeeds from now on. Entered. */
+/* coroi_object_kill - no use of o succeeds from now on. Entered. One that was bound is so no more: its usual paths need not look. */
 static inline void coroi_object_kill(struct coroi_object *o)
 {
 	o->dead = 1;
+	if (o->home)
+		o->lock = (struct coroi_spin){0};
+	o->home = 0;
+	o->worker = NULL;
 }
 
 /* coroi_object_is_dead - it was destroyed. */
@@ -273,7 +280,7 @@ static inline struct coroi_waiter *coroi_waitq_take(struct coroi_waitq *q)
 	return NULL;
 }
 
-/* coroi_waiter_wake - Q2, after the lock. x must not be looked at any more. Returns CORO_OK. _on: on w or (NULL) a thread; _home: x waits
+/* coroi_waiter_wake - Q2, after the lock. x must not be looked at any more. Returns CORO_OK. _on: on w (coroi_here); _home: x waits
  * at an object that is bound to w. */
 COROI_NOINLINE int coroi_waiter_wake(struct coroi_waiter *x);
 COROI_NOINLINE int coroi_waiter_wake_on(struct coroi_worker *w, struct coroi_waiter *x);
@@ -298,7 +305,7 @@ static inline void coroi_chain_wake(const struct coroi_chain *c)
 {
 	for (struct coroi_waiter *x = c->first, *next; x; x = next) {
 		next = x->next; /* first: x is gone afterwards */
-		coroi_waiter_wake_on(coroi_self(), x);
+		coroi_waiter_wake_on(coroi_here(), x);
 	}
 }
 
@@ -325,12 +332,12 @@ int coroi_waiter_wait_in(struct coroi_waiter *x, struct coroi_waitq *q, char wha
  * The short way of the same, for a coroutine with nothing against its waiting and somebody to go on with: the door is entered
  * before the object is left, so no event can be there yet.
  *
- * coroi_wait_next - who goes on while *current, the current coroutine, waits at an object that is entered; then w's door is entered too,
+ * coroi_wait_next - who goes on while *current, the current coroutine of w (coroi_here), waits at an object that is entered; then w's door is entered too,
  * and coroi_waiter_hand_over is next. NULL: the general way.
  */
 static inline struct coroi_rec *coroi_wait_next(struct coroi_worker *w, uint64_t deadline, struct coroi_rec **current)
 {
-	struct coroi_rec *me = *current = coroi_current(w), *next;
+	struct coroi_rec *me = *current = w->current, *next;
 
 	if (coroi_unlikely(!me || deadline != CORO_FOREVER || coroi_is_dense(me)))
 		return NULL;
