@@ -29,6 +29,7 @@ int coroi_deque_init(struct coroi_deque *d)
 	memset(d, 0, sizeof *d);
 	d->ring = ring_of(RING_START);
 	d->mask = RING_START - 1;
+	d->room = RING_START;
 	return d->ring ? CORO_OK : CORO_ENOMEM;
 }
 
@@ -56,6 +57,7 @@ COROI_COLD static bool refit(struct coroi_deque *d, uint32_t entries)
 	release_ring(d);
 	d->ring = ring;
 	d->mask = mask;
+	d->room = d->spill.count ? 0 : entries;
 	return true;
 }
 
@@ -73,11 +75,19 @@ size_t coroi_deque_trim(struct coroi_deque *d)
 	return enough < entries && refit(d, enough) ? ring_bytes(entries) - ring_bytes(enough) : 0;
 }
 
+COROI_COLD void coroi_deque_spill(struct coroi_deque *d, uint64_t task)
+{
+	coroi_list_add(&d->spill, coroi_task_record(task));
+	d->room = 0;
+}
+
 COROI_COLD uint64_t coroi_deque_pop_spilled(struct coroi_deque *d)
 {
 	struct coroi_rec *r = coroi_list_take(&d->spill);
 	if (!r)
 		return 0;
+	if (!d->spill.count)
+		d->room = d->mask + 1;
 	if (r->state == COROI_FRESH)
 		return coroi_task_fresh(r);
 	return r->code == CORO_OK ? coroi_task_started(r) : coroi_task_coded(r);
@@ -116,7 +126,7 @@ static uint32_t give_of_spill(struct coroi_deque *d, struct coroi_gift *out, uin
 	for (uint32_t left = d->spill.count; n < most && left && looks; left--, looks--) {
 		uint64_t task = coroi_deque_pop_spilled(d);
 		if (is_pinned(task))
-			coroi_list_add(&d->spill, coroi_task_record(task));
+			coroi_deque_spill(d, task);
 		else
 			out[n++].task = task;
 	}

@@ -69,7 +69,7 @@ static inline uint32_t coroi_deque_length(const struct coroi_deque *d)
 /* coroi_deque_has_room - for one more, without growing. */
 static inline bool coroi_deque_has_room(const struct coroi_deque *d)
 {
-	return d->count <= d->mask && !d->spill.count;
+	return d->count < d->room;
 }
 
 /* coroi_deque_put - a task and its argument, where there is room. */
@@ -84,13 +84,15 @@ static inline uint64_t *coroi_deque_arg(struct coroi_deque *d, uint32_t at)
 	return &d->ring[(at & d->mask) + d->mask + 1];
 }
 
+COROI_COLD void coroi_deque_spill(struct coroi_deque *d, uint64_t task);
+
 /* coroi_deque_push - a task that has a record. It never fails. */
 static inline void coroi_deque_push(struct coroi_deque *d, uint64_t task)
 {
 	if (coroi_likely(coroi_deque_has_room(d)) || (!d->spill.count && coroi_deque_grow(d)))
 		coroi_deque_put(d, task);
 	else
-		coroi_list_add(&d->spill, coroi_task_record(task));
+		coroi_deque_spill(d, task);
 }
 
 /* coroi_deque_push_new - one without a record. False: there is no room for it. */

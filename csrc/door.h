@@ -75,7 +75,7 @@ static inline bool coroi_door_try(struct coroi_worker *w)
 {
 	at_store_rlx(&w->busy, 1);
 	at_fence_signal();
-	return coroi_likely(!at_load_rlx(&w->unusual) && at_load_acq(&w->req) == COROI_DOOR_FREE);
+	return coroi_likely(!(at_load_rlx(&w->unusual) | at_load_acq(&w->req))); /* FREE is 0 */
 }
 
 static inline void coroi_door_leave(struct coroi_worker *w)

@@ -30,7 +30,7 @@ static bool free_word(struct coroi_rec *r)
 
 void coroi_put(struct coroi_rec *r)
 {
-	struct coro_scheduler *s = coroi_chunk_of(r)->owner;
+	struct coro_scheduler *s = coroi_owner(r);
 
 	if (coroi_gen(at_load_rlx(&r->wake)) == UINT32_MAX)
 		coroi_slab_retire(&s->slab);
@@ -86,7 +86,7 @@ static void end_joinable_locked(struct coroi_worker *w, struct coroi_rec *r)
 	switch (old >> COROI_JOIN_KIND_SHIFT & 3) {
 	case COROI_JOIN_COROUTINE: {
 		struct coroi_rec *joiner = coroi_at(index);
-		if (coroi_chunk_of(joiner)->owner != w->sched || at_load_rlx(&joiner->home) != w->id)
+		if (coroi_owner(joiner) != w->sched || at_load_rlx(&joiner->home) != w->id)
 			coroi_event_mail(w->sched, joiner);
 		else
 			coroi_event_locked(w, joiner);

@@ -184,7 +184,7 @@ static inline struct coroi_rec *coroi_next_locked(struct coroi_worker *w)
 	struct coroi_deque *d = &w->queue;
 	uint32_t head = d->head, count = d->count, mask = d->mask;
 	uint64_t task = d->ring[head & mask];
-	if (coroi_unlikely(count == 0 || coroi_task_is_new(task) || d->spill.count))
+	if (coroi_unlikely(count - 1 >= d->room || coroi_task_is_new(task))) /* none, or some have spilled */
 		return NULL;
 	coroi_deque_look_ahead(d);
 	at_store_rlx(&d->head, head + 1);

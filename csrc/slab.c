@@ -14,7 +14,7 @@ struct coroi_mag_block {
 	struct coroi_mag mags[] __attribute__((aligned(COROI_LINE)));
 };
 
-struct coroi_chunk *coroi_chunk_dir[COROI_CHUNKS_MAX];
+struct coroi_chunk *coroi_chunk_dir[COROI_CHUNK_IDS];
 
 /* What is known of a chunk apart from its memory, which a trim zeroes. */
 static struct {
@@ -51,7 +51,7 @@ static struct coroi_chunk *chunk_take(struct coro_scheduler *owner)
 		}
 	}
 	if (c) {
-		c->owner = owner;
+		at_store_rlx(&c->owner, owner);
 		chunk_info[c->id].carved = 1;
 		chunk_info[c->id].used = true;
 	}

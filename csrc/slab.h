@@ -29,6 +29,7 @@
 
 #define COROI_CHUNK_INDEX_BITS 14
 #define COROI_CHUNKS_MAX (1u << 15)
+#define COROI_CHUNK_IDS (1u << (32 - COROI_CHUNK_INDEX_BITS)) /* that an index can name */
 
 _Static_assert(COROI_CHUNK_RECORDS == 1u << COROI_CHUNK_INDEX_BITS, "an index is chunk and place");
 
@@ -38,7 +39,7 @@ struct coro_scheduler;
 
 /* In the place of a chunk's first hot line. */
 struct coroi_chunk {
-	struct coro_scheduler *owner;
+	struct coro_scheduler *owner; /* atomic, relaxed: whoever has an old handle looks */
 	uint32_t id;
 };
 
@@ -153,13 +154,20 @@ static inline void coroi_mags_put(struct coroi_mags *m, struct coroi_rec *r)
 	m->loaded->count = n + 1;
 }
 
-/* The directory of all chunks of the process, by id. Only grows; read without a lock. coroi_chunk_count - how many exist; slab.c's own. */
-extern struct coroi_chunk *coroi_chunk_dir[COROI_CHUNKS_MAX];
+/* The directory of all chunks of the process, by id: a place for each that an index can name, so that none need be checked; those from
+ * COROI_CHUNKS_MAX on stay empty. Only grows; read without a lock. coroi_chunk_count - how many exist; slab.c's own. */
+extern struct coroi_chunk *coroi_chunk_dir[COROI_CHUNK_IDS];
 extern uint32_t coroi_chunk_count;
 
 static inline struct coroi_chunk *coroi_chunk_of(const struct coroi_rec *r)
 {
 	return (struct coroi_chunk *)((uintptr_t)r & ~(uintptr_t)(COROI_CHUNK_BYTES - 1));
+}
+
+/* coroi_owner - the scheduler that r belongs to, as long as r has not ended. */
+static inline struct coro_scheduler *coroi_owner(const struct coroi_rec *r)
+{
+	return at_load_rlx(&coroi_chunk_of(r)->owner);
 }
 
 static inline uint32_t coroi_index(const struct coroi_rec *r)
@@ -177,8 +185,7 @@ static inline coro_handle coroi_handle(const struct coroi_rec *r)
  * is the chunk's header, which as a record is one that was never used. */
 static inline struct coroi_chunk *coroi_chunk_at(uint32_t index)
 {
-	uint32_t id = index >> COROI_CHUNK_INDEX_BITS;
-	return coroi_likely(id < COROI_CHUNKS_MAX) ? at_load_acq(&coroi_chunk_dir[id]) : NULL;
+	return at_load_acq(&coroi_chunk_dir[index >> COROI_CHUNK_INDEX_BITS]);
 }
 
 static inline uint32_t coroi_place(uint32_t index)

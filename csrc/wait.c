@@ -65,7 +65,7 @@ static int mail(struct coroi_rec *r, uint32_t gen, uint64_t bit)
 	} while (!at_cas(&r->wake, &word, next));
 	if (COROI_MUTANT(PUSH_TWICE, COROI_MUTANT(CANCEL_NO_MAIL, (word & COROI_MAIL_MASK) == 0,
 						  (word & COROI_MAIL_MASK & ~COROI_CANCEL) == 0), true)) {
-		struct coro_scheduler *s = coroi_chunk_of(r)->owner;
+		struct coro_scheduler *s = coroi_owner(r);
 		/* A racy home: wherever it is pushed, W3 sends it on. */
 		struct coroi_worker *home = &s->worker[at_load_rlx(&r->home)];
 		uint64_t node = (uintptr_t)r | COROI_NODE_MAIL;
@@ -183,7 +183,7 @@ void coroi_event_mail(struct coro_scheduler *s, struct coroi_rec *r)
 {
 	uint32_t gen = coroi_gen(at_load_rlx(&r->wake));
 
-	if (coroi_chunk_of(r)->owner == s)
+	if (coroi_owner(r) == s)
 		mail(r, gen, COROI_EVENT);
 	else
 		mail_from_outside(r, gen, COROI_EVENT);
@@ -193,7 +193,7 @@ void coroi_event_mail(struct coro_scheduler *s, struct coroi_rec *r)
 void coroi_event_send(struct coroi_rec *r)
 {
 	struct coroi_worker *w = coroi_self();
-	struct coro_scheduler *s = coroi_chunk_of(r)->owner;
+	struct coro_scheduler *s = coroi_owner(r);
 
 	if (coroi_likely(w && w->sched == s)) {
 		coroi_door_enter(w);
@@ -211,7 +211,7 @@ void coroi_event_send_to(struct coroi_rec *r, uint32_t gen)
 {
 	struct coroi_worker *w = coroi_self();
 
-	if (w && w->sched == coroi_chunk_of(r)->owner)
+	if (w && w->sched == coroi_owner(r))
 		mail(r, gen, COROI_EVENT);
 	else
 		mail_from_outside(r, gen, COROI_EVENT);
@@ -280,7 +280,7 @@ int coro_yield(void)
 	struct coroi_deque *d = &w->queue;
 	uint32_t head = d->head, count = d->count, mask = d->mask;
 	uint64_t task = d->ring[head & mask];
-	if (coroi_unlikely(count == 0 || coroi_task_is_new(task) || d->spill.count))
+	if (coroi_unlikely(count - 1 >= d->room || coroi_task_is_new(task))) /* none, or some have spilled */
 		return yield_slow(w, me);
 	struct coroi_rec *next = coroi_task_resumed(task);
 	coroi_deque_look_ahead(d);
@@ -451,10 +451,10 @@ static COROI_NOINLINE int wake_slow(struct coroi_worker *w, struct coroi_rec *r,
 /* The usual path makes no call: the door is free, and r is at home here and runs, is queued or has parked. */
 int coro_wake(coro_handle h)
 {
-	struct coroi_worker *w = coroi_self();
+	struct coroi_worker *w = coroi_here();
 	struct coroi_chunk *c = coroi_chunk_at((uint32_t)h);
 
-	if (coroi_unlikely(!w || !c || c->owner != w->sched))
+	if (coroi_unlikely(!c || at_load_rlx(&c->owner) != w->sched))
 		return wake_from_outside(h);
 	struct coroi_rec *r = (struct coroi_rec *)c + coroi_place((uint32_t)h);
 	if (coroi_unlikely(!coroi_door_try(w)))
@@ -464,14 +464,13 @@ int coro_wake(coro_handle h)
 	uint64_t word = at_load_rlx(&r->wake); /* last, as in is_home_locked. ESCAPED is where the index has a zero */
 	if (coroi_unlikely(home != w->id || (word ^ h) >> 31 != 1))
 		return wake_slow(w, r, (uint32_t)(h >> 32));
-	if (state == COROI_ACTIVE && coroi_likely(r->permits < COROI_PERMITS_MAX)) {
-		at_store_rlx(&r->permits, r->permits + 1);
-		coroi_door_leave(w);
-		return CORO_OK;
-	}
-	if (coroi_unlikely(state != COROI_PARKED || !coroi_made_ready_locked(w, r)))
+	if (coroi_likely(state == COROI_PARKED && coroi_made_ready_locked(w, r)))
+		return coroi_leave_fed(w);
+	if (coroi_unlikely(state != COROI_ACTIVE || r->permits >= COROI_PERMITS_MAX))
 		return wake_slow(w, r, (uint32_t)(h >> 32));
-	return coroi_leave_fed(w);
+	at_store_rlx(&r->permits, r->permits + 1);
+	coroi_door_leave(w);
+	return CORO_OK;
 }
 
 int coro_switch_to(coro_handle h)
@@ -487,7 +486,7 @@ int coro_switch_to(coro_handle h)
 	struct coroi_rec *r = coroi_at((uint32_t)h);
 	coroi_door_enter(w);
 	uint8_t state;
-	if (r && coroi_chunk_of(r)->owner == w->sched && is_home_locked(w, r, (uint32_t)(h >> 32), &state) &&
+	if (r && coroi_owner(r) == w->sched && is_home_locked(w, r, (uint32_t)(h >> 32), &state) &&
 	    state == COROI_PARKED) {
 		coroi_awake_locked(w, r);
 		coroi_queue_locked(w, me);
@@ -519,7 +518,7 @@ int coro_cancel(coro_handle h)
 
 	if (!r)
 		return CORO_ESTALE;
-	if (!w || coroi_chunk_of(r)->owner != w->sched)
+	if (!w || coroi_owner(r) != w->sched)
 		return mail_from_outside(r, gen, COROI_CANCEL);
 	uint8_t state;
 	coroi_door_enter(w);

@@ -117,7 +117,7 @@ COROI_NOINLINE int coroi_waiter_wake_on(struct coroi_worker *w, struct coroi_wai
 {
 	struct coroi_rec *r = x->rec;
 
-	if (coroi_unlikely(x->tell != COROI_TELL_COROUTINE || coroi_chunk_of(r)->owner != w->sched))
+	if (coroi_unlikely(x->tell != COROI_TELL_COROUTINE || coroi_owner(r) != w->sched))
 		return coroi_waiter_wake(x);
 	if (coroi_likely(coroi_door_try(w) && at_load_acq(&r->home) == w->id && /* firm, inside this door */
 			 at_load_rlx(&r->state) == COROI_WAITING && coroi_made_ready_locked(w, r)))

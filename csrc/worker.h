@@ -34,6 +34,7 @@ struct coroi_deque {
 	uint32_t mask;                    /* ring entries - 1 */
 	uint32_t head;                    /* free-running: how often the front was taken */
 	uint32_t count;                   /* in the ring; atomic, relaxed: thieves peek */
+	uint32_t room;                    /* ring entries; 0 while something has spilled: the ring is as good as full */
 	struct coroi_list spill;          /* what did not fit when the ring could not grow, in order */
 };
 

@@ -165,7 +165,7 @@ def find(expression):
         if target.name == "coroi_rec":
             return of_record(Record(int(value)))
     handle = int(value)
-    chunk = int(gdb.parse_and_eval("coroi_chunk_dir")[handle >> 14 & (1 << 15) - 1])
+    chunk = int(gdb.parse_and_eval("coroi_chunk_dir")[handle >> 14 & (1 << 18) - 1])
     if chunk == 0 or handle & (1 << 14) - 1 == 0:
         raise gdb.GdbError("there was never a coroutine of that handle")
     r = Record(chunk + (handle & (1 << 14) - 1) * gdb.lookup_type("struct coroi_rec").sizeof)

@@ -80,6 +80,7 @@ TEST(timer_wheel_fires_each_in_its_tick)
 	w.due = COROI_NEVER;
 	w.queue.ring = ring;
 	w.queue.mask = 1023;
+	w.queue.room = 1024;
 	for (uint64_t round = 0; round < scaled(400000); round++) {
 		int i = (int)(rnd(&seed) % N);
 		if (rec[i].armed && rnd(&seed) % 4 == 0) {
