@@ -466,8 +466,8 @@ static inline void succeed_locked(struct coroi_worker *w, struct coroi_rec *me, 
 		memcpy(coroi_cold(me)->payload, coroi_deque_popped_arg(&w->queue), 8);
 }
 
-/* loop - nothing that is in its frame across the call of a coroutine is used afterwards but `stack`: on a slot's stack the frame
- * is shared by all who run there (dense.h). */
+/* loop - nothing that is in its frame across the call of a coroutine is used afterwards: on a slot's stack the frame is shared by all who
+ * run there (dense.h), and each leaves there what it happens to. */
 static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 {
 	struct coroi_stack *stack = me->stack;
@@ -481,6 +481,7 @@ static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 		if (coroi_unlikely(!coroi_self())) /* it has ended on a thread of its own */
 			coro_thread_end();
 		me = coroi_self()->current;
+		stack = me->stack;
 		if (coroi_unlikely(me->flags & COROI_F_EXTRAS)) {
 			if (coroi_self()->nowait)
 				coroi_nowait_ended(coroi_self()); /* first: what was deferred may wait */
