@@ -178,16 +178,79 @@ static inline void write_locked(struct coroi_worker *w, struct coroi_rec *me, co
 	c->out = got;
 }
 
+/* nothing_else - but who calls; and if there are deadlines, this is no turn to look at them. */
+static inline bool nothing_else(const struct coroi_worker *w)
+{
+	return coroi_nothing_else(w) && (w->due == COROI_NEVER || coroi_turns(w) % COROI_OPEN_TURNS);
+}
+
 /* make_now - the caller suspends, and the calls are to be made, not to wait for more. */
 static inline bool make_now(const struct coroi_worker *w)
 {
-	return w->calls_count == COROI_CALLS_AT_ONCE || coroi_nothing_else(w);
+	return w->calls_count == COROI_CALLS_AT_ONCE || nothing_else(w);
 }
 
 static inline int stop_locked(struct coroi_worker *w, struct coroi_rec *me)
 {
 	w->current = NULL;
 	return coroi_to(&me->sp, w->native_sp, 0, w, NULL);
+}
+
+static COROI_NOINLINE struct coroi_rec *made_many_locked(struct coroi_worker *w)
+{
+	struct coroi_call *c = w->calls, *end = c + w->calls_count;
+
+	coroi_drain_locked(w); /* first: who has waited for longer, or until now */
+	for (w->calls_count = 0; c < end; c++) {
+		int8_t code = ended(c);
+		if (coroi_likely(code == CORO_OK))
+			coroi_queue_locked(w, c->caller);
+		else
+			coroi_resume_locked(w, c->caller, code);
+	}
+	coroi_notify_queued(w);
+	return NULL;
+}
+
+/* alone_ended_locked - the only call is over: what its caller returns. */
+static inline int8_t alone_ended_locked(struct coroi_worker *w)
+{
+	w->calls_count = 0;
+	at_bump(&w->handovers); /* it counts as a turn */
+	return ended(w->calls);
+}
+
+static void serve_below(void *worker)
+{
+	struct coroi_worker *w = worker;
+
+	coroi_fiber_arrive(NULL, NULL);
+	go_serve(w);
+	coroi_fiber_leave(NULL, &w->calls->caller->stack->place);
+}
+
+/*
+ * call_alone_locked - I2 to I4 for the only call of a worker that has been in Go before: with all that a suspended coroutine has, me's
+ * context is saved and Go is called below the native one, without going there; if nothing else is to be done then me just goes on.
+ */
+static COROI_NOINLINE int call_alone_locked(struct coroi_worker *w, struct coroi_rec *me)
+{
+	void *fake = NULL;
+
+	w->current = NULL;
+	coroi_door_leave(w);
+	coroi_fiber_leave(&fake, &w->native);
+	coroi_call_on(&me->sp, w->native_sp, serve_below, w);
+	coroi_fiber_arrive(fake, NULL);
+	coroi_door_enter(w);
+	if (coroi_unlikely(!nothing_else(w))) {
+		made_many_locked(w);
+		return stop_locked(w, me);
+	}
+	w->current = me;
+	int code = alone_ended_locked(w);
+	coroi_door_leave(w);
+	return code;
 }
 
 static int call_inline(coro_go_id id, const void *arg, size_t arg_bytes, void *result, size_t result_bytes, size_t *got)
@@ -234,7 +297,7 @@ int coro_call_go_inline(coro_go_id id, const void *arg, size_t arg_bytes, void *
 	if (coroi_unlikely(got))
 		*got = 0;
 	if (make_now(w))
-		return stop_locked(w, me);
+		return coroi_likely(w->calls_count == 1 && w->was_in_go) ? call_alone_locked(w, me) : stop_locked(w, me);
 	struct coroi_rec *next = coroi_next_locked(w);
 	return coroi_likely(next) ? coroi_hand_over_locked(w, me, next) : coroi_suspend_picked_locked(w, me);
 }
@@ -248,30 +311,13 @@ void coroi_calls_make(struct coroi_worker *w)
 	}
 }
 
-static COROI_NOINLINE struct coroi_rec *made_many_locked(struct coroi_worker *w)
-{
-	struct coroi_call *c = w->calls, *end = c + w->calls_count;
-
-	for (w->calls_count = 0; c < end; c++) {
-		int8_t code = ended(c);
-		if (coroi_likely(code == CORO_OK))
-			coroi_queue_locked(w, c->caller);
-		else
-			coroi_resume_locked(w, c->caller, code);
-	}
-	coroi_notify_queued(w);
-	return NULL;
-}
-
 struct coroi_rec *coroi_calls_made_locked(struct coroi_worker *w)
 {
 	struct coroi_rec *only = w->calls->caller;
 
-	if (w->calls_count > 1 || !coroi_nothing_else(w))
+	if (w->calls_count > 1 || !nothing_else(w))
 		return made_many_locked(w);
-	w->calls_count = 0;
-	only->code = ended(w->calls);
-	at_bump(&w->handovers); /* it counts as a turn */
+	only->code = alone_ended_locked(w);
 	return only;
 }
 

@@ -10,7 +10,8 @@
  *       and its state stays ACTIVE, so that wakes become permits
  *   I2  the worker, when nothing else can run, when 64 wait, or at a turn whose number is a multiple of 64, goes to its
  *       native stack, and enters Go once, with the whole list. It is in no door and has no current coroutine, so
- *       thieves get at its queue; it keeps its awake token, so this is not the end
+ *       thieves get at its queue; it keeps its awake token, so this is not the end. For the only call of a worker with nothing
+ *       else to do, its caller does that itself: it saves its context, as if it suspended, and calls Go below the native one
  *   I3  Go writes results, lengths and statuses
  *   I4  the worker queues the callers, inside its door, each with its status as what its suspension returns
  *

@@ -203,6 +203,34 @@ TEST(gocall_is_served_in_a_chain_of_hand_overs)
 	finish(s);
 }
 
+/* One that calls again and again, with nobody beside it but those who sleep: they wake up in their time. */
+static void sleeps(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	CHECK_EQ(coro_sleep(1000 * 1000), CORO_OK);
+	stop = 1;
+}
+
+static void calls_until_then(void *arg, void *result)
+{
+	int64_t number = 0;
+
+	(void)arg;
+	(void)result;
+	while (!stop)
+		CHECK_EQ(coro_call_go_inline(1, &number, sizeof number, &number, sizeof number, NULL), CORO_OK);
+}
+
+TEST(gocall_alone_leaves_deadlines_their_time)
+{
+	coroi_go_register(serve);
+	coro_scheduler *s = gos(1, 0);
+	spawn(s, sleeps, NULL, 0);
+	spawn(s, calls_until_then, NULL, 0);
+	finish(s);
+}
+
 /* ------------------------------------------------------------------------ meanwhile */
 
 static coro_handle caller;

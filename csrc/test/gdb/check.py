@@ -13,7 +13,7 @@ import gdb
 EMULATOR = os.environ.get("CORO_GDB_EMULATOR", "").split()
 emulated = None
 
-SWITCHES = ("coroi_switch", "coroi_switch_within", "coroi_swap", "coroi_jump", "coroi_restart", "coroi_entry", "coroi_entry_again", "coroi_base")
+SWITCHES = ("coroi_switch", "coroi_switch_within", "coroi_swap", "coroi_jump", "coroi_call_on", "coroi_restart", "coroi_entry", "coroi_entry_again", "coroi_base")
 
 
 def say(text):
@@ -67,7 +67,7 @@ def steps():
     while gdb.newest_frame().name() in SWITCHES:
         text = run("backtrace")
         names = functions(text.splitlines())
-        check(names[-1] in ("coroi_entry", "coroi_base", "clone3", "clone", "thread_start", "main", "_start"), "the end of the stack, at a step",
+        check(names[-1] in ("coroi_entry", "coroi_base", "coroi_call_on", "clone3", "clone", "thread_start", "main", "_start"), "the end of the stack, at a step",
               text + run("x/i $pc"))
         check("Backtrace stopped" not in text and "??" not in text, "it is to end by itself, at a step", text + run("x/i $pc"))
         run("stepi")
@@ -115,7 +115,7 @@ def main():
     check(run("info registers") == before, "registers are as they were", before)
 
     # Every instruction of all later switches, into new stacks too; and a body on the stack of coro_call_on_stack.
-    for name in SWITCHES[:4]:
+    for name in SWITCHES[:5]:
         run("break *" + name)
     run("set scheduler-locking step")
     n = stepped = seen = 0
@@ -125,7 +125,13 @@ def main():
             if not gdb.selected_inferior().pid:
                 break
             if gdb.newest_frame().name() == "stop_here":
-                ends_cleanly(run("backtrace"), ["stop_here", "runs_inner", "on_another"])
+                if seen == 0:
+                    ends_cleanly(run("backtrace"), ["stop_here", "runs_inner", "on_another"])
+                else:
+                    ends_cleanly(run("backtrace"), ["stop_here", "serves"], "coroi_call_on")
+                    text = run("coro bt caller")
+                    ends_cleanly(text, ["call_alone_locked"])
+                    check("calls_inner" in functions(text.splitlines()), "who calls", text)
                 seen += 1
             else:
                 stepped += 1
@@ -134,7 +140,7 @@ def main():
             if "not being run" in str(e):
                 break
             raise
-    check(seen == 1, "the body on another stack", "")
+    check(seen == 2, "the body on another stack, and the call from a coroutine into Go", "")
     check(stepped >= 4 and n >= 50, "switches seen", "%d, %d instructions" % (stepped, n))
     check(gdb.parse_and_eval("$_exitcode") == 0, "the program ends well", "")
     say("ok: gdb sees running, parked and hand-resumed coroutines; %d instructions of %d switches" % (n, stepped))

@@ -1,11 +1,11 @@
 /* subject.c - a program to be looked at in gdb: coroutines that are parked, that run, and that are resumed by hand. */
-#include "../../coro.h"
+#include "../../gocall.h"
 
 #include <stdlib.h>
 
 #define NOINLINE __attribute__((noinline, noclone))
 
-coro_handle parked;
+coro_handle parked, caller;
 coro_t *held;
 static volatile int calls;
 
@@ -48,6 +48,21 @@ static NOINLINE void on_another(void *arg)
 	calls++;
 }
 
+/* What is called in Go's place, by inline calls: the first from the native stack, the second from above it. */
+static NOINLINE void serves(struct coroi_worker *w)
+{
+	if (calls++, w->was_in_go)
+		stop_here();
+	w->calls->status = CORO_OK;
+}
+
+static NOINLINE void calls_inner(void)
+{
+	if (coro_call_go_inline(1, NULL, 0, NULL, 0, NULL))
+		abort();
+	calls++;
+}
+
 static void runs(void *arg, void *result)
 {
 	(void)arg;
@@ -58,6 +73,9 @@ static void runs(void *arg, void *result)
 		coro_yield();
 	runs_inner();
 	coro_call_on_stack(CORO_STACK_MIN, on_another, NULL);
+	caller = coro_self();
+	for (int i = 0; i < 2; i++)
+		calls_inner();
 	if (coro_wake(parked))
 		abort();
 	coro_yield();
@@ -85,7 +103,11 @@ int main(void)
 
 	if (coro_new(&held, gives, NULL, 0) || coro_resume(held, 0, NULL) != CORO_MAY_RESUME)
 		return 2;
-	if (coro_scheduler_init(&s, &o) || coro_scheduler_spawn(s, NULL, runs, NULL, 0, NULL))
+	coroi_go_register(serves);
+	if (coro_scheduler_init(&s, &o))
+		return 3;
+	s->go_slot = 1;
+	if (coro_scheduler_spawn(s, NULL, runs, NULL, 0, NULL))
 		return 3;
 	if (coro_scheduler_wait(s) || coro_scheduler_destroy(s))
 		return 4;
