@@ -12,6 +12,7 @@ import (
 const (
 	bodyMembers  = 200
 	bodyYields   = 2000 // each
+	bodyTurns    = 10   // in which they are done
 	bodyRounds   = 200_000
 	bodySpawns   = 100_000
 	sysPull      = "iter.Pull"
@@ -26,11 +27,15 @@ func bodies() *harness.Experiment {
 	return &harness.Experiment{
 		Name:  "body",
 		Asked: true,
-		About: `coroutines with Go bodies on one executor. yield: 200 that yield in turn, against the resumes of 200 iter.Pull in turn.
+		About: `coroutines with Go bodies on one executor. yield: 200 that yield in turn; pulls: how many resumes of 200 iter.Pull in turn
+take as long, both by turns, ten times each.
 hand-over: two that wake each other and park, against two goroutines on one P that send to each other over unbuffered channels;
 half a round trip. spawn: 100 000 that return at once, until the last has ended, against as many goroutines; executors or Ps: 1 and all.`,
-		Metrics: []harness.Metric{{Name: "ns_per_op", Title: "ns", Digits: 1}},
-		Rows:    rows(bodyYield(), pullResume(), bodyHandOver(), channelHandOver(), bodySpawn(), goroutineSpawnEach()),
+		Metrics: []harness.Metric{
+			{Name: "ns_per_op", Title: "ns", Digits: 1},
+			{Name: "times_pull", Title: "pulls", Digits: 3},
+		},
+		Rows: rows(bodyYield(), pullResume(), bodyHandOver(), channelHandOver(), bodySpawn(), goroutineSpawnEach()),
 		Versus: &harness.Versus{
 			Metric: "ns_per_op", Title: "against Go's",
 			Peer: func(row, c harness.Row) bool {
@@ -51,53 +56,63 @@ func onExecutors(n int, run func(*coro.Scheduler) (harness.Values, error)) func(
 func bodyYield() []harness.Row {
 	return []harness.Row{{System: sysCoro, Variant: variantYield, Workers: 1, N: bodyMembers, Open: onExecutors(1,
 		func(s *coro.Scheduler) (harness.Values, error) {
-			var started, done int
-			var begin, end time.Time
-			for range bodyMembers {
-				if _, err := coro.Go(s, func(c *coro.Coroutine) (coro.None, error) {
-					for started++; started < bodyMembers; {
-						c.Yield()
-					}
-					if begin.IsZero() {
-						begin = time.Now()
-					}
-					for range bodyYields {
-						c.Yield()
-					}
-					if done++; done == bodyMembers {
-						end = time.Now()
-					}
-					return coro.None{}, nil
-				}); err != nil {
-					return nil, err
-				}
-			}
-			err := settled(s)
-			return perOp(end.Sub(begin), bodyMembers*bodyYields, err)
+			ns, times, err := byTurns(bodyTurns, func() (float64, error) { return yields(s, bodyYields/bodyTurns) },
+				func() (float64, error) { return pulls(bodyYields / bodyTurns), nil })
+			return harness.Values{"ns_per_op": ns, "times_pull": times}, err
 		})}}
+}
+
+// yields is what a yield takes, in ns, where each of all members has n.
+func yields(s *coro.Scheduler, n int) (float64, error) {
+	var started, done int
+	var begin, end time.Time
+	for range bodyMembers {
+		if _, err := coro.Go(s, func(c *coro.Coroutine) (coro.None, error) {
+			for started++; started < bodyMembers; {
+				c.Yield()
+			}
+			if begin.IsZero() {
+				begin = time.Now()
+			}
+			for range n {
+				c.Yield()
+			}
+			if done++; done == bodyMembers {
+				end = time.Now()
+			}
+			return coro.None{}, nil
+		}); err != nil {
+			return 0, err
+		}
+	}
+	err := settled(s)
+	return float64(end.Sub(begin)) / float64(bodyMembers*n), err
 }
 
 func pullResume() []harness.Row {
 	return []harness.Row{{System: sysPull, Variant: variantYield, Workers: 1, N: bodyMembers, Open: timed(
-		func() (harness.Values, error) {
-			var next [bodyMembers]func() (struct{}, bool)
-			for i := range next {
-				var stop func()
-				next[i], stop = iter.Pull(func(yield func(struct{}) bool) {
-					for yield(struct{}{}) {
-					}
-				})
-				defer stop()
-				next[i]()
+		func() (harness.Values, error) { return harness.Values{"ns_per_op": pulls(bodyYields)}, nil })}}
+}
+
+// pulls is the same for a resume of iter.Pull.
+func pulls(n int) float64 {
+	var next [bodyMembers]func() (struct{}, bool)
+	for i := range next {
+		var stop func()
+		next[i], stop = iter.Pull(func(yield func(struct{}) bool) {
+			for yield(struct{}{}) {
 			}
-			begin := time.Now()
-			for range bodyYields {
-				for i := range next {
-					next[i]()
-				}
-			}
-			return perOp(time.Since(begin), bodyMembers*bodyYields, nil)
-		})}}
+		})
+		defer stop()
+		next[i]()
+	}
+	begin := time.Now()
+	for range n {
+		for i := range next {
+			next[i]()
+		}
+	}
+	return float64(time.Since(begin)) / float64(bodyMembers*n)
 }
 
 func bodyHandOver() []harness.Row {

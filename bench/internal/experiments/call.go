@@ -14,6 +14,7 @@ import (
 
 const (
 	callN         = 200_000 // calls in a run
+	callTurns     = 4       // in which they are made
 	callPause     = time.Millisecond
 	callLatencies = 100 // waits that are measured in a run
 	sysCgo        = "cgo"
@@ -31,7 +32,7 @@ func calling() *harness.Experiment {
 		Name:  "call",
 		Asked: true,
 		About: `a call from C into Go, in ns. callback: a C thread calls an empty function that cgo exports, on its own stack.
-inline: coroutines of one worker call a function from int64 to int64 by coro_call_go_inline; against callback in the same round.
+inline: coroutines of one worker call a function from int64 to int64 by coro_call_go_inline, by turns with callbacks.
 offload: the same by coro_call_go. from-sleep: one call each millisecond, which finds Go asleep: from the call to its return.
 goroutine: from a send each millisecond to the receiver's return from its receive. idle: nothing else. busy: a goroutine
 computes on every P.`,
@@ -44,7 +45,7 @@ computes on every P.`,
 		Rows: list,
 		Derive: func(round []harness.Values) {
 			for i, v := range round {
-				if ns, ok := v["ns_per_call"]; ok && i > 0 {
+				if ns, ok := v["ns_per_call"]; ok && i > 0 && v["times_callback"] == 0 {
 					v["times_callback"] = ns / round[0]["ns_per_call"]
 				}
 			}
@@ -54,9 +55,15 @@ computes on every P.`,
 
 func callbacks() []harness.Row {
 	return []harness.Row{{System: sysCgo, Variant: "callback", Workers: 1, N: 1, Open: timed(func() (harness.Values, error) {
-		d, err := cbody.Callbacks(callN)
-		return perCall(d, callN), err
+		ns, err := callback(callN)
+		return harness.Values{"ns_per_call": ns}, err
 	})}}
+}
+
+// callback is what one takes, in ns, of so many.
+func callback(n int) (float64, error) {
+	d, err := cbody.Callbacks(n)
+	return perCall(d, n)["ns_per_call"], err
 }
 
 func perCall(d time.Duration, n int) harness.Values {
@@ -65,25 +72,29 @@ func perCall(d time.Duration, n int) harness.Values {
 
 func callsMany() []harness.Row {
 	body := coro.MustFunc[cbody.Calls, coro.None](cbody.CallsBody)
-	run := func(offload uint32, callers int) func(*coro.Scheduler) (harness.Values, error) {
-		return func(s *coro.Scheduler) (harness.Values, error) {
-			start := time.Now()
-			_, err := body.SpawnN(s, callers, cbody.Calls{ID: uint32(addOne()), Offload: offload, N: int64(callN / callers)})
-			if err == nil {
-				err = settled(s)
-			}
-			return perCall(time.Since(start), callN), err
+	calls := func(s *coro.Scheduler, offload uint32, callers, n int) (harness.Values, error) {
+		start := time.Now()
+		_, err := body.SpawnN(s, callers, cbody.Calls{ID: uint32(addOne()), Offload: offload, N: int64(n / callers)})
+		if err == nil {
+			err = settled(s)
 		}
+		return perCall(time.Since(start), n), err
 	}
-	row := func(variant string, offload uint32, workers, callers int) harness.Row {
-		return harness.Row{System: sysCoro, Variant: variant, Workers: workers, N: callers,
-			Open: onScheduler(run(offload, callers), coro.WithWorkers(workers))}
+	inline := func(callers int) harness.Row {
+		return harness.Row{System: sysCoro, Variant: "inline", Workers: 1, N: callers, Open: onScheduler(func(s *coro.Scheduler) (harness.Values, error) {
+			ns, times, err := byTurns(callTurns, func() (float64, error) {
+				v, err := calls(s, 0, callers, callN/callTurns)
+				return v["ns_per_call"], err
+			}, func() (float64, error) { return callback(callN / callTurns) })
+			return harness.Values{"ns_per_call": ns, "times_callback": times}, err
+		}, coro.WithWorkers(1))}
 	}
-	list := []harness.Row{row("inline", 0, 1, 1), row("inline", 0, 1, 100)}
-	for _, callers := range []int{1, 10, 100, 1000} {
-		list = append(list, row("offload", 1, cpus, callers))
+	offloaded := func(callers int) harness.Row {
+		return harness.Row{System: sysCoro, Variant: "offload", Workers: cpus, N: callers, Open: onScheduler(func(s *coro.Scheduler) (harness.Values, error) {
+			return calls(s, 1, callers, callN)
+		}, coro.WithWorkers(cpus))}
 	}
-	return list
+	return []harness.Row{inline(1), inline(100), offloaded(1), offloaded(10), offloaded(100), offloaded(1000)}
 }
 
 func callLatency() []harness.Row {

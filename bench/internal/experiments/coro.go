@@ -45,3 +45,21 @@ func settledIn(s *coro.Scheduler, patience time.Duration) error {
 	defer cancel()
 	return s.Wait(ctx)
 }
+
+// byTurns measures one thing and what it is compared with by turns, n times each: machines change their speed within seconds, and only
+// neighbours can be compared. It returns the medians of the first, and of the first divided by the other.
+func byTurns(n int, own, other func() (float64, error)) (value, times float64, err error) {
+	var values, ratios []float64
+	for range n {
+		base, err := other()
+		if err != nil {
+			return 0, 0, err
+		}
+		v, err := own()
+		if err != nil {
+			return 0, 0, err
+		}
+		values, ratios = append(values, v), append(ratios, v/base)
+	}
+	return harness.Median(values), harness.Median(ratios), nil
+}
