@@ -149,6 +149,7 @@ static COROI_NOINLINE int pass_slow(coro_chan *c, bool send, void *value, uint64
 	return status ? status : pass_entered(coroi_here(), c, c->object.home, send, value, deadline, c->bytes, false);
 }
 
+/* pass - the usual paths: of one that is bound for values of 8 bytes alone. */
 static inline __attribute__((always_inline)) int pass(coro_chan *c, bool send, void *value, uint64_t deadline)
 {
 	struct coroi_worker *w = coroi_here();

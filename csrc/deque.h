@@ -66,7 +66,13 @@ static inline uint32_t coroi_deque_length(const struct coroi_deque *d)
 	return at_load_rlx(&d->count) + at_load_rlx(&d->spill.count);
 }
 
-/* coroi_deque_has_room - for one more, without growing. */
+/* coroi_deque_is_unusual - it is empty (then 1 less is the largest of all), or something has spilled. */
+static inline bool coroi_deque_is_unusual(const struct coroi_deque *d)
+{
+	return d->count - 1 >= d->room;
+}
+
+/* coroi_deque_has_room - for one more, without growing, and nothing that has spilled comes before it. */
 static inline bool coroi_deque_has_room(const struct coroi_deque *d)
 {
 	return d->count < d->room;
@@ -84,6 +90,7 @@ static inline uint64_t *coroi_deque_arg(struct coroi_deque *d, uint32_t at)
 	return &d->ring[(at & d->mask) + d->mask + 1];
 }
 
+/* coroi_deque_spill - a task that has a record is linked to the others for which there was no room. */
 COROI_COLD void coroi_deque_spill(struct coroi_deque *d, uint64_t task);
 
 /* coroi_deque_push - a task that has a record. It never fails. */

@@ -178,16 +178,16 @@ static inline void write_locked(struct coroi_worker *w, struct coroi_rec *me, co
 	c->out = got;
 }
 
-/* nothing_else - but who calls; and if there are deadlines, this is no turn to look at them. */
-static inline bool nothing_else(const struct coroi_worker *w)
+/* goes_on_alone - w has nothing to run but who calls, and it is not the turn to look at deadlines. */
+static inline bool goes_on_alone(const struct coroi_worker *w)
 {
-	return coroi_nothing_else(w) && (w->due == COROI_NEVER || coroi_turns(w) % COROI_OPEN_TURNS);
+	return coroi_nothing_else(w) && (w->due == COROI_NEVER || !coroi_is_turn_to_look(w));
 }
 
 /* make_now - the caller suspends, and the calls are to be made, not to wait for more. */
 static inline bool make_now(const struct coroi_worker *w)
 {
-	return w->calls_count == COROI_CALLS_AT_ONCE || nothing_else(w);
+	return w->calls_count == COROI_CALLS_AT_ONCE || goes_on_alone(w);
 }
 
 static inline int stop_locked(struct coroi_worker *w, struct coroi_rec *me)
@@ -216,7 +216,7 @@ static COROI_NOINLINE struct coroi_rec *made_many_locked(struct coroi_worker *w)
 static inline int8_t alone_ended_locked(struct coroi_worker *w)
 {
 	w->calls_count = 0;
-	at_bump(&w->handovers); /* it counts as a turn */
+	at_bump(&w->queue.head); /* it counts as a turn of the queue, which is empty */
 	return ended(w->calls);
 }
 
@@ -226,7 +226,6 @@ static void serve_below(void *worker)
 
 	coroi_fiber_arrive(NULL, NULL);
 	go_serve(w);
-	coroi_fiber_leave(NULL, &w->calls->caller->stack->place);
 }
 
 /*
@@ -241,9 +240,10 @@ static COROI_NOINLINE int call_alone_locked(struct coroi_worker *w, struct coroi
 	coroi_door_leave(w);
 	coroi_fiber_leave(&fake, &w->native);
 	coroi_call_on(&me->sp, w->native_sp, serve_below, w);
+	coroi_fiber_leave(NULL, &me->stack->place); /* here, where no function of the other fiber is still to return */
 	coroi_fiber_arrive(fake, NULL);
 	coroi_door_enter(w);
-	if (coroi_unlikely(!nothing_else(w))) {
+	if (coroi_unlikely(!goes_on_alone(w))) {
 		made_many_locked(w);
 		return stop_locked(w, me);
 	}
@@ -315,7 +315,7 @@ struct coroi_rec *coroi_calls_made_locked(struct coroi_worker *w)
 {
 	struct coroi_rec *only = w->calls->caller;
 
-	if (w->calls_count > 1 || !nothing_else(w))
+	if (w->calls_count > 1 || !goes_on_alone(w))
 		return made_many_locked(w);
 	only->code = alone_ended_locked(w);
 	return only;

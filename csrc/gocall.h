@@ -10,10 +10,13 @@
  *       and its state stays ACTIVE, so that wakes become permits
  *   I2  the worker, when nothing else can run, when 64 wait, or at a turn whose number is a multiple of 64, goes to its
  *       native stack, and enters Go once, with the whole list. It is in no door and has no current coroutine, so
- *       thieves get at its queue; it keeps its awake token, so this is not the end. For the only call of a worker with nothing
- *       else to do, its caller does that itself: it saves its context, as if it suspended, and calls Go below the native one
+ *       thieves get at its queue; it keeps its awake token, so this is not the end
  *   I3  Go writes results, lengths and statuses
  *   I4  the worker queues the callers, inside its door, each with its status as what its suspension returns
+ *
+ * A worker that has been in Go before (the first time, signals must be masked again) has a shorter way for one call with nothing else
+ * to run: the caller saves its context, as if it suspended, and calls Go below the native one. If there still is nothing else it goes
+ * on at I4; if there is, it is queued, and suspends then.
  *
  * The list is its worker's alone: the callers run there, I2 comes after the last of them has suspended, and none calls while
  * the worker is in Go.

@@ -157,7 +157,7 @@ void coroi_drain_locked(struct coroi_worker *w)
 {
 	if (at_load_rlx(&w->inbox)) /* relaxed: a hint; the take is an acquire */
 		unpack_locked(w);
-	if (w->due != COROI_NEVER && (!coroi_deque_length(&w->queue) || (int32_t)(w->queue.head - w->look_at) >= 0))
+	if (w->due != COROI_NEVER && (!coroi_deque_length(&w->queue) || coroi_is_turn_to_look(w)))
 		look_at_timers_locked(w);
 	if (w->unopened && (!coroi_deque_length(&w->queue) || w->queue.head % COROI_OPEN_TURNS == 0))
 		coroi_open_locked(w);

@@ -122,15 +122,21 @@ static inline uint32_t coroi_turns(const struct coroi_worker *w)
 
 #define COROI_OPEN_TURNS 64u
 
+/* coroi_is_turn_to_look - at deadlines, of which there are some: as often as turns are long, see coroi_drain_locked. */
+static inline bool coroi_is_turn_to_look(const struct coroi_worker *w)
+{
+	return (int32_t)(w->queue.head - w->look_at) >= 0;
+}
+
 /* coroi_mail_due - look into the inbox now? Each look takes a cache line from those who write it, so not at every turn;
  * and seldom at spawns and at calls into Go, which wait until the queue is empty, or for so many turns, so that one that
- * never is keeps nobody waiting. At deadlines as often as the turns are long, see coroi_drain_locked. */
+ * never is keeps nobody waiting. */
 static inline bool coroi_mail_due(const struct coroi_worker *w)
 {
 	uint32_t head = w->queue.head;
 	return (head & 3) == 0 && (at_load_rlx(&w->inbox) || /* relaxed: a hint */
 				   (head % COROI_OPEN_TURNS == 0 && (w->unopened | w->calls_count)) ||
-				   (w->due != COROI_NEVER && (int32_t)(head - w->look_at) >= 0));
+				   (w->due != COROI_NEVER && coroi_is_turn_to_look(w)));
 }
 
 /* coroi_pick_locked - the task that runs next: the slot while its budget lasts, else the front of the queue. 0: none, or
@@ -184,7 +190,7 @@ static inline struct coroi_rec *coroi_next_locked(struct coroi_worker *w)
 	struct coroi_deque *d = &w->queue;
 	uint32_t head = d->head, count = d->count, mask = d->mask;
 	uint64_t task = d->ring[head & mask];
-	if (coroi_unlikely(count - 1 >= d->room || coroi_task_is_new(task))) /* none, or some have spilled */
+	if (coroi_unlikely(coroi_deque_is_unusual(d) || coroi_task_is_new(task)))
 		return NULL;
 	coroi_deque_look_ahead(d);
 	at_store_rlx(&d->head, head + 1);

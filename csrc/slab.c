@@ -46,8 +46,9 @@ static struct coroi_chunk *chunk_take(struct coro_scheduler *owner)
 		if (c) {
 			coroi_huge(c, COROI_CHUNK_BYTES, true);
 			c->id = coroi_chunk_count++;
+			at_store_rlx(&c->owner, owner);
 			chunk_info[c->id].first_gen = 1;
-			at_store_rel(&coroi_chunk_dir[c->id], c); /* with coroi_at: the id is set before it is found */
+			at_store_rel(&coroi_chunk_dir[c->id], c); /* with coroi_at: id and owner are set before it is found */
 		}
 	}
 	if (c) {
@@ -75,7 +76,8 @@ static size_t chunk_give(uint32_t id)
 	if (!gone) {
 		for (uint32_t i = 1; i < chunk_info[id].carved; i++) /* one store each: whoever has a stale handle may look */
 			at_store_rlx(&r[i].wake, 0);
-		memset(r, 0, COROI_CHUNK_BYTES);
+		at_store_rlx(&((struct coroi_chunk *)r)->owner, NULL);
+		memset(r + 1, 0, COROI_CHUNK_BYTES - sizeof *r);
 	}
 	pthread_mutex_lock(&dir_lock);
 	chunk_info[id].used = false;

@@ -164,7 +164,7 @@ static inline struct coroi_chunk *coroi_chunk_of(const struct coroi_rec *r)
 	return (struct coroi_chunk *)((uintptr_t)r & ~(uintptr_t)(COROI_CHUNK_BYTES - 1));
 }
 
-/* coroi_owner - the scheduler that r belongs to, as long as r has not ended. */
+/* coroi_owner - the scheduler that r belongs to, as long as it has not ended; else only to be compared with. */
 static inline struct coro_scheduler *coroi_owner(const struct coroi_rec *r)
 {
 	return at_load_rlx(&coroi_chunk_of(r)->owner);

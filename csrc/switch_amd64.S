@@ -152,9 +152,11 @@ coroi_call_on:
 	movq	%rbx, %rsp
 	.cfi_restore_state
 	movq	32(%rsp), %rbx
-	.cfi_restore %rbx
 	addq	$48, %rsp
 	.cfi_adjust_cfa_offset -48
+	.irp	register, %rbx, %rbp, %r12, %r13, %r14, %r15
+	.cfi_restore \register
+	.endr
 	ret
 	.cfi_endproc
 	.size	coroi_call_on, .-coroi_call_on

@@ -65,18 +65,7 @@
 #endif
 .endm
 
-.macro RESTORE
-	ldp	x19, x20, [sp, #0]
-	ldp	x21, x22, [sp, #16]
-	ldp	x23, x24, [sp, #32]
-	ldp	x25, x26, [sp, #48]
-	ldp	x27, x28, [sp, #64]
-	ldp	x29, x30, [sp, #80]
-	ldp	d8, d9, [sp, #96]
-	ldp	d10, d11, [sp, #112]
-	ldp	d12, d13, [sp, #128]
-	ldp	d14, d15, [sp, #144]
-	add	sp, sp, #160
+.macro RESTORED
 	.cfi_restore x19
 	.cfi_restore x20
 	.cfi_restore x21
@@ -97,6 +86,21 @@
 	.cfi_restore d13
 	.cfi_restore d14
 	.cfi_restore d15
+.endm
+
+.macro RESTORE
+	ldp	x19, x20, [sp, #0]
+	ldp	x21, x22, [sp, #16]
+	ldp	x23, x24, [sp, #32]
+	ldp	x25, x26, [sp, #48]
+	ldp	x27, x28, [sp, #64]
+	ldp	x29, x30, [sp, #80]
+	ldp	d8, d9, [sp, #96]
+	ldp	d10, d11, [sp, #112]
+	ldp	d12, d13, [sp, #128]
+	ldp	d14, d15, [sp, #144]
+	add	sp, sp, #160
+	RESTORED
 	.cfi_def_cfa_offset 0
 .endm
 
@@ -161,9 +165,7 @@ FUNCTION coroi_call_on
 	ldr	x19, [sp, #0]
 	ldp	x29, x30, [sp, #80]
 	add	sp, sp, #160
-	.cfi_restore x19
-	.cfi_restore x29
-	.cfi_restore x30
+	RESTORED
 	.cfi_def_cfa_offset 0
 	ret
 END coroi_call_on

@@ -280,7 +280,7 @@ int coro_yield(void)
 	struct coroi_deque *d = &w->queue;
 	uint32_t head = d->head, count = d->count, mask = d->mask;
 	uint64_t task = d->ring[head & mask];
-	if (coroi_unlikely(count - 1 >= d->room || coroi_task_is_new(task))) /* none, or some have spilled */
+	if (coroi_unlikely(coroi_deque_is_unusual(d) || coroi_task_is_new(task)))
 		return yield_slow(w, me);
 	struct coroi_rec *next = coroi_task_resumed(task);
 	coroi_deque_look_ahead(d);

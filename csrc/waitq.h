@@ -41,7 +41,7 @@ struct coroi_object {
 		uint32_t serial; /* of one that is bound: of its scheduler */
 	};
 	uint16_t home; /* worker + 1 that it is bound to; 0: it is shared */
-	uint16_t dead; /* it was destroyed */
+	uint16_t dead; /* it was destroyed: then it is shared */
 	struct coroi_worker *worker; /* that one; NULL: it is shared */
 };
 
@@ -97,8 +97,8 @@ COROI_COLD int coroi_object_refuse(struct coroi_object *o);
 /* coroi_object_is_home - the current coroutine may use one that is bound. */
 static inline bool coroi_object_is_home(const struct coroi_object *o)
 {
-	struct coroi_worker *w = coroi_self();
-	return w == o->worker && w->current && w->current->flags & COROI_F_PINNED; /* o is bound: w is not NULL */
+	struct coroi_worker *w = coroi_here();
+	return w == o->worker && w->current && w->current->flags & COROI_F_PINNED;
 }
 
 /* coroi_object_enter - use o, with its lock held; coroi_object_leave afterwards. Returns CORO_OK, or why not:
@@ -332,8 +332,8 @@ int coroi_waiter_wait_in(struct coroi_waiter *x, struct coroi_waitq *q, char wha
  * The short way of the same, for a coroutine with nothing against its waiting and somebody to go on with: the door is entered
  * before the object is left, so no event can be there yet.
  *
- * coroi_wait_next - who goes on while *current, the current coroutine of w (coroi_here), waits at an object that is entered; then w's door is entered too,
- * and coroi_waiter_hand_over is next. NULL: the general way.
+ * coroi_wait_next - who goes on while *current, the current coroutine of w (coroi_here), waits at an object that is entered; then w's
+ * door is entered too, and coroi_waiter_hand_over is next. NULL: the general way.
  */
 static inline struct coroi_rec *coroi_wait_next(struct coroi_worker *w, uint64_t deadline, struct coroi_rec **current)
 {

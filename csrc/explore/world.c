@@ -507,6 +507,8 @@ static void name(const void *p, char *out, size_t bytes)
 	struct coroi_rec *r = (struct coroi_rec *)((uintptr_t)p & ~(uintptr_t)63);
 	if (coroi_chunk_dir[0] && named(p, coroi_chunk_dir[0], COROI_CHUNK_BYTES / 2)) {
 		const char *field = p == &r->wake ? "wake" : p == &r->home ? "home" : p == &r->state ? "state" : "?";
+		if (p == &coroi_chunk_of(r)->owner)
+			field = "owner";
 		snprintf(out, bytes, "r%u.%s", coroi_index(r), field);
 	} else if (coroi_chunk_dir[0] && named(p, coroi_chunk_dir[0], COROI_CHUNK_BYTES)) {
 		r = (struct coroi_rec *)((uintptr_t)r - COROI_CHUNK_BYTES / 2);

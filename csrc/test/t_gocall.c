@@ -204,12 +204,21 @@ TEST(gocall_is_served_in_a_chain_of_hand_overs)
 }
 
 /* One that calls again and again, with nobody beside it but those who sleep: they wake up in their time. */
+#define SLEEPS 20
+
 static void sleeps(void *arg, void *result)
 {
 	(void)arg;
 	(void)result;
-	CHECK_EQ(coro_sleep(1000 * 1000), CORO_OK);
+	for (int i = 0; i < SLEEPS; i++)
+		CHECK_EQ(coro_sleep(1000 * 1000), CORO_OK);
 	stop = 1;
+}
+
+static void takes_a_while(struct coroi_worker *w)
+{
+	(void)w;
+	sleep_us(1000);
 }
 
 static void calls_until_then(void *arg, void *result)
@@ -229,6 +238,17 @@ TEST(gocall_alone_leaves_deadlines_their_time)
 	spawn(s, sleeps, NULL, 0);
 	spawn(s, calls_until_then, NULL, 0);
 	finish(s);
+
+	/* Of long calls few are made before somebody is looked at. */
+	stop = lists = 0;
+	within = takes_a_while;
+	s = gos(1, 0);
+	spawn(s, sleeps, NULL, 0);
+	spawn(s, calls_until_then, NULL, 0);
+	finish(s);
+	within = NULL;
+	CHECK(lists <= 256 + 10 * SLEEPS);
+	report("%d sleeps of 1 ms, %llu calls of 1 ms", SLEEPS, (unsigned long long)lists);
 }
 
 /* ------------------------------------------------------------------------ meanwhile */
