@@ -17,9 +17,16 @@
 
 #include <stdint.h>
 
-/* cb_fail - keep status if it is the first that is not CORO_OK. cb_take_status - it, and forget it. */
-void cb_fail(int status);
+/* cb_fail - keep status if it is the first that is not CORO_OK. cb_take_status - it, and forget it. Where all goes well it is a comparison:
+ * what is measured has nothing of it. */
+void cb_failed(int status);
 int cb_take_status(void);
+
+static inline void cb_fail(int status)
+{
+	if (__builtin_expect(status != CORO_OK, 0))
+		cb_failed(status);
+}
 
 /* cb_now_ns - the monotonic clock. cb_waits - times in ns, one for each of up to CB_WAITS. */
 int64_t cb_now_ns(void);

@@ -6,11 +6,10 @@
 int64_t cb_waits[CB_WAITS];
 static int first_bad;
 
-void cb_fail(int status)
+void cb_failed(int status)
 {
 	int none = CORO_OK;
-	if (status != CORO_OK)
-		__atomic_compare_exchange_n(&first_bad, &none, status, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	__atomic_compare_exchange_n(&first_bad, &none, status, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 int cb_take_status(void)
