@@ -118,7 +118,8 @@ static COROI_NOINLINE int wait_slow(struct coro_chan *c, bool send, void *value,
 }
 
 /* wait_at - Q1, at w (coroi_here): nothing could be done at once. Entered; leaves. */
-static COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int wait_at(struct coroi_worker *w, struct coro_chan *c, bool send, void *value, uint64_t deadline)
+static COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int wait_at(struct coroi_worker *w, struct coro_chan *c, bool send, void *value,
+							     uint64_t deadline)
 {
 	struct coroi_rec *me, *next = coroi_wait_next(w, deadline, &me);
 	struct coroi_waiter x;

@@ -24,7 +24,8 @@ static int take_or_wait(struct coroi_mutex *m, uint64_t mine, bool may_wait)
 	return owner ? COROI_WAITS : CORO_OK;
 }
 
-COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int coroi_mutex_lock_slow(struct coroi_mutex *m, uint64_t mine, uint64_t deadline, struct coroi_waiter *again)
+COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int coroi_mutex_lock_slow(struct coroi_mutex *m, uint64_t mine, uint64_t deadline,
+								    struct coroi_waiter *again)
 {
 	static const struct coroi_wait_as as = {'m', "coro_mutex_lock"};
 	struct coroi_rec *me;
