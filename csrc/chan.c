@@ -79,8 +79,7 @@ static void linger(struct coro_chan *c, bool (*happened)(void *))
 /* done - leave c after it could be done at once, or could not at all. */
 static inline int done(struct coroi_worker *w, struct coro_chan *c, bool home, int status, struct coroi_waiter *woken)
 {
-	if (!home)
-		coroi_spin_unlock(&c->object.lock);
+	coroi_object_leave_as(&c->object, home);
 	if (!woken)
 		return status;
 	return home ? coroi_waiter_wake_home(w, woken) : coroi_waiter_wake_on(w, woken); /* CORO_OK, as status is */
@@ -158,7 +157,7 @@ static inline __attribute__((always_inline)) int pass(coro_chan *c, bool send, v
 	if (coroi_unlikely(!c || !value))
 		return pass_slow(c, send, value, deadline);
 	size_t bytes = c->bytes;
-	if (coroi_likely(bytes == 8) && coroi_object_try_home(&c->object, w))
+	if (coroi_likely(bytes == 8) && coroi_object_is_home(&c->object, w))
 		return pass_entered(w, c, true, send, value, deadline, 8, true);
 	if (coroi_likely(bytes <= COROI_LEAF_BYTES && coroi_object_try_shared(&c->object)))
 		return pass_entered(w, c, false, send, value, deadline, bytes, true);

@@ -30,8 +30,7 @@ static inline __attribute__((always_inline)) int sem_acquire(struct coroi_worker
 	if (coroi_unlikely(!s->permits))
 		return sem_wait(s, deadline, w);
 	s->permits--;
-	if (!home)
-		coroi_spin_unlock(&s->object.lock);
+	coroi_object_leave_as(&s->object, home);
 	return CORO_OK;
 }
 
@@ -46,7 +45,7 @@ int coro_sem_acquire(coro_sem *p, uint64_t deadline)
 	struct coroi_worker *w = coroi_here();
 
 	if (coroi_likely(p != NULL)) {
-		if (coroi_object_try_home(&sem_of(p)->object, w))
+		if (coroi_object_is_home(&sem_of(p)->object, w))
 			return sem_acquire(w, sem_of(p), true, deadline);
 		if (coroi_likely(coroi_object_try_shared(&sem_of(p)->object)))
 			return sem_acquire(w, sem_of(p), false, deadline);
@@ -94,16 +93,13 @@ static inline __attribute__((always_inline)) int sem_release(struct coroi_worker
 	if (coroi_unlikely(n != 1))
 		return sem_release_many(s, n);
 	if (s->queue.first && coroi_likely((x = coroi_waitq_take(&s->queue)) != NULL)) {
-		if (home)
-			return coroi_waiter_wake_home(w, x);
-		coroi_spin_unlock(&s->object.lock);
-		return coroi_waiter_wake_on(w, x);
+		coroi_object_leave_as(&s->object, home);
+		return home ? coroi_waiter_wake_home(w, x) : coroi_waiter_wake_on(w, x);
 	}
 	if (coroi_unlikely(s->permits == CORO_PERMITS_MAX))
 		return sem_release_many(s, n);
 	s->permits++;
-	if (!home)
-		coroi_spin_unlock(&s->object.lock);
+	coroi_object_leave_as(&s->object, home);
 	return CORO_OK;
 }
 
@@ -118,7 +114,7 @@ int coro_sem_release(coro_sem *p, uint64_t n)
 	struct coroi_worker *w = coroi_here();
 
 	if (coroi_likely(p && n)) {
-		if (coroi_object_try_home(&sem_of(p)->object, w))
+		if (coroi_object_is_home(&sem_of(p)->object, w))
 			return sem_release(w, sem_of(p), true, n);
 		if (coroi_likely(coroi_object_try_shared(&sem_of(p)->object)))
 			return sem_release(w, sem_of(p), false, n);

@@ -41,6 +41,7 @@ static struct coroi_chunk *chunk_take(struct coro_scheduler *owner)
 		uint32_t id = dir_free[--dir_frees];
 		c = coroi_chunk_dir[id];
 		c->id = id;
+		at_store_rlx(&c->owner, owner);
 	} else if (dir_free && coroi_chunk_count < COROI_CHUNKS_MAX) {
 		c = coroi_map(COROI_CHUNK_BYTES, COROI_CHUNK_BYTES);
 		if (c) {
@@ -52,7 +53,6 @@ static struct coroi_chunk *chunk_take(struct coro_scheduler *owner)
 		}
 	}
 	if (c) {
-		at_store_rlx(&c->owner, owner);
 		chunk_info[c->id].carved = 1;
 		chunk_info[c->id].used = true;
 	}

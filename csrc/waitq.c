@@ -60,7 +60,7 @@ static bool is_open(uint32_t serial)
 
 int coroi_object_enter_end(struct coroi_object *o)
 {
-	if (!o->home || coroi_object_is_home(o))
+	if (!o->home || coroi_object_is_home(o, coroi_here()))
 		return coroi_object_enter(o);
 	return is_open(o->serial) ? CORO_EPERM : CORO_OK;
 }

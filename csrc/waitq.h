@@ -94,31 +94,25 @@ int coroi_object_bind(struct coroi_object *o, uint32_t flags);
 
 COROI_COLD int coroi_object_refuse(struct coroi_object *o);
 
-/* coroi_object_is_home - the current coroutine may use one that is bound. */
-static inline bool coroi_object_is_home(const struct coroi_object *o)
+/* coroi_object_is_home - o is bound, and the current coroutine of w (coroi_here) may use it. */
+static inline bool coroi_object_is_home(const struct coroi_object *o, const struct coroi_worker *w)
 {
-	struct coroi_worker *w = coroi_here();
-	return w == o->worker && w->current && w->current->flags & COROI_F_PINNED;
+	return coroi_likely(w == o->worker && w->current && w->current->flags & COROI_F_PINNED);
 }
 
 /* coroi_object_enter - use o, with its lock held; coroi_object_leave afterwards. Returns CORO_OK, or why not:
  * CORO_EPERM if it is bound elsewhere, CORO_EINVAL if it was destroyed. */
 static inline int coroi_object_enter(struct coroi_object *o)
 {
-	if (coroi_unlikely(o->home) && coroi_unlikely(!coroi_object_is_home(o)))
+	if (coroi_unlikely(o->home) && coroi_unlikely(!coroi_object_is_home(o, coroi_here())))
 		return CORO_EPERM;
 	if (!o->home)
 		coroi_spin_lock(&o->lock);
 	return coroi_likely(!o->dead) ? CORO_OK : coroi_object_refuse(o);
 }
 
-/* coroi_object_try_home, coroi_object_try_shared - coroi_object_enter at w (coroi_here) of one that is bound, or is not, for usual paths
- * that make no call: false if it is not that, or not to be had at once. */
-static inline bool coroi_object_try_home(const struct coroi_object *o, const struct coroi_worker *w)
-{
-	return coroi_likely(w == o->worker && w->current && w->current->flags & COROI_F_PINNED);
-}
-
+/* coroi_object_try_shared - coroi_object_enter for usual paths that make no call: false if o is bound, or not to be had at once. One
+ * that is bound needs coroi_object_is_home alone. */
 static inline bool coroi_object_try_shared(struct coroi_object *o)
 {
 	uint32_t free = 0;
@@ -131,10 +125,16 @@ static inline bool coroi_object_try_shared(struct coroi_object *o)
 	return false;
 }
 
+/* coroi_object_leave_as - coroi_object_leave, where it is known whether o is bound. */
+static inline void coroi_object_leave_as(struct coroi_object *o, bool home)
+{
+	if (!home)
+		coroi_spin_unlock(&o->lock);
+}
+
 static inline void coroi_object_leave(struct coroi_object *o)
 {
-	if (!o->home)
-		coroi_spin_unlock(&o->lock);
+	coroi_object_leave_as(o, o->home);
 }
 
 /* coroi_object_enter_end - the same to destroy it: one that is bound also from elsewhere, as soon as its scheduler is closed, and
@@ -148,11 +148,9 @@ void coroi_open_remove(struct coro_scheduler *s);
 /* coroi_object_kill - no use of o succeeds from now on. Entered. One that was bound is so no more: its usual paths need not look. */
 static inline void coroi_object_kill(struct coroi_object *o)
 {
-	o->dead = 1;
 	if (o->home)
-		o->lock = (struct coroi_spin){0};
-	o->home = 0;
-	o->worker = NULL;
+		*o = (struct coroi_object){.home = 0};
+	o->dead = 1;
 }
 
 /* coroi_object_is_dead - it was destroyed. */

@@ -194,13 +194,19 @@ static void calls_then_stops(void *arg, void *result)
 	stop = 1;
 }
 
-TEST(gocall_is_served_in_a_chain_of_hand_overs)
+/* both - to their ends, on one worker. */
+static void both(coro_fn one, coro_fn other)
 {
 	coroi_go_register(serve);
 	coro_scheduler *s = gos(1, 0);
-	spawn(s, asks, NULL, 0);
-	spawn(s, calls_then_stops, NULL, 0);
+	spawn(s, one, NULL, 0);
+	spawn(s, other, NULL, 0);
 	finish(s);
+}
+
+TEST(gocall_is_served_in_a_chain_of_hand_overs)
+{
+	both(asks, calls_then_stops);
 }
 
 /* One that calls again and again, with nobody beside it but those who sleep: they wake up in their time. */
@@ -233,19 +239,12 @@ static void calls_until_then(void *arg, void *result)
 
 TEST(gocall_alone_leaves_deadlines_their_time)
 {
-	coroi_go_register(serve);
-	coro_scheduler *s = gos(1, 0);
-	spawn(s, sleeps, NULL, 0);
-	spawn(s, calls_until_then, NULL, 0);
-	finish(s);
+	both(sleeps, calls_until_then);
 
 	/* Of long calls few are made before somebody is looked at. */
 	stop = lists = 0;
 	within = takes_a_while;
-	s = gos(1, 0);
-	spawn(s, sleeps, NULL, 0);
-	spawn(s, calls_until_then, NULL, 0);
-	finish(s);
+	both(sleeps, calls_until_then);
 	within = NULL;
 	CHECK(lists <= 256 + 10 * SLEEPS);
 	report("%d sleeps of 1 ms, %llu calls of 1 ms", SLEEPS, (unsigned long long)lists);

@@ -46,7 +46,7 @@ half a round trip. spawn: 100 000 that return at once, until the last has ended,
 }
 
 func perOp(d time.Duration, n int, err error) (harness.Values, error) {
-	return harness.Values{"ns_per_op": float64(d.Nanoseconds()) / float64(n)}, err
+	return harness.Values{"ns_per_op": nsEach(d, n)}, err
 }
 
 func onExecutors(n int, run func(*coro.Scheduler) (harness.Values, error)) func() (harness.Trial, error) {
@@ -86,7 +86,7 @@ func yields(s *coro.Scheduler, n int) (float64, error) {
 		}
 	}
 	err := settled(s)
-	return float64(end.Sub(begin)) / float64(bodyMembers*n), err
+	return nsEach(end.Sub(begin), bodyMembers*n), err
 }
 
 func pullResume() []harness.Row {
@@ -112,7 +112,7 @@ func pulls(n int) float64 {
 			next[i]()
 		}
 	}
-	return float64(time.Since(begin)) / float64(bodyMembers*n)
+	return nsEach(time.Since(begin), bodyMembers*n)
 }
 
 func bodyHandOver() []harness.Row {

@@ -63,35 +63,30 @@ func callbacks() []harness.Row {
 // callback is what one takes, in ns, of so many.
 func callback(n int) (float64, error) {
 	d, err := cbody.Callbacks(n)
-	return float64(d) / float64(n), err
-}
-
-func perCall(d time.Duration, n int) harness.Values {
-	return harness.Values{"ns_per_call": float64(d.Nanoseconds()) / float64(n)}
+	return nsEach(d, n), err
 }
 
 func callsMany() []harness.Row {
 	body := coro.MustFunc[cbody.Calls, coro.None](cbody.CallsBody)
-	calls := func(s *coro.Scheduler, offload uint32, callers, n int) (harness.Values, error) {
+	calls := func(s *coro.Scheduler, offload uint32, callers, n int) (float64, error) {
 		start := time.Now()
 		_, err := body.SpawnN(s, callers, cbody.Calls{ID: uint32(addOne()), Offload: offload, N: int64(n / callers)})
 		if err == nil {
 			err = settled(s)
 		}
-		return perCall(time.Since(start), n), err
+		return nsEach(time.Since(start), n), err
 	}
 	inline := func(callers int) harness.Row {
 		return harness.Row{System: sysCoro, Variant: "inline", Workers: 1, N: callers, Open: onScheduler(func(s *coro.Scheduler) (harness.Values, error) {
-			ns, times, err := byTurns(callTurns, func() (float64, error) {
-				v, err := calls(s, 0, callers, callN/callTurns)
-				return v["ns_per_call"], err
-			}, func() (float64, error) { return callback(callN / callTurns) })
+			ns, times, err := byTurns(callTurns, func() (float64, error) { return calls(s, 0, callers, callN/callTurns) },
+				func() (float64, error) { return callback(callN / callTurns) })
 			return harness.Values{"ns_per_call": ns, "times_callback": times}, err
 		}, coro.WithWorkers(1))}
 	}
 	offloaded := func(callers int) harness.Row {
 		return harness.Row{System: sysCoro, Variant: "offload", Workers: cpus, N: callers, Open: onScheduler(func(s *coro.Scheduler) (harness.Values, error) {
-			return calls(s, 1, callers, callN)
+			ns, err := calls(s, 1, callers, callN)
+			return harness.Values{"ns_per_call": ns}, err
 		}, coro.WithWorkers(cpus))}
 	}
 	return []harness.Row{inline(1), inline(100), offloaded(1), offloaded(10), offloaded(100), offloaded(1000)}

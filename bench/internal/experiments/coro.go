@@ -46,6 +46,9 @@ func settledIn(s *coro.Scheduler, patience time.Duration) error {
 	return s.Wait(ctx)
 }
 
+// nsEach is the time of each of n, in ns.
+func nsEach(d time.Duration, n int) float64 { return float64(d) / float64(n) }
+
 // byTurns measures one thing and what it is compared with by turns, n times each: machines change their speed within seconds, and only
 // neighbours can be compared. It returns the medians of the first, and of the first divided by the other.
 func byTurns(n int, own, other func() (float64, error)) (value, times float64, err error) {
