@@ -133,14 +133,14 @@ func newGoFunc[A, R any](what string, f func(context.Context, A) (R, error)) (*g
 		id, n := c.ID(), calls.Len()
 		for {
 			calls.Begin(i, c)
-			if arg.varying || res.varying || unsafe.Sizeof(*new(A)) == 0 || c.Result() == nil {
+			if from, to := places(c); arg.varying || res.varying || unsafe.Sizeof(*new(A)) == 0 || to == nil {
 				if err := g.call(ctx, c); err != nil {
 					failed(c, err)
 				}
-			} else if r, err := f(ctx, *(*A)(c.Arg())); err != nil {
+			} else if r, err := f(ctx, *(*A)(from)); err != nil {
 				failed(c, err)
 			} else {
-				*(*R)(c.Result()) = r
+				*(*R)(to) = r
 				c.End(csrc.OK, unsafe.Sizeof(r))
 			}
 			if i++; i == n {
@@ -153,6 +153,9 @@ func newGoFunc[A, R any](what string, f func(context.Context, A) (R, error)) (*g
 	}
 	return g, nil
 }
+
+// places are where the argument lies and where the result goes. (Functions of csrc that only generic ones use are not inlined for others.)
+func places(c *csrc.Call) (arg, result unsafe.Pointer) { return c.Arg(), c.Result() }
 
 func returnBytes(c *csrc.Call, b []byte) {
 	status := csrc.OK
@@ -290,34 +293,41 @@ func (t *schedulerTable) find(slot uint32) *Scheduler { return (*t.list.Load())[
 
 func init() { csrc.Inline = inlineCalls }
 
-// inlineCalls makes a worker's inline calls, on its thread. One deferred function is for all of them: it would cost more than a call.
+// inlineCalls makes a worker's inline calls, on its thread, as long as that lives.
 func inlineCalls(calls csrc.Calls) {
-	s := schedulers.find(calls.Slot())
-	all := false
+	for s := schedulers.find(calls.Slot()); !inlineUntilPanic(s, &calls); {
+	}
+}
+
+// inlineUntilPanic returns false after a panic, which has ended its call.
+func inlineUntilPanic(s *Scheduler, calls *csrc.Calls) (ended bool) {
 	defer func() {
-		if !all {
+		if !ended {
 			c := calls.At(calls.Begun() - 1)
 			if p := recover(); p != nil {
 				panicked(c, p)
-				inlineCalls(calls) // the others
 			} else {
 				leftInline(goFuncs.find(c.ID()))
 			}
 		}
 	}()
-	s.edge.acquire()
-	for i, n := calls.Begun(), calls.Len(); i < n; {
-		c := calls.At(i)
-		if g := goFuncs.find(c.ID()); g.accepts(c) {
-			i = g.inline(s.ctx, calls, i)
-		} else {
-			calls.Begin(i, c)
-			g.refuse(c)
-			i++
+	for {
+		s.edge.acquire()
+		for i, n := calls.Begun(), calls.Len(); i < n; {
+			c := calls.At(i)
+			if g := goFuncs.find(c.ID()); g.accepts(c) {
+				i = g.inline(s.ctx, *calls, i)
+			} else {
+				calls.Begin(i, c)
+				g.refuse(c)
+				i++
+			}
+		}
+		s.edge.release()
+		if !calls.Next() {
+			return true
 		}
 	}
-	s.edge.release()
-	all = true
 }
 
 // leftInline says why the process is about to end. It cannot be helped: the goroutine is that of a C thread.

@@ -29,6 +29,11 @@ void coroi_go_register(coroi_go_serve serve)
 	go_serve = serve;
 }
 
+void coroi_go_work(struct coroi_worker *w)
+{
+	go_serve(w);
+}
+
 int coroi_go_name(const char *name, size_t bytes, uint32_t id)
 {
 	struct name *n = coroi_alloc(sizeof *n + bytes + 1, sizeof(void *));
@@ -193,7 +198,7 @@ static inline bool make_now(const struct coroi_worker *w)
 static inline int stop_locked(struct coroi_worker *w, struct coroi_rec *me)
 {
 	w->current = NULL;
-	return coroi_to(&me->sp, w->native_sp, 0, w, NULL);
+	return coroi_to_by(coroi_switch_within, &me->sp, w->native_sp, 0, w, NULL);
 }
 
 static COROI_NOINLINE struct coroi_rec *made_many_locked(struct coroi_worker *w)
@@ -210,47 +215,6 @@ static COROI_NOINLINE struct coroi_rec *made_many_locked(struct coroi_worker *w)
 	}
 	coroi_notify_queued(w);
 	return NULL;
-}
-
-/* alone_ended_locked - the only call is over: what its caller returns. */
-static inline int8_t alone_ended_locked(struct coroi_worker *w)
-{
-	w->calls_count = 0;
-	at_bump(&w->queue.head); /* it counts as a turn of the queue, which is empty */
-	return ended(w->calls);
-}
-
-static void serve_below(void *worker)
-{
-	struct coroi_worker *w = worker;
-
-	coroi_fiber_arrive(NULL, NULL);
-	go_serve(w);
-}
-
-/*
- * call_alone_locked - I2 to I4 for the only call of a worker that has been in Go before: with all that a suspended coroutine has, me's
- * context is saved and Go is called below the native one, without going there; if nothing else is to be done then me just goes on.
- */
-static COROI_NOINLINE int call_alone_locked(struct coroi_worker *w, struct coroi_rec *me)
-{
-	void *fake = NULL;
-
-	w->current = NULL;
-	coroi_door_leave(w);
-	coroi_fiber_leave(&fake, &w->native);
-	coroi_call_on(&me->sp, w->native_sp, serve_below, w);
-	coroi_fiber_leave(NULL, &me->stack->place); /* here, where no function of the other fiber is still to return */
-	coroi_fiber_arrive(fake, NULL);
-	coroi_door_enter(w);
-	if (coroi_unlikely(!goes_on_alone(w))) {
-		made_many_locked(w);
-		return stop_locked(w, me);
-	}
-	w->current = me;
-	int code = alone_ended_locked(w);
-	coroi_door_leave(w);
-	return code;
 }
 
 static int call_inline(coro_go_id id, const void *arg, size_t arg_bytes, void *result, size_t result_bytes, size_t *got)
@@ -297,18 +261,9 @@ int coro_call_go_inline(coro_go_id id, const void *arg, size_t arg_bytes, void *
 	if (coroi_unlikely(got))
 		*got = 0;
 	if (make_now(w))
-		return coroi_likely(w->calls_count == 1 && w->was_in_go) ? call_alone_locked(w, me) : stop_locked(w, me);
+		return stop_locked(w, me);
 	struct coroi_rec *next = coroi_next_locked(w);
 	return coroi_likely(next) ? coroi_hand_over_locked(w, me, next) : coroi_suspend_picked_locked(w, me);
-}
-
-void coroi_calls_make(struct coroi_worker *w)
-{
-	go_serve(w); /* I2, I3 */
-	if (coroi_unlikely(!w->was_in_go)) {
-		coroi_thread_mask(); /* Go has opened it for signals, the first time */
-		w->was_in_go = true;
-	}
 }
 
 struct coroi_rec *coroi_calls_made_locked(struct coroi_worker *w)
@@ -317,7 +272,9 @@ struct coroi_rec *coroi_calls_made_locked(struct coroi_worker *w)
 
 	if (w->calls_count > 1 || !goes_on_alone(w))
 		return made_many_locked(w);
-	only->code = alone_ended_locked(w);
+	w->calls_count = 0;
+	at_bump(&w->queue.head); /* it counts as a turn of the queue, which is empty */
+	only->code = ended(w->calls);
 	return only;
 }
 

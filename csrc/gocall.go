@@ -8,6 +8,8 @@ package csrc
 // #cgo nocallback coroi_call_fail
 // #include "gocall.h"
 // #include "idle.h"
+// #include "life.h"
+// static inline _Bool work(uintptr_t w) { return coroi_work((struct coroi_worker *)w); }
 // void coroGoServe(struct coroi_worker *w);
 import "C"
 
@@ -27,21 +29,30 @@ const (
 // A Call is a coroutine's call of a Go function. It lies on the coroutine's stack, which waits.
 type Call C.struct_coroi_call
 
-// Inline makes the inline calls of a worker, on its thread. It must not panic. Package coro sets it, once, before there is
-// a scheduler.
+// Inline makes the inline calls of a worker, on its thread, until Next says that there will be no more. It must not panic. Package coro
+// sets it, once, before there is a scheduler.
 var Inline func(Calls)
 
 //export coroGoServe
 func coroGoServe(w *worker) {
 	crossing()
 	Inline(Calls{w, w.inline_calls})
-	w.in_go = 0
 }
 
 // Calls are the inline calls of a worker that are to be made now.
 type Calls struct {
 	w    *worker
 	made C.uint64_t // in the worker's count, those of before
+}
+
+// Next goes on with coroutines, all calls having been made, until others are to be made. False: the worker has ended. It is a call of C, which costs
+// half of a call from C.
+func (l *Calls) Next() bool {
+	l.w.in_go = 0
+	more := bool(C.work(C.uintptr_t(uintptr(unsafe.Pointer(l.w)))))
+	l.made = l.w.inline_calls
+	crossing()
+	return more
 }
 
 // Slot is that of the scheduler.

@@ -9,14 +9,15 @@
  *   I1  the caller writes its call into its worker's list, inside the door, and suspends. It is in no queue: nobody moves it,
  *       and its state stays ACTIVE, so that wakes become permits
  *   I2  the worker, when nothing else can run, when 64 wait, or at a turn whose number is a multiple of 64, goes to its
- *       native stack, and enters Go once, with the whole list. It is in no door and has no current coroutine, so
+ *       native stack, and from there into Go, once, with the whole list. It is in no door and has no current coroutine, so
  *       thieves get at its queue; it keeps its awake token, so this is not the end
  *   I3  Go writes results, lengths and statuses
- *   I4  the worker queues the callers, inside its door, each with its status as what its suspension returns
+ *   I4  the worker queues the callers, inside its door, each with its status as what its suspension returns; one with nothing
+ *       beside it just goes on
  *
- * A worker that has been in Go before (the first time, signals must be masked again) has a shorter way for one call with nothing else
- * to run: the caller saves its context, as if it suspended, and calls Go below the native one. If there still is nothing else it goes
- * on at I4; if there is, it is queued, and suspends then.
+ * Going into Go is a callback the first time only. Go then calls coroi_work, which runs coroutines as the worker's main function did, and
+ * returns for the next list; so each list costs a call of C by Go, which is half of a callback. Frames of Go lie on the native stack
+ * alone, where what comes last ends first, until the worker ends: none is ever below or above a coroutine's.
  *
  * The list is its worker's alone: the callers run there, I2 comes after the last of them has suspended, and none calls while
  * the worker is in Go.
@@ -61,7 +62,7 @@ struct coroi_call {
 
 #define COROI_CALLS_AT_ONCE 64
 
-/* Makes the inline calls of w, on its thread, which is in no door. */
+/* Makes the inline calls of w and calls coroi_work (life.h), by turns, until that returns false. On w's thread, which is in no door. */
 typedef void (*coroi_go_serve)(struct coroi_worker *w);
 
 /* coroi_go_register - Go is there. Before any scheduler is made. */
@@ -76,8 +77,8 @@ void coroi_call_fail(struct coroi_call *c, const char *text, size_t bytes);
 /* coroi_go_inside - the calling thread is a worker of s: it is inside an inline call. */
 bool coroi_go_inside(struct coro_scheduler *s);
 
-/* coroi_calls_make - I2 and I3. On the native stack, outside the door; there are calls. */
-void coroi_calls_make(struct coroi_worker *w);
+/* coroi_go_work - w goes into Go for the first time, with calls to be made, and comes back when it is stopped. On the native stack. */
+void coroi_go_work(struct coroi_worker *w);
 
 /* coroi_calls_made_locked - I4. Where there is one caller and nothing else to do it is not queued, but returned, to go on. */
 struct coroi_rec *coroi_calls_made_locked(struct coroi_worker *w);

@@ -25,6 +25,19 @@ __thread struct coroi_worker *coroi_worker_tls, *coroi_here_tls = (struct coroi_
 
 /* ------------------------------------------------------------------------------ worker threads */
 
+bool coroi_work(struct coroi_worker *w)
+{
+	if (coroi_unlikely(w->calls_count && !w->was_in_go)) {
+		coroi_thread_mask(); /* Go has opened it for signals, the first time */
+		w->was_in_go = true;
+	}
+	do {
+		if ((w->calls_count || at_load_seq(&w->sched->mode) == COROI_RUNNING) && coroi_run(w))
+			return true;
+	} while (coroi_idle(w));
+	return false;
+}
+
 static void *worker_main(void *arg)
 {
 	struct coroi_worker *w = arg;
@@ -44,10 +57,8 @@ static void *worker_main(void *arg)
 	pthread_cond_broadcast(&s->life_changed);
 	pthread_mutex_unlock(&s->life_lock);
 
-	do {
-		if (at_load_seq(&s->mode) == COROI_RUNNING)
-			coroi_run(w);
-	} while (coroi_idle(w));
+	if (coroi_work(w))
+		coroi_go_work(w);
 	coroi_sigstack_remove(w->sigstack);
 	return NULL;
 }

@@ -6,6 +6,10 @@
 
 #include "worker.h"
 
+/* coroi_work - what a worker does, on its native stack, until it is stopped (false), or inline calls are to be made, and then it
+ * again (true): I2 and I4 of gocall.h. */
+bool coroi_work(struct coroi_worker *w);
+
 /* coroi_live - coroutines that have entered and not ended. Exact while everything rests; else never less than there were at
  * some moment during the call. */
 uint64_t coroi_live(struct coro_scheduler *s);

@@ -557,17 +557,17 @@ COROI_COLD static void move(struct coroi_worker *w)
 	coroi_notify_pushed(to);
 }
 
-void coroi_run(struct coroi_worker *w)
+bool coroi_run(struct coroi_worker *w)
 {
-	for (;;) {
+	for (bool made = w->calls_count;; made = false) {
 		if (coroi_unlikely(w->mover != NULL))
 			move(w);
 		if (coroi_unlikely(w->leaver != NULL))
 			coroi_leave(w);
-		if (w->calls_count)
-			coroi_calls_make(w);
+		if (w->calls_count && !made)
+			return true;
 		coroi_door_enter(w);
-		struct coroi_rec *next = w->calls_count ? coroi_calls_made_locked(w) : NULL;
+		struct coroi_rec *next = made ? coroi_calls_made_locked(w) : NULL;
 		if (coroi_unlikely(!next && w->starved.count))
 			next = unstarve_with_stack_locked(w);
 		if (!next)
@@ -575,13 +575,14 @@ void coroi_run(struct coroi_worker *w)
 		if (!next) {
 			w->left = coroi_deque_length(&w->queue);
 			coroi_door_leave(w);
-			return;
+			return false;
 		}
 		void *sp = next->sp;
 		intptr_t value = sp ? take_code(next) : (intptr_t)next;
 		if (!sp)
 			sp = fresh_context_locked(w, next);
 		w->current = next;
-		coroi_to(&w->native_sp, sp, value, w, next->stack); /* here, not in a function: no return is mispredicted */
+		/* Here and back by ret, as from coro_call_go_inline: then the predictor is right about all who return from here into Go. */
+		coroi_to_by(coroi_switch_within, &w->native_sp, sp, value, w, next->stack);
 	}
 }

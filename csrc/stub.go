@@ -248,6 +248,7 @@ func (Calls) Len() int         { return 0 }
 func (Calls) At(int) *Call     { return nil }
 func (Calls) Begin(int, *Call) {}
 func (Calls) Begun() int       { return 0 }
+func (*Calls) Next() bool      { return false }
 
 func (*Call) ID() uint32               { return 0 }
 func (*Call) IsCanceled() bool         { return false }

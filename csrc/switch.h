@@ -34,10 +34,6 @@ int coroi_switch_within(void **save, void *to, intptr_t value, uint32_t *door);
 /* coroi_swap - the same without a door. */
 int coroi_swap(void **save, void *to, intptr_t value);
 
-/* coroi_call_on - save the present context in *save, as the others do, call fn(arg) below the context `to`, which is left as it is, and
- * return. */
-void coroi_call_on(void **save, void *to, void (*fn)(void *), void *arg);
-
 /* coroi_jump - the same as coroi_switch, and the present context is given up. */
 void coroi_jump(void *to, intptr_t value, uint32_t *door) __attribute__((noreturn));
 

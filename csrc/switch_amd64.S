@@ -130,37 +130,6 @@ coroi_swap:
 	.cfi_endproc
 	.size	coroi_swap, .-coroi_swap
 
-/*
- * void coroi_call_on(void **save, void *to, void (*fn)(void *), void *arg): what the callee must keep need not be restored. rbx holds
- * the stack to come back to. Unwinders end here meanwhile: some take two stacks for a broken one.
- */
-	.globl	coroi_call_on
-	.hidden	coroi_call_on
-	.type	coroi_call_on, @function
-	.p2align 5
-coroi_call_on:
-	.cfi_startproc
-	SAVE
-	movq	%rsp, %rbx
-	.cfi_remember_state
-	.cfi_def_cfa_register %rbx
-	.cfi_undefined %rip
-	movq	%rsi, %rsp
-	andq	$-16, %rsp
-	movq	%rcx, %rdi
-	callq	*%rdx
-	movq	%rbx, %rsp
-	.cfi_restore_state
-	movq	32(%rsp), %rbx
-	addq	$48, %rsp
-	.cfi_adjust_cfa_offset -48
-	.irp	register, %rbx, %rbp, %r12, %r13, %r14, %r15
-	.cfi_restore \register
-	.endr
-	ret
-	.cfi_endproc
-	.size	coroi_call_on, .-coroi_call_on
-
 /* void coroi_jump(void *to, intptr_t value, uint32_t *door): the present stack is not saved. */
 	.globl	coroi_jump
 	.hidden	coroi_jump

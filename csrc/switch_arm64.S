@@ -65,7 +65,18 @@
 #endif
 .endm
 
-.macro RESTORED
+.macro RESTORE
+	ldp	x19, x20, [sp, #0]
+	ldp	x21, x22, [sp, #16]
+	ldp	x23, x24, [sp, #32]
+	ldp	x25, x26, [sp, #48]
+	ldp	x27, x28, [sp, #64]
+	ldp	x29, x30, [sp, #80]
+	ldp	d8, d9, [sp, #96]
+	ldp	d10, d11, [sp, #112]
+	ldp	d12, d13, [sp, #128]
+	ldp	d14, d15, [sp, #144]
+	add	sp, sp, #160
 	.cfi_restore x19
 	.cfi_restore x20
 	.cfi_restore x21
@@ -86,21 +97,6 @@
 	.cfi_restore d13
 	.cfi_restore d14
 	.cfi_restore d15
-.endm
-
-.macro RESTORE
-	ldp	x19, x20, [sp, #0]
-	ldp	x21, x22, [sp, #16]
-	ldp	x23, x24, [sp, #32]
-	ldp	x25, x26, [sp, #48]
-	ldp	x27, x28, [sp, #64]
-	ldp	x29, x30, [sp, #80]
-	ldp	d8, d9, [sp, #96]
-	ldp	d10, d11, [sp, #112]
-	ldp	d12, d13, [sp, #128]
-	ldp	d14, d15, [sp, #144]
-	add	sp, sp, #160
-	RESTORED
 	.cfi_def_cfa_offset 0
 .endm
 
@@ -148,27 +144,6 @@ FUNCTION coroi_swap
 	RESTORE
 	GO_ON
 END coroi_swap
-
-/* void coroi_call_on(void **save, void *to, void (*fn)(void *), void *arg): what the callee must keep need not be restored. x19 holds
- * the stack to come back to. Unwinders end here meanwhile: some take two stacks for a broken one. */
-FUNCTION coroi_call_on
-	SAVE
-	mov	x19, sp
-	.cfi_remember_state
-	.cfi_def_cfa_register x19
-	.cfi_undefined x30
-	mov	sp, x1
-	mov	x0, x3
-	blr	x2
-	mov	sp, x19
-	.cfi_restore_state
-	ldr	x19, [sp, #0]
-	ldp	x29, x30, [sp, #80]
-	add	sp, sp, #160
-	RESTORED
-	.cfi_def_cfa_offset 0
-	ret
-END coroi_call_on
 
 /* void coroi_jump(void *to, intptr_t value, uint32_t *door): the present stack is not saved. */
 FUNCTION coroi_jump

@@ -105,6 +105,17 @@ func TestACrashOfAStolenCoroutineIsReportedToo(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(report, "coro: SIGSEGV"), "the first fault is reported, and no other")
 }
 
+func TestACrashOnAWorkerThatCallsGoIsReportedByUsAndByGo(t *testing.T) {
+	_, report, status := crashed(t, "after a call")
+	assert.Equal(t, 2, status.ExitStatus(), "Go ends the process: %s", report)
+	assert.Regexp(t, `(?m)^coro: SIGSEGV at address 0x0, in a coroutine of function crash_after_call, handle 0x[0-9a-f]+, on worker [01]$`, report)
+	assert.Equal(t, []string{"crash_inner", "crash_outer", "crash_after_call"}, frames(report)[:3], report)
+	_, ofGo, found := strings.Cut(report, "SIGSEGV: segmentation violation")
+	require.True(t, found, report)
+	assert.Contains(t, ofGo, "crash_inner", "its own traceback has the C frames: %s", report)
+	assert.Contains(t, ofGo, "coroGoServe", report)
+}
+
 func TestAnOverflowShowsWhatCalledItself(t *testing.T) {
 	_, report, status := crashed(t, "deep")
 	killedBy(t, status, syscall.SIGSEGV)

@@ -254,13 +254,6 @@ int coroi_switch_within(void **save, void *to, intptr_t value, uint32_t *door)
 	return coroi_switch(save, to, value, door);
 }
 
-void coroi_call_on(void **save, void *to, void (*fn)(void *), void *arg)
-{
-	(void)save;
-	(void)to;
-	fn(arg);
-}
-
 void coroi_jump(void *to, intptr_t value, uint32_t *door)
 {
 	void *gone;

@@ -81,7 +81,7 @@ static void calls(void *arg, void *result)
 
 static void call_in_turns(uint32_t workers, uint32_t flags, uint32_t callers, int64_t each)
 {
-	coroi_go_register(serve);
+	stand_in(serve);
 	ended = sum = lists = served = longest = 0;
 	coro_scheduler *s = gos(workers, flags);
 	for (uint32_t i = 0; i < callers; i++)
@@ -147,7 +147,7 @@ static void calls_once(void *arg, void *result)
 
 TEST(gocall_is_served_by_one_that_is_never_idle)
 {
-	coroi_go_register(serve);
+	stand_in(serve);
 	coro_scheduler *s = gos(1, 0);
 	spawn(s, never_idle, NULL, 0);
 	spawn(s, never_idle, NULL, 0);
@@ -197,7 +197,7 @@ static void calls_then_stops(void *arg, void *result)
 /* both - to their ends, on one worker. */
 static void both(coro_fn one, coro_fn other)
 {
-	coroi_go_register(serve);
+	stand_in(serve);
 	coro_scheduler *s = gos(1, 0);
 	spawn(s, one, NULL, 0);
 	spawn(s, other, NULL, 0);
@@ -299,7 +299,7 @@ static void calls_apart(void *arg, void *result)
 
 TEST(gocall_has_no_current_coroutine_and_holds_nobody_up)
 {
-	coroi_go_register(serve);
+	stand_in(serve);
 	for (uint32_t workers = 1; workers <= 2; workers++) {
 		coro_scheduler *s = gos(workers, 0);
 		others = 0;
@@ -367,7 +367,7 @@ static void some_fail(void *arg, void *result)
 
 TEST(gocall_several_of_which_some_fail)
 {
-	coroi_go_register(serve);
+	stand_in(serve);
 	ended = longest = 0;
 	coro_scheduler *s = gos(1, CORO_PAUSED);
 	for (uint64_t i = 0; i < 30; i++)
@@ -395,7 +395,7 @@ static void fails_without_memory(void *arg, void *result)
 
 TEST(gocall_tells_errors_apart)
 {
-	coroi_go_register(serve);
+	stand_in(serve);
 	coro_scheduler *s = gos(1, 0);
 	spawn(s, errors, NULL, 0);
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
@@ -420,7 +420,7 @@ static void nobody_there(void *arg, void *result)
 
 TEST(gocall_without_go_is_refused)
 {
-	coroi_go_register(serve);
+	stand_in(serve);
 	coro_scheduler *s = start_with(1, 0);
 	spawn(s, nobody_there, NULL, 0);
 	finish(s);
@@ -766,7 +766,7 @@ static void waits_then_calls(void *arg, void *result)
 
 TEST(gocall_is_not_made_by_the_canceled)
 {
-	coroi_go_register(serve);
+	stand_in(serve);
 	coro_scheduler *s = gos(2, 0);
 	for (int i = 0; i < 100; i++)
 		spawn(s, waits_then_calls, NULL, 0);
@@ -800,7 +800,7 @@ static void calls_until_canceled(void *arg, void *result)
 
 TEST(gocall_that_has_begun_is_finished)
 {
-	coroi_go_register(serve);
+	stand_in(serve);
 	coro_scheduler *s = gos(1, 0);
 	spawn(s, calls_until_canceled, NULL, 0);
 	while (!__atomic_load_n(&stop, __ATOMIC_SEQ_CST))
@@ -843,7 +843,7 @@ static void looks_at_mask(void *arg, void *result)
 
 TEST(gocall_leaves_the_signal_mask_as_it_was)
 {
-	coroi_go_register(serve);
+	stand_in(serve);
 	coro_scheduler *s = gos(1, 0);
 	spawn(s, looks_at_mask, NULL, 0);
 	finish(s);
@@ -928,7 +928,7 @@ static void offload_in_turns(uint32_t workers, uint32_t flags, uint32_t callers,
 {
 	pthread_t t;
 
-	coroi_go_register(serve);
+	stand_in(serve);
 	ended = clerks_stop = rings = 0;
 	coro_scheduler *s = gos(workers, flags);
 	thread_start(&t, clerk, s);
@@ -1092,7 +1092,7 @@ TEST(gocall_by_dense_coroutines)
 	int64_t each = 50;
 	pthread_t t;
 
-	coroi_go_register(serve);
+	stand_in(serve);
 	for (uint32_t workers = 1; workers <= 2; workers++) {
 		ended = sum = clerks_stop = rings = 0;
 		coro_scheduler *s = dense_gos(workers);
@@ -1143,7 +1143,7 @@ static void dense_errors(void *arg, void *result)
 
 TEST(gocall_by_dense_coroutines_fails)
 {
-	coroi_go_register(serve);
+	stand_in(serve);
 	ended = 0;
 	coro_scheduler *s = dense_gos(1);
 	CHECK_EQ(coro_scheduler_spawn(s, &dense, dense_errors, NULL, 0, NULL), CORO_OK);

@@ -38,7 +38,7 @@ static void run(const coro_attr *attr, coro_fn fn)
 
 	o.dense_slots = 2;
 	done = 0;
-	coroi_go_register(serve);
+	stand_in(serve);
 	sched = start(&o);
 	sched->go_slot = 1;
 	CHECK_EQ(coro_scheduler_spawn(sched, attr, fn, NULL, 0, NULL), CORO_OK);

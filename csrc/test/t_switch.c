@@ -6,7 +6,6 @@
 
 #include "../switch.h"
 
-#include <string.h>
 #include <unwind.h>
 
 /*
@@ -252,49 +251,6 @@ TEST(switch_aligns_stacks)
 	for (int i = 0; i < 64; i++)
 		spawn(s, aligned_scheduled, &i, sizeof i);
 	finish(s);
-}
-
-/* ------------------------------------------------------------------------ a call on another stack */
-
-#if defined(__x86_64__)
-#define FLOATING(v) "+x"(v)
-#define CONTEXT_ALIGNED 8 /* a saved context's sp is a multiple of that */
-#else
-#define FLOATING(v) "+w"(v)
-#define CONTEXT_ALIGNED 16
-#endif
-
-static char other_stack[16384] __attribute__((aligned(16)));
-static void *saved_here;
-static int calls_there;
-
-static COROI_NOINLINE void there(void *arg)
-{
-	char *here = __builtin_frame_address(0);
-
-	CHECK(aligned());
-	CHECK(here > other_stack && here < (char *)arg);
-	calls_there++;
-}
-
-/* Whatever the place that is left there: the call is below it, aligned, and what is there stays; and all registers that are to be kept are. */
-TEST(switch_calls_on_another_stack)
-{
-	for (uintptr_t k = 0; k < 64; k++) {
-		char *top = other_stack + sizeof other_stack - 1024 - k * CONTEXT_ALIGNED;
-		uint64_t a = k, b = 3 * k, c = 5 * k, d = 7 * k, e = 11 * k, f = 13 * k; /* more than there are to keep */
-		double x = (double)k, y = x + 0.5;
-		memset(top, 0x5a, 64);
-		__asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f), FLOATING(x), FLOATING(y));
-		coroi_call_on(&saved_here, top, there, top);
-		__asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f), FLOATING(x), FLOATING(y));
-		CHECK_EQ(a + b + c + d + e + f, 40 * k);
-		CHECK(x == (double)k && y == x + 0.5);
-		for (int i = 0; i < 64; i++)
-			CHECK_EQ(top[i], 0x5a);
-		CHECK((char *)saved_here < (char *)__builtin_frame_address(0) && (char *)saved_here > (char *)__builtin_frame_address(0) - 4096);
-	}
-	CHECK_EQ(calls_there, 64);
 }
 
 /* ------------------------------------------------------------------------ unwinding */

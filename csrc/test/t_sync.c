@@ -412,7 +412,7 @@ static void calls_inline(void *arg, void *result)
 
 TEST(sync_inline_calls_cannot_wait)
 {
-	coroi_go_register(as_inline_call);
+	stand_in(as_inline_call);
 	coro_scheduler *s = start_with(1, 0);
 	s->go_slot = 1;
 	spawn(s, calls_inline, NULL, 0);

@@ -35,11 +35,6 @@ static void again(intptr_t value)
 	coroi_restart(coroi_context(stack + sizeof stack, body), value);
 }
 
-static void below(void *arg)
-{
-	++*(intptr_t *)arg;
-}
-
 static __attribute__((noreturn)) void leave(long status)
 {
 	register long x0 __asm__("x0") = status;
@@ -62,9 +57,5 @@ void _start(void)
 	inside = coroi_context(stack + sizeof stack, again);
 	for (int i = 0; i < ROUNDS; i++)
 		sum += take(i);
-	intptr_t calls = 0;
-	void *here;
-	for (int i = 0; i < ROUNDS; i++)
-		coroi_call_on(&here, inside, below, &calls);
-	leave(sum == (intptr_t)ROUNDS * (ROUNDS + 1) / 2 && calls == ROUNDS && take(0) == 7 ? 0 : 1);
+	leave(sum == (intptr_t)ROUNDS * (ROUNDS + 1) / 2 && take(0) == 7 ? 0 : 1);
 }

@@ -211,7 +211,7 @@ static void segv(int how)
 	} else if (how & STRAY_OUTSIDE) {
 		strays((void *)8, NULL);
 	} else if (how & STRAY_IN_GO) {
-		coroi_go_register(strays_in_go);
+		stand_in(strays_in_go);
 		s->go_slot = 1;
 		spawn(s, calls_go, NULL, 0);
 	} else if (how & STRAY_ABOVE) {

@@ -1,5 +1,6 @@
 /* subject.c - a program to be looked at in gdb: coroutines that are parked, that run, and that are resumed by hand. */
 #include "../../gocall.h"
+#include "../../life.h"
 
 #include <stdlib.h>
 
@@ -48,12 +49,13 @@ static NOINLINE void on_another(void *arg)
 	calls++;
 }
 
-/* What is called in Go's place, by inline calls: the first from the native stack, the second from above it. */
+/* What is called in Go's place. */
 static NOINLINE void serves(struct coroi_worker *w)
 {
-	if (calls++, w->was_in_go)
+	do {
 		stop_here();
-	w->calls->status = CORO_OK;
+		w->calls->status = CORO_OK;
+	} while (coroi_work(w));
 }
 
 static NOINLINE void calls_inner(void)
@@ -74,8 +76,7 @@ static void runs(void *arg, void *result)
 	runs_inner();
 	coro_call_on_stack(CORO_STACK_MIN, on_another, NULL);
 	caller = coro_self();
-	for (int i = 0; i < 2; i++)
-		calls_inner();
+	calls_inner();
 	if (coro_wake(parked))
 		abort();
 	coro_yield();

@@ -27,6 +27,14 @@ void crash_here(void *arg, void *result)
 	exit(crash_outer(1));
 }
 
+void crash_after_call(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	if (coro_call_go_inline(coro_go_function("nothing"), NULL, 0, NULL, 0, NULL) == CORO_OK)
+		exit(crash_outer(3));
+}
+
 intptr_t crash_by_hand(void *arg, intptr_t first)
 {
 	(void)arg;

@@ -14,6 +14,9 @@ void crash_deep(void *arg, void *result);
 void crash_nowhere(void *arg, void *result);
 void crash_abort(void *arg, void *result);
 
+/* crash_after_call - calls the Go function "nothing" inline, and crashes like crash_here. */
+void crash_after_call(void *arg, void *result);
+
 /* crash_by_hand - crash_here, for a generator. */
 intptr_t crash_by_hand(void *arg, intptr_t first);
 

@@ -15,10 +15,12 @@ import (
 
 const stack = 32 << 10
 
+var _, _ = coro.ExportNamed("nothing", func(context.Context, coro.None) (coro.None, error) { return coro.None{}, nil })
+
 func main() {
 	body, ok := map[string]unsafe.Pointer{
 		"here": crash.Here, "stolen": crash.Stolen, "deep": crash.Deep, "nowhere": crash.Nowhere, "abort": crash.Abort,
-		"by hand": nil, "recover": nil,
+		"after a call": crash.AfterCall, "by hand": nil, "recover": nil,
 	}[os.Args[1]]
 	if !ok {
 		fmt.Fprintln(os.Stderr, "unknown:", os.Args[1])
