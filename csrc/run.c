@@ -141,14 +141,14 @@ void coroi_open_locked(struct coroi_worker *w)
 /* look_at_timers - the clock is read as often as turns are long: it costs as much as several short ones. */
 static void look_at_timers_locked(struct coroi_worker *w)
 {
-	uint64_t now = coroi_now_ns();
+	uint64_t now = coroi_now_ns(), took = now - w->looked;
 
 	if (coroi_timers_are_due(w, now))
 		coroi_timers_fire_locked(w, now);
-	if (now - w->looked < LOOK_NS / 2 && w->look_every < LOOK_EVERY_MOST)
+	if (took < LOOK_NS / 2 && w->look_every < LOOK_EVERY_MOST)
 		w->look_every *= 2;
-	else if (now - w->looked > LOOK_NS && w->look_every > 1)
-		w->look_every /= 2;
+	else if (took > LOOK_NS) /* at once, not by halves: turns of 1 ms after short ones would keep deadlines waiting for 500 of them */
+		w->look_every = (uint32_t)(w->look_every * LOOK_NS / took) + 1;
 	w->looked = now;
 	w->look_at = w->queue.head + w->look_every;
 }
