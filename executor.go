@@ -49,8 +49,24 @@ func (e *executor) main() {
 		c.next()
 		switch c.op {
 		case opYield:
-			c = e.turn(c)
-			continue
+			// It is pushed and the next one taken. Where there is nothing but others in the queue this is done here, at once.
+			q := &e.queue
+			turn, head, tail := e.turns+1, q.head.Load(), atomic.LoadUint32(&q.tail)
+			if n := tail - head; e.slot.Load() != nil || n == 0 || n >= uint32(len(q.ring)) || turn%laneTurns == 0 || e.lane.spare.Load() > 0 {
+				e.push(c)
+				break
+			}
+			storeUint32(&e.turns, turn)
+			if e.handovers > 0 {
+				e.handovers = 0
+			}
+			storeCoroutine(&q.ring[tail%uint32(len(q.ring))], c)
+			c = loadCoroutine(&q.ring[head%uint32(len(q.ring))])
+			taken := q.head.CompareAndSwap(head, head+1) // Q2
+			storeReleaseAfterCAS(&q.tail, tail+1)        // Q1
+			if taken {
+				continue
+			}
 		case opWait:
 			// Only now may others see that it waits: whoever wakes it may resume it at once.
 			if !c.settle() {
@@ -62,28 +78,6 @@ func (e *executor) main() {
 		}
 		c = e.next()
 	}
-}
-
-// turn is push and then next, for one that has yielded. Where there is nothing but others in the queue it is done at once.
-func (e *executor) turn(c *Coroutine) *Coroutine {
-	q := &e.queue
-	turn, head, tail := e.turns+1, q.head.Load(), atomic.LoadUint32(&q.tail)
-	if n := tail - head; e.slot.Load() != nil || n == 0 || n >= uint32(len(q.ring)) || turn%laneTurns == 0 || e.lane.spare.Load() > 0 {
-		e.push(c)
-		return e.next()
-	}
-	storeUint32(&e.turns, turn)
-	if e.handovers > 0 {
-		e.handovers = 0
-	}
-	storeCoroutine(&q.ring[tail%uint32(len(q.ring))], c)
-	first := loadCoroutine(&q.ring[head%uint32(len(q.ring))])
-	taken := q.head.CompareAndSwap(head, head+1) // Q2
-	storeReleaseAfterCAS(&q.tail, tail+1)        // Q1
-	if !taken {
-		return e.next()
-	}
-	return first
 }
 
 // push puts a runnable one at the back, and half of the queue on the lane's if there is no room.
