@@ -57,6 +57,7 @@
 	M(EXT_EARLY, "ext", "what comes from outside is given back before it is there") \
 	M(NO_SECOND_LOOK, "batch", "a batch ends by one look") \
 	M(LEFT_ASLEEP, "batch-thief", "a thief leaves something with a sleeper and does not wake it") \
+	M(CALLS_AS_WAITING, "call-steal", "one that calls Go inline can be woken out of its call") \
 	M(NO_RISES, "batch-inner", "a batch ends by two looks that compare nothing") \
 	M(BLIND_LET_GO, "parcel", "B3 is a look, and a plain exchange") \
 	M(LET_GO_FIRST, "parcel", "B3 comes before P1") \

@@ -535,5 +535,5 @@ const struct ex_world ex_world = {
 	.memory = memory,
 	.own_stack = world_stack,
 	.stacks = world_stacks,
-	.scenarios = {scenarios_door, scenarios_idle, scenarios_batch, scenarios_parcel, scenarios_wait},
+	.scenarios = {scenarios_door, scenarios_idle, scenarios_batch, scenarios_parcel, scenarios_wait, scenarios_call},
 };

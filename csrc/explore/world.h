@@ -57,6 +57,6 @@ void world_asleep(unsigned mask);
 void world_nap(struct coroi_worker *w);
 
 extern const struct ex_scenario *const scenarios_door[], *const scenarios_idle[], *const scenarios_batch[],
-	*const scenarios_parcel[], *const scenarios_wait[];
+	*const scenarios_parcel[], *const scenarios_wait[], *const scenarios_call[];
 
 #endif
