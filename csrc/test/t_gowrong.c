@@ -1,7 +1,7 @@
 /*
  * t_gowrong.c - calls into Go that are refused or go wrong on either side, with a stand-in for it. See t_gocall.c.
  */
-#include "test.h"
+#include "gostand.h"
 
 #include "../gocall.h"
 #include "../guest.h"

@@ -1,7 +1,7 @@
 /*
  * t_sync.c - semaphores, mutexes, reader-writer locks, conditions, latches and once.
  */
-#include "test.h"
+#include "gostand.h"
 
 #include "../gocall.h"
 #include "../worker.h"

@@ -9,10 +9,8 @@
 #include "test.h"
 
 #include "../atomics.h"
-#include "../gocall.h"
 #include "../heap.h"
 #include "../idle.h"
-#include "../life.h"
 #include "../stack.h"
 
 #include <errno.h>
@@ -213,21 +211,6 @@ void until_waiting(coro_scheduler *s, size_t n)
 {
 	while (coro_scheduler_blocked(s, NULL, 0) != n)
 		sleep_us(100); /* each look stops the workers */
-}
-
-static void (*served_by)(struct coroi_worker *);
-
-static void serves_by_turns(struct coroi_worker *w)
-{
-	do
-		served_by(w);
-	while (coroi_work(w));
-}
-
-void stand_in(void (*serve)(struct coroi_worker *))
-{
-	served_by = serve;
-	coroi_go_register(serves_by_turns);
 }
 
 coro_stats stats(coro_scheduler *s)

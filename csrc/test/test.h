@@ -118,10 +118,6 @@ void until_waiting(coro_scheduler *s, size_t n);
 
 coro_stats stats(coro_scheduler *s);
 
-/* stand_in - serve makes inline calls in Go's place: all that a worker has at a time. */
-struct coroi_worker;
-void stand_in(void (*serve)(struct coroi_worker *w));
-
 /* finish - s is at its end (waits for it in service mode): as many have ended as were spawned, and no record and no
  * stack is held by anybody. Then destroy it. */
 void finish(coro_scheduler *s);

@@ -2,6 +2,7 @@
  * t_probe.c - what the core finds out once in a process, before main or at its first scheduler, fails; and what ends the
  * process.
  */
+#include "../gostand.h"
 #include "child.h"
 #include "layer.h"
 #include "scenarios.h"

@@ -1,0 +1,121 @@
+/* gostand.c - see gostand.h. */
+#include "gostand.h"
+
+#include "../gocall.h"
+#include "../idle.h"
+#include "../lane.h"
+#include "../life.h"
+
+#include <string.h>
+
+static void (*served_by)(struct coroi_worker *);
+
+static void serves_by_turns(struct coroi_worker *w)
+{
+	do
+		served_by(w);
+	while (coroi_work(w));
+}
+
+void stand_in(void (*serve)(struct coroi_worker *))
+{
+	served_by = serve;
+	coroi_go_register(serves_by_turns);
+}
+
+coro_scheduler *start_go(uint32_t workers, uint32_t flags)
+{
+	coro_scheduler *s = start_with(workers, flags);
+	s->go_slot = 1;
+	return s;
+}
+
+struct go_made go_made;
+void (*adds_first)(struct coroi_worker *);
+
+void adds(struct coroi_worker *w)
+{
+	uint64_t n = w->calls_count;
+
+	CHECK(coroi_self() == w);
+	CHECK(!w->current);
+	CHECK_EQ(w->busy, 0);
+	if (adds_first)
+		adds_first(w);
+	for (struct coroi_call *c = w->calls; c < w->calls + n; c++) {
+		CHECK_EQ(c->caller->state, COROI_ACTIVE);
+		if (c->id == 1 && c->arg_bytes == sizeof(int64_t)) {
+			*(int64_t *)c->result = *(const int64_t *)c->arg + 1;
+			c->got = sizeof(int64_t);
+			c->status = CORO_OK;
+		} else if (c->id == 2) {
+			coroi_call_fail(c, "it failed", 9);
+		} else if (c->id == 4) {
+			coroi_call_fail(c, "", 0);
+		} else if (c->id == 3) {
+			char text[300];
+			memset(text, 'x', sizeof text);
+			coroi_call_fail(c, text, sizeof text);
+		} else {
+			c->status = CORO_EINVAL;
+			c->got = 0;
+		}
+	}
+	__atomic_add_fetch(&go_made.lists, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&go_made.served, n, __ATOMIC_RELAXED);
+	if (n > __atomic_load_n(&go_made.longest, __ATOMIC_RELAXED))
+		__atomic_store_n(&go_made.longest, n, __ATOMIC_RELAXED);
+}
+
+/* Go's part of F5 and F6, by threads that look all the time, or that sleep until the bell would be rung. */
+uint64_t clerks_stop;
+
+static void complete(struct coro_scheduler *s, struct coroi_call *c)
+{
+	struct coroi_rec *r = c->caller;
+	uint64_t word = at_load_rlx(&r->wake);
+
+	while (!at_cas(&r->wake, &word, word | COROI_EVENT))
+		;
+	if ((word & COROI_MAIL_MASK) == 0) {
+		struct coroi_worker *home = &s->worker[at_load_rlx(&r->home)];
+		coroi_inbox_push(home, (uintptr_t)r | COROI_NODE_MAIL);
+		coroi_notify_pushed(home);
+	}
+	coroi_ext_end(s);
+}
+
+/* clerk_once - the calls that are there, the latest first. */
+uint64_t clerk_once(coro_scheduler *s)
+{
+	uint64_t n = 0;
+
+	for (uint64_t node = at_xchg(&s->calls, 0), next; node; node = next, n++) {
+		struct coroi_call *c = (struct coroi_call *)(uintptr_t)node;
+		next = c->next;
+		if (c->id == 2) {
+			coroi_call_fail(c, "it failed", 9);
+		} else {
+			*(int64_t *)c->result = *(const int64_t *)c->arg + 1;
+			c->got = sizeof(int64_t);
+		}
+		complete(s, c);
+	}
+	return n;
+}
+
+void *clerk(void *arg)
+{
+	struct coro_scheduler *s = arg;
+
+	while (!at_load_seq(&clerks_stop)) {
+		if (clerk_once(s))
+			continue;
+		at_xchg(&s->calls_unwatched, 1); /* F5 */
+		if (at_load_seq(&s->calls))
+			continue;
+		while (at_load_seq(&s->calls_unwatched) && !at_load_seq(&clerks_stop))
+			sleep_us(20);
+	}
+	return NULL;
+}
