@@ -57,12 +57,13 @@ static inline bool swap_mine(coro_mutex *p, bool lock)
 		return false;
 	struct coroi_mutex *m = coroi_mutex_of(p);
 	uint64_t from = lock ? 0 : (uintptr_t)me, to = lock ? (uintptr_t)me : 0;
-	if (coroi_unlikely(at_load_rlx(&m->owner) != from))
-		return false;
 	if (w == m->object.worker && coroi_likely(me->flags & COROI_F_PINNED)) {
+		if (coroi_unlikely(at_load_rlx(&m->owner) != from))
+			return false;
 		at_store_rlx(&m->owner, to);
 		return true;
 	}
+	/* Without a look first, which would wait for the last swap as long as half of this one takes. */
 	return coroi_likely(!m->object.home && at_cas(&m->owner, &from, to));
 }
 

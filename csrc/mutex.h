@@ -29,7 +29,7 @@ static inline bool coroi_mutex_is_owner(const struct coroi_mutex *m, uint64_t ma
 static inline bool coroi_mutex_swap(struct coroi_mutex *m, uint64_t from, uint64_t to)
 {
 	if (coroi_likely(!m->object.home))
-		return at_load_rlx(&m->owner) == from && at_cas(&m->owner, &from, to);
+		return at_cas(&m->owner, &from, to);
 	if (at_load_rlx(&m->owner) != from || !coroi_object_is_home(&m->object, coroi_here())) /* atomic for who asks from elsewhere */
 		return false;
 	at_store_rlx(&m->owner, to);
