@@ -4,7 +4,6 @@
 
 #include "dense.h"
 #include "extras.h"
-#include "lane.h"
 #include "nowait.h"
 #include "run.h"
 #include "sys.h"
@@ -29,7 +28,7 @@ void coroi_go_register(coroi_go_serve serve)
 	go_serve = serve;
 }
 
-void coroi_go_work(struct coroi_worker *w)
+void coroi_go_enter(struct coroi_worker *w)
 {
 	go_serve(w);
 }
@@ -196,6 +195,7 @@ static inline bool make_now(const struct coroi_worker *w)
 	return w->calls_count == COROI_CALLS_AT_ONCE || goes_on_alone(w);
 }
 
+/* stop_locked - me suspends, and the native stack goes on. By ret, as coroi_run comes back: see there. */
 static inline int stop_locked(struct coroi_worker *w, struct coroi_rec *me)
 {
 	w->current = NULL;

@@ -9,7 +9,10 @@ package csrc
 // #include "gocall.h"
 // #include "idle.h"
 // #include "life.h"
+//
+// // For a pointer to C's memory cgo would look each time where it leads.
 // static inline _Bool work(uintptr_t w) { return coroi_work((struct coroi_worker *)w); }
+//
 // void coroGoServe(struct coroi_worker *w);
 import "C"
 
@@ -45,10 +48,11 @@ type Calls struct {
 	made C.uint64_t // in the worker's count, those of before
 }
 
-// Next goes on with coroutines, all calls having been made, until others are to be made. False: the worker has ended. It is a call of C, which costs
-// half of a call from C.
+// Next goes on with coroutines, all calls having been made, until others are to be made. False: the worker has ended. It is a call of C,
+// which costs half of a call from C.
 func (l *Calls) Next() bool {
 	l.w.in_go = 0
+	crossing()
 	more := bool(C.work(C.uintptr_t(uintptr(unsafe.Pointer(l.w)))))
 	l.made = l.w.inline_calls
 	crossing()

@@ -77,8 +77,8 @@ void coroi_call_fail(struct coroi_call *c, const char *text, size_t bytes);
 /* coroi_go_inside - the calling thread is a worker of s: it is inside an inline call. */
 bool coroi_go_inside(struct coro_scheduler *s);
 
-/* coroi_go_work - w goes into Go for the first time, with calls to be made, and comes back when it is stopped. On the native stack. */
-void coroi_go_work(struct coroi_worker *w);
+/* coroi_go_enter - w goes into Go for the first time, with calls to be made, and comes back when it is stopped. On the native stack. */
+void coroi_go_enter(struct coroi_worker *w);
 
 /* coroi_calls_made_locked - I4. Where there is one caller and nothing else to do it is not queued, but returned, to go on. */
 struct coroi_rec *coroi_calls_made_locked(struct coroi_worker *w);

@@ -27,9 +27,9 @@ __thread struct coroi_worker *coroi_worker_tls, *coroi_here_tls = (struct coroi_
 
 bool coroi_work(struct coroi_worker *w)
 {
-	if (coroi_unlikely(w->calls_count && !w->was_in_go)) {
-		coroi_thread_mask(); /* Go has opened it for signals, the first time */
-		w->was_in_go = true;
+	if (coroi_unlikely(w->calls_count && !w->masked_again)) {
+		coroi_thread_mask();
+		w->masked_again = true;
 	}
 	do {
 		if ((w->calls_count || at_load_seq(&w->sched->mode) == COROI_RUNNING) && coroi_run(w))
@@ -58,7 +58,7 @@ static void *worker_main(void *arg)
 	pthread_mutex_unlock(&s->life_lock);
 
 	if (coroi_work(w))
-		coroi_go_work(w);
+		coroi_go_enter(w);
 	coroi_sigstack_remove(w->sigstack);
 	return NULL;
 }

@@ -6,8 +6,8 @@
 
 #include "worker.h"
 
-/* coroi_work - what a worker does, on its native stack, until it is stopped (false), or inline calls are to be made, and then it
- * again (true): I2 and I4 of gocall.h. */
+/* coroi_work - what a worker does, on its native stack, until it is stopped (false), or inline calls are to be made (true): I2 of gocall.h.
+ * Called again, with calls in its list, it takes them for made (I4). */
 bool coroi_work(struct coroi_worker *w);
 
 /* coroi_live - coroutines that have entered and not ended. Exact while everything rests; else never less than there were at

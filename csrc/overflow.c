@@ -3,8 +3,8 @@
  * overflow.c - say which coroutine ran into its guard, before the process ends.
  *
  * The handler runs on the thread's alternate signal stack, calls only write(2), and then hands the signal to
- * whoever had it before. In a Go program that is Go's handler: on a thread of Go's it prints its own report and exits;
- * on a worker, which Go does not know, the process dies of the signal after our line.
+ * whoever had it before. In a Go program that is Go's handler: on a thread of Go's, and on a worker that has been in Go, it prints its own
+ * report and exits; on another worker, which Go does not know, the process dies of the signal after our line.
  */
 #include "overflow.h"
 

@@ -145,8 +145,8 @@ static void look_at_timers_locked(struct coroi_worker *w)
 
 	if (coroi_timers_are_due(w, now))
 		coroi_timers_fire_locked(w, now);
-	if (took < LOOK_NS / 2 && w->look_every < LOOK_EVERY_MOST)
-		w->look_every *= 2;
+	if (took < LOOK_NS / 2)
+		w->look_every = w->look_every <= LOOK_EVERY_MOST / 2 ? w->look_every * 2 : LOOK_EVERY_MOST;
 	else if (took > LOOK_NS) /* at once, not by halves: turns of 1 ms after short ones would keep deadlines waiting for 500 of them */
 		w->look_every = (uint32_t)(w->look_every * LOOK_NS / took) + 1;
 	w->looked = now;

@@ -290,7 +290,8 @@ static inline int coroi_suspend_locked(struct coroi_worker *w, struct coroi_rec 
 /* coroi_suspend_picked_locked - me stops here, and who goes on is chosen the general way: for where the short one has found nobody. */
 COROI_NOINLINE int coroi_suspend_picked_locked(struct coroi_worker *w, struct coroi_rec *me);
 
-/* coroi_run - from the native stack: run coroutines until there is none (false), or inline calls are to be made, and then it again (true). */
+/* coroi_run - from the native stack: run coroutines until there is none (false), or inline calls are to be made (true). Those that are in the
+ * list when it begins have been made. */
 bool coroi_run(struct coroi_worker *w);
 
 /* coroi_exit - give the present frames up and end the current coroutine. */

@@ -18,8 +18,8 @@
  * as an int (a type that lets the public calls end in a tail call); a new context gets all of it. */
 int coroi_switch(void **save, void *to, intptr_t value, uint32_t *door);
 
-/* coroi_switch_within - the same for a caller to which it is no tail call: its return is predicted right if the one that goes on
- * comes from the same caller. */
+/* coroi_switch_within - the same by ret, for a caller to which it is no tail call: its return is predicted right if the one that goes on
+ * comes from the same caller. And for the way to the native stack and back, if that then returns: each call has its ret then. */
 int coroi_switch_within(void **save, void *to, intptr_t value, uint32_t *door);
 
 /* COROI_RETURNS_AFTER_SWITCH - of a function that ends soon after coroi_switch_within: the return predictor holds the call site of who

@@ -87,7 +87,7 @@ struct coroi_worker {
 	struct coroi_rec *mover; /* is about to move to that worker, and suspended by the time that the native stack looks */
 	uint16_t mover_to;
 	struct coroi_job *leaver; /* of one that goes on on a thread of its own, and is suspended by then; see block.h */
-	bool was_in_go;
+	bool masked_again; /* for signals, which Go lets through when it first sees the thread */
 	uint32_t nowait_depth;     /* sections that are open */
 	const char *nowait_where;  /* the outermost */
 

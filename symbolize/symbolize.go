@@ -10,8 +10,8 @@
 // CPU profiles, show the C frames. That can be done once in a process: a program that does it already must not import this
 // package.
 //
-// And a fault in C code on a worker of a scheduler, where Go prints nothing, because the thread is not Go's, is reported on
-// standard error: the signal, the coroutine, its function, and the C frames from where it happened down to the
+// And a fault in C code on a worker of a scheduler, where Go prints nothing unless the worker has made an inline call, because the thread is
+// not Go's, is reported on standard error: the signal, the coroutine, its function, and the C frames from where it happened down to the
 // coroutine's base. The signals are SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT; only the first fault of a process is
 // reported. The process ends after that as it does without this package.
 //

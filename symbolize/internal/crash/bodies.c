@@ -1,5 +1,6 @@
 #include "bodies.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -27,12 +28,23 @@ void crash_here(void *arg, void *result)
 	exit(crash_outer(1));
 }
 
+static bool calls_go(void)
+{
+	return coro_call_go_inline(coro_go_function("nothing"), NULL, 0, NULL, 0, NULL) == CORO_OK;
+}
+
 void crash_after_call(void *arg, void *result)
 {
 	(void)arg;
 	(void)result;
-	if (coro_call_go_inline(coro_go_function("nothing"), NULL, 0, NULL, 0, NULL) == CORO_OK)
+	if (calls_go())
 		exit(crash_outer(3));
+}
+
+void crash_deep_after_call(void *arg, void *result)
+{
+	if (calls_go())
+		crash_deep(arg, result);
 }
 
 intptr_t crash_by_hand(void *arg, intptr_t first)

@@ -17,6 +17,9 @@ void crash_abort(void *arg, void *result);
 /* crash_after_call - calls the Go function "nothing" inline, and crashes like crash_here. */
 void crash_after_call(void *arg, void *result);
 
+/* crash_deep_after_call - the same, like crash_deep. */
+void crash_deep_after_call(void *arg, void *result);
+
 /* crash_by_hand - crash_here, for a generator. */
 intptr_t crash_by_hand(void *arg, intptr_t first);
 
