@@ -116,10 +116,7 @@ static void sleeper(void *arg)
 
 	coroi_worker_tls = w;
 	world_nap(w);
-	do {
-		if (at_load_seq(&sched->mode) == COROI_RUNNING)
-			coroi_run(w);
-	} while (coroi_idle(w));
+	EX_CHECK(!coroi_work(w)); /* nobody calls Go */
 }
 
 void world_asleep(unsigned mask)

@@ -60,19 +60,26 @@ TEST(offload_by_many)
 	}
 }
 
-/* What is woken while it calls gets permits; what is canceled calls to the end; what calls is listed. */
-static void offloads_once(void *arg, void *result)
+/* adds_to_4 - a call, by the one that others know as the caller. */
+static int adds_to_4(void)
 {
 	int64_t number = 4;
 
+	caller = coro_self();
+	int status = coro_call_go(1, &number, sizeof number, &number, sizeof number, NULL);
+	CHECK_EQ(number, status ? 4 : 5);
+	return status;
+}
+
+/* What is woken while it calls gets permits; what is canceled calls to the end; what calls is listed. */
+static void offloads_once(void *arg, void *result)
+{
 	(void)arg;
 	(void)result;
-	caller = coro_self();
-	CHECK_EQ(coro_call_go(1, &number, sizeof number, &number, sizeof number, NULL), CORO_OK);
-	CHECK_EQ(number, 5);
+	CHECK_EQ(adds_to_4(), CORO_OK);
 	CHECK_EQ(coro_park(), CORO_OK);
 	CHECK_EQ(coro_park(), CORO_OK);
-	CHECK_EQ(coro_call_go(1, &number, sizeof number, &number, sizeof number, NULL), CORO_ECANCELED);
+	CHECK_EQ(adds_to_4(), CORO_ECANCELED);
 	refused++;
 }
 
@@ -110,13 +117,9 @@ TEST(offload_is_woken_and_canceled_meanwhile)
 
 static void offloads_and_parks(void *arg, void *result)
 {
-	int64_t number = 4;
-
 	(void)arg;
 	(void)result;
-	caller = coro_self();
-	CHECK_EQ(coro_call_go(1, &number, sizeof number, &number, sizeof number, NULL), CORO_OK);
-	CHECK_EQ(number, 5);
+	CHECK_EQ(adds_to_4(), CORO_OK);
 	CHECK_EQ(coro_park(), CORO_ECANCELED);
 	refused++;
 }
