@@ -58,8 +58,7 @@ func (f Func[A, R]) Start(s *Scheduler, arg A) (*Task[R], error) {
 
 // launch starts the coroutine of t: with its slot, if t is registered.
 func (f *Func[A, R]) launch(t *Task[R], arg A) error {
-	spec, err := f.ready(t.s)
-	if err != nil {
+	if err := f.ready(t.s); err != nil {
 		return err
 	}
 	p := t.s.port()
@@ -72,9 +71,9 @@ func (f *Func[A, R]) launch(t *Task[R], arg A) error {
 	}
 	var status csrc.Status
 	if t.registered {
-		t.join, status = p.StartFor(t.slot, t.counted, &spec, unsafe.Pointer(&arg))
+		t.join, status = p.StartFor(t.slot, t.counted, &f.spec, unsafe.Pointer(&arg))
 	} else {
-		t.join, status = p.Start(&spec, unsafe.Pointer(&arg))
+		t.join, status = p.Start(&f.spec, unsafe.Pointer(&arg))
 	}
 	p.Release()
 	if status != csrc.OK {
