@@ -11,15 +11,17 @@ import (
 	"github.com/organzine/coro/csrc"
 )
 
-// ElementMax is the most bytes that a value of a Chan may have.
-const ElementMax = 64 << 10
+const (
+	ElementMax  = 64 << 10 // the most bytes that a value of a Chan may have
+	CapacityMax = 1 << 31  // the most values that a Chan may have room for
+)
 
 // A Chan is a channel between coroutines, C or Go, and goroutines: the same for C bodies, which get its Address, as a coro_chan.
 // It behaves as a Go channel: first in first out, unbuffered if its capacity is 0, closed once.
 //
 // Its methods may be called by anybody. Called by a Go body with its Context, or one derived from it, they suspend the
 // coroutine; else the goroutine waits as it does for anything in Go. Passing a value through a buffer costs some 20 ns, without a cgo
-// call, where nobody is to be woken; between two cores 100 to 200 ns, as the lines that both write go there and back. Waiting and
+// call, where nobody is to be woken; between two cores 40 to 130 ns, as what one side writes the other has to fetch. Waiting and
 // waking are a cgo call each, and more. Where both sides are goroutines a Go channel is better.
 //
 // Its values hold no pointers, and have at most ElementMax bytes. Its memory is C's, and is freed when nothing refers to the
@@ -44,8 +46,8 @@ func NewChan[T any](s *Scheduler, capacity int) (*Chan[T], error) {
 		return nil, &OptionError{"NewChan", t, fmt.Sprintf(
 			"contains %v, which points into Go: pass numbers, arrays and structs of them, a runtime/cgo.Handle, or C memory as a uintptr", bad)}
 	}
-	if capacity < 0 {
-		return nil, &OptionError{"NewChan", capacity, "needs a capacity of 0 or more"}
+	if capacity < 0 || uint64(capacity) > CapacityMax {
+		return nil, &OptionError{"NewChan", capacity, fmt.Sprintf("needs a capacity from 0 to %d", uint64(CapacityMax))}
 	}
 	core, status := csrc.NewChan(t.Size(), capacity)
 	c := &Chan[T]{core: core, capacity: capacity}

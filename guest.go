@@ -63,10 +63,10 @@ func objectError(status csrc.Status) error {
 	return statusError(status)
 }
 
-// How often a goroutine tries before it sleeps: for some 4 µs, or 50 where that pays.
+// How long a goroutine tries before it sleeps; tryLong, about what it takes that both sides are woken, where that pays.
 const (
-	tries     = 32
-	triesLong = 400
+	tryFor  = 4 * time.Microsecond
+	tryLong = 100 * time.Microsecond
 )
 
 // A sleeper is a goroutine that waits. The poller completes it.
@@ -109,7 +109,7 @@ func (o *waitable) wait(ctx context.Context, want want) (csrc.Status, error) {
 		return o.waitAsBody(ctx, c, want)
 	}
 	var status csrc.Status
-	if want.try != nil && o.spinner.spin(tries, triesLong, want.turns(), func() bool {
+	if want.try != nil && o.spinner.spin(tryFor, tryLong, want.turns(), func() bool {
 		if want.may != nil && !want.may() {
 			return false
 		}

@@ -1,6 +1,9 @@
 package coro
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+	"time"
+)
 
 const (
 	spinTurns = 64  // of a loop, between two looks: some 30 ns
@@ -16,22 +19,32 @@ type spinner struct {
 	long  atomic.Bool // it has paid, the last time
 }
 
-// spin looks so often until happened, or more often where that has paid, with so many turns of a loop between two looks. False: in
+// looksAtOnce is how often one looks before one looks at the clock.
+const looksAtOnce = 16
+
+// spin looks until happened for about so long, or longer where that has paid, with so many turns of a loop between two looks. False: in
 // vain.
-func (p *spinner) spin(looks, most, turns int, happened func() bool) bool {
+func (p *spinner) spin(short, long time.Duration, turns int, happened func() bool) bool {
 	was := p.long.Load()
-	n := looks
+	most := short
 	if was || p.waits.Add(1)%spinTries == 0 {
-		n = most
+		most = long
 	}
-	for range n {
-		if happened() {
-			if n == most && !was {
-				p.long.Store(true)
+	for start := (time.Time{}); ; {
+		for range looksAtOnce {
+			if happened() {
+				if most == long && !was {
+					p.long.Store(true)
+				}
+				return true
 			}
-			return true
+			for range turns {
+			}
 		}
-		for range turns {
+		if start.IsZero() {
+			start = time.Now()
+		} else if time.Since(start) >= most {
+			break
 		}
 	}
 	if was {

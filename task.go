@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"github.com/organzine/coro/csrc"
@@ -149,14 +150,14 @@ func (t *Task[R]) Wake() error { return t.handle.Wake() }
 // happens.
 func (t *Task[R]) Cancel() { _ = t.handle.Cancel() }
 
-// How often Wait looks for the end before it sleeps, a pause apart: for about 2 µs, or 50 where that pays.
+// How long Wait looks for the end before it sleeps, and where that pays.
 const (
-	endLooks     = 64
-	endLooksLong = 32 * endLooks
+	lookFor  = 2 * time.Microsecond
+	lookLong = 50 * time.Microsecond
 )
 
 func (t *Task[R]) spin() {
-	t.s.spinner.spin(endLooks, endLooksLong, spinTurns, func() bool { return t.finished.Load() || !t.isBody && t.join.Ended() })
+	t.s.spinner.spin(lookFor, lookLong, spinTurns, func() bool { return t.finished.Load() || !t.isBody && t.join.Ended() })
 }
 
 // Wait waits for the end and returns the result, again and again the same. The error is ErrAborted if the body called

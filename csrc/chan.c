@@ -15,12 +15,16 @@ int coro_chan_new(coro_chan **out, size_t element_bytes, size_t capacity, uint32
 		return status;
 	if (element_bytes && capacity > (SIZE_MAX / 4 - sizeof(coro_chan)) / element_bytes)
 		return CORO_ENOMEM;
+	if (capacity > CORO_CAPACITY_MAX)
+		return CORO_EINVAL;
 	struct coro_chan *c = coroi_alloc(sizeof *c + element_bytes * capacity, COROI_LINE);
 	if (!c)
 		return CORO_ENOMEM;
 	c->object = object;
+	c->worker = object.worker;
 	c->bytes = element_bytes;
-	c->capacity = capacity;
+	c->capacity = (uint32_t)capacity;
+	c->object.twice = coroi_chan_has_ends(c);
 	*out = c;
 	return CORO_OK;
 }
@@ -32,7 +36,7 @@ int coro_chan_free(coro_chan *c)
 	int status = coroi_object_enter_end(&c->object);
 	if (status)
 		return status;
-	status = c->kept ? CORO_EPERM : c->senders.first || c->receivers.first || c->selects ? CORO_EBUSY : CORO_OK;
+	status = c->kept ? CORO_EPERM : c->senders.first || c->receivers.first || c->selects || c->in.back || c->out.back ? CORO_EBUSY : CORO_OK;
 	if (!status)
 		coroi_object_kill(&c->object);
 	coroi_object_leave(&c->object);
@@ -48,38 +52,39 @@ void coroi_chan_keep(coro_chan *c, bool keep)
 	coroi_object_leave(&c->object);
 }
 
+#define COME_TOGETHER 2 /* pauses: who receives as soon as a value comes takes the line from who sends for each */
+
 static bool has_value(void *c)
 {
-	return at_load_rlx(&((struct coro_chan *)c)->count) > 0;
+	return coroi_chan_length(c) > 0;
 }
 
 /* has_room - for several: so that not each of them is waited for. */
 static bool has_room(void *c)
 {
-	return at_load_rlx(&((struct coro_chan *)c)->count) <= ((struct coro_chan *)c)->capacity / 2;
+	return coroi_chan_length(c) <= ((struct coro_chan *)c)->capacity / 2;
 }
 
-/* lingers - c is to be left and tried again: whoever is at its other end is on another core, and nobody else here. */
-static inline bool lingers(const struct coro_chan *c, uint64_t deadline)
+/* lingers - whoever is at the other end of c is on another core, and nobody else here: it is worth while to look again for a moment. */
+static inline bool lingers(uint64_t deadline)
 {
 	struct coroi_worker *w = coroi_self();
-	return c->capacity && !c->object.home && deadline && w && w->current && coroi_nothing_else(w);
+	return deadline && w && w->current && coroi_nothing_else(w);
 }
 
-/* linger - entered, and left meanwhile, but c is not freed. */
-static void linger(struct coro_chan *c, bool (*happened)(void *))
+/* linger - with the lock of that end, which is left meanwhile. */
+static void linger(struct coro_chan *c, bool send)
 {
-	c->selects++;
-	coroi_object_leave(&c->object);
-	coroi_idle_linger(coroi_self(), happened, c);
-	coroi_object_enter(&c->object);
-	c->selects--;
+	coroi_spin_unlock(coroi_chan_end_lock(c, send));
+	if (coroi_idle_linger(coroi_self(), send ? has_room : has_value, c) && !send)
+		for (int i = 0; i < COME_TOGETHER; i++)
+			at_relax();
+	coroi_spin_lock(coroi_chan_end_lock(c, send));
 }
 
-/* done - leave c after it could be done at once, or could not at all. */
-static inline int done(struct coroi_worker *w, struct coro_chan *c, bool home, int status, struct coroi_waiter *woken)
+/* told - what the call returns; woken has come out of a queue, and c has been left. */
+static inline __attribute__((always_inline)) int told(struct coroi_worker *w, bool home, int status, struct coroi_waiter *woken)
 {
-	coroi_object_leave_as(&c->object, home);
 	if (!woken)
 		return status;
 	return home ? coroi_waiter_wake_home(w, woken) : coroi_waiter_wake_on(w, woken); /* CORO_OK, as status is */
@@ -90,15 +95,9 @@ static COROI_NOINLINE int wait_slow(struct coro_chan *c, bool send, void *value,
 {
 	size_t bytes = c->bytes; /* c may be freed by the time that we have what we waited for */
 	struct coroi_rec *me;
-	int status;
+	int status = coroi_must_wait(&me, deadline);
 
-	if (lingers(c, deadline)) {
-		struct coroi_waiter *woken = NULL;
-		linger(c, send ? has_room : has_value);
-		if ((status = coroi_chan_try(c, send, value, &woken, bytes, false)) != COROI_NOT_NOW)
-			return done(coroi_here(), c, false, status, woken);
-	}
-	if ((status = coroi_must_wait(&me, deadline))) {
+	if (status) {
 		coroi_object_leave(&c->object);
 		return coroi_wont_wait(status, send ? "coro_chan_send" : "coro_chan_recv");
 	}
@@ -109,7 +108,7 @@ static COROI_NOINLINE int wait_slow(struct coro_chan *c, bool send, void *value,
 	coroi_waiter_init(x, &c->object, me, 0, place);
 	if (place != value && send)
 		coroi_chan_copy(place, value, bytes, false);
-	status = coroi_waiter_wait_in(x, coroi_chan_queue(c, send), send ? '>' : '<', deadline, false);
+	status = coroi_waiter_wait_in(x, coroi_chan_wait_queue(c, send), send ? '>' : '<', deadline, false);
 	if (place != value && !send && !status)
 		coroi_chan_copy(value, place, bytes, false);
 	coroi_waiter_end(me, x);
@@ -126,27 +125,74 @@ static COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int wait_at(struct coroi_worker
 	if (coroi_unlikely(!next))
 		return wait_slow(c, send, value, deadline);
 	coroi_waiter_init(&x, &c->object, me, 0, value);
-	return coroi_waiter_hand_over(w, me, &x, &c->object, coroi_chan_queue(c, send), send ? '>' : '<', next);
+	return coroi_waiter_hand_over(w, me, &x, &c->object, coroi_chan_wait_queue(c, send), send ? '>' : '<', next);
 }
 
-/* pass_entered - what coro_chan_send and coro_chan_recv do, at w (coroi_here) with c, which is bound (home) or is not; leaves. Inline, like
- * the next: each knows its direction. */
-static inline __attribute__((always_inline)) int pass_entered(struct coroi_worker *w, coro_chan *c, bool home, bool send, void *value,
-							    uint64_t deadline, size_t bytes, bool small)
+/* pass_entered - what coro_chan_send and coro_chan_recv do, at w (coroi_here) with c, whose locks, if any, are all held; leaves. home: it is
+ * bound; twice: it has two. Inline, like the next: each knows its direction. */
+static inline __attribute__((always_inline)) int pass_entered(struct coroi_worker *w, coro_chan *c, bool home, bool twice, bool send,
+							    void *value, uint64_t deadline, size_t bytes, bool small)
 {
 	struct coroi_waiter *woken = NULL;
-	int status = coroi_chan_try(c, send, value, &woken, bytes, small);
+	int status = coroi_chan_try(c, send, value, &woken, bytes, small, true);
 
-	return coroi_unlikely(status == COROI_NOT_NOW) ? wait_at(w, c, send, value, deadline)
-						     : done(w, c, home, status, woken);
+	if (twice && !send)
+		c->awaited = c->senders.first != NULL;
+	if (coroi_unlikely(status == COROI_NOT_NOW))
+		return wait_at(w, c, send, value, deadline);
+	if (twice)
+		coroi_object_leave(&c->object);
+	else
+		coroi_object_leave_as(&c->object, home);
+	return told(w, home, status, woken);
+}
+
+/* try_end - R1 or R2, with the lock of that end. COROI_NOT_NOW or COROI_BY_BOTH: it is a matter of R3. */
+static inline __attribute__((always_inline)) int try_end(coro_chan *c, bool send, void *value, size_t bytes, bool small)
+{
+	return coroi_chan_try(c, send, value, NULL, bytes, small, false);
+}
+
+/* pass_end - the same, and the lock is given back. */
+static inline __attribute__((always_inline)) int pass_end(coro_chan *c, bool send, void *value, size_t bytes, bool small)
+{
+	int status = try_end(c, send, value, bytes, small);
+
+	coroi_spin_unlock(coroi_chan_end_lock(c, send));
+	return status;
+}
+
+/* pass_patiently - R1 or R2, when somebody else is at that end, or there is nothing to be had at once. If it is a matter of R3, the caller
+ * counts as one who comes back. */
+static int pass_patiently(coro_chan *c, bool send, void *value, uint64_t deadline)
+{
+	struct coroi_end *e = coroi_chan_end(c, send);
+
+	coroi_spin_lock(coroi_chan_end_lock(c, send));
+	int status = try_end(c, send, value, c->bytes, false);
+	if (status > CORO_OK) {
+		e->back++;
+		if (status == COROI_NOT_NOW && lingers(deadline)) {
+			linger(c, send);
+			status = try_end(c, send, value, c->bytes, false);
+			e->back -= status <= CORO_OK;
+		}
+	}
+	coroi_spin_unlock(coroi_chan_end_lock(c, send));
+	return status;
 }
 
 static COROI_NOINLINE int pass_slow(coro_chan *c, bool send, void *value, uint64_t deadline)
 {
 	if (!c || (c->bytes && !value))
 		return CORO_EINVAL;
-	int status = coroi_object_enter(&c->object);
-	return status ? status : pass_entered(coroi_here(), c, c->object.home, send, value, deadline, c->bytes, false);
+	bool ends = coroi_chan_has_ends(c);
+	int status = ends ? pass_patiently(c, send, value, deadline) : COROI_NOT_NOW;
+	if (status <= CORO_OK || (status = coroi_object_enter(&c->object)))
+		return status;
+	if (ends)
+		coroi_chan_end(c, send)->back--;
+	return pass_entered(coroi_here(), c, c->worker, ends, send, value, deadline, c->bytes, false);
 }
 
 /* pass - the usual paths: of one that is bound for values of 8 bytes alone. */
@@ -157,10 +203,19 @@ static inline __attribute__((always_inline)) int pass(coro_chan *c, bool send, v
 	if (coroi_unlikely(!c || !value))
 		return pass_slow(c, send, value, deadline);
 	size_t bytes = c->bytes;
-	if (coroi_likely(bytes == 8) && coroi_object_is_home(&c->object, w))
-		return pass_entered(w, c, true, send, value, deadline, 8, true);
-	if (coroi_likely(bytes <= COROI_LEAF_BYTES && coroi_object_try_shared(&c->object)))
-		return pass_entered(w, c, false, send, value, deadline, bytes, true);
+	if (coroi_likely(bytes == 8) && coroi_chan_is_home(c, w))
+		return pass_entered(w, c, true, false, send, value, deadline, 8, true);
+	if (coroi_unlikely(bytes > COROI_LEAF_BYTES))
+		return pass_slow(c, send, value, deadline);
+	if (c->capacity) {
+		uint32_t free = 0;
+		int status;
+		if (coroi_likely(coroi_chan_has_ends(c) && at_cas(&coroi_chan_end_lock(c, send)->word, &free, 1)) && /* as coroi_spin_lock */
+		    coroi_likely((status = pass_end(c, send, value, bytes, true)) <= CORO_OK))
+			return status;
+	} else if (coroi_likely(coroi_object_try_shared(&c->object))) {
+		return pass_entered(w, c, false, false, send, value, deadline, bytes, true);
+	}
 	return pass_slow(c, send, value, deadline);
 }
 
@@ -179,14 +234,22 @@ int coro_chan_recv(coro_chan *c, void *value, uint64_t deadline)
 static inline int leaf(struct coro_chan *c, bool send, void *value)
 {
 	struct coroi_waiter *woken = NULL;
-	int status = COROI_BY_CALL;
+	int status = COROI_BY_BOTH;
 
-	if (c->bytes > COROI_LEAF_BYTES || coroi_chan_queue(c, !send)->first || !coroi_object_enter_leaf(&c->object))
+	if (c->bytes > COROI_LEAF_BYTES)
 		return COROI_BY_CALL;
-	if (coroi_likely(!coroi_chan_queue(c, !send)->first))
-		status = coroi_chan_try(c, send, value, &woken, c->bytes, true);
-	coroi_object_leave(&c->object);
-	return status == COROI_NOT_NOW ? CORO_ETIMEDOUT : status;
+	if (coroi_chan_has_ends(c)) {
+		if (!coroi_spin_lock_leaf(coroi_chan_end_lock(c, send)))
+			return COROI_BY_CALL;
+		status = pass_end(c, send, value, c->bytes, true);
+	} else {
+		if (coroi_chan_queue(c, !send)->first || !coroi_object_enter_leaf(&c->object))
+			return COROI_BY_CALL;
+		if (coroi_likely(!coroi_chan_queue(c, !send)->first))
+			status = coroi_chan_try(c, send, value, &woken, c->bytes, true, true);
+		coroi_object_leave(&c->object);
+	}
+	return status == COROI_BY_BOTH ? COROI_BY_CALL : status == COROI_NOT_NOW ? CORO_ETIMEDOUT : status;
 }
 
 int coroi_chan_send_leaf(coro_chan *c, void *value)
@@ -206,9 +269,10 @@ static int pass_guest(coro_chan *c, bool send, struct coroi_guest *g)
 
 	if (status)
 		return status;
-	if ((status = coroi_chan_try(c, send, g->value, &woken, c->bytes, false)) == COROI_NOT_NOW)
-		return coroi_guest_wait(g, &c->object, coroi_chan_queue(c, send));
-	return done(coroi_here(), c, c->object.home, status, woken);
+	if ((status = coroi_chan_try(c, send, g->value, &woken, c->bytes, false, true)) == COROI_NOT_NOW)
+		return coroi_guest_wait(g, &c->object, coroi_chan_wait_queue(c, send));
+	coroi_object_leave(&c->object);
+	return told(coroi_here(), false, status, woken); /* what is bound is nothing for Go */
 }
 
 int coroi_chan_send_guest(coro_chan *c, struct coroi_guest *g)
@@ -248,7 +312,7 @@ size_t coro_chan_length(coro_chan *c)
 {
 	if (!c || coroi_object_enter(&c->object))
 		return 0;
-	size_t n = c->count;
+	size_t n = coroi_chan_length(c);
 	coroi_object_leave(&c->object);
 	return n;
 }

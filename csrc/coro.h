@@ -731,10 +731,11 @@ int coro_once_do(coro_once *o, void (*fn)(void *), void *arg, uint64_t deadline)
 typedef struct coro_chan coro_chan;
 
 #define CORO_ELEMENT_MAX ((size_t)64 << 10) /* most bytes of a value */
+#define CORO_CAPACITY_MAX ((size_t)1 << 31) /* most values */
 
 /*
- * coro_chan_new - for values of element_bytes (0 to CORO_ELEMENT_MAX), with room for capacity of them; 0: who sends waits
- * until somebody receives. flags: CORO_HOME.
+ * coro_chan_new - for values of element_bytes (0 to CORO_ELEMENT_MAX), with room for capacity of them (up to CORO_CAPACITY_MAX); 0: who
+ * sends waits until somebody receives. flags: CORO_HOME. Memory: 192 bytes, and the room.
  * Returns: CORO_OK and *out, CORO_EINVAL, CORO_ENOMEM, CORO_EPERM.
  */
 int coro_chan_new(coro_chan **out, size_t element_bytes, size_t capacity, uint32_t flags);

@@ -67,22 +67,29 @@ void coroi_guest_wake(struct coroi_guest *g);
 #define COROI_LEAVES true
 #endif
 
-/* coroi_object_enter_leaf - coroi_object_enter of one that is shared, which does not block: some us. */
-static inline bool coroi_object_enter_leaf(struct coroi_object *o)
+/* coroi_spin_lock_leaf - coroi_spin_lock that does not block: some us, and false. */
+static inline bool coroi_spin_lock_leaf(struct coroi_spin *l)
 {
 	for (int pause = COROI_SPIN_PAUSE; COROI_LEAVES; pause *= 2) {
 		uint32_t free = 0;
-		if (at_load_rlx(&o->lock.word) == 0 && at_cas(&o->lock.word, &free, 1)) {
-			if (coroi_likely(!o->dead))
-				return true;
-			coroi_object_leave(o);
-			return false;
-		}
+		if (at_load_rlx(&l->word) == 0 && at_cas(&l->word, &free, 1))
+			return true;
 		if (pause > COROI_SPIN_PAUSE_MOST)
 			return false;
 		for (int k = 0; k < pause; k++)
 			at_relax();
 	}
+	return false;
+}
+
+/* coroi_object_enter_leaf - the same for coroi_object_enter of one that is shared, and has one lock. */
+static inline bool coroi_object_enter_leaf(struct coroi_object *o)
+{
+	if (!coroi_spin_lock_leaf(&o->lock))
+		return false;
+	if (coroi_likely(!o->dead))
+		return true;
+	coroi_object_leave(o);
 	return false;
 }
 
@@ -98,10 +105,11 @@ int coroi_latch_add_leaf(coro_latch *l, const int64_t *n);
 int coroi_latch_wait_leaf(coro_latch *l, void *unused);
 
 /* Where Go peeks, without the lock. */
-#define COROI_CHAN_COUNT 16
+#define COROI_CHAN_IN 16
 #define COROI_CHAN_SENDERS 32
 #define COROI_CHAN_RECEIVERS 48
-#define COROI_CHAN_CLOSED 84 /* a byte */
+#define COROI_CHAN_CLOSED 88 /* a byte */
+#define COROI_CHAN_OUT 132
 
 /* coroi_chan_keep - coro_chan_free does not free it any more, or (false) does again. */
 void coroi_chan_keep(coro_chan *c, bool keep);

@@ -107,7 +107,7 @@ static int try_all(struct choice *s)
 	for (uint32_t k = 0; k < s->n; k++) {
 		uint32_t i = first + k < s->n ? first + k : first + k - s->n;
 		coro_case *one = &s->cases[i];
-		int status = coroi_chan_try(one->chan, sends(one), value_of(one), &woken, one->chan->bytes, false);
+		int status = coroi_chan_try(one->chan, sends(one), value_of(one), &woken, one->chan->bytes, false, true);
 		if (status == COROI_NOT_NOW)
 			continue;
 		one->status = status;
@@ -139,7 +139,7 @@ static void enqueue_all(struct choice *s, struct coroi_rec *me, struct coroi_gue
 				coroi_chan_copy(x->value, value_of(one), one->chan->bytes, false);
 		}
 		x->several = &s->several;
-		coroi_waitq_add(coroi_chan_queue(one->chan, sends(one)), x);
+		coroi_waitq_add(coroi_chan_wait_queue(one->chan, sends(one)), x);
 		one->chan->selects++;
 	}
 	s->values_end = room;

@@ -22,7 +22,8 @@
  * A waiter is one cache line, which lies alone where somebody may linger: to hand something to another worker then takes that line
  * there and back, and the object's. A small value lies in it as well.
  *
- * An object is shared, or bound to a worker: then it is used by coroutines that are pinned there alone, and has no lock.
+ * An object is shared, or bound to a worker: then it is used by coroutines that are pinned there alone, and has no lock. One that is shared
+ * may have a second lock, taken after the first: then it is used with both, or, by its own short ways, with one of them (chan.h).
  */
 #ifndef COROI_WAITQ_H
 #define COROI_WAITQ_H
@@ -41,9 +42,17 @@ struct coroi_object {
 		uint32_t serial; /* of one that is bound: of its scheduler */
 	};
 	uint16_t home; /* worker + 1 that it is bound to; 0: it is shared */
-	uint16_t dead; /* it was destroyed: then it is shared */
+	uint8_t dead;  /* it was destroyed: then it is shared */
+	uint8_t twice; /* it has a second lock: COROI_SECOND_LOCK bytes behind its own */
 	struct coroi_worker *worker; /* that one; NULL: it is shared */
 };
+
+#define COROI_SECOND_LOCK 128
+
+static inline struct coroi_spin *coroi_second_lock(struct coroi_object *o)
+{
+	return (struct coroi_spin *)(void *)((char *)o + COROI_SECOND_LOCK);
+}
 
 /* What the waiters of one that waits at several objects share. */
 struct coroi_several {
@@ -94,10 +103,16 @@ int coroi_object_bind(struct coroi_object *o, uint32_t flags);
 
 COROI_COLD int coroi_object_refuse(struct coroi_object *o);
 
+/* coroi_may_use_home - the current coroutine of w (coroi_here) may use what is bound to that worker; NULL: it is not bound. */
+static inline bool coroi_may_use_home(const struct coroi_worker *bound, const struct coroi_worker *w)
+{
+	return coroi_likely(w == bound && w->current && w->current->flags & COROI_F_PINNED);
+}
+
 /* coroi_object_is_home - o is bound, and the current coroutine of w (coroi_here) may use it. */
 static inline bool coroi_object_is_home(const struct coroi_object *o, const struct coroi_worker *w)
 {
-	return coroi_likely(w == o->worker && w->current && w->current->flags & COROI_F_PINNED);
+	return coroi_may_use_home(o->worker, w);
 }
 
 /* coroi_object_enter - use o, with its lock held; coroi_object_leave afterwards. Returns CORO_OK, or why not:
@@ -108,11 +123,13 @@ static inline int coroi_object_enter(struct coroi_object *o)
 		return CORO_EPERM;
 	if (!o->home)
 		coroi_spin_lock(&o->lock);
+	if (o->twice)
+		coroi_spin_lock(coroi_second_lock(o));
 	return coroi_likely(!o->dead) ? CORO_OK : coroi_object_refuse(o);
 }
 
-/* coroi_object_try_shared - coroi_object_enter for usual paths that make no call: false if o is bound, or not to be had at once. One
- * that is bound needs coroi_object_is_home alone. */
+/* coroi_object_try_shared - coroi_object_enter for usual paths that make no call, of objects with one lock: false if o is bound, or not to be
+ * had at once. One that is bound needs coroi_object_is_home alone. */
 static inline bool coroi_object_try_shared(struct coroi_object *o)
 {
 	uint32_t free = 0;
@@ -125,7 +142,7 @@ static inline bool coroi_object_try_shared(struct coroi_object *o)
 	return false;
 }
 
-/* coroi_object_leave_as - coroi_object_leave, where it is known whether o is bound. */
+/* coroi_object_leave_as - coroi_object_leave, where it is known whether o is bound, and that it has one lock. */
 static inline void coroi_object_leave_as(struct coroi_object *o, bool home)
 {
 	if (!home)
@@ -134,6 +151,8 @@ static inline void coroi_object_leave_as(struct coroi_object *o, bool home)
 
 static inline void coroi_object_leave(struct coroi_object *o)
 {
+	if (o->twice)
+		coroi_spin_unlock(coroi_second_lock(o));
 	coroi_object_leave_as(o, o->home);
 }
 

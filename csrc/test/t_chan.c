@@ -3,6 +3,8 @@
  */
 #include "test.h"
 
+#include "../chan.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,6 +70,37 @@ TEST(chan_values_come_once_and_in_order)
 		}
 }
 
+static void receives_in_order(void *arg, void *result)
+{
+	uint64_t v, n = 0;
+	(void)arg;
+	(void)result;
+
+	while (coro_chan_recv(chan, &v, CORO_FOREVER) == CORO_OK)
+		CHECK_EQ(v, ++n);
+	received = n;
+}
+
+/* The counts of a channel's ends are free-running, and have 32 bits. */
+TEST(chan_counts_begin_anew)
+{
+	for (uint32_t workers = 1; workers <= 2; workers++)
+		for (uint32_t capacity = 1; capacity <= 5; capacity += 2) {
+			uint64_t n = scaled(20000);
+			coro_scheduler *s = start_with(workers, CORO_PAUSED);
+			CHECK_EQ(coro_chan_new(&chan, 8, capacity, 0), CORO_OK);
+			chan->in.passed = chan->in.seen = chan->out.passed = chan->out.seen = UINT32_MAX - (uint32_t)n / 2;
+			done = 1;
+			spawn(s, sends, &n, 8);
+			spawn(s, receives_in_order, NULL, 0);
+			CHECK_EQ(coro_scheduler_run(s), CORO_OK);
+			CHECK_EQ(received, n);
+			CHECK(chan->in.passed < n && chan->in.passed == chan->out.passed);
+			CHECK_EQ(coro_chan_free(chan), CORO_OK);
+			finish(s);
+		}
+}
+
 /* --------------------------------------------------------------------------------------- misuse */
 
 #define MS UINT64_C(1000000)
@@ -95,6 +128,7 @@ static void misuse(void *arg, void *result)
 	CHECK_EQ(coro_chan_new(&c, 8, 1, CORO_HOME), CORO_EPERM);
 	CHECK_EQ(coro_chan_new(&c, 8, SIZE_MAX, 0), CORO_ENOMEM);
 	CHECK_EQ(coro_chan_new(&c, 8, SIZE_MAX / 8, 0), CORO_ENOMEM);
+	CHECK_EQ(coro_chan_new(&c, 0, CORO_CAPACITY_MAX + 1, 0), CORO_EINVAL);
 	fail_alloc = 0;
 	CHECK_EQ(coro_chan_new(&c, 8, 1, 0), CORO_ENOMEM);
 	CHECK(!c);
