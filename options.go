@@ -62,7 +62,7 @@ func WithStealBatch(k int) Option {
 }
 
 // WithHandoverBudget sets how many times in a row a coroutine that has just been woken may run ahead of the queue.
-// 0 gives a pure first-in-first-out queue. The default is 256: chains of wake-ups stay in cache, nobody starves.
+// 0 gives a pure first-in-first-out queue. The default is 512: chains of wake-ups stay in cache, nobody starves.
 func WithHandoverBudget(n int) Option {
 	return number("WithHandoverBudget", n, 0, 1<<30, func(c *config) {
 		c.HandoverBudget = n

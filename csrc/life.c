@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define HANDOVER_BUDGET 256
+#define HANDOVER_BUDGET 512
 #define STEAL_BATCH 32
 #define STACK_CACHE 64
 
@@ -70,8 +70,8 @@ static int worker_init(struct coro_scheduler *s, uint32_t id, const coro_options
 	w->id = (uint16_t)id;
 	w->sched = s;
 	w->exchange = o->flags & CORO_NO_MEMBARRIER || !coroi_has_membarrier();
-	w->budget_full = o->handover_budget < 0 ? 0 : o->handover_budget ? o->handover_budget : HANDOVER_BUDGET;
-	w->budget = w->budget_full;
+	w->budget = o->handover_budget < 0 ? 0 : o->handover_budget ? (uint32_t)o->handover_budget : HANDOVER_BUDGET;
+	w->handovers_most = w->budget;
 	w->spin_ns = COROI_SPIN_NS;
 	w->random = (id + 1) * UINT64_C(0x9e3779b97f4a7c15);
 	w->cpu = o->cpus ? o->cpus[id % o->cpu_count] : -1;

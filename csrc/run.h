@@ -81,7 +81,7 @@ static inline void coroi_ready_locked(struct coroi_worker *w, struct coroi_rec *
 {
 	coroi_awake_locked(w, r);
 	struct coroi_rec *back = r;
-	if (coroi_likely(w->budget_full > 0)) {
+	if (coroi_likely(w->budget > 0)) {
 		back = w->slot;
 		at_store_rlx(&w->slot, r);
 	}
@@ -139,6 +139,23 @@ static inline bool coroi_mail_due(const struct coroi_worker *w)
 				   (w->due != COROI_NEVER && coroi_is_turn_to_look(w)));
 }
 
+/* coroi_may_hand_over - the slot may be taken once more before the queue has its turn, and that is counted. */
+static inline bool coroi_may_hand_over(struct coroi_worker *w)
+{
+	uint32_t n = w->handovers;
+
+	if (coroi_unlikely(n == w->handovers_most))
+		return false;
+	at_store_rlx(&w->handovers, n + 1);
+	return true;
+}
+
+/* coroi_renew_budget - the queue has its turn. */
+static inline void coroi_renew_budget(struct coroi_worker *w)
+{
+	w->handovers_most = w->handovers + w->budget;
+}
+
 /* coroi_pick_locked - the task that runs next: the slot while its budget lasts, else the front of the queue. 0: none, or
  * calls into Go have waited for long enough; to the native stack. */
 static inline uint64_t coroi_pick_locked(struct coroi_worker *w)
@@ -151,12 +168,11 @@ static inline uint64_t coroi_pick_locked(struct coroi_worker *w)
 	struct coroi_rec *r = w->slot;
 	if (r) {
 		at_store_rlx(&w->slot, NULL);
-		at_bump(&w->handovers);
-		if (coroi_likely(w->budget-- > 0))
+		if (coroi_likely(coroi_may_hand_over(w)))
 			return coroi_task_started(r);
 		coroi_queue_locked(w, r);
 	}
-	w->budget = w->budget_full;
+	coroi_renew_budget(w);
 	uint64_t task = coroi_deque_pop(&w->queue);
 	/* Spawns that trickle in are left to the idle loop, which lets some come together: each look takes a line away from who spawns. */
 	if (coroi_unlikely(!task && (at_load_rlx(&w->inbox) || (w->unopened && !w->trickles) || w->due != COROI_NEVER))) {
@@ -173,18 +189,16 @@ static inline uint64_t coroi_pick_locked(struct coroi_worker *w)
 
 /* coroi_next_locked - who goes on when the current one suspends: out of the slot while its budget lasts, or from the front of the
  * queue, if it has run before. NULL: the general way. */
-static inline struct coroi_rec *coroi_next_locked(struct coroi_worker *w)
+static inline __attribute__((always_inline)) struct coroi_rec *coroi_next_locked(struct coroi_worker *w)
 {
 	struct coroi_rec *next = w->slot;
 
 	if (coroi_unlikely(coroi_mail_due(w)))
 		return NULL;
 	if (coroi_likely(next)) {
-		if (coroi_unlikely(w->budget <= 0))
+		if (coroi_unlikely(!coroi_may_hand_over(w)))
 			return NULL;
 		at_store_rlx(&w->slot, NULL);
-		at_bump(&w->handovers);
-		w->budget--;
 		return next;
 	}
 	struct coroi_deque *d = &w->queue;
@@ -195,14 +209,14 @@ static inline struct coroi_rec *coroi_next_locked(struct coroi_worker *w)
 	coroi_deque_look_ahead(d);
 	at_store_rlx(&d->head, head + 1);
 	at_store_rlx(&d->count, count - 1);
-	w->budget = w->budget_full;
+	coroi_renew_budget(w);
 	return coroi_task_resumed(task);
 }
 
 /* coroi_made_ready_locked - r, at home here, is in the slot. False: the general way. */
 static inline __attribute__((always_inline)) bool coroi_made_ready_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
-	struct coroi_rec *back = coroi_likely(w->budget_full > 0) ? w->slot : r;
+	struct coroi_rec *back = coroi_likely(w->budget > 0) ? w->slot : r;
 
 	if (coroi_unlikely(back && !coroi_deque_has_room(&w->queue)))
 		return false;

@@ -228,15 +228,8 @@ static inline void coroi_waiter_end(const struct coroi_rec *me, struct coroi_wai
 /* coroi_waiter_init - me (NULL: a thread) waits at o, which is entered. */
 static inline void coroi_waiter_init(struct coroi_waiter *x, struct coroi_object *o, struct coroi_rec *me, uint8_t n, void *value)
 {
-	x->object = o;
-	x->rec = me;
-	x->value = value;
-	x->several = NULL;
-	x->event = COROI_EVENT_NONE;
-	x->status = CORO_OK;
-	x->queue = 0;
-	x->tell = me ? COROI_TELL_COROUTINE : COROI_TELL_THREAD;
-	x->n = n;
+	*x = (struct coroi_waiter){
+		.object = o, .rec = me, .value = value, .tell = me ? COROI_TELL_COROUTINE : COROI_TELL_THREAD, .n = n};
 	if (me && !o->home)
 		coroi_escape(me); /* others may send it an event from now on */
 }

@@ -62,13 +62,13 @@ struct coroi_worker {
 	};
 	struct coroi_rec *current; /* the running coroutine; NULL on the native stack, or inside one resumed by hand */
 	struct coroi_rec *slot;    /* runs next, ahead of the queue; atomic, relaxed: thieves peek */
-	int32_t budget;            /* hand-overs left before the queue has its turn */
-	int32_t budget_full;
+	uint32_t handovers;        /* times the slot was taken, free-running; atomic, relaxed: others look whether it moves */
+	uint32_t handovers_most;   /* when it is that many, the queue has its turn */
 	struct coroi_deque queue;
-	uint32_t handovers;        /* times the slot was taken */
+	uint32_t budget;           /* hand-overs between two turns of the queue; 0: the slot is not used */
 	uint16_t id;
-	struct coroi_mags mags;
 	struct coro_scheduler *sched;
+	struct coroi_mags mags;
 	void *native_sp;           /* the suspended native context */
 	struct coroi_list starved; /* fresh ones for which there was no stack */
 	uint32_t left;             /* of the queue, when it was looked through last: for these there was no record */

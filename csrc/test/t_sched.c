@@ -134,7 +134,7 @@ TEST(sched_handover_budget)
 		CHECK(turns >= 10000 / (2 * ((uint64_t)budget + 1)) && turns <= 10000 / (uint64_t)budget + 10);
 	}
 	uint64_t usual = turns_beside(0, 100000);
-	CHECK(usual >= 100000 / 600 && usual <= 100000 / 256 + 10);
+	CHECK(usual >= 100000 / 1200 && usual <= 100000 / 512 + 10);
 }
 
 static uint64_t turns[50];

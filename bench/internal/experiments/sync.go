@@ -14,7 +14,7 @@ const tokenMembers = 8000 // 1000 rings of cbody.Ring
 // How much a run does. Tests do less.
 var (
 	lockRounds = 1_000_000
-	tokenLaps  = 50
+	tokenLaps  = 200
 )
 
 // synchronization is the price of locks and permits.
