@@ -24,7 +24,10 @@ void coroi_guest_free(struct coroi_guest *g)
 
 int coroi_guest_wait(struct coroi_guest *g, struct coroi_object *o, struct coroi_waitq *q)
 {
+	uint64_t mark = g->x.mark; /* who wants it, set beforehand like n */
+
 	coroi_waiter_init(&g->x, o, NULL, g->x.n, g->value);
+	g->x.mark = mark;
 	g->x.tell = COROI_TELL_GUEST;
 	g->x.guest = g;
 	coroi_waitq_add(q, &g->x);

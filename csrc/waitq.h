@@ -225,7 +225,7 @@ static inline void coroi_waiter_end(const struct coroi_rec *me, struct coroi_wai
 	coroi_aside_end(me, x);
 }
 
-/* coroi_waiter_init - me (NULL: a thread) waits at o, which is entered. */
+/* coroi_waiter_init - me (NULL: a thread) waits at o, which is entered. All of x is written. */
 static inline void coroi_waiter_init(struct coroi_waiter *x, struct coroi_object *o, struct coroi_rec *me, uint8_t n, void *value)
 {
 	*x = (struct coroi_waiter){
