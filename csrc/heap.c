@@ -7,6 +7,7 @@
 #define RUNS (CHUNK_BYTES / RUN_BYTES)
 #define SMALL_BYTES ((size_t)1 << 10)
 #define SMALL_CLASSES 64u
+#define STEPS 16u /* classes from one power of two to the next, above that */
 #define BLOCK_MOST ((size_t)16 << 10)
 #define OWN_MAPPING UINT32_MAX /* the class of a block that has one */
 
@@ -48,7 +49,7 @@ static inline unsigned class_of(size_t bytes)
 	if (coroi_likely(bytes <= SMALL_BYTES))
 		return (unsigned)((bytes + 15) / 16 - 1);
 	unsigned shift = 63 - (unsigned)__builtin_clzll(bytes - 1); /* 2^shift < bytes <= 2^(shift+1) */
-	return SMALL_CLASSES + 4 * (shift - 10) + (unsigned)((bytes - 1) >> (shift - 2) & 3);
+	return SMALL_CLASSES + STEPS * (shift - 10) + (unsigned)((bytes - 1) >> (shift - 4) & (STEPS - 1));
 }
 
 size_t coroi_heap_class_bytes(unsigned class)
@@ -56,7 +57,7 @@ size_t coroi_heap_class_bytes(unsigned class)
 	if (class < SMALL_CLASSES)
 		return 16 * (size_t)(class + 1);
 	class -= SMALL_CLASSES;
-	return (SMALL_BYTES << class / 4) / 4 * (5 + class % 4);
+	return (SMALL_BYTES << class / STEPS) / STEPS * (STEPS + 1 + class % STEPS);
 }
 
 static void list_add(struct coroi_run **list, struct coroi_run *r)

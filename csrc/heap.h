@@ -8,7 +8,7 @@
  *      run, 64 KiB    blocks of one size class, a list of the free ones, and how far it was cut
  *
  * As in Bonwick's slab allocator (USENIX 1994), found from a block's address. A class is 16 bytes wide up to 1 KiB, above that
- * a quarter of its power of two; what is larger than a quarter of a run gets a mapping of its own.
+ * a sixteenth of its power of two; what is larger than a quarter of a run gets a mapping of its own.
  */
 #ifndef COROI_HEAP_H
 #define COROI_HEAP_H
@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define COROI_HEAP_CLASSES 80
+#define COROI_HEAP_CLASSES 128
 
 struct coroi_run;
 struct coroi_heap_chunk;
