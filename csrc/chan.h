@@ -96,7 +96,7 @@ static inline bool coroi_chan_has_ends(const struct coro_chan *c)
 	return c->capacity && !c->worker;
 }
 
-/* coroi_chan_length - values in it: firm with both locks; with one of them, or with none, as many as there were at some moment or another. */
+/* coroi_chan_length - values in it: firm with both locks. With fewer a hint, which may even be more than there is room for. */
 static inline uint32_t coroi_chan_length(const struct coro_chan *c)
 {
 	uint32_t out = at_load_acq(&c->out.passed); /* first: it never passes the other */
@@ -200,7 +200,7 @@ static inline struct coroi_waitq *coroi_chan_queue(struct coro_chan *c, bool sen
 /* coroi_chan_wait_queue - the same for somebody who is about to wait in it. */
 static inline struct coroi_waitq *coroi_chan_wait_queue(struct coro_chan *c, bool send)
 {
-	if (send && c->object.twice)
+	if (send && coroi_chan_has_ends(c))
 		c->awaited = true;
 	return coroi_chan_queue(c, send);
 }

@@ -114,8 +114,8 @@ static inline bool coroi_deque_push_new(struct coroi_deque *d, uint64_t task, ui
 }
 
 /* coroi_deque_look_ahead - the front one is about to run: bring the record of one further back, and of one that is nearer, whose record was
- * brought before, what lies on top of its stack. So many have that in the first cache anyway, which often has 32 KiB: a record's line and
- * a stack's each. */
+ * brought before, what lies on top of its stack. So many have that in the second cache anyway, which often has 512 KiB: a record's line and
+ * two of a stack each; and from there it comes in time by itself. */
 #define COROI_IN_CACHE 2048
 
 static inline void coroi_deque_look_ahead(const struct coroi_deque *d)

@@ -72,7 +72,7 @@ func (c Chan) word(at uintptr) uint64 {
 	return atomic.LoadUint64((*uint64)(unsafe.Add(unsafe.Pointer(c.c), at)))
 }
 
-// length is how many values there were at some moment or another, as a hint.
+// length is how many values there are, as a hint: coroi_chan_length without a lock.
 func (c Chan) length() uint32 {
 	out := c.half(C.COROI_CHAN_OUT) // first: it never passes the other
 	return c.half(C.COROI_CHAN_IN) - out
