@@ -115,17 +115,29 @@ static COROI_NOINLINE int wait_slow(struct coro_chan *c, bool send, void *value,
 	return status;
 }
 
-/* wait_at - Q1, at w (coroi_here): nothing could be done at once. Entered; leaves. */
-static COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int wait_at(struct coroi_worker *w, struct coro_chan *c, bool send, void *value,
-							     uint64_t deadline)
+/* wait_at - Q1, at w (coroi_here): nothing could be done at once. Entered, bound (home) or not; leaves. */
+static inline __attribute__((always_inline)) int wait_at(struct coroi_worker *w, struct coro_chan *c, bool home, bool send, void *value,
+							 uint64_t deadline)
 {
 	struct coroi_rec *me, *next = coroi_wait_next(w, deadline, &me);
 	struct coroi_waiter x;
 
 	if (coroi_unlikely(!next))
 		return wait_slow(c, send, value, deadline);
-	coroi_waiter_init(&x, &c->object, me, 0, value);
-	return coroi_waiter_hand_over(w, me, &x, &c->object, coroi_chan_wait_queue(c, send), send ? '>' : '<', next);
+	coroi_waiter_init_as(&x, &c->object, home, me, 0, value);
+	return coroi_waiter_hand_over(w, me, &x, &c->object, home, coroi_chan_wait_queue(c, send), send ? '>' : '<', next);
+}
+
+static COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int wait_shared(struct coroi_worker *w, struct coro_chan *c, bool send, void *value,
+								 uint64_t deadline)
+{
+	return wait_at(w, c, false, send, value, deadline);
+}
+
+static COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int wait_home(struct coroi_worker *w, struct coro_chan *c, bool send, void *value,
+							       uint64_t deadline)
+{
+	return wait_at(w, c, true, send, value, deadline);
 }
 
 /* pass_entered - what coro_chan_send and coro_chan_recv do, at w (coroi_here) with c, whose locks, if any, are all held; leaves. home: it is
@@ -139,7 +151,7 @@ static inline __attribute__((always_inline)) int pass_entered(struct coroi_worke
 	if (twice && !send)
 		c->awaited = c->senders.first != NULL;
 	if (coroi_unlikely(status == COROI_NOT_NOW))
-		return wait_at(w, c, send, value, deadline);
+		return home ? wait_home(w, c, send, value, deadline) : wait_shared(w, c, send, value, deadline);
 	if (twice)
 		coroi_object_leave(&c->object);
 	else

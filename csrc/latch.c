@@ -58,7 +58,7 @@ int coro_latch_wait(coro_latch *p, uint64_t deadline)
 		coroi_object_leave(&l->object);
 		return CORO_OK;
 	}
-	return coroi_sync_wait(coroi_here(), &l->object, &l->queue, &as, 0, 0, deadline);
+	return coroi_sync_wait(coroi_here(), &l->object, l->object.home, &l->queue, &as, 0, 0, deadline);
 }
 
 int coroi_latch_wait_guest(coro_latch *p, struct coroi_guest *g)

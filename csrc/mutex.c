@@ -41,7 +41,7 @@ COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int coroi_mutex_lock_slow(struct coroi
 		return status == CORO_ETIMEDOUT ? coroi_wont_wait(deadline ? CORO_ENOWAIT : status, as.call) : status;
 	}
 	if (!again) /* no memory: COROI_WAITED stays, who unlocks looks once in vain */
-		return coroi_sync_wait(coroi_here(), &m->object, &m->queue, &as, 0, mine, deadline);
+		return coroi_sync_wait(coroi_here(), &m->object, m->object.home, &m->queue, &as, 0, mine, deadline);
 	coroi_waiter_init(again, &m->object, me, 0, NULL);
 	again->mark = mine;
 	return coroi_waiter_wait_in(again, &m->queue, as.what, deadline, true);

@@ -67,7 +67,7 @@ int coro_once_do(coro_once *p, void (*fn)(void *), void *arg, uint64_t deadline)
 	coroi_object_enter(&o->object);
 	int status = once_begin(o, mine);
 	if (status == COROI_WAITS)
-		return coroi_sync_wait(coroi_here(), &o->object, &o->queue, &as, 0, 0, deadline);
+		return coroi_sync_wait(coroi_here(), &o->object, o->object.home, &o->queue, &as, 0, 0, deadline);
 	coroi_object_leave(&o->object);
 	if (status != COROI_YOURS)
 		return status;

@@ -73,7 +73,7 @@ static int rwlock_lock(coro_rwlock *p, bool write, uint64_t deadline)
 		coroi_object_leave(&l->object);
 		return status;
 	}
-	status = coroi_sync_wait(coroi_here(), &l->object, &l->queue, &as[write], write, mine, deadline);
+	status = coroi_sync_wait(coroi_here(), &l->object, l->object.home, &l->queue, &as[write], write, mine, deadline);
 	if (status)
 		rwlock_left(l);
 	return status;

@@ -18,17 +18,23 @@ int coro_sem_init(coro_sem *p, uint64_t permits, uint32_t flags)
 	return status;
 }
 
-static COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int sem_wait(struct sem *s, uint64_t deadline, struct coroi_worker *w)
+static const struct coroi_wait_as wait_as = {'s', "coro_sem_acquire"};
+
+static COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int wait_shared(struct sem *s, uint64_t deadline, struct coroi_worker *w)
 {
-	static const struct coroi_wait_as as = {'s', "coro_sem_acquire"};
-	return coroi_sync_wait(w, &s->object, &s->queue, &as, 0, 0, deadline);
+	return coroi_sync_wait(w, &s->object, false, &s->queue, &wait_as, 0, 0, deadline);
+}
+
+static COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int wait_home(struct sem *s, uint64_t deadline, struct coroi_worker *w)
+{
+	return coroi_sync_wait(w, &s->object, true, &s->queue, &wait_as, 0, 0, deadline);
 }
 
 /* sem_acquire - at w (coroi_here); entered, bound (home) or not; leaves. */
 static inline __attribute__((always_inline)) int sem_acquire(struct coroi_worker *w, struct sem *s, bool home, uint64_t deadline)
 {
 	if (coroi_unlikely(!s->permits))
-		return sem_wait(s, deadline, w);
+		return home ? wait_home(s, deadline, w) : wait_shared(s, deadline, w);
 	s->permits--;
 	coroi_object_leave_as(&s->object, home);
 	return CORO_OK;

@@ -34,19 +34,19 @@ struct coroi_wait_as {
 COROI_NOINLINE int coroi_sync_wait_slow(struct coroi_object *o, struct coroi_waitq *q, const struct coroi_wait_as *as, uint8_t n,
 					uint64_t mark, uint64_t deadline);
 
-/* coroi_sync_wait - Q1: the caller, at w (coroi_here), waits in q of o, which is entered, and is left. */
-static inline __attribute__((always_inline)) int coroi_sync_wait(struct coroi_worker *w, struct coroi_object *o, struct coroi_waitq *q,
-								 const struct coroi_wait_as *as, uint8_t n, uint64_t mark,
-								 uint64_t deadline)
+/* coroi_sync_wait - Q1: the caller, at w (coroi_here), waits in q of o, which is entered, bound (home) or not, and is left. */
+static inline __attribute__((always_inline)) int coroi_sync_wait(struct coroi_worker *w, struct coroi_object *o, bool home,
+								 struct coroi_waitq *q, const struct coroi_wait_as *as, uint8_t n,
+								 uint64_t mark, uint64_t deadline)
 {
 	struct coroi_rec *me, *next = coroi_wait_next(w, deadline, &me);
 	struct coroi_waiter x;
 
 	if (coroi_unlikely(!next))
 		return coroi_sync_wait_slow(o, q, as, n, mark, deadline);
-	coroi_waiter_init(&x, o, me, n, NULL);
+	coroi_waiter_init_as(&x, o, home, me, n, NULL);
 	x.mark = mark;
-	return coroi_waiter_hand_over(w, me, &x, o, q, as->what, next);
+	return coroi_waiter_hand_over(w, me, &x, o, home, q, as->what, next);
 }
 
 /* coroi_mark - who the caller is, as the owner of a lock: the coroutine's record, or (COROI_THREAD set) the thread's mark.

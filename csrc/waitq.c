@@ -126,14 +126,6 @@ COROI_NOINLINE int coroi_waiter_wake_on(struct coroi_worker *w, struct coroi_wai
 	return coroi_waiter_wake(x);
 }
 
-COROI_NOINLINE int coroi_waiter_wake_home(struct coroi_worker *w, struct coroi_waiter *x)
-{
-	if (coroi_likely(coroi_door_try(w) && at_load_rlx(&x->rec->state) == COROI_WAITING && coroi_made_ready_locked(w, x->rec)))
-		return coroi_leave_fed(w);
-	coroi_door_leave(w);
-	return coroi_waiter_wake(x);
-}
-
 bool coroi_waiter_withdraw(struct coroi_waiter *x)
 {
 	bool waits = false;

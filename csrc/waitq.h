@@ -225,13 +225,19 @@ static inline void coroi_waiter_end(const struct coroi_rec *me, struct coroi_wai
 	coroi_aside_end(me, x);
 }
 
-/* coroi_waiter_init - me (NULL: a thread) waits at o, which is entered. All of x is written. */
-static inline void coroi_waiter_init(struct coroi_waiter *x, struct coroi_object *o, struct coroi_rec *me, uint8_t n, void *value)
+/* coroi_waiter_init - me (NULL: a thread) waits at o, which is entered. All of x is written. _as: where it is known whether o is bound. */
+static inline __attribute__((always_inline)) void coroi_waiter_init_as(struct coroi_waiter *x, struct coroi_object *o, bool home,
+								       struct coroi_rec *me, uint8_t n, void *value)
 {
 	*x = (struct coroi_waiter){
 		.object = o, .rec = me, .value = value, .tell = me ? COROI_TELL_COROUTINE : COROI_TELL_THREAD, .n = n};
-	if (me && !o->home)
+	if (me && !home)
 		coroi_escape(me); /* others may send it an event from now on */
+}
+
+static inline void coroi_waiter_init(struct coroi_waiter *x, struct coroi_object *o, struct coroi_rec *me, uint8_t n, void *value)
+{
+	coroi_waiter_init_as(x, o, o->home, me, n, value);
 }
 
 static inline uint32_t *coroi_waiter_event(struct coroi_waiter *x)
@@ -294,7 +300,14 @@ static inline struct coroi_waiter *coroi_waitq_take(struct coroi_waitq *q)
  * at an object that is bound to w. */
 COROI_NOINLINE int coroi_waiter_wake(struct coroi_waiter *x);
 COROI_NOINLINE int coroi_waiter_wake_on(struct coroi_worker *w, struct coroi_waiter *x);
-COROI_NOINLINE int coroi_waiter_wake_home(struct coroi_worker *w, struct coroi_waiter *x);
+
+static inline __attribute__((always_inline)) int coroi_waiter_wake_home(struct coroi_worker *w, struct coroi_waiter *x)
+{
+	if (coroi_likely(coroi_door_try(w) && at_load_rlx(&x->rec->state) == COROI_WAITING && coroi_made_ready_locked(w, x->rec)))
+		return coroi_leave_fed(w);
+	coroi_door_leave(w);
+	return coroi_waiter_wake(x);
+}
 
 /* Waiters that were taken out of a queue together, to be woken after the lock, first come, first woken. All zeros: none. */
 struct coroi_chain {
@@ -345,7 +358,7 @@ int coroi_waiter_wait_in(struct coroi_waiter *x, struct coroi_waitq *q, char wha
  * coroi_wait_next - who goes on while *current, the current coroutine of w (coroi_here), waits at an object that is entered; then w's
  * door is entered too, and coroi_waiter_hand_over is next. NULL: the general way.
  */
-static inline struct coroi_rec *coroi_wait_next(struct coroi_worker *w, uint64_t deadline, struct coroi_rec **current)
+static inline __attribute__((always_inline)) struct coroi_rec *coroi_wait_next(struct coroi_worker *w, uint64_t deadline, struct coroi_rec **current)
 {
 	struct coroi_rec *me = *current = w->current, *next;
 
@@ -360,13 +373,15 @@ static inline struct coroi_rec *coroi_wait_next(struct coroi_worker *w, uint64_t
 /* coroi_waiter_resumed - what coroi_waiter_wait returns when a wait that could be cancelled was resumed with that code, not CORO_OK. */
 COROI_COLD int coroi_waiter_resumed(struct coroi_waiter *x, int code);
 
-static inline int coroi_waiter_hand_over(struct coroi_worker *w, struct coroi_rec *me, struct coroi_waiter *x, struct coroi_object *o,
-					 struct coroi_waitq *q, char what, struct coroi_rec *next)
+static inline __attribute__((always_inline)) int coroi_waiter_hand_over(struct coroi_worker *w, struct coroi_rec *me, struct coroi_waiter *x,
+									struct coroi_object *o, bool home, struct coroi_waitq *q,
+									char what, struct coroi_rec *next)
 {
 	coroi_waitq_add(q, x);
 	at_store_rlx(&me->state, COROI_WAITING);
 	me->waits = (uint8_t)what;
-	coroi_object_leave(o);
+	if (!home) /* bound: there is nothing to leave */
+		coroi_object_leave(o);
 	int code = coroi_hand_over_within_locked(w, me, next);
 	return coroi_likely(code == CORO_OK) ? x->status : coroi_waiter_resumed(x, code);
 }
