@@ -8,7 +8,8 @@
  * Karlin, Li, Manasse, Owicki, "Empirical Studies of Competitive Spinning", SOSP 1991.)
  *
  * Stealing that does not pay backs off: a thief that has run what it stole in less time each than moving it cost
- * (PAY_NS) keeps away for 50 us, doubling to 12 ms, and halving when it pays.
+ * (PAY_NS) keeps away for 50 us, doubling to 12 ms, and halving when it pays. So does one that was woken to look for work and has found none:
+ * it has perhaps taken the CPU of who feeds the others.
  */
 #include "search.h"
 
@@ -83,7 +84,7 @@ static uint32_t take(struct coroi_worker *w, struct coroi_worker *v)
 static void hold_off(struct coroi_worker *w, uint64_t now)
 {
 	w->backoff += w->backoff < BACKOFF_MOST;
-	w->hold_off = now + ((uint64_t)BACKOFF_NS << w->backoff);
+	at_store_rlx(&w->hold_off, now + ((uint64_t)BACKOFF_NS << w->backoff));
 }
 
 /* leaves_asleep - the door of v is ours, and we leave something there that v, who has passed P2, does not know of. */
@@ -165,7 +166,7 @@ static void reckon(struct coroi_worker *w, uint64_t now)
 	uint32_t ran = coroi_turns(w) - w->batch_at;
 	if (now - w->batch_began >= PAY_NS * ran) { /* or we were preempted meanwhile: not all is forgotten */
 		w->backoff -= w->backoff > 0;
-		w->hold_off = 0;
+		at_store_rlx(&w->hold_off, 0);
 	} else {
 		hold_off(w, now);
 	}
@@ -212,7 +213,7 @@ bool coroi_search(struct coroi_worker *w)
 	reckon(w, now);
 	coroi_note_turns(w);
 	while (!(found = at_load_rlx(&w->inbox) != 0) && now - began < w->spin_ns && at_load_rlx(&s->mode) == COROI_RUNNING) {
-		if (thief && now >= w->hold_off && (found = sweep(w, true, false)))
+		if (thief && !coroi_holds_off(w, now) && (found = sweep(w, true, false)))
 			break;
 		linger();
 		now = coroi_now_ns();
@@ -224,7 +225,9 @@ bool coroi_search(struct coroi_worker *w)
 	}
 	if (thief) {
 		if (!found)
-			found = sweep(w, now >= w->hold_off, true);
+			found = sweep(w, !coroi_holds_off(w, now), true);
+		if (!found && at_load_rlx(&w->called))
+			hold_off(w, now);
 		at_add(&s->S, -COROI_S_SEARCHING);
 	}
 	if (found)

@@ -64,23 +64,32 @@ static bool wake_starved(struct coro_scheduler *s)
 	return false;
 }
 
-/* claim_any - wake one sleeper, if there is one, to steal: not the lane, nor a dedicated one. */
-static void claim_any(struct coro_scheduler *s)
+/* claim_any - wake one sleeper, if there is one, to steal: not the lane, nor a dedicated one; nor, for a surplus, one that holds off. */
+static void claim_any(struct coro_scheduler *s, bool surplus)
 {
+	uint64_t now = surplus ? coroi_now_ns() : 0;
 	unsigned n = coroi_general(s);
 
 	for (unsigned i = 0; i < COROI_MASK_WORDS && i * 64 < n; i++) {
-		uint64_t mask = n - i * 64 < 64 ? coroi_sleeper_bit(n) - 1 : UINT64_MAX;
-		for (uint64_t bits; (bits = at_load_seq(&s->sleepers[i]) & mask) && at_load_seq(&s->mode) != COROI_PAUSED;)
-			if (coroi_claim(s, i * 64 + (unsigned)__builtin_ctzll(bits)))
+		uint64_t left = n - i * 64 < 64 ? coroi_sleeper_bit(n) - 1 : UINT64_MAX; /* to be asked */
+		for (uint64_t bits; (bits = at_load_seq(&s->sleepers[i]) & left) && at_load_seq(&s->mode) != COROI_PAUSED;) {
+			unsigned id = i * 64 + (unsigned)__builtin_ctzll(bits);
+			left &= ~coroi_sleeper_bit(id);
+			if (surplus && coroi_holds_off(&s->worker[id], now))
+				continue;
+			at_store_rlx(&s->worker[id].called, 1);
+			if (coroi_claim(s, id))
 				return;
+		}
 	}
 }
 
 COROI_COLD void coroi_notify_hungry(struct coroi_worker *w)
 {
-	if (!coroi_is_dedicated(w) && at_xchg(&w->sched->hungry, 0))
-		claim_any(w->sched);
+	uint32_t why = coroi_is_dedicated(w) ? 0 : at_xchg(&w->sched->hungry, 0);
+
+	if (why)
+		claim_any(w->sched, !(why & COROI_HUNGRY_ALONE));
 }
 
 void coroi_notify_pushed(struct coroi_worker *w)

@@ -38,6 +38,13 @@ static inline uint64_t coroi_sleeper_bit(unsigned id)
 	return UINT64_C(1) << (id & 63);
 }
 
+/* coroi_holds_off - w has stolen, or was woken to do so, in vain lately (search.c): it is not to be woken for a surplus. Thread: any; a
+ * hint. */
+static inline bool coroi_holds_off(const struct coroi_worker *w, uint64_t now)
+{
+	return now < at_load_rlx(&w->hold_off);
+}
+
 /* coroi_sleeps - worker id sleeps, and may be claimed. */
 static inline bool coroi_sleeps(const struct coro_scheduler *s, unsigned id)
 {

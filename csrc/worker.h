@@ -107,7 +107,8 @@ struct coroi_worker {
 	bool displaced;     /* it has woken up there */
 	uint8_t doze_skip, doze_skips; /* dozes to leave out yet, and after the next that is in vain */
 	uint32_t backoff;   /* steals in a row that did not pay */
-	uint64_t hold_off;  /* no stealing before this time, ns */
+	uint64_t hold_off;  /* no stealing before this time, ns; atomic, relaxed: who would wake it looks */
+	uint8_t called;     /* it was woken to look for work, and has not slept since; atomic, relaxed: a hint */
 	uint64_t batch_began; /* when the last stolen batch came, ns; 0: none since we were last idle */
 	uint32_t batch_at;    /* coroi_turns then */
 	uint32_t *seen;       /* [workers] coroi_turns of the others when we last looked */
