@@ -27,8 +27,9 @@
  *   tasks        bits; a queue is a set, of which the lowest runs first and the highest is stolen first. Unopened
  *                spawns count as queued: both are inside the door, and has_work and stuck look at both.
  *   time         spinning ends when it likes. A standby's time-out comes when it would change something, so that a state
- *                in which nobody can do anything is a state without steps, and an error unless all is done. Backing off
- *                from steals that do not pay only delays: it is left out.
+ *                in which nobody can do anything is a state without steps, and an error unless all is done. With HOLDS_OFF
+ *                each that goes to sleep perhaps holds off from stealing, until a time-out of its own: then it is not woken for a surplus,
+ *                and takes the place of the standby. Otherwise backing off from steals that do not pay only delays.
  *                Deadlines come one after the other, at any time (come): then whoever looks fires, in the door of the worker, and
  *                the sleep of one that sleeps with a deadline ends. How late the standby is, is time, and not looked at.
  *   knocking     is never refused (it costs a later look).
@@ -44,7 +45,7 @@
  * Some mutants are the code as it was before this model: MUTANT_COUNT_TOGETHER, MUTANT_NO_RISES, MUTANT_NO_HAND_OVER,
  * MUTANT_NO_HELPER, MUTANT_NO_HAND_OVER_AWAKE.
  *
- * Parameters: SCENE, N workers, ASLEEP, TWO senders, PARCEL (two tasks in one push, to the first, who sleeps, while the others are awake), READY, NO_STANDBY, WAKE, BUSY. Mutants: MUTANT_..., each named where it changes something.
+ * Parameters: SCENE, N workers, ASLEEP, HOLDS_OFF, TWO senders, PARCEL (two tasks in one push, to the first, who sleeps, while the others are awake), READY, NO_STANDBY, WAKE, BUSY. Mutants: MUTANT_..., each named where it changes something.
  */
 #ifndef SCENE
 #define SCENE 1
@@ -97,6 +98,14 @@ byte hungry;             /* somebody has been woken for it */
 byte hungry = ALONE;
 #endif
 byte standby;
+#ifdef HOLDS_OFF
+byte off;                /* those that hold off, and sleep */
+#define OFF(v) ((off & BIT(v)) != 0)
+#define CALLABLE (sleepers & ~off)
+#else
+#define OFF(v) false
+#define CALLABLE sleepers
+#endif
 bool rest_new;           /* rests has changed since its one reader read it */
 bool rise_new;           /* so has rises */
 byte rest_waiters;
@@ -239,24 +248,32 @@ inline claim(id, ok)
 	fi
 }
 
-inline claim_any()
+inline claim_any(who)
 {
 	do
-	:: sleepers == 0 || mode == PAUSED -> break
-	:: sleepers & 1 -> claim(0, c); if :: c -> break :: else fi
-	:: (sleepers & 3) == 2 -> claim(1, c); if :: c -> break :: else fi
-	:: (sleepers & 7) == 4 -> claim(2, c); if :: c -> break :: else fi
+	:: (who) == 0 || mode == PAUSED -> break
+	:: (who) & 1 -> claim(0, c); if :: c -> break :: else fi
+	:: ((who) & 3) == 2 -> claim(1, c); if :: c -> break :: else fi
+	:: ((who) & 7) == 4 -> claim(2, c); if :: c -> break :: else fi
 	od;
 	c = 0
 }
 
 inline feed()
 {
+#ifdef HOLDS_OFF
+	if
+	:: d_step { (hungry & ALONE) != 0 -> hungry = 0 }; claim_any(sleepers)
+	:: d_step { hungry == SURPLUS -> hungry = 0 }; claim_any(CALLABLE)
+	:: hungry == 0
+	fi
+#else
 	d_step { x = (hungry != 0); hungry = 0 };
 	if
-	:: x -> x = 0; claim_any()
+	:: x -> x = 0; claim_any(sleepers)
 	:: else
 	fi
+#endif
 }
 
 /* coroi_notify_queued, of worker w. */
@@ -532,7 +549,17 @@ inline stand_down()
 inline stand_by()
 {
 	do
-	:: awake != 0 ->
+#ifdef HOLDS_OFF
+	:: OFF(w) ->
+		standby = w + 1;
+		d_step { hungry = hungry & ~ALONE };
+		if
+		:: standby == 0 -> d_step { hungry = hungry | ALONE }
+		:: else
+		fi;
+		break
+#endif
+	:: !OFF(w) && awake != 0 ->
 		d_step {
 			x = (standby == 0);
 			if
@@ -554,7 +581,7 @@ inline stand_by()
 		:: awake == 0 -> break
 		:: else
 		fi
-	:: awake == 0 ->
+	:: !OFF(w) && awake == 0 ->
 		if
 		:: standby != 0 -> break
 		:: else
@@ -649,7 +676,11 @@ asleep:
 	do
 	:: true ->
 		d_step {
+#ifdef MUTANT_DEAF_STANDBY
+			timed = (standby == w + 1 && !OFF(w));
+#else
 			timed = (standby == w + 1);
+#endif
 			if
 #ifdef MUTANT_BLIND_SLEEP
 			:: true -> ev[w] = SLEEPS
@@ -660,8 +691,19 @@ asleep:
 			fi
 		};
 end:		if
+#ifdef HOLDS_OFF
+		:: atomic { ev[w] == WOKEN -> ev[w] = NONE; off = off & ~BIT(w); break }
+#else
 		:: atomic { ev[w] == WOKEN -> ev[w] = NONE; break }
+#endif
 		:: atomic { timed && ev[w] == SLEEPS && TIME_OUT -> ev[w] = NONE }
+#ifdef HOLDS_OFF
+			if
+			:: standby != w + 1 -> goto asleep       /* another has taken its place */
+			:: awake != 0 && OFF(w) && (STUCK(w, OTHER(w, 1)) || STUCK(w, OTHER(w, 2))) /* it looks so as well */
+			:: d_step { standby == w + 1 -> off = off & ~BIT(w) }
+			fi
+#endif
 #if SCENE == 6
 		:: atomic { armed && ev[w] == SLEEPS && DEADLINE -> ev[w] = NONE };
 #ifdef MUTANT_EXT_FIRST
@@ -835,6 +877,12 @@ idle:
 		goto parked
 	:: else
 	fi;
+#ifdef HOLDS_OFF
+	if
+	:: d_step { off = off | BIT(w) }
+	:: d_step { off = off & ~BIT(w) }
+	fi;
+#endif
 #if SCENE == 6
 	armed = due[w] != 0;
 	if
@@ -858,7 +906,7 @@ idle:
 		drop();
 #ifndef PARCEL
 		if
-		:: !x -> hungry = hungry | SURPLUS
+		:: !x && !OFF(w) -> hungry = hungry | SURPLUS
 		:: else
 		fi
 #endif
