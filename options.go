@@ -62,7 +62,8 @@ func WithStealBatch(k int) Option {
 }
 
 // WithHandoverBudget sets how many times in a row a coroutine that has just been woken may run ahead of the queue.
-// 0 gives a pure first-in-first-out queue. The default is 512: chains of wake-ups stay in cache, nobody starves.
+// 0 gives a pure first-in-first-out queue. By default a chain of wake-ups, which stays in cache, keeps the queue waiting for 10 to 40 µs:
+// up to 4096 times, fewer where turns are long, so that nobody starves.
 func WithHandoverBudget(n int) Option {
 	return number("WithHandoverBudget", n, 0, 1<<30, func(c *config) {
 		c.HandoverBudget = n

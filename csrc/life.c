@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define HANDOVER_BUDGET 512
+#define HANDOVER_BUDGET 64 /* to begin with */
 #define STEAL_BATCH 32
 #define STACK_CACHE 64
 
@@ -71,6 +71,7 @@ static int worker_init(struct coro_scheduler *s, uint32_t id, const coro_options
 	w->sched = s;
 	w->exchange = o->flags & CORO_NO_MEMBARRIER || !coroi_has_membarrier();
 	w->budget = o->handover_budget < 0 ? 0 : o->handover_budget ? (uint32_t)o->handover_budget : HANDOVER_BUDGET;
+	w->budget_given = o->handover_budget != 0;
 	w->handovers_most = w->budget;
 	w->spin_ns = COROI_SPIN_NS;
 	w->random = (id + 1) * UINT64_C(0x9e3779b97f4a7c15);

@@ -153,6 +153,25 @@ static void look_at_timers_locked(struct coroi_worker *w)
 	w->look_at = w->queue.head + w->look_every;
 }
 
+#define CHAIN_NS 10000 /* of hand-overs; up to four times as long, or one of them */
+#define BUDGET_MOST 4096u
+
+/* The clock is read once a chain: between two ends of chains the queue had its turns too, which are taken to be as long as hand-overs. */
+COROI_COLD void coroi_budget_spent_locked(struct coroi_worker *w)
+{
+	if (w->budget_given)
+		return;
+	uint64_t now = coroi_now_ns();
+	uint32_t turns = w->queue.head - w->spent_at;
+	uint64_t chain = (now - w->spent_ns) * w->budget / ((uint64_t)w->budget + turns);
+	if (chain < CHAIN_NS && w->budget < BUDGET_MOST)
+		w->budget *= 2;
+	else if (chain > 4 * CHAIN_NS && w->budget > 1)
+		w->budget /= 2;
+	w->spent_ns = now;
+	w->spent_at = w->queue.head;
+}
+
 void coroi_drain_locked(struct coroi_worker *w)
 {
 	if (at_load_rlx(&w->inbox)) /* relaxed: a hint; the take is an acquire */

@@ -67,6 +67,7 @@ struct coroi_worker {
 	struct coroi_deque queue;
 	uint32_t budget;           /* hand-overs between two turns of the queue; 0: the slot is not used */
 	uint16_t id;
+	bool budget_given;         /* by an option. Else it is what takes about so long, see coroi_budget_spent_locked */
 	struct coro_scheduler *sched;
 	struct coroi_mags mags;
 	void *native_sp;           /* the suspended native context */
@@ -82,6 +83,8 @@ struct coroi_worker {
 	uint64_t due;               /* when they are to be looked at, ns; COROI_NEVER: none is armed. Atomic, relaxed: others peek */
 	uint64_t looked;            /* when they last were, ns */
 	uint32_t look_at, look_every; /* the turn of the next look, and from one to the next */
+	uint64_t spent_ns;          /* when the budget was last used up, */
+	uint32_t spent_at;          /* and queue.head then */
 	struct coroi_call *calls; /* inline calls of coroutines here that wait to be made, so many; see gocall.h */
 	uint32_t calls_count;
 	struct coroi_rec *mover; /* is about to move to that worker, and suspended by the time that the native stack looks */

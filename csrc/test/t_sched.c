@@ -72,7 +72,7 @@ TEST(sched_spawn_first)
 
 static coro_handle partner[2];
 static uint64_t handovers, yields;
-static uint64_t handovers_wanted;
+static uint64_t handovers_wanted, takes_ns; /* each */
 static bool over;
 
 static void hands_over(void *arg, void *result)
@@ -85,6 +85,8 @@ static void hands_over(void *arg, void *result)
 		CHECK_EQ(coro_yield(), CORO_OK);
 	while (handovers < handovers_wanted) {
 		handovers++;
+		for (uint64_t began = now_ns(); takes_ns && now_ns() - began < takes_ns;)
+			;
 		CHECK_EQ(coro_wake(partner[!me]), CORO_OK);
 		CHECK_EQ(coro_park(), CORO_OK);
 	}
@@ -133,8 +135,19 @@ TEST(sched_handover_budget)
 		uint64_t turns = turns_beside(budget, 10000);
 		CHECK(turns >= 10000 / (2 * ((uint64_t)budget + 1)) && turns <= 10000 / (uint64_t)budget + 10);
 	}
+}
+
+/* By default a chain lasts for 10 to 40 us: up to 4096 short hand-overs, and one that takes longer. */
+TEST(sched_handover_budget_follows_the_clock)
+{
 	uint64_t usual = turns_beside(0, 100000);
-	CHECK(usual >= 100000 / 1200 && usual <= 100000 / 512 + 10);
+	CHECK(usual >= 100000 / 4200);
+	report("a turn for the queue each %.0f hand-overs", 100000.0 / (double)usual);
+	takes_ns = 50000;
+	usual = turns_beside(0, 2000);
+	takes_ns = 0;
+	report("and each %.1f that take 50 us", 2000.0 / (double)usual);
+	CHECK(usual >= 2000 / 8); /* a permit for one that is queued lets it go round twice */
 }
 
 static uint64_t turns[50];
