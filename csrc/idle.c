@@ -45,7 +45,7 @@
  * from stealing for a while (search.c). So long it is not woken for a surplus, and is the standby, whoever was, even while all
  * sleep: so there is no lack of one, and whoever is woken for what has come works alone. (Go spawns one by one, two workers on two CPUs:
  * each wake-up of the one that was fed woke the other, which took the CPU of the one that fed, so that the first soon slept again; 330
- * wake-ups in half a million spawns, 50 with it.)
+ * wake-ups in half a million spawns, 60 with it.)
  *
  * A worker that was woken where its waker ran has taken the CPU from it: the machine is full. Spinning is in vain then, and
  * sleeping brings the next wake-up, one for each of a burst of spawns. So it dozes: for 50 us it sleeps with its token
