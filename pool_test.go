@@ -108,6 +108,7 @@ func TestCoroutinesWaitForAStackAndAllRun(t *testing.T) {
 func TestWhatWaitsForAStackIsShownAndStartsWhenOneIsFree(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(2), coro.WithStackLimit(3*oneStack))
 	require.NoError(t, spin.Spawn(s, coro.None{}))
+	eventually(t, func() bool { return testbody.Ran() == 1 }, "it has its stack before the last one wants one")
 	var tasks []*coro.Task[int32]
 	for range 2 {
 		task, err := park.Start(s, coro.None{})
