@@ -104,7 +104,6 @@ byte off;                /* those that hold off, and sleep */
 #define CALLABLE (sleepers & ~off)
 #else
 #define OFF(v) false
-#define CALLABLE sleepers
 #endif
 bool rest_new;           /* rests has changed since its one reader read it */
 bool rise_new;           /* so has rises */
