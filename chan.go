@@ -21,8 +21,8 @@ const (
 //
 // Its methods may be called by anybody. Called by a Go body with its Context, or one derived from it, they suspend the
 // coroutine; else the goroutine waits as it does for anything in Go. Passing a value through a buffer costs some 20 ns, without a cgo
-// call, where nobody is to be woken; between two cores 40 to 130 ns, as what one side writes the other has to fetch. Waiting and
-// waking are a cgo call each, and more. Where both sides are goroutines a Go channel is better.
+// call, where nobody is to be woken; between two cores 20 to 60 ns with room for some dozens, as what one side writes the other has to
+// fetch, and up to 130 ns without. Waiting and waking are a cgo call each, and more. Where both sides are goroutines a Go channel is better.
 //
 // Its values hold no pointers, and have at most ElementMax bytes. Its memory is C's, and is freed when nothing refers to the
 // Chan; after Address, with its scheduler.
@@ -30,6 +30,7 @@ type Chan[T any] struct {
 	waitable
 	core     csrc.Chan
 	capacity int
+	gatherer gatherer
 }
 
 // NewChan makes a channel of s, with room for so many values. Blocking calls on it end with ErrClosed when s is closed. It returns
@@ -79,9 +80,10 @@ func (c *Chan[T]) Send(ctx context.Context, v T) error {
 
 func (c *Chan[T]) send(ctx context.Context, v T) (csrc.Status, error) {
 	return c.wait(ctx, want{
-		bytes: unsafe.Sizeof(v),
-		try:   func() csrc.Status { return c.core.TrySend(unsafe.Pointer(&v)) },
-		may:   func() bool { return c.core.MaySend(c.capacity) },
+		bytes:  unsafe.Sizeof(v),
+		try:    func() csrc.Status { return c.core.TrySend(unsafe.Pointer(&v)) },
+		may:    func() bool { return c.core.MaySend(c.capacity) },
+		values: c.capacity / 2,
 		begin: func(g csrc.Guest) csrc.Status {
 			*(*T)(g.Value()) = v
 			return c.core.Send(g)
@@ -121,7 +123,7 @@ func (c *Chan[T]) recv(ctx context.Context) (v T, status csrc.Status, err error)
 	status, err = c.wait(ctx, want{
 		bytes: unsafe.Sizeof(v),
 		try:   func() csrc.Status { return c.core.TryRecv(unsafe.Pointer(&v)) },
-		may:   c.core.MayRecv,
+		may:   c.mayRecv,
 		begin: c.core.Recv,
 		used: func(g csrc.Guest) {
 			if g.Status() == csrc.OK {
@@ -130,6 +132,17 @@ func (c *Chan[T]) recv(ctx context.Context) (v T, status csrc.Status, err error)
 		},
 	})
 	return v, status, err
+}
+
+// mayRecv tells one who looks for it that something can be received.
+func (c *Chan[T]) mayRecv() bool {
+	if !c.core.MayRecv() {
+		return false
+	}
+	if c.capacity > 0 {
+		c.gatherer.gather(c.capacity/2, c.core.Length)
+	}
+	return true
 }
 
 // TryRecv is Recv that does not wait: it tells whether there was a value.

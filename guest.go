@@ -65,7 +65,7 @@ func objectError(status csrc.Status) error {
 
 // How long a goroutine tries before it sleeps; tryLong, about what it takes that both sides are woken, where that pays.
 const (
-	tryFor  = 4 * time.Microsecond
+	tryFor  = 8 * time.Microsecond
 	tryLong = 100 * time.Microsecond
 )
 
@@ -84,6 +84,7 @@ type want struct {
 	bytes   uintptr                      // of the value that is passed
 	try     func() csrc.Status           // does it if it can be done at once, else returns csrc.TimedOut; nil: it never can
 	may     func() bool                  // tells whether trying is worth while; nil: always
+	values  int                          // that are to go until it is worth while; 0: one is enough
 	begin   func(csrc.Guest) csrc.Status // does it, or has the guest wait until it is done
 	used    func(csrc.Guest)             // gets the guest when it was done, before it is freed; nil: there is nothing in it
 	certain bool                         // nothing ends the wait but what it waits for
@@ -172,7 +173,7 @@ func (want *want) use(g csrc.Guest) {
 // turns is how long there is between two looks.
 func (want *want) turns() int {
 	if want.may != nil {
-		return peekTurns
+		return max(peekTurns, turnsFor(want.values))
 	}
 	return spinTurns
 }

@@ -51,6 +51,7 @@ struct coro_chan {
 	struct coroi_spin receiving COROI_ALONE; /* the lock of `out` */
 	struct coroi_end out;
 	bool awaited; /* somebody waits to send: set before one does, cleared by who finds nobody. Changed with both locks */
+	uint8_t alone, alone_most; /* so often still, and at most, is what comes to one who lingers taken alone. With the lock of `out` */
 
 	unsigned char ring[] COROI_ALONE;
 };

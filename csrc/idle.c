@@ -70,21 +70,21 @@
 #include "run.h"
 #include "search.h"
 
-#define LINGER_LOOKS 60 /* about 2 us */
+#define LINGER_PAUSES 60 /* 2 us */
 #define NAP_FIRST_NS 20000
 #define NAP_MOST_NS 4000000
 #define DOZE_NS 50000
 
-bool coroi_idle_linger(struct coroi_worker *w, bool (*happened)(void *), void *arg)
+bool coroi_idle_linger(struct coroi_worker *w, bool (*happened)(void *), void *arg, uint32_t pauses)
 {
 	if (w->spin_ns < COROI_SPIN_NS) /* it has been in vain lately */
 		return false;
-	for (int i = 0; i < LINGER_LOOKS; i++) {
-		if (happened(arg))
+	for (uint32_t i = 0; i < LINGER_PAUSES; i++) {
+		if (i % pauses == 0 && happened(arg))
 			return true;
 		at_relax();
 	}
-	return false;
+	return happened(arg);
 }
 
 static bool is_standby(struct coroi_worker *w)

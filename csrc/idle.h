@@ -14,8 +14,9 @@
 void coroi_idle_due(struct coroi_worker *w, uint64_t due);
 
 /* coroi_idle_linger - w has nothing to run but who asks, who is about to wait for somebody elsewhere: for up to 2 us it looks, as it
- * would if it were idle, until happened(arg). That saves two switches, and lets more come together. False: in vain. */
-bool coroi_idle_linger(struct coroi_worker *w, bool (*happened)(void *), void *arg);
+ * would if it were idle, until happened(arg), with so many pauses (20 to 60 ns) between two looks, as each takes a line from who writes to
+ * it. That saves two switches. False: in vain. */
+bool coroi_idle_linger(struct coroi_worker *w, bool (*happened)(void *), void *arg, uint32_t pauses);
 
 /* coroi_share_stacks_locked - give the idle stacks that w keeps to the pool, and wake those who wait for one. In w's
  * door. */

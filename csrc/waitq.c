@@ -173,7 +173,7 @@ bool coroi_linger(uint32_t *event)
 {
 	uint32_t lingers = COROI_EVENT_LINGERS;
 
-	coroi_idle_linger(coroi_self(), has_come, event);
+	coroi_idle_linger(coroi_self(), has_come, event, 1);
 	/* acquire, both: what Q2 has written is seen. The load first, as a compare-and-swap asks for the line once more */
 	return at_load_acq(event) == COROI_EVENT_FIRED || !at_cas(event, &lingers, COROI_EVENT_NONE);
 }

@@ -28,10 +28,11 @@ static void leaves(struct coroi_guest *g)
 	coroi_guest_free(g);
 }
 
-/* held - call, while somebody else has the lock of the object at p. */
+/* held - call, while somebody else has the lock of the object at p. What that is the compiler does not see: only some have two locks. */
 #define HELD(p, call)                                            \
 	({                                                       \
 		struct coroi_object *o_ = (struct coroi_object *)(p); \
+		__asm__("" : "+r"(o_));                          \
 		CHECK_EQ(coroi_object_enter(o_), CORO_OK);       \
 		int got_ = (call);                               \
 		coroi_object_leave(o_);                          \

@@ -295,13 +295,13 @@ void *__wrap_coroi_heap_get(struct coroi_heap *h, size_t bytes)
 
 void (*meanwhile)(void);
 
-bool __real_coroi_idle_linger(struct coroi_worker *w, bool (*happened)(void *), void *arg);
-bool __wrap_coroi_idle_linger(struct coroi_worker *w, bool (*happened)(void *), void *arg);
-bool __wrap_coroi_idle_linger(struct coroi_worker *w, bool (*happened)(void *), void *arg)
+bool __real_coroi_idle_linger(struct coroi_worker *w, bool (*happened)(void *), void *arg, uint32_t pauses);
+bool __wrap_coroi_idle_linger(struct coroi_worker *w, bool (*happened)(void *), void *arg, uint32_t pauses);
+bool __wrap_coroi_idle_linger(struct coroi_worker *w, bool (*happened)(void *), void *arg, uint32_t pauses)
 {
 	if (meanwhile)
 		meanwhile();
-	return __real_coroi_idle_linger(w, happened, arg);
+	return __real_coroi_idle_linger(w, happened, arg, pauses);
 }
 
 int __real_coroi_guard(void *base, size_t bytes);

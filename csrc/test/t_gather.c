@@ -1,0 +1,69 @@
+/* t_gather.c - values that come to one who lingers at a channel are let come together where they do so. */
+#include "test.h"
+
+#include "../chan.h"
+#include "../idle.h"
+
+static coro_chan *chan;
+static uint64_t sent, received;
+static unsigned at_once; /* how many come while somebody looks */
+
+static void some_come(void)
+{
+	for (unsigned i = 0; i < at_once; i++) {
+		CHECK_EQ(coro_chan_send(chan, &sent, 0), CORO_OK);
+		sent++;
+	}
+}
+
+static void lingers_once(void)
+{
+	uint64_t value;
+
+	coroi_self()->spin_ns = COROI_SPIN_NS; /* looking pays */
+	do {
+		CHECK_EQ(coro_chan_recv(chan, &value, CORO_FOREVER), CORO_OK);
+		CHECK_EQ(value, received);
+		received++;
+	} while (received < sent);
+}
+
+static void lingers(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+
+	meanwhile = some_come;
+	for (unsigned most = 1, i = 0; i < 8; i++) { /* in vain: half as often each time, and some */
+		at_once = 1;
+		lingers_once();
+		CHECK_EQ(chan->alone_most, most);
+		for (unsigned left = most; left; left--) {
+			CHECK_EQ(chan->alone, left);
+			lingers_once();
+		}
+		CHECK_EQ(chan->alone, 0);
+		most = 2 * most + 1 < 63 ? 2 * most + 1 : 63;
+	}
+	at_once = 3;
+	for (unsigned i = 0; i < 4; i++) { /* not in vain: each time */
+		lingers_once();
+		CHECK_EQ(chan->alone_most, 0);
+		CHECK_EQ(chan->alone, 0);
+	}
+	meanwhile = NULL;
+}
+
+TEST(gather_as_long_as_it_pays)
+{
+	coro_scheduler *s = start_with(1, 0);
+
+	sent = received = 0;
+	CHECK_EQ(coro_chan_new(&chan, 8, 64, 0), CORO_OK);
+	spawn(s, lingers, NULL, 0);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(received, sent);
+	CHECK(received > 200);
+	CHECK_EQ(coro_chan_free(chan), CORO_OK);
+	finish(s);
+}
