@@ -4,6 +4,8 @@ import (
 	"iter"
 	"runtime"
 	"sync/atomic"
+
+	"github.com/organzine/coro/internal/asm"
 )
 
 // An executor is a goroutine that resumes the bodies of a lane in turn.
@@ -63,7 +65,7 @@ func (e *executor) main() {
 			storeCoroutine(&q.ring[tail%uint32(len(q.ring))], c)
 			c = loadCoroutine(&q.ring[head%uint32(len(q.ring))])
 			taken := q.head.CompareAndSwap(head, head+1) // Q2
-			storeReleaseAfterCAS(&q.tail, tail+1)        // Q1
+			asm.StoreReleaseAfterCAS(&q.tail, tail+1)    // Q1
 			if taken {
 				continue
 			}
@@ -312,7 +314,7 @@ func (q *stealQueue) push(c *Coroutine) bool {
 		return false
 	}
 	storeCoroutine(&q.ring[t%uint32(len(q.ring))], c)
-	storeRelease(&q.tail, t+1)
+	asm.StoreRelease(&q.tail, t+1)
 	return true
 }
 
@@ -345,7 +347,7 @@ func (q *stealQueue) stealFrom(v *stealQueue) bool {
 			storeCoroutine(&q.ring[(t+i)%uint32(len(q.ring))], c)
 		}
 		if v.head.CompareAndSwap(h, h+n) {
-			storeRelease(&q.tail, t+n)
+			asm.StoreRelease(&q.tail, t+n)
 			return true
 		}
 	}

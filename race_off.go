@@ -2,8 +2,6 @@
 
 package coro
 
-import "github.com/organzine/coro/internal/asm"
-
 // edge is for the race detector only.
 type edge struct{}
 
@@ -17,6 +15,3 @@ func (*edge) acquire() {}
 func storeUint32(p *uint32, v uint32)            { *p = v }
 func loadCoroutine(p **Coroutine) *Coroutine     { return *p }
 func storeCoroutine(p **Coroutine, c *Coroutine) { *p = c }
-
-func storeRelease(p *uint32, v uint32)         { asm.StoreRelease(p, v) }
-func storeReleaseAfterCAS(p *uint32, v uint32) { asm.StoreReleaseAfterCAS(p, v) }

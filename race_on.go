@@ -25,9 +25,6 @@ func (e *edge) acquire() {
 // Words that one goroutine writes and others look at, without order: Go has no relaxed atomics.
 func storeUint32(p *uint32, v uint32) { atomic.StoreUint32(p, v) }
 
-func storeRelease(p *uint32, v uint32)         { atomic.StoreUint32(p, v) }
-func storeReleaseAfterCAS(p *uint32, v uint32) { atomic.StoreUint32(p, v) }
-
 func loadCoroutine(p **Coroutine) *Coroutine {
 	return (*Coroutine)(atomic.LoadPointer((*unsafe.Pointer)(unsafe.Pointer(p))))
 }

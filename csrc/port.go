@@ -17,6 +17,8 @@ import "C"
 import (
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/organzine/coro/internal/asm"
 )
 
 type (
@@ -52,8 +54,8 @@ func Class(bytes int) uint8 { return uint8(C.coroi_stack_class(C.size_t(bytes)))
 // magazine of free records for what is joined. One goroutine at a time holds it; Close of the scheduler takes all of
 // them for good.
 type Port struct {
-	state  atomic.Uint32 // portFree, portHeld, portClosed
-	target uint32        // the worker that gets what is spawned one by one
+	state  uint32 // portFree, portHeld, portClosed
+	target uint32 // the worker that gets what is spawned one by one
 	sched  *Scheduler
 	open   *parcel // nil: none yet
 	used   uint32  // words in it
@@ -85,17 +87,17 @@ func (s *Scheduler) NewPorts(n int) ([]Port, Status) {
 
 // Acquire tries to hold the port. Busy: somebody else does; Closed: nobody will any more.
 func (p *Port) Acquire() Status {
-	if p.state.CompareAndSwap(portFree, portHeld) {
+	if atomic.CompareAndSwapUint32(&p.state, portFree, portHeld) {
 		return OK
 	}
-	if p.state.Load() == portClosed {
+	if atomic.LoadUint32(&p.state) == portClosed {
 		return Closed
 	}
 	return Busy
 }
 
-// Release ends Acquire.
-func (p *Port) Release() { p.state.Store(portFree) }
+// Release ends Acquire. It does not wait for what was stored before, as an exchange would: the line of a parcel is often the worker's.
+func (p *Port) Release() { asm.StoreRelease(&p.state, portFree) }
 
 // Unload gives the free records and the credit back that a port, which is held, keeps in hand.
 func (p *Port) Unload() {
@@ -119,7 +121,7 @@ func (p *Port) repay(credit uint32) {
 func (p *Port) Shut() {
 	p.closeParcel()
 	p.Unload()
-	p.state.Store(portClosed)
+	atomic.StoreUint32(&p.state, portClosed)
 }
 
 func (s *Scheduler) worker(i uint32) *worker {

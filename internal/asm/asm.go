@@ -15,6 +15,4 @@ func Goroutine() uintptr
 //go:noescape
 func Leaf(fn uintptr, a, b unsafe.Pointer) int32
 
-// StoreRelease stores v; whoever loads it atomically sees what was written before. Cheaper than an atomic store, which is an
-// exchange on amd64: a later load may overtake it. The race detector does not see it.
-func StoreRelease(p *uint32, v uint32)
+func storeRelease(p *uint32, v uint32)

@@ -1,3 +1,5 @@
+//go:build !race
+
 package asm
 
 // StoreReleaseAfterCAS is StoreRelease where a compare-and-swap of sync/atomic has come between what it publishes and itself. That

@@ -1,3 +1,5 @@
+//go:build !race
+
 package asm
 
 // StoreReleaseAfterCAS is StoreRelease: a compare-and-swap does not keep what comes before it from being seen after what follows.

@@ -8,7 +8,3 @@ import "unsafe"
 func Goroutine() uintptr { return 0 }
 
 func Leaf(uintptr, unsafe.Pointer, unsafe.Pointer) int32 { return 0 }
-
-func StoreRelease(p *uint32, v uint32) { *p = v }
-
-func StoreReleaseAfterCAS(p *uint32, v uint32) { *p = v }

@@ -1,0 +1,8 @@
+//go:build race || !(amd64 || arm64)
+
+package asm
+
+import "sync/atomic"
+
+func StoreRelease(p *uint32, v uint32)         { atomic.StoreUint32(p, v) }
+func StoreReleaseAfterCAS(p *uint32, v uint32) { atomic.StoreUint32(p, v) }
