@@ -39,24 +39,19 @@ bool coroi_guard_is_light(void);
 void *coroi_alloc(size_t bytes, size_t align);
 void coroi_release(void *p);
 
-/* coroi_alloc_large - zeroed memory, aligned to a cache line, of any size; from COROI_LARGE on a mapping of its own (of huge pages, if it is
- * whole ones), which goes back to the system when it is freed, whatever was allocated meanwhile. NULL: refused.
- * coroi_release_large - of the same size. */
+/* coroi_alloc_large - zeroed memory, aligned to a cache line, of any size; from COROI_LARGE on a mapping of its own, which goes back to the
+ * system when it is freed, whatever was allocated meanwhile. Not of huge pages: it is gone through from end to end, which needs few
+ * translations, and the fault that brings one takes milliseconds where the system has to make room, or a host to find the memory.
+ * NULL: refused. coroi_release_large - of the same size. */
 #ifndef COROI_LARGE
 #define COROI_LARGE ((size_t)64 << 10)
 #endif
-
-#define COROI_HUGE ((size_t)2 << 20)
 
 static inline void *coroi_alloc_large(size_t bytes)
 {
 	if (bytes < COROI_LARGE)
 		return coroi_alloc(bytes, 64);
-	bool huge = bytes % COROI_HUGE == 0;
-	void *p = coroi_map(bytes, huge ? COROI_HUGE : coroi_page());
-	if (p && huge)
-		coroi_huge(p, bytes, true);
-	return p;
+	return coroi_map(bytes, coroi_page());
 }
 
 static inline void coroi_release_large(void *p, size_t bytes)

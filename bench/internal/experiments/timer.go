@@ -1,7 +1,6 @@
 package experiments
 
 import (
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -103,22 +102,9 @@ func lateness() []harness.Row {
 				return percentiles(cbody.Waits(lateN)), err
 			}, coro.WithWorkers(2))}
 	}
-	list := []harness.Row{
+	return []harness.Row{
 		row("busy", 0), row("beside", 1),
 		{System: sysGoroutine, Variant: "late Go", Workers: 2, N: lateN, Procs: 2, Open: timed(goLateness)},
-	}
-	for i := range list {
-		list[i].Open = withoutScavenger(list[i].Open)
-	}
-	return list
-}
-
-// withoutScavenger gives back what memory the rows before have left: else Go's scavenger does it while the row runs, for milliseconds
-// on the CPU that is not busy.
-func withoutScavenger(open func() (harness.Trial, error)) func() (harness.Trial, error) {
-	return func() (harness.Trial, error) {
-		debug.FreeOSMemory()
-		return open()
 	}
 }
 

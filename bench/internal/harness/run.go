@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"runtime"
+	"runtime/debug"
 	"slices"
 )
 
@@ -41,11 +42,12 @@ func Run(e *Experiment, runs int) (*Result, error) {
 	return res, nil
 }
 
-// once makes one run of a row. Garbage is collected before the warm-up, not after it: a collection takes the
-// stacks of dead goroutines away, and would make a cold start of every run of them.
+// once makes one run of a row. Garbage is collected, and its memory given back to the system, before the warm-up: else Go's scavenger
+// does that while the row runs, on one CPU of it. Not after it: a collection takes the stacks of dead goroutines away, and would
+// make a cold start of every run of them.
 func once(row Row) (v Values, err error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(row.procs()))
-	runtime.GC()
+	debug.FreeOSMemory()
 	trial, err := row.Open()
 	if err != nil {
 		return nil, err
