@@ -7,13 +7,6 @@
 #define CARVE_MAGS ((COROI_CHUNK_RECORDS + COROI_MAG_RECORDS - 1) / COROI_MAG_RECORDS)
 #define GEN_LAST UINT32_MAX /* a record never has it: the one that would is retired */
 
-struct coroi_mag_block {
-	struct coroi_mag_block *next;
-	size_t bytes;
-	uint32_t count, idle; /* idle: scratch of a trim */
-	struct coroi_mag mags[] __attribute__((aligned(COROI_LINE)));
-};
-
 struct coroi_chunk *coroi_chunk_dir[COROI_CHUNK_IDS];
 
 /* What is known of a chunk apart from its memory, which a trim zeroes. */
@@ -102,8 +95,6 @@ static struct coroi_mag_block *block_new(uint32_t n)
 		return NULL;
 	b->bytes = bytes;
 	b->count = n;
-	for (uint32_t i = 0; i < n; i++)
-		b->mags[i].place = i;
 	return b;
 }
 
@@ -168,9 +159,25 @@ static bool have_mags(struct coroi_slab *s, uint32_t chunks, uint32_t users)
 	b->next = *at;
 	*at = b;
 	s->mags = need;
-	while (n--)
-		push(&s->empty, &b->mags[n]);
+	b->next_fresh = s->fresh;
+	s->fresh = b;
 	return true;
+}
+
+/* take_empty - an empty magazine: there always is one for who may ask. One that was never in use has its memory touched now: tasks
+ * without records have magazines, too, that nobody ever needs. */
+static struct coroi_mag *take_empty(struct coroi_slab *s)
+{
+	struct coroi_mag *m = pop(&s->empty);
+	struct coroi_mag_block *b = s->fresh;
+
+	if (m)
+		return m;
+	m = &b->mags[b->used];
+	m->place = b->used++;
+	if (b->used == b->count)
+		s->fresh = b->next_fresh;
+	return m;
 }
 
 /* drop_mags - give blocks back all of whose magazines are empty, and not needed. Returns the bytes. */
@@ -180,7 +187,7 @@ static size_t drop_mags(struct coroi_slab *s)
 	size_t gone = 0;
 
 	for (struct coroi_mag_block *b = s->blocks; b; b = b->next)
-		b->idle = 0;
+		b->idle = b->count - b->used;
 	for (m = list; m; m = (struct coroi_mag *)(uintptr_t)m->next)
 		block_of(m)->idle++;
 	for (struct coroi_mag_block *b = s->blocks; b; b = b->next) {
@@ -190,11 +197,16 @@ static size_t drop_mags(struct coroi_slab *s)
 			b->idle = 0;
 	}
 	s->empty = NULL;
+	s->fresh = NULL;
 	while ((m = pop(&list)))
 		if (!block_of(m)->idle)
 			push(&s->empty, m);
 	for (struct coroi_mag_block **at = &s->blocks, *b; (b = *at);) {
 		if (!b->idle) {
+			if (b->used < b->count) {
+				b->next_fresh = s->fresh;
+				s->fresh = b;
+			}
 			at = &b->next;
 			continue;
 		}
@@ -266,7 +278,7 @@ static struct coroi_mag *load(struct coroi_slab *s, struct coroi_mag *empty)
 		if (empty)
 			push(&s->empty, empty);
 	} else if (s->carving < s->chunks) {
-		m = empty ? empty : pop(&s->empty);
+		m = empty ? empty : take_empty(s);
 		carve(s, m);
 	}
 	return m;
@@ -295,7 +307,7 @@ struct coroi_mag *coroi_slab_trade_empty(struct coroi_slab *s, struct coroi_mag 
 
 	coroi_lock(&s->lock);
 	give(s, full);
-	m = pop(&s->empty);
+	m = take_empty(s);
 	coroi_unlock(&s->lock);
 	return m;
 }
@@ -310,7 +322,7 @@ void coroi_slab_give(struct coroi_slab *s, struct coroi_mag *m)
 void coroi_slab_put(struct coroi_slab *s, struct coroi_rec *r)
 {
 	coroi_lock(&s->lock);
-	struct coroi_mag *m = pop(&s->empty);
+	struct coroi_mag *m = take_empty(s);
 	m->rec[m->count++] = r;
 	give(s, m);
 	coroi_unlock(&s->lock);
@@ -400,8 +412,8 @@ int coroi_mags_init(struct coroi_mags *m, struct coroi_slab *s)
 	if (coroi_slab_join(s))
 		return CORO_ENOMEM;
 	coroi_lock(&s->lock);
-	m->loaded = pop(&s->empty);
-	m->other = pop(&s->empty);
+	m->loaded = take_empty(s);
+	m->other = take_empty(s);
 	coroi_unlock(&s->lock);
 	return CORO_OK;
 }

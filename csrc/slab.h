@@ -43,12 +43,22 @@ struct coroi_chunk {
 	uint32_t id;
 };
 
+/* The memory of several magazines. */
+struct coroi_mag_block {
+	struct coroi_mag_block *next, *next_fresh;
+	size_t bytes;
+	uint32_t count, used; /* magazines; of them, the first so many have been in use */
+	uint32_t idle;        /* scratch of a trim */
+	struct coroi_mag mags[] __attribute__((aligned(COROI_LINE)));
+};
+
 struct coroi_slab {
 	struct coroi_lock lock;
 	struct coro_scheduler *owner;
 	struct coroi_mag *full;  /* magazines with free records */
 	struct coroi_mag *empty;
 	struct coroi_mag_block *blocks; /* the memory of all magazines */
+	struct coroi_mag_block *fresh;  /* those of them with magazines that were never in use */
 	uint32_t mags, users;           /* how many magazines, and how many users hold two */
 	uint32_t *chunk;                /* ids of its chunks */
 	uint32_t chunks, chunk_cap;

@@ -355,10 +355,19 @@ TEST(slab_of_many_chunks)
 	free(all);
 }
 
-static uint32_t listed(const struct coroi_mag *list)
+/* How many magazines are empty; of them, how many were never in use. */
+static uint32_t never_used(const struct coroi_slab *s)
 {
 	uint32_t n = 0;
-	for (; list; list = (const struct coroi_mag *)(uintptr_t)list->next)
+	for (const struct coroi_mag_block *b = s->fresh; b; b = b->next_fresh)
+		n += b->count - b->used;
+	return n;
+}
+
+static uint32_t empties(const struct coroi_slab *s)
+{
+	uint32_t n = never_used(s);
+	for (const struct coroi_mag *m = s->empty; m; m = (const struct coroi_mag *)(uintptr_t)m->next)
 		n++;
 	return n;
 }
@@ -391,10 +400,26 @@ TEST(slab_trim_gives_magazines_back)
 		CHECK_EQ(s.chunks, 0);
 		CHECK(s.mags <= at_first + 6 * each); /* each user holds two */
 		CHECK(gone >= (CHUNKS - 1) * COROI_CHUNK_BYTES + (most - s.mags) * sizeof(struct coroi_mag));
-		CHECK_EQ(listed(s.empty), s.mags - 6); /* none is lost */
+		CHECK_EQ(empties(&s), s.mags - 6); /* none is lost */
 		CHECK_EQ(coroi_slab_trim(&s), 0);
 	}
 	CHECK(s.mags < at_first + (CHUNKS - 1) * (COROI_CHUNK_RECORDS / COROI_MAG_RECORDS));
 	coroi_slab_destroy(&s);
 	free(all);
+}
+
+/* Magazines of records that are not made yet cost no memory but addresses. */
+TEST(slab_magazines_are_touched_when_they_are_needed)
+{
+	struct coroi_slab s;
+	struct coroi_mags m;
+
+	make(&s, &m, 1, 0);
+	uint32_t at_first = s.mags, untouched = never_used(&s);
+	CHECK_EQ(coroi_slab_grant(&s, 3 * COROI_CHUNK_RECORDS), 3 * COROI_CHUNK_RECORDS);
+	CHECK(s.mags > at_first + 3 * (COROI_CHUNK_RECORDS / COROI_MAG_RECORDS));
+	CHECK_EQ(never_used(&s) - untouched, s.mags - at_first);
+	coroi_slab_refund(&s, 3 * COROI_CHUNK_RECORDS);
+	coroi_mags_flush(&m);
+	coroi_slab_destroy(&s);
 }
