@@ -140,7 +140,7 @@ func (c *Chan[T]) mayRecv() bool {
 		return false
 	}
 	if c.capacity > 0 {
-		c.gatherer.gather(c.capacity/2, c.core.Length)
+		c.gatherer.gather(c.capacity/2, c.core.LenHint)
 	}
 	return true
 }

@@ -72,8 +72,8 @@ func (c Chan) word(at uintptr) uint64 {
 	return atomic.LoadUint64((*uint64)(unsafe.Add(unsafe.Pointer(c.c), at)))
 }
 
-// Length is how many values there are, as a hint: coroi_chan_length without a lock.
-func (c Chan) Length() uint32 {
+// LenHint is Len without a lock: about how many values there are.
+func (c Chan) LenHint() uint32 {
 	out := c.half(C.COROI_CHAN_OUT) // first: it never passes the other
 	return c.half(C.COROI_CHAN_IN) - out
 }
@@ -86,11 +86,11 @@ func (c Chan) isClosed() bool { return c.half(C.COROI_CHAN_CLOSED)&0xff != 0 }
 
 // MaySend tells, as a hint, that a value could be sent, and some more after it. MayRecv tells it of one to be received.
 func (c Chan) MaySend(capacity int) bool {
-	return capacity > 0 && c.Length() <= uint32(capacity/2) || c.word(C.COROI_CHAN_RECEIVERS) != 0 || c.isClosed()
+	return capacity > 0 && c.LenHint() <= uint32(capacity/2) || c.word(C.COROI_CHAN_RECEIVERS) != 0 || c.isClosed()
 }
 
 func (c Chan) MayRecv() bool {
-	return c.Length() != 0 || c.word(C.COROI_CHAN_SENDERS) != 0 || c.isClosed()
+	return c.LenHint() != 0 || c.word(C.COROI_CHAN_SENDERS) != 0 || c.isClosed()
 }
 
 // Send has a guest send its value.

@@ -186,7 +186,7 @@ func (Chan) Send(Guest) Status             { return Again }
 func (Chan) Recv(Guest) Status             { return Again }
 func (Chan) Close() Status                 { return Again }
 func (Chan) Len() int                      { return 0 }
-func (Chan) Length() uint32                { return 0 }
+func (Chan) LenHint() uint32               { return 0 }
 func (Chan) Free()                         {}
 
 func Mark(uintptr) uint64 { return 0 }
