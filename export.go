@@ -293,8 +293,11 @@ func (t *schedulerTable) find(slot uint32) *Scheduler { return (*t.list.Load())[
 
 func init() { csrc.Inline = inlineCalls }
 
-// inlineCalls makes a worker's inline calls, on its thread, as long as that lives.
+// inlineCalls makes a worker's inline calls, on its thread, as long as that lives. It is locked to it, as the runtime then never
+// starts a thread from this one, which would have the worker's name and CPU.
 func inlineCalls(calls csrc.Calls) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	for s := schedulers.find(calls.Slot()); !inlineUntilPanic(s, &calls); {
 	}
 }

@@ -4,6 +4,7 @@ package coro_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"math"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/organzine/coro"
@@ -250,4 +252,30 @@ func TestTheNumberOfDedicatedWorkersIsChecked(t *testing.T) {
 	}
 	_, err := coro.New(coro.WithWorkers(200), coro.WithDedicatedWorkers(57))
 	optionError(t, err, "WithDedicatedWorkers", "256 workers in all")
+}
+
+// A thread that Go starts while a worker calls it is Go's, and not like the worker: it has neither its name nor its CPU.
+func TestThreadsThatGoStartsInACallAreNotLikeTheWorker(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(1), coro.WithName("calling"))
+	release := make(chan struct{})
+	var started sync.WaitGroup
+	starts := coro.MustExport(func(_ context.Context, n int64) (int64, error) {
+		for range n {
+			here := make(chan struct{})
+			started.Go(func() {
+				runtime.LockOSThread() // so that another thread is needed, and this one ends with its goroutine
+				close(here)
+				<-release
+			})
+			<-here
+		}
+		return 0, nil
+	})
+	task, err := callOne.Start(s, testbody.Call{ID: uint32(starts), How: testbody.Inline, Number: 20, ArgBytes: 8, ResultBytes: 8})
+	require.NoError(t, err)
+	_, err = task.Wait(soon(t))
+	require.NoError(t, err)
+	assert.Equal(t, 1, threads(t, "calling/"))
+	close(release)
+	started.Wait()
 }
