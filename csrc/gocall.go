@@ -19,6 +19,8 @@ import "C"
 import (
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/organzine/coro/internal/asm"
 )
 
 func init() { C.coroi_go_register(C.coroi_go_serve(C.coroGoServe)) }
@@ -175,7 +177,7 @@ func (s *Scheduler) Watch(watched bool) {
 	if !watched {
 		unwatched = 1
 	}
-	atomic.StoreUint32((*uint32)(unsafe.Pointer(&s.c.calls_unwatched)), unwatched)
+	asm.StoreSeq((*uint32)(unsafe.Pointer(&s.c.calls_unwatched)), unwatched)
 }
 
 // Complete is F6 of gocall.h: the call has ended, and is gone after this.

@@ -8,6 +8,8 @@ import "C"
 import (
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/organzine/coro/internal/asm"
 )
 
 // The join word, see join.c: generation << 32 | kind << 30 | index.
@@ -96,7 +98,7 @@ func (j Joinable) collect(result unsafe.Pointer, n uintptr) Status {
 
 // Arm says that the bell is to be rung from now on: Go is about to sleep. What was done before is still to be
 // looked at once.
-func (s *Scheduler) Arm() { atomic.StoreUint32((*uint32)(unsafe.Pointer(&s.c.go_sleeps)), 1) }
+func (s *Scheduler) Arm() { asm.StoreSeq((*uint32)(unsafe.Pointer(&s.c.go_sleeps)), 1) }
 
 // WaitRest counts the goroutines that want the bell at each rest.
 func (s *Scheduler) WaitRest(n int32) {

@@ -1,9 +1,13 @@
 //go:build amd64 || arm64
 
-// Package asm has what Go itself does not offer: a goroutine's identity, and a store with release order.
+// Package asm has what Go itself does not offer: a goroutine's identity, a call of C without leaving Go, and stores of other orders, or in
+// other memory, than sync/atomic's.
 package asm
 
-import "unsafe"
+import (
+	"sync/atomic"
+	"unsafe"
+)
 
 // Goroutine is a number that differs between any two goroutines that are alive. It costs about 1 ns.
 func Goroutine() uintptr
@@ -16,3 +20,7 @@ func Goroutine() uintptr
 func Leaf(fn uintptr, a, b unsafe.Pointer) int32
 
 func storeRelease(p *uint32, v uint32)
+
+// StoreSeq stores v before anything that follows is loaded, in whatever memory. So does atomic.Store, but under the race detector it is
+// a mere release (Go 1.26) where the memory is C's, and the next load may overtake it.
+func StoreSeq(p *uint32, v uint32) { atomic.SwapUint32(p, v) }
