@@ -616,18 +616,21 @@ func blockedSignals(t *testing.T, s *coro.Scheduler) (mask uint64) {
 	return mask
 }
 
+var slowCalls atomic.Int64 // a name is exported once
+
 func TestASlowCallIsReported(t *testing.T) {
 	for name, how := range ways {
 		t.Run(name, func(t *testing.T) {
 			reports := make(chan coro.SlowCall, 10)
 			s := newScheduler(t, coro.WithWorkers(2), coro.WithSlowCallHook(20*time.Millisecond, func(c coro.SlowCall) { reports <- c }))
 			end := make(chan struct{})
-			id, err := coro.ExportNamed("slow "+name, func(context.Context, int64) (int64, error) { <-end; return 0, nil })
+			slow := fmt.Sprintf("slow %s %d", name, slowCalls.Add(1))
+			id, err := coro.ExportNamed(slow, func(context.Context, int64) (int64, error) { <-end; return 0, nil })
 			require.NoError(t, err)
 			task, err := callOne.Start(s, testbody.Call{ID: uint32(id), How: how, ArgBytes: 8, ResultBytes: 8})
 			require.NoError(t, err)
 			report := <-reports
-			assert.Equal(t, "slow "+name, report.Func)
+			assert.Equal(t, slow, report.Func)
 			assert.Equal(t, how == testbody.Inline, report.Inline)
 			assert.GreaterOrEqual(t, report.For, 20*time.Millisecond)
 			close(end)
