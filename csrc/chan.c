@@ -71,7 +71,6 @@ static inline bool lingers(uint64_t deadline)
 }
 
 #define GATHER_PAUSES 24 /* 0.6 us, or 1.3 where a pause is long */
-#define ALONE_MOST 63
 
 /* look_pauses - between two looks of one who lingers. For room, about as long as an eighth of it takes to come. */
 static uint32_t look_pauses(const struct coro_chan *c, bool send)
@@ -86,17 +85,6 @@ static void gather(const struct coro_chan *c)
 		at_relax();
 }
 
-/* gathered - what has come meanwhile, or, not waited for, at once: whether it was worth while. */
-static void gathered(struct coro_chan *c)
-{
-	if (c->alone) {
-		c->alone--;
-		return;
-	}
-	c->alone_most = coroi_chan_length(c) > 1 ? 0 : c->alone_most < ALONE_MOST ? 2 * c->alone_most + 1 : ALONE_MOST;
-	c->alone = c->alone_most;
-}
-
 /*
  * linger - with the lock of that end, which is left meanwhile. Who receives each value as soon as it comes takes a line from who sends
  * for it: where several come one after the other, some are let come together. Whether they do is found out by waiting, after each
@@ -104,15 +92,15 @@ static void gathered(struct coro_chan *c)
  */
 static void linger(struct coro_chan *c, bool send)
 {
-	bool alone = send || c->alone;
+	bool gathers = !send && !c->gathers.skips;
 
 	coroi_spin_unlock(coroi_chan_end_lock(c, send));
 	bool happened = coroi_idle_linger(coroi_self(), send ? has_room : has_value, c, look_pauses(c, send));
-	if (happened && !alone)
+	if (happened && gathers)
 		gather(c);
 	coroi_spin_lock(coroi_chan_end_lock(c, send));
-	if (happened && !send)
-		gathered(c);
+	if (happened && !send && !coroi_skip(&c->gathers))
+		coroi_tried(&c->gathers, coroi_chan_length(c) > 1);
 }
 
 /* told - what the call returns; woken has come out of a queue, and c has been left. */

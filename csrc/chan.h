@@ -21,6 +21,7 @@
 #ifndef COROI_CHAN_H
 #define COROI_CHAN_H
 
+#include "backoff.h"
 #include "guest.h"
 
 #include <string.h>
@@ -51,7 +52,7 @@ struct coro_chan {
 	struct coroi_spin receiving COROI_ALONE; /* the lock of `out` */
 	struct coroi_end out;
 	bool awaited; /* somebody waits to send: set before one does, cleared by who finds nobody. Changed with both locks */
-	uint8_t alone, alone_most; /* so often still, and at most, is what comes to one who lingers taken alone. With the lock of `out` */
+	struct coroi_backoff gathers; /* who lingers lets values come together; with the lock of `out` */
 
 	unsigned char ring[] COROI_ALONE;
 };

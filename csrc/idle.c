@@ -378,20 +378,13 @@ static bool doze(struct coroi_worker *w)
 	if (!w->displaced)
 		return false;
 	w->displaced = false;
-	if (w->doze_skip) {
-		w->doze_skip--;
+	if (coroi_skip(&w->dozes))
 		return false;
-	}
 	uint32_t none = 0;
 	coroi_futex_wait(&none, 0, DOZE_NS);
 	bool came = at_load_rlx(&w->inbox) || coroi_has_news(w);
-	if (came && have_come(w)) {
-		w->doze_skips = 0;
-		w->displaced = true;
-		return true;
-	}
-	w->doze_skips = (uint8_t)(w->doze_skips < 32 ? 2 * w->doze_skips + 1 : 63);
-	w->doze_skip = w->doze_skips;
+	w->displaced = came && have_come(w);
+	coroi_tried(&w->dozes, w->displaced);
 	return came;
 }
 

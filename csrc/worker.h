@@ -12,6 +12,7 @@
 #define COROI_WORKER_H
 
 #include "atomics.h"
+#include "backoff.h"
 #include "block.h"
 #include "parcel.h"
 #include "record.h"
@@ -108,7 +109,7 @@ struct coroi_worker {
 	uint64_t parked_at; /* ns */
 	int32_t waker_cpu;  /* where whoever claimed it last ran; atomic, relaxed */
 	bool displaced;     /* it has woken up there */
-	uint8_t doze_skip, doze_skips; /* dozes to leave out yet, and after the next that is in vain */
+	struct coroi_backoff dozes;
 	uint32_t backoff;   /* steals in a row that did not pay */
 	uint64_t hold_off;  /* no stealing before this time, ns; atomic, relaxed: who would wake it looks */
 	uint8_t called;     /* it was woken to look for work, and has not slept since; atomic, relaxed: a hint */

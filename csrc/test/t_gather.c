@@ -37,19 +37,19 @@ static void lingers(void *arg, void *result)
 	for (unsigned most = 1, i = 0; i < 8; i++) { /* in vain: half as often each time, and some */
 		at_once = 1;
 		lingers_once();
-		CHECK_EQ(chan->alone_most, most);
+		CHECK_EQ(chan->gathers.most, most);
 		for (unsigned left = most; left; left--) {
-			CHECK_EQ(chan->alone, left);
+			CHECK_EQ(chan->gathers.skips, left);
 			lingers_once();
 		}
-		CHECK_EQ(chan->alone, 0);
+		CHECK_EQ(chan->gathers.skips, 0);
 		most = 2 * most + 1 < 63 ? 2 * most + 1 : 63;
 	}
 	at_once = 3;
 	for (unsigned i = 0; i < 4; i++) { /* not in vain: each time */
 		lingers_once();
-		CHECK_EQ(chan->alone_most, 0);
-		CHECK_EQ(chan->alone, 0);
+		CHECK_EQ(chan->gathers.most, 0);
+		CHECK_EQ(chan->gathers.skips, 0);
 	}
 	meanwhile = NULL;
 }
