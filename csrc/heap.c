@@ -85,7 +85,7 @@ static struct coroi_heap_chunk *map(struct coroi_heap *h, size_t bytes)
 
 	if (!c)
 		return NULL;
-	coroi_huge(c, bytes, bytes % CHUNK_BYTES == 0);
+	coroi_huge(c, bytes, h->chunks && bytes % CHUNK_BYTES == 0); /* the first is not, see record.h */
 	c->bytes = bytes;
 	c->next = h->chunks;
 	if (h->chunks)

@@ -1,5 +1,5 @@
 /*
- * heap.h - memory of one worker in many small sizes, in huge pages.
+ * heap.h - memory of one worker in many small sizes, in huge pages but for the first chunk.
  *
  * What dense coroutines leave behind when they make way (dense.h), and what they show to others while they wait: some hundred
  * bytes each, millions of them, made and freed by one thread, and all given back when they are gone.

@@ -22,8 +22,8 @@ uint32_t coroi_chunk_count;
 static uint32_t *dir_free; /* of them, those that no slab uses; as large as the directory */
 static uint32_t dir_frees;
 
-/* chunk_take - a zeroed chunk for a slab: one that another slab gave back, or a new one. */
-static struct coroi_chunk *chunk_take(struct coro_scheduler *owner)
+/* chunk_take - a zeroed chunk for a slab: one that another slab gave back, or a new one. huge: for who has others already, see record.h. */
+static struct coroi_chunk *chunk_take(struct coro_scheduler *owner, bool huge)
 {
 	struct coroi_chunk *c = NULL;
 
@@ -33,12 +33,13 @@ static struct coroi_chunk *chunk_take(struct coro_scheduler *owner)
 	if (dir_free && dir_frees) {
 		uint32_t id = dir_free[--dir_frees];
 		c = coroi_chunk_dir[id];
+		coroi_huge(c, COROI_CHUNK_BYTES, huge);
 		c->id = id;
 		at_store_rlx(&c->owner, owner);
 	} else if (dir_free && coroi_chunk_count < COROI_CHUNKS_MAX) {
 		c = coroi_map(COROI_CHUNK_BYTES, COROI_CHUNK_BYTES);
 		if (c) {
-			coroi_huge(c, COROI_CHUNK_BYTES, true);
+			coroi_huge(c, COROI_CHUNK_BYTES, huge);
 			c->id = coroi_chunk_count++;
 			at_store_rlx(&c->owner, owner);
 			chunk_info[c->id].first_gen = 1;
@@ -243,7 +244,7 @@ static bool add_chunk(struct coroi_slab *s)
 	}
 	if (!have_mags(s, s->chunks + 1, s->users))
 		return false;
-	struct coroi_chunk *c = chunk_take(s->owner);
+	struct coroi_chunk *c = chunk_take(s->owner, s->chunks > 0);
 	if (!c)
 		return false;
 	s->chunk[s->chunks++] = c->id;

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 /* A free record is handed back with its generation raised, as an end does it. */
 static void end(struct coroi_rec *r)
@@ -65,6 +66,33 @@ TEST(slab_records_are_distinct_and_found)
 	}
 	free(r);
 	coroi_slab_destroy(&s);
+}
+
+/* resident - bytes of a chunk that are. */
+static size_t resident(struct coroi_chunk *c)
+{
+	static unsigned char page[COROI_CHUNK_BYTES / 4096];
+	size_t size = coroi_page(), n = 0;
+
+	CHECK_EQ(mincore(c, COROI_CHUNK_BYTES, page), 0);
+	for (size_t i = 0; i < COROI_CHUNK_BYTES / size; i++)
+		n += page[i] & 1 ? size : 0;
+	return n;
+}
+
+TEST(slab_of_few_is_small)
+{
+	for (int again = 0; again < 2; again++) { /* with a new chunk, and with one that was in use, the first or not */
+		struct coroi_slab s;
+		struct coroi_mags m;
+
+		make(&s, &m, 1, 0);
+		struct coroi_rec *r = get(&m);
+		CHECK(r && resident(coroi_chunk_of(r)) <= 4 * coroi_page());
+		for (uint32_t i = 0; i < 2 * COROI_CHUNK_RECORDS; i++)
+			CHECK(get(&m));
+		coroi_slab_destroy(&s);
+	}
 }
 
 TEST(slab_of_nothing_is_at_no_index)
