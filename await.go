@@ -103,7 +103,7 @@ type awaiter struct {
 
 func (w awaiter) begin() {
 	if w.ext {
-		w.c.lane.s.core.BeginExt(1)
+		w.c.lane.s.core.BeginPending(1)
 	}
 }
 
@@ -115,6 +115,6 @@ func (w awaiter) tell() {
 
 func (w awaiter) forget() {
 	if w.ext {
-		w.c.lane.s.core.EndExt()
+		w.c.lane.s.core.EndPending()
 	}
 }

@@ -13,7 +13,7 @@ import (
 // awaitDeadline takes the token, if ctx has a deadline. It is for before anything that is bound to ctx begins to run.
 func (s *Scheduler) awaitDeadline(ctx context.Context) (awaited bool) {
 	if _, awaited = ctx.Deadline(); awaited {
-		s.core.BeginExt(1)
+		s.core.BeginPending(1)
 	}
 	return awaited
 }
@@ -21,7 +21,7 @@ func (s *Scheduler) awaitDeadline(ctx context.Context) (awaited bool) {
 // deadlineOver gives the token back, if there is one.
 func (s *Scheduler) deadlineOver(awaited bool) {
 	if awaited {
-		s.core.EndExt()
+		s.core.EndPending()
 		runtime.KeepAlive(s)
 	}
 }
@@ -43,7 +43,7 @@ func (s *Scheduler) bind(ctx context.Context, awaited bool, cancel func()) (stop
 // canceling calls cancel with a token, which is given back: the one that there is, or another one.
 func (s *Scheduler) canceling(awaited bool, cancel func()) {
 	if s.paused && !awaited {
-		s.core.BeginExt(1)
+		s.core.BeginPending(1)
 		awaited = true
 	}
 	cancel()

@@ -497,18 +497,18 @@ func (c *Coroutine) Sleep(d time.Duration) error {
 	}
 	s := c.lane.s
 	var fired atomic.Bool
-	s.core.BeginExt(1)
+	s.core.BeginPending(1)
 	t := time.AfterFunc(d, func() {
 		fired.Store(true)
 		s.core.SendEvent(c.join)
-		s.core.EndExt()
+		s.core.EndPending()
 	})
 	err := c.await(fired.Load)
 	if err == nil {
 		return nil
 	}
 	if t.Stop() {
-		s.core.EndExt()
+		s.core.EndPending()
 	} else {
 		c.cling(fired.Load) // the event is on its way
 	}

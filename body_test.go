@@ -607,7 +607,7 @@ func TestRunTellsThoseWithoutAStackAfterTheLastGoBody(t *testing.T) {
 	body := goes(t, s, func(*coro.Coroutine) error {
 		parked(t, s, 1)
 		starves, err = empty.Start(s, coro.None{})
-		eventually(t, func() bool { st := s.Stats(); return st.Starved == 1 && st.Awake == 1 }, "one starves, and only this is awake")
+		eventually(t, func() bool { st := s.Stats(); return st.AwaitingStack == 1 && st.Awake == 1 }, "one starves, and only this is awake")
 		return err
 	})
 	var deadlock *coro.DeadlockError

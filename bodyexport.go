@@ -36,7 +36,7 @@ func ExportBody[A, R any](f func(c *Coroutine, arg A) (R, error)) (BodyID, error
 		return 0, err
 	}
 	name := bodyName(f)
-	return goBodies.add(&goBodyType{argBytes, resultBytes, func(s *Scheduler, it csrc.LaneItem) *Coroutine {
+	return goBodies.add(&goBodyType{argBytes, resultBytes, func(s *Scheduler, it csrc.GoWorkerItem) *Coroutine {
 		var arg A
 		if argBytes > 0 {
 			arg = *(*A)(it.Arg())
@@ -60,7 +60,7 @@ func MustExportBody[A, R any](f func(c *Coroutine, arg A) (R, error)) BodyID {
 // goBodyType is a function that was exported by ExportBody.
 type goBodyType struct {
 	argBytes, resultBytes uint8
-	start                 func(*Scheduler, csrc.LaneItem) *Coroutine // makes what C has asked for
+	start                 func(*Scheduler, csrc.GoWorkerItem) *Coroutine // makes what C has asked for
 }
 
 // goBodyTable has all of them. Looking one up takes no lock.

@@ -84,7 +84,7 @@ func (c *Chan[T]) send(ctx context.Context, v T) (csrc.Status, error) {
 		try:    func() csrc.Status { return c.core.TrySend(unsafe.Pointer(&v)) },
 		may:    func() bool { return c.core.MaySend(c.capacity) },
 		values: c.capacity / 2,
-		begin: func(g csrc.Guest) csrc.Status {
+		begin: func(g csrc.GoWaiter) csrc.Status {
 			*(*T)(g.Value()) = v
 			return c.core.Send(g)
 		},
@@ -125,7 +125,7 @@ func (c *Chan[T]) recv(ctx context.Context) (v T, status csrc.Status, err error)
 		try:   func() csrc.Status { return c.core.TryRecv(unsafe.Pointer(&v)) },
 		may:   c.mayRecv,
 		begin: c.core.Recv,
-		used: func(g csrc.Guest) {
+		used: func(g csrc.GoWaiter) {
 			if g.Status() == csrc.OK {
 				v = *(*T)(g.Value())
 			}

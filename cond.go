@@ -33,7 +33,7 @@ func NewCond(m *Mutex) (*Cond, error) {
 func (c *Cond) Wait(ctx context.Context) error {
 	me, waited := owner(), false
 	c.mutex.edge.release()
-	err := c.await(ctx, want{begin: func(g csrc.Guest) csrc.Status {
+	err := c.await(ctx, want{begin: func(g csrc.GoWaiter) csrc.Status {
 		status := c.core.Wait(g, c.mutex.core, me)
 		waited = status == csrc.Waits
 		return status

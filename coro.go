@@ -116,7 +116,7 @@ func FuncStack(bytes int) FuncOption {
 			return &OptionError{"FuncStack", bytes, fmt.Sprintf("must be from %d to %d", StackMin, StackMax)}
 		}
 		if s.Class == csrc.ClassDense {
-			return &OptionError{"FuncStack", bytes, "does not go with FuncDense: WithDenseSlots sets the size of its stacks"}
+			return &OptionError{"FuncStack", bytes, "does not go with FuncDense: WithSharedStacks sets the size of its stacks"}
 		}
 		s.Class = csrc.Class(bytes)
 		return nil
@@ -125,7 +125,7 @@ func FuncStack(bytes int) FuncOption {
 
 // FuncDense makes a Func's coroutines dense: they own no stack while they wait, only their record, 128 bytes, and a copy of
 // their live frames, often some 100 bytes, so that millions of them may wait at once. They run on some stacks that those of a
-// worker share (WithDenseSlots); one that never waits costs what any other costs, and one that waits is copied out only if another needs the
+// worker share (WithSharedStacks); one that never waits costs what any other costs, and one that waits is copied out only if another needs the
 // place. Once started they stay with their worker.
 //
 // The body must give no pointer to a variable of its stack to anybody who uses it while the coroutine waits: others are on that
@@ -133,7 +133,7 @@ func FuncStack(bytes int) FuncOption {
 func FuncDense() FuncOption {
 	return func(s *csrc.Spec) error {
 		if s.Class != classDefault {
-			return &OptionError{"FuncDense", true, "does not go with FuncStack: WithDenseSlots sets the size of its stacks"}
+			return &OptionError{"FuncDense", true, "does not go with FuncStack: WithSharedStacks sets the size of its stacks"}
 		}
 		s.Class = csrc.ClassDense
 		return nil

@@ -47,7 +47,7 @@ func TestDenseCoroutinesAreSpawnedInEveryWay(t *testing.T) {
 }
 
 func TestManyDenseCoroutinesWaitWithoutStacks(t *testing.T) {
-	s := newScheduler(t, coro.WithWorkers(2), coro.WithDenseSlots(4, coro.StackMin))
+	s := newScheduler(t, coro.WithWorkers(2), coro.WithSharedStacks(4, coro.StackMin))
 	n := scaled(20_000)
 	tasks := make([]*coro.Task[int32], n)
 	for i := range tasks {
@@ -130,11 +130,11 @@ func TestDenseOptionsAreChecked(t *testing.T) {
 	} {
 		_, err := coro.NewFunc[int64, coro.None](testbody.Add, opts...)
 		require.ErrorAs(t, err, &bad)
-		assert.ErrorContains(t, err, "WithDenseSlots")
+		assert.ErrorContains(t, err, "WithSharedStacks")
 	}
 	for _, o := range []coro.Option{
-		coro.WithDenseSlots(1, coro.StackDefault), coro.WithDenseSlots(1025, coro.StackDefault),
-		coro.WithDenseSlots(2, coro.StackMin-1), coro.WithDenseSlots(2, coro.StackMax+1),
+		coro.WithSharedStacks(1, coro.StackDefault), coro.WithSharedStacks(1025, coro.StackDefault),
+		coro.WithSharedStacks(2, coro.StackMin-1), coro.WithSharedStacks(2, coro.StackMax+1),
 	} {
 		_, err := coro.New(o)
 		require.ErrorAs(t, err, &bad)

@@ -298,7 +298,7 @@ func init() { csrc.Inline = inlineCalls }
 func inlineCalls(calls csrc.Calls) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	for s := schedulers.find(calls.Slot()); !inlineUntilPanic(s, &calls); {
+	for s := schedulers.find(calls.ID()); !inlineUntilPanic(s, &calls); {
 	}
 }
 

@@ -85,8 +85,8 @@ type want struct {
 	try     func() csrc.Status           // does it if it can be done at once, else returns csrc.TimedOut; nil: it never can
 	may     func() bool                  // tells whether trying is worth while; nil: always
 	values  int                          // that are to go until it is worth while; 0: one is enough
-	begin   func(csrc.Guest) csrc.Status // does it, or has the guest wait until it is done
-	used    func(csrc.Guest)             // gets the guest when it was done, before it is freed; nil: there is nothing in it
+	begin   func(csrc.GoWaiter) csrc.Status // does it, or has the guest wait until it is done
+	used    func(csrc.GoWaiter)             // gets the guest when it was done, before it is freed; nil: there is nothing in it
 	certain bool                         // nothing ends the wait but what it waits for
 }
 
@@ -121,7 +121,7 @@ func (o *waitable) wait(ctx context.Context, want want) (csrc.Status, error) {
 	}
 	w := sleepers.Get().(*sleeper)
 	slot := o.s.poller.reserve(w)
-	g, status := o.s.core.NewGuest(slot, want.bytes)
+	g, status := o.s.core.NewGoWaiter(slot, want.bytes)
 	if status == csrc.OK {
 		status = want.begun(g)
 	}
@@ -164,7 +164,7 @@ func (o *waitable) took(status csrc.Status) bool {
 	return status == csrc.OK
 }
 
-func (want *want) use(g csrc.Guest) {
+func (want *want) use(g csrc.GoWaiter) {
 	if want.used != nil {
 		want.used(g)
 	}
@@ -179,7 +179,7 @@ func (want *want) turns() int {
 }
 
 // begun has g begin. If it does not wait it is freed.
-func (want *want) begun(g csrc.Guest) csrc.Status {
+func (want *want) begun(g csrc.GoWaiter) csrc.Status {
 	status := want.begin(g)
 	if status == csrc.OK {
 		want.use(g)
@@ -194,7 +194,7 @@ func (want *want) begun(g csrc.Guest) csrc.Status {
 const lookPause = time.Millisecond
 
 // sleep waits for the poller. With an error, g was withdrawn.
-func (o *waitable) sleep(ctx context.Context, w *sleeper, g csrc.Guest, certain bool) (csrc.Status, error) {
+func (o *waitable) sleep(ctx context.Context, w *sleeper, g csrc.GoWaiter, certain bool) (csrc.Status, error) {
 	select {
 	case <-w.woken:
 		return g.Status(), nil
@@ -212,14 +212,14 @@ func (o *waitable) sleep(ctx context.Context, w *sleeper, g csrc.Guest, certain 
 		case <-w.woken:
 			return g.Status(), nil
 		case <-o.s.ended:
-			o.s.poller.completeAll(o.s.core.Guests(nil))
+			o.s.poller.completeAll(o.s.core.GoWaiters(nil))
 			time.Sleep(pause)
 		}
 	}
 }
 
 func (o *waitable) waitAsBody(ctx context.Context, c *Coroutine, want want) (csrc.Status, error) {
-	g, status := c.join.NewGuest(want.bytes)
+	g, status := c.join.NewGoWaiter(want.bytes)
 	if status == csrc.OK {
 		status = want.begun(g)
 	}
@@ -253,7 +253,7 @@ func (o *waitable) waitAsBody(ctx context.Context, c *Coroutine, want want) (csr
 }
 
 // had is the end of a body's wait.
-func (want *want) had(g csrc.Guest) csrc.Status {
+func (want *want) had(g csrc.GoWaiter) csrc.Status {
 	status := g.Status()
 	want.use(g)
 	g.Free()

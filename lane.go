@@ -17,7 +17,7 @@ import (
 // around now and then, as a worker on standby does: a body that computes, or waits in Go, keeps its executor and nothing else.
 type lane struct {
 	s     *Scheduler
-	core  csrc.Lane
+	core  csrc.GoWorker
 	most  int          // executors, but for those that stand in for stuck ones
 	table bodyTable    // coroutines by slot
 	spare atomic.Int32 // executors that are idle, or not made yet: whoever has a surplus wakes one
@@ -31,7 +31,7 @@ type lane struct {
 	active    int // executors that are not idle. 0: the lane sleeps
 	carriers  []*carrier
 	closed    bool
-	items     [64]csrc.LaneItem
+	items     [64]csrc.GoWorkerItem
 }
 
 const (
@@ -45,7 +45,7 @@ const (
 )
 
 func (l *lane) init(s *Scheduler, executors int) {
-	l.s, l.core, l.most = s, s.core.Lane(), executors
+	l.s, l.core, l.most = s, s.core.GoWorker(), executors
 	l.spare.Store(int32(executors))
 }
 
@@ -103,9 +103,9 @@ func (l *lane) drain() {
 			}
 			runnable := true
 			switch it.Kind {
-			case csrc.LaneEvent:
+			case csrc.GoWorkerEvent:
 				runnable, _ = c.signal(hasEvent, it.N)
-			case csrc.LaneWake:
+			case csrc.GoWorkerWake:
 				runnable, _ = c.signal(0, it.N)
 			}
 			if it.N > 0 && c.isFull() {

@@ -33,7 +33,7 @@ func NewMutex(s *Scheduler) (*Mutex, error) {
 }
 
 // owner is who the caller is, as the owner of a lock.
-func owner() uint64 { return csrc.Mark(asm.Goroutine()) }
+func owner() uint64 { return csrc.LockOwner(asm.Goroutine()) }
 
 // Lock locks m, as soon as nobody else holds it. It returns ErrLockedAlready if the caller does; the cause, if the context ends first, or
 // the Go body is canceled; ErrClosed, if the scheduler is closed meanwhile: then the caller does not hold it.
@@ -48,7 +48,7 @@ func (m *Mutex) Lock(ctx context.Context) error {
 func (m *Mutex) want(me uint64) want {
 	return want{
 		try:   func() csrc.Status { return m.core.TryLock(me) },
-		begin: func(g csrc.Guest) csrc.Status { return m.core.Lock(g, me) },
+		begin: func(g csrc.GoWaiter) csrc.Status { return m.core.Lock(g, me) },
 	}
 }
 
@@ -114,7 +114,7 @@ func (m *RWMutex) lock(ctx context.Context, write bool) error {
 	}
 	return m.await(ctx, want{
 		try:   func() csrc.Status { return m.core.TryLock(write, me) },
-		begin: func(g csrc.Guest) csrc.Status { return m.core.Lock(g, write, me) },
+		begin: func(g csrc.GoWaiter) csrc.Status { return m.core.Lock(g, write, me) },
 	})
 }
 

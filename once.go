@@ -37,7 +37,7 @@ func (o *Once) Do(ctx context.Context, f func()) error {
 	status := try()
 	if status == csrc.TimedOut {
 		var err error
-		status, err = o.wait(ctx, want{try: try, begin: func(g csrc.Guest) csrc.Status { return o.core.Begin(g, me) }})
+		status, err = o.wait(ctx, want{try: try, begin: func(g csrc.GoWaiter) csrc.Status { return o.core.Begin(g, me) }})
 		if err != nil {
 			return err
 		}

@@ -68,7 +68,7 @@ func (p *poller) poll(s *Scheduler) {
 	for {
 		// First say that we sleep, then look once more: whoever comes after the look rings.
 		s.core.Arm()
-		slots = s.core.Guests(s.core.Done(slots[:0]))
+		slots = s.core.GoWaiters(s.core.Done(slots[:0]))
 		p.completeAll(slots)
 		s.office.kick()
 		if s.core.CallsCanceled() {
@@ -92,7 +92,7 @@ func (p *poller) poll(s *Scheduler) {
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			look()
 		default:
-			p.completeAll(s.core.Guests(s.core.Done(nil)))
+			p.completeAll(s.core.GoWaiters(s.core.Done(nil)))
 			p.heedRest(s, rests)
 			return
 		}

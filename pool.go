@@ -45,17 +45,17 @@ func WithStackCache(n int) Option {
 	return number("WithStackCache", n, 1, 1<<16, func(c *config) { c.StackCache = n })
 }
 
-// WithDenseSlots sets how many stacks the dense coroutines of a worker share, 2 to 1024, and their size in bytes, as WithStack. The
+// WithSharedStacks sets how many stacks the dense coroutines of a worker share, 2 to 1024, and their size in bytes, as WithStack. The
 // default is 16 of StackDefault. As many that wait for each other in turn as there are slots are never copied.
-func WithDenseSlots(n, bytes int) Option {
+func WithSharedStacks(n, bytes int) Option {
 	return func(c *config) error {
-		if n < 2 || n > csrc.DenseSlotsMax {
-			return &OptionError{"WithDenseSlots", n, fmt.Sprintf("must be from 2 to %d", csrc.DenseSlotsMax)}
+		if n < 2 || n > csrc.SharedStacksMax {
+			return &OptionError{"WithSharedStacks", n, fmt.Sprintf("must be from 2 to %d", csrc.SharedStacksMax)}
 		}
 		if bytes < StackMin || bytes > StackMax {
-			return &OptionError{"WithDenseSlots", bytes, fmt.Sprintf("must be from %d to %d", StackMin, StackMax)}
+			return &OptionError{"WithSharedStacks", bytes, fmt.Sprintf("must be from %d to %d", StackMin, StackMax)}
 		}
-		c.DenseSlots, c.DenseStack = n, bytes
+		c.SharedStacks, c.DenseStack = n, bytes
 		return nil
 	}
 }
@@ -76,7 +76,7 @@ type Stats struct {
 	Workers int    // worker threads
 	Awake   int    // of them, those that do not sleep
 	Live    int    // coroutines that have reached a worker and not ended
-	Starved int    // of them, those that wait for a stack to start on
+	AwaitingStack int    // of them, those that wait for a stack to start on
 	Rests   uint32 // times that nothing was left to do
 
 	// Stalled: everything rests, and coroutines are left. Only a wake-up from Go, or new work, can help them.
@@ -107,7 +107,7 @@ func (s *Scheduler) Stats() Stats {
 	default:
 	}
 	out := Stats{
-		Workers: c.Workers, Awake: c.Awake, Live: c.Live, Starved: c.Starved, Rests: c.Rests,
+		Workers: c.Workers, Awake: c.Awake, Live: c.Live, AwaitingStack: c.AwaitingStack, Rests: c.Rests,
 		Stalled: c.Awake == 0 && c.Outside == 0 && c.Live > 0,
 		Stacks:  c.Stacks, StacksIdle: c.StacksIdle, StackBytes: c.StackBytes,
 		Records: c.Records, RecordsIdle: c.RecordsIdle, RecordBytes: c.RecordBytes,

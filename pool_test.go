@@ -100,7 +100,7 @@ func TestCoroutinesWaitForAStackAndAllRun(t *testing.T) {
 			require.EqualValues(t, 5000, testbody.Sum(), "%d stacks", stacks)
 			st := s.Stats()
 			assert.LessOrEqual(t, st.StackBytes, stacks*oneStack)
-			assert.Zero(t, st.Starved)
+			assert.Zero(t, st.AwaitingStack)
 		}
 	}
 }
@@ -118,7 +118,7 @@ func TestWhatWaitsForAStackIsShownAndStartsWhenOneIsFree(t *testing.T) {
 	parked(t, s, 2)
 	waiting, err := square.Start(s, 9)
 	require.NoError(t, err)
-	eventually(t, func() bool { return s.Stats().Starved == 1 }, "it waits for a stack")
+	eventually(t, func() bool { return s.Stats().AwaitingStack == 1 }, "it waits for a stack")
 	require.NoError(t, tasks[0].Wake())
 	got, err := waiting.Wait(soon(t))
 	require.NoError(t, err)
@@ -235,6 +235,6 @@ func TestStatsOfAFreshSchedulerAreZero(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(2))
 	eventually(t, func() bool { return s.Stats().Awake == 0 }, "the workers go to sleep")
 	st := s.Stats()
-	assert.Zero(t, st.Live+st.Starved+st.Stacks+st.StacksIdle+st.StackBytes+st.RecordsRetired)
+	assert.Zero(t, st.Live+st.AwaitingStack+st.Stacks+st.StacksIdle+st.StackBytes+st.RecordsRetired)
 	assert.False(t, st.Stalled)
 }

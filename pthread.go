@@ -66,7 +66,7 @@ type WorkerStats struct {
 	Served   uint64 // of the steals, those that the victim served itself
 	Forced   uint64 // and those that locked the victim's door
 	Parks    uint64 // times it went to sleep
-	Mails    uint64 // wake-ups that came from other threads
+	RemoteWakes    uint64 // wake-ups that came from other threads
 	Queued   uint64 // coroutines in its queue now
 	ThreadID int    // of Linux
 	CPU      int    // that it is pinned to, or -1

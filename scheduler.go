@@ -16,7 +16,7 @@ import (
 // It holds threads and memory until Close.
 type Scheduler struct {
 	core    *csrc.Scheduler
-	ports   []csrc.Port // a power of two
+	ports   []csrc.Submitter // a power of two
 	class   uint8       // of default stacks
 	paused  bool
 	poller  poller
@@ -56,7 +56,7 @@ func New(opts ...Option) (*Scheduler, error) {
 		n *= 2
 	}
 	s.office.open(s, c.callLimit)
-	if s.ports, status = core.NewPorts(n); status == csrc.OK {
+	if s.ports, status = core.NewSubmitters(n); status == csrc.OK {
 		err = s.poller.open(s, c.onStall)
 	} else {
 		err = statusError(status)
@@ -70,7 +70,7 @@ func New(opts ...Option) (*Scheduler, error) {
 		leak.Made(leakable{s})
 	}
 	s.slot = schedulers.add(s)
-	core.SetSlot(s.slot)
+	core.SetID(s.slot)
 	if c.onSlow != nil {
 		go s.watch(c.slowLimit, c.onSlow)
 	}
@@ -79,7 +79,7 @@ func New(opts ...Option) (*Scheduler, error) {
 
 // port holds one of the ports, one that this goroutine has probably had before: goroutines have stacks of their own.
 // It returns nil after Close.
-func (s *Scheduler) port() *csrc.Port {
+func (s *Scheduler) port() *csrc.Submitter {
 	var here byte
 	i := uint32(uintptr(unsafe.Pointer(&here)) >> 11 * 0x9e3779b1 >> 16)
 	for !s.closed.Load() && len(s.ports) > 0 {

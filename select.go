@@ -164,7 +164,7 @@ func (sel *selection) room() uintptr {
 func aligned(bytes uintptr) uintptr { return (bytes + 15) &^ 15 }
 
 // values are the places of the values in a guest's memory.
-func (sel *selection) values(g csrc.Guest, yield func(n int, k *Case, place unsafe.Pointer)) {
+func (sel *selection) values(g csrc.GoWaiter, yield func(n int, k *Case, place unsafe.Pointer)) {
 	place := unsafe.Add(g.Value(), csrc.SelectBytes(len(sel.live)))
 	for n, i := range sel.live {
 		k := &sel.cases[i]
@@ -177,7 +177,7 @@ func copyValue(to, from unsafe.Pointer, bytes uintptr) {
 	copy(unsafe.Slice((*byte)(to), bytes), unsafe.Slice((*byte)(from), bytes))
 }
 
-func (sel *selection) begin(g csrc.Guest) csrc.Status {
+func (sel *selection) begin(g csrc.GoWaiter) csrc.Status {
 	sel.values(g, func(n int, k *Case, place unsafe.Pointer) {
 		if k.send {
 			copyValue(place, k.value, k.bytes)
@@ -187,7 +187,7 @@ func (sel *selection) begin(g csrc.Guest) csrc.Status {
 	return g.Select(len(sel.live))
 }
 
-func (sel *selection) used(g csrc.Guest) {
+func (sel *selection) used(g csrc.GoWaiter) {
 	done, status := g.Selected()
 	sel.index, sel.status = sel.live[done], status
 	sel.values(g, func(n int, k *Case, place unsafe.Pointer) {

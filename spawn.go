@@ -160,7 +160,7 @@ func (b *Batch[A, R]) end(err error) (int, error) {
 type Batch[A, R any] struct {
 	s    *Scheduler
 	f    Func[A, R]
-	out  csrc.Outgoing
+	out  csrc.BatchWriter
 	sent int
 }
 

@@ -274,7 +274,7 @@ func (t *Task[R]) complete() {
 	t.finish()
 	t.tell()
 	if t.counted {
-		t.s.core.EndExt()
+		t.s.core.EndPending()
 	}
 }
 

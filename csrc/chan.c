@@ -63,44 +63,44 @@ static bool has_room(void *c)
 	return coroi_chan_length(c) <= ((struct coro_chan *)c)->capacity / 2;
 }
 
-/* lingers - whoever is at the other end of c is on another core, and nobody else here: it is worth while to look again for a moment. */
-static inline bool lingers(uint64_t deadline)
+/* spins - whoever is at the other end of c is on another core, and nobody else here: it is worth while to look again for a moment. */
+static inline bool spins(uint64_t deadline)
 {
 	struct coroi_worker *w = coroi_self();
 	return deadline && w && w->current && coroi_nothing_else(w);
 }
 
-#define GATHER_PAUSES 24 /* 0.6 us, or 1.3 where a pause is long */
+#define COALESCE_PAUSES 24 /* 0.6 us, or 1.3 where a pause is long */
 
-/* look_pauses - between two looks of one who lingers. For room, about as long as an eighth of it takes to come. */
+/* look_pauses - between two looks of one who spins. For room, about as long as an eighth of it takes to come. */
 static uint32_t look_pauses(const struct coro_chan *c, bool send)
 {
 	return !send || c->capacity < 16 ? 1 : c->capacity < 64 ? c->capacity / 8 : 8;
 }
 
-/* gather - let more come together, as far as there is room for more. */
-static void gather(const struct coro_chan *c)
+/* coalesce - let more come together, as far as there is room for more. */
+static void coalesce(const struct coro_chan *c)
 {
-	for (uint32_t i = 0; i < GATHER_PAUSES && i < c->capacity / 2; i++)
+	for (uint32_t i = 0; i < COALESCE_PAUSES && i < c->capacity / 2; i++)
 		at_relax();
 }
 
 /*
- * linger - with the lock of that end, which is left meanwhile. Who receives each value as soon as it comes takes a line from who sends
+ * spin_for_value - with the lock of that end, which is left meanwhile. Who receives each value as soon as it comes takes a line from who sends
  * for it: where several come one after the other, some are let come together. Whether they do is found out by waiting, after each
  * time in vain half as often.
  */
-static void linger(struct coro_chan *c, bool send)
+static void spin_for_value(struct coro_chan *c, bool send)
 {
-	bool gathers = !send && !c->gathers.skips;
+	bool coalescing = !send && !c->coalescing.skips;
 
 	coroi_spin_unlock(coroi_chan_end_lock(c, send));
-	bool happened = coroi_idle_linger(coroi_self(), send ? has_room : has_value, c, look_pauses(c, send));
-	if (happened && gathers)
-		gather(c);
+	bool happened = coroi_idle_spin(coroi_self(), send ? has_room : has_value, c, look_pauses(c, send));
+	if (happened && coalescing)
+		coalesce(c);
 	coroi_spin_lock(coroi_chan_end_lock(c, send));
-	if (happened && !send && !coroi_skip(&c->gathers))
-		coroi_tried(&c->gathers, coroi_chan_length(c) > 1);
+	if (happened && !send && !coroi_skip(&c->coalescing))
+		coroi_tried(&c->coalescing, coroi_chan_length(c) > 1);
 }
 
 /* told - what the call returns; woken has come out of a queue, and c has been left. */
@@ -205,8 +205,8 @@ static int pass_patiently(coro_chan *c, bool send, void *value, uint64_t deadlin
 	int status = try_end(c, send, value, c->bytes, false);
 	if (status > CORO_OK) {
 		e->back++;
-		if (status == COROI_NOT_NOW && lingers(deadline)) {
-			linger(c, send);
+		if (status == COROI_NOT_NOW && spins(deadline)) {
+			spin_for_value(c, send);
 			status = try_end(c, send, value, c->bytes, false);
 			e->back -= status <= CORO_OK;
 		}
@@ -295,7 +295,7 @@ int coroi_chan_recv_leaf(coro_chan *c, void *value)
 	return leaf(c, false, value);
 }
 
-static int pass_guest(coro_chan *c, bool send, struct coroi_guest *g)
+static int pass_gowaiter(coro_chan *c, bool send, struct coroi_gowaiter *g)
 {
 	struct coroi_waiter *woken = NULL;
 	int status = coroi_object_enter(&c->object);
@@ -303,19 +303,19 @@ static int pass_guest(coro_chan *c, bool send, struct coroi_guest *g)
 	if (status)
 		return status;
 	if ((status = coroi_chan_try(c, send, g->value, &woken, c->bytes, false, true)) == COROI_NOT_NOW)
-		return coroi_guest_wait(g, &c->object, coroi_chan_wait_queue(c, send));
+		return coroi_gowaiter_wait(g, &c->object, coroi_chan_wait_queue(c, send));
 	coroi_object_leave(&c->object);
 	return told(coroi_here(), false, status, woken); /* what is bound is nothing for Go */
 }
 
-int coroi_chan_send_guest(coro_chan *c, struct coroi_guest *g)
+int coroi_chan_send_gowaiter(coro_chan *c, struct coroi_gowaiter *g)
 {
-	return pass_guest(c, true, g);
+	return pass_gowaiter(c, true, g);
 }
 
-int coroi_chan_recv_guest(coro_chan *c, struct coroi_guest *g)
+int coroi_chan_recv_gowaiter(coro_chan *c, struct coroi_gowaiter *g)
 {
-	return pass_guest(c, false, g);
+	return pass_gowaiter(c, false, g);
 }
 
 int coro_chan_close(coro_chan *c)

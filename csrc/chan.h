@@ -22,13 +22,13 @@
 #define COROI_CHAN_H
 
 #include "backoff.h"
-#include "guest.h"
+#include "gowait.h"
 
 #include <string.h>
 
 /* One end of the ring. The counts are free-running. */
 struct coroi_end {
-	uint32_t passed; /* values that have passed it; atomic: the other end, and who lingers, look */
+	uint32_t passed; /* values that have passed it; atomic: the other end, and who spins, look */
 	uint32_t seen;   /* that had passed the other end when it was last looked at: only when that is used up its line is fetched */
 	uint32_t at;     /* the place of the next one */
 	uint32_t back;   /* so many come back to it: it is not freed */
@@ -52,7 +52,7 @@ struct coro_chan {
 	struct coroi_spin receiving COROI_ALONE; /* the lock of `out` */
 	struct coroi_end out;
 	bool awaited; /* somebody waits to send: set before one does, cleared by who finds nobody. Changed with both locks */
-	struct coroi_backoff gathers; /* who lingers lets values come together; with the lock of `out` */
+	struct coroi_backoff coalescing; /* who spins lets values come together; with the lock of `out` */
 
 	unsigned char ring[] COROI_ALONE;
 };
@@ -105,8 +105,8 @@ static inline uint32_t coroi_chan_length(const struct coro_chan *c)
 	return at_load_acq(&c->in.passed) - out;
 }
 
-/* coroi_chan_place - of the next value that passes an end. */
-static inline void *coroi_chan_place(struct coro_chan *c, const struct coroi_end *e, size_t bytes)
+/* coroi_chan_cell - of the next value that passes an end. */
+static inline void *coroi_chan_cell(struct coro_chan *c, const struct coroi_end *e, size_t bytes)
 {
 	return c->ring + (size_t)e->at * bytes;
 }
@@ -155,7 +155,7 @@ static inline __attribute__((always_inline)) int coroi_chan_try_send(struct coro
 		if (c->in.passed - c->in.seen == c->capacity)
 			return COROI_NOT_NOW;
 	}
-	coroi_chan_copy(coroi_chan_place(c, &c->in, bytes), value, bytes, small);
+	coroi_chan_copy(coroi_chan_cell(c, &c->in, bytes), value, bytes, small);
 	coroi_chan_passed(c, &c->in);
 	return CORO_OK;
 }
@@ -169,13 +169,13 @@ static inline __attribute__((always_inline)) int coroi_chan_try_recv(struct coro
 		return COROI_BY_BOTH;
 	bool any = c->out.seen != c->out.passed;
 	if (coroi_likely(any)) {
-		coroi_chan_copy(value, coroi_chan_place(c, &c->out, bytes), bytes, small);
+		coroi_chan_copy(value, coroi_chan_cell(c, &c->out, bytes), bytes, small);
 		coroi_chan_passed(c, &c->out);
 	}
 	if (both && coroi_unlikely(c->senders.first != NULL)) {
 		struct coroi_waiter *x = coroi_chan_take(c, &c->senders);
 		if (x && any) { /* its value is the last now, in the place that has become free */
-			coroi_chan_copy(coroi_chan_place(c, &c->in, bytes), x->value, bytes, small);
+			coroi_chan_copy(coroi_chan_cell(c, &c->in, bytes), x->value, bytes, small);
 			coroi_chan_passed(c, &c->in);
 		} else if (x) {
 			coroi_chan_copy(value, x->value, bytes, small);

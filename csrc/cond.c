@@ -10,7 +10,7 @@ COROI_VIEW(struct cond, coro_cond, cond_of)
 
 int coro_cond_init(coro_cond *p, uint32_t flags)
 {
-	return coroi_sync_init(p, sizeof(struct cond), flags);
+	return coroi_object_init(p, sizeof(struct cond), flags);
 }
 
 int coro_cond_wait(coro_cond *p, coro_mutex *mutex, uint64_t deadline)
@@ -21,7 +21,7 @@ int coro_cond_wait(coro_cond *p, coro_mutex *mutex, uint64_t deadline)
 	if (!p || !mutex)
 		return CORO_EINVAL;
 	struct coroi_mutex *m = coroi_mutex_of(mutex);
-	uint64_t mine = coroi_mark();
+	uint64_t mine = coroi_lock_owner();
 	if (!mine || !coroi_mutex_is_owner(m, mine))
 		return CORO_EPERM;
 	int status = coroi_object_enter(&c->object);
@@ -44,17 +44,17 @@ int coro_cond_wait(coro_cond *p, coro_mutex *mutex, uint64_t deadline)
 	return locked ? locked : status;
 }
 
-int coroi_cond_wait_guest(coro_cond *p, coro_mutex *mutex, uint64_t mark, struct coroi_guest *g)
+int coroi_cond_wait_gowaiter(coro_cond *p, coro_mutex *mutex, uint64_t owner, struct coroi_gowaiter *g)
 {
 	struct cond *c = cond_of(p);
 
-	if (!coroi_mutex_is_owner(coroi_mutex_of(mutex), mark))
+	if (!coroi_mutex_is_owner(coroi_mutex_of(mutex), owner))
 		return CORO_EPERM;
 	int status = coroi_object_enter(&c->object);
 	if (status)
 		return status;
-	coroi_guest_wait(g, &c->object, &c->queue);
-	coroi_mutex_unlock_as(mutex, mark);
+	coroi_gowaiter_wait(g, &c->object, &c->queue);
+	coroi_mutex_unlock_as(mutex, owner);
 	return COROI_WAITS;
 }
 
@@ -91,5 +91,5 @@ int coro_cond_destroy(coro_cond *p)
 		return CORO_EINVAL;
 	struct cond *c = cond_of(p);
 	int status = coroi_object_enter_end(&c->object);
-	return status ? status : coroi_sync_end(&c->object, c->queue.first);
+	return status ? status : coroi_object_end(&c->object, c->queue.first);
 }

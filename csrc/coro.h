@@ -382,7 +382,7 @@ typedef struct coro_attr {
 /*
  * CORO_DENSE - a coroutine that owns no stack while it waits, for millions that are alive at once and mostly wait.
  *
- * It runs on one of its worker's shared stacks (coro_options.dense_slots). When it waits and another needs that stack, its
+ * It runs on one of its worker's shared stacks (coro_options.shared_stacks). When it waits and another needs that stack, its
  * live frames, some hundred bytes, are copied out, and back to the same addresses before it goes on. One that never
  * waits costs what any other does; one that waits costs its record, 128 bytes, and its frames.
  *
@@ -855,8 +855,8 @@ typedef struct coro_options {
 	uint32_t cpu_count;
 	uint32_t dedicated;        /* further workers, after those, with at most CORO_WORKERS_MAX in all. See below */
 	uint32_t blocking_threads; /* most threads for coro_blocking and coro_thread_begin, at most 65536; 0: 64 */
-	uint32_t dense_slots;    /* stacks that a worker's dense coroutines share, 2 to 1024; 0: 16 */
-	size_t dense_stack_bytes; /* of each, as stack_bytes; 0: CORO_STACK_DEFAULT */
+	uint32_t shared_stacks;    /* stacks that a worker's dense coroutines share, 2 to 1024; 0: 16 */
+	size_t shared_stack_bytes; /* of each, as stack_bytes; 0: CORO_STACK_DEFAULT */
 } coro_options;
 
 /*
@@ -866,7 +866,7 @@ typedef struct coro_options {
  * calls from one thread. In all else it is a worker like any other.
  */
 
-#define CORO_PAUSED 1u        /* batch mode: nothing runs before coro_scheduler_run */
+#define CORO_PAUSED 1u        /* run mode: nothing runs before coro_scheduler_run */
 #define CORO_NO_MEMBARRIER 2u /* use an exchange in every door, as where membarrier is refused */
 #define CORO_NO_STANDBY 4u    /* for tests: no timed look-around while others work */
 
@@ -885,7 +885,7 @@ int coro_scheduler_spawn(coro_scheduler *s, const coro_attr *attr, coro_fn fn, c
 			 coro_handle *out);
 
 /*
- * coro_scheduler_run - batch mode: let the workers run until nothing can happen any more, then pause them.
+ * coro_scheduler_run - run mode: let the workers run until nothing can happen any more, then pause them.
  *
  * Thread: any but a worker; one at a time. Blocking: until the end.
  * Returns: CORO_OK when every coroutine has ended; CORO_EDEADLK when some are left that nothing can wake
@@ -896,7 +896,7 @@ int coro_scheduler_run(coro_scheduler *s);
 
 /*
  * coro_scheduler_wait - service mode: wait until every coroutine has ended. New work may be spawned meanwhile
- * and is waited for too. Returns: CORO_OK, CORO_EPERM on a worker or in batch mode.
+ * and is waited for too. Returns: CORO_OK, CORO_EPERM on a worker or in run mode.
  */
 int coro_scheduler_wait(coro_scheduler *s);
 
@@ -939,7 +939,7 @@ typedef struct coro_worker_stats {
 	uint64_t served;     /* steals that the victim served itself */
 	uint64_t forced;     /* steals that locked the victim's door */
 	uint64_t parks;      /* times it went to sleep */
-	uint64_t mails;      /* wake-ups that came from other threads */
+	uint64_t remote_wakes;      /* wake-ups that came from other threads */
 	uint64_t queued;     /* in its queue now */
 	int32_t tid;         /* its Linux thread id */
 	int32_t cpu;         /* the CPU it is pinned to, or -1 */
@@ -949,7 +949,7 @@ typedef struct coro_stats {
 	uint32_t workers, awake;
 	uint64_t outside;          /* what will bring work by itself: calls into Go, and workers that sleep until a deadline */
 	uint64_t live;             /* coroutines that have entered and not ended */
-	uint64_t starved;          /* of them, waiting for a stack */
+	uint64_t awaiting_stack;          /* of them, waiting for a stack */
 	uint64_t idle_ends;        /* times everything came to rest */
 	uint64_t stacks, stacks_idle;     /* that may have memory, and of them not in use */
 	uint64_t stack_bytes;      /* their usable bytes; guards are not memory */

@@ -4,14 +4,14 @@
 //
 // It is not an API: use package coro. What C code needs is coro.h (see cmd/coro).
 //
-// Integers go to C and come back; no Go pointer is ever kept there. The hot way in, [Port], makes no cgo call:
+// Integers go to C and come back; no Go pointer is ever kept there. The hot way in, [Submitter], makes no cgo call:
 // it fills records in and pushes them on a worker's inbox with Go's own atomics.
 package csrc
 
 /*
 #cgo CFLAGS: -std=gnu11 -D_GNU_SOURCE -O2 -fno-omit-frame-pointer -Wall -pthread
 #cgo LDFLAGS: -pthread
-#include "bell.h"
+#include "gobell.h"
 #include "dense.h"
 #include "idle.h"
 #include "inbox.h"
@@ -101,7 +101,7 @@ const (
 	WorkersMax   = C.CORO_WORKERS_MAX
 	StealMax     = C.COROI_STEAL_MAX
 
-	DenseSlotsMax = C.COROI_DENSE_SLOTS_MOST
+	SharedStacksMax = C.COROI_SHARED_STACKS_MOST
 	ClassDense    = uint8(C.COROI_DENSE) // of a Spec
 )
 
@@ -109,7 +109,7 @@ const (
 type Options struct {
 	Workers, Dedicated, StealBatch, HandoverBudget, StackCache, BlockingThreads int
 	Stack, StackLimit, RecordLimit                                              int
-	DenseSlots, DenseStack                                                      int
+	SharedStacks, DenseStack                                                      int
 	Paused, NoMembarrier, NoStandby                                             bool
 	Name                                                                        string
 	CPUs                                                                        []uint16
@@ -150,8 +150,8 @@ func New(o Options) (*Scheduler, Status) {
 		stack_bytes:       C.size_t(o.Stack),
 		stack_limit:       C.size_t(o.StackLimit),
 		record_limit:      C.size_t(o.RecordLimit),
-		dense_slots:       C.uint32_t(o.DenseSlots),
-		dense_stack_bytes: C.size_t(o.DenseStack),
+		shared_stacks:       C.uint32_t(o.SharedStacks),
+		shared_stack_bytes: C.size_t(o.DenseStack),
 		cpu_count:         C.uint32_t(len(o.CPUs)),
 	}, (*C.char)(unsafe.Pointer(&name[0])), cpus))
 	return s, status
@@ -179,7 +179,7 @@ func (s *Scheduler) Close(cancel bool) Status {
 	return Status(C.coro_scheduler_close(s.c, with))
 }
 
-// Destroy frees everything. The scheduler is closed, and nobody has a port, task or handle of it any more.
+// Destroy frees everything. The scheduler is closed, and nobody has a submitter, runnable or handle of it any more.
 func (s *Scheduler) Destroy() {
 	crossing()
 	C.coro_scheduler_destroy(s.c)
@@ -203,7 +203,7 @@ func (s *Scheduler) Live() int {
 	return max(int(C.coroi_live(s.c)), 0)
 }
 
-// Present is coroi_present. It stops each worker for a moment; nobody is in Lane.Take.
+// Present is coroi_present. It stops each worker for a moment; nobody is in GoWorker.Take.
 func (s *Scheduler) Present() int {
 	crossing()
 	return int(C.coroi_present(s.c))
@@ -265,7 +265,7 @@ type DenseStats struct {
 // Stats is coro_stats.
 type Stats struct {
 	Workers, Awake, Outside           int
-	Live, Starved                     int
+	Live, AwaitingStack                     int
 	Rests                             uint32
 	Stacks, StacksIdle                int
 	StackBytes                        int
@@ -280,7 +280,7 @@ type Stats struct {
 type WorkerStats struct {
 	Spawned, Ended, Switches       uint64
 	Steals, Stolen, Served, Forced uint64
-	Parks, Mails, Queued           uint64
+	Parks, RemoteWakes, Queued           uint64
 	ThreadID, CPU                  int
 }
 
@@ -291,7 +291,7 @@ func (s *Scheduler) Stats() Stats {
 	crossing()
 	C.coro_scheduler_stats(s.c, &t, &list[0], C.uint32_t(len(list)))
 	out := Stats{
-		Workers: int(t.workers), Awake: int(t.awake), Outside: int(t.outside), Live: max(int(t.live), 0), Starved: int(t.starved),
+		Workers: int(t.workers), Awake: int(t.awake), Outside: int(t.outside), Live: max(int(t.live), 0), AwaitingStack: int(t.awaiting_stack),
 		Rests: uint32(t.idle_ends), Stacks: int(t.stacks), StacksIdle: int(t.stacks_idle),
 		StackBytes: int(t.stack_bytes), Records: int(t.records), RecordsIdle: int(t.records_idle),
 		RecordBytes: int(t.record_bytes), RecordsRetired: int(t.records_retired),
@@ -306,7 +306,7 @@ func (s *Scheduler) Stats() Stats {
 		w := &list[i]
 		out.PerWorker[i] = WorkerStats{
 			uint64(w.spawned), uint64(w.ended), uint64(w.switches), uint64(w.steals), uint64(w.stolen),
-			uint64(w.served), uint64(w.forced), uint64(w.parks), uint64(w.mails), uint64(w.queued),
+			uint64(w.served), uint64(w.forced), uint64(w.parks), uint64(w.remote_wakes), uint64(w.queued),
 			int(w.tid), int(w.cpu),
 		}
 	}

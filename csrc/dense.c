@@ -6,16 +6,16 @@
 #include "run.h"
 #include "wait.h"
 
-#define MOVER_BYTES CORO_STACK_DEFAULT
+#define COPIER_BYTES CORO_STACK_DEFAULT
 
 /* -------------------------------------------------------------------- what others must not touch */
 
 #ifdef COROI_ASAN
 void coroi_dense_show(struct coroi_worker *w)
 {
-	for (uint32_t i = 0; w->dense && w->current && i < w->dense->slots; i++)
-		if (w->dense->slot[i].occupant == w->current)
-			coroi_frames_show(w->dense->slot[i].stack);
+	for (uint32_t i = 0; w->dense && w->current && i < w->dense->count; i++)
+		if (w->dense->shared[i].occupant == w->current)
+			coroi_frames_show(w->dense->shared[i].stack);
 }
 
 /* On the native stack, and in a coroutine resumed by hand (perhaps by a dense one, which waits for it), nothing changes. */
@@ -23,22 +23,22 @@ void coroi_dense_hide(void)
 {
 	struct coroi_worker *w = coroi_self();
 
-	for (uint32_t i = 0; w && w->dense && w->current && i < w->dense->slots; i++) {
-		const struct coroi_slot *s = &w->dense->slot[i];
+	for (uint32_t i = 0; w && w->dense && w->current && i < w->dense->count; i++) {
+		const struct coroi_shared_stack *s = &w->dense->shared[i];
 		if (s->occupant && s->occupant != w->current)
 			coroi_frames_hide(s->stack, s->base);
 	}
 }
 #endif
 
-/* ------------------------------------------------------------------------------- out of a slot */
+/* ------------------------------------------------------------------------------- out of a shared stack */
 
-static inline char *bottom(const struct coroi_slot *s, const struct coroi_rec *r)
+static inline char *bottom(const struct coroi_shared_stack *s, const struct coroi_rec *r)
 {
 	return coroi_frames_bottom(s->stack, r->stack, r->sp);
 }
 
-static inline void drop_kept(struct coroi_dense *d, struct coroi_slot *s)
+static inline void drop_kept(struct coroi_dense *d, struct coroi_shared_stack *s)
 {
 	if (s->kept)
 		coroi_heap_put(&d->heap, s->kept);
@@ -51,7 +51,7 @@ static inline size_t saved_bytes(size_t frames, bool is_deep)
 }
 
 /* block_for - so many bytes for the occupant of s: the block that it has kept, if that is not much too large. */
-static inline struct coroi_saved *block_for(struct coroi_dense *d, struct coroi_slot *s, size_t bytes)
+static inline struct coroi_saved *block_for(struct coroi_dense *d, struct coroi_shared_stack *s, size_t bytes)
 {
 	struct coroi_saved *kept = s->kept;
 
@@ -74,24 +74,24 @@ static inline struct coroi_saved *block_for(struct coroi_dense *d, struct coroi_
 }
 
 /* save - the occupant's frames go to `to`, which has room for them. */
-static inline void save(struct coroi_dense *d, struct coroi_slot *s, struct coroi_saved *to, char *from)
+static inline void save(struct coroi_dense *d, struct coroi_shared_stack *s, struct coroi_saved *to, char *from)
 {
 	struct coroi_rec *r = s->occupant;
 	size_t bytes = (size_t)(s->base - from);
 
 	to->bytes = (uint32_t)bytes;
-	to->slot = s->stack->slot;
+	to->shared = s->stack->shared;
 	to->is_deep = r->stack != s->stack;
 	coroi_frames_copy(to->frames, from, bytes);
 	if (coroi_unlikely(to->is_deep)) {
 		struct coroi_deep deep = {r->sp, r->stack};
 		coroi_frames_copy(to->frames + bytes, &deep, sizeof deep);
 	}
-	to->place = d->mover->place;
-	to->own = s->stack->place;
-	coroi_place_give(&s->stack->place);
+	to->fiber = d->copier->fiber;
+	to->own = s->stack->fiber;
+	coroi_fiber_give(&s->stack->fiber);
 	r->stack = (struct coroi_stack *)to; /* see struct coroi_saved */
-	r->sp = d->mover_sp;
+	r->sp = d->copier_sp;
 	s->occupant = NULL;
 	s->saved++;
 	at_bump(&d->evictions);
@@ -99,7 +99,7 @@ static inline void save(struct coroi_dense *d, struct coroi_slot *s, struct coro
 }
 
 /* evict - s, which has an occupant, is free afterwards. False: no memory. */
-static inline bool evict(struct coroi_dense *d, struct coroi_slot *s)
+static inline bool evict(struct coroi_dense *d, struct coroi_shared_stack *s)
 {
 	char *from = bottom(s, s->occupant);
 	struct coroi_saved *to = block_for(d, s, saved_bytes((size_t)(s->base - from), s->occupant->stack != s->stack));
@@ -116,7 +116,7 @@ static inline bool is_spare(const struct coroi_dense *d, const struct coroi_save
 }
 
 /* evict_to_spare - D4, for `in`, which wants the place. */
-COROI_COLD static bool evict_to_spare(struct coroi_dense *d, struct coroi_slot *s, struct coroi_rec *in)
+COROI_COLD static bool evict_to_spare(struct coroi_dense *d, struct coroi_shared_stack *s, struct coroi_rec *in)
 {
 	if (d->in_spare && d->in_spare != in)
 		return false;
@@ -126,16 +126,16 @@ COROI_COLD static bool evict_to_spare(struct coroi_dense *d, struct coroi_slot *
 	return true;
 }
 
-/* ---------------------------------------------------------------------------------- into a slot */
+/* ---------------------------------------------------------------------------------- into a shared stack */
 
-/* restore - r's frames lie in the slot again, which is free. */
-static inline void restore(struct coroi_dense *d, struct coroi_slot *s, struct coroi_rec *r)
+/* restore - r's frames lie in the shared stack again, which is free. */
+static inline void restore(struct coroi_dense *d, struct coroi_shared_stack *s, struct coroi_rec *r)
 {
 	struct coroi_saved *from = (struct coroi_saved *)r->stack;
 	size_t bytes = from->bytes;
 	char *to = s->base - bytes;
 
-	coroi_place_take(&s->stack->place, &from->own, s->stack->low, s->base);
+	coroi_fiber_take(&s->stack->fiber, &from->own, s->stack->low, s->base);
 	coroi_frames_copy(to, from->frames, bytes);
 	r->sp = to;
 	r->stack = s->stack;
@@ -159,7 +159,7 @@ static inline void restore(struct coroi_dense *d, struct coroi_slot *s, struct c
 }
 
 /* exchange - in goes to its place in s, and the occupant to the block that becomes free, if its frames have the same size. */
-static inline bool exchange(struct coroi_dense *d, struct coroi_slot *s, struct coroi_rec *in)
+static inline bool exchange(struct coroi_dense *d, struct coroi_shared_stack *s, struct coroi_rec *in)
 {
 	struct coroi_saved *block = (struct coroi_saved *)in->stack;
 	struct coroi_rec *out = s->occupant;
@@ -168,12 +168,12 @@ static inline bool exchange(struct coroi_dense *d, struct coroi_slot *s, struct 
 
 	if (coroi_unlikely(!out || out->stack != s->stack || out->sp != at || block->is_deep || in == d->in_spare))
 		return false;
-	struct coroi_place own = s->stack->place;
-	coroi_place_give(&s->stack->place);
-	coroi_place_take(&s->stack->place, &block->own, s->stack->low, at);
+	struct coroi_fiber own = s->stack->fiber;
+	coroi_fiber_give(&s->stack->fiber);
+	coroi_fiber_take(&s->stack->fiber, &block->own, s->stack->low, at);
 	block->own = own;
 	out->stack = (struct coroi_stack *)block; /* see struct coroi_saved */
-	out->sp = d->mover_sp;
+	out->sp = d->copier_sp;
 	in->stack = s->stack;
 	in->sp = at;
 	s->occupant = in;
@@ -197,48 +197,48 @@ COROI_COLD static void postpone_locked(struct coroi_worker *w, struct coroi_rec 
 /* What never returns is not instrumented by sanitizers. */
 #define NO_RETURN COROI_RAW __attribute__((noreturn))
 
-/* go_on - leave the mover. */
-static inline NO_RETURN void go_on(struct coroi_worker *w, void *sp, struct coroi_place *place, intptr_t code)
+/* go_on - leave the copier. */
+static inline NO_RETURN void go_on(struct coroi_worker *w, void *sp, struct coroi_fiber *fiber, intptr_t code)
 {
-	(void)place;
+	(void)fiber;
 	coroi_tell_open(&w->busy);
 	coroi_dense_show(w);
-	coroi_fiber_leave(NULL, place);
+	coroi_fiber_leave(NULL, fiber);
 	coroi_jump(sp, code, &w->busy);
 }
 
-static inline struct coroi_slot *slot_of(struct coroi_dense *d, const struct coroi_rec *away)
+static inline struct coroi_shared_stack *slot_of(struct coroi_dense *d, const struct coroi_rec *away)
 {
-	return &d->slot[((const struct coroi_saved *)away->stack)->slot];
+	return &d->shared[((const struct coroi_saved *)away->stack)->shared];
 }
 
-/* move_slow - the mover's other way. */
+/* move_slow - the copier's other way. */
 static COROI_NOINLINE NO_RETURN void move_slow(struct coroi_worker *w, intptr_t code)
 {
 	struct coroi_dense *d = w->dense;
 	struct coroi_rec *r = w->current;
-	struct coroi_slot *s = slot_of(d, r);
+	struct coroi_shared_stack *s = slot_of(d, r);
 
 	if (coroi_likely(!s->occupant || evict(d, s) || evict_to_spare(d, s, r))) {
 		restore(d, s, r);
-		go_on(w, r->sp, &r->stack->place, code);
+		go_on(w, r->sp, &r->stack->fiber, code);
 	}
 	postpone_locked(w, r, (int)code);
 	go_on(w, w->native_sp, &w->native, CORO_OK);
 }
 
-/* mover_main - D2, with what the current coroutine's wait returns: begun anew each time. */
-static NO_RETURN void mover_main(intptr_t code)
+/* copier_main - D2, with what the current coroutine's wait returns: begun anew each time. */
+static NO_RETURN void copier_main(intptr_t code)
 {
 	struct coroi_worker *w = coroi_self();
 
 	coroi_fiber_arrive(NULL, NULL);
-	coroi_place_again(w->dense->mover_sp, (size_t)(w->dense->mover->top - (char *)w->dense->mover_sp));
+	coroi_fiber_again(w->dense->copier_sp, (size_t)(w->dense->copier->top - (char *)w->dense->copier_sp));
 	coroi_door_enter(w);
 	struct coroi_rec *r = w->current;
 	if (coroi_unlikely(!exchange(w->dense, slot_of(w->dense, r), r)))
 		move_slow(w, code);
-	go_on(w, r->sp, &r->stack->place, code);
+	go_on(w, r->sp, &r->stack->fiber, code);
 }
 
 /* ------------------------------------------------------------------------------------ open, close */
@@ -251,25 +251,25 @@ static size_t spare_bytes(unsigned class)
 COROI_COLD static struct coroi_dense *open_locked(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;
-	struct coroi_dense *d = coroi_alloc(sizeof *d + s->dense_slots * sizeof d->slot[0], COROI_LINE);
+	struct coroi_dense *d = coroi_alloc(sizeof *d + s->shared_stacks * sizeof d->shared[0], COROI_LINE);
 
 	if (!d)
 		return NULL;
-	d->slots = s->dense_slots;
+	d->count = s->shared_stacks;
 	d->class = s->dense_class;
 	d->private_bytes = coroi_stack_class_bytes(d->class) / 2;
-	d->mover = coroi_stack_get(&w->stacks, (unsigned)coroi_stack_class(MOVER_BYTES));
+	d->copier = coroi_stack_get(&w->stacks, (unsigned)coroi_stack_class(COPIER_BYTES));
 	for (unsigned i = 0; i < 2; i++)
 		d->spare[i] = coroi_heap_get(&d->heap, spare_bytes(d->class)); /* touched only when it is needed */
-	if (!d->mover || !d->spare[0] || !d->spare[1]) {
-		if (d->mover)
-			coroi_stack_put(&w->stacks, d->mover);
+	if (!d->copier || !d->spare[0] || !d->spare[1]) {
+		if (d->copier)
+			coroi_stack_put(&w->stacks, d->copier);
 		coroi_heap_destroy(&d->heap);
 		coroi_release(d);
 		return NULL;
 	}
-	coroi_stack_fresh(d->mover);
-	d->mover_sp = coroi_context_again(d->mover->top, mover_main);
+	coroi_stack_fresh(d->copier);
+	d->copier_sp = coroi_context_again(d->copier->top, copier_main);
 	w->dense = d;
 	return d;
 }
@@ -289,36 +289,36 @@ void coroi_dense_trim_locked(struct coroi_worker *w, bool alive)
 
 	if (!d || (alive && d->privates))
 		return;
-	for (uint32_t i = 0; i < d->slots; i++)
-		if (d->slot[i].occupant || d->slot[i].saved) /* whose worker may be at the heap, in no door */
+	for (uint32_t i = 0; i < d->count; i++)
+		if (d->shared[i].occupant || d->shared[i].saved) /* whose worker may be at the heap, in no door */
 			return;
-	for (uint32_t i = 0; i < d->slots; i++) {
-		struct coroi_stack *stack = d->slot[i].stack;
+	for (uint32_t i = 0; i < d->count; i++) {
+		struct coroi_stack *stack = d->shared[i].stack;
 		if (stack) {
 			stack->serves = stack->class;
 			coroi_stack_put(&w->stacks, stack);
 		}
 	}
-	coroi_stack_put(&w->stacks, d->mover);
+	coroi_stack_put(&w->stacks, d->copier);
 	coroi_dense_close(w);
 }
 
 /* ------------------------------------------------------------------------------------ fresh ones */
 
-static bool equip(struct coroi_worker *w, struct coroi_slot *s)
+static bool equip(struct coroi_worker *w, struct coroi_shared_stack *s)
 {
 	struct coroi_stack *stack = coroi_stack_get(&w->stacks, w->dense->class);
 
 	if (!stack)
 		return false;
 	stack->serves = COROI_DENSE;
-	stack->slot = (uint16_t)(s - w->dense->slot);
+	stack->shared = (uint16_t)(s - w->dense->shared);
 	s->stack = stack;
 	return true;
 }
 
 /* make_private - D3. */
-static void make_private(struct coroi_worker *w, struct coroi_slot *s)
+static void make_private(struct coroi_worker *w, struct coroi_shared_stack *s)
 {
 	struct coroi_stack *stack = s->stack;
 
@@ -331,7 +331,7 @@ static void make_private(struct coroi_worker *w, struct coroi_slot *s)
 }
 
 /* vacate - s can take a fresh one. */
-static bool vacate(struct coroi_worker *w, struct coroi_slot *s)
+static bool vacate(struct coroi_worker *w, struct coroi_shared_stack *s)
 {
 	struct coroi_dense *d = w->dense;
 
@@ -348,9 +348,9 @@ struct coroi_stack *coroi_dense_stack_locked(struct coroi_worker *w)
 
 	if (coroi_unlikely(!d) && !(d = open_locked(w)))
 		return NULL;
-	for (uint32_t n = d->slots; n; n--) {
-		struct coroi_slot *s = &d->slot[d->next];
-		d->next = d->next + 1 == d->slots ? 0 : d->next + 1;
+	for (uint32_t n = d->count; n; n--) {
+		struct coroi_shared_stack *s = &d->shared[d->next];
+		d->next = d->next + 1 == d->count ? 0 : d->next + 1;
 		if (coroi_unlikely(s->occupant && s->occupant == w->current)) /* it runs, here */
 			continue;
 		if (coroi_likely(vacate(w, s)))
@@ -362,17 +362,17 @@ struct coroi_stack *coroi_dense_stack_locked(struct coroi_worker *w)
 void coroi_dense_begin_locked(struct coroi_worker *w, struct coroi_rec *r, struct coroi_stack *stack)
 {
 	r->flags |= COROI_F_PINNED;
-	w->dense->slot[stack->slot].occupant = r;
+	w->dense->shared[stack->shared].occupant = r;
 }
 
 COROI_NOINLINE void coroi_dense_base(struct coroi_stack *stack)
 {
-	coroi_self()->dense->slot[stack->slot].base = __builtin_dwarf_cfa();
+	coroi_self()->dense->shared[stack->shared].base = __builtin_dwarf_cfa();
 }
 
 void coroi_dense_leave_locked(struct coroi_worker *w, struct coroi_stack *stack)
 {
-	struct coroi_slot *s = &w->dense->slot[stack->slot];
+	struct coroi_shared_stack *s = &w->dense->shared[stack->shared];
 
 	coroi_frames_show(stack);
 	s->occupant = NULL;

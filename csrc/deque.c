@@ -11,7 +11,7 @@ _Static_assert(COROI_CHUNKS_MAX * (uint64_t)COROI_CHUNK_RECORDS <= UINT32_C(1) <
 
 static size_t ring_bytes(uint32_t entries)
 {
-	return 2 * (size_t)entries * sizeof(uint64_t); /* tasks and arguments */
+	return 2 * (size_t)entries * sizeof(uint64_t); /* runnables and arguments */
 }
 
 static uint64_t *ring_of(uint32_t entries)
@@ -49,9 +49,9 @@ COROI_COLD static bool refit(struct coroi_deque *d, uint32_t entries)
 		return false;
 	for (uint32_t i = 0; i < d->count; i++) {
 		uint32_t at = d->head + i;
-		uint64_t task = d->ring[at & d->mask];
-		ring[at & mask] = task;
-		if (!coroi_task_has_record(task) && coroi_task_words(task))
+		uint64_t runnable = d->ring[at & d->mask];
+		ring[at & mask] = runnable;
+		if (!coroi_runnable_has_record(runnable) && coroi_runnable_words(runnable))
 			ring[(at & mask) + entries] = *coroi_deque_arg(d, at);
 	}
 	release_ring(d);
@@ -75,9 +75,9 @@ size_t coroi_deque_trim(struct coroi_deque *d)
 	return enough < entries && refit(d, enough) ? ring_bytes(entries) - ring_bytes(enough) : 0;
 }
 
-COROI_COLD void coroi_deque_spill(struct coroi_deque *d, uint64_t task)
+COROI_COLD void coroi_deque_spill(struct coroi_deque *d, uint64_t runnable)
 {
-	coroi_list_add(&d->spill, coroi_task_record(task));
+	coroi_list_add(&d->spill, coroi_runnable_record(runnable));
 	d->room = 0;
 }
 
@@ -89,28 +89,28 @@ COROI_COLD uint64_t coroi_deque_pop_spilled(struct coroi_deque *d)
 	if (!d->spill.count)
 		d->room = d->mask + 1;
 	if (r->state == COROI_FRESH)
-		return coroi_task_fresh(r);
-	return r->code == CORO_OK ? coroi_task_started(r) : coroi_task_coded(r);
+		return coroi_runnable_fresh(r);
+	return r->code == CORO_OK ? coroi_runnable_started(r) : coroi_runnable_coded(r);
 }
 
-static inline bool is_pinned(uint64_t task)
+static inline bool is_pinned(uint64_t runnable)
 {
-	return coroi_task_has_record(task) && coroi_task_record(task)->flags & COROI_F_PINNED;
+	return coroi_runnable_has_record(runnable) && coroi_runnable_record(runnable)->flags & COROI_F_PINNED;
 }
 
 #define LOOKS_MOST 256 /* at entries, for one steal */
 
 /* give_of_ring - up to `most` from the back; pinned ones among them close up. *looks: how many more may be looked at. */
-static uint32_t give_of_ring(struct coroi_deque *d, struct coroi_gift *out, uint32_t most, uint32_t *looks)
+static uint32_t give_of_ring(struct coroi_deque *d, struct coroi_steal_entry *out, uint32_t most, uint32_t *looks)
 {
 	uint32_t end = d->head + d->count, at = end, kept = end, n = 0;
 
 	for (; n < most && at != d->head && *looks; --*looks) {
-		uint64_t task = d->ring[--at & d->mask];
-		if (coroi_unlikely(is_pinned(task)))
-			d->ring[--kept & d->mask] = task; /* it has no argument beside it */
+		uint64_t runnable = d->ring[--at & d->mask];
+		if (coroi_unlikely(is_pinned(runnable)))
+			d->ring[--kept & d->mask] = runnable; /* it has no argument beside it */
 		else
-			out[n++] = (struct coroi_gift){task, *coroi_deque_arg(d, at)};
+			out[n++] = (struct coroi_steal_entry){runnable, *coroi_deque_arg(d, at)};
 	}
 	while (kept != end)
 		d->ring[at++ & d->mask] = d->ring[kept++ & d->mask];
@@ -119,21 +119,21 @@ static uint32_t give_of_ring(struct coroi_deque *d, struct coroi_gift *out, uint
 }
 
 /* give_of_spill - the same from the front of what has spilled. */
-static uint32_t give_of_spill(struct coroi_deque *d, struct coroi_gift *out, uint32_t most, uint32_t looks)
+static uint32_t give_of_spill(struct coroi_deque *d, struct coroi_steal_entry *out, uint32_t most, uint32_t looks)
 {
 	uint32_t n = 0;
 
 	for (uint32_t left = d->spill.count; n < most && left && looks; left--, looks--) {
-		uint64_t task = coroi_deque_pop_spilled(d);
-		if (is_pinned(task))
-			coroi_deque_spill(d, task);
+		uint64_t runnable = coroi_deque_pop_spilled(d);
+		if (is_pinned(runnable))
+			coroi_deque_spill(d, runnable);
 		else
-			out[n++].task = task;
+			out[n++].runnable = runnable;
 	}
 	return n;
 }
 
-uint32_t coroi_deque_give(struct coroi_worker *w, uint16_t t, struct coroi_gift *out, uint32_t want)
+uint32_t coroi_deque_give(struct coroi_worker *w, uint16_t t, struct coroi_steal_entry *out, uint32_t want)
 {
 	if (coroi_unlikely(coroi_is_dedicated(w)))
 		return 0;
@@ -144,7 +144,7 @@ uint32_t coroi_deque_give(struct coroi_worker *w, uint16_t t, struct coroi_gift 
 	if (coroi_unlikely(d->spill.count))
 		n += give_of_spill(d, out + n, most - n, looks);
 	for (uint32_t i = 0; i < n; i++)
-		if (coroi_task_has_record(out[i].task)) /* pairs with coroi_mail_locked, perhaps in t's door by another thief */
-			COROI_MUTANT(HOME_KEPT, at_store_rel(&coroi_task_record(out[i].task)->home, t), (void)0);
+		if (coroi_runnable_has_record(out[i].runnable)) /* pairs with coroi_remote_wake_locked, perhaps in t's door by another thief */
+			COROI_MUTANT(HOME_KEPT, at_store_rel(&coroi_runnable_record(out[i].runnable)->home, t), (void)0);
 	return n;
 }

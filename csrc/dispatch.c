@@ -20,10 +20,10 @@ COROI_NOINLINE coro_dispatcher *coroi_dispatcher(void)
 static inline struct coroi_dispatched *current(void)
 {
 	coro_dispatcher *d = here;
-	return d && !coroi_bare() ? d->current : NULL;
+	return d && !coroi_manual() ? d->current : NULL;
 }
 
-COROI_NOINLINE struct coroi_dispatched *coroi_dispatched(void)
+COROI_NOINLINE struct coroi_dispatched *coroi_dispatched_here(void)
 {
 	return current();
 }
@@ -47,13 +47,13 @@ static inline struct coroi_dispatched *ask(coro_dispatcher *d)
 	return NULL;
 }
 
-/* -------------------------------------------------------------------------------------- the slot */
+/* -------------------------------------------------------------------------------------- the shared stack */
 
 static inline void begin(coro_dispatcher *d, struct coroi_dispatched *c)
 {
 	c->state = COROI_DISPATCH_RUNS;
 	c->ending = CORO_FINISHED;
-	c->stack = d->slot;
+	c->stack = d->shared;
 	d->current = c;
 	d->started++;
 }
@@ -128,19 +128,19 @@ static COROI_NOINLINE __attribute__((noreturn)) void loop(coro_dispatcher *d, bo
 	leave(d);
 }
 
-/* unstack - give back what coro_call_on_stack put on the slot. */
+/* unstack - give back what coro_call_on_stack put on the shared stack. */
 static void unstack(coro_dispatcher *d, struct coroi_dispatched *c)
 {
-	for (struct coroi_stack *s; (s = c->stack) != d->slot;) {
+	for (struct coroi_stack *s; (s = c->stack) != d->shared;) {
 		c->stack = s->below;
 		s->below = NULL;
-		coroi_stack_pool_put(coroi_bare_pool(), &s, 1);
+		coroi_stack_pool_put(coroi_manual_pool(), &s, 1);
 	}
 }
 
 #define FINISH 1 /* in a dispatcher's address: the current one has left its frames, and the stack that it ended on may be another's from now on */
 
-/* At the top of the slot; all loops begin here, so that they all stand at one place. */
+/* At the top of the shared stack; all loops begin here, so that they all stand at one place. */
 static void loop_start(intptr_t value)
 {
 	coro_dispatcher *d = (coro_dispatcher *)(value & ~(intptr_t)FINISH);
@@ -156,18 +156,18 @@ static void loop_start(intptr_t value)
 
 void coroi_dispatch_exit(struct coroi_dispatched *c, int status)
 {
-	struct coroi_stack *slot = c->dispatcher->slot;
+	struct coroi_stack *shared = c->dispatcher->shared;
 
 	c->ending = (uint8_t)status;
-	coroi_fiber_restart(&slot->place, slot->low, slot->top);
-	coroi_restart(coroi_context(slot->top, loop_start), (intptr_t)c->dispatcher | FINISH);
+	coroi_fiber_restart(&shared->fiber, shared->low, shared->top);
+	coroi_restart(coroi_context(shared->top, loop_start), (intptr_t)c->dispatcher | FINISH);
 }
 
 /* ---------------------------------------------------------------------------------- out of it, into it */
 
 static inline char *bottom(const coro_dispatcher *d, const struct coroi_dispatched *c)
 {
-	return coroi_frames_bottom(d->slot, c->stack, c->sp);
+	return coroi_frames_bottom(d->shared, c->stack, c->sp);
 }
 
 /* reserve - X2: c, which has just blocked, has a buffer with room for its frames, and of that not more than a half too much. */
@@ -196,8 +196,8 @@ static inline void evict(coro_dispatcher *d)
 	char *from = bottom(d, c);
 
 	coroi_frames_copy(c->buffer->at, from, (size_t)(d->base - from));
-	c->buffer->own = d->slot->place;
-	coroi_place_give(&d->slot->place);
+	c->buffer->own = d->shared->fiber;
+	coroi_fiber_give(&d->shared->fiber);
 	d->occupant = NULL;
 }
 
@@ -205,7 +205,7 @@ static inline void restore(coro_dispatcher *d, struct coroi_dispatched *c)
 {
 	char *to = bottom(d, c);
 
-	coroi_place_take(&d->slot->place, &c->buffer->own, d->slot->low, d->base);
+	coroi_fiber_take(&d->shared->fiber, &c->buffer->own, d->shared->low, d->base);
 	coroi_frames_copy(to, c->buffer->at, (size_t)(d->base - to));
 }
 
@@ -223,10 +223,10 @@ static inline void enter(coro_dispatcher *d, struct coroi_dispatched *c)
 		if (d->occupant)
 			evict(d);
 		if (c->state == COROI_DISPATCH_FRESH) {
-			coroi_stack_fresh(d->slot);
-			sp = coroi_context(d->slot->top, loop_start);
+			coroi_stack_fresh(d->shared);
+			sp = coroi_context(d->shared->top, loop_start);
 			value = (intptr_t)d;
-			to = d->slot;
+			to = d->shared;
 			begin(d, c);
 		} else {
 			restore(d, c);
@@ -236,11 +236,11 @@ static inline void enter(coro_dispatcher *d, struct coroi_dispatched *c)
 	c->state = COROI_DISPATCH_RUNS;
 	c->code = CORO_OK;
 	d->current = c;
-	coroi_frames_show(d->slot);
-	coroi_fiber_leave(&fake, &to->place);
+	coroi_frames_show(d->shared);
+	coroi_fiber_leave(&fake, &to->fiber);
 	coroi_swap(&d->caller_sp, sp, value);
 	coroi_fiber_arrive(fake, NULL);
-	coroi_frames_hide(d->slot, d->base);
+	coroi_frames_hide(d->shared, d->base);
 }
 
 /* serve - until nobody is next. */
@@ -279,12 +279,12 @@ int coro_dispatch_run(coro_dispatcher *d)
 		return CORO_EPERM;
 	if (!at_cas(&d->owner, &nobody, 1))
 		return CORO_EBUSY;
-	coroi_bare_hide(&d->outer);
+	coroi_manual_hide(&d->outer);
 	here = d;
 	coroi_fiber_here(&d->caller);
 	serve(d);
 	here = NULL;
-	coroi_bare_show(&d->outer);
+	coroi_manual_show(&d->outer);
 	int status = d->status;
 	at_store_rel(&d->owner, 0);
 	return status;
@@ -314,12 +314,12 @@ int coro_dispatch_new(coro_dispatcher **out, const coro_dispatch_policy *policy)
 	coro_dispatcher *d = coroi_alloc(sizeof *d, COROI_LINE);
 	if (!d)
 		return CORO_ENOMEM;
-	if (!coroi_stack_pool_get(coroi_bare_pool(), (unsigned)class, &d->slot, 1)) {
+	if (!coroi_stack_pool_get(coroi_manual_pool(), (unsigned)class, &d->shared, 1)) {
 		coroi_release(d);
 		return CORO_ENOMEM;
 	}
 	d->policy = *policy;
-	coroi_stack_fresh(d->slot);
+	coroi_stack_fresh(d->shared);
 	*out = d;
 	return CORO_OK;
 }
@@ -330,8 +330,8 @@ int coro_dispatch_free(coro_dispatcher *d)
 		return CORO_OK;
 	if (at_load_acq(&d->owner) || d->started)
 		return CORO_EBUSY;
-	coroi_frames_show(d->slot);
-	coroi_stack_pool_put(coroi_bare_pool(), &d->slot, 1);
+	coroi_frames_show(d->shared);
+	coroi_stack_pool_put(coroi_manual_pool(), &d->shared, 1);
 	coroi_release(d);
 	return CORO_OK;
 }
@@ -368,7 +368,7 @@ int coro_dispatch_drop(coro_dispatched *user)
 		if (c == d->occupant)
 			d->occupant = NULL;
 		else
-			coroi_place_lost(&c->buffer->own);
+			coroi_fiber_lost(&c->buffer->own);
 		d->started--;
 		struct coroi_dispatched *current = d->current;
 		d->current = NULL;

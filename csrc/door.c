@@ -30,14 +30,14 @@ COROI_COLD void coroi_door_slow(struct coroi_worker *w)
 				}
 				break;
 			}
-			/* D4; the CAS orders the gift after the thief can no longer lock. */
+			/* D4; the CAS orders the steal buffer after the thief can no longer lock. */
 			if (COROI_MUTANT(BLIND_SERVE, at_cas(&w->req, &req, COROI_DOOR_WORD(COROI_DOOR_SERV, thief)),
 					 (at_xchg(&w->req, COROI_DOOR_WORD(COROI_DOOR_SERV, thief)), true))) {
 				struct coroi_worker *t = &w->sched->worker[thief];
-				COROI_MUTANT_ADDS(LATE_GIFT, at_store_rel(&w->req, COROI_DOOR_FREE);)
-				at_store_rlx(&t->gift_count,
-					     coroi_deque_give(w, t->id, t->gift, coroi_deque_length(&w->queue) / 2));
-				/* Pairs with T6's acquire: the gift is seen. */
+				COROI_MUTANT_ADDS(LATE_SERVE, at_store_rel(&w->req, COROI_DOOR_FREE);)
+				at_store_rlx(&t->steal_buf_count,
+					     coroi_deque_give(w, t->id, t->steal_buf, coroi_deque_length(&w->queue) / 2));
+				/* Pairs with T6's acquire: the steal buffer is seen. */
 				COROI_MUTANT(PLAIN_SERVED, at_store_rel(&w->req, COROI_DOOR_FREE),
 					     at_store_rlx(&w->req, COROI_DOOR_FREE));
 				return;
@@ -107,7 +107,7 @@ enum coroi_knock coroi_door_knock(struct coroi_worker *victim, uint32_t t)
 			 (at_xchg(&victim->req, COROI_DOOR_FREE), true))) /* T5 */
 		return COROI_REFUSED;
 served:
-	while (COROI_MUTANT(HASTY_GIFT, at_load_acq(&victim->req), 0) == serv) /* T6; pairs with D4's store of FREE */
+	while (COROI_MUTANT(HASTY_SERVE, at_load_acq(&victim->req), 0) == serv) /* T6; pairs with D4's store of FREE */
 		at_relax();
 	return COROI_SERVED;
 }

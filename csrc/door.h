@@ -14,7 +14,7 @@
  *     D1  busy = 1
  *     D2  signal fence (no CPU fence: T3 makes up for it)
  *     D3  req == FREE: inside. Otherwise, slow:
- *           ASK·t    D4  CAS ASK·t -> SERV·t; put some of the queue into t's gift; req = FREE; inside
+ *           ASK·t    D4  CAS ASK·t -> SERV·t; put some of the queue into t's steal buffer; req = FREE; inside
  *           LOCK·t   D5  busy = 0; wait until req changes; from D1
  *     D6  leave: busy = 0 (release)
  *
@@ -25,7 +25,7 @@
  *     T4  for a bounded time: req != ASK·t: T6. busy == 0: CAS ASK·t -> LOCK·t, and the door is ours until
  *         req = FREE (release), then wake the owner if it waits (D5)
  *     T5  it stayed busy (preempted inside): CAS ASK·t -> FREE and give up; if that fails: T6
- *     T6  served: wait while req == SERV·t; the gift, perhaps empty, is ours
+ *     T6  served: wait while req == SERV·t; the steal buffer, perhaps empty, is ours
  *
  * Why two are never inside: the owner is inside after reading req == FREE or serving; a thief after reading
  * busy == 0 and moving ASK to LOCK. If the owner's D3 came before ASK was visible, its D1 is visible after
@@ -45,7 +45,7 @@ enum { COROI_DOOR_FREE = 0, COROI_DOOR_ASK = 1, COROI_DOOR_SERV = 2, COROI_DOOR_
 #define COROI_DOOR_WHAT(word) ((word)&3)
 #define COROI_DOOR_WAITER 4u /* LOCK only: the owner sleeps on req */
 #define COROI_DOOR_THIEF(word) ((word) >> 3)
-#define COROI_FOREIGN 0x1fffffffu /* a thief that is no worker: it wants the lock, not a gift */
+#define COROI_FOREIGN 0x1fffffffu /* a thief that is no worker: it wants the lock, not a steal buffer */
 
 COROI_COLD void coroi_door_slow(struct coroi_worker *w);
 
@@ -87,7 +87,7 @@ static inline void coroi_door_leave(struct coroi_worker *w)
 /* What came of knocking. */
 enum coroi_knock {
 	COROI_REFUSED, /* another is there, or the owner stayed inside: try later */
-	COROI_SERVED,  /* the owner has put a gift, perhaps empty, into the thief's gift[] */
+	COROI_SERVED,  /* the owner has put a steal buffer, perhaps empty, into the thief's steal_buf[] */
 	COROI_LOCKED,  /* the door is held; coroi_door_unlock ends it */
 };
 

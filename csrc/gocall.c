@@ -83,7 +83,7 @@ static inline int may_call(struct coroi_worker *w, const char *call, coro_go_id 
 		return CORO_EPERM;
 	if (coroi_unlikely(coroi_nowait(w, call)))
 		return CORO_ENOWAIT;
-	if (coroi_unlikely(!id || (arg_bytes && !arg) || (result_bytes && !result) || !w->sched->go_slot))
+	if (coroi_unlikely(!id || (arg_bytes && !arg) || (result_bytes && !result) || !w->sched->go_id))
 		return CORO_EINVAL;
 	return CORO_OK;
 }
@@ -255,7 +255,7 @@ int coro_call_go_inline(coro_go_id id, const void *arg, size_t arg_bytes, void *
 	struct coroi_worker *w = coroi_self();
 	struct coroi_rec *me = coroi_current(w);
 
-	if (coroi_unlikely(!me || !id || (arg_bytes && !arg) || (result_bytes && !result) || !w->sched->go_slot || coroi_is_dense(me) ||
+	if (coroi_unlikely(!me || !id || (arg_bytes && !arg) || (result_bytes && !result) || !w->sched->go_id || coroi_is_dense(me) ||
 			   !coroi_door_try(w) || me->canceled))
 		return call_inline_slow(id, arg, arg_bytes, result, result_bytes, got);
 	write_locked(w, me, id, arg, arg_bytes, result, result_bytes, got);
@@ -283,7 +283,7 @@ struct coroi_rec *coroi_calls_made_locked(struct coroi_worker *w)
 
 static void offload(struct coro_scheduler *s, struct coroi_call *c)
 {
-	coroi_ext_begin(s, 1); /* F1 */
+	coroi_pending_begin(s, 1); /* F1 */
 	uint64_t head = at_load_rlx(&s->calls);
 	do {
 		c->next = head;

@@ -61,8 +61,8 @@ func (l *Calls) Next() bool {
 	return more
 }
 
-// Slot is that of the scheduler.
-func (l Calls) Slot() uint32 { return uint32(l.w.sched.go_slot) - 1 }
+// ID is that of the scheduler.
+func (l Calls) ID() uint32 { return uint32(l.w.sched.go_id) - 1 }
 
 // Len is how many there are. At is one of them.
 func (l Calls) Len() int { return int(l.w.calls_count) }
@@ -85,8 +85,8 @@ type InlineCall struct {
 	Count uint64 // calls that it has begun
 }
 
-// SetSlot is what Inline is given for this scheduler. Nothing was spawned yet.
-func (s *Scheduler) SetSlot(slot uint32) { s.c.go_slot = C.uint32_t(slot) + 1 }
+// SetID is what Inline is given for this scheduler. Nothing was spawned yet.
+func (s *Scheduler) SetID(id uint32) { s.c.go_id = C.uint32_t(id) + 1 }
 
 // Inside tells whether the caller is inside an inline call of this scheduler's.
 func (s *Scheduler) Inside() bool {
@@ -184,7 +184,7 @@ func (s *Scheduler) Watch(watched bool) {
 func (s *Scheduler) Complete(c *Call) {
 	r := c.caller
 	s.SendEvent(Joinable{r, uint64(r.wake) >> genShift << genShift})
-	if atomic.AddUint64((*uint64)(unsafe.Pointer(&s.c.S)), ^uint64(C.COROI_S_EXT-1))>>16 == 0 {
+	if atomic.AddUint64((*uint64)(unsafe.Pointer(&s.c.activity)), ^uint64(C.COROI_PENDING-1))>>16 == 0 {
 		crossing()
 		C.coroi_rested(s.c)
 	}

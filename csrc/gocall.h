@@ -24,10 +24,10 @@
  *
  * Offloaded calls, which goroutines make. The call is on the stack of its coroutine:
  *
- *   F1  the caller takes an ext token of S (idle.c): until Go gives it back this is not the end
+ *   F1  the caller takes an pending-work token of activity (idle.c): until Go gives it back this is not the end
  *   F2  it adds the call to the scheduler's list, sequentially consistent
  *   F3  calls_unwatched was 1, and this caller is the one who makes it 0: it rings the bell
- *   F4  it suspends, PROMISED, unless its event has come; no close cancels that
+ *   F4  it suspends, COMMITTED, unless its event has come; no close cancels that
  *   F5  Go, about to look no more: calls_unwatched = 1, and one more look at the list, both sequentially consistent. So
  *       Go sees F2, or F3 sees it. The bell's ring may be late, for a call that Go has seen, and have made a newer 1 a 0:
  *       whoever hears it does F5 again if nobody looks

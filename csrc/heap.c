@@ -4,7 +4,7 @@
 
 #define CHUNK_BYTES ((size_t)2 << 20)
 #define RUN_BYTES ((size_t)64 << 10)
-#define RUNS (CHUNK_BYTES / RUN_BYTES)
+#define SPANS (CHUNK_BYTES / RUN_BYTES)
 #define SMALL_BYTES ((size_t)1 << 10)
 #define SMALL_CLASSES 64u
 #define STEPS 16u /* classes from one power of two to the next, above that */
@@ -15,8 +15,8 @@ struct free_block {
 	struct free_block *next;
 };
 
-struct coroi_run {
-	struct coroi_run *next, *prev; /* in the list of its class, while it has room; or of the idle ones */
+struct coroi_span {
+	struct coroi_span *next, *prev; /* in the list of its class, while it has room; or of the idle ones */
 	struct free_block *free;
 	size_t bytes;         /* of a block */
 	uint32_t cut, end;    /* offsets in the chunk: of what was never handed out, and of the run's end */
@@ -28,7 +28,7 @@ struct coroi_heap_chunk {
 	struct coroi_heap_chunk *next, *prev;
 	size_t bytes; /* mapped */
 	uint32_t idle; /* runs */
-	struct coroi_run run[RUNS];
+	struct coroi_span run[SPANS];
 };
 
 #define FIRST_BLOCK 2048u /* the runs' descriptions end here */
@@ -39,7 +39,7 @@ static inline struct coroi_heap_chunk *chunk_of(const void *block)
 	return (struct coroi_heap_chunk *)((uintptr_t)block & ~(CHUNK_BYTES - 1));
 }
 
-static inline struct coroi_run *run_of(const void *block)
+static inline struct coroi_span *span_of(const void *block)
 {
 	return &chunk_of(block)->run[((uintptr_t)block & (CHUNK_BYTES - 1)) / RUN_BYTES];
 }
@@ -60,7 +60,7 @@ size_t coroi_heap_class_bytes(unsigned class)
 	return (SMALL_BYTES << class / STEPS) / STEPS * (STEPS + 1 + class % STEPS);
 }
 
-static void list_add(struct coroi_run **list, struct coroi_run *r)
+static void list_add(struct coroi_span **list, struct coroi_span *r)
 {
 	r->prev = NULL;
 	r->next = *list;
@@ -69,7 +69,7 @@ static void list_add(struct coroi_run **list, struct coroi_run *r)
 	*list = r;
 }
 
-static void list_remove(struct coroi_run **list, struct coroi_run *r)
+static void list_remove(struct coroi_span **list, struct coroi_span *r)
 {
 	if (r->prev)
 		r->prev->next = r->next;
@@ -113,24 +113,24 @@ static bool grow(struct coroi_heap *h)
 
 	if (!c)
 		return false;
-	for (unsigned i = RUNS; i--;)
+	for (unsigned i = SPANS; i--;)
 		list_add(&h->idle, &c->run[i]); /* the first one is used first */
-	c->idle = RUNS;
+	c->idle = SPANS;
 	h->empty++;
 	return true;
 }
 
-/* begin_run - an idle run serves the class. */
-static struct coroi_run *begin_run(struct coroi_heap *h, unsigned class)
+/* begin_span - an idle run serves the class. */
+static struct coroi_span *begin_span(struct coroi_heap *h, unsigned class)
 {
 	if (!h->idle && !grow(h))
 		return NULL;
-	struct coroi_run *r = h->idle;
+	struct coroi_span *r = h->idle;
 	struct coroi_heap_chunk *c = chunk_of(r);
 	uint32_t index = (uint32_t)(r - c->run);
 
 	list_remove(&h->idle, r);
-	if (c->idle-- == RUNS)
+	if (c->idle-- == SPANS)
 		h->empty--;
 	r->free = NULL;
 	r->bytes = coroi_heap_class_bytes(class);
@@ -141,24 +141,24 @@ static struct coroi_run *begin_run(struct coroi_heap *h, unsigned class)
 	return r;
 }
 
-/* end_run - nothing of r is used. One empty chunk is kept, so that a block that comes and goes costs no mapping. */
-static void end_run(struct coroi_heap *h, struct coroi_run *r)
+/* end_span - nothing of r is used. One empty chunk is kept, so that a block that comes and goes costs no mapping. */
+static void end_span(struct coroi_heap *h, struct coroi_span *r)
 {
 	struct coroi_heap_chunk *c = chunk_of(r);
 
 	list_remove(&h->partial[r->class], r);
 	list_add(&h->idle, r);
-	if (++c->idle < RUNS)
+	if (++c->idle < SPANS)
 		return;
 	if (!h->empty++)
 		return;
-	for (unsigned i = 0; i < RUNS; i++)
+	for (unsigned i = 0; i < SPANS; i++)
 		list_remove(&h->idle, &c->run[i]);
 	h->empty--;
 	unmap(h, c);
 }
 
-static inline bool has_room(const struct coroi_run *r)
+static inline bool has_room(const struct coroi_span *r)
 {
 	return r->free || r->cut + r->bytes <= r->end;
 }
@@ -180,8 +180,8 @@ void *coroi_heap_get(struct coroi_heap *h, size_t bytes)
 	if (coroi_unlikely(bytes > BLOCK_MOST))
 		return get_large(h, bytes);
 	unsigned class = class_of(bytes);
-	struct coroi_run *r = h->partial[class];
-	if (coroi_unlikely(!r) && !(r = begin_run(h, class)))
+	struct coroi_span *r = h->partial[class];
+	if (coroi_unlikely(!r) && !(r = begin_span(h, class)))
 		return NULL;
 	void *block = r->free;
 	if (coroi_likely(block != NULL)) {
@@ -199,7 +199,7 @@ void *coroi_heap_get(struct coroi_heap *h, size_t bytes)
 
 void coroi_heap_put(struct coroi_heap *h, void *block)
 {
-	struct coroi_run *r = run_of(block);
+	struct coroi_span *r = span_of(block);
 
 	if (coroi_unlikely(r->class == OWN_MAPPING)) {
 		unmap(h, chunk_of(block));
@@ -212,12 +212,12 @@ void coroi_heap_put(struct coroi_heap *h, void *block)
 	r->free = f;
 	at_store_rlx(&h->used[r->class], h->used[r->class] - 1);
 	if (coroi_unlikely(--r->used == 0))
-		end_run(h, r);
+		end_span(h, r);
 }
 
 size_t coroi_heap_room(const void *block)
 {
-	return run_of(block)->bytes;
+	return span_of(block)->bytes;
 }
 
 void coroi_heap_destroy(struct coroi_heap *h)

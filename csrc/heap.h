@@ -21,12 +21,12 @@
 
 #define COROI_HEAP_CLASSES 128
 
-struct coroi_run;
+struct coroi_span;
 struct coroi_heap_chunk;
 
 struct coroi_heap {
-	struct coroi_run *partial[COROI_HEAP_CLASSES]; /* runs with room */
-	struct coroi_run *idle;                        /* runs of no class */
+	struct coroi_span *partial[COROI_HEAP_CLASSES]; /* runs with room */
+	struct coroi_span *idle;                        /* runs of no class */
 	struct coroi_heap_chunk *chunks;
 	uint32_t empty;                                /* chunks all of whose runs are idle */
 	uint64_t bytes;                                /* mapped; atomic, relaxed: others look */

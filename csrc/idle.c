@@ -7,19 +7,19 @@
  * apart from a deadlock. Rejected: waking for every push (the waker pays 7 us for 5 ns of work); a counter of all
  * live coroutines (a hot word for everybody); sleeping for a fixed time and looking again (never exact).
  *
- *   S         searching:16 | awake:16 | ext:32. A worker that is not asleep holds an awake token; things that will
- *             cause work from outside hold ext tokens.
+ *   activity         searching:16 | awake:16 | pending:32. A worker that is not asleep holds an awake token; things that will
+ *             cause work from outside hold pending-work tokens.
  *   sleepers  a bit for each worker that sleeps. Whoever clears it has claimed the worker, and gives it a token
  *             and a wake-up.
  *
  *   park  P1  set own bit
- *         P2  look once more at what only we take: the inbox, the queue, the slot and the parcels (inside the door: a thief
+ *         P2  look once more at what only we take: the inbox, the queue, the slot and the batches (inside the door: a thief
  *             may have emptied our inbox into the queue and left some of it, or a cancel woken somebody here; of
- *             parcels we let go, B3), the mode
+ *             batches we let go, B3), the mode
  *         P3  found: clear own bit (or find that we were claimed, and give one of two tokens back); go on
  *         P4  give the token back. awake and ext zero: everything rests
  *         P5  sleep until claimed
- *         P6  a thief that has emptied a sleeper's inbox and leaves it some of that, in its queue or unopened, claims it
+ *         P6  a thief that has emptied a sleeper's inbox and leaves it some of that, in its queue or undelivered, claims it
  *   wake  N1  push to the inbox (sequentially consistent)
  *         N2  the bit is set: take an awake token for the sleeper; paused: give it back
  *         N3  clear the bit; somebody else did: give the token back
@@ -42,44 +42,44 @@
  * (SURPLUS), or that there is no standby (ALONE); it is a hint, and being wrong costs time only.
  *
  * Whoever was woken for such a reason and finds nothing, as on a full machine, where it has taken the CPU of who feeds the others, holds off
- * from stealing for a while (search.c). So long it is not woken for a surplus, and is the standby, whoever was, even while all
+ * from stealing for a while (steal.c). So long it is not woken for a surplus, and is the standby, whoever was, even while all
  * sleep: so there is no lack of one, and whoever is woken for what has come works alone. (Go spawns one by one, two workers on two CPUs:
  * each wake-up of the one that was fed woke the other, which took the CPU of the one that fed, so that the first soon slept again; 330
  * wake-ups in half a million spawns, 60 with it.)
  *
  * A worker that was woken where its waker ran has taken the CPU from it: the machine is full. Spinning is in vain then, and
- * sleeping brings the next wake-up, one for each of a burst of spawns. So it dozes: for 50 us it sleeps with its token
+ * sleeping brings the next wake-up, one for each of a burst of spawns. So it coalescing: for 50 us it sleeps with its token
  * and without its bit, and takes together what has come meanwhile. (30 000 spawns in bursts of 10, both CPUs busy otherwise:
  * 18 000 or 3 500 sleeps before, 700 with it.)
  *
  * A worker that sleeps with deadlines of its own (timer.h) sleeps no longer than until the first, and has exchanged its
- * awake token for an ext token in one step (P4); it takes an awake one before it gives that back. For a worker
+ * awake token for an pending-work token in one step (P4); it takes an awake one before it gives that back. For a worker
  * that is awake and does not get to its deadlines the standby does it, in its door. So one with deadlines that takes something up while
  * nobody looks around wakes another, as it may be long (coroi_drain_locked). So that this is not done each time, the standby stays for some
- * milliseconds after all have gone to sleep, if an ext token is held.
+ * milliseconds after all have gone to sleep, if an pending-work token is held.
  *
  * A dedicated worker takes part in all of this but stealing: it parks, is claimed and holds tokens like any other, but it neither searches
- * nor stands by, and nobody looks for work there. Only mail that lies there while it computes is delivered by the standby, as it
+ * nor stands by, and nobody looks for work there. Only a remote wake that lies there while it computes is delivered by the standby, as it
  * may be for one that has moved on. Its deadlines are its own business: who they are for cannot run elsewhere.
  *
- * The tokens and the claims (N1 to N4) are in tokens.c; what a worker does before it sleeps, and P6, in search.c.
+ * The tokens and the claims (N1 to N4) are in activity.c; what a worker does before it sleeps, and P6, in steal.c.
  */
 #include "idle.h"
 
-#include "lane.h"
+#include "goworker.h"
 #include "run.h"
-#include "search.h"
+#include "steal.h"
 
-#define LINGER_PAUSES 60 /* 2 us */
-#define NAP_FIRST_NS 20000
-#define NAP_MOST_NS 4000000
-#define DOZE_NS 50000
+#define SPIN_PAUSES 60 /* 2 us */
+#define STANDBY_FIRST_NS 20000
+#define STANDBY_MOST_NS 4000000
+#define COALESCE_WAKES_NS 50000
 
-bool coroi_idle_linger(struct coroi_worker *w, bool (*happened)(void *), void *arg, uint32_t pauses)
+bool coroi_idle_spin(struct coroi_worker *w, bool (*happened)(void *), void *arg, uint32_t pauses)
 {
 	if (w->spin_ns < COROI_SPIN_NS) /* it has been in vain lately */
 		return false;
-	for (uint32_t i = 0; i < LINGER_PAUSES; i++) {
+	for (uint32_t i = 0; i < SPIN_PAUSES; i++) {
 		if (i % pauses == 0 && happened(arg))
 			return true;
 		at_relax();
@@ -109,10 +109,10 @@ static void stand_by(struct coroi_worker *w)
 	}
 	for (;;) {
 		uint32_t nobody = 0;
-		if (COROI_S_AWAKE_OF(at_load_seq(&s->S))) {
+		if (COROI_AWAKE_OF(at_load_seq(&s->activity))) {
 			if (!at_cas(&s->standby, &nobody, w->id + 1u))
 				return;
-			if (COROI_S_AWAKE_OF(at_load_seq(&s->S)))
+			if (COROI_AWAKE_OF(at_load_seq(&s->activity)))
 				return;
 			at_xchg(&s->standby, 0);
 		} else if (at_load_seq(&s->standby)) {
@@ -121,7 +121,7 @@ static void stand_by(struct coroi_worker *w)
 		at_or(&s->hungry, COROI_HUNGRY_ALONE);
 		/* All have gone to sleep. If one was woken since, it found us set, or was not told to wake one: look
 		 * again. */
-		if (!COROI_S_AWAKE_OF(at_load_seq(&s->S)))
+		if (!COROI_AWAKE_OF(at_load_seq(&s->activity)))
 			return;
 	}
 }
@@ -156,7 +156,7 @@ static void unpark(struct coroi_worker *w)
 
 	if (at_and(&s->sleepers[w->id >> 6], ~coroi_sleeper_bit(w->id)) & coroi_sleeper_bit(w->id))
 		return;
-	COROI_MUTANT(TWO_TOKENS, coroi_token_drop(s), (void)0); /* one of two: never the last */
+	COROI_MUTANT(TWO_TOKENS, coroi_awake_end(s), (void)0); /* one of two: never the last */
 	COROI_MUTANT_ADDS(STALE_EV, return;)
 	while (at_load_acq(&w->ev) != COROI_EV_WOKEN)
 		at_relax();
@@ -177,7 +177,7 @@ static void hand_over(struct coroi_worker *w)
 	if (at_load_seq(&s->standby))
 		return;
 	at_or(&s->hungry, COROI_HUNGRY_ALONE);
-	if (COROI_S_AWAKE_OF(at_load_seq(&s->S)) > 1 && (at_load_seq(&w->inbox) || coroi_deque_length(&w->queue) || at_load_rlx(&w->slot)))
+	if (COROI_AWAKE_OF(at_load_seq(&s->activity)) > 1 && (at_load_seq(&w->inbox) || coroi_deque_length(&w->queue) || at_load_rlx(&w->next)))
 		coroi_notify_hungry(w);
 }
 
@@ -192,15 +192,15 @@ void coroi_idle_due(struct coroi_worker *w, uint64_t due)
 }
 
 /* first_deadline - of w, which has gone to sleep with one. A thief may have been here and left none: then it is now, since we
- * hold an ext token for them. */
+ * hold an pending-work token for them. */
 static uint64_t first_deadline(struct coroi_worker *w)
 {
 	uint64_t due = at_load_rlx(&w->due);
 	return due == COROI_NEVER ? 0 : due;
 }
 
-/* sleep_limit - how long w may sleep, ns; -1: until it is claimed. The standby: nap_ns, or until somebody's deadline is late. */
-static int64_t sleep_limit(struct coroi_worker *w, bool armed, bool standby, int64_t nap_ns)
+/* sleep_limit - how long w may sleep, ns; -1: until it is claimed. The standby: standby_ns, or until somebody's deadline is late. */
+static int64_t sleep_limit(struct coroi_worker *w, bool armed, bool standby, int64_t standby_ns)
 {
 	struct coro_scheduler *s = w->sched;
 	uint64_t until = armed ? first_deadline(w) : COROI_NEVER;
@@ -209,7 +209,7 @@ static int64_t sleep_limit(struct coroi_worker *w, bool armed, bool standby, int
 		return -1;
 	uint64_t now = coroi_now_ns();
 	if (standby) {
-		uint64_t others = now + (uint64_t)nap_ns;
+		uint64_t others = now + (uint64_t)standby_ns;
 		for (unsigned i = 0; i < coroi_general(s); i++) {
 			uint64_t due = at_load_rlx(&s->worker[i].due);
 			if (due < others - COROI_LATE_NS)
@@ -221,11 +221,11 @@ static int64_t sleep_limit(struct coroi_worker *w, bool armed, bool standby, int
 	return until > now ? (int64_t)(until - now) : 0;
 }
 
-/* nap - P5. armed: with an ext token, for deadlines. */
-static void nap(struct coroi_worker *w, bool armed)
+/* sleep_until_claimed - P5. armed: with an pending-work token, for deadlines. */
+static void sleep_until_claimed(struct coroi_worker *w, bool armed)
 {
 	struct coro_scheduler *s = w->sched;
-	int64_t nap_ns = NAP_FIRST_NS;
+	int64_t standby_ns = STANDBY_FIRST_NS;
 
 	coroi_note_turns(w);
 	at_store_rlx(&w->called, 0);
@@ -234,32 +234,32 @@ static void nap(struct coroi_worker *w, bool armed)
 	for (;;) {
 		uint32_t none = COROI_EV_NONE;
 		if (COROI_MUTANT(BLIND_SLEEP, at_cas(&w->ev, &none, COROI_EV_SLEEPS), (at_xchg(&w->ev, COROI_EV_SLEEPS), true)))
-			coroi_futex_wait(&w->ev, COROI_EV_SLEEPS, sleep_limit(w, armed, is_standby(w), nap_ns));
+			coroi_futex_wait(&w->ev, COROI_EV_SLEEPS, sleep_limit(w, armed, is_standby(w), standby_ns));
 		uint32_t sleeps = COROI_EV_SLEEPS;
 		if (!at_cas(&w->ev, &sleeps, COROI_EV_NONE)) { /* claimed */
 			at_store_rlx(&w->ev, COROI_EV_NONE);
 			break;
 		}
 		if (armed && first_deadline(w) <= coroi_now_ns()) {
-			coroi_token_grant(s);
+			coroi_awake_begin(s);
 			unpark(w);
 			break;
 		}
 		if (!is_standby(w))
 			continue;
-		uint64_t S = at_load_seq(&s->S);
-		if (!COROI_S_AWAKE_OF(S)) {
+		uint64_t activity = at_load_seq(&s->activity);
+		if (!COROI_AWAKE_OF(activity)) {
 			/* One that has deadlines may soon be woken, see coroi_drain_locked; and while we hold off, nobody is to be woken in our place. */
-			if ((!COROI_S_EXT_OF(S) || nap_ns == NAP_MOST_NS) && !coroi_holds_off(w, coroi_now_ns())) {
+			if ((!COROI_PENDING_OF(activity) || standby_ns == STANDBY_MOST_NS) && !coroi_holds_off(w, coroi_now_ns())) {
 				stand_down(w);
 				stand_by(w);
 			}
 		} else if (look_around(w)) {
-			coroi_token_grant(s);
+			coroi_awake_begin(s);
 			unpark(w);
 			break;
 		}
-		nap_ns = nap_ns * 2 > NAP_MOST_NS ? NAP_MOST_NS : nap_ns * 2;
+		standby_ns = standby_ns * 2 > STANDBY_MOST_NS ? STANDBY_MOST_NS : standby_ns * 2;
 	}
 	w->displaced = coroi_cpu() == at_load_rlx(&w->waker_cpu);
 	hand_over(w);
@@ -273,15 +273,15 @@ void coroi_share_stacks_locked(struct coroi_worker *w)
 
 	if (!coroi_stack_cache_flush(&w->stacks))
 		return;
-	for (unsigned i = 0; i < s->workers && at_load_rlx(&s->starved); i++)
-		if (&s->worker[i] != w && at_load_rlx(&s->worker[i].starved.count))
+	for (unsigned i = 0; i < s->workers && at_load_rlx(&s->awaiting_stack); i++)
+		if (&s->worker[i] != w && at_load_rlx(&s->worker[i].awaiting_stack.count))
 			coroi_notify_pushed(&s->worker[i]);
 }
 
 /* share_stacks - before sleeping, where stacks are scarce. */
 static void share_stacks(struct coroi_worker *w)
 {
-	if (!w->sched->stacks.limit && !at_load_rlx(&w->sched->starved))
+	if (!w->sched->stacks.limit && !at_load_rlx(&w->sched->awaiting_stack))
 		return;
 	coroi_door_enter(w);
 	coroi_share_stacks_locked(w);
@@ -304,8 +304,8 @@ static bool has_work(struct coroi_worker *w)
 	if (at_load_seq(&w->inbox))
 		return true;
 	coroi_door_enter(w);
-	bool found = COROI_MUTANT(INBOX_ONLY, coroi_deque_length(&w->queue) || w->slot ||
-					      COROI_MUTANT(NO_LET_GO, !coroi_let_go_locked(w), false), false);
+	bool found = COROI_MUTANT(INBOX_ONLY, coroi_deque_length(&w->queue) || w->next ||
+					      COROI_MUTANT(NO_DETACH, !coroi_detach_batches_locked(w), false), false);
 	coroi_door_leave(w);
 	return found;
 }
@@ -317,11 +317,11 @@ static void park(struct coroi_worker *w)
 
 	share_stacks(w);
 	repay(w);
-	COROI_MUTANT_ADDS(LET_GO_FIRST, if (has_work(w)) return;)
+	COROI_MUTANT_ADDS(DETACH_FIRST, if (has_work(w)) return;)
 	COROI_MUTANT(LATE_BIT, at_or(&s->sleepers[w->id >> 6], coroi_sleeper_bit(w->id)), 0); /* P1 */
 	uint32_t mode = at_load_seq(&s->mode);
-	COROI_MUTANT_ADDS(DROP_FIRST, if (coroi_token_drop(s)) coroi_rested(s); at_add(&s->S, COROI_S_AWAKE);)
-	if (mode == COROI_STOPPING || (mode == COROI_RUNNING && COROI_MUTANT(NO_RECHECK, COROI_MUTANT(LET_GO_FIRST, has_work(w), false), false))) { /* P2 */
+	COROI_MUTANT_ADDS(DROP_FIRST, if (coroi_awake_end(s)) coroi_rested(s); at_add(&s->activity, COROI_AWAKE);)
+	if (mode == COROI_STOPPING || (mode == COROI_RUNNING && COROI_MUTANT(NO_RECHECK, COROI_MUTANT(DETACH_FIRST, has_work(w), false), false))) { /* P2 */
 		COROI_MUTANT_ADDS(LATE_BIT, return;)
 		unpark(w); /* P3 */
 		hand_over(w); /* we may have been the one that was woken to look around */
@@ -331,34 +331,34 @@ static void park(struct coroi_worker *w)
 	at_bump(&w->parks);
 	bool armed = at_load_rlx(&w->due) != COROI_NEVER;
 	if (armed) {
-		at_add(&s->S, COROI_S_EXT - COROI_S_AWAKE); /* P4: not the end */
-	} else if (coroi_token_drop(s)) { /* P4 */
+		at_add(&s->activity, COROI_PENDING - COROI_AWAKE); /* P4: not the end */
+	} else if (coroi_awake_end(s)) { /* P4 */
 		coroi_rested(s);
 	}
 	if (!coroi_is_dedicated(w) && !coroi_holds_off(w, coroi_now_ns()))
 		at_or(&s->hungry, COROI_HUNGRY_SURPLUS);
-	nap(w, armed); /* P5 */
+	sleep_until_claimed(w, armed); /* P5 */
 	if (armed)
-		at_add(&s->S, -COROI_S_EXT); /* we are awake: not the end either */
+		at_add(&s->activity, -COROI_PENDING); /* we are awake: not the end either */
 }
 
-/* fail_starved - we alone are awake, none of our deadlines is to come, and there is still no stack for those who wait for one: ours are
+/* fail_awaiting_stack - we alone are awake, none of our deadlines is to come, and there is still no stack for those who wait for one: ours are
  * told so. Those of others are by who is woken when we have gone to sleep too. True: look again. */
-static bool fail_starved(struct coroi_worker *w)
+static bool fail_awaiting_stack(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;
 
-	if (!w->starved.count || w->due != COROI_NEVER || at_load_seq(&s->S) >> 16 != 1)
+	if (!w->awaiting_stack.count || w->due != COROI_NEVER || at_load_seq(&s->activity) >> 16 != 1)
 		return false;
 	coroi_door_enter(w);
 	/* What others have left here before they went to sleep runs first: it may give a stack back. */
-	if (!at_load_seq(&w->inbox) && !w->slot && coroi_deque_length(&w->queue) <= w->left)
-		coroi_fail_starved_locked(w);
+	if (!at_load_seq(&w->inbox) && !w->next && coroi_deque_length(&w->queue) <= w->left)
+		coroi_fail_awaiting_stack_locked(w);
 	coroi_door_leave(w);
 	return true;
 }
 
-/* have_come - several things, not one that has only been kept waiting. Spawns in a parcel come several at a time. */
+/* have_come - several things, not one that has only been kept waiting. Spawns in a batch come several at a time. */
 static bool have_come(struct coroi_worker *w)
 {
 	coroi_door_enter(w); /* nobody else takes from the inbox */
@@ -369,22 +369,22 @@ static bool have_come(struct coroi_worker *w)
 }
 
 /*
- * doze - w has taken its waker's CPU, as on a machine that is full, and has nothing more to do: the waker, who may be about to
+ * coalesce_wakes - w has taken its waker's CPU, as on a machine that is full, and has nothing more to do: the waker, who may be about to
  * push more, cannot. Sleep for a moment, awake for the others and not to be claimed, so that what comes meanwhile costs no
  * wake-up each; where it is one thing alone, that has only been kept waiting. True: something has come.
  */
-static bool doze(struct coroi_worker *w)
+static bool coalesce_wakes(struct coroi_worker *w)
 {
 	if (!w->displaced)
 		return false;
 	w->displaced = false;
-	if (coroi_skip(&w->dozes))
+	if (coroi_skip(&w->coalescing))
 		return false;
 	uint32_t none = 0;
-	coroi_futex_wait(&none, 0, DOZE_NS);
-	bool came = at_load_rlx(&w->inbox) || coroi_has_news(w);
+	coroi_futex_wait(&none, 0, COALESCE_WAKES_NS);
+	bool came = at_load_rlx(&w->inbox) || coroi_has_spawns(w);
 	w->displaced = came && have_come(w);
-	coroi_tried(&w->dozes, w->displaced);
+	coroi_tried(&w->coalescing, w->displaced);
 	return came;
 }
 
@@ -392,38 +392,38 @@ bool coroi_idle(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;
 
-	if (doze(w))
+	if (coalesce_wakes(w))
 		return true;
 
-	if (at_load_seq(&s->mode) == COROI_RUNNING && (coroi_search(w) || fail_starved(w)))
+	if (at_load_seq(&s->mode) == COROI_RUNNING && (coroi_search(w) || fail_awaiting_stack(w)))
 		return true;
 	park(w);
 	return at_load_seq(&s->mode) != COROI_STOPPING;
 }
 
-/* ------------------------------------------------------------------------------------ the lane */
+/* ------------------------------------------------------------------------------------ the goworker */
 
-void coroi_lane_init(struct coro_scheduler *s)
+void coroi_goworker_init(struct coro_scheduler *s)
 {
-	struct coroi_worker *lane = coroi_lane(s);
+	struct coroi_worker *goworker = coroi_goworker(s);
 
-	lane->id = (uint16_t)s->workers;
-	lane->sched = s;
-	s->sleepers[lane->id >> 6] |= coroi_sleeper_bit(lane->id); /* it starts asleep */
+	goworker->id = (uint16_t)s->workers;
+	goworker->sched = s;
+	s->sleepers[goworker->id >> 6] |= coroi_sleeper_bit(goworker->id); /* it starts asleep */
 }
 
-bool coroi_lane_park(struct coroi_worker *lane)
+bool coroi_goworker_park(struct coroi_worker *goworker)
 {
-	struct coro_scheduler *s = lane->sched;
+	struct coro_scheduler *s = goworker->sched;
 
-	at_store_rlx(&lane->ev, COROI_EV_NONE);
-	at_or(&s->sleepers[lane->id >> 6], coroi_sleeper_bit(lane->id)); /* P1 */
-	if (at_load_seq(&lane->unopened) || at_load_seq(&lane->inbox)) { /* P2 */
-		unpark(lane); /* P3 */
+	at_store_rlx(&goworker->ev, COROI_EV_NONE);
+	at_or(&s->sleepers[goworker->id >> 6], coroi_sleeper_bit(goworker->id)); /* P1 */
+	if (at_load_seq(&goworker->undelivered) || at_load_seq(&goworker->inbox)) { /* P2 */
+		unpark(goworker); /* P3 */
 		return false;
 	}
-	at_bump(&lane->parks);
-	if (coroi_token_drop(s)) /* P4 */
+	at_bump(&goworker->parks);
+	if (coroi_awake_end(s)) /* P4 */
 		coroi_rested(s);
 	return true;
 }

@@ -4,7 +4,7 @@
 #ifndef COROI_IDLE_H
 #define COROI_IDLE_H
 
-#include "tokens.h"
+#include "activity.h"
 
 /* How long a worker looks for work before it sleeps, at most and to begin with: as long as a sleep and a wake-up take. */
 #define COROI_SPIN_NS 10000
@@ -13,10 +13,10 @@
  * time. */
 void coroi_idle_due(struct coroi_worker *w, uint64_t due);
 
-/* coroi_idle_linger - w has nothing to run but who asks, who is about to wait for somebody elsewhere: for up to 2 us it looks, as it
+/* coroi_idle_spin - w has nothing to run but who asks, who is about to wait for somebody elsewhere: for up to 2 us it looks, as it
  * would if it were idle, until happened(arg), with so many pauses (20 to 60 ns) between two looks, as each takes a line from who writes to
  * it. That saves two switches. False: in vain. */
-bool coroi_idle_linger(struct coroi_worker *w, bool (*happened)(void *), void *arg, uint32_t pauses);
+bool coroi_idle_spin(struct coroi_worker *w, bool (*happened)(void *), void *arg, uint32_t pauses);
 
 /* coroi_share_stacks_locked - give the idle stacks that w keeps to the pool, and wake those who wait for one. In w's
  * door. */

@@ -6,8 +6,8 @@
  * once has no ABA problem). The nodes are parts of what is handed over, named by the low bits of the link:
  *
  *      COROI_NODE_SPAWN   a record, linked by `next`
- *      COROI_NODE_MAIL    a record whose wake word holds permits or an event, linked by `mail_next`
- *      COROI_NODE_BATCH   a parcel of spawns, linked by its `next`
+ *      COROI_NODE_WAKE    a record whose wake word holds permits or an event, linked by `wake_next`
+ *      COROI_NODE_BATCH   a batch of spawns, linked by its `next`
  *      COROI_NODE_MOVED   a record that has started, suspended, and at home here now, linked by `next`
  *
  * Order: a push is a release, whose partner is the worker's xchg, an acquire; and sequentially consistent with the
@@ -18,7 +18,7 @@
 
 #include "worker.h"
 
-enum { COROI_NODE_SPAWN = 0, COROI_NODE_BATCH = 1, COROI_NODE_MAIL = 2, COROI_NODE_MOVED = 3, COROI_NODE_KIND = 3 };
+enum { COROI_NODE_SPAWN = 0, COROI_NODE_BATCH = 1, COROI_NODE_WAKE = 2, COROI_NODE_MOVED = 3, COROI_NODE_KIND = 3 };
 
 static inline void *coroi_node_of(uint64_t node)
 {
@@ -30,9 +30,9 @@ static inline uint64_t *coroi_node_link(uint64_t node)
 	void *p = coroi_node_of(node);
 	switch (node & COROI_NODE_KIND) {
 	case COROI_NODE_BATCH:
-		return &((struct coroi_parcel *)p)->next;
-	case COROI_NODE_MAIL:
-		return &((struct coroi_rec *)p)->mail_next;
+		return &((struct coroi_batch *)p)->next;
+	case COROI_NODE_WAKE:
+		return &((struct coroi_rec *)p)->wake_next;
 	default:
 		return &((struct coroi_rec *)p)->next;
 	}

@@ -7,7 +7,7 @@
 #include "dense.h"
 #include "inbox.h"
 #include "life.h"
-#include "parcel.h"
+#include "batch.h"
 #include "wait.h"
 
 #include <string.h>
@@ -70,7 +70,7 @@ static void collect(struct coroi_rec *r, void *ctx)
 	struct blocked_list *b = ctx;
 	uint8_t state = at_load_rlx(&r->state); /* relaxed: a free one is not in any door */
 
-	if (state != COROI_PARKED && state != COROI_WAITING && state != COROI_PROMISED)
+	if (state != COROI_PARKED && state != COROI_WAITING && state != COROI_COMMITTED)
 		return;
 	if (b->count < b->cap)
 		b->list[b->count] = (coro_blocked){
@@ -123,7 +123,7 @@ static uint64_t sent_of(uint64_t node)
 		if ((node & COROI_NODE_KIND) == COROI_NODE_SPAWN)
 			n++;
 		else if ((node & COROI_NODE_KIND) == COROI_NODE_BATCH)
-			n += coroi_parcel_left(coroi_node_of(node));
+			n += coroi_batch_left(coroi_node_of(node));
 	}
 	return n;
 }
@@ -137,7 +137,7 @@ uint64_t coroi_present(struct coro_scheduler *s)
 		coroi_doors_lock(s);
 		n = coroi_live(s);
 		for (uint32_t i = 0; i <= s->workers; i++)
-			n += sent_of(s->worker[i].unopened) + sent_of(at_load_acq(&s->worker[i].inbox));
+			n += sent_of(s->worker[i].undelivered) + sent_of(at_load_acq(&s->worker[i].inbox));
 		coroi_doors_unlock(s);
 	}
 	pthread_mutex_unlock(&s->life_lock);
@@ -155,7 +155,7 @@ static void worker_stats(struct coroi_worker *w, coro_worker_stats *out)
 		.served = at_load_rlx(&w->served),
 		.forced = at_load_rlx(&w->forced),
 		.parks = at_load_rlx(&w->parks),
-		.mails = at_load_rlx(&w->mails),
+		.remote_wakes = at_load_rlx(&w->remote_wakes),
 		.queued = coroi_deque_length(&w->queue),
 		.tid = w->tid,
 		.cpu = w->cpu,
@@ -197,11 +197,11 @@ int coro_scheduler_stats(coro_scheduler *s, coro_stats *total, coro_worker_stats
 		return CORO_EINVAL;
 	memset(total, 0, sizeof *total);
 	total->workers = s->workers;
-	uint64_t S = at_load_seq(&s->S);
-	total->awake = COROI_S_AWAKE_OF(S);
-	total->outside = COROI_S_EXT_OF(S);
+	uint64_t activity = at_load_seq(&s->activity);
+	total->awake = COROI_AWAKE_OF(activity);
+	total->outside = COROI_PENDING_OF(activity);
 	total->live = coroi_live(s);
-	total->starved = at_load_seq(&s->starved);
+	total->awaiting_stack = at_load_seq(&s->awaiting_stack);
 	total->idle_ends = at_load_seq(&s->rests);
 	total->membarrier = !s->worker[0].exchange;
 	total->guard = coroi_guard_is_light();
@@ -251,7 +251,7 @@ size_t coro_scheduler_trim(coro_scheduler *s)
 	pthread_mutex_lock(&s->outside_lock);
 	coroi_mags_flush(&s->outside);
 	pthread_mutex_unlock(&s->outside_lock);
-	bytes += coroi_parcels_trim(&s->slab) + coroi_slab_trim(&s->slab);
+	bytes += coroi_batches_trim(&s->slab) + coroi_slab_trim(&s->slab);
 	pthread_mutex_unlock(&s->life_lock);
 	return bytes;
 }

@@ -17,14 +17,14 @@ const (
 	joinKindShift = C.COROI_JOIN_KIND_SHIFT
 	joinCoroutine = uint64(C.COROI_JOIN_COROUTINE) << joinKindShift
 	joinGo        = uint64(C.COROI_JOIN_GO) << joinKindShift
-	joinDone      = uint64(C.COROI_JOIN_SETTLED)<<joinKindShift | C.COROI_SETTLED_DONE
-	joinForGo     = uint64(C.COROI_JOIN_SETTLED)<<joinKindShift | C.COROI_SETTLED_FOR_GO
-	joinTaken     = uint64(C.COROI_JOIN_SETTLED)<<joinKindShift | C.COROI_SETTLED_TAKEN
+	joinDone      = uint64(C.COROI_JOIN_FINAL)<<joinKindShift | C.COROI_FINAL_DONE
+	joinForGo     = uint64(C.COROI_JOIN_FINAL)<<joinKindShift | C.COROI_FINAL_FOR_GO
+	joinTaken     = uint64(C.COROI_JOIN_FINAL)<<joinKindShift | C.COROI_FINAL_TAKEN
 )
 
 func joinWord(r *record) *uint64 { return (*uint64)(unsafe.Pointer(&cold(r).join)) }
 
-// Joinable is a coroutine started by Port.Start, until its result is taken. Its scheduler is not destroyed yet.
+// Joinable is a coroutine started by Submitter.Start, until its result is taken. Its scheduler is not destroyed yet.
 type Joinable struct {
 	r   *record
 	gen uint64 // << genShift
@@ -57,26 +57,26 @@ func (j Joinable) Fate() (alive, held bool) {
 	return true, false
 }
 
-// Register has the slot put on the scheduler's list of the done when the end comes. False: it has come, or
+// Register has the id put on the scheduler's list of the done when the end comes. False: it has come, or
 // somebody else joins it.
-func (j Joinable) Register(slot uint32) bool {
-	return atomic.CompareAndSwapUint64(joinWord(j.r), j.gen, j.gen|joinGo|uint64(slot))
+func (j Joinable) Register(id uint32) bool {
+	return atomic.CompareAndSwapUint64(joinWord(j.r), j.gen, j.gen|joinGo|uint64(id))
 }
 
-// Count has the end, for which the slot is registered, hold an ext token, for whoever takes the slot from the list to end by EndExt. False:
+// Count has the end, for which the id is registered, hold an pending-work token, for whoever takes the id from the list to end by EndPending. False:
 // the end has come, without one.
-func (j Joinable) Count(slot uint32) bool {
-	word := j.gen | joinGo | uint64(slot)
+func (j Joinable) Count(id uint32) bool {
+	word := j.gen | joinGo | uint64(id)
 	return atomic.CompareAndSwapUint64(joinWord(j.r), word, word|C.COROI_JOIN_COUNTED)
 }
 
 // Take copies n bytes of the result if there is one, frees the coroutine and returns how it ended; Stale if somebody else has taken
-// it, Busy if somebody else waits for it. Whoever has registered takes it only after the slot was on the list.
+// it, Busy if somebody else waits for it. Whoever has registered takes it only after the id was on the list.
 func (j Joinable) Take(result unsafe.Pointer, n uintptr) Status {
 	word := joinWord(j.r)
 	if !atomic.CompareAndSwapUint64(word, j.gen|joinDone, j.gen|joinTaken) &&
 		!atomic.CompareAndSwapUint64(word, j.gen|joinForGo, j.gen|joinTaken) {
-		if w := atomic.LoadUint64(word); w>>genShift<<genShift == j.gen && w>>joinKindShift&3 != C.COROI_JOIN_SETTLED {
+		if w := atomic.LoadUint64(word); w>>genShift<<genShift == j.gen && w>>joinKindShift&3 != C.COROI_JOIN_FINAL {
 			return Busy
 		}
 		return Stale
@@ -105,15 +105,15 @@ func (s *Scheduler) WaitRest(n int32) {
 	atomic.AddUint32((*uint32)(unsafe.Pointer(&s.c.go_waits_rest)), uint32(n))
 }
 
-// Done takes the list of ended coroutines and appends the slots that were registered with them.
-func (s *Scheduler) Done(slots []uint32) []uint32 {
+// Done takes the list of ended coroutines and appends the ids that were registered with them.
+func (s *Scheduler) Done(ids []uint32) []uint32 {
 	node := atomic.SwapUint64((*uint64)(unsafe.Pointer(&s.c.done)), 0)
 	for node != 0 {
 		r := *(**record)(unsafe.Pointer(&node))
 		node = uint64(r.next)
-		slots = append(slots, uint32(r.permits))
+		ids = append(ids, uint32(r.permits))
 	}
-	return slots
+	return ids
 }
 
 // Rests counts the times that everything came to rest.

@@ -1,6 +1,6 @@
 //go:build cgo && linux
 /* latch.c - latches: all who wait go on when the count is 0. */
-#include "sync.h"
+#include "object.h"
 
 struct latch {
 	struct coroi_object object;
@@ -11,7 +11,7 @@ COROI_VIEW(struct latch, coro_latch, latch_of)
 
 int coro_latch_init(coro_latch *p, uint64_t count, uint32_t flags)
 {
-	int status = count <= CORO_PERMITS_MAX ? coroi_sync_init(p, sizeof(struct latch), flags) : CORO_EINVAL;
+	int status = count <= CORO_PERMITS_MAX ? coroi_object_init(p, sizeof(struct latch), flags) : CORO_EINVAL;
 
 	if (!status)
 		latch_of(p)->count = count;
@@ -58,10 +58,10 @@ int coro_latch_wait(coro_latch *p, uint64_t deadline)
 		coroi_object_leave(&l->object);
 		return CORO_OK;
 	}
-	return coroi_sync_wait(coroi_here(), &l->object, l->object.home, &l->queue, &as, 0, 0, deadline);
+	return coroi_object_wait(coroi_here(), &l->object, l->object.home, &l->queue, &as, 0, 0, deadline);
 }
 
-int coroi_latch_wait_guest(coro_latch *p, struct coroi_guest *g)
+int coroi_latch_wait_gowaiter(coro_latch *p, struct coroi_gowaiter *g)
 {
 	struct latch *l = latch_of(p);
 	int status = coroi_object_enter(&l->object);
@@ -69,7 +69,7 @@ int coroi_latch_wait_guest(coro_latch *p, struct coroi_guest *g)
 	if (status)
 		return status;
 	if (l->count && g)
-		return coroi_guest_wait(g, &l->object, &l->queue);
+		return coroi_gowaiter_wait(g, &l->object, &l->queue);
 	status = l->count ? CORO_ETIMEDOUT : CORO_OK;
 	coroi_object_leave(&l->object);
 	return status;
@@ -107,5 +107,5 @@ int coro_latch_destroy(coro_latch *p)
 		return CORO_EINVAL;
 	struct latch *l = latch_of(p);
 	int status = coroi_object_enter_end(&l->object);
-	return status ? status : coroi_sync_end(&l->object, l->queue.first);
+	return status ? status : coroi_object_end(&l->object, l->queue.first);
 }

@@ -4,11 +4,11 @@
  */
 #include "life.h"
 
-#include "bell.h"
+#include "gobell.h"
 #include "dense.h"
 #include "gocall.h"
 #include "idle.h"
-#include "lane.h"
+#include "goworker.h"
 #include "overflow.h"
 #include "run.h"
 #include "waitq.h"
@@ -44,7 +44,7 @@ static void *worker_main(void *arg)
 	struct coro_scheduler *s = w->sched;
 
 	coroi_worker_tls = coroi_here_tls = w;
-	coroi_place_native(&w->native);
+	coroi_fiber_native(&w->native);
 	coroi_thread_name(s->name, w->id);
 	w->tid = coroi_thread_id();
 	if (w->cpu >= 0 && !coroi_thread_pin((unsigned)w->cpu))
@@ -133,7 +133,7 @@ static void free_workers(struct coro_scheduler *s)
 
 static void free_all(struct coro_scheduler *s)
 {
-	coroi_parcels_trim(&s->slab);
+	coroi_batches_trim(&s->slab);
 	coroi_slab_destroy(&s->slab);
 	coroi_release(s->worker);
 	pthread_mutex_destroy(&s->outside_lock);
@@ -151,7 +151,7 @@ static int check(const coro_options *o)
 		return CORO_EINVAL;
 	if (o->steal_batch > COROI_STEAL_MAX || o->handover_budget < -1 || o->stack_cache > 65536)
 		return CORO_EINVAL;
-	if (o->dense_slots == 1 || o->dense_slots > COROI_DENSE_SLOTS_MOST || coroi_stack_class(o->dense_stack_bytes) < 0)
+	if (o->shared_stacks == 1 || o->shared_stacks > COROI_SHARED_STACKS_MOST || coroi_stack_class(o->shared_stack_bytes) < 0)
 		return CORO_EINVAL;
 	if ((o->cpus && !o->cpu_count) || coroi_stack_class(o->stack_bytes) < 0)
 		return CORO_EINVAL;
@@ -167,8 +167,8 @@ static int build(struct coro_scheduler *s, const coro_options *o)
 	s->flags = o->flags;
 	s->steal_batch = o->steal_batch ? o->steal_batch : STEAL_BATCH;
 	s->class = (uint8_t)coroi_stack_class(o->stack_bytes);
-	s->dense_class = (uint8_t)coroi_stack_class(o->dense_stack_bytes);
-	s->dense_slots = (uint16_t)(o->dense_slots ? o->dense_slots : COROI_DENSE_SLOTS);
+	s->dense_class = (uint8_t)coroi_stack_class(o->shared_stack_bytes);
+	s->shared_stacks = (uint16_t)(o->shared_stacks ? o->shared_stacks : COROI_SHARED_STACKS);
 	s->mode = o->flags & CORO_PAUSED ? COROI_PAUSED : COROI_RUNNING;
 	s->hungry = COROI_HUNGRY_ALONE;
 	s->bell = -1;
@@ -182,8 +182,8 @@ static int build(struct coro_scheduler *s, const coro_options *o)
 			return CORO_ENOMEM;
 	if (coroi_mags_init(&s->outside, &s->slab))
 		return CORO_ENOMEM;
-	coroi_lane_init(s);
-	s->S = s->workers * COROI_S_AWAKE; /* each starts awake, and parks */
+	coroi_goworker_init(s);
+	s->activity = s->workers * COROI_AWAKE; /* each starts awake, and parks */
 	return start_threads(s);
 }
 
@@ -230,7 +230,7 @@ int coro_scheduler_destroy(coro_scheduler *s)
 		pthread_cond_wait(&s->life_changed, &s->life_lock);
 	pthread_mutex_unlock(&s->life_lock);
 	coroi_bell_close(s);
-	coroi_await_mailers();
+	coroi_await_wakers();
 	free_all(s);
 	return CORO_OK;
 }
@@ -322,7 +322,7 @@ static void pause_at_rest(struct coro_scheduler *s)
 {
 	for (;;) {
 		uint32_t rests = at_load_seq(&s->rests), rises = at_load_seq(&s->rises);
-		if (coroi_at_rest(s) && !at_load_seq(&s->starved)) { /* else the last one is about to tell them, see P4 */
+		if (coroi_at_rest(s) && !at_load_seq(&s->awaiting_stack)) { /* else the last one is about to tell them, see P4 */
 			at_xchg(&s->mode, COROI_PAUSED);
 			if (COROI_MUTANT(NO_SECOND_LOOK, coroi_at_rest(s) && COROI_MUTANT(NO_RISES, at_load_seq(&s->rises) == rises, true), true))
 				return;

@@ -15,7 +15,7 @@ bool coroi_work(struct coroi_worker *w);
 uint64_t coroi_live(struct coro_scheduler *s);
 
 /* coroi_present - these, and those that were sent and have not entered: all whose spawn had returned before the call, and that
- * have not ended. Stops every worker for a moment. Nobody takes from the lane meanwhile. Not on a worker. */
+ * have not ended. Stops every worker for a moment. Nobody takes from the goworker meanwhile. Not on a worker. */
 uint64_t coroi_present(struct coro_scheduler *s);
 
 /* coroi_finished - at some moment during the call nothing was left of what had been pushed before it. */

@@ -7,12 +7,12 @@
  * the front are used up, and nobody waits for ever.
  *
  * Others send:
- *   L1  under the thread's lock: who sends sees that the generation is the one meant, counts in `mailed`, puts the member into `mail` unless
+ *   L1  under the thread's lock: who sends sees that the generation is the one meant, counts in `on_its_way`, puts the member into `a remote wake` unless
  *       it is there, and sets `news`
- *   L2  the thread looks at `news` before each turn and each wait, without the lock, and takes all mail under it, to the back of its queue. It
+ *   L2  the thread looks at `news` before each turn and each wait, without the lock, and takes all a remote wake under it, to the back of its queue. It
  *       sleeps only if, under the lock, there are no news
- *   L3  an end takes the mail first, and changes the generation under the lock, so that no member in `mail` is nobody
- * `permits` and `state` are the thread's own from when it has taken the spawn out of `mail`; its own spawns at once. `permits` is
+ *   L3  an end takes the a remote wake first, and changes the generation under the lock, so that no member in `a remote wake` is nobody
+ * `permits` and `state` are the thread's own from when it has taken the spawn out of `a remote wake`; its own spawns at once. `permits` is
  * also looked at in L1, for the bound alone: relaxed.
  */
 #include "policy.h"
@@ -33,21 +33,21 @@ static inline void give(struct coroi_dispatch_thread *t, struct coroi_member *m,
 	at_bump_by(&m->permits, n);
 }
 
-static void take_mail_locked(struct coroi_dispatch_thread *t)
+static void take_wake_locked(struct coroi_dispatch_thread *t)
 {
-	struct coroi_member *m = t->mail.first, *next;
+	struct coroi_member *m = t->remote_wake.first, *next;
 
-	t->mail.first = NULL;
+	t->remote_wake.first = NULL;
 	at_store_rlx(&t->news, 0);
 	for (; m; m = next) {
-		next = m->mail_next;
-		m->is_mailed = false;
+		next = m->wake_next;
+		m->is_woken_remotely = false;
 		if (m->state == COROI_MEMBER_SENT) {
 			m->state = COROI_MEMBER_READY;
 			coroi_members_add(&t->ready, m);
 		}
-		give(t, m, m->mailed, false);
-		m->mailed = 0;
+		give(t, m, m->on_its_way, false);
+		m->on_its_way = 0;
 	}
 	if (t->cancels && !t->canceled) {
 		t->canceled = true;
@@ -55,23 +55,23 @@ static void take_mail_locked(struct coroi_dispatch_thread *t)
 	}
 }
 
-COROI_COLD static void take_mail(struct coroi_dispatch_thread *t)
+COROI_COLD static void take_wake(struct coroi_dispatch_thread *t)
 {
 	pthread_mutex_lock(&t->lock);
-	take_mail_locked(t);
+	take_wake_locked(t);
 	pthread_mutex_unlock(&t->lock);
 }
 
-static void mail_locked(struct coroi_dispatch_thread *t, struct coroi_member *m)
+static void remote_wake_locked(struct coroi_dispatch_thread *t, struct coroi_member *m)
 {
-	if (!m->is_mailed) {
-		m->is_mailed = true;
-		m->mail_next = NULL;
-		if (t->mail.first)
-			t->mail.last->mail_next = m;
+	if (!m->is_woken_remotely) {
+		m->is_woken_remotely = true;
+		m->wake_next = NULL;
+		if (t->remote_wake.first)
+			t->remote_wake.last->wake_next = m;
 		else
-			t->mail.first = m;
-		t->mail.last = m;
+			t->remote_wake.first = m;
+		t->remote_wake.last = m;
 	}
 	at_store_rlx(&t->news, 1);
 	coroi_dispatch_rouse_locked(t);
@@ -81,7 +81,7 @@ static void mail_locked(struct coroi_dispatch_thread *t, struct coroi_member *m)
 static void end(struct coroi_dispatch_thread *t, struct coroi_member *m, bool unstarted)
 {
 	pthread_mutex_lock(&t->lock);
-	take_mail_locked(t);
+	take_wake_locked(t);
 	if (unstarted)
 		coroi_member_end_unstarted_locked(t, m);
 	else
@@ -97,7 +97,7 @@ static bool wait(struct coroi_dispatch_thread *t)
 		coroi_dispatch_sleep_locked(t);
 	bool news = at_load_rlx(&t->news);
 	if (news)
-		take_mail_locked(t);
+		take_wake_locked(t);
 	pthread_mutex_unlock(&t->lock);
 	return news;
 }
@@ -116,7 +116,7 @@ static coro_dispatched *next(coro_dispatcher *d, void *thread)
 		coroi_members_add(&t->ready, m);
 	}
 	if (coroi_unlikely(at_load_rlx(&t->news)))
-		take_mail(t);
+		take_wake(t);
 	for (;;) {
 		m = coroi_members_take(&t->ready);
 		if (coroi_likely(m && !(m->is_fresh && t->canceled))) {
@@ -135,7 +135,7 @@ static coro_dispatched *next(coro_dispatcher *d, void *thread)
 static int park(struct coroi_dispatch_thread *t, struct coroi_member *m)
 {
 	if (!m->permits && coroi_unlikely(at_load_rlx(&t->news))) /* L2 */
-		take_mail(t);
+		take_wake(t);
 	if (m->permits) {
 		at_store_rlx(&m->permits, m->permits - 1);
 		return CORO_OK;
@@ -162,11 +162,11 @@ static int wake_from_elsewhere(struct coroi_dispatch_thread *t, struct coroi_mem
 	pthread_mutex_lock(&t->lock);
 	if (m->generation != generation) {
 		status = CORO_ESTALE;
-	} else if (at_load_rlx(&m->permits) + m->mailed >= COROI_MEMBER_PERMITS) {
+	} else if (at_load_rlx(&m->permits) + m->on_its_way >= COROI_MEMBER_PERMITS) {
 		status = CORO_EOVERFLOW;
 	} else {
-		m->mailed++;
-		mail_locked(t, m);
+		m->on_its_way++;
+		remote_wake_locked(t, m);
 	}
 	pthread_mutex_unlock(&t->lock);
 	return status;
@@ -196,7 +196,7 @@ static void spawned(struct coroi_dispatch_thread *t, struct coroi_member *m, boo
 		coroi_members_add(&t->ready, m);
 	} else {
 		m->state = COROI_MEMBER_SENT;
-		mail_locked(t, m);
+		remote_wake_locked(t, m);
 	}
 }
 

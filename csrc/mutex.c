@@ -4,7 +4,7 @@
 
 int coro_mutex_init(coro_mutex *p, uint32_t flags)
 {
-	return coroi_sync_init(p, sizeof(struct coroi_mutex), flags);
+	return coroi_object_init(p, sizeof(struct coroi_mutex), flags);
 }
 
 #define DEAD (~UINT64_C(0) & ~COROI_WAITED) /* an owner: it was destroyed */
@@ -41,9 +41,9 @@ COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int coroi_mutex_lock_slow(struct coroi
 		return status == CORO_ETIMEDOUT ? coroi_wont_wait(deadline ? CORO_ENOWAIT : status, as.call) : status;
 	}
 	if (!again) /* no memory: COROI_WAITED stays, who unlocks looks once in vain */
-		return coroi_sync_wait(coroi_here(), &m->object, m->object.home, &m->queue, &as, 0, mine, deadline);
+		return coroi_object_wait(coroi_here(), &m->object, m->object.home, &m->queue, &as, 0, mine, deadline);
 	coroi_waiter_init(again, &m->object, me, 0, NULL);
-	again->mark = mine;
+	again->owner = mine;
 	return coroi_waiter_wait_in(again, &m->queue, as.what, deadline, true);
 }
 
@@ -71,7 +71,7 @@ static COROI_NOINLINE int lock_general(coro_mutex *p, uint64_t deadline)
 {
 	if (!p)
 		return CORO_EINVAL;
-	uint64_t mine = coroi_mark();
+	uint64_t mine = coroi_lock_owner();
 	struct coroi_mutex *m = coroi_mutex_of(p);
 	return mine && coroi_mutex_swap(m, 0, mine) ? CORO_OK : coroi_mutex_lock_slow(m, mine, deadline, NULL);
 }
@@ -81,16 +81,16 @@ int coro_mutex_lock(coro_mutex *p, uint64_t deadline)
 	return coroi_likely(swap_mine(p, true)) ? CORO_OK : lock_general(p, deadline);
 }
 
-int coroi_mutex_lock_guest(coro_mutex *p, uint64_t mark, struct coroi_guest *g)
+int coroi_mutex_lock_gowaiter(coro_mutex *p, uint64_t owner, struct coroi_gowaiter *g)
 {
 	struct coroi_mutex *m = coroi_mutex_of(p);
 	int status = coroi_object_enter(&m->object);
 
 	if (status)
 		return status;
-	if ((status = take_or_wait(m, mark, true)) == COROI_WAITS) {
-		g->x.mark = mark;
-		return coroi_guest_wait(g, &m->object, &m->queue);
+	if ((status = take_or_wait(m, owner, true)) == COROI_WAITS) {
+		g->x.owner = owner;
+		return coroi_gowaiter_wait(g, &m->object, &m->queue);
 	}
 	coroi_object_leave(&m->object);
 	return status;
@@ -108,23 +108,23 @@ static COROI_NOINLINE int unlock_slow(coro_mutex *p, uint64_t mine)
 		return CORO_EPERM;
 	}
 	struct coroi_waiter *x = coroi_waitq_take(&m->queue);
-	at_xchg(&m->owner, x ? x->mark | (m->queue.first ? COROI_WAITED : 0) : mine); /* a release for what it guards */
+	at_xchg(&m->owner, x ? x->owner | (m->queue.first ? COROI_WAITED : 0) : mine); /* a release for what it guards */
 	coroi_object_leave(&m->object);
 	if (!x) /* they have left. It is free as the last step: the next owner may free its memory */
 		return coroi_mutex_unlock_as(p, mine);
 	return coroi_waiter_wake_on(coroi_here(), x);
 }
 
-int coroi_mutex_unlock_as(coro_mutex *p, uint64_t mark)
+int coroi_mutex_unlock_as(coro_mutex *p, uint64_t owner)
 {
-	if (coroi_likely(mark && coroi_mutex_swap(coroi_mutex_of(p), mark, 0)))
+	if (coroi_likely(owner && coroi_mutex_swap(coroi_mutex_of(p), owner, 0)))
 		return CORO_OK;
-	return unlock_slow(p, mark);
+	return unlock_slow(p, owner);
 }
 
 static COROI_NOINLINE int unlock_general(coro_mutex *p)
 {
-	return p ? coroi_mutex_unlock_as(p, coroi_mark()) : CORO_EINVAL;
+	return p ? coroi_mutex_unlock_as(p, coroi_lock_owner()) : CORO_EINVAL;
 }
 
 int coro_mutex_unlock(coro_mutex *p)
@@ -139,5 +139,5 @@ int coro_mutex_destroy(coro_mutex *p)
 	struct coroi_mutex *m = coroi_mutex_of(p);
 	uint64_t free = 0;
 	int status = coroi_object_enter_end(&m->object);
-	return status ? status : coroi_sync_end(&m->object, !at_cas(&m->owner, &free, DEAD)); /* so that no fast path takes it */
+	return status ? status : coroi_object_end(&m->object, !at_cas(&m->owner, &free, DEAD)); /* so that no fast path takes it */
 }

@@ -1,6 +1,6 @@
 //go:build cgo && linux
 /* once.c - what is done once: by the first who comes, and the others wait until it is done. */
-#include "sync.h"
+#include "object.h"
 
 struct once {
 	struct coroi_object object;
@@ -40,14 +40,14 @@ void coroi_once_end(coro_once *p)
 	coroi_chain_wake(&woken);
 }
 
-int coroi_once_begin_guest(coro_once *p, uint64_t mark, struct coroi_guest *g)
+int coroi_once_begin_gowaiter(coro_once *p, uint64_t owner, struct coroi_gowaiter *g)
 {
 	struct once *o = once_of(p);
 
 	coroi_object_enter(&o->object);
-	int status = once_begin(o, mark);
+	int status = once_begin(o, owner);
 	if (status == COROI_WAITS && g)
-		return coroi_guest_wait(g, &o->object, &o->queue);
+		return coroi_gowaiter_wait(g, &o->object, &o->queue);
 	coroi_object_leave(&o->object);
 	return status == COROI_WAITS ? CORO_ETIMEDOUT : status;
 }
@@ -61,13 +61,13 @@ int coro_once_do(coro_once *p, void (*fn)(void *), void *arg, uint64_t deadline)
 	struct once *o = once_of(p);
 	if (coroi_likely(at_load_acq(&o->state) == ONCE_DONE)) /* acquire: what fn has done is seen */
 		return CORO_OK;
-	uint64_t mine = coroi_mark();
+	uint64_t mine = coroi_lock_owner();
 	if (!mine)
 		return CORO_EPERM;
 	coroi_object_enter(&o->object);
 	int status = once_begin(o, mine);
 	if (status == COROI_WAITS)
-		return coroi_sync_wait(coroi_here(), &o->object, o->object.home, &o->queue, &as, 0, 0, deadline);
+		return coroi_object_wait(coroi_here(), &o->object, o->object.home, &o->queue, &as, 0, 0, deadline);
 	coroi_object_leave(&o->object);
 	if (status != COROI_YOURS)
 		return status;

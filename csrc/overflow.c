@@ -8,7 +8,7 @@
  */
 #include "overflow.h"
 
-#include "bare.h"
+#include "manual.h"
 #include "dense.h"
 #include "dispatch.h"
 #include "text.h"
@@ -24,7 +24,7 @@ static bool in_guard(const struct coroi_stack *s, const char *p)
 bool coroi_where(struct coroi_where *at)
 {
 	struct coroi_worker *w = coroi_self();
-	coro_t *co = coroi_bare();
+	coro_t *co = coroi_manual();
 	coro_dispatcher *d = coroi_dispatcher();
 
 	*at = (struct coroi_where){.worker = w ? w->id : -1};
@@ -32,7 +32,7 @@ bool coroi_where(struct coroi_where *at)
 		at->stack = co->stack;
 		at->fn = (uintptr_t)co->body;
 	} else if (d) { /* its policy is asked on the slot, too */
-		at->stack = d->current ? d->current->stack : d->slot;
+		at->stack = d->current ? d->current->stack : d->shared;
 		at->fn = d->current ? (uintptr_t)d->current->fn : (uintptr_t)d->policy.next;
 	} else if (w && w->current) {
 		at->stack = coroi_dense_is_away(w, w->current) ? NULL : w->current->stack;

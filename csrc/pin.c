@@ -33,7 +33,7 @@ int coro_pin(uint32_t worker)
 	if (worker == CORO_HERE || worker == w->id)
 		return CORO_OK;
 	coroi_door_enter(w);
-	w->mover = me;
+	w->copier = me;
 	w->mover_to = (uint16_t)worker;
 	w->current = NULL;
 	return coroi_to(&me->sp, w->native_sp, 0, w, NULL);

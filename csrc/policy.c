@@ -242,7 +242,7 @@ int coro_dispatch_pool_spawn(coro_dispatch_pool *p, coro_dispatch_fn fn, void *a
 	if (m) {
 		coro_dispatch_init(coroi_member_user(m), t->dispatcher, fn, arg);
 		m->permits = 0;
-		m->mailed = 0;
+		m->on_its_way = 0;
 		m->is_fresh = true;
 		at_add(&p->live, 1);
 		if (out)
@@ -258,7 +258,7 @@ int coro_dispatch_park(void)
 {
 	struct coroi_dispatch_thread *t = self;
 
-	if (coroi_unlikely(!t || coroi_bare()))
+	if (coroi_unlikely(!t || coroi_manual()))
 		return CORO_EPERM;
 	return t->policy->park(t, t->running);
 }

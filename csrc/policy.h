@@ -29,13 +29,13 @@ enum { COROI_MEMBER_UNUSED, COROI_MEMBER_SENT, COROI_MEMBER_READY, COROI_MEMBER_
 struct coroi_member {
 	struct coroi_dispatched own;    /* first; its `code` is what coro_dispatch_park returns */
 	struct coroi_member *next;      /* in `ready`, or in `unused` */
-	struct coroi_member *mail_next; /* ll: in `mail` */
+	struct coroi_member *wake_next; /* ll: in `a remote wake` */
 	uint64_t permits;
 	uint32_t number, generation;
-	uint32_t mailed;                /* ll: permits on their way */
+	uint32_t on_its_way;                /* ll: permits on their way */
 	uint8_t state;
 	uint8_t is_fresh;               /* it has not begun */
-	uint8_t is_mailed;              /* ll: it is in `mail` */
+	uint8_t is_woken_remotely;              /* ll: it is in `a remote wake` */
 };
 
 struct coroi_member_chunk {
@@ -61,8 +61,8 @@ struct coroi_dispatch_thread {
 	pthread_cond_t changed;
 	struct coroi_member *unused;
 	struct coroi_member_chunk *chunks;
-	struct coroi_members mail;       /* ll: what others have sent, linked by mail_next */
-	uint32_t news;                   /* ll: there is mail, or the thread is to stop. Written under the lock. Atomic, relaxed: the thread
+	struct coroi_members remote_wake;       /* ll: what others have sent, linked by wake_next */
+	uint32_t news;                   /* ll: there is a remote wake, or the thread is to stop. Written under the lock. Atomic, relaxed: the thread
 	                                  * peeks, and then looks under the lock */
 	uint8_t sleeps;
 	uint8_t closed;                  /* no more spawns */

@@ -24,14 +24,14 @@ enum {
 	COROI_PARKED,   /* waits for a permit */
 	COROI_WAITING,  /* waits for an event, and may still take back what it has registered for it */
 	COROI_ENDED,    /* joinable, and not joined yet */
-	COROI_PROMISED, /* waits for an event that is certain to come */
+	COROI_COMMITTED, /* waits for an event that is committed to come */
 };
 
 /* Flags. Written by who spawns it, then by the coroutine itself, then by whoever ends it. */
 enum {
 	COROI_F_JOINABLE = 1,
 	COROI_F_ABORTED = 2,  /* ends by coro_abort */
-	COROI_F_STARVED = 4,  /* never had a stack */
+	COROI_F_NO_STACK = 4,  /* never had a stack */
 	COROI_F_CANCELED = 8, /* ended unstarted by a close or a cancel, or by coro_exit_canceled */
 	COROI_F_EXTRAS = 16,  /* it has deferred functions or an arena */
 	COROI_F_PINNED = 32,  /* it stays with its worker */
@@ -43,8 +43,8 @@ struct coroi_rec {
 	coro_fn fn;
 	struct coroi_stack *stack; /* NULL until it runs */
 	uint64_t wake;             /* atomic: generation << 32 | ESCAPED | EVENT | CANCEL | count; see wait.c */
-	uint64_t next;             /* link of a spawn in an inbox, or in a spill list, or of the starved or done; two of its timer */
-	uint64_t mail_next;        /* link of a mail in an inbox */
+	uint64_t next;             /* link of a spawn in an inbox, or in a spill list, or of the waiting for a stack or done; two of its timer */
+	uint64_t wake_next;        /* link of a remote wake in an inbox */
 
 	/* One 8-byte store for whoever spawns: */
 	uint32_t permits; /* atomic, relaxed: wakers peek. Of an ended one: the slot of the goroutine that waits for it */
@@ -94,7 +94,7 @@ static inline struct coroi_cold *coroi_cold(const struct coroi_rec *r)
 #define COROI_EVENT (UINT64_C(1) << 30)   /* what it waits for inside coro may have happened */
 #define COROI_CANCEL (UINT64_C(1) << 29)  /* it is to be cancelled */
 #define COROI_COUNT_MASK (COROI_CANCEL - 1)
-#define COROI_MAIL_MASK (COROI_EVENT | COROI_CANCEL | COROI_COUNT_MASK) /* not zero: the record is a node */
+#define COROI_WAKE_MASK (COROI_EVENT | COROI_CANCEL | COROI_COUNT_MASK) /* not zero: the record is a node */
 #define COROI_PERMITS_MAX (1u << 28)
 
 static inline uint32_t coroi_gen(uint64_t word)
@@ -139,7 +139,7 @@ static inline void coroi_fill_argument(struct coroi_rec *r, const void *arg, siz
 struct coroi_mag {
 	uint64_t next; /* in the slab's lists */
 	uint32_t count;
-	uint32_t place; /* in its block of memory */
+	uint32_t number; /* in its block of memory */
 	struct coroi_rec *rec[COROI_MAG_RECORDS];
 };
 

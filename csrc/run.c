@@ -25,45 +25,45 @@
 
 /* ------------------------------------------------------------------------ what comes from outside */
 
-COROI_COLD static bool queue_with_record_locked(struct coroi_worker *w, uint64_t task, const uint64_t *args)
+COROI_COLD static bool queue_with_record_locked(struct coroi_worker *w, uint64_t runnable, const uint64_t *args)
 {
-	struct coroi_rec *r = coroi_record_locked(w, task, args);
+	struct coroi_rec *r = coroi_record_locked(w, runnable, args);
 	if (r)
 		coroi_queue_fresh_locked(w, r);
 	return r != NULL;
 }
 
-bool coroi_queue_new_locked(struct coroi_worker *w, uint64_t task, const uint64_t *args)
+bool coroi_queue_new_locked(struct coroi_worker *w, uint64_t runnable, const uint64_t *args)
 {
-	unsigned words = coroi_task_words(task);
+	unsigned words = coroi_runnable_words(runnable);
 
-	if (coroi_likely(words <= 1 && coroi_deque_push_new(&w->queue, task, words ? args[0] : 0)))
+	if (coroi_likely(words <= 1 && coroi_deque_push_new(&w->queue, runnable, words ? args[0] : 0)))
 		return true;
-	return queue_with_record_locked(w, task, args);
+	return queue_with_record_locked(w, runnable, args);
 }
 
-#define POUR 64 /* spawns taken out of a parcel at a time */
+#define TAKE_AT_ONCE 64 /* spawns taken out of a batch at a time */
 
 /* has_come - there is something in p, or an end of it. */
-static bool has_come(const struct coroi_parcel *p)
+static bool has_come(const struct coroi_batch *p)
 {
 	return at_load_acq(&p->state) != p->taken;
 }
 
-enum poured { POURED_SOME, POURED_ALL, POURED_LAST }; /* LAST: all, and no more will come */
+enum took { TOOK_SOME, TOOK_ALL, TOOK_LAST }; /* LAST: all, and no more will come */
 
 /* pour - B1: some of what is in p, into the queue. */
-static enum poured pour_locked(struct coroi_worker *w, struct coroi_parcel *p)
+static enum took take_batch_locked(struct coroi_worker *w, struct coroi_batch *p)
 {
-	uint32_t state = at_load_acq(&p->state), have = state & COROI_PARCEL_COUNT, n = 0;
+	uint32_t state = at_load_acq(&p->state), have = state & COROI_BATCH_COUNT, n = 0;
 
-	for (; p->taken < have && n < POUR; n++) {
-		uint64_t task = p->words[p->taken];
-		unsigned words = coroi_task_words(task);
+	for (; p->taken < have && n < TAKE_AT_ONCE; n++) {
+		uint64_t runnable = p->words[p->taken];
+		unsigned words = coroi_runnable_words(runnable);
 		if (words == COROI_RECORD) {
-			coroi_deque_push(&w->queue, task);
+			coroi_deque_push(&w->queue, runnable);
 			words = 0;
-		} else if (!coroi_queue_new_locked(w, task, &p->words[p->taken + 1])) {
+		} else if (!coroi_queue_new_locked(w, runnable, &p->words[p->taken + 1])) {
 			break;
 		}
 		if (coroi_likely(p->repeat <= 1))
@@ -72,67 +72,67 @@ static enum poured pour_locked(struct coroi_worker *w, struct coroi_parcel *p)
 			p->repeat--;
 	}
 	at_bump_by(&w->spawned, n);
-	return p->taken != have ? POURED_SOME : state & COROI_PARCEL_CLOSED ? POURED_LAST : POURED_ALL;
+	return p->taken != have ? TOOK_SOME : state & COROI_BATCH_CLOSED ? TOOK_LAST : TOOK_ALL;
 }
 
-static void unopened_add_locked(struct coroi_worker *w, uint64_t node)
+static void undelivered_add_locked(struct coroi_worker *w, uint64_t node)
 {
 	*coroi_node_link(node) = 0;
-	if (w->unopened)
-		*coroi_node_link(w->unopened_last) = node;
+	if (w->undelivered)
+		*coroi_node_link(w->undelivered_last) = node;
 	else
-		at_store_rlx(&w->unopened, node);
-	w->unopened_last = node;
+		at_store_rlx(&w->undelivered, node);
+	w->undelivered_last = node;
 }
 
-/* unopened_drop_locked - the node between those two (0: none) is not in the list any more. */
-static void unopened_drop_locked(struct coroi_worker *w, uint64_t before, uint64_t next)
+/* undelivered_drop_locked - the node between those two (0: none) is not in the list any more. */
+static void undelivered_drop_locked(struct coroi_worker *w, uint64_t before, uint64_t next)
 {
 	if (before)
 		*coroi_node_link(before) = next;
 	else
-		at_store_rlx(&w->unopened, next);
+		at_store_rlx(&w->undelivered, next);
 	if (!next)
-		w->unopened_last = before;
+		w->undelivered_last = before;
 }
 
-/* unpack - take all out of the inbox: mails are delivered, spawns wait to be opened. */
+/* unpack - take all out of the inbox: remote wakes are delivered, spawns wait to be opened. */
 static void unpack_locked(struct coroi_worker *w)
 {
 	for (uint64_t node = coroi_inbox_take(w), next; node; node = next) {
 		next = *coroi_node_link(node);
-		if ((node & COROI_NODE_KIND) == COROI_NODE_MAIL)
-			coroi_mail_locked(w, coroi_node_of(node));
+		if ((node & COROI_NODE_KIND) == COROI_NODE_WAKE)
+			coroi_remote_wake_locked(w, coroi_node_of(node));
 		else if ((node & COROI_NODE_KIND) == COROI_NODE_MOVED)
 			coroi_queue_locked(w, coroi_node_of(node));
 		else
-			unopened_add_locked(w, node);
+			undelivered_add_locked(w, node);
 	}
 }
 
-void coroi_open_locked(struct coroi_worker *w)
+void coroi_deliver_locked(struct coroi_worker *w)
 {
-	uint32_t enough = coroi_deque_length(&w->queue) + POUR;
-	uint64_t before = 0, node = w->unopened;
+	uint32_t enough = coroi_deque_length(&w->queue) + TAKE_AT_ONCE;
+	uint64_t before = 0, node = w->undelivered;
 	bool trickles = true;
 
 	while (node && coroi_deque_length(&w->queue) < enough) {
 		uint64_t next = *coroi_node_link(node);
-		enum poured poured = POURED_LAST;
+		enum took took = TOOK_LAST;
 		if ((node & COROI_NODE_KIND) == COROI_NODE_SPAWN) {
 			at_bump(&w->spawned);
-			unopened_drop_locked(w, before, next); /* first: the queue may use the link */
+			undelivered_drop_locked(w, before, next); /* first: the queue may use the link */
 			coroi_queue_fresh_locked(w, coroi_node_of(node));
-		} else if ((poured = pour_locked(w, coroi_node_of(node))) == POURED_LAST) {
-			unopened_drop_locked(w, before, next);
-			coroi_parcel_drop(&w->sched->slab, coroi_node_of(node)); /* B2 */
+		} else if ((took = take_batch_locked(w, coroi_node_of(node))) == TOOK_LAST) {
+			undelivered_drop_locked(w, before, next);
+			coroi_batch_drop(&w->sched->slab, coroi_node_of(node)); /* B2 */
 		} else {
-			trickles &= poured == POURED_ALL;
+			trickles &= took == TOOK_ALL;
 			before = node;
 		}
 		node = next;
 	}
-	w->trickles = trickles && !node && w->unopened;
+	w->trickles = trickles && !node && w->undelivered;
 }
 
 #define LOOK_NS 50000       /* about so often deadlines are looked at */
@@ -178,36 +178,36 @@ void coroi_drain_locked(struct coroi_worker *w)
 		unpack_locked(w);
 	if (w->due != COROI_NEVER && (!coroi_deque_length(&w->queue) || coroi_is_turn_to_look(w)))
 		look_at_timers_locked(w);
-	if (w->unopened && (!coroi_deque_length(&w->queue) || w->queue.head % COROI_OPEN_TURNS == 0))
-		coroi_open_locked(w);
+	if (w->undelivered && (!coroi_deque_length(&w->queue) || w->queue.head % COROI_DELIVER_TURNS == 0))
+		coroi_deliver_locked(w);
 	/* One alone is not left lying: we are about to choose, or a thief is about to take it. But deadlines are, if it takes long. */
 	if (coroi_deque_length(&w->queue) > (w->due == COROI_NEVER))
 		coroi_notify_queued(w);
 }
 
-bool coroi_let_go_locked(struct coroi_worker *w)
+bool coroi_detach_batches_locked(struct coroi_worker *w)
 {
 	w->trickles = false;
-	for (uint64_t node; (node = w->unopened);) {
+	for (uint64_t node; (node = w->undelivered);) {
 		if ((node & COROI_NODE_KIND) != COROI_NODE_BATCH)
 			return false;
-		struct coroi_parcel *p = coroi_node_of(node);
+		struct coroi_batch *p = coroi_node_of(node);
 		uint64_t next = p->next; /* after the CAS it is the sender's to push again */
 		uint32_t empty = p->taken;
-		if (!COROI_MUTANT(BLIND_LET_GO, at_cas(&p->state, &empty, empty | COROI_PARCEL_ADRIFT), /* B3 */
-				  at_load_seq(&p->state) == empty && (at_xchg(&p->state, empty | COROI_PARCEL_ADRIFT), true)))
+		if (!COROI_MUTANT(BLIND_DETACH, at_cas(&p->state, &empty, empty | COROI_BATCH_DETACHED), /* B3 */
+				  at_load_seq(&p->state) == empty && (at_xchg(&p->state, empty | COROI_BATCH_DETACHED), true)))
 			return false;
-		unopened_drop_locked(w, 0, next);
+		undelivered_drop_locked(w, 0, next);
 	}
 	return true;
 }
 
-bool coroi_has_news(struct coroi_worker *w)
+bool coroi_has_spawns(struct coroi_worker *w)
 {
 	bool found = false;
 
 	coroi_door_enter(w);
-	for (uint64_t node = w->unopened; node && !found; node = *coroi_node_link(node))
+	for (uint64_t node = w->undelivered; node && !found; node = *coroi_node_link(node))
 		found = (node & COROI_NODE_KIND) != COROI_NODE_BATCH || has_come(coroi_node_of(node));
 	w->trickles &= !found;
 	coroi_door_leave(w);
@@ -230,68 +230,68 @@ static inline void put_stack_locked(struct coroi_worker *w, struct coroi_stack *
 }
 
 /* starve - there is no stack for r: it waits for one, at home here. */
-COROI_COLD static void starve_locked(struct coroi_worker *w, struct coroi_rec *r)
+COROI_COLD static void await_stack_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
-	coroi_list_add(&w->starved, r);
-	at_add(&w->sched->starved, 1); /* with P4 of idle.c: it does not rest while somebody starves */
+	coroi_list_add(&w->awaiting_stack, r);
+	at_add(&w->sched->awaiting_stack, 1); /* with P4 of idle.c: it does not rest while somebody starves */
 }
 
-static struct coroi_rec *unstarve_locked(struct coroi_worker *w)
+static struct coroi_rec *take_awaiting_locked(struct coroi_worker *w)
 {
-	struct coroi_rec *r = coroi_list_take(&w->starved);
+	struct coroi_rec *r = coroi_list_take(&w->awaiting_stack);
 	if (r)
-		at_add(&w->sched->starved, -1);
+		at_add(&w->sched->awaiting_stack, -1);
 	return r;
 }
 
 /* end_starved - all that starve end unstarted. */
-static void end_starved_locked(struct coroi_worker *w, uint8_t why)
+static void end_awaiting_locked(struct coroi_worker *w, uint8_t why)
 {
-	for (struct coroi_rec *r; (r = unstarve_locked(w));) {
+	for (struct coroi_rec *r; (r = take_awaiting_locked(w));) {
 		r->flags |= coroi_is_canceled_locked(r) ? COROI_F_CANCELED : why;
 		coroi_end_locked(w, r);
 	}
 }
 
-/* end_canceled - the starved ones in front that are cancelled end unstarted. */
+/* end_canceled - the waiting for a stack ones in front that are cancelled end unstarted. */
 static inline void end_canceled_locked(struct coroi_worker *w)
 {
-	while (w->starved.count && coroi_unlikely(coroi_is_canceled_locked(w->starved.first))) {
-		struct coroi_rec *r = unstarve_locked(w);
+	while (w->awaiting_stack.count && coroi_unlikely(coroi_is_canceled_locked(w->awaiting_stack.first))) {
+		struct coroi_rec *r = take_awaiting_locked(w);
 		r->flags |= COROI_F_CANCELED;
 		coroi_end_locked(w, r);
 	}
 }
 
-/* unstarve_with_stack - a starved coroutine and, in r->stack, a stack for it; NULL: none, or none to be had. */
-COROI_COLD static struct coroi_rec *unstarve_with_stack_locked(struct coroi_worker *w)
+/* unstarve_with_stack - a waiting for a stack coroutine and, in r->stack, a stack for it; NULL: none, or none to be had. */
+COROI_COLD static struct coroi_rec *take_awaiting_with_stack_locked(struct coroi_worker *w)
 {
 	if (w->cancel)
-		end_starved_locked(w, COROI_F_CANCELED);
+		end_awaiting_locked(w, COROI_F_CANCELED);
 	end_canceled_locked(w);
-	struct coroi_rec *r = unstarve_locked(w);
+	struct coroi_rec *r = take_awaiting_locked(w);
 	if (r && !(r->stack = stack_for_locked(w, r))) {
-		starve_locked(w, r);
+		await_stack_locked(w, r);
 		r = NULL;
 	}
 	return r;
 }
 
-void coroi_fail_starved_locked(struct coroi_worker *w)
+void coroi_fail_awaiting_stack_locked(struct coroi_worker *w)
 {
 	end_canceled_locked(w);
-	for (uint32_t n = w->starved.count; n; n--) {
-		struct coroi_rec *r = unstarve_locked(w);
+	for (uint32_t n = w->awaiting_stack.count; n; n--) {
+		struct coroi_rec *r = take_awaiting_locked(w);
 		struct coroi_stack *stack = stack_for_locked(w, r);
 		if (stack) { /* there is one after all: to the front, and the next coroi_run starts it */
 			put_stack_locked(w, stack);
-			coroi_list_add_first(&w->starved, r);
-			at_add(&w->sched->starved, 1);
+			coroi_list_add_first(&w->awaiting_stack, r);
+			at_add(&w->sched->awaiting_stack, 1);
 			return;
 		}
-		starve_locked(w, r);
+		await_stack_locked(w, r);
 	}
-	end_starved_locked(w, w->cancel ? COROI_F_CANCELED : COROI_F_STARVED);
+	end_awaiting_locked(w, w->cancel ? COROI_F_CANCELED : COROI_F_NO_STACK);
 }
 
 /* begin - r runs on stack from now on. */
@@ -306,10 +306,10 @@ static inline void begin_locked(struct coroi_worker *w, struct coroi_rec *r, str
 }
 
 /* end_unstarted - it is cancelled, or all are. */
-COROI_COLD static void end_unstarted_locked(struct coroi_worker *w, uint64_t task)
+COROI_COLD static void end_unstarted_locked(struct coroi_worker *w, uint64_t runnable)
 {
-	if (coroi_task_has_record(task)) {
-		struct coroi_rec *r = coroi_task_record(task);
+	if (coroi_runnable_has_record(runnable)) {
+		struct coroi_rec *r = coroi_runnable_record(runnable);
 		r->flags |= COROI_F_CANCELED;
 		coroi_end_locked(w, r);
 	} else {
@@ -327,25 +327,25 @@ static inline int8_t take_code(struct coroi_rec *next)
 }
 
 /*
- * settle - a task was picked; returns the first, from it on, that can go on: a started one, or a fresh one with a
+ * settle - a runnable was picked; returns the first, from it on, that can go on: a started one, or a fresh one with a
  * stack of its own, or (with no stack) one of the class `have`, whose stack the caller has. NULL: none. The one that
  * is about to suspend, if its turn comes again, is a started one, although it may have no context yet.
  */
-static inline struct coroi_rec *settle_locked(struct coroi_worker *w, uint64_t task, int have)
+static inline struct coroi_rec *resolve_locked(struct coroi_worker *w, uint64_t runnable, int have)
 {
-	for (uint32_t deferred = 0;; task = coroi_pick_locked(w)) {
-		if (!coroi_task_is_new(task))
-			return coroi_task_resumed(task);
-		struct coroi_rec *r = coroi_task_has_record(task) ? coroi_task_record(task) : NULL;
-		if (coroi_unlikely(r && task & COROI_CODED))
+	for (uint32_t deferred = 0;; runnable = coroi_pick_locked(w)) {
+		if (!coroi_runnable_is_new(runnable))
+			return coroi_runnable_resumed(runnable);
+		struct coroi_rec *r = coroi_runnable_has_record(runnable) ? coroi_runnable_record(runnable) : NULL;
+		if (coroi_unlikely(r && runnable & COROI_CODED))
 			return r;
 		if (coroi_unlikely(w->cancel || (r && coroi_is_canceled_locked(r)))) { /* C4 */
-			end_unstarted_locked(w, task);
+			end_unstarted_locked(w, runnable);
 			continue;
 		}
-		if (coroi_likely(!r) && coroi_unlikely(!(r = coroi_record_locked(w, task, coroi_deque_popped_arg(&w->queue))))) {
+		if (coroi_likely(!r) && coroi_unlikely(!(r = coroi_record_locked(w, runnable, coroi_deque_popped_arg(&w->queue))))) {
 			/* Records were retired: it waits for one, but nobody behind it does. */
-			coroi_deque_defer(&w->queue, task);
+			coroi_deque_defer(&w->queue, runnable);
 			if (++deferred >= coroi_deque_length(&w->queue))
 				return NULL;
 			continue;
@@ -355,7 +355,7 @@ static inline struct coroi_rec *settle_locked(struct coroi_worker *w, uint64_t t
 		r->stack = stack_for_locked(w, r);
 		if (coroi_likely(r->stack != NULL))
 			return r;
-		starve_locked(w, r);
+		await_stack_locked(w, r);
 	}
 }
 
@@ -371,7 +371,7 @@ static void *fresh_context_locked(struct coroi_worker *w, struct coroi_rec *r)
 	return coroi_context(stack->top, loop_start);
 }
 
-/* go - save the present context in *save and go on with next, as settle_locked returns it. */
+/* go - save the present context in *save and go on with next, as resolve_locked returns it. */
 static int go_locked(struct coroi_worker *w, void **save, struct coroi_rec *next)
 {
 	w->current = next;
@@ -383,9 +383,9 @@ static int go_locked(struct coroi_worker *w, void **save, struct coroi_rec *next
 	return coroi_to(save, sp, (intptr_t)next, w, next->stack);
 }
 
-COROI_NOINLINE int coroi_suspend_slow(struct coroi_worker *w, struct coroi_rec *me, uint64_t task)
+COROI_NOINLINE int coroi_suspend_slow(struct coroi_worker *w, struct coroi_rec *me, uint64_t runnable)
 {
-	struct coroi_rec *next = settle_locked(w, task, -1);
+	struct coroi_rec *next = resolve_locked(w, runnable, -1);
 	if (next == me) {
 		int code = take_code(me);
 		coroi_door_leave(w);
@@ -406,26 +406,26 @@ COROI_NOINLINE int coroi_suspend_picked_locked(struct coroi_worker *w, struct co
 	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
 }
 
-/* abandon - leave this loop for ever; its stack is free. next as settle_locked returns it. */
+/* abandon - leave this loop for ever; its stack is free. next as resolve_locked returns it. */
 static __attribute__((noreturn)) void abandon_locked(struct coroi_worker *w, struct coroi_stack *stack,
 						     struct coroi_rec *next)
 {
-	const struct coroi_place *place = &w->native;
+	const struct coroi_fiber *fiber = &w->native;
 	void *sp = w->native_sp;
 	intptr_t value = 0;
 
-	if (coroi_unlikely(at_load_rlx(&w->sched->starved)))
+	if (coroi_unlikely(at_load_rlx(&w->sched->awaiting_stack)))
 		coroi_share_stacks_locked(w);
 	put_stack_locked(w, stack); /* nobody takes it before the jump: the door is ours */
 	w->current = next;
 	if (next) {
-		place = &next->stack->place;
+		fiber = &next->stack->fiber;
 		value = next->sp ? take_code(next) : (intptr_t)next;
 		sp = next->sp ? next->sp : fresh_context_locked(w, next);
 	}
 	coroi_tell_open(&w->busy);
 	coroi_dense_show(w);
-	coroi_fiber_leave(NULL, place);
+	coroi_fiber_leave(NULL, fiber);
 	coroi_jump(sp, value, &w->busy);
 }
 
@@ -462,25 +462,25 @@ COROI_COLD static void unstack(struct coroi_rec *r)
 	coroi_door_leave(w);
 }
 
-/* fits - the task has no record, and wants a stack of that class. */
-static inline bool fits(uint64_t task, uint8_t class)
+/* fits - the runnable has no record, and wants a stack of that class. */
+static inline bool fits(uint64_t runnable, uint8_t class)
 {
-	return coroi_task_is_new(task) && coroi_task_words(task) != COROI_RECORD && coroi_task_class(task) == class;
+	return coroi_runnable_is_new(runnable) && coroi_runnable_words(runnable) != COROI_RECORD && coroi_runnable_class(runnable) == class;
 }
 
-/* succeed - me has ended, and nobody has a handle of it: the task takes its record over. Most coroutines that never suspend
+/* succeed - me has ended, and nobody has a handle of it: the runnable takes its record over. Most coroutines that never suspend
  * come and go here. */
-static inline void succeed_locked(struct coroi_worker *w, struct coroi_rec *me, const struct coroi_stack *stack, uint64_t task)
+static inline void succeed_locked(struct coroi_worker *w, struct coroi_rec *me, const struct coroi_stack *stack, uint64_t runnable)
 {
-	unsigned words = coroi_task_words(task); /* 0 or 1, in a queue */
+	unsigned words = coroi_runnable_words(runnable); /* 0 or 1, in a queue */
 
 	at_bump_rel(&w->ended); /* release: see coroi_end_locked */
 	coroi_mags_earn(&w->mags);
-	me->fn = coroi_task_fn(task);
+	me->fn = coroi_runnable_fn(runnable);
 	me->flags = coroi_unlikely(stack->serves == COROI_DENSE) ? COROI_F_PINNED : 0;
 	at_store_rlx(&me->class, stack->serves); /* a dense one's may have become the stack of a plain one */
 	me->arg_bytes = (uint8_t)(8 * words);
-	at_store_rlx(&me->result_bytes, (uint8_t)(task & COROI_RESULT ? CORO_INLINE_BYTES : 0));
+	at_store_rlx(&me->result_bytes, (uint8_t)(runnable & COROI_RESULT ? CORO_INLINE_BYTES : 0));
 	if (words)
 		memcpy(coroi_cold(me)->payload, coroi_deque_popped_arg(&w->queue), 8);
 }
@@ -510,11 +510,11 @@ static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 		struct coroi_worker *w = coroi_self(); /* perhaps another than at the start */
 		coroi_door_enter(w);
 		struct coroi_rec *next = NULL;
-		uint64_t task = 0;
-		if (coroi_likely(!(at_load_rlx(&me->wake) & COROI_ESCAPED) && !w->starved.count && !w->refuses)) {
-			task = coroi_pick_locked(w);
-			if (coroi_likely(fits(task, stack->serves))) {
-				succeed_locked(w, me, stack, task);
+		uint64_t runnable = 0;
+		if (coroi_likely(!(at_load_rlx(&me->wake) & COROI_ESCAPED) && !w->awaiting_stack.count && !w->refuses)) {
+			runnable = coroi_pick_locked(w);
+			if (coroi_likely(fits(runnable, stack->serves))) {
+				succeed_locked(w, me, stack, runnable);
 				coroi_door_leave(w);
 				continue;
 			}
@@ -525,13 +525,13 @@ static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 			coroi_door_enter(w);
 		}
 		coroi_end_locked(w, me);
-		if (coroi_unlikely(w->starved.count && !w->cancel)) {
+		if (coroi_unlikely(w->awaiting_stack.count && !w->cancel)) {
 			end_canceled_locked(w);
-			if (w->starved.count && w->starved.first->class == stack->serves)
-				next = unstarve_locked(w);
+			if (w->awaiting_stack.count && w->awaiting_stack.first->class == stack->serves)
+				next = take_awaiting_locked(w);
 		}
 		if (coroi_likely(!next))
-			next = settle_locked(w, task ? task : coroi_pick_locked(w), stack->serves);
+			next = resolve_locked(w, runnable ? runnable : coroi_pick_locked(w), stack->serves);
 		if (coroi_unlikely(!next || next->sp || next->stack))
 			abandon_locked(w, stack, next);
 		begin_locked(w, next, stack);
@@ -558,19 +558,19 @@ void coroi_exit(struct coroi_worker *w)
 
 	while (s->below)
 		s = s->below;
-	coroi_fiber_restart(&s->place, s->low, s->top);
+	coroi_fiber_restart(&s->fiber, s->low, s->top);
 	coroi_restart(coroi_context(s->top, loop_start), (intptr_t)me | FINISH);
 }
 
 /* move - who has asked for it is suspended now: on to its new home. */
 COROI_COLD static void move(struct coroi_worker *w)
 {
-	struct coroi_rec *r = w->mover;
+	struct coroi_rec *r = w->copier;
 	struct coroi_worker *to = &w->sched->worker[w->mover_to];
 
-	w->mover = NULL;
+	w->copier = NULL;
 	coroi_door_enter(w);
-	at_store_rel(&r->home, to->id); /* pairs with coroi_mail_locked, as in coroi_deque_give */
+	at_store_rel(&r->home, to->id); /* pairs with coroi_remote_wake_locked, as in coroi_deque_give */
 	coroi_door_leave(w);
 	coroi_inbox_push(to, (uintptr_t)r | COROI_NODE_MOVED);
 	coroi_notify_pushed(to);
@@ -579,7 +579,7 @@ COROI_COLD static void move(struct coroi_worker *w)
 bool coroi_run(struct coroi_worker *w)
 {
 	for (bool made = w->calls_count;; made = false) {
-		if (coroi_unlikely(w->mover != NULL))
+		if (coroi_unlikely(w->copier != NULL))
 			move(w);
 		if (coroi_unlikely(w->leaver != NULL))
 			coroi_leave(w);
@@ -587,10 +587,10 @@ bool coroi_run(struct coroi_worker *w)
 			return true;
 		coroi_door_enter(w);
 		struct coroi_rec *next = made ? coroi_calls_made_locked(w) : NULL;
-		if (coroi_unlikely(!next && w->starved.count))
-			next = unstarve_with_stack_locked(w);
+		if (coroi_unlikely(!next && w->awaiting_stack.count))
+			next = take_awaiting_with_stack_locked(w);
 		if (!next)
-			next = settle_locked(w, coroi_pick_locked(w), -1);
+			next = resolve_locked(w, coroi_pick_locked(w), -1);
 		if (!next) {
 			w->left = coroi_deque_length(&w->queue);
 			coroi_door_leave(w);

@@ -1,6 +1,6 @@
 //go:build cgo && linux
 /* rwlock.c - reader-writer locks: nobody overtakes, so a reader waits behind a writer who waits. */
-#include "sync.h"
+#include "object.h"
 
 struct rwlock {
 	struct coroi_object object;
@@ -13,24 +13,24 @@ COROI_VIEW(struct rwlock, coro_rwlock, rwlock_of)
 
 int coro_rwlock_init(coro_rwlock *p, uint32_t flags)
 {
-	return coroi_sync_init(p, sizeof(struct rwlock), flags);
+	return coroi_object_init(p, sizeof(struct rwlock), flags);
 }
 
 /* rwlock_take - it is free for a reader, or a writer. */
-static bool rwlock_take(struct rwlock *l, bool write, uint64_t mark)
+static bool rwlock_take(struct rwlock *l, bool write, uint64_t owner)
 {
 	if (l->written || (write && l->readers))
 		return false;
 	l->readers += !write;
 	l->written = write;
-	l->writer = write ? mark : 0;
+	l->writer = write ? owner : 0;
 	return true;
 }
 
 /* rwlock_grant - to the first in the queue: a writer, or all readers up to the next one. */
 static void rwlock_grant(struct rwlock *l, struct coroi_chain *woken)
 {
-	for (struct coroi_waiter *x; (x = l->queue.first) && rwlock_take(l, x->n, x->mark);) {
+	for (struct coroi_waiter *x; (x = l->queue.first) && rwlock_take(l, x->n, x->owner);) {
 		coroi_waitq_remove(x);
 		coroi_chain_add(woken, x);
 	}
@@ -63,7 +63,7 @@ static int rwlock_lock(coro_rwlock *p, bool write, uint64_t deadline)
 
 	if (!p)
 		return CORO_EINVAL;
-	uint64_t mine = coroi_mark();
+	uint64_t mine = coroi_lock_owner();
 	if (!mine)
 		return CORO_EPERM;
 	int status = coroi_object_enter(&l->object);
@@ -73,13 +73,13 @@ static int rwlock_lock(coro_rwlock *p, bool write, uint64_t deadline)
 		coroi_object_leave(&l->object);
 		return status;
 	}
-	status = coroi_sync_wait(coroi_here(), &l->object, l->object.home, &l->queue, &as[write], write, mine, deadline);
+	status = coroi_object_wait(coroi_here(), &l->object, l->object.home, &l->queue, &as[write], write, mine, deadline);
 	if (status)
 		rwlock_left(l);
 	return status;
 }
 
-static bool rwlock_withdraw(struct coroi_guest *g)
+static bool rwlock_withdraw(struct coroi_gowaiter *g)
 {
 	struct coroi_object *o = g->x.object;
 	bool waits = coroi_waiter_withdraw(&g->x);
@@ -89,18 +89,18 @@ static bool rwlock_withdraw(struct coroi_guest *g)
 	return waits;
 }
 
-int coroi_rwlock_lock_guest(coro_rwlock *p, bool write, uint64_t mark, struct coroi_guest *g)
+int coroi_rwlock_lock_gowaiter(coro_rwlock *p, bool write, uint64_t owner, struct coroi_gowaiter *g)
 {
 	struct rwlock *l = rwlock_of(p);
 	int status = coroi_object_enter(&l->object);
 
 	if (status)
 		return status;
-	if ((status = rwlock_try(l, write, mark)) == COROI_WAITS && g) {
+	if ((status = rwlock_try(l, write, owner)) == COROI_WAITS && g) {
 		g->x.n = write;
-		g->x.mark = mark;
+		g->x.owner = owner;
 		g->withdraw = rwlock_withdraw;
-		return coroi_guest_wait(g, &l->object, &l->queue);
+		return coroi_gowaiter_wait(g, &l->object, &l->queue);
 	}
 	coroi_object_leave(&l->object);
 	return status == COROI_WAITS ? CORO_ETIMEDOUT : status;
@@ -142,33 +142,33 @@ int coro_rwlock_unlock(coro_rwlock *p)
 	if (!p)
 		return CORO_EINVAL;
 	int status = coroi_object_enter(&l->object);
-	return status ? status : rwlock_unlock(l, l->written ? l->writer == coroi_mark() : l->readers != 0);
+	return status ? status : rwlock_unlock(l, l->written ? l->writer == coroi_lock_owner() : l->readers != 0);
 }
 
-int coroi_rwlock_unlock_as(coro_rwlock *p, bool write, uint64_t mark)
+int coroi_rwlock_unlock_as(coro_rwlock *p, bool write, uint64_t owner)
 {
 	struct rwlock *l = rwlock_of(p);
 	int status = coroi_object_enter(&l->object);
 
 	if (status)
 		return status;
-	return rwlock_unlock(l, write ? l->written && l->writer == mark : !l->written && l->readers);
+	return rwlock_unlock(l, write ? l->written && l->writer == owner : !l->written && l->readers);
 }
 
-static inline int rwlock_lock_leaf(struct rwlock *l, bool write, uint64_t mark)
+static inline int rwlock_lock_leaf(struct rwlock *l, bool write, uint64_t owner)
 {
 	if (!coroi_object_enter_leaf(&l->object))
 		return COROI_BY_CALL;
-	int status = rwlock_try(l, write, mark);
+	int status = rwlock_try(l, write, owner);
 	coroi_object_leave(&l->object);
 	return status == COROI_WAITS ? CORO_ETIMEDOUT : status;
 }
 
-static inline int rwlock_unlock_leaf(struct rwlock *l, bool write, uint64_t mark)
+static inline int rwlock_unlock_leaf(struct rwlock *l, bool write, uint64_t owner)
 {
 	if (!coroi_object_enter_leaf(&l->object))
 		return COROI_BY_CALL;
-	bool may = !l->queue.first && (write ? l->written && l->writer == mark : !l->written && l->readers);
+	bool may = !l->queue.first && (write ? l->written && l->writer == owner : !l->written && l->readers);
 	if (may && write)
 		l->written = 0;
 	else if (may)
@@ -177,24 +177,24 @@ static inline int rwlock_unlock_leaf(struct rwlock *l, bool write, uint64_t mark
 	return may ? CORO_OK : COROI_BY_CALL;
 }
 
-int coroi_rwlock_read_leaf(coro_rwlock *p, const uint64_t *mark)
+int coroi_rwlock_read_leaf(coro_rwlock *p, const uint64_t *owner)
 {
-	return rwlock_lock_leaf(rwlock_of(p), false, *mark);
+	return rwlock_lock_leaf(rwlock_of(p), false, *owner);
 }
 
-int coroi_rwlock_write_leaf(coro_rwlock *p, const uint64_t *mark)
+int coroi_rwlock_write_leaf(coro_rwlock *p, const uint64_t *owner)
 {
-	return rwlock_lock_leaf(rwlock_of(p), true, *mark);
+	return rwlock_lock_leaf(rwlock_of(p), true, *owner);
 }
 
-int coroi_rwlock_unread_leaf(coro_rwlock *p, const uint64_t *mark)
+int coroi_rwlock_unread_leaf(coro_rwlock *p, const uint64_t *owner)
 {
-	return rwlock_unlock_leaf(rwlock_of(p), false, *mark);
+	return rwlock_unlock_leaf(rwlock_of(p), false, *owner);
 }
 
-int coroi_rwlock_unwrite_leaf(coro_rwlock *p, const uint64_t *mark)
+int coroi_rwlock_unwrite_leaf(coro_rwlock *p, const uint64_t *owner)
 {
-	return rwlock_unlock_leaf(rwlock_of(p), true, *mark);
+	return rwlock_unlock_leaf(rwlock_of(p), true, *owner);
 }
 
 int coro_rwlock_destroy(coro_rwlock *p)
@@ -203,5 +203,5 @@ int coro_rwlock_destroy(coro_rwlock *p)
 		return CORO_EINVAL;
 	struct rwlock *l = rwlock_of(p);
 	int status = coroi_object_enter_end(&l->object);
-	return status ? status : coroi_sync_end(&l->object, l->written || l->readers); /* else nobody waits */
+	return status ? status : coroi_object_end(&l->object, l->written || l->readers); /* else nobody waits */
 }

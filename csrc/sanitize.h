@@ -42,13 +42,13 @@
 #endif
 
 /* A stack, as the sanitizers know it. */
-struct coroi_place {
+struct coroi_fiber {
 #ifdef COROI_ASAN
 	const void *low;
 	size_t bytes;
 #endif
 #ifdef COROI_TSAN
-	void *fiber; /* NULL: nobody has been on it */
+	void *tsan; /* NULL: nobody has been on it */
 #endif
 #ifdef COROI_VALGRIND
 	unsigned id;
@@ -58,8 +58,8 @@ struct coroi_place {
 /* Always inline: ThreadSanitizer counts the calls of the fiber that it was told of last, and these change it. */
 #define COROI_TELL static inline __attribute__((always_inline))
 
-/* coroi_place_add, coroi_place_remove - there is a stack [low, low+bytes) from now on, or no longer. */
-COROI_TELL void coroi_place_add(struct coroi_place *p, char *low, size_t bytes)
+/* coroi_fiber_add, coroi_fiber_remove - there is a stack [low, low+bytes) from now on, or no longer. */
+COROI_TELL void coroi_fiber_add(struct coroi_fiber *p, char *low, size_t bytes)
 {
 	(void)p;
 	(void)low;
@@ -73,21 +73,21 @@ COROI_TELL void coroi_place_add(struct coroi_place *p, char *low, size_t bytes)
 #endif
 }
 
-COROI_TELL void coroi_place_remove(struct coroi_place *p)
+COROI_TELL void coroi_fiber_remove(struct coroi_fiber *p)
 {
 	(void)p;
 #ifdef COROI_TSAN
-	if (p->fiber)
-		__tsan_destroy_fiber(p->fiber);
-	p->fiber = NULL;
+	if (p->tsan)
+		__tsan_destroy_fiber(p->tsan);
+	p->tsan = NULL;
 #endif
 #ifdef COROI_VALGRIND
 	VALGRIND_STACK_DEREGISTER(p->id);
 #endif
 }
 
-/* coroi_place_fresh - a stack that nobody is on gets a new user: what the last one left on it is gone. */
-COROI_TELL void coroi_place_fresh(struct coroi_place *p, char *low, char *top)
+/* coroi_fiber_fresh - a stack that nobody is on gets a new user: what the last one left on it is gone. */
+COROI_TELL void coroi_fiber_fresh(struct coroi_fiber *p, char *low, char *top)
 {
 	(void)p;
 	(void)low;
@@ -96,26 +96,26 @@ COROI_TELL void coroi_place_fresh(struct coroi_place *p, char *low, char *top)
 	__asan_unpoison_memory_region(low, (size_t)(top - low));
 #endif
 #ifdef COROI_TSAN
-	if (p->fiber)
-		__tsan_destroy_fiber(p->fiber);
-	p->fiber = __tsan_create_fiber(0);
+	if (p->tsan)
+		__tsan_destroy_fiber(p->tsan);
+	p->tsan = __tsan_create_fiber(0);
 #endif
 #ifdef COROI_VALGRIND
 	VALGRIND_MAKE_MEM_UNDEFINED(low, top - low);
 #endif
 }
 
-/* coroi_place_give - what ran on the stack has been copied away from it, and keeps its fiber. coroi_place_take - it is about to be
+/* coroi_fiber_give - what ran on the stack has been copied away from it, and keeps its fiber. coroi_fiber_take - it is about to be
  * copied back, below base. */
-COROI_TELL void coroi_place_give(struct coroi_place *p)
+COROI_TELL void coroi_fiber_give(struct coroi_fiber *p)
 {
 	(void)p;
 #ifdef COROI_TSAN
-	p->fiber = NULL;
+	p->tsan = NULL;
 #endif
 }
 
-COROI_TELL void coroi_place_take(struct coroi_place *p, const struct coroi_place *own, char *low, char *base)
+COROI_TELL void coroi_fiber_take(struct coroi_fiber *p, const struct coroi_fiber *own, char *low, char *base)
 {
 	(void)p;
 	(void)own;
@@ -125,26 +125,26 @@ COROI_TELL void coroi_place_take(struct coroi_place *p, const struct coroi_place
 	__asan_unpoison_memory_region(low, (size_t)(base - low));
 #endif
 #ifdef COROI_TSAN
-	if (p->fiber)
-		__tsan_destroy_fiber(p->fiber);
-	p->fiber = own->fiber;
+	if (p->tsan)
+		__tsan_destroy_fiber(p->tsan);
+	p->tsan = own->tsan;
 #endif
 #ifdef COROI_VALGRIND
 	VALGRIND_MAKE_MEM_UNDEFINED(low, base - low);
 #endif
 }
 
-/* coroi_place_lost - what keeps that fiber, copied away, is not coming back. */
-COROI_TELL void coroi_place_lost(const struct coroi_place *own)
+/* coroi_fiber_lost - what keeps that fiber, copied away, is not coming back. */
+COROI_TELL void coroi_fiber_lost(const struct coroi_fiber *own)
 {
 	(void)own;
 #ifdef COROI_TSAN
-	__tsan_destroy_fiber(own->fiber);
+	__tsan_destroy_fiber(own->tsan);
 #endif
 }
 
-/* coroi_place_again - the context at sp, of so many bytes, has been gone to, and is kept for the next time. */
-COROI_TELL void coroi_place_again(void *sp, size_t bytes)
+/* coroi_fiber_again - the context at sp, of so many bytes, has been gone to, and is kept for the next time. */
+COROI_TELL void coroi_fiber_again(void *sp, size_t bytes)
 {
 	(void)sp;
 	(void)bytes;
@@ -153,8 +153,8 @@ COROI_TELL void coroi_place_again(void *sp, size_t bytes)
 #endif
 }
 
-/* coroi_place_native - the place is this thread's own stack. */
-COROI_TELL void coroi_place_native(struct coroi_place *p)
+/* coroi_fiber_native - the place is this thread's own stack. */
+COROI_TELL void coroi_fiber_native(struct coroi_fiber *p)
 {
 	(void)p;
 #ifdef COROI_ASAN
@@ -167,23 +167,23 @@ COROI_TELL void coroi_place_native(struct coroi_place *p)
 	}
 #endif
 #ifdef COROI_TSAN
-	p->fiber = __tsan_get_current_fiber();
+	p->tsan = __tsan_get_current_fiber();
 #endif
 }
 
 /* coroi_fiber_here - before leaving for somebody who is to come back here: the place is the present one. Its bounds
  * are known only on the other side, see coroi_fiber_arrive. */
-COROI_TELL void coroi_fiber_here(struct coroi_place *p)
+COROI_TELL void coroi_fiber_here(struct coroi_fiber *p)
 {
 	(void)p;
 #ifdef COROI_TSAN
-	p->fiber = __tsan_get_current_fiber();
+	p->tsan = __tsan_get_current_fiber();
 #endif
 }
 
 /* coroi_fiber_leave - called just before a switch to a context on `to`. *fake keeps what the present context needs
  * when it arrives again; NULL if it will not. */
-COROI_TELL void coroi_fiber_leave(void **fake, const struct coroi_place *to)
+COROI_TELL void coroi_fiber_leave(void **fake, const struct coroi_fiber *to)
 {
 	(void)fake;
 	(void)to;
@@ -191,12 +191,12 @@ COROI_TELL void coroi_fiber_leave(void **fake, const struct coroi_place *to)
 	__sanitizer_start_switch_fiber(fake, to->low, to->bytes);
 #endif
 #ifdef COROI_TSAN
-	__tsan_switch_to_fiber(to->fiber, 0);
+	__tsan_switch_to_fiber(to->tsan, 0);
 #endif
 }
 
 /* coroi_fiber_arrive - called first after a switch; tells the bounds of the stack that was left. */
-COROI_TELL void coroi_fiber_arrive(void *fake, struct coroi_place *from)
+COROI_TELL void coroi_fiber_arrive(void *fake, struct coroi_fiber *from)
 {
 	(void)fake;
 	(void)from;
@@ -207,7 +207,7 @@ COROI_TELL void coroi_fiber_arrive(void *fake, struct coroi_place *from)
 
 /* coroi_fiber_restart - called just before a new context replaces the one on `to`, from there or from a stack that
  * was called from there. */
-COROI_TELL void coroi_fiber_restart(struct coroi_place *to, char *low, char *top)
+COROI_TELL void coroi_fiber_restart(struct coroi_fiber *to, char *low, char *top)
 {
 	(void)to;
 	(void)low;
@@ -217,9 +217,9 @@ COROI_TELL void coroi_fiber_restart(struct coroi_place *to, char *low, char *top
 	__asan_unpoison_memory_region(low, (size_t)(top - low));
 #endif
 #ifdef COROI_TSAN
-	void *old = to->fiber;
-	to->fiber = __tsan_create_fiber(0);
-	__tsan_switch_to_fiber(to->fiber, 0);
+	void *old = to->tsan;
+	to->tsan = __tsan_create_fiber(0);
+	__tsan_switch_to_fiber(to->tsan, 0);
 	__tsan_destroy_fiber(old);
 #endif
 }

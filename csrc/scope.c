@@ -62,18 +62,18 @@ static void child(void *arg, void *result)
 
 /* join_all - CORO_OK, or why the first child (in the order of spawning) has not returned, those that were canceled last; or
  * CORO_ECANCELED if the owner was, before or while it waited. */
-static int join_all(coro_scope *s, bool certain)
+static int join_all(coro_scope *s, bool committed)
 {
 	bool canceled = false;
 	int why = CORO_OK;
 
 	for (uint32_t i = 0; i < s->count; i++) { /* nobody else adds any */
 		coro_handle h = s->child[i];
-		int status = certain ? coroi_join_certain(h) : coro_join(h, NULL, 0);
+		int status = committed ? coroi_join_committed(h) : coro_join(h, NULL, 0);
 		if (status == CORO_ECANCELED && coroi_find(h)) { /* the wait was, not the child */
-			certain = canceled = true;
+			committed = canceled = true;
 			cancel(s);
-			status = coroi_join_certain(h);
+			status = coroi_join_committed(h);
 		}
 		if (status && (why == CORO_OK || why == CORO_ECANCELED))
 			why = status;

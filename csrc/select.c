@@ -119,19 +119,19 @@ static int try_all(struct choice *s)
 	return -1;
 }
 
-/* enqueue_all - who waits: me, or a guest, or (neither) a thread; tell: how that is told. */
-static void enqueue_all(struct choice *s, struct coroi_rec *me, struct coroi_guest *g, uint8_t tell)
+/* enqueue_all - who waits: me, or a gowaiter, or (neither) a thread; tell: how that is told. */
+static void enqueue_all(struct choice *s, struct coroi_rec *me, struct coroi_gowaiter *g, uint8_t tell)
 {
 	unsigned char *room = s->values;
 
-	s->several = (struct coroi_several){0, tell == COROI_TELL_LINGERER ? COROI_EVENT_LINGERS : COROI_EVENT_NONE};
+	s->several = (struct coroi_several){0, tell == COROI_TELL_SPINNER ? COROI_EVENT_SPINS : COROI_EVENT_NONE};
 	for (uint32_t i = 0; i < s->n; i++) {
 		coro_case *one = &s->cases[i];
 		struct coroi_waiter *x = &s->waiter[i];
 		coroi_waiter_init(x, &one->chan->object, me, (uint8_t)i, value_of(one));
 		x->tell = tell;
 		if (g)
-			x->guest = g;
+			x->gowaiter = g;
 		if (coroi_unlikely(s->values != NULL)) {
 			x->value = room;
 			room += one->chan->bytes;
@@ -184,12 +184,12 @@ static int select_slow(struct choice *s, uint64_t deadline)
 		leave_all(s);
 		return coroi_wont_wait(status, "coro_select");
 	}
-	bool lingers = coroi_may_linger(me, deadline) && !is_home(s);
-	enqueue_all(s, me, NULL, lingers ? COROI_TELL_LINGERER : me ? COROI_TELL_COROUTINE : COROI_TELL_THREAD);
+	bool spins = coroi_may_spin(me, deadline) && !is_home(s);
+	enqueue_all(s, me, NULL, spins ? COROI_TELL_SPINNER : me ? COROI_TELL_COROUTINE : COROI_TELL_THREAD);
 	leave_all(s);
 	if (!me)
 		status = coroi_thread_wait(&s->several.event, deadline, withdraw, s);
-	else if (!lingers || !coroi_linger(&s->several.event))
+	else if (!spins || !coroi_spin_for_event(&s->several.event))
 		status = coroi_wait(me, '?', deadline, withdraw, s);
 	uint32_t i = status ? LEFT : at_load_acq(&s->several.chosen) - 1;
 	dequeue_all(s, i);
@@ -211,8 +211,8 @@ static int select_with(struct choice *s, uint64_t deadline)
 	return done >= 0 ? done : select_slow(s, deadline);
 }
 
-/* A guest's choice lies in its value: then the cases, a waiter and a channel for each, and the values. */
-static inline struct choice *choice_of(struct coroi_guest *g)
+/* A gowaiter's choice lies in its value: then the cases, a waiter and a channel for each, and the values. */
+static inline struct choice *choice_of(struct coroi_gowaiter *g)
 {
 	return (struct choice *)(void *)g->value;
 }
@@ -223,12 +223,12 @@ size_t coroi_select_bytes(uint32_t n)
 	return (bytes + 15) & ~(size_t)15;
 }
 
-coro_case *coroi_select_cases(struct coroi_guest *g)
+coro_case *coroi_select_cases(struct coroi_gowaiter *g)
 {
 	return (coro_case *)(choice_of(g) + 1);
 }
 
-static bool withdraw_guest(struct coroi_guest *g)
+static bool withdraw_gowaiter(struct coroi_gowaiter *g)
 {
 	if (!withdraw(choice_of(g)))
 		return false;
@@ -236,7 +236,7 @@ static bool withdraw_guest(struct coroi_guest *g)
 	return true;
 }
 
-int coroi_select_guest(struct coroi_guest *g, uint32_t n)
+int coroi_select_gowaiter(struct coroi_gowaiter *g, uint32_t n)
 {
 	struct choice *s = choice_of(g);
 
@@ -255,13 +255,13 @@ int coroi_select_guest(struct coroi_guest *g, uint32_t n)
 		s->several.chosen = (uint32_t)done + 1;
 		return CORO_OK;
 	}
-	g->withdraw = withdraw_guest;
-	enqueue_all(s, NULL, g, COROI_TELL_GUEST);
+	g->withdraw = withdraw_gowaiter;
+	enqueue_all(s, NULL, g, COROI_TELL_GOWAITER);
 	leave_all(s);
 	return COROI_WAITS;
 }
 
-int coroi_select_done(struct coroi_guest *g)
+int coroi_select_done(struct coroi_gowaiter *g)
 {
 	struct choice *s = choice_of(g);
 	uint32_t i = at_load_acq(&s->several.chosen) - 1;

@@ -1,6 +1,6 @@
 //go:build cgo && linux
 /* sem.c - semaphores: permits, or a queue of those who wait, each for one. */
-#include "sync.h"
+#include "object.h"
 
 struct sem {
 	struct coroi_object object;
@@ -11,7 +11,7 @@ COROI_VIEW(struct sem, coro_sem, sem_of)
 
 int coro_sem_init(coro_sem *p, uint64_t permits, uint32_t flags)
 {
-	int status = permits <= CORO_PERMITS_MAX ? coroi_sync_init(p, sizeof(struct sem), flags) : CORO_EINVAL;
+	int status = permits <= CORO_PERMITS_MAX ? coroi_object_init(p, sizeof(struct sem), flags) : CORO_EINVAL;
 
 	if (!status)
 		sem_of(p)->permits = permits;
@@ -22,12 +22,12 @@ static const struct coroi_wait_as wait_as = {'s', "coro_sem_acquire"};
 
 static COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int wait_shared(struct sem *s, uint64_t deadline, struct coroi_worker *w)
 {
-	return coroi_sync_wait(w, &s->object, false, &s->queue, &wait_as, 0, 0, deadline);
+	return coroi_object_wait(w, &s->object, false, &s->queue, &wait_as, 0, 0, deadline);
 }
 
 static COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int wait_home(struct sem *s, uint64_t deadline, struct coroi_worker *w)
 {
-	return coroi_sync_wait(w, &s->object, true, &s->queue, &wait_as, 0, 0, deadline);
+	return coroi_object_wait(w, &s->object, true, &s->queue, &wait_as, 0, 0, deadline);
 }
 
 /* sem_acquire - at w (coroi_here); entered, bound (home) or not; leaves. */
@@ -59,7 +59,7 @@ int coro_sem_acquire(coro_sem *p, uint64_t deadline)
 	return sem_acquire_slow(p, deadline);
 }
 
-int coroi_sem_acquire_guest(coro_sem *p, struct coroi_guest *g)
+int coroi_sem_acquire_gowaiter(coro_sem *p, struct coroi_gowaiter *g)
 {
 	struct sem *s = sem_of(p);
 	int status = coroi_object_enter(&s->object);
@@ -67,7 +67,7 @@ int coroi_sem_acquire_guest(coro_sem *p, struct coroi_guest *g)
 	if (status)
 		return status;
 	if (!s->permits)
-		return coroi_guest_wait(g, &s->object, &s->queue);
+		return coroi_gowaiter_wait(g, &s->object, &s->queue);
 	s->permits--;
 	coroi_object_leave(&s->object);
 	return CORO_OK;
@@ -159,5 +159,5 @@ int coro_sem_destroy(coro_sem *p)
 	if (!p)
 		return CORO_EINVAL;
 	int status = coroi_object_enter_end(&sem_of(p)->object);
-	return status ? status : coroi_sync_end(&sem_of(p)->object, sem_of(p)->queue.first);
+	return status ? status : coroi_object_end(&sem_of(p)->object, sem_of(p)->queue.first);
 }

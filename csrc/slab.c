@@ -101,7 +101,7 @@ static struct coroi_mag_block *block_new(uint32_t n)
 
 static struct coroi_mag_block *block_of(struct coroi_mag *m)
 {
-	return (struct coroi_mag_block *)((char *)(m - m->place) - offsetof(struct coroi_mag_block, mags));
+	return (struct coroi_mag_block *)((char *)(m - m->number) - offsetof(struct coroi_mag_block, mags));
 }
 
 void coroi_slab_init(struct coroi_slab *s, struct coro_scheduler *owner, uint64_t limit_bytes)
@@ -165,7 +165,7 @@ static bool have_mags(struct coroi_slab *s, uint32_t chunks, uint32_t users)
 	return true;
 }
 
-/* take_empty - an empty magazine: there always is one for who may ask. One that was never in use has its memory touched now: tasks
+/* take_empty - an empty magazine: there always is one for who may ask. One that was never in use has its memory touched now: runnables
  * without records have magazines, too, that nobody ever needs. */
 static struct coroi_mag *take_empty(struct coroi_slab *s)
 {
@@ -175,7 +175,7 @@ static struct coroi_mag *take_empty(struct coroi_slab *s)
 	if (m)
 		return m;
 	m = &b->mags[b->used];
-	m->place = b->used++;
+	m->number = b->used++;
 	if (b->used == b->count)
 		s->fresh = b->next_fresh;
 	return m;

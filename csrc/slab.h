@@ -63,7 +63,7 @@ struct coroi_slab {
 	uint32_t *chunk;                /* ids of its chunks */
 	uint32_t chunks, chunk_cap;
 	uint32_t carving;               /* place in chunk[] of the first that is not carved to its end; chunks: none */
-	struct coroi_parcel *parcels;   /* spare ones, see parcel.h */
+	struct coroi_batch *batches;   /* spare ones, see batch.h */
 	uint64_t records;               /* carved and not given back by a trim */
 	uint64_t idle;                  /* of them, in the lists above */
 	uint64_t retired;               /* atomic */
@@ -191,14 +191,14 @@ static inline coro_handle coroi_handle(const struct coroi_rec *r)
 	return at_load_rlx(&r->wake) >> COROI_GEN_SHIFT << COROI_GEN_SHIFT | coroi_index(r);
 }
 
-/* coroi_chunk_at - the chunk in which the record at an index is; NULL if there never was one. coroi_place - which one there, from 1; 0
+/* coroi_chunk_at - the chunk in which the record at an index is; NULL if there never was one. coroi_record_number - which one there, from 1; 0
  * is the chunk's header, which as a record is one that was never used. */
 static inline struct coroi_chunk *coroi_chunk_at(uint32_t index)
 {
 	return at_load_acq(&coroi_chunk_dir[index >> COROI_CHUNK_INDEX_BITS]);
 }
 
-static inline uint32_t coroi_place(uint32_t index)
+static inline uint32_t coroi_record_number(uint32_t index)
 {
 	return index & (COROI_CHUNK_RECORDS - 1);
 }
@@ -206,14 +206,14 @@ static inline uint32_t coroi_place(uint32_t index)
 /* coroi_known - the record of an index that is known to be one. */
 static inline struct coroi_rec *coroi_known(uint32_t index)
 {
-	return (struct coroi_rec *)at_load_rlx(&coroi_chunk_dir[index >> COROI_CHUNK_INDEX_BITS]) + coroi_place(index);
+	return (struct coroi_rec *)at_load_rlx(&coroi_chunk_dir[index >> COROI_CHUNK_INDEX_BITS]) + coroi_record_number(index);
 }
 
 /* coroi_at - the record at an index; NULL if no chunk was ever there. */
 static inline struct coroi_rec *coroi_at(uint32_t index)
 {
 	struct coroi_chunk *c = coroi_chunk_at(index);
-	uint32_t place = coroi_place(index);
+	uint32_t place = coroi_record_number(index);
 	return c && place ? (struct coroi_rec *)c + place : NULL;
 }
 

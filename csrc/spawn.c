@@ -70,7 +70,7 @@ static coro_handle reveal(struct coroi_rec *r)
 	return coroi_handle(r);
 }
 
-/* is_plain - a task in a queue can hold it. */
+/* is_plain - a runnable in a queue can hold it. */
 static inline bool is_plain(coro_fn fn, size_t arg_bytes)
 {
 	return fn && (uintptr_t)fn <= COROI_ADDRESS && (arg_bytes == 0 || arg_bytes == 8);
@@ -96,7 +96,7 @@ int coro_spawn(coro_fn fn, const void *arg, size_t arg_bytes)
 		return spawn_slow(w, fn, arg, arg_bytes);
 	if (arg_bytes)
 		memcpy(coroi_deque_arg(d, d->head + d->count), arg, 8);
-	coroi_deque_put(d, coroi_task_new(fn, w->sched->class, arg_bytes != 0, false));
+	coroi_deque_put(d, coroi_runnable_new(fn, w->sched->class, arg_bytes != 0, false));
 	w->mags.credit--;
 	at_bump(&w->spawned);
 	coroi_door_leave(w);
@@ -148,7 +148,7 @@ int coro_spawn_attr(const coro_attr *attr, coro_fn fn, const void *arg, size_t a
 	if (!out && !home && is_plain(fn, arg_bytes)) {
 		if (arg_bytes)
 			memcpy(&word, arg, 8);
-		if (coroi_deque_push_new(&w->queue, coroi_task_new(fn, q.class, arg_bytes != 0, false), word))
+		if (coroi_deque_push_new(&w->queue, coroi_runnable_new(fn, q.class, arg_bytes != 0, false), word))
 			goto done;
 	}
 	if (!(r = record_locked(w, &q, arg))) {
@@ -196,31 +196,31 @@ int coro_spawn_first(const coro_attr *attr, coro_fn fn, const void *arg, size_t 
 	at_bump(&w->spawned);
 	coroi_queue_locked(w, me);
 	coroi_notify_queued(w); /* the child may run for long */
-	return coroi_suspend_locked(w, me, coroi_task_fresh(r));
+	return coroi_suspend_locked(w, me, coroi_runnable_fresh(r));
 }
 
-/* pack - one parcel with one spawn in it, to be made n times. Closed: nobody else knows it yet. */
-static void pack(struct coroi_parcel *p, const struct coroi_fill *q, const void *arg, uint32_t n)
+/* pack - one batch with one spawn in it, to be made n times. Closed: nobody else knows it yet. */
+static void pack(struct coroi_batch *p, const struct coroi_fill *q, const void *arg, uint32_t n)
 {
 	unsigned words = (q->arg_bytes + 7u) / 8;
 
 	p->repeat = n;
-	p->words[0] = coroi_task_new(q->fn, q->class, words, q->result_bytes != 0);
+	p->words[0] = coroi_runnable_new(q->fn, q->class, words, q->result_bytes != 0);
 	memset(p->words + 1, 0, 8 * words);
 	if (words)
 		memcpy(p->words + 1, arg, q->arg_bytes);
-	at_store_rlx(&p->state, (1 + words) | COROI_PARCEL_CLOSED);
+	at_store_rlx(&p->state, (1 + words) | COROI_BATCH_CLOSED);
 }
 
 uint64_t coroi_spawn_many(struct coro_scheduler *s, const struct coroi_fill *q, const void *arg, uint64_t n, uint32_t first)
 {
-	struct coroi_parcel *p[COROI_PARCELS_AT_ONCE];
+	struct coroi_batch *p[COROI_BATCHES_AT_ONCE];
 	uint64_t done = 0;
 
 	while (done < n) {
-		uint64_t most = COROI_PARCELS_AT_ONCE * COROI_REPEAT_MOST, left = n - done < most ? n - done : most;
+		uint64_t most = COROI_BATCHES_AT_ONCE * COROI_REPEAT_MOST, left = n - done < most ? n - done : most;
 		uint32_t credit = coroi_slab_grant(&s->slab, (uint32_t)left);
-		uint32_t k = coroi_parcel_open(&s->slab, p, (credit + COROI_REPEAT_MOST - 1) / COROI_REPEAT_MOST);
+		uint32_t k = coroi_batch_open(&s->slab, p, (credit + COROI_REPEAT_MOST - 1) / COROI_REPEAT_MOST);
 		uint32_t sent = k * COROI_REPEAT_MOST < credit ? k * COROI_REPEAT_MOST : credit;
 		coroi_slab_refund(&s->slab, credit - sent);
 		for (uint32_t i = 0, rest = sent; i < k; i++) {

@@ -6,7 +6,7 @@
 
 #include "worker.h"
 
-/* coroi_spawn_many - start n that have one argument, in parcels, the first of them to worker `first`. Returns how many; less
+/* coroi_spawn_many - start n that have one argument, in batches, the first of them to worker `first`. Returns how many; less
  * than n: no memory. The caller sees to it that s takes spawns meanwhile. Thread: any. */
 uint64_t coroi_spawn_many(struct coro_scheduler *s, const struct coroi_fill *q, const void *arg, uint64_t n, uint32_t first);
 

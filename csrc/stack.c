@@ -59,7 +59,7 @@ static void arena_free(struct coroi_arena *a)
 {
 	for (uint32_t i = 0; i < a->cut; i++)
 		if (a->stacks[i].guarded)
-			coroi_place_remove(&a->stacks[i].place);
+			coroi_fiber_remove(&a->stacks[i].fiber);
 	coroi_unmap(a->base, a->bytes);
 	coroi_release(a);
 }
@@ -192,7 +192,7 @@ static bool guarded(struct coroi_stack_pool *p, struct coroi_stack *s)
 		coroi_unlock(&p->lock);
 		return false;
 	}
-	coroi_place_add(&s->place, s->low, mapped_bytes(s->class));
+	coroi_fiber_add(&s->fiber, s->low, mapped_bytes(s->class));
 	return s->guarded = true;
 }
 
@@ -296,8 +296,8 @@ int coroi_stack_cache_init(struct coroi_stack_cache *c, struct coroi_stack_pool 
 	memset(c, 0, sizeof *c);
 	c->pool = pool;
 	c->cap = cap;
-	c->slot = coroi_alloc(sizeof *c->slot * cap * COROI_STACK_CLASSES, COROI_LINE);
-	return c->slot ? CORO_OK : CORO_ENOMEM;
+	c->cached = coroi_alloc(sizeof *c->cached * cap * COROI_STACK_CLASSES, COROI_LINE);
+	return c->cached ? CORO_OK : CORO_ENOMEM;
 }
 
 bool coroi_stack_cache_flush(struct coroi_stack_cache *c)
@@ -306,7 +306,7 @@ bool coroi_stack_cache_flush(struct coroi_stack_cache *c)
 
 	for (unsigned class = 0; class < COROI_STACK_CLASSES; class++) {
 		if (c->count[class])
-			coroi_stack_pool_put(c->pool, c->slot + class * c->cap, c->count[class]);
+			coroi_stack_pool_put(c->pool, c->cached + class * c->cap, c->count[class]);
 		any |= c->count[class] != 0;
 		c->count[class] = 0;
 	}
@@ -315,31 +315,31 @@ bool coroi_stack_cache_flush(struct coroi_stack_cache *c)
 
 void coroi_stack_cache_destroy(struct coroi_stack_cache *c)
 {
-	coroi_release(c->slot);
-	c->slot = NULL;
+	coroi_release(c->cached);
+	c->cached = NULL;
 }
 
 __attribute__((noinline, cold)) struct coroi_stack *coroi_stack_cache_refill(struct coroi_stack_cache *c,
 									     unsigned class)
 {
-	struct coroi_stack **slot = c->slot + class * c->cap;
-	unsigned n = coroi_stack_pool_get(c->pool, class, slot, (c->cap + 1) / 2);
+	struct coroi_stack **cached = c->cached + class * c->cap;
+	unsigned n = coroi_stack_pool_get(c->pool, class, cached, (c->cap + 1) / 2);
 
 	if (n == 0 && c->pool->limit && coroi_stack_cache_flush(c)) /* what we keep of other sizes may make room */
-		n = coroi_stack_pool_get(c->pool, class, slot, (c->cap + 1) / 2);
+		n = coroi_stack_pool_get(c->pool, class, cached, (c->cap + 1) / 2);
 	if (n == 0)
 		return NULL;
 	c->count[class] = n - 1;
-	return slot[n - 1];
+	return cached[n - 1];
 }
 
 /* The coldest half goes. */
 __attribute__((noinline, cold)) void coroi_stack_cache_shed(struct coroi_stack_cache *c, unsigned class)
 {
-	struct coroi_stack **slot = c->slot + class * c->cap;
+	struct coroi_stack **cached = c->cached + class * c->cap;
 	unsigned n = (c->cap + 1) / 2;
 
-	coroi_stack_pool_put(c->pool, slot, n);
-	memmove(slot, slot + n, (c->cap - n) * sizeof *slot);
+	coroi_stack_pool_put(c->pool, cached, n);
+	memmove(cached, cached + n, (c->cap - n) * sizeof *cached);
 	c->count[class] -= n;
 }

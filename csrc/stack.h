@@ -27,7 +27,7 @@
 struct coroi_arena;
 
 struct coroi_stack {
-	struct coroi_place place;  /* first: see struct coroi_saved in dense.h */
+	struct coroi_fiber fiber;  /* first: see struct coroi_saved in dense.h */
 	char *low;                 /* lowest usable byte; the guard ends here */
 	char *top;                 /* where the first frame goes, 16-aligned, coloured */
 	struct coroi_stack *below; /* the stack to go back to after coro_call_on_stack */
@@ -35,16 +35,16 @@ struct coroi_stack {
 	struct coroi_arena *arena;
 	void *back;                /* the context on `below` that goes on then */
 	uint8_t class;
-	uint8_t serves; /* the class of the tasks that a run loop on it takes: its own, but on a slot of dense.h */
+	uint8_t serves; /* the class of the runnables that a run loop on it takes: its own, but on a slot of dense.h */
 	bool guarded; /* it has been handed out before, or is about to be */
 	bool dirty; /* used since it was last given back to the kernel */
-	uint16_t slot; /* of dense.h */
+	uint16_t shared; /* its number, see dense.h */
 };
 
 /* coroi_stack_fresh - nobody is on s, and somebody is about to be. */
 static inline void coroi_stack_fresh(struct coroi_stack *s)
 {
-	coroi_place_fresh(&s->place, s->low, s->top);
+	coroi_fiber_fresh(&s->fiber, s->low, s->top);
 }
 
 struct coroi_stack_pool {
@@ -79,7 +79,7 @@ struct coroi_stack_cache {
 	struct coroi_stack_pool *pool;
 	uint32_t cap; /* per class */
 	uint32_t count[COROI_STACK_CLASSES];
-	struct coroi_stack **slot; /* [COROI_STACK_CLASSES][cap] */
+	struct coroi_stack **cached; /* [COROI_STACK_CLASSES][cap] */
 };
 
 int coroi_stack_cache_init(struct coroi_stack_cache *c, struct coroi_stack_pool *pool, uint32_t cap);
@@ -96,7 +96,7 @@ static inline struct coroi_stack *coroi_stack_get(struct coroi_stack_cache *c, u
 	if (__builtin_expect(n == 0, 0))
 		return coroi_stack_cache_refill(c, class);
 	c->count[class] = n - 1;
-	return c->slot[class * c->cap + n - 1];
+	return c->cached[class * c->cap + n - 1];
 }
 
 /*
@@ -109,7 +109,7 @@ static inline void coroi_stack_put(struct coroi_stack_cache *c, struct coroi_sta
 {
 	if (__builtin_expect(c->count[s->class] == c->cap, 0))
 		coroi_stack_cache_shed(c, s->class);
-	c->slot[s->class * c->cap + c->count[s->class]++] = s;
+	c->cached[s->class * c->cap + c->count[s->class]++] = s;
 }
 
 #endif

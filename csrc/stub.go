@@ -41,9 +41,9 @@ const (
 )
 
 const (
-	LaneStart = 1 + iota
-	LaneWake
-	LaneEvent
+	GoWorkerStart = 1 + iota
+	GoWorkerWake
+	GoWorkerEvent
 )
 
 const GoBody = uint32(1) << 31
@@ -59,7 +59,7 @@ const (
 	StealMax     = 64
 	SelectMost   = 64
 
-	DenseSlotsMax = 1024
+	SharedStacksMax = 1024
 	ClassDense    = uint8(15)
 )
 
@@ -68,7 +68,7 @@ type (
 	Options struct {
 		Workers, Dedicated, StealBatch, HandoverBudget, StackCache, BlockingThreads int
 		Stack, StackLimit, RecordLimit                                              int
-		DenseSlots, DenseStack                                                      int
+		SharedStacks, DenseStack                                                      int
 		Paused, NoMembarrier, NoStandby                                             bool
 		Name                                                                        string
 		CPUs                                                                        []uint16
@@ -83,7 +83,7 @@ type (
 	WorkerStats struct {
 		Spawned, Ended, Switches       uint64
 		Steals, Stolen, Served, Forced uint64
-		Parks, Mails, Queued           uint64
+		Parks, RemoteWakes, Queued           uint64
 		ThreadID, CPU                  int
 	}
 	DenseStats struct {
@@ -94,7 +94,7 @@ type (
 	}
 	Stats struct {
 		Workers, Awake, Outside           int
-		Live, Starved                     int
+		Live, AwaitingStack                     int
 		Rests                             uint32
 		Stacks, StacksIdle                int
 		StackBytes                        int
@@ -110,13 +110,13 @@ type (
 		ArgBytes, ResultBytes uint8
 		Worker                int
 	}
-	Lane     struct{}
-	LaneItem struct {
+	GoWorker     struct{}
+	GoWorkerItem struct {
 		Kind, N, Body, Canceled uint32
 		Handle                  uint64
 	}
-	Port      struct{}
-	Outgoing  struct{}
+	Submitter      struct{}
+	BatchWriter  struct{}
 	Joinable  struct{}
 	Coroutine struct{}
 
@@ -128,7 +128,7 @@ type (
 	Cond   struct{ Object }
 	Latch  struct{ Object }
 	Once   struct{ Object }
-	Guest  struct{}
+	GoWaiter  struct{}
 
 	Call       struct{}
 	Calls      struct{}
@@ -170,11 +170,11 @@ func (*Scheduler) OpenBell() (int, Status)       { return -1, Again }
 func (*Scheduler) DropBell()                     {}
 func (*Scheduler) Arm()                          {}
 func (*Scheduler) WaitRest(int32)                {}
-func (*Scheduler) Done(slots []uint32) []uint32  { return slots }
+func (*Scheduler) Done(ids []uint32) []uint32  { return ids }
 func (*Scheduler) Rests() uint32                 { return 0 }
-func (*Scheduler) NewPorts(int) ([]Port, Status) { return nil, Again }
-func (*Scheduler) Open(*Outgoing, *Spec) Status  { return Again }
-func (*Scheduler) Drop(*Outgoing)                {}
+func (*Scheduler) NewSubmitters(int) ([]Submitter, Status) { return nil, Again }
+func (*Scheduler) Open(*BatchWriter, *Spec) Status  { return Again }
+func (*Scheduler) Drop(*BatchWriter)                {}
 
 func NewChan(uintptr, int) (Chan, Status)  { return Chan{}, Again }
 func (Chan) Address() uintptr              { return 0 }
@@ -182,14 +182,14 @@ func (Chan) TrySend(unsafe.Pointer) Status { return Again }
 func (Chan) TryRecv(unsafe.Pointer) Status { return Again }
 func (Chan) MaySend(int) bool              { return true }
 func (Chan) MayRecv() bool                 { return true }
-func (Chan) Send(Guest) Status             { return Again }
-func (Chan) Recv(Guest) Status             { return Again }
+func (Chan) Send(GoWaiter) Status             { return Again }
+func (Chan) Recv(GoWaiter) Status             { return Again }
 func (Chan) Close() Status                 { return Again }
 func (Chan) Len() int                      { return 0 }
 func (Chan) LenHint() uint32               { return 0 }
 func (Chan) Free()                         {}
 
-func Mark(uintptr) uint64 { return 0 }
+func LockOwner(uintptr) uint64 { return 0 }
 
 func (Object) Address() uintptr { return 0 }
 func (Object) IsDead() bool     { return false }
@@ -197,54 +197,54 @@ func (Object) Free()            {}
 
 func NewSem(uint64) (Sem, Status) { return Sem{}, Again }
 func (Sem) TryAcquire() Status    { return Again }
-func (Sem) Acquire(Guest) Status  { return Again }
+func (Sem) Acquire(GoWaiter) Status  { return Again }
 func (Sem) Release(uint64) Status { return Again }
 
 func NewMutex() (Mutex, Status)                { return Mutex{}, Again }
 func (Mutex) TryLock(uint64) Status            { return Again }
-func (Mutex) Lock(Guest, uint64) Status        { return Again }
+func (Mutex) Lock(GoWaiter, uint64) Status        { return Again }
 func (Mutex) Unlock(uint64) Status             { return Again }
 func NewRWLock() (RWLock, Status)              { return RWLock{}, Again }
 func (RWLock) TryLock(bool, uint64) Status     { return Again }
-func (RWLock) Lock(Guest, bool, uint64) Status { return Again }
+func (RWLock) Lock(GoWaiter, bool, uint64) Status { return Again }
 func (RWLock) Unlock(bool, uint64) Status      { return Again }
 
 func NewCond() (Cond, Status)                 { return Cond{}, Again }
-func (Cond) Wait(Guest, Mutex, uint64) Status { return Again }
+func (Cond) Wait(GoWaiter, Mutex, uint64) Status { return Again }
 func (Cond) Signal() Status                   { return Again }
 func (Cond) Broadcast() Status                { return Again }
 
 func NewLatch(uint64) (Latch, Status) { return Latch{}, Again }
 func (Latch) Add(int64) Status        { return Again }
 func (Latch) TryWait() Status         { return Again }
-func (Latch) Wait(Guest) Status       { return Again }
+func (Latch) Wait(GoWaiter) Status       { return Again }
 
 func NewOnce() (Once, Status)           { return Once{}, Again }
 func (Once) IsDone() bool               { return false }
 func (Once) TryBegin(uint64) Status     { return Again }
-func (Once) Begin(Guest, uint64) Status { return Again }
+func (Once) Begin(GoWaiter, uint64) Status { return Again }
 func (Once) End()                       {}
 
-func (*Scheduler) NewGuest(uint32, uintptr) (Guest, Status) { return Guest{}, Again }
-func (*Scheduler) Guests(slots []uint32) []uint32           { return slots }
-func (Joinable) NewGuest(uintptr) (Guest, Status)           { return Guest{}, Again }
+func (*Scheduler) NewGoWaiter(uint32, uintptr) (GoWaiter, Status) { return GoWaiter{}, Again }
+func (*Scheduler) GoWaiters(ids []uint32) []uint32           { return ids }
+func (Joinable) NewGoWaiter(uintptr) (GoWaiter, Status)           { return GoWaiter{}, Again }
 func SelectBytes(int) uintptr                               { return 0 }
-func (Guest) SetCase(int, Chan, bool, unsafe.Pointer)       {}
-func (Guest) Select(int) Status                             { return Again }
-func (Guest) Selected() (int, Status)                       { return -1, Again }
-func (Guest) Value() unsafe.Pointer                         { return nil }
-func (Guest) Fired() bool                                   { return false }
-func (Guest) Status() Status                                { return Again }
-func (Guest) Withdraw() bool                                { return false }
-func (Guest) Free()                                         {}
+func (GoWaiter) SetCase(int, Chan, bool, unsafe.Pointer)       {}
+func (GoWaiter) Select(int) Status                             { return Again }
+func (GoWaiter) Selected() (int, Status)                       { return -1, Again }
+func (GoWaiter) Value() unsafe.Pointer                         { return nil }
+func (GoWaiter) Fired() bool                                   { return false }
+func (GoWaiter) Status() Status                                { return Again }
+func (GoWaiter) Withdraw() bool                                { return false }
+func (GoWaiter) Free()                                         {}
 
-func (*Scheduler) SetSlot(uint32)                        {}
+func (*Scheduler) SetID(uint32)                        {}
 func (*Scheduler) Inside() bool                          { return false }
 func (*Scheduler) InlineCalls([]InlineCall) []InlineCall { return nil }
 
 func ExportName(string, uint32) Status { return Again }
 
-func (Calls) Slot() uint32     { return 0 }
+func (Calls) ID() uint32     { return 0 }
 func (Calls) Len() int         { return 0 }
 func (Calls) At(int) *Call     { return nil }
 func (Calls) Begin(int, *Call) {}
@@ -272,42 +272,42 @@ func Cancel(uint64) Status { return Again }
 func Detach(uint64) Status { return Again }
 func Class(int) uint8      { return 0 }
 
-func (*Port) Acquire() Status                                { return Closed }
-func (*Port) Release()                                       {}
-func (*Port) Unload()                                        {}
-func (*Port) Shut()                                          {}
-func (*Port) Spawn(*Spec, unsafe.Pointer) Status             { return Again }
-func (*Port) Start(*Spec, unsafe.Pointer) (Joinable, Status) { return Joinable{}, Again }
-func (*Port) StartFor(uint32, bool, *Spec, unsafe.Pointer) (Joinable, Status) {
+func (*Submitter) Acquire() Status                                { return Closed }
+func (*Submitter) Release()                                       {}
+func (*Submitter) Unload()                                        {}
+func (*Submitter) Shut()                                          {}
+func (*Submitter) Spawn(*Spec, unsafe.Pointer) Status             { return Again }
+func (*Submitter) Start(*Spec, unsafe.Pointer) (Joinable, Status) { return Joinable{}, Again }
+func (*Submitter) StartFor(uint32, bool, *Spec, unsafe.Pointer) (Joinable, Status) {
 	return Joinable{}, Again
 }
-func (*Port) SpawnMany(*Spec, unsafe.Pointer, int) int { return 0 }
-func (*Port) Send(*Outgoing)                           {}
+func (*Submitter) SpawnMany(*Spec, unsafe.Pointer, int) int { return 0 }
+func (*Submitter) Send(*BatchWriter)                           {}
 
-func (*Outgoing) IsOpen() bool       { return false }
-func (*Outgoing) Add(unsafe.Pointer) {}
-func (*Outgoing) Full() bool         { return false }
-func (*Outgoing) Len() int           { return 0 }
+func (*BatchWriter) IsOpen() bool       { return false }
+func (*BatchWriter) Add(unsafe.Pointer) {}
+func (*BatchWriter) Full() bool         { return false }
+func (*BatchWriter) Len() int           { return 0 }
 
-func (*Scheduler) Lane() Lane         { return Lane{} }
-func (Lane) SetFull(Joinable, bool)   {}
-func (*Scheduler) BeginExt(uint32)    {}
-func (*Scheduler) EndExt()            {}
+func (*Scheduler) GoWorker() GoWorker         { return GoWorker{} }
+func (GoWorker) SetFull(Joinable, bool)   {}
+func (*Scheduler) BeginPending(uint32)    {}
+func (*Scheduler) EndPending()            {}
 func (*Scheduler) SendEvent(Joinable) {}
 
-func (Lane) HasItems() bool                               { return false }
-func (Lane) Take([]LaneItem) []LaneItem                   { return nil }
-func (Lane) Park() bool                                   { return true }
-func (Lane) IsClaimed() bool                              { return false }
-func (Lane) Claimed() bool                                { return false }
-func (Lane) CountEnd()                                    {}
-func (Lane) End(Joinable, uint8, unsafe.Pointer, uintptr) {}
+func (GoWorker) HasItems() bool                               { return false }
+func (GoWorker) Take([]GoWorkerItem) []GoWorkerItem                   { return nil }
+func (GoWorker) Park() bool                                   { return true }
+func (GoWorker) IsClaimed() bool                              { return false }
+func (GoWorker) Claimed() bool                                { return false }
+func (GoWorker) CountEnd()                                    {}
+func (GoWorker) End(Joinable, uint8, unsafe.Pointer, uintptr) {}
 
-func (*Port) PrepareBody(uint8) (Joinable, Status) { return Joinable{}, Again }
-func (*Port) StartBody(Joinable)                   {}
+func (*Submitter) PrepareBody(uint8) (Joinable, Status) { return Joinable{}, Again }
+func (*Submitter) StartBody(Joinable)                   {}
 
-func (*LaneItem) Joinable() Joinable         { return Joinable{} }
-func (*LaneItem) Arg() unsafe.Pointer        { return nil }
+func (*GoWorkerItem) Joinable() Joinable         { return Joinable{} }
+func (*GoWorkerItem) Arg() unsafe.Pointer        { return nil }
 func ExportBody(uint32, uint8, uint8) Status { return Again }
 
 func (Joinable) JoinBy(Joinable) bool                      { return false }

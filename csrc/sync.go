@@ -2,7 +2,7 @@
 
 package csrc
 
-// #include "guest.h"
+// #include "gowait.h"
 import "C"
 
 import (
@@ -15,10 +15,10 @@ import (
 // Yours: the caller is to do what is done once.
 const Yours = Status(C.COROI_YOURS)
 
-// Mark makes the number of a goroutine, which differs between any two that are alive, the mark of an owner: guest.h.
-func Mark(goroutine uintptr) uint64 { return uint64(goroutine) | C.COROI_GOROUTINE }
+// LockOwner makes the number of a goroutine, which differs between any two that are alive, the by of an owner: gowait.h.
+func LockOwner(goroutine uintptr) uint64 { return uint64(goroutine) | C.COROI_GOROUTINE }
 
-// An Object is one of those of sync.h, in memory of its own: all zeros at first, so ready for use.
+// An Object is one of those of object.h, in memory of its own: all zeros at first, so ready for use.
 type Object struct{ p unsafe.Pointer }
 
 func newObject(bytes C.size_t) (Object, Status) {
@@ -70,10 +70,10 @@ func (s Sem) TryAcquire() Status {
 	return Status(C.coro_sem_acquire(s.c(), 0))
 }
 
-// Acquire has a guest take a permit.
-func (s Sem) Acquire(g Guest) Status {
+// Acquire has a gowaiter take a permit.
+func (s Sem) Acquire(g GoWaiter) Status {
 	crossing()
-	return Status(C.coroi_sem_acquire_guest(s.c(), g.g))
+	return Status(C.coroi_sem_acquire_gowaiter(s.c(), g.g))
 }
 
 // Release is coro_sem_release.
@@ -105,31 +105,31 @@ func (m Mutex) c() *C.coro_mutex { return (*C.coro_mutex)(m.p) }
 
 func (m Mutex) owner() *uint64 { return (*uint64)(unsafe.Add(m.p, C.COROI_MUTEX_OWNER)) }
 
-// TryLock locks it for mark, if nobody holds it: without a call. Deadlock: mark does; TimedOut: somebody
+// TryLock locks it for by, if nobody holds it: without a call. Deadlock: by does; TimedOut: somebody
 // else, or it was destroyed.
-func (m Mutex) TryLock(mark uint64) Status {
+func (m Mutex) TryLock(by uint64) Status {
 	switch owner := atomic.LoadUint64(m.owner()); {
-	case owner == 0 && atomic.CompareAndSwapUint64(m.owner(), 0, mark):
+	case owner == 0 && atomic.CompareAndSwapUint64(m.owner(), 0, by):
 		return OK
-	case owner&^C.COROI_WAITED == mark:
+	case owner&^C.COROI_WAITED == by:
 		return Deadlock
 	}
 	return TimedOut
 }
 
-// Lock has a guest lock it for mark.
-func (m Mutex) Lock(g Guest, mark uint64) Status {
+// Lock has a gowaiter lock it for by.
+func (m Mutex) Lock(g GoWaiter, by uint64) Status {
 	crossing()
-	return Status(C.coroi_mutex_lock_guest(m.c(), C.uint64_t(mark), g.g))
+	return Status(C.coroi_mutex_lock_gowaiter(m.c(), C.uint64_t(by), g.g))
 }
 
-// Unlock unlocks it, if mark holds it: where nobody waits, without a call.
-func (m Mutex) Unlock(mark uint64) Status {
-	if atomic.CompareAndSwapUint64(m.owner(), mark, 0) {
+// Unlock unlocks it, if by holds it: where nobody waits, without a call.
+func (m Mutex) Unlock(by uint64) Status {
+	if atomic.CompareAndSwapUint64(m.owner(), by, 0) {
 		return OK
 	}
 	crossing()
-	return Status(C.coroi_mutex_unlock_as(m.c(), C.uint64_t(mark)))
+	return Status(C.coroi_mutex_unlock_as(m.c(), C.uint64_t(by)))
 }
 
 // An RWLock is a coro_rwlock.
@@ -143,27 +143,27 @@ func NewRWLock() (RWLock, Status) {
 
 func (l RWLock) c() *C.coro_rwlock { return (*C.coro_rwlock)(l.p) }
 
-// TryLock locks it for mark, for writing or reading, if that can be done at once; else TimedOut.
-func (l RWLock) TryLock(write bool, mark uint64) Status {
-	if status := l.leaf(readLeaf, writeLeaf, write, &mark); status != byCall {
+// TryLock locks it for by, for writing or reading, if that can be done at once; else TimedOut.
+func (l RWLock) TryLock(write bool, by uint64) Status {
+	if status := l.leaf(readLeaf, writeLeaf, write, &by); status != byCall {
 		return Status(status)
 	}
-	return l.Lock(Guest{}, write, mark)
+	return l.Lock(GoWaiter{}, write, by)
 }
 
-// Lock has a guest lock it.
-func (l RWLock) Lock(g Guest, write bool, mark uint64) Status {
+// Lock has a gowaiter lock it.
+func (l RWLock) Lock(g GoWaiter, write bool, by uint64) Status {
 	crossing()
-	return Status(C.coroi_rwlock_lock_guest(l.c(), C.bool(write), C.uint64_t(mark), g.g))
+	return Status(C.coroi_rwlock_lock_gowaiter(l.c(), C.bool(write), C.uint64_t(by), g.g))
 }
 
-// Unlock gives back what mark has locked it for.
-func (l RWLock) Unlock(write bool, mark uint64) Status {
-	if status := l.leaf(unreadLeaf, unwriteLeaf, write, &mark); status != byCall {
+// Unlock gives back what by has locked it for.
+func (l RWLock) Unlock(write bool, by uint64) Status {
+	if status := l.leaf(unreadLeaf, unwriteLeaf, write, &by); status != byCall {
 		return Status(status)
 	}
 	crossing()
-	return Status(C.coroi_rwlock_unlock_as(l.c(), C.bool(write), C.uint64_t(mark)))
+	return Status(C.coroi_rwlock_unlock_as(l.c(), C.bool(write), C.uint64_t(by)))
 }
 
 var (
@@ -174,11 +174,11 @@ var (
 )
 
 // leaf calls one of two, which are for reading and for writing.
-func (l RWLock) leaf(reading, writing uintptr, write bool, mark *uint64) int32 {
+func (l RWLock) leaf(reading, writing uintptr, write bool, by *uint64) int32 {
 	if write {
 		reading = writing
 	}
-	return asm.Leaf(reading, l.p, unsafe.Pointer(mark))
+	return asm.Leaf(reading, l.p, unsafe.Pointer(by))
 }
 
 // A Cond is a coro_cond.
@@ -192,10 +192,10 @@ func NewCond() (Cond, Status) {
 
 func (c Cond) c() *C.coro_cond { return (*C.coro_cond)(c.p) }
 
-// Wait has a guest wait, and unlocks m, which mark holds. If it waits, m is to be locked again.
-func (c Cond) Wait(g Guest, m Mutex, mark uint64) Status {
+// Wait has a gowaiter wait, and unlocks m, which by holds. If it waits, m is to be locked again.
+func (c Cond) Wait(g GoWaiter, m Mutex, by uint64) Status {
 	crossing()
-	return Status(C.coroi_cond_wait_guest(c.c(), m.c(), C.uint64_t(mark), g.g))
+	return Status(C.coroi_cond_wait_gowaiter(c.c(), m.c(), C.uint64_t(by), g.g))
 }
 
 // Signal is coro_cond_signal.
@@ -240,7 +240,7 @@ func (l Latch) TryWait() Status {
 	if status := asm.Leaf(latchWaitLeaf, l.p, nil); status != byCall {
 		return Status(status)
 	}
-	return l.Wait(Guest{})
+	return l.Wait(GoWaiter{})
 }
 
 var (
@@ -248,10 +248,10 @@ var (
 	latchWaitLeaf = uintptr(unsafe.Pointer(C.coroi_latch_wait_leaf))
 )
 
-// Wait has a guest wait until it is.
-func (l Latch) Wait(g Guest) Status {
+// Wait has a gowaiter wait until it is.
+func (l Latch) Wait(g GoWaiter) Status {
 	crossing()
-	return Status(C.coroi_latch_wait_guest(l.c(), g.g))
+	return Status(C.coroi_latch_wait_gowaiter(l.c(), g.g))
 }
 
 // A Once is a coro_once.
@@ -271,12 +271,12 @@ func (o Once) IsDone() bool {
 }
 
 // TryBegin is Begin that does not wait.
-func (o Once) TryBegin(mark uint64) Status { return o.Begin(Guest{}, mark) }
+func (o Once) TryBegin(by uint64) Status { return o.Begin(GoWaiter{}, by) }
 
-// Begin has a guest wait until it is done: OK. Yours: mark is to do it, and then to call End.
-func (o Once) Begin(g Guest, mark uint64) Status {
+// Begin has a gowaiter wait until it is done: OK. Yours: by is to do it, and then to call End.
+func (o Once) Begin(g GoWaiter, by uint64) Status {
 	crossing()
-	return Status(C.coroi_once_begin_guest(o.c(), C.uint64_t(mark), g.g))
+	return Status(C.coroi_once_begin_gowaiter(o.c(), C.uint64_t(by), g.g))
 }
 
 // End says that it is done.

@@ -8,8 +8,8 @@
 #define TICK_MOST ((UINT64_C(1) << 6 * COROI_WHEEL_LEVELS) - 1)
 _Static_assert(6 * COROI_WHEEL_LEVELS < 64, "a shift by all levels is one");
 
-/* place - r into its level and slot. Its tick is not before the wheel's. Returns the first tick of the slot. */
-static uint64_t place(struct coroi_wheel *wheel, struct coroi_rec *r, uint64_t tick)
+/* put - r into its level and slot. Its tick is not before the wheel's. Returns the first tick of the slot. */
+static uint64_t put(struct coroi_wheel *wheel, struct coroi_rec *r, uint64_t tick)
 {
 	uint64_t differs = tick ^ wheel->now;
 	unsigned level = differs ? (63 - (unsigned)__builtin_clzll(differs)) / 6 : 0, shift = 6 * level;
@@ -80,7 +80,7 @@ bool coroi_timer_arm_locked(struct coroi_worker *w, struct coroi_rec *me, uint64
 		tick = wheel->now + 1;
 	*coroi_timer_tick(me) = tick;
 	me->armed = 1;
-	uint64_t start = place(wheel, me, tick) << COROI_TICK_SHIFT;
+	uint64_t start = put(wheel, me, tick) << COROI_TICK_SHIFT;
 	if (start < at_load_rlx(&w->due)) {
 		at_store_rlx(&w->due, start);
 		coroi_idle_due(w, start);
@@ -107,7 +107,7 @@ void coroi_timers_fire_locked(struct coroi_worker *w, uint64_t now)
 		wheel->spreading = (uint8_t)level;
 		take(wheel, r);
 		if (level) {
-			place(wheel, r, *coroi_timer_tick(r));
+			put(wheel, r, *coroi_timer_tick(r));
 			continue;
 		}
 		r->armed = 0;

@@ -10,13 +10,13 @@
  *
  *   W1  waker: CAS the word, generation and ESCAPED as expected, count + 1 (or EVENT or CANCEL set). Wrong generation, or
  *       not ESCAPED (nobody was ever given its handle): stale.
- *   W2  if count, EVENT and CANCEL were 0 before, this waker alone puts the record into its home's inbox as a mail. So a
+ *   W2  if count, EVENT and CANCEL were 0 before, this waker alone puts the record into its home's inbox as a remote wake. So a
  *       record is a node of at most one inbox, once, and stays one until W3 clears the word.
- *   W3  the worker that takes the mail, in its door: not at home here: on to where it is now. Else fetch-and
+ *   W3  the worker that takes the a remote wake, in its door: not at home here: on to where it is now. Else fetch-and
  *       clears EVENT, CANCEL and count, and they are delivered: home is stable inside the home's door.
  *   W4  end (join.c): not ESCAPED: nothing; nobody has a handle, and the next user may have its generation. ESCAPED: CAS
- *       to generation + 1 without ESCAPED. If the word held mail, the record is still a node: it is left alone, and
- *   W5  whoever takes a mail whose word is not ESCAPED clears it and frees the record.
+ *       to generation + 1 without ESCAPED. If the word held a remote wake, the record is still a node: it is left alone, and
+ *   W5  whoever takes a remote wake whose word is not ESCAPED clears it and frees the record.
  *
  * Permits (coro_park) are counted. Waits inside coro (joining) use EVENT, one for each registered wait: a waiter
  * goes on only when it has had its event, or has taken its registration back; so no event is ever left over for
@@ -24,22 +24,22 @@
  *
  * Cancelling one coroutine (coro_cancel) goes the same ways; there is no record of who asked for it.
  *   C1  at home, in the door, or by W1 to W3 with CANCEL: `canceled` is set in the record, for good. If it waits, it is
- *       made runnable with CORO_ECANCELED, in the form that the short paths leave alone (task.h); what W3 delivers
+ *       made runnable with CORO_ECANCELED, in the form that the short paths leave alone (runnable.h); what W3 delivers
  *       besides comes first: a permit or an event that was there before ends the wait as ever.
  *   C2  a wait, in the door, before it suspends: nothing of what it waits for is there, and `canceled` is: CORO_ECANCELED.
  *       Both are inside the home's door, so a cancel is seen by C2, or finds the coroutine waiting at C1. Those that are
  *       never cancelled pay for a look at a byte that lies in the line they write. A permit that is on its way (count) is
  *       there: both leave it to W3 to wake who parks.
- *   C3  a join that is cancelled takes its registration back (J1 of join.c). If the end was first, an event is certain: it
+ *   C3  a join that is cancelled takes its registration back (J1 of join.c). If the end was first, an event is committed: it
  *       waits for that, and is not cancelled.
  *   C4  who starts a fresh one: `canceled`, or CANCEL in the word: it ends unstarted. The word, so that nothing starts
- *       that was cancelled before, although the mail is not delivered yet.
+ *       that was cancelled before, although the a remote wake is not delivered yet.
  *   The generation of the wake word keeps a cancel from the record's next user (W1, W4), which is filled in with
  *   `canceled` cleared.
  */
 #include "wait.h"
 
-#include "bell.h"
+#include "gobell.h"
 #include "nowait.h"
 
 /* is_over - it has ended; FREE: its joiner is about to raise its generation. */
@@ -48,8 +48,8 @@ static inline bool is_over(uint8_t state)
 	return state == COROI_ENDED || state == COROI_FREE;
 }
 
-/* mail - W1 and W2. bit: COROI_EVENT, COROI_CANCEL, or 0 for a permit. */
-static int mail(struct coroi_rec *r, uint32_t gen, uint64_t bit)
+/* a remote wake - W1 and W2. bit: COROI_EVENT, COROI_CANCEL, or 0 for a permit. */
+static int remote_wake(struct coroi_rec *r, uint32_t gen, uint64_t bit)
 {
 	bool over = is_over(at_load_acq(&r->state)); /* acquire: before the word; see is_home_locked */
 	uint64_t word = at_load_rlx(&r->wake), next;
@@ -63,12 +63,12 @@ static int mail(struct coroi_rec *r, uint32_t gen, uint64_t bit)
 			return CORO_EOVERFLOW;
 		next = bit ? word | bit : word + 1;
 	} while (!at_cas(&r->wake, &word, next));
-	if (COROI_MUTANT(PUSH_TWICE, COROI_MUTANT(CANCEL_NO_MAIL, (word & COROI_MAIL_MASK) == 0,
-						  (word & COROI_MAIL_MASK & ~COROI_CANCEL) == 0), true)) {
+	if (COROI_MUTANT(PUSH_TWICE, COROI_MUTANT(CANCEL_NO_WAKE, (word & COROI_WAKE_MASK) == 0,
+						  (word & COROI_WAKE_MASK & ~COROI_CANCEL) == 0), true)) {
 		struct coro_scheduler *s = coroi_owner(r);
 		/* A racy home: wherever it is pushed, W3 sends it on. */
 		struct coroi_worker *home = &s->worker[at_load_rlx(&r->home)];
-		uint64_t node = (uintptr_t)r | COROI_NODE_MAIL;
+		uint64_t node = (uintptr_t)r | COROI_NODE_WAKE;
 		COROI_MUTANT_ADDS(WAKE_FIRST, coroi_notify_pushed(home);)
 		coroi_inbox_push(home, node);
 		COROI_MUTANT(WAKE_FIRST, coroi_notify_pushed(home), (void)0);
@@ -77,40 +77,40 @@ static int mail(struct coroi_rec *r, uint32_t gen, uint64_t bit)
 }
 
 /*
- * Between the CAS and the push, mail holds nothing of the scheduler. A waker on one of its workers needs nothing: they are
+ * Between the CAS and the push, a remote wake holds nothing of the scheduler. A waker on one of its workers needs nothing: they are
  * joined before it is destroyed. Any other is counted meanwhile, and destroy waits until those who were counted when it began
  * are gone: who comes later finds that the coroutine has ended. Whoever comes while it waits counts itself elsewhere, in the
  * other of two, or wakers that never stop could keep it waiting for ever; and as some may still be in that one from before, it waits
  * for both, one after the other. Several counts, so that wakers on several cores seldom share one.
  */
-#define MAILERS 16
+#define WAKERS 16
 static struct {
 	uint32_t count[2] __attribute__((aligned(COROI_APART))); /* atomic, sequentially consistent with the wake word */
-} mailers[MAILERS];
-static uint32_t mailers_turn; /* which of the two those who come now use: a hint, who is late uses the other */
-static pthread_mutex_t mailers_lock = PTHREAD_MUTEX_INITIALIZER; /* of those who wait */
+} wakers[WAKERS];
+static uint32_t wakers_turn; /* which of the two those who come now use: a hint, who is late uses the other */
+static pthread_mutex_t wakers_lock = PTHREAD_MUTEX_INITIALIZER; /* of those who wait */
 
-static int mail_from_outside(struct coroi_rec *r, uint32_t gen, uint64_t bit)
+static int remote_wake_from_outside(struct coroi_rec *r, uint32_t gen, uint64_t bit)
 {
-	uint32_t *count = &mailers[(uintptr_t)&gen >> 14 & (MAILERS - 1)].count[at_load_rlx(&mailers_turn)]; /* by the place of the stack */
+	uint32_t *count = &wakers[(uintptr_t)&gen >> 14 & (WAKERS - 1)].count[at_load_rlx(&wakers_turn)]; /* by the place of the stack */
 
 	at_add(count, 1);
-	int status = mail(r, gen, bit);
+	int status = remote_wake(r, gen, bit);
 	at_add(count, -1);
 	return status;
 }
 
-void coroi_await_mailers(void)
+void coroi_await_wakers(void)
 {
-	pthread_mutex_lock(&mailers_lock);
+	pthread_mutex_lock(&wakers_lock);
 	for (int k = 0; k < 2; k++) {
-		uint32_t turn = at_load_rlx(&mailers_turn);
-		at_xchg(&mailers_turn, !turn);
-		for (int i = 0; i < MAILERS; i++)
-			for (uint32_t n; (n = at_load_seq(&mailers[i].count[turn]));)
-				coroi_futex_wait(&mailers[i].count[turn], n, 20000); /* preempted: let it finish */
+		uint32_t turn = at_load_rlx(&wakers_turn);
+		at_xchg(&wakers_turn, !turn);
+		for (int i = 0; i < WAKERS; i++)
+			for (uint32_t n; (n = at_load_seq(&wakers[i].count[turn]));)
+				coroi_futex_wait(&wakers[i].count[turn], n, 20000); /* preempted: let it finish */
 	}
-	pthread_mutex_unlock(&mailers_lock);
+	pthread_mutex_unlock(&wakers_lock);
 }
 
 /* permit_comes - one is on its way: whoever parks will have it. Relaxed: a wake-up that had returned before the cancel began is
@@ -137,14 +137,14 @@ static void cancel_locked(struct coroi_worker *w, struct coroi_rec *r)
 		coroi_bell_canceled(w->sched); /* F7 of gocall.h */
 }
 
-void coroi_mail_locked(struct coroi_worker *w, struct coroi_rec *r)
+void coroi_remote_wake_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
 	uint16_t home = at_load_acq(&r->home); /* acquire: pairs with coroi_deque_give; what its last home wrote is seen */
 
 	if ((at_load_acq(&r->wake) & COROI_ESCAPED) &&
 	    COROI_MUTANT(ANY_HOME, home != w->id, false)) { /* W3: moved, or about to be */
 		struct coroi_worker *to = &w->sched->worker[home];
-		uint64_t node = (uintptr_t)r | COROI_NODE_MAIL;
+		uint64_t node = (uintptr_t)r | COROI_NODE_WAKE;
 		coroi_inbox_push(to, node);
 		coroi_notify_pushed(to);
 		return;
@@ -152,9 +152,9 @@ void coroi_mail_locked(struct coroi_worker *w, struct coroi_rec *r)
 	/* Read before the word is cleared: until then it is a node and stays what it is. After that, the joiner of an
 	 * ended one may free it, in no door, and it may be another's at once. */
 	bool over = is_over(at_load_rlx(&r->state));
-	uint64_t word = at_and(&r->wake, ~COROI_MAIL_MASK);
+	uint64_t word = at_and(&r->wake, ~COROI_WAKE_MASK);
 	COROI_MUTANT_ADDS(CLEAR_FIRST, over = is_over(at_load_rlx(&r->state));)
-	at_bump(&w->mails);
+	at_bump(&w->remote_wakes);
 	if (!(word & COROI_ESCAPED)) { /* W5 */
 		coroi_put_locked(w, r);
 		return;
@@ -163,7 +163,7 @@ void coroi_mail_locked(struct coroi_worker *w, struct coroi_rec *r)
 		return;
 	uint32_t n = (uint32_t)(word & COROI_COUNT_MASK);
 	if (word & COROI_EVENT) {
-		if (r->state == COROI_WAITING || r->state == COROI_PROMISED)
+		if (r->state == COROI_WAITING || r->state == COROI_COMMITTED)
 			coroi_requeue_locked(w, r);
 		else
 			r->event = 1;
@@ -172,21 +172,21 @@ void coroi_mail_locked(struct coroi_worker *w, struct coroi_rec *r)
 		coroi_requeue_locked(w, r);
 		n--;
 	}
-	at_store_rlx(&r->permits, r->permits + n); /* both below or near their limit, 2^28: see mail */
+	at_store_rlx(&r->permits, r->permits + n); /* both below or near their limit, 2^28: see a remote wake */
 	if (word & COROI_CANCEL)
 		cancel_locked(w, r);
 }
 
 /* ------------------------------------------------------------------------------------- events */
 
-void coroi_event_mail(struct coro_scheduler *s, struct coroi_rec *r)
+void coroi_event_send_remote(struct coro_scheduler *s, struct coroi_rec *r)
 {
 	uint32_t gen = coroi_gen(at_load_rlx(&r->wake));
 
 	if (coroi_owner(r) == s)
-		mail(r, gen, COROI_EVENT);
+		remote_wake(r, gen, COROI_EVENT);
 	else
-		mail_from_outside(r, gen, COROI_EVENT);
+		remote_wake_from_outside(r, gen, COROI_EVENT);
 }
 
 /* coroi_event_send: r cannot end meanwhile, nor wait for anything else. */
@@ -204,7 +204,7 @@ void coroi_event_send(struct coroi_rec *r)
 		}
 		coroi_door_leave(w);
 	}
-	coroi_event_mail(w ? w->sched : NULL, r);
+	coroi_event_send_remote(w ? w->sched : NULL, r);
 }
 
 void coroi_event_send_to(struct coroi_rec *r, uint32_t gen)
@@ -212,14 +212,14 @@ void coroi_event_send_to(struct coroi_rec *r, uint32_t gen)
 	struct coroi_worker *w = coroi_self();
 
 	if (w && w->sched == coroi_owner(r))
-		mail(r, gen, COROI_EVENT);
+		remote_wake(r, gen, COROI_EVENT);
 	else
-		mail_from_outside(r, gen, COROI_EVENT);
+		remote_wake_from_outside(r, gen, COROI_EVENT);
 }
 
 int coroi_wait(struct coroi_rec *me, char what, uint64_t deadline, bool (*withdraw)(void *), void *arg)
 {
-	bool certain = !withdraw;
+	bool committed = !withdraw;
 
 	for (;;) {
 		struct coroi_worker *w = coroi_self();
@@ -230,13 +230,13 @@ int coroi_wait(struct coroi_rec *me, char what, uint64_t deadline, bool (*withdr
 			coroi_door_leave(w);
 			return CORO_OK;
 		}
-		if (!certain && (w->cancel | me->canceled)) { /* C2 */
+		if (!committed && (w->cancel | me->canceled)) { /* C2 */
 			code = CORO_ECANCELED;
 			coroi_door_leave(w);
 		} else {
-			at_store_rlx(&me->state, certain ? COROI_PROMISED : COROI_WAITING);
+			at_store_rlx(&me->state, committed ? COROI_COMMITTED : COROI_WAITING);
 			me->waits = (uint8_t)what;
-			if (certain || deadline == CORO_FOREVER || coroi_timer_arm_locked(w, me, deadline)) {
+			if (committed || deadline == CORO_FOREVER || coroi_timer_arm_locked(w, me, deadline)) {
 				code = coroi_suspend_locked(w, me, coroi_pick_locked(w));
 			} else {
 				at_store_rlx(&me->state, COROI_ACTIVE);
@@ -248,7 +248,7 @@ int coroi_wait(struct coroi_rec *me, char what, uint64_t deadline, bool (*withdr
 			return CORO_OK;
 		if (withdraw(arg)) /* C3 */
 			return code;
-		certain = true;
+		committed = true;
 	}
 }
 
@@ -275,16 +275,16 @@ int coro_yield(void)
 
 	if (coroi_unlikely(!(me = w->current)))
 		return CORO_EPERM;
-	if (coroi_unlikely(!coroi_door_try(w) || w->slot || coroi_mail_due(w)))
+	if (coroi_unlikely(!coroi_door_try(w) || w->next || coroi_inbox_due(w)))
 		return yield_slow(w, me);
 	struct coroi_deque *d = &w->queue;
 	uint32_t head = d->head, count = d->count, mask = d->mask;
-	uint64_t task = d->ring[head & mask];
-	if (coroi_unlikely(coroi_deque_is_unusual(d) || coroi_task_is_new(task)))
+	uint64_t runnable = d->ring[head & mask];
+	if (coroi_unlikely(coroi_deque_is_unusual(d) || coroi_runnable_is_new(runnable)))
 		return yield_slow(w, me);
-	struct coroi_rec *next = coroi_task_resumed(task);
+	struct coroi_rec *next = coroi_runnable_resumed(runnable);
 	coroi_deque_look_ahead(d);
-	d->ring[(head + count) & mask] = coroi_task_started(me);
+	d->ring[(head + count) & mask] = coroi_runnable_started(me);
 	at_store_rlx(&d->head, head + 1);
 	return coroi_hand_over_locked(w, me, next);
 }
@@ -296,7 +296,7 @@ static inline bool take_permit_locked(struct coroi_worker *w, struct coroi_rec *
 	uint8_t canceled = COROI_MUTANT(CANCEL_LOOK_OUTSIDE, me->canceled, 0);
 
 	if (me->permits) {
-		at_store_rlx(&me->permits, me->permits - 1); /* atomic for mail, which looks from elsewhere */
+		at_store_rlx(&me->permits, me->permits - 1); /* atomic for a remote wake, which looks from elsewhere */
 		*status = CORO_OK;
 	} else if (coroi_likely(!(w->refuses | canceled))) {
 		return false;
@@ -429,7 +429,7 @@ static inline int wake_home_locked(struct coroi_worker *w, struct coroi_rec *r, 
 static COROI_NOINLINE int wake_from_outside(coro_handle h)
 {
 	struct coroi_rec *r = coroi_at((uint32_t)h);
-	return r ? mail_from_outside(r, (uint32_t)(h >> 32), 0) : CORO_ESTALE;
+	return r ? remote_wake_from_outside(r, (uint32_t)(h >> 32), 0) : CORO_ESTALE;
 }
 
 /* wake_slow - on a worker of its scheduler; the door is as coroi_door_try left it. */
@@ -445,7 +445,7 @@ static COROI_NOINLINE int wake_slow(struct coroi_worker *w, struct coroi_rec *r,
 		return status;
 	}
 	coroi_door_leave(w);
-	return mail(r, gen, 0);
+	return remote_wake(r, gen, 0);
 }
 
 /* The usual path makes no call: the door is free, and r is at home here and runs, is queued or has parked. */
@@ -456,7 +456,7 @@ int coro_wake(coro_handle h)
 
 	if (coroi_unlikely(!c || at_load_rlx(&c->owner) != w->sched))
 		return wake_from_outside(h);
-	struct coroi_rec *r = (struct coroi_rec *)c + coroi_place((uint32_t)h);
+	struct coroi_rec *r = (struct coroi_rec *)c + coroi_record_number((uint32_t)h);
 	if (coroi_unlikely(!coroi_door_try(w)))
 		return wake_slow(w, r, (uint32_t)(h >> 32));
 	uint16_t home = at_load_acq(&r->home);
@@ -488,10 +488,10 @@ int coro_switch_to(coro_handle h)
 	uint8_t state;
 	if (r && coroi_owner(r) == w->sched && is_home_locked(w, r, (uint32_t)(h >> 32), &state) &&
 	    state == COROI_PARKED) {
-		coroi_awake_locked(w, r);
+		coroi_unwait_locked(w, r);
 		coroi_queue_locked(w, me);
 		coroi_notify_queued(w); /* r may run for long */
-		return coroi_suspend_locked(w, me, coroi_task_started(r));
+		return coroi_suspend_locked(w, me, coroi_runnable_started(r));
 	}
 	coroi_door_leave(w);
 	status = coro_wake(h);
@@ -519,7 +519,7 @@ int coro_cancel(coro_handle h)
 	if (!r)
 		return CORO_ESTALE;
 	if (!w || coroi_owner(r) != w->sched)
-		return mail_from_outside(r, gen, COROI_CANCEL);
+		return remote_wake_from_outside(r, gen, COROI_CANCEL);
 	uint8_t state;
 	coroi_door_enter(w);
 	bool here = is_home_locked(w, r, gen, &state);
@@ -528,7 +528,7 @@ int coro_cancel(coro_handle h)
 		coroi_notify_queued(w);
 	}
 	coroi_door_leave(w);
-	return here ? CORO_OK : mail(r, gen, COROI_CANCEL);
+	return here ? CORO_OK : remote_wake(r, gen, COROI_CANCEL);
 }
 
 int coro_canceled(void)

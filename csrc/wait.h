@@ -9,15 +9,15 @@
 /* The join word: generation << 32 | kind << 30 | index. Only of joinable ones. */
 #define COROI_JOIN_KIND_SHIFT 30
 #define COROI_JOIN_INDEX_MASK ((UINT64_C(1) << COROI_JOIN_KIND_SHIFT) - 1)
-enum { COROI_JOIN_NOBODY = 0, COROI_JOIN_COROUTINE = 1, COROI_JOIN_GO = 2, COROI_JOIN_SETTLED = 3 };
-/* The index of COROI_JOIN_GO is a slot of Go's, and perhaps this: its end is to take an ext token (bell.h). */
+enum { COROI_JOIN_NOBODY = 0, COROI_JOIN_COROUTINE = 1, COROI_JOIN_GO = 2, COROI_JOIN_FINAL = 3 };
+/* The index of COROI_JOIN_GO is a slot of Go's, and perhaps this: its end is to take an pending-work token (gobell.h). */
 #define COROI_JOIN_COUNTED (UINT32_C(1) << 29)
-/* The index of COROI_JOIN_SETTLED. */
+/* The index of COROI_JOIN_FINAL. */
 enum {
-	COROI_SETTLED_DONE = 0,
-	COROI_SETTLED_DETACHED = 1,
-	COROI_SETTLED_TAKEN = 2,
-	COROI_SETTLED_FOR_GO = 3, /* done, and on Go's list: nobody else may take it */
+	COROI_FINAL_DONE = 0,
+	COROI_FINAL_DETACHED = 1,
+	COROI_FINAL_TAKEN = 2,
+	COROI_FINAL_FOR_GO = 3, /* done, and on Go's list: nobody else may take it */
 };
 
 static inline uint64_t coroi_join_word(uint32_t gen, unsigned kind, uint32_t index)
@@ -25,12 +25,12 @@ static inline uint64_t coroi_join_word(uint32_t gen, unsigned kind, uint32_t ind
 	return (uint64_t)gen << COROI_GEN_SHIFT | (uint64_t)kind << COROI_JOIN_KIND_SHIFT | index;
 }
 
-/* coroi_mail_locked - r came out of w's inbox as a mail. */
-void coroi_mail_locked(struct coroi_worker *w, struct coroi_rec *r);
+/* coroi_remote_wake_locked - r came out of w's inbox as a remote wake. */
+void coroi_remote_wake_locked(struct coroi_worker *w, struct coroi_rec *r);
 
-/* coroi_await_mailers - every wake-up from outside that had begun is through. All coroutines of a scheduler have ended:
+/* coroi_await_wakers - every wake-up from outside that had begun is through. All coroutines of a scheduler have ended:
  * then no wake-up looks at it any more. */
-void coroi_await_mailers(void);
+void coroi_await_wakers(void);
 
 /* coroi_end_wait_locked - if r, at home here, waits, it gets an error, the code, from what it waits in. */
 void coroi_end_wait_locked(struct coroi_worker *w, struct coroi_rec *r, int8_t code);
@@ -44,7 +44,7 @@ static inline bool coroi_is_canceled_locked(const struct coroi_rec *r)
 /*
  * coroi_wait - suspend me, the current coroutine, until the event of what it has registered for. A cancel, or the deadline
  * (CLOCK_MONOTONIC, ns; CORO_FOREVER), ends the wait if withdraw(arg) can take the registration back; it returns false
- * if an event is certain by then, which is waited for. withdraw NULL: it is certain from the start.
+ * if an event is committed by then, which is waited for. withdraw NULL: it is committed from the start.
  *
  * Each registration has one event, or is taken back, so that none is left over for a later wait. what: a letter for
  * coro_blocked. Returns: CORO_OK, or with the registration taken back CORO_ECANCELED or CORO_ETIMEDOUT.
@@ -57,9 +57,9 @@ void coroi_event_send(struct coroi_rec *r);
 /* coroi_event_send_to - the same for one that may have gone on and ended: then nothing happens. */
 void coroi_event_send_to(struct coroi_rec *r, uint32_t gen);
 
-/* coroi_event_mail - the event for r, wherever that is at home. s: the scheduler of whose worker or lane the caller is; NULL: of none.
+/* coroi_event_send_remote - the event for r, wherever that is at home. s: the scheduler of whose worker or goworker the caller is; NULL: of none.
  * Thread: any, in a door or not. */
-void coroi_event_mail(struct coro_scheduler *s, struct coroi_rec *r);
+void coroi_event_send_remote(struct coro_scheduler *s, struct coroi_rec *r);
 
 /* coroi_escape - me's handle is about to be known. Only me, or who spawns it, may. */
 static inline void coroi_escape(struct coroi_rec *me)
@@ -111,8 +111,8 @@ struct coroi_rec *coroi_find(coro_handle h);
 /* coroi_join_free - the joiner (or detacher, or Go) has had what it wanted of r. Thread: any, in no door. */
 void coroi_join_free(struct coroi_rec *r);
 
-/* coroi_join_certain - coro_join, without the result, that no cancel ends. */
-int coroi_join_certain(coro_handle h);
+/* coroi_join_committed - coro_join, without the result, that no cancel ends. */
+int coroi_join_committed(coro_handle h);
 
 /* coroi_join_status - what the joiner of an ended r is told. */
 int coroi_join_status(const struct coroi_rec *r);

@@ -2,9 +2,9 @@
 /* waitq.c - see waitq.h. */
 #include "waitq.h"
 
-#include "bare.h"
+#include "manual.h"
 #include "dispatch.h"
-#include "guest.h"
+#include "gowait.h"
 
 int coroi_object_bind(struct coroi_object *o, uint32_t flags)
 {
@@ -86,23 +86,23 @@ COROI_COLD struct coroi_waiter *coroi_waiter_aside(struct coroi_object *o, const
 
 bool coroi_may_block(void)
 {
-	return !coroi_bare() && !coroi_dispatched();
+	return !coroi_manual() && !coroi_dispatched_here();
 }
 
 COROI_NOINLINE int coroi_waiter_wake(struct coroi_waiter *x)
 {
-	uint32_t *event = coroi_waiter_event(x), lingers = COROI_EVENT_LINGERS;
+	uint32_t *event = coroi_waiter_event(x), spins = COROI_EVENT_SPINS;
 
 	switch (x->tell) {
-	case COROI_TELL_LINGERER:
-		if (!at_cas(event, &lingers, COROI_EVENT_FIRED)) /* Q4 */
+	case COROI_TELL_SPINNER:
+		if (!at_cas(event, &spins, COROI_EVENT_FIRED)) /* Q4 */
 			coroi_event_send(x->rec);
 		break;
 	case COROI_TELL_COROUTINE:
 		coroi_event_send(x->rec);
 		break;
-	case COROI_TELL_GUEST:
-		coroi_guest_wake(x->guest);
+	case COROI_TELL_GOWAITER:
+		coroi_gowaiter_wake(x->gowaiter);
 		break;
 	default:
 		at_xchg(event, COROI_EVENT_FIRED);
@@ -169,13 +169,13 @@ static bool has_come(void *event)
 	return at_load_rlx((uint32_t *)event) == COROI_EVENT_FIRED || at_load_rlx(&coroi_self()->inbox);
 }
 
-bool coroi_linger(uint32_t *event)
+bool coroi_spin_for_event(uint32_t *event)
 {
-	uint32_t lingers = COROI_EVENT_LINGERS;
+	uint32_t spins = COROI_EVENT_SPINS;
 
-	coroi_idle_linger(coroi_self(), has_come, event, 1);
+	coroi_idle_spin(coroi_self(), has_come, event, 1);
 	/* acquire, both: what Q2 has written is seen. The load first, as a compare-and-swap asks for the line once more */
-	return at_load_acq(event) == COROI_EVENT_FIRED || !at_cas(event, &lingers, COROI_EVENT_NONE);
+	return at_load_acq(event) == COROI_EVENT_FIRED || !at_cas(event, &spins, COROI_EVENT_NONE);
 }
 
 /* await_event - what comes of waiting simply: CORO_OK, the code with which the wait has ended, or NOT_BEGUN: by a cancel. */
@@ -186,11 +186,11 @@ static inline int await_event(struct coroi_waiter *x, char what)
 	struct coroi_worker *w = coroi_self();
 	struct coroi_rec *me = x->rec;
 
-	bool lingered = x->tell == COROI_TELL_LINGERER;
-	if (lingered && coroi_linger(&x->event))
+	bool spun = x->tell == COROI_TELL_SPINNER;
+	if (spun && coroi_spin_for_event(&x->event))
 		return CORO_OK;
 	coroi_door_enter(w);
-	if (lingered)
+	if (spun)
 		coroi_drain_locked(w);
 	if (me->event) {
 		me->event = 0;
@@ -206,35 +206,35 @@ static inline int await_event(struct coroi_waiter *x, char what)
 	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
 }
 
-int coroi_waiter_wait_in(struct coroi_waiter *x, struct coroi_waitq *q, char what, uint64_t deadline, bool certain)
+int coroi_waiter_wait_in(struct coroi_waiter *x, struct coroi_waitq *q, char what, uint64_t deadline, bool committed)
 {
-	if (!x->object->home && !certain && coroi_may_linger(x->rec, deadline)) {
-		x->tell = COROI_TELL_LINGERER;
-		x->event = COROI_EVENT_LINGERS;
+	if (!x->object->home && !committed && coroi_may_spin(x->rec, deadline)) {
+		x->tell = COROI_TELL_SPINNER;
+		x->event = COROI_EVENT_SPINS;
 	}
 	coroi_waitq_add(q, x);
 	coroi_object_leave(x->object);
-	return coroi_waiter_wait(x, what, deadline, certain);
+	return coroi_waiter_wait(x, what, deadline, committed);
 }
 
 COROI_COLD int coroi_waiter_resumed(struct coroi_waiter *x, int code)
 {
 	if (coroi_waiter_withdraw(x))
 		return code;
-	coroi_wait(x->rec, (char)x->rec->waits, CORO_FOREVER, NULL, NULL); /* the event is certain: nothing else ends it */
+	coroi_wait(x->rec, (char)x->rec->waits, CORO_FOREVER, NULL, NULL); /* the event is committed: nothing else ends it */
 	return x->status;
 }
 
-int coroi_waiter_wait(struct coroi_waiter *x, char what, uint64_t deadline, bool certain)
+int coroi_waiter_wait(struct coroi_waiter *x, char what, uint64_t deadline, bool committed)
 {
-	if (coroi_likely(x->rec && deadline == CORO_FOREVER && !certain)) {
+	if (coroi_likely(x->rec && deadline == CORO_FOREVER && !committed)) {
 		int code = await_event(x, what);
 		if (coroi_likely(code == CORO_OK))
 			return x->status;
 		if (code != NOT_BEGUN)
 			return coroi_waiter_resumed(x, code);
 	}
-	int status = x->rec ? coroi_wait(x->rec, what, deadline, certain ? NULL : withdraw, x)
-			    : coroi_thread_wait(&x->event, deadline, certain ? NULL : withdraw, x);
+	int status = x->rec ? coroi_wait(x->rec, what, deadline, committed ? NULL : withdraw, x)
+			    : coroi_thread_wait(&x->event, deadline, committed ? NULL : withdraw, x);
 	return status ? status : x->status;
 }

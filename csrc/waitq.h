@@ -9,11 +9,11 @@
  *   Q2  whoever can give it takes the first waiter out of the queue under that lock, writes into it what it is given (a
  *       value, the lock itself), and sends its event after the lock: from then on the waiter is its owner's again
  *   Q3  an end by deadline or cancel takes the waiter out of the queue itself, under the lock. If it is not there any more,
- *       the event is certain: it is waited for, and the wait has succeeded
+ *       the event is committed: it is waited for, and the wait has succeeded
  *
- *   Q4  a coroutine whose worker has nothing else to do looks at its waiter for some us before it suspends, with its event word LINGERS
- *       from Q1 on: Q2 fires it there, by compare-and-swap, and that was the event, without a mail; or the waiter has taken
- *       LINGERS back the same way, and the event comes as to any other
+ *   Q4  a coroutine whose worker has nothing else to do looks at its waiter for some us before it suspends, with its event word SPINS
+ *       from Q1 on: Q2 fires it there, by compare-and-swap, and that was the event, without a remote wake; or the waiter has taken
+ *       SPINS back the same way, and the event comes as to any other
  *
  * So of Q2 and Q3 one happens, and each waiter has exactly one event or none. One that waits at several objects
  * (coro_select) has a waiter in each queue, all with one word `chosen`: whoever takes one of them out has to change that
@@ -33,7 +33,7 @@
 #include "nowait.h"
 #include "wait.h"
 
-struct coroi_guest;
+struct coroi_gowaiter;
 struct coroi_waitq;
 
 struct coroi_object {
@@ -63,8 +63,8 @@ struct coroi_several {
 /* How a waiter is told of its event. */
 enum {
 	COROI_TELL_COROUTINE, /* coroi_event_send */
-	COROI_TELL_LINGERER,  /* the same, if it is too late for the event word: Q4 */
-	COROI_TELL_GUEST,     /* see guest.h */
+	COROI_TELL_SPINNER,  /* the same, if it is too late for the event word: Q4 */
+	COROI_TELL_GOWAITER,     /* see gowait.h */
 	COROI_TELL_THREAD,    /* by the event word, a futex */
 };
 
@@ -74,10 +74,10 @@ struct coroi_waiter {
 	struct coroi_several *several; /* of one that waits at several objects, or NULL */
 	union {
 		struct coroi_rec *rec; /* who waits; NULL: a thread */
-		struct coroi_guest *guest;
+		struct coroi_gowaiter *gowaiter;
 	};
 	union {
-		uint64_t mark;         /* who, as the owner of a lock */
+		uint64_t owner;         /* who, as the owner of a lock */
 		uint64_t own;          /* a place for a value */
 	};
 	void *value;                   /* what it brings, or where what it gets goes */
@@ -92,7 +92,7 @@ _Static_assert(sizeof(struct coroi_waiter) == COROI_LINE, "it is one cache line"
 #define COROI_ALONE __attribute__((aligned(COROI_LINE))) /* of a waiter: in its line */
 
 /* The event word. */
-enum { COROI_EVENT_NONE, COROI_EVENT_FIRED, COROI_EVENT_LINGERS };
+enum { COROI_EVENT_NONE, COROI_EVENT_FIRED, COROI_EVENT_SPINS };
 
 struct coroi_waitq {
 	struct coroi_waiter *first, *last;
@@ -332,24 +332,24 @@ static inline void coroi_chain_wake(const struct coroi_chain *c)
 	}
 }
 
-/* coroi_waiter_withdraw - Q3. False: its event is certain. */
+/* coroi_waiter_withdraw - Q3. False: its event is committed. */
 bool coroi_waiter_withdraw(struct coroi_waiter *x);
 
-/* coroi_waiter_wait - wait for the event of x, which is in a queue, and left. what: see coroi_wait. certain: neither deadline nor
+/* coroi_waiter_wait - wait for the event of x, which is in a queue, and left. what: see coroi_wait. committed: neither deadline nor
  * cancel ends it. Returns x->status, or CORO_ECANCELED or CORO_ETIMEDOUT with x in no queue. */
-int coroi_waiter_wait(struct coroi_waiter *x, char what, uint64_t deadline, bool certain);
+int coroi_waiter_wait(struct coroi_waiter *x, char what, uint64_t deadline, bool committed);
 
-/* coroi_linger - Q4, by the current coroutine, with *event. True: it is fired. */
-bool coroi_linger(uint32_t *event);
+/* coroi_spin_for_event - Q4, by the current coroutine, with *event. True: it is fired. */
+bool coroi_spin_for_event(uint32_t *event);
 
-/* coroi_may_linger - who is about to wait for ever, and may be cancelled, at objects that are shared, may do that. */
-static inline bool coroi_may_linger(const struct coroi_rec *me, uint64_t deadline)
+/* coroi_may_spin - who is about to wait for ever, and may be cancelled, at objects that are shared, may do that. */
+static inline bool coroi_may_spin(const struct coroi_rec *me, uint64_t deadline)
 {
 	return coroi_likely(me && deadline == CORO_FOREVER) && coroi_nothing_else(coroi_self());
 }
 
 /* coroi_waiter_wait_in - Q1: the same for x, which is not in the queue q of its object yet. The object is entered, and is left. */
-int coroi_waiter_wait_in(struct coroi_waiter *x, struct coroi_waitq *q, char what, uint64_t deadline, bool certain);
+int coroi_waiter_wait_in(struct coroi_waiter *x, struct coroi_waitq *q, char what, uint64_t deadline, bool committed);
 
 /*
  * The short way of the same, for a coroutine with nothing against its waiting and somebody to go on with: the door is entered

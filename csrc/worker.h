@@ -6,15 +6,15 @@
  *      owner   busy, current, slot, queue, magazines, stack cache      written inside its door
  *      req     the door's other side                                   written by thieves
  *      inbox   spawns and wake-ups from other threads                  written by anybody
- *      sleep   futex word, gifts, idle state                           written by itself and who wakes it
+ *      sleep   futex word, steal buffer, idle state                           written by itself and who wakes it
  */
 #ifndef COROI_WORKER_H
 #define COROI_WORKER_H
 
 #include "atomics.h"
 #include "backoff.h"
-#include "block.h"
-#include "parcel.h"
+#include "blocking.h"
+#include "batch.h"
 #include "record.h"
 #include "slab.h"
 #include "stack.h"
@@ -31,7 +31,7 @@ struct coroi_list {
 
 /* A double-ended queue of runnable coroutines; see deque.h. */
 struct coroi_deque {
-	uint64_t *ring;                   /* tasks, then as many arguments */
+	uint64_t *ring;                   /* runnables, then as many arguments */
 	uint32_t mask;                    /* ring entries - 1 */
 	uint32_t head;                    /* free-running: how often the front was taken */
 	uint32_t count;                   /* in the ring; atomic, relaxed: thieves peek */
@@ -40,8 +40,8 @@ struct coroi_deque {
 };
 
 /* A coroutine on its way to a thief. */
-struct coroi_gift {
-	uint64_t task, arg;
+struct coroi_steal_entry {
+	uint64_t runnable, arg;
 };
 
 struct coroi_worker {
@@ -62,7 +62,7 @@ struct coroi_worker {
 		uint32_t unusual; /* any: fast paths are not taken. Atomic, relaxed: `cancel` is written with the door locked */
 	};
 	struct coroi_rec *current; /* the running coroutine; NULL on the native stack, or inside one resumed by hand */
-	struct coroi_rec *slot;    /* runs next, ahead of the queue; atomic, relaxed: thieves peek */
+	struct coroi_rec *next;    /* runs next, ahead of the queue; atomic, relaxed: thieves peek */
 	uint32_t handovers;        /* times the slot was taken, free-running; atomic, relaxed: others look whether it moves */
 	uint32_t handovers_most;   /* when it is that many, the queue has its turn */
 	struct coroi_deque queue;
@@ -72,10 +72,10 @@ struct coroi_worker {
 	struct coro_scheduler *sched;
 	struct coroi_mags mags;
 	void *native_sp;           /* the suspended native context */
-	struct coroi_list starved; /* fresh ones for which there was no stack */
+	struct coroi_list awaiting_stack; /* fresh ones for which there was no stack */
 	uint32_t left;             /* of the queue, when it was looked through last: for these there was no record */
 	uint64_t spawned, ended;
-	uint64_t unopened, unopened_last; /* spawns out of the inbox that are not in the queue yet, oldest first: nodes.
+	uint64_t undelivered, undelivered_last; /* spawns out of the inbox that are not in the queue yet, oldest first: nodes.
 					   * Atomic, relaxed: others peek at the first */
 	bool trickles;             /* at the last look all of those had been taken, and more may come */
 	struct coroi_stack_cache stacks;
@@ -88,9 +88,9 @@ struct coroi_worker {
 	uint32_t spent_at;          /* and queue.head then */
 	struct coroi_call *calls; /* inline calls of coroutines here that wait to be made, so many; see gocall.h */
 	uint32_t calls_count;
-	struct coroi_rec *mover; /* is about to move to that worker, and suspended by the time that the native stack looks */
+	struct coroi_rec *copier; /* is about to move to that worker, and suspended by the time that the native stack looks */
 	uint16_t mover_to;
-	struct coroi_job *leaver; /* of one that goes on on a thread of its own, and is suspended by then; see block.h */
+	struct coroi_job *leaver; /* of one that goes on on a thread of its own, and is suspended by then; see blocking.h */
 	bool masked_again; /* for signals, which Go lets through when it first sees the thread */
 	uint32_t nowait_depth;     /* sections that are open */
 	const char *nowait_where;  /* the outermost */
@@ -101,39 +101,39 @@ struct coroi_worker {
 
 	/* sleep */
 	uint32_t ev __attribute__((aligned(COROI_APART))); /* futex; see idle.c */
-	uint32_t gift_count;                               /* from a victim that served us */
-	struct coroi_gift gift[COROI_STEAL_MAX];
+	uint32_t steal_buf_count;                               /* from a victim that served us */
+	struct coroi_steal_entry steal_buf[COROI_STEAL_MAX];
 	uint64_t random;
 	uint32_t kept_at, kept_length; /* turns and queue when a thief found nothing but pinned ones there; atomic, relaxed */
 	uint32_t spin_ns;   /* how long it looks for work before it sleeps */
 	uint64_t parked_at; /* ns */
 	int32_t waker_cpu;  /* where whoever claimed it last ran; atomic, relaxed */
 	bool displaced;     /* it has woken up there */
-	struct coroi_backoff dozes;
+	struct coroi_backoff coalescing;
 	uint32_t backoff;   /* steals in a row that did not pay */
 	uint64_t hold_off;  /* no stealing before this time, ns; atomic, relaxed: who would wake it looks */
 	uint8_t called;     /* it was woken to look for work, and has not slept since; atomic, relaxed: a hint */
-	uint64_t batch_began; /* when the last stolen batch came, ns; 0: none since we were last idle */
-	uint32_t batch_at;    /* coroi_turns then */
+	uint64_t steal_began; /* when the last stolen batch came, ns; 0: none since we were last idle */
+	uint32_t steal_turn;    /* coroi_turns then */
 	uint32_t *seen;       /* [workers] coroi_turns of the others when we last looked */
-	uint64_t steals, stolen, served, forced, parks, mails;
+	uint64_t steals, stolen, served, forced, parks, remote_wakes;
 	uint32_t in_go;       /* the Go function that it calls now, 0: none. Written by Go, on its thread; others look */
 	uint64_t inline_calls; /* made until now */
 	int32_t tid, cpu;
 	pthread_t thread;
 	void *sigstack;
-	struct coroi_place native; /* its own stack */
+	struct coroi_fiber native; /* its own stack */
 } __attribute__((aligned(COROI_APART)));
 
-/* Everything rests when the awake and ext fields of S are zero; see idle.c. */
-#define COROI_S_SEARCHING UINT64_C(1)
-#define COROI_S_AWAKE (UINT64_C(1) << 16)
-#define COROI_S_EXT (UINT64_C(1) << 32)
-#define COROI_S_SEARCHING_OF(s) ((uint32_t)((s) & 0xffff))
-#define COROI_S_EXT_OF(s) ((uint32_t)((s) >> 32))
-#define COROI_S_AWAKE_OF(s) ((uint32_t)((s) >> 16 & 0xffff))
+/* Everything rests when the awake and ext fields of activity are zero; see idle.c. */
+#define COROI_SEARCHING UINT64_C(1)
+#define COROI_AWAKE (UINT64_C(1) << 16)
+#define COROI_PENDING (UINT64_C(1) << 32)
+#define COROI_SEARCHING_OF(s) ((uint32_t)((s) & 0xffff))
+#define COROI_PENDING_OF(s) ((uint32_t)((s) >> 32))
+#define COROI_AWAKE_OF(s) ((uint32_t)((s) >> 16 & 0xffff))
 
-#define COROI_MASK_WORDS (CORO_WORKERS_MAX / 64 + 1) /* workers, and the lane */
+#define COROI_MASK_WORDS (CORO_WORKERS_MAX / 64 + 1) /* workers, and the goworker */
 
 /* What a worker that has nothing to do is told to do. */
 enum { COROI_RUNNING, COROI_PAUSED, COROI_STOPPING };
@@ -145,23 +145,23 @@ struct coro_scheduler {
 	uint32_t steal_batch;
 	uint8_t class; /* of default stacks */
 	uint8_t dense_class; /* of the slots of dense.h */
-	uint16_t dense_slots;
-	struct coroi_worker *worker; /* [workers + 1], the last is the Go lane; see lane.h */
+	uint16_t shared_stacks;
+	struct coroi_worker *worker; /* [workers + 1], the last is the Go goworker; see goworker.h */
 	struct coroi_slab slab;
 	struct coroi_stack_pool stacks;
 	char name[16];
 
 	/* idle */
-	uint64_t S __attribute__((aligned(COROI_APART)));
+	uint64_t activity __attribute__((aligned(COROI_APART)));
 	uint64_t sleepers[COROI_MASK_WORDS] __attribute__((aligned(COROI_APART))); /* a bit for each worker that sleeps and may be woken */
-	uint32_t hungry __attribute__((aligned(COROI_APART))); /* hint to who pushes; see tokens.h */
+	uint32_t hungry __attribute__((aligned(COROI_APART))); /* hint to who pushes; see activity.h */
 	uint32_t standby;    /* id + 1 of the sleeper that looks around; 0: none */
 	uint64_t standby_until; /* when it will, ns; a hint */
 	uint32_t mode;       /* COROI_RUNNING... */
 	uint32_t rests;      /* futex: times that everything came to rest */
 	uint32_t rises;      /* times that somebody woke up from that; counted before it does anything */
 	uint32_t rest_waiters; /* threads that wait for rests to change */
-	uint32_t starved; /* coroutines that wait for a stack, on all workers */
+	uint32_t awaiting_stack; /* coroutines that wait for a stack, on all workers */
 
 	/* outside threads that spawn share two magazines */
 	pthread_mutex_t outside_lock;
@@ -171,12 +171,12 @@ struct coro_scheduler {
 
 	/* Go */
 	uint64_t done __attribute__((aligned(COROI_APART))); /* ended ones that Go waits for: LIFO of records */
-	uint64_t guests;         /* goroutines that have waited at an object: LIFO of struct coroi_guest */
+	uint64_t gowaiters;         /* goroutines that have waited at an object: LIFO of struct coroi_gowaiter */
 	uint32_t go_sleeps;      /* the Go side wants the bell rung */
 	uint32_t go_waits_rest;  /* goroutines that wait for a rest */
 	int32_t bell;       /* eventfd, or -1; atomic, sequentially consistent with ringers */
 	uint32_t ringers;   /* who are about to write to it */
-	uint32_t go_slot;   /* what Go knows it by; 0: it is not Go's */
+	uint32_t go_id;   /* what Go knows it by; 0: it is not Go's */
 	uint64_t calls __attribute__((aligned(COROI_APART))); /* that Go is to make: LIFO of struct coroi_call; see gocall.h */
 	uint32_t calls_canceled;  /* a coroutine was cancelled that may be calling: Go looks which */
 	uint32_t calls_unwatched; /* nobody in Go looks at them: ring the bell */

@@ -108,7 +108,7 @@ class Record:
         if self.running():
             return "runs"
         waits = {"j": "joins", "g": "calls", "t": "sleeps", "b": "blocks"}.get(chr(int(self.at["waits"])), "waits")
-        names = {"COROI_FRESH": "fresh", "COROI_ACTIVE": "queued", "COROI_PARKED": "parked", "COROI_WAITING": waits, "COROI_PROMISED": waits,
+        names = {"COROI_FRESH": "fresh", "COROI_ACTIVE": "queued", "COROI_PARKED": "parked", "COROI_WAITING": waits, "COROI_COMMITTED": waits,
                  "COROI_ENDED": "ended"}
         for name, text in names.items():
             if int(self.at["state"]) == constant(name):
@@ -129,9 +129,9 @@ class Record:
         return 0
 
     def is_away(self):
-        """Dense, and copied out of its stack (csrc/dense.h): in the place of its context is that of the mover."""
+        """Dense, and copied out of its stack (csrc/dense.h): in the place of its context is that of the copier."""
         dense = self.scheduler()["worker"][int(self.at["home"])]["dense"]
-        return int(dense) != 0 and int(self.at["sp"]) == int(dense["mover_sp"]) and not self.running()
+        return int(dense) != 0 and int(self.at["sp"]) == int(dense["copier_sp"]) and not self.running()
 
     def __str__(self):
         fn = self.at["fn"].format_string(symbols=True)
@@ -143,7 +143,7 @@ def records():
     kind = gdb.lookup_type("struct coroi_rec")
     offset = next(f.bitpos // 8 for f in kind.fields() if f.name == "state")
     count = (2 << 20) // 2 // kind.sizeof
-    wanted = {constant(n) for n in ("COROI_FRESH", "COROI_ACTIVE", "COROI_PARKED", "COROI_WAITING", "COROI_PROMISED")}
+    wanted = {constant(n) for n in ("COROI_FRESH", "COROI_ACTIVE", "COROI_PARKED", "COROI_WAITING", "COROI_COMMITTED")}
     directory = gdb.parse_and_eval("coroi_chunk_dir")
     for i in range(directory.type.range()[1] + 1):
         base = int(directory[i])

@@ -24,7 +24,7 @@
 
 #include "states.h"
 
-#include "../bare.h"
+#include "../manual.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

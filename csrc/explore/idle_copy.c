@@ -1,7 +1,7 @@
 /*
- * idle_copy.c - search.c and idle.c, with what a scenario wants of their static functions.
+ * idle_copy.c - steal.c and idle.c, with what a scenario wants of their static functions.
  */
-#include "../search.c"
+#include "../steal.c"
 #include "../idle.c"
 
 #include "world.h"
@@ -13,16 +13,16 @@ bool world_steal(struct coroi_worker *w, struct coroi_worker *v)
 
 void world_sleep(void)
 {
-	if (coroi_token_drop(sched))
+	if (coroi_awake_end(sched))
 		coroi_rested(sched);
 }
 
 void world_nap(struct coroi_worker *w)
 {
-	nap(w, false);
+	sleep_until_claimed(w, false);
 }
 
 void world_grant(void)
 {
-	coroi_token_grant(sched);
+	coroi_awake_begin(sched);
 }

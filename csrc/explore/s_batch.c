@@ -1,212 +1,160 @@
 /*
- * s_batch.c - scenarios of batches: what coroutines send each other within one, and what comes from outside of all workers.
+ * s_batch.c - scenarios of batches that stay open: a sender, as csrc/submitter.go is one (A1 to A4 of batch.h), and workers.
  */
 #include "world.h"
 
-#include "../lane.h"
-#include "../spawn.h"
+#define SPAWNS 3
+#define ROOM 2 /* spawns, then the batch is closed; one is left that is closed when the sender has done */
+#define BATCHES 2
 
 static struct {
-	unsigned ran[2];
-	unsigned returned;
-	coro_handle x;
+	unsigned ran[SPAWNS], next;
+	struct coroi_batch *open;
+	uint32_t used;
 } g;
-static uint32_t handed;
 
-/* ------------------------------------------------------------------------------- inner mail */
-
-/* Just before the batch ends, or in it, w0 is woken from outside, and a coroutine of it sends something to w1. That belongs to
- * the same run. */
-
-static void receives(void *arg, void *result)
+static void leaf(void *arg, void *result)
 {
-	(void)arg;
+	uint64_t n = *(uint64_t *)arg;
+
 	(void)result;
-	g.ran[1]++;
+	g.ran[n]++;
+	if (sched->workers == 1)
+		EX_CHECK(g.next == n); /* in order */
+	g.next++;
+}
+
+static bool lies_in(uint64_t list, uint64_t node)
+{
+	for (; list; list = *coroi_node_link(list))
+		if (list == node)
+			return true;
+	return false;
+}
+
+static void push(struct coroi_worker *w, struct coroi_batch *p)
+{
+	uint64_t node = (uintptr_t)p | COROI_NODE_BATCH;
+	if (lies_in(w->inbox, node))
+		ex_fail("a batch is pushed twice");
+	coroi_inbox_push(w, node);
+}
+
+static void send(struct coroi_worker *w, uint64_t n, bool last)
+{
+	struct coroi_batch *p = g.open;
+	uint32_t words = 2, detached = 0;
+
+	p->words[g.used] = coroi_runnable_new(leaf, sched->class, 1, false); /* A1 */
+	p->words[g.used + 1] = n;
+	g.used += words;
+	if (last && COROI_MUTANT(CLOSE_APART, true, false)) /* A4 */
+		words |= COROI_BATCH_CLOSED;
+	COROI_MUTANT_ADDS(LOOK_FIRST, coroi_notify_pushed(w);)
+	COROI_MUTANT_ADDS(LOOK_THEN_ADD, detached = at_load_seq(&p->state);)
+	uint32_t state = at_add(&p->state, words); /* A2 */
+	if (COROI_MUTANT(LOOK_THEN_ADD, state, detached) & COROI_BATCH_DETACHED) { /* A3 */
+		COROI_MUTANT_ADDS(PUSH_FIRST, push(w, p);)
+		at_add(&p->state, -COROI_BATCH_DETACHED);
+		COROI_MUTANT(PUSH_FIRST, push(w, p), (void)0);
+	}
+	COROI_MUTANT_ADDS(CLOSE_APART, if (last) at_add(&p->state, COROI_BATCH_CLOSED);)
+	COROI_MUTANT(LOOK_FIRST, coroi_notify_pushed(w), (void)0);
+	if (last)
+		g.open = NULL;
 }
 
 static void sends(void *arg)
 {
+	struct coroi_worker *w = world_worker(0);
+
 	(void)arg;
-	world_grant(); /* N2 */
-	if (at_load_seq(&sched->mode) == COROI_RUNNING) {
-		g.ran[0]++;
-		EX_CHECK(coro_scheduler_spawn(sched, NULL, receives, NULL, 0, NULL) == CORO_OK);
+	for (uint64_t n = 0; n < SPAWNS; n++) {
+		if (!g.open) {
+			EX_CHECK(coroi_batch_open(&sched->slab, &g.open, 1) == 1);
+			g.used = 0;
+		}
+		world_pushing(true);
+		send(w, n, n % ROOM == ROOM - 1);
+		world_pushing(false);
 	}
-	world_sleep();
+	if (g.open) { /* A4: the sender closes */
+		bool ours = at_add(&g.open->state, COROI_BATCH_CLOSED) & COROI_BATCH_DETACHED;
+		ex_reached(ours);
+		if (COROI_MUTANT(CLOSE_DROPS, COROI_MUTANT(CLOSE_LEAVES, ours, false), true))
+			coroi_batch_drop(&sched->slab, g.open);
+	}
 }
 
-static void runs(void *arg)
+static void setup(void)
 {
-	(void)arg;
-	EX_CHECK(coro_scheduler_run(sched) == CORO_OK);
-	EX_CHECK(g.ran[1] == g.ran[0]);
-	ex_reached(g.ran[0] != 0);
-	g.returned++;
-}
+	struct coroi_batch *p[BATCHES];
 
-static void setup_inner(void)
-{
+	EX_CHECK(coroi_batch_open(&sched->slab, p, BATCHES) == BATCHES);
+	for (int i = 0; i < BATCHES; i++)
+		coroi_batch_drop(&sched->slab, p[i]);
+	EX_CHECK(coroi_slab_grant(&sched->slab, SPAWNS) == SPAWNS);
 	world_region(&g, sizeof g);
-	world_asleep(2);
-	sched->next_worker = 64;
-	ex_thread("run", runs, NULL);
-	ex_thread("w0", sends, NULL);
+	ex_thread("send", sends, NULL);
 }
 
-static void check_inner(void)
+static void check(void)
 {
-	EX_CHECK(g.returned == 1);
+	unsigned spare = 0;
+
+	for (unsigned i = 0; i < SPAWNS; i++)
+		if (g.ran[i] != 1)
+			ex_fail("spawn %u has run %u times", i, g.ran[i]);
+	for (struct coroi_batch *p = sched->slab.batches; p; p = (struct coroi_batch *)(uintptr_t)p->next)
+		if (++spare > BATCHES)
+			ex_fail("a batch is given back twice");
+	if (spare != BATCHES)
+		ex_fail("of %d batches %u have come back", BATCHES, spare);
 }
 
-static const struct ex_scenario inner = {
-	.name = "batch-inner",
-	.about = "a batch that comes to rest while a worker is woken that sends to the other",
-	.setup = setup_inner, .check = check_inner, .workers = 2, .raw = 3, .flags = CORO_PAUSED | CORO_NO_STANDBY, .paused = true,
+static const struct ex_scenario batch = {
+	.name = "batch",
+	.about = "a sender fills batches that stay open, and their worker empties them and goes to sleep",
+	.setup = setup, .check = check, .workers = 1,
 	.reach = 3,
 };
 
-/* ------------------------------------------------------------------------------------- ext */
-
-/* One hands a call over to a thread, and parks until it has been made: nothing else is to be done meanwhile, and that is no
- * end. */
-
-static void offloads(void *arg, void *result)
-{
-	(void)arg;
-	(void)result;
-	COROI_MUTANT(EXT_LATE, coroi_ext_begin(sched, 1), (void)0);
-	at_store_rel(&handed, 1);
-	coroi_futex_wake(&handed, 1);
-	EX_CHECK(coro_park() == CORO_OK);
-	g.ran[0]++;
-}
-
-static void makes_calls(void *arg)
-{
-	(void)arg;
-	while (!at_load_acq(&handed))
-		coroi_futex_wait(&handed, 0, -1);
-	COROI_MUTANT(EXT_LATE, (void)0, coroi_ext_begin(sched, 1));
-	COROI_MUTANT_ADDS(EXT_EARLY, coroi_ext_end(sched);)
-	world_pushing(true);
-	EX_CHECK(coro_wake(g.x) == CORO_OK);
-	world_pushing(false);
-	COROI_MUTANT(EXT_EARLY, coroi_ext_end(sched), (void)0);
-}
-
-static void runs_once(void *arg)
-{
-	(void)arg;
-	EX_CHECK(coro_scheduler_run(sched) == CORO_OK);
-	EX_CHECK(g.ran[0] == 1);
-	g.returned++;
-}
-
-static void setup_ext(void)
-{
-	EX_CHECK(coro_scheduler_spawn(sched, NULL, offloads, NULL, 0, &g.x) == CORO_OK);
-	world_region(&g, sizeof g);
-	world_region(&handed, sizeof handed);
-	ex_thread("run", runs_once, NULL);
-	ex_thread("offload", makes_calls, NULL);
-}
-
-static void check_ext(void)
-{
-	EX_CHECK(g.returned == 1);
-	EX_CHECK(coroi_finished(sched));
-}
-
-static const struct ex_scenario ext = {
-	.name = "ext",
-	.about = "a batch in which one waits for a thread that is no worker",
-	.setup = setup_ext, .check = check_ext, .workers = 1, .flags = CORO_PAUSED, .paused = true,
-};
-
-/* --------------------------------------------------------------------------- a thief's leavings */
-
-/* w0 sleeps when a parcel comes; w1 steals some of it before whoever sends it has looked whether w0 sleeps. It does not look
- * around again: somebody who inspects the scheduler may have w0's door then, or others may search who have passed w0. Nor does it
- * find anybody hungry: they have been woken, and w0 keeps away from stealing. What is left in w0's queue belongs to the run. */
-
-static void counts(void *arg, void *result)
-{
-	(void)arg;
-	(void)result;
-	g.ran[0]++;
-}
-
-static void sends_two(void *arg)
-{
-	struct coroi_fill q = {.fn = counts, .class = sched->class};
-
-	(void)arg;
-	world_pushing(true);
-	EX_CHECK(coroi_spawn_many(sched, &q, NULL, 2, 0) == 2);
-	world_pushing(false);
-}
-
-static void steals_once(void *arg)
+/* The thief steals twice, which is when it pours and lets go for its victim, runs what it has got, and goes. */
+static void steals(void *arg)
 {
 	struct coroi_worker *w = world_worker(1);
 
 	(void)arg;
 	world_be(1);
-	world_nap(w);
-	at_xchg(&sched->hungry, 0);
-	if (world_steal(w, world_worker(0)))
-		ex_reached(1);
-	for (uint64_t task;;) {
+	for (int i = 0; i < 2; i++)
+		if (world_steal(w, world_worker(0)))
+			ex_reached(2);
+	for (uint64_t runnable;;) {
 		coroi_door_enter(w);
-		if ((task = coroi_pick_locked(w))) {
-			EX_CHECK(!coroi_task_has_record(task));
-			counts(NULL, NULL);
+		if ((runnable = coroi_pick_locked(w))) {
+			EX_CHECK(!coroi_runnable_has_record(runnable));
+			g.ran[*coroi_deque_popped_arg(&w->queue)]++;
 			at_bump_rel(&w->ended);
 			coroi_mags_earn(&w->mags);
 		}
 		coroi_door_leave(w);
-		if (!task)
+		if (!runnable)
 			break;
 	}
 	world_sleep();
 }
 
-static void runs_all(void *arg)
+static void setup_steal(void)
 {
-	(void)arg;
-	EX_CHECK(coro_scheduler_run(sched) == CORO_OK);
-	EX_CHECK(coroi_live(sched) == 0);
-	ex_reached(g.ran[0] == 2 ? 0 : 2);
-	g.returned++;
+	setup();
+	ex_thread("thief", steals, NULL);
 }
 
-static void setup_thief(void)
-{
-	struct coroi_parcel *p[1];
-
-	EX_CHECK(coroi_parcel_open(&sched->slab, p, 1) == 1);
-	coroi_parcel_drop(&sched->slab, p[0]);
-	world_region(&g, sizeof g);
-	world_asleep(1);
-	sched->sleepers[0] |= 2;
-	world_worker(0)->hold_off = UINT64_MAX;
-	ex_thread("run", runs_all, NULL);
-	ex_thread("send", sends_two, NULL);
-	ex_thread("thief", steals_once, NULL);
-}
-
-static void check_thief(void)
-{
-	EX_CHECK(g.returned == 1);
-	EX_CHECK(g.ran[0] == (sched->worker[0].inbox ? 0 : 2)); /* or all came after the run */
-}
-
-static const struct ex_scenario thief = {
-	.name = "batch-thief",
-	.about = "a batch that comes to rest while a thief takes half of what is just being sent to a sleeper",
-	.setup = setup_thief, .check = check_thief, .workers = 2, .raw = 3, .flags = CORO_PAUSED | CORO_NO_STANDBY, .paused = true,
+static const struct ex_scenario batch_steal = {
+	.name = "batch-steal",
+	.about = "the same, and another worker steals",
+	.setup = setup_steal, .check = check, .workers = 2, .raw = 2, .flags = CORO_NO_STANDBY,
 	.reach = 7,
 };
 
-const struct ex_scenario *const scenarios_batch[] = {&inner, &ext, &thief, NULL};
+const struct ex_scenario *const scenarios_batch[] = {&batch, &batch_steal, NULL};

@@ -65,7 +65,7 @@ static void setup(void)
 	coro_attr here = {.size = sizeof here, .worker = 1};
 
 	coroi_go_register(in_go);
-	sched->go_slot = 1;
+	sched->go_id = 1;
 	sched->next_worker = 0;
 	EX_CHECK(coro_scheduler_spawn(sched, &here, calls, NULL, 0, &g.x) == CORO_OK);
 	EX_CHECK(coro_scheduler_spawn(sched, NULL, is_stolen, NULL, 0, NULL) == CORO_OK);

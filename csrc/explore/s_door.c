@@ -173,7 +173,7 @@ static void setup_slot(void)
 	struct coroi_worker *w = world_worker(0);
 
 	make(0, 2);
-	w->slot = g.item[0];
+	w->next = g.item[0];
 	g.item[1]->state = COROI_PARKED;
 	ex_thread("owner", owner_of_slot, NULL);
 	ex_thread("thief1", thief, (void *)1);
@@ -187,13 +187,13 @@ static void check_slot(void)
 	check();
 }
 
-static const struct ex_scenario steal_slot_mail = {
-	.name = "steal-slot-mail",
-	.about = "a queue that is empty, one in the slot, mail on its way, a thief",
+static const struct ex_scenario steal_next_wake = {
+	.name = "steal-next-wake",
+	.about = "a queue that is empty, one that is next, a remote wake on its way, a thief",
 	.setup = setup_slot, .check = check_slot, .workers = 2, .raw = 3,
 	.reach = 1 << FORCED,
 };
 
 const struct ex_scenario *const scenarios_door[] = {
-	&door_thief, &door_thieves, &door_foreign, &door_exchange, &steal_slot_mail, NULL,
+	&door_thief, &door_thieves, &door_foreign, &door_exchange, &steal_next_wake, NULL,
 };

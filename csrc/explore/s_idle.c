@@ -109,7 +109,7 @@ static void setup_leaves(void)
 static void check_leaves(void)
 {
 	check_ran(2);
-	EX_CHECK(sched->S == COROI_S_AWAKE);
+	EX_CHECK(sched->activity == COROI_AWAKE);
 }
 
 static const struct ex_scenario steal_leaves = {
@@ -216,7 +216,7 @@ static void setup_count(void)
 {
 	world_region(&g, sizeof g);
 	world_worker(0)->spawned = 1;
-	sched->S = 0;
+	sched->activity = 0;
 	sched->sleepers[0] = 3;
 	ex_thread("worker", comes_and_goes, NULL);
 	ex_thread("wait", waits_for_ever, NULL);
@@ -253,7 +253,7 @@ static void queue_new(struct coroi_worker *w, coro_fn fn)
 {
 	coroi_door_enter(w);
 	EX_CHECK(coroi_mags_spend(&w->mags));
-	EX_CHECK(coroi_queue_new_locked(w, coroi_task_new(fn, sched->class, 0, false), NULL));
+	EX_CHECK(coroi_queue_new_locked(w, coroi_runnable_new(fn, sched->class, 0, false), NULL));
 	at_bump(&w->spawned);
 	coroi_notify_queued(w);
 	coroi_door_leave(w);
@@ -265,7 +265,7 @@ static void first(void *arg)
 	world_be(0);
 	while (at_load_acq(&world_worker(1)->ev) != COROI_EV_SLEEPS) /* all sleep, then it is woken */
 		at_relax();
-	at_add(&sched->S, COROI_S_AWAKE);
+	at_add(&sched->activity, COROI_AWAKE);
 	queue_new(world_worker(0), computes);
 	while (!at_load_acq(&began))
 		coroi_futex_wait(&began, 0, -1);
@@ -349,7 +349,7 @@ static void check_batch(void)
 }
 
 static const struct ex_scenario batch = {
-	.name = "batch",
+	.name = "run",
 	.about = "a batch that comes to rest while what waits in it is woken from outside",
 	.setup = setup_batch, .check = check_batch, .workers = 1, .flags = CORO_PAUSED, .paused = true,
 	.reach = 3,

@@ -332,7 +332,7 @@ static void detaches_and_uses(void *arg)
 	(void)arg;
 	if (coro_detach(g.x) != CORO_OK)
 		return;
-	if (!sched->slab.full) /* or its end frees it, or its mail */
+	if (!sched->slab.full) /* or its end frees it, or its a remote wake */
 		return;
 	struct coroi_mag *m = coroi_slab_trade_full(&sched->slab, NULL);
 	struct coroi_rec *r = m->rec[m->count - 1];
@@ -366,7 +366,7 @@ static void check_detach_reuse(void)
 
 static const struct ex_scenario detach_reuse = {
 	.name = "detach-reuse",
-	.about = "one that was woken and ends is detached, and its record is used again while its mail is taken",
+	.about = "one that was woken and ends is detached, and its record is used again while its remote wake is taken",
 	.setup = setup_detach_reuse, .check = check_detach_reuse, .workers = 1,
 	.reach = 3,
 };

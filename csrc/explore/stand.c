@@ -1,11 +1,11 @@
 /*
- * stand.c - what the explored copy of the core gets in the place of sys.c and of the doors in switch_*.S.
+ * stand.c - what the explored copy of the core gets in the place of sys.c and of the doors in switch_*.activity.
  *
  * Memory comes from one arena, so that it can be put back to what it was before each schedule; see world.c.
  */
 #include "world.h"
 
-#include "../bare.h"
+#include "../manual.h"
 #include "../dispatch.h"
 #include "../overflow.h"
 #include "../switch.h"
@@ -265,24 +265,24 @@ void coroi_jump(void *to, intptr_t value, uint32_t *door)
 }
 
 /* No coroutine by hand or of a dispatcher, and no report of overflows, inside a scenario. */
-coro_t *coroi_bare(void)
+coro_t *coroi_manual(void)
 {
 	return NULL;
 }
 
-struct coroi_stack_pool *coroi_bare_pool(void)
+struct coroi_stack_pool *coroi_manual_pool(void)
 {
 	abort();
 }
 
-void coroi_bare_exit(coro_t *co, int status)
+void coroi_manual_exit(coro_t *co, int status)
 {
 	(void)co;
 	(void)status;
 	abort();
 }
 
-struct coroi_dispatched *coroi_dispatched(void)
+struct coroi_dispatched *coroi_dispatched_here(void)
 {
 	return NULL;
 }

@@ -19,7 +19,7 @@
 
 #include "schedule.h"
 
-#include "../bare.h"
+#include "../manual.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -121,7 +121,7 @@ static void sleeper(void *arg)
 
 void world_asleep(unsigned mask)
 {
-	sched->S = 0;
+	sched->activity = 0;
 	for (unsigned i = 0; i < sched->workers; i++) {
 		if (!(mask >> i & 1))
 			continue;
@@ -269,13 +269,13 @@ void world_pushing(bool begins)
 	ghost.pushing += begins ? 1 : -1u;
 }
 
-/* has_come - a parcel with nothing in it may lie with a sleeper, if a thief has emptied it there: whoever adds something
+/* has_come - a batch with nothing in it may lie with a sleeper, if a thief has emptied it there: whoever adds something
  * wakes it. */
 static bool has_come(const struct coroi_worker *w)
 {
-	for (uint64_t node = w->unopened; node; node = *coroi_node_link(node)) {
-		const struct coroi_parcel *p = (const void *)(uintptr_t)(node & ~(uint64_t)COROI_NODE_KIND);
-		if ((node & COROI_NODE_KIND) != COROI_NODE_BATCH || p->taken != (p->state & COROI_PARCEL_COUNT))
+	for (uint64_t node = w->undelivered; node; node = *coroi_node_link(node)) {
+		const struct coroi_batch *p = (const void *)(uintptr_t)(node & ~(uint64_t)COROI_NODE_KIND);
+		if ((node & COROI_NODE_KIND) != COROI_NODE_BATCH || p->taken != (p->state & COROI_BATCH_COUNT))
 			return true;
 	}
 	return false;
@@ -283,7 +283,7 @@ static bool has_come(const struct coroi_worker *w)
 
 static bool has_queued(const struct coroi_worker *w)
 {
-	return w->queue.count || w->queue.spill.count || w->slot || w->starved.count || has_come(w);
+	return w->queue.count || w->queue.spill.count || w->next || w->awaiting_stack.count || has_come(w);
 }
 
 static unsigned nodes(uint64_t node)
@@ -347,7 +347,7 @@ static struct coroi_worker *worker_of(const void *p)
 static void saw(enum ex_op op, const void *p, uint64_t before, uint64_t after)
 {
 	ghost.last[ex_self()] = p;
-	if (p == &sched->S) {
+	if (p == &sched->activity) {
 		if (op == EX_RMW && before >> 16 != 0 && after >> 16 == 0)
 			rest();
 		return;
@@ -369,7 +369,7 @@ static bool shared(const void *p)
 	    (const char *)p >= (const char *)(sched->worker + sched->workers))
 		return false;
 	const struct coroi_worker *w = worker_of(p);
-	return p != &w->spawned && p != &w->ended && p != &w->parks && p != &w->mails && p != &w->steals &&
+	return p != &w->spawned && p != &w->ended && p != &w->parks && p != &w->remote_wakes && p != &w->steals &&
 	       p != &w->stolen && p != &w->served && p != &w->forced;
 }
 
@@ -394,7 +394,7 @@ static void count_mag(const struct coroi_mag *m, uint64_t *n)
 		seen_free[at] = 1;
 		if (r->state != COROI_FREE)
 			ex_fail("record %u is free, and its state is %u", at, r->state);
-		if (r->wake & (COROI_ESCAPED | COROI_MAIL_MASK))
+		if (r->wake & (COROI_ESCAPED | COROI_WAKE_MASK))
 			ex_fail("record %u is free, and its wake word is 0x%llx", at, (unsigned long long)r->wake);
 		++*n;
 	}
@@ -449,11 +449,11 @@ static void check(const struct ex_scenario *s)
 			ex_fail("a lost wake-up: all wait, and w%u has something to run", i);
 	}
 	if (!s->raw && !s->stops) {
-		EX_CHECK(sched->S == 0);
+		EX_CHECK(sched->activity == 0);
 		EX_CHECK(sched->rests == ghost.rests);
 	}
 	s->check();
-	if (!s->stops) /* a stopped worker takes no mail: a record that is a node stays one */
+	if (!s->stops) /* a stopped worker takes no a remote wake: a record that is a node stays one */
 		check_records();
 }
 
@@ -469,21 +469,21 @@ static const char *in_worker(const struct coroi_worker *w, const void *p)
 #define W(field)                                   \
 	if (named(p, &w->field, sizeof w->field)) \
 		return #field
-	W(busy); W(req); W(inbox); W(ev); W(slot); W(gift_count); W(unopened); W(handovers);
-	W(queue.head); W(queue.count); W(queue.spill.count); W(starved.count);
-	W(spawned); W(ended); W(parks); W(mails); W(steals); W(stolen); W(served); W(forced);
+	W(busy); W(req); W(inbox); W(ev); W(next); W(steal_buf_count); W(undelivered); W(handovers);
+	W(queue.head); W(queue.count); W(queue.spill.count); W(awaiting_stack.count);
+	W(spawned); W(ended); W(parks); W(remote_wakes); W(steals); W(stolen); W(served); W(forced);
 #undef W
 	return "?";
 }
 
 static const char *in_scheduler(const void *p)
 {
-#define S(field)                                           \
+#define SCHED(field)                                           \
 	if (named(p, &sched->field, sizeof sched->field)) \
 		return #field
-	S(S); S(sleepers); S(hungry); S(standby); S(mode); S(rests); S(rest_waiters); S(starved); S(slab.lock); S(stacks.lock);
-	S(go_sleeps); S(go_waits_rest); S(done);
-#undef S
+	SCHED(activity); SCHED(sleepers); SCHED(hungry); SCHED(standby); SCHED(mode); SCHED(rests); SCHED(rest_waiters); SCHED(awaiting_stack); SCHED(slab.lock); SCHED(stacks.lock);
+	SCHED(go_sleeps); SCHED(go_waits_rest); SCHED(done);
+#undef SCHED
 	return NULL;
 }
 
@@ -532,5 +532,5 @@ const struct ex_world ex_world = {
 	.memory = memory,
 	.own_stack = world_stack,
 	.stacks = world_stacks,
-	.scenarios = {scenarios_door, scenarios_idle, scenarios_batch, scenarios_parcel, scenarios_wait, scenarios_call},
+	.scenarios = {scenarios_door, scenarios_idle, scenarios_run, scenarios_batch, scenarios_wait, scenarios_call},
 };

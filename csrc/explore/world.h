@@ -34,13 +34,13 @@ void world_region(void *p, size_t bytes);
 /* world_record - a record that w owns, runnable, with its handle known; during setup. */
 struct coroi_rec *world_record(struct coroi_worker *w);
 
-/* world_record_of - the record of a task from a queue; NULL: none was there. */
-static inline struct coroi_rec *world_record_of(uint64_t task)
+/* world_record_of - the record of a runnable from a queue; NULL: none was there. */
+static inline struct coroi_rec *world_record_of(uint64_t runnable)
 {
-	return task ? coroi_task_record(task) : NULL;
+	return runnable ? coroi_runnable_record(runnable) : NULL;
 }
 
-/* world_steal - as search.c does it: true if w has got something from v. */
+/* world_steal - as steal.c does it: true if w has got something from v. */
 bool world_steal(struct coroi_worker *w, struct coroi_worker *v);
 
 /* world_sleep - as idle.c does it: give the token back; the last one tells that everything rests. world_grant - take one. */
@@ -56,7 +56,7 @@ void world_pushing(bool begins);
 void world_asleep(unsigned mask);
 void world_nap(struct coroi_worker *w);
 
-extern const struct ex_scenario *const scenarios_door[], *const scenarios_idle[], *const scenarios_batch[],
-	*const scenarios_parcel[], *const scenarios_wait[], *const scenarios_call[];
+extern const struct ex_scenario *const scenarios_door[], *const scenarios_idle[], *const scenarios_run[],
+	*const scenarios_batch[], *const scenarios_wait[], *const scenarios_call[];
 
 #endif

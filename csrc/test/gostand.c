@@ -3,7 +3,7 @@
 
 #include "../gocall.h"
 #include "../idle.h"
-#include "../lane.h"
+#include "../goworker.h"
 #include "../life.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ void stand_in(void (*serve)(struct coroi_worker *))
 coro_scheduler *start_go(uint32_t workers, uint32_t flags)
 {
 	coro_scheduler *s = start_with(workers, flags);
-	s->go_slot = 1;
+	s->go_id = 1;
 	return s;
 }
 
@@ -77,12 +77,12 @@ static void complete(struct coro_scheduler *s, struct coroi_call *c)
 
 	while (!at_cas(&r->wake, &word, word | COROI_EVENT))
 		;
-	if ((word & COROI_MAIL_MASK) == 0) {
+	if ((word & COROI_WAKE_MASK) == 0) {
 		struct coroi_worker *home = &s->worker[at_load_rlx(&r->home)];
-		coroi_inbox_push(home, (uintptr_t)r | COROI_NODE_MAIL);
+		coroi_inbox_push(home, (uintptr_t)r | COROI_NODE_WAKE);
 		coroi_notify_pushed(home);
 	}
-	coroi_ext_end(s);
+	coroi_pending_end(s);
 }
 
 /* clerk_once - the calls that are there, the latest first. */

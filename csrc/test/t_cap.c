@@ -5,7 +5,7 @@
 #include "test.h"
 
 #include "../idle.h"
-#include "../lane.h"
+#include "../goworker.h"
 #include "../spawn.h"
 #include "../wait.h"
 
@@ -309,20 +309,20 @@ TEST(cap_is_no_deadlock_after_what_comes_from_outside)
 			coro_handle holds, starves;
 			coro_attr attr = {.size = sizeof attr, .flags = CORO_JOINABLE};
 
-			coroi_ext_begin(s, 1);
+			coroi_pending_begin(s, 1);
 			CHECK_EQ(coro_scheduler_spawn(s, &attr, parks_for_good, NULL, 0, &holds), CORO_OK);
 			while (stats(s).stacks == 0 || stats(s).awake)
 				sleep_us(50);
 			for (uint32_t i = 0; i < 5; i++)
 				CHECK_EQ(coro_scheduler_spawn(s, &attr, three_yields, NULL, 0, &starves), CORO_OK);
-			while (stats(s).starved != 5 || stats(s).awake)
+			while (stats(s).awaiting_stack != 5 || stats(s).awake)
 				sleep_us(50);
 			CHECK(!coroi_at_rest(s));
 			CHECK_EQ(stats(s).live, 6);
-			coroi_ext_end(s);
+			coroi_pending_end(s);
 			while (stats(s).live != 1 || !coroi_at_rest(s))
 				sleep_us(50);
-			CHECK_EQ(stats(s).starved, 0);
+			CHECK_EQ(stats(s).awaiting_stack, 0);
 			CHECK_EQ(coroi_join_status(coroi_find(starves)), CORO_ENOMEM);
 			CHECK_EQ(coro_wake(holds), CORO_OK);
 			CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
@@ -515,8 +515,8 @@ TEST(cap_of_records_that_are_missing_for_go)
 	coro_scheduler *s = start(&o);
 	coro_handle h;
 
-	CHECK_EQ(coroi_lane_body(COROI_GO_BODY | 7, 0, 0), CORO_OK);
-	s->go_slot = 1;
+	CHECK_EQ(coroi_goworker_body(COROI_GO_BODY | 7, 0, 0), CORO_OK);
+	s->go_id = 1;
 	CHECK_EQ(coro_scheduler_spawn(s, NULL, starts_no_go_body, &s, sizeof s, &h), CORO_OK);
 	coroi_mags_flush(&s->outside);
 	hide_records(s);

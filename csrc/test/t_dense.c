@@ -25,7 +25,7 @@ static const coro_attr joined = {.size = sizeof(coro_attr), .flags = CORO_DENSE 
 
 static coro_scheduler *scheduler(uint32_t workers, uint32_t slots, size_t slot_bytes)
 {
-	coro_options o = {.size = sizeof o, .workers = workers, .dense_slots = slots, .dense_stack_bytes = slot_bytes};
+	coro_options o = {.size = sizeof o, .workers = workers, .shared_stacks = slots, .shared_stack_bytes = slot_bytes};
 	return start(&o);
 }
 
@@ -101,10 +101,10 @@ TEST(dense_a_few_are_not_copied)
 	coro_scheduler *s = scheduler(1, 0, 0);
 
 	done = 0;
-	for (unsigned i = 0; i < COROI_DENSE_SLOTS; i++)
+	for (unsigned i = 0; i < COROI_SHARED_STACKS; i++)
 		spawn_dense(s, yields_alone, 0);
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
-	CHECK_EQ(seen(&done), COROI_DENSE_SLOTS);
+	CHECK_EQ(seen(&done), COROI_SHARED_STACKS);
 	CHECK_EQ(stats(s).dense_copied_out, 0);
 	finish(s);
 }
@@ -140,7 +140,7 @@ TEST(dense_many_wait_in_little_memory)
 	coro_stats st = stats(s);
 	CHECK_EQ(st.live, n);
 	CHECK(st.stacks <= 2 * 128 + 64);
-	CHECK(st.dense_saved + 2 * COROI_DENSE_SLOTS >= n);
+	CHECK(st.dense_saved + 2 * COROI_SHARED_STACKS >= n);
 	report("%llu bytes of records and %llu of frames each, p50 %llu, p99 %llu", (unsigned long long)(st.record_bytes / n),
 	       (unsigned long long)(st.dense_bytes / n), (unsigned long long)st.dense_p50, (unsigned long long)st.dense_p99);
 #ifdef __OPTIMIZE__ /* elsewhere every variable is in the frames */
@@ -796,7 +796,7 @@ TEST(dense_start_without_memory)
 {
 	refused = 0;
 	for (uint64_t k = 0; k < 24; k++) {
-		coro_options o = {.size = sizeof o, .workers = 1, .stack_bytes = 64 << 10, .dense_slots = 2, .dense_stack_bytes = 32 << 10};
+		coro_options o = {.size = sizeof o, .workers = 1, .stack_bytes = 64 << 10, .shared_stacks = 2, .shared_stack_bytes = 32 << 10};
 		coro_scheduler *s = start(&o);
 		done = 0;
 		CHECK_EQ(coro_scheduler_spawn(s, NULL, starts_without_memory, &k, 8, NULL), CORO_OK);
@@ -935,14 +935,14 @@ TEST(dense_misuse)
 {
 	coro_scheduler *s = scheduler(2, 0, 0);
 	coro_attr with_stack = {.size = sizeof with_stack, .flags = CORO_DENSE, .stack_bytes = 8 << 10};
-	coro_options o = {.size = sizeof o, .dense_slots = 1};
+	coro_options o = {.size = sizeof o, .shared_stacks = 1};
 	coro_scheduler *none;
 
 	CHECK_EQ(coro_scheduler_init(&none, &o), CORO_EINVAL);
-	o.dense_slots = 1025;
+	o.shared_stacks = 1025;
 	CHECK_EQ(coro_scheduler_init(&none, &o), CORO_EINVAL);
-	o.dense_slots = 2;
-	o.dense_stack_bytes = (size_t)16 << 20;
+	o.shared_stacks = 2;
+	o.shared_stack_bytes = (size_t)16 << 20;
 	CHECK_EQ(coro_scheduler_init(&none, &o), CORO_EINVAL);
 	CHECK_EQ(coro_scheduler_spawn(s, &with_stack, misuses, NULL, 0, NULL), CORO_EINVAL);
 	done = 0;

@@ -69,12 +69,12 @@ static void *steals(void *arg)
 			break;
 		case COROI_SERVED:
 			t->served++;
-			n = me->gift_count;
+			n = me->steal_buf_count;
 			break;
 		case COROI_LOCKED:
 			t->locked++;
 			check_inside(y);
-			n = coroi_deque_give(v, (uint16_t)t->id, me->gift, (coroi_deque_length(&v->queue) + 1) / 2);
+			n = coroi_deque_give(v, (uint16_t)t->id, me->steal_buf, (coroi_deque_length(&v->queue) + 1) / 2);
 			check_inside(y);
 			coroi_door_unlock(v);
 			break;
@@ -83,7 +83,7 @@ static void *steals(void *arg)
 		if (n)
 			at_store_rel(&y->robbed, 1);
 		for (uint32_t i = 0; i < n; i++) {
-			struct coroi_rec *r = coroi_task_record(me->gift[i].task);
+			struct coroi_rec *r = coroi_runnable_record(me->steal_buf[i].runnable);
 			CHECK_EQ(r->home, t->id);
 			take_item(r, &t->got, &t->sum);
 		}
@@ -121,11 +121,11 @@ static void own(struct yard *y)
 		check_inside(y);
 		uint32_t n = what % 8;
 		for (uint32_t i = 0; i < n && pushed < y->count; i++)
-			coroi_deque_push(&w->queue, coroi_task_started(&y->items[pushed++]));
+			coroi_deque_push(&w->queue, coroi_runnable_started(&y->items[pushed++]));
 		/* However few there are and however fast it is: it leaves something to steal. */
 		n = pushed < y->count / 2 || at_load_acq(&y->robbed) ? (what >> 8) % 8 : 0;
 		for (uint32_t i = 0; i < n; i++) {
-			struct coroi_rec *r = coroi_task_resumed(coroi_deque_pop(&w->queue));
+			struct coroi_rec *r = coroi_runnable_resumed(coroi_deque_pop(&w->queue));
 			if (r)
 				take_item(r, &y->owner_got, &y->owner_sum);
 		}

@@ -408,7 +408,7 @@ TEST(end_is_not_seen_while_one_lives)
 	pthread_t t;
 
 	memset(s, 0, sizeof *s);
-	s->workers = COUNTERS - 1; /* and the lane */
+	s->workers = COUNTERS - 1; /* and the goworker */
 	s->worker = aligned_alloc(COROI_APART, COUNTERS * sizeof *s->worker);
 	memset(s->worker, 0, COUNTERS * sizeof *s->worker);
 	s->worker[0].spawned = 1;

@@ -1,6 +1,6 @@
 /*
  * t_errors.c - every call with bad input, in the wrong place, or without memory: the documented status, and nothing
- * has changed. By-hand coroutines: t_bare.c; joins: t_join.c; handles: t_handle.c.
+ * has changed. By-hand coroutines: t_manual.c; joins: t_join.c; handles: t_handle.c.
  */
 #include "test.h"
 
@@ -329,7 +329,7 @@ TEST(errors_of_modes)
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 
 	s = start_with(1, CORO_PAUSED);
-	CHECK_EQ(coro_scheduler_wait(s), CORO_EPERM); /* batch mode */
+	CHECK_EQ(coro_scheduler_wait(s), CORO_EPERM); /* run mode */
 	spawn(s, holds, NULL, 0);
 	thread_start(&runner, runs_it, s);
 	while (!__atomic_load_n(&ran, __ATOMIC_SEQ_CST))

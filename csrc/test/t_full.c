@@ -7,7 +7,7 @@
 #include "../spawn.h"
 #include "../wait.h"
 
-#define RING 256 /* tasks that a queue has room for at first */
+#define RING 256 /* runnables that a queue has room for at first */
 
 static uint64_t done, stop;
 static coro_sem sem, second;

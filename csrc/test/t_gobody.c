@@ -3,8 +3,8 @@
  */
 #include "gostand.h"
 
-#include "../guest.h"
-#include "../lane.h"
+#include "../gowait.h"
+#include "../goworker.h"
 
 #include <sched.h>
 #include <string.h>
@@ -36,24 +36,24 @@ static void spawns_go_bodies(void *arg, void *result)
 /* run_bodies - stand in for Go's executors until n bodies have ended. */
 static void run_bodies(coro_scheduler *s, int n)
 {
-	struct coroi_worker *lane = coroi_lane(s);
-	struct coroi_lane_item item[4];
+	struct coroi_worker *goworker = coroi_goworker(s);
+	struct coroi_goworker_item item[4];
 
 	while (n > 0) {
-		while (at_load_acq(&lane->ev) != COROI_EV_WOKEN)
+		while (at_load_acq(&goworker->ev) != COROI_EV_WOKEN)
 			sched_yield();
-		at_store_rlx(&lane->ev, COROI_EV_NONE);
+		at_store_rlx(&goworker->ev, COROI_EV_NONE);
 		do {
-			uint32_t took = coroi_lane_take(lane, item, 4);
+			uint32_t took = coroi_goworker_take(goworker, item, 4);
 			for (uint32_t i = 0; i < took; i++, n--) {
-				CHECK_EQ(item[i].kind, COROI_LANE_START);
+				CHECK_EQ(item[i].kind, COROI_GOWORKER_START);
 				CHECK_EQ(item[i].body, DOUBLES);
 				CHECK_EQ(item[i].handle, coroi_handle(item[i].rec));
 				*(int64_t *)coroi_cold(item[i].rec)->payload *= 2;
-				coroi_lane_end(lane, item[i].rec, 0);
-				at_bump(&lane->ended);
+				coroi_goworker_end(goworker, item[i].rec, 0);
+				at_bump(&goworker->ended);
 			}
-		} while (!coroi_lane_park(lane));
+		} while (!coroi_goworker_park(goworker));
 	}
 }
 
@@ -62,11 +62,11 @@ TEST(gobody_starts_from_c)
 	int64_t number = 1;
 
 	fail_alloc = 0;
-	CHECK_EQ(coroi_lane_body(DOUBLES, 8, 8), CORO_ENOMEM);
+	CHECK_EQ(coroi_goworker_body(DOUBLES, 8, 8), CORO_ENOMEM);
 	fail_alloc = -1;
-	CHECK_EQ(coroi_lane_body(DOUBLES, 8, 8), CORO_OK);
-	CHECK_EQ(coroi_lane_body(DOUBLES + 2, 0, 0), CORO_OK);
-	CHECK_EQ(coroi_lane_body(UINT32_MAX, 8, 8), CORO_ENOMEM);
+	CHECK_EQ(coroi_goworker_body(DOUBLES, 8, 8), CORO_OK);
+	CHECK_EQ(coroi_goworker_body(DOUBLES + 2, 0, 0), CORO_OK);
+	CHECK_EQ(coroi_goworker_body(UINT32_MAX, 8, 8), CORO_ENOMEM);
 	CHECK_EQ(coro_spawn_go(DOUBLES, &number, 8, NULL), CORO_EPERM);
 	coro_scheduler *s = start_go(1, 0);
 	spawn(s, spawns_go_bodies, NULL, 0);
@@ -111,111 +111,111 @@ static void parks_once(void *arg, void *result)
 	at_add(&woken_up, 1);
 }
 
-/* lane_wakes - somebody has woken the lane, which slept. */
-static void lane_wakes(struct coroi_worker *lane)
+/* goworker_wakes - somebody has woken the goworker, which slept. */
+static void goworker_wakes(struct coroi_worker *goworker)
 {
-	while (at_load_acq(&lane->ev) != COROI_EV_WOKEN)
+	while (at_load_acq(&goworker->ev) != COROI_EV_WOKEN)
 		sched_yield();
-	at_store_rlx(&lane->ev, COROI_EV_NONE);
+	at_store_rlx(&goworker->ev, COROI_EV_NONE);
 }
 
-/* take_one - what lies in the inbox of the lane, which is awake: something for the body h. */
-static struct coroi_lane_item take_one(struct coroi_worker *lane, coro_handle h)
+/* take_one - what lies in the inbox of the goworker, which is awake: something for the body h. */
+static struct coroi_goworker_item take_one(struct coroi_worker *goworker, coro_handle h)
 {
-	struct coroi_lane_item item[4];
+	struct coroi_goworker_item item[4];
 
-	CHECK_EQ(coroi_lane_take(lane, item, 4), 1);
+	CHECK_EQ(coroi_goworker_take(goworker, item, 4), 1);
 	CHECK_EQ(item[0].handle, h);
 	return item[0];
 }
 
-static struct coroi_rec *start_body(struct coroi_worker *lane)
+static struct coroi_rec *start_body(struct coroi_worker *goworker)
 {
-	struct coroi_lane_item item[4];
+	struct coroi_goworker_item item[4];
 
-	CHECK_EQ(coroi_lane_take(lane, item, 4), 1);
-	CHECK_EQ(item[0].kind, COROI_LANE_START);
+	CHECK_EQ(coroi_goworker_take(goworker, item, 4), 1);
+	CHECK_EQ(item[0].kind, COROI_GOWORKER_START);
 	CHECK_EQ(item[0].body, DOUBLES);
 	return item[0].rec;
 }
 
-static void end_body(struct coroi_worker *lane, struct coroi_rec *r)
+static void end_body(struct coroi_worker *goworker, struct coroi_rec *r)
 {
 	*(int64_t *)coroi_cold(r)->payload *= 2;
-	coroi_lane_end(lane, r, 0);
-	at_bump(&lane->ended);
+	coroi_goworker_end(goworker, r, 0);
+	at_bump(&goworker->ended);
 }
 
 /* event_of - the body r waits at the semaphore; who gives it a permit sends it its event. */
-static void event_of(coro_scheduler *s, struct coroi_worker *lane, struct coroi_rec *r, bool from_inside)
+static void event_of(coro_scheduler *s, struct coroi_worker *goworker, struct coroi_rec *r, bool from_inside)
 {
-	struct coroi_guest *g = coroi_guest_new(NULL, 0, r, coroi_gen(at_load_rlx(&r->wake)), 0);
+	struct coroi_gowaiter *g = coroi_gowaiter_new(NULL, 0, r, coroi_gen(at_load_rlx(&r->wake)), 0);
 
 	CHECK(g);
-	CHECK_EQ(coroi_sem_acquire_guest(&sem, g), COROI_WAITS);
+	CHECK_EQ(coroi_sem_acquire_gowaiter(&sem, g), COROI_WAITS);
 	if (from_inside)
 		spawn(s, releases, NULL, 0);
 	else
 		CHECK_EQ(coro_sem_release(&sem, 1), CORO_OK);
-	while (!at_load_acq(&g->fired) || !at_load_acq(&lane->inbox))
+	while (!at_load_acq(&g->fired) || !at_load_acq(&goworker->inbox))
 		sched_yield();
-	struct coroi_lane_item item = take_one(lane, coroi_handle(r));
-	CHECK_EQ(item.kind, COROI_LANE_EVENT);
+	struct coroi_goworker_item item = take_one(goworker, coroi_handle(r));
+	CHECK_EQ(item.kind, COROI_GOWORKER_EVENT);
 	CHECK_EQ(item.n, 0);
 	CHECK_EQ(item.canceled, 0);
-	coroi_guest_free(g);
+	coroi_gowaiter_free(g);
 }
 
 TEST(gobody_is_woken_and_canceled)
 {
 	coro_handle h = 0, parked = 0, *out = &h, *other = &parked;
-	struct coroi_lane_item item;
+	struct coroi_goworker_item item;
 
 	joined = woken_up = 0;
-	CHECK_EQ(coroi_lane_body(DOUBLES, 8, 8), CORO_OK);
+	CHECK_EQ(coroi_goworker_body(DOUBLES, 8, 8), CORO_OK);
 	CHECK_EQ(coro_sem_init(&sem, 0, 0), CORO_OK);
 	coro_scheduler *s = start_go(1, 0);
-	struct coroi_worker *lane = coroi_lane(s);
+	struct coroi_worker *goworker = coroi_goworker(s);
 	spawn(s, starts_and_joins, &out, sizeof out);
-	lane_wakes(lane);
-	struct coroi_rec *r = start_body(lane);
+	goworker_wakes(goworker);
+	struct coroi_rec *r = start_body(goworker);
 	while (coro_scheduler_blocked(s, NULL, 0) != 1) /* its parent waits for it */
 		sleep_us(50);
 	CHECK_EQ(h, coroi_handle(r));
 
 	CHECK_EQ(coro_wake(h), CORO_OK);
 	CHECK_EQ(coro_wake(h), CORO_OK);
-	item = take_one(lane, h);
-	CHECK_EQ(item.kind, COROI_LANE_WAKE);
+	item = take_one(goworker, h);
+	CHECK_EQ(item.kind, COROI_GOWORKER_WAKE);
 	CHECK_EQ(item.n, 2);
 	CHECK_EQ(item.canceled, 0);
 	CHECK_EQ(coro_cancel(h), CORO_OK);
-	CHECK(!coroi_lane_park(lane)); /* there is more */
-	item = take_one(lane, h);
-	CHECK_EQ(item.kind, COROI_LANE_WAKE);
+	CHECK(!coroi_goworker_park(goworker)); /* there is more */
+	item = take_one(goworker, h);
+	CHECK_EQ(item.kind, COROI_GOWORKER_WAKE);
 	CHECK_EQ(item.n, 0);
 	CHECK_EQ(item.canceled, 1);
-	event_of(s, lane, r, false);
-	event_of(s, lane, r, true);
+	event_of(s, goworker, r, false);
+	event_of(s, goworker, r, true);
 
-	/* Mail for a record that has become another's, a C body's, is sent on. */
+	/* RemoteWake for a record that has become another's, a C body's, is sent on. */
 	spawn(s, parks_once, &other, sizeof other);
 	until_waiting(s, 2);
 	struct coroi_rec *moved = coroi_at((uint32_t)parked);
 	at_add(&moved->wake, 1); /* W1 and W2, by one who knew it at home here */
-	coroi_inbox_push(lane, (uintptr_t)moved | COROI_NODE_MAIL);
-	CHECK_EQ(coroi_lane_take(lane, &item, 1), 0);
+	coroi_inbox_push(goworker, (uintptr_t)moved | COROI_NODE_WAKE);
+	CHECK_EQ(coroi_goworker_take(goworker, &item, 1), 0);
 	while (!at_load_seq(&woken_up))
 		sched_yield();
 
-	/* Mail that comes too late: who takes it gives the record back. */
+	/* RemoteWake that comes too late: who takes it gives the record back. */
 	CHECK_EQ(coro_wake(h), CORO_OK);
-	end_body(lane, r);
+	end_body(goworker, r);
 	while (!at_load_seq(&joined))
 		sched_yield();
 	CHECK_EQ(coro_wake(h), CORO_ESTALE);
-	CHECK_EQ(coroi_lane_take(lane, &item, 1), 0);
-	CHECK(coroi_lane_park(lane));
+	CHECK_EQ(coroi_goworker_take(goworker, &item, 1), 0);
+	CHECK(coroi_goworker_park(goworker));
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	finish(s);
 	CHECK_EQ(coro_sem_destroy(&sem), CORO_OK);
@@ -237,16 +237,16 @@ TEST(gobody_is_joined_by_goroutines)
 {
 	coro_handle h, *out = &h;
 
-	CHECK_EQ(coroi_lane_body(DOUBLES, 8, 8), CORO_OK);
+	CHECK_EQ(coroi_goworker_body(DOUBLES, 8, 8), CORO_OK);
 	coro_scheduler *s = start_go(1, 0);
-	struct coroi_worker *lane = coroi_lane(s);
+	struct coroi_worker *goworker = coroi_goworker(s);
 	spawn(s, starts_one, &out, sizeof out);
-	lane_wakes(lane);
-	struct coroi_rec *r = start_body(lane);
+	goworker_wakes(goworker);
+	struct coroi_rec *r = start_body(goworker);
 	uint64_t join = coroi_join_word(coroi_gen(at_load_rlx(&r->wake)), COROI_JOIN_GO, 5 | COROI_JOIN_COUNTED);
 	at_xchg(&coroi_cold(r)->join, join);
-	end_body(lane, r);
-	CHECK(coroi_lane_park(lane));
+	end_body(goworker, r);
+	CHECK(coroi_goworker_park(goworker));
 	while (stats(s).awake)
 		sleep_us(50);
 	CHECK(!coroi_at_rest(s));
@@ -255,7 +255,7 @@ TEST(gobody_is_joined_by_goroutines)
 	CHECK_EQ(r->permits, 5); /* its slot */
 	CHECK_EQ(*(int64_t *)coroi_cold(r)->payload, 8);
 	coroi_join_free(r);
-	coroi_ext_end(s);
+	coroi_pending_end(s);
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	finish(s);
 }
@@ -263,25 +263,25 @@ TEST(gobody_is_joined_by_goroutines)
 /* executes - start and end one body: it ends by its first wake-up. */
 static void *executes(void *arg)
 {
-	struct coroi_worker *lane = coroi_lane(arg);
-	struct coroi_lane_item item[4];
+	struct coroi_worker *goworker = coroi_goworker(arg);
+	struct coroi_goworker_item item[4];
 	struct coroi_rec *r = NULL;
 
 	for (bool over = false; !over;) {
-		lane_wakes(lane);
+		goworker_wakes(goworker);
 		do {
-			uint32_t took = coroi_lane_take(lane, item, 4);
+			uint32_t took = coroi_goworker_take(goworker, item, 4);
 			for (uint32_t i = 0; i < took; i++) {
-				if (item[i].kind == COROI_LANE_START) {
+				if (item[i].kind == COROI_GOWORKER_START) {
 					r = item[i].rec;
 					continue;
 				}
-				CHECK_EQ(item[i].kind, COROI_LANE_WAKE);
+				CHECK_EQ(item[i].kind, COROI_GOWORKER_WAKE);
 				CHECK_EQ(item[i].n, 2);
-				end_body(lane, r);
+				end_body(goworker, r);
 				over = true;
 			}
-		} while (!coroi_lane_park(lane));
+		} while (!coroi_goworker_park(goworker));
 	}
 	return NULL;
 }
@@ -301,7 +301,7 @@ TEST(gobody_lives_across_batches)
 	coro_handle h = 0, *out = &h;
 	pthread_t t;
 
-	CHECK_EQ(coroi_lane_body(DOUBLES, 8, 8), CORO_OK);
+	CHECK_EQ(coroi_goworker_body(DOUBLES, 8, 8), CORO_OK);
 	coro_scheduler *s = start_go(1, CORO_PAUSED);
 	thread_start(&t, executes, s);
 	spawn(s, starts_one_and_detaches_it, &out, sizeof out);

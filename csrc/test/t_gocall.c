@@ -4,7 +4,7 @@
 #include "gostand.h"
 
 #include "../gocall.h"
-#include "../lane.h"
+#include "../goworker.h"
 #include "../run.h"
 
 #include <signal.h>
@@ -88,7 +88,7 @@ static void calls_once(void *arg, void *result)
 	for (int i = 0; i < 100; i++) {
 		uint64_t before = turns;
 		CHECK_EQ(coro_call_go_inline(1, &number, sizeof number, &number, sizeof number, NULL), CORO_OK);
-		CHECK(turns - before <= 3 * COROI_OPEN_TURNS);
+		CHECK(turns - before <= 3 * COROI_DELIVER_TURNS);
 		CHECK(turns > before);
 	}
 	stop = 1;
@@ -363,7 +363,7 @@ static void nobody_there(void *arg, void *result)
 	(void)result;
 	CHECK_EQ(coro_call_go_inline(1, &number, 8, &number, 8, NULL), CORO_EINVAL);
 	CHECK_EQ(coro_call_go(1, &number, 8, &number, 8, NULL), CORO_EINVAL);
-	CHECK_EQ(coroi_lane_body(COROI_GO_BODY | 5, 8, 0), CORO_OK);
+	CHECK_EQ(coroi_goworker_body(COROI_GO_BODY | 5, 8, 0), CORO_OK);
 	CHECK_EQ(coro_spawn_go(COROI_GO_BODY | 5, &number, 8, NULL), CORO_EINVAL);
 }
 

@@ -4,9 +4,9 @@
 #include "gostand.h"
 
 #include "../gocall.h"
-#include "../guest.h"
+#include "../gowait.h"
 #include "../idle.h"
-#include "../lane.h"
+#include "../goworker.h"
 
 #include <string.h>
 
@@ -36,11 +36,11 @@ static void run(const coro_attr *attr, coro_fn fn)
 {
 	coro_options o = options(1, 0);
 
-	o.dense_slots = 2;
+	o.shared_stacks = 2;
 	done = 0;
 	stand_in(serve);
 	sched = start(&o);
-	sched->go_slot = 1;
+	sched->go_id = 1;
 	CHECK_EQ(coro_scheduler_spawn(sched, attr, fn, NULL, 0, NULL), CORO_OK);
 	CHECK_EQ(coro_scheduler_wait(sched), CORO_OK);
 	CHECK_EQ(done, 1);
@@ -134,7 +134,7 @@ TEST(gocall_inside_of_one_scheduler)
 	finish(other);
 }
 
-/* Go takes what is in the lane as it has room for it. */
+/* Go takes what is in the goworker as it has room for it. */
 static void starts_bodies(void *arg, void *result)
 {
 	(void)arg;
@@ -144,29 +144,29 @@ static void starts_bodies(void *arg, void *result)
 	add_one(&done);
 }
 
-TEST(gocall_lane_is_taken_in_parts)
+TEST(gocall_goworker_is_taken_in_parts)
 {
 	static const uint32_t caps[] = {2, 1, 0, 5}, taken[] = {2, 1, 0, 2};
-	struct coroi_lane_item items[5];
+	struct coroi_goworker_item items[5];
 
-	CHECK_EQ(coroi_lane_body(COROI_GO_BODY | 9, 0, 0), CORO_OK);
+	CHECK_EQ(coroi_goworker_body(COROI_GO_BODY | 9, 0, 0), CORO_OK);
 	coro_scheduler *s = start_with(1, 0);
-	struct coroi_worker *lane = coroi_lane(s);
-	s->go_slot = 1;
+	struct coroi_worker *goworker = coroi_goworker(s);
+	s->go_id = 1;
 	done = 0;
 	spawn(s, starts_bodies, NULL, 0);
-	while (!seen(&done) || at_load_acq(&lane->ev) != COROI_EV_WOKEN)
+	while (!seen(&done) || at_load_acq(&goworker->ev) != COROI_EV_WOKEN)
 		sleep_us(100);
-	at_store_rlx(&lane->ev, COROI_EV_NONE);
+	at_store_rlx(&goworker->ev, COROI_EV_NONE);
 	for (int i = 0; i < 4; i++) {
-		CHECK_EQ(coroi_lane_take(lane, items, caps[i]), taken[i]);
+		CHECK_EQ(coroi_goworker_take(goworker, items, caps[i]), taken[i]);
 		for (uint32_t k = 0; k < taken[i]; k++) {
-			CHECK_EQ(items[k].kind, COROI_LANE_START);
+			CHECK_EQ(items[k].kind, COROI_GOWORKER_START);
 			CHECK_EQ(items[k].body, COROI_GO_BODY | 9);
-			coroi_lane_end(lane, items[k].rec, 0);
-			at_bump(&lane->ended);
+			coroi_goworker_end(goworker, items[k].rec, 0);
+			at_bump(&goworker->ended);
 		}
-		CHECK_EQ(coroi_lane_park(lane), i == 3); /* not while there is more */
+		CHECK_EQ(coroi_goworker_park(goworker), i == 3); /* not while there is more */
 	}
 	finish(s);
 }
@@ -175,15 +175,15 @@ TEST(gocall_lane_is_taken_in_parts)
 TEST(gocall_at_closed_channels)
 {
 	coro_scheduler *s = start_with(1, 0);
-	struct coroi_guest *g = coroi_guest_new(s, 1, NULL, 0, 8);
+	struct coroi_gowaiter *g = coroi_gowaiter_new(s, 1, NULL, 0, 8);
 	coro_chan *c;
 
 	CHECK(g);
 	CHECK_EQ(coro_chan_new(&c, 8, 0, 0), CORO_OK);
 	CHECK_EQ(coro_chan_close(c), CORO_OK);
-	CHECK_EQ(coroi_chan_send_guest(c, g), CORO_ECLOSED);
-	CHECK_EQ(coroi_chan_recv_guest(c, g), CORO_ECLOSED);
+	CHECK_EQ(coroi_chan_send_gowaiter(c, g), CORO_ECLOSED);
+	CHECK_EQ(coroi_chan_recv_gowaiter(c, g), CORO_ECLOSED);
 	CHECK_EQ(coro_chan_free(c), CORO_OK);
-	coroi_guest_free(g);
+	coroi_gowaiter_free(g);
 	finish(s);
 }

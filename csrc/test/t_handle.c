@@ -273,7 +273,7 @@ TEST(handle_of_an_ended_one_is_stale_for_wakers)
 
 static uint32_t step;
 
-static void ends_with_mail(void *arg, void *result)
+static void ends_with_remote_wake(void *arg, void *result)
 {
 	(void)arg;
 	(void)result;
@@ -282,15 +282,15 @@ static void ends_with_mail(void *arg, void *result)
 		sleep_us(50);
 }
 
-/* Its record lies in an inbox when it ends, detached: it is free when that mail has been taken, and not before. */
-TEST(handle_of_one_that_ends_detached_with_mail)
+/* Its record lies in an inbox when it ends, detached: it is free when that a remote wake has been taken, and not before. */
+TEST(handle_of_one_that_ends_detached_with_a_remote_wake)
 {
 	for (int round = 0; round < 20; round++) {
 		coro_scheduler *s = start_with(1, 0);
 		coro_handle h;
 
 		step = 0;
-		CHECK_EQ(coro_scheduler_spawn(s, JOINABLE(0), ends_with_mail, NULL, 0, &h), CORO_OK);
+		CHECK_EQ(coro_scheduler_spawn(s, JOINABLE(0), ends_with_remote_wake, NULL, 0, &h), CORO_OK);
 		while (__atomic_load_n(&step, __ATOMIC_SEQ_CST) < 1)
 			sleep_us(50);
 		CHECK_EQ(coro_wake(h), CORO_OK);

@@ -61,7 +61,7 @@ static void parks(void *arg, void *result)
 	child(arg, result);
 }
 
-#define MAILS 64
+#define REMOTE_WAKES 64
 
 static uint32_t sent;
 
@@ -78,7 +78,7 @@ static void computes(void *arg, void *result)
 	at_store_rel(&sent, 1);
 	while (at_load_acq(&sent) != 2)
 		at_relax();
-	compute(2 + MAILS);
+	compute(2 + REMOTE_WAKES);
 }
 
 static bool asleep(coro_scheduler *s, uint64_t n)
@@ -95,7 +95,7 @@ static bool three_run(uint32_t flags)
 	spawn(s, computes, NULL, 0);
 	while (at_load_acq(&sent) != 1 || !asleep(s, 1))
 		sleep_us(50);
-	for (int i = 0; i < MAILS; i++) /* to both workers, wherever the first one computes */
+	for (int i = 0; i < REMOTE_WAKES; i++) /* to both workers, wherever the first one computes */
 		spawn(s, child, NULL, 0);
 	at_store_rel(&sent, 2);
 	finish(s);
@@ -254,14 +254,14 @@ TEST_LIMIT(latency_somebody_is_to_look_around, 180)
 
 /* ------------------------------------------------------------------------ the standby's role is handed over */
 
-static uint32_t spinning, let_go;
+static uint32_t spinning, detach_batches;
 
 static void spins(void *arg, void *result)
 {
 	(void)arg;
 	(void)result;
 	at_store_rel(&spinning, 1);
-	while (!at_load_acq(&let_go))
+	while (!at_load_acq(&detach_batches))
 		at_relax();
 }
 
@@ -274,7 +274,7 @@ static void spawns_as_told(void *arg, void *result)
 		at_relax();
 	spawn_in(child, NULL, 0);
 	compute(1);
-	at_store_rel(&let_go, 1);
+	at_store_rel(&detach_batches, 1);
 }
 
 /* Two of three compute; the second was woken for what the first had spawned, and nobody was the standby then. What the
@@ -285,7 +285,7 @@ TEST(latency_of_a_third_worker)
 		coro_scheduler *s = start_with(3, 0);
 		while (!asleep(s, 3))
 			sleep_us(50);
-		spinning = let_go = ran = 0;
+		spinning = detach_batches = ran = 0;
 		waited = 0;
 		spawn(s, spawns_as_told, NULL, 0);
 		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
@@ -294,7 +294,7 @@ TEST(latency_of_a_third_worker)
 	}
 }
 
-/* A worker on its waker's CPU takes that from it, runs what there is, and dozes while the waker pushes more. */
+/* A worker on its waker's CPU takes that from it, runs what there is, and coalescing while the waker pushes more. */
 TEST_LIMIT(latency_beside_a_waker_on_the_same_cpu, 60)
 {
 	uint16_t cpu = (uint16_t)sched_getcpu();

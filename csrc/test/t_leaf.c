@@ -1,10 +1,10 @@
 /*
  * t_leaf.c - what goroutines do without cgo at semaphores, locks and latches: what needs no wake-up and no wait; all else, and what is
- * done wrong, is left to a call. (Channels: t_guest.c.) The sanitizers' builds have none of it.
+ * done wrong, is left to a call. (Channels: t_gowaiter.c.) The sanitizers' builds have none of it.
  */
 #include "test.h"
 
-#include "../guest.h"
+#include "../gowait.h"
 
 #if COROI_LEAVES
 #define ONE (UINT64_C(8) | COROI_GOROUTINE)
@@ -14,18 +14,18 @@ static const uint64_t one = ONE, other = OTHER;
 static coro_scheduler *s;
 
 /* somebody - who is about to wait. */
-static struct coroi_guest *somebody(void)
+static struct coroi_gowaiter *somebody(void)
 {
-	struct coroi_guest *g = coroi_guest_new(s, 1, NULL, 0, 0);
+	struct coroi_gowaiter *g = coroi_gowaiter_new(s, 1, NULL, 0, 0);
 
 	CHECK(g);
 	return g;
 }
 
-static void leaves(struct coroi_guest *g)
+static void leaves(struct coroi_gowaiter *g)
 {
-	CHECK(coroi_guest_withdraw(g));
-	coroi_guest_free(g);
+	CHECK(coroi_gowaiter_withdraw(g));
+	coroi_gowaiter_free(g);
 }
 
 /* held - call, while somebody else has the lock of the object at p. What that is the compiler does not see: only some have two locks. */
@@ -53,8 +53,8 @@ TEST(leaf_semaphores)
 	CHECK_EQ(coroi_sem_acquire_leaf(&sem, NULL), CORO_OK); /* nothing has changed meanwhile */
 	CHECK_EQ(coroi_sem_acquire_leaf(&sem, NULL), CORO_ETIMEDOUT);
 
-	struct coroi_guest *g = somebody();
-	CHECK_EQ(coroi_sem_acquire_guest(&sem, g), COROI_WAITS);
+	struct coroi_gowaiter *g = somebody();
+	CHECK_EQ(coroi_sem_acquire_gowaiter(&sem, g), COROI_WAITS);
 	CHECK_EQ(coroi_sem_release_leaf(&sem, NULL), COROI_BY_CALL); /* it is to be woken */
 	leaves(g);
 	CHECK_EQ(coro_sem_destroy(&sem), CORO_OK);
@@ -106,8 +106,8 @@ TEST(leaf_rwlocks)
 	CHECK_EQ(coroi_rwlock_read_leaf(&l, &one), CORO_OK);
 	CHECK_EQ(coroi_rwlock_read_leaf(&l, &other), CORO_OK);
 	CHECK_EQ(coroi_rwlock_write_leaf(&l, &other), CORO_ETIMEDOUT);
-	struct coroi_guest *g = somebody();
-	CHECK_EQ(coroi_rwlock_lock_guest(&l, true, ONE, g), COROI_WAITS);
+	struct coroi_gowaiter *g = somebody();
+	CHECK_EQ(coroi_rwlock_lock_gowaiter(&l, true, ONE, g), COROI_WAITS);
 	CHECK_EQ(coroi_rwlock_read_leaf(&l, &other), CORO_ETIMEDOUT); /* behind the writer */
 	CHECK_EQ(coroi_rwlock_unread_leaf(&l, &other), COROI_BY_CALL); /* it is to be looked at */
 	leaves(g);
@@ -140,8 +140,8 @@ TEST(leaf_latches)
 	CHECK_EQ(HELD(&l, coroi_latch_wait_leaf(&l, NULL)), COROI_BY_CALL);
 	CHECK_EQ(coroi_latch_wait_leaf(&l, NULL), CORO_ETIMEDOUT);
 
-	struct coroi_guest *g = somebody();
-	CHECK_EQ(coroi_latch_wait_guest(&l, g), COROI_WAITS);
+	struct coroi_gowaiter *g = somebody();
+	CHECK_EQ(coroi_latch_wait_gowaiter(&l, g), COROI_WAITS);
 	CHECK_EQ(add(&l, 1), CORO_OK);
 	CHECK_EQ(add(&l, -1), CORO_OK);
 	CHECK_EQ(add(&l, -1), COROI_BY_CALL); /* it is to be woken */

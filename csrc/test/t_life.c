@@ -5,7 +5,7 @@
 
 #include "../life.h"
 #include "../spawn.h"
-#include "../task.h"
+#include "../runnable.h"
 #include "../worker.h"
 
 #include <string.h>
@@ -97,10 +97,10 @@ TEST(life_what_has_half_entered_is_present)
 	pthread_t t;
 	thread_start(&t, runs_it, s);
 	await(1);
-	CHECK(s->worker[0].unopened);
+	CHECK(s->worker[0].undelivered);
 	CHECK_EQ(coroi_present(s), 1 + ALIKE + 1);
 	CHECK(coroi_live(s) < 1 + ALIKE + 1);
-	CHECK_EQ(coro_wake(parked), CORO_OK); /* a mail is nobody new */
+	CHECK_EQ(coro_wake(parked), CORO_OK); /* a remote wake is nobody new */
 	CHECK_EQ(coroi_present(s), 1 + ALIKE + 1);
 	reach(2);
 	thread_join(t);

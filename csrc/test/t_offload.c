@@ -3,7 +3,7 @@
  */
 #include "gostand.h"
 
-#include "../bell.h"
+#include "../gobell.h"
 #include "../run.h"
 
 #include <string.h>
@@ -188,9 +188,9 @@ static coro_scheduler *dense_gos(uint32_t workers)
 {
 	coro_options o = options(workers, 0);
 
-	o.dense_slots = 2;
+	o.shared_stacks = 2;
 	coro_scheduler *s = start(&o);
-	s->go_slot = 1;
+	s->go_id = 1;
 	return s;
 }
 

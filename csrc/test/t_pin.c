@@ -142,7 +142,7 @@ static void goes_free(void *arg, void *result)
 	add_one(&other);
 }
 
-/* It waits for those that are not pinned: they are behind a crowd of pinned ones, before them, woken, and in the mail. */
+/* It waits for those that are not pinned: they are behind a crowd of pinned ones, before them, woken, and in the remote_wake. */
 static void computes(void *arg, void *result)
 {
 	uint64_t want;
@@ -204,7 +204,7 @@ TEST(pin_is_not_stolen_and_hides_nobody)
 }
 
 /* The same for what comes from outside while pinned ones are queued there. */
-TEST(pin_hides_no_mail)
+TEST(pin_hides_no_remote_wake)
 {
 	for (int round = 0; round < 10; round++) {
 		coro_scheduler *s = start_with(2, 0);

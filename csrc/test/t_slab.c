@@ -194,7 +194,7 @@ static void get_one(struct trader *t)
 	struct coroi_rec *r = get(&t->mags);
 	CHECK(r);
 	/* Nobody else has it. */
-	CHECK_EQ(__atomic_exchange_n(&r->mail_next, (uintptr_t)t, __ATOMIC_SEQ_CST), 0);
+	CHECK_EQ(__atomic_exchange_n(&r->wake_next, (uintptr_t)t, __ATOMIC_SEQ_CST), 0);
 	t->live[t->count++] = r;
 }
 
@@ -205,7 +205,7 @@ static void put_one(struct trader *t, uint64_t how)
 
 	t->live[i] = t->live[--t->count];
 	end(r);
-	CHECK_EQ(__atomic_exchange_n(&r->mail_next, 0, __ATOMIC_SEQ_CST), (uintptr_t)t);
+	CHECK_EQ(__atomic_exchange_n(&r->wake_next, 0, __ATOMIC_SEQ_CST), (uintptr_t)t);
 	if (how % 4)
 		put(&t->mags, r);
 	else
@@ -221,7 +221,7 @@ static void batch(struct trader *t)
 	for (; use && t->count < LIVE_MOST / USERS; use--, credit--) {
 		struct coroi_rec *r = coroi_mags_get(&t->mags);
 		CHECK(r);
-		CHECK_EQ(__atomic_exchange_n(&r->mail_next, (uintptr_t)t, __ATOMIC_SEQ_CST), 0);
+		CHECK_EQ(__atomic_exchange_n(&r->wake_next, (uintptr_t)t, __ATOMIC_SEQ_CST), 0);
 		t->live[t->count++] = r;
 	}
 	coroi_slab_refund(t->slab, credit);

@@ -60,7 +60,7 @@ static void item(void *arg, void *result)
 struct tally {
 	uint64_t turns;  /* times that one was taken from the front of a queue, after having been put at its back */
 	uint64_t stolen; /* taken from the back of one queue, and put at the back of another */
-	uint64_t steals, served, forced, mails;
+	uint64_t steals, served, forced, remote_wakes;
 };
 
 static void add_up(struct tally *t, coro_scheduler *s)
@@ -75,7 +75,7 @@ static void add_up(struct tally *t, coro_scheduler *s)
 		t->steals += w[i].steals;
 		t->served += w[i].served;
 		t->forced += w[i].forced;
-		t->mails += w[i].mails;
+		t->remote_wakes += w[i].remote_wakes;
 	}
 }
 
@@ -206,8 +206,8 @@ static void member(void *arg, void *result)
 	__atomic_add_fetch(&r->ended, 1, __ATOMIC_SEQ_CST);
 }
 
-/* The rounds, each a park that a wake ends, go to *rounds, and what came from other threads to *mails. */
-static void run_rings(uint32_t workers, uint32_t flags, uint32_t n, uint64_t laps, uint64_t *rounds, uint64_t *mails)
+/* The rounds, each a park that a wake ends, go to *rounds, and what came from other threads to *remote wakes. */
+static void run_rings(uint32_t workers, uint32_t flags, uint32_t n, uint64_t laps, uint64_t *rounds, uint64_t *remote_wakes)
 {
 	coro_scheduler *s = start_with(workers, flags);
 	struct tally t = {0};
@@ -223,7 +223,7 @@ static void run_rings(uint32_t workers, uint32_t flags, uint32_t n, uint64_t lap
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	add_up(&t, s);
 	*rounds += n * laps * RING;
-	*mails += t.mails;
+	*remote_wakes += t.remote_wakes;
 	finish(s);
 	for (uint32_t i = 0; i < n; i++) {
 		CHECK_EQ(rings[i].token, laps * RING);
@@ -234,29 +234,29 @@ static void run_rings(uint32_t workers, uint32_t flags, uint32_t n, uint64_t lap
 /* 10^5 rounds without a standby, and some with one. */
 TEST_LIMIT(stress_wakes_at_home, 180)
 {
-	uint64_t rounds = 0, with_standby = 0, mails = 0;
+	uint64_t rounds = 0, with_standby = 0, remote_wakes = 0;
 
 	for (int m = 0; m < MODES; m++)
 		if (modes[m] & CORO_NO_STANDBY)
-			run_rings(1, modes[m], 64, scaled(100000) / (64 * RING * 2) + 1, &rounds, &mails);
+			run_rings(1, modes[m], 64, scaled(100000) / (64 * RING * 2) + 1, &rounds, &remote_wakes);
 		else
-			run_rings(1, modes[m], 64, scaled(100), &with_standby, &mails);
+			run_rings(1, modes[m], 64, scaled(100), &with_standby, &remote_wakes);
 	report("%" PRIu64 " rounds of park and wake on one worker, no standby", rounds);
-	CHECK(rounds >= scaled(100000) && mails == 0);
+	CHECK(rounds >= scaled(100000) && remote_wakes == 0);
 }
 
-/* The same, counted by the mails that came: many rings, so that they come in crowds, and one, so that each finds its
+/* The same, counted by the remote wakes that came: many rings, so that they come in crowds, and one, so that each finds its
  * worker asleep or on its way. */
 TEST_LIMIT(stress_wakes_across_workers, 180)
 {
-	uint64_t rounds = 0, mails = 0, unused = 0;
+	uint64_t rounds = 0, remote_wakes = 0, unused = 0;
 
-	for (uint32_t i = 0; mails < scaled(100000); i++)
+	for (uint32_t i = 0; remote_wakes < scaled(100000); i++)
 		run_rings(2 + i % 3, CORO_NO_STANDBY | (i & 1 ? CORO_NO_MEMBARRIER : 0), i % 4 ? 64 : 1, i % 4 ? 50 : 400,
-			  &rounds, &mails);
+			  &rounds, &remote_wakes);
 	for (uint32_t i = 0; i < 6; i++)
 		run_rings(2 + i % 3, modes[i % 2], 64, scaled(20), &unused, &unused);
-	report("%" PRIu64 " wakes from other workers in %" PRIu64 " rounds of park and wake, no standby", mails, rounds);
+	report("%" PRIu64 " wakes from other workers in %" PRIu64 " rounds of park and wake, no standby", remote_wakes, rounds);
 }
 
 /* Threads and coroutines wake each other: a thread wakes some of its coroutines, one at the least, and waits until each

@@ -414,7 +414,7 @@ TEST(sync_inline_calls_cannot_wait)
 {
 	stand_in(as_inline_call);
 	coro_scheduler *s = start_with(1, 0);
-	s->go_slot = 1;
+	s->go_id = 1;
 	spawn(s, calls_inline, NULL, 0);
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	CHECK_EQ(done, 1);
@@ -562,7 +562,7 @@ static void releases_in_turn(void *arg, void *result)
 	for (uint32_t i = 0; i < 20; i++) {
 		CHECK_EQ(served, i);
 		CHECK_EQ(coro_sem_release(&sem, 1), CORO_OK);
-		CHECK_EQ(coro_sem_acquire(&sem, 0), CORO_ETIMEDOUT); /* it is promised */
+		CHECK_EQ(coro_sem_acquire(&sem, 0), CORO_ETIMEDOUT); /* it is committed */
 		coro_yield();
 	}
 }

@@ -5,7 +5,7 @@
 
 #include "../extras.h"
 #include "../life.h"
-#include "../task.h"
+#include "../runnable.h"
 #include "../timer.h"
 #include "../worker.h"
 
@@ -107,7 +107,7 @@ TEST(timer_wheel_fires_each_in_its_tick)
 			coroi_timers_fire_locked(&w, now);
 			again = w.queue.count > 0;
 			for (; w.queue.count; w.queue.count--, w.queue.head++) {
-				struct coroi_rec *r = coroi_task_record(ring[w.queue.head & 1023]);
+				struct coroi_rec *r = coroi_runnable_record(ring[w.queue.head & 1023]);
 				CHECK(r >= rec && r < rec + N);
 				CHECK(deadline[r - rec] <= now && !r->armed && r->code == CORO_ETIMEDOUT);
 				fired++;

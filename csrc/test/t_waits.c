@@ -556,7 +556,7 @@ static uint64_t asked;
 static bool keeps(void *arg)
 {
 	add(arg, 1);
-	return false; /* the event is certain */
+	return false; /* the event is committed */
 }
 
 static void *waits_as_thread(void *arg)
@@ -565,7 +565,7 @@ static void *waits_as_thread(void *arg)
 	return NULL;
 }
 
-/* A thread whose deadline has come asks once, and then waits for what is certain. */
+/* A thread whose deadline has come asks once, and then waits for what is committed. */
 TEST(waits_of_a_thread_end_by_a_certain_event)
 {
 	pthread_t t;

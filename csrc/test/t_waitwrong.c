@@ -1,6 +1,6 @@
 /*
  * t_waitwrong.c - waiting at what is gone, or is not to be waited at, and waits whose end is an error: each says so, and nothing is
- * lost. What needs no wait: t_errors.c; who may not wait: t_sync.c, t_bare.c, t_nowait.c.
+ * lost. What needs no wait: t_errors.c; who may not wait: t_sync.c, t_manual.c, t_nowait.c.
  */
 #include "test.h"
 
@@ -183,7 +183,7 @@ static const coro_attr dense = {.size = sizeof(coro_attr), .flags = CORO_DENSE};
 
 static coro_scheduler *start_dense(void)
 {
-	coro_options o = {.size = sizeof o, .workers = 1, .dense_slots = 2};
+	coro_options o = {.size = sizeof o, .workers = 1, .shared_stacks = 2};
 	return start(&o);
 }
 

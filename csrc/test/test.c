@@ -223,7 +223,7 @@ coro_stats stats(coro_scheduler *s)
 void finish(coro_scheduler *s)
 {
 	int waited = coro_scheduler_wait(s);
-	CHECK(waited == CORO_OK || waited == CORO_EPERM); /* EPERM: batch mode, and it has run */
+	CHECK(waited == CORO_OK || waited == CORO_EPERM); /* EPERM: run mode, and it has run */
 
 	coro_worker_stats w[CORO_WORKERS_MAX];
 	coro_stats t;
@@ -237,7 +237,7 @@ void finish(coro_scheduler *s)
 	CHECK_EQ(spawned, ended);
 	CHECK_EQ(queued, 0);
 	CHECK_EQ(t.live, 0);
-	CHECK_EQ(t.starved, 0);
+	CHECK_EQ(t.awaiting_stack, 0);
 
 	/* Chunks go back only if every record is free, and arenas only if every stack is. */
 	coro_scheduler_trim(s);
@@ -295,13 +295,13 @@ void *__wrap_coroi_heap_get(struct coroi_heap *h, size_t bytes)
 
 void (*meanwhile)(void);
 
-bool __real_coroi_idle_linger(struct coroi_worker *w, bool (*happened)(void *), void *arg, uint32_t pauses);
-bool __wrap_coroi_idle_linger(struct coroi_worker *w, bool (*happened)(void *), void *arg, uint32_t pauses);
-bool __wrap_coroi_idle_linger(struct coroi_worker *w, bool (*happened)(void *), void *arg, uint32_t pauses)
+bool __real_coroi_idle_spin(struct coroi_worker *w, bool (*happened)(void *), void *arg, uint32_t pauses);
+bool __wrap_coroi_idle_spin(struct coroi_worker *w, bool (*happened)(void *), void *arg, uint32_t pauses);
+bool __wrap_coroi_idle_spin(struct coroi_worker *w, bool (*happened)(void *), void *arg, uint32_t pauses)
 {
 	if (meanwhile)
 		meanwhile();
-	return __real_coroi_idle_linger(w, happened, arg, pauses);
+	return __real_coroi_idle_spin(w, happened, arg, pauses);
 }
 
 int __real_coroi_guard(void *base, size_t bytes);

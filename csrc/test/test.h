@@ -133,7 +133,7 @@ extern int fail_thread;
 extern _Thread_local int fail_block, fail_blocks;
 extern _Thread_local void (*fail_meanwhile)(void);
 
-/* meanwhile, unless it is NULL, is called as a coroutine lingers before it waits. */
+/* meanwhile, unless it is NULL, is called as a coroutine spins before it waits. */
 extern void (*meanwhile)(void);
 
 #endif

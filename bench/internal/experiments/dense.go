@@ -70,7 +70,7 @@ func denseRows(name string, kind ...coro.FuncOption) []harness.Row {
 					Members: denseYielder, Yields: yieldTotal / denseYielder, Extra: int64(extra), Dense: int64(len(kind)),
 				})
 				return perYield(d, err, yieldTotal, denseYielder)
-			}, coro.WithWorkers(1), coro.WithDenseSlots(16, 4*coro.StackDefault), coro.WithStack(4*coro.StackDefault))})
+			}, coro.WithWorkers(1), coro.WithSharedStacks(16, 4*coro.StackDefault), coro.WithStack(4*coro.StackDefault))})
 	}
 	return list
 }

@@ -273,7 +273,7 @@ func coroRings(r cbody.Rings, opts ...coro.Option) (d time.Duration, bytes int64
 		return 0, 0, err
 	}
 	if r.Attr&cbody.Dense != 0 { // so large that what they use is less than the half from which on they would keep it
-		opts = append(opts, coro.WithDenseSlots(16, min(4*r.Extra+coro.StackDefault, coro.StackMax)))
+		opts = append(opts, coro.WithSharedStacks(16, min(4*r.Extra+coro.StackDefault, coro.StackMax)))
 	}
 	s, err := coro.New(append(opts, coro.WithWorkers(r.Workers))...)
 	if err != nil {

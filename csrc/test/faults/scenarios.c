@@ -3,8 +3,8 @@
 
 #include "layer.h"
 
-#include "../../bare.h"
-#include "../../bell.h"
+#include "../../manual.h"
+#include "../../gobell.h"
 #include "../../idle.h"
 #include "../../spawn.h"
 #include "../../wait.h"
@@ -218,8 +218,8 @@ static void chunks(void)
 	end(s);
 }
 
-/* As Go does it: ports join the slab, and batches come as parcels. */
-static void parcels(void)
+/* As Go does it: submitters join the slab, and batches come as batches. */
+static void batches(void)
 {
 	coro_scheduler *s = begin(2, 0, 0);
 	struct coroi_fill q = {.fn = nothing, .arg_bytes = 8};
@@ -239,9 +239,9 @@ static void parcels(void)
 	uint32_t credit = QUIET(coroi_slab_grant(&s->slab, 64));
 	CHECK(credit == 64 || may_fail());
 	coroi_slab_refund(&s->slab, credit);
-	struct coroi_parcel *p;
-	if (QUIET(coroi_parcel_open(&s->slab, &p, 1)))
-		coroi_parcel_drop(&s->slab, p);
+	struct coroi_batch *p;
+	if (QUIET(coroi_batch_open(&s->slab, &p, 1)))
+		coroi_batch_drop(&s->slab, p);
 	else
 		CHECK(may_fail());
 	end(s);
@@ -588,7 +588,7 @@ static void bare(void)
 		CHECK_EQ(QUIET(coro_free(co[i])), CORO_OK);
 	}
 	CHECK_EQ(ends, 0);
-	coroi_stack_pool_trim(coroi_bare_pool());
+	coroi_stack_pool_trim(coroi_manual_pool());
 }
 
 /* ------------------------------------------------------------------------ pools of dispatchers */
@@ -716,7 +716,7 @@ static void pool_of(uint32_t policy)
 
 	if (p)
 		use_pool(p, policy == CORO_DISPATCH_LL);
-	coroi_stack_pool_trim(coroi_bare_pool());
+	coroi_stack_pool_trim(coroi_manual_pool());
 }
 
 static void pool_rr(void)
@@ -802,7 +802,7 @@ static void bell(void)
 
 static int threads(void)
 {
-	DIR *dir = opendir("/proc/self/task");
+	DIR *dir = opendir("/proc/self/runnable");
 	int n = -2; /* . and .. */
 	CHECK(dir != NULL);
 	while (readdir(dir))
@@ -835,7 +835,7 @@ void run_all(void)
 }
 
 const struct scenario scenarios[] = {
-	{"from_outside", from_outside}, {"growth", growth},     {"chunks", chunks},     {"parcels", parcels},
+	{"from_outside", from_outside}, {"growth", growth},     {"chunks", chunks},     {"batches", batches},
 	{"unjoined", unjoined},
 	{"joins", joins},               {"deadlock", deadlock}, {"closing", closing},   {"starvation", starvation},
 	{"stealing", stealing},         {"owning", owning},     {"bare", bare},         {"bell", bell},

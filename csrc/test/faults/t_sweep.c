@@ -51,7 +51,7 @@ static int sweep_one(const struct scenario *sc, struct fault f, bool all, const 
 	}
 }
 
-static void sweep(const struct scenario *sc)
+static void steal_round(const struct scenario *sc)
 {
 	static const enum fault_kind once[] = {FAULT_MAP, FAULT_UNMAP, FAULT_GUARD, FAULT_DISCARD, FAULT_HUGE, FAULT_ALLOC,
 					       FAULT_BARRIER, FAULT_WAIT, FAULT_THREAD, FAULT_ATTR, FAULT_STACKSIZE,
@@ -84,7 +84,7 @@ static void run_named(const char *name)
 {
 	for (int i = 0; i < scenario_count; i++) {
 		if (strcmp(scenarios[i].name, name) == 0) {
-			sweep(&scenarios[i]);
+			steal_round(&scenarios[i]);
 			return;
 		}
 	}
@@ -97,7 +97,7 @@ static void run_named(const char *name)
 SWEEP(from_outside)
 SWEEP(growth)
 SWEEP(chunks)
-SWEEP(parcels)
+SWEEP(batches)
 SWEEP(unjoined)
 SWEEP(joins)
 SWEEP(deadlock)

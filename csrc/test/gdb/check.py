@@ -27,7 +27,7 @@ def functions(lines):
     """The function of each frame, innermost first."""
     names = []
     for line in lines:
-        m = re.match(r"#\d+\s+(?:0x[0-9a-f]+ in )?(\S+) \(", line)
+        m = re.match(r"#\d+\s+(?:0x[0-9a-f]+ in )?(\activity+) \(", line)
         if m:
             names.append(m.group(1))
     return names

@@ -1,12 +1,12 @@
 /*
- * bell.h - telling the Go side that something has ended. An eventfd, rung only while Go says that it sleeps.
+ * gobell.h - telling the Go side that something has ended. An eventfd, rung only while Go says that it sleeps.
  *
  *   Go, about to sleep:   sleeps = 1; look at `done` and the rests once more; read the eventfd
  *   here:                 push to `done` (or rest); sleeps was 1: set it to 0 and ring
  * Both sides do a sequentially consistent write and then a read: one of them sees the other.
  */
-#ifndef COROI_BELL_H
-#define COROI_BELL_H
+#ifndef COROI_GOBELL_H
+#define COROI_GOBELL_H
 
 #include "worker.h"
 
@@ -22,9 +22,9 @@ void coroi_bell_ring(struct coro_scheduler *s);
 /* coroi_bell_canceled - a coroutine was cancelled that may be calling Go. */
 void coroi_bell_canceled(struct coro_scheduler *s);
 
-/* coroi_bell_done - r has ended, and the goroutine of a slot waits for it. With COROI_JOIN_COUNTED in the slot a coroutine of s will hear
- * of it from Go: from here on, and the caller is awake, until Go has told it, an ext token is held. Before, there is none, so that who waits
+/* coroi_bell_done - r has ended, and the goroutine of a id waits for it. With COROI_JOIN_COUNTED in the id a coroutine of s will hear
+ * of it from Go: from here on, and the caller is awake, until Go has told it, an pending-work token is held. Before, there is none, so that who waits
  * for one that waits for ever is no work under way. */
-void coroi_bell_done(struct coro_scheduler *s, struct coroi_rec *r, uint32_t slot);
+void coroi_bell_done(struct coro_scheduler *s, struct coroi_rec *r, uint32_t id);
 
 #endif

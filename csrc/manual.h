@@ -1,8 +1,8 @@
 /*
- * bare.h - coroutines resumed by hand, as the rest of the core sees them.
+ * manual.h - coroutines resumed by hand, as the rest of the core sees them.
  */
-#ifndef COROI_BARE_H
-#define COROI_BARE_H
+#ifndef COROI_MANUAL_H
+#define COROI_MANUAL_H
 
 #include "stack.h"
 #include "worker.h"
@@ -21,14 +21,14 @@ struct coro {
 	void *arg;
 	intptr_t first;              /* the first value sent */
 	struct coroi_extras *extras;
-	struct coroi_place resumer;
+	struct coroi_fiber resumer;
 };
 
-/* coroi_bare - the innermost coroutine by hand that runs on this thread, or NULL. */
-coro_t *coroi_bare(void);
+/* coroi_manual - the innermost coroutine by hand that runs on this thread, or NULL. */
+coro_t *coroi_manual(void);
 
-/* coroi_bare_pool - where their stacks come from. */
-struct coroi_stack_pool *coroi_bare_pool(void);
+/* coroi_manual_pool - where their stacks come from. */
+struct coroi_stack_pool *coroi_manual_pool(void);
 
 /* Who is innermost on a thread, while it runs a dispatcher's coroutines. */
 struct coroi_outer {
@@ -36,11 +36,11 @@ struct coroi_outer {
 	struct coroi_rec *rec;
 };
 
-/* coroi_bare_hide - what is called from now on finds no current coroutine on this thread; coroi_bare_show - it finds those again. */
-void coroi_bare_hide(struct coroi_outer *o);
-void coroi_bare_show(const struct coroi_outer *o);
+/* coroi_manual_hide - what is called from now on finds no current coroutine on this thread; coroi_manual_show - it finds those again. */
+void coroi_manual_hide(struct coroi_outer *o);
+void coroi_manual_show(const struct coroi_outer *o);
 
-/* coroi_bare_exit - end co, the innermost, with a yield code. */
-void coroi_bare_exit(coro_t *co, int status) __attribute__((noreturn));
+/* coroi_manual_exit - end co, the innermost, with a yield code. */
+void coroi_manual_exit(coro_t *co, int status) __attribute__((noreturn));
 
 #endif

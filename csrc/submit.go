@@ -4,8 +4,8 @@ package csrc
 
 // #cgo noescape coroi_spawn_many
 // #cgo nocallback coroi_spawn_many
-// #cgo noescape coroi_parcel_open
-// #cgo nocallback coroi_parcel_open
+// #cgo noescape coroi_batch_open
+// #cgo nocallback coroi_batch_open
 // #cgo noescape coroi_slab_grant
 // #cgo nocallback coroi_slab_grant
 // #include "idle.h"
@@ -26,7 +26,7 @@ type (
 	coldLine  = C.struct_coroi_cold
 	magazine  = C.struct_coroi_mag
 	worker    = C.struct_coroi_worker
-	parcel    = C.struct_coroi_parcel
+	batch    = C.struct_coroi_batch
 	magazines = [C.COROI_MAG_RECORDS]*record
 )
 
@@ -34,8 +34,8 @@ const (
 	chunkBytes = C.COROI_CHUNK_BYTES
 	genShift   = C.COROI_GEN_SHIFT
 	escaped    = uint64(C.COROI_ESCAPED)
-	adrift     = uint32(C.COROI_PARCEL_ADRIFT)
-	shut       = uint32(C.COROI_PARCEL_CLOSED)
+	detached     = uint32(C.COROI_BATCH_DETACHED)
+	shut       = uint32(C.COROI_BATCH_CLOSED)
 	permitsMax = C.COROI_PERMITS_MAX
 )
 
@@ -50,14 +50,14 @@ type Spec struct {
 // Class is the number of the stack class that has at least bytes, which are in range.
 func Class(bytes int) uint8 { return uint8(C.coroi_stack_class(C.size_t(bytes))) }
 
-// Port is one way into a scheduler for goroutines. It has credit, an open parcel for what is spawned one by one, and a
+// Submitter is one way into a scheduler for goroutines. It has credit, an open batch for what is spawned one by one, and a
 // magazine of free records for what is joined. One goroutine at a time holds it; Close of the scheduler takes all of
 // them for good.
-type Port struct {
-	state  uint32 // portFree, portHeld, portClosed
+type Submitter struct {
+	state  uint32 // submitterFree, submitterHeld, submitterClosed
 	target uint32 // the worker that gets what is spawned one by one
 	sched  *Scheduler
-	open   *parcel // nil: none yet
+	open   *batch // nil: none yet
 	used   uint32  // words in it
 	credit uint32
 	mag    *magazine      // nil: none yet
@@ -66,41 +66,41 @@ type Port struct {
 }
 
 const (
-	portFree = iota
-	portHeld
-	portClosed
+	submitterFree = iota
+	submitterHeld
+	submitterClosed
 )
 
-// NewPorts makes n ports; their first spawns go to different workers.
-func (s *Scheduler) NewPorts(n int) ([]Port, Status) {
-	ports := make([]Port, n)
-	for i := range ports {
+// NewSubmitters makes n submitters; their first spawns go to different workers.
+func (s *Scheduler) NewSubmitters(n int) ([]Submitter, Status) {
+	submitters := make([]Submitter, n)
+	for i := range submitters {
 		crossing()
 		if st := Status(C.coroi_slab_join(&s.c.slab)); st != OK {
 			return nil, st
 		}
-		ports[i].sched = s
-		ports[i].target = uint32(i) % s.general()
+		submitters[i].sched = s
+		submitters[i].target = uint32(i) % s.general()
 	}
-	return ports, OK
+	return submitters, OK
 }
 
-// Acquire tries to hold the port. Busy: somebody else does; Closed: nobody will any more.
-func (p *Port) Acquire() Status {
-	if atomic.CompareAndSwapUint32(&p.state, portFree, portHeld) {
+// Acquire tries to hold the submitter. Busy: somebody else does; Closed: nobody will any more.
+func (p *Submitter) Acquire() Status {
+	if atomic.CompareAndSwapUint32(&p.state, submitterFree, submitterHeld) {
 		return OK
 	}
-	if atomic.LoadUint32(&p.state) == portClosed {
+	if atomic.LoadUint32(&p.state) == submitterClosed {
 		return Closed
 	}
 	return Busy
 }
 
-// Release ends Acquire. It does not wait for what was stored before, as an exchange would: the line of a parcel is often the worker's.
-func (p *Port) Release() { asm.StoreRelease(&p.state, portFree) }
+// Release ends Acquire. It does not wait for what was stored before, as an exchange would: the line of a batch is often the worker's.
+func (p *Submitter) Release() { asm.StoreRelease(&p.state, submitterFree) }
 
-// Unload gives the free records and the credit back that a port, which is held, keeps in hand.
-func (p *Port) Unload() {
+// Unload gives the free records and the credit back that a submitter, which is held, keeps in hand.
+func (p *Submitter) Unload() {
 	if p.mag != nil {
 		crossing()
 		C.coroi_slab_give(&p.sched.c.slab, p.mag)
@@ -110,18 +110,18 @@ func (p *Port) Unload() {
 	p.credit = 0
 }
 
-func (p *Port) repay(credit uint32) {
+func (p *Submitter) repay(credit uint32) {
 	if credit > 0 {
 		crossing()
 		C.coroi_slab_refund(&p.sched.c.slab, C.uint32_t(credit))
 	}
 }
 
-// Shut closes a port that is held, for good; what it has in hand goes back.
-func (p *Port) Shut() {
-	p.closeParcel()
+// Shut closes a submitter that is held, for good; what it has in hand goes back.
+func (p *Submitter) Shut() {
+	p.closeBatch()
 	p.Unload()
-	atomic.StoreUint32(&p.state, portClosed)
+	atomic.StoreUint32(&p.state, submitterClosed)
 }
 
 func (s *Scheduler) worker(i uint32) *worker {
@@ -129,13 +129,13 @@ func (s *Scheduler) worker(i uint32) *worker {
 }
 
 // load gets a magazine with free records. A new one is full but when the slab has few.
-func (p *Port) load() bool {
+func (p *Submitter) load() bool {
 	crossing()
 	p.mag = C.coroi_slab_trade_full(&p.sched.c.slab, p.mag)
 	return p.mag != nil
 }
 
-func (p *Port) take() *record {
+func (p *Submitter) take() *record {
 	if p.mag == nil || p.mag.count == 0 {
 		old := p.mag
 		if !p.load() {
@@ -172,8 +172,8 @@ func fill(r *record, spec *Spec, home uint32, arg unsafe.Pointer) {
 	}
 }
 
-// push adds a parcel to an inbox.
-func push(w *worker, x *parcel) {
+// push adds a batch to an inbox.
+func push(w *worker, x *batch) {
 	pushNode(w, uint64(uintptr(unsafe.Pointer(x)))|C.COROI_NODE_BATCH, (*uint64)(unsafe.Pointer(&x.next)))
 }
 
@@ -204,7 +204,7 @@ func (s *Scheduler) pushed(w *worker, i uint32) {
 }
 
 // spend takes a credit.
-func (p *Port) spend() bool {
+func (p *Submitter) spend() bool {
 	if p.credit == 0 {
 		crossing()
 		p.credit = uint32(C.coroi_slab_grant(&p.sched.c.slab, C.COROI_CREDIT))
@@ -217,7 +217,7 @@ func (p *Port) spend() bool {
 }
 
 // earn is for credit that was not spent.
-func (p *Port) earn(credit uint32) {
+func (p *Submitter) earn(credit uint32) {
 	p.credit += credit
 	if p.credit > 2*C.COROI_CREDIT {
 		p.repay(p.credit - C.COROI_CREDIT)
@@ -225,58 +225,58 @@ func (p *Port) earn(credit uint32) {
 	}
 }
 
-// openParcel sees to it that there is one with room for any spawn.
-func (p *Port) openParcel() bool {
+// openBatch sees to it that there is one with room for any spawn.
+func (p *Submitter) openBatch() bool {
 	if p.open != nil {
 		return true
 	}
-	var x *parcel
+	var x *batch
 	crossing()
-	if C.coroi_parcel_open(&p.sched.c.slab, &x, 1) == 0 {
+	if C.coroi_batch_open(&p.sched.c.slab, &x, 1) == 0 {
 		return false
 	}
 	p.open, p.used = x, 0
 	return true
 }
 
-func words(x *parcel) *[C.COROI_PARCEL_WORDS]uint64 {
-	return (*[C.COROI_PARCEL_WORDS]uint64)(unsafe.Pointer(&x.words))
+func words(x *batch) *[C.COROI_BATCH_WORDS]uint64 {
+	return (*[C.COROI_BATCH_WORDS]uint64)(unsafe.Pointer(&x.words))
 }
 
-// publish is A2 to A4 of parcel.h for n words, and N1 and N2 of idle.c.
-func (p *Port) publish(n uint32) {
+// publish is A2 to A4 of batch.h for n words, and N1 and N2 of idle.c.
+func (p *Submitter) publish(n uint32) {
 	x := p.open
 	p.used += n
-	if p.used > C.COROI_PARCEL_WORDS-C.COROI_PARCEL_ROOM {
+	if p.used > C.COROI_BATCH_WORDS-C.COROI_BATCH_ROOM {
 		n |= shut
 		p.open = nil
 	}
 	w := p.sched.worker(p.target)
 	state := (*uint32)(unsafe.Pointer(&x.state))
-	if atomic.AddUint32(state, n)&adrift != 0 {
-		atomic.AddUint32(state, ^adrift+1) // minus
+	if atomic.AddUint32(state, n)&detached != 0 {
+		atomic.AddUint32(state, ^detached+1) // minus
 		push(w, x)
 	}
 	p.sched.pushed(w, p.target)
 }
 
-// closeParcel is A4 of parcel.h: what is spawned from now on comes after what is pushed from now on.
-func (p *Port) closeParcel() {
+// closeBatch is A4 of batch.h: what is spawned from now on comes after what is pushed from now on.
+func (p *Submitter) closeBatch() {
 	if x := p.open; x != nil {
 		p.open = nil
-		if atomic.AddUint32((*uint32)(unsafe.Pointer(&x.state)), shut)&adrift != 0 {
+		if atomic.AddUint32((*uint32)(unsafe.Pointer(&x.state)), shut)&detached != 0 {
 			crossing()
-			C.coroi_parcel_drop(&p.sched.c.slab, x)
+			C.coroi_batch_drop(&p.sched.c.slab, x)
 		}
 	}
 }
 
-// Spawn starts one coroutine. arg points to spec.ArgBytes bytes, which are copied. The port is held.
-func (p *Port) Spawn(spec *Spec, arg unsafe.Pointer) Status {
+// Spawn starts one coroutine. arg points to spec.ArgBytes bytes, which are copied. The submitter is held.
+func (p *Submitter) Spawn(spec *Spec, arg unsafe.Pointer) Status {
 	if spec.Worker > 0 {
 		return p.spawnPinned(spec, arg)
 	}
-	if !p.openParcel() || !p.spend() {
+	if !p.openBatch() || !p.spend() {
 		return NoMemory
 	}
 	p.publish(put(words(p.open), p.used, spec, arg))
@@ -284,7 +284,7 @@ func (p *Port) Spawn(spec *Spec, arg unsafe.Pointer) Status {
 }
 
 // record gets a record, and spends a credit for it.
-func (p *Port) record() *record {
+func (p *Submitter) record() *record {
 	if !p.spend() {
 		return nil
 	}
@@ -311,7 +311,7 @@ func reveal(r *record, joiner uint64) uint64 {
 	return gen
 }
 
-func (p *Port) spawnPinned(spec *Spec, arg unsafe.Pointer) Status {
+func (p *Submitter) spawnPinned(spec *Spec, arg unsafe.Pointer) Status {
 	r := p.record()
 	if r == nil {
 		return NoMemory
@@ -323,8 +323,8 @@ func (p *Port) spawnPinned(spec *Spec, arg unsafe.Pointer) Status {
 	return OK
 }
 
-// put writes a spawn at a place of a parcel, and returns its words.
-func put(to *[C.COROI_PARCEL_WORDS]uint64, at uint32, spec *Spec, arg unsafe.Pointer) uint32 {
+// put writes a spawn at a place of a batch, and returns its words.
+func put(to *[C.COROI_BATCH_WORDS]uint64, at uint32, spec *Spec, arg unsafe.Pointer) uint32 {
 	n := (uint32(spec.ArgBytes) + 7) / 8
 	to[at] = uint64(spec.Fn) | uint64(spec.Class)<<C.COROI_CLASS_SHIFT | uint64(n)<<C.COROI_WORDS_SHIFT | C.COROI_NEW
 	if spec.ResultBytes > 0 {
@@ -341,20 +341,20 @@ func put(to *[C.COROI_PARCEL_WORDS]uint64, at uint32, spec *Spec, arg unsafe.Poi
 }
 
 // Start starts one joinable coroutine.
-func (p *Port) Start(spec *Spec, arg unsafe.Pointer) (Joinable, Status) { return p.start(spec, arg, 0) }
+func (p *Submitter) Start(spec *Spec, arg unsafe.Pointer) (Joinable, Status) { return p.start(spec, arg, 0) }
 
 // StartFor is Start and, before it can end, Register, and Count too.
-func (p *Port) StartFor(slot uint32, counted bool, spec *Spec, arg unsafe.Pointer) (Joinable, Status) {
-	joiner := joinGo | uint64(slot)
+func (p *Submitter) StartFor(id uint32, counted bool, spec *Spec, arg unsafe.Pointer) (Joinable, Status) {
+	joiner := joinGo | uint64(id)
 	if counted {
 		joiner |= C.COROI_JOIN_COUNTED
 	}
 	return p.start(spec, arg, joiner)
 }
 
-func (p *Port) start(spec *Spec, arg unsafe.Pointer, joiner uint64) (Joinable, Status) {
+func (p *Submitter) start(spec *Spec, arg unsafe.Pointer, joiner uint64) (Joinable, Status) {
 	pinned := spec.Worker > 0
-	if !pinned && !p.openParcel() {
+	if !pinned && !p.openBatch() {
 		return Joinable{}, NoMemory
 	}
 	r := p.record()
@@ -379,9 +379,9 @@ func (p *Port) start(spec *Spec, arg unsafe.Pointer, joiner uint64) (Joinable, S
 	return Joinable{r, gen}, OK
 }
 
-// Outgoing is a batch that is being filled in: a parcel that is closed when it is sent.
-type Outgoing struct {
-	p      *parcel
+// BatchWriter is a batch that is being filled in: a batch that is closed when it is sent.
+type BatchWriter struct {
+	p      *batch
 	spec   Spec
 	used   uint32 // words
 	count  uint32
@@ -389,26 +389,26 @@ type Outgoing struct {
 }
 
 // IsOpen tells whether the batch can be added to, or has something.
-func (b *Outgoing) IsOpen() bool { return b.p != nil }
+func (b *BatchWriter) IsOpen() bool { return b.p != nil }
 
-// Open gets a batch a parcel, and credit. NoMemory: there is none.
-func (s *Scheduler) Open(b *Outgoing, spec *Spec) Status {
+// Open gets a batch a batch, and credit. NoMemory: there is none.
+func (s *Scheduler) Open(b *BatchWriter, spec *Spec) Status {
 	crossing()
 	credit := uint32(C.coroi_slab_grant(&s.c.slab, C.COROI_CREDIT))
-	var p *parcel
+	var p *batch
 	crossing()
-	if credit == 0 || C.coroi_parcel_open(&s.c.slab, &p, 1) == 0 {
+	if credit == 0 || C.coroi_batch_open(&s.c.slab, &p, 1) == 0 {
 		crossing()
 		C.coroi_slab_refund(&s.c.slab, C.uint32_t(credit))
 		return NoMemory
 	}
-	*b = Outgoing{p: p, spec: *spec, credit: credit}
+	*b = BatchWriter{p: p, spec: *spec, credit: credit}
 	return OK
 }
 
 // SpawnMany starts n coroutines with one argument, in one cgo call if they are not pinned, and returns how many: less than n is
-// NoMemory. The port is held.
-func (p *Port) SpawnMany(spec *Spec, arg unsafe.Pointer, n int) int {
+// NoMemory. The submitter is held.
+func (p *Submitter) SpawnMany(spec *Spec, arg unsafe.Pointer, n int) int {
 	if spec.Worker > 0 {
 		done := 0
 		for done < n && p.spawnPinned(spec, arg) == OK {
@@ -420,7 +420,7 @@ func (p *Port) SpawnMany(spec *Spec, arg unsafe.Pointer, n int) int {
 		class: C.uint8_t(spec.Class), arg_bytes: C.uint8_t(spec.ArgBytes), result_bytes: C.uint8_t(spec.ResultBytes),
 	}
 	*(*uintptr)(unsafe.Pointer(&q.fn)) = spec.Fn
-	p.closeParcel()
+	p.closeBatch()
 	first := p.turn
 	p.turn++
 	crossing()
@@ -428,40 +428,40 @@ func (p *Port) SpawnMany(spec *Spec, arg unsafe.Pointer, n int) int {
 }
 
 // Add puts one coroutine in. The batch is open and not full.
-func (b *Outgoing) Add(arg unsafe.Pointer) {
+func (b *BatchWriter) Add(arg unsafe.Pointer) {
 	b.used += put(words(b.p), b.used, &b.spec, arg)
 	b.count++
 }
 
 // Full tells that there is no more room, or credit.
-func (b *Outgoing) Full() bool {
-	return b.used > C.COROI_PARCEL_WORDS-C.COROI_PARCEL_ROOM || b.count == b.credit
+func (b *BatchWriter) Full() bool {
+	return b.used > C.COROI_BATCH_WORDS-C.COROI_BATCH_ROOM || b.count == b.credit
 }
 
 // Len is how many are in it.
-func (b *Outgoing) Len() int { return int(b.count) }
+func (b *BatchWriter) Len() int { return int(b.count) }
 
-// Send pushes the batch with one compare-and-swap; the next one goes to the next worker. The port is held. The batch
+// Send pushes the batch with one compare-and-swap; the next one goes to the next worker. The submitter is held. The batch
 // is not open afterwards.
-func (p *Port) Send(b *Outgoing) {
-	p.closeParcel()
+func (p *Submitter) Send(b *BatchWriter) {
+	p.closeBatch()
 	p.earn(b.credit - b.count)
 	i := p.turn % p.sched.general()
 	p.turn++
 	w := p.sched.worker(i)
 	atomic.StoreUint32((*uint32)(unsafe.Pointer(&b.p.state)), b.used|shut)
 	push(w, b.p)
-	*b = Outgoing{}
+	*b = BatchWriter{}
 	p.sched.pushed(w, i)
 }
 
 // Drop gives a batch up that is not to be sent.
-func (s *Scheduler) Drop(b *Outgoing) {
+func (s *Scheduler) Drop(b *BatchWriter) {
 	if b.p != nil {
 		crossing()
-		C.coroi_parcel_drop(&s.c.slab, b.p)
+		C.coroi_batch_drop(&s.c.slab, b.p)
 		crossing()
 		C.coroi_slab_refund(&s.c.slab, C.uint32_t(b.credit))
-		*b = Outgoing{}
+		*b = BatchWriter{}
 	}
 }

@@ -35,7 +35,7 @@ static void sleeps_while_one_starves(void *arg, void *result)
 	CHECK_EQ(coro_detach(h), CORO_OK); /* it has not ended: it waits for our stack */
 }
 
-TEST(starve_until_a_deadline)
+TEST(awaits_stack_until_a_deadline)
 {
 	for (uint32_t workers = 1; workers <= 3; workers++) {
 		coro_scheduler *s = start_capped(workers, 1);
@@ -48,7 +48,7 @@ TEST(starve_until_a_deadline)
 }
 
 /* Two pinned ones on two workers, and a third that starves on the first: each waits for the other by turns. Whenever one wakes the other
- * and waits, only mail is left. */
+ * and waits, only a remote wake is left. */
 static coro_handle pair[2];
 
 static void parks_often(void *arg, void *result)
@@ -84,7 +84,7 @@ static void begins(void *arg, void *result)
 	CHECK_EQ(coro_join(pair[1], NULL, 0), CORO_OK);
 }
 
-TEST(starve_while_others_wake_each_other)
+TEST(awaits_stack_while_others_wake_each_other)
 {
 	delays(20);
 	coro_scheduler *s = start_capped(2, 3);
@@ -121,7 +121,7 @@ static void cancels_some_that_starve(void *arg, void *result)
 }
 
 /* Each ends for its own reason. */
-TEST(starve_and_be_canceled)
+TEST(awaits_stack_and_be_canceled)
 {
 	coro_scheduler *s = start_capped(1, 1);
 
@@ -156,12 +156,12 @@ static void yields_over_much(void *arg, void *result)
 	add_one(&ran);
 }
 
-TEST(starve_for_a_slot)
+TEST(awaits_stack_for_a_slot)
 {
 	coro_attr dense = {.size = sizeof dense, .flags = CORO_DENSE};
 
 	for (uint64_t stacks = 3; stacks <= 13; stacks += 10) { /* one of them is for copying */
-		coro_options o = {.size = sizeof o, .workers = 1, .dense_slots = 2, .dense_stack_bytes = SLOT};
+		coro_options o = {.size = sizeof o, .workers = 1, .shared_stacks = 2, .shared_stack_bytes = SLOT};
 		o.stack_limit = stacks * (SLOT + 4096);
 		coro_scheduler *s = start(&o);
 		ran = 0;

@@ -6,9 +6,9 @@ package csrc
 // #cgo nocallback coro_chan_send
 // #cgo noescape coro_chan_recv
 // #cgo nocallback coro_chan_recv
-// #cgo noescape coroi_guest_new
-// #cgo nocallback coroi_guest_new
-// #include "guest.h"
+// #cgo noescape coroi_gowaiter_new
+// #cgo nocallback coroi_gowaiter_new
+// #include "gowait.h"
 import "C"
 
 import (
@@ -21,10 +21,10 @@ import (
 // TimedOut is also what a call returns that would have to wait.
 const TimedOut = Status(C.CORO_ETIMEDOUT)
 
-// Waits: the guest waits now.
+// Waits: the gowaiter waits now.
 const Waits = Status(C.COROI_WAITS)
 
-// byCall: a leaf of guest.h has done nothing.
+// byCall: a leaf of gowait.h has done nothing.
 const byCall = C.COROI_BY_CALL
 
 // A Chan is a coro_chan.
@@ -93,16 +93,16 @@ func (c Chan) MayRecv() bool {
 	return c.LenHint() != 0 || c.word(C.COROI_CHAN_SENDERS) != 0 || c.isClosed()
 }
 
-// Send has a guest send its value.
-func (c Chan) Send(g Guest) Status {
+// Send has a gowaiter send its value.
+func (c Chan) Send(g GoWaiter) Status {
 	crossing()
-	return Status(C.coroi_chan_send_guest(c.c, g.g))
+	return Status(C.coroi_chan_send_gowaiter(c.c, g.g))
 }
 
-// Recv has a guest receive one.
-func (c Chan) Recv(g Guest) Status {
+// Recv has a gowaiter receive one.
+func (c Chan) Recv(g GoWaiter) Status {
 	crossing()
-	return Status(C.coroi_chan_recv_guest(c.c, g.g))
+	return Status(C.coroi_chan_recv_gowaiter(c.c, g.g))
 }
 
 // Close is coro_chan_close.
@@ -128,11 +128,11 @@ func (c Chan) Free() {
 // SelectMost is how many operations one can select from.
 const SelectMost = C.CORO_CASES_MAX
 
-// SelectBytes are those that a guest needs to select from n operations, before their values.
+// SelectBytes are those that a gowaiter needs to select from n operations, before their values.
 func SelectBytes(n int) uintptr { return uintptr(C.coroi_select_bytes(C.uint32_t(n))) }
 
-// SetCase is the i-th of a guest's operations: to send the value that lies in its memory, or to receive it there.
-func (g Guest) SetCase(i int, c Chan, send bool, value unsafe.Pointer) {
+// SetCase is the i-th of a gowaiter's operations: to send the value that lies in its memory, or to receive it there.
+func (g GoWaiter) SetCase(i int, c Chan, send bool, value unsafe.Pointer) {
 	crossing()
 	k := (*C.coro_case)(unsafe.Add(unsafe.Pointer(C.coroi_select_cases(g.g)), i*C.sizeof_coro_case))
 	*(*uintptr)(unsafe.Pointer(&k._chan)) = c.Address()
@@ -143,14 +143,14 @@ func (g Guest) SetCase(i int, c Chan, send bool, value unsafe.Pointer) {
 	}
 }
 
-// Select has the guest do one of its n operations.
-func (g Guest) Select(n int) Status {
+// Select has the gowaiter do one of its n operations.
+func (g GoWaiter) Select(n int) Status {
 	crossing()
-	return Status(C.coroi_select_guest(g.g, C.uint32_t(n)))
+	return Status(C.coroi_select_gowaiter(g.g, C.uint32_t(n)))
 }
 
 // Selected tells, when it is done, which one was, and how.
-func (g Guest) Selected() (int, Status) {
+func (g GoWaiter) Selected() (int, Status) {
 	crossing()
 	i := int(C.coroi_select_done(g.g))
 	crossing()
@@ -158,58 +158,58 @@ func (g Guest) Selected() (int, Status) {
 	return i, Status(k.status)
 }
 
-// A Guest is a goroutine or a Go body that waits: guest.h.
-type Guest struct{ g *C.struct_coroi_guest }
+// A GoWaiter is a goroutine or a Go body that waits: gowait.h.
+type GoWaiter struct{ g *C.struct_coroi_gowaiter }
 
-// NewGuest is for a goroutine that s.Guests names by its slot.
-func (s *Scheduler) NewGuest(slot uint32, bytes uintptr) (Guest, Status) {
+// NewGoWaiter is for a goroutine that s.GoWaiters names by its id.
+func (s *Scheduler) NewGoWaiter(id uint32, bytes uintptr) (GoWaiter, Status) {
 	crossing()
-	return newGuest(C.coroi_guest_new(s.c, C.uint32_t(slot), nil, 0, C.size_t(bytes)))
+	return newGoWaiter(C.coroi_gowaiter_new(s.c, C.uint32_t(id), nil, 0, C.size_t(bytes)))
 }
 
-// NewGuest is for the body j, which is sent an event.
-func (j Joinable) NewGuest(bytes uintptr) (Guest, Status) {
+// NewGoWaiter is for the body j, which is sent an event.
+func (j Joinable) NewGoWaiter(bytes uintptr) (GoWaiter, Status) {
 	crossing()
-	return newGuest(C.coroi_guest_new(nil, 0, j.r, C.uint32_t(j.gen>>genShift), C.size_t(bytes)))
+	return newGoWaiter(C.coroi_gowaiter_new(nil, 0, j.r, C.uint32_t(j.gen>>genShift), C.size_t(bytes)))
 }
 
-func newGuest(g *C.struct_coroi_guest) (Guest, Status) {
+func newGoWaiter(g *C.struct_coroi_gowaiter) (GoWaiter, Status) {
 	if g == nil {
-		return Guest{}, NoMemory
+		return GoWaiter{}, NoMemory
 	}
-	return Guest{g}, OK
+	return GoWaiter{g}, OK
 }
 
 // Value is where its value lies.
-func (g Guest) Value() unsafe.Pointer {
-	return unsafe.Add(unsafe.Pointer(g.g), C.sizeof_struct_coroi_guest)
+func (g GoWaiter) Value() unsafe.Pointer {
+	return unsafe.Add(unsafe.Pointer(g.g), C.sizeof_struct_coroi_gowaiter)
 }
 
-// Fired tells whether what it waits for has happened: then Status says how. A goroutine's is on its way through Guests, too.
-func (g Guest) Fired() bool { return atomic.LoadUint32((*uint32)(&g.g.fired)) != 0 }
+// Fired tells whether what it waits for has happened: then Status says how. A goroutine's is on its way through GoWaiters, too.
+func (g GoWaiter) Fired() bool { return atomic.LoadUint32((*uint32)(&g.g.fired)) != 0 }
 
 // Status is what the wait of one that is fired returns.
-func (g Guest) Status() Status { return Status(g.g.x.status) }
+func (g GoWaiter) Status() Status { return Status(g.g.x.status) }
 
 // Withdraw ends its wait. False: it is fired, or about to be.
-func (g Guest) Withdraw() bool {
+func (g GoWaiter) Withdraw() bool {
 	crossing()
-	return bool(C.coroi_guest_withdraw(g.g))
+	return bool(C.coroi_gowaiter_withdraw(g.g))
 }
 
-// Free frees it: it is fired and was in Guests, or was withdrawn, or never waited.
-func (g Guest) Free() {
+// Free frees it: it is fired and was in GoWaiters, or was withdrawn, or never waited.
+func (g GoWaiter) Free() {
 	crossing()
-	C.coroi_guest_free(g.g)
+	C.coroi_gowaiter_free(g.g)
 }
 
-// Guests takes the list of goroutines that have waited, and appends their slots. They may be freed then.
-func (s *Scheduler) Guests(slots []uint32) []uint32 {
-	node := atomic.SwapUint64((*uint64)(unsafe.Pointer(&s.c.guests)), 0)
+// GoWaiters takes the list of goroutines that have waited, and appends their ids. They may be freed then.
+func (s *Scheduler) GoWaiters(ids []uint32) []uint32 {
+	node := atomic.SwapUint64((*uint64)(unsafe.Pointer(&s.c.gowaiters)), 0)
 	for node != 0 {
-		g := *(**C.struct_coroi_guest)(unsafe.Pointer(&node))
+		g := *(**C.struct_coroi_gowaiter)(unsafe.Pointer(&node))
 		node = uint64(g.next)
-		slots = append(slots, uint32(g.slot))
+		ids = append(ids, uint32(g.id))
 	}
-	return slots
+	return ids
 }

@@ -1,14 +1,14 @@
 /*
- * search.h - what a worker does that has nothing to run, before it sleeps: it spins for mail, and steals.
+ * steal.h - what a worker does that has nothing to run, before it sleeps: it spins for a remote wake, and steals.
  */
-#ifndef COROI_SEARCH_H
-#define COROI_SEARCH_H
+#ifndef COROI_STEAL_H
+#define COROI_STEAL_H
 
 #include "worker.h"
 
 #define COROI_LATE_NS 200000 /* a deadline is so late: its worker does not get to it */
 
-/* coroi_search - spin for a short while for mail, and, as one of few, for something to steal. True: w has something. */
+/* coroi_search - spin for a short while for a remote wake, and, as one of few, for something to steal. True: w has something. */
 bool coroi_search(struct coroi_worker *w);
 
 /* coroi_note_turns - remember how far the others are. coroi_is_stuck - v has something and has not switched since, or has missed

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestPortsShareNoCacheLines(t *testing.T) {
-	assert.Zero(t, unsafe.Sizeof(Port{})%128)
+func TestSubmittersShareNoCacheLines(t *testing.T) {
+	assert.Zero(t, unsafe.Sizeof(Submitter{})%128)
 }
 
 func TestGoAndCAgreeOnRecords(t *testing.T) {
@@ -27,16 +27,16 @@ func TestGoAndCAgreeOnRecords(t *testing.T) {
 func TestTooManyWakesAreRefused(t *testing.T) {
 	s, status := New(Options{Workers: 1, Paused: true})
 	assert.Equal(t, OK, status)
-	ports, status := s.NewPorts(1)
+	submitters, status := s.NewSubmitters(1)
 	assert.Equal(t, OK, status)
-	assert.Equal(t, OK, ports[0].Acquire())
-	j, status := ports[0].Start(&Spec{Fn: 1}, nil) // it never runs
+	assert.Equal(t, OK, submitters[0].Acquire())
+	j, status := submitters[0].Start(&Spec{Fn: 1}, nil) // it never runs
 	assert.Equal(t, OK, status)
 	assert.Equal(t, OK, Wake(j.Handle()))
 	j.r.wake += permitsMax - 2
 	assert.Equal(t, OK, Wake(j.Handle()))
 	assert.Equal(t, Overflow, Wake(j.Handle()))
-	ports[0].Shut()
+	submitters[0].Shut()
 	assert.Equal(t, OK, s.Close(true))
 	s.Destroy()
 }

@@ -1,10 +1,10 @@
 /*
- * tokens.h - who is awake, who sleeps and is woken, and when everything rests: the tokens, the sleepers' bits and claims.
+ * activity.h - who is awake, who sleeps and is woken, and when everything rests: the tokens, the sleepers' bits and claims.
  *
  * The protocol, of which this is N1 to N4, is told in idle.c.
  */
-#ifndef COROI_TOKENS_H
-#define COROI_TOKENS_H
+#ifndef COROI_ACTIVITY_H
+#define COROI_ACTIVITY_H
 
 #include "deque.h"
 
@@ -15,30 +15,30 @@ enum { COROI_EV_NONE, COROI_EV_SLEEPS, COROI_EV_WOKEN };
 #define COROI_HUNGRY_SURPLUS 1u /* a sleeper would like to have some, if there is more than one */
 #define COROI_HUNGRY_ALONE 2u   /* nobody looks around: wake one for whatever there is */
 
-/* coroi_token_drop - give an awake token back. True: everything rests now; the caller tells (coroi_rested). */
-static inline bool coroi_token_drop(struct coro_scheduler *s)
+/* coroi_awake_end - give an awake token back. True: everything rests now; the caller tells (coroi_rested). */
+static inline bool coroi_awake_end(struct coro_scheduler *s)
 {
-	return at_add(&s->S, -COROI_S_AWAKE) >> 16 == 0;
+	return at_add(&s->activity, -COROI_AWAKE) >> 16 == 0;
 }
 
-/* coroi_token_grant - take an awake token. If everything rested until then, that is counted before anything can come of it. */
-static inline void coroi_token_grant(struct coro_scheduler *s)
+/* coroi_awake_begin - take an awake token. If everything rested until then, that is counted before anything can come of it. */
+static inline void coroi_awake_begin(struct coro_scheduler *s)
 {
-	if (at_add(&s->S, COROI_S_AWAKE) >> 16 == 1)
+	if (at_add(&s->activity, COROI_AWAKE) >> 16 == 1)
 		at_add(&s->rises, 1);
 }
 
-/* coroi_ext_begin, coroi_ext_end - work will come from outside of all workers, and has come: an offloaded call, a timer. Begin
+/* coroi_pending_begin, coroi_pending_end - work will come from outside of all workers, and has come: an offloaded call, a timer. Begin
  * while awake; end after what it wakes was woken. */
-void coroi_ext_begin(struct coro_scheduler *s, uint32_t n);
-void coroi_ext_end(struct coro_scheduler *s);
+void coroi_pending_begin(struct coro_scheduler *s, uint32_t n);
+void coroi_pending_end(struct coro_scheduler *s);
 
 static inline uint64_t coroi_sleeper_bit(unsigned id)
 {
 	return UINT64_C(1) << (id & 63);
 }
 
-/* coroi_holds_off - w has stolen, or was woken to do so, in vain lately (search.c): it is not to be woken for a surplus. Thread: any; a
+/* coroi_holds_off - w has stolen, or was woken to do so, in vain lately (steal.c): it is not to be woken for a surplus. Thread: any; a
  * hint. */
 static inline bool coroi_holds_off(const struct coroi_worker *w, uint64_t now)
 {

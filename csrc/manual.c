@@ -1,11 +1,11 @@
 //go:build cgo && linux
 /*
- * bare.c - coroutines resumed by hand: Lwan's coro_new, coro_resume, coro_yield, coro_reset and coro_free.
+ * manual.c - coroutines resumed by hand: Lwan's coro_new, coro_resume, coro_yield, coro_reset and coro_free.
  *
  * Values and the state are handed over before the switch, so that both public calls end in a tail call to it,
  * and the return predictor is never asked.
  */
-#include "bare.h"
+#include "manual.h"
 
 #include "extras.h"
 #include "overflow.h"
@@ -25,13 +25,13 @@ static void pool_make(void)
 	coroi_overflow_install();
 }
 
-struct coroi_stack_pool *coroi_bare_pool(void)
+struct coroi_stack_pool *coroi_manual_pool(void)
 {
 	pthread_once(&pool_once, pool_make);
 	return &pool;
 }
 
-COROI_NOINLINE coro_t *coroi_bare(void)
+COROI_NOINLINE coro_t *coroi_manual(void)
 {
 	return running;
 }
@@ -58,7 +58,7 @@ static inline void leave(coro_t *co)
 		coroi_self()->current = co->outer_rec;
 }
 
-void coroi_bare_hide(struct coroi_outer *o)
+void coroi_manual_hide(struct coroi_outer *o)
 {
 	struct coroi_worker *w = coroi_self();
 
@@ -68,7 +68,7 @@ void coroi_bare_hide(struct coroi_outer *o)
 		w->current = NULL;
 }
 
-void coroi_bare_show(const struct coroi_outer *o)
+void coroi_manual_show(const struct coroi_outer *o)
 {
 	running = o->co;
 	if (o->rec) /* it has not moved, as in leave() */
@@ -91,7 +91,7 @@ static COROI_NOINLINE __attribute__((noreturn)) void finish(coro_t *co, int stat
 static void body_main(intptr_t unused)
 {
 	(void)unused;
-	coro_t *co = coroi_bare();
+	coro_t *co = coroi_manual();
 	coroi_fiber_arrive(NULL, &co->resumer);
 	finish(co, CORO_FINISHED, co->body(co->arg, co->first));
 }
@@ -102,27 +102,27 @@ static void unstack(coro_t *co)
 	for (struct coroi_stack *s; (s = co->stack)->below;) {
 		co->stack = s->below;
 		s->below = NULL;
-		coroi_stack_pool_put(coroi_bare_pool(), &s, 1);
+		coroi_stack_pool_put(coroi_manual_pool(), &s, 1);
 	}
 }
 
 /* On co's own stack: the one that it ended on may be another's from now on. */
 static void exit_main(intptr_t status)
 {
-	coro_t *co = coroi_bare();
+	coro_t *co = coroi_manual();
 
 	coroi_fiber_arrive(NULL, NULL);
 	unstack(co);
 	finish(co, (int)status, 0);
 }
 
-void coroi_bare_exit(coro_t *co, int status)
+void coroi_manual_exit(coro_t *co, int status)
 {
 	struct coroi_stack *s = co->stack;
 
 	while (s->below)
 		s = s->below;
-	coroi_fiber_restart(&s->place, s->low, s->top);
+	coroi_fiber_restart(&s->fiber, s->low, s->top);
 	coroi_restart(coroi_context(s->top, exit_main), status);
 }
 
@@ -153,7 +153,7 @@ int coro_new(coro_t **out, coro_body body, void *arg, size_t stack_bytes)
 	coro_t *co = coroi_alloc(sizeof *co, COROI_LINE);
 	if (!co)
 		return CORO_ENOMEM;
-	if (!coroi_stack_pool_get(coroi_bare_pool(), (unsigned)class, &co->stack, 1)) {
+	if (!coroi_stack_pool_get(coroi_manual_pool(), (unsigned)class, &co->stack, 1)) {
 		coroi_release(co);
 		return CORO_ENOMEM;
 	}
@@ -180,7 +180,7 @@ int coro_free(coro_t *co)
 	if (co->status == CORO_EBUSY)
 		return CORO_EBUSY;
 	drop(co);
-	coroi_stack_pool_put(coroi_bare_pool(), &co->stack, 1);
+	coroi_stack_pool_put(coroi_manual_pool(), &co->stack, 1);
 	coroi_release(co);
 	return CORO_OK;
 }
@@ -203,7 +203,7 @@ int coro_resume(coro_t *co, intptr_t send, intptr_t *received)
 	enter(co);
 	void *fake = NULL;
 	coroi_fiber_here(&co->resumer);
-	coroi_fiber_leave(&fake, &co->stack->place);
+	coroi_fiber_leave(&fake, &co->stack->fiber);
 	int status = coroi_swap(&co->resumer_sp, co->sp, CORO_OK);
 	coroi_fiber_arrive(fake, NULL);
 	return status;

@@ -1,5 +1,5 @@
 /*
- * task.h - a coroutine that can run, in one word, as queues and parcels hold it.
+ * runnable.h - a coroutine that can run, in one word, as queues and batches hold it.
  *
  *      started       the address of its record
  *      never run     COROI_NEW | words << 60 | class << 56 | COROI_RESULT | function
@@ -11,8 +11,8 @@
  * starts: the word, and beside it the argument, are all there is. The record is taken by the worker that starts it, and
  * is the one that the last coroutine there has just left, in cache.
  */
-#ifndef COROI_TASK_H
-#define COROI_TASK_H
+#ifndef COROI_RUNNABLE_H
+#define COROI_RUNNABLE_H
 
 #include "record.h"
 
@@ -26,59 +26,59 @@
 #define COROI_ADDRESS (COROI_RESULT - 1)
 #define COROI_CODED (UINT64_C(1) << COROI_CLASS_SHIFT) /* with COROI_RECORD, which leaves the class to the record */
 
-static inline bool coroi_task_is_new(uint64_t task)
+static inline bool coroi_runnable_is_new(uint64_t runnable)
 {
-	return (int64_t)task < 0;
+	return (int64_t)runnable < 0;
 }
 
-/* coroi_task_words - of argument, 0 to 6, or COROI_RECORD. */
-static inline unsigned coroi_task_words(uint64_t task)
+/* coroi_runnable_words - of argument, 0 to 6, or COROI_RECORD. */
+static inline unsigned coroi_runnable_words(uint64_t runnable)
 {
-	return task >> COROI_WORDS_SHIFT & 7;
+	return runnable >> COROI_WORDS_SHIFT & 7;
 }
 
-static inline bool coroi_task_has_record(uint64_t task)
+static inline bool coroi_runnable_has_record(uint64_t runnable)
 {
-	return !coroi_task_is_new(task) || coroi_task_words(task) == COROI_RECORD;
+	return !coroi_runnable_is_new(runnable) || coroi_runnable_words(runnable) == COROI_RECORD;
 }
 
-static inline struct coroi_rec *coroi_task_record(uint64_t task)
+static inline struct coroi_rec *coroi_runnable_record(uint64_t runnable)
 {
-	return (struct coroi_rec *)(uintptr_t)(task & COROI_ADDRESS);
+	return (struct coroi_rec *)(uintptr_t)(runnable & COROI_ADDRESS);
 }
 
-/* coroi_task_resumed - the same where the task is known to have started, or to be none: NULL. */
-static inline struct coroi_rec *coroi_task_resumed(uint64_t task)
+/* coroi_runnable_resumed - the same where the runnable is known to have started, or to be none: NULL. */
+static inline struct coroi_rec *coroi_runnable_resumed(uint64_t runnable)
 {
-	return (struct coroi_rec *)(uintptr_t)task;
+	return (struct coroi_rec *)(uintptr_t)runnable;
 }
 
-static inline coro_fn coroi_task_fn(uint64_t task)
+static inline coro_fn coroi_runnable_fn(uint64_t runnable)
 {
-	return (coro_fn)(uintptr_t)(task & COROI_ADDRESS);
+	return (coro_fn)(uintptr_t)(runnable & COROI_ADDRESS);
 }
 
-static inline uint8_t coroi_task_class(uint64_t task)
+static inline uint8_t coroi_runnable_class(uint64_t runnable)
 {
-	return task >> COROI_CLASS_SHIFT & 15;
+	return runnable >> COROI_CLASS_SHIFT & 15;
 }
 
-static inline uint64_t coroi_task_started(const struct coroi_rec *r)
+static inline uint64_t coroi_runnable_started(const struct coroi_rec *r)
 {
 	return (uintptr_t)r;
 }
 
-static inline uint64_t coroi_task_fresh(const struct coroi_rec *r)
+static inline uint64_t coroi_runnable_fresh(const struct coroi_rec *r)
 {
 	return COROI_NEW | (uint64_t)COROI_RECORD << COROI_WORDS_SHIFT | (uintptr_t)r;
 }
 
-static inline uint64_t coroi_task_coded(const struct coroi_rec *r)
+static inline uint64_t coroi_runnable_coded(const struct coroi_rec *r)
 {
-	return coroi_task_fresh(r) | COROI_CODED;
+	return coroi_runnable_fresh(r) | COROI_CODED;
 }
 
-static inline uint64_t coroi_task_new(coro_fn fn, unsigned class, unsigned words, bool result)
+static inline uint64_t coroi_runnable_new(coro_fn fn, unsigned class, unsigned words, bool result)
 {
 	return COROI_NEW | (uint64_t)words << COROI_WORDS_SHIFT | (uint64_t)class << COROI_CLASS_SHIFT |
 	       (result ? COROI_RESULT : 0) | (uintptr_t)fn;

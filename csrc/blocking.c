@@ -1,9 +1,9 @@
 //go:build cgo && linux
-/* block.c - see block.h. */
-#include "block.h"
+/* blocking.c - see blocking.h. */
+#include "blocking.h"
 
 #include "dense.h"
-#include "lane.h"
+#include "goworker.h"
 #include "nowait.h"
 #include "wait.h"
 
@@ -27,7 +27,7 @@ struct coroi_thread {
 	struct coroi_rec *rider;   /* the coroutine that goes on here, or NULL */
 	void *sp;                  /* meanwhile: its own context */
 	void *sigstack;
-	struct coroi_place native;
+	struct coroi_fiber native;
 };
 
 static __thread struct coroi_thread *thread_here; /* NULL: it is not one of these */
@@ -74,7 +74,7 @@ static void make(struct coroi_job *j)
 
 	j->fn(j->arg);
 	coroi_event_send(rec); /* K4. The job is gone from now on */
-	coroi_ext_end(s);
+	coroi_pending_end(s);
 }
 
 /* still_idle - take t off the list, if nobody has claimed it. With the lock. */
@@ -141,7 +141,7 @@ static void *thread_main(void *arg)
 	struct coroi_thread t = {.job = j};
 
 	thread_here = &t;
-	coroi_place_native(&t.native);
+	coroi_fiber_native(&t.native);
 	coroi_thread_name(p->sched->name, p->sched->workers); /* after its workers */
 	t.sigstack = coroi_sigstack_install();
 	for (; j; j = next_job(p, &t))
@@ -239,7 +239,7 @@ static bool withdraw(void *arg)
 		dequeue(j->pool, j);
 	coroi_unlock(&j->pool->lock);
 	if (queued)
-		coroi_ext_end(j->pool->sched);
+		coroi_pending_end(j->pool->sched);
 	return queued;
 }
 
@@ -263,10 +263,10 @@ int coro_blocking(void (*fn)(void *), void *arg)
 		return CORO_ENOMEM;
 	*j = (struct coroi_job){.fn = fn, .arg = arg, .rec = me};
 	coroi_escape(me);
-	coroi_ext_begin(s, 1); /* K1 */
+	coroi_pending_begin(s, 1); /* K1 */
 	status = submit(&s->pool, j);
 	if (status)
-		coroi_ext_end(s);
+		coroi_pending_end(s);
 	else
 		status = coroi_wait(me, 'b', CORO_FOREVER, withdraw, j); /* K3 */
 	coroi_aside_end(me, j);
@@ -281,7 +281,7 @@ static void ride(void *arg)
 	void *fake = NULL;
 
 	t->rider = rider;
-	coroi_fiber_leave(&fake, &rider->stack->place);
+	coroi_fiber_leave(&fake, &rider->stack->fiber);
 	coroi_swap(&t->sp, rider->sp, CORO_OK);
 	coroi_fiber_arrive(fake, NULL);
 }
@@ -300,9 +300,9 @@ int coro_thread_begin(void)
 		return CORO_ECANCELED;
 	struct coroi_job j = {.fn = ride, .arg = me, .rec = me};
 	coroi_escape(me);
-	coroi_ext_begin(w->sched, 1); /* K1 */
+	coroi_pending_begin(w->sched, 1); /* K1 */
 	coroi_door_enter(w);
-	at_store_rlx(&me->state, COROI_PROMISED);
+	at_store_rlx(&me->state, COROI_COMMITTED);
 	me->waits = 'b';
 	w->leaver = &j;
 	w->current = NULL;
@@ -321,7 +321,7 @@ void coroi_leave(struct coroi_worker *w)
 	coroi_door_enter(w);
 	coroi_resume_locked(w, me, (int8_t)status);
 	coroi_door_leave(w);
-	coroi_ext_end(w->sched);
+	coroi_pending_end(w->sched);
 }
 
 int coro_thread_end(void)

@@ -1,22 +1,22 @@
 //go:build cgo && linux
-/* tokens.c - see tokens.h. */
-#include "tokens.h"
+/* activity.c - see activity.h. */
+#include "activity.h"
 
-#include "bell.h"
-#include "lane.h"
+#include "gobell.h"
+#include "goworker.h"
 
 #include <limits.h>
 
 bool coroi_at_rest(struct coro_scheduler *s)
 {
-	return at_load_seq(&s->S) >> 16 == 0;
+	return at_load_seq(&s->activity) >> 16 == 0;
 }
 
-static bool wake_starved(struct coro_scheduler *s);
+static bool wake_awaiting_stack(struct coro_scheduler *s);
 
 void coroi_rested(struct coro_scheduler *s)
 {
-	if (coroi_unlikely(at_load_seq(&s->starved)) && wake_starved(s))
+	if (coroi_unlikely(at_load_seq(&s->awaiting_stack)) && wake_awaiting_stack(s))
 		return;
 	at_add(&s->rests, 1);
 	if (at_load_seq(&s->rest_waiters))
@@ -37,15 +37,15 @@ bool coroi_claim(struct coro_scheduler *s, unsigned id)
 {
 	struct coroi_worker *w = &s->worker[id];
 
-	COROI_MUTANT(CLAIM_FIRST, coroi_token_grant(s), (void)0);
+	COROI_MUTANT(CLAIM_FIRST, coroi_awake_begin(s), (void)0);
 	if (at_load_seq(&s->mode) == COROI_PAUSED ||
 	    !COROI_MUTANT(BLIND_CLAIM, at_and(&s->sleepers[id >> 6], ~coroi_sleeper_bit(id)) & coroi_sleeper_bit(id),
 			  (at_and(&s->sleepers[id >> 6], ~coroi_sleeper_bit(id)), true))) {
-		if (COROI_MUTANT(CLAIM_FIRST, COROI_MUTANT(TOKEN_KEPT, coroi_token_drop(s), false), false))
+		if (COROI_MUTANT(CLAIM_FIRST, COROI_MUTANT(TOKEN_KEPT, coroi_awake_end(s), false), false))
 			coroi_rested(s);
 		return false;
 	}
-	COROI_MUTANT(CLAIM_FIRST, (void)0, at_add(&s->S, COROI_S_AWAKE));
+	COROI_MUTANT(CLAIM_FIRST, (void)0, at_add(&s->activity, COROI_AWAKE));
 	at_store_rlx(&w->waker_cpu, coroi_cpu());
 	if (at_xchg(&w->ev, COROI_EV_WOKEN) == COROI_EV_SLEEPS)
 		COROI_MUTANT(NO_CALL, coroi_futex_wake(&w->ev, 1), (void)0);
@@ -54,17 +54,17 @@ bool coroi_claim(struct coro_scheduler *s, unsigned id)
 	return true;
 }
 
-/* wake_starved - everything rests, but some wait for a stack: that is not the end. Wake a worker that has such ones, to tell them that there
- * is none, see fail_starved. One: of several none would be alone. False: there is none to be woken. */
-static bool wake_starved(struct coro_scheduler *s)
+/* wake_awaiting_stack - everything rests, but some wait for a stack: that is not the end. Wake a worker that has such ones, to tell them that there
+ * is none, see fail_awaiting_stack. One: of several none would be alone. False: there is none to be woken. */
+static bool wake_awaiting_stack(struct coro_scheduler *s)
 {
 	for (unsigned id = 0; id < s->workers && at_load_seq(&s->mode) == COROI_RUNNING; id++)
-		if (at_load_rlx(&s->worker[id].starved.count) && coroi_sleeps(s, id) && coroi_claim(s, id))
+		if (at_load_rlx(&s->worker[id].awaiting_stack.count) && coroi_sleeps(s, id) && coroi_claim(s, id))
 			return true;
 	return false;
 }
 
-/* claim_any - wake one sleeper, if there is one, to steal: not the lane, nor a dedicated one; nor, for a surplus, one that holds off. */
+/* claim_any - wake one sleeper, if there is one, to steal: not the goworker, nor a dedicated one; nor, for a surplus, one that holds off. */
 static void claim_any(struct coro_scheduler *s, bool surplus)
 {
 	uint64_t now = surplus ? coroi_now_ns() : 0;
@@ -107,17 +107,17 @@ void coroi_wake_all(struct coro_scheduler *s)
 	for (unsigned id = 0; id < s->workers; id++)
 		if (coroi_sleeps(s, id))
 			coroi_claim(s, id);
-	if (at_load_seq(&coroi_lane(s)->inbox)) /* it has nothing else to wake up for */
-		coroi_notify_pushed(coroi_lane(s));
+	if (at_load_seq(&coroi_goworker(s)->inbox)) /* it has nothing else to wake up for */
+		coroi_notify_pushed(coroi_goworker(s));
 }
 
-void coroi_ext_begin(struct coro_scheduler *s, uint32_t n)
+void coroi_pending_begin(struct coro_scheduler *s, uint32_t n)
 {
-	at_add(&s->S, n * COROI_S_EXT);
+	at_add(&s->activity, n * COROI_PENDING);
 }
 
-void coroi_ext_end(struct coro_scheduler *s)
+void coroi_pending_end(struct coro_scheduler *s)
 {
-	if (at_add(&s->S, -COROI_S_EXT) >> 16 == 0)
+	if (at_add(&s->activity, -COROI_PENDING) >> 16 == 0)
 		coroi_rested(s);
 }

@@ -1,24 +1,24 @@
 /*
- * guest.h - goroutines, and Go bodies, that wait at objects (waitq.h).
+ * gowait.h - goroutines, and Go bodies, that wait at objects (waitq.h).
  *
- * They have no C stack for a waiter to lie on, so it lies in a guest, with room for the value that is passed. A Go body is sent its
- * event like any coroutine; a goroutine's guest is put on a list of its scheduler, and the bell is rung: Go finds the slot
- * of who waits. A guest is Go's to free when it is fired, and off the list, or withdrawn.
+ * They have no C stack for a waiter to lie on, so it lies in a gowaiter, with room for the value that is passed. A Go body is sent its
+ * event like any coroutine; a goroutine's gowaiter is put on a list of its scheduler, and the bell is rung: Go finds the id
+ * of who waits. A gowaiter is Go's to free when it is fired, and off the list, or withdrawn.
  */
-#ifndef COROI_GUEST_H
-#define COROI_GUEST_H
+#ifndef COROI_GOWAIT_H
+#define COROI_GOWAIT_H
 
 #include "waitq.h"
 
-struct coroi_guest {
+struct coroi_gowaiter {
 	struct coroi_waiter x;
 	uint64_t next;                /* in the scheduler's list */
 	struct coro_scheduler *sched; /* that the goroutine hears from; NULL: it is a body */
 	struct coroi_rec *body;
 	uint32_t gen;                 /* of the body */
-	uint32_t slot;                /* of the goroutine */
+	uint32_t id;                /* of the goroutine */
 	uint32_t fired;               /* atomic: what it waited for has happened, and value and status are there */
-	bool (*withdraw)(struct coroi_guest *g); /* Q3, where more is to be done; NULL: nothing more is */
+	bool (*withdraw)(struct coroi_gowaiter *g); /* Q3, where more is to be done; NULL: nothing more is */
 	unsigned char value[] __attribute__((aligned(16)));
 };
 
@@ -27,7 +27,7 @@ enum { COROI_WAITS = 1, COROI_YOURS = 2 };
 
 /*
  * Who a goroutine is, as the owner of a lock: a number that differs between any two that are alive, and this bit, which no
- * coroutine's or thread's mark has. A Go body's goroutine is its own as long as it lives.
+ * coroutine's or thread's owner has. A Go body's goroutine is its own as long as it lives.
  */
 #define COROI_GOROUTINE UINT64_C(4)
 
@@ -37,18 +37,18 @@ enum { COROI_WAITS = 1, COROI_YOURS = 2 };
 #define COROI_ONCE_STATE 32
 #define COROI_ONCE_DONE 2
 
-/* coroi_guest_new - for a goroutine (sched and slot) or a body (and its generation), with room for a value. NULL: no memory. */
-struct coroi_guest *coroi_guest_new(struct coro_scheduler *sched, uint32_t slot, struct coroi_rec *body, uint32_t gen, size_t bytes);
-void coroi_guest_free(struct coroi_guest *g);
+/* coroi_gowaiter_new - for a goroutine (sched and id) or a body (and its generation), with room for a value. NULL: no memory. */
+struct coroi_gowaiter *coroi_gowaiter_new(struct coro_scheduler *sched, uint32_t id, struct coroi_rec *body, uint32_t gen, size_t bytes);
+void coroi_gowaiter_free(struct coroi_gowaiter *g);
 
-/* coroi_guest_wait - Q1: it waits at o, which is entered, in q; leaves o. Returns COROI_WAITS. */
-int coroi_guest_wait(struct coroi_guest *g, struct coroi_object *o, struct coroi_waitq *q);
+/* coroi_gowaiter_wait - Q1: it waits at o, which is entered, in q; leaves o. Returns COROI_WAITS. */
+int coroi_gowaiter_wait(struct coroi_gowaiter *g, struct coroi_object *o, struct coroi_waitq *q);
 
-/* coroi_guest_withdraw - Q3. False: it is fired, or about to be. */
-bool coroi_guest_withdraw(struct coroi_guest *g);
+/* coroi_gowaiter_withdraw - Q3. False: it is fired, or about to be. */
+bool coroi_gowaiter_withdraw(struct coroi_gowaiter *g);
 
-/* coroi_guest_wake - Q2, after the lock. g must not be looked at any more. */
-void coroi_guest_wake(struct coroi_guest *g);
+/* coroi_gowaiter_wake - Q2, after the lock. g must not be looked at any more. */
+void coroi_gowaiter_wake(struct coroi_gowaiter *g);
 
 /*
  * Leaves: what does not wait, for objects that Go has made, called on a goroutine's own stack without cgo: so they use no more than
@@ -97,10 +97,10 @@ int coroi_chan_send_leaf(coro_chan *c, void *value);
 int coroi_chan_recv_leaf(coro_chan *c, void *value);
 int coroi_sem_acquire_leaf(coro_sem *s, void *unused);
 int coroi_sem_release_leaf(coro_sem *s, void *unused); /* of one permit */
-int coroi_rwlock_read_leaf(coro_rwlock *l, const uint64_t *mark);
-int coroi_rwlock_write_leaf(coro_rwlock *l, const uint64_t *mark);
-int coroi_rwlock_unread_leaf(coro_rwlock *l, const uint64_t *mark);
-int coroi_rwlock_unwrite_leaf(coro_rwlock *l, const uint64_t *mark);
+int coroi_rwlock_read_leaf(coro_rwlock *l, const uint64_t *owner);
+int coroi_rwlock_write_leaf(coro_rwlock *l, const uint64_t *owner);
+int coroi_rwlock_unread_leaf(coro_rwlock *l, const uint64_t *owner);
+int coroi_rwlock_unwrite_leaf(coro_rwlock *l, const uint64_t *owner);
 int coroi_latch_add_leaf(coro_latch *l, const int64_t *n);
 int coroi_latch_wait_leaf(coro_latch *l, void *unused);
 
@@ -115,33 +115,33 @@ int coroi_latch_wait_leaf(coro_latch *l, void *unused);
 void coroi_chan_keep(coro_chan *c, bool keep);
 
 /* Each does it at once, or has g wait: coro_chan_send of g's value, coro_chan_recv into it, coro_sem_acquire and so on, for the goroutine
- * mark. Where g may be NULL it does not wait: CORO_ETIMEDOUT. coroi_cond_wait_guest does not lock the mutex again. */
-int coroi_chan_send_guest(coro_chan *c, struct coroi_guest *g);
-int coroi_chan_recv_guest(coro_chan *c, struct coroi_guest *g);
-int coroi_sem_acquire_guest(coro_sem *s, struct coroi_guest *g);
-int coroi_mutex_lock_guest(coro_mutex *m, uint64_t mark, struct coroi_guest *g);
-int coroi_rwlock_lock_guest(coro_rwlock *l, bool write, uint64_t mark, struct coroi_guest *g); /* or NULL */
-int coroi_cond_wait_guest(coro_cond *c, coro_mutex *m, uint64_t mark, struct coroi_guest *g);
-int coroi_latch_wait_guest(coro_latch *l, struct coroi_guest *g); /* or NULL */
+ * owner. Where g may be NULL it does not wait: CORO_ETIMEDOUT. coroi_cond_wait_gowaiter does not lock the mutex again. */
+int coroi_chan_send_gowaiter(coro_chan *c, struct coroi_gowaiter *g);
+int coroi_chan_recv_gowaiter(coro_chan *c, struct coroi_gowaiter *g);
+int coroi_sem_acquire_gowaiter(coro_sem *s, struct coroi_gowaiter *g);
+int coroi_mutex_lock_gowaiter(coro_mutex *m, uint64_t owner, struct coroi_gowaiter *g);
+int coroi_rwlock_lock_gowaiter(coro_rwlock *l, bool write, uint64_t owner, struct coroi_gowaiter *g); /* or NULL */
+int coroi_cond_wait_gowaiter(coro_cond *c, coro_mutex *m, uint64_t owner, struct coroi_gowaiter *g);
+int coroi_latch_wait_gowaiter(coro_latch *l, struct coroi_gowaiter *g); /* or NULL */
 
 /*
- * coro_select by a guest with room for so many bytes and, after them, for the values: its cases are to be filled in, of which each has
+ * coro_select by a gowaiter with room for so many bytes and, after them, for the values: its cases are to be filled in, of which each has
  * something to send, or somewhere to receive it. Returns CORO_OK, COROI_WAITS or an error. When it is done, at once or after waiting,
- * coroi_select_done tells the index of the case, which then has its status, and takes the guest out of all queues.
+ * coroi_select_done tells the index of the case, which then has its status, and takes the gowaiter out of all queues.
  */
 size_t coroi_select_bytes(uint32_t n);
-coro_case *coroi_select_cases(struct coroi_guest *g);
-int coroi_select_guest(struct coroi_guest *g, uint32_t n);
-int coroi_select_done(struct coroi_guest *g);
+coro_case *coroi_select_cases(struct coroi_gowaiter *g);
+int coroi_select_gowaiter(struct coroi_gowaiter *g, uint32_t n);
+int coroi_select_done(struct coroi_gowaiter *g);
 
-/* coro_once_do in two parts. Begin: CORO_OK: it is done; COROI_YOURS: the goroutine mark is to do it, and then to call end; CORO_EDEADLK:
+/* coro_once_do in two parts. Begin: CORO_OK: it is done; COROI_YOURS: the goroutine owner is to do it, and then to call end; CORO_EDEADLK:
  * it is doing it. */
-int coroi_once_begin_guest(coro_once *o, uint64_t mark, struct coroi_guest *g); /* or NULL */
+int coroi_once_begin_gowaiter(coro_once *o, uint64_t owner, struct coroi_gowaiter *g); /* or NULL */
 void coroi_once_end(coro_once *o);
 
-/* coro_mutex_unlock and coro_rwlock_unlock by the owner mark; what was locked for reading is not unlocked for writing, nor the
+/* coro_mutex_unlock and coro_rwlock_unlock by the owner owner; what was locked for reading is not unlocked for writing, nor the
  * other way round: CORO_EPERM. */
-int coroi_mutex_unlock_as(coro_mutex *m, uint64_t mark);
-int coroi_rwlock_unlock_as(coro_rwlock *l, bool write, uint64_t mark);
+int coroi_mutex_unlock_as(coro_mutex *m, uint64_t owner);
+int coroi_rwlock_unlock_as(coro_rwlock *l, bool write, uint64_t owner);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * t_parcel.c - many spawns from outside in one box, as the Go side sends them.
+ * t_batch.c - many spawns from outside in one box, as the Go side sends them.
  */
 #include "test.h"
 
@@ -38,26 +38,26 @@ static struct coroi_fill fill(coro_scheduler *s, coro_fn fn, uint8_t arg_bytes)
 	return (struct coroi_fill){.fn = fn, .class = s->class, .arg_bytes = arg_bytes};
 }
 
-/* open_one - an empty parcel, and credit for all that it can hold. */
-static struct coroi_parcel *open_one(coro_scheduler *s, uint32_t *credit)
+/* open_one - an empty batch, and credit for all that it can hold. */
+static struct coroi_batch *open_one(coro_scheduler *s, uint32_t *credit)
 {
-	struct coroi_parcel *p;
+	struct coroi_batch *p;
 
-	*credit = coroi_slab_grant(&s->slab, COROI_PARCEL_WORDS);
-	if (!*credit || !coroi_parcel_open(&s->slab, &p, 1))
+	*credit = coroi_slab_grant(&s->slab, COROI_BATCH_WORDS);
+	if (!*credit || !coroi_batch_open(&s->slab, &p, 1))
 		return NULL;
-	CHECK_EQ(p->state, COROI_PARCEL_ADRIFT);
+	CHECK_EQ(p->state, COROI_BATCH_DETACHED);
 	return p;
 }
 
 /* add - A1. Returns the words of the spawn. */
-static uint32_t add(struct coroi_parcel *p, uint32_t at, coro_scheduler *s, coro_fn fn, const void *arg, size_t arg_bytes,
+static uint32_t add(struct coroi_batch *p, uint32_t at, coro_scheduler *s, coro_fn fn, const void *arg, size_t arg_bytes,
 		    bool result)
 {
 	uint32_t words = (uint32_t)(arg_bytes + 7) / 8;
 
-	CHECK(at + 1 + words <= COROI_PARCEL_WORDS);
-	p->words[at] = coroi_task_new(fn, s->class, words, result);
+	CHECK(at + 1 + words <= COROI_BATCH_WORDS);
+	p->words[at] = coroi_runnable_new(fn, s->class, words, result);
 	if (words) {
 		p->words[at + words] = 0;
 		memcpy(&p->words[at + 1], arg, arg_bytes);
@@ -67,13 +67,13 @@ static uint32_t add(struct coroi_parcel *p, uint32_t at, coro_scheduler *s, coro
 
 static bool has_room(uint32_t words)
 {
-	return words + COROI_PARCEL_ROOM <= COROI_PARCEL_WORDS;
+	return words + COROI_BATCH_ROOM <= COROI_BATCH_WORDS;
 }
 
 /* send - a closed one. */
-static void send(coro_scheduler *s, struct coroi_parcel *p, uint32_t words, uint32_t to)
+static void send(coro_scheduler *s, struct coroi_batch *p, uint32_t words, uint32_t to)
 {
-	at_store_rlx(&p->state, words | COROI_PARCEL_CLOSED);
+	at_store_rlx(&p->state, words | COROI_BATCH_CLOSED);
 	struct coroi_worker *w = &s->worker[to % s->workers];
 	uint64_t node = (uintptr_t)p | COROI_NODE_BATCH;
 	coroi_inbox_push(w, node);
@@ -94,14 +94,14 @@ static void *sends(void *arg)
 
 	for (uint64_t left = d->n; left;) {
 		uint32_t credit, words = 0;
-		struct coroi_parcel *p = open_one(d->s, &credit);
-		CHECK(p && credit == COROI_PARCEL_WORDS);
+		struct coroi_batch *p = open_one(d->s, &credit);
+		CHECK(p && credit == COROI_BATCH_WORDS);
 		if (rnd(&d->seed) % 8 == 0) { /* thought better of it */
-			coroi_parcel_drop(&d->s->slab, p);
+			coroi_batch_drop(&d->s->slab, p);
 			coroi_slab_refund(&d->s->slab, credit);
 			continue;
 		}
-		for (uint64_t use = 1 + rnd(&d->seed) % COROI_PARCEL_WORDS; use && left && has_room(words); use--, left--) {
+		for (uint64_t use = 1 + rnd(&d->seed) % COROI_BATCH_WORDS; use && left && has_room(words); use--, left--) {
 			uint64_t n = rnd(&d->seed) >> 20;
 			d->sum += n;
 			memcpy(bytes, &n, 8);
@@ -114,7 +114,7 @@ static void *sends(void *arg)
 	return NULL;
 }
 
-TEST_LIMIT(parcel_arrives_whole, 180)
+TEST_LIMIT(batch_arrives_whole, 180)
 {
 	enum { SENDERS = 3 };
 
@@ -139,7 +139,7 @@ TEST_LIMIT(parcel_arrives_whole, 180)
 	}
 }
 
-TEST(parcel_of_many_alike)
+TEST(batch_of_many_alike)
 {
 	uint64_t seed = 4;
 
@@ -173,8 +173,8 @@ static void in_order(void *arg, void *result)
 	next_one++;
 }
 
-/* What one thread sends to one worker starts in the order in which it was sent, parcels and single ones. */
-TEST(parcel_keeps_order)
+/* What one thread sends to one worker starts in the order in which it was sent, batches and single ones. */
+TEST(batch_keeps_order)
 {
 	coro_scheduler *s = start_with(1, 0);
 	uint64_t seed = 8, n = 0;
@@ -182,7 +182,7 @@ TEST(parcel_keeps_order)
 	for (int i = 0; i < 3000; i++) {
 		if (rnd(&seed) % 4) {
 			uint32_t credit, words = 0;
-			struct coroi_parcel *p = open_one(s, &credit);
+			struct coroi_batch *p = open_one(s, &credit);
 			CHECK(p);
 			for (uint64_t use = 1 + rnd(&seed) % 100; use; use--, n++, credit--)
 				words += add(p, words, s, in_order, &n, 8, false);
@@ -198,13 +198,13 @@ TEST(parcel_keeps_order)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------ parcels that stay open */
+/* ------------------------------------------------------------------------ batches that stay open */
 
-/* A sender that spawns one by one, as csrc/port.go does. */
+/* A sender that spawns one by one, as csrc/submitter.go does. */
 struct single {
 	coro_scheduler *s;
 	uint32_t to;
-	struct coroi_parcel *open;
+	struct coroi_batch *open;
 	uint32_t used, credit;
 	uint64_t seed, n, sum, pushes;
 	bool pauses;
@@ -217,20 +217,20 @@ static void one(struct single *d, const void *arg, size_t bytes)
 	CHECK(d->credit);
 	d->credit--;
 	if (!d->open) {
-		CHECK_EQ(coroi_parcel_open(&d->s->slab, &d->open, 1), 1);
+		CHECK_EQ(coroi_batch_open(&d->s->slab, &d->open, 1), 1);
 		d->used = 0;
 	}
-	struct coroi_parcel *p = d->open;
+	struct coroi_batch *p = d->open;
 	struct coroi_worker *w = &d->s->worker[d->to];
 	uint32_t words = add(p, d->used, d->s, adds, arg, bytes, false);
 	d->used += words;
 	if (!has_room(d->used)) { /* A4 */
-		words |= COROI_PARCEL_CLOSED;
+		words |= COROI_BATCH_CLOSED;
 		d->open = NULL;
 	}
-	if (at_add(&p->state, words) & COROI_PARCEL_ADRIFT) { /* A2, A3 */
+	if (at_add(&p->state, words) & COROI_BATCH_DETACHED) { /* A2, A3 */
 		uint64_t node = (uintptr_t)p | COROI_NODE_BATCH;
-		at_add(&p->state, -COROI_PARCEL_ADRIFT);
+		at_add(&p->state, -COROI_BATCH_DETACHED);
 		coroi_inbox_push(w, node);
 		d->pushes++;
 	}
@@ -250,8 +250,8 @@ static void *singles(void *arg)
 		if (d->pauses && n % 64 == 0)
 			sleep_us(n % 3 ? 1 : 30); /* the worker goes to sleep meanwhile, or is about to */
 	}
-	if (d->open && at_add(&d->open->state, COROI_PARCEL_CLOSED) & COROI_PARCEL_ADRIFT)
-		coroi_parcel_drop(&d->s->slab, d->open);
+	if (d->open && at_add(&d->open->state, COROI_BATCH_CLOSED) & COROI_BATCH_DETACHED)
+		coroi_batch_drop(&d->s->slab, d->open);
 	coroi_slab_refund(&d->s->slab, d->credit);
 	return NULL;
 }
@@ -282,25 +282,25 @@ static void trickle(uint32_t workers, uint32_t flags, bool pauses, uint64_t n)
 	finish(s);
 }
 
-TEST_LIMIT(parcel_open_ones_lose_nothing, 180)
+TEST_LIMIT(batch_open_ones_lose_nothing, 180)
 {
 	for (uint32_t workers = 1; workers <= 4; workers++)
 		trickle(workers, 0, false, scaled(60000));
 }
 
-TEST_LIMIT(parcel_open_ones_and_sleepers, 180)
+TEST_LIMIT(batch_open_ones_and_sleepers, 180)
 {
 	for (uint32_t workers = 1; workers <= 3; workers++)
 		trickle(workers, CORO_NO_STANDBY | (workers == 2 ? CORO_NO_MEMBARRIER : 0), true, scaled(6000));
 }
 
-TEST(parcel_open_ones_into_a_pause)
+TEST(batch_open_ones_into_a_pause)
 {
 	trickle(2, CORO_PAUSED, false, 2000);
 }
 
 /* One that will be joined comes with its record, among others that have none. */
-TEST(parcel_with_a_record)
+TEST(batch_with_a_record)
 {
 	coro_scheduler *s = start_with(2, 0);
 	uint64_t n = 8;
@@ -308,7 +308,7 @@ TEST(parcel_with_a_record)
 	sum = count = 0;
 	for (uint64_t i = 0; i < 1000; i++) {
 		uint32_t credit, words;
-		struct coroi_parcel *p = open_one(s, &credit);
+		struct coroi_batch *p = open_one(s, &credit);
 		struct coroi_mag *m = coroi_slab_trade_full(&s->slab, NULL);
 		struct coroi_fill q = fill(s, adds, 8);
 		CHECK(p && m);
@@ -317,7 +317,7 @@ TEST(parcel_with_a_record)
 		coroi_fill(r, &q, (uint16_t)(i % 2));
 		coroi_fill_argument(r, &n, 8);
 		words = add(p, 0, s, adds, &n, 8, false);
-		p->words[words++] = coroi_task_fresh(r);
+		p->words[words++] = coroi_runnable_fresh(r);
 		words += add(p, words, s, adds, &n, 8, true);
 		coroi_slab_refund(&s->slab, credit - 3);
 		send(s, p, words, (uint32_t)i);
@@ -339,8 +339,8 @@ static void computes(void *arg, void *result)
 		at_relax();
 }
 
-/* What comes into the open parcel of a worker that computes is run by another one; nobody has to knock. */
-TEST(parcel_of_one_that_computes)
+/* What comes into the open batch of a worker that computes is run by another one; nobody has to knock. */
+TEST(batch_of_one_that_computes)
 {
 	coro_scheduler *s = start_with(2, 0);
 	struct single d = {.s = s, .seed = 3};
@@ -354,10 +354,10 @@ TEST(parcel_of_one_that_computes)
 	for (int i = 1; i <= 50; i++) {
 		for (d.to = 0; d.to < 2; d.to++) {
 			one(&d, &n, 8);
-			struct coroi_parcel *p = d.open;
+			struct coroi_batch *p = d.open;
 			d.open = NULL;
-			if (at_add(&p->state, COROI_PARCEL_CLOSED) & COROI_PARCEL_ADRIFT)
-				coroi_parcel_drop(&s->slab, p);
+			if (at_add(&p->state, COROI_BATCH_CLOSED) & COROI_BATCH_DETACHED)
+				coroi_batch_drop(&s->slab, p);
 		}
 		while (__atomic_load_n(&count, __ATOMIC_RELAXED) < (uint64_t)i * 2)
 			sleep_us(20);
@@ -371,7 +371,7 @@ TEST(parcel_of_one_that_computes)
 
 /* ------------------------------------------------------------------------ the cap; closing */
 
-TEST(parcel_at_the_cap)
+TEST(batch_at_the_cap)
 {
 	coro_options o = options(2, CORO_PAUSED);
 	o.record_limit = 1;
@@ -406,8 +406,8 @@ static void must_not_start(void *arg, void *result)
 	CHECK(!"started");
 }
 
-/* Unopened ones count as never started; the leak checker looks for their boxes. */
-TEST(parcel_dropped_by_close)
+/* Undelivered ones count as never started; the leak checker looks for their boxes. */
+TEST(batch_dropped_by_close)
 {
 	for (uint32_t workers = 1; workers <= 3; workers++) {
 		coro_scheduler *s = start_with(workers, CORO_PAUSED);
@@ -420,7 +420,7 @@ TEST(parcel_dropped_by_close)
 }
 
 /* A close while they stream in: each is started or dropped, and the close comes back. */
-TEST(parcel_and_close_with_cancel)
+TEST(batch_and_close_with_cancel)
 {
 	for (uint64_t i = 0; i < scaled(200); i++) {
 		coro_scheduler *s = start_with(1 + (uint32_t)i % 3, 0);

@@ -1,5 +1,5 @@
 /*
- * t_bare.c - coroutines resumed by hand: values, states, nesting, reset, deferred functions, the arena.
+ * t_manual.c - coroutines resumed by hand: values, states, nesting, reset, deferred functions, the arena.
  */
 #include "test.h"
 
@@ -25,7 +25,7 @@ static intptr_t echo(void *arg, intptr_t first)
 	return sent + 1;
 }
 
-TEST(bare_values_both_ways)
+TEST(manual_values_both_ways)
 {
 	coro_t *co = make(echo, (void *)0x1234);
 	intptr_t got = 0;
@@ -52,7 +52,7 @@ static intptr_t ignore_values(void *arg, intptr_t first)
 	return 7;
 }
 
-TEST(bare_values_may_be_ignored)
+TEST(manual_values_may_be_ignored)
 {
 	coro_t *co = make(ignore_values, NULL);
 
@@ -69,7 +69,7 @@ static intptr_t count_up(void *arg, intptr_t first)
 	return -1;
 }
 
-TEST(bare_generator)
+TEST(manual_generator)
 {
 	coro_t *co = make(count_up, (void *)10000);
 	intptr_t got, sum = 0, n = 0;
@@ -114,7 +114,7 @@ static intptr_t nested(void *arg, intptr_t first)
 }
 
 /* Each yields to the one that resumed it, whatever lies between. */
-TEST(bare_nested_resumes)
+TEST(manual_nested_resumes)
 {
 	intptr_t got;
 
@@ -135,7 +135,7 @@ static void *resume_elsewhere(void *arg)
 	return (void *)got;
 }
 
-TEST(bare_moves_between_threads)
+TEST(manual_moves_between_threads)
 {
 	coro_t *co = make(count_up, (void *)100);
 
@@ -208,7 +208,7 @@ static void defers_case(intptr_t how, int status, intptr_t value)
 	CHECK_EQ(traced, 4);
 }
 
-TEST(bare_defer_runs_at_every_end)
+TEST(manual_defer_runs_at_every_end)
 {
 	defers_case(0, CORO_FINISHED, 9);
 	defers_case(1, CORO_FINISHED, 0);
@@ -231,7 +231,7 @@ static intptr_t defers_and_yields(void *arg, intptr_t first)
 	return 0;
 }
 
-TEST(bare_reset_and_free_run_what_was_deferred)
+TEST(manual_reset_and_free_run_what_was_deferred)
 {
 	coro_t *co = make(defers_and_yields, NULL);
 	intptr_t got;
@@ -292,7 +292,7 @@ static intptr_t arena(void *arg, intptr_t first)
 	return 0;
 }
 
-TEST(bare_arena)
+TEST(manual_arena)
 {
 	coro_t *co = make(arena, NULL);
 
@@ -302,7 +302,7 @@ TEST(bare_arena)
 	coro_free(co);
 }
 
-TEST(bare_bad_input)
+TEST(manual_bad_input)
 {
 	coro_t *co = (coro_t *)&co;
 	coro_t *before = co;
@@ -424,7 +424,7 @@ static void by_hand_inside(void *arg, void *result)
 }
 
 /* One by hand hides a scheduled one that resumes it. */
-TEST(bare_makes_no_scheduler_calls)
+TEST(manual_makes_no_scheduler_calls)
 {
 	coro_t *co = make(scheduler_calls, NULL);
 	CHECK_EQ(coro_resume(co, 0, NULL), CORO_FINISHED);

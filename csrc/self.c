@@ -1,10 +1,10 @@
 //go:build cgo && linux
 /*
- * inside.c - what a coroutine of either layer may ask for itself: memory, deferred functions, its end, its stack.
+ * self.c - what a coroutine of either layer may ask for itself: memory, deferred functions, its end, its stack.
  *
  * The coroutine meant is the innermost one resumed by hand on this thread, else its dispatcher's, else the worker's current one.
  */
-#include "bare.h"
+#include "manual.h"
 #include "dispatch.h"
 #include "extras.h"
 #include "run.h"
@@ -23,10 +23,10 @@ struct coroi_extras **coroi_extras_of(struct coroi_rec *me)
 /* extras - where those of the coroutine meant hang; NULL outside one. */
 static struct coroi_extras **extras(void)
 {
-	coro_t *co = coroi_bare();
+	coro_t *co = coroi_manual();
 	if (co)
 		return &co->extras;
-	struct coroi_dispatched *c = coroi_dispatched();
+	struct coroi_dispatched *c = coroi_dispatched_here();
 	if (c)
 		return &c->extras;
 	struct coroi_rec *me = coroi_current(coroi_self());
@@ -65,10 +65,10 @@ char *coro_strdup(const char *s)
 
 static int end(int status, uint8_t flags)
 {
-	coro_t *co = coroi_bare();
+	coro_t *co = coroi_manual();
 	if (co)
-		coroi_bare_exit(co, status);
-	struct coroi_dispatched *c = coroi_dispatched();
+		coroi_manual_exit(co, status);
+	struct coroi_dispatched *c = coroi_dispatched_here();
 	if (c)
 		coroi_dispatch_exit(c, status);
 	struct coroi_rec *me = coroi_current(coroi_self());
@@ -95,10 +95,10 @@ int coro_exit_canceled(void)
 
 static struct coroi_stack **current_stack(void)
 {
-	coro_t *co = coroi_bare();
+	coro_t *co = coroi_manual();
 	if (co)
 		return &co->stack;
-	struct coroi_dispatched *c = coroi_dispatched();
+	struct coroi_dispatched *c = coroi_dispatched_here();
 	if (c)
 		return &c->stack;
 	struct coroi_rec *me = coroi_current(coroi_self());
@@ -118,7 +118,7 @@ struct deep_call {
 	void (*fn)(void *);
 	void *arg;
 	struct coroi_stack *stack;
-	struct coroi_place from;
+	struct coroi_fiber from;
 };
 
 static void deep_main(intptr_t value)
@@ -138,7 +138,7 @@ static struct coroi_stack *take(bool bare, unsigned class)
 	struct coroi_stack *s = NULL;
 
 	if (bare) {
-		coroi_stack_pool_get(coroi_bare_pool(), class, &s, 1);
+		coroi_stack_pool_get(coroi_manual_pool(), class, &s, 1);
 		return s;
 	}
 	struct coroi_worker *w = coroi_self();
@@ -151,7 +151,7 @@ static struct coroi_stack *take(bool bare, unsigned class)
 static void give_back(bool bare, struct coroi_stack *s)
 {
 	if (bare) {
-		coroi_stack_pool_put(coroi_bare_pool(), &s, 1);
+		coroi_stack_pool_put(coroi_manual_pool(), &s, 1);
 		return;
 	}
 	struct coroi_worker *w = coroi_self();
@@ -164,7 +164,7 @@ int coro_call_on_stack(size_t bytes, void (*fn)(void *), void *arg)
 {
 	struct coroi_stack **stack = current_stack();
 	int class = coroi_stack_class(bytes);
-	bool bare = coroi_bare() || coroi_dispatched();
+	bool bare = coroi_manual() || coroi_dispatched_here();
 	struct deep_call call = {.fn = fn, .arg = arg};
 
 	if (!stack)
@@ -180,7 +180,7 @@ int coro_call_on_stack(size_t bytes, void (*fn)(void *), void *arg)
 	coroi_stack_fresh(s);
 	void *sp = coroi_context(s->top, deep_main), *fake = NULL;
 	coroi_fiber_here(&call.from);
-	coroi_fiber_leave(&fake, &s->place);
+	coroi_fiber_leave(&fake, &s->fiber);
 	coroi_swap(&s->back, sp, (intptr_t)&call);
 	coroi_fiber_arrive(fake, NULL);
 	*stack = s->below; /* of the same record or coroutine, wherever it runs now */

@@ -1,4 +1,4 @@
-/* t_gather.c - values that come to one who lingers at a channel are let come together where they do so. */
+/* t_coalesce.c - values that come to one who spins at a channel are let come together where they do so. */
 #include "test.h"
 
 #include "../chan.h"
@@ -16,7 +16,7 @@ static void some_come(void)
 	}
 }
 
-static void lingers_once(void)
+static void spins_once(void)
 {
 	uint64_t value;
 
@@ -28,7 +28,7 @@ static void lingers_once(void)
 	} while (received < sent);
 }
 
-static void lingers(void *arg, void *result)
+static void spins(void *arg, void *result)
 {
 	(void)arg;
 	(void)result;
@@ -36,31 +36,31 @@ static void lingers(void *arg, void *result)
 	meanwhile = some_come;
 	for (unsigned most = 1, i = 0; i < 8; i++) { /* in vain: half as often each time, and some */
 		at_once = 1;
-		lingers_once();
-		CHECK_EQ(chan->gathers.most, most);
+		spins_once();
+		CHECK_EQ(chan->coalescing.most, most);
 		for (unsigned left = most; left; left--) {
-			CHECK_EQ(chan->gathers.skips, left);
-			lingers_once();
+			CHECK_EQ(chan->coalescing.skips, left);
+			spins_once();
 		}
-		CHECK_EQ(chan->gathers.skips, 0);
+		CHECK_EQ(chan->coalescing.skips, 0);
 		most = 2 * most + 1 < 63 ? 2 * most + 1 : 63;
 	}
 	at_once = 3;
 	for (unsigned i = 0; i < 4; i++) { /* not in vain: each time */
-		lingers_once();
-		CHECK_EQ(chan->gathers.most, 0);
-		CHECK_EQ(chan->gathers.skips, 0);
+		spins_once();
+		CHECK_EQ(chan->coalescing.most, 0);
+		CHECK_EQ(chan->coalescing.skips, 0);
 	}
 	meanwhile = NULL;
 }
 
-TEST(gather_as_long_as_it_pays)
+TEST(coalesce_as_long_as_it_pays)
 {
 	coro_scheduler *s = start_with(1, 0);
 
 	sent = received = 0;
 	CHECK_EQ(coro_chan_new(&chan, 8, 64, 0), CORO_OK);
-	spawn(s, lingers, NULL, 0);
+	spawn(s, spins, NULL, 0);
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	CHECK_EQ(received, sent);
 	CHECK(received > 200);

@@ -1,11 +1,11 @@
 /*
- * block.h - calls that block, on threads of their own.
+ * blocking.h - calls that block, on threads of their own.
  *
  * The problem: a call that keeps its thread waiting (a file, a name to look up, a library) would keep all coroutines of its worker
  * waiting. So a thread of a pool makes it, while the coroutine is suspended: threads are made as they are needed, up to a
  * number; with more calls than that, calls wait their turn; who has had nothing to do for a while ends.
  *
- *   K1  an ext token is taken: the end is not before the call
+ *   K1  an pending-work token is taken: the end is not before the call
  *   K2  the job goes to an idle thread, or to a new one, or to the back of the queue. If no thread can be had and there is none,
  *       the call fails
  *   K3  the coroutine waits for its event. A cancel takes a job back that is still in the queue
@@ -14,8 +14,8 @@
  * coro_thread_begin is the same with the coroutine itself for a job: the thread goes on with its context, and sends the event
  * when it comes to coro_thread_end. It is suspended by then: the native stack hands it over (coroi_run).
  */
-#ifndef COROI_BLOCK_H
-#define COROI_BLOCK_H
+#ifndef COROI_BLOCKING_H
+#define COROI_BLOCKING_H
 
 #include "lock.h"
 

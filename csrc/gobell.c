@@ -1,8 +1,8 @@
 //go:build cgo && linux
-/* bell.c - see bell.h. */
-#include "bell.h"
+/* gobell.c - see gobell.h. */
+#include "gobell.h"
 
-#include "lane.h"
+#include "goworker.h"
 #include "wait.h"
 
 int coroi_bell_open(struct coro_scheduler *s)
@@ -43,12 +43,12 @@ void coroi_bell_canceled(struct coro_scheduler *s)
 	coroi_bell_ring(s);
 }
 
-void coroi_bell_done(struct coro_scheduler *s, struct coroi_rec *r, uint32_t slot)
+void coroi_bell_done(struct coro_scheduler *s, struct coroi_rec *r, uint32_t go_id)
 {
 	uint64_t head = at_load_rlx(&s->done);
-	if (slot & COROI_JOIN_COUNTED)
-		coroi_ext_begin(s, 1);
-	r->permits = slot & ~COROI_JOIN_COUNTED; /* nobody wakes it any more */
+	if (go_id & COROI_JOIN_COUNTED)
+		coroi_pending_begin(s, 1);
+	r->permits = go_id & ~COROI_JOIN_COUNTED; /* nobody wakes it any more */
 	do {
 		r->next = head;
 	} while (!at_cas(&s->done, &head, (uint64_t)(uintptr_t)r));

@@ -1,10 +1,10 @@
 //go:build cgo && linux
-/* sync.c - see sync.h. */
-#include "sync.h"
+/* object.c - see object.h. */
+#include "object.h"
 
 #include <string.h>
 
-int coroi_sync_init(void *p, size_t bytes, uint32_t flags)
+int coroi_object_init(void *p, size_t bytes, uint32_t flags)
 {
 	struct coroi_worker *w = coroi_self();
 	struct coroi_object o;
@@ -20,7 +20,7 @@ int coroi_sync_init(void *p, size_t bytes, uint32_t flags)
 	return status;
 }
 
-int coroi_sync_end(struct coroi_object *o, bool used)
+int coroi_object_end(struct coroi_object *o, bool used)
 {
 	if (!used)
 		coroi_object_kill(o);
@@ -28,8 +28,8 @@ int coroi_sync_end(struct coroi_object *o, bool used)
 	return used ? CORO_EBUSY : CORO_OK;
 }
 
-COROI_NOINLINE int coroi_sync_wait_slow(struct coroi_object *o, struct coroi_waitq *q, const struct coroi_wait_as *as, uint8_t n,
-					uint64_t mark, uint64_t deadline)
+COROI_NOINLINE int coroi_object_wait_slow(struct coroi_object *o, struct coroi_waitq *q, const struct coroi_wait_as *as, uint8_t n,
+					uint64_t owner, uint64_t deadline)
 {
 	struct coroi_rec *me;
 	int status = coroi_must_wait(&me, deadline);
@@ -42,7 +42,7 @@ COROI_NOINLINE int coroi_sync_wait_slow(struct coroi_object *o, struct coroi_wai
 	if (!x)
 		return status;
 	coroi_waiter_init(x, o, me, n, NULL);
-	x->mark = mark;
+	x->owner = owner;
 	status = coroi_waiter_wait_in(x, q, as->what, deadline, false);
 	coroi_waiter_end(me, x);
 	return status;
@@ -50,7 +50,7 @@ COROI_NOINLINE int coroi_sync_wait_slow(struct coroi_object *o, struct coroi_wai
 
 static __thread uint64_t thread_mark __attribute__((aligned(8)));
 
-COROI_NOINLINE uint64_t coroi_mark_of_thread(void)
+COROI_NOINLINE uint64_t coroi_lock_owner_thread(void)
 {
 	struct coroi_rec *me;
 	return coroi_may_wait(&me) ? (uintptr_t)&thread_mark | COROI_THREAD : 0;
