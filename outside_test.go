@@ -134,7 +134,7 @@ func TestAnotherModuleBringsItsOwnCoroutines(t *testing.T) {
 	o.run("go", "run", "github.com/organzine/coro/cmd/coro", "header")
 	written, err := os.ReadFile(filepath.Join(o.dir, "coro.h"))
 	require.NoError(t, err)
-	ours, err := os.ReadFile("csrc/coro.h")
+	ours, err := os.ReadFile("csrc/include/coro.h")
 	require.NoError(t, err)
 	require.Equal(t, string(ours), string(written))
 

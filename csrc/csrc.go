@@ -9,15 +9,15 @@
 package csrc
 
 /*
-#cgo CFLAGS: -std=gnu11 -D_GNU_SOURCE -O2 -fno-omit-frame-pointer -Wall -pthread
+#cgo CFLAGS: -std=gnu11 -D_GNU_SOURCE -O2 -fno-omit-frame-pointer -Wall -pthread -I${SRCDIR} -I${SRCDIR}/include
 #cgo LDFLAGS: -pthread
-#include "gobell.h"
-#include "dense.h"
-#include "idle.h"
-#include "inbox.h"
-#include "life.h"
-#include "overflow.h"
-#include "wait.h"
+#include "kernel/gobell.h"
+#include "kernel/dense.h"
+#include "kernel/idle.h"
+#include "kernel/inbox.h"
+#include "kernel/life.h"
+#include "base/overflow.h"
+#include "kernel/wait.h"
 
 static int coroi_go_new(coro_scheduler **out, coro_options o, const char *name, const uint16_t *cpus)
 {
@@ -50,14 +50,8 @@ static int coroi_go_resume(coro_t *co, int64_t send, int64_t *received)
 import "C"
 
 import (
-	_ "embed"
 	"unsafe"
 )
-
-// Header is the text of coro.h.
-//
-//go:embed coro.h
-var Header string
 
 func init() {
 	// After Go's own handler, which gets every signal that is not an overflow, and those too.
@@ -102,14 +96,14 @@ const (
 	StealMax     = C.COROI_STEAL_MAX
 
 	SharedStacksMax = C.COROI_SHARED_STACKS_MOST
-	ClassDense    = uint8(C.COROI_DENSE) // of a Spec
+	ClassDense      = uint8(C.COROI_DENSE) // of a Spec
 )
 
 // Options are coro_options.
 type Options struct {
 	Workers, Dedicated, StealBatch, HandoverBudget, StackCache, BlockingThreads int
 	Stack, StackLimit, RecordLimit                                              int
-	SharedStacks, DenseStack                                                      int
+	SharedStacks, DenseStack                                                    int
 	Paused, NoMembarrier, NoStandby                                             bool
 	Name                                                                        string
 	CPUs                                                                        []uint16
@@ -140,19 +134,19 @@ func New(o Options) (*Scheduler, Status) {
 	s := &Scheduler{}
 	crossing()
 	status := Status(C.coroi_go_new(&s.c, C.coro_options{
-		flags:             flags,
-		workers:           C.uint32_t(o.Workers),
-		dedicated:         C.uint32_t(o.Dedicated),
-		steal_batch:       C.uint32_t(o.StealBatch),
-		handover_budget:   C.int32_t(o.HandoverBudget),
-		stack_cache:       C.uint32_t(o.StackCache),
-		blocking_threads:  C.uint32_t(o.BlockingThreads),
-		stack_bytes:       C.size_t(o.Stack),
-		stack_limit:       C.size_t(o.StackLimit),
-		record_limit:      C.size_t(o.RecordLimit),
-		shared_stacks:       C.uint32_t(o.SharedStacks),
+		flags:              flags,
+		workers:            C.uint32_t(o.Workers),
+		dedicated:          C.uint32_t(o.Dedicated),
+		steal_batch:        C.uint32_t(o.StealBatch),
+		handover_budget:    C.int32_t(o.HandoverBudget),
+		stack_cache:        C.uint32_t(o.StackCache),
+		blocking_threads:   C.uint32_t(o.BlockingThreads),
+		stack_bytes:        C.size_t(o.Stack),
+		stack_limit:        C.size_t(o.StackLimit),
+		record_limit:       C.size_t(o.RecordLimit),
+		shared_stacks:      C.uint32_t(o.SharedStacks),
 		shared_stack_bytes: C.size_t(o.DenseStack),
-		cpu_count:         C.uint32_t(len(o.CPUs)),
+		cpu_count:          C.uint32_t(len(o.CPUs)),
 	}, (*C.char)(unsafe.Pointer(&name[0])), cpus))
 	return s, status
 }
@@ -265,7 +259,7 @@ type DenseStats struct {
 // Stats is coro_stats.
 type Stats struct {
 	Workers, Awake, Outside           int
-	Live, AwaitingStack                     int
+	Live, AwaitingStack               int
 	Rests                             uint32
 	Stacks, StacksIdle                int
 	StackBytes                        int
@@ -280,7 +274,7 @@ type Stats struct {
 type WorkerStats struct {
 	Spawned, Ended, Switches       uint64
 	Steals, Stolen, Served, Forced uint64
-	Parks, RemoteWakes, Queued           uint64
+	Parks, RemoteWakes, Queued     uint64
 	ThreadID, CPU                  int
 }
 

@@ -6,9 +6,9 @@ package csrc
 // #cgo nocallback coroi_go_inside
 // #cgo noescape coroi_call_fail
 // #cgo nocallback coroi_call_fail
-// #include "gocall.h"
-// #include "idle.h"
-// #include "life.h"
+// #include "kernel/gocall.h"
+// #include "kernel/idle.h"
+// #include "kernel/life.h"
 //
 // // For a pointer to C's memory cgo would look each time where it leads.
 // static inline _Bool work(uintptr_t w) { return coroi_work((struct coroi_worker *)w); }

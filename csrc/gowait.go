@@ -8,7 +8,7 @@ package csrc
 // #cgo nocallback coro_chan_recv
 // #cgo noescape coroi_gowaiter_new
 // #cgo nocallback coroi_gowaiter_new
-// #include "gowait.h"
+// #include "sync/gowait.h"
 import "C"
 
 import (

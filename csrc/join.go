@@ -2,7 +2,7 @@
 
 package csrc
 
-// #include "wait.h"
+// #include "kernel/wait.h"
 import "C"
 
 import (

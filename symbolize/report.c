@@ -8,8 +8,8 @@
  */
 #include "report.h"
 
-#include "overflow.h"
-#include "text.h"
+#include "base/overflow.h"
+#include "base/text.h"
 
 #include <signal.h>
 #include <stdbool.h>

@@ -48,10 +48,10 @@ func header(args []string, out io.Writer) error {
 		return fmt.Errorf("header: unexpected argument %q", flags.Arg(0))
 	}
 	if *name == "-" {
-		_, err := io.WriteString(out, csrc.Header)
+		_, err := io.WriteString(out, csrc.Header())
 		return err
 	}
-	return os.WriteFile(*name, []byte(csrc.Header), 0o666)
+	return os.WriteFile(*name, []byte(csrc.Header()), 0o666)
 }
 
 func info(out io.Writer) error {

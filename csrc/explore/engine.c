@@ -24,7 +24,7 @@
 
 #include "states.h"
 
-#include "../manual.h"
+#include "base/manual.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,7 +3,7 @@
  */
 #include "world.h"
 
-#include "../gocall.h"
+#include "kernel/gocall.h"
 
 static struct {
 	coro_handle x;

@@ -3,8 +3,8 @@
  */
 #include "world.h"
 
-#include "../goworker.h"
-#include "../spawn.h"
+#include "kernel/goworker.h"
+#include "kernel/spawn.h"
 
 static struct {
 	unsigned ran[2];

@@ -7,7 +7,7 @@
 
 #include "search.h"
 
-#include "../coro.h"
+#include "coro.h"
 
 #define RECENT 16
 

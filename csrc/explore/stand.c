@@ -5,10 +5,10 @@
  */
 #include "world.h"
 
-#include "../manual.h"
-#include "../dispatch.h"
-#include "../overflow.h"
-#include "../switch.h"
+#include "base/manual.h"
+#include "dispatch/dispatch.h"
+#include "base/overflow.h"
+#include "base/switch.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -19,7 +19,7 @@
 
 #include "schedule.h"
 
-#include "../manual.h"
+#include "base/manual.h"
 
 #include <stdlib.h>
 #include <string.h>

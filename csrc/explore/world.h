@@ -6,11 +6,11 @@
 
 #include "engine.h"
 
-#include "../idle.h"
-#include "../inbox.h"
-#include "../life.h"
-#include "../run.h"
-#include "../wait.h"
+#include "kernel/idle.h"
+#include "kernel/inbox.h"
+#include "kernel/life.h"
+#include "kernel/run.h"
+#include "kernel/wait.h"
 
 /* The scheduler, and its workers w0, w1, ... Those whose bit is in the scenario's `raw` have no thread of their own: a
  * scenario's thread plays their part, after world_be. */

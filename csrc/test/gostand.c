@@ -1,10 +1,10 @@
 /* gostand.c - see gostand.h. */
 #include "gostand.h"
 
-#include "../gocall.h"
-#include "../idle.h"
-#include "../goworker.h"
-#include "../life.h"
+#include "kernel/gocall.h"
+#include "kernel/idle.h"
+#include "kernel/goworker.h"
+#include "kernel/life.h"
 
 #include <string.h>
 

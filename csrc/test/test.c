@@ -8,10 +8,10 @@
  */
 #include "test.h"
 
-#include "../atomics.h"
-#include "../heap.h"
-#include "../idle.h"
-#include "../stack.h"
+#include "base/atomics.h"
+#include "base/heap.h"
+#include "kernel/idle.h"
+#include "base/stack.h"
 
 #include <errno.h>
 #include <fnmatch.h>

@@ -8,14 +8,14 @@
 #ifndef TEST_H
 #define TEST_H
 
-#include "../coro.h"
+#include "coro.h"
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "../sanitize.h"
+#include "base/sanitize.h"
 
 /* SANITIZED - frames are larger, and everything takes longer. */
 #if defined(COROI_ASAN) || defined(COROI_TSAN)

@@ -9,7 +9,7 @@ package main
 // The -I is for this module, where coro.h is in csrc. A module of its own has it beside this file, and needs no -I.
 
 /*
-#cgo CFLAGS: -O2 -I${SRCDIR}/../../csrc
+#cgo CFLAGS: -O2 -I${SRCDIR}/../../csrc/include
 #include "steps.h"
 */
 import "C"

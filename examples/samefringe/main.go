@@ -10,7 +10,7 @@ package main
 // The -I is for this module, where coro.h is in csrc. A module of its own has it beside this file, and needs no -I.
 
 /*
-#cgo CFLAGS: -std=gnu11 -O2 -I${SRCDIR}/../../csrc
+#cgo CFLAGS: -std=gnu11 -O2 -I${SRCDIR}/../../csrc/include
 #include "tree.h"
 */
 import "C"

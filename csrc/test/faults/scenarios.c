@@ -3,11 +3,11 @@
 
 #include "layer.h"
 
-#include "../../manual.h"
-#include "../../gobell.h"
-#include "../../idle.h"
-#include "../../spawn.h"
-#include "../../wait.h"
+#include "base/manual.h"
+#include "kernel/gobell.h"
+#include "kernel/idle.h"
+#include "kernel/spawn.h"
+#include "kernel/wait.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -7,9 +7,9 @@
 #include "layer.h"
 #include "scenarios.h"
 
-#include "../../gocall.h"
-#include "../../policy.h"
-#include "../../sys.h"
+#include "kernel/gocall.h"
+#include "dispatch/policy.h"
+#include "base/sys.h"
 
 #include <errno.h>
 #include <sched.h>

@@ -5,7 +5,7 @@
 
 #include "../test.h"
 
-#include "../../worker.h"
+#include "kernel/worker.h"
 
 #include <errno.h>
 

@@ -1,6 +1,6 @@
 /* subject.c - a program to be looked at in gdb: coroutines that are parked, that run, and that are resumed by hand. */
-#include "../../gocall.h"
-#include "../../life.h"
+#include "kernel/gocall.h"
+#include "kernel/life.h"
 
 #include <stdlib.h>
 

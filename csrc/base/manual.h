@@ -1,0 +1,46 @@
+/*
+ * manual.h - coroutines resumed by hand, as the rest of the core sees them.
+ */
+#ifndef COROI_MANUAL_H
+#define COROI_MANUAL_H
+
+#include "base/stack.h"
+#include "kernel/worker.h"
+
+struct coroi_extras;
+
+struct coro {
+	void *sp;                    /* its suspended context */
+	void *resumer_sp;            /* the context that resumed it, while it runs */
+	intptr_t *value;             /* where the next value handed over goes: its resumer's, or its own */
+	int status;                  /* a yield code, or CORO_EBUSY while it runs */
+	coro_t *outer;               /* the one by hand that resumed it */
+	struct coroi_rec *outer_rec; /* the scheduled one that resumed it */
+	struct coroi_stack *stack;   /* the one it stands on; its own is the last by `below` */
+	coro_body body;
+	void *arg;
+	intptr_t first;              /* the first value sent */
+	struct coroi_extras *extras;
+	struct coroi_fiber resumer;
+};
+
+/* coroi_manual - the innermost coroutine by hand that runs on this thread, or NULL. */
+coro_t *coroi_manual(void);
+
+/* coroi_manual_pool - where their stacks come from. */
+struct coroi_stack_pool *coroi_manual_pool(void);
+
+/* Who is innermost on a thread, while it runs a dispatcher's coroutines. */
+struct coroi_outer {
+	coro_t *co;
+	struct coroi_rec *rec;
+};
+
+/* coroi_manual_hide - what is called from now on finds no current coroutine on this thread; coroi_manual_show - it finds those again. */
+void coroi_manual_hide(struct coroi_outer *o);
+void coroi_manual_show(const struct coroi_outer *o);
+
+/* coroi_manual_exit - end co, the innermost, with a yield code. */
+void coroi_manual_exit(coro_t *co, int status) __attribute__((noreturn));
+
+#endif

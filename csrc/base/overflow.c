@@ -1,0 +1,104 @@
+//go:build cgo && linux
+/*
+ * overflow.c - say which coroutine ran into its guard, before the process ends.
+ *
+ * The handler runs on the thread's alternate signal stack, calls only write(2), and then hands the signal to
+ * whoever had it before. In a Go program that is Go's handler: on a thread of Go's, and on a worker that has been in Go, it prints its own
+ * report and exits; on another worker, which Go does not know, the process dies of the signal after our line.
+ */
+#include "base/overflow.h"
+
+#include "base/manual.h"
+#include "kernel/dense.h"
+#include "dispatch/dispatch.h"
+#include "base/text.h"
+
+static struct sigaction before;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static bool in_guard(const struct coroi_stack *s, const char *p)
+{
+	return s && p < s->low && p >= s->low - COROI_GUARD_BYTES;
+}
+
+bool coroi_where(struct coroi_where *at)
+{
+	struct coroi_worker *w = coroi_self();
+	coro_t *co = coroi_manual();
+	coro_dispatcher *d = coroi_dispatcher();
+
+	*at = (struct coroi_where){.worker = w ? w->id : -1};
+	if (co) {
+		at->stack = co->stack;
+		at->fn = (uintptr_t)co->body;
+	} else if (d) { /* its policy is asked on the slot, too */
+		at->stack = d->current ? d->current->stack : d->shared;
+		at->fn = d->current ? (uintptr_t)d->current->fn : (uintptr_t)d->policy.next;
+	} else if (w && w->current) {
+		at->stack = coroi_dense_is_away(w, w->current) ? NULL : w->current->stack;
+		at->fn = (uintptr_t)w->current->fn;
+		at->handle = coroi_handle(w->current);
+	}
+	return co || d || w;
+}
+
+static void report(const struct coroi_where *at)
+{
+	struct coroi_text t = {.n = 0};
+
+	coroi_text_put(&t, "coro: stack overflow: the coroutine of function ");
+	coroi_text_number(&t, at->fn, 16);
+	if (at->handle) {
+		coroi_text_put(&t, ", handle ");
+		coroi_text_number(&t, at->handle, 16);
+		coroi_text_put(&t, ", on worker ");
+		coroi_text_number(&t, (uint64_t)at->worker, 10);
+	}
+	coroi_text_put(&t, " used up its stack of ");
+	coroi_text_number(&t, coroi_stack_class_bytes(at->stack->class) >> 10, 10);
+	coroi_text_put(&t, " KiB; give it a larger one, or call what is deep through coro_call_on_stack\n");
+	coroi_say(t.at, t.n);
+}
+
+static __attribute__((noinline)) void look(const siginfo_t *info)
+{
+	struct coroi_where at;
+
+	if (info->si_code > 0 && coroi_where(&at) && in_guard(at.stack, info->si_addr))
+		report(&at);
+}
+
+static void handler(int sig, siginfo_t *info, void *context)
+{
+	look(info);
+
+	/* Tail calls: to the one before us the stack looks as if the kernel had called it. Go's counts frames. */
+	if (before.sa_flags & SA_SIGINFO) {
+		before.sa_sigaction(sig, info, context);
+	} else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
+		before.sa_handler(sig);
+	} else if (info->si_code > 0) {
+		/* The default: the access is tried again when we return, and ends the process. */
+		coroi_signal(SIGSEGV, &before, NULL);
+	} else if (before.sa_handler == SIG_DFL) {
+		coroi_signal(SIGSEGV, &before, NULL);
+		raise(SIGSEGV); /* sent by somebody; it comes when we return */
+	}
+}
+
+static void install(void)
+{
+	struct sigaction now;
+
+	if (!coroi_signal(SIGSEGV, NULL, &before))
+		return;
+	now = before;
+	now.sa_sigaction = handler;
+	now.sa_flags = (before.sa_flags & ~SA_RESETHAND) | SA_SIGINFO | SA_ONSTACK;
+	coroi_signal(SIGSEGV, &now, NULL);
+}
+
+void coroi_overflow_install(void)
+{
+	pthread_once(&once, install);
+}

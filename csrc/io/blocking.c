@@ -1,0 +1,340 @@
+//go:build cgo && linux
+/* blocking.c - see blocking.h. */
+#include "io/blocking.h"
+
+#include "kernel/dense.h"
+#include "kernel/goworker.h"
+#include "kernel/nowait.h"
+#include "kernel/wait.h"
+
+#define IDLE_NS 5000000000
+#define SPINS 60           /* looks for another job before it sleeps: some microseconds */
+
+struct coroi_job {
+	struct coroi_job *next, *prev;
+	struct coroi_pool *pool;
+	void (*fn)(void *);
+	void *arg;
+	struct coroi_rec *rec;
+	bool queued;
+};
+
+/* A thread of the pool, on its own stack. */
+struct coroi_thread {
+	struct coroi_thread *next; /* in `idle` */
+	struct coroi_job *job;
+	uint32_t ev;               /* atomic, a futex: it has a job, or is to end */
+	struct coroi_rec *rider;   /* the coroutine that goes on here, or NULL */
+	void *sp;                  /* meanwhile: its own context */
+	void *sigstack;
+	struct coroi_fiber native;
+};
+
+static __thread struct coroi_thread *thread_here; /* NULL: it is not one of these */
+
+/* here - never inline: a coroutine goes from one thread to another. */
+static COROI_NOINLINE struct coroi_thread *here(void)
+{
+	return thread_here;
+}
+
+/* ----------------------------------------------------------------------------------- the queue */
+
+static void enqueue(struct coroi_pool *p, struct coroi_job *j)
+{
+	j->next = NULL;
+	j->prev = p->last;
+	if (p->last)
+		p->last->next = j;
+	else
+		p->first = j;
+	p->last = j;
+	j->queued = true;
+}
+
+static void dequeue(struct coroi_pool *p, struct coroi_job *j)
+{
+	if (j->prev)
+		j->prev->next = j->next;
+	else
+		p->first = j->next;
+	if (j->next)
+		j->next->prev = j->prev;
+	else
+		p->last = j->prev;
+	j->queued = false;
+}
+
+/* ---------------------------------------------------------------------------------- the threads */
+
+static void make(struct coroi_job *j)
+{
+	struct coroi_rec *rec = j->rec;
+	struct coro_scheduler *s = j->pool->sched;
+
+	j->fn(j->arg);
+	coroi_event_send(rec); /* K4. The job is gone from now on */
+	coroi_pending_end(s);
+}
+
+/* still_idle - take t off the list, if nobody has claimed it. With the lock. */
+static bool still_idle(struct coroi_pool *p, struct coroi_thread *t)
+{
+	for (struct coroi_thread **at = &p->idle; *at; at = &(*at)->next)
+		if (*at == t) {
+			*at = t->next;
+			return true;
+		}
+	return false;
+}
+
+/* next_job - wait for one. NULL: the thread is to end. */
+static struct coroi_job *next_job(struct coroi_pool *p, struct coroi_thread *t)
+{
+	coroi_lock(&p->lock);
+	struct coroi_job *j = p->first;
+	if (j) {
+		dequeue(p, j);
+		coroi_unlock(&p->lock);
+		return j;
+	}
+	if (p->closing) {
+		coroi_unlock(&p->lock);
+		return NULL;
+	}
+	t->job = NULL;
+	at_store_rlx(&t->ev, 0);
+	t->next = p->idle;
+	p->idle = t;
+	coroi_unlock(&p->lock);
+	for (int i = 0; i < SPINS && !at_load_rlx(&t->ev); i++)
+		at_relax();
+	for (uint64_t until = coroi_now_ns() + p->idle_ns; !at_load_acq(&t->ev);) { /* acquire: pairs with who claims it */
+		uint64_t now = coroi_now_ns();
+		if (now < until) {
+			coroi_futex_wait(&t->ev, 0, (int64_t)(until - now));
+			continue;
+		}
+		coroi_lock(&p->lock);
+		bool mine = still_idle(p, t);
+		coroi_unlock(&p->lock);
+		if (mine)
+			return NULL;
+		until = CORO_FOREVER;
+	}
+	return t->job;
+}
+
+/* wake - t is off the list: it has a job, or none and ends. */
+static void wake(struct coroi_thread *t, struct coroi_job *j)
+{
+	uint32_t *ev = &t->ev;
+	t->job = j;
+	at_xchg(ev, 1);
+	coroi_futex_wake(ev, 1); /* it may have gone by now: see coroi_waiter_wake */
+}
+
+static void *thread_main(void *arg)
+{
+	struct coroi_job *j = arg;
+	struct coroi_pool *p = j->pool;
+	struct coroi_thread t = {.job = j};
+
+	thread_here = &t;
+	coroi_fiber_native(&t.native);
+	coroi_thread_name(p->sched->name, p->sched->workers); /* after its workers */
+	t.sigstack = coroi_sigstack_install();
+	for (; j; j = next_job(p, &t))
+		make(j);
+
+	coroi_lock(&p->lock);
+	p->threads--;
+	pthread_t before = p->dead;
+	bool any = p->has_dead;
+	p->dead = pthread_self();
+	p->has_dead = true;
+	at_add(&p->left, 1);
+	coroi_unlock(&p->lock);
+	coroi_futex_wake(&p->left, 1);
+	if (any)
+		pthread_join(before, NULL);
+	coroi_sigstack_remove(t.sigstack);
+	return NULL;
+}
+
+/* submit - K2. CORO_EAGAIN: there is no thread, and none can be had. */
+static int submit(struct coroi_pool *p, struct coroi_job *j)
+{
+	int status = CORO_OK;
+	pthread_t thread;
+
+	j->pool = p;
+	coroi_lock(&p->lock);
+	struct coroi_thread *t = p->idle;
+	if (t) {
+		p->idle = t->next;
+		coroi_unlock(&p->lock);
+		wake(t, j);
+		return CORO_OK;
+	}
+	if (p->threads == p->most) {
+		enqueue(p, j);
+		coroi_unlock(&p->lock);
+		return CORO_OK;
+	}
+	p->threads++;
+	coroi_unlock(&p->lock);
+	if (coroi_thread_start(&thread, thread_main, j) == 0)
+		return CORO_OK;
+	coroi_lock(&p->lock);
+	if (--p->threads)
+		enqueue(p, j); /* behind those that there are: each looks here before it ends */
+	else
+		status = CORO_EAGAIN;
+	coroi_unlock(&p->lock);
+	return status;
+}
+
+void coroi_pool_init(struct coroi_pool *p, struct coro_scheduler *s, uint32_t most)
+{
+	p->sched = s;
+	p->most = most ? most : COROI_BLOCKING_THREADS;
+	p->idle_ns = IDLE_NS;
+}
+
+void coroi_pool_close(struct coroi_pool *p)
+{
+	coroi_lock(&p->lock);
+	p->closing = true;
+	struct coroi_thread *idle = p->idle;
+	p->idle = NULL;
+	coroi_unlock(&p->lock);
+	for (struct coroi_thread *next; idle; idle = next) {
+		next = idle->next;
+		wake(idle, NULL);
+	}
+	for (;;) {
+		uint32_t left = at_load_seq(&p->left);
+		coroi_lock(&p->lock);
+		bool any = p->threads > 0;
+		coroi_unlock(&p->lock);
+		if (!any)
+			break;
+		coroi_futex_wait(&p->left, left, -1);
+	}
+	if (p->has_dead)
+		pthread_join(p->dead, NULL);
+	p->has_dead = false;
+}
+
+/* -------------------------------------------------------------------------------- public calls */
+
+static bool withdraw(void *arg)
+{
+	struct coroi_job *j = arg;
+
+	coroi_lock(&j->pool->lock);
+	bool queued = j->queued;
+	if (queued)
+		dequeue(j->pool, j);
+	coroi_unlock(&j->pool->lock);
+	if (queued)
+		coroi_pending_end(j->pool->sched);
+	return queued;
+}
+
+int coro_blocking(void (*fn)(void *), void *arg)
+{
+	struct coroi_worker *w = coroi_self();
+	struct coroi_rec *me;
+
+	if (!w || !(me = w->current))
+		return CORO_EPERM;
+	if (!fn || coroi_is_hidden(me, arg))
+		return CORO_EINVAL;
+	int status = coroi_nowait(w, "coro_blocking");
+	if (status)
+		return status;
+	if (coro_canceled())
+		return CORO_ECANCELED;
+	struct coro_scheduler *s = w->sched;
+	struct coroi_job *j = coroi_aside(me, sizeof *j);
+	if (!j)
+		return CORO_ENOMEM;
+	*j = (struct coroi_job){.fn = fn, .arg = arg, .rec = me};
+	coroi_escape(me);
+	coroi_pending_begin(s, 1); /* K1 */
+	status = submit(&s->pool, j);
+	if (status)
+		coroi_pending_end(s);
+	else
+		status = coroi_wait(me, 'b', CORO_FOREVER, withdraw, j); /* K3 */
+	coroi_aside_end(me, j);
+	return status;
+}
+
+/* ride - the job of a coroutine that goes on here. */
+static void ride(void *arg)
+{
+	struct coroi_rec *rider = arg;
+	struct coroi_thread *t = here();
+	void *fake = NULL;
+
+	t->rider = rider;
+	coroi_fiber_leave(&fake, &rider->stack->fiber);
+	coroi_swap(&t->sp, rider->sp, CORO_OK);
+	coroi_fiber_arrive(fake, NULL);
+}
+
+int coro_thread_begin(void)
+{
+	struct coroi_worker *w = coroi_self();
+	struct coroi_rec *me;
+
+	if (!w || !(me = w->current) || coroi_is_dense(me))
+		return CORO_EPERM;
+	int status = coroi_nowait(w, "coro_thread_begin");
+	if (status)
+		return status;
+	if (coro_canceled())
+		return CORO_ECANCELED;
+	struct coroi_job j = {.fn = ride, .arg = me, .rec = me};
+	coroi_escape(me);
+	coroi_pending_begin(w->sched, 1); /* K1 */
+	coroi_door_enter(w);
+	at_store_rlx(&me->state, COROI_COMMITTED);
+	me->waits = 'b';
+	w->leaver = &j;
+	w->current = NULL;
+	return coroi_to(&me->sp, w->native_sp, 0, w, NULL);
+}
+
+void coroi_leave(struct coroi_worker *w)
+{
+	struct coroi_job *j = w->leaver;
+	struct coroi_rec *me = j->rec;
+
+	w->leaver = NULL;
+	int status = submit(&w->sched->pool, j); /* K2. With CORO_OK it is on its way */
+	if (!status)
+		return;
+	coroi_door_enter(w);
+	coroi_resume_locked(w, me, (int8_t)status);
+	coroi_door_leave(w);
+	coroi_pending_end(w->sched);
+}
+
+int coro_thread_end(void)
+{
+	struct coroi_thread *t = here();
+	struct coroi_rec *me = t ? t->rider : NULL;
+	void *fake = NULL;
+
+	if (!me)
+		return CORO_EPERM;
+	t->rider = NULL;
+	coroi_fiber_leave(&fake, &t->native);
+	int code = coroi_swap(&me->sp, t->sp, 0); /* its job is done: K4 */
+	coroi_fiber_arrive(fake, NULL);
+	return code;
+}

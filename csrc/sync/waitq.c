@@ -1,0 +1,240 @@
+//go:build cgo && linux
+/* waitq.c - see waitq.h. */
+#include "sync/waitq.h"
+
+#include "base/manual.h"
+#include "dispatch/dispatch.h"
+#include "sync/gowait.h"
+
+int coroi_object_bind(struct coroi_object *o, uint32_t flags)
+{
+	struct coroi_worker *w = coroi_self();
+
+	*o = (struct coroi_object){.home = 0};
+	if (flags & ~CORO_HOME)
+		return CORO_EINVAL;
+	if (!(flags & CORO_HOME))
+		return CORO_OK;
+	if (!w || !w->current || !(w->current->flags & COROI_F_PINNED))
+		return CORO_EPERM;
+	o->home = (uint16_t)(w->id + 1);
+	o->serial = w->sched->serial;
+	o->worker = w;
+	return CORO_OK;
+}
+
+/* The schedulers that are open. Their numbers, and not their addresses, tell what belongs to one of them: those come again. */
+static struct coro_scheduler *open_ones;
+static uint32_t serials;
+static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void coroi_open_add(struct coro_scheduler *s)
+{
+	pthread_mutex_lock(&open_lock);
+	s->serial = ++serials;
+	s->next_open = open_ones;
+	open_ones = s;
+	pthread_mutex_unlock(&open_lock);
+}
+
+void coroi_open_remove(struct coro_scheduler *s)
+{
+	pthread_mutex_lock(&open_lock);
+	struct coro_scheduler **at = &open_ones;
+	while (*at && *at != s)
+		at = &(*at)->next_open;
+	if (*at) /* the explorer's schedulers are not made by coro_scheduler_init */
+		*at = s->next_open;
+	pthread_mutex_unlock(&open_lock);
+}
+
+static bool is_open(uint32_t serial)
+{
+	pthread_mutex_lock(&open_lock);
+	struct coro_scheduler *s = open_ones;
+	while (s && s->serial != serial)
+		s = s->next_open;
+	pthread_mutex_unlock(&open_lock);
+	return s != NULL;
+}
+
+int coroi_object_enter_end(struct coroi_object *o)
+{
+	if (!o->home || coroi_object_is_home(o, coroi_here()))
+		return coroi_object_enter(o);
+	return is_open(o->serial) ? CORO_EPERM : CORO_OK;
+}
+
+COROI_COLD int coroi_object_refuse(struct coroi_object *o)
+{
+	coroi_object_leave(o);
+	return CORO_EINVAL;
+}
+
+COROI_COLD struct coroi_waiter *coroi_waiter_aside(struct coroi_object *o, const struct coroi_rec *me, size_t bytes, int *status)
+{
+	struct coroi_waiter *x = NULL;
+
+	if (coroi_is_hidden(me, o))
+		*status = CORO_EINVAL;
+	else if (!(x = coroi_aside_get(sizeof *x + bytes)))
+		*status = CORO_ENOMEM;
+	if (!x)
+		coroi_object_leave(o);
+	return x;
+}
+
+bool coroi_may_block(void)
+{
+	return !coroi_manual() && !coroi_dispatched_here();
+}
+
+COROI_NOINLINE int coroi_waiter_wake(struct coroi_waiter *x)
+{
+	uint32_t *event = coroi_waiter_event(x), spins = COROI_EVENT_SPINS;
+
+	switch (x->tell) {
+	case COROI_TELL_SPINNER:
+		if (!at_cas(event, &spins, COROI_EVENT_FIRED)) /* Q4 */
+			coroi_event_send(x->rec);
+		break;
+	case COROI_TELL_COROUTINE:
+		coroi_event_send(x->rec);
+		break;
+	case COROI_TELL_GOWAITER:
+		coroi_gowaiter_wake(x->gowaiter);
+		break;
+	default:
+		at_xchg(event, COROI_EVENT_FIRED);
+		coroi_futex_wake(event, 1); /* it may be gone by now: then nobody, or somebody who looks again, is woken */
+	}
+	return CORO_OK;
+}
+
+/* The usual paths: who waits is at home here, and suspended. */
+
+COROI_NOINLINE int coroi_waiter_wake_on(struct coroi_worker *w, struct coroi_waiter *x)
+{
+	struct coroi_rec *r = x->rec;
+
+	if (coroi_unlikely(x->tell != COROI_TELL_COROUTINE || coroi_owner(r) != w->sched))
+		return coroi_waiter_wake(x);
+	if (coroi_likely(coroi_door_try(w) && at_load_acq(&r->home) == w->id && /* firm, inside this door */
+			 at_load_rlx(&r->state) == COROI_WAITING && coroi_made_ready_locked(w, r)))
+		return coroi_leave_fed(w);
+	coroi_door_leave(w);
+	return coroi_waiter_wake(x);
+}
+
+bool coroi_waiter_withdraw(struct coroi_waiter *x)
+{
+	bool waits = false;
+
+	if (coroi_object_enter(x->object)) /* nobody destroys what is waited at, nor does a pinned one move */
+		return false;
+	if (x->queue) {
+		coroi_waitq_remove(x);
+		waits = true;
+	}
+	coroi_object_leave(x->object);
+	return waits;
+}
+
+static bool withdraw(void *x)
+{
+	return coroi_waiter_withdraw(x);
+}
+
+int coroi_thread_wait(uint32_t *event, uint64_t deadline, bool (*withdraw)(void *), void *arg)
+{
+	while (!at_load_acq(event)) {
+		int64_t left = -1;
+		if (withdraw && deadline != CORO_FOREVER) {
+			uint64_t now = coroi_now_ns();
+			if (deadline <= now) {
+				if (withdraw(arg))
+					return CORO_ETIMEDOUT;
+				withdraw = NULL;
+				continue;
+			}
+			left = deadline - now < INT64_MAX ? (int64_t)(deadline - now) : INT64_MAX;
+		}
+		coroi_futex_wait(event, COROI_EVENT_NONE, left);
+	}
+	return CORO_OK;
+}
+
+static bool has_come(void *event)
+{
+	return at_load_rlx((uint32_t *)event) == COROI_EVENT_FIRED || at_load_rlx(&coroi_self()->inbox);
+}
+
+bool coroi_spin_for_event(uint32_t *event)
+{
+	uint32_t spins = COROI_EVENT_SPINS;
+
+	coroi_idle_spin(coroi_self(), has_come, event, 1);
+	/* acquire, both: what Q2 has written is seen. The load first, as a compare-and-swap asks for the line once more */
+	return at_load_acq(event) == COROI_EVENT_FIRED || !at_cas(event, &spins, COROI_EVENT_NONE);
+}
+
+/* await_event - what comes of waiting simply: CORO_OK, the code with which the wait has ended, or NOT_BEGUN: by a cancel. */
+enum { NOT_BEGUN = 1 };
+
+static inline int await_event(struct coroi_waiter *x, char what)
+{
+	struct coroi_worker *w = coroi_self();
+	struct coroi_rec *me = x->rec;
+
+	bool spun = x->tell == COROI_TELL_SPINNER;
+	if (spun && coroi_spin_for_event(&x->event))
+		return CORO_OK;
+	coroi_door_enter(w);
+	if (spun)
+		coroi_drain_locked(w);
+	if (me->event) {
+		me->event = 0;
+		coroi_door_leave(w);
+		return CORO_OK;
+	}
+	if (coroi_unlikely(w->cancel | me->canceled)) {
+		coroi_door_leave(w);
+		return NOT_BEGUN;
+	}
+	at_store_rlx(&me->state, COROI_WAITING);
+	me->waits = (uint8_t)what;
+	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
+}
+
+int coroi_waiter_wait_in(struct coroi_waiter *x, struct coroi_waitq *q, char what, uint64_t deadline, bool committed)
+{
+	if (!x->object->home && !committed && coroi_may_spin(x->rec, deadline)) {
+		x->tell = COROI_TELL_SPINNER;
+		x->event = COROI_EVENT_SPINS;
+	}
+	coroi_waitq_add(q, x);
+	coroi_object_leave(x->object);
+	return coroi_waiter_wait(x, what, deadline, committed);
+}
+
+COROI_COLD int coroi_waiter_resumed(struct coroi_waiter *x, int code)
+{
+	if (coroi_waiter_withdraw(x))
+		return code;
+	coroi_wait(x->rec, (char)x->rec->waits, CORO_FOREVER, NULL, NULL); /* the event is committed: nothing else ends it */
+	return x->status;
+}
+
+int coroi_waiter_wait(struct coroi_waiter *x, char what, uint64_t deadline, bool committed)
+{
+	if (coroi_likely(x->rec && deadline == CORO_FOREVER && !committed)) {
+		int code = await_event(x, what);
+		if (coroi_likely(code == CORO_OK))
+			return x->status;
+		if (code != NOT_BEGUN)
+			return coroi_waiter_resumed(x, code);
+	}
+	int status = x->rec ? coroi_wait(x->rec, what, deadline, committed ? NULL : withdraw, x)
+			    : coroi_thread_wait(&x->event, deadline, committed ? NULL : withdraw, x);
+	return status ? status : x->status;
+}

@@ -1,0 +1,348 @@
+/*
+ * t_dispatch.c - the bare dispatcher: frames are what they were whenever their owner goes on, its policy is asked when it is to
+ * be, and a block that has no memory is an error.
+ */
+#include "fifo.h"
+
+#include "dispatch/dispatch.h"
+
+#include <stdlib.h>
+
+/* ------------------------------------------------------------------------------------------ frames */
+
+TEST(dispatch_frames_last)
+{
+	for (unsigned n = 1; n <= 1000; n = n < 4 ? n + 1 : n * 5) {
+		fifo_open(0);
+		fifo_run_all(fifo_enter_many(n, small_frames), n, CORO_FINISHED);
+		fifo_open(0);
+		fifo.random = n;
+		fifo_run_all(fifo_enter_many(n, any_frames), n, CORO_FINISHED);
+	}
+}
+
+TEST(dispatch_frames_last_on_stacks_of_any_size)
+{
+	for (size_t bytes = SANITIZED ? 64 << 10 : CORO_STACK_MIN; bytes <= CORO_STACK_MAX; bytes *= 2) {
+		fifo_open(bytes);
+		fifo_run_all(fifo_enter_many(20, small_frames), 20, CORO_FINISHED);
+	}
+}
+
+/* Each stands where the one before stood. */
+static uintptr_t stood;
+
+static void same_place(uintptr_t at)
+{
+	CHECK(!stood || stood == at);
+	stood = at;
+}
+
+static void stands(struct player *p)
+{
+	same_place((uintptr_t)__builtin_frame_address(0));
+	p->rounds = 1;
+}
+
+TEST(dispatch_who_never_blocks_is_only_called)
+{
+	fifo_open(0);
+	stood = 0;
+	struct player *p = fifo_enter_many(MANY, stands);
+	fifo_run();
+	CHECK_EQ(fifo.asked, MANY + 1);
+	for (unsigned i = 0; i < MANY; i++) {
+		CHECK_EQ(p[i].rounds, 1);
+		CHECK_EQ(coro_dispatch_status(&p[i].own), CORO_FINISHED);
+	}
+	CHECK_EQ(fifo.allocs, 0);
+	free(p);
+	fifo_close();
+}
+
+/* Who blocks stands at the same place as who does not, whoever was there before. */
+static void stands_and_blocks(struct player *p)
+{
+	same_place((uintptr_t)__builtin_frame_address(0));
+	if (p->id % 3)
+		CHECK_EQ(coro_dispatch_block(), CORO_OK);
+	same_place((uintptr_t)__builtin_frame_address(0));
+}
+
+TEST(dispatch_all_stand_at_one_place)
+{
+	fifo_open(0);
+	stood = 0;
+	fifo.random = 3;
+	fifo_run_all(fifo_enter_many(300, stands_and_blocks), 300, CORO_FINISHED);
+}
+
+#ifdef COROI_ASAN
+/* Where the one who blocks has a variable: nobody may look there but itself. */
+static const volatile uint64_t *not_yours;
+static unsigned looks;
+
+/* A dispatcher that asks on the stack itself, after an end, stands there. */
+static void look(void)
+{
+	if (!fifo.last || coro_dispatch_status(fifo.last) != CORO_MAY_RESUME)
+		return;
+	CHECK(__asan_address_is_poisoned((const char *)not_yours));
+	looks++;
+}
+
+static void shows_its_own(struct player *p)
+{
+	volatile uint64_t mine[4] = {p->id, 2, 3, 4};
+
+	for (; p->rounds < 20; p->rounds++) {
+		not_yours = mine;
+		CHECK_EQ(coro_dispatch_block(), CORO_OK);
+		CHECK(!__asan_address_is_poisoned((const char *)mine));
+		CHECK(mine[0] == p->id && mine[3] == 4);
+	}
+}
+
+static void shows_its_own_and_stays(struct player *p)
+{
+	volatile uint64_t mine = 1;
+
+	not_yours = &mine;
+	CHECK_EQ(coro_dispatch_block(), CORO_OK);
+	CHECK(!__asan_address_is_poisoned((const char *)&mine));
+	p->rounds = mine;
+}
+
+/* Alone it is the occupant, and goes on where it stands; of three each is copied. */
+TEST(dispatch_frames_are_poisoned_while_their_owner_is_blocked)
+{
+	for (unsigned n = 1; n <= 3; n += 2) {
+		fifo_open(0);
+		fifo.asking = look;
+		looks = 0;
+		fifo_run_all(fifo_enter_many(n, shows_its_own), n, CORO_FINISHED);
+		CHECK(looks >= 20);
+	}
+}
+
+static coro_dispatched *nobody_after_one(coro_dispatcher *d, void *user)
+{
+	return fifo.asked ? (fifo.asked = 0, NULL) : fifo_next(d, user);
+}
+
+/* After the run nobody stands there; nor is anything poisoned for whoever has the memory later. */
+TEST(dispatch_frames_are_poisoned_until_the_dispatcher_is_freed)
+{
+	coro_dispatch_policy p = fifo_policy;
+
+	p.next = nobody_after_one;
+	fifo_reset();
+	CHECK_EQ(coro_dispatch_new(&dispatcher, &p), CORO_OK);
+	struct player *one = fifo_enter_many(1, shows_its_own_and_stays);
+	fifo_run();
+	CHECK(__asan_address_is_poisoned((const char *)not_yours));
+	fifo_ready(&one->own);
+	fifo.last = NULL;
+	fifo_run();
+	CHECK_EQ(one->rounds, 1);
+	free(one);
+	fifo_close();
+	CHECK(!__asan_address_is_poisoned((const char *)not_yours));
+}
+#endif
+
+/* Nobody else wants the stack: there is a buffer, and nothing is copied to it. */
+static const unsigned char *buffer_seen;
+static size_t buffer_bytes;
+
+static void *alloc_seen(void *user, coro_dispatched *c, size_t bytes)
+{
+	unsigned char *b = fifo_alloc(user, c, bytes);
+
+	buffer_seen = b;
+	buffer_bytes = bytes;
+	return b;
+}
+
+static void blocks_a_lot(struct player *p)
+{
+	for (; p->rounds < 1000; p->rounds++)
+		CHECK_EQ(coro_dispatch_block(), CORO_OK);
+	for (size_t i = 0; i < buffer_bytes; i++)
+		CHECK_EQ(buffer_seen[i], 0xa5);
+}
+
+TEST(dispatch_alone_one_is_not_copied)
+{
+	coro_dispatch_policy p = fifo_policy;
+
+	p.alloc = alloc_seen;
+	fifo_reset();
+	CHECK_EQ(coro_dispatch_new(&dispatcher, &p), CORO_OK);
+	struct player *one = fifo_enter_many(1, blocks_a_lot);
+	fifo_run();
+	CHECK_EQ(one->rounds, 1000);
+	CHECK_EQ(fifo.allocs, 1);
+	free(one);
+	fifo_close();
+}
+
+/* A blocked one owns its live bytes: some hundred. A tenth of a frame's size is what the others may differ by. */
+TEST(dispatch_a_blocked_one_owns_its_live_bytes)
+{
+	fifo_open(0);
+	fifo_run_all(fifo_enter_many(1000, blocks_once), 1000, CORO_FINISHED);
+	CHECK(fifo.most <= 1000 * (SANITIZED ? 4000 : 1000));
+	CHECK_EQ(fifo.allocs, 1000);
+}
+
+/* A buffer that is too small, or much too large, makes way for another; one that fits stays. */
+static void grows_and_shrinks(struct player *p)
+{
+	with_pattern(10, p->id);
+	with_pattern(10, p->id);
+	CHECK_EQ(fifo.allocs, 1);
+	with_pattern(6000, p->id);
+	CHECK_EQ(fifo.allocs, 2);
+	with_pattern(5000, p->id);
+	CHECK_EQ(fifo.allocs, 2);
+	with_pattern(10, p->id);
+	CHECK_EQ(fifo.allocs, 3);
+	CHECK_EQ(fifo.live, 1);
+	fifo.fail_in = 0; /* the one that is too large will do */
+	with_pattern(6000 - 5990, p->id);
+	fifo.fail_in = -1;
+	with_pattern(6000, p->id);
+	CHECK_EQ(fifo.allocs, 4);
+	fifo.fail_in = 0;
+	with_pattern(10, p->id);
+	CHECK_EQ(fifo.allocs, 4);
+	CHECK_EQ(fifo.fail_in, -1);
+}
+
+TEST(dispatch_buffers_fit)
+{
+	fifo_open(0);
+	fifo_run_all(fifo_enter_many(1, grows_and_shrinks), 1, CORO_FINISHED);
+}
+
+/* ------------------------------------------------------------------------------ in a ring of many */
+
+static uint64_t *permits;
+static unsigned ring;
+
+/* Its own permit is taken, and its neighbour's given, so often; then there is none left for it. */
+static void in_ring(struct player *p)
+{
+	volatile uint64_t own = p->id * 7919;
+
+	for (; p->rounds < 30; p->rounds++) {
+		while (!permits[p->id])
+			CHECK_EQ(coro_dispatch_block(), CORO_OK);
+		permits[p->id]--;
+		permits[(p->id + 1) % ring]++;
+		CHECK(own == p->id * 7919);
+	}
+}
+
+TEST(dispatch_ring_of_many)
+{
+	for (unsigned tokens = 1; tokens <= 8; tokens += 7) {
+		ring = tokens == 1 ? 100 : 2000;
+		fifo_open(0);
+		permits = calloc(ring, sizeof *permits);
+		for (unsigned i = 0; i < ring; i++)
+			permits[i] = tokens > 1 || i == 0;
+		fifo_run_all(fifo_enter_many(ring, in_ring), ring, CORO_FINISHED);
+		for (unsigned i = 0; i < ring; i++)
+			CHECK_EQ(permits[i], tokens > 1 || i == 0);
+		free(permits);
+	}
+}
+
+/* ---------------------------------------------------------------------------------- no memory */
+
+/* For want of a buffer its block is an error, nothing else has happened, and it may try again. */
+static void tries_again(struct player *p)
+{
+	volatile uint64_t own = p->id;
+	uint64_t asked;
+
+	for (unsigned i = 0; i < 6; i++) {
+		asked = fifo.asked;
+		p->status = coro_dispatch_block();
+		if (p->status != CORO_OK) {
+			CHECK_EQ(p->status, CORO_ENOMEM);
+			fifo.refused--;
+			CHECK_EQ(fifo.asked, asked);
+			CHECK_EQ(coro_dispatch_status(&p->own), CORO_EBUSY);
+			p->rounds++;
+			CHECK_EQ(coro_dispatch_block(), CORO_OK);
+		}
+		CHECK(own == p->id);
+		with_pattern(i * 40 + 1, p->id);
+	}
+}
+
+TEST(dispatch_no_memory_is_an_error_of_the_block)
+{
+	bool refused = true;
+
+	for (int k = 0; refused; k++) {
+		fifo_open(0);
+		fifo.fail_in = k;
+		struct player *p = fifo_enter_many(5, tries_again);
+		fifo_run();
+		for (unsigned i = 0; i < 5; i++)
+			CHECK_EQ(coro_dispatch_status(&p[i].own), CORO_FINISHED);
+		refused = fifo.fail_in < 0;
+		CHECK(fifo.refused <= 1); /* one that has a larger one is not told */
+		free(p);
+		fifo_close();
+		CHECK(k < 1000);
+	}
+}
+
+TEST(dispatch_no_memory_to_begin_with)
+{
+	coro_dispatcher *d = (coro_dispatcher *)&fifo;
+
+	fail_alloc = 0;
+	CHECK_EQ(coro_dispatch_new(&d, &fifo_policy), CORO_ENOMEM);
+	fail_map = 0;
+	CHECK_EQ(coro_dispatch_new(&d, &fifo_policy), CORO_ENOMEM);
+	fail_guard = 0;
+	CHECK_EQ(coro_dispatch_new(&d, &fifo_policy), CORO_ENOMEM);
+	CHECK(d == (coro_dispatcher *)&fifo);
+	CHECK_EQ(coro_dispatch_new(&d, &fifo_policy), CORO_OK);
+	CHECK_EQ(coro_dispatch_free(d), CORO_OK);
+}
+
+static void *alloc_odd(void *user, coro_dispatched *c, size_t bytes)
+{
+	return (char *)fifo_alloc(user, c, bytes + 4) + 4;
+}
+
+static void free_odd(void *user, coro_dispatched *c, void *buffer, size_t bytes)
+{
+	CHECK_EQ((uintptr_t)buffer % 8, 4);
+	fifo_free(user, c, (char *)buffer - 4, bytes + 4);
+}
+
+static void is_refused(struct player *p)
+{
+	for (; p->rounds < 3; p->rounds++)
+		CHECK_EQ(coro_dispatch_block(), CORO_EINVAL);
+}
+
+TEST(dispatch_odd_buffers_are_refused)
+{
+	coro_dispatch_policy policy = fifo_policy;
+
+	policy.alloc = alloc_odd;
+	policy.free = free_odd;
+	fifo_reset();
+	CHECK_EQ(coro_dispatch_new(&dispatcher, &policy), CORO_OK);
+	fifo_run_all(fifo_enter_many(3, is_refused), 3, CORO_FINISHED);
+	CHECK_EQ(fifo.allocs, 9);
+}

@@ -1,0 +1,684 @@
+/*
+ * t_cancel.c - cancelling one coroutine: wherever it is, by whomever, at whatever moment; and nobody else.
+ */
+#include "test.h"
+
+#include "kernel/wait.h"
+
+#include <string.h>
+
+static uint64_t done, flag;
+
+static void finished(void)
+{
+	__atomic_add_fetch(&done, 1, __ATOMIC_SEQ_CST);
+}
+
+static void raise_flag(void)
+{
+	__atomic_store_n(&flag, 1, __ATOMIC_RELEASE);
+}
+
+static bool flag_is_up(void)
+{
+	return __atomic_load_n(&flag, __ATOMIC_ACQUIRE);
+}
+
+/* blocked - wait until n coroutines wait. */
+static void blocked(coro_scheduler *s, size_t n)
+{
+	until_waiting(s, n);
+}
+
+static void never(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	CHECK(!"a canceled one was started");
+}
+
+/* ------------------------------------------------------------------------ one at a time */
+
+/* Two waits in a row are cancelled, a permit is taken between them, and coro_canceled says so. */
+static void parks(void *arg, void *result)
+{
+	(void)arg;
+	CHECK_EQ(coro_canceled(), 0);
+	CHECK_EQ(coro_park(), CORO_ECANCELED);
+	CHECK_EQ(coro_canceled(), 1);
+	CHECK_EQ(coro_park(), CORO_ECANCELED);
+	CHECK_EQ(coro_wake(coro_self()), CORO_OK);
+	CHECK_EQ(coro_park(), CORO_OK);
+	CHECK_EQ(coro_park(), CORO_ECANCELED);
+	CHECK_EQ(coro_yield(), CORO_OK);
+	CHECK_EQ(coro_canceled(), 1);
+	memset(result, 7, 1);
+	finished();
+}
+
+static void joins(void *arg, void *result)
+{
+	coro_handle h;
+	uint8_t got = 0;
+
+	memcpy(&h, arg, sizeof h);
+	int status = coro_join(h, &got, 1);
+	CHECK_EQ(got, status == CORO_OK ? 7 : 0);
+	*(int32_t *)result = status;
+	finished();
+}
+
+static coro_handle spawn_joinable(coro_scheduler *s, coro_fn fn, const void *arg, size_t arg_bytes, uint32_t result_bytes)
+{
+	coro_handle h;
+	CHECK_EQ(coro_scheduler_spawn(s, JOINABLE(result_bytes), fn, arg, arg_bytes, &h), CORO_OK);
+	return h;
+}
+
+static int32_t joined;
+
+/* takes - joins what joins, for the threads of a test, which cannot. */
+static void takes(void *arg, void *result)
+{
+	coro_handle h;
+	(void)result;
+	memcpy(&h, arg, sizeof h);
+	CHECK_EQ(coro_join(h, &joined, sizeof joined), CORO_OK);
+	raise_flag();
+}
+
+static int32_t status_of_join(coro_scheduler *s, coro_handle target)
+{
+	coro_handle h = spawn_joinable(s, joins, &target, sizeof target, sizeof(int32_t));
+
+	flag = 0;
+	spawn(s, takes, &h, sizeof h);
+	while (!flag_is_up())
+		sleep_us(50);
+	return joined;
+}
+
+TEST(cancel_of_a_parked_one)
+{
+	for (uint32_t workers = 1; workers <= 3; workers++) {
+		coro_scheduler *s = start_with(workers, workers == 2 ? CORO_NO_MEMBARRIER : 0);
+		done = 0;
+		for (uint64_t i = 0; i < 50; i++) {
+			coro_handle h = spawn_joinable(s, parks, NULL, 0, 1);
+			blocked(s, 1);
+			CHECK_EQ(coro_cancel(h), CORO_OK);
+			CHECK_EQ(status_of_join(s, h), CORO_OK); /* its result stands */
+			CHECK_EQ(coro_cancel(h), CORO_ESTALE);
+		}
+		finish(s);
+		CHECK_EQ(done, 100);
+	}
+}
+
+/* The same, from a coroutine that shares its worker with it, or not. */
+static void cancels(void *arg, void *result)
+{
+	coro_handle h;
+	(void)result;
+	memcpy(&h, arg, sizeof h);
+	CHECK_EQ(coro_cancel(h), CORO_OK);
+	CHECK_EQ(coro_canceled(), 0);
+	CHECK_EQ(coro_cancel(0), CORO_ESTALE);
+}
+
+TEST(cancel_from_inside)
+{
+	for (uint32_t workers = 1; workers <= 3; workers++) {
+		coro_scheduler *s = start_with(workers, 0), *t = start_with(1, 0);
+		done = 0;
+		for (uint64_t i = 0; i < 100; i++) {
+			coro_handle h = spawn_joinable(s, parks, NULL, 0, 1);
+			blocked(s, 1);
+			spawn(i % 3 ? s : t, cancels, &h, sizeof h);
+			CHECK_EQ(status_of_join(s, h), CORO_OK);
+		}
+		finish(t);
+		finish(s);
+		CHECK_EQ(done, 200);
+	}
+}
+
+/* On one worker, in order: who is cancelled at home goes on with its code although others yield around it. */
+static void cancels_at_home(void *arg, void *result)
+{
+	coro_handle h[20];
+	uint8_t got;
+
+	(void)arg;
+	(void)result;
+	for (int i = 0; i < 20; i++)
+		CHECK_EQ(coro_spawn_first(JOINABLE(1), parks, NULL, 0, &h[i]), CORO_OK);
+	CHECK_EQ(done, 0);
+	for (int i = 0; i < 20; i++)
+		CHECK_EQ(coro_cancel(h[i]), CORO_OK);
+	for (int i = 0; i < 20; i++) {
+		CHECK_EQ(coro_yield(), CORO_OK);
+		CHECK_EQ(coro_cancel(h[19]), done < 20 ? CORO_OK : CORO_ESTALE);
+	}
+	CHECK_EQ(done, 20);
+	for (int i = 0; i < 20; i++)
+		CHECK_EQ(coro_join(h[i], &got, 1), CORO_OK);
+}
+
+TEST(cancel_at_home)
+{
+	coro_scheduler *s = start_with(1, 0);
+	spawn(s, cancels_at_home, NULL, 0);
+	finish(s);
+}
+
+static void cancels_itself(void *arg, void *result)
+{
+	uint64_t twice = *(uint64_t *)arg;
+	CHECK_EQ(coro_cancel(coro_self()), CORO_OK);
+	if (twice)
+		CHECK_EQ(coro_cancel(coro_self()), CORO_OK);
+	CHECK_EQ(coro_canceled(), 1);
+	CHECK_EQ(coro_yield(), CORO_OK);
+	CHECK_EQ(coro_park(), CORO_ECANCELED);
+	memset(result, 7, 1);
+}
+
+TEST(cancel_of_itself)
+{
+	coro_scheduler *s = start_with(2, 0);
+	for (uint64_t i = 0; i < 50; i++) {
+		uint64_t twice = i & 1;
+		CHECK_EQ(status_of_join(s, spawn_joinable(s, cancels_itself, &twice, sizeof twice, 1)), CORO_OK);
+	}
+	finish(s);
+}
+
+/* It computes, and asks. */
+static void computes(void *arg, void *result)
+{
+	(void)arg;
+	raise_flag();
+	while (!coro_canceled())
+		;
+	CHECK_EQ(coro_canceled(), 1);
+	CHECK_EQ(coro_park(), CORO_ECANCELED);
+	memset(result, 7, 1);
+}
+
+TEST(cancel_of_a_running_one)
+{
+	coro_scheduler *s = start_with(2, 0);
+	for (int i = 0; i < 50; i++) {
+		flag = 0;
+		coro_handle h = spawn_joinable(s, computes, NULL, 0, 1);
+		while (!flag_is_up())
+			sleep_us(20);
+		CHECK_EQ(coro_cancel(h), CORO_OK);
+		CHECK_EQ(status_of_join(s, h), CORO_OK);
+	}
+	finish(s);
+	CHECK_EQ(coro_canceled(), 0);
+}
+
+static void count_end(void *arg)
+{
+	(void)arg;
+	finished();
+}
+
+/* What was deferred runs; there is no result. */
+static void exits(void *arg, void *result)
+{
+	(void)arg;
+	memset(result, 7, 1);
+	CHECK_EQ(coro_exit_canceled(), CORO_EPERM);
+	CHECK_EQ(coro_defer(count_end, NULL), CORO_OK);
+	if (coro_park() == CORO_ECANCELED)
+		coro_exit_canceled();
+	CHECK(!"it went on");
+}
+
+static intptr_t by_hand(void *arg, intptr_t first)
+{
+	(void)arg;
+	CHECK_EQ(coro_canceled(), 0);
+	CHECK_EQ(coro_exit_canceled(), CORO_EPERM);
+	return first;
+}
+
+static void resumes(void *arg, void *result)
+{
+	coro_t *co;
+	intptr_t got = 0;
+
+	(void)arg;
+	(void)result;
+	CHECK_EQ(coro_cancel(coro_self()), CORO_OK);
+	CHECK_EQ(coro_new(&co, by_hand, NULL, STACK), CORO_OK);
+	CHECK_EQ(coro_resume(co, 5, &got), CORO_FINISHED);
+	CHECK_EQ(got, 5);
+	CHECK_EQ(coro_free(co), CORO_OK);
+}
+
+TEST(cancel_is_told_by_who_was)
+{
+	coro_scheduler *s = start_with(2, 0);
+
+	done = 0;
+	CHECK_EQ(coro_exit_canceled(), CORO_EPERM);
+	for (int i = 0; i < 20; i++) {
+		coro_handle h = spawn_joinable(s, exits, NULL, 0, 1);
+		blocked(s, 1);
+		CHECK_EQ(coro_cancel(h), CORO_OK);
+		CHECK_EQ(status_of_join(s, h), CORO_ECANCELED);
+	}
+	spawn(s, resumes, NULL, 0);
+	finish(s);
+	CHECK_EQ(done, 40);
+}
+
+/* ------------------------------------------------------------------------ unstarted */
+
+TEST(cancel_before_the_start)
+{
+	coro_scheduler *s = start_with(2, CORO_PAUSED);
+	coro_handle h[300], joiner[300];
+
+	done = 0;
+	for (int i = 0; i < 300; i++) {
+		h[i] = spawn_joinable(s, i % 3 ? never : parks, NULL, 0, 1);
+		joiner[i] = spawn_joinable(s, joins, &h[i], sizeof h[i], sizeof(int32_t));
+		if (i % 3)
+			CHECK_EQ(coro_cancel(h[i]), CORO_OK);
+		CHECK_EQ(coro_detach(joiner[i]), CORO_OK);
+	}
+	CHECK_EQ(coro_scheduler_run(s), CORO_EDEADLK);
+	CHECK_EQ(coro_scheduler_blocked(s, NULL, 0), 200); /* those that park, and who joins them */
+	CHECK_EQ(done, 200);
+	for (int i = 0; i < 300; i += 3)
+		CHECK_EQ(coro_cancel(h[i]), CORO_OK);
+	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
+	CHECK_EQ(done, 400);
+	finish(s);
+}
+
+/* From inside, on the same worker. */
+static void cancels_children(void *arg, void *result)
+{
+	coro_handle h;
+	uint8_t got = 1;
+
+	(void)arg;
+	(void)result;
+	for (int i = 0; i < 100; i++) {
+		CHECK_EQ(coro_spawn_attr(JOINABLE(1), never, NULL, 0, &h), CORO_OK);
+		CHECK_EQ(coro_cancel(h), CORO_OK);
+		CHECK_EQ(coro_join(h, &got, 1), CORO_ECANCELED);
+		CHECK_EQ(got, 1); /* there is no result */
+		CHECK_EQ(coro_cancel(h), CORO_ESTALE);
+		CHECK_EQ(coro_spawn_attr(&(coro_attr){.size = sizeof(coro_attr)}, never, NULL, 0, &h), CORO_OK);
+		CHECK_EQ(coro_cancel(h), CORO_OK); /* nobody joins it */
+	}
+	finished();
+}
+
+TEST(cancel_of_children)
+{
+	coro_scheduler *s = start_with(1, 0);
+	done = 0;
+	spawn(s, cancels_children, NULL, 0);
+	finish(s);
+	CHECK_EQ(done, 1);
+}
+
+/* Those that wait for a stack end unstarted when one comes free, or when all else is at rest. */
+#define STARVE_STACKS 5
+static void starves(void *arg, void *result)
+{
+	coro_handle h[40];
+	(void)arg;
+	(void)result;
+	for (int i = 0; i < 40; i++)
+		CHECK_EQ(coro_spawn_attr(JOINABLE(1), i >= STARVE_STACKS ? never : parks, NULL, 0, &h[i]), CORO_OK);
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(coro_yield(), CORO_OK); /* those that find a stack park; the others wait for one */
+	for (int i = 39; i >= 0; i--)
+		CHECK_EQ(coro_cancel(h[i]), CORO_OK);
+	for (int i = 0; i < 40; i++) {
+		uint8_t got = 0;
+		CHECK_EQ(coro_join(h[i], &got, 1), i >= STARVE_STACKS ? CORO_ECANCELED : CORO_OK);
+		CHECK_EQ(got, i >= STARVE_STACKS ? 0 : 7);
+	}
+	finished();
+}
+
+static void starves_canceled(void *arg, void *result)
+{
+	coro_handle h[20];
+	(void)arg;
+	(void)result;
+	for (int i = 0; i < 20; i++) {
+		CHECK_EQ(coro_spawn_attr(JOINABLE(1), never, NULL, 0, &h[i]), CORO_OK);
+		CHECK_EQ(coro_cancel(h[i]), CORO_OK);
+	}
+	for (int i = 0; i < 20; i++)
+		CHECK_EQ(coro_join(h[i], NULL, 0), CORO_ECANCELED);
+	finished();
+}
+
+TEST(cancel_of_those_that_starve)
+{
+	coro_options o = options(1, 0);
+	o.stack_limit = o.stack_bytes + (4 << 10); /* one stack */
+	coro_scheduler *s = start(&o);
+
+	done = 0;
+	spawn(s, starves_canceled, NULL, 0);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(done, 1);
+	finish(s);
+
+	o.stack_limit = (1 + STARVE_STACKS) * (o.stack_bytes + (4 << 10));
+	s = start(&o);
+	done = 0;
+	spawn(s, starves, NULL, 0);
+	finish(s);
+	CHECK_EQ(done, 1 + STARVE_STACKS);
+}
+
+/* ------------------------------------------------------------------------ joining */
+
+TEST(cancel_of_a_joiner)
+{
+	for (uint32_t workers = 1; workers <= 2; workers++) {
+		coro_scheduler *s = start_with(workers, 0);
+		done = 0;
+		for (int i = 0; i < 50; i++) {
+			coro_handle target = spawn_joinable(s, parks, NULL, 0, 1);
+			coro_handle joiner = spawn_joinable(s, joins, &target, sizeof target, sizeof(int32_t));
+			blocked(s, 2);
+			CHECK_EQ(coro_cancel(joiner), CORO_OK);
+			flag = 0;
+			spawn(s, takes, &joiner, sizeof joiner);
+			while (!flag_is_up())
+				sleep_us(50);
+			CHECK_EQ(joined, CORO_ECANCELED);
+			CHECK_EQ(coro_cancel(target), CORO_OK); /* it can still be joined */
+			CHECK_EQ(status_of_join(s, target), CORO_OK);
+		}
+		finish(s);
+		CHECK_EQ(done, 150);
+	}
+}
+
+/* A result that is there is taken even so; a coroutine that was cancelled can wait for nothing else. */
+static void quick(void *arg, void *result)
+{
+	(void)arg;
+	memset(result, 7, 1);
+}
+
+static void joins_canceled(void *arg, void *result)
+{
+	coro_handle h;
+	uint8_t got = 0;
+
+	(void)arg;
+	(void)result;
+	CHECK_EQ(coro_cancel(coro_self()), CORO_OK);
+	CHECK_EQ(coro_spawn_first(JOINABLE(1), quick, NULL, 0, &h), CORO_OK);
+	CHECK_EQ(coro_join(h, &got, 1), CORO_OK);
+	CHECK_EQ(got, 7);
+	CHECK_EQ(coro_spawn_attr(JOINABLE(1), quick, NULL, 0, &h), CORO_OK);
+	CHECK_EQ(coro_join(h, &got, 1), CORO_ECANCELED);
+	CHECK_EQ(coro_yield(), CORO_OK);
+	CHECK_EQ(coro_join(h, &got, 1), CORO_OK);
+	finished();
+}
+
+TEST(cancel_of_a_joiner_loses_no_result)
+{
+	coro_scheduler *s = start_with(1, 0);
+	done = 0;
+	spawn(s, joins_canceled, NULL, 0);
+	finish(s);
+	CHECK_EQ(done, 1);
+}
+
+TEST(cancel_of_what_is_stale)
+{
+	coro_scheduler *s = start_with(1, 0);
+	coro_handle h = spawn_joinable(s, quick, NULL, 0, 1);
+
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(coro_cancel(h), CORO_ESTALE); /* ended, and not joined */
+	CHECK_EQ(coro_detach(h), CORO_OK);
+	CHECK_EQ(coro_cancel(h), CORO_ESTALE);
+	CHECK_EQ(coro_cancel(h + (UINT64_C(1) << 32)), CORO_ESTALE);
+	CHECK_EQ(coro_cancel(0), CORO_ESTALE);
+	CHECK_EQ(coro_cancel(~UINT64_C(0)), CORO_ESTALE);
+	finish(s);
+}
+
+/* Close with cancel is told by coro_canceled too. */
+static void asks(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	raise_flag();
+	while (!coro_canceled())
+		CHECK_EQ(coro_yield(), CORO_OK);
+	finished();
+}
+
+TEST(cancel_by_a_close)
+{
+	coro_scheduler *s = start_with(2, 0);
+	done = flag = 0;
+	spawn(s, asks, NULL, 0);
+	while (!flag_is_up())
+		sleep_us(50);
+	CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
+	CHECK_EQ(done, 1);
+	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
+}
+
+/* --------------------------------------------------------------------------- a storm, counted */
+
+#define ROOM 64
+#define STORMERS 3
+
+struct place {
+	coro_handle handle;
+	uint64_t permits; /* given with CORO_OK to all who were here */
+	uint64_t taken;
+};
+
+static struct place places[ROOM];
+static uint64_t round_ends, cancels_ok, wakes_ok, seen_canceled, unstarted, ended_by_permits, cancel_stale, storm_over;
+
+/* weathers - takes permits until it has had enough, or is cancelled and finds none. What it was given and has not taken is
+ * still in its record at the end: all that were granted can be told. */
+static void weathers(void *arg, void *result)
+{
+	uint32_t in[2];
+	memcpy(in, arg, sizeof in);
+	uint64_t taken = 0;
+
+	while (taken < in[1]) {
+		int status = coro_park();
+		if (status == CORO_ECANCELED) {
+			CHECK_EQ(coro_canceled(), 1);
+			break;
+		}
+		CHECK_EQ(status, CORO_OK);
+		taken++;
+		if (taken % 3 == 0)
+			CHECK_EQ(coro_yield(), CORO_OK);
+	}
+	*(uint64_t *)result = taken;
+}
+
+/* hosts - keeps one place occupied, one after the other; joins each, and counts how it ended. */
+static void hosts(void *arg, void *result)
+{
+	uint32_t at = *(uint32_t *)arg;
+	struct place *p = &places[at];
+	uint64_t rounds = scaled(300);
+
+	(void)result;
+	for (uint64_t i = 0; i < rounds; i++) {
+		uint32_t in[2] = {at, (uint32_t)(i % 7)};
+		coro_handle h;
+		uint64_t taken = 0;
+		CHECK_EQ(coro_spawn_attr(JOINABLE(sizeof taken), weathers, in, sizeof in, &h), CORO_OK);
+		__atomic_store_n(&p->handle, h, __ATOMIC_RELEASE);
+		if (i % 5 == 0)
+			CHECK_EQ(coro_yield(), CORO_OK);
+		int status = coro_join(h, &taken, sizeof taken);
+		CHECK(status == CORO_OK || status == CORO_ECANCELED);
+		if (status == CORO_ECANCELED)
+			__atomic_add_fetch(&unstarted, 1, __ATOMIC_RELAXED);
+		else if (taken < in[1])
+			__atomic_add_fetch(&seen_canceled, 1, __ATOMIC_RELAXED);
+		else
+			__atomic_add_fetch(&ended_by_permits, 1, __ATOMIC_RELAXED);
+		p->taken += taken;
+		__atomic_add_fetch(&round_ends, 1, __ATOMIC_SEQ_CST);
+	}
+	finished();
+}
+
+static void storm(uint64_t seed, uint64_t *granted)
+{
+	while (!__atomic_load_n(&storm_over, __ATOMIC_ACQUIRE)) {
+		uint64_t r = rnd(&seed);
+		struct place *p = &places[r % ROOM];
+		coro_handle h = __atomic_load_n(&p->handle, __ATOMIC_ACQUIRE);
+		bool cancel = (r >> 32) % 8 == 0;
+		int status = cancel ? coro_cancel(h) : coro_wake(h);
+		CHECK(status == CORO_OK || status == CORO_ESTALE);
+		if (status == CORO_OK)
+			__atomic_add_fetch(cancel ? &cancels_ok : &wakes_ok, 1, __ATOMIC_RELAXED);
+		else if (cancel)
+			__atomic_add_fetch(&cancel_stale, 1, __ATOMIC_RELAXED);
+		if (!cancel && status == CORO_OK)
+			granted[p - places]++;
+		if (coro_self())
+			CHECK_EQ(coro_yield(), CORO_OK);
+	}
+}
+
+static uint64_t granted_by[STORMERS + 2][ROOM];
+
+static void *storms(void *arg)
+{
+	storm((uintptr_t)arg + 1, granted_by[(uintptr_t)arg]);
+	return NULL;
+}
+
+static void storms_inside(void *arg, void *result)
+{
+	uint64_t me = *(uint64_t *)arg;
+	(void)result;
+	storm(me + 100, granted_by[STORMERS + me]);
+}
+
+static void weather(uint32_t workers, uint32_t flags)
+{
+	coro_scheduler *s = start_with(workers, flags);
+	pthread_t t[STORMERS];
+	uint64_t want = ROOM * scaled(300);
+
+	memset(places, 0, sizeof places);
+	memset(granted_by, 0, sizeof granted_by);
+	done = round_ends = cancels_ok = wakes_ok = seen_canceled = unstarted = ended_by_permits = cancel_stale = storm_over = 0;
+	for (uint32_t i = 0; i < ROOM; i++)
+		spawn(s, hosts, &i, sizeof i);
+	for (uintptr_t i = 0; i < STORMERS; i++)
+		thread_start(&t[i], storms, (void *)i);
+	for (uint64_t i = 0; i < 2; i++)
+		spawn(s, storms_inside, &i, sizeof i);
+	while (__atomic_load_n(&done, __ATOMIC_SEQ_CST) < ROOM)
+		sleep_us(200);
+	__atomic_store_n(&storm_over, 1, __ATOMIC_RELEASE);
+	for (int i = 0; i < STORMERS; i++)
+		thread_join(t[i]);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	/* Each has ended once, by one of the three. None took more than was granted; none was cancelled by nobody. */
+	CHECK_EQ(round_ends, want);
+	CHECK_EQ(seen_canceled + unstarted + ended_by_permits, want);
+	CHECK(seen_canceled + unstarted <= cancels_ok);
+	for (int i = 0; i < ROOM; i++) {
+		uint64_t granted = 0;
+		for (int k = 0; k < STORMERS + 2; k++)
+			granted += granted_by[k][i];
+		CHECK(places[i].taken <= granted);
+	}
+	report("%u workers: %llu ended by permits, %llu canceled, %llu unstarted; %llu cancels too late", workers,
+	       (unsigned long long)ended_by_permits, (unsigned long long)seen_canceled, (unsigned long long)unstarted,
+	       (unsigned long long)cancel_stale);
+	finish(s);
+}
+
+TEST_LIMIT(cancel_in_a_storm, 60)
+{
+	weather(1, 0);
+	weather(2, 0);
+	weather(2, CORO_NO_STANDBY);
+	weather(4, CORO_NO_MEMBARRIER);
+}
+
+/* Exact: each of many parked ones gets so many permits and then a cancel from different threads; all permits given before the
+ * cancel are taken before the wait fails. */
+#define EXACT 200
+static coro_handle exact[EXACT];
+static uint64_t exact_taken[EXACT];
+
+static void takes_all(void *arg, void *result)
+{
+	uint32_t me = *(uint32_t *)arg;
+	int status;
+
+	(void)result;
+	__atomic_store_n(&exact[me], coro_self(), __ATOMIC_RELEASE);
+	while ((status = coro_park()) == CORO_OK)
+		exact_taken[me]++;
+	CHECK_EQ(status, CORO_ECANCELED);
+	finished();
+}
+
+static void *gives_then_cancels(void *arg)
+{
+	for (uint32_t i = (uint32_t)(uintptr_t)arg; i < EXACT; i += 2) {
+		coro_handle h;
+		while (!(h = __atomic_load_n(&exact[i], __ATOMIC_ACQUIRE)))
+			sleep_us(20);
+		for (uint32_t k = 0; k < i % 11; k++)
+			CHECK_EQ(coro_wake(h), CORO_OK);
+		CHECK_EQ(coro_cancel(h), CORO_OK);
+	}
+	return NULL;
+}
+
+TEST(cancel_loses_no_permit)
+{
+	for (uint32_t workers = 1; workers <= 3; workers++) {
+		coro_scheduler *s = start_with(workers, 0);
+		pthread_t t[2];
+		done = 0;
+		memset(exact, 0, sizeof exact);
+		memset(exact_taken, 0, sizeof exact_taken);
+		for (uint32_t i = 0; i < EXACT; i++)
+			spawn(s, takes_all, &i, sizeof i);
+		for (uintptr_t i = 0; i < 2; i++)
+			thread_start(&t[i], gives_then_cancels, (void *)i);
+		for (int i = 0; i < 2; i++)
+			thread_join(t[i]);
+		finish(s);
+		CHECK_EQ(done, EXACT);
+		for (uint32_t i = 0; i < EXACT; i++)
+			CHECK_EQ(exact_taken[i], i % 11);
+	}
+}
