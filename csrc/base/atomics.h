@@ -1,15 +1,18 @@
 /*
- * atomics.h - every atomic operation of the core, so that a model explorer can put its own in their place.
+ * atomics.h - every atomic operation of the core, so that a model explorer can put its own in their
+ * place.
  *
- * The operands are plain integers and pointers: Go sees the same words through sync/atomic. docs/memory-order.md has the
- * argument for each use.
+ * The operands are plain integers and pointers: Go sees the same words through sync/atomic.
+ * docs/memory-order.md has the argument for each use.
  *
- *   at_load_rlx, at_store_rlx   no order. Used for words that only one side writes while the reader holds
- *                               the door, and for hints whose being wrong costs time, never work.
+ *   at_load_rlx, at_store_rlx   no order. Used for words that only one side writes while the reader
+ *                               holds the door, and for hints whose being wrong costs time, never
+ *                               work.
  *   at_load_acq, at_store_rel   what was written before the store is seen after the load that reads it.
  *   at_cas, at_xchg, at_add,    sequentially consistent read-modify-writes, ordered with each other and with at_load_seq
- *   at_or, at_and               everywhere. A full barrier on amd64 only: on arm64 what follows and is weaker
- *                               may be done before their store. at_cas updates *expected on failure.
+ *   at_or, at_and               everywhere. A full barrier on amd64 only: on arm64 what follows and
+ *                               is weaker may be done before their store. at_cas updates *expected
+ *                               on failure.
  *   at_load_seq                 the loads of that order: after one of those, nothing less is ordered.
  *   at_fence                    a full barrier.
  *   at_fence_signal             the compiler alone keeps the order; the other side forces the CPU to (membarrier).
@@ -29,23 +32,24 @@ void coroi_delay(void);
 #define COROI_AT(operation) operation
 #endif
 
-#define at_load_rlx(p) COROI_AT(__atomic_load_n((p), __ATOMIC_RELAXED))
-#define at_load_acq(p) COROI_AT(__atomic_load_n((p), __ATOMIC_ACQUIRE))
-#define at_load_seq(p) COROI_AT(__atomic_load_n((p), __ATOMIC_SEQ_CST))
+#define at_load_rlx(p)     COROI_AT(__atomic_load_n((p), __ATOMIC_RELAXED))
+#define at_load_acq(p)     COROI_AT(__atomic_load_n((p), __ATOMIC_ACQUIRE))
+#define at_load_seq(p)     COROI_AT(__atomic_load_n((p), __ATOMIC_SEQ_CST))
 #define at_store_rlx(p, v) COROI_AT(__atomic_store_n((p), (v), __ATOMIC_RELAXED))
 #define at_store_rel(p, v) COROI_AT(__atomic_store_n((p), (v), __ATOMIC_RELEASE))
 /* at_bump - add to a counter that only one thread writes and others may read. */
 #define at_bump_by(p, n) at_store_rlx((p), at_load_rlx(p) + (n))
-#define at_bump(p) at_bump_by((p), 1)
+#define at_bump(p)       at_bump_by((p), 1)
 /* at_bump_rel - the same, after all that the thread has done before. */
 #define at_bump_rel(p) at_store_rel((p), at_load_rlx(p) + 1)
-#define at_xchg(p, v) COROI_AT(__atomic_exchange_n((p), (v), __ATOMIC_SEQ_CST))
-#define at_add(p, v) COROI_AT(__atomic_add_fetch((p), (v), __ATOMIC_SEQ_CST))
-#define at_or(p, v) COROI_AT(__atomic_fetch_or((p), (v), __ATOMIC_SEQ_CST))
-#define at_and(p, v) COROI_AT(__atomic_fetch_and((p), (v), __ATOMIC_SEQ_CST))
-#define at_cas(p, expected, v) \
-	COROI_AT(__atomic_compare_exchange_n((p), (expected), (v), false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-#define at_fence() COROI_AT(__atomic_thread_fence(__ATOMIC_SEQ_CST))
+#define at_xchg(p, v)  COROI_AT(__atomic_exchange_n((p), (v), __ATOMIC_SEQ_CST))
+#define at_add(p, v)   COROI_AT(__atomic_add_fetch((p), (v), __ATOMIC_SEQ_CST))
+#define at_or(p, v)    COROI_AT(__atomic_fetch_or((p), (v), __ATOMIC_SEQ_CST))
+#define at_and(p, v)   COROI_AT(__atomic_fetch_and((p), (v), __ATOMIC_SEQ_CST))
+#define at_cas(p, expected, v)                                                              \
+	COROI_AT(__atomic_compare_exchange_n((p), (expected), (v), false, __ATOMIC_SEQ_CST, \
+					     __ATOMIC_SEQ_CST))
+#define at_fence()        COROI_AT(__atomic_thread_fence(__ATOMIC_SEQ_CST))
 #define at_fence_signal() COROI_AT(__atomic_signal_fence(__ATOMIC_SEQ_CST))
 
 static inline void at_relax(void)
@@ -57,8 +61,9 @@ static inline void at_relax(void)
 #endif
 }
 
-/* coroi_prefetchw - bring a line that will be written. Spelled out on amd64, where compilers emit a read prefetch
- * unless told of a newer CPU: then a line from another core comes shared, and has to be asked for twice. */
+/* coroi_prefetchw - bring a line that will be written. Spelled out on amd64, where compilers emit a
+ * read prefetch unless told of a newer CPU: then a line from another core comes shared, and has to
+ * be asked for twice. */
 static inline void coroi_prefetchw(const void *p)
 {
 #if defined(__x86_64__)
@@ -68,16 +73,16 @@ static inline void coroi_prefetchw(const void *p)
 #endif
 }
 
-/* COROI_MUTANT - the right step; COROI_MUTANT_ADDS - no step. The model explorer's own form of this file (explore/) can
- * take a wrong one instead, to show that it would be found. */
+/* COROI_MUTANT - the right step; COROI_MUTANT_ADDS - no step. The model explorer's own form of this
+ * file (explore/) can take a wrong one instead, to show that it would be found. */
 #define COROI_MUTANT(name, right, wrong) (right)
 #define COROI_MUTANT_ADDS(name, wrong)
 
-#define coroi_likely(x) __builtin_expect(!!(x), 1)
+#define coroi_likely(x)   __builtin_expect(!!(x), 1)
 #define coroi_unlikely(x) __builtin_expect(!!(x), 0)
-#define COROI_NOINLINE __attribute__((noinline))
-#define COROI_COLD __attribute__((noinline, cold))
-#define COROI_LINE 64   /* a cache line */
-#define COROI_APART 128 /* two: the unit that prefetchers pull together */
+#define COROI_NOINLINE    __attribute__((noinline))
+#define COROI_COLD        __attribute__((noinline, cold))
+#define COROI_LINE        64  /* a cache line */
+#define COROI_APART       128 /* two: the unit that prefetchers pull together */
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * backoff.h - how often to try what may be in vain: after each time in vain half as often, down to once in 64, and always again
- * after one that paid.
+ * backoff.h - how often to try what may be in vain: after each time in vain half as often, down to
+ * once in 64, and always again after one that paid.
  */
 #ifndef COROI_BACKOFF_H
 #define COROI_BACKOFF_H
@@ -25,7 +25,9 @@ static inline bool coroi_skip(struct coroi_backoff *b)
 
 static inline void coroi_tried(struct coroi_backoff *b, bool paid)
 {
-	b->most = paid ? 0 : (uint8_t)(b->most < COROI_SKIPS_MOST / 2 ? 2 * b->most + 1 : COROI_SKIPS_MOST);
+	b->most = paid ? 0
+		       : (uint8_t)(b->most < COROI_SKIPS_MOST / 2 ? 2 * b->most + 1
+								  : COROI_SKIPS_MOST);
 	b->skips = b->most;
 }
 

@@ -1,8 +1,8 @@
 //go:build cgo && linux
 /*
- * delay.c - in builds for stress tests (-DCOROI_STRESS): before any atomic operation of the core there may be a delay,
- * from a few nanoseconds to being preempted, so that every order of two threads' steps comes up sooner or later.
- * Nothing in other builds.
+ * delay.c - in builds for stress tests (-DCOROI_STRESS): before any atomic operation of the core
+ * there may be a delay, from a few nanoseconds to being preempted, so that every order of two
+ * threads' steps comes up sooner or later. Nothing in other builds.
  */
 #ifdef COROI_STRESS
 #include "base/atomics.h"
@@ -19,7 +19,8 @@ static __thread uint64_t random_state;
 
 static COROI_COLD void delay(void)
 {
-	uint64_t x = random_state ? random_state : (uintptr_t)&left * UINT64_C(0x9e3779b97f4a7c15) | 1;
+	uint64_t x = random_state ? random_state
+				  : (uintptr_t)&left * UINT64_C(0x9e3779b97f4a7c15) | 1;
 
 	x ^= x >> 12;
 	x ^= x << 25;
@@ -40,7 +41,8 @@ static COROI_COLD void delay(void)
 	}
 }
 
-/* A function of its own, not inline: the address of a thread-local word must not outlive a switch. */
+/* A function of its own, not inline: the address of a thread-local word must not outlive a
+ * switch. */
 COROI_NOINLINE void coroi_delay(void)
 {
 	if (coroi_unlikely(left-- == 0))

@@ -22,7 +22,7 @@ struct deferred {
 
 /* Lies at the start of the first block. */
 struct coroi_extras {
-	uint64_t tick;         /* see timer.h */
+	uint64_t tick;        /* see timer.h */
 	struct block *blocks; /* the later ones */
 	struct deferred *deferred;
 	char *at, *end; /* free bytes of the newest block */
@@ -53,7 +53,8 @@ void *coroi_extras_malloc(struct coroi_extras **e, size_t bytes)
 		return NULL;
 	bytes = ROUND(bytes ? bytes : 1);
 	if ((size_t)(x->end - x->at) < bytes) {
-		/* A large one gets a block of its own, and the rest of the present block stays in use. */
+		/* A large one gets a block of its own, and the rest of the present block stays in
+		 * use. */
 		size_t head = ROUND(sizeof(struct block));
 		bool large = bytes > BLOCK / 4;
 		size_t total = large ? head + bytes : BLOCK;

@@ -1,5 +1,6 @@
 /*
- * extras.h - what a coroutine may own besides its stack: deferred functions and an arena, of either layer.
+ * extras.h - what a coroutine may own besides its stack: deferred functions and an arena, of either
+ * layer.
  */
 #ifndef COROI_EXTRAS_H
 #define COROI_EXTRAS_H
@@ -14,13 +15,15 @@ struct coroi_rec;
 void *coroi_extras_malloc(struct coroi_extras **e, size_t bytes);
 int coroi_extras_defer(struct coroi_extras **e, void (*fn)(void *), void *arg);
 
-/* coroi_extras_text - where a text from coroi_alloc may hang, to be freed with the rest. NULL: no memory. */
+/* coroi_extras_text - where a text from coroi_alloc may hang, to be freed with the rest. NULL: no
+ * memory. */
 char **coroi_extras_text(struct coroi_extras **e);
 
 /* coroi_extras_of - where those of a scheduled coroutine hang; only it, or its end, may ask. */
 struct coroi_extras **coroi_extras_of(struct coroi_rec *me);
 
-/* coroi_extras_run - run the deferred functions, last first (they may defer more), then free it all. NULL is allowed. */
+/* coroi_extras_run - run the deferred functions, last first (they may defer more), then free it
+ * all. NULL is allowed. */
 void coroi_extras_run(struct coroi_extras *e);
 
 #endif

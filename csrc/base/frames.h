@@ -1,12 +1,12 @@
 /*
- * frames.h - the frames of a coroutine that shares its stack: where they are, and how they are copied out of it and back
- * (dense.c, dispatch.c).
+ * frames.h - the frames of a coroutine that shares its stack: where they are, and how they are
+ * copied out of it and back (dense.c, dispatch.c).
  *
  *      stack  | guard | ............. | frames of the occupant | the loop's frame | top
  *                                     ^ bottom                 ^ base
  *
- * Who copies runs on another stack, and to the same addresses. What lies above the base belongs to the stack, and is the same
- * for all who run there.
+ * Who copies runs on another stack, and to the same addresses. What lies above the base belongs to
+ * the stack, and is the same for all who run there.
  */
 #ifndef COROI_FRAMES_H
 #define COROI_FRAMES_H
@@ -19,7 +19,8 @@
 typedef uint64_t coroi_pair __attribute__((vector_size(16), aligned(8), may_alias));
 typedef uint64_t coroi_word __attribute__((may_alias));
 
-/* coroi_frames_copy - bytes, a multiple of 8, between 8-aligned places. Not memcpy: a hundred bytes, known to be words. */
+/* coroi_frames_copy - bytes, a multiple of 8, between 8-aligned places. Not memcpy: a hundred
+ * bytes, known to be words. */
 static inline COROI_RAW void coroi_frames_copy(void *to, const void *from, size_t bytes)
 {
 	char *t = to;
@@ -66,9 +67,11 @@ static inline COROI_RAW void coroi_frames_swap(void *a, void *b, size_t bytes)
 	}
 }
 
-/* coroi_frames_bottom - where the frames on `shared` end of one that is suspended at sp on `stack`: that one, or a deeper one, to
- * which it was taken by coro_call_on_stack and which keeps what is on it. */
-static inline char *coroi_frames_bottom(const struct coroi_stack *shared, const struct coroi_stack *stack, void *sp)
+/* coroi_frames_bottom - where the frames on `shared` end of one that is suspended at sp on `stack`:
+ * that one, or a deeper one, to which it was taken by coro_call_on_stack and which keeps what is on
+ * it. */
+static inline char *coroi_frames_bottom(const struct coroi_stack *shared,
+					const struct coroi_stack *stack, void *sp)
 {
 	if (coroi_likely(stack == shared))
 		return sp;
@@ -77,9 +80,10 @@ static inline char *coroi_frames_bottom(const struct coroi_stack *shared, const 
 	return stack->back;
 }
 
-/* With AddressSanitizer, what nobody may use of a shared stack is poisoned: whoever follows a pointer into the frames of one that
- * does not run is told at once. Copying does not mind. coroi_frames_hide - the frames on `shared`, below base. coroi_frames_show - all
- * of it may be used: before a switch to it, and before it is given back. */
+/* With AddressSanitizer, what nobody may use of a shared stack is poisoned: whoever follows a
+ * pointer into the frames of one that does not run is told at once. Copying does not mind.
+ * coroi_frames_hide - the frames on `shared`, below base. coroi_frames_show - all of it may be
+ * used: before a switch to it, and before it is given back. */
 static inline void coroi_frames_hide(const struct coroi_stack *shared, const char *base)
 {
 	(void)shared;

@@ -2,31 +2,33 @@
 /* heap.c - see heap.h. */
 #include "base/heap.h"
 
-#define CHUNK_BYTES ((size_t)2 << 20)
-#define RUN_BYTES ((size_t)64 << 10)
-#define SPANS (CHUNK_BYTES / RUN_BYTES)
-#define SMALL_BYTES ((size_t)1 << 10)
+#define CHUNK_BYTES   ((size_t)2 << 20)
+#define RUN_BYTES     ((size_t)64 << 10)
+#define SPANS         (CHUNK_BYTES / RUN_BYTES)
+#define SMALL_BYTES   ((size_t)1 << 10)
 #define SMALL_CLASSES 64u
-#define STEPS 16u /* classes from one power of two to the next, above that */
-#define BLOCK_MOST ((size_t)16 << 10)
-#define OWN_MAPPING UINT32_MAX /* the class of a block that has one */
+#define STEPS         16u /* classes from one power of two to the next, above that */
+#define BLOCK_MOST    ((size_t)16 << 10)
+#define OWN_MAPPING   UINT32_MAX /* the class of a block that has one */
 
 struct free_block {
 	struct free_block *next;
 };
 
 struct coroi_span {
-	struct coroi_span *next, *prev; /* in the list of its class, while it has room; or of the idle ones */
+	/* in the list of its class, while it has room; or of the idle ones */
+	struct coroi_span *next, *prev;
 	struct free_block *free;
-	size_t bytes;         /* of a block */
-	uint32_t cut, end;    /* offsets in the chunk: of what was never handed out, and of the run's end */
+	size_t bytes; /* of a block */
+	/* offsets in the chunk: of what was never handed out, and of the run's end */
+	uint32_t cut, end;
 	uint32_t used;
 	uint32_t class;
 };
 
 struct coroi_heap_chunk {
 	struct coroi_heap_chunk *next, *prev;
-	size_t bytes; /* mapped */
+	size_t bytes;  /* mapped */
 	uint32_t idle; /* runs */
 	struct coroi_span run[SPANS];
 };
@@ -48,8 +50,10 @@ static inline unsigned class_of(size_t bytes)
 {
 	if (coroi_likely(bytes <= SMALL_BYTES))
 		return (unsigned)((bytes + 15) / 16 - 1);
-	unsigned shift = 63 - (unsigned)__builtin_clzll(bytes - 1); /* 2^shift < bytes <= 2^(shift+1) */
-	return SMALL_CLASSES + STEPS * (shift - 10) + (unsigned)((bytes - 1) >> (shift - 4) & (STEPS - 1));
+	/* 2^shift < bytes <= 2^(shift+1) */
+	unsigned shift = 63 - (unsigned)__builtin_clzll(bytes - 1);
+	return SMALL_CLASSES + STEPS * (shift - 10) +
+	       (unsigned)((bytes - 1) >> (shift - 4) & (STEPS - 1));
 }
 
 size_t coroi_heap_class_bytes(unsigned class)
@@ -85,7 +89,8 @@ static struct coroi_heap_chunk *map(struct coroi_heap *h, size_t bytes)
 
 	if (!c)
 		return NULL;
-	coroi_huge(c, bytes, h->chunks && bytes % CHUNK_BYTES == 0); /* the first is not, see record.h */
+	/* the first is not, see record.h */
+	coroi_huge(c, bytes, h->chunks && bytes % CHUNK_BYTES == 0);
 	c->bytes = bytes;
 	c->next = h->chunks;
 	if (h->chunks)
@@ -141,7 +146,8 @@ static struct coroi_span *begin_span(struct coroi_heap *h, unsigned class)
 	return r;
 }
 
-/* end_span - nothing of r is used. One empty chunk is kept, so that a block that comes and goes costs no mapping. */
+/* end_span - nothing of r is used. One empty chunk is kept, so that a block that comes and goes
+ * costs no mapping. */
 static void end_span(struct coroi_heap *h, struct coroi_span *r)
 {
 	struct coroi_heap_chunk *c = chunk_of(r);
@@ -166,7 +172,10 @@ static inline bool has_room(const struct coroi_span *r)
 static COROI_NOINLINE void *get_large(struct coroi_heap *h, size_t bytes)
 {
 	size_t page = coroi_page();
-	struct coroi_heap_chunk *c = bytes < SIZE_MAX / 2 ? map(h, (FIRST_BLOCK + bytes + page - 1) & ~(page - 1)) : NULL;
+	struct coroi_heap_chunk *c = bytes < SIZE_MAX / 2
+					     ? map(h,
+						   (FIRST_BLOCK + bytes + page - 1) & ~(page - 1))
+					     : NULL;
 
 	if (!c)
 		return NULL;

@@ -1,9 +1,10 @@
 /*
  * lock.h - a lock for sections of a few dozen instructions, between workers and threads of Go.
  *
- * It spins for some microseconds, about what it costs to sleep and be woken, and only then sleeps: the C library's
- * adaptive mutex gives up after a few hundred nanoseconds, and then every hand-over of a busy lock costs two system
- * calls (500 000 spawns from Go: 14 ms with it, 6 ms with this one). After Drepper, "Futexes Are Tricky", 2011.
+ * It spins for some microseconds, about what it costs to sleep and be woken, and only then sleeps:
+ * the C library's adaptive mutex gives up after a few hundred nanoseconds, and then every hand-over
+ * of a busy lock costs two system calls (500 000 spawns from Go: 14 ms with it, 6 ms with this
+ * one). After Drepper, "Futexes Are Tricky", 2011.
  *
  *      word  0 free | 1 held | 2 held, and somebody may sleep
  */
@@ -34,7 +35,8 @@ static COROI_NOINLINE __attribute__((unused)) void coroi_lock_slow(struct coroi_
 static inline void coroi_lock(struct coroi_lock *l)
 {
 	uint32_t free = 0;
-	if (coroi_unlikely(!at_cas(&l->word, &free, 1))) /* acquire; pairs with the exchange of the last holder */
+	/* acquire; pairs with the exchange of the last holder */
+	if (coroi_unlikely(!at_cas(&l->word, &free, 1)))
 		coroi_lock_slow(l);
 }
 
@@ -45,10 +47,11 @@ static inline void coroi_unlock(struct coroi_lock *l)
 }
 
 /*
- * A lock for sections of a few instructions, taken as often as a channel is used: half as dear, since it is given back with a
- * plain store. Nobody is woken then: who finds it held for long, by one who was preempted inside, sleeps for a moment. Who finds it held
- * looks again only after a while: meanwhile the holder does more than one thing, and each time it changes hands costs both sides a miss
- * for every line that it guards.
+ * A lock for sections of a few instructions, taken as often as a channel is used: half as dear,
+ * since it is given back with a plain store. Nobody is woken then: who finds it held for long, by
+ * one who was preempted inside, sleeps for a moment. Who finds it held looks again only after a
+ * while: meanwhile the holder does more than one thing, and each time it changes hands costs both
+ * sides a miss for every line that it guards.
  *
  *      word  0 free | 1 held
  */
@@ -56,8 +59,8 @@ struct coroi_spin {
 	uint32_t word;
 };
 
-#define COROI_SPIN_NAP_NS 20000
-#define COROI_SPIN_PAUSE 8       /* before the second look; then twice as long, up to */
+#define COROI_SPIN_NAP_NS     20000
+#define COROI_SPIN_PAUSE      8 /* before the second look; then twice as long, up to */
 #define COROI_SPIN_PAUSE_MOST 32
 
 static COROI_NOINLINE __attribute__((unused)) void coroi_spin_slow(struct coroi_spin *l)
@@ -83,7 +86,8 @@ static COROI_NOINLINE __attribute__((unused)) void coroi_spin_slow(struct coroi_
 static inline void coroi_spin_lock(struct coroi_spin *l)
 {
 	uint32_t free = 0;
-	if (coroi_unlikely(!at_cas(&l->word, &free, 1))) /* acquire; pairs with the store of the last holder */
+	/* acquire; pairs with the store of the last holder */
+	if (coroi_unlikely(!at_cas(&l->word, &free, 1)))
 		coroi_spin_slow(l);
 }
 

@@ -1,9 +1,10 @@
 //go:build cgo && linux
 /*
- * manual.c - coroutines resumed by hand: Lwan's coro_new, coro_resume, coro_yield, coro_reset and coro_free.
+ * manual.c - coroutines resumed by hand: Lwan's coro_new, coro_resume, coro_yield, coro_reset and
+ * coro_free.
  *
- * Values and the state are handed over before the switch, so that both public calls end in a tail call to it,
- * and the return predictor is never asked.
+ * Values and the state are handed over before the switch, so that both public calls end in a tail
+ * call to it, and the return predictor is never asked.
  */
 #include "base/manual.h"
 
@@ -36,8 +37,8 @@ COROI_NOINLINE coro_t *coroi_manual(void)
 	return running;
 }
 
-/* enter, leave - co is, or no longer is, the innermost coroutine here. A scheduled one that resumes it is hidden:
- * scheduler calls inside co find no current coroutine. */
+/* enter, leave - co is, or no longer is, the innermost coroutine here. A scheduled one that resumes
+ * it is hidden: scheduler calls inside co find no current coroutine. */
 static inline void enter(coro_t *co)
 {
 	struct coroi_worker *w = coroi_self();
@@ -54,7 +55,8 @@ static inline void enter(coro_t *co)
 static inline void leave(coro_t *co)
 {
 	running = co->outer;
-	if (co->outer_rec) /* it has not moved: a coroutine with one by hand inside it cannot suspend */
+	/* it has not moved: a coroutine with one by hand inside it cannot suspend */
+	if (co->outer_rec)
 		coroi_self()->current = co->outer_rec;
 }
 
@@ -96,7 +98,8 @@ static void body_main(intptr_t unused)
 	finish(co, CORO_FINISHED, co->body(co->arg, co->first));
 }
 
-/* unstack - co stands on its own stack, or does not run: give back those that coro_call_on_stack put on it. */
+/* unstack - co stands on its own stack, or does not run: give back those that coro_call_on_stack
+ * put on it. */
 static void unstack(coro_t *co)
 {
 	for (struct coroi_stack *s; (s = co->stack)->below;) {

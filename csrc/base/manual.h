@@ -10,16 +10,17 @@
 struct coroi_extras;
 
 struct coro {
-	void *sp;                    /* its suspended context */
-	void *resumer_sp;            /* the context that resumed it, while it runs */
-	intptr_t *value;             /* where the next value handed over goes: its resumer's, or its own */
+	void *sp;         /* its suspended context */
+	void *resumer_sp; /* the context that resumed it, while it runs */
+	/* where the next value handed over goes: its resumer's, or its own */
+	intptr_t *value;
 	int status;                  /* a yield code, or CORO_EBUSY while it runs */
 	coro_t *outer;               /* the one by hand that resumed it */
 	struct coroi_rec *outer_rec; /* the scheduled one that resumed it */
 	struct coroi_stack *stack;   /* the one it stands on; its own is the last by `below` */
 	coro_body body;
 	void *arg;
-	intptr_t first;              /* the first value sent */
+	intptr_t first; /* the first value sent */
 	struct coroi_extras *extras;
 	struct coroi_fiber resumer;
 };
@@ -36,7 +37,8 @@ struct coroi_outer {
 	struct coroi_rec *rec;
 };
 
-/* coroi_manual_hide - what is called from now on finds no current coroutine on this thread; coroi_manual_show - it finds those again. */
+/* coroi_manual_hide - what is called from now on finds no current coroutine on this thread;
+ * coroi_manual_show - it finds those again. */
 void coroi_manual_hide(struct coroi_outer *o);
 void coroi_manual_show(const struct coroi_outer *o);
 

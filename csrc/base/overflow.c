@@ -2,9 +2,10 @@
 /*
  * overflow.c - say which coroutine ran into its guard, before the process ends.
  *
- * The handler runs on the thread's alternate signal stack, calls only write(2), and then hands the signal to
- * whoever had it before. In a Go program that is Go's handler: on a thread of Go's, and on a worker that has been in Go, it prints its own
- * report and exits; on another worker, which Go does not know, the process dies of the signal after our line.
+ * The handler runs on the thread's alternate signal stack, calls only write(2), and then hands the
+ * signal to whoever had it before. In a Go program that is Go's handler: on a thread of Go's, and
+ * on a worker that has been in Go, it prints its own report and exits; on another worker, which Go
+ * does not know, the process dies of the signal after our line.
  */
 #include "base/overflow.h"
 
@@ -56,7 +57,9 @@ static void report(const struct coroi_where *at)
 	}
 	coroi_text_put(&t, " used up its stack of ");
 	coroi_text_number(&t, coroi_stack_class_bytes(at->stack->class) >> 10, 10);
-	coroi_text_put(&t, " KiB; give it a larger one, or call what is deep through coro_call_on_stack\n");
+	coroi_text_put(
+		&t,
+		" KiB; give it a larger one, or call what is deep through coro_call_on_stack\n");
 	coroi_say(t.at, t.n);
 }
 
@@ -72,7 +75,8 @@ static void handler(int sig, siginfo_t *info, void *context)
 {
 	look(info);
 
-	/* Tail calls: to the one before us the stack looks as if the kernel had called it. Go's counts frames. */
+	/* Tail calls: to the one before us the stack looks as if the kernel had called it. Go's
+	 * counts frames. */
 	if (before.sa_flags & SA_SIGINFO) {
 		before.sa_sigaction(sig, info, context);
 	} else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {

@@ -1,13 +1,15 @@
 /*
- * sanitize.h - what the sanitizers must be told of stacks, switches and the door. Nothing in other builds.
+ * sanitize.h - what the sanitizers must be told of stacks, switches and the door. Nothing in other
+ * builds.
  *
  *   AddressSanitizer   which stack a switch goes to, and that a stack has a new user.
- *   ThreadSanitizer    takes each stack for a thread of its own, a fiber, and is told who goes on. It does not see what
- *                      the assembly does: that a switch opens the door is said by coroi_tell_open.
+ *   ThreadSanitizer    takes each stack for a thread of its own, a fiber, and is told who goes on.
+ *                      It does not see what the assembly does: that a switch opens the door is said
+ *                      by coroi_tell_open.
  *   Valgrind           where stacks are; only where COROI_VALGRIND is defined, since its header is a package of its own.
  *
- * A fiber remembers the calls that it is in. A stack is left for ever in the middle of some (by coroi_jump and
- * coroi_restart), so each new context on it gets a new fiber.
+ * A fiber remembers the calls that it is in. A stack is left for ever in the middle of some (by
+ * coroi_jump and coroi_restart), so each new context on it gets a new fiber.
  */
 #ifndef COROI_SANITIZE_H
 #define COROI_SANITIZE_H
@@ -55,10 +57,12 @@ struct coroi_fiber {
 #endif
 };
 
-/* Always inline: ThreadSanitizer counts the calls of the fiber that it was told of last, and these change it. */
+/* Always inline: ThreadSanitizer counts the calls of the fiber that it was told of last, and these
+ * change it. */
 #define COROI_TELL static inline __attribute__((always_inline))
 
-/* coroi_fiber_add, coroi_fiber_remove - there is a stack [low, low+bytes) from now on, or no longer. */
+/* coroi_fiber_add, coroi_fiber_remove - there is a stack [low, low+bytes) from now on, or no
+ * longer. */
 COROI_TELL void coroi_fiber_add(struct coroi_fiber *p, char *low, size_t bytes)
 {
 	(void)p;
@@ -86,7 +90,8 @@ COROI_TELL void coroi_fiber_remove(struct coroi_fiber *p)
 #endif
 }
 
-/* coroi_fiber_fresh - a stack that nobody is on gets a new user: what the last one left on it is gone. */
+/* coroi_fiber_fresh - a stack that nobody is on gets a new user: what the last one left on it is
+ * gone. */
 COROI_TELL void coroi_fiber_fresh(struct coroi_fiber *p, char *low, char *top)
 {
 	(void)p;
@@ -105,8 +110,8 @@ COROI_TELL void coroi_fiber_fresh(struct coroi_fiber *p, char *low, char *top)
 #endif
 }
 
-/* coroi_fiber_give - what ran on the stack has been copied away from it, and keeps its fiber. coroi_fiber_take - it is about to be
- * copied back, below base. */
+/* coroi_fiber_give - what ran on the stack has been copied away from it, and keeps its fiber.
+ * coroi_fiber_take - it is about to be copied back, below base. */
 COROI_TELL void coroi_fiber_give(struct coroi_fiber *p)
 {
 	(void)p;
@@ -115,7 +120,8 @@ COROI_TELL void coroi_fiber_give(struct coroi_fiber *p)
 #endif
 }
 
-COROI_TELL void coroi_fiber_take(struct coroi_fiber *p, const struct coroi_fiber *own, char *low, char *base)
+COROI_TELL void coroi_fiber_take(struct coroi_fiber *p, const struct coroi_fiber *own, char *low,
+				 char *base)
 {
 	(void)p;
 	(void)own;
@@ -143,13 +149,15 @@ COROI_TELL void coroi_fiber_lost(const struct coroi_fiber *own)
 #endif
 }
 
-/* coroi_fiber_again - the context at sp, of so many bytes, has been gone to, and is kept for the next time. */
+/* coroi_fiber_again - the context at sp, of so many bytes, has been gone to, and is kept for the
+ * next time. */
 COROI_TELL void coroi_fiber_again(void *sp, size_t bytes)
 {
 	(void)sp;
 	(void)bytes;
 #ifdef COROI_VALGRIND
-	VALGRIND_MAKE_MEM_DEFINED(sp, bytes); /* what lies below the stack pointer when a ret has led here is not, to memcheck */
+	/* what lies below the stack pointer when a ret has led here is not, to memcheck */
+	VALGRIND_MAKE_MEM_DEFINED(sp, bytes);
 #endif
 }
 
@@ -171,8 +179,8 @@ COROI_TELL void coroi_fiber_native(struct coroi_fiber *p)
 #endif
 }
 
-/* coroi_fiber_here - before leaving for somebody who is to come back here: the place is the present one. Its bounds
- * are known only on the other side, see coroi_fiber_arrive. */
+/* coroi_fiber_here - before leaving for somebody who is to come back here: the place is the present
+ * one. Its bounds are known only on the other side, see coroi_fiber_arrive. */
 COROI_TELL void coroi_fiber_here(struct coroi_fiber *p)
 {
 	(void)p;
@@ -181,8 +189,8 @@ COROI_TELL void coroi_fiber_here(struct coroi_fiber *p)
 #endif
 }
 
-/* coroi_fiber_leave - called just before a switch to a context on `to`. *fake keeps what the present context needs
- * when it arrives again; NULL if it will not. */
+/* coroi_fiber_leave - called just before a switch to a context on `to`. *fake keeps what the
+ * present context needs when it arrives again; NULL if it will not. */
 COROI_TELL void coroi_fiber_leave(void **fake, const struct coroi_fiber *to)
 {
 	(void)fake;
@@ -205,8 +213,8 @@ COROI_TELL void coroi_fiber_arrive(void *fake, struct coroi_fiber *from)
 #endif
 }
 
-/* coroi_fiber_restart - called just before a new context replaces the one on `to`, from there or from a stack that
- * was called from there. */
+/* coroi_fiber_restart - called just before a new context replaces the one on `to`, from there or
+ * from a stack that was called from there. */
 COROI_TELL void coroi_fiber_restart(struct coroi_fiber *to, char *low, char *top)
 {
 	(void)to;

@@ -4,14 +4,14 @@
 
 #include <string.h>
 
-#define ARENA_BYTES ((size_t)32 << 20) /* address space of one arena, about */
+#define ARENA_BYTES      ((size_t)32 << 20) /* address space of one arena, about */
 #define ARENA_STACKS_MIN 4
 #define ARENA_STACKS_MAX 256
 
-/* Above each stack's nominal size: room for its colour and the run loop's own frame. One page where pages are small, so
- * that a coroutine with small frames still touches one page only. */
-#define HEADROOM ((size_t)4096)
-#define COLOURS 32
+/* Above each stack's nominal size: room for its colour and the run loop's own frame. One page where
+ * pages are small, so that a coroutine with small frames still touches one page only. */
+#define HEADROOM     ((size_t)4096)
+#define COLOURS      32
 #define COLOUR_BYTES 64
 
 struct coroi_arena {
@@ -20,7 +20,7 @@ struct coroi_arena {
 	size_t bytes;
 	size_t stride;
 	uint32_t count;
-	uint32_t cut;  /* stacks cut so far */
+	uint32_t cut;          /* stacks cut so far */
 	uint32_t idle, hollow; /* of them, how many are in the pool's lists */
 	struct coroi_stack stacks[];
 };
@@ -33,7 +33,7 @@ int coroi_stack_class(size_t bytes)
 		return -1;
 	int class = 0;
 	while (coroi_stack_class_bytes((unsigned)class) < bytes)
-		class++;
+		class ++;
 	return class;
 }
 
@@ -48,7 +48,8 @@ void coroi_stack_pool_init(struct coroi_stack_pool *p, uint64_t limit)
 	p->limit = limit;
 }
 
-/* mapped_bytes - of one stack, without its guard: whole pages, of 4, 16 or 64 KiB as the kernel has them. */
+/* mapped_bytes - of one stack, without its guard: whole pages, of 4, 16 or 64 KiB as the kernel has
+ * them. */
 static size_t mapped_bytes(unsigned class)
 {
 	size_t page = coroi_page();
@@ -119,7 +120,8 @@ static void leave_idle(struct coroi_stack_pool *p, struct coroi_stack **link)
 	s->arena->idle--;
 }
 
-/* hollow_out - idle stacks of a class give up their memory, until so many bytes more are allowed. */
+/* hollow_out - idle stacks of a class give up their memory, until so many bytes more are
+ * allowed. */
 static void hollow_out(struct coroi_stack_pool *p, unsigned class, size_t bytes)
 {
 	struct coroi_stack **link = &p->idle[class], *s;
@@ -174,7 +176,7 @@ static struct coroi_stack *cut(struct coroi_stack_pool *p, unsigned class)
 	s->low = a->base + a->cut * a->stride + COROI_GUARD_BYTES;
 	s->top = s->low + bytes - COLOUR_BYTES * (p->colour++ % COLOURS);
 	s->arena = a;
-	s->class = s->serves = (uint8_t)class;
+	s->class = s->serves = (uint8_t) class;
 	a->cut++;
 	p->bytes += bytes;
 	p->stacks++;
@@ -196,7 +198,8 @@ static bool guarded(struct coroi_stack_pool *p, struct coroi_stack *s)
 	return s->guarded = true;
 }
 
-unsigned coroi_stack_pool_get(struct coroi_stack_pool *p, unsigned class, struct coroi_stack **out, unsigned want)
+unsigned coroi_stack_pool_get(struct coroi_stack_pool *p, unsigned class, struct coroi_stack **out,
+			      unsigned want)
 {
 	struct coroi_stack *fresh = NULL;
 	unsigned n = 0;
@@ -304,7 +307,7 @@ bool coroi_stack_cache_flush(struct coroi_stack_cache *c)
 {
 	bool any = false;
 
-	for (unsigned class = 0; class < COROI_STACK_CLASSES; class++) {
+	for (unsigned class = 0; class < COROI_STACK_CLASSES; class ++) {
 		if (c->count[class])
 			coroi_stack_pool_put(c->pool, c->cached + class * c->cap, c->count[class]);
 		any |= c->count[class] != 0;
@@ -319,13 +322,14 @@ void coroi_stack_cache_destroy(struct coroi_stack_cache *c)
 	c->cached = NULL;
 }
 
-__attribute__((noinline, cold)) struct coroi_stack *coroi_stack_cache_refill(struct coroi_stack_cache *c,
-									     unsigned class)
+__attribute__((noinline, cold)) struct coroi_stack *
+coroi_stack_cache_refill(struct coroi_stack_cache *c, unsigned class)
 {
 	struct coroi_stack **cached = c->cached + class * c->cap;
 	unsigned n = coroi_stack_pool_get(c->pool, class, cached, (c->cap + 1) / 2);
 
-	if (n == 0 && c->pool->limit && coroi_stack_cache_flush(c)) /* what we keep of other sizes may make room */
+	/* what we keep of other sizes may make room */
+	if (n == 0 && c->pool->limit && coroi_stack_cache_flush(c))
 		n = coroi_stack_pool_get(c->pool, class, cached, (c->cap + 1) / 2);
 	if (n == 0)
 		return NULL;
@@ -334,7 +338,8 @@ __attribute__((noinline, cold)) struct coroi_stack *coroi_stack_cache_refill(str
 }
 
 /* The coldest half goes. */
-__attribute__((noinline, cold)) void coroi_stack_cache_shed(struct coroi_stack_cache *c, unsigned class)
+__attribute__((noinline, cold)) void coroi_stack_cache_shed(struct coroi_stack_cache *c,
+							    unsigned class)
 {
 	struct coroi_stack **cached = c->cached + class * c->cap;
 	unsigned n = (c->cap + 1) / 2;

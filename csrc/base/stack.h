@@ -7,10 +7,11 @@
  *                      low    top^   (the coloured top: 64-byte steps, so that the tops of many stacks
  *                                     do not fall on the same cache sets)
  *
- * The descriptor lives apart from the stack, so that an idle stack can be given back to the kernel whole and
- * an overflow cannot reach it. One whose memory was given back to make room for another size is hollow: it keeps its place and
- * its guard, and does not count. A pool is shared and locked; each worker keeps a small cache before it
- * (struct coroi_stack_cache), last in first out, so that the stack used next is the one still in cache.
+ * The descriptor lives apart from the stack, so that an idle stack can be given back to the kernel
+ * whole and an overflow cannot reach it. One whose memory was given back to make room for another
+ * size is hollow: it keeps its place and its guard, and does not count. A pool is shared and
+ * locked; each worker keeps a small cache before it (struct coroi_stack_cache), last in first out,
+ * so that the stack used next is the one still in cache.
  */
 #ifndef COROI_STACK_H
 #define COROI_STACK_H
@@ -22,7 +23,7 @@
 #include "base/sys.h"
 
 #define COROI_STACK_CLASSES 12 /* 4 KiB << class, up to 8 MiB */
-#define COROI_GUARD_BYTES ((size_t)64 << 10)
+#define COROI_GUARD_BYTES   ((size_t)64 << 10)
 
 struct coroi_arena;
 
@@ -33,11 +34,13 @@ struct coroi_stack {
 	struct coroi_stack *below; /* the stack to go back to after coro_call_on_stack */
 	struct coroi_stack *next;  /* in the pool's list of idle or hollow ones */
 	struct coroi_arena *arena;
-	void *back;                /* the context on `below` that goes on then */
+	void *back; /* the context on `below` that goes on then */
 	uint8_t class;
-	uint8_t serves; /* the class of the runnables that a run loop on it takes: its own, but on a slot of dense.h */
-	bool guarded; /* it has been handed out before, or is about to be */
-	bool dirty; /* used since it was last given back to the kernel */
+	/* the class of the runnables that a run loop on it takes: its own, but on a slot of
+	 * dense.h */
+	uint8_t serves;
+	bool guarded;    /* it has been handed out before, or is about to be */
+	bool dirty;      /* used since it was last given back to the kernel */
 	uint16_t shared; /* its number, see dense.h */
 };
 
@@ -52,7 +55,7 @@ struct coroi_stack_pool {
 	struct coroi_stack *idle[COROI_STACK_CLASSES];
 	struct coroi_stack *hollow[COROI_STACK_CLASSES];
 	struct coroi_arena *arenas[COROI_STACK_CLASSES]; /* the first has room, or none has */
-	uint64_t limit; /* cap on bytes, 0: none */
+	uint64_t limit;                                  /* cap on bytes, 0: none */
 	uint64_t bytes; /* usable bytes of all stacks but hollow ones */
 	uint64_t stacks;
 	uint64_t idle_bytes, idle_count; /* of them, in the lists of idle ones */
@@ -66,13 +69,15 @@ size_t coroi_stack_class_bytes(unsigned class);
 void coroi_stack_pool_init(struct coroi_stack_pool *p, uint64_t limit);
 void coroi_stack_pool_destroy(struct coroi_stack_pool *p); /* unmaps all, in use or not */
 
-/* coroi_stack_pool_get - up to want stacks of a class, first idle ones, then one new one; at the cap, idle ones of other
- * classes make room for it. Returns how many; 0 when that is not enough, or the kernel refuses. coroi_stack_pool_put gives them back. */
-unsigned coroi_stack_pool_get(struct coroi_stack_pool *p, unsigned class, struct coroi_stack **out, unsigned want);
+/* coroi_stack_pool_get - up to want stacks of a class, first idle ones, then one new one; at the
+ * cap, idle ones of other classes make room for it. Returns how many; 0 when that is not enough, or
+ * the kernel refuses. coroi_stack_pool_put gives them back. */
+unsigned coroi_stack_pool_get(struct coroi_stack_pool *p, unsigned class, struct coroi_stack **out,
+			      unsigned want);
 void coroi_stack_pool_put(struct coroi_stack_pool *p, struct coroi_stack **list, unsigned n);
 
-/* coroi_stack_pool_trim - unmap arenas that are idle as a whole, discard the memory of other idle stacks.
- * Returns the bytes of stacks given back. */
+/* coroi_stack_pool_trim - unmap arenas that are idle as a whole, discard the memory of other idle
+ * stacks. Returns the bytes of stacks given back. */
 size_t coroi_stack_pool_trim(struct coroi_stack_pool *p);
 
 struct coroi_stack_cache {
@@ -82,7 +87,8 @@ struct coroi_stack_cache {
 	struct coroi_stack **cached; /* [COROI_STACK_CLASSES][cap] */
 };
 
-int coroi_stack_cache_init(struct coroi_stack_cache *c, struct coroi_stack_pool *pool, uint32_t cap);
+int coroi_stack_cache_init(struct coroi_stack_cache *c, struct coroi_stack_pool *pool,
+			   uint32_t cap);
 bool coroi_stack_cache_flush(struct coroi_stack_cache *c); /* all to the pool; false: it had none */
 void coroi_stack_cache_destroy(struct coroi_stack_cache *c);
 
@@ -102,8 +108,8 @@ static inline struct coroi_stack *coroi_stack_get(struct coroi_stack_cache *c, u
 /*
  * coroi_stack_put - keep a stack for the next user on this worker.
  *
- * May be called while still running on it, provided that the door is held until the switch away from it: the
- * cache belongs to the door, and a full cache sheds only other stacks.
+ * May be called while still running on it, provided that the door is held until the switch away
+ * from it: the cache belongs to the door, and a full cache sheds only other stacks.
  */
 static inline void coroi_stack_put(struct coroi_stack_cache *c, struct coroi_stack *s)
 {

@@ -23,13 +23,13 @@
 #define MADV_GUARD_INSTALL 102
 #endif
 
-#define NATIVE_STACK ((size_t)512 << 10)
-#define SIGSTACK_MIN ((size_t)64 << 10)
-#define BARRIER_TRIES 1000
+#define NATIVE_STACK     ((size_t)512 << 10)
+#define SIGSTACK_MIN     ((size_t)64 << 10)
+#define BARRIER_TRIES    1000
 #define BARRIER_AGAIN_US 1000
 
-/* KEEP_ERRNO - the function leaves the errno that it found. Stored always: compilers take some functions for never setting
- * errno, posix_memalign for one, that do. */
+/* KEEP_ERRNO - the function leaves the errno that it found. Stored always: compilers take some
+ * functions for never setting errno, posix_memalign for one, that do. */
 #define KEEP_ERRNO __attribute__((cleanup(put_errno), unused)) const int errno_found = errno
 
 static void put_errno(const int *found)
@@ -41,11 +41,13 @@ static size_t page_bytes;
 static bool has_membarrier;
 static bool light_guards;
 
-/* guards_hold - does a guard that the kernel says it has installed hold? Emulators report success for every advice that
- * they do not know. The kernel itself is asked to write to the page: a call that needs nothing but a place. */
+/* guards_hold - does a guard that the kernel says it has installed hold? Emulators report success
+ * for every advice that they do not know. The kernel itself is asked to write to the page: a call
+ * that needs nothing but a place. */
 static bool guards_hold(void)
 {
-	void *page = mmap(NULL, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *page = mmap(NULL, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			  0);
 	if (page == MAP_FAILED)
 		return false;
 	bool hold = madvise(page, page_bytes, MADV_GUARD_INSTALL) == 0 &&
@@ -60,7 +62,8 @@ __attribute__((constructor)) static void probe(void)
 	page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	long commands = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
 #ifdef COROI_TSAN
-	commands = 0; /* what membarrier orders, ThreadSanitizer does not see: every door is an exchange */
+	/* what membarrier orders, ThreadSanitizer does not see: every door is an exchange */
+	commands = 0;
 #endif
 	if (commands > 0 && (commands & MEMBARRIER_CMD_PRIVATE_EXPEDITED) &&
 	    syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0)
@@ -84,12 +87,15 @@ void coroi_membarrier(void)
 	for (int i = 0; i < BARRIER_TRIES; i++) {
 		if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0)
 			return;
-		if (errno != ENOMEM) /* the kernel wants a mask of CPUs for it: it will have memory again */
+		/* the kernel wants a mask of CPUs for it: it will have memory again */
+		if (errno != ENOMEM)
 			break;
 		usleep(BARRIER_AGAIN_US);
 	}
-	/* It worked when it was probed; a filter installed since then leaves no way to go on correctly. */
-	static const char text[] = "coro: membarrier(2) was allowed at start and is refused now; set CORO_NO_MEMBARRIER\n";
+	/* It worked when it was probed; a filter installed since then leaves no way to go on
+	 * correctly. */
+	static const char text[] =
+		"coro: membarrier(2) was allowed at start and is refused now; set CORO_NO_MEMBARRIER\n";
 	coroi_say(text, sizeof text - 1);
 	abort();
 }
@@ -103,7 +109,8 @@ void *coroi_map(size_t bytes, size_t align)
 {
 	KEEP_ERRNO;
 	size_t want = align > page_bytes ? bytes + align : bytes;
-	char *p = mmap(NULL, want, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *p = mmap(NULL, want, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED)
 		return NULL;
 	if (align <= page_bytes)
@@ -180,7 +187,8 @@ void coroi_futex_wake(uint32_t *word, int count)
 /* blocked - all that are not a thread's own faults or Go's. */
 static sigset_t blocked(void)
 {
-	static const int open[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGPROF, SIGURG};
+	static const int open[] = {SIGSEGV, SIGBUS, SIGFPE,  SIGILL, SIGTRAP,
+				   SIGABRT, SIGSYS, SIGPROF, SIGURG};
 	sigset_t mask;
 
 	sigfillset(&mask);
@@ -282,7 +290,8 @@ unsigned coroi_cpus(void)
 {
 	KEEP_ERRNO;
 	cpu_set_t set;
-	long n = sched_getaffinity(0, sizeof set, &set) ? sysconf(_SC_NPROCESSORS_ONLN) : CPU_COUNT(&set);
+	long n = sched_getaffinity(0, sizeof set, &set) ? sysconf(_SC_NPROCESSORS_ONLN)
+							: CPU_COUNT(&set);
 	return n < 1 ? 1 : (unsigned)n; /* no mask: the machine has more than fit into one */
 }
 

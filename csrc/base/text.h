@@ -1,5 +1,6 @@
 /*
- * text.h - a line of a report that is put together without the C library: in a signal handler, or on a small stack.
+ * text.h - a line of a report that is put together without the C library: in a signal handler, or
+ * on a small stack.
  */
 #ifndef COROI_TEXT_H
 #define COROI_TEXT_H

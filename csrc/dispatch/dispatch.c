@@ -7,7 +7,8 @@
 
 #define TLS __attribute__((tls_model("initial-exec")))
 
-_Static_assert(sizeof(struct coroi_dispatched) <= sizeof(coro_dispatched), "words of a coro_dispatched");
+_Static_assert(sizeof(struct coroi_dispatched) <= sizeof(coro_dispatched),
+	       "words of a coro_dispatched");
 
 static __thread coro_dispatcher *here TLS;
 
@@ -39,15 +40,19 @@ static inline struct coroi_dispatched *ask(coro_dispatcher *d)
 	struct coroi_dispatched *c = of(d->policy.next(d, d->policy.user));
 
 	d->status = CORO_OK;
-	if (coroi_likely(c && c->dispatcher == d && (c->state == COROI_DISPATCH_BLOCKED || c->state == COROI_DISPATCH_FRESH)))
+	if (coroi_likely(c && c->dispatcher == d &&
+			 (c->state == COROI_DISPATCH_BLOCKED || c->state == COROI_DISPATCH_FRESH)))
 		return c;
 	if (c)
-		d->status = c->dispatcher != d ? CORO_EINVAL : /* one without a state, too: it has no dispatcher */
-			    c->state == COROI_DISPATCH_ENDED ? CORO_ENDED : CORO_EBUSY;
+		/* one without a state, too: it has no dispatcher */
+		d->status = c->dispatcher != d                 ? CORO_EINVAL
+			    : c->state == COROI_DISPATCH_ENDED ? CORO_ENDED
+							       : CORO_EBUSY;
 	return NULL;
 }
 
-/* -------------------------------------------------------------------------------------- the shared stack */
+/* -------------------------------------------------------------------------------------- the shared
+ * stack */
 
 static inline void begin(coro_dispatcher *d, struct coroi_dispatched *c)
 {
@@ -105,8 +110,8 @@ static COROI_NOINLINE __attribute__((noreturn)) void leave(coro_dispatcher *d)
 	__builtin_unreachable();
 }
 
-/* loop - X1. finish: the current one has left its frames. Nothing that is in its frame across the call of a coroutine is used
- * afterwards but d. */
+/* loop - X1. finish: the current one has left its frames. Nothing that is in its frame across the
+ * call of a coroutine is used afterwards but d. */
 static COROI_NOINLINE __attribute__((noreturn)) void loop(coro_dispatcher *d, bool finish)
 {
 	struct coroi_dispatched *c;
@@ -138,7 +143,9 @@ static void unstack(coro_dispatcher *d, struct coroi_dispatched *c)
 	}
 }
 
-#define FINISH 1 /* in a dispatcher's address: the current one has left its frames, and the stack that it ended on may be another's from now on */
+/* in a dispatcher's address: the current one has left its frames, and the stack that it ended on
+ * may be another's from now on */
+#define FINISH 1
 
 /* At the top of the shared stack; all loops begin here, so that they all stand at one place. */
 static void loop_start(intptr_t value)
@@ -163,19 +170,22 @@ void coroi_dispatch_exit(struct coroi_dispatched *c, int status)
 	coroi_restart(coroi_context(shared->top, loop_start), (intptr_t)c->dispatcher | FINISH);
 }
 
-/* ---------------------------------------------------------------------------------- out of it, into it */
+/* ---------------------------------------------------------------------------------- out of it,
+ * into it */
 
 static inline char *bottom(const coro_dispatcher *d, const struct coroi_dispatched *c)
 {
 	return coroi_frames_bottom(d->shared, c->stack, c->sp);
 }
 
-/* reserve - X2: c, which has just blocked, has a buffer with room for its frames, and of that not more than a half too much. */
+/* reserve - X2: c, which has just blocked, has a buffer with room for its frames, and of that not
+ * more than a half too much. */
 static inline int reserve(coro_dispatcher *d, struct coroi_dispatched *c)
 {
 	size_t bytes = sizeof *c->buffer + (size_t)(d->base - bottom(d, c));
 
-	if (coroi_likely(c->room >= bytes && c->room - bytes <= bytes)) /* room is 0 without a buffer */
+	/* room is 0 without a buffer */
+	if (coroi_likely(c->room >= bytes && c->room - bytes <= bytes))
 		return CORO_OK;
 	void *buffer = d->policy.alloc(d->policy.user, (coro_dispatched *)c, bytes);
 	if (coroi_unlikely((uintptr_t)buffer % 8)) {
@@ -209,7 +219,8 @@ static inline void restore(coro_dispatcher *d, struct coroi_dispatched *c)
 	coroi_frames_copy(to, c->buffer->at, (size_t)(d->base - to));
 }
 
-/* ------------------------------------------------------------------------------------ the caller */
+/* ------------------------------------------------------------------------------------ the
+ * caller */
 
 /* enter - X3: on in c. Returns when another one blocks, which is current then, or
  * a loop is left. */
@@ -262,7 +273,8 @@ static void serve(coro_dispatcher *d)
 			c->state = COROI_DISPATCH_BLOCKED;
 			c = ask(d);
 		} else {
-			c->code = (int8_t)(d->refused ? d->refused(d->policy.user, c, status) : status);
+			c->code = (int8_t)(d->refused ? d->refused(d->policy.user, c, status)
+						      : status);
 		}
 	}
 	if (d->occupant)
@@ -290,7 +302,8 @@ int coro_dispatch_run(coro_dispatcher *d)
 	return status;
 }
 
-/* ---------------------------------------------------------------------------------- what is called */
+/* ---------------------------------------------------------------------------------- what is
+ * called */
 
 int coro_dispatch_block(void)
 {
@@ -306,9 +319,11 @@ coro_dispatched *coro_dispatch_self(void)
 
 int coro_dispatch_new(coro_dispatcher **out, const coro_dispatch_policy *policy)
 {
-	if (!out || !policy || policy->size != sizeof *policy || policy->flags || !policy->next || !policy->alloc || !policy->free)
+	if (!out || !policy || policy->size != sizeof *policy || policy->flags || !policy->next ||
+	    !policy->alloc || !policy->free)
 		return CORO_EINVAL;
-	int class = coroi_stack_class(policy->stack_bytes ? policy->stack_bytes : CORO_DISPATCH_STACK_DEFAULT);
+	int class = coroi_stack_class(policy->stack_bytes ? policy->stack_bytes
+							  : CORO_DISPATCH_STACK_DEFAULT);
 	if (class < 0)
 		return CORO_EINVAL;
 	coro_dispatcher *d = coroi_alloc(sizeof *d, COROI_LINE);
@@ -338,7 +353,8 @@ int coro_dispatch_free(coro_dispatcher *d)
 
 static bool is_live(const struct coroi_dispatched *c)
 {
-	return c->state == COROI_DISPATCH_FRESH || c->state == COROI_DISPATCH_BLOCKED || c->state == COROI_DISPATCH_RUNS;
+	return c->state == COROI_DISPATCH_FRESH || c->state == COROI_DISPATCH_BLOCKED ||
+	       c->state == COROI_DISPATCH_RUNS;
 }
 
 int coro_dispatch_init(coro_dispatched *c, coro_dispatcher *d, coro_dispatch_fn fn, void *arg)
@@ -347,7 +363,8 @@ int coro_dispatch_init(coro_dispatched *c, coro_dispatcher *d, coro_dispatch_fn 
 		return CORO_EINVAL;
 	if (is_live(of(c)))
 		return CORO_EBUSY;
-	*of(c) = (struct coroi_dispatched){.dispatcher = d, .fn = fn, .arg = arg, .state = COROI_DISPATCH_FRESH};
+	*of(c) = (struct coroi_dispatched){
+		.dispatcher = d, .fn = fn, .arg = arg, .state = COROI_DISPATCH_FRESH};
 	return CORO_OK;
 }
 
@@ -361,7 +378,8 @@ int coro_dispatch_drop(coro_dispatched *user)
 	if (c->state == COROI_DISPATCH_RUNS || (at_load_acq(&d->owner) && coroi_dispatcher() != d))
 		return CORO_EBUSY;
 	if (c->state == COROI_DISPATCH_BLOCKED) {
-		c->state = COROI_DISPATCH_RUNS; /* for what it has deferred it is nobody's to resume */
+		/* for what it has deferred it is nobody's to resume */
+		c->state = COROI_DISPATCH_RUNS;
 		coroi_extras_run(c->extras);
 		c->extras = NULL;
 		unstack(d, c);

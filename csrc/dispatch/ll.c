@@ -1,26 +1,30 @@
 //go:build cgo && linux
 /*
- * ll.c - locality: the ready queue and the members are the thread's own, and a wake there takes no lock.
+ * ll.c - locality: the ready queue and the members are the thread's own, and a wake there takes no
+ * lock.
  *
- * Who was woken goes to the front, so that those who wake each other run while their frames are in cache, and one group comes to its end
- * before the next has its turn. Every 257th goes to the back, and so does who was spawned: among finitely many coroutines those at
- * the front are used up, and nobody waits for ever.
+ * Who was woken goes to the front, so that those who wake each other run while their frames are in
+ * cache, and one group comes to its end before the next has its turn. Every 257th goes to the back,
+ * and so does who was spawned: among finitely many coroutines those at the front are used up, and
+ * nobody waits for ever.
  *
  * Others send:
- *   L1  under the thread's lock: who sends sees that the generation is the one meant, counts in `on_its_way`, puts the member into `a remote wake` unless
- *       it is there, and sets `news`
- *   L2  the thread looks at `news` before each turn and each wait, without the lock, and takes all a remote wake under it, to the back of its queue. It
- *       sleeps only if, under the lock, there are no news
+ *   L1  under the thread's lock: who sends sees that the generation is the one meant, counts in
+ *       `on_its_way`, puts the member into `a remote wake` unless it is there, and sets `news`
+ *   L2  the thread looks at `news` before each turn and each wait, without the lock, and takes all
+ *       a remote wake under it, to the back of its queue. It sleeps only if, under the lock, there
+ *       are no news
  *   L3  an end takes the a remote wake first, and changes the generation under the lock, so that no member in `a remote wake` is nobody
- * `permits` and `state` are the thread's own from when it has taken the spawn out of `a remote wake`; its own spawns at once. `permits` is
- * also looked at in L1, for the bound alone: relaxed.
+ * `permits` and `state` are the thread's own from when it has taken the spawn out of `a remote
+ * wake`; its own spawns at once. `permits` is also looked at in L1, for the bound alone: relaxed.
  */
 #include "dispatch/policy.h"
 
 #define BUDGET 256 /* wakes in a row to the front */
 
 /* give - m gets n permits, and is ready if it waits for one. */
-static inline void give(struct coroi_dispatch_thread *t, struct coroi_member *m, uint32_t n, bool front)
+static inline void give(struct coroi_dispatch_thread *t, struct coroi_member *m, uint32_t n,
+			bool front)
 {
 	if (n && m->state == COROI_MEMBER_PARKED) {
 		m->state = COROI_MEMBER_READY;
@@ -111,7 +115,8 @@ static coro_dispatched *next(coro_dispatcher *d, void *thread)
 	t->running = NULL;
 	if (m && coroi_unlikely(coroi_member_has_ended(m))) {
 		end(t, m, false);
-	} else if (m && coroi_unlikely(m->state == COROI_MEMBER_RUNS)) { /* it has blocked by itself */
+	} else if (m &&
+		   coroi_unlikely(m->state == COROI_MEMBER_RUNS)) { /* it has blocked by itself */
 		m->state = COROI_MEMBER_READY;
 		coroi_members_add(&t->ready, m);
 	}
@@ -155,7 +160,8 @@ COROI_COLD static int refused(void *thread, struct coroi_dispatched *own, int st
 }
 
 /* wake_from_elsewhere - L1. */
-static int wake_from_elsewhere(struct coroi_dispatch_thread *t, struct coroi_member *m, uint32_t generation)
+static int wake_from_elsewhere(struct coroi_dispatch_thread *t, struct coroi_member *m,
+			       uint32_t generation)
 {
 	int status = CORO_OK;
 
@@ -172,7 +178,8 @@ static int wake_from_elsewhere(struct coroi_dispatch_thread *t, struct coroi_mem
 	return status;
 }
 
-static int wake(struct coroi_dispatch_thread *t, struct coroi_member *m, uint32_t generation, bool here)
+static int wake(struct coroi_dispatch_thread *t, struct coroi_member *m, uint32_t generation,
+		bool here)
 {
 	if (!here)
 		return wake_from_elsewhere(t, m, generation);

@@ -7,12 +7,13 @@
 
 #include <stdio.h>
 
-#define TLS __attribute__((tls_model("initial-exec")))
+#define TLS      __attribute__((tls_model("initial-exec")))
 #define IN_A_ROW 128
 
 static __thread struct coroi_dispatch_thread *self TLS;
 
-/* --------------------------------------------------------------------------------------- members */
+/* ---------------------------------------------------------------------------------------
+ * members */
 
 /* more - one more chunk for t. */
 static bool more_locked(struct coroi_dispatch_thread *t)
@@ -94,7 +95,8 @@ static coro_dispatch_id id_of(const struct coroi_member *m)
 	return (uint64_t)m->generation << 32 | m->number;
 }
 
-/* --------------------------------------------------------------------------------------- threads */
+/* ---------------------------------------------------------------------------------------
+ * threads */
 
 void coroi_dispatch_sleep_locked(struct coroi_dispatch_thread *t)
 {
@@ -138,7 +140,11 @@ static int thread_init(struct coro_dispatch_pool *p, uint32_t index, size_t stac
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_cond_init(&t->changed, NULL);
 	coro_dispatch_policy policy = {
-		.size = sizeof policy, .next = p->policy->next, .alloc = frames_get, .free = frames_put, .user = t,
+		.size = sizeof policy,
+		.next = p->policy->next,
+		.alloc = frames_get,
+		.free = frames_put,
+		.user = t,
 		.stack_bytes = stack_bytes,
 	};
 	int status = coro_dispatch_new(&t->dispatcher, &policy);
@@ -161,7 +167,8 @@ static void end_threads(struct coro_dispatch_pool *p, uint32_t n)
 		pthread_join(p->thread[i].thread, NULL);
 }
 
-/* ------------------------------------------------------------------------------------------ pools */
+/* ------------------------------------------------------------------------------------------
+ * pools */
 
 /* free_all - the first n threads have been set up. */
 static void free_all(struct coro_dispatch_pool *p, uint32_t n)
@@ -200,7 +207,9 @@ int coro_dispatch_pool_new(coro_dispatch_pool **out, const coro_dispatch_pool_op
 	if (!p)
 		return CORO_ENOMEM;
 	p->policy = o->policy == CORO_DISPATCH_RR ? &coroi_rr : &coroi_ll;
-	p->threads = o->threads ? o->threads : coroi_cpus() < CORO_WORKERS_MAX ? coroi_cpus() : CORO_WORKERS_MAX;
+	p->threads = o->threads                        ? o->threads
+		     : coroi_cpus() < CORO_WORKERS_MAX ? coroi_cpus()
+						       : CORO_WORKERS_MAX;
 	p->in_a_row = o->in_a_row ? o->in_a_row : IN_A_ROW;
 	snprintf(p->name, sizeof p->name, "%s", o->name ? o->name : "dispatch");
 	pthread_mutex_init(&p->lock, NULL);
@@ -227,7 +236,8 @@ int coro_dispatch_pool_new(coro_dispatch_pool **out, const coro_dispatch_pool_op
 	return CORO_OK;
 }
 
-int coro_dispatch_pool_spawn(coro_dispatch_pool *p, coro_dispatch_fn fn, void *arg, uint32_t group, coro_dispatch_id *out)
+int coro_dispatch_pool_spawn(coro_dispatch_pool *p, coro_dispatch_fn fn, void *arg, uint32_t group,
+			     coro_dispatch_id *out)
 {
 	if (!p || !fn || (group && p->policy == &coroi_rr))
 		return CORO_EINVAL;
@@ -271,7 +281,8 @@ int coro_dispatch_wake(coro_dispatch_pool *p, coro_dispatch_id target)
 	struct coroi_member_chunk *c = n < COROI_MEMBER_CHUNKS ? at_load_acq(&p->chunk[n]) : NULL;
 	if (coroi_unlikely(!c))
 		return CORO_ESTALE;
-	return c->home->policy->wake(c->home, &c->member[number % COROI_MEMBERS], (uint32_t)(target >> 32), c->home == self);
+	return c->home->policy->wake(c->home, &c->member[number % COROI_MEMBERS],
+				     (uint32_t)(target >> 32), c->home == self);
 }
 
 coro_dispatch_id coro_dispatch_id_self(void)
@@ -297,7 +308,8 @@ int coro_dispatch_pool_stop(coro_dispatch_pool *p)
 {
 	if (!p)
 		return CORO_EINVAL;
-	for (uint32_t i = 0; i < p->threads; i++) { /* all of them first: who is canceled finds none open */
+	/* all of them first: who is canceled finds none open */
+	for (uint32_t i = 0; i < p->threads; i++) {
 		pthread_mutex_lock(&p->thread[i].lock);
 		p->thread[i].closed = true;
 		pthread_mutex_unlock(&p->thread[i].lock);

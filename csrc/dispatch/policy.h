@@ -1,14 +1,17 @@
 /*
- * policy.h - pools of threads with a dispatcher each: their members, and how they stop. Who is next, and how one is woken, is up to a
- * policy: rr.c or ll.c (after those of usched by Nikita Danilov, 2022).
+ * policy.h - pools of threads with a dispatcher each: their members, and how they stop. Who is
+ * next, and how one is woken, is up to a policy: rr.c or ll.c (after those of usched by Nikita
+ * Danilov, 2022).
  *
- * A member belongs to a thread for ever, even when it is used again. An id is its number in the pool and its generation, which
- * changes when a coroutine ends; members are never given back before the pool is, so whoever has an id may look.
+ * A member belongs to a thread for ever, even when it is used again. An id is its number in the
+ * pool and its generation, which changes when a coroutine ends; members are never given back before
+ * the pool is, so whoever has an id may look.
  *
- * Each thread has a lock. Whatever of it or its members is not said to be the thread's own is used under it. Two words are atomic:
+ * Each thread has a lock. Whatever of it or its members is not said to be the thread's own is used
+ * under it. Two words are atomic:
  *   chunk   stored with a release when all of the chunk is there, loaded with an acquire by who follows an id
- *   live    coroutines that have not ended; sequentially consistent. Who takes it to zero says so under the pool's lock, under which
- *           those that wait for it look: none of them misses it
+ *   live    coroutines that have not ended; sequentially consistent. Who takes it to zero says so
+ *           under the pool's lock, under which those that wait for it look: none of them misses it
  * Locks are taken in that order: a thread's, the pool's.
  */
 #ifndef COROI_POLICY_H
@@ -20,11 +23,17 @@
 
 #include <pthread.h>
 
-#define COROI_MEMBERS 512             /* of a chunk */
-#define COROI_MEMBER_CHUNKS (1u << 18)
+#define COROI_MEMBERS        512 /* of a chunk */
+#define COROI_MEMBER_CHUNKS  (1u << 18)
 #define COROI_MEMBER_PERMITS (UINT64_C(1) << 28)
 
-enum { COROI_MEMBER_UNUSED, COROI_MEMBER_SENT, COROI_MEMBER_READY, COROI_MEMBER_RUNS, COROI_MEMBER_PARKED };
+enum {
+	COROI_MEMBER_UNUSED,
+	COROI_MEMBER_SENT,
+	COROI_MEMBER_READY,
+	COROI_MEMBER_RUNS,
+	COROI_MEMBER_PARKED
+};
 
 struct coroi_member {
 	struct coroi_dispatched own;    /* first; its `code` is what coro_dispatch_park returns */
@@ -32,10 +41,10 @@ struct coroi_member {
 	struct coroi_member *wake_next; /* ll: in `a remote wake` */
 	uint64_t permits;
 	uint32_t number, generation;
-	uint32_t on_its_way;                /* ll: permits on their way */
+	uint32_t on_its_way; /* ll: permits on their way */
 	uint8_t state;
-	uint8_t is_fresh;               /* it has not begun */
-	uint8_t is_woken_remotely;              /* ll: it is in `a remote wake` */
+	uint8_t is_fresh;          /* it has not begun */
+	uint8_t is_woken_remotely; /* ll: it is in `a remote wake` */
 };
 
 struct coroi_member_chunk {
@@ -52,22 +61,23 @@ struct coroi_dispatch_thread {
 	struct coro_dispatch_pool *pool;
 	const struct coroi_policy *policy;
 	coro_dispatcher *dispatcher;
-	struct coroi_heap heap;          /* for frames; its own */
-	struct coroi_member *running;    /* the one named last; its own */
-	struct coroi_members ready;      /* ll: its own */
-	int32_t budget;                  /* ll: its own */
-	uint8_t canceled;                /* parks are refused; ll: its own */
+	struct coroi_heap heap;       /* for frames; its own */
+	struct coroi_member *running; /* the one named last; its own */
+	struct coroi_members ready;   /* ll: its own */
+	int32_t budget;               /* ll: its own */
+	uint8_t canceled;             /* parks are refused; ll: its own */
 	pthread_mutex_t lock __attribute__((aligned(COROI_APART)));
 	pthread_cond_t changed;
 	struct coroi_member *unused;
 	struct coroi_member_chunk *chunks;
-	struct coroi_members remote_wake;       /* ll: what others have sent, linked by wake_next */
-	uint32_t news;                   /* ll: there is a remote wake, or the thread is to stop. Written under the lock. Atomic, relaxed: the thread
+	struct coroi_members remote_wake; /* ll: what others have sent, linked by wake_next */
+	uint32_t
+		news; /* ll: there is a remote wake, or the thread is to stop. Written under the lock. Atomic, relaxed: the thread
 	                                  * peeks, and then looks under the lock */
 	uint8_t sleeps;
-	uint8_t closed;                  /* no more spawns */
-	uint8_t cancels;                 /* it is to be, or is, `canceled` */
-	uint8_t quits;                   /* its last coroutine has ended */
+	uint8_t closed;  /* no more spawns */
+	uint8_t cancels; /* it is to be, or is, `canceled` */
+	uint8_t quits;   /* its last coroutine has ended */
 	uint32_t index;
 	pthread_t thread;
 } __attribute__((aligned(COROI_APART)));
@@ -78,11 +88,12 @@ struct coro_dispatch_pool {
 	struct coroi_member_chunk **chunk;    /* [COROI_MEMBER_CHUNKS] */
 	uint32_t threads;
 	uint32_t in_a_row;
-	uint64_t turn;                        /* rr: spawns until now; atomic: only each of them counts */
+	/* rr: spawns until now; atomic: only each of them counts */
+	uint64_t turn;
 	uint64_t live __attribute__((aligned(COROI_APART)));
 	pthread_mutex_t lock;
 	pthread_cond_t ended;
-	uint32_t chunks;                      /* under the lock */
+	uint32_t chunks; /* under the lock */
 	char name[16];
 };
 
@@ -90,15 +101,17 @@ struct coro_dispatch_pool {
 struct coroi_policy {
 	coro_dispatched *(*next)(coro_dispatcher *d, void *thread);
 
-	/* park - m runs on t, which is this thread. Suspends by a tail call. refused - it could not be suspended, for that reason: what
-	 * its park is to return. */
+	/* park - m runs on t, which is this thread. Suspends by a tail call. refused - it could not
+	 * be suspended, for that reason: what its park is to return. */
 	int (*park)(struct coroi_dispatch_thread *t, struct coroi_member *m);
 	int (*refused)(void *thread, struct coroi_dispatched *own, int status);
 
 	/* wake - m, of t, if that is still its generation; here: t is this thread. */
-	int (*wake)(struct coroi_dispatch_thread *t, struct coroi_member *m, uint32_t generation, bool here);
+	int (*wake)(struct coroi_dispatch_thread *t, struct coroi_member *m, uint32_t generation,
+		    bool here);
 
-	/* Under t's lock. spawned - m is new; stopped - t is to cancel. Who sleeps is woken by the caller. */
+	/* Under t's lock. spawned - m is new; stopped - t is to cancel. Who sleeps is woken by the
+	 * caller. */
 	void (*spawned)(struct coroi_dispatch_thread *t, struct coroi_member *m, bool here);
 	void (*stopped)(struct coroi_dispatch_thread *t);
 };
@@ -150,7 +163,8 @@ void coroi_member_end_locked(struct coroi_dispatch_thread *t, struct coroi_membe
 /* coroi_member_end_unstarted_locked - m is fresh, and never begins. */
 void coroi_member_end_unstarted_locked(struct coroi_dispatch_thread *t, struct coroi_member *m);
 
-/* coroi_members_cancel_locked - all of t's that are parked become ready, with CORO_ECANCELED, at the end of `ready`. */
+/* coroi_members_cancel_locked - all of t's that are parked become ready, with CORO_ECANCELED, at
+ * the end of `ready`. */
 void coroi_members_cancel_locked(struct coroi_dispatch_thread *t);
 
 /* coroi_dispatch_sleep_locked - until somebody wakes t. coroi_dispatch_rouse_locked - do. */

@@ -1,6 +1,7 @@
 //go:build cgo && linux
 /*
- * rr.c - round robin: a ready queue for each thread, first in first out, and everything under the thread's lock.
+ * rr.c - round robin: a ready queue for each thread, first in first out, and everything under the
+ * thread's lock.
  *
  * The simplest policy for several threads, and one to begin one's own with.
  */
@@ -85,7 +86,8 @@ static int park(struct coroi_dispatch_thread *t, struct coroi_member *m)
 	return waits ? coroi_dispatch_suspend(&m->own) : status;
 }
 
-static int wake(struct coroi_dispatch_thread *t, struct coroi_member *m, uint32_t generation, bool here)
+static int wake(struct coroi_dispatch_thread *t, struct coroi_member *m, uint32_t generation,
+		bool here)
 {
 	int status = CORO_OK;
 	(void)here;

@@ -1,24 +1,27 @@
 /*
  * engine.c - runs one schedule: who goes on.
  *
- * Each modelled thread is a coroutine of the bare layer (the ordinary one, not the explored copy). Before each operation
- * that others can notice, its thread asks point() whether it may go on; before it waits, give_way() who goes on instead.
- * What they answer is either given by the path of choices (depth first) or drawn by lot (random).
+ * Each modelled thread is a coroutine of the bare layer (the ordinary one, not the explored copy).
+ * Before each operation that others can notice, its thread asks point() whether it may go on;
+ * before it waits, give_way() who goes on instead. What they answer is either given by the path of
+ * choices (depth first) or drawn by lot (random).
  *
  * The bound. These events cost one each, and no more than the bound of them happen in one schedule:
  *
- *      a thread that could go on is left; which of its stores are kept in its buffer is part of the same event
- *      stores that a thread left in its buffer reach memory while another one runs
- *      a thread that waits, or ends, keeps stores in its buffer
- *      a time-out ends while somebody else can go on
+ *      a thread that could go on is left; which of its stores are kept in its buffer is part of the
+ *      same event stores that a thread left in its buffer reach memory while another one runs a
+ *      thread that waits, or ends, keeps stores in its buffer a time-out ends while somebody else
+ *      can go on
  *
- * Everything else is free: who goes on when a thread waits or ends, and whether a spinning thread gives way or spins to
- * its end. Kept stores reach memory for nothing when nobody could go on otherwise.
+ * Everything else is free: who goes on when a thread waits or ends, and whether a spinning thread
+ * gives way or spins to its end. Kept stores reach memory for nothing when nobody could go on
+ * otherwise.
  *
- * A random schedule is one of two kinds. By lot: each step may leave a thread, as often as this schedule's lot says. By rank
- * (after Burckhardt et al., "A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs", ASPLOS 2010): threads
- * have ranks, the highest that can go on does, and at up to four steps the one that runs becomes the last: a thread that
- * is left then stays away for long.
+ * A random schedule is one of two kinds. By lot: each step may leave a thread, as often as this
+ * schedule's lot says. By rank (after Burckhardt et al., "A Randomized Scheduler with Probabilistic
+ * Guarantees of Finding Bugs", ASPLOS 2010): threads have ranks, the highest that can go on does,
+ * and at up to four steps the one that runs becomes the last: a thread that is left then stays away
+ * for long.
  */
 #include "schedule.h"
 
@@ -32,15 +35,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STEPS_MOST 4000 /* of one schedule */
-#define OPTIONS_MOST 250
+#define STEPS_MOST     4000 /* of one schedule */
+#define OPTIONS_MOST   250
 #define OVERTAKEN_MOST 2
-#define FALLS_MOST 4
-#define FALL_STEPS 256
-#define BEGIN_CLEANED 4096 /* bytes of a stack, at the beginning of a schedule */
+#define FALLS_MOST     4
+#define FALL_STEPS     256
+#define BEGIN_CLEANED  4096 /* bytes of a stack, at the beginning of a schedule */
 
-static const char *const state_names[] = {"ready", "spins", "sleeps", "waits for a lock", "waits for a condition",
-					  "joins", "has ended"};
+static const char *const state_names[] = {
+	"ready", "spins",    "sleeps", "waits for a lock", "waits for a condition",
+	"joins", "has ended"};
 
 /* What may happen next. */
 struct option {
@@ -65,7 +69,7 @@ static bool asks;         /* the running thread wants to know */
 static unsigned next_thread;
 static unsigned spent, depth;
 static uint64_t lot;
-static uint64_t rarely;        /* mask: how seldom a random schedule leaves a thread */
+static uint64_t rarely; /* mask: how seldom a random schedule leaves a thread */
 static bool by_rank;
 static unsigned falls[FALLS_MOST]; /* steps at which the running thread becomes the last */
 static void **tls;
@@ -142,7 +146,8 @@ static unsigned choose(unsigned of)
 		c->of = (uint8_t)of;
 	}
 	if (c->of != of || c->taken >= of)
-		ex_fail("not the same run again: choice %u is of %u, and was of %u", depth - 1, of, c->of);
+		ex_fail("not the same run again: choice %u is of %u, and was of %u", depth - 1, of,
+			c->of);
 	return c->taken;
 }
 
@@ -153,8 +158,9 @@ static bool goes_on(void)
 	return !seen;
 }
 
-/* ask - before a new decision. Does not return if what comes has all been explored: the rest of the schedule is left out. A
- * state is looked at while no thread runs, with their registers on their stacks. */
+/* ask - before a new decision. Does not return if what comes has all been explored: the rest of the
+ * schedule is left out. A state is looked at while no thread runs, with their registers on their
+ * stacks. */
 static void ask(void)
 {
 	if (!keeps_states || option_count < 2 || (depth < outcome->choices && !plan->follow))
@@ -167,7 +173,8 @@ static void ask(void)
 	}
 }
 
-/* So that nothing is left of what was before: calls from here on find zeros where they leave something uninitialised. */
+/* So that nothing is left of what was before: calls from here on find zeros where they leave
+ * something uninitialised. */
 #define CLEANED 512
 typedef uint64_t pair __attribute__((vector_size(16), aligned(8), may_alias));
 
@@ -185,9 +192,10 @@ __attribute__((noinline)) void ex_clean(void)
 	for (volatile pair *p = end - CLEANED / sizeof *p; p < end; p++)
 		*p = (pair){0, 0};
 #if defined(__x86_64__) /* compilers push one of these where the stack is to be aligned */
-	__asm__ volatile("xorl %%eax, %%eax\n\txorl %%ecx, %%ecx\n\txorl %%edx, %%edx\n\txorl %%esi, %%esi\n\txorl %%edi, %%edi\n\t"
-			 "xorl %%r8d, %%r8d\n\txorl %%r9d, %%r9d\n\txorl %%r10d, %%r10d\n\txorl %%r11d, %%r11d"
-			 ::: "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "cc");
+	__asm__ volatile(
+		"xorl %%eax, %%eax\n\txorl %%ecx, %%ecx\n\txorl %%edx, %%edx\n\txorl %%esi, %%esi\n\txorl %%edi, %%edi\n\t"
+		"xorl %%r8d, %%r8d\n\txorl %%r9d, %%r9d\n\txorl %%r10d, %%r10d\n\txorl %%r11d, %%r11d" ::
+			: "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "cc");
 #endif
 }
 
@@ -195,7 +203,8 @@ static void add(int kind, const struct thread *t, unsigned mask, unsigned cost)
 {
 	if (option_count == OPTIONS_MOST)
 		ex_fail("more than %d options", OPTIONS_MOST);
-	options[option_count++] = (struct option){kind, (uint8_t)(t - threads), (uint8_t)mask, (uint8_t)cost};
+	options[option_count++] = (struct option){kind, (uint8_t)(t - threads), (uint8_t)mask,
+						  (uint8_t)cost};
 }
 
 static bool may_pay(void)
@@ -217,11 +226,16 @@ static bool sees_more(const struct thread *t)
 static bool can_go_on(const struct thread *t)
 {
 	switch (t->state) {
-	case READY: return true;
-	case SPINS: return sees_more(t);
-	case LOCKED_OUT: return !held(t->on);
-	case JOINS: return ((const struct thread *)t->on)->state == DONE;
-	default: return false;
+	case READY:
+		return true;
+	case SPINS:
+		return sees_more(t);
+	case LOCKED_OUT:
+		return !held(t->on);
+	case JOINS:
+		return ((const struct thread *)t->on)->state == DONE;
+	default:
+		return false;
 	}
 }
 
@@ -297,7 +311,8 @@ static void decide(void)
 		ex_fail("does not end");
 	if (plan->random ? !leaves_by_lot(me) : spent >= plan->bound)
 		return;
-	if (!plan->random && !plan->follow && depth < outcome->choices && !outcome->path[depth].taken) {
+	if (!plan->random && !plan->follow && depth < outcome->choices &&
+	    !outcome->path[depth].taken) {
 		depth++; /* as before: it goes on */
 		return;
 	}
@@ -340,7 +355,8 @@ static bool waits_for_time(const struct thread *t)
 	return has_timeout(t) || (t->state == SPINS && !t->stuck);
 }
 
-/* pass_time - nobody can go on but by time: sleeps end, and loops. In any order, but nobody is left out for ever. */
+/* pass_time - nobody can go on but by time: sleeps end, and loops. In any order, but nobody is left
+ * out for ever. */
 static void pass_time(void)
 {
 	leave_view();
@@ -397,7 +413,8 @@ bool give_way(bool may_spin)
 		quiet();
 		return false;
 	}
-	if (by_rank && others && may_spin) { /* a loop that runs to its end, or not: whatever its rank */
+	/* a loop that runs to its end, or not: whatever its rank */
+	if (by_rank && others && may_spin) {
 		option_count--;
 		if (draw() >> 40 & 1)
 			return true;
@@ -522,7 +539,8 @@ void engine_run(const struct plan *p)
 				state_ends(state_now(), depth);
 			if (plan->trace)
 				for (unsigned i = 0; i < thread_count; i++)
-					say("       %s %s\n", threads[i].name, state_names[threads[i].state]);
+					say("       %s %s\n", threads[i].name,
+					    state_names[threads[i].state]);
 			ex_world.check(p->scenario);
 		}
 	}

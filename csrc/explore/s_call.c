@@ -35,7 +35,8 @@ static void calls(void *arg, void *result)
 
 	(void)arg;
 	(void)result;
-	EX_CHECK(coro_call_go_inline(1, &number, sizeof number, &number, sizeof number, NULL) == CORO_OK);
+	EX_CHECK(coro_call_go_inline(1, &number, sizeof number, &number, sizeof number, NULL) ==
+		 CORO_OK);
 	EX_CHECK(number == 2 && g.made == 1);
 	EX_CHECK(coro_park() == CORO_OK);
 	g.ran++;
@@ -82,7 +83,10 @@ static void check(void)
 static const struct ex_scenario call_steal = {
 	.name = "call-steal",
 	.about = "one calls Go inline and parks, woken meanwhile, and another is stolen",
-	.setup = setup, .check = check, .workers = 2, .flags = CORO_NO_STANDBY,
+	.setup = setup,
+	.check = check,
+	.workers = 2,
+	.flags = CORO_NO_STANDBY,
 	.reach = 3,
 };
 

@@ -1,6 +1,6 @@
 /*
- * schedule.h - one schedule while it runs, as engine.c (who goes on), stores.c (when a store reaches memory) and ops.c (the
- * operations of the explored code) share it.
+ * schedule.h - one schedule while it runs, as engine.c (who goes on), stores.c (when a store
+ * reaches memory) and ops.c (the operations of the explored code) share it.
  */
 #ifndef EXPLORE_SCHEDULE_H
 #define EXPLORE_SCHEDULE_H
@@ -28,7 +28,7 @@ struct thread {
 	void *tls;
 
 	enum state state;
-	const void *on;   /* what it waits for */
+	const void *on; /* what it waits for */
 	bool timed;
 
 	bool spinning, stuck, relaxed;
@@ -52,7 +52,8 @@ extern struct thread *cur; /* the running one: memory is its view of it */
 extern bool active;        /* a schedule runs */
 extern unsigned steps;
 
-/* say - where each step is shown. Else nothing is left of it on the stack, not even its arguments. */
+/* say - where each step is shown. Else nothing is left of it on the stack, not even its
+ * arguments. */
 #define say(...) (plan && plan->trace ? say_it(__VA_ARGS__) : (void)0)
 void say_it(const char *format, ...) __attribute__((format(printf, 1, 2)));
 const char *name_of(const void *p);
@@ -60,8 +61,8 @@ const char *name_of(const void *p);
 /* point - the running thread is about to do what others can notice: others may go on first. */
 void point(void);
 
-/* give_way - the running thread waits, its state says for what: who goes on? True: it is to spin on instead (if it may).
- * suspend - then; returns when it goes on itself. wait_as - both. */
+/* give_way - the running thread waits, its state says for what: who goes on? True: it is to spin on
+ * instead (if it may). suspend - then; returns when it goes on itself. wait_as - both. */
 bool give_way(bool may_spin);
 void suspend(void);
 void wait_as(enum state state, const void *on);
@@ -75,15 +76,16 @@ void put(void *p, size_t bytes, uint64_t v);
 bool touch(const void *p, bool writes);
 void forget_places(void);
 
-/* A mask says which of a thread's kept stores reach memory. may_keep - the others may stay, and it makes a difference. */
+/* A mask says which of a thread's kept stores reach memory. may_keep - the others may stay, and it
+ * makes a difference. */
 unsigned all_of(const struct thread *t);
 bool may_keep(const struct thread *t, unsigned mask);
 
 /* buffer_store - of the running thread. */
 void buffer_store(void *p, size_t bytes, uint64_t value, bool release);
 
-/* take_back - what t keeps is not seen by others; apply - t sees it again; settle - those of the mask reach memory, which is
- * nobody's view before and after. */
+/* take_back - what t keeps is not seen by others; apply - t sees it again; settle - those of the
+ * mask reach memory, which is nobody's view before and after. */
 void take_back(struct thread *t);
 void apply(struct thread *t);
 void settle(struct thread *t, unsigned mask);

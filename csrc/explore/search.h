@@ -6,7 +6,7 @@
 
 #include "engine.h"
 
-#define PATH_MOST 20000
+#define PATH_MOST   20000
 #define STORES_MOST 8
 
 enum machine { SC, TSO, ARM, MACHINES };
@@ -22,17 +22,18 @@ struct choice {
 struct plan {
 	const struct ex_scenario *scenario;
 	enum machine machine;
-	unsigned stores;  /* length of a store buffer */
-	bool random;      /* by seed; otherwise along the path */
+	unsigned stores; /* length of a store buffer */
+	bool random;     /* by seed; otherwise along the path */
 	unsigned bound;
 	uint64_t seed;
-	uint64_t learn;   /* random schedules that say which places are shared */
+	uint64_t learn; /* random schedules that say which places are shared */
 	bool trace;
-	bool reduce;      /* leave a schedule that comes to a state from which all has been explored */
-	bool check;       /* look whether a state is all that matters */
-	bool follow;      /* one path: its states are noted too, to see it go round */
-	enum part blind;  /* a part of it that is left out, to see whether that is found */
-	uint64_t memory;  /* bytes of each table of states, at most */
+	/* leave a schedule that comes to a state from which all has been explored */
+	bool reduce;
+	bool check;      /* look whether a state is all that matters */
+	bool follow;     /* one path: its states are noted too, to see it go round */
+	enum part blind; /* a part of it that is left out, to see whether that is found */
+	uint64_t memory; /* bytes of each table of states, at most */
 };
 
 struct fingerprint {
@@ -42,16 +43,18 @@ struct fingerprint {
 /* What came of it. In memory that survives the process that explores. */
 struct outcome {
 	bool failed, complete;
-	bool learned; /* a place has turned out to be shared */
-	bool widened; /* a state consists of more than was known */
+	bool learned;   /* a place has turned out to be shared */
+	bool widened;   /* a state consists of more than was known */
 	uint64_t learn; /* as in the plan, in the end */
 	char message[240];
 	uint64_t schedules, steps;
-	uint64_t states;   /* that had several choices */
-	struct fingerprint digest[2]; /* of those, and of those at the ends of schedules: what the search has come to, in any order */
+	uint64_t states; /* that had several choices */
+	/* of those, and of those at the ends of schedules: what the search has come to, in any
+	 * order */
+	struct fingerprint digest[2];
 	uint32_t reached;
-	uint64_t seed;     /* of the present schedule, if random */
-	uint32_t choices;  /* the present path */
+	uint64_t seed;    /* of the present schedule, if random */
+	uint32_t choices; /* the present path */
 	struct choice path[PATH_MOST];
 };
 

@@ -8,7 +8,7 @@
 #include "kernel/wait.h"
 
 #define IDLE_NS 5000000000
-#define SPINS 60           /* looks for another job before it sleeps: some microseconds */
+#define SPINS   60 /* looks for another job before it sleeps: some microseconds */
 
 struct coroi_job {
 	struct coroi_job *next, *prev;
@@ -23,9 +23,9 @@ struct coroi_job {
 struct coroi_thread {
 	struct coroi_thread *next; /* in `idle` */
 	struct coroi_job *job;
-	uint32_t ev;               /* atomic, a futex: it has a job, or is to end */
-	struct coroi_rec *rider;   /* the coroutine that goes on here, or NULL */
-	void *sp;                  /* meanwhile: its own context */
+	uint32_t ev;             /* atomic, a futex: it has a job, or is to end */
+	struct coroi_rec *rider; /* the coroutine that goes on here, or NULL */
+	void *sp;                /* meanwhile: its own context */
 	void *sigstack;
 	struct coroi_fiber native;
 };
@@ -109,7 +109,8 @@ static struct coroi_job *next_job(struct coroi_pool *p, struct coroi_thread *t)
 	coroi_unlock(&p->lock);
 	for (int i = 0; i < SPINS && !at_load_rlx(&t->ev); i++)
 		at_relax();
-	for (uint64_t until = coroi_now_ns() + p->idle_ns; !at_load_acq(&t->ev);) { /* acquire: pairs with who claims it */
+	/* acquire: pairs with who claims it */
+	for (uint64_t until = coroi_now_ns() + p->idle_ns; !at_load_acq(&t->ev);) {
 		uint64_t now = coroi_now_ns();
 		if (now < until) {
 			coroi_futex_wait(&t->ev, 0, (int64_t)(until - now));

@@ -39,9 +39,12 @@ bool coroi_claim(struct coro_scheduler *s, unsigned id)
 
 	COROI_MUTANT(CLAIM_FIRST, coroi_awake_begin(s), (void)0);
 	if (at_load_seq(&s->mode) == COROI_PAUSED ||
-	    !COROI_MUTANT(BLIND_CLAIM, at_and(&s->sleepers[id >> 6], ~coroi_sleeper_bit(id)) & coroi_sleeper_bit(id),
+	    !COROI_MUTANT(BLIND_CLAIM,
+			  at_and(&s->sleepers[id >> 6], ~coroi_sleeper_bit(id)) &
+				  coroi_sleeper_bit(id),
 			  (at_and(&s->sleepers[id >> 6], ~coroi_sleeper_bit(id)), true))) {
-		if (COROI_MUTANT(CLAIM_FIRST, COROI_MUTANT(TOKEN_KEPT, coroi_awake_end(s), false), false))
+		if (COROI_MUTANT(CLAIM_FIRST, COROI_MUTANT(TOKEN_KEPT, coroi_awake_end(s), false),
+				 false))
 			coroi_rested(s);
 		return false;
 	}
@@ -54,25 +57,30 @@ bool coroi_claim(struct coro_scheduler *s, unsigned id)
 	return true;
 }
 
-/* wake_awaiting_stack - everything rests, but some wait for a stack: that is not the end. Wake a worker that has such ones, to tell them that there
- * is none, see fail_awaiting_stack. One: of several none would be alone. False: there is none to be woken. */
+/* wake_awaiting_stack - everything rests, but some wait for a stack: that is not the end. Wake a
+ * worker that has such ones, to tell them that there is none, see fail_awaiting_stack. One: of
+ * several none would be alone. False: there is none to be woken. */
 static bool wake_awaiting_stack(struct coro_scheduler *s)
 {
 	for (unsigned id = 0; id < s->workers && at_load_seq(&s->mode) == COROI_RUNNING; id++)
-		if (at_load_rlx(&s->worker[id].awaiting_stack.count) && coroi_sleeps(s, id) && coroi_claim(s, id))
+		if (at_load_rlx(&s->worker[id].awaiting_stack.count) && coroi_sleeps(s, id) &&
+		    coroi_claim(s, id))
 			return true;
 	return false;
 }
 
-/* claim_any - wake one sleeper, if there is one, to steal: not the goworker, nor a dedicated one; nor, for a surplus, one that holds off. */
+/* claim_any - wake one sleeper, if there is one, to steal: not the goworker, nor a dedicated one;
+ * nor, for a surplus, one that holds off. */
 static void claim_any(struct coro_scheduler *s, bool surplus)
 {
 	uint64_t now = surplus ? coroi_now_ns() : 0;
 	unsigned n = coroi_general(s);
 
 	for (unsigned i = 0; i < COROI_MASK_WORDS && i * 64 < n; i++) {
-		uint64_t left = n - i * 64 < 64 ? coroi_sleeper_bit(n) - 1 : UINT64_MAX; /* to be asked */
-		for (uint64_t bits; (bits = at_load_seq(&s->sleepers[i]) & left) && at_load_seq(&s->mode) != COROI_PAUSED;) {
+		/* to be asked */
+		uint64_t left = n - i * 64 < 64 ? coroi_sleeper_bit(n) - 1 : UINT64_MAX;
+		for (uint64_t bits; (bits = at_load_seq(&s->sleepers[i]) & left) &&
+				    at_load_seq(&s->mode) != COROI_PAUSED;) {
 			unsigned id = i * 64 + (unsigned)__builtin_ctzll(bits);
 			left &= ~coroi_sleeper_bit(id);
 			if (surplus && coroi_holds_off(&s->worker[id], now))
@@ -98,7 +106,8 @@ void coroi_notify_pushed(struct coroi_worker *w)
 
 	if (coroi_sleeps(s, w->id))
 		coroi_claim(s, w->id);
-	else if (coroi_unlikely(at_load_rlx(&s->hungry) & COROI_HUNGRY_ALONE) && w->id != s->workers)
+	else if (coroi_unlikely(at_load_rlx(&s->hungry) & COROI_HUNGRY_ALONE) &&
+		 w->id != s->workers)
 		coroi_notify_hungry(w);
 }
 

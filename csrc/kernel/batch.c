@@ -19,7 +19,8 @@ uint32_t coroi_batch_open(struct coroi_slab *s, struct coroi_batch **out, uint32
 	for (uint32_t i = 0; i < n; i++) {
 		out[i]->taken = 0;
 		out[i]->repeat = 0;
-		at_store_rlx(&out[i]->state, COROI_BATCH_DETACHED); /* relaxed: nobody else knows it yet */
+		/* relaxed: nobody else knows it yet */
+		at_store_rlx(&out[i]->state, COROI_BATCH_DETACHED);
 	}
 	return n;
 }

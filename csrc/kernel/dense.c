@@ -8,7 +8,8 @@
 
 #define COPIER_BYTES CORO_STACK_DEFAULT
 
-/* -------------------------------------------------------------------- what others must not touch */
+/* -------------------------------------------------------------------- what others must not
+ * touch */
 
 #ifdef COROI_ASAN
 void coroi_dense_show(struct coroi_worker *w)
@@ -18,7 +19,8 @@ void coroi_dense_show(struct coroi_worker *w)
 			coroi_frames_show(w->dense->shared[i].stack);
 }
 
-/* On the native stack, and in a coroutine resumed by hand (perhaps by a dense one, which waits for it), nothing changes. */
+/* On the native stack, and in a coroutine resumed by hand (perhaps by a dense one, which waits for
+ * it), nothing changes. */
 void coroi_dense_hide(void)
 {
 	struct coroi_worker *w = coroi_self();
@@ -31,7 +33,8 @@ void coroi_dense_hide(void)
 }
 #endif
 
-/* ------------------------------------------------------------------------------- out of a shared stack */
+/* ------------------------------------------------------------------------------- out of a shared
+ * stack */
 
 static inline char *bottom(const struct coroi_shared_stack *s, const struct coroi_rec *r)
 {
@@ -50,8 +53,10 @@ static inline size_t saved_bytes(size_t frames, bool is_deep)
 	return sizeof(struct coroi_saved) + frames + (is_deep ? sizeof(struct coroi_deep) : 0);
 }
 
-/* block_for - so many bytes for the occupant of s: the block that it has kept, if that is not much too large. */
-static inline struct coroi_saved *block_for(struct coroi_dense *d, struct coroi_shared_stack *s, size_t bytes)
+/* block_for - so many bytes for the occupant of s: the block that it has kept, if that is not much
+ * too large. */
+static inline struct coroi_saved *block_for(struct coroi_dense *d, struct coroi_shared_stack *s,
+					    size_t bytes)
 {
 	struct coroi_saved *kept = s->kept;
 
@@ -74,7 +79,8 @@ static inline struct coroi_saved *block_for(struct coroi_dense *d, struct coroi_
 }
 
 /* save - the occupant's frames go to `to`, which has room for them. */
-static inline void save(struct coroi_dense *d, struct coroi_shared_stack *s, struct coroi_saved *to, char *from)
+static inline void save(struct coroi_dense *d, struct coroi_shared_stack *s, struct coroi_saved *to,
+			char *from)
 {
 	struct coroi_rec *r = s->occupant;
 	size_t bytes = (size_t)(s->base - from);
@@ -102,7 +108,8 @@ static inline void save(struct coroi_dense *d, struct coroi_shared_stack *s, str
 static inline bool evict(struct coroi_dense *d, struct coroi_shared_stack *s)
 {
 	char *from = bottom(s, s->occupant);
-	struct coroi_saved *to = block_for(d, s, saved_bytes((size_t)(s->base - from), s->occupant->stack != s->stack));
+	struct coroi_saved *to = block_for(
+		d, s, saved_bytes((size_t)(s->base - from), s->occupant->stack != s->stack));
 
 	if (coroi_unlikely(!to))
 		return false;
@@ -116,7 +123,8 @@ static inline bool is_spare(const struct coroi_dense *d, const struct coroi_save
 }
 
 /* evict_to_spare - D4, for `in`, which wants the place. */
-COROI_COLD static bool evict_to_spare(struct coroi_dense *d, struct coroi_shared_stack *s, struct coroi_rec *in)
+COROI_COLD static bool evict_to_spare(struct coroi_dense *d, struct coroi_shared_stack *s,
+				      struct coroi_rec *in)
 {
 	if (d->in_spare && d->in_spare != in)
 		return false;
@@ -126,7 +134,8 @@ COROI_COLD static bool evict_to_spare(struct coroi_dense *d, struct coroi_shared
 	return true;
 }
 
-/* ---------------------------------------------------------------------------------- into a shared stack */
+/* ---------------------------------------------------------------------------------- into a shared
+ * stack */
 
 /* restore - r's frames lie in the shared stack again, which is free. */
 static inline void restore(struct coroi_dense *d, struct coroi_shared_stack *s, struct coroi_rec *r)
@@ -158,15 +167,18 @@ static inline void restore(struct coroi_dense *d, struct coroi_shared_stack *s, 
 	s->kept = from;
 }
 
-/* exchange - in goes to its place in s, and the occupant to the block that becomes free, if its frames have the same size. */
-static inline bool exchange(struct coroi_dense *d, struct coroi_shared_stack *s, struct coroi_rec *in)
+/* exchange - in goes to its place in s, and the occupant to the block that becomes free, if its
+ * frames have the same size. */
+static inline bool exchange(struct coroi_dense *d, struct coroi_shared_stack *s,
+			    struct coroi_rec *in)
 {
 	struct coroi_saved *block = (struct coroi_saved *)in->stack;
 	struct coroi_rec *out = s->occupant;
 	size_t bytes = block->bytes;
 	char *at = s->base - bytes;
 
-	if (coroi_unlikely(!out || out->stack != s->stack || out->sp != at || block->is_deep || in == d->in_spare))
+	if (coroi_unlikely(!out || out->stack != s->stack || out->sp != at || block->is_deep ||
+			   in == d->in_spare))
 		return false;
 	struct coroi_fiber own = s->stack->fiber;
 	coroi_fiber_give(&s->stack->fiber);
@@ -179,11 +191,13 @@ static inline bool exchange(struct coroi_dense *d, struct coroi_shared_stack *s,
 	s->occupant = in;
 	at_bump(&d->exchanges);
 	at_bump_by(&d->bytes_copied, 2 * bytes);
-	coroi_frames_swap(at, block->frames, bytes); /* last: all that is live then has room in the registers of a function that saves none */
+	/* last: all that is live then has room in the registers of a function that saves none */
+	coroi_frames_swap(at, block->frames, bytes);
 	return true;
 }
 
-/* postpone - D4: r cannot have its place now. The one in the spare block goes on, and r's turn comes again. */
+/* postpone - D4: r cannot have its place now. The one in the spare block goes on, and r's turn
+ * comes again. */
 COROI_COLD static void postpone_locked(struct coroi_worker *w, struct coroi_rec *r, int code)
 {
 	coroi_end_wait_locked(w, w->dense->in_spare, CORO_ENOMEM);
@@ -198,7 +212,8 @@ COROI_COLD static void postpone_locked(struct coroi_worker *w, struct coroi_rec 
 #define NO_RETURN COROI_RAW __attribute__((noreturn))
 
 /* go_on - leave the copier. */
-static inline NO_RETURN void go_on(struct coroi_worker *w, void *sp, struct coroi_fiber *fiber, intptr_t code)
+static inline NO_RETURN void go_on(struct coroi_worker *w, void *sp, struct coroi_fiber *fiber,
+				   intptr_t code)
 {
 	(void)fiber;
 	coroi_tell_open(&w->busy);
@@ -207,7 +222,8 @@ static inline NO_RETURN void go_on(struct coroi_worker *w, void *sp, struct coro
 	coroi_jump(sp, code, &w->busy);
 }
 
-static inline struct coroi_shared_stack *slot_of(struct coroi_dense *d, const struct coroi_rec *away)
+static inline struct coroi_shared_stack *slot_of(struct coroi_dense *d,
+						 const struct coroi_rec *away)
 {
 	return &d->shared[((const struct coroi_saved *)away->stack)->shared];
 }
@@ -233,7 +249,8 @@ static NO_RETURN void copier_main(intptr_t code)
 	struct coroi_worker *w = coroi_self();
 
 	coroi_fiber_arrive(NULL, NULL);
-	coroi_fiber_again(w->dense->copier_sp, (size_t)(w->dense->copier->top - (char *)w->dense->copier_sp));
+	coroi_fiber_again(w->dense->copier_sp,
+			  (size_t)(w->dense->copier->top - (char *)w->dense->copier_sp));
 	coroi_door_enter(w);
 	struct coroi_rec *r = w->current;
 	if (coroi_unlikely(!exchange(w->dense, slot_of(w->dense, r), r)))
@@ -241,17 +258,20 @@ static NO_RETURN void copier_main(intptr_t code)
 	go_on(w, r->sp, &r->stack->fiber, code);
 }
 
-/* ------------------------------------------------------------------------------------ open, close */
+/* ------------------------------------------------------------------------------------ open,
+ * close */
 
 static size_t spare_bytes(unsigned class)
 {
-	return saved_bytes(coroi_stack_class_bytes(class) + 2 * COROI_GUARD_BYTES, true); /* more than there is between low and top */
+	/* more than there is between low and top */
+	return saved_bytes(coroi_stack_class_bytes(class) + 2 * COROI_GUARD_BYTES, true);
 }
 
 COROI_COLD static struct coroi_dense *open_locked(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;
-	struct coroi_dense *d = coroi_alloc(sizeof *d + s->shared_stacks * sizeof d->shared[0], COROI_LINE);
+	struct coroi_dense *d = coroi_alloc(sizeof *d + s->shared_stacks * sizeof d->shared[0],
+					    COROI_LINE);
 
 	if (!d)
 		return NULL;
@@ -260,7 +280,8 @@ COROI_COLD static struct coroi_dense *open_locked(struct coroi_worker *w)
 	d->private_bytes = coroi_stack_class_bytes(d->class) / 2;
 	d->copier = coroi_stack_get(&w->stacks, (unsigned)coroi_stack_class(COPIER_BYTES));
 	for (unsigned i = 0; i < 2; i++)
-		d->spare[i] = coroi_heap_get(&d->heap, spare_bytes(d->class)); /* touched only when it is needed */
+		/* touched only when it is needed */
+		d->spare[i] = coroi_heap_get(&d->heap, spare_bytes(d->class));
 	if (!d->copier || !d->spare[0] || !d->spare[1]) {
 		if (d->copier)
 			coroi_stack_put(&w->stacks, d->copier);
@@ -290,7 +311,8 @@ void coroi_dense_trim_locked(struct coroi_worker *w, bool alive)
 	if (!d || (alive && d->privates))
 		return;
 	for (uint32_t i = 0; i < d->count; i++)
-		if (d->shared[i].occupant || d->shared[i].saved) /* whose worker may be at the heap, in no door */
+		/* whose worker may be at the heap, in no door */
+		if (d->shared[i].occupant || d->shared[i].saved)
 			return;
 	for (uint32_t i = 0; i < d->count; i++) {
 		struct coroi_stack *stack = d->shared[i].stack;
@@ -303,7 +325,8 @@ void coroi_dense_trim_locked(struct coroi_worker *w, bool alive)
 	coroi_dense_close(w);
 }
 
-/* ------------------------------------------------------------------------------------ fresh ones */
+/* ------------------------------------------------------------------------------------ fresh
+ * ones */
 
 static bool equip(struct coroi_worker *w, struct coroi_shared_stack *s)
 {
@@ -337,7 +360,8 @@ static bool vacate(struct coroi_worker *w, struct coroi_shared_stack *s)
 
 	if (!s->stack)
 		return equip(w, s);
-	if (s->occupant && !s->saved && (size_t)(s->base - bottom(s, s->occupant)) > d->private_bytes)
+	if (s->occupant && !s->saved &&
+	    (size_t)(s->base - bottom(s, s->occupant)) > d->private_bytes)
 		make_private(w, s);
 	return !s->occupant || evict(d, s);
 }
@@ -359,7 +383,8 @@ struct coroi_stack *coroi_dense_stack_locked(struct coroi_worker *w)
 	return NULL;
 }
 
-void coroi_dense_begin_locked(struct coroi_worker *w, struct coroi_rec *r, struct coroi_stack *stack)
+void coroi_dense_begin_locked(struct coroi_worker *w, struct coroi_rec *r,
+			      struct coroi_stack *stack)
 {
 	r->flags |= COROI_F_PINNED;
 	w->dense->shared[stack->shared].occupant = r;
@@ -379,7 +404,8 @@ void coroi_dense_leave_locked(struct coroi_worker *w, struct coroi_stack *stack)
 	drop_kept(w->dense, s);
 }
 
-/* ------------------------------------------------------------------------------------------ aside */
+/* ------------------------------------------------------------------------------------------
+ * aside */
 
 void *coroi_aside_get(size_t bytes)
 {

@@ -7,7 +7,8 @@
 #define RING_START 256
 
 /* So a ring of that many entries never has to grow, and its size never overflows. */
-_Static_assert(COROI_CHUNKS_MAX * (uint64_t)COROI_CHUNK_RECORDS <= UINT32_C(1) << 29, "there are no more records");
+_Static_assert(COROI_CHUNKS_MAX *(uint64_t)COROI_CHUNK_RECORDS <= UINT32_C(1) << 29,
+	       "there are no more records");
 
 static size_t ring_bytes(uint32_t entries)
 {
@@ -39,7 +40,8 @@ void coroi_deque_destroy(struct coroi_deque *d)
 	d->ring = NULL;
 }
 
-/* refit - the entries go to a ring of so many, in which there is room for them. False: no memory, and nothing has changed. */
+/* refit - the entries go to a ring of so many, in which there is room for them. False: no memory,
+ * and nothing has changed. */
 COROI_COLD static bool refit(struct coroi_deque *d, uint32_t entries)
 {
 	uint32_t mask = entries - 1;
@@ -95,13 +97,16 @@ COROI_COLD uint64_t coroi_deque_pop_spilled(struct coroi_deque *d)
 
 static inline bool is_pinned(uint64_t runnable)
 {
-	return coroi_runnable_has_record(runnable) && coroi_runnable_record(runnable)->flags & COROI_F_PINNED;
+	return coroi_runnable_has_record(runnable) &&
+	       coroi_runnable_record(runnable)->flags & COROI_F_PINNED;
 }
 
 #define LOOKS_MOST 256 /* at entries, for one steal */
 
-/* give_of_ring - up to `most` from the back; pinned ones among them close up. *looks: how many more may be looked at. */
-static uint32_t give_of_ring(struct coroi_deque *d, struct coroi_steal_entry *out, uint32_t most, uint32_t *looks)
+/* give_of_ring - up to `most` from the back; pinned ones among them close up. *looks: how many more
+ * may be looked at. */
+static uint32_t give_of_ring(struct coroi_deque *d, struct coroi_steal_entry *out, uint32_t most,
+			     uint32_t *looks)
 {
 	uint32_t end = d->head + d->count, at = end, kept = end, n = 0;
 
@@ -119,7 +124,8 @@ static uint32_t give_of_ring(struct coroi_deque *d, struct coroi_steal_entry *ou
 }
 
 /* give_of_spill - the same from the front of what has spilled. */
-static uint32_t give_of_spill(struct coroi_deque *d, struct coroi_steal_entry *out, uint32_t most, uint32_t looks)
+static uint32_t give_of_spill(struct coroi_deque *d, struct coroi_steal_entry *out, uint32_t most,
+			      uint32_t looks)
 {
 	uint32_t n = 0;
 
@@ -133,18 +139,23 @@ static uint32_t give_of_spill(struct coroi_deque *d, struct coroi_steal_entry *o
 	return n;
 }
 
-uint32_t coroi_deque_give(struct coroi_worker *w, uint16_t t, struct coroi_steal_entry *out, uint32_t want)
+uint32_t coroi_deque_give(struct coroi_worker *w, uint16_t t, struct coroi_steal_entry *out,
+			  uint32_t want)
 {
 	if (coroi_unlikely(coroi_is_dedicated(w)))
 		return 0;
 	struct coroi_deque *d = &w->queue;
-	uint32_t most = want < w->sched->steal_batch ? want : w->sched->steal_batch, looks = LOOKS_MOST;
+	uint32_t most = want < w->sched->steal_batch ? want : w->sched->steal_batch,
+		 looks = LOOKS_MOST;
 	uint32_t n = give_of_ring(d, out, most, &looks);
 
 	if (coroi_unlikely(d->spill.count))
 		n += give_of_spill(d, out + n, most - n, looks);
 	for (uint32_t i = 0; i < n; i++)
-		if (coroi_runnable_has_record(out[i].runnable)) /* pairs with coroi_remote_wake_locked, perhaps in t's door by another thief */
-			COROI_MUTANT(HOME_KEPT, at_store_rel(&coroi_runnable_record(out[i].runnable)->home, t), (void)0);
+		/* pairs with coroi_remote_wake_locked, perhaps in t's door by another thief */
+		if (coroi_runnable_has_record(out[i].runnable))
+			COROI_MUTANT(HOME_KEPT,
+				     at_store_rel(&coroi_runnable_record(out[i].runnable)->home, t),
+				     (void)0);
 	return n;
 }

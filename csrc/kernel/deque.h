@@ -1,12 +1,13 @@
 /*
  * deque.h - a worker's queue of coroutines that can run.
  *
- * The owner takes from the front and adds at the back, so that nothing that yields can starve; a thief takes
- * from the back. All of it happens inside the owner's door; only the length may be peeked at from outside.
+ * The owner takes from the front and adds at the back, so that nothing that yields can starve; a
+ * thief takes from the back. All of it happens inside the owner's door; only the length may be
+ * peeked at from outside.
  *
- * A ring of runnables, and as many places for the arguments of those that have no record, in the same memory behind it.
- * It grows by doubling, and shrinks by a trim; if there is no memory for that, those with records are linked to each other instead,
- * and nothing is lost.
+ * A ring of runnables, and as many places for the arguments of those that have no record, in the
+ * same memory behind it. It grows by doubling, and shrinks by a trim; if there is no memory for
+ * that, those with records are linked to each other instead, and nothing is lost.
  */
 #ifndef COROI_DEQUE_H
 #define COROI_DEQUE_H
@@ -14,20 +15,23 @@
 #include "kernel/runnable.h"
 #include "kernel/worker.h"
 
-/* How many entries ahead records are prefetched: a miss takes about as long as this many short turns. */
+/* How many entries ahead records are prefetched: a miss takes about as long as this many short
+ * turns. */
 #define COROI_AHEAD 16
 
 int coroi_deque_init(struct coroi_deque *d);
 void coroi_deque_destroy(struct coroi_deque *d);
 
-/* coroi_deque_give - take want coroutines (no more than the queue has; at most a steal's worth are taken) from the
- * back of w's queue, in w's door, for worker t, where they are at home then. Pinned ones stay, and all of a
- * dedicated worker. Returns how many. */
-uint32_t coroi_deque_give(struct coroi_worker *w, uint16_t t, struct coroi_steal_entry *out, uint32_t want);
+/* coroi_deque_give - take want coroutines (no more than the queue has; at most a steal's worth are
+ * taken) from the back of w's queue, in w's door, for worker t, where they are at home then. Pinned
+ * ones stay, and all of a dedicated worker. Returns how many. */
+uint32_t coroi_deque_give(struct coroi_worker *w, uint16_t t, struct coroi_steal_entry *out,
+			  uint32_t want);
 
 bool coroi_deque_grow(struct coroi_deque *d);
 
-/* coroi_deque_trim - back to a ring that is no larger than twice what is in it. Inside the door. Returns the bytes. */
+/* coroi_deque_trim - back to a ring that is no larger than twice what is in it. Inside the door.
+ * Returns the bytes. */
 size_t coroi_deque_trim(struct coroi_deque *d);
 
 static inline void coroi_list_add(struct coroi_list *l, struct coroi_rec *r)
@@ -66,13 +70,15 @@ static inline uint32_t coroi_deque_length(const struct coroi_deque *d)
 	return at_load_rlx(&d->count) + at_load_rlx(&d->spill.count);
 }
 
-/* coroi_deque_is_unusual - it is empty (then 1 less is the largest of all), or something has spilled. */
+/* coroi_deque_is_unusual - it is empty (then 1 less is the largest of all), or something has
+ * spilled. */
 static inline bool coroi_deque_is_unusual(const struct coroi_deque *d)
 {
 	return d->count - 1 >= d->room;
 }
 
-/* coroi_deque_has_room - for one more, without growing, and nothing that has spilled comes before it. */
+/* coroi_deque_has_room - for one more, without growing, and nothing that has spilled comes before
+ * it. */
 static inline bool coroi_deque_has_room(const struct coroi_deque *d)
 {
 	return d->count < d->room;
@@ -82,7 +88,8 @@ static inline bool coroi_deque_has_room(const struct coroi_deque *d)
 static inline void coroi_deque_put(struct coroi_deque *d, uint64_t runnable)
 {
 	d->ring[(d->head + d->count) & d->mask] = runnable;
-	at_store_rlx(&d->count, d->count + 1); /* relaxed: who takes entries holds the door; others only count */
+	/* relaxed: who takes entries holds the door; others only count */
+	at_store_rlx(&d->count, d->count + 1);
 }
 
 static inline uint64_t *coroi_deque_arg(struct coroi_deque *d, uint32_t at)
@@ -90,7 +97,8 @@ static inline uint64_t *coroi_deque_arg(struct coroi_deque *d, uint32_t at)
 	return &d->ring[(at & d->mask) + d->mask + 1];
 }
 
-/* coroi_deque_spill - a runnable that has a record is linked to the others for which there was no room. */
+/* coroi_deque_spill - a runnable that has a record is linked to the others for which there was no
+ * room. */
 COROI_COLD void coroi_deque_spill(struct coroi_deque *d, uint64_t runnable);
 
 /* coroi_deque_push - a runnable that has a record. It never fails. */
@@ -113,9 +121,10 @@ static inline bool coroi_deque_push_new(struct coroi_deque *d, uint64_t runnable
 	return true;
 }
 
-/* coroi_deque_look_ahead - the front one is about to run: bring the record of one further back, and of one that is nearer, whose record was
- * brought before, what lies on top of its stack. So many have that in the second cache anyway, which often has 512 KiB: a record's line and
- * two of a stack each; and from there it comes in time by itself. */
+/* coroi_deque_look_ahead - the front one is about to run: bring the record of one further back, and
+ * of one that is nearer, whose record was brought before, what lies on top of its stack. So many
+ * have that in the second cache anyway, which often has 512 KiB: a record's line and two of a stack
+ * each; and from there it comes in time by itself. */
 #define COROI_IN_CACHE 2048
 
 static inline void coroi_deque_look_ahead(const struct coroi_deque *d)
@@ -132,7 +141,8 @@ static inline void coroi_deque_look_ahead(const struct coroi_deque *d)
 
 COROI_COLD uint64_t coroi_deque_pop_spilled(struct coroi_deque *d);
 
-/* coroi_deque_pop - the front one; 0: there is none. coroi_deque_popped_arg is its argument, until the next push. */
+/* coroi_deque_pop - the front one; 0: there is none. coroi_deque_popped_arg is its argument, until
+ * the next push. */
 static inline uint64_t coroi_deque_pop(struct coroi_deque *d)
 {
 	uint32_t head = d->head, count = d->count;
@@ -151,7 +161,8 @@ static inline const uint64_t *coroi_deque_popped_arg(struct coroi_deque *d)
 	return coroi_deque_arg(d, d->head - 1);
 }
 
-/* coroi_deque_defer - the one just popped, which has no record, to the back: there is room for it. */
+/* coroi_deque_defer - the one just popped, which has no record, to the back: there is room for
+ * it. */
 static inline void coroi_deque_defer(struct coroi_deque *d, uint64_t runnable)
 {
 	*coroi_deque_arg(d, d->head + d->count) = *coroi_deque_popped_arg(d);

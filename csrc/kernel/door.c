@@ -4,15 +4,17 @@
 
 #include "kernel/deque.h"
 
-#define ASK_SPINS 40       /* T2: about 1.5 us, far more than a busy owner needs and far less than T3 costs */
-#define BUSY_SPINS 200     /* T4 */
-#define LOCKED_SPINS 200   /* D5, before sleeping */
+/* T2: about 1.5 us, far more than a busy owner needs and far less than T3 costs */
+#define ASK_SPINS        40
+#define BUSY_SPINS       200 /* T4 */
+#define LOCKED_SPINS     200 /* D5, before sleeping */
 #define FOREIGN_SLEEP_NS 20000
 
 COROI_COLD void coroi_door_slow(struct coroi_worker *w)
 {
 	for (;;) {
-		uint32_t req = at_load_seq(&w->req); /* D3; seq_cst as in coroi_door_enter, for the exchange below */
+		/* D3; seq_cst as in coroi_door_enter, for the exchange below */
+		uint32_t req = at_load_seq(&w->req);
 		uint32_t thief = COROI_DOOR_THIEF(req);
 
 		switch (COROI_DOOR_WHAT(req)) {
@@ -30,13 +32,19 @@ COROI_COLD void coroi_door_slow(struct coroi_worker *w)
 				}
 				break;
 			}
-			/* D4; the CAS orders the steal buffer after the thief can no longer lock. */
-			if (COROI_MUTANT(BLIND_SERVE, at_cas(&w->req, &req, COROI_DOOR_WORD(COROI_DOOR_SERV, thief)),
-					 (at_xchg(&w->req, COROI_DOOR_WORD(COROI_DOOR_SERV, thief)), true))) {
+			/* D4; the CAS orders the steal buffer after the thief can no longer
+			 * lock. */
+			if (COROI_MUTANT(
+				    BLIND_SERVE,
+				    at_cas(&w->req, &req, COROI_DOOR_WORD(COROI_DOOR_SERV, thief)),
+				    (at_xchg(&w->req, COROI_DOOR_WORD(COROI_DOOR_SERV, thief)),
+				     true))) {
 				struct coroi_worker *t = &w->sched->worker[thief];
-				COROI_MUTANT_ADDS(LATE_SERVE, at_store_rel(&w->req, COROI_DOOR_FREE);)
+				COROI_MUTANT_ADDS(LATE_SERVE,
+						  at_store_rel(&w->req, COROI_DOOR_FREE);)
 				at_store_rlx(&t->steal_buf_count,
-					     coroi_deque_give(w, t->id, t->steal_buf, coroi_deque_length(&w->queue) / 2));
+					     coroi_deque_give(w, t->id, t->steal_buf,
+							      coroi_deque_length(&w->queue) / 2));
 				/* Pairs with T6's acquire: the steal buffer is seen. */
 				COROI_MUTANT(PLAIN_SERVED, at_store_rel(&w->req, COROI_DOOR_FREE),
 					     at_store_rlx(&w->req, COROI_DOOR_FREE));
@@ -44,9 +52,11 @@ COROI_COLD void coroi_door_slow(struct coroi_worker *w)
 			}
 			continue;
 		case COROI_DOOR_LOCK:
-			/* D5; a thief may be looking at busy still (T4 of a later knock): we are not inside. */
+			/* D5; a thief may be looking at busy still (T4 of a later knock): we are
+			 * not inside. */
 			COROI_MUTANT(STAY_IN, at_store_rel(&w->busy, 0), (void)0);
-			for (int i = 0; COROI_DOOR_WHAT(at_load_acq(&w->req)) == COROI_DOOR_LOCK; i++) {
+			for (int i = 0; COROI_DOOR_WHAT(at_load_acq(&w->req)) == COROI_DOOR_LOCK;
+			     i++) {
 				if (i < LOCKED_SPINS) {
 					at_relax();
 					continue;
@@ -55,13 +65,15 @@ COROI_COLD void coroi_door_slow(struct coroi_worker *w)
 				if (COROI_DOOR_WHAT(req) != COROI_DOOR_LOCK)
 					break;
 				uint32_t waiting = req | COROI_DOOR_WAITER;
-				if (req == waiting || COROI_MUTANT(BLIND_WAITER, at_cas(&w->req, &req, waiting),
-								   (at_xchg(&w->req, waiting), true)))
+				if (req == waiting ||
+				    COROI_MUTANT(BLIND_WAITER, at_cas(&w->req, &req, waiting),
+						 (at_xchg(&w->req, waiting), true)))
 					coroi_futex_wait(&w->req, waiting, -1);
 			}
 			break;
 		}
-		at_xchg(&w->busy, 1); /* D1 again, as where doors are exchanges: this path is slow anyhow */
+		/* D1 again, as where doors are exchanges: this path is slow anyhow */
+		at_xchg(&w->busy, 1);
 	}
 }
 
@@ -89,14 +101,19 @@ enum coroi_knock coroi_door_knock(struct coroi_worker *victim, uint32_t t)
 			at_relax();
 		}
 	}
-	heavy(victim); /* T3 */
+	heavy(victim);                         /* T3 */
 	for (int i = 0; i < BUSY_SPINS; i++) { /* T4 */
 		if (at_load_acq(&victim->req) != ask)
 			goto served;
 		expected = ask;
-		if (COROI_MUTANT(NO_BUSY_CHECK, at_load_acq(&victim->busy), 0) == 0) { /* pairs with D6 */
-			if (COROI_MUTANT(BLIND_LOCK, at_cas(&victim->req, &expected, COROI_DOOR_WORD(COROI_DOOR_LOCK, t)),
-					 (at_xchg(&victim->req, COROI_DOOR_WORD(COROI_DOOR_LOCK, t)), true)))
+		/* pairs with D6 */
+		if (COROI_MUTANT(NO_BUSY_CHECK, at_load_acq(&victim->busy), 0) == 0) {
+			if (COROI_MUTANT(
+				    BLIND_LOCK,
+				    at_cas(&victim->req, &expected,
+					   COROI_DOOR_WORD(COROI_DOOR_LOCK, t)),
+				    (at_xchg(&victim->req, COROI_DOOR_WORD(COROI_DOOR_LOCK, t)),
+				     true)))
 				return COROI_LOCKED;
 			goto served;
 		}
@@ -107,7 +124,8 @@ enum coroi_knock coroi_door_knock(struct coroi_worker *victim, uint32_t t)
 			 (at_xchg(&victim->req, COROI_DOOR_FREE), true))) /* T5 */
 		return COROI_REFUSED;
 served:
-	while (COROI_MUTANT(HASTY_SERVE, at_load_acq(&victim->req), 0) == serv) /* T6; pairs with D4's store of FREE */
+	/* T6; pairs with D4's store of FREE */
+	while (COROI_MUTANT(HASTY_SERVE, at_load_acq(&victim->req), 0) == serv)
 		at_relax();
 	return COROI_SERVED;
 }
@@ -122,6 +140,7 @@ void coroi_door_lock(struct coroi_worker *victim)
 {
 	while (coroi_door_knock(victim, COROI_FOREIGN) != COROI_LOCKED) {
 		uint32_t never = 0;
-		coroi_futex_wait(&never, 0, FOREIGN_SLEEP_NS); /* another thief, or preempted inside: let it finish */
+		/* another thief, or preempted inside: let it finish */
+		coroi_futex_wait(&never, 0, FOREIGN_SLEEP_NS);
 	}
 }

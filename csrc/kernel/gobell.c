@@ -22,7 +22,8 @@ void coroi_bell_ring(struct coro_scheduler *s)
 {
 	if (!at_load_seq(&s->go_sleeps) || !at_xchg(&s->go_sleeps, 0))
 		return;
-	/* Counted, then looked at: whoever drops it sees that we are here, or we see that it is gone. */
+	/* Counted, then looked at: whoever drops it sees that we are here, or we see that it is
+	 * gone. */
 	at_add(&s->ringers, 1);
 	int bell = (int)at_load_seq(&s->bell);
 	if (bell >= 0)

@@ -1,5 +1,6 @@
 /*
- * gobell.h - telling the Go side that something has ended. An eventfd, rung only while Go says that it sleeps.
+ * gobell.h - telling the Go side that something has ended. An eventfd, rung only while Go says that
+ * it sleeps.
  *
  *   Go, about to sleep:   sleeps = 1; look at `done` and the rests once more; read the eventfd
  *   here:                 push to `done` (or rest); sleeps was 1: set it to 0 and ring
@@ -14,7 +15,8 @@
 int coroi_bell_open(struct coro_scheduler *s);
 void coroi_bell_close(struct coro_scheduler *s);
 
-/* coroi_bell_drop - the eventfd is about to be closed: nobody writes to it when this returns, nor later. */
+/* coroi_bell_drop - the eventfd is about to be closed: nobody writes to it when this returns, nor
+ * later. */
 void coroi_bell_drop(struct coro_scheduler *s);
 
 void coroi_bell_ring(struct coro_scheduler *s);
@@ -22,9 +24,10 @@ void coroi_bell_ring(struct coro_scheduler *s);
 /* coroi_bell_canceled - a coroutine was cancelled that may be calling Go. */
 void coroi_bell_canceled(struct coro_scheduler *s);
 
-/* coroi_bell_done - r has ended, and the goroutine of a id waits for it. With COROI_JOIN_COUNTED in the id a coroutine of s will hear
- * of it from Go: from here on, and the caller is awake, until Go has told it, an pending-work token is held. Before, there is none, so that who waits
- * for one that waits for ever is no work under way. */
+/* coroi_bell_done - r has ended, and the goroutine of a id waits for it. With COROI_JOIN_COUNTED in
+ * the id a coroutine of s will hear of it from Go: from here on, and the caller is awake, until Go
+ * has told it, an pending-work token is held. Before, there is none, so that who waits for one that
+ * waits for ever is no work under way. */
 void coroi_bell_done(struct coro_scheduler *s, struct coroi_rec *r, uint32_t id);
 
 #endif

@@ -11,7 +11,8 @@
 
 #include <string.h>
 
-/* --------------------------------------------------------------------------------------- Go's side */
+/* --------------------------------------------------------------------------------------- Go's
+ * side */
 
 static coroi_go_serve go_serve;
 
@@ -44,7 +45,8 @@ int coroi_go_name(const char *name, size_t bytes, uint32_t id)
 	struct name *head = at_load_rlx(&names);
 	do {
 		n->next = head;
-	} while (!at_cas(&names, &head, n)); /* a release for what is in it; pairs with coro_go_function */
+	} while (!at_cas(&names, &head,
+			 n)); /* a release for what is in it; pairs with coro_go_function */
 	return CORO_OK;
 }
 
@@ -71,11 +73,12 @@ void coroi_call_fail(struct coroi_call *c, const char *text, size_t bytes)
 		memcpy(c->text, text, bytes);
 }
 
-/* ----------------------------------------------------------------------------------- the caller's side */
+/* ----------------------------------------------------------------------------------- the caller's
+ * side */
 
 /* may_call - what both ways of calling ask first, of a caller on w. */
-static inline int may_call(struct coroi_worker *w, const char *call, coro_go_id id, const void *arg, size_t arg_bytes, const void *result,
-			   size_t result_bytes, size_t *got)
+static inline int may_call(struct coroi_worker *w, const char *call, coro_go_id id, const void *arg,
+			   size_t arg_bytes, const void *result, size_t result_bytes, size_t *got)
 {
 	if (got)
 		*got = 0;
@@ -83,7 +86,8 @@ static inline int may_call(struct coroi_worker *w, const char *call, coro_go_id 
 		return CORO_EPERM;
 	if (coroi_unlikely(coroi_nowait(w, call)))
 		return CORO_ENOWAIT;
-	if (coroi_unlikely(!id || (arg_bytes && !arg) || (result_bytes && !result) || !w->sched->go_id))
+	if (coroi_unlikely(!id || (arg_bytes && !arg) || (result_bytes && !result) ||
+			   !w->sched->go_id))
 		return CORO_EINVAL;
 	return CORO_OK;
 }
@@ -131,18 +135,24 @@ size_t coro_call_error(char *text, size_t bytes)
 	return n;
 }
 
-/* calls_aside - the caller is a dense coroutine, and what it gives is not nonsense (which its call refuses). */
-static inline bool calls_aside(const void *arg, size_t arg_bytes, const void *result, size_t result_bytes)
+/* calls_aside - the caller is a dense coroutine, and what it gives is not nonsense (which its call
+ * refuses). */
+static inline bool calls_aside(const void *arg, size_t arg_bytes, const void *result,
+			       size_t result_bytes)
 {
 	struct coroi_worker *w = coroi_self();
-	return w && w->current && coroi_is_dense(w->current) && (arg || !arg_bytes) && (result || !result_bytes);
+	return w && w->current && coroi_is_dense(w->current) && (arg || !arg_bytes) &&
+	       (result || !result_bytes);
 }
 
-typedef int call_fn(coro_go_id id, const void *arg, size_t arg_bytes, void *result, size_t result_bytes, size_t *got);
+typedef int call_fn(coro_go_id id, const void *arg, size_t arg_bytes, void *result,
+		    size_t result_bytes, size_t *got);
 
-/* call_aside - for a dense coroutine: Go reads the argument, and writes the result, while it waits. */
-static COROI_NOINLINE int call_aside(call_fn *call, coro_go_id id, const void *arg, size_t arg_bytes, void *result,
-				     size_t result_bytes, size_t *got)
+/* call_aside - for a dense coroutine: Go reads the argument, and writes the result, while it
+ * waits. */
+static COROI_NOINLINE int call_aside(call_fn *call, coro_go_id id, const void *arg,
+				     size_t arg_bytes, void *result, size_t result_bytes,
+				     size_t *got)
 {
 	struct {
 		size_t got;
@@ -165,10 +175,12 @@ static COROI_NOINLINE int call_aside(call_fn *call, coro_go_id id, const void *a
 	return status;
 }
 
-/* ------------------------------------------------------------------------------------ inline calls */
+/* ------------------------------------------------------------------------------------ inline
+ * calls */
 
 /* write_locked - I1, but that the caller is still to suspend. */
-static inline void write_locked(struct coroi_worker *w, struct coroi_rec *me, coro_go_id id, const void *arg, size_t arg_bytes, void *result,
+static inline void write_locked(struct coroi_worker *w, struct coroi_rec *me, coro_go_id id,
+				const void *arg, size_t arg_bytes, void *result,
 				size_t result_bytes, size_t *got)
 {
 	struct coroi_call *c = &w->calls[w->calls_count++];
@@ -183,7 +195,8 @@ static inline void write_locked(struct coroi_worker *w, struct coroi_rec *me, co
 	c->out = got;
 }
 
-/* goes_on_alone - w has nothing to run but who calls, and it is not the turn to look at deadlines. */
+/* goes_on_alone - w has nothing to run but who calls, and it is not the turn to look at
+ * deadlines. */
 static inline bool goes_on_alone(const struct coroi_worker *w)
 {
 	return coroi_nothing_else(w) && (w->due == COROI_NEVER || !coroi_is_turn_to_look(w));
@@ -195,7 +208,8 @@ static inline bool make_now(const struct coroi_worker *w)
 	return w->calls_count == COROI_CALLS_AT_ONCE || goes_on_alone(w);
 }
 
-/* stop_locked - me suspends, and the native stack goes on. By ret, as coroi_run comes back: see there. */
+/* stop_locked - me suspends, and the native stack goes on. By ret, as coroi_run comes back: see
+ * there. */
 static inline int stop_locked(struct coroi_worker *w, struct coroi_rec *me)
 {
 	w->current = NULL;
@@ -218,7 +232,8 @@ static COROI_NOINLINE struct coroi_rec *made_many_locked(struct coroi_worker *w)
 	return NULL;
 }
 
-static int call_inline(coro_go_id id, const void *arg, size_t arg_bytes, void *result, size_t result_bytes, size_t *got)
+static int call_inline(coro_go_id id, const void *arg, size_t arg_bytes, void *result,
+		       size_t result_bytes, size_t *got)
 {
 	struct coroi_worker *w = coroi_self();
 	int bad = may_call(w, "coro_call_go_inline", id, arg, arg_bytes, result, result_bytes, got);
@@ -236,8 +251,8 @@ static int call_inline(coro_go_id id, const void *arg, size_t arg_bytes, void *r
 }
 
 /* call_inline_slow - nothing was done yet, but that the door was tried. */
-static COROI_NOINLINE int call_inline_slow(coro_go_id id, const void *arg, size_t arg_bytes, void *result, size_t result_bytes,
-					   size_t *got)
+static COROI_NOINLINE int call_inline_slow(coro_go_id id, const void *arg, size_t arg_bytes,
+					   void *result, size_t result_bytes, size_t *got)
 {
 	struct coroi_worker *w = coroi_self();
 
@@ -248,15 +263,17 @@ static COROI_NOINLINE int call_inline_slow(coro_go_id id, const void *arg, size_
 	return call_inline(id, arg, arg_bytes, result, result_bytes, got);
 }
 
-/* The usual path makes no call, like that of coro_yield: nothing is wrong, the door is free, and there is somebody to go on with, or
- * nobody at all. */
-int coro_call_go_inline(coro_go_id id, const void *arg, size_t arg_bytes, void *result, size_t result_bytes, size_t *got)
+/* The usual path makes no call, like that of coro_yield: nothing is wrong, the door is free, and
+ * there is somebody to go on with, or nobody at all. */
+int coro_call_go_inline(coro_go_id id, const void *arg, size_t arg_bytes, void *result,
+			size_t result_bytes, size_t *got)
 {
 	struct coroi_worker *w = coroi_self();
 	struct coroi_rec *me = coroi_current(w);
 
-	if (coroi_unlikely(!me || !id || (arg_bytes && !arg) || (result_bytes && !result) || !w->sched->go_id || coroi_is_dense(me) ||
-			   !coroi_door_try(w) || me->canceled))
+	if (coroi_unlikely(!me || !id || (arg_bytes && !arg) || (result_bytes && !result) ||
+			   !w->sched->go_id || coroi_is_dense(me) || !coroi_door_try(w) ||
+			   me->canceled))
 		return call_inline_slow(id, arg, arg_bytes, result, result_bytes, got);
 	write_locked(w, me, id, arg, arg_bytes, result, result_bytes, got);
 	if (coroi_unlikely(got))
@@ -264,7 +281,8 @@ int coro_call_go_inline(coro_go_id id, const void *arg, size_t arg_bytes, void *
 	if (make_now(w))
 		return stop_locked(w, me);
 	struct coroi_rec *next = coroi_next_locked(w);
-	return coroi_likely(next) ? coroi_hand_over_locked(w, me, next) : coroi_suspend_picked_locked(w, me);
+	return coroi_likely(next) ? coroi_hand_over_locked(w, me, next)
+				  : coroi_suspend_picked_locked(w, me);
 }
 
 struct coroi_rec *coroi_calls_made_locked(struct coroi_worker *w)
@@ -279,7 +297,8 @@ struct coroi_rec *coroi_calls_made_locked(struct coroi_worker *w)
 	return only;
 }
 
-/* --------------------------------------------------------------------------------- offloaded calls */
+/* --------------------------------------------------------------------------------- offloaded
+ * calls */
 
 static void offload(struct coro_scheduler *s, struct coroi_call *c)
 {
@@ -287,12 +306,13 @@ static void offload(struct coro_scheduler *s, struct coroi_call *c)
 	uint64_t head = at_load_rlx(&s->calls);
 	do {
 		c->next = head;
-	} while (!at_cas(&s->calls, &head, (uintptr_t)c)); /* F2 */
+	} while (!at_cas(&s->calls, &head, (uintptr_t)c));                       /* F2 */
 	if (at_load_seq(&s->calls_unwatched) && at_xchg(&s->calls_unwatched, 0)) /* F3 */
 		coroi_event_ring(s->bell);
 }
 
-static int call_offloaded(coro_go_id id, const void *arg, size_t arg_bytes, void *result, size_t result_bytes, size_t *got)
+static int call_offloaded(coro_go_id id, const void *arg, size_t arg_bytes, void *result,
+			  size_t result_bytes, size_t *got)
 {
 	struct coroi_worker *w = coroi_self();
 	int bad = may_call(w, "coro_call_go", id, arg, arg_bytes, result, result_bytes, got);
@@ -313,7 +333,8 @@ static int call_offloaded(coro_go_id id, const void *arg, size_t arg_bytes, void
 		.out = got,
 	};
 	coroi_door_enter(w);
-	int status = w->cancel | me->canceled ? CORO_ECANCELED : CORO_OK; /* who is canceled a moment later has called before */
+	/* who is canceled a moment later has called before */
+	int status = w->cancel | me->canceled ? CORO_ECANCELED : CORO_OK;
 	me->waits = 'g'; /* F7 */
 	coroi_door_leave(w);
 	if (coroi_likely(!status)) {
@@ -326,7 +347,8 @@ static int call_offloaded(coro_go_id id, const void *arg, size_t arg_bytes, void
 	return status;
 }
 
-int coro_call_go(coro_go_id id, const void *arg, size_t arg_bytes, void *result, size_t result_bytes, size_t *got)
+int coro_call_go(coro_go_id id, const void *arg, size_t arg_bytes, void *result,
+		 size_t result_bytes, size_t *got)
 {
 	if (coroi_unlikely(calls_aside(arg, arg_bytes, result, result_bytes)))
 		return call_aside(call_offloaded, id, arg, arg_bytes, result, result_bytes, got);

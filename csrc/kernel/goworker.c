@@ -10,11 +10,13 @@
 #include <string.h>
 
 /* take_wake - W3 to W5 of wait.c. False: nothing for a coroutine of the goworker. */
-static bool take_wake(struct coroi_worker *goworker, struct coroi_rec *r, struct coroi_goworker_item *item)
+static bool take_wake(struct coroi_worker *goworker, struct coroi_rec *r,
+		      struct coroi_goworker_item *item)
 {
 	uint16_t home = at_load_acq(&r->home);
 
-	if ((at_load_acq(&r->wake) & COROI_ESCAPED) && home != goworker->id) { /* another's by now */
+	/* another's by now */
+	if ((at_load_acq(&r->wake) & COROI_ESCAPED) && home != goworker->id) {
 		coroi_inbox_push(&goworker->sched->worker[home], (uintptr_t)r | COROI_NODE_WAKE);
 		coroi_notify_pushed(&goworker->sched->worker[home]);
 		return false;
@@ -25,7 +27,8 @@ static bool take_wake(struct coroi_worker *goworker, struct coroi_rec *r, struct
 		coroi_put(r);
 		return false;
 	}
-	/* It may end at this moment, on one of Go's threads: whoever gets the item looks at the handle. */
+	/* It may end at this moment, on one of Go's threads: whoever gets the item looks at the
+	 * handle. */
 	*item = (struct coroi_goworker_item){
 		.kind = word & COROI_EVENT ? COROI_GOWORKER_EVENT : COROI_GOWORKER_WAKE,
 		.n = (uint32_t)(word & COROI_COUNT_MASK),
@@ -35,7 +38,8 @@ static bool take_wake(struct coroi_worker *goworker, struct coroi_rec *r, struct
 	return true;
 }
 
-uint32_t coroi_goworker_take(struct coroi_worker *goworker, struct coroi_goworker_item *items, uint32_t cap)
+uint32_t coroi_goworker_take(struct coroi_worker *goworker, struct coroi_goworker_item *items,
+			     uint32_t cap)
 {
 	uint32_t n = 0;
 
@@ -65,11 +69,13 @@ void coroi_goworker_end(struct coroi_worker *goworker, struct coroi_rec *r, uint
 	coroi_end_outside(goworker->sched, r);
 }
 
-/* ------------------------------------------------------------------------------ started by C bodies */
+/* ------------------------------------------------------------------------------ started by C
+ * bodies */
 
-/* What is known of Go bodies, by number: BODY_KNOWN | argument bytes << 8 | result bytes, in pages that are never freed. */
+/* What is known of Go bodies, by number: BODY_KNOWN | argument bytes << 8 | result bytes, in pages
+ * that are never freed. */
 #define BODY_KNOWN (UINT32_C(1) << 16)
-#define BODY_PAGE 1024
+#define BODY_PAGE  1024
 #define BODY_PAGES 1024
 static uint32_t *bodies[BODY_PAGES]; /* atomic, as what is in the pages is */
 
@@ -85,9 +91,11 @@ int coroi_goworker_body(uint32_t id, uint8_t arg_bytes, uint8_t result_bytes)
 		if (!page)
 			return CORO_ENOMEM;
 		memset(page, 0, BODY_PAGE * sizeof *page);
-		at_store_rel(&bodies[n / BODY_PAGE], page); /* the zeros first; pairs with body_of */
+		/* the zeros first; pairs with body_of */
+		at_store_rel(&bodies[n / BODY_PAGE], page);
 	}
-	/* Release: what Go has noted under the id comes first, for who starts it. Pairs with body_of. */
+	/* Release: what Go has noted under the id comes first, for who starts it. Pairs with
+	 * body_of. */
 	at_store_rel(&page[n % BODY_PAGE], BODY_KNOWN | (uint32_t)arg_bytes << 8 | result_bytes);
 	return CORO_OK;
 }
@@ -120,13 +128,16 @@ int coro_spawn_go(coro_go_id id, const void *arg, size_t arg_bytes, coro_handle 
 	if (!r)
 		return CORO_ENOMEM;
 	struct coroi_worker *goworker = coroi_goworker(w->sched);
-	struct coroi_fill q = {.flags = COROI_F_JOINABLE, .arg_bytes = (uint8_t)arg_bytes, .result_bytes = (uint8_t)body};
+	struct coroi_fill q = {.flags = COROI_F_JOINABLE,
+			       .arg_bytes = (uint8_t)arg_bytes,
+			       .result_bytes = (uint8_t)body};
 	coroi_fill(r, &q, goworker->id);
 	coroi_fill_argument(r, arg, arg_bytes);
 	r->stack = (struct coroi_stack *)(uintptr_t)id;
 	uint64_t word = at_load_rlx(&r->wake);
 	uint64_t join = out ? coroi_join_word(coroi_gen(word), COROI_JOIN_NOBODY, 0)
-			    : coroi_join_word(coroi_gen(word), COROI_JOIN_FINAL, COROI_FINAL_DETACHED);
+			    : coroi_join_word(coroi_gen(word), COROI_JOIN_FINAL,
+					      COROI_FINAL_DETACHED);
 	at_store_rlx(&coroi_cold(r)->join, join);
 	at_store_rel(&r->wake, word | COROI_ESCAPED); /* its body can always tell its handle */
 	if (out)

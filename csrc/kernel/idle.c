@@ -2,20 +2,21 @@
 /*
  * idle.c - who sleeps, who is woken, and when everything is at its end.
  *
- * The problem: work appears on a worker's queue with plain stores, a wake-up costs as much as a thousand
- * switches, and yet nothing may be left lying, and the end must be exact: not one moment too early, and told
- * apart from a deadlock. Rejected: waking for every push (the waker pays 7 us for 5 ns of work); a counter of all
- * live coroutines (a hot word for everybody); sleeping for a fixed time and looking again (never exact).
+ * The problem: work appears on a worker's queue with plain stores, a wake-up costs as much as a
+ * thousand switches, and yet nothing may be left lying, and the end must be exact: not one moment
+ * too early, and told apart from a deadlock. Rejected: waking for every push (the waker pays 7 us
+ * for 5 ns of work); a counter of all live coroutines (a hot word for everybody); sleeping for a
+ * fixed time and looking again (never exact).
  *
  *   activity         searching:16 | awake:16 | pending:32. A worker that is not asleep holds an awake token; things that will
  *             cause work from outside hold pending-work tokens.
- *   sleepers  a bit for each worker that sleeps. Whoever clears it has claimed the worker, and gives it a token
- *             and a wake-up.
+ *   sleepers  a bit for each worker that sleeps. Whoever clears it has claimed the worker, and
+ *             gives it a token and a wake-up.
  *
  *   park  P1  set own bit
- *         P2  look once more at what only we take: the inbox, the queue, the slot and the batches (inside the door: a thief
- *             may have emptied our inbox into the queue and left some of it, or a cancel woken somebody here; of
- *             batches we let go, B3), the mode
+ *         P2  look once more at what only we take: the inbox, the queue, the slot and the batches
+ *             (inside the door: a thief may have emptied our inbox into the queue and left some of
+ *             it, or a cancel woken somebody here; of batches we let go, B3), the mode
  *         P3  found: clear own bit (or find that we were claimed, and give one of two tokens back); go on
  *         P4  give the token back. awake and ext zero: everything rests
  *         P5  sleep until claimed
@@ -25,44 +26,52 @@
  *         N3  clear the bit; somebody else did: give the token back
  *         N4  wake it
  *
- * No wake-up is lost: N1 before N2 and P1 before P2 are sequentially consistent, so the pusher sees the bit or
- * the sleeper sees the push. The end is exact: work on a queue or a slot is its awake owner's, or was seen at P2, or is
- * known to a thief who is awake until P6; work in an inbox was seen at P2, or its pusher is at N2 to N4, and then the push
- * counts as later than the end. A token is granted (N2) before the claim, so that awake is never zero while somebody is on
- * its way up. (Without P6, if a pusher was slow between N1 and N2, and the sleeper's door was taken when the thief looked
- * around for the last time, a batch ended with part of what was pushed in the sleeper's queue: spawned, not ended, and so
- * told as a deadlock.)
+ * No wake-up is lost: N1 before N2 and P1 before P2 are sequentially consistent, so the pusher sees
+ * the bit or the sleeper sees the push. The end is exact: work on a queue or a slot is its awake
+ * owner's, or was seen at P2, or is known to a thief who is awake until P6; work in an inbox was
+ * seen at P2, or its pusher is at N2 to N4, and then the push counts as later than the end. A token
+ * is granted (N2) before the claim, so that awake is never zero while somebody is on its way up.
+ * (Without P6, if a pusher was slow between N1 and N2, and the sleeper's door was taken when the
+ * thief looked around for the last time, a batch ended with part of what was pushed in the
+ * sleeper's queue: spawned, not ended, and so told as a deadlock.)
  *
- * Nor is it the end while somebody waits for a stack: whoever gives the last token back, of either kind, wakes a worker that has such
- * ones, and that, alone awake, tells them that there is none.
+ * Nor is it the end while somebody waits for a stack: whoever gives the last token back, of either
+ * kind, wakes a worker that has such ones, and that, alone awake, tells them that there is none.
  *
- * What is left lying for a while is bounded by the standby: while anybody is awake, one sleeper sleeps with a
- * time-out (20 us doubling to 4 ms) and looks around. It takes what is queued behind a worker that has not
- * switched between two looks, or a surplus. `hungry` tells workers that push whether a sleeper wants to be woken
- * (SURPLUS), or that there is no standby (ALONE); it is a hint, and being wrong costs time only.
+ * What is left lying for a while is bounded by the standby: while anybody is awake, one sleeper
+ * sleeps with a time-out (20 us doubling to 4 ms) and looks around. It takes what is queued behind
+ * a worker that has not switched between two looks, or a surplus. `hungry` tells workers that push
+ * whether a sleeper wants to be woken (SURPLUS), or that there is no standby (ALONE); it is a hint,
+ * and being wrong costs time only.
  *
- * Whoever was woken for such a reason and finds nothing, as on a full machine, where it has taken the CPU of who feeds the others, holds off
- * from stealing for a while (steal.c). So long it is not woken for a surplus, and is the standby, whoever was, even while all
- * sleep: so there is no lack of one, and whoever is woken for what has come works alone. (Go spawns one by one, two workers on two CPUs:
- * each wake-up of the one that was fed woke the other, which took the CPU of the one that fed, so that the first soon slept again; 330
- * wake-ups in half a million spawns, 60 with it.)
+ * Whoever was woken for such a reason and finds nothing, as on a full machine, where it has taken
+ * the CPU of who feeds the others, holds off from stealing for a while (steal.c). So long it is not
+ * woken for a surplus, and is the standby, whoever was, even while all sleep: so there is no lack
+ * of one, and whoever is woken for what has come works alone. (Go spawns one by one, two workers on
+ * two CPUs: each wake-up of the one that was fed woke the other, which took the CPU of the one that
+ * fed, so that the first soon slept again; 330 wake-ups in half a million spawns, 60 with it.)
  *
- * A worker that was woken where its waker ran has taken the CPU from it: the machine is full. Spinning is in vain then, and
- * sleeping brings the next wake-up, one for each of a burst of spawns. So it coalescing: for 50 us it sleeps with its token
- * and without its bit, and takes together what has come meanwhile. (30 000 spawns in bursts of 10, both CPUs busy otherwise:
- * 18 000 or 3 500 sleeps before, 700 with it.)
+ * A worker that was woken where its waker ran has taken the CPU from it: the machine is full.
+ * Spinning is in vain then, and sleeping brings the next wake-up, one for each of a burst of
+ * spawns. So it coalescing: for 50 us it sleeps with its token and without its bit, and takes
+ * together what has come meanwhile. (30 000 spawns in bursts of 10, both CPUs busy otherwise: 18
+ * 000 or 3 500 sleeps before, 700 with it.)
  *
- * A worker that sleeps with deadlines of its own (timer.h) sleeps no longer than until the first, and has exchanged its
- * awake token for an pending-work token in one step (P4); it takes an awake one before it gives that back. For a worker
- * that is awake and does not get to its deadlines the standby does it, in its door. So one with deadlines that takes something up while
- * nobody looks around wakes another, as it may be long (coroi_drain_locked). So that this is not done each time, the standby stays for some
- * milliseconds after all have gone to sleep, if an pending-work token is held.
+ * A worker that sleeps with deadlines of its own (timer.h) sleeps no longer than until the first,
+ * and has exchanged its awake token for an pending-work token in one step (P4); it takes an awake
+ * one before it gives that back. For a worker that is awake and does not get to its deadlines the
+ * standby does it, in its door. So one with deadlines that takes something up while nobody looks
+ * around wakes another, as it may be long (coroi_drain_locked). So that this is not done each time,
+ * the standby stays for some milliseconds after all have gone to sleep, if an pending-work token is
+ * held.
  *
- * A dedicated worker takes part in all of this but stealing: it parks, is claimed and holds tokens like any other, but it neither searches
- * nor stands by, and nobody looks for work there. Only a remote wake that lies there while it computes is delivered by the standby, as it
- * may be for one that has moved on. Its deadlines are its own business: who they are for cannot run elsewhere.
+ * A dedicated worker takes part in all of this but stealing: it parks, is claimed and holds tokens
+ * like any other, but it neither searches nor stands by, and nobody looks for work there. Only a
+ * remote wake that lies there while it computes is delivered by the standby, as it may be for one
+ * that has moved on. Its deadlines are its own business: who they are for cannot run elsewhere.
  *
- * The tokens and the claims (N1 to N4) are in activity.c; what a worker does before it sleeps, and P6, in steal.c.
+ * The tokens and the claims (N1 to N4) are in activity.c; what a worker does before it sleeps, and
+ * P6, in steal.c.
  */
 #include "kernel/idle.h"
 
@@ -70,9 +79,9 @@
 #include "kernel/run.h"
 #include "kernel/steal.h"
 
-#define SPIN_PAUSES 60 /* 2 us */
-#define STANDBY_FIRST_NS 20000
-#define STANDBY_MOST_NS 4000000
+#define SPIN_PAUSES       60 /* 2 us */
+#define STANDBY_FIRST_NS  20000
+#define STANDBY_MOST_NS   4000000
 #define COALESCE_WAKES_NS 50000
 
 bool coroi_idle_spin(struct coroi_worker *w, bool (*happened)(void *), void *arg, uint32_t pauses)
@@ -92,8 +101,8 @@ static bool is_standby(struct coroi_worker *w)
 	return at_load_rlx(&w->sched->standby) == w->id + 1u;
 }
 
-/* stand_by - be the sleeper that looks around, if there is none and somebody is awake; or, holding off, in any case: then nobody else is
- * woken for that. */
+/* stand_by - be the sleeper that looks around, if there is none and somebody is awake; or, holding
+ * off, in any case: then nobody else is woken for that. */
 static void stand_by(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;
@@ -103,7 +112,9 @@ static void stand_by(struct coroi_worker *w)
 	if (coroi_holds_off(w, coroi_now_ns())) {
 		at_xchg(&s->standby, w->id + 1u);
 		at_and(&s->hungry, ~COROI_HUNGRY_ALONE);
-		if (!at_load_seq(&s->standby)) /* another has taken it from us, and gone to work; it has perhaps said so before we took it back */
+		/* another has taken it from us, and gone to work; it has perhaps said so before we
+		 * took it back */
+		if (!at_load_seq(&s->standby))
 			at_or(&s->hungry, COROI_HUNGRY_ALONE);
 		return;
 	}
@@ -119,8 +130,8 @@ static void stand_by(struct coroi_worker *w)
 			return; /* it will see that all sleep, and stand down */
 		}
 		at_or(&s->hungry, COROI_HUNGRY_ALONE);
-		/* All have gone to sleep. If one was woken since, it found us set, or was not told to wake one: look
-		 * again. */
+		/* All have gone to sleep. If one was woken since, it found us set, or was not told
+		 * to wake one: look again. */
 		if (!COROI_AWAKE_OF(at_load_seq(&s->activity)))
 			return;
 	}
@@ -149,7 +160,8 @@ static bool look_around(struct coroi_worker *w)
 	return false;
 }
 
-/* unpark - P3, or the standby wakes itself: have a token and no bit. Somebody may have claimed us meanwhile. */
+/* unpark - P3, or the standby wakes itself: have a token and no bit. Somebody may have claimed us
+ * meanwhile. */
 static void unpark(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;
@@ -164,8 +176,9 @@ static void unpark(struct coroi_worker *w)
 }
 
 /*
- * hand_over - w goes to work. Nobody looks around now, unless another became the standby meanwhile: whoever pushes is told
- * so; and if others work too, who may have been waiting for us to take something, one more is woken.
+ * hand_over - w goes to work. Nobody looks around now, unless another became the standby meanwhile:
+ * whoever pushes is told so; and if others work too, who may have been waiting for us to take
+ * something, one more is woken.
  */
 static void hand_over(struct coroi_worker *w)
 {
@@ -177,7 +190,8 @@ static void hand_over(struct coroi_worker *w)
 	if (at_load_seq(&s->standby))
 		return;
 	at_or(&s->hungry, COROI_HUNGRY_ALONE);
-	if (COROI_AWAKE_OF(at_load_seq(&s->activity)) > 1 && (at_load_seq(&w->inbox) || coroi_deque_length(&w->queue) || at_load_rlx(&w->next)))
+	if (COROI_AWAKE_OF(at_load_seq(&s->activity)) > 1 &&
+	    (at_load_seq(&w->inbox) || coroi_deque_length(&w->queue) || at_load_rlx(&w->next)))
 		coroi_notify_hungry(w);
 }
 
@@ -186,20 +200,21 @@ void coroi_idle_due(struct coroi_worker *w, uint64_t due)
 	struct coro_scheduler *s = w->sched;
 	uint32_t standby = at_load_rlx(&s->standby);
 
-	if (coroi_unlikely(standby) && !coroi_is_dedicated(w) && due < at_load_rlx(&s->standby_until) - COROI_LATE_NS &&
-	    coroi_sleeps(s, standby - 1))
+	if (coroi_unlikely(standby) && !coroi_is_dedicated(w) &&
+	    due < at_load_rlx(&s->standby_until) - COROI_LATE_NS && coroi_sleeps(s, standby - 1))
 		coroi_claim(s, standby - 1);
 }
 
-/* first_deadline - of w, which has gone to sleep with one. A thief may have been here and left none: then it is now, since we
- * hold an pending-work token for them. */
+/* first_deadline - of w, which has gone to sleep with one. A thief may have been here and left
+ * none: then it is now, since we hold an pending-work token for them. */
 static uint64_t first_deadline(struct coroi_worker *w)
 {
 	uint64_t due = at_load_rlx(&w->due);
 	return due == COROI_NEVER ? 0 : due;
 }
 
-/* sleep_limit - how long w may sleep, ns; -1: until it is claimed. The standby: standby_ns, or until somebody's deadline is late. */
+/* sleep_limit - how long w may sleep, ns; -1: until it is claimed. The standby: standby_ns, or
+ * until somebody's deadline is late. */
 static int64_t sleep_limit(struct coroi_worker *w, bool armed, bool standby, int64_t standby_ns)
 {
 	struct coro_scheduler *s = w->sched;
@@ -233,8 +248,10 @@ static void sleep_until_claimed(struct coroi_worker *w, bool armed)
 	w->parked_at = coroi_now_ns();
 	for (;;) {
 		uint32_t none = COROI_EV_NONE;
-		if (COROI_MUTANT(BLIND_SLEEP, at_cas(&w->ev, &none, COROI_EV_SLEEPS), (at_xchg(&w->ev, COROI_EV_SLEEPS), true)))
-			coroi_futex_wait(&w->ev, COROI_EV_SLEEPS, sleep_limit(w, armed, is_standby(w), standby_ns));
+		if (COROI_MUTANT(BLIND_SLEEP, at_cas(&w->ev, &none, COROI_EV_SLEEPS),
+				 (at_xchg(&w->ev, COROI_EV_SLEEPS), true)))
+			coroi_futex_wait(&w->ev, COROI_EV_SLEEPS,
+					 sleep_limit(w, armed, is_standby(w), standby_ns));
 		uint32_t sleeps = COROI_EV_SLEEPS;
 		if (!at_cas(&w->ev, &sleeps, COROI_EV_NONE)) { /* claimed */
 			at_store_rlx(&w->ev, COROI_EV_NONE);
@@ -249,8 +266,10 @@ static void sleep_until_claimed(struct coroi_worker *w, bool armed)
 			continue;
 		uint64_t activity = at_load_seq(&s->activity);
 		if (!COROI_AWAKE_OF(activity)) {
-			/* One that has deadlines may soon be woken, see coroi_drain_locked; and while we hold off, nobody is to be woken in our place. */
-			if ((!COROI_PENDING_OF(activity) || standby_ns == STANDBY_MOST_NS) && !coroi_holds_off(w, coroi_now_ns())) {
+			/* One that has deadlines may soon be woken, see coroi_drain_locked; and
+			 * while we hold off, nobody is to be woken in our place. */
+			if ((!COROI_PENDING_OF(activity) || standby_ns == STANDBY_MOST_NS) &&
+			    !coroi_holds_off(w, coroi_now_ns())) {
 				stand_down(w);
 				stand_by(w);
 			}
@@ -297,15 +316,19 @@ static void repay(struct coroi_worker *w)
 	coroi_door_leave(w);
 }
 
-/* has_work - P2. Whoever puts something into our queue or slot after this cancels, and claims us then, or took it from an
- * inbox that was pushed to after P1, and claims us if it leaves any of it there (P6). */
+/* has_work - P2. Whoever puts something into our queue or slot after this cancels, and claims us
+ * then, or took it from an inbox that was pushed to after P1, and claims us if it leaves any of it
+ * there (P6). */
 static bool has_work(struct coroi_worker *w)
 {
 	if (at_load_seq(&w->inbox))
 		return true;
 	coroi_door_enter(w);
-	bool found = COROI_MUTANT(INBOX_ONLY, coroi_deque_length(&w->queue) || w->next ||
-					      COROI_MUTANT(NO_DETACH, !coroi_detach_batches_locked(w), false), false);
+	bool found = COROI_MUTANT(
+		INBOX_ONLY,
+		coroi_deque_length(&w->queue) || w->next ||
+			COROI_MUTANT(NO_DETACH, !coroi_detach_batches_locked(w), false),
+		false);
 	coroi_door_leave(w);
 	return found;
 }
@@ -318,12 +341,17 @@ static void park(struct coroi_worker *w)
 	share_stacks(w);
 	repay(w);
 	COROI_MUTANT_ADDS(DETACH_FIRST, if (has_work(w)) return;)
-	COROI_MUTANT(LATE_BIT, at_or(&s->sleepers[w->id >> 6], coroi_sleeper_bit(w->id)), 0); /* P1 */
+	/* P1 */
+	COROI_MUTANT(LATE_BIT, at_or(&s->sleepers[w->id >> 6], coroi_sleeper_bit(w->id)), 0);
 	uint32_t mode = at_load_seq(&s->mode);
-	COROI_MUTANT_ADDS(DROP_FIRST, if (coroi_awake_end(s)) coroi_rested(s); at_add(&s->activity, COROI_AWAKE);)
-	if (mode == COROI_STOPPING || (mode == COROI_RUNNING && COROI_MUTANT(NO_RECHECK, COROI_MUTANT(DETACH_FIRST, has_work(w), false), false))) { /* P2 */
+	COROI_MUTANT_ADDS(DROP_FIRST, if (coroi_awake_end(s)) coroi_rested(s);
+			  at_add(&s->activity, COROI_AWAKE);)
+	/* P2 */
+	if (mode == COROI_STOPPING ||
+	    (mode == COROI_RUNNING &&
+	     COROI_MUTANT(NO_RECHECK, COROI_MUTANT(DETACH_FIRST, has_work(w), false), false))) {
 		COROI_MUTANT_ADDS(LATE_BIT, return;)
-		unpark(w); /* P3 */
+		unpark(w);    /* P3 */
 		hand_over(w); /* we may have been the one that was woken to look around */
 		return;
 	}
@@ -332,7 +360,7 @@ static void park(struct coroi_worker *w)
 	bool armed = at_load_rlx(&w->due) != COROI_NEVER;
 	if (armed) {
 		at_add(&s->activity, COROI_PENDING - COROI_AWAKE); /* P4: not the end */
-	} else if (coroi_awake_end(s)) { /* P4 */
+	} else if (coroi_awake_end(s)) {                           /* P4 */
 		coroi_rested(s);
 	}
 	if (!coroi_is_dedicated(w) && !coroi_holds_off(w, coroi_now_ns()))
@@ -342,23 +370,27 @@ static void park(struct coroi_worker *w)
 		at_add(&s->activity, -COROI_PENDING); /* we are awake: not the end either */
 }
 
-/* fail_awaiting_stack - we alone are awake, none of our deadlines is to come, and there is still no stack for those who wait for one: ours are
- * told so. Those of others are by who is woken when we have gone to sleep too. True: look again. */
+/* fail_awaiting_stack - we alone are awake, none of our deadlines is to come, and there is still no
+ * stack for those who wait for one: ours are told so. Those of others are by who is woken when we
+ * have gone to sleep too. True: look again. */
 static bool fail_awaiting_stack(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;
 
-	if (!w->awaiting_stack.count || w->due != COROI_NEVER || at_load_seq(&s->activity) >> 16 != 1)
+	if (!w->awaiting_stack.count || w->due != COROI_NEVER ||
+	    at_load_seq(&s->activity) >> 16 != 1)
 		return false;
 	coroi_door_enter(w);
-	/* What others have left here before they went to sleep runs first: it may give a stack back. */
+	/* What others have left here before they went to sleep runs first: it may give a stack
+	 * back. */
 	if (!at_load_seq(&w->inbox) && !w->next && coroi_deque_length(&w->queue) <= w->left)
 		coroi_fail_awaiting_stack_locked(w);
 	coroi_door_leave(w);
 	return true;
 }
 
-/* have_come - several things, not one that has only been kept waiting. Spawns in a batch come several at a time. */
+/* have_come - several things, not one that has only been kept waiting. Spawns in a batch come
+ * several at a time. */
 static bool have_come(struct coroi_worker *w)
 {
 	coroi_door_enter(w); /* nobody else takes from the inbox */
@@ -369,9 +401,10 @@ static bool have_come(struct coroi_worker *w)
 }
 
 /*
- * coalesce_wakes - w has taken its waker's CPU, as on a machine that is full, and has nothing more to do: the waker, who may be about to
- * push more, cannot. Sleep for a moment, awake for the others and not to be claimed, so that what comes meanwhile costs no
- * wake-up each; where it is one thing alone, that has only been kept waiting. True: something has come.
+ * coalesce_wakes - w has taken its waker's CPU, as on a machine that is full, and has nothing more
+ * to do: the waker, who may be about to push more, cannot. Sleep for a moment, awake for the others
+ * and not to be claimed, so that what comes meanwhile costs no wake-up each; where it is one thing
+ * alone, that has only been kept waiting. True: something has come.
  */
 static bool coalesce_wakes(struct coroi_worker *w)
 {
@@ -401,7 +434,8 @@ bool coroi_idle(struct coroi_worker *w)
 	return at_load_seq(&s->mode) != COROI_STOPPING;
 }
 
-/* ------------------------------------------------------------------------------------ the goworker */
+/* ------------------------------------------------------------------------------------ the
+ * goworker */
 
 void coroi_goworker_init(struct coro_scheduler *s)
 {
@@ -417,9 +451,9 @@ bool coroi_goworker_park(struct coroi_worker *goworker)
 	struct coro_scheduler *s = goworker->sched;
 
 	at_store_rlx(&goworker->ev, COROI_EV_NONE);
-	at_or(&s->sleepers[goworker->id >> 6], coroi_sleeper_bit(goworker->id)); /* P1 */
+	at_or(&s->sleepers[goworker->id >> 6], coroi_sleeper_bit(goworker->id));    /* P1 */
 	if (at_load_seq(&goworker->undelivered) || at_load_seq(&goworker->inbox)) { /* P2 */
-		unpark(goworker); /* P3 */
+		unpark(goworker);                                                   /* P3 */
 		return false;
 	}
 	at_bump(&goworker->parks);

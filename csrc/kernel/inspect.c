@@ -1,8 +1,10 @@
 //go:build cgo && linux
 /*
- * inspect.c - looking at a scheduler from outside: figures, who is blocked, giving memory back; and texts.
+ * inspect.c - looking at a scheduler from outside: figures, who is blocked, giving memory back; and
+ * texts.
  *
- * What the doors protect is read with every door locked. The life lock keeps close from taking it away.
+ * What the doors protect is read with every door locked. The life lock keeps close from taking it
+ * away.
  */
 #include "kernel/dense.h"
 #include "kernel/inbox.h"
@@ -137,7 +139,8 @@ uint64_t coroi_present(struct coro_scheduler *s)
 		coroi_doors_lock(s);
 		n = coroi_live(s);
 		for (uint32_t i = 0; i <= s->workers; i++)
-			n += sent_of(s->worker[i].undelivered) + sent_of(at_load_acq(&s->worker[i].inbox));
+			n += sent_of(s->worker[i].undelivered) +
+			     sent_of(at_load_acq(&s->worker[i].inbox));
 		coroi_doors_unlock(s);
 	}
 	pthread_mutex_unlock(&s->life_lock);
@@ -191,7 +194,8 @@ static void dense_stats(struct coro_scheduler *s, coro_stats *out)
 	}
 }
 
-int coro_scheduler_stats(coro_scheduler *s, coro_stats *total, coro_worker_stats *per_worker, uint32_t cap)
+int coro_scheduler_stats(coro_scheduler *s, coro_stats *total, coro_worker_stats *per_worker,
+			 uint32_t cap)
 {
 	if (!s || !total)
 		return CORO_EINVAL;

@@ -2,12 +2,13 @@
 /*
  * join.c - the end of a coroutine, and joining it.
  *
- * Both go through the join word, generation:32 | kind:2 | index:30. Each changes it by a CAS, so that one of them is first, and
- * neither hits the record's next user.
+ * Both go through the join word, generation:32 | kind:2 | index:30. Each changes it by a CAS, so
+ * that one of them is first, and neither hits the record's next user.
  *
  *   J1  joiner: CAS nobody -> coroutine·me (or go·id); it may find SETTLED: ended already
- *   J2  end: CAS -> final·done. A joiner found there owns it: final·taken, and it gets an event, so that nobody
- *       who comes meanwhile is before it. Go's: final·for-go, and on its list. Detached: stays so, and the end frees it
+ *   J2  end: CAS -> final·done. A joiner found there owns it: final·taken, and it gets an event, so
+ *       that nobody who comes meanwhile is before it. Go's: final·for-go, and on its list.
+ *       Detached: stays so, and the end frees it
  *   J3  the joiner (or who detaches what has ended) frees the record: W4 of wait.c
  */
 #include "kernel/wait.h"
@@ -22,10 +23,14 @@ static bool free_word(struct coroi_rec *r)
 {
 	uint64_t word = at_load_rlx(&r->wake), next;
 	do {
-		next = ((word >> COROI_GEN_SHIFT) + COROI_MUTANT(SAME_GEN, 1, 0)) << COROI_GEN_SHIFT | (word & COROI_WAKE_MASK);
+		next = ((word >> COROI_GEN_SHIFT) + COROI_MUTANT(SAME_GEN, 1, 0))
+			       << COROI_GEN_SHIFT |
+		       (word & COROI_WAKE_MASK);
 	} while (!at_cas(&r->wake, &word, next));
-	return COROI_MUTANT(FREE_NODE, COROI_MUTANT(FREE_CANCELED, (word & COROI_WAKE_MASK) == 0,
-						    (word & COROI_WAKE_MASK & ~COROI_CANCEL) == 0), true);
+	return COROI_MUTANT(FREE_NODE,
+			    COROI_MUTANT(FREE_CANCELED, (word & COROI_WAKE_MASK) == 0,
+					 (word & COROI_WAKE_MASK & ~COROI_CANCEL) == 0),
+			    true);
 }
 
 void coroi_put(struct coroi_rec *r)
@@ -61,7 +66,8 @@ static uint64_t finalize(struct coroi_rec *r)
 	uint32_t gen = coroi_gen(at_load_rlx(&r->wake));
 
 	at_store_rlx(&r->state, COROI_ENDED);
-	/* J2; a release for the result, an acquire for what the joiner wrote before it registered. */
+	/* J2; a release for the result, an acquire for what the joiner wrote before it
+	 * registered. */
 	static const uint32_t whose[] = {
 		[COROI_JOIN_NOBODY] = COROI_FINAL_DONE,
 		[COROI_JOIN_COROUTINE] = COROI_FINAL_TAKEN,
@@ -135,7 +141,8 @@ struct coroi_rec *coroi_find(coro_handle h)
 	struct coroi_rec *r = coroi_at((uint32_t)h);
 	if (!r)
 		return NULL;
-	uint64_t word = at_load_acq(&r->wake); /* pairs with the release of whoever gave us the handle */
+	/* pairs with the release of whoever gave us the handle */
+	uint64_t word = at_load_acq(&r->wake);
 	return coroi_gen(word) == (uint32_t)(h >> 32) && (word & COROI_ESCAPED) ? r : NULL;
 }
 
@@ -143,8 +150,10 @@ struct coroi_rec *coroi_find(coro_handle h)
 static bool unregister(struct coroi_rec *r, uint32_t gen, uint32_t index)
 {
 	uint64_t mine = coroi_join_word(gen, COROI_JOIN_COROUTINE, index);
-	return COROI_MUTANT(NO_UNREGISTER_CHECK, at_cas(&coroi_cold(r)->join, &mine, coroi_join_word(gen, COROI_JOIN_NOBODY, 0)),
-			    (at_xchg(&coroi_cold(r)->join, coroi_join_word(gen, COROI_JOIN_NOBODY, 0)), true));
+	return COROI_MUTANT(
+		NO_UNREGISTER_CHECK,
+		at_cas(&coroi_cold(r)->join, &mine, coroi_join_word(gen, COROI_JOIN_NOBODY, 0)),
+		(at_xchg(&coroi_cold(r)->join, coroi_join_word(gen, COROI_JOIN_NOBODY, 0)), true));
 }
 
 /* A registration with the join word of r. */
@@ -190,8 +199,10 @@ static int join(coro_handle h, void *result, size_t result_bytes, uint64_t deadl
 	uint64_t nobody = coroi_join_word(gen, COROI_JOIN_NOBODY, 0);
 	uint64_t final = coroi_join_word(gen, COROI_JOIN_FINAL, COROI_FINAL_DONE);
 	uint64_t word = at_load_acq(&coroi_cold(r)->join);
-	/* acquire: if another has joined it meanwhile and this is the next one's, coroi_find sees that */
-	if (r == me || coroi_gen(word) != gen || (result_bytes && !result) || result_bytes > at_load_acq(&r->result_bytes))
+	/* acquire: if another has joined it meanwhile and this is the next one's, coroi_find sees
+	 * that */
+	if (r == me || coroi_gen(word) != gen || (result_bytes && !result) ||
+	    result_bytes > at_load_acq(&r->result_bytes))
 		return coroi_find(h) ? CORO_EINVAL : CORO_ESTALE;
 	if (coroi_unlikely(w->nowait) && word != final) /* not even for one that is about to end */
 		return deadline ? coroi_nowait_refuse(w, "coro_join") : CORO_ETIMEDOUT;
@@ -208,11 +219,14 @@ static int join(coro_handle h, void *result, size_t result_bytes, uint64_t deadl
 		return taken(word, gen);
 	} else if (!COROI_MUTANT(BLIND_TAKE,
 				 at_cas(&coroi_cold(r)->join, &final,
-					coroi_join_word(gen, COROI_JOIN_FINAL, COROI_FINAL_TAKEN)), true)) {
-		return CORO_ESTALE; /* of two who find it final, the one whose CAS takes it is the joiner */
+					coroi_join_word(gen, COROI_JOIN_FINAL, COROI_FINAL_TAKEN)),
+				 true)) {
+		/* of two who find it final, the one whose CAS takes it is the joiner */
+		return CORO_ESTALE;
 	}
 	int status = coroi_join_status(r);
-	if (result_bytes && (status == CORO_OK || status == CORO_EABORTED)) /* of one unstarted it is the argument */
+	/* of one unstarted it is the argument */
+	if (result_bytes && (status == CORO_OK || status == CORO_EABORTED))
 		memcpy(result, coroi_cold(r)->payload, result_bytes);
 	coroi_join_free(r); /* J3 */
 	return status;
@@ -244,13 +258,15 @@ int coro_detach(coro_handle h)
 		return CORO_ESTALE;
 	uint64_t final = coroi_join_word(gen, COROI_JOIN_FINAL, COROI_FINAL_DONE);
 	uint64_t word = coroi_join_word(gen, COROI_JOIN_NOBODY, 0);
-	if (at_cas(&coroi_cold(r)->join, &word, coroi_join_word(gen, COROI_JOIN_FINAL, COROI_FINAL_DETACHED)))
+	if (at_cas(&coroi_cold(r)->join, &word,
+		   coroi_join_word(gen, COROI_JOIN_FINAL, COROI_FINAL_DETACHED)))
 		return CORO_OK;
 	if (coroi_gen(word) != gen)
 		return coroi_find(h) ? CORO_EINVAL : CORO_ESTALE;
 	if (word != final)
 		return taken(word, gen);
-	if (!at_cas(&coroi_cold(r)->join, &word, coroi_join_word(gen, COROI_JOIN_FINAL, COROI_FINAL_TAKEN)))
+	if (!at_cas(&coroi_cold(r)->join, &word,
+		    coroi_join_word(gen, COROI_JOIN_FINAL, COROI_FINAL_TAKEN)))
 		return CORO_ESTALE;
 	coroi_join_free(r);
 	return CORO_OK;

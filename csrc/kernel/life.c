@@ -17,11 +17,12 @@
 #include <string.h>
 
 #define HANDOVER_BUDGET 64 /* to begin with */
-#define STEAL_BATCH 32
-#define STACK_CACHE 64
+#define STEAL_BATCH     32
+#define STACK_CACHE     64
 
 const struct coroi_worker coroi_nobody = {.sched = (struct coro_scheduler *)&coroi_nobody};
-__thread struct coroi_worker *coroi_worker_tls, *coroi_here_tls = (struct coroi_worker *)&coroi_nobody;
+__thread struct coroi_worker *coroi_worker_tls,
+	*coroi_here_tls = (struct coroi_worker *)&coroi_nobody;
 
 /* ------------------------------------------------------------------------------ worker threads */
 
@@ -32,7 +33,8 @@ bool coroi_work(struct coroi_worker *w)
 		w->masked_again = true;
 	}
 	do {
-		if ((w->calls_count || at_load_seq(&w->sched->mode) == COROI_RUNNING) && coroi_run(w))
+		if ((w->calls_count || at_load_seq(&w->sched->mode) == COROI_RUNNING) &&
+		    coroi_run(w))
 			return true;
 	} while (coroi_idle(w));
 	return false;
@@ -70,14 +72,17 @@ static int worker_init(struct coro_scheduler *s, uint32_t id, const coro_options
 	w->id = (uint16_t)id;
 	w->sched = s;
 	w->exchange = o->flags & CORO_NO_MEMBARRIER || !coroi_has_membarrier();
-	w->budget = o->handover_budget < 0 ? 0 : o->handover_budget ? (uint32_t)o->handover_budget : HANDOVER_BUDGET;
+	w->budget = o->handover_budget < 0 ? 0
+		    : o->handover_budget   ? (uint32_t)o->handover_budget
+					   : HANDOVER_BUDGET;
 	w->budget_given = o->handover_budget != 0;
 	w->handovers_most = w->budget;
 	w->spin_ns = COROI_SPIN_NS;
 	w->random = (id + 1) * UINT64_C(0x9e3779b97f4a7c15);
 	w->cpu = o->cpus ? o->cpus[id % o->cpu_count] : -1;
 	if (coroi_deque_init(&w->queue) || coroi_mags_init(&w->mags, &s->slab) ||
-	    coroi_stack_cache_init(&w->stacks, &s->stacks, o->stack_cache ? o->stack_cache : STACK_CACHE))
+	    coroi_stack_cache_init(&w->stacks, &s->stacks,
+				   o->stack_cache ? o->stack_cache : STACK_CACHE))
 		return CORO_ENOMEM;
 	w->timers = coroi_alloc(sizeof *w->timers, COROI_LINE);
 	w->due = COROI_NEVER;
@@ -101,7 +106,8 @@ static int start_threads(struct coro_scheduler *s)
 {
 	uint32_t n = 0;
 
-	while (n < s->workers && coroi_thread_start(&s->worker[n].thread, worker_main, &s->worker[n]) == 0)
+	while (n < s->workers &&
+	       coroi_thread_start(&s->worker[n].thread, worker_main, &s->worker[n]) == 0)
 		n++;
 	pthread_mutex_lock(&s->life_lock);
 	while (s->started < n)
@@ -145,13 +151,15 @@ static void free_all(struct coro_scheduler *s)
 static int check(const coro_options *o)
 {
 	uint32_t known = CORO_PAUSED | CORO_NO_MEMBARRIER | CORO_NO_STANDBY;
-	if (o->size != sizeof *o || o->flags & ~known || o->workers > CORO_WORKERS_MAX || o->blocking_threads > COROI_BLOCKING_MOST)
+	if (o->size != sizeof *o || o->flags & ~known || o->workers > CORO_WORKERS_MAX ||
+	    o->blocking_threads > COROI_BLOCKING_MOST)
 		return CORO_EINVAL;
 	if (o->dedicated > CORO_WORKERS_MAX - 1 || o->workers + o->dedicated > CORO_WORKERS_MAX)
 		return CORO_EINVAL;
 	if (o->steal_batch > COROI_STEAL_MAX || o->handover_budget < -1 || o->stack_cache > 65536)
 		return CORO_EINVAL;
-	if (o->shared_stacks == 1 || o->shared_stacks > COROI_SHARED_STACKS_MOST || coroi_stack_class(o->shared_stack_bytes) < 0)
+	if (o->shared_stacks == 1 || o->shared_stacks > COROI_SHARED_STACKS_MOST ||
+	    coroi_stack_class(o->shared_stack_bytes) < 0)
 		return CORO_EINVAL;
 	if ((o->cpus && !o->cpu_count) || coroi_stack_class(o->stack_bytes) < 0)
 		return CORO_EINVAL;
@@ -250,9 +258,9 @@ void coroi_doors_unlock(struct coro_scheduler *s)
 }
 
 /*
- * All that have ended are counted first, then all that were spawned. Both only grow: the difference is at least what lived
- * at the moment between, and if it is zero, nothing did. (Acquires, to stay in order; their partner is the release in
- * coroi_end_locked: no end is seen before the spawn.)
+ * All that have ended are counted first, then all that were spawned. Both only grow: the difference
+ * is at least what lived at the moment between, and if it is zero, nothing did. (Acquires, to stay
+ * in order; their partner is the release in coroi_end_locked: no end is seen before the spawn.)
  */
 uint64_t coroi_live(struct coro_scheduler *s)
 {
@@ -266,14 +274,15 @@ uint64_t coroi_live(struct coro_scheduler *s)
 	return spawned - ended;
 }
 
-/* When all rest, whatever was pushed before has been counted. A coroutine that is woken after that look is counted too,
- * until it ends; so there is no need of another one. */
+/* When all rest, whatever was pushed before has been counted. A coroutine that is woken after that
+ * look is counted too, until it ends; so there is no need of another one. */
 bool coroi_finished(struct coro_scheduler *s)
 {
 	return coroi_at_rest(s) && coroi_live(s) == 0;
 }
 
-/* await_finish - until it is so, or was: whoever stops the threads has seen it, and tells so by another rest. */
+/* await_finish - until it is so, or was: whoever stops the threads has seen it, and tells so by
+ * another rest. */
 static void await_finish(struct coro_scheduler *s)
 {
 	for (;;) {
@@ -316,15 +325,22 @@ static void resume_all(struct coro_scheduler *s)
 	coroi_wake_all(s);
 }
 
-/* pause_at_rest - wait for the end. Whoever claims a sleeper takes a token before it looks at the mode: so either
- * it sees that we pause, or we see its token; and if it has given the token back by then, that it rose. */
+/* pause_at_rest - wait for the end. Whoever claims a sleeper takes a token before it looks at the
+ * mode: so either it sees that we pause, or we see its token; and if it has given the token back by
+ * then, that it rose. */
 static void pause_at_rest(struct coro_scheduler *s)
 {
 	for (;;) {
 		uint32_t rests = at_load_seq(&s->rests), rises = at_load_seq(&s->rises);
-		if (coroi_at_rest(s) && !at_load_seq(&s->awaiting_stack)) { /* else the last one is about to tell them, see P4 */
+		/* else the last one is about to tell them, see P4 */
+		if (coroi_at_rest(s) && !at_load_seq(&s->awaiting_stack)) {
 			at_xchg(&s->mode, COROI_PAUSED);
-			if (COROI_MUTANT(NO_SECOND_LOOK, coroi_at_rest(s) && COROI_MUTANT(NO_RISES, at_load_seq(&s->rises) == rises, true), true))
+			if (COROI_MUTANT(NO_SECOND_LOOK,
+					 coroi_at_rest(s) &&
+						 COROI_MUTANT(NO_RISES,
+							      at_load_seq(&s->rises) == rises,
+							      true),
+					 true))
 				return;
 			resume_all(s);
 		}

@@ -32,8 +32,9 @@ coro_nowait_hook coro_nowait_on_error(coro_nowait_hook now)
 
 static void report(struct coroi_worker *w, const char *call)
 {
-	coro_nowait_report r = {.where = w->nowait_where, .call = call, .fn = w->current->fn, .worker = w->id};
-	at_load_acq(&hook)(&r); /* acquire: pairs with who has set it */
+	coro_nowait_report r = {
+		.where = w->nowait_where, .call = call, .fn = w->current->fn, .worker = w->id};
+	at_load_acq (&hook)(&r); /* acquire: pairs with who has set it */
 }
 
 COROI_COLD int coroi_nowait_refuse(struct coroi_worker *w, const char *call)

@@ -2,9 +2,9 @@
 /*
  * pin.c - coroutines that stay with one worker.
  *
- * A pinned one lies in the queue of its worker like the others; thieves pass it over (coroi_deque_give), so that those who are
- * not pinned pay nothing for it. Moving to another worker is done by the native stack (coroi_run), where the coroutine is
- * known to be suspended.
+ * A pinned one lies in the queue of its worker like the others; thieves pass it over
+ * (coroi_deque_give), so that those who are not pinned pay nothing for it. Moving to another worker
+ * is done by the native stack (coroi_run), where the coroutine is known to be suspended.
  */
 #include "kernel/dense.h"
 #include "kernel/nowait.h"

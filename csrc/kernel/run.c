@@ -2,17 +2,18 @@
 /*
  * run.c - the run loop.
  *
- * A worker has no scheduler stack between coroutines. The loop itself runs on a pooled stack: it calls a fresh
- * coroutine as a function; if that returns, the same stack takes the next one, and nothing was switched. If it
- * suspends instead, the stack with the loop's frame below it stays with it, and the worker goes on in the next
- * started coroutine, or in a new loop on another pooled stack (after RethinkDB's coroutines, 2010).
+ * A worker has no scheduler stack between coroutines. The loop itself runs on a pooled stack: it
+ * calls a fresh coroutine as a function; if that returns, the same stack takes the next one, and
+ * nothing was switched. If it suspends instead, the stack with the loop's frame below it stays with
+ * it, and the worker goes on in the next started coroutine, or in a new loop on another pooled
+ * stack (after RethinkDB's coroutines, 2010).
  *
  *      native stack ──► loop: fn1() fn2() fn3() ... suspends ──► started coroutine ──► loop on another stack ...
  *           ▲                                                                                  │
  *           └──────────────────────── nothing runnable: idle, park, exit ◄─────────────────────┘
  *
- * A loop's frame travels with a stolen coroutine: after a body has returned, the worker is read anew. A loop
- * serves the stack class it runs on.
+ * A loop's frame travels with a stolen coroutine: after a body has returned, the worker is read
+ * anew. A loop serves the stack class it runs on.
  */
 #include "kernel/run.h"
 
@@ -23,9 +24,11 @@
 
 #include <string.h>
 
-/* ------------------------------------------------------------------------ what comes from outside */
+/* ------------------------------------------------------------------------ what comes from
+ * outside */
 
-COROI_COLD static bool queue_with_record_locked(struct coroi_worker *w, uint64_t runnable, const uint64_t *args)
+COROI_COLD static bool queue_with_record_locked(struct coroi_worker *w, uint64_t runnable,
+						const uint64_t *args)
 {
 	struct coroi_rec *r = coroi_record_locked(w, runnable, args);
 	if (r)
@@ -37,7 +40,8 @@ bool coroi_queue_new_locked(struct coroi_worker *w, uint64_t runnable, const uin
 {
 	unsigned words = coroi_runnable_words(runnable);
 
-	if (coroi_likely(words <= 1 && coroi_deque_push_new(&w->queue, runnable, words ? args[0] : 0)))
+	if (coroi_likely(words <= 1 &&
+			 coroi_deque_push_new(&w->queue, runnable, words ? args[0] : 0)))
 		return true;
 	return queue_with_record_locked(w, runnable, args);
 }
@@ -121,7 +125,8 @@ void coroi_deliver_locked(struct coroi_worker *w)
 		enum took took = TOOK_LAST;
 		if ((node & COROI_NODE_KIND) == COROI_NODE_SPAWN) {
 			at_bump(&w->spawned);
-			undelivered_drop_locked(w, before, next); /* first: the queue may use the link */
+			/* first: the queue may use the link */
+			undelivered_drop_locked(w, before, next);
 			coroi_queue_fresh_locked(w, coroi_node_of(node));
 		} else if ((took = take_batch_locked(w, coroi_node_of(node))) == TOOK_LAST) {
 			undelivered_drop_locked(w, before, next);
@@ -135,10 +140,11 @@ void coroi_deliver_locked(struct coroi_worker *w)
 	w->trickles = trickles && !node && w->undelivered;
 }
 
-#define LOOK_NS 50000       /* about so often deadlines are looked at */
-#define LOOK_EVERY_MOST 256u /* turns */
+#define LOOK_NS         50000 /* about so often deadlines are looked at */
+#define LOOK_EVERY_MOST 256u  /* turns */
 
-/* look_at_timers - the clock is read as often as turns are long: it costs as much as several short ones. */
+/* look_at_timers - the clock is read as often as turns are long: it costs as much as several short
+ * ones. */
 static void look_at_timers_locked(struct coroi_worker *w)
 {
 	uint64_t now = coroi_now_ns(), took = now - w->looked;
@@ -146,17 +152,21 @@ static void look_at_timers_locked(struct coroi_worker *w)
 	if (coroi_timers_are_due(w, now))
 		coroi_timers_fire_locked(w, now);
 	if (took < LOOK_NS / 2)
-		w->look_every = w->look_every <= LOOK_EVERY_MOST / 2 ? w->look_every * 2 : LOOK_EVERY_MOST;
-	else if (took > LOOK_NS) /* at once, not by halves: turns of 1 ms after short ones would keep deadlines waiting for 500 of them */
+		w->look_every = w->look_every <= LOOK_EVERY_MOST / 2 ? w->look_every * 2
+								     : LOOK_EVERY_MOST;
+	/* at once, not by halves: turns of 1 ms after short ones would keep deadlines waiting for
+	 * 500 of them */
+	else if (took > LOOK_NS)
 		w->look_every = (uint32_t)(w->look_every * LOOK_NS / took) + 1;
 	w->looked = now;
 	w->look_at = w->queue.head + w->look_every;
 }
 
-#define CHAIN_NS 10000 /* of hand-overs; up to four times as long, or one of them */
+#define CHAIN_NS    10000 /* of hand-overs; up to four times as long, or one of them */
 #define BUDGET_MOST 4096u
 
-/* The clock is read once a chain: between two ends of chains the queue had its turns too, which are taken to be as long as hand-overs. */
+/* The clock is read once a chain: between two ends of chains the queue had its turns too, which are
+ * taken to be as long as hand-overs. */
 COROI_COLD void coroi_budget_spent_locked(struct coroi_worker *w)
 {
 	if (w->budget_given)
@@ -178,9 +188,11 @@ void coroi_drain_locked(struct coroi_worker *w)
 		unpack_locked(w);
 	if (w->due != COROI_NEVER && (!coroi_deque_length(&w->queue) || coroi_is_turn_to_look(w)))
 		look_at_timers_locked(w);
-	if (w->undelivered && (!coroi_deque_length(&w->queue) || w->queue.head % COROI_DELIVER_TURNS == 0))
+	if (w->undelivered &&
+	    (!coroi_deque_length(&w->queue) || w->queue.head % COROI_DELIVER_TURNS == 0))
 		coroi_deliver_locked(w);
-	/* One alone is not left lying: we are about to choose, or a thief is about to take it. But deadlines are, if it takes long. */
+	/* One alone is not left lying: we are about to choose, or a thief is about to take it. But
+	 * deadlines are, if it takes long. */
 	if (coroi_deque_length(&w->queue) > (w->due == COROI_NEVER))
 		coroi_notify_queued(w);
 }
@@ -194,8 +206,11 @@ bool coroi_detach_batches_locked(struct coroi_worker *w)
 		struct coroi_batch *p = coroi_node_of(node);
 		uint64_t next = p->next; /* after the CAS it is the sender's to push again */
 		uint32_t empty = p->taken;
-		if (!COROI_MUTANT(BLIND_DETACH, at_cas(&p->state, &empty, empty | COROI_BATCH_DETACHED), /* B3 */
-				  at_load_seq(&p->state) == empty && (at_xchg(&p->state, empty | COROI_BATCH_DETACHED), true)))
+		/* B3 */
+		if (!COROI_MUTANT(BLIND_DETACH,
+				  at_cas(&p->state, &empty, empty | COROI_BATCH_DETACHED),
+				  at_load_seq(&p->state) == empty &&
+					  (at_xchg(&p->state, empty | COROI_BATCH_DETACHED), true)))
 			return false;
 		undelivered_drop_locked(w, 0, next);
 	}
@@ -208,16 +223,19 @@ bool coroi_has_spawns(struct coroi_worker *w)
 
 	coroi_door_enter(w);
 	for (uint64_t node = w->undelivered; node && !found; node = *coroi_node_link(node))
-		found = (node & COROI_NODE_KIND) != COROI_NODE_BATCH || has_come(coroi_node_of(node));
+		found = (node & COROI_NODE_KIND) != COROI_NODE_BATCH ||
+			has_come(coroi_node_of(node));
 	w->trickles &= !found;
 	coroi_door_leave(w);
 	return found;
 }
 
 /* stack_for - a stack for r to start on, or NULL. */
-static inline struct coroi_stack *stack_for_locked(struct coroi_worker *w, const struct coroi_rec *r)
+static inline struct coroi_stack *stack_for_locked(struct coroi_worker *w,
+						   const struct coroi_rec *r)
 {
-	return coroi_is_dense(r) ? coroi_dense_stack_locked(w) : coroi_stack_get(&w->stacks, r->class);
+	return coroi_is_dense(r) ? coroi_dense_stack_locked(w)
+				 : coroi_stack_get(&w->stacks, r->class);
 }
 
 /* put_stack - the loop on it is left for ever. */
@@ -233,7 +251,8 @@ static inline void put_stack_locked(struct coroi_worker *w, struct coroi_stack *
 COROI_COLD static void await_stack_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
 	coroi_list_add(&w->awaiting_stack, r);
-	at_add(&w->sched->awaiting_stack, 1); /* with P4 of idle.c: it does not rest while somebody starves */
+	/* with P4 of idle.c: it does not rest while somebody starves */
+	at_add(&w->sched->awaiting_stack, 1);
 }
 
 static struct coroi_rec *take_awaiting_locked(struct coroi_worker *w)
@@ -256,14 +275,16 @@ static void end_awaiting_locked(struct coroi_worker *w, uint8_t why)
 /* end_canceled - the waiting for a stack ones in front that are cancelled end unstarted. */
 static inline void end_canceled_locked(struct coroi_worker *w)
 {
-	while (w->awaiting_stack.count && coroi_unlikely(coroi_is_canceled_locked(w->awaiting_stack.first))) {
+	while (w->awaiting_stack.count &&
+	       coroi_unlikely(coroi_is_canceled_locked(w->awaiting_stack.first))) {
 		struct coroi_rec *r = take_awaiting_locked(w);
 		r->flags |= COROI_F_CANCELED;
 		coroi_end_locked(w, r);
 	}
 }
 
-/* unstarve_with_stack - a waiting for a stack coroutine and, in r->stack, a stack for it; NULL: none, or none to be had. */
+/* unstarve_with_stack - a waiting for a stack coroutine and, in r->stack, a stack for it; NULL:
+ * none, or none to be had. */
 COROI_COLD static struct coroi_rec *take_awaiting_with_stack_locked(struct coroi_worker *w)
 {
 	if (w->cancel)
@@ -283,7 +304,8 @@ void coroi_fail_awaiting_stack_locked(struct coroi_worker *w)
 	for (uint32_t n = w->awaiting_stack.count; n; n--) {
 		struct coroi_rec *r = take_awaiting_locked(w);
 		struct coroi_stack *stack = stack_for_locked(w, r);
-		if (stack) { /* there is one after all: to the front, and the next coroi_run starts it */
+		/* there is one after all: to the front, and the next coroi_run starts it */
+		if (stack) {
 			put_stack_locked(w, stack);
 			coroi_list_add_first(&w->awaiting_stack, r);
 			at_add(&w->sched->awaiting_stack, 1);
@@ -295,7 +317,8 @@ void coroi_fail_awaiting_stack_locked(struct coroi_worker *w)
 }
 
 /* begin - r runs on stack from now on. */
-static inline void begin_locked(struct coroi_worker *w, struct coroi_rec *r, struct coroi_stack *stack)
+static inline void begin_locked(struct coroi_worker *w, struct coroi_rec *r,
+				struct coroi_stack *stack)
 {
 	r->stack = stack;
 	if (coroi_unlikely(stack->serves == COROI_DENSE))
@@ -318,7 +341,8 @@ COROI_COLD static void end_unstarted_locked(struct coroi_worker *w, uint64_t run
 	}
 }
 
-/* take_code - what the wait of next returns. A started one that is not COROI_CODED is left with CORO_OK. */
+/* take_code - what the wait of next returns. A started one that is not COROI_CODED is left with
+ * CORO_OK. */
 static inline int8_t take_code(struct coroi_rec *next)
 {
 	int8_t code = next->code;
@@ -327,23 +351,28 @@ static inline int8_t take_code(struct coroi_rec *next)
 }
 
 /*
- * settle - a runnable was picked; returns the first, from it on, that can go on: a started one, or a fresh one with a
- * stack of its own, or (with no stack) one of the class `have`, whose stack the caller has. NULL: none. The one that
- * is about to suspend, if its turn comes again, is a started one, although it may have no context yet.
+ * settle - a runnable was picked; returns the first, from it on, that can go on: a started one, or
+ * a fresh one with a stack of its own, or (with no stack) one of the class `have`, whose stack the
+ * caller has. NULL: none. The one that is about to suspend, if its turn comes again, is a started
+ * one, although it may have no context yet.
  */
 static inline struct coroi_rec *resolve_locked(struct coroi_worker *w, uint64_t runnable, int have)
 {
 	for (uint32_t deferred = 0;; runnable = coroi_pick_locked(w)) {
 		if (!coroi_runnable_is_new(runnable))
 			return coroi_runnable_resumed(runnable);
-		struct coroi_rec *r = coroi_runnable_has_record(runnable) ? coroi_runnable_record(runnable) : NULL;
+		struct coroi_rec *r = coroi_runnable_has_record(runnable)
+					      ? coroi_runnable_record(runnable)
+					      : NULL;
 		if (coroi_unlikely(r && runnable & COROI_CODED))
 			return r;
 		if (coroi_unlikely(w->cancel || (r && coroi_is_canceled_locked(r)))) { /* C4 */
 			end_unstarted_locked(w, runnable);
 			continue;
 		}
-		if (coroi_likely(!r) && coroi_unlikely(!(r = coroi_record_locked(w, runnable, coroi_deque_popped_arg(&w->queue))))) {
+		if (coroi_likely(!r) &&
+		    coroi_unlikely(!(r = coroi_record_locked(w, runnable,
+							     coroi_deque_popped_arg(&w->queue))))) {
 			/* Records were retired: it waits for one, but nobody behind it does. */
 			coroi_deque_defer(&w->queue, runnable);
 			if (++deferred >= coroi_deque_length(&w->queue))
@@ -383,7 +412,8 @@ static int go_locked(struct coroi_worker *w, void **save, struct coroi_rec *next
 	return coroi_to(save, sp, (intptr_t)next, w, next->stack);
 }
 
-COROI_NOINLINE int coroi_suspend_slow(struct coroi_worker *w, struct coroi_rec *me, uint64_t runnable)
+COROI_NOINLINE int coroi_suspend_slow(struct coroi_worker *w, struct coroi_rec *me,
+				      uint64_t runnable)
 {
 	struct coroi_rec *next = resolve_locked(w, runnable, -1);
 	if (next == me) {
@@ -407,8 +437,8 @@ COROI_NOINLINE int coroi_suspend_picked_locked(struct coroi_worker *w, struct co
 }
 
 /* abandon - leave this loop for ever; its stack is free. next as resolve_locked returns it. */
-static __attribute__((noreturn)) void abandon_locked(struct coroi_worker *w, struct coroi_stack *stack,
-						     struct coroi_rec *next)
+static __attribute__((noreturn)) void
+abandon_locked(struct coroi_worker *w, struct coroi_stack *stack, struct coroi_rec *next)
 {
 	const struct coroi_fiber *fiber = &w->native;
 	void *sp = w->native_sp;
@@ -465,12 +495,14 @@ COROI_COLD static void unstack(struct coroi_rec *r)
 /* fits - the runnable has no record, and wants a stack of that class. */
 static inline bool fits(uint64_t runnable, uint8_t class)
 {
-	return coroi_runnable_is_new(runnable) && coroi_runnable_words(runnable) != COROI_RECORD && coroi_runnable_class(runnable) == class;
+	return coroi_runnable_is_new(runnable) && coroi_runnable_words(runnable) != COROI_RECORD &&
+	       coroi_runnable_class(runnable) == class;
 }
 
-/* succeed - me has ended, and nobody has a handle of it: the runnable takes its record over. Most coroutines that never suspend
- * come and go here. */
-static inline void succeed_locked(struct coroi_worker *w, struct coroi_rec *me, const struct coroi_stack *stack, uint64_t runnable)
+/* succeed - me has ended, and nobody has a handle of it: the runnable takes its record over. Most
+ * coroutines that never suspend come and go here. */
+static inline void succeed_locked(struct coroi_worker *w, struct coroi_rec *me,
+				  const struct coroi_stack *stack, uint64_t runnable)
 {
 	unsigned words = coroi_runnable_words(runnable); /* 0 or 1, in a queue */
 
@@ -478,15 +510,17 @@ static inline void succeed_locked(struct coroi_worker *w, struct coroi_rec *me, 
 	coroi_mags_earn(&w->mags);
 	me->fn = coroi_runnable_fn(runnable);
 	me->flags = coroi_unlikely(stack->serves == COROI_DENSE) ? COROI_F_PINNED : 0;
-	at_store_rlx(&me->class, stack->serves); /* a dense one's may have become the stack of a plain one */
+	/* a dense one's may have become the stack of a plain one */
+	at_store_rlx(&me->class, stack->serves);
 	me->arg_bytes = (uint8_t)(8 * words);
 	at_store_rlx(&me->result_bytes, (uint8_t)(runnable & COROI_RESULT ? CORO_INLINE_BYTES : 0));
 	if (words)
 		memcpy(coroi_cold(me)->payload, coroi_deque_popped_arg(&w->queue), 8);
 }
 
-/* loop - nothing that is in its frame across the call of a coroutine is used afterwards: on a slot's stack the frame is shared by all who
- * run there (dense.h), and each leaves there what it happens to. */
+/* loop - nothing that is in its frame across the call of a coroutine is used afterwards: on a
+ * slot's stack the frame is shared by all who run there (dense.h), and each leaves there what it
+ * happens to. */
 static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 {
 	struct coroi_stack *stack = me->stack;
@@ -503,7 +537,8 @@ static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 		stack = me->stack;
 		if (coroi_unlikely(me->flags & COROI_F_EXTRAS)) {
 			if (coroi_self()->nowait)
-				coroi_nowait_ended(coroi_self()); /* first: what was deferred may wait */
+				/* first: what was deferred may wait */
+				coroi_nowait_ended(coroi_self());
 			coroi_extras_run(coroi_cold(me)->extras);
 		}
 
@@ -511,7 +546,8 @@ static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 		coroi_door_enter(w);
 		struct coroi_rec *next = NULL;
 		uint64_t runnable = 0;
-		if (coroi_likely(!(at_load_rlx(&me->wake) & COROI_ESCAPED) && !w->awaiting_stack.count && !w->refuses)) {
+		if (coroi_likely(!(at_load_rlx(&me->wake) & COROI_ESCAPED) &&
+				 !w->awaiting_stack.count && !w->refuses)) {
 			runnable = coroi_pick_locked(w);
 			if (coroi_likely(fits(runnable, stack->serves))) {
 				succeed_locked(w, me, stack, runnable);
@@ -527,11 +563,13 @@ static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 		coroi_end_locked(w, me);
 		if (coroi_unlikely(w->awaiting_stack.count && !w->cancel)) {
 			end_canceled_locked(w);
-			if (w->awaiting_stack.count && w->awaiting_stack.first->class == stack->serves)
+			if (w->awaiting_stack.count &&
+			    w->awaiting_stack.first->class == stack->serves)
 				next = take_awaiting_locked(w);
 		}
 		if (coroi_likely(!next))
-			next = resolve_locked(w, runnable ? runnable : coroi_pick_locked(w), stack->serves);
+			next = resolve_locked(w, runnable ? runnable : coroi_pick_locked(w),
+					      stack->serves);
 		if (coroi_unlikely(!next || next->sp || next->stack))
 			abandon_locked(w, stack, next);
 		begin_locked(w, next, stack);
@@ -570,7 +608,8 @@ COROI_COLD static void move(struct coroi_worker *w)
 
 	w->copier = NULL;
 	coroi_door_enter(w);
-	at_store_rel(&r->home, to->id); /* pairs with coroi_remote_wake_locked, as in coroi_deque_give */
+	/* pairs with coroi_remote_wake_locked, as in coroi_deque_give */
+	at_store_rel(&r->home, to->id);
 	coroi_door_leave(w);
 	coroi_inbox_push(to, (uintptr_t)r | COROI_NODE_MOVED);
 	coroi_notify_pushed(to);
@@ -601,7 +640,8 @@ bool coroi_run(struct coroi_worker *w)
 		if (!sp)
 			sp = fresh_context_locked(w, next);
 		w->current = next;
-		/* Here and back by ret, as from coro_call_go_inline: then the predictor is right about all who return from here into Go. */
+		/* Here and back by ret, as from coro_call_go_inline: then the predictor is right
+		 * about all who return from here into Go. */
 		coroi_to_by(coroi_switch_within, &w->native_sp, sp, value, w, next->stack);
 	}
 }

@@ -1,8 +1,10 @@
 //go:build cgo && linux
 /*
- * self.c - what a coroutine of either layer may ask for itself: memory, deferred functions, its end, its stack.
+ * self.c - what a coroutine of either layer may ask for itself: memory, deferred functions, its
+ * end, its stack.
  *
- * The coroutine meant is the innermost one resumed by hand on this thread, else its dispatcher's, else the worker's current one.
+ * The coroutine meant is the innermost one resumed by hand on this thread, else its dispatcher's,
+ * else the worker's current one.
  */
 #include "base/manual.h"
 #include "dispatch/dispatch.h"
@@ -112,7 +114,8 @@ size_t coro_stack_left(void)
 	return s && here > (*s)->low ? (size_t)(here - (*s)->low) : 0;
 }
 
-/* ---------------------------------------------------------------------------- coro_call_on_stack */
+/* ----------------------------------------------------------------------------
+ * coro_call_on_stack */
 
 struct deep_call {
 	void (*fn)(void *);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define CARVE_MAGS ((COROI_CHUNK_RECORDS + COROI_MAG_RECORDS - 1) / COROI_MAG_RECORDS)
-#define GEN_LAST UINT32_MAX /* a record never has it: the one that would is retired */
+#define GEN_LAST   UINT32_MAX /* a record never has it: the one that would is retired */
 
 struct coroi_chunk *coroi_chunk_dir[COROI_CHUNK_IDS];
 
@@ -22,7 +22,8 @@ uint32_t coroi_chunk_count;
 static uint32_t *dir_free; /* of them, those that no slab uses; as large as the directory */
 static uint32_t dir_frees;
 
-/* chunk_take - a zeroed chunk for a slab: one that another slab gave back, or a new one. huge: for who has others already, see record.h. */
+/* chunk_take - a zeroed chunk for a slab: one that another slab gave back, or a new one. huge: for
+ * who has others already, see record.h. */
 static struct coroi_chunk *chunk_take(struct coro_scheduler *owner, bool huge)
 {
 	struct coroi_chunk *c = NULL;
@@ -43,7 +44,8 @@ static struct coroi_chunk *chunk_take(struct coro_scheduler *owner, bool huge)
 			c->id = coroi_chunk_count++;
 			at_store_rlx(&c->owner, owner);
 			chunk_info[c->id].first_gen = 1;
-			at_store_rel(&coroi_chunk_dir[c->id], c); /* with coroi_at: id and owner are set before it is found */
+			/* with coroi_at: id and owner are set before it is found */
+			at_store_rel(&coroi_chunk_dir[c->id], c);
 		}
 	}
 	if (c) {
@@ -54,8 +56,9 @@ static struct coroi_chunk *chunk_take(struct coro_scheduler *owner, bool huge)
 	return c;
 }
 
-/* chunk_give - no record of it is in use any more; the next user's generations start above all that were given out, those
- * of coroutines that nobody has joined too. Returns the bytes that went back to the kernel. */
+/* chunk_give - no record of it is in use any more; the next user's generations start above all that
+ * were given out, those of coroutines that nobody has joined too. Returns the bytes that went back
+ * to the kernel. */
 static size_t chunk_give(uint32_t id)
 {
 	struct coroi_rec *r = (struct coroi_rec *)coroi_chunk_dir[id];
@@ -68,7 +71,8 @@ static size_t chunk_give(uint32_t id)
 	}
 	bool gone = coroi_discard(r, COROI_CHUNK_BYTES);
 	if (!gone) {
-		for (uint32_t i = 1; i < chunk_info[id].carved; i++) /* one store each: whoever has a stale handle may look */
+		/* one store each: whoever has a stale handle may look */
+		for (uint32_t i = 1; i < chunk_info[id].carved; i++)
 			at_store_rlx(&r[i].wake, 0);
 		at_store_rlx(&((struct coroi_chunk *)r)->owner, NULL);
 		memset(r + 1, 0, COROI_CHUNK_BYTES - sizeof *r);
@@ -101,7 +105,8 @@ static struct coroi_mag_block *block_new(uint32_t n)
 
 static struct coroi_mag_block *block_of(struct coroi_mag *m)
 {
-	return (struct coroi_mag_block *)((char *)(m - m->number) - offsetof(struct coroi_mag_block, mags));
+	return (struct coroi_mag_block *)((char *)(m - m->number) -
+					  offsetof(struct coroi_mag_block, mags));
 }
 
 void coroi_slab_init(struct coroi_slab *s, struct coro_scheduler *owner, uint64_t limit_bytes)
@@ -109,7 +114,9 @@ void coroi_slab_init(struct coroi_slab *s, struct coro_scheduler *owner, uint64_
 	memset(s, 0, sizeof *s);
 	s->owner = owner;
 	uint64_t chunks = limit_bytes ? limit_bytes / COROI_CHUNK_BYTES : COROI_CHUNKS_MAX;
-	s->limit = COROI_CHUNK_USABLE * (int64_t)(chunks == 0 ? 1 : chunks > COROI_CHUNKS_MAX ? COROI_CHUNKS_MAX : chunks);
+	s->limit = COROI_CHUNK_USABLE * (int64_t)(chunks == 0                 ? 1
+						  : chunks > COROI_CHUNKS_MAX ? COROI_CHUNKS_MAX
+									      : chunks);
 }
 
 void coroi_slab_destroy(struct coroi_slab *s)
@@ -137,8 +144,9 @@ static struct coroi_mag *pop(struct coroi_mag **list)
 	return m;
 }
 
-/* mags_needed - for so many chunks and users. In the list of full ones at most the first is not full, a user holds two, and
- * one more for a moment: so a chunk's records and three a user are all that is ever needed. */
+/* mags_needed - for so many chunks and users. In the list of full ones at most the first is not
+ * full, a user holds two, and one more for a moment: so a chunk's records and three a user are all
+ * that is ever needed. */
 static uint32_t mags_needed(uint32_t chunks, uint32_t users)
 {
 	return chunks * CARVE_MAGS + users * 3 + 1;
@@ -155,7 +163,8 @@ static bool have_mags(struct coroi_slab *s, uint32_t chunks, uint32_t users)
 	if (!b)
 		return false;
 	struct coroi_mag_block **at = &s->blocks;
-	while (is_large(b) && *at && !is_large(*at)) /* the C library's first: whoever looks for leaks does not look into mappings */
+	/* the C library's first: whoever looks for leaks does not look into mappings */
+	while (is_large(b) && *at && !is_large(*at))
 		at = &(*at)->next;
 	b->next = *at;
 	*at = b;
@@ -165,8 +174,9 @@ static bool have_mags(struct coroi_slab *s, uint32_t chunks, uint32_t users)
 	return true;
 }
 
-/* take_empty - an empty magazine: there always is one for who may ask. One that was never in use has its memory touched now: runnables
- * without records have magazines, too, that nobody ever needs. */
+/* take_empty - an empty magazine: there always is one for who may ask. One that was never in use
+ * has its memory touched now: runnables without records have magazines, too, that nobody ever
+ * needs. */
 static struct coroi_mag *take_empty(struct coroi_slab *s)
 {
 	struct coroi_mag *m = pop(&s->empty);
@@ -181,7 +191,8 @@ static struct coroi_mag *take_empty(struct coroi_slab *s)
 	return m;
 }
 
-/* drop_mags - give blocks back all of whose magazines are empty, and not needed. Returns the bytes. */
+/* drop_mags - give blocks back all of whose magazines are empty, and not needed. Returns the
+ * bytes. */
 static size_t drop_mags(struct coroi_slab *s)
 {
 	struct coroi_mag *list = s->empty, *m;
@@ -252,12 +263,14 @@ static bool add_chunk(struct coroi_slab *s)
 	return true;
 }
 
-/* carve - fill an empty magazine with records that were never used. They come out in rising order. */
+/* carve - fill an empty magazine with records that were never used. They come out in rising
+ * order. */
 static void carve(struct coroi_slab *s, struct coroi_mag *m)
 {
 	uint32_t id = s->chunk[s->carving], at = chunk_info[id].carved;
 	struct coroi_rec *r = (struct coroi_rec *)coroi_chunk_dir[id] + at;
-	uint32_t n = COROI_CHUNK_RECORDS - at < COROI_MAG_RECORDS ? COROI_CHUNK_RECORDS - at : COROI_MAG_RECORDS;
+	uint32_t n = COROI_CHUNK_RECORDS - at < COROI_MAG_RECORDS ? COROI_CHUNK_RECORDS - at
+								  : COROI_MAG_RECORDS;
 
 	for (uint32_t i = 0; i < n; i++) {
 		at_store_rlx(&r[i].wake, (uint64_t)chunk_info[id].first_gen << COROI_GEN_SHIFT);
@@ -285,8 +298,8 @@ static struct coroi_mag *load(struct coroi_slab *s, struct coroi_mag *empty)
 	return m;
 }
 
-/* prefetch - all records of m are about to be filled in. The caller has just waited for a lock; now it waits for many
- * cache lines at once, and not for one after another. */
+/* prefetch - all records of m are about to be filled in. The caller has just waited for a lock; now
+ * it waits for many cache lines at once, and not for one after another. */
 static struct coroi_mag *prefetch(struct coroi_mag *m)
 {
 	for (uint32_t i = m ? m->count : 0; i > 0; i--)
@@ -354,7 +367,8 @@ static uint32_t take_credit(struct coroi_slab *s, uint32_t want)
 	int64_t granted = at_load_seq(&s->granted);
 
 	for (;;) {
-		int64_t most = at_load_seq(&s->capacity), left = (most < s->limit ? most : s->limit) - granted;
+		int64_t most = at_load_seq(&s->capacity),
+			left = (most < s->limit ? most : s->limit) - granted;
 		if (left <= 0)
 			return 0;
 		uint32_t n = left < want ? (uint32_t)left : want;
@@ -468,7 +482,8 @@ static bool is_idle(uint32_t id)
 /* spare - the chunk is not needed for what has been granted. */
 static bool spare(struct coroi_slab *s)
 {
-	int64_t capacity = at_add(&s->capacity, -COROI_CHUNK_USABLE), granted = at_load_seq(&s->granted);
+	int64_t capacity = at_add(&s->capacity, -COROI_CHUNK_USABLE),
+		granted = at_load_seq(&s->granted);
 	if (granted <= capacity || granted == 0)
 		return true;
 	at_add(&s->capacity, COROI_CHUNK_USABLE);

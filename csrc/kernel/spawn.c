@@ -17,15 +17,16 @@ static struct coroi_worker *outside_worker(struct coro_scheduler *s)
 	return &s->worker[at_add(&s->next_worker, 1) / OUTSIDE_RUN % coroi_general(s)];
 }
 
-/* away - from w, which is dedicated, to one that is not. NULL: it may stay, or comes from outside. */
+/* away - from w, which is dedicated, to one that is not. NULL: it may stay, or comes from
+ * outside. */
 static struct coroi_worker *away(struct coro_scheduler *s, const struct coroi_worker *w)
 {
 	return w && w->sched == s && coroi_is_dedicated(w) ? outside_worker(s) : NULL;
 }
 
 /* check - what a spawn asks for, into *q. *home: where it is to start, or NULL. */
-static int check(struct coro_scheduler *s, const coro_attr *attr, coro_fn fn, const void *arg, size_t arg_bytes,
-		 bool named, struct coroi_fill *q, struct coroi_worker **home)
+static int check(struct coro_scheduler *s, const coro_attr *attr, coro_fn fn, const void *arg,
+		 size_t arg_bytes, bool named, struct coroi_fill *q, struct coroi_worker **home)
 {
 	*home = NULL;
 	if (!fn || arg_bytes > CORO_INLINE_BYTES || (arg_bytes && !arg))
@@ -33,11 +34,14 @@ static int check(struct coro_scheduler *s, const coro_attr *attr, coro_fn fn, co
 	*q = (struct coroi_fill){.fn = fn, .class = s->class, .arg_bytes = (uint8_t)arg_bytes};
 	if (!attr)
 		return CORO_OK;
-	if (attr->size != sizeof *attr || attr->flags & ~(CORO_JOINABLE | CORO_DENSE) || attr->result_bytes > CORO_INLINE_BYTES ||
-	    (attr->result_bytes && !(attr->flags & CORO_JOINABLE)) || (attr->flags & CORO_JOINABLE && !named))
+	if (attr->size != sizeof *attr || attr->flags & ~(CORO_JOINABLE | CORO_DENSE) ||
+	    attr->result_bytes > CORO_INLINE_BYTES ||
+	    (attr->result_bytes && !(attr->flags & CORO_JOINABLE)) ||
+	    (attr->flags & CORO_JOINABLE && !named))
 		return CORO_EINVAL;
 	struct coroi_worker *w = coroi_self();
-	if (attr->worker > s->workers && attr->worker != CORO_ANYWHERE && !(attr->worker == CORO_HERE && w && w->sched == s))
+	if (attr->worker > s->workers && attr->worker != CORO_ANYWHERE &&
+	    !(attr->worker == CORO_HERE && w && w->sched == s))
 		return CORO_EINVAL;
 	if (attr->flags & CORO_DENSE) {
 		if (attr->stack_bytes)
@@ -47,7 +51,7 @@ static int check(struct coro_scheduler *s, const coro_attr *attr, coro_fn fn, co
 		int class = coroi_stack_class(attr->stack_bytes);
 		if (class < 0)
 			return CORO_EINVAL;
-		q->class = (uint8_t)class;
+		q->class = (uint8_t) class;
 	}
 	q->flags = attr->flags & CORO_JOINABLE ? COROI_F_JOINABLE : 0;
 	if (attr->worker == CORO_ANYWHERE) {
@@ -64,9 +68,12 @@ static int check(struct coro_scheduler *s, const coro_attr *attr, coro_fn fn, co
 static coro_handle reveal(struct coroi_rec *r)
 {
 	uint64_t word = at_load_rlx(&r->wake);
-	if (r->flags & COROI_F_JOINABLE) /* otherwise an older generation stays there, which fits nobody */
-		at_store_rlx(&coroi_cold(r)->join, coroi_join_word(coroi_gen(word), COROI_JOIN_NOBODY, 0));
-	at_store_rel(&r->wake, word | COROI_ESCAPED); /* its join word and home are seen by who finds it */
+	/* otherwise an older generation stays there, which fits nobody */
+	if (r->flags & COROI_F_JOINABLE)
+		at_store_rlx(&coroi_cold(r)->join,
+			     coroi_join_word(coroi_gen(word), COROI_JOIN_NOBODY, 0));
+	/* its join word and home are seen by who finds it */
+	at_store_rel(&r->wake, word | COROI_ESCAPED);
 	return coroi_handle(r);
 }
 
@@ -76,13 +83,15 @@ static inline bool is_plain(coro_fn fn, size_t arg_bytes)
 	return fn && (uintptr_t)fn <= COROI_ADDRESS && (arg_bytes == 0 || arg_bytes == 8);
 }
 
-static COROI_NOINLINE int spawn_slow(struct coroi_worker *w, coro_fn fn, const void *arg, size_t arg_bytes)
+static COROI_NOINLINE int spawn_slow(struct coroi_worker *w, coro_fn fn, const void *arg,
+				     size_t arg_bytes)
 {
 	coroi_door_leave(w);
 	return coro_spawn_attr(NULL, fn, arg, arg_bytes, NULL);
 }
 
-/* As coro_yield: what is nearly always so is taken for granted, and nothing is called. The argument is a word, or none. */
+/* As coro_yield: what is nearly always so is taken for granted, and nothing is called. The argument
+ * is a word, or none. */
 int coro_spawn(coro_fn fn, const void *arg, size_t arg_bytes)
 {
 	struct coroi_worker *w = coroi_here();
@@ -92,7 +101,8 @@ int coro_spawn(coro_fn fn, const void *arg, size_t arg_bytes)
 	if (coroi_unlikely(!coroi_door_try(w) || at_load_rlx(&w->sched->hungry)))
 		return spawn_slow(w, fn, arg, arg_bytes);
 	struct coroi_deque *d = &w->queue;
-	if (coroi_unlikely(w->mags.credit == 0 || !coroi_deque_has_room(d) || !is_plain(fn, arg_bytes) || (arg_bytes && !arg)))
+	if (coroi_unlikely(w->mags.credit == 0 || !coroi_deque_has_room(d) ||
+			   !is_plain(fn, arg_bytes) || (arg_bytes && !arg)))
 		return spawn_slow(w, fn, arg, arg_bytes);
 	if (arg_bytes)
 		memcpy(coroi_deque_arg(d, d->head + d->count), arg, 8);
@@ -104,7 +114,8 @@ int coro_spawn(coro_fn fn, const void *arg, size_t arg_bytes)
 }
 
 /* record_locked - a record for one that is spawned. */
-static struct coroi_rec *record_locked(struct coroi_worker *w, const struct coroi_fill *q, const void *arg)
+static struct coroi_rec *record_locked(struct coroi_worker *w, const struct coroi_fill *q,
+				       const void *arg)
 {
 	struct coroi_rec *r = coroi_mags_get(&w->mags);
 
@@ -127,7 +138,8 @@ static void send(struct coroi_worker *w, struct coroi_rec *r, coro_handle *out)
 	coroi_notify_pushed(w);
 }
 
-int coro_spawn_attr(const coro_attr *attr, coro_fn fn, const void *arg, size_t arg_bytes, coro_handle *out)
+int coro_spawn_attr(const coro_attr *attr, coro_fn fn, const void *arg, size_t arg_bytes,
+		    coro_handle *out)
 {
 	struct coroi_worker *w = coroi_self();
 	struct coroi_worker *home;
@@ -148,7 +160,9 @@ int coro_spawn_attr(const coro_attr *attr, coro_fn fn, const void *arg, size_t a
 	if (!out && !home && is_plain(fn, arg_bytes)) {
 		if (arg_bytes)
 			memcpy(&word, arg, 8);
-		if (coroi_deque_push_new(&w->queue, coroi_runnable_new(fn, q.class, arg_bytes != 0, false), word))
+		if (coroi_deque_push_new(&w->queue,
+					 coroi_runnable_new(fn, q.class, arg_bytes != 0, false),
+					 word))
 			goto done;
 	}
 	if (!(r = record_locked(w, &q, arg))) {
@@ -170,7 +184,8 @@ done:
 	return CORO_OK;
 }
 
-int coro_spawn_first(const coro_attr *attr, coro_fn fn, const void *arg, size_t arg_bytes, coro_handle *out)
+int coro_spawn_first(const coro_attr *attr, coro_fn fn, const void *arg, size_t arg_bytes,
+		     coro_handle *out)
 {
 	struct coroi_worker *w = coroi_self();
 	struct coroi_worker *home;
@@ -212,15 +227,18 @@ static void pack(struct coroi_batch *p, const struct coroi_fill *q, const void *
 	at_store_rlx(&p->state, (1 + words) | COROI_BATCH_CLOSED);
 }
 
-uint64_t coroi_spawn_many(struct coro_scheduler *s, const struct coroi_fill *q, const void *arg, uint64_t n, uint32_t first)
+uint64_t coroi_spawn_many(struct coro_scheduler *s, const struct coroi_fill *q, const void *arg,
+			  uint64_t n, uint32_t first)
 {
 	struct coroi_batch *p[COROI_BATCHES_AT_ONCE];
 	uint64_t done = 0;
 
 	while (done < n) {
-		uint64_t most = COROI_BATCHES_AT_ONCE * COROI_REPEAT_MOST, left = n - done < most ? n - done : most;
+		uint64_t most = COROI_BATCHES_AT_ONCE * COROI_REPEAT_MOST,
+			 left = n - done < most ? n - done : most;
 		uint32_t credit = coroi_slab_grant(&s->slab, (uint32_t)left);
-		uint32_t k = coroi_batch_open(&s->slab, p, (credit + COROI_REPEAT_MOST - 1) / COROI_REPEAT_MOST);
+		uint32_t k = coroi_batch_open(&s->slab, p,
+					      (credit + COROI_REPEAT_MOST - 1) / COROI_REPEAT_MOST);
 		uint32_t sent = k * COROI_REPEAT_MOST < credit ? k * COROI_REPEAT_MOST : credit;
 		coroi_slab_refund(&s->slab, credit - sent);
 		for (uint32_t i = 0, rest = sent; i < k; i++) {
@@ -239,8 +257,8 @@ uint64_t coroi_spawn_many(struct coro_scheduler *s, const struct coroi_fill *q, 
 	return done;
 }
 
-int coro_scheduler_spawn(coro_scheduler *s, const coro_attr *attr, coro_fn fn, const void *arg, size_t arg_bytes,
-			 coro_handle *out)
+int coro_scheduler_spawn(coro_scheduler *s, const coro_attr *attr, coro_fn fn, const void *arg,
+			 size_t arg_bytes, coro_handle *out)
 {
 	struct coroi_worker *home;
 	struct coroi_fill q;

@@ -6,8 +6,10 @@
 
 #include "kernel/worker.h"
 
-/* coroi_spawn_many - start n that have one argument, in batches, the first of them to worker `first`. Returns how many; less
- * than n: no memory. The caller sees to it that s takes spawns meanwhile. Thread: any. */
-uint64_t coroi_spawn_many(struct coro_scheduler *s, const struct coroi_fill *q, const void *arg, uint64_t n, uint32_t first);
+/* coroi_spawn_many - start n that have one argument, in batches, the first of them to worker
+ * `first`. Returns how many; less than n: no memory. The caller sees to it that s takes spawns
+ * meanwhile. Thread: any. */
+uint64_t coroi_spawn_many(struct coro_scheduler *s, const struct coroi_fill *q, const void *arg,
+			  uint64_t n, uint32_t first);
 
 #endif

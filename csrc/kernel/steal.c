@@ -2,33 +2,36 @@
 /*
  * steal.c - see steal.h.
  *
- * Before it sleeps a worker spins for a remote wake, and one of them for something to steal: a wake-up costs both sides more. But
- * where work comes now and then, and others want the CPU, spinning is a loss: each that was in vain halves the
- * next, and one that found something, or would have (the wake-up came soon after), makes it whole again. (After
- * Karlin, Li, Manasse, Owicki, "Empirical Studies of Competitive Spinning", SOSP 1991.)
+ * Before it sleeps a worker spins for a remote wake, and one of them for something to steal: a
+ * wake-up costs both sides more. But where work comes now and then, and others want the CPU,
+ * spinning is a loss: each that was in vain halves the next, and one that found something, or would
+ * have (the wake-up came soon after), makes it whole again. (After Karlin, Li, Manasse, Owicki,
+ * "Empirical Studies of Competitive Spinning", SOSP 1991.)
  *
- * Stealing that does not pay backs off: a thief that has run what it stole in less time each than moving it cost
- * (PAY_NS) keeps away for 50 us, doubling to 12 ms, and halving when it pays. So does one that was woken to look for work and has found none:
- * it has perhaps taken the CPU of who feeds the others.
+ * Stealing that does not pay backs off: a thief that has run what it stole in less time each than
+ * moving it cost (PAY_NS) keeps away for 50 us, doubling to 12 ms, and halving when it pays. So
+ * does one that was woken to look for work and has found none: it has perhaps taken the CPU of who
+ * feeds the others.
  */
 #include "kernel/steal.h"
 
 #include "kernel/run.h"
 #include "kernel/activity.h"
 
-#define SPIN_LEAST_NS 600
-#define SPIN_RELAX 6 /* about 150 ns between looks */
-#define COALESCE_RELAX 48 /* about 1.2 us before a look into batches that trickle in */
-#define COALESCE_NS 600   /* then between looks */
-#define PAY_NS 150
-#define BACKOFF_NS 25000
-#define BACKOFF_MOST 9
+#define SPIN_LEAST_NS  600
+#define SPIN_RELAX     6   /* about 150 ns between looks */
+#define COALESCE_RELAX 48  /* about 1.2 us before a look into batches that trickle in */
+#define COALESCE_NS    600 /* then between looks */
+#define PAY_NS         150
+#define BACKOFF_NS     25000
+#define BACKOFF_MOST   9
 
 /* has_more - v's queue has something, and not just what the last thief left there. */
 static bool has_more(struct coroi_worker *v)
 {
 	uint32_t length = coroi_deque_length(&v->queue);
-	return length && !(length == at_load_rlx(&v->kept_length) && coroi_turns(v) == at_load_rlx(&v->kept_at));
+	return length && !(length == at_load_rlx(&v->kept_length) &&
+			   coroi_turns(v) == at_load_rlx(&v->kept_at));
 }
 
 bool coroi_is_stuck(struct coroi_worker *w, struct coroi_worker *v)
@@ -36,8 +39,10 @@ bool coroi_is_stuck(struct coroi_worker *w, struct coroi_worker *v)
 	if (coroi_is_dedicated(v))
 		return coroi_turns(v) == w->seen[v->id] && at_load_rlx(&v->inbox);
 	return (coroi_turns(v) == w->seen[v->id] &&
-		(has_more(v) || at_load_rlx(&v->next) || at_load_rlx(&v->inbox) || at_load_rlx(&v->undelivered))) ||
-	       (at_load_rlx(&v->due) != COROI_NEVER && coroi_timers_are_due(v, coroi_now_ns() - COROI_LATE_NS));
+		(has_more(v) || at_load_rlx(&v->next) || at_load_rlx(&v->inbox) ||
+		 at_load_rlx(&v->undelivered))) ||
+	       (at_load_rlx(&v->due) != COROI_NEVER &&
+		coroi_timers_are_due(v, coroi_now_ns() - COROI_LATE_NS));
 }
 
 bool coroi_has_surplus(struct coroi_worker *v)
@@ -56,7 +61,8 @@ static uint32_t give_half(struct coroi_worker *w, struct coroi_worker *v)
 	return coroi_deque_give(v, w->id, w->steal_buf, (coroi_deque_length(&v->queue) + 1) / 2);
 }
 
-/* take - the door of v is ours: half of its queue; if nothing can be had there, its a remote wake and its next one too. */
+/* take - the door of v is ours: half of its queue; if nothing can be had there, its a remote wake
+ * and its next one too. */
 static uint32_t take(struct coroi_worker *w, struct coroi_worker *v)
 {
 	if (at_load_rlx(&v->due) != COROI_NEVER)
@@ -87,7 +93,8 @@ static void hold_off(struct coroi_worker *w, uint64_t now)
 	at_store_rlx(&w->hold_off, now + ((uint64_t)BACKOFF_NS << w->backoff));
 }
 
-/* leaves_asleep - the door of v is ours, and we leave something there that v, who has passed P2, does not know of. */
+/* leaves_asleep - the door of v is ours, and we leave something there that v, who has passed P2,
+ * does not know of. */
 static bool leaves_asleep(struct coroi_worker *v)
 {
 	return coroi_sleeps(v->sched, v->id) &&
@@ -125,7 +132,8 @@ static bool steal(struct coroi_worker *w, struct coroi_worker *v)
 	at_bump(&w->steals);
 	at_bump_by(&w->stolen, n);
 	coroi_door_enter(w);
-	while (n--) { /* the back was given first: keep the order. Our queue is empty, so there is room */
+	/* the back was given first: keep the order. Our queue is empty, so there is room */
+	while (n--) {
 		if (coroi_runnable_has_record(w->steal_buf[n].runnable))
 			coroi_deque_push(&w->queue, w->steal_buf[n].runnable);
 		else
@@ -138,8 +146,8 @@ static bool steal(struct coroi_worker *w, struct coroi_worker *v)
 	return true;
 }
 
-/* steal_round - one round over the others, from a random one on (xorshift64*, Vigna 2016): take from those that have a
- * surplus, if stealing pays, or (last) from those that are stuck. */
+/* steal_round - one round over the others, from a random one on (xorshift64*, Vigna 2016): take
+ * from those that have a surplus, if stealing pays, or (last) from those that are stuck. */
 static bool steal_round(struct coroi_worker *w, bool pays, bool last)
 {
 	uint32_t n = w->sched->workers;
@@ -152,7 +160,8 @@ static bool steal_round(struct coroi_worker *w, bool pays, bool last)
 		struct coroi_worker *v = &w->sched->worker[(k + i) % n];
 		if (v == w)
 			continue;
-		if (((pays && coroi_has_surplus(v)) || (last && coroi_is_stuck(w, v))) && steal(w, v))
+		if (((pays && coroi_has_surplus(v)) || (last && coroi_is_stuck(w, v))) &&
+		    steal(w, v))
 			return true;
 	}
 	return false;
@@ -164,7 +173,8 @@ static void judge_last_steal(struct coroi_worker *w, uint64_t now)
 	if (!w->steal_began)
 		return;
 	uint32_t ran = coroi_turns(w) - w->steal_turn;
-	if (now - w->steal_began >= PAY_NS * ran) { /* or we were preempted meanwhile: not all is forgotten */
+	/* or we were preempted meanwhile: not all is forgotten */
+	if (now - w->steal_began >= PAY_NS * ran) {
 		w->backoff -= w->backoff > 0;
 		at_store_rlx(&w->hold_off, 0);
 	} else {
@@ -173,7 +183,8 @@ static void judge_last_steal(struct coroi_worker *w, uint64_t now)
 	w->steal_began = 0;
 }
 
-/* start_searching - at most one searcher with up to four workers, else as many as half of those awake. */
+/* start_searching - at most one searcher with up to four workers, else as many as half of those
+ * awake. */
 static bool start_searching(struct coro_scheduler *s)
 {
 	uint64_t activity = at_load_rlx(&s->activity);
@@ -193,7 +204,8 @@ static void spin_briefly(void)
 		at_relax();
 }
 
-/* coalesce - spawns stream in from outside: let some come together, rather than fight over a line for each. */
+/* coalesce - spawns stream in from outside: let some come together, rather than fight over a line
+ * for each. */
 static bool coalesce(struct coroi_worker *w)
 {
 	for (int i = 0; i < COALESCE_RELAX && !at_load_rlx(&w->inbox); i++)
@@ -212,7 +224,8 @@ bool coroi_search(struct coroi_worker *w)
 
 	judge_last_steal(w, now);
 	coroi_note_turns(w);
-	while (!(found = at_load_rlx(&w->inbox) != 0) && now - began < w->spin_ns && at_load_rlx(&s->mode) == COROI_RUNNING) {
+	while (!(found = at_load_rlx(&w->inbox) != 0) && now - began < w->spin_ns &&
+	       at_load_rlx(&s->mode) == COROI_RUNNING) {
 		if (thief && !coroi_holds_off(w, now) && (found = steal_round(w, true, false)))
 			break;
 		spin_briefly();

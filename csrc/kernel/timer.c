@@ -5,22 +5,24 @@
 #include "kernel/run.h"
 
 #define STEPS_AT_ONCE 512 /* timers fired or spread while the door is held */
-#define TICK_MOST ((UINT64_C(1) << 6 * COROI_WHEEL_LEVELS) - 1)
+#define TICK_MOST     ((UINT64_C(1) << 6 * COROI_WHEEL_LEVELS) - 1)
 _Static_assert(6 * COROI_WHEEL_LEVELS < 64, "a shift by all levels is one");
 
-/* put - r into its level and slot. Its tick is not before the wheel's. Returns the first tick of the slot. */
+/* put - r into its level and slot. Its tick is not before the wheel's. Returns the first tick of
+ * the slot. */
 static uint64_t put(struct coroi_wheel *wheel, struct coroi_rec *r, uint64_t tick)
 {
 	uint64_t differs = tick ^ wheel->now;
-	unsigned level = differs ? (63 - (unsigned)__builtin_clzll(differs)) / 6 : 0, shift = 6 * level;
+	unsigned level = differs ? (63 - (unsigned)__builtin_clzll(differs)) / 6 : 0,
+		 shift = 6 * level;
 
 	coroi_timer_link_locked(wheel, r, level, tick >> shift & 63);
 	return tick >> shift << shift;
 }
 
-/* next_tick - when the next slot is to be looked at; its level and slot. COROI_NEVER: none is filled. What lies in a level
- * has the digits of the present above it, and a later one there: so the lowest level is first, but for a slot whose time
- * has come, and which is not empty yet. */
+/* next_tick - when the next slot is to be looked at; its level and slot. COROI_NEVER: none is
+ * filled. What lies in a level has the digits of the present above it, and a later one there: so
+ * the lowest level is first, but for a slot whose time has come, and which is not empty yet. */
 static uint64_t next_tick(const struct coroi_wheel *wheel, unsigned *level, unsigned *slot)
 {
 	unsigned spreading = wheel->spreading;
@@ -69,7 +71,8 @@ bool coroi_timer_arm_locked(struct coroi_worker *w, struct coroi_rec *me, uint64
 	if (deadline && at_load_rlx(&w->due) == COROI_NEVER) { /* nobody looks at an empty one */
 		w->looked = coroi_now_ns();
 		wheel->now = tick_of(w->looked);
-		w->look_at = w->queue.head; /* from an old one it may be far to here, or half a round */
+		/* from an old one it may be far to here, or half a round */
+		w->look_at = w->queue.head;
 	}
 	if (deadline <= w->looked)
 		return false;
@@ -101,7 +104,8 @@ void coroi_timers_fire_locked(struct coroi_worker *w, uint64_t now)
 	uint64_t until = tick_of(now), tick;
 	unsigned level, slot;
 
-	for (int n = 0; n < STEPS_AT_ONCE && (tick = next_tick(wheel, &level, &slot)) <= until; n++) {
+	for (int n = 0; n < STEPS_AT_ONCE && (tick = next_tick(wheel, &level, &slot)) <= until;
+	     n++) {
 		struct coroi_rec *r = coroi_known(wheel->first[level * 64 + slot]);
 		wheel->now = tick;
 		wheel->spreading = (uint8_t)level;

@@ -2,40 +2,49 @@
 /*
  * wait.c - yielding, parking, waking, cancelling.
  *
- * The problem: a waker anywhere must reach a coroutine that may be running, queued, waiting, just stolen, or
- * ended and its record in use for another, at no cost to those who are never woken from afar.
+ * The problem: a waker anywhere must reach a coroutine that may be running, queued, waiting, just
+ * stolen, or ended and its record in use for another, at no cost to those who are never woken from
+ * afar.
  *
- * At home (waker's worker = coroutine's home) everything happens inside the door with plain loads and stores.
+ * At home (waker's worker = coroutine's home) everything happens inside the door with plain loads
+ * and stores.
  * From elsewhere, through the wake word  generation:32 | ESCAPED | EVENT | CANCEL | count:29
  *
- *   W1  waker: CAS the word, generation and ESCAPED as expected, count + 1 (or EVENT or CANCEL set). Wrong generation, or
- *       not ESCAPED (nobody was ever given its handle): stale.
- *   W2  if count, EVENT and CANCEL were 0 before, this waker alone puts the record into its home's inbox as a remote wake. So a
- *       record is a node of at most one inbox, once, and stays one until W3 clears the word.
- *   W3  the worker that takes the a remote wake, in its door: not at home here: on to where it is now. Else fetch-and
- *       clears EVENT, CANCEL and count, and they are delivered: home is stable inside the home's door.
- *   W4  end (join.c): not ESCAPED: nothing; nobody has a handle, and the next user may have its generation. ESCAPED: CAS
- *       to generation + 1 without ESCAPED. If the word held a remote wake, the record is still a node: it is left alone, and
+ *   W1  waker: CAS the word, generation and ESCAPED as expected, count + 1 (or EVENT or CANCEL
+ *       set). Wrong generation, or not ESCAPED (nobody was ever given its handle): stale.
+ *   W2  if count, EVENT and CANCEL were 0 before, this waker alone puts the record into its home's
+ *       inbox as a remote wake. So a record is a node of at most one inbox, once, and stays one
+ *       until W3 clears the word.
+ *   W3  the worker that takes the a remote wake, in its door: not at home here: on to where it is
+ *       now. Else fetch-and clears EVENT, CANCEL and count, and they are delivered: home is stable
+ *       inside the home's door.
+ *   W4  end (join.c): not ESCAPED: nothing; nobody has a handle, and the next user may have its
+ *       generation. ESCAPED: CAS to generation + 1 without ESCAPED. If the word held a remote wake,
+ *       the record is still a node: it is left alone, and
  *   W5  whoever takes a remote wake whose word is not ESCAPED clears it and frees the record.
  *
- * Permits (coro_park) are counted. Waits inside coro (joining) use EVENT, one for each registered wait: a waiter
- * goes on only when it has had its event, or has taken its registration back; so no event is ever left over for
- * a later wait.
+ * Permits (coro_park) are counted. Waits inside coro (joining) use EVENT, one for each registered
+ * wait: a waiter goes on only when it has had its event, or has taken its registration back; so no
+ * event is ever left over for a later wait.
  *
- * Cancelling one coroutine (coro_cancel) goes the same ways; there is no record of who asked for it.
- *   C1  at home, in the door, or by W1 to W3 with CANCEL: `canceled` is set in the record, for good. If it waits, it is
- *       made runnable with CORO_ECANCELED, in the form that the short paths leave alone (runnable.h); what W3 delivers
- *       besides comes first: a permit or an event that was there before ends the wait as ever.
- *   C2  a wait, in the door, before it suspends: nothing of what it waits for is there, and `canceled` is: CORO_ECANCELED.
- *       Both are inside the home's door, so a cancel is seen by C2, or finds the coroutine waiting at C1. Those that are
- *       never cancelled pay for a look at a byte that lies in the line they write. A permit that is on its way (count) is
- *       there: both leave it to W3 to wake who parks.
- *   C3  a join that is cancelled takes its registration back (J1 of join.c). If the end was first, an event is committed: it
- *       waits for that, and is not cancelled.
- *   C4  who starts a fresh one: `canceled`, or CANCEL in the word: it ends unstarted. The word, so that nothing starts
- *       that was cancelled before, although the a remote wake is not delivered yet.
- *   The generation of the wake word keeps a cancel from the record's next user (W1, W4), which is filled in with
- *   `canceled` cleared.
+ * Cancelling one coroutine (coro_cancel) goes the same ways; there is no record of who asked for
+ * it.
+ *   C1  at home, in the door, or by W1 to W3 with CANCEL: `canceled` is set in the record, for
+ *       good. If it waits, it is made runnable with CORO_ECANCELED, in the form that the short
+ *       paths leave alone (runnable.h); what W3 delivers besides comes first: a permit or an event
+ *       that was there before ends the wait as ever.
+ *   C2  a wait, in the door, before it suspends: nothing of what it waits for is there, and
+ *       `canceled` is: CORO_ECANCELED. Both are inside the home's door, so a cancel is seen by C2,
+ *       or finds the coroutine waiting at C1. Those that are never cancelled pay for a look at a
+ *       byte that lies in the line they write. A permit that is on its way (count) is there: both
+ *       leave it to W3 to wake who parks.
+ *   C3  a join that is cancelled takes its registration back (J1 of join.c). If the end was first,
+ *       an event is committed: it waits for that, and is not cancelled.
+ *   C4  who starts a fresh one: `canceled`, or CANCEL in the word: it ends unstarted. The word, so
+ *       that nothing starts that was cancelled before, although the a remote wake is not delivered
+ *       yet.
+ *   The generation of the wake word keeps a cancel from the record's next user (W1, W4), which is
+ *   filled in with `canceled` cleared.
  */
 #include "kernel/wait.h"
 
@@ -51,20 +60,27 @@ static inline bool is_over(uint8_t state)
 /* a remote wake - W1 and W2. bit: COROI_EVENT, COROI_CANCEL, or 0 for a permit. */
 static int remote_wake(struct coroi_rec *r, uint32_t gen, uint64_t bit)
 {
-	bool over = is_over(at_load_acq(&r->state)); /* acquire: before the word; see is_home_locked */
+	/* acquire: before the word; see is_home_locked */
+	bool over = is_over(at_load_acq(&r->state));
 	uint64_t word = at_load_rlx(&r->wake), next;
 	do {
-		if (COROI_MUTANT(NO_GENERATION, COROI_MUTANT(CANCEL_ANY, coroi_gen(word) != gen,
-							     coroi_gen(word) != gen && bit != COROI_CANCEL), false) || !(word & COROI_ESCAPED) || over)
+		if (COROI_MUTANT(NO_GENERATION,
+				 COROI_MUTANT(CANCEL_ANY, coroi_gen(word) != gen,
+					      coroi_gen(word) != gen && bit != COROI_CANCEL),
+				 false) ||
+		    !(word & COROI_ESCAPED) || over)
 			return CORO_ESTALE;
-		/* A hint, whose being stale lets one more through for each waker: there is room for far more. Go keeps the permits of Go
-		 * bodies, and this is 0, or the most. */
-		if (!bit && (word & COROI_COUNT_MASK) + at_load_rlx(&r->permits) >= COROI_PERMITS_MAX)
+		/* A hint, whose being stale lets one more through for each waker: there is room for
+		 * far more. Go keeps the permits of Go bodies, and this is 0, or the most. */
+		if (!bit &&
+		    (word & COROI_COUNT_MASK) + at_load_rlx(&r->permits) >= COROI_PERMITS_MAX)
 			return CORO_EOVERFLOW;
 		next = bit ? word | bit : word + 1;
 	} while (!at_cas(&r->wake, &word, next));
-	if (COROI_MUTANT(PUSH_TWICE, COROI_MUTANT(CANCEL_NO_WAKE, (word & COROI_WAKE_MASK) == 0,
-						  (word & COROI_WAKE_MASK & ~COROI_CANCEL) == 0), true)) {
+	if (COROI_MUTANT(PUSH_TWICE,
+			 COROI_MUTANT(CANCEL_NO_WAKE, (word & COROI_WAKE_MASK) == 0,
+				      (word & COROI_WAKE_MASK & ~COROI_CANCEL) == 0),
+			 true)) {
 		struct coro_scheduler *s = coroi_owner(r);
 		/* A racy home: wherever it is pushed, W3 sends it on. */
 		struct coroi_worker *home = &s->worker[at_load_rlx(&r->home)];
@@ -77,22 +93,28 @@ static int remote_wake(struct coroi_rec *r, uint32_t gen, uint64_t bit)
 }
 
 /*
- * Between the CAS and the push, a remote wake holds nothing of the scheduler. A waker on one of its workers needs nothing: they are
- * joined before it is destroyed. Any other is counted meanwhile, and destroy waits until those who were counted when it began
- * are gone: who comes later finds that the coroutine has ended. Whoever comes while it waits counts itself elsewhere, in the
- * other of two, or wakers that never stop could keep it waiting for ever; and as some may still be in that one from before, it waits
- * for both, one after the other. Several counts, so that wakers on several cores seldom share one.
+ * Between the CAS and the push, a remote wake holds nothing of the scheduler. A waker on one of its
+ * workers needs nothing: they are joined before it is destroyed. Any other is counted meanwhile,
+ * and destroy waits until those who were counted when it began are gone: who comes later finds that
+ * the coroutine has ended. Whoever comes while it waits counts itself elsewhere, in the other of
+ * two, or wakers that never stop could keep it waiting for ever; and as some may still be in that
+ * one from before, it waits for both, one after the other. Several counts, so that wakers on
+ * several cores seldom share one.
  */
 #define WAKERS 16
 static struct {
-	uint32_t count[2] __attribute__((aligned(COROI_APART))); /* atomic, sequentially consistent with the wake word */
+	/* atomic, sequentially consistent with the wake word */
+	uint32_t count[2] __attribute__((aligned(COROI_APART)));
 } wakers[WAKERS];
-static uint32_t wakers_turn; /* which of the two those who come now use: a hint, who is late uses the other */
+/* which of the two those who come now use: a hint, who is late uses the other */
+static uint32_t wakers_turn;
 static pthread_mutex_t wakers_lock = PTHREAD_MUTEX_INITIALIZER; /* of those who wait */
 
 static int remote_wake_from_outside(struct coroi_rec *r, uint32_t gen, uint64_t bit)
 {
-	uint32_t *count = &wakers[(uintptr_t)&gen >> 14 & (WAKERS - 1)].count[at_load_rlx(&wakers_turn)]; /* by the place of the stack */
+	/* by the place of the stack */
+	uint32_t *count = &wakers[(uintptr_t)&gen >> 14 & (WAKERS - 1)]
+				   .count[at_load_rlx(&wakers_turn)];
 
 	at_add(count, 1);
 	int status = remote_wake(r, gen, bit);
@@ -108,13 +130,14 @@ void coroi_await_wakers(void)
 		at_xchg(&wakers_turn, !turn);
 		for (int i = 0; i < WAKERS; i++)
 			for (uint32_t n; (n = at_load_seq(&wakers[i].count[turn]));)
-				coroi_futex_wait(&wakers[i].count[turn], n, 20000); /* preempted: let it finish */
+				/* preempted: let it finish */
+				coroi_futex_wait(&wakers[i].count[turn], n, 20000);
 	}
 	pthread_mutex_unlock(&wakers_lock);
 }
 
-/* permit_comes - one is on its way: whoever parks will have it. Relaxed: a wake-up that had returned before the cancel began is
- * seen, since the door has been entered since then. */
+/* permit_comes - one is on its way: whoever parks will have it. Relaxed: a wake-up that had
+ * returned before the cancel began is seen, since the door has been entered since then. */
 static inline bool permit_comes(const struct coroi_rec *r)
 {
 	return at_load_rlx(&r->wake) & COROI_COUNT_MASK;
@@ -122,7 +145,8 @@ static inline bool permit_comes(const struct coroi_rec *r)
 
 void coroi_end_wait_locked(struct coroi_worker *w, struct coroi_rec *r, int8_t code)
 {
-	uint8_t state = at_load_rlx(&r->state); /* relaxed: a close looks at free ones too, which are not in any door */
+	/* relaxed: a close looks at free ones too, which are not in any door */
+	uint8_t state = at_load_rlx(&r->state);
 
 	if ((state == COROI_PARKED && !permit_comes(r)) || state == COROI_WAITING)
 		coroi_resume_locked(w, r, code);
@@ -139,7 +163,8 @@ static void cancel_locked(struct coroi_worker *w, struct coroi_rec *r)
 
 void coroi_remote_wake_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
-	uint16_t home = at_load_acq(&r->home); /* acquire: pairs with coroi_deque_give; what its last home wrote is seen */
+	/* acquire: pairs with coroi_deque_give; what its last home wrote is seen */
+	uint16_t home = at_load_acq(&r->home);
 
 	if ((at_load_acq(&r->wake) & COROI_ESCAPED) &&
 	    COROI_MUTANT(ANY_HOME, home != w->id, false)) { /* W3: moved, or about to be */
@@ -149,8 +174,9 @@ void coroi_remote_wake_locked(struct coroi_worker *w, struct coroi_rec *r)
 		coroi_notify_pushed(to);
 		return;
 	}
-	/* Read before the word is cleared: until then it is a node and stays what it is. After that, the joiner of an
-	 * ended one may free it, in no door, and it may be another's at once. */
+	/* Read before the word is cleared: until then it is a node and stays what it is. After
+	 * that, the joiner of an ended one may free it, in no door, and it may be another's at
+	 * once. */
 	bool over = is_over(at_load_rlx(&r->state));
 	uint64_t word = at_and(&r->wake, ~COROI_WAKE_MASK);
 	COROI_MUTANT_ADDS(CLEAR_FIRST, over = is_over(at_load_rlx(&r->state));)
@@ -172,7 +198,8 @@ void coroi_remote_wake_locked(struct coroi_worker *w, struct coroi_rec *r)
 		coroi_requeue_locked(w, r);
 		n--;
 	}
-	at_store_rlx(&r->permits, r->permits + n); /* both below or near their limit, 2^28: see a remote wake */
+	/* both below or near their limit, 2^28: see a remote wake */
+	at_store_rlx(&r->permits, r->permits + n);
 	if (word & COROI_CANCEL)
 		cancel_locked(w, r);
 }
@@ -217,7 +244,8 @@ void coroi_event_send_to(struct coroi_rec *r, uint32_t gen)
 		remote_wake_from_outside(r, gen, COROI_EVENT);
 }
 
-int coroi_wait(struct coroi_rec *me, char what, uint64_t deadline, bool (*withdraw)(void *), void *arg)
+int coroi_wait(struct coroi_rec *me, char what, uint64_t deadline, bool (*withdraw)(void *),
+	       void *arg)
 {
 	bool committed = !withdraw;
 
@@ -236,7 +264,8 @@ int coroi_wait(struct coroi_rec *me, char what, uint64_t deadline, bool (*withdr
 		} else {
 			at_store_rlx(&me->state, committed ? COROI_COMMITTED : COROI_WAITING);
 			me->waits = (uint8_t)what;
-			if (committed || deadline == CORO_FOREVER || coroi_timer_arm_locked(w, me, deadline)) {
+			if (committed || deadline == CORO_FOREVER ||
+			    coroi_timer_arm_locked(w, me, deadline)) {
 				code = coroi_suspend_locked(w, me, coroi_pick_locked(w));
 			} else {
 				at_store_rlx(&me->state, COROI_ACTIVE);
@@ -265,9 +294,9 @@ static COROI_NOINLINE int yield_slow(struct coroi_worker *w, struct coroi_rec *m
 	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
 }
 
-/* The general path with what is nearly always so taken for granted: the door is free, nothing in the slot or the inbox,
- * the next in the queue has run before. No call, so no register is saved but by the switch. A full ring is no
- * obstacle: me takes the place of next. */
+/* The general path with what is nearly always so taken for granted: the door is free, nothing in
+ * the slot or the inbox, the next in the queue has run before. No call, so no register is saved but
+ * by the switch. A full ring is no obstacle: me takes the place of next. */
 int coro_yield(void)
 {
 	struct coroi_worker *w = coroi_here();
@@ -289,14 +318,16 @@ int coro_yield(void)
 	return coroi_hand_over_locked(w, me, next);
 }
 
-/* take_permit_locked - me has one, or is cancelled, or must not wait. False: it has to, unless its deadline has come (waits: it has
- * one that is not 0). Leaves the door, if not. */
-static inline bool take_permit_locked(struct coroi_worker *w, struct coroi_rec *me, const char *call, bool waits, int *status)
+/* take_permit_locked - me has one, or is cancelled, or must not wait. False: it has to, unless its
+ * deadline has come (waits: it has one that is not 0). Leaves the door, if not. */
+static inline bool take_permit_locked(struct coroi_worker *w, struct coroi_rec *me,
+				      const char *call, bool waits, int *status)
 {
 	uint8_t canceled = COROI_MUTANT(CANCEL_LOOK_OUTSIDE, me->canceled, 0);
 
 	if (me->permits) {
-		at_store_rlx(&me->permits, me->permits - 1); /* atomic for a remote wake, which looks from elsewhere */
+		/* atomic for a remote wake, which looks from elsewhere */
+		at_store_rlx(&me->permits, me->permits - 1);
 		*status = CORO_OK;
 	} else if (coroi_likely(!(w->refuses | canceled))) {
 		return false;
@@ -328,7 +359,8 @@ static COROI_NOINLINE int park_slow(struct coroi_worker *w, struct coroi_rec *me
 	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
 }
 
-/* The usual path makes no call, like that of coro_yield: the door is free, and there is a permit, or somebody to go on with. */
+/* The usual path makes no call, like that of coro_yield: the door is free, and there is a permit,
+ * or somebody to go on with. */
 int coro_park(void)
 {
 	struct coroi_worker *w = coroi_here();
@@ -343,7 +375,8 @@ int coro_park(void)
 		coroi_door_leave(w);
 		return CORO_OK;
 	}
-	struct coroi_rec *next = coroi_likely(!me->canceled) ? coroi_next_locked(w) : NULL; /* C2 is for the other path */
+	/* C2 is for the other path */
+	struct coroi_rec *next = coroi_likely(!me->canceled) ? coroi_next_locked(w) : NULL;
 	if (coroi_unlikely(!next))
 		return park_slow(w, me);
 	at_store_rlx(&me->state, COROI_PARKED);
@@ -352,7 +385,8 @@ int coro_park(void)
 }
 
 /* park_until_slow - the door is as coroi_door_try left it. */
-static COROI_NOINLINE int park_until_slow(struct coroi_worker *w, struct coroi_rec *me, uint64_t deadline)
+static COROI_NOINLINE int park_until_slow(struct coroi_worker *w, struct coroi_rec *me,
+					  uint64_t deadline)
 {
 	int status;
 
@@ -397,19 +431,21 @@ int coro_park_until(uint64_t deadline)
 }
 
 /*
- * is_home - the coroutine of generation gen is at home here and has not ended: then it stays so inside this door.
+ * is_home - the coroutine of generation gen is at home here and has not ended: then it stays so
+ * inside this door.
  *
- * An ended one may be freed by its joiner, in no door, and its record be another's before we have looked twice. So the
- * generation is read last (the loads are acquires, to stay in order): if it is the one asked for, home and state were
- * that one's too.
+ * An ended one may be freed by its joiner, in no door, and its record be another's before we have
+ * looked twice. So the generation is read last (the loads are acquires, to stay in order): if it is
+ * the one asked for, home and state were that one's too.
  */
-static inline bool is_home_locked(struct coroi_worker *w, struct coroi_rec *r, uint32_t gen, uint8_t *state)
+static inline bool is_home_locked(struct coroi_worker *w, struct coroi_rec *r, uint32_t gen,
+				  uint8_t *state)
 {
 	bool here = at_load_acq(&r->home) == w->id;
 	*state = at_load_acq(&r->state);
 	uint64_t word = at_load_rlx(&r->wake);
-	return here && COROI_MUTANT(NO_HOME_GENERATION, coroi_gen(word) == gen, true) && (word & COROI_ESCAPED) &&
-	       !is_over(*state);
+	return here && COROI_MUTANT(NO_HOME_GENERATION, coroi_gen(word) == gen, true) &&
+	       (word & COROI_ESCAPED) && !is_over(*state);
 }
 
 /* wake_home - give r, at home here and not ended, a permit. */
@@ -448,7 +484,8 @@ static COROI_NOINLINE int wake_slow(struct coroi_worker *w, struct coroi_rec *r,
 	return remote_wake(r, gen, 0);
 }
 
-/* The usual path makes no call: the door is free, and r is at home here and runs, is queued or has parked. */
+/* The usual path makes no call: the door is free, and r is at home here and runs, is queued or has
+ * parked. */
 int coro_wake(coro_handle h)
 {
 	struct coroi_worker *w = coroi_here();
@@ -461,7 +498,8 @@ int coro_wake(coro_handle h)
 		return wake_slow(w, r, (uint32_t)(h >> 32));
 	uint16_t home = at_load_acq(&r->home);
 	uint8_t state = at_load_acq(&r->state);
-	uint64_t word = at_load_rlx(&r->wake); /* last, as in is_home_locked. ESCAPED is where the index has a zero */
+	/* last, as in is_home_locked. ESCAPED is where the index has a zero */
+	uint64_t word = at_load_rlx(&r->wake);
 	if (coroi_unlikely(home != w->id || (word ^ h) >> 31 != 1))
 		return wake_slow(w, r, (uint32_t)(h >> 32));
 	if (coroi_likely(state == COROI_PARKED && coroi_made_ready_locked(w, r)))

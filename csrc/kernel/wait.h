@@ -10,7 +10,8 @@
 #define COROI_JOIN_KIND_SHIFT 30
 #define COROI_JOIN_INDEX_MASK ((UINT64_C(1) << COROI_JOIN_KIND_SHIFT) - 1)
 enum { COROI_JOIN_NOBODY = 0, COROI_JOIN_COROUTINE = 1, COROI_JOIN_GO = 2, COROI_JOIN_FINAL = 3 };
-/* The index of COROI_JOIN_GO is a slot of Go's, and perhaps this: its end is to take an pending-work token (gobell.h). */
+/* The index of COROI_JOIN_GO is a slot of Go's, and perhaps this: its end is to take an
+ * pending-work token (gobell.h). */
 #define COROI_JOIN_COUNTED (UINT32_C(1) << 29)
 /* The index of COROI_JOIN_FINAL. */
 enum {
@@ -28,37 +29,44 @@ static inline uint64_t coroi_join_word(uint32_t gen, unsigned kind, uint32_t ind
 /* coroi_remote_wake_locked - r came out of w's inbox as a remote wake. */
 void coroi_remote_wake_locked(struct coroi_worker *w, struct coroi_rec *r);
 
-/* coroi_await_wakers - every wake-up from outside that had begun is through. All coroutines of a scheduler have ended:
- * then no wake-up looks at it any more. */
+/* coroi_await_wakers - every wake-up from outside that had begun is through. All coroutines of a
+ * scheduler have ended: then no wake-up looks at it any more. */
 void coroi_await_wakers(void);
 
-/* coroi_end_wait_locked - if r, at home here, waits, it gets an error, the code, from what it waits in. */
+/* coroi_end_wait_locked - if r, at home here, waits, it gets an error, the code, from what it waits
+ * in. */
 void coroi_end_wait_locked(struct coroi_worker *w, struct coroi_rec *r, int8_t code);
 
-/* coroi_is_canceled_locked - coro_cancel was called for r, which is at home here; perhaps it is still on its way. */
+/* coroi_is_canceled_locked - coro_cancel was called for r, which is at home here; perhaps it is
+ * still on its way. */
 static inline bool coroi_is_canceled_locked(const struct coroi_rec *r)
 {
-	return r->canceled || at_load_rlx(&r->wake) & COROI_CANCEL; /* relaxed: whoever returned from it before us is seen */
+	/* relaxed: whoever returned from it before us is seen */
+	return r->canceled || at_load_rlx(&r->wake) & COROI_CANCEL;
 }
 
 /*
- * coroi_wait - suspend me, the current coroutine, until the event of what it has registered for. A cancel, or the deadline
- * (CLOCK_MONOTONIC, ns; CORO_FOREVER), ends the wait if withdraw(arg) can take the registration back; it returns false
- * if an event is committed by then, which is waited for. withdraw NULL: it is committed from the start.
+ * coroi_wait - suspend me, the current coroutine, until the event of what it has registered for. A
+ * cancel, or the deadline (CLOCK_MONOTONIC, ns; CORO_FOREVER), ends the wait if withdraw(arg) can
+ * take the registration back; it returns false if an event is committed by then, which is waited
+ * for. withdraw NULL: it is committed from the start.
  *
- * Each registration has one event, or is taken back, so that none is left over for a later wait. what: a letter for
- * coro_blocked. Returns: CORO_OK, or with the registration taken back CORO_ECANCELED or CORO_ETIMEDOUT.
+ * Each registration has one event, or is taken back, so that none is left over for a later wait.
+ * what: a letter for coro_blocked. Returns: CORO_OK, or with the registration taken back
+ * CORO_ECANCELED or CORO_ETIMEDOUT.
  */
-int coroi_wait(struct coroi_rec *me, char what, uint64_t deadline, bool (*withdraw)(void *), void *arg);
+int coroi_wait(struct coroi_rec *me, char what, uint64_t deadline, bool (*withdraw)(void *),
+	       void *arg);
 
-/* coroi_event_send - the event that r waits for, once, to whoever has found its registration. Thread: any, in no door. */
+/* coroi_event_send - the event that r waits for, once, to whoever has found its registration.
+ * Thread: any, in no door. */
 void coroi_event_send(struct coroi_rec *r);
 
 /* coroi_event_send_to - the same for one that may have gone on and ended: then nothing happens. */
 void coroi_event_send_to(struct coroi_rec *r, uint32_t gen);
 
-/* coroi_event_send_remote - the event for r, wherever that is at home. s: the scheduler of whose worker or goworker the caller is; NULL: of none.
- * Thread: any, in a door or not. */
+/* coroi_event_send_remote - the event for r, wherever that is at home. s: the scheduler of whose
+ * worker or goworker the caller is; NULL: of none. Thread: any, in a door or not. */
 void coroi_event_send_remote(struct coro_scheduler *s, struct coroi_rec *r);
 
 /* coroi_escape - me's handle is about to be known. Only me, or who spawns it, may. */
@@ -71,7 +79,8 @@ static inline void coroi_escape(struct coroi_rec *me)
 
 /* ------------------------------------------------------------------------------------- join.c */
 
-/* coroi_put - r is free, and no node: back to the slab, unless its generations are used up. Thread: any, in no door. */
+/* coroi_put - r is free, and no node: back to the slab, unless its generations are used up. Thread:
+ * any, in no door. */
 void coroi_put(struct coroi_rec *r);
 
 /* coroi_put_locked - the same, in w's door: to its magazine. */
@@ -91,8 +100,10 @@ COROI_NOINLINE void coroi_end_slow_locked(struct coroi_worker *w, struct coroi_r
 /* coroi_end_locked - r, at home here, has ended: its record is free, or waits for its joiner. */
 static inline void coroi_end_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
-	at_bump_rel(&w->ended); /* release: with coroi_live, not before what it has spawned is counted */
-	if (coroi_unlikely(at_load_rlx(&r->wake) & COROI_ESCAPED)) { /* relaxed: only r itself, or who spawned it, set it */
+	/* release: with coroi_live, not before what it has spawned is counted */
+	at_bump_rel(&w->ended);
+	/* relaxed: only r itself, or who spawned it, set it */
+	if (coroi_unlikely(at_load_rlx(&r->wake) & COROI_ESCAPED)) {
 		coroi_end_slow_locked(w, r);
 		return;
 	}
@@ -101,14 +112,16 @@ static inline void coroi_end_locked(struct coroi_worker *w, struct coroi_rec *r)
 	coroi_mags_put(&w->mags, r);
 }
 
-/* coroi_end_outside - r, joinable and at home in no worker's door, has ended: the caller is alone with it. */
+/* coroi_end_outside - r, joinable and at home in no worker's door, has ended: the caller is alone
+ * with it. */
 void coroi_end_outside(struct coro_scheduler *s, struct coroi_rec *r);
 
-/* coroi_find - the record that a handle names, or NULL if it is stale. The answer is firm only inside its
- * home's door, or for whoever alone may free it (its joiner). */
+/* coroi_find - the record that a handle names, or NULL if it is stale. The answer is firm only
+ * inside its home's door, or for whoever alone may free it (its joiner). */
 struct coroi_rec *coroi_find(coro_handle h);
 
-/* coroi_join_free - the joiner (or detacher, or Go) has had what it wanted of r. Thread: any, in no door. */
+/* coroi_join_free - the joiner (or detacher, or Go) has had what it wanted of r. Thread: any, in no
+ * door. */
 void coroi_join_free(struct coroi_rec *r);
 
 /* coroi_join_committed - coro_join, without the result, that no cancel ends. */

@@ -31,12 +31,14 @@ struct coroi_list {
 
 /* A double-ended queue of runnable coroutines; see deque.h. */
 struct coroi_deque {
-	uint64_t *ring;                   /* runnables, then as many arguments */
-	uint32_t mask;                    /* ring entries - 1 */
-	uint32_t head;                    /* free-running: how often the front was taken */
-	uint32_t count;                   /* in the ring; atomic, relaxed: thieves peek */
-	uint32_t room;                    /* ring entries; 0 while something has spilled: the ring is as good as full */
-	struct coroi_list spill;          /* what did not fit when the ring could not grow, in order */
+	uint64_t *ring; /* runnables, then as many arguments */
+	uint32_t mask;  /* ring entries - 1 */
+	uint32_t head;  /* free-running: how often the front was taken */
+	uint32_t count; /* in the ring; atomic, relaxed: thieves peek */
+	/* ring entries; 0 while something has spilled: the ring is as good as full */
+	uint32_t room;
+	/* what did not fit when the ring could not grow, in order */
+	struct coroi_list spill;
 };
 
 /* A coroutine on its way to a thief. */
@@ -46,54 +48,71 @@ struct coroi_steal_entry {
 
 struct coroi_worker {
 	/* owner: inside the door, or read by the owner alone */
-	uint32_t busy;             /* the door: 1 while the owner is inside */
+	uint32_t busy; /* the door: 1 while the owner is inside */
 	union {
 		struct {
 			uint8_t exchange; /* doors without membarrier */
 			uint8_t unused;
 			union {
 				struct {
-					uint8_t cancel; /* fresh ones end unstarted, waits return CORO_ECANCELED */
-					uint8_t nowait; /* the current one is in a section; see nowait.h */
+					/* fresh ones end unstarted, waits return CORO_ECANCELED */
+					uint8_t cancel;
+					/* the current one is in a section; see nowait.h */
+					uint8_t nowait;
 				};
 				uint16_t refuses; /* either */
 			};
 		};
-		uint32_t unusual; /* any: fast paths are not taken. Atomic, relaxed: `cancel` is written with the door locked */
+		/* any: fast paths are not taken. Atomic, relaxed: `cancel` is written with the door
+		 * locked */
+		uint32_t unusual;
 	};
-	struct coroi_rec *current; /* the running coroutine; NULL on the native stack, or inside one resumed by hand */
-	struct coroi_rec *next;    /* runs next, ahead of the queue; atomic, relaxed: thieves peek */
-	uint32_t handovers;        /* times the slot was taken, free-running; atomic, relaxed: others look whether it moves */
-	uint32_t handovers_most;   /* when it is that many, the queue has its turn */
+	/* the running coroutine; NULL on the native stack, or inside one resumed by hand */
+	struct coroi_rec *current;
+	/* runs next, ahead of the queue; atomic, relaxed: thieves peek */
+	struct coroi_rec *next;
+	/* times the slot was taken, free-running; atomic, relaxed: others look whether it moves */
+	uint32_t handovers;
+	uint32_t handovers_most; /* when it is that many, the queue has its turn */
 	struct coroi_deque queue;
-	uint32_t budget;           /* hand-overs between two turns of the queue; 0: the slot is not used */
+	/* hand-overs between two turns of the queue; 0: the slot is not used */
+	uint32_t budget;
 	uint16_t id;
-	bool budget_given;         /* by an option. Else it is what takes about so long, see coroi_budget_spent_locked */
+	/* by an option. Else it is what takes about so long, see coroi_budget_spent_locked */
+	bool budget_given;
 	struct coro_scheduler *sched;
 	struct coroi_mags mags;
-	void *native_sp;           /* the suspended native context */
+	void *native_sp;                  /* the suspended native context */
 	struct coroi_list awaiting_stack; /* fresh ones for which there was no stack */
-	uint32_t left;             /* of the queue, when it was looked through last: for these there was no record */
+	/* of the queue, when it was looked through last: for these there was no record */
+	uint32_t left;
 	uint64_t spawned, ended;
-	uint64_t undelivered, undelivered_last; /* spawns out of the inbox that are not in the queue yet, oldest first: nodes.
+	uint64_t undelivered,
+		undelivered_last; /* spawns out of the inbox that are not in the queue yet, oldest first: nodes.
 					   * Atomic, relaxed: others peek at the first */
-	bool trickles;             /* at the last look all of those had been taken, and more may come */
+	/* at the last look all of those had been taken, and more may come */
+	bool trickles;
 	struct coroi_stack_cache stacks;
 	struct coroi_dense *dense;  /* see dense.h; NULL: none has started here */
 	struct coroi_wheel *timers; /* see timer.h */
-	uint64_t due;               /* when they are to be looked at, ns; COROI_NEVER: none is armed. Atomic, relaxed: others peek */
-	uint64_t looked;            /* when they last were, ns */
+	/* when they are to be looked at, ns; COROI_NEVER: none is armed. Atomic, relaxed: others
+	 * peek */
+	uint64_t due;
+	uint64_t looked;              /* when they last were, ns */
 	uint32_t look_at, look_every; /* the turn of the next look, and from one to the next */
-	uint64_t spent_ns;          /* when the budget was last used up, */
-	uint32_t spent_at;          /* and queue.head then */
-	struct coroi_call *calls; /* inline calls of coroutines here that wait to be made, so many; see gocall.h */
+	uint64_t spent_ns;            /* when the budget was last used up, */
+	uint32_t spent_at;            /* and queue.head then */
+	/* inline calls of coroutines here that wait to be made, so many; see gocall.h */
+	struct coroi_call *calls;
 	uint32_t calls_count;
-	struct coroi_rec *copier; /* is about to move to that worker, and suspended by the time that the native stack looks */
+	/* is about to move to that worker, and suspended by the time that the native stack looks */
+	struct coroi_rec *copier;
 	uint16_t mover_to;
-	struct coroi_job *leaver; /* of one that goes on on a thread of its own, and is suspended by then; see blocking.h */
+	/* of one that goes on on a thread of its own, and is suspended by then; see blocking.h */
+	struct coroi_job *leaver;
 	bool masked_again; /* for signals, which Go lets through when it first sees the thread */
-	uint32_t nowait_depth;     /* sections that are open */
-	const char *nowait_where;  /* the outermost */
+	uint32_t nowait_depth;    /* sections that are open */
+	const char *nowait_where; /* the outermost */
 
 	uint32_t req __attribute__((aligned(COROI_APART))); /* see door.h */
 
@@ -101,23 +120,28 @@ struct coroi_worker {
 
 	/* sleep */
 	uint32_t ev __attribute__((aligned(COROI_APART))); /* futex; see idle.c */
-	uint32_t steal_buf_count;                               /* from a victim that served us */
+	uint32_t steal_buf_count;                          /* from a victim that served us */
 	struct coroi_steal_entry steal_buf[COROI_STEAL_MAX];
 	uint64_t random;
-	uint32_t kept_at, kept_length; /* turns and queue when a thief found nothing but pinned ones there; atomic, relaxed */
+	/* turns and queue when a thief found nothing but pinned ones there; atomic, relaxed */
+	uint32_t kept_at, kept_length;
 	uint32_t spin_ns;   /* how long it looks for work before it sleeps */
 	uint64_t parked_at; /* ns */
 	int32_t waker_cpu;  /* where whoever claimed it last ran; atomic, relaxed */
 	bool displaced;     /* it has woken up there */
 	struct coroi_backoff coalescing;
-	uint32_t backoff;   /* steals in a row that did not pay */
-	uint64_t hold_off;  /* no stealing before this time, ns; atomic, relaxed: who would wake it looks */
-	uint8_t called;     /* it was woken to look for work, and has not slept since; atomic, relaxed: a hint */
-	uint64_t steal_began; /* when the last stolen batch came, ns; 0: none since we were last idle */
-	uint32_t steal_turn;    /* coroi_turns then */
-	uint32_t *seen;       /* [workers] coroi_turns of the others when we last looked */
+	uint32_t backoff; /* steals in a row that did not pay */
+	/* no stealing before this time, ns; atomic, relaxed: who would wake it looks */
+	uint64_t hold_off;
+	/* it was woken to look for work, and has not slept since; atomic, relaxed: a hint */
+	uint8_t called;
+	/* when the last stolen batch came, ns; 0: none since we were last idle */
+	uint64_t steal_began;
+	uint32_t steal_turn; /* coroi_turns then */
+	uint32_t *seen;      /* [workers] coroi_turns of the others when we last looked */
 	uint64_t steals, stolen, served, forced, parks, remote_wakes;
-	uint32_t in_go;       /* the Go function that it calls now, 0: none. Written by Go, on its thread; others look */
+	/* the Go function that it calls now, 0: none. Written by Go, on its thread; others look */
+	uint32_t in_go;
 	uint64_t inline_calls; /* made until now */
 	int32_t tid, cpu;
 	pthread_t thread;
@@ -126,12 +150,12 @@ struct coroi_worker {
 } __attribute__((aligned(COROI_APART)));
 
 /* Everything rests when the awake and ext fields of activity are zero; see idle.c. */
-#define COROI_SEARCHING UINT64_C(1)
-#define COROI_AWAKE (UINT64_C(1) << 16)
-#define COROI_PENDING (UINT64_C(1) << 32)
-#define COROI_SEARCHING_OF(s) ((uint32_t)((s) & 0xffff))
-#define COROI_PENDING_OF(s) ((uint32_t)((s) >> 32))
-#define COROI_AWAKE_OF(s) ((uint32_t)((s) >> 16 & 0xffff))
+#define COROI_SEARCHING       UINT64_C(1)
+#define COROI_AWAKE           (UINT64_C(1) << 16)
+#define COROI_PENDING         (UINT64_C(1) << 32)
+#define COROI_SEARCHING_OF(s) ((uint32_t)((s)&0xffff))
+#define COROI_PENDING_OF(s)   ((uint32_t)((s) >> 32))
+#define COROI_AWAKE_OF(s)     ((uint32_t)((s) >> 16 & 0xffff))
 
 #define COROI_MASK_WORDS (CORO_WORKERS_MAX / 64 + 1) /* workers, and the goworker */
 
@@ -139,28 +163,32 @@ struct coroi_worker {
 enum { COROI_RUNNING, COROI_PAUSED, COROI_STOPPING };
 
 struct coro_scheduler {
-	uint32_t workers;   /* of them the last are dedicated: so many */
+	uint32_t workers; /* of them the last are dedicated: so many */
 	uint32_t dedicated;
 	uint32_t flags;
 	uint32_t steal_batch;
-	uint8_t class; /* of default stacks */
+	uint8_t class;       /* of default stacks */
 	uint8_t dense_class; /* of the slots of dense.h */
 	uint16_t shared_stacks;
-	struct coroi_worker *worker; /* [workers + 1], the last is the Go goworker; see goworker.h */
+	/* [workers + 1], the last is the Go goworker; see goworker.h */
+	struct coroi_worker *worker;
 	struct coroi_slab slab;
 	struct coroi_stack_pool stacks;
 	char name[16];
 
 	/* idle */
 	uint64_t activity __attribute__((aligned(COROI_APART)));
-	uint64_t sleepers[COROI_MASK_WORDS] __attribute__((aligned(COROI_APART))); /* a bit for each worker that sleeps and may be woken */
-	uint32_t hungry __attribute__((aligned(COROI_APART))); /* hint to who pushes; see activity.h */
-	uint32_t standby;    /* id + 1 of the sleeper that looks around; 0: none */
+	/* a bit for each worker that sleeps and may be woken */
+	uint64_t sleepers[COROI_MASK_WORDS] __attribute__((aligned(COROI_APART)));
+	/* hint to who pushes; see activity.h */
+	uint32_t hungry __attribute__((aligned(COROI_APART)));
+	uint32_t standby;       /* id + 1 of the sleeper that looks around; 0: none */
 	uint64_t standby_until; /* when it will, ns; a hint */
-	uint32_t mode;       /* COROI_RUNNING... */
-	uint32_t rests;      /* futex: times that everything came to rest */
-	uint32_t rises;      /* times that somebody woke up from that; counted before it does anything */
-	uint32_t rest_waiters; /* threads that wait for rests to change */
+	uint32_t mode;          /* COROI_RUNNING... */
+	uint32_t rests;         /* futex: times that everything came to rest */
+	/* times that somebody woke up from that; counted before it does anything */
+	uint32_t rises;
+	uint32_t rest_waiters;   /* threads that wait for rests to change */
 	uint32_t awaiting_stack; /* coroutines that wait for a stack, on all workers */
 
 	/* outside threads that spawn share two magazines */
@@ -170,15 +198,19 @@ struct coro_scheduler {
 	uint32_t next_worker; /* atomic, relaxed */
 
 	/* Go */
-	uint64_t done __attribute__((aligned(COROI_APART))); /* ended ones that Go waits for: LIFO of records */
-	uint64_t gowaiters;         /* goroutines that have waited at an object: LIFO of struct coroi_gowaiter */
-	uint32_t go_sleeps;      /* the Go side wants the bell rung */
-	uint32_t go_waits_rest;  /* goroutines that wait for a rest */
-	int32_t bell;       /* eventfd, or -1; atomic, sequentially consistent with ringers */
-	uint32_t ringers;   /* who are about to write to it */
-	uint32_t go_id;   /* what Go knows it by; 0: it is not Go's */
-	uint64_t calls __attribute__((aligned(COROI_APART))); /* that Go is to make: LIFO of struct coroi_call; see gocall.h */
-	uint32_t calls_canceled;  /* a coroutine was cancelled that may be calling: Go looks which */
+	/* ended ones that Go waits for: LIFO of records */
+	uint64_t done __attribute__((aligned(COROI_APART)));
+	/* goroutines that have waited at an object: LIFO of struct coroi_gowaiter */
+	uint64_t gowaiters;
+	uint32_t go_sleeps;     /* the Go side wants the bell rung */
+	uint32_t go_waits_rest; /* goroutines that wait for a rest */
+	int32_t bell;           /* eventfd, or -1; atomic, sequentially consistent with ringers */
+	uint32_t ringers;       /* who are about to write to it */
+	uint32_t go_id;         /* what Go knows it by; 0: it is not Go's */
+	/* that Go is to make: LIFO of struct coroi_call; see gocall.h */
+	uint64_t calls __attribute__((aligned(COROI_APART)));
+	/* a coroutine was cancelled that may be calling: Go looks which */
+	uint32_t calls_canceled;
 	uint32_t calls_unwatched; /* nobody in Go looks at them: ring the bell */
 
 	struct coroi_pool pool; /* of threads for calls that block */
@@ -186,10 +218,11 @@ struct coro_scheduler {
 	/* life */
 	pthread_mutex_t life_lock;
 	pthread_cond_t life_changed;
-	uint32_t started, unfit; /* threads that run, and of them those that could not set themselves up */
-	uint32_t closers;        /* threads inside close */
+	/* threads that run, and of them those that could not set themselves up */
+	uint32_t started, unfit;
+	uint32_t closers; /* threads inside close */
 	uint8_t closing, closed, canceled, running;
-	uint32_t serial; /* no other scheduler's */
+	uint32_t serial;                  /* no other scheduler's */
 	struct coro_scheduler *next_open; /* see waitq.c */
 };
 
@@ -205,30 +238,32 @@ static inline bool coroi_is_dedicated(const struct coroi_worker *w)
 	return w->id >= coroi_general(w->sched);
 }
 
-/* coroi_tls - what a thread-local variable holds, never cached by the compiler: a coroutine may continue on another thread after
- * each call that suspends. */
+/* coroi_tls - what a thread-local variable holds, never cached by the compiler: a coroutine may
+ * continue on another thread after each call that suspends. */
 #if defined(__x86_64__)
-#define coroi_tls(variable) \
-	({ \
-		void *coroi_value; \
-		__asm__ volatile("movq " #variable "@gottpoff(%%rip), %0\n\tmovq %%fs:(%0), %0" : "=&r"(coroi_value)); \
-		coroi_value; \
+#define coroi_tls(variable)                                                                     \
+	({                                                                                      \
+		void *coroi_value;                                                              \
+		__asm__ volatile("movq " #variable "@gottpoff(%%rip), %0\n\tmovq %%fs:(%0), %0" \
+				 : "=&r"(coroi_value));                                         \
+		coroi_value;                                                                    \
 	})
 #else
-#define coroi_tls(variable) \
-	({ \
-		void *coroi_value; \
-		uint64_t coroi_offset; \
-		__asm__ volatile("mrs %0, tpidr_el0\n\t" \
-				 "adrp %1, :gottprel:" #variable "\n\t" \
+#define coroi_tls(variable)                                                       \
+	({                                                                        \
+		void *coroi_value;                                                \
+		uint64_t coroi_offset;                                            \
+		__asm__ volatile("mrs %0, tpidr_el0\n\t"                          \
+				 "adrp %1, :gottprel:" #variable "\n\t"           \
 				 "ldr %1, [%1, :gottprel_lo12:" #variable "]\n\t" \
-				 "ldr %0, [%0, %1]" \
-				 : "=&r"(coroi_value), "=&r"(coroi_offset)); \
-		coroi_value; \
+				 "ldr %0, [%0, %1]"                               \
+				 : "=&r"(coroi_value), "=&r"(coroi_offset));      \
+		coroi_value;                                                      \
 	})
 #endif
 
-#define COROI_THREAD_LOCAL extern __thread __attribute__((tls_model("initial-exec"), visibility("hidden")))
+#define COROI_THREAD_LOCAL \
+	extern __thread __attribute__((tls_model("initial-exec"), visibility("hidden")))
 
 /* coroi_self - the worker of this thread, or NULL. */
 COROI_THREAD_LOCAL struct coroi_worker *coroi_worker_tls;
@@ -239,8 +274,9 @@ static inline struct coroi_worker *coroi_self(void)
 }
 
 /*
- * coroi_here - the same for usual paths, which need not ask whether there is one: where there is none it is coroi_nobody, at which
- * no coroutine runs, and which has no scheduler that anything belongs to. Nobody writes there.
+ * coroi_here - the same for usual paths, which need not ask whether there is one: where there is
+ * none it is coroi_nobody, at which no coroutine runs, and which has no scheduler that anything
+ * belongs to. Nobody writes there.
  */
 COROI_THREAD_LOCAL struct coroi_worker *coroi_here_tls;
 extern const struct coroi_worker coroi_nobody;

@@ -36,7 +36,10 @@ int coro_chan_free(coro_chan *c)
 	int status = coroi_object_enter_end(&c->object);
 	if (status)
 		return status;
-	status = c->kept ? CORO_EPERM : c->senders.first || c->receivers.first || c->selects || c->in.back || c->out.back ? CORO_EBUSY : CORO_OK;
+	status = c->kept ? CORO_EPERM
+		 : c->senders.first || c->receivers.first || c->selects || c->in.back || c->out.back
+			 ? CORO_EBUSY
+			 : CORO_OK;
 	if (!status)
 		coroi_object_kill(&c->object);
 	coroi_object_leave(&c->object);
@@ -63,7 +66,8 @@ static bool has_room(void *c)
 	return coroi_chan_length(c) <= ((struct coro_chan *)c)->capacity / 2;
 }
 
-/* spins - whoever is at the other end of c is on another core, and nobody else here: it is worth while to look again for a moment. */
+/* spins - whoever is at the other end of c is on another core, and nobody else here: it is worth
+ * while to look again for a moment. */
 static inline bool spins(uint64_t deadline)
 {
 	struct coroi_worker *w = coroi_self();
@@ -72,7 +76,8 @@ static inline bool spins(uint64_t deadline)
 
 #define COALESCE_PAUSES 24 /* 0.6 us, or 1.3 where a pause is long */
 
-/* look_pauses - between two looks of one who spins. For room, about as long as an eighth of it takes to come. */
+/* look_pauses - between two looks of one who spins. For room, about as long as an eighth of it
+ * takes to come. */
 static uint32_t look_pauses(const struct coro_chan *c, bool send)
 {
 	return !send || c->capacity < 16 ? 1 : c->capacity < 64 ? c->capacity / 8 : 8;
@@ -86,16 +91,18 @@ static void coalesce(const struct coro_chan *c)
 }
 
 /*
- * spin_for_value - with the lock of that end, which is left meanwhile. Who receives each value as soon as it comes takes a line from who sends
- * for it: where several come one after the other, some are let come together. Whether they do is found out by waiting, after each
- * time in vain half as often.
+ * spin_for_value - with the lock of that end, which is left meanwhile. Who receives each value as
+ * soon as it comes takes a line from who sends for it: where several come one after the other, some
+ * are let come together. Whether they do is found out by waiting, after each time in vain half as
+ * often.
  */
 static void spin_for_value(struct coro_chan *c, bool send)
 {
 	bool coalescing = !send && !c->coalescing.skips;
 
 	coroi_spin_unlock(coroi_chan_end_lock(c, send));
-	bool happened = coroi_idle_spin(coroi_self(), send ? has_room : has_value, c, look_pauses(c, send));
+	bool happened = coroi_idle_spin(coroi_self(), send ? has_room : has_value, c,
+					look_pauses(c, send));
 	if (happened && coalescing)
 		coalesce(c);
 	coroi_spin_lock(coroi_chan_end_lock(c, send));
@@ -104,11 +111,13 @@ static void spin_for_value(struct coro_chan *c, bool send)
 }
 
 /* told - what the call returns; woken has come out of a queue, and c has been left. */
-static inline __attribute__((always_inline)) int told(struct coroi_worker *w, bool home, int status, struct coroi_waiter *woken)
+static inline __attribute__((always_inline)) int told(struct coroi_worker *w, bool home, int status,
+						      struct coroi_waiter *woken)
 {
 	if (!woken)
 		return status;
-	return home ? coroi_waiter_wake_home(w, woken) : coroi_waiter_wake_on(w, woken); /* CORO_OK, as status is */
+	/* CORO_OK, as status is */
+	return home ? coroi_waiter_wake_home(w, woken) : coroi_waiter_wake_on(w, woken);
 }
 
 /* wait_slow - wait_at, the general way. */
@@ -125,20 +134,25 @@ static COROI_NOINLINE int wait_slow(struct coro_chan *c, bool send, void *value,
 	struct coroi_waiter *x = coroi_waiter_for(&c->object, me, bytes, &status);
 	if (!x)
 		return status;
-	void *place = bytes <= sizeof x->own ? (void *)&x->own : me && coroi_is_hidden(me, value) ? x + 1 : value;
+	void *place = bytes <= sizeof x->own             ? (void *)&x->own
+		      : me && coroi_is_hidden(me, value) ? x + 1
+							 : value;
 	coroi_waiter_init(x, &c->object, me, 0, place);
 	if (place != value && send)
 		coroi_chan_copy(place, value, bytes, false);
-	status = coroi_waiter_wait_in(x, coroi_chan_wait_queue(c, send), send ? '>' : '<', deadline, false);
+	status = coroi_waiter_wait_in(x, coroi_chan_wait_queue(c, send), send ? '>' : '<', deadline,
+				      false);
 	if (place != value && !send && !status)
 		coroi_chan_copy(value, place, bytes, false);
 	coroi_waiter_end(me, x);
 	return status;
 }
 
-/* wait_at - Q1, at w (coroi_here): nothing could be done at once. Entered, bound (home) or not; leaves. */
-static inline __attribute__((always_inline)) int wait_at(struct coroi_worker *w, struct coro_chan *c, bool home, bool send, void *value,
-							 uint64_t deadline)
+/* wait_at - Q1, at w (coroi_here): nothing could be done at once. Entered, bound (home) or not;
+ * leaves. */
+static inline __attribute__((always_inline)) int wait_at(struct coroi_worker *w,
+							 struct coro_chan *c, bool home, bool send,
+							 void *value, uint64_t deadline)
 {
 	struct coroi_rec *me, *next = coroi_wait_next(w, deadline, &me);
 	struct coroi_waiter x;
@@ -146,25 +160,29 @@ static inline __attribute__((always_inline)) int wait_at(struct coroi_worker *w,
 	if (coroi_unlikely(!next))
 		return wait_slow(c, send, value, deadline);
 	coroi_waiter_init_as(&x, &c->object, home, me, 0, value);
-	return coroi_waiter_hand_over(w, me, &x, &c->object, home, coroi_chan_wait_queue(c, send), send ? '>' : '<', next);
+	return coroi_waiter_hand_over(w, me, &x, &c->object, home, coroi_chan_wait_queue(c, send),
+				      send ? '>' : '<', next);
 }
 
-static COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int wait_shared(struct coroi_worker *w, struct coro_chan *c, bool send, void *value,
-								 uint64_t deadline)
+static COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int
+wait_shared(struct coroi_worker *w, struct coro_chan *c, bool send, void *value, uint64_t deadline)
 {
 	return wait_at(w, c, false, send, value, deadline);
 }
 
-static COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int wait_home(struct coroi_worker *w, struct coro_chan *c, bool send, void *value,
-							       uint64_t deadline)
+static COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int
+wait_home(struct coroi_worker *w, struct coro_chan *c, bool send, void *value, uint64_t deadline)
 {
 	return wait_at(w, c, true, send, value, deadline);
 }
 
-/* pass_entered - what coro_chan_send and coro_chan_recv do, at w (coroi_here) with c, whose locks, if any, are all held; leaves. home: it is
- * bound; twice: it has two. Inline, like the next: each knows its direction. */
-static inline __attribute__((always_inline)) int pass_entered(struct coroi_worker *w, coro_chan *c, bool home, bool twice, bool send,
-							    void *value, uint64_t deadline, size_t bytes, bool small)
+/* pass_entered - what coro_chan_send and coro_chan_recv do, at w (coroi_here) with c, whose locks,
+ * if any, are all held; leaves. home: it is bound; twice: it has two. Inline, like the next: each
+ * knows its direction. */
+static inline __attribute__((always_inline)) int pass_entered(struct coroi_worker *w, coro_chan *c,
+							      bool home, bool twice, bool send,
+							      void *value, uint64_t deadline,
+							      size_t bytes, bool small)
 {
 	struct coroi_waiter *woken = NULL;
 	int status = coroi_chan_try(c, send, value, &woken, bytes, small, true);
@@ -172,7 +190,8 @@ static inline __attribute__((always_inline)) int pass_entered(struct coroi_worke
 	if (twice && !send)
 		c->awaited = c->senders.first != NULL;
 	if (coroi_unlikely(status == COROI_NOT_NOW))
-		return home ? wait_home(w, c, send, value, deadline) : wait_shared(w, c, send, value, deadline);
+		return home ? wait_home(w, c, send, value, deadline)
+			    : wait_shared(w, c, send, value, deadline);
 	if (twice)
 		coroi_object_leave(&c->object);
 	else
@@ -180,14 +199,17 @@ static inline __attribute__((always_inline)) int pass_entered(struct coroi_worke
 	return told(w, home, status, woken);
 }
 
-/* try_end - R1 or R2, with the lock of that end. COROI_NOT_NOW or COROI_BY_BOTH: it is a matter of R3. */
-static inline __attribute__((always_inline)) int try_end(coro_chan *c, bool send, void *value, size_t bytes, bool small)
+/* try_end - R1 or R2, with the lock of that end. COROI_NOT_NOW or COROI_BY_BOTH: it is a matter of
+ * R3. */
+static inline __attribute__((always_inline)) int try_end(coro_chan *c, bool send, void *value,
+							 size_t bytes, bool small)
 {
 	return coroi_chan_try(c, send, value, NULL, bytes, small, false);
 }
 
 /* pass_end - the same, and the lock is given back. */
-static inline __attribute__((always_inline)) int pass_end(coro_chan *c, bool send, void *value, size_t bytes, bool small)
+static inline __attribute__((always_inline)) int pass_end(coro_chan *c, bool send, void *value,
+							  size_t bytes, bool small)
 {
 	int status = try_end(c, send, value, bytes, small);
 
@@ -195,8 +217,8 @@ static inline __attribute__((always_inline)) int pass_end(coro_chan *c, bool sen
 	return status;
 }
 
-/* pass_patiently - R1 or R2, when somebody else is at that end, or there is nothing to be had at once. If it is a matter of R3, the caller
- * counts as one who comes back. */
+/* pass_patiently - R1 or R2, when somebody else is at that end, or there is nothing to be had at
+ * once. If it is a matter of R3, the caller counts as one who comes back. */
 static int pass_patiently(coro_chan *c, bool send, void *value, uint64_t deadline)
 {
 	struct coroi_end *e = coroi_chan_end(c, send);
@@ -225,11 +247,13 @@ static COROI_NOINLINE int pass_slow(coro_chan *c, bool send, void *value, uint64
 		return status;
 	if (ends)
 		coroi_chan_end(c, send)->back--;
-	return pass_entered(coroi_here(), c, c->worker, ends, send, value, deadline, c->bytes, false);
+	return pass_entered(coroi_here(), c, c->worker, ends, send, value, deadline, c->bytes,
+			    false);
 }
 
 /* pass - the usual paths: of one that is bound for values of 8 bytes alone. */
-static inline __attribute__((always_inline)) int pass(coro_chan *c, bool send, void *value, uint64_t deadline)
+static inline __attribute__((always_inline)) int pass(coro_chan *c, bool send, void *value,
+						      uint64_t deadline)
 {
 	struct coroi_worker *w = coroi_here();
 
@@ -243,7 +267,9 @@ static inline __attribute__((always_inline)) int pass(coro_chan *c, bool send, v
 	if (c->capacity) {
 		uint32_t free = 0;
 		int status;
-		if (coroi_likely(coroi_chan_has_ends(c) && at_cas(&coroi_chan_end_lock(c, send)->word, &free, 1)) && /* as coroi_spin_lock */
+		/* as coroi_spin_lock */
+		if (coroi_likely(coroi_chan_has_ends(c) &&
+				 at_cas(&coroi_chan_end_lock(c, send)->word, &free, 1)) &&
 		    coroi_likely((status = pass_end(c, send, value, bytes, true)) <= CORO_OK))
 			return status;
 	} else if (coroi_likely(coroi_object_try_shared(&c->object))) {
@@ -282,7 +308,9 @@ static inline int leaf(struct coro_chan *c, bool send, void *value)
 			status = coroi_chan_try(c, send, value, &woken, c->bytes, true, true);
 		coroi_object_leave(&c->object);
 	}
-	return status == COROI_BY_BOTH ? COROI_BY_CALL : status == COROI_NOT_NOW ? CORO_ETIMEDOUT : status;
+	return status == COROI_BY_BOTH   ? COROI_BY_CALL
+	       : status == COROI_NOT_NOW ? CORO_ETIMEDOUT
+					 : status;
 }
 
 int coroi_chan_send_leaf(coro_chan *c, void *value)
@@ -302,7 +330,8 @@ static int pass_gowaiter(coro_chan *c, bool send, struct coroi_gowaiter *g)
 
 	if (status)
 		return status;
-	if ((status = coroi_chan_try(c, send, g->value, &woken, c->bytes, false, true)) == COROI_NOT_NOW)
+	if ((status = coroi_chan_try(c, send, g->value, &woken, c->bytes, false, true)) ==
+	    COROI_NOT_NOW)
 		return coroi_gowaiter_wait(g, &c->object, coroi_chan_wait_queue(c, send));
 	coroi_object_leave(&c->object);
 	return told(coroi_here(), false, status, woken); /* what is bound is nothing for Go */
@@ -332,7 +361,8 @@ int coro_chan_close(coro_chan *c)
 		return CORO_ECLOSED;
 	}
 	c->closed = true;
-	for (struct coroi_waiter *x; (x = coroi_chan_take(c, &c->receivers)) || (x = coroi_chan_take(c, &c->senders));) {
+	for (struct coroi_waiter *x;
+	     (x = coroi_chan_take(c, &c->receivers)) || (x = coroi_chan_take(c, &c->senders));) {
 		x->status = CORO_ECLOSED;
 		coroi_chain_add(&woken, x);
 	}

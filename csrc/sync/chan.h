@@ -1,22 +1,27 @@
 /*
  * chan.h - a channel: a ring of values, and what can be done with it at once.
  *
- * A queue of those who wait to send (only while the ring is full, or has no room at all) and one of those who wait to receive (only
- * while it is empty). A value goes straight from who sends to who waits, under the lock (Q2 of waitq.h), so it is never between the
- * two: whoever is cancelled finds that it was sent, or that it was not.
+ * A queue of those who wait to send (only while the ring is full, or has no room at all) and one of
+ * those who wait to receive (only while it is empty). A value goes straight from who sends to who
+ * waits, under the lock (Q2 of waitq.h), so it is never between the two: whoever is cancelled finds
+ * that it was sent, or that it was not.
  *
- * One with room has a lock for each end, so that who sends and who receives on two cores do not take each other's lines away (after
- * the two-lock queue of Michael and Scott, PODC 1996). `closed` and the queues are changed with both, and so can be read with either;
- * whether somebody waits to send is told to `out` by a word of its own, `awaited`, which may say so for longer.
+ * One with room has a lock for each end, so that who sends and who receives on two cores do not
+ * take each other's lines away (after the two-lock queue of Michael and Scott, PODC 1996). `closed`
+ * and the queues are changed with both, and so can be read with either; whether somebody waits to
+ * send is told to `out` by a word of its own, `awaited`, which may say so for longer.
  *
- *   R1  send, with the lock of `in` alone: not closed, nobody waits to receive, and there is room: the value is written, then counted
- *       (release; pairs with R2's look at it)
- *   R2  receive, with that of `out` alone: there is a value (acquire), and nobody waits to send: it is read, and then counted
- *       (release; pairs with R1's look at it: it is not overwritten before). None, and closed: nothing more comes
- *   R3  whatever else, as to wait, to serve who waits, to leave a queue, to close: with both, `in` first; what could not be done with
- *       one lock is tried again then, since it may be possible by now
+ *   R1  send, with the lock of `in` alone: not closed, nobody waits to receive, and there is room:
+ *       the value is written, then counted (release; pairs with R2's look at it)
+ *   R2  receive, with that of `out` alone: there is a value (acquire), and nobody waits to send: it
+ *       is read, and then counted (release; pairs with R1's look at it: it is not overwritten
+ *       before). None, and closed: nothing more comes
+ *   R3  whatever else, as to wait, to serve who waits, to leave a queue, to close: with both, `in`
+ *       first; what could not be done with one lock is tried again then, since it may be possible
+ *       by now
  *
- * So of R1 and a wait to receive one comes first: the wait is seen by R1 in `in`, or the value by R3; and the same of R2 and a wait to send.
+ * So of R1 and a wait to receive one comes first: the wait is seen by R1 in `in`, or the value by
+ * R3; and the same of R2 and a wait to send.
  */
 #ifndef COROI_CHAN_H
 #define COROI_CHAN_H
@@ -28,22 +33,28 @@
 
 /* One end of the ring. The counts are free-running. */
 struct coroi_end {
-	uint32_t passed; /* values that have passed it; atomic: the other end, and who spins, look */
-	uint32_t seen;   /* that had passed the other end when it was last looked at: only when that is used up its line is fetched */
-	uint32_t at;     /* the place of the next one */
-	uint32_t back;   /* so many come back to it: it is not freed */
+	/* values that have passed it; atomic: the other end, and who spins, look */
+	uint32_t passed;
+	/* that had passed the other end when it was last looked at: only when that is used up its
+	 * line is fetched */
+	uint32_t seen;
+	uint32_t at;   /* the place of the next one */
+	uint32_t back; /* so many come back to it: it is not freed */
 };
 
 struct coro_chan {
-	/* Each of the three in a cache line: what senders write, and, of a channel without room, all that changes; */
-	struct coroi_object object; /* with the lock of `in`: all there is for one without room, or that is bound */
+	/* Each of the three in a cache line: what senders write, and, of a channel without room,
+	 * all that changes; */
+	/* with the lock of `in`: all there is for one without room, or that is bound */
+	struct coroi_object object;
 	struct coroi_end in;
 	struct coroi_waitq senders, receivers;
 
 	/* what hardly ever changes; */
-	size_t bytes COROI_ALONE;    /* of a value */
-	uint32_t capacity;           /* values */
-	uint32_t selects;            /* waiters of coro_select: they come back here. Not those that were taken out */
+	size_t bytes COROI_ALONE; /* of a value */
+	uint32_t capacity;        /* values */
+	/* waiters of coro_select: they come back here. Not those that were taken out */
+	uint32_t selects;
 	struct coroi_worker *worker; /* as the object's */
 	bool closed;
 	bool kept; /* Go's: C does not free it */
@@ -51,20 +62,27 @@ struct coro_chan {
 	/* and what receivers write. */
 	struct coroi_spin receiving COROI_ALONE; /* the lock of `out` */
 	struct coroi_end out;
-	bool awaited; /* somebody waits to send: set before one does, cleared by who finds nobody. Changed with both locks */
-	struct coroi_backoff coalescing; /* who spins lets values come together; with the lock of `out` */
+	/* somebody waits to send: set before one does, cleared by who finds nobody. Changed with
+	 * both locks */
+	bool awaited;
+	/* who spins lets values come together; with the lock of `out` */
+	struct coroi_backoff coalescing;
 
 	unsigned char ring[] COROI_ALONE;
 };
-_Static_assert(offsetof(struct coro_chan, receiving) == COROI_SECOND_LOCK, "it is the object's second lock");
-_Static_assert(offsetof(struct coro_chan, in.passed) == COROI_CHAN_IN && offsetof(struct coro_chan, out.passed) == COROI_CHAN_OUT &&
-	       offsetof(struct coro_chan, senders.first) == COROI_CHAN_SENDERS &&
-	       offsetof(struct coro_chan, receivers.first) == COROI_CHAN_RECEIVERS && offsetof(struct coro_chan, closed) == COROI_CHAN_CLOSED,
+_Static_assert(offsetof(struct coro_chan, receiving) == COROI_SECOND_LOCK,
+	       "it is the object's second lock");
+_Static_assert(offsetof(struct coro_chan, in.passed) == COROI_CHAN_IN &&
+		       offsetof(struct coro_chan, out.passed) == COROI_CHAN_OUT &&
+		       offsetof(struct coro_chan, senders.first) == COROI_CHAN_SENDERS &&
+		       offsetof(struct coro_chan, receivers.first) == COROI_CHAN_RECEIVERS &&
+		       offsetof(struct coro_chan, closed) == COROI_CHAN_CLOSED,
 	       "Go finds them there");
 
-/* coroi_chan_copy - a value. small: it is known to have COROI_LEAF_BYTES at most, and is copied without a call (the barriers keep
- * compilers from making one of the loops). */
-static inline __attribute__((always_inline)) void coroi_chan_copy(void *to, const void *from, size_t bytes, bool small)
+/* coroi_chan_copy - a value. small: it is known to have COROI_LEAF_BYTES at most, and is copied
+ * without a call (the barriers keep compilers from making one of the loops). */
+static inline __attribute__((always_inline)) void coroi_chan_copy(void *to, const void *from,
+								  size_t bytes, bool small)
 {
 	size_t i = 0;
 
@@ -98,7 +116,8 @@ static inline bool coroi_chan_has_ends(const struct coro_chan *c)
 	return c->capacity && !c->worker;
 }
 
-/* coroi_chan_length - values in it: firm with both locks. With fewer a hint, which may even be more than there is room for. */
+/* coroi_chan_length - values in it: firm with both locks. With fewer a hint, which may even be more
+ * than there is room for. */
 static inline uint32_t coroi_chan_length(const struct coro_chan *c)
 {
 	uint32_t out = at_load_acq(&c->out.passed); /* first: it never passes the other */
@@ -128,13 +147,16 @@ static inline struct coroi_waiter *coroi_chan_take(struct coro_chan *c, struct c
 	return x;
 }
 
-/* The outcome of trying: CORO_OK or CORO_ECLOSED; or COROI_NOT_NOW; or, with one lock, COROI_BY_BOTH: somebody waits at the other end. */
+/* The outcome of trying: CORO_OK or CORO_ECLOSED; or COROI_NOT_NOW; or, with one lock,
+ * COROI_BY_BOTH: somebody waits at the other end. */
 enum { COROI_NOT_NOW = 1, COROI_BY_BOTH };
 
-/* coroi_chan_try_send, coroi_chan_try_recv - what can be done at once. both: with all its locks, R3; else with that of its end, R1 or R2.
- * *woken: who is to be woken, after the locks. bytes: c's, perhaps known as it is compiled; small: as in coroi_chan_copy. c is entered. */
-static inline __attribute__((always_inline)) int coroi_chan_try_send(struct coro_chan *c, const void *value, struct coroi_waiter **woken,
-								     size_t bytes, bool small, bool both)
+/* coroi_chan_try_send, coroi_chan_try_recv - what can be done at once. both: with all its locks,
+ * R3; else with that of its end, R1 or R2. *woken: who is to be woken, after the locks. bytes: c's,
+ * perhaps known as it is compiled; small: as in coroi_chan_copy. c is entered. */
+static inline __attribute__((always_inline)) int
+coroi_chan_try_send(struct coro_chan *c, const void *value, struct coroi_waiter **woken,
+		    size_t bytes, bool small, bool both)
 {
 	if (coroi_unlikely(c->closed))
 		return CORO_ECLOSED;
@@ -150,7 +172,8 @@ static inline __attribute__((always_inline)) int coroi_chan_try_send(struct coro
 	}
 	if (!c->capacity)
 		return COROI_NOT_NOW;
-	if (coroi_unlikely(c->in.passed - c->in.seen >= c->capacity)) { /* more than that: who waited was served by who received */
+	/* more than that: who waited was served by who received */
+	if (coroi_unlikely(c->in.passed - c->in.seen >= c->capacity)) {
 		c->in.seen = at_load_acq(&c->out.passed);
 		if (c->in.passed - c->in.seen == c->capacity)
 			return COROI_NOT_NOW;
@@ -160,8 +183,9 @@ static inline __attribute__((always_inline)) int coroi_chan_try_send(struct coro
 	return CORO_OK;
 }
 
-static inline __attribute__((always_inline)) int coroi_chan_try_recv(struct coro_chan *c, void *value, struct coroi_waiter **woken,
-								     size_t bytes, bool small, bool both)
+static inline __attribute__((always_inline)) int
+coroi_chan_try_recv(struct coro_chan *c, void *value, struct coroi_waiter **woken, size_t bytes,
+		    bool small, bool both)
 {
 	if (coroi_unlikely(c->out.seen == c->out.passed) && c->capacity)
 		c->out.seen = at_load_acq(&c->in.passed);
@@ -187,10 +211,13 @@ static inline __attribute__((always_inline)) int coroi_chan_try_recv(struct coro
 }
 
 /* coroi_chan_try - one of the two. */
-static inline __attribute__((always_inline)) int coroi_chan_try(struct coro_chan *c, bool send, void *value, struct coroi_waiter **woken,
+static inline __attribute__((always_inline)) int coroi_chan_try(struct coro_chan *c, bool send,
+								void *value,
+								struct coroi_waiter **woken,
 								size_t bytes, bool small, bool both)
 {
-	return send ? coroi_chan_try_send(c, value, woken, bytes, small, both) : coroi_chan_try_recv(c, value, woken, bytes, small, both);
+	return send ? coroi_chan_try_send(c, value, woken, bytes, small, both)
+		    : coroi_chan_try_recv(c, value, woken, bytes, small, both);
 }
 
 /* coroi_chan_queue - of those who wait to send (or receive). */

@@ -1,5 +1,6 @@
 //go:build cgo && linux
-/* cond.c - conditions: whoever waits gives the mutex back meanwhile, and has it again when the wait is over. */
+/* cond.c - conditions: whoever waits gives the mutex back meanwhile, and has it again when the wait
+ * is over. */
 #include "sync/mutex.h"
 
 struct cond {
@@ -39,12 +40,14 @@ int coro_cond_wait(coro_cond *p, coro_mutex *mutex, uint64_t deadline)
 	coroi_object_leave(&c->object);
 	coro_mutex_unlock(mutex);
 	status = coroi_waiter_wait(x, 'c', deadline, false);
-	int locked = coroi_mutex_swap(m, 0, mine) ? CORO_OK : coroi_mutex_lock_slow(m, mine, CORO_FOREVER, x);
+	int locked = coroi_mutex_swap(m, 0, mine) ? CORO_OK
+						  : coroi_mutex_lock_slow(m, mine, CORO_FOREVER, x);
 	coroi_waiter_end(me, x);
 	return locked ? locked : status;
 }
 
-int coroi_cond_wait_gowaiter(coro_cond *p, coro_mutex *mutex, uint64_t owner, struct coroi_gowaiter *g)
+int coroi_cond_wait_gowaiter(coro_cond *p, coro_mutex *mutex, uint64_t owner,
+			     struct coroi_gowaiter *g)
 {
 	struct cond *c = cond_of(p);
 

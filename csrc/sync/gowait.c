@@ -4,7 +4,8 @@
 
 #include "kernel/gobell.h"
 
-struct coroi_gowaiter *coroi_gowaiter_new(struct coro_scheduler *sched, uint32_t id, struct coroi_rec *body, uint32_t gen, size_t bytes)
+struct coroi_gowaiter *coroi_gowaiter_new(struct coro_scheduler *sched, uint32_t id,
+					  struct coroi_rec *body, uint32_t gen, size_t bytes)
 {
 	struct coroi_gowaiter *g = coroi_alloc(sizeof *g + bytes, 16);
 

@@ -11,7 +11,8 @@ COROI_VIEW(struct latch, coro_latch, latch_of)
 
 int coro_latch_init(coro_latch *p, uint64_t count, uint32_t flags)
 {
-	int status = count <= CORO_PERMITS_MAX ? coroi_object_init(p, sizeof(struct latch), flags) : CORO_EINVAL;
+	int status = count <= CORO_PERMITS_MAX ? coroi_object_init(p, sizeof(struct latch), flags)
+					       : CORO_EINVAL;
 
 	if (!status)
 		latch_of(p)->count = count;
@@ -32,7 +33,8 @@ int coro_latch_add(coro_latch *p, int64_t n)
 		coroi_object_leave(&l->object);
 		return CORO_EINVAL;
 	}
-	if (n > 0 && ((uint64_t)n > CORO_PERMITS_MAX || l->count + (uint64_t)n > CORO_PERMITS_MAX)) {
+	if (n > 0 &&
+	    ((uint64_t)n > CORO_PERMITS_MAX || l->count + (uint64_t)n > CORO_PERMITS_MAX)) {
 		coroi_object_leave(&l->object);
 		return CORO_EOVERFLOW;
 	}
@@ -58,7 +60,8 @@ int coro_latch_wait(coro_latch *p, uint64_t deadline)
 		coroi_object_leave(&l->object);
 		return CORO_OK;
 	}
-	return coroi_object_wait(coroi_here(), &l->object, l->object.home, &l->queue, &as, 0, 0, deadline);
+	return coroi_object_wait(coroi_here(), &l->object, l->object.home, &l->queue, &as, 0, 0,
+				 deadline);
 }
 
 int coroi_latch_wait_gowaiter(coro_latch *p, struct coroi_gowaiter *g)
@@ -81,7 +84,8 @@ int coroi_latch_add_leaf(coro_latch *p, const int64_t *n)
 
 	if (!coroi_object_enter_leaf(&l->object))
 		return COROI_BY_CALL;
-	uint64_t count = l->count + (uint64_t)*n; /* more than there may be, if it would be less than 0 */
+	/* more than there may be, if it would be less than 0 */
+	uint64_t count = l->count + (uint64_t)*n;
 	bool may = count <= CORO_PERMITS_MAX && (count || !l->queue.first);
 	if (may)
 		l->count = count;

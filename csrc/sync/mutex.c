@@ -9,8 +9,8 @@ int coro_mutex_init(coro_mutex *p, uint32_t flags)
 
 #define DEAD (~UINT64_C(0) & ~COROI_WAITED) /* an owner: it was destroyed */
 
-/* take_or_wait - CORO_OK: mine has it, or CORO_EDEADLK already had; COROI_WAITS: it is to wait; CORO_ETIMEDOUT: it would have to.
- * Entered. */
+/* take_or_wait - CORO_OK: mine has it, or CORO_EDEADLK already had; COROI_WAITS: it is to wait;
+ * CORO_ETIMEDOUT: it would have to. Entered. */
 static int take_or_wait(struct coroi_mutex *m, uint64_t mine, bool may_wait)
 {
 	uint64_t owner = at_load_rlx(&m->owner);
@@ -24,7 +24,9 @@ static int take_or_wait(struct coroi_mutex *m, uint64_t mine, bool may_wait)
 	return owner ? COROI_WAITS : CORO_OK;
 }
 
-COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int coroi_mutex_lock_slow(struct coroi_mutex *m, uint64_t mine, uint64_t deadline,
+COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int coroi_mutex_lock_slow(struct coroi_mutex *m,
+								    uint64_t mine,
+								    uint64_t deadline,
 								    struct coroi_waiter *again)
 {
 	static const struct coroi_wait_as as = {'m', "coro_mutex_lock"};
@@ -36,18 +38,23 @@ COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int coroi_mutex_lock_slow(struct coroi
 	if (status)
 		return status;
 	coroi_may_wait(&me); /* it may: mine tells */
-	if ((status = take_or_wait(m, mine, deadline && !(me && coroi_self()->nowait))) != COROI_WAITS) {
+	if ((status = take_or_wait(m, mine, deadline && !(me && coroi_self()->nowait))) !=
+	    COROI_WAITS) {
 		coroi_object_leave(&m->object);
-		return status == CORO_ETIMEDOUT ? coroi_wont_wait(deadline ? CORO_ENOWAIT : status, as.call) : status;
+		return status == CORO_ETIMEDOUT
+			       ? coroi_wont_wait(deadline ? CORO_ENOWAIT : status, as.call)
+			       : status;
 	}
 	if (!again) /* no memory: COROI_WAITED stays, who unlocks looks once in vain */
-		return coroi_object_wait(coroi_here(), &m->object, m->object.home, &m->queue, &as, 0, mine, deadline);
+		return coroi_object_wait(coroi_here(), &m->object, m->object.home, &m->queue, &as,
+					 0, mine, deadline);
 	coroi_waiter_init(again, &m->object, me, 0, NULL);
 	again->owner = mine;
 	return coroi_waiter_wait_in(again, &m->queue, as.what, deadline, true);
 }
 
-/* swap_mine - the usual path: the current coroutine owns p instead of nobody, or nobody instead of it. False: the general way. */
+/* swap_mine - the usual path: the current coroutine owns p instead of nobody, or nobody instead of
+ * it. False: the general way. */
 static inline bool swap_mine(coro_mutex *p, bool lock)
 {
 	struct coroi_worker *w = coroi_here();
@@ -63,7 +70,8 @@ static inline bool swap_mine(coro_mutex *p, bool lock)
 		at_store_rlx(&m->owner, to);
 		return true;
 	}
-	/* Without a look first, which would wait for the last swap as long as half of this one takes. */
+	/* Without a look first, which would wait for the last swap as long as half of this one
+	 * takes. */
 	return coroi_likely(!m->object.home && at_cas(&m->owner, &from, to));
 }
 
@@ -73,7 +81,9 @@ static COROI_NOINLINE int lock_general(coro_mutex *p, uint64_t deadline)
 		return CORO_EINVAL;
 	uint64_t mine = coroi_lock_owner();
 	struct coroi_mutex *m = coroi_mutex_of(p);
-	return mine && coroi_mutex_swap(m, 0, mine) ? CORO_OK : coroi_mutex_lock_slow(m, mine, deadline, NULL);
+	return mine && coroi_mutex_swap(m, 0, mine)
+		       ? CORO_OK
+		       : coroi_mutex_lock_slow(m, mine, deadline, NULL);
 }
 
 int coro_mutex_lock(coro_mutex *p, uint64_t deadline)
@@ -108,9 +118,11 @@ static COROI_NOINLINE int unlock_slow(coro_mutex *p, uint64_t mine)
 		return CORO_EPERM;
 	}
 	struct coroi_waiter *x = coroi_waitq_take(&m->queue);
-	at_xchg(&m->owner, x ? x->owner | (m->queue.first ? COROI_WAITED : 0) : mine); /* a release for what it guards */
+	/* a release for what it guards */
+	at_xchg(&m->owner, x ? x->owner | (m->queue.first ? COROI_WAITED : 0) : mine);
 	coroi_object_leave(&m->object);
-	if (!x) /* they have left. It is free as the last step: the next owner may free its memory */
+	/* they have left. It is free as the last step: the next owner may free its memory */
+	if (!x)
 		return coroi_mutex_unlock_as(p, mine);
 	return coroi_waiter_wake_on(coroi_here(), x);
 }
@@ -139,5 +151,6 @@ int coro_mutex_destroy(coro_mutex *p)
 	struct coroi_mutex *m = coroi_mutex_of(p);
 	uint64_t free = 0;
 	int status = coroi_object_enter_end(&m->object);
-	return status ? status : coroi_object_end(&m->object, !at_cas(&m->owner, &free, DEAD)); /* so that no fast path takes it */
+	/* so that no fast path takes it */
+	return status ? status : coroi_object_end(&m->object, !at_cas(&m->owner, &free, DEAD));
 }

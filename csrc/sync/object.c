@@ -28,8 +28,9 @@ int coroi_object_end(struct coroi_object *o, bool used)
 	return used ? CORO_EBUSY : CORO_OK;
 }
 
-COROI_NOINLINE int coroi_object_wait_slow(struct coroi_object *o, struct coroi_waitq *q, const struct coroi_wait_as *as, uint8_t n,
-					uint64_t owner, uint64_t deadline)
+COROI_NOINLINE int coroi_object_wait_slow(struct coroi_object *o, struct coroi_waitq *q,
+					  const struct coroi_wait_as *as, uint8_t n, uint64_t owner,
+					  uint64_t deadline)
 {
 	struct coroi_rec *me;
 	int status = coroi_must_wait(&me, deadline);

@@ -15,7 +15,8 @@ enum { ONCE_NEW, ONCE_RUNS, ONCE_DONE = COROI_ONCE_DONE };
 
 /* It is at home nowhere and never destroyed, so entering it cannot fail. */
 
-/* once_begin - CORO_OK: it is done; COROI_YOURS: mine is to do it; COROI_WAITS: to wait; CORO_EDEADLK: mine does it. Entered. */
+/* once_begin - CORO_OK: it is done; COROI_YOURS: mine is to do it; COROI_WAITS: to wait;
+ * CORO_EDEADLK: mine does it. Entered. */
 static int once_begin(struct once *o, uint64_t mine)
 {
 	if (o->state == ONCE_DONE)
@@ -59,7 +60,8 @@ int coro_once_do(coro_once *p, void (*fn)(void *), void *arg, uint64_t deadline)
 	if (!p || !fn)
 		return CORO_EINVAL;
 	struct once *o = once_of(p);
-	if (coroi_likely(at_load_acq(&o->state) == ONCE_DONE)) /* acquire: what fn has done is seen */
+	/* acquire: what fn has done is seen */
+	if (coroi_likely(at_load_acq(&o->state) == ONCE_DONE))
 		return CORO_OK;
 	uint64_t mine = coroi_lock_owner();
 	if (!mine)
@@ -67,7 +69,8 @@ int coro_once_do(coro_once *p, void (*fn)(void *), void *arg, uint64_t deadline)
 	coroi_object_enter(&o->object);
 	int status = once_begin(o, mine);
 	if (status == COROI_WAITS)
-		return coroi_object_wait(coroi_here(), &o->object, o->object.home, &o->queue, &as, 0, 0, deadline);
+		return coroi_object_wait(coroi_here(), &o->object, o->object.home, &o->queue, &as,
+					 0, 0, deadline);
 	coroi_object_leave(&o->object);
 	if (status != COROI_YOURS)
 		return status;

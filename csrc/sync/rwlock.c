@@ -36,7 +36,8 @@ static void rwlock_grant(struct rwlock *l, struct coroi_chain *woken)
 	}
 }
 
-/* rwlock_try - CORO_OK: mine has it, or CORO_EDEADLK already had, for writing; COROI_WAITS: it is to wait. Entered. */
+/* rwlock_try - CORO_OK: mine has it, or CORO_EDEADLK already had, for writing; COROI_WAITS: it is
+ * to wait. Entered. */
 static int rwlock_try(struct rwlock *l, bool write, uint64_t mine)
 {
 	if (l->written && l->writer == mine)
@@ -58,7 +59,8 @@ static void rwlock_left(struct rwlock *l)
 
 static int rwlock_lock(coro_rwlock *p, bool write, uint64_t deadline)
 {
-	static const struct coroi_wait_as as[] = {{'r', "coro_rwlock_read"}, {'w', "coro_rwlock_write"}};
+	static const struct coroi_wait_as as[] = {{'r', "coro_rwlock_read"},
+						  {'w', "coro_rwlock_write"}};
 	struct rwlock *l = rwlock_of(p);
 
 	if (!p)
@@ -73,7 +75,8 @@ static int rwlock_lock(coro_rwlock *p, bool write, uint64_t deadline)
 		coroi_object_leave(&l->object);
 		return status;
 	}
-	status = coroi_object_wait(coroi_here(), &l->object, l->object.home, &l->queue, &as[write], write, mine, deadline);
+	status = coroi_object_wait(coroi_here(), &l->object, l->object.home, &l->queue, &as[write],
+				   write, mine, deadline);
 	if (status)
 		rwlock_left(l);
 	return status;
@@ -142,7 +145,9 @@ int coro_rwlock_unlock(coro_rwlock *p)
 	if (!p)
 		return CORO_EINVAL;
 	int status = coroi_object_enter(&l->object);
-	return status ? status : rwlock_unlock(l, l->written ? l->writer == coroi_lock_owner() : l->readers != 0);
+	return status ? status
+		      : rwlock_unlock(l, l->written ? l->writer == coroi_lock_owner()
+						    : l->readers != 0);
 }
 
 int coroi_rwlock_unlock_as(coro_rwlock *p, bool write, uint64_t owner)
@@ -152,7 +157,8 @@ int coroi_rwlock_unlock_as(coro_rwlock *p, bool write, uint64_t owner)
 
 	if (status)
 		return status;
-	return rwlock_unlock(l, write ? l->written && l->writer == owner : !l->written && l->readers);
+	return rwlock_unlock(l,
+			     write ? l->written && l->writer == owner : !l->written && l->readers);
 }
 
 static inline int rwlock_lock_leaf(struct rwlock *l, bool write, uint64_t owner)
@@ -168,7 +174,8 @@ static inline int rwlock_unlock_leaf(struct rwlock *l, bool write, uint64_t owne
 {
 	if (!coroi_object_enter_leaf(&l->object))
 		return COROI_BY_CALL;
-	bool may = !l->queue.first && (write ? l->written && l->writer == owner : !l->written && l->readers);
+	bool may = !l->queue.first &&
+		   (write ? l->written && l->writer == owner : !l->written && l->readers);
 	if (may && write)
 		l->written = 0;
 	else if (may)
@@ -203,5 +210,6 @@ int coro_rwlock_destroy(coro_rwlock *p)
 		return CORO_EINVAL;
 	struct rwlock *l = rwlock_of(p);
 	int status = coroi_object_enter_end(&l->object);
-	return status ? status : coroi_object_end(&l->object, l->written || l->readers); /* else nobody waits */
+	/* else nobody waits */
+	return status ? status : coroi_object_end(&l->object, l->written || l->readers);
 }

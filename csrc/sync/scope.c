@@ -2,9 +2,10 @@
 /*
  * scope.c - children that do not outlive their parent, and end together.
  *
- * A scope lies in its parent's arena, with the handles of its children. Each child is joinable, and runs inside a function of
- * ours that sees to it that the end of an aborted one cancels the others; the parent joins them, one after the other, at the
- * latest as it ends itself: then they are canceled first. Nothing of the children is left when that is done.
+ * A scope lies in its parent's arena, with the handles of its children. Each child is joinable, and
+ * runs inside a function of ours that sees to it that the end of an aborted one cancels the others;
+ * the parent joins them, one after the other, at the latest as it ends itself: then they are
+ * canceled first. Nothing of the children is left when that is done.
  */
 #include "kernel/nowait.h"
 #include "kernel/wait.h"
@@ -60,8 +61,8 @@ static void child(void *arg, void *result)
 	l->fn(l->arg, result);
 }
 
-/* join_all - CORO_OK, or why the first child (in the order of spawning) has not returned, those that were canceled last; or
- * CORO_ECANCELED if the owner was, before or while it waited. */
+/* join_all - CORO_OK, or why the first child (in the order of spawning) has not returned, those
+ * that were canceled last; or CORO_ECANCELED if the owner was, before or while it waited. */
 static int join_all(coro_scope *s, bool committed)
 {
 	bool canceled = false;
@@ -132,7 +133,8 @@ static bool grow(coro_scope *s)
 	return true;
 }
 
-int coro_scope_spawn(coro_scope *s, const coro_attr *attr, coro_fn fn, const void *arg, size_t arg_bytes)
+int coro_scope_spawn(coro_scope *s, const coro_attr *attr, coro_fn fn, const void *arg,
+		     size_t arg_bytes)
 {
 	struct link l = {.scope = s, .fn = fn};
 	coro_attr a = {.size = sizeof a};
@@ -152,7 +154,8 @@ int coro_scope_spawn(coro_scope *s, const coro_attr *attr, coro_fn fn, const voi
 	if (!grow(s))
 		return CORO_ENOMEM;
 	coroi_lock(&s->lock); /* so that it is canceled with the others, or not there yet */
-	int status = s->canceled ? CORO_ECANCELED : coro_spawn_attr(&a, child, &l, sizeof l, &s->child[s->count]);
+	int status = s->canceled ? CORO_ECANCELED
+				 : coro_spawn_attr(&a, child, &l, sizeof l, &s->child[s->count]);
 	s->count += status == CORO_OK;
 	coroi_unlock(&s->lock);
 	return status;

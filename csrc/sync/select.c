@@ -2,9 +2,10 @@
 /*
  * select.c - waiting for one of several channels.
  *
- * All their locks are taken, in the order of their addresses, and a waiter put into each queue, if none of the operations can be done
- * at once (as Go's select does it). All the waiters share one word, which decides who serves them: see waitq.h. Afterwards those that are
- * left in a queue are taken out, one after the other: whoever finds one until then passes it over.
+ * All their locks are taken, in the order of their addresses, and a waiter put into each queue, if
+ * none of the operations can be done at once (as Go's select does it). All the waiters share one
+ * word, which decides who serves them: see waitq.h. Afterwards those that are left in a queue are
+ * taken out, one after the other: whoever finds one until then passes it over.
  */
 #include "sync/chan.h"
 
@@ -12,10 +13,11 @@ struct choice {
 	coro_case *cases;
 	uint32_t n;
 	struct coroi_several several; /* chosen: index + 1, or LEFT */
-	uint32_t channels, locked; /* in `order`, and how many of them are entered */
-	struct coro_chan **order;  /* each channel once, by address */
+	uint32_t channels, locked;    /* in `order`, and how many of them are entered */
+	struct coro_chan **order;     /* each channel once, by address */
 	struct coroi_waiter *waiter;
-	unsigned char *values, *values_end; /* of a dense coroutine: where they are while it waits; else NULL */
+	/* of a dense coroutine: where they are while it waits; else NULL */
+	unsigned char *values, *values_end;
 };
 
 #define LEFT UINT32_MAX
@@ -31,7 +33,8 @@ static void sort(struct choice *s)
 			at--;
 		if (at && s->order[at - 1] == c)
 			continue;
-		for (uint32_t k = s->channels++; k > at; k--) /* not memmove: its first call wants 3 KiB of the stack */
+		/* not memmove: its first call wants 3 KiB of the stack */
+		for (uint32_t k = s->channels++; k > at; k--)
 			s->order[k] = s->order[k - 1];
 		s->order[at] = c;
 	}
@@ -68,7 +71,8 @@ static int check(const coro_case *cases, uint32_t n)
 		return CORO_EINVAL;
 	for (uint32_t i = 0; i < n; i++) {
 		const coro_case *k = &cases[i];
-		if (!k->chan || k->reserved || (k->send && k->recv) || (k->chan->bytes && !k->send && !k->recv))
+		if (!k->chan || k->reserved || (k->send && k->recv) ||
+		    (k->chan->bytes && !k->send && !k->recv))
 			return CORO_EINVAL;
 	}
 	return CORO_OK;
@@ -85,7 +89,8 @@ static inline void *value_of(const coro_case *k)
 	return sends(k) ? (void *)(uintptr_t)k->send : k->recv;
 }
 
-/* random_below - xorshift32 (Marsaglia, 2003), a state for each thread. Not inline: no address of it outlives a switch. */
+/* random_below - xorshift32 (Marsaglia, 2003), a state for each thread. Not inline: no address of
+ * it outlives a switch. */
 static COROI_NOINLINE uint32_t random_below(uint32_t n)
 {
 	static __thread uint32_t state;
@@ -98,7 +103,8 @@ static COROI_NOINLINE uint32_t random_below(uint32_t n)
 	return (uint32_t)((uint64_t)x * n >> 32);
 }
 
-/* try_all - one that can be done at once is done, from a random one on. Its index, or -1. All are entered; then all are left. */
+/* try_all - one that can be done at once is done, from a random one on. Its index, or -1. All are
+ * entered; then all are left. */
 static int try_all(struct choice *s)
 {
 	struct coroi_waiter *woken = NULL;
@@ -107,7 +113,8 @@ static int try_all(struct choice *s)
 	for (uint32_t k = 0; k < s->n; k++) {
 		uint32_t i = first + k < s->n ? first + k : first + k - s->n;
 		coro_case *one = &s->cases[i];
-		int status = coroi_chan_try(one->chan, sends(one), value_of(one), &woken, one->chan->bytes, false, true);
+		int status = coroi_chan_try(one->chan, sends(one), value_of(one), &woken,
+					    one->chan->bytes, false, true);
 		if (status == COROI_NOT_NOW)
 			continue;
 		one->status = status;
@@ -120,11 +127,13 @@ static int try_all(struct choice *s)
 }
 
 /* enqueue_all - who waits: me, or a gowaiter, or (neither) a thread; tell: how that is told. */
-static void enqueue_all(struct choice *s, struct coroi_rec *me, struct coroi_gowaiter *g, uint8_t tell)
+static void enqueue_all(struct choice *s, struct coroi_rec *me, struct coroi_gowaiter *g,
+			uint8_t tell)
 {
 	unsigned char *room = s->values;
 
-	s->several = (struct coroi_several){0, tell == COROI_TELL_SPINNER ? COROI_EVENT_SPINS : COROI_EVENT_NONE};
+	s->several = (struct coroi_several){0, tell == COROI_TELL_SPINNER ? COROI_EVENT_SPINS
+									  : COROI_EVENT_NONE};
 	for (uint32_t i = 0; i < s->n; i++) {
 		coro_case *one = &s->cases[i];
 		struct coroi_waiter *x = &s->waiter[i];
@@ -145,7 +154,8 @@ static void enqueue_all(struct choice *s, struct coroi_rec *me, struct coroi_gow
 	s->values_end = room;
 }
 
-/* dequeue_all - out of all queues where they still are; `taken` is in none. Nobody is at any of them afterwards. */
+/* dequeue_all - out of all queues where they still are; `taken` is in none. Nobody is at any of
+ * them afterwards. */
 static void dequeue_all(struct choice *s, uint32_t taken)
 {
 	for (uint32_t i = 0; i < s->n; i++) {
@@ -160,10 +170,12 @@ static void dequeue_all(struct choice *s, uint32_t taken)
 	}
 }
 
-/* bytes_of_value - of one of `values`: the channel itself may be gone by the time that it has come. */
+/* bytes_of_value - of one of `values`: the channel itself may be gone by the time that it has
+ * come. */
 static size_t bytes_of_value(const struct choice *s, uint32_t i)
 {
-	const unsigned char *value = s->waiter[i].value, *end = i + 1 < s->n ? s->waiter[i + 1].value : s->values_end;
+	const unsigned char *value = s->waiter[i].value,
+			    *end = i + 1 < s->n ? s->waiter[i + 1].value : s->values_end;
 	return (size_t)(end - value);
 }
 
@@ -185,7 +197,10 @@ static int select_slow(struct choice *s, uint64_t deadline)
 		return coroi_wont_wait(status, "coro_select");
 	}
 	bool spins = coroi_may_spin(me, deadline) && !is_home(s);
-	enqueue_all(s, me, NULL, spins ? COROI_TELL_SPINNER : me ? COROI_TELL_COROUTINE : COROI_TELL_THREAD);
+	enqueue_all(s, me, NULL,
+		    spins ? COROI_TELL_SPINNER
+		    : me  ? COROI_TELL_COROUTINE
+			  : COROI_TELL_THREAD);
 	leave_all(s);
 	if (!me)
 		status = coroi_thread_wait(&s->several.event, deadline, withdraw, s);
@@ -196,7 +211,8 @@ static int select_slow(struct choice *s, uint64_t deadline)
 	if (status)
 		return status;
 	s->cases[i].status = s->waiter[i].status;
-	if (coroi_unlikely(s->values != NULL) && !sends(&s->cases[i]) && s->cases[i].status == CORO_OK)
+	if (coroi_unlikely(s->values != NULL) && !sends(&s->cases[i]) &&
+	    s->cases[i].status == CORO_OK)
 		coroi_chan_copy(s->cases[i].recv, s->waiter[i].value, bytes_of_value(s, i), false);
 	return (int)i;
 }
@@ -211,7 +227,8 @@ static int select_with(struct choice *s, uint64_t deadline)
 	return done >= 0 ? done : select_slow(s, deadline);
 }
 
-/* A gowaiter's choice lies in its value: then the cases, a waiter and a channel for each, and the values. */
+/* A gowaiter's choice lies in its value: then the cases, a waiter and a channel for each, and the
+ * values. */
 static inline struct choice *choice_of(struct coroi_gowaiter *g)
 {
 	return (struct choice *)(void *)g->value;
@@ -219,7 +236,9 @@ static inline struct choice *choice_of(struct coroi_gowaiter *g)
 
 size_t coroi_select_bytes(uint32_t n)
 {
-	size_t bytes = sizeof(struct choice) + n * (sizeof(coro_case) + sizeof(struct coroi_waiter) + sizeof(struct coro_chan *));
+	size_t bytes = sizeof(struct choice) +
+		       n * (sizeof(coro_case) + sizeof(struct coroi_waiter) +
+			    sizeof(struct coro_chan *));
 	return (bytes + 15) & ~(size_t)15;
 }
 
@@ -284,14 +303,16 @@ static COROI_NOINLINE int select_on_stack(coro_case *cases, uint32_t n, uint64_t
 	return select_with(&s, deadline);
 }
 
-/* select_aside - for a dense coroutine: all that others are to reach lies aside, with room for its values. */
+/* select_aside - for a dense coroutine: all that others are to reach lies aside, with room for its
+ * values. */
 static COROI_NOINLINE int select_aside(coro_case *cases, uint32_t n, uint64_t deadline)
 {
 	size_t values = 0;
 
 	for (uint32_t i = 0; i < n; i++)
 		values += cases[i].chan->bytes;
-	struct choice *s = coroi_aside_get(sizeof *s + n * (sizeof *s->waiter + sizeof *s->order) + values);
+	struct choice *s = coroi_aside_get(sizeof *s + n * (sizeof *s->waiter + sizeof *s->order) +
+					   values);
 	if (!s)
 		return CORO_ENOMEM;
 	*s = (struct choice){.cases = cases, .n = n};

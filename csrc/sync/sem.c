@@ -11,7 +11,8 @@ COROI_VIEW(struct sem, coro_sem, sem_of)
 
 int coro_sem_init(coro_sem *p, uint64_t permits, uint32_t flags)
 {
-	int status = permits <= CORO_PERMITS_MAX ? coroi_object_init(p, sizeof(struct sem), flags) : CORO_EINVAL;
+	int status = permits <= CORO_PERMITS_MAX ? coroi_object_init(p, sizeof(struct sem), flags)
+						 : CORO_EINVAL;
 
 	if (!status)
 		sem_of(p)->permits = permits;
@@ -20,18 +21,21 @@ int coro_sem_init(coro_sem *p, uint64_t permits, uint32_t flags)
 
 static const struct coroi_wait_as wait_as = {'s', "coro_sem_acquire"};
 
-static COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int wait_shared(struct sem *s, uint64_t deadline, struct coroi_worker *w)
+static COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int wait_shared(struct sem *s, uint64_t deadline,
+								 struct coroi_worker *w)
 {
 	return coroi_object_wait(w, &s->object, false, &s->queue, &wait_as, 0, 0, deadline);
 }
 
-static COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int wait_home(struct sem *s, uint64_t deadline, struct coroi_worker *w)
+static COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int wait_home(struct sem *s, uint64_t deadline,
+							       struct coroi_worker *w)
 {
 	return coroi_object_wait(w, &s->object, true, &s->queue, &wait_as, 0, 0, deadline);
 }
 
 /* sem_acquire - at w (coroi_here); entered, bound (home) or not; leaves. */
-static inline __attribute__((always_inline)) int sem_acquire(struct coroi_worker *w, struct sem *s, bool home, uint64_t deadline)
+static inline __attribute__((always_inline)) int sem_acquire(struct coroi_worker *w, struct sem *s,
+							     bool home, uint64_t deadline)
 {
 	if (coroi_unlikely(!s->permits))
 		return home ? wait_home(s, deadline, w) : wait_shared(s, deadline, w);
@@ -43,7 +47,8 @@ static inline __attribute__((always_inline)) int sem_acquire(struct coroi_worker
 static COROI_NOINLINE int sem_acquire_slow(coro_sem *p, uint64_t deadline)
 {
 	int status = p ? coroi_object_enter(&sem_of(p)->object) : CORO_EINVAL;
-	return status ? status : sem_acquire(coroi_here(), sem_of(p), sem_of(p)->object.home, deadline);
+	return status ? status
+		      : sem_acquire(coroi_here(), sem_of(p), sem_of(p)->object.home, deadline);
 }
 
 int coro_sem_acquire(coro_sem *p, uint64_t deadline)
@@ -92,7 +97,8 @@ static COROI_NOINLINE int sem_release_many(struct sem *s, uint64_t n)
 }
 
 /* sem_release - as sem_acquire. */
-static inline __attribute__((always_inline)) int sem_release(struct coroi_worker *w, struct sem *s, bool home, uint64_t n)
+static inline __attribute__((always_inline)) int sem_release(struct coroi_worker *w, struct sem *s,
+							     bool home, uint64_t n)
 {
 	struct coroi_waiter *x;
 

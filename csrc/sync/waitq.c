@@ -23,7 +23,8 @@ int coroi_object_bind(struct coroi_object *o, uint32_t flags)
 	return CORO_OK;
 }
 
-/* The schedulers that are open. Their numbers, and not their addresses, tell what belongs to one of them: those come again. */
+/* The schedulers that are open. Their numbers, and not their addresses, tell what belongs to one of
+ * them: those come again. */
 static struct coro_scheduler *open_ones;
 static uint32_t serials;
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -71,7 +72,8 @@ COROI_COLD int coroi_object_refuse(struct coroi_object *o)
 	return CORO_EINVAL;
 }
 
-COROI_COLD struct coroi_waiter *coroi_waiter_aside(struct coroi_object *o, const struct coroi_rec *me, size_t bytes, int *status)
+COROI_COLD struct coroi_waiter *
+coroi_waiter_aside(struct coroi_object *o, const struct coroi_rec *me, size_t bytes, int *status)
 {
 	struct coroi_waiter *x = NULL;
 
@@ -106,7 +108,8 @@ COROI_NOINLINE int coroi_waiter_wake(struct coroi_waiter *x)
 		break;
 	default:
 		at_xchg(event, COROI_EVENT_FIRED);
-		coroi_futex_wake(event, 1); /* it may be gone by now: then nobody, or somebody who looks again, is woken */
+		/* it may be gone by now: then nobody, or somebody who looks again, is woken */
+		coroi_futex_wake(event, 1);
 	}
 	return CORO_OK;
 }
@@ -119,7 +122,8 @@ COROI_NOINLINE int coroi_waiter_wake_on(struct coroi_worker *w, struct coroi_wai
 
 	if (coroi_unlikely(x->tell != COROI_TELL_COROUTINE || coroi_owner(r) != w->sched))
 		return coroi_waiter_wake(x);
-	if (coroi_likely(coroi_door_try(w) && at_load_acq(&r->home) == w->id && /* firm, inside this door */
+	/* firm, inside this door */
+	if (coroi_likely(coroi_door_try(w) && at_load_acq(&r->home) == w->id &&
 			 at_load_rlx(&r->state) == COROI_WAITING && coroi_made_ready_locked(w, r)))
 		return coroi_leave_fed(w);
 	coroi_door_leave(w);
@@ -130,7 +134,8 @@ bool coroi_waiter_withdraw(struct coroi_waiter *x)
 {
 	bool waits = false;
 
-	if (coroi_object_enter(x->object)) /* nobody destroys what is waited at, nor does a pinned one move */
+	/* nobody destroys what is waited at, nor does a pinned one move */
+	if (coroi_object_enter(x->object))
 		return false;
 	if (x->queue) {
 		coroi_waitq_remove(x);
@@ -166,7 +171,8 @@ int coroi_thread_wait(uint32_t *event, uint64_t deadline, bool (*withdraw)(void 
 
 static bool has_come(void *event)
 {
-	return at_load_rlx((uint32_t *)event) == COROI_EVENT_FIRED || at_load_rlx(&coroi_self()->inbox);
+	return at_load_rlx((uint32_t *)event) == COROI_EVENT_FIRED ||
+	       at_load_rlx(&coroi_self()->inbox);
 }
 
 bool coroi_spin_for_event(uint32_t *event)
@@ -174,11 +180,13 @@ bool coroi_spin_for_event(uint32_t *event)
 	uint32_t spins = COROI_EVENT_SPINS;
 
 	coroi_idle_spin(coroi_self(), has_come, event, 1);
-	/* acquire, both: what Q2 has written is seen. The load first, as a compare-and-swap asks for the line once more */
+	/* acquire, both: what Q2 has written is seen. The load first, as a compare-and-swap asks
+	 * for the line once more */
 	return at_load_acq(event) == COROI_EVENT_FIRED || !at_cas(event, &spins, COROI_EVENT_NONE);
 }
 
-/* await_event - what comes of waiting simply: CORO_OK, the code with which the wait has ended, or NOT_BEGUN: by a cancel. */
+/* await_event - what comes of waiting simply: CORO_OK, the code with which the wait has ended, or
+ * NOT_BEGUN: by a cancel. */
 enum { NOT_BEGUN = 1 };
 
 static inline int await_event(struct coroi_waiter *x, char what)
@@ -206,7 +214,8 @@ static inline int await_event(struct coroi_waiter *x, char what)
 	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
 }
 
-int coroi_waiter_wait_in(struct coroi_waiter *x, struct coroi_waitq *q, char what, uint64_t deadline, bool committed)
+int coroi_waiter_wait_in(struct coroi_waiter *x, struct coroi_waitq *q, char what,
+			 uint64_t deadline, bool committed)
 {
 	if (!x->object->home && !committed && coroi_may_spin(x->rec, deadline)) {
 		x->tell = COROI_TELL_SPINNER;
@@ -221,7 +230,8 @@ COROI_COLD int coroi_waiter_resumed(struct coroi_waiter *x, int code)
 {
 	if (coroi_waiter_withdraw(x))
 		return code;
-	coroi_wait(x->rec, (char)x->rec->waits, CORO_FOREVER, NULL, NULL); /* the event is committed: nothing else ends it */
+	/* the event is committed: nothing else ends it */
+	coroi_wait(x->rec, (char)x->rec->waits, CORO_FOREVER, NULL, NULL);
 	return x->status;
 }
 
@@ -235,6 +245,7 @@ int coroi_waiter_wait(struct coroi_waiter *x, char what, uint64_t deadline, bool
 			return coroi_waiter_resumed(x, code);
 	}
 	int status = x->rec ? coroi_wait(x->rec, what, deadline, committed ? NULL : withdraw, x)
-			    : coroi_thread_wait(&x->event, deadline, committed ? NULL : withdraw, x);
+			    : coroi_thread_wait(&x->event, deadline, committed ? NULL : withdraw,
+						x);
 	return status ? status : x->status;
 }

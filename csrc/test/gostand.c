@@ -67,7 +67,8 @@ void adds(struct coroi_worker *w)
 		__atomic_store_n(&go_made.longest, n, __ATOMIC_RELAXED);
 }
 
-/* Go's part of F5 and F6, by threads that look all the time, or that sleep until the bell would be rung. */
+/* Go's part of F5 and F6, by threads that look all the time, or that sleep until the bell would be
+ * rung. */
 uint64_t clerks_stop;
 
 static void complete(struct coro_scheduler *s, struct coroi_call *c)

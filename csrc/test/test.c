@@ -3,8 +3,9 @@
  *
  *   ctest [-n TIMES] [-x PROGRAM]... [-v] [-l] [NAME | PREFIX*]...
  *
- * Runs the named tests, or all, in PROGRAMs (builds of the same tests; itself, if none is given). Each test is a
- * process (with -v, in Valgrind): a crash, a leak report or a hang fails that test alone, and names it.
+ * Runs the named tests, or all, in PROGRAMs (builds of the same tests; itself, if none is given).
+ * Each test is a process (with -v, in Valgrind): a crash, a leak report or a hang fails that test
+ * alone, and names it.
  */
 #include "test.h"
 
@@ -32,7 +33,7 @@
 #ifndef SLOWER
 #define SLOWER 1
 #endif
-#define SLOWEST 10u
+#define SLOWEST      10u
 #define PROGRAMS_MAX 4
 
 static struct test *tests, **last = &tests;
@@ -172,11 +173,15 @@ void thread_join(pthread_t t)
 	CHECK_EQ(pthread_join(t, NULL), 0);
 }
 
-/* ------------------------------------------------------------------------ schedulers and coroutines */
+/* ------------------------------------------------------------------------ schedulers and
+ * coroutines */
 
 coro_options options(uint32_t workers, uint32_t flags)
 {
-	return (coro_options){.size = sizeof(coro_options), .workers = workers, .flags = flags, .stack_bytes = STACK};
+	return (coro_options){.size = sizeof(coro_options),
+			      .workers = workers,
+			      .flags = flags,
+			      .stack_bytes = STACK};
 }
 
 coro_scheduler *start(const coro_options *o)
@@ -295,9 +300,12 @@ void *__wrap_coroi_heap_get(struct coroi_heap *h, size_t bytes)
 
 void (*meanwhile)(void);
 
-bool __real_coroi_idle_spin(struct coroi_worker *w, bool (*happened)(void *), void *arg, uint32_t pauses);
-bool __wrap_coroi_idle_spin(struct coroi_worker *w, bool (*happened)(void *), void *arg, uint32_t pauses);
-bool __wrap_coroi_idle_spin(struct coroi_worker *w, bool (*happened)(void *), void *arg, uint32_t pauses)
+bool __real_coroi_idle_spin(struct coroi_worker *w, bool (*happened)(void *), void *arg,
+			    uint32_t pauses);
+bool __wrap_coroi_idle_spin(struct coroi_worker *w, bool (*happened)(void *), void *arg,
+			    uint32_t pauses);
+bool __wrap_coroi_idle_spin(struct coroi_worker *w, bool (*happened)(void *), void *arg,
+			    uint32_t pauses)
 {
 	if (meanwhile)
 		meanwhile();
@@ -308,7 +316,8 @@ int __real_coroi_guard(void *base, size_t bytes);
 int __wrap_coroi_guard(void *base, size_t bytes);
 int __wrap_coroi_guard(void *base, size_t bytes)
 {
-	CHECK_EQ(((uintptr_t)base | bytes) % coroi_page(), 0); /* not every emulator of a larger page looks */
+	/* not every emulator of a larger page looks */
+	CHECK_EQ(((uintptr_t)base | bytes) % coroi_page(), 0);
 	return due(&fail_guard) ? ENOMEM : __real_coroi_guard(base, bytes);
 }
 
@@ -361,13 +370,15 @@ static const char *verdict(int status, char *text, size_t bytes)
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
 		snprintf(text, bytes, "over its time limit");
 	else if (WIFSIGNALED(status))
-		snprintf(text, bytes, "signal %d, %s", WTERMSIG(status), strsignal(WTERMSIG(status)));
+		snprintf(text, bytes, "signal %d, %s", WTERMSIG(status),
+			 strsignal(WTERMSIG(status)));
 	else
 		snprintf(text, bytes, "exit %d", WEXITSTATUS(status));
 	return text;
 }
 
-/* show - what a test has said on stderr. True: a sanitizer warns of something in it, which does not end the test. */
+/* show - what a test has said on stderr. True: a sanitizer warns of something in it, which does not
+ * end the test. */
 static bool show(int fd)
 {
 	char text[65536];
@@ -392,8 +403,9 @@ static void on_alarm(int sig)
 	out_of_patience = 1;
 }
 
-/* await - the test's end. A test ends itself by its limit, but one that is emulated may be beyond that. What it leaves
- * running, children of its own, goes with it: it would hold the runner's output open. */
+/* await - the test's end. A test ends itself by its limit, but one that is emulated may be beyond
+ * that. What it leaves running, children of its own, goes with it: it would hold the runner's
+ * output open. */
 static int await(const struct test *t, pid_t child)
 {
 	siginfo_t info;
@@ -401,7 +413,8 @@ static int await(const struct test *t, pid_t child)
 
 	out_of_patience = 0;
 	alarm(limited() ? limit_of(t, SLOWEST) + 60 : 0);
-	while (waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR && !out_of_patience)
+	while (waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR &&
+	       !out_of_patience)
 		;
 	alarm(0);
 	kill(-child, SIGKILL);
@@ -423,8 +436,9 @@ static void run_one(const struct test *t, const char *program)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		dup2(said, 2);
 		if (under_valgrind)
-			execlp("valgrind", "valgrind", "-q", "--error-exitcode=67", "--leak-check=full", "--fair-sched=yes",
-			       program, "-1", t->name, (char *)NULL);
+			execlp("valgrind", "valgrind", "-q", "--error-exitcode=67",
+			       "--leak-check=full", "--fair-sched=yes", program, "-1", t->name,
+			       (char *)NULL);
 		execl(program, program, "-1", t->name, (char *)NULL);
 		_exit(127);
 	}

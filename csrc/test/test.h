@@ -1,5 +1,6 @@
 /*
- * test.h - a small harness: tests register themselves, and each runs in a process of its own under a time limit.
+ * test.h - a small harness: tests register themselves, and each runs in a process of its own under
+ * a time limit.
  *
  *   TEST(name)              a test; it passes if it returns and no CHECK failed
  *   CHECK(condition)        from any thread or coroutine: says where, and ends the process
@@ -23,7 +24,8 @@
 #else
 #define SANITIZED 0
 #endif
-/* FIBERS - each suspended coroutine is a fiber of ThreadSanitizer, and many of them at once are very slow. */
+/* FIBERS - each suspended coroutine is a fiber of ThreadSanitizer, and many of them at once are
+ * very slow. */
 #ifdef COROI_TSAN
 #define FIBERS 1
 #else
@@ -41,7 +43,8 @@ struct test {
 extern const char *test_context;
 
 void test_register(struct test *t);
-void test_fail(const char *file, int line, const char *format, ...) __attribute__((noreturn, format(printf, 3, 4)));
+void test_fail(const char *file, int line, const char *format, ...)
+	__attribute__((noreturn, format(printf, 3, 4)));
 
 #define TEST_LIMIT(id, limit)                                                      \
 	static void id(void);                                                      \
@@ -54,18 +57,20 @@ void test_fail(const char *file, int line, const char *format, ...) __attribute_
 #define TEST(id) TEST_LIMIT(id, 0)
 
 #define CHECK(condition) ((condition) ? (void)0 : test_fail(__FILE__, __LINE__, "%s", #condition))
-#define CHECK_EQ(got, want)                                                                                   \
-	do {                                                                                                  \
-		long long got_ = (long long)(got), want_ = (long long)(want);                                 \
-		if (got_ != want_)                                                                            \
-			test_fail(__FILE__, __LINE__, "%s is %lld, not %s (%lld)", #got, got_, #want, want_); \
+#define CHECK_EQ(got, want)                                                                    \
+	do {                                                                                   \
+		long long got_ = (long long)(got), want_ = (long long)(want);                  \
+		if (got_ != want_)                                                             \
+			test_fail(__FILE__, __LINE__, "%s is %lld, not %s (%lld)", #got, got_, \
+				  #want, want_);                                               \
 	} while (0)
 
-/* scaled - a size of a stress test: n times CORO_TEST_SCALE, an eighth of it under a sanitizer; at least 1. */
+/* scaled - a size of a stress test: n times CORO_TEST_SCALE, an eighth of it under a sanitizer; at
+ * least 1. */
 uint64_t scaled(uint64_t n);
 
-/* delays - in the build for stress tests: about how many atomic operations of the core there are between two random
- * delays. DELAYED - this is that build. */
+/* delays - in the build for stress tests: about how many atomic operations of the core there are
+ * between two random delays. DELAYED - this is that build. */
 void delays(uint32_t every);
 #ifdef COROI_STRESS
 #define DELAYED 1
@@ -80,7 +85,8 @@ void report(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* rnd - the next of a sequence of random numbers (xorshift64*); *state is the seed, not 0. */
 uint64_t rnd(uint64_t *state);
 
-/* child_start - fork; the child (0) has what it says to stderr read from *fd. child_end - wait for its end: what it said, and its status. */
+/* child_start - fork; the child (0) has what it says to stderr read from *fd. child_end - wait for
+ * its end: what it said, and its status. */
 pid_t child_start(int *fd);
 int child_end(pid_t pid, int fd, char *text, size_t bytes);
 
@@ -93,7 +99,8 @@ void sleep_us(unsigned us);
 void thread_start(pthread_t *t, void *(*fn)(void *), void *arg);
 void thread_join(pthread_t t);
 
-/* ------------------------------------------------------------------------ schedulers and coroutines */
+/* ------------------------------------------------------------------------ schedulers and
+ * coroutines */
 
 /* STACK - bytes of a stack for a body of ordinary depth: a sanitizer's frames are larger. */
 #define STACK ((size_t)(SANITIZED ? 128 << 10 : 16 << 10))
@@ -104,7 +111,8 @@ coro_scheduler *start(const coro_options *o);
 coro_scheduler *start_with(uint32_t workers, uint32_t flags);
 
 /* JOINABLE - attributes of a joinable coroutine with a result of so many bytes. */
-#define JOINABLE(bytes) (&(coro_attr){.size = sizeof(coro_attr), .flags = CORO_JOINABLE, .result_bytes = (bytes)})
+#define JOINABLE(bytes) \
+	(&(coro_attr){.size = sizeof(coro_attr), .flags = CORO_JOINABLE, .result_bytes = (bytes)})
 
 /* spawn - from outside, and it succeeds. spawn_in - from inside. */
 void spawn(coro_scheduler *s, coro_fn fn, const void *arg, size_t arg_bytes);
@@ -118,18 +126,19 @@ void until_waiting(coro_scheduler *s, size_t n);
 
 coro_stats stats(coro_scheduler *s);
 
-/* finish - s is at its end (waits for it in service mode): as many have ended as were spawned, and no record and no
- * stack is held by anybody. Then destroy it. */
+/* finish - s is at its end (waits for it in service mode): as many have ended as were spawned, and
+ * no record and no stack is held by anybody. Then destroy it. */
 void finish(coro_scheduler *s);
 
-/* ------------------------------------------------------------------------ faults (linked with --wrap) */
+/* ------------------------------------------------------------------------ faults (linked with
+ * --wrap) */
 
 /* How many calls succeed before the next one fails, once; negative: none fails. */
 extern _Thread_local int fail_alloc, fail_map, fail_guard;
 extern int fail_thread;
 
-/* The blocks for dense coroutines: so many are had yet, and then so many refused. fail_meanwhile, unless it is NULL, is called as
- * one is. */
+/* The blocks for dense coroutines: so many are had yet, and then so many refused. fail_meanwhile,
+ * unless it is NULL, is called as one is. */
 extern _Thread_local int fail_block, fail_blocks;
 extern _Thread_local void (*fail_meanwhile)(void);
 

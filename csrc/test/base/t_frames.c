@@ -6,7 +6,7 @@
 #include "base/frames.h"
 
 #define WORDS 80
-#define MOST 64 /* of them copied */
+#define MOST  64 /* of them copied */
 
 static uint64_t value(unsigned side, unsigned i)
 {
@@ -30,12 +30,18 @@ TEST(frames_are_copied_and_swapped)
 				for (unsigned swap = 0; swap < 2; swap++) {
 					number(words);
 					if (swap)
-						coroi_frames_swap(&words[0][a], &words[1][b], 8 * n);
+						coroi_frames_swap(&words[0][a], &words[1][b],
+								  8 * n);
 					else
-						coroi_frames_copy(&words[0][a], &words[1][b], 8 * n);
+						coroi_frames_copy(&words[0][a], &words[1][b],
+								  8 * n);
 					for (unsigned i = 0; i < WORDS; i++) {
-						CHECK_EQ(words[0][i], i - a < n ? value(1, i - a + b) : value(0, i));
-						CHECK_EQ(words[1][i], swap && i - b < n ? value(0, i - b + a) : value(1, i));
+						CHECK_EQ(words[0][i], i - a < n
+									      ? value(1, i - a + b)
+									      : value(0, i));
+						CHECK_EQ(words[1][i], swap && i - b < n
+									      ? value(0, i - b + a)
+									      : value(1, i));
 					}
 				}
 }

@@ -1,5 +1,6 @@
 /*
- * t_heap.c - the heap of dense coroutines: blocks of all sizes, apart from each other, and nothing left.
+ * t_heap.c - the heap of dense coroutines: blocks of all sizes, apart from each other, and nothing
+ * left.
  */
 #include "test.h"
 
@@ -11,7 +12,9 @@
 static size_t size(uint64_t *seed)
 {
 	uint64_t r = rnd(seed);
-	return r % 50 == 0 ? 16384 + r / 64 % 100000 : r % 10 == 0 ? 1 + r / 64 % 16384 : 1 + r / 64 % 1200;
+	return r % 50 == 0   ? 16384 + r / 64 % 100000
+	       : r % 10 == 0 ? 1 + r / 64 % 16384
+			     : 1 + r / 64 % 1200;
 }
 
 TEST(heap_blocks_are_apart)

@@ -1,5 +1,6 @@
 /*
- * t_manual.c - coroutines resumed by hand: values, states, nesting, reset, deferred functions, the arena.
+ * t_manual.c - coroutines resumed by hand: values, states, nesting, reset, deferred functions, the
+ * arena.
  */
 #include "test.h"
 
@@ -100,7 +101,8 @@ static intptr_t nested(void *arg, intptr_t first)
 	CHECK_EQ(coro_reset(chain[0], nested, NULL), CORO_EBUSY);
 	if (me + 1 < DEPTH) {
 		for (int i = 0; i < 3; i++) {
-			CHECK_EQ(coro_resume(chain[me + 1], first + 1, &got), i < 2 ? CORO_MAY_RESUME : CORO_FINISHED);
+			CHECK_EQ(coro_resume(chain[me + 1], first + 1, &got),
+				 i < 2 ? CORO_MAY_RESUME : CORO_FINISHED);
 			CHECK_EQ(coro_yield_value(got + 1, &first), CORO_OK);
 			if (i == 1)
 				break;
@@ -149,7 +151,8 @@ TEST(manual_moves_between_threads)
 	CHECK_EQ(coro_free(co), CORO_OK); /* where it yielded */
 }
 
-/* ------------------------------------------------------------------------ ends, reset, deferred, arena */
+/* ------------------------------------------------------------------------ ends, reset, deferred,
+ * arena */
 
 static char trace[64];
 static size_t traced;
@@ -218,7 +221,8 @@ TEST(manual_defer_runs_at_every_end)
 static void note_plain(void *arg)
 {
 	note(arg);
-	CHECK_EQ(coro_defer(note, (void *)'?'), CORO_EPERM); /* we are on the caller's stack, in no coroutine */
+	/* we are on the caller's stack, in no coroutine */
+	CHECK_EQ(coro_defer(note, (void *)'?'), CORO_EPERM);
 }
 
 static intptr_t defers_and_yields(void *arg, intptr_t first)

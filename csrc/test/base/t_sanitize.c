@@ -1,6 +1,6 @@
 /*
- * t_sanitize.c - the sanitizers see what goes on inside coroutines: each finds a fault that is planted there. In
- * other builds there is nothing to test.
+ * t_sanitize.c - the sanitizers see what goes on inside coroutines: each finds a fault that is
+ * planted there. In other builds there is nothing to test.
  */
 #include "test.h"
 

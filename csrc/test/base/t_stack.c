@@ -1,5 +1,6 @@
 /*
- * t_stack.c - stacks: classes, guards, what is left, calls on another stack, trim. The byte cap: t_cap.c.
+ * t_stack.c - stacks: classes, guards, what is left, calls on another stack, trim. The byte cap:
+ * t_cap.c.
  */
 #include "test.h"
 
@@ -57,7 +58,8 @@ TEST(stack_of_every_class_can_be_used_up)
 		coro_t *co[40]; /* over more than all colours */
 		for (int i = 0; i < 40; i++) {
 			intptr_t got = 0;
-			CHECK_EQ(coro_new(&co[i], use_all, (void *)coroi_stack_class_bytes(c), coroi_stack_class_bytes(c)),
+			CHECK_EQ(coro_new(&co[i], use_all, (void *)coroi_stack_class_bytes(c),
+					  coroi_stack_class_bytes(c)),
 				 CORO_OK);
 			CHECK_EQ(coro_resume(co[i], 0, &got), CORO_FINISHED);
 			CHECK_EQ(got, 1);
@@ -88,7 +90,8 @@ TEST(stack_classes_mixed)
 	for (uint64_t i = 0; i < scaled(4000); i++) {
 		size_t bytes = coroi_stack_class_bytes((unsigned)(2 + rnd(&seed) % 5));
 		coro_attr attr = {.size = sizeof attr, .stack_bytes = bytes};
-		CHECK_EQ(coro_scheduler_spawn(s, &attr, class_body, &bytes, sizeof bytes, NULL), CORO_OK);
+		CHECK_EQ(coro_scheduler_spawn(s, &attr, class_body, &bytes, sizeof bytes, NULL),
+			 CORO_OK);
 	}
 	finish(s);
 }
@@ -139,11 +142,13 @@ static void overflow_scheduled(coro_fn fn)
 static void overflow_by_hand(coro_fn unused)
 {
 	coro_t *co;
-	stack_t alternate = {.ss_sp = mmap(NULL, 1 << 17, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+	stack_t alternate = {.ss_sp = mmap(NULL, 1 << 17, PROT_READ | PROT_WRITE,
+					   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
 			     .ss_size = 1 << 17};
 
 	(void)unused;
-	CHECK_EQ(sigaltstack(&alternate, NULL), 0); /* workers have one, other threads bring their own */
+	/* workers have one, other threads bring their own */
+	CHECK_EQ(sigaltstack(&alternate, NULL), 0);
 	CHECK_EQ(coro_new(&co, eat_by_hand, NULL, 0), CORO_OK);
 	coro_resume(co, 0, NULL);
 }
@@ -279,7 +284,8 @@ static void deep_scheduled(void *arg, void *result)
 	__atomic_add_fetch(&deep_done, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Suspending inside moves it to other workers; ending inside gives all its stacks back (finish checks that). */
+/* Suspending inside moves it to other workers; ending inside gives all its stacks back (finish
+ * checks that). */
 TEST(stack_call_scheduled)
 {
 	for (uint32_t workers = 1; workers <= 3; workers += 2) {
@@ -371,7 +377,8 @@ TEST(stack_trim_gives_memory_back)
 	CHECK_EQ(stats(s).stacks, MANY + 1);
 	size_t most = resident();
 	if (!SANITIZED)
-		CHECK(most > before + (size_t)MANY * (6 << 10)); /* two pages each: the first and the last */
+		/* two pages each: the first and the last */
+		CHECK(most > before + (size_t)MANY * (6 << 10));
 	CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
 	if (!SANITIZED)
 		CHECK(resident() < before + (most - before) / 4);
@@ -381,11 +388,14 @@ TEST(stack_trim_gives_memory_back)
 
 /* ------------------------------------------------------------------------ room at the cap */
 
-/* Idle stacks make room for others of another size, dirty or not; what is in use is left alone; none is given twice. */
+/* Idle stacks make room for others of another size, dirty or not; what is in use is left alone;
+ * none is given twice. */
 TEST(stack_pool_makes_room)
 {
-	unsigned c = (unsigned)__builtin_ctzl(coroi_page() / 4096) + 2; /* four pages, whatever a page is; and sixteen */
-	size_t small = coroi_stack_class_bytes(c) + coroi_page(), large = coroi_stack_class_bytes(c + 2) + coroi_page();
+	/* four pages, whatever a page is; and sixteen */
+	unsigned c = (unsigned)__builtin_ctzl(coroi_page() / 4096) + 2;
+	size_t small = coroi_stack_class_bytes(c) + coroi_page(),
+	       large = coroi_stack_class_bytes(c + 2) + coroi_page();
 	struct coroi_stack *s[8], *l[2], *again[8];
 	struct coroi_stack_pool p;
 
@@ -419,6 +429,7 @@ TEST(stack_pool_makes_room)
 	coroi_stack_pool_put(&p, &s[4], 4);
 	coroi_stack_pool_trim(&p);
 	CHECK_EQ(p.bytes | p.stacks | p.idle_count | p.idle_bytes, 0);
-	CHECK(!p.idle[c] && !p.hollow[c] && !p.idle[c + 2] && !p.hollow[c + 2] && !p.arenas[c] && !p.arenas[c + 2]);
+	CHECK(!p.idle[c] && !p.hollow[c] && !p.idle[c + 2] && !p.hollow[c + 2] && !p.arenas[c] &&
+	      !p.arenas[c + 2]);
 	coroi_stack_pool_destroy(&p);
 }

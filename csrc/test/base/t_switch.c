@@ -1,6 +1,6 @@
 /*
- * t_switch.c - what a switch keeps: callee-saved registers, floating-point locals, the alignment of the stack; and
- * where unwinding ends.
+ * t_switch.c - what a switch keeps: callee-saved registers, floating-point locals, the alignment of
+ * the stack; and where unwinding ends.
  */
 #include "test.h"
 
@@ -9,7 +9,8 @@
 #include <unwind.h>
 
 /*
- * keep_check(fn, in, out): load every callee-saved register from in, call fn, store them all to out.
+ * keep_check(fn, in, out): load every callee-saved register from in, call fn, store them all to
+ * out.
  */
 void keep_check(void (*fn)(void), const uint64_t *in, uint64_t *out);
 
@@ -140,7 +141,8 @@ static void spawn_it(void)
 static void park_it(void)
 {
 	coro_handle me = coro_self();
-	CHECK_EQ(coro_scheduler_spawn(NULL, NULL, noop, NULL, 0, NULL), CORO_EINVAL); /* a call between */
+	/* a call between */
+	CHECK_EQ(coro_scheduler_spawn(NULL, NULL, noop, NULL, 0, NULL), CORO_EINVAL);
 	CHECK_EQ(coro_wake(me), CORO_OK);
 	CHECK_EQ(coro_park(), CORO_OK);
 }
@@ -183,7 +185,8 @@ TEST(switch_keeps_registers_scheduled)
 	}
 }
 
-/* ------------------------------------------------------------------------ floating point and alignment */
+/* ------------------------------------------------------------------------ floating point and
+ * alignment */
 
 static uint64_t floats_done;
 
@@ -234,7 +237,8 @@ static void aligned_scheduled(void *arg, void *result)
 	CHECK_EQ((uintptr_t)arg & 15, 0);
 }
 
-/* The ABI wants frames 16-aligned; vector code crashes where they are not. Over all colours of stack tops. */
+/* The ABI wants frames 16-aligned; vector code crashes where they are not. Over all colours of
+ * stack tops. */
 TEST(switch_aligns_stacks)
 {
 	coro_t *co[64];
@@ -268,7 +272,8 @@ static _Unwind_Reason_Code note(struct _Unwind_Context *c, void *arg)
 	return t->frames < 50 ? _URC_NO_REASON : _URC_NORMAL_STOP;
 }
 
-/* The way an exception of C++ or a profiler goes: it ends, by itself, in the function that every stack begins with. */
+/* The way an exception of C++ or a profiler goes: it ends, by itself, in the function that every
+ * stack begins with. */
 static void check_unwinds(void)
 {
 	struct trace t = {0};

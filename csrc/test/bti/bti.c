@@ -1,6 +1,7 @@
 /*
- * bti.c - the arm64 switch where indirect jumps must land on pads. A program of its own without any library, because an
- * executable is guarded only if all that is linked into it is marked, and C libraries seldom are.
+ * bti.c - the arm64 switch where indirect jumps must land on pads. A program of its own without any
+ * library, because an executable is guarded only if all that is linked into it is marked, and C
+ * libraries seldom are.
  */
 #include "base/switch.h"
 

@@ -1,6 +1,6 @@
 /*
- * t_dispatch.c - the bare dispatcher: frames are what they were whenever their owner goes on, its policy is asked when it is to
- * be, and a block that has no memory is an error.
+ * t_dispatch.c - the bare dispatcher: frames are what they were whenever their owner goes on, its
+ * policy is asked when it is to be, and a block that has no memory is an error.
  */
 #include "fifo.h"
 
@@ -8,7 +8,8 @@
 
 #include <stdlib.h>
 
-/* ------------------------------------------------------------------------------------------ frames */
+/* ------------------------------------------------------------------------------------------
+ * frames */
 
 TEST(dispatch_frames_last)
 {
@@ -23,7 +24,8 @@ TEST(dispatch_frames_last)
 
 TEST(dispatch_frames_last_on_stacks_of_any_size)
 {
-	for (size_t bytes = SANITIZED ? 64 << 10 : CORO_STACK_MIN; bytes <= CORO_STACK_MAX; bytes *= 2) {
+	for (size_t bytes = SANITIZED ? 64 << 10 : CORO_STACK_MIN; bytes <= CORO_STACK_MAX;
+	     bytes *= 2) {
 		fifo_open(bytes);
 		fifo_run_all(fifo_enter_many(20, small_frames), 20, CORO_FINISHED);
 	}
@@ -187,7 +189,8 @@ TEST(dispatch_alone_one_is_not_copied)
 	fifo_close();
 }
 
-/* A blocked one owns its live bytes: some hundred. A tenth of a frame's size is what the others may differ by. */
+/* A blocked one owns its live bytes: some hundred. A tenth of a frame's size is what the others may
+ * differ by. */
 TEST(dispatch_a_blocked_one_owns_its_live_bytes)
 {
 	fifo_open(0);
@@ -226,7 +229,8 @@ TEST(dispatch_buffers_fit)
 	fifo_run_all(fifo_enter_many(1, grows_and_shrinks), 1, CORO_FINISHED);
 }
 
-/* ------------------------------------------------------------------------------ in a ring of many */
+/* ------------------------------------------------------------------------------ in a ring of
+ * many */
 
 static uint64_t *permits;
 static unsigned ring;

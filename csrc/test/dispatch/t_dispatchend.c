@@ -1,6 +1,6 @@
 /*
- * t_dispatchend.c - the bare dispatcher: how a coroutine ends, by itself or by others, on the shared stack or on a deeper one; and
- * beside the other layers.
+ * t_dispatchend.c - the bare dispatcher: how a coroutine ends, by itself or by others, on the
+ * shared stack or on a deeper one; and beside the other layers.
  */
 #include "fifo.h"
 
@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---------------------------------------------------------------------- the end of the current one */
+/* ---------------------------------------------------------------------- the end of the current
+ * one */
 
 static char story[64];
 
@@ -107,7 +108,8 @@ TEST(dispatch_ends_while_it_ends)
 	CHECK(strcmp(story, "yzyz") == 0);
 }
 
-/* ----------------------------------------------------------------------------- on a deeper stack */
+/* ----------------------------------------------------------------------------- on a deeper
+ * stack */
 
 static void deep_inside(void *arg)
 {
@@ -151,7 +153,8 @@ TEST(dispatch_blocks_on_a_deeper_stack)
 	fifo_close();
 }
 
-/* ------------------------------------------------------------------------------------------ drop */
+/* ------------------------------------------------------------------------------------------
+ * drop */
 
 static void blocks_for_ever(struct player *p)
 {

@@ -1,5 +1,6 @@
 /*
- * t_dispatchwrong.c - the bare dispatcher: what is done wrong is an error, also by other threads and at the end of the stack.
+ * t_dispatchwrong.c - the bare dispatcher: what is done wrong is an error, also by other threads
+ * and at the end of the stack.
  */
 #include "fifo.h"
 
@@ -187,7 +188,8 @@ TEST(dispatch_next_is_wrong_after_an_end)
 	fifo_run_all(p, 2, CORO_FINISHED);
 }
 
-/* --------------------------------------------------------------------- several runs, several threads */
+/* --------------------------------------------------------------------- several runs, several
+ * threads */
 
 static unsigned stop_after;
 
@@ -216,7 +218,8 @@ static void *run_elsewhere(void *arg)
 	return NULL;
 }
 
-/* Between two runs those that are blocked lie in their buffers, and any thread may go on with them. */
+/* Between two runs those that are blocked lie in their buffers, and any thread may go on with
+ * them. */
 TEST(dispatch_moves_between_threads)
 {
 	coro_dispatch_policy policy = fifo_policy;
@@ -335,8 +338,10 @@ TEST(dispatch_runs_in_a_scheduler)
 {
 	for (uint32_t flags = 0; flags <= CORO_DENSE; flags += CORO_DENSE) {
 		coro_scheduler *s = start_with(2, 0);
-		coro_attr attr = {.size = sizeof attr, .flags = flags, .stack_bytes = flags ? 0 : 4 * STACK};
-		CHECK_EQ(coro_scheduler_spawn(s, &attr, runs_in_a_scheduler, NULL, 0, NULL), CORO_OK);
+		coro_attr attr = {
+			.size = sizeof attr, .flags = flags, .stack_bytes = flags ? 0 : 4 * STACK};
+		CHECK_EQ(coro_scheduler_spawn(s, &attr, runs_in_a_scheduler, NULL, 0, NULL),
+			 CORO_OK);
 		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 		finish(s);
 	}
@@ -360,10 +365,12 @@ static void eats(void *arg)
 static void overflow_by(void (*body)(void *), void (*asking)(void))
 {
 	coro_dispatched c = {{0}};
-	stack_t alternate = {.ss_sp = mmap(NULL, 1 << 17, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+	stack_t alternate = {.ss_sp = mmap(NULL, 1 << 17, PROT_READ | PROT_WRITE,
+					   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
 			     .ss_size = 1 << 17};
 
-	CHECK_EQ(sigaltstack(&alternate, NULL), 0); /* a pool's threads have one, others bring their own */
+	/* a pool's threads have one, others bring their own */
+	CHECK_EQ(sigaltstack(&alternate, NULL), 0);
 	fifo_open(0);
 	fifo.asking = asking;
 	CHECK_EQ(coro_dispatch_init(&c, dispatcher, body, NULL), CORO_OK);
@@ -417,7 +424,8 @@ static void expect_overflow(void (*how)(void), uintptr_t whose)
 	}
 	int status = child_end(child, fd, text, sizeof text);
 	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
-	snprintf(want, sizeof want, "function 0x%llx used up its stack of 256 KiB", (unsigned long long)whose);
+	snprintf(want, sizeof want, "function 0x%llx used up its stack of 256 KiB",
+		 (unsigned long long)whose);
 	CHECK(strstr(text, want));
 }
 

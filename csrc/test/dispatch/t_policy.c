@@ -1,6 +1,6 @@
 /*
- * t_policy.c - pools of threads with a dispatcher each: what is woken goes on, wherever the wake comes from, and what has ended is
- * told apart from it.
+ * t_policy.c - pools of threads with a dispatcher each: what is woken goes on, wherever the wake
+ * comes from, and what has ended is told apart from it.
  */
 #include "test.h"
 
@@ -21,7 +21,10 @@ static uint64_t add(uint64_t *n, uint64_t k)
 
 static coro_dispatch_pool *pool_new(uint32_t policy, uint32_t threads, uint32_t in_a_row)
 {
-	coro_dispatch_pool_options o = {.size = sizeof o, .policy = policy, .threads = threads, .in_a_row = policy == CORO_DISPATCH_RR ? in_a_row : 0};
+	coro_dispatch_pool_options o = {.size = sizeof o,
+					.policy = policy,
+					.threads = threads,
+					.in_a_row = policy == CORO_DISPATCH_RR ? in_a_row : 0};
 
 	pool = NULL;
 	CHECK_EQ(coro_dispatch_pool_new(&pool, &o), CORO_OK);
@@ -66,7 +69,8 @@ static __attribute__((noinline)) int park_with_pattern(unsigned words, uint64_t 
 	return status;
 }
 
-/* -------------------------------------------------------------------------------------------- ring */
+/* --------------------------------------------------------------------------------------------
+ * ring */
 
 #define ROUNDS 50
 
@@ -75,14 +79,16 @@ static unsigned ring, members;
 
 static void in_ring(void *arg)
 {
-	unsigned i = (unsigned)(uintptr_t)arg, next = i % members == members - 1 ? i + 1 - members : i + 1;
+	unsigned i = (unsigned)(uintptr_t)arg,
+		 next = i % members == members - 1 ? i + 1 - members : i + 1;
 
 	CHECK_EQ(coro_dispatch_id_self(), ids[i]);
 	for (unsigned k = 0; k < ROUNDS; k++) {
 		CHECK_EQ(park_with_pattern(i % 20 + 1, i), CORO_OK);
 		CHECK_EQ(coro_dispatch_wake(pool, ids[next]), CORO_OK);
 	}
-	CHECK_EQ(coro_dispatch_park(), CORO_OK); /* the last permit: nobody wakes one that has ended */
+	/* the last permit: nobody wakes one that has ended */
+	CHECK_EQ(coro_dispatch_park(), CORO_OK);
 	add(&done, 1);
 }
 
@@ -94,7 +100,8 @@ static void rings(uint32_t policy, uint32_t threads)
 	ring -= ring % members;
 	ids = calloc(ring + 1, sizeof *ids);
 	for (unsigned i = 0; i < ring; i++)
-		CHECK_EQ(coro_dispatch_pool_spawn(pool, in_ring, (void *)(uintptr_t)i, policy == CORO_DISPATCH_LL ? i / members : 0,
+		CHECK_EQ(coro_dispatch_pool_spawn(pool, in_ring, (void *)(uintptr_t)i,
+						  policy == CORO_DISPATCH_LL ? i / members : 0,
 						  &ids[i]),
 			 CORO_OK);
 	for (unsigned i = 0; i < ring; i++)
@@ -112,7 +119,8 @@ TEST(dispatch_pool_rings)
 	each(4, rings);
 }
 
-/* -------------------------------------------------------------------------------------- who is where */
+/* -------------------------------------------------------------------------------------- who is
+ * where */
 
 static pthread_t where[1000];
 
@@ -146,7 +154,8 @@ TEST(dispatch_pool_spreads)
 	wait_and_free();
 }
 
-/* ---------------------------------------------------------------------------------- who was woken first */
+/* ---------------------------------------------------------------------------------- who was woken
+ * first */
 
 static coro_dispatch_id first, second;
 static uint64_t stop_it;
@@ -209,7 +218,7 @@ TEST(dispatch_pool_lets_all_have_their_turn)
 /* ------------------------------------------------------------------------- wakes from anywhere */
 
 #define PARKERS 50u
-#define WAKERS 3u
+#define WAKERS  3u
 
 static uint64_t wakes_each;
 
@@ -236,7 +245,8 @@ static void wakes_from_inside(void *arg)
 	wakes_all(arg);
 }
 
-/* Exactly as many permits as were given: the last park of each is served by the last wake, or it would not end. */
+/* Exactly as many permits as were given: the last park of each is served by the last wake, or it
+ * would not end. */
 static void wake_from_anywhere(uint32_t policy, uint32_t threads)
 {
 	pthread_t waker[WAKERS - 1];
@@ -245,7 +255,8 @@ static void wake_from_anywhere(uint32_t policy, uint32_t threads)
 	wakes_each = scaled(2000);
 	ids = calloc(PARKERS, sizeof *ids);
 	for (unsigned i = 0; i < PARKERS; i++)
-		ids[i] = start_one(takes_permits, (void *)(uintptr_t)i, policy == CORO_DISPATCH_LL ? i : 0);
+		ids[i] = start_one(takes_permits, (void *)(uintptr_t)i,
+				   policy == CORO_DISPATCH_LL ? i : 0);
 	for (unsigned i = 0; i < WAKERS - 1; i++)
 		thread_start(&waker[i], wakes_all, NULL);
 	start_one(wakes_from_inside, NULL, policy == CORO_DISPATCH_LL);
@@ -262,7 +273,8 @@ TEST(dispatch_pool_wakes_from_anywhere)
 	each(4, wake_from_anywhere);
 }
 
-/* ------------------------------------------------------------------------------- many come and go */
+/* ------------------------------------------------------------------------------- many come and
+ * go */
 
 static void ends_at_once(void *arg)
 {
@@ -313,7 +325,8 @@ TEST(dispatch_pool_come_and_go)
 	each(2, come_and_go);
 }
 
-/* ------------------------------------------------------------------------------------------- stop */
+/* -------------------------------------------------------------------------------------------
+ * stop */
 
 static uint64_t canceled, deferred, told;
 
@@ -353,7 +366,8 @@ static void stop(uint32_t policy, uint32_t threads)
 	pool_new(policy, threads, 7);
 	canceled = deferred = told = stop_it = 0;
 	for (uintptr_t i = 0; i < n; i++)
-		start_one(waits_for_the_stop, (void *)i, policy == CORO_DISPATCH_LL ? (uint32_t)i : 0);
+		start_one(waits_for_the_stop, (void *)i,
+			  policy == CORO_DISPATCH_LL ? (uint32_t)i : 0);
 	start_one(has_a_permit, NULL, 0);
 	while (seen(&told) < n + 1)
 		sleep_us(100);
@@ -425,11 +439,15 @@ TEST(dispatch_pool_free_stops)
 	each(4, free_alone);
 }
 
-/* ------------------------------------------------------------------------------------------ errors */
+/* ------------------------------------------------------------------------------------------
+ * errors */
 
 TEST(dispatch_pool_wrong_arguments)
 {
-	coro_dispatch_pool_options good = {.size = sizeof good, .policy = CORO_DISPATCH_RR, .threads = 1}, bad;
+	coro_dispatch_pool_options good = {.size = sizeof good,
+					   .policy = CORO_DISPATCH_RR,
+					   .threads = 1},
+				   bad;
 
 	CHECK_EQ(coro_dispatch_pool_new(NULL, &good), CORO_EINVAL);
 	CHECK_EQ(coro_dispatch_pool_new(&pool, NULL), CORO_EINVAL);
@@ -534,7 +552,8 @@ TEST(dispatch_pool_what_is_not_allowed_inside)
 	each(1, misuse);
 }
 
-/* --------------------------------------------------------------------------------------- no memory */
+/* --------------------------------------------------------------------------------------- no
+ * memory */
 
 static void new_fails(uint32_t policy, uint32_t threads)
 {
@@ -623,7 +642,8 @@ TEST(dispatch_pool_no_memory_to_park)
 	each(2, park_fails);
 }
 
-/* A wake that comes while a park is about to fail is a permit all the same: as many parks succeed as there are wakes. */
+/* A wake that comes while a park is about to fail is a permit all the same: as many parks succeed
+ * as there are wakes. */
 static void parks_without_memory(void *arg)
 {
 	uint64_t n = *(uint64_t *)arg, taken = 0;
@@ -667,7 +687,8 @@ TEST(dispatch_pool_wakes_while_a_park_fails)
 	each(1, wake_while_a_park_fails);
 }
 
-/* ------------------------------------------------------------------------------------------ stress */
+/* ------------------------------------------------------------------------------------------
+ * stress */
 
 /* Everybody wakes himself, and somebody at random, so often. */
 static void wakes_at_random(void *arg)
@@ -702,7 +723,8 @@ static void stress(uint32_t policy, uint32_t threads)
 	ring = (unsigned)scaled(FIBERS ? 200 : 1000);
 	ids = calloc(ring, sizeof *ids);
 	for (unsigned i = 0; i < ring; i++)
-		CHECK_EQ(coro_dispatch_pool_spawn(pool, waits_to_begin, (void *)(uintptr_t)i, policy == CORO_DISPATCH_LL ? i : 0, &ids[i]),
+		CHECK_EQ(coro_dispatch_pool_spawn(pool, waits_to_begin, (void *)(uintptr_t)i,
+						  policy == CORO_DISPATCH_LL ? i : 0, &ids[i]),
 			 CORO_OK);
 	add(&go, 1);
 	CHECK_EQ(coro_dispatch_pool_wait(pool), CORO_OK);

@@ -1,6 +1,7 @@
 /*
- * t_policywrong.c - pools of dispatchers at their limits: members and generations that are used up, parks that are refused while
- * others are ready, and what one pool does about another. See t_policy.c.
+ * t_policywrong.c - pools of dispatchers at their limits: members and generations that are used up,
+ * parks that are refused while others are ready, and what one pool does about another. See
+ * t_policy.c.
  */
 #include "test.h"
 
@@ -43,7 +44,8 @@ static void counts(void *arg)
 	add_one(&done);
 }
 
-/* ---------------------------------------------------------------------------------------- what is had */
+/* ---------------------------------------------------------------------------------------- what is
+ * had */
 
 /* As many chunks as a pool can have, of which there are none. */
 TEST(dispatch_pool_of_too_many)
@@ -101,7 +103,8 @@ TEST(dispatch_pool_of_the_usual_size)
 	uint32_t cpus = coroi_cpus() < CORO_WORKERS_MAX ? coroi_cpus() : CORO_WORKERS_MAX;
 
 	for (int i = 0; i < 3; i++) {
-		coro_dispatch_pool_options o = {.size = sizeof o, .policy = CORO_DISPATCH_RR, .name = names[i]};
+		coro_dispatch_pool_options o = {
+			.size = sizeof o, .policy = CORO_DISPATCH_RR, .name = names[i]};
 		char name[16] = "";
 		CHECK_EQ(coro_dispatch_pool_new(&pool, &o), CORO_OK);
 		CHECK_EQ(pool->threads, cpus);
@@ -111,7 +114,8 @@ TEST(dispatch_pool_of_the_usual_size)
 	}
 }
 
-/* -------------------------------------------------------------------------------------- a pool and another */
+/* -------------------------------------------------------------------------------------- a pool and
+ * another */
 
 static void ends_another(void *arg)
 {
@@ -137,7 +141,8 @@ TEST(dispatch_pool_ends_another)
 	}
 }
 
-/* -------------------------------------------------------------------------------- parks that are refused */
+/* -------------------------------------------------------------------------------- parks that are
+ * refused */
 
 static coro_dispatch_id parker;
 static uint64_t order[8], steps;

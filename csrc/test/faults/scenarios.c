@@ -41,14 +41,16 @@ bool went_well(int status, int error)
 	return false;
 }
 
-/* again - the same as went_well, for a call that is made again once if it fails: then it must succeed, unless faults last. */
-#define again(call, error) (went_well(call, error) || (went_well(call, error) || (CHECK(lasting), false)))
+/* again - the same as went_well, for a call that is made again once if it fails: then it must
+ * succeed, unless faults last. */
+#define again(call, error) \
+	(went_well(call, error) || (went_well(call, error) || (CHECK(lasting), false)))
 
 /* is_needed - without it there is no scheduler. */
 static bool is_needed(enum fault_kind kind)
 {
-	return kind == FAULT_MAP || kind == FAULT_PROTECT || kind == FAULT_ALLOC || kind == FAULT_THREAD ||
-	       kind == FAULT_ATTR || kind == FAULT_SIGSTACK;
+	return kind == FAULT_MAP || kind == FAULT_PROTECT || kind == FAULT_ALLOC ||
+	       kind == FAULT_THREAD || kind == FAULT_ATTR || kind == FAULT_SIGSTACK;
 }
 
 /* was_refused - a scheduler or a pool was not made, as documented. */
@@ -64,7 +66,8 @@ static void was_refused(int status)
 		CHECK_EQ(status, thread ? CORO_EAGAIN : CORO_ENOMEM);
 }
 
-/* begin - a scheduler. NULL: refused as documented; if the fault does not last, the second try has succeeded. */
+/* begin - a scheduler. NULL: refused as documented; if the fault does not last, the second try has
+ * succeeded. */
 static coro_scheduler *begin(uint32_t workers, uint32_t flags, size_t stack_limit)
 {
 	uint16_t cpus[] = {0};
@@ -117,7 +120,8 @@ static bool outside(coro_scheduler *s, coro_fn fn, const void *arg, size_t bytes
 	return ok;
 }
 
-static void inside(const coro_attr *attr, coro_fn fn, const void *arg, size_t bytes, coro_handle *out)
+static void inside(const coro_attr *attr, coro_fn fn, const void *arg, size_t bytes,
+		   coro_handle *out)
 {
 	if (again(coro_spawn_attr(attr, fn, arg, bytes, out), CORO_ENOMEM))
 		count(&accepted);
@@ -209,7 +213,8 @@ static void chunks(void)
 	int refused = 0;
 	for (int i = 0; i < 17000 && refused < 100; i++)
 		refused += !outside(s, nothing, NULL, 0);
-	if (refused && machine) { /* to ask the kernel for 17000 stacks in vain takes a while, and others do */
+	/* to ask the kernel for 17000 stacks in vain takes a while, and others do */
+	if (refused && machine) {
 		CHECK_EQ(QUIET(coro_scheduler_destroy(s)), CORO_OK);
 		CHECK_EQ(ran, 0);
 		return;
@@ -306,7 +311,8 @@ static void family_and_a_large_one(void *arg, void *result)
 		CHECK(went_well(coro_join(h, NULL, 0), CORO_ENOMEM) || lasting);
 }
 
-/* Six stacks for one and forty: whoever has none waits for one. And then one of another size, for which they make room. */
+/* Six stacks for one and forty: whoever has none waits for one. And then one of another size, for
+ * which they make room. */
 static void starvation(void)
 {
 	coro_scheduler *s = begin(2, 0, 6 * (STACK + 4096));
@@ -382,8 +388,8 @@ static void closing(void)
 	CHECK_EQ(ran, 0);
 }
 
-/* One that ended and was never joined: its handle is stale when the scheduler is gone, even if its memory could not be given
- * back. */
+/* One that ended and was never joined: its handle is stale when the scheduler is gone, even if its
+ * memory could not be given back. */
 static void unjoined(void)
 {
 	coro_scheduler *s = begin(1, 0, 0);
@@ -454,7 +460,8 @@ static void passes(void *arg, void *result)
 	(void)result;
 	for (uint64_t i = 0, v = 0; i < 20; i++) {
 		uint64_t until = coro_now() + 100000;
-		int status = i % 2 ? coro_chan_send(line, &v, until) : coro_chan_recv(line, &v, until);
+		int status = i % 2 ? coro_chan_send(line, &v, until)
+				   : coro_chan_recv(line, &v, until);
 		CHECK(status == CORO_OK || status == CORO_ETIMEDOUT);
 		if (!status)
 			count(i % 2 ? &sent : &received);
@@ -480,7 +487,8 @@ static void waits(void)
 	end(s);
 }
 
-/* ------------------------------------------------------------------------ stacks and memory of one's own */
+/* ------------------------------------------------------------------------ stacks and memory of
+ * one's own */
 
 static void deep(void *arg)
 {
@@ -538,7 +546,8 @@ static void owning(void)
 	ends = 0;
 	for (int i = 0; i < 5; i++) {
 		outside(s, owner, NULL, 0);
-		if (again(QUIET(coro_scheduler_spawn(s, &large, owner, NULL, 0, NULL)), CORO_ENOMEM))
+		if (again(QUIET(coro_scheduler_spawn(s, &large, owner, NULL, 0, NULL)),
+			  CORO_ENOMEM))
 			count(&accepted);
 	}
 	end(s);
@@ -610,7 +619,8 @@ static coro_dispatch_pool *begin_pool(uint32_t policy)
 	return NULL;
 }
 
-static bool to_pool(coro_dispatch_pool *p, coro_dispatch_fn fn, uint32_t group, coro_dispatch_id *out)
+static bool to_pool(coro_dispatch_pool *p, coro_dispatch_fn fn, uint32_t group,
+		    coro_dispatch_id *out)
 {
 	bool ok = again(QUIET(coro_dispatch_pool_spawn(p, fn, p, group, out)), CORO_ENOMEM);
 	if (ok)
@@ -638,7 +648,8 @@ static COROI_NOINLINE void blocks(size_t bytes)
 		CHECK_EQ(frame[i], bytes % 100);
 }
 
-/* Frames from every kind of block, larger and smaller ones in turn; deferred functions; a deeper stack. */
+/* Frames from every kind of block, larger and smaller ones in turn; deferred functions; a deeper
+ * stack. */
 static void frames_grow(void *pool)
 {
 	(void)pool;
@@ -691,7 +702,8 @@ static void wakes_in_groups(void *pool)
 	wakes(pool, 2);
 }
 
-/* use_pool - more than a chunk's members; some wait for each other, some until the pool is stopped. */
+/* use_pool - more than a chunk's members; some wait for each other, some until the pool is
+ * stopped. */
 static void use_pool(coro_dispatch_pool *p, bool ll)
 {
 	for (uint32_t i = 0; i < 4; i++)
@@ -731,13 +743,15 @@ static void pool_ll(void)
 
 /* ------------------------------------------------------------------------ telling Go */
 
-/* awaited - h's end is awaited as Go does it: by its slot on the list, and the bell. False: h had ended. */
+/* awaited - h's end is awaited as Go does it: by its slot on the list, and the bell. False: h had
+ * ended. */
 static bool awaited(coro_scheduler *s, coro_handle h, uint32_t slot)
 {
 	struct coroi_rec *r = coroi_at((uint32_t)h);
 	uint64_t word = coroi_join_word((uint32_t)(h >> 32), COROI_JOIN_NOBODY, 0);
 
-	if (!at_cas(&coroi_cold(r)->join, &word, coroi_join_word((uint32_t)(h >> 32), COROI_JOIN_GO, slot)))
+	if (!at_cas(&coroi_cold(r)->join, &word,
+		    coroi_join_word((uint32_t)(h >> 32), COROI_JOIN_GO, slot)))
 		return false;
 	at_xchg(&s->go_sleeps, 1);
 	coro_wake(h);
@@ -771,7 +785,8 @@ static void bell(void)
 		fd = QUIET(coroi_bell_open(s));
 		CHECK(lasting || fd >= 0);
 	}
-	bool spawned = again(coro_scheduler_spawn(s, JOINABLE(4), parks, &n, sizeof n, &h), CORO_ENOMEM);
+	bool spawned = again(coro_scheduler_spawn(s, JOINABLE(4), parks, &n, sizeof n, &h),
+			     CORO_ENOMEM);
 	if (spawned)
 		count(&accepted);
 	if (spawned && fd < 0) {
@@ -821,7 +836,8 @@ void check_nothing_left(void)
 	CHECK_EQ(h.mapped - h.stuck, kept);
 	CHECK(h.blocks <= 1);
 	CHECK_EQ(h.descriptors, 0);
-	for (int i = 0; threads() > 1 && i < 10000; i++) /* one that was joined takes a moment to vanish */
+	/* one that was joined takes a moment to vanish */
+	for (int i = 0; threads() > 1 && i < 10000; i++)
 		sleep_us(1000);
 	CHECK_EQ(threads(), SANITIZED ? threads() : 1);
 }
@@ -835,10 +851,21 @@ void run_all(void)
 }
 
 const struct scenario scenarios[] = {
-	{"from_outside", from_outside}, {"growth", growth},     {"chunks", chunks},     {"batches", batches},
+	{"from_outside", from_outside},
+	{"growth", growth},
+	{"chunks", chunks},
+	{"batches", batches},
 	{"unjoined", unjoined},
-	{"joins", joins},               {"deadlock", deadlock}, {"closing", closing},   {"starvation", starvation},
-	{"stealing", stealing},         {"owning", owning},     {"bare", bare},         {"bell", bell},
-	{"waits", waits},               {"pool_rr", pool_rr},   {"pool_ll", pool_ll},
+	{"joins", joins},
+	{"deadlock", deadlock},
+	{"closing", closing},
+	{"starvation", starvation},
+	{"stealing", stealing},
+	{"owning", owning},
+	{"bare", bare},
+	{"bell", bell},
+	{"waits", waits},
+	{"pool_rr", pool_rr},
+	{"pool_ll", pool_ll},
 };
 const int scenario_count = sizeof scenarios / sizeof *scenarios;

@@ -1,6 +1,6 @@
 /*
- * t_probe.c - what the core finds out once in a process, before main or at its first scheduler, fails; and what ends the
- * process.
+ * t_probe.c - what the core finds out once in a process, before main or at its first scheduler,
+ * fails; and what ends the process.
  */
 #include "../gostand.h"
 #include "child.h"
@@ -21,7 +21,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The child of the test below, started with faults set before main. "found" says what it is to find: membarrier, guards. */
+/* The child of the test below, started with faults set before main. "found" says what it is to
+ * find: membarrier, guards. */
 TEST(probe_child)
 {
 	const char *found = getenv("CORO_FAULT_FOUND");
@@ -65,12 +66,14 @@ TEST(probe_falls_back)
 		finds("register:0:1:22", false, guard);
 	}
 	finds("guard:0:1:22", membarrier, false);
-	finds("touch:0:1:0", membarrier, false);  /* an emulator says that it has installed one, and has not */
+	/* an emulator says that it has installed one, and has not */
+	finds("touch:0:1:0", membarrier, false);
 	finds("touch:0:1:38", membarrier, false); /* nobody tells whether it holds */
 	finds("map:0:1:12", membarrier, false);
 }
 
-/* ------------------------------------------------------------------------ a barrier that is refused later */
+/* ------------------------------------------------------------------------ a barrier that is
+ * refused later */
 
 static void trims(int error)
 {
@@ -104,7 +107,8 @@ TEST(probe_no_membarrier_needs_none)
 	CHECK_EQ(fault_clear(), 0);
 }
 
-/* ------------------------------------------------------------------------ the report of an overflow */
+/* ------------------------------------------------------------------------ the report of an
+ * overflow */
 
 static void overflow(int failing)
 {
@@ -131,8 +135,8 @@ TEST(probe_overflow_without_a_handler)
 	}
 }
 
-/* Who had the signal before gets it after our line, with its own flags; and what was sent, not caused by an access, is its
- * alone. */
+/* Who had the signal before gets it after our line, with its own flags; and what was sent, not
+ * caused by an access, is its alone. */
 static void before_us(int sig)
 {
 	fault_last_words();
@@ -146,8 +150,16 @@ static void before_us_too(int sig, siginfo_t *info, void *context)
 }
 
 enum {
-	PLAIN = 1, WITH_INFO = 2, IGNORED = 4, DEFAULT = 8,
-	SENT = 16, STRAY = 32, STRAY_BY_HAND = 64, STRAY_OUTSIDE = 128, STRAY_IN_GO = 256, STRAY_ABOVE = 512
+	PLAIN = 1,
+	WITH_INFO = 2,
+	IGNORED = 4,
+	DEFAULT = 8,
+	SENT = 16,
+	STRAY = 32,
+	STRAY_BY_HAND = 64,
+	STRAY_OUTSIDE = 128,
+	STRAY_IN_GO = 256,
+	STRAY_ABOVE = 512
 };
 
 static void strays(void *arg, void *result)

@@ -1,6 +1,7 @@
 /*
- * t_sweep.c - each scenario, with call number k of each kind failing, for every k until a run does not come to it: once
- * alone, and once with all that follow. After each, nothing is left, and the same succeeds without the fault.
+ * t_sweep.c - each scenario, with call number k of each kind failing, for every k until a run does
+ * not come to it: once alone, and once with all that follow. After each, nothing is left, and the
+ * same succeeds without the fault.
  */
 #include "layer.h"
 #include "scenarios.h"
@@ -12,7 +13,7 @@
 #include <unistd.h>
 
 #define RUN_SECONDS 20u
-#define K_MOST 20000
+#define K_MOST      20000
 
 static char present[160]; /* what is being tried, for who reads a failure */
 
@@ -31,8 +32,9 @@ struct fault {
 static int sweep_one(const struct scenario *sc, struct fault f, bool all, const struct fault *under)
 {
 	for (int k = 0;; k++) {
-		snprintf(present, sizeof present, "%s: %s %s %d with errno %d%s", sc->name, fault_name[f.kind],
-			 all ? "from" : "call", k, f.error, under ? ", and a lasting one" : "");
+		snprintf(present, sizeof present, "%s: %s %s %d with errno %d%s", sc->name,
+			 fault_name[f.kind], all ? "from" : "call", k, f.error,
+			 under ? ", and a lasting one" : "");
 		alarm(RUN_SECONDS);
 		lasting = all;
 		if (under)
@@ -53,14 +55,17 @@ static int sweep_one(const struct scenario *sc, struct fault f, bool all, const 
 
 static void steal_round(const struct scenario *sc)
 {
-	static const enum fault_kind once[] = {FAULT_MAP, FAULT_UNMAP, FAULT_GUARD, FAULT_DISCARD, FAULT_HUGE, FAULT_ALLOC,
-					       FAULT_BARRIER, FAULT_WAIT, FAULT_THREAD, FAULT_ATTR, FAULT_STACKSIZE,
-					       FAULT_NAME, FAULT_PIN, FAULT_CPUS, FAULT_SIGSTACK, FAULT_EVENT, FAULT_RING};
-	/* For good: not the barrier, which ends the process (t_probe.c), and not the bell, whose write the kernel interrupts,
-	 * if at all, once. */
-	static const enum fault_kind from[] = {FAULT_MAP, FAULT_UNMAP, FAULT_GUARD, FAULT_DISCARD, FAULT_HUGE, FAULT_ALLOC,
-					       FAULT_WAIT, FAULT_THREAD, FAULT_ATTR, FAULT_STACKSIZE, FAULT_NAME, FAULT_PIN,
-					       FAULT_CPUS, FAULT_SIGSTACK, FAULT_EVENT};
+	static const enum fault_kind once[] = {
+		FAULT_MAP,       FAULT_UNMAP,   FAULT_GUARD, FAULT_DISCARD, FAULT_HUGE,
+		FAULT_ALLOC,     FAULT_BARRIER, FAULT_WAIT,  FAULT_THREAD,  FAULT_ATTR,
+		FAULT_STACKSIZE, FAULT_NAME,    FAULT_PIN,   FAULT_CPUS,    FAULT_SIGSTACK,
+		FAULT_EVENT,     FAULT_RING};
+	/* For good: not the barrier, which ends the process (t_probe.c), and not the bell, whose
+	 * write the kernel interrupts, if at all, once. */
+	static const enum fault_kind from[] = {
+		FAULT_MAP,   FAULT_UNMAP, FAULT_GUARD,  FAULT_DISCARD,  FAULT_HUGE,
+		FAULT_ALLOC, FAULT_WAIT,  FAULT_THREAD, FAULT_ATTR,     FAULT_STACKSIZE,
+		FAULT_NAME,  FAULT_PIN,   FAULT_CPUS,   FAULT_SIGSTACK, FAULT_EVENT};
 	static const struct fault heavy = {FAULT_GUARD, EINVAL}; /* guards by mprotect */
 	int runs = 0;
 
@@ -91,8 +96,11 @@ static void run_named(const char *name)
 	CHECK(!"a scenario of that name");
 }
 
-#define SWEEP(name) \
-	TEST_LIMIT(sweep_##name, 600) { run_named(#name); }
+#define SWEEP(name)                   \
+	TEST_LIMIT(sweep_##name, 600) \
+	{                             \
+		run_named(#name);     \
+	}
 
 SWEEP(from_outside)
 SWEEP(growth)

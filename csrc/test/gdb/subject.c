@@ -1,4 +1,5 @@
-/* subject.c - a program to be looked at in gdb: coroutines that are parked, that run, and that are resumed by hand. */
+/* subject.c - a program to be looked at in gdb: coroutines that are parked, that run, and that are
+ * resumed by hand. */
 #include "kernel/gocall.h"
 #include "kernel/life.h"
 

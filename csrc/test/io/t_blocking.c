@@ -15,9 +15,11 @@ static uint64_t made, done, at_once, most_at_once, canceled;
 
 static void naps(void *arg)
 {
-	uint64_t now = __atomic_add_fetch(&at_once, 1, __ATOMIC_SEQ_CST), most = __atomic_load_n(&most_at_once, __ATOMIC_SEQ_CST);
+	uint64_t now = __atomic_add_fetch(&at_once, 1, __ATOMIC_SEQ_CST),
+		 most = __atomic_load_n(&most_at_once, __ATOMIC_SEQ_CST);
 
-	while (now > most && !__atomic_compare_exchange_n(&most_at_once, &most, now, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+	while (now > most && !__atomic_compare_exchange_n(&most_at_once, &most, now, false,
+							  __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 		;
 	CHECK_EQ(coro_park(), CORO_EPERM);
 	CHECK_EQ(coro_blocking(naps, arg), CORO_EPERM);
@@ -59,7 +61,8 @@ TEST(block_calls_are_made_once_by_so_many_threads)
 		made = done = most_at_once = 0;
 		for (int i = 0; i < 200; i++)
 			spawn(s, blocks, &us, sizeof us);
-		CHECK_EQ(coro_scheduler_run(s), CORO_OK); /* a call that is being made is not the end */
+		/* a call that is being made is not the end */
+		CHECK_EQ(coro_scheduler_run(s), CORO_OK);
 		CHECK_EQ(made, 200);
 		CHECK_EQ(done, 200);
 		CHECK(most_at_once >= 1 && most_at_once <= threads);
@@ -248,7 +251,8 @@ TEST(block_wakes_while_away_are_kept)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------------------- threads that end */
+/* ------------------------------------------------------------------------------------- threads
+ * that end */
 
 static void blocks_again(void *arg, void *result)
 {
@@ -337,7 +341,8 @@ TEST(block_by_the_threads_that_there_are)
 	spawn(s, held, NULL, 0);
 	until_waiting(s, 1);
 	spawn(s, refused_beside_one, NULL, 0);
-	for (bool queued = false; !queued;) { /* and its thread has not come for another one by then */
+	/* and its thread has not come for another one by then */
+	for (bool queued = false; !queued;) {
 		coroi_lock(&s->pool.lock);
 		queued = s->pool.first != NULL;
 		coroi_unlock(&s->pool.lock);

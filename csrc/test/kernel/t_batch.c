@@ -51,8 +51,8 @@ static struct coroi_batch *open_one(coro_scheduler *s, uint32_t *credit)
 }
 
 /* add - A1. Returns the words of the spawn. */
-static uint32_t add(struct coroi_batch *p, uint32_t at, coro_scheduler *s, coro_fn fn, const void *arg, size_t arg_bytes,
-		    bool result)
+static uint32_t add(struct coroi_batch *p, uint32_t at, coro_scheduler *s, coro_fn fn,
+		    const void *arg, size_t arg_bytes, bool result)
 {
 	uint32_t words = (uint32_t)(arg_bytes + 7) / 8;
 
@@ -80,7 +80,8 @@ static void send(coro_scheduler *s, struct coroi_batch *p, uint32_t words, uint3
 	coroi_notify_pushed(w);
 }
 
-/* ------------------------------------------------------------------------ all arrive, with their arguments */
+/* ------------------------------------------------------------------------ all arrive, with their
+ * arguments */
 
 struct sender {
 	coro_scheduler *s;
@@ -101,11 +102,13 @@ static void *sends(void *arg)
 			coroi_slab_refund(&d->s->slab, credit);
 			continue;
 		}
-		for (uint64_t use = 1 + rnd(&d->seed) % COROI_BATCH_WORDS; use && left && has_room(words); use--, left--) {
+		for (uint64_t use = 1 + rnd(&d->seed) % COROI_BATCH_WORDS;
+		     use && left && has_room(words); use--, left--) {
 			uint64_t n = rnd(&d->seed) >> 20;
 			d->sum += n;
 			memcpy(bytes, &n, 8);
-			words += add(p, words, d->s, adds, bytes, 8 + n % (CORO_INLINE_BYTES - 7), n % 3 == 0);
+			words += add(p, words, d->s, adds, bytes, 8 + n % (CORO_INLINE_BYTES - 7),
+				     n % 3 == 0);
 			credit--;
 		}
 		coroi_slab_refund(&d->s->slab, credit);
@@ -173,7 +176,8 @@ static void in_order(void *arg, void *result)
 	next_one++;
 }
 
-/* What one thread sends to one worker starts in the order in which it was sent, batches and single ones. */
+/* What one thread sends to one worker starts in the order in which it was sent, batches and single
+ * ones. */
 TEST(batch_keeps_order)
 {
 	coro_scheduler *s = start_with(1, 0);
@@ -198,7 +202,8 @@ TEST(batch_keeps_order)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------ batches that stay open */
+/* ------------------------------------------------------------------------ batches that stay
+ * open */
 
 /* A sender that spawns one by one, as csrc/submitter.go does. */
 struct single {
@@ -248,7 +253,8 @@ static void *singles(void *arg)
 		memcpy(bytes, &n, 8);
 		one(d, bytes, 8 + (n >> 8) % 5 * 10);
 		if (d->pauses && n % 64 == 0)
-			sleep_us(n % 3 ? 1 : 30); /* the worker goes to sleep meanwhile, or is about to */
+			/* the worker goes to sleep meanwhile, or is about to */
+			sleep_us(n % 3 ? 1 : 30);
 	}
 	if (d->open && at_add(&d->open->state, COROI_BATCH_CLOSED) & COROI_BATCH_DETACHED)
 		coroi_batch_drop(&d->s->slab, d->open);
@@ -266,7 +272,8 @@ static void trickle(uint32_t workers, uint32_t flags, bool pauses, uint64_t n)
 
 	sum = count = 0;
 	for (uint32_t i = 0; i < SENDERS; i++) {
-		d[i] = (struct single){.s = s, .to = i % workers, .seed = i + 7, .n = n, .pauses = pauses};
+		d[i] = (struct single){
+			.s = s, .to = i % workers, .seed = i + 7, .n = n, .pauses = pauses};
 		thread_start(&t[i], singles, &d[i]);
 	}
 	for (int i = 0; i < SENDERS; i++) {
@@ -278,7 +285,8 @@ static void trickle(uint32_t workers, uint32_t flags, bool pauses, uint64_t n)
 	CHECK_EQ(count, SENDERS * n);
 	CHECK(sum == want);
 	CHECK(pushes >= SENDERS);
-	CHECK_EQ(at_load_seq(&s->slab.granted), s->outside.credit); /* every credit came back: all workers rest */
+	/* every credit came back: all workers rest */
+	CHECK_EQ(at_load_seq(&s->slab.granted), s->outside.credit);
 	finish(s);
 }
 
@@ -291,7 +299,8 @@ TEST_LIMIT(batch_open_ones_lose_nothing, 180)
 TEST_LIMIT(batch_open_ones_and_sleepers, 180)
 {
 	for (uint32_t workers = 1; workers <= 3; workers++)
-		trickle(workers, CORO_NO_STANDBY | (workers == 2 ? CORO_NO_MEMBARRIER : 0), true, scaled(6000));
+		trickle(workers, CORO_NO_STANDBY | (workers == 2 ? CORO_NO_MEMBARRIER : 0), true,
+			scaled(6000));
 }
 
 TEST(batch_open_ones_into_a_pause)
@@ -339,7 +348,8 @@ static void computes(void *arg, void *result)
 		at_relax();
 }
 
-/* What comes into the open batch of a worker that computes is run by another one; nobody has to knock. */
+/* What comes into the open batch of a worker that computes is run by another one; nobody has to
+ * knock. */
 TEST(batch_of_one_that_computes)
 {
 	coro_scheduler *s = start_with(2, 0);

@@ -1,5 +1,6 @@
 /*
- * t_cancel.c - cancelling one coroutine: wherever it is, by whomever, at whatever moment; and nobody else.
+ * t_cancel.c - cancelling one coroutine: wherever it is, by whomever, at whatever moment; and
+ * nobody else.
  */
 #include "test.h"
 
@@ -68,7 +69,8 @@ static void joins(void *arg, void *result)
 	finished();
 }
 
-static coro_handle spawn_joinable(coro_scheduler *s, coro_fn fn, const void *arg, size_t arg_bytes, uint32_t result_bytes)
+static coro_handle spawn_joinable(coro_scheduler *s, coro_fn fn, const void *arg, size_t arg_bytes,
+				  uint32_t result_bytes)
 {
 	coro_handle h;
 	CHECK_EQ(coro_scheduler_spawn(s, JOINABLE(result_bytes), fn, arg, arg_bytes, &h), CORO_OK);
@@ -143,7 +145,8 @@ TEST(cancel_from_inside)
 	}
 }
 
-/* On one worker, in order: who is cancelled at home goes on with its code although others yield around it. */
+/* On one worker, in order: who is cancelled at home goes on with its code although others yield
+ * around it. */
 static void cancels_at_home(void *arg, void *result)
 {
 	coro_handle h[20];
@@ -189,7 +192,9 @@ TEST(cancel_of_itself)
 	coro_scheduler *s = start_with(2, 0);
 	for (uint64_t i = 0; i < 50; i++) {
 		uint64_t twice = i & 1;
-		CHECK_EQ(status_of_join(s, spawn_joinable(s, cancels_itself, &twice, sizeof twice, 1)), CORO_OK);
+		CHECK_EQ(status_of_join(s,
+					spawn_joinable(s, cancels_itself, &twice, sizeof twice, 1)),
+			 CORO_OK);
 	}
 	finish(s);
 }
@@ -317,7 +322,9 @@ static void cancels_children(void *arg, void *result)
 		CHECK_EQ(coro_join(h, &got, 1), CORO_ECANCELED);
 		CHECK_EQ(got, 1); /* there is no result */
 		CHECK_EQ(coro_cancel(h), CORO_ESTALE);
-		CHECK_EQ(coro_spawn_attr(&(coro_attr){.size = sizeof(coro_attr)}, never, NULL, 0, &h), CORO_OK);
+		CHECK_EQ(coro_spawn_attr(&(coro_attr){.size = sizeof(coro_attr)}, never, NULL, 0,
+					 &h),
+			 CORO_OK);
 		CHECK_EQ(coro_cancel(h), CORO_OK); /* nobody joins it */
 	}
 	finished();
@@ -340,9 +347,12 @@ static void starves(void *arg, void *result)
 	(void)arg;
 	(void)result;
 	for (int i = 0; i < 40; i++)
-		CHECK_EQ(coro_spawn_attr(JOINABLE(1), i >= STARVE_STACKS ? never : parks, NULL, 0, &h[i]), CORO_OK);
+		CHECK_EQ(coro_spawn_attr(JOINABLE(1), i >= STARVE_STACKS ? never : parks, NULL, 0,
+					 &h[i]),
+			 CORO_OK);
 	for (int i = 0; i < 3; i++)
-		CHECK_EQ(coro_yield(), CORO_OK); /* those that find a stack park; the others wait for one */
+		/* those that find a stack park; the others wait for one */
+		CHECK_EQ(coro_yield(), CORO_OK);
 	for (int i = 39; i >= 0; i--)
 		CHECK_EQ(coro_cancel(h[i]), CORO_OK);
 	for (int i = 0; i < 40; i++) {
@@ -396,7 +406,8 @@ TEST(cancel_of_a_joiner)
 		done = 0;
 		for (int i = 0; i < 50; i++) {
 			coro_handle target = spawn_joinable(s, parks, NULL, 0, 1);
-			coro_handle joiner = spawn_joinable(s, joins, &target, sizeof target, sizeof(int32_t));
+			coro_handle joiner = spawn_joinable(s, joins, &target, sizeof target,
+							    sizeof(int32_t));
 			blocked(s, 2);
 			CHECK_EQ(coro_cancel(joiner), CORO_OK);
 			flag = 0;
@@ -412,7 +423,8 @@ TEST(cancel_of_a_joiner)
 	}
 }
 
-/* A result that is there is taken even so; a coroutine that was cancelled can wait for nothing else. */
+/* A result that is there is taken even so; a coroutine that was cancelled can wait for nothing
+ * else. */
 static void quick(void *arg, void *result)
 {
 	(void)arg;
@@ -486,7 +498,7 @@ TEST(cancel_by_a_close)
 
 /* --------------------------------------------------------------------------- a storm, counted */
 
-#define ROOM 64
+#define ROOM     64
 #define STORMERS 3
 
 struct place {
@@ -496,10 +508,11 @@ struct place {
 };
 
 static struct place places[ROOM];
-static uint64_t round_ends, cancels_ok, wakes_ok, seen_canceled, unstarted, ended_by_permits, cancel_stale, storm_over;
+static uint64_t round_ends, cancels_ok, wakes_ok, seen_canceled, unstarted, ended_by_permits,
+	cancel_stale, storm_over;
 
-/* weathers - takes permits until it has had enough, or is cancelled and finds none. What it was given and has not taken is
- * still in its record at the end: all that were granted can be told. */
+/* weathers - takes permits until it has had enough, or is cancelled and finds none. What it was
+ * given and has not taken is still in its record at the end: all that were granted can be told. */
 static void weathers(void *arg, void *result)
 {
 	uint32_t in[2];
@@ -532,7 +545,8 @@ static void hosts(void *arg, void *result)
 		uint32_t in[2] = {at, (uint32_t)(i % 7)};
 		coro_handle h;
 		uint64_t taken = 0;
-		CHECK_EQ(coro_spawn_attr(JOINABLE(sizeof taken), weathers, in, sizeof in, &h), CORO_OK);
+		CHECK_EQ(coro_spawn_attr(JOINABLE(sizeof taken), weathers, in, sizeof in, &h),
+			 CORO_OK);
 		__atomic_store_n(&p->handle, h, __ATOMIC_RELEASE);
 		if (i % 5 == 0)
 			CHECK_EQ(coro_yield(), CORO_OK);
@@ -593,7 +607,8 @@ static void weather(uint32_t workers, uint32_t flags)
 
 	memset(places, 0, sizeof places);
 	memset(granted_by, 0, sizeof granted_by);
-	done = round_ends = cancels_ok = wakes_ok = seen_canceled = unstarted = ended_by_permits = cancel_stale = storm_over = 0;
+	done = round_ends = cancels_ok = wakes_ok = seen_canceled = unstarted = ended_by_permits =
+		cancel_stale = storm_over = 0;
 	for (uint32_t i = 0; i < ROOM; i++)
 		spawn(s, hosts, &i, sizeof i);
 	for (uintptr_t i = 0; i < STORMERS; i++)
@@ -606,7 +621,8 @@ static void weather(uint32_t workers, uint32_t flags)
 	for (int i = 0; i < STORMERS; i++)
 		thread_join(t[i]);
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
-	/* Each has ended once, by one of the three. None took more than was granted; none was cancelled by nobody. */
+	/* Each has ended once, by one of the three. None took more than was granted; none was
+	 * cancelled by nobody. */
 	CHECK_EQ(round_ends, want);
 	CHECK_EQ(seen_canceled + unstarted + ended_by_permits, want);
 	CHECK(seen_canceled + unstarted <= cancels_ok);
@@ -616,9 +632,9 @@ static void weather(uint32_t workers, uint32_t flags)
 			granted += granted_by[k][i];
 		CHECK(places[i].taken <= granted);
 	}
-	report("%u workers: %llu ended by permits, %llu canceled, %llu unstarted; %llu cancels too late", workers,
-	       (unsigned long long)ended_by_permits, (unsigned long long)seen_canceled, (unsigned long long)unstarted,
-	       (unsigned long long)cancel_stale);
+	report("%u workers: %llu ended by permits, %llu canceled, %llu unstarted; %llu cancels too late",
+	       workers, (unsigned long long)ended_by_permits, (unsigned long long)seen_canceled,
+	       (unsigned long long)unstarted, (unsigned long long)cancel_stale);
 	finish(s);
 }
 
@@ -630,8 +646,8 @@ TEST_LIMIT(cancel_in_a_storm, 60)
 	weather(4, CORO_NO_MEMBARRIER);
 }
 
-/* Exact: each of many parked ones gets so many permits and then a cancel from different threads; all permits given before the
- * cancel are taken before the wait fails. */
+/* Exact: each of many parked ones gets so many permits and then a cancel from different threads;
+ * all permits given before the cancel are taken before the wait fails. */
 #define EXACT 200
 static coro_handle exact[EXACT];
 static uint64_t exact_taken[EXACT];

@@ -1,6 +1,6 @@
 /*
- * t_cap.c - the byte cap on stacks: at the cap starting waits; when nothing can move any more, those who wait end
- * with CORO_ENOMEM; and nobody is lost or started twice.
+ * t_cap.c - the byte cap on stacks: at the cap starting waits; when nothing can move any more,
+ * those who wait end with CORO_ENOMEM; and nobody is lost or started twice.
  */
 #include "test.h"
 
@@ -47,7 +47,8 @@ TEST(cap_makes_starting_wait)
 	}
 }
 
-/* The first time that a parent stops, all others are fresh and there is no stack for them: it goes on itself. */
+/* The first time that a parent stops, all others are fresh and there is no stack for them: it goes
+ * on itself. */
 static void parent_yields(void *arg, void *result)
 {
 	(void)result;
@@ -88,7 +89,7 @@ static void parks(void *arg, void *result)
 }
 
 #define CHILDREN 40
-#define STACKS 10
+#define STACKS   10
 
 /* Of a root and CHILDREN that park, STACKS have a stack; the others are told that there is none. */
 static void root_joins(void *arg, void *result)
@@ -268,7 +269,8 @@ static void root_waits(void *arg, void *result)
 
 	(void)arg;
 	(void)result;
-	attr.stack_bytes = CORO_STACK_MAX; /* more than the cap: these starve, wherever they are stolen to */
+	/* more than the cap: these starve, wherever they are stolen to */
+	attr.stack_bytes = CORO_STACK_MAX;
 	for (int i = 0; i < 4; i++)
 		CHECK_EQ(coro_spawn_attr(&attr, three_yields, NULL, 0, &h[i]), CORO_OK);
 	for (int i = 0; i < 4; i++)
@@ -298,7 +300,8 @@ static void parks_for_good(void *arg, void *result)
 	CHECK_EQ(coro_park(), CORO_OK);
 }
 
-/* Nor is it where the last token is not a worker's: who gives that back sees to it that they are told. */
+/* Nor is it where the last token is not a worker's: who gives that back sees to it that they are
+ * told. */
 TEST(cap_is_no_deadlock_after_what_comes_from_outside)
 {
 	for (uint32_t flags = 0; flags <= CORO_NO_STANDBY; flags += CORO_NO_STANDBY) {
@@ -310,11 +313,14 @@ TEST(cap_is_no_deadlock_after_what_comes_from_outside)
 			coro_attr attr = {.size = sizeof attr, .flags = CORO_JOINABLE};
 
 			coroi_pending_begin(s, 1);
-			CHECK_EQ(coro_scheduler_spawn(s, &attr, parks_for_good, NULL, 0, &holds), CORO_OK);
+			CHECK_EQ(coro_scheduler_spawn(s, &attr, parks_for_good, NULL, 0, &holds),
+				 CORO_OK);
 			while (stats(s).stacks == 0 || stats(s).awake)
 				sleep_us(50);
 			for (uint32_t i = 0; i < 5; i++)
-				CHECK_EQ(coro_scheduler_spawn(s, &attr, three_yields, NULL, 0, &starves), CORO_OK);
+				CHECK_EQ(coro_scheduler_spawn(s, &attr, three_yields, NULL, 0,
+							      &starves),
+					 CORO_OK);
 			while (stats(s).awaiting_stack != 5 || stats(s).awake)
 				sleep_us(50);
 			CHECK(!coroi_at_rest(s));
@@ -332,7 +338,8 @@ TEST(cap_is_no_deadlock_after_what_comes_from_outside)
 	}
 }
 
-/* ------------------------------------------------------------------------ the cap, and a close with cancel */
+/* ------------------------------------------------------------------------ the cap, and a close
+ * with cancel */
 
 static void must_not_start(void *arg, void *result)
 {
@@ -426,12 +433,14 @@ TEST(cancel_spares_the_one_that_runs)
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 }
 
-/* ------------------------------------------------------------------------ records that are missing */
+/* ------------------------------------------------------------------------ records that are
+ * missing */
 
 static struct coroi_mag *taken[1024];
 static uint32_t mags_taken;
 
-/* hide_records - as if all free ones had been retired: who has credit finds none. show_records gives them back. */
+/* hide_records - as if all free ones had been retired: who has credit finds none. show_records
+ * gives them back. */
 static void hide_records(coro_scheduler *s)
 {
 	while (mags_taken < 1024 && (taken[mags_taken] = coroi_slab_trade_full(&s->slab, NULL)))
@@ -462,8 +471,8 @@ static void finds_no_record(void *arg, void *result)
 	show_records(s);
 }
 
-/* Credit is for records that there are, but for those that are retired. Then a spawn that needs one at once is refused, and
- * one that does not waits for one to come free, and is not lost. */
+/* Credit is for records that there are, but for those that are retired. Then a spawn that needs one
+ * at once is refused, and one that does not waits for one to come free, and is not lost. */
 TEST(cap_of_records_that_are_missing)
 {
 	coro_options o = options(1, CORO_PAUSED);
@@ -478,7 +487,8 @@ TEST(cap_of_records_that_are_missing)
 	coroi_mags_flush(&s->outside);
 	hide_records(s);
 	CHECK_EQ(coro_scheduler_spawn(s, NULL, three_yields, NULL, 0, NULL), CORO_ENOMEM);
-	coroi_slab_give(&s->slab, taken[--mags_taken]); /* for the worker, which will have used them up soon */
+	/* for the worker, which will have used them up soon */
+	coroi_slab_give(&s->slab, taken[--mags_taken]);
 	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
 	CHECK_EQ(ran, 80 + others + 3);
 	finish(s);
@@ -540,7 +550,8 @@ TEST(cap_of_records_that_come_late)
 
 	ran = 0;
 	coro_handle h;
-	CHECK_EQ(coro_scheduler_spawn(s, NULL, three_yields, NULL, 0, &h), CORO_OK); /* maps a chunk */
+	/* maps a chunk */
+	CHECK_EQ(coro_scheduler_spawn(s, NULL, three_yields, NULL, 0, &h), CORO_OK);
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	coro_scheduler_trim(s);
 	CHECK_EQ(coro_scheduler_spawn(s, NULL, three_yields, NULL, 0, &h), CORO_OK);
@@ -553,7 +564,8 @@ TEST(cap_of_records_that_come_late)
 	CHECK_EQ(ran, 502);
 	thread_join(t);
 
-	/* With more than a word of argument they wait where they came: only a record has room for it. */
+	/* With more than a word of argument they wait where they came: only a record has room for
+	 * it. */
 	uint64_t words[2] = {1, 2};
 	coro_scheduler_trim(s);
 	CHECK_EQ(coro_scheduler_spawn(s, NULL, three_yields, NULL, 0, &h), CORO_OK);

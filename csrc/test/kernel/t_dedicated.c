@@ -1,13 +1,14 @@
 /*
- * t_dedicated.c - workers of their own for some coroutines: nothing is stolen there, and nothing else lands there.
+ * t_dedicated.c - workers of their own for some coroutines: nothing is stolen there, and nothing
+ * else lands there.
  */
 #include "test.h"
 
 #include <string.h>
 
-#define GENERAL 2
+#define GENERAL   2
 #define DEDICATED 2
-#define WORKERS (GENERAL + DEDICATED)
+#define WORKERS   (GENERAL + DEDICATED)
 
 static uint64_t done, other, computed[WORKERS];
 
@@ -49,7 +50,8 @@ TEST(dedicated_options)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------------- what lands where */
+/* ------------------------------------------------------------------------------- what lands
+ * where */
 
 static void is_general(void *arg, void *result)
 {
@@ -145,7 +147,8 @@ TEST(dedicated_keeps_what_is_there)
 	}
 }
 
-/* ---------------------------------------------------------------------- whoever computes there for long */
+/* ---------------------------------------------------------------------- whoever computes there for
+ * long */
 
 static void goes_free(void *arg, void *result)
 {
@@ -209,7 +212,8 @@ TEST(dedicated_keeps_nobody_waiting)
 	finish(s);
 }
 
-/* -------------------------------------------------------------------------------- rest, end and close */
+/* -------------------------------------------------------------------------------- rest, end and
+ * close */
 
 static coro_handle parked[WORKERS];
 

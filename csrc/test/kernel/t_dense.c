@@ -1,6 +1,6 @@
 /*
- * t_dense.c - dense coroutines: their frames are what they were whenever they go on, whatever they wait for, whoever was on
- * their stack meanwhile.
+ * t_dense.c - dense coroutines: their frames are what they were whenever they go on, whatever they
+ * wait for, whoever was on their stack meanwhile.
  */
 #include "test.h"
 
@@ -21,11 +21,15 @@ static uint64_t add(uint64_t *n, uint64_t k)
 }
 
 static const coro_attr dense = {.size = sizeof(coro_attr), .flags = CORO_DENSE};
-static const coro_attr joined = {.size = sizeof(coro_attr), .flags = CORO_DENSE | CORO_JOINABLE, .result_bytes = 8};
+static const coro_attr joined = {
+	.size = sizeof(coro_attr), .flags = CORO_DENSE | CORO_JOINABLE, .result_bytes = 8};
 
 static coro_scheduler *scheduler(uint32_t workers, uint32_t slots, size_t slot_bytes)
 {
-	coro_options o = {.size = sizeof o, .workers = workers, .shared_stacks = slots, .shared_stack_bytes = slot_bytes};
+	coro_options o = {.size = sizeof o,
+			  .workers = workers,
+			  .shared_stacks = slots,
+			  .shared_stack_bytes = slot_bytes};
 	return start(&o);
 }
 
@@ -35,7 +39,8 @@ static void spawn_dense(coro_scheduler *s, coro_fn fn, uint64_t arg)
 }
 
 /* A stretch of the stack with a pattern of its own, across a call that suspends. */
-static __attribute__((noinline)) uint64_t with_pattern(unsigned words, uint64_t seed, int (*wait)(void))
+static __attribute__((noinline)) uint64_t with_pattern(unsigned words, uint64_t seed,
+						       int (*wait)(void))
 {
 	volatile uint64_t at[words];
 	uint64_t state = seed | 1, sum = 0;
@@ -51,7 +56,8 @@ static __attribute__((noinline)) uint64_t with_pattern(unsigned words, uint64_t 
 	return sum;
 }
 
-/* ------------------------------------------------------------------------------------------ yields */
+/* ------------------------------------------------------------------------------------------
+ * yields */
 
 static void yields(void *arg, void *result)
 {
@@ -109,7 +115,8 @@ TEST(dense_a_few_are_not_copied)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------- parked, in great numbers */
+/* ------------------------------------------------------------------------- parked, in great
+ * numbers */
 
 static coro_handle *handles;
 static uint64_t arrived;
@@ -136,13 +143,14 @@ TEST(dense_many_wait_in_little_memory)
 	for (uint64_t i = 0; i < n; i++)
 		spawn_dense(s, parks, i);
 	while (seen(&arrived) < n || stats(s).awake) /* then all have parked */
-		usleep(1000); /* a look stops the workers */
+		usleep(1000);                        /* a look stops the workers */
 	coro_stats st = stats(s);
 	CHECK_EQ(st.live, n);
 	CHECK(st.stacks <= 2 * 128 + 64);
 	CHECK(st.dense_saved + 2 * COROI_SHARED_STACKS >= n);
-	report("%llu bytes of records and %llu of frames each, p50 %llu, p99 %llu", (unsigned long long)(st.record_bytes / n),
-	       (unsigned long long)(st.dense_bytes / n), (unsigned long long)st.dense_p50, (unsigned long long)st.dense_p99);
+	report("%llu bytes of records and %llu of frames each, p50 %llu, p99 %llu",
+	       (unsigned long long)(st.record_bytes / n), (unsigned long long)(st.dense_bytes / n),
+	       (unsigned long long)st.dense_p50, (unsigned long long)st.dense_p99);
 #ifdef __OPTIMIZE__ /* elsewhere every variable is in the frames */
 	if (!SANITIZED)
 		CHECK(st.dense_p99 <= 320); /* arm64 saves 160 bytes in a switch alone */
@@ -153,7 +161,8 @@ TEST(dense_many_wait_in_little_memory)
 	CHECK_EQ(seen(&done), n);
 	st = stats(s);
 	CHECK_EQ(st.dense_saved, 0);
-	CHECK(st.dense_bytes <= 2 * (UINT64_C(3) << 20)); /* of each worker a chunk, and its spare blocks */
+	/* of each worker a chunk, and its spare blocks */
+	CHECK(st.dense_bytes <= 2 * (UINT64_C(3) << 20));
 	finish(s);
 	free(handles);
 }
@@ -219,7 +228,8 @@ TEST(dense_ends_and_joins)
 	}
 }
 
-/* ------------------------------------------------------------------- dense and plain, children first */
+/* ------------------------------------------------------------------- dense and plain, children
+ * first */
 
 static void spawner(void *arg, void *result)
 {
@@ -233,7 +243,8 @@ static void spawner(void *arg, void *result)
 	depth--;
 	for (unsigned i = 0; i < 3; i++) {
 		const coro_attr *attr = (depth + i) & 1 ? &dense : NULL;
-		int status = i == 1 ? coro_spawn_first(attr, spawner, &depth, 8, NULL) : coro_spawn_attr(attr, spawner, &depth, 8, NULL);
+		int status = i == 1 ? coro_spawn_first(attr, spawner, &depth, 8, NULL)
+				    : coro_spawn_attr(attr, spawner, &depth, 8, NULL);
 		CHECK_EQ(status, CORO_OK);
 		with_pattern(5, depth + i, coro_yield);
 	}
@@ -251,7 +262,8 @@ TEST(dense_and_plain_spawn_each_other)
 	}
 }
 
-/* -------------------------------------------------------------------------------- large and deep frames */
+/* -------------------------------------------------------------------------------- large and deep
+ * frames */
 
 static void large(void *arg, void *result)
 {
@@ -278,7 +290,8 @@ static void is_plain(void *arg, void *result)
 	add(&arrived, 1);
 }
 
-/* Its stack has become its own by the time that it ends, and those that it has spawned run there. */
+/* Its stack has become its own by the time that it ends, and those that it has spawned run
+ * there. */
 static void ends_before_plain_ones(void *arg, void *result)
 {
 	(void)arg;
@@ -333,7 +346,8 @@ TEST(dense_large_frames_keep_their_stack)
 	finish(s);
 }
 
-/* One that keeps its stack has no slot, but what it waits with lies in the heap: a trim leaves the heap where it is. */
+/* One that keeps its stack has no slot, but what it waits with lies in the heap: a trim leaves the
+ * heap where it is. */
 static coro_chan *ways[3];
 
 static int waits_for_one(void)
@@ -342,7 +356,8 @@ static int waits_for_one(void)
 
 	for (unsigned i = 0; i < 2; i++) {
 		CHECK_EQ(coro_chan_recv(ways[0], &got[i], CORO_FOREVER), CORO_OK);
-		coro_case both[2] = {{.chan = ways[1], .recv = &got[i]}, {.chan = ways[2], .recv = &got[i]}};
+		coro_case both[2] = {{.chan = ways[1], .recv = &got[i]},
+				     {.chan = ways[2], .recv = &got[i]}};
 		CHECK_EQ(coro_select(both, 2, CORO_FOREVER), i);
 		CHECK_EQ(got[i], 1000 + i);
 	}
@@ -386,7 +401,9 @@ TEST(dense_trim_spares_one_that_keeps_its_stack)
 		done = 0;
 		for (unsigned i = 0; i < 3; i++)
 			CHECK_EQ(coro_chan_new(&ways[i], 8, 0, 0), CORO_OK);
-		CHECK_EQ(coro_scheduler_spawn(s, NULL, starts_one_that_keeps_its_stack, NULL, 0, NULL), CORO_OK);
+		CHECK_EQ(coro_scheduler_spawn(s, NULL, starts_one_that_keeps_its_stack, NULL, 0,
+					      NULL),
+			 CORO_OK);
 		for (unsigned i = 0; i < 2; i++) {
 			trim_and_send(s, 0, 7);
 			trim_and_send(s, 1 + i, 1000 + i);
@@ -468,7 +485,8 @@ TEST(dense_exit_from_a_deep_call)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------------- everything to wait for */
+/* ------------------------------------------------------------------------------- everything to
+ * wait for */
 
 static coro_sem sem;
 static coro_mutex mutex;
@@ -502,7 +520,9 @@ static __attribute__((noinline)) void wait_at_something(unsigned what, uint64_t 
 		CHECK_EQ(coro_mutex_unlock(&mutex), CORO_OK);
 		break;
 	case 2:
-		CHECK_EQ(value & 3 ? coro_rwlock_read(&rwlock, CORO_FOREVER) : coro_rwlock_write(&rwlock, CORO_FOREVER), CORO_OK);
+		CHECK_EQ(value & 3 ? coro_rwlock_read(&rwlock, CORO_FOREVER)
+				   : coro_rwlock_write(&rwlock, CORO_FOREVER),
+			 CORO_OK);
 		CHECK_EQ(coro_yield(), CORO_OK);
 		CHECK_EQ(coro_rwlock_unlock(&rwlock), CORO_OK);
 		break;
@@ -513,7 +533,8 @@ static __attribute__((noinline)) void wait_at_something(unsigned what, uint64_t 
 		CHECK_EQ(coro_park_until(coro_now() + value % 50000), CORO_ETIMEDOUT);
 		break;
 	case 5: { /* one of the two goes on, whoever is there */
-		coro_case both[2] = {{.chan = chan[0], .send = &value}, {.chan = chan[1], .recv = &got}};
+		coro_case both[2] = {{.chan = chan[0], .send = &value},
+				     {.chan = chan[1], .recv = &got}};
 		int i = coro_select(both, 2, coro_now() + 100000);
 		CHECK(i == CORO_ETIMEDOUT || i == 0 || i == 1);
 		add(&sent, i == 0 ? value : 0);
@@ -580,8 +601,10 @@ static void everything(uint32_t workers)
 	for (unsigned i = 0; i < 2; i++)
 		CHECK_EQ(coro_chan_new(&chan[i], 8, 3, 0), CORO_OK);
 	for (uint64_t i = 0; i < 2 * EACH; i++)
-		CHECK_EQ(coro_scheduler_spawn(s, i & 1 ? &dense : NULL, waits, &i, 8, NULL), CORO_OK);
-	for (unsigned i = 0; i < 100 && workers == 2; i++) { /* somebody looks, and tidies up, meanwhile */
+		CHECK_EQ(coro_scheduler_spawn(s, i & 1 ? &dense : NULL, waits, &i, 8, NULL),
+			 CORO_OK);
+	/* somebody looks, and tidies up, meanwhile */
+	for (unsigned i = 0; i < 100 && workers == 2; i++) {
 		coro_scheduler_trim(s);
 		coro_scheduler_blocked(s, NULL, 0);
 		sched_yield();
@@ -595,8 +618,8 @@ static void everything(uint32_t workers)
 	}
 	CHECK(seen(&sent) == seen(&received) + left);
 	coro_stats st = stats(s);
-	report("%u workers: %llu times copied out, %llu private", workers, (unsigned long long)st.dense_copied_out,
-	       (unsigned long long)st.dense_private);
+	report("%u workers: %llu times copied out, %llu private", workers,
+	       (unsigned long long)st.dense_copied_out, (unsigned long long)st.dense_private);
 	CHECK_EQ(st.dense_copied_in, st.dense_copied_out);
 	CHECK_EQ(st.dense_saved, 0);
 	finish(s);
@@ -612,7 +635,8 @@ TEST(dense_waits_for_everything)
 		everything(workers);
 }
 
-/* -------------------------------------------------------------------------------------------- cancel */
+/* --------------------------------------------------------------------------------------------
+ * cancel */
 
 static void is_canceled(void *arg, void *result)
 {
@@ -642,7 +666,8 @@ TEST(dense_close_with_cancel)
 	CHECK_EQ(coro_sem_destroy(&sem), CORO_OK);
 }
 
-/* --------------------------------------------------------------------- a stack that is somebody else's */
+/* --------------------------------------------------------------------- a stack that is somebody
+ * else's */
 
 #ifdef COROI_ASAN
 static volatile uint64_t *not_yours;
@@ -682,7 +707,8 @@ TEST(dense_stacks_are_poisoned_while_they_wait)
 }
 #endif
 
-/* ------------------------------------------------------------------------------------ exhaustion */
+/* ------------------------------------------------------------------------------------
+ * exhaustion */
 
 static uint64_t refused, unstarted;
 
@@ -692,7 +718,8 @@ static void count(int status)
 	add(&refused, status == CORO_ENOMEM);
 }
 
-/* Each has its neighbour's permit to give, and goes on without its own if there is no memory to wait for it. */
+/* Each has its neighbour's permit to give, and goes on without its own if there is no memory to
+ * wait for it. */
 static void lives_with_it(void *arg, void *result)
 {
 	uint64_t id, state;
@@ -727,7 +754,8 @@ static void lives_with_it(void *arg, void *result)
 			uint64_t got = 0;
 			coro_handle child;
 			CHECK_EQ(coro_spawn_attr(&joined, ends_somehow, &id, 8, &child), CORO_OK);
-			if (coro_join(child, &got, 8) == CORO_ENOMEM) /* it never had a stack; or there was no memory to wait for it */
+			/* it never had a stack; or there was no memory to wait for it */
+			if (coro_join(child, &got, 8) == CORO_ENOMEM)
 				add(coro_detach(child) == CORO_ESTALE ? &unstarted : &refused, 1);
 			break;
 		}
@@ -753,7 +781,8 @@ static void with_refusals(void *arg, void *result)
 TEST(dense_without_memory)
 {
 	static const unsigned in_a_row[] = {1, 2, 5, 1000};
-	uint64_t most = scaled(150) < 20 ? 20 : scaled(150); /* blocks that are had before the first is refused */
+	/* blocks that are had before the first is refused */
+	uint64_t most = scaled(150) < 20 ? 20 : scaled(150);
 
 	refused = unstarted = 0;
 	for (uint64_t k = 0; k < most; k++) {
@@ -762,7 +791,8 @@ TEST(dense_without_memory)
 			uint64_t arg = k << 16 | in_a_row[j];
 			arrived = done = 0;
 			CHECK_EQ(coro_sem_init(&sem, 2, 0), CORO_OK);
-			CHECK_EQ(coro_scheduler_spawn(s, NULL, with_refusals, &arg, 8, NULL), CORO_OK);
+			CHECK_EQ(coro_scheduler_spawn(s, NULL, with_refusals, &arg, 8, NULL),
+				 CORO_OK);
 			CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 			CHECK(seen(&arrived) <= 20);
 			CHECK_EQ(stats(s).dense_saved, 0);
@@ -770,7 +800,8 @@ TEST(dense_without_memory)
 			CHECK_EQ(coro_sem_destroy(&sem), CORO_OK);
 		}
 	}
-	report("%llu waits and joins refused, %llu children never started", (unsigned long long)refused, (unsigned long long)unstarted);
+	report("%llu waits and joins refused, %llu children never started",
+	       (unsigned long long)refused, (unsigned long long)unstarted);
 	CHECK(refused > 0);
 }
 
@@ -791,15 +822,21 @@ static void starts_without_memory(void *arg, void *result)
 	fail_alloc = fail_map = -1;
 }
 
-/* The first dense coroutines of a worker, and those whose stacks become their own: they start when there is memory for it. */
+/* The first dense coroutines of a worker, and those whose stacks become their own: they start when
+ * there is memory for it. */
 TEST(dense_start_without_memory)
 {
 	refused = 0;
 	for (uint64_t k = 0; k < 24; k++) {
-		coro_options o = {.size = sizeof o, .workers = 1, .stack_bytes = 64 << 10, .shared_stacks = 2, .shared_stack_bytes = 32 << 10};
+		coro_options o = {.size = sizeof o,
+				  .workers = 1,
+				  .stack_bytes = 64 << 10,
+				  .shared_stacks = 2,
+				  .shared_stack_bytes = 32 << 10};
 		coro_scheduler *s = start(&o);
 		done = 0;
-		CHECK_EQ(coro_scheduler_spawn(s, NULL, starts_without_memory, &k, 8, NULL), CORO_OK);
+		CHECK_EQ(coro_scheduler_spawn(s, NULL, starts_without_memory, &k, 8, NULL),
+			 CORO_OK);
 		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 		CHECK_EQ(seen(&done), 6);
 		finish(s);
@@ -901,7 +938,8 @@ TEST(dense_waits_need_memory)
 	finish(s);
 }
 
-/* -------------------------------------------------------------------------------------------- misuse */
+/* --------------------------------------------------------------------------------------------
+ * misuse */
 
 static void touch(void *arg)
 {
@@ -934,7 +972,8 @@ static void misuses(void *arg, void *result)
 TEST(dense_misuse)
 {
 	coro_scheduler *s = scheduler(2, 0, 0);
-	coro_attr with_stack = {.size = sizeof with_stack, .flags = CORO_DENSE, .stack_bytes = 8 << 10};
+	coro_attr with_stack = {
+		.size = sizeof with_stack, .flags = CORO_DENSE, .stack_bytes = 8 << 10};
 	coro_options o = {.size = sizeof o, .shared_stacks = 1};
 	coro_scheduler *none;
 

@@ -74,7 +74,8 @@ TEST(deque_without_memory)
 		CHECK(coroi_deque_pop(&d) == coroi_runnable_started(&r[entries + 1000]));
 		CHECK_EQ(coroi_deque_pop(&d), 0);
 		CHECK_EQ(coroi_deque_length(&d), 0);
-		for (uint32_t i = 0; i < entries + 1; i++) /* one more than the ring has, and it grows */
+		/* one more than the ring has, and it grows */
+		for (uint32_t i = 0; i < entries + 1; i++)
 			coroi_deque_push(&d, coroi_runnable_started(&r[i]));
 		CHECK_EQ(d.spill.count, 0);
 		for (uint32_t i = 0; i < entries + 1; i++)
@@ -96,7 +97,8 @@ static uint64_t new_runnable(uint32_t i)
 	return coroi_runnable_new(nothing, i % 12, i % 2, i % 3 == 0);
 }
 
-/* A trim leaves what is in the queue where it is, with its argument; without memory it leaves the ring too. */
+/* A trim leaves what is in the queue where it is, with its argument; without memory it leaves the
+ * ring too. */
 TEST(deque_trim_keeps_what_is_there)
 {
 	struct coroi_deque d;
@@ -140,7 +142,8 @@ TEST(deque_trim_keeps_what_is_there)
 	free(r);
 }
 
-/* Arguments stay with their runnables, through growth, from the front and from the back; records come between. */
+/* Arguments stay with their runnables, through growth, from the front and from the back; records
+ * come between. */
 TEST(deque_keeps_arguments)
 {
 	enum { N = 3000 };
@@ -166,10 +169,12 @@ TEST(deque_keeps_arguments)
 	}
 	while (front < back) {
 		uint64_t runnable = coroi_deque_pop(d);
-		CHECK(runnable == (front % 5 ? new_runnable(front) : coroi_runnable_fresh(&r[front])));
+		CHECK(runnable ==
+		      (front % 5 ? new_runnable(front) : coroi_runnable_fresh(&r[front])));
 		if (front % 5 && front % 2)
 			CHECK_EQ(*coroi_deque_popped_arg(d), 7 * front);
-		if (back - front == 1 && front % 5) { /* to the back, and it is the front one again */
+		/* to the back, and it is the front one again */
+		if (back - front == 1 && front % 5) {
 			coroi_deque_defer(d, runnable);
 			CHECK_EQ(coroi_deque_length(d), 1);
 			CHECK(coroi_deque_pop(d) == runnable);
@@ -180,7 +185,8 @@ TEST(deque_keeps_arguments)
 		n = coroi_deque_give(w, 9, steal_buf, back - front < 3 ? back - front : 3);
 		for (uint32_t i = 0; i < n; i++) {
 			back--;
-			CHECK(steal_buf[i].runnable == (back % 5 ? new_runnable(back) : coroi_runnable_fresh(&r[back])));
+			CHECK(steal_buf[i].runnable ==
+			      (back % 5 ? new_runnable(back) : coroi_runnable_fresh(&r[back])));
 			if (back % 5 && back % 2)
 				CHECK_EQ(steal_buf[i].arg, 7 * back);
 			CHECK_EQ(r[back].home, back % 5 ? 0 : 9);
@@ -298,7 +304,8 @@ TEST(deque_keeps_what_is_pinned)
 {
 	for (uint32_t spilled = 0; spilled <= 100; spilled += 100) {
 		struct coroi_worker *w = worker(COROI_STEAL_MAX);
-		uint32_t entries = w->queue.mask + 1, all = entries + spilled, n, sum = 0, pinned = 0, before = 0;
+		uint32_t entries = w->queue.mask + 1, all = entries + spilled, n, sum = 0,
+			 pinned = 0, before = 0;
 		struct coroi_rec *r = records(all);
 		struct coroi_steal_entry out[COROI_STEAL_MAX];
 
@@ -370,7 +377,8 @@ TEST(deque_inbox_keeps_order)
 	}
 	while (sum < PUSHERS * n) {
 		for (uint64_t node = coroi_inbox_take(w), next; node; node = next) {
-			struct coroi_rec *got = (struct coroi_rec *)(uintptr_t)(node & ~(uint64_t)COROI_NODE_KIND);
+			struct coroi_rec *got =
+				(struct coroi_rec *)(uintptr_t)(node & ~(uint64_t)COROI_NODE_KIND);
 			uint32_t from = (uint32_t)((got - r) / n);
 			next = *coroi_node_link(node);
 			CHECK_EQ(node & COROI_NODE_KIND, p[from].kind);

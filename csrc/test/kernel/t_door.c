@@ -1,6 +1,7 @@
 /*
- * t_door.c - the asymmetric lock, alone: an owner, thieves and a foreign thread on one queue. Every item that is passed
- * on is passed on once, and nobody is inside while another is; with membarrier and with exchanges.
+ * t_door.c - the asymmetric lock, alone: an owner, thieves and a foreign thread on one queue. Every
+ * item that is passed on is passed on once, and nobody is inside while another is; with membarrier
+ * and with exchanges.
  */
 #include "test.h"
 
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define THIEVES 3
+#define THIEVES     3
 #define ITEMS_LEAST 50000 /* so that each has its turn */
 
 /* What the door protects, besides the queue: plain words that tear if two are inside. */
@@ -26,7 +27,8 @@ struct yard {
 	struct inside inside;
 	uint32_t ready, over, robbed;
 	uint64_t owner_got, owner_sum;
-	uint64_t slow_every; /* the owner dawdles inside now and then: thieves must give up or wait */
+	/* the owner dawdles inside now and then: thieves must give up or wait */
+	uint64_t slow_every;
 };
 
 struct thief {
@@ -74,7 +76,8 @@ static void *steals(void *arg)
 		case COROI_LOCKED:
 			t->locked++;
 			check_inside(y);
-			n = coroi_deque_give(v, (uint16_t)t->id, me->steal_buf, (coroi_deque_length(&v->queue) + 1) / 2);
+			n = coroi_deque_give(v, (uint16_t)t->id, me->steal_buf,
+					     (coroi_deque_length(&v->queue) + 1) / 2);
 			check_inside(y);
 			coroi_door_unlock(v);
 			break;
@@ -211,7 +214,8 @@ TEST_LIMIT(door_with_exchange, 180)
 	battle(scaled(100000), true, 64, 50);
 }
 
-/* ------------------------------------------------------------------------ two at the door, as fast as they can */
+/* ------------------------------------------------------------------------ two at the door, as fast
+ * as they can */
 
 static struct coroi_worker *owned;
 static struct inside shared;
@@ -226,7 +230,8 @@ static void *knocks(void *arg)
 			continue;
 		uint64_t a = __atomic_load_n(&shared.a, __ATOMIC_RELAXED);
 		__atomic_store_n(&shared.a, a + 1, __ATOMIC_RELAXED);
-		CHECK(__atomic_load_n(&shared.b, __ATOMIC_RELAXED) == a); /* b follows a: someone else is inside if not */
+		/* b follows a: someone else is inside if not */
+		CHECK(__atomic_load_n(&shared.b, __ATOMIC_RELAXED) == a);
 		__atomic_store_n(&shared.b, a + 1, __ATOMIC_RELAXED);
 		coroi_door_unlock(owned);
 		for (uint64_t i = rnd(&seed) % 64; i; i--) /* at every place of the owner's round */

@@ -42,7 +42,8 @@ static void tree(void *arg, void *result)
 			break;
 		case 1: {
 			coro_handle h;
-			CHECK_EQ(coro_spawn_attr(JOINABLE(0), tree, &child, sizeof child, &h), CORO_OK);
+			CHECK_EQ(coro_spawn_attr(JOINABLE(0), tree, &child, sizeof child, &h),
+				 CORO_OK);
 			CHECK_EQ(coro_join(h, NULL, 0), CORO_OK);
 			break;
 		}
@@ -88,8 +89,13 @@ TEST_LIMIT(end_is_exact, 180)
 		uint32_t workers, flags;
 		uint64_t batches;
 	} runs[] = {
-		{1, 0, 2000},  {2, 0, 2000}, {2, CORO_NO_STANDBY, 2000},  {2, CORO_NO_MEMBARRIER, 1000},
-		{8, 0, 1000},  {3, CORO_NO_STANDBY, 1500}, {5, CORO_NO_STANDBY | CORO_NO_MEMBARRIER, 500},
+		{1, 0, 2000},
+		{2, 0, 2000},
+		{2, CORO_NO_STANDBY, 2000},
+		{2, CORO_NO_MEMBARRIER, 1000},
+		{8, 0, 1000},
+		{3, CORO_NO_STANDBY, 1500},
+		{5, CORO_NO_STANDBY | CORO_NO_MEMBARRIER, 500},
 	};
 	uint64_t batches = 0;
 
@@ -156,14 +162,15 @@ static void joins(void *arg, void *result)
 
 #define STUCK_MOST 200
 
-/* Some park and some join them; the number, the kinds and the functions are told exactly; a wake and another run free
- * them. */
+/* Some park and some join them; the number, the kinds and the functions are told exactly; a wake
+ * and another run free them. */
 static void deadlock(uint64_t seed, uint32_t workers)
 {
 	static coro_blocked list[2 * STUCK_MOST];
 	static coro_handle h[STUCK_MOST];
 	coro_scheduler *s = start_with(workers, CORO_PAUSED);
-	size_t parked = 1 + rnd(&seed) % STUCK_MOST, joined = rnd(&seed) % (parked + 1), busy = rnd(&seed) % 50;
+	size_t parked = 1 + rnd(&seed) % STUCK_MOST, joined = rnd(&seed) % (parked + 1),
+	       busy = rnd(&seed) % 50;
 
 	done = 0;
 	for (size_t i = 0; i < parked; i++)
@@ -216,7 +223,8 @@ TEST_LIMIT(end_by_deadlock_is_told_exactly, 180)
 {
 	for (uint64_t seed = 1; seed <= scaled(100); seed++)
 		deadlock(seed * UINT64_C(0x9e3779b97f4a7c15), 1 + seed % 4);
-	report("%" PRIu64 " deadlocks, each with the number and the names of those that wait", scaled(100));
+	report("%" PRIu64 " deadlocks, each with the number and the names of those that wait",
+	       scaled(100));
 }
 
 /* ------------------------------------------------------------------------ close */
@@ -269,12 +277,14 @@ static void waits_for_ever(void *arg, void *result)
 	(void)arg;
 	(void)result;
 	CHECK_EQ(coro_spawn_attr(JOINABLE(0), parks_once, NULL, 0, &child), CORO_OK);
-	int joined = coro_join(child, NULL, 0); /* its present wait; the child may end before we have taken it back */
+	/* its present wait; the child may end before we have taken it back */
+	int joined = coro_join(child, NULL, 0);
 	CHECK(joined == CORO_ECANCELED || joined == CORO_OK);
 	CHECK_EQ(coro_park(), CORO_ECANCELED); /* and later ones */
 	CHECK_EQ(coro_yield(), CORO_OK);       /* which is no wait */
 	if (joined == CORO_ECANCELED) {
-		int status = coro_join(child, NULL, 0); /* it can still be joined: it has ended, or not yet */
+		/* it can still be joined: it has ended, or not yet */
+		int status = coro_join(child, NULL, 0);
 		CHECK(status == CORO_OK || status == CORO_ECANCELED);
 		if (status == CORO_ECANCELED)
 			CHECK_EQ(coro_detach(child), CORO_OK);
@@ -390,7 +400,8 @@ TEST(destroy_while_another_closes)
 
 static uint32_t counted;
 
-/* What workers count when each coroutine spawns the next, ends, and goes on elsewhere: there is always one. */
+/* What workers count when each coroutine spawns the next, ends, and goes on elsewhere: there is
+ * always one. */
 static void *relays(void *arg)
 {
 	coro_scheduler *s = arg;

@@ -1,6 +1,7 @@
 /*
- * t_errors.c - every call with bad input, in the wrong place, or without memory: the documented status, and nothing
- * has changed. By-hand coroutines: t_manual.c; joins: t_join.c; handles: t_handle.c.
+ * t_errors.c - every call with bad input, in the wrong place, or without memory: the documented
+ * status, and nothing has changed. By-hand coroutines: t_manual.c; joins: t_join.c; handles:
+ * t_handle.c.
  */
 #include "test.h"
 
@@ -39,11 +40,11 @@ TEST(errors_of_init)
 	coro_options o, good = options(2, 0);
 
 	CHECK_EQ(coro_scheduler_init(NULL, &good), CORO_EINVAL);
-#define BAD(field, value)                    \
-	do {                                 \
-		o = good;                    \
-		o.field = (value);           \
-		refused(o, CORO_EINVAL);     \
+#define BAD(field, value)                \
+	do {                             \
+		o = good;                \
+		o.field = (value);       \
+		refused(o, CORO_EINVAL); \
 	} while (0)
 	BAD(size, 0);
 	BAD(size, sizeof o - 1);
@@ -64,7 +65,8 @@ TEST(errors_of_init)
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 }
 
-/* Whatever allocation, mapping or thread fails, init says so and leaves nothing behind (the leak checker looks). */
+/* Whatever allocation, mapping or thread fails, init says so and leaves nothing behind (the leak
+ * checker looks). */
 TEST(errors_of_init_without_means)
 {
 	coro_options o = options(3, 0);
@@ -94,10 +96,12 @@ TEST(errors_of_init_without_means)
 
 /* ------------------------------------------------------------------------ spawning */
 
-typedef int (*spawner)(const coro_attr *attr, coro_fn fn, const void *arg, size_t bytes, coro_handle *out);
+typedef int (*spawner)(const coro_attr *attr, coro_fn fn, const void *arg, size_t bytes,
+		       coro_handle *out);
 static coro_scheduler *sched;
 
-static int from_outside(const coro_attr *attr, coro_fn fn, const void *arg, size_t bytes, coro_handle *out)
+static int from_outside(const coro_attr *attr, coro_fn fn, const void *arg, size_t bytes,
+			coro_handle *out)
 {
 	return coro_scheduler_spawn(sched, attr, fn, arg, bytes, out);
 }
@@ -130,11 +134,11 @@ static void check_spawner(spawner sp)
 	if (sp == plain)
 		return;
 	coro_attr good = {.size = sizeof good}, a;
-#define BAD_ATTR(field, value)                \
-	do {                                  \
-		a = good;                     \
-		a.field = (value);            \
-		check_bad_attr(sp, a, true);  \
+#define BAD_ATTR(field, value)               \
+	do {                                 \
+		a = good;                    \
+		a.field = (value);           \
+		check_bad_attr(sp, a, true); \
 	} while (0)
 	BAD_ATTR(size, 0);
 	BAD_ATTR(size, sizeof a + 8);
@@ -200,7 +204,8 @@ TEST(errors_of_spawn)
 	CHECK_EQ(coro_scheduler_destroy(sched), CORO_OK);
 }
 
-/* The usual path of coro_spawn, which is taken after one that found somebody to wake, looks at its arguments too. */
+/* The usual path of coro_spawn, which is taken after one that found somebody to wake, looks at its
+ * arguments too. */
 static void spawns_wrongly(void *arg, void *result)
 {
 	uint64_t word = 1;

@@ -1,5 +1,6 @@
 /*
- * t_full.c - queues that are full, in use: those that grow, those that cannot for want of memory, and very large ones.
+ * t_full.c - queues that are full, in use: those that grow, those that cannot for want of memory,
+ * and very large ones.
  */
 #include "test.h"
 
@@ -23,7 +24,8 @@ static void until_all(uint64_t n)
 		CHECK_EQ(coro_yield(), CORO_OK);
 }
 
-/* ----------------------------------------------------------------------------------------- it grows */
+/* ----------------------------------------------------------------------------------------- it
+ * grows */
 
 enum { AT_A_SEMAPHORE, AT_HOME, PARKED, KINDS };
 
@@ -37,7 +39,8 @@ static void waits(void *arg, void *result)
 	add_one(&done);
 }
 
-/* Each that is woken goes ahead of the one before, which goes to the back of a queue that is full at times. */
+/* Each that is woken goes ahead of the one before, which goes to the back of a queue that is full
+ * at times. */
 static void wakes_many(void *arg, void *result)
 {
 	static coro_handle waiting[3 * RING];
@@ -54,7 +57,8 @@ static void wakes_many(void *arg, void *result)
 	CHECK_EQ(coroi_deque_length(queue()), 0);
 	CHECK_EQ(queue()->mask + 1, RING);
 	for (int i = 0; i < 3 * RING; i++)
-		CHECK_EQ(kind == PARKED ? coro_wake(waiting[i]) : coro_sem_release(&sem, 1), CORO_OK);
+		CHECK_EQ(kind == PARKED ? coro_wake(waiting[i]) : coro_sem_release(&sem, 1),
+			 CORO_OK);
 	CHECK_EQ(coroi_deque_length(queue()), 3 * RING - 1);
 	until_all(3 * RING);
 	CHECK_EQ(coro_sem_destroy(&sem), CORO_OK);
@@ -103,7 +107,8 @@ TEST(full_queues_grow_very_large)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------------------- it cannot grow */
+/* ------------------------------------------------------------------------------------- it cannot
+ * grow */
 
 static void yields(void *arg, void *result)
 {
@@ -136,7 +141,8 @@ static void waits_twice(void *arg, void *result)
 	(void)arg;
 	(void)result;
 	CHECK_EQ(coro_sem_acquire(&sem, CORO_FOREVER), CORO_OK);
-	CHECK_EQ(coro_sem_acquire(&second, CORO_FOREVER), CORO_OK); /* nobody is in the slot now, and some are kept apart */
+	/* nobody is in the slot now, and some are kept apart */
+	CHECK_EQ(coro_sem_acquire(&second, CORO_FOREVER), CORO_OK);
 	add_one(&done);
 }
 
@@ -181,7 +187,8 @@ static void overflows(void *arg, void *result)
 	CHECK_EQ(coro_sem_destroy(&second), CORO_OK);
 }
 
-/* Those that do not fit have their turn behind the others, and the code with which their waits have ended. */
+/* Those that do not fit have their turn behind the others, and the code with which their waits have
+ * ended. */
 TEST(full_queues_that_cannot_grow_lose_nobody)
 {
 	coro_scheduler *s = start_with(1, CORO_PAUSED);

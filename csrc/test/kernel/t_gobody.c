@@ -74,7 +74,8 @@ TEST(gobody_starts_from_c)
 	finish(s);
 }
 
-/* ------------------------------------------------------- Go bodies that are woken, canceled and joined */
+/* ------------------------------------------------------- Go bodies that are woken, canceled and
+ * joined */
 
 static coro_sem sem;
 static uint64_t joined, woken_up;
@@ -147,9 +148,11 @@ static void end_body(struct coroi_worker *goworker, struct coroi_rec *r)
 }
 
 /* event_of - the body r waits at the semaphore; who gives it a permit sends it its event. */
-static void event_of(coro_scheduler *s, struct coroi_worker *goworker, struct coroi_rec *r, bool from_inside)
+static void event_of(coro_scheduler *s, struct coroi_worker *goworker, struct coroi_rec *r,
+		     bool from_inside)
 {
-	struct coroi_gowaiter *g = coroi_gowaiter_new(NULL, 0, r, coroi_gen(at_load_rlx(&r->wake)), 0);
+	struct coroi_gowaiter *g = coroi_gowaiter_new(NULL, 0, r, coroi_gen(at_load_rlx(&r->wake)),
+						      0);
 
 	CHECK(g);
 	CHECK_EQ(coroi_sem_acquire_gowaiter(&sem, g), COROI_WAITS);
@@ -243,7 +246,8 @@ TEST(gobody_is_joined_by_goroutines)
 	spawn(s, starts_one, &out, sizeof out);
 	goworker_wakes(goworker);
 	struct coroi_rec *r = start_body(goworker);
-	uint64_t join = coroi_join_word(coroi_gen(at_load_rlx(&r->wake)), COROI_JOIN_GO, 5 | COROI_JOIN_COUNTED);
+	uint64_t join = coroi_join_word(coroi_gen(at_load_rlx(&r->wake)), COROI_JOIN_GO,
+					5 | COROI_JOIN_COUNTED);
 	at_xchg(&coroi_cold(r)->join, join);
 	end_body(goworker, r);
 	CHECK(coroi_goworker_park(goworker));

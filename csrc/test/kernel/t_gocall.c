@@ -1,5 +1,6 @@
 /*
- * t_gocall.c - calls into Go, with a stand-in for it: who is suspended, who is served when, and what comes back.
+ * t_gocall.c - calls into Go, with a stand-in for it: who is suspended, who is served when, and
+ * what comes back.
  */
 #include "gostand.h"
 
@@ -20,7 +21,9 @@ static void calls(void *arg, void *result)
 	while (number < n) {
 		size_t got = 0;
 		int64_t before = number;
-		CHECK_EQ(coro_call_go_inline(1, &number, sizeof number, &number, sizeof number, &got), CORO_OK);
+		CHECK_EQ(coro_call_go_inline(1, &number, sizeof number, &number, sizeof number,
+					     &got),
+			 CORO_OK);
 		CHECK_EQ(got, sizeof number);
 		CHECK_EQ(number, before + 1);
 	}
@@ -55,7 +58,8 @@ TEST(gocall_many_callers)
 {
 	for (uint32_t workers = 1; workers <= 4; workers *= 2) {
 		call_in_turns(workers, 0, 100, (int64_t)scaled(2000));
-		call_in_turns(workers, CORO_NO_MEMBARRIER | CORO_NO_STANDBY, 200, (int64_t)scaled(500));
+		call_in_turns(workers, CORO_NO_MEMBARRIER | CORO_NO_STANDBY, 200,
+			      (int64_t)scaled(500));
 	}
 }
 
@@ -87,7 +91,9 @@ static void calls_once(void *arg, void *result)
 	(void)result;
 	for (int i = 0; i < 100; i++) {
 		uint64_t before = turns;
-		CHECK_EQ(coro_call_go_inline(1, &number, sizeof number, &number, sizeof number, NULL), CORO_OK);
+		CHECK_EQ(coro_call_go_inline(1, &number, sizeof number, &number, sizeof number,
+					     NULL),
+			 CORO_OK);
 		CHECK(turns - before <= 3 * COROI_DELIVER_TURNS);
 		CHECK(turns > before);
 	}
@@ -139,7 +145,8 @@ static void calls_then_stops(void *arg, void *result)
 
 	(void)arg;
 	(void)result;
-	CHECK_EQ(coro_call_go_inline(1, &number, sizeof number, &number, sizeof number, NULL), CORO_OK);
+	CHECK_EQ(coro_call_go_inline(1, &number, sizeof number, &number, sizeof number, NULL),
+		 CORO_OK);
 	stop = 1;
 }
 
@@ -158,7 +165,8 @@ TEST(gocall_is_served_in_a_chain_of_hand_overs)
 	both(asks, calls_then_stops);
 }
 
-/* One that calls again and again, with nobody beside it but those who sleep: they wake up in their time. */
+/* One that calls again and again, with nobody beside it but those who sleep: they wake up in their
+ * time. */
 #define SLEEPS 20
 
 static void sleeps(void *arg, void *result)
@@ -183,7 +191,9 @@ static void calls_until_then(void *arg, void *result)
 	(void)arg;
 	(void)result;
 	while (!stop)
-		CHECK_EQ(coro_call_go_inline(1, &number, sizeof number, &number, sizeof number, NULL), CORO_OK);
+		CHECK_EQ(coro_call_go_inline(1, &number, sizeof number, &number, sizeof number,
+					     NULL),
+			 CORO_OK);
 }
 
 TEST(gocall_alone_leaves_deadlines_their_time)
@@ -241,7 +251,8 @@ static void calls_apart(void *arg, void *result)
 	adds_first = is_apart;
 	for (int i = 0; i < 3; i++)
 		spawn_in(other, NULL, 0);
-	CHECK_EQ(coro_call_go_inline(1, &number, sizeof number, &number, sizeof number, NULL), CORO_OK);
+	CHECK_EQ(coro_call_go_inline(1, &number, sizeof number, &number, sizeof number, NULL),
+		 CORO_OK);
 	CHECK_EQ(number, 8);
 	CHECK_EQ(coro_park(), CORO_OK);
 }
@@ -306,7 +317,8 @@ static void some_fail(void *arg, void *result)
 			CHECK_EQ(coro_call_go_inline(1, &number, 8, &number, 8, NULL), CORO_OK);
 			continue;
 		}
-		CHECK_EQ(coro_call_go_inline(i % 3 == 1 ? 2 : 4, NULL, 0, NULL, 0, NULL), CORO_EFAILED);
+		CHECK_EQ(coro_call_go_inline(i % 3 == 1 ? 2 : 4, NULL, 0, NULL, 0, NULL),
+			 CORO_EFAILED);
 		CHECK_EQ(coro_call_error(text, sizeof text), i % 3 == 1 ? 9 : 0);
 		CHECK(strcmp(text, i % 3 == 1 ? "it failed" : "") == 0);
 	}
@@ -479,8 +491,10 @@ static void looks_at_mask(void *arg, void *result)
 	for (int sig = 1; sig < SIGRTMIN; sig++)
 		if (sig != 32 && sig != 33) /* the C library's own */
 			CHECK_EQ(sigismember(&after, sig), sigismember(&before, sig));
-	CHECK(sigismember(&after, SIGTERM) && sigismember(&after, SIGINT) && sigismember(&after, SIGCHLD));
-	CHECK(!sigismember(&after, SIGPROF) && !sigismember(&after, SIGURG) && !sigismember(&after, SIGSEGV));
+	CHECK(sigismember(&after, SIGTERM) && sigismember(&after, SIGINT) &&
+	      sigismember(&after, SIGCHLD));
+	CHECK(!sigismember(&after, SIGPROF) && !sigismember(&after, SIGURG) &&
+	      !sigismember(&after, SIGSEGV));
 }
 
 TEST(gocall_leaves_the_signal_mask_as_it_was)

@@ -1,5 +1,6 @@
 /*
- * t_gowrong.c - calls into Go that are refused or go wrong on either side, with a stand-in for it. See t_gocall.c.
+ * t_gowrong.c - calls into Go that are refused or go wrong on either side, with a stand-in for it.
+ * See t_gocall.c.
  */
 #include "gostand.h"
 
@@ -13,7 +14,8 @@
 static uint64_t done;
 static coro_scheduler *sched, *other;
 
-/* The stand-in knows function 1: it fails; 2: it says it has written more than there is room for; 3: it asks where it is. */
+/* The stand-in knows function 1: it fails; 2: it says it has written more than there is room for;
+ * 3: it asks where it is. */
 static void serve(struct coroi_worker *w)
 {
 	for (struct coroi_call *c = w->calls; c < w->calls + w->calls_count; c++) {
@@ -65,7 +67,8 @@ TEST(gocall_is_not_made_by_one_that_is_canceled_alone)
 	run(NULL, is_canceled);
 }
 
-/* What is copied to a dense coroutine ends where its room ends, whatever Go says; and it is told what Go said. */
+/* What is copied to a dense coroutine ends where its room ends, whatever Go says; and it is told
+ * what Go said. */
 static void gets_too_much(void *arg, void *result)
 {
 	unsigned char room[24];

@@ -1,5 +1,6 @@
 /*
- * t_handle.c - handles: stale, forged, and of coroutines that end while they are woken. None may reach another.
+ * t_handle.c - handles: stale, forged, and of coroutines that end while they are woken. None may
+ * reach another.
  */
 #include "test.h"
 
@@ -45,7 +46,8 @@ static void ended_soon(void *arg, void *result)
 	memcpy(result, arg, 8);
 }
 
-/* Ends of every kind, with their handles shown to wakers, and innocent ones that take over the records. */
+/* Ends of every kind, with their handles shown to wakers, and innocent ones that take over the
+ * records. */
 static void ends_of_all_kinds(void *arg, void *result)
 {
 	uint64_t seed = *(uint64_t *)arg;
@@ -56,7 +58,8 @@ static void ends_of_all_kinds(void *arg, void *result)
 		coro_handle h[CHILDREN];
 		for (uint64_t i = 0; i < CHILDREN; i++) {
 			uint64_t at = rnd(&seed);
-			CHECK_EQ(coro_spawn_attr(JOINABLE(8), ended_soon, &i, sizeof i, &h[i]), CORO_OK);
+			CHECK_EQ(coro_spawn_attr(JOINABLE(8), ended_soon, &i, sizeof i, &h[i]),
+				 CORO_OK);
 			exchange_handle(h[i], at);
 			spawn_in(shows_itself, &at, sizeof at);
 			spawn_in(innocent, NULL, 0);
@@ -143,11 +146,13 @@ static void check_forged(uint64_t seed, uint64_t n)
 {
 	for (uint64_t i = 0; i < n; i++) {
 		uint64_t random = rnd(&seed);
-		check_stale(random);                          /* any index, any generation */
-		check_stale(random & ~(uint64_t)0x3fffc000);  /* the first chunk */
-		check_stale(random & 0x3fff);                 /* generation 0, which none has */
-		check_stale((random & 0x3fff) | UINT64_C(1) << 32); /* living ones whose handle is nobody's */
-		check_stale(random | UINT64_C(0xffffffff00000000)); /* the generation that retires */
+		check_stale(random);                         /* any index, any generation */
+		check_stale(random & ~(uint64_t)0x3fffc000); /* the first chunk */
+		check_stale(random & 0x3fff);                /* generation 0, which none has */
+		/* living ones whose handle is nobody's */
+		check_stale((random & 0x3fff) | UINT64_C(1) << 32);
+		/* the generation that retires */
+		check_stale(random | UINT64_C(0xffffffff00000000));
 	}
 	check_stale(0);
 	check_stale(UINT64_MAX);
@@ -243,9 +248,11 @@ TEST(handle_of_one_never_joined_is_nobody_elses)
 	for (int round = 0; round < 4; round++) {
 		coro_scheduler *s = start_with(1, 0);
 		for (int i = 0; i < 3000; i++)
-			CHECK_EQ(coro_scheduler_spawn(s, JOINABLE(0), nothing, NULL, 0, &old[i]), CORO_OK);
+			CHECK_EQ(coro_scheduler_spawn(s, JOINABLE(0), nothing, NULL, 0, &old[i]),
+				 CORO_OK);
 		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
-		CHECK_EQ(coro_scheduler_destroy(s), CORO_OK); /* not finish: it counts what is left over */
+		/* not finish: it counts what is left over */
+		CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 		s = start_with(1, 0);
 		for (int i = 0; i < 3000; i++) {
 			check_stale(old[i]);
@@ -282,7 +289,8 @@ static void ends_with_remote_wake(void *arg, void *result)
 		sleep_us(50);
 }
 
-/* Its record lies in an inbox when it ends, detached: it is free when that a remote wake has been taken, and not before. */
+/* Its record lies in an inbox when it ends, detached: it is free when that a remote wake has been
+ * taken, and not before. */
 TEST(handle_of_one_that_ends_detached_with_a_remote_wake)
 {
 	for (int round = 0; round < 20; round++) {
@@ -290,7 +298,8 @@ TEST(handle_of_one_that_ends_detached_with_a_remote_wake)
 		coro_handle h;
 
 		step = 0;
-		CHECK_EQ(coro_scheduler_spawn(s, JOINABLE(0), ends_with_remote_wake, NULL, 0, &h), CORO_OK);
+		CHECK_EQ(coro_scheduler_spawn(s, JOINABLE(0), ends_with_remote_wake, NULL, 0, &h),
+			 CORO_OK);
 		while (__atomic_load_n(&step, __ATOMIC_SEQ_CST) < 1)
 			sleep_us(50);
 		CHECK_EQ(coro_wake(h), CORO_OK);
@@ -302,7 +311,8 @@ TEST(handle_of_one_that_ends_detached_with_a_remote_wake)
 	}
 }
 
-/* ------------------------------------------------------------------------ destroyed while it is woken */
+/* ------------------------------------------------------------------------ destroyed while it is
+ * woken */
 
 static uint64_t near_misses;
 
@@ -367,14 +377,16 @@ static coro_handle age(coro_handle h)
 	return gen << COROI_GEN_SHIFT | (uint32_t)h;
 }
 
-/* A record whose generations are used up is never used again, whoever frees it; nor its chunk, by any scheduler. */
+/* A record whose generations are used up is never used again, whoever frees it; nor its chunk, by
+ * any scheduler. */
 TEST(handle_of_the_last_generation)
 {
 	coro_scheduler *s = start_with(1, CORO_PAUSED);
 	coro_handle h[4];
 
 	for (int i = 0; i < 3; i++) {
-		CHECK_EQ(coro_scheduler_spawn(s, JOINABLE(0), ends_at_once, NULL, 0, &h[i]), CORO_OK);
+		CHECK_EQ(coro_scheduler_spawn(s, JOINABLE(0), ends_at_once, NULL, 0, &h[i]),
+			 CORO_OK);
 		h[i] = age(h[i]);
 	}
 	CHECK_EQ(coro_detach(h[1]), CORO_OK); /* its end frees it, not we */

@@ -40,10 +40,12 @@ static void joins_every_size(void *arg, void *result)
 	(void)result;
 	for (uint32_t n = 0; n <= CORO_INLINE_BYTES; n++) {
 		for (uint32_t take = 0; take <= n; take++) {
-			uint8_t in[CORO_INLINE_BYTES] = {(uint8_t)n, (uint8_t)(n * 7 + take)}, got[CORO_INLINE_BYTES + 1];
+			uint8_t in[CORO_INLINE_BYTES] = {(uint8_t)n, (uint8_t)(n * 7 + take)},
+				got[CORO_INLINE_BYTES + 1];
 			coro_handle h;
 			memset(got, 0xee, sizeof got);
-			CHECK_EQ(coro_spawn_attr(JOINABLE(n), fills_result, in, 2 + take % 46, &h), CORO_OK);
+			CHECK_EQ(coro_spawn_attr(JOINABLE(n), fills_result, in, 2 + take % 46, &h),
+				 CORO_OK);
 			if (n < CORO_INLINE_BYTES) /* more than it has */
 				CHECK_EQ(coro_join(h, got, n + 1), CORO_EINVAL);
 			CHECK_EQ(coro_join(h, take ? got : NULL, take), CORO_OK);
@@ -91,7 +93,9 @@ static void joins_at_all_times(void *arg, void *result)
 		for (int i = 0; i < AT_ONCE; i++) {
 			in[i][0] = rnd(&seed);
 			in[i][1] = rnd(&seed) % 20;
-			CHECK_EQ(coro_spawn_attr(JOINABLE(8), spins_and_adds, in[i], sizeof in[i], &h[i]), CORO_OK);
+			CHECK_EQ(coro_spawn_attr(JOINABLE(8), spins_and_adds, in[i], sizeof in[i],
+						 &h[i]),
+				 CORO_OK);
 		}
 		for (uint64_t n = rnd(&seed) % 30; n; n--)
 			CHECK_EQ(coro_yield(), CORO_OK);
@@ -127,7 +131,8 @@ static void fib(void *arg, void *result)
 	if (n >= 2) {
 		for (int i = 0; i < 2; i++) {
 			uint64_t child = n - 1 - (uint64_t)i;
-			CHECK_EQ(coro_spawn_attr(JOINABLE(8), fib, &child, sizeof child, &h[i]), CORO_OK);
+			CHECK_EQ(coro_spawn_attr(JOINABLE(8), fib, &child, sizeof child, &h[i]),
+				 CORO_OK);
 		}
 		CHECK_EQ(coro_join(h[0], &a, 8), CORO_OK);
 		CHECK_EQ(coro_join(h[1], &b, 8), CORO_OK);

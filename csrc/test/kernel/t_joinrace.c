@@ -1,5 +1,6 @@
 /*
- * t_joinrace.c - several who join and detach the same one, at the moment of its end and later: one has it.
+ * t_joinrace.c - several who join and detach the same one, at the moment of its end and later: one
+ * has it.
  */
 #include "test.h"
 
@@ -14,7 +15,8 @@ static void finished(void)
 	__atomic_add_fetch(&done, 1, __ATOMIC_SEQ_CST);
 }
 
-/* ------------------------------------------------------------------------ two who want the same one */
+/* ------------------------------------------------------------------------ two who want the same
+ * one */
 
 struct contest {
 	coro_handle target;
@@ -54,7 +56,9 @@ TEST(join_by_several)
 		coro_scheduler *s = start_with(workers, 0);
 		memset(contests, 0, sizeof contests);
 		for (uint32_t i = 0; i < 400; i++) {
-			CHECK_EQ(coro_scheduler_spawn(s, JOINABLE(1), quick, NULL, 0, &contests[i].target), CORO_OK);
+			CHECK_EQ(coro_scheduler_spawn(s, JOINABLE(1), quick, NULL, 0,
+						      &contests[i].target),
+				 CORO_OK);
 			for (uint32_t k = 0; k < 5; k++) {
 				uint32_t in[2] = {i, k + i};
 				spawn(s, contends, in, sizeof in);
@@ -125,7 +129,8 @@ static void *detaches(void *arg)
 	return NULL;
 }
 
-/* From outside, while they run, end, or have ended: no record is lost or freed twice (finish counts). */
+/* From outside, while they run, end, or have ended: no record is lost or freed twice (finish
+ * counts). */
 TEST(join_detach_races_with_the_end)
 {
 	for (uint32_t workers = 1; workers <= 3; workers++) {
@@ -134,7 +139,9 @@ TEST(join_detach_races_with_the_end)
 		detach_ready = 0;
 		thread_start(&t, detaches, NULL);
 		for (uint32_t i = 0; i < DETACHED; i++) {
-			CHECK_EQ(coro_scheduler_spawn(s, JOINABLE(1), quick, NULL, 0, &detach_me[i]), CORO_OK);
+			CHECK_EQ(
+				coro_scheduler_spawn(s, JOINABLE(1), quick, NULL, 0, &detach_me[i]),
+				CORO_OK);
 			__atomic_store_n(&detach_ready, i + 1, __ATOMIC_RELEASE);
 		}
 		thread_join(t);
@@ -142,7 +149,8 @@ TEST(join_detach_races_with_the_end)
 	}
 }
 
-/* ------------------------------------------------------------------------ who comes at the moment of the end */
+/* ------------------------------------------------------------------------ who comes at the moment
+ * of the end */
 
 static void parks_a_while(void *arg, void *result)
 {
@@ -193,7 +201,8 @@ static void detaches_then_joins(void *arg, void *result)
 		__asm__ volatile("" ::: "memory");
 	CHECK_EQ(coro_detach(r->target), CORO_OK);
 	for (int i = 0; i < 20; i++)
-		CHECK_EQ(coro_join(r->target, NULL, 0), CORO_ESTALE); /* whatever has become of it meanwhile */
+		/* whatever has become of it meanwhile */
+		CHECK_EQ(coro_join(r->target, NULL, 0), CORO_ESTALE);
 }
 
 TEST_LIMIT(join_races_with_the_end, 180)
@@ -207,7 +216,9 @@ TEST_LIMIT(join_races_with_the_end, 180)
 			memset(races, 0, sizeof races);
 			for (int i = 0; i < 2 * AT_ONCE; i++) {
 				struct race *r = &races[i];
-				CHECK_EQ(coro_scheduler_spawn(s, JOINABLE(1), parks_a_while, NULL, 0, &r->target), CORO_OK);
+				CHECK_EQ(coro_scheduler_spawn(s, JOINABLE(1), parks_a_while, NULL,
+							      0, &r->target),
+					 CORO_OK);
 				if (i & 1) {
 					spawn(s, detaches_then_joins, &r, sizeof r);
 				} else {

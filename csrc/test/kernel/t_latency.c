@@ -1,5 +1,6 @@
 /*
- * t_latency.c - a coroutine that computes for long must not strand what it spawned, woke or was sent.
+ * t_latency.c - a coroutine that computes for long must not strand what it spawned, woke or was
+ * sent.
  */
 #include "test.h"
 
@@ -9,12 +10,14 @@
 #include <time.h>
 
 /*
- * Who computes goes on until what it left behind has run, and counts how much time of the CPU that takes it. That, and
- * not the clock's: where many share a core, the clock goes on while nobody here gets to run.
+ * Who computes goes on until what it left behind has run, and counts how much time of the CPU that
+ * takes it. That, and not the clock's: where many share a core, the clock goes on while nobody here
+ * gets to run.
  */
-#define LATE_NS 20000000u       /* a machine that has something else to do may miss it now and then */
+/* a machine that has something else to do may miss it now and then */
+#define LATE_NS     20000000u
 #define STRANDED_NS 2000000000u /* none does */
-#define TRIES 10
+#define TRIES       10
 
 static uint32_t ran;    /* how many of those that were left behind have run */
 static uint64_t waited; /* the longest that one who computes was kept waiting */
@@ -69,8 +72,8 @@ static void computes(void *arg, void *result)
 {
 	(void)arg;
 	(void)result;
-	/* First, so that the partner has parked, here: it is then in our next slot, not in the queue. (Unless we are stolen
-	 * meanwhile; so it does not tell us its handle itself.) */
+	/* First, so that the partner has parked, here: it is then in our next slot, not in the
+	 * queue. (Unless we are stolen meanwhile; so it does not tell us its handle itself.) */
 	CHECK_EQ(coro_spawn_first(NULL, parks, NULL, 0, &partner), CORO_OK);
 	spawn_in(child, NULL, 0);
 	CHECK_EQ(coro_wake(partner), CORO_OK);
@@ -95,7 +98,8 @@ static bool three_run(uint32_t flags)
 	spawn(s, computes, NULL, 0);
 	while (at_load_acq(&sent) != 1 || !asleep(s, 1))
 		sleep_us(50);
-	for (int i = 0; i < REMOTE_WAKES; i++) /* to both workers, wherever the first one computes */
+	/* to both workers, wherever the first one computes */
+	for (int i = 0; i < REMOTE_WAKES; i++)
 		spawn(s, child, NULL, 0);
 	at_store_rel(&sent, 2);
 	finish(s);
@@ -111,7 +115,8 @@ TEST_LIMIT(latency_of_what_a_long_one_left_behind, 180)
 	}
 }
 
-/* ------------------------------------------------------------------------ however it was left behind */
+/* ------------------------------------------------------------------------ however it was left
+ * behind */
 
 enum { BY_SPAWN, BY_SPAWN_FIRST, BY_SWITCH, BY_WAKE, WAYS };
 static int way;
@@ -177,8 +182,8 @@ static void burst(void *arg, void *result)
 		spawn_in(nothing, NULL, 0);
 }
 
-/* What was left must run while the long one computes. A try is repeated as it is; the state that workers and standby
- * were in before it, made by a burst of short work, is not made anew. */
+/* What was left must run while the long one computes. A try is repeated as it is; the state that
+ * workers and standby were in before it, made by a burst of short work, is not made anew. */
 static bool left_behind(coro_scheduler *s, uint64_t *seed)
 {
 	int size = (int)(rnd(seed) % 200);
@@ -208,7 +213,8 @@ TEST_LIMIT(latency_is_bounded_however_it_was_left, 180)
 			int tries = 1;
 			while (!left_behind(s, &seed))
 				if (tries++ == TRIES)
-					test_fail(__FILE__, __LINE__, "late, way %d, round %d", way, round);
+					test_fail(__FILE__, __LINE__, "late, way %d, round %d", way,
+						  round);
 		}
 	}
 	finish(s);
@@ -225,12 +231,13 @@ static void rendezvous(void *arg, void *result)
 	if (__atomic_fetch_add(&arrived, 1, __ATOMIC_SEQ_CST) == 0)
 		for (uint32_t i = 1; i < n; i++)
 			spawn_in(rendezvous, &n, sizeof n);
-	for (uint64_t until = now_ns() + 20000000; __atomic_load_n(&arrived, __ATOMIC_SEQ_CST) < n && now_ns() < until;)
+	for (uint64_t until = now_ns() + 20000000;
+	     __atomic_load_n(&arrived, __ATOMIC_SEQ_CST) < n && now_ns() < until;)
 		;
 }
 
-/* While everybody sleeps, the next one who queues something is told to wake another, or a sleeper has a time-out:
- * or what it queues is stranded. */
+/* While everybody sleeps, the next one who queues something is told to wake another, or a sleeper
+ * has a time-out: or what it queues is stranded. */
 TEST_LIMIT(latency_somebody_is_to_look_around, 180)
 {
 	uint64_t seed = 9;
@@ -245,14 +252,16 @@ TEST_LIMIT(latency_somebody_is_to_look_around, 180)
 			else
 				spawn(s, burst, &size, sizeof size);
 			CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
-			while (!at_load_seq(&s->standby) && !(at_load_seq(&s->hungry) & COROI_HUNGRY_ALONE))
+			while (!at_load_seq(&s->standby) &&
+			       !(at_load_seq(&s->hungry) & COROI_HUNGRY_ALONE))
 				sleep_us(20); /* the last one is on its way to sleep */
 		}
 		finish(s);
 	}
 }
 
-/* ------------------------------------------------------------------------ the standby's role is handed over */
+/* ------------------------------------------------------------------------ the standby's role is
+ * handed over */
 
 static uint32_t spinning, detach_batches;
 
@@ -277,8 +286,8 @@ static void spawns_as_told(void *arg, void *result)
 	at_store_rel(&detach_batches, 1);
 }
 
-/* Two of three compute; the second was woken for what the first had spawned, and nobody was the standby then. What the
- * first spawns now is for the third. */
+/* Two of three compute; the second was woken for what the first had spawned, and nobody was the
+ * standby then. What the first spawns now is for the third. */
 TEST(latency_of_a_third_worker)
 {
 	for (int i = 0; i < 10; i++) {
@@ -294,7 +303,8 @@ TEST(latency_of_a_third_worker)
 	}
 }
 
-/* A worker on its waker's CPU takes that from it, runs what there is, and coalescing while the waker pushes more. */
+/* A worker on its waker's CPU takes that from it, runs what there is, and coalescing while the
+ * waker pushes more. */
 TEST_LIMIT(latency_beside_a_waker_on_the_same_cpu, 60)
 {
 	uint16_t cpu = (uint16_t)sched_getcpu();

@@ -1,5 +1,6 @@
 /*
- * t_life.c - a scheduler seen and closed from outside while it works: what runs, what is blocked, a close that meets a run.
+ * t_life.c - a scheduler seen and closed from outside while it works: what runs, what is blocked, a
+ * close that meets a run.
  */
 #include "test.h"
 
@@ -72,7 +73,8 @@ static void *runs_it(void *arg)
 
 static uint64_t began;
 
-/* The first of many is still there when all others have come: some are queued, the rest not taken out yet. */
+/* The first of many is still there when all others have come: some are queued, the rest not taken
+ * out yet. */
 static void begins(void *arg, void *result)
 {
 	(void)arg;
@@ -154,7 +156,8 @@ static void *runs(void *s)
 static void *closes(void *s)
 {
 	CHECK_EQ(coro_scheduler_close(s, 0), CORO_OK);
-	CHECK_EQ(__atomic_load_n(&phase, __ATOMIC_SEQ_CST), 2); /* not before the run could be over */
+	/* not before the run could be over */
+	CHECK_EQ(__atomic_load_n(&phase, __ATOMIC_SEQ_CST), 2);
 	return NULL;
 }
 

@@ -1,6 +1,6 @@
 /*
- * t_starve.c - those who wait for a stack are told that there is none when nothing else can happen any more, and not
- * before: a deadline, or a wake-up that is on its way, may give one back.
+ * t_starve.c - those who wait for a stack are told that there is none when nothing else can happen
+ * any more, and not before: a deadline, or a wake-up that is on its way, may give one back.
  */
 #include "test.h"
 
@@ -47,8 +47,8 @@ TEST(awaits_stack_until_a_deadline)
 	}
 }
 
-/* Two pinned ones on two workers, and a third that starves on the first: each waits for the other by turns. Whenever one wakes the other
- * and waits, only a remote wake is left. */
+/* Two pinned ones on two workers, and a third that starves on the first: each waits for the other
+ * by turns. Whenever one wakes the other and waits, only a remote wake is left. */
 static coro_handle pair[2];
 
 static void parks_often(void *arg, void *result)
@@ -75,7 +75,8 @@ static void begins(void *arg, void *result)
 	(void)result;
 	for (unsigned i = 0; i < 2; i++) {
 		attr.worker = i + 1;
-		CHECK_EQ(coro_spawn_attr(&attr, parks_often, &me[i], sizeof me[i], &pair[i]), CORO_OK);
+		CHECK_EQ(coro_spawn_attr(&attr, parks_often, &me[i], sizeof me[i], &pair[i]),
+			 CORO_OK);
 	}
 	attr.worker = 1;
 	CHECK_EQ(coro_spawn_attr(&attr, counts, NULL, 0, &third), CORO_OK);
@@ -95,7 +96,8 @@ TEST(awaits_stack_while_others_wake_each_other)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------------- told, and not told */
+/* ------------------------------------------------------------------------------- told, and not
+ * told */
 
 static void starts_never(void *arg, void *result)
 {
@@ -132,7 +134,8 @@ TEST(awaits_stack_and_be_canceled)
 	finish(s);
 }
 
-/* Large frames of dense coroutines keep their stack, and their slot gets another one; where there is none they are copied like small ones. */
+/* Large frames of dense coroutines keep their stack, and their slot gets another one; where there
+ * is none they are copied like small ones. */
 #define SLOT ((size_t)(SANITIZED ? 256 << 10 : 32 << 10))
 
 static __attribute__((noinline)) void yields_over(size_t bytes, uint8_t with)
@@ -161,12 +164,17 @@ TEST(awaits_stack_for_a_slot)
 	coro_attr dense = {.size = sizeof dense, .flags = CORO_DENSE};
 
 	for (uint64_t stacks = 3; stacks <= 13; stacks += 10) { /* one of them is for copying */
-		coro_options o = {.size = sizeof o, .workers = 1, .shared_stacks = 2, .shared_stack_bytes = SLOT};
+		coro_options o = {.size = sizeof o,
+				  .workers = 1,
+				  .shared_stacks = 2,
+				  .shared_stack_bytes = SLOT};
 		o.stack_limit = stacks * (SLOT + 4096);
 		coro_scheduler *s = start(&o);
 		ran = 0;
 		for (uint64_t i = 0; i < 10; i++)
-			CHECK_EQ(coro_scheduler_spawn(s, &dense, yields_over_much, &i, sizeof i, NULL), CORO_OK);
+			CHECK_EQ(coro_scheduler_spawn(s, &dense, yields_over_much, &i, sizeof i,
+						      NULL),
+				 CORO_OK);
 		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 		CHECK_EQ(ran, 10);
 		CHECK_EQ(stats(s).dense_private > 0, stacks > 3);

@@ -33,15 +33,15 @@ static void ends(void *arg, void *result)
 
 static void waits_in_a_section(void *, void *);
 
-#define REFUSED(name, made)                                  \
-	do {                                                 \
-		uint64_t before = reports;                   \
-		CHECK_EQ(made, CORO_ENOWAIT);                \
-		CHECK_EQ(reports, before + 1);               \
-		CHECK_EQ(strcmp(last.call, name), 0);        \
-		CHECK_EQ(strcmp(last.where, "outer"), 0);    \
-		CHECK_EQ(last.worker, coro_worker());        \
-		CHECK(last.fn == waits_in_a_section);        \
+#define REFUSED(name, made)                               \
+	do {                                              \
+		uint64_t before = reports;                \
+		CHECK_EQ(made, CORO_ENOWAIT);             \
+		CHECK_EQ(reports, before + 1);            \
+		CHECK_EQ(strcmp(last.call, name), 0);     \
+		CHECK_EQ(strcmp(last.where, "outer"), 0); \
+		CHECK_EQ(last.worker, coro_worker());     \
+		CHECK(last.fn == waits_in_a_section);     \
 	} while (0)
 
 static struct {
@@ -200,7 +200,8 @@ TEST(nowait_what_would_wait_is_refused)
 	CHECK(coro_nowait_on_error(NULL) == NULL);
 }
 
-/* -------------------------------------------------------------------------------------- the end inside */
+/* -------------------------------------------------------------------------------------- the end
+ * inside */
 
 static void may_wait(void *arg)
 {
@@ -255,7 +256,8 @@ TEST(nowait_the_end_inside_is_told)
 	}
 }
 
-/* --------------------------------------------------------------------------------- canceled, and often */
+/* --------------------------------------------------------------------------------- canceled, and
+ * often */
 
 static void is_canceled_inside(void *arg, void *result)
 {
@@ -283,7 +285,8 @@ TEST(nowait_and_canceled)
 
 static uint64_t inside[4];
 
-/* What its section is for: between begin and end nobody else runs on this worker, whatever is called. */
+/* What its section is for: between begin and end nobody else runs on this worker, whatever is
+ * called. */
 static void counts(void *arg, void *result)
 {
 	uint64_t n;
@@ -327,7 +330,8 @@ TEST(nowait_nobody_else_runs_there)
 	finish(s);
 }
 
-/* ----------------------------------------------------------------------------------- without a hook */
+/* ----------------------------------------------------------------------------------- without a
+ * hook */
 
 static const char *where;
 
@@ -366,8 +370,10 @@ TEST(nowait_is_said_on_stderr)
 	CHECK(coro_nowait_on_error(notes) == NULL);
 	CHECK(coro_nowait_on_error(NULL) == notes);
 	what_is_said("somewhere", text, sizeof text);
-	snprintf(want, sizeof want, "coro: coro_park in the no-wait section somewhere, in the coroutine of function 0x%llx on worker 0\n",
-		 (unsigned long long)(uintptr_t)parks_in_a_section);
+	snprintf(
+		want, sizeof want,
+		"coro: coro_park in the no-wait section somewhere, in the coroutine of function 0x%llx on worker 0\n",
+		(unsigned long long)(uintptr_t)parks_in_a_section);
 	CHECK_EQ(strcmp(text, want), 0);
 	CHECK_EQ(reports, 0);
 }
@@ -382,7 +388,7 @@ TEST(nowait_says_what_fits)
 		memset(long_name, 'x', lengths[i]);
 		long_name[lengths[i]] = 0;
 		what_is_said(long_name, text, sizeof text);
-		CHECK_EQ(strlen(text), sizeof ((struct coroi_text *)0)->at);
+		CHECK_EQ(strlen(text), sizeof((struct coroi_text *)0)->at);
 		CHECK_EQ(strncmp(text, "coro: coro_park in the no-wait section xxx", 42), 0);
 	}
 }

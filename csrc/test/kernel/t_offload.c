@@ -1,5 +1,6 @@
 /*
- * t_offload.c - offloaded calls into Go, and calls of both kinds by dense coroutines, with a stand-in for Go.
+ * t_offload.c - offloaded calls into Go, and calls of both kinds by dense coroutines, with a
+ * stand-in for Go.
  */
 #include "gostand.h"
 
@@ -19,13 +20,16 @@ static void offloads(void *arg, void *result)
 	while (number < n) {
 		int64_t before = number;
 		size_t got = 0;
-		CHECK_EQ(coro_call_go(1, &number, sizeof number, &number, sizeof number, &got), CORO_OK);
+		CHECK_EQ(coro_call_go(1, &number, sizeof number, &number, sizeof number, &got),
+			 CORO_OK);
 		CHECK_EQ(number, before + 1);
 		CHECK_EQ(got, sizeof number);
 		if (number % 3 == 0)
 			CHECK_EQ(coro_yield(), CORO_OK);
 		if (number % 5 == 0)
-			CHECK_EQ(coro_call_go_inline(1, &number, sizeof number, &number, sizeof number, NULL), CORO_OK);
+			CHECK_EQ(coro_call_go_inline(1, &number, sizeof number, &number,
+						     sizeof number, NULL),
+				 CORO_OK);
 	}
 	__atomic_add_fetch(&ended, 1, __ATOMIC_RELAXED);
 }
@@ -55,7 +59,8 @@ TEST(offload_by_many)
 	for (uint32_t workers = 1; workers <= 4; workers *= 2) {
 		offload_in_turns(workers, 0, 1, (int64_t)scaled(300));
 		offload_in_turns(workers, CORO_NO_STANDBY, 10, (int64_t)scaled(300));
-		offload_in_turns(workers, CORO_NO_MEMBARRIER | CORO_NO_STANDBY, 100, (int64_t)scaled(100));
+		offload_in_turns(workers, CORO_NO_MEMBARRIER | CORO_NO_STANDBY, 100,
+				 (int64_t)scaled(100));
 		offload_in_turns(workers, CORO_PAUSED, 50, (int64_t)scaled(100));
 	}
 }
@@ -71,7 +76,8 @@ static int adds_to_4(void)
 	return status;
 }
 
-/* What is woken while it calls gets permits; what is canceled calls to the end; what calls is listed. */
+/* What is woken while it calls gets permits; what is canceled calls to the end; what calls is
+ * listed. */
 static void offloads_once(void *arg, void *result)
 {
 	(void)arg;
@@ -181,7 +187,8 @@ TEST(offload_errors_come_back)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------------ by dense coroutines */
+/* ------------------------------------------------------------------------------ by dense
+ * coroutines */
 
 /* What Go reads and writes while they wait does not lie on the stack that they share. */
 static coro_scheduler *dense_gos(uint32_t workers)
@@ -207,7 +214,9 @@ TEST(gocall_by_dense_coroutines)
 		coro_scheduler *s = dense_gos(workers);
 		thread_start(&t, clerk, s);
 		for (int i = 0; i < 100; i++)
-			CHECK_EQ(coro_scheduler_spawn(s, &dense, offloads, &each, sizeof each, NULL), CORO_OK);
+			CHECK_EQ(
+				coro_scheduler_spawn(s, &dense, offloads, &each, sizeof each, NULL),
+				CORO_OK);
 		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 		CHECK_EQ(ended, 100);
 		CHECK(stats(s).dense_copied_out > 0);

@@ -1,5 +1,6 @@
 /*
- * t_pin.c - coroutines that stay with one worker: they run nowhere else, whoever steals, wakes or cancels.
+ * t_pin.c - coroutines that stay with one worker: they run nowhere else, whoever steals, wakes or
+ * cancels.
  */
 #include "test.h"
 
@@ -73,7 +74,8 @@ TEST(pin_misuse_is_told)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------------ where they were sent */
+/* ------------------------------------------------------------------------------ where they were
+ * sent */
 
 static void stays(void *arg, void *result)
 {
@@ -131,7 +133,8 @@ TEST(pin_spawned_ones_stay)
 	}
 }
 
-/* --------------------------------------------------------------------- a worker that computes for long */
+/* --------------------------------------------------------------------- a worker that computes for
+ * long */
 
 static uint32_t go_on, computing;
 
@@ -142,7 +145,8 @@ static void goes_free(void *arg, void *result)
 	add_one(&other);
 }
 
-/* It waits for those that are not pinned: they are behind a crowd of pinned ones, before them, woken, and in the remote_wake. */
+/* It waits for those that are not pinned: they are behind a crowd of pinned ones, before them,
+ * woken, and in the remote_wake. */
 static void computes(void *arg, void *result)
 {
 	uint64_t want;
@@ -209,7 +213,8 @@ TEST(pin_hides_no_remote_wake)
 	for (int round = 0; round < 10; round++) {
 		coro_scheduler *s = start_with(2, 0);
 		coro_attr first = on(1);
-		uint64_t want = 200; /* more than go to the other worker before this one has its turn */
+		/* more than go to the other worker before this one has its turn */
+		uint64_t want = 200;
 		done = other = go_on = computing = 0;
 		CHECK_EQ(coro_scheduler_spawn(s, &first, computes, &want, 8, NULL), CORO_OK);
 		while (!__atomic_load_n(&computing, __ATOMIC_SEQ_CST))
@@ -268,7 +273,8 @@ static void moves_about(void *arg, void *result)
 	}
 	while (coro_park() == CORO_OK) /* what was given before, and may be on its way */
 		add_one(&got);
-	CHECK_EQ(coro_pin((uint32_t)i % workers), CORO_OK); /* canceled, and it moves all the same */
+	/* canceled, and it moves all the same */
+	CHECK_EQ(coro_pin((uint32_t)i % workers), CORO_OK);
 	CHECK_EQ(coro_worker(), i % workers);
 	__atomic_add_fetch(&moves, moved, __ATOMIC_SEQ_CST);
 	add_one(&done);
@@ -303,12 +309,14 @@ static void *wakes_as_thread(void *arg)
 	return NULL;
 }
 
-/* A wake-up reaches it wherever it is at that moment, and so does a cancel: one by one, or of all. */
+/* A wake-up reaches it wherever it is at that moment, and so does a cancel: one by one, or of
+ * all. */
 TEST_LIMIT(stress_pin_moves, 120)
 {
 	for (workers = 1; workers <= 4; workers++) {
 		for (int close = 0; close < 2; close++) {
-			coro_options o = options(workers - workers / 2 * close, workers % 2 ? CORO_NO_MEMBARRIER : 0);
+			coro_options o = options(workers - workers / 2 * close,
+						 workers % 2 ? CORO_NO_MEMBARRIER : 0);
 			o.dedicated = workers / 2 * close; /* among all kinds of workers, then */
 			coro_scheduler *s = start(&o);
 			uint64_t n = scaled(10000);
@@ -334,7 +342,8 @@ TEST_LIMIT(stress_pin_moves, 120)
 				CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 			CHECK_EQ(done, 16);
 			CHECK_EQ(got, given);
-			report("%u workers: %llu moves, %llu permits", workers, (unsigned long long)moves, (unsigned long long)given);
+			report("%u workers: %llu moves, %llu permits", workers,
+			       (unsigned long long)moves, (unsigned long long)given);
 			if (close)
 				CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 			else

@@ -1,5 +1,6 @@
 /*
- * t_sched.c - scheduling: order and fairness, both modes, arguments, many workers, what the options change.
+ * t_sched.c - scheduling: order and fairness, both modes, arguments, many workers, what the options
+ * change.
  */
 #include "test.h"
 
@@ -40,7 +41,9 @@ TEST(sched_is_first_in_first_out)
 	for (int i = 0; i < 26; i++)
 		spawn(s, yields_and_writes, &"abcdefghijklmnopqrstuvwxyz"[i], 1);
 	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
-	CHECK(strcmp(order, "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz") == 0);
+	CHECK(strcmp(order,
+		     "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz") ==
+	      0);
 	finish(s);
 }
 
@@ -50,7 +53,8 @@ static void spawns_first(void *arg, void *result)
 	(void)result;
 	strcat(order, "p");
 	spawn_in(write_order, "1", 1);
-	CHECK_EQ(coro_spawn_first(NULL, write_order, "2", 1, NULL), CORO_OK); /* now; we come after 1 */
+	/* now; we come after 1 */
+	CHECK_EQ(coro_spawn_first(NULL, write_order, "2", 1, NULL), CORO_OK);
 	strcat(order, "q");
 	coro_handle h;
 	CHECK_EQ(coro_spawn_first(JOINABLE(0), write_order, "3", 1, &h), CORO_OK);
@@ -68,7 +72,8 @@ TEST(sched_spawn_first)
 	CHECK(strcmp(order, "p21q3rs4") == 0);
 }
 
-/* ------------------------------------------------------------------------ fairness and the hand-over budget */
+/* ------------------------------------------------------------------------ fairness and the
+ * hand-over budget */
 
 static coro_handle partner[2];
 static uint64_t handovers, yields;
@@ -127,17 +132,21 @@ static uint64_t turns_beside(int32_t budget, uint64_t wakes)
 
 TEST(sched_handover_budget)
 {
-	/* Pure FIFO: a turn of the bystander for each of the two, or for both of them, with the start and the end. */
+	/* Pure FIFO: a turn of the bystander for each of the two, or for both of them, with the
+	 * start and the end. */
 	uint64_t fifo = turns_beside(-1, 10000);
 	CHECK(fifo >= 10000 / 2 && fifo <= 10000 + 10);
-	/* A budget of b: one turn in about b hand-overs. Nobody starves, and hand-overs do go ahead. */
+	/* A budget of b: one turn in about b hand-overs. Nobody starves, and hand-overs do go
+	 * ahead. */
 	for (int32_t budget = 1; budget <= 64; budget *= 4) {
 		uint64_t turns = turns_beside(budget, 10000);
-		CHECK(turns >= 10000 / (2 * ((uint64_t)budget + 1)) && turns <= 10000 / (uint64_t)budget + 10);
+		CHECK(turns >= 10000 / (2 * ((uint64_t)budget + 1)) &&
+		      turns <= 10000 / (uint64_t)budget + 10);
 	}
 }
 
-/* By default a chain lasts for 10 to 40 us: up to 4096 short hand-overs, and one that takes longer. */
+/* By default a chain lasts for 10 to 40 us: up to 4096 short hand-overs, and one that takes
+ * longer. */
 TEST(sched_handover_budget_follows_the_clock)
 {
 	uint64_t usual = turns_beside(0, 100000);
@@ -239,7 +248,8 @@ TEST(sched_arguments_of_every_size)
 	CHECK_EQ(done, 4 * (CORO_INLINE_BYTES + 1) + 1);
 }
 
-/* ------------------------------------------------------------------------ modes, workers, threads */
+/* ------------------------------------------------------------------------ modes, workers,
+ * threads */
 
 static void fans_out(void *arg, void *result)
 {

@@ -82,7 +82,8 @@ static size_t resident(struct coroi_chunk *c)
 
 TEST(slab_of_few_is_small)
 {
-	for (int again = 0; again < 2; again++) { /* with a new chunk, and with one that was in use, the first or not */
+	/* with a new chunk, and with one that was in use, the first or not */
+	for (int again = 0; again < 2; again++) {
 		struct coroi_slab s;
 		struct coroi_mags m;
 
@@ -110,7 +111,8 @@ TEST(slab_of_nothing_is_at_no_index)
 	coroi_slab_destroy(&s);
 }
 
-/* As many chunks as the process can have, of which none is free: the next record is refused, and had when there is room. */
+/* As many chunks as the process can have, of which none is free: the next record is refused, and
+ * had when there is room. */
 TEST(slab_directory_is_full)
 {
 	struct coroi_slab s;
@@ -159,7 +161,8 @@ TEST(slab_without_memory)
 	fail_alloc = 0;
 	CHECK_EQ(coroi_mags_init(&m, &s), CORO_ENOMEM);
 	CHECK_EQ(coroi_mags_init(&m, &s), CORO_OK);
-	for (int i = 0; i < 4; i++) { /* the list of chunks; the magazines; the directory's list of free ones; the chunk */
+	/* the list of chunks; the magazines; the directory's list of free ones; the chunk */
+	for (int i = 0; i < 4; i++) {
 		*(i % 2 ? &fail_map : &fail_alloc) = 0;
 		CHECK(get(&m) == NULL);
 		CHECK_EQ(fail_alloc & fail_map, -1);
@@ -172,7 +175,7 @@ TEST(slab_without_memory)
 
 /* ------------------------------------------------------------------------ random trades */
 
-#define USERS 5
+#define USERS     5
 #define LIVE_MOST 40000
 
 struct trader {
@@ -233,14 +236,16 @@ static void *trade(void *arg)
 
 	for (uint64_t i = 0; i < t->trades; i++) {
 		uint64_t what = rnd(&t->seed);
-		bool grow = (i / 20000) % 2 == 0; /* waves, so that magazines and chunks come and go */
+		/* waves, so that magazines and chunks come and go */
+		bool grow = (i / 20000) % 2 == 0;
 		if (what % 1000 == 0)
 			batch(t);
 		else if (what % 5000 == 1)
 			coroi_mags_flush(&t->mags);
 		else if (what % 10007 == 2)
 			coroi_slab_trim(t->slab);
-		else if (t->count && (t->count == LIVE_MOST / USERS || what % 100 < (grow ? 30 : 70)))
+		else if (t->count &&
+			 (t->count == LIVE_MOST / USERS || what % 100 < (grow ? 30 : 70)))
 			put_one(t, what >> 32);
 		else
 			get_one(t);
@@ -281,7 +286,8 @@ TEST_LIMIT(slab_random_trades_lose_nothing, 180)
 
 /* ------------------------------------------------------------------------ generations */
 
-/* A record's generations only rise, through trims and through other slabs: a handle never names two. */
+/* A record's generations only rise, through trims and through other slabs: a handle never names
+ * two. */
 TEST(slab_generations_rise_for_ever)
 {
 	enum { N = 1000 };
@@ -308,7 +314,8 @@ TEST(slab_generations_rise_for_ever)
 			if (round % 3 == 0) {
 				coroi_mags_flush(&m);
 				CHECK(coroi_slab_trim(&s) >= COROI_CHUNK_BYTES);
-				CHECK_EQ(coroi_at(1)->wake, 0); /* trimmed memory reads as zeros: nobody's generation */
+				/* trimmed memory reads as zeros: nobody's generation */
+				CHECK_EQ(coroi_at(1)->wake, 0);
 			}
 		}
 		coroi_slab_destroy(&s);
@@ -345,12 +352,14 @@ TEST(slab_trim_spares_what_is_in_use)
 	coroi_slab_destroy(&s);
 }
 
-/* More chunks than its list has room for at first; and when it cannot grow, the slab is as before. */
+/* More chunks than its list has room for at first; and when it cannot grow, the slab is as
+ * before. */
 TEST(slab_of_many_chunks)
 {
 	struct coroi_slab s;
 	struct coroi_mags m;
-	uint64_t n = 17 * (COROI_CHUNK_RECORDS - 1) - 2000, sum = 0; /* less what users may hoard, and borrow */
+	/* less what users may hoard, and borrow */
+	uint64_t n = 17 * (COROI_CHUNK_RECORDS - 1) - 2000, sum = 0;
 	struct coroi_rec **all = malloc(n * sizeof *all);
 	int refused = 0;
 
@@ -395,12 +404,14 @@ static uint32_t never_used(const struct coroi_slab *s)
 static uint32_t empties(const struct coroi_slab *s)
 {
 	uint32_t n = never_used(s);
-	for (const struct coroi_mag *m = s->empty; m; m = (const struct coroi_mag *)(uintptr_t)m->next)
+	for (const struct coroi_mag *m = s->empty; m;
+	     m = (const struct coroi_mag *)(uintptr_t)m->next)
 		n++;
 	return n;
 }
 
-/* With the chunks go the magazines that their records needed, but for those that lie beside one in use. */
+/* With the chunks go the magazines that their records needed, but for those that lie beside one in
+ * use. */
 TEST(slab_trim_gives_magazines_back)
 {
 	enum { CHUNKS = 8, N = (CHUNKS - 1) * COROI_CHUNK_RECORDS };
@@ -427,7 +438,8 @@ TEST(slab_trim_gives_magazines_back)
 		size_t gone = coroi_slab_trim(&s);
 		CHECK_EQ(s.chunks, 0);
 		CHECK(s.mags <= at_first + 6 * each); /* each user holds two */
-		CHECK(gone >= (CHUNKS - 1) * COROI_CHUNK_BYTES + (most - s.mags) * sizeof(struct coroi_mag));
+		CHECK(gone >= (CHUNKS - 1) * COROI_CHUNK_BYTES +
+				      (most - s.mags) * sizeof(struct coroi_mag));
 		CHECK_EQ(empties(&s), s.mags - 6); /* none is lost */
 		CHECK_EQ(coroi_slab_trim(&s), 0);
 	}

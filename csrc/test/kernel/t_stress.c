@@ -1,6 +1,6 @@
 /*
- * t_stress.c - everything at once, for long, with sums that must come out: no coroutine is lost, run twice, or woken
- * once too often. CORO_TEST_SCALE makes it longer.
+ * t_stress.c - everything at once, for long, with sums that must come out: no coroutine is lost,
+ * run twice, or woken once too often. CORO_TEST_SCALE makes it longer.
  */
 #include "test.h"
 
@@ -10,7 +10,8 @@
 
 #define MODES 4
 
-static const uint32_t modes[MODES] = {0, CORO_NO_MEMBARRIER, CORO_NO_STANDBY, CORO_NO_MEMBARRIER | CORO_NO_STANDBY};
+static const uint32_t modes[MODES] = {0, CORO_NO_MEMBARRIER, CORO_NO_STANDBY,
+				      CORO_NO_MEMBARRIER | CORO_NO_STANDBY};
 
 /* ------------------------------------------------------------------------ queues and steals */
 
@@ -58,7 +59,8 @@ static void item(void *arg, void *result)
 
 /* What the workers of all schedulers so far have done. */
 struct tally {
-	uint64_t turns;  /* times that one was taken from the front of a queue, after having been put at its back */
+	/* times that one was taken from the front of a queue, after having been put at its back */
+	uint64_t turns;
 	uint64_t stolen; /* taken from the back of one queue, and put at the back of another */
 	uint64_t steals, served, forced, remote_wakes;
 };
@@ -92,14 +94,15 @@ static uint64_t operations(const struct tally *t)
 }
 
 /* The roots come into one worker's inbox, so that the others must steal. */
-static void round_of_items(coro_scheduler *s, uint64_t round, uint32_t roots, uint32_t children, uint32_t yields,
-			   uint32_t spins)
+static void round_of_items(coro_scheduler *s, uint64_t round, uint32_t roots, uint32_t children,
+			   uint32_t yields, uint32_t spins)
 {
 	uint64_t want = 0;
 
 	sum = count = 0;
 	for (uint64_t r = 0; r < roots; r++) {
-		struct item root = {(round * roots + r) * (children + 1), yields, children, spins, 0};
+		struct item root = {(round * roots + r) * (children + 1), yields, children, spins,
+				    0};
 		for (uint64_t k = 0; k <= children; k++)
 			want += mix(root.name + k);
 		spawn(s, item, &root, sizeof root);
@@ -121,9 +124,9 @@ static bool wants_steals(const struct tally *t, const struct tally *want)
 }
 
 /*
- * Rounds until `want` has happened. A worker whose coroutines are short comes to its door while a thief still waits
- * there, and serves it, even if both share one core, when the thief is delayed often enough; with longer ones it is
- * forced.
+ * Rounds until `want` has happened. A worker whose coroutines are short comes to its door while a
+ * thief still waits there, and serves it, even if both share one core, when the thief is delayed
+ * often enough; with longer ones it is forced.
  */
 static void rounds_until(coro_scheduler *s, struct tally *t, const struct tally *want)
 {
@@ -141,8 +144,8 @@ static void rounds_until(coro_scheduler *s, struct tally *t, const struct tally 
 }
 
 /*
- * 10^7 operations on queues, 10^5 steals, of them 10^4 served and 10^4 forced; with the scale 100, a hundred times as
- * many. A quarter each with 2, 4, 16 and 64 workers, with doors of both kinds.
+ * 10^7 operations on queues, 10^5 steals, of them 10^4 served and 10^4 forced; with the scale 100,
+ * a hundred times as many. A quarter each with 2, 4, 16 and 64 workers, with doors of both kinds.
  */
 TEST_LIMIT(stress_queues_and_steals, 360)
 {
@@ -151,7 +154,8 @@ TEST_LIMIT(stress_queues_and_steals, 360)
 
 	for (uint32_t i = 0; i < 4; i++) {
 		for (int exchange = 0; exchange < 2; exchange++) {
-			struct tally t = {0}, want = {.turns = scaled(10000000) / 16 + 1, .steals = scaled(100000) / 8 + 1};
+			struct tally t = {0}, want = {.turns = scaled(10000000) / 16 + 1,
+						      .steals = scaled(100000) / 8 + 1};
 			if (DELAYED) /* else it is luck */
 				want.served = want.forced = scaled(10000) / 8 + 1;
 			coro_options o = options(workers[i], exchange ? CORO_NO_MEMBARRIER : 0);
@@ -159,19 +163,22 @@ TEST_LIMIT(stress_queues_and_steals, 360)
 			coro_scheduler *s = start(&o);
 			uint64_t began = now_ns();
 			rounds_until(s, &t, &want);
-			report("%u workers%s: %" PRIu64 " operations, %" PRIu64 " steals, %" PRIu64 " served, %" PRIu64 " forced, %" PRIu64 " ms", workers[i],
-			       exchange ? ", exchange" : "", operations(&t), t.steals, t.served, t.forced,
-			       (now_ns() - began) / 1000000);
+			report("%u workers%s: %" PRIu64 " operations, %" PRIu64 " steals, %" PRIu64
+			       " served, %" PRIu64 " forced, %" PRIu64 " ms",
+			       workers[i], exchange ? ", exchange" : "", operations(&t), t.steals,
+			       t.served, t.forced, (now_ns() - began) / 1000000);
 			all = tally_with(all, s);
 			finish(s);
 		}
 	}
-	report("%" PRIu64 " operations, %" PRIu64 " steals, %" PRIu64 " served, %" PRIu64 " forced", operations(&all), all.steals, all.served, all.forced);
+	report("%" PRIu64 " operations, %" PRIu64 " steals, %" PRIu64 " served, %" PRIu64 " forced",
+	       operations(&all), all.steals, all.served, all.forced);
 	CHECK(operations(&all) >= scaled(10000000) && all.steals >= scaled(100000));
 	CHECK(!DELAYED || (all.served >= scaled(10000) && all.forced >= scaled(10000)));
 }
 
-/* ------------------------------------------------------------------------ park and wake, from each side */
+/* ------------------------------------------------------------------------ park and wake, from each
+ * side */
 
 #define RING 16
 
@@ -206,8 +213,10 @@ static void member(void *arg, void *result)
 	__atomic_add_fetch(&r->ended, 1, __ATOMIC_SEQ_CST);
 }
 
-/* The rounds, each a park that a wake ends, go to *rounds, and what came from other threads to *remote wakes. */
-static void run_rings(uint32_t workers, uint32_t flags, uint32_t n, uint64_t laps, uint64_t *rounds, uint64_t *remote_wakes)
+/* The rounds, each a park that a wake ends, go to *rounds, and what came from other threads to
+ * *remote wakes. */
+static void run_rings(uint32_t workers, uint32_t flags, uint32_t n, uint64_t laps, uint64_t *rounds,
+		      uint64_t *remote_wakes)
 {
 	coro_scheduler *s = start_with(workers, flags);
 	struct tally t = {0};
@@ -238,31 +247,34 @@ TEST_LIMIT(stress_wakes_at_home, 180)
 
 	for (int m = 0; m < MODES; m++)
 		if (modes[m] & CORO_NO_STANDBY)
-			run_rings(1, modes[m], 64, scaled(100000) / (64 * RING * 2) + 1, &rounds, &remote_wakes);
+			run_rings(1, modes[m], 64, scaled(100000) / (64 * RING * 2) + 1, &rounds,
+				  &remote_wakes);
 		else
 			run_rings(1, modes[m], 64, scaled(100), &with_standby, &remote_wakes);
 	report("%" PRIu64 " rounds of park and wake on one worker, no standby", rounds);
 	CHECK(rounds >= scaled(100000) && remote_wakes == 0);
 }
 
-/* The same, counted by the remote wakes that came: many rings, so that they come in crowds, and one, so that each finds its
- * worker asleep or on its way. */
+/* The same, counted by the remote wakes that came: many rings, so that they come in crowds, and
+ * one, so that each finds its worker asleep or on its way. */
 TEST_LIMIT(stress_wakes_across_workers, 180)
 {
 	uint64_t rounds = 0, remote_wakes = 0, unused = 0;
 
 	for (uint32_t i = 0; remote_wakes < scaled(100000); i++)
-		run_rings(2 + i % 3, CORO_NO_STANDBY | (i & 1 ? CORO_NO_MEMBARRIER : 0), i % 4 ? 64 : 1, i % 4 ? 50 : 400,
-			  &rounds, &remote_wakes);
+		run_rings(2 + i % 3, CORO_NO_STANDBY | (i & 1 ? CORO_NO_MEMBARRIER : 0),
+			  i % 4 ? 64 : 1, i % 4 ? 50 : 400, &rounds, &remote_wakes);
 	for (uint32_t i = 0; i < 6; i++)
 		run_rings(2 + i % 3, modes[i % 2], 64, scaled(20), &unused, &unused);
-	report("%" PRIu64 " wakes from other workers in %" PRIu64 " rounds of park and wake, no standby", remote_wakes, rounds);
+	report("%" PRIu64 " wakes from other workers in %" PRIu64
+	       " rounds of park and wake, no standby",
+	       remote_wakes, rounds);
 }
 
-/* Threads and coroutines wake each other: a thread wakes some of its coroutines, one at the least, and waits until each
- * has answered. Many of them find the workers on their way to sleep. */
+/* Threads and coroutines wake each other: a thread wakes some of its coroutines, one at the least,
+ * and waits until each has answered. Many of them find the workers on their way to sleep. */
 #define CALLERS 4
-#define EACH 16
+#define EACH    16
 
 static struct caller {
 	uint64_t seed, rounds;
@@ -292,7 +304,8 @@ static void answers(void *arg, void *result)
 
 static void await_answer(struct caller *c, uint64_t k)
 {
-	for (int spins = 0; __atomic_load_n(&c->of[k].answered, __ATOMIC_ACQUIRE) != c->of[k].asked;)
+	for (int spins = 0;
+	     __atomic_load_n(&c->of[k].answered, __ATOMIC_ACQUIRE) != c->of[k].asked;)
 		if (++spins % 200 == 0)
 			sched_yield(); /* they may have no other core */
 }
@@ -303,7 +316,8 @@ static void *calls(void *arg)
 	struct caller *c = arg;
 
 	for (uint64_t turn = 0, left = c->rounds; left; turn++) {
-		uint64_t pause = turn % 32 ? 0 : 1 + rnd(&c->seed) % 25000, until = now_ns() + pause;
+		uint64_t pause = turn % 32 ? 0 : 1 + rnd(&c->seed) % 25000,
+			 until = now_ns() + pause;
 		uint64_t some = 1 + rnd(&c->seed) % EACH;
 		if (pause && pause < 100)
 			sleep_us(40);
@@ -357,7 +371,8 @@ TEST_LIMIT(stress_wakes_from_outside, 360)
 
 	for (int m = 0; m < MODES; m++) {
 		bool counts = modes[m] & CORO_NO_STANDBY;
-		uint64_t n = wake_from_here(1 + (uint32_t)m % 2, modes[m], counts ? scaled(100000) / 2 + 1 : scaled(5000));
+		uint64_t n = wake_from_here(1 + (uint32_t)m % 2, modes[m],
+					    counts ? scaled(100000) / 2 + 1 : scaled(5000));
 		rounds += counts ? n : 0;
 	}
 	report("%" PRIu64 " rounds of park and a thread's wake, no standby", rounds);

@@ -1,5 +1,6 @@
 /*
- * t_timer.c - deadlines: no wait ends early or is forgotten, whatever the distance and whoever else ends it.
+ * t_timer.c - deadlines: no wait ends early or is forgotten, whatever the distance and whoever else
+ * ends it.
  */
 #include "test.h"
 
@@ -21,7 +22,8 @@ static void add(uint64_t *n)
 	__atomic_add_fetch(n, 1, __ATOMIC_RELAXED);
 }
 
-/* ---------------------------------------------------------------------------------- the wheel alone */
+/* ---------------------------------------------------------------------------------- the wheel
+ * alone */
 
 /* chunk - of records that no slab has, with the last id there may be. */
 static struct coroi_rec *chunk(struct coro_scheduler *s)
@@ -42,7 +44,8 @@ static uint64_t linked(const struct coroi_wheel *wheel)
 
 	for (uint32_t head = 0; head < COROI_WHEEL_HEADS; head++) {
 		uint32_t before = COROI_TIMER_HEAD | head;
-		CHECK_EQ(wheel->first[head] != 0, wheel->filled[head / COROI_WHEEL_SLOTS] >> head % COROI_WHEEL_SLOTS & 1);
+		CHECK_EQ(wheel->first[head] != 0,
+			 wheel->filled[head / COROI_WHEEL_SLOTS] >> head % COROI_WHEEL_SLOTS & 1);
 		for (uint32_t at = wheel->first[head], next; at; at = next, n++) {
 			struct coroi_rec *r = coroi_known(at);
 			CHECK(r->armed);
@@ -54,8 +57,8 @@ static uint64_t linked(const struct coroi_wheel *wheel)
 	return n;
 }
 
-/* expected - the wheel against a list that is searched: random deadlines near and far are armed, disarmed and fired, the short way if
- * that will do. Every third coroutine has extras. */
+/* expected - the wheel against a list that is searched: random deadlines near and far are armed,
+ * disarmed and fired, the short way if that will do. Every third coroutine has extras. */
 TEST(timer_wheel_fires_each_in_its_tick)
 {
 	enum { N = 400 };
@@ -66,7 +69,8 @@ TEST(timer_wheel_fires_each_in_its_tick)
 	uint64_t quick = 0;
 	static uint64_t ring[2048], deadline[N];
 	uint64_t seed = 0x51ed270b, fired = 0, disarmed = 0;
-	uint64_t now = coroi_now_ns() + 3600 * 1000 * MS; /* the clock, at which an empty wheel looks, never gets there */
+	/* the clock, at which an empty wheel looks, never gets there */
+	uint64_t now = coroi_now_ns() + 3600 * 1000 * MS;
 
 	struct coroi_rec *rec = chunk(&s) + 1;
 	for (int i = 0; i < N; i += 3) {
@@ -92,7 +96,8 @@ TEST(timer_wheel_fires_each_in_its_tick)
 			deadline[i] = now + 1 + (rnd(&seed) >> (8 + rnd(&seed) % 50));
 			rec[i].state = COROI_WAITING;
 			rec[i].code = CORO_OK;
-			bool short_way = rnd(&seed) % 2 && coroi_timer_armed_locked(&w, &rec[i], deadline[i]);
+			bool short_way = rnd(&seed) % 2 &&
+					 coroi_timer_armed_locked(&w, &rec[i], deadline[i]);
 			CHECK(short_way || coroi_timer_arm_locked(&w, &rec[i], deadline[i]));
 			quick += short_way;
 		}
@@ -107,27 +112,32 @@ TEST(timer_wheel_fires_each_in_its_tick)
 			coroi_timers_fire_locked(&w, now);
 			again = w.queue.count > 0;
 			for (; w.queue.count; w.queue.count--, w.queue.head++) {
-				struct coroi_rec *r = coroi_runnable_record(ring[w.queue.head & 1023]);
+				struct coroi_rec *r = coroi_runnable_record(
+					ring[w.queue.head & 1023]);
 				CHECK(r >= rec && r < rec + N);
-				CHECK(deadline[r - rec] <= now && !r->armed && r->code == CORO_ETIMEDOUT);
+				CHECK(deadline[r - rec] <= now && !r->armed &&
+				      r->code == CORO_ETIMEDOUT);
 				fired++;
 			}
 		} while (again || coroi_timers_are_due(&w, now));
 		uint64_t any = 0;
 		for (int k = 0; k < N; k++) {
 			any += rec[k].armed;
-			CHECK(!rec[k].armed || deadline[k] + (UINT64_C(1) << COROI_TICK_SHIFT) > now);
-			CHECK(!rec[k].armed || w.due <= deadline[k] + (UINT64_C(1) << COROI_TICK_SHIFT));
+			CHECK(!rec[k].armed ||
+			      deadline[k] + (UINT64_C(1) << COROI_TICK_SHIFT) > now);
+			CHECK(!rec[k].armed ||
+			      w.due <= deadline[k] + (UINT64_C(1) << COROI_TICK_SHIFT));
 		}
 		CHECK((any != 0) == (w.due != COROI_NEVER));
 		CHECK_EQ(linked(&wheel), any);
 	}
-	report("%llu fired, %llu disarmed, %llu armed the short way", (unsigned long long)fired, (unsigned long long)disarmed,
-	       (unsigned long long)quick);
+	report("%llu fired, %llu disarmed, %llu armed the short way", (unsigned long long)fired,
+	       (unsigned long long)disarmed, (unsigned long long)quick);
 	CHECK(fired > 100 && disarmed > 100 && quick > 100);
 }
 
-/* -------------------------------------------------------------------------------------- sleeping */
+/* --------------------------------------------------------------------------------------
+ * sleeping */
 
 static void sleeps(void *arg, void *result)
 {
@@ -244,7 +254,8 @@ TEST(timer_deadlines_of_the_past)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------ deadlines against wake-ups */
+/* ------------------------------------------------------------------------ deadlines against
+ * wake-ups */
 
 static uint64_t permits;
 
@@ -307,7 +318,8 @@ TEST(timer_permits_are_conserved)
 	CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
 	CHECK_EQ(permits, given);
 	CHECK(timed_out > 0 && given > 0);
-	report("%llu permits, %llu deadlines", (unsigned long long)given, (unsigned long long)timed_out);
+	report("%llu permits, %llu deadlines", (unsigned long long)given,
+	       (unsigned long long)timed_out);
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 }
 
@@ -333,7 +345,8 @@ static void joins_with_deadlines(void *arg, void *result)
 		coro_handle h;
 		int status;
 		CHECK_EQ(coro_spawn_attr(JOINABLE(8), ends_late, &ns, 8, &h), CORO_OK);
-		while ((status = coro_join_until(h, &got, 8, coro_now() + rnd(&seed) % MS)) == CORO_ETIMEDOUT)
+		while ((status = coro_join_until(h, &got, 8, coro_now() + rnd(&seed) % MS)) ==
+		       CORO_ETIMEDOUT)
 			add(&timed_out);
 		CHECK_EQ(status, CORO_OK);
 		CHECK_EQ(got, ns);
@@ -353,7 +366,8 @@ TEST(timer_joins_may_time_out_and_be_tried_again)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------------ a worker that is busy */
+/* ------------------------------------------------------------------------------ a worker that is
+ * busy */
 
 static uint32_t go_on;
 
@@ -410,7 +424,8 @@ static void sleeps_at_first(void *arg, void *result)
 	add(&woken);
 }
 
-/* The same where all are asleep when something comes that computes: nobody looked around, nor is anything queued. */
+/* The same where all are asleep when something comes that computes: nobody looked around, nor is
+ * anything queued. */
 TEST(timer_of_one_that_is_woken_to_compute_is_fired_by_another)
 {
 	for (uint32_t workers = 2; workers <= 3; workers++) {
@@ -438,7 +453,8 @@ TEST(timer_of_one_that_is_woken_to_compute_is_fired_by_another)
 	}
 }
 
-/* -------------------------------------------------------------------------------------- very far */
+/* -------------------------------------------------------------------------------------- very
+ * far */
 
 static void sleeps_far(void *arg, void *result)
 {
@@ -455,14 +471,20 @@ static void sleeps_far(void *arg, void *result)
 TEST(timer_deadlines_of_the_far_future)
 {
 	coro_scheduler *s = start_with(2, 0);
-	uint64_t until[] = {0, UINT64_MAX, UINT64_MAX - 1, UINT64_MAX - 65536, UINT64_MAX >> 1, (UINT64_MAX >> 1) + 1};
+	uint64_t until[] = {0,
+			    UINT64_MAX,
+			    UINT64_MAX - 1,
+			    UINT64_MAX - 65536,
+			    UINT64_MAX >> 1,
+			    (UINT64_MAX >> 1) + 1};
 	uint64_t n = sizeof until / sizeof *until, ns = MS;
 
 	for (uint64_t i = 0; i < n; i++)
 		spawn(s, sleeps_far, &until[i], 8);
 	for (int i = 0; i < 10; i++) /* others are fired meanwhile */
 		spawn(s, sleeps, &ns, 8);
-	while (__atomic_load_n(&woken, __ATOMIC_RELAXED) < 10 || coro_scheduler_blocked(s, NULL, 0) != n)
+	while (__atomic_load_n(&woken, __ATOMIC_RELAXED) < 10 ||
+	       coro_scheduler_blocked(s, NULL, 0) != n)
 		sleep_us(100);
 	CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
 	CHECK_EQ(canceled, n);
@@ -518,9 +540,11 @@ TEST(timer_first_one_for_long)
 	finish(s);
 }
 
-/* -------------------------------------------------------------------------------------- very many */
+/* -------------------------------------------------------------------------------------- very
+ * many */
 
-/* More at one moment than are fired without a pause: all are, and whoever is ready already goes on in between. */
+/* More at one moment than are fired without a pause: all are, and whoever is ready already goes on
+ * in between. */
 static void sleeps_until(void *arg, void *result)
 {
 	uint64_t until;

@@ -101,7 +101,7 @@ TEST_LIMIT(wake_across_workers, 180)
 /* ------------------------------------------------------------------------ from other threads */
 
 #define TARGETS 50
-#define WAKERS 3
+#define WAKERS  3
 
 static coro_handle target[TARGETS];
 static uint64_t registered;
@@ -239,7 +239,8 @@ static void at_the_limit(void *arg, void *result)
 	r->permits = 0;
 	target[0] = me;
 	__atomic_store_n(&phase, 1, __ATOMIC_RELEASE);
-	while (__atomic_load_n(&phase, __ATOMIC_ACQUIRE) == 1) /* not back in the run loop: the a remote wake stays where it is */
+	/* not back in the run loop: the a remote wake stays where it is */
+	while (__atomic_load_n(&phase, __ATOMIC_ACQUIRE) == 1)
 		;
 	CHECK_EQ(coro_park(), CORO_OK);
 	finished();
@@ -277,7 +278,7 @@ static void many_from_both(void *arg, void *result)
 	while (__atomic_load_n(&phase, __ATOMIC_ACQUIRE) == 1)
 		;
 	for (int i = 0; i < 100 && r->permits != COROI_PERMITS_MAX + 2; i++)
-		coro_yield(); /* the a remote wake comes */
+		coro_yield();                        /* the a remote wake comes */
 	CHECK_EQ(r->permits, COROI_PERMITS_MAX + 2); /* each that was accepted */
 	CHECK_EQ(coro_wake(me), CORO_EOVERFLOW);
 	CHECK_EQ(coro_park(), CORO_OK);

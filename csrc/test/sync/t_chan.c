@@ -52,8 +52,8 @@ static void pass(uint32_t workers, size_t capacity, int senders, int receivers, 
 		spawn(s, receives, NULL, 0);
 	uint64_t began = now_ns();
 	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
-	report("%u workers, capacity %zu, %d to %d: %.1f ns a value", workers, capacity, senders, receivers,
-	       (double)(now_ns() - began) / (double)(n * (uint64_t)senders));
+	report("%u workers, capacity %zu, %d to %d: %.1f ns a value", workers, capacity, senders,
+	       receivers, (double)(now_ns() - began) / (double)(n * (uint64_t)senders));
 	CHECK_EQ(received, n * (uint64_t)senders);
 	CHECK_EQ(sum, n * (n + 1) / 2 * (uint64_t)senders);
 	CHECK_EQ(coro_chan_free(chan), CORO_OK);
@@ -89,7 +89,8 @@ TEST(chan_counts_begin_anew)
 			uint64_t n = scaled(20000);
 			coro_scheduler *s = start_with(workers, CORO_PAUSED);
 			CHECK_EQ(coro_chan_new(&chan, 8, capacity, 0), CORO_OK);
-			chan->in.passed = chan->in.seen = chan->out.passed = chan->out.seen = UINT32_MAX - (uint32_t)n / 2;
+			chan->in.passed = chan->in.seen = chan->out.passed = chan->out.seen =
+				UINT32_MAX - (uint32_t)n / 2;
 			done = 1;
 			spawn(s, sends, &n, 8);
 			spawn(s, receives_in_order, NULL, 0);
@@ -237,7 +238,8 @@ static void sends_sized(void *arg, void *result)
 
 	for (uint64_t i = 0; i < sized.n; i++) {
 		memset(value, (int)(i & 0xff), sized.bytes + 1);
-		CHECK_EQ(coro_chan_send(sized.c, sized.bytes ? value : NULL, CORO_FOREVER), CORO_OK);
+		CHECK_EQ(coro_chan_send(sized.c, sized.bytes ? value : NULL, CORO_FOREVER),
+			 CORO_OK);
 	}
 	free(value);
 	CHECK_EQ(coro_chan_close(sized.c), CORO_OK);
@@ -278,7 +280,8 @@ TEST(chan_values_of_all_sizes)
 		coro_scheduler *s = start_with(workers, CORO_PAUSED);
 		for (unsigned i = 0; i < sizeof bytes / sizeof *bytes; i++)
 			for (unsigned k = 0; k < sizeof capacity / sizeof *capacity; k++) {
-				sized = (struct sized){make(bytes[i], capacity[k]), bytes[i], bytes[i] > 1000 ? 50 : 500};
+				sized = (struct sized){make(bytes[i], capacity[k]), bytes[i],
+						       bytes[i] > 1000 ? 50 : 500};
 				spawn(s, sends_sized, NULL, 0);
 				spawn(s, receives_sized, NULL, 0);
 				CHECK_EQ(coro_scheduler_run(s), CORO_OK);
@@ -288,7 +291,8 @@ TEST(chan_values_of_all_sizes)
 	}
 }
 
-/* --------------------------------------------------------------------------- those who wait there */
+/* --------------------------------------------------------------------------- those who wait
+ * there */
 
 static coro_chan *two[2];
 
@@ -311,9 +315,12 @@ static void serves_and_frees(void *arg, void *result)
 	(void)result;
 	CHECK_EQ(coro_chan_free(two[1]), CORO_EBUSY);
 	CHECK_EQ(coro_chan_send(two[0], &(uint64_t){1}, 0), CORO_OK);
-	CHECK_EQ(coro_chan_send(two[1], &(uint64_t){2}, 0), CORO_ETIMEDOUT); /* who waited there was served elsewhere */
-	CHECK_EQ(coro_chan_free(two[1]), CORO_EBUSY);                        /* and has not left yet */
-	CHECK_EQ(coro_chan_free(two[0]), CORO_OK);                           /* which has no more to do with it */
+	/* who waited there was served elsewhere */
+	CHECK_EQ(coro_chan_send(two[1], &(uint64_t){2}, 0), CORO_ETIMEDOUT);
+	/* and has not left yet */
+	CHECK_EQ(coro_chan_free(two[1]), CORO_EBUSY);
+	/* which has no more to do with it */
+	CHECK_EQ(coro_chan_free(two[0]), CORO_OK);
 	coro_yield();
 	CHECK_EQ(done, 1);
 	CHECK_EQ(coro_chan_free(two[1]), CORO_OK);
@@ -363,7 +370,8 @@ static void *waits_as_thread(void *arg)
 	return NULL;
 }
 
-/* All who wait are told, by a close of the channels, or one of the scheduler with cancel; and nothing was sent. */
+/* All who wait are told, by a close of the channels, or one of the scheduler with cancel; and
+ * nothing was sent. */
 TEST(chan_close_tells_all)
 {
 	for (int cancel = 0; cancel < 2; cancel++) {
@@ -401,12 +409,14 @@ TEST(chan_close_tells_all)
 	}
 }
 
-/* --------------------------------------------------------------------- select with little of the stack */
+/* --------------------------------------------------------------------- select with little of the
+ * stack */
 
 static uint64_t refused, waited;
 
 /* It returns, or says that the stack is too small: it never touches the guard. */
-static __attribute__((noinline)) int select_at_depth(coro_case *cases, size_t left, uint64_t deadline)
+static __attribute__((noinline)) int select_at_depth(coro_case *cases, size_t left,
+						     uint64_t deadline)
 {
 	volatile char spent[64];
 
@@ -428,7 +438,8 @@ static void selects_at_all_depths(void *arg, void *result)
 	for (int i = 0; i < CORO_CASES_MAX; i++)
 		cases[i] = (coro_case){.chan = c, .recv = &v};
 	for (size_t left = 600; left < 12000; left += 16) {
-		int status = select_at_depth(cases, left, coro_now() + 50000); /* the clock's first call wants more */
+		/* the clock's first call wants more */
+		int status = select_at_depth(cases, left, coro_now() + 50000);
 		CHECK(status == CORO_ENOMEM || status == CORO_ETIMEDOUT);
 		(*(status == CORO_ENOMEM ? &refused : &waited))++;
 	}
@@ -473,7 +484,8 @@ TEST(chan_select_with_little_stack)
 	CHECK_EQ(coro_chan_free(cases[0].chan), CORO_OK);
 }
 
-/* -------------------------------------------------------------------------------- the order of waking */
+/* -------------------------------------------------------------------------------- the order of
+ * waking */
 
 #define CAME 5
 
@@ -489,7 +501,8 @@ static void waits_in_order(void *arg, void *result)
 
 	memcpy(&i, arg, sizeof i);
 	CHECK_EQ(order.first++, i);
-	CHECK_EQ(coro_chan_recv(chan, &v, i & 1 ? CORO_FOREVER : coro_now() + 3600000 * MS), CORO_ECLOSED);
+	CHECK_EQ(coro_chan_recv(chan, &v, i & 1 ? CORO_FOREVER : coro_now() + 3600000 * MS),
+		 CORO_ECLOSED);
 	CHECK_EQ(order.ended++, i);
 }
 
@@ -519,7 +532,8 @@ TEST(chan_close_wakes_first_come_first)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------------ bound to a worker */
+/* ------------------------------------------------------------------------------ bound to a
+ * worker */
 
 static coro_chan *home;
 
@@ -588,7 +602,10 @@ static void makes_home(void *arg, void *result)
 
 static void gets_home(void *arg, void *result)
 {
-	coro_attr there = {.size = sizeof there, .flags = CORO_JOINABLE, .result_bytes = sizeof home, .worker = 2};
+	coro_attr there = {.size = sizeof there,
+			   .flags = CORO_JOINABLE,
+			   .result_bytes = sizeof home,
+			   .worker = 2};
 	coro_handle h;
 	(void)arg;
 	(void)result;
@@ -614,12 +631,14 @@ static coro_scheduler *with_home(void)
 	return s;
 }
 
-/* By whoever comes afterwards: a thread, a coroutine of another scheduler that lies where it lay, perhaps. */
+/* By whoever comes afterwards: a thread, a coroutine of another scheduler that lies where it lay,
+ * perhaps. */
 TEST(chan_home_is_freed_after_its_scheduler)
 {
 	for (int destroyed = 0; destroyed < 2; destroyed++) {
 		for (int inside = 0; inside < 2; inside++) {
-			coro_scheduler *s = with_home(), *other = destroyed ? NULL : start_with(2, 0);
+			coro_scheduler *s = with_home(),
+				       *other = destroyed ? NULL : start_with(2, 0);
 			CHECK_EQ(coro_chan_free(home), CORO_EPERM);
 			CHECK_EQ(coro_scheduler_close(s, 0), CORO_OK);
 			if (destroyed) {

@@ -1,4 +1,5 @@
-/* t_coalesce.c - values that come to one who spins at a channel are let come together where they do so. */
+/* t_coalesce.c - values that come to one who spins at a channel are let come together where they do
+ * so. */
 #include "test.h"
 
 #include "sync/chan.h"
@@ -34,7 +35,8 @@ static void spins(void *arg, void *result)
 	(void)result;
 
 	meanwhile = some_come;
-	for (unsigned most = 1, i = 0; i < 8; i++) { /* in vain: half as often each time, and some */
+	/* in vain: half as often each time, and some */
+	for (unsigned most = 1, i = 0; i < 8; i++) {
 		at_once = 1;
 		spins_once();
 		CHECK_EQ(chan->coalescing.most, most);

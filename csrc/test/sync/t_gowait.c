@@ -1,5 +1,6 @@
 /*
- * t_gowaiter.c - goroutines that wait at objects, with a stand-in for Go: what each gets, who is told, and who gives up.
+ * t_gowaiter.c - goroutines that wait at objects, with a stand-in for Go: what each gets, who is
+ * told, and who gives up.
  */
 #include "test.h"
 
@@ -157,7 +158,8 @@ TEST(gowaiter_passes_values)
 
 TEST(gowaiter_passes_values_without_a_call)
 {
-	unsigned char large[COROI_LEAF_BYTES + 1] = {1}, text[21] = "twenty characters...", copy[21] = "";
+	unsigned char large[COROI_LEAF_BYTES + 1] = {1}, text[21] = "twenty characters...",
+					       copy[21] = "";
 	uint64_t v = 3, got = 0;
 	coro_chan *c, *wide, *odd;
 
@@ -337,7 +339,8 @@ TEST(gowaiter_locks_for_reading_and_writing)
 	g = gowaiter(2, 0, 0);
 	other = gowaiter(3, 0, 0);
 	CHECK_EQ(coroi_rwlock_lock_gowaiter(&l, true, A, g), COROI_WAITS);
-	CHECK_EQ(coroi_rwlock_lock_gowaiter(&l, false, C, other), COROI_WAITS); /* behind the writer */
+	/* behind the writer */
+	CHECK_EQ(coroi_rwlock_lock_gowaiter(&l, false, C, other), COROI_WAITS);
 	gives_up(g);
 	woken(other, CORO_OK); /* for whom it has made way */
 	CHECK_EQ(coroi_rwlock_unlock_as(&l, true, C), CORO_EPERM);
@@ -412,7 +415,8 @@ TEST(gowaiter_does_it_once)
 	go_end();
 }
 
-/* ---------------------------------------------------------------- what is bound to a worker is not theirs */
+/* ---------------------------------------------------------------- what is bound to a worker is not
+ * theirs */
 
 static struct {
 	coro_chan *chan;
@@ -447,7 +451,8 @@ TEST(gowaiter_is_refused_by_what_is_bound)
 	CHECK_EQ(coro_mutex_init(&mutex, 0), CORO_OK);
 	CHECK_EQ(coro_scheduler_spawn(s, &there, binds, NULL, 0, &h), CORO_OK);
 	until_waiting(s, 1);
-	struct coroi_gowaiter *g = gowaiter(1, 8, 0), *several = chooses(2, bound.chan, bound.chan, CORO_EPERM);
+	struct coroi_gowaiter *g = gowaiter(1, 8, 0),
+			      *several = chooses(2, bound.chan, bound.chan, CORO_EPERM);
 	CHECK_EQ(coroi_mutex_lock_gowaiter(&mutex, A, g), CORO_OK);
 	CHECK_EQ(coroi_chan_send_gowaiter(bound.chan, g), CORO_EPERM);
 	CHECK_EQ(coroi_chan_recv_gowaiter(bound.chan, g), CORO_EPERM);

@@ -1,13 +1,14 @@
 /*
- * t_leaf.c - what goroutines do without cgo at semaphores, locks and latches: what needs no wake-up and no wait; all else, and what is
- * done wrong, is left to a call. (Channels: t_gowaiter.c.) The sanitizers' builds have none of it.
+ * t_leaf.c - what goroutines do without cgo at semaphores, locks and latches: what needs no wake-up
+ * and no wait; all else, and what is done wrong, is left to a call. (Channels: t_gowaiter.c.) The
+ * sanitizers' builds have none of it.
  */
 #include "test.h"
 
 #include "sync/gowait.h"
 
 #if COROI_LEAVES
-#define ONE (UINT64_C(8) | COROI_GOROUTINE)
+#define ONE   (UINT64_C(8) | COROI_GOROUTINE)
 #define OTHER (UINT64_C(16) | COROI_GOROUTINE)
 
 static const uint64_t one = ONE, other = OTHER;
@@ -28,15 +29,16 @@ static void leaves(struct coroi_gowaiter *g)
 	coroi_gowaiter_free(g);
 }
 
-/* held - call, while somebody else has the lock of the object at p. What that is the compiler does not see: only some have two locks. */
-#define HELD(p, call)                                            \
-	({                                                       \
+/* held - call, while somebody else has the lock of the object at p. What that is the compiler does
+ * not see: only some have two locks. */
+#define HELD(p, call)                                                 \
+	({                                                            \
 		struct coroi_object *o_ = (struct coroi_object *)(p); \
-		__asm__("" : "+r"(o_));                          \
-		CHECK_EQ(coroi_object_enter(o_), CORO_OK);       \
-		int got_ = (call);                               \
-		coroi_object_leave(o_);                          \
-		got_;                                            \
+		__asm__("" : "+r"(o_));                               \
+		CHECK_EQ(coroi_object_enter(o_), CORO_OK);            \
+		int got_ = (call);                                    \
+		coroi_object_leave(o_);                               \
+		got_;                                                 \
 	})
 
 TEST(leaf_semaphores)
@@ -108,7 +110,7 @@ TEST(leaf_rwlocks)
 	CHECK_EQ(coroi_rwlock_write_leaf(&l, &other), CORO_ETIMEDOUT);
 	struct coroi_gowaiter *g = somebody();
 	CHECK_EQ(coroi_rwlock_lock_gowaiter(&l, true, ONE, g), COROI_WAITS);
-	CHECK_EQ(coroi_rwlock_read_leaf(&l, &other), CORO_ETIMEDOUT); /* behind the writer */
+	CHECK_EQ(coroi_rwlock_read_leaf(&l, &other), CORO_ETIMEDOUT);  /* behind the writer */
 	CHECK_EQ(coroi_rwlock_unread_leaf(&l, &other), COROI_BY_CALL); /* it is to be looked at */
 	leaves(g);
 	CHECK_EQ(coroi_rwlock_unread_leaf(&l, &other), CORO_OK);

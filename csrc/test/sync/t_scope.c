@@ -9,7 +9,8 @@
 
 static uint64_t began, returned, canceled, refused;
 
-/* -------------------------------------------------------------------------------------- children */
+/* --------------------------------------------------------------------------------------
+ * children */
 
 static void works(void *arg, void *result)
 {
@@ -107,7 +108,8 @@ TEST(scope_first_failure_cancels_the_others)
 	}
 }
 
-/* ------------------------------------------------------------------------------------ the parent's end */
+/* ------------------------------------------------------------------------------------ the parent's
+ * end */
 
 static void ends_by_itself(void *arg, void *result)
 {
@@ -134,8 +136,11 @@ static void outlives(void *arg, void *result)
 
 	for (int64_t how = 0; how < 8; how++) {
 		began = returned = 0;
-		CHECK_EQ(coro_spawn_attr(JOINABLE(0), ends_by_itself, &how, sizeof how, &h), CORO_OK);
-		CHECK_EQ(coro_join(h, NULL, 0), how & 2 ? CORO_OK : how & 4 ? CORO_EABORTED : CORO_OK);
+		CHECK_EQ(coro_spawn_attr(JOINABLE(0), ends_by_itself, &how, sizeof how, &h),
+			 CORO_OK);
+		CHECK_EQ(coro_join(h, NULL, 0), how & 2   ? CORO_OK
+						: how & 4 ? CORO_EABORTED
+							  : CORO_OK);
 		CHECK_EQ(returned, began); /* nothing of them is left */
 	}
 	add_one(&refused);
@@ -183,7 +188,10 @@ TEST(scope_a_cancel_of_its_owner_is_one_of_all)
 static void misuses(void *arg, void *result)
 {
 	coro_scope *s = NULL, *other = *(coro_scope **)arg;
-	coro_attr with_result = {.size = sizeof with_result, .flags = CORO_JOINABLE, .result_bytes = 8}, here = on(CORO_HERE);
+	coro_attr with_result = {.size = sizeof with_result,
+				 .flags = CORO_JOINABLE,
+				 .result_bytes = 8},
+		  here = on(CORO_HERE);
 	char large[CORO_SCOPE_BYTES + 1] = {0};
 	(void)result;
 
@@ -207,7 +215,7 @@ static void misuses(void *arg, void *result)
 	CHECK_EQ(coro_scope_wait(s), CORO_OK);
 	CHECK_EQ(coro_scope_spawn(s, &here, waits, NULL, 0), CORO_OK);
 	CHECK_EQ(coro_scope_cancel(s), CORO_OK);
-	CHECK_EQ(coro_scope_cancel(s), CORO_OK); /* it is */
+	CHECK_EQ(coro_scope_cancel(s), CORO_OK);      /* it is */
 	CHECK_EQ(coro_scope_wait(s), CORO_ECANCELED); /* it had not begun */
 	add_one(&refused);
 }
@@ -235,17 +243,20 @@ TEST(scope_refusals)
 	finish(s);
 }
 
-/* Of several failures the first child's is told, but one that was only canceled is no failure if another is. */
+/* Of several failures the first child's is told, but one that was only canceled is no failure if
+ * another is. */
 static void told_of_the_first(void *arg, void *result)
 {
 	coro_scope *s = open_scope();
-	coro_attr large = {.size = sizeof large, .stack_bytes = CORO_STACK_MAX}; /* more than there may be */
+	/* more than there may be */
+	coro_attr large = {.size = sizeof large, .stack_bytes = CORO_STACK_MAX};
 	(void)arg;
 	(void)result;
 
 	CHECK_EQ(coro_scope_spawn(s, NULL, fails, NULL, 0), CORO_OK);
 	CHECK_EQ(coro_scope_spawn(s, NULL, fails, NULL, 0), CORO_OK);
-	CHECK_EQ(coro_yield(), CORO_OK); /* both have begun, and one that is canceled in its sleep fails too */
+	/* both have begun, and one that is canceled in its sleep fails too */
+	CHECK_EQ(coro_yield(), CORO_OK);
 	CHECK_EQ(coro_scope_wait(s), CORO_EABORTED);
 	CHECK_EQ(coro_scope_spawn(s, &large, waits, NULL, 0), CORO_OK);
 	CHECK_EQ(coro_scope_spawn(s, NULL, fails, NULL, 0), CORO_OK);
@@ -329,7 +340,8 @@ TEST(scope_child_without_memory)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------------- scopes in scopes */
+/* ------------------------------------------------------------------------------- scopes in
+ * scopes */
 
 static void tree(void *arg, void *result)
 {
@@ -370,7 +382,8 @@ TEST(scope_a_cancel_reaches_the_whole_tree)
 	}
 }
 
-/* --------------------------------------------------------------------------------------- tickers */
+/* ---------------------------------------------------------------------------------------
+ * tickers */
 
 static void ticks(void *arg, void *result)
 {

@@ -17,7 +17,8 @@ static void add(uint64_t *n)
 	__atomic_add_fetch(n, 1, __ATOMIC_RELAXED);
 }
 
-/* ------------------------------------------------------------------------ a strict ring of semaphores */
+/* ------------------------------------------------------------------------ a strict ring of
+ * semaphores */
 
 enum { RING = 8 };
 
@@ -72,7 +73,8 @@ static void ring(uint32_t workers, uint32_t home)
 	CHECK_EQ(coro_scheduler_spawn(s, &a, starts_ring, &r, 8, NULL), CORO_OK);
 	uint64_t began = now_ns();
 	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
-	report("%u workers, %s: %.1f ns a hand-over", workers, home ? "home" : "shared", (double)(now_ns() - began) / (double)(r->rounds * RING));
+	report("%u workers, %s: %.1f ns a hand-over", workers, home ? "home" : "shared",
+	       (double)(now_ns() - began) / (double)(r->rounds * RING));
 	CHECK_EQ(done, RING);
 	CHECK_EQ(r->at, r->rounds * RING);
 	finish(s);
@@ -304,7 +306,8 @@ static void once_misuse(void)
 
 	CHECK_EQ(coro_once_do(NULL, does_it_again, &u, 0), CORO_EINVAL);
 	CHECK_EQ(coro_once_do(&u.once, NULL, &u, 0), CORO_EINVAL);
-	CHECK_EQ(coro_once_do(&u.once, does_it_again, &u, 0), CORO_OK); /* what it does is no waiting */
+	/* what it does is no waiting */
+	CHECK_EQ(coro_once_do(&u.once, does_it_again, &u, 0), CORO_OK);
 	CHECK_EQ(coro_once_do(&u.once, does_it_again, &u, 0), CORO_OK);
 	CHECK_EQ(u.times, 1);
 }
@@ -334,7 +337,8 @@ TEST(sync_misuse_is_told)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------------ who may not wait */
+/* ------------------------------------------------------------------------------ who may not
+ * wait */
 
 /* In a coroutine resumed by hand nobody can wait, nor own anything; what is there can be had. */
 static intptr_t by_hand(void *arg, intptr_t first)
@@ -421,7 +425,8 @@ TEST(sync_inline_calls_cannot_wait)
 	finish(s);
 }
 
-/* -------------------------------------------------------------------------- objects that are waited at */
+/* -------------------------------------------------------------------------- objects that are
+ * waited at */
 
 static coro_sem sem;
 static coro_rwlock rwlock;
@@ -453,7 +458,8 @@ static void waits_at(void *arg, void *result)
 	case 2:
 	case 3:
 		CHECK_EQ(coro_rwlock_unlock(&rwlock), CORO_EPERM); /* another writes */
-		status = what == 2 ? coro_rwlock_read(&rwlock, CORO_FOREVER) : coro_rwlock_write(&rwlock, CORO_FOREVER);
+		status = what == 2 ? coro_rwlock_read(&rwlock, CORO_FOREVER)
+				   : coro_rwlock_write(&rwlock, CORO_FOREVER);
 		if (!status)
 			CHECK_EQ(coro_rwlock_unlock(&rwlock), CORO_OK);
 		break;
@@ -537,7 +543,8 @@ TEST(sync_close_with_cancel_ends_all_waits)
 	}
 }
 
-/* ------------------------------------------------------------------------------------ who is first */
+/* ------------------------------------------------------------------------------------ who is
+ * first */
 
 static uint32_t order[32], served;
 
@@ -581,7 +588,8 @@ TEST(sync_first_come_first_served)
 	finish(s);
 }
 
-/* ---------------------------------------------------------------------------- readers and writers */
+/* ---------------------------------------------------------------------------- readers and
+ * writers */
 
 static void reads_together(void *arg, void *result)
 {
@@ -616,7 +624,8 @@ TEST(sync_writer_that_leaves_makes_way)
 		done = total = 0;
 		CHECK_EQ(coro_latch_init(&latch, 10, 0), CORO_OK);
 		CHECK_EQ(coro_rwlock_read(&rwlock, 0), CORO_OK);
-		CHECK_EQ(coro_scheduler_spawn(s, NULL, writes_if_in_time, &ns, 8, &writer), CORO_OK);
+		CHECK_EQ(coro_scheduler_spawn(s, NULL, writes_if_in_time, &ns, 8, &writer),
+			 CORO_OK);
 		if (!late)
 			await_blocked(s, 1);
 		for (int i = 0; i < 10; i++)
@@ -636,7 +645,8 @@ TEST(sync_writer_that_leaves_makes_way)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------ with threads beside them */
+/* ------------------------------------------------------------------------ with threads beside
+ * them */
 
 static coro_once once;
 static uint64_t begun;
@@ -764,7 +774,8 @@ TEST(sync_threads_and_coroutines_wait_for_each_other)
 	}
 }
 
-/* ------------------------------------------------------------------------------ bound to a worker */
+/* ------------------------------------------------------------------------------ bound to a
+ * worker */
 
 struct home {
 	coro_sem sem;
@@ -853,7 +864,8 @@ static void is_home(void *arg, void *result)
 TEST(sync_home_is_for_those_pinned_there)
 {
 	coro_scheduler *s = start_with(2, 0), *other = start_with(1, 0);
-	coro_attr first = {.size = sizeof first, .worker = 1}, second = {.size = sizeof second, .worker = 2};
+	coro_attr first = {.size = sizeof first, .worker = 1},
+		  second = {.size = sizeof second, .worker = 2};
 
 	CHECK_EQ(coro_scheduler_spawn(s, &first, makes_home, NULL, 0, NULL), CORO_OK);
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);

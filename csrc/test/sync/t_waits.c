@@ -1,6 +1,7 @@
 /*
- * t_waits.c - every kind of wait at random, ended by what it waits for, by deadlines and by cancels, of coroutines and
- * threads at once: permits, values, locks and counts are conserved, and nobody waits for ever.
+ * t_waits.c - every kind of wait at random, ended by what it waits for, by deadlines and by
+ * cancels, of coroutines and threads at once: permits, values, locks and counts are conserved, and
+ * nobody waits for ever.
  */
 #include "test.h"
 
@@ -49,7 +50,8 @@ static void makes_all(void *arg, void *result)
 	CHECK_EQ(coro_rwlock_init(&all.rwlock, flags), CORO_OK);
 	CHECK_EQ(coro_cond_init(&all.cond, flags), CORO_OK);
 	CHECK_EQ(coro_latch_init(&all.latch, 0, flags), CORO_OK);
-	for (int i = 0; i < CHANS; i++) /* one of them is shared in any case: select goes over both kinds */
+	/* one of them is shared in any case: select goes over both kinds */
+	for (int i = 0; i < CHANS; i++)
 		CHECK_EQ(coro_chan_new(&all.chan[i], 8, capacity[i], i ? flags : 0), CORO_OK);
 }
 
@@ -149,7 +151,8 @@ static int uses_mutex(struct body *b)
 static int uses_rwlock(struct body *b)
 {
 	bool write = rnd(&b->seed) >> 62 == 0;
-	int status = write ? coro_rwlock_write(&all.rwlock, deadline_of_lock(b)) : coro_rwlock_read(&all.rwlock, deadline_of_lock(b));
+	int status = write ? coro_rwlock_write(&all.rwlock, deadline_of_lock(b))
+			   : coro_rwlock_read(&all.rwlock, deadline_of_lock(b));
 	if (status)
 		return status;
 	add(write ? &all.writers : &all.readers, 1);
@@ -172,7 +175,9 @@ static int uses_monitor(struct body *b)
 	if (rnd(&b->seed) >> 63) {
 		all.tokens++;
 		all.made++;
-		CHECK_EQ(rnd(&b->seed) >> 62 ? coro_cond_signal(&all.cond) : coro_cond_broadcast(&all.cond), CORO_OK);
+		CHECK_EQ(rnd(&b->seed) >> 62 ? coro_cond_signal(&all.cond)
+					     : coro_cond_broadcast(&all.cond),
+			 CORO_OK);
 	} else {
 		if (!all.tokens) {
 			add(&all.watching, -1);
@@ -206,7 +211,8 @@ static bool next_value(uint64_t *v)
 	do {
 		if (*v >= all.values_most)
 			return false;
-	} while (!__atomic_compare_exchange_n(&all.values, v, *v + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(&all.values, v, *v + 1, false, __ATOMIC_RELAXED,
+					      __ATOMIC_RELAXED));
 	return true;
 }
 
@@ -229,7 +235,8 @@ static int uses_channel(struct body *b)
 
 	if (sends && !next_value(&v))
 		return CORO_OK;
-	int status = sends ? coro_chan_send(c, &v, deadline(b)) : coro_chan_recv(c, &v, deadline(b));
+	int status = sends ? coro_chan_send(c, &v, deadline(b))
+			   : coro_chan_recv(c, &v, deadline(b));
 	if (status)
 		return status;
 	(sends ? has_sent : has_seen)(v);
@@ -295,8 +302,9 @@ static int waits_alone(struct body *b)
 	}
 }
 
-static int (*const uses[])(struct body *b) = {uses_semaphore, uses_mutex, uses_rwlock, uses_monitor,
-					      uses_latch, uses_channel, uses_select, waits_alone};
+static int (*const uses[])(struct body *b) = {uses_semaphore, uses_mutex, uses_rwlock,
+					      uses_monitor,   uses_latch, uses_channel,
+					      uses_select,    waits_alone};
 
 static void wanders(struct body *b)
 {
@@ -332,7 +340,8 @@ static void *wanders_as_thread(void *arg)
 
 /* ---------------------------------------------------------------------------------- the tests */
 
-static const uint32_t modes[] = {0, CORO_NO_MEMBARRIER, CORO_NO_STANDBY, CORO_NO_MEMBARRIER | CORO_NO_STANDBY};
+static const uint32_t modes[] = {0, CORO_NO_MEMBARRIER, CORO_NO_STANDBY,
+				 CORO_NO_MEMBARRIER | CORO_NO_STANDBY};
 
 static void start_all(uint64_t values, uint64_t steps, uint32_t home)
 {
@@ -356,8 +365,9 @@ static void once(coro_scheduler *s, coro_fn fn)
 
 static void tell(const char *what, uint32_t workers)
 {
-	report("%s, %u workers: %llu operations, %llu values, %llu timed out, %llu canceled", what, workers, (unsigned long long)all.operations,
-	       (unsigned long long)all.values, (unsigned long long)all.timed_out, (unsigned long long)all.canceled);
+	report("%s, %u workers: %llu operations, %llu values, %llu timed out, %llu canceled", what,
+	       workers, (unsigned long long)all.operations, (unsigned long long)all.values,
+	       (unsigned long long)all.timed_out, (unsigned long long)all.canceled);
 }
 
 /* In a batch: every wait ends by itself, so it comes to its end. */
@@ -371,7 +381,8 @@ static uint64_t wander_to_the_end(uint32_t workers, uint32_t flags, uint32_t hom
 	once(s, makes_all);
 	for (int i = 0; i < SLOTS; i++) {
 		struct body b = {rnd(&seed), false};
-		CHECK_EQ(coro_scheduler_spawn(s, &a, wanders_as_coroutine, &b, sizeof b, NULL), CORO_OK);
+		CHECK_EQ(coro_scheduler_spawn(s, &a, wanders_as_coroutine, &b, sizeof b, NULL),
+			 CORO_OK);
 	}
 	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
 	tell(home ? "home" : "shared", workers);
@@ -440,7 +451,8 @@ static void fill(struct storm *m, coro_handle *slot)
 	if (coro_self())
 		CHECK_EQ(coro_spawn_attr(&a, wanders_as_coroutine, &b, sizeof b, slot), CORO_OK);
 	else
-		CHECK_EQ(coro_scheduler_spawn(m->s, &a, wanders_as_coroutine, &b, sizeof b, slot), CORO_OK);
+		CHECK_EQ(coro_scheduler_spawn(m->s, &a, wanders_as_coroutine, &b, sizeof b, slot),
+			 CORO_OK);
 }
 
 /* cancels - one after the other, at random points of what they do. */
@@ -454,7 +466,8 @@ static void cancels(struct storm *m)
 			int status = coro_wake(*h); /* a permit, for those that park */
 			CHECK(status == CORO_OK || status == CORO_ESTALE);
 		}
-		CHECK_EQ(coro_cancel(*h), CORO_OK); /* nobody else does, and it goes on until then */
+		/* nobody else does, and it goes on until then */
+		CHECK_EQ(coro_cancel(*h), CORO_OK);
 		fill(m, h);
 		if (n % 8 == 0 && coro_yield()) /* a thread: they should come to something */
 			sleep_us(10);
@@ -478,7 +491,8 @@ static void *cancels_as_thread(void *arg)
 	return NULL;
 }
 
-/* From inside and from a thread at once. home: all are pinned to one worker, and use what belongs to it. */
+/* From inside and from a thread at once. home: all are pinned to one worker, and use what belongs
+ * to it. */
 static uint64_t storm(uint32_t workers, uint32_t flags, uint32_t home, uint64_t n)
 {
 	coro_scheduler *s = start_with(workers, flags);
@@ -514,7 +528,8 @@ TEST_LIMIT(stress_cancels_of_waits, 360)
 static void ends_all_at_home(void *arg, void *result)
 {
 	CHECK_EQ(coro_park(), CORO_ECANCELED);
-	while (__atomic_load_n(&all.began, __ATOMIC_SEQ_CST) != __atomic_load_n(&all.ended, __ATOMIC_SEQ_CST))
+	while (__atomic_load_n(&all.began, __ATOMIC_SEQ_CST) !=
+	       __atomic_load_n(&all.ended, __ATOMIC_SEQ_CST))
 		coro_yield();
 	ends_all(arg, result);
 }
@@ -524,19 +539,23 @@ TEST_LIMIT(stress_close_with_cancel_of_waits, 240)
 {
 	for (uint64_t round = 0; round < scaled(60); round++) {
 		uint32_t workers = 1u << round % 3, home = round % 4 == 3;
-		coro_scheduler *s = start_with(workers, modes[round / 2 % 4]), *after = start_with(1, 0);
+		coro_scheduler *s = start_with(workers, modes[round / 2 % 4]),
+			       *after = start_with(1, 0);
 		coro_attr a = {.size = sizeof a, .worker = home ? 1 : 0};
 		uint64_t seed = round + 1;
 
 		start_all(200000, 0, home);
 		once(s, makes_all);
 		if (home) {
-			CHECK_EQ(coro_scheduler_spawn(s, &a, ends_all_at_home, NULL, 0, NULL), CORO_OK);
+			CHECK_EQ(coro_scheduler_spawn(s, &a, ends_all_at_home, NULL, 0, NULL),
+				 CORO_OK);
 			until_waiting(s, 1);
 		}
 		for (int i = 0; i < SLOTS; i++) {
 			struct body b = {rnd(&seed), true};
-			CHECK_EQ(coro_scheduler_spawn(s, &a, wanders_as_coroutine, &b, sizeof b, NULL), CORO_OK);
+			CHECK_EQ(coro_scheduler_spawn(s, &a, wanders_as_coroutine, &b, sizeof b,
+						      NULL),
+				 CORO_OK);
 		}
 		sleep_us((unsigned)(rnd(&seed) % 3000));
 		CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);

@@ -1,6 +1,7 @@
 /*
- * t_waitwrong.c - waiting at what is gone, or is not to be waited at, and waits whose end is an error: each says so, and nothing is
- * lost. What needs no wait: t_errors.c; who may not wait: t_sync.c, t_manual.c, t_nowait.c.
+ * t_waitwrong.c - waiting at what is gone, or is not to be waited at, and waits whose end is an
+ * error: each says so, and nothing is lost. What needs no wait: t_errors.c; who may not wait:
+ * t_sync.c, t_manual.c, t_nowait.c.
  */
 #include "test.h"
 
@@ -19,7 +20,8 @@ static void run(coro_scheduler *s, const coro_attr *attr, coro_fn fn)
 	finish(s);
 }
 
-/* --------------------------------------------------------------------------------- what is destroyed */
+/* --------------------------------------------------------------------------------- what is
+ * destroyed */
 
 static coro_mutex mutex;
 static coro_cond cond;
@@ -34,7 +36,8 @@ static void waits_without_a_mutex(void *arg, void *result)
 	add_one(&done);
 }
 
-/* The mutex goes while somebody waits at the condition, which has given it back: there is nothing to have again. */
+/* The mutex goes while somebody waits at the condition, which has given it back: there is nothing
+ * to have again. */
 TEST(waits_at_a_condition_whose_mutex_is_destroyed)
 {
 	coro_scheduler *s = start_with(1, 0);
@@ -51,7 +54,8 @@ TEST(waits_at_a_condition_whose_mutex_is_destroyed)
 	finish(s);
 }
 
-/* The permit is there before the cancel is seen, and the semaphore is gone by then: it has been acquired. */
+/* The permit is there before the cancel is seen, and the semaphore is gone by then: it has been
+ * acquired. */
 static coro_sem sem;
 static coro_handle canceled;
 
@@ -108,7 +112,8 @@ TEST(waits_at_what_is_gone_at_home)
 	run(start_with(1, 0), &first, uses_what_is_gone_at_home);
 }
 
-/* A channel is not freed under somebody who has come to wait at it, whether he is in its queue already or still looks for a value. */
+/* A channel is not freed under somebody who has come to wait at it, whether he is in its queue
+ * already or still looks for a value. */
 static coro_chan *chan;
 
 static uint64_t refused;
@@ -164,7 +169,9 @@ static void looks_in_vain(void *arg, void *result)
 		if (sends)
 			CHECK_EQ(coro_chan_send(chan, &value, CORO_FOREVER), CORO_OK);
 		meanwhile = closes_it;
-		CHECK_EQ(sends ? coro_chan_send(chan, &value, CORO_FOREVER) : coro_chan_recv(chan, &value, CORO_FOREVER), CORO_ECLOSED);
+		CHECK_EQ(sends ? coro_chan_send(chan, &value, CORO_FOREVER)
+			       : coro_chan_recv(chan, &value, CORO_FOREVER),
+			 CORO_ECLOSED);
 		CHECK(!meanwhile);
 		CHECK_EQ(value, 9);
 		CHECK_EQ(coro_chan_free(chan), CORO_OK);
@@ -177,7 +184,8 @@ TEST(waits_at_a_channel_that_is_closed_meanwhile)
 	run(start_with(1, 0), NULL, looks_in_vain);
 }
 
-/* ----------------------------------------------------------------------------- by dense coroutines */
+/* ----------------------------------------------------------------------------- by dense
+ * coroutines */
 
 static const coro_attr dense = {.size = sizeof(coro_attr), .flags = CORO_DENSE};
 
@@ -245,7 +253,9 @@ TEST(waits_of_a_select_end_by_a_close)
 		done = 0;
 		for (int i = 0; i < 2; i++)
 			CHECK_EQ(coro_chan_new(&ways[i], 8, 0, 0), CORO_OK);
-		CHECK_EQ(coro_scheduler_spawn(s, k ? &dense : NULL, selects_until_closed, NULL, 0, NULL), CORO_OK);
+		CHECK_EQ(coro_scheduler_spawn(s, k ? &dense : NULL, selects_until_closed, NULL, 0,
+					      NULL),
+			 CORO_OK);
 		until_waiting(s, 1);
 		CHECK_EQ(coro_chan_close(ways[1]), CORO_OK);
 		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
@@ -256,7 +266,8 @@ TEST(waits_of_a_select_end_by_a_close)
 	}
 }
 
-/* -------------------------------------------------------------------------------------- other waits */
+/* -------------------------------------------------------------------------------------- other
+ * waits */
 
 static void ends(void *arg, void *result)
 {
@@ -290,7 +301,8 @@ TEST(waits_that_are_none_in_a_section)
 	run(start_with(1, 0), NULL, joins_in_a_section);
 }
 
-/* Whoever is canceled while a permit is on its way has the permit first, whether he waits for it or is about to. */
+/* Whoever is canceled while a permit is on its way has the permit first, whether he waits for it or
+ * is about to. */
 static uint64_t began;
 
 static void parks_twice(void *arg, void *result)
@@ -359,7 +371,8 @@ TEST(waits_of_a_thread_for_ages)
 	CHECK_EQ(coro_chan_free(chan), CORO_OK);
 }
 
-/* ------------------------------------------------------------------------- between two schedulers */
+/* ------------------------------------------------------------------------- between two
+ * schedulers */
 
 #define ROUNDS 300
 
