@@ -73,11 +73,6 @@ static inline void coroi_prefetchw(const void *p)
 #endif
 }
 
-/* COROI_MUTANT - the right step; COROI_MUTANT_ADDS - no step. The model explorer's own form of this
- * file (explore/) can take a wrong one instead, to show that it would be found. */
-#define COROI_MUTANT(name, right, wrong) (right)
-#define COROI_MUTANT_ADDS(name, wrong)
-
 #define coroi_likely(x)   __builtin_expect(!!(x), 1)
 #define coroi_unlikely(x) __builtin_expect(!!(x), 0)
 #define COROI_NOINLINE    __attribute__((noinline))

@@ -37,21 +37,16 @@ bool coroi_claim(struct coro_scheduler *s, unsigned id)
 {
 	struct coroi_worker *w = &s->worker[id];
 
-	COROI_MUTANT(CLAIM_FIRST, coroi_awake_begin(s), (void)0);
+	coroi_awake_begin(s);
 	if (at_load_seq(&s->mode) == COROI_PAUSED ||
-	    !COROI_MUTANT(BLIND_CLAIM,
-			  at_and(&s->sleepers[id >> 6], ~coroi_sleeper_bit(id)) &
-				  coroi_sleeper_bit(id),
-			  (at_and(&s->sleepers[id >> 6], ~coroi_sleeper_bit(id)), true))) {
-		if (COROI_MUTANT(CLAIM_FIRST, COROI_MUTANT(TOKEN_KEPT, coroi_awake_end(s), false),
-				 false))
+	    !(at_and(&s->sleepers[id >> 6], ~coroi_sleeper_bit(id)) & coroi_sleeper_bit(id))) {
+		if (coroi_awake_end(s))
 			coroi_rested(s);
 		return false;
 	}
-	COROI_MUTANT(CLAIM_FIRST, (void)0, at_add(&s->activity, COROI_AWAKE));
 	at_store_rlx(&w->waker_cpu, coroi_cpu());
 	if (at_xchg(&w->ev, COROI_EV_WOKEN) == COROI_EV_SLEEPS)
-		COROI_MUTANT(NO_CALL, coroi_futex_wake(&w->ev, 1), (void)0);
+		coroi_futex_wake(&w->ev, 1);
 	if (coroi_unlikely(id == s->workers))
 		coroi_bell_ring(s);
 	return true;

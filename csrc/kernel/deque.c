@@ -154,8 +154,6 @@ uint32_t coroi_deque_give(struct coroi_worker *w, uint16_t t, struct coroi_steal
 	for (uint32_t i = 0; i < n; i++)
 		/* pairs with coroi_remote_wake_locked, perhaps in t's door by another thief */
 		if (coroi_runnable_has_record(out[i].runnable))
-			COROI_MUTANT(HOME_KEPT,
-				     at_store_rel(&coroi_runnable_record(out[i].runnable)->home, t),
-				     (void)0);
+			at_store_rel(&coroi_runnable_record(out[i].runnable)->home, t);
 	return n;
 }

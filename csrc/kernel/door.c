@@ -23,7 +23,7 @@ COROI_COLD void coroi_door_slow(struct coroi_worker *w)
 		case COROI_DOOR_ASK:
 			if (thief == COROI_FOREIGN) {
 				/* It wants the door itself: stay out until it has looked. */
-				COROI_MUTANT(STAY_IN, at_store_rel(&w->busy, 0), (void)0);
+				at_store_rel(&w->busy, 0);
 				for (int i = 0; at_load_acq(&w->req) == req; i++) {
 					if (i < LOCKED_SPINS)
 						at_relax();
@@ -34,27 +34,20 @@ COROI_COLD void coroi_door_slow(struct coroi_worker *w)
 			}
 			/* D4; the CAS orders the steal buffer after the thief can no longer
 			 * lock. */
-			if (COROI_MUTANT(
-				    BLIND_SERVE,
-				    at_cas(&w->req, &req, COROI_DOOR_WORD(COROI_DOOR_SERV, thief)),
-				    (at_xchg(&w->req, COROI_DOOR_WORD(COROI_DOOR_SERV, thief)),
-				     true))) {
+			if (at_cas(&w->req, &req, COROI_DOOR_WORD(COROI_DOOR_SERV, thief))) {
 				struct coroi_worker *t = &w->sched->worker[thief];
-				COROI_MUTANT_ADDS(LATE_SERVE,
-						  at_store_rel(&w->req, COROI_DOOR_FREE);)
 				at_store_rlx(&t->steal_buf_count,
 					     coroi_deque_give(w, t->id, t->steal_buf,
 							      coroi_deque_length(&w->queue) / 2));
 				/* Pairs with T6's acquire: the steal buffer is seen. */
-				COROI_MUTANT(PLAIN_SERVED, at_store_rel(&w->req, COROI_DOOR_FREE),
-					     at_store_rlx(&w->req, COROI_DOOR_FREE));
+				at_store_rel(&w->req, COROI_DOOR_FREE);
 				return;
 			}
 			continue;
 		case COROI_DOOR_LOCK:
 			/* D5; a thief may be looking at busy still (T4 of a later knock): we are
 			 * not inside. */
-			COROI_MUTANT(STAY_IN, at_store_rel(&w->busy, 0), (void)0);
+			at_store_rel(&w->busy, 0);
 			for (int i = 0; COROI_DOOR_WHAT(at_load_acq(&w->req)) == COROI_DOOR_LOCK;
 			     i++) {
 				if (i < LOCKED_SPINS) {
@@ -65,9 +58,7 @@ COROI_COLD void coroi_door_slow(struct coroi_worker *w)
 				if (COROI_DOOR_WHAT(req) != COROI_DOOR_LOCK)
 					break;
 				uint32_t waiting = req | COROI_DOOR_WAITER;
-				if (req == waiting ||
-				    COROI_MUTANT(BLIND_WAITER, at_cas(&w->req, &req, waiting),
-						 (at_xchg(&w->req, waiting), true)))
+				if (req == waiting || at_cas(&w->req, &req, waiting))
 					coroi_futex_wait(&w->req, waiting, -1);
 			}
 			break;
@@ -83,7 +74,7 @@ static void heavy(struct coroi_worker *victim)
 	if (victim->exchange)
 		at_fence();
 	else
-		COROI_MUTANT(NO_BARRIER, coroi_membarrier(), (void)0);
+		coroi_membarrier();
 }
 
 enum coroi_knock coroi_door_knock(struct coroi_worker *victim, uint32_t t)
@@ -107,25 +98,19 @@ enum coroi_knock coroi_door_knock(struct coroi_worker *victim, uint32_t t)
 			goto served;
 		expected = ask;
 		/* pairs with D6 */
-		if (COROI_MUTANT(NO_BUSY_CHECK, at_load_acq(&victim->busy), 0) == 0) {
-			if (COROI_MUTANT(
-				    BLIND_LOCK,
-				    at_cas(&victim->req, &expected,
-					   COROI_DOOR_WORD(COROI_DOOR_LOCK, t)),
-				    (at_xchg(&victim->req, COROI_DOOR_WORD(COROI_DOOR_LOCK, t)),
-				     true)))
+		if (at_load_acq(&victim->busy) == 0) {
+			if (at_cas(&victim->req, &expected, COROI_DOOR_WORD(COROI_DOOR_LOCK, t)))
 				return COROI_LOCKED;
 			goto served;
 		}
 		at_relax();
 	}
 	expected = ask;
-	if (COROI_MUTANT(BLIND_GIVE_UP, at_cas(&victim->req, &expected, COROI_DOOR_FREE),
-			 (at_xchg(&victim->req, COROI_DOOR_FREE), true))) /* T5 */
+	if (at_cas(&victim->req, &expected, COROI_DOOR_FREE)) /* T5 */
 		return COROI_REFUSED;
 served:
 	/* T6; pairs with D4's store of FREE */
-	while (COROI_MUTANT(HASTY_SERVE, at_load_acq(&victim->req), 0) == serv)
+	while (at_load_acq(&victim->req) == serv)
 		at_relax();
 	return COROI_SERVED;
 }
@@ -133,7 +118,7 @@ served:
 void coroi_door_unlock(struct coroi_worker *victim)
 {
 	if (at_xchg(&victim->req, COROI_DOOR_FREE) & COROI_DOOR_WAITER)
-		COROI_MUTANT(NO_WAKE, coroi_futex_wake(&victim->req, 1), (void)0);
+		coroi_futex_wake(&victim->req, 1);
 }
 
 void coroi_door_lock(struct coroi_worker *victim)

@@ -58,18 +58,17 @@ static inline void coroi_door_enter(struct coroi_worker *w)
 	uint32_t req = 0;
 
 	if (coroi_unlikely(w->exchange)) {
-		COROI_MUTANT_ADDS(LDAPR, req = at_load_seq(&w->req);)
 		/* D1; pairs with the fence at T3 */
-		COROI_MUTANT(PLAIN_ENTER, at_xchg(&w->busy, 1), at_store_rlx(&w->busy, 1));
+		at_xchg(&w->busy, 1);
 		/* D3, seq_cst: an acquire may pass the store of D1 where there is LDAPR */
-		req = COROI_MUTANT(LDAPR, at_load_seq(&w->req), req);
+		req = at_load_seq(&w->req);
 	} else {
 		at_store_rlx(&w->busy, 1); /* D1; pushed out by T3 */
 		at_fence_signal();         /* D2 */
 		/* D3; acquire pairs with a thief's req = FREE: we see what it took */
 		req = at_load_acq(&w->req);
 	}
-	if (coroi_unlikely(COROI_MUTANT(NO_LOOK, req, COROI_DOOR_FREE) != COROI_DOOR_FREE))
+	if (coroi_unlikely(req != COROI_DOOR_FREE))
 		coroi_door_slow(w);
 }
 
@@ -87,7 +86,7 @@ static inline bool coroi_door_try(struct coroi_worker *w)
 static inline void coroi_door_leave(struct coroi_worker *w)
 {
 	/* D6; pairs with T4: what we did inside is seen by who locks next */
-	COROI_MUTANT(PLAIN_LEAVE, at_store_rel(&w->busy, 0), at_store_rlx(&w->busy, 0));
+	at_store_rel(&w->busy, 0);
 }
 
 /* What came of knocking. */

@@ -185,7 +185,6 @@ static inline void write_locked(struct coroi_worker *w, struct coroi_rec *me, co
 {
 	struct coroi_call *c = &w->calls[w->calls_count++];
 
-	COROI_MUTANT_ADDS(CALLS_AS_WAITING, at_store_rlx(&me->state, COROI_WAITING);)
 	c->caller = me;
 	c->id = id;
 	c->arg = arg;

@@ -168,8 +168,7 @@ static void unpark(struct coroi_worker *w)
 
 	if (at_and(&s->sleepers[w->id >> 6], ~coroi_sleeper_bit(w->id)) & coroi_sleeper_bit(w->id))
 		return;
-	COROI_MUTANT(TWO_TOKENS, coroi_awake_end(s), (void)0); /* one of two: never the last */
-	COROI_MUTANT_ADDS(STALE_EV, return;)
+	coroi_awake_end(s); /* one of two: never the last */
 	while (at_load_acq(&w->ev) != COROI_EV_WOKEN)
 		at_relax();
 	at_store_rlx(&w->ev, COROI_EV_NONE);
@@ -184,7 +183,6 @@ static void hand_over(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;
 
-	COROI_MUTANT_ADDS(NO_HAND_OVER, if (is_standby(w)) stand_down(w); return;)
 	if (is_standby(w))
 		at_xchg(&s->standby, 0);
 	if (at_load_seq(&s->standby))
@@ -248,8 +246,7 @@ static void sleep_until_claimed(struct coroi_worker *w, bool armed)
 	w->parked_at = coroi_now_ns();
 	for (;;) {
 		uint32_t none = COROI_EV_NONE;
-		if (COROI_MUTANT(BLIND_SLEEP, at_cas(&w->ev, &none, COROI_EV_SLEEPS),
-				 (at_xchg(&w->ev, COROI_EV_SLEEPS), true)))
+		if (at_cas(&w->ev, &none, COROI_EV_SLEEPS))
 			coroi_futex_wait(&w->ev, COROI_EV_SLEEPS,
 					 sleep_limit(w, armed, is_standby(w), standby_ns));
 		uint32_t sleeps = COROI_EV_SLEEPS;
@@ -324,11 +321,7 @@ static bool has_work(struct coroi_worker *w)
 	if (at_load_seq(&w->inbox))
 		return true;
 	coroi_door_enter(w);
-	bool found = COROI_MUTANT(
-		INBOX_ONLY,
-		coroi_deque_length(&w->queue) || w->next ||
-			COROI_MUTANT(NO_DETACH, !coroi_detach_batches_locked(w), false),
-		false);
+	bool found = coroi_deque_length(&w->queue) || w->next || !coroi_detach_batches_locked(w);
 	coroi_door_leave(w);
 	return found;
 }
@@ -340,22 +333,15 @@ static void park(struct coroi_worker *w)
 
 	share_stacks(w);
 	repay(w);
-	COROI_MUTANT_ADDS(DETACH_FIRST, if (has_work(w)) return;)
 	/* P1 */
-	COROI_MUTANT(LATE_BIT, at_or(&s->sleepers[w->id >> 6], coroi_sleeper_bit(w->id)), 0);
+	at_or(&s->sleepers[w->id >> 6], coroi_sleeper_bit(w->id));
 	uint32_t mode = at_load_seq(&s->mode);
-	COROI_MUTANT_ADDS(DROP_FIRST, if (coroi_awake_end(s)) coroi_rested(s);
-			  at_add(&s->activity, COROI_AWAKE);)
 	/* P2 */
-	if (mode == COROI_STOPPING ||
-	    (mode == COROI_RUNNING &&
-	     COROI_MUTANT(NO_RECHECK, COROI_MUTANT(DETACH_FIRST, has_work(w), false), false))) {
-		COROI_MUTANT_ADDS(LATE_BIT, return;)
+	if (mode == COROI_STOPPING || (mode == COROI_RUNNING && has_work(w))) {
 		unpark(w);    /* P3 */
 		hand_over(w); /* we may have been the one that was woken to look around */
 		return;
 	}
-	COROI_MUTANT_ADDS(LATE_BIT, at_or(&s->sleepers[w->id >> 6], coroi_sleeper_bit(w->id));)
 	at_bump(&w->parks);
 	bool armed = at_load_rlx(&w->due) != COROI_NEVER;
 	if (armed) {

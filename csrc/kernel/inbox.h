@@ -53,8 +53,7 @@ static inline void coroi_inbox_push(struct coroi_worker *w, uint64_t node)
 	uint64_t head = at_load_rlx(&w->inbox);
 	do {
 		*coroi_node_link(node) = head;
-	} while (!COROI_MUTANT(BLIND_PUSH, at_cas(&w->inbox, &head, node),
-			       (at_xchg(&w->inbox, node), true)));
+	} while (!at_cas(&w->inbox, &head, node));
 }
 
 /* coroi_inbox_take - all nodes, oldest first; 0: none. Inside the door. */

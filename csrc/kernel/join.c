@@ -23,14 +23,10 @@ static bool free_word(struct coroi_rec *r)
 {
 	uint64_t word = at_load_rlx(&r->wake), next;
 	do {
-		next = ((word >> COROI_GEN_SHIFT) + COROI_MUTANT(SAME_GEN, 1, 0))
-			       << COROI_GEN_SHIFT |
+		next = ((word >> COROI_GEN_SHIFT) + 1) << COROI_GEN_SHIFT |
 		       (word & COROI_WAKE_MASK);
 	} while (!at_cas(&r->wake, &word, next));
-	return COROI_MUTANT(FREE_NODE,
-			    COROI_MUTANT(FREE_CANCELED, (word & COROI_WAKE_MASK) == 0,
-					 (word & COROI_WAKE_MASK & ~COROI_CANCEL) == 0),
-			    true);
+	return (word & COROI_WAKE_MASK) == 0;
 }
 
 void coroi_put(struct coroi_rec *r)
@@ -79,8 +75,7 @@ static uint64_t finalize(struct coroi_rec *r)
 		kind = old >> COROI_JOIN_KIND_SHIFT & 3;
 	} while (kind != COROI_JOIN_FINAL &&
 		 !at_cas(&coroi_cold(r)->join, &old,
-			 coroi_join_word(gen, COROI_JOIN_FINAL,
-					 COROI_MUTANT(STAYS_DONE, whose[kind], COROI_FINAL_DONE))));
+			 coroi_join_word(gen, COROI_JOIN_FINAL, whose[kind])));
 	return old;
 }
 
@@ -150,10 +145,7 @@ struct coroi_rec *coroi_find(coro_handle h)
 static bool unregister(struct coroi_rec *r, uint32_t gen, uint32_t index)
 {
 	uint64_t mine = coroi_join_word(gen, COROI_JOIN_COROUTINE, index);
-	return COROI_MUTANT(
-		NO_UNREGISTER_CHECK,
-		at_cas(&coroi_cold(r)->join, &mine, coroi_join_word(gen, COROI_JOIN_NOBODY, 0)),
-		(at_xchg(&coroi_cold(r)->join, coroi_join_word(gen, COROI_JOIN_NOBODY, 0)), true));
+	return at_cas(&coroi_cold(r)->join, &mine, coroi_join_word(gen, COROI_JOIN_NOBODY, 0));
 }
 
 /* A registration with the join word of r. */
@@ -209,18 +201,15 @@ static int join(coro_handle h, void *result, size_t result_bytes, uint64_t deadl
 	coroi_escape(me);
 	word = nobody;
 	uint64_t mine = coroi_join_word(gen, COROI_JOIN_COROUTINE, coroi_index(me));
-	if (COROI_MUTANT(BLIND_JOIN, at_cas(&coroi_cold(r)->join, &word, mine),
-			 (at_xchg(&coroi_cold(r)->join, mine), true))) { /* J1 */
+	if (at_cas(&coroi_cold(r)->join, &word, mine)) { /* J1 */
 		struct join j = {r, gen, coroi_index(me)};
 		int status = coroi_wait(me, 'j', deadline, committed ? NULL : withdraw_join, &j);
 		if (status)
 			return status;
 	} else if (word != final) {
 		return taken(word, gen);
-	} else if (!COROI_MUTANT(BLIND_TAKE,
-				 at_cas(&coroi_cold(r)->join, &final,
-					coroi_join_word(gen, COROI_JOIN_FINAL, COROI_FINAL_TAKEN)),
-				 true)) {
+	} else if (!at_cas(&coroi_cold(r)->join, &final,
+			   coroi_join_word(gen, COROI_JOIN_FINAL, COROI_FINAL_TAKEN))) {
 		/* of two who find it final, the one whose CAS takes it is the joiner */
 		return CORO_ESTALE;
 	}

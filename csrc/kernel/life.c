@@ -96,7 +96,7 @@ static void stop_threads(struct coro_scheduler *s, uint32_t count)
 {
 	at_xchg(&s->mode, COROI_STOPPING);
 	/* A worker on its way to sleep sees the mode at P2, or its bit is set and we claim it. */
-	COROI_MUTANT(NO_WAKE_ALL, coroi_wake_all(s), (void)0);
+	coroi_wake_all(s);
 	coroi_rested(s); /* for who waits besides */
 	for (uint32_t i = 0; i < count; i++)
 		pthread_join(s->worker[i].thread, NULL);
@@ -267,10 +267,9 @@ uint64_t coroi_live(struct coro_scheduler *s)
 	uint64_t ended = 0, spawned = 0;
 	for (uint32_t i = 0; i <= s->workers; i++) {
 		ended += at_load_acq(&s->worker[i].ended);
-		COROI_MUTANT_ADDS(COUNT_TOGETHER, spawned += at_load_acq(&s->worker[i].spawned);)
 	}
 	for (uint32_t i = 0; i <= s->workers; i++)
-		spawned += COROI_MUTANT(COUNT_TOGETHER, at_load_acq(&s->worker[i].spawned), 0);
+		spawned += at_load_acq(&s->worker[i].spawned);
 	return spawned - ended;
 }
 
@@ -335,12 +334,7 @@ static void pause_at_rest(struct coro_scheduler *s)
 		/* else the last one is about to tell them, see P4 */
 		if (coroi_at_rest(s) && !at_load_seq(&s->awaiting_stack)) {
 			at_xchg(&s->mode, COROI_PAUSED);
-			if (COROI_MUTANT(NO_SECOND_LOOK,
-					 coroi_at_rest(s) &&
-						 COROI_MUTANT(NO_RISES,
-							      at_load_seq(&s->rises) == rises,
-							      true),
-					 true))
+			if (coroi_at_rest(s) && at_load_seq(&s->rises) == rises)
 				return;
 			resume_all(s);
 		}

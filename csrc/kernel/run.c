@@ -207,10 +207,7 @@ bool coroi_detach_batches_locked(struct coroi_worker *w)
 		uint64_t next = p->next; /* after the CAS it is the sender's to push again */
 		uint32_t empty = p->taken;
 		/* B3 */
-		if (!COROI_MUTANT(BLIND_DETACH,
-				  at_cas(&p->state, &empty, empty | COROI_BATCH_DETACHED),
-				  at_load_seq(&p->state) == empty &&
-					  (at_xchg(&p->state, empty | COROI_BATCH_DETACHED), true)))
+		if (!at_cas(&p->state, &empty, empty | COROI_BATCH_DETACHED))
 			return false;
 		undelivered_drop_locked(w, 0, next);
 	}

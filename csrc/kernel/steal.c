@@ -71,7 +71,7 @@ static uint32_t take(struct coroi_worker *w, struct coroi_worker *v)
 	if (!n) {
 		struct coroi_rec *next = v->next;
 		coroi_drain_locked(v);
-		COROI_MUTANT(NEXT_KEPT, at_store_rlx(&v->next, NULL), (void)0);
+		at_store_rlx(&v->next, NULL);
 		if (next)
 			coroi_queue_locked(v, next);
 		if (v->undelivered)
@@ -116,7 +116,7 @@ static bool steal(struct coroi_worker *w, struct coroi_worker *v)
 		break;
 	case COROI_LOCKED:
 		n = take(w, v);
-		left = COROI_MUTANT(LEFT_ASLEEP, leaves_asleep(v), false);
+		left = leaves_asleep(v);
 		coroi_door_unlock(v);
 		if (left)
 			coroi_claim(w->sched, v->id); /* P6 */

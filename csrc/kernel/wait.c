@@ -64,11 +64,7 @@ static int remote_wake(struct coroi_rec *r, uint32_t gen, uint64_t bit)
 	bool over = is_over(at_load_acq(&r->state));
 	uint64_t word = at_load_rlx(&r->wake), next;
 	do {
-		if (COROI_MUTANT(NO_GENERATION,
-				 COROI_MUTANT(CANCEL_ANY, coroi_gen(word) != gen,
-					      coroi_gen(word) != gen && bit != COROI_CANCEL),
-				 false) ||
-		    !(word & COROI_ESCAPED) || over)
+		if (coroi_gen(word) != gen || !(word & COROI_ESCAPED) || over)
 			return CORO_ESTALE;
 		/* A hint, whose being stale lets one more through for each waker: there is room for
 		 * far more. Go keeps the permits of Go bodies, and this is 0, or the most. */
@@ -77,17 +73,13 @@ static int remote_wake(struct coroi_rec *r, uint32_t gen, uint64_t bit)
 			return CORO_EOVERFLOW;
 		next = bit ? word | bit : word + 1;
 	} while (!at_cas(&r->wake, &word, next));
-	if (COROI_MUTANT(PUSH_TWICE,
-			 COROI_MUTANT(CANCEL_NO_WAKE, (word & COROI_WAKE_MASK) == 0,
-				      (word & COROI_WAKE_MASK & ~COROI_CANCEL) == 0),
-			 true)) {
+	if ((word & COROI_WAKE_MASK) == 0) {
 		struct coro_scheduler *s = coroi_owner(r);
 		/* A racy home: wherever it is pushed, W3 sends it on. */
 		struct coroi_worker *home = &s->worker[at_load_rlx(&r->home)];
 		uint64_t node = (uintptr_t)r | COROI_NODE_WAKE;
-		COROI_MUTANT_ADDS(WAKE_FIRST, coroi_notify_pushed(home);)
 		coroi_inbox_push(home, node);
-		COROI_MUTANT(WAKE_FIRST, coroi_notify_pushed(home), (void)0);
+		coroi_notify_pushed(home);
 	}
 	return CORO_OK;
 }
@@ -155,7 +147,7 @@ void coroi_end_wait_locked(struct coroi_worker *w, struct coroi_rec *r, int8_t c
 /* cancel - C1. r has not ended. */
 static void cancel_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
-	r->canceled = COROI_MUTANT(CANCEL_FORGOTTEN, 1, 0);
+	r->canceled = 1;
 	coroi_end_wait_locked(w, r, CORO_ECANCELED);
 	if (coroi_unlikely(r->waits == 'g'))
 		coroi_bell_canceled(w->sched); /* F7 of gocall.h */
@@ -167,7 +159,7 @@ void coroi_remote_wake_locked(struct coroi_worker *w, struct coroi_rec *r)
 	uint16_t home = at_load_acq(&r->home);
 
 	if ((at_load_acq(&r->wake) & COROI_ESCAPED) &&
-	    COROI_MUTANT(ANY_HOME, home != w->id, false)) { /* W3: moved, or about to be */
+	    home != w->id) { /* W3: moved, or about to be */
 		struct coroi_worker *to = &w->sched->worker[home];
 		uint64_t node = (uintptr_t)r | COROI_NODE_WAKE;
 		coroi_inbox_push(to, node);
@@ -179,7 +171,6 @@ void coroi_remote_wake_locked(struct coroi_worker *w, struct coroi_rec *r)
 	 * once. */
 	bool over = is_over(at_load_rlx(&r->state));
 	uint64_t word = at_and(&r->wake, ~COROI_WAKE_MASK);
-	COROI_MUTANT_ADDS(CLEAR_FIRST, over = is_over(at_load_rlx(&r->state));)
 	at_bump(&w->remote_wakes);
 	if (!(word & COROI_ESCAPED)) { /* W5 */
 		coroi_put_locked(w, r);
@@ -323,7 +314,7 @@ int coro_yield(void)
 static inline bool take_permit_locked(struct coroi_worker *w, struct coroi_rec *me,
 				      const char *call, bool waits, int *status)
 {
-	uint8_t canceled = COROI_MUTANT(CANCEL_LOOK_OUTSIDE, me->canceled, 0);
+	uint8_t canceled = me->canceled;
 
 	if (me->permits) {
 		/* atomic for a remote wake, which looks from elsewhere */
@@ -350,7 +341,6 @@ static COROI_NOINLINE int park_slow(struct coroi_worker *w, struct coroi_rec *me
 	int status;
 
 	coroi_door_leave(w);
-	COROI_MUTANT_ADDS(CANCEL_LOOK_OUTSIDE, if (me->canceled) return CORO_ECANCELED;)
 	coroi_door_enter(w);
 	if (take_permit_locked(w, me, "coro_park", true, &status))
 		return status;
@@ -444,8 +434,7 @@ static inline bool is_home_locked(struct coroi_worker *w, struct coroi_rec *r, u
 	bool here = at_load_acq(&r->home) == w->id;
 	*state = at_load_acq(&r->state);
 	uint64_t word = at_load_rlx(&r->wake);
-	return here && COROI_MUTANT(NO_HOME_GENERATION, coroi_gen(word) == gen, true) &&
-	       (word & COROI_ESCAPED) && !is_over(*state);
+	return here && coroi_gen(word) == gen && (word & COROI_ESCAPED) && !is_over(*state);
 }
 
 /* wake_home - give r, at home here and not ended, a permit. */
