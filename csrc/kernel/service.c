@@ -2,7 +2,6 @@
 /* service.c - see service.h. */
 #include "kernel/service.h"
 
-#include <stdlib.h>
 
 static struct coroi_service *services[COROI_SERVICES_MAX]; /* written by constructors alone */
 static uint32_t count;
