@@ -141,9 +141,14 @@ pid_t child_start(int *fd)
 	return pid;
 }
 
+uint64_t add_to(uint64_t *n, uint64_t by)
+{
+	return __atomic_add_fetch(n, by, __ATOMIC_SEQ_CST);
+}
+
 uint64_t add_one(uint64_t *n)
 {
-	return __atomic_add_fetch(n, 1, __ATOMIC_SEQ_CST);
+	return add_to(n, 1);
 }
 
 uint64_t seen(const uint64_t *n)
@@ -173,8 +178,21 @@ void thread_join(pthread_t t)
 	CHECK_EQ(pthread_join(t, NULL), 0);
 }
 
-/* ------------------------------------------------------------------------ schedulers and
- * coroutines */
+int pattern_across(unsigned words, uint64_t seed, int (*wait)(void))
+{
+	volatile uint64_t at[words];
+	uint64_t state = seed * 2 + 1;
+
+	for (unsigned i = 0; i < words; i++)
+		at[i] = rnd(&state);
+	int status = wait();
+	state = seed * 2 + 1;
+	for (unsigned i = 0; i < words; i++)
+		CHECK(at[i] == rnd(&state));
+	return status;
+}
+
+/* -------------------------------------------------------------------- schedulers and coroutines */
 
 coro_options options(uint32_t workers, uint32_t flags)
 {
@@ -182,6 +200,14 @@ coro_options options(uint32_t workers, uint32_t flags)
 			      .workers = workers,
 			      .flags = flags,
 			      .stack_bytes = STACK};
+}
+
+coro_options options_capped(uint32_t workers, size_t stacks)
+{
+	coro_options o = options(workers, 0);
+
+	o.stack_limit = stacks * (STACK + 4096);
+	return o;
 }
 
 coro_scheduler *start(const coro_options *o)
@@ -205,6 +231,22 @@ void spawn(coro_scheduler *s, coro_fn fn, const void *arg, size_t arg_bytes)
 void spawn_in(coro_fn fn, const void *arg, size_t arg_bytes)
 {
 	CHECK_EQ(coro_spawn(fn, arg, arg_bytes), CORO_OK);
+}
+
+void run_alone(coro_scheduler *s, const coro_attr *attr, coro_fn fn)
+{
+	CHECK_EQ(coro_scheduler_spawn(s, attr, fn, NULL, 0, NULL), CORO_OK);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	finish(s);
+}
+
+coro_chan *channel(size_t bytes, size_t capacity)
+{
+	coro_chan *c = NULL;
+
+	CHECK_EQ(coro_chan_new(&c, bytes, capacity, 0), CORO_OK);
+	CHECK_EQ(coro_chan_capacity(c), capacity);
+	return c;
 }
 
 coro_attr on(uint32_t worker)
@@ -256,7 +298,7 @@ void finish(coro_scheduler *s)
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 }
 
-/* ------------------------------------------------------------------------ faults */
+/* --------------------------------------------------------------------------------------- faults */
 
 _Thread_local int fail_alloc = -1, fail_map = -1, fail_guard = -1;
 int fail_thread = -1;
@@ -340,7 +382,7 @@ void __wrap_coroi_stack_pool_put(struct coroi_stack_pool *p, struct coroi_stack 
 	__real_coroi_stack_pool_put(p, list, n);
 }
 
-/* ------------------------------------------------------------------------ the runner */
+/* ----------------------------------------------------------------------------------- the runner */
 
 static unsigned limit_of(const struct test *t, unsigned slower)
 {

@@ -90,7 +90,8 @@ uint64_t rnd(uint64_t *state);
 pid_t child_start(int *fd);
 int child_end(pid_t pid, int fd, char *text, size_t bytes);
 
-/* add_one - one more, by any thread; returns how many that are. seen - how many by now. */
+/* add_to - by any thread; returns the sum. add_one - add 1. seen - the sum by now. */
+uint64_t add_to(uint64_t *n, uint64_t by);
 uint64_t add_one(uint64_t *n);
 uint64_t seen(const uint64_t *n);
 
@@ -99,14 +100,22 @@ void sleep_us(unsigned us);
 void thread_start(pthread_t *t, void *(*fn)(void *), void *arg);
 void thread_join(pthread_t t);
 
-/* ------------------------------------------------------------------------ schedulers and
- * coroutines */
+/* pattern_across - call wait over n words of the stack with a pattern, which is there afterwards.
+ * Returns what wait returned. */
+int pattern_across(unsigned words, uint64_t seed, int (*wait)(void));
+
+#define MS UINT64_C(1000000)
+
+/* -------------------------------------------------------------------- schedulers and coroutines */
 
 /* STACK - bytes of a stack for a body of ordinary depth: a sanitizer's frames are larger. */
 #define STACK ((size_t)(SANITIZED ? 128 << 10 : 16 << 10))
 
 /* options - so many workers, flags, and stacks of STACK bytes. */
 coro_options options(uint32_t workers, uint32_t flags);
+
+/* options_capped - the same, with a cap of n stacks: each costs its class and a guard page. */
+coro_options options_capped(uint32_t workers, size_t stacks);
 coro_scheduler *start(const coro_options *o);
 coro_scheduler *start_with(uint32_t workers, uint32_t flags);
 
@@ -117,6 +126,12 @@ coro_scheduler *start_with(uint32_t workers, uint32_t flags);
 /* spawn - from outside, and it succeeds. spawn_in - from inside. */
 void spawn(coro_scheduler *s, coro_fn fn, const void *arg, size_t arg_bytes);
 void spawn_in(coro_fn fn, const void *arg, size_t arg_bytes);
+
+/* run_alone - spawn fn in s, wait until nothing is left to do, and finish s. */
+void run_alone(coro_scheduler *s, const coro_attr *attr, coro_fn fn);
+
+/* channel - of values of n bytes; it succeeds. */
+coro_chan *channel(size_t bytes, size_t capacity);
 
 /* on - attributes of one that is pinned: to worker - 1, CORO_HERE or CORO_ANYWHERE. */
 coro_attr on(uint32_t worker);
@@ -130,8 +145,7 @@ coro_stats stats(coro_scheduler *s);
  * no record and no stack is held by anybody. Then destroy it. */
 void finish(coro_scheduler *s);
 
-/* ------------------------------------------------------------------------ faults (linked with
- * --wrap) */
+/* ------------------------------------------------------------------ faults (linked with --wrap) */
 
 /* How many calls succeed before the next one fails, once; negative: none fails. */
 extern _Thread_local int fail_alloc, fail_map, fail_guard;

@@ -85,7 +85,7 @@ TEST(manual_generator)
 	coro_free(co);
 }
 
-/* ------------------------------------------------------------------------ nesting */
+/* -------------------------------------------------------------------------------------- nesting */
 
 #define DEPTH 20
 static coro_t *chain[DEPTH];
@@ -151,8 +151,7 @@ TEST(manual_moves_between_threads)
 	CHECK_EQ(coro_free(co), CORO_OK); /* where it yielded */
 }
 
-/* ------------------------------------------------------------------------ ends, reset, deferred,
- * arena */
+/* ----------------------------------------------------------------- ends, reset, deferred, arena */
 
 static char trace[64];
 static size_t traced;

@@ -96,7 +96,7 @@ TEST(stack_classes_mixed)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------ the guard */
+/* ------------------------------------------------------------------------------------ the guard */
 
 static __attribute__((noinline, no_sanitize("address", "undefined"))) int eat(int n)
 {
@@ -185,7 +185,7 @@ TEST(stack_guard_faults_and_names_one_by_hand)
 	expect_overflow(overflow_by_hand, (coro_fn)(void *)eat_by_hand, false, "16 KiB");
 }
 
-/* ------------------------------------------------------------------------ coro_call_on_stack */
+/* --------------------------------------------------------------------------- coro_call_on_stack */
 
 struct deep {
 	int depth;
@@ -333,7 +333,7 @@ TEST(stack_call_ended_inside_is_joined)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------ trim */
+/* ----------------------------------------------------------------------------------------- trim */
 
 static void park_and_use(void *arg, void *result)
 {
@@ -386,7 +386,7 @@ TEST(stack_trim_gives_memory_back)
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 }
 
-/* ------------------------------------------------------------------------ room at the cap */
+/* ------------------------------------------------------------------------------ room at the cap */
 
 /* Idle stacks make room for others of another size, dirty or not; what is in use is left alone;
  * none is given twice. */

@@ -229,8 +229,7 @@ TEST(dispatch_buffers_fit)
 	fifo_run_all(fifo_enter_many(1, grows_and_shrinks), 1, CORO_FINISHED);
 }
 
-/* ------------------------------------------------------------------------------ in a ring of
- * many */
+/* ---------------------------------------------------------------------------- in a ring of many */
 
 static uint64_t *permits;
 static unsigned ring;
@@ -264,7 +263,7 @@ TEST(dispatch_ring_of_many)
 	}
 }
 
-/* ---------------------------------------------------------------------------------- no memory */
+/* ------------------------------------------------------------------------------------ no memory */
 
 /* For want of a buffer its block is an error, nothing else has happened, and it may try again. */
 static void tries_again(struct player *p)
@@ -349,4 +348,134 @@ TEST(dispatch_odd_buffers_are_refused)
 	CHECK_EQ(coro_dispatch_new(&dispatcher, &policy), CORO_OK);
 	fifo_run_all(fifo_enter_many(3, is_refused), 3, CORO_FINISHED);
 	CHECK_EQ(fifo.allocs, 9);
+}
+
+/* ---------------------------------------------------------------- several runs, several threads */
+
+static unsigned stop_after;
+
+static void stop_when_asked(void)
+{
+	if (stop_after && --stop_after == 0)
+		fifo.wrong = (coro_dispatched *)&fifo; /* replaced below */
+}
+
+static coro_dispatched *stopping_next(coro_dispatcher *d, void *user)
+{
+	coro_dispatched *c = fifo_next(d, user);
+
+	if (c != (coro_dispatched *)&fifo)
+		return c;
+	if (fifo.last && coro_dispatch_status(fifo.last) == CORO_MAY_RESUME)
+		fifo_ready(fifo.last);
+	return fifo.last = NULL;
+}
+
+static void *run_elsewhere(void *arg)
+{
+	(void)arg;
+	stop_after = 57;
+	fifo_run();
+	return NULL;
+}
+
+/* Between two runs those that are blocked lie in their buffers, and any thread may go on with
+ * them. */
+TEST(dispatch_moves_between_threads)
+{
+	coro_dispatch_policy policy = fifo_policy;
+	unsigned n = 50, runs = 0, ended;
+
+	policy.next = stopping_next;
+	fifo_reset();
+	fifo.asking = stop_when_asked;
+	fifo.random = 9;
+	CHECK_EQ(coro_dispatch_new(&dispatcher, &policy), CORO_OK);
+	struct player *p = fifo_enter_many(n, any_frames);
+	do {
+		pthread_t t;
+		if (fifo.live)
+			CHECK_EQ(coro_dispatch_free(dispatcher), CORO_EBUSY);
+		thread_start(&t, run_elsewhere, NULL);
+		thread_join(t);
+		run_elsewhere(NULL);
+		runs++;
+		ended = 0;
+		for (unsigned i = 0; i < n; i++)
+			ended += coro_dispatch_status(&p[i].own) == CORO_FINISHED;
+		if (runs == 1)
+			CHECK(fifo.live > 0);
+	} while (ended < n);
+	CHECK(runs > 1);
+	free(p);
+	fifo_close();
+}
+
+static pthread_barrier_t both;
+
+static void *runs_meanwhile(void *arg)
+{
+	(void)arg;
+	CHECK_EQ(coro_dispatch_run(dispatcher), CORO_EBUSY);
+	CHECK_EQ(coro_dispatch_free(dispatcher), CORO_EBUSY);
+	pthread_barrier_wait(&both);
+	return NULL;
+}
+
+static void lets_another_try(struct player *p)
+{
+	pthread_t t;
+
+	thread_start(&t, runs_meanwhile, NULL);
+	pthread_barrier_wait(&both);
+	thread_join(t);
+	p->rounds++;
+}
+
+TEST(dispatch_runs_on_one_thread_at_a_time)
+{
+	pthread_barrier_init(&both, NULL, 2);
+	fifo_open(0);
+	struct player *p = fifo_enter_many(1, lets_another_try);
+	fifo_run();
+	CHECK_EQ(p->rounds, 1);
+	fifo_run_all(p, 1, CORO_FINISHED);
+	pthread_barrier_destroy(&both);
+}
+
+static void *has_its_own(void *arg)
+{
+	(void)arg;
+	coro_dispatcher *mine;
+
+	CHECK_EQ(coro_dispatch_new(&mine, &fifo_policy), CORO_OK);
+	CHECK_EQ(coro_dispatch_free(mine), CORO_OK);
+	CHECK(!coro_dispatch_self());
+	return NULL;
+}
+
+static void *drops_from_outside(void *arg)
+{
+	CHECK_EQ(coro_dispatch_drop(arg), CORO_EBUSY);
+	return NULL;
+}
+
+static void is_alone_with_it(struct player *p)
+{
+	pthread_t t;
+
+	thread_start(&t, has_its_own, NULL);
+	thread_join(t);
+	thread_start(&t, drops_from_outside, &p[1].own);
+	thread_join(t);
+	CHECK_EQ(coro_dispatch_block(), CORO_OK);
+}
+
+TEST(dispatch_belongs_to_its_thread)
+{
+	fifo_open(0);
+	struct player *p = calloc(2, sizeof *p);
+	fifo_enter(&p[0], is_alone_with_it);
+	fifo_enter(&p[1], nothing);
+	fifo_run_all(p, 2, CORO_FINISHED);
 }

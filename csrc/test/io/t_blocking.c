@@ -9,8 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MS UINT64_C(1000000)
-
 static uint64_t made, done, at_once, most_at_once, canceled;
 
 static void naps(void *arg)
@@ -251,8 +249,7 @@ TEST(block_wakes_while_away_are_kept)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------------------- threads
- * that end */
+/* ----------------------------------------------------------------------------- threads that end */
 
 static void blocks_again(void *arg, void *result)
 {

@@ -80,8 +80,7 @@ static void send(coro_scheduler *s, struct coroi_batch *p, uint32_t words, uint3
 	coroi_notify_pushed(w);
 }
 
-/* ------------------------------------------------------------------------ all arrive, with their
- * arguments */
+/* ------------------------------------------------------------- all arrive, with their arguments */
 
 struct sender {
 	coro_scheduler *s;
@@ -163,7 +162,7 @@ TEST(batch_of_many_alike)
 	}
 }
 
-/* ------------------------------------------------------------------------ order */
+/* ---------------------------------------------------------------------------------------- order */
 
 static uint64_t next_one;
 
@@ -202,8 +201,7 @@ TEST(batch_keeps_order)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------ batches that stay
- * open */
+/* ----------------------------------------------------------------------- batches that stay open */
 
 /* A sender that spawns one by one, as csrc/submitter.go does. */
 struct single {
@@ -379,7 +377,7 @@ TEST(batch_of_one_that_computes)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------ the cap; closing */
+/* ----------------------------------------------------------------------------- the cap; closing */
 
 TEST(batch_at_the_cap)
 {

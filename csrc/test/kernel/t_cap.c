@@ -13,14 +13,6 @@
 
 static uint64_t ran, others;
 
-/* A stack of STACK bytes costs its class and a page; so the cap is for exactly so many of them. */
-static coro_options capped(uint32_t workers, size_t stacks)
-{
-	coro_options o = options(workers, 0);
-	o.stack_limit = stacks * (STACK + 4096);
-	return o;
-}
-
 static void three_yields(void *arg, void *result)
 {
 	(void)arg;
@@ -33,7 +25,7 @@ static void three_yields(void *arg, void *result)
 TEST(cap_makes_starting_wait)
 {
 	for (uint32_t workers = 1; workers <= 4; workers++) {
-		coro_options o = capped(workers, 5);
+		coro_options o = options_capped(workers, 5);
 		coro_scheduler *s = start(&o);
 		uint64_t n = scaled(2000);
 
@@ -69,7 +61,7 @@ static void parent_yields(void *arg, void *result)
 TEST(cap_of_one_stack)
 {
 	for (uint64_t i = 1; i <= 3; i++) {
-		coro_options o = capped(1, 1);
+		coro_options o = options_capped(1, 1);
 		coro_scheduler *s = start(&o);
 		ran = others = 0;
 		spawn(s, parent_yields, &i, sizeof i);
@@ -119,7 +111,7 @@ static void root_joins(void *arg, void *result)
 
 TEST(cap_tells_joiners_when_nothing_moves)
 {
-	coro_options o = capped(1, STACKS);
+	coro_options o = options_capped(1, STACKS);
 	coro_scheduler *s = start(&o);
 
 	spawn(s, root_joins, NULL, 0);
@@ -155,7 +147,7 @@ TEST(cap_hands_stacks_on_across_workers)
 {
 	for (uint32_t workers = 1; workers <= 6; workers++) {
 		for (uint64_t i = 0; i < scaled(100); i++) {
-			coro_options o = capped(workers, 3);
+			coro_options o = options_capped(workers, 3);
 			coro_scheduler *s = start(&o);
 			ran = others = 0;
 			spawn(s, root_counts, NULL, 0);
@@ -192,7 +184,7 @@ TEST(cap_of_two_sizes)
 {
 	for (uint32_t workers = 1; workers <= 3; workers++) {
 		for (int i = 0; i < 20; i++) {
-			coro_options o = capped(workers, 2);
+			coro_options o = options_capped(workers, 2);
 			coro_scheduler *s = start(&o);
 			ran = others = 0;
 			spawn(s, two_sizes, NULL, 0);
@@ -247,7 +239,7 @@ TEST(cap_lends_idle_memory_to_other_sizes)
 {
 	for (uint32_t workers = 1; workers <= 4; workers++) {
 		for (uint64_t i = 0; i < scaled(50); i++) {
-			coro_options o = capped(workers, LENT + 1);
+			coro_options o = options_capped(workers, LENT + 1);
 			coro_scheduler *s = start(&o);
 			ran = others = 0;
 			spawn(s, small_then_large, NULL, 0);
@@ -282,7 +274,7 @@ static void root_waits(void *arg, void *result)
 TEST(cap_is_no_deadlock)
 {
 	for (uint64_t i = 0; i < scaled(2000); i++) {
-		coro_options o = capped(1 + (uint32_t)i % 3, STACKS);
+		coro_options o = options_capped(1 + (uint32_t)i % 3, STACKS);
 		o.flags = CORO_PAUSED;
 		coro_scheduler *s = start(&o);
 		others = 0;
@@ -306,7 +298,7 @@ TEST(cap_is_no_deadlock_after_what_comes_from_outside)
 {
 	for (uint32_t flags = 0; flags <= CORO_NO_STANDBY; flags += CORO_NO_STANDBY) {
 		for (uint32_t workers = 1; workers <= 3; workers++) {
-			coro_options o = capped(workers, 1);
+			coro_options o = options_capped(workers, 1);
 			o.flags = flags;
 			coro_scheduler *s = start(&o);
 			coro_handle holds, starves;
@@ -338,103 +330,7 @@ TEST(cap_is_no_deadlock_after_what_comes_from_outside)
 	}
 }
 
-/* ------------------------------------------------------------------------ the cap, and a close
- * with cancel */
-
-static void must_not_start(void *arg, void *result)
-{
-	(void)arg;
-	(void)result;
-	CHECK(!"started after cancel");
-}
-
-static void holds_until_cancel(void *arg, void *result)
-{
-	(void)arg;
-	(void)result;
-	for (int i = 0; i < 20; i++)
-		spawn_in(must_not_start, NULL, 0);
-	CHECK_EQ(coro_yield(), CORO_OK); /* they all starve: we have the only stack */
-	__atomic_store_n(&ran, 1, __ATOMIC_SEQ_CST);
-	while (!__atomic_load_n(&coroi_self()->cancel, __ATOMIC_SEQ_CST))
-		;
-	CHECK_EQ(coro_park(), CORO_ECANCELED);
-	__atomic_store_n(&others, 1, __ATOMIC_SEQ_CST);
-}
-
-TEST(cap_starved_ones_end_unstarted_by_cancel)
-{
-	coro_options o = capped(1, 1);
-	coro_scheduler *s = start(&o);
-
-	ran = others = 0;
-	spawn(s, holds_until_cancel, NULL, 0);
-	while (!__atomic_load_n(&ran, __ATOMIC_SEQ_CST))
-		sleep_us(100);
-	CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
-	CHECK_EQ(others, 1);
-	CHECK_EQ(stats(s).live, 0);
-	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
-}
-
-static void cancels_the_second(void *arg, void *result)
-{
-	coro_handle h[3];
-
-	(void)arg;
-	(void)result;
-	for (int i = 0; i < 3; i++)
-		CHECK_EQ(coro_spawn_attr(JOINABLE(0), must_not_start, NULL, 0, &h[i]), CORO_OK);
-	CHECK_EQ(coro_yield(), CORO_OK);
-	CHECK_EQ(coro_cancel(h[1]), CORO_OK);
-	for (int i = 0; i < 3; i++) /* the first join leaves nobody who could give a stack back */
-		CHECK_EQ(coro_join(h[i], NULL, 0), i == 1 ? CORO_ECANCELED : CORO_ENOMEM);
-	__atomic_store_n(&ran, 1, __ATOMIC_SEQ_CST);
-}
-
-/* Each is told why it has not started. */
-TEST(cap_starved_ones_of_which_one_is_canceled)
-{
-	coro_options o = capped(1, 1);
-	coro_scheduler *s = start(&o);
-
-	ran = 0;
-	spawn(s, cancels_the_second, NULL, 0);
-	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
-	CHECK_EQ(ran, 1);
-	finish(s);
-}
-
-static void yields_after_cancel(void *arg, void *result)
-{
-	(void)arg;
-	(void)result;
-	for (int i = 0; i < 3; i++)
-		spawn_in(must_not_start, NULL, 0);
-	__atomic_store_n(&ran, 1, __ATOMIC_SEQ_CST);
-	while (!__atomic_load_n(&coroi_self()->cancel, __ATOMIC_SEQ_CST))
-		;
-	CHECK_EQ(coro_yield(), CORO_OK); /* our first stop: the others end unstarted, we go on */
-	__atomic_store_n(&others, 1, __ATOMIC_SEQ_CST);
-}
-
-/* No cap here: the same moment, reached by cancel. */
-TEST(cancel_spares_the_one_that_runs)
-{
-	coro_scheduler *s = start_with(1, 0);
-
-	ran = others = 0;
-	spawn(s, yields_after_cancel, NULL, 0);
-	while (!__atomic_load_n(&ran, __ATOMIC_SEQ_CST))
-		sleep_us(100);
-	CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
-	CHECK_EQ(others, 1);
-	CHECK_EQ(stats(s).live, 0);
-	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
-}
-
-/* ------------------------------------------------------------------------ records that are
- * missing */
+/* --------------------------------------------------------------------- records that are missing */
 
 static struct coroi_mag *taken[1024];
 static uint32_t mags_taken;

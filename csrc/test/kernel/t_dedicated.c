@@ -50,8 +50,7 @@ TEST(dedicated_options)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------------- what lands
- * where */
+/* ----------------------------------------------------------------------------- what lands where */
 
 static void is_general(void *arg, void *result)
 {
@@ -147,8 +146,7 @@ TEST(dedicated_keeps_what_is_there)
 	}
 }
 
-/* ---------------------------------------------------------------------- whoever computes there for
- * long */
+/* -------------------------------------------------------------- whoever computes there for long */
 
 static void goes_free(void *arg, void *result)
 {
@@ -212,8 +210,7 @@ TEST(dedicated_keeps_nobody_waiting)
 	finish(s);
 }
 
-/* -------------------------------------------------------------------------------- rest, end and
- * close */
+/* -------------------------------------------------------------------------- rest, end and close */
 
 static coro_handle parked[WORKERS];
 

@@ -214,8 +214,7 @@ TEST_LIMIT(door_with_exchange, 180)
 	battle(scaled(100000), true, 64, 50);
 }
 
-/* ------------------------------------------------------------------------ two at the door, as fast
- * as they can */
+/* --------------------------------------------------------- two at the door, as fast as they can */
 
 static struct coroi_worker *owned;
 static struct inside shared;

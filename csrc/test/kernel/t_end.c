@@ -18,7 +18,7 @@ static void bump(void *arg, void *result)
 	__atomic_add_fetch(&done, 1, __ATOMIC_RELAXED);
 }
 
-/* ------------------------------------------------------------------------ exact ends */
+/* ----------------------------------------------------------------------------------- exact ends */
 
 /* A random tree: each node does a few random things, and starts a few more. */
 struct node {
@@ -139,7 +139,7 @@ TEST(end_of_nothing)
 	CHECK_EQ(coro_scheduler_destroy(NULL), CORO_OK);
 }
 
-/* ------------------------------------------------------------------------ deadlocks */
+/* ------------------------------------------------------------------------------------ deadlocks */
 
 static void parks_once(void *arg, void *result)
 {
@@ -227,7 +227,7 @@ TEST_LIMIT(end_by_deadlock_is_told_exactly, 180)
 	       scaled(100));
 }
 
-/* ------------------------------------------------------------------------ close */
+/* ---------------------------------------------------------------------------------------- close */
 
 TEST(close_waits_for_the_end)
 {

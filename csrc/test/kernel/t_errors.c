@@ -26,7 +26,7 @@ static void never(void *arg, void *result)
 	CHECK(!"started by a call that failed");
 }
 
-/* ------------------------------------------------------------------------ init */
+/* ----------------------------------------------------------------------------------------- init */
 
 static void refused(coro_options o, int status)
 {
@@ -94,7 +94,7 @@ TEST(errors_of_init_without_means)
 	CHECK_EQ(ran, 1);
 }
 
-/* ------------------------------------------------------------------------ spawning */
+/* ------------------------------------------------------------------------------------- spawning */
 
 typedef int (*spawner)(const coro_attr *attr, coro_fn fn, const void *arg, size_t bytes,
 		       coro_handle *out);
@@ -250,7 +250,7 @@ TEST(errors_of_spawn_here_and_elsewhere)
 	CHECK_EQ(ran, 6);
 }
 
-/* ------------------------------------------------------------------------ the cap on records */
+/* --------------------------------------------------------------------------- the cap on records */
 
 static void spawns_until_full(void *arg, void *result)
 {
@@ -299,7 +299,7 @@ TEST(errors_of_spawn_at_the_cap)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------ the rest */
+/* ------------------------------------------------------------------------------------- the rest */
 
 static void *runs_it(void *s)
 {

@@ -74,8 +74,7 @@ TEST(gobody_starts_from_c)
 	finish(s);
 }
 
-/* ------------------------------------------------------- Go bodies that are woken, canceled and
- * joined */
+/* ------------------------------------------------ Go bodies that are woken, canceled and joined */
 
 static coro_sem sem;
 static uint64_t joined, woken_up;
@@ -315,5 +314,45 @@ TEST(gobody_lives_across_batches)
 	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
 	thread_join(t);
 	CHECK_EQ(coro_wake(h), CORO_ESTALE);
+	finish(s);
+}
+
+/* ----------------------------------------------------------------------- Go takes them in parts */
+
+/* Go takes what is in the goworker as it has room for it. */
+static uint64_t started;
+
+static void starts_bodies(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	for (int i = 0; i < 5; i++)
+		CHECK_EQ(coro_spawn_go(COROI_GO_BODY | 9, NULL, 0, NULL), CORO_OK);
+	add_one(&started);
+}
+
+TEST(gocall_goworker_is_taken_in_parts)
+{
+	static const uint32_t caps[] = {2, 1, 0, 5}, taken[] = {2, 1, 0, 2};
+	struct coroi_goworker_item items[5];
+
+	CHECK_EQ(coroi_goworker_body(COROI_GO_BODY | 9, 0, 0), CORO_OK);
+	coro_scheduler *s = start_with(1, 0);
+	struct coroi_worker *goworker = coroi_goworker(s);
+	s->go_id = 1;
+	spawn(s, starts_bodies, NULL, 0);
+	while (!seen(&started) || at_load_acq(&goworker->ev) != COROI_EV_WOKEN)
+		sleep_us(100);
+	at_store_rlx(&goworker->ev, COROI_EV_NONE);
+	for (int i = 0; i < 4; i++) {
+		CHECK_EQ(coroi_goworker_take(goworker, items, caps[i]), taken[i]);
+		for (uint32_t k = 0; k < taken[i]; k++) {
+			CHECK_EQ(items[k].kind, COROI_GOWORKER_START);
+			CHECK_EQ(items[k].body, COROI_GO_BODY | 9);
+			coroi_goworker_end(goworker, items[k].rec, 0);
+			at_bump(&goworker->ended);
+		}
+		CHECK_EQ(coroi_goworker_park(goworker), i == 3); /* not while there is more */
+	}
 	finish(s);
 }

@@ -209,7 +209,7 @@ TEST(gocall_alone_leaves_deadlines_their_time)
 	report("%d sleeps of 1 ms, %llu calls of 1 ms", SLEEPS, (unsigned long long)go_made.lists);
 }
 
-/* ------------------------------------------------------------------------ meanwhile */
+/* ------------------------------------------------------------------------------------ meanwhile */
 
 static coro_handle caller;
 static uint64_t others;
@@ -270,7 +270,7 @@ TEST(gocall_has_no_current_coroutine_and_holds_nobody_up)
 	}
 }
 
-/* ------------------------------------------------------------------------ what comes back */
+/* ------------------------------------------------------------------------------ what comes back */
 
 static void errors(void *arg, void *result)
 {
@@ -402,7 +402,7 @@ TEST(gocall_finds_names)
 	CHECK_EQ(coro_go_function("none"), 0);
 }
 
-/* ------------------------------------------------------------------------ closing */
+/* -------------------------------------------------------------------------------------- closing */
 
 static uint64_t refused;
 
@@ -464,7 +464,7 @@ TEST(gocall_that_has_begun_is_finished)
 	CHECK_EQ(refused, 1);
 }
 
-/* ------------------------------------------------------------------------ signals */
+/* -------------------------------------------------------------------------------------- signals */
 
 /* Go opens the mask of a thread that it sees for the first time. */
 static void opens_mask(struct coroi_worker *w)

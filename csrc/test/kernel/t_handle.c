@@ -130,7 +130,7 @@ TEST_LIMIT(handle_woken_while_it_ends, 180)
 	CHECK(wakes_stale && wakes_ok); /* both sides of the race were there */
 }
 
-/* ------------------------------------------------------------------------ stale and forged */
+/* ----------------------------------------------------------------------------- stale and forged */
 
 static void check_stale(coro_handle h)
 {
@@ -311,8 +311,7 @@ TEST(handle_of_one_that_ends_detached_with_a_remote_wake)
 	}
 }
 
-/* ------------------------------------------------------------------------ destroyed while it is
- * woken */
+/* ------------------------------------------------------------------ destroyed while it is woken */
 
 static uint64_t near_misses;
 
@@ -358,7 +357,7 @@ TEST_LIMIT(handle_woken_while_its_scheduler_is_destroyed, 180)
 	CHECK(near_misses >= n);
 }
 
-/* ------------------------------------------------------------------------ the last generation */
+/* -------------------------------------------------------------------------- the last generation */
 
 static void ends_at_once(void *arg, void *result)
 {

@@ -12,7 +12,7 @@ static void finished(void)
 	__atomic_add_fetch(&done, 1, __ATOMIC_SEQ_CST);
 }
 
-/* ------------------------------------------------------------------------ results */
+/* -------------------------------------------------------------------------------------- results */
 
 static void fills_result(void *arg, void *result)
 {
@@ -68,7 +68,7 @@ TEST(join_results_of_every_size)
 	}
 }
 
-/* ------------------------------------------------------------------------ before, while, after */
+/* ------------------------------------------------------------------------- before, while, after */
 
 static void spins_and_adds(void *arg, void *result)
 {
@@ -167,7 +167,7 @@ TEST(join_tree)
 	}
 }
 
-/* ------------------------------------------------------------------------ refusals, aborts */
+/* ----------------------------------------------------------------------------- refusals, aborts */
 
 static void aborts(void *arg, void *result)
 {

@@ -115,8 +115,7 @@ TEST_LIMIT(latency_of_what_a_long_one_left_behind, 180)
 	}
 }
 
-/* ------------------------------------------------------------------------ however it was left
- * behind */
+/* ------------------------------------------------------------------- however it was left behind */
 
 enum { BY_SPAWN, BY_SPAWN_FIRST, BY_SWITCH, BY_WAKE, WAYS };
 static int way;
@@ -260,8 +259,7 @@ TEST_LIMIT(latency_somebody_is_to_look_around, 180)
 	}
 }
 
-/* ------------------------------------------------------------------------ the standby's role is
- * handed over */
+/* ------------------------------------------------------------ the standby's role is handed over */
 
 static uint32_t spinning, detach_batches;
 

@@ -202,7 +202,7 @@ TEST(life_close_waits_for_a_run)
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 }
 
-/* ------------------------------------------------------------------------ names, figures */
+/* ------------------------------------------------------------------------------- names, figures */
 
 static void reads_name(void *arg, void *result)
 {

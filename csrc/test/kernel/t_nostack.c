@@ -4,6 +4,8 @@
  */
 #include "test.h"
 
+#include "kernel/worker.h"
+
 #include <string.h>
 
 static uint64_t ran;
@@ -11,8 +13,7 @@ static uint64_t ran;
 /* So many stacks of STACK bytes. */
 static coro_scheduler *start_capped(uint32_t workers, size_t stacks)
 {
-	coro_options o = options(workers, 0);
-	o.stack_limit = stacks * (STACK + 4096);
+	coro_options o = options_capped(workers, stacks);
 	return start(&o);
 }
 
@@ -96,8 +97,7 @@ TEST(awaits_stack_while_others_wake_each_other)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------------- told, and not
- * told */
+/* --------------------------------------------------------------------------- told, and not told */
 
 static void starts_never(void *arg, void *result)
 {
@@ -129,6 +129,63 @@ TEST(awaits_stack_and_be_canceled)
 
 	ran = 0;
 	spawn(s, cancels_some_that_starve, NULL, 0);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(ran, 1);
+	finish(s);
+}
+
+static uint64_t others;
+
+static void holds_until_cancel(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	for (int i = 0; i < 20; i++)
+		spawn_in(starts_never, NULL, 0);
+	CHECK_EQ(coro_yield(), CORO_OK); /* they all starve: we have the only stack */
+	__atomic_store_n(&ran, 1, __ATOMIC_SEQ_CST);
+	while (!__atomic_load_n(&coroi_self()->cancel, __ATOMIC_SEQ_CST))
+		;
+	CHECK_EQ(coro_park(), CORO_ECANCELED);
+	__atomic_store_n(&others, 1, __ATOMIC_SEQ_CST);
+}
+
+TEST(cap_starved_ones_end_unstarted_by_cancel)
+{
+	coro_scheduler *s = start_capped(1, 1);
+
+	ran = others = 0;
+	spawn(s, holds_until_cancel, NULL, 0);
+	while (!__atomic_load_n(&ran, __ATOMIC_SEQ_CST))
+		sleep_us(100);
+	CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
+	CHECK_EQ(others, 1);
+	CHECK_EQ(stats(s).live, 0);
+	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
+}
+
+static void cancels_the_second(void *arg, void *result)
+{
+	coro_handle h[3];
+
+	(void)arg;
+	(void)result;
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(coro_spawn_attr(JOINABLE(0), starts_never, NULL, 0, &h[i]), CORO_OK);
+	CHECK_EQ(coro_yield(), CORO_OK);
+	CHECK_EQ(coro_cancel(h[1]), CORO_OK);
+	for (int i = 0; i < 3; i++) /* the first join leaves nobody who could give a stack back */
+		CHECK_EQ(coro_join(h[i], NULL, 0), i == 1 ? CORO_ECANCELED : CORO_ENOMEM);
+	__atomic_store_n(&ran, 1, __ATOMIC_SEQ_CST);
+}
+
+/* Each is told why it has not started. */
+TEST(cap_starved_ones_of_which_one_is_canceled)
+{
+	coro_scheduler *s = start_capped(1, 1);
+
+	ran = 0;
+	spawn(s, cancels_the_second, NULL, 0);
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	CHECK_EQ(ran, 1);
 	finish(s);

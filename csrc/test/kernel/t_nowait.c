@@ -200,8 +200,7 @@ TEST(nowait_what_would_wait_is_refused)
 	CHECK(coro_nowait_on_error(NULL) == NULL);
 }
 
-/* -------------------------------------------------------------------------------------- the end
- * inside */
+/* ------------------------------------------------------------------------------- the end inside */
 
 static void may_wait(void *arg)
 {
@@ -256,8 +255,7 @@ TEST(nowait_the_end_inside_is_told)
 	}
 }
 
-/* --------------------------------------------------------------------------------- canceled, and
- * often */
+/* -------------------------------------------------------------------------- canceled, and often */
 
 static void is_canceled_inside(void *arg, void *result)
 {
@@ -330,8 +328,7 @@ TEST(nowait_nobody_else_runs_there)
 	finish(s);
 }
 
-/* ----------------------------------------------------------------------------------- without a
- * hook */
+/* ------------------------------------------------------------------------------- without a hook */
 
 static const char *where;
 
@@ -391,4 +388,40 @@ TEST(nowait_says_what_fits)
 		CHECK_EQ(strlen(text), sizeof((struct coroi_text *)0)->at);
 		CHECK_EQ(strncmp(text, "coro: coro_park in the no-wait section xxx", 42), 0);
 	}
+}
+
+/* -------------------------------------------------------------------------- a join in a section */
+
+static void returns_three(void *arg, void *result)
+{
+	(void)arg;
+	*(uint64_t *)result = 3;
+}
+
+/* Whoever may not wait can join what has ended. */
+static void joins_in_a_section(void *arg, void *result)
+{
+	coro_handle h;
+	uint64_t got = 0;
+	(void)arg;
+	(void)result;
+
+	CHECK_EQ(coro_spawn_attr(JOINABLE(8), returns_three, NULL, 0, &h), CORO_OK);
+	CHECK_EQ(coro_nowait_begin("here"), CORO_OK);
+	CHECK_EQ(coro_join_until(h, &got, 8, 0), CORO_ETIMEDOUT);
+	CHECK_EQ(coro_nowait_end(), CORO_OK);
+	CHECK_EQ(coro_yield(), CORO_OK);
+	CHECK_EQ(coro_nowait_begin("here"), CORO_OK);
+	CHECK_EQ(coro_join(h, &got, 8), CORO_OK);
+	CHECK_EQ(coro_nowait_end(), CORO_OK);
+	CHECK_EQ(got, 3);
+	CHECK_EQ(coro_join(h, &got, 8), CORO_ESTALE);
+	add_one(&done);
+}
+
+TEST(waits_that_are_none_in_a_section)
+{
+	done = 0;
+	run_alone(start_with(1, 0), NULL, joins_in_a_section);
+	CHECK_EQ(seen(&done), 1);
 }

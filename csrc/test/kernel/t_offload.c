@@ -187,8 +187,7 @@ TEST(offload_errors_come_back)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------------ by dense
- * coroutines */
+/* -------------------------------------------------------------------------- by dense coroutines */
 
 /* What Go reads and writes while they wait does not lie on the stack that they share. */
 static coro_scheduler *dense_gos(uint32_t workers)

@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-#define MS UINT64_C(1000000)
-
 static uint64_t done, other;
 static uint32_t workers;
 
@@ -74,8 +72,7 @@ TEST(pin_misuse_is_told)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------------ where they were
- * sent */
+/* ------------------------------------------------------------------------- where they were sent */
 
 static void stays(void *arg, void *result)
 {
@@ -133,8 +130,7 @@ TEST(pin_spawned_ones_stay)
 	}
 }
 
-/* --------------------------------------------------------------------- a worker that computes for
- * long */
+/* -------------------------------------------------------------- a worker that computes for long */
 
 static uint32_t go_on, computing;
 
@@ -232,7 +228,7 @@ TEST(pin_hides_no_remote_wake)
 	}
 }
 
-/* ------------------------------------------------------------------------------------ moving */
+/* --------------------------------------------------------------------------------------- moving */
 
 static uint64_t given, got, moves;
 static coro_handle movers[16];

@@ -15,7 +15,7 @@ static void bump(void *arg, void *result)
 	__atomic_add_fetch(&done, 1, __ATOMIC_RELAXED);
 }
 
-/* ------------------------------------------------------------------------ order on one worker */
+/* -------------------------------------------------------------------------- order on one worker */
 
 static char order[4096];
 
@@ -72,8 +72,7 @@ TEST(sched_spawn_first)
 	CHECK(strcmp(order, "p21q3rs4") == 0);
 }
 
-/* ------------------------------------------------------------------------ fairness and the
- * hand-over budget */
+/* ------------------------------------------------------------ fairness and the hand-over budget */
 
 static coro_handle partner[2];
 static uint64_t handovers, yields;
@@ -187,7 +186,7 @@ TEST(sched_yield_is_fair)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------ arguments */
+/* ------------------------------------------------------------------------------------ arguments */
 
 static void checks_arg(void *arg, void *result)
 {
@@ -248,8 +247,7 @@ TEST(sched_arguments_of_every_size)
 	CHECK_EQ(done, 4 * (CORO_INLINE_BYTES + 1) + 1);
 }
 
-/* ------------------------------------------------------------------------ modes, workers,
- * threads */
+/* ---------------------------------------------------------------------- modes, workers, threads */
 
 static void fans_out(void *arg, void *result)
 {

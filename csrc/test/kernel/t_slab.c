@@ -173,7 +173,7 @@ TEST(slab_without_memory)
 	coroi_slab_destroy(&s);
 }
 
-/* ------------------------------------------------------------------------ random trades */
+/* -------------------------------------------------------------------------------- random trades */
 
 #define USERS     5
 #define LIVE_MOST 40000
@@ -284,7 +284,7 @@ TEST_LIMIT(slab_random_trades_lose_nothing, 180)
 	coroi_slab_destroy(&s);
 }
 
-/* ------------------------------------------------------------------------ generations */
+/* ---------------------------------------------------------------------------------- generations */
 
 /* A record's generations only rise, through trims and through other slabs: a handle never names
  * two. */

@@ -13,7 +13,7 @@
 static const uint32_t modes[MODES] = {0, CORO_NO_MEMBARRIER, CORO_NO_STANDBY,
 				      CORO_NO_MEMBARRIER | CORO_NO_STANDBY};
 
-/* ------------------------------------------------------------------------ queues and steals */
+/* ---------------------------------------------------------------------------- queues and steals */
 
 static uint64_t sum, count;
 
@@ -177,8 +177,7 @@ TEST_LIMIT(stress_queues_and_steals, 360)
 	CHECK(!DELAYED || (all.served >= scaled(10000) && all.forced >= scaled(10000)));
 }
 
-/* ------------------------------------------------------------------------ park and wake, from each
- * side */
+/* ---------------------------------------------------------------- park and wake, from each side */
 
 #define RING 16
 
@@ -379,7 +378,7 @@ TEST_LIMIT(stress_wakes_from_outside, 360)
 	CHECK(rounds >= scaled(100000));
 }
 
-/* ------------------------------------------------------------------------ all of it */
+/* ------------------------------------------------------------------------------------ all of it */
 
 static uint64_t mixed_done;
 

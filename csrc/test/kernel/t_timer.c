@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MS UINT64_C(1000000)
-
 static uint64_t early, woken, timed_out, canceled;
 
 static void add(uint64_t *n)
@@ -22,8 +20,7 @@ static void add(uint64_t *n)
 	__atomic_add_fetch(n, 1, __ATOMIC_RELAXED);
 }
 
-/* ---------------------------------------------------------------------------------- the wheel
- * alone */
+/* ------------------------------------------------------------------------------ the wheel alone */
 
 /* chunk - of records that no slab has, with the last id there may be. */
 static struct coroi_rec *chunk(struct coro_scheduler *s)
@@ -254,8 +251,7 @@ TEST(timer_deadlines_of_the_past)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------ deadlines against
- * wake-ups */
+/* ------------------------------------------------------------------- deadlines against wake-ups */
 
 static uint64_t permits;
 
@@ -366,8 +362,7 @@ TEST(timer_joins_may_time_out_and_be_tried_again)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------------ a worker that is
- * busy */
+/* ------------------------------------------------------------------------ a worker that is busy */
 
 static uint32_t go_on;
 
@@ -453,8 +448,7 @@ TEST(timer_of_one_that_is_woken_to_compute_is_fired_by_another)
 	}
 }
 
-/* -------------------------------------------------------------------------------------- very
- * far */
+/* ------------------------------------------------------------------------------------- very far */
 
 static void sleeps_far(void *arg, void *result)
 {
@@ -540,8 +534,7 @@ TEST(timer_first_one_for_long)
 	finish(s);
 }
 
-/* -------------------------------------------------------------------------------------- very
- * many */
+/* ------------------------------------------------------------------------------------ very many */
 
 /* More at one moment than are fired without a pause: all are, and whoever is ready already goes on
  * in between. */

@@ -14,7 +14,7 @@ static void finished(void)
 	__atomic_add_fetch(&done, 1, __ATOMIC_SEQ_CST);
 }
 
-/* ------------------------------------------------------------------------ at home */
+/* -------------------------------------------------------------------------------------- at home */
 
 static void counts_own(void *arg, void *result)
 {
@@ -98,7 +98,7 @@ TEST_LIMIT(wake_across_workers, 180)
 	}
 }
 
-/* ------------------------------------------------------------------------ from other threads */
+/* --------------------------------------------------------------------------- from other threads */
 
 #define TARGETS 50
 #define WAKERS  3
@@ -221,7 +221,7 @@ TEST(wake_across_schedulers_by_switching)
 	CHECK_EQ(coro_wake(gone), CORO_ESTALE);
 }
 
-/* ------------------------------------------------------------------------ the limit */
+/* ------------------------------------------------------------------------------------ the limit */
 
 static uint32_t phase;
 
@@ -306,7 +306,7 @@ TEST(wake_loses_none_at_the_limit)
 	CHECK_EQ(done, 1);
 }
 
-/* ------------------------------------------------------------------------ coro_switch_to */
+/* ------------------------------------------------------------------------------- coro_switch_to */
 
 static char order[16];
 static coro_handle sleeper;

@@ -99,7 +99,7 @@ TEST(gowaiter_without_memory)
 	go_end();
 }
 
-/* ------------------------------------------------------------------------------------ channels */
+/* ------------------------------------------------------------------------------------- channels */
 
 TEST(gowaiter_passes_values)
 {
@@ -147,6 +147,23 @@ TEST(gowaiter_passes_values)
 	coroi_gowaiter_free(g);
 	CHECK_EQ(coro_chan_free(c), CORO_OK);
 	go_end();
+}
+
+/* A goroutine that comes to a closed channel does not wait. */
+TEST(gocall_at_closed_channels)
+{
+	coro_scheduler *s = start_with(1, 0);
+	struct coroi_gowaiter *g = coroi_gowaiter_new(s, 1, NULL, 0, 8);
+	coro_chan *c;
+
+	CHECK(g);
+	CHECK_EQ(coro_chan_new(&c, 8, 0, 0), CORO_OK);
+	CHECK_EQ(coro_chan_close(c), CORO_OK);
+	CHECK_EQ(coroi_chan_send_gowaiter(c, g), CORO_ECLOSED);
+	CHECK_EQ(coroi_chan_recv_gowaiter(c, g), CORO_ECLOSED);
+	CHECK_EQ(coro_chan_free(c), CORO_OK);
+	coroi_gowaiter_free(g);
+	finish(s);
 }
 
 /* Without cgo: what needs neither a wake-up nor a wait. The sanitizers' builds have none of it. */
@@ -200,7 +217,7 @@ TEST(gowaiter_passes_values_without_a_call)
 	go_end();
 }
 
-/* -------------------------------------------------------------------------------------- select */
+/* --------------------------------------------------------------------------------------- select */
 
 static uint64_t in, out;
 
@@ -415,8 +432,7 @@ TEST(gowaiter_does_it_once)
 	go_end();
 }
 
-/* ---------------------------------------------------------------- what is bound to a worker is not
- * theirs */
+/* ------------------------------------------------------ what is bound to a worker is not theirs */
 
 static struct {
 	coro_chan *chan;

@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-#define MS UINT64_C(1000000)
-
 static uint64_t began, returned, canceled, refused;
 
 /* --------------------------------------------------------------------------------------
@@ -108,8 +106,7 @@ TEST(scope_first_failure_cancels_the_others)
 	}
 }
 
-/* ------------------------------------------------------------------------------------ the parent's
- * end */
+/* ----------------------------------------------------------------------------- the parent's end */
 
 static void ends_by_itself(void *arg, void *result)
 {
@@ -340,8 +337,7 @@ TEST(scope_child_without_memory)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------------- scopes in
- * scopes */
+/* ----------------------------------------------------------------------------- scopes in scopes */
 
 static void tree(void *arg, void *result)
 {

@@ -1,13 +1,11 @@
 /*
- * t_gowrong.c - calls into Go that are refused or go wrong on either side, with a stand-in for it.
- * See t_gocall.c.
+ * t_gocall_misuse.c - calls into Go that are refused, or go wrong on either side.
  */
+
 #include "gostand.h"
 
 #include "kernel/gocall.h"
-#include "sync/gowait.h"
 #include "kernel/idle.h"
-#include "kernel/goworker.h"
 
 #include <string.h>
 
@@ -135,58 +133,4 @@ TEST(gocall_inside_of_one_scheduler)
 	run(NULL, asks_where_it_is);
 	CHECK(!coroi_go_inside(other));
 	finish(other);
-}
-
-/* Go takes what is in the goworker as it has room for it. */
-static void starts_bodies(void *arg, void *result)
-{
-	(void)arg;
-	(void)result;
-	for (int i = 0; i < 5; i++)
-		CHECK_EQ(coro_spawn_go(COROI_GO_BODY | 9, NULL, 0, NULL), CORO_OK);
-	add_one(&done);
-}
-
-TEST(gocall_goworker_is_taken_in_parts)
-{
-	static const uint32_t caps[] = {2, 1, 0, 5}, taken[] = {2, 1, 0, 2};
-	struct coroi_goworker_item items[5];
-
-	CHECK_EQ(coroi_goworker_body(COROI_GO_BODY | 9, 0, 0), CORO_OK);
-	coro_scheduler *s = start_with(1, 0);
-	struct coroi_worker *goworker = coroi_goworker(s);
-	s->go_id = 1;
-	done = 0;
-	spawn(s, starts_bodies, NULL, 0);
-	while (!seen(&done) || at_load_acq(&goworker->ev) != COROI_EV_WOKEN)
-		sleep_us(100);
-	at_store_rlx(&goworker->ev, COROI_EV_NONE);
-	for (int i = 0; i < 4; i++) {
-		CHECK_EQ(coroi_goworker_take(goworker, items, caps[i]), taken[i]);
-		for (uint32_t k = 0; k < taken[i]; k++) {
-			CHECK_EQ(items[k].kind, COROI_GOWORKER_START);
-			CHECK_EQ(items[k].body, COROI_GO_BODY | 9);
-			coroi_goworker_end(goworker, items[k].rec, 0);
-			at_bump(&goworker->ended);
-		}
-		CHECK_EQ(coroi_goworker_park(goworker), i == 3); /* not while there is more */
-	}
-	finish(s);
-}
-
-/* A goroutine that comes to a closed channel does not wait. */
-TEST(gocall_at_closed_channels)
-{
-	coro_scheduler *s = start_with(1, 0);
-	struct coroi_gowaiter *g = coroi_gowaiter_new(s, 1, NULL, 0, 8);
-	coro_chan *c;
-
-	CHECK(g);
-	CHECK_EQ(coro_chan_new(&c, 8, 0, 0), CORO_OK);
-	CHECK_EQ(coro_chan_close(c), CORO_OK);
-	CHECK_EQ(coroi_chan_send_gowaiter(c, g), CORO_ECLOSED);
-	CHECK_EQ(coroi_chan_recv_gowaiter(c, g), CORO_ECLOSED);
-	CHECK_EQ(coro_chan_free(c), CORO_OK);
-	coroi_gowaiter_free(g);
-	finish(s);
 }

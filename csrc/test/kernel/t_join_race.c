@@ -15,8 +15,7 @@ static void finished(void)
 	__atomic_add_fetch(&done, 1, __ATOMIC_SEQ_CST);
 }
 
-/* ------------------------------------------------------------------------ two who want the same
- * one */
+/* -------------------------------------------------------------------- two who want the same one */
 
 struct contest {
 	coro_handle target;
@@ -149,8 +148,7 @@ TEST(join_detach_races_with_the_end)
 	}
 }
 
-/* ------------------------------------------------------------------------ who comes at the moment
- * of the end */
+/* ----------------------------------------------------------- who comes at the moment of the end */
 
 static void parks_a_while(void *arg, void *result)
 {

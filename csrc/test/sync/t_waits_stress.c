@@ -338,7 +338,7 @@ static void *wanders_as_thread(void *arg)
 	return NULL;
 }
 
-/* ---------------------------------------------------------------------------------- the tests */
+/* ------------------------------------------------------------------------------------ the tests */
 
 static const uint32_t modes[] = {0, CORO_NO_MEMBARRIER, CORO_NO_STANDBY,
 				 CORO_NO_MEMBARRIER | CORO_NO_STANDBY};
@@ -565,36 +565,4 @@ TEST_LIMIT(stress_close_with_cancel_of_waits, 240)
 			once(after, ends_all);
 		finish(after);
 	}
-}
-
-/* --------------------------------------------------------------- a deadline that comes too late */
-
-static uint32_t event;
-static uint64_t asked;
-
-static bool keeps(void *arg)
-{
-	add(arg, 1);
-	return false; /* the event is committed */
-}
-
-static void *waits_as_thread(void *arg)
-{
-	CHECK_EQ(coroi_thread_wait(&event, coro_now() + 1, keeps, arg), CORO_OK);
-	return NULL;
-}
-
-/* A thread whose deadline has come asks once, and then waits for what is committed. */
-TEST(waits_of_a_thread_end_by_a_certain_event)
-{
-	pthread_t t;
-
-	thread_start(&t, waits_as_thread, &asked);
-	while (__atomic_load_n(&asked, __ATOMIC_SEQ_CST) == 0)
-		sleep_us(50);
-	sleep_us(200);
-	at_xchg(&event, 1);
-	coroi_futex_wake(&event, 1);
-	thread_join(t);
-	CHECK_EQ(asked, 1);
 }

@@ -6,11 +6,15 @@
 
 #include "dispatch/dispatch.h"
 
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-/* ---------------------------------------------------------------------- the end of the current
- * one */
+/* ------------------------------------------------------------------- the end of the current one */
 
 static char story[64];
 
@@ -108,8 +112,7 @@ TEST(dispatch_ends_while_it_ends)
 	CHECK(strcmp(story, "yzyz") == 0);
 }
 
-/* ----------------------------------------------------------------------------- on a deeper
- * stack */
+/* ---------------------------------------------------------------------------- on a deeper stack */
 
 static void deep_inside(void *arg)
 {
@@ -272,7 +275,7 @@ TEST(dispatch_drop)
 	fifo_close();
 }
 
-/* --------------------------------------------------------------------- beside the other layers */
+/* ---------------------------------------------------------------------- beside the other layers */
 
 static intptr_t counts(void *arg, intptr_t first)
 {
@@ -340,4 +343,93 @@ TEST(dispatch_runs_in_a_coroutine_by_hand)
 	CHECK_EQ(coro_resume(outer, 0, &got), CORO_FINISHED);
 	CHECK_EQ(got, 2);
 	CHECK_EQ(coro_free(outer), CORO_OK);
+}
+
+/* ------------------------------------------------------------------------- the end of the stack */
+
+static __attribute__((noinline, no_sanitize("address", "undefined"))) int eat(int n)
+{
+	volatile char frame[1024];
+	frame[0] = (char)n;
+	return n == 1 << 20 ? 0 : eat(n + 1) + frame[0];
+}
+
+static void eats(void *arg)
+{
+	(void)arg;
+	eat(0);
+}
+
+static void overflow_by(void (*body)(void *), void (*asking)(void))
+{
+	coro_dispatched c = {{0}};
+	stack_t alternate = {.ss_sp = mmap(NULL, 1 << 17, PROT_READ | PROT_WRITE,
+					   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+			     .ss_size = 1 << 17};
+
+	/* a pool's threads have one, others bring their own */
+	CHECK_EQ(sigaltstack(&alternate, NULL), 0);
+	fifo_open(0);
+	fifo.asking = asking;
+	CHECK_EQ(coro_dispatch_init(&c, dispatcher, body, NULL), CORO_OK);
+	fifo_ready(&c);
+	fifo_run();
+}
+
+static void overflow(void)
+{
+	overflow_by(eats, NULL);
+}
+
+/* Once a coroutine has begun, its policy is asked on the same stack. */
+static void asks_deep(void)
+{
+	if (fifo.asked > 1)
+		eat(0);
+}
+
+static void ends_at_once(void *arg)
+{
+	(void)arg;
+}
+
+static void overflow_of_the_policy(void)
+{
+	overflow_by(ends_at_once, asks_deep);
+}
+
+static void overflow_in_a_pool(void)
+{
+	coro_dispatch_pool *p;
+	coro_dispatch_pool_options o = {.size = sizeof o, .policy = CORO_DISPATCH_LL, .threads = 1};
+
+	CHECK_EQ(coro_dispatch_pool_new(&p, &o), CORO_OK);
+	CHECK_EQ(coro_dispatch_pool_spawn(p, eats, NULL, 0, NULL), CORO_OK);
+	CHECK_EQ(coro_dispatch_pool_wait(p), CORO_OK);
+	CHECK_EQ(coro_dispatch_pool_free(p), CORO_OK);
+}
+
+static void expect_overflow(void (*how)(void), uintptr_t whose)
+{
+	char text[4096], want[64];
+	int fd;
+	pid_t child = child_start(&fd);
+
+	if (child == 0) {
+		alarm(60);
+		how();
+		_exit(0);
+	}
+	int status = child_end(child, fd, text, sizeof text);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+	snprintf(want, sizeof want, "function 0x%llx used up its stack of 256 KiB",
+		 (unsigned long long)whose);
+	CHECK(strstr(text, want));
+}
+
+TEST(dispatch_guard_faults_and_names_it)
+{
+	expect_overflow(overflow, (uintptr_t)eats);
+	expect_overflow(overflow_in_a_pool, (uintptr_t)eats);
+	expect_overflow(overflow_of_the_policy, (uintptr_t)fifo_next);
 }
