@@ -1,5 +1,5 @@
 /*
- * pools.h - pools of threads with a dispatcher each, for the tests.
+ * pools.h - for the tests: pools of threads with a dispatcher each.
  */
 
 #ifndef POOLS_H
@@ -7,23 +7,23 @@
 
 #include "test.h"
 
-extern coro_dispatch_pool *pool; /* the one that is tested */
+extern coro_dispatch_pool *pool; /* the pool under test */
 extern uint64_t pool_done;       /* set to 0 by pool_new */
 
 extern const uint32_t pool_policies[2];
 
-/* pool_new - another pool, which `pool` is from now on. in_a_row: for rr alone. pool_end - wait for
- * the end of p, and free it. */
+/* pool_new - make another pool, and set `pool` to it. in_a_row: for rr alone. pool_end - wait for
+ * the end of p, and free p. */
 coro_dispatch_pool *pool_new(uint32_t policy, uint32_t threads, uint32_t in_a_row);
 void pool_end(coro_dispatch_pool *p);
 
-/* each - test with both pool_policies and 1, 2, 4... threads. */
+/* pool_each - call test with both policies, and with 1, 2, 4... threads. */
 void pool_each(uint32_t threads, void (*test)(uint32_t policy, uint32_t threads));
 
-/* start_one - a coroutine of the pool. */
+/* pool_spawn - a coroutine of `pool`; it succeeds. */
 coro_dispatch_id pool_spawn(coro_dispatch_fn fn, void *arg, uint32_t group);
 
-/* pool_tell - a body: one more in the uint64_t at arg. */
+/* pool_tell - a body: add one to the uint64_t at arg. */
 void pool_tell(void *arg);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * t_dispatchend.c - the bare dispatcher: how a coroutine ends, by itself or by others, on the
- * shared stack or on a deeper one; and beside the other layers.
+ * t_dispatch_end.c - the manual dispatcher: how a coroutine ends, by itself, by others or by an
+ * overflow, on the shared stack or on a deeper one. Coroutines beside those of the other layers.
  */
 #include "fifo.h"
 
@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* ------------------------------------------------------------------- the end of the current one */
+/* ------------------------------------------------------------------- the current coroutine ends */
 
 static char story[64];
 
@@ -78,7 +78,7 @@ static void exits(struct player *p)
 		at_depth(3, coro_exit);
 }
 
-/* What was deferred may block, and others run meanwhile. */
+/* Deferred functions may block, and others run meanwhile. */
 TEST(dispatch_deferred_may_block)
 {
 	fifo_open(0);
@@ -159,7 +159,7 @@ TEST(dispatch_blocks_on_a_deeper_stack)
 /* ------------------------------------------------------------------------------------------
  * drop */
 
-static void blocks_for_ever(struct player *p)
+static void blocks_forever(struct player *p)
 {
 	volatile char large[1000] = {0};
 
@@ -172,7 +172,7 @@ static void blocks_for_ever(struct player *p)
 
 static void blocks_deep_inside(void *arg)
 {
-	blocks_for_ever(arg);
+	blocks_forever(arg);
 }
 
 static void blocks_deep(struct player *p)
@@ -196,7 +196,7 @@ static void drops_all(struct player *p)
 	fifo.head = fifo.tail;
 }
 
-/* occupant_too: in the callback that is asked next, when the last of them has just blocked. */
+/* In the policy's `next`, when the last of them has just blocked. */
 static void drop_in_next(void)
 {
 	if (fifo.last == &victims[3].own) {
@@ -212,7 +212,7 @@ static void drop_four(void (*how)(void))
 	victims = calloc(5, sizeof *victims);
 	for (unsigned i = 0; i < 4; i++) {
 		victims[i].id = i;
-		fifo_enter(&victims[i], i == 2 ? blocks_deep : blocks_for_ever);
+		fifo_enter(&victims[i], i == 2 ? blocks_deep : blocks_forever);
 	}
 	how();
 	CHECK(strcmp(story, "dddd") == 0);
@@ -220,7 +220,7 @@ static void drop_four(void (*how)(void))
 		CHECK_EQ(coro_dispatch_status(&victims[i].own), CORO_ABORT);
 		CHECK_EQ(coro_dispatch_drop(&victims[i].own), CORO_EINVAL);
 	}
-	/* The stack is as good as new. */
+	/* The stack can be used as before. */
 	fifo.asking = NULL;
 	fifo.last = NULL;
 	fifo_enter(&victims[0], small_frames);
@@ -245,7 +245,7 @@ static void in_next(void)
 static void stop_at_five(void)
 {
 	if (fifo.asked == 5)
-		fifo.wrong = &victims[4].own; /* of no dispatcher: the run ends */
+		fifo.wrong = &victims[4].own; /* belongs to no dispatcher: the run ends */
 }
 
 static void between_runs(void)
@@ -266,7 +266,7 @@ TEST(dispatch_drop)
 	drop_four(in_next);
 	drop_four(between_runs);
 
-	fifo_open(0); /* fresh ones: nothing was there */
+	fifo_open(0); /* fresh coroutines have no frames */
 	struct player *p = fifo_enter_many(3, nothing);
 	CHECK_EQ(coro_dispatch_drop(&p[1].own), CORO_OK);
 	CHECK_EQ(coro_dispatch_status(&p[1].own), CORO_ABORT);
@@ -275,7 +275,7 @@ TEST(dispatch_drop)
 	fifo_close();
 }
 
-/* ---------------------------------------------------------------------- beside the other layers */
+/* --------------------------------------------------------------------------------- other layers */
 
 static intptr_t counts(void *arg, intptr_t first)
 {
@@ -367,7 +367,7 @@ static void overflow_by(void (*body)(void *), void (*asking)(void))
 					   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
 			     .ss_size = 1 << 17};
 
-	/* a pool's threads have one, others bring their own */
+	/* a pool's threads have an alternate stack, others bring their own */
 	CHECK_EQ(sigaltstack(&alternate, NULL), 0);
 	fifo_open(0);
 	fifo.asking = asking;
@@ -381,7 +381,7 @@ static void overflow(void)
 	overflow_by(eats, NULL);
 }
 
-/* Once a coroutine has begun, its policy is asked on the same stack. */
+/* Once a coroutine has begun, the policy is called on the same stack. */
 static void asks_deep(void)
 {
 	if (fifo.asked > 1)

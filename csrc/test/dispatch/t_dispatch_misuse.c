@@ -49,9 +49,9 @@ TEST(dispatch_wrong_arguments)
 	CHECK_EQ(coro_dispatch_free(NULL), CORO_OK);
 }
 
-/* -------------------------------------------------------------------- calls from the wrong side */
+/* --------------------------------------------------------------------- calls in the wrong place */
 
-/* Nothing of it where nobody runs: what the callbacks may not do. */
+/* What the callbacks may not do: no coroutine is current there, and nothing comes of it. */
 static void ask_for_trouble(void)
 {
 	coro_dispatcher *other;
@@ -97,24 +97,25 @@ TEST(dispatch_what_is_not_allowed_inside)
 	fifo_open(0);
 	fifo.asking = ask_for_trouble;
 	struct player *p = fifo_enter_many(2, makes_trouble);
-	CHECK_EQ(coro_dispatch_init(&p->own, dispatcher, player_main, p), CORO_EBUSY); /* fresh */
+	/* it is fresh */
+	CHECK_EQ(coro_dispatch_init(&p->own, dispatcher, player_main, p), CORO_EBUSY);
 	fifo_run();
 	CHECK_EQ(p[0].rounds + p[1].rounds, 2);
 	CHECK_EQ(coro_dispatch_drop(&p->own), CORO_EINVAL);
-	fifo_enter(p, nothing); /* ended ones can be used again */
+	fifo_enter(p, nothing); /* ended coroutines can be used again */
 	fifo_run_all(p, 2, CORO_FINISHED);
 }
 
 /* -------------------------------------------------------------------- what next must not return */
 
-/* What next must not return ends the run, and nothing else. */
+/* What `next` must not return ends the run, and nothing else. */
 static coro_dispatched *blocked_one;
 
 static void drops_another(void *arg)
 {
 	(void)arg;
 	CHECK_EQ(coro_dispatch_status(blocked_one), CORO_EBUSY);
-	fifo.wrong = blocked_one; /* what next returns, while it is being dropped */
+	fifo.wrong = blocked_one; /* `next` returns it while it is being dropped */
 	CHECK_EQ(coro_dispatch_block(), CORO_OK);
 }
 
@@ -162,7 +163,8 @@ TEST(dispatch_next_returns_what_cannot_run)
 	fifo_close();
 }
 
-/* Asked after a block, and after an end, by a loop on the slot: both ends of a run are tried. */
+/* By `next` after a block and after an end, in a loop on the shared stack: a run ends in both
+ * ways. */
 static void makes_next_wrong(struct player *p)
 {
 	static coro_dispatched none;

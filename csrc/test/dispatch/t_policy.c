@@ -1,6 +1,7 @@
 /*
- * t_policy.c - pools of dispatchers: what is woken goes on, wherever the wake comes from; what has
- * ended is told apart from it; each has its turn.
+ * t_policy.c - pools of dispatchers: a woken coroutine goes on, wherever the wake comes from; an
+ * ended one is stale; each has its turn. The end of a pool: t_policy_stop.c; misuse:
+ * t_policy_misuse.c; no memory: t_policy_nomemory.c.
  */
 
 #include "pools.h"
@@ -28,7 +29,7 @@ static void in_ring(void *arg)
 		CHECK_EQ(pattern_across(i % 20 + 1, i, coro_dispatch_park), CORO_OK);
 		CHECK_EQ(coro_dispatch_wake(pool, ids[next]), CORO_OK);
 	}
-	/* the last permit: nobody wakes one that has ended */
+	/* the last permit: an ended one is not woken */
 	CHECK_EQ(coro_dispatch_park(), CORO_OK);
 	add_one(&pool_done);
 }
@@ -37,7 +38,7 @@ static void rings(uint32_t policy, uint32_t threads)
 {
 	pool_new(policy, threads, 8);
 	ring = (unsigned)scaled(FIBERS ? 400 : 4000);
-	members = policy == CORO_DISPATCH_LL ? 8 : 10; /* those of rr are not all on one thread */
+	members = policy == CORO_DISPATCH_LL ? 8 : 10; /* those of rr are on several threads */
 	ring -= ring % members;
 	ids = calloc(ring + 1, sizeof *ids);
 	for (unsigned i = 0; i < ring; i++)
@@ -99,7 +100,7 @@ static void tells_its_thread(void *arg)
 	CHECK_EQ(pthread_getname_np(pthread_self(), arg, 16), 0);
 }
 
-/* As many threads as there are CPUs, by a name of one's own that may be too long. */
+/* As many threads as CPUs, with a name of the caller's that may be too long. */
 TEST(dispatch_pool_of_the_usual_size)
 {
 	static const char *const names[] = {"mine", "a-name-of-more-than-sixteen", NULL};
@@ -131,7 +132,7 @@ static void plays_with(coro_dispatch_id other)
 		CHECK(status == CORO_OK || status == CORO_ESTALE);
 	}
 	add_one(&pool_done);
-	coro_dispatch_wake(pool, other); /* to see it, too */
+	coro_dispatch_wake(pool, other); /* so that the other sees the stop */
 }
 
 static void plays_first(void *arg)
@@ -162,7 +163,7 @@ static void starts_them(void *arg)
 	pool_spawn(stops_them, NULL, 0);
 }
 
-/* Two who wake each other for ever let a third have its turn. */
+/* Two that wake each other on and on let a third have its turn. */
 static void others_have_their_turn(uint32_t policy, uint32_t threads)
 {
 	pool_new(policy, threads, UINT32_MAX); /* all on one thread */
@@ -208,8 +209,8 @@ static void wakes_from_inside(void *arg)
 	wakes_all(arg);
 }
 
-/* Exactly as many permits as were given: the last park of each is served by the last wake, or it
- * would not end. */
+/* Exactly as many permits as were given: the last wake serves the last park, or the coroutine would
+ * not end. */
 static void wake_from_anywhere(uint32_t policy, uint32_t threads)
 {
 	pthread_t waker[WAKERS - 1];
@@ -253,7 +254,7 @@ static void *spawns(void *arg)
 	for (uint64_t i = 0; i < n; i++) {
 		CHECK_EQ(coro_dispatch_pool_spawn(pool, ends_at_once, NULL, 0, &id), CORO_OK);
 		CHECK(id != before);
-		if (i % 16 == 0) { /* it may have ended, and then its place may be another's */
+		if (i % 16 == 0) { /* it may have ended, and another may have its number */
 			int status = coro_dispatch_wake(pool, id);
 			CHECK(status == CORO_OK || status == CORO_ESTALE);
 		}
@@ -289,7 +290,7 @@ TEST(dispatch_pool_come_and_go)
 
 /* --------------------------------------------------------------------------------------- stress */
 
-/* Everybody wakes himself, and somebody at random, so often. */
+/* n times, each wakes itself and a random other. */
 static void wakes_at_random(void *arg)
 {
 	uint64_t state = (uintptr_t)arg * 2 + 1;

@@ -1,5 +1,5 @@
 /*
- * t_policy_misuse.c - pools of dispatchers: misuse, and limits that are reached.
+ * t_policy_misuse.c - pools of dispatchers: misuse is told, limits are kept.
  */
 
 #include "pools.h"
@@ -87,7 +87,7 @@ TEST(dispatch_pool_what_is_not_allowed_inside)
 
 /* --------------------------------------------------------------------------------------- limits */
 
-/* As many permits as there may be: the last of them by hand. */
+/* All permits that a coroutine can have: the test sets all but one. */
 static void is_full(void *arg)
 {
 	struct coroi_member *me = (struct coroi_member *)coro_dispatch_self();
@@ -122,7 +122,7 @@ TEST(dispatch_pool_counts_permits)
 	pool_each(1, overflow);
 }
 
-/* As many chunks as a pool can have, of which there are none. */
+/* All chunks that a pool can have, and none of them is there. */
 TEST(dispatch_pool_of_too_many)
 {
 	for (int i = 0; i < 2; i++) {
@@ -147,7 +147,7 @@ static void is_the_last_of_its_number(void *arg)
 	add_one(&pool_done);
 }
 
-/* One whose generations are used up is never used again: an id of long ago stays stale. */
+/* A member whose generations are used up is never used again: an old id stays stale. */
 TEST(dispatch_pool_generations_end)
 {
 	for (int i = 0; i < 2; i++) {
@@ -155,7 +155,7 @@ TEST(dispatch_pool_generations_end)
 		coro_dispatch_id usual = pool_spawn(pool_tell, &pool_done, 0);
 		CHECK_EQ(coro_dispatch_pool_wait(pool), CORO_OK);
 		coro_dispatch_id last = pool_spawn(is_the_last_of_its_number, NULL, 0);
-		CHECK_EQ((uint32_t)last, (uint32_t)usual); /* it is used again */
+		CHECK_EQ((uint32_t)last, (uint32_t)usual); /* the member is used again */
 		CHECK_EQ(coro_dispatch_pool_wait(pool), CORO_OK);
 		coro_dispatch_id next = pool_spawn(pool_tell, &pool_done, 0);
 		CHECK((uint32_t)next != (uint32_t)last);

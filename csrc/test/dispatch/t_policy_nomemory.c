@@ -62,7 +62,7 @@ TEST(dispatch_pool_no_memory_to_spawn)
 
 /* ---------------------------------------------------------------------------------------- parks */
 
-/* No memory for its frames: it has not waited, and whatever permit comes is still there. */
+/* No memory for its frames: the coroutine has not waited, and a permit that comes is kept. */
 static void cannot_park(void *arg)
 {
 	fail_block = 0;
@@ -74,7 +74,7 @@ static void cannot_park(void *arg)
 	fail_block = 0;
 	fail_blocks = 1;
 	CHECK_EQ(pattern_across(200, (uintptr_t)arg, coro_dispatch_park),
-		 CORO_ENOMEM); /* its buffer is too small */
+		 CORO_ENOMEM); /* the buffer is too small */
 	add_one(&pool_done);
 	CHECK_EQ(coro_dispatch_park(), CORO_ECANCELED);
 }
@@ -101,8 +101,8 @@ TEST(dispatch_pool_no_memory_to_park)
 	pool_each(2, park_fails);
 }
 
-/* A wake that comes while a park is about to fail is a permit all the same: as many parks succeed
- * as there are wakes. */
+/* A wake during a park that fails gives a permit all the same: as many parks succeed as there are
+ * wakes. */
 static void parks_without_memory(void *arg)
 {
 	uint64_t n = *(uint64_t *)arg, taken = 0;
@@ -163,7 +163,8 @@ static void *wakes(void *arg)
 	return NULL;
 }
 
-/* Between the park and its refusal another thread starts others, and wakes the one that parks. */
+/* Between the park and its refusal another thread starts coroutines, and wakes the one that
+ * parks. */
 static void wakes_meanwhile(void)
 {
 	pthread_t t;
@@ -192,7 +193,7 @@ static void parks_among_others(void *arg)
 	notes((void *)0);
 }
 
-/* It goes on at once, and the others keep their turns. */
+/* The refused coroutine goes on at once, and the others keep their turns. */
 TEST(dispatch_pool_refused_park_leaves_the_others)
 {
 	for (int i = 0; i < 2; i++) {

@@ -1,5 +1,5 @@
 /*
- * t_policy_stop.c - pools of dispatchers: how they are stopped and freed.
+ * t_policy_stop.c - pools of dispatchers: stop, free, and a pool that ends another.
  */
 
 #include "pools.h"
@@ -60,7 +60,7 @@ TEST(dispatch_pool_stop)
 	pool_each(4, stop);
 }
 
-/* Those that have not started when it is stopped never do. */
+/* Coroutines that have not started before the stop never start. */
 static void stops_inside(void *arg)
 {
 	(void)arg;
@@ -94,7 +94,7 @@ TEST(dispatch_pool_stop_before_they_start)
 	pool_each(2, stop_unstarted);
 }
 
-/* Free alone does all of it. */
+/* Free stops, waits and frees. */
 static void free_alone(uint32_t policy, uint32_t threads)
 {
 	pool_new(policy, threads, 0);

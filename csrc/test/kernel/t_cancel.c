@@ -1,6 +1,6 @@
 /*
- * t_cancel.c - cancelling one coroutine: wherever it is, by whomever, at whatever moment; and
- * nobody else.
+ * t_cancel.c - cancel of one coroutine: in every state, by every kind of caller, at every moment.
+ * No other coroutine is canceled. Counted under load: t_cancel_storm.c.
  */
 #include "test.h"
 
@@ -25,7 +25,7 @@ static bool flag_is_up(void)
 	return __atomic_load_n(&flag, __ATOMIC_ACQUIRE);
 }
 
-/* blocked - wait until n coroutines wait. */
+/* blocked - return when n coroutines wait. */
 static void blocked(coro_scheduler *s, size_t n)
 {
 	until_waiting(s, n);
@@ -40,7 +40,8 @@ static void never(void *arg, void *result)
 
 /* -------------------------------------------------------------------------------- one at a time */
 
-/* Two waits in a row are cancelled, a permit is taken between them, and coro_canceled says so. */
+/* Two waits in a row are canceled, a permit is taken between them, and coro_canceled tells of
+ * it. */
 static void parks(void *arg, void *result)
 {
 	(void)arg;
@@ -79,7 +80,7 @@ static coro_handle spawn_joinable(coro_scheduler *s, coro_fn fn, const void *arg
 
 static int32_t joined;
 
-/* takes - joins what joins, for the threads of a test, which cannot. */
+/* takes - join a joiner, for the threads of a test, which cannot join. */
 static void takes(void *arg, void *result)
 {
 	coro_handle h;
@@ -109,7 +110,7 @@ TEST(cancel_of_a_parked_one)
 			coro_handle h = spawn_joinable(s, parks, NULL, 0, 1);
 			blocked(s, 1);
 			CHECK_EQ(coro_cancel(h), CORO_OK);
-			CHECK_EQ(status_of_join(s, h), CORO_OK); /* its result stands */
+			CHECK_EQ(status_of_join(s, h), CORO_OK); /* the result is kept */
 			CHECK_EQ(coro_cancel(h), CORO_ESTALE);
 		}
 		finish(s);
@@ -117,7 +118,7 @@ TEST(cancel_of_a_parked_one)
 	}
 }
 
-/* The same, from a coroutine that shares its worker with it, or not. */
+/* The same, from a coroutine on the same worker or on another. */
 static void cancels(void *arg, void *result)
 {
 	coro_handle h;
@@ -145,8 +146,8 @@ TEST(cancel_from_inside)
 	}
 }
 
-/* On one worker, in order: who is cancelled at home goes on with its code although done yield
- * around it. */
+/* On one worker, in order: a coroutine that is canceled at home goes on with its code, although
+ * others yield around it. */
 static void cancels_at_home(void *arg, void *result)
 {
 	coro_handle h[20];
@@ -199,7 +200,7 @@ TEST(cancel_of_itself)
 	finish(s);
 }
 
-/* It computes, and asks. */
+/* A coroutine that computes asks whether it is canceled. */
 static void computes(void *arg, void *result)
 {
 	(void)arg;
@@ -232,7 +233,7 @@ static void count_end(void *arg)
 	finished();
 }
 
-/* What was deferred runs; there is no result. */
+/* Deferred functions run. There is no result. */
 static void exits(void *arg, void *result)
 {
 	(void)arg;
@@ -266,7 +267,7 @@ static void resumes(void *arg, void *result)
 	CHECK_EQ(coro_free(co), CORO_OK);
 }
 
-TEST(cancel_is_told_by_who_was)
+TEST(cancel_is_told_by_the_canceled)
 {
 	coro_scheduler *s = start_with(2, 0);
 
@@ -299,7 +300,7 @@ TEST(cancel_before_the_start)
 		CHECK_EQ(coro_detach(joiner[i]), CORO_OK);
 	}
 	CHECK_EQ(coro_scheduler_run(s), CORO_EDEADLK);
-	CHECK_EQ(coro_scheduler_blocked(s, NULL, 0), 200); /* those that park, and who joins them */
+	CHECK_EQ(coro_scheduler_blocked(s, NULL, 0), 200); /* 100 that park, and their joiners */
 	CHECK_EQ(done, 200);
 	for (int i = 0; i < 300; i += 3)
 		CHECK_EQ(coro_cancel(h[i]), CORO_OK);
@@ -325,7 +326,7 @@ static void cancels_children(void *arg, void *result)
 		CHECK_EQ(coro_spawn_attr(&(coro_attr){.size = sizeof(coro_attr)}, never, NULL, 0,
 					 &h),
 			 CORO_OK);
-		CHECK_EQ(coro_cancel(h), CORO_OK); /* nobody joins it */
+		CHECK_EQ(coro_cancel(h), CORO_OK); /* not joinable */
 	}
 	finished();
 }
@@ -339,31 +340,32 @@ TEST(cancel_of_children)
 	CHECK_EQ(done, 1);
 }
 
-/* Those that wait for a stack end unstarted when one comes free, or when all else is at rest. */
-#define STARVE_STACKS 5
-static void starves(void *arg, void *result)
+/* A canceled coroutine that awaits a stack ends unstarted when a stack comes free, or when all else
+ * is at rest. */
+#define STACKS_FREE 5
+static void awaits_stacks(void *arg, void *result)
 {
 	coro_handle h[40];
 	(void)arg;
 	(void)result;
 	for (int i = 0; i < 40; i++)
-		CHECK_EQ(coro_spawn_attr(JOINABLE(1), i >= STARVE_STACKS ? never : parks, NULL, 0,
+		CHECK_EQ(coro_spawn_attr(JOINABLE(1), i >= STACKS_FREE ? never : parks, NULL, 0,
 					 &h[i]),
 			 CORO_OK);
 	for (int i = 0; i < 3; i++)
-		/* those that find a stack park; the done wait for one */
+		/* the first park on their stacks, the others wait for one */
 		CHECK_EQ(coro_yield(), CORO_OK);
 	for (int i = 39; i >= 0; i--)
 		CHECK_EQ(coro_cancel(h[i]), CORO_OK);
 	for (int i = 0; i < 40; i++) {
 		uint8_t got = 0;
-		CHECK_EQ(coro_join(h[i], &got, 1), i >= STARVE_STACKS ? CORO_ECANCELED : CORO_OK);
-		CHECK_EQ(got, i >= STARVE_STACKS ? 0 : 7);
+		CHECK_EQ(coro_join(h[i], &got, 1), i >= STACKS_FREE ? CORO_ECANCELED : CORO_OK);
+		CHECK_EQ(got, i >= STACKS_FREE ? 0 : 7);
 	}
 	finished();
 }
 
-static void starves_canceled(void *arg, void *result)
+static void is_canceled_without_a_stack(void *arg, void *result)
 {
 	coro_handle h[20];
 	(void)arg;
@@ -377,24 +379,24 @@ static void starves_canceled(void *arg, void *result)
 	finished();
 }
 
-TEST(cancel_of_those_that_starve)
+TEST(cancel_of_those_that_await_a_stack)
 {
 	coro_options o = options(1, 0);
 	o.stack_limit = o.stack_bytes + (4 << 10); /* one stack */
 	coro_scheduler *s = start(&o);
 
 	done = 0;
-	spawn(s, starves_canceled, NULL, 0);
+	spawn(s, is_canceled_without_a_stack, NULL, 0);
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	CHECK_EQ(done, 1);
 	finish(s);
 
-	o.stack_limit = (1 + STARVE_STACKS) * (o.stack_bytes + (4 << 10));
+	o.stack_limit = (1 + STACKS_FREE) * (o.stack_bytes + (4 << 10));
 	s = start(&o);
 	done = 0;
-	spawn(s, starves, NULL, 0);
+	spawn(s, awaits_stacks, NULL, 0);
 	finish(s);
-	CHECK_EQ(done, 1 + STARVE_STACKS);
+	CHECK_EQ(done, 1 + STACKS_FREE);
 }
 
 /* -------------------------------------------------------------------------------------- joining */
@@ -415,7 +417,7 @@ TEST(cancel_of_a_joiner)
 			while (!flag_is_up())
 				sleep_us(50);
 			CHECK_EQ(joined, CORO_ECANCELED);
-			CHECK_EQ(coro_cancel(target), CORO_OK); /* it can still be joined */
+			CHECK_EQ(coro_cancel(target), CORO_OK); /* the target can still be joined */
 			CHECK_EQ(status_of_join(s, target), CORO_OK);
 		}
 		finish(s);
@@ -423,8 +425,7 @@ TEST(cancel_of_a_joiner)
 	}
 }
 
-/* A result that is there is taken even so; a coroutine that was cancelled can wait for nothing
- * else. */
+/* A result that is there is taken all the same. A canceled coroutine can wait for nothing else. */
 static void quick(void *arg, void *result)
 {
 	(void)arg;
@@ -473,7 +474,7 @@ TEST(cancel_of_what_is_stale)
 	finish(s);
 }
 
-/* Close with cancel is told by coro_canceled too. */
+/* coro_canceled tells of a close with cancel, too. */
 static void asks(void *arg, void *result)
 {
 	(void)arg;
@@ -507,11 +508,12 @@ static void yields_after_cancel(void *arg, void *result)
 	__atomic_store_n(&flag, 1, __ATOMIC_SEQ_CST);
 	while (!__atomic_load_n(&coroi_self()->cancel, __ATOMIC_SEQ_CST))
 		;
-	CHECK_EQ(coro_yield(), CORO_OK); /* our first stop: the done end unstarted, we go on */
+	/* our first suspension: the others end unstarted, we go on */
+	CHECK_EQ(coro_yield(), CORO_OK);
 	__atomic_store_n(&done, 1, __ATOMIC_SEQ_CST);
 }
 
-/* No cap here: the same moment, reached by cancel. */
+/* No stack is missing here: cancel alone leads to the same moment. */
 TEST(cancel_spares_the_one_that_runs)
 {
 	coro_scheduler *s = start_with(1, 0);

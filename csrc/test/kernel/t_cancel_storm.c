@@ -1,5 +1,5 @@
 /*
- * t_cancel_storm.c - cancels and permits at once, from everywhere: counted.
+ * t_cancel_storm.c - cancels and permits at once, from every side: counted.
  */
 
 #include "test.h"
@@ -12,21 +12,22 @@ static uint64_t done;
 
 /* -------------------------------------------------------------------------------------- a storm */
 
-#define ROOM     64
+#define TARGETS  64
 #define STORMERS 3
 
-struct place {
+struct target {
 	coro_handle handle;
-	uint64_t permits; /* given with CORO_OK to all who were here */
+	uint64_t permits; /* given with CORO_OK to all coroutines of this target */
 	uint64_t taken;
 };
 
-static struct place places[ROOM];
+static struct target targets[TARGETS];
 static uint64_t round_ends, cancels_ok, wakes_ok, seen_canceled, unstarted, ended_by_permits,
 	cancel_stale, storm_over;
 
-/* weathers - takes permits until it has had enough, or is cancelled and finds none. What it was
- * given and has not taken is still in its record at the end: all that were granted can be told. */
+/* weathers - take permits until there are enough, or a cancel comes and no permit is left. Permits
+ * that are given and not taken are still in the record at the end, so every grant is accounted
+ * for. */
 static void weathers(void *arg, void *result)
 {
 	uint32_t in[2];
@@ -47,11 +48,11 @@ static void weathers(void *arg, void *result)
 	*(uint64_t *)result = taken;
 }
 
-/* hosts - keeps one place occupied, one after the other; joins each, and counts how it ended. */
+/* hosts - run one coroutine after the other as one target; join each, and count how it ended. */
 static void hosts(void *arg, void *result)
 {
 	uint32_t at = *(uint32_t *)arg;
-	struct place *p = &places[at];
+	struct target *p = &targets[at];
 	uint64_t rounds = scaled(300);
 
 	(void)result;
@@ -82,7 +83,7 @@ static void storm(uint64_t seed, uint64_t *granted)
 {
 	while (!__atomic_load_n(&storm_over, __ATOMIC_ACQUIRE)) {
 		uint64_t r = rnd(&seed);
-		struct place *p = &places[r % ROOM];
+		struct target *p = &targets[r % TARGETS];
 		coro_handle h = __atomic_load_n(&p->handle, __ATOMIC_ACQUIRE);
 		bool cancel = (r >> 32) % 8 == 0;
 		int status = cancel ? coro_cancel(h) : coro_wake(h);
@@ -92,13 +93,13 @@ static void storm(uint64_t seed, uint64_t *granted)
 		else if (cancel)
 			__atomic_add_fetch(&cancel_stale, 1, __ATOMIC_RELAXED);
 		if (!cancel && status == CORO_OK)
-			granted[p - places]++;
+			granted[p - targets]++;
 		if (coro_self())
 			CHECK_EQ(coro_yield(), CORO_OK);
 	}
 }
 
-static uint64_t granted_by[STORMERS + 2][ROOM];
+static uint64_t granted_by[STORMERS + 2][TARGETS];
 
 static void *storms(void *arg)
 {
@@ -117,34 +118,34 @@ static void weather(uint32_t workers, uint32_t flags)
 {
 	coro_scheduler *s = start_with(workers, flags);
 	pthread_t t[STORMERS];
-	uint64_t want = ROOM * scaled(300);
+	uint64_t want = TARGETS * scaled(300);
 
-	memset(places, 0, sizeof places);
+	memset(targets, 0, sizeof targets);
 	memset(granted_by, 0, sizeof granted_by);
 	done = round_ends = cancels_ok = wakes_ok = seen_canceled = unstarted = ended_by_permits =
 		cancel_stale = storm_over = 0;
-	for (uint32_t i = 0; i < ROOM; i++)
+	for (uint32_t i = 0; i < TARGETS; i++)
 		spawn(s, hosts, &i, sizeof i);
 	for (uintptr_t i = 0; i < STORMERS; i++)
 		thread_start(&t[i], storms, (void *)i);
 	for (uint64_t i = 0; i < 2; i++)
 		spawn(s, storms_inside, &i, sizeof i);
-	while (__atomic_load_n(&done, __ATOMIC_SEQ_CST) < ROOM)
+	while (__atomic_load_n(&done, __ATOMIC_SEQ_CST) < TARGETS)
 		sleep_us(200);
 	__atomic_store_n(&storm_over, 1, __ATOMIC_RELEASE);
 	for (int i = 0; i < STORMERS; i++)
 		thread_join(t[i]);
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
-	/* Each has ended once, by one of the three. None took more than was granted; none was
-	 * cancelled by nobody. */
+	/* Each has ended once, in one of three ways. None took more than was granted; none was
+	 * canceled without a cancel. */
 	CHECK_EQ(round_ends, want);
 	CHECK_EQ(seen_canceled + unstarted + ended_by_permits, want);
 	CHECK(seen_canceled + unstarted <= cancels_ok);
-	for (int i = 0; i < ROOM; i++) {
+	for (int i = 0; i < TARGETS; i++) {
 		uint64_t granted = 0;
 		for (int k = 0; k < STORMERS + 2; k++)
 			granted += granted_by[k][i];
-		CHECK(places[i].taken <= granted);
+		CHECK(targets[i].taken <= granted);
 	}
 	report("%u workers: %llu ended by permits, %llu canceled, %llu unstarted; %llu cancels too late",
 	       workers, (unsigned long long)ended_by_permits, (unsigned long long)seen_canceled,
@@ -162,8 +163,8 @@ TEST_LIMIT(cancel_in_a_storm, 60)
 
 /* --------------------------------------------------------------------------- permits come first */
 
-/* Exact: each of many parked ones gets so many permits and then a cancel from different threads;
- * all permits given before the cancel are taken before the wait fails. */
+/* Exact: each of many parked coroutines gets n permits and then a cancel, from different threads.
+ * All permits given before the cancel are taken before the wait fails. */
 #define EXACT 200
 static coro_handle exact[EXACT];
 static uint64_t exact_taken[EXACT];
@@ -215,8 +216,8 @@ TEST(cancel_loses_no_permit)
 	}
 }
 
-/* Whoever is canceled while a permit is on its way has the permit first, whether he waits for it or
- * is about to. */
+/* A coroutine that is canceled while a permit is on its way gets the permit first, whether it waits
+ * for the permit or is about to. */
 static uint64_t began;
 
 static void parks_twice(void *arg, void *result)

@@ -1,6 +1,7 @@
 /*
- * t_dense.c - dense coroutines: frames are unchanged when their owner goes on, however it waits and
- * whoever used its stack meanwhile.
+ * t_dense.c - dense coroutines: frames are unchanged when their owner goes on, whatever it waited
+ * for, and whatever ran on its stack meanwhile. Large frames: t_dense_private.c; no memory:
+ * t_dense_nomemory.c.
  */
 
 #include "dense_bodies.h"
@@ -14,9 +15,9 @@
 
 /* --------------------------------------------------------------------------------------- yields */
 
-static void many_yield(uint32_t workers, uint32_t slots, uint64_t n)
+static void many_yield(uint32_t workers, uint32_t shared_stacks, uint64_t n)
 {
-	coro_scheduler *s = dense_start(workers, slots, 0);
+	coro_scheduler *s = dense_start(workers, shared_stacks, 0);
 
 	dense_done = 0;
 	for (uint64_t i = 0; i < n; i++)
@@ -31,11 +32,11 @@ static void many_yield(uint32_t workers, uint32_t slots, uint64_t n)
 TEST(dense_frames_last)
 {
 	for (uint32_t workers = 1; workers <= 4; workers++)
-		for (uint32_t slots = 2; slots <= 32; slots *= 4)
-			many_yield(workers, slots, scaled(2000));
+		for (uint32_t shared_stacks = 2; shared_stacks <= 32; shared_stacks *= 4)
+			many_yield(workers, shared_stacks, scaled(2000));
 }
 
-/* A few never move: no copy is made. */
+/* A few coroutines never share a stack: nothing is copied. */
 static void yields_alone(void *arg, void *result)
 {
 	(void)arg;
@@ -84,8 +85,8 @@ TEST(dense_many_wait_in_little_memory)
 	arrived = dense_done = 0;
 	for (uint64_t i = 0; i < n; i++)
 		dense_spawn(s, parks, i);
-	while (seen(&arrived) < n || stats(s).awake) /* then all have parked */
-		usleep(1000);                        /* a look stops the workers */
+	while (seen(&arrived) < n || stats(s).awake) /* until all have parked */
+		usleep(1000);                        /* each look stops the workers */
 	coro_stats st = stats(s);
 	CHECK_EQ(st.live, n);
 	CHECK(st.stacks <= 2 * 128 + 64);
@@ -93,7 +94,7 @@ TEST(dense_many_wait_in_little_memory)
 	report("%llu bytes of records and %llu of frames each, p50 %llu, p99 %llu",
 	       (unsigned long long)(st.record_bytes / n), (unsigned long long)(st.dense_bytes / n),
 	       (unsigned long long)st.dense_p50, (unsigned long long)st.dense_p99);
-#ifdef __OPTIMIZE__ /* elsewhere every variable is in the frames */
+#ifdef __OPTIMIZE__ /* without optimization every variable is in the frames */
 	if (!SANITIZED)
 		CHECK(st.dense_p99 <= 320); /* arm64 saves 160 bytes in a switch alone */
 #endif
@@ -103,7 +104,7 @@ TEST(dense_many_wait_in_little_memory)
 	CHECK_EQ(seen(&dense_done), n);
 	st = stats(s);
 	CHECK_EQ(st.dense_saved, 0);
-	/* of each worker a chunk, and its spare blocks */
+	/* each worker keeps a chunk and its spare blocks */
 	CHECK(st.dense_bytes <= 2 * (UINT64_C(3) << 20));
 	finish(s);
 	free(handles);
@@ -263,7 +264,7 @@ static void misuses(void *arg, void *result)
 	(void)result;
 
 	CHECK_EQ(coro_sem_init(&on_stack, 0, 0), CORO_EINVAL);
-	memset(&on_stack, 0, sizeof on_stack); /* as init would have made it */
+	memset(&on_stack, 0, sizeof on_stack); /* as coro_sem_init would have made it */
 	CHECK_EQ(coro_sem_acquire(&on_stack, CORO_FOREVER), CORO_EINVAL);
 	CHECK_EQ(coro_mutex_init(&too, 0), CORO_EINVAL);
 	CHECK_EQ(coro_blocking(touch, &local), CORO_EINVAL);

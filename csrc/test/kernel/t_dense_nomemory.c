@@ -17,8 +17,8 @@ static void count(int status)
 	add_to(&refused, status == CORO_ENOMEM);
 }
 
-/* Each has its neighbour's permit to give, and goes on without its own if there is no memory to
- * wait for it. */
+/* Each has a permit to give to its neighbour. It goes on without a permit of its own if there is no
+ * memory to wait for one. */
 static void lives_with_it(void *arg, void *result)
 {
 	uint64_t id, state;
@@ -54,7 +54,7 @@ static void lives_with_it(void *arg, void *result)
 			coro_handle child;
 			CHECK_EQ(coro_spawn_attr(&dense_joinable, dense_ends, &id, 8, &child),
 				 CORO_OK);
-			/* it never had a stack; or there was no memory to wait for it */
+			/* the child never had a stack, or there was no memory to wait for it */
 			if (coro_join(child, &got, 8) == CORO_ENOMEM)
 				add_one(coro_detach(child) == CORO_ESTALE ? &unstarted : &refused);
 			break;
@@ -81,7 +81,7 @@ static void with_refusals(void *arg, void *result)
 TEST(dense_without_memory)
 {
 	static const unsigned in_a_row[] = {1, 2, 5, 1000};
-	/* blocks that are had before the first is refused */
+	/* how many blocks are granted before the first refusal */
 	uint64_t most = scaled(150) < 20 ? 20 : scaled(150);
 
 	refused = unstarted = 0;
@@ -107,7 +107,7 @@ TEST(dense_without_memory)
 
 /* ------------------------------------------------------------------------ the first of a worker */
 
-/* k calls are granted yet, of one kind, then one is refused. */
+/* k / 2 calls of one kind are granted, then one is refused. */
 static void starts_without_memory(void *arg, void *result)
 {
 	uint64_t k, n = 0;
@@ -124,8 +124,8 @@ static void starts_without_memory(void *arg, void *result)
 	fail_alloc = fail_map = -1;
 }
 
-/* The first dense coroutines of a worker, and those whose stacks become their own: they start when
- * there is memory for it. */
+/* The first dense coroutines of a worker, and those whose stacks become private: they start when
+ * there is memory. */
 TEST(dense_start_without_memory)
 {
 	refused = 0;
@@ -192,7 +192,7 @@ static void waits_without_a_block(void *arg, void *result)
 			CHECK_EQ(coro_mutex_lock(held, 0), CORO_OK);
 			fail_blocks = 1;
 			status = coro_cond_wait(&cond, held, CORO_FOREVER);
-			CHECK_EQ(coro_mutex_unlock(held), CORO_OK); /* it has kept it */
+			CHECK_EQ(coro_mutex_unlock(held), CORO_OK); /* the mutex is still locked */
 			CHECK_EQ(coro_mutex_destroy(held), CORO_OK);
 			break;
 		case 5:
@@ -219,7 +219,7 @@ static void waits_without_a_block(void *arg, void *result)
 	add_one(&dense_done);
 }
 
-/* Each is refused, and nobody stays behind in a queue. A deadline alone needs none. */
+/* Each wait is refused, and leaves no waiter in a queue. A deadline alone needs no block. */
 TEST(dense_waits_need_memory)
 {
 	coro_scheduler *s = dense_start(1, 0, 0);

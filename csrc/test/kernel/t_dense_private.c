@@ -1,6 +1,6 @@
 /*
- * t_dense_private.c - dense coroutines whose frames are dense_large, and those that call on a deeper stack: they
- * keep a stack, and the shared one gets another.
+ * t_dense_private.c - dense coroutines with large frames, and dense coroutines that call on a
+ * deeper stack: they keep a stack of their own, and the shared stack gets another one.
  */
 
 #include "dense_bodies.h"
@@ -12,7 +12,8 @@ static uint64_t arrived;
 
 /* --------------------------------------------------------------------------------- large frames */
 
-/* A plain one may have an object on its stack, whoever that stack was before. */
+/* A plain coroutine may have an object on its stack, even on a stack that dense ones have
+ * shared. */
 static void is_plain(void *arg, void *result)
 {
 	coro_sem mine;
@@ -26,19 +27,18 @@ static void is_plain(void *arg, void *result)
 	add_one(&arrived);
 }
 
-/* Its stack has become its own by the time that it ends, and those that it has spawned run
- * there. */
+/* By its end its stack has become private, and the coroutines that it has spawned run there. */
 static void ends_before_plain_ones(void *arg, void *result)
 {
 	(void)arg;
 	(void)result;
 	for (unsigned i = 0; i < 50; i++)
 		CHECK_EQ(pattern_across(1500, i, coro_yield), CORO_OK);
-	for (unsigned i = 0; i < 10; i++) /* nobody else is left */
+	for (unsigned i = 0; i < 10; i++) /* no other coroutine is left */
 		CHECK_EQ(coro_spawn(is_plain, NULL, 0), CORO_OK);
 }
 
-/* From inside, so that they are all there. */
+/* From inside, so that all of them are there. */
 static void starts_one_of_them(void *arg, void *result)
 {
 	uint64_t n = 0;
@@ -84,8 +84,8 @@ TEST(dense_large_frames_keep_their_stack)
 
 /* ------------------------------------------------------ what a private stack leaves in the heap */
 
-/* One that keeps its stack has no slot, but what it waits with lies in the heap: a trim leaves the
- * heap where it is. */
+/* A coroutine with a private stack is not in a shared one, but what it waits with lies in the heap:
+ * a trim leaves the heap alone. */
 static coro_chan *ways[3];
 
 static int waits_for_one(void)
@@ -123,7 +123,7 @@ static void starts_one_that_keeps_its_stack(void *arg, void *result)
 		CHECK_EQ(coro_spawn_attr(&dense_attr, dense_yields, &n, 8, NULL), CORO_OK);
 }
 
-/* trim_and_send - it waits alone. */
+/* trim_and_send - the only coroutine waits; trim, and send to it. */
 static void trim_and_send(coro_scheduler *s, unsigned way, uint64_t value)
 {
 	while (coro_scheduler_blocked(s, NULL, 0) != 1 || stats(s).live != 1)
@@ -151,7 +151,7 @@ TEST(dense_trim_spares_one_that_keeps_its_stack)
 		CHECK_EQ(stats(s).dense_private, 1);
 		CHECK(stats(s).dense_bytes > 0);
 		coro_scheduler_trim(s);
-		CHECK_EQ(stats(s).dense_bytes, 0); /* once it has ended */
+		CHECK_EQ(stats(s).dense_bytes, 0); /* it has ended */
 		finish(s);
 		for (unsigned i = 0; i < 3; i++)
 			CHECK_EQ(coro_chan_free(ways[i]), CORO_OK);
@@ -162,7 +162,7 @@ TEST(dense_trim_spares_one_that_keeps_its_stack)
 
 static void deeper(void *arg)
 {
-	uint64_t *caller = arg; /* on the slot's stack */
+	uint64_t *caller = arg; /* on the shared stack */
 	uint64_t before = *caller;
 
 	CHECK_EQ(pattern_across(4000, before, coro_yield), CORO_OK);
@@ -231,7 +231,8 @@ static void is_not_called(void *arg)
 	CHECK(!"called with a place that others do not see");
 }
 
-/* On a stack of its own, what lies on the shared one is still hidden; what lies there is not. */
+/* During a call on a deeper stack, what lies on the shared stack is hidden. What lies on the deeper
+ * one is not. */
 static void gives_away(void *arg)
 {
 	coro_sem on_top;

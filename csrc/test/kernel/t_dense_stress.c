@@ -1,5 +1,5 @@
 /*
- * t_dense_stress.c - dense and plain coroutines that wait for everything there is, at random.
+ * t_dense_stress.c - dense and plain coroutines that wait at random for everything there is.
  */
 
 #include "dense_bodies.h"
@@ -51,7 +51,7 @@ static __attribute__((noinline)) void wait_at_something(unsigned what, uint64_t 
 	case 4:
 		CHECK_EQ(coro_park_until(coro_now() + value % 50000), CORO_ETIMEDOUT);
 		break;
-	case 5: { /* one of the two goes on, whoever is there */
+	case 5: { /* one of the two cases is ready at some time */
 		coro_case both[2] = {{.chan = chan[0], .send = &value},
 				     {.chan = chan[1], .recv = &got}};
 		int i = coro_select(both, 2, coro_now() + 100000);
@@ -122,7 +122,7 @@ static void everything(uint32_t workers)
 	for (uint64_t i = 0; i < 2 * EACH; i++)
 		CHECK_EQ(coro_scheduler_spawn(s, i & 1 ? &dense_attr : NULL, waits, &i, 8, NULL),
 			 CORO_OK);
-	/* somebody looks, and tidies up, meanwhile */
+	/* meanwhile an observer looks, and trims */
 	for (unsigned i = 0; i < 100 && workers == 2; i++) {
 		coro_scheduler_trim(s);
 		coro_scheduler_blocked(s, NULL, 0);

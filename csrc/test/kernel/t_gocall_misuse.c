@@ -12,8 +12,8 @@
 static uint64_t done;
 static coro_scheduler *sched, *other;
 
-/* The stand-in knows function 1: it fails; 2: it says it has written more than there is room for;
- * 3: it asks where it is. */
+/* The stand-in has three functions. 1 fails. 2 claims to have written more than there is room for.
+ * 3 checks where it is. */
 static void serve(struct coroi_worker *w)
 {
 	for (struct coroi_call *c = w->calls; c < w->calls + w->calls_count; c++) {
@@ -65,8 +65,8 @@ TEST(gocall_is_not_made_by_one_that_is_canceled_alone)
 	run(NULL, is_canceled);
 }
 
-/* What is copied to a dense coroutine ends where its room ends, whatever Go says; and it is told
- * what Go said. */
+/* What is copied to a dense coroutine ends where its buffer ends, whatever Go claims. The caller
+ * gets the number that Go claimed. */
 static void gets_too_much(void *arg, void *result)
 {
 	unsigned char room[24];
@@ -88,7 +88,7 @@ TEST(gocall_that_writes_too_much)
 	run(&dense, gets_too_much);
 }
 
-/* The length of the text is told wherever it is to go; without memory there is none. */
+/* The length of the text is returned wherever the text goes. Without memory there is no text. */
 static void asks_for_the_text(void *arg, void *result)
 {
 	char text[4] = "abc";
@@ -99,7 +99,7 @@ static void asks_for_the_text(void *arg, void *result)
 	CHECK_EQ(text[0], 0);
 	text[0] = 'a';
 	fail_alloc = 0;
-	CHECK(!coro_malloc(8)); /* it has no arena now, but was about to */
+	CHECK(!coro_malloc(8)); /* no arena is there now, and the failed call wanted one */
 	fail_alloc = 0;
 	CHECK_EQ(coro_call_error(text, 4), 0);
 	CHECK_EQ(fail_alloc, -1);

@@ -83,8 +83,8 @@ static void receives_in_order(void *arg, void *result)
 	received = n;
 }
 
-/* The counts of a channel's ends are free-running, and have 32 bits. */
-TEST(chan_counts_begin_anew)
+/* The counts of a channel's ends wrap around at 32 bits. */
+TEST(chan_counts_wrap_around)
 {
 	for (uint32_t workers = 1; workers <= 2; workers++)
 		for (uint32_t capacity = 1; capacity <= 5; capacity += 2) {
@@ -209,8 +209,8 @@ static void *waits_as_thread(void *arg)
 	return NULL;
 }
 
-/* All who wait are told, by a close of the channels, or one of the scheduler with cancel; and
- * nothing was sent. */
+/* A close of the channels tells all waiters, and so does a close of the scheduler with cancel.
+ * Nothing was sent. */
 TEST(chan_close_tells_all)
 {
 	for (int cancel = 0; cancel < 2; cancel++) {
@@ -276,7 +276,7 @@ static void closes_after(void *arg, void *result)
 	CHECK_EQ(order.ended, 0);
 }
 
-/* Without hand-overs they run in the order in which they were woken. */
+/* Without hand-overs, waiters run in the order in which they were woken. */
 TEST(chan_close_wakes_first_come_first)
 {
 	coro_options o = options(1, CORO_PAUSED);
@@ -293,14 +293,14 @@ TEST(chan_close_wakes_first_come_first)
 	finish(s);
 }
 
-/* What happens while somebody looks is seen. */
+/* A caller that spins before its wait notices what happens meanwhile. */
 static void closes_it(void)
 {
 	meanwhile = NULL;
 	CHECK_EQ(coro_chan_close(chan), CORO_OK);
 }
 
-static void looks_in_vain(void *arg, void *result)
+static void finds_it_closed(void *arg, void *result)
 {
 	uint64_t value = 9;
 	(void)arg;
@@ -324,12 +324,12 @@ static void looks_in_vain(void *arg, void *result)
 TEST(waits_at_a_channel_that_is_closed_meanwhile)
 {
 	done = 0;
-	run_alone(start_with(1, 0), NULL, looks_in_vain);
+	run_alone(start_with(1, 0), NULL, finds_it_closed);
 	CHECK_EQ(seen(&done), 1);
 }
 
-/* A channel is not freed under somebody who has come to wait at it, whether he is in its queue
- * already or still looks for a value. */
+/* A channel is not freed while a caller is about to wait there, whether it is in the queue already
+ * or still looks for a value. */
 static coro_chan *chan;
 
 static uint64_t refused;
@@ -359,7 +359,7 @@ TEST(waits_keep_a_channel_from_being_freed)
 	CHECK_EQ(coro_chan_new(&chan, 8, 4, 0), CORO_OK);
 	spawn(s, receives_five, NULL, 0);
 	until_waiting(s, 1);
-	CHECK_EQ(refused, 2); /* as it looks at the channel, and then for its turn */
+	CHECK_EQ(refused, 2); /* as the caller looks for a value, and then for its turn */
 	frees_it();
 	CHECK_EQ(coro_chan_send(chan, &five, CORO_FOREVER), CORO_OK);
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
@@ -465,8 +465,8 @@ static coro_scheduler *with_home(void)
 	return s;
 }
 
-/* By whoever comes afterwards: a thread, a coroutine of another scheduler that lies where it lay,
- * perhaps. */
+/* By any caller afterwards: a thread, or a coroutine of another scheduler, perhaps at the same
+ * address. */
 TEST(chan_home_is_freed_after_its_scheduler)
 {
 	for (int destroyed = 0; destroyed < 2; destroyed++) {
@@ -479,7 +479,8 @@ TEST(chan_home_is_freed_after_its_scheduler)
 				CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 				other = start_with(2, 0);
 			}
-			CHECK_EQ(coro_chan_length(home), 0); /* nobody may use it, even so */
+			/* all the same, nobody may use the channel */
+			CHECK_EQ(coro_chan_length(home), 0);
 			if (inside)
 				spawn(other, frees_another, NULL, 0);
 			else

@@ -46,7 +46,7 @@ static void misuse(void *arg, void *result)
 	CHECK_EQ(coro_chan_close(c), CORO_OK);
 	CHECK_EQ(coro_chan_close(c), CORO_ECLOSED);
 	CHECK_EQ(coro_chan_send(c, &v, CORO_FOREVER), CORO_ECLOSED);
-	for (uint64_t i = 1; i <= 2; i++) { /* what was in it is not lost */
+	for (uint64_t i = 1; i <= 2; i++) { /* values in a closed channel are not lost */
 		CHECK_EQ(coro_chan_recv(c, &v, CORO_FOREVER), CORO_OK);
 		CHECK_EQ(v, i);
 	}
@@ -73,11 +73,11 @@ static void misuse(void *arg, void *result)
 	cases[1] = (coro_case){.chan = d, .send = &v, .reserved = 1};
 	CHECK_EQ(coro_select(cases, 2, 0), CORO_EINVAL);
 	CHECK_EQ(coro_chan_length(d), 0);
-	/* Both directions of one that has no room: nobody meets itself. */
+	/* Both directions of a channel without capacity: a select does not meet itself. */
 	cases[1] = (coro_case){.chan = c, .send = &v};
 	CHECK_EQ(coro_select(cases, 2, coro_now() + MS), CORO_ETIMEDOUT);
 	CHECK_EQ(coro_select(cases, 2, 0), CORO_ETIMEDOUT);
-	/* One of them can be done: room for one, and then something in it. */
+	/* One case is ready: first there is room for a value, and then a value. */
 	v = 41;
 	cases[0] = (coro_case){.chan = d, .recv = &v, .status = 1};
 	cases[1] = (coro_case){.chan = d, .send = &(uint64_t){42}, .status = 1};

@@ -19,7 +19,7 @@ static uint64_t begun, total;
 static void happens(void *arg)
 {
 	add_one(arg);
-	coro_sleep(MS); /* not in a thread */
+	coro_sleep(MS); /* EPERM in a thread, which is no matter */
 	total = 1;
 }
 
@@ -95,8 +95,8 @@ static void waits_without_a_mutex(void *arg, void *result)
 	add_one(&done);
 }
 
-/* The mutex goes while somebody waits at the condition, which has given it back: there is nothing
- * to have again. */
+/* The mutex is destroyed while a waiter at the condition has given it back: there is no mutex to
+ * lock again. */
 TEST(waits_at_a_condition_whose_mutex_is_destroyed)
 {
 	coro_scheduler *s = start_with(1, 0);

@@ -1,7 +1,7 @@
 /*
  * t_object.c - what semaphores, mutexes, reader-writer locks, conditions, latches and once have in
- * common: misuse is told, a destroy finds those that wait, CORO_HOME is for one worker. Misuse of
- * channels: t_chan_misuse.c; calls that need not wait: t_errors.c; sections: t_nowait.c.
+ * common: misuse is told, an object with waiters is not destroyed, CORO_HOME is for one worker.
+ * Misuse of channels: t_chan_misuse.c; waits in no-wait sections: t_nowait.c.
  */
 
 #include "gostand.h"
@@ -16,7 +16,7 @@ static uint64_t done;
 
 /* --------------------------------------------------------------------------------------- misuse */
 
-/* The calls that may wait find that they would have to, with any deadline that has passed. */
+/* past - deadlines that have passed, or are about to: calls that would have to wait time out. */
 static uint64_t past(int i)
 {
 	return i == 0 ? 0 : i == 1 ? 1 : i == 2 ? coro_now() : coro_now() + MS;
@@ -37,7 +37,7 @@ static void semaphore_misuse(void)
 	CHECK_EQ(coro_sem_release(&s, 0), CORO_EINVAL);
 	CHECK_EQ(coro_sem_release(&s, CORO_PERMITS_MAX), CORO_EOVERFLOW);
 	CHECK_EQ(coro_sem_release(&s, UINT64_MAX), CORO_EOVERFLOW);
-	for (int i = 0; i < 3; i++) /* nothing of that has changed it */
+	for (int i = 0; i < 3; i++) /* the semaphore is unchanged */
 		CHECK_EQ(coro_sem_acquire(&s, i ? CORO_FOREVER : 0), CORO_OK);
 	for (int i = 0; i < 4; i++)
 		CHECK_EQ(coro_sem_acquire(&s, past(i)), CORO_ETIMEDOUT);
@@ -119,12 +119,12 @@ static void condition_misuse(void)
 	CHECK_EQ(coro_cond_broadcast(NULL), CORO_EINVAL);
 	CHECK_EQ(coro_cond_destroy(NULL), CORO_EINVAL);
 	CHECK_EQ(coro_cond_wait(&c, &m, CORO_FOREVER), CORO_EPERM);
-	CHECK_EQ(coro_cond_signal(&c), CORO_OK); /* it is not remembered */
+	CHECK_EQ(coro_cond_signal(&c), CORO_OK); /* a signal is not remembered */
 	CHECK_EQ(coro_cond_broadcast(&c), CORO_OK);
 	CHECK_EQ(coro_mutex_lock(&m, 0), CORO_OK);
 	for (int i = 0; i < 4; i++) {
 		CHECK_EQ(coro_cond_wait(&c, &m, past(i)), CORO_ETIMEDOUT);
-		CHECK_EQ(coro_mutex_lock(&m, 0), CORO_EDEADLK); /* it is locked */
+		CHECK_EQ(coro_mutex_lock(&m, 0), CORO_EDEADLK); /* the mutex is locked */
 	}
 	CHECK_EQ(coro_cond_destroy(&c), CORO_OK);
 	CHECK_EQ(coro_cond_wait(&c, &m, CORO_FOREVER), CORO_EINVAL);
@@ -158,7 +158,7 @@ static void latch_misuse(void)
 		CHECK_EQ(coro_latch_wait(&l, past(i)), CORO_ETIMEDOUT);
 	CHECK_EQ(coro_latch_add(&l, -1), CORO_OK);
 	CHECK_EQ(coro_latch_wait(&l, 0), CORO_OK);
-	CHECK_EQ(coro_latch_add(&l, 1), CORO_OK); /* and again */
+	CHECK_EQ(coro_latch_add(&l, 1), CORO_OK); /* a latch can be used again */
 	CHECK_EQ(coro_latch_wait(&l, 0), CORO_ETIMEDOUT);
 	CHECK_EQ(coro_latch_destroy(&l), CORO_OK);
 	CHECK_EQ(coro_latch_add(&l, 1), CORO_EINVAL);
@@ -185,7 +185,7 @@ static void once_misuse(void)
 
 	CHECK_EQ(coro_once_do(NULL, does_it_again, &u, 0), CORO_EINVAL);
 	CHECK_EQ(coro_once_do(&u.once, NULL, &u, 0), CORO_EINVAL);
-	/* what it does is no waiting */
+	/* doing it is no wait */
 	CHECK_EQ(coro_once_do(&u.once, does_it_again, &u, 0), CORO_OK);
 	CHECK_EQ(coro_once_do(&u.once, does_it_again, &u, 0), CORO_OK);
 	CHECK_EQ(u.times, 1);
@@ -218,7 +218,7 @@ TEST(sync_misuse_is_told)
 
 /* -------------------------------------------------------------------- callers that may not wait */
 
-/* In a coroutine resumed by hand nobody can wait, nor own anything; what is there can be had. */
+/* A coroutine resumed by hand cannot wait, and cannot own anything. It gets what is there. */
 static intptr_t by_hand(void *arg, intptr_t first)
 {
 	coro_sem s;
@@ -237,7 +237,7 @@ static intptr_t by_hand(void *arg, intptr_t first)
 	CHECK_EQ(coro_sem_acquire(&s, CORO_FOREVER), CORO_EPERM);
 	CHECK_EQ(coro_sem_acquire(&s, coro_now() + 1), CORO_EPERM);
 	CHECK_EQ(coro_sem_release(&s, 1), CORO_OK);
-	CHECK_EQ(coro_sem_destroy(&s), CORO_OK); /* none waits */
+	CHECK_EQ(coro_sem_destroy(&s), CORO_OK); /* nobody waits */
 	CHECK_EQ(coro_mutex_lock(&m, CORO_FOREVER), CORO_EPERM);
 	CHECK_EQ(coro_mutex_unlock(&m), CORO_EPERM);
 	CHECK_EQ(coro_mutex_destroy(&m), CORO_OK);
@@ -278,7 +278,7 @@ TEST(sync_resumed_by_hand_cannot_wait)
 	finish(s);
 }
 
-/* A Go function that is called inline is on a worker's own stack. */
+/* A Go function that is called inline runs on a worker's native stack. */
 static void as_inline_call(struct coroi_worker *w)
 {
 	(void)w;
@@ -324,7 +324,7 @@ static void waits_at(void *arg, void *result)
 		status = coro_sem_acquire(&sem, CORO_FOREVER);
 		break;
 	case 1:
-		CHECK_EQ(coro_mutex_unlock(&mutex), CORO_EPERM); /* another's */
+		CHECK_EQ(coro_mutex_unlock(&mutex), CORO_EPERM); /* another has the lock */
 		status = coro_mutex_lock(&mutex, CORO_FOREVER);
 		if (!status)
 			CHECK_EQ(coro_mutex_unlock(&mutex), CORO_OK);
@@ -378,11 +378,11 @@ TEST(sync_destroying_what_is_waited_at)
 	CHECK_EQ(coro_rwlock_destroy(&rwlock), CORO_EBUSY);
 	CHECK_EQ(coro_cond_destroy(&cond), CORO_EBUSY);
 	CHECK_EQ(coro_latch_destroy(&latch), CORO_EBUSY);
-	CHECK_EQ(coro_sem_release(&sem, 5), CORO_OK); /* and one more than wait */
+	CHECK_EQ(coro_sem_release(&sem, 5), CORO_OK); /* one more than wait */
 	CHECK_EQ(coro_mutex_unlock(&mutex), CORO_OK);
 	CHECK_EQ(coro_rwlock_unlock(&rwlock), CORO_OK);
 	CHECK_EQ(coro_cond_signal(&cond), CORO_OK);
-	until_waiting(s, 7); /* at the condition and the latch */
+	until_waiting(s, 7); /* those at the condition and the latch */
 	CHECK_EQ(coro_cond_broadcast(&cond), CORO_OK);
 	CHECK_EQ(coro_latch_add(&latch, -1), CORO_OK);
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
@@ -450,7 +450,7 @@ static void end_home(int want)
 	CHECK_EQ(coro_latch_destroy(&home.latch), want);
 }
 
-/* want: what each call is to return, and it changes nothing then. */
+/* uses_home - each call returns `want`; unless that is CORO_OK, nothing has changed. */
 static void uses_home(int want)
 {
 	CHECK_EQ(coro_sem_acquire(&home.sem, CORO_FOREVER), want);
@@ -522,7 +522,7 @@ TEST(sync_home_is_for_those_pinned_there)
 	finish(other);
 	end_home(CORO_EPERM);
 	finish(s);
-	CHECK_EQ(coro_sem_acquire(&home.sem, 0), CORO_EPERM); /* to be used by nobody any more */
+	CHECK_EQ(coro_sem_acquire(&home.sem, 0), CORO_EPERM); /* nobody can use it any more */
 	end_home(CORO_OK);
 	end_home(CORO_EINVAL);
 }

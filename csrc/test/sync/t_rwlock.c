@@ -32,7 +32,7 @@ static void writes_if_in_time(void *arg, void *result)
 	add_one(&total);
 }
 
-/* A writer that is cancelled, or comes too late, lets the readers behind it through. */
+/* A writer that is canceled, or times out, lets the readers behind it in. */
 TEST(sync_writer_that_leaves_makes_way)
 {
 	coro_scheduler *s = start_with(2, 0);

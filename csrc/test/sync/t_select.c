@@ -1,5 +1,5 @@
 /*
- * t_select.c - select: one of several channels, and the others are left as they were.
+ * t_select.c - select: one of several channels, and the others are unchanged.
  */
 
 #include "dense_bodies.h"
@@ -30,11 +30,11 @@ static void serves_and_frees(void *arg, void *result)
 	(void)result;
 	CHECK_EQ(coro_chan_free(two[1]), CORO_EBUSY);
 	CHECK_EQ(coro_chan_send(two[0], &(uint64_t){1}, 0), CORO_OK);
-	/* who waited there was served elsewhere */
+	/* the waiter of this channel was served at the other one */
 	CHECK_EQ(coro_chan_send(two[1], &(uint64_t){2}, 0), CORO_ETIMEDOUT);
-	/* and has not left yet */
+	/* and is still in this queue */
 	CHECK_EQ(coro_chan_free(two[1]), CORO_EBUSY);
-	/* which has no more to do with it */
+	/* but not in that one */
 	CHECK_EQ(coro_chan_free(two[0]), CORO_OK);
 	coro_yield();
 	CHECK_EQ(done, 1);
@@ -53,7 +53,7 @@ TEST(chan_is_not_freed_under_a_select)
 	finish(s);
 }
 
-/* A select that ends because its channel is closed writes nothing where it was to receive. */
+/* A select that ends by a close of its channel writes nothing to its buffers. */
 static coro_chan *ways[2];
 
 static void selects_until_closed(void *arg, void *result)
@@ -93,7 +93,8 @@ TEST(waits_of_a_select_end_by_a_close)
 
 static uint64_t refused, waited;
 
-/* It returns, or says that the stack is too small: it never touches the guard. */
+/* The call returns, or refuses because too little of the stack is left: it never touches the
+ * guard. */
 static __attribute__((noinline)) int select_at_depth(coro_case *cases, size_t left,
 						     uint64_t deadline)
 {
@@ -117,7 +118,7 @@ static void selects_at_all_depths(void *arg, void *result)
 	for (int i = 0; i < CORO_CASES_MAX; i++)
 		cases[i] = (coro_case){.chan = c, .recv = &v};
 	for (size_t left = 600; left < 12000; left += 16) {
-		/* the clock's first call wants more */
+		/* the first call of the clock needs more */
 		int status = select_at_depth(cases, left, coro_now() + 50000);
 		CHECK(status == CORO_ENOMEM || status == CORO_ETIMEDOUT);
 		(*(status == CORO_ENOMEM ? &refused : &waited))++;
@@ -147,7 +148,7 @@ TEST(chan_select_with_little_stack)
 	uint64_t v;
 	coro_t *co;
 
-	if (SANITIZED) /* frames have other sizes */
+	if (SANITIZED) /* frames have other sizes there */
 		return;
 	spawn(s, selects_at_all_depths, NULL, 0);
 	CHECK_EQ(coro_scheduler_run(s), CORO_OK);

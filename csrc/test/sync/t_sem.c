@@ -29,7 +29,7 @@ static void member(void *arg, void *result)
 	uint32_t i = __atomic_fetch_add(&r->next, 1, __ATOMIC_RELAXED);
 	for (uint64_t k = 0; k < r->rounds; k++) {
 		CHECK_EQ(coro_sem_acquire(&r->sem[i], CORO_FOREVER), CORO_OK);
-		CHECK_EQ(r->at % RING, i); /* one token: nobody else writes */
+		CHECK_EQ(r->at % RING, i); /* one permit: nobody else writes */
 		r->at++;
 		CHECK_EQ(coro_sem_release(&r->sem[(i + 1) % RING], 1), CORO_OK);
 	}
@@ -90,7 +90,7 @@ static void waits_in_turn(void *arg, void *result)
 	(void)result;
 
 	memcpy(&i, arg, 8);
-	/* Every third leaves the queue again. */
+	/* Every third gives up. */
 	int status = coro_sem_acquire(&sem, i % 3 == 2 ? coro_now() + MS : CORO_FOREVER);
 	CHECK_EQ(status, i % 3 == 2 ? CORO_ETIMEDOUT : CORO_OK);
 	if (!status)
@@ -105,7 +105,8 @@ static void releases_in_turn(void *arg, void *result)
 	for (uint32_t i = 0; i < 20; i++) {
 		CHECK_EQ(served, i);
 		CHECK_EQ(coro_sem_release(&sem, 1), CORO_OK);
-		CHECK_EQ(coro_sem_acquire(&sem, 0), CORO_ETIMEDOUT); /* it is committed */
+		/* the permit is committed to a waiter */
+		CHECK_EQ(coro_sem_acquire(&sem, 0), CORO_ETIMEDOUT);
 		coro_yield();
 	}
 }
@@ -126,8 +127,8 @@ TEST(sync_first_come_first_served)
 
 /* --------------------------------------------------------------------- a semaphore that is gone */
 
-/* The permit is there before the cancel is seen, and the semaphore is gone by then: it has been
- * acquired. */
+/* The permit comes before the canceled waiter runs, and the semaphore is gone by then: the
+ * semaphore was acquired. */
 static coro_sem sem;
 static coro_handle canceled;
 

@@ -1,5 +1,5 @@
 /*
- * t_waitq.c - waits of threads, and between two schedulers.
+ * t_waitq.c - waits of threads, and waits between two schedulers.
  */
 
 #include "test.h"
@@ -24,8 +24,8 @@ static void *waits_as_thread(void *arg)
 	return NULL;
 }
 
-/* A thread whose deadline has come asks once, and then waits for what is committed. */
-TEST(waits_of_a_thread_end_by_a_certain_event)
+/* A thread whose deadline has come asks once, and then waits for the committed event. */
+TEST(waits_of_a_thread_end_by_a_committed_event)
 {
 	pthread_t t;
 
@@ -41,7 +41,7 @@ TEST(waits_of_a_thread_end_by_a_certain_event)
 
 static coro_chan *chan;
 
-/* A thread's deadline may be further away than the kernel can be told. */
+/* A deadline of a thread may be later than the kernel's clock can express. */
 static void *waits_for_ages(void *arg)
 {
 	uint64_t value = 0;
@@ -128,7 +128,7 @@ static void joins_the_others(void *arg, void *result)
 	add_one(&done);
 }
 
-/* Whoever ends a wait may belong to another scheduler than who waits. */
+/* The caller that ends a wait may belong to another scheduler than the waiter. */
 TEST(waits_between_two_schedulers)
 {
 	coro_scheduler *a = start_with(1, 0), *b = start_with(1, 0);
