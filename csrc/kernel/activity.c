@@ -21,7 +21,7 @@ void coroi_rested(struct coro_scheduler *s)
 	at_add(&s->rests, 1);
 	if (at_load_seq(&s->rest_waiters))
 		coroi_futex_wake(&s->rests, INT_MAX);
-	if (at_load_seq(&s->go_waits_rest))
+	if (at_load_seq(&s->bell.waits_rest))
 		coroi_bell_ring(s);
 }
 

@@ -49,7 +49,20 @@
 #ifndef COROI_GOCALL_H
 #define COROI_GOCALL_H
 
-#include "kernel/worker.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct coro_scheduler;
+struct coroi_rec;
+struct coroi_worker;
+
+/* The offloaded calls of a scheduler. */
+struct coroi_offloaded {
+	uint64_t first;     /* that Go is to make: LIFO of struct coroi_call */
+	uint32_t canceled;  /* a coroutine was cancelled that may be calling: Go looks which */
+	uint32_t unwatched; /* nobody in Go looks at them: ring the bell */
+};
 
 /* A call. */
 struct coroi_call {

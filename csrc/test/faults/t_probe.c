@@ -225,7 +225,7 @@ static void segv(int how)
 		strays((void *)8, NULL);
 	} else if (how & STRAY_IN_GO) {
 		stand_in(strays_in_go);
-		s->go_id = 1;
+		s->bell.go_id = 1;
 		spawn(s, calls_go, NULL, 0);
 	} else if (how & STRAY_ABOVE) {
 		spawn(s, strays_above, NULL, 0);

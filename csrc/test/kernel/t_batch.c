@@ -283,7 +283,7 @@ static void trickle(uint32_t workers, uint32_t flags, bool pauses, uint64_t n)
 	CHECK(sum == want);
 	CHECK(pushes >= SENDERS);
 	/* every credit has come back: all workers are at rest */
-	CHECK_EQ(at_load_seq(&s->slab.granted), s->outside.credit);
+	CHECK_EQ(at_load_seq(&s->slab.granted), s->outside.mags.credit);
 	finish(s);
 }
 

@@ -255,7 +255,7 @@ TEST(gobody_is_joined_by_goroutines)
 	while (stats(s).awake)
 		sleep_us(50);
 	CHECK(!coroi_at_rest(s));
-	CHECK(at_xchg(&s->done, 0) == (uintptr_t)r);
+	CHECK(at_xchg(&s->bell.done, 0) == (uintptr_t)r);
 	CHECK_EQ(r->next, 0);
 	CHECK_EQ(r->permits, 5); /* the joiner's id */
 	CHECK_EQ(*(int64_t *)coroi_cold(r)->payload, 8);
@@ -341,7 +341,7 @@ TEST(gocall_goworker_is_taken_in_parts)
 	CHECK_EQ(coroi_goworker_body(COROI_GO_BODY | 9, 0, 0), CORO_OK);
 	coro_scheduler *s = start_with(1, 0);
 	struct coroi_worker *goworker = coroi_goworker(s);
-	s->go_id = 1;
+	s->bell.go_id = 1;
 	spawn(s, starts_bodies, NULL, 0);
 	while (!seen(&started) || at_load_acq(&goworker->ev) != COROI_EV_WOKEN)
 		sleep_us(100);

@@ -40,7 +40,7 @@ static void run(const coro_attr *attr, coro_fn fn)
 	done = 0;
 	stand_in(serve);
 	sched = start(&o);
-	sched->go_id = 1;
+	sched->bell.go_id = 1;
 	CHECK_EQ(coro_scheduler_spawn(sched, attr, fn, NULL, 0, NULL), CORO_OK);
 	CHECK_EQ(coro_scheduler_wait(sched), CORO_OK);
 	CHECK_EQ(done, 1);

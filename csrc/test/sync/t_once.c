@@ -42,7 +42,7 @@ TEST(sync_once_is_waited_for)
 
 	begun = done = total = 0;
 	spawn(s, does_it, NULL, 0);
-	while (coro_scheduler_blocked(s, b, 1) != 1 || b[0].waits != 'p')
+	while (coro_scheduler_blocked(s, b, 1) != 1 || b[0].waits != CORO_WAIT_PARK)
 		sleep_us(50);
 	spawn(s, is_impatient, NULL, 0);
 	for (int i = 0; i < 5; i++)
@@ -50,7 +50,7 @@ TEST(sync_once_is_waited_for)
 	while (waiting != 5) {
 		waiting = 0;
 		for (size_t i = 0, n = coro_scheduler_blocked(s, b, 6); i < n && i < 6; i++)
-			waiting += b[i].waits == 'o' && b[i].handle != doer;
+			waiting += b[i].waits == CORO_WAIT_ONCE && b[i].handle != doer;
 		waiting = stats(s).live == 6 ? waiting : 0;
 		sleep_us(50);
 	}
