@@ -102,14 +102,14 @@ const (
 	StealMax     = C.COROI_STEAL_MAX
 
 	SharedStacksMax = C.COROI_SHARED_STACKS_MOST
-	ClassDense    = uint8(C.COROI_DENSE) // of a Spec
+	ClassDense      = uint8(C.COROI_DENSE) // of a Spec
 )
 
 // Options are coro_options.
 type Options struct {
 	Workers, Dedicated, StealBatch, HandoverBudget, StackCache, BlockingThreads int
 	Stack, StackLimit, RecordLimit                                              int
-	SharedStacks, DenseStack                                                      int
+	SharedStacks, DenseStack                                                    int
 	Paused, NoMembarrier, NoStandby                                             bool
 	Name                                                                        string
 	CPUs                                                                        []uint16
@@ -140,19 +140,19 @@ func New(o Options) (*Scheduler, Status) {
 	s := &Scheduler{}
 	crossing()
 	status := Status(C.coroi_go_new(&s.c, C.coro_options{
-		flags:             flags,
-		workers:           C.uint32_t(o.Workers),
-		dedicated:         C.uint32_t(o.Dedicated),
-		steal_batch:       C.uint32_t(o.StealBatch),
-		handover_budget:   C.int32_t(o.HandoverBudget),
-		stack_cache:       C.uint32_t(o.StackCache),
-		blocking_threads:  C.uint32_t(o.BlockingThreads),
-		stack_bytes:       C.size_t(o.Stack),
-		stack_limit:       C.size_t(o.StackLimit),
-		record_limit:      C.size_t(o.RecordLimit),
-		shared_stacks:       C.uint32_t(o.SharedStacks),
+		flags:              flags,
+		workers:            C.uint32_t(o.Workers),
+		dedicated:          C.uint32_t(o.Dedicated),
+		steal_batch:        C.uint32_t(o.StealBatch),
+		handover_budget:    C.int32_t(o.HandoverBudget),
+		stack_cache:        C.uint32_t(o.StackCache),
+		blocking_threads:   C.uint32_t(o.BlockingThreads),
+		stack_bytes:        C.size_t(o.Stack),
+		stack_limit:        C.size_t(o.StackLimit),
+		record_limit:       C.size_t(o.RecordLimit),
+		shared_stacks:      C.uint32_t(o.SharedStacks),
 		shared_stack_bytes: C.size_t(o.DenseStack),
-		cpu_count:         C.uint32_t(len(o.CPUs)),
+		cpu_count:          C.uint32_t(len(o.CPUs)),
 	}, (*C.char)(unsafe.Pointer(&name[0])), cpus))
 	return s, status
 }
@@ -265,7 +265,7 @@ type DenseStats struct {
 // Stats is coro_stats.
 type Stats struct {
 	Workers, Awake, Outside           int
-	Live, AwaitingStack                     int
+	Live, AwaitingStack               int
 	Rests                             uint32
 	Stacks, StacksIdle                int
 	StackBytes                        int
@@ -280,7 +280,7 @@ type Stats struct {
 type WorkerStats struct {
 	Spawned, Ended, Switches       uint64
 	Steals, Stolen, Served, Forced uint64
-	Parks, RemoteWakes, Queued           uint64
+	Parks, RemoteWakes, Queued     uint64
 	ThreadID, CPU                  int
 }
 

@@ -60,7 +60,7 @@ const (
 	SelectMost   = 64
 
 	SharedStacksMax = 1024
-	ClassDense    = uint8(15)
+	ClassDense      = uint8(15)
 )
 
 // The types have the shape of the real ones; none of them is ever made.
@@ -68,7 +68,7 @@ type (
 	Options struct {
 		Workers, Dedicated, StealBatch, HandoverBudget, StackCache, BlockingThreads int
 		Stack, StackLimit, RecordLimit                                              int
-		SharedStacks, DenseStack                                                      int
+		SharedStacks, DenseStack                                                    int
 		Paused, NoMembarrier, NoStandby                                             bool
 		Name                                                                        string
 		CPUs                                                                        []uint16
@@ -83,7 +83,7 @@ type (
 	WorkerStats struct {
 		Spawned, Ended, Switches       uint64
 		Steals, Stolen, Served, Forced uint64
-		Parks, RemoteWakes, Queued           uint64
+		Parks, RemoteWakes, Queued     uint64
 		ThreadID, CPU                  int
 	}
 	DenseStats struct {
@@ -94,7 +94,7 @@ type (
 	}
 	Stats struct {
 		Workers, Awake, Outside           int
-		Live, AwaitingStack                     int
+		Live, AwaitingStack               int
 		Rests                             uint32
 		Stacks, StacksIdle                int
 		StackBytes                        int
@@ -115,20 +115,20 @@ type (
 		Kind, N, Body, Canceled uint32
 		Handle                  uint64
 	}
-	Submitter      struct{}
-	BatchWriter  struct{}
-	Joinable  struct{}
-	Coroutine struct{}
+	Submitter   struct{}
+	BatchWriter struct{}
+	Joinable    struct{}
+	Coroutine   struct{}
 
-	Chan   struct{}
-	Object struct{}
-	Sem    struct{ Object }
-	Mutex  struct{ Object }
-	RWLock struct{ Object }
-	Cond   struct{ Object }
-	Latch  struct{ Object }
-	Once   struct{ Object }
-	GoWaiter  struct{}
+	Chan     struct{}
+	Object   struct{}
+	Sem      struct{ Object }
+	Mutex    struct{ Object }
+	RWLock   struct{ Object }
+	Cond     struct{ Object }
+	Latch    struct{ Object }
+	Once     struct{ Object }
+	GoWaiter struct{}
 
 	Call       struct{}
 	Calls      struct{}
@@ -153,28 +153,28 @@ func (s Status) Text() string { return "the C core is not built in" }
 
 func New(Options) (*Scheduler, Status) { return nil, Again }
 
-func (*Scheduler) Workers() int                  { return 0 }
-func (*Scheduler) Run() Status                   { return Again }
-func (*Scheduler) Close(bool) Status             { return Again }
-func (*Scheduler) Destroy()                      {}
-func (*Scheduler) Finished() bool                { return true }
-func (*Scheduler) AtRest() bool                  { return true }
-func (*Scheduler) Live() int                     { return 0 }
-func (*Scheduler) Present() int                  { return 0 }
-func (*Scheduler) Gather()                       {}
-func (*Scheduler) Trim() int                     { return 0 }
-func (*Scheduler) Blocked(int) ([]Blocked, int)  { return nil, 0 }
-func (*Scheduler) Running() []uintptr            { return nil }
-func (*Scheduler) Stats() Stats                  { return Stats{} }
-func (*Scheduler) OpenBell() (int, Status)       { return -1, Again }
-func (*Scheduler) DropBell()                     {}
-func (*Scheduler) Arm()                          {}
-func (*Scheduler) WaitRest(int32)                {}
-func (*Scheduler) Done(ids []uint32) []uint32  { return ids }
-func (*Scheduler) Rests() uint32                 { return 0 }
+func (*Scheduler) Workers() int                            { return 0 }
+func (*Scheduler) Run() Status                             { return Again }
+func (*Scheduler) Close(bool) Status                       { return Again }
+func (*Scheduler) Destroy()                                {}
+func (*Scheduler) Finished() bool                          { return true }
+func (*Scheduler) AtRest() bool                            { return true }
+func (*Scheduler) Live() int                               { return 0 }
+func (*Scheduler) Present() int                            { return 0 }
+func (*Scheduler) Gather()                                 {}
+func (*Scheduler) Trim() int                               { return 0 }
+func (*Scheduler) Blocked(int) ([]Blocked, int)            { return nil, 0 }
+func (*Scheduler) Running() []uintptr                      { return nil }
+func (*Scheduler) Stats() Stats                            { return Stats{} }
+func (*Scheduler) OpenBell() (int, Status)                 { return -1, Again }
+func (*Scheduler) DropBell()                               {}
+func (*Scheduler) Arm()                                    {}
+func (*Scheduler) WaitRest(int32)                          {}
+func (*Scheduler) Done(ids []uint32) []uint32              { return ids }
+func (*Scheduler) Rests() uint32                           { return 0 }
 func (*Scheduler) NewSubmitters(int) ([]Submitter, Status) { return nil, Again }
-func (*Scheduler) Open(*BatchWriter, *Spec) Status  { return Again }
-func (*Scheduler) Drop(*BatchWriter)                {}
+func (*Scheduler) Open(*BatchWriter, *Spec) Status         { return Again }
+func (*Scheduler) Drop(*BatchWriter)                       {}
 
 func NewChan(uintptr, int) (Chan, Status)  { return Chan{}, Again }
 func (Chan) Address() uintptr              { return 0 }
@@ -182,8 +182,8 @@ func (Chan) TrySend(unsafe.Pointer) Status { return Again }
 func (Chan) TryRecv(unsafe.Pointer) Status { return Again }
 func (Chan) MaySend(int) bool              { return true }
 func (Chan) MayRecv() bool                 { return true }
-func (Chan) Send(GoWaiter) Status             { return Again }
-func (Chan) Recv(GoWaiter) Status             { return Again }
+func (Chan) Send(GoWaiter) Status          { return Again }
+func (Chan) Recv(GoWaiter) Status          { return Again }
 func (Chan) Close() Status                 { return Again }
 func (Chan) Len() int                      { return 0 }
 func (Chan) LenHint() uint32               { return 0 }
@@ -195,56 +195,56 @@ func (Object) Address() uintptr { return 0 }
 func (Object) IsDead() bool     { return false }
 func (Object) Free()            {}
 
-func NewSem(uint64) (Sem, Status) { return Sem{}, Again }
-func (Sem) TryAcquire() Status    { return Again }
-func (Sem) Acquire(GoWaiter) Status  { return Again }
-func (Sem) Release(uint64) Status { return Again }
+func NewSem(uint64) (Sem, Status)   { return Sem{}, Again }
+func (Sem) TryAcquire() Status      { return Again }
+func (Sem) Acquire(GoWaiter) Status { return Again }
+func (Sem) Release(uint64) Status   { return Again }
 
-func NewMutex() (Mutex, Status)                { return Mutex{}, Again }
-func (Mutex) TryLock(uint64) Status            { return Again }
+func NewMutex() (Mutex, Status)                   { return Mutex{}, Again }
+func (Mutex) TryLock(uint64) Status               { return Again }
 func (Mutex) Lock(GoWaiter, uint64) Status        { return Again }
-func (Mutex) Unlock(uint64) Status             { return Again }
-func NewRWLock() (RWLock, Status)              { return RWLock{}, Again }
-func (RWLock) TryLock(bool, uint64) Status     { return Again }
+func (Mutex) Unlock(uint64) Status                { return Again }
+func NewRWLock() (RWLock, Status)                 { return RWLock{}, Again }
+func (RWLock) TryLock(bool, uint64) Status        { return Again }
 func (RWLock) Lock(GoWaiter, bool, uint64) Status { return Again }
-func (RWLock) Unlock(bool, uint64) Status      { return Again }
+func (RWLock) Unlock(bool, uint64) Status         { return Again }
 
-func NewCond() (Cond, Status)                 { return Cond{}, Again }
+func NewCond() (Cond, Status)                    { return Cond{}, Again }
 func (Cond) Wait(GoWaiter, Mutex, uint64) Status { return Again }
-func (Cond) Signal() Status                   { return Again }
-func (Cond) Broadcast() Status                { return Again }
+func (Cond) Signal() Status                      { return Again }
+func (Cond) Broadcast() Status                   { return Again }
 
 func NewLatch(uint64) (Latch, Status) { return Latch{}, Again }
 func (Latch) Add(int64) Status        { return Again }
 func (Latch) TryWait() Status         { return Again }
-func (Latch) Wait(GoWaiter) Status       { return Again }
+func (Latch) Wait(GoWaiter) Status    { return Again }
 
-func NewOnce() (Once, Status)           { return Once{}, Again }
-func (Once) IsDone() bool               { return false }
-func (Once) TryBegin(uint64) Status     { return Again }
+func NewOnce() (Once, Status)              { return Once{}, Again }
+func (Once) IsDone() bool                  { return false }
+func (Once) TryBegin(uint64) Status        { return Again }
 func (Once) Begin(GoWaiter, uint64) Status { return Again }
-func (Once) End()                       {}
+func (Once) End()                          {}
 
 func (*Scheduler) NewGoWaiter(uint32, uintptr) (GoWaiter, Status) { return GoWaiter{}, Again }
-func (*Scheduler) GoWaiters(ids []uint32) []uint32           { return ids }
+func (*Scheduler) GoWaiters(ids []uint32) []uint32                { return ids }
 func (Joinable) NewGoWaiter(uintptr) (GoWaiter, Status)           { return GoWaiter{}, Again }
-func SelectBytes(int) uintptr                               { return 0 }
-func (GoWaiter) SetCase(int, Chan, bool, unsafe.Pointer)       {}
-func (GoWaiter) Select(int) Status                             { return Again }
-func (GoWaiter) Selected() (int, Status)                       { return -1, Again }
-func (GoWaiter) Value() unsafe.Pointer                         { return nil }
-func (GoWaiter) Fired() bool                                   { return false }
-func (GoWaiter) Status() Status                                { return Again }
-func (GoWaiter) Withdraw() bool                                { return false }
-func (GoWaiter) Free()                                         {}
+func SelectBytes(int) uintptr                                     { return 0 }
+func (GoWaiter) SetCase(int, Chan, bool, unsafe.Pointer)          {}
+func (GoWaiter) Select(int) Status                                { return Again }
+func (GoWaiter) Selected() (int, Status)                          { return -1, Again }
+func (GoWaiter) Value() unsafe.Pointer                            { return nil }
+func (GoWaiter) Fired() bool                                      { return false }
+func (GoWaiter) Status() Status                                   { return Again }
+func (GoWaiter) Withdraw() bool                                   { return false }
+func (GoWaiter) Free()                                            {}
 
-func (*Scheduler) SetID(uint32)                        {}
+func (*Scheduler) SetID(uint32)                          {}
 func (*Scheduler) Inside() bool                          { return false }
 func (*Scheduler) InlineCalls([]InlineCall) []InlineCall { return nil }
 
 func ExportName(string, uint32) Status { return Again }
 
-func (Calls) ID() uint32     { return 0 }
+func (Calls) ID() uint32       { return 0 }
 func (Calls) Len() int         { return 0 }
 func (Calls) At(int) *Call     { return nil }
 func (Calls) Begin(int, *Call) {}
@@ -282,21 +282,21 @@ func (*Submitter) StartFor(uint32, bool, *Spec, unsafe.Pointer) (Joinable, Statu
 	return Joinable{}, Again
 }
 func (*Submitter) SpawnMany(*Spec, unsafe.Pointer, int) int { return 0 }
-func (*Submitter) Send(*BatchWriter)                           {}
+func (*Submitter) Send(*BatchWriter)                        {}
 
 func (*BatchWriter) IsOpen() bool       { return false }
 func (*BatchWriter) Add(unsafe.Pointer) {}
 func (*BatchWriter) Full() bool         { return false }
 func (*BatchWriter) Len() int           { return 0 }
 
-func (*Scheduler) GoWorker() GoWorker         { return GoWorker{} }
-func (GoWorker) SetFull(Joinable, bool)   {}
-func (*Scheduler) BeginPending(uint32)    {}
-func (*Scheduler) EndPending()            {}
-func (*Scheduler) SendEvent(Joinable) {}
+func (*Scheduler) GoWorker() GoWorker   { return GoWorker{} }
+func (GoWorker) SetFull(Joinable, bool) {}
+func (*Scheduler) BeginPending(uint32)  {}
+func (*Scheduler) EndPending()          {}
+func (*Scheduler) SendEvent(Joinable)   {}
 
 func (GoWorker) HasItems() bool                               { return false }
-func (GoWorker) Take([]GoWorkerItem) []GoWorkerItem                   { return nil }
+func (GoWorker) Take([]GoWorkerItem) []GoWorkerItem           { return nil }
 func (GoWorker) Park() bool                                   { return true }
 func (GoWorker) IsClaimed() bool                              { return false }
 func (GoWorker) Claimed() bool                                { return false }
@@ -306,8 +306,8 @@ func (GoWorker) End(Joinable, uint8, unsafe.Pointer, uintptr) {}
 func (*Submitter) PrepareBody(uint8) (Joinable, Status) { return Joinable{}, Again }
 func (*Submitter) StartBody(Joinable)                   {}
 
-func (*GoWorkerItem) Joinable() Joinable         { return Joinable{} }
-func (*GoWorkerItem) Arg() unsafe.Pointer        { return nil }
+func (*GoWorkerItem) Joinable() Joinable     { return Joinable{} }
+func (*GoWorkerItem) Arg() unsafe.Pointer    { return nil }
 func ExportBody(uint32, uint8, uint8) Status { return Again }
 
 func (Joinable) JoinBy(Joinable) bool                      { return false }

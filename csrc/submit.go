@@ -26,7 +26,7 @@ type (
 	coldLine  = C.struct_coroi_cold
 	magazine  = C.struct_coroi_mag
 	worker    = C.struct_coroi_worker
-	batch    = C.struct_coroi_batch
+	batch     = C.struct_coroi_batch
 	magazines = [C.COROI_MAG_RECORDS]*record
 )
 
@@ -34,7 +34,7 @@ const (
 	chunkBytes = C.COROI_CHUNK_BYTES
 	genShift   = C.COROI_GEN_SHIFT
 	escaped    = uint64(C.COROI_ESCAPED)
-	detached     = uint32(C.COROI_BATCH_DETACHED)
+	detached   = uint32(C.COROI_BATCH_DETACHED)
 	shut       = uint32(C.COROI_BATCH_CLOSED)
 	permitsMax = C.COROI_PERMITS_MAX
 )
@@ -58,7 +58,7 @@ type Submitter struct {
 	target uint32 // the worker that gets what is spawned one by one
 	sched  *Scheduler
 	open   *batch // nil: none yet
-	used   uint32  // words in it
+	used   uint32 // words in it
 	credit uint32
 	mag    *magazine      // nil: none yet
 	turn   uint32         // of batches
@@ -341,7 +341,9 @@ func put(to *[C.COROI_BATCH_WORDS]uint64, at uint32, spec *Spec, arg unsafe.Poin
 }
 
 // Start starts one joinable coroutine.
-func (p *Submitter) Start(spec *Spec, arg unsafe.Pointer) (Joinable, Status) { return p.start(spec, arg, 0) }
+func (p *Submitter) Start(spec *Spec, arg unsafe.Pointer) (Joinable, Status) {
+	return p.start(spec, arg, 0)
+}
 
 // StartFor is Start and, before it can end, Register, and Count too.
 func (p *Submitter) StartFor(id uint32, counted bool, spec *Spec, arg unsafe.Pointer) (Joinable, Status) {
