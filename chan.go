@@ -27,7 +27,7 @@ const (
 // Its values hold no pointers, and have at most ElementMax bytes. Its memory is C's, and is freed when nothing refers to the
 // Chan; after Address, with its scheduler.
 type Chan[T any] struct {
-	waitable
+	object
 	core     csrc.Chan
 	capacity int
 	gatherer gatherer
@@ -52,7 +52,7 @@ func NewChan[T any](s *Scheduler, capacity int) (*Chan[T], error) {
 	}
 	core, status := csrc.NewChan(t.Size(), capacity)
 	c := &Chan[T]{core: core, capacity: capacity}
-	return adopt(c, &c.waitable, s, core, status)
+	return adopt(c, &c.object, s, core, status)
 }
 
 func chanError(status csrc.Status) error {
@@ -79,7 +79,7 @@ func (c *Chan[T]) Send(ctx context.Context, v T) error {
 }
 
 func (c *Chan[T]) send(ctx context.Context, v T) (csrc.Status, error) {
-	return c.wait(ctx, want{
+	return c.wait(ctx, waitOp{
 		bytes:  unsafe.Sizeof(v),
 		try:    func() csrc.Status { return c.core.TrySend(unsafe.Pointer(&v)) },
 		may:    func() bool { return c.core.MaySend(c.capacity) },
@@ -120,7 +120,7 @@ func (c *Chan[T]) Recv(ctx context.Context) (T, error) {
 }
 
 func (c *Chan[T]) recv(ctx context.Context) (v T, status csrc.Status, err error) {
-	status, err = c.wait(ctx, want{
+	status, err = c.wait(ctx, waitOp{
 		bytes: unsafe.Sizeof(v),
 		try:   func() csrc.Status { return c.core.TryRecv(unsafe.Pointer(&v)) },
 		may:   c.mayRecv,

@@ -11,7 +11,7 @@ import (
 // bodies it is a coro_cond, to be used with the coro_mutex that the Mutex is. Who waits is woken in the order of coming, and never for
 // nothing. See Chan for who is suspended by it, and how long its memory lives.
 type Cond struct {
-	waitable
+	object
 	core  csrc.Cond
 	mutex *Mutex
 }
@@ -23,7 +23,7 @@ func NewCond(m *Mutex) (*Cond, error) {
 	}
 	core, status := csrc.NewCond()
 	c := &Cond{core: core, mutex: m}
-	return adopt(c, &c.waitable, m.s, core, status)
+	return adopt(c, &c.object, m.s, core, status)
 }
 
 // Wait unlocks the mutex, which the caller holds, waits for a Signal or Broadcast, and locks it again: whatever Wait returns, the caller
@@ -33,7 +33,7 @@ func NewCond(m *Mutex) (*Cond, error) {
 func (c *Cond) Wait(ctx context.Context) error {
 	me, waited := owner(), false
 	c.mutex.edge.release()
-	err := c.await(ctx, want{begin: func(g csrc.GoWaiter) csrc.Status {
+	err := c.await(ctx, waitOp{begin: func(g csrc.GoWaiter) csrc.Status {
 		status := c.core.Wait(g, c.mutex.core, me)
 		waited = status == csrc.Waits
 		return status

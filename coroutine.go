@@ -24,22 +24,22 @@ import (
 // nothing happens. Handle and Context may be called from anywhere.
 type Coroutine struct {
 	// What a switch touches.
-	next  func() (struct{}, bool) // of the carrier: resumes the body; nil before it runs
-	yield func(struct{}) bool     // of the carrier: the way back
+	next  func() (struct{}, bool) // of the goroutine: resumes the body; nil before it runs
+	yield func(struct{}) bool     // of the goroutine: the way back
 	goid  atomic.Uintptr          // of the goroutine that the body runs on
 	exec  *executor               // that has resumed it
 	state atomic.Uint64
 	wait  uint64    // for opWait: the kind
 	op    operation // what it asks of the executor
 
-	section section // its depth
-	lane    *lane
-	carrier *carrier
-	handle  Handle
-	join    csrc.Joinable
-	typed   typedBody
-	name    string
-	fromC   bool // started by coro_spawn_go
+	section   noWaitSection // its depth
+	pool      *executorPool
+	goroutine *bodyGoroutine
+	handle    Handle
+	join      csrc.Joinable
+	typed     typedBody
+	name      string
+	fromC     bool // started by coro_spawn_go
 
 	mu    sync.Mutex
 	ctx   context.Context // made when it is asked for; what was given at the start, before
@@ -69,7 +69,7 @@ const (
 	isCanceled  = 1 << 33
 	isParked    = 1 << 34 // suspended until it has a permit, or is canceled
 	isAwaiting  = 1 << 35 // suspended until there is an event, or it is canceled
-	isClinging  = 1 << 36 // suspended until there is an event
+	isCommitted = 1 << 36 // suspended until there is an event
 	isRefused   = 1 << 37 // its park has ended by being canceled
 	isEnded     = 1 << 38
 )
@@ -123,7 +123,7 @@ func goContext[T any](ctx context.Context, s *Scheduler, f func(*Coroutine) (T, 
 	b := newBody(s, bodyName(f), f)
 	c, t := &b.Coroutine, b.task
 	c.ctx = ctx
-	p := s.port()
+	p := s.submitter()
 	if p == nil {
 		return nil, ErrClosed
 	}
@@ -151,7 +151,7 @@ func goContext[T any](ctx context.Context, s *Scheduler, f func(*Coroutine) (T, 
 // newBody makes a body that has no record yet.
 func newBody[T any](s *Scheduler, name string, f func(*Coroutine) (T, error)) *goBody[T] {
 	b := &goBody[T]{f: f, task: &Task[T]{s: s, isBody: true, registered: true}}
-	b.lane, b.typed, b.name = &s.lane, b, name
+	b.pool, b.typed, b.name = &s.executors, b, name
 	if n, err := inlineBytes("Go", reflect.TypeFor[T]()); err == nil {
 		b.bytes = n
 	}
@@ -161,7 +161,7 @@ func newBody[T any](s *Scheduler, name string, f func(*Coroutine) (T, error)) *g
 // enter gives it the record: from now on it can be found by its handle.
 func (c *Coroutine) enter(j csrc.Joinable) {
 	c.join, c.handle = j, Handle(j.Handle())
-	c.lane.table.put(c)
+	c.pool.table.put(c)
 }
 
 func bodyName(f any) string {
@@ -171,7 +171,7 @@ func bodyName(f any) string {
 	return "func"
 }
 
-// run is called on the carrier.
+// run is called on the goroutine.
 func (c *Coroutine) run() {
 	returned := false
 	c.goid.Store(asm.Goroutine())
@@ -191,7 +191,7 @@ func (c *Coroutine) run() {
 
 // start gets the body a goroutine. False: it was canceled before.
 func (c *Coroutine) start() bool {
-	if c.lane.quits.Load() {
+	if c.pool.quits.Load() {
 		c.cancel(ErrCanceled)
 	}
 	if c.state.Load()&isCanceled != 0 {
@@ -199,11 +199,11 @@ func (c *Coroutine) start() bool {
 		return false
 	}
 	if c.fromC && leak.On() {
-		leak.Made(leakBody{leakTask{c.join, c.lane.s}, c.name})
+		leak.Made(leakBody{leakTask{c.join, c.pool.s}, c.name})
 	}
-	c.carrier = c.lane.carrier()
-	c.carrier.body = c
-	c.next = c.carrier.next
+	c.goroutine = c.pool.goroutine()
+	c.goroutine.body = c
+	c.next = c.goroutine.next
 	return true
 }
 
@@ -217,9 +217,9 @@ func (c *Coroutine) end() {
 		flags = csrc.EndAborted
 	}
 	c.state.Or(isEnded)
-	c.lane.dismiss(c.carrier) // in the lock: after that nobody is in tellFullLocked
-	c.carrier = nil
-	c.lane.table.remove(c)
+	c.pool.dismiss(c.goroutine) // in the lock: after that nobody is in tellFullLocked
+	c.goroutine = nil
+	c.pool.table.remove(c)
 	if c.stop != nil {
 		c.stop()
 	}
@@ -229,18 +229,18 @@ func (c *Coroutine) end() {
 	}
 	c.mu.Unlock()
 	result, n := c.typed.payload()
-	c.lane.s.edge.release()
+	c.pool.s.edge.release()
 	// Stale first, then done, then not alive: whoever sees one of these sees those before.
-	c.lane.core.End(c.join, flags, result, n)
+	c.pool.core.End(c.join, flags, result, n)
 	c.typed.complete()
-	c.lane.core.CountEnd()
+	c.pool.core.CountEnd()
 }
 
 // Handle names the coroutine, for C bodies and for Wake.
 func (c *Coroutine) Handle() Handle { return c.handle }
 
 // Scheduler is what the coroutine belongs to.
-func (c *Coroutine) Scheduler() *Scheduler { return c.lane.s }
+func (c *Coroutine) Scheduler() *Scheduler { return c.pool.s }
 
 // Context ends when the coroutine does, or is canceled, with the cause. It has the values of the context given to GoContext.
 func (c *Coroutine) Context() context.Context {
@@ -302,7 +302,7 @@ func (c *Coroutine) cancel(cause error) {
 	}
 	c.mu.Unlock()
 	if old := c.state.Or(isCanceled); old&(isCanceled|isEnded) == 0 {
-		c.lane.s.core.SendEvent(c.join) // so that it is looked at again, if it waits
+		c.pool.s.core.SendEvent(c.join) // so that it is looked at again, if it waits
 	}
 }
 
@@ -321,8 +321,8 @@ func step(state uint64) (uint64, bool) {
 		return state&^isParked | isRefused, true
 	case state&isAwaiting != 0 && state&(hasEvent|isCanceled) != 0:
 		return state &^ isAwaiting, true
-	case state&isClinging != 0 && state&hasEvent != 0:
-		return state &^ isClinging, true
+	case state&isCommitted != 0 && state&hasEvent != 0:
+		return state &^ isCommitted, true
 	}
 	return state, false
 }
@@ -346,16 +346,16 @@ func (c *Coroutine) signal(flag uint64, permits uint32) (runnable bool, err erro
 func (c *Coroutine) isFull() bool { return c.state.Load()&permitsMask >= permitsMost }
 
 // tellFull tells the core whether it is full, so that C bodies and goroutines hear of it. It is called after each change of that, and looks with
-// the lane's lock held: what the last one tells is so.
+// the pool's lock held: what the last one tells is so.
 func (c *Coroutine) tellFull() {
-	c.lane.mu.Lock()
+	c.pool.mu.Lock()
 	c.tellFullLocked()
-	c.lane.mu.Unlock()
+	c.pool.mu.Unlock()
 }
 
 func (c *Coroutine) tellFullLocked() {
 	if c.state.Load()&isEnded == 0 { // it does not end while we have the lock
-		c.lane.core.SetFull(c.join, c.isFull())
+		c.pool.core.SetFull(c.join, c.isFull())
 	}
 }
 
@@ -366,8 +366,8 @@ func (c *Coroutine) tookPermit(old uint64) {
 	}
 }
 
-// settle is called by the executor after the body has asked to wait. False: it can go on at once.
-func (c *Coroutine) settle() bool {
+// publishWait is called by the executor after the body has asked to wait. False: it can go on at once.
+func (c *Coroutine) publishWait() bool {
 	for {
 		old := c.state.Load()
 		now, runnable := step(old | c.wait)
@@ -388,7 +388,7 @@ func (c *Coroutine) check() error {
 	return nil
 }
 
-// suspend waits, for what settle makes of that kind of wait, and returns when the body is resumed.
+// suspend waits, for what publishWait makes of that kind of wait, and returns when the body is resumed.
 func (c *Coroutine) suspend(wait uint64) {
 	c.op, c.wait = opWait, wait
 	c.yield(struct{}{})
@@ -444,7 +444,7 @@ func (c *Coroutine) Wake(h Handle) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	t := c.lane.table.find(h)
+	t := c.pool.table.find(h)
 	if t == nil {
 		return h.Wake()
 	}
@@ -476,14 +476,14 @@ func (c *Coroutine) await(happened func() bool) error {
 	}
 }
 
-// cling is await that no cancel ends.
-func (c *Coroutine) cling(happened func() bool) {
+// awaitCommitted is await that no cancel ends.
+func (c *Coroutine) awaitCommitted(happened func() bool) {
 	for {
 		c.state.And(^uint64(hasEvent))
 		if happened() {
 			return
 		}
-		c.suspend(isClinging)
+		c.suspend(isCommitted)
 	}
 }
 
@@ -495,7 +495,7 @@ func (c *Coroutine) Sleep(d time.Duration) error {
 	if err := c.mayWait(); err != nil {
 		return err
 	}
-	s := c.lane.s
+	s := c.pool.s
 	var fired atomic.Bool
 	s.core.BeginPending(1)
 	t := time.AfterFunc(d, func() {
@@ -510,7 +510,7 @@ func (c *Coroutine) Sleep(d time.Duration) error {
 	if t.Stop() {
 		s.core.EndPending()
 	} else {
-		c.cling(fired.Load) // the event is on its way
+		c.awaitCommitted(fired.Load) // the event is on its way
 	}
 	return err
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A body has ended and its record is kept, so that the next one has its slot, another record, and the same generation.
+// A body has ended and its record is kept, so that the next one has its index, another record, and the same generation.
 func TestGoStaleHandleIsNotTheNextOnes(t *testing.T) {
 	s := newScheduler(t)
 	first := goes(t, s, func(*coro.Coroutine) error { return nil })

@@ -21,8 +21,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A place has a scheduler, in turn one after the other.
-type place struct {
+// A ground has a scheduler, in turn one after the other.
+type ground struct {
 	opts    []coro.Option
 	paused  bool
 	changes bool // it is closed now and then, and another one comes
@@ -30,7 +30,7 @@ type place struct {
 	runner  sync.WaitGroup
 }
 
-func (p *place) open(t *testing.T) {
+func (p *ground) open(t *testing.T) {
 	s, err := coro.New(p.opts...)
 	require.NoError(t, err)
 	p.s.Store(s)
@@ -54,7 +54,7 @@ func (p *place) open(t *testing.T) {
 }
 
 // close closes the scheduler: all must end, with the context or by it.
-func (p *place) close(t *testing.T, ctx context.Context) {
+func (p *ground) close(t *testing.T, ctx context.Context) {
 	s := p.s.Load()
 	if err := s.Close(ctx); ctx == expired {
 		if err != nil && !errors.Is(err, context.Canceled) {
@@ -71,16 +71,16 @@ func (p *place) close(t *testing.T, ctx context.Context) {
 // A storm is one goroutine that does random things on schedulers that others use too.
 type storm struct {
 	*rand.Rand
-	t      *testing.T
-	places []*place
-	here   *place // of the present operation
-	loose  bool   // one of its schedulers changes
-	s      *coro.Scheduler
-	count  *atomic.Int64 // operations
-	in     *atomic.Int64 // bodies that have begun
-	out    *atomic.Int64 // bodies that have ended
-	undo   []interface{ Cancel() }
-	waits  []func()
+	t       *testing.T
+	grounds []*ground
+	here    *ground // of the present operation
+	loose   bool    // one of its schedulers changes
+	s       *coro.Scheduler
+	count   *atomic.Int64 // operations
+	in      *atomic.Int64 // bodies that have begun
+	out     *atomic.Int64 // bodies that have ended
+	undo    []interface{ Cancel() }
+	waits   []func()
 }
 
 var errStorm = errors.New("a body's own error")
@@ -179,7 +179,7 @@ func is[T comparable](w *storm, want T, also ...error) func(T, error) {
 
 // step does one thing.
 func (w *storm) step() {
-	w.here = w.places[w.IntN(len(w.places))]
+	w.here = w.grounds[w.IntN(len(w.grounds))]
 	w.s, w.loose = w.here.s.Load(), w.here.changes
 	w.undo, w.waits = w.undo[:0], w.waits[:0]
 	none := coro.None{}
@@ -250,7 +250,7 @@ func (w *storm) step() {
 	case 11:
 		w.pingPong(n)
 	case 12: // across schedulers
-		s, other := w.s, w.places[w.IntN(len(w.places))]
+		s, other := w.s, w.grounds[w.IntN(len(w.grounds))]
 		w.s, w.loose = other.s.Load(), w.loose || other.changes
 		far := storms(w, background, func(c *coro.Coroutine) (int, error) { return n, c.Yield() }, is(w, n))
 		w.s = s
@@ -270,11 +270,11 @@ func (w *storm) step() {
 		})
 		w.count.Add(int64(2 * n))
 	}
-	w.settle(w.IntN(16) == 0)
+	w.finish(w.IntN(16) == 0)
 }
 
-// settle waits for all that the operation has started.
-func (w *storm) settle(cancel bool) {
+// finish waits for all that the operation has started.
+func (w *storm) finish(cancel bool) {
 	if cancel && w.loose { // where an operation may fail anyway
 		w.pause()
 		for _, task := range w.undo {
@@ -506,13 +506,13 @@ func TestStressBodies(t *testing.T) {
 		defer collector.Wait()
 		defer close(stop)
 	}
-	places := []*place{
+	grounds := []*ground{
 		{opts: []coro.Option{coro.WithName("weather"), coro.WithWorkers(2), coro.WithExecutors(2)}},
 		{opts: []coro.Option{coro.WithName("weather"), coro.WithWorkers(1), coro.WithExecutors(1), coro.WithPaused(), coro.WithoutMembarrier()}, paused: true},
 		{opts: []coro.Option{coro.WithName("weather"), coro.WithWorkers(1), coro.WithExecutors(3), coro.WithoutMembarrier()}, changes: true},
 		{opts: []coro.Option{coro.WithName("weather"), coro.WithWorkers(3), coro.WithExecutors(1), coro.WithHandoverBudget(1)}, changes: true},
 	}
-	for _, p := range places {
+	for _, p := range grounds {
 		p.open(t)
 	}
 	most := counted(40_000)
@@ -521,7 +521,7 @@ func TestStressBodies(t *testing.T) {
 	var users, closers sync.WaitGroup
 	for user := range uint64(6) {
 		users.Go(func() {
-			w := &storm{Rand: rand.New(rand.NewPCG(user, 7)), t: t, places: places, count: &count, in: &in, out: &out}
+			w := &storm{Rand: rand.New(rand.NewPCG(user, 7)), t: t, grounds: grounds, count: &count, in: &in, out: &out}
 			for count.Load() < most && !t.Failed() {
 				w.step()
 			}
@@ -536,7 +536,7 @@ func TestStressBodies(t *testing.T) {
 				return
 			case <-time.After(time.Duration(random.IntN(8000)) * time.Microsecond):
 			}
-			p := places[2+random.IntN(2)]
+			p := grounds[2+random.IntN(2)]
 			ctx := background
 			if random.IntN(2) == 0 {
 				ctx = expired
@@ -564,10 +564,10 @@ func TestStressBodies(t *testing.T) {
 	close(stop)
 	closers.Wait()
 	assert.Equal(t, in.Load(), out.Load(), "what has begun has ended")
-	for _, p := range places[:1] {
+	for _, p := range grounds[:1] {
 		require.NoError(t, p.s.Load().Wait(soon(t)))
 	}
-	for i, p := range places[:2] {
+	for i, p := range grounds[:2] {
 		s := p.s.Load()
 		eventually(t, func() bool {
 			runtime.GC() // whoever drops a task gives up its record
@@ -576,7 +576,7 @@ func TestStressBodies(t *testing.T) {
 			return st.Live == 0 && st.Records == st.RecordsIdle
 		}, "no record is left in use, of scheduler %d", i)
 	}
-	for _, p := range places {
+	for _, p := range grounds {
 		p.close(t, background)
 		p.s.Store(nil)
 	}

@@ -332,7 +332,7 @@ func TestAwaitTree(t *testing.T) {
 	assert.Zero(t, s.Stats().Live)
 }
 
-// The lane goes to sleep for each, often at the moment at which it is woken.
+// The pool goes to sleep for each, often at the moment at which it is woken.
 func TestAwaitOneAfterTheOther(t *testing.T) {
 	s := newScheduler(t)
 	n := int64(scaled(40000))
@@ -598,7 +598,7 @@ func TestRunReportsADeadlockOfWhoAwaitsWhatIsBoundToGo(t *testing.T) {
 	}
 }
 
-// The lane is the last that goes to sleep, while a C body waits for a stack: it is told that there is none.
+// The pool is the last that goes to sleep, while a C body waits for a stack: it is told that there is none.
 func TestRunTellsThoseWithoutAStackAfterTheLastGoBody(t *testing.T) {
 	s := newScheduler(t, coro.WithPaused(), coro.WithWorkers(2), coro.WithStackLimit(oneStack))
 	holds, err := park.Start(s, coro.None{})

@@ -6,7 +6,7 @@ import (
 )
 
 // How a context is bound to what it cancels when it ends. One that has a deadline is certain to end: until it does, or is let go,
-// an ext token of the scheduler says so, and whoever waits for that alone is in no deadlock. A cancel of a context comes to what is bound
+// an pending-work token of the scheduler says so, and whoever waits for that alone is in no deadlock. A cancel of a context comes to what is bound
 // to it by a goroutine of its own, which may be late: so a run that finds a deadlock asks the contexts before it says so, and once
 // that goroutine has begun there is a token until it is through.
 
@@ -53,7 +53,7 @@ func (s *Scheduler) canceling(awaited bool, cancel func()) {
 // cancelEnded is for a run that has come to a deadlock: it cancels all whose context has ended. False: there are none that could go on
 // because of that.
 func (s *Scheduler) cancelEnded() (any bool) {
-	s.lane.table.each(func(c *Coroutine) { any = c.cancelIfEnded() || any })
+	s.executors.table.each(func(c *Coroutine) { any = c.cancelIfEnded() || any })
 	for _, t := range s.poller.all() {
 		any = t.cancelIfEnded() || any
 	}
@@ -70,7 +70,7 @@ func (c *Coroutine) cancelIfEnded() bool {
 	case ended && state&(isParked|isAwaiting) != 0:
 		c.cancel(c.reason())
 	case over && state&isAwaiting != 0:
-		c.lane.s.core.SendEvent(c.join)
+		c.pool.s.core.SendEvent(c.join)
 	default:
 		return false
 	}
@@ -87,11 +87,11 @@ func (c *Coroutine) setWaitsWith(ctx context.Context) {
 func (t *Task[R]) cancelIfEnded() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	w := t.watch
-	if w == nil || w.ctx == nil || w.ctx.Err() == nil || w.told {
+	h := t.hooks
+	if h == nil || h.ctx == nil || h.ctx.Err() == nil || h.told {
 		return false
 	}
-	w.told = true
+	h.told = true
 	t.Cancel()
 	return true
 }

@@ -23,10 +23,10 @@ type Group struct {
 	stop func() bool // unbinds cancelAll from ctx
 
 	mu       sync.Mutex
-	members  []member // by slot; nil: none
-	free     []uint32 // slots not in use
+	members  []member // by index; nil: none
+	free     []uint32 // indices not in use
 	count    int      // of those that have not ended
-	awaits   bool     // there are members, and the deadline will cancel them: an ext token is held
+	awaits   bool     // there are members, and the deadline will cancel them: an pending-work token is held
 	canceled bool
 	over     bool // Wait has returned
 	err      error
@@ -136,9 +136,9 @@ func (g *Group) add(t member) {
 		g.free = append(g.free, uint32(len(g.members)))
 		g.members = append(g.members, nil)
 	}
-	slot := g.free[len(g.free)-1]
+	index := g.free[len(g.free)-1]
 	g.free = g.free[:len(g.free)-1]
-	g.members[slot] = t
+	g.members[index] = t
 	canceled := g.canceled
 	if !canceled && !g.awaits {
 		g.awaits = g.s.awaitDeadline(g.ctx)
@@ -149,8 +149,8 @@ func (g *Group) add(t member) {
 	}
 	t.whenDone(func() {
 		g.mu.Lock()
-		g.members[slot] = nil
-		g.free = append(g.free, slot)
+		g.members[index] = nil
+		g.free = append(g.free, index)
 		awaits := len(g.free) == len(g.members) && g.awaitsNoMoreLocked()
 		g.mu.Unlock()
 		g.leave(t.Err())

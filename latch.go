@@ -14,7 +14,7 @@ const latchMost = 1 << 60
 // coro_latch. Once it is zero it may be used again. Where nobody waits, each call costs some 20 ns, without a cgo call; see Chan for who is
 // suspended by waiting, and how long its memory lives.
 type Latch struct {
-	waitable
+	object
 	core csrc.Latch
 }
 
@@ -28,7 +28,7 @@ func NewLatch(s *Scheduler, count int) (*Latch, error) {
 	}
 	core, status := csrc.NewLatch(uint64(count))
 	l := &Latch{core: core}
-	return adopt(l, &l.waitable, s, core, status)
+	return adopt(l, &l.object, s, core, status)
 }
 
 // Add changes the count by n, which may be negative; at zero, all who wait go on. It returns ErrNegativeLatch if it would be negative,
@@ -55,5 +55,5 @@ func (l *Latch) Wait(ctx context.Context) error {
 	if status := l.core.TryWait(); status != csrc.TimedOut {
 		return l.taken(status)
 	}
-	return l.await(ctx, want{try: l.core.TryWait, begin: l.core.Wait})
+	return l.await(ctx, waitOp{try: l.core.TryWait, begin: l.core.Wait})
 }

@@ -18,7 +18,7 @@ import (
 // Where nobody waits, Lock and Unlock cost some 10 ns each, without a cgo call. See Chan for who is suspended by waiting, and how long
 // the memory lives.
 type Mutex struct {
-	waitable
+	object
 	core csrc.Mutex
 }
 
@@ -29,7 +29,7 @@ func NewMutex(s *Scheduler) (*Mutex, error) {
 	}
 	core, status := csrc.NewMutex()
 	m := &Mutex{core: core}
-	return adopt(m, &m.waitable, s, core, status)
+	return adopt(m, &m.object, s, core, status)
 }
 
 // owner is who the caller is, as the owner of a lock.
@@ -42,11 +42,11 @@ func (m *Mutex) Lock(ctx context.Context) error {
 	if status := m.core.TryLock(me); status != csrc.TimedOut {
 		return m.taken(status)
 	}
-	return m.await(ctx, m.want(me))
+	return m.await(ctx, m.lockOp(me))
 }
 
-func (m *Mutex) want(me uint64) want {
-	return want{
+func (m *Mutex) lockOp(me uint64) waitOp {
+	return waitOp{
 		try:   func() csrc.Status { return m.core.TryLock(me) },
 		begin: func(g csrc.GoWaiter) csrc.Status { return m.core.Lock(g, me) },
 	}
@@ -54,10 +54,10 @@ func (m *Mutex) want(me uint64) want {
 
 // relock is Lock that nothing ends, by one who has unlocked m to wait for something.
 func (m *Mutex) relock(ctx context.Context, me uint64) error {
-	want := m.want(me)
-	want.certain = true
+	op := m.lockOp(me)
+	op.committed = true
 	for {
-		err := m.await(ctx, want)
+		err := m.await(ctx, op)
 		if err != ErrNoMemory {
 			return err
 		}
@@ -81,9 +81,9 @@ func (m *Mutex) Unlock() error {
 // A writer is its owner, as a Mutex has one. Readers are only counted: any of them may unlock for any other. Where nobody waits,
 // each call costs some 20 ns, without a cgo call.
 type RWMutex struct {
-	waitable
+	object
 	core  csrc.RWLock
-	reads edge // from readers to the next writer
+	reads raceEdge // from readers to the next writer
 }
 
 // NewRWMutex makes one of s, unlocked. It returns ErrNoMemory or ErrNoCgo.
@@ -93,7 +93,7 @@ func NewRWMutex(s *Scheduler) (*RWMutex, error) {
 	}
 	core, status := csrc.NewRWLock()
 	m := &RWMutex{core: core}
-	return adopt(m, &m.waitable, s, core, status)
+	return adopt(m, &m.object, s, core, status)
 }
 
 // Lock locks m for writing, as soon as nobody else holds it. It returns what Mutex.Lock does.
@@ -112,7 +112,7 @@ func (m *RWMutex) lock(ctx context.Context, write bool) error {
 	if status := m.core.TryLock(write, me); status != csrc.TimedOut {
 		return m.taken(status)
 	}
-	return m.await(ctx, want{
+	return m.await(ctx, waitOp{
 		try:   func() csrc.Status { return m.core.TryLock(write, me) },
 		begin: func(g csrc.GoWaiter) csrc.Status { return m.core.Lock(g, write, me) },
 	})

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// A section is where a body must not be suspended. Only its own goroutine looks at it.
-type section struct {
+// A noWaitSection is where a body must not be suspended. Only its own goroutine looks at it.
+type noWaitSection struct {
 	depth int
 	began uintptr // where the outermost did
 }
@@ -74,7 +74,7 @@ func (c *Coroutine) mustNotWait() error {
 		f, more := frames.Next()
 		name, ours := strings.CutPrefix(f.Function, ownPackage)
 		if !ours || !more {
-			e.Place = place(f)
+			e.Place = fileLine(f)
 			return e
 		}
 		e.Call = name
@@ -90,9 +90,9 @@ func (c *Coroutine) checkEnd() {
 	}
 }
 
-func (s *section) violated(call string) *NoWaitError {
+func (s *noWaitSection) violated(call string) *NoWaitError {
 	f, _ := runtime.CallersFrames([]uintptr{s.began}).Next()
-	return &NoWaitError{Section: place(f), Call: call}
+	return &NoWaitError{Section: fileLine(f), Call: call}
 }
 
-func place(f runtime.Frame) string { return fmt.Sprintf("%s:%d", f.File, f.Line) }
+func fileLine(f runtime.Frame) string { return fmt.Sprintf("%s:%d", f.File, f.Line) }

@@ -13,41 +13,41 @@ import (
 // What Go waits at beside C: channels, semaphores, locks and so on, which live in C memory. A Go body is suspended, a goroutine
 // sleeps as it does anywhere in Go: the poller wakes it.
 
-// An object is what csrc has of one.
-type object interface {
+// A coreObject is what csrc has of one.
+type coreObject interface {
 	Address() uintptr
 	Free()
 }
 
-// A waitable is an object of s in C memory. That lives as long as Go refers to it; if its address was given away, as long as
+// An object is one of s in C memory. That lives as long as Go refers to it; if its address was given away, as long as
 // s.
-type waitable struct {
+type object struct {
 	s       *Scheduler
-	edge    edge
+	edge    raceEdge
 	spinner spinner
 	clean   runtime.Cleanup
 	given   atomic.Bool
-	object  object
+	base    coreObject
 }
 
 // adopt makes owner, of which o is a part, the Go side of an object of s that was just made.
-func adopt[T any](owner *T, o *waitable, s *Scheduler, core object, status csrc.Status) (*T, error) {
+func adopt[T any](owner *T, o *object, s *Scheduler, core coreObject, status csrc.Status) (*T, error) {
 	if status != csrc.OK {
 		return nil, statusError(status)
 	}
-	o.s, o.object = s, core
-	o.clean = runtime.AddCleanup(owner, object.Free, core)
+	o.s, o.base = s, core
+	o.clean = runtime.AddCleanup(owner, coreObject.Free, core)
 	return owner, nil
 }
 
 // Address is the object for C bodies of the scheduler, as an argument of theirs: of a Chan a coro_chan *, of a Semaphore a coro_sem *, of
 // a Mutex a coro_mutex *, and so on. From now on its memory is kept until the scheduler is closed, and nothing refers to that.
-func (o *waitable) Address() uintptr {
+func (o *object) Address() uintptr {
 	if !o.given.Swap(true) {
 		o.clean.Stop()
-		runtime.AddCleanup(o.s, object.Free, o.object)
+		runtime.AddCleanup(o.s, coreObject.Free, o.base)
 	}
-	return o.object.Address()
+	return o.base.Address()
 }
 
 // objectError is statusError for what is not a channel.
@@ -69,81 +69,81 @@ const (
 	tryLong = 100 * time.Microsecond
 )
 
-// A sleeper is a goroutine that waits. The poller completes it.
-type sleeper struct{ woken chan struct{} }
+// A goWaiter is a goroutine that waits. The poller completes it.
+type goWaiter struct{ woken chan struct{} }
 
-func (w *sleeper) complete() { w.woken <- struct{}{} }
+func (w *goWaiter) complete() { w.woken <- struct{}{} }
 
 // cancelIfEnded is false: it hears of the end itself, and is no coroutine.
-func (w *sleeper) cancelIfEnded() bool { return false }
+func (w *goWaiter) cancelIfEnded() bool { return false }
 
-var sleepers = sync.Pool{New: func() any { return &sleeper{make(chan struct{}, 1)} }}
+var goWaiters = sync.Pool{New: func() any { return &goWaiter{make(chan struct{}, 1)} }}
 
-// A want is what somebody waits for.
-type want struct {
-	bytes   uintptr                      // of the value that is passed
-	try     func() csrc.Status           // does it if it can be done at once, else returns csrc.TimedOut; nil: it never can
-	may     func() bool                  // tells whether trying is worth while; nil: always
-	values  int                          // that are to go until it is worth while; 0: one is enough
-	begin   func(csrc.GoWaiter) csrc.Status // does it, or has the guest wait until it is done
-	used    func(csrc.GoWaiter)             // gets the guest when it was done, before it is freed; nil: there is nothing in it
-	certain bool                         // nothing ends the wait but what it waits for
+// A waitOp is what somebody waits for.
+type waitOp struct {
+	bytes     uintptr                         // of the value that is passed
+	try       func() csrc.Status              // does it if it can be done at once, else returns csrc.TimedOut; nil: it never can
+	may       func() bool                     // tells whether trying is worth while; nil: always
+	values    int                             // that are to go until it is worth while; 0: one is enough
+	begin     func(csrc.GoWaiter) csrc.Status // does it, or has the gowaiter wait until it is done
+	used      func(csrc.GoWaiter)             // gets the gowaiter when it was done, before it is freed; nil: there is nothing in it
+	committed bool                            // nothing ends the wait but what it waits for
 }
 
 // wait does what is wanted as soon as it can be done.
-func (o *waitable) wait(ctx context.Context, want want) (csrc.Status, error) {
-	if want.certain {
+func (o *object) wait(ctx context.Context, op waitOp) (csrc.Status, error) {
+	if op.committed {
 		ctx = context.WithoutCancel(ctx)
 	}
 	if ctx.Err() != nil {
 		return 0, context.Cause(ctx)
 	}
 	if c := bodyOf(ctx); c != nil {
-		if err := c.mayWait(); err != nil && !want.certain {
-			if want.try != nil {
-				if status := want.try(); status != csrc.TimedOut {
+		if err := c.mayWait(); err != nil && !op.committed {
+			if op.try != nil {
+				if status := op.try(); status != csrc.TimedOut {
 					return status, nil
 				}
 			}
 			return 0, err
 		}
-		return o.waitAsBody(ctx, c, want)
+		return o.waitAsBody(ctx, c, op)
 	}
 	var status csrc.Status
-	if want.try != nil && o.spinner.spin(tryFor, tryLong, want.turns(), func() bool {
-		if want.may != nil && !want.may() {
+	if op.try != nil && o.spinner.spin(tryFor, tryLong, op.turns(), func() bool {
+		if op.may != nil && !op.may() {
 			return false
 		}
-		status = want.try()
+		status = op.try()
 		return status != csrc.TimedOut
 	}) {
 		return status, nil
 	}
-	w := sleepers.Get().(*sleeper)
-	slot := o.s.poller.reserve(w)
-	g, status := o.s.core.NewGoWaiter(slot, want.bytes)
+	w := goWaiters.Get().(*goWaiter)
+	id := o.s.poller.reserve(w)
+	g, status := o.s.core.NewGoWaiter(id, op.bytes)
 	if status == csrc.OK {
-		status = want.begun(g)
+		status = op.begun(g)
 	}
 	if status != csrc.Waits {
-		o.s.poller.release(slot)
-		sleepers.Put(w)
+		o.s.poller.release(id)
+		goWaiters.Put(w)
 		return status, nil
 	}
-	status, err := o.sleep(ctx, w, g, want.certain)
+	status, err := o.sleep(ctx, w, g, op.committed)
 	if err != nil {
-		o.s.poller.release(slot)
+		o.s.poller.release(id)
 	} else {
-		want.use(g)
+		op.use(g)
 	}
 	g.Free()
-	sleepers.Put(w)
+	goWaiters.Put(w)
 	return status, err
 }
 
 // await is wait for what is no channel.
-func (o *waitable) await(ctx context.Context, want want) error {
-	status, err := o.wait(ctx, want)
+func (o *object) await(ctx context.Context, op waitOp) error {
+	status, err := o.wait(ctx, op)
 	if err != nil {
 		return err
 	}
@@ -151,38 +151,38 @@ func (o *waitable) await(ctx context.Context, want want) error {
 }
 
 // taken is the end of what takes something from others, at once or after waiting.
-func (o *waitable) taken(status csrc.Status) error {
+func (o *object) taken(status csrc.Status) error {
 	o.edge.acquire()
 	runtime.KeepAlive(o)
 	return objectError(status)
 }
 
 // took is taken for those that only want to know.
-func (o *waitable) took(status csrc.Status) bool {
+func (o *object) took(status csrc.Status) bool {
 	o.edge.acquire()
 	runtime.KeepAlive(o)
 	return status == csrc.OK
 }
 
-func (want *want) use(g csrc.GoWaiter) {
-	if want.used != nil {
-		want.used(g)
+func (op *waitOp) use(g csrc.GoWaiter) {
+	if op.used != nil {
+		op.used(g)
 	}
 }
 
 // turns is how long there is between two looks.
-func (want *want) turns() int {
-	if want.may != nil {
-		return max(peekTurns, turnsFor(want.values))
+func (op *waitOp) turns() int {
+	if op.may != nil {
+		return max(peekTurns, turnsFor(op.values))
 	}
 	return spinTurns
 }
 
 // begun has g begin. If it does not wait it is freed.
-func (want *want) begun(g csrc.GoWaiter) csrc.Status {
-	status := want.begin(g)
+func (op *waitOp) begun(g csrc.GoWaiter) csrc.Status {
+	status := op.begin(g)
 	if status == csrc.OK {
-		want.use(g)
+		op.use(g)
 	}
 	if status != csrc.Waits {
 		g.Free()
@@ -194,7 +194,7 @@ func (want *want) begun(g csrc.GoWaiter) csrc.Status {
 const lookPause = time.Millisecond
 
 // sleep waits for the poller. With an error, g was withdrawn.
-func (o *waitable) sleep(ctx context.Context, w *sleeper, g csrc.GoWaiter, certain bool) (csrc.Status, error) {
+func (o *object) sleep(ctx context.Context, w *goWaiter, g csrc.GoWaiter, committed bool) (csrc.Status, error) {
 	select {
 	case <-w.woken:
 		return g.Status(), nil
@@ -203,11 +203,11 @@ func (o *waitable) sleep(ctx context.Context, w *sleeper, g csrc.GoWaiter, certa
 			return 0, context.Cause(ctx)
 		}
 	case <-o.s.ended:
-		if !certain && g.Withdraw() {
+		if !committed && g.Withdraw() {
 			return 0, ErrClosed
 		}
 	}
-	for pause := time.Microsecond; ; pause = min(2*pause, lookPause) { // it is certain; but there may be no poller any more
+	for pause := time.Microsecond; ; pause = min(2*pause, lookPause) { // it is committed; but there may be no poller any more
 		select {
 		case <-w.woken:
 			return g.Status(), nil
@@ -218,21 +218,21 @@ func (o *waitable) sleep(ctx context.Context, w *sleeper, g csrc.GoWaiter, certa
 	}
 }
 
-func (o *waitable) waitAsBody(ctx context.Context, c *Coroutine, want want) (csrc.Status, error) {
-	g, status := c.join.NewGoWaiter(want.bytes)
+func (o *object) waitAsBody(ctx context.Context, c *Coroutine, op waitOp) (csrc.Status, error) {
+	g, status := c.join.NewGoWaiter(op.bytes)
 	if status == csrc.OK {
-		status = want.begun(g)
+		status = op.begun(g)
 	}
 	if status != csrc.Waits {
 		return status, nil
 	}
-	if want.certain {
-		c.cling(g.Fired)
-		return want.had(g), nil
+	if op.committed {
+		c.awaitCommitted(g.Fired)
+		return op.had(g), nil
 	}
 	happened := g.Fired
 	if ctx != c.Context() { // it may end before the body's own does
-		s := c.lane.s
+		s := c.pool.s
 		defer s.bind(ctx, s.awaitDeadline(ctx), func() { s.core.SendEvent(c.join) })()
 		c.setWaitsWith(ctx)
 		defer c.setWaitsWith(c.Context())
@@ -247,15 +247,15 @@ func (o *waitable) waitAsBody(ctx context.Context, c *Coroutine, want want) (csr
 			g.Free()
 			return 0, err
 		}
-		c.cling(g.Fired)
+		c.awaitCommitted(g.Fired)
 	}
-	return want.had(g), nil
+	return op.had(g), nil
 }
 
 // had is the end of a body's wait.
-func (want *want) had(g csrc.GoWaiter) csrc.Status {
+func (op *waitOp) had(g csrc.GoWaiter) csrc.Status {
 	status := g.Status()
-	want.use(g)
+	op.use(g)
 	g.Free()
 	return status
 }

@@ -25,7 +25,7 @@ func TestIdleRunnersGo(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, s.Wait(context.Background()))
 
-	o := &s.office
+	o := &s.offload
 	idle := func() (idle, all int) {
 		o.mu.Lock()
 		defer o.mu.Unlock()

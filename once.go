@@ -11,7 +11,7 @@ import (
 // which each brings its own function. Use it for what C and Go bodies need to find set up; among goroutines alone, [sync.Once] is
 // better. When it is done, Do costs some ns, without a cgo call. See Chan for who is suspended by waiting, and how long its memory lives.
 type Once struct {
-	waitable
+	object
 	core csrc.Once
 }
 
@@ -22,7 +22,7 @@ func NewOnce(s *Scheduler) (*Once, error) {
 	}
 	core, status := csrc.NewOnce()
 	o := &Once{core: core}
-	return adopt(o, &o.waitable, s, core, status)
+	return adopt(o, &o.object, s, core, status)
 }
 
 // Do calls f if nobody has begun it, or else waits until it is done. A panic or a [runtime.Goexit] in f goes on to the caller, and it is
@@ -37,7 +37,7 @@ func (o *Once) Do(ctx context.Context, f func()) error {
 	status := try()
 	if status == csrc.TimedOut {
 		var err error
-		status, err = o.wait(ctx, want{try: try, begin: func(g csrc.GoWaiter) csrc.Status { return o.core.Begin(g, me) }})
+		status, err = o.wait(ctx, waitOp{try: try, begin: func(g csrc.GoWaiter) csrc.Status { return o.core.Begin(g, me) }})
 		if err != nil {
 			return err
 		}

@@ -73,11 +73,11 @@ type DenseStats struct {
 
 // Stats are counters and sizes of a scheduler: racy while it works, exact while it rests.
 type Stats struct {
-	Workers int    // worker threads
-	Awake   int    // of them, those that do not sleep
-	Live    int    // coroutines that have reached a worker and not ended
+	Workers       int    // worker threads
+	Awake         int    // of them, those that do not sleep
+	Live          int    // coroutines that have reached a worker and not ended
 	AwaitingStack int    // of them, those that wait for a stack to start on
-	Rests   uint32 // times that nothing was left to do
+	Rests         uint32 // times that nothing was left to do
 
 	// Stalled: everything rests, and coroutines are left. Only a wake-up from Go, or new work, can help them.
 	Stalled bool
@@ -124,7 +124,7 @@ func (s *Scheduler) Stats() Stats {
 // Trim gives the memory of idle stacks and records back to the system, and returns how many bytes. It makes system
 // calls, and stops each worker for some microseconds: call it after a peak, not in a loop.
 func (s *Scheduler) Trim() int {
-	s.unloadPorts()
+	s.unloadSubmitters()
 	n := s.core.Trim()
 	runtime.KeepAlive(s)
 	return n

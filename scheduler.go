@@ -15,20 +15,20 @@ import (
 // A Scheduler runs coroutines on worker threads of its own. All its methods may be called by several goroutines.
 // It holds threads and memory until Close.
 type Scheduler struct {
-	core    *csrc.Scheduler
-	ports   []csrc.Submitter // a power of two
-	class   uint8       // of default stacks
-	paused  bool
-	poller  poller
-	spinner spinner
-	lane    lane
-	edge    edge
-	slot    uint32          // that C bodies' calls come with
-	ctx     context.Context // of Go functions that C bodies call
-	cancel  context.CancelCauseFunc
-	office  office
+	core       *csrc.Scheduler
+	submitters []csrc.Submitter // a power of two
+	class      uint8            // of default stacks
+	paused     bool
+	poller     poller
+	spinner    spinner
+	executors  executorPool
+	edge       raceEdge
+	id         uint32          // that C bodies' calls come with
+	ctx        context.Context // of Go functions that C bodies call
+	cancel     context.CancelCauseFunc
+	offload    offloadPool
 
-	mu     sync.Mutex    // held while shutting the ports
+	mu     sync.Mutex    // held while shutting the submitters
 	runs   sync.RWMutex  // held for reading by a run
 	closed atomic.Bool   // nothing is spawned any more
 	ended  chan struct{} // closed when every coroutine has ended and the threads are joined
@@ -49,14 +49,14 @@ func New(opts ...Option) (*Scheduler, error) {
 		return nil, statusError(status)
 	}
 	s := &Scheduler{core: core, class: csrc.Class(c.Stack), paused: c.Paused, ended: make(chan struct{})}
-	s.lane.init(s, c.executors)
+	s.executors.init(s, c.executors)
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	n := 1
 	for n < 4*runtime.GOMAXPROCS(0) {
 		n *= 2
 	}
-	s.office.open(s, c.callLimit)
-	if s.ports, status = core.NewSubmitters(n); status == csrc.OK {
+	s.offload.open(s, c.callLimit)
+	if s.submitters, status = core.NewSubmitters(n); status == csrc.OK {
 		err = s.poller.open(s, c.onStall)
 	} else {
 		err = statusError(status)
@@ -69,22 +69,22 @@ func New(opts ...Option) (*Scheduler, error) {
 	if leak.On() {
 		leak.Made(leakable{s})
 	}
-	s.slot = schedulers.add(s)
-	core.SetID(s.slot)
+	s.id = schedulers.add(s)
+	core.SetID(s.id)
 	if c.onSlow != nil {
-		go s.watch(c.slowLimit, c.onSlow)
+		go s.watchCalls(c.slowLimit, c.onSlow)
 	}
 	return s, nil
 }
 
-// port holds one of the ports, one that this goroutine has probably had before: goroutines have stacks of their own.
+// submitter holds one of the submitters, one that this goroutine has probably had before: goroutines have stacks of their own.
 // It returns nil after Close.
-func (s *Scheduler) port() *csrc.Submitter {
+func (s *Scheduler) submitter() *csrc.Submitter {
 	var here byte
 	i := uint32(uintptr(unsafe.Pointer(&here)) >> 11 * 0x9e3779b1 >> 16)
-	for !s.closed.Load() && len(s.ports) > 0 {
-		for range s.ports {
-			p := &s.ports[i%uint32(len(s.ports))]
+	for !s.closed.Load() && len(s.submitters) > 0 {
+		for range s.submitters {
+			p := &s.submitters[i%uint32(len(s.submitters))]
 			switch p.Acquire() {
 			case csrc.OK:
 				return p
@@ -179,7 +179,7 @@ func (s *Scheduler) Blocked(limit int) ([]Blocked, int) {
 	for i, b := range list {
 		out[i] = Blocked{Handle(b.Handle), funcName(b.Fn), b.Worker, waitNames[b.Waits]}
 	}
-	bodies, more := s.lane.blocked(limit - len(out))
+	bodies, more := s.executors.blocked(limit - len(out))
 	runtime.KeepAlive(s)
 	return append(out, bodies...), n + more
 }
@@ -199,10 +199,10 @@ const closeGrace = time.Second
 // returns nil. Within a Go function that one of its coroutines has called it would wait for itself: it returns ErrInside,
 // and nothing is closed.
 func (s *Scheduler) Close(ctx context.Context) error {
-	if s.core.Inside() || s.office.inside() {
+	if s.core.Inside() || s.offload.inside() {
 		return ErrInside
 	}
-	s.shutPorts()
+	s.shutSubmitters()
 	select {
 	case <-s.ended:
 		return nil
@@ -217,7 +217,7 @@ func (s *Scheduler) Close(ctx context.Context) error {
 	}
 	s.cancel(ErrCanceled)
 	go func() {
-		s.lane.cancel()
+		s.executors.cancel()
 		s.core.Close(true)
 		runtime.KeepAlive(s)
 	}()
@@ -232,43 +232,43 @@ func (s *Scheduler) Close(ctx context.Context) error {
 	for _, fn := range s.core.Running() {
 		e.Funcs = append(e.Funcs, funcName(fn))
 	}
-	e.Funcs = append(e.Funcs, s.lane.running()...)
+	e.Funcs = append(e.Funcs, s.executors.running()...)
 	for _, c := range s.core.InlineCalls(nil) {
 		if g := goFuncs.find(c.ID); g != nil {
 			e.Funcs = append(e.Funcs, g.name)
 		}
 	}
-	e.Funcs = s.office.running(e.Funcs)
+	e.Funcs = s.offload.running(e.Funcs)
 	runtime.KeepAlive(s)
 	return e
 }
 
-// shutPorts ends all spawning from Go, then has the core closed in the background. Once.
-func (s *Scheduler) shutPorts() {
+// shutSubmitters ends all spawning from Go, then has the core closed in the background. Once.
+func (s *Scheduler) shutSubmitters() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed.Swap(true) {
 		return
 	}
-	for i := range s.ports {
-		for s.ports[i].Acquire() != csrc.OK {
+	for i := range s.submitters {
+		for s.submitters[i].Acquire() != csrc.OK {
 			runtime.Gosched()
 		}
-		s.ports[i].Shut()
+		s.submitters[i].Shut()
 	}
 	go func() {
 		if s.paused {
 			s.runs.Lock() // a run is waited for; what is left then is canceled, what never started is dropped
-			s.lane.cancel()
+			s.executors.cancel()
 			s.runs.Unlock()
 		}
 		s.core.Close(false)
-		s.lane.close()
-		s.office.close()
+		s.executors.close()
+		s.offload.close()
 		s.cancel(ErrClosed)
-		schedulers.drop(s.slot)
+		schedulers.drop(s.id)
 		s.poller.close(s)
-		// Nobody has a port any more; tasks keep s, and with it their results, until they are waited for.
+		// Nobody has a submitter any more; tasks keep s, and with it their results, until they are waited for.
 		runtime.AddCleanup(s, (*csrc.Scheduler).Destroy, s.core)
 		close(s.ended)
 	}()

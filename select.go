@@ -16,7 +16,7 @@ const CasesMax = csrc.SelectMost
 // A Case is one of the operations that a Select chooses from. It is made by OnRecv or OnSend, and may be used again and again, by one
 // Select at a time.
 type Case struct {
-	o     *waitable // nil: it can never be done
+	o     *object // nil: it can never be done
 	core  csrc.Chan
 	send  bool
 	bytes uintptr
@@ -31,7 +31,7 @@ func OnRecv[T any](c *Chan[T], v *T) Case {
 	if v == nil {
 		v = new(T)
 	}
-	return Case{&c.waitable, c.core, false, unsafe.Sizeof(*v), unsafe.Pointer(v)}
+	return Case{&c.object, c.core, false, unsafe.Sizeof(*v), unsafe.Pointer(v)}
 }
 
 // OnSend is the Case that sends v to c. As in Go, a nil channel never takes it.
@@ -39,7 +39,7 @@ func OnSend[T any](c *Chan[T], v T) Case {
 	if c == nil {
 		return Case{}
 	}
-	return Case{&c.waitable, c.core, true, unsafe.Sizeof(v), unsafe.Pointer(&v)}
+	return Case{&c.object, c.core, true, unsafe.Sizeof(v), unsafe.Pointer(&v)}
 }
 
 func (k *Case) try() csrc.Status {
@@ -63,7 +63,7 @@ func Select(ctx context.Context, cases ...Case) (int, error) {
 	}
 	if status := sel.try(); status == csrc.TimedOut {
 		o := sel.first()
-		status, err := o.wait(ctx, want{bytes: sel.room(), try: sel.try, begin: sel.begin, used: sel.used})
+		status, err := o.wait(ctx, waitOp{bytes: sel.room(), try: sel.try, begin: sel.begin, used: sel.used})
 		if err != nil {
 			return -1, err
 		}
@@ -89,13 +89,13 @@ func TrySelect(cases ...Case) (int, error) {
 // A selection is one call of Select.
 type selection struct {
 	cases  []Case
-	live   []int       // of a guest, which has those with a channel: which they are
+	live   []int       // of a gowaiter, which has those with a channel: which they are
 	index  int         // of what was done; -1: nothing
 	status csrc.Status // of that
 }
 
 // first is where it waits: any of the objects would do.
-func (sel *selection) first() *waitable {
+func (sel *selection) first() *object {
 	for i := range sel.cases {
 		if o := sel.cases[i].o; o != nil {
 			return o
@@ -147,7 +147,7 @@ func (sel *selection) try() csrc.Status {
 	return csrc.TimedOut
 }
 
-// room is how many bytes a guest needs.
+// room is how many bytes a gowaiter needs.
 func (sel *selection) room() uintptr {
 	bytes := uintptr(0)
 	sel.live = make([]int, 0, len(sel.cases))
@@ -163,13 +163,13 @@ func (sel *selection) room() uintptr {
 // aligned is the room for a value.
 func aligned(bytes uintptr) uintptr { return (bytes + 15) &^ 15 }
 
-// values are the places of the values in a guest's memory.
-func (sel *selection) values(g csrc.GoWaiter, yield func(n int, k *Case, place unsafe.Pointer)) {
-	place := unsafe.Add(g.Value(), csrc.SelectBytes(len(sel.live)))
+// values are the addresses of the values in a gowaiter's memory.
+func (sel *selection) values(g csrc.GoWaiter, yield func(n int, k *Case, at unsafe.Pointer)) {
+	at := unsafe.Add(g.Value(), csrc.SelectBytes(len(sel.live)))
 	for n, i := range sel.live {
 		k := &sel.cases[i]
-		yield(n, k, place)
-		place = unsafe.Add(place, aligned(k.bytes))
+		yield(n, k, at)
+		at = unsafe.Add(at, aligned(k.bytes))
 	}
 }
 
@@ -178,11 +178,11 @@ func copyValue(to, from unsafe.Pointer, bytes uintptr) {
 }
 
 func (sel *selection) begin(g csrc.GoWaiter) csrc.Status {
-	sel.values(g, func(n int, k *Case, place unsafe.Pointer) {
+	sel.values(g, func(n int, k *Case, at unsafe.Pointer) {
 		if k.send {
-			copyValue(place, k.value, k.bytes)
+			copyValue(at, k.value, k.bytes)
 		}
-		g.SetCase(n, k.core, k.send, place)
+		g.SetCase(n, k.core, k.send, at)
 	})
 	return g.Select(len(sel.live))
 }
@@ -190,9 +190,9 @@ func (sel *selection) begin(g csrc.GoWaiter) csrc.Status {
 func (sel *selection) used(g csrc.GoWaiter) {
 	done, status := g.Selected()
 	sel.index, sel.status = sel.live[done], status
-	sel.values(g, func(n int, k *Case, place unsafe.Pointer) {
+	sel.values(g, func(n int, k *Case, at unsafe.Pointer) {
 		if n == done && !k.send && status == csrc.OK {
-			copyValue(k.value, place, k.bytes)
+			copyValue(k.value, at, k.bytes)
 		}
 	})
 }

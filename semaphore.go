@@ -11,7 +11,7 @@ import (
 // coro_sem. Who waits is served in the order of coming. Where nobody waits, each call costs some 20 ns, without a cgo call. See Chan
 // for who is suspended by waiting, and how long its memory lives.
 type Semaphore struct {
-	waitable
+	object
 	core csrc.Sem
 }
 
@@ -25,7 +25,7 @@ func NewSemaphore(s *Scheduler, permits int) (*Semaphore, error) {
 	}
 	core, status := csrc.NewSem(uint64(permits))
 	m := &Semaphore{core: core}
-	return adopt(m, &m.waitable, s, core, status)
+	return adopt(m, &m.object, s, core, status)
 }
 
 // Acquire takes a permit, as soon as there is one. It returns the cause, if the context ends first, or the Go body is canceled; or
@@ -34,7 +34,7 @@ func (m *Semaphore) Acquire(ctx context.Context) error {
 	if status := m.core.TryAcquire(); status != csrc.TimedOut {
 		return m.taken(status)
 	}
-	return m.await(ctx, want{try: m.core.TryAcquire, begin: m.core.Acquire})
+	return m.await(ctx, waitOp{try: m.core.TryAcquire, begin: m.core.Acquire})
 }
 
 // TryAcquire is Acquire that does not wait: it tells whether a permit was taken.

@@ -58,7 +58,7 @@ func (f Func[A, R]) Spawn(s *Scheduler, arg A) error {
 	if err := f.ready(s); err != nil {
 		return err
 	}
-	p := s.port()
+	p := s.submitter()
 	if p == nil {
 		return ErrClosed
 	}
@@ -90,16 +90,16 @@ func (f Func[A, R]) SpawnContext(ctx context.Context, s *Scheduler, arg A) error
 	}
 }
 
-// gather brings free records, which ports and workers keep in hand for later, to where the next spawn looks.
+// gather brings free records, which submitters and workers keep in hand for later, to where the next spawn looks.
 func (s *Scheduler) gather() {
-	s.unloadPorts()
+	s.unloadSubmitters()
 	s.core.Gather()
 	runtime.KeepAlive(s)
 }
 
-func (s *Scheduler) unloadPorts() {
-	for i := range s.ports {
-		if p := &s.ports[i]; p.Acquire() == csrc.OK {
+func (s *Scheduler) unloadSubmitters() {
+	for i := range s.submitters {
+		if p := &s.submitters[i]; p.Acquire() == csrc.OK {
 			p.Unload()
 			p.Release()
 		}
@@ -113,7 +113,7 @@ func (f Func[A, R]) SpawnN(s *Scheduler, n int, arg A) (int, error) {
 		return 0, err
 	}
 	for done := 0; done < n; {
-		p := s.port()
+		p := s.submitter()
 		if p == nil {
 			return done, ErrClosed
 		}
@@ -211,7 +211,7 @@ func (b *Batch[A, R]) Flush() error {
 	if !b.out.IsOpen() {
 		return nil
 	}
-	p := b.s.port()
+	p := b.s.submitter()
 	if p == nil {
 		b.s.core.Drop(&b.out)
 		return ErrClosed
