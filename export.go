@@ -291,7 +291,7 @@ func (t *schedulerTable) drop(id uint32) {
 
 func (t *schedulerTable) find(id uint32) *Scheduler { return (*t.list.Load())[id].Load() }
 
-func init() { csrc.Inline = inlineCalls }
+func init() { csrc.RegisterInline(inlineCalls) }
 
 // inlineCalls makes a worker's inline calls, on its thread, as long as that lives. It is locked to it, as the runtime then never
 // starts a thread from this one, which would have the worker's name and CPU.

@@ -10,8 +10,8 @@ import (
 	"github.com/organzine/coro/csrc"
 )
 
-// CasesMax is the most operations that a Select chooses from.
-const CasesMax = csrc.SelectMost
+// SelectMax is the most operations that a Select chooses from.
+const SelectMax = csrc.SelectMax
 
 // A Case is one of the operations that a Select chooses from. It is made by OnRecv or OnSend, and may be used again and again, by one
 // Select at a time.
@@ -54,7 +54,7 @@ func (k *Case) try() csrc.Status {
 //
 // It waits as Chan.Send does, on channels of one scheduler, which C bodies may use at the same time, also with coro_select. It returns -1
 // and the cause, if the context ends first, or the Go body is canceled; ErrClosed, if the scheduler is closed meanwhile; an
-// *OptionError if there is no channel, more than CasesMax cases, or another scheduler: then none was done. It costs what the Sends and Recvs
+// *OptionError if there is no channel, more than SelectMax cases, or another scheduler: then none was done. It costs what the Sends and Recvs
 // cost until one can be done, and 1 µs more if it waits.
 func Select(ctx context.Context, cases ...Case) (int, error) {
 	sel := selection{cases: cases, index: -1}
@@ -105,8 +105,8 @@ func (sel *selection) first() *object {
 }
 
 func (sel *selection) check() error {
-	if len(sel.cases) > CasesMax {
-		return &OptionError{"Select", len(sel.cases), fmt.Sprintf("chooses from at most %d cases", CasesMax)}
+	if len(sel.cases) > SelectMax {
+		return &OptionError{"Select", len(sel.cases), fmt.Sprintf("chooses from at most %d cases", SelectMax)}
 	}
 	first := sel.first()
 	if first == nil {
