@@ -295,7 +295,7 @@ func (t *bodyTable) each(f func(*Coroutine)) {
 }
 
 // blocked lists at most limit of those that wait, and counts all.
-func (p *executorPool) blocked(limit int) (list []Blocked, count int) {
+func (p *executorPool) blocked(limit int) (list []BlockedCoroutine, count int) {
 	p.table.each(func(c *Coroutine) {
 		waits := ""
 		switch state := c.state.Load(); {
@@ -308,7 +308,7 @@ func (p *executorPool) blocked(limit int) (list []Blocked, count int) {
 		}
 		count++
 		if len(list) < limit {
-			list = append(list, Blocked{c.Handle(), c.name, -1, waits})
+			list = append(list, BlockedCoroutine{c.Handle(), c.name, -1, waits})
 		}
 	})
 	return list, count

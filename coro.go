@@ -53,7 +53,7 @@
 //
 // No call of this package corrupts memory, whatever it is given, but for the C function pointer itself: NewFunc
 // cannot check what it points to, nor that its parameters are those of A and R. A C body with a stray pointer is
-// what it always is. A C body calls Go by coro_call_go and coro_call_go_inline, see [Export], and in no other way.
+// what it always is. A C body calls Go by coro_call_go and coro_call_go_inline, see [ExportFunc], and in no other way.
 //
 // A stack overflow names its coroutine on stderr and ends the process.
 package coro
@@ -69,10 +69,10 @@ type Handle uint64
 
 // Wake gives the coroutine a permit: if it waits in coro_park it goes on, else its next coro_park does not wait.
 // It never blocks; it costs a cgo call and one push to another thread. It returns ErrStale if the coroutine has ended,
-// ErrTooManyWakes if it already has 2²⁸ permits.
+// ErrOverflow if it already has 2²⁸ permits.
 func (h Handle) Wake() error {
 	handlesEdge.release()
-	return statusError(csrc.Wake(uint64(h)))
+	return statusError(csrc.Wake(uint64(h)), ofScheduler)
 }
 
 // Cancel tells the coroutine to end: the wait that it is in, or else each one to come, returns CORO_ECANCELED, so that its
@@ -81,5 +81,5 @@ func (h Handle) Wake() error {
 // costs what Wake costs, a second time too, and returns ErrStale if the coroutine has ended.
 func (h Handle) Cancel() error {
 	handlesEdge.release()
-	return statusError(csrc.Cancel(uint64(h)))
+	return statusError(csrc.Cancel(uint64(h)), ofScheduler)
 }

@@ -211,7 +211,7 @@ func (w *storm) step() {
 				return 0, err
 			}
 			w.count.Add(2)
-			return coro.Await(c, parked)
+			return coro.Await(background, c, parked)
 		}, func(status int32, err error) { w.good(err) }) == nil {
 			parked.Cancel()
 		}
@@ -222,7 +222,7 @@ func (w *storm) step() {
 		}
 	case 5:
 		d := time.Duration(w.IntN(100)) * time.Microsecond
-		storms(w, background, func(c *coro.Coroutine) (coro.None, error) { w.count.Add(1); return none, c.Sleep(d) }, is(w, none))
+		storms(w, background, func(c *coro.Coroutine) (coro.None, error) { w.count.Add(1); return none, c.Sleep(background, d) }, is(w, none))
 	case 6:
 		storms(w, background, w.fib(3+n%3), is(w, []int{2, 3, 5}[n%3]))
 	case 7:
@@ -255,7 +255,7 @@ func (w *storm) step() {
 		far := storms(w, background, func(c *coro.Coroutine) (int, error) { return n, c.Yield() }, is(w, n))
 		w.s = s
 		if far != nil {
-			storms(w, background, func(c *coro.Coroutine) (int, error) { return coro.Await(c, far) }, is(w, n))
+			storms(w, background, func(c *coro.Coroutine) (int, error) { return coro.Await(background, c, far) }, is(w, n))
 		}
 	case 13: // a C body starts bodies and joins them
 		most := int64(n * (n + 1))
@@ -292,7 +292,7 @@ func (w *storm) finish(cancel bool) {
 func (w *storm) parked(n int) {
 	body := storms(w, background, func(c *coro.Coroutine) (int, error) {
 		for range 3 * n {
-			if err := c.Park(); err != nil {
+			if err := c.Park(background); err != nil {
 				return 0, err
 			}
 		}
@@ -346,11 +346,11 @@ func (w *storm) fib(n int) func(c *coro.Coroutine) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		x, err := coro.Await(c, a)
+		x, err := coro.Await(background, c, a)
 		if err != nil {
 			return 0, err
 		}
-		y, err := coro.Await(c, b)
+		y, err := coro.Await(background, c, b)
 		return x + y, err
 	}
 }
@@ -365,23 +365,23 @@ func (w *storm) canceled(n int) {
 			var err error
 			switch (i + n) % 4 {
 			case 0:
-				err = c.Park()
+				err = c.Park(background)
 			case 1:
-				err = c.Sleep(time.Hour)
+				err = c.Sleep(background, time.Hour)
 			case 2:
 				if forever != nil {
-					_, err = coro.Await(c, forever)
+					_, err = coro.Await(background, c, forever)
 				}
 			case 3:
 				if plain != nil {
-					_, err = coro.Await(c, plain)
+					_, err = coro.Await(background, c, plain)
 				}
 			}
 			for err == nil && context.Cause(c.Context()) == nil {
 				err = c.Yield()
 			}
 			w.count.Add(1)
-			return coro.None{}, errors.Join(err, c.Park())
+			return coro.None{}, errors.Join(err, c.Park(background))
 		}, func(_ coro.None, err error) { w.good(err, errStorm) })
 	}
 	w.pause()
@@ -397,7 +397,7 @@ func (w *storm) group(n int) {
 	var ran atomic.Int64
 	started, refused := int64(0), false
 	for i := range n {
-		_, err := coro.GoIn(g, func(c *coro.Coroutine) (int, error) {
+		_, err := coro.Go(g, func(c *coro.Coroutine) (int, error) {
 			defer ran.Add(1)
 			if i == 5 {
 				return 0, errStorm
@@ -406,13 +406,13 @@ func (w *storm) group(n int) {
 		})
 		if err == nil {
 			started++
-			_, err = square.StartIn(g, int64(i))
+			_, err = square.Start(g, int64(i))
 		}
 		refused = refused || err != nil
 		w.good(err, errStorm)
 		w.count.Add(2)
 	}
-	err := g.Wait()
+	err := g.Wait(background)
 	if w.good(err, errStorm) {
 		if !refused {
 			assert.Less(w.t, n, 6)
@@ -422,7 +422,7 @@ func (w *storm) group(n int) {
 }
 
 func (w *storm) deadline() {
-	body := storms(w, background, func(c *coro.Coroutine) (int, error) { return 1, c.Park() }, is(w, 1))
+	body := storms(w, background, func(c *coro.Coroutine) (int, error) { return 1, c.Park(background) }, is(w, 1))
 	if body == nil {
 		return
 	}
@@ -441,7 +441,7 @@ func (w *storm) pingPong(n int) {
 	var partner atomic.Uint64
 	ping := storms(w, background, func(c *coro.Coroutine) (int, error) {
 		for range n {
-			if err := c.Park(); err != nil {
+			if err := c.Park(background); err != nil {
 				return 0, err
 			}
 			if err := c.Wake(coro.Handle(partner.Load())); err != nil {
@@ -460,7 +460,7 @@ func (w *storm) pingPong(n int) {
 			if err := c.Wake(ping.Handle()); err != nil {
 				return 0, err
 			}
-			if err := c.Park(); err != nil {
+			if err := c.Park(background); err != nil {
 				return 0, err
 			}
 		}
@@ -481,7 +481,7 @@ func descriptors(t *testing.T) int {
 func TestStressBodies(t *testing.T) {
 	s, err := coro.New() // what is made once
 	require.NoError(t, err)
-	goes(t, s, func(c *coro.Coroutine) error { return c.Sleep(time.Microsecond) })
+	goes(t, s, func(c *coro.Coroutine) error { return c.Sleep(background, time.Microsecond) })
 	require.NoError(t, s.Close(soon(t)))
 	var goroutines, files int
 	for range 3 {
@@ -508,9 +508,9 @@ func TestStressBodies(t *testing.T) {
 	}
 	grounds := []*ground{
 		{opts: []coro.Option{coro.WithName("weather"), coro.WithWorkers(2), coro.WithExecutors(2)}},
-		{opts: []coro.Option{coro.WithName("weather"), coro.WithWorkers(1), coro.WithExecutors(1), coro.WithPaused(), coro.WithoutMembarrier()}, paused: true},
-		{opts: []coro.Option{coro.WithName("weather"), coro.WithWorkers(1), coro.WithExecutors(3), coro.WithoutMembarrier()}, changes: true},
-		{opts: []coro.Option{coro.WithName("weather"), coro.WithWorkers(3), coro.WithExecutors(1), coro.WithHandoverBudget(1)}, changes: true},
+		{opts: []coro.Option{coro.WithName("weather"), coro.WithWorkers(1), coro.WithExecutors(1), coro.WithPaused(), coro.WithTuning(coro.Tuning{NoMembarrier: true})}, paused: true},
+		{opts: []coro.Option{coro.WithName("weather"), coro.WithWorkers(1), coro.WithExecutors(3), coro.WithTuning(coro.Tuning{NoMembarrier: true})}, changes: true},
+		{opts: []coro.Option{coro.WithName("weather"), coro.WithWorkers(3), coro.WithExecutors(1), coro.WithTuning(coro.Tuning{HandoverBudget: 1})}, changes: true},
 	}
 	for _, p := range grounds {
 		p.open(t)

@@ -63,9 +63,12 @@ func (s *Scheduler) cancelEnded() (any bool) {
 // cancelIfEnded tells whether c waits though its context has ended, or the one that it waits with.
 func (c *Coroutine) cancelIfEnded() bool {
 	c.mu.Lock()
-	ended := c.ctx.Err() != nil
 	over := c.waitsWith != nil && c.waitsWith.Err() != nil
 	c.mu.Unlock()
+	ended := causeOf(c.ctx) != nil
+	if own := c.own.Load(); own != nil {
+		ended = ended || own.Err() != nil
+	}
 	switch state := c.state.Load(); {
 	case ended && state&(isParked|isAwaiting) != 0:
 		c.cancel(c.reason())
@@ -88,10 +91,28 @@ func (t *Task[R]) cancelIfEnded() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	h := t.hooks
-	if h == nil || h.ctx == nil || h.ctx.Err() == nil || h.told {
+	if h == nil || h.ctx == nil || causeOf(h.ctx) == nil || h.told {
 		return false
 	}
 	h.told = true
 	t.Cancel()
 	return true
+}
+
+// A memberContext is what a member of a group starts with that was given a context of its own. Its end
+// is that of its own context. The end of the group's is heard of by the group, which cancels the member.
+type memberContext struct {
+	context.Context
+	group context.Context
+}
+
+// causeOf is why a context given at a start has ended, or the group's; nil: neither has.
+func causeOf(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if m, ok := ctx.(memberContext); ok && m.group.Err() != nil {
+		return context.Cause(m.group)
+	}
+	return nil
 }

@@ -19,7 +19,7 @@ import (
 // for ever. 0 names none.
 type FuncID uint32
 
-// Export makes a Go function one that C bodies can call, with coro_call_go or, if it is short and never blocks, with
+// ExportFunc makes a Go function one that C bodies can call, with coro_call_go or, if it is short and never blocks, with
 // coro_call_go_inline; see coro.h and docs/calls.md. A and R are
 // the types of the argument and the result in C: they hold no pointers, and C must give exactly the bytes of an A; or they
 // are []byte, for any number of bytes; or None. The function's own arguments are copies, and its own for ever.
@@ -30,30 +30,30 @@ type FuncID uint32
 //
 // A function stays exported as long as the process lives: export each once, for example in a package variable, not for
 // each call. It returns an *OptionError for a type that holds Go pointers and for a nil function, or ErrNoCgo.
-func Export[A, R any](f func(ctx context.Context, arg A) (R, error)) (FuncID, error) {
-	g, err := newGoFunc("Export", f)
+func ExportFunc[A, R any](f func(ctx context.Context, arg A) (R, error)) (FuncID, error) {
+	g, err := newGoFunc("ExportFunc", f)
 	if err != nil {
 		return 0, err
 	}
 	return goFuncs.add(g), nil
 }
 
-// MustExport is Export that panics, for package variables.
-func MustExport[A, R any](f func(ctx context.Context, arg A) (R, error)) FuncID {
-	id, err := Export(f)
+// MustExportFunc is ExportFunc that panics, for package variables.
+func MustExportFunc[A, R any](f func(ctx context.Context, arg A) (R, error)) FuncID {
+	id, err := ExportFunc(f)
 	if err != nil {
 		panic(err)
 	}
 	return id
 }
 
-// ExportNamed is Export, and coro_go_function(name) finds the function. A name can be given once: the second time is an
+// ExportFuncNamed is ExportFunc, and coro_go_function(name) finds the function. A name can be given once: the second time is an
 // *OptionError. It may return ErrNoMemory too.
-func ExportNamed[A, R any](name string, f func(ctx context.Context, arg A) (R, error)) (FuncID, error) {
+func ExportFuncNamed[A, R any](name string, f func(ctx context.Context, arg A) (R, error)) (FuncID, error) {
 	if name == "" || strings.ContainsRune(name, 0) {
-		return 0, &OptionError{"ExportNamed", name, "must not be empty or contain a zero byte"}
+		return 0, &OptionError{"ExportFuncNamed", name, "must not be empty or contain a zero byte"}
 	}
-	g, err := newGoFunc("ExportNamed", f)
+	g, err := newGoFunc("ExportFuncNamed", f)
 	if err != nil {
 		return 0, err
 	}
@@ -222,7 +222,7 @@ func (t *goFuncTable) addNamed(g *goFunc) (FuncID, error) {
 	t.mu.Lock()
 	if t.names[g.name] {
 		t.mu.Unlock()
-		return 0, &OptionError{"ExportNamed", g.name, "is the name of another: choose one of its own"}
+		return 0, &OptionError{"ExportFuncNamed", g.name, "is the name of another: choose one of its own"}
 	}
 	if t.names == nil {
 		t.names = map[string]bool{}
@@ -234,7 +234,7 @@ func (t *goFuncTable) addNamed(g *goFunc) (FuncID, error) {
 		t.mu.Lock()
 		delete(t.names, g.name)
 		t.mu.Unlock()
-		return 0, statusError(status)
+		return 0, statusError(status, ofScheduler)
 	}
 	return id, nil
 }
@@ -412,7 +412,7 @@ func (t *goBodyTable) add(b *goBodyType) (BodyID, error) {
 	list = append(list, b) // readers of the old one do not see so far
 	t.list.Store(&list)
 	if status := csrc.ExportBody(id, b.argBytes, b.resultBytes); status != csrc.OK {
-		return 0, statusError(status)
+		return 0, statusError(status, ofScheduler)
 	}
 	return BodyID(id), nil
 }

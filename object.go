@@ -10,17 +10,17 @@ import (
 	"github.com/organzine/coro/csrc"
 )
 
-// What Go waits at beside C: channels, semaphores, locks and so on, which live in C memory. A Go body is suspended, a goroutine
-// sleeps as it does anywhere in Go: the poller wakes it.
+// What Go waits at beside C: channels, semaphores, locks and the others, which live in C memory. A Go
+// body is suspended; a goroutine sleeps as it does anywhere in Go, and the poller wakes it.
 
-// A coreObject is what csrc has of one.
+// A coreObject is csrc's side of an object.
 type coreObject interface {
 	Address() uintptr
 	Free()
 }
 
-// An object is one of s in C memory. That lives as long as Go refers to it; if its address was given away, as long as
-// s.
+// An object of s lives in C memory: as long as Go refers to the object; once its address was given
+// away, as long as s.
 type object struct {
 	s       *Scheduler
 	edge    raceEdge
@@ -33,15 +33,17 @@ type object struct {
 // adopt makes owner, of which o is a part, the Go side of an object of s that was just made.
 func adopt[T any](owner *T, o *object, s *Scheduler, core coreObject, status csrc.Status) (*T, error) {
 	if status != csrc.OK {
-		return nil, statusError(status)
+		return nil, statusError(status, ofObject)
 	}
 	o.s, o.base = s, core
 	o.clean = runtime.AddCleanup(owner, coreObject.Free, core)
 	return owner, nil
 }
 
-// Address is the object for C bodies of the scheduler, as an argument of theirs: of a Chan a coro_chan *, of a Semaphore a coro_sem *, of
-// a Mutex a coro_mutex *, and so on. From now on its memory is kept until the scheduler is closed, and nothing refers to that.
+// Address is the object for C bodies, as an argument of theirs: of a Chan a coro_chan *, of a
+// Semaphore a coro_sem *, of a Mutex a coro_mutex *, and so on. The C bodies may be of any scheduler.
+// From now on the memory is kept until the object's own scheduler is closed and nothing refers to
+// that scheduler; nobody may use the address after that.
 func (o *object) Address() uintptr {
 	if !o.given.Swap(true) {
 		o.clean.Stop()
@@ -50,20 +52,8 @@ func (o *object) Address() uintptr {
 	return o.base.Address()
 }
 
-// objectError is statusError for what is not a channel.
-func objectError(status csrc.Status) error {
-	switch status {
-	case csrc.Perm:
-		return ErrNotLocked
-	case csrc.Deadlock:
-		return ErrLockedAlready
-	case csrc.Invalid:
-		return ErrDestroyed
-	}
-	return statusError(status)
-}
-
-// How long a goroutine tries before it sleeps; tryLong, about what it takes that both sides are woken, where that pays.
+// How long a goroutine tries before it sleeps. tryLong is about what waking both sides takes; it is
+// used where trying for so long pays.
 const (
 	tryFor  = 8 * time.Microsecond
 	tryLong = 100 * time.Microsecond
@@ -74,23 +64,24 @@ type goWaiter struct{ woken chan struct{} }
 
 func (w *goWaiter) complete() { w.woken <- struct{}{} }
 
-// cancelIfEnded is false: it hears of the end itself, and is no coroutine.
+// cancelIfEnded is false: the goroutine hears of its context's end itself, and is no coroutine.
 func (w *goWaiter) cancelIfEnded() bool { return false }
 
 var goWaiters = sync.Pool{New: func() any { return &goWaiter{make(chan struct{}, 1)} }}
 
-// A waitOp is what somebody waits for.
+// A waitOp is an operation that may have to wait.
 type waitOp struct {
-	bytes     uintptr                         // of the value that is passed
-	try       func() csrc.Status              // does it if it can be done at once, else returns csrc.TimedOut; nil: it never can
-	may       func() bool                     // tells whether trying is worth while; nil: always
-	values    int                             // that are to go until it is worth while; 0: one is enough
-	begin     func(csrc.GoWaiter) csrc.Status // does it, or has the gowaiter wait until it is done
-	used      func(csrc.GoWaiter)             // gets the gowaiter when it was done, before it is freed; nil: there is nothing in it
-	committed bool                            // nothing ends the wait but what it waits for
+	bytes  uintptr                         // of the value that is passed
+	try    func() csrc.Status              // does it at once, or returns TimedOut; nil: it never can
+	may    func() bool                     // is trying worth while? nil: always
+	values int                             // to go until trying is worth while; 0: one is enough
+	begin  func(csrc.GoWaiter) csrc.Status // does it, or has the gowaiter wait until it is done
+	used   func(csrc.GoWaiter)             // reads the gowaiter when it is done; nil: nothing to read
+
+	committed bool // nothing ends the wait but what it waits for
 }
 
-// wait does what is wanted as soon as it can be done.
+// wait does the operation as soon as it can be done.
 func (o *object) wait(ctx context.Context, op waitOp) (csrc.Status, error) {
 	if op.committed {
 		ctx = context.WithoutCancel(ctx)
@@ -107,7 +98,7 @@ func (o *object) wait(ctx context.Context, op waitOp) (csrc.Status, error) {
 			}
 			return 0, err
 		}
-		return o.waitAsBody(ctx, c, op)
+		return waitAsBody(ctx, c, op)
 	}
 	var status csrc.Status
 	if op.try != nil && o.spinner.spin(tryFor, tryLong, op.turns(), func() bool {
@@ -141,7 +132,7 @@ func (o *object) wait(ctx context.Context, op waitOp) (csrc.Status, error) {
 	return status, err
 }
 
-// await is wait for what is no channel.
+// await is wait for an object that is no channel.
 func (o *object) await(ctx context.Context, op waitOp) error {
 	status, err := o.wait(ctx, op)
 	if err != nil {
@@ -150,18 +141,20 @@ func (o *object) await(ctx context.Context, op waitOp) error {
 	return o.taken(status)
 }
 
-// taken is the end of what takes something from others, at once or after waiting.
+// taken ends an operation that takes something from others, at once or after waiting.
 func (o *object) taken(status csrc.Status) error {
 	o.edge.acquire()
 	runtime.KeepAlive(o)
-	return objectError(status)
+	return statusError(status, ofObject)
 }
 
-// took is taken for those that only want to know.
-func (o *object) took(status csrc.Status) bool {
-	o.edge.acquire()
-	runtime.KeepAlive(o)
-	return status == csrc.OK
+// tried is taken for an operation that does not wait.
+func (o *object) tried(status csrc.Status) (bool, error) {
+	if status == csrc.TimedOut {
+		runtime.KeepAlive(o)
+		return false, nil
+	}
+	return status == csrc.OK, o.taken(status)
 }
 
 func (op *waitOp) use(g csrc.GoWaiter) {
@@ -170,7 +163,7 @@ func (op *waitOp) use(g csrc.GoWaiter) {
 	}
 }
 
-// turns is how long there is between two looks.
+// turns is the pause between two tries.
 func (op *waitOp) turns() int {
 	if op.may != nil {
 		return max(peekTurns, turnsFor(op.values))
@@ -178,7 +171,7 @@ func (op *waitOp) turns() int {
 	return spinTurns
 }
 
-// begun has g begin. If it does not wait it is freed.
+// begun has g begin, and frees g if it does not wait.
 func (op *waitOp) begun(g csrc.GoWaiter) csrc.Status {
 	status := op.begin(g)
 	if status == csrc.OK {
@@ -190,11 +183,12 @@ func (op *waitOp) begun(g csrc.GoWaiter) csrc.Status {
 	return status
 }
 
-// lookPause is how long, at most, there is between two looks of one who waits without a poller.
+// lookPause is the longest pause between two looks of a goroutine that waits without a poller.
 const lookPause = time.Millisecond
 
 // sleep waits for the poller. With an error, g was withdrawn.
-func (o *object) sleep(ctx context.Context, w *goWaiter, g csrc.GoWaiter, committed bool) (csrc.Status, error) {
+func (o *object) sleep(ctx context.Context, w *goWaiter, g csrc.GoWaiter, committed bool) (csrc.Status,
+	error) {
 	select {
 	case <-w.woken:
 		return g.Status(), nil
@@ -207,7 +201,8 @@ func (o *object) sleep(ctx context.Context, w *goWaiter, g csrc.GoWaiter, commit
 			return 0, ErrClosed
 		}
 	}
-	for pause := time.Microsecond; ; pause = min(2*pause, lookPause) { // it is committed; but there may be no poller any more
+	// The wait is committed, but there may be no poller any more.
+	for pause := time.Microsecond; ; pause = min(2*pause, lookPause) {
 		select {
 		case <-w.woken:
 			return g.Status(), nil
@@ -218,7 +213,8 @@ func (o *object) sleep(ctx context.Context, w *goWaiter, g csrc.GoWaiter, commit
 	}
 }
 
-func (o *object) waitAsBody(ctx context.Context, c *Coroutine, op waitOp) (csrc.Status, error) {
+// waitAsBody is wait for the Go body c.
+func waitAsBody(ctx context.Context, c *Coroutine, op waitOp) (csrc.Status, error) {
 	g, status := c.join.NewGoWaiter(op.bytes)
 	if status == csrc.OK {
 		status = op.begun(g)
@@ -228,32 +224,20 @@ func (o *object) waitAsBody(ctx context.Context, c *Coroutine, op waitOp) (csrc.
 	}
 	if op.committed {
 		c.awaitCommitted(g.Fired)
-		return op.had(g), nil
+		return op.done(g), nil
 	}
-	happened := g.Fired
-	if ctx != c.Context() { // it may end before the body's own does
-		s := c.pool.s
-		defer s.bind(ctx, s.awaitDeadline(ctx), func() { s.core.SendEvent(c.join) })()
-		c.setWaitsWith(ctx)
-		defer c.setWaitsWith(c.Context())
-		happened = func() bool { return g.Fired() || ctx.Err() != nil }
-	}
-	err := c.await(happened)
-	if err == nil && !g.Fired() {
-		err = context.Cause(ctx)
-	}
-	if err != nil {
+	if err := c.awaitUntil(ctx, g.Fired); err != nil {
 		if g.Withdraw() {
 			g.Free()
 			return 0, err
 		}
 		c.awaitCommitted(g.Fired)
 	}
-	return op.had(g), nil
+	return op.done(g), nil
 }
 
-// had is the end of a body's wait.
-func (op *waitOp) had(g csrc.GoWaiter) csrc.Status {
+// done ends the wait of a body.
+func (op *waitOp) done(g csrc.GoWaiter) csrc.Status {
 	status := g.Status()
 	op.use(g)
 	g.Free()

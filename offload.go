@@ -1,13 +1,12 @@
 package coro
 
 import (
-	"bytes"
 	"context"
-	"runtime"
 	"sync"
 	"time"
 
 	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/asm"
 )
 
 // An offloadPool has the goroutines that make the offloaded calls of one scheduler: its offloadWorkers.
@@ -36,7 +35,7 @@ type offloadPool struct {
 // An offloadWorker is a goroutine of an offloadPool. What it does is guarded by the offloadPool's lock.
 type offloadWorker struct {
 	wake chan struct{} // one is put in to wake it
-	id   string        // of its goroutine
+	id   uintptr       // of its goroutine
 	now  csrc.InlineCall
 	call *csrc.Call   // that it makes now, or nil
 	ctx  *callContext // of that
@@ -157,7 +156,7 @@ func (o *offloadPool) take() *csrc.Call {
 // run is a worker's goroutine.
 func (o *offloadPool) run(w *offloadWorker) {
 	defer o.gone.Done()
-	w.id = goroutineID()
+	w.id = asm.Goroutine()
 	o.mu.Lock()
 	o.coming = false
 	o.mu.Unlock()
@@ -307,7 +306,7 @@ func (o *offloadPool) inside() bool {
 	if len(o.all) == len(o.idle) {
 		return false
 	}
-	id := goroutineID()
+	id := asm.Goroutine()
 	for w := range o.all {
 		if w.now.ID != 0 && w.id == id {
 			return true
@@ -337,14 +336,6 @@ func (o *offloadPool) slow(now time.Time, limit time.Duration, f func(SlowCall))
 			go f(SlowCall{g.name, now.Sub(w.seen.since), false})
 		}
 	}
-}
-
-// goroutineID is the number of this goroutine, as tracebacks have it.
-func goroutineID() string {
-	var buf [64]byte
-	_, id, _ := bytes.Cut(buf[:runtime.Stack(buf[:], false)], []byte("goroutine "))
-	id, _, _ = bytes.Cut(id, []byte(" "))
-	return string(id)
 }
 
 // WithCallLimit sets how many offloaded calls from C into Go (coro_call_go) run at the same time at most; others wait for

@@ -32,7 +32,7 @@ type completer interface {
 func (p *poller) open(s *Scheduler, onStall func(int)) error {
 	fd, status := s.core.OpenBell()
 	if status != csrc.OK {
-		return statusError(status)
+		return statusError(status, ofScheduler)
 	}
 	p.bell = os.NewFile(uintptr(fd), "coro bell")
 	p.onStall = onStall
@@ -197,7 +197,7 @@ func (p *poller) awaitRest(ctx context.Context, s *Scheduler) error {
 		case <-s.ended:
 			return nil
 		case <-ctx.Done():
-			return ctx.Err()
+			return context.Cause(ctx)
 		}
 	}
 }

@@ -33,16 +33,11 @@ func WithStackLimit(bytes int) Option {
 }
 
 // WithRecordLimit caps the coroutines that are spawned and have not ended, by the bytes of their records, in steps of
-// 2 MiB (at least one: 16383 coroutines). At the cap, Spawn returns ErrNoMemory, and SpawnContext waits. Spawn may find
+// 2 MiB (at least one: 16383 coroutines). At the cap, Spawn returns ErrNoMemory, and SpawnWait waits. Spawn may find
 // the cap some hundred coroutines early, as busy workers and goroutines keep leave for some more in hand; and besides, each
 // may keep up to 16 KiB of free records.
 func WithRecordLimit(bytes int) Option {
 	return number("WithRecordLimit", bytes, 1, math.MaxInt, func(c *config) { c.RecordLimit = bytes })
-}
-
-// WithStackCache sets how many idle stacks of each size a worker keeps for itself. The default is 64.
-func WithStackCache(n int) Option {
-	return number("WithStackCache", n, 1, 1<<16, func(c *config) { c.StackCache = n })
 }
 
 // WithSharedStacks sets how many stacks the dense coroutines of a worker share, 2 to 1024, and their size in bytes, as WithStack. The

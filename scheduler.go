@@ -46,7 +46,7 @@ func New(opts ...Option) (*Scheduler, error) {
 	}
 	core, status := csrc.New(c.Options)
 	if status != csrc.OK {
-		return nil, statusError(status)
+		return nil, statusError(status, ofScheduler)
 	}
 	s := &Scheduler{core: core, class: csrc.Class(c.Stack), paused: c.Paused, ended: make(chan struct{})}
 	s.executors.init(s, c.executors)
@@ -59,7 +59,7 @@ func New(opts ...Option) (*Scheduler, error) {
 	if s.submitters, status = core.NewSubmitters(n); status == csrc.OK {
 		err = s.poller.open(s, c.onStall)
 	} else {
-		err = statusError(status)
+		err = statusError(status, ofScheduler)
 	}
 	if err != nil {
 		core.Close(true)
@@ -103,10 +103,10 @@ func (s *Scheduler) Workers() int { return s.core.Workers() }
 
 // Wait returns when every coroutine that was spawned has ended, and those that they spawned. What is spawned
 // meanwhile is waited for too. A coroutine that parks and is never woken keeps it waiting: see Stats.Stalled and
-// WithStallHook. It returns the context's error, or ErrMode for a scheduler WithPaused. After Close it returns nil.
+// WithStallHook. It returns the context's cause, or ErrPaused for a scheduler WithPaused. After Close it returns nil.
 func (s *Scheduler) Wait(ctx context.Context) error {
 	if s.paused {
-		return ErrMode
+		return ErrPaused
 	}
 	err := s.poller.awaitRest(ctx, s)
 	s.edge.acquire()
@@ -116,16 +116,16 @@ func (s *Scheduler) Wait(ctx context.Context) error {
 
 // Run lets the workers of a scheduler WithPaused run all that was spawned, and what that spawns, until nothing can
 // happen any more, and pauses them again. It returns nil if every coroutine has ended, a *DeadlockError if some
-// are left that nothing can wake (a wake-up from Go and another Run may free them), ErrMode for a scheduler not
-// WithPaused, ErrBusy if it runs already, ErrClosed. If the context ends first it returns its error, and the run
+// are left that nothing can wake (a wake-up from Go and another Run may free them), ErrPaused for a scheduler not
+// WithPaused, ErrBusy if it runs already, ErrClosed. If the context ends first it returns its cause, and the run
 // goes on.
 //
 // What is certain to come is waited for: time, Go functions and calls under way, and the deadline of a context that one of them is
 // bound to, or waits with. That somebody may cancel a context is not, no more than that somebody may wake; but what was canceled before
 // everything came to rest, by a body or by an error in a Group, has its effect in this run.
 func (s *Scheduler) Run(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	if ctx.Done() == nil {
 		return s.run()
@@ -136,7 +136,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	case err := <-result:
 		return err
 	case <-ctx.Done():
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
 }
 
@@ -152,7 +152,7 @@ func (s *Scheduler) run() error {
 	if status == csrc.Deadlock {
 		return s.deadlock()
 	}
-	return statusError(status)
+	return statusError(status, ofScheduler)
 }
 
 // blockedShown is how many coroutines a DeadlockError lists.
@@ -172,12 +172,12 @@ var waitNames = map[byte]string{
 
 // Blocked returns the coroutines that wait now: at most limit of them, and how many there are. It stops each worker
 // for the time of a look at every record.
-func (s *Scheduler) Blocked(limit int) ([]Blocked, int) {
+func (s *Scheduler) Blocked(limit int) ([]BlockedCoroutine, int) {
 	limit = max(limit, 0)
 	list, n := s.core.Blocked(min(limit, s.core.Stats().Records))
-	out := make([]Blocked, len(list))
+	out := make([]BlockedCoroutine, len(list))
 	for i, b := range list {
-		out[i] = Blocked{Handle(b.Handle), funcName(b.Fn), b.Worker, waitNames[b.Waits]}
+		out[i] = BlockedCoroutine{Handle(b.Handle), funcName(b.Fn), b.Worker, waitNames[b.Waits]}
 	}
 	bodies, more := s.executors.blocked(limit - len(out))
 	runtime.KeepAlive(s)
@@ -192,7 +192,7 @@ const closeGrace = time.Second
 //
 // When the context ends (or has ended) first, Close cancels: what has not started ends unstarted, every present and
 // future wait returns CORO_ECANCELED, so that bodies end through their own clean-up. If all end within a second then,
-// Close returns the context's error; if not, a *RunningError that names what the workers are executing, and closing goes
+// Close returns the context's cause; if not, a *RunningError that names what the workers are executing, and closing goes
 // on in the background, without freeing anything under a running coroutine.
 //
 // It may be called again, and by several goroutines: each call waits for the same end. When all has ended before, it
@@ -225,10 +225,10 @@ func (s *Scheduler) Close(ctx context.Context) error {
 	defer grace.Stop()
 	select {
 	case <-s.ended:
-		return ctx.Err()
+		return context.Cause(ctx)
 	case <-grace.C:
 	}
-	e := &RunningError{Cause: ctx.Err()}
+	e := &RunningError{Cause: context.Cause(ctx)}
 	for _, fn := range s.core.Running() {
 		e.Funcs = append(e.Funcs, funcName(fn))
 	}

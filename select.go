@@ -13,17 +13,18 @@ import (
 // SelectMax is the most operations that a Select chooses from.
 const SelectMax = csrc.SelectMax
 
-// A Case is one of the operations that a Select chooses from. It is made by OnRecv or OnSend, and may be used again and again, by one
-// Select at a time.
+// A Case is one of the operations that a Select chooses from. OnRecv and OnSend make it. It may be used
+// again and again, by one Select at a time.
 type Case struct {
-	o     *object // nil: it can never be done
+	o     *object // nil: the case can never be done
 	core  csrc.Chan
 	send  bool
 	bytes uintptr
-	value unsafe.Pointer // of so many bytes, without pointers: what is sent, or where it is received
+	value unsafe.Pointer // of that many bytes, without pointers: what is sent, or room for what comes
 }
 
-// OnRecv is the Case that receives from c, into *v; if v is nil the value is dropped. As in Go, a nil channel never has one.
+// OnRecv is the Case that receives from c, into *v; if v is nil the value is dropped. As in Go, a nil
+// channel never has a value.
 func OnRecv[T any](c *Chan[T], v *T) Case {
 	if c == nil {
 		return Case{}
@@ -34,7 +35,7 @@ func OnRecv[T any](c *Chan[T], v *T) Case {
 	return Case{&c.object, c.core, false, unsafe.Sizeof(*v), unsafe.Pointer(v)}
 }
 
-// OnSend is the Case that sends v to c. As in Go, a nil channel never takes it.
+// OnSend is the Case that sends v to c. As in Go, a nil channel never takes a value.
 func OnSend[T any](c *Chan[T], v T) Case {
 	if c == nil {
 		return Case{}
@@ -49,13 +50,16 @@ func (k *Case) try() csrc.Status {
 	return k.core.TryRecv(k.value)
 }
 
-// Select does one of the cases as soon as one can be done, and tells which: its index. Among several that can it is a random one. Those
-// of a closed channel can: then the error is ErrChanClosed, with the index.
+// Select does one of the cases as soon as one can be done, and returns its index. Among several that
+// can be done it chooses at random. A case of a closed channel can be done: then the error is
+// ErrChanClosed, with the index.
 //
-// It waits as Chan.Send does, on channels of one scheduler, which C bodies may use at the same time, also with coro_select. It returns -1
-// and the cause, if the context ends first, or the Go body is canceled; ErrClosed, if the scheduler is closed meanwhile; an
-// *OptionError if there is no channel, more than SelectMax cases, or another scheduler: then none was done. It costs what the Sends and Recvs
-// cost until one can be done, and 1 µs more if it waits.
+// Select waits as Chan.Send does, on channels of one scheduler, since the close of that scheduler ends
+// the wait. C bodies may use the channels at the same time; coro_select in C takes channels of any
+// scheduler. Without having done a case Select returns -1 and the cause, if the context ends first or
+// the Go body is canceled; ErrClosed, if the scheduler is closed meanwhile; an *OptionError, if there
+// is no channel, more than SelectMax cases, or a channel of another scheduler. It costs what the Sends
+// and Recvs cost until one can be done, and 1 µs more if it waits.
 func Select(ctx context.Context, cases ...Case) (int, error) {
 	sel := selection{cases: cases, index: -1}
 	if err := sel.check(); err != nil {
@@ -68,7 +72,7 @@ func Select(ctx context.Context, cases ...Case) (int, error) {
 			return -1, err
 		}
 		if sel.index < 0 {
-			return -1, statusError(status)
+			return -1, statusError(status, ofChan)
 		}
 	}
 	return sel.end()
@@ -202,5 +206,5 @@ func (sel *selection) end() (int, error) {
 		k.o.edge.acquire()
 	}
 	runtime.KeepAlive(sel.cases)
-	return sel.index, chanError(sel.status)
+	return sel.index, statusError(sel.status, ofChan)
 }

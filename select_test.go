@@ -232,7 +232,8 @@ func TestStressSelect(t *testing.T) {
 	})()
 	require.NoError(t, errors.Join(a.Close(), b.Close()))
 	receivers()
-	for v := range b.All(background) {
+	for v, err := range b.All(background) {
+		require.NoError(t, err)
 		received.Add(v)
 	}
 	sum, err := sink.Wait(soon(t))

@@ -68,14 +68,17 @@ func (f Func[A, R]) Spawn(s *Scheduler, arg A) error {
 	}
 	status := p.Spawn(&f.spec, unsafe.Pointer(&arg))
 	p.Release()
-	return statusError(status)
+	return statusError(status, ofScheduler)
 }
 
-// SpawnContext is Spawn that waits, until the context ends, for coroutines to end when the record limit is reached.
-func (f Func[A, R]) SpawnContext(ctx context.Context, s *Scheduler, arg A) error {
+// SpawnWait is Spawn that waits for coroutines to end when the record limit is reached. The context
+// bounds that wait alone: when it ends, SpawnWait returns its cause, and nothing was started. An ended
+// context is refused at once. Meanwhile SpawnWait looks every 50 µs, later every 5 ms, and each look
+// stops every worker for a moment.
+func (f Func[A, R]) SpawnWait(ctx context.Context, s *Scheduler, arg A) error {
 	for pause := 50 * time.Microsecond; ; pause = min(2*pause, 5*time.Millisecond) {
-		if err := ctx.Err(); err != nil {
-			return err
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
 		if err := f.Spawn(s, arg); err != ErrNoMemory {
 			return err
@@ -203,7 +206,7 @@ func (b *Batch[A, R]) open() error {
 	if b.s.closed.Load() {
 		return ErrClosed
 	}
-	return statusError(b.s.core.Open(&b.out, &b.f.spec))
+	return statusError(b.s.core.Open(&b.out, &b.f.spec), ofScheduler)
 }
 
 // Flush starts what is in the batch. After Close it returns ErrClosed, and the batch is empty.

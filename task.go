@@ -46,15 +46,30 @@ type taskHooks struct {
 	after []func()        // to be called when the task has ended
 }
 
-// Start starts f on s with a copy of arg, like Spawn, and returns the Task that waits for its result. It costs about
-// 200 ns, most of it for the Task itself.
-func (f Func[A, R]) Start(s *Scheduler, arg A) (*Task[R], error) {
+// Start starts f in a scheduler or a group with a copy of arg, like Spawn, and returns the Task that
+// waits for its result. It costs about 200 ns, most of it for the Task itself.
+//
+// In a Group it costs little more. The coroutine is canceled with the group, and then has the group's
+// cause for its error. Besides the errors of Spawn, Start returns the cause if the group is canceled,
+// and ErrClosed after Wait of the group has returned; nothing was started then. An error of Start is
+// not one of the group.
+func (f Func[A, R]) Start(in Scope, arg A) (*Task[R], error) {
+	s, g := in.scope()
+	if g != nil {
+		return f.startMember(g, arg)
+	}
 	t := &Task[R]{s: s}
 	if err := f.launch(t, arg); err != nil {
 		return nil, err
 	}
 	t.clean = runtime.AddCleanup(t, drop, ref{s, uint64(t.handle)})
 	return t, nil
+}
+
+func (f Func[A, R]) startMember(g *Group, arg A) (*Task[R], error) {
+	return startMember(g, func() (*Task[R], error) {
+		return f.startFor(g.ctx, g.s, arg, g.s.paused) // its error cancels others
+	})
 }
 
 // launch starts the coroutine of t: with its id, if t is registered.
@@ -78,7 +93,7 @@ func (f *Func[A, R]) launch(t *Task[R], arg A) error {
 	}
 	p.Release()
 	if status != csrc.OK {
-		return statusError(status)
+		return statusError(status, ofScheduler)
 	}
 	t.handle = Handle(t.join.Handle())
 	t.made()
@@ -99,22 +114,38 @@ func (f Func[A, R]) startFor(ctx context.Context, s *Scheduler, arg A, counted b
 	return t, nil
 }
 
-// StartContext is Start for a coroutine that is canceled, as by Cancel, when the context ends: at whatever it waits in
-// then, or before it starts. It costs about 500 ns more; nothing is left bound to the context when the task has
-// ended. C bodies cannot join the coroutine: its end is Go's from the start.
+// StartContext is Start with a context, which belongs to the coroutine: when it ends, the coroutine is
+// canceled, as by Cancel, in whatever it waits then, or before it starts. It costs about 500 ns more;
+// nothing is left bound to the context when the task has ended. C bodies cannot join the coroutine: its
+// end is Go's from the start. In a Group the coroutine is canceled when either context ends.
 //
-// If the coroutine ends by the cancel (it was never started, or called coro_exit_canceled), the Task's error is the
-// context's cause. A body that returns nevertheless has its result stand, with no error. If the context has ended before,
-// StartContext returns its cause, and nothing was started.
-func (f Func[A, R]) StartContext(ctx context.Context, s *Scheduler, arg A) (*Task[R], error) {
+// If the coroutine ends by the cancel (it was never started, or called coro_exit_canceled), the Task's
+// error is the context's cause. A body that returns nevertheless has its result stand, with no error.
+// If the context has ended before, StartContext returns its cause, and nothing was started.
+func (f Func[A, R]) StartContext(ctx context.Context, in Scope, arg A) (*Task[R], error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	s, g := in.scope()
+	if g != nil {
+		return f.startMemberContext(ctx, g, arg)
+	}
+	return f.startBound(ctx, s, arg, false)
+}
+
+func (f Func[A, R]) startMemberContext(ctx context.Context, g *Group, arg A) (*Task[R], error) {
+	return startMember(g, func() (*Task[R], error) {
+		return f.startBound(memberContext{ctx, g.ctx}, g.s, arg, g.s.paused)
+	})
+}
+
+// startBound is startFor of a task that the end of ctx cancels.
+func (f Func[A, R]) startBound(ctx context.Context, s *Scheduler, arg A, counted bool) (*Task[R], error) {
 	if ctx.Done() == nil {
-		return f.startFor(ctx, s, arg, false)
+		return f.startFor(ctx, s, arg, counted)
 	}
 	awaited := s.awaitDeadline(ctx)
-	t, err := f.startFor(ctx, s, arg, false)
+	t, err := f.startFor(ctx, s, arg, counted)
 	if err != nil || !t.bind(awaited) {
 		s.deadlineOver(awaited)
 	}
@@ -160,12 +191,13 @@ func (t *Task[R]) spin() {
 	t.s.spinner.spin(lookFor, lookLong, spinTurns, func() bool { return t.finished.Load() || !t.isBody && t.join.Ended() })
 }
 
-// Wait waits for the end and returns the result, again and again the same. The error is ErrAborted if the body called
-// coro_abort, ErrCanceled if it was canceled and did not start, or called coro_exit_canceled (after StartContext, if its
-// context has ended, that one's cause), ErrNoMemory if it never got a stack, ErrStale if a C body has joined it; then the
-// result is zero. It may also be ErrBusy, if a C body waits for it now, or the context's error: then the coroutine goes
-// on, and Wait may be called again. It spins for 2 µs, or, where short tasks of the scheduler follow each other,
-// up to 50 µs, then sleeps without holding a thread.
+// Wait waits for the end and returns the result, each time the same. The error is ErrAborted if the
+// body called coro_abort, ErrCanceled if the coroutine was canceled and did not start, or called
+// coro_exit_canceled (after StartContext, if that context has ended, its cause), ErrNoMemory if the
+// coroutine never got a stack, ErrStale if a C body has joined it; then the result is zero. Wait may
+// also return ErrBusy, if a C body waits for the coroutine now, or the cause, if the context ends first:
+// then the coroutine goes on, and Wait may be called again. Wait spins for 2 µs, or, where short tasks
+// of the scheduler follow each other, up to 50 µs, then sleeps without holding a thread.
 func (t *Task[R]) Wait(ctx context.Context) (R, error) {
 	var zero R
 	t.spin()
@@ -177,7 +209,7 @@ func (t *Task[R]) Wait(ctx context.Context) (R, error) {
 		select {
 		case <-done:
 		case <-ctx.Done():
-			return zero, ctx.Err()
+			return zero, context.Cause(ctx)
 		}
 	}
 	t.s.edge.acquire()
@@ -343,17 +375,19 @@ func (t *Task[R]) take(take func(unsafe.Pointer, uintptr) csrc.Status) bool {
 	}
 	t.clean.Stop()
 	t.s.edge.acquire()
-	t.err = statusError(status)
-	if status == csrc.Canceled && t.hooks != nil && t.hooks.ctx != nil && t.hooks.ctx.Err() != nil {
-		t.err = context.Cause(t.hooks.ctx)
+	t.err = statusError(status, ofScheduler)
+	if status == csrc.Canceled && t.hooks != nil && t.hooks.ctx != nil {
+		if err := causeOf(t.hooks.ctx); err != nil {
+			t.err = err
+		}
 	}
 	t.finished.Store(true)
 	return true
 }
 
-// Await is Task.Wait for a body: c is suspended until t has ended, and the executor goes on with others. It returns the cause if c is
-// canceled first; t goes on then.
-func Await[R any](c *Coroutine, t *Task[R]) (R, error) {
+// Await is Task.Wait for the body of c: c is suspended until t has ended, and its executor goes on with
+// others. It returns what Wait does; the cause also if c is canceled first: then t goes on.
+func Await[R any](ctx context.Context, c *Coroutine, t *Task[R]) (R, error) {
 	var zero R
 	if err := c.check(); err != nil {
 		return zero, err
@@ -368,7 +402,7 @@ func Await[R any](c *Coroutine, t *Task[R]) (R, error) {
 	case !t.registered && t.s == c.pool.s && t.join.JoinBy(c.join):
 		t.registered, t.joined = true, true
 		t.mu.Unlock()
-		if err := awaitJoined(c, t); err != nil {
+		if err := awaitJoined(ctx, c, t); err != nil {
 			return zero, err
 		}
 	default:
@@ -384,7 +418,7 @@ func Await[R any](c *Coroutine, t *Task[R]) (R, error) {
 		t.bodyWaiters = append(t.bodyWaiters, w)
 		w.begin()
 		t.mu.Unlock()
-		if err := c.await(t.finished.Load); err != nil {
+		if err := c.awaitUntil(ctx, t.finished.Load); err != nil {
 			if !t.forget(w) {
 				c.awaitCommitted(t.finished.Load)
 			}
@@ -397,8 +431,8 @@ func Await[R any](c *Coroutine, t *Task[R]) (R, error) {
 }
 
 // awaitJoined waits, as the task's joiner.
-func awaitJoined[R any](c *Coroutine, t *Task[R]) error {
-	if err := c.await(t.join.JoinedEnd); err != nil {
+func awaitJoined[R any](ctx context.Context, c *Coroutine, t *Task[R]) error {
+	if err := c.awaitUntil(ctx, t.join.JoinedEnd); err != nil {
 		if t.unjoin(c) {
 			return err
 		}

@@ -164,7 +164,7 @@ func TestGoBodiesThatCHasStartedAreLeft(t *testing.T) {
 		if parks == 0 {
 			return coro.None{}, nil
 		}
-		return coro.None{}, c.Park()
+		return coro.None{}, c.Park(background)
 	})
 	run := func(how uint32, parks int64) {
 		task, err := start.Start(s, testbody.SpawnGoArg{ID: uint32(id), How: how, Number: parks, ArgBytes: 8})
