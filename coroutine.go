@@ -267,15 +267,25 @@ func (c *Coroutine) Scheduler() *Scheduler { return c.pool.s }
 // context given to GoContext. It costs some 300 ns the first time, and 1 ns later.
 func (c *Coroutine) Context() context.Context {
 	if own := c.own.Load(); own != nil {
-		return own.Context
+		return own
 	}
 	return c.makeContext()
 }
 
-// An ownContext is what Context returns.
+// An ownContext is the context of a body, and of what the body calls: waiting calls find the body by it.
 type ownContext struct {
 	context.Context
+	c    *Coroutine
 	quit context.CancelCauseFunc
+}
+
+type bodyKey struct{}
+
+func (own *ownContext) Value(key any) any {
+	if key == (bodyKey{}) {
+		return own.c
+	}
+	return own.Context.Value(key)
 }
 
 func (c *Coroutine) makeContext() context.Context {
@@ -283,8 +293,8 @@ func (c *Coroutine) makeContext() context.Context {
 	defer c.mu.Unlock()
 	own := c.own.Load()
 	if own == nil {
-		ctx, quit := context.WithCancelCause(bodyContext{c.ctx, c})
-		own = &ownContext{ctx, quit}
+		ctx, quit := context.WithCancelCause(c.ctx)
+		own = &ownContext{ctx, c, quit}
 		if c.cause != nil {
 			quit(c.cause)
 		}
@@ -293,25 +303,10 @@ func (c *Coroutine) makeContext() context.Context {
 		}
 		c.own.Store(own)
 	}
-	return own.Context
+	return own
 }
 
-// A bodyContext is the context of a body, and of what it calls: waiting calls find the body by it.
-type bodyContext struct {
-	context.Context
-	c *Coroutine
-}
-
-type bodyKey struct{}
-
-func (b bodyContext) Value(key any) any {
-	if key == (bodyKey{}) {
-		return b.c
-	}
-	return b.Context.Value(key)
-}
-
-// bodyOf returns the body that calls with this context, or nil: then a goroutine does.
+// bodyOf returns the body that calls with this context; nil: a goroutine does.
 func bodyOf(ctx context.Context) *Coroutine {
 	if c, _ := ctx.Value(bodyKey{}).(*Coroutine); c.check() == nil {
 		return c
@@ -455,8 +450,15 @@ func (c *Coroutine) Park(ctx context.Context) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	if c.takePermit() {
-		return nil
+	for {
+		old := c.state.Load()
+		if old&permitsMask == 0 {
+			break
+		}
+		if c.state.CompareAndSwap(old, old-1) {
+			c.tookPermit(old)
+			return nil
+		}
 	}
 	if err := c.mayWait(); err != nil {
 		return err
@@ -472,30 +474,12 @@ func (c *Coroutine) Park(ctx context.Context) error {
 	return nil
 }
 
-// takePermit takes a permit. False: there is none.
-func (c *Coroutine) takePermit() bool {
-	for {
-		old := c.state.Load()
-		if old&permitsMask == 0 {
-			return false
-		}
-		if c.state.CompareAndSwap(old, old-1) {
-			c.tookPermit(old)
-			return true
-		}
-	}
-}
-
 // parkUntil is the wait of Park where the end of ctx ends it too.
 func (c *Coroutine) parkUntil(ctx context.Context) error {
 	defer c.bound(ctx)()
 	for {
 		c.state.And(^uint64(hasEvent))
-		switch {
-		case ctx.Err() == nil:
-		case c.takePermit():
-			return nil
-		default:
+		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		c.suspend(isParked | isAwaiting)
@@ -513,8 +497,8 @@ func (c *Coroutine) parkUntil(ctx context.Context) error {
 // isOwn tells whether the end of ctx ends no wait that the cancel of c does not end: then a wait with
 // ctx need not be bound to it.
 func (c *Coroutine) isOwn(ctx context.Context) bool {
-	if own := c.own.Load(); own != nil && own.Context == ctx {
-		return true
+	if own, ok := ctx.(*ownContext); ok {
+		return own.c == c
 	}
 	return ctx.Done() == nil
 }
