@@ -34,14 +34,23 @@ const (
 // A Call is a coroutine's call of a Go function. It lies on the coroutine's stack, which waits.
 type Call C.struct_coroi_call
 
-// Inline makes the inline calls of a worker, on its thread, until Next says that there will be no more. It must not panic. Package coro
-// sets it, once, before there is a scheduler.
-var Inline func(Calls)
+// inline makes the inline calls of a worker.
+var inline func(Calls)
+
+// RegisterInline sets the function that makes the inline calls of a worker, on the worker's thread,
+// until Next says that there will be no more. The function must not panic. Package coro calls
+// RegisterInline once, in an init function: a second call panics.
+func RegisterInline(f func(Calls)) {
+	if inline != nil {
+		panic("csrc: RegisterInline was called before")
+	}
+	inline = f
+}
 
 //export coroGoServe
 func coroGoServe(w *worker) {
 	crossing()
-	Inline(Calls{w, w.inline_calls})
+	inline(Calls{w, w.inline_calls})
 }
 
 // Calls are the inline calls of a worker that are to be made now.
@@ -85,7 +94,7 @@ type InlineCall struct {
 	Count uint64 // calls that it has begun
 }
 
-// SetID is what Inline is given for this scheduler. Nothing was spawned yet.
+// SetID sets what Calls.ID returns for this scheduler. Nothing was spawned yet.
 func (s *Scheduler) SetID(id uint32) { s.c.bell.go_id = C.uint32_t(id) + 1 }
 
 // Inside tells whether the caller is inside an inline call of this scheduler's.

@@ -125,8 +125,8 @@ func (c Chan) Free() {
 	C.coro_chan_free(c.c)
 }
 
-// SelectMost is how many operations one can select from.
-const SelectMost = C.CORO_CASES_MAX
+// SelectMax is how many operations one can select from.
+const SelectMax = C.CORO_CASES_MAX
 
 // SelectBytes are those that a gowaiter needs to select from n operations, before their values.
 func SelectBytes(n int) uintptr { return uintptr(C.coroi_select_bytes(C.uint32_t(n))) }

@@ -6,7 +6,7 @@ import (
 )
 
 // How a context is bound to what it cancels when it ends. One that has a deadline is certain to end: until it does, or is let go,
-// an ext token of the scheduler says so, and whoever waits for that alone is in no deadlock. A cancel of a context comes to what is bound
+// an pending-work token of the scheduler says so, and whoever waits for that alone is in no deadlock. A cancel of a context comes to what is bound
 // to it by a goroutine of its own, which may be late: so a run that finds a deadlock asks the contexts before it says so, and once
 // that goroutine has begun there is a token until it is through.
 
@@ -53,7 +53,7 @@ func (s *Scheduler) canceling(awaited bool, cancel func()) {
 // cancelEnded is for a run that has come to a deadlock: it cancels all whose context has ended. False: there are none that could go on
 // because of that.
 func (s *Scheduler) cancelEnded() (any bool) {
-	s.lane.table.each(func(c *Coroutine) { any = c.cancelIfEnded() || any })
+	s.executors.table.each(func(c *Coroutine) { any = c.cancelIfEnded() || any })
 	for _, t := range s.poller.all() {
 		any = t.cancelIfEnded() || any
 	}
@@ -63,14 +63,17 @@ func (s *Scheduler) cancelEnded() (any bool) {
 // cancelIfEnded tells whether c waits though its context has ended, or the one that it waits with.
 func (c *Coroutine) cancelIfEnded() bool {
 	c.mu.Lock()
-	ended := c.ctx.Err() != nil
 	over := c.waitsWith != nil && c.waitsWith.Err() != nil
 	c.mu.Unlock()
+	ended := causeOf(c.ctx) != nil
+	if own := c.own.Load(); own != nil {
+		ended = ended || own.Err() != nil
+	}
 	switch state := c.state.Load(); {
 	case ended && state&(isParked|isAwaiting) != 0:
 		c.cancel(c.reason())
 	case over && state&isAwaiting != 0:
-		c.lane.s.core.SendEvent(c.join)
+		c.pool.s.core.SendEvent(c.join)
 	default:
 		return false
 	}
@@ -87,11 +90,29 @@ func (c *Coroutine) setWaitsWith(ctx context.Context) {
 func (t *Task[R]) cancelIfEnded() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	w := t.watch
-	if w == nil || w.ctx == nil || w.ctx.Err() == nil || w.told {
+	h := t.hooks
+	if h == nil || h.ctx == nil || causeOf(h.ctx) == nil || h.told {
 		return false
 	}
-	w.told = true
+	h.told = true
 	t.Cancel()
 	return true
+}
+
+// A memberContext is what a member of a group starts with that was given a context of its own. Its end
+// is that of its own context. The end of the group's is heard of by the group, which cancels the member.
+type memberContext struct {
+	context.Context
+	group context.Context
+}
+
+// causeOf is why a context given at a start has ended, or the group's; nil: neither has.
+func causeOf(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if m, ok := ctx.(memberContext); ok && m.group.Err() != nil {
+		return context.Cause(m.group)
+	}
+	return nil
 }

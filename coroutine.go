@@ -24,28 +24,28 @@ import (
 // nothing happens. Handle and Context may be called from anywhere.
 type Coroutine struct {
 	// What a switch touches.
-	next  func() (struct{}, bool) // of the carrier: resumes the body; nil before it runs
-	yield func(struct{}) bool     // of the carrier: the way back
+	next  func() (struct{}, bool) // of the goroutine: resumes the body; nil before it runs
+	yield func(struct{}) bool     // of the goroutine: the way back
 	goid  atomic.Uintptr          // of the goroutine that the body runs on
 	exec  *executor               // that has resumed it
 	state atomic.Uint64
 	wait  uint64    // for opWait: the kind
 	op    operation // what it asks of the executor
 
-	section section // its depth
-	lane    *lane
-	carrier *carrier
-	handle  Handle
-	join    csrc.Joinable
-	typed   typedBody
-	name    string
-	fromC   bool // started by coro_spawn_go
+	section   noWaitSection // its depth
+	pool      *executorPool
+	goroutine *bodyGoroutine
+	handle    Handle
+	join      csrc.Joinable
+	typed     typedBody
+	name      string
+	fromC     bool // started by coro_spawn_go
 
+	ctx   context.Context            // given at the start
+	own   atomic.Pointer[ownContext] // made when it is asked for
+	stop  func() bool                // of the context given at the start
 	mu    sync.Mutex
-	ctx   context.Context // made when it is asked for; what was given at the start, before
-	quit  context.CancelCauseFunc
-	cause error       // why it was canceled
-	stop  func() bool // of the context given at the start
+	cause error // why it was canceled
 
 	waitsWith context.Context // the one of the present wait, if that is not its own
 
@@ -68,9 +68,9 @@ const (
 	hasEvent    = 1 << 32 // something that it waits for inside coro may have happened
 	isCanceled  = 1 << 33
 	isParked    = 1 << 34 // suspended until it has a permit, or is canceled
-	isAwaiting  = 1 << 35 // suspended until there is an event, or it is canceled
-	isClinging  = 1 << 36 // suspended until there is an event
-	isRefused   = 1 << 37 // its park has ended by being canceled
+	isAwaiting  = 1 << 35 // suspended until there is an event, or it is canceled; with isParked: or a permit
+	isCommitted = 1 << 36 // suspended until there is an event
+	isRefused   = 1 << 37 // its park has ended without a permit
 	isEnded     = 1 << 38
 )
 
@@ -99,31 +99,52 @@ func (b *goBody[T]) payload() (unsafe.Pointer, uintptr) {
 	return unsafe.Pointer(&b.task.result), uintptr(b.bytes)
 }
 
-// Go starts f as a coroutine of s, and returns the Task that waits for what f returns. Its end is the return of f; a
-// panic in f is a *PanicError, runtime.Goexit is ErrGoexit: neither does any harm to others. A C body may join it too (coro_join),
-// and gets the result if T holds no pointers and at most InlineBytes bytes, or CORO_EABORTED after an error.
+// Go starts f as a coroutine in a scheduler or a group, and returns the Task that waits for what f
+// returns. The coroutine ends when f returns. A panic in f is a *PanicError, runtime.Goexit is
+// ErrGoexit: neither does any harm to others. A C body may join the coroutine too (coro_join); it gets
+// the result if T holds no pointers and at most InlineBytes bytes, or CORO_EABORTED after an error. In
+// a Group the coroutine's context is derived from the group's.
 //
-// It costs about 1 µs; a switch between bodies costs about as much as [iter.Pull] takes for a value. It never blocks. It returns
-// ErrClosed, or ErrNoMemory at the record limit; f is not called then.
-func Go[T any](s *Scheduler, f func(*Coroutine) (T, error)) (*Task[T], error) {
-	return GoContext(context.Background(), s, f)
+// Go costs about 2 µs; a switch between bodies costs about as much as [iter.Pull] takes for a value. Go
+// never blocks. It returns ErrClosed, or ErrNoMemory at the record limit, and the cause if the group is
+// canceled; f is not called then.
+func Go[T any](in Scope, f func(*Coroutine) (T, error)) (*Task[T], error) {
+	s, g := in.scope()
+	if g != nil {
+		return startMember(g, func() (*Task[T], error) { return start(g.ctx, s, f, false) })
+	}
+	return start(context.Background(), s, f, false)
 }
 
-// GoContext is Go with a context. When that ends, the coroutine is canceled: its Context ends with the same cause, and every
-// present and future wait in it returns the cause.
-func GoContext[T any](ctx context.Context, s *Scheduler, f func(*Coroutine) (T, error)) (*Task[T], error) {
-	return goContext(ctx, s, f, ctx.Done() != nil)
+// GoContext is Go with a context, which belongs to the coroutine: when it ends, the coroutine is
+// canceled. The coroutine's Context then ends with the same cause, and every present and future wait in
+// the coroutine returns the cause. If the context has ended before, GoContext returns its cause, and f
+// is not called. In a Group the coroutine is canceled when either context ends.
+func GoContext[T any](ctx context.Context, in Scope, f func(*Coroutine) (T, error)) (*Task[T], error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	s, g := in.scope()
+	bind := ctx.Done() != nil
+	if g != nil {
+		return startMember(g, func() (*Task[T], error) {
+			return start(memberContext{ctx, g.ctx}, s, f, bind)
+		})
+	}
+	return start(ctx, s, f, bind)
 }
 
-// goContext is GoContext; bind: the end of ctx cancels it. Otherwise somebody else does, and ctx has the cause.
-func goContext[T any](ctx context.Context, s *Scheduler, f func(*Coroutine) (T, error), bind bool) (*Task[T], error) {
+// start is GoContext in s. bind: the end of ctx cancels the coroutine. Otherwise its group does, and ctx
+// has the cause.
+func start[T any](ctx context.Context, s *Scheduler, f func(*Coroutine) (T, error), bind bool) (*Task[T],
+	error) {
 	if f == nil {
 		return nil, &OptionError{"Go", "nil", "needs a function"}
 	}
 	b := newBody(s, bodyName(f), f)
 	c, t := &b.Coroutine, b.task
 	c.ctx = ctx
-	p := s.port()
+	p := s.submitter()
 	if p == nil {
 		return nil, ErrClosed
 	}
@@ -133,7 +154,7 @@ func goContext[T any](ctx context.Context, s *Scheduler, f func(*Coroutine) (T, 
 	j, status := p.PrepareBody(b.bytes)
 	if status != csrc.OK {
 		p.Release()
-		return nil, statusError(status)
+		return nil, statusError(status, ofScheduler)
 	}
 	c.enter(j)
 	t.join, t.handle = j, c.handle
@@ -151,7 +172,7 @@ func goContext[T any](ctx context.Context, s *Scheduler, f func(*Coroutine) (T, 
 // newBody makes a body that has no record yet.
 func newBody[T any](s *Scheduler, name string, f func(*Coroutine) (T, error)) *goBody[T] {
 	b := &goBody[T]{f: f, task: &Task[T]{s: s, isBody: true, registered: true}}
-	b.lane, b.typed, b.name = &s.lane, b, name
+	b.pool, b.typed, b.name = &s.executors, b, name
 	if n, err := inlineBytes("Go", reflect.TypeFor[T]()); err == nil {
 		b.bytes = n
 	}
@@ -161,7 +182,7 @@ func newBody[T any](s *Scheduler, name string, f func(*Coroutine) (T, error)) *g
 // enter gives it the record: from now on it can be found by its handle.
 func (c *Coroutine) enter(j csrc.Joinable) {
 	c.join, c.handle = j, Handle(j.Handle())
-	c.lane.table.put(c)
+	c.pool.table.put(c)
 }
 
 func bodyName(f any) string {
@@ -171,7 +192,7 @@ func bodyName(f any) string {
 	return "func"
 }
 
-// run is called on the carrier.
+// run is called on the goroutine.
 func (c *Coroutine) run() {
 	returned := false
 	c.goid.Store(asm.Goroutine())
@@ -191,7 +212,7 @@ func (c *Coroutine) run() {
 
 // start gets the body a goroutine. False: it was canceled before.
 func (c *Coroutine) start() bool {
-	if c.lane.quits.Load() {
+	if c.pool.quits.Load() {
 		c.cancel(ErrCanceled)
 	}
 	if c.state.Load()&isCanceled != 0 {
@@ -199,11 +220,11 @@ func (c *Coroutine) start() bool {
 		return false
 	}
 	if c.fromC && leak.On() {
-		leak.Made(leakBody{leakTask{c.join, c.lane.s}, c.name})
+		leak.Made(leakBody{leakTask{c.join, c.pool.s}, c.name})
 	}
-	c.carrier = c.lane.carrier()
-	c.carrier.body = c
-	c.next = c.carrier.next
+	c.goroutine = c.pool.goroutine()
+	c.goroutine.body = c
+	c.next = c.goroutine.next
 	return true
 }
 
@@ -217,63 +238,75 @@ func (c *Coroutine) end() {
 		flags = csrc.EndAborted
 	}
 	c.state.Or(isEnded)
-	c.lane.dismiss(c.carrier) // in the lock: after that nobody is in tellFullLocked
-	c.carrier = nil
-	c.lane.table.remove(c)
+	c.pool.dismiss(c.goroutine) // in the lock: after that nobody is in tellFullLocked
+	c.goroutine = nil
+	c.pool.table.remove(c)
 	if c.stop != nil {
 		c.stop()
 	}
 	c.mu.Lock()
-	if c.quit != nil {
-		c.quit(context.Canceled)
+	if own := c.own.Load(); own != nil {
+		own.quit(context.Canceled)
 	}
 	c.mu.Unlock()
 	result, n := c.typed.payload()
-	c.lane.s.edge.release()
+	c.pool.s.edge.release()
 	// Stale first, then done, then not alive: whoever sees one of these sees those before.
-	c.lane.core.End(c.join, flags, result, n)
+	c.pool.core.End(c.join, flags, result, n)
 	c.typed.complete()
-	c.lane.core.CountEnd()
+	c.pool.core.CountEnd()
 }
 
 // Handle names the coroutine, for C bodies and for Wake.
 func (c *Coroutine) Handle() Handle { return c.handle }
 
 // Scheduler is what the coroutine belongs to.
-func (c *Coroutine) Scheduler() *Scheduler { return c.lane.s }
+func (c *Coroutine) Scheduler() *Scheduler { return c.pool.s }
 
-// Context ends when the coroutine does, or is canceled, with the cause. It has the values of the context given to GoContext.
+// Context ends when the coroutine does, or is canceled, with the cause. It has the values of the
+// context given to GoContext. It costs some 300 ns the first time, and 1 ns later.
 func (c *Coroutine) Context() context.Context {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.quit == nil {
-		c.ctx, c.quit = context.WithCancelCause(bodyContext{c.ctx, c})
-		if c.cause != nil {
-			c.quit(c.cause)
-		}
-		if c.state.Load()&isEnded != 0 {
-			c.quit(context.Canceled)
-		}
+	if own := c.own.Load(); own != nil {
+		return own
 	}
-	return c.ctx
+	return c.makeContext()
 }
 
-// A bodyContext is the context of a body, and of what it calls: waiting calls find the body by it.
-type bodyContext struct {
+// An ownContext is the context of a body, and of what the body calls: waiting calls find the body by it.
+type ownContext struct {
 	context.Context
-	c *Coroutine
+	c    *Coroutine
+	quit context.CancelCauseFunc
 }
 
 type bodyKey struct{}
 
-func (b bodyContext) Value(key any) any {
+func (own *ownContext) Value(key any) any {
 	if key == (bodyKey{}) {
-		return b.c
+		return own.c
 	}
-	return b.Context.Value(key)
+	return own.Context.Value(key)
 }
 
-// bodyOf returns the body that calls with this context, or nil: then a goroutine does.
+func (c *Coroutine) makeContext() context.Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	own := c.own.Load()
+	if own == nil {
+		ctx, quit := context.WithCancelCause(c.ctx)
+		own = &ownContext{ctx, c, quit}
+		if c.cause != nil {
+			quit(c.cause)
+		}
+		if c.state.Load()&isEnded != 0 {
+			quit(context.Canceled)
+		}
+		c.own.Store(own)
+	}
+	return own
+}
+
+// bodyOf returns the body that calls with this context; nil: a goroutine does.
 func bodyOf(ctx context.Context) *Coroutine {
 	if c, _ := ctx.Value(bodyKey{}).(*Coroutine); c.check() == nil {
 		return c
@@ -281,12 +314,11 @@ func bodyOf(ctx context.Context) *Coroutine {
 	return nil
 }
 
-// reason says why it is canceled if nothing is said: for the cause of the context given at the start, if that has ended.
+// reason is why the coroutine is canceled if the canceler does not say: the cause of the context given
+// at the start, if that has ended.
 func (c *Coroutine) reason() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.ctx.Err() != nil {
-		return context.Cause(c.ctx)
+	if err := causeOf(c.ctx); err != nil {
+		return err
 	}
 	return ErrCanceled
 }
@@ -297,12 +329,12 @@ func (c *Coroutine) cancel(cause error) {
 	if c.cause == nil {
 		c.cause = cause
 	}
-	if c.quit != nil {
-		c.quit(c.cause)
+	if own := c.own.Load(); own != nil {
+		own.quit(c.cause)
 	}
 	c.mu.Unlock()
 	if old := c.state.Or(isCanceled); old&(isCanceled|isEnded) == 0 {
-		c.lane.s.core.SendEvent(c.join) // so that it is looked at again, if it waits
+		c.pool.s.core.SendEvent(c.join) // so that it is looked at again, if it waits
 	}
 }
 
@@ -316,13 +348,13 @@ func (c *Coroutine) why() error {
 func step(state uint64) (uint64, bool) {
 	switch {
 	case state&isParked != 0 && state&permitsMask != 0:
-		return state&^isParked - 1, true
-	case state&isParked != 0 && state&isCanceled != 0:
-		return state&^isParked | isRefused, true
+		return state&^(isParked|isAwaiting) - 1, true
+	case state&isParked != 0 && (state&isCanceled != 0 || state&isAwaiting != 0 && state&hasEvent != 0):
+		return state&^(isParked|isAwaiting) | isRefused, true
 	case state&isAwaiting != 0 && state&(hasEvent|isCanceled) != 0:
 		return state &^ isAwaiting, true
-	case state&isClinging != 0 && state&hasEvent != 0:
-		return state &^ isClinging, true
+	case state&isCommitted != 0 && state&hasEvent != 0:
+		return state &^ isCommitted, true
 	}
 	return state, false
 }
@@ -346,16 +378,16 @@ func (c *Coroutine) signal(flag uint64, permits uint32) (runnable bool, err erro
 func (c *Coroutine) isFull() bool { return c.state.Load()&permitsMask >= permitsMost }
 
 // tellFull tells the core whether it is full, so that C bodies and goroutines hear of it. It is called after each change of that, and looks with
-// the lane's lock held: what the last one tells is so.
+// the pool's lock held: what the last one tells is so.
 func (c *Coroutine) tellFull() {
-	c.lane.mu.Lock()
+	c.pool.mu.Lock()
 	c.tellFullLocked()
-	c.lane.mu.Unlock()
+	c.pool.mu.Unlock()
 }
 
 func (c *Coroutine) tellFullLocked() {
 	if c.state.Load()&isEnded == 0 { // it does not end while we have the lock
-		c.lane.core.SetFull(c.join, c.isFull())
+		c.pool.core.SetFull(c.join, c.isFull())
 	}
 }
 
@@ -366,8 +398,8 @@ func (c *Coroutine) tookPermit(old uint64) {
 	}
 }
 
-// settle is called by the executor after the body has asked to wait. False: it can go on at once.
-func (c *Coroutine) settle() bool {
+// publishWait is called by the executor after the body has asked to wait. False: it can go on at once.
+func (c *Coroutine) publishWait() bool {
 	for {
 		old := c.state.Load()
 		now, runnable := step(old | c.wait)
@@ -388,7 +420,7 @@ func (c *Coroutine) check() error {
 	return nil
 }
 
-// suspend waits, for what settle makes of that kind of wait, and returns when the body is resumed.
+// suspend waits, for what publishWait makes of that kind of wait, and returns when the body is resumed.
 func (c *Coroutine) suspend(wait uint64) {
 	c.op, c.wait = opWait, wait
 	c.yield(struct{}{})
@@ -411,9 +443,10 @@ func (c *Coroutine) mustNotYield() error {
 	return c.mustNotWait()
 }
 
-// Park waits for a permit and takes it, like coro_park: the coroutine has one more for each Wake. It returns the cause if the
-// coroutine is canceled, when there is no permit left.
-func (c *Coroutine) Park() error {
+// Park waits for a permit and takes it, like coro_park: the coroutine has one more for each Wake. A
+// permit that is there is taken first. Without having taken one Park returns the cause, if the
+// coroutine is canceled or the context ends first; a permit that comes later stays for the next Park.
+func (c *Coroutine) Park(ctx context.Context) error {
 	if err := c.check(); err != nil {
 		return err
 	}
@@ -430,6 +463,9 @@ func (c *Coroutine) Park() error {
 	if err := c.mayWait(); err != nil {
 		return err
 	}
+	if !c.isOwn(ctx) {
+		return c.parkUntil(ctx)
+	}
 	c.suspend(isParked)
 	if c.state.Load()&isRefused != 0 {
 		c.state.And(^uint64(isRefused))
@@ -438,18 +474,58 @@ func (c *Coroutine) Park() error {
 	return nil
 }
 
+// parkUntil is the wait of Park where the end of ctx ends it too.
+func (c *Coroutine) parkUntil(ctx context.Context) error {
+	defer c.bound(ctx)()
+	for {
+		c.state.And(^uint64(hasEvent))
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		c.suspend(isParked | isAwaiting)
+		old := c.state.Load()
+		if old&isRefused == 0 {
+			return nil
+		}
+		c.state.And(^uint64(isRefused))
+		if old&isCanceled != 0 {
+			return c.why()
+		}
+	}
+}
+
+// isOwn tells whether the end of ctx ends no wait that the cancel of c does not end: then a wait with
+// ctx need not be bound to it.
+func (c *Coroutine) isOwn(ctx context.Context) bool {
+	if own, ok := ctx.(*ownContext); ok {
+		return own.c == c
+	}
+	return ctx.Done() == nil
+}
+
+// bound has the end of ctx send c an event, until stop is called.
+func (c *Coroutine) bound(ctx context.Context) (stop func()) {
+	s := c.pool.s
+	unbind := s.bind(ctx, s.awaitDeadline(ctx), func() { s.core.SendEvent(c.join) })
+	c.setWaitsWith(ctx)
+	return func() {
+		c.setWaitsWith(nil)
+		unbind()
+	}
+}
+
 // Wake is Handle.Wake from inside: cheaper if h is another body of this scheduler, which then runs as soon as the caller waits. It
-// returns ErrStale if that coroutine has ended, ErrTooManyWakes if it already has 2²⁸ permits, ErrNotCurrent.
+// returns ErrStale if that coroutine has ended, ErrOverflow if it already has 2²⁸ permits, ErrNotCurrent.
 func (c *Coroutine) Wake(h Handle) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	t := c.lane.table.find(h)
+	t := c.pool.table.find(h)
 	if t == nil {
 		return h.Wake()
 	}
 	if t.isFull() {
-		return ErrTooManyWakes
+		return ErrOverflow
 	}
 	runnable, err := t.signal(0, 1)
 	if t.isFull() {
@@ -476,26 +552,40 @@ func (c *Coroutine) await(happened func() bool) error {
 	}
 }
 
-// cling is await that no cancel ends.
-func (c *Coroutine) cling(happened func() bool) {
+// awaitCommitted is await that no cancel ends.
+func (c *Coroutine) awaitCommitted(happened func() bool) {
 	for {
 		c.state.And(^uint64(hasEvent))
 		if happened() {
 			return
 		}
-		c.suspend(isClinging)
+		c.suspend(isCommitted)
 	}
 }
 
-// Sleep suspends for d, by the monotonic clock. It returns the cause if the coroutine is canceled, or ErrNotCurrent.
-func (c *Coroutine) Sleep(d time.Duration) error {
+// awaitUntil is await that the end of ctx ends too, with its cause.
+func (c *Coroutine) awaitUntil(ctx context.Context, happened func() bool) error {
+	if c.isOwn(ctx) {
+		return c.await(happened)
+	}
+	defer c.bound(ctx)()
+	err := c.await(func() bool { return happened() || ctx.Err() != nil })
+	if err == nil && !happened() {
+		err = context.Cause(ctx)
+	}
+	return err
+}
+
+// Sleep suspends the coroutine for d, by the monotonic clock. It returns the cause, if the coroutine is
+// canceled or the context ends first, or ErrNotCurrent.
+func (c *Coroutine) Sleep(ctx context.Context, d time.Duration) error {
 	if err := c.check(); err != nil {
 		return err
 	}
 	if err := c.mayWait(); err != nil {
 		return err
 	}
-	s := c.lane.s
+	s := c.pool.s
 	var fired atomic.Bool
 	s.core.BeginPending(1)
 	t := time.AfterFunc(d, func() {
@@ -503,14 +593,14 @@ func (c *Coroutine) Sleep(d time.Duration) error {
 		s.core.SendEvent(c.join)
 		s.core.EndPending()
 	})
-	err := c.await(fired.Load)
+	err := c.awaitUntil(ctx, fired.Load)
 	if err == nil {
 		return nil
 	}
 	if t.Stop() {
 		s.core.EndPending()
 	} else {
-		c.cling(fired.Load) // the event is on its way
+		c.awaitCommitted(fired.Load) // the event is on its way
 	}
 	return err
 }

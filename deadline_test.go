@@ -37,23 +37,49 @@ var binders = map[string]func(ctx context.Context, s *coro.Scheduler) (bound, *c
 			if err != nil {
 				return 0, err
 			}
-			return coro.Await(c, child)
+			return coro.Await(background, c, child)
 		})
 		return task, nil, err
 	},
-	"StartIn": func(ctx context.Context, s *coro.Scheduler) (bound, *coro.Group, error) {
+	"Start in a group": func(ctx context.Context, s *coro.Scheduler) (bound, *coro.Group, error) {
 		g := coro.NewGroup(ctx, s)
-		task, err := canceled.StartIn(g, parksAndTells)
+		task, err := canceled.Start(g, parksAndTells)
 		return task, g, err
 	},
-	"GoIn": func(ctx context.Context, s *coro.Scheduler) (bound, *coro.Group, error) {
+	"Go in a group": func(ctx context.Context, s *coro.Scheduler) (bound, *coro.Group, error) {
 		g := coro.NewGroup(ctx, s)
-		task, err := coro.GoIn(g, parksInGo)
+		task, err := coro.Go(g, parksInGo)
 		return task, g, err
+	},
+	"StartContext in a group": func(ctx context.Context, s *coro.Scheduler) (bound, *coro.Group, error) {
+		g := coro.NewGroup(background, s)
+		task, err := canceled.StartContext(ctx, g, parksAndTells)
+		return task, g, err
+	},
+	"GoContext in a group": func(ctx context.Context, s *coro.Scheduler) (bound, *coro.Group, error) {
+		g := coro.NewGroup(background, s)
+		task, err := coro.GoContext(ctx, g, parksInGo)
+		return task, g, err
+	},
+	"Park": func(ctx context.Context, s *coro.Scheduler) (bound, *coro.Group, error) {
+		task, err := coro.Go(s, func(c *coro.Coroutine) (int, error) { return 0, c.Park(ctx) })
+		return task, nil, err
+	},
+	"Await": func(ctx context.Context, s *coro.Scheduler) (bound, *coro.Group, error) {
+		task, err := coro.Go(s, func(c *coro.Coroutine) (int, error) {
+			child, err := coro.GoContext(c.Context(), s, parksInGo)
+			if err != nil {
+				return 0, err
+			}
+			_, err = coro.Await(ctx, c, child)
+			child.Cancel()
+			return 0, err
+		})
+		return task, nil, err
 	},
 }
 
-func parksInGo(c *coro.Coroutine) (int, error) { return 0, c.Park() }
+func parksInGo(c *coro.Coroutine) (int, error) { return 0, c.Park(background) }
 
 // within starts something whose context ends soon, but not before it was started.
 func within(t *testing.T, start func(context.Context) error) {
@@ -87,7 +113,7 @@ func TestRunAwaitsTheDeadlinesOfBoundContexts(t *testing.T) {
 			<-task.Done()
 			assert.Equal(t, context.DeadlineExceeded, task.Err())
 			if group != nil {
-				assert.Equal(t, context.DeadlineExceeded, group.Wait())
+				assert.Equal(t, context.DeadlineExceeded, group.Wait(background))
 			}
 		})
 	}
@@ -126,9 +152,9 @@ func TestRunAwaitsNoDeadlineOfWhatHasEnded(t *testing.T) {
 	require.NoError(t, err)
 	for range 3 {
 		for i := range int64(3) {
-			_, err := square.StartIn(g, i)
+			_, err := square.Start(g, i)
 			require.NoError(t, err)
-			_, err = coro.GoIn(g, func(c *coro.Coroutine) (int, error) { return 1, c.Yield() })
+			_, err = coro.Go(g, func(c *coro.Coroutine) (int, error) { return 1, c.Yield() })
 			require.NoError(t, err)
 			_, err = square.StartContext(far, s, i)
 			require.NoError(t, err)
@@ -137,8 +163,8 @@ func TestRunAwaitsNoDeadlineOfWhatHasEnded(t *testing.T) {
 		}
 		reportsDeadlock(t, s, 1)
 	}
-	require.NoError(t, g.Wait())
-	_, err = square.StartIn(g, 1)
+	require.NoError(t, g.Wait(background))
+	_, err = square.Start(g, 1)
 	assert.Equal(t, coro.ErrClosed, err)
 	reportsDeadlock(t, s, 1)
 	require.NoError(t, left.Wake())
@@ -161,7 +187,7 @@ func TestRunReportsADeadlockAfterTheDeadline(t *testing.T) {
 				if err := mutex.Lock(c.Context()); err != nil {
 					return err
 				}
-				if err := c.Park(); err != nil {
+				if err := c.Park(background); err != nil {
 					return err
 				}
 				return mutex.Unlock()
@@ -200,7 +226,7 @@ func TestRunReportsADeadlockOfWhoCanOnlyBeCanceled(t *testing.T) {
 			task, _, err := start(ctx, s)
 			require.NoError(t, err)
 			count := 1
-			if name == "GoContext, derived" {
+			if name == "GoContext, derived" || name == "Await" {
 				count = 2
 			}
 			for range 3 {
@@ -234,15 +260,15 @@ func TestRunHeedsContextsThatEndInIt(t *testing.T) {
 	no := errors.New("no")
 	for name, end := range map[string]func(g *coro.Group, cancel func()) error{
 		"error of a Go body": func(g *coro.Group, _ func()) error {
-			_, err := coro.GoIn(g, func(c *coro.Coroutine) (int, error) { return 0, no })
+			_, err := coro.Go(g, func(c *coro.Coroutine) (int, error) { return 0, no })
 			return err
 		},
 		"error of a C body": func(g *coro.Group, _ func()) error {
-			_, err := abort.StartIn(g, coro.None{})
+			_, err := abort.Start(g, coro.None{})
 			return err
 		},
 		"cancel of the group": func(g *coro.Group, _ func()) error {
-			_, err := coro.GoIn(g, func(c *coro.Coroutine) (int, error) { g.Cancel(no); return 0, nil })
+			_, err := coro.Go(g, func(c *coro.Coroutine) (int, error) { g.Cancel(no); return 0, nil })
 			return err
 		},
 		"cancel of the context": func(g *coro.Group, cancel func()) error {
@@ -255,9 +281,9 @@ func TestRunHeedsContextsThatEndInIt(t *testing.T) {
 				s := newScheduler(t, coro.WithWorkers(2), coro.WithPaused())
 				ctx, cancel := context.WithCancel(background)
 				g := coro.NewGroup(ctx, s)
-				_, err := canceled.StartIn(g, parksAndTells)
+				_, err := canceled.Start(g, parksAndTells)
 				require.NoError(t, err)
-				_, err = coro.GoIn(g, parksInGo)
+				_, err = coro.Go(g, parksInGo)
 				require.NoError(t, err)
 				if name == "cancel of the context" {
 					for what, start := range binders {
@@ -267,7 +293,7 @@ func TestRunHeedsContextsThatEndInIt(t *testing.T) {
 				}
 				require.NoError(t, end(g, cancel))
 				require.NoError(t, s.Run(soon(t)))
-				require.Error(t, g.Wait())
+				require.Error(t, g.Wait(background))
 				cancel()
 				require.NoError(t, s.Close(soon(t)))
 			}
@@ -315,15 +341,15 @@ func TestDeadlinesThatRaceWithEnds(t *testing.T) {
 					require.True(t, err == nil || err == context.DeadlineExceeded, "%v", err)
 				}
 				_, _ = yield.StartContext(ctx, s, random.Int64N(50))
-				_, _ = yield.StartIn(g, random.Int64N(50))
-				_, _ = coro.GoIn(g, func(c *coro.Coroutine) (int, error) { return 0, c.Yield() })
+				_, _ = yield.Start(g, random.Int64N(50))
+				_, _ = coro.Go(g, func(c *coro.Coroutine) (int, error) { return 0, c.Yield() })
 			}
 			if random.IntN(3) == 0 {
 				end()
 			}
 			require.NoError(t, s.Run(soon(t)), "all of them end with the deadline, if not before")
 			end()
-			_ = g.Wait()
+			_ = g.Wait(background)
 		}
 		require.NoError(t, s.Run(soon(t)))
 		require.NoError(t, s.Close(soon(t)))

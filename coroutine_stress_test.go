@@ -21,8 +21,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A place has a scheduler, in turn one after the other.
-type place struct {
+// A ground has a scheduler, in turn one after the other.
+type ground struct {
 	opts    []coro.Option
 	paused  bool
 	changes bool // it is closed now and then, and another one comes
@@ -30,7 +30,7 @@ type place struct {
 	runner  sync.WaitGroup
 }
 
-func (p *place) open(t *testing.T) {
+func (p *ground) open(t *testing.T) {
 	s, err := coro.New(p.opts...)
 	require.NoError(t, err)
 	p.s.Store(s)
@@ -54,7 +54,7 @@ func (p *place) open(t *testing.T) {
 }
 
 // close closes the scheduler: all must end, with the context or by it.
-func (p *place) close(t *testing.T, ctx context.Context) {
+func (p *ground) close(t *testing.T, ctx context.Context) {
 	s := p.s.Load()
 	if err := s.Close(ctx); ctx == expired {
 		if err != nil && !errors.Is(err, context.Canceled) {
@@ -71,16 +71,16 @@ func (p *place) close(t *testing.T, ctx context.Context) {
 // A storm is one goroutine that does random things on schedulers that others use too.
 type storm struct {
 	*rand.Rand
-	t      *testing.T
-	places []*place
-	here   *place // of the present operation
-	loose  bool   // one of its schedulers changes
-	s      *coro.Scheduler
-	count  *atomic.Int64 // operations
-	in     *atomic.Int64 // bodies that have begun
-	out    *atomic.Int64 // bodies that have ended
-	undo   []interface{ Cancel() }
-	waits  []func()
+	t       *testing.T
+	grounds []*ground
+	here    *ground // of the present operation
+	loose   bool    // one of its schedulers changes
+	s       *coro.Scheduler
+	count   *atomic.Int64 // operations
+	in      *atomic.Int64 // bodies that have begun
+	out     *atomic.Int64 // bodies that have ended
+	undo    []interface{ Cancel() }
+	waits   []func()
 }
 
 var errStorm = errors.New("a body's own error")
@@ -179,7 +179,7 @@ func is[T comparable](w *storm, want T, also ...error) func(T, error) {
 
 // step does one thing.
 func (w *storm) step() {
-	w.here = w.places[w.IntN(len(w.places))]
+	w.here = w.grounds[w.IntN(len(w.grounds))]
 	w.s, w.loose = w.here.s.Load(), w.here.changes
 	w.undo, w.waits = w.undo[:0], w.waits[:0]
 	none := coro.None{}
@@ -211,7 +211,7 @@ func (w *storm) step() {
 				return 0, err
 			}
 			w.count.Add(2)
-			return coro.Await(c, parked)
+			return coro.Await(background, c, parked)
 		}, func(status int32, err error) { w.good(err) }) == nil {
 			parked.Cancel()
 		}
@@ -222,7 +222,7 @@ func (w *storm) step() {
 		}
 	case 5:
 		d := time.Duration(w.IntN(100)) * time.Microsecond
-		storms(w, background, func(c *coro.Coroutine) (coro.None, error) { w.count.Add(1); return none, c.Sleep(d) }, is(w, none))
+		storms(w, background, func(c *coro.Coroutine) (coro.None, error) { w.count.Add(1); return none, c.Sleep(background, d) }, is(w, none))
 	case 6:
 		storms(w, background, w.fib(3+n%3), is(w, []int{2, 3, 5}[n%3]))
 	case 7:
@@ -250,12 +250,12 @@ func (w *storm) step() {
 	case 11:
 		w.pingPong(n)
 	case 12: // across schedulers
-		s, other := w.s, w.places[w.IntN(len(w.places))]
+		s, other := w.s, w.grounds[w.IntN(len(w.grounds))]
 		w.s, w.loose = other.s.Load(), w.loose || other.changes
 		far := storms(w, background, func(c *coro.Coroutine) (int, error) { return n, c.Yield() }, is(w, n))
 		w.s = s
 		if far != nil {
-			storms(w, background, func(c *coro.Coroutine) (int, error) { return coro.Await(c, far) }, is(w, n))
+			storms(w, background, func(c *coro.Coroutine) (int, error) { return coro.Await(background, c, far) }, is(w, n))
 		}
 	case 13: // a C body starts bodies and joins them
 		most := int64(n * (n + 1))
@@ -270,11 +270,11 @@ func (w *storm) step() {
 		})
 		w.count.Add(int64(2 * n))
 	}
-	w.settle(w.IntN(16) == 0)
+	w.finish(w.IntN(16) == 0)
 }
 
-// settle waits for all that the operation has started.
-func (w *storm) settle(cancel bool) {
+// finish waits for all that the operation has started.
+func (w *storm) finish(cancel bool) {
 	if cancel && w.loose { // where an operation may fail anyway
 		w.pause()
 		for _, task := range w.undo {
@@ -292,7 +292,7 @@ func (w *storm) settle(cancel bool) {
 func (w *storm) parked(n int) {
 	body := storms(w, background, func(c *coro.Coroutine) (int, error) {
 		for range 3 * n {
-			if err := c.Park(); err != nil {
+			if err := c.Park(background); err != nil {
 				return 0, err
 			}
 		}
@@ -346,11 +346,11 @@ func (w *storm) fib(n int) func(c *coro.Coroutine) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		x, err := coro.Await(c, a)
+		x, err := coro.Await(background, c, a)
 		if err != nil {
 			return 0, err
 		}
-		y, err := coro.Await(c, b)
+		y, err := coro.Await(background, c, b)
 		return x + y, err
 	}
 }
@@ -365,23 +365,23 @@ func (w *storm) canceled(n int) {
 			var err error
 			switch (i + n) % 4 {
 			case 0:
-				err = c.Park()
+				err = c.Park(background)
 			case 1:
-				err = c.Sleep(time.Hour)
+				err = c.Sleep(background, time.Hour)
 			case 2:
 				if forever != nil {
-					_, err = coro.Await(c, forever)
+					_, err = coro.Await(background, c, forever)
 				}
 			case 3:
 				if plain != nil {
-					_, err = coro.Await(c, plain)
+					_, err = coro.Await(background, c, plain)
 				}
 			}
 			for err == nil && context.Cause(c.Context()) == nil {
 				err = c.Yield()
 			}
 			w.count.Add(1)
-			return coro.None{}, errors.Join(err, c.Park())
+			return coro.None{}, errors.Join(err, c.Park(background))
 		}, func(_ coro.None, err error) { w.good(err, errStorm) })
 	}
 	w.pause()
@@ -397,7 +397,7 @@ func (w *storm) group(n int) {
 	var ran atomic.Int64
 	started, refused := int64(0), false
 	for i := range n {
-		_, err := coro.GoIn(g, func(c *coro.Coroutine) (int, error) {
+		_, err := coro.Go(g, func(c *coro.Coroutine) (int, error) {
 			defer ran.Add(1)
 			if i == 5 {
 				return 0, errStorm
@@ -406,13 +406,13 @@ func (w *storm) group(n int) {
 		})
 		if err == nil {
 			started++
-			_, err = square.StartIn(g, int64(i))
+			_, err = square.Start(g, int64(i))
 		}
 		refused = refused || err != nil
 		w.good(err, errStorm)
 		w.count.Add(2)
 	}
-	err := g.Wait()
+	err := g.Wait(background)
 	if w.good(err, errStorm) {
 		if !refused {
 			assert.Less(w.t, n, 6)
@@ -422,7 +422,7 @@ func (w *storm) group(n int) {
 }
 
 func (w *storm) deadline() {
-	body := storms(w, background, func(c *coro.Coroutine) (int, error) { return 1, c.Park() }, is(w, 1))
+	body := storms(w, background, func(c *coro.Coroutine) (int, error) { return 1, c.Park(background) }, is(w, 1))
 	if body == nil {
 		return
 	}
@@ -441,7 +441,7 @@ func (w *storm) pingPong(n int) {
 	var partner atomic.Uint64
 	ping := storms(w, background, func(c *coro.Coroutine) (int, error) {
 		for range n {
-			if err := c.Park(); err != nil {
+			if err := c.Park(background); err != nil {
 				return 0, err
 			}
 			if err := c.Wake(coro.Handle(partner.Load())); err != nil {
@@ -460,7 +460,7 @@ func (w *storm) pingPong(n int) {
 			if err := c.Wake(ping.Handle()); err != nil {
 				return 0, err
 			}
-			if err := c.Park(); err != nil {
+			if err := c.Park(background); err != nil {
 				return 0, err
 			}
 		}
@@ -481,7 +481,7 @@ func descriptors(t *testing.T) int {
 func TestStressBodies(t *testing.T) {
 	s, err := coro.New() // what is made once
 	require.NoError(t, err)
-	goes(t, s, func(c *coro.Coroutine) error { return c.Sleep(time.Microsecond) })
+	goes(t, s, func(c *coro.Coroutine) error { return c.Sleep(background, time.Microsecond) })
 	require.NoError(t, s.Close(soon(t)))
 	var goroutines, files int
 	for range 3 {
@@ -506,13 +506,13 @@ func TestStressBodies(t *testing.T) {
 		defer collector.Wait()
 		defer close(stop)
 	}
-	places := []*place{
+	grounds := []*ground{
 		{opts: []coro.Option{coro.WithName("weather"), coro.WithWorkers(2), coro.WithExecutors(2)}},
-		{opts: []coro.Option{coro.WithName("weather"), coro.WithWorkers(1), coro.WithExecutors(1), coro.WithPaused(), coro.WithoutMembarrier()}, paused: true},
-		{opts: []coro.Option{coro.WithName("weather"), coro.WithWorkers(1), coro.WithExecutors(3), coro.WithoutMembarrier()}, changes: true},
-		{opts: []coro.Option{coro.WithName("weather"), coro.WithWorkers(3), coro.WithExecutors(1), coro.WithHandoverBudget(1)}, changes: true},
+		{opts: []coro.Option{coro.WithName("weather"), coro.WithWorkers(1), coro.WithExecutors(1), coro.WithPaused(), coro.WithTuning(coro.Tuning{NoMembarrier: true})}, paused: true},
+		{opts: []coro.Option{coro.WithName("weather"), coro.WithWorkers(1), coro.WithExecutors(3), coro.WithTuning(coro.Tuning{NoMembarrier: true})}, changes: true},
+		{opts: []coro.Option{coro.WithName("weather"), coro.WithWorkers(3), coro.WithExecutors(1), coro.WithTuning(coro.Tuning{HandoverBudget: 1})}, changes: true},
 	}
-	for _, p := range places {
+	for _, p := range grounds {
 		p.open(t)
 	}
 	most := counted(40_000)
@@ -521,7 +521,7 @@ func TestStressBodies(t *testing.T) {
 	var users, closers sync.WaitGroup
 	for user := range uint64(6) {
 		users.Go(func() {
-			w := &storm{Rand: rand.New(rand.NewPCG(user, 7)), t: t, places: places, count: &count, in: &in, out: &out}
+			w := &storm{Rand: rand.New(rand.NewPCG(user, 7)), t: t, grounds: grounds, count: &count, in: &in, out: &out}
 			for count.Load() < most && !t.Failed() {
 				w.step()
 			}
@@ -536,7 +536,7 @@ func TestStressBodies(t *testing.T) {
 				return
 			case <-time.After(time.Duration(random.IntN(8000)) * time.Microsecond):
 			}
-			p := places[2+random.IntN(2)]
+			p := grounds[2+random.IntN(2)]
 			ctx := background
 			if random.IntN(2) == 0 {
 				ctx = expired
@@ -564,10 +564,10 @@ func TestStressBodies(t *testing.T) {
 	close(stop)
 	closers.Wait()
 	assert.Equal(t, in.Load(), out.Load(), "what has begun has ended")
-	for _, p := range places[:1] {
+	for _, p := range grounds[:1] {
 		require.NoError(t, p.s.Load().Wait(soon(t)))
 	}
-	for i, p := range places[:2] {
+	for i, p := range grounds[:2] {
 		s := p.s.Load()
 		eventually(t, func() bool {
 			runtime.GC() // whoever drops a task gives up its record
@@ -576,7 +576,7 @@ func TestStressBodies(t *testing.T) {
 			return st.Live == 0 && st.Records == st.RecordsIdle
 		}, "no record is left in use, of scheduler %d", i)
 	}
-	for _, p := range places {
+	for _, p := range grounds {
 		p.close(t, background)
 		p.s.Store(nil)
 	}

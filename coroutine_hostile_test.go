@@ -16,12 +16,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A body has ended and its record is kept, so that the next one has its slot, another record, and the same generation.
+// A body has ended and its record is kept, so that the next one has its index, another record, and the same generation.
 func TestGoStaleHandleIsNotTheNextOnes(t *testing.T) {
 	s := newScheduler(t)
 	first := goes(t, s, func(*coro.Coroutine) error { return nil })
 	require.NoError(t, s.Wait(soon(t)))
-	next := goes(t, s, func(c *coro.Coroutine) error { return c.Park() })
+	next := goes(t, s, func(c *coro.Coroutine) error { return c.Park(background) })
 	parked(t, s, 1)
 	waker := goes(t, s, func(c *coro.Coroutine) error { return c.Wake(first.Handle()) })
 	_, err := wait(t, waker)
@@ -48,7 +48,7 @@ func TestGoStuckBodyKeepsNobodyFromBusyExecutors(t *testing.T) {
 		}
 		return nil
 	})
-	partner := goes(t, s, func(c *coro.Coroutine) error { defer done.Store(true); return c.Park() })
+	partner := goes(t, s, func(c *coro.Coroutine) error { defer done.Store(true); return c.Park(background) })
 	parked(t, s, 1)
 	release := make(chan struct{})
 	stuck := goes(t, s, func(c *coro.Coroutine) error {
@@ -96,7 +96,7 @@ func TestGoStandInsRetire(t *testing.T) {
 func TestGoexitIsAnAbortForAJoiner(t *testing.T) {
 	s := newScheduler(t)
 	body, err := coro.Go(s, func(c *coro.Coroutine) (int64, error) {
-		if err := c.Park(); err != nil {
+		if err := c.Park(background); err != nil {
 			return 0, err
 		}
 		runtime.Goexit()
@@ -119,7 +119,7 @@ func TestAwaitGivesUpForOthers(t *testing.T) {
 		target, err := park.Start(s, coro.None{})
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(background)
-		await := func(c *coro.Coroutine) (int32, error) { return coro.Await(c, target) }
+		await := func(c *coro.Coroutine) (int32, error) { return coro.Await(background, c, target) }
 		first, err := coro.GoContext(ctx, s, await)
 		require.NoError(t, err)
 		parked(t, s, 2)
@@ -160,7 +160,7 @@ func handOvers() {
 	for range 200 {
 		x := 0
 		body, err := coro.Go(s, func(c *coro.Coroutine) (coro.None, error) {
-			err := c.Park() // until a goroutine wakes it
+			err := c.Park(background) // until a goroutine wakes it
 			x++
 			return coro.None{}, err
 		})
@@ -172,7 +172,7 @@ func handOvers() {
 		x++ // a body, to a goroutine
 
 		last, err := coro.Go(s, func(c *coro.Coroutine) (coro.None, error) {
-			err := c.Park() // until a C body wakes it
+			err := c.Park(background) // until a C body wakes it
 			x++
 			return coro.None{}, err
 		})
@@ -195,7 +195,7 @@ func handOvers() {
 		})
 		orPanic(err)
 		to, err := coro.Go(s, func(c *coro.Coroutine) (coro.None, error) {
-			_, err := coro.Await(c, p) // for whose end another body waits
+			_, err := coro.Await(background, c, p) // for whose end another body waits
 			y++
 			return coro.None{}, err
 		})
@@ -208,7 +208,7 @@ func handOvers() {
 
 		z := 0
 		canceled, err := coro.Go(s, func(c *coro.Coroutine) (coro.None, error) {
-			_ = c.Park()
+			_ = c.Park(background)
 			z++
 			return coro.None{}, nil
 		})

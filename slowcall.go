@@ -29,17 +29,17 @@ func WithSlowCallHook(limit time.Duration, f func(SlowCall)) Option {
 	}
 }
 
-// A sighting is a call that was seen to run.
-type sighting struct {
+// A slowCall is a call that was seen to run.
+type slowCall struct {
 	call     csrc.InlineCall
 	since    time.Time
 	reported bool
 }
 
 // see notes what runs now at one place, and tells whether it is to be reported.
-func (g *sighting) see(c csrc.InlineCall, now time.Time, limit time.Duration) bool {
+func (g *slowCall) see(c csrc.InlineCall, now time.Time, limit time.Duration) bool {
 	if c != g.call {
-		*g = sighting{call: c, since: now}
+		*g = slowCall{call: c, since: now}
 	}
 	if c.ID == 0 || g.reported || now.Sub(g.since) < limit {
 		return false
@@ -48,11 +48,11 @@ func (g *sighting) see(c csrc.InlineCall, now time.Time, limit time.Duration) bo
 	return true
 }
 
-// watch reports slow calls until the scheduler has ended.
-func (s *Scheduler) watch(limit time.Duration, f func(SlowCall)) {
+// watchCalls reports slow calls until the scheduler has ended.
+func (s *Scheduler) watchCalls(limit time.Duration, f func(SlowCall)) {
 	tick := time.NewTicker(limit / 4)
 	defer tick.Stop()
-	seen := make([]sighting, s.Workers())
+	seen := make([]slowCall, s.Workers())
 	var calls []csrc.InlineCall
 	for {
 		select {
@@ -67,6 +67,6 @@ func (s *Scheduler) watch(limit time.Duration, f func(SlowCall)) {
 				go f(SlowCall{g.name, now.Sub(seen[i].since), true})
 			}
 		}
-		s.office.slow(now, limit, f)
+		s.offload.slow(now, limit, f)
 	}
 }

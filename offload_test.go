@@ -13,19 +13,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestIdleRunnersGo(t *testing.T) {
+func TestIdleOffloadWorkersGo(t *testing.T) {
 	s, err := New(WithWorkers(1))
 	require.NoError(t, err)
 	const n = 20
 	var here sync.WaitGroup
 	here.Add(n)
-	id := MustExport(func(context.Context, int64) (int64, error) { here.Done(); here.Wait(); return 0, nil })
+	id := MustExportFunc(func(context.Context, int64) (int64, error) { here.Done(); here.Wait(); return 0, nil })
 	call := MustFunc[testbody.Calls, None](testbody.CallMany)
 	_, err = call.SpawnN(s, n, testbody.Calls{ID: uint32(id), How: testbody.Offload, N: 1})
 	require.NoError(t, err)
 	require.NoError(t, s.Wait(context.Background()))
 
-	o := &s.office
+	o := &s.offload
 	idle := func() (idle, all int) {
 		o.mu.Lock()
 		defer o.mu.Unlock()

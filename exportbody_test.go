@@ -22,7 +22,7 @@ var (
 	fillGo  = coro.MustFunc[coro.BodyID, int64](testbody.FillGo)
 
 	doubleBody = coro.MustExportBody(func(c *coro.Coroutine, n int64) (int64, error) { return 2 * n, c.Yield() })
-	parkBody   = coro.MustExportBody(func(c *coro.Coroutine, _ coro.None) (int64, error) { return 7, c.Park() })
+	parkBody   = coro.MustExportBody(func(c *coro.Coroutine, _ coro.None) (int64, error) { return 7, c.Park(background) })
 )
 
 // spawningGo has a C body start a Go body, and tells what came of it.
@@ -85,7 +85,7 @@ func TestGoBodiesThatCHasStartedFailForTheirJoiner(t *testing.T) {
 
 func TestBadSpawnsOfGoBodies(t *testing.T) {
 	s := newScheduler(t)
-	function := coro.MustExport(func(context.Context, int64) (int64, error) { return 0, nil })
+	function := coro.MustExportFunc(func(context.Context, int64) (int64, error) { return 0, nil })
 	for _, id := range []coro.BodyID{0, 1, coro.BodyID(function), 1 << 20, 1<<31 | 1<<16, 1<<31 | 1<<30, 1<<32 - 1} {
 		assert.Equal(t, testbody.SpawnedGo{Status: testbody.EINVAL}, spawningGo(t, s, id, testbody.GoJoin, 1, 8), "%x", id)
 	}
@@ -150,7 +150,7 @@ func TestGoAndCBodiesStartEachOther(t *testing.T) {
 		if err != nil {
 			return 0, err
 		}
-		got, err := coro.Await(c, task)
+		got, err := coro.Await(background, c, task)
 		return 2 * got.Number, err
 	})
 	assert.EqualValues(t, 64, spawningGo(t, s, id, testbody.GoJoin, 0, 8).Number)
@@ -162,7 +162,7 @@ func TestCAndTheGoBodyThatItHasStartedWakeEachOther(t *testing.T) {
 	n := int64(scaled(2000))
 	partner := coro.MustExportBody(func(c *coro.Coroutine, parent coro.Handle) (coro.None, error) {
 		for range n {
-			if err := errors.Join(c.Wake(parent), c.Park()); err != nil {
+			if err := errors.Join(c.Wake(parent), c.Park(background)); err != nil {
 				return coro.None{}, err
 			}
 		}

@@ -109,7 +109,7 @@ func TestGoParkAndWake(t *testing.T) {
 		var partner coro.Handle // set before the first wake-up
 		ping := goes(t, s, func(c *coro.Coroutine) error {
 			for range rounds {
-				if err := c.Park(); err != nil {
+				if err := c.Park(background); err != nil {
 					return err
 				}
 				if err := c.Wake(partner); err != nil {
@@ -121,7 +121,7 @@ func TestGoParkAndWake(t *testing.T) {
 		pong := goes(t, s, func(c *coro.Coroutine) error {
 			partner = c.Handle()
 			for range rounds {
-				if err := errors.Join(c.Wake(ping.Handle()), c.Park()); err != nil {
+				if err := errors.Join(c.Wake(ping.Handle()), c.Park(background)); err != nil {
 					return err
 				}
 			}
@@ -140,7 +140,7 @@ func TestGoPermitsAreCounted(t *testing.T) {
 	n := scaled(5000)
 	task := goes(t, s, func(c *coro.Coroutine) error {
 		for range 4 * n {
-			if err := c.Park(); err != nil {
+			if err := c.Park(background); err != nil {
 				return err
 			}
 			got.Add(1)
@@ -178,14 +178,14 @@ func TestGoTooManyWakesAreRefused(t *testing.T) {
 	task := goes(t, s, func(c *coro.Coroutine) error {
 		coro.AddPermits(c, most-1)
 		assert.NoError(t, c.Wake(c.Handle()))
-		assert.Equal(t, coro.ErrTooManyWakes, c.Wake(c.Handle()))
+		assert.Equal(t, coro.ErrOverflow, c.Wake(c.Handle()))
 		goOn <- struct{}{}
 		<-goOn
-		return errors.Join(c.Park(), c.Wake(c.Handle()))
+		return errors.Join(c.Park(background), c.Wake(c.Handle()))
 	})
 	<-goOn
 	for range 2 {
-		assert.Equal(t, coro.ErrTooManyWakes, task.Wake())
+		assert.Equal(t, coro.ErrOverflow, task.Wake())
 	}
 	goOn <- struct{}{}
 	_, err := wait(t, task)
@@ -210,7 +210,7 @@ func TestGoTooManyWakesFromCAreRefused(t *testing.T) {
 		coro.AddPermits(c, most)
 		goOn <- struct{}{}
 		<-goOn
-		err := c.Park()
+		err := c.Park(background)
 		goOn <- struct{}{}
 		<-goOn
 		for err == nil && coro.Permits(c) != most-1+n.Load() { // some are on their way
@@ -257,7 +257,7 @@ func TestGoFullOnesEndAmongWakers(t *testing.T) {
 		require.NoError(t, err)
 		next, err := park.Start(s, coro.None{})
 		require.NoError(t, err)
-		for _, h := range []coro.Handle{next.Handle(), goes(t, s, (*coro.Coroutine).Park).Handle()} {
+		for _, h := range []coro.Handle{next.Handle(), goes(t, s, func(c *coro.Coroutine) error { return c.Park(background) }).Handle()} {
 			require.NoError(t, h.Wake())
 		}
 		finish(t, s)
@@ -270,7 +270,7 @@ func TestGoAndCJoinEachOther(t *testing.T) {
 	parked, err := park.Start(s, coro.None{})
 	require.NoError(t, err)
 	waiter := goes(t, s, func(c *coro.Coroutine) error {
-		status, err := coro.Await(c, parked)
+		status, err := coro.Await(background, c, parked)
 		assert.Zero(t, status)
 		return err
 	})
@@ -280,7 +280,7 @@ func TestGoAndCJoinEachOther(t *testing.T) {
 	_, err = wait(t, parked)
 	require.NoError(t, err, "the result stays")
 	// A C body joins a Go body.
-	body, err := coro.Go(s, func(c *coro.Coroutine) (int64, error) { return 7, c.Park() })
+	body, err := coro.Go(s, func(c *coro.Coroutine) (int64, error) { return 7, c.Park(background) })
 	require.NoError(t, err)
 	joiner, err := join.Start(s, body.Handle())
 	require.NoError(t, err)
@@ -292,7 +292,7 @@ func TestGoAndCJoinEachOther(t *testing.T) {
 	require.NoError(t, err)
 	assert.EqualValues(t, 7, got)
 	// A C body wakes a Go body.
-	sleeper := goes(t, s, func(c *coro.Coroutine) error { return c.Park() })
+	sleeper := goes(t, s, func(c *coro.Coroutine) error { return c.Park(background) })
 	_, err = wake.Start(s, sleeper.Handle())
 	require.NoError(t, err)
 	_, err = wait(t, sleeper)
@@ -315,11 +315,11 @@ func TestAwaitTree(t *testing.T) {
 			if err != nil {
 				return 0, err
 			}
-			x, err := coro.Await(c, a)
+			x, err := coro.Await(background, c, a)
 			if err != nil {
 				return 0, err
 			}
-			y, err := coro.Await(c, b)
+			y, err := coro.Await(background, c, b)
 			return x + y, err
 		}
 	}
@@ -332,7 +332,7 @@ func TestAwaitTree(t *testing.T) {
 	assert.Zero(t, s.Stats().Live)
 }
 
-// The lane goes to sleep for each, often at the moment at which it is woken.
+// The pool goes to sleep for each, often at the moment at which it is woken.
 func TestAwaitOneAfterTheOther(t *testing.T) {
 	s := newScheduler(t)
 	n := int64(scaled(40000))
@@ -342,7 +342,7 @@ func TestAwaitOneAfterTheOther(t *testing.T) {
 			if err != nil {
 				return 0, err
 			}
-			k, err := coro.Await(c, task)
+			k, err := coro.Await(background, c, task)
 			if err != nil {
 				return 0, err
 			}
@@ -361,12 +361,12 @@ func TestAwaitByMany(t *testing.T) {
 	for _, target := range []*coro.Scheduler{s, other} {
 		parked, err := park.Start(target, coro.None{})
 		require.NoError(t, err)
-		body := goes(t, target, func(c *coro.Coroutine) error { return c.Park() })
+		body := goes(t, target, func(c *coro.Coroutine) error { return c.Park(background) })
 		var waiters []*coro.Task[coro.None]
 		for range 10 {
 			waiters = append(waiters, goes(t, s, func(c *coro.Coroutine) error {
-				_, err := coro.Await(c, parked)
-				_, err2 := coro.Await(c, body)
+				_, err := coro.Await(background, c, parked)
+				_, err2 := coro.Await(background, c, body)
 				return errors.Join(err, err2)
 			}))
 		}
@@ -425,7 +425,7 @@ func TestGoSleep(t *testing.T) {
 	s := newScheduler(t)
 	began := time.Now()
 	for range 100 {
-		goes(t, s, func(c *coro.Coroutine) error { return c.Sleep(20 * time.Millisecond) })
+		goes(t, s, func(c *coro.Coroutine) error { return c.Sleep(background, 20*time.Millisecond) })
 	}
 	require.NoError(t, s.Wait(soon(t)), "a sleeper is no deadlock, and is waited for")
 	assert.GreaterOrEqual(t, time.Since(began), 20*time.Millisecond)
@@ -437,9 +437,9 @@ func TestGoContextEndsWaits(t *testing.T) {
 	forever, err := park.Start(s, coro.None{})
 	require.NoError(t, err)
 	for name, waits := range map[string]func(c *coro.Coroutine) error{
-		"park":  func(c *coro.Coroutine) error { return c.Park() },
-		"sleep": func(c *coro.Coroutine) error { return c.Sleep(time.Hour) },
-		"await": func(c *coro.Coroutine) error { _, err := coro.Await(c, forever); return err },
+		"park":  func(c *coro.Coroutine) error { return c.Park(background) },
+		"sleep": func(c *coro.Coroutine) error { return c.Sleep(background, time.Hour) },
+		"await": func(c *coro.Coroutine) error { _, err := coro.Await(background, c, forever); return err },
 	} {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		var twice error
@@ -460,9 +460,10 @@ func TestGoContextEndsWaits(t *testing.T) {
 	_, err = wait(t, forever)
 	require.NoError(t, err)
 
-	never, err := coro.GoContext(expired, s, func(c *coro.Coroutine) (coro.None, error) { return coro.None{}, c.Park() })
-	require.NoError(t, err)
-	_, err = wait(t, never)
+	_, err = coro.GoContext(expired, s, func(c *coro.Coroutine) (coro.None, error) {
+		assert.Fail(t, "it is called")
+		return coro.None{}, nil
+	})
 	assert.ErrorIs(t, err, context.Canceled)
 }
 
@@ -480,15 +481,15 @@ func TestCoroutineIsForItsBody(t *testing.T) {
 	var none *coro.Coroutine
 	for _, c := range []*coro.Coroutine{escaped, none} {
 		assert.ErrorIs(t, c.Yield(), coro.ErrNotCurrent)
-		assert.ErrorIs(t, c.Park(), coro.ErrNotCurrent)
-		assert.ErrorIs(t, c.Sleep(time.Second), coro.ErrNotCurrent)
+		assert.ErrorIs(t, c.Park(background), coro.ErrNotCurrent)
+		assert.ErrorIs(t, c.Sleep(background, time.Second), coro.ErrNotCurrent)
 		assert.ErrorIs(t, c.Wake(task.Handle()), coro.ErrNotCurrent)
-		_, err := coro.Await(c, task)
+		_, err := coro.Await(background, c, task)
 		assert.ErrorIs(t, err, coro.ErrNotCurrent)
 	}
 	assert.ErrorIs(t, escaped.Context().Err(), context.Canceled)
 	// A body that is not the current one, though it lives.
-	other := goes(t, s, func(c *coro.Coroutine) error { escaped = c; return c.Park() })
+	other := goes(t, s, func(c *coro.Coroutine) error { escaped = c; return c.Park(background) })
 	eventually(t, func() bool { _, n := s.Blocked(0); return n == 1 }, "it parks")
 	misuse := goes(t, s, func(*coro.Coroutine) error { return escaped.Yield() })
 	_, err = wait(t, misuse)
@@ -515,7 +516,7 @@ func TestGoAtTheRecordLimit(t *testing.T) {
 	var err error
 	for {
 		var task *coro.Task[coro.None]
-		task, err = coro.Go(s, func(c *coro.Coroutine) (coro.None, error) { return coro.None{}, c.Park() })
+		task, err = coro.Go(s, func(c *coro.Coroutine) (coro.None, error) { return coro.None{}, c.Park(background) })
 		if err != nil {
 			break
 		}
@@ -534,9 +535,9 @@ func TestGoAtTheRecordLimit(t *testing.T) {
 func TestRunReportsADeadlockOfBodies(t *testing.T) {
 	s := newScheduler(t, coro.WithPaused())
 	var ran atomic.Bool
-	a, err := coro.Go(s, func(c *coro.Coroutine) (coro.None, error) { ran.Store(true); return coro.None{}, c.Park() })
+	a, err := coro.Go(s, func(c *coro.Coroutine) (coro.None, error) { ran.Store(true); return coro.None{}, c.Park(background) })
 	require.NoError(t, err)
-	b := goes(t, s, func(c *coro.Coroutine) error { _, err := coro.Await(c, a); return err })
+	b := goes(t, s, func(c *coro.Coroutine) error { _, err := coro.Await(background, c, a); return err })
 	time.Sleep(time.Millisecond)
 	assert.False(t, ran.Load(), "nothing runs before Run")
 	for range 3 {
@@ -563,7 +564,7 @@ func TestRunReportsADeadlockOfWhoAwaitsWhatIsBoundToGo(t *testing.T) {
 			return park.StartContext(background, s, coro.None{})
 		},
 		"group": func(s *coro.Scheduler) (*coro.Task[int32], error) {
-			return park.StartIn(coro.NewGroup(background, s), coro.None{})
+			return park.Start(coro.NewGroup(background, s), coro.None{})
 		},
 		"goroutine": func(s *coro.Scheduler) (*coro.Task[int32], error) {
 			task, err := park.Start(s, coro.None{})
@@ -577,7 +578,7 @@ func TestRunReportsADeadlockOfWhoAwaitsWhatIsBoundToGo(t *testing.T) {
 			s := newScheduler(t, coro.WithWorkers(2), coro.WithPaused())
 			bound, err := start(s)
 			require.NoError(t, err)
-			await := func(c *coro.Coroutine) error { _, err := coro.Await(c, bound); return err }
+			await := func(c *coro.Coroutine) error { _, err := coro.Await(background, c, bound); return err }
 			bodies := []*coro.Task[coro.None]{goes(t, s, await), goes(t, s, await)}
 			for range 3 {
 				var deadlock *coro.DeadlockError
@@ -598,7 +599,7 @@ func TestRunReportsADeadlockOfWhoAwaitsWhatIsBoundToGo(t *testing.T) {
 	}
 }
 
-// The lane is the last that goes to sleep, while a C body waits for a stack: it is told that there is none.
+// The pool is the last that goes to sleep, while a C body waits for a stack: it is told that there is none.
 func TestRunTellsThoseWithoutAStackAfterTheLastGoBody(t *testing.T) {
 	s := newScheduler(t, coro.WithPaused(), coro.WithWorkers(2), coro.WithStackLimit(oneStack))
 	holds, err := park.Start(s, coro.None{})
@@ -626,7 +627,7 @@ func TestRunReportsADeadlockOfWhoWasLeftWaiting(t *testing.T) {
 	parked, err := park.Start(s, coro.None{})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(background)
-	await := func(c *coro.Coroutine) (int32, error) { return coro.Await(c, parked) }
+	await := func(c *coro.Coroutine) (int32, error) { return coro.Await(background, c, parked) }
 	first, err := coro.GoContext(ctx, s, await)
 	require.NoError(t, err)
 	deadlocked := func(n int) {
@@ -657,7 +658,7 @@ func TestRunIsNotOverBeforeWhoAwaitsIsTold(t *testing.T) {
 				for i := range int64(20) {
 					task, err := yield.StartContext(background, s, i%3)
 					if err == nil {
-						_, err = coro.Await(c, task)
+						_, err = coro.Await(background, c, task)
 					}
 					if err != nil {
 						return err
@@ -684,9 +685,9 @@ func TestCloseCancelsBodies(t *testing.T) {
 			tasks = append(tasks, goes(t, s, func(c *coro.Coroutine) error {
 				defer cleaned.Add(1)
 				if i%2 == 0 {
-					return c.Sleep(time.Hour)
+					return c.Sleep(background, time.Hour)
 				}
-				return c.Park()
+				return c.Park(background)
 			}))
 		}
 		if !paused {
@@ -740,7 +741,7 @@ func TestGoBodiesMayWaitInGo(t *testing.T) {
 func TestGoBodyThatComputesKeepsNobody(t *testing.T) {
 	s := newScheduler(t, coro.WithExecutors(2))
 	var done atomic.Int64
-	partner := goes(t, s, func(c *coro.Coroutine) error { defer done.Add(1); return c.Park() })
+	partner := goes(t, s, func(c *coro.Coroutine) error { defer done.Add(1); return c.Park(background) })
 	eventually(t, func() bool { _, n := s.Blocked(0); return n == 1 }, "it parks")
 	busy := goes(t, s, func(c *coro.Coroutine) error {
 		goes(t, s, func(*coro.Coroutine) error { done.Add(1); return nil })
