@@ -3,8 +3,8 @@
  * manual.c - coroutines resumed by hand: Lwan's coro_new, coro_resume, coro_yield, coro_reset and
  * coro_free.
  *
- * Values and the state are handed over before the switch, so that both public calls end in a tail
- * call to it, and the return predictor is never asked.
+ * The value and the status are handed over before the switch. So coro_resume and coro_yield_value
+ * both end in a tail call of it, and the return predictor is never asked.
  */
 #include "base/manual.h"
 
@@ -38,8 +38,8 @@ COROI_NOINLINE coro_t *coroi_manual(void)
 	return running;
 }
 
-/* enter, leave - co is, or no longer is, the innermost coroutine here. A scheduled one that resumes
- * it is hidden: scheduler calls inside co find no current coroutine. */
+/* enter, leave - co becomes, or ceases to be, the innermost coroutine here. A scheduled coroutine
+ * that resumes it is hidden: scheduler calls inside co find no current coroutine. */
 static inline void enter(coro_t *co)
 {
 	co->outer = running;
@@ -86,8 +86,8 @@ static void body_main(intptr_t unused)
 	finish(co, CORO_FINISHED, co->body(co->arg, co->first));
 }
 
-/* unstack - co stands on its own stack, or does not run: give back those that coro_call_on_stack
- * put on it. */
+/* unstack - give back the stacks that coro_call_on_stack put on co's own. co is on its own stack,
+ * or does not run. */
 static void unstack(coro_t *co)
 {
 	for (struct coroi_stack *s; (s = co->stack)->below;) {
@@ -97,7 +97,8 @@ static void unstack(coro_t *co)
 	}
 }
 
-/* On co's own stack: the one that it ended on may be another's from now on. */
+/* exit_main - the end by coro_exit or coro_abort, on co's own stack: the stack that co called them
+ * on may be another coroutine's from now on. */
 static void exit_main(intptr_t status)
 {
 	coro_t *co = coroi_manual();
@@ -181,7 +182,7 @@ static void prepare(coro_t *co, coro_body body, void *arg)
 	co->sp = coroi_context(co->stack->top, body_main);
 }
 
-/* drop - what an unfinished or finished co holds besides its own stack. */
+/* drop - give back what an unfinished or finished co holds besides its own stack. */
 static void drop(coro_t *co)
 {
 	coroi_extras_run(co->extras);

@@ -3,9 +3,9 @@
  * overflow.c - say which coroutine ran into its guard, before the process ends.
  *
  * The handler runs on the thread's alternate signal stack, calls only write(2), and then hands the
- * signal to whoever had it before. In a Go program that is Go's handler: on a thread of Go's, and
- * on a worker that has been in Go, it prints its own report and exits; on another worker, which Go
- * does not know, the process dies of the signal after our line.
+ * signal to the handler before it. In a Go program that is Go's: on a thread of Go's, and on a
+ * worker that has been in Go, it prints its own report and exits. Another worker is unknown to Go:
+ * there the process dies of the signal after our line.
  */
 #include "base/overflow.h"
 
@@ -67,18 +67,18 @@ static void handler(int sig, siginfo_t *info, void *context)
 {
 	look(info);
 
-	/* Tail calls: to the one before us the stack looks as if the kernel had called it. Go's
-	 * counts frames. */
+	/* Tail calls: the handler before us sees the stack as if the kernel had called it. Go's
+	 * handler counts frames. */
 	if (before.sa_flags & SA_SIGINFO) {
 		before.sa_sigaction(sig, info, context);
 	} else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
 		before.sa_handler(sig);
 	} else if (info->si_code > 0) {
-		/* The default: the access is tried again when we return, and ends the process. */
+		/* The default: the access is repeated when we return, and ends the process. */
 		coroi_signal(SIGSEGV, &before, NULL);
 	} else if (before.sa_handler == SIG_DFL) {
 		coroi_signal(SIGSEGV, &before, NULL);
-		raise(SIGSEGV); /* sent by somebody; it comes when we return */
+		raise(SIGSEGV); /* the signal was sent; it comes again when we return */
 	}
 }
 
