@@ -205,7 +205,7 @@ func (g GoWaiter) Free() {
 
 // GoWaiters takes the list of goroutines that have waited, and appends their ids. They may be freed then.
 func (s *Scheduler) GoWaiters(ids []uint32) []uint32 {
-	node := atomic.SwapUint64((*uint64)(unsafe.Pointer(&s.c.gowaiters)), 0)
+	node := atomic.SwapUint64(s.gowaiters, 0)
 	for node != 0 {
 		g := *(**C.struct_coroi_gowaiter)(unsafe.Pointer(&node))
 		node = uint64(g.next)

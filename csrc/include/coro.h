@@ -1012,14 +1012,43 @@ int coro_scheduler_run(coro_scheduler *s);
  */
 int coro_scheduler_wait(coro_scheduler *s);
 
+/*
+ * Kinds of waits, each with its name: X(identifier, letter, name). coro_wait_name, coro_blocked and
+ * debuggers read this one table.
+ */
+#define CORO_WAIT_KINDS(X)                \
+	X(PARK, 'p', "park")              \
+	X(JOIN, 'j', "join")              \
+	X(CALL, 'g', "call")              \
+	X(SLEEP, 't', "sleep")            \
+	X(BLOCKING, 'b', "blocking call") \
+	X(SEMAPHORE, 's', "semaphore")    \
+	X(MUTEX, 'm', "mutex")            \
+	X(READ, 'r', "read lock")         \
+	X(WRITE, 'w', "write lock")       \
+	X(CONDITION, 'c', "condition")    \
+	X(LATCH, 'l', "latch")            \
+	X(ONCE, 'o', "once")              \
+	X(SEND, '>', "send")              \
+	X(RECEIVE, '<', "receive")        \
+	X(SELECT, '?', "select")
+
+enum coro_wait_kind {
+#define CORO_WAIT_KIND(identifier, letter, name) CORO_WAIT_##identifier = letter,
+	CORO_WAIT_KINDS(CORO_WAIT_KIND)
+#undef CORO_WAIT_KIND
+};
+
+/* coro_wait_name - the name of a kind of wait, as in "park"; "unknown" if there is no such kind. Never
+ * NULL. Thread: any. */
+const char *coro_wait_name(uint32_t kind);
+
 /* A coroutine that waits: what coro_scheduler_blocked reports. */
 typedef struct coro_blocked {
 	coro_handle handle; /* for information: it can be stale by the time it is read */
 	coro_fn fn;
 	uint32_t worker; /* its home */
-	uint32_t waits;  /* 'p' coro_park, 'j' coro_join, 'g' coro_call_go, 't' coro_sleep; at a
-	                  * 's' semaphore, 'm' mutex, 'r' or 'w' reader-writer lock, 'c' condition, 'l' latch, 'o' once,
-	                  * 'b' coro_blocking or coro_thread_begin, '>' channel to send, '<' to receive, '?' coro_select */
+	uint32_t waits;  /* CORO_WAIT_PARK... */
 } coro_blocked;
 
 /* coro_scheduler_blocked - the waiting coroutines, at most cap of them into list; the return

@@ -26,7 +26,7 @@ void stand_in(void (*serve)(struct coroi_worker *))
 coro_scheduler *start_go(uint32_t workers, uint32_t flags)
 {
 	coro_scheduler *s = start_with(workers, flags);
-	s->go_id = 1;
+	s->bell.go_id = 1;
 	return s;
 }
 
@@ -91,7 +91,7 @@ uint64_t clerk_once(coro_scheduler *s)
 {
 	uint64_t n = 0;
 
-	for (uint64_t node = at_xchg(&s->calls, 0), next; node; node = next, n++) {
+	for (uint64_t node = at_xchg(&s->calls.first, 0), next; node; node = next, n++) {
 		struct coroi_call *c = (struct coroi_call *)(uintptr_t)node;
 		next = c->next;
 		if (c->id == 2) {
@@ -112,10 +112,10 @@ void *clerk(void *arg)
 	while (!at_load_seq(&clerks_stop)) {
 		if (clerk_once(s))
 			continue;
-		at_xchg(&s->calls_unwatched, 1); /* F5 */
-		if (at_load_seq(&s->calls))
+		at_xchg(&s->calls.unwatched, 1); /* F5 */
+		if (at_load_seq(&s->calls.first))
 			continue;
-		while (at_load_seq(&s->calls_unwatched) && !at_load_seq(&clerks_stop))
+		while (at_load_seq(&s->calls.unwatched) && !at_load_seq(&clerks_stop))
 			sleep_us(20);
 	}
 	return NULL;

@@ -108,7 +108,7 @@ int main(void)
 	coroi_go_register(serves);
 	if (coro_scheduler_init(&s, &o))
 		return 3;
-	s->go_id = 1;
+	s->bell.go_id = 1;
 	if (coro_scheduler_spawn(s, NULL, runs, NULL, 0, NULL))
 		return 3;
 	if (coro_scheduler_wait(s) || coro_scheduler_destroy(s))

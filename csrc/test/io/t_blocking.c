@@ -3,6 +3,8 @@
  */
 #include "test.h"
 
+#include "io/blocking.h"
+#include "kernel/service.h"
 #include "kernel/worker.h"
 
 #include <sched.h>
@@ -110,7 +112,7 @@ TEST(block_the_worker_goes_on)
 	coro_blocked b;
 	while (coro_scheduler_blocked(s, &b, 1) != 1)
 		sleep_us(100);
-	CHECK_EQ(b.waits, 'b');
+	CHECK_EQ(b.waits, CORO_WAIT_BLOCKING);
 	__atomic_store_n(&release, 1, __ATOMIC_RELEASE);
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	CHECK_EQ(made, 1);
@@ -274,7 +276,7 @@ TEST(block_idle_threads_end)
 {
 	for (uint64_t idle = 0; idle <= 20000; idle += 10000) {
 		coro_scheduler *s = with_threads(2, 0, 4);
-		s->pool.idle_ns = idle;
+		coroi_blocking_pool(s)->idle_ns = idle;
 		done = made = 0;
 		for (uint64_t i = 1; i <= 8; i++)
 			spawn(s, blocks_again, &i, 8);
@@ -282,19 +284,19 @@ TEST(block_idle_threads_end)
 		CHECK_EQ(done, 8);
 		CHECK_EQ(made, 8 * scaled(500));
 		for (uint32_t left = 1; left;) {
-			coroi_lock(&s->pool.lock);
-			left = s->pool.threads;
-			coroi_unlock(&s->pool.lock);
+			coroi_lock(&coroi_blocking_pool(s)->lock);
+			left = coroi_blocking_pool(s)->threads;
+			coroi_unlock(&coroi_blocking_pool(s)->lock);
 			sched_yield();
 		}
-		CHECK(!s->pool.idle);
+		CHECK(!coroi_blocking_pool(s)->idle);
 		finish(s);
 	}
 }
 
 static void *closes_pool(void *arg)
 {
-	coroi_pool_close(arg);
+	coroi_services_close(arg);
 	return NULL;
 }
 
@@ -306,16 +308,16 @@ TEST(block_a_thread_ends_after_its_call)
 
 	spawn(s, held, NULL, 0);
 	until_waiting(s, 1);
-	thread_start(&t, closes_pool, &s->pool);
+	thread_start(&t, closes_pool, s);
 	for (bool closing = false; !closing;) {
-		coroi_lock(&s->pool.lock);
-		closing = s->pool.closing;
-		coroi_unlock(&s->pool.lock);
+		coroi_lock(&coroi_blocking_pool(s)->lock);
+		closing = coroi_blocking_pool(s)->closing;
+		coroi_unlock(&coroi_blocking_pool(s)->lock);
 		sched_yield();
 	}
 	__atomic_store_n(&release, 1, __ATOMIC_RELEASE);
 	thread_join(t);
-	CHECK_EQ(s->pool.threads, 0);
+	CHECK_EQ(coroi_blocking_pool(s)->threads, 0);
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	CHECK_EQ(made, 1);
 	finish(s);
@@ -343,9 +345,9 @@ TEST(block_by_the_threads_that_there_are)
 	spawn(s, refused_beside_one, NULL, 0);
 	/* and its thread has not come for another one by then */
 	for (bool queued = false; !queued;) {
-		coroi_lock(&s->pool.lock);
-		queued = s->pool.first != NULL;
-		coroi_unlock(&s->pool.lock);
+		coroi_lock(&coroi_blocking_pool(s)->lock);
+		queued = coroi_blocking_pool(s)->first != NULL;
+		coroi_unlock(&coroi_blocking_pool(s)->lock);
 		sched_yield();
 	}
 	__atomic_store_n(&release, 1, __ATOMIC_RELEASE);

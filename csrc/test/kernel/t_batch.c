@@ -286,7 +286,7 @@ static void trickle(uint32_t workers, uint32_t flags, bool pauses, uint64_t n)
 	CHECK(sum == want);
 	CHECK(pushes >= SENDERS);
 	/* every credit came back: all workers rest */
-	CHECK_EQ(at_load_seq(&s->slab.granted), s->outside.credit);
+	CHECK_EQ(at_load_seq(&s->slab.granted), s->outside.mags.credit);
 	finish(s);
 }
 

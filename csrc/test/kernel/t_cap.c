@@ -484,7 +484,7 @@ TEST(cap_of_records_that_are_missing)
 	CHECK_EQ(coro_scheduler_spawn(s, NULL, finds_no_record, &s, sizeof s, &h), CORO_OK);
 	for (int i = 0; i < 80; i++)
 		CHECK_EQ(coro_scheduler_spawn(s, NULL, three_yields, NULL, 0, &h), CORO_OK);
-	coroi_mags_flush(&s->outside);
+	coroi_mags_flush(&s->outside.mags);
 	hide_records(s);
 	CHECK_EQ(coro_scheduler_spawn(s, NULL, three_yields, NULL, 0, NULL), CORO_ENOMEM);
 	/* for the worker, which will have used them up soon */
@@ -526,9 +526,9 @@ TEST(cap_of_records_that_are_missing_for_go)
 	coro_handle h;
 
 	CHECK_EQ(coroi_goworker_body(COROI_GO_BODY | 7, 0, 0), CORO_OK);
-	s->go_id = 1;
+	s->bell.go_id = 1;
 	CHECK_EQ(coro_scheduler_spawn(s, NULL, starts_no_go_body, &s, sizeof s, &h), CORO_OK);
-	coroi_mags_flush(&s->outside);
+	coroi_mags_flush(&s->outside.mags);
 	hide_records(s);
 	coroi_slab_give(&s->slab, taken[--mags_taken]); /* for the worker, which uses them up */
 	CHECK_EQ(coro_scheduler_run(s), CORO_OK);

@@ -188,8 +188,10 @@ static void deadlock(uint64_t seed, uint32_t workers)
 	CHECK_EQ(coro_scheduler_blocked(s, list, 2 * STUCK_MOST), parked + joined);
 	size_t p = 0, j = 0;
 	for (size_t i = 0; i < parked + joined; i++) {
-		p += list[i].waits == 'p' && list[i].fn == parks_once && list[i].worker < workers;
-		j += list[i].waits == 'j' && list[i].fn == joins && list[i].worker < workers;
+		p += list[i].waits == CORO_WAIT_PARK && list[i].fn == parks_once &&
+		     list[i].worker < workers;
+		j += list[i].waits == CORO_WAIT_JOIN && list[i].fn == joins &&
+		     list[i].worker < workers;
 	}
 	CHECK_EQ(p, parked);
 	CHECK_EQ(j, joined);

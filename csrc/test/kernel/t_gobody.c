@@ -254,7 +254,7 @@ TEST(gobody_is_joined_by_goroutines)
 	while (stats(s).awake)
 		sleep_us(50);
 	CHECK(!coroi_at_rest(s));
-	CHECK(at_xchg(&s->done, 0) == (uintptr_t)r);
+	CHECK(at_xchg(&s->bell.done, 0) == (uintptr_t)r);
 	CHECK_EQ(r->next, 0);
 	CHECK_EQ(r->permits, 5); /* its slot */
 	CHECK_EQ(*(int64_t *)coroi_cold(r)->payload, 8);

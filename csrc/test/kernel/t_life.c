@@ -141,7 +141,7 @@ TEST(life_blocked_ones_are_all_counted)
 	CHECK_EQ(coro_scheduler_blocked(s, NULL, 3), 5);
 	CHECK_EQ(coro_scheduler_blocked(s, list, 2), 5);
 	CHECK(list[0].fn == waits && list[1].fn == waits && list[2].fn == NULL);
-	CHECK_EQ(list[0].waits, 'p');
+	CHECK_EQ(list[0].waits, CORO_WAIT_PARK);
 	CHECK(list[0].handle != list[1].handle && list[0].worker < 2);
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 	CHECK_EQ(canceled, 5);
@@ -173,9 +173,9 @@ static bool is_set(coro_scheduler *s, const uint8_t *flag)
 /* A close without cancel lets the run come to its end, and what is left then is canceled. */
 static bool refuses(coro_scheduler *s)
 {
-	pthread_mutex_lock(&s->outside_lock);
-	bool yes = s->refusing;
-	pthread_mutex_unlock(&s->outside_lock);
+	pthread_mutex_lock(&s->outside.lock);
+	bool yes = s->outside.refusing;
+	pthread_mutex_unlock(&s->outside.lock);
 	return yes;
 }
 

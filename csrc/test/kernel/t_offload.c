@@ -102,9 +102,9 @@ TEST(offload_is_woken_and_canceled_meanwhile)
 
 	coro_scheduler *s = start_go(2, 0);
 	spawn(s, offloads_once, NULL, 0);
-	while (!at_load_seq(&s->calls) || coro_scheduler_blocked(s, &b, 1) != 1)
+	while (!at_load_seq(&s->calls.first) || coro_scheduler_blocked(s, &b, 1) != 1)
 		sleep_us(50);
-	CHECK_EQ(b.waits, 'g');
+	CHECK_EQ(b.waits, CORO_WAIT_CALL);
 	CHECK_EQ(b.handle, caller);
 	CHECK_EQ(coro_wake(caller), CORO_OK);
 	CHECK_EQ(coro_wake(caller), CORO_OK);
@@ -141,12 +141,13 @@ TEST(offload_is_canceled_alone)
 	int bell = coroi_bell_open(s);
 	CHECK(bell >= 0);
 	spawn(s, offloads_and_parks, NULL, 0);
-	while (!at_load_seq(&s->calls) || coro_scheduler_blocked(s, &b, 1) != 1 || b.waits != 'g')
+	while (!at_load_seq(&s->calls.first) || coro_scheduler_blocked(s, &b, 1) != 1 ||
+	       b.waits != CORO_WAIT_CALL)
 		sleep_us(50);
-	at_xchg(&s->go_sleeps, 1);
-	CHECK_EQ(s->calls_canceled, 0);
+	at_xchg(&s->bell.go_sleeps, 1);
+	CHECK_EQ(s->calls.canceled, 0);
 	CHECK_EQ(coro_cancel(caller), CORO_OK);
-	while (!at_load_seq(&s->calls_canceled) || at_load_seq(&s->go_sleeps))
+	while (!at_load_seq(&s->calls.canceled) || at_load_seq(&s->bell.go_sleeps))
 		sleep_us(50);
 	while (read(bell, &rung, sizeof rung) != sizeof rung) /* a moment later */
 		sleep_us(50);
@@ -197,7 +198,7 @@ static coro_scheduler *dense_gos(uint32_t workers)
 
 	o.shared_stacks = 2;
 	coro_scheduler *s = start(&o);
-	s->go_id = 1;
+	s->bell.go_id = 1;
 	return s;
 }
 

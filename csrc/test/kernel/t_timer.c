@@ -214,7 +214,7 @@ TEST(timer_close_with_cancel_ends_sleeps)
 	until_waiting(s, 1000);
 	coro_blocked b;
 	CHECK_EQ(coro_scheduler_blocked(s, &b, 1), 1000);
-	CHECK_EQ(b.waits, 't');
+	CHECK_EQ(b.waits, CORO_WAIT_SLEEP);
 	CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
 	CHECK_EQ(canceled, 1000);
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);

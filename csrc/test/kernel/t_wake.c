@@ -239,7 +239,7 @@ static void at_the_limit(void *arg, void *result)
 	r->permits = 0;
 	target[0] = me;
 	__atomic_store_n(&phase, 1, __ATOMIC_RELEASE);
-	/* not back in the run loop: the a remote wake stays where it is */
+	/* not back in the run loop: the remote wake stays where it is */
 	while (__atomic_load_n(&phase, __ATOMIC_ACQUIRE) == 1)
 		;
 	CHECK_EQ(coro_park(), CORO_OK);
@@ -278,7 +278,7 @@ static void many_from_both(void *arg, void *result)
 	while (__atomic_load_n(&phase, __ATOMIC_ACQUIRE) == 1)
 		;
 	for (int i = 0; i < 100 && r->permits != COROI_PERMITS_MAX + 2; i++)
-		coro_yield();                        /* the a remote wake comes */
+		coro_yield();                        /* the remote wake comes */
 	CHECK_EQ(r->permits, COROI_PERMITS_MAX + 2); /* each that was accepted */
 	CHECK_EQ(coro_wake(me), CORO_EOVERFLOW);
 	CHECK_EQ(coro_park(), CORO_OK);

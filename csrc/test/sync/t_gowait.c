@@ -5,6 +5,7 @@
 #include "test.h"
 
 #include "kernel/gobell.h"
+#include "kernel/service.h"
 #include "sync/gowait.h"
 #include "kernel/goworker.h"
 
@@ -37,13 +38,13 @@ static uint32_t heard(void)
 {
 	uint32_t ids = 0;
 
-	for (uint64_t node = at_xchg(&s->gowaiters, 0); node;) {
+	for (uint64_t node = at_xchg(coroi_gowaiters(s), 0); node;) {
 		struct coroi_gowaiter *g = (struct coroi_gowaiter *)(uintptr_t)node;
 		node = g->next;
 		ids |= 1u << g->id;
 	}
 	CHECK_EQ(is_rung(), ids != 0);
-	at_xchg(&s->go_sleeps, 1);
+	at_xchg(&s->bell.go_sleeps, 1);
 	return ids;
 }
 
@@ -55,7 +56,7 @@ static struct coroi_gowaiter *gowaiter(uint32_t id, size_t bytes, uint64_t value
 	CHECK(g);
 	if (bytes == 8)
 		memcpy(g->value, &value, 8);
-	at_xchg(&s->go_sleeps, 1);
+	at_xchg(&s->bell.go_sleeps, 1);
 	return g;
 }
 
@@ -476,16 +477,16 @@ TEST(gowaiter_bell_rings_for_who_sleeps)
 	go_begin();
 	coroi_bell_ring(s);
 	CHECK(!is_rung()); /* Go is awake */
-	at_xchg(&s->go_sleeps, 1);
+	at_xchg(&s->bell.go_sleeps, 1);
 	coroi_bell_ring(s);
 	CHECK(is_rung());
 	coroi_bell_ring(s);
 	CHECK(!is_rung()); /* it has been told */
-	coroi_bell_canceled(s);
-	CHECK_EQ(s->calls_canceled, 1);
+	coroi_services_canceled(s, NULL);
+	CHECK_EQ(s->calls.canceled, 1);
 	CHECK(!is_rung());
-	at_xchg(&s->go_sleeps, 1);
-	coroi_bell_canceled(s);
+	at_xchg(&s->bell.go_sleeps, 1);
+	coroi_services_canceled(s, NULL);
 	CHECK(is_rung());
 	go_end();
 }
@@ -503,10 +504,10 @@ TEST(gowaiter_bell_is_dropped_when_nobody_rings)
 	pthread_t t;
 
 	go_begin();
-	at_add(&s->ringers, 1); /* as coroi_bell_ring does */
-	CHECK_EQ((int)at_load_seq(&s->bell), bell);
+	at_add(&s->bell.ringers, 1); /* as coroi_bell_ring does */
+	CHECK_EQ((int)at_load_seq(&s->bell.fd), bell);
 	thread_start(&t, drops, s);
-	while ((int)at_load_seq(&s->bell) != -1)
+	while ((int)at_load_seq(&s->bell.fd) != -1)
 		sleep_us(50);
 	for (int i = 0; i < 20; i++) { /* it waits for us */
 		CHECK(!is_rung());
@@ -514,10 +515,10 @@ TEST(gowaiter_bell_is_dropped_when_nobody_rings)
 		CHECK(is_rung());
 		sleep_us(50);
 	}
-	at_add(&s->ringers, -1);
+	at_add(&s->bell.ringers, -1);
 	thread_join(t);
-	at_xchg(&s->go_sleeps, 1);
+	at_xchg(&s->bell.go_sleeps, 1);
 	coroi_bell_ring(s); /* there is none */
-	CHECK_EQ(s->ringers, 0);
+	CHECK_EQ(s->bell.ringers, 0);
 	go_end();
 }

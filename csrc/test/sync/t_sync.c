@@ -418,7 +418,7 @@ TEST(sync_inline_calls_cannot_wait)
 {
 	stand_in(as_inline_call);
 	coro_scheduler *s = start_with(1, 0);
-	s->go_id = 1;
+	s->bell.go_id = 1;
 	spawn(s, calls_inline, NULL, 0);
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	CHECK_EQ(done, 1);
@@ -693,7 +693,7 @@ TEST(sync_once_is_waited_for)
 
 	begun = done = total = 0;
 	spawn(s, does_it, NULL, 0);
-	while (coro_scheduler_blocked(s, b, 1) != 1 || b[0].waits != 'p')
+	while (coro_scheduler_blocked(s, b, 1) != 1 || b[0].waits != CORO_WAIT_PARK)
 		sleep_us(50);
 	spawn(s, is_impatient, NULL, 0);
 	for (int i = 0; i < 5; i++)
@@ -701,7 +701,7 @@ TEST(sync_once_is_waited_for)
 	while (waiting != 5) {
 		waiting = 0;
 		for (size_t i = 0, n = coro_scheduler_blocked(s, b, 6); i < n && i < 6; i++)
-			waiting += b[i].waits == 'o' && b[i].handle != doer;
+			waiting += b[i].waits == CORO_WAIT_ONCE && b[i].handle != doer;
 		waiting = stats(s).live == 6 ? waiting : 0;
 		sleep_us(50);
 	}
