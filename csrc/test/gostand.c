@@ -67,8 +67,7 @@ void adds(struct coroi_worker *w)
 		__atomic_store_n(&go_made.longest, n, __ATOMIC_RELAXED);
 }
 
-/* Go's part of F5 and F6, by threads that look all the time, or that sleep until the bell would be
- * rung. */
+/* Go's part of F5 and F6, by threads that poll, or that sleep until the bell would be rung. */
 uint64_t clerks_stop;
 
 static void complete(struct coro_scheduler *s, struct coroi_call *c)
@@ -86,7 +85,7 @@ static void complete(struct coro_scheduler *s, struct coroi_call *c)
 	coroi_pending_end(s);
 }
 
-/* clerk_once - the calls that are there, the latest first. */
+/* clerk_once - make the calls that are there, the latest first. */
 uint64_t clerk_once(coro_scheduler *s)
 {
 	uint64_t n = 0;

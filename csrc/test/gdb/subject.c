@@ -1,5 +1,7 @@
-/* subject.c - a program to be looked at in gdb: coroutines that are parked, that run, and that are
- * resumed by hand. */
+/*
+ * subject.c - a program to be looked at in gdb, with coroutines that are parked, running, and
+ * resumed by hand.
+ */
 #include "kernel/gocall.h"
 #include "kernel/life.h"
 
@@ -50,7 +52,7 @@ static NOINLINE void on_another(void *arg)
 	calls++;
 }
 
-/* What is called in Go's place. */
+/* Called in place of Go. */
 static NOINLINE void serves(struct coroi_worker *w)
 {
 	do {

@@ -48,7 +48,7 @@ static void offload_in_turns(uint32_t workers, uint32_t flags, uint32_t callers,
 		CHECK_EQ(coro_scheduler_run(s), CORO_OK);
 	else
 		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
-	CHECK_EQ(ended, callers); /* not before: each call holds a token */
+	CHECK_EQ(ended, callers); /* not before: each call is pending work */
 	at_xchg(&clerks_stop, 1);
 	thread_join(t);
 	finish(s);
@@ -65,7 +65,7 @@ TEST(offload_by_many)
 	}
 }
 
-/* adds_to_4 - a call, by the one that others know as the caller. */
+/* adds_to_4 - a call, by the coroutine that others know as the caller. */
 static int adds_to_4(void)
 {
 	int64_t number = 4;
@@ -76,7 +76,7 @@ static int adds_to_4(void)
 	return status;
 }
 
-/* What is woken while it calls gets permits; what is canceled calls to the end; what calls is
+/* A wake during the call gives a permit. A canceled caller's call is finished. The caller is
  * listed. */
 static void offloads_once(void *arg, void *result)
 {
@@ -130,7 +130,7 @@ static void offloads_and_parks(void *arg, void *result)
 	refused++;
 }
 
-/* F7: Go is told that one of those who call is canceled. */
+/* F7: Go is told that one of the callers is canceled. */
 TEST(offload_is_canceled_alone)
 {
 	coro_blocked b;
@@ -149,7 +149,7 @@ TEST(offload_is_canceled_alone)
 	CHECK_EQ(coro_cancel(caller), CORO_OK);
 	while (!at_load_seq(&s->calls.canceled) || at_load_seq(&s->bell.go_sleeps))
 		sleep_us(50);
-	while (read(bell, &rung, sizeof rung) != sizeof rung) /* a moment later */
+	while (read(bell, &rung, sizeof rung) != sizeof rung) /* some time later */
 		sleep_us(50);
 	CHECK_EQ(refused, 0);
 	CHECK_EQ(clerk_once(s), 1);
@@ -188,10 +188,9 @@ TEST(offload_errors_come_back)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------------ by dense
- * coroutines */
+/* -------------------------------------------------------------------------- by dense coroutines */
 
-/* What Go reads and writes while they wait does not lie on the stack that they share. */
+/* What Go reads and writes while a dense caller waits does not lie on the shared stack. */
 static coro_scheduler *dense_gos(uint32_t workers)
 {
 	coro_options o = options(workers, 0);

@@ -1,6 +1,6 @@
 /*
- * t_joinrace.c - several who join and detach the same one, at the moment of its end and later: one
- * has it.
+ * t_join_race.c - several that join and detach one coroutine, at the moment of its end and later:
+ * exactly one succeeds.
  */
 #include "test.h"
 
@@ -15,8 +15,7 @@ static void finished(void)
 	__atomic_add_fetch(&done, 1, __ATOMIC_SEQ_CST);
 }
 
-/* ------------------------------------------------------------------------ two who want the same
- * one */
+/* --------------------------------------------------------------------------- two joiners of one */
 
 struct contest {
 	coro_handle target;
@@ -49,7 +48,7 @@ static void contends(void *arg, void *result)
 	__atomic_add_fetch(which, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Of several who join and detach the same one, exactly one has it. */
+/* Of several that join or detach one coroutine, exactly one succeeds. */
 TEST(join_by_several)
 {
 	for (uint32_t workers = 1; workers <= 4; workers++) {
@@ -129,8 +128,8 @@ static void *detaches(void *arg)
 	return NULL;
 }
 
-/* From outside, while they run, end, or have ended: no record is lost or freed twice (finish
- * counts). */
+/* Detach from outside, while coroutines run, end, or have ended: no record is lost or freed twice;
+ * finish counts them. */
 TEST(join_detach_races_with_the_end)
 {
 	for (uint32_t workers = 1; workers <= 3; workers++) {
@@ -149,8 +148,7 @@ TEST(join_detach_races_with_the_end)
 	}
 }
 
-/* ------------------------------------------------------------------------ who comes at the moment
- * of the end */
+/* --------------------------------------------------------------------- at the moment of the end */
 
 static void parks_a_while(void *arg, void *result)
 {
@@ -169,11 +167,11 @@ static void waits_first(void *arg, void *result)
 	uint8_t got = 0;
 
 	(void)result;
-	CHECK_EQ(coro_join(r->target, &got, 1), CORO_OK); /* it waited, so nobody is before it */
+	CHECK_EQ(coro_join(r->target, &got, 1), CORO_OK); /* it waited, so it is the first */
 	CHECK_EQ(got, 5);
 }
 
-/* Comes again and again, until it is told that it is too late. */
+/* Detach again and again, until it is too late. */
 static void comes_second(void *arg, void *result)
 {
 	struct race *r = *(struct race **)arg;
@@ -201,7 +199,7 @@ static void detaches_then_joins(void *arg, void *result)
 		__asm__ volatile("" ::: "memory");
 	CHECK_EQ(coro_detach(r->target), CORO_OK);
 	for (int i = 0; i < 20; i++)
-		/* whatever has become of it meanwhile */
+		/* whatever the record is used for meanwhile */
 		CHECK_EQ(coro_join(r->target, NULL, 0), CORO_ESTALE);
 }
 

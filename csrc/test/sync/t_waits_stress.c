@@ -1,7 +1,7 @@
 /*
- * t_waits.c - every kind of wait at random, ended by what it waits for, by deadlines and by
- * cancels, of coroutines and threads at once: permits, values, locks and counts are conserved, and
- * nobody waits for ever.
+ * t_waits_stress.c - all kinds of waits at random, of coroutines and threads at once. They end by
+ * what they wait for, by deadlines and by cancels. Permits, values, locks and counts are conserved,
+ * and no wait is endless.
  */
 #include "test.h"
 
@@ -12,9 +12,9 @@
 
 #define US UINT64_C(1000)
 
-enum { PERMITS = 3, CHANS = 3, SLOTS = 64 };
+enum { PERMITS = 3, CHANS = 3, BODIES = 64 };
 
-/* What all share. The first coroutine makes it: bound to its worker, or not. */
+/* What all bodies share. The first coroutine makes it, bound to its worker or not. */
 static struct {
 	coro_sem sem;
 	coro_mutex mutex, monitor;
@@ -24,11 +24,11 @@ static struct {
 	coro_chan *chan[CHANS];
 	uint32_t home;
 
-	uint64_t holders, inside, readers, writers, watching; /* who is in now */
-	uint64_t tokens, made, taken;                         /* of the monitor */
+	uint64_t holders, inside, readers, writers, watching; /* how many are inside now */
+	uint64_t items, made, taken;                          /* those of the monitor */
 	uint64_t values, values_most;
-	uint8_t *sent, *seen; /* by value, how often */
-	uint64_t steps;       /* of each body; 0: until it is cancelled */
+	uint8_t *sent, *seen; /* for each value: how often */
+	uint64_t steps;       /* of each body; 0: until it is canceled */
 	uint64_t began, ended, operations, timed_out, canceled;
 } all;
 
@@ -50,12 +50,12 @@ static void makes_all(void *arg, void *result)
 	CHECK_EQ(coro_rwlock_init(&all.rwlock, flags), CORO_OK);
 	CHECK_EQ(coro_cond_init(&all.cond, flags), CORO_OK);
 	CHECK_EQ(coro_latch_init(&all.latch, 0, flags), CORO_OK);
-	/* one of them is shared in any case: select goes over both kinds */
+	/* one channel is always shared: select has cases of both kinds */
 	for (int i = 0; i < CHANS; i++)
 		CHECK_EQ(coro_chan_new(&all.chan[i], 8, capacity[i], i ? flags : 0), CORO_OK);
 }
 
-/* Everything is as it was, and each value that was sent was received, once. */
+/* Everything is back, and each value that was sent was received once. */
 static void ends_all(void *arg, void *result)
 {
 	uint64_t v;
@@ -67,7 +67,7 @@ static void ends_all(void *arg, void *result)
 	for (int i = 0; i < PERMITS; i++)
 		CHECK_EQ(coro_sem_acquire(&all.sem, 0), CORO_OK);
 	CHECK_EQ(coro_sem_acquire(&all.sem, 0), CORO_ETIMEDOUT);
-	CHECK_EQ(all.made, all.taken + all.tokens);
+	CHECK_EQ(all.made, all.taken + all.items);
 	CHECK_EQ(coro_latch_wait(&all.latch, 0), CORO_OK);
 	for (int i = 0; i < CHANS; i++) {
 		CHECK_EQ(coro_chan_close(all.chan[i]), CORO_OK);
@@ -93,7 +93,7 @@ static void ends_all(void *arg, void *result)
 
 struct body {
 	uint64_t seed;
-	bool patient; /* it may wait for ever: somebody will cancel it */
+	bool patient; /* endless waits are allowed: a cancel will come */
 };
 
 static uint64_t deadline(struct body *b)
@@ -107,7 +107,7 @@ static uint64_t deadline(struct body *b)
 	return coro_now() + x % (300 * US);
 }
 
-/* A lock is given back at some time: it may be waited for for ever. */
+/* A lock is given back at some time: an endless wait is allowed. */
 static uint64_t deadline_of_lock(struct body *b)
 {
 	return rnd(&b->seed) >> 60 == 0 ? CORO_FOREVER : deadline(b);
@@ -173,19 +173,19 @@ static int uses_monitor(struct body *b)
 		return status;
 	CHECK_EQ(add(&all.watching, 1), 1);
 	if (rnd(&b->seed) >> 63) {
-		all.tokens++;
+		all.items++;
 		all.made++;
 		CHECK_EQ(rnd(&b->seed) >> 62 ? coro_cond_signal(&all.cond)
 					     : coro_cond_broadcast(&all.cond),
 			 CORO_OK);
 	} else {
-		if (!all.tokens) {
+		if (!all.items) {
 			add(&all.watching, -1);
 			status = coro_cond_wait(&all.cond, &all.monitor, deadline(b));
-			CHECK_EQ(add(&all.watching, 1), 1); /* locked, whatever it says */
+			CHECK_EQ(add(&all.watching, 1), 1); /* locked, whatever the status */
 		}
-		if (all.tokens) {
-			all.tokens--;
+		if (all.items) {
+			all.items--;
 			all.taken++;
 		}
 	}
@@ -204,7 +204,7 @@ static int uses_latch(struct body *b)
 	return CORO_OK;
 }
 
-/* next_value - one that nobody has sent; false: there are no more. */
+/* next_value - a value that nobody has sent. False: there are no more. */
 static bool next_value(uint64_t *v)
 {
 	*v = __atomic_load_n(&all.values, __ATOMIC_RELAXED);
@@ -271,7 +271,7 @@ static void returns(void *arg, void *result)
 	coro_yield();
 }
 
-/* What only a coroutine can wait for. */
+/* Waits that only coroutines have. */
 static int waits_alone(struct body *b)
 {
 	uint64_t x = rnd(&b->seed) >> 32, got = 0;
@@ -294,7 +294,7 @@ static int waits_alone(struct body *b)
 		status = coro_join_until(child, &got, 8, deadline(b));
 		if (!status || !coro_join(child, &got, 8)) {
 			CHECK_EQ(got, x);
-		} else { /* one of the two was canceled */
+		} else { /* the child or the parent was canceled */
 			int left = coro_detach(child);
 			CHECK(left == CORO_OK || left == CORO_ESTALE);
 		}
@@ -338,7 +338,7 @@ static void *wanders_as_thread(void *arg)
 	return NULL;
 }
 
-/* ---------------------------------------------------------------------------------- the tests */
+/* ------------------------------------------------------------------------------------ the tests */
 
 static const uint32_t modes[] = {0, CORO_NO_MEMBARRIER, CORO_NO_STANDBY,
 				 CORO_NO_MEMBARRIER | CORO_NO_STANDBY};
@@ -353,7 +353,7 @@ static void start_all(uint64_t values, uint64_t steps, uint32_t home)
 	all.seen = calloc(values, 1);
 }
 
-/* once - fn in the first worker, pinned, from beginning to end. */
+/* once - run fn in the first worker, pinned, to its end. */
 static void once(coro_scheduler *s, coro_fn fn)
 {
 	coro_attr first = {.size = sizeof first, .worker = 1};
@@ -370,23 +370,23 @@ static void tell(const char *what, uint32_t workers)
 	       (unsigned long long)all.timed_out, (unsigned long long)all.canceled);
 }
 
-/* In a batch: every wait ends by itself, so it comes to its end. */
+/* In run mode: every wait ends by itself, so the run ends. */
 static uint64_t wander_to_the_end(uint32_t workers, uint32_t flags, uint32_t home, uint64_t steps)
 {
 	coro_scheduler *s = start_with(workers, CORO_PAUSED | flags);
 	coro_attr a = {.size = sizeof a, .worker = home ? 1 : 0};
 	uint64_t seed = workers * 8 + home + 1;
 
-	start_all(steps * SLOTS * 2, steps, home);
+	start_all(steps * BODIES * 2, steps, home);
 	once(s, makes_all);
-	for (int i = 0; i < SLOTS; i++) {
+	for (int i = 0; i < BODIES; i++) {
 		struct body b = {rnd(&seed), false};
 		CHECK_EQ(coro_scheduler_spawn(s, &a, wanders_as_coroutine, &b, sizeof b, NULL),
 			 CORO_OK);
 	}
 	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
 	tell(home ? "home" : "shared", workers);
-	CHECK_EQ(all.operations, steps * SLOTS);
+	CHECK_EQ(all.operations, steps * BODIES);
 	CHECK_EQ(all.canceled, 0);
 	once(s, ends_all);
 	finish(s);
@@ -395,7 +395,7 @@ static uint64_t wander_to_the_end(uint32_t workers, uint32_t flags, uint32_t hom
 
 TEST_LIMIT(stress_waits_come_to_their_end, 240)
 {
-	uint64_t steps = scaled(1000000) / SLOTS / 16 + 1;
+	uint64_t steps = scaled(1000000) / BODIES / 16 + 1;
 
 	for (uint32_t workers = 1; workers <= 4; workers *= 2)
 		for (int m = 0; m < 4; m++)
@@ -415,10 +415,10 @@ TEST_LIMIT(stress_waits_with_threads, 240)
 		struct body of[THREADS];
 		pthread_t t[THREADS];
 
-		uint64_t steps = scaled(200000) / SLOTS / 4 + 1;
-		start_all(steps * (SLOTS + THREADS) * 2, steps, 0);
+		uint64_t steps = scaled(200000) / BODIES / 4 + 1;
+		start_all(steps * (BODIES + THREADS) * 2, steps, 0);
 		once(s, makes_all);
-		for (int i = 0; i < SLOTS; i++) {
+		for (int i = 0; i < BODIES; i++) {
 			struct body b = {rnd(&seed), false};
 			spawn(s, wanders_as_coroutine, &b, sizeof b);
 		}
@@ -439,41 +439,42 @@ struct storm {
 	coro_scheduler *s;
 	uint64_t seed, cancels;
 	bool pinned;
-	coro_handle slot[SLOTS];
+	coro_handle body[BODIES];
 };
 
-/* fill - another one in the place of one that was cancelled. */
-static void fill(struct storm *m, coro_handle *slot)
+/* fill - start another body for one that was canceled. */
+static void fill(struct storm *m, coro_handle *h)
 {
 	struct body b = {rnd(&m->seed), true};
 	coro_attr a = {.size = sizeof a, .worker = m->pinned ? 1 : 0};
 
 	if (coro_self())
-		CHECK_EQ(coro_spawn_attr(&a, wanders_as_coroutine, &b, sizeof b, slot), CORO_OK);
+		CHECK_EQ(coro_spawn_attr(&a, wanders_as_coroutine, &b, sizeof b, h), CORO_OK);
 	else
-		CHECK_EQ(coro_scheduler_spawn(m->s, &a, wanders_as_coroutine, &b, sizeof b, slot),
+		CHECK_EQ(coro_scheduler_spawn(m->s, &a, wanders_as_coroutine, &b, sizeof b, h),
 			 CORO_OK);
 }
 
-/* cancels - one after the other, at random points of what they do. */
+/* cancels - cancel bodies one after the other, at random points of their waits. */
 static void cancels(struct storm *m)
 {
-	for (int i = 0; i < SLOTS; i++)
-		fill(m, &m->slot[i]);
+	for (int i = 0; i < BODIES; i++)
+		fill(m, &m->body[i]);
 	for (uint64_t n = 0; n < m->cancels; n++) {
-		coro_handle *h = &m->slot[rnd(&m->seed) % SLOTS];
+		coro_handle *h = &m->body[rnd(&m->seed) % BODIES];
 		if (rnd(&m->seed) >> 62 == 0) {
 			int status = coro_wake(*h); /* a permit, for those that park */
 			CHECK(status == CORO_OK || status == CORO_ESTALE);
 		}
-		/* nobody else does, and it goes on until then */
+		/* no other caller cancels this one, and it goes on until then */
 		CHECK_EQ(coro_cancel(*h), CORO_OK);
 		fill(m, h);
-		if (n % 8 == 0 && coro_yield()) /* a thread: they should come to something */
+		/* in a thread: the bodies should do something meanwhile */
+		if (n % 8 == 0 && coro_yield())
 			sleep_us(10);
 	}
-	for (int i = 0; i < SLOTS; i++)
-		CHECK_EQ(coro_cancel(m->slot[i]), CORO_OK);
+	for (int i = 0; i < BODIES; i++)
+		CHECK_EQ(coro_cancel(m->body[i]), CORO_OK);
 }
 
 static void cancels_as_coroutine(void *arg, void *result)
@@ -491,8 +492,8 @@ static void *cancels_as_thread(void *arg)
 	return NULL;
 }
 
-/* From inside and from a thread at once. home: all are pinned to one worker, and use what belongs
- * to it. */
+/* storm - cancels from inside and from a thread at once. home: all bodies are pinned to one worker,
+ * and use objects bound to that worker. */
 static uint64_t storm(uint32_t workers, uint32_t flags, uint32_t home, uint64_t n)
 {
 	coro_scheduler *s = start_with(workers, flags);
@@ -508,10 +509,10 @@ static uint64_t storm(uint32_t workers, uint32_t flags, uint32_t home, uint64_t 
 	thread_join(t);
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	tell(home ? "storm at home" : "storm", workers);
-	CHECK_EQ(all.began, all.canceled); /* of the others nothing ran */
+	CHECK_EQ(all.began, all.canceled); /* of the others, none has begun */
 	once(s, ends_all);
 	finish(s);
-	return 2 * (n / 2 + SLOTS);
+	return 2 * (n / 2 + BODIES);
 }
 
 TEST_LIMIT(stress_cancels_of_waits, 360)
@@ -524,7 +525,7 @@ TEST_LIMIT(stress_cancels_of_waits, 360)
 	report("%llu cancels", (unsigned long long)sum);
 }
 
-/* What is bound to a worker can be looked at there alone: after all others have ended. */
+/* Objects bound to a worker can be looked at there alone, after all others have ended. */
 static void ends_all_at_home(void *arg, void *result)
 {
 	CHECK_EQ(coro_park(), CORO_ECANCELED);
@@ -534,7 +535,7 @@ static void ends_all_at_home(void *arg, void *result)
 	ends_all(arg, result);
 }
 
-/* A close with cancel ends every wait, also those that nothing else would have ended. */
+/* A close with cancel ends every wait, even one that nothing else would have ended. */
 TEST_LIMIT(stress_close_with_cancel_of_waits, 240)
 {
 	for (uint64_t round = 0; round < scaled(60); round++) {
@@ -551,7 +552,7 @@ TEST_LIMIT(stress_close_with_cancel_of_waits, 240)
 				 CORO_OK);
 			until_waiting(s, 1);
 		}
-		for (int i = 0; i < SLOTS; i++) {
+		for (int i = 0; i < BODIES; i++) {
 			struct body b = {rnd(&seed), true};
 			CHECK_EQ(coro_scheduler_spawn(s, &a, wanders_as_coroutine, &b, sizeof b,
 						      NULL),
@@ -565,36 +566,4 @@ TEST_LIMIT(stress_close_with_cancel_of_waits, 240)
 			once(after, ends_all);
 		finish(after);
 	}
-}
-
-/* --------------------------------------------------------------- a deadline that comes too late */
-
-static uint32_t event;
-static uint64_t asked;
-
-static bool keeps(void *arg)
-{
-	add(arg, 1);
-	return false; /* the event is committed */
-}
-
-static void *waits_as_thread(void *arg)
-{
-	CHECK_EQ(coroi_thread_wait(&event, coro_now() + 1, keeps, arg), CORO_OK);
-	return NULL;
-}
-
-/* A thread whose deadline has come asks once, and then waits for what is committed. */
-TEST(waits_of_a_thread_end_by_a_certain_event)
-{
-	pthread_t t;
-
-	thread_start(&t, waits_as_thread, &asked);
-	while (__atomic_load_n(&asked, __ATOMIC_SEQ_CST) == 0)
-		sleep_us(50);
-	sleep_us(200);
-	at_xchg(&event, 1);
-	coroi_futex_wake(&event, 1);
-	thread_join(t);
-	CHECK_EQ(asked, 1);
 }

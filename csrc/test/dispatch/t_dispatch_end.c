@@ -1,16 +1,20 @@
 /*
- * t_dispatchend.c - the bare dispatcher: how a coroutine ends, by itself or by others, on the
- * shared stack or on a deeper one; and beside the other layers.
+ * t_dispatch_end.c - the manual dispatcher: how a coroutine ends, by itself, by others or by an
+ * overflow, on the shared stack or on a deeper one. Coroutines beside those of the other layers.
  */
 #include "fifo.h"
 
 #include "dispatch/dispatch.h"
 
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-/* ---------------------------------------------------------------------- the end of the current
- * one */
+/* ------------------------------------------------------------------- the current coroutine ends */
 
 static char story[64];
 
@@ -74,7 +78,7 @@ static void exits(struct player *p)
 		at_depth(3, coro_exit);
 }
 
-/* What was deferred may block, and others run meanwhile. */
+/* Deferred functions may block, and others run meanwhile. */
 TEST(dispatch_deferred_may_block)
 {
 	fifo_open(0);
@@ -108,8 +112,7 @@ TEST(dispatch_ends_while_it_ends)
 	CHECK(strcmp(story, "yzyz") == 0);
 }
 
-/* ----------------------------------------------------------------------------- on a deeper
- * stack */
+/* ---------------------------------------------------------------------------- on a deeper stack */
 
 static void deep_inside(void *arg)
 {
@@ -156,7 +159,7 @@ TEST(dispatch_blocks_on_a_deeper_stack)
 /* ------------------------------------------------------------------------------------------
  * drop */
 
-static void blocks_for_ever(struct player *p)
+static void blocks_forever(struct player *p)
 {
 	volatile char large[1000] = {0};
 
@@ -169,7 +172,7 @@ static void blocks_for_ever(struct player *p)
 
 static void blocks_deep_inside(void *arg)
 {
-	blocks_for_ever(arg);
+	blocks_forever(arg);
 }
 
 static void blocks_deep(struct player *p)
@@ -193,7 +196,7 @@ static void drops_all(struct player *p)
 	fifo.head = fifo.tail;
 }
 
-/* occupant_too: in the callback that is asked next, when the last of them has just blocked. */
+/* In the policy's `next`, when the last of them has just blocked. */
 static void drop_in_next(void)
 {
 	if (fifo.last == &victims[3].own) {
@@ -209,7 +212,7 @@ static void drop_four(void (*how)(void))
 	victims = calloc(5, sizeof *victims);
 	for (unsigned i = 0; i < 4; i++) {
 		victims[i].id = i;
-		fifo_enter(&victims[i], i == 2 ? blocks_deep : blocks_for_ever);
+		fifo_enter(&victims[i], i == 2 ? blocks_deep : blocks_forever);
 	}
 	how();
 	CHECK(strcmp(story, "dddd") == 0);
@@ -217,7 +220,7 @@ static void drop_four(void (*how)(void))
 		CHECK_EQ(coro_dispatch_status(&victims[i].own), CORO_ABORT);
 		CHECK_EQ(coro_dispatch_drop(&victims[i].own), CORO_EINVAL);
 	}
-	/* The stack is as good as new. */
+	/* The stack can be used as before. */
 	fifo.asking = NULL;
 	fifo.last = NULL;
 	fifo_enter(&victims[0], small_frames);
@@ -242,7 +245,7 @@ static void in_next(void)
 static void stop_at_five(void)
 {
 	if (fifo.asked == 5)
-		fifo.wrong = &victims[4].own; /* of no dispatcher: the run ends */
+		fifo.wrong = &victims[4].own; /* belongs to no dispatcher: the run ends */
 }
 
 static void between_runs(void)
@@ -263,7 +266,7 @@ TEST(dispatch_drop)
 	drop_four(in_next);
 	drop_four(between_runs);
 
-	fifo_open(0); /* fresh ones: nothing was there */
+	fifo_open(0); /* fresh coroutines have no frames */
 	struct player *p = fifo_enter_many(3, nothing);
 	CHECK_EQ(coro_dispatch_drop(&p[1].own), CORO_OK);
 	CHECK_EQ(coro_dispatch_status(&p[1].own), CORO_ABORT);
@@ -272,7 +275,7 @@ TEST(dispatch_drop)
 	fifo_close();
 }
 
-/* --------------------------------------------------------------------- beside the other layers */
+/* --------------------------------------------------------------------------------- other layers */
 
 static intptr_t counts(void *arg, intptr_t first)
 {
@@ -340,4 +343,93 @@ TEST(dispatch_runs_in_a_coroutine_by_hand)
 	CHECK_EQ(coro_resume(outer, 0, &got), CORO_FINISHED);
 	CHECK_EQ(got, 2);
 	CHECK_EQ(coro_free(outer), CORO_OK);
+}
+
+/* ------------------------------------------------------------------------- the end of the stack */
+
+static __attribute__((noinline, no_sanitize("address", "undefined"))) int eat(int n)
+{
+	volatile char frame[1024];
+	frame[0] = (char)n;
+	return n == 1 << 20 ? 0 : eat(n + 1) + frame[0];
+}
+
+static void eats(void *arg)
+{
+	(void)arg;
+	eat(0);
+}
+
+static void overflow_by(void (*body)(void *), void (*asking)(void))
+{
+	coro_dispatched c = {{0}};
+	stack_t alternate = {.ss_sp = mmap(NULL, 1 << 17, PROT_READ | PROT_WRITE,
+					   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+			     .ss_size = 1 << 17};
+
+	/* a pool's threads have an alternate stack, others bring their own */
+	CHECK_EQ(sigaltstack(&alternate, NULL), 0);
+	fifo_open(0);
+	fifo.asking = asking;
+	CHECK_EQ(coro_dispatch_init(&c, dispatcher, body, NULL), CORO_OK);
+	fifo_ready(&c);
+	fifo_run();
+}
+
+static void overflow(void)
+{
+	overflow_by(eats, NULL);
+}
+
+/* Once a coroutine has begun, the policy is called on the same stack. */
+static void asks_deep(void)
+{
+	if (fifo.asked > 1)
+		eat(0);
+}
+
+static void ends_at_once(void *arg)
+{
+	(void)arg;
+}
+
+static void overflow_of_the_policy(void)
+{
+	overflow_by(ends_at_once, asks_deep);
+}
+
+static void overflow_in_a_pool(void)
+{
+	coro_dispatch_pool *p;
+	coro_dispatch_pool_options o = {.size = sizeof o, .policy = CORO_DISPATCH_LL, .threads = 1};
+
+	CHECK_EQ(coro_dispatch_pool_new(&p, &o), CORO_OK);
+	CHECK_EQ(coro_dispatch_pool_spawn(p, eats, NULL, 0, NULL), CORO_OK);
+	CHECK_EQ(coro_dispatch_pool_wait(p), CORO_OK);
+	CHECK_EQ(coro_dispatch_pool_free(p), CORO_OK);
+}
+
+static void expect_overflow(void (*how)(void), uintptr_t whose)
+{
+	char text[4096], want[64];
+	int fd;
+	pid_t child = child_start(&fd);
+
+	if (child == 0) {
+		alarm(60);
+		how();
+		_exit(0);
+	}
+	int status = child_end(child, fd, text, sizeof text);
+	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+	snprintf(want, sizeof want, "function 0x%llx used up its stack of 256 KiB",
+		 (unsigned long long)whose);
+	CHECK(strstr(text, want));
+}
+
+TEST(dispatch_guard_faults_and_names_it)
+{
+	expect_overflow(overflow, (uintptr_t)eats);
+	expect_overflow(overflow_in_a_pool, (uintptr_t)eats);
+	expect_overflow(overflow_of_the_policy, (uintptr_t)fifo_next);
 }
