@@ -151,7 +151,7 @@ TEST(dense_trim_spares_one_that_keeps_its_stack)
 		CHECK_EQ(stats(s).dense_private, 1);
 		CHECK(stats(s).dense_bytes > 0);
 		coro_scheduler_trim(s);
-		CHECK_EQ(stats(s).dense_bytes, 0); /* it has ended */
+		CHECK_EQ(stats(s).dense_bytes, 0); /* the coroutine has ended */
 		finish(s);
 		for (unsigned i = 0; i < 3; i++)
 			CHECK_EQ(coro_chan_free(ways[i]), CORO_OK);
