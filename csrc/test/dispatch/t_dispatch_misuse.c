@@ -1,7 +1,6 @@
 /*
  * t_dispatch_misuse.c - the manual dispatcher: each misuse is an error, and changes nothing.
  */
-
 #include "fifo.h"
 
 #include <stdlib.h>

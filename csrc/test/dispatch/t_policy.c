@@ -3,7 +3,6 @@
  * ended one is stale; each has its turn. The end of a pool: t_policy_stop.c; misuse:
  * t_policy_misuse.c; no memory: t_policy_nomemory.c.
  */
-
 #include "pools.h"
 
 #include "base/sys.h"

@@ -2,7 +2,6 @@
  * t_dense_private.c - dense coroutines with large frames, and dense coroutines that call on a
  * deeper stack: they keep a stack of their own, and the shared stack gets another one.
  */
-
 #include "dense_bodies.h"
 
 #include <string.h>

@@ -1,7 +1,6 @@
 /*
  * t_select.c - select: one of several channels, and the others are unchanged.
  */
-
 #include "dense_bodies.h"
 
 static uint64_t done;
