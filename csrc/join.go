@@ -63,7 +63,7 @@ func (j Joinable) Register(id uint32) bool {
 	return atomic.CompareAndSwapUint64(joinWord(j.r), j.gen, j.gen|joinGo|uint64(id))
 }
 
-// Count has the end, for which the id is registered, hold an pending-work token, for whoever takes the id from the list to end by EndPending. False:
+// Count has the end, for which the id is registered, hold a pending-work token, for whoever takes the id from the list to end by EndPending. False:
 // the end has come, without one.
 func (j Joinable) Count(id uint32) bool {
 	word := j.gen | joinGo | uint64(id)

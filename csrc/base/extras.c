@@ -45,6 +45,11 @@ static struct coroi_extras *make(struct coroi_extras **e)
 	return *e = x;
 }
 
+bool coroi_extras_make(struct coroi_extras **e)
+{
+	return make(e) != NULL;
+}
+
 void *coroi_extras_malloc(struct coroi_extras **e, size_t bytes)
 {
 	struct coroi_extras *x = make(e);

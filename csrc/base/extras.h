@@ -5,11 +5,14 @@
 #ifndef COROI_EXTRAS_H
 #define COROI_EXTRAS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Their first word is for timer.h, which has no other place then. */
 struct coroi_extras;
-struct coroi_rec;
+
+/* coroi_extras_make - *e, made if it is NULL. False: no memory. */
+bool coroi_extras_make(struct coroi_extras **e);
 
 /* Each makes *e at the first use. NULL or CORO_ENOMEM: no memory, nothing changed. */
 void *coroi_extras_malloc(struct coroi_extras **e, size_t bytes);
@@ -18,9 +21,6 @@ int coroi_extras_defer(struct coroi_extras **e, void (*fn)(void *), void *arg);
 /* coroi_extras_text - where a text from coroi_alloc may hang, to be freed with the rest. NULL: no
  * memory. */
 char **coroi_extras_text(struct coroi_extras **e);
-
-/* coroi_extras_of - where those of a scheduled coroutine hang; only it, or its end, may ask. */
-struct coroi_extras **coroi_extras_of(struct coroi_rec *me);
 
 /* coroi_extras_run - run the deferred functions, last first (they may defer more), then free it
  * all. NULL is allowed. */

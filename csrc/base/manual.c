@@ -8,6 +8,7 @@
  */
 #include "base/manual.h"
 
+#include "base/current.h"
 #include "base/extras.h"
 #include "base/overflow.h"
 #include "base/sanitize.h"
@@ -41,40 +42,27 @@ COROI_NOINLINE coro_t *coroi_manual(void)
  * it is hidden: scheduler calls inside co find no current coroutine. */
 static inline void enter(coro_t *co)
 {
-	struct coroi_worker *w = coroi_self();
-
 	co->outer = running;
 	running = co;
-	co->outer_rec = NULL;
-	if (w) {
-		co->outer_rec = w->current;
-		w->current = NULL;
-	}
+	co->outer_rec = coroi_hide_scheduled();
 }
 
 static inline void leave(coro_t *co)
 {
 	running = co->outer;
-	/* it has not moved: a coroutine with one by hand inside it cannot suspend */
-	if (co->outer_rec)
-		coroi_self()->current = co->outer_rec;
+	coroi_show_scheduled(co->outer_rec);
 }
 
 void coroi_manual_hide(struct coroi_outer *o)
 {
-	struct coroi_worker *w = coroi_self();
-
-	*o = (struct coroi_outer){running, w ? w->current : NULL};
+	*o = (struct coroi_outer){running, coroi_hide_scheduled()};
 	running = NULL;
-	if (w)
-		w->current = NULL;
 }
 
 void coroi_manual_show(const struct coroi_outer *o)
 {
 	running = o->co;
-	if (o->rec) /* it has not moved, as in leave() */
-		coroi_self()->current = o->rec;
+	coroi_show_scheduled(o->rec);
 }
 
 static COROI_NOINLINE __attribute__((noreturn)) void finish(coro_t *co, int status, intptr_t value)
@@ -119,15 +107,69 @@ static void exit_main(intptr_t status)
 	finish(co, (int)status, 0);
 }
 
-void coroi_manual_exit(coro_t *co, int status)
+/* ------------------------------------------------------------------------------- as a layer */
+
+static struct coroi_stack **layer_stack(void)
 {
-	struct coroi_stack *s = co->stack;
+	coro_t *co = coroi_manual();
+	return co ? &co->stack : NULL;
+}
+
+static struct coroi_extras **layer_extras(void)
+{
+	struct coroi_extras **e = &coroi_manual()->extras;
+	return coroi_extras_make(e) ? e : NULL;
+}
+
+static void layer_end(int status)
+{
+	struct coroi_stack *s = coroi_manual()->stack;
 
 	while (s->below)
 		s = s->below;
 	coroi_fiber_restart(&s->fiber, s->low, s->top);
 	coroi_restart(coroi_context(s->top, exit_main), status);
 }
+
+struct coroi_stack *coroi_manual_take(unsigned class)
+{
+	struct coroi_stack *s = NULL;
+
+	coroi_stack_pool_get(coroi_manual_pool(), class, &s, 1);
+	return s;
+}
+
+void coroi_manual_give(struct coroi_stack *s)
+{
+	coroi_stack_pool_put(coroi_manual_pool(), &s, 1);
+}
+
+static bool layer_where(struct coroi_where *at)
+{
+	coro_t *co = coroi_manual();
+
+	if (!co)
+		return false;
+	at->stack = co->stack;
+	at->fn = (uintptr_t)co->body;
+	return true;
+}
+
+static const struct coroi_layer layer = {
+	.stack = layer_stack,
+	.extras = layer_extras,
+	.end = layer_end,
+	.take = coroi_manual_take,
+	.give = coroi_manual_give,
+	.where = layer_where,
+};
+
+__attribute__((constructor)) static void layer_register(void)
+{
+	coroi_layer[COROI_LAYER_MANUAL] = &layer;
+}
+
+/* ------------------------------------------------------------------------------- public calls */
 
 static void prepare(coro_t *co, coro_body body, void *arg)
 {

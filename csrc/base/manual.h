@@ -5,9 +5,9 @@
 #define COROI_MANUAL_H
 
 #include "base/stack.h"
-#include "kernel/worker.h"
 
 struct coroi_extras;
+struct coroi_rec;
 
 struct coro {
 	void *sp;         /* its suspended context */
@@ -31,6 +31,10 @@ coro_t *coroi_manual(void);
 /* coroi_manual_pool - where their stacks come from. */
 struct coroi_stack_pool *coroi_manual_pool(void);
 
+/* coroi_manual_take, coroi_manual_give - a stack out of that pool, and back. NULL: no memory. */
+struct coroi_stack *coroi_manual_take(unsigned class);
+void coroi_manual_give(struct coroi_stack *s);
+
 /* Who is innermost on a thread, while it runs a dispatcher's coroutines. */
 struct coroi_outer {
 	coro_t *co;
@@ -41,8 +45,5 @@ struct coroi_outer {
  * coroi_manual_show - it finds those again. */
 void coroi_manual_hide(struct coroi_outer *o);
 void coroi_manual_show(const struct coroi_outer *o);
-
-/* coroi_manual_exit - end co, the innermost, with a yield code. */
-void coroi_manual_exit(coro_t *co, int status) __attribute__((noreturn));
 
 #endif

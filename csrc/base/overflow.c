@@ -9,9 +9,7 @@
  */
 #include "base/overflow.h"
 
-#include "base/manual.h"
-#include "kernel/dense.h"
-#include "dispatch/dispatch.h"
+#include "base/current.h"
 #include "base/text.h"
 
 static struct sigaction before;
@@ -24,23 +22,17 @@ static bool in_guard(const struct coroi_stack *s, const char *p)
 
 bool coroi_where(struct coroi_where *at)
 {
-	struct coroi_worker *w = coroi_self();
-	coro_t *co = coroi_manual();
-	coro_dispatcher *d = coroi_dispatcher();
+	const struct coroi_layer *scheduled = coroi_layer[COROI_LAYER_SCHEDULED];
+	struct coroi_where outer = {.worker = -1};
+	bool any = scheduled && scheduled->where(&outer);
 
-	*at = (struct coroi_where){.worker = w ? w->id : -1};
-	if (co) {
-		at->stack = co->stack;
-		at->fn = (uintptr_t)co->body;
-	} else if (d) { /* its policy is asked on the slot, too */
-		at->stack = d->current ? d->current->stack : d->shared;
-		at->fn = d->current ? (uintptr_t)d->current->fn : (uintptr_t)d->policy.next;
-	} else if (w && w->current) {
-		at->stack = coroi_dense_is_away(w, w->current) ? NULL : w->current->stack;
-		at->fn = (uintptr_t)w->current->fn;
-		at->handle = coroi_handle(w->current);
+	for (int i = 0; i < COROI_LAYER_SCHEDULED; i++) {
+		*at = (struct coroi_where){.worker = outer.worker};
+		if (coroi_layer[i] && coroi_layer[i]->where(at))
+			return true;
 	}
-	return co || d || w;
+	*at = outer;
+	return any;
 }
 
 static void report(const struct coroi_where *at)

@@ -2,8 +2,10 @@
 /* dispatch.c - see dispatch.h. */
 #include "dispatch/dispatch.h"
 
+#include "base/current.h"
 #include "base/extras.h"
 #include "base/frames.h"
+#include "base/overflow.h"
 
 #define TLS __attribute__((tls_model("initial-exec")))
 
@@ -24,7 +26,7 @@ static inline struct coroi_dispatched *current(void)
 	return d && !coroi_manual() ? d->current : NULL;
 }
 
-COROI_NOINLINE struct coroi_dispatched *coroi_dispatched_here(void)
+static COROI_NOINLINE struct coroi_dispatched *current_here(void)
 {
 	return current();
 }
@@ -161,13 +163,54 @@ static void loop_start(intptr_t value)
 	loop(d, value & FINISH);
 }
 
-void coroi_dispatch_exit(struct coroi_dispatched *c, int status)
+/* ------------------------------------------------------------------------------- as a layer */
+
+static struct coroi_stack **layer_stack(void)
 {
+	struct coroi_dispatched *c = current_here();
+	return c ? &c->stack : NULL;
+}
+
+static struct coroi_extras **layer_extras(void)
+{
+	struct coroi_extras **e = &current_here()->extras;
+	return coroi_extras_make(e) ? e : NULL;
+}
+
+static void layer_end(int status)
+{
+	struct coroi_dispatched *c = current_here();
 	struct coroi_stack *shared = c->dispatcher->shared;
 
 	c->ending = (uint8_t)status;
 	coroi_fiber_restart(&shared->fiber, shared->low, shared->top);
 	coroi_restart(coroi_context(shared->top, loop_start), (intptr_t)c->dispatcher | FINISH);
+}
+
+/* The policy is asked on the shared stack, too. */
+static bool layer_where(struct coroi_where *at)
+{
+	coro_dispatcher *d = coroi_dispatcher();
+
+	if (!d)
+		return false;
+	at->stack = d->current ? d->current->stack : d->shared;
+	at->fn = d->current ? (uintptr_t)d->current->fn : (uintptr_t)d->policy.next;
+	return true;
+}
+
+static const struct coroi_layer layer = {
+	.stack = layer_stack,
+	.extras = layer_extras,
+	.end = layer_end,
+	.take = coroi_manual_take,
+	.give = coroi_manual_give,
+	.where = layer_where,
+};
+
+__attribute__((constructor)) static void layer_register(void)
+{
+	coroi_layer[COROI_LAYER_DISPATCHED] = &layer;
 }
 
 /* ---------------------------------------------------------------------------------- out of it,

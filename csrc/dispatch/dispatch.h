@@ -83,9 +83,7 @@ struct coro_dispatcher {
 	uint32_t owner; /* 1: a thread is in coro_dispatch_run */
 };
 
-/* coroi_dispatched - the current coroutine of this thread's dispatcher, if it is the innermost; or
- * NULL. coroi_dispatcher - that dispatcher, or NULL. Async-signal-safe. */
-struct coroi_dispatched *coroi_dispatched_here(void);
+/* coroi_dispatcher - this thread's dispatcher, or NULL. Async-signal-safe. */
 coro_dispatcher *coroi_dispatcher(void);
 
 /* coroi_dispatch_suspend - block c, the current one. The callers' last act, a tail call where no
@@ -101,8 +99,5 @@ static inline int coroi_dispatch_suspend(struct coroi_dispatched *c)
 	coroi_fiber_arrive(fake, &d->caller);
 	return code;
 }
-
-/* coroi_dispatch_exit - end c, the current one, with a yield code. */
-void coroi_dispatch_exit(struct coroi_dispatched *c, int status) __attribute__((noreturn));
 
 #endif

@@ -14,7 +14,7 @@
  *   L2  the thread looks at `news` before each turn and each wait, without the lock, and takes all
  *       a remote wake under it, to the back of its queue. It sleeps only if, under the lock, there
  *       are no news
- *   L3  an end takes the a remote wake first, and changes the generation under the lock, so that no member in `a remote wake` is nobody
+ *   L3  an end takes the remote wake first, and changes the generation under the lock, so that no member in `a remote wake` is nobody
  * `permits` and `state` are the thread's own from when it has taken the spawn out of `a remote
  * wake`; its own spawns at once. `permits` is also looked at in L1, for the bound alone: relaxed.
  */

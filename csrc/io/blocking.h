@@ -6,7 +6,7 @@
  * suspended: threads are made as they are needed, up to a number; with more calls than that, calls
  * wait their turn; who has had nothing to do for a while ends.
  *
- *   K1  an pending-work token is taken: the end is not before the call
+ *   K1  a pending-work token is taken: the end is not before the call
  *   K2  the job goes to an idle thread, or to a new one, or to the back of the queue. If no thread
  *       can be had and there is none, the call fails
  *   K3  the coroutine waits for its event. A cancel takes a job back that is still in the queue

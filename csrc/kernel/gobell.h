@@ -34,7 +34,7 @@ void coroi_bell_ring(struct coro_scheduler *s);
 
 /* coroi_bell_done - r has ended, and the goroutine of a id waits for it. With COROI_JOIN_COUNTED in
  * the id a coroutine of s will hear of it from Go: from here on, and the caller is awake, until Go
- * has told it, an pending-work token is held. Before, there is none, so that who waits for one that
+ * has told it, a pending-work token is held. Before, there is none, so that who waits for one that
  * waits for ever is no work under way. */
 void coroi_bell_done(struct coro_scheduler *s, struct coroi_rec *r, uint32_t id);
 

@@ -95,7 +95,8 @@ static inline int may_call(struct coroi_worker *w, const char *call, coro_go_id 
 /* keep - the text of a call that failed stays with its coroutine, in the place of the last one. */
 COROI_COLD static void keep(struct coroi_call *c)
 {
-	char **place = coroi_extras_text(coroi_extras_of(c->caller));
+	struct coroi_extras **e = coroi_extras_of(c->caller);
+	char **place = e ? coroi_extras_text(e) : NULL;
 
 	if (!place) {
 		coroi_release(c->text);

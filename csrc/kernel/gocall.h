@@ -27,7 +27,7 @@
  *
  * Offloaded calls, which goroutines make. The call is on the stack of its coroutine:
  *
- *   F1  the caller takes an pending-work token of activity (idle.c): until Go gives it back this is not the end
+ *   F1  the caller takes a pending-work token of activity (idle.c): until Go gives it back this is not the end
  *   F2  it adds the call to the scheduler's list, sequentially consistent
  *   F3  calls_unwatched was 1, and this caller is the one who makes it 0: it rings the bell
  *   F4  it suspends, COMMITTED, unless its event has come; no close cancels that

@@ -45,6 +45,7 @@ static void *worker_main(void *arg)
 	struct coro_scheduler *s = w->sched;
 
 	coroi_worker_tls = coroi_here_tls = w;
+	coroi_scheduled_tls = &w->current;
 	coroi_fiber_native(&w->native);
 	coroi_thread_name(s->name, w->id);
 	w->tid = coroi_thread_id();
@@ -188,6 +189,7 @@ static int build(struct coro_scheduler *s, const coro_options *o)
 	if (coroi_mags_init(&s->outside.mags, &s->slab))
 		return CORO_ENOMEM;
 	coroi_goworker_init(s);
+	s->driver = &coroi_futex_driver;
 	int status = coroi_services_init(s, o);
 	if (status)
 		return status;

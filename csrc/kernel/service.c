@@ -2,16 +2,14 @@
 /* service.c - see service.h. */
 #include "kernel/service.h"
 
-#include <stdlib.h>
-
 static struct coroi_service *services[COROI_SERVICES_MAX]; /* written by constructors alone */
 static uint32_t count;
 
 void coroi_service_register(struct coroi_service *service)
 {
 	if (count == COROI_SERVICES_MAX)
-		/* a room more than there is room for: found by the first run of any program */
-		abort();
+		/* too many rooms: found by the first run of any program */
+		__builtin_trap();
 	service->id = count;
 	services[count++] = service;
 }

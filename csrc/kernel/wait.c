@@ -15,7 +15,7 @@
  *   W2  if count, EVENT and CANCEL were 0 before, this waker alone puts the record into its home's
  *       inbox as a remote wake. So a record is a node of at most one inbox, once, and stays one
  *       until W3 clears the word.
- *   W3  the worker that takes the a remote wake, in its door: not at home here: on to where it is
+ *   W3  the worker that takes the remote wake, in its door: not at home here: on to where it is
  *       now. Else fetch-and clears EVENT, CANCEL and count, and they are delivered: home is stable
  *       inside the home's door.
  *   W4  end (join.c): not ESCAPED: nothing; nobody has a handle, and the next user may have its
@@ -41,7 +41,7 @@
  *   C3  a join that is cancelled takes its registration back (J1 of join.c). If the end was first,
  *       an event is committed: it waits for that, and is not cancelled.
  *   C4  who starts a fresh one: `canceled`, or CANCEL in the word: it ends unstarted. The word, so
- *       that nothing starts that was cancelled before, although the a remote wake is not delivered
+ *       that nothing starts that was cancelled before, although the remote wake is not delivered
  *       yet.
  *   The generation of the wake word keeps a cancel from the record's next user (W1, W4), which is
  *   filled in with `canceled` cleared.

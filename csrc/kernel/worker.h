@@ -13,7 +13,9 @@
 
 #include "base/atomics.h"
 #include "base/backoff.h"
+#include "base/current.h"
 #include "kernel/batch.h"
+#include "kernel/driver.h"
 #include "kernel/gobell.h"
 #include "kernel/gocall.h"
 #include "kernel/record.h"
@@ -199,6 +201,7 @@ struct coro_scheduler {
 	struct coroi_outside outside;
 	struct coroi_gobell bell __attribute__((aligned(COROI_APART)));
 	struct coroi_offloaded calls __attribute__((aligned(COROI_APART)));
+	const struct coroi_driver *driver;
 	void *service[COROI_SERVICES_MAX]; /* state of services, by their id */
 
 	/* life */
@@ -221,33 +224,6 @@ static inline bool coroi_is_dedicated(const struct coroi_worker *w)
 {
 	return w->id >= coroi_general(w->sched);
 }
-
-/* coroi_tls - what a thread-local variable holds, never cached by the compiler: a coroutine may
- * continue on another thread after each call that suspends. */
-#if defined(__x86_64__)
-#define coroi_tls(variable)                                                                     \
-	({                                                                                      \
-		void *coroi_value;                                                              \
-		__asm__ volatile("movq " #variable "@gottpoff(%%rip), %0\n\tmovq %%fs:(%0), %0" \
-				 : "=&r"(coroi_value));                                         \
-		coroi_value;                                                                    \
-	})
-#else
-#define coroi_tls(variable)                                                       \
-	({                                                                        \
-		void *coroi_value;                                                \
-		uint64_t coroi_offset;                                            \
-		__asm__ volatile("mrs %0, tpidr_el0\n\t"                          \
-				 "adrp %1, :gottprel:" #variable "\n\t"           \
-				 "ldr %1, [%1, :gottprel_lo12:" #variable "]\n\t" \
-				 "ldr %0, [%0, %1]"                               \
-				 : "=&r"(coroi_value), "=&r"(coroi_offset));      \
-		coroi_value;                                                      \
-	})
-#endif
-
-#define COROI_THREAD_LOCAL \
-	extern __thread __attribute__((tls_model("initial-exec"), visibility("hidden")))
 
 /* coroi_self - the worker of this thread, or NULL. */
 COROI_THREAD_LOCAL struct coroi_worker *coroi_worker_tls;

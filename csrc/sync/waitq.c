@@ -2,8 +2,7 @@
 /* waitq.c - see waitq.h. */
 #include "sync/waitq.h"
 
-#include "base/manual.h"
-#include "dispatch/dispatch.h"
+#include "base/current.h"
 #include "sync/gowait.h"
 
 /* What this room keeps for a scheduler. The schedulers that are open are in a list: their serial
@@ -134,7 +133,7 @@ coroi_waiter_aside(struct coroi_object *o, const struct coroi_rec *me, size_t by
 
 bool coroi_may_block(void)
 {
-	return !coroi_manual() && !coroi_dispatched_here();
+	return !coroi_innermost(); /* a thread that is no worker runs no scheduled one */
 }
 
 COROI_NOINLINE int coroi_waiter_wake(struct coroi_waiter *x)

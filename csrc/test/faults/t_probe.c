@@ -8,6 +8,7 @@
 #include "scenarios.h"
 
 #include "kernel/gocall.h"
+#include "kernel/worker.h"
 #include "dispatch/policy.h"
 #include "base/sys.h"
 
