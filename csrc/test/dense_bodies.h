@@ -1,7 +1,6 @@
 /*
  * dense_bodies.h - dense coroutines for the tests: a scheduler with shared stacks, and bodies.
  */
-
 #ifndef DENSE_BODIES_H
 #define DENSE_BODIES_H
 

@@ -1,7 +1,6 @@
 /*
  * pools.h - for the tests: pools of threads with a dispatcher each.
  */
-
 #ifndef POOLS_H
 #define POOLS_H
 

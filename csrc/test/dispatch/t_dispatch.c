@@ -35,7 +35,7 @@ TEST(dispatch_frames_last_on_stacks_of_any_size)
 /* Each body stands at the address of the one before. */
 static uintptr_t stood;
 
-static void same_place(uintptr_t at)
+static void same_address(uintptr_t at)
 {
 	CHECK(!stood || stood == at);
 	stood = at;
@@ -43,7 +43,7 @@ static void same_place(uintptr_t at)
 
 static void stands(struct player *p)
 {
-	same_place((uintptr_t)__builtin_frame_address(0));
+	same_address((uintptr_t)__builtin_frame_address(0));
 	p->rounds = 1;
 }
 
@@ -66,13 +66,13 @@ TEST(dispatch_one_that_never_blocks_is_only_called)
 /* One that blocks stands at the same address as one that does not, whatever ran there before. */
 static void stands_and_blocks(struct player *p)
 {
-	same_place((uintptr_t)__builtin_frame_address(0));
+	same_address((uintptr_t)__builtin_frame_address(0));
 	if (p->id % 3)
 		CHECK_EQ(coro_dispatch_block(), CORO_OK);
-	same_place((uintptr_t)__builtin_frame_address(0));
+	same_address((uintptr_t)__builtin_frame_address(0));
 }
 
-TEST(dispatch_all_stand_at_one_place)
+TEST(dispatch_all_stand_at_one_address)
 {
 	fifo_open(0);
 	stood = 0;

@@ -1,7 +1,6 @@
 /*
  * t_dispatch_misuse.c - the manual dispatcher: each misuse is an error, and changes nothing.
  */
-
 #include "fifo.h"
 
 #include <stdlib.h>
@@ -97,7 +96,7 @@ TEST(dispatch_what_is_not_allowed_inside)
 	fifo_open(0);
 	fifo.asking = ask_for_trouble;
 	struct player *p = fifo_enter_many(2, makes_trouble);
-	/* it is fresh */
+	/* p[0] is fresh */
 	CHECK_EQ(coro_dispatch_init(&p->own, dispatcher, player_main, p), CORO_EBUSY);
 	fifo_run();
 	CHECK_EQ(p[0].rounds + p[1].rounds, 2);

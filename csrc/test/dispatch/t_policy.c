@@ -3,7 +3,6 @@
  * ended one is stale; each has its turn. The end of a pool: t_policy_stop.c; misuse:
  * t_policy_misuse.c; no memory: t_policy_nomemory.c.
  */
-
 #include "pools.h"
 
 #include "base/sys.h"
@@ -254,7 +253,8 @@ static void *spawns(void *arg)
 	for (uint64_t i = 0; i < n; i++) {
 		CHECK_EQ(coro_dispatch_pool_spawn(pool, ends_at_once, NULL, 0, &id), CORO_OK);
 		CHECK(id != before);
-		if (i % 16 == 0) { /* it may have ended, and another may have its number */
+		/* the coroutine may have ended, and another may have its number */
+		if (i % 16 == 0) {
 			int status = coro_dispatch_wake(pool, id);
 			CHECK(status == CORO_OK || status == CORO_ESTALE);
 		}

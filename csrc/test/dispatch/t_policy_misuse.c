@@ -1,7 +1,6 @@
 /*
  * t_policy_misuse.c - pools of dispatchers: misuse is told, limits are kept.
  */
-
 #include "pools.h"
 
 #include "dispatch/policy.h"

@@ -1,7 +1,6 @@
 /*
  * t_policy_nomemory.c - pools of dispatchers without memory: what is refused has not happened.
  */
-
 #include "pools.h"
 
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 /*
  * t_policy_stop.c - pools of dispatchers: stop, free, and a pool that ends another.
  */
-
 #include "pools.h"
 
 static uint64_t canceled, deferred, told, stop_it;

@@ -53,7 +53,7 @@ static coro_scheduler *with_threads(uint32_t workers, uint32_t flags, uint32_t t
 	return start(&o);
 }
 
-TEST(block_calls_are_made_once_by_so_many_threads)
+TEST(block_calls_are_made_once_by_n_threads)
 {
 	for (uint32_t threads = 1; threads <= 8; threads *= 2) {
 		coro_scheduler *s = with_threads(2, CORO_PAUSED, threads);

@@ -342,14 +342,14 @@ TEST(cancel_of_children)
 
 /* A canceled coroutine that awaits a stack ends unstarted when a stack comes free, or when all else
  * is at rest. */
-#define STACKS_FREE 5
+#define STACKS_LEFT 5
 static void awaits_stacks(void *arg, void *result)
 {
 	coro_handle h[40];
 	(void)arg;
 	(void)result;
 	for (int i = 0; i < 40; i++)
-		CHECK_EQ(coro_spawn_attr(JOINABLE(1), i >= STACKS_FREE ? never : parks, NULL, 0,
+		CHECK_EQ(coro_spawn_attr(JOINABLE(1), i >= STACKS_LEFT ? never : parks, NULL, 0,
 					 &h[i]),
 			 CORO_OK);
 	for (int i = 0; i < 3; i++)
@@ -359,8 +359,8 @@ static void awaits_stacks(void *arg, void *result)
 		CHECK_EQ(coro_cancel(h[i]), CORO_OK);
 	for (int i = 0; i < 40; i++) {
 		uint8_t got = 0;
-		CHECK_EQ(coro_join(h[i], &got, 1), i >= STACKS_FREE ? CORO_ECANCELED : CORO_OK);
-		CHECK_EQ(got, i >= STACKS_FREE ? 0 : 7);
+		CHECK_EQ(coro_join(h[i], &got, 1), i >= STACKS_LEFT ? CORO_ECANCELED : CORO_OK);
+		CHECK_EQ(got, i >= STACKS_LEFT ? 0 : 7);
 	}
 	finished();
 }
@@ -382,7 +382,7 @@ static void is_canceled_without_a_stack(void *arg, void *result)
 TEST(cancel_of_those_that_await_a_stack)
 {
 	coro_options o = options(1, 0);
-	o.stack_limit = o.stack_bytes + (4 << 10); /* one stack */
+	o.stack_limit = o.stack_bytes + (4 << 10); /* a single stack */
 	coro_scheduler *s = start(&o);
 
 	done = 0;
@@ -391,12 +391,12 @@ TEST(cancel_of_those_that_await_a_stack)
 	CHECK_EQ(done, 1);
 	finish(s);
 
-	o.stack_limit = (1 + STACKS_FREE) * (o.stack_bytes + (4 << 10));
+	o.stack_limit = (1 + STACKS_LEFT) * (o.stack_bytes + (4 << 10));
 	s = start(&o);
 	done = 0;
 	spawn(s, awaits_stacks, NULL, 0);
 	finish(s);
-	CHECK_EQ(done, 1 + STACKS_FREE);
+	CHECK_EQ(done, 1 + STACKS_LEFT);
 }
 
 /* -------------------------------------------------------------------------------------- joining */

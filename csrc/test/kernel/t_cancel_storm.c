@@ -1,7 +1,6 @@
 /*
  * t_cancel_storm.c - cancels and permits at once, from every side: counted.
  */
-
 #include "test.h"
 
 #include "kernel/wait.h"

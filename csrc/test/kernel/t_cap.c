@@ -294,8 +294,8 @@ static void parks_for_good(void *arg, void *result)
 	CHECK_EQ(coro_park(), CORO_OK);
 }
 
-/* It is not the end either if the last pending work is not a worker's: whoever ends that work lets
- * a worker tell them. */
+/* Nor is it the end if the last pending work belongs to no worker: the end of that work makes a
+ * worker tell them. */
 TEST(cap_is_no_deadlock_after_what_comes_from_outside)
 {
 	for (uint32_t flags = 0; flags <= CORO_NO_STANDBY; flags += CORO_NO_STANDBY) {
@@ -413,7 +413,7 @@ static void starts_no_go_body(void *arg, void *result)
 	show_records(s);
 	while (coro_spawn(ends, NULL, 0) == CORO_OK)
 		;
-	/* and without credit */
+	/* without credit, too */
 	CHECK_EQ(coro_spawn_go(COROI_GO_BODY | 7, NULL, 0, &h), CORO_ENOMEM);
 }
 

@@ -174,7 +174,7 @@ static void stays(void *arg, void *result)
 	CHECK(coro_worker() >= GENERAL);
 	CHECK_EQ(coro_park(), CORO_OK);
 	CHECK(coro_worker() >= GENERAL);
-	CHECK_EQ(computed[coro_worker()], 1); /* it had to wait */
+	CHECK_EQ(computed[coro_worker()], 1); /* the coroutine had to wait */
 	add_one(&other);
 }
 

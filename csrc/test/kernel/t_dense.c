@@ -3,7 +3,6 @@
  * for, and whatever ran on its stack meanwhile. Large frames: t_dense_private.c; no memory:
  * t_dense_nomemory.c.
  */
-
 #include "dense_bodies.h"
 
 #include "kernel/dense.h"

@@ -1,7 +1,6 @@
 /*
  * t_dense_nomemory.c - dense coroutines without memory: what is refused, and what starts later.
  */
-
 #include "dense_bodies.h"
 
 #include <string.h>

@@ -2,7 +2,6 @@
  * t_dense_private.c - dense coroutines with large frames, and dense coroutines that call on a
  * deeper stack: they keep a stack of their own, and the shared stack gets another one.
  */
-
 #include "dense_bodies.h"
 
 #include <string.h>
@@ -151,7 +150,7 @@ TEST(dense_trim_spares_one_that_keeps_its_stack)
 		CHECK_EQ(stats(s).dense_private, 1);
 		CHECK(stats(s).dense_bytes > 0);
 		coro_scheduler_trim(s);
-		CHECK_EQ(stats(s).dense_bytes, 0); /* it has ended */
+		CHECK_EQ(stats(s).dense_bytes, 0); /* the coroutine has ended */
 		finish(s);
 		for (unsigned i = 0; i < 3; i++)
 			CHECK_EQ(coro_chan_free(ways[i]), CORO_OK);

@@ -1,7 +1,6 @@
 /*
  * t_dense_stress.c - dense and plain coroutines that wait at random for everything there is.
  */
-
 #include "dense_bodies.h"
 
 #include <sched.h>

@@ -203,7 +203,7 @@ TEST(deque_keeps_arguments)
 	r[0].state = COROI_FRESH;
 	coroi_deque_push(d, coroi_runnable_fresh(&r[0]));
 	coroi_deque_push(d, coroi_runnable_started(&r[1]));
-	CHECK(!coroi_deque_push_new(d, new_runnable(1), 1)); /* it would overtake */
+	CHECK(!coroi_deque_push_new(d, new_runnable(1), 1)); /* the new runnable would overtake */
 	CHECK_EQ(coroi_deque_length(d), entries + 2);
 	for (uint32_t i = 0; i < entries; i++) {
 		CHECK(coroi_deque_pop(d) == new_runnable(1));

@@ -272,7 +272,7 @@ TEST(close_cancels_those_that_just_parked)
 	}
 }
 
-static void waits_for_ever(void *arg, void *result)
+static void waits_forever(void *arg, void *result)
 {
 	coro_handle child;
 
@@ -303,7 +303,7 @@ TEST(close_with_cancel_ends_present_and_future_waits)
 		coro_scheduler *s = start_with(1 + (uint32_t)i % 3, 0);
 		done = 0;
 		for (int k = 0; k < 20; k++)
-			spawn(s, waits_for_ever, NULL, 0);
+			spawn(s, waits_forever, NULL, 0);
 		until_waiting(s, 40);
 		CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
 		CHECK_EQ(done, 40);
@@ -422,7 +422,7 @@ TEST(end_is_not_seen_while_one_lives)
 	pthread_t t;
 
 	memset(s, 0, sizeof *s);
-	s->workers = COUNTERS - 1; /* and the goworker's */
+	s->workers = COUNTERS - 1; /* and one for the goworker */
 	s->worker = aligned_alloc(COROI_APART, COUNTERS * sizeof *s->worker);
 	memset(s->worker, 0, COUNTERS * sizeof *s->worker);
 	s->worker[0].spawned = 1;

@@ -51,7 +51,7 @@ static void wakes_many(void *arg, void *result)
 	CHECK_EQ(coro_sem_init(&sem, 0, kind == AT_HOME ? CORO_HOME : 0), CORO_OK);
 	for (int i = 0; i < 3 * RING; i++) {
 		CHECK_EQ(coro_spawn_attr(&here, waits, NULL, 0, &waiting[i]), CORO_OK);
-		CHECK_EQ(coro_yield(), CORO_OK); /* it waits */
+		CHECK_EQ(coro_yield(), CORO_OK); /* the child waits */
 	}
 	CHECK_EQ(coroi_deque_length(queue()), 0);
 	CHECK_EQ(queue()->mask + 1, RING);

@@ -181,7 +181,7 @@ TEST(gobody_is_woken_and_canceled)
 	spawn(s, starts_and_joins, &out, sizeof out);
 	goworker_wakes(goworker);
 	struct coroi_rec *r = start_body(goworker);
-	while (coro_scheduler_blocked(s, NULL, 0) != 1) /* its parent waits for it */
+	while (coro_scheduler_blocked(s, NULL, 0) != 1) /* the parent waits for the body */
 		sleep_us(50);
 	CHECK_EQ(h, coroi_handle(r));
 

@@ -1,7 +1,6 @@
 /*
  * t_gocall_misuse.c - calls into Go that are refused, or go wrong on either side.
  */
-
 #include "gostand.h"
 
 #include "kernel/gocall.h"

@@ -167,7 +167,8 @@ static void waits_first(void *arg, void *result)
 	uint8_t got = 0;
 
 	(void)result;
-	CHECK_EQ(coro_join(r->target, &got, 1), CORO_OK); /* it waited, so it is the first */
+	/* this joiner waited, so it is the first */
+	CHECK_EQ(coro_join(r->target, &got, 1), CORO_OK);
 	CHECK_EQ(got, 5);
 }
 

@@ -140,8 +140,8 @@ static void goes_free(void *arg, void *result)
 	add_one(&other);
 }
 
-/* It waits for unpinned ones: some are behind many pinned ones, some before, some woken, some in
- * the inbox as remote wakes. */
+/* The computing coroutine waits for unpinned ones: some are behind many pinned ones, some before,
+ * some woken, some in the inbox as remote wakes. */
 static void computes(void *arg, void *result)
 {
 	uint64_t want;
@@ -266,7 +266,7 @@ static void moves_about(void *arg, void *result)
 		if (rnd(&seed) % 8 == 0)
 			CHECK_EQ(coro_unpin(), CORO_OK);
 	}
-	while (coro_park() == CORO_OK) /* what was given before, and may be on its way */
+	while (coro_park() == CORO_OK) /* permits that were given before may be on their way */
 		add_one(&got);
 	/* canceled, and it moves all the same */
 	CHECK_EQ(coro_pin((uint32_t)i % workers), CORO_OK);

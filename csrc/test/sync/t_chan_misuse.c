@@ -1,7 +1,6 @@
 /*
  * t_chan_misuse.c - channels and select: each misuse is told, and changes nothing.
  */
-
 #include "test.h"
 
 static uint64_t done;

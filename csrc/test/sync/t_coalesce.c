@@ -34,7 +34,7 @@ static void spins(void *arg, void *result)
 	(void)result;
 
 	meanwhile = some_come;
-	/* only one value comes: coalesce half as often each time, and less */
+	/* only one value comes: coalesce half as often each time */
 	for (unsigned most = 1, i = 0; i < 8; i++) {
 		at_once = 1;
 		spins_once();

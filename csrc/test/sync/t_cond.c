@@ -1,7 +1,6 @@
 /*
  * t_cond.c - conditions: threads and coroutines wait for each other.
  */
-
 #include "test.h"
 
 #include <string.h>

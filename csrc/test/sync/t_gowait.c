@@ -153,7 +153,7 @@ TEST(gowaiter_passes_values)
 }
 
 /* A goroutine that comes to a closed channel does not wait. */
-TEST(gocall_at_closed_channels)
+TEST(gowaiter_does_not_wait_at_a_closed_channel)
 {
 	coro_scheduler *s = start_with(1, 0);
 	struct coroi_gowaiter *g = coroi_gowaiter_new(s, 1, NULL, 0, 8);
@@ -267,7 +267,7 @@ TEST(gowaiter_waits_for_one_of_several)
 	has_chosen(g, 0, CORO_OK);
 	CHECK_EQ(in, 5);
 	coroi_gowaiter_free(g);
-	CHECK_EQ(coro_chan_recv(to, &got, 0), CORO_ETIMEDOUT); /* it has left this queue, too */
+	CHECK_EQ(coro_chan_recv(to, &got, 0), CORO_ETIMEDOUT); /* g has left this queue, too */
 
 	g = chooses(3, from, to, COROI_WAITS);
 	CHECK_EQ(coro_chan_recv(to, &got, 0), CORO_OK);

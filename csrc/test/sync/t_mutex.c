@@ -1,7 +1,6 @@
 /*
  * t_mutex.c - mutexes: one at a time is inside, coroutine or thread.
  */
-
 #include "test.h"
 
 #include <string.h>

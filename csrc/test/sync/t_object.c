@@ -3,7 +3,6 @@
  * common: misuse is told, an object with waiters is not destroyed, CORO_HOME is for one worker.
  * Misuse of channels: t_chan_misuse.c; waits in no-wait sections: t_nowait.c.
  */
-
 #include "gostand.h"
 
 #include "kernel/gocall.h"

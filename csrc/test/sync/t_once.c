@@ -1,7 +1,6 @@
 /*
  * t_once.c - once: one does it, the others wait until it is done.
  */
-
 #include "test.h"
 
 static coro_once once;

@@ -1,7 +1,6 @@
 /*
  * t_rwlock.c - reader-writer locks: a writer that stops waiting lets the readers behind it in.
  */
-
 #include "test.h"
 
 #include <string.h>

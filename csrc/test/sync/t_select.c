@@ -1,7 +1,6 @@
 /*
  * t_select.c - select: one of several channels, and the others are unchanged.
  */
-
 #include "dense_bodies.h"
 
 static uint64_t done;
@@ -32,7 +31,7 @@ static void serves_and_frees(void *arg, void *result)
 	CHECK_EQ(coro_chan_send(two[0], &(uint64_t){1}, 0), CORO_OK);
 	/* the waiter of this channel was served at the other one */
 	CHECK_EQ(coro_chan_send(two[1], &(uint64_t){2}, 0), CORO_ETIMEDOUT);
-	/* and is still in this queue */
+	/* and the select is still in this queue */
 	CHECK_EQ(coro_chan_free(two[1]), CORO_EBUSY);
 	/* but not in that one */
 	CHECK_EQ(coro_chan_free(two[0]), CORO_OK);

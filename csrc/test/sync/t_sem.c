@@ -1,7 +1,6 @@
 /*
  * t_sem.c - semaphores: permits are passed on, first come first served.
  */
-
 #include "test.h"
 
 #include <string.h>

@@ -1,7 +1,6 @@
 /*
  * t_waitq.c - waits of threads, and waits between two schedulers.
  */
-
 #include "test.h"
 
 #include "sync/chan.h"

@@ -25,7 +25,7 @@ static struct {
 	uint32_t home;
 
 	uint64_t holders, inside, readers, writers, watching; /* how many are inside now */
-	uint64_t items, made, taken;                          /* those of the monitor */
+	uint64_t items, made, taken;                          /* of the monitor */
 	uint64_t values, values_most;
 	uint8_t *sent, *seen; /* for each value: how often */
 	uint64_t steps;       /* of each body; 0: until it is canceled */
