@@ -2,10 +2,7 @@
 /* blocking.c - see blocking.h. */
 #include "io/blocking.h"
 
-#include "kernel/dense.h"
-#include "kernel/goworker.h"
-#include "kernel/nowait.h"
-#include "kernel/wait.h"
+#include "kernel/kernel.h"
 
 #define IDLE_NS      5000000000
 #define THREADS_MOST 65536
@@ -35,7 +32,7 @@ static struct coroi_service pool_service;
 
 struct coroi_pool *coroi_blocking_pool(struct coro_scheduler *s)
 {
-	return s->service[pool_service.id];
+	return *coroi_service_state(s, &pool_service);
 }
 
 static __thread struct coroi_thread *thread_here; /* NULL: it is not one of these */
@@ -151,7 +148,7 @@ static void *thread_main(void *arg)
 
 	thread_here = &t;
 	coroi_fiber_native(&t.native);
-	coroi_thread_name(p->sched->name, p->sched->workers); /* after its workers */
+	coroi_name_thread(p->sched); /* after its workers */
 	t.sigstack = coroi_sigstack_install();
 	for (; j; j = next_job(p, &t))
 		make(j);
@@ -215,7 +212,7 @@ static int pool_init(struct coro_scheduler *s, const coro_options *o)
 	p->sched = s;
 	p->most = o->blocking_threads ? o->blocking_threads : COROI_BLOCKING_THREADS;
 	p->idle_ns = IDLE_NS;
-	s->service[pool_service.id] = p;
+	*coroi_service_state(s, &pool_service) = p;
 	return CORO_OK;
 }
 
@@ -251,8 +248,8 @@ static void pool_close(struct coro_scheduler *s)
 
 static void pool_destroy(struct coro_scheduler *s)
 {
-	coroi_release(s->service[pool_service.id]);
-	s->service[pool_service.id] = NULL;
+	coroi_release(coroi_blocking_pool(s));
+	*coroi_service_state(s, &pool_service) = NULL;
 }
 
 static struct coroi_service pool_service = {
@@ -261,9 +258,15 @@ static struct coroi_service pool_service = {
 	.destroy = pool_destroy,
 };
 
+static void end_elsewhere(void)
+{
+	coro_thread_end();
+}
+
 __attribute__((constructor)) static void pool_register(void)
 {
 	coroi_service_register(&pool_service);
+	coroi_on_end_elsewhere = end_elsewhere;
 }
 
 /* -------------------------------------------------------------------------------- public calls */
@@ -287,7 +290,7 @@ int coro_blocking(void (*fn)(void *), void *arg)
 	struct coroi_worker *w = coroi_self();
 	struct coroi_rec *me;
 
-	if (!w || !(me = w->current))
+	if (!(me = coroi_current(w)))
 		return CORO_EPERM;
 	if (!fn || coroi_is_hidden(me, arg))
 		return CORO_EINVAL;
@@ -296,7 +299,7 @@ int coro_blocking(void (*fn)(void *), void *arg)
 		return status;
 	if (coro_canceled())
 		return CORO_ECANCELED;
-	struct coro_scheduler *s = w->sched;
+	struct coro_scheduler *s = coroi_scheduler_of(w);
 	struct coroi_job *j = coroi_aside(me, sizeof *j);
 	if (!j)
 		return CORO_ENOMEM;
@@ -332,13 +335,11 @@ static void leave(struct coroi_worker *w, void *arg)
 	struct coroi_rec *me = j->rec;
 
 	/* K2. With CORO_OK it is on its way */
-	int status = submit(coroi_blocking_pool(w->sched), j);
+	int status = submit(coroi_blocking_pool(coroi_scheduler_of(w)), j);
 	if (!status)
 		return;
-	coroi_door_enter(w);
-	coroi_resume_locked(w, me, (int8_t)status);
-	coroi_door_leave(w);
-	coroi_pending_end(w->sched);
+	coroi_errand_failed(w, me, status);
+	coroi_pending_end(coroi_scheduler_of(w));
 }
 
 int coro_thread_begin(void)
@@ -346,7 +347,7 @@ int coro_thread_begin(void)
 	struct coroi_worker *w = coroi_self();
 	struct coroi_rec *me;
 
-	if (!w || !(me = w->current) || coroi_is_dense(me))
+	if (!(me = coroi_current(w)) || coroi_is_dense(me))
 		return CORO_EPERM;
 	int status = coroi_nowait(w, "coro_thread_begin");
 	if (status)
@@ -355,11 +356,8 @@ int coro_thread_begin(void)
 		return CORO_ECANCELED;
 	struct coroi_job j = {.fn = ride, .arg = me, .rec = me};
 	coroi_escape(me);
-	coroi_pending_begin(w->sched, 1); /* K1 */
-	coroi_door_enter(w);
-	at_store_rlx(&me->state, COROI_COMMITTED);
-	me->waits = CORO_WAIT_BLOCKING;
-	return coroi_errand_locked(w, me, leave, &j);
+	coroi_pending_begin(coroi_scheduler_of(w), 1); /* K1 */
+	return coroi_errand(w, me, CORO_WAIT_BLOCKING, leave, &j);
 }
 
 int coro_thread_end(void)

@@ -14,7 +14,7 @@
  *
  * coro_thread_begin is the same with the coroutine itself for a job: the thread goes on with its
  * context, and sends the event when it comes to coro_thread_end. It is suspended by then: the
- * native stack hands it over (coroi_run).
+ * native stack hands it over.
  */
 #ifndef COROI_BLOCKING_H
 #define COROI_BLOCKING_H

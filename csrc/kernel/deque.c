@@ -155,5 +155,6 @@ uint32_t coroi_deque_give(struct coroi_worker *w, uint16_t t, struct coroi_steal
 		/* pairs with coroi_remote_wake_locked, perhaps in t's door by another thief */
 		if (coroi_runnable_has_record(out[i].runnable))
 			at_store_rel(&coroi_runnable_record(out[i].runnable)->home, t);
+	COROI_PROBE(MOVE, coroi_runnable_record(out[i].runnable));
 	return n;
 }

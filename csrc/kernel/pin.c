@@ -29,6 +29,7 @@ static void migrate(struct coroi_worker *w, void *arg)
 	struct coroi_worker *to = m->to; /* m lies on r's stack: r may run there after the push */
 
 	coroi_door_enter(w);
+	COROI_PROBE(MOVE, r);
 	at_store_rel(&r->home,
 		     to->id); /* pairs with coroi_remote_wake_locked, as in coroi_deque_give */
 	coroi_door_leave(w);

@@ -9,6 +9,7 @@
 
 #include "base/atomics.h"
 #include "coro.h"
+#include "kernel/probe.h"
 
 #include <string.h>
 
@@ -146,6 +147,7 @@ static inline void coroi_fill(struct coroi_rec *r, const struct coroi_fill *q, u
 	 * last. */
 	at_store_rlx((coroi_words *)&r->permits, first);
 	at_store_rlx((coroi_words *)&r->class, second);
+	COROI_PROBE(SPAWN, r);
 }
 
 static inline void coroi_fill_argument(struct coroi_rec *r, const void *arg, size_t arg_bytes)

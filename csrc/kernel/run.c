@@ -24,6 +24,11 @@
 
 #include <string.h>
 
+void (*coroi_on_end_elsewhere)(void);
+#ifdef COROI_PROBES
+void (*coroi_probe)(enum coroi_probe_event event, const struct coroi_rec *r);
+#endif
+
 /* ------------------------------------------------------------------------ what comes from
  * outside */
 
@@ -317,6 +322,7 @@ void coroi_fail_awaiting_stack_locked(struct coroi_worker *w)
 static inline void begin_locked(struct coroi_worker *w, struct coroi_rec *r,
 				struct coroi_stack *stack)
 {
+	COROI_PROBE(START, r);
 	r->stack = stack;
 	if (coroi_unlikely(stack->serves == COROI_DENSE))
 		coroi_dense_begin_locked(w, r, stack);
@@ -528,8 +534,8 @@ static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 		if (coroi_likely(!finish))
 			call(me);
 		finish = false;
-		if (coroi_unlikely(!coroi_self())) /* it has ended on a thread of its own */
-			coro_thread_end();
+		if (coroi_unlikely(!coroi_self())) /* it ends on a thread that is no worker */
+			coroi_on_end_elsewhere();
 		me = coroi_self()->current;
 		stack = me->stack;
 		if (coroi_unlikely(me->flags & COROI_F_EXTRAS)) {

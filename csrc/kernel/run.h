@@ -75,6 +75,7 @@ static inline struct coroi_rec *coroi_record_locked(struct coroi_worker *w, uint
 /* coroi_unwait_locked - r does not wait any more. */
 static inline void coroi_unwait_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
+	COROI_PROBE(WAKE, r);
 	at_store_rlx(&r->state, COROI_ACTIVE);
 	if (coroi_unlikely(r->armed))
 		coroi_timer_disarm_locked(w, r);
@@ -244,6 +245,7 @@ static inline __attribute__((always_inline)) bool coroi_made_ready_locked(struct
 		return false;
 	if (coroi_unlikely(r->armed) && !coroi_timer_disarmed_locked(w, r))
 		return false;
+	COROI_PROBE(WAKE, r);
 	at_store_rlx(&r->state, COROI_ACTIVE);
 	if (coroi_likely(back != r))
 		at_store_rlx(&w->next, r);
@@ -349,6 +351,10 @@ static inline int coroi_errand_locked(struct coroi_worker *w, struct coroi_rec *
 /* coroi_run - from the native stack: run coroutines until there is none (false), or inline calls
  * are to be made (true). Those that are in the list when it begins have been made. */
 bool coroi_run(struct coroi_worker *w);
+
+/* coroi_on_end_elsewhere - what a coroutine does that ends on a thread that is no worker: come back
+ * to a worker. Set once, from a constructor, by whoever takes coroutines there (io/blocking.c). */
+extern void (*coroi_on_end_elsewhere)(void);
 
 /* coroi_extras_of - where those of me, the current coroutine, hang, which are there. NULL: no
  * memory for them, nothing was changed. */

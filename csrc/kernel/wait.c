@@ -252,6 +252,7 @@ int coroi_wait(struct coroi_rec *me, enum coro_wait_kind what, uint64_t deadline
 			code = CORO_ECANCELED;
 			coroi_door_leave(w);
 		} else {
+			COROI_PROBE(WAIT, me);
 			at_store_rlx(&me->state, committed ? COROI_COMMITTED : COROI_WAITING);
 			me->waits = (uint8_t)what;
 			if (committed || deadline == CORO_FOREVER ||
@@ -343,6 +344,7 @@ static COROI_NOINLINE int park_slow(struct coroi_worker *w, struct coroi_rec *me
 	coroi_door_enter(w);
 	if (take_permit_locked(w, me, "coro_park", true, &status))
 		return status;
+	COROI_PROBE(WAIT, me);
 	at_store_rlx(&me->state, COROI_PARKED);
 	me->waits = CORO_WAIT_PARK;
 	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
@@ -368,6 +370,7 @@ int coro_park(void)
 	struct coroi_rec *next = coroi_likely(!me->canceled) ? coroi_next_locked(w) : NULL;
 	if (coroi_unlikely(!next))
 		return park_slow(w, me);
+	COROI_PROBE(WAIT, me);
 	at_store_rlx(&me->state, COROI_PARKED);
 	me->waits = CORO_WAIT_PARK;
 	return coroi_hand_over_locked(w, me, next);
@@ -387,6 +390,7 @@ static COROI_NOINLINE int park_until_slow(struct coroi_worker *w, struct coroi_r
 		coroi_door_leave(w);
 		return CORO_ETIMEDOUT;
 	}
+	COROI_PROBE(WAIT, me);
 	at_store_rlx(&me->state, COROI_PARKED);
 	me->waits = CORO_WAIT_PARK;
 	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
@@ -411,6 +415,7 @@ int coro_park_until(uint64_t deadline)
 	}
 	if (coroi_unlikely(me->canceled || !coroi_timer_armed_locked(w, me, deadline)))
 		return park_until_slow(w, me, deadline);
+	COROI_PROBE(WAIT, me);
 	at_store_rlx(&me->state, COROI_PARKED);
 	me->waits = CORO_WAIT_PARK;
 	struct coroi_rec *next = coroi_next_locked(w);

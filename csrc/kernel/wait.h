@@ -78,6 +78,114 @@ void coroi_event_send_to(struct coroi_rec *r, uint32_t gen);
  * worker or goworker the caller is; NULL: of none. Thread: any, in a door or not. */
 void coroi_event_send_remote(struct coro_scheduler *s, struct coroi_rec *r);
 
+/* What coroi_wait_once returns beside the codes of a wait: it has not begun, since me is
+ * cancelled. */
+enum { COROI_NOT_BEGUN = 1 };
+
+/* coroi_wait_once - coroi_wait of a wait that neither a deadline nor withdraw is for yet: wait for
+ * the event, or return the code that the wait was resumed with. look: take in what has come from
+ * other threads first. */
+static inline int coroi_wait_once(struct coroi_rec *me, enum coro_wait_kind what, bool look)
+{
+	struct coroi_worker *w = coroi_self();
+
+	coroi_door_enter(w);
+	if (look)
+		coroi_drain_locked(w);
+	if (me->event) {
+		me->event = 0;
+		coroi_door_leave(w);
+		return CORO_OK;
+	}
+	if (coroi_unlikely(w->cancel | me->canceled)) {
+		coroi_door_leave(w);
+		return COROI_NOT_BEGUN;
+	}
+	COROI_PROBE(WAIT, me);
+	at_store_rlx(&me->state, COROI_WAITING);
+	me->waits = (uint8_t)what;
+	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
+}
+
+/*
+ * coroi_wait_begin, coroi_wait_commit - the short way, for a coroutine with nothing against its
+ * waiting and somebody to go on with. Begin returns the coroutine that goes on while *current, the
+ * current one of w (coroi_here), waits; w's door is entered then, so no event can be there yet, and
+ * commit is next. NULL: the general way. Commit returns the code that the wait was resumed with.
+ */
+static inline __attribute__((always_inline)) struct coroi_rec *
+coroi_wait_begin(struct coroi_worker *w, uint64_t deadline, struct coroi_rec **current)
+{
+	struct coroi_rec *me = *current = w->current, *next;
+
+	if (coroi_unlikely(!me || deadline != CORO_FOREVER || coroi_is_dense(me)))
+		return NULL;
+	if (coroi_likely(coroi_door_try(w) && !me->canceled && (next = coroi_next_locked(w))))
+		return next;
+	coroi_door_leave(w);
+	return NULL;
+}
+
+static inline __attribute__((always_inline)) int coroi_wait_commit(struct coroi_worker *w,
+								   struct coroi_rec *me,
+								   enum coro_wait_kind what,
+								   struct coroi_rec *next)
+{
+	COROI_PROBE(WAIT, me);
+	at_store_rlx(&me->state, COROI_WAITING);
+	me->waits = (uint8_t)what;
+	return coroi_hand_over_within_locked(w, me, next);
+}
+
+/*
+ * coroi_wake_home, coroi_wake_here - the short ways of coroi_event_send on w (coroi_here), without
+ * a call. True: r goes on, and the caller must return coroi_leave_fed(w). False: nothing was done.
+ * home: r is pinned to w.
+ */
+static inline __attribute__((always_inline)) bool coroi_wake_home(struct coroi_worker *w,
+								  struct coroi_rec *r)
+{
+	if (coroi_likely(coroi_door_try(w) && at_load_rlx(&r->state) == COROI_WAITING &&
+			 coroi_made_ready_locked(w, r)))
+		return true;
+	coroi_door_leave(w);
+	return false;
+}
+
+static inline __attribute__((always_inline)) bool coroi_wake_here(struct coroi_worker *w,
+								  struct coroi_rec *r)
+{
+	if (coroi_unlikely(coroi_owner(r) != w->sched))
+		return false;
+	/* firm, inside this door */
+	if (coroi_likely(coroi_door_try(w) && at_load_acq(&r->home) == w->id &&
+			 at_load_rlx(&r->state) == COROI_WAITING && coroi_made_ready_locked(w, r)))
+		return true;
+	coroi_door_leave(w);
+	return false;
+}
+
+/* coroi_errand - me, the current coroutine of w, stops here, and waits for its event; no cancel
+ * ends that wait. The native stack calls run(w, arg) once, in no door, when me is suspended.
+ * Returns the code that me was resumed with. */
+static inline int coroi_errand(struct coroi_worker *w, struct coroi_rec *me,
+			       enum coro_wait_kind what,
+			       void (*run)(struct coroi_worker *w, void *arg), void *arg)
+{
+	coroi_door_enter(w);
+	at_store_rlx(&me->state, COROI_COMMITTED);
+	me->waits = (uint8_t)what;
+	return coroi_errand_locked(w, me, run, arg);
+}
+
+/* coroi_errand_failed - from run: me goes on with that code, and has no event. */
+static inline void coroi_errand_failed(struct coroi_worker *w, struct coroi_rec *me, int status)
+{
+	coroi_door_enter(w);
+	coroi_resume_locked(w, me, (int8_t)status);
+	coroi_door_leave(w);
+}
+
 /* coroi_escape - me's handle is about to be known. Only me, or who spawns it, may. */
 static inline void coroi_escape(struct coroi_rec *me)
 {
@@ -110,6 +218,7 @@ COROI_NOINLINE void coroi_end_slow_locked(struct coroi_worker *w, struct coroi_r
 static inline void coroi_end_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
 	/* release: with coroi_live, not before what it has spawned is counted */
+	COROI_PROBE(END, r);
 	at_bump_rel(&w->ended);
 	/* relaxed: only r itself, or who spawned it, set it */
 	if (coroi_unlikely(at_load_rlx(&r->wake) & COROI_ESCAPED)) {

@@ -251,6 +251,44 @@ static inline struct coroi_worker *coroi_here(void)
 #endif
 }
 
+/* coroi_is_pinned_here - the current coroutine of w (coroi_here) is pinned, and w is that worker;
+ * NULL: it is not. */
+static inline bool coroi_is_pinned_here(const struct coroi_worker *bound,
+					const struct coroi_worker *w)
+{
+	return coroi_likely(w == bound && w->current && w->current->flags & COROI_F_PINNED);
+}
+
+/* coroi_is_pinned - me stays with its worker. */
+static inline bool coroi_is_pinned(const struct coroi_rec *me)
+{
+	return me->flags & COROI_F_PINNED;
+}
+
+/* coroi_current_here - the coroutine that runs on w, which is from coroi_here; NULL: none. */
+static inline struct coroi_rec *coroi_current_here(const struct coroi_worker *w)
+{
+	return w->current;
+}
+
+/* coroi_has_inbox - something has come for w, the caller, from other threads. A hint. */
+static inline bool coroi_has_inbox(const struct coroi_worker *w)
+{
+	return at_load_rlx(&w->inbox);
+}
+
+/* coroi_in_nowait - the current coroutine of w is in a no-wait section. */
+static inline bool coroi_in_nowait(const struct coroi_worker *w)
+{
+	return w->nowait;
+}
+
+/* coroi_has_aborted - me, which is about to end, called coro_abort. */
+static inline bool coroi_has_aborted(const struct coroi_rec *me)
+{
+	return me->flags & COROI_F_ABORTED;
+}
+
 /* coroi_current - the coroutine that runs on w; NULL: none, or no worker. */
 static inline struct coroi_rec *coroi_current(const struct coroi_worker *w)
 {

@@ -71,7 +71,7 @@ static bool has_room(void *c)
 static inline bool spins(uint64_t deadline)
 {
 	struct coroi_worker *w = coroi_self();
-	return deadline && w && w->current && coroi_nothing_else(w);
+	return deadline && coroi_current(w) && coroi_nothing_else(w);
 }
 
 #define COALESCE_PAUSES 24 /* 0.6 us, or 1.3 where a pause is long */
@@ -154,7 +154,7 @@ static inline __attribute__((always_inline)) int wait_at(struct coroi_worker *w,
 							 struct coro_chan *c, bool home, bool send,
 							 void *value, uint64_t deadline)
 {
-	struct coroi_rec *me, *next = coroi_wait_next(w, deadline, &me);
+	struct coroi_rec *me, *next = coroi_wait_begin(w, deadline, &me);
 	struct coroi_waiter x;
 
 	if (coroi_unlikely(!next))

@@ -107,7 +107,7 @@ static inline __attribute__((always_inline)) void coroi_chan_copy(void *to, cons
 /* coroi_chan_is_home - c is bound, and the current coroutine of w (coroi_here) may use it. */
 static inline bool coroi_chan_is_home(const struct coro_chan *c, const struct coroi_worker *w)
 {
-	return coroi_may_use_home(c->worker, w);
+	return coroi_is_pinned_here(c->worker, w);
 }
 
 /* coroi_chan_has_ends - it has a lock for each. Told by the line that both look at. */

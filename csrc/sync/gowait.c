@@ -2,7 +2,7 @@
 /* gowait.c - see gowait.h. */
 #include "sync/gowait.h"
 
-#include "kernel/gobell.h"
+#include "kernel/kernel.h"
 
 struct coroi_gowaiter *coroi_gowaiter_new(struct coro_scheduler *sched, uint32_t id,
 					  struct coroi_rec *body, uint32_t gen, size_t bytes)

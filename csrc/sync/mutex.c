@@ -58,13 +58,13 @@ COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int coroi_mutex_lock_slow(struct coroi
 static inline bool swap_mine(coro_mutex *p, bool lock)
 {
 	struct coroi_worker *w = coroi_here();
-	struct coroi_rec *me = w->current;
+	struct coroi_rec *me = coroi_current_here(w);
 
 	if (coroi_unlikely(!p || !me))
 		return false;
 	struct coroi_mutex *m = coroi_mutex_of(p);
 	uint64_t from = lock ? 0 : (uintptr_t)me, to = lock ? (uintptr_t)me : 0;
-	if (w == m->object.worker && coroi_likely(me->flags & COROI_F_PINNED)) {
+	if (w == m->object.worker && coroi_likely(coroi_is_pinned(me))) {
 		if (coroi_unlikely(at_load_rlx(&m->owner) != from))
 			return false;
 		at_store_rlx(&m->owner, to);

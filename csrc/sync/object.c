@@ -9,7 +9,7 @@ int coroi_object_init(void *p, size_t bytes, uint32_t flags)
 	struct coroi_worker *w = coroi_self();
 	struct coroi_object o;
 
-	if (!p || (w && w->current && coroi_is_hidden(w->current, p)))
+	if (!p || (coroi_current(w) && coroi_is_hidden(coroi_current(w), p)))
 		return CORO_EINVAL;
 	int status = coroi_object_bind(&o, flags);
 

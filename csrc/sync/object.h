@@ -44,7 +44,7 @@ static inline __attribute__((always_inline)) int
 coroi_object_wait(struct coroi_worker *w, struct coroi_object *o, bool home, struct coroi_waitq *q,
 		  const struct coroi_wait_as *as, uint8_t n, uint64_t owner, uint64_t deadline)
 {
-	struct coroi_rec *me, *next = coroi_wait_next(w, deadline, &me);
+	struct coroi_rec *me, *next = coroi_wait_begin(w, deadline, &me);
 	struct coroi_waiter x;
 
 	if (coroi_unlikely(!next))
@@ -63,7 +63,8 @@ COROI_NOINLINE uint64_t coroi_lock_owner_thread(void);
 static inline uint64_t coroi_lock_owner(void)
 {
 	struct coroi_worker *w = coroi_self();
-	return coroi_likely(w && w->current) ? (uintptr_t)w->current : coroi_lock_owner_thread();
+	return coroi_likely(coroi_current(w) != NULL) ? (uintptr_t)coroi_current(w)
+						      : coroi_lock_owner_thread();
 }
 
 #endif

@@ -7,8 +7,7 @@
  * the parent joins them, one after the other, at the latest as it ends itself: then they are
  * canceled first. Nothing of the children is left when that is done.
  */
-#include "kernel/nowait.h"
-#include "kernel/wait.h"
+#include "kernel/kernel.h"
 
 #include "base/lock.h"
 
@@ -47,7 +46,7 @@ static void cancel(coro_scope *s)
 static void ended(void *arg)
 {
 	struct link *l = arg;
-	if (coroi_current(coroi_self())->flags & COROI_F_ABORTED)
+	if (coroi_has_aborted(coroi_current(coroi_self())))
 		cancel(l->scope);
 }
 

@@ -331,7 +331,7 @@ int coro_select(coro_case *cases, uint32_t n, uint64_t deadline)
 
 	if (status)
 		return status;
-	if (w && w->current && coroi_is_dense(w->current))
+	if (coroi_current(w) && coroi_is_dense(coroi_current(w)))
 		return select_aside(cases, n, deadline);
 	size_t left = coro_stack_left(); /* 0: a thread's own */
 	if (left && left < n * (sizeof(struct coroi_waiter) + sizeof(void *)) + STACK_SPARE)

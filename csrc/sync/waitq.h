@@ -35,10 +35,8 @@
 #ifndef COROI_WAITQ_H
 #define COROI_WAITQ_H
 
-#include "kernel/dense.h"
 #include "base/lock.h"
-#include "kernel/nowait.h"
-#include "kernel/wait.h"
+#include "kernel/kernel.h"
 
 struct coroi_gowaiter;
 struct coroi_waitq;
@@ -111,18 +109,10 @@ int coroi_object_bind(struct coroi_object *o, uint32_t flags);
 
 COROI_COLD int coroi_object_refuse(struct coroi_object *o);
 
-/* coroi_may_use_home - the current coroutine of w (coroi_here) may use what is bound to that
- * worker; NULL: it is not bound. */
-static inline bool coroi_may_use_home(const struct coroi_worker *bound,
-				      const struct coroi_worker *w)
-{
-	return coroi_likely(w == bound && w->current && w->current->flags & COROI_F_PINNED);
-}
-
 /* coroi_object_is_home - o is bound, and the current coroutine of w (coroi_here) may use it. */
 static inline bool coroi_object_is_home(const struct coroi_object *o, const struct coroi_worker *w)
 {
-	return coroi_may_use_home(o->worker, w);
+	return coroi_is_pinned_here(o->worker, w);
 }
 
 /* coroi_object_enter - use o, with its lock held; coroi_object_leave afterwards. Returns CORO_OK,
@@ -211,8 +201,8 @@ static inline int coroi_must_wait(struct coroi_rec **me, uint64_t deadline)
 
 	if (!deadline)
 		return CORO_ETIMEDOUT;
-	if (coroi_likely(w && (*me = w->current)))
-		return coroi_likely(!w->nowait) ? CORO_OK : CORO_ENOWAIT;
+	if (coroi_likely((*me = coroi_current(w)) != NULL))
+		return coroi_likely(!coroi_in_nowait(w)) ? CORO_OK : CORO_ENOWAIT;
 	return coroi_may_wait(me) ? CORO_OK : CORO_EPERM;
 }
 
@@ -325,10 +315,8 @@ COROI_NOINLINE int coroi_waiter_wake_on(struct coroi_worker *w, struct coroi_wai
 static inline __attribute__((always_inline)) int coroi_waiter_wake_home(struct coroi_worker *w,
 									struct coroi_waiter *x)
 {
-	if (coroi_likely(coroi_door_try(w) && at_load_rlx(&x->rec->state) == COROI_WAITING &&
-			 coroi_made_ready_locked(w, x->rec)))
+	if (coroi_likely(coroi_wake_home(w, x->rec)))
 		return coroi_leave_fed(w);
-	coroi_door_leave(w);
 	return coroi_waiter_wake(x);
 }
 
@@ -380,42 +368,21 @@ static inline bool coroi_may_spin(const struct coroi_rec *me, uint64_t deadline)
 int coroi_waiter_wait_in(struct coroi_waiter *x, struct coroi_waitq *q, enum coro_wait_kind what,
 			 uint64_t deadline, bool committed);
 
-/*
- * The short way of the same, for a coroutine with nothing against its waiting and somebody to go on
- * with: the door is entered before the object is left, so no event can be there yet.
- *
- * coroi_wait_next - who goes on while *current, the current coroutine of w (coroi_here), waits at
- * an object that is entered; then w's door is entered too, and coroi_waiter_hand_over is next.
- * NULL: the general way.
- */
-static inline __attribute__((always_inline)) struct coroi_rec *
-coroi_wait_next(struct coroi_worker *w, uint64_t deadline, struct coroi_rec **current)
-{
-	struct coroi_rec *me = *current = w->current, *next;
-
-	if (coroi_unlikely(!me || deadline != CORO_FOREVER || coroi_is_dense(me)))
-		return NULL;
-	if (coroi_likely(coroi_door_try(w) && !me->canceled && (next = coroi_next_locked(w))))
-		return next;
-	coroi_door_leave(w);
-	return NULL;
-}
-
 /* coroi_waiter_resumed - what coroi_waiter_wait returns when a wait that could be cancelled was
  * resumed with that code, not CORO_OK. */
 COROI_COLD int coroi_waiter_resumed(struct coroi_waiter *x, int code);
 
+/* coroi_waiter_hand_over - Q1 the short way, after coroi_wait_begin: me waits with x in q of o,
+ * which is entered and is left. Returns x->status, or what the wait was resumed with. */
 static inline __attribute__((always_inline)) int
 coroi_waiter_hand_over(struct coroi_worker *w, struct coroi_rec *me, struct coroi_waiter *x,
 		       struct coroi_object *o, bool home, struct coroi_waitq *q,
 		       enum coro_wait_kind what, struct coroi_rec *next)
 {
 	coroi_waitq_add(q, x);
-	at_store_rlx(&me->state, COROI_WAITING);
-	me->waits = (uint8_t)what;
 	if (!home) /* bound: there is nothing to leave */
 		coroi_object_leave(o);
-	int code = coroi_hand_over_within_locked(w, me, next);
+	int code = coroi_wait_commit(w, me, what, next);
 	return coroi_likely(code == CORO_OK) ? x->status : coroi_waiter_resumed(x, code);
 }
 
