@@ -152,9 +152,10 @@ uint32_t coroi_deque_give(struct coroi_worker *w, uint16_t t, struct coroi_steal
 	if (coroi_unlikely(d->spill.count))
 		n += give_of_spill(d, out + n, most - n, looks);
 	for (uint32_t i = 0; i < n; i++)
-		/* pairs with coroi_remote_wake_locked, perhaps in t's door by another thief */
-		if (coroi_runnable_has_record(out[i].runnable))
+		if (coroi_runnable_has_record(out[i].runnable)) {
+			/* pairs with coroi_remote_wake_locked, perhaps in t's door by another thief */
 			at_store_rel(&coroi_runnable_record(out[i].runnable)->home, t);
-	COROI_PROBE(MOVE, coroi_runnable_record(out[i].runnable));
+			COROI_PROBE(MOVE, coroi_runnable_record(out[i].runnable));
+		}
 	return n;
 }

@@ -1,0 +1,81 @@
+/*
+ * nostack.h - coroutines that are to start, and for which there is no stack. A part of run.c.
+ *
+ * They wait in their worker's list, at home there, until a coroutine ends that leaves a stack. While one waits anywhere
+ * the scheduler is not at rest: the last worker awake tells them that there is none (idle.c).
+ */
+#ifndef COROI_NOSTACK_H
+#define COROI_NOSTACK_H
+
+#include "kernel/run.h"
+#include "kernel/wait.h"
+
+/* stack_for - a stack for r to start on, or NULL. */
+static inline struct coroi_stack *stack_for_locked(struct coroi_worker *w,
+						   const struct coroi_rec *r)
+{
+	return coroi_is_dense(r) ? coroi_dense_stack_locked(w)
+				 : coroi_stack_get(&w->stacks, r->class);
+}
+
+/* put_stack - the loop on it is left for ever. */
+static inline void put_stack_locked(struct coroi_worker *w, struct coroi_stack *stack)
+{
+	if (coroi_unlikely(stack->serves == COROI_DENSE))
+		coroi_dense_leave_locked(w, stack);
+	else
+		coroi_stack_put(&w->stacks, stack);
+}
+
+/* starve - there is no stack for r: it waits for one, at home here. */
+COROI_COLD static void await_stack_locked(struct coroi_worker *w, struct coroi_rec *r)
+{
+	coroi_list_add(&w->awaiting_stack, r);
+	/* with P4 of idle.c: it does not rest while somebody starves */
+	at_add(&w->sched->awaiting_stack, 1);
+}
+
+static struct coroi_rec *take_awaiting_locked(struct coroi_worker *w)
+{
+	struct coroi_rec *r = coroi_list_take(&w->awaiting_stack);
+	if (r)
+		at_add(&w->sched->awaiting_stack, -1);
+	return r;
+}
+
+/* end_starved - all that starve end unstarted. */
+static void end_awaiting_locked(struct coroi_worker *w, uint8_t why)
+{
+	for (struct coroi_rec *r; (r = take_awaiting_locked(w));) {
+		r->flags |= coroi_is_canceled_locked(r) ? COROI_F_CANCELED : why;
+		coroi_end_locked(w, r);
+	}
+}
+
+/* end_canceled - the waiting for a stack ones in front that are cancelled end unstarted. */
+static inline void end_canceled_locked(struct coroi_worker *w)
+{
+	while (w->awaiting_stack.count &&
+	       coroi_unlikely(coroi_is_canceled_locked(w->awaiting_stack.first))) {
+		struct coroi_rec *r = take_awaiting_locked(w);
+		r->flags |= COROI_F_CANCELED;
+		coroi_end_locked(w, r);
+	}
+}
+
+/* unstarve_with_stack - a waiting for a stack coroutine and, in r->stack, a stack for it; NULL:
+ * none, or none to be had. */
+COROI_COLD static struct coroi_rec *take_awaiting_with_stack_locked(struct coroi_worker *w)
+{
+	if (w->cancel)
+		end_awaiting_locked(w, COROI_F_CANCELED);
+	end_canceled_locked(w);
+	struct coroi_rec *r = take_awaiting_locked(w);
+	if (r && !(r->stack = stack_for_locked(w, r))) {
+		await_stack_locked(w, r);
+		r = NULL;
+	}
+	return r;
+}
+
+#endif
