@@ -25,7 +25,8 @@
  * Only its worker uses the list: the callers run there, I2 comes after the last of them has
  * suspended, and no coroutine calls while the worker is in Go.
  *
- * Offloaded calls, which goroutines make. The call lies on the stack of its coroutine:
+ * Offloaded calls, which goroutines make. The call lies on the stack of its coroutine, or in the
+ * heap if the coroutine is dense:
  *
  *   F1  caller: take a pending-work token (activity.h). Until Go gives it back, this is not the
  *       end.
