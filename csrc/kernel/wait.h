@@ -232,7 +232,8 @@ COROI_NOINLINE void coroi_end_slow_locked(struct coroi_worker *w, struct coroi_r
 static inline void coroi_end_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
 	COROI_PROBE(END, r);
-	/* release, pairs with coroi_live: the end is seen after the spawns of r */
+	/* release, pairs with coroi_live: the end is seen after r's spawn, and after r's own
+	 * spawns */
 	at_bump_rel(&w->ended);
 	/* relaxed: ESCAPED was set where r ran, or where it was spawned */
 	if (coroi_unlikely(at_load_rlx(&r->wake) & COROI_ESCAPED)) {
