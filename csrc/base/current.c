@@ -88,7 +88,7 @@ size_t coro_stack_left(void)
 	return s && here > s->low ? (size_t)(here - s->low) : 0;
 }
 
-/* ------------------------------------------------------------------------ coro_call_on_stack */
+/* ------------------------------------------------------------------------- coro_call_on_stack */
 
 struct deep_call {
 	void (*fn)(void *);

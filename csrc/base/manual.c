@@ -110,7 +110,7 @@ static void exit_main(intptr_t status)
 	finish(co, (int)status, 0);
 }
 
-/* ------------------------------------------------------------------------------- as a layer */
+/* --------------------------------------------------------------------------------- as a layer */
 
 static struct coroi_stack **layer_stack(void)
 {

@@ -8,7 +8,7 @@
 
 #define COPIER_BYTES CORO_STACK_DEFAULT
 
-/* -------------------------------------------------------------- what others must not touch */
+/* ----------------------------------------------------------------- what others must not touch */
 
 #ifdef COROI_ASAN
 void coroi_dense_show(struct coroi_worker *w)
@@ -32,7 +32,7 @@ void coroi_dense_hide(void)
 }
 #endif
 
-/* --------------------------------------------------------------------- out of a shared stack */
+/* ---------------------------------------------------------------------- out of a shared stack */
 
 static inline char *bottom(const struct coroi_shared_stack *s, const struct coroi_rec *r)
 {
@@ -134,7 +134,7 @@ COROI_COLD static bool evict_to_spare(struct coroi_dense *d, struct coroi_shared
 	return true;
 }
 
-/* -------------------------------------------------------------------- into a shared stack */
+/* ------------------------------------------------------------------------ into a shared stack */
 
 /* restore - copy r's frames back to the shared stack s, which has no occupant. */
 static inline void restore(struct coroi_dense *d, struct coroi_shared_stack *s, struct coroi_rec *r)
@@ -259,7 +259,7 @@ static NO_RETURN void copier_main(intptr_t code)
 	go_on(w, r->sp, &r->stack->fiber, code);
 }
 
-/* --------------------------------------------------------------------------- open, close */
+/* -------------------------------------------------------------------------------- open, close */
 
 static size_t spare_bytes(unsigned class)
 {
@@ -325,7 +325,7 @@ void coroi_dense_trim_locked(struct coroi_worker *w, bool alive)
 	coroi_dense_close(w);
 }
 
-/* ---------------------------------------------------------------------- fresh coroutines */
+/* --------------------------------------------------------------------------- fresh coroutines */
 
 /* equip - give s a stack. False: no memory. */
 static bool equip(struct coroi_worker *w, struct coroi_shared_stack *s)
@@ -406,7 +406,7 @@ void coroi_dense_leave_locked(struct coroi_worker *w, struct coroi_stack *stack)
 	drop_kept(w->dense, s);
 }
 
-/* ---------------------------------------------------------------------------------- aside */
+/* -------------------------------------------------------------------------------------- aside */
 
 void *coroi_aside_get(size_t bytes)
 {

@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* --------------------------------------------------------------------------------- Go's side */
+/* ---------------------------------------------------------------------------------- Go's side */
 
 static coroi_go_serve go_serve;
 
@@ -72,7 +72,7 @@ void coroi_call_fail(struct coroi_call *c, const char *text, size_t bytes)
 		memcpy(c->text, text, bytes);
 }
 
-/* ------------------------------------------------------------------------- the caller's side */
+/* -------------------------------------------------------------------------- the caller's side */
 
 /* may_call - what both ways of calling check first. Returns: CORO_OK, or the error of the call. */
 static inline int may_call(struct coroi_worker *w, const char *call, coro_go_id id, const void *arg,
@@ -175,7 +175,7 @@ static COROI_NOINLINE int call_aside(call_fn *call, coro_go_id id, const void *a
 	return status;
 }
 
-/* ------------------------------------------------------------------------------ inline calls */
+/* ------------------------------------------------------------------------------- inline calls */
 
 /* write_locked - I1, without the suspension. */
 static inline void write_locked(struct coroi_worker *w, struct coroi_rec *me, coro_go_id id,
@@ -297,7 +297,7 @@ struct coroi_rec *coroi_calls_made_locked(struct coroi_worker *w)
 	return only;
 }
 
-/* --------------------------------------------------------------------------- offloaded calls */
+/* ---------------------------------------------------------------------------- offloaded calls */
 
 /* offload - F1 to F3. */
 static void offload(struct coro_scheduler *s, struct coroi_call *c)

@@ -70,7 +70,7 @@ void coroi_goworker_end(struct coroi_worker *goworker, struct coroi_rec *r, uint
 	coroi_end_outside(goworker->sched, r);
 }
 
-/* ---------------------------------------------------------------------- started by C bodies */
+/* ------------------------------------------------------------------------ started by C bodies */
 
 /* What is known of each Go body, by number: BODY_KNOWN | argument bytes << 8 | result bytes. The
  * pages are never freed. */

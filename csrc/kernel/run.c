@@ -30,7 +30,7 @@ void (*coroi_on_end_elsewhere)(void);
 void (*coroi_probe)(enum coroi_probe_event event, const struct coroi_rec *r);
 #endif
 
-/* ------------------------------------------------------------------- what comes from outside */
+/* -------------------------------------------------------------------- what comes from outside */
 
 COROI_COLD static bool queue_with_record_locked(struct coroi_worker *w, uint64_t runnable,
 						const uint64_t *args)
