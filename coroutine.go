@@ -70,7 +70,7 @@ const (
 	isParked    = 1 << 34 // suspended until it has a permit, or is canceled
 	isAwaiting  = 1 << 35 // suspended until there is an event, or it is canceled; with isParked: or a permit
 	isCommitted = 1 << 36 // suspended until there is an event
-	isRefused   = 1 << 37 // its park has ended without a permit
+	isRefused   = 1 << 37 // its wait has ended without a permit: a park clears it, and so does each await
 	isEnded     = 1 << 38
 )
 
@@ -344,15 +344,15 @@ func (c *Coroutine) why() error {
 	return c.cause
 }
 
-// step is what becomes of a state. True: whoever has it can go on.
+// step is what becomes of a state. True: the executor or waker that stores the state resumes the body.
 func step(state uint64) (uint64, bool) {
 	switch {
 	case state&isParked != 0 && state&permitsMask != 0:
 		return state&^(isParked|isAwaiting) - 1, true
-	case state&isParked != 0 && (state&isCanceled != 0 || state&isAwaiting != 0 && state&hasEvent != 0):
+	case state&isParked != 0 && state&isCanceled != 0:
 		return state&^(isParked|isAwaiting) | isRefused, true
 	case state&isAwaiting != 0 && state&(hasEvent|isCanceled) != 0:
-		return state &^ isAwaiting, true
+		return state&^(isParked|isAwaiting) | isRefused, true
 	case state&isCommitted != 0 && state&hasEvent != 0:
 		return state &^ isCommitted, true
 	}
@@ -541,7 +541,7 @@ func (c *Coroutine) Wake(h Handle) error {
 // canceled first.
 func (c *Coroutine) await(happened func() bool) error {
 	for {
-		c.state.And(^uint64(hasEvent))
+		c.state.And(^uint64(hasEvent | isRefused))
 		if happened() {
 			return nil
 		}
