@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/race"
 )
 
 // An executorPool runs a scheduler's coroutines with Go bodies. The core sees it as one more worker (csrc/goworker.h): wake-ups, joins and
@@ -92,7 +93,7 @@ func (p *executorPool) feed() {
 func (p *executorPool) drain() {
 	for p.core.HasItems() {
 		items := p.core.Take(p.items[:])
-		p.s.edge.acquire()
+		p.s.edge.Acquire()
 		for _, it := range items {
 			c := p.table.find(Handle(it.Handle))
 			if it.Body != 0 { // of a start: C has asked for it
@@ -212,7 +213,7 @@ func (p *executorPool) running() (names []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, e := range p.executors {
-		if c := loadCoroutine(&e.current); c != nil {
+		if c := race.LoadPointer(&e.current); c != nil {
 			names = append(names, c.name)
 		}
 	}

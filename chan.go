@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/spin"
 )
 
 const (
@@ -33,7 +34,7 @@ type Chan[T any] struct {
 	object
 	core     csrc.Chan
 	capacity int
-	gatherer gatherer
+	gatherer spin.Gatherer
 }
 
 // NewChan makes a channel of s, with room for capacity values. Blocking calls on it end with ErrClosed
@@ -65,7 +66,7 @@ func NewChan[T any](s *Scheduler, capacity int) (*Chan[T], error) {
 // returns ErrChanClosed; the cause, if the context ends first or the Go body is canceled; or
 // ErrClosed, if the scheduler is closed meanwhile.
 func (c *Chan[T]) Send(ctx context.Context, v T) error {
-	c.edge.release()
+	c.edge.Release()
 	status := c.core.TrySend(unsafe.Pointer(&v))
 	var err error
 	if status == csrc.TimedOut {
@@ -93,7 +94,7 @@ func (c *Chan[T]) send(ctx context.Context, v T) (csrc.Status, error) {
 
 // TrySend is Send that does not wait: it tells whether v was sent. It returns ErrChanClosed, or nil.
 func (c *Chan[T]) TrySend(v T) (bool, error) {
-	c.edge.release()
+	c.edge.Release()
 	status := c.core.TrySend(unsafe.Pointer(&v))
 	runtime.KeepAlive(c)
 	if status == csrc.TimedOut {
@@ -112,7 +113,7 @@ func (c *Chan[T]) Recv(ctx context.Context) (T, error) {
 	if status == csrc.TimedOut {
 		v, status, err = c.recv(ctx)
 	}
-	c.edge.acquire()
+	c.edge.Acquire()
 	runtime.KeepAlive(c)
 	if err != nil {
 		return v, err
@@ -141,7 +142,7 @@ func (c *Chan[T]) mayRecv() bool {
 		return false
 	}
 	if c.capacity > 0 {
-		c.gatherer.gather(c.capacity/2, c.core.LenHint)
+		c.gatherer.Gather(c.capacity/2, c.core.LenHint)
 	}
 	return true
 }
@@ -150,7 +151,7 @@ func (c *Chan[T]) mayRecv() bool {
 // nil.
 func (c *Chan[T]) TryRecv() (v T, ok bool, err error) {
 	status := c.core.TryRecv(unsafe.Pointer(&v))
-	c.edge.acquire()
+	c.edge.Acquire()
 	runtime.KeepAlive(c)
 	if status == csrc.TimedOut {
 		return v, false, nil
@@ -179,7 +180,7 @@ func (c *Chan[T]) All(ctx context.Context) iter.Seq2[T, error] {
 // it when they have received the values that are left. Close returns ErrChanClosed if the channel was
 // closed before.
 func (c *Chan[T]) Close() error {
-	c.edge.release()
+	c.edge.Release()
 	defer runtime.KeepAlive(c)
 	return statusError(c.core.Close(), ofChan)
 }

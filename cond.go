@@ -35,7 +35,7 @@ func NewCond(m *Mutex) (*Cond, error) {
 // Unlock besides a wait, which is never shorter than a wake-up.
 func (c *Cond) Wait(ctx context.Context) error {
 	me, waited := owner(), false
-	c.mutex.edge.release()
+	c.mutex.edge.Release()
 	err := c.await(ctx, waitOp{begin: func(g csrc.GoWaiter) csrc.Status {
 		status := c.core.Wait(g, c.mutex.core, me)
 		waited = status == csrc.Waits
@@ -52,14 +52,14 @@ func (c *Cond) Wait(ctx context.Context) error {
 // Signal wakes the first waiter, if there is one. It may be called with and without the mutex. It
 // returns ErrDestroyed, or nil.
 func (c *Cond) Signal() error {
-	c.edge.release()
+	c.edge.Release()
 	defer runtime.KeepAlive(c)
 	return statusError(c.core.Signal(), ofObject)
 }
 
 // Broadcast wakes all that wait now. It returns what Signal does.
 func (c *Cond) Broadcast() error {
-	c.edge.release()
+	c.edge.Release()
 	defer runtime.KeepAlive(c)
 	return statusError(c.core.Broadcast(), ofObject)
 }

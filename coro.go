@@ -79,7 +79,10 @@
 // function, the coroutine's handle, its worker and the size of its stack.
 package coro
 
-import "github.com/organzine/coro/csrc"
+import (
+	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/race"
+)
 
 // None is the type of no argument or no result.
 type None = struct{}
@@ -92,7 +95,7 @@ type Handle uint64
 // not wait. Wake never blocks; it costs a cgo call and one push to another thread. It returns ErrStale
 // if the coroutine has ended, ErrOverflow if it already has 2²⁸ permits.
 func (h Handle) Wake() error {
-	handlesEdge.release()
+	race.Handles.Release()
 	return statusError(csrc.Wake(uint64(h)), ofScheduler)
 }
 
@@ -102,6 +105,6 @@ func (h Handle) Wake() error {
 // permit, coro_join a result. A body that never waits may ask coro_canceled. Each Cancel costs what Wake
 // costs. It returns ErrStale if the coroutine has ended.
 func (h Handle) Cancel() error {
-	handlesEdge.release()
+	race.Handles.Release()
 	return statusError(csrc.Cancel(uint64(h)), ofScheduler)
 }

@@ -163,7 +163,7 @@ func start[T any](ctx context.Context, s *Scheduler, f func(*Coroutine) (T, erro
 	if bind {
 		c.stop = s.bind(ctx, s.awaitDeadline(ctx), func() { c.cancel(context.Cause(ctx)) })
 	}
-	s.edge.release()
+	s.edge.Release()
 	p.StartBody(j)
 	p.Release()
 	return t, nil
@@ -250,7 +250,7 @@ func (c *Coroutine) end() {
 	}
 	c.mu.Unlock()
 	result, n := c.typed.payload()
-	c.pool.s.edge.release()
+	c.pool.s.edge.Release()
 	// Stale first, then done, then not alive: whoever sees one of these sees those before.
 	c.pool.core.End(c.join, flags, result, n)
 	c.typed.complete()

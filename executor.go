@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 
 	"github.com/organzine/coro/internal/asm"
+	"github.com/organzine/coro/internal/race"
+	"github.com/organzine/coro/internal/spin"
 )
 
 // An executor is a goroutine that resumes the bodies of a pool in turn.
@@ -31,7 +33,7 @@ const handoverBudget = 256
 func (e *executor) main() {
 	defer func() {
 		if c := e.current; c != nil { // its body has called runtime.Goexit, which goes on in whoever resumed it
-			storeCoroutine(&e.current, nil)
+			race.StorePointer(&e.current, nil)
 			c.goroutine = nil
 			c.end()
 			go e.main()
@@ -47,7 +49,7 @@ func (e *executor) main() {
 		if c.exec != e {
 			c.exec = e
 		}
-		storeCoroutine(&e.current, c)
+		race.StorePointer(&e.current, c)
 		c.next()
 		switch c.op {
 		case opYield:
@@ -58,12 +60,12 @@ func (e *executor) main() {
 				e.push(c)
 				break
 			}
-			storeUint32(&e.turns, turn)
+			race.StoreUint32(&e.turns, turn)
 			if e.handovers > 0 {
 				e.handovers = 0
 			}
-			storeCoroutine(&q.ring[tail%uint32(len(q.ring))], c)
-			c = loadCoroutine(&q.ring[head%uint32(len(q.ring))])
+			race.StorePointer(&q.ring[tail%uint32(len(q.ring))], c)
+			c = race.LoadPointer(&q.ring[head%uint32(len(q.ring))])
 			taken := q.head.CompareAndSwap(head, head+1) // E2
 			asm.StoreReleaseAfterCAS(&q.tail, tail+1)    // E1
 			if taken {
@@ -75,7 +77,7 @@ func (e *executor) main() {
 				e.push(c)
 			}
 		case opEnd:
-			storeCoroutine(&e.current, nil)
+			race.StorePointer(&e.current, nil)
 			c.end()
 		}
 		c = e.pick()
@@ -108,7 +110,7 @@ func (e *executor) hand(c *Coroutine) {
 
 // pick returns what to resume, and waits for it; nil: the pool is closed.
 func (e *executor) pick() *Coroutine {
-	storeUint32(&e.turns, e.turns+1)
+	race.StoreUint32(&e.turns, e.turns+1)
 	if e.turns%poolTurns == 0 && !e.look() {
 		return nil
 	}
@@ -128,7 +130,7 @@ func (e *executor) pick() *Coroutine {
 		if e.next.Load() != nil {
 			continue
 		}
-		storeCoroutine(&e.current, nil)
+		race.StorePointer(&e.current, nil)
 		if !e.find() && !e.idle() {
 			return nil
 		}
@@ -184,7 +186,7 @@ func (e *executor) find() bool {
 		if e.pool.core.HasItems() {
 			return e.share()
 		}
-		for range spinTurns {
+		for range spin.Turns {
 		}
 	}
 	runtime.Gosched()
@@ -251,7 +253,7 @@ func (e *executor) idle() bool {
 // rest sleeps until there is work, with nothing left to run. It unlocks mu. False: the pool is closed.
 func (e *executor) rest() bool {
 	p := e.pool
-	storeCoroutine(&e.current, nil)
+	race.StorePointer(&e.current, nil)
 	p.active--
 	p.spare.Add(1)
 	e.active = false
@@ -262,7 +264,7 @@ func (e *executor) rest() bool {
 	p.idle = append(p.idle, e)
 	p.mu.Unlock()
 	for i := range e.queue.ring { // it is empty: what it has held may be garbage
-		storeCoroutine(&e.queue.ring[i], nil)
+		race.StorePointer(&e.queue.ring[i], nil)
 	}
 	_, open := <-e.wakeup
 	return open
@@ -313,7 +315,7 @@ func (q *stealQueue) push(c *Coroutine) bool {
 	if t-q.head.Load() >= uint32(len(q.ring)) {
 		return false
 	}
-	storeCoroutine(&q.ring[t%uint32(len(q.ring))], c)
+	race.StorePointer(&q.ring[t%uint32(len(q.ring))], c)
 	asm.StoreRelease(&q.tail, t+1)
 	return true
 }
@@ -325,7 +327,7 @@ func (q *stealQueue) pop() *Coroutine {
 		if h == atomic.LoadUint32(&q.tail) {
 			return nil
 		}
-		c := loadCoroutine(&q.ring[h%uint32(len(q.ring))])
+		c := race.LoadPointer(&q.ring[h%uint32(len(q.ring))])
 		if q.head.CompareAndSwap(h, h+1) {
 			return c
 		}
@@ -343,8 +345,8 @@ func (q *stealQueue) stealFrom(v *stealQueue) bool {
 		}
 		t := atomic.LoadUint32(&q.tail)
 		for i := range n {
-			c := loadCoroutine(&v.ring[(h+i)%uint32(len(v.ring))])
-			storeCoroutine(&q.ring[(t+i)%uint32(len(q.ring))], c)
+			c := race.LoadPointer(&v.ring[(h+i)%uint32(len(v.ring))])
+			race.StorePointer(&q.ring[(t+i)%uint32(len(q.ring))], c)
 		}
 		if v.head.CompareAndSwap(h, h+n) {
 			asm.StoreRelease(&q.tail, t+n)

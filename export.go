@@ -315,7 +315,7 @@ func inlineUntilPanic(s *Scheduler, calls *csrc.Calls) (ended bool) {
 		}
 	}()
 	for {
-		s.edge.acquire()
+		s.edge.Acquire()
 		for i, n := calls.Begun(), calls.Len(); i < n; {
 			c := calls.At(i)
 			if g := goFuncs.find(c.ID()); g.accepts(c) {
@@ -326,7 +326,7 @@ func inlineUntilPanic(s *Scheduler, calls *csrc.Calls) (ended bool) {
 				i++
 			}
 		}
-		s.edge.release()
+		s.edge.Release()
 		if !calls.Next() {
 			return true
 		}

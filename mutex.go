@@ -6,6 +6,7 @@ import (
 
 	"github.com/organzine/coro/csrc"
 	"github.com/organzine/coro/internal/asm"
+	"github.com/organzine/coro/internal/race"
 )
 
 // A Mutex is a lock between coroutines, C or Go, and goroutines. C bodies get its Address, as a
@@ -81,7 +82,7 @@ func (m *Mutex) TryLock() (bool, error) {
 // Unlock gives m to the first waiter. It returns ErrNotLocked if the caller does not hold m, or
 // ErrDestroyed; nothing was unlocked then.
 func (m *Mutex) Unlock() error {
-	m.edge.release()
+	m.edge.Release()
 	defer runtime.KeepAlive(m)
 	return statusError(m.core.Unlock(owner()), ofObject)
 }
@@ -96,7 +97,7 @@ func (m *Mutex) Unlock() error {
 type RWMutex struct {
 	object
 	core  csrc.RWLock
-	reads raceEdge // from readers to the next writer
+	reads race.Edge // from readers to the next writer
 }
 
 // NewRWMutex makes a lock of s, unlocked. It returns ErrNoMemory or ErrNoCgo.
@@ -112,7 +113,7 @@ func NewRWMutex(s *Scheduler) (*RWMutex, error) {
 // Lock locks m for writing, as soon as nobody else holds it. It returns what Mutex.Lock does.
 func (m *RWMutex) Lock(ctx context.Context) error {
 	err := m.lock(ctx, true)
-	m.reads.acquire()
+	m.reads.Acquire()
 	return err
 }
 
@@ -135,7 +136,7 @@ func (m *RWMutex) lock(ctx context.Context, write bool) error {
 // returns ErrLockedAlready, ErrDestroyed, or nil.
 func (m *RWMutex) TryLock() (bool, error) {
 	ok, err := m.tried(m.core.TryLock(true, owner()))
-	m.reads.acquire()
+	m.reads.Acquire()
 	return ok, err
 }
 
@@ -146,7 +147,7 @@ func (m *RWMutex) TryRLock() (bool, error) { return m.tried(m.core.TryLock(false
 // Unlock ends Lock. It returns ErrNotLocked if the caller does not hold m for writing, or
 // ErrDestroyed; nothing was unlocked then.
 func (m *RWMutex) Unlock() error {
-	m.edge.release()
+	m.edge.Release()
 	defer runtime.KeepAlive(m)
 	return statusError(m.core.Unlock(true, owner()), ofObject)
 }
@@ -154,7 +155,7 @@ func (m *RWMutex) Unlock() error {
 // RUnlock ends RLock. It returns ErrNotLocked if nobody holds m for reading, or ErrDestroyed;
 // nothing was unlocked then.
 func (m *RWMutex) RUnlock() error {
-	m.reads.release()
+	m.reads.Release()
 	defer runtime.KeepAlive(m)
 	return statusError(m.core.Unlock(false, owner()), ofObject)
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/race"
+	"github.com/organzine/coro/internal/spin"
 )
 
 // What Go waits at beside C: channels, semaphores, locks and the others, which live in C memory. A Go
@@ -23,8 +25,8 @@ type coreObject interface {
 // away, as long as s.
 type object struct {
 	s       *Scheduler
-	edge    raceEdge
-	spinner spinner
+	edge    race.Edge
+	spinner spin.Spinner
 	clean   runtime.Cleanup
 	given   atomic.Bool
 	base    coreObject
@@ -101,7 +103,7 @@ func (o *object) wait(ctx context.Context, op waitOp) (csrc.Status, error) {
 		return waitAsBody(ctx, c, op)
 	}
 	var status csrc.Status
-	if op.try != nil && o.spinner.spin(tryFor, tryLong, op.turns(), func() bool {
+	if op.try != nil && o.spinner.Spin(tryFor, tryLong, op.turns(), func() bool {
 		if op.may != nil && !op.may() {
 			return false
 		}
@@ -143,7 +145,7 @@ func (o *object) await(ctx context.Context, op waitOp) error {
 
 // taken ends an operation that takes something from others, at once or after waiting.
 func (o *object) taken(status csrc.Status) error {
-	o.edge.acquire()
+	o.edge.Acquire()
 	runtime.KeepAlive(o)
 	return statusError(status, ofObject)
 }
@@ -166,9 +168,9 @@ func (op *waitOp) use(g csrc.GoWaiter) {
 // turns is the pause between two tries.
 func (op *waitOp) turns() int {
 	if op.may != nil {
-		return max(peekTurns, turnsFor(op.values))
+		return max(spin.PeekTurns, spin.TurnsFor(op.values))
 	}
-	return spinTurns
+	return spin.Turns
 }
 
 // begun has g begin, and frees g if it does not wait.

@@ -273,10 +273,10 @@ func (o *offloadPool) make(w *offloadWorker, c *csrc.Call) {
 			c.Fail("the Go function has ended its goroutine: runtime.Goexit, or FailNow of a test")
 			o.lose(w)
 		}
-		s.edge.release()
+		s.edge.Release()
 		s.core.Complete(c)
 	}()
-	s.edge.acquire()
+	s.edge.Acquire()
 	if g := goFuncs.find(c.ID()); !g.accepts(c) {
 		g.refuse(c)
 	} else if err := g.call(w.ctx, c); err != nil {
@@ -284,7 +284,7 @@ func (o *offloadPool) make(w *offloadWorker, c *csrc.Call) {
 	}
 	returned = true
 	o.look(w)
-	s.edge.release()
+	s.edge.Release()
 	s.core.Complete(c)
 }
 

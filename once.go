@@ -51,7 +51,7 @@ func (o *Once) Do(ctx context.Context, f func()) error {
 		return o.taken(status)
 	}
 	defer func() {
-		o.edge.release()
+		o.edge.Release()
 		o.core.End()
 		runtime.KeepAlive(o)
 	}()

@@ -10,6 +10,8 @@ import (
 
 	"github.com/organzine/coro/csrc"
 	"github.com/organzine/coro/internal/leak"
+	"github.com/organzine/coro/internal/race"
+	"github.com/organzine/coro/internal/spin"
 )
 
 // A Scheduler runs coroutines on worker threads of its own. All its methods may be called by several goroutines.
@@ -20,9 +22,9 @@ type Scheduler struct {
 	class      uint8            // of default stacks
 	paused     bool
 	poller     poller
-	spinner    spinner
+	spinner    spin.Spinner
 	executors  executorPool
-	edge       raceEdge
+	edge       race.Edge
 	id         uint32          // that C bodies' calls come with
 	ctx        context.Context // of Go functions that C bodies call
 	cancel     context.CancelCauseFunc
@@ -109,7 +111,7 @@ func (s *Scheduler) Wait(ctx context.Context) error {
 		return ErrPaused
 	}
 	err := s.poller.awaitRest(ctx, s)
-	s.edge.acquire()
+	s.edge.Acquire()
 	runtime.KeepAlive(s)
 	return err
 }
@@ -147,7 +149,7 @@ func (s *Scheduler) run() error {
 		status = s.core.Run()
 	}
 	s.runs.RUnlock()
-	s.edge.acquire()
+	s.edge.Acquire()
 	runtime.KeepAlive(s)
 	if status == csrc.Deadlock {
 		return s.deadlock()

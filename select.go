@@ -125,7 +125,7 @@ func (sel *selection) check() error {
 			return &OptionError{"Select", i, "needs channels of one scheduler"}
 		}
 		if k.send {
-			k.o.edge.release()
+			k.o.edge.Release()
 		}
 	}
 	return nil
@@ -203,7 +203,7 @@ func (sel *selection) used(g csrc.GoWaiter) {
 
 func (sel *selection) end() (int, error) {
 	if k := &sel.cases[sel.index]; !k.send {
-		k.o.edge.acquire()
+		k.o.edge.Acquire()
 	}
 	runtime.KeepAlive(sel.cases)
 	return sel.index, statusError(sel.status, ofChan)

@@ -50,7 +50,7 @@ func (m *Semaphore) Release(n int) error {
 	if n < 1 {
 		return &OptionError{"Release", n, "needs 1 permit or more"}
 	}
-	m.edge.release()
+	m.edge.Release()
 	defer runtime.KeepAlive(m)
 	return statusError(m.core.Release(uint64(n)), ofObject)
 }

@@ -62,7 +62,7 @@ func (f Func[A, R]) Spawn(s *Scheduler, arg A) error {
 	if p == nil {
 		return ErrClosed
 	}
-	s.edge.release()
+	s.edge.Release()
 	if leak.On() {
 		leak.Spawns(leakable{s}, 1)
 	}
@@ -120,7 +120,7 @@ func (f Func[A, R]) SpawnN(s *Scheduler, n int, arg A) (int, error) {
 		if p == nil {
 			return done, ErrClosed
 		}
-		s.edge.release()
+		s.edge.Release()
 		now := min(n-done, spawnChunk)
 		if leak.On() {
 			leak.Spawns(leakable{s}, now)
@@ -219,7 +219,7 @@ func (b *Batch[A, R]) Flush() error {
 		b.s.core.Drop(&b.out)
 		return ErrClosed
 	}
-	b.s.edge.release()
+	b.s.edge.Release()
 	b.sent += b.out.Len()
 	if leak.On() {
 		leak.Spawns(leakable{b.s}, b.out.Len())

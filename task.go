@@ -12,6 +12,7 @@ import (
 
 	"github.com/organzine/coro/csrc"
 	"github.com/organzine/coro/internal/leak"
+	"github.com/organzine/coro/internal/spin"
 )
 
 // A Task is one coroutine whose end somebody waits for. Its methods may be called by several goroutines. A Task that
@@ -81,7 +82,7 @@ func (f *Func[A, R]) launch(t *Task[R], arg A) error {
 	if p == nil {
 		return ErrClosed
 	}
-	t.s.edge.release()
+	t.s.edge.Release()
 	if leak.On() {
 		leak.Meet(leakable{t.s})
 	}
@@ -188,7 +189,7 @@ const (
 )
 
 func (t *Task[R]) spin() {
-	t.s.spinner.spin(lookFor, lookLong, spinTurns, func() bool { return t.finished.Load() || !t.isBody && t.join.Ended() })
+	t.s.spinner.Spin(lookFor, lookLong, spin.Turns, func() bool { return t.finished.Load() || !t.isBody && t.join.Ended() })
 }
 
 // Wait waits for the end and returns the result, each time the same. The error is ErrAborted if the
@@ -212,7 +213,7 @@ func (t *Task[R]) Wait(ctx context.Context) (R, error) {
 			return zero, context.Cause(ctx)
 		}
 	}
-	t.s.edge.acquire()
+	t.s.edge.Acquire()
 	t.releaseRecord()
 	return t.result, t.err
 }
@@ -374,7 +375,7 @@ func (t *Task[R]) take(take func(unsafe.Pointer, uintptr) csrc.Status) bool {
 		return false
 	}
 	t.clean.Stop()
-	t.s.edge.acquire()
+	t.s.edge.Acquire()
 	t.err = statusError(status, ofScheduler)
 	if status == csrc.Canceled && t.hooks != nil && t.hooks.ctx != nil {
 		if err := causeOf(t.hooks.ctx); err != nil {
@@ -425,7 +426,7 @@ func Await[R any](ctx context.Context, c *Coroutine, t *Task[R]) (R, error) {
 			return zero, err
 		}
 	}
-	t.s.edge.acquire()
+	t.s.edge.Acquire()
 	t.releaseRecord()
 	return t.result, t.err
 }

@@ -37,7 +37,7 @@ func NewWaitGroup(s *Scheduler, count int) (*WaitGroup, error) {
 // changed the count it returns ErrNegativeWaitGroup, if the count would be negative; ErrOverflow, if
 // it would be more than 2⁶⁰; or ErrDestroyed.
 func (w *WaitGroup) Add(n int) error {
-	w.edge.release()
+	w.edge.Release()
 	defer runtime.KeepAlive(w)
 	status, about := w.core.Add(int64(n)), ofObject
 	if status == csrc.Invalid && !w.core.IsDead() {
