@@ -7,6 +7,7 @@ import (
 
 	"github.com/organzine/coro/csrc"
 	"github.com/organzine/coro/internal/race"
+	"github.com/organzine/coro/internal/table"
 )
 
 // An executorPool runs a scheduler's coroutines with Go bodies. The core sees it as one more worker (csrc/goworker.h): wake-ups, joins and
@@ -17,13 +18,13 @@ import (
 // and whoever then has something for it rings the bell: the poller starts an executor. While the pool is awake, the poller looks
 // around now and then, as a worker on standby does: a body that computes, or waits in Go, keeps its executor and nothing else.
 type executorPool struct {
-	s     *Scheduler
-	core  csrc.GoWorker
-	most  int          // executors, but for those that stand in for stuck ones
-	table bodyTable    // coroutines by record
-	spare atomic.Int32 // executors that are idle, or not made yet: whoever has a surplus wakes one
-	quits atomic.Bool  // the scheduler is being canceled
-	extra atomic.Int32 // executors too many at the poller's last look: so many retire
+	s      *Scheduler
+	core   csrc.GoWorker
+	most   int                    // executors, but for those that stand in for stuck ones
+	bodies table.Table[Coroutine] // by the number of their records
+	spare  atomic.Int32           // executors that are idle, or not made yet: whoever has a surplus wakes one
+	quits  atomic.Bool            // the scheduler is being canceled
+	extra  atomic.Int32           // executors too many at the poller's last look: so many retire
 
 	mu         sync.Mutex
 	queue      ring        // runnable ones that no executor has
@@ -95,9 +96,9 @@ func (p *executorPool) drain() {
 		items := p.core.Take(p.items[:])
 		p.s.edge.Acquire()
 		for _, it := range items {
-			c := p.table.find(Handle(it.Handle))
+			c := p.find(Handle(it.Handle))
 			if it.Body != 0 { // of a start: C has asked for it
-				c = goBodies.find(it.Body).start(p.s, it)
+				c = findBody(it.Body).start(p.s, it)
 			}
 			if c == nil {
 				continue
@@ -190,7 +191,7 @@ func (p *executorPool) dismiss(k *bodyGoroutine) {
 // cancel has every present and future wait of a body return ErrCanceled.
 func (p *executorPool) cancel() {
 	p.quits.Store(true)
-	p.table.each(func(c *Coroutine) { c.cancel(ErrCanceled) })
+	p.bodies.Each(func(c *Coroutine) { c.cancel(ErrCanceled) })
 }
 
 // close ends the goroutines. The core is closed: no coroutine is left.
@@ -220,84 +221,20 @@ func (p *executorPool) running() (names []string) {
 	return names
 }
 
-// A bodyTable holds coroutines by the lower half of their handles, which numbers their records: a small number, and no other
-// coroutine's as long as it has not ended. Looking one up takes no lock.
-type bodyTable struct {
-	mu    sync.Mutex
-	pages atomic.Pointer[[]*bodyPage] // nil: nothing was ever there
-}
-
-type bodyPage [1024]atomic.Pointer[Coroutine]
-
-// entry is where the coroutine with this handle is, or nil.
-func (t *bodyTable) entry(h Handle) *atomic.Pointer[Coroutine] {
-	n := uint32(h)
-	pages := t.pages.Load()
-	if i := int(n / uint32(len(bodyPage{}))); pages != nil && i < len(*pages) && (*pages)[i] != nil {
-		return &(*pages)[i][n%uint32(len(bodyPage{}))]
-	}
-	return nil
-}
-
-// find returns the coroutine of this pool that a handle names, or nil.
-func (t *bodyTable) find(h Handle) *Coroutine {
-	if p := t.entry(h); p != nil {
-		if c := p.Load(); c != nil && c.handle == h {
+// find returns the coroutine of this pool that a handle names, or nil. The lower half of a handle
+// numbers the coroutine's record: a small number, and no other coroutine's until this one has ended.
+func (p *executorPool) find(h Handle) *Coroutine {
+	if e := p.bodies.Entry(uint32(h)); e != nil {
+		if c := e.Load(); c != nil && c.handle == h {
 			return c
 		}
 	}
 	return nil
 }
 
-// put puts c in: now others may find it.
-func (t *bodyTable) put(c *Coroutine) {
-	p := t.entry(c.handle)
-	if p == nil {
-		p = t.make(c.handle)
-	}
-	p.Store(c)
-}
-
-// make adds the page for a handle, and returns the entry.
-func (t *bodyTable) make(h Handle) *atomic.Pointer[Coroutine] {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if p := t.entry(h); p != nil {
-		return p
-	}
-	i := int(uint32(h) / uint32(len(bodyPage{})))
-	var old []*bodyPage
-	if p := t.pages.Load(); p != nil {
-		old = *p
-	}
-	pages := make([]*bodyPage, max(len(old), i+1))
-	copy(pages, old)
-	pages[i] = new(bodyPage)
-	t.pages.Store(&pages)
-	return t.entry(h)
-}
-
-// remove is for a c that is about to end: then its record may be another's.
-func (t *bodyTable) remove(c *Coroutine) { t.entry(c.handle).Store(nil) }
-
-// each calls f for all that are in the table now.
-func (t *bodyTable) each(f func(*Coroutine)) {
-	pages := t.pages.Load()
-	if pages == nil {
-		return
-	}
-	for _, page := range *pages {
-		for i := 0; page != nil && i < len(page); i++ {
-			if c := page[i].Load(); c != nil {
-				f(c)
-			}
-		}
-	}
-}
-
 // blocked lists at most limit of those that wait, and counts all.
 func (p *executorPool) blocked(limit int) (list []BlockedCoroutine, count int) {
-	p.table.each(func(c *Coroutine) {
+	p.bodies.Each(func(c *Coroutine) {
 		waits := ""
 		switch state := c.state.Load(); {
 		case state&isParked != 0:

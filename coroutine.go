@@ -182,7 +182,7 @@ func newBody[T any](s *Scheduler, name string, f func(*Coroutine) (T, error)) *g
 // enter gives it the record: from now on it can be found by its handle.
 func (c *Coroutine) enter(j csrc.Joinable) {
 	c.join, c.handle = j, Handle(j.Handle())
-	c.pool.table.put(c)
+	c.pool.bodies.Put(uint32(c.handle), c)
 }
 
 func bodyName(f any) string {
@@ -240,7 +240,7 @@ func (c *Coroutine) end() {
 	c.state.Or(isEnded)
 	c.pool.dismiss(c.goroutine) // in the lock: after that nobody is in tellFullLocked
 	c.goroutine = nil
-	c.pool.table.remove(c)
+	c.pool.bodies.Clear(uint32(c.handle)) // the record may be another's soon
 	if c.stop != nil {
 		c.stop()
 	}
@@ -520,7 +520,7 @@ func (c *Coroutine) Wake(h Handle) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	t := c.pool.table.find(h)
+	t := c.pool.find(h)
 	if t == nil {
 		return h.Wake()
 	}

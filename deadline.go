@@ -53,7 +53,7 @@ func (s *Scheduler) canceling(awaited bool, cancel func()) {
 // cancelEnded is for a run that has come to a deadlock: it cancels all whose context has ended. False: there are none that could go on
 // because of that.
 func (s *Scheduler) cancelEnded() (any bool) {
-	s.executors.table.each(func(c *Coroutine) { any = c.cancelIfEnded() || any })
+	s.executors.bodies.Each(func(c *Coroutine) { any = c.cancelIfEnded() || any })
 	for _, t := range s.poller.all() {
 		any = t.cancelIfEnded() || any
 	}

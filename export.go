@@ -9,10 +9,10 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"unsafe"
 
 	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/table"
 )
 
 // A FuncID names a Go function for C bodies, which know it as a coro_go_id. It may be part of their argument, and is good
@@ -35,7 +35,7 @@ func ExportFunc[A, R any](f func(ctx context.Context, arg A) (R, error)) (FuncID
 	if err != nil {
 		return 0, err
 	}
-	return goFuncs.add(g), nil
+	return addFunc(g), nil
 }
 
 // MustExportFunc is ExportFunc that panics, for package variables.
@@ -58,7 +58,7 @@ func ExportFuncNamed[A, R any](name string, f func(ctx context.Context, arg A) (
 		return 0, err
 	}
 	g.name = name
-	return goFuncs.addNamed(g)
+	return addNamedFunc(g)
 }
 
 // goFunc is an exported function.
@@ -197,99 +197,29 @@ func panicked(c *csrc.Call, value any) {
 // errorText is as much of a text as is kept.
 func errorText(s string) string { return s[:min(len(s), 16<<10)] }
 
-// goFuncTable has all exported functions. Looking one up takes no lock.
-type goFuncTable struct {
-	mu    sync.Mutex
-	names map[string]bool
-	list  atomic.Pointer[[]*goFunc] // the function of id is at id-1; what is there stays
-}
+// goFuncs has all exported functions: that of a FuncID is at the id less 1.
+var goFuncs table.Table[goFunc]
 
-var goFuncs goFuncTable
+func findFunc(id uint32) *goFunc { return goFuncs.At(id - 1) }
 
-func (t *goFuncTable) add(g *goFunc) FuncID {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var list []*goFunc
-	if old := t.list.Load(); old != nil {
-		list = *old
-	}
-	list = append(list, g) // readers of the old one do not see so far
-	t.list.Store(&list)
-	return FuncID(len(list))
-}
+func addFunc(g *goFunc) FuncID { return FuncID(goFuncs.Add(g) + 1) }
 
-func (t *goFuncTable) addNamed(g *goFunc) (FuncID, error) {
-	t.mu.Lock()
-	if t.names[g.name] {
-		t.mu.Unlock()
+var goNames sync.Map // of the functions that have one -> true
+
+func addNamedFunc(g *goFunc) (FuncID, error) {
+	if _, taken := goNames.LoadOrStore(g.name, true); taken {
 		return 0, &OptionError{"ExportFuncNamed", g.name, "is the name of another: choose one of its own"}
 	}
-	if t.names == nil {
-		t.names = map[string]bool{}
-	}
-	t.names[g.name] = true
-	t.mu.Unlock()
-	id := t.add(g)
+	id := addFunc(g)
 	if status := csrc.ExportName(g.name, uint32(id)); status != csrc.OK {
-		t.mu.Lock()
-		delete(t.names, g.name)
-		t.mu.Unlock()
+		goNames.Delete(g.name)
 		return 0, statusError(status, ofScheduler)
 	}
 	return id, nil
 }
 
-// find returns nil for an unknown id.
-func (t *goFuncTable) find(id uint32) *goFunc {
-	list := t.list.Load()
-	if list == nil || id-1 >= uint32(len(*list)) {
-		return nil
-	}
-	return (*list)[id-1]
-}
-
-// schedulerTable has the schedulers that are open, by id. Looking one up takes no lock.
-type schedulerTable struct {
-	mu   sync.Mutex
-	free []uint32
-	list atomic.Pointer[[]atomic.Pointer[Scheduler]]
-}
-
-var schedulers schedulerTable
-
-func (t *schedulerTable) add(s *Scheduler) uint32 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var old []atomic.Pointer[Scheduler]
-	if p := t.list.Load(); p != nil {
-		old = *p
-	}
-	if len(t.free) == 0 {
-		list := make([]atomic.Pointer[Scheduler], 2*len(old)+4)
-		for i := range list {
-			if i < len(old) {
-				list[i].Store(old[i].Load())
-			} else {
-				t.free = append(t.free, uint32(i))
-			}
-		}
-		t.list.Store(&list)
-		old = list
-	}
-	id := t.free[len(t.free)-1]
-	t.free = t.free[:len(t.free)-1]
-	old[id].Store(s)
-	return id
-}
-
-func (t *schedulerTable) drop(id uint32) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	(*t.list.Load())[id].Store(nil)
-	t.free = append(t.free, id)
-}
-
-func (t *schedulerTable) find(id uint32) *Scheduler { return (*t.list.Load())[id].Load() }
+// schedulers has the schedulers that are open, by the ids that C bodies' calls come with.
+var schedulers table.Table[Scheduler]
 
 func init() { csrc.RegisterInline(inlineCalls) }
 
@@ -298,7 +228,7 @@ func init() { csrc.RegisterInline(inlineCalls) }
 func inlineCalls(calls csrc.Calls) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	for s := schedulers.find(calls.ID()); !inlineUntilPanic(s, &calls); {
+	for s := schedulers.At(calls.ID()); !inlineUntilPanic(s, &calls); {
 	}
 }
 
@@ -310,7 +240,7 @@ func inlineUntilPanic(s *Scheduler, calls *csrc.Calls) (ended bool) {
 			if p := recover(); p != nil {
 				panicked(c, p)
 			} else {
-				leftInline(goFuncs.find(c.ID()))
+				leftInline(findFunc(c.ID()))
 			}
 		}
 	}()
@@ -318,7 +248,7 @@ func inlineUntilPanic(s *Scheduler, calls *csrc.Calls) (ended bool) {
 		s.edge.Acquire()
 		for i, n := calls.Begun(), calls.Len(); i < n; {
 			c := calls.At(i)
-			if g := goFuncs.find(c.ID()); g.accepts(c) {
+			if g := findFunc(c.ID()); g.accepts(c) {
 				i = g.inline(s.ctx, *calls, i)
 			} else {
 				calls.Begin(i, c)
@@ -366,7 +296,7 @@ func ExportBody[A, R any](f func(c *Coroutine, arg A) (R, error)) (BodyID, error
 		return 0, err
 	}
 	name := bodyName(f)
-	return goBodies.add(&goBodyType{argBytes, resultBytes, func(s *Scheduler, it csrc.GoWorkerItem) *Coroutine {
+	return addBody(&goBodyType{argBytes, resultBytes, func(s *Scheduler, it csrc.GoWorkerItem) *Coroutine {
 		var arg A
 		if argBytes > 0 {
 			arg = *(*A)(it.Arg())
@@ -393,29 +323,17 @@ type goBodyType struct {
 	start                 func(*Scheduler, csrc.GoWorkerItem) *Coroutine // makes what C has asked for
 }
 
-// goBodyTable has all of them. Looking one up takes no lock.
-type goBodyTable struct {
-	mu   sync.Mutex
-	list atomic.Pointer[[]*goBodyType] // that of an id is at its number; what is there stays
-}
+// goBodies has all functions that were exported by ExportBody: that of a BodyID is at the id without
+// csrc.GoBody.
+var goBodies table.Table[goBodyType]
 
-var goBodies goBodyTable
-
-func (t *goBodyTable) add(b *goBodyType) (BodyID, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	var list []*goBodyType
-	if old := t.list.Load(); old != nil {
-		list = *old
-	}
-	id := csrc.GoBody | uint32(len(list))
-	list = append(list, b) // readers of the old one do not see so far
-	t.list.Store(&list)
+func addBody(b *goBodyType) (BodyID, error) {
+	id := csrc.GoBody | goBodies.Add(b)
 	if status := csrc.ExportBody(id, b.argBytes, b.resultBytes); status != csrc.OK {
 		return 0, statusError(status, ofScheduler)
 	}
 	return BodyID(id), nil
 }
 
-// find is for an id that C knows.
-func (t *goBodyTable) find(id uint32) *goBodyType { return (*t.list.Load())[id&^csrc.GoBody] }
+// findBody is for an id that C knows.
+func findBody(id uint32) *goBodyType { return goBodies.At(id &^ csrc.GoBody) }

@@ -3,6 +3,8 @@ package coro
 import (
 	"context"
 	"sync"
+
+	"github.com/organzine/coro/internal/table"
 )
 
 // A Group is tasks that belong together: Wait waits for all of them, the first error cancels the rest, and nothing outlives
@@ -23,10 +25,9 @@ type Group struct {
 	stop func() bool // unbinds cancelAll from ctx
 
 	mu       sync.Mutex
-	members  []member // by index; nil: none
-	free     []uint32 // indices not in use
-	count    int      // of those that have not ended
-	awaits   bool     // there are members, and the deadline will cancel them: an pending-work token is held
+	members  table.List[member]
+	count    int  // of those that have not ended
+	awaits   bool // there are members, and the deadline will cancel them: an pending-work token is held
 	canceled bool
 	over     bool // Wait has returned
 	err      error
@@ -129,13 +130,7 @@ func (g *Group) fail(err error) {
 // add keeps one that has started, until it ends.
 func (g *Group) add(t member) {
 	g.mu.Lock()
-	if len(g.free) == 0 {
-		g.free = append(g.free, uint32(len(g.members)))
-		g.members = append(g.members, nil)
-	}
-	index := g.free[len(g.free)-1]
-	g.free = g.free[:len(g.free)-1]
-	g.members[index] = t
+	id := g.members.Add(t)
 	canceled := g.canceled
 	if !canceled && !g.awaits {
 		g.awaits = g.s.awaitDeadline(g.ctx)
@@ -146,9 +141,8 @@ func (g *Group) add(t member) {
 	}
 	t.whenDone(func() {
 		g.mu.Lock()
-		g.members[index] = nil
-		g.free = append(g.free, index)
-		awaits := len(g.free) == len(g.members) && g.awaitsNoMoreLocked()
+		g.members.Remove(id)
+		awaits := g.members.Len() == 0 && g.awaitsNoMoreLocked()
 		g.mu.Unlock()
 		g.leave(t.Err())
 		g.s.deadlineOver(awaits)
@@ -167,12 +161,7 @@ func (g *Group) cancelAll() {
 	g.mu.Lock()
 	g.canceled = true
 	awaits := g.awaitsNoMoreLocked()
-	var all []member
-	for _, t := range g.members {
-		if t != nil {
-			all = append(all, t)
-		}
-	}
+	all := g.members.All()
 	g.mu.Unlock()
 	g.s.canceling(awaits, func() {
 		for _, t := range all {

@@ -277,7 +277,7 @@ func (o *offloadPool) make(w *offloadWorker, c *csrc.Call) {
 		s.core.Complete(c)
 	}()
 	s.edge.Acquire()
-	if g := goFuncs.find(c.ID()); !g.accepts(c) {
+	if g := findFunc(c.ID()); !g.accepts(c) {
 		g.refuse(c)
 	} else if err := g.call(w.ctx, c); err != nil {
 		failed(c, err)
@@ -320,7 +320,7 @@ func (o *offloadPool) running(names []string) []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for w := range o.all {
-		if g := goFuncs.find(w.now.ID); g != nil {
+		if g := findFunc(w.now.ID); g != nil {
 			names = append(names, g.name)
 		}
 	}
@@ -332,7 +332,7 @@ func (o *offloadPool) slow(now time.Time, limit time.Duration, f func(SlowCall))
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for w := range o.all {
-		if g := goFuncs.find(w.now.ID); w.seen.see(w.now, now, limit) && g != nil {
+		if g := findFunc(w.now.ID); w.seen.see(w.now, now, limit) && g != nil {
 			go f(SlowCall{g.name, now.Sub(w.seen.since), false})
 		}
 	}

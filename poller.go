@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/table"
 )
 
 // A poller is the goroutine that hears from the workers: which tasks have ended, and that everything has come to rest.
@@ -18,8 +19,7 @@ type poller struct {
 	stopped chan struct{}
 
 	mu    sync.Mutex
-	tasks []completer   // by id
-	free  []uint32      // ids not in use
+	tasks table.List[completer]
 	rest  chan struct{} // closed at the next rest; nil: nobody waits for one
 }
 
@@ -105,39 +105,24 @@ func (p *poller) completeAll(ids []uint32) {
 	}
 }
 
-// reserve makes a id for a task that is to be completed; release takes it back.
+// reserve gives a task that is to be completed an id; release takes the id back.
 func (p *poller) reserve(t completer) uint32 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.free) == 0 {
-		p.free = append(p.free, uint32(len(p.tasks)))
-		p.tasks = append(p.tasks, nil)
-	}
-	id := p.free[len(p.free)-1]
-	p.free = p.free[:len(p.free)-1]
-	p.tasks[id] = t
-	return id
+	return p.tasks.Add(t)
 }
 
 func (p *poller) release(id uint32) completer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	t := p.tasks[id]
-	p.tasks[id] = nil
-	p.free = append(p.free, id)
-	return t
+	return p.tasks.Remove(id)
 }
 
-// all returns those that have ids now.
-func (p *poller) all() (list []completer) {
+// all returns the tasks that have ids now.
+func (p *poller) all() []completer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, t := range p.tasks {
-		if t != nil {
-			list = append(list, t)
-		}
-	}
-	return list
+	return p.tasks.All()
 }
 
 // register puts a task on the list of those to be completed, under a id. False: it has ended already, or somebody else joins it.

@@ -71,7 +71,7 @@ func New(opts ...Option) (*Scheduler, error) {
 	if leak.On() {
 		leak.Made(leakable{s})
 	}
-	s.id = schedulers.add(s)
+	s.id = schedulers.Add(s)
 	core.SetID(s.id)
 	if c.onSlow != nil {
 		go s.watchCalls(c.slowLimit, c.onSlow)
@@ -236,7 +236,7 @@ func (s *Scheduler) Close(ctx context.Context) error {
 	}
 	e.Funcs = append(e.Funcs, s.executors.running()...)
 	for _, c := range s.core.InlineCalls(nil) {
-		if g := goFuncs.find(c.ID); g != nil {
+		if g := findFunc(c.ID); g != nil {
 			e.Funcs = append(e.Funcs, g.name)
 		}
 	}
@@ -268,7 +268,7 @@ func (s *Scheduler) shutSubmitters() {
 		s.executors.close()
 		s.offload.close()
 		s.cancel(ErrClosed)
-		schedulers.drop(s.id)
+		schedulers.Remove(s.id)
 		s.poller.close(s)
 		// Nobody has a submitter any more; tasks keep s, and with it their results, until they are waited for.
 		runtime.AddCleanup(s, (*csrc.Scheduler).Destroy, s.core)

@@ -63,7 +63,7 @@ func (s *Scheduler) watchCalls(limit time.Duration, f func(SlowCall)) {
 		now := time.Now()
 		calls = s.core.InlineCalls(calls[:0])
 		for i, c := range calls {
-			if g := goFuncs.find(c.ID); seen[i].see(c, now, limit) && g != nil {
+			if g := findFunc(c.ID); seen[i].see(c, now, limit) && g != nil {
 				go f(SlowCall{g.name, now.Sub(seen[i].since), true})
 			}
 		}
