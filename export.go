@@ -3,15 +3,13 @@ package coro
 import (
 	"context"
 	"fmt"
-	"os"
 	"reflect"
 	"runtime"
-	"runtime/debug"
 	"strings"
-	"sync"
 	"unsafe"
 
 	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/offload"
 	"github.com/organzine/coro/internal/table"
 )
 
@@ -35,7 +33,7 @@ func ExportFunc[A, R any](f func(ctx context.Context, arg A) (R, error)) (FuncID
 	if err != nil {
 		return 0, err
 	}
-	return addFunc(g), nil
+	return FuncID(offload.Add(g)), nil
 }
 
 // MustExportFunc is ExportFunc that panics, for package variables.
@@ -57,40 +55,27 @@ func ExportFuncNamed[A, R any](name string, f func(ctx context.Context, arg A) (
 	if err != nil {
 		return 0, err
 	}
-	g.name = name
-	return addNamedFunc(g)
+	g.Name = name
+	id, taken, status := offload.AddNamed(g)
+	if taken {
+		return 0, &OptionError{"ExportFuncNamed", name, "is the name of another: choose one of its own"}
+	}
+	return FuncID(id), statusError(status, ofScheduler)
 }
 
-// goFunc is an exported function.
-type goFunc struct {
-	name string
-	arg  goType
-	res  goType
-	call func(context.Context, *csrc.Call) error // the argument has the right size; ends the call unless there is an error
-
-	// inline makes the call at i of a worker's, which it accepts, and those after it that are of the same kind. It returns how far it has come.
-	inline func(ctx context.Context, calls csrc.Calls, i int) int
-}
-
-// goType is how a type goes from and to C.
-type goType struct {
-	bytes   uintptr // that it has, or
-	varying bool    // it is []byte
-}
-
-func newGoType[T any](what string) (goType, error) {
+func newGoType[T any](what string) (offload.Type, error) {
 	t := reflect.TypeFor[T]()
 	if t == reflect.TypeFor[[]byte]() {
-		return goType{varying: true}, nil
+		return offload.Type{Varying: true}, nil
 	}
 	if bad := pointerIn(t); bad != nil {
-		return goType{}, &OptionError{what, t, fmt.Sprintf(
+		return offload.Type{}, &OptionError{what, t, fmt.Sprintf(
 			"contains %v, which points into Go: use []byte, numbers, arrays and structs of them, or a runtime/cgo.Handle", bad)}
 	}
-	return goType{bytes: t.Size()}, nil
+	return offload.Type{Bytes: t.Size()}, nil
 }
 
-func newGoFunc[A, R any](what string, f func(context.Context, A) (R, error)) (*goFunc, error) {
+func newGoFunc[A, R any](what string, f func(context.Context, A) (R, error)) (*offload.Func, error) {
 	if !csrc.Available {
 		return nil, ErrNoCgo
 	}
@@ -105,13 +90,13 @@ func newGoFunc[A, R any](what string, f func(context.Context, A) (R, error)) (*g
 	if err != nil {
 		return nil, err
 	}
-	g := &goFunc{name: runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name(), arg: arg, res: res}
-	g.call = func(ctx context.Context, c *csrc.Call) error {
+	g := &offload.Func{Name: runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name(), Arg: arg, Result: res}
+	g.Call = func(ctx context.Context, c *csrc.Call) error {
 		var a A
 		switch {
-		case arg.varying:
+		case arg.Varying:
 			*(*[]byte)(unsafe.Pointer(&a)) = append([]byte{}, unsafe.Slice((*byte)(c.Arg()), c.ArgBytes())...)
-		case arg.bytes > 0:
+		case arg.Bytes > 0:
 			a = *(*A)(c.Arg())
 		}
 		r, err := f(ctx, a)
@@ -119,26 +104,26 @@ func newGoFunc[A, R any](what string, f func(context.Context, A) (R, error)) (*g
 			return err
 		}
 		switch to := c.Result(); {
-		case res.varying:
+		case res.Varying:
 			returnBytes(c, *(*[]byte)(unsafe.Pointer(&r)))
 			return nil
-		case to != nil && res.bytes > 0:
+		case to != nil && res.Bytes > 0:
 			*(*R)(to) = r
 		}
-		c.End(csrc.OK, res.bytes)
+		c.End(csrc.OK, res.Bytes)
 		return nil
 	}
-	g.inline = func(ctx context.Context, calls csrc.Calls, i int) int {
+	g.Inline = func(ctx context.Context, calls csrc.Calls, i int) int {
 		c := calls.At(i)
 		id, n := c.ID(), calls.Len()
 		for {
 			calls.Begin(i, c)
-			if from, to := argResult(c); arg.varying || res.varying || unsafe.Sizeof(*new(A)) == 0 || to == nil {
-				if err := g.call(ctx, c); err != nil {
-					failed(c, err)
+			if from, to := argResult(c); arg.Varying || res.Varying || unsafe.Sizeof(*new(A)) == 0 || to == nil {
+				if err := g.Call(ctx, c); err != nil {
+					offload.Failed(c, err)
 				}
 			} else if r, err := f(ctx, *(*A)(from)); err != nil {
-				failed(c, err)
+				offload.Failed(c, err)
 			} else {
 				*(*R)(to) = r
 				c.End(csrc.OK, unsafe.Sizeof(r))
@@ -146,7 +131,7 @@ func newGoFunc[A, R any](what string, f func(context.Context, A) (R, error)) (*g
 			if i++; i == n {
 				return i
 			}
-			if c = calls.At(i); c.ID() != id || !g.accepts(c) {
+			if c = calls.At(i); c.ID() != id || !g.Accepts(c) {
 				return i
 			}
 		}
@@ -154,8 +139,16 @@ func newGoFunc[A, R any](what string, f func(context.Context, A) (R, error)) (*g
 	return g, nil
 }
 
-// argResult returns where the argument lies and where the result goes. (Functions of csrc that only generic ones use are not inlined for others.)
+// argResult returns where the argument lies and where the result goes.
 func argResult(c *csrc.Call) (arg, result unsafe.Pointer) { return c.Arg(), c.Result() }
+
+// Other packages, in which generic functions of this one are compiled, inline those functions of csrc
+// and offload that code which is not generic calls here, too. This is that code.
+var _ = func(f *offload.Func, calls csrc.Calls) bool {
+	c := calls.At(0)
+	calls.Begin(0, c)
+	return f.Accepts(c) && calls.Len() == int(c.ID())
+}
 
 func returnBytes(c *csrc.Call, b []byte) {
 	status := csrc.OK
@@ -167,106 +160,6 @@ func returnBytes(c *csrc.Call, b []byte) {
 		}
 	}
 	c.End(status, uintptr(len(b)))
-}
-
-// accepts tells whether the call fits the function, which may be nil.
-func (g *goFunc) accepts(c *csrc.Call) bool {
-	return g != nil && (g.arg.varying || c.ArgBytes() == g.arg.bytes) && (c.Room() >= g.res.bytes || c.Result() == nil)
-}
-
-// refuse ends a call that does not.
-func (g *goFunc) refuse(c *csrc.Call) {
-	switch {
-	case g == nil:
-		c.End(csrc.Invalid, 0)
-	case !g.arg.varying && c.ArgBytes() != g.arg.bytes:
-		c.End(csrc.Invalid, g.arg.bytes)
-	default:
-		c.End(csrc.TooBig, g.res.bytes)
-	}
-}
-
-// failed ends a call whose function has returned an error.
-func failed(c *csrc.Call, err error) { c.Fail(errorText(fmt.Sprint(err))) }
-
-// panicked ends a call whose function has panicked. Deferred functions call it.
-func panicked(c *csrc.Call, value any) {
-	c.Fail(errorText(fmt.Sprintf("panic: %v\n\n%s", value, debug.Stack())))
-}
-
-// errorText is as much of a text as is kept.
-func errorText(s string) string { return s[:min(len(s), 16<<10)] }
-
-// goFuncs has all exported functions: that of a FuncID is at the id less 1.
-var goFuncs table.Table[goFunc]
-
-func findFunc(id uint32) *goFunc { return goFuncs.At(id - 1) }
-
-func addFunc(g *goFunc) FuncID { return FuncID(goFuncs.Add(g) + 1) }
-
-var goNames sync.Map // of the functions that have one -> true
-
-func addNamedFunc(g *goFunc) (FuncID, error) {
-	if _, taken := goNames.LoadOrStore(g.name, true); taken {
-		return 0, &OptionError{"ExportFuncNamed", g.name, "is the name of another: choose one of its own"}
-	}
-	id := addFunc(g)
-	if status := csrc.ExportName(g.name, uint32(id)); status != csrc.OK {
-		goNames.Delete(g.name)
-		return 0, statusError(status, ofScheduler)
-	}
-	return id, nil
-}
-
-// schedulers has the schedulers that are open, by the ids that C bodies' calls come with.
-var schedulers table.Table[Scheduler]
-
-func init() { csrc.RegisterInline(inlineCalls) }
-
-// inlineCalls makes a worker's inline calls, on its thread, as long as that lives. It is locked to it, as the runtime then never
-// starts a thread from this one, which would have the worker's name and CPU.
-func inlineCalls(calls csrc.Calls) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	for s := schedulers.At(calls.ID()); !inlineUntilPanic(s, &calls); {
-	}
-}
-
-// inlineUntilPanic returns false after a panic, which has ended its call.
-func inlineUntilPanic(s *Scheduler, calls *csrc.Calls) (ended bool) {
-	defer func() {
-		if !ended {
-			c := calls.At(calls.Begun() - 1)
-			if p := recover(); p != nil {
-				panicked(c, p)
-			} else {
-				leftInline(findFunc(c.ID()))
-			}
-		}
-	}()
-	for {
-		s.edge.Acquire()
-		for i, n := calls.Begun(), calls.Len(); i < n; {
-			c := calls.At(i)
-			if g := findFunc(c.ID()); g.accepts(c) {
-				i = g.inline(s.ctx, *calls, i)
-			} else {
-				calls.Begin(i, c)
-				g.refuse(c)
-				i++
-			}
-		}
-		s.edge.Release()
-		if !calls.Next() {
-			return true
-		}
-	}
-}
-
-// leftInline says why the process is about to end. It cannot be helped: the goroutine is that of a C thread.
-func leftInline(g *goFunc) {
-	fmt.Fprintf(os.Stderr, "coro: runtime.Goexit (or FailNow of a test) in the Go function %s, which was called inline, "+
-		"by coro_call_go_inline: this ends the process\n", g.name)
 }
 
 // A BodyID names a Go function for C bodies that start coroutines with it, which know it as a coro_go_id. It may be part of their

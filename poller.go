@@ -70,9 +70,9 @@ func (p *poller) poll(s *Scheduler) {
 		s.core.Arm()
 		ids = s.core.GoWaiters(s.core.Done(ids[:0]))
 		p.completeAll(ids)
-		s.offload.kick()
+		s.offload.Kick()
 		if s.core.CallsCanceled() {
-			s.offload.cancelCalls()
+			s.offload.CancelCalls()
 		}
 		rests = p.heedRest(s, rests)
 		if s.executors.claimed() {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/organzine/coro/csrc"
 	"github.com/organzine/coro/internal/leak"
+	"github.com/organzine/coro/internal/offload"
 	"github.com/organzine/coro/internal/race"
 	"github.com/organzine/coro/internal/spin"
 )
@@ -25,10 +26,9 @@ type Scheduler struct {
 	spinner    spin.Spinner
 	executors  executorPool
 	edge       race.Edge
-	id         uint32          // that C bodies' calls come with
 	ctx        context.Context // of Go functions that C bodies call
 	cancel     context.CancelCauseFunc
-	offload    offloadPool
+	offload    offload.Pool
 
 	mu     sync.Mutex    // held while shutting the submitters
 	runs   sync.RWMutex  // held for reading by a run
@@ -57,13 +57,15 @@ func New(opts ...Option) (*Scheduler, error) {
 	for n < 4*runtime.GOMAXPROCS(0) {
 		n *= 2
 	}
-	s.offload.open(s, c.callLimit)
+	s.offload = offload.Pool{Core: core, Edge: &s.edge, Context: s.ctx, Canceled: ErrCanceled, Max: c.callLimit}
+	s.offload.Open()
 	if s.submitters, status = core.NewSubmitters(n); status == csrc.OK {
 		err = s.poller.open(s, c.onStall)
 	} else {
 		err = statusError(status, ofScheduler)
 	}
 	if err != nil {
+		s.offload.Close()
 		core.Close(true)
 		core.Destroy()
 		return nil, err
@@ -71,10 +73,10 @@ func New(opts ...Option) (*Scheduler, error) {
 	if leak.On() {
 		leak.Made(leakable{s})
 	}
-	s.id = schedulers.Add(s)
-	core.SetID(s.id)
-	if c.onSlow != nil {
-		go s.watchCalls(c.slowLimit, c.onSlow)
+	if f := c.onSlow; f != nil {
+		go s.offload.Watch(s.ended, c.slowLimit, func(name string, d time.Duration, inline bool) {
+			f(SlowCall{name, d, inline})
+		})
 	}
 	return s, nil
 }
@@ -201,7 +203,7 @@ const closeGrace = time.Second
 // returns nil. Within a Go function that one of its coroutines has called it would wait for itself: it returns ErrInside,
 // and nothing is closed.
 func (s *Scheduler) Close(ctx context.Context) error {
-	if s.core.Inside() || s.offload.inside() {
+	if s.core.Inside() || s.offload.Inside() {
 		return ErrInside
 	}
 	s.shutSubmitters()
@@ -235,12 +237,7 @@ func (s *Scheduler) Close(ctx context.Context) error {
 		e.Funcs = append(e.Funcs, funcName(fn))
 	}
 	e.Funcs = append(e.Funcs, s.executors.running()...)
-	for _, c := range s.core.InlineCalls(nil) {
-		if g := findFunc(c.ID); g != nil {
-			e.Funcs = append(e.Funcs, g.name)
-		}
-	}
-	e.Funcs = s.offload.running(e.Funcs)
+	e.Funcs = append(e.Funcs, s.offload.Running()...)
 	runtime.KeepAlive(s)
 	return e
 }
@@ -266,9 +263,8 @@ func (s *Scheduler) shutSubmitters() {
 		}
 		s.core.Close(false)
 		s.executors.close()
-		s.offload.close()
+		s.offload.Close()
 		s.cancel(ErrClosed)
-		schedulers.Remove(s.id)
 		s.poller.close(s)
 		// Nobody has a submitter any more; tasks keep s, and with it their results, until they are waited for.
 		runtime.AddCleanup(s, (*csrc.Scheduler).Destroy, s.core)
