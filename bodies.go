@@ -10,27 +10,31 @@ import (
 	"github.com/organzine/coro/internal/table"
 )
 
-// An executorPool runs a scheduler's coroutines with Go bodies. The core sees it as one more worker (csrc/goworker.h): wake-ups, joins and
-// the end go through it as through the others. Here it is a set of executors, goroutines that resume bodies in turn, each with
-// a queue and a next one of its own, from which the others steal when they have nothing.
+// An executorPool runs a scheduler's coroutines with Go bodies. The core sees it as one more worker
+// (csrc/goworker.h): wake-ups, joins and the end go through it as through the others. Here it is a
+// set of executors, goroutines that resume bodies in turn. Each has a queue and a next one of its
+// own, from which the others steal when they have nothing.
 //
-// The pool is awake in the core's sense while one executor is active. The last one to become idle parks it, with a second look,
-// and whoever then has something for it rings the bell: the poller starts an executor. While the pool is awake, the poller looks
-// around now and then, as a worker on standby does: a body that computes, or waits in Go, keeps its executor and nothing else.
+// The pool is awake in the core's sense while one executor is active. The last executor to become
+// idle parks the pool, with a second look; a caller that has something for a parked pool rings the
+// bell, and the poller starts an executor. While the pool is awake, the poller looks around now and
+// then, as a worker on standby does: so a body that computes, or waits in Go, keeps its executor
+// and nothing else.
 type executorPool struct {
 	s      *Scheduler
 	core   csrc.GoWorker
-	most   int                    // executors, but for those that stand in for stuck ones
+	most   int                    // executors, besides those that stand in for stuck ones
 	bodies table.Table[Coroutine] // by the number of their records
-	spare  atomic.Int32           // executors that are idle, or not made yet: whoever has a surplus wakes one
-	quits  atomic.Bool            // the scheduler is being canceled
-	extra  atomic.Int32           // executors too many at the poller's last look: so many retire
+	// executors idle or not made yet: an executor with a surplus wakes one
+	spare atomic.Int32
+	quits atomic.Bool  // the scheduler is being canceled
+	extra atomic.Int32 // executors that are to retire, by the poller's last look
 
 	mu         sync.Mutex
-	queue      ring        // runnable ones that no executor has
+	queue      ring        // runnable coroutines that no executor has
 	executors  []*executor // that exist
 	idle       []*executor
-	active     int // executors that are not idle. 0: the pool sleeps
+	active     int // executors that are not idle; 0: the pool sleeps
 	goroutines []*bodyGoroutine
 	closed     bool
 	items      [64]csrc.GoWorkerItem
@@ -38,12 +42,14 @@ type executorPool struct {
 
 const (
 	poolShare      = 64  // most that an executor takes from the pool's queue at once
-	poolTurns      = 61  // turns after which it looks at the pool's queue and the inbox
-	poolSpins      = 40  // looks at the inbox before it becomes idle
+	poolTurns      = 61  // turns of an executor between two looks at the pool's queue and the inbox
+	poolSpins      = 40  // looks of an executor at the inbox before it becomes idle
 	poolStandIns   = 256 // most executors besides those that the user wants, while those are stuck
 	goroutinesKept = 256 // idle goroutines of ended bodies, for the next ones
-	lookLeast      = 200 * time.Microsecond
-	lookMost       = 10 * time.Millisecond
+
+	// Between two looks of the poller.
+	lookLeast = 200 * time.Microsecond
+	lookMost  = 10 * time.Millisecond
 )
 
 func (p *executorPool) init(s *Scheduler, executors int) {
@@ -51,12 +57,12 @@ func (p *executorPool) init(s *Scheduler, executors int) {
 	p.spare.Store(int32(executors))
 }
 
-// claimed is called by the poller: if the pool was woken, an executor gets to work.
+// claimed has an executor work if the pool was woken. The poller calls it.
 func (p *executorPool) claimed() bool {
 	if !p.core.IsClaimed() {
 		return false
 	}
-	p.mu.Lock() // an executor that parks, and finds more to do, takes such a claim itself
+	p.mu.Lock() // an executor that parks, and then finds work, takes the claim itself
 	defer p.mu.Unlock()
 	if !p.core.Claimed() {
 		return false
@@ -65,7 +71,7 @@ func (p *executorPool) claimed() bool {
 	return true
 }
 
-// start has one more executor work, an idle one or a new one. With mu held.
+// start has one more executor work, an idle or a new one. With mu held.
 func (p *executorPool) start() {
 	p.active++
 	p.spare.Add(-1)
@@ -81,7 +87,7 @@ func (p *executorPool) start() {
 	go e.main()
 }
 
-// feed has one more executor work, as there is a surplus.
+// feed has one more executor work, since there is a surplus.
 func (p *executorPool) feed() {
 	p.mu.Lock()
 	if p.spare.Load() > 0 {
@@ -90,14 +96,14 @@ func (p *executorPool) feed() {
 	p.mu.Unlock()
 }
 
-// drain takes what has come from the core. With mu held, by somebody active.
+// drain takes what has come from the core. With mu held, by an active executor.
 func (p *executorPool) drain() {
 	for p.core.HasItems() {
 		items := p.core.Take(p.items[:])
 		p.s.edge.Acquire()
 		for _, it := range items {
 			c := p.find(Handle(it.Handle))
-			if it.Body != 0 { // of a start: C has asked for it
+			if it.Body != 0 { // a start that C has asked for
 				c = findBody(it.Body).start(p.s, it)
 			}
 			if c == nil {
@@ -123,8 +129,9 @@ func (p *executorPool) drain() {
 	}
 }
 
-// lookAround is called by the poller, at times, while the pool is awake: work that nobody gets to is given to those that are not
-// stuck, to an idle executor, or to one that stands in. It returns false when the pool sleeps.
+// lookAround gives work that no executor gets to, to executors that are not stuck: to an idle one,
+// or to one that stands in. The poller calls it, at times, while the pool is awake. False: the pool
+// sleeps.
 func (p *executorPool) lookAround() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -138,7 +145,7 @@ func (p *executorPool) lookAround() bool {
 		case !e.active:
 		case turns != e.seen:
 			moving++
-		default: // the others may be too busy to steal from it
+		default: // stuck, and the others may be too busy to steal from it
 			p.rescue(e)
 		}
 		e.seen = turns
@@ -151,7 +158,7 @@ func (p *executorPool) lookAround() bool {
 	return true
 }
 
-// rescue takes what e, who is stuck, has to run. With mu held.
+// rescue puts what e has to run on the pool's queue: e is stuck. With mu held.
 func (p *executorPool) rescue(e *executor) {
 	if c := e.next.Swap(nil); c != nil {
 		p.queue.push(c)
@@ -175,7 +182,7 @@ func (p *executorPool) goroutine() *bodyGoroutine {
 	return k
 }
 
-// dismiss keeps a goroutine, if there is one, for the next body, or ends it.
+// dismiss keeps a goroutine for the next body, or ends it. nil: there is none.
 func (p *executorPool) dismiss(k *bodyGoroutine) {
 	p.mu.Lock()
 	if k != nil && !p.closed && len(p.goroutines) < goroutinesKept {
@@ -188,7 +195,7 @@ func (p *executorPool) dismiss(k *bodyGoroutine) {
 	}
 }
 
-// cancel has every present and future wait of a body return ErrCanceled.
+// cancel has every present and future wait of every body return ErrCanceled.
 func (p *executorPool) cancel() {
 	p.quits.Store(true)
 	p.bodies.Each(func(c *Coroutine) { c.cancel(ErrCanceled) })
@@ -209,7 +216,7 @@ func (p *executorPool) close() {
 	}
 }
 
-// running names the bodies that are being executed.
+// running returns the names of the bodies that are being executed.
 func (p *executorPool) running() (names []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -222,7 +229,8 @@ func (p *executorPool) running() (names []string) {
 }
 
 // find returns the coroutine of this pool that a handle names, or nil. The lower half of a handle
-// numbers the coroutine's record: a small number, and no other coroutine's until this one has ended.
+// numbers the coroutine's record: a small number, and no other coroutine's until this one has
+// ended.
 func (p *executorPool) find(h Handle) *Coroutine {
 	if e := p.bodies.Entry(uint32(h)); e != nil {
 		if c := e.Load(); c != nil && c.handle == h {
@@ -232,7 +240,7 @@ func (p *executorPool) find(h Handle) *Coroutine {
 	return nil
 }
 
-// blocked lists at most limit of those that wait, and counts all.
+// blocked lists at most limit of the bodies that wait, and counts all.
 func (p *executorPool) blocked(limit int) (list []BlockedCoroutine, count int) {
 	p.bodies.Each(func(c *Coroutine) {
 		waits := ""

@@ -18,18 +18,18 @@ const (
 )
 
 // A Chan is a channel between coroutines, C or Go, and goroutines. C bodies get its Address, as a
-// coro_chan *. It behaves as a Go channel: first in first out, unbuffered if its capacity is 0, closed
-// once.
+// coro_chan *. It behaves as a Go channel: first in first out, unbuffered if its capacity is 0,
+// closed once.
 //
-// Any caller may call its methods. Called by a Go body with its Context, or with one derived from it,
-// a method that waits suspends the coroutine; else the goroutine waits as it does for anything in Go.
-// Passing a value through a buffer costs some 20 ns, without a cgo call, where nobody is to be woken;
-// between two cores 20 to 60 ns with room for some dozens of values, as each side has to fetch what
-// the other writes, and up to 130 ns without. Waiting costs a cgo call and more, and so does waking.
-// Where both sides are goroutines a Go channel is better.
+// Any caller may call its methods. Called by a Go body with its Context, or with one derived from
+// it, a method that waits suspends the coroutine; else the goroutine waits as it does for anything
+// in Go. Passing a value through a buffer costs some 20 ns, without a cgo call, where nobody is to
+// be woken; between two cores 20 to 60 ns with room for some dozens of values, as each side has to
+// fetch what the other writes, and up to 130 ns without. Waiting costs a cgo call and more, and so
+// does waking. Where both sides are goroutines a Go channel is better.
 //
-// Its values hold no pointers, and have at most ElementMax bytes. Its memory is C's, and is freed when
-// nothing refers to the Chan; after Address, with its scheduler.
+// Its values hold no pointers, and have at most ElementMax bytes. Its memory is C's, and is freed
+// when nothing refers to the Chan; after Address, with its scheduler.
 type Chan[T any] struct {
 	object
 	core     csrc.Chan
@@ -37,8 +37,8 @@ type Chan[T any] struct {
 	gatherer spin.Gatherer
 }
 
-// NewChan makes a channel of s, with room for capacity values. Blocking calls on it end with ErrClosed
-// when s is closed. NewChan returns an *OptionError, ErrNoMemory or ErrNoCgo.
+// NewChan makes a channel of s, with room for capacity values. Blocking calls on it end with
+// ErrClosed when s is closed. NewChan returns an *OptionError, ErrNoMemory or ErrNoCgo.
 func NewChan[T any](s *Scheduler, capacity int) (*Chan[T], error) {
 	if !csrc.Available {
 		return nil, ErrNoCgo
@@ -92,7 +92,8 @@ func (c *Chan[T]) send(ctx context.Context, v T) (csrc.Status, error) {
 	})
 }
 
-// TrySend is Send that does not wait: it tells whether v was sent. It returns ErrChanClosed, or nil.
+// TrySend is Send that does not wait: it tells whether v was sent. It returns ErrChanClosed, or
+// nil.
 func (c *Chan[T]) TrySend(v T) (bool, error) {
 	c.edge.Release()
 	status := c.core.TrySend(unsafe.Pointer(&v))
@@ -103,9 +104,9 @@ func (c *Chan[T]) TrySend(v T) (bool, error) {
 	return status == csrc.OK, statusError(status, ofChan)
 }
 
-// Recv receives a value, as soon as there is one. Without a value it returns ErrChanClosed, when the
-// channel is closed and empty; the cause, if the context ends first or the Go body is canceled; or
-// ErrClosed, if the scheduler is closed meanwhile.
+// Recv receives a value, as soon as there is one. Without a value it returns ErrChanClosed, when
+// the channel is closed and empty; the cause, if the context ends first or the Go body is canceled;
+// or ErrClosed, if the scheduler is closed meanwhile.
 func (c *Chan[T]) Recv(ctx context.Context) (T, error) {
 	var v T
 	status := c.core.TryRecv(unsafe.Pointer(&v))
@@ -147,8 +148,8 @@ func (c *Chan[T]) mayRecv() bool {
 	return true
 }
 
-// TryRecv is Recv that does not wait: it tells whether there was a value. It returns ErrChanClosed, or
-// nil.
+// TryRecv is Recv that does not wait: it tells whether there was a value. It returns ErrChanClosed,
+// or nil.
 func (c *Chan[T]) TryRecv() (v T, ok bool, err error) {
 	status := c.core.TryRecv(unsafe.Pointer(&v))
 	c.edge.Acquire()
@@ -176,9 +177,9 @@ func (c *Chan[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	}
 }
 
-// Close closes the channel: nothing is sent any more. Waiting senders get ErrChanClosed; receivers get
-// it when they have received the values that are left. Close returns ErrChanClosed if the channel was
-// closed before.
+// Close closes the channel: nothing is sent any more. Waiting senders get ErrChanClosed; receivers
+// get it when they have received the values that are left. Close returns ErrChanClosed if the
+// channel was closed before.
 func (c *Chan[T]) Close() error {
 	c.edge.Release()
 	defer runtime.KeepAlive(c)

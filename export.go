@@ -13,21 +13,24 @@ import (
 	"github.com/organzine/coro/internal/table"
 )
 
-// A FuncID names a Go function for C bodies, which know it as a coro_go_id. It may be part of their argument, and is good
-// for ever. 0 names none.
+// A FuncID names a Go function for C bodies, which know it as a coro_go_id. It may be part of their
+// argument, and is good for ever. 0 names none.
 type FuncID uint32
 
-// ExportFunc makes a Go function one that C bodies can call, with coro_call_go or, if it is short and never blocks, with
-// coro_call_go_inline; see coro.h and docs/calls.md. A and R are
-// the types of the argument and the result in C: they hold no pointers, and C must give exactly the bytes of an A; or they
-// are []byte, for any number of bytes; or None. The function's own arguments are copies, and its own for ever.
+// ExportFunc makes a Go function one that C bodies can call, with coro_call_go or, if it is short
+// and never blocks, with coro_call_go_inline; see coro.h and docs/calls.md. A and R are the types
+// of the argument and the result in C: they hold no pointers, and C must give exactly the bytes of
+// an A; or they are []byte, for any number of bytes; or None. The function's own arguments are
+// copies, and its own for ever.
 //
-// The context ends when the scheduler whose coroutine calls is closed with a context that ends. Of an offloaded call, it also ends when
-// that coroutine is canceled (Task.Cancel, the context of StartContext, coro_cancel), and when the call does. An error and a panic
-// come to the caller as CORO_EFAILED, with the text; nothing of them is lost, and neither ends the process.
+// The context ends when the scheduler whose coroutine calls is closed with a context that ends. Of
+// an offloaded call, it also ends when that coroutine is canceled (Task.Cancel, the context of
+// StartContext, coro_cancel), and when the call does. An error and a panic come to the caller as
+// CORO_EFAILED, with the text; nothing of them is lost, and neither ends the process.
 //
-// A function stays exported as long as the process lives: export each once, for example in a package variable, not for
-// each call. It returns an *OptionError for a type that holds Go pointers and for a nil function, or ErrNoCgo.
+// A function stays exported as long as the process lives: export each once, for example in a
+// package variable, not for each call. It returns an *OptionError for a type that holds Go pointers
+// and for a nil function, or ErrNoCgo.
 func ExportFunc[A, R any](f func(ctx context.Context, arg A) (R, error)) (FuncID, error) {
 	g, err := newGoFunc("ExportFunc", f)
 	if err != nil {
@@ -45,9 +48,11 @@ func MustExportFunc[A, R any](f func(ctx context.Context, arg A) (R, error)) Fun
 	return id
 }
 
-// ExportFuncNamed is ExportFunc, and coro_go_function(name) finds the function. A name can be given once: the second time is an
-// *OptionError. It may return ErrNoMemory too.
-func ExportFuncNamed[A, R any](name string, f func(ctx context.Context, arg A) (R, error)) (FuncID, error) {
+// ExportFuncNamed is ExportFunc, and coro_go_function(name) finds the function. A name can be given
+// once: the second time is an *OptionError. It may return ErrNoMemory too.
+func ExportFuncNamed[A, R any](
+	name string, f func(ctx context.Context, arg A) (R, error),
+) (FuncID, error) {
 	if name == "" || strings.ContainsRune(name, 0) {
 		return 0, &OptionError{"ExportFuncNamed", name, "must not be empty or contain a zero byte"}
 	}
@@ -58,7 +63,8 @@ func ExportFuncNamed[A, R any](name string, f func(ctx context.Context, arg A) (
 	g.Name = name
 	id, taken, status := offload.AddNamed(g)
 	if taken {
-		return 0, &OptionError{"ExportFuncNamed", name, "is the name of another: choose one of its own"}
+		return 0, &OptionError{"ExportFuncNamed", name,
+			"is the name of another: choose one of its own"}
 	}
 	return FuncID(id), statusError(status, ofScheduler)
 }
@@ -75,7 +81,9 @@ func newGoType[T any](what string) (offload.Type, error) {
 	return offload.Type{Bytes: t.Size()}, nil
 }
 
-func newGoFunc[A, R any](what string, f func(context.Context, A) (R, error)) (*offload.Func, error) {
+func newGoFunc[A, R any](
+	what string, f func(context.Context, A) (R, error),
+) (*offload.Func, error) {
 	if !csrc.Available {
 		return nil, ErrNoCgo
 	}
@@ -90,12 +98,14 @@ func newGoFunc[A, R any](what string, f func(context.Context, A) (R, error)) (*o
 	if err != nil {
 		return nil, err
 	}
-	g := &offload.Func{Name: runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name(), Arg: arg, Result: res}
+	g := &offload.Func{Name: runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name(), Arg: arg,
+		Result: res}
 	g.Call = func(ctx context.Context, c *csrc.Call) error {
 		var a A
 		switch {
 		case arg.Varying:
-			*(*[]byte)(unsafe.Pointer(&a)) = append([]byte{}, unsafe.Slice((*byte)(c.Arg()), c.ArgBytes())...)
+			*(*[]byte)(unsafe.Pointer(&a)) = append([]byte{},
+				unsafe.Slice((*byte)(c.Arg()), c.ArgBytes())...)
 		case arg.Bytes > 0:
 			a = *(*A)(c.Arg())
 		}
@@ -118,7 +128,8 @@ func newGoFunc[A, R any](what string, f func(context.Context, A) (R, error)) (*o
 		id, n := c.ID(), calls.Len()
 		for {
 			calls.Begin(i, c)
-			if from, to := argResult(c); arg.Varying || res.Varying || unsafe.Sizeof(*new(A)) == 0 || to == nil {
+			if from, to := argResult(c); arg.Varying || res.Varying ||
+				unsafe.Sizeof(*new(A)) == 0 || to == nil {
 				if err := g.Call(ctx, c); err != nil {
 					offload.Failed(c, err)
 				}
@@ -142,8 +153,8 @@ func newGoFunc[A, R any](what string, f func(context.Context, A) (R, error)) (*o
 // argResult returns where the argument lies and where the result goes.
 func argResult(c *csrc.Call) (arg, result unsafe.Pointer) { return c.Arg(), c.Result() }
 
-// Other packages, in which generic functions of this one are compiled, inline those functions of csrc
-// and offload that code which is not generic calls here, too. This is that code.
+// Other packages, in which generic functions of this one are compiled, inline those functions of
+// csrc and offload that code which is not generic calls here, too. This is that code.
 var _ = func(f *offload.Func, calls csrc.Calls) bool {
 	c := calls.At(0)
 	calls.Begin(0, c)
@@ -162,17 +173,19 @@ func returnBytes(c *csrc.Call, b []byte) {
 	c.End(status, uintptr(len(b)))
 }
 
-// A BodyID names a Go function for C bodies that start coroutines with it, which know it as a coro_go_id. It may be part of their
-// argument, and is good for ever. 0 names none.
+// A BodyID names a Go function for C bodies that start coroutines with it, which know it as a
+// coro_go_id. It may be part of their argument, and is good for ever. 0 names none.
 type BodyID uint32
 
-// ExportBody makes a Go function one that C bodies can start as a coroutine's body, with coro_spawn_go: what Go does for
-// Go. A and R hold no pointers and have at most InlineBytes bytes, or are None. The body's context ends when it is canceled, as
-// every other's. A C body that joins it gets the result, or CORO_EABORTED after an error or a panic: of these it gets no
-// text, so a body that can fail has that in R.
+// ExportBody makes a Go function one that C bodies can start as a coroutine's body, with
+// coro_spawn_go: what Go does for Go. A and R hold no pointers and have at most InlineBytes bytes,
+// or are None. The body's context ends when it is canceled, as every other's. A C body that joins
+// it gets the result, or CORO_EABORTED after an error or a panic: of these it gets no text, so a
+// body that can fail has that in R.
 //
-// A function stays exported as long as the process lives: export each once, for example in a package variable. It returns an
-// *OptionError for types that do not fit and for a nil function, ErrNoMemory, or ErrNoCgo.
+// A function stays exported as long as the process lives: export each once, for example in a
+// package variable. It returns an *OptionError for types that do not fit and for a nil function,
+// ErrNoMemory, or ErrNoCgo.
 func ExportBody[A, R any](f func(c *Coroutine, arg A) (R, error)) (BodyID, error) {
 	if !csrc.Available {
 		return 0, ErrNoCgo
@@ -189,16 +202,17 @@ func ExportBody[A, R any](f func(c *Coroutine, arg A) (R, error)) (BodyID, error
 		return 0, err
 	}
 	name := bodyName(f)
-	return addBody(&goBodyType{argBytes, resultBytes, func(s *Scheduler, it csrc.GoWorkerItem) *Coroutine {
-		var arg A
-		if argBytes > 0 {
-			arg = *(*A)(it.Arg())
-		}
-		b := newBody(s, name, func(c *Coroutine) (R, error) { return f(c, arg) })
-		b.ctx, b.fromC = context.Background(), true
-		b.enter(it.Joinable())
-		return &b.Coroutine
-	}})
+	return addBody(&goBodyType{argBytes, resultBytes,
+		func(s *Scheduler, it csrc.GoWorkerItem) *Coroutine {
+			var arg A
+			if argBytes > 0 {
+				arg = *(*A)(it.Arg())
+			}
+			b := newBody(s, name, func(c *Coroutine) (R, error) { return f(c, arg) })
+			b.ctx, b.fromC = context.Background(), true
+			b.enter(it.Joinable())
+			return &b.Coroutine
+		}})
 }
 
 // MustExportBody is ExportBody that panics, for package variables.
@@ -213,11 +227,12 @@ func MustExportBody[A, R any](f func(c *Coroutine, arg A) (R, error)) BodyID {
 // goBodyType is a function that was exported by ExportBody.
 type goBodyType struct {
 	argBytes, resultBytes uint8
-	start                 func(*Scheduler, csrc.GoWorkerItem) *Coroutine // makes what C has asked for
+	// makes what C has asked for
+	start func(*Scheduler, csrc.GoWorkerItem) *Coroutine
 }
 
-// goBodies has all functions that were exported by ExportBody: that of a BodyID is at the id without
-// csrc.GoBody.
+// goBodies has all functions that were exported by ExportBody: that of a BodyID is at the id
+// without csrc.GoBody.
 var goBodies table.Table[goBodyType]
 
 func addBody(b *goBodyType) (BodyID, error) {

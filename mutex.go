@@ -73,7 +73,8 @@ func (m *Mutex) relock(ctx context.Context, me uint64) error {
 // ErrLockedAlready, ErrDestroyed, or nil.
 func (m *Mutex) TryLock() (bool, error) {
 	status := m.core.TryLock(owner())
-	if status == csrc.TimedOut && m.core.IsDead() { // TryLock does not tell a dead lock from a held one
+	// TryLock does not tell a dead lock from a held one
+	if status == csrc.TimedOut && m.core.IsDead() {
 		status = csrc.Invalid
 	}
 	return m.tried(status)
@@ -88,8 +89,8 @@ func (m *Mutex) Unlock() error {
 }
 
 // An RWMutex is a lock that many readers or one writer hold, between coroutines and goroutines as a
-// Mutex is. C bodies get its Address, as a coro_rwlock *. A reader that comes after a waiting writer
-// waits behind it: so a caller that holds the lock for reading must not ask for it again.
+// Mutex is. C bodies get its Address, as a coro_rwlock *. A reader that comes after a waiting
+// writer waits behind it: so a caller that holds the lock for reading must not ask for it again.
 //
 // A writer is the owner, as a Mutex has one. Readers are only counted: any of them may unlock for
 // any other. Where nobody waits, each call costs some 20 ns, without a cgo call. See Chan for what
@@ -117,8 +118,8 @@ func (m *RWMutex) Lock(ctx context.Context) error {
 	return err
 }
 
-// RLock locks m for reading, as soon as no writer holds it or came before and waits. It returns what
-// Mutex.Lock does; ErrLockedAlready only if the caller holds m for writing.
+// RLock locks m for reading, as soon as no writer holds it or came before and waits. It returns
+// what Mutex.Lock does; ErrLockedAlready only if the caller holds m for writing.
 func (m *RWMutex) RLock(ctx context.Context) error { return m.lock(ctx, false) }
 
 func (m *RWMutex) lock(ctx context.Context, write bool) error {

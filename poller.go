@@ -11,8 +11,9 @@ import (
 	"github.com/organzine/coro/internal/table"
 )
 
-// A poller is the goroutine that hears from the workers: which tasks have ended, and that everything has come to rest.
-// They ring an eventfd, only while it sleeps; it sleeps in Go's network poller, so no thread is held.
+// A poller is the goroutine that hears from the workers: which tasks have ended, and that
+// everything has come to rest. They ring an eventfd, only while it sleeps; it sleeps in Go's
+// network poller, so no thread is held.
 type poller struct {
 	bell    *os.File
 	onStall func(int)
@@ -125,7 +126,8 @@ func (p *poller) all() []completer {
 	return p.tasks.All()
 }
 
-// register puts a task on the list of those to be completed, under a id. False: it has ended already, or somebody else joins it.
+// register puts a task on the list of those to be completed, under a id. False: it has ended
+// already, or somebody else joins it.
 func (p *poller) register(j csrc.Joinable, t completer) (uint32, bool) {
 	id := p.reserve(t)
 	if j.Register(id) {

@@ -15,8 +15,8 @@ import (
 	"github.com/organzine/coro/internal/spin"
 )
 
-// A Scheduler runs coroutines on worker threads of its own. All its methods may be called by several goroutines.
-// It holds threads and memory until Close.
+// A Scheduler runs coroutines on worker threads of its own. All its methods may be called by
+// several goroutines. It holds threads and memory until Close.
 type Scheduler struct {
 	core       *csrc.Scheduler
 	submitters []csrc.Submitter // a power of two
@@ -36,8 +36,8 @@ type Scheduler struct {
 	ended  chan struct{} // closed when every coroutine has ended and the threads are joined
 }
 
-// New makes a scheduler and starts its workers, which sleep until there is work. It costs about 50 µs a worker.
-// It returns an *OptionError, ErrNoMemory, ErrThread or ErrNoCgo.
+// New makes a scheduler and starts its workers, which sleep until there is work. It costs about 50
+// µs a worker. It returns an *OptionError, ErrNoMemory, ErrThread or ErrNoCgo.
 func New(opts ...Option) (*Scheduler, error) {
 	if !csrc.Available {
 		return nil, ErrNoCgo
@@ -50,14 +50,16 @@ func New(opts ...Option) (*Scheduler, error) {
 	if status != csrc.OK {
 		return nil, statusError(status, ofScheduler)
 	}
-	s := &Scheduler{core: core, class: csrc.Class(c.Stack), paused: c.Paused, ended: make(chan struct{})}
+	s := &Scheduler{core: core, class: csrc.Class(c.Stack), paused: c.Paused,
+		ended: make(chan struct{})}
 	s.executors.init(s, c.executors)
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	n := 1
 	for n < 4*runtime.GOMAXPROCS(0) {
 		n *= 2
 	}
-	s.offload = offload.Pool{Core: core, Edge: &s.edge, Context: s.ctx, Canceled: ErrCanceled, Max: c.callLimit}
+	s.offload = offload.Pool{Core: core, Edge: &s.edge, Context: s.ctx, Canceled: ErrCanceled,
+		Max: c.callLimit}
 	s.offload.Open()
 	if s.submitters, status = core.NewSubmitters(n); status == csrc.OK {
 		err = s.poller.open(s, c.onStall)
@@ -81,8 +83,8 @@ func New(opts ...Option) (*Scheduler, error) {
 	return s, nil
 }
 
-// submitter holds one of the submitters, one that this goroutine has probably had before: goroutines have stacks of their own.
-// It returns nil after Close.
+// submitter holds one of the submitters, one that this goroutine has probably had before:
+// goroutines have stacks of their own. It returns nil after Close.
 func (s *Scheduler) submitter() *csrc.Submitter {
 	var here byte
 	i := uint32(uintptr(unsafe.Pointer(&here)) >> 11 * 0x9e3779b1 >> 16)
@@ -105,9 +107,10 @@ func (s *Scheduler) submitter() *csrc.Submitter {
 // Workers is the number of worker threads, the dedicated ones included.
 func (s *Scheduler) Workers() int { return s.core.Workers() }
 
-// Wait returns when every coroutine that was spawned has ended, and those that they spawned. What is spawned
-// meanwhile is waited for too. A coroutine that parks and is never woken keeps it waiting: see Stats.Stalled and
-// WithStallHook. It returns the context's cause, or ErrPaused for a scheduler WithPaused. After Close it returns nil.
+// Wait returns when every coroutine that was spawned has ended, and those that they spawned. What
+// is spawned meanwhile is waited for too. A coroutine that parks and is never woken keeps it
+// waiting: see Stats.Stalled and WithStallHook. It returns the context's cause, or ErrPaused for a
+// scheduler WithPaused. After Close it returns nil.
 func (s *Scheduler) Wait(ctx context.Context) error {
 	if s.paused {
 		return ErrPaused
@@ -118,15 +121,16 @@ func (s *Scheduler) Wait(ctx context.Context) error {
 	return err
 }
 
-// Run lets the workers of a scheduler WithPaused run all that was spawned, and what that spawns, until nothing can
-// happen any more, and pauses them again. It returns nil if every coroutine has ended, a *DeadlockError if some
-// are left that nothing can wake (a wake-up from Go and another Run may free them), ErrPaused for a scheduler not
-// WithPaused, ErrBusy if it runs already, ErrClosed. If the context ends first it returns its cause, and the run
-// goes on.
+// Run lets the workers of a scheduler WithPaused run all that was spawned, and what that spawns,
+// until nothing can happen any more, and pauses them again. It returns nil if every coroutine has
+// ended, a *DeadlockError if some are left that nothing can wake (a wake-up from Go and another Run
+// may free them), ErrPaused for a scheduler not WithPaused, ErrBusy if it runs already, ErrClosed.
+// If the context ends first it returns its cause, and the run goes on.
 //
-// What is certain to come is waited for: time, Go functions and calls under way, and the deadline of a context that one of them is
-// bound to, or waits with. That somebody may cancel a context is not, no more than that somebody may wake; but what was canceled before
-// everything came to rest, by a body or by an error in a Group, has its effect in this run.
+// What is certain to come is waited for: time, Go functions and calls under way, and the deadline
+// of a context that one of them is bound to, or waits with. That somebody may cancel a context is
+// not, no more than that somebody may wake; but what was canceled before everything came to rest,
+// by a body or by an error in a Group, has its effect in this run.
 func (s *Scheduler) Run(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -174,8 +178,8 @@ var waitNames = map[byte]string{
 	'>': "send", '<': "receive", '?': "select",
 }
 
-// Blocked returns the coroutines that wait now: at most limit of them, and how many there are. It stops each worker
-// for the time of a look at every record.
+// Blocked returns the coroutines that wait now: at most limit of them, and how many there are. It
+// stops each worker for the time of a look at every record.
 func (s *Scheduler) Blocked(limit int) ([]BlockedCoroutine, int) {
 	limit = max(limit, 0)
 	list, n := s.core.Blocked(min(limit, s.core.Stats().Records))
@@ -191,17 +195,19 @@ func (s *Scheduler) Blocked(limit int) ([]BlockedCoroutine, int) {
 // closeGrace is how long Close waits for canceled coroutines to end by themselves.
 const closeGrace = time.Second
 
-// Close takes no more work, waits until every coroutine has ended, joins the threads and frees the memory. Results of
-// Tasks stay until they are waited for. A paused scheduler drops what never started.
+// Close takes no more work, waits until every coroutine has ended, joins the threads and frees the
+// memory. Results of Tasks stay until they are waited for. A paused scheduler drops what never
+// started.
 //
-// When the context ends (or has ended) first, Close cancels: what has not started ends unstarted, every present and
-// future wait returns CORO_ECANCELED, so that bodies end through their own clean-up. If all end within a second then,
-// Close returns the context's cause; if not, a *RunningError that names what the workers are executing, and closing goes
-// on in the background, without freeing anything under a running coroutine.
+// When the context ends (or has ended) first, Close cancels: what has not started ends unstarted,
+// every present and future wait returns CORO_ECANCELED, so that bodies end through their own
+// clean-up. If all end within a second then, Close returns the context's cause; if not, a
+// *RunningError that names what the workers are executing, and closing goes on in the background,
+// without freeing anything under a running coroutine.
 //
-// It may be called again, and by several goroutines: each call waits for the same end. When all has ended before, it
-// returns nil. Within a Go function that one of its coroutines has called it would wait for itself: it returns ErrInside,
-// and nothing is closed.
+// It may be called again, and by several goroutines: each call waits for the same end. When all has
+// ended before, it returns nil. Within a Go function that one of its coroutines has called it would
+// wait for itself: it returns ErrInside, and nothing is closed.
 func (s *Scheduler) Close(ctx context.Context) error {
 	if s.core.Inside() || s.offload.Inside() {
 		return ErrInside
@@ -257,7 +263,8 @@ func (s *Scheduler) shutSubmitters() {
 	}
 	go func() {
 		if s.paused {
-			s.runs.Lock() // a run is waited for; what is left then is canceled, what never started is dropped
+			// a run is waited for; what is left then is canceled, what never started is dropped
+			s.runs.Lock()
 			s.executors.cancel()
 			s.runs.Unlock()
 		}
@@ -266,7 +273,8 @@ func (s *Scheduler) shutSubmitters() {
 		s.offload.Close()
 		s.cancel(ErrClosed)
 		s.poller.close(s)
-		// Nobody has a submitter any more; tasks keep s, and with it their results, until they are waited for.
+		// Nobody has a submitter any more; tasks keep s, and with it their results, until they are
+		// waited for.
 		runtime.AddCleanup(s, (*csrc.Scheduler).Destroy, s.core)
 		close(s.ended)
 	}()

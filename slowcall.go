@@ -9,9 +9,9 @@ type SlowCall struct {
 	Inline bool          // it keeps a worker from everything else
 }
 
-// WithSlowCallHook has f called once for each call from C into Go that runs for longer than the limit, which is at least a
-// millisecond, in a goroutine of its own. One goroutine then looks at the calls four times in each such time; the calls
-// themselves get no slower.
+// WithSlowCallHook has f called once for each call from C into Go that runs for longer than the
+// limit, which is at least a millisecond, in a goroutine of its own. One goroutine then looks at
+// the calls four times in each such time; the calls themselves get no slower.
 func WithSlowCallHook(limit time.Duration, f func(SlowCall)) Option {
 	return func(c *config) error {
 		if limit < time.Millisecond {
@@ -25,9 +25,9 @@ func WithSlowCallHook(limit time.Duration, f func(SlowCall)) Option {
 	}
 }
 
-// WithCallLimit sets how many offloaded calls from C into Go (coro_call_go) run at the same time at most;
-// others wait for their turn. Functions that wait for each other may then wait without end. Without the
-// option there is no limit, and each call that blocks costs a goroutine.
+// WithCallLimit sets how many offloaded calls from C into Go (coro_call_go) run at the same time at
+// most; others wait for their turn. Functions that wait for each other may then wait without end.
+// Without the option there is no limit, and each call that blocks costs a goroutine.
 func WithCallLimit(n int) Option {
 	return number("WithCallLimit", n, 1, 1<<30, func(c *config) { c.callLimit = n })
 }
