@@ -16,7 +16,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/organzine/coro"
 	"github.com/organzine/coro/internal/testbody"
@@ -323,103 +322,6 @@ func TestAGoFunctionMaySpawnAndWake(t *testing.T) {
 	})
 }
 
-func TestCloseFromWithinACallIsRefused(t *testing.T) {
-	inEachWay(t, func(t *testing.T, s *coro.Scheduler, how uint32) {
-		other := newScheduler(t)
-		id := coro.MustExportFunc(func(context.Context, int64) (int64, error) {
-			assert.Equal(t, coro.ErrInside, s.Close(background))
-			assert.Equal(t, coro.ErrInside, s.Close(expired))
-			assert.NoError(t, other.Close(background), "another scheduler waits for nobody here")
-			return 5, nil
-		})
-		assert.EqualValues(t, 5, calling(t, s, how, id, 0).Number)
-		assert.Equal(t, testbody.OK, calling(t, s, how, increment, 0).Status, "it is open")
-		assert.NoError(t, s.Close(background))
-	})
-}
-
-// Other goroutines are not inside, though calls come and go, and goroutines end and others begin.
-func TestCloseFromElsewhereWhileCallsRunIsNotRefused(t *testing.T) {
-	for range scaled(40) {
-		s := newScheduler(t, coro.WithWorkers(1))
-		results := make(chan error, 3)
-		id := coro.MustExportFunc(func(context.Context, int64) (int64, error) {
-			go func() { results <- s.Close(soon(t)) }()
-			return 0, nil
-		})
-		for range 3 {
-			_, err := callOne.Start(s, testbody.Call{ID: uint32(id), How: testbody.Offload, ArgBytes: 8, ResultBytes: 8})
-			if err != nil {
-				assert.ErrorIs(t, err, coro.ErrClosed)
-			}
-		}
-		assert.NoError(t, <-results)
-		assert.NoError(t, s.Close(soon(t)))
-	}
-}
-
-func TestCloseWaitsForCallsAndCancelsTheirContexts(t *testing.T) {
-	for name, how := range ways {
-		t.Run(name, func(t *testing.T) {
-			s := newScheduler(t, coro.WithWorkers(1))
-			began := make(chan struct{})
-			var cause error
-			id := coro.MustExportFunc(func(ctx context.Context, n int64) (int64, error) {
-				close(began)
-				<-ctx.Done() // one should not, inline
-				cause = context.Cause(ctx)
-				return n, ctx.Err()
-			})
-			task, err := callOne.Start(s, testbody.Call{ID: uint32(id), How: how, ArgBytes: 8, ResultBytes: 8})
-			require.NoError(t, err)
-			<-began
-			assert.ErrorIs(t, s.Close(expired), context.Canceled)
-			came, err := task.Wait(background)
-			assert.NoError(t, err)
-			assert.Equal(t, "context canceled", text(came))
-			assert.Equal(t, coro.ErrCanceled, cause)
-		})
-	}
-}
-
-func TestCloseNamesTheGoFunctionsThatStillRun(t *testing.T) {
-	for name, how := range ways {
-		t.Run(name, func(t *testing.T) {
-			s := newScheduler(t, coro.WithWorkers(2))
-			began, end := make(chan struct{}), make(chan struct{})
-			id, err := coro.ExportFuncNamed("deaf "+name, func(context.Context, int64) (int64, error) {
-				close(began)
-				<-end
-				return 0, nil
-			})
-			require.NoError(t, err)
-			require.NoError(t, callOne.Spawn(s, testbody.Call{ID: uint32(id), How: how, ArgBytes: 8, ResultBytes: 8}))
-			<-began
-			var running *coro.RunningError
-			require.ErrorAs(t, s.Close(expired), &running)
-			assert.Contains(t, running.Funcs, "deaf "+name)
-			close(end)
-			assert.NoError(t, s.Close(soon(t)))
-		})
-	}
-}
-
-func TestTheCanceledCallNobody(t *testing.T) {
-	for name, how := range ways {
-		t.Run(name, func(t *testing.T) {
-			s := newScheduler(t, coro.WithWorkers(2))
-			var calls atomic.Int64
-			id := coro.MustExportFunc(func(_ context.Context, n int64) (int64, error) { calls.Add(1); return n + 1, nil })
-			for range 100 {
-				require.NoError(t, callMany.Spawn(s, testbody.Calls{ID: uint32(id), How: how, N: 1 << 60, K: 3}))
-			}
-			eventually(t, func() bool { return calls.Load() > 1000 }, "calls")
-			assert.ErrorIs(t, s.Close(expired), context.Canceled)
-			assert.Equal(t, calls.Load(), testbody.Sum(), "each that was made came back")
-		})
-	}
-}
-
 func TestSignalsMayInterruptCalls(t *testing.T) {
 	for name, how := range ways {
 		t.Run(name, func(t *testing.T) {
@@ -558,19 +460,6 @@ func TestCallsAreNeverLost(t *testing.T) {
 	}
 }
 
-func TestACanceledCoroutineCallsNobody(t *testing.T) {
-	inEachWay(t, func(t *testing.T, s *coro.Scheduler, how uint32) {
-		var calls atomic.Int64
-		id := coro.MustExportFunc(func(_ context.Context, n int64) (int64, error) { calls.Add(1); return n + 1, nil })
-		task, err := callMany.Start(s, testbody.Calls{ID: uint32(id), How: how, N: 1 << 60, K: 3})
-		require.NoError(t, err)
-		eventually(t, func() bool { return calls.Load() > 100 }, "calls")
-		task.Cancel()
-		finish(t, s)
-		assert.Equal(t, calls.Load(), testbody.Sum())
-	})
-}
-
 func init() {
 	children["goexit inline"] = func() {
 		s, err := coro.New(coro.WithWorkers(1))
@@ -634,116 +523,4 @@ func blockedSignals(t *testing.T, s *coro.Scheduler) (mask uint64) {
 	_, err = fmt.Sscanf(rest, "%x", &mask)
 	require.NoError(t, err)
 	return mask
-}
-
-var slowCalls atomic.Int64 // a name is exported once
-
-func TestASlowCallIsReported(t *testing.T) {
-	for name, how := range ways {
-		t.Run(name, func(t *testing.T) {
-			reports := make(chan coro.SlowCall, 10)
-			s := newScheduler(t, coro.WithWorkers(2), coro.WithSlowCallHook(20*time.Millisecond, func(c coro.SlowCall) { reports <- c }))
-			end := make(chan struct{})
-			slow := fmt.Sprintf("slow %s %d", name, slowCalls.Add(1))
-			id, err := coro.ExportFuncNamed(slow, func(context.Context, int64) (int64, error) { <-end; return 0, nil })
-			require.NoError(t, err)
-			task, err := callOne.Start(s, testbody.Call{ID: uint32(id), How: how, ArgBytes: 8, ResultBytes: 8})
-			require.NoError(t, err)
-			report := <-reports
-			assert.Equal(t, slow, report.Func)
-			assert.Equal(t, how == testbody.Inline, report.Inline)
-			assert.GreaterOrEqual(t, report.For, 20*time.Millisecond)
-			close(end)
-			_, err = task.Wait(soon(t))
-			require.NoError(t, err)
-			require.NoError(t, s.Close(background))
-			assert.Empty(t, reports, "once each")
-		})
-	}
-}
-
-func TestSlowCallHookOptions(t *testing.T) {
-	_, err := coro.New(coro.WithSlowCallHook(0, func(coro.SlowCall) {}))
-	optionError(t, err, "WithSlowCallHook", "at least")
-	_, err = coro.New(coro.WithSlowCallHook(time.Second, nil))
-	optionError(t, err, "WithSlowCallHook", "function")
-}
-
-// untilCanceled is called by coroutines that are to be canceled.
-var untilCanceled = coro.MustExportFunc(func(ctx context.Context, n int64) (int64, error) {
-	<-ctx.Done()
-	return n, context.Cause(ctx)
-})
-
-func TestACancelOfOneEndsTheContextOfItsCall(t *testing.T) {
-	blocks := testbody.Call{ID: uint32(untilCanceled), How: testbody.Offload, ArgBytes: 8, ResultBytes: 8}
-	s := newScheduler(t, coro.WithWorkers(2))
-	other, err := callOne.Start(s, blocks)
-	require.NoError(t, err)
-	parked(t, s, 1)
-	ctx, end := context.WithCancel(background)
-	cancels := []func(*coro.Task[testbody.Came]){
-		func(task *coro.Task[testbody.Came]) { task.Cancel() },
-		func(*coro.Task[testbody.Came]) { end() },
-		func(task *coro.Task[testbody.Came]) { require.NoError(t, cancel.Spawn(s, task.Handle())) },
-	}
-	for i, by := range cancels {
-		start := func() (*coro.Task[testbody.Came], error) { return callOne.Start(s, blocks) }
-		if i == 1 {
-			start = func() (*coro.Task[testbody.Came], error) { return callOne.StartContext(ctx, s, blocks) }
-		}
-		task, err := start()
-		require.NoError(t, err)
-		parked(t, s, 2)
-		by(task)
-		came, err := wait(t, task)
-		require.NoError(t, err)
-		assert.Equal(t, testbody.EFAILED, came.Status)
-		assert.Equal(t, coro.ErrCanceled.Error(), text(came))
-	}
-	assert.NoError(t, other.Err(), "the others go on")
-	other.Cancel()
-	_, err = wait(t, other)
-	assert.NoError(t, err)
-}
-
-// A cancel comes before the call, while it waits for a runner, as it begins, or while it runs: it always ends.
-func TestACancelAtAnyMomentEndsTheCall(t *testing.T) {
-	s := newScheduler(t, coro.WithWorkers(2), coro.WithCallLimit(2))
-	for i := range scaled(2000) {
-		task, err := callOne.Start(s, testbody.Call{ID: uint32(untilCanceled), How: testbody.Offload, ArgBytes: 8, ResultBytes: 8})
-		require.NoError(t, err)
-		for range i % 50 * 200 {
-		}
-		task.Cancel()
-		if i%4 == 0 {
-			continue // so that there are several
-		}
-		came, err := wait(t, task)
-		if !errors.Is(err, coro.ErrCanceled) { // before its start
-			require.NoError(t, err)
-			require.Contains(t, []int32{testbody.EFAILED, testbody.ECANCELED}, came.Status)
-		}
-	}
-	finish(t, s)
-}
-
-func TestTheContextOfACallEndsWithIt(t *testing.T) {
-	s := newScheduler(t)
-	kept := make(chan context.Context, 2)
-	keep := coro.MustExportFunc(func(ctx context.Context, n int64) (int64, error) {
-		if n > 0 {
-			assert.NoError(t, ctx.Err())
-		}
-		kept <- ctx
-		return n, nil
-	})
-	for n := range int64(2) {
-		assert.Zero(t, calling(t, s, testbody.Offload, keep, n).Status)
-		ctx := <-kept
-		assert.ErrorIs(t, ctx.Err(), context.Canceled)
-		assert.Nil(t, ctx.Value("key"))
-		_, has := ctx.Deadline()
-		assert.False(t, has)
-	}
 }

@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/organzine/coro"
+	"github.com/organzine/coro/csrc"
 	"github.com/organzine/coro/internal/testbody"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -283,4 +284,8 @@ func grow(n int, above *[512]byte) byte {
 	var pad [512]byte
 	pad[n] = above[n]
 	return grow(n-1, &pad) + pad[n]
+}
+
+func TestTheMakerOfInlineCallsIsRegisteredOnce(t *testing.T) {
+	assert.Panics(t, func() { csrc.RegisterInline(nil) })
 }

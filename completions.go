@@ -6,10 +6,11 @@ import (
 	"sync"
 )
 
-// Completions returns the tasks in the order in which they end, each with the error that its Wait returns; Wait itself then
-// does not wait. If the context ends first, the last pair is nil and the context's cause. A task that is there twice comes
-// twice; one that a C body waits for comes at once, with ErrBusy. It costs the same for each, however many they are. Each range
-// over it begins anew.
+// Completions returns the tasks in the order in which they end, each with the error that its Wait
+// returns; Wait itself then does not wait. If the context ends first, the last pair is nil and the
+// context's cause. A task that is there twice comes twice; one that a C body waits for comes at
+// once, with ErrBusy. It costs the same for each, however many they are. Each range over it begins
+// anew.
 //
 //	for task, err := range coro.Completions(ctx, tasks...) {
 //		if err != nil { … }

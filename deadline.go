@@ -5,12 +5,14 @@ import (
 	"runtime"
 )
 
-// How a context is bound to what it cancels when it ends. One that has a deadline is certain to end: until it does, or is let go,
-// an pending-work token of the scheduler says so, and whoever waits for that alone is in no deadlock. A cancel of a context comes to what is bound
-// to it by a goroutine of its own, which may be late: so a run that finds a deadlock asks the contexts before it says so, and once
-// that goroutine has begun there is a token until it is through.
+// How a context is bound to what it cancels when it ends. One that has a deadline is certain to
+// end: until it does, or is let go, an pending-work token of the scheduler says so, and whoever
+// waits for that alone is in no deadlock. A cancel of a context comes to what is bound to it by a
+// goroutine of its own, which may be late: so a run that finds a deadlock asks the contexts before
+// it says so, and once that goroutine has begun there is a token until it is through.
 
-// awaitDeadline takes the token, if ctx has a deadline. It is for before anything that is bound to ctx begins to run.
+// awaitDeadline takes the token, if ctx has a deadline. It is for before anything that is bound to
+// ctx begins to run.
 func (s *Scheduler) awaitDeadline(ctx context.Context) (awaited bool) {
 	if _, awaited = ctx.Deadline(); awaited {
 		s.core.BeginPending(1)
@@ -26,8 +28,8 @@ func (s *Scheduler) deadlineOver(awaited bool) {
 	}
 }
 
-// bind has the end of ctx cancel something, and then give up the token of awaitDeadline. stop lets go of ctx, and of the token,
-// unless it has ended.
+// bind has the end of ctx cancel something, and then give up the token of awaitDeadline. stop lets
+// go of ctx, and of the token, unless it has ended.
 func (s *Scheduler) bind(ctx context.Context, awaited bool, cancel func()) (stop func() bool) {
 	unbind := context.AfterFunc(ctx, func() { s.canceling(awaited, cancel) })
 	if !awaited {
@@ -50,10 +52,10 @@ func (s *Scheduler) canceling(awaited bool, cancel func()) {
 	s.deadlineOver(awaited)
 }
 
-// cancelEnded is for a run that has come to a deadlock: it cancels all whose context has ended. False: there are none that could go on
-// because of that.
+// cancelEnded is for a run that has come to a deadlock: it cancels all whose context has ended.
+// False: there are none that could go on because of that.
 func (s *Scheduler) cancelEnded() (any bool) {
-	s.executors.table.each(func(c *Coroutine) { any = c.cancelIfEnded() || any })
+	s.executors.bodies.Each(func(c *Coroutine) { any = c.cancelIfEnded() || any })
 	for _, t := range s.poller.all() {
 		any = t.cancelIfEnded() || any
 	}
@@ -99,8 +101,9 @@ func (t *Task[R]) cancelIfEnded() bool {
 	return true
 }
 
-// A memberContext is what a member of a group starts with that was given a context of its own. Its end
-// is that of its own context. The end of the group's is heard of by the group, which cancels the member.
+// A memberContext is what a member of a group starts with that was given a context of its own. Its
+// end is that of its own context. The end of the group's is heard of by the group, which cancels
+// the member.
 type memberContext struct {
 	context.Context
 	group context.Context

@@ -119,7 +119,8 @@ func statusError(s csrc.Status, k kind) error {
 	return fmt.Errorf("coro: %s", s.Text())
 }
 
-// An OptionError names the option, the argument or the type that New, NewFunc or NewGenerator refuses.
+// An OptionError names the option, the argument or the type that New, NewFunc or NewGenerator
+// refuses.
 type OptionError struct {
 	What   string // for example "WithWorkers"
 	Value  any
@@ -133,13 +134,14 @@ func (e *OptionError) Error() string {
 // A BlockedCoroutine waits.
 type BlockedCoroutine struct {
 	Handle Handle
-	Func   string // the name given by FuncName, or the address of the C function; of a Go body its name
-	Worker int    // the number of its home worker; -1: it has a Go body, which has none
+	// the name given by FuncName, or the address of the C function; of a Go body its name
+	Func   string
+	Worker int // the number of its home worker; -1: it has a Go body, which has none
 
-	// Waits is the call that the coroutine waits in. Of a C body: "park", "join", "sleep", "call" (of
-	// a Go function), "blocking call", "send", "receive", "select", "semaphore", "mutex", "read lock",
-	// "write lock", "condition", "latch" (a WaitGroup) or "once". Of a Go body: "park", or "await" for
-	// every other wait.
+	// Waits is the call that the coroutine waits in. Of a C body: "park", "join", "sleep", "call"
+	// (of a Go function), "blocking call", "send", "receive", "select", "semaphore", "mutex", "read
+	// lock", "write lock", "condition", "latch" (a WaitGroup) or "once". Of a Go body: "park", or
+	// "await" for every other wait.
 	Waits string
 }
 

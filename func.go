@@ -14,9 +14,9 @@ import (
 //
 //	void body(void *arg, void *result);
 //
-// arg points to a copy of an A, result to a zeroed R; they are NULL for types of no size. A and R hold no pointers and
-// at most InlineBytes bytes each: for more, pass a handle or the address of C memory as a uintptr, and say who
-// frees it. The zero Func is not usable.
+// arg points to a copy of an A, result to a zeroed R; they are NULL for types of no size. A and R
+// hold no pointers and at most InlineBytes bytes each: for more, pass a handle or the address of C
+// memory as a uintptr, and say who frees it. The zero Func is not usable.
 type Func[A, R any] struct {
 	spec csrc.Spec
 }
@@ -26,32 +26,36 @@ const classDefault = 0xff
 // A FuncOption configures NewFunc.
 type FuncOption func(*csrc.Spec) error
 
-// FuncStack sets the size in bytes of the stacks of a Func's coroutines, StackMin to StackMax, rounded up to a power
-// of two. Without it the scheduler's default applies.
+// FuncStack sets the size in bytes of the stacks of a Func's coroutines, StackMin to StackMax,
+// rounded up to a power of two. Without it the scheduler's default applies.
 func FuncStack(bytes int) FuncOption {
 	return func(s *csrc.Spec) error {
 		if bytes < StackMin || bytes > StackMax {
-			return &OptionError{"FuncStack", bytes, fmt.Sprintf("must be from %d to %d", StackMin, StackMax)}
+			return &OptionError{"FuncStack", bytes,
+				fmt.Sprintf("must be from %d to %d", StackMin, StackMax)}
 		}
 		if s.Class == csrc.ClassDense {
-			return &OptionError{"FuncStack", bytes, "does not go with FuncDense: WithSharedStacks sets the size of its stacks"}
+			return &OptionError{"FuncStack", bytes,
+				"does not go with FuncDense: WithSharedStacks sets the size of its stacks"}
 		}
 		s.Class = csrc.Class(bytes)
 		return nil
 	}
 }
 
-// FuncDense makes a Func's coroutines dense: they own no stack while they wait, only their record, 128 bytes, and a copy of
-// their live frames, often some 100 bytes, so that millions of them may wait at once. They run on some stacks that those of a
-// worker share (WithSharedStacks); one that never waits costs what any other costs, and one that waits is copied out only if another needs the
-// place. Once started they stay with their worker.
+// FuncDense makes a Func's coroutines dense: they own no stack while they wait, only their record,
+// 128 bytes, and a copy of their live frames, often some 100 bytes, so that millions of them may
+// wait at once. They run on some stacks that those of a worker share (WithSharedStacks); one that
+// never waits costs what any other costs, and one that waits is copied out only if another needs
+// the place. Once started they stay with their worker.
 //
-// The body must give no pointer to a variable of its stack to anybody who uses it while the coroutine waits: others are on that
-// stack then. See CORO_DENSE in coro.h, and docs/dense.md.
+// The body must give no pointer to a variable of its stack to anybody who uses it while the
+// coroutine waits: others are on that stack then. See CORO_DENSE in coro.h, and docs/dense.md.
 func FuncDense() FuncOption {
 	return func(s *csrc.Spec) error {
 		if s.Class != classDefault {
-			return &OptionError{"FuncDense", true, "does not go with FuncStack: WithSharedStacks sets the size of its stacks"}
+			return &OptionError{"FuncDense", true,
+				"does not go with FuncStack: WithSharedStacks sets the size of its stacks"}
 		}
 		s.Class = csrc.ClassDense
 		return nil

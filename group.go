@@ -3,11 +3,13 @@ package coro
 import (
 	"context"
 	"sync"
+
+	"github.com/organzine/coro/internal/table"
 )
 
-// A Group is tasks that belong together: Wait waits for all of them, the first error cancels the rest, and nothing outlives
-// it. What a C body spawns by itself is not in it. Its methods may be called by several goroutines, and all but Wait by the Go
-// bodies of its own tasks.
+// A Group is tasks that belong together: Wait waits for all of them, the first error cancels the
+// rest, and nothing outlives it. What a C body spawns by itself is not in it. Its methods may be
+// called by several goroutines, and all but Wait by the Go bodies of its own tasks.
 //
 //	g := coro.NewGroup(ctx, s)
 //	for _, id := range ids {
@@ -22,11 +24,11 @@ type Group struct {
 	quit context.CancelCauseFunc
 	stop func() bool // unbinds cancelAll from ctx
 
-	mu       sync.Mutex
-	members  []member // by index; nil: none
-	free     []uint32 // indices not in use
-	count    int      // of those that have not ended
-	awaits   bool     // there are members, and the deadline will cancel them: an pending-work token is held
+	mu      sync.Mutex
+	members table.List[member]
+	count   int // of those that have not ended
+	// there are members, and the deadline will cancel them: an pending-work token is held
+	awaits   bool
 	canceled bool
 	over     bool // Wait has returned
 	err      error
@@ -40,7 +42,8 @@ type member interface {
 	whenDone(func())
 }
 
-// NewGroup makes an empty group of tasks of s. When the context ends, all are canceled. Wait must be called.
+// NewGroup makes an empty group of tasks of s. When the context ends, all are canceled. Wait must
+// be called.
 func NewGroup(ctx context.Context, s *Scheduler) *Group {
 	g := &Group{s: s}
 	g.ctx, g.quit = context.WithCancelCause(ctx)
@@ -54,7 +57,8 @@ func (g *Group) Context() context.Context { return g.ctx }
 // Scheduler is what the tasks run on.
 func (g *Group) Scheduler() *Scheduler { return g.s }
 
-// Cancel cancels all tasks of the group, as an error of one of them does: Wait then returns the cause.
+// Cancel cancels all tasks of the group, as an error of one of them does: Wait then returns the
+// cause.
 func (g *Group) Cancel(cause error) {
 	if cause == nil {
 		cause = context.Canceled
@@ -129,13 +133,7 @@ func (g *Group) fail(err error) {
 // add keeps one that has started, until it ends.
 func (g *Group) add(t member) {
 	g.mu.Lock()
-	if len(g.free) == 0 {
-		g.free = append(g.free, uint32(len(g.members)))
-		g.members = append(g.members, nil)
-	}
-	index := g.free[len(g.free)-1]
-	g.free = g.free[:len(g.free)-1]
-	g.members[index] = t
+	id := g.members.Add(t)
 	canceled := g.canceled
 	if !canceled && !g.awaits {
 		g.awaits = g.s.awaitDeadline(g.ctx)
@@ -146,9 +144,8 @@ func (g *Group) add(t member) {
 	}
 	t.whenDone(func() {
 		g.mu.Lock()
-		g.members[index] = nil
-		g.free = append(g.free, index)
-		awaits := len(g.free) == len(g.members) && g.awaitsNoMoreLocked()
+		g.members.Remove(id)
+		awaits := g.members.Len() == 0 && g.awaitsNoMoreLocked()
 		g.mu.Unlock()
 		g.leave(t.Err())
 		g.s.deadlineOver(awaits)
@@ -167,12 +164,7 @@ func (g *Group) cancelAll() {
 	g.mu.Lock()
 	g.canceled = true
 	awaits := g.awaitsNoMoreLocked()
-	var all []member
-	for _, t := range g.members {
-		if t != nil {
-			all = append(all, t)
-		}
-	}
+	all := g.members.All()
 	g.mu.Unlock()
 	g.s.canceling(awaits, func() {
 		for _, t := range all {
@@ -181,16 +173,16 @@ func (g *Group) cancelAll() {
 	})
 }
 
-// Wait waits until every task has ended, those included that they have started in the group meanwhile.
-// It returns the first error that one of them ended with, or what the group was canceled with if that
-// came first; nil if all ended without an error, even if the group's context has ended meanwhile: a
-// result stands. Wait does not end before its tasks do: bodies have to heed CORO_ECANCELED or
-// coro_canceled, or their contexts. Then the group is over. Wait may be called again, and returns the
-// same.
+// Wait waits until every task has ended, those included that they have started in the group
+// meanwhile. It returns the first error that one of them ended with, or what the group was canceled
+// with if that came first; nil if all ended without an error, even if the group's context has ended
+// meanwhile: a result stands. Wait does not end before its tasks do: bodies have to heed
+// CORO_ECANCELED or coro_canceled, or their contexts. Then the group is over. Wait may be called
+// again, and returns the same.
 //
-// If ctx ends first, Wait returns its cause: the tasks go on, the group is not over, and Wait must be
-// called again. So context.Background() is the context for a caller that frees what the tasks use. A
-// Go body that calls Wait keeps its executor.
+// If ctx ends first, Wait returns its cause: the tasks go on, the group is not over, and Wait must
+// be called again. So context.Background() is the context for a caller that frees what the tasks
+// use. A Go body that calls Wait keeps its executor.
 func (g *Group) Wait(ctx context.Context) error {
 	g.mu.Lock()
 	for g.count > 0 {

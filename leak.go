@@ -30,7 +30,8 @@ func (l leakable) Left() string {
 		what = "still closing"
 	}
 	st := l.Stats()
-	return fmt.Sprintf("scheduler, %s: %d worker threads, %d coroutines, %d stacks in use", what, st.Workers, st.Live,
+	return fmt.Sprintf("scheduler, %s: %d worker threads, %d coroutines, %d stacks in use", what,
+		st.Workers, st.Live,
 		st.Stacks-st.StacksIdle)
 }
 

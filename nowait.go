@@ -14,18 +14,19 @@ type noWaitSection struct {
 	began uintptr // where the outermost did
 }
 
-// NoWait begins a section in which the body must not be suspended, and returns the function that ends
-// the section:
+// NoWait begins a section in which the body must not be suspended, and returns the function that
+// ends the section:
 //
 //	defer c.NoWait()()
 //
-// It is for code that counts on no other body having run on this executor meanwhile, or that calls code
-// it does not know. In the section a call that would suspend the body returns a [NoWaitError] instead,
-// which names both places, and has done nothing: Yield, Sleep and Await always; Park, [Select] and the
-// waiting calls of [Chan], [Semaphore], [Mutex], [RWMutex], [Cond], [WaitGroup] and [Once] if what they
-// want is not there at that moment. A wait in Go's own ways is not seen. Sections nest: the outermost is
-// named. A body that returns inside a section ends with that error too. NoWait costs about 200 ns;
-// outside, calls cost no more than before. It is for the body itself; from elsewhere it does nothing.
+// It is for code that counts on no other body having run on this executor meanwhile, or that calls
+// code it does not know. In the section a call that would suspend the body returns a [NoWaitError]
+// instead, which names both places, and has done nothing: Yield, Sleep and Await always; Park,
+// [Select] and the waiting calls of [Chan], [Semaphore], [Mutex], [RWMutex], [Cond], [WaitGroup]
+// and [Once] if what they want is not there at that moment. A wait in Go's own ways is not seen.
+// Sections nest: the outermost is named. A body that returns inside a section ends with that error
+// too. NoWait costs about 200 ns; outside, calls cost no more than before. It is for the body
+// itself; from elsewhere it does nothing.
 func (c *Coroutine) NoWait() (end func()) {
 	if c.check() != nil {
 		return func() {}
@@ -57,7 +58,8 @@ func (e *NoWaitError) Error() string {
 	if e.Place == "" {
 		return fmt.Sprintf("coro: %s in the no-wait section begun at %s", e.Call, e.Section)
 	}
-	return fmt.Sprintf("coro: %s called at %s in the no-wait section begun at %s", e.Call, e.Place, e.Section)
+	return fmt.Sprintf("coro: %s called at %s in the no-wait section begun at %s", e.Call, e.Place,
+		e.Section)
 }
 
 // mayWait is called before the body is suspended.

@@ -26,24 +26,20 @@ func TestIdleOffloadWorkersGo(t *testing.T) {
 	require.NoError(t, s.Wait(context.Background()))
 
 	o := &s.offload
-	idle := func() (idle, all int) {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		return len(o.idle), len(o.all)
-	}
-	k, all := idle()
-	for ; k < all || all < n; k, all = idle() { // they are on their way
+	k, all, trims := o.Idle()
+	for ; k < all || all < n; k, all, _ = o.Idle() { // they are on their way
 		runtime.Gosched()
 	}
-	o.trimNow() // there were calls since it was set
+	o.TrimNow() // there were calls since it was set
 	for k > 0 {
 		before := k
-		o.trimNow()
-		k, all = idle()
+		o.TrimNow()
+		k, all, trims = o.Idle()
 		assert.LessOrEqual(t, k, before/2)
 		assert.Equal(t, k, all)
 	}
-	o.trimNow()
-	assert.Nil(t, o.trim, "nobody is idle")
+	o.TrimNow()
+	_, _, trims = o.Idle()
+	assert.False(t, trims, "nobody is idle")
 	require.NoError(t, s.Close(context.Background()))
 }

@@ -8,18 +8,19 @@ import (
 	"time"
 
 	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/table"
 )
 
-// A poller is the goroutine that hears from the workers: which tasks have ended, and that everything has come to rest.
-// They ring an eventfd, only while it sleeps; it sleeps in Go's network poller, so no thread is held.
+// A poller is the goroutine that hears from the workers: which tasks have ended, and that
+// everything has come to rest. They ring an eventfd, only while it sleeps; it sleeps in Go's
+// network poller, so no thread is held.
 type poller struct {
 	bell    *os.File
 	onStall func(int)
 	stopped chan struct{}
 
 	mu    sync.Mutex
-	tasks []completer   // by id
-	free  []uint32      // ids not in use
+	tasks table.List[completer]
 	rest  chan struct{} // closed at the next rest; nil: nobody waits for one
 }
 
@@ -70,9 +71,9 @@ func (p *poller) poll(s *Scheduler) {
 		s.core.Arm()
 		ids = s.core.GoWaiters(s.core.Done(ids[:0]))
 		p.completeAll(ids)
-		s.offload.kick()
+		s.offload.Kick()
 		if s.core.CallsCanceled() {
-			s.offload.cancelCalls()
+			s.offload.CancelCalls()
 		}
 		rests = p.heedRest(s, rests)
 		if s.executors.claimed() {
@@ -105,42 +106,28 @@ func (p *poller) completeAll(ids []uint32) {
 	}
 }
 
-// reserve makes a id for a task that is to be completed; release takes it back.
+// reserve gives a task that is to be completed an id; release takes the id back.
 func (p *poller) reserve(t completer) uint32 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.free) == 0 {
-		p.free = append(p.free, uint32(len(p.tasks)))
-		p.tasks = append(p.tasks, nil)
-	}
-	id := p.free[len(p.free)-1]
-	p.free = p.free[:len(p.free)-1]
-	p.tasks[id] = t
-	return id
+	return p.tasks.Add(t)
 }
 
 func (p *poller) release(id uint32) completer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	t := p.tasks[id]
-	p.tasks[id] = nil
-	p.free = append(p.free, id)
-	return t
+	return p.tasks.Remove(id)
 }
 
-// all returns those that have ids now.
-func (p *poller) all() (list []completer) {
+// all returns the tasks that have ids now.
+func (p *poller) all() []completer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, t := range p.tasks {
-		if t != nil {
-			list = append(list, t)
-		}
-	}
-	return list
+	return p.tasks.All()
 }
 
-// register puts a task on the list of those to be completed, under a id. False: it has ended already, or somebody else joins it.
+// register puts a task on the list of those to be completed, under a id. False: it has ended
+// already, or somebody else joins it.
 func (p *poller) register(j csrc.Joinable, t completer) (uint32, bool) {
 	id := p.reserve(t)
 	if j.Register(id) {

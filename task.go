@@ -12,10 +12,11 @@ import (
 
 	"github.com/organzine/coro/csrc"
 	"github.com/organzine/coro/internal/leak"
+	"github.com/organzine/coro/internal/spin"
 )
 
-// A Task is one coroutine whose end somebody waits for. Its methods may be called by several goroutines. A Task that
-// nobody waits for costs its record until the garbage collector finds it.
+// A Task is one coroutine whose end somebody waits for. Its methods may be called by several
+// goroutines. A Task that nobody waits for costs its record until the garbage collector finds it.
 type Task[R any] struct {
 	s      *Scheduler
 	join   csrc.Joinable
@@ -46,13 +47,13 @@ type taskHooks struct {
 	after []func()        // to be called when the task has ended
 }
 
-// Start starts f in a scheduler or a group with a copy of arg, like Spawn, and returns the Task that
-// waits for its result. It costs about 200 ns, most of it for the Task itself.
+// Start starts f in a scheduler or a group with a copy of arg, like Spawn, and returns the Task
+// that waits for its result. It costs about 200 ns, most of it for the Task itself.
 //
-// In a Group it costs little more. The coroutine is canceled with the group, and then has the group's
-// cause for its error. Besides the errors of Spawn, Start returns the cause if the group is canceled,
-// and ErrClosed after Wait of the group has returned; nothing was started then. An error of Start is
-// not one of the group.
+// In a Group it costs little more. The coroutine is canceled with the group, and then has the
+// group's cause for its error. Besides the errors of Spawn, Start returns the cause if the group is
+// canceled, and ErrClosed after Wait of the group has returned; nothing was started then. An error
+// of Start is not one of the group.
 func (f Func[A, R]) Start(in Scope, arg A) (*Task[R], error) {
 	s, g := in.scope()
 	if g != nil {
@@ -81,7 +82,7 @@ func (f *Func[A, R]) launch(t *Task[R], arg A) error {
 	if p == nil {
 		return ErrClosed
 	}
-	t.s.edge.release()
+	t.s.edge.Release()
 	if leak.On() {
 		leak.Meet(leakable{t.s})
 	}
@@ -100,9 +101,11 @@ func (f *Func[A, R]) launch(t *Task[R], arg A) error {
 	return nil
 }
 
-// startFor is Start of a task that the poller has from the start: nobody else can join it, and its end is heard of. counted: before
-// anything rests.
-func (f Func[A, R]) startFor(ctx context.Context, s *Scheduler, arg A, counted bool) (*Task[R], error) {
+// startFor is Start of a task that the poller has from the start: nobody else can join it, and its
+// end is heard of. counted: before anything rests.
+func (f Func[A, R]) startFor(
+	ctx context.Context, s *Scheduler, arg A, counted bool,
+) (*Task[R], error) {
 	t := &Task[R]{s: s, registered: true, counted: counted, hooks: &taskHooks{ctx: ctx}}
 	t.mu.Lock() // keeps complete waiting
 	defer t.mu.Unlock()
@@ -114,14 +117,16 @@ func (f Func[A, R]) startFor(ctx context.Context, s *Scheduler, arg A, counted b
 	return t, nil
 }
 
-// StartContext is Start with a context, which belongs to the coroutine: when it ends, the coroutine is
-// canceled, as by Cancel, in whatever it waits then, or before it starts. It costs about 500 ns more;
-// nothing is left bound to the context when the task has ended. C bodies cannot join the coroutine: its
-// end is Go's from the start. In a Group the coroutine is canceled when either context ends.
+// StartContext is Start with a context, which belongs to the coroutine: when it ends, the coroutine
+// is canceled, as by Cancel, in whatever it waits then, or before it starts. It costs about 500 ns
+// more; nothing is left bound to the context when the task has ended. C bodies cannot join the
+// coroutine: its end is Go's from the start. In a Group the coroutine is canceled when either
+// context ends.
 //
-// If the coroutine ends by the cancel (it was never started, or called coro_exit_canceled), the Task's
-// error is the context's cause. A body that returns nevertheless has its result stand, with no error.
-// If the context has ended before, StartContext returns its cause, and nothing was started.
+// If the coroutine ends by the cancel (it was never started, or called coro_exit_canceled), the
+// Task's error is the context's cause. A body that returns nevertheless has its result stand, with
+// no error. If the context has ended before, StartContext returns its cause, and nothing was
+// started.
 func (f Func[A, R]) StartContext(ctx context.Context, in Scope, arg A) (*Task[R], error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -140,7 +145,9 @@ func (f Func[A, R]) startMemberContext(ctx context.Context, g *Group, arg A) (*T
 }
 
 // startBound is startFor of a task that the end of ctx cancels.
-func (f Func[A, R]) startBound(ctx context.Context, s *Scheduler, arg A, counted bool) (*Task[R], error) {
+func (f Func[A, R]) startBound(
+	ctx context.Context, s *Scheduler, arg A, counted bool,
+) (*Task[R], error) {
 	if ctx.Done() == nil {
 		return f.startFor(ctx, s, arg, counted)
 	}
@@ -177,8 +184,8 @@ func (t *Task[R]) Handle() Handle { return t.handle }
 // Wake gives the coroutine a permit, see Handle.Wake.
 func (t *Task[R]) Wake() error { return t.handle.Wake() }
 
-// Cancel tells the coroutine to end, see Handle.Cancel; Wait then tells how it did. If it has ended already, nothing
-// happens.
+// Cancel tells the coroutine to end, see Handle.Cancel; Wait then tells how it did. If it has ended
+// already, nothing happens.
 func (t *Task[R]) Cancel() { _ = t.handle.Cancel() }
 
 // How long Wait looks for the end before it sleeps, and where that pays.
@@ -188,16 +195,19 @@ const (
 )
 
 func (t *Task[R]) spin() {
-	t.s.spinner.spin(lookFor, lookLong, spinTurns, func() bool { return t.finished.Load() || !t.isBody && t.join.Ended() })
+	t.s.spinner.Spin(lookFor, lookLong, spin.Turns, func() bool {
+		return t.finished.Load() || !t.isBody && t.join.Ended()
+	})
 }
 
 // Wait waits for the end and returns the result, each time the same. The error is ErrAborted if the
 // body called coro_abort, ErrCanceled if the coroutine was canceled and did not start, or called
 // coro_exit_canceled (after StartContext, if that context has ended, its cause), ErrNoMemory if the
-// coroutine never got a stack, ErrStale if a C body has joined it; then the result is zero. Wait may
-// also return ErrBusy, if a C body waits for the coroutine now, or the cause, if the context ends first:
-// then the coroutine goes on, and Wait may be called again. Wait spins for 2 µs, or, where short tasks
-// of the scheduler follow each other, up to 50 µs, then sleeps without holding a thread.
+// coroutine never got a stack, ErrStale if a C body has joined it; then the result is zero. Wait
+// may also return ErrBusy, if a C body waits for the coroutine now, or the cause, if the context
+// ends first: then the coroutine goes on, and Wait may be called again. Wait spins for 2 µs, or,
+// where short tasks of the scheduler follow each other, up to 50 µs, then sleeps without holding a
+// thread.
 func (t *Task[R]) Wait(ctx context.Context) (R, error) {
 	var zero R
 	t.spin()
@@ -212,7 +222,7 @@ func (t *Task[R]) Wait(ctx context.Context) (R, error) {
 			return zero, context.Cause(ctx)
 		}
 	}
-	t.s.edge.acquire()
+	t.s.edge.Acquire()
 	t.releaseRecord()
 	return t.result, t.err
 }
@@ -220,8 +230,8 @@ func (t *Task[R]) Wait(ctx context.Context) (R, error) {
 // closed is what Done returns where there is nothing to wait for.
 var closed = func() <-chan struct{} { c := make(chan struct{}); close(c); return c }()
 
-// Done returns a channel that is closed when Wait has its answer: when the coroutine has ended. Should a C body wait for it
-// instead, the channel is closed at once, as Wait then returns ErrBusy.
+// Done returns a channel that is closed when Wait has its answer: when the coroutine has ended.
+// Should a C body wait for it instead, the channel is closed at once, as Wait then returns ErrBusy.
 func (t *Task[R]) Done() <-chan struct{} {
 	done, _ := t.await()
 	if done == nil {
@@ -246,7 +256,8 @@ func (t *Task[R]) Err() error {
 	return nil
 }
 
-// await returns nil if the result is there, else a channel that is closed when it is. ErrBusy: a C body will have it.
+// await returns nil if the result is there, else a channel that is closed when it is. ErrBusy: a C
+// body will have it.
 func (t *Task[R]) await() (<-chan struct{}, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -259,7 +270,8 @@ func (t *Task[R]) await() (<-chan struct{}, error) {
 	return t.done, nil
 }
 
-// awaitLocked sees to it that complete is called. True: the result is there. ErrBusy: a C body will have it.
+// awaitLocked sees to it that complete is called. True: the result is there. ErrBusy: a C body will
+// have it.
 func (t *Task[R]) awaitLocked() (bool, error) {
 	if t.finished.Load() {
 		return true, nil
@@ -281,8 +293,8 @@ func (t *Task[R]) register() bool {
 	return t.registered
 }
 
-// whenDone has f called once when Wait has its answer: now, or by whoever completes the task, which f must not keep waiting,
-// with mu held.
+// whenDone has f called once when Wait has its answer: now, or by whoever completes the task, which
+// f must not keep waiting, with mu held.
 func (t *Task[R]) whenDone(f func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -352,14 +364,16 @@ func (t *Task[R]) forget(w bodyWaiter) bool {
 	return true
 }
 
-// releaseRecord gives up the record of a body whose result somebody has had: like that of a C body, no C body can join it any more.
+// releaseRecord gives up the record of a body whose result somebody has had: like that of a C body,
+// no C body can join it any more.
 func (t *Task[R]) releaseRecord() {
 	if !t.isBody {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.released && csrc.Detach(uint64(t.handle)) != csrc.Busy { // else a C body has it: or gives it up, and then drop detaches it
+	// else a C body has it: or gives it up, and then drop detaches it
+	if !t.released && csrc.Detach(uint64(t.handle)) != csrc.Busy {
 		t.released = true
 		t.clean.Stop()
 	}
@@ -374,7 +388,7 @@ func (t *Task[R]) take(take func(unsafe.Pointer, uintptr) csrc.Status) bool {
 		return false
 	}
 	t.clean.Stop()
-	t.s.edge.acquire()
+	t.s.edge.Acquire()
 	t.err = statusError(status, ofScheduler)
 	if status == csrc.Canceled && t.hooks != nil && t.hooks.ctx != nil {
 		if err := causeOf(t.hooks.ctx); err != nil {
@@ -385,8 +399,8 @@ func (t *Task[R]) take(take func(unsafe.Pointer, uintptr) csrc.Status) bool {
 	return true
 }
 
-// Await is Task.Wait for the body of c: c is suspended until t has ended, and its executor goes on with
-// others. It returns what Wait does; the cause also if c is canceled first: then t goes on.
+// Await is Task.Wait for the body of c: c is suspended until t has ended, and its executor goes on
+// with others. It returns what Wait does; the cause also if c is canceled first: then t goes on.
 func Await[R any](ctx context.Context, c *Coroutine, t *Task[R]) (R, error) {
 	var zero R
 	if err := c.check(); err != nil {
@@ -425,7 +439,7 @@ func Await[R any](ctx context.Context, c *Coroutine, t *Task[R]) (R, error) {
 			return zero, err
 		}
 	}
-	t.s.edge.acquire()
+	t.s.edge.Acquire()
 	t.releaseRecord()
 	return t.result, t.err
 }
@@ -466,8 +480,9 @@ func (t *Task[R]) unjoin(c *Coroutine) bool {
 	return true
 }
 
-// tells sees to it that the scheduler of c, who is about to wait, does not rest between the end of t and the event for c. False: it cannot
-// be done, as t ends elsewhere, or has just ended, and is on its way.
+// tells sees to it that the scheduler of c, who is about to wait, does not rest between the end of
+// t and the event for c. False: it cannot be done, as t ends elsewhere, or has just ended, and is
+// on its way.
 func (t *Task[R]) tells(c *Coroutine) bool {
 	switch {
 	case t.s != c.pool.s:
@@ -482,8 +497,10 @@ func (t *Task[R]) tells(c *Coroutine) bool {
 
 // A bodyWaiter is a body that waits for a task which Go completes.
 type bodyWaiter struct {
-	c       *Coroutine
-	pending bool // the event will come from a goroutine that the scheduler knows nothing of: a token is held for it
+	c *Coroutine
+	// the event will come from a goroutine that the scheduler knows nothing of: a token is held for
+	// it
+	pending bool
 }
 
 func (w bodyWaiter) begin() {
