@@ -817,7 +817,7 @@ static void bell(void)
 
 static int threads(void)
 {
-	DIR *dir = opendir("/proc/self/runnable");
+	DIR *dir = opendir("/proc/self/task");
 	int n = -2; /* . and .. */
 	CHECK(dir != NULL);
 	while (readdir(dir))

@@ -53,7 +53,7 @@ static int sweep_one(const struct scenario *sc, struct fault f, bool all, const 
 	}
 }
 
-static void steal_round(const struct scenario *sc)
+static void sweep(const struct scenario *sc)
 {
 	static const enum fault_kind once[] = {
 		FAULT_MAP,       FAULT_UNMAP,   FAULT_GUARD, FAULT_DISCARD, FAULT_HUGE,
@@ -89,7 +89,7 @@ static void run_named(const char *name)
 {
 	for (int i = 0; i < scenario_count; i++) {
 		if (strcmp(scenarios[i].name, name) == 0) {
-			steal_round(&scenarios[i]);
+			sweep(&scenarios[i]);
 			return;
 		}
 	}
