@@ -85,36 +85,11 @@ static void sweep(const struct scenario *sc)
 	printf("%s: %d faults\n", sc->name, runs);
 }
 
-static void run_named(const char *name)
-{
-	for (int i = 0; i < scenario_count; i++) {
-		if (strcmp(scenarios[i].name, name) == 0) {
-			sweep(&scenarios[i]);
-			return;
-		}
-	}
-	CHECK(!"a scenario of that name");
-}
-
-#define SWEEP(name)                   \
-	TEST_LIMIT(sweep_##name, 600) \
-	{                             \
-		run_named(#name);     \
+#define SWEEP(name)                                                      \
+	TEST_LIMIT(sweep_##name, 600)                                    \
+	{                                                                \
+		sweep(&(const struct scenario){#name, scenario_##name}); \
 	}
 
-SWEEP(from_outside)
-SWEEP(growth)
-SWEEP(chunks)
-SWEEP(batches)
-SWEEP(unjoined)
-SWEEP(joins)
-SWEEP(deadlock)
-SWEEP(closing)
-SWEEP(starvation)
-SWEEP(stealing)
-SWEEP(owning)
-SWEEP(bare)
-SWEEP(bell)
-SWEEP(waits)
-SWEEP(pool_rr)
-SWEEP(pool_ll)
+#define S(name) SWEEP(name)
+SCENARIOS
