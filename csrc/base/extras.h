@@ -19,7 +19,8 @@ int coroi_extras_defer(struct coroi_extras **e, void (*fn)(void *), void *arg);
  * memory. */
 char **coroi_extras_text(struct coroi_extras **e);
 
-/* coroi_extras_of - where those of a scheduled coroutine hang; only it, or its end, may ask. */
+/* coroi_extras_of - where those of a scheduled coroutine hang, with their first block; only it, or
+ * its end, may ask. NULL: no memory, nothing changed. */
 struct coroi_extras **coroi_extras_of(struct coroi_rec *me);
 
 /* coroi_extras_run - run the deferred functions, last first (they may defer more), then free it

@@ -95,12 +95,13 @@ static inline int may_call(struct coroi_worker *w, const char *call, coro_go_id 
 /* keep - the text of a call that failed stays with its coroutine, in the place of the last one. */
 COROI_COLD static void keep(struct coroi_call *c)
 {
-	char **place = coroi_extras_text(coroi_extras_of(c->caller));
+	struct coroi_extras **e = coroi_extras_of(c->caller);
 
-	if (!place) {
+	if (!e) {
 		coroi_release(c->text);
 		return;
 	}
+	char **place = coroi_extras_text(e);
 	coroi_release(*place);
 	*place = c->text;
 }
@@ -123,7 +124,7 @@ size_t coro_call_error(char *text, size_t bytes)
 
 	if (me && me->flags & COROI_F_EXTRAS) {
 		char **place = coroi_extras_text(coroi_extras_of(me));
-		if (place && *place)
+		if (*place)
 			kept = *place;
 	}
 	size_t n = strnlen(kept, PTRDIFF_MAX);

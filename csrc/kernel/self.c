@@ -16,37 +16,48 @@
 
 struct coroi_extras **coroi_extras_of(struct coroi_rec *me)
 {
-	if (!(me->flags & COROI_F_EXTRAS))
-		coroi_cold(me)->extras = NULL;
-	me->flags |= COROI_F_EXTRAS;
+	if (!(me->flags & COROI_F_EXTRAS)) {
+		struct coroi_extras *first = NULL;
+		if (!coroi_extras_text(&first))
+			return NULL;
+		coroi_cold(me)->extras = first;
+		me->flags |= COROI_F_EXTRAS; /* from here on the tick lies there: see timer.h */
+	}
 	return &coroi_cold(me)->extras;
 }
 
-/* extras - where those of the coroutine meant hang; NULL outside one. */
-static struct coroi_extras **extras(void)
+/* extras - *out is where those of the coroutine meant hang. Returns: CORO_OK, CORO_EPERM outside a
+ * coroutine, CORO_ENOMEM. */
+static int extras(struct coroi_extras ***out)
 {
 	coro_t *co = coroi_manual();
+	struct coroi_dispatched *c = co ? NULL : coroi_dispatched_here();
+	struct coroi_rec *me;
+
 	if (co)
-		return &co->extras;
-	struct coroi_dispatched *c = coroi_dispatched_here();
-	if (c)
-		return &c->extras;
-	struct coroi_rec *me = coroi_current(coroi_self());
-	return me ? coroi_extras_of(me) : NULL;
+		*out = &co->extras;
+	else if (c)
+		*out = &c->extras;
+	else if (!(me = coroi_current(coroi_self())))
+		return CORO_EPERM;
+	else if (!(*out = coroi_extras_of(me)))
+		return CORO_ENOMEM;
+	return CORO_OK;
 }
 
 int coro_defer(void (*fn)(void *), void *arg)
 {
 	if (!fn)
 		return CORO_EINVAL;
-	struct coroi_extras **e = extras();
-	return e ? coroi_extras_defer(e, fn, arg) : CORO_EPERM;
+	struct coroi_extras **e;
+	int status = extras(&e);
+	return status ? status : coroi_extras_defer(e, fn, arg);
 }
 
 void *coro_malloc(size_t bytes)
 {
-	struct coroi_extras **e = extras();
-	return e ? coroi_extras_malloc(e, bytes) : NULL;
+	struct coroi_extras **e;
+	return extras(&e) ? NULL : coroi_extras_malloc(e, bytes);
 }
 
 char *coro_strndup(const char *s, size_t n)
