@@ -126,6 +126,22 @@ bool inside(const coro_attr *attr, coro_fn fn, const void *arg, size_t bytes, co
 	return ok;
 }
 
+void joined(coro_handle h)
+{
+	int status = h ? coro_join(h, NULL, 0) : CORO_OK;
+
+	if (status == CORO_ECANCELED && may_fail())
+		count(&ran);
+	else
+		CHECK(went_well(status, CORO_ENOMEM) || lasting);
+}
+
+void until_seen(const uint64_t *counter, uint64_t n)
+{
+	while (seen(counter) < n && !may_fail())
+		coro_yield();
+}
+
 /* ------------------------------------------------------------------------ bodies */
 
 void nothing(void *arg, void *result)

@@ -55,6 +55,12 @@ bool outside_attr(coro_scheduler *s, const coro_attr *attr, coro_fn fn, const vo
 		  size_t bytes);
 bool inside(const coro_attr *attr, coro_fn fn, const void *arg, size_t bytes, coro_handle *out);
 
+/* joined - h, unless it is 0, has ended. One that was canceled before it had a stack counts as one
+ * that ran: with a fault only. until_seen - the current coroutine yields until n are counted. After
+ * a fault it does not: some may never come. */
+void joined(coro_handle h);
+void until_seen(const uint64_t *counter, uint64_t n);
+
 /* Bodies. nothing - counts itself. leaf - looks whether its stack is guarded, yields. parks - waits
  * for a permit; its result is three times its argument, a uint32_t. */
 void nothing(void *arg, void *result);

@@ -9,23 +9,33 @@
 #include "../test.h"
 
 /* All scenarios, by name. */
-#define SCENARIOS       \
-	S(from_outside) \
-	S(growth)       \
-	S(chunks)       \
-	S(batches)      \
-	S(unjoined)     \
-	S(joins)        \
-	S(deadlock)     \
-	S(closing)      \
-	S(starvation)   \
-	S(stealing)     \
-	S(owning)       \
-	S(manual)       \
-	S(bell)         \
-	S(waits)        \
-	S(pool_rr)      \
-	S(pool_ll)
+#define SCENARIOS          \
+	S(from_outside)    \
+	S(growth)          \
+	S(chunks)          \
+	S(batches)         \
+	S(unjoined)        \
+	S(joins)           \
+	S(deadlock)        \
+	S(closing)         \
+	S(starvation)      \
+	S(stealing)        \
+	S(owning)          \
+	S(first_block)     \
+	S(manual)          \
+	S(dense)           \
+	S(dense_waits)     \
+	S(waits)           \
+	S(selects)         \
+	S(scopes)          \
+	S(scopes_canceled) \
+	S(blocking)        \
+	S(threads)         \
+	S(dispatcher)      \
+	S(pool_rr)         \
+	S(pool_ll)         \
+	S(bell)            \
+	S(go_calls)
 
 /* SCENARIO - the definition of one. */
 #define SCENARIO(name) void scenario_##name(void)

@@ -3,6 +3,167 @@
 
 #include "base/manual.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+/* blocks - so many bytes of the stack are what they were, after a coro_dispatch_block. */
+static __attribute__((noinline)) void blocks(size_t bytes)
+{
+	char frame[bytes];
+
+	frames_filled(frame, bytes);
+	again(coro_dispatch_block(), CORO_ENOMEM);
+	frames_kept(frame, bytes);
+}
+
+/* ------------------------------------------------------------------------ one dispatcher */
+
+#define MEMBERS 12
+
+struct member {
+	coro_dispatched own; /* first */
+	unsigned id;
+};
+
+/* A policy: first in, first out; it ends a run after so many turns, or when all have ended but
+ * those that never do. */
+static struct {
+	coro_dispatched *queue[256];
+	unsigned head, tail, turns;
+	coro_dispatched *last; /* who ran */
+	int64_t buffers;       /* that are out */
+	int working;
+} policy;
+
+static void ready(coro_dispatched *c)
+{
+	policy.queue[policy.tail++ % 256] = c;
+}
+
+static coro_dispatched *next(coro_dispatcher *d, void *user)
+{
+	(void)d;
+	(void)user;
+	if (policy.last && coro_dispatch_status(policy.last) == CORO_MAY_RESUME)
+		ready(policy.last);
+	policy.last = NULL;
+	if (!policy.working || !policy.turns || policy.head == policy.tail)
+		return NULL;
+	policy.turns--;
+	return policy.last = policy.queue[policy.head++ % 256];
+}
+
+static void *gives(void *user, coro_dispatched *c, size_t bytes)
+{
+	void *buffer = fault_buffer(bytes);
+
+	(void)user;
+	CHECK(c == policy.last);
+	policy.buffers += buffer != NULL;
+	return buffer;
+}
+
+static void takes_back(void *user, coro_dispatched *c, void *buffer, size_t bytes)
+{
+	(void)user;
+	(void)c;
+	memset(buffer, 0xdd, bytes);
+	free(buffer);
+	policy.buffers--;
+}
+
+static void blocks_deep(void *arg)
+{
+	blocks(3000);
+	count(arg);
+}
+
+static void member(void *arg)
+{
+	struct member *me = arg;
+	uint64_t deep = 0;
+
+	what_it_owns(&own_ends);
+	for (size_t bytes = 64; bytes <= (size_t)4096 << me->id % 3; bytes *= 4) {
+		blocks(bytes);
+		blocks(bytes / 4);
+	}
+	bool ok = again(coro_call_on_stack(STACK, blocks_deep, &deep), CORO_ENOMEM);
+	CHECK_EQ(deep, ok);
+	while (me->id % 4 == 0 && again(coro_dispatch_block(), CORO_ENOMEM))
+		; /* until it is dropped */
+	count(&ran);
+	policy.working -= me->id % 4 != 0;
+	if (me->id % 4 == 1)
+		coro_abort();
+}
+
+static coro_dispatcher *begin_dispatcher(void)
+{
+	coro_dispatch_policy p = {
+		.size = sizeof p, .next = next, .alloc = gives, .free = takes_back};
+	coro_dispatcher *d = NULL;
+
+	memset(&policy, 0, sizeof policy);
+	ran = own_ends = 0;
+	return again(QUIET(coro_dispatch_new(&d, &p)), CORO_ENOMEM) ? d : NULL;
+}
+
+/* in_two_runs - all, by d; those that have not ended by then are dropped. */
+static void in_two_runs(coro_dispatcher *d, struct member *all)
+{
+	for (unsigned i = 0; i < MEMBERS; i++) {
+		all[i] = (struct member){.id = i};
+		CHECK_EQ(coro_dispatch_init(&all[i].own, d, member, &all[i]), CORO_OK);
+		ready(&all[i].own);
+		policy.working += i % 4 != 0;
+	}
+	policy.turns = 20;
+	CHECK_EQ(QUIET(coro_dispatch_run(d)), CORO_OK);
+	/* who gets no buffer does not block: then all may have ended */
+	CHECK(policy.turns == 0 || lasting);
+	if (policy.turns == 0)
+		CHECK_EQ(QUIET(coro_dispatch_free(d)), CORO_EBUSY);
+	policy.turns = 1000;
+	CHECK_EQ(QUIET(coro_dispatch_run(d)), CORO_OK);
+	CHECK_EQ(policy.working, 0);
+}
+
+/* dropped - how many. The others have ended as they were to. */
+static unsigned dropped(struct member *all)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < MEMBERS; i++) {
+		int status = coro_dispatch_status(&all[i].own);
+		if (i % 4)
+			CHECK_EQ(status, i % 4 == 1 ? CORO_ABORT : CORO_FINISHED);
+		else if (status == CORO_MAY_RESUME)
+			n += QUIET(coro_dispatch_drop(&all[i].own)) == CORO_OK;
+		else
+			CHECK(lasting && status == CORO_FINISHED);
+	}
+	return n;
+}
+
+/* Coroutines of one dispatcher, by a policy that may refuse a buffer. */
+SCENARIO(dispatcher)
+{
+	struct member all[MEMBERS];
+	coro_dispatcher *d = begin_dispatcher();
+
+	if (d) {
+		in_two_runs(d, all);
+		unsigned n = dropped(all);
+		CHECK_EQ(ran + n, MEMBERS);
+		CHECK(lasting || n == MEMBERS / 4);
+		CHECK_EQ(policy.buffers, 0);
+		CHECK_EQ(own_ends, 0);
+		CHECK_EQ(QUIET(coro_dispatch_free(d)), CORO_OK);
+	}
+	coroi_stack_pool_trim(coroi_manual_pool());
+}
+
 /* ------------------------------------------------------------------------ pools */
 
 static coro_dispatch_pool *begin_pool(uint32_t policy)
@@ -37,18 +198,6 @@ static void is_done(void *arg)
 {
 	(void)arg;
 	count(&ran);
-}
-
-/* blocks - with so much in its frame, which is still there afterwards. */
-static COROI_NOINLINE void blocks(size_t bytes)
-{
-	char frame[bytes];
-
-	memset(frame, (int)(bytes % 100), bytes);
-	__asm__ volatile("" : : "r"(frame) : "memory");
-	again(coro_dispatch_block(), CORO_ENOMEM);
-	for (size_t i = 0; i < bytes; i++)
-		CHECK_EQ(frame[i], bytes % 100);
 }
 
 /* Frames from every kind of block, larger and smaller ones in turn; deferred functions; a deeper

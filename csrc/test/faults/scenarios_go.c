@@ -1,10 +1,13 @@
 /* scenarios_go.c - what Go is told, and calls into Go. */
 #include "ledger.h"
 
+#include "../gostand.h"
+
 #include "kernel/gobell.h"
 #include "kernel/wait.h"
 
 #include <poll.h>
+#include <string.h>
 #include <unistd.h>
 
 /* ------------------------------------------------------------------------ the bell */
@@ -76,5 +79,50 @@ SCENARIO(bell)
 			await_bell(fd);
 		at_add(&s->go_waits_rest, -1);
 	}
+	end(s);
+}
+
+/* ------------------------------------------------------------------------ calls into Go */
+
+/* The functions of gostand.h: 1 adds, 2 fails with a text. The text of a call needs memory that a
+ * coroutine is to have for its end. Without memory the text is lost, and nothing else. */
+static void calls_go(void *arg, void *result)
+{
+	int64_t number = *(int64_t *)arg;
+	char text[20] = "";
+	size_t got;
+
+	(void)result;
+	for (int i = 0; i < 3; i++) {
+		int status = coro_call_go_inline(2, NULL, 0, NULL, 0, &got);
+		CHECK(status == CORO_EFAILED || !went_well(status, CORO_ENOMEM));
+		size_t bytes = status == CORO_EFAILED ? coro_call_error(text, sizeof text) : 0;
+		if (bytes)
+			CHECK(bytes == 9 && strcmp(text, "it failed") == 0);
+		else
+			CHECK(may_fail());
+		again(coro_sleep(1), CORO_ENOMEM);
+		if (again(coro_call_go_inline(1, &number, sizeof number, &number, sizeof number,
+					      &got),
+			  CORO_ENOMEM))
+			CHECK_EQ(got, sizeof number);
+		else
+			number++;
+	}
+	CHECK_EQ(number, *(int64_t *)arg + 3);
+	count(&ran);
+}
+
+SCENARIO(go_calls)
+{
+	coro_attr dense = {.size = sizeof dense, .flags = CORO_DENSE};
+	coro_scheduler *s = begin(2, 0, 0);
+
+	if (!s)
+		return;
+	stand_in(adds);
+	s->go_id = 1;
+	for (int64_t i = 0; i < 6; i++)
+		outside_attr(s, i % 3 ? NULL : &dense, calls_go, &i, sizeof i);
 	end(s);
 }

@@ -29,6 +29,45 @@ SCENARIO(owning)
 	CHECK_EQ(own_ends, 0);
 }
 
+static void deferred(void *arg)
+{
+	count(arg);
+}
+
+/* has_deferred - the first block may be refused, and the call is not made again. */
+static void has_deferred(void)
+{
+	if (went_well(coro_defer(deferred, &own_ends), CORO_ENOMEM))
+		__atomic_sub_fetch(&own_ends, 1, __ATOMIC_SEQ_CST);
+}
+
+static void sleeps_between(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	has_deferred();
+	CHECK_EQ(coro_sleep(1), CORO_OK);
+	has_deferred();
+	CHECK_EQ(coro_sleep(100000), CORO_OK);
+	has_deferred();
+	count(&ran);
+}
+
+/* A coroutine that was refused its first block waits with a deadline: the deadline has its place
+ * in that block, or else in the record. */
+SCENARIO(first_block)
+{
+	coro_scheduler *s = begin(2, 0, 0);
+
+	if (!s)
+		return;
+	own_ends = 0;
+	for (int i = 0; i < 4; i++)
+		outside(s, sleeps_between, NULL, 0);
+	end(s);
+	CHECK_EQ(own_ends, 0);
+}
+
 /* ------------------------------------------------------------------------ by hand */
 
 static intptr_t by_hand(void *arg, intptr_t first)
