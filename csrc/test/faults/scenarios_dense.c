@@ -97,7 +97,9 @@ SCENARIO(dense)
 
 /* ------------------------------------------------------------------------ waits */
 
-/* Values of COPIED bytes: what a dense coroutine waits with has a mapping of its own, too. */
+/* Bytes of a value: what a dense coroutine waits with has a mapping of its own, too. */
+#define VALUE ((size_t)32 << 10)
+
 static coro_chan *bulk;
 static uint64_t sent, received, called;
 
@@ -114,8 +116,8 @@ static bool may_have(int status)
 
 static __attribute__((noinline)) void sends_and_receives(uint64_t id)
 {
-	char value[COPIED];
-	uint64_t deadline = coro_now() + 200000;
+	char value[VALUE];
+	uint64_t deadline = coro_now() + 100000;
 	coro_case both[] = {{.chan = bulk, .send = value}, {.chan = bulk, .recv = value}};
 
 	frames_filled(value, sizeof value);
@@ -173,7 +175,7 @@ SCENARIO(dense_waits)
 	if (!s)
 		return;
 	sent = received = called = 0;
-	if (again(QUIET(coro_chan_new(&bulk, COPIED, 1, 0)), CORO_ENOMEM)) {
+	if (again(QUIET(coro_chan_new(&bulk, VALUE, 1, 0)), CORO_ENOMEM)) {
 		for (uint64_t id = 0; id < 6; id++)
 			outside_attr(s, &dense, waits_dense, &id, sizeof id);
 		CHECK_EQ(QUIET(coro_scheduler_wait(s)), CORO_OK);

@@ -87,13 +87,14 @@ static bool took_one(bool closed[2])
 	return true;
 }
 
+/* Until both channels are closed. With a fault it gives up: a sender may need the stack. */
 static void receives_from_either(void *arg, void *result)
 {
 	bool closed[2] = {false, false};
 
 	(void)arg;
 	(void)result;
-	while (took_one(closed))
+	for (int n = 0; took_one(closed) && !(n > 50 && may_fail()); n++)
 		;
 	count(&ran);
 }
