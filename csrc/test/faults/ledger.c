@@ -144,7 +144,7 @@ void until_seen(const uint64_t *counter, uint64_t n)
 
 /* ------------------------------------------------------------------------ bodies */
 
-void nothing(void *arg, void *result)
+void ends_at_once(void *arg, void *result)
 {
 	(void)arg;
 	(void)result;

@@ -61,9 +61,9 @@ bool inside(const coro_attr *attr, coro_fn fn, const void *arg, size_t bytes, co
 void joined(coro_handle h);
 void until_seen(const uint64_t *counter, uint64_t n);
 
-/* Bodies. nothing - counts itself. leaf - looks whether its stack is guarded, yields. parks - waits
+/* Bodies. ends_at_once - counts itself. leaf - looks whether its stack is guarded, yields. parks - waits
  * for a permit; its result is three times its argument, a uint32_t. */
-void nothing(void *arg, void *result);
+void ends_at_once(void *arg, void *result);
 void leaf(void *arg, void *result);
 void parks(void *arg, void *result);
 

@@ -23,7 +23,7 @@ static void grows(void *arg, void *result)
 	(void)arg;
 	(void)result;
 	for (int i = 0; i < 520; i++)
-		inside(NULL, nothing, &local, sizeof local, NULL);
+		inside(NULL, ends_at_once, &local, sizeof local, NULL);
 	for (int i = 0; i < 40; i++)
 		inside(&large, leaf, &local, sizeof local, NULL);
 	CHECK_EQ(local, 12345);
@@ -49,7 +49,7 @@ SCENARIO(chunks)
 		return;
 	int refused = 0;
 	for (int i = 0; i < 17000 && refused < 100; i++)
-		refused += !outside(s, nothing, NULL, 0);
+		refused += !outside(s, ends_at_once, NULL, 0);
 	/* to ask the kernel for 17000 stacks in vain takes a while, and others do */
 	if (refused && machine) {
 		CHECK_EQ(QUIET(coro_scheduler_destroy(s)), CORO_OK);
@@ -64,7 +64,7 @@ SCENARIO(chunks)
 SCENARIO(batches)
 {
 	coro_scheduler *s = begin(2, 0, 0);
-	struct coroi_fill q = {.fn = nothing, .arg_bytes = 8};
+	struct coroi_fill q = {.fn = ends_at_once, .arg_bytes = 8};
 	uint64_t arg = 7, n = 1500;
 
 	if (!s)
@@ -210,7 +210,7 @@ SCENARIO(closing)
 	if (!s)
 		return;
 	for (int i = 0; i < 6; i++)
-		outside(s, nothing, NULL, 0);
+		outside(s, ends_at_once, NULL, 0);
 	CHECK_EQ(QUIET(coro_scheduler_destroy(s)), CORO_OK);
 	CHECK_EQ(ran, 0);
 }
@@ -224,7 +224,8 @@ SCENARIO(unjoined)
 
 	if (!s)
 		return;
-	if (again(QUIET(coro_scheduler_spawn(s, JOINABLE(0), nothing, NULL, 0, &h)), CORO_ENOMEM))
+	if (again(QUIET(coro_scheduler_spawn(s, JOINABLE(0), ends_at_once, NULL, 0, &h)),
+		  CORO_ENOMEM))
 		count(&accepted);
 	CHECK_EQ(QUIET(coro_scheduler_wait(s)), CORO_OK);
 	CHECK(ran == accepted || lasting);
