@@ -155,6 +155,17 @@ ring: deps-run ## rings of coroutines, goroutines, threads and C++20 coroutines:
 bench-json: deps-run ## every measurement as one JSON object a line
 	go run ./bench -json
 
+OLD ?= HEAD
+NEW ?= .
+
+.PHONY: compare
+compare: deps-run ## whether commit NEW (the work tree) is slower than OLD (HEAD), by the experiments RUN
+	go run ./bench/compare '$(OLD)' '$(NEW)' $(if $(RUN),-run '$(RUN)')
+
+.PHONY: compare-check
+compare-check: deps-run ## that compare finds a planted slow-down, and nothing where nothing is; 2 min
+	go run ./bench/compare -check
+
 .PHONY: docker
 docker: ## build the container image
 	docker build -t coro .

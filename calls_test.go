@@ -35,7 +35,7 @@ var (
 var ways = map[string]uint32{"inline": testbody.Inline, "offload": testbody.Offload}
 
 // increment is what CallMany calls.
-var increment = coro.MustExport(func(_ context.Context, n int64) (int64, error) { return n + 1, nil })
+var increment = coro.MustExportFunc(func(_ context.Context, n int64) (int64, error) { return n + 1, nil })
 
 // calling has a coroutine make one call with 8 bytes each way, or as edit has it.
 func calling(t testing.TB, s *coro.Scheduler, how uint32, id coro.FuncID, number int64, edit ...func(*testbody.Call)) testbody.Came {
@@ -68,13 +68,13 @@ func TestACoroutineCallsAGoFunction(t *testing.T) {
 		A int32
 		B uint32
 	}
-	swap := coro.MustExport(func(_ context.Context, p pair) (pair, error) {
+	swap := coro.MustExportFunc(func(_ context.Context, p pair) (pair, error) {
 		runtime.GC()
 		return pair{int32(p.B), uint32(p.A)}, nil
 	})
 	var told atomic.Int64
-	tell := coro.MustExport(func(_ context.Context, n int64) (coro.None, error) { told.Add(n); return coro.None{}, nil })
-	ask := coro.MustExport(func(context.Context, coro.None) (int64, error) { return 42, nil })
+	tell := coro.MustExportFunc(func(_ context.Context, n int64) (coro.None, error) { told.Add(n); return coro.None{}, nil })
+	ask := coro.MustExportFunc(func(context.Context, coro.None) (int64, error) { return 42, nil })
 	inEachWay(t, func(t *testing.T, s *coro.Scheduler, how uint32) {
 		told.Store(0)
 		assert.Equal(t, testbody.Came{Got: 8, Number: 6}, calling(t, s, how, increment, 5))
@@ -89,7 +89,7 @@ func TestACoroutineCallsAGoFunction(t *testing.T) {
 
 func TestBytesOfAnyLengthGoBothWays(t *testing.T) {
 	var kept sync.Map
-	turn := coro.MustExport(func(_ context.Context, b []byte) ([]byte, error) {
+	turn := coro.MustExportFunc(func(_ context.Context, b []byte) ([]byte, error) {
 		kept.Store(len(b), b)
 		b = slices.Clone(b)
 		slices.Reverse(b)
@@ -110,8 +110,8 @@ func TestBytesOfAnyLengthGoBothWays(t *testing.T) {
 
 func TestBadCalls(t *testing.T) {
 	var ran atomic.Int64
-	count := coro.MustExport(func(_ context.Context, n int64) (int64, error) { ran.Add(1); return n, nil })
-	bytes := coro.MustExport(func(_ context.Context, n int64) ([]byte, error) { return make([]byte, n), nil })
+	count := coro.MustExportFunc(func(_ context.Context, n int64) (int64, error) { ran.Add(1); return n, nil })
+	bytes := coro.MustExportFunc(func(_ context.Context, n int64) ([]byte, error) { return make([]byte, n), nil })
 	inEachWay(t, func(t *testing.T, s *coro.Scheduler, how uint32) {
 		for _, id := range []coro.FuncID{0, 1 << 20, 1<<32 - 1} {
 			assert.Equal(t, testbody.Came{Status: testbody.EINVAL}, calling(t, s, how, id, 1))
@@ -139,16 +139,16 @@ type silly struct{}
 func (*silly) Error() string { panic("no") }
 
 func TestErrorsAndPanicsComeBackAsText(t *testing.T) {
-	fails := coro.MustExport(func(_ context.Context, n int64) (int64, error) { return 1, fmt.Errorf("no such number: %d", n) })
-	panics := coro.MustExport(func(_ context.Context, n int64) (int64, error) { panic(fmt.Sprintf("not %d!", n)) })
-	nothing := coro.MustExport(func(context.Context, int64) (int64, error) { panic(nil) })
-	nilPointer := coro.MustExport(func(_ context.Context, n int64) (int64, error) {
+	fails := coro.MustExportFunc(func(_ context.Context, n int64) (int64, error) { return 1, fmt.Errorf("no such number: %d", n) })
+	panics := coro.MustExportFunc(func(_ context.Context, n int64) (int64, error) { panic(fmt.Sprintf("not %d!", n)) })
+	nothing := coro.MustExportFunc(func(context.Context, int64) (int64, error) { panic(nil) })
+	nilPointer := coro.MustExportFunc(func(_ context.Context, n int64) (int64, error) {
 		var p *int64
 		return n + *p, nil
 	})
-	badError := coro.MustExport(func(context.Context, int64) (int64, error) { return 0, (*silly)(nil) })
-	long := coro.MustExport(func(_ context.Context, n int64) (int64, error) { return 0, errors.New(strings.Repeat("x", int(n))) })
-	huge := coro.MustExport(func(_ context.Context, b []byte) (int64, error) { return int64(len(b)), nil })
+	badError := coro.MustExportFunc(func(context.Context, int64) (int64, error) { return 0, (*silly)(nil) })
+	long := coro.MustExportFunc(func(_ context.Context, n int64) (int64, error) { return 0, errors.New(strings.Repeat("x", int(n))) })
+	huge := coro.MustExportFunc(func(_ context.Context, b []byte) (int64, error) { return int64(len(b)), nil })
 	inEachWay(t, func(t *testing.T, s *coro.Scheduler, how uint32) {
 		failed := func(id coro.FuncID, n int64) string {
 			came := calling(t, s, how, id, n)
@@ -170,7 +170,7 @@ func TestErrorsAndPanicsComeBackAsText(t *testing.T) {
 }
 
 func TestPanicsAmongManyCallersHitTheirOwn(t *testing.T) {
-	odd := coro.MustExport(func(_ context.Context, n int64) (int64, error) {
+	odd := coro.MustExportFunc(func(_ context.Context, n int64) (int64, error) {
 		switch n % 4 {
 		case 1:
 			panic(n)
@@ -203,36 +203,36 @@ func TestPanicsAmongManyCallersHitTheirOwn(t *testing.T) {
 
 func TestOnlyTypesWithoutPointersAreExported(t *testing.T) {
 	export := func(err error, what string, words ...string) { t.Helper(); optionError(t, err, what, words...) }
-	_, err := coro.Export(func(context.Context, string) (int, error) { return 0, nil })
-	export(err, "Export", "string", "[]byte")
-	_, err = coro.Export(func(context.Context, int) (*int, error) { return nil, nil })
-	export(err, "Export", "*int", "points into Go")
-	_, err = coro.Export(func(context.Context, struct{ B []byte }) (int, error) { return 0, nil })
-	export(err, "Export", "[]uint8")
-	_, err = coro.Export(func(context.Context, []int) (int, error) { return 0, nil })
-	export(err, "Export", "[]int")
-	_, err = coro.Export(func(context.Context, any) (int, error) { return 0, nil })
-	export(err, "Export", "interface")
-	_, err = coro.Export[int, int](nil)
-	export(err, "Export", "needs a function")
-	assert.Panics(t, func() { coro.MustExport[int, int](nil) })
-	id, err := coro.Export(func(context.Context, [100]int64) ([100]int64, error) { return [100]int64{}, nil })
+	_, err := coro.ExportFunc(func(context.Context, string) (int, error) { return 0, nil })
+	export(err, "ExportFunc", "string", "[]byte")
+	_, err = coro.ExportFunc(func(context.Context, int) (*int, error) { return nil, nil })
+	export(err, "ExportFunc", "*int", "points into Go")
+	_, err = coro.ExportFunc(func(context.Context, struct{ B []byte }) (int, error) { return 0, nil })
+	export(err, "ExportFunc", "[]uint8")
+	_, err = coro.ExportFunc(func(context.Context, []int) (int, error) { return 0, nil })
+	export(err, "ExportFunc", "[]int")
+	_, err = coro.ExportFunc(func(context.Context, any) (int, error) { return 0, nil })
+	export(err, "ExportFunc", "interface")
+	_, err = coro.ExportFunc[int, int](nil)
+	export(err, "ExportFunc", "needs a function")
+	assert.Panics(t, func() { coro.MustExportFunc[int, int](nil) })
+	id, err := coro.ExportFunc(func(context.Context, [100]int64) ([100]int64, error) { return [100]int64{}, nil })
 	assert.NoError(t, err, "there is no limit of size")
 	assert.NotZero(t, id)
 }
 
 func TestFunctionsAreFoundByTheirNames(t *testing.T) {
 	add := func(_ context.Context, n int64) (int64, error) { return n + 100, nil }
-	id, err := coro.ExportNamed("a function of this test", add)
+	id, err := coro.ExportFuncNamed("a function of this test", add)
 	require.NoError(t, err)
-	_, err = coro.ExportNamed("a function of this test", add)
-	optionError(t, err, "ExportNamed", "another")
-	_, err = coro.ExportNamed("", add)
-	optionError(t, err, "ExportNamed", "empty")
-	_, err = coro.ExportNamed("a\x00b", add)
-	optionError(t, err, "ExportNamed", "zero byte")
-	_, err = coro.ExportNamed("strings", func(context.Context, string) (int, error) { return 0, nil })
-	optionError(t, err, "ExportNamed", "string")
+	_, err = coro.ExportFuncNamed("a function of this test", add)
+	optionError(t, err, "ExportFuncNamed", "another")
+	_, err = coro.ExportFuncNamed("", add)
+	optionError(t, err, "ExportFuncNamed", "empty")
+	_, err = coro.ExportFuncNamed("a\x00b", add)
+	optionError(t, err, "ExportFuncNamed", "zero byte")
+	_, err = coro.ExportFuncNamed("strings", func(context.Context, string) (int, error) { return 0, nil })
+	optionError(t, err, "ExportFuncNamed", "string")
 
 	s := newScheduler(t)
 	find := func(name string) coro.FuncID {
@@ -253,7 +253,7 @@ func TestFunctionsAreFoundByTheirNames(t *testing.T) {
 // 100 000 coroutines call, and yield in between, while garbage is collected and the profiler interrupts.
 func TestVeryManyCoroutinesCall(t *testing.T) {
 	var n atomic.Int64
-	collects := coro.MustExport(func(_ context.Context, x int64) (int64, error) {
+	collects := coro.MustExportFunc(func(_ context.Context, x int64) (int64, error) {
 		if n.Add(1)%20000 == 0 {
 			runtime.GC()
 		}
@@ -285,7 +285,7 @@ func TestVeryManyCoroutinesCall(t *testing.T) {
 func TestCallsAreEdgesForTheRaceDetector(t *testing.T) {
 	inEachWay(t, func(t *testing.T, s *coro.Scheduler, how uint32) {
 		before, after := 0, 0
-		id := coro.MustExport(func(context.Context, int64) (int64, error) { after = before + 1; return 0, nil })
+		id := coro.MustExportFunc(func(context.Context, int64) (int64, error) { after = before + 1; return 0, nil })
 		before = 41
 		assert.Zero(t, calling(t, s, how, id, 0).Status)
 		assert.Equal(t, 42, after)
@@ -294,7 +294,7 @@ func TestCallsAreEdgesForTheRaceDetector(t *testing.T) {
 
 func TestACallFromWithinACallIsRefused(t *testing.T) {
 	var inner testbody.Came
-	id := coro.MustExport(func(context.Context, int64) (int64, error) {
+	id := coro.MustExportFunc(func(context.Context, int64) (int64, error) {
 		inner = testbody.CallHere(testbody.Call{ID: uint32(increment), ArgBytes: 8, ResultBytes: 8})
 		return 0, nil
 	})
@@ -309,7 +309,7 @@ func TestAGoFunctionMaySpawnAndWake(t *testing.T) {
 		parkedOne, err := park.Start(s, coro.None{})
 		require.NoError(t, err)
 		parked(t, s, 1)
-		id := coro.MustExport(func(context.Context, int64) (int64, error) {
+		id := coro.MustExportFunc(func(context.Context, int64) (int64, error) {
 			for range 10 {
 				if err := add.Spawn(s, 1); err != nil {
 					return 0, err
@@ -326,7 +326,7 @@ func TestAGoFunctionMaySpawnAndWake(t *testing.T) {
 func TestCloseFromWithinACallIsRefused(t *testing.T) {
 	inEachWay(t, func(t *testing.T, s *coro.Scheduler, how uint32) {
 		other := newScheduler(t)
-		id := coro.MustExport(func(context.Context, int64) (int64, error) {
+		id := coro.MustExportFunc(func(context.Context, int64) (int64, error) {
 			assert.Equal(t, coro.ErrInside, s.Close(background))
 			assert.Equal(t, coro.ErrInside, s.Close(expired))
 			assert.NoError(t, other.Close(background), "another scheduler waits for nobody here")
@@ -338,13 +338,33 @@ func TestCloseFromWithinACallIsRefused(t *testing.T) {
 	})
 }
 
+// Other goroutines are not inside, though calls come and go, and goroutines end and others begin.
+func TestCloseFromElsewhereWhileCallsRunIsNotRefused(t *testing.T) {
+	for range scaled(40) {
+		s := newScheduler(t, coro.WithWorkers(1))
+		results := make(chan error, 3)
+		id := coro.MustExportFunc(func(context.Context, int64) (int64, error) {
+			go func() { results <- s.Close(soon(t)) }()
+			return 0, nil
+		})
+		for range 3 {
+			_, err := callOne.Start(s, testbody.Call{ID: uint32(id), How: testbody.Offload, ArgBytes: 8, ResultBytes: 8})
+			if err != nil {
+				assert.ErrorIs(t, err, coro.ErrClosed)
+			}
+		}
+		assert.NoError(t, <-results)
+		assert.NoError(t, s.Close(soon(t)))
+	}
+}
+
 func TestCloseWaitsForCallsAndCancelsTheirContexts(t *testing.T) {
 	for name, how := range ways {
 		t.Run(name, func(t *testing.T) {
 			s := newScheduler(t, coro.WithWorkers(1))
 			began := make(chan struct{})
 			var cause error
-			id := coro.MustExport(func(ctx context.Context, n int64) (int64, error) {
+			id := coro.MustExportFunc(func(ctx context.Context, n int64) (int64, error) {
 				close(began)
 				<-ctx.Done() // one should not, inline
 				cause = context.Cause(ctx)
@@ -367,7 +387,7 @@ func TestCloseNamesTheGoFunctionsThatStillRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newScheduler(t, coro.WithWorkers(2))
 			began, end := make(chan struct{}), make(chan struct{})
-			id, err := coro.ExportNamed("deaf "+name, func(context.Context, int64) (int64, error) {
+			id, err := coro.ExportFuncNamed("deaf "+name, func(context.Context, int64) (int64, error) {
 				close(began)
 				<-end
 				return 0, nil
@@ -389,7 +409,7 @@ func TestTheCanceledCallNobody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newScheduler(t, coro.WithWorkers(2))
 			var calls atomic.Int64
-			id := coro.MustExport(func(_ context.Context, n int64) (int64, error) { calls.Add(1); return n + 1, nil })
+			id := coro.MustExportFunc(func(_ context.Context, n int64) (int64, error) { calls.Add(1); return n + 1, nil })
 			for range 100 {
 				require.NoError(t, callMany.Spawn(s, testbody.Calls{ID: uint32(id), How: how, N: 1 << 60, K: 3}))
 			}
@@ -452,7 +472,7 @@ func TestManySchedulersCallAtOnce(t *testing.T) {
 
 func TestOffloadedFunctionsMayEndTheirGoroutine(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(2), coro.WithCallLimit(2))
-	id := coro.MustExport(func(_ context.Context, n int64) (int64, error) {
+	id := coro.MustExportFunc(func(_ context.Context, n int64) (int64, error) {
 		if n%2 == 1 {
 			runtime.Goexit()
 		}
@@ -474,7 +494,7 @@ func TestOffloadedFunctionsMayWaitForEachOther(t *testing.T) {
 	const n = 500
 	var here sync.WaitGroup
 	here.Add(n)
-	id := coro.MustExport(func(_ context.Context, x int64) (int64, error) {
+	id := coro.MustExportFunc(func(_ context.Context, x int64) (int64, error) {
 		here.Done()
 		here.Wait()
 		return x + 1, nil
@@ -488,7 +508,7 @@ func TestOffloadedFunctionsMayWaitForEachOther(t *testing.T) {
 func TestNoMoreCallsRunThanTheLimit(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(2), coro.WithCallLimit(3))
 	var now, most atomic.Int64
-	id := coro.MustExport(func(_ context.Context, x int64) (int64, error) {
+	id := coro.MustExportFunc(func(_ context.Context, x int64) (int64, error) {
 		n := now.Add(1)
 		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 		}
@@ -508,12 +528,12 @@ func TestNoMoreCallsRunThanTheLimit(t *testing.T) {
 func TestACoroutineThatCallsIsListed(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(1))
 	end := make(chan struct{})
-	id := coro.MustExport(func(context.Context, int64) (int64, error) { <-end; return 0, nil })
+	id := coro.MustExportFunc(func(context.Context, int64) (int64, error) { <-end; return 0, nil })
 	task, err := callOne.Start(s, testbody.Call{ID: uint32(id), How: testbody.Offload, ArgBytes: 8, ResultBytes: 8})
 	require.NoError(t, err)
 	parked(t, s, 1)
 	list, _ := s.Blocked(1)
-	assert.Equal(t, coro.Blocked{Handle: task.Handle(), Func: "call", Waits: "call"}, list[0])
+	assert.Equal(t, coro.BlockedCoroutine{Handle: task.Handle(), Func: "call", Waits: "call"}, list[0])
 	close(end)
 	finish(t, s)
 }
@@ -541,7 +561,7 @@ func TestCallsAreNeverLost(t *testing.T) {
 func TestACanceledCoroutineCallsNobody(t *testing.T) {
 	inEachWay(t, func(t *testing.T, s *coro.Scheduler, how uint32) {
 		var calls atomic.Int64
-		id := coro.MustExport(func(_ context.Context, n int64) (int64, error) { calls.Add(1); return n + 1, nil })
+		id := coro.MustExportFunc(func(_ context.Context, n int64) (int64, error) { calls.Add(1); return n + 1, nil })
 		task, err := callMany.Start(s, testbody.Calls{ID: uint32(id), How: how, N: 1 << 60, K: 3})
 		require.NoError(t, err)
 		eventually(t, func() bool { return calls.Load() > 100 }, "calls")
@@ -557,7 +577,7 @@ func init() {
 		if err != nil {
 			panic(err)
 		}
-		id, err := coro.ExportNamed("a function that leaves", func(context.Context, int64) (int64, error) {
+		id, err := coro.ExportFuncNamed("a function that leaves", func(context.Context, int64) (int64, error) {
 			runtime.Goexit()
 			return 0, nil
 		})
@@ -625,7 +645,7 @@ func TestASlowCallIsReported(t *testing.T) {
 			s := newScheduler(t, coro.WithWorkers(2), coro.WithSlowCallHook(20*time.Millisecond, func(c coro.SlowCall) { reports <- c }))
 			end := make(chan struct{})
 			slow := fmt.Sprintf("slow %s %d", name, slowCalls.Add(1))
-			id, err := coro.ExportNamed(slow, func(context.Context, int64) (int64, error) { <-end; return 0, nil })
+			id, err := coro.ExportFuncNamed(slow, func(context.Context, int64) (int64, error) { <-end; return 0, nil })
 			require.NoError(t, err)
 			task, err := callOne.Start(s, testbody.Call{ID: uint32(id), How: how, ArgBytes: 8, ResultBytes: 8})
 			require.NoError(t, err)
@@ -650,7 +670,7 @@ func TestSlowCallHookOptions(t *testing.T) {
 }
 
 // untilCanceled is called by coroutines that are to be canceled.
-var untilCanceled = coro.MustExport(func(ctx context.Context, n int64) (int64, error) {
+var untilCanceled = coro.MustExportFunc(func(ctx context.Context, n int64) (int64, error) {
 	<-ctx.Done()
 	return n, context.Cause(ctx)
 })
@@ -711,7 +731,7 @@ func TestACancelAtAnyMomentEndsTheCall(t *testing.T) {
 func TestTheContextOfACallEndsWithIt(t *testing.T) {
 	s := newScheduler(t)
 	kept := make(chan context.Context, 2)
-	keep := coro.MustExport(func(ctx context.Context, n int64) (int64, error) {
+	keep := coro.MustExportFunc(func(ctx context.Context, n int64) (int64, error) {
 		if n > 0 {
 			assert.NoError(t, ctx.Err())
 		}

@@ -124,7 +124,7 @@ func TestABodyInGoIsCanceledLikeAnyOther(t *testing.T) {
 	for name, cancel := range cancels {
 		t.Run(name, func(t *testing.T) {
 			task, err := coro.Go(s, func(c *coro.Coroutine) (int, error) {
-				first, second := c.Park(), c.Park()
+				first, second := c.Park(background), c.Park(background)
 				assert.Equal(t, first, second)
 				assert.Equal(t, first, context.Cause(c.Context()))
 				return 5, first

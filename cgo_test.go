@@ -148,7 +148,7 @@ func TestTheZeroFuncIsRefusedByEveryCall(t *testing.T) {
 	s := newScheduler(t)
 	var zero coro.Func[int64, int64]
 	optionError(t, zero.Spawn(s, 1), "Func", "NewFunc")
-	optionError(t, zero.SpawnContext(background, s, 1), "Func", "NewFunc")
+	optionError(t, zero.SpawnWait(background, s, 1), "Func", "NewFunc")
 	n, err := zero.SpawnN(s, 10, 1)
 	optionError(t, err, "Func", "NewFunc")
 	assert.Zero(t, n)

@@ -4,6 +4,7 @@ package coro_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"runtime"
 	"runtime/pprof"
@@ -60,7 +61,8 @@ func TestChanBetweenGoroutinesAndCBodies(t *testing.T) {
 			in.Close()
 		}()
 		want := int64(0)
-		for v := range out.All(soon(t)) {
+		for v, err := range out.All(soon(t)) {
+			require.NoError(t, err)
 			require.Equal(t, want, v)
 			want += 2
 		}
@@ -71,6 +73,45 @@ func TestChanBetweenGoroutinesAndCBodies(t *testing.T) {
 		_, err = out.Recv(background)
 		assert.ErrorIs(t, err, coro.ErrChanClosed)
 	}
+}
+
+// An object is for the C bodies and the Go bodies of every scheduler.
+func TestAnObjectIsForCoroutinesOfAnyScheduler(t *testing.T) {
+	own, other, third := newScheduler(t, coro.WithWorkers(1)), newScheduler(t, coro.WithWorkers(2)),
+		newScheduler(t, coro.WithWorkers(1), coro.WithExecutors(1))
+	for _, capacity := range capacities {
+		in, out := newChan[int64](t, own, capacity), newChan[int64](t, own, capacity)
+		const n = 500
+		task, err := double.Start(other, pipe{in.Address(), out.Address()})
+		require.NoError(t, err)
+		goes(t, third, func(c *coro.Coroutine) error {
+			defer in.Close()
+			for i := range int64(n) {
+				if err := in.Send(c.Context(), i); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		sum := int64(0)
+		for v, err := range out.All(soon(t)) {
+			require.NoError(t, err)
+			sum += v
+		}
+		assert.EqualValues(t, n*(n-1), sum)
+		_, err = task.Wait(soon(t))
+		require.NoError(t, err)
+	}
+	m := made[coro.Mutex](t)(coro.NewMutex(own))
+	require.NoError(t, m.Lock(background))
+	tasks := starts(t, other, locks, 2, flow{m.Address(), 10})
+	body := goes(t, third, func(c *coro.Coroutine) error { return errors.Join(m.Lock(c.Context()), m.Unlock()) })
+	parked(t, other, 2)
+	parked(t, third, 1)
+	require.NoError(t, m.Unlock())
+	zeros(t, tasks)
+	_, err := wait(t, body)
+	require.NoError(t, err)
 }
 
 func TestChanBetweenBodies(t *testing.T) {
@@ -90,7 +131,10 @@ func TestChanBetweenBodies(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, double.Spawn(s, pipe{in.Address(), out.Address()}))
 		sums, err := coro.Go(s, func(c *coro.Coroutine) (sum int64, err error) {
-			for v := range out.All(c.Context()) {
+			for v, err := range out.All(c.Context()) {
+				if err != nil {
+					return 0, err
+				}
 				sum += v
 			}
 			return sum, nil
@@ -231,8 +275,8 @@ func TestChanRefusals(t *testing.T) {
 	m, err := coro.NewSemaphore(s, 0)
 	require.NoError(t, err)
 	require.ErrorAs(t, m.Release(0), &bad)
-	require.ErrorIs(t, m.Release(1<<60+1), coro.ErrTooManyPermits)
-	assert.False(t, m.TryAcquire())
+	require.ErrorIs(t, m.Release(1<<60+1), coro.ErrOverflow)
+	assert.False(t, tries(t, m.TryAcquire))
 }
 
 func TestChanOfNothingAndOfMuch(t *testing.T) {
@@ -399,7 +443,7 @@ func TestSemaphoreBetweenAll(t *testing.T) {
 	}
 	assert.Equal(t, 4*each, count)
 	assert.EqualValues(t, 3*each, testbody.Sum())
-	require.True(t, m.TryAcquire(), "the permit is there")
+	require.True(t, tries(t, m.TryAcquire), "the permit is there")
 	short, cancel := context.WithTimeout(background, time.Millisecond)
 	defer cancel()
 	assert.ErrorIs(t, m.Acquire(short), context.DeadlineExceeded)

@@ -28,7 +28,7 @@ func TestNothingIsStartedAfterClose(t *testing.T) {
 		require.NoError(t, s.Close(background))
 
 		assert.Equal(t, coro.ErrClosed, add.Spawn(s, 1))
-		assert.Equal(t, coro.ErrClosed, add.SpawnContext(background, s, 1))
+		assert.Equal(t, coro.ErrClosed, add.SpawnWait(background, s, 1))
 		_, err := square.Start(s, 1)
 		assert.Equal(t, coro.ErrClosed, err)
 		n, err := add.SpawnN(s, 100, 1)

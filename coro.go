@@ -1,22 +1,24 @@
 // Package coro runs very many small C coroutines on a work-stealing pool of threads, driven from Go.
 //
-// A coroutine is a C function with a small stack of its own that can stop in the middle and go on later, on any
-// worker thread. Switching costs 3 to 5 ns and spawning about 5 ns, a tenth and less of what goroutines cost; a
-// blocked one holds one page and 128 bytes. Use it for hot paths that are made of very many short, cooperating
-// activities. Do not use it for what mostly waits for the network, or runs for milliseconds without a pause: there goroutines are
-// better. What needs Go in between has a Go function for its body: it runs beside the C bodies, at the price of an
-// [iter.Pull] for a switch.
+// A coroutine is a C function with a small stack of its own. It can stop in the middle and go on
+// later, on any worker thread. Switching costs 3 to 5 ns and spawning about 5 ns, a tenth and less of
+// what goroutines cost; a blocked coroutine holds one page and 128 bytes. Use coro for hot paths that
+// are made of very many short, cooperating activities. Do not use it for work that mostly waits for
+// the network, or runs for milliseconds without a pause: there goroutines are better. A coroutine that
+// needs Go in between has a Go function for its body: it runs beside the C bodies, and a switch costs
+// as much as an [iter.Pull].
 //
 // # How the parts fit
 //
-// A [Func] is a C function with the Go types of its argument and result. A [Scheduler] has worker threads, which are
-// neither goroutines nor Go's threads. Go hands coroutines over without a cgo call: [Func.Spawn] one by one,
-// [Func.SpawnN], [Func.SpawnSeq] and [Batch] many at once, [Func.Start] one whose result a [Task] waits for.
-// [Scheduler.Wait] waits until nothing is left, [Scheduler.Run] does the same for a paused batch, and tells an exact end
-// from a deadlock.
+// A [Func] is a C function with the Go types of its argument and result. A [Scheduler] has worker
+// threads, which are neither goroutines nor Go's threads. Go hands coroutines over without a cgo call:
+// [Func.Spawn] one by one, [Func.SpawnN], [Func.SpawnSeq] and [Batch] many at once, [Func.Start] one
+// whose result a [Task] waits for. [Scheduler.Wait] waits until nothing is left. [Scheduler.Run] does
+// the same for a paused batch, and tells an exact end from a deadlock.
 //
-// [Func.StartContext] has the end of a context cancel a coroutine wherever it waits, [Task.Cancel] does it at once; a [Group]
-// is tasks that are waited for, and canceled, together. Package corotest finds what tests leave behind.
+// With [Func.StartContext] the end of a context cancels a coroutine wherever it waits; [Task.Cancel]
+// does it at once. A [Group] is tasks that are waited for, and canceled, together: it is a [Scope], in
+// which coroutines are started, as a Scheduler is. Package corotest finds what tests leave behind.
 //
 //	var hello = coro.MustFunc[Greeting, coro.None](unsafe.Pointer(C.hello))
 //
@@ -27,198 +29,79 @@
 //	…
 //	err = s.Wait(ctx)
 //
-// Inside, C code uses coro.h: coro_spawn, coro_yield, coro_park, coro_wake, coro_join and the rest. The command
-// github.com/organzine/coro/cmd/coro writes that header next to your code.
+// Inside, C code uses coro.h: coro_spawn, coro_yield, coro_park, coro_wake, coro_join and the rest. The
+// command github.com/organzine/coro/cmd/coro writes that header next to your code.
 //
 // A [Generator] is a single C coroutine that Go resumes by hand.
 //
 // # Go bodies
 //
-// [Go] and [GoContext] start a coroutine whose body is a Go function. It gets a [Coroutine], by which it yields, parks, wakes
-// others, sleeps, and, by [Await], waits for tasks; meanwhile its executor, one of a few goroutines ([WithExecutors]), runs
-// others. C and Go bodies of a scheduler wake, join and cancel each other by their handles, and are waited for together.
+// [Go] and [GoContext] start a coroutine whose body is a Go function. The body gets a [Coroutine], by
+// which it yields, parks, wakes others, sleeps, and, by [Await], waits for tasks; meanwhile its
+// executor, one of a few goroutines ([WithExecutors]), runs others. C and Go bodies of a scheduler
+// wake, join and cancel each other by their handles, and are waited for together.
 //
 //	total, err := coro.Go(s, func(c *coro.Coroutine) (int, error) {
 //		part, err := coro.Go(c.Scheduler(), count)
 //		…
-//		return coro.Await(c, part)
+//		return coro.Await(c.Context(), c, part)
 //	})
 //
 // A panic in a Go body is the task's error, a [*PanicError].
 //
-// A [Group] holds tasks of either kind that end together: the first error cancels the rest. [Completions] yields tasks
-// as they end.
+// A [Group] holds tasks of either kind that end together: the first error cancels the rest.
+// [Completions] yields tasks as they end.
+//
+// # Contexts
+//
+// A context given to a call that waits bounds that wait alone. When the context ends first, the call
+// returns [context.Cause] of it, which is its Err where no cause was set, and has taken nothing. A call
+// takes what is there already even if its context has ended; Scheduler.Run, SpawnWait and Completions
+// look at the context first.
+//
+// A context given to a call that starts a coroutine ([Func.StartContext], [GoContext], [NewGroup])
+// belongs to the coroutine: its end cancels the coroutine.
+//
+// A Go body that passes its [Coroutine.Context], or a context derived from it, to a method of Chan,
+// Semaphore, Mutex and the others is suspended while it waits; with any other context its goroutine
+// waits, and keeps the executor. The methods of Coroutine take any context. The cancel of the body ends
+// each of these waits, whatever the context. A wait with the body's own context, or with
+// context.Background(), costs least.
 //
 // # What cannot be protected
 //
-// No call of this package corrupts memory, whatever it is given, but for the C function pointer itself: NewFunc
-// cannot check what it points to, nor that its parameters are those of A and R. A C body with a stray pointer is
-// what it always is. A C body calls Go by coro_call_go and coro_call_go_inline, see [Export], and in no other way.
+// No call of this package corrupts memory, whatever it is given, but for the C function pointer itself:
+// NewFunc cannot check what it points to, nor that its parameters are those of A and R. A C body with a
+// stray pointer does what C does. A C body calls Go by coro_call_go and coro_call_go_inline, see
+// [ExportFunc], and in no other way.
 //
-// A stack overflow names its coroutine on stderr and ends the process.
+// A stack overflow ends the process. Before, it prints on stderr the address of the coroutine's C
+// function, the coroutine's handle, its worker and the size of its stack.
 package coro
 
-import (
-	"fmt"
-	"reflect"
-	"strconv"
-	"sync"
-	"unsafe"
-
-	"github.com/organzine/coro/csrc"
-)
+import "github.com/organzine/coro/csrc"
 
 // None is the type of no argument or no result.
 type None = struct{}
 
-// A Handle names one coroutine for ever. It may be given to C bodies, as a coro_handle, and kept as long as one likes:
-// when its coroutine has ended it is stale, and every use returns ErrStale.
+// A Handle names one coroutine and never another. It may be given to C bodies, as a coro_handle, and
+// kept for any time: when its coroutine has ended the handle is stale, and every use returns ErrStale.
 type Handle uint64
 
-// Wake gives the coroutine a permit: if it waits in coro_park it goes on, else its next coro_park does not wait.
-// It never blocks; it costs a cgo call and one push to another thread. It returns ErrStale if the coroutine has ended,
-// ErrTooManyWakes if it already has 2²⁸ permits.
+// Wake gives the coroutine a permit: if it waits in coro_park it goes on, else its next coro_park does
+// not wait. Wake never blocks; it costs a cgo call and one push to another thread. It returns ErrStale
+// if the coroutine has ended, ErrOverflow if it already has 2²⁸ permits.
 func (h Handle) Wake() error {
-	handles.release()
-	return statusError(csrc.Wake(uint64(h)))
+	handlesEdge.release()
+	return statusError(csrc.Wake(uint64(h)), ofScheduler)
 }
 
-// Cancel tells the coroutine to end: the wait that it is in, or else each one to come, returns CORO_ECANCELED, so that its
-// body ends through its own clean-up; one that has not started never will. It does not wait for that. What is there
-// already is taken first: coro_park takes a permit, coro_join a result. A body that never waits may ask coro_canceled. It
-// costs what Wake costs, a second time too, and returns ErrStale if the coroutine has ended.
+// Cancel tells the coroutine to end. The wait that it is in, or else each one to come, returns
+// CORO_ECANCELED, so that its body ends through its own clean-up; a coroutine that has not started
+// never will. Cancel does not wait for the end. What is there already is taken first: coro_park takes a
+// permit, coro_join a result. A body that never waits may ask coro_canceled. Each Cancel costs what Wake
+// costs. It returns ErrStale if the coroutine has ended.
 func (h Handle) Cancel() error {
-	handles.release()
-	return statusError(csrc.Cancel(uint64(h)))
-}
-
-// A Func is a C function that runs as a coroutine:
-//
-//	void body(void *arg, void *result);
-//
-// arg points to a copy of an A, result to a zeroed R; they are NULL for types of no size. A and R hold no pointers and
-// at most InlineBytes bytes each: for more, pass a handle or the address of C memory as a uintptr, and say who
-// frees it. The zero Func is not usable.
-type Func[A, R any] struct {
-	spec csrc.Spec
-}
-
-const classDefault = 0xff
-
-// A FuncOption configures NewFunc.
-type FuncOption func(*csrc.Spec) error
-
-// FuncStack sets the size in bytes of the stacks of a Func's coroutines, StackMin to StackMax, rounded up to a power
-// of two. Without it the scheduler's default applies.
-func FuncStack(bytes int) FuncOption {
-	return func(s *csrc.Spec) error {
-		if bytes < StackMin || bytes > StackMax {
-			return &OptionError{"FuncStack", bytes, fmt.Sprintf("must be from %d to %d", StackMin, StackMax)}
-		}
-		if s.Class == csrc.ClassDense {
-			return &OptionError{"FuncStack", bytes, "does not go with FuncDense: WithSharedStacks sets the size of its stacks"}
-		}
-		s.Class = csrc.Class(bytes)
-		return nil
-	}
-}
-
-// FuncDense makes a Func's coroutines dense: they own no stack while they wait, only their record, 128 bytes, and a copy of
-// their live frames, often some 100 bytes, so that millions of them may wait at once. They run on some stacks that those of a
-// worker share (WithSharedStacks); one that never waits costs what any other costs, and one that waits is copied out only if another needs the
-// place. Once started they stay with their worker.
-//
-// The body must give no pointer to a variable of its stack to anybody who uses it while the coroutine waits: others are on that
-// stack then. See CORO_DENSE in coro.h, and docs/dense.md.
-func FuncDense() FuncOption {
-	return func(s *csrc.Spec) error {
-		if s.Class != classDefault {
-			return &OptionError{"FuncDense", true, "does not go with FuncStack: WithSharedStacks sets the size of its stacks"}
-		}
-		s.Class = csrc.ClassDense
-		return nil
-	}
-}
-
-// FuncName names the function in reports of deadlocks and of coroutines that do not end.
-func FuncName(name string) FuncOption {
-	return func(s *csrc.Spec) error {
-		funcNames.Store(s.Fn, name)
-		return nil
-	}
-}
-
-var funcNames sync.Map // address -> name
-
-func funcName(fn uintptr) string {
-	if name, ok := funcNames.Load(fn); ok {
-		return name.(string)
-	}
-	return "0x" + strconv.FormatUint(uint64(fn), 16)
-}
-
-// NewFunc makes a Func of a C function pointer, as unsafe.Pointer(C.body). It checks A and R once.
-func NewFunc[A, R any](entry unsafe.Pointer, opts ...FuncOption) (Func[A, R], error) {
-	if !csrc.Available {
-		return Func[A, R]{}, ErrNoCgo
-	}
-	if entry == nil {
-		return Func[A, R]{}, &OptionError{"NewFunc", "nil", "needs a C function"}
-	}
-	spec := csrc.Spec{Fn: uintptr(entry), Class: classDefault}
-	var err error
-	if spec.ArgBytes, err = inlineBytes("NewFunc", reflect.TypeFor[A]()); err != nil {
-		return Func[A, R]{}, err
-	}
-	if spec.ResultBytes, err = inlineBytes("NewFunc", reflect.TypeFor[R]()); err != nil {
-		return Func[A, R]{}, err
-	}
-	for _, o := range opts {
-		if err := o(&spec); err != nil {
-			return Func[A, R]{}, err
-		}
-	}
-	return Func[A, R]{spec}, nil
-}
-
-// MustFunc is NewFunc that panics, for package variables.
-func MustFunc[A, R any](entry unsafe.Pointer, opts ...FuncOption) Func[A, R] {
-	f, err := NewFunc[A, R](entry, opts...)
-	if err != nil {
-		panic(err)
-	}
-	return f
-}
-
-// inlineBytes checks that a type can live in a record.
-func inlineBytes(what string, t reflect.Type) (uint8, error) {
-	if t.Size() > InlineBytes {
-		return 0, &OptionError{what, t, fmt.Sprintf(
-			"has %d bytes, and at most %d fit: pass the address of C memory, or a handle, instead", t.Size(), InlineBytes)}
-	}
-	if bad := pointerIn(t); bad != nil {
-		return 0, &OptionError{what, t, fmt.Sprintf(
-			"contains %v, which points into Go: pass numbers, arrays and structs of them, a runtime/cgo.Handle, or C memory as a uintptr", bad)}
-	}
-	return uint8(t.Size()), nil
-}
-
-// pointerIn finds a type inside t that holds a Go pointer, or nil.
-func pointerIn(t reflect.Type) reflect.Type {
-	switch t.Kind() {
-	case reflect.Array:
-		if t.Len() > 0 {
-			return pointerIn(t.Elem())
-		}
-	case reflect.Struct:
-		for i := range t.NumField() {
-			if bad := pointerIn(t.Field(i).Type); bad != nil {
-				return bad
-			}
-		}
-	case reflect.Pointer, reflect.UnsafePointer, reflect.String, reflect.Slice, reflect.Map, reflect.Chan, reflect.Func,
-		reflect.Interface:
-		return t
-	}
-	return nil
+	handlesEdge.release()
+	return statusError(csrc.Cancel(uint64(h)), ofScheduler)
 }

@@ -89,7 +89,7 @@ func TestDenseCoroutinesCallGo(t *testing.T) {
 		finish(t, s)
 		assert.EqualValues(t, 50*n, testbody.Sum())
 
-		turn := coro.MustExport(func(_ context.Context, b []byte) ([]byte, error) {
+		turn := coro.MustExportFunc(func(_ context.Context, b []byte) ([]byte, error) {
 			b = slices.Clone(b)
 			slices.Reverse(b)
 			return b, nil

@@ -8,61 +8,89 @@ import (
 	"github.com/organzine/coro/csrc"
 )
 
-// What calls of this package return, alone or wrapped: test with [errors.Is].
+// Errors that calls of this package return, alone or wrapped: test with [errors.Is].
 var (
 	// ErrClosed: the scheduler takes no more work. Nothing was started.
 	ErrClosed = errors.New("coro: scheduler is closed")
-	// ErrNoMemory: no record for a new coroutine, or, from Task.Wait, never a stack for one. Raise the limit, let
-	// coroutines end, or use SpawnContext, which waits.
-	ErrNoMemory = errors.New("coro: out of memory for coroutines: raise the limit or wait for some to end")
-	// ErrCanceled: the coroutine was canceled, or its scheduler closed, and it never started, or ended by
-	// coro_exit_canceled.
+	// ErrNoMemory: there is no record for a new coroutine; from Task.Wait: there was never a stack
+	// for it. Raise the limit, let coroutines end, or use SpawnWait, which waits.
+	ErrNoMemory = errors.New("coro: out of memory for coroutines: " +
+		"raise the limit or wait for some to end")
+	// ErrCanceled: the coroutine was canceled, or its scheduler closed, and the coroutine never
+	// started, or ended by coro_exit_canceled.
 	ErrCanceled = errors.New("coro: canceled")
 	// ErrAborted: the coroutine ended by coro_abort.
 	ErrAborted = errors.New("coro: coroutine aborted")
 	// ErrStale: the coroutine has ended, or never was.
 	ErrStale = errors.New("coro: stale handle: its coroutine has ended")
-	// ErrBusy: somebody else runs it, or waits for it.
+	// ErrBusy: another caller runs the coroutine, or waits for it.
 	ErrBusy = errors.New("coro: in use by another caller")
 	// ErrEnded: the generator has finished or aborted. Reset it first.
 	ErrEnded = errors.New("coro: generator has ended: reset it first")
-	// ErrMode: Run is for schedulers made WithPaused, Wait is for the others.
-	ErrMode = errors.New("coro: wrong mode: Run needs WithPaused, Wait a scheduler without it")
-	// ErrThread: the system refused a thread or a descriptor. Raise RLIMIT_NPROC or RLIMIT_NOFILE, or use
-	// fewer workers.
-	ErrThread = errors.New("coro: the system refused a thread or a descriptor: raise its limit or use fewer workers")
-	// ErrTooManyWakes: the coroutine has 2²⁸ permits that it has not taken. Let it park before it is woken again.
-	ErrTooManyWakes = errors.New("coro: too many wake-ups: let the coroutine park before it is woken again")
-	// ErrChanClosed: the channel is closed, and, from Recv, nothing is left in it.
+	// ErrPaused: Run is for schedulers made WithPaused, Wait is for the others.
+	ErrPaused = errors.New("coro: Run needs a scheduler made WithPaused, Wait one made without it")
+	// ErrThread: the system refused a thread or a descriptor. Raise RLIMIT_NPROC or RLIMIT_NOFILE,
+	// or use fewer workers.
+	ErrThread = errors.New("coro: the system refused a thread or a descriptor: " +
+		"raise its limit or use fewer workers")
+	// ErrOverflow: a count is at its limit and was not changed: the 2²⁸ permits of a coroutine
+	// (Wake), the 2⁶⁰ permits of a Semaphore (Release), the count of 2⁶⁰ of a WaitGroup (Add).
+	ErrOverflow = errors.New("coro: a count is at its limit: let some be taken first")
+	// ErrChanClosed: the channel is closed; from Recv: and nothing is left in the channel.
 	ErrChanClosed = errors.New("coro: channel is closed")
-	// ErrTooManyPermits: the semaphore would have more than 2⁶⁰ permits. Nothing was released.
-	ErrTooManyPermits = errors.New("coro: too many permits in a semaphore")
-	// ErrNotLocked: what was to be unlocked is not locked, or not by the caller, or not in that way. Nothing was unlocked.
-	ErrNotLocked = errors.New("coro: not locked by the caller: unlock in the goroutine or body that has locked, once")
-	// ErrLockedAlready: the caller would wait for itself: it holds the lock, or is within the function of the Once.
-	ErrLockedAlready = errors.New("coro: locked by the caller already: it would wait for itself; unlock first")
-	// ErrNegativeLatch: the count would be below zero. It was not changed.
-	ErrNegativeLatch = errors.New("coro: a latch below zero: add before what is counted begins, and count each end once")
-	// ErrDestroyed: a C body has destroyed it.
-	ErrDestroyed = errors.New("coro: destroyed by a C body: make a new one, or leave it to Go, which frees it when nobody refers to it")
-	// ErrNotCurrent: a method of Coroutine was called by somebody else than its body.
-	ErrNotCurrent = errors.New("coro: not the body of this coroutine: its methods are for its own goroutine, until it ends")
+	// ErrNotLocked: the lock is not locked, or not by the caller, or not in that way. Nothing was
+	// unlocked.
+	ErrNotLocked = errors.New("coro: not locked by the caller: " +
+		"unlock in the goroutine or body that has locked, once")
+	// ErrLockedAlready: the caller would wait for itself: it holds the lock, or is within the
+	// function of the Once.
+	ErrLockedAlready = errors.New("coro: locked by the caller already: " +
+		"it would wait for itself; unlock first")
+	// ErrNegativeWaitGroup: the count would be below zero. It was not changed.
+	ErrNegativeWaitGroup = errors.New("coro: a wait group below zero: " +
+		"add before what is counted begins, and count each end once")
+	// ErrDestroyed: a C body has destroyed the object.
+	ErrDestroyed = errors.New("coro: destroyed by a C body: " +
+		"make a new one, or leave it to Go, which frees it when nobody refers to it")
+	// ErrNotCurrent: a method of Coroutine was called by a goroutine that is not its body's.
+	ErrNotCurrent = errors.New("coro: not the body of this coroutine: " +
+		"its methods are for its own goroutine, until it ends")
 	// ErrGoexit: the body called runtime.Goexit, as t.FailNow does.
 	ErrGoexit = errors.New("coro: the body called runtime.Goexit")
-	// ErrInside: the scheduler was to be closed by a Go function that one of its coroutines waits for. Close it from
-	// another goroutine, which the function does not wait for.
-	ErrInside = errors.New("coro: close from within a Go function that a coroutine has called: close from another goroutine")
+	// ErrInside: Close was called by a Go function that a coroutine of the scheduler waits for.
+	// Close the scheduler from another goroutine, for which the function does not wait.
+	ErrInside = errors.New("coro: close from within a Go function that a coroutine has called: " +
+		"close from another goroutine")
 	// ErrNoCgo: this binary was built without the C core.
-	ErrNoCgo = errors.New("coro: built without its C core: it needs CGO_ENABLED=1, a C compiler, and linux on amd64 or arm64")
+	ErrNoCgo = errors.New("coro: built without its C core: " +
+		"it needs CGO_ENABLED=1, a C compiler, and linux on amd64 or arm64")
+)
+
+// A kind is what a status of the core is about: some statuses mean different things.
+type kind uint8
+
+const (
+	ofScheduler kind = iota // a scheduler, a coroutine or a generator
+	ofChan
+	ofObject    // a semaphore, a lock, a condition, a once
+	ofWaitGroup // a wait group that was not destroyed
 )
 
 // statusError is the one mapping from the core's status codes.
-func statusError(s csrc.Status) error {
+func statusError(s csrc.Status, k kind) error {
 	switch s {
 	case csrc.OK:
 		return nil
 	case csrc.Closed:
+		if k == ofChan {
+			return ErrChanClosed
+		}
 		return ErrClosed
+	case csrc.Perm:
+		if k == ofScheduler {
+			return ErrPaused
+		}
+		return ErrNotLocked
 	case csrc.NoMemory:
 		return ErrNoMemory
 	case csrc.Canceled:
@@ -75,12 +103,18 @@ func statusError(s csrc.Status) error {
 		return ErrBusy
 	case csrc.Ended:
 		return ErrEnded
-	case csrc.Perm:
-		return ErrMode
 	case csrc.Again:
 		return ErrThread
 	case csrc.Overflow:
-		return ErrTooManyWakes
+		return ErrOverflow
+	}
+	switch {
+	case s == csrc.Deadlock && k == ofObject:
+		return ErrLockedAlready
+	case s == csrc.Invalid && k == ofObject:
+		return ErrDestroyed
+	case s == csrc.Invalid && k == ofWaitGroup:
+		return ErrNegativeWaitGroup
 	}
 	return fmt.Errorf("coro: %s", s.Text())
 }
@@ -96,18 +130,23 @@ func (e *OptionError) Error() string {
 	return fmt.Sprintf("coro: %s(%v): %s", e.What, e.Value, e.Reason)
 }
 
-// A Blocked coroutine waits for something that is not in sight.
-type Blocked struct {
+// A BlockedCoroutine waits.
+type BlockedCoroutine struct {
 	Handle Handle
-	Func   string // the name given by FuncName, or the address of the C function
-	Worker int    // where it is at home
-	Waits  string // the call that it waits in: "park", "join", or "call", of a Go function
+	Func   string // the name given by FuncName, or the address of the C function; of a Go body its name
+	Worker int    // the number of its home worker; -1: it has a Go body, which has none
+
+	// Waits is the call that the coroutine waits in. Of a C body: "park", "join", "sleep", "call" (of
+	// a Go function), "blocking call", "send", "receive", "select", "semaphore", "mutex", "read lock",
+	// "write lock", "condition", "latch" (a WaitGroup) or "once". Of a Go body: "park", or "await" for
+	// every other wait.
+	Waits string
 }
 
-// A DeadlockError tells that coroutines are left that nothing can wake any more, exactly.
+// A DeadlockError tells, exactly, that coroutines are left that nothing can wake any more.
 type DeadlockError struct {
-	Count   int       // how many
-	Blocked []Blocked // the first of them
+	Count   int                // of the coroutines
+	Blocked []BlockedCoroutine // the first of them
 }
 
 func (e *DeadlockError) Error() string {

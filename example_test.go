@@ -44,24 +44,25 @@ var (
 	relay       = coro.MustFunc[coro.Handle, coro.None](examplebody.Relay, coro.FuncName("relay"))
 )
 
+// check is how these examples treat an error that is not their subject.
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
 // Spawn a thousand coroutines and wait until all have ended. Each adds to a counter in C memory.
 func Example() {
 	ctx := context.Background()
 	s, err := coro.New()
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	defer s.Close(ctx)
 
 	examplebody.ResetPrimes()
 	for n := uint32(0); n < 1_000_000; n += 1000 {
-		if err := countPrimes.Spawn(s, examplebody.Range{From: n, To: n + 1000}); err != nil {
-			log.Fatal(err)
-		}
+		check(countPrimes.Spawn(s, examplebody.Range{From: n, To: n + 1000}))
 	}
-	if err := s.Wait(ctx); err != nil {
-		log.Fatal(err)
-	}
+	check(s.Wait(ctx))
 	fmt.Println(examplebody.PrimesFound(), "primes below a million")
 	// Output: 78498 primes below a million
 }
@@ -82,706 +83,29 @@ func ExampleNewFunc() {
 	// <nil>
 }
 
-// Start a coroutine whose result is wanted.
-func ExampleFunc_Start() {
-	s, err := coro.New(coro.WithWorkers(2), coro.WithName("collatz"))
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer s.Close(context.Background())
-
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	var tasks []*coro.Task[uint32]
-	for _, n := range []uint64{6, 27, 97, 871} {
-		task, err := collatz.Start(s, n)
-		if err != nil {
-			log.Fatal(err)
-		}
-		tasks = append(tasks, task)
-	}
-	for _, task := range tasks {
-		steps, err := task.Wait(ctx)
-		fmt.Println(steps, err)
-	}
-	// Output:
-	// 8 <nil>
-	// 111 <nil>
-	// 118 <nil>
-	// 178 <nil>
-}
-
-// Spawn very many: a Batch hands them over 62 at a time, for a few nanoseconds each.
-func ExampleBatch() {
-	ctx := context.Background()
-	s, err := coro.New()
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer s.Close(ctx)
-
-	examplebody.ResetPrimes()
-	batch := countPrimes.Batch(s)
-	for n := uint32(0); n < 100_000; n += 10 {
-		if err := batch.Add(examplebody.Range{From: n, To: n + 10}); err != nil {
-			log.Fatal(err)
-		}
-	}
-	if err := batch.Flush(); err != nil { // what is in it still
-		log.Fatal(err)
-	}
-	if err := s.Wait(ctx); err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(examplebody.PrimesFound(), "primes below a hundred thousand")
-	// Output: 9592 primes below a hundred thousand
-}
-
-// SpawnSeq takes the arguments from an iterator.
-func ExampleFunc_SpawnSeq() {
-	ctx := context.Background()
-	s, err := coro.New()
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer s.Close(ctx)
-
-	examplebody.ResetPrimes()
-	hundreds := func(yield func(examplebody.Range) bool) {
-		for n := uint32(0); n < 10_000; n += 100 {
-			if !yield(examplebody.Range{From: n, To: n + 100}) {
-				return
-			}
-		}
-	}
-	started, err := countPrimes.SpawnSeq(s, hundreds)
-	fmt.Println(started, err)
-	fmt.Println(s.Wait(ctx), examplebody.PrimesFound())
-	// Output:
-	// 100 <nil>
-	// <nil> 1229
-}
-
-// Coroutines that use the same things stay together, on one worker.
-func ExampleFunc_OnWorker() {
-	ctx := context.Background()
-	s, err := coro.New(coro.WithWorkers(2))
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer s.Close(ctx)
-
-	task, err := collatz.OnWorker(1).Start(s, 27)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(task.Wait(ctx))
-	fmt.Println(collatz.OnWorker(2).Spawn(s, 27))
-	// Output:
-	// 111 <nil>
-	// coro: OnWorker(2): the scheduler has workers 0 to 1: see WithWorkers
-}
-
-// A context given at the start cancels the coroutine when it ends: coro_park returns CORO_ECANCELED, and the body decides
-// what that means. This one has a result if it has added anything, and else says that it was canceled.
-//
-//	void adder(void *arg, void *result)
-//	{
-//		uint32_t start = *(uint32_t *)arg, sum = start;
-//
-//		while (coro_park() == CORO_OK)
-//			sum += start;
-//		if (sum == start)
-//			coro_exit_canceled();
-//		*(uint32_t *)result = sum;
-//	}
-func ExampleFunc_StartContext() {
-	s, err := coro.New()
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer s.Close(context.Background())
-
-	ctx, cancel := context.WithCancelCause(context.Background())
-	task, err := adder.StartContext(ctx, s, 5)
-	if err != nil {
-		log.Fatal(err)
-	}
-	steps, err := collatz.StartContext(ctx, s, 77031)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(steps.Wait(context.Background()))
-	cancel(errors.New("enough of that"))
-	fmt.Println(task.Wait(context.Background()))
-	// Output:
-	// 350 <nil>
-	// 0 enough of that
-}
-
-// A coroutine may have a Go function for its body, which returns anything.
-func ExampleGo() {
-	ctx := context.Background()
-	s, err := coro.New()
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer s.Close(ctx)
-
-	var tasks []*coro.Task[string]
-	for _, word := range []string{"level", "coroutine", "noon"} {
-		task, err := coro.Go(s, func(c *coro.Coroutine) (string, error) {
-			for i, j := 0, len(word)-1; i < j; i, j = i+1, j-1 {
-				if word[i] != word[j] {
-					return "", fmt.Errorf("%s is no palindrome", word)
-				}
-				if err := c.Yield(); err != nil { // the others have their turn
-					return "", err
-				}
-			}
-			return word, nil
-		})
-		if err != nil {
-			log.Fatal(err)
-		}
-		tasks = append(tasks, task)
-	}
-	for _, task := range tasks {
-		fmt.Println(task.Wait(ctx))
-	}
-	// Output:
-	// level <nil>
-	//  coroutine is no palindrome
-	// noon <nil>
-}
-
-// A panic in a Go body ends that coroutine alone.
-func ExamplePanicError() {
-	ctx := context.Background()
-	s, err := coro.New()
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer s.Close(ctx)
-
-	task, err := coro.Go(s, func(*coro.Coroutine) (int, error) { panic("out of cheese") })
-	if err != nil {
-		log.Fatal(err)
-	}
-	_, err = task.Wait(ctx)
-	var p *coro.PanicError
-	if errors.As(err, &p) {
-		fmt.Println("it said:", p.Value)
-	}
-	// Output: it said: out of cheese
-}
-
-// A Go body starts C bodies and waits for them; other bodies run meanwhile.
-func ExampleAwait() {
-	ctx := context.Background()
-	s, err := coro.New()
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer s.Close(ctx)
-
-	task, err := coro.Go(s, func(c *coro.Coroutine) (sum uint32, err error) {
-		var tasks []*coro.Task[uint32]
-		for _, n := range []uint64{6, 27, 97, 871} {
-			task, err := collatz.Start(c.Scheduler(), n)
-			if err != nil {
-				return 0, err
-			}
-			tasks = append(tasks, task)
-		}
-		for _, task := range tasks {
-			steps, err := coro.Await(c, task)
-			if err != nil {
-				return 0, err
-			}
-			sum += steps
-		}
-		return sum, nil
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(task.Wait(ctx))
-	// Output: 415 <nil>
-}
-
-// Two Go bodies take turns: each waits for a permit from the other. Permits are counted: none is lost if it comes before the
-// other waits.
-func ExampleCoroutine_Park() {
-	ctx := context.Background()
-	s, err := coro.New()
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer s.Close(ctx)
-
-	partner := make(chan coro.Handle, 1)
-	pong, err := coro.Go(s, func(c *coro.Coroutine) (coro.None, error) {
-		ping := <-partner
-		for range 3 {
-			if err := c.Park(); err != nil {
-				return coro.None{}, err
-			}
-			fmt.Println("pong")
-			if err := c.Wake(ping); err != nil {
-				return coro.None{}, err
-			}
-		}
-		return coro.None{}, nil
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	ping, err := coro.Go(s, func(c *coro.Coroutine) (coro.None, error) {
-		partner <- c.Handle()
-		for range 3 {
-			fmt.Println("ping")
-			if err := errors.Join(c.Wake(pong.Handle()), c.Park()); err != nil {
-				return coro.None{}, err
-			}
-		}
-		return coro.None{}, nil
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	for _, task := range []*coro.Task[coro.None]{ping, pong} {
-		if _, err := task.Wait(ctx); err != nil {
-			log.Fatal(err)
-		}
-	}
-	// Output:
-	// ping
-	// pong
-	// ping
-	// pong
-	// ping
-	// pong
-}
-
-// A Group is tasks that end together: the first error cancels the others, and Wait returns when all have ended.
-func ExampleGroup() {
-	s, err := coro.New()
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer s.Close(context.Background())
-
-	g := coro.NewGroup(context.Background(), s)
-	for n := range uint32(3) {
-		if _, err := adder.StartIn(g, n); err != nil { // they would add for ever
-			log.Fatal(err)
-		}
-	}
-	if _, err := coro.GoIn(g, func(c *coro.Coroutine) (string, error) {
-		return "", errors.New("out of paper")
-	}); err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(g.Wait())
-	// Output: out of paper
-}
-
-// Completions yields tasks as they end.
-func ExampleCompletions() {
-	ctx := context.Background()
-	s, err := coro.New()
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer s.Close(ctx)
-
-	start := map[*coro.Task[uint32]]uint64{}
-	var tasks []*coro.Task[uint32]
-	for n := uint64(1); n <= 1000; n++ {
-		task, err := collatz.Start(s, n)
-		if err != nil {
-			log.Fatal(err)
-		}
-		start[task] = n
-		tasks = append(tasks, task)
-	}
-	most, from := uint32(0), uint64(0)
-	for task, err := range coro.Completions(ctx, tasks...) {
-		if err != nil {
-			log.Fatal(err)
-		}
-		if steps, _ := task.Wait(ctx); steps > most {
-			most, from = steps, start[task]
-		}
-	}
-	fmt.Println(most, "steps from", from)
-	// Output: 178 steps from 871
-}
-
-// A goroutine feeds a C coroutine through one channel, and receives from it through another, until that is closed.
-//
-//	void doubler(void *arg, void *result)
-//	{
-//		const struct pipe p = *(struct pipe *)arg;
-//		int64_t value, n = 0;
-//
-//		while (coro_chan_recv(p.in, &value, CORO_FOREVER) == CORO_OK) {
-//			value *= 2;
-//			if (coro_chan_send(p.out, &value, CORO_FOREVER))
-//				break;
-//			n++;
-//		}
-//		coro_chan_close(p.out);
-//		*(int64_t *)result = n;
-//	}
-func ExampleChan() {
-	ctx := context.Background()
-	s, err := coro.New()
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer s.Close(ctx)
-
-	in, err := coro.NewChan[int64](s, 16)
-	if err != nil {
-		log.Fatal(err)
-	}
-	out, err := coro.NewChan[int64](s, 16)
-	if err != nil {
-		log.Fatal(err)
-	}
-	task, err := doubler.Start(s, examplebody.Pipe{In: in.Address(), Out: out.Address()})
-	if err != nil {
-		log.Fatal(err)
-	}
-	go func() {
-		for n := range int64(5) {
-			if err := in.Send(ctx, n); err != nil {
-				log.Print(err)
-			}
-		}
-		in.Close()
-	}()
-	for n := range out.All(ctx) {
-		fmt.Println(n)
-	}
-	_, err = out.Recv(ctx)
-	fmt.Println(err)
-	fmt.Println(task.Wait(ctx))
-	// Output:
-	// 0
-	// 2
-	// 4
-	// 6
-	// 8
-	// coro: channel is closed
-	// 5 <nil>
-}
-
-// A goroutine feeds a C coroutine and takes what comes back, in whatever order that is possible.
-func ExampleSelect() {
-	ctx := context.Background()
-	s, err := coro.New()
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer s.Close(ctx)
-
-	in, err := coro.NewChan[int64](s, 0)
-	if err != nil {
-		log.Fatal(err)
-	}
-	out, err := coro.NewChan[int64](s, 0)
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err := doubler.Spawn(s, examplebody.Pipe{In: in.Address(), Out: out.Address()}); err != nil {
-		log.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	source := in
-	for next, sum := int64(1), int64(0); ; {
-		var twice int64
-		i, err := coro.Select(ctx, coro.OnSend(source, next), coro.OnRecv(out, &twice))
-		switch {
-		case errors.Is(err, coro.ErrChanClosed):
-			fmt.Println(sum)
-			return
-		case err != nil:
-			log.Fatal(err)
-		case i == 1:
-			sum += twice
-		case next == 100:
-			in.Close()
-			source = nil // never again
-		default:
-			next++
-		}
-	}
-	// Output: 10100
-}
-
-// A Semaphore lets three C coroutines in at a time. Each gives its permit back: in the end all three are there again.
-//
-//	void visitor(void *arg, void *result)
-//	{
-//		coro_sem *permits = *(coro_sem **)arg;
-//
-//		if (coro_sem_acquire(permits, CORO_FOREVER))
-//			return; // canceled: no permit was taken
-//		if (++inside > most_inside)
-//			most_inside = inside;
-//		coro_yield();
-//		inside--;
-//		coro_sem_release(permits, 1);
-//	}
-func ExampleSemaphore() {
-	ctx := context.Background()
-	s, err := coro.New(coro.WithWorkers(1), coro.WithPaused())
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer s.Close(ctx)
-
-	permits, err := coro.NewSemaphore(s, 3)
-	if err != nil {
-		log.Fatal(err)
-	}
-	if _, err := visitor.SpawnN(s, 100, permits.Address()); err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(s.Run(ctx), examplebody.MostInside(), "at once")
-
-	for permits.TryAcquire() {
-		fmt.Println("a permit")
-	}
-	// Output:
-	// <nil> 3 at once
-	// a permit
-	// a permit
-	// a permit
-}
-
-// C coroutines and a goroutine change a number in C memory, one at a time.
-//
-//	void depositor(void *arg, void *result)
-//	{
-//		coro_mutex *lock = *(coro_mutex **)arg;
-//
-//		if (coro_mutex_lock(lock, CORO_FOREVER))
-//			return; // canceled: it is not locked
-//		int64_t before = goods;
-//		coro_yield(); // nobody else comes in between
-//		goods = before + 1;
-//		coro_mutex_unlock(lock);
-//	}
-func ExampleMutex() {
-	ctx := context.Background()
-	s, err := coro.New()
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer s.Close(ctx)
-
-	lock, err := coro.NewMutex(s)
-	if err != nil {
-		log.Fatal(err)
-	}
-	goods := examplebody.Goods()
-	*goods = 0
-	if _, err := depositor.SpawnN(s, 100, lock.Address()); err != nil {
-		log.Fatal(err)
-	}
-	for range 100 {
-		if err := lock.Lock(ctx); err != nil {
-			log.Fatal(err)
-		}
-		*goods++
-		if err := lock.Unlock(); err != nil {
-			log.Fatal(err)
-		}
-	}
-	fmt.Println(s.Wait(ctx), *goods)
-	fmt.Println(lock.Unlock())
-	// Output:
-	// <nil> 200
-	// coro: not locked by the caller: unlock in the goroutine or body that has locked, once
-}
-
-// Readers are inside together, C coroutines and Go bodies; a writer is there alone.
-func ExampleRWMutex() {
-	ctx := context.Background()
-	s, err := coro.New()
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer s.Close(ctx)
-
-	lock, err := coro.NewRWMutex(s)
-	if err != nil {
-		log.Fatal(err)
-	}
-	table := examplebody.Table()
-	if err := lock.Lock(ctx); err != nil {
-		log.Fatal(err)
-	}
-	task, err := auditor.Start(s, lock.Address()) // it waits
-	if err != nil {
-		log.Fatal(err)
-	}
-	*table = [4]int64{1, 20, 300, 4000}
-	fmt.Println(lock.TryRLock(), lock.Unlock())
-	fmt.Println(task.Wait(ctx))
-	fmt.Println(lock.TryRLock(), lock.RUnlock())
-	// Output:
-	// false <nil>
-	// 4321 <nil>
-	// true <nil>
-}
-
-// C coroutines wait for goods, which a goroutine delivers.
-//
-//	void buyer(void *arg, void *result)
-//	{
-//		const struct shop s = *(struct shop *)arg;
-//		int status = coro_mutex_lock(s.lock, CORO_FOREVER);
-//
-//		if (status)
-//			return;
-//		while (!goods && !status)
-//			status = coro_cond_wait(s.delivered, s.lock, CORO_FOREVER);
-//		if (!status)
-//			goods--;
-//		coro_mutex_unlock(s.lock);
-//	}
-func ExampleCond() {
-	ctx := context.Background()
-	s, err := coro.New()
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer s.Close(ctx)
-
-	lock, err := coro.NewMutex(s)
-	if err != nil {
-		log.Fatal(err)
-	}
-	delivered, err := coro.NewCond(lock)
-	if err != nil {
-		log.Fatal(err)
-	}
-	goods := examplebody.Goods()
-	*goods = 0
-	if _, err := buyer.SpawnN(s, 10, examplebody.Shop{Lock: lock.Address(), Delivered: delivered.Address()}); err != nil {
-		log.Fatal(err)
-	}
-	for range 2 {
-		if err := lock.Lock(ctx); err != nil {
-			log.Fatal(err)
-		}
-		*goods += 5
-		fmt.Println(delivered.Broadcast(), lock.Unlock())
-	}
-	fmt.Println(s.Wait(ctx), *goods, "left")
-	// Output:
-	// <nil> <nil>
-	// <nil> <nil>
-	// <nil> 0 left
-}
-
-// A goroutine waits until a hundred C coroutines have been there.
-//
-//	void runner(void *arg, void *result)
-//	{
-//		coro_latch_add(*(coro_latch **)arg, -1);
-//	}
-func ExampleLatch() {
-	ctx := context.Background()
-	s, err := coro.New()
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer s.Close(ctx)
-
-	left, err := coro.NewLatch(s, 100)
-	if err != nil {
-		log.Fatal(err)
-	}
-	if _, err := runner.SpawnN(s, 100, left.Address()); err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(left.Wait(ctx))
-	fmt.Println(left.Done())
-	// Output:
-	// <nil>
-	// coro: a latch below zero: add before what is counted begins, and count each end once
-}
-
 // A hundred thousand sessions wait for a permit. Dense ones have no stacks meanwhile, only some hundred bytes each.
 func ExampleFuncDense() {
 	ctx := context.Background()
 	s, err := coro.New(coro.WithWorkers(1))
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	defer s.Close(ctx)
 
 	session, err := coro.NewFunc[uintptr, coro.None](examplebody.Visitor, coro.FuncDense())
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	permits, err := coro.NewSemaphore(s, 0)
-	if err != nil {
-		log.Fatal(err)
-	}
-	if _, err := session.SpawnN(s, 100_000, permits.Address()); err != nil {
-		log.Fatal(err)
-	}
+	check(err)
+	_, err = session.SpawnN(s, 100_000, permits.Address())
+	check(err)
 	for !s.Stats().Stalled { // nothing is left to do but to wait
 		time.Sleep(time.Millisecond)
 	}
 	st := s.Stats()
 	fmt.Println(st.Live, "wait, on fewer than 100 stacks:", st.Stacks < 100)
-	if err := permits.Release(1); err != nil {
-		log.Fatal(err)
-	}
+	check(permits.Release(1))
 	fmt.Println(s.Wait(ctx), s.Stats().Live)
 	// Output:
 	// 100000 wait, on fewer than 100 stacks: true
 	// <nil> 0
-}
-
-// What C and Go bodies need is set up by whoever comes first; here that is Go.
-//
-//	void user(void *arg, void *result)
-//	{
-//		if (coro_once_do(*(coro_once **)arg, make_table, NULL, CORO_FOREVER) == CORO_OK)
-//			*(int64_t *)result = sum_of_table();
-//	}
-func ExampleOnce() {
-	ctx := context.Background()
-	s, err := coro.New()
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer s.Close(ctx)
-
-	made, err := coro.NewOnce(s)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fill := func() { *examplebody.Table() = [4]int64{1, 2, 3, 4} }
-	fmt.Println(made.Do(ctx, fill))
-	task, err := user.Start(s, made.Address())
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(task.Wait(ctx))
-	// Output:
-	// <nil>
-	// 10 <nil>
 }
 
 // A paused scheduler collects a batch; Run runs it to its end. Here the end is a deadlock: each of three coroutines
@@ -789,17 +113,13 @@ func ExampleOnce() {
 func ExampleScheduler_Run() {
 	ctx := context.Background()
 	s, err := coro.New(coro.WithPaused())
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	defer s.Close(ctx)
 
 	var next coro.Handle
 	for range 3 {
 		task, err := relay.Start(s, next)
-		if err != nil {
-			log.Fatal(err)
-		}
+		check(err)
 		next = task.Handle()
 	}
 
@@ -832,12 +152,11 @@ func ExampleScheduler_Run() {
 //	}
 func ExampleGenerator() {
 	g, err := coro.NewGenerator(examplebody.Fibonacci, 0, coro.StackMin)
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	defer g.Close()
 
-	for n := range g.All() {
+	for n, err := range g.All() {
+		check(err)
 		if n > 50 {
 			break
 		}
@@ -851,9 +170,7 @@ func ExampleGenerator() {
 // Close with a context that ends cancels: what has not started never will, and what is parked is told to end.
 func ExampleScheduler_Close() {
 	s, err := coro.New()
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	if err := relay.Spawn(s, 0); err != nil { // nobody will ever wake it
 		log.Fatal(err)
 	}
@@ -873,29 +190,23 @@ func ExampleScheduler_Close() {
 //	int64_t words;
 //	coro_go_id id = coro_go_function("count words");
 //	int status = coro_call_go(id, line, strlen(line), &words, sizeof words, NULL);
-func ExampleExportNamed() {
-	_, err := coro.ExportNamed("count words", func(ctx context.Context, line []byte) (int64, error) {
+func ExampleExportFuncNamed() {
+	_, err := coro.ExportFuncNamed("count words", func(ctx context.Context, line []byte) (int64, error) {
 		words := bytes.Fields(line)
 		if len(words) == 0 {
 			return 0, errors.New("an empty line")
 		}
 		return int64(len(words)), nil
 	})
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 
 	ctx := context.Background()
 	s, err := coro.New()
-	if err != nil {
-		log.Fatal(err)
-	}
+	check(err)
 	defer s.Close(ctx)
 	for line := range int64(3) {
 		task, err := wordCount.Start(s, line)
-		if err != nil {
-			log.Fatal(err)
-		}
+		check(err)
 		n, err := task.Wait(ctx)
 		fmt.Println(n, err)
 	}

@@ -8,12 +8,12 @@ import (
 	"github.com/organzine/coro/internal/asm"
 )
 
-// An executor is a goroutine that resumes the bodies of a lane in turn.
+// An executor is a goroutine that resumes the bodies of a pool in turn.
 type executor struct {
-	lane      *lane
+	pool      *executorPool
 	wakeup    chan struct{}
 	queue     stealQueue
-	slot      atomic.Pointer[Coroutine] // the one that was woken last: it runs next, ahead of the queue
+	next      atomic.Pointer[Coroutine] // the one that was woken last: it runs next, ahead of the queue
 	handovers int                       // how often that has happened since the queue had its turn
 	random    uint32
 	before    []uint32 // turns of the others when it had nothing last
@@ -21,27 +21,27 @@ type executor struct {
 	turns   uint32     // resumes; atomic, relaxed: the poller looks
 	current *Coroutine // atomic, relaxed: likewise
 
-	active bool   // with lane.mu
-	seen   uint32 // turns at the poller's last look, with lane.mu
+	active bool   // with pool.mu
+	seen   uint32 // turns at the poller's last look, with pool.mu
 }
 
 const handoverBudget = 256
 
-// main resumes one after the other, until the lane is closed.
+// main resumes one after the other, until the pool is closed.
 func (e *executor) main() {
 	defer func() {
 		if c := e.current; c != nil { // its body has called runtime.Goexit, which goes on in whoever resumed it
 			storeCoroutine(&e.current, nil)
-			c.carrier = nil
+			c.goroutine = nil
 			c.end()
 			go e.main()
 		}
 	}()
 	// One frame only between the resume and the loop: after a switch the processor predicts no return rightly.
-	for c := e.next(); c != nil; {
+	for c := e.pick(); c != nil; {
 		if c.next == nil && !c.start() {
 			c.end()
-			c = e.next()
+			c = e.pick()
 			continue
 		}
 		if c.exec != e {
@@ -54,7 +54,7 @@ func (e *executor) main() {
 			// It is pushed and the next one taken. Where there is nothing but others in the queue this is done here, at once.
 			q := &e.queue
 			turn, head, tail := e.turns+1, q.head.Load(), atomic.LoadUint32(&q.tail)
-			if n := tail - head; e.slot.Load() != nil || n == 0 || n >= uint32(len(q.ring)) || turn%laneTurns == 0 || e.lane.spare.Load() > 0 {
+			if n := tail - head; e.next.Load() != nil || n == 0 || n >= uint32(len(q.ring)) || turn%poolTurns == 0 || e.pool.spare.Load() > 0 {
 				e.push(c)
 				break
 			}
@@ -64,57 +64,57 @@ func (e *executor) main() {
 			}
 			storeCoroutine(&q.ring[tail%uint32(len(q.ring))], c)
 			c = loadCoroutine(&q.ring[head%uint32(len(q.ring))])
-			taken := q.head.CompareAndSwap(head, head+1) // Q2
-			asm.StoreReleaseAfterCAS(&q.tail, tail+1)    // Q1
+			taken := q.head.CompareAndSwap(head, head+1) // E2
+			asm.StoreReleaseAfterCAS(&q.tail, tail+1)    // E1
 			if taken {
 				continue
 			}
 		case opWait:
 			// Only now may others see that it waits: whoever wakes it may resume it at once.
-			if !c.settle() {
+			if !c.publishWait() {
 				e.push(c)
 			}
 		case opEnd:
 			storeCoroutine(&e.current, nil)
 			c.end()
 		}
-		c = e.next()
+		c = e.pick()
 	}
 }
 
-// push puts a runnable one at the back, and half of the queue on the lane's if there is no room.
+// push puts a runnable one at the back, and half of the queue on the pool's if there is no room.
 func (e *executor) push(c *Coroutine) {
 	if !e.queue.push(c) {
-		e.lane.mu.Lock()
+		e.pool.mu.Lock()
 		for range len(e.queue.ring) / 2 {
 			if c := e.queue.pop(); c != nil {
-				e.lane.queue.push(c)
+				e.pool.queue.push(c)
 			}
 		}
-		e.lane.mu.Unlock()
+		e.pool.mu.Unlock()
 		e.queue.push(c)
 	}
-	if e.lane.spare.Load() > 0 && e.queue.len() > 1 { // spare first: it is seldom written
-		e.lane.feed()
+	if e.pool.spare.Load() > 0 && e.queue.len() > 1 { // spare first: it is seldom written
+		e.pool.feed()
 	}
 }
 
-// hand puts one that has just been woken into the slot, so that a chain of wake-ups stays in cache; who was there goes to the back.
+// hand puts one that has just been woken into next, so that a chain of wake-ups stays in cache; who was there goes to the back.
 func (e *executor) hand(c *Coroutine) {
-	if old := e.slot.Swap(c); old != nil {
+	if old := e.next.Swap(c); old != nil {
 		e.push(old)
 	}
 }
 
-// next returns what to resume, and waits for it; nil: the lane is closed.
-func (e *executor) next() *Coroutine {
+// pick returns what to resume, and waits for it; nil: the pool is closed.
+func (e *executor) pick() *Coroutine {
 	storeUint32(&e.turns, e.turns+1)
-	if e.turns%laneTurns == 0 && !e.look() {
+	if e.turns%poolTurns == 0 && !e.look() {
 		return nil
 	}
 	for {
-		if e.slot.Load() != nil && e.handovers < handoverBudget {
-			if c := e.slot.Swap(nil); c != nil {
+		if e.next.Load() != nil && e.handovers < handoverBudget {
+			if c := e.next.Swap(nil); c != nil {
 				e.handovers++
 				return c
 			}
@@ -125,7 +125,7 @@ func (e *executor) next() *Coroutine {
 		if c := e.queue.pop(); c != nil {
 			return c
 		}
-		if e.slot.Load() != nil {
+		if e.next.Load() != nil {
 			continue
 		}
 		storeCoroutine(&e.current, nil)
@@ -135,83 +135,83 @@ func (e *executor) next() *Coroutine {
 	}
 }
 
-// look is for what only comes up now and then. False: the lane is closed.
+// look is for what only comes up now and then. False: the pool is closed.
 func (e *executor) look() bool {
-	l := e.lane
-	if l.extra.Load() <= 0 || l.extra.Add(-1) < 0 {
+	p := e.pool
+	if p.extra.Load() <= 0 || p.extra.Add(-1) < 0 {
 		e.share()
 		return true
 	}
-	l.mu.Lock()
-	if l.active <= l.most {
-		l.mu.Unlock()
+	p.mu.Lock()
+	if p.active <= p.most {
+		p.mu.Unlock()
 		return true
 	}
-	l.rescue(e) // it has stood in for another one, who goes on
+	p.rescue(e) // it has stood in for another one, who goes on
 	return e.rest()
 }
 
-// share takes this executor's part of what is on the lane's queue, and of what has come from the core. False: there is nothing.
+// share takes this executor's part of what is on the pool's queue, and of what has come from the core. False: there is nothing.
 func (e *executor) share() bool {
-	l := e.lane
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.drain()
+	p := e.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.drain()
 	return e.shareLocked()
 }
 
 func (e *executor) shareLocked() bool {
-	l := e.lane
-	n := min(l.queue.len()/l.active+1, laneShare, l.queue.len())
+	p := e.pool
+	n := min(p.queue.len()/p.active+1, poolShare, p.queue.len())
 	got := false
 	for ; n > 0 && !e.queue.full(); n-- {
-		e.queue.push(l.queue.pop())
+		e.queue.push(p.queue.pop())
 		got = true
 	}
-	if l.queue.len() > 0 && l.spare.Load() > 0 {
-		l.start()
+	if p.queue.len() > 0 && p.spare.Load() > 0 {
+		p.start()
 	}
 	return got
 }
 
-// find looks for work: on the lane's queue, with the others, and for a moment in the inbox.
+// find looks for work: on the pool's queue, with the others, and for a moment in the inbox.
 func (e *executor) find() bool {
 	if e.share() || e.steal() {
 		return true
 	}
 	e.note()
-	for range laneSpins {
-		if e.lane.core.HasItems() {
+	for range poolSpins {
+		if e.pool.core.HasItems() {
 			return e.share()
 		}
 		for range spinTurns {
 		}
 	}
 	runtime.Gosched()
-	return e.share() || e.steal() || e.stealSlot()
+	return e.share() || e.steal() || e.stealNext()
 }
 
-func (l *lane) all() []*executor {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.executors // only ever grows
+func (p *executorPool) all() []*executor {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.executors // only ever grows
 }
 
 // note remembers how far the others are.
 func (e *executor) note() {
 	e.before = e.before[:0]
-	for _, v := range e.lane.all() {
+	for _, v := range e.pool.all() {
 		e.before = append(e.before, atomic.LoadUint32(&v.turns))
 	}
 }
 
-// stealSlot takes what is in the slot of another one that has not moved since note.
-func (e *executor) stealSlot() bool {
-	for i, v := range e.lane.all() {
+// stealNext takes what is next of another one that has not moved since note.
+func (e *executor) stealNext() bool {
+	for i, v := range e.pool.all() {
 		if v == e || i >= len(e.before) || atomic.LoadUint32(&v.turns) != e.before[i] {
 			continue
 		}
-		if c := v.slot.Load(); c != nil && v.slot.CompareAndSwap(c, nil) {
+		if c := v.next.Load(); c != nil && v.next.CompareAndSwap(c, nil) {
 			e.queue.push(c)
 			return true
 		}
@@ -221,7 +221,7 @@ func (e *executor) stealSlot() bool {
 
 // steal takes half of another one's queue.
 func (e *executor) steal() bool {
-	others := e.lane.all()
+	others := e.pool.all()
 	e.random = e.random*1664525 + 1013904223
 	for i := range others {
 		v := others[(uint32(i)+e.random>>8)%uint32(len(others))]
@@ -232,35 +232,35 @@ func (e *executor) steal() bool {
 	return false
 }
 
-// idle sleeps until there is work. False: the lane is closed.
+// idle sleeps until there is work. False: the pool is closed.
 func (e *executor) idle() bool {
-	l := e.lane
-	l.mu.Lock()
-	l.drain()
+	p := e.pool
+	p.mu.Lock()
+	p.drain()
 	if e.shareLocked() {
-		l.mu.Unlock()
+		p.mu.Unlock()
 		return true
 	}
-	if l.active == 1 && !l.core.Park() {
-		l.mu.Unlock()
+	if p.active == 1 && !p.core.Park() {
+		p.mu.Unlock()
 		return true
 	}
 	return e.rest()
 }
 
-// rest sleeps until there is work, with nothing left to run. It unlocks mu. False: the lane is closed.
+// rest sleeps until there is work, with nothing left to run. It unlocks mu. False: the pool is closed.
 func (e *executor) rest() bool {
-	l := e.lane
+	p := e.pool
 	storeCoroutine(&e.current, nil)
-	l.active--
-	l.spare.Add(1)
+	p.active--
+	p.spare.Add(1)
 	e.active = false
-	if l.closed {
-		l.mu.Unlock()
+	if p.closed {
+		p.mu.Unlock()
 		return false
 	}
-	l.idle = append(l.idle, e)
-	l.mu.Unlock()
+	p.idle = append(p.idle, e)
+	p.mu.Unlock()
 	for i := range e.queue.ring { // it is empty: what it has held may be garbage
 		storeCoroutine(&e.queue.ring[i], nil)
 	}
@@ -268,20 +268,20 @@ func (e *executor) rest() bool {
 	return open
 }
 
-// A carrier is a goroutine that bodies run on, one after the other.
-type carrier struct {
+// A bodyGoroutine is one that bodies run on, one after the other.
+type bodyGoroutine struct {
 	next func() (struct{}, bool)
 	stop func()
 	body *Coroutine
 }
 
-func newCarrier() *carrier {
-	k := &carrier{}
+func newBodyGoroutine() *bodyGoroutine {
+	k := &bodyGoroutine{}
 	k.next, k.stop = iter.Pull(k.run)
 	return k
 }
 
-func (k *carrier) run(yield func(struct{}) bool) {
+func (k *bodyGoroutine) run(yield func(struct{}) bool) {
 	for {
 		k.body.yield = yield
 		k.body.run()
@@ -294,8 +294,8 @@ func (k *carrier) run(yield func(struct{}) bool) {
 
 // A stealQueue is a ring of runnable coroutines: its owner pushes to the back, and anybody takes from the front.
 //
-//	Q1  owner: writes the entry, then tail (a release)
-//	Q2  anybody: reads head, tail (an acquire), the entry, then advances head by a compare-and-swap: if that succeeds nobody else
+//	E1  owner: writes the entry, then tail (a release)
+//	E2  anybody: reads head, tail (an acquire), the entry, then advances head by a compare-and-swap: if that succeeds nobody else
 //	    has taken the entry, and the owner has not written over it, since it writes only where head has passed
 type stealQueue struct {
 	head atomic.Uint32
@@ -318,7 +318,7 @@ func (q *stealQueue) push(c *Coroutine) bool {
 	return true
 }
 
-// pop takes one from the front, by Q2.
+// pop takes one from the front, by E2.
 func (q *stealQueue) pop() *Coroutine {
 	for {
 		h := q.head.Load()

@@ -19,7 +19,7 @@ import (
 // for ever. 0 names none.
 type FuncID uint32
 
-// Export makes a Go function one that C bodies can call, with coro_call_go or, if it is short and never blocks, with
+// ExportFunc makes a Go function one that C bodies can call, with coro_call_go or, if it is short and never blocks, with
 // coro_call_go_inline; see coro.h and docs/calls.md. A and R are
 // the types of the argument and the result in C: they hold no pointers, and C must give exactly the bytes of an A; or they
 // are []byte, for any number of bytes; or None. The function's own arguments are copies, and its own for ever.
@@ -30,30 +30,30 @@ type FuncID uint32
 //
 // A function stays exported as long as the process lives: export each once, for example in a package variable, not for
 // each call. It returns an *OptionError for a type that holds Go pointers and for a nil function, or ErrNoCgo.
-func Export[A, R any](f func(ctx context.Context, arg A) (R, error)) (FuncID, error) {
-	g, err := newGoFunc("Export", f)
+func ExportFunc[A, R any](f func(ctx context.Context, arg A) (R, error)) (FuncID, error) {
+	g, err := newGoFunc("ExportFunc", f)
 	if err != nil {
 		return 0, err
 	}
 	return goFuncs.add(g), nil
 }
 
-// MustExport is Export that panics, for package variables.
-func MustExport[A, R any](f func(ctx context.Context, arg A) (R, error)) FuncID {
-	id, err := Export(f)
+// MustExportFunc is ExportFunc that panics, for package variables.
+func MustExportFunc[A, R any](f func(ctx context.Context, arg A) (R, error)) FuncID {
+	id, err := ExportFunc(f)
 	if err != nil {
 		panic(err)
 	}
 	return id
 }
 
-// ExportNamed is Export, and coro_go_function(name) finds the function. A name can be given once: the second time is an
+// ExportFuncNamed is ExportFunc, and coro_go_function(name) finds the function. A name can be given once: the second time is an
 // *OptionError. It may return ErrNoMemory too.
-func ExportNamed[A, R any](name string, f func(ctx context.Context, arg A) (R, error)) (FuncID, error) {
+func ExportFuncNamed[A, R any](name string, f func(ctx context.Context, arg A) (R, error)) (FuncID, error) {
 	if name == "" || strings.ContainsRune(name, 0) {
-		return 0, &OptionError{"ExportNamed", name, "must not be empty or contain a zero byte"}
+		return 0, &OptionError{"ExportFuncNamed", name, "must not be empty or contain a zero byte"}
 	}
-	g, err := newGoFunc("ExportNamed", f)
+	g, err := newGoFunc("ExportFuncNamed", f)
 	if err != nil {
 		return 0, err
 	}
@@ -133,7 +133,7 @@ func newGoFunc[A, R any](what string, f func(context.Context, A) (R, error)) (*g
 		id, n := c.ID(), calls.Len()
 		for {
 			calls.Begin(i, c)
-			if from, to := places(c); arg.varying || res.varying || unsafe.Sizeof(*new(A)) == 0 || to == nil {
+			if from, to := argResult(c); arg.varying || res.varying || unsafe.Sizeof(*new(A)) == 0 || to == nil {
 				if err := g.call(ctx, c); err != nil {
 					failed(c, err)
 				}
@@ -154,8 +154,8 @@ func newGoFunc[A, R any](what string, f func(context.Context, A) (R, error)) (*g
 	return g, nil
 }
 
-// places are where the argument lies and where the result goes. (Functions of csrc that only generic ones use are not inlined for others.)
-func places(c *csrc.Call) (arg, result unsafe.Pointer) { return c.Arg(), c.Result() }
+// argResult returns where the argument lies and where the result goes. (Functions of csrc that only generic ones use are not inlined for others.)
+func argResult(c *csrc.Call) (arg, result unsafe.Pointer) { return c.Arg(), c.Result() }
 
 func returnBytes(c *csrc.Call, b []byte) {
 	status := csrc.OK
@@ -222,7 +222,7 @@ func (t *goFuncTable) addNamed(g *goFunc) (FuncID, error) {
 	t.mu.Lock()
 	if t.names[g.name] {
 		t.mu.Unlock()
-		return 0, &OptionError{"ExportNamed", g.name, "is the name of another: choose one of its own"}
+		return 0, &OptionError{"ExportFuncNamed", g.name, "is the name of another: choose one of its own"}
 	}
 	if t.names == nil {
 		t.names = map[string]bool{}
@@ -234,7 +234,7 @@ func (t *goFuncTable) addNamed(g *goFunc) (FuncID, error) {
 		t.mu.Lock()
 		delete(t.names, g.name)
 		t.mu.Unlock()
-		return 0, statusError(status)
+		return 0, statusError(status, ofScheduler)
 	}
 	return id, nil
 }
@@ -248,7 +248,7 @@ func (t *goFuncTable) find(id uint32) *goFunc {
 	return (*list)[id-1]
 }
 
-// schedulerTable has the schedulers that are open, by slot. Looking one up takes no lock.
+// schedulerTable has the schedulers that are open, by id. Looking one up takes no lock.
 type schedulerTable struct {
 	mu   sync.Mutex
 	free []uint32
@@ -276,22 +276,22 @@ func (t *schedulerTable) add(s *Scheduler) uint32 {
 		t.list.Store(&list)
 		old = list
 	}
-	slot := t.free[len(t.free)-1]
+	id := t.free[len(t.free)-1]
 	t.free = t.free[:len(t.free)-1]
-	old[slot].Store(s)
-	return slot
+	old[id].Store(s)
+	return id
 }
 
-func (t *schedulerTable) drop(slot uint32) {
+func (t *schedulerTable) drop(id uint32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	(*t.list.Load())[slot].Store(nil)
-	t.free = append(t.free, slot)
+	(*t.list.Load())[id].Store(nil)
+	t.free = append(t.free, id)
 }
 
-func (t *schedulerTable) find(slot uint32) *Scheduler { return (*t.list.Load())[slot].Load() }
+func (t *schedulerTable) find(id uint32) *Scheduler { return (*t.list.Load())[id].Load() }
 
-func init() { csrc.Inline = inlineCalls }
+func init() { csrc.RegisterInline(inlineCalls) }
 
 // inlineCalls makes a worker's inline calls, on its thread, as long as that lives. It is locked to it, as the runtime then never
 // starts a thread from this one, which would have the worker's name and CPU.
@@ -338,3 +338,84 @@ func leftInline(g *goFunc) {
 	fmt.Fprintf(os.Stderr, "coro: runtime.Goexit (or FailNow of a test) in the Go function %s, which was called inline, "+
 		"by coro_call_go_inline: this ends the process\n", g.name)
 }
+
+// A BodyID names a Go function for C bodies that start coroutines with it, which know it as a coro_go_id. It may be part of their
+// argument, and is good for ever. 0 names none.
+type BodyID uint32
+
+// ExportBody makes a Go function one that C bodies can start as a coroutine's body, with coro_spawn_go: what Go does for
+// Go. A and R hold no pointers and have at most InlineBytes bytes, or are None. The body's context ends when it is canceled, as
+// every other's. A C body that joins it gets the result, or CORO_EABORTED after an error or a panic: of these it gets no
+// text, so a body that can fail has that in R.
+//
+// A function stays exported as long as the process lives: export each once, for example in a package variable. It returns an
+// *OptionError for types that do not fit and for a nil function, ErrNoMemory, or ErrNoCgo.
+func ExportBody[A, R any](f func(c *Coroutine, arg A) (R, error)) (BodyID, error) {
+	if !csrc.Available {
+		return 0, ErrNoCgo
+	}
+	if f == nil {
+		return 0, &OptionError{"ExportBody", "nil", "needs a function"}
+	}
+	argBytes, err := inlineBytes("ExportBody", reflect.TypeFor[A]())
+	if err != nil {
+		return 0, err
+	}
+	resultBytes, err := inlineBytes("ExportBody", reflect.TypeFor[R]())
+	if err != nil {
+		return 0, err
+	}
+	name := bodyName(f)
+	return goBodies.add(&goBodyType{argBytes, resultBytes, func(s *Scheduler, it csrc.GoWorkerItem) *Coroutine {
+		var arg A
+		if argBytes > 0 {
+			arg = *(*A)(it.Arg())
+		}
+		b := newBody(s, name, func(c *Coroutine) (R, error) { return f(c, arg) })
+		b.ctx, b.fromC = context.Background(), true
+		b.enter(it.Joinable())
+		return &b.Coroutine
+	}})
+}
+
+// MustExportBody is ExportBody that panics, for package variables.
+func MustExportBody[A, R any](f func(c *Coroutine, arg A) (R, error)) BodyID {
+	id, err := ExportBody(f)
+	if err != nil {
+		panic(err)
+	}
+	return id
+}
+
+// goBodyType is a function that was exported by ExportBody.
+type goBodyType struct {
+	argBytes, resultBytes uint8
+	start                 func(*Scheduler, csrc.GoWorkerItem) *Coroutine // makes what C has asked for
+}
+
+// goBodyTable has all of them. Looking one up takes no lock.
+type goBodyTable struct {
+	mu   sync.Mutex
+	list atomic.Pointer[[]*goBodyType] // that of an id is at its number; what is there stays
+}
+
+var goBodies goBodyTable
+
+func (t *goBodyTable) add(b *goBodyType) (BodyID, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var list []*goBodyType
+	if old := t.list.Load(); old != nil {
+		list = *old
+	}
+	id := csrc.GoBody | uint32(len(list))
+	list = append(list, b) // readers of the old one do not see so far
+	t.list.Store(&list)
+	if status := csrc.ExportBody(id, b.argBytes, b.resultBytes); status != csrc.OK {
+		return 0, statusError(status, ofScheduler)
+	}
+	return BodyID(id), nil
+}
+
+// find is for an id that C knows.
+func (t *goBodyTable) find(id uint32) *goBodyType { return (*t.list.Load())[id&^csrc.GoBody] }

@@ -8,13 +8,13 @@ func WithoutStandby() Option {
 }
 
 // Executors is how many goroutines have run Go bodies so far: more than the user wants if some seemed to be stuck.
-func (s *Scheduler) Executors() int { return len(s.lane.all()) }
+func (s *Scheduler) Executors() int { return len(s.executors.all()) }
 
 // ActiveExecutors is how many run bodies, or are stuck in one.
 func ActiveExecutors(s *Scheduler) int {
-	s.lane.mu.Lock()
-	defer s.lane.mu.Unlock()
-	return s.lane.active
+	s.executors.mu.Lock()
+	defer s.executors.mu.Unlock()
+	return s.executors.active
 }
 
 // AddPermits gives c, which has not ended, more permits than a test would have the patience for. Permits is how many it has.

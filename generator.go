@@ -40,7 +40,7 @@ func NewGenerator(body unsafe.Pointer, arg uintptr, stack int) (*Generator, erro
 	}
 	core, status := csrc.NewCoroutine(body, arg, stack)
 	if status != csrc.OK {
-		return nil, statusError(status)
+		return nil, statusError(status, ofScheduler)
 	}
 	g := &Generator{core: core}
 	if leak.On() {
@@ -81,16 +81,17 @@ func (g *Generator) Resume(send int64) (value int64, more bool, err error) {
 	case csrc.Abort:
 		return 0, false, ErrAborted
 	}
-	return 0, false, statusError(status)
+	return 0, false, statusError(status, ofScheduler)
 }
 
-// All returns the values that the body yields from now on, sending it 0 each time. It ends when the body ends, or with
-// any error of Resume.
-func (g *Generator) All() iter.Seq[int64] {
-	return func(yield func(int64) bool) {
+// All yields the values that the body yields from now on, each with a nil error, sending it 0 each time,
+// until the body returns. If Resume fails, one last pair is 0 and its error: ErrAborted, ErrBusy,
+// ErrClosed, or ErrEnded for a generator that had ended before.
+func (g *Generator) All() iter.Seq2[int64, error] {
+	return func(yield func(int64, error) bool) {
 		for {
 			value, more, err := g.Resume(0)
-			if err != nil || !more || !yield(value) {
+			if err == nil && !more || !yield(value, err) || err != nil {
 				return
 			}
 		}
@@ -107,7 +108,7 @@ func (g *Generator) Reset(body unsafe.Pointer, arg uintptr) error {
 		return err
 	}
 	defer g.busy.Store(false)
-	return statusError(g.core.Reset(body, arg))
+	return statusError(g.core.Reset(body, arg), ofScheduler)
 }
 
 // Close frees the generator, like Reset without a new body. A second Close does nothing. A generator that nobody
@@ -123,5 +124,5 @@ func (g *Generator) Close() error {
 	g.closed = true
 	g.clean.Stop()
 	g.leak.Done()
-	return statusError(g.core.Free())
+	return statusError(g.core.Free(), ofScheduler)
 }

@@ -5,7 +5,6 @@ package coro_test
 import (
 	"math"
 	"runtime"
-	"slices"
 	"sync"
 	"testing"
 	"unsafe"
@@ -54,31 +53,55 @@ func TestNumbersPassAGeneratorUnchanged(t *testing.T) {
 	}
 }
 
+// all collects what All yields, without an error.
+func all(t *testing.T, g *coro.Generator) (list []int64) {
+	t.Helper()
+	for n, err := range g.All() {
+		require.NoError(t, err)
+		list = append(list, n)
+	}
+	return list
+}
+
+// failure is the error of the one pair that All yields.
+func failure(t *testing.T, g *coro.Generator) (failed error) {
+	t.Helper()
+	for n, err := range g.All() {
+		require.NoError(t, failed, "there is one pair")
+		assert.Zero(t, n)
+		failed = err
+	}
+	return failed
+}
+
 func TestAllGivesWhatIsYielded(t *testing.T) {
 	g := newGenerator(t, testbody.Count, 5)
-	assert.Equal(t, []int64{0, 1, 2, 3, 4}, slices.Collect(g.All()))
-	assert.Empty(t, slices.Collect(g.All()), "it has ended")
+	assert.Equal(t, []int64{0, 1, 2, 3, 4}, all(t, g))
+	assert.Equal(t, coro.ErrEnded, failure(t, g))
 }
 
 func TestAllCanBeLeftAndTakenUpAgain(t *testing.T) {
 	g := newGenerator(t, testbody.Count, 6)
-	for n := range g.All() {
+	for n, err := range g.All() {
+		require.NoError(t, err)
 		if n == 2 {
 			break
 		}
 	}
-	assert.Equal(t, []int64{3, 4, 5}, slices.Collect(g.All()))
+	assert.Equal(t, []int64{3, 4, 5}, all(t, g))
 }
 
 func TestAnAbortedGeneratorSaysSoOnceAndCanBeReset(t *testing.T) {
 	g := newGenerator(t, testbody.Quit, 0)
+	assert.Equal(t, coro.ErrAborted, failure(t, g))
+	require.NoError(t, g.Reset(testbody.Quit, 0))
 	_, more, err := g.Resume(1)
 	assert.Equal(t, coro.ErrAborted, err)
 	assert.False(t, more)
 	_, _, err = g.Resume(1)
 	assert.Equal(t, coro.ErrEnded, err)
 	require.NoError(t, g.Reset(testbody.Count, 2))
-	assert.Equal(t, []int64{0, 1}, slices.Collect(g.All()))
+	assert.Equal(t, []int64{0, 1}, all(t, g))
 }
 
 func TestResetAbandonsTheOldBodyAndRunsWhatItDeferred(t *testing.T) {
@@ -106,7 +129,7 @@ func TestCloseRunsWhatWasDeferredOnce(t *testing.T) {
 	assert.Equal(t, coro.ErrClosed, err)
 	assert.False(t, more)
 	assert.Equal(t, coro.ErrClosed, g.Reset(testbody.Count, 1))
-	assert.Empty(t, slices.Collect(g.All()))
+	assert.Equal(t, coro.ErrClosed, failure(t, g))
 }
 
 func TestAGeneratorThatNobodyRefersToIsClosed(t *testing.T) {
@@ -134,7 +157,7 @@ func TestTwoUsersOfAGeneratorDoNotMeet(t *testing.T) {
 	assert.Equal(t, coro.ErrBusy, err)
 	assert.Equal(t, coro.ErrBusy, g.Reset(testbody.Count, 1))
 	assert.Equal(t, coro.ErrBusy, g.Close())
-	assert.Empty(t, slices.Collect(g.All()))
+	assert.Equal(t, coro.ErrBusy, failure(t, g))
 	testbody.Stop()
 	assert.EqualValues(t, 42, receive(t, first))
 }
@@ -225,7 +248,7 @@ func TestGeneratorsAreChecked(t *testing.T) {
 	}
 	g := newGenerator(t, testbody.Count, 2)
 	optionError(t, g.Reset(nil, 0), "Generator.Reset", "C function")
-	assert.Equal(t, []int64{0, 1}, slices.Collect(g.All()), "nothing was changed")
+	assert.Equal(t, []int64{0, 1}, all(t, g), "nothing was changed")
 }
 
 func TestTheZeroGeneratorIsRefused(t *testing.T) {

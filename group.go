@@ -11,11 +11,11 @@ import (
 //
 //	g := coro.NewGroup(ctx, s)
 //	for _, id := range ids {
-//		if _, err := work.StartIn(g, id); err != nil {
+//		if _, err := work.Start(g, id); err != nil {
 //			break // the group is canceled, or s is closed
 //		}
 //	}
-//	err := g.Wait()
+//	err := g.Wait(context.Background()) // until all have ended
 type Group struct {
 	s    *Scheduler
 	ctx  context.Context
@@ -23,10 +23,10 @@ type Group struct {
 	stop func() bool // unbinds cancelAll from ctx
 
 	mu       sync.Mutex
-	members  []member // by slot; nil: none
-	free     []uint32 // slots not in use
+	members  []member // by index; nil: none
+	free     []uint32 // indices not in use
 	count    int      // of those that have not ended
-	awaits   bool     // there are members, and the deadline will cancel them: an ext token is held
+	awaits   bool     // there are members, and the deadline will cancel them: an pending-work token is held
 	canceled bool
 	over     bool // Wait has returned
 	err      error
@@ -62,19 +62,16 @@ func (g *Group) Cancel(cause error) {
 	g.fail(cause)
 }
 
-// StartIn starts f in the group, as StartContext does with its Context: what ends by the cancel has the cause for its error.
-// It costs little more than Start. Besides the errors of Start it returns the cause if the group is canceled, and
-// ErrClosed after Wait has returned; nothing was started then. An error of StartIn is not one of the group.
-func (f Func[A, R]) StartIn(g *Group, arg A) (*Task[R], error) {
-	return startIn(g, func() (*Task[R], error) { return f.startFor(g.ctx, g.s, arg, g.s.paused) }) // its error cancels others
+// A Scope is where coroutines are started: a *Scheduler or a *Group.
+type Scope interface {
+	scope() (*Scheduler, *Group) // the group is nil for a scheduler
 }
 
-// GoIn is Go in the group: f's context is derived from the group's.
-func GoIn[T any](g *Group, f func(*Coroutine) (T, error)) (*Task[T], error) {
-	return startIn(g, func() (*Task[T], error) { return goContext(g.ctx, g.s, f, false) })
-}
+func (s *Scheduler) scope() (*Scheduler, *Group) { return s, nil }
+func (g *Group) scope() (*Scheduler, *Group)     { return g.s, g }
 
-func startIn[R any](g *Group, start func() (*Task[R], error)) (*Task[R], error) {
+// startMember calls start, which starts a task of the group.
+func startMember[R any](g *Group, start func() (*Task[R], error)) (*Task[R], error) {
 	if err := g.enter(); err != nil {
 		return nil, err
 	}
@@ -136,9 +133,9 @@ func (g *Group) add(t member) {
 		g.free = append(g.free, uint32(len(g.members)))
 		g.members = append(g.members, nil)
 	}
-	slot := g.free[len(g.free)-1]
+	index := g.free[len(g.free)-1]
 	g.free = g.free[:len(g.free)-1]
-	g.members[slot] = t
+	g.members[index] = t
 	canceled := g.canceled
 	if !canceled && !g.awaits {
 		g.awaits = g.s.awaitDeadline(g.ctx)
@@ -149,8 +146,8 @@ func (g *Group) add(t member) {
 	}
 	t.whenDone(func() {
 		g.mu.Lock()
-		g.members[slot] = nil
-		g.free = append(g.free, slot)
+		g.members[index] = nil
+		g.free = append(g.free, index)
 		awaits := len(g.free) == len(g.members) && g.awaitsNoMoreLocked()
 		g.mu.Unlock()
 		g.leave(t.Err())
@@ -184,11 +181,17 @@ func (g *Group) cancelAll() {
 	})
 }
 
-// Wait waits until every task has ended, and what they have started in the group meanwhile. It returns the first error
-// that one of them ended with, or what the group was canceled with if that came first; nil if all ended without an error,
-// even if the context has ended meanwhile: a result stands. It does not end before its tasks do: bodies have to heed
-// CORO_ECANCELED or coro_canceled, or their contexts. Then the group is over. Wait may be called again, and returns the same.
-func (g *Group) Wait() error {
+// Wait waits until every task has ended, those included that they have started in the group meanwhile.
+// It returns the first error that one of them ended with, or what the group was canceled with if that
+// came first; nil if all ended without an error, even if the group's context has ended meanwhile: a
+// result stands. Wait does not end before its tasks do: bodies have to heed CORO_ECANCELED or
+// coro_canceled, or their contexts. Then the group is over. Wait may be called again, and returns the
+// same.
+//
+// If ctx ends first, Wait returns its cause: the tasks go on, the group is not over, and Wait must be
+// called again. So context.Background() is the context for a caller that frees what the tasks use. A
+// Go body that calls Wait keeps its executor.
+func (g *Group) Wait(ctx context.Context) error {
 	g.mu.Lock()
 	for g.count > 0 {
 		if g.ended == nil {
@@ -196,7 +199,11 @@ func (g *Group) Wait() error {
 		}
 		ended := g.ended
 		g.mu.Unlock()
-		<-ended
+		select {
+		case <-ended:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 		g.mu.Lock()
 	}
 	g.over = true

@@ -22,10 +22,10 @@ func TestAGroupWaitsForAllOfItsTasks(t *testing.T) {
 	assert.Same(t, s, g.Scheduler())
 	var tasks []*coro.Task[int64]
 	for i := range int64(500) {
-		task, err := square.StartIn(g, i)
+		task, err := square.Start(g, i)
 		require.NoError(t, err)
 		tasks = append(tasks, task)
-		body, err := coro.GoIn(g, func(c *coro.Coroutine) (int64, error) {
+		body, err := coro.Go(g, func(c *coro.Coroutine) (int64, error) {
 			return i, c.Yield()
 		})
 		require.NoError(t, err)
@@ -33,7 +33,7 @@ func TestAGroupWaitsForAllOfItsTasks(t *testing.T) {
 	}
 	require.NoError(t, g.Context().Err())
 	for range 2 {
-		require.NoError(t, g.Wait())
+		require.NoError(t, g.Wait(background))
 		for i, task := range tasks {
 			got, err := task.Wait(expired)
 			require.NoError(t, err)
@@ -45,32 +45,32 @@ func TestAGroupWaitsForAllOfItsTasks(t *testing.T) {
 		}
 	}
 	assert.Equal(t, context.Canceled, g.Context().Err(), "it is over")
-	_, err := square.StartIn(g, 1)
+	_, err := square.Start(g, 1)
 	assert.Equal(t, coro.ErrClosed, err)
-	_, err = coro.GoIn(g, func(*coro.Coroutine) (int, error) { return 0, nil })
+	_, err = coro.Go(g, func(*coro.Coroutine) (int, error) { return 0, nil })
 	assert.Equal(t, coro.ErrClosed, err)
 	finish(t, s)
 }
 
 func TestAGroupWithoutTasksIsOverAtOnce(t *testing.T) {
 	g := coro.NewGroup(background, newScheduler(t))
-	assert.NoError(t, g.Wait())
+	assert.NoError(t, g.Wait(background))
 	g = coro.NewGroup(expired, newScheduler(t))
-	_, err := square.StartIn(g, 1)
+	_, err := square.Start(g, 1)
 	assert.Equal(t, context.Canceled, err)
-	assert.NoError(t, g.Wait(), "none of its tasks has failed")
+	assert.NoError(t, g.Wait(background), "none of its tasks has failed")
 }
 
 func TestTheFirstErrorCancelsTheRestOfAGroup(t *testing.T) {
 	reason := errors.New("the first one")
 	failures := map[string]func(*coro.Group) error{
 		"a C body aborts": func(g *coro.Group) error {
-			_, err := abort.StartIn(g, coro.None{})
+			_, err := abort.Start(g, coro.None{})
 			require.NoError(t, err)
 			return coro.ErrAborted
 		},
 		"a Go body returns an error": func(g *coro.Group) error {
-			_, err := coro.GoIn(g, func(*coro.Coroutine) (coro.None, error) { return coro.None{}, reason })
+			_, err := coro.Go(g, func(*coro.Coroutine) (coro.None, error) { return coro.None{}, reason })
 			require.NoError(t, err)
 			return reason
 		},
@@ -90,18 +90,18 @@ func TestTheFirstErrorCancelsTheRestOfAGroup(t *testing.T) {
 			g := coro.NewGroup(background, s)
 			var tasks []*coro.Task[int64]
 			for i := range 40 {
-				task, err := canceled.StartIn(g, int64(i%2)*parksAndTells)
+				task, err := canceled.Start(g, int64(i%2)*parksAndTells)
 				require.NoError(t, err)
 				tasks = append(tasks, task)
-				task, err = coro.GoIn(g, func(c *coro.Coroutine) (int64, error) {
-					return 100, c.Park()
+				task, err = coro.Go(g, func(c *coro.Coroutine) (int64, error) {
+					return 100, c.Park(background)
 				})
 				require.NoError(t, err)
 				tasks = append(tasks, task)
 			}
 			parked(t, s, 80)
 			want := fail(g)
-			assert.Equal(t, want, g.Wait())
+			assert.Equal(t, want, g.Wait(background))
 			assert.Equal(t, want, context.Cause(g.Context()))
 			for i, task := range tasks {
 				got, err := task.Wait(expired)
@@ -112,7 +112,7 @@ func TestTheFirstErrorCancelsTheRestOfAGroup(t *testing.T) {
 					require.Equal(t, want, err, "%d", i)
 				}
 			}
-			_, err := canceled.StartIn(g, parks)
+			_, err := canceled.Start(g, parks)
 			assert.Equal(t, coro.ErrClosed, err)
 			finish(t, s)
 		})
@@ -121,15 +121,15 @@ func TestTheFirstErrorCancelsTheRestOfAGroup(t *testing.T) {
 
 func TestAPanicIsAnErrorOfItsGroup(t *testing.T) {
 	g := coro.NewGroup(background, newScheduler(t))
-	_, err := coro.GoIn(g, func(c *coro.Coroutine) (int, error) {
+	_, err := coro.Go(g, func(c *coro.Coroutine) (int, error) {
 		<-c.Context().Done()
 		return 0, context.Cause(c.Context())
 	})
 	require.NoError(t, err)
-	_, err = coro.GoIn(g, func(*coro.Coroutine) (int, error) { panic("no") })
+	_, err = coro.Go(g, func(*coro.Coroutine) (int, error) { panic("no") })
 	require.NoError(t, err)
 	var p *coro.PanicError
-	require.ErrorAs(t, g.Wait(), &p)
+	require.ErrorAs(t, g.Wait(background), &p)
 	assert.Equal(t, "no", p.Value)
 }
 
@@ -139,24 +139,24 @@ func TestTheEndOfTheContextCancelsAGroup(t *testing.T) {
 	ctx, end := context.WithCancelCause(background)
 	g := coro.NewGroup(ctx, s)
 	for range 10 {
-		_, err := canceled.StartIn(g, parksAndTells)
+		_, err := canceled.Start(g, parksAndTells)
 		require.NoError(t, err)
 	}
 	parked(t, s, 10)
 	end(reason)
-	_, err := square.StartIn(g, 1)
+	_, err := square.Start(g, 1)
 	assert.Equal(t, reason, err)
-	assert.Equal(t, reason, g.Wait())
+	assert.Equal(t, reason, g.Wait(background))
 
 	ctx, end = context.WithCancelCause(background)
 	g = coro.NewGroup(ctx, s)
 	for range 10 {
-		_, err := canceled.StartIn(g, asks)
+		_, err := canceled.Start(g, asks)
 		require.NoError(t, err)
 	}
 	eventually(t, func() bool { return testbody.Ran() == 20 }, "they have started")
 	end(reason)
-	assert.NoError(t, g.Wait(), "all have a result")
+	assert.NoError(t, g.Wait(background), "all have a result")
 	finish(t, s)
 }
 
@@ -168,7 +168,7 @@ func TestAGroupGrowsFromInside(t *testing.T) {
 	grow = func(c *coro.Coroutine, depth int) (int, error) {
 		ran.Add(1)
 		for range 2 * min(depth, 1) {
-			_, err := coro.GoIn(g, func(c *coro.Coroutine) (int, error) { return grow(c, depth-1) })
+			_, err := coro.Go(g, func(c *coro.Coroutine) (int, error) { return grow(c, depth-1) })
 			if err != nil {
 				return 0, err
 			}
@@ -178,9 +178,9 @@ func TestAGroupGrowsFromInside(t *testing.T) {
 		}
 		return depth, nil
 	}
-	_, err := coro.GoIn(g, func(c *coro.Coroutine) (int, error) { return grow(c, 6) })
+	_, err := coro.Go(g, func(c *coro.Coroutine) (int, error) { return grow(c, 6) })
 	require.NoError(t, err)
-	require.NoError(t, g.Wait())
+	require.NoError(t, g.Wait(background))
 	assert.EqualValues(t, 127, ran.Load())
 	finish(t, s)
 }
@@ -188,12 +188,12 @@ func TestAGroupGrowsFromInside(t *testing.T) {
 func TestAGroupOfAClosedScheduler(t *testing.T) {
 	s := newScheduler(t)
 	g := coro.NewGroup(background, s)
-	_, err := canceled.StartIn(g, parksAndTells)
+	_, err := canceled.Start(g, parksAndTells)
 	require.NoError(t, err)
 	_ = s.Close(expired)
-	_, err = square.StartIn(g, 1)
+	_, err = square.Start(g, 1)
 	assert.True(t, err == coro.ErrClosed || err == coro.ErrCanceled, "%v", err)
-	assert.Equal(t, coro.ErrCanceled, g.Wait())
+	assert.Equal(t, coro.ErrCanceled, g.Wait(background))
 }
 
 func TestGroupsUnderFire(t *testing.T) {
@@ -216,14 +216,14 @@ func TestGroupsUnderFire(t *testing.T) {
 							var err error
 							switch random.IntN(3) {
 							case 0:
-								_, err = square.StartIn(g, 5)
+								_, err = square.Start(g, 5)
 							case 1:
-								_, err = canceled.StartIn(g, parksAndTells)
+								_, err = canceled.Start(g, parksAndTells)
 							case 2:
-								_, err = coro.GoIn(g, func(c *coro.Coroutine) (int, error) {
+								_, err = coro.Go(g, func(c *coro.Coroutine) (int, error) {
 									defer ended.Add(1)
 									started.Add(1)
-									return 0, c.Park()
+									return 0, c.Park(background)
 								})
 							}
 							if err != nil {
@@ -238,7 +238,7 @@ func TestGroupsUnderFire(t *testing.T) {
 				}
 				end(reason)
 				starters.Wait()
-				err := g.Wait()
+				err := g.Wait(background)
 				assert.True(t, err == nil || err == reason, "%v", err)
 				assert.Equal(t, started.Load(), ended.Load(), "nothing outlives it")
 			}
@@ -317,7 +317,7 @@ func TestCompletionsTellErrors(t *testing.T) {
 		func() (*coro.Task[coro.None], error) { return abort.Start(s, coro.None{}) },
 		func() (*coro.Task[coro.None], error) { return empty.Start(s, coro.None{}) },
 		func() (*coro.Task[coro.None], error) {
-			return coro.Go(s, func(*coro.Coroutine) (coro.None, error) { return coro.None{}, coro.ErrMode })
+			return coro.Go(s, func(*coro.Coroutine) (coro.None, error) { return coro.None{}, coro.ErrPaused })
 		},
 	}
 	for _, start := range bodies {
@@ -330,7 +330,7 @@ func TestCompletionsTellErrors(t *testing.T) {
 		errs[task] = err
 	}
 	assert.Equal(t, map[*coro.Task[coro.None]]error{
-		tasks[0]: coro.ErrAborted, tasks[1]: nil, tasks[2]: coro.ErrMode,
+		tasks[0]: coro.ErrAborted, tasks[1]: nil, tasks[2]: coro.ErrPaused,
 	}, errs)
 	finish(t, s)
 }

@@ -102,6 +102,14 @@ func closedEarly(t testing.TB, err error) {
 	}
 }
 
+// tries makes a call that does not wait, which returns no error, and tells whether it has succeeded.
+func tries(t testing.TB, try func() (bool, error)) bool {
+	t.Helper()
+	ok, err := try()
+	assert.NoError(t, err)
+	return ok
+}
+
 // gone waits until the last thread with the prefix in its name, which was joined, has vanished from /proc too.
 func gone(t testing.TB, prefix string) {
 	t.Helper()

@@ -38,8 +38,8 @@ func (l leakable) Live() int {
 	if l.isEnded() {
 		return 0
 	}
-	l.lane.mu.Lock() // nobody takes from it
-	defer l.lane.mu.Unlock()
+	l.executors.mu.Lock() // nobody takes from it
+	defer l.executors.mu.Unlock()
 	return l.core.Present()
 }
 

@@ -8,56 +8,59 @@ import (
 	"github.com/organzine/coro/internal/asm"
 )
 
-// A Mutex is a lock between coroutines, C or Go, and goroutines: the same for C bodies, which get its Address, as a coro_mutex. Who
-// waits is served in the order of coming, and nobody overtakes.
+// A Mutex is a lock between coroutines, C or Go, and goroutines. C bodies get its Address, as a
+// coro_mutex *. Waiters are served in the order in which they came; none is overtaken.
 //
-// It has an owner, who alone unlocks it: a C coroutine, a thread of C, or a goroutine; a Go body is the goroutine that it runs on. So
-// unlike a [sync.Mutex] it is not handed from one goroutine to another, and nobody is let in by an Unlock too many: that is
-// ErrNotLocked. To pass the right to go on to somebody else, use a Semaphore. What an owner that has ended did not unlock stays locked.
+// A Mutex has an owner, which alone unlocks it: a C coroutine, a thread of C, or a goroutine. A Go
+// body is the goroutine that it runs on. So unlike a [sync.Mutex] a Mutex is not handed from one
+// goroutine to another, and an Unlock too many lets nobody in: it returns ErrNotLocked. To pass the
+// right to go on to another, use a Semaphore. An owner that ends without unlocking leaves the Mutex
+// locked.
 //
-// Where nobody waits, Lock and Unlock cost some 10 ns each, without a cgo call. See Chan for who is suspended by waiting, and how long
-// the memory lives.
+// Where nobody waits, Lock and Unlock cost some 10 ns each, without a cgo call. See Chan for what
+// waiting suspends, and for how long the memory lives.
 type Mutex struct {
-	waitable
+	object
 	core csrc.Mutex
 }
 
-// NewMutex makes one of s, unlocked. It returns ErrNoMemory or ErrNoCgo.
+// NewMutex makes a mutex of s, unlocked. It returns ErrNoMemory or ErrNoCgo.
 func NewMutex(s *Scheduler) (*Mutex, error) {
 	if !csrc.Available {
 		return nil, ErrNoCgo
 	}
 	core, status := csrc.NewMutex()
 	m := &Mutex{core: core}
-	return adopt(m, &m.waitable, s, core, status)
+	return adopt(m, &m.object, s, core, status)
 }
 
-// owner is who the caller is, as the owner of a lock.
+// owner is the caller's number, as the owner of a lock.
 func owner() uint64 { return csrc.LockOwner(asm.Goroutine()) }
 
-// Lock locks m, as soon as nobody else holds it. It returns ErrLockedAlready if the caller does; the cause, if the context ends first, or
-// the Go body is canceled; ErrClosed, if the scheduler is closed meanwhile: then the caller does not hold it.
+// Lock locks m, as soon as nobody else holds it. Without having locked m it returns
+// ErrLockedAlready, if the caller holds it; the cause, if the context ends first or the Go body is
+// canceled; ErrClosed, if the scheduler is closed meanwhile; or ErrDestroyed.
 func (m *Mutex) Lock(ctx context.Context) error {
 	me := owner()
 	if status := m.core.TryLock(me); status != csrc.TimedOut {
 		return m.taken(status)
 	}
-	return m.await(ctx, m.want(me))
+	return m.await(ctx, m.lockOp(me))
 }
 
-func (m *Mutex) want(me uint64) want {
-	return want{
+func (m *Mutex) lockOp(me uint64) waitOp {
+	return waitOp{
 		try:   func() csrc.Status { return m.core.TryLock(me) },
 		begin: func(g csrc.GoWaiter) csrc.Status { return m.core.Lock(g, me) },
 	}
 }
 
-// relock is Lock that nothing ends, by one who has unlocked m to wait for something.
+// relock is Lock that nothing ends, for a caller that has unlocked m to wait for something.
 func (m *Mutex) relock(ctx context.Context, me uint64) error {
-	want := m.want(me)
-	want.certain = true
+	op := m.lockOp(me)
+	op.committed = true
 	for {
-		err := m.await(ctx, want)
+		err := m.await(ctx, op)
 		if err != ErrNoMemory {
 			return err
 		}
@@ -65,35 +68,45 @@ func (m *Mutex) relock(ctx context.Context, me uint64) error {
 	}
 }
 
-// TryLock is Lock that does not wait: it tells whether the caller has locked m now.
-func (m *Mutex) TryLock() bool { return m.took(m.core.TryLock(owner())) }
+// TryLock is Lock that does not wait: it tells whether the caller has locked m now. It returns
+// ErrLockedAlready, ErrDestroyed, or nil.
+func (m *Mutex) TryLock() (bool, error) {
+	status := m.core.TryLock(owner())
+	if status == csrc.TimedOut && m.core.IsDead() { // TryLock does not tell a dead lock from a held one
+		status = csrc.Invalid
+	}
+	return m.tried(status)
+}
 
-// Unlock gives m to the first who waits. It returns ErrNotLocked if the caller does not hold it: then nothing was unlocked.
+// Unlock gives m to the first waiter. It returns ErrNotLocked if the caller does not hold m, or
+// ErrDestroyed; nothing was unlocked then.
 func (m *Mutex) Unlock() error {
 	m.edge.release()
 	defer runtime.KeepAlive(m)
-	return objectError(m.core.Unlock(owner()))
+	return statusError(m.core.Unlock(owner()), ofObject)
 }
 
-// An RWMutex is a lock that many readers or one writer hold, between coroutines and goroutines as a Mutex is; for C bodies it is a
-// coro_rwlock. Who comes after a writer that waits, waits behind it: so one who holds it for reading must not ask again.
+// An RWMutex is a lock that many readers or one writer hold, between coroutines and goroutines as a
+// Mutex is. C bodies get its Address, as a coro_rwlock *. A reader that comes after a waiting writer
+// waits behind it: so a caller that holds the lock for reading must not ask for it again.
 //
-// A writer is its owner, as a Mutex has one. Readers are only counted: any of them may unlock for any other. Where nobody waits,
-// each call costs some 20 ns, without a cgo call.
+// A writer is the owner, as a Mutex has one. Readers are only counted: any of them may unlock for
+// any other. Where nobody waits, each call costs some 20 ns, without a cgo call. See Chan for what
+// waiting suspends, and for how long the memory lives.
 type RWMutex struct {
-	waitable
+	object
 	core  csrc.RWLock
-	reads edge // from readers to the next writer
+	reads raceEdge // from readers to the next writer
 }
 
-// NewRWMutex makes one of s, unlocked. It returns ErrNoMemory or ErrNoCgo.
+// NewRWMutex makes a lock of s, unlocked. It returns ErrNoMemory or ErrNoCgo.
 func NewRWMutex(s *Scheduler) (*RWMutex, error) {
 	if !csrc.Available {
 		return nil, ErrNoCgo
 	}
 	core, status := csrc.NewRWLock()
 	m := &RWMutex{core: core}
-	return adopt(m, &m.waitable, s, core, status)
+	return adopt(m, &m.object, s, core, status)
 }
 
 // Lock locks m for writing, as soon as nobody else holds it. It returns what Mutex.Lock does.
@@ -103,8 +116,8 @@ func (m *RWMutex) Lock(ctx context.Context) error {
 	return err
 }
 
-// RLock locks m for reading, as soon as there is no writer that holds it, or waits before. It returns what Mutex.Lock does;
-// ErrLockedAlready only of one who holds it for writing.
+// RLock locks m for reading, as soon as no writer holds it or came before and waits. It returns what
+// Mutex.Lock does; ErrLockedAlready only if the caller holds m for writing.
 func (m *RWMutex) RLock(ctx context.Context) error { return m.lock(ctx, false) }
 
 func (m *RWMutex) lock(ctx context.Context, write bool) error {
@@ -112,32 +125,36 @@ func (m *RWMutex) lock(ctx context.Context, write bool) error {
 	if status := m.core.TryLock(write, me); status != csrc.TimedOut {
 		return m.taken(status)
 	}
-	return m.await(ctx, want{
+	return m.await(ctx, waitOp{
 		try:   func() csrc.Status { return m.core.TryLock(write, me) },
 		begin: func(g csrc.GoWaiter) csrc.Status { return m.core.Lock(g, write, me) },
 	})
 }
 
-// TryLock is Lock that does not wait: it tells whether the caller has locked m for writing now.
-func (m *RWMutex) TryLock() bool {
-	ok := m.took(m.core.TryLock(true, owner()))
+// TryLock is Lock that does not wait: it tells whether the caller has locked m for writing now. It
+// returns ErrLockedAlready, ErrDestroyed, or nil.
+func (m *RWMutex) TryLock() (bool, error) {
+	ok, err := m.tried(m.core.TryLock(true, owner()))
 	m.reads.acquire()
-	return ok
+	return ok, err
 }
 
-// TryRLock is RLock that does not wait: it tells whether m is locked for one reader more now.
-func (m *RWMutex) TryRLock() bool { return m.took(m.core.TryLock(false, owner())) }
+// TryRLock is RLock that does not wait: it tells whether m is locked for one reader more now. It
+// returns ErrLockedAlready, ErrDestroyed, or nil.
+func (m *RWMutex) TryRLock() (bool, error) { return m.tried(m.core.TryLock(false, owner())) }
 
-// Unlock ends Lock. It returns ErrNotLocked if the caller does not hold m for writing: then nothing was unlocked.
+// Unlock ends Lock. It returns ErrNotLocked if the caller does not hold m for writing, or
+// ErrDestroyed; nothing was unlocked then.
 func (m *RWMutex) Unlock() error {
 	m.edge.release()
 	defer runtime.KeepAlive(m)
-	return objectError(m.core.Unlock(true, owner()))
+	return statusError(m.core.Unlock(true, owner()), ofObject)
 }
 
-// RUnlock ends RLock. It returns ErrNotLocked if nobody holds m for reading: then nothing was unlocked.
+// RUnlock ends RLock. It returns ErrNotLocked if nobody holds m for reading, or ErrDestroyed;
+// nothing was unlocked then.
 func (m *RWMutex) RUnlock() error {
 	m.reads.release()
 	defer runtime.KeepAlive(m)
-	return objectError(m.core.Unlock(false, owner()))
+	return statusError(m.core.Unlock(false, owner()), ofObject)
 }

@@ -8,21 +8,24 @@ import (
 	"strings"
 )
 
-// A section is where a body must not be suspended. Only its own goroutine looks at it.
-type section struct {
+// A noWaitSection is where a body must not be suspended. Only its own goroutine looks at it.
+type noWaitSection struct {
 	depth int
 	began uintptr // where the outermost did
 }
 
-// NoWait begins a section in which the body must not be suspended, and returns what ends it:
+// NoWait begins a section in which the body must not be suspended, and returns the function that ends
+// the section:
 //
 //	defer c.NoWait()()
 //
-// It is for code that counts on no other body having run on this executor meanwhile, or that calls what it does not know. Inside, what
-// would suspend the body returns a [NoWaitError] instead, which names both places, and has done nothing: Yield, Sleep and Await always,
-// Park and the waiting calls of [Chan] and [Semaphore] if what they want is not there at that moment. What waits in Go's own ways is
-// not seen. Sections nest: the outermost is named. A body that returns inside one ends with that error too. It costs about 200 ns;
-// outside, calls cost no more than before. For the body itself; from elsewhere it does nothing.
+// It is for code that counts on no other body having run on this executor meanwhile, or that calls code
+// it does not know. In the section a call that would suspend the body returns a [NoWaitError] instead,
+// which names both places, and has done nothing: Yield, Sleep and Await always; Park, [Select] and the
+// waiting calls of [Chan], [Semaphore], [Mutex], [RWMutex], [Cond], [WaitGroup] and [Once] if what they
+// want is not there at that moment. A wait in Go's own ways is not seen. Sections nest: the outermost is
+// named. A body that returns inside a section ends with that error too. NoWait costs about 200 ns;
+// outside, calls cost no more than before. It is for the body itself; from elsewhere it does nothing.
 func (c *Coroutine) NoWait() (end func()) {
 	if c.check() != nil {
 		return func() {}
@@ -74,7 +77,7 @@ func (c *Coroutine) mustNotWait() error {
 		f, more := frames.Next()
 		name, ours := strings.CutPrefix(f.Function, ownPackage)
 		if !ours || !more {
-			e.Place = place(f)
+			e.Place = fileLine(f)
 			return e
 		}
 		e.Call = name
@@ -90,9 +93,9 @@ func (c *Coroutine) checkEnd() {
 	}
 }
 
-func (s *section) violated(call string) *NoWaitError {
+func (s *noWaitSection) violated(call string) *NoWaitError {
 	f, _ := runtime.CallersFrames([]uintptr{s.began}).Next()
-	return &NoWaitError{Section: place(f), Call: call}
+	return &NoWaitError{Section: fileLine(f), Call: call}
 }
 
-func place(f runtime.Frame) string { return fmt.Sprintf("%s:%d", f.File, f.Line) }
+func fileLine(f runtime.Frame) string { return fmt.Sprintf("%s:%d", f.File, f.Line) }

@@ -37,7 +37,20 @@ func TestNoWait(t *testing.T) {
 	ch := newChan[int](t, s, 1)
 	sem, err := coro.NewSemaphore(s, 0)
 	require.NoError(t, err)
-	other, err := coro.Go(s, func(c *coro.Coroutine) (int, error) { return 7, c.Park() })
+	mutex := made[coro.Mutex](t)(coro.NewMutex(s))
+	rw := made[coro.RWMutex](t)(coro.NewRWMutex(s))
+	free := made[coro.Mutex](t)(coro.NewMutex(s))
+	cond := made[coro.Cond](t)(coro.NewCond(free))
+	group := made[coro.WaitGroup](t)(coro.NewWaitGroup(s, 1))
+	once := made[coro.Once](t)(coro.NewOnce(s))
+	begun, release := make(chan struct{}), make(chan struct{})
+	holder := make(chan error)
+	go func() { // holds all of them until the end
+		holder <- errors.Join(mutex.Lock(background), rw.Lock(background),
+			once.Do(background, func() { close(begun); <-release }), rw.Unlock(), mutex.Unlock())
+	}()
+	<-begun
+	other, err := coro.Go(s, func(c *coro.Coroutine) (int, error) { return 7, c.Park(background) })
 	require.NoError(t, err)
 	require.NoError(t, inside(t, s, func(c *coro.Coroutine) error {
 		ctx := c.Context()
@@ -45,11 +58,22 @@ func TestNoWait(t *testing.T) {
 		inner := c.NoWait()
 		for call, f := range map[string]func() error{
 			"(*Coroutine).Yield":   c.Yield,
-			"(*Coroutine).Park":    c.Park,
-			"(*Coroutine).Sleep":   func() error { return c.Sleep(time.Nanosecond) },
-			"Await":                func() error { _, err := coro.Await(c, other); return err },
+			"(*Coroutine).Park":    func() error { return c.Park(background) },
+			"(*Coroutine).Sleep":   func() error { return c.Sleep(background, time.Nanosecond) },
+			"Await":                func() error { _, err := coro.Await(background, c, other); return err },
 			"(*Chan[...]).Recv":    func() error { _, err := ch.Recv(ctx); return err },
+			"(*Chan[...]).Send":    func() error { return newChan[int](t, s, 0).Send(ctx, 1) },
 			"(*Semaphore).Acquire": func() error { return sem.Acquire(ctx) },
+			"(*Mutex).Lock":        func() error { return mutex.Lock(ctx) },
+			"(*RWMutex).Lock":      func() error { return rw.Lock(ctx) },
+			"(*RWMutex).RLock":     func() error { return rw.RLock(ctx) },
+			"(*Cond).Wait":         func() error { return errors.Join(free.Lock(ctx), cond.Wait(ctx), free.Unlock()) },
+			"(*WaitGroup).Wait":    func() error { return group.Wait(ctx) },
+			"(*Once).Do":           func() error { return once.Do(ctx, func() {}) },
+			"Select": func() error {
+				_, err := coro.Select(ctx, coro.OnRecv(newChan[int](t, s, 0), nil))
+				return err
+			},
 		} {
 			err, called := f(), line(0)
 			var e *coro.NoWaitError
@@ -59,7 +83,7 @@ func TestNoWait(t *testing.T) {
 				assert.Contains(t, err.Error(), began)
 				assert.Contains(t, err.Error(), e.Place)
 				assert.True(t, strings.HasSuffix(e.Place[:strings.LastIndex(e.Place, ":")], "nowait_test.go"), e.Place)
-				if call == "(*Coroutine).Yield" || call == "(*Coroutine).Park" { // called there, as method values
+				if call == "(*Coroutine).Yield" { // called there, as a method value
 					assert.Equal(t, called, e.Place)
 				}
 			}
@@ -67,7 +91,7 @@ func TestNoWait(t *testing.T) {
 
 		// What is there can be had.
 		assert.NoError(t, c.Wake(c.Handle()))
-		assert.NoError(t, c.Park())
+		assert.NoError(t, c.Park(background))
 		assert.NoError(t, ch.Send(ctx, 3))
 		assert.Error(t, ch.Send(ctx, 4))
 		v, err := ch.Recv(ctx)
@@ -82,10 +106,12 @@ func TestNoWait(t *testing.T) {
 		end()
 		assert.NoError(t, c.Yield())
 		assert.NoError(t, c.Wake(other.Handle()))
-		n, err := coro.Await(c, other)
+		n, err := coro.Await(background, c, other)
 		assert.Equal(t, 7, n)
 		return err
 	}))
+	close(release)
+	require.NoError(t, <-holder)
 }
 
 func TestNoWaitEnd(t *testing.T) {

@@ -1,31 +1,30 @@
 package coro
 
 import (
-	"bytes"
 	"context"
-	"runtime"
 	"sync"
 	"time"
 
 	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/asm"
 )
 
-// An office has the goroutines that make the offloaded calls of one scheduler: its runners.
+// An offloadPool has the goroutines that make the offloaded calls of one scheduler: its offloadWorkers.
 //
-// Each takes a call, makes it, and looks for the next one. A function may block, so while calls are left some runner must
+// Each takes a call, makes it, and looks for the next one. A function may block, so while calls are left some worker must
 // be free to look: whoever takes one and sees more has another woken, one at a time. So many short calls are made by a
-// few runners, without a switch between goroutines, and blocking ones get as many as they need. When the last runner that
+// few offloadWorkers, without a switch between goroutines, and blocking ones get as many as they need. When the last worker that
 // looks takes the last call, or finds none, nobody watches: the next caller rings the bell, and the poller kicks.
-type office struct {
+type offloadPool struct {
 	s      *Scheduler
-	most   int // runners
+	most   int // offloadWorkers
 	mu     sync.Mutex
 	first  *csrc.Call // taken from the core's list, and not made yet
-	all    map[*runner]struct{}
-	idle   []*runner // last in, first out
-	looks  int       // runners that look for a call
-	coming bool      // one of them was woken, or started, and has not looked yet
-	unseen bool      // the bell rings for the next call
+	all    map[*offloadWorker]struct{}
+	idle   []*offloadWorker // last in, first out
+	looks  int              // offloadWorkers that look for a call
+	coming bool             // one of them was woken, or started, and has not looked yet
+	unseen bool             // the bell rings for the next call
 	closed bool
 	trim   *time.Timer
 	calls  uint64 // made until now
@@ -33,32 +32,32 @@ type office struct {
 	gone   sync.WaitGroup
 }
 
-// A runner is a goroutine of an office. What it does is guarded by the office's lock.
-type runner struct {
+// An offloadWorker is a goroutine of an offloadPool. What it does is guarded by the offloadPool's lock.
+type offloadWorker struct {
 	wake chan struct{} // one is put in to wake it
-	id   string        // of its goroutine
+	id   uintptr       // of its goroutine
 	now  csrc.InlineCall
 	call *csrc.Call   // that it makes now, or nil
 	ctx  *callContext // of that
-	seen sighting
+	seen slowCall
 }
 
-// How long an office waits before it lets idle runners go.
-const idleRunners = 10 * time.Second
+// How long an offloadPool waits before it lets idle offloadWorkers go.
+const idleWorkers = 10 * time.Second
 
-// A runner that has nothing to do looks so often, so many turns of a loop apart, before it sleeps: some microseconds.
+// An offloadWorker that has nothing to do looks so often, so many turns of a loop apart, before it sleeps: some microseconds.
 const (
-	runnerSpins     = 100
-	runnerSpinTurns = 64
+	workerSpins     = 100
+	workerSpinTurns = 64
 )
 
-func (o *office) open(s *Scheduler, most int) {
-	o.s, o.most, o.all, o.unseen = s, most, map[*runner]struct{}{}, true
+func (o *offloadPool) open(s *Scheduler, most int) {
+	o.s, o.most, o.all, o.unseen = s, most, map[*offloadWorker]struct{}{}, true
 	s.core.Watch(false)
 }
 
-// close ends the runners, and returns when none is left. No coroutine is left that could call.
-func (o *office) close() {
+// close ends the offloadWorkers, and returns when none is left. No coroutine is left that could call.
+func (o *offloadPool) close() {
 	o.mu.Lock()
 	o.closed = true
 	o.release(0)
@@ -69,18 +68,18 @@ func (o *office) close() {
 	o.gone.Wait()
 }
 
-// release lets idle runners end but for some.
-func (o *office) release(keep int) {
+// release lets idle offloadWorkers end but for some.
+func (o *offloadPool) release(keep int) {
 	for len(o.idle) > keep {
-		r := o.idle[0] // that has been idle for longest
+		w := o.idle[0] // that has been idle for longest
 		o.idle = o.idle[1:]
-		delete(o.all, r)
-		close(r.wake)
+		delete(o.all, w)
+		close(w.wake)
 	}
 }
 
-// trimNow is called some time after a runner went idle: if there were no calls since, half of the idle ones go.
-func (o *office) trimNow() {
+// trimNow is called some time after a worker went idle: if there were no calls since, half of the idle ones go.
+func (o *offloadPool) trimNow() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed || len(o.idle) == 0 {
@@ -91,12 +90,12 @@ func (o *office) trimNow() {
 		o.release(len(o.idle) / 2)
 	}
 	o.before = o.calls
-	o.trim.Reset(idleRunners)
+	o.trim.Reset(idleWorkers)
 }
 
 // kick sees to it that somebody looks, if there are calls. The poller calls it when the bell was rung. The call that it was
 // rung for may be gone, and a later one have found nobody watching: so it is said again that the bell is to be rung.
-func (o *office) kick() {
+func (o *offloadPool) kick() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.looks == 0 && !o.unwatch() {
@@ -104,21 +103,21 @@ func (o *office) kick() {
 	}
 }
 
-// another has one more runner look, if there may be one, and none is on its way.
-func (o *office) another() {
+// another has one more worker look, if there may be one, and none is on its way.
+func (o *offloadPool) another() {
 	switch {
 	case o.coming || o.closed:
 		return
 	case len(o.idle) > 0:
 		last := len(o.idle) - 1
-		r := o.idle[last]
+		w := o.idle[last]
 		o.idle = o.idle[:last]
-		r.wake <- struct{}{}
+		w.wake <- struct{}{}
 	case len(o.all) < o.most:
-		r := &runner{wake: make(chan struct{}, 1)}
-		o.all[r] = struct{}{}
+		w := &offloadWorker{wake: make(chan struct{}, 1)}
+		o.all[w] = struct{}{}
 		o.gone.Add(1)
-		go o.run(r)
+		go o.run(w)
 	default:
 		return // each that there is looks again after its call
 	}
@@ -128,7 +127,7 @@ func (o *office) another() {
 }
 
 // watch says that somebody looks.
-func (o *office) watch() {
+func (o *offloadPool) watch() {
 	if o.unseen {
 		o.unseen = false
 		o.s.core.Watch(true)
@@ -136,14 +135,14 @@ func (o *office) watch() {
 }
 
 // unwatch says that nobody does, unless there is a call after all: then false.
-func (o *office) unwatch() bool {
+func (o *offloadPool) unwatch() bool {
 	o.unseen = true
 	o.s.core.Watch(false)
 	return !o.s.core.HasCalls()
 }
 
 // take is a call that waits, or nil.
-func (o *office) take() *csrc.Call {
+func (o *offloadPool) take() *csrc.Call {
 	if o.first == nil && o.s.core.HasCalls() {
 		o.first = o.s.core.TakeCalls()
 	}
@@ -154,29 +153,29 @@ func (o *office) take() *csrc.Call {
 	return c
 }
 
-// run is a runner's goroutine.
-func (o *office) run(r *runner) {
+// run is a worker's goroutine.
+func (o *offloadPool) run(w *offloadWorker) {
 	defer o.gone.Done()
-	r.id = goroutineID()
+	w.id = asm.Goroutine()
 	o.mu.Lock()
 	o.coming = false
 	o.mu.Unlock()
 	for {
-		c := o.next(r)
+		c := o.next(w)
 		if c == nil {
 			return
 		}
-		o.make(r, c)
+		o.make(w, c)
 	}
 }
 
-// next is the next call for r, which looks; nil: it is to end.
-func (o *office) next(r *runner) *csrc.Call {
+// next is the next call for w, which looks; nil: it is to end.
+func (o *offloadPool) next(w *offloadWorker) *csrc.Call {
 	spun := false
 	o.mu.Lock()
 	for {
 		if c := o.take(); c != nil {
-			o.begin(r, c)
+			o.begin(w, c)
 			o.mu.Unlock()
 			return c
 		}
@@ -189,7 +188,7 @@ func (o *office) next(r *runner) *csrc.Call {
 			continue
 		case o.closed:
 			o.looks--
-			delete(o.all, r)
+			delete(o.all, w)
 			o.mu.Unlock()
 			return nil
 		case o.looks == 1 && !o.unwatch():
@@ -197,13 +196,13 @@ func (o *office) next(r *runner) *csrc.Call {
 			continue
 		}
 		o.looks--
-		o.idle = append(o.idle, r)
+		o.idle = append(o.idle, w)
 		if o.trim == nil {
 			o.before = o.calls
-			o.trim = time.AfterFunc(idleRunners, o.trimNow)
+			o.trim = time.AfterFunc(idleWorkers, o.trimNow)
 		}
 		o.mu.Unlock()
-		if _, ok := <-r.wake; !ok {
+		if _, ok := <-w.wake; !ok {
 			return nil
 		}
 		o.mu.Lock()
@@ -211,23 +210,23 @@ func (o *office) next(r *runner) *csrc.Call {
 	}
 }
 
-func (o *office) spin() {
-	for range runnerSpins {
+func (o *offloadPool) spin() {
+	for range workerSpins {
 		if o.s.core.HasCalls() {
 			return
 		}
-		for range runnerSpinTurns {
+		for range workerSpinTurns {
 		}
 	}
 }
 
-// begin notes that r makes a call, and looks no more; somebody else does if more are waiting.
-func (o *office) begin(r *runner, c *csrc.Call) {
+// begin notes that w makes a call, and looks no more; somebody else does if more are waiting.
+func (o *offloadPool) begin(w *offloadWorker, c *csrc.Call) {
 	o.calls++
-	r.now = csrc.InlineCall{ID: c.ID(), Count: o.calls}
-	r.call, r.ctx = c, &callContext{parent: o.s.ctx}
+	w.now = csrc.InlineCall{ID: c.ID(), Count: o.calls}
+	w.call, w.ctx = c, &callContext{parent: o.s.ctx}
 	if c.IsCanceled() { // just now: cancelCalls may not have seen it
-		r.ctx.end(ErrCanceled)
+		w.ctx.end(ErrCanceled)
 	}
 	o.looks--
 	if o.first != nil || o.s.core.HasCalls() {
@@ -237,30 +236,30 @@ func (o *office) begin(r *runner, c *csrc.Call) {
 	}
 }
 
-// look is the end of begin: r has made its call, and looks again.
-func (o *office) look(r *runner) {
+// look is the end of begin: w has made its call, and looks again.
+func (o *offloadPool) look(w *offloadWorker) {
 	o.mu.Lock()
-	r.now.ID = 0
-	r.call = nil
+	w.now.ID = 0
+	w.call = nil
 	o.looks++
 	o.watch()
 	o.mu.Unlock()
-	r.ctx.end(context.Canceled)
+	w.ctx.end(context.Canceled)
 }
 
 // cancelCalls ends the contexts of the calls whose coroutines are canceled.
-func (o *office) cancelCalls() {
+func (o *offloadPool) cancelCalls() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for r := range o.all {
-		if r.call != nil && r.call.IsCanceled() {
-			r.ctx.end(ErrCanceled)
+	for w := range o.all {
+		if w.call != nil && w.call.IsCanceled() {
+			w.ctx.end(ErrCanceled)
 		}
 	}
 }
 
-// make makes a call, and completes it whatever happens. Whoever calls again at once finds r looking.
-func (o *office) make(r *runner, c *csrc.Call) {
+// make makes a call, and completes it whatever happens. Whoever calls again at once finds w looking.
+func (o *offloadPool) make(w *offloadWorker, c *csrc.Call) {
 	s := o.s
 	returned := false
 	defer func() {
@@ -269,10 +268,10 @@ func (o *office) make(r *runner, c *csrc.Call) {
 		}
 		if p := recover(); p != nil {
 			panicked(c, p)
-			o.look(r)
+			o.look(w)
 		} else {
 			c.Fail("the Go function has ended its goroutine: runtime.Goexit, or FailNow of a test")
-			o.lose(r)
+			o.lose(w)
 		}
 		s.edge.release()
 		s.core.Complete(c)
@@ -280,36 +279,36 @@ func (o *office) make(r *runner, c *csrc.Call) {
 	s.edge.acquire()
 	if g := goFuncs.find(c.ID()); !g.accepts(c) {
 		g.refuse(c)
-	} else if err := g.call(r.ctx, c); err != nil {
+	} else if err := g.call(w.ctx, c); err != nil {
 		failed(c, err)
 	}
 	returned = true
-	o.look(r)
+	o.look(w)
 	s.edge.release()
 	s.core.Complete(c)
 }
 
-// lose is for a runner whose goroutine ends in a call.
-func (o *office) lose(r *runner) {
-	r.ctx.end(context.Canceled)
+// lose is for a worker whose goroutine ends in a call.
+func (o *offloadPool) lose(w *offloadWorker) {
+	w.ctx.end(context.Canceled)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	delete(o.all, r)
+	delete(o.all, w)
 	if o.looks == 0 && (o.first != nil || o.s.core.HasCalls()) { // at the limit nobody else may have been let in
 		o.another()
 	}
 }
 
-// inside tells whether the calling goroutine is a runner's, in a call.
-func (o *office) inside() bool {
+// inside tells whether the calling goroutine is a worker's, in a call.
+func (o *offloadPool) inside() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.all) == len(o.idle) {
 		return false
 	}
-	id := goroutineID()
-	for r := range o.all {
-		if r.now.ID != 0 && r.id == id {
+	id := asm.Goroutine()
+	for w := range o.all {
+		if w.now.ID != 0 && w.id == id {
 			return true
 		}
 	}
@@ -317,11 +316,11 @@ func (o *office) inside() bool {
 }
 
 // running appends the names of the functions that run.
-func (o *office) running(names []string) []string {
+func (o *offloadPool) running(names []string) []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for r := range o.all {
-		if g := goFuncs.find(r.now.ID); g != nil {
+	for w := range o.all {
+		if g := goFuncs.find(w.now.ID); g != nil {
 			names = append(names, g.name)
 		}
 	}
@@ -329,22 +328,14 @@ func (o *office) running(names []string) []string {
 }
 
 // slow reports the calls that have run for longer than the limit, once each.
-func (o *office) slow(now time.Time, limit time.Duration, f func(SlowCall)) {
+func (o *offloadPool) slow(now time.Time, limit time.Duration, f func(SlowCall)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for r := range o.all {
-		if g := goFuncs.find(r.now.ID); r.seen.see(r.now, now, limit) && g != nil {
-			go f(SlowCall{g.name, now.Sub(r.seen.since), false})
+	for w := range o.all {
+		if g := goFuncs.find(w.now.ID); w.seen.see(w.now, now, limit) && g != nil {
+			go f(SlowCall{g.name, now.Sub(w.seen.since), false})
 		}
 	}
-}
-
-// goroutineID is the number of this goroutine, as tracebacks have it.
-func goroutineID() string {
-	var buf [64]byte
-	_, id, _ := bytes.Cut(buf[:runtime.Stack(buf[:], false)], []byte("goroutine "))
-	id, _, _ = bytes.Cut(id, []byte(" "))
-	return string(id)
 }
 
 // WithCallLimit sets how many offloaded calls from C into Go (coro_call_go) run at the same time at most; others wait for
@@ -353,3 +344,43 @@ func goroutineID() string {
 func WithCallLimit(n int) Option {
 	return number("WithCallLimit", n, 1, 1<<30, func(c *config) { c.callLimit = n })
 }
+
+// A callContext is what a Go function gets that a C body has called. It ends with the call, with the scheduler's context, or
+// when the calling coroutine is canceled. Most functions do not look at theirs: it becomes a context of package
+// context, which costs as much as the call, for those that do.
+type callContext struct {
+	parent context.Context // the scheduler's
+
+	mu    sync.Mutex
+	real  context.Context // nil: nobody has asked
+	quit  context.CancelCauseFunc
+	cause error // why it has ended
+}
+
+func (c *callContext) get() context.Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.real == nil {
+		c.real, c.quit = context.WithCancelCause(c.parent)
+		if c.cause != nil {
+			c.quit(c.cause)
+		}
+	}
+	return c.real
+}
+
+func (c *callContext) end(cause error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cause == nil {
+		c.cause = cause
+	}
+	if c.quit != nil {
+		c.quit(c.cause)
+	}
+}
+
+func (c *callContext) Deadline() (time.Time, bool) { return c.parent.Deadline() }
+func (c *callContext) Done() <-chan struct{}       { return c.get().Done() }
+func (c *callContext) Err() error                  { return c.get().Err() }
+func (c *callContext) Value(key any) any           { return c.get().Value(key) }

@@ -7,27 +7,29 @@ import (
 	"github.com/organzine/coro/csrc"
 )
 
-// A Once is something that is done once, by whoever comes first: a coroutine, C or Go, or a goroutine; for C bodies it is a coro_once, of
-// which each brings its own function. Use it for what C and Go bodies need to find set up; among goroutines alone, [sync.Once] is
-// better. When it is done, Do costs some ns, without a cgo call. See Chan for who is suspended by waiting, and how long its memory lives.
+// A Once is done once, by the first that comes: a coroutine, C or Go, or a goroutine. C bodies get
+// its Address, as a coro_once *, and each brings its own function. Use it for what C and Go bodies
+// need to find set up; among goroutines alone, [sync.Once] is better. When it is done, Do costs some
+// ns, without a cgo call. See Chan for what waiting suspends, and for how long the memory lives.
 type Once struct {
-	waitable
+	object
 	core csrc.Once
 }
 
-// NewOnce makes one of s. It returns ErrNoMemory or ErrNoCgo.
+// NewOnce makes a Once of s. It returns ErrNoMemory or ErrNoCgo.
 func NewOnce(s *Scheduler) (*Once, error) {
 	if !csrc.Available {
 		return nil, ErrNoCgo
 	}
 	core, status := csrc.NewOnce()
 	o := &Once{core: core}
-	return adopt(o, &o.waitable, s, core, status)
+	return adopt(o, &o.object, s, core, status)
 }
 
-// Do calls f if nobody has begun it, or else waits until it is done. A panic or a [runtime.Goexit] in f goes on to the caller, and it is
-// done nevertheless. It returns ErrLockedAlready from inside f; the cause, if the context ends while it waits, or the Go body is canceled;
-// ErrClosed, if the scheduler is closed meanwhile. It returns nil when it is done.
+// Do calls f if no function was begun before, or else waits until the Once is done. A panic or a
+// [runtime.Goexit] in f goes on to the caller, and the Once is done nevertheless. Do returns nil when
+// the Once is done; ErrLockedAlready from inside f; the cause, if the context ends while Do waits, or
+// the Go body is canceled; ErrClosed, if the scheduler is closed meanwhile; or ErrDestroyed.
 func (o *Once) Do(ctx context.Context, f func()) error {
 	if o.core.IsDone() {
 		return o.taken(csrc.OK)
@@ -37,7 +39,10 @@ func (o *Once) Do(ctx context.Context, f func()) error {
 	status := try()
 	if status == csrc.TimedOut {
 		var err error
-		status, err = o.wait(ctx, want{try: try, begin: func(g csrc.GoWaiter) csrc.Status { return o.core.Begin(g, me) }})
+		status, err = o.wait(ctx, waitOp{
+			try:   try,
+			begin: func(g csrc.GoWaiter) csrc.Status { return o.core.Begin(g, me) },
+		})
 		if err != nil {
 			return err
 		}

@@ -56,27 +56,42 @@ func WithPaused() Option {
 	return func(c *config) error { c.Paused = true; return nil }
 }
 
-// WithStealBatch sets how many coroutines one steal takes at most, 1 to 64. The default is 32.
-func WithStealBatch(k int) Option {
-	return number("WithStealBatch", k, 1, csrc.StealMax, func(c *config) { c.StealBatch = k })
+// Tuning has settings that few programs need. A zero field is the default.
+type Tuning struct {
+	// StealBatch is how many coroutines one steal takes at most, 1 to 64. The default is 32.
+	StealBatch int
+	// HandoverBudget is how many times in a row a coroutine that has just been woken may run ahead of
+	// the queue, 1 to 2³⁰; -1: never, which makes a pure first-in-first-out queue. By default a chain
+	// of wake-ups, which stays in cache, keeps the queue waiting for 10 to 40 µs: up to 4096 times,
+	// and fewer times where turns are long, so that no coroutine starves.
+	HandoverBudget int
+	// StackCache is how many idle stacks of each size a worker keeps for itself, 1 to 65536. The
+	// default is 64.
+	StackCache int
+	// NoMembarrier makes workers take turns with thieves by an exchange instead of membarrier(2):
+	// about 5 ns more a switch. Where the kernel refuses membarrier the exchange is chosen anyway.
+	NoMembarrier bool
 }
 
-// WithHandoverBudget sets how many times in a row a coroutine that has just been woken may run ahead of the queue.
-// 0 gives a pure first-in-first-out queue. By default a chain of wake-ups, which stays in cache, keeps the queue waiting for 10 to 40 µs:
-// up to 4096 times, fewer where turns are long, so that nobody starves.
-func WithHandoverBudget(n int) Option {
-	return number("WithHandoverBudget", n, 0, 1<<30, func(c *config) {
-		c.HandoverBudget = n
-		if n == 0 {
-			c.HandoverBudget = -1
+// WithTuning sets all of t. A value out of range is an *OptionError.
+func WithTuning(t Tuning) Option {
+	return func(c *config) error {
+		for _, f := range []struct {
+			name               string
+			value, least, most int
+		}{
+			{"Tuning.StealBatch", t.StealBatch, 0, csrc.StealMax},
+			{"Tuning.HandoverBudget", t.HandoverBudget, -1, 1 << 30},
+			{"Tuning.StackCache", t.StackCache, 0, 1 << 16},
+		} {
+			if f.value < f.least || f.value > f.most {
+				return &OptionError{f.name, f.value, fmt.Sprintf("must be from %d to %d", f.least, f.most)}
+			}
 		}
-	})
-}
-
-// WithoutMembarrier makes workers take turns with thieves by an exchange instead of membarrier(2): about 5 ns more a
-// switch. It is chosen by itself where the kernel refuses membarrier.
-func WithoutMembarrier() Option {
-	return func(c *config) error { c.NoMembarrier = true; return nil }
+		c.StealBatch, c.HandoverBudget, c.StackCache = t.StealBatch, t.HandoverBudget, t.StackCache
+		c.NoMembarrier = t.NoMembarrier
+		return nil
+	}
 }
 
 // WithStallHook has f called, in a goroutine of its own, whenever everything has come to rest while coroutines are

@@ -20,13 +20,16 @@ func TestNumbersInOptionsAreChecked(t *testing.T) {
 		bad    []int
 		good   []int
 	}{
-		{"WithStealBatch", coro.WithStealBatch, []int{0, -1, 65, math.MaxInt, math.MinInt}, []int{1, 32, 64}},
-		{"WithHandoverBudget", coro.WithHandoverBudget, []int{-1, 1<<30 + 1, math.MaxInt, math.MinInt}, []int{0, 1, 1 << 30}},
+		{"Tuning.StealBatch", func(n int) coro.Option { return coro.WithTuning(coro.Tuning{StealBatch: n}) },
+			[]int{-1, 65, math.MaxInt, math.MinInt}, []int{0, 1, 32, 64}},
+		{"Tuning.HandoverBudget", func(n int) coro.Option { return coro.WithTuning(coro.Tuning{HandoverBudget: n}) },
+			[]int{-2, 1<<30 + 1, math.MaxInt, math.MinInt}, []int{-1, 0, 1, 1 << 30}},
+		{"Tuning.StackCache", func(n int) coro.Option { return coro.WithTuning(coro.Tuning{StackCache: n}) },
+			[]int{-1, 1<<16 + 1, math.MaxInt, math.MinInt}, []int{0, 1, 2, 1 << 16}},
 		{"WithStack", coro.WithStack, []int{0, -1, 4095, 8<<20 + 1, math.MaxInt, math.MinInt}, []int{4096, 4097, 8 << 20}},
 		{"WithStackLimit", coro.WithStackLimit, []int{0, -1, math.MinInt}, []int{1 << 20, math.MaxInt}},
 		{"WithRecordLimit", coro.WithRecordLimit, []int{0, -1, math.MinInt}, []int{1, 1 << 21, math.MaxInt}},
 		{"WithBlockingThreads", coro.WithBlockingThreads, []int{0, -1, 1<<16 + 1, math.MaxInt, math.MinInt}, []int{1, 2, 1 << 16}},
-		{"WithStackCache", coro.WithStackCache, []int{0, -1, 1<<16 + 1, math.MaxInt, math.MinInt}, []int{1, 2, 1 << 16}},
 	} {
 		for _, n := range c.bad {
 			_, err := coro.New(c.option(n))
@@ -55,8 +58,10 @@ func TestTheFirstBadOptionIsReportedAndNothingStarts(t *testing.T) {
 }
 
 func TestALaterOptionWins(t *testing.T) {
-	s := newScheduler(t, coro.WithWorkers(5), coro.WithWorkers(1), coro.WithHandoverBudget(0), coro.WithHandoverBudget(9))
+	s := newScheduler(t, coro.WithWorkers(5), coro.WithWorkers(1), coro.WithTuning(coro.Tuning{NoMembarrier: true}),
+		coro.WithTuning(coro.Tuning{HandoverBudget: 9}))
 	assert.Equal(t, 1, s.Workers())
+	assert.Equal(t, newScheduler(t).Stats().Membarrier, s.Stats().Membarrier, "all of a Tuning is replaced")
 }
 
 func TestTheSizeOfAFuncsStackIsChecked(t *testing.T) {
@@ -92,7 +97,7 @@ func TestStacksHaveAtLeastTheSizeAskedFor(t *testing.T) {
 }
 
 func TestBothKindsOfDoorsCanBeChosen(t *testing.T) {
-	assert.False(t, newScheduler(t, coro.WithoutMembarrier()).Stats().Membarrier)
+	assert.False(t, newScheduler(t, coro.WithTuning(coro.Tuning{NoMembarrier: true})).Stats().Membarrier)
 }
 
 func TestAStallIsReportedWhileAGoroutineMayStillHelp(t *testing.T) {

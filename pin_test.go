@@ -27,14 +27,14 @@ func TestOnWorker(t *testing.T) {
 		tasks = append(tasks, task)
 	}
 	g := coro.NewGroup(background, s)
-	grouped, err := where.OnWorker(2).StartIn(g, 3)
+	grouped, err := where.OnWorker(2).Start(g, 3)
 	require.NoError(t, err)
 	for i, task := range tasks {
 		worker, err := task.Wait(soon(t))
 		require.NoError(t, err)
 		assert.EqualValues(t, i/2%workers, worker)
 	}
-	require.NoError(t, g.Wait())
+	require.NoError(t, g.Wait(background))
 	worker, err := grouped.Wait(soon(t))
 	require.NoError(t, err)
 	assert.EqualValues(t, 2, worker)

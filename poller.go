@@ -18,21 +18,21 @@ type poller struct {
 	stopped chan struct{}
 
 	mu    sync.Mutex
-	tasks []completer   // by slot
-	free  []uint32      // slots not in use
+	tasks []completer   // by id
+	free  []uint32      // ids not in use
 	rest  chan struct{} // closed at the next rest; nil: nobody waits for one
 }
 
 // A completer is a task, or a goroutine that waits.
 type completer interface {
 	complete()
-	cancelIfEnded() bool // in binding.go
+	cancelIfEnded() bool // in deadline.go
 }
 
 func (p *poller) open(s *Scheduler, onStall func(int)) error {
 	fd, status := s.core.OpenBell()
 	if status != csrc.OK {
-		return statusError(status)
+		return statusError(status, ofScheduler)
 	}
 	p.bell = os.NewFile(uintptr(fd), "coro bell")
 	p.onStall = onStall
@@ -54,12 +54,12 @@ func (p *poller) close(s *Scheduler) {
 func (p *poller) poll(s *Scheduler) {
 	defer close(p.stopped)
 	var ring [8]byte
-	var slots []uint32
+	var ids []uint32
 	var rests uint32
-	var pause time.Duration // between looks at the lane
+	var pause time.Duration // between looks at the pool
 	var next time.Time      // when it is looked at; zero: it sleeps
 	look := func() {
-		if next = (time.Time{}); s.lane.lookAround() {
+		if next = (time.Time{}); s.executors.lookAround() {
 			pause = min(2*pause, lookMost)
 			next = time.Now().Add(pause)
 		}
@@ -68,19 +68,19 @@ func (p *poller) poll(s *Scheduler) {
 	for {
 		// First say that we sleep, then look once more: whoever comes after the look rings.
 		s.core.Arm()
-		slots = s.core.GoWaiters(s.core.Done(slots[:0]))
-		p.completeAll(slots)
-		s.office.kick()
+		ids = s.core.GoWaiters(s.core.Done(ids[:0]))
+		p.completeAll(ids)
+		s.offload.kick()
 		if s.core.CallsCanceled() {
-			s.office.cancelCalls()
+			s.offload.cancelCalls()
 		}
 		rests = p.heedRest(s, rests)
-		if s.lane.claimed() {
+		if s.executors.claimed() {
 			pause = lookLeast
 			next = time.Now().Add(pause)
 			p.bell.SetReadDeadline(next)
 		}
-		if len(slots) > 0 {
+		if len(ids) > 0 {
 			if !next.IsZero() && time.Now().After(next) {
 				look()
 			}
@@ -99,13 +99,13 @@ func (p *poller) poll(s *Scheduler) {
 	}
 }
 
-func (p *poller) completeAll(slots []uint32) {
-	for _, slot := range slots {
-		p.release(slot).complete()
+func (p *poller) completeAll(ids []uint32) {
+	for _, id := range ids {
+		p.release(id).complete()
 	}
 }
 
-// reserve makes a slot for a task that is to be completed; release takes it back.
+// reserve makes a id for a task that is to be completed; release takes it back.
 func (p *poller) reserve(t completer) uint32 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -113,22 +113,22 @@ func (p *poller) reserve(t completer) uint32 {
 		p.free = append(p.free, uint32(len(p.tasks)))
 		p.tasks = append(p.tasks, nil)
 	}
-	slot := p.free[len(p.free)-1]
+	id := p.free[len(p.free)-1]
 	p.free = p.free[:len(p.free)-1]
-	p.tasks[slot] = t
-	return slot
+	p.tasks[id] = t
+	return id
 }
 
-func (p *poller) release(slot uint32) completer {
+func (p *poller) release(id uint32) completer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	t := p.tasks[slot]
-	p.tasks[slot] = nil
-	p.free = append(p.free, slot)
+	t := p.tasks[id]
+	p.tasks[id] = nil
+	p.free = append(p.free, id)
 	return t
 }
 
-// all returns those that have slots now.
+// all returns those that have ids now.
 func (p *poller) all() (list []completer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,13 +140,13 @@ func (p *poller) all() (list []completer) {
 	return list
 }
 
-// register puts a task on the list of those to be completed, under a slot. False: it has ended already, or somebody else joins it.
+// register puts a task on the list of those to be completed, under a id. False: it has ended already, or somebody else joins it.
 func (p *poller) register(j csrc.Joinable, t completer) (uint32, bool) {
-	slot := p.reserve(t)
-	if j.Register(slot) {
-		return slot, true
+	id := p.reserve(t)
+	if j.Register(id) {
+		return id, true
 	}
-	p.release(slot)
+	p.release(id)
 	return 0, false
 }
 
@@ -197,7 +197,7 @@ func (p *poller) awaitRest(ctx context.Context, s *Scheduler) error {
 		case <-s.ended:
 			return nil
 		case <-ctx.Done():
-			return ctx.Err()
+			return context.Cause(ctx)
 		}
 	}
 }

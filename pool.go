@@ -33,16 +33,11 @@ func WithStackLimit(bytes int) Option {
 }
 
 // WithRecordLimit caps the coroutines that are spawned and have not ended, by the bytes of their records, in steps of
-// 2 MiB (at least one: 16383 coroutines). At the cap, Spawn returns ErrNoMemory, and SpawnContext waits. Spawn may find
+// 2 MiB (at least one: 16383 coroutines). At the cap, Spawn returns ErrNoMemory, and SpawnWait waits. Spawn may find
 // the cap some hundred coroutines early, as busy workers and goroutines keep leave for some more in hand; and besides, each
 // may keep up to 16 KiB of free records.
 func WithRecordLimit(bytes int) Option {
 	return number("WithRecordLimit", bytes, 1, math.MaxInt, func(c *config) { c.RecordLimit = bytes })
-}
-
-// WithStackCache sets how many idle stacks of each size a worker keeps for itself. The default is 64.
-func WithStackCache(n int) Option {
-	return number("WithStackCache", n, 1, 1<<16, func(c *config) { c.StackCache = n })
 }
 
 // WithSharedStacks sets how many stacks the dense coroutines of a worker share, 2 to 1024, and their size in bytes, as WithStack. The
@@ -73,11 +68,11 @@ type DenseStats struct {
 
 // Stats are counters and sizes of a scheduler: racy while it works, exact while it rests.
 type Stats struct {
-	Workers int    // worker threads
-	Awake   int    // of them, those that do not sleep
-	Live    int    // coroutines that have reached a worker and not ended
+	Workers       int    // worker threads
+	Awake         int    // of them, those that do not sleep
+	Live          int    // coroutines that have reached a worker and not ended
 	AwaitingStack int    // of them, those that wait for a stack to start on
-	Rests   uint32 // times that nothing was left to do
+	Rests         uint32 // times that nothing was left to do
 
 	// Stalled: everything rests, and coroutines are left. Only a wake-up from Go, or new work, can help them.
 	Stalled bool
@@ -124,7 +119,7 @@ func (s *Scheduler) Stats() Stats {
 // Trim gives the memory of idle stacks and records back to the system, and returns how many bytes. It makes system
 // calls, and stops each worker for some microseconds: call it after a peak, not in a loop.
 func (s *Scheduler) Trim() int {
-	s.unloadPorts()
+	s.unloadSubmitters()
 	n := s.core.Trim()
 	runtime.KeepAlive(s)
 	return n

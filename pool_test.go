@@ -61,7 +61,7 @@ func TestSpawnContextGetsTheRecordOfAnyThatEnds(t *testing.T) {
 	parked(t, s, len(tasks))
 	for _, task := range tasks[:3] {
 		result := make(chan error)
-		go func() { result <- add.SpawnContext(soon(t), s, 1) }()
+		go func() { result <- add.SpawnWait(soon(t), s, 1) }()
 		require.NoError(t, task.Wake())
 		_, err := task.Wait(soon(t))
 		require.NoError(t, err)
@@ -84,7 +84,7 @@ func TestSpawnContextGetsTheRecordOfASpawnedOneThatEnds(t *testing.T) {
 	}
 	parked(t, s, n)
 	testbody.Stop()
-	require.NoError(t, add.SpawnContext(soon(t), s, 1), "the record of the one that has ended")
+	require.NoError(t, add.SpawnWait(soon(t), s, 1), "the record of the one that has ended")
 	eventually(t, func() bool { return testbody.Sum() == 1 }, "it runs")
 }
 

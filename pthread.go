@@ -58,16 +58,16 @@ func WithAffinity(cpus ...int) Option {
 
 // WorkerStats are the counters of one worker thread since its start.
 type WorkerStats struct {
-	Spawned  uint64 // coroutines that entered the scheduler here
-	Ended    uint64 // and that ended here
-	Switches uint64 // times it chose what to run next, modulo 2³²
-	Steals   uint64 // successful steals that it made
-	Stolen   uint64 // coroutines that it got by them
-	Served   uint64 // of the steals, those that the victim served itself
-	Forced   uint64 // and those that locked the victim's door
-	Parks    uint64 // times it went to sleep
-	RemoteWakes    uint64 // wake-ups that came from other threads
-	Queued   uint64 // coroutines in its queue now
-	ThreadID int    // of Linux
-	CPU      int    // that it is pinned to, or -1
+	Spawned     uint64 // coroutines that entered the scheduler here
+	Ended       uint64 // and that ended here
+	Switches    uint64 // times it chose what to run next, modulo 2³²
+	Steals      uint64 // successful steals that it made
+	Stolen      uint64 // coroutines that it got by them
+	Served      uint64 // of the steals, those that the victim served itself
+	Forced      uint64 // and those that locked the victim's door
+	Parks       uint64 // times it went to sleep
+	RemoteWakes uint64 // wake-ups that came from other threads
+	Queued      uint64 // coroutines in its queue now
+	ThreadID    int    // of Linux
+	CPU         int    // that it is pinned to, or -1
 }

@@ -259,7 +259,7 @@ func TestThreadsThatGoStartsInACallAreNotLikeTheWorker(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(1), coro.WithName("calling"))
 	release := make(chan struct{})
 	var started sync.WaitGroup
-	starts := coro.MustExport(func(_ context.Context, n int64) (int64, error) {
+	starts := coro.MustExportFunc(func(_ context.Context, n int64) (int64, error) {
 		for range n {
 			here := make(chan struct{})
 			started.Go(func() {

@@ -2,13 +2,13 @@
 
 package coro
 
-// edge is for the race detector only.
-type edge struct{}
+// raceEdge is for the race detector only.
+type raceEdge struct{}
 
-var handles edge
+var handlesEdge raceEdge
 
-func (*edge) release() {}
-func (*edge) acquire() {}
+func (*raceEdge) release() {}
+func (*raceEdge) acquire() {}
 
 // Words that one goroutine writes and others look at, without order: Go has no relaxed atomics, and its stores cost an exchange.
 // A word is never torn; whoever needs to be sure of what was read has another atomic for that.

@@ -8,18 +8,18 @@ import (
 	"unsafe"
 )
 
-// edge tells the race detector, which does not see the C core, that what was done before a hand-over to a scheduler
+// raceEdge tells the race detector, which does not see the C core, that what was done before a hand-over to a scheduler
 // happens before what is done after one that comes back from it. Not the other way round, which would hide true races.
-type edge struct{ at byte }
+type raceEdge struct{ at byte }
 
-// handles is the edge of wake-ups and cancels, which know no scheduler.
-var handles edge
+// handlesEdge is the edge of wake-ups and cancels, which know no scheduler.
+var handlesEdge raceEdge
 
-func (e *edge) release() { runtime.RaceReleaseMerge(unsafe.Pointer(e)) }
+func (e *raceEdge) release() { runtime.RaceReleaseMerge(unsafe.Pointer(e)) }
 
-func (e *edge) acquire() {
+func (e *raceEdge) acquire() {
 	runtime.RaceAcquire(unsafe.Pointer(e))
-	runtime.RaceAcquire(unsafe.Pointer(&handles))
+	runtime.RaceAcquire(unsafe.Pointer(&handlesEdge))
 }
 
 // Words that one goroutine writes and others look at, without order: Go has no relaxed atomics.

@@ -15,20 +15,20 @@ import (
 // A Scheduler runs coroutines on worker threads of its own. All its methods may be called by several goroutines.
 // It holds threads and memory until Close.
 type Scheduler struct {
-	core    *csrc.Scheduler
-	ports   []csrc.Submitter // a power of two
-	class   uint8       // of default stacks
-	paused  bool
-	poller  poller
-	spinner spinner
-	lane    lane
-	edge    edge
-	slot    uint32          // that C bodies' calls come with
-	ctx     context.Context // of Go functions that C bodies call
-	cancel  context.CancelCauseFunc
-	office  office
+	core       *csrc.Scheduler
+	submitters []csrc.Submitter // a power of two
+	class      uint8            // of default stacks
+	paused     bool
+	poller     poller
+	spinner    spinner
+	executors  executorPool
+	edge       raceEdge
+	id         uint32          // that C bodies' calls come with
+	ctx        context.Context // of Go functions that C bodies call
+	cancel     context.CancelCauseFunc
+	offload    offloadPool
 
-	mu     sync.Mutex    // held while shutting the ports
+	mu     sync.Mutex    // held while shutting the submitters
 	runs   sync.RWMutex  // held for reading by a run
 	closed atomic.Bool   // nothing is spawned any more
 	ended  chan struct{} // closed when every coroutine has ended and the threads are joined
@@ -46,20 +46,20 @@ func New(opts ...Option) (*Scheduler, error) {
 	}
 	core, status := csrc.New(c.Options)
 	if status != csrc.OK {
-		return nil, statusError(status)
+		return nil, statusError(status, ofScheduler)
 	}
 	s := &Scheduler{core: core, class: csrc.Class(c.Stack), paused: c.Paused, ended: make(chan struct{})}
-	s.lane.init(s, c.executors)
+	s.executors.init(s, c.executors)
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	n := 1
 	for n < 4*runtime.GOMAXPROCS(0) {
 		n *= 2
 	}
-	s.office.open(s, c.callLimit)
-	if s.ports, status = core.NewSubmitters(n); status == csrc.OK {
+	s.offload.open(s, c.callLimit)
+	if s.submitters, status = core.NewSubmitters(n); status == csrc.OK {
 		err = s.poller.open(s, c.onStall)
 	} else {
-		err = statusError(status)
+		err = statusError(status, ofScheduler)
 	}
 	if err != nil {
 		core.Close(true)
@@ -69,22 +69,22 @@ func New(opts ...Option) (*Scheduler, error) {
 	if leak.On() {
 		leak.Made(leakable{s})
 	}
-	s.slot = schedulers.add(s)
-	core.SetID(s.slot)
+	s.id = schedulers.add(s)
+	core.SetID(s.id)
 	if c.onSlow != nil {
-		go s.watch(c.slowLimit, c.onSlow)
+		go s.watchCalls(c.slowLimit, c.onSlow)
 	}
 	return s, nil
 }
 
-// port holds one of the ports, one that this goroutine has probably had before: goroutines have stacks of their own.
+// submitter holds one of the submitters, one that this goroutine has probably had before: goroutines have stacks of their own.
 // It returns nil after Close.
-func (s *Scheduler) port() *csrc.Submitter {
+func (s *Scheduler) submitter() *csrc.Submitter {
 	var here byte
 	i := uint32(uintptr(unsafe.Pointer(&here)) >> 11 * 0x9e3779b1 >> 16)
-	for !s.closed.Load() && len(s.ports) > 0 {
-		for range s.ports {
-			p := &s.ports[i%uint32(len(s.ports))]
+	for !s.closed.Load() && len(s.submitters) > 0 {
+		for range s.submitters {
+			p := &s.submitters[i%uint32(len(s.submitters))]
 			switch p.Acquire() {
 			case csrc.OK:
 				return p
@@ -103,10 +103,10 @@ func (s *Scheduler) Workers() int { return s.core.Workers() }
 
 // Wait returns when every coroutine that was spawned has ended, and those that they spawned. What is spawned
 // meanwhile is waited for too. A coroutine that parks and is never woken keeps it waiting: see Stats.Stalled and
-// WithStallHook. It returns the context's error, or ErrMode for a scheduler WithPaused. After Close it returns nil.
+// WithStallHook. It returns the context's cause, or ErrPaused for a scheduler WithPaused. After Close it returns nil.
 func (s *Scheduler) Wait(ctx context.Context) error {
 	if s.paused {
-		return ErrMode
+		return ErrPaused
 	}
 	err := s.poller.awaitRest(ctx, s)
 	s.edge.acquire()
@@ -116,16 +116,16 @@ func (s *Scheduler) Wait(ctx context.Context) error {
 
 // Run lets the workers of a scheduler WithPaused run all that was spawned, and what that spawns, until nothing can
 // happen any more, and pauses them again. It returns nil if every coroutine has ended, a *DeadlockError if some
-// are left that nothing can wake (a wake-up from Go and another Run may free them), ErrMode for a scheduler not
-// WithPaused, ErrBusy if it runs already, ErrClosed. If the context ends first it returns its error, and the run
+// are left that nothing can wake (a wake-up from Go and another Run may free them), ErrPaused for a scheduler not
+// WithPaused, ErrBusy if it runs already, ErrClosed. If the context ends first it returns its cause, and the run
 // goes on.
 //
 // What is certain to come is waited for: time, Go functions and calls under way, and the deadline of a context that one of them is
 // bound to, or waits with. That somebody may cancel a context is not, no more than that somebody may wake; but what was canceled before
 // everything came to rest, by a body or by an error in a Group, has its effect in this run.
 func (s *Scheduler) Run(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	if ctx.Done() == nil {
 		return s.run()
@@ -136,7 +136,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 	case err := <-result:
 		return err
 	case <-ctx.Done():
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
 }
 
@@ -152,7 +152,7 @@ func (s *Scheduler) run() error {
 	if status == csrc.Deadlock {
 		return s.deadlock()
 	}
-	return statusError(status)
+	return statusError(status, ofScheduler)
 }
 
 // blockedShown is how many coroutines a DeadlockError lists.
@@ -172,14 +172,14 @@ var waitNames = map[byte]string{
 
 // Blocked returns the coroutines that wait now: at most limit of them, and how many there are. It stops each worker
 // for the time of a look at every record.
-func (s *Scheduler) Blocked(limit int) ([]Blocked, int) {
+func (s *Scheduler) Blocked(limit int) ([]BlockedCoroutine, int) {
 	limit = max(limit, 0)
 	list, n := s.core.Blocked(min(limit, s.core.Stats().Records))
-	out := make([]Blocked, len(list))
+	out := make([]BlockedCoroutine, len(list))
 	for i, b := range list {
-		out[i] = Blocked{Handle(b.Handle), funcName(b.Fn), b.Worker, waitNames[b.Waits]}
+		out[i] = BlockedCoroutine{Handle(b.Handle), funcName(b.Fn), b.Worker, waitNames[b.Waits]}
 	}
-	bodies, more := s.lane.blocked(limit - len(out))
+	bodies, more := s.executors.blocked(limit - len(out))
 	runtime.KeepAlive(s)
 	return append(out, bodies...), n + more
 }
@@ -192,17 +192,17 @@ const closeGrace = time.Second
 //
 // When the context ends (or has ended) first, Close cancels: what has not started ends unstarted, every present and
 // future wait returns CORO_ECANCELED, so that bodies end through their own clean-up. If all end within a second then,
-// Close returns the context's error; if not, a *RunningError that names what the workers are executing, and closing goes
+// Close returns the context's cause; if not, a *RunningError that names what the workers are executing, and closing goes
 // on in the background, without freeing anything under a running coroutine.
 //
 // It may be called again, and by several goroutines: each call waits for the same end. When all has ended before, it
 // returns nil. Within a Go function that one of its coroutines has called it would wait for itself: it returns ErrInside,
 // and nothing is closed.
 func (s *Scheduler) Close(ctx context.Context) error {
-	if s.core.Inside() || s.office.inside() {
+	if s.core.Inside() || s.offload.inside() {
 		return ErrInside
 	}
-	s.shutPorts()
+	s.shutSubmitters()
 	select {
 	case <-s.ended:
 		return nil
@@ -217,7 +217,7 @@ func (s *Scheduler) Close(ctx context.Context) error {
 	}
 	s.cancel(ErrCanceled)
 	go func() {
-		s.lane.cancel()
+		s.executors.cancel()
 		s.core.Close(true)
 		runtime.KeepAlive(s)
 	}()
@@ -225,50 +225,50 @@ func (s *Scheduler) Close(ctx context.Context) error {
 	defer grace.Stop()
 	select {
 	case <-s.ended:
-		return ctx.Err()
+		return context.Cause(ctx)
 	case <-grace.C:
 	}
-	e := &RunningError{Cause: ctx.Err()}
+	e := &RunningError{Cause: context.Cause(ctx)}
 	for _, fn := range s.core.Running() {
 		e.Funcs = append(e.Funcs, funcName(fn))
 	}
-	e.Funcs = append(e.Funcs, s.lane.running()...)
+	e.Funcs = append(e.Funcs, s.executors.running()...)
 	for _, c := range s.core.InlineCalls(nil) {
 		if g := goFuncs.find(c.ID); g != nil {
 			e.Funcs = append(e.Funcs, g.name)
 		}
 	}
-	e.Funcs = s.office.running(e.Funcs)
+	e.Funcs = s.offload.running(e.Funcs)
 	runtime.KeepAlive(s)
 	return e
 }
 
-// shutPorts ends all spawning from Go, then has the core closed in the background. Once.
-func (s *Scheduler) shutPorts() {
+// shutSubmitters ends all spawning from Go, then has the core closed in the background. Once.
+func (s *Scheduler) shutSubmitters() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed.Swap(true) {
 		return
 	}
-	for i := range s.ports {
-		for s.ports[i].Acquire() != csrc.OK {
+	for i := range s.submitters {
+		for s.submitters[i].Acquire() != csrc.OK {
 			runtime.Gosched()
 		}
-		s.ports[i].Shut()
+		s.submitters[i].Shut()
 	}
 	go func() {
 		if s.paused {
 			s.runs.Lock() // a run is waited for; what is left then is canceled, what never started is dropped
-			s.lane.cancel()
+			s.executors.cancel()
 			s.runs.Unlock()
 		}
 		s.core.Close(false)
-		s.lane.close()
-		s.office.close()
+		s.executors.close()
+		s.offload.close()
 		s.cancel(ErrClosed)
-		schedulers.drop(s.slot)
+		schedulers.drop(s.id)
 		s.poller.close(s)
-		// Nobody has a port any more; tasks keep s, and with it their results, until they are waited for.
+		// Nobody has a submitter any more; tasks keep s, and with it their results, until they are waited for.
 		runtime.AddCleanup(s, (*csrc.Scheduler).Destroy, s.core)
 		close(s.ended)
 	}()

@@ -56,8 +56,8 @@ func TestWaitGivesUpWithItsContext(t *testing.T) {
 }
 
 func TestRunAndWaitBelongToTheirModes(t *testing.T) {
-	assert.Equal(t, coro.ErrMode, newScheduler(t, coro.WithPaused()).Wait(background))
-	assert.Equal(t, coro.ErrMode, newScheduler(t).Run(background))
+	assert.Equal(t, coro.ErrPaused, newScheduler(t, coro.WithPaused()).Wait(background))
+	assert.Equal(t, coro.ErrPaused, newScheduler(t).Run(background))
 }
 
 func TestNothingRunsBeforeRun(t *testing.T) {

@@ -10,20 +10,21 @@ import (
 	"github.com/organzine/coro/csrc"
 )
 
-// CasesMax is the most operations that a Select chooses from.
-const CasesMax = csrc.SelectMost
+// SelectMax is the most operations that a Select chooses from.
+const SelectMax = csrc.SelectMax
 
-// A Case is one of the operations that a Select chooses from. It is made by OnRecv or OnSend, and may be used again and again, by one
-// Select at a time.
+// A Case is one of the operations that a Select chooses from. OnRecv and OnSend make it. It may be used
+// again and again, by one Select at a time.
 type Case struct {
-	o     *waitable // nil: it can never be done
+	o     *object // nil: the case can never be done
 	core  csrc.Chan
 	send  bool
 	bytes uintptr
-	value unsafe.Pointer // of so many bytes, without pointers: what is sent, or where it is received
+	value unsafe.Pointer // of that many bytes, without pointers: what is sent, or room for what comes
 }
 
-// OnRecv is the Case that receives from c, into *v; if v is nil the value is dropped. As in Go, a nil channel never has one.
+// OnRecv is the Case that receives from c, into *v; if v is nil the value is dropped. As in Go, a nil
+// channel never has a value.
 func OnRecv[T any](c *Chan[T], v *T) Case {
 	if c == nil {
 		return Case{}
@@ -31,15 +32,15 @@ func OnRecv[T any](c *Chan[T], v *T) Case {
 	if v == nil {
 		v = new(T)
 	}
-	return Case{&c.waitable, c.core, false, unsafe.Sizeof(*v), unsafe.Pointer(v)}
+	return Case{&c.object, c.core, false, unsafe.Sizeof(*v), unsafe.Pointer(v)}
 }
 
-// OnSend is the Case that sends v to c. As in Go, a nil channel never takes it.
+// OnSend is the Case that sends v to c. As in Go, a nil channel never takes a value.
 func OnSend[T any](c *Chan[T], v T) Case {
 	if c == nil {
 		return Case{}
 	}
-	return Case{&c.waitable, c.core, true, unsafe.Sizeof(v), unsafe.Pointer(&v)}
+	return Case{&c.object, c.core, true, unsafe.Sizeof(v), unsafe.Pointer(&v)}
 }
 
 func (k *Case) try() csrc.Status {
@@ -49,13 +50,16 @@ func (k *Case) try() csrc.Status {
 	return k.core.TryRecv(k.value)
 }
 
-// Select does one of the cases as soon as one can be done, and tells which: its index. Among several that can it is a random one. Those
-// of a closed channel can: then the error is ErrChanClosed, with the index.
+// Select does one of the cases as soon as one can be done, and returns its index. Among several that
+// can be done it chooses at random. A case of a closed channel can be done: then the error is
+// ErrChanClosed, with the index.
 //
-// It waits as Chan.Send does, on channels of one scheduler, which C bodies may use at the same time, also with coro_select. It returns -1
-// and the cause, if the context ends first, or the Go body is canceled; ErrClosed, if the scheduler is closed meanwhile; an
-// *OptionError if there is no channel, more than CasesMax cases, or another scheduler: then none was done. It costs what the Sends and Recvs
-// cost until one can be done, and 1 µs more if it waits.
+// Select waits as Chan.Send does, on channels of one scheduler, since the close of that scheduler ends
+// the wait. C bodies may use the channels at the same time; coro_select in C takes channels of any
+// scheduler. Without having done a case Select returns -1 and the cause, if the context ends first or
+// the Go body is canceled; ErrClosed, if the scheduler is closed meanwhile; an *OptionError, if there
+// is no channel, more than SelectMax cases, or a channel of another scheduler. It costs what the Sends
+// and Recvs cost until one can be done, and 1 µs more if it waits.
 func Select(ctx context.Context, cases ...Case) (int, error) {
 	sel := selection{cases: cases, index: -1}
 	if err := sel.check(); err != nil {
@@ -63,12 +67,12 @@ func Select(ctx context.Context, cases ...Case) (int, error) {
 	}
 	if status := sel.try(); status == csrc.TimedOut {
 		o := sel.first()
-		status, err := o.wait(ctx, want{bytes: sel.room(), try: sel.try, begin: sel.begin, used: sel.used})
+		status, err := o.wait(ctx, waitOp{bytes: sel.room(), try: sel.try, begin: sel.begin, used: sel.used})
 		if err != nil {
 			return -1, err
 		}
 		if sel.index < 0 {
-			return -1, statusError(status)
+			return -1, statusError(status, ofChan)
 		}
 	}
 	return sel.end()
@@ -89,13 +93,13 @@ func TrySelect(cases ...Case) (int, error) {
 // A selection is one call of Select.
 type selection struct {
 	cases  []Case
-	live   []int       // of a guest, which has those with a channel: which they are
+	live   []int       // of a gowaiter, which has those with a channel: which they are
 	index  int         // of what was done; -1: nothing
 	status csrc.Status // of that
 }
 
 // first is where it waits: any of the objects would do.
-func (sel *selection) first() *waitable {
+func (sel *selection) first() *object {
 	for i := range sel.cases {
 		if o := sel.cases[i].o; o != nil {
 			return o
@@ -105,8 +109,8 @@ func (sel *selection) first() *waitable {
 }
 
 func (sel *selection) check() error {
-	if len(sel.cases) > CasesMax {
-		return &OptionError{"Select", len(sel.cases), fmt.Sprintf("chooses from at most %d cases", CasesMax)}
+	if len(sel.cases) > SelectMax {
+		return &OptionError{"Select", len(sel.cases), fmt.Sprintf("chooses from at most %d cases", SelectMax)}
 	}
 	first := sel.first()
 	if first == nil {
@@ -147,7 +151,7 @@ func (sel *selection) try() csrc.Status {
 	return csrc.TimedOut
 }
 
-// room is how many bytes a guest needs.
+// room is how many bytes a gowaiter needs.
 func (sel *selection) room() uintptr {
 	bytes := uintptr(0)
 	sel.live = make([]int, 0, len(sel.cases))
@@ -163,13 +167,13 @@ func (sel *selection) room() uintptr {
 // aligned is the room for a value.
 func aligned(bytes uintptr) uintptr { return (bytes + 15) &^ 15 }
 
-// values are the places of the values in a guest's memory.
-func (sel *selection) values(g csrc.GoWaiter, yield func(n int, k *Case, place unsafe.Pointer)) {
-	place := unsafe.Add(g.Value(), csrc.SelectBytes(len(sel.live)))
+// values are the addresses of the values in a gowaiter's memory.
+func (sel *selection) values(g csrc.GoWaiter, yield func(n int, k *Case, at unsafe.Pointer)) {
+	at := unsafe.Add(g.Value(), csrc.SelectBytes(len(sel.live)))
 	for n, i := range sel.live {
 		k := &sel.cases[i]
-		yield(n, k, place)
-		place = unsafe.Add(place, aligned(k.bytes))
+		yield(n, k, at)
+		at = unsafe.Add(at, aligned(k.bytes))
 	}
 }
 
@@ -178,11 +182,11 @@ func copyValue(to, from unsafe.Pointer, bytes uintptr) {
 }
 
 func (sel *selection) begin(g csrc.GoWaiter) csrc.Status {
-	sel.values(g, func(n int, k *Case, place unsafe.Pointer) {
+	sel.values(g, func(n int, k *Case, at unsafe.Pointer) {
 		if k.send {
-			copyValue(place, k.value, k.bytes)
+			copyValue(at, k.value, k.bytes)
 		}
-		g.SetCase(n, k.core, k.send, place)
+		g.SetCase(n, k.core, k.send, at)
 	})
 	return g.Select(len(sel.live))
 }
@@ -190,9 +194,9 @@ func (sel *selection) begin(g csrc.GoWaiter) csrc.Status {
 func (sel *selection) used(g csrc.GoWaiter) {
 	done, status := g.Selected()
 	sel.index, sel.status = sel.live[done], status
-	sel.values(g, func(n int, k *Case, place unsafe.Pointer) {
+	sel.values(g, func(n int, k *Case, at unsafe.Pointer) {
 		if n == done && !k.send && status == csrc.OK {
-			copyValue(k.value, place, k.bytes)
+			copyValue(k.value, at, k.bytes)
 		}
 	})
 }
@@ -202,5 +206,5 @@ func (sel *selection) end() (int, error) {
 		k.o.edge.acquire()
 	}
 	runtime.KeepAlive(sel.cases)
-	return sel.index, chanError(sel.status)
+	return sel.index, statusError(sel.status, ofChan)
 }

@@ -70,7 +70,7 @@ func TestSelectMisuse(t *testing.T) {
 	s, other := newScheduler(t, coro.WithWorkers(1)), newScheduler(t, coro.WithWorkers(1))
 	a, b := newChan[int](t, s, 1), newChan[int](t, other, 1)
 	for _, cases := range [][]coro.Case{nil, {}, {coro.OnRecv[int](nil, nil), {}}, {coro.OnSend(a, 1), coro.OnSend(b, 1)},
-		make([]coro.Case, coro.CasesMax+1)} {
+		make([]coro.Case, coro.SelectMax+1)} {
 		i, err := coro.Select(background, cases...)
 		assert.Equal(t, -1, i)
 		optionError(t, err, "Select")
@@ -78,10 +78,10 @@ func TestSelectMisuse(t *testing.T) {
 		optionError(t, err, "Select")
 	}
 	assert.Zero(t, a.Len()+b.Len())
-	many := make([]coro.Case, coro.CasesMax)
-	many[coro.CasesMax-1] = coro.OnSend(a, 1)
+	many := make([]coro.Case, coro.SelectMax)
+	many[coro.SelectMax-1] = coro.OnSend(a, 1)
 	i, err := coro.Select(background, many...)
-	assert.Equal(t, coro.CasesMax-1, i)
+	assert.Equal(t, coro.SelectMax-1, i)
 	require.NoError(t, err)
 }
 
@@ -232,7 +232,8 @@ func TestStressSelect(t *testing.T) {
 	})()
 	require.NoError(t, errors.Join(a.Close(), b.Close()))
 	receivers()
-	for v := range b.All(background) {
+	for v, err := range b.All(background) {
+		require.NoError(t, err)
 		received.Add(v)
 	}
 	sum, err := sink.Wait(soon(t))

@@ -145,7 +145,7 @@ func faulty() (caught int64) {
 	return 0
 }
 
-var faultyCall = coro.MustExport(func(_ context.Context, n int64) (int64, error) { return n + faulty(), nil })
+var faultyCall = coro.MustExportFunc(func(_ context.Context, n int64) (int64, error) { return n + faulty(), nil })
 
 // 100 000 coroutines on the smallest stacks switch, call Go in both ways, and wake Go bodies, while the profiler interrupts every
 // millisecond of CPU time, workers and the process get SIGURG all the time, and Go handles SIGTERM and SIGINT. What they
@@ -181,7 +181,7 @@ func TestStressSignals(t *testing.T) {
 		for range bodies {
 			tasks = append(tasks, goes(t, s, func(c *coro.Coroutine) error {
 				for range each {
-					if err := c.Park(); err != nil {
+					if err := c.Park(background); err != nil {
 						return err
 					}
 					recovered.Add(faulty())

@@ -58,7 +58,7 @@ func (f Func[A, R]) Spawn(s *Scheduler, arg A) error {
 	if err := f.ready(s); err != nil {
 		return err
 	}
-	p := s.port()
+	p := s.submitter()
 	if p == nil {
 		return ErrClosed
 	}
@@ -68,14 +68,17 @@ func (f Func[A, R]) Spawn(s *Scheduler, arg A) error {
 	}
 	status := p.Spawn(&f.spec, unsafe.Pointer(&arg))
 	p.Release()
-	return statusError(status)
+	return statusError(status, ofScheduler)
 }
 
-// SpawnContext is Spawn that waits, until the context ends, for coroutines to end when the record limit is reached.
-func (f Func[A, R]) SpawnContext(ctx context.Context, s *Scheduler, arg A) error {
+// SpawnWait is Spawn that waits for coroutines to end when the record limit is reached. The context
+// bounds that wait alone: when it ends, SpawnWait returns its cause, and nothing was started. An ended
+// context is refused at once. Meanwhile SpawnWait looks every 50 µs, later every 5 ms, and each look
+// stops every worker for a moment.
+func (f Func[A, R]) SpawnWait(ctx context.Context, s *Scheduler, arg A) error {
 	for pause := 50 * time.Microsecond; ; pause = min(2*pause, 5*time.Millisecond) {
-		if err := ctx.Err(); err != nil {
-			return err
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
 		if err := f.Spawn(s, arg); err != ErrNoMemory {
 			return err
@@ -90,16 +93,16 @@ func (f Func[A, R]) SpawnContext(ctx context.Context, s *Scheduler, arg A) error
 	}
 }
 
-// gather brings free records, which ports and workers keep in hand for later, to where the next spawn looks.
+// gather brings free records, which submitters and workers keep in hand for later, to where the next spawn looks.
 func (s *Scheduler) gather() {
-	s.unloadPorts()
+	s.unloadSubmitters()
 	s.core.Gather()
 	runtime.KeepAlive(s)
 }
 
-func (s *Scheduler) unloadPorts() {
-	for i := range s.ports {
-		if p := &s.ports[i]; p.Acquire() == csrc.OK {
+func (s *Scheduler) unloadSubmitters() {
+	for i := range s.submitters {
+		if p := &s.submitters[i]; p.Acquire() == csrc.OK {
 			p.Unload()
 			p.Release()
 		}
@@ -113,7 +116,7 @@ func (f Func[A, R]) SpawnN(s *Scheduler, n int, arg A) (int, error) {
 		return 0, err
 	}
 	for done := 0; done < n; {
-		p := s.port()
+		p := s.submitter()
 		if p == nil {
 			return done, ErrClosed
 		}
@@ -203,7 +206,7 @@ func (b *Batch[A, R]) open() error {
 	if b.s.closed.Load() {
 		return ErrClosed
 	}
-	return statusError(b.s.core.Open(&b.out, &b.f.spec))
+	return statusError(b.s.core.Open(&b.out, &b.f.spec), ofScheduler)
 }
 
 // Flush starts what is in the batch. After Close it returns ErrClosed, and the batch is empty.
@@ -211,7 +214,7 @@ func (b *Batch[A, R]) Flush() error {
 	if !b.out.IsOpen() {
 		return nil
 	}
-	p := b.s.port()
+	p := b.s.submitter()
 	if p == nil {
 		b.s.core.Drop(&b.out)
 		return ErrClosed

@@ -25,9 +25,9 @@ func TestEveryWayToSpawnRunsEachOnce(t *testing.T) {
 			}
 			return n, nil
 		},
-		"SpawnContext": func(s *coro.Scheduler, n int) (int, error) {
+		"SpawnWait": func(s *coro.Scheduler, n int) (int, error) {
 			for i := range n {
-				if err := add.SpawnContext(background, s, int64(i)); err != nil {
+				if err := add.SpawnWait(background, s, int64(i)); err != nil {
 					return i, err
 				}
 			}
@@ -173,12 +173,12 @@ func TestSpawnSeqStopsAtTheFirstError(t *testing.T) {
 
 func TestSpawnContextGivesUpWithItsContext(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(1), coro.WithRecordLimit(1), coro.WithPaused())
-	assert.Equal(t, context.Canceled, add.SpawnContext(expired, s, 1))
+	assert.Equal(t, context.Canceled, add.SpawnWait(expired, s, 1))
 	n, err := add.SpawnN(s, 1_000_000, 0)
 	require.Equal(t, coro.ErrNoMemory, err)
 	ctx, cancel := context.WithTimeout(background, 10*time.Millisecond)
 	defer cancel()
-	assert.Equal(t, context.DeadlineExceeded, add.SpawnContext(ctx, s, 1))
+	assert.Equal(t, context.DeadlineExceeded, add.SpawnWait(ctx, s, 1))
 	require.NoError(t, s.Run(background))
 	assert.EqualValues(t, n, testbody.Ran())
 	assert.Zero(t, testbody.Sum(), "nothing was started")
@@ -189,7 +189,7 @@ func TestSpawnContextEndsWithErrClosed(t *testing.T) {
 	n, err := park.SpawnN(s, 1_000_000, coro.None{})
 	require.Equal(t, coro.ErrNoMemory, err)
 	result := make(chan error)
-	go func() { result <- add.SpawnContext(background, s, 1) }()
+	go func() { result <- add.SpawnWait(background, s, 1) }()
 	parked(t, s, n)
 	_ = s.Close(expired)
 	assert.Equal(t, coro.ErrClosed, receive(t, result))

@@ -23,9 +23,10 @@ import (
 // doors runs a test with both kinds of doors.
 func doors(t *testing.T, test func(t *testing.T, opts ...coro.Option)) {
 	t.Run("membarrier", func(t *testing.T) { test(t) })
-	t.Run("exchange", func(t *testing.T) { test(t, coro.WithoutMembarrier()) })
+	t.Run("exchange", func(t *testing.T) { test(t, coro.WithTuning(coro.Tuning{NoMembarrier: true})) })
 	t.Run("small", func(t *testing.T) {
-		test(t, coro.WithStealBatch(1), coro.WithHandoverBudget(1), coro.WithStackCache(1), coro.WithStackLimit(512*oneStack))
+		test(t, coro.WithTuning(coro.Tuning{StealBatch: 1, HandoverBudget: 1, StackCache: 1}),
+			coro.WithStackLimit(512*oneStack))
 	})
 }
 
@@ -326,7 +327,7 @@ func TestStressStealingMovesWork(t *testing.T) {
 // the other worker, at once.
 func TestStressABusyCoroutineHoldsNobodyUp(t *testing.T) {
 	const most = 20 * time.Millisecond
-	for _, opts := range [][]coro.Option{nil, {coro.WithoutMembarrier()}} {
+	for _, opts := range [][]coro.Option{nil, {coro.WithTuning(coro.Tuning{NoMembarrier: true})}} {
 		var latest []time.Duration
 		for range 30 { // the machine may be busy with something else
 			s := newScheduler(t, append(opts, coro.WithWorkers(2))...)

@@ -128,7 +128,8 @@ func TestMutexHasAnOwner(t *testing.T) {
 	assert.ErrorIs(t, m.Unlock(), coro.ErrNotLocked)
 	require.NoError(t, m.Lock(background))
 	assert.ErrorIs(t, m.Lock(background), coro.ErrLockedAlready)
-	assert.False(t, m.TryLock())
+	_, err := m.TryLock()
+	assert.ErrorIs(t, err, coro.ErrLockedAlready)
 	assert.ErrorIs(t, elsewhere(m.Unlock), coro.ErrNotLocked, "by another goroutine")
 	assert.Equal(t, testbody.EPERM, misuse(t, s, m.Address(), testbody.UnlockMutex), "by a C body")
 	assert.Equal(t, testbody.EBUSY, misuse(t, s, m.Address(), testbody.DestroyMutex))
@@ -139,7 +140,7 @@ func TestMutexHasAnOwner(t *testing.T) {
 		return err
 	}
 	assert.ErrorIs(t, bodies(func(*coro.Coroutine) error { return m.Unlock() }), coro.ErrNotLocked)
-	assert.False(t, elsewhere(m.TryLock), "it is locked as before")
+	assert.False(t, elsewhere(func() bool { return tries(t, m.TryLock) }), "it is locked as before")
 	require.NoError(t, m.Unlock())
 	assert.ErrorIs(t, m.Unlock(), coro.ErrNotLocked, "once")
 
@@ -154,7 +155,7 @@ func TestMutexHasAnOwner(t *testing.T) {
 		}
 		return m.Unlock()
 	}))
-	assert.True(t, m.TryLock())
+	assert.True(t, tries(t, m.TryLock))
 	require.NoError(t, m.Unlock())
 }
 
@@ -173,7 +174,7 @@ func TestMutexEndsOfWaits(t *testing.T) {
 	_, err = task.Wait(soon(t))
 	assert.ErrorIs(t, err, coro.ErrCanceled)
 	require.NoError(t, m.Unlock())
-	assert.True(t, elsewhere(func() bool { return m.TryLock() && m.Unlock() == nil }), "those who have left have not got it")
+	assert.True(t, elsewhere(func() bool { return tries(t, m.TryLock) && m.Unlock() == nil }), "those who have left have not got it")
 
 	require.NoError(t, m.Lock(background))
 	result := make(chan error)
@@ -235,19 +236,23 @@ func TestRWMutexMisuse(t *testing.T) {
 	require.NoError(t, m.Lock(background))
 	assert.ErrorIs(t, m.Lock(background), coro.ErrLockedAlready)
 	assert.ErrorIs(t, m.RLock(background), coro.ErrLockedAlready)
+	for _, try := range []func() (bool, error){m.TryLock, m.TryRLock} {
+		_, err := try()
+		assert.ErrorIs(t, err, coro.ErrLockedAlready)
+	}
 	assert.ErrorIs(t, m.RUnlock(), coro.ErrNotLocked, "it is for writing")
 	assert.ErrorIs(t, elsewhere(m.Unlock), coro.ErrNotLocked)
 	assert.Equal(t, testbody.EPERM, misuse(t, s, m.Address(), testbody.UnlockRWLock))
 	assert.Equal(t, testbody.EBUSY, misuse(t, s, m.Address(), testbody.DestroyRWLock))
-	assert.False(t, elsewhere(m.TryRLock), "it is locked as before")
+	assert.False(t, elsewhere(func() bool { return tries(t, m.TryRLock) }), "it is locked as before")
 	require.NoError(t, m.Unlock())
 	require.NoError(t, m.RLock(background))
-	assert.True(t, m.TryRLock())
-	assert.False(t, elsewhere(m.TryLock))
+	assert.True(t, tries(t, m.TryRLock))
+	assert.False(t, elsewhere(func() bool { return tries(t, m.TryLock) }))
 	assert.ErrorIs(t, m.Unlock(), coro.ErrNotLocked, "it is for reading")
 	require.NoError(t, elsewhere(m.RUnlock))
 	require.NoError(t, m.RUnlock())
-	assert.True(t, m.TryLock())
+	assert.True(t, tries(t, m.TryLock))
 	require.NoError(t, m.Unlock())
 }
 
@@ -259,7 +264,7 @@ func TestRWMutexWriterThatLeaves(t *testing.T) {
 	writer, err := coro.Go(s, func(c *coro.Coroutine) (int, error) { return 0, m.Lock(c.Context()) })
 	require.NoError(t, err)
 	parked(t, s, 1)
-	assert.False(t, m.TryRLock())
+	assert.False(t, tries(t, m.TryRLock))
 	reader, err := coro.Go(s, func(c *coro.Coroutine) (int, error) {
 		return 0, errors.Join(m.RLock(c.Context()), m.RUnlock())
 	})
@@ -274,7 +279,7 @@ func TestRWMutexWriterThatLeaves(t *testing.T) {
 	_, err = writer.Wait(soon(t))
 	assert.ErrorIs(t, err, coro.ErrCanceled)
 	require.NoError(t, m.RUnlock())
-	assert.True(t, m.TryLock())
+	assert.True(t, tries(t, m.TryLock))
 	require.NoError(t, m.Unlock())
 }
 
@@ -382,29 +387,28 @@ func TestCondEndsOfWaits(t *testing.T) {
 	assert.NotErrorIs(t, err, coro.ErrNotLocked)
 }
 
-func TestLatch(t *testing.T) {
+func TestWaitGroup(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(2), coro.WithExecutors(2))
 	const n = 500
-	l := made[coro.Latch](t)(coro.NewLatch(s, n))
+	l := made[coro.WaitGroup](t)(coro.NewWaitGroup(s, n))
 	wait := crowd(t, s, 3, l.Wait)
 	assert.ErrorIs(t, l.Wait(expired), context.Canceled)
 	short, cancel := context.WithTimeout(background, time.Millisecond)
 	defer cancel()
 	assert.ErrorIs(t, l.Wait(short), context.DeadlineExceeded)
-	assert.ErrorIs(t, l.Add(-n-1), coro.ErrNegativeLatch)
-	var bad *coro.OptionError
-	assert.ErrorAs(t, l.Add(1<<60), &bad)
+	assert.ErrorIs(t, l.Add(-n-1), coro.ErrNegativeWaitGroup)
+	assert.ErrorIs(t, l.Add(1<<60), coro.ErrOverflow)
 	zeros(t, starts(t, s, counts, n-1, flow{l.Address(), -1}))
 	require.NoError(t, l.Add(1))
 	require.NoError(t, l.Done())
 	require.NoError(t, l.Done())
 	wait()
-	assert.ErrorIs(t, l.Done(), coro.ErrNegativeLatch)
+	assert.ErrorIs(t, l.Done(), coro.ErrNegativeWaitGroup)
 	require.NoError(t, l.Wait(expired), "it is zero")
 	require.NoError(t, l.Add(1), "and used again")
 	assert.ErrorIs(t, l.Wait(expired), context.Canceled)
-	_, err := coro.NewLatch(s, -1)
-	optionError(t, err, "NewLatch", "count")
+	_, err := coro.NewWaitGroup(s, -1)
+	optionError(t, err, "NewWaitGroup", "count")
 }
 
 func TestOnceBetweenAll(t *testing.T) {
@@ -454,7 +458,7 @@ func TestDestroyedByC(t *testing.T) {
 	m := made[coro.Mutex](t)(coro.NewMutex(s))
 	rw := made[coro.RWMutex](t)(coro.NewRWMutex(s))
 	c := made[coro.Cond](t)(coro.NewCond(m))
-	l := made[coro.Latch](t)(coro.NewLatch(s, 1))
+	l := made[coro.WaitGroup](t)(coro.NewWaitGroup(s, 1))
 	p := made[coro.Semaphore](t)(coro.NewSemaphore(s, 0))
 	for _, k := range []struct {
 		object interface{ Address() uintptr }
@@ -462,6 +466,7 @@ func TestDestroyedByC(t *testing.T) {
 		waits  func(context.Context) error
 		lets   func() error
 		uses   []func() error
+		tries  []func() (bool, error)
 	}{
 		{c, testbody.DestroyCond, func(ctx context.Context) error {
 			return errors.Join(m.Lock(ctx), c.Wait(ctx), m.Unlock())
@@ -471,14 +476,16 @@ func TestDestroyedByC(t *testing.T) {
 			require.NoError(t, m.Lock(background))
 			defer m.Unlock()
 			return c.Wait(background)
-		}}},
+		}}, nil},
 		{rw, testbody.DestroyRWLock, func(ctx context.Context) error { return errors.Join(rw.Lock(ctx), rw.Unlock()) }, nil,
-			[]func() error{rw.Unlock, rw.RUnlock, func() error { return rw.Lock(background) }, func() error { return rw.RLock(background) }}},
-		{l, testbody.DestroyLatch, l.Wait, l.Done, []func() error{l.Done, func() error { return l.Wait(background) }}},
+			[]func() error{rw.Unlock, rw.RUnlock, func() error { return rw.Lock(background) }, func() error { return rw.RLock(background) }},
+			[]func() (bool, error){rw.TryLock, rw.TryRLock}},
+		{l, testbody.DestroyLatch, l.Wait, l.Done, []func() error{l.Done, func() error { return l.Wait(background) }}, nil},
 		{p, testbody.DestroySem, p.Acquire, func() error { return p.Release(1) },
-			[]func() error{func() error { return p.Release(1) }, func() error { return p.Acquire(background) }}},
+			[]func() error{func() error { return p.Release(1) }, func() error { return p.Acquire(background) }},
+			[]func() (bool, error){p.TryAcquire}},
 		{m, testbody.DestroyMutex, func(ctx context.Context) error { return errors.Join(m.Lock(ctx), m.Unlock()) }, nil,
-			[]func() error{m.Unlock, func() error { return m.Lock(background) }}},
+			[]func() error{m.Unlock, func() error { return m.Lock(background) }}, []func() (bool, error){m.TryLock}},
 	} {
 		if k.lets != nil {
 			task, err := coro.Go(s, func(b *coro.Coroutine) (int, error) { return 0, k.waits(b.Context()) })
@@ -492,6 +499,11 @@ func TestDestroyedByC(t *testing.T) {
 		require.Equal(t, testbody.OK, misuse(t, s, k.object.Address(), k.how))
 		for _, use := range k.uses {
 			assert.ErrorIs(t, use(), coro.ErrDestroyed)
+		}
+		for _, try := range k.tries {
+			ok, err := try()
+			assert.False(t, ok)
+			assert.ErrorIs(t, err, coro.ErrDestroyed)
 		}
 		task, err := coro.Go(s, func(b *coro.Coroutine) (int, error) { return 0, k.waits(b.Context()) })
 		require.NoError(t, err)
@@ -557,9 +569,9 @@ func TestStressLocks(t *testing.T) {
 		return nil
 	})()
 	zeros(t, tasks)
-	assert.True(t, m.TryLock())
+	assert.True(t, tries(t, m.TryLock))
 	assert.Positive(t, count)
 	require.NoError(t, m.Unlock())
-	assert.True(t, rw.TryLock())
+	assert.True(t, tries(t, rw.TryLock))
 	require.NoError(t, rw.Unlock())
 }

@@ -24,31 +24,40 @@ type Task[R any] struct {
 
 	isBody bool // of a coroutine with a Go body, which completes it
 
-	mu         sync.Mutex
-	registered bool   // somebody will complete it
-	joined     bool   // namely a body that has registered as its joiner
-	counted    bool   // its end holds an ext token, until complete has told all
-	settled    bool   // of a body: its record is given up
-	slot       uint32 // if the poller completes it
-	awaiters   []awaiter
-	done       chan struct{} // made when somebody has to wait, closed when the result is there
-	watch      *watch        // nil: nobody watches
-	finished   atomic.Bool
-	result     R
-	err        error
+	mu          sync.Mutex
+	registered  bool   // somebody will complete it
+	joined      bool   // namely a body that has registered as its joiner
+	counted     bool   // its end holds a pending-work token, until complete has told all
+	released    bool   // of a body: its record is given up
+	id          uint32 // if the poller completes it
+	bodyWaiters []bodyWaiter
+	done        chan struct{} // made when somebody has to wait, closed when the result is there
+	hooks       *taskHooks    // nil: there are none
+	finished    atomic.Bool
+	result      R
+	err         error
 }
 
-// A watch is what is bound to a task besides those who wait.
-type watch struct {
+// taskHooks are what is bound to a task besides those who wait.
+type taskHooks struct {
 	ctx   context.Context // whose end is a reason to cancel it; nil: none
 	stop  func() bool     // ends that it is canceled by that
 	told  bool            // a run has canceled it
 	after []func()        // to be called when the task has ended
 }
 
-// Start starts f on s with a copy of arg, like Spawn, and returns the Task that waits for its result. It costs about
-// 200 ns, most of it for the Task itself.
-func (f Func[A, R]) Start(s *Scheduler, arg A) (*Task[R], error) {
+// Start starts f in a scheduler or a group with a copy of arg, like Spawn, and returns the Task that
+// waits for its result. It costs about 200 ns, most of it for the Task itself.
+//
+// In a Group it costs little more. The coroutine is canceled with the group, and then has the group's
+// cause for its error. Besides the errors of Spawn, Start returns the cause if the group is canceled,
+// and ErrClosed after Wait of the group has returned; nothing was started then. An error of Start is
+// not one of the group.
+func (f Func[A, R]) Start(in Scope, arg A) (*Task[R], error) {
+	s, g := in.scope()
+	if g != nil {
+		return f.startMember(g, arg)
+	}
 	t := &Task[R]{s: s}
 	if err := f.launch(t, arg); err != nil {
 		return nil, err
@@ -57,12 +66,18 @@ func (f Func[A, R]) Start(s *Scheduler, arg A) (*Task[R], error) {
 	return t, nil
 }
 
-// launch starts the coroutine of t: with its slot, if t is registered.
+func (f Func[A, R]) startMember(g *Group, arg A) (*Task[R], error) {
+	return startMember(g, func() (*Task[R], error) {
+		return f.startFor(g.ctx, g.s, arg, g.s.paused) // its error cancels others
+	})
+}
+
+// launch starts the coroutine of t: with its id, if t is registered.
 func (f *Func[A, R]) launch(t *Task[R], arg A) error {
 	if err := f.ready(t.s); err != nil {
 		return err
 	}
-	p := t.s.port()
+	p := t.s.submitter()
 	if p == nil {
 		return ErrClosed
 	}
@@ -72,13 +87,13 @@ func (f *Func[A, R]) launch(t *Task[R], arg A) error {
 	}
 	var status csrc.Status
 	if t.registered {
-		t.join, status = p.StartFor(t.slot, t.counted, &f.spec, unsafe.Pointer(&arg))
+		t.join, status = p.StartFor(t.id, t.counted, &f.spec, unsafe.Pointer(&arg))
 	} else {
 		t.join, status = p.Start(&f.spec, unsafe.Pointer(&arg))
 	}
 	p.Release()
 	if status != csrc.OK {
-		return statusError(status)
+		return statusError(status, ofScheduler)
 	}
 	t.handle = Handle(t.join.Handle())
 	t.made()
@@ -88,33 +103,49 @@ func (f *Func[A, R]) launch(t *Task[R], arg A) error {
 // startFor is Start of a task that the poller has from the start: nobody else can join it, and its end is heard of. counted: before
 // anything rests.
 func (f Func[A, R]) startFor(ctx context.Context, s *Scheduler, arg A, counted bool) (*Task[R], error) {
-	t := &Task[R]{s: s, registered: true, counted: counted, watch: &watch{ctx: ctx}}
+	t := &Task[R]{s: s, registered: true, counted: counted, hooks: &taskHooks{ctx: ctx}}
 	t.mu.Lock() // keeps complete waiting
 	defer t.mu.Unlock()
-	t.slot = s.poller.reserve(t)
+	t.id = s.poller.reserve(t)
 	if err := f.launch(t, arg); err != nil {
-		s.poller.release(t.slot)
+		s.poller.release(t.id)
 		return nil, err
 	}
 	return t, nil
 }
 
-// StartContext is Start for a coroutine that is canceled, as by Cancel, when the context ends: at whatever it waits in
-// then, or before it starts. It costs about 500 ns more; nothing is left bound to the context when the task has
-// ended. C bodies cannot join the coroutine: its end is Go's from the start.
+// StartContext is Start with a context, which belongs to the coroutine: when it ends, the coroutine is
+// canceled, as by Cancel, in whatever it waits then, or before it starts. It costs about 500 ns more;
+// nothing is left bound to the context when the task has ended. C bodies cannot join the coroutine: its
+// end is Go's from the start. In a Group the coroutine is canceled when either context ends.
 //
-// If the coroutine ends by the cancel (it was never started, or called coro_exit_canceled), the Task's error is the
-// context's cause. A body that returns nevertheless has its result stand, with no error. If the context has ended before,
-// StartContext returns its cause, and nothing was started.
-func (f Func[A, R]) StartContext(ctx context.Context, s *Scheduler, arg A) (*Task[R], error) {
+// If the coroutine ends by the cancel (it was never started, or called coro_exit_canceled), the Task's
+// error is the context's cause. A body that returns nevertheless has its result stand, with no error.
+// If the context has ended before, StartContext returns its cause, and nothing was started.
+func (f Func[A, R]) StartContext(ctx context.Context, in Scope, arg A) (*Task[R], error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	s, g := in.scope()
+	if g != nil {
+		return f.startMemberContext(ctx, g, arg)
+	}
+	return f.startBound(ctx, s, arg, false)
+}
+
+func (f Func[A, R]) startMemberContext(ctx context.Context, g *Group, arg A) (*Task[R], error) {
+	return startMember(g, func() (*Task[R], error) {
+		return f.startBound(memberContext{ctx, g.ctx}, g.s, arg, g.s.paused)
+	})
+}
+
+// startBound is startFor of a task that the end of ctx cancels.
+func (f Func[A, R]) startBound(ctx context.Context, s *Scheduler, arg A, counted bool) (*Task[R], error) {
 	if ctx.Done() == nil {
-		return f.startFor(ctx, s, arg, false)
+		return f.startFor(ctx, s, arg, counted)
 	}
 	awaited := s.awaitDeadline(ctx)
-	t, err := f.startFor(ctx, s, arg, false)
+	t, err := f.startFor(ctx, s, arg, counted)
 	if err != nil || !t.bind(awaited) {
 		s.deadlineOver(awaited)
 	}
@@ -125,10 +156,10 @@ func (f Func[A, R]) StartContext(ctx context.Context, s *Scheduler, arg A) (*Tas
 func (t *Task[R]) bind(awaited bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.watch == nil {
+	if t.hooks == nil {
 		return false
 	}
-	t.watch.stop = t.s.bind(t.watch.ctx, awaited, t.Cancel)
+	t.hooks.stop = t.s.bind(t.hooks.ctx, awaited, t.Cancel)
 	return true
 }
 
@@ -160,12 +191,13 @@ func (t *Task[R]) spin() {
 	t.s.spinner.spin(lookFor, lookLong, spinTurns, func() bool { return t.finished.Load() || !t.isBody && t.join.Ended() })
 }
 
-// Wait waits for the end and returns the result, again and again the same. The error is ErrAborted if the body called
-// coro_abort, ErrCanceled if it was canceled and did not start, or called coro_exit_canceled (after StartContext, if its
-// context has ended, that one's cause), ErrNoMemory if it never got a stack, ErrStale if a C body has joined it; then the
-// result is zero. It may also be ErrBusy, if a C body waits for it now, or the context's error: then the coroutine goes
-// on, and Wait may be called again. It spins for 2 µs, or, where short tasks of the scheduler follow each other,
-// up to 50 µs, then sleeps without holding a thread.
+// Wait waits for the end and returns the result, each time the same. The error is ErrAborted if the
+// body called coro_abort, ErrCanceled if the coroutine was canceled and did not start, or called
+// coro_exit_canceled (after StartContext, if that context has ended, its cause), ErrNoMemory if the
+// coroutine never got a stack, ErrStale if a C body has joined it; then the result is zero. Wait may
+// also return ErrBusy, if a C body waits for the coroutine now, or the cause, if the context ends first:
+// then the coroutine goes on, and Wait may be called again. Wait spins for 2 µs, or, where short tasks
+// of the scheduler follow each other, up to 50 µs, then sleeps without holding a thread.
 func (t *Task[R]) Wait(ctx context.Context) (R, error) {
 	var zero R
 	t.spin()
@@ -177,11 +209,11 @@ func (t *Task[R]) Wait(ctx context.Context) (R, error) {
 		select {
 		case <-done:
 		case <-ctx.Done():
-			return zero, ctx.Err()
+			return zero, context.Cause(ctx)
 		}
 	}
 	t.s.edge.acquire()
-	t.settle()
+	t.releaseRecord()
 	return t.result, t.err
 }
 
@@ -244,7 +276,7 @@ func (t *Task[R]) awaitLocked() (bool, error) {
 // register sees to it that somebody completes the task. False: it has ended, or a C body joins it.
 func (t *Task[R]) register() bool {
 	if !t.registered {
-		t.slot, t.registered = t.s.poller.register(t.join, t)
+		t.id, t.registered = t.s.poller.register(t.join, t)
 	}
 	return t.registered
 }
@@ -258,14 +290,14 @@ func (t *Task[R]) whenDone(f func()) {
 		f()
 		return
 	}
-	if t.watch == nil {
-		t.watch = &watch{}
+	if t.hooks == nil {
+		t.hooks = &taskHooks{}
 	}
-	t.watch.after = append(t.watch.after, f)
+	t.hooks.after = append(t.hooks.after, f)
 }
 
 // isAwaited tells whether anybody relies on complete.
-func (t *Task[R]) isAwaited() bool { return t.done != nil || len(t.awaiters) > 0 || t.watch != nil }
+func (t *Task[R]) isAwaited() bool { return t.done != nil || len(t.bodyWaiters) > 0 || t.hooks != nil }
 
 // complete is called by the poller, once, when a registered task has ended.
 func (t *Task[R]) complete() {
@@ -288,12 +320,12 @@ func (t *Task[R]) completeBody() {
 
 // tell wakes all who wait for a finished task.
 func (t *Task[R]) tell() {
-	if w := t.watch; w != nil {
-		t.watch = nil
-		if w.stop != nil {
-			w.stop()
+	if h := t.hooks; h != nil {
+		t.hooks = nil
+		if h.stop != nil {
+			h.stop()
 		}
-		for _, f := range w.after {
+		for _, f := range h.after {
 			f()
 		}
 	}
@@ -301,34 +333,34 @@ func (t *Task[R]) tell() {
 		close(t.done)
 		t.done = nil
 	}
-	for _, w := range t.awaiters {
+	for _, w := range t.bodyWaiters {
 		w.tell()
 	}
-	t.awaiters = nil
+	t.bodyWaiters = nil
 }
 
-// forget takes an awaiter off the list. False: it has been told.
-func (t *Task[R]) forget(w awaiter) bool {
+// forget takes an bodyWaiter off the list. False: it has been told.
+func (t *Task[R]) forget(w bodyWaiter) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	i := slices.Index(t.awaiters, w)
+	i := slices.Index(t.bodyWaiters, w)
 	if i < 0 {
 		return false
 	}
-	t.awaiters = slices.Delete(t.awaiters, i, i+1)
+	t.bodyWaiters = slices.Delete(t.bodyWaiters, i, i+1)
 	w.forget()
 	return true
 }
 
-// settle gives up the record of a body whose result somebody has had: like that of a C body, no C body can join it any more.
-func (t *Task[R]) settle() {
+// releaseRecord gives up the record of a body whose result somebody has had: like that of a C body, no C body can join it any more.
+func (t *Task[R]) releaseRecord() {
 	if !t.isBody {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.settled && csrc.Detach(uint64(t.handle)) != csrc.Busy { // else a C body has it: or gives it up, and then drop detaches it
-		t.settled = true
+	if !t.released && csrc.Detach(uint64(t.handle)) != csrc.Busy { // else a C body has it: or gives it up, and then drop detaches it
+		t.released = true
 		t.clean.Stop()
 	}
 }
@@ -343,10 +375,131 @@ func (t *Task[R]) take(take func(unsafe.Pointer, uintptr) csrc.Status) bool {
 	}
 	t.clean.Stop()
 	t.s.edge.acquire()
-	t.err = statusError(status)
-	if status == csrc.Canceled && t.watch != nil && t.watch.ctx != nil && t.watch.ctx.Err() != nil {
-		t.err = context.Cause(t.watch.ctx)
+	t.err = statusError(status, ofScheduler)
+	if status == csrc.Canceled && t.hooks != nil && t.hooks.ctx != nil {
+		if err := causeOf(t.hooks.ctx); err != nil {
+			t.err = err
+		}
 	}
 	t.finished.Store(true)
 	return true
+}
+
+// Await is Task.Wait for the body of c: c is suspended until t has ended, and its executor goes on with
+// others. It returns what Wait does; the cause also if c is canceled first: then t goes on.
+func Await[R any](ctx context.Context, c *Coroutine, t *Task[R]) (R, error) {
+	var zero R
+	if err := c.check(); err != nil {
+		return zero, err
+	}
+	if err := c.mayWait(); err != nil {
+		return zero, err
+	}
+	t.mu.Lock()
+	switch {
+	case t.finished.Load():
+		t.mu.Unlock()
+	case !t.registered && t.s == c.pool.s && t.join.JoinBy(c.join):
+		t.registered, t.joined = true, true
+		t.mu.Unlock()
+		if err := awaitJoined(ctx, c, t); err != nil {
+			return zero, err
+		}
+	default:
+		if !t.register() { // it has ended just now, or a C body joins it
+			ok := t.finish()
+			t.mu.Unlock()
+			if !ok {
+				return zero, ErrBusy
+			}
+			break
+		}
+		w := bodyWaiter{c, !t.tells(c)}
+		t.bodyWaiters = append(t.bodyWaiters, w)
+		w.begin()
+		t.mu.Unlock()
+		if err := c.awaitUntil(ctx, t.finished.Load); err != nil {
+			if !t.forget(w) {
+				c.awaitCommitted(t.finished.Load)
+			}
+			return zero, err
+		}
+	}
+	t.s.edge.acquire()
+	t.releaseRecord()
+	return t.result, t.err
+}
+
+// awaitJoined waits, as the task's joiner.
+func awaitJoined[R any](ctx context.Context, c *Coroutine, t *Task[R]) error {
+	if err := c.awaitUntil(ctx, t.join.JoinedEnd); err != nil {
+		if t.unjoin(c) {
+			return err
+		}
+		c.awaitCommitted(t.join.JoinedEnd)
+	}
+	t.mu.Lock()
+	t.take(t.join.TakeJoined)
+	t.tell()
+	t.mu.Unlock()
+	return nil
+}
+
+// unjoin gives up that c is the task's joiner. False: the end has come, and is c's to take.
+func (t *Task[R]) unjoin(c *Coroutine) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.isAwaited() {
+		if !t.join.Unjoin(c.join) {
+			return false
+		}
+		t.registered, t.joined = false, false
+		return true
+	}
+	// Others have relied on c. A C body that joins gets no chance to be next.
+	t.id = t.s.poller.reserve(t)
+	if !t.join.Rejoin(c.join, t.id) {
+		t.s.poller.release(t.id)
+		return false
+	}
+	t.joined, t.counted = false, true
+	return true
+}
+
+// tells sees to it that the scheduler of c, who is about to wait, does not rest between the end of t and the event for c. False: it cannot
+// be done, as t ends elsewhere, or has just ended, and is on its way.
+func (t *Task[R]) tells(c *Coroutine) bool {
+	switch {
+	case t.s != c.pool.s:
+		return false
+	case t.isBody || t.joined: // an executor tells c, and is awake meanwhile
+		return true
+	case !t.counted:
+		t.counted = t.join.Count(t.id)
+	}
+	return t.counted
+}
+
+// A bodyWaiter is a body that waits for a task which Go completes.
+type bodyWaiter struct {
+	c       *Coroutine
+	pending bool // the event will come from a goroutine that the scheduler knows nothing of: a token is held for it
+}
+
+func (w bodyWaiter) begin() {
+	if w.pending {
+		w.c.pool.s.core.BeginPending(1)
+	}
+}
+
+func (w bodyWaiter) tell() {
+	s := w.c.pool.s
+	s.core.SendEvent(w.c.join)
+	w.forget()
+}
+
+func (w bodyWaiter) forget() {
+	if w.pending {
+		w.c.pool.s.core.EndPending()
+	}
 }

@@ -31,6 +31,8 @@ var patience = 2 * time.Second
 //   - generators that are not closed, with their stacks
 //   - tasks that have ended, that nobody has waited for, and that are still referred to: their records are kept
 //
+// Nothing else is tracked: channels, semaphores, locks, groups and exported functions are not.
+//
 // What ends by itself, or is collected because nobody refers to it, is waited for: for up to two seconds.
 //
 // Call it first: it looks after all cleanups that the test registers later. It does not know which test made what, so it is

@@ -164,7 +164,7 @@ func TestGoBodiesThatCHasStartedAreLeft(t *testing.T) {
 		if parks == 0 {
 			return coro.None{}, nil
 		}
-		return coro.None{}, c.Park()
+		return coro.None{}, c.Park(background)
 	})
 	run := func(how uint32, parks int64) {
 		task, err := start.Start(s, testbody.SpawnGoArg{ID: uint32(id), How: how, Number: parks, ArgBytes: 8})
@@ -228,7 +228,7 @@ func TestWhatHasNotBegunIsLeft(t *testing.T) {
 	defer closeNow(t, s)
 	errors := verifyLeaks(func() {
 		spawnParked(t, s)
-		for _, n := range []int{1, 7, 3000} { // none, some and many of them in one parcel
+		for _, n := range []int{1, 7, 3000} { // none, some and many of them in one batch
 			got, err := park.SpawnN(s, n, coro.None{})
 			require.NoError(t, err)
 			require.Equal(t, n, got)

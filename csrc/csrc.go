@@ -18,6 +18,7 @@ package csrc
 #include "kernel/life.h"
 #include "base/overflow.h"
 #include "kernel/wait.h"
+#include "sync/gowait.h"
 
 static int coroi_go_new(coro_scheduler **out, coro_options o, const char *name, const uint16_t *cpus)
 {
@@ -111,7 +112,8 @@ type Options struct {
 
 // Scheduler is a coro_scheduler. Its memory stays until Destroy.
 type Scheduler struct {
-	c *C.coro_scheduler
+	c         *C.coro_scheduler
+	gowaiters *uint64 // where the list of goroutines that have waited begins, in C
 }
 
 // New is coro_scheduler_init. It may be called from any goroutine.
@@ -148,6 +150,9 @@ func New(o Options) (*Scheduler, Status) {
 		shared_stack_bytes: C.size_t(o.DenseStack),
 		cpu_count:          C.uint32_t(len(o.CPUs)),
 	}, (*C.char)(unsafe.Pointer(&name[0])), cpus))
+	if status == OK {
+		s.gowaiters = (*uint64)(C.coroi_gowaiters(s.c))
+	}
 	return s, status
 }
 

@@ -34,14 +34,23 @@ const (
 // A Call is a coroutine's call of a Go function. It lies on the coroutine's stack, which waits.
 type Call C.struct_coroi_call
 
-// Inline makes the inline calls of a worker, on its thread, until Next says that there will be no more. It must not panic. Package coro
-// sets it, once, before there is a scheduler.
-var Inline func(Calls)
+// inline makes the inline calls of a worker.
+var inline func(Calls)
+
+// RegisterInline sets the function that makes the inline calls of a worker, on the worker's thread,
+// until Next says that there will be no more. The function must not panic. Package coro calls
+// RegisterInline once, in an init function: a second call panics.
+func RegisterInline(f func(Calls)) {
+	if inline != nil {
+		panic("csrc: RegisterInline was called before")
+	}
+	inline = f
+}
 
 //export coroGoServe
 func coroGoServe(w *worker) {
 	crossing()
-	Inline(Calls{w, w.inline_calls})
+	inline(Calls{w, w.inline_calls})
 }
 
 // Calls are the inline calls of a worker that are to be made now.
@@ -62,7 +71,7 @@ func (l *Calls) Next() bool {
 }
 
 // ID is that of the scheduler.
-func (l Calls) ID() uint32 { return uint32(l.w.sched.go_id) - 1 }
+func (l Calls) ID() uint32 { return uint32(l.w.sched.bell.go_id) - 1 }
 
 // Len is how many there are. At is one of them.
 func (l Calls) Len() int { return int(l.w.calls_count) }
@@ -85,8 +94,8 @@ type InlineCall struct {
 	Count uint64 // calls that it has begun
 }
 
-// SetID is what Inline is given for this scheduler. Nothing was spawned yet.
-func (s *Scheduler) SetID(id uint32) { s.c.go_id = C.uint32_t(id) + 1 }
+// SetID sets what Calls.ID returns for this scheduler. Nothing was spawned yet.
+func (s *Scheduler) SetID(id uint32) { s.c.bell.go_id = C.uint32_t(id) + 1 }
 
 // Inside tells whether the caller is inside an inline call of this scheduler's.
 func (s *Scheduler) Inside() bool {
@@ -144,18 +153,18 @@ func (c *Call) IsCanceled() bool {
 
 // CallsCanceled tells, once, that a coroutine was canceled that may be calling.
 func (s *Scheduler) CallsCanceled() bool {
-	canceled := (*uint32)(unsafe.Pointer(&s.c.calls_canceled))
+	canceled := (*uint32)(unsafe.Pointer(&s.c.calls.canceled))
 	return atomic.LoadUint32(canceled) != 0 && atomic.SwapUint32(canceled, 0) != 0
 }
 
 // HasCalls tells whether there are offloaded calls that nobody has taken.
 func (s *Scheduler) HasCalls() bool {
-	return atomic.LoadUint64((*uint64)(unsafe.Pointer(&s.c.calls))) != 0
+	return atomic.LoadUint64((*uint64)(unsafe.Pointer(&s.c.calls.first))) != 0
 }
 
 // TakeCalls takes them all. The list is a Call and those that After leads to, in the order of calling.
 func (s *Scheduler) TakeCalls() *Call {
-	node := atomic.SwapUint64((*uint64)(unsafe.Pointer(&s.c.calls)), 0)
+	node := atomic.SwapUint64((*uint64)(unsafe.Pointer(&s.c.calls.first)), 0)
 	list := uint64(0)
 	for node != 0 {
 		c := *(**Call)(unsafe.Pointer(&node))
@@ -177,7 +186,7 @@ func (s *Scheduler) Watch(watched bool) {
 	if !watched {
 		unwatched = 1
 	}
-	asm.StoreSeq((*uint32)(unsafe.Pointer(&s.c.calls_unwatched)), unwatched)
+	asm.StoreSeq((*uint32)(unsafe.Pointer(&s.c.calls.unwatched)), unwatched)
 }
 
 // Complete is F6 of gocall.h: the call has ended, and is gone after this.

@@ -125,8 +125,8 @@ func (c Chan) Free() {
 	C.coro_chan_free(c.c)
 }
 
-// SelectMost is how many operations one can select from.
-const SelectMost = C.CORO_CASES_MAX
+// SelectMax is how many operations one can select from.
+const SelectMax = C.CORO_CASES_MAX
 
 // SelectBytes are those that a gowaiter needs to select from n operations, before their values.
 func SelectBytes(n int) uintptr { return uintptr(C.coroi_select_bytes(C.uint32_t(n))) }
@@ -205,7 +205,7 @@ func (g GoWaiter) Free() {
 
 // GoWaiters takes the list of goroutines that have waited, and appends their ids. They may be freed then.
 func (s *Scheduler) GoWaiters(ids []uint32) []uint32 {
-	node := atomic.SwapUint64((*uint64)(unsafe.Pointer(&s.c.gowaiters)), 0)
+	node := atomic.SwapUint64(s.gowaiters, 0)
 	for node != 0 {
 		g := *(**C.struct_coroi_gowaiter)(unsafe.Pointer(&node))
 		node = uint64(g.next)

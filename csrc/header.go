@@ -2,17 +2,20 @@ package csrc
 
 import (
 	"regexp"
+	"strings"
 
 	"github.com/organzine/coro/csrc/include"
 )
 
 var ownInclude = regexp.MustCompile(`(?m)^#include "([a-z_]+\.h)".*\n`)
 
-// Header is the text of coro.h as one file: the parts that it includes stand in it.
+// Header is the text of coro.h as one file, for modules that have no path to its parts: each part
+// stands where coro.h includes it.
 func Header() string {
-	return ownInclude.ReplaceAllStringFunc(part("coro.h"), func(line string) string {
-		return "\n" + part(ownInclude.FindStringSubmatch(line)[1])
+	text := ownInclude.ReplaceAllStringFunc(part("coro.h"), func(line string) string {
+		return part(ownInclude.FindStringSubmatch(line)[1]) + "\n"
 	})
+	return strings.ReplaceAll(text, "\n\n\n", "\n\n")
 }
 
 // part is one file of the public header.

@@ -51,7 +51,7 @@ const (
 	StackDefault = 16 << 10
 	WorkersMax   = 256
 	StealMax     = 64
-	SelectMost   = 64
+	SelectMax    = 64
 
 	SharedStacksMax = 1024
 	ClassDense      = uint8(15)
@@ -141,7 +141,7 @@ const (
 	Yours Status = 2
 )
 
-var Inline func(Calls)
+func RegisterInline(func(Calls)) {}
 
 func (s Status) Text() string { return "the C core is not built in" }
 

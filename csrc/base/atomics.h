@@ -1,21 +1,24 @@
 /*
- * atomics.h - every atomic operation of the core, so that a model explorer can put its own in their
+ * atomics.h - every atomic operation of the core, so that the explorer can put its own in their
  * place.
  *
  * The operands are plain integers and pointers: Go sees the same words through sync/atomic.
  * docs/memory-order.md has the argument for each use.
  *
- *   at_load_rlx, at_store_rlx   no order. Used for words that only one side writes while the reader
- *                               holds the door, and for hints whose being wrong costs time, never
+ *   at_load_rlx, at_store_rlx   no order. For words that only one side writes while the reader
+ *                               holds the door, and for hints: a wrong hint costs time, never
  *                               work.
- *   at_load_acq, at_store_rel   what was written before the store is seen after the load that reads it.
- *   at_cas, at_xchg, at_add,    sequentially consistent read-modify-writes, ordered with each other and with at_load_seq
- *   at_or, at_and               everywhere. A full barrier on amd64 only: on arm64 what follows and
- *                               is weaker may be done before their store. at_cas updates *expected
- *                               on failure.
- *   at_load_seq                 the loads of that order: after one of those, nothing less is ordered.
+ *   at_load_acq, at_store_rel   what was written before the store is seen after the load that
+ *                               reads it.
+ *   at_cas, at_xchg, at_add,    sequentially consistent read-modify-writes: one order of all of
+ *   at_or, at_and               them and of at_load_seq. A full barrier on amd64 only: on arm64
+ *                               weaker accesses that follow may be done before their store. at_cas
+ *                               updates *expected on failure.
+ *   at_load_seq                 a load in that order: the only kind of load that stays behind the
+ *                               store of a read-modify-write before it.
  *   at_fence                    a full barrier.
- *   at_fence_signal             the compiler alone keeps the order; the other side forces the CPU to (membarrier).
+ *   at_fence_signal             the compiler alone keeps the order; the other side makes the CPU
+ *                               keep it (membarrier).
  */
 #ifndef COROI_ATOMICS_H
 #define COROI_ATOMICS_H
@@ -40,7 +43,7 @@ void coroi_delay(void);
 /* at_bump - add to a counter that only one thread writes and others may read. */
 #define at_bump_by(p, n) at_store_rlx((p), at_load_rlx(p) + (n))
 #define at_bump(p)       at_bump_by((p), 1)
-/* at_bump_rel - the same, after all that the thread has done before. */
+/* at_bump_rel - the same as a release: what the thread has done before is seen after an acquire. */
 #define at_bump_rel(p) at_store_rel((p), at_load_rlx(p) + 1)
 #define at_xchg(p, v)  COROI_AT(__atomic_exchange_n((p), (v), __ATOMIC_SEQ_CST))
 #define at_add(p, v)   COROI_AT(__atomic_add_fetch((p), (v), __ATOMIC_SEQ_CST))
@@ -62,7 +65,7 @@ static inline void at_relax(void)
 }
 
 /* coroi_prefetchw - bring a line that will be written. Spelled out on amd64, where compilers emit a
- * read prefetch unless told of a newer CPU: then a line from another core comes shared, and has to
+ * read prefetch unless told of a newer CPU: the line then comes shared from another core, and must
  * be asked for twice. */
 static inline void coroi_prefetchw(const void *p)
 {

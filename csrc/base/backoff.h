@@ -1,6 +1,6 @@
 /*
- * backoff.h - how often to try what may be in vain: after each time in vain half as often, down to
- * once in 64, and always again after one that paid.
+ * backoff.h - how often to try what may not pay: after each try that did not pay half as often,
+ * down to once in 64, and always again after one that paid.
  */
 #ifndef COROI_BACKOFF_H
 #define COROI_BACKOFF_H
@@ -11,10 +11,11 @@
 #define COROI_SKIPS_MOST 63
 
 struct coroi_backoff {
-	uint8_t skips, most; /* so many are still to be left out; as many were after the last try */
+	uint8_t skips; /* tries still to be left out */
+	uint8_t most;  /* tries that were to be left out after the last one */
 };
 
-/* coroi_skip - it is not to be tried this time. Else coroi_tried follows. */
+/* coroi_skip - true: leave the try out this time. False: try, then call coroi_tried. */
 static inline bool coroi_skip(struct coroi_backoff *b)
 {
 	if (!b->skips)
@@ -23,6 +24,7 @@ static inline bool coroi_skip(struct coroi_backoff *b)
 	return true;
 }
 
+/* coroi_tried - a try was made, and paid or not. */
 static inline void coroi_tried(struct coroi_backoff *b, bool paid)
 {
 	b->most = paid ? 0

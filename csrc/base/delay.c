@@ -1,8 +1,9 @@
 //go:build cgo && linux
 /*
- * delay.c - in builds for stress tests (-DCOROI_STRESS): before any atomic operation of the core
- * there may be a delay, from a few nanoseconds to being preempted, so that every order of two
- * threads' steps comes up sooner or later. Nothing in other builds.
+ * delay.c - random delays before atomic operations, in builds for stress tests (-DCOROI_STRESS).
+ *
+ * A delay takes from a few nanoseconds to a preemption, so that every order of two threads' steps
+ * comes up sooner or later. Empty in other builds.
  */
 #ifdef COROI_STRESS
 #include "base/atomics.h"
@@ -12,7 +13,7 @@
 
 uint32_t coroi_delay_every = 2000; /* operations between two delays, about */
 
-#define SPINS_MOST 9 /* up to so many doublings of a pause of some 40 ns */
+#define SPINS_MOST 9 /* most doublings of a pause of some 40 ns */
 
 static __thread uint32_t left;
 static __thread uint64_t random_state;
@@ -41,8 +42,7 @@ static COROI_COLD void delay(void)
 	}
 }
 
-/* A function of its own, not inline: the address of a thread-local word must not outlive a
- * switch. */
+/* Not inline: the address of a thread-local word must not outlive a switch. */
 COROI_NOINLINE void coroi_delay(void)
 {
 	if (coroi_unlikely(left-- == 0))

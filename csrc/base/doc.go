@@ -1,10 +1,11 @@
 //go:build cgo && linux && (amd64 || arm64)
 
-// Package base is the machine and the memory of the C core. It knows of no scheduler.
+// Package base is the machine and the memory of the C core. It knows no scheduler.
 //
-// Here are all atomic operations (atomics.h), all system calls (sys.h), the switch between stacks
-// (switch.h), guarded stacks (stack.h), small blocks of memory (heap.h), coroutines that are resumed
-// by hand (manual.h), and the report of a stack overflow (overflow.h).
+// It has all atomic operations (atomics.h), two locks (lock.h) and lists (list.h), all system calls
+// (sys.h), the switch between stacks (switch.h), guarded stacks (stack.h), small blocks of memory
+// (heap.h), coroutines that are resumed by hand (manual.h), and the report of a stack overflow
+// (overflow.h).
 package base
 
 /*

@@ -20,7 +20,7 @@ struct deferred {
 	void *arg;
 };
 
-/* Lies at the start of the first block. */
+/* Stands at the start of the first block. */
 struct coroi_extras {
 	uint64_t tick;        /* see timer.h */
 	struct block *blocks; /* the later ones */
@@ -45,6 +45,11 @@ static struct coroi_extras *make(struct coroi_extras **e)
 	return *e = x;
 }
 
+bool coroi_extras_make(struct coroi_extras **e)
+{
+	return make(e) != NULL;
+}
+
 void *coroi_extras_malloc(struct coroi_extras **e, size_t bytes)
 {
 	struct coroi_extras *x = make(e);
@@ -53,7 +58,7 @@ void *coroi_extras_malloc(struct coroi_extras **e, size_t bytes)
 		return NULL;
 	bytes = ROUND(bytes ? bytes : 1);
 	if ((size_t)(x->end - x->at) < bytes) {
-		/* A large one gets a block of its own, and the rest of the present block stays in
+		/* A large request gets a block of its own; the rest of the present block stays in
 		 * use. */
 		size_t head = ROUND(sizeof(struct block));
 		bool large = bytes > BLOCK / 4;

@@ -1,26 +1,26 @@
 /*
  * frames.h - the frames of a coroutine that shares its stack: where they are, and how they are
- * copied out of it and back (dense.c, dispatch.c).
+ * copied out and back (dense.c, dispatch.c).
  *
  *      stack  | guard | ............. | frames of the occupant | the loop's frame | top
  *                                     ^ bottom                 ^ base
  *
- * Who copies runs on another stack, and to the same addresses. What lies above the base belongs to
- * the stack, and is the same for all who run there.
+ * The code that copies runs on another stack. Frames come back to the addresses they had. What lies
+ * above the base belongs to the stack, and is the same for all coroutines that run there.
  */
 #ifndef COROI_FRAMES_H
 #define COROI_FRAMES_H
 
 #include "base/stack.h"
 
-/* Frames are copied as they lie, whatever the sanitizers have put between them. */
+/* Frames are copied as they are, with whatever the sanitizers have put between them. */
 #define COROI_RAW __attribute__((no_sanitize("address", "thread")))
 
 typedef uint64_t coroi_pair __attribute__((vector_size(16), aligned(8), may_alias));
 typedef uint64_t coroi_word __attribute__((may_alias));
 
-/* coroi_frames_copy - bytes, a multiple of 8, between 8-aligned places. Not memcpy: a hundred
- * bytes, known to be words. */
+/* coroi_frames_copy - copy bytes, a multiple of 8, between 8-aligned places. Not memcpy: the bytes
+ * are words, and about a hundred. */
 static inline COROI_RAW void coroi_frames_copy(void *to, const void *from, size_t bytes)
 {
 	char *t = to;
@@ -40,7 +40,7 @@ static inline COROI_RAW void coroi_frames_copy(void *to, const void *from, size_
 		*(coroi_word *)t = *(const coroi_word *)f;
 }
 
-/* coroi_frames_swap - the same in both directions at once. */
+/* coroi_frames_swap - exchange two such places. */
 static inline COROI_RAW void coroi_frames_swap(void *a, void *b, size_t bytes)
 {
 	char *x = a, *y = b;
@@ -67,9 +67,8 @@ static inline COROI_RAW void coroi_frames_swap(void *a, void *b, size_t bytes)
 	}
 }
 
-/* coroi_frames_bottom - where the frames on `shared` end of one that is suspended at sp on `stack`:
- * that one, or a deeper one, to which it was taken by coro_call_on_stack and which keeps what is on
- * it. */
+/* coroi_frames_bottom - where the frames on `shared` end, of a coroutine that is suspended at sp on
+ * `stack`. `stack` is `shared`, or a deeper one of coro_call_on_stack, which keeps its frames. */
 static inline char *coroi_frames_bottom(const struct coroi_stack *shared,
 					const struct coroi_stack *stack, void *sp)
 {
@@ -80,10 +79,10 @@ static inline char *coroi_frames_bottom(const struct coroi_stack *shared,
 	return stack->back;
 }
 
-/* With AddressSanitizer, what nobody may use of a shared stack is poisoned: whoever follows a
- * pointer into the frames of one that does not run is told at once. Copying does not mind.
- * coroi_frames_hide - the frames on `shared`, below base. coroi_frames_show - all of it may be
- * used: before a switch to it, and before it is given back. */
+/* With AddressSanitizer, frames of coroutines that do not run are poisoned: a pointer into them
+ * that is followed is reported at once. Copying does not mind. coroi_frames_hide - poison the
+ * frames on `shared`, below base. coroi_frames_show - allow all of it again: before a switch to the
+ * stack, and before it is given back. */
 static inline void coroi_frames_hide(const struct coroi_stack *shared, const char *base)
 {
 	(void)shared;

@@ -3,8 +3,8 @@
 #include "base/heap.h"
 
 #define CHUNK_BYTES   ((size_t)2 << 20)
-#define RUN_BYTES     ((size_t)64 << 10)
-#define SPANS         (CHUNK_BYTES / RUN_BYTES)
+#define SPAN_BYTES    ((size_t)64 << 10)
+#define SPANS         (CHUNK_BYTES / SPAN_BYTES)
 #define SMALL_BYTES   ((size_t)1 << 10)
 #define SMALL_CLASSES 64u
 #define STEPS         16u /* classes from one power of two to the next, above that */
@@ -16,11 +16,11 @@ struct free_block {
 };
 
 struct coroi_span {
-	/* in the list of its class, while it has room; or of the idle ones */
+	/* in `partial` of its class while it has room, or in `idle` */
 	struct coroi_span *next, *prev;
 	struct free_block *free;
 	size_t bytes; /* of a block */
-	/* offsets in the chunk: of what was never handed out, and of the run's end */
+	/* offsets in the chunk: of the first byte never handed out, and of the span's end */
 	uint32_t cut, end;
 	uint32_t used;
 	uint32_t class;
@@ -29,11 +29,11 @@ struct coroi_span {
 struct coroi_heap_chunk {
 	struct coroi_heap_chunk *next, *prev;
 	size_t bytes;  /* mapped */
-	uint32_t idle; /* runs */
-	struct coroi_span run[SPANS];
+	uint32_t idle; /* spans of no class */
+	struct coroi_span span[SPANS];
 };
 
-#define FIRST_BLOCK 2048u /* the runs' descriptions end here */
+#define FIRST_BLOCK 2048u /* the descriptions of the spans end here */
 _Static_assert(sizeof(struct coroi_heap_chunk) <= FIRST_BLOCK, "there is room for them");
 
 static inline struct coroi_heap_chunk *chunk_of(const void *block)
@@ -43,7 +43,7 @@ static inline struct coroi_heap_chunk *chunk_of(const void *block)
 
 static inline struct coroi_span *span_of(const void *block)
 {
-	return &chunk_of(block)->run[((uintptr_t)block & (CHUNK_BYTES - 1)) / RUN_BYTES];
+	return &chunk_of(block)->span[((uintptr_t)block & (CHUNK_BYTES - 1)) / SPAN_BYTES];
 }
 
 static inline unsigned class_of(size_t bytes)
@@ -89,7 +89,7 @@ static struct coroi_heap_chunk *map(struct coroi_heap *h, size_t bytes)
 
 	if (!c)
 		return NULL;
-	/* the first is not, see record.h */
+	/* a heap's first chunk is not made of huge pages, see record.h */
 	coroi_huge(c, bytes, h->chunks && bytes % CHUNK_BYTES == 0);
 	c->bytes = bytes;
 	c->next = h->chunks;
@@ -119,34 +119,34 @@ static bool grow(struct coroi_heap *h)
 	if (!c)
 		return false;
 	for (unsigned i = SPANS; i--;)
-		list_add(&h->idle, &c->run[i]); /* the first one is used first */
+		list_add(&h->idle, &c->span[i]); /* the first span is used first */
 	c->idle = SPANS;
 	h->empty++;
 	return true;
 }
 
-/* begin_span - an idle run serves the class. */
+/* begin_span - an idle span begins to serve the class. */
 static struct coroi_span *begin_span(struct coroi_heap *h, unsigned class)
 {
 	if (!h->idle && !grow(h))
 		return NULL;
 	struct coroi_span *r = h->idle;
 	struct coroi_heap_chunk *c = chunk_of(r);
-	uint32_t index = (uint32_t)(r - c->run);
+	uint32_t index = (uint32_t)(r - c->span);
 
 	list_remove(&h->idle, r);
 	if (c->idle-- == SPANS)
 		h->empty--;
 	r->free = NULL;
 	r->bytes = coroi_heap_class_bytes(class);
-	r->cut = index ? index * (uint32_t)RUN_BYTES : FIRST_BLOCK;
-	r->end = (index + 1) * (uint32_t)RUN_BYTES;
+	r->cut = index ? index * (uint32_t)SPAN_BYTES : FIRST_BLOCK;
+	r->end = (index + 1) * (uint32_t)SPAN_BYTES;
 	r->class = class;
 	list_add(&h->partial[class], r);
 	return r;
 }
 
-/* end_span - nothing of r is used. One empty chunk is kept, so that a block that comes and goes
+/* end_span - no block of r is in use. One empty chunk is kept, so that a block that comes and goes
  * costs no mapping. */
 static void end_span(struct coroi_heap *h, struct coroi_span *r)
 {
@@ -159,7 +159,7 @@ static void end_span(struct coroi_heap *h, struct coroi_span *r)
 	if (!h->empty++)
 		return;
 	for (unsigned i = 0; i < SPANS; i++)
-		list_remove(&h->idle, &c->run[i]);
+		list_remove(&h->idle, &c->span[i]);
 	h->empty--;
 	unmap(h, c);
 }
@@ -179,8 +179,8 @@ static COROI_NOINLINE void *get_large(struct coroi_heap *h, size_t bytes)
 
 	if (!c)
 		return NULL;
-	c->run[0].class = OWN_MAPPING;
-	c->run[0].bytes = c->bytes - FIRST_BLOCK;
+	c->span[0].class = OWN_MAPPING;
+	c->span[0].bytes = c->bytes - FIRST_BLOCK;
 	return (char *)c + FIRST_BLOCK;
 }
 

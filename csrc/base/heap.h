@@ -1,16 +1,16 @@
 /*
- * heap.h - memory of one worker in many small sizes, in huge pages but for the first chunk.
+ * heap.h - blocks of many small sizes for one worker, in huge pages but for the first chunk.
  *
- * What dense coroutines leave behind when they make way (dense.h), and what they show to others
- * while they wait: some hundred bytes each, millions of them, made and freed by one thread, and all
- * given back when they are gone.
+ * The blocks hold the frames that dense coroutines leave behind when they make way (dense.h), and
+ * what these show to others while they wait: some hundred bytes each, millions of them, made and
+ * freed by one thread, and all given back when they are gone.
  *
- *      chunk, 2 MiB   | runs' descriptions | run 0 | run 1 | ... | run 31 |
- *      run, 64 KiB    blocks of one size class, a list of the free ones, and how far it was cut
+ *      chunk, 2 MiB   | descriptions of spans | span 0 | span 1 | ... | span 31 |
+ *      span, 64 KiB   blocks of one size class; a list of the free ones, and how far it was cut
  *
- * As in Bonwick's slab allocator (USENIX 1994), found from a block's address. A class is 16 bytes
- * wide up to 1 KiB, above that a sixteenth of its power of two; what is larger than a quarter of a
- * run gets a mapping of its own.
+ * As in Bonwick's slab allocator (USENIX 1994), a span is found from a block's address. A class is
+ * 16 bytes wide up to 1 KiB, above that a sixteenth of its power of two. A block larger than a
+ * quarter of a span gets a mapping of its own.
  */
 #ifndef COROI_HEAP_H
 #define COROI_HEAP_H
@@ -27,26 +27,26 @@ struct coroi_span;
 struct coroi_heap_chunk;
 
 struct coroi_heap {
-	struct coroi_span *partial[COROI_HEAP_CLASSES]; /* runs with room */
-	struct coroi_span *idle;                        /* runs of no class */
+	struct coroi_span *partial[COROI_HEAP_CLASSES]; /* spans with room */
+	struct coroi_span *idle;                        /* spans of no class */
 	struct coroi_heap_chunk *chunks;
-	uint32_t empty;                    /* chunks all of whose runs are idle */
+	uint32_t empty;                    /* chunks with idle spans only */
 	uint64_t bytes;                    /* mapped; atomic, relaxed: others look */
-	uint32_t used[COROI_HEAP_CLASSES]; /* blocks; the same */
+	uint32_t used[COROI_HEAP_CLASSES]; /* blocks in use; atomic, relaxed: others look */
 };
 
-/* A heap of zeros is an empty one. coroi_heap_destroy - all of it is unmapped, in use or not. */
+/* A heap of zeros is an empty one. coroi_heap_destroy - unmap all of it, in use or not. */
 void coroi_heap_destroy(struct coroi_heap *h);
 
-/* coroi_heap_get - at least bytes (1 or more), 16-aligned, of any content. NULL: refused.
- * coroi_heap_put - back; never NULL. */
+/* coroi_heap_get - a block of at least bytes (1 or more), 16-aligned, of any content. NULL:
+ * refused. coroi_heap_put - give a block back; never NULL. */
 void *coroi_heap_get(struct coroi_heap *h, size_t bytes);
 void coroi_heap_put(struct coroi_heap *h, void *block);
 
-/* coroi_heap_room - of a block. */
+/* coroi_heap_room - bytes of a block. */
 size_t coroi_heap_room(const void *block);
 
-/* coroi_heap_class_bytes - of the blocks of a class. */
+/* coroi_heap_class_bytes - bytes of each block of a class. */
 size_t coroi_heap_class_bytes(unsigned class);
 
 #endif

@@ -1,12 +1,12 @@
 /*
- * lock.h - a lock for sections of a few dozen instructions, between workers and threads of Go.
+ * lock.h - two locks: one that sleeps after a while, and one that naps.
  *
- * It spins for some microseconds, about what it costs to sleep and be woken, and only then sleeps:
- * the C library's adaptive mutex gives up after a few hundred nanoseconds, and then every hand-over
- * of a busy lock costs two system calls (500 000 spawns from Go: 14 ms with it, 6 ms with this
- * one). After Drepper, "Futexes Are Tricky", 2011.
+ * coroi_lock is for sections of a few dozen instructions, between workers and threads of Go. It
+ * spins for some microseconds, about what it costs to sleep and be woken, and only then sleeps. The
+ * C library's adaptive mutex gives up after a few hundred nanoseconds, and then every hand-over of
+ * a busy lock costs two system calls. After Drepper, "Futexes Are Tricky", 2011.
  *
- *      word  0 free | 1 held | 2 held, and somebody may sleep
+ *      word  0 free | 1 held | 2 held, and a thread may sleep
  */
 #ifndef COROI_LOCK_H
 #define COROI_LOCK_H
@@ -47,11 +47,11 @@ static inline void coroi_unlock(struct coroi_lock *l)
 }
 
 /*
- * A lock for sections of a few instructions, taken as often as a channel is used: half as dear,
- * since it is given back with a plain store. Nobody is woken then: who finds it held for long, by
- * one who was preempted inside, sleeps for a moment. Who finds it held looks again only after a
- * while: meanwhile the holder does more than one thing, and each time it changes hands costs both
- * sides a miss for every line that it guards.
+ * coroi_spin is for sections of a few instructions, taken as often as a channel is used. It costs
+ * half as much, since unlocking is a plain store, which wakes no thread. A waiter that finds the
+ * lock held for long assumes that the holder was preempted inside, and naps. A waiter pauses
+ * between two looks, so that the holder can do more than one thing meanwhile: each time the lock
+ * changes hands, both sides miss every line that it guards.
  *
  *      word  0 free | 1 held
  */
@@ -60,8 +60,8 @@ struct coroi_spin {
 };
 
 #define COROI_SPIN_NAP_NS     20000
-#define COROI_SPIN_PAUSE      8 /* before the second look; then twice as long, up to */
-#define COROI_SPIN_PAUSE_MOST 32
+#define COROI_SPIN_PAUSE      8  /* at_relax before the second look; doubled each time, */
+#define COROI_SPIN_PAUSE_MOST 32 /* up to this */
 
 static COROI_NOINLINE __attribute__((unused)) void coroi_spin_slow(struct coroi_spin *l)
 {

@@ -3,11 +3,12 @@
  * manual.c - coroutines resumed by hand: Lwan's coro_new, coro_resume, coro_yield, coro_reset and
  * coro_free.
  *
- * Values and the state are handed over before the switch, so that both public calls end in a tail
- * call to it, and the return predictor is never asked.
+ * The value and the status are handed over before the switch. So coro_resume and coro_yield_value
+ * both end in a tail call of it, and the return predictor is never asked.
  */
 #include "base/manual.h"
 
+#include "base/current.h"
 #include "base/extras.h"
 #include "base/overflow.h"
 #include "base/sanitize.h"
@@ -37,44 +38,31 @@ COROI_NOINLINE coro_t *coroi_manual(void)
 	return running;
 }
 
-/* enter, leave - co is, or no longer is, the innermost coroutine here. A scheduled one that resumes
- * it is hidden: scheduler calls inside co find no current coroutine. */
+/* enter, leave - co becomes, or ceases to be, the innermost coroutine here. A scheduled coroutine
+ * that resumes it is hidden: scheduler calls inside co find no current coroutine. */
 static inline void enter(coro_t *co)
 {
-	struct coroi_worker *w = coroi_self();
-
 	co->outer = running;
 	running = co;
-	co->outer_rec = NULL;
-	if (w) {
-		co->outer_rec = w->current;
-		w->current = NULL;
-	}
+	co->outer_rec = coroi_hide_scheduled();
 }
 
 static inline void leave(coro_t *co)
 {
 	running = co->outer;
-	/* it has not moved: a coroutine with one by hand inside it cannot suspend */
-	if (co->outer_rec)
-		coroi_self()->current = co->outer_rec;
+	coroi_show_scheduled(co->outer_rec);
 }
 
 void coroi_manual_hide(struct coroi_outer *o)
 {
-	struct coroi_worker *w = coroi_self();
-
-	*o = (struct coroi_outer){running, w ? w->current : NULL};
+	*o = (struct coroi_outer){running, coroi_hide_scheduled()};
 	running = NULL;
-	if (w)
-		w->current = NULL;
 }
 
 void coroi_manual_show(const struct coroi_outer *o)
 {
 	running = o->co;
-	if (o->rec) /* it has not moved, as in leave() */
-		coroi_self()->current = o->rec;
+	coroi_show_scheduled(o->rec);
 }
 
 static COROI_NOINLINE __attribute__((noreturn)) void finish(coro_t *co, int status, intptr_t value)
@@ -98,8 +86,8 @@ static void body_main(intptr_t unused)
 	finish(co, CORO_FINISHED, co->body(co->arg, co->first));
 }
 
-/* unstack - co stands on its own stack, or does not run: give back those that coro_call_on_stack
- * put on it. */
+/* unstack - give back the stacks that coro_call_on_stack put on co's own. co is on its own stack,
+ * or does not run. */
 static void unstack(coro_t *co)
 {
 	for (struct coroi_stack *s; (s = co->stack)->below;) {
@@ -109,7 +97,8 @@ static void unstack(coro_t *co)
 	}
 }
 
-/* On co's own stack: the one that it ended on may be another's from now on. */
+/* exit_main - the end by coro_exit or coro_abort, on co's own stack: the stack that co called them
+ * on may be another coroutine's from now on. */
 static void exit_main(intptr_t status)
 {
 	coro_t *co = coroi_manual();
@@ -119,15 +108,69 @@ static void exit_main(intptr_t status)
 	finish(co, (int)status, 0);
 }
 
-void coroi_manual_exit(coro_t *co, int status)
+/* ------------------------------------------------------------------------------- as a layer */
+
+static struct coroi_stack **layer_stack(void)
 {
-	struct coroi_stack *s = co->stack;
+	coro_t *co = coroi_manual();
+	return co ? &co->stack : NULL;
+}
+
+static struct coroi_extras **layer_extras(void)
+{
+	struct coroi_extras **e = &coroi_manual()->extras;
+	return coroi_extras_make(e) ? e : NULL;
+}
+
+static void layer_end(int status)
+{
+	struct coroi_stack *s = coroi_manual()->stack;
 
 	while (s->below)
 		s = s->below;
 	coroi_fiber_restart(&s->fiber, s->low, s->top);
 	coroi_restart(coroi_context(s->top, exit_main), status);
 }
+
+struct coroi_stack *coroi_manual_take(unsigned class)
+{
+	struct coroi_stack *s = NULL;
+
+	coroi_stack_pool_get(coroi_manual_pool(), class, &s, 1);
+	return s;
+}
+
+void coroi_manual_give(struct coroi_stack *s)
+{
+	coroi_stack_pool_put(coroi_manual_pool(), &s, 1);
+}
+
+static bool layer_where(struct coroi_where *at)
+{
+	coro_t *co = coroi_manual();
+
+	if (!co)
+		return false;
+	at->stack = co->stack;
+	at->fn = (uintptr_t)co->body;
+	return true;
+}
+
+static const struct coroi_layer layer = {
+	.stack = layer_stack,
+	.extras = layer_extras,
+	.end = layer_end,
+	.take = coroi_manual_take,
+	.give = coroi_manual_give,
+	.where = layer_where,
+};
+
+__attribute__((constructor)) static void layer_register(void)
+{
+	coroi_layer[COROI_LAYER_MANUAL] = &layer;
+}
+
+/* ------------------------------------------------------------------------------- public calls */
 
 static void prepare(coro_t *co, coro_body body, void *arg)
 {
@@ -139,7 +182,7 @@ static void prepare(coro_t *co, coro_body body, void *arg)
 	co->sp = coroi_context(co->stack->top, body_main);
 }
 
-/* drop - what an unfinished or finished co holds besides its own stack. */
+/* drop - give back what an unfinished or finished co holds besides its own stack. */
 static void drop(coro_t *co)
 {
 	coroi_extras_run(co->extras);

@@ -3,15 +3,13 @@
  * overflow.c - say which coroutine ran into its guard, before the process ends.
  *
  * The handler runs on the thread's alternate signal stack, calls only write(2), and then hands the
- * signal to whoever had it before. In a Go program that is Go's handler: on a thread of Go's, and
- * on a worker that has been in Go, it prints its own report and exits; on another worker, which Go
- * does not know, the process dies of the signal after our line.
+ * signal to the handler before it. In a Go program that is Go's: on a thread of Go's, and on a
+ * worker that has been in Go, it prints its own report and exits. Another worker is unknown to Go:
+ * there the process dies of the signal after our line.
  */
 #include "base/overflow.h"
 
-#include "base/manual.h"
-#include "kernel/dense.h"
-#include "dispatch/dispatch.h"
+#include "base/current.h"
 #include "base/text.h"
 
 static struct sigaction before;
@@ -24,23 +22,17 @@ static bool in_guard(const struct coroi_stack *s, const char *p)
 
 bool coroi_where(struct coroi_where *at)
 {
-	struct coroi_worker *w = coroi_self();
-	coro_t *co = coroi_manual();
-	coro_dispatcher *d = coroi_dispatcher();
+	const struct coroi_layer *scheduled = coroi_layer[COROI_LAYER_SCHEDULED];
+	struct coroi_where outer = {.worker = -1};
+	bool any = scheduled && scheduled->where(&outer);
 
-	*at = (struct coroi_where){.worker = w ? w->id : -1};
-	if (co) {
-		at->stack = co->stack;
-		at->fn = (uintptr_t)co->body;
-	} else if (d) { /* its policy is asked on the slot, too */
-		at->stack = d->current ? d->current->stack : d->shared;
-		at->fn = d->current ? (uintptr_t)d->current->fn : (uintptr_t)d->policy.next;
-	} else if (w && w->current) {
-		at->stack = coroi_dense_is_away(w, w->current) ? NULL : w->current->stack;
-		at->fn = (uintptr_t)w->current->fn;
-		at->handle = coroi_handle(w->current);
+	for (int i = 0; i < COROI_LAYER_SCHEDULED; i++) {
+		*at = (struct coroi_where){.worker = outer.worker};
+		if (coroi_layer[i] && coroi_layer[i]->where(at))
+			return true;
 	}
-	return co || d || w;
+	*at = outer;
+	return any;
 }
 
 static void report(const struct coroi_where *at)
@@ -75,18 +67,18 @@ static void handler(int sig, siginfo_t *info, void *context)
 {
 	look(info);
 
-	/* Tail calls: to the one before us the stack looks as if the kernel had called it. Go's
-	 * counts frames. */
+	/* Tail calls: the handler before us sees the stack as if the kernel had called it. Go's
+	 * handler counts frames. */
 	if (before.sa_flags & SA_SIGINFO) {
 		before.sa_sigaction(sig, info, context);
 	} else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
 		before.sa_handler(sig);
 	} else if (info->si_code > 0) {
-		/* The default: the access is tried again when we return, and ends the process. */
+		/* The default: the access is repeated when we return, and ends the process. */
 		coroi_signal(SIGSEGV, &before, NULL);
 	} else if (before.sa_handler == SIG_DFL) {
 		coroi_signal(SIGSEGV, &before, NULL);
-		raise(SIGSEGV); /* sent by somebody; it comes when we return */
+		raise(SIGSEGV); /* the signal was sent; it comes again when we return */
 	}
 }
 

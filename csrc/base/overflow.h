@@ -1,5 +1,5 @@
 /*
- * overflow.h - naming the coroutine that overflows its stack.
+ * overflow.h - naming the coroutine that has overflowed its stack.
  */
 #ifndef COROI_OVERFLOW_H
 #define COROI_OVERFLOW_H
@@ -9,21 +9,20 @@
 
 struct coroi_stack;
 
-/* coroi_overflow_install - handle SIGSEGV, once a process; after the language runtime has its own
- * handler. */
+/* coroi_overflow_install - handle SIGSEGV, once a process; to be called after the language runtime
+ * has installed its own handler. */
 void coroi_overflow_install(void);
 
-/* What a thread is at. */
+/* What a thread is doing. */
 struct coroi_where {
-	int worker;      /* -1: it is none */
-	uintptr_t fn;    /* of the innermost coroutine; 0: in none */
-	uint64_t handle; /* 0: it is resumed by hand */
-	/* which it runs on; NULL: in none, or it is only about to start */
+	int worker;      /* -1: the thread is no worker */
+	uintptr_t fn;    /* of the innermost coroutine; 0: none runs */
+	uint64_t handle; /* of it; 0: it is resumed by hand, or dispatched */
+	/* the stack that it runs on; NULL: none runs, or it is about to start */
 	const struct coroi_stack *stack;
 };
 
-/* coroi_where - of this thread; false if it has nothing to do with coroutines now.
- * Async-signal-safe. */
+/* coroi_where - what this thread is doing; false: nothing with coroutines. Async-signal-safe. */
 bool coroi_where(struct coroi_where *at);
 
 #endif

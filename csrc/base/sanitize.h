@@ -1,15 +1,16 @@
 /*
- * sanitize.h - what the sanitizers must be told of stacks, switches and the door. Nothing in other
+ * sanitize.h - what the sanitizers are told of stacks, switches and the door. Empty in other
  * builds.
  *
  *   AddressSanitizer   which stack a switch goes to, and that a stack has a new user.
- *   ThreadSanitizer    takes each stack for a thread of its own, a fiber, and is told who goes on.
- *                      It does not see what the assembly does: that a switch opens the door is said
- *                      by coroi_tell_open.
- *   Valgrind           where stacks are; only where COROI_VALGRIND is defined, since its header is a package of its own.
+ *   ThreadSanitizer    takes each stack for a thread of its own, a fiber, and is told which one
+ *                      continues. It does not see what the assembly does: coroi_tell_open says that
+ *                      a switch opens the door.
+ *   Valgrind           where stacks are. Only with COROI_VALGRIND defined, since valgrind's header
+ *                      comes in a package of its own.
  *
- * A fiber remembers the calls that it is in. A stack is left for ever in the middle of some (by
- * coroi_jump and coroi_restart), so each new context on it gets a new fiber.
+ * A fiber remembers the calls that it is in. coroi_jump and coroi_restart give a stack up in the
+ * middle of some calls, so each new context on it gets a new fiber.
  */
 #ifndef COROI_SANITIZE_H
 #define COROI_SANITIZE_H
@@ -50,19 +51,19 @@ struct coroi_fiber {
 	size_t bytes;
 #endif
 #ifdef COROI_TSAN
-	void *tsan; /* NULL: nobody has been on it */
+	void *tsan; /* NULL: nothing has run on it */
 #endif
 #ifdef COROI_VALGRIND
 	unsigned id;
 #endif
 };
 
-/* Always inline: ThreadSanitizer counts the calls of the fiber that it was told of last, and these
- * change it. */
+/* Always inline: ThreadSanitizer counts the calls of the present fiber, and these change which one
+ * that is. */
 #define COROI_TELL static inline __attribute__((always_inline))
 
-/* coroi_fiber_add, coroi_fiber_remove - there is a stack [low, low+bytes) from now on, or no
- * longer. */
+/* coroi_fiber_add - there is a stack [low, low+bytes) from now on. coroi_fiber_remove - it is no
+ * stack any more. */
 COROI_TELL void coroi_fiber_add(struct coroi_fiber *p, char *low, size_t bytes)
 {
 	(void)p;
@@ -90,8 +91,8 @@ COROI_TELL void coroi_fiber_remove(struct coroi_fiber *p)
 #endif
 }
 
-/* coroi_fiber_fresh - a stack that nobody is on gets a new user: what the last one left on it is
- * gone. */
+/* coroi_fiber_fresh - a stack with no context on it gets a new user: what the last one left there
+ * is gone. */
 COROI_TELL void coroi_fiber_fresh(struct coroi_fiber *p, char *low, char *top)
 {
 	(void)p;
@@ -110,8 +111,8 @@ COROI_TELL void coroi_fiber_fresh(struct coroi_fiber *p, char *low, char *top)
 #endif
 }
 
-/* coroi_fiber_give - what ran on the stack has been copied away from it, and keeps its fiber.
- * coroi_fiber_take - it is about to be copied back, below base. */
+/* coroi_fiber_give - the frames on the stack have been copied away, and keep their fiber.
+ * coroi_fiber_take - frames, with the fiber *own, are about to be copied back below base. */
 COROI_TELL void coroi_fiber_give(struct coroi_fiber *p)
 {
 	(void)p;
@@ -140,7 +141,7 @@ COROI_TELL void coroi_fiber_take(struct coroi_fiber *p, const struct coroi_fiber
 #endif
 }
 
-/* coroi_fiber_lost - what keeps that fiber, copied away, is not coming back. */
+/* coroi_fiber_lost - the frames that keep this fiber, copied away, are not coming back. */
 COROI_TELL void coroi_fiber_lost(const struct coroi_fiber *own)
 {
 	(void)own;
@@ -149,19 +150,19 @@ COROI_TELL void coroi_fiber_lost(const struct coroi_fiber *own)
 #endif
 }
 
-/* coroi_fiber_again - the context at sp, of so many bytes, has been gone to, and is kept for the
- * next time. */
+/* coroi_fiber_again - a switch has gone to the context at sp, which has that many bytes and is kept
+ * for the next time. */
 COROI_TELL void coroi_fiber_again(void *sp, size_t bytes)
 {
 	(void)sp;
 	(void)bytes;
 #ifdef COROI_VALGRIND
-	/* what lies below the stack pointer when a ret has led here is not, to memcheck */
+	/* to memcheck, what is below the stack pointer after a ret is undefined */
 	VALGRIND_MAKE_MEM_DEFINED(sp, bytes);
 #endif
 }
 
-/* coroi_fiber_native - the place is this thread's own stack. */
+/* coroi_fiber_native - *p is this thread's own stack. */
 COROI_TELL void coroi_fiber_native(struct coroi_fiber *p)
 {
 	(void)p;
@@ -179,8 +180,8 @@ COROI_TELL void coroi_fiber_native(struct coroi_fiber *p)
 #endif
 }
 
-/* coroi_fiber_here - before leaving for somebody who is to come back here: the place is the present
- * one. Its bounds are known only on the other side, see coroi_fiber_arrive. */
+/* coroi_fiber_here - *p is the present stack, which is about to be left and to be switched back to.
+ * Its bounds are known only on the other side, see coroi_fiber_arrive. */
 COROI_TELL void coroi_fiber_here(struct coroi_fiber *p)
 {
 	(void)p;
@@ -189,8 +190,8 @@ COROI_TELL void coroi_fiber_here(struct coroi_fiber *p)
 #endif
 }
 
-/* coroi_fiber_leave - called just before a switch to a context on `to`. *fake keeps what the
- * present context needs when it arrives again; NULL if it will not. */
+/* coroi_fiber_leave - to be called just before a switch to a context on `to`. *fake keeps what the
+ * present context needs when it arrives again; fake is NULL if it will not. */
 COROI_TELL void coroi_fiber_leave(void **fake, const struct coroi_fiber *to)
 {
 	(void)fake;
@@ -203,7 +204,8 @@ COROI_TELL void coroi_fiber_leave(void **fake, const struct coroi_fiber *to)
 #endif
 }
 
-/* coroi_fiber_arrive - called first after a switch; tells the bounds of the stack that was left. */
+/* coroi_fiber_arrive - to be called first after a switch; *from (if not NULL) gets the bounds of
+ * the stack that was left. */
 COROI_TELL void coroi_fiber_arrive(void *fake, struct coroi_fiber *from)
 {
 	(void)fake;
@@ -213,8 +215,8 @@ COROI_TELL void coroi_fiber_arrive(void *fake, struct coroi_fiber *from)
 #endif
 }
 
-/* coroi_fiber_restart - called just before a new context replaces the one on `to`, from there or
- * from a stack that was called from there. */
+/* coroi_fiber_restart - to be called just before a new context replaces the one on `to`, on that
+ * stack or on one that was called from there. */
 COROI_TELL void coroi_fiber_restart(struct coroi_fiber *to, char *low, char *top)
 {
 	(void)to;
@@ -232,7 +234,7 @@ COROI_TELL void coroi_fiber_restart(struct coroi_fiber *to, char *low, char *top
 #endif
 }
 
-/* coroi_tell_open - the switch that follows opens the door whose busy word this is. */
+/* coroi_tell_open - the switch that follows opens the door with this busy word. */
 COROI_TELL void coroi_tell_open(void *busy)
 {
 	(void)busy;

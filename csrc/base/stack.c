@@ -8,8 +8,8 @@
 #define ARENA_STACKS_MIN 4
 #define ARENA_STACKS_MAX 256
 
-/* Above each stack's nominal size: room for its colour and the run loop's own frame. One page where
- * pages are small, so that a coroutine with small frames still touches one page only. */
+/* Bytes above each stack's nominal size, for its colour and the run loop's own frame. One page
+ * where pages are small, so that a coroutine with small frames still touches one page only. */
 #define HEADROOM     ((size_t)4096)
 #define COLOURS      32
 #define COLOUR_BYTES 64
@@ -21,7 +21,7 @@ struct coroi_arena {
 	size_t stride;
 	uint32_t count;
 	uint32_t cut;          /* stacks cut so far */
-	uint32_t idle, hollow; /* of them, how many are in the pool's lists */
+	uint32_t idle, hollow; /* of them, in the pool's lists */
 	struct coroi_stack stacks[];
 };
 
@@ -48,8 +48,7 @@ void coroi_stack_pool_init(struct coroi_stack_pool *p, uint64_t limit)
 	p->limit = limit;
 }
 
-/* mapped_bytes - of one stack, without its guard: whole pages, of 4, 16 or 64 KiB as the kernel has
- * them. */
+/* mapped_bytes - of one stack, without its guard: whole pages, which have 4, 16 or 64 KiB. */
 static size_t mapped_bytes(unsigned class)
 {
 	size_t page = coroi_page();
@@ -99,7 +98,7 @@ static struct coroi_arena *arena_new(unsigned class)
 	return a;
 }
 
-/* enter_hollow - s, which counts and is in no list, is hollow. */
+/* enter_hollow - s, which counts and is in no list, becomes hollow. */
 static void enter_hollow(struct coroi_stack_pool *p, struct coroi_stack *s)
 {
 	s->next = p->hollow[s->class];
@@ -109,7 +108,7 @@ static void enter_hollow(struct coroi_stack_pool *p, struct coroi_stack *s)
 	p->stacks--;
 }
 
-/* leave_idle - the stack that *link points to goes out of the list of idle ones. */
+/* leave_idle - take the stack that *link points to out of `idle`. */
 static void leave_idle(struct coroi_stack_pool *p, struct coroi_stack **link)
 {
 	struct coroi_stack *s = *link;
@@ -120,8 +119,8 @@ static void leave_idle(struct coroi_stack_pool *p, struct coroi_stack **link)
 	s->arena->idle--;
 }
 
-/* hollow_out - idle stacks of a class give up their memory, until so many bytes more are
- * allowed. */
+/* hollow_out - idle stacks of a class give up their memory, until there is room for bytes under the
+ * cap. */
 static void hollow_out(struct coroi_stack_pool *p, unsigned class, size_t bytes)
 {
 	struct coroi_stack **link = &p->idle[class], *s;
@@ -137,12 +136,13 @@ static void hollow_out(struct coroi_stack_pool *p, unsigned class, size_t bytes)
 	}
 }
 
-/* has_room - so many bytes more are allowed, perhaps because idle stacks have given up theirs. */
+/* has_room - bytes more are allowed by the cap, perhaps because idle stacks have given up
+ * theirs. */
 static bool has_room(struct coroi_stack_pool *p, size_t bytes)
 {
 	if (!p->limit || p->bytes + bytes <= p->limit)
 		return true;
-	if (p->bytes - p->idle_bytes + bytes > p->limit) /* all of them would not do */
+	if (p->bytes - p->idle_bytes + bytes > p->limit) /* all idle ones would not be enough */
 		return false;
 	for (unsigned c = 0; c < COROI_STACK_CLASSES; c++)
 		hollow_out(p, c, bytes);
@@ -183,7 +183,8 @@ static struct coroi_stack *cut(struct coroi_stack_pool *p, unsigned class)
 	return s;
 }
 
-/* guarded - s, just cut, has its guard. Outside the lock: the kernel takes its time. */
+/* guarded - see to it that s, just cut, has its guard. Outside the lock, since the kernel takes its
+ * time. */
 static bool guarded(struct coroi_stack_pool *p, struct coroi_stack *s)
 {
 	if (s->guarded)
@@ -239,7 +240,7 @@ static bool is_unused(const struct coroi_arena *a)
 	return a->idle + a->hollow == a->cut;
 }
 
-/* drop_stacks - leave those of unused arenas out of a list. */
+/* drop_stacks - take the stacks of unused arenas out of a list. */
 static void drop_stacks(struct coroi_stack **link)
 {
 	while (*link) {
@@ -250,7 +251,7 @@ static void drop_stacks(struct coroi_stack **link)
 	}
 }
 
-/* drop_arenas - unmap the arenas none of whose stacks is in use. */
+/* drop_arenas - unmap the arenas that have no stack in use. */
 static size_t drop_arenas(struct coroi_stack_pool *p, unsigned class)
 {
 	size_t bytes = mapped_bytes(class), gone = 0;
@@ -328,7 +329,7 @@ coroi_stack_cache_refill(struct coroi_stack_cache *c, unsigned class)
 	struct coroi_stack **cached = c->cached + class * c->cap;
 	unsigned n = coroi_stack_pool_get(c->pool, class, cached, (c->cap + 1) / 2);
 
-	/* what we keep of other sizes may make room */
+	/* stacks of other sizes in this cache may make room */
 	if (n == 0 && c->pool->limit && coroi_stack_cache_flush(c))
 		n = coroi_stack_pool_get(c->pool, class, cached, (c->cap + 1) / 2);
 	if (n == 0)
@@ -337,7 +338,7 @@ coroi_stack_cache_refill(struct coroi_stack_cache *c, unsigned class)
 	return cached[n - 1];
 }
 
-/* The coldest half goes. */
+/* The half that was put first goes: it is the coldest. */
 __attribute__((noinline, cold)) void coroi_stack_cache_shed(struct coroi_stack_cache *c,
 							    unsigned class)
 {

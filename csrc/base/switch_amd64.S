@@ -2,18 +2,19 @@
 /*
  * switch_amd64.S - the switch between stacks, System V AMD64 ABI (psABI 1.0, section 3.2.1).
  *
- * Callee-saved and so kept: rbx, rbp, r12-r15, rsp. The x87 control word and MXCSR are callee-saved too by
- * the letter of the ABI; they are not kept (coro.h says so). The layout of a suspended stack, upwards from
- * the saved rsp:
+ * Callee-saved and so kept: rbx, rbp, r12-r15, rsp. By the letter of the ABI the x87 control word
+ * and MXCSR are callee-saved too; they are not kept (coro.h says so). The layout of a suspended
+ * stack, upwards from the saved rsp:
  *
- *      0 r15 | 8 r14 | 16 r13 | 24 r12 | 32 rbx | 40 rbp | 48 where to go on
+ *      0 r15 | 8 r14 | 16 r13 | 24 r12 | 32 rbx | 40 rbp | 48 where to continue
  *
- * The last step is pop and jmp, not ret: callers reach these functions by tail calls, so "where to go on" is
- * the user's own call site, and the return predictor, which holds the other stack's sites, would be wrong. But
- * where the caller has a frame to come back to, coroi_switch_within, ret it is: the predictor's last entry is
- * that call, and who goes on most often comes from the same.
+ * The last step is pop and jmp, not ret. Callers reach these functions by tail calls, so the place
+ * to continue at is the user's own call site, and the return predictor, which holds the other
+ * stack's sites, would be wrong. coroi_switch_within, whose caller has a frame to come back to,
+ * ends with ret: the predictor's last entry is that call, and the context that continues was most
+ * often suspended by the same one.
  *
- * docs/abi.md goes through it line by line.
+ * docs/abi.md explains each line.
  */
 #if defined(__x86_64__)
 	.text
@@ -40,7 +41,7 @@
 	movq	%rsp, (%rdi)
 .endm
 
-/* On the target's stack from here: the frame has the same shape, so the CFI above stays true. */
+/* From here on the target's stack: the frame has the same shape, so the CFI above stays true. */
 .macro RESTORE
 	popq	%r15
 	.cfi_adjust_cfa_offset -8
@@ -102,8 +103,8 @@ coroi_switch_within:
 	.size	coroi_switch_within, .-coroi_switch_within
 
 /*
- * How functions marked COROI_RETURNS_AFTER_SWITCH return. The name is the compiler's; weak, as the rest of a program may have brought
- * one of its own, which serves as well.
+ * How functions marked COROI_RETURNS_AFTER_SWITCH return. The name is the compiler's. It is weak:
+ * the rest of a program may have a definition of its own, which serves as well.
  */
 	.weak	__x86_return_thunk
 	.hidden	__x86_return_thunk
@@ -153,8 +154,8 @@ coroi_jump:
 	.size	coroi_jump, .-coroi_jump
 
 /*
- * void coroi_restart(void *to, intptr_t value): begin a context made by coroi_context anew, on the stack that
- * we are running on.
+ * void coroi_restart(void *to, intptr_t value): begin a context that coroi_context has just made on
+ * the present stack.
  */
 	.globl	coroi_restart
 	.hidden	coroi_restart
@@ -175,10 +176,12 @@ coroi_restart:
 	.size	coroi_restart, .-coroi_restart
 
 /*
- * Where a new context goes on, at coroi_entry: rbx is its function, rax the value that is its argument, and rsp is
- * 16-aligned. The zero return slot, the zero rbp and the undefined rip end every unwinder here; the nop is for those that
- * look at the instruction before the place where a suspended context goes on. At coroi_entry_again the context is kept for the
- * next time: its function runs below it. Until then it lies in the red zone, which signals leave alone.
+ * coroi_entry - where a new context continues: rbx is its function, rax the function's argument,
+ * and rsp is 16-aligned. The zero return slot, the zero rbp and the undefined rip end every
+ * unwinder here; the nop is for unwinders that look at the instruction before the place where a
+ * suspended context continues. coroi_entry_again - the same, and the context is kept for the next
+ * time: its function runs below it. Until rsp is below it again, the context is in the red zone,
+ * which signals leave alone.
  */
 	.type	coroi_base, @function
 	.p2align 5

@@ -2,13 +2,14 @@
 /*
  * switch_arm64.S - the switch between stacks, AAPCS64 (2024Q3, sections 6.1.1 and 6.1.2).
  *
- * Callee-saved and so kept: x19-x28, x29 (frame pointer), sp, and the low halves of v8-v15 (d8-d15). x30 (link
- * register) is where to go on. x18 is the platform register: neither used nor touched. FPCR is not kept
- * (coro.h says so). The layout of a suspended stack, upwards from the saved sp:
+ * Callee-saved and so kept: x19-x28, x29 (frame pointer), sp, and the low halves of v8-v15
+ * (d8-d15). x30 (link register) is where to continue. x18 is the platform register: neither used
+ * nor touched. FPCR is not kept (coro.h says so). The layout of a suspended stack, upwards from the
+ * saved sp:
  *
  *      0 x19 x20 | 16 x21 x22 | 32 x23 x24 | 48 x25 x26 | 64 x27 x28 | 80 x29 x30 | 96 d8-d15 | 160
  *
- * docs/abi.md goes through it line by line.
+ * docs/abi.md explains each line.
  */
 #if defined(__aarch64__)
 	.text
@@ -54,8 +55,9 @@
 	.cfi_offset d15, -8
 .endm
 
-/* The last step. br x16 rather than ret, but in coroi_switch_within, as on amd64: the return predictor holds the other stack's call
- * sites. But these are no landing pads: where the compiler is told to make them (-mbranch-protection), ret is what may go there. */
+/* The last step. br x16 rather than ret (but in coroi_switch_within), as on amd64: the return
+ * predictor holds the other stack's call sites. These sites are no landing pads: where the compiler
+ * makes such pads (-mbranch-protection), only ret may go there. */
 .macro GO_ON
 #if defined(__ARM_FEATURE_BTI_DEFAULT)
 	ret
@@ -116,7 +118,7 @@
 .endm
 
 /* int coroi_switch(void **save, void *to, intptr_t value, uint32_t *door); see switch.h.
- * stlr: the registers and the saved sp are seen by whoever next enters the door. */
+ * stlr: the next thread to enter the door sees the registers and the saved sp. */
 FUNCTION coroi_switch
 	SAVE
 	mov	sp, x1
@@ -156,8 +158,8 @@ FUNCTION coroi_jump
 	GO_ON
 END coroi_jump
 
-/* void coroi_restart(void *to, intptr_t value): begin a context made by coroi_context anew, on the stack that
- * we are running on. */
+/* void coroi_restart(void *to, intptr_t value): begin a context that coroi_context has just made on
+ * the present stack. */
 FUNCTION coroi_restart
 	mov	sp, x0
 	.cfi_def_cfa sp, 160
@@ -173,10 +175,14 @@ FUNCTION coroi_restart
 	b	coroi_entry
 END coroi_restart
 
-/* Where a new context goes on, at coroi_entry: x19 is its function, x0 the value that is its argument. The zero x29 and
- * the undefined x30 end every unwinder here; the nop is for those that look at the instruction before the place where a
- * suspended context goes on. At coroi_entry_again the context is kept for the next time: its function runs below it. What counts in it is
- * written once more, since a signal may have come before sp was back below it. */
+/*
+ * coroi_entry - where a new context continues: x19 is its function, x0 the function's argument. The
+ * zero x29 and the undefined x30 end every unwinder here; the nop is for unwinders that look at the
+ * instruction before the place where a suspended context continues.
+ * coroi_entry_again - the same, and the context is kept for the next time: its function runs below
+ * it. The words of it that count are written once more, since a signal may have come before sp was
+ * back below them.
+ */
 	.type	coroi_base, %function
 	.p2align 5
 coroi_base:
@@ -213,7 +219,7 @@ coroi_entry_again:
 	.word	4, 16, 5	/* bytes of the name, bytes of the rest, NT_GNU_PROPERTY_TYPE_0 */
 	.asciz	"GNU"
 	.word	0xc0000000, 4	/* GNU_PROPERTY_AARCH64_FEATURE_1_AND */
-	.word	1, 0		/* BTI: whatever is jumped to here is a landing pad */
+	.word	1, 0		/* BTI: all targets of jumps in here are landing pads */
 #endif
 #endif
 	.section .note.GNU-stack,"",%progbits

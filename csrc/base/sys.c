@@ -28,8 +28,8 @@
 #define BARRIER_TRIES    1000
 #define BARRIER_AGAIN_US 1000
 
-/* KEEP_ERRNO - the function leaves the errno that it found. Stored always: compilers take some
- * functions for never setting errno, posix_memalign for one, that do. */
+/* KEEP_ERRNO - the function restores the errno that it found. It always stores: compilers assume
+ * that some functions which do set errno, posix_memalign for one, never set it. */
 #define KEEP_ERRNO __attribute__((cleanup(put_errno), unused)) const int errno_found = errno
 
 static void put_errno(const int *found)
@@ -41,9 +41,8 @@ static size_t page_bytes;
 static bool has_membarrier;
 static bool light_guards;
 
-/* guards_hold - does a guard that the kernel says it has installed hold? Emulators report success
- * for every advice that they do not know. The kernel itself is asked to write to the page: a call
- * that needs nothing but a place. */
+/* guards_hold - does a guard hold that the kernel says it has installed? Emulators report success
+ * for every advice that they do not know. A system call that writes to the page tells. */
 static bool guards_hold(void)
 {
 	void *page = mmap(NULL, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
@@ -56,13 +55,14 @@ static bool guards_hold(void)
 	return hold;
 }
 
-/* Before main, so before Go has threads: registering is free with one thread and slow with many. */
+/* probe - before main, so before Go has threads: registering for membarrier is free with one thread
+ * and slow with many. */
 __attribute__((constructor)) static void probe(void)
 {
 	page_bytes = (size_t)sysconf(_SC_PAGESIZE);
 	long commands = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
 #ifdef COROI_TSAN
-	/* what membarrier orders, ThreadSanitizer does not see: every door is an exchange */
+	/* ThreadSanitizer does not see what membarrier orders: every door is an exchange */
 	commands = 0;
 #endif
 	if (commands > 0 && (commands & MEMBARRIER_CMD_PRIVATE_EXPEDITED) &&
@@ -87,13 +87,13 @@ void coroi_membarrier(void)
 	for (int i = 0; i < BARRIER_TRIES; i++) {
 		if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0)
 			return;
-		/* the kernel wants a mask of CPUs for it: it will have memory again */
+		/* ENOMEM: the kernel has no memory for a mask of CPUs; it will have some again */
 		if (errno != ENOMEM)
 			break;
 		usleep(BARRIER_AGAIN_US);
 	}
-	/* It worked when it was probed; a filter installed since then leaves no way to go on
-	 * correctly. */
+	/* The probe at start succeeded. If a filter was installed since then, nothing here can
+	 * continue correctly. */
 	static const char text[] =
 		"coro: membarrier(2) was allowed at start and is refused now; set CORO_NO_MEMBARRIER\n";
 	coroi_say(text, sizeof text - 1);
@@ -147,7 +147,7 @@ int coroi_guard(void *base, size_t bytes)
 	KEEP_ERRNO;
 	if (light_guards && madvise(base, bytes, MADV_GUARD_INSTALL) == 0)
 		return 0;
-	/* EINVAL: memory locked by mlockall, where only a mapping of its own helps. */
+	/* EINVAL: the memory is locked by mlockall; there a guard must be a mapping of its own. */
 	return mprotect(base, bytes, PROT_NONE) == 0 ? 0 : errno;
 }
 
@@ -184,7 +184,7 @@ void coroi_futex_wake(uint32_t *word, int count)
 	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
 }
 
-/* blocked - all that are not a thread's own faults or Go's. */
+/* blocked - all signals but a thread's own faults and Go's. */
 static sigset_t blocked(void)
 {
 	static const int open[] = {SIGSEGV, SIGBUS, SIGFPE,  SIGILL, SIGTRAP,
@@ -239,7 +239,7 @@ void *coroi_sigstack_install(void)
 	char *base = coroi_map(bytes + page_bytes, page_bytes);
 	if (!base)
 		return NULL;
-	stack_t *before = (stack_t *)(base + page_bytes + bytes) - 1; /* lies above the stack */
+	stack_t *before = (stack_t *)(base + page_bytes + bytes) - 1; /* above the stack */
 	stack_t ss = {.ss_sp = base + page_bytes, .ss_size = bytes - sizeof *before};
 	if (coroi_guard(base, page_bytes) || sigaltstack(&ss, before)) {
 		coroi_unmap(base, bytes + page_bytes);
@@ -292,7 +292,7 @@ unsigned coroi_cpus(void)
 	cpu_set_t set;
 	long n = sched_getaffinity(0, sizeof set, &set) ? sysconf(_SC_NPROCESSORS_ONLN)
 							: CPU_COUNT(&set);
-	return n < 1 ? 1 : (unsigned)n; /* no mask: the machine has more than fit into one */
+	return n < 1 ? 1 : (unsigned)n; /* no mask: the machine has more CPUs than one holds */
 }
 
 uint64_t coroi_now_ns(void)
@@ -312,7 +312,7 @@ void coroi_event_ring(int fd)
 {
 	KEEP_ERRNO;
 	uint64_t one = 1;
-	/* Else it cannot fail but by a full counter, and then it is readable already. */
+	/* The only other failure is a full counter: then it is readable already. */
 	while (write(fd, &one, sizeof one) < 0 && errno == EINTR)
 		;
 }

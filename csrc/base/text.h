@@ -1,6 +1,6 @@
 /*
- * text.h - a line of a report that is put together without the C library: in a signal handler, or
- * on a small stack.
+ * text.h - a line of a report, put together without the C library: in a signal handler, or on a
+ * small stack.
  */
 #ifndef COROI_TEXT_H
 #define COROI_TEXT_H
@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The longest report fits; what does not is cut off, rather than hide the fault behind another. */
+/* The longest report fits. More text than that is cut off: another fault would hide the first. */
 struct coroi_text {
 	char at[1024];
 	size_t n;
@@ -20,7 +20,7 @@ static inline void coroi_text_put(struct coroi_text *t, const char *s)
 		t->at[t->n++] = *s++;
 }
 
-/* coroi_text_number - to the base 10, or 16 with 0x before it. */
+/* coroi_text_number - v in base 10, or in base 16 with 0x before it. */
 static inline void coroi_text_number(struct coroi_text *t, uint64_t v, unsigned base)
 {
 	char digits[24];

@@ -2,8 +2,10 @@
 /* dispatch.c - see dispatch.h. */
 #include "dispatch/dispatch.h"
 
+#include "base/current.h"
 #include "base/extras.h"
 #include "base/frames.h"
+#include "base/overflow.h"
 
 #define TLS __attribute__((tls_model("initial-exec")))
 
@@ -17,14 +19,14 @@ COROI_NOINLINE coro_dispatcher *coroi_dispatcher(void)
 	return here;
 }
 
-/* current - for those who look before they suspend, and not after. */
+/* current - inline: to be used before a switch, never after one. */
 static inline struct coroi_dispatched *current(void)
 {
 	coro_dispatcher *d = here;
 	return d && !coroi_manual() ? d->current : NULL;
 }
 
-COROI_NOINLINE struct coroi_dispatched *coroi_dispatched_here(void)
+static COROI_NOINLINE struct coroi_dispatched *current_here(void)
 {
 	return current();
 }
@@ -34,7 +36,8 @@ static struct coroi_dispatched *of(coro_dispatched *c)
 	return (struct coroi_dispatched *)c;
 }
 
-/* ask - who is next: one that can run. NULL: nobody, and why is the status of the run. */
+/* ask - the coroutine that the policy names, if it can run. NULL: the run is to end, with
+ * d->status. */
 static inline struct coroi_dispatched *ask(coro_dispatcher *d)
 {
 	struct coroi_dispatched *c = of(d->policy.next(d, d->policy.user));
@@ -44,15 +47,14 @@ static inline struct coroi_dispatched *ask(coro_dispatcher *d)
 			 (c->state == COROI_DISPATCH_BLOCKED || c->state == COROI_DISPATCH_FRESH)))
 		return c;
 	if (c)
-		/* one without a state, too: it has no dispatcher */
+		/* a coroutine that was never initialized has no dispatcher */
 		d->status = c->dispatcher != d                 ? CORO_EINVAL
 			    : c->state == COROI_DISPATCH_ENDED ? CORO_ENDED
 							       : CORO_EBUSY;
 	return NULL;
 }
 
-/* -------------------------------------------------------------------------------------- the shared
- * stack */
+/* ---------------------------------------------------------------------------- the shared stack */
 
 static inline void begin(coro_dispatcher *d, struct coroi_dispatched *c)
 {
@@ -63,7 +65,7 @@ static inline void begin(coro_dispatcher *d, struct coroi_dispatched *c)
 	d->started++;
 }
 
-/* release - what is left of c, which does not run. */
+/* release - give the buffer of c back, which does not run. */
 static void release(coro_dispatcher *d, struct coroi_dispatched *c)
 {
 	coro_dispatched *user = (coro_dispatched *)c;
@@ -74,7 +76,8 @@ static void release(coro_dispatcher *d, struct coroi_dispatched *c)
 		d->policy.free(d->policy.user, user, buffer, c->room);
 }
 
-/* run_extras - what the current one has deferred may block: it stands on a frame of its own. */
+/* run_extras - what the current coroutine has deferred may block, so it needs a frame of its
+ * own. */
 COROI_COLD static void run_extras(coro_dispatcher *d)
 {
 	struct coroi_dispatched *c = d->current;
@@ -83,12 +86,12 @@ COROI_COLD static void run_extras(coro_dispatcher *d)
 	c->extras = NULL;
 }
 
-/* end - the current one is at its end. */
+/* end - the current coroutine is at its end. */
 static inline void end(coro_dispatcher *d)
 {
 	if (coroi_unlikely(d->current->extras != NULL))
 		run_extras(d);
-	struct coroi_dispatched *c = d->current; /* only now: see loop() */
+	struct coroi_dispatched *c = d->current; /* not before: see loop() */
 	d->current = NULL;
 	d->started--;
 	if (coroi_unlikely(c->buffer != NULL))
@@ -110,8 +113,8 @@ static COROI_NOINLINE __attribute__((noreturn)) void leave(coro_dispatcher *d)
 	__builtin_unreachable();
 }
 
-/* loop - X1. finish: the current one has left its frames. Nothing that is in its frame across the
- * call of a coroutine is used afterwards but d. */
+/* loop - X1. finish: the current coroutine has left its frames. After the call of a coroutine the
+ * loop uses nothing of its own frame but d. */
 static COROI_NOINLINE __attribute__((noreturn)) void loop(coro_dispatcher *d, bool finish)
 {
 	struct coroi_dispatched *c;
@@ -133,7 +136,7 @@ static COROI_NOINLINE __attribute__((noreturn)) void loop(coro_dispatcher *d, bo
 	leave(d);
 }
 
-/* unstack - give back what coro_call_on_stack put on the shared stack. */
+/* unstack - give back the stacks that coro_call_on_stack put on the shared stack. */
 static void unstack(coro_dispatcher *d, struct coroi_dispatched *c)
 {
 	for (struct coroi_stack *s; (s = c->stack) != d->shared;) {
@@ -143,11 +146,11 @@ static void unstack(coro_dispatcher *d, struct coroi_dispatched *c)
 	}
 }
 
-/* in a dispatcher's address: the current one has left its frames, and the stack that it ended on
- * may be another's from now on */
+/* A bit of a dispatcher's address: the current coroutine has left its frames, and the stack that it
+ * ended on may be another's from now on. */
 #define FINISH 1
 
-/* At the top of the shared stack; all loops begin here, so that they all stand at one place. */
+/* loop_start - at the top of the shared stack. All loops begin here, so all have the same frame. */
 static void loop_start(intptr_t value)
 {
 	coro_dispatcher *d = (coro_dispatcher *)(value & ~(intptr_t)FINISH);
@@ -161,13 +164,54 @@ static void loop_start(intptr_t value)
 	loop(d, value & FINISH);
 }
 
-void coroi_dispatch_exit(struct coroi_dispatched *c, int status)
+/* ------------------------------------------------------------------------------- as a layer */
+
+static struct coroi_stack **layer_stack(void)
 {
+	struct coroi_dispatched *c = current_here();
+	return c ? &c->stack : NULL;
+}
+
+static struct coroi_extras **layer_extras(void)
+{
+	struct coroi_extras **e = &current_here()->extras;
+	return coroi_extras_make(e) ? e : NULL;
+}
+
+static void layer_end(int status)
+{
+	struct coroi_dispatched *c = current_here();
 	struct coroi_stack *shared = c->dispatcher->shared;
 
 	c->ending = (uint8_t)status;
 	coroi_fiber_restart(&shared->fiber, shared->low, shared->top);
 	coroi_restart(coroi_context(shared->top, loop_start), (intptr_t)c->dispatcher | FINISH);
+}
+
+/* The policy is asked on the shared stack, too. */
+static bool layer_where(struct coroi_where *at)
+{
+	coro_dispatcher *d = coroi_dispatcher();
+
+	if (!d)
+		return false;
+	at->stack = d->current ? d->current->stack : d->shared;
+	at->fn = d->current ? (uintptr_t)d->current->fn : (uintptr_t)d->policy.next;
+	return true;
+}
+
+static const struct coroi_layer layer = {
+	.stack = layer_stack,
+	.extras = layer_extras,
+	.end = layer_end,
+	.take = coroi_manual_take,
+	.give = coroi_manual_give,
+	.where = layer_where,
+};
+
+__attribute__((constructor)) static void layer_register(void)
+{
+	coroi_layer[COROI_LAYER_DISPATCHED] = &layer;
 }
 
 /* ---------------------------------------------------------------------------------- out of it,
@@ -178,13 +222,13 @@ static inline char *bottom(const coro_dispatcher *d, const struct coroi_dispatch
 	return coroi_frames_bottom(d->shared, c->stack, c->sp);
 }
 
-/* reserve - X2: c, which has just blocked, has a buffer with room for its frames, and of that not
- * more than a half too much. */
+/* reserve - X2: see to it that c, which has just blocked, has a buffer with room for its frames, at
+ * most half of it empty. */
 static inline int reserve(coro_dispatcher *d, struct coroi_dispatched *c)
 {
 	size_t bytes = sizeof *c->buffer + (size_t)(d->base - bottom(d, c));
 
-	/* room is 0 without a buffer */
+	/* without a buffer, room is 0 */
 	if (coroi_likely(c->room >= bytes && c->room - bytes <= bytes))
 		return CORO_OK;
 	void *buffer = d->policy.alloc(d->policy.user, (coro_dispatched *)c, bytes);
@@ -219,11 +263,10 @@ static inline void restore(coro_dispatcher *d, struct coroi_dispatched *c)
 	coroi_frames_copy(to, c->buffer->at, (size_t)(d->base - to));
 }
 
-/* ------------------------------------------------------------------------------------ the
- * caller */
+/* ---------------------------------------------------------------------------------- the caller */
 
-/* enter - X3: on in c. Returns when another one blocks, which is current then, or
- * a loop is left. */
+/* enter - X3: continue in c. Returns when a coroutine blocks, which is current then, or a loop is
+ * left. */
 static inline void enter(coro_dispatcher *d, struct coroi_dispatched *c)
 {
 	struct coroi_stack *to = c->stack;
@@ -254,7 +297,7 @@ static inline void enter(coro_dispatcher *d, struct coroi_dispatched *c)
 	coroi_frames_hide(d->shared, d->base);
 }
 
-/* serve - until nobody is next. */
+/* serve - run coroutines until the policy names none. */
 static void serve(coro_dispatcher *d)
 {
 	struct coroi_dispatched *c = ask(d);
@@ -302,8 +345,7 @@ int coro_dispatch_run(coro_dispatcher *d)
 	return status;
 }
 
-/* ---------------------------------------------------------------------------------- what is
- * called */
+/* -------------------------------------------------------------------------------- public calls */
 
 int coro_dispatch_block(void)
 {
@@ -378,7 +420,7 @@ int coro_dispatch_drop(coro_dispatched *user)
 	if (c->state == COROI_DISPATCH_RUNS || (at_load_acq(&d->owner) && coroi_dispatcher() != d))
 		return CORO_EBUSY;
 	if (c->state == COROI_DISPATCH_BLOCKED) {
-		/* for what it has deferred it is nobody's to resume */
+		/* what it has deferred must not see it as one that can be resumed */
 		c->state = COROI_DISPATCH_RUNS;
 		coroi_extras_run(c->extras);
 		c->extras = NULL;

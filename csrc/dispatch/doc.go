@@ -1,7 +1,8 @@
 //go:build cgo && linux && (amd64 || arm64)
 
-// Package dispatch is a scheduler of its own for one thread: coroutines that share one stack, whose
-// frames are copied out when they block, and run in the order that a policy of the user's says.
+// Package dispatch has the dispatcher for one thread: coroutines that share one stack, whose frames
+// are copied out when they block, and that run in the order that a policy of the user's decides. And
+// pools of threads with a dispatcher each, and two policies for them.
 package dispatch
 
 /*

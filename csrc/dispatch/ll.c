@@ -3,26 +3,26 @@
  * ll.c - locality: the ready queue and the members are the thread's own, and a wake there takes no
  * lock.
  *
- * Who was woken goes to the front, so that those who wake each other run while their frames are in
- * cache, and one group comes to its end before the next has its turn. Every 257th goes to the back,
- * and so does who was spawned: among finitely many coroutines those at the front are used up, and
- * nobody waits for ever.
+ * A woken member goes to the front, so that members that wake each other run while their frames are
+ * in cache, and one group comes to its end before the next has its turn. Every 257th wake, and each
+ * spawn, goes to the back: so each of finitely many members comes to the front some time.
  *
- * Others send:
- *   L1  under the thread's lock: who sends sees that the generation is the one meant, counts in
- *       `on_its_way`, puts the member into `a remote wake` unless it is there, and sets `news`
+ * Remote wakes, and spawns from other threads:
+ *   L1  under the thread's lock the sender sees that the generation is the one meant, counts in
+ *       `on_its_way`, puts the member into `remote_wake` unless it is there, and sets `news`
  *   L2  the thread looks at `news` before each turn and each wait, without the lock, and takes all
- *       a remote wake under it, to the back of its queue. It sleeps only if, under the lock, there
- *       are no news
- *   L3  an end takes the a remote wake first, and changes the generation under the lock, so that no member in `a remote wake` is nobody
- * `permits` and `state` are the thread's own from when it has taken the spawn out of `a remote
- * wake`; its own spawns at once. `permits` is also looked at in L1, for the bound alone: relaxed.
+ *       of `remote_wake` under it, to the back of its queue. It sleeps only if, under the lock,
+ *       there are no news
+ *   L3  an end takes all of `remote_wake` first, and changes the generation under the lock: so no
+ *       member in `remote_wake` has ended
+ * `permits` and `state` are the thread's own, of a spawn from another thread once L2 has taken it.
+ * L1 looks at `permits` too, for the limit alone: relaxed.
  */
 #include "dispatch/policy.h"
 
-#define BUDGET 256 /* wakes in a row to the front */
+#define BUDGET 256 /* wakes to the front before one goes to the back */
 
-/* give - m gets n permits, and is ready if it waits for one. */
+/* give - m gets n permits, and becomes ready if it waits for one. */
 static inline void give(struct coroi_dispatch_thread *t, struct coroi_member *m, uint32_t n,
 			bool front)
 {
@@ -93,7 +93,7 @@ static void end(struct coroi_dispatch_thread *t, struct coroi_member *m, bool un
 	pthread_mutex_unlock(&t->lock);
 }
 
-/* wait - for news. False: the thread quits. */
+/* wait - sleep until there are news. False: the thread is to quit. */
 static bool wait(struct coroi_dispatch_thread *t)
 {
 	pthread_mutex_lock(&t->lock);
@@ -116,7 +116,7 @@ static coro_dispatched *next(coro_dispatcher *d, void *thread)
 	if (m && coroi_unlikely(coroi_member_has_ended(m))) {
 		end(t, m, false);
 	} else if (m &&
-		   coroi_unlikely(m->state == COROI_MEMBER_RUNS)) { /* it has blocked by itself */
+		   coroi_unlikely(m->state == COROI_MEMBER_RUNS)) { /* by coro_dispatch_block */
 		m->state = COROI_MEMBER_READY;
 		coroi_members_add(&t->ready, m);
 	}
@@ -151,7 +151,7 @@ static int park(struct coroi_dispatch_thread *t, struct coroi_member *m)
 	return coroi_dispatch_suspend(&m->own);
 }
 
-/* refused - it has no permit, and nobody has looked meanwhile. */
+/* refused - the member has no permit, and this thread has woken none meanwhile. */
 COROI_COLD static int refused(void *thread, struct coroi_dispatched *own, int status)
 {
 	(void)thread;

@@ -12,10 +12,9 @@
 
 static __thread struct coroi_dispatch_thread *self TLS;
 
-/* ---------------------------------------------------------------------------------------
- * members */
+/* ------------------------------------------------------------------------------------- members */
 
-/* more - one more chunk for t. */
+/* more_locked - one more chunk of members for t. */
 static bool more_locked(struct coroi_dispatch_thread *t)
 {
 	struct coro_dispatch_pool *p = t->pool;
@@ -50,7 +49,7 @@ void coroi_member_end_locked(struct coroi_dispatch_thread *t, struct coroi_membe
 	struct coro_dispatch_pool *p = t->pool;
 
 	m->state = COROI_MEMBER_UNUSED;
-	if (++m->generation) { /* else its generations are used up */
+	if (++m->generation) { /* 0: its generations are used up */
 		m->next = t->unused;
 		t->unused = m;
 	}
@@ -95,8 +94,7 @@ static coro_dispatch_id id_of(const struct coroi_member *m)
 	return (uint64_t)m->generation << 32 | m->number;
 }
 
-/* ---------------------------------------------------------------------------------------
- * threads */
+/* ------------------------------------------------------------------------------------- threads */
 
 void coroi_dispatch_sleep_locked(struct coroi_dispatch_thread *t)
 {
@@ -124,7 +122,7 @@ static void *thread_main(void *arg)
 
 	self = t;
 	coroi_thread_name(t->pool->name, t->index);
-	void *sigstack = coroi_sigstack_install(); /* NULL: an overflow is not named */
+	void *sigstack = coroi_sigstack_install(); /* NULL: an overflow would not be named */
 	coro_dispatch_run(t->dispatcher);
 	coroi_sigstack_remove(sigstack);
 	return NULL;
@@ -153,7 +151,7 @@ static int thread_init(struct coro_dispatch_pool *p, uint32_t index, size_t stac
 	return status;
 }
 
-/* end_threads - the first n have started, and nothing is left for them to do. */
+/* end_threads - end the first n threads, which have started; no member is left. */
 static void end_threads(struct coro_dispatch_pool *p, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -167,10 +165,9 @@ static void end_threads(struct coro_dispatch_pool *p, uint32_t n)
 		pthread_join(p->thread[i].thread, NULL);
 }
 
-/* ------------------------------------------------------------------------------------------
- * pools */
+/* --------------------------------------------------------------------------------------- pools */
 
-/* free_all - the first n threads have been set up. */
+/* free_all - free the pool, of which n threads were set up, and none runs. */
 static void free_all(struct coro_dispatch_pool *p, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
@@ -308,7 +305,7 @@ int coro_dispatch_pool_stop(coro_dispatch_pool *p)
 {
 	if (!p)
 		return CORO_EINVAL;
-	/* all of them first: who is canceled finds none open */
+	/* all are closed first: a member that is canceled finds no thread open */
 	for (uint32_t i = 0; i < p->threads; i++) {
 		pthread_mutex_lock(&p->thread[i].lock);
 		p->thread[i].closed = true;

@@ -3,11 +3,11 @@
  * rr.c - round robin: a ready queue for each thread, first in first out, and everything under the
  * thread's lock.
  *
- * The simplest policy for several threads, and one to begin one's own with.
+ * The simplest policy for several threads, and a base for others.
  */
 #include "dispatch/policy.h"
 
-/* ready - m goes on, and its park returns code. */
+/* ready_locked - m becomes ready, and its park returns code. */
 static void ready_locked(struct coroi_dispatch_thread *t, struct coroi_member *m, int8_t code)
 {
 	m->state = COROI_MEMBER_READY;
@@ -15,7 +15,7 @@ static void ready_locked(struct coroi_dispatch_thread *t, struct coroi_member *m
 	coroi_members_add(&t->ready, m);
 }
 
-/* take - the first one that is to run. NULL: none. */
+/* take_locked - the first member that is to run. NULL: none. */
 static struct coroi_member *take_locked(struct coroi_dispatch_thread *t)
 {
 	struct coroi_member *m;
@@ -34,7 +34,7 @@ static coro_dispatched *next(coro_dispatcher *d, void *thread)
 	pthread_mutex_lock(&t->lock);
 	if ((m = t->running) && coroi_member_has_ended(m))
 		coroi_member_end_locked(t, m);
-	else if (m && m->state == COROI_MEMBER_RUNS) /* it has blocked by itself */
+	else if (m && m->state == COROI_MEMBER_RUNS) /* by coro_dispatch_block */
 		ready_locked(t, m, CORO_OK);
 	t->running = NULL;
 	while (!(m = take_locked(t)) && !t->quits)
@@ -48,7 +48,8 @@ static coro_dispatched *next(coro_dispatcher *d, void *thread)
 	return m ? coroi_member_user(m) : NULL;
 }
 
-/* refused - unless it was woken meanwhile, it has no permit. */
+/* refused - if the member became ready meanwhile, its park returns that code; else it has no
+ * permit. */
 COROI_COLD static int refused(void *thread, struct coroi_dispatched *own, int status)
 {
 	struct coroi_dispatch_thread *t = thread;

@@ -66,8 +66,8 @@ static void setup(void)
 	coro_attr here = {.size = sizeof here, .worker = 1};
 
 	coroi_go_register(in_go);
-	sched->go_id = 1;
-	sched->next_worker = 0;
+	sched->bell.go_id = 1;
+	sched->outside.next_worker = 0;
 	EX_CHECK(coro_scheduler_spawn(sched, &here, calls, NULL, 0, &g.x) == CORO_OK);
 	EX_CHECK(coro_scheduler_spawn(sched, NULL, is_stolen, NULL, 0, NULL) == CORO_OK);
 	world_region(&g, sizeof g);

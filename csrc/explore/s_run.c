@@ -51,7 +51,7 @@ static void setup_inner(void)
 {
 	world_region(&g, sizeof g);
 	world_asleep(2);
-	sched->next_worker = 64;
+	sched->outside.next_worker = 64;
 	ex_thread("run", runs, NULL);
 	ex_thread("w0", sends, NULL);
 }

@@ -13,7 +13,7 @@ static struct {
 /* spawn_on - into the inbox of one worker, before anything runs. */
 static void spawn_on(unsigned id, const coro_attr *attr, coro_fn fn, coro_handle *out)
 {
-	sched->next_worker = id * 64;
+	sched->outside.next_worker = id * 64;
 	EX_CHECK(coro_scheduler_spawn(sched, attr, fn, NULL, 0, out) == CORO_OK);
 }
 

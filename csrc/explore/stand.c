@@ -7,8 +7,6 @@
  */
 #include "world.h"
 
-#include "base/manual.h"
-#include "dispatch/dispatch.h"
 #include "base/overflow.h"
 #include "base/switch.h"
 
@@ -266,36 +264,6 @@ void coroi_jump(void *to, intptr_t value, uint32_t *door)
 	at_store_rel(door, 0);
 	from_to(NULL, to);
 	coroi_swap(&gone, to, value);
-	abort();
-}
-
-/* No coroutine by hand or of a dispatcher, and no report of overflows, inside a scenario. */
-coro_t *coroi_manual(void)
-{
-	return NULL;
-}
-
-struct coroi_stack_pool *coroi_manual_pool(void)
-{
-	abort();
-}
-
-void coroi_manual_exit(coro_t *co, int status)
-{
-	(void)co;
-	(void)status;
-	abort();
-}
-
-struct coroi_dispatched *coroi_dispatched_here(void)
-{
-	return NULL;
-}
-
-void coroi_dispatch_exit(struct coroi_dispatched *c, int status)
-{
-	(void)c;
-	(void)status;
 	abort();
 }
 

@@ -216,7 +216,7 @@ static void setup(const struct ex_scenario *s)
 		abort();
 	for (unsigned i = 0; i < s->workers; i++)
 		load(&world_worker(i)->mags);
-	load(&sched->outside);
+	load(&sched->outside.mags);
 	warm_stacks(&sched->stacks);
 	records = sched->slab.records;
 	world_region(&ghost, sizeof ghost);
@@ -452,7 +452,7 @@ static void check_records(void)
 	memset(seen_free, 0, records + 1);
 	for (unsigned i = 0; i < sched->workers; i++)
 		count_mags(&world_worker(i)->mags, &n);
-	count_mags(&sched->outside, &n);
+	count_mags(&sched->outside.mags, &n);
 	count_list(sched->slab.full, &n);
 	used = 0;
 	coroi_slab_each(&sched->slab, count_used, NULL);
@@ -531,9 +531,9 @@ static const char *in_scheduler(const void *p)
 	SCHED(awaiting_stack);
 	SCHED(slab.lock);
 	SCHED(stacks.lock);
-	SCHED(go_sleeps);
-	SCHED(go_waits_rest);
-	SCHED(done);
+	SCHED(bell.go_sleeps);
+	SCHED(bell.waits_rest);
+	SCHED(bell.done);
 #undef SCHED
 	return NULL;
 }

@@ -1,4 +1,4 @@
-// Package include is the public C header of coro: coro.h, for C bodies and for the core itself.
+// Package include is the public C header of coro, for C bodies and for the core itself: coro.h, which includes its parts.
 package include
 
 import "embed"

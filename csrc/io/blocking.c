@@ -7,8 +7,9 @@
 #include "kernel/nowait.h"
 #include "kernel/wait.h"
 
-#define IDLE_NS 5000000000
-#define SPINS   60 /* looks for another job before it sleeps: some microseconds */
+#define IDLE_NS      5000000000
+#define THREADS_MOST 65536
+#define SPINS        60 /* looks for another job before it sleeps: some microseconds */
 
 struct coroi_job {
 	struct coroi_job *next, *prev;
@@ -29,6 +30,13 @@ struct coroi_thread {
 	void *sigstack;
 	struct coroi_fiber native;
 };
+
+static struct coroi_service pool_service;
+
+struct coroi_pool *coroi_blocking_pool(struct coro_scheduler *s)
+{
+	return s->service[pool_service.id];
+}
 
 static __thread struct coroi_thread *thread_here; /* NULL: it is not one of these */
 
@@ -196,15 +204,28 @@ static int submit(struct coroi_pool *p, struct coroi_job *j)
 	return status;
 }
 
-void coroi_pool_init(struct coroi_pool *p, struct coro_scheduler *s, uint32_t most)
+static int pool_init(struct coro_scheduler *s, const coro_options *o)
 {
+	struct coroi_pool *p;
+
+	if (o->blocking_threads > THREADS_MOST)
+		return CORO_EINVAL;
+	if (!(p = coroi_alloc(sizeof *p, COROI_LINE)))
+		return CORO_ENOMEM;
 	p->sched = s;
-	p->most = most ? most : COROI_BLOCKING_THREADS;
+	p->most = o->blocking_threads ? o->blocking_threads : COROI_BLOCKING_THREADS;
 	p->idle_ns = IDLE_NS;
+	s->service[pool_service.id] = p;
+	return CORO_OK;
 }
 
-void coroi_pool_close(struct coroi_pool *p)
+/* pool_close - end all threads. No coroutine is left. */
+static void pool_close(struct coro_scheduler *s)
 {
+	struct coroi_pool *p = coroi_blocking_pool(s);
+
+	if (!p) /* s was not made by coro_scheduler_init */
+		return;
 	coroi_lock(&p->lock);
 	p->closing = true;
 	struct coroi_thread *idle = p->idle;
@@ -226,6 +247,23 @@ void coroi_pool_close(struct coroi_pool *p)
 	if (p->has_dead)
 		pthread_join(p->dead, NULL);
 	p->has_dead = false;
+}
+
+static void pool_destroy(struct coro_scheduler *s)
+{
+	coroi_release(s->service[pool_service.id]);
+	s->service[pool_service.id] = NULL;
+}
+
+static struct coroi_service pool_service = {
+	.init = pool_init,
+	.close = pool_close,
+	.destroy = pool_destroy,
+};
+
+__attribute__((constructor)) static void pool_register(void)
+{
+	coroi_service_register(&pool_service);
 }
 
 /* -------------------------------------------------------------------------------- public calls */
@@ -265,11 +303,11 @@ int coro_blocking(void (*fn)(void *), void *arg)
 	*j = (struct coroi_job){.fn = fn, .arg = arg, .rec = me};
 	coroi_escape(me);
 	coroi_pending_begin(s, 1); /* K1 */
-	status = submit(&s->pool, j);
+	status = submit(coroi_blocking_pool(s), j);
 	if (status)
 		coroi_pending_end(s);
 	else
-		status = coroi_wait(me, 'b', CORO_FOREVER, withdraw, j); /* K3 */
+		status = coroi_wait(me, CORO_WAIT_BLOCKING, CORO_FOREVER, withdraw, j); /* K3 */
 	coroi_aside_end(me, j);
 	return status;
 }
@@ -285,6 +323,22 @@ static void ride(void *arg)
 	coroi_fiber_leave(&fake, &rider->stack->fiber);
 	coroi_swap(&t->sp, rider->sp, CORO_OK);
 	coroi_fiber_arrive(fake, NULL);
+}
+
+/* leave - the errand of a coroutine that goes on on a thread of its own. */
+static void leave(struct coroi_worker *w, void *arg)
+{
+	struct coroi_job *j = arg;
+	struct coroi_rec *me = j->rec;
+
+	/* K2. With CORO_OK it is on its way */
+	int status = submit(coroi_blocking_pool(w->sched), j);
+	if (!status)
+		return;
+	coroi_door_enter(w);
+	coroi_resume_locked(w, me, (int8_t)status);
+	coroi_door_leave(w);
+	coroi_pending_end(w->sched);
 }
 
 int coro_thread_begin(void)
@@ -304,25 +358,8 @@ int coro_thread_begin(void)
 	coroi_pending_begin(w->sched, 1); /* K1 */
 	coroi_door_enter(w);
 	at_store_rlx(&me->state, COROI_COMMITTED);
-	me->waits = 'b';
-	w->leaver = &j;
-	w->current = NULL;
-	return coroi_to(&me->sp, w->native_sp, 0, w, NULL);
-}
-
-void coroi_leave(struct coroi_worker *w)
-{
-	struct coroi_job *j = w->leaver;
-	struct coroi_rec *me = j->rec;
-
-	w->leaver = NULL;
-	int status = submit(&w->sched->pool, j); /* K2. With CORO_OK it is on its way */
-	if (!status)
-		return;
-	coroi_door_enter(w);
-	coroi_resume_locked(w, me, (int8_t)status);
-	coroi_door_leave(w);
-	coroi_pending_end(w->sched);
+	me->waits = CORO_WAIT_BLOCKING;
+	return coroi_errand_locked(w, me, leave, &j);
 }
 
 int coro_thread_end(void)

@@ -6,7 +6,7 @@
  * suspended: threads are made as they are needed, up to a number; with more calls than that, calls
  * wait their turn; who has had nothing to do for a while ends.
  *
- *   K1  an pending-work token is taken: the end is not before the call
+ *   K1  a pending-work token is taken: the end is not before the call
  *   K2  the job goes to an idle thread, or to a new one, or to the back of the queue. If no thread
  *       can be had and there is none, the call fails
  *   K3  the coroutine waits for its event. A cancel takes a job back that is still in the queue
@@ -20,17 +20,16 @@
 #define COROI_BLOCKING_H
 
 #include "base/lock.h"
+#include "coro.h"
 
 #include <stdbool.h>
 
 struct coroi_rec;
-struct coroi_worker;
 struct coro_scheduler;
 struct coroi_job;
 struct coroi_thread;
 
 #define COROI_BLOCKING_THREADS 64 /* most, unless said otherwise */
-#define COROI_BLOCKING_MOST    65536
 
 struct coroi_pool {
 	struct coroi_lock lock;
@@ -44,12 +43,7 @@ struct coroi_pool {
 	pthread_t dead; /* the last that has ended: whoever ends next joins it */
 };
 
-void coroi_pool_init(struct coroi_pool *p, struct coro_scheduler *s, uint32_t most);
-
-/* coroi_pool_close - end all threads. No coroutine is left. */
-void coroi_pool_close(struct coroi_pool *p);
-
-/* coroi_leave - from the native stack: who has called coro_thread_begin is suspended now. */
-void coroi_leave(struct coroi_worker *w);
+/* coroi_blocking_pool - the pool of s; NULL once s is closed. */
+struct coroi_pool *coroi_blocking_pool(struct coro_scheduler *s);
 
 #endif

@@ -21,7 +21,7 @@ void coroi_rested(struct coro_scheduler *s)
 	at_add(&s->rests, 1);
 	if (at_load_seq(&s->rest_waiters))
 		coroi_futex_wake(&s->rests, INT_MAX);
-	if (at_load_seq(&s->go_waits_rest))
+	if (at_load_seq(&s->bell.waits_rest))
 		coroi_bell_ring(s);
 }
 
@@ -46,7 +46,7 @@ bool coroi_claim(struct coro_scheduler *s, unsigned id)
 	}
 	at_store_rlx(&w->waker_cpu, coroi_cpu());
 	if (at_xchg(&w->ev, COROI_EV_WOKEN) == COROI_EV_SLEEPS)
-		coroi_futex_wake(&w->ev, 1);
+		s->driver->kick(w);
 	if (coroi_unlikely(id == s->workers))
 		coroi_bell_ring(s);
 	return true;

@@ -87,7 +87,7 @@ static inline int may_call(struct coroi_worker *w, const char *call, coro_go_id 
 	if (coroi_unlikely(coroi_nowait(w, call)))
 		return CORO_ENOWAIT;
 	if (coroi_unlikely(!id || (arg_bytes && !arg) || (result_bytes && !result) ||
-			   !w->sched->go_id))
+			   !w->sched->bell.go_id))
 		return CORO_EINVAL;
 	return CORO_OK;
 }
@@ -96,12 +96,12 @@ static inline int may_call(struct coroi_worker *w, const char *call, coro_go_id 
 COROI_COLD static void keep(struct coroi_call *c)
 {
 	struct coroi_extras **e = coroi_extras_of(c->caller);
+	char **place = e ? coroi_extras_text(e) : NULL;
 
-	if (!e) {
+	if (!place) {
 		coroi_release(c->text);
 		return;
 	}
-	char **place = coroi_extras_text(e);
 	coroi_release(*place);
 	*place = c->text;
 }
@@ -124,7 +124,7 @@ size_t coro_call_error(char *text, size_t bytes)
 
 	if (me && me->flags & COROI_F_EXTRAS) {
 		char **place = coroi_extras_text(coroi_extras_of(me));
-		if (*place)
+		if (place && *place)
 			kept = *place;
 	}
 	size_t n = strnlen(kept, PTRDIFF_MAX);
@@ -272,7 +272,7 @@ int coro_call_go_inline(coro_go_id id, const void *arg, size_t arg_bytes, void *
 	struct coroi_rec *me = coroi_current(w);
 
 	if (coroi_unlikely(!me || !id || (arg_bytes && !arg) || (result_bytes && !result) ||
-			   !w->sched->go_id || coroi_is_dense(me) || !coroi_door_try(w) ||
+			   !w->sched->bell.go_id || coroi_is_dense(me) || !coroi_door_try(w) ||
 			   me->canceled))
 		return call_inline_slow(id, arg, arg_bytes, result, result_bytes, got);
 	write_locked(w, me, id, arg, arg_bytes, result, result_bytes, got);
@@ -303,12 +303,12 @@ struct coroi_rec *coroi_calls_made_locked(struct coroi_worker *w)
 static void offload(struct coro_scheduler *s, struct coroi_call *c)
 {
 	coroi_pending_begin(s, 1); /* F1 */
-	uint64_t head = at_load_rlx(&s->calls);
+	uint64_t head = at_load_rlx(&s->calls.first);
 	do {
 		c->next = head;
-	} while (!at_cas(&s->calls, &head, (uintptr_t)c));                       /* F2 */
-	if (at_load_seq(&s->calls_unwatched) && at_xchg(&s->calls_unwatched, 0)) /* F3 */
-		coroi_event_ring(s->bell);
+	} while (!at_cas(&s->calls.first, &head, (uintptr_t)c));                 /* F2 */
+	if (at_load_seq(&s->calls.unwatched) && at_xchg(&s->calls.unwatched, 0)) /* F3 */
+		coroi_event_ring(s->bell.fd);
 }
 
 static int call_offloaded(coro_go_id id, const void *arg, size_t arg_bytes, void *result,
@@ -335,12 +335,12 @@ static int call_offloaded(coro_go_id id, const void *arg, size_t arg_bytes, void
 	coroi_door_enter(w);
 	/* who is canceled a moment later has called before */
 	int status = w->cancel | me->canceled ? CORO_ECANCELED : CORO_OK;
-	me->waits = 'g'; /* F7 */
+	me->flags |= COROI_F_TOLD; /* F7 */
 	coroi_door_leave(w);
 	if (coroi_likely(!status)) {
 		coro_self(); /* others may send it an event from now on */
 		offload(w->sched, c);
-		coroi_wait(me, 'g', CORO_FOREVER, NULL, NULL); /* F4 */
+		coroi_wait(me, CORO_WAIT_CALL, CORO_FOREVER, NULL, NULL); /* F4 */
 		status = ended(c);
 	}
 	coroi_aside_end(me, c);

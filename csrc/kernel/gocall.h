@@ -27,7 +27,7 @@
  *
  * Offloaded calls, which goroutines make. The call is on the stack of its coroutine:
  *
- *   F1  the caller takes an pending-work token of activity (idle.c): until Go gives it back this is not the end
+ *   F1  the caller takes a pending-work token of activity (idle.c): until Go gives it back this is not the end
  *   F2  it adds the call to the scheduler's list, sequentially consistent
  *   F3  calls_unwatched was 1, and this caller is the one who makes it 0: it rings the bell
  *   F4  it suspends, COMMITTED, unless its event has come; no close cancels that
@@ -49,7 +49,20 @@
 #ifndef COROI_GOCALL_H
 #define COROI_GOCALL_H
 
-#include "kernel/worker.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct coro_scheduler;
+struct coroi_rec;
+struct coroi_worker;
+
+/* The offloaded calls of a scheduler. */
+struct coroi_offloaded {
+	uint64_t first;     /* that Go is to make: LIFO of struct coroi_call */
+	uint32_t canceled;  /* a coroutine was cancelled that may be calling: Go looks which */
+	uint32_t unwatched; /* nobody in Go looks at them: ring the bell */
+};
 
 /* A call. */
 struct coroi_call {

@@ -119,7 +119,8 @@ int coro_spawn_go(coro_go_id id, const void *arg, size_t arg_bytes, coro_handle 
 
 	if (!w || !w->current)
 		return CORO_EPERM;
-	if (!body || arg_bytes != (body >> 8 & 0xff) || (arg_bytes && !arg) || !w->sched->go_id)
+	if (!body || arg_bytes != (body >> 8 & 0xff) || (arg_bytes && !arg) ||
+	    !w->sched->bell.go_id)
 		return CORO_EINVAL;
 	coroi_door_enter(w);
 	if (coroi_mags_spend(&w->mags) && !(r = coroi_mags_get(&w->mags))) /* retired meanwhile */

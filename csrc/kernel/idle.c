@@ -58,11 +58,11 @@
  * 000 or 3 500 sleeps before, 700 with it.)
  *
  * A worker that sleeps with deadlines of its own (timer.h) sleeps no longer than until the first,
- * and has exchanged its awake token for an pending-work token in one step (P4); it takes an awake
+ * and has exchanged its awake token for a pending-work token in one step (P4); it takes an awake
  * one before it gives that back. For a worker that is awake and does not get to its deadlines the
  * standby does it, in its door. So one with deadlines that takes something up while nobody looks
  * around wakes another, as it may be long (coroi_drain_locked). So that this is not done each time,
- * the standby stays for some milliseconds after all have gone to sleep, if an pending-work token is
+ * the standby stays for some milliseconds after all have gone to sleep, if a pending-work token is
  * held.
  *
  * A dedicated worker takes part in all of this but stealing: it parks, is claimed and holds tokens
@@ -204,7 +204,7 @@ void coroi_idle_due(struct coroi_worker *w, uint64_t due)
 }
 
 /* first_deadline - of w, which has gone to sleep with one. A thief may have been here and left
- * none: then it is now, since we hold an pending-work token for them. */
+ * none: then it is now, since we hold a pending-work token for them. */
 static uint64_t first_deadline(struct coroi_worker *w)
 {
 	uint64_t due = at_load_rlx(&w->due);
@@ -234,7 +234,7 @@ static int64_t sleep_limit(struct coroi_worker *w, bool armed, bool standby, int
 	return until > now ? (int64_t)(until - now) : 0;
 }
 
-/* sleep_until_claimed - P5. armed: with an pending-work token, for deadlines. */
+/* sleep_until_claimed - P5. armed: with a pending-work token, for deadlines. */
 static void sleep_until_claimed(struct coroi_worker *w, bool armed)
 {
 	struct coro_scheduler *s = w->sched;
@@ -247,8 +247,7 @@ static void sleep_until_claimed(struct coroi_worker *w, bool armed)
 	for (;;) {
 		uint32_t none = COROI_EV_NONE;
 		if (at_cas(&w->ev, &none, COROI_EV_SLEEPS))
-			coroi_futex_wait(&w->ev, COROI_EV_SLEEPS,
-					 sleep_limit(w, armed, is_standby(w), standby_ns));
+			s->driver->sleep(w, sleep_limit(w, armed, is_standby(w), standby_ns));
 		uint32_t sleeps = COROI_EV_SLEEPS;
 		if (!at_cas(&w->ev, &sleeps, COROI_EV_NONE)) { /* claimed */
 			at_store_rlx(&w->ev, COROI_EV_NONE);
@@ -411,7 +410,7 @@ bool coroi_idle(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;
 
-	if (coalesce_wakes(w))
+	if (coalesce_wakes(w) || (s->driver->poll && s->driver->poll(w)))
 		return true;
 
 	if (at_load_seq(&s->mode) == COROI_RUNNING && (coroi_search(w) || fail_awaiting_stack(w)))

@@ -25,7 +25,7 @@ enum {
 	COROI_NODE_BATCH = 1,
 	COROI_NODE_WAKE = 2,
 	COROI_NODE_MOVED = 3,
-	COROI_NODE_KIND = 3
+	COROI_NODE_KIND = 7
 };
 
 static inline void *coroi_node_of(uint64_t node)

@@ -62,6 +62,19 @@ const char *coro_strerror(int status)
 	}
 }
 
+const char *coro_wait_name(uint32_t kind)
+{
+	switch (kind) {
+#define NAME(identifier, letter, name) \
+	case CORO_WAIT_##identifier:   \
+		return name;
+		CORO_WAIT_KINDS(NAME)
+#undef NAME
+	default:
+		return "unknown";
+	}
+}
+
 struct blocked_list {
 	coro_blocked *list;
 	size_t cap, count;
@@ -252,9 +265,9 @@ size_t coro_scheduler_trim(coro_scheduler *s)
 		coroi_doors_unlock(s);
 		bytes += coroi_stack_pool_trim(&s->stacks);
 	}
-	pthread_mutex_lock(&s->outside_lock);
-	coroi_mags_flush(&s->outside);
-	pthread_mutex_unlock(&s->outside_lock);
+	pthread_mutex_lock(&s->outside.lock);
+	coroi_mags_flush(&s->outside.mags);
+	pthread_mutex_unlock(&s->outside.lock);
 	bytes += coroi_batches_trim(&s->slab) + coroi_slab_trim(&s->slab);
 	pthread_mutex_unlock(&s->life_lock);
 	return bytes;

@@ -72,7 +72,7 @@ static uint64_t finalize(struct coroi_rec *r)
 	uint64_t old = at_load_acq(&coroi_cold(r)->join);
 	unsigned kind;
 	do {
-		kind = old >> COROI_JOIN_KIND_SHIFT & 3;
+		kind = coroi_join_kind(old);
 	} while (kind != COROI_JOIN_FINAL &&
 		 !at_cas(&coroi_cold(r)->join, &old,
 			 coroi_join_word(gen, COROI_JOIN_FINAL, whose[kind])));
@@ -84,7 +84,7 @@ static void end_joinable_locked(struct coroi_worker *w, struct coroi_rec *r)
 	uint64_t old = finalize(r);
 	uint32_t index = (uint32_t)(old & COROI_JOIN_INDEX_MASK);
 
-	switch (old >> COROI_JOIN_KIND_SHIFT & 3) {
+	switch (coroi_join_kind(old)) {
 	case COROI_JOIN_COROUTINE: {
 		struct coroi_rec *joiner = coroi_at(index);
 		if (coroi_owner(joiner) != w->sched || at_load_rlx(&joiner->home) != w->id)
@@ -116,7 +116,7 @@ void coroi_end_outside(struct coro_scheduler *s, struct coroi_rec *r)
 	uint64_t old = finalize(r);
 	uint32_t index = (uint32_t)(old & COROI_JOIN_INDEX_MASK);
 
-	switch (old >> COROI_JOIN_KIND_SHIFT & 3) {
+	switch (coroi_join_kind(old)) {
 	case COROI_JOIN_COROUTINE:
 		coroi_event_send_remote(s, coroi_at(index));
 		break;
@@ -172,7 +172,7 @@ int coroi_join_status(const struct coroi_rec *r)
 /* taken - what to tell one who came second. */
 static int taken(uint64_t word, uint32_t gen)
 {
-	bool waits = (word >> COROI_JOIN_KIND_SHIFT & 3) != COROI_JOIN_FINAL;
+	bool waits = coroi_join_kind(word) != COROI_JOIN_FINAL;
 	return coroi_gen(word) == gen && waits ? CORO_EBUSY : CORO_ESTALE;
 }
 
@@ -203,7 +203,8 @@ static int join(coro_handle h, void *result, size_t result_bytes, uint64_t deadl
 	uint64_t mine = coroi_join_word(gen, COROI_JOIN_COROUTINE, coroi_index(me));
 	if (at_cas(&coroi_cold(r)->join, &word, mine)) { /* J1 */
 		struct join j = {r, gen, coroi_index(me)};
-		int status = coroi_wait(me, 'j', deadline, committed ? NULL : withdraw_join, &j);
+		int status = coroi_wait(me, CORO_WAIT_JOIN, deadline,
+					committed ? NULL : withdraw_join, &j);
 		if (status)
 			return status;
 	} else if (word != final) {

@@ -4,14 +4,13 @@
  */
 #include "kernel/life.h"
 
-#include "kernel/gobell.h"
 #include "kernel/dense.h"
 #include "kernel/gocall.h"
 #include "kernel/idle.h"
 #include "kernel/goworker.h"
 #include "base/overflow.h"
 #include "kernel/run.h"
-#include "sync/waitq.h"
+#include "kernel/wait.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -46,6 +45,7 @@ static void *worker_main(void *arg)
 	struct coro_scheduler *s = w->sched;
 
 	coroi_worker_tls = coroi_here_tls = w;
+	coroi_scheduled_tls = &w->current;
 	coroi_fiber_native(&w->native);
 	coroi_thread_name(s->name, w->id);
 	w->tid = coroi_thread_id();
@@ -139,10 +139,11 @@ static void free_workers(struct coro_scheduler *s)
 
 static void free_all(struct coro_scheduler *s)
 {
+	coroi_services_destroy(s);
 	coroi_batches_trim(&s->slab);
 	coroi_slab_destroy(&s->slab);
 	coroi_release(s->worker);
-	pthread_mutex_destroy(&s->outside_lock);
+	pthread_mutex_destroy(&s->outside.lock);
 	pthread_mutex_destroy(&s->life_lock);
 	pthread_cond_destroy(&s->life_changed);
 	coroi_release(s);
@@ -151,8 +152,7 @@ static void free_all(struct coro_scheduler *s)
 static int check(const coro_options *o)
 {
 	uint32_t known = CORO_PAUSED | CORO_NO_MEMBARRIER | CORO_NO_STANDBY;
-	if (o->size != sizeof *o || o->flags & ~known || o->workers > CORO_WORKERS_MAX ||
-	    o->blocking_threads > COROI_BLOCKING_MOST)
+	if (o->size != sizeof *o || o->flags & ~known || o->workers > CORO_WORKERS_MAX)
 		return CORO_EINVAL;
 	if (o->dedicated > CORO_WORKERS_MAX - 1 || o->workers + o->dedicated > CORO_WORKERS_MAX)
 		return CORO_EINVAL;
@@ -179,8 +179,6 @@ static int build(struct coro_scheduler *s, const coro_options *o)
 	s->shared_stacks = (uint16_t)(o->shared_stacks ? o->shared_stacks : COROI_SHARED_STACKS);
 	s->mode = o->flags & CORO_PAUSED ? COROI_PAUSED : COROI_RUNNING;
 	s->hungry = COROI_HUNGRY_ALONE;
-	s->bell = -1;
-	coroi_pool_init(&s->pool, s, o->blocking_threads);
 	snprintf(s->name, sizeof s->name, "%s", o->name ? o->name : "coro");
 	s->worker = coroi_alloc((s->workers + 1) * sizeof *s->worker, COROI_APART);
 	if (!s->worker)
@@ -188,9 +186,13 @@ static int build(struct coro_scheduler *s, const coro_options *o)
 	for (uint32_t i = 0; i < s->workers; i++)
 		if (worker_init(s, i, o))
 			return CORO_ENOMEM;
-	if (coroi_mags_init(&s->outside, &s->slab))
+	if (coroi_mags_init(&s->outside.mags, &s->slab))
 		return CORO_ENOMEM;
 	coroi_goworker_init(s);
+	s->driver = &coroi_futex_driver;
+	int status = coroi_services_init(s, o);
+	if (status)
+		return status;
 	s->activity = s->workers * COROI_AWAKE; /* each starts awake, and parks */
 	return start_threads(s);
 }
@@ -208,7 +210,7 @@ int coro_scheduler_init(coro_scheduler **out, const coro_options *opt)
 	struct coro_scheduler *s = coroi_alloc(sizeof *s, COROI_APART);
 	if (!s)
 		return CORO_ENOMEM;
-	pthread_mutex_init(&s->outside_lock, NULL);
+	pthread_mutex_init(&s->outside.lock, NULL);
 	pthread_mutex_init(&s->life_lock, NULL);
 	pthread_cond_init(&s->life_changed, NULL);
 	coroi_overflow_install();
@@ -221,7 +223,6 @@ int coro_scheduler_init(coro_scheduler **out, const coro_options *opt)
 		free_all(s);
 		return status;
 	}
-	coroi_open_add(s);
 	*out = s;
 	return CORO_OK;
 }
@@ -237,7 +238,6 @@ int coro_scheduler_destroy(coro_scheduler *s)
 	while (s->closers)
 		pthread_cond_wait(&s->life_changed, &s->life_lock);
 	pthread_mutex_unlock(&s->life_lock);
-	coroi_bell_close(s);
 	coroi_await_wakers();
 	free_all(s);
 	return CORO_OK;
@@ -372,9 +372,9 @@ int coro_scheduler_wait(coro_scheduler *s)
 
 void coroi_refuse(struct coro_scheduler *s)
 {
-	pthread_mutex_lock(&s->outside_lock);
-	s->refusing = 1;
-	pthread_mutex_unlock(&s->outside_lock);
+	pthread_mutex_lock(&s->outside.lock);
+	s->outside.refusing = 1;
+	pthread_mutex_unlock(&s->outside.lock);
 }
 
 static void cancel_one(struct coroi_rec *r, void *ctx)
@@ -415,6 +415,7 @@ int coro_scheduler_close(coro_scheduler *s, int with_cancel)
 	pthread_mutex_unlock(&s->life_lock);
 
 	coroi_refuse(s);
+	coroi_services_refuse(s);
 	if (do_cancel)
 		cancel(s);
 
@@ -430,8 +431,7 @@ int coro_scheduler_close(coro_scheduler *s, int with_cancel)
 		}
 		await_finish(s);
 		stop_threads(s, s->workers);
-		coroi_pool_close(&s->pool);
-		coroi_open_remove(s);
+		coroi_services_close(s);
 		pthread_mutex_lock(&s->life_lock);
 		s->closed = 1;
 		pthread_cond_broadcast(&s->life_changed);

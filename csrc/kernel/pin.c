@@ -4,7 +4,7 @@
  *
  * A pinned one lies in the queue of its worker like the others; thieves pass it over
  * (coroi_deque_give), so that those who are not pinned pay nothing for it. Moving to another worker
- * is done by the native stack (coroi_run), where the coroutine is known to be suspended.
+ * is an errand of the native stack (run.h), where the coroutine is known to be suspended.
  */
 #include "kernel/dense.h"
 #include "kernel/nowait.h"
@@ -14,6 +14,26 @@ int coro_worker(void)
 {
 	struct coroi_worker *w = coroi_self();
 	return coroi_current(w) ? w->id : -1;
+}
+
+struct migration {
+	struct coroi_rec *rec;
+	struct coroi_worker *to;
+};
+
+/* migrate - the errand of a coroutine that moves to another worker. */
+static void migrate(struct coroi_worker *w, void *arg)
+{
+	struct migration *m = arg;
+	struct coroi_rec *r = m->rec;
+	struct coroi_worker *to = m->to; /* m lies on r's stack: r may run there after the push */
+
+	coroi_door_enter(w);
+	at_store_rel(&r->home,
+		     to->id); /* pairs with coroi_remote_wake_locked, as in coroi_deque_give */
+	coroi_door_leave(w);
+	coroi_inbox_push(to, (uintptr_t)r | COROI_NODE_MOVED);
+	coroi_notify_pushed(to);
 }
 
 int coro_pin(uint32_t worker)
@@ -32,11 +52,9 @@ int coro_pin(uint32_t worker)
 	me->flags |= COROI_F_PINNED;
 	if (worker == CORO_HERE || worker == w->id)
 		return CORO_OK;
+	struct migration m = {me, &w->sched->worker[worker]};
 	coroi_door_enter(w);
-	w->copier = me;
-	w->mover_to = (uint16_t)worker;
-	w->current = NULL;
-	return coroi_to(&me->sp, w->native_sp, 0, w, NULL);
+	return coroi_errand_locked(w, me, migrate, &m);
 }
 
 int coro_unpin(void)

@@ -37,6 +37,8 @@ enum {
 	COROI_F_CANCELED = 8, /* ended unstarted by a close or a cancel, or by coro_exit_canceled */
 	COROI_F_EXTRAS = 16,  /* it has deferred functions or an arena */
 	COROI_F_PINNED = 32,  /* it stays with its worker */
+	/* it may wait for somebody outside: a cancel of it is told to the services */
+	COROI_F_TOLD = 64,
 };
 
 /* The hot line. */
@@ -69,7 +71,7 @@ struct coroi_rec {
 	uint8_t event; /* what it waits for inside coro has happened, before it suspended */
 	/* by coro_cancel: it does not start, and its waits return CORO_ECANCELED */
 	uint8_t canceled;
-	uint8_t waits; /* what for: a letter, as coro_blocked has it */
+	uint8_t waits; /* what for: CORO_WAIT_PARK... */
 	/* it waits with a deadline: `next` links it to its neighbours, see timer.h */
 	uint8_t armed;
 } __attribute__((aligned(64)));

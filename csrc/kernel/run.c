@@ -597,28 +597,20 @@ void coroi_exit(struct coroi_worker *w)
 	coroi_restart(coroi_context(s->top, loop_start), (intptr_t)me | FINISH);
 }
 
-/* move - who has asked for it is suspended now: on to its new home. */
-COROI_COLD static void move(struct coroi_worker *w)
+/* run_errand - the coroutine that asked for the errand is suspended now. */
+COROI_COLD static void run_errand(struct coroi_worker *w)
 {
-	struct coroi_rec *r = w->copier;
-	struct coroi_worker *to = &w->sched->worker[w->mover_to];
+	struct coroi_errand e = w->errand;
 
-	w->copier = NULL;
-	coroi_door_enter(w);
-	/* pairs with coroi_remote_wake_locked, as in coroi_deque_give */
-	at_store_rel(&r->home, to->id);
-	coroi_door_leave(w);
-	coroi_inbox_push(to, (uintptr_t)r | COROI_NODE_MOVED);
-	coroi_notify_pushed(to);
+	w->errand.run = NULL;
+	e.run(w, e.arg);
 }
 
 bool coroi_run(struct coroi_worker *w)
 {
 	for (bool made = w->calls_count;; made = false) {
-		if (coroi_unlikely(w->copier != NULL))
-			move(w);
-		if (coroi_unlikely(w->leaver != NULL))
-			coroi_leave(w);
+		if (coroi_unlikely(w->errand.run != NULL))
+			run_errand(w);
 		if (w->calls_count && !made)
 			return true;
 		coroi_door_enter(w);

@@ -9,6 +9,7 @@
 #include "kernel/door.h"
 #include "kernel/idle.h"
 #include "kernel/inbox.h"
+#include "base/extras.h"
 #include "base/sanitize.h"
 #include "base/switch.h"
 #include "kernel/timer.h"
@@ -334,9 +335,35 @@ static inline int coroi_suspend_locked(struct coroi_worker *w, struct coroi_rec 
  * the short one has found nobody. */
 COROI_NOINLINE int coroi_suspend_picked_locked(struct coroi_worker *w, struct coroi_rec *me);
 
+/* coroi_errand_locked - me stops here, and the native stack calls run(w, arg) once, in no door,
+ * when me is suspended. Then it goes on with whatever can run. Returns me's code when me goes on
+ * itself. arg may lie on me's stack unless me is dense. */
+static inline int coroi_errand_locked(struct coroi_worker *w, struct coroi_rec *me,
+				      void (*run)(struct coroi_worker *w, void *arg), void *arg)
+{
+	w->errand = (struct coroi_errand){run, arg};
+	w->current = NULL;
+	return coroi_to(&me->sp, w->native_sp, 0, w, NULL);
+}
+
 /* coroi_run - from the native stack: run coroutines until there is none (false), or inline calls
  * are to be made (true). Those that are in the list when it begins have been made. */
 bool coroi_run(struct coroi_worker *w);
+
+/* coroi_extras_of - where those of me, the current coroutine, hang, which are there. NULL: no
+ * memory for them, nothing was changed. */
+static inline struct coroi_extras **coroi_extras_of(struct coroi_rec *me)
+{
+	struct coroi_extras *e = NULL;
+
+	if (!(me->flags & COROI_F_EXTRAS)) {
+		if (!coroi_extras_make(&e))
+			return NULL;
+		coroi_cold(me)->extras = e;
+		me->flags |= COROI_F_EXTRAS;
+	}
+	return &coroi_cold(me)->extras;
+}
 
 /* coroi_exit - give the present frames up and end the current coroutine. */
 void coroi_exit(struct coroi_worker *w) __attribute__((noreturn));

@@ -14,7 +14,7 @@
 
 static struct coroi_worker *outside_worker(struct coro_scheduler *s)
 {
-	return &s->worker[at_add(&s->next_worker, 1) / OUTSIDE_RUN % coroi_general(s)];
+	return &s->worker[at_add(&s->outside.next_worker, 1) / OUTSIDE_RUN % coroi_general(s)];
 }
 
 /* away - from w, which is dedicated, to one that is not. NULL: it may stay, or comes from
@@ -268,17 +268,18 @@ int coro_scheduler_spawn(coro_scheduler *s, const coro_attr *attr, coro_fn fn, c
 	int status = check(s, attr, fn, arg, arg_bytes, out != NULL, &q, &home);
 	if (status)
 		return status;
-	pthread_mutex_lock(&s->outside_lock);
+	pthread_mutex_lock(&s->outside.lock);
 	struct coroi_rec *r = NULL;
-	status = s->refusing ? CORO_ECLOSED : CORO_ENOMEM;
-	if (!s->refusing && coroi_mags_spend(&s->outside) && !(r = coroi_mags_get(&s->outside)))
-		coroi_mags_earn(&s->outside);
+	status = s->outside.refusing ? CORO_ECLOSED : CORO_ENOMEM;
+	if (!s->outside.refusing && coroi_mags_spend(&s->outside.mags) &&
+	    !(r = coroi_mags_get(&s->outside.mags)))
+		coroi_mags_earn(&s->outside.mags);
 	if (r) {
 		coroi_fill(r, &q, 0);
 		coroi_fill_argument(r, arg, q.arg_bytes);
 		send(home ? home : outside_worker(s), r, out);
 		status = CORO_OK;
 	}
-	pthread_mutex_unlock(&s->outside_lock);
+	pthread_mutex_unlock(&s->outside.lock);
 	return status;
 }

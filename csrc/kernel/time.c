@@ -23,7 +23,7 @@ int coro_sleep_until(uint64_t deadline)
 	int status = coroi_nowait(w, "coro_sleep");
 	if (status)
 		return status;
-	status = coroi_wait(w->current, 't', deadline, withdraw_nothing, NULL);
+	status = coroi_wait(w->current, CORO_WAIT_SLEEP, deadline, withdraw_nothing, NULL);
 	return status == CORO_ETIMEDOUT ? CORO_OK : status;
 }
 

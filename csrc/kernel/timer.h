@@ -28,7 +28,7 @@
  * Whoever makes the coroutine runnable, always in its home's door, disarms it there (run.h): it is
  * at home where it is armed, and stays so while it waits. `due` of the worker says, to everybody,
  * when the next slot is to be looked at. Its worker looks now and then while it runs
- * (coroi_inbox_due), sleeps no longer than until then, and holds an pending-work token meanwhile
+ * (coroi_inbox_due), sleeps no longer than until then, and holds a pending-work token meanwhile
  * (idle.c); while it is busy, the standby looks for it.
  */
 #ifndef COROI_TIMER_H

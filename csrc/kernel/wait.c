@@ -15,7 +15,7 @@
  *   W2  if count, EVENT and CANCEL were 0 before, this waker alone puts the record into its home's
  *       inbox as a remote wake. So a record is a node of at most one inbox, once, and stays one
  *       until W3 clears the word.
- *   W3  the worker that takes the a remote wake, in its door: not at home here: on to where it is
+ *   W3  the worker that takes the remote wake, in its door: not at home here: on to where it is
  *       now. Else fetch-and clears EVENT, CANCEL and count, and they are delivered: home is stable
  *       inside the home's door.
  *   W4  end (join.c): not ESCAPED: nothing; nobody has a handle, and the next user may have its
@@ -41,14 +41,13 @@
  *   C3  a join that is cancelled takes its registration back (J1 of join.c). If the end was first,
  *       an event is committed: it waits for that, and is not cancelled.
  *   C4  who starts a fresh one: `canceled`, or CANCEL in the word: it ends unstarted. The word, so
- *       that nothing starts that was cancelled before, although the a remote wake is not delivered
+ *       that nothing starts that was cancelled before, although the remote wake is not delivered
  *       yet.
  *   The generation of the wake word keeps a cancel from the record's next user (W1, W4), which is
  *   filled in with `canceled` cleared.
  */
 #include "kernel/wait.h"
 
-#include "kernel/gobell.h"
 #include "kernel/nowait.h"
 
 /* is_over - it has ended; FREE: its joiner is about to raise its generation. */
@@ -149,8 +148,8 @@ static void cancel_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
 	r->canceled = 1;
 	coroi_end_wait_locked(w, r, CORO_ECANCELED);
-	if (coroi_unlikely(r->waits == 'g'))
-		coroi_bell_canceled(w->sched); /* F7 of gocall.h */
+	if (coroi_unlikely(r->flags & COROI_F_TOLD))
+		coroi_services_canceled(w->sched, r);
 }
 
 void coroi_remote_wake_locked(struct coroi_worker *w, struct coroi_rec *r)
@@ -235,8 +234,8 @@ void coroi_event_send_to(struct coroi_rec *r, uint32_t gen)
 		remote_wake_from_outside(r, gen, COROI_EVENT);
 }
 
-int coroi_wait(struct coroi_rec *me, char what, uint64_t deadline, bool (*withdraw)(void *),
-	       void *arg)
+int coroi_wait(struct coroi_rec *me, enum coro_wait_kind what, uint64_t deadline,
+	       bool (*withdraw)(void *), void *arg)
 {
 	bool committed = !withdraw;
 
@@ -345,7 +344,7 @@ static COROI_NOINLINE int park_slow(struct coroi_worker *w, struct coroi_rec *me
 	if (take_permit_locked(w, me, "coro_park", true, &status))
 		return status;
 	at_store_rlx(&me->state, COROI_PARKED);
-	me->waits = 'p';
+	me->waits = CORO_WAIT_PARK;
 	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
 }
 
@@ -370,7 +369,7 @@ int coro_park(void)
 	if (coroi_unlikely(!next))
 		return park_slow(w, me);
 	at_store_rlx(&me->state, COROI_PARKED);
-	me->waits = 'p';
+	me->waits = CORO_WAIT_PARK;
 	return coroi_hand_over_locked(w, me, next);
 }
 
@@ -389,7 +388,7 @@ static COROI_NOINLINE int park_until_slow(struct coroi_worker *w, struct coroi_r
 		return CORO_ETIMEDOUT;
 	}
 	at_store_rlx(&me->state, COROI_PARKED);
-	me->waits = 'p';
+	me->waits = CORO_WAIT_PARK;
 	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
 }
 
@@ -413,7 +412,7 @@ int coro_park_until(uint64_t deadline)
 	if (coroi_unlikely(me->canceled || !coroi_timer_armed_locked(w, me, deadline)))
 		return park_until_slow(w, me, deadline);
 	at_store_rlx(&me->state, COROI_PARKED);
-	me->waits = 'p';
+	me->waits = CORO_WAIT_PARK;
 	struct coroi_rec *next = coroi_next_locked(w);
 	if (coroi_unlikely(!next))
 		return coroi_suspend_picked_locked(w, me);

@@ -6,13 +6,17 @@
 
 #include "kernel/run.h"
 
-/* The join word: generation << 32 | kind << 30 | index. Only of joinable ones. */
-#define COROI_JOIN_KIND_SHIFT 30
+/* The join word: generation << 32 | kind << 29 | index. Only of joinable ones. Five kinds are
+ * free. */
+#define COROI_JOIN_KIND_SHIFT 29
 #define COROI_JOIN_INDEX_MASK ((UINT64_C(1) << COROI_JOIN_KIND_SHIFT) - 1)
 enum { COROI_JOIN_NOBODY = 0, COROI_JOIN_COROUTINE = 1, COROI_JOIN_GO = 2, COROI_JOIN_FINAL = 3 };
 /* The index of COROI_JOIN_GO is a slot of Go's, and perhaps this: its end is to take an
  * pending-work token (gobell.h). */
-#define COROI_JOIN_COUNTED (UINT32_C(1) << 29)
+#define COROI_JOIN_COUNTED (UINT32_C(1) << 28)
+_Static_assert((uint64_t)COROI_CHUNKS_MAX << COROI_CHUNK_INDEX_BITS <=
+		       UINT64_C(1) << COROI_JOIN_KIND_SHIFT,
+	       "the index of a record fits");
 /* The index of COROI_JOIN_FINAL. */
 enum {
 	COROI_FINAL_DONE = 0,
@@ -24,6 +28,11 @@ enum {
 static inline uint64_t coroi_join_word(uint32_t gen, unsigned kind, uint32_t index)
 {
 	return (uint64_t)gen << COROI_GEN_SHIFT | (uint64_t)kind << COROI_JOIN_KIND_SHIFT | index;
+}
+
+static inline unsigned coroi_join_kind(uint64_t word)
+{
+	return word >> COROI_JOIN_KIND_SHIFT & 7;
 }
 
 /* coroi_remote_wake_locked - r came out of w's inbox as a remote wake. */
@@ -55,8 +64,8 @@ static inline bool coroi_is_canceled_locked(const struct coroi_rec *r)
  * what: a letter for coro_blocked. Returns: CORO_OK, or with the registration taken back
  * CORO_ECANCELED or CORO_ETIMEDOUT.
  */
-int coroi_wait(struct coroi_rec *me, char what, uint64_t deadline, bool (*withdraw)(void *),
-	       void *arg);
+int coroi_wait(struct coroi_rec *me, enum coro_wait_kind what, uint64_t deadline,
+	       bool (*withdraw)(void *), void *arg);
 
 /* coroi_event_send - the event that r waits for, once, to whoever has found its registration.
  * Thread: any, in no door. */

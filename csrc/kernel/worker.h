@@ -13,10 +13,15 @@
 
 #include "base/atomics.h"
 #include "base/backoff.h"
-#include "io/blocking.h"
+#include "base/current.h"
 #include "kernel/batch.h"
+#include "kernel/driver.h"
+#include "kernel/gobell.h"
+#include "kernel/gocall.h"
 #include "kernel/record.h"
+#include "kernel/service.h"
 #include "kernel/slab.h"
+#include "kernel/spawn.h"
 #include "base/stack.h"
 
 #include <pthread.h>
@@ -44,6 +49,12 @@ struct coroi_deque {
 /* A coroutine on its way to a thief. */
 struct coroi_steal_entry {
 	uint64_t runnable, arg;
+};
+
+/* What the native stack is to do for a coroutine that has suspended; run NULL: nothing. */
+struct coroi_errand {
+	void (*run)(struct coroi_worker *w, void *arg);
+	void *arg;
 };
 
 struct coroi_worker {
@@ -105,11 +116,7 @@ struct coroi_worker {
 	/* inline calls of coroutines here that wait to be made, so many; see gocall.h */
 	struct coroi_call *calls;
 	uint32_t calls_count;
-	/* is about to move to that worker, and suspended by the time that the native stack looks */
-	struct coroi_rec *copier;
-	uint16_t mover_to;
-	/* of one that goes on on a thread of its own, and is suspended by then; see blocking.h */
-	struct coroi_job *leaver;
+	struct coroi_errand errand; /* see run.h */
 	bool masked_again; /* for signals, which Go lets through when it first sees the thread */
 	uint32_t nowait_depth;    /* sections that are open */
 	const char *nowait_where; /* the outermost */
@@ -191,29 +198,11 @@ struct coro_scheduler {
 	uint32_t rest_waiters;   /* threads that wait for rests to change */
 	uint32_t awaiting_stack; /* coroutines that wait for a stack, on all workers */
 
-	/* outside threads that spawn share two magazines */
-	pthread_mutex_t outside_lock;
-	struct coroi_mags outside;
-	uint8_t refusing;
-	uint32_t next_worker; /* atomic, relaxed */
-
-	/* Go */
-	/* ended ones that Go waits for: LIFO of records */
-	uint64_t done __attribute__((aligned(COROI_APART)));
-	/* goroutines that have waited at an object: LIFO of struct coroi_gowaiter */
-	uint64_t gowaiters;
-	uint32_t go_sleeps;     /* the Go side wants the bell rung */
-	uint32_t go_waits_rest; /* goroutines that wait for a rest */
-	int32_t bell;           /* eventfd, or -1; atomic, sequentially consistent with ringers */
-	uint32_t ringers;       /* who are about to write to it */
-	uint32_t go_id;         /* what Go knows it by; 0: it is not Go's */
-	/* that Go is to make: LIFO of struct coroi_call; see gocall.h */
-	uint64_t calls __attribute__((aligned(COROI_APART)));
-	/* a coroutine was cancelled that may be calling: Go looks which */
-	uint32_t calls_canceled;
-	uint32_t calls_unwatched; /* nobody in Go looks at them: ring the bell */
-
-	struct coroi_pool pool; /* of threads for calls that block */
+	struct coroi_outside outside;
+	struct coroi_gobell bell __attribute__((aligned(COROI_APART)));
+	struct coroi_offloaded calls __attribute__((aligned(COROI_APART)));
+	const struct coroi_driver *driver;
+	void *service[COROI_SERVICES_MAX]; /* state of services, by their id */
 
 	/* life */
 	pthread_mutex_t life_lock;
@@ -222,8 +211,6 @@ struct coro_scheduler {
 	uint32_t started, unfit;
 	uint32_t closers; /* threads inside close */
 	uint8_t closing, closed, canceled, running;
-	uint32_t serial;                  /* no other scheduler's */
-	struct coro_scheduler *next_open; /* see waitq.c */
 };
 
 /* coroi_general - so many workers share their work: those before the dedicated ones. */
@@ -237,33 +224,6 @@ static inline bool coroi_is_dedicated(const struct coroi_worker *w)
 {
 	return w->id >= coroi_general(w->sched);
 }
-
-/* coroi_tls - what a thread-local variable holds, never cached by the compiler: a coroutine may
- * continue on another thread after each call that suspends. */
-#if defined(__x86_64__)
-#define coroi_tls(variable)                                                                     \
-	({                                                                                      \
-		void *coroi_value;                                                              \
-		__asm__ volatile("movq " #variable "@gottpoff(%%rip), %0\n\tmovq %%fs:(%0), %0" \
-				 : "=&r"(coroi_value));                                         \
-		coroi_value;                                                                    \
-	})
-#else
-#define coroi_tls(variable)                                                       \
-	({                                                                        \
-		void *coroi_value;                                                \
-		uint64_t coroi_offset;                                            \
-		__asm__ volatile("mrs %0, tpidr_el0\n\t"                          \
-				 "adrp %1, :gottprel:" #variable "\n\t"           \
-				 "ldr %1, [%1, :gottprel_lo12:" #variable "]\n\t" \
-				 "ldr %0, [%0, %1]"                               \
-				 : "=&r"(coroi_value), "=&r"(coroi_offset));      \
-		coroi_value;                                                      \
-	})
-#endif
-
-#define COROI_THREAD_LOCAL \
-	extern __thread __attribute__((tls_model("initial-exec"), visibility("hidden")))
 
 /* coroi_self - the worker of this thread, or NULL. */
 COROI_THREAD_LOCAL struct coroi_worker *coroi_worker_tls;

@@ -140,8 +140,8 @@ static COROI_NOINLINE int wait_slow(struct coro_chan *c, bool send, void *value,
 	coroi_waiter_init(x, &c->object, me, 0, place);
 	if (place != value && send)
 		coroi_chan_copy(place, value, bytes, false);
-	status = coroi_waiter_wait_in(x, coroi_chan_wait_queue(c, send), send ? '>' : '<', deadline,
-				      false);
+	status = coroi_waiter_wait_in(x, coroi_chan_wait_queue(c, send),
+				      send ? CORO_WAIT_SEND : CORO_WAIT_RECEIVE, deadline, false);
 	if (place != value && !send && !status)
 		coroi_chan_copy(value, place, bytes, false);
 	coroi_waiter_end(me, x);
@@ -161,7 +161,7 @@ static inline __attribute__((always_inline)) int wait_at(struct coroi_worker *w,
 		return wait_slow(c, send, value, deadline);
 	coroi_waiter_init_as(&x, &c->object, home, me, 0, value);
 	return coroi_waiter_hand_over(w, me, &x, &c->object, home, coroi_chan_wait_queue(c, send),
-				      send ? '>' : '<', next);
+				      send ? CORO_WAIT_SEND : CORO_WAIT_RECEIVE, next);
 }
 
 static COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int

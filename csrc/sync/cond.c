@@ -39,7 +39,7 @@ int coro_cond_wait(coro_cond *p, coro_mutex *mutex, uint64_t deadline)
 	coroi_waitq_add(&c->queue, x);
 	coroi_object_leave(&c->object);
 	coro_mutex_unlock(mutex);
-	status = coroi_waiter_wait(x, 'c', deadline, false);
+	status = coroi_waiter_wait(x, CORO_WAIT_CONDITION, deadline, false);
 	int locked = coroi_mutex_swap(m, 0, mine) ? CORO_OK
 						  : coroi_mutex_lock_slow(m, mine, CORO_FOREVER, x);
 	coroi_waiter_end(me, x);

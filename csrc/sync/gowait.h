@@ -56,6 +56,10 @@ int coroi_gowaiter_wait(struct coroi_gowaiter *g, struct coroi_object *o, struct
 /* coroi_gowaiter_withdraw - Q3. False: it is fired, or about to be. */
 bool coroi_gowaiter_withdraw(struct coroi_gowaiter *g);
 
+/* coroi_gowaiters - where the list of the goroutines of s that have waited begins: LIFO of struct coroi_gowaiter, which
+ * Go takes whole. */
+uint64_t *coroi_gowaiters(struct coro_scheduler *s);
+
 /* coroi_gowaiter_wake - Q2, after the lock. g must not be looked at any more. */
 void coroi_gowaiter_wake(struct coroi_gowaiter *g);
 

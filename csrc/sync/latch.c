@@ -48,7 +48,7 @@ int coro_latch_add(coro_latch *p, int64_t n)
 
 int coro_latch_wait(coro_latch *p, uint64_t deadline)
 {
-	static const struct coroi_wait_as as = {'l', "coro_latch_wait"};
+	static const struct coroi_wait_as as = {CORO_WAIT_LATCH, "coro_latch_wait"};
 
 	if (!p)
 		return CORO_EINVAL;

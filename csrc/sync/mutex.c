@@ -29,7 +29,7 @@ COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int coroi_mutex_lock_slow(struct coroi
 								    uint64_t deadline,
 								    struct coroi_waiter *again)
 {
-	static const struct coroi_wait_as as = {'m', "coro_mutex_lock"};
+	static const struct coroi_wait_as as = {CORO_WAIT_MUTEX, "coro_mutex_lock"};
 	struct coroi_rec *me;
 
 	if (!mine)

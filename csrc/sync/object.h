@@ -29,7 +29,7 @@ int coroi_object_end(struct coroi_object *o, bool used);
 
 /* Who waits, as it is reported. */
 struct coroi_wait_as {
-	char what;
+	enum coro_wait_kind what;
 	const char *call;
 };
 

@@ -55,7 +55,7 @@ int coroi_once_begin_gowaiter(coro_once *p, uint64_t owner, struct coroi_gowaite
 
 int coro_once_do(coro_once *p, void (*fn)(void *), void *arg, uint64_t deadline)
 {
-	static const struct coroi_wait_as as = {'o', "coro_once_do"};
+	static const struct coroi_wait_as as = {CORO_WAIT_ONCE, "coro_once_do"};
 
 	if (!p || !fn)
 		return CORO_EINVAL;

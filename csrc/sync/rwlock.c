@@ -59,8 +59,8 @@ static void rwlock_left(struct rwlock *l)
 
 static int rwlock_lock(coro_rwlock *p, bool write, uint64_t deadline)
 {
-	static const struct coroi_wait_as as[] = {{'r', "coro_rwlock_read"},
-						  {'w', "coro_rwlock_write"}};
+	static const struct coroi_wait_as as[] = {{CORO_WAIT_READ, "coro_rwlock_read"},
+						  {CORO_WAIT_WRITE, "coro_rwlock_write"}};
 	struct rwlock *l = rwlock_of(p);
 
 	if (!p)

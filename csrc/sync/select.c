@@ -205,7 +205,7 @@ static int select_slow(struct choice *s, uint64_t deadline)
 	if (!me)
 		status = coroi_thread_wait(&s->several.event, deadline, withdraw, s);
 	else if (!spins || !coroi_spin_for_event(&s->several.event))
-		status = coroi_wait(me, '?', deadline, withdraw, s);
+		status = coroi_wait(me, CORO_WAIT_SELECT, deadline, withdraw, s);
 	uint32_t i = status ? LEFT : at_load_acq(&s->several.chosen) - 1;
 	dequeue_all(s, i);
 	if (status)

@@ -19,7 +19,7 @@ int coro_sem_init(coro_sem *p, uint64_t permits, uint32_t flags)
 	return status;
 }
 
-static const struct coroi_wait_as wait_as = {'s', "coro_sem_acquire"};
+static const struct coroi_wait_as wait_as = {CORO_WAIT_SEMAPHORE, "coro_sem_acquire"};
 
 static COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int wait_shared(struct sem *s, uint64_t deadline,
 								 struct coroi_worker *w)

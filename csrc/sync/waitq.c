@@ -2,9 +2,80 @@
 /* waitq.c - see waitq.h. */
 #include "sync/waitq.h"
 
-#include "base/manual.h"
-#include "dispatch/dispatch.h"
+#include "base/current.h"
 #include "sync/gowait.h"
+
+/* What this room keeps for a scheduler. The schedulers that are open are in a list: their serial
+ * numbers, and not their addresses, tell what belongs to one of them, as an address is used
+ * again. */
+struct of_scheduler {
+	/* goroutines that have waited at an object: LIFO of struct coroi_gowaiter */
+	uint64_t gowaiters;
+	uint32_t serial; /* no other scheduler's */
+	struct of_scheduler *next_open;
+};
+
+static struct coroi_service objects_service;
+static struct of_scheduler *open_ones;
+static uint32_t serials;
+static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct of_scheduler *of(struct coro_scheduler *s)
+{
+	return s->service[objects_service.id];
+}
+
+uint64_t *coroi_gowaiters(struct coro_scheduler *s)
+{
+	return &of(s)->gowaiters;
+}
+
+static int objects_init(struct coro_scheduler *s, const coro_options *o)
+{
+	struct of_scheduler *x = coroi_alloc(sizeof *x, COROI_APART);
+
+	(void)o;
+	if (!x)
+		return CORO_ENOMEM;
+	pthread_mutex_lock(&open_lock);
+	x->serial = ++serials;
+	x->next_open = open_ones;
+	open_ones = x;
+	pthread_mutex_unlock(&open_lock);
+	s->service[objects_service.id] = x;
+	return CORO_OK;
+}
+
+/* objects_close - no coroutine of s is left. */
+static void objects_close(struct coro_scheduler *s)
+{
+	struct of_scheduler **at = &open_ones;
+
+	pthread_mutex_lock(&open_lock);
+	while (*at && *at != of(s))
+		at = &(*at)->next_open;
+	if (*at)
+		*at = (*at)->next_open;
+	pthread_mutex_unlock(&open_lock);
+}
+
+static void objects_destroy(struct coro_scheduler *s)
+{
+	objects_close(s); /* an init that failed later on has not closed it */
+	coroi_release(of(s));
+	s->service[objects_service.id] = NULL;
+}
+
+static struct coroi_service objects_service = {
+	.init = objects_init,
+	.close = objects_close,
+	.destroy = objects_destroy,
+};
+
+__attribute__((constructor)) static void objects_register(void)
+{
+	coroi_service_register(&objects_service);
+}
 
 int coroi_object_bind(struct coroi_object *o, uint32_t flags)
 {
@@ -18,45 +89,19 @@ int coroi_object_bind(struct coroi_object *o, uint32_t flags)
 	if (!w || !w->current || !(w->current->flags & COROI_F_PINNED))
 		return CORO_EPERM;
 	o->home = (uint16_t)(w->id + 1);
-	o->serial = w->sched->serial;
+	o->serial = of(w->sched)->serial;
 	o->worker = w;
 	return CORO_OK;
-}
-
-/* The schedulers that are open. Their numbers, and not their addresses, tell what belongs to one of
- * them: those come again. */
-static struct coro_scheduler *open_ones;
-static uint32_t serials;
-static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
-
-void coroi_open_add(struct coro_scheduler *s)
-{
-	pthread_mutex_lock(&open_lock);
-	s->serial = ++serials;
-	s->next_open = open_ones;
-	open_ones = s;
-	pthread_mutex_unlock(&open_lock);
-}
-
-void coroi_open_remove(struct coro_scheduler *s)
-{
-	pthread_mutex_lock(&open_lock);
-	struct coro_scheduler **at = &open_ones;
-	while (*at && *at != s)
-		at = &(*at)->next_open;
-	if (*at) /* the explorer's schedulers are not made by coro_scheduler_init */
-		*at = s->next_open;
-	pthread_mutex_unlock(&open_lock);
 }
 
 static bool is_open(uint32_t serial)
 {
 	pthread_mutex_lock(&open_lock);
-	struct coro_scheduler *s = open_ones;
-	while (s && s->serial != serial)
-		s = s->next_open;
+	struct of_scheduler *x = open_ones;
+	while (x && x->serial != serial)
+		x = x->next_open;
 	pthread_mutex_unlock(&open_lock);
-	return s != NULL;
+	return x != NULL;
 }
 
 int coroi_object_enter_end(struct coroi_object *o)
@@ -88,7 +133,7 @@ coroi_waiter_aside(struct coroi_object *o, const struct coroi_rec *me, size_t by
 
 bool coroi_may_block(void)
 {
-	return !coroi_manual() && !coroi_dispatched_here();
+	return !coroi_innermost(); /* a thread that is no worker runs no scheduled one */
 }
 
 COROI_NOINLINE int coroi_waiter_wake(struct coroi_waiter *x)
@@ -189,7 +234,7 @@ bool coroi_spin_for_event(uint32_t *event)
  * NOT_BEGUN: by a cancel. */
 enum { NOT_BEGUN = 1 };
 
-static inline int await_event(struct coroi_waiter *x, char what)
+static inline int await_event(struct coroi_waiter *x, enum coro_wait_kind what)
 {
 	struct coroi_worker *w = coroi_self();
 	struct coroi_rec *me = x->rec;
@@ -214,7 +259,7 @@ static inline int await_event(struct coroi_waiter *x, char what)
 	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
 }
 
-int coroi_waiter_wait_in(struct coroi_waiter *x, struct coroi_waitq *q, char what,
+int coroi_waiter_wait_in(struct coroi_waiter *x, struct coroi_waitq *q, enum coro_wait_kind what,
 			 uint64_t deadline, bool committed)
 {
 	if (!x->object->home && !committed && coroi_may_spin(x->rec, deadline)) {
@@ -231,11 +276,12 @@ COROI_COLD int coroi_waiter_resumed(struct coroi_waiter *x, int code)
 	if (coroi_waiter_withdraw(x))
 		return code;
 	/* the event is committed: nothing else ends it */
-	coroi_wait(x->rec, (char)x->rec->waits, CORO_FOREVER, NULL, NULL);
+	coroi_wait(x->rec, (enum coro_wait_kind)x->rec->waits, CORO_FOREVER, NULL, NULL);
 	return x->status;
 }
 
-int coroi_waiter_wait(struct coroi_waiter *x, char what, uint64_t deadline, bool committed)
+int coroi_waiter_wait(struct coroi_waiter *x, enum coro_wait_kind what, uint64_t deadline,
+		      bool committed)
 {
 	if (coroi_likely(x->rec && deadline == CORO_FOREVER && !committed)) {
 		int code = await_event(x, what);

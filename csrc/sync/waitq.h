@@ -172,11 +172,6 @@ static inline void coroi_object_leave(struct coroi_object *o)
  * as its scheduler is closed, and nobody can use it any more. */
 int coroi_object_enter_end(struct coroi_object *o);
 
-/* coroi_open_add - s, which is new, gets its serial number, and is open. coroi_open_remove - it is
- * closed: no coroutine of it is left. */
-void coroi_open_add(struct coro_scheduler *s);
-void coroi_open_remove(struct coro_scheduler *s);
-
 /* coroi_object_kill - no use of o succeeds from now on. Entered. One that was bound is so no more:
  * its usual paths need not look. */
 static inline void coroi_object_kill(struct coroi_object *o)
@@ -367,7 +362,8 @@ bool coroi_waiter_withdraw(struct coroi_waiter *x);
 /* coroi_waiter_wait - wait for the event of x, which is in a queue, and left. what: see coroi_wait.
  * committed: neither deadline nor cancel ends it. Returns x->status, or CORO_ECANCELED or
  * CORO_ETIMEDOUT with x in no queue. */
-int coroi_waiter_wait(struct coroi_waiter *x, char what, uint64_t deadline, bool committed);
+int coroi_waiter_wait(struct coroi_waiter *x, enum coro_wait_kind what, uint64_t deadline,
+		      bool committed);
 
 /* coroi_spin_for_event - Q4, by the current coroutine, with *event. True: it is fired. */
 bool coroi_spin_for_event(uint32_t *event);
@@ -381,7 +377,7 @@ static inline bool coroi_may_spin(const struct coroi_rec *me, uint64_t deadline)
 
 /* coroi_waiter_wait_in - Q1: the same for x, which is not in the queue q of its object yet. The
  * object is entered, and is left. */
-int coroi_waiter_wait_in(struct coroi_waiter *x, struct coroi_waitq *q, char what,
+int coroi_waiter_wait_in(struct coroi_waiter *x, struct coroi_waitq *q, enum coro_wait_kind what,
 			 uint64_t deadline, bool committed);
 
 /*
@@ -411,8 +407,8 @@ COROI_COLD int coroi_waiter_resumed(struct coroi_waiter *x, int code);
 
 static inline __attribute__((always_inline)) int
 coroi_waiter_hand_over(struct coroi_worker *w, struct coroi_rec *me, struct coroi_waiter *x,
-		       struct coroi_object *o, bool home, struct coroi_waitq *q, char what,
-		       struct coroi_rec *next)
+		       struct coroi_object *o, bool home, struct coroi_waitq *q,
+		       enum coro_wait_kind what, struct coroi_rec *next)
 {
 	coroi_waitq_add(q, x);
 	at_store_rlx(&me->state, COROI_WAITING);

@@ -79,7 +79,7 @@ const coro_dispatch_policy fifo_policy = {
 	.user = &fifo,
 };
 
-/* fifo_reset - not by a struct on the stack, which may be small. */
+/* No struct on the stack is copied: the stack may be small. */
 void fifo_reset(void)
 {
 	memset(&fifo, 0, sizeof fifo);

@@ -55,7 +55,7 @@ func countAll(c *coro.Coroutine) (int, error) {
 	}
 	sum := 0
 	for _, task := range parts {
-		n, err := coro.Await(c, task)
+		n, err := coro.Await(c.Context(), c, task)
 		if err != nil {
 			return 0, err
 		}

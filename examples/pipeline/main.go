@@ -71,8 +71,8 @@ func run(ctx context.Context) error {
 	defer C.free(memory)
 
 	g := coro.NewGroup(ctx, s)
-	task, err := coro.GoIn(g, func(c *coro.Coroutine) (uint64, error) { return sink(c, g, (*ring)(memory)) })
-	if err := errors.Join(err, g.Wait()); err != nil { // the ring is freed when nobody is left
+	task, err := coro.Go(g, func(c *coro.Coroutine) (uint64, error) { return sink(c, g, (*ring)(memory)) })
+	if err := errors.Join(err, g.Wait(context.Background())); err != nil { // the ring is freed when nobody is left
 		return err
 	}
 	checksum, err := task.Wait(ctx)
@@ -89,15 +89,15 @@ func run(ctx context.Context) error {
 // sink starts the other stages, from the back to the front, and is the last one itself.
 func sink(c *coro.Coroutine, g *coro.Group, r *ring) (sum uint64, err error) {
 	address := uintptr(unsafe.Pointer(r))
-	third, err := sumUp.StartIn(g, stage{address, c.Handle()})
+	third, err := sumUp.Start(g, stage{address, c.Handle()})
 	if err != nil {
 		return 0, err
 	}
-	second, err := scramble.StartIn(g, stage{address, third.Handle()})
+	second, err := scramble.Start(g, stage{address, third.Handle()})
 	if err != nil {
 		return 0, err
 	}
-	first, err := coro.GoIn(g, func(c *coro.Coroutine) (uint64, error) { return source(c, r, second.Handle()) })
+	first, err := coro.Go(g, func(c *coro.Coroutine) (uint64, error) { return source(c, r, second.Handle()) })
 	if err != nil {
 		return 0, err
 	}
@@ -108,7 +108,7 @@ func sink(c *coro.Coroutine, g *coro.Group, r *ring) (sum uint64, err error) {
 	}
 	received := uint64(0)
 	for i := 0; ; i++ {
-		if err := c.Park(); err != nil {
+		if err := c.Park(c.Context()); err != nil {
 			return 0, err
 		}
 		b := &r[i%ringBlocks]
@@ -124,7 +124,7 @@ func sink(c *coro.Coroutine, g *coro.Group, r *ring) (sum uint64, err error) {
 		}
 	}
 	for _, task := range []*coro.Task[uint64]{first, second, third} {
-		n, err := coro.Await(c, task)
+		n, err := coro.Await(c.Context(), c, task)
 		if err != nil {
 			return 0, err
 		}
@@ -138,7 +138,7 @@ func sink(c *coro.Coroutine, g *coro.Group, r *ring) (sum uint64, err error) {
 // source fills a block for each permit.
 func source(c *coro.Coroutine, r *ring, next coro.Handle) (sent uint64, err error) {
 	for i := 0; ; i++ {
-		if err := c.Park(); err != nil {
+		if err := c.Park(c.Context()); err != nil {
 			return sent, err
 		}
 		b := &r[i%ringBlocks]

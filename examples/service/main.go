@@ -169,7 +169,7 @@ func (v *service) longest(r *http.Request) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			count, err := coro.Await(c, task)
+			count, err := coro.Await(c.Context(), c, task)
 			if err != nil {
 				return "", err
 			}
@@ -191,7 +191,7 @@ func (v *service) nap(r *http.Request) (string, error) {
 		return "", fmt.Errorf("%w: for must be a duration: %v", errBadRequest, err)
 	}
 	task, err := coro.GoContext(r.Context(), v.s, func(c *coro.Coroutine) (string, error) {
-		return "slept", c.Sleep(d)
+		return "slept", c.Sleep(c.Context(), d)
 	})
 	if err != nil {
 		return "", err

@@ -123,7 +123,7 @@ func bodyHandOver() []harness.Row {
 			first, err := coro.Go(s, func(c *coro.Coroutine) (coro.None, error) {
 				begin = time.Now()
 				for range bodyRounds {
-					c.Park()
+					c.Park(c.Context())
 					c.Wake(partner)
 				}
 				end = time.Now()
@@ -136,7 +136,7 @@ func bodyHandOver() []harness.Row {
 				partner = c.Handle()
 				for range bodyRounds {
 					c.Wake(first.Handle())
-					c.Park()
+					c.Park(c.Context())
 				}
 				return coro.None{}, nil
 			}); err != nil {

@@ -22,7 +22,7 @@ const (
 
 // addOne is the Go function that is called.
 var addOne = sync.OnceValue(func() coro.FuncID {
-	return coro.MustExport(func(_ context.Context, n int64) (int64, error) { return n + 1, nil })
+	return coro.MustExportFunc(func(_ context.Context, n int64) (int64, error) { return n + 1, nil })
 })
 
 // calling is the price of a call from C into Go.

@@ -6,7 +6,7 @@
 #include "base/frames.h"
 
 #define WORDS 80
-#define MOST  64 /* of them copied */
+#define MOST  64 /* copied bytes */
 
 static uint64_t value(unsigned side, unsigned i)
 {

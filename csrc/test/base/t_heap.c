@@ -1,6 +1,5 @@
 /*
- * t_heap.c - the heap of dense coroutines: blocks of all sizes, apart from each other, and nothing
- * left.
+ * t_heap.c - the heap of dense coroutines: blocks of all sizes, disjoint, and nothing is left.
  */
 #include "test.h"
 
@@ -8,7 +7,7 @@
 
 #include <string.h>
 
-/* Bytes from one to some pages, and in the end some that get a mapping of their own. */
+/* size - from one byte to some pages; a few are so large that they get a mapping of their own. */
 static size_t size(uint64_t *seed)
 {
 	uint64_t r = rnd(seed);
@@ -65,7 +64,7 @@ TEST(heap_without_memory)
 	CHECK(!coroi_heap_get(&h, SIZE_MAX - 100));
 	void *large = coroi_heap_get(&h, 100000), *small = coroi_heap_get(&h, 100);
 	CHECK(large && small);
-	coroi_heap_put(&h, large); /* it is not the first in the list of mappings */
+	coroi_heap_put(&h, large); /* not the first in the list of mappings */
 	coroi_heap_put(&h, small);
 	coroi_heap_destroy(&h);
 }

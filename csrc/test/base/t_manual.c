@@ -85,7 +85,7 @@ TEST(manual_generator)
 	coro_free(co);
 }
 
-/* ------------------------------------------------------------------------ nesting */
+/* -------------------------------------------------------------------------------------- nesting */
 
 #define DEPTH 20
 static coro_t *chain[DEPTH];
@@ -95,7 +95,7 @@ static intptr_t nested(void *arg, intptr_t first)
 	intptr_t me = (intptr_t)arg, got = 0;
 
 	CHECK_EQ(coro_status(chain[me]), CORO_EBUSY);
-	for (intptr_t i = 0; i <= me; i++) /* myself, and all who are resuming me */
+	for (intptr_t i = 0; i <= me; i++) /* me, and all that are resuming me */
 		CHECK_EQ(coro_resume(chain[i], 0, NULL), CORO_EBUSY);
 	CHECK_EQ(coro_free(chain[me]), CORO_EBUSY);
 	CHECK_EQ(coro_reset(chain[0], nested, NULL), CORO_EBUSY);
@@ -115,7 +115,7 @@ static intptr_t nested(void *arg, intptr_t first)
 	return 3000 + first;
 }
 
-/* Each yields to the one that resumed it, whatever lies between. */
+/* Each yields to its own resumer, whatever lies between. */
 TEST(manual_nested_resumes)
 {
 	intptr_t got;
@@ -151,8 +151,7 @@ TEST(manual_moves_between_threads)
 	CHECK_EQ(coro_free(co), CORO_OK); /* where it yielded */
 }
 
-/* ------------------------------------------------------------------------ ends, reset, deferred,
- * arena */
+/* ----------------------------------------------------------------- ends, reset, deferred, arena */
 
 static char trace[64];
 static size_t traced;
@@ -221,7 +220,7 @@ TEST(manual_defer_runs_at_every_end)
 static void note_plain(void *arg)
 {
 	note(arg);
-	/* we are on the caller's stack, in no coroutine */
+	/* on the caller's stack, in no coroutine */
 	CHECK_EQ(coro_defer(note, (void *)'?'), CORO_EPERM);
 }
 
@@ -253,7 +252,7 @@ TEST(manual_reset_and_free_run_what_was_deferred)
 	CHECK_EQ(coro_resume(co, 5, &got), CORO_MAY_RESUME);
 	CHECK_EQ(got, 6);
 	CHECK_EQ(coro_resume(co, 5, &got), CORO_FINISHED);
-	CHECK_EQ(coro_reset(co, defers_and_yields, NULL), CORO_OK); /* of an ended one */
+	CHECK_EQ(coro_reset(co, defers_and_yields, NULL), CORO_OK); /* an ended one */
 	CHECK_EQ(coro_resume(co, 1, &got), CORO_MAY_RESUME);
 	traced = 0;
 	CHECK_EQ(coro_free(co), CORO_OK);
@@ -266,7 +265,7 @@ static char *arena_block[ARENA_BLOCKS];
 
 static void arena_check(void *arg)
 {
-	(void)arg; /* a deferred function still may use the arena */
+	(void)arg; /* a deferred function may still use the arena */
 	for (size_t i = 0; i < ARENA_BLOCKS; i++)
 		for (size_t k = 0; k < arena_sizes[i % (ARENA_BLOCKS / 20)]; k++)
 			CHECK_EQ(arena_block[i][k], (char)i);
@@ -380,7 +379,7 @@ static intptr_t scheduler_calls(void *arg, intptr_t first)
 	return 0;
 }
 
-/* What need not be waited for can be had of a channel. */
+/* A coroutine resumed by hand may use a channel as long as it need not wait. */
 static intptr_t channel_calls(void *arg, intptr_t first)
 {
 	coro_chan *c, *home = NULL;
@@ -427,7 +426,7 @@ static void by_hand_inside(void *arg, void *result)
 	}
 }
 
-/* One by hand hides a scheduled one that resumes it. */
+/* A coroutine resumed by hand hides the scheduled one that resumes it. */
 TEST(manual_makes_no_scheduler_calls)
 {
 	coro_t *co = make(scheduler_calls, NULL);

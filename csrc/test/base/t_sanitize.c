@@ -1,13 +1,13 @@
 /*
- * t_sanitize.c - the sanitizers see what goes on inside coroutines: each finds a fault that is
- * planted there. In other builds there is nothing to test.
+ * t_sanitize.c - the sanitizers see inside coroutines: each finds a fault that is planted there.
+ * Other builds have nothing to test.
  */
 #include "test.h"
 
 #include <string.h>
 #include <unistd.h>
 
-/* expect - wrong(), in a process of its own, makes a sanitizer say so. */
+/* expect - wrong(), in a process of its own, makes a sanitizer print `what`. */
 __attribute__((unused)) static void expect(void (*wrong)(void), const char *what)
 {
 	static char text[1 << 16];
@@ -35,7 +35,7 @@ __attribute__((unused)) static void run_with(uint32_t workers, coro_fn a, coro_f
 #ifdef COROI_TSAN
 static uint64_t raced, here;
 
-/* Two that are on two threads at once, which nothing orders: the flag is relaxed. */
+/* Two coroutines on two threads at once, in no order: the flag is relaxed. */
 static void races(void *arg, void *result)
 {
 	(void)arg;
@@ -73,7 +73,7 @@ TEST(sanitize_sees_a_race_of_two_coroutines)
 	expect(race, "data race");
 }
 
-/* The same on one worker is none: they take turns. */
+/* The same on one worker is no race: the two take turns. */
 static void takes_turns(void *arg, void *result)
 {
 	(void)arg;
@@ -102,7 +102,7 @@ TEST(sanitize_sees_that_one_worker_has_no_races)
 static void overruns(void *arg, void *result)
 {
 	char frame[32];
-	char *volatile at = frame; /* so that no compiler sees where it goes */
+	char *volatile at = frame; /* so that no compiler sees where the pointer goes */
 
 	(void)arg;
 	(void)result;
@@ -143,7 +143,7 @@ static void looks(void *arg, void *result)
 	VALGRIND_GET_VBITS(&frame[1024], &undefined, 1);
 }
 
-/* What the last user of a stack has left there is not defined for the next. */
+/* Bytes that the last user of a stack has left are undefined for the next. */
 TEST(sanitize_sees_what_was_never_written)
 {
 	run_with(1, fills, looks);

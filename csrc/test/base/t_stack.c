@@ -1,6 +1,5 @@
 /*
- * t_stack.c - stacks: classes, guards, what is left, calls on another stack, trim. The byte cap:
- * t_cap.c.
+ * t_stack.c - stacks: classes, guards, bytes left, calls on another stack, trim. The cap: t_cap.c.
  */
 #include "test.h"
 
@@ -30,7 +29,7 @@ TEST(stack_classes)
 	CHECK_EQ(coroi_stack_class(CORO_STACK_MAX), COROI_STACK_CLASSES - 1);
 }
 
-/* touch_all - write all of the stack down to keep bytes above its guard. */
+/* touch_all - write to the whole stack, down to `keep` bytes above its guard. */
 static __attribute__((noinline, no_sanitize("address", "undefined"))) void touch_all(size_t keep)
 {
 	size_t left = coro_stack_left();
@@ -45,7 +44,7 @@ static intptr_t use_all(void *arg, intptr_t first)
 	size_t bytes = (size_t)arg, left = coro_stack_left();
 
 	(void)first;
-	CHECK(left + 512 >= bytes); /* all but what the frames so far take */
+	CHECK(left + 512 >= bytes); /* all but the frames so far */
 	CHECK(left < bytes + 4096 + coroi_page());
 	if (!SANITIZED)
 		touch_all(256);
@@ -55,7 +54,7 @@ static intptr_t use_all(void *arg, intptr_t first)
 TEST(stack_of_every_class_can_be_used_up)
 {
 	for (unsigned c = SANITIZED ? 2 : 0; c < COROI_STACK_CLASSES; c++) {
-		coro_t *co[40]; /* over more than all colours */
+		coro_t *co[40]; /* more than there are colours */
 		for (int i = 0; i < 40; i++) {
 			intptr_t got = 0;
 			CHECK_EQ(coro_new(&co[i], use_all, (void *)coroi_stack_class_bytes(c),
@@ -81,7 +80,7 @@ static void class_body(void *arg, void *result)
 	CHECK(left + 512 >= bytes && left < bytes + 4096 + coroi_page());
 }
 
-/* The loop of a finished coroutine must not be given one that wants another class. */
+/* A finished coroutine's loop must not start one that wants another class. */
 TEST(stack_classes_mixed)
 {
 	uint64_t seed = 11;
@@ -96,7 +95,7 @@ TEST(stack_classes_mixed)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------ the guard */
+/* ------------------------------------------------------------------------------------ the guard */
 
 static __attribute__((noinline, no_sanitize("address", "undefined"))) int eat(int n)
 {
@@ -147,13 +146,13 @@ static void overflow_by_hand(coro_fn unused)
 			     .ss_size = 1 << 17};
 
 	(void)unused;
-	/* workers have one, other threads bring their own */
+	/* workers have an alternate stack, other threads bring their own */
 	CHECK_EQ(sigaltstack(&alternate, NULL), 0);
 	CHECK_EQ(coro_new(&co, eat_by_hand, NULL, 0), CORO_OK);
 	coro_resume(co, 0, NULL);
 }
 
-/* It must end by the fault, and say which function it was, on a worker, and how large its stack. */
+/* The process ends by the fault, and names the function, the worker, and the size of the stack. */
 static void expect_overflow(void (*run)(coro_fn), coro_fn fn, bool worker, const char *kib)
 {
 	char text[4096], want[64];
@@ -185,7 +184,7 @@ TEST(stack_guard_faults_and_names_one_by_hand)
 	expect_overflow(overflow_by_hand, (coro_fn)(void *)eat_by_hand, false, "16 KiB");
 }
 
-/* ------------------------------------------------------------------------ coro_call_on_stack */
+/* --------------------------------------------------------------------------- coro_call_on_stack */
 
 struct deep {
 	int depth;
@@ -284,8 +283,8 @@ static void deep_scheduled(void *arg, void *result)
 	__atomic_add_fetch(&deep_done, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Suspending inside moves it to other workers; ending inside gives all its stacks back (finish
- * checks that). */
+/* Suspending inside moves the caller to other workers. Ending inside gives all its stacks back;
+ * finish checks that. */
 TEST(stack_call_scheduled)
 {
 	for (uint32_t workers = 1; workers <= 3; workers += 2) {
@@ -333,7 +332,7 @@ TEST(stack_call_ended_inside_is_joined)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------ trim */
+/* ----------------------------------------------------------------------------------------- trim */
 
 static void park_and_use(void *arg, void *result)
 {
@@ -344,7 +343,7 @@ static void park_and_use(void *arg, void *result)
 	CHECK_EQ(coro_park(), CORO_ECANCELED);
 }
 
-/* resident - by the page tables: statm is behind by some pages for each CPU of the machine. */
+/* resident - from the page tables: statm is late by some pages for each CPU. */
 static size_t resident(void)
 {
 	char line[200];
@@ -359,7 +358,7 @@ static size_t resident(void)
 	return kib << 10;
 }
 
-/* Memory really goes back to the kernel, and the stacks still in use are left alone. */
+/* Memory is given back to the kernel, and stacks in use are left alone. */
 TEST(stack_trim_gives_memory_back)
 {
 	enum { MANY = 2000 };
@@ -386,13 +385,13 @@ TEST(stack_trim_gives_memory_back)
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 }
 
-/* ------------------------------------------------------------------------ room at the cap */
+/* ------------------------------------------------------------------------------ room at the cap */
 
-/* Idle stacks make room for others of another size, dirty or not; what is in use is left alone;
- * none is given twice. */
+/* Idle stacks make room for others of another size, dirty or not. Stacks in use are left alone. No
+ * stack is given twice. */
 TEST(stack_pool_makes_room)
 {
-	/* four pages, whatever a page is; and sixteen */
+	/* four pages, whatever the size of a page; and sixteen */
 	unsigned c = (unsigned)__builtin_ctzl(coroi_page() / 4096) + 2;
 	size_t small = coroi_stack_class_bytes(c) + coroi_page(),
 	       large = coroi_stack_class_bytes(c + 2) + coroi_page();
@@ -408,7 +407,7 @@ TEST(stack_pool_makes_room)
 	coroi_stack_pool_put(&p, &s[0], 2);
 	CHECK_EQ(coroi_stack_pool_trim(&p), 2 * small); /* these are clean */
 	CHECK_EQ(coroi_stack_pool_get(&p, c + 2, &l[0], 1), 0);
-	CHECK_EQ(p.stacks, 8); /* in vain nothing is taken */
+	CHECK_EQ(p.stacks, 8); /* nothing is taken where that would not be enough */
 	coroi_stack_pool_put(&p, &s[2], 2);
 	CHECK_EQ(coroi_stack_pool_get(&p, c + 2, &l[0], 1), 1);
 	memset(l[0]->low, 1, large - 64);
@@ -416,7 +415,7 @@ TEST(stack_pool_makes_room)
 	CHECK_EQ(coroi_stack_pool_get(&p, c, &again[0], 1), 0);
 	CHECK_EQ(s[7]->low[0], 7);
 	coroi_stack_pool_put(&p, &l[0], 1);
-	for (int i = 0; i < 4; i++) { /* hollow ones first, at their old places */
+	for (int i = 0; i < 4; i++) { /* hollow ones first, at their old addresses */
 		CHECK_EQ(coroi_stack_pool_get(&p, c, &again[i], 1), 1);
 		CHECK(again[i] == s[0] || again[i] == s[1] || again[i] == s[2] || again[i] == s[3]);
 		for (int k = 0; k < i; k++)

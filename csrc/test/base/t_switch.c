@@ -1,6 +1,6 @@
 /*
  * t_switch.c - what a switch keeps: callee-saved registers, floating-point locals, the alignment of
- * the stack; and where unwinding ends.
+ * the stack. Where unwinding ends.
  */
 #include "test.h"
 
@@ -74,7 +74,7 @@ static void check_kept(void (*fn)(void), uint64_t seed)
 		CHECK(in[i] == out[i]);
 }
 
-/* ------------------------------------------------------------------------ by hand */
+/* -------------------------------------------------------------------------------------- by hand */
 
 #define ROUNDS 200
 
@@ -99,7 +99,7 @@ static void resume_it(void)
 	CHECK(status == CORO_MAY_RESUME || status == CORO_FINISHED);
 }
 
-/* The resumer's registers as well as those of what it resumes, of three that take turns. */
+/* The registers of the resumer and of the resumed, with three that take turns. */
 TEST(switch_keeps_registers_by_hand)
 {
 	coro_t *co[3];
@@ -118,7 +118,7 @@ TEST(switch_keeps_registers_by_hand)
 	}
 }
 
-/* ------------------------------------------------------------------------ scheduled */
+/* ------------------------------------------------------------------------------------ scheduled */
 
 static uint64_t keepers_done;
 
@@ -141,7 +141,7 @@ static void spawn_it(void)
 static void park_it(void)
 {
 	coro_handle me = coro_self();
-	/* a call between */
+	/* a call in between */
 	CHECK_EQ(coro_scheduler_spawn(NULL, NULL, noop, NULL, 0, NULL), CORO_EINVAL);
 	CHECK_EQ(coro_wake(me), CORO_OK);
 	CHECK_EQ(coro_park(), CORO_OK);
@@ -185,8 +185,7 @@ TEST(switch_keeps_registers_scheduled)
 	}
 }
 
-/* ------------------------------------------------------------------------ floating point and
- * alignment */
+/* ----------------------------------------------------------------- floating point and alignment */
 
 static uint64_t floats_done;
 
@@ -237,7 +236,7 @@ static void aligned_scheduled(void *arg, void *result)
 	CHECK_EQ((uintptr_t)arg & 15, 0);
 }
 
-/* The ABI wants frames 16-aligned; vector code crashes where they are not. Over all colours of
+/* The ABI wants frames aligned to 16; vector code crashes where they are not. With all colours of
  * stack tops. */
 TEST(switch_aligns_stacks)
 {
@@ -257,7 +256,7 @@ TEST(switch_aligns_stacks)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------ unwinding */
+/* ------------------------------------------------------------------------------------ unwinding */
 
 struct trace {
 	int frames;
@@ -272,7 +271,7 @@ static _Unwind_Reason_Code note(struct _Unwind_Context *c, void *arg)
 	return t->frames < 50 ? _URC_NO_REASON : _URC_NORMAL_STOP;
 }
 
-/* The way an exception of C++ or a profiler goes: it ends, by itself, in the function that every
+/* An exception of C++ or a profiler walks so: the walk ends by itself, in the function that every
  * stack begins with. */
 static void check_unwinds(void)
 {

@@ -1,5 +1,5 @@
 /*
- * t_sys.c - the ground floor: aligned memory, and the lock that sleeps.
+ * t_sys.c - the lowest layer: aligned memory, and the lock that sleeps.
  */
 #include "test.h"
 
@@ -17,7 +17,7 @@ static bool is_mapped(const void *page)
 	return mincore((void *)page, 4096, &there) == 0;
 }
 
-/* What lies before and behind an aligned piece is not kept. */
+/* Nothing before or behind an aligned piece stays mapped. */
 TEST(sys_map_is_aligned_and_no_larger)
 {
 	for (size_t align = 4096; align <= 4 << 20; align *= 2) {
@@ -40,7 +40,7 @@ TEST(sys_map_of_too_much)
 {
 	errno = 77;
 	CHECK(coroi_map(SIZE_MAX / 4, 4096) == NULL);
-	if (!SANITIZED) /* it warns of so much */
+	if (!SANITIZED) /* a sanitizer warns of so large a size */
 		CHECK(coroi_alloc(SIZE_MAX / 4, 64) == NULL);
 	CHECK_EQ(errno, 77);
 }
@@ -68,7 +68,7 @@ TEST(sys_lock_excludes_and_sleeps)
 {
 	pthread_t t[THREADS];
 
-	coroi_lock(&lock); /* until one of them is about to sleep */
+	coroi_lock(&lock); /* until one of the two is about to sleep */
 	for (uintptr_t i = 0; i < THREADS; i++)
 		thread_start(&t[i], takes_turns, (void *)(i + 1));
 	while (__atomic_load_n(&lock.word, __ATOMIC_SEQ_CST) != 2)
@@ -80,14 +80,14 @@ TEST(sys_lock_excludes_and_sleeps)
 	CHECK_EQ(lock.word, 0);
 }
 
-/* A counter that is full is ringing. */
+/* A full counter is ringing. */
 TEST(sys_ring_of_a_full_counter)
 {
 	int fd = coroi_event_open();
 	uint64_t full = UINT64_MAX - 1, got = 0;
 
 	CHECK(fd >= 0);
-	CHECK_EQ(read(fd, &got, sizeof got), -1); /* nobody has rung, and nobody waits */
+	CHECK_EQ(read(fd, &got, sizeof got), -1); /* nobody has rung, and the read does not block */
 	CHECK_EQ(write(fd, &full, sizeof full), sizeof full);
 	errno = 77;
 	coroi_event_ring(fd);

@@ -1,6 +1,7 @@
 /*
- * t_dispatch.c - the bare dispatcher: frames are what they were whenever their owner goes on, its
- * policy is asked when it is to be, and a block that has no memory is an error.
+ * t_dispatch.c - the manual dispatcher: frames are unchanged when their owner goes on; the policy
+ * is called when it is to be; a block without memory is an error; several runs and threads. Misuse:
+ * t_dispatch_misuse.c; ends: t_dispatch_end.c.
  */
 #include "fifo.h"
 
@@ -31,10 +32,10 @@ TEST(dispatch_frames_last_on_stacks_of_any_size)
 	}
 }
 
-/* Each stands where the one before stood. */
+/* Each body stands at the address of the one before. */
 static uintptr_t stood;
 
-static void same_place(uintptr_t at)
+static void same_address(uintptr_t at)
 {
 	CHECK(!stood || stood == at);
 	stood = at;
@@ -42,11 +43,11 @@ static void same_place(uintptr_t at)
 
 static void stands(struct player *p)
 {
-	same_place((uintptr_t)__builtin_frame_address(0));
+	same_address((uintptr_t)__builtin_frame_address(0));
 	p->rounds = 1;
 }
 
-TEST(dispatch_who_never_blocks_is_only_called)
+TEST(dispatch_one_that_never_blocks_is_only_called)
 {
 	fifo_open(0);
 	stood = 0;
@@ -62,16 +63,16 @@ TEST(dispatch_who_never_blocks_is_only_called)
 	fifo_close();
 }
 
-/* Who blocks stands at the same place as who does not, whoever was there before. */
+/* One that blocks stands at the same address as one that does not, whatever ran there before. */
 static void stands_and_blocks(struct player *p)
 {
-	same_place((uintptr_t)__builtin_frame_address(0));
+	same_address((uintptr_t)__builtin_frame_address(0));
 	if (p->id % 3)
 		CHECK_EQ(coro_dispatch_block(), CORO_OK);
-	same_place((uintptr_t)__builtin_frame_address(0));
+	same_address((uintptr_t)__builtin_frame_address(0));
 }
 
-TEST(dispatch_all_stand_at_one_place)
+TEST(dispatch_all_stand_at_one_address)
 {
 	fifo_open(0);
 	stood = 0;
@@ -80,11 +81,11 @@ TEST(dispatch_all_stand_at_one_place)
 }
 
 #ifdef COROI_ASAN
-/* Where the one who blocks has a variable: nobody may look there but itself. */
+/* A variable of a blocked coroutine: no other may look there. */
 static const volatile uint64_t *not_yours;
 static unsigned looks;
 
-/* A dispatcher that asks on the stack itself, after an end, stands there. */
+/* After an end, the dispatcher calls its policy on the stack itself. */
 static void look(void)
 {
 	if (!fifo.last || coro_dispatch_status(fifo.last) != CORO_MAY_RESUME)
@@ -115,7 +116,7 @@ static void shows_its_own_and_stays(struct player *p)
 	p->rounds = mine;
 }
 
-/* Alone it is the occupant, and goes on where it stands; of three each is copied. */
+/* One alone stays the occupant, and goes on in its frames. Of three, each is copied. */
 TEST(dispatch_frames_are_poisoned_while_their_owner_is_blocked)
 {
 	for (unsigned n = 1; n <= 3; n += 2) {
@@ -132,7 +133,7 @@ static coro_dispatched *nobody_after_one(coro_dispatcher *d, void *user)
 	return fifo.asked ? (fifo.asked = 0, NULL) : fifo_next(d, user);
 }
 
-/* After the run nobody stands there; nor is anything poisoned for whoever has the memory later. */
+/* After the run no coroutine stands there. The memory is not poisoned for its next owner. */
 TEST(dispatch_frames_are_poisoned_until_the_dispatcher_is_freed)
 {
 	coro_dispatch_policy p = fifo_policy;
@@ -189,8 +190,7 @@ TEST(dispatch_alone_one_is_not_copied)
 	fifo_close();
 }
 
-/* A blocked one owns its live bytes: some hundred. A tenth of a frame's size is what the others may
- * differ by. */
+/* A blocked coroutine owns its live bytes: some hundred. */
 TEST(dispatch_a_blocked_one_owns_its_live_bytes)
 {
 	fifo_open(0);
@@ -199,7 +199,7 @@ TEST(dispatch_a_blocked_one_owns_its_live_bytes)
 	CHECK_EQ(fifo.allocs, 1000);
 }
 
-/* A buffer that is too small, or much too large, makes way for another; one that fits stays. */
+/* A buffer that is too small, or much too large, is replaced. One that fits is kept. */
 static void grows_and_shrinks(struct player *p)
 {
 	with_pattern(10, p->id);
@@ -229,13 +229,13 @@ TEST(dispatch_buffers_fit)
 	fifo_run_all(fifo_enter_many(1, grows_and_shrinks), 1, CORO_FINISHED);
 }
 
-/* ------------------------------------------------------------------------------ in a ring of
- * many */
+/* ------------------------------------------------------------------------------- a ring of many */
 
 static uint64_t *permits;
 static unsigned ring;
 
-/* Its own permit is taken, and its neighbour's given, so often; then there is none left for it. */
+/* n times, each takes a permit of its own and gives its neighbour one; in the end none is left for
+ * it. */
 static void in_ring(struct player *p)
 {
 	volatile uint64_t own = p->id * 7919;
@@ -251,22 +251,23 @@ static void in_ring(struct player *p)
 
 TEST(dispatch_ring_of_many)
 {
-	for (unsigned tokens = 1; tokens <= 8; tokens += 7) {
-		ring = tokens == 1 ? 100 : 2000;
+	for (unsigned permits_there = 1; permits_there <= 8; permits_there += 7) {
+		ring = permits_there == 1 ? 100 : 2000;
 		fifo_open(0);
 		permits = calloc(ring, sizeof *permits);
 		for (unsigned i = 0; i < ring; i++)
-			permits[i] = tokens > 1 || i == 0;
+			permits[i] = permits_there > 1 || i == 0;
 		fifo_run_all(fifo_enter_many(ring, in_ring), ring, CORO_FINISHED);
 		for (unsigned i = 0; i < ring; i++)
-			CHECK_EQ(permits[i], tokens > 1 || i == 0);
+			CHECK_EQ(permits[i], permits_there > 1 || i == 0);
 		free(permits);
 	}
 }
 
-/* ---------------------------------------------------------------------------------- no memory */
+/* ------------------------------------------------------------------------------------ no memory */
 
-/* For want of a buffer its block is an error, nothing else has happened, and it may try again. */
+/* Without a buffer, the block is an error. Nothing else has happened, and the coroutine may try
+ * again. */
 static void tries_again(struct player *p)
 {
 	volatile uint64_t own = p->id;
@@ -300,7 +301,7 @@ TEST(dispatch_no_memory_is_an_error_of_the_block)
 		for (unsigned i = 0; i < 5; i++)
 			CHECK_EQ(coro_dispatch_status(&p[i].own), CORO_FINISHED);
 		refused = fifo.fail_in < 0;
-		CHECK(fifo.refused <= 1); /* one that has a larger one is not told */
+		CHECK(fifo.refused <= 1); /* no refusal is seen by one with a larger buffer */
 		free(p);
 		fifo_close();
 		CHECK(k < 1000);
@@ -349,4 +350,133 @@ TEST(dispatch_odd_buffers_are_refused)
 	CHECK_EQ(coro_dispatch_new(&dispatcher, &policy), CORO_OK);
 	fifo_run_all(fifo_enter_many(3, is_refused), 3, CORO_FINISHED);
 	CHECK_EQ(fifo.allocs, 9);
+}
+
+/* ---------------------------------------------------------------- several runs, several threads */
+
+static unsigned stop_after;
+
+static void stop_when_asked(void)
+{
+	if (stop_after && --stop_after == 0)
+		fifo.wrong = (coro_dispatched *)&fifo; /* replaced in stopping_next */
+}
+
+static coro_dispatched *stopping_next(coro_dispatcher *d, void *user)
+{
+	coro_dispatched *c = fifo_next(d, user);
+
+	if (c != (coro_dispatched *)&fifo)
+		return c;
+	if (fifo.last && coro_dispatch_status(fifo.last) == CORO_MAY_RESUME)
+		fifo_ready(fifo.last);
+	return fifo.last = NULL;
+}
+
+static void *run_elsewhere(void *arg)
+{
+	(void)arg;
+	stop_after = 57;
+	fifo_run();
+	return NULL;
+}
+
+/* Between two runs, blocked coroutines lie in their buffers. Any thread may make the next run. */
+TEST(dispatch_moves_between_threads)
+{
+	coro_dispatch_policy policy = fifo_policy;
+	unsigned n = 50, runs = 0, ended;
+
+	policy.next = stopping_next;
+	fifo_reset();
+	fifo.asking = stop_when_asked;
+	fifo.random = 9;
+	CHECK_EQ(coro_dispatch_new(&dispatcher, &policy), CORO_OK);
+	struct player *p = fifo_enter_many(n, any_frames);
+	do {
+		pthread_t t;
+		if (fifo.live)
+			CHECK_EQ(coro_dispatch_free(dispatcher), CORO_EBUSY);
+		thread_start(&t, run_elsewhere, NULL);
+		thread_join(t);
+		run_elsewhere(NULL);
+		runs++;
+		ended = 0;
+		for (unsigned i = 0; i < n; i++)
+			ended += coro_dispatch_status(&p[i].own) == CORO_FINISHED;
+		if (runs == 1)
+			CHECK(fifo.live > 0);
+	} while (ended < n);
+	CHECK(runs > 1);
+	free(p);
+	fifo_close();
+}
+
+static pthread_barrier_t both;
+
+static void *runs_meanwhile(void *arg)
+{
+	(void)arg;
+	CHECK_EQ(coro_dispatch_run(dispatcher), CORO_EBUSY);
+	CHECK_EQ(coro_dispatch_free(dispatcher), CORO_EBUSY);
+	pthread_barrier_wait(&both);
+	return NULL;
+}
+
+static void lets_another_try(struct player *p)
+{
+	pthread_t t;
+
+	thread_start(&t, runs_meanwhile, NULL);
+	pthread_barrier_wait(&both);
+	thread_join(t);
+	p->rounds++;
+}
+
+TEST(dispatch_runs_on_one_thread_at_a_time)
+{
+	pthread_barrier_init(&both, NULL, 2);
+	fifo_open(0);
+	struct player *p = fifo_enter_many(1, lets_another_try);
+	fifo_run();
+	CHECK_EQ(p->rounds, 1);
+	fifo_run_all(p, 1, CORO_FINISHED);
+	pthread_barrier_destroy(&both);
+}
+
+static void *has_its_own(void *arg)
+{
+	(void)arg;
+	coro_dispatcher *mine;
+
+	CHECK_EQ(coro_dispatch_new(&mine, &fifo_policy), CORO_OK);
+	CHECK_EQ(coro_dispatch_free(mine), CORO_OK);
+	CHECK(!coro_dispatch_self());
+	return NULL;
+}
+
+static void *drops_from_outside(void *arg)
+{
+	CHECK_EQ(coro_dispatch_drop(arg), CORO_EBUSY);
+	return NULL;
+}
+
+static void is_alone_with_it(struct player *p)
+{
+	pthread_t t;
+
+	thread_start(&t, has_its_own, NULL);
+	thread_join(t);
+	thread_start(&t, drops_from_outside, &p[1].own);
+	thread_join(t);
+	CHECK_EQ(coro_dispatch_block(), CORO_OK);
+}
+
+TEST(dispatch_belongs_to_its_thread)
+{
+	fifo_open(0);
+	struct player *p = calloc(2, sizeof *p);
+	fifo_enter(&p[0], is_alone_with_it);
+	fifo_enter(&p[1], nothing);
+	fifo_run_all(p, 2, CORO_FINISHED);
 }

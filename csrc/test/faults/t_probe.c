@@ -8,6 +8,7 @@
 #include "scenarios.h"
 
 #include "kernel/gocall.h"
+#include "kernel/worker.h"
 #include "dispatch/policy.h"
 #include "base/sys.h"
 
@@ -225,7 +226,7 @@ static void segv(int how)
 		strays((void *)8, NULL);
 	} else if (how & STRAY_IN_GO) {
 		stand_in(strays_in_go);
-		s->go_id = 1;
+		s->bell.go_id = 1;
 		spawn(s, calls_go, NULL, 0);
 	} else if (how & STRAY_ABOVE) {
 		spawn(s, strays_above, NULL, 0);

@@ -1,19 +1,19 @@
 /*
- * t_block.c - calls that block, and coroutines that go on on a thread of their own.
+ * t_blocking.c - blocking calls, and coroutines that go on on threads of their own.
  */
 #include "test.h"
 
+#include "io/blocking.h"
+#include "kernel/service.h"
 #include "kernel/worker.h"
 
 #include <sched.h>
 #include <string.h>
 #include <unistd.h>
 
-#define MS UINT64_C(1000000)
-
 static uint64_t made, done, at_once, most_at_once, canceled;
 
-static void naps(void *arg)
+static void sleeps_for(void *arg)
 {
 	uint64_t now = __atomic_add_fetch(&at_once, 1, __ATOMIC_SEQ_CST),
 		 most = __atomic_load_n(&most_at_once, __ATOMIC_SEQ_CST);
@@ -22,7 +22,7 @@ static void naps(void *arg)
 							  __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 		;
 	CHECK_EQ(coro_park(), CORO_EPERM);
-	CHECK_EQ(coro_blocking(naps, arg), CORO_EPERM);
+	CHECK_EQ(coro_blocking(sleeps_for, arg), CORO_EPERM);
 	CHECK_EQ(coro_thread_begin(), CORO_EPERM);
 	CHECK_EQ(coro_thread_end(), CORO_EPERM);
 	usleep(*(unsigned *)arg);
@@ -36,7 +36,7 @@ static void blocks(void *arg, void *result)
 	(void)result;
 
 	memcpy(&us, arg, sizeof us);
-	int status = coro_blocking(naps, &us);
+	int status = coro_blocking(sleeps_for, &us);
 	if (status == CORO_ECANCELED) {
 		add_one(&canceled);
 		return;
@@ -53,7 +53,7 @@ static coro_scheduler *with_threads(uint32_t workers, uint32_t flags, uint32_t t
 	return start(&o);
 }
 
-TEST(block_calls_are_made_once_by_so_many_threads)
+TEST(block_calls_are_made_once_by_n_threads)
 {
 	for (uint32_t threads = 1; threads <= 8; threads *= 2) {
 		coro_scheduler *s = with_threads(2, CORO_PAUSED, threads);
@@ -97,7 +97,7 @@ static void held(void *arg, void *result)
 	add_one(&made);
 }
 
-/* One worker, and it goes on while a call blocks. */
+/* One worker, which goes on during a blocking call. */
 TEST(block_the_worker_goes_on)
 {
 	coro_scheduler *s = start_with(1, 0);
@@ -110,14 +110,14 @@ TEST(block_the_worker_goes_on)
 	coro_blocked b;
 	while (coro_scheduler_blocked(s, &b, 1) != 1)
 		sleep_us(100);
-	CHECK_EQ(b.waits, 'b');
+	CHECK_EQ(b.waits, CORO_WAIT_BLOCKING);
 	__atomic_store_n(&release, 1, __ATOMIC_RELEASE);
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	CHECK_EQ(made, 1);
 	finish(s);
 }
 
-/* A cancel takes back what has not begun, and waits for what has. */
+/* A cancel withdraws a call that has not begun, and waits for one that has. */
 TEST(block_cancel)
 {
 	coro_scheduler *s = with_threads(2, 0, 1);
@@ -150,16 +150,16 @@ static void refused(void *arg, void *result)
 
 	CHECK_EQ(coro_blocking(NULL, NULL), CORO_EINVAL);
 	fail_thread = 0;
-	CHECK_EQ(coro_blocking(naps, &us), CORO_EAGAIN);
+	CHECK_EQ(coro_blocking(sleeps_for, &us), CORO_EAGAIN);
 	fail_thread = 0;
 	CHECK_EQ(coro_thread_begin(), CORO_EAGAIN);
 	CHECK_EQ(coro_thread_end(), CORO_EPERM);
 	fail_thread = -1;
-	CHECK_EQ(coro_blocking(naps, &us), CORO_OK);
+	CHECK_EQ(coro_blocking(sleeps_for, &us), CORO_OK);
 	CHECK_EQ(coro_thread_begin(), CORO_OK);
 	CHECK_EQ(coro_thread_end(), CORO_OK);
 	CHECK_EQ(coro_cancel(coro_self()), CORO_OK);
-	CHECK_EQ(coro_blocking(naps, &us), CORO_ECANCELED);
+	CHECK_EQ(coro_blocking(sleeps_for, &us), CORO_ECANCELED);
 	CHECK_EQ(coro_thread_begin(), CORO_ECANCELED);
 	add_one(&done);
 }
@@ -168,7 +168,7 @@ TEST(block_refusals)
 {
 	coro_scheduler *s = start_with(1, 0);
 
-	CHECK_EQ(coro_blocking(naps, NULL), CORO_EPERM);
+	CHECK_EQ(coro_blocking(sleeps_for, NULL), CORO_EPERM);
 	CHECK_EQ(coro_thread_begin(), CORO_EPERM);
 	CHECK_EQ(coro_thread_end(), CORO_EPERM);
 	spawn(s, refused, NULL, 0);
@@ -181,7 +181,7 @@ TEST(block_refusals)
 static void deferred(void *arg)
 {
 	(void)arg;
-	CHECK(coro_worker() >= 0); /* wherever its body has ended */
+	CHECK(coro_worker() >= 0); /* wherever the body has ended */
 	add_one(&made);
 }
 
@@ -203,7 +203,7 @@ static void rides(void *arg, void *result)
 		usleep((unsigned)(rnd(&seed) % 100));
 		d *= 1.0001;
 		if (k == 19 && i % 2)
-			break; /* it ends there */
+			break; /* the coroutine ends on its thread */
 		CHECK_EQ(coro_thread_end(), CORO_OK);
 		CHECK(coro_worker() >= 0);
 		CHECK_EQ(coro_yield(), CORO_OK);
@@ -235,7 +235,7 @@ static void woken_meanwhile(void *arg, void *result)
 		CHECK_EQ(coro_thread_begin(), CORO_OK);
 		CHECK_EQ(coro_wake(me), CORO_OK);
 		CHECK_EQ(coro_thread_end(), CORO_OK);
-		CHECK_EQ(coro_park(), CORO_OK); /* the permit has stayed */
+		CHECK_EQ(coro_park(), CORO_OK); /* the permit is still there */
 	}
 	add_one(&done);
 }
@@ -251,8 +251,7 @@ TEST(block_wakes_while_away_are_kept)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------------------- threads
- * that end */
+/* ----------------------------------------------------------------------------- threads that end */
 
 static void blocks_again(void *arg, void *result)
 {
@@ -262,19 +261,20 @@ static void blocks_again(void *arg, void *result)
 	memcpy(&seed, arg, 8);
 	for (n = scaled(500); n; n--) {
 		unsigned us = (unsigned)(rnd(&seed) % 20);
-		CHECK_EQ(coro_blocking(naps, &us), CORO_OK);
+		CHECK_EQ(coro_blocking(sleeps_for, &us), CORO_OK);
 		if (rnd(&seed) % 4 == 0)
 			CHECK_EQ(coro_sleep(rnd(&seed) % 100000), CORO_OK);
 	}
 	add_one(&done);
 }
 
-/* An idle thread ends, or has a call, or is told to end as the scheduler does: one of them. */
+/* An idle thread ends, or gets a call, or is told to end together with the scheduler: exactly one
+ * of these. */
 TEST(block_idle_threads_end)
 {
 	for (uint64_t idle = 0; idle <= 20000; idle += 10000) {
 		coro_scheduler *s = with_threads(2, 0, 4);
-		s->pool.idle_ns = idle;
+		coroi_blocking_pool(s)->idle_ns = idle;
 		done = made = 0;
 		for (uint64_t i = 1; i <= 8; i++)
 			spawn(s, blocks_again, &i, 8);
@@ -282,23 +282,23 @@ TEST(block_idle_threads_end)
 		CHECK_EQ(done, 8);
 		CHECK_EQ(made, 8 * scaled(500));
 		for (uint32_t left = 1; left;) {
-			coroi_lock(&s->pool.lock);
-			left = s->pool.threads;
-			coroi_unlock(&s->pool.lock);
+			coroi_lock(&coroi_blocking_pool(s)->lock);
+			left = coroi_blocking_pool(s)->threads;
+			coroi_unlock(&coroi_blocking_pool(s)->lock);
 			sched_yield();
 		}
-		CHECK(!s->pool.idle);
+		CHECK(!coroi_blocking_pool(s)->idle);
 		finish(s);
 	}
 }
 
 static void *closes_pool(void *arg)
 {
-	coroi_pool_close(arg);
+	coroi_services_close(arg);
 	return NULL;
 }
 
-/* A thread that comes back from its call while all are told to end. */
+/* A thread returns from its call while all threads are told to end. */
 TEST(block_a_thread_ends_after_its_call)
 {
 	coro_scheduler *s = with_threads(1, 0, 1);
@@ -306,16 +306,16 @@ TEST(block_a_thread_ends_after_its_call)
 
 	spawn(s, held, NULL, 0);
 	until_waiting(s, 1);
-	thread_start(&t, closes_pool, &s->pool);
+	thread_start(&t, closes_pool, s);
 	for (bool closing = false; !closing;) {
-		coroi_lock(&s->pool.lock);
-		closing = s->pool.closing;
-		coroi_unlock(&s->pool.lock);
+		coroi_lock(&coroi_blocking_pool(s)->lock);
+		closing = coroi_blocking_pool(s)->closing;
+		coroi_unlock(&coroi_blocking_pool(s)->lock);
 		sched_yield();
 	}
 	__atomic_store_n(&release, 1, __ATOMIC_RELEASE);
 	thread_join(t);
-	CHECK_EQ(s->pool.threads, 0);
+	CHECK_EQ(coroi_blocking_pool(s)->threads, 0);
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	CHECK_EQ(made, 1);
 	finish(s);
@@ -328,12 +328,12 @@ static void refused_beside_one(void *arg, void *result)
 	(void)result;
 
 	fail_thread = 0;
-	CHECK_EQ(coro_blocking(naps, &us), CORO_OK);
+	CHECK_EQ(coro_blocking(sleeps_for, &us), CORO_OK);
 	CHECK_EQ(fail_thread, -1);
 	add_one(&done);
 }
 
-/* No second thread is to be had: the first one makes the call too. */
+/* There is no second thread: the first one makes this call, too. */
 TEST(block_by_the_threads_that_there_are)
 {
 	coro_scheduler *s = with_threads(1, 0, 2);
@@ -341,11 +341,11 @@ TEST(block_by_the_threads_that_there_are)
 	spawn(s, held, NULL, 0);
 	until_waiting(s, 1);
 	spawn(s, refused_beside_one, NULL, 0);
-	/* and its thread has not come for another one by then */
+	/* and the thread has not come for another call yet */
 	for (bool queued = false; !queued;) {
-		coroi_lock(&s->pool.lock);
-		queued = s->pool.first != NULL;
-		coroi_unlock(&s->pool.lock);
+		coroi_lock(&coroi_blocking_pool(s)->lock);
+		queued = coroi_blocking_pool(s)->first != NULL;
+		coroi_unlock(&coroi_blocking_pool(s)->lock);
 		sched_yield();
 	}
 	__atomic_store_n(&release, 1, __ATOMIC_RELEASE);

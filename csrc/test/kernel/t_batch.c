@@ -1,5 +1,5 @@
 /*
- * t_batch.c - many spawns from outside in one box, as the Go side sends them.
+ * t_batch.c - batches: many spawns from outside in one node, as the Go side sends them.
  */
 #include "test.h"
 
@@ -18,7 +18,7 @@ static void adds(void *arg, void *result)
 
 	CHECK(result == NULL || (((uintptr_t)result & 15) == 0 && *(uint64_t *)result == 0));
 	if (result)
-		*(uint64_t *)result = 1; /* nobody reads it */
+		*(uint64_t *)result = 1; /* a result without a reader */
 	memcpy(&n, arg, 8);
 	__atomic_add_fetch(&sum, n, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&count, 1, __ATOMIC_RELAXED);
@@ -38,7 +38,7 @@ static struct coroi_fill fill(coro_scheduler *s, coro_fn fn, uint8_t arg_bytes)
 	return (struct coroi_fill){.fn = fn, .class = s->class, .arg_bytes = arg_bytes};
 }
 
-/* open_one - an empty batch, and credit for all that it can hold. */
+/* open_one - an empty batch, and credit for all that the batch can hold. */
 static struct coroi_batch *open_one(coro_scheduler *s, uint32_t *credit)
 {
 	struct coroi_batch *p;
@@ -50,7 +50,7 @@ static struct coroi_batch *open_one(coro_scheduler *s, uint32_t *credit)
 	return p;
 }
 
-/* add - A1. Returns the words of the spawn. */
+/* add - A1. Returns how many words the spawn takes. */
 static uint32_t add(struct coroi_batch *p, uint32_t at, coro_scheduler *s, coro_fn fn,
 		    const void *arg, size_t arg_bytes, bool result)
 {
@@ -70,7 +70,7 @@ static bool has_room(uint32_t words)
 	return words + COROI_BATCH_ROOM <= COROI_BATCH_WORDS;
 }
 
-/* send - a closed one. */
+/* send - send a closed batch. */
 static void send(coro_scheduler *s, struct coroi_batch *p, uint32_t words, uint32_t to)
 {
 	at_store_rlx(&p->state, words | COROI_BATCH_CLOSED);
@@ -80,8 +80,7 @@ static void send(coro_scheduler *s, struct coroi_batch *p, uint32_t words, uint3
 	coroi_notify_pushed(w);
 }
 
-/* ------------------------------------------------------------------------ all arrive, with their
- * arguments */
+/* ------------------------------------------------------------- all arrive, with their arguments */
 
 struct sender {
 	coro_scheduler *s;
@@ -97,7 +96,7 @@ static void *sends(void *arg)
 		uint32_t credit, words = 0;
 		struct coroi_batch *p = open_one(d->s, &credit);
 		CHECK(p && credit == COROI_BATCH_WORDS);
-		if (rnd(&d->seed) % 8 == 0) { /* thought better of it */
+		if (rnd(&d->seed) % 8 == 0) { /* the sender changes its mind */
 			coroi_batch_drop(&d->s->slab, p);
 			coroi_slab_refund(&d->s->slab, credit);
 			continue;
@@ -163,7 +162,7 @@ TEST(batch_of_many_alike)
 	}
 }
 
-/* ------------------------------------------------------------------------ order */
+/* ---------------------------------------------------------------------------------------- order */
 
 static uint64_t next_one;
 
@@ -176,8 +175,7 @@ static void in_order(void *arg, void *result)
 	next_one++;
 }
 
-/* What one thread sends to one worker starts in the order in which it was sent, batches and single
- * ones. */
+/* What one thread sends to one worker starts in the order of sending, in batches and one by one. */
 TEST(batch_keeps_order)
 {
 	coro_scheduler *s = start_with(1, 0);
@@ -202,8 +200,7 @@ TEST(batch_keeps_order)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------ batches that stay
- * open */
+/* ----------------------------------------------------------------------- batches that stay open */
 
 /* A sender that spawns one by one, as csrc/submitter.go does. */
 struct single {
@@ -285,8 +282,8 @@ static void trickle(uint32_t workers, uint32_t flags, bool pauses, uint64_t n)
 	CHECK_EQ(count, SENDERS * n);
 	CHECK(sum == want);
 	CHECK(pushes >= SENDERS);
-	/* every credit came back: all workers rest */
-	CHECK_EQ(at_load_seq(&s->slab.granted), s->outside.credit);
+	/* every credit has come back: all workers are at rest */
+	CHECK_EQ(at_load_seq(&s->slab.granted), s->outside.mags.credit);
 	finish(s);
 }
 
@@ -308,7 +305,7 @@ TEST(batch_open_ones_into_a_pause)
 	trickle(2, CORO_PAUSED, false, 2000);
 }
 
-/* One that will be joined comes with its record, among others that have none. */
+/* A coroutine that will be joined comes with its record, among others that have none. */
 TEST(batch_with_a_record)
 {
 	coro_scheduler *s = start_with(2, 0);
@@ -348,8 +345,8 @@ static void computes(void *arg, void *result)
 		at_relax();
 }
 
-/* What comes into the open batch of a worker that computes is run by another one; nobody has to
- * knock. */
+/* What comes into the open batch of a worker that computes is run by another worker. Nobody
+ * knocks. */
 TEST(batch_of_one_that_computes)
 {
 	coro_scheduler *s = start_with(2, 0);
@@ -379,7 +376,7 @@ TEST(batch_of_one_that_computes)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------ the cap; closing */
+/* ----------------------------------------------------------------------------- the cap; closing */
 
 TEST(batch_at_the_cap)
 {
@@ -398,7 +395,7 @@ TEST(batch_at_the_cap)
 		CHECK_EQ(coro_scheduler_run(s), CORO_OK);
 		CHECK_EQ(count, n);
 	}
-	coro_scheduler_trim(s); /* no spare ones */
+	coro_scheduler_trim(s); /* no spare records */
 	fail_alloc = 0;
 	struct coroi_fill q = fill(s, counts, 0);
 	count = 0;
@@ -416,7 +413,8 @@ static void must_not_start(void *arg, void *result)
 	CHECK(!"started");
 }
 
-/* Undelivered ones count as never started; the leak checker looks for their boxes. */
+/* Spawns that are never delivered count as never started. The leak checker looks for their
+ * batches. */
 TEST(batch_dropped_by_close)
 {
 	for (uint32_t workers = 1; workers <= 3; workers++) {
@@ -429,7 +427,7 @@ TEST(batch_dropped_by_close)
 	}
 }
 
-/* A close while they stream in: each is started or dropped, and the close comes back. */
+/* A close while batches stream in: each spawn is started or dropped, and the close returns. */
 TEST(batch_and_close_with_cancel)
 {
 	for (uint64_t i = 0; i < scaled(200); i++) {

@@ -1,6 +1,6 @@
 /*
- * t_cancel.c - cancelling one coroutine: wherever it is, by whomever, at whatever moment; and
- * nobody else.
+ * t_cancel.c - cancel of one coroutine: in every state, by every kind of caller, at every moment.
+ * No other coroutine is canceled. Counted under load: t_cancel_storm.c.
  */
 #include "test.h"
 
@@ -25,7 +25,7 @@ static bool flag_is_up(void)
 	return __atomic_load_n(&flag, __ATOMIC_ACQUIRE);
 }
 
-/* blocked - wait until n coroutines wait. */
+/* blocked - return when n coroutines wait. */
 static void blocked(coro_scheduler *s, size_t n)
 {
 	until_waiting(s, n);
@@ -38,9 +38,10 @@ static void never(void *arg, void *result)
 	CHECK(!"a canceled one was started");
 }
 
-/* ------------------------------------------------------------------------ one at a time */
+/* -------------------------------------------------------------------------------- one at a time */
 
-/* Two waits in a row are cancelled, a permit is taken between them, and coro_canceled says so. */
+/* Two waits in a row are canceled, a permit is taken between them, and coro_canceled tells of
+ * it. */
 static void parks(void *arg, void *result)
 {
 	(void)arg;
@@ -79,7 +80,7 @@ static coro_handle spawn_joinable(coro_scheduler *s, coro_fn fn, const void *arg
 
 static int32_t joined;
 
-/* takes - joins what joins, for the threads of a test, which cannot. */
+/* takes - join a joiner, for the threads of a test, which cannot join. */
 static void takes(void *arg, void *result)
 {
 	coro_handle h;
@@ -109,7 +110,7 @@ TEST(cancel_of_a_parked_one)
 			coro_handle h = spawn_joinable(s, parks, NULL, 0, 1);
 			blocked(s, 1);
 			CHECK_EQ(coro_cancel(h), CORO_OK);
-			CHECK_EQ(status_of_join(s, h), CORO_OK); /* its result stands */
+			CHECK_EQ(status_of_join(s, h), CORO_OK); /* the result is kept */
 			CHECK_EQ(coro_cancel(h), CORO_ESTALE);
 		}
 		finish(s);
@@ -117,7 +118,7 @@ TEST(cancel_of_a_parked_one)
 	}
 }
 
-/* The same, from a coroutine that shares its worker with it, or not. */
+/* The same, from a coroutine on the same worker or on another. */
 static void cancels(void *arg, void *result)
 {
 	coro_handle h;
@@ -145,8 +146,8 @@ TEST(cancel_from_inside)
 	}
 }
 
-/* On one worker, in order: who is cancelled at home goes on with its code although others yield
- * around it. */
+/* On one worker, in order: a coroutine that is canceled at home goes on with its code, although
+ * others yield around it. */
 static void cancels_at_home(void *arg, void *result)
 {
 	coro_handle h[20];
@@ -199,7 +200,7 @@ TEST(cancel_of_itself)
 	finish(s);
 }
 
-/* It computes, and asks. */
+/* A coroutine that computes asks whether it is canceled. */
 static void computes(void *arg, void *result)
 {
 	(void)arg;
@@ -232,7 +233,7 @@ static void count_end(void *arg)
 	finished();
 }
 
-/* What was deferred runs; there is no result. */
+/* Deferred functions run. There is no result. */
 static void exits(void *arg, void *result)
 {
 	(void)arg;
@@ -266,7 +267,7 @@ static void resumes(void *arg, void *result)
 	CHECK_EQ(coro_free(co), CORO_OK);
 }
 
-TEST(cancel_is_told_by_who_was)
+TEST(cancel_is_told_by_the_canceled)
 {
 	coro_scheduler *s = start_with(2, 0);
 
@@ -283,7 +284,7 @@ TEST(cancel_is_told_by_who_was)
 	CHECK_EQ(done, 40);
 }
 
-/* ------------------------------------------------------------------------ unstarted */
+/* ------------------------------------------------------------------------------------ unstarted */
 
 TEST(cancel_before_the_start)
 {
@@ -299,7 +300,7 @@ TEST(cancel_before_the_start)
 		CHECK_EQ(coro_detach(joiner[i]), CORO_OK);
 	}
 	CHECK_EQ(coro_scheduler_run(s), CORO_EDEADLK);
-	CHECK_EQ(coro_scheduler_blocked(s, NULL, 0), 200); /* those that park, and who joins them */
+	CHECK_EQ(coro_scheduler_blocked(s, NULL, 0), 200); /* 100 that park, and their joiners */
 	CHECK_EQ(done, 200);
 	for (int i = 0; i < 300; i += 3)
 		CHECK_EQ(coro_cancel(h[i]), CORO_OK);
@@ -325,7 +326,7 @@ static void cancels_children(void *arg, void *result)
 		CHECK_EQ(coro_spawn_attr(&(coro_attr){.size = sizeof(coro_attr)}, never, NULL, 0,
 					 &h),
 			 CORO_OK);
-		CHECK_EQ(coro_cancel(h), CORO_OK); /* nobody joins it */
+		CHECK_EQ(coro_cancel(h), CORO_OK); /* not joinable */
 	}
 	finished();
 }
@@ -339,31 +340,32 @@ TEST(cancel_of_children)
 	CHECK_EQ(done, 1);
 }
 
-/* Those that wait for a stack end unstarted when one comes free, or when all else is at rest. */
-#define STARVE_STACKS 5
-static void starves(void *arg, void *result)
+/* A canceled coroutine that awaits a stack ends unstarted when a stack comes free, or when all else
+ * is at rest. */
+#define STACKS_LEFT 5
+static void awaits_stacks(void *arg, void *result)
 {
 	coro_handle h[40];
 	(void)arg;
 	(void)result;
 	for (int i = 0; i < 40; i++)
-		CHECK_EQ(coro_spawn_attr(JOINABLE(1), i >= STARVE_STACKS ? never : parks, NULL, 0,
+		CHECK_EQ(coro_spawn_attr(JOINABLE(1), i >= STACKS_LEFT ? never : parks, NULL, 0,
 					 &h[i]),
 			 CORO_OK);
 	for (int i = 0; i < 3; i++)
-		/* those that find a stack park; the others wait for one */
+		/* the first park on their stacks, the others wait for one */
 		CHECK_EQ(coro_yield(), CORO_OK);
 	for (int i = 39; i >= 0; i--)
 		CHECK_EQ(coro_cancel(h[i]), CORO_OK);
 	for (int i = 0; i < 40; i++) {
 		uint8_t got = 0;
-		CHECK_EQ(coro_join(h[i], &got, 1), i >= STARVE_STACKS ? CORO_ECANCELED : CORO_OK);
-		CHECK_EQ(got, i >= STARVE_STACKS ? 0 : 7);
+		CHECK_EQ(coro_join(h[i], &got, 1), i >= STACKS_LEFT ? CORO_ECANCELED : CORO_OK);
+		CHECK_EQ(got, i >= STACKS_LEFT ? 0 : 7);
 	}
 	finished();
 }
 
-static void starves_canceled(void *arg, void *result)
+static void is_canceled_without_a_stack(void *arg, void *result)
 {
 	coro_handle h[20];
 	(void)arg;
@@ -377,27 +379,27 @@ static void starves_canceled(void *arg, void *result)
 	finished();
 }
 
-TEST(cancel_of_those_that_starve)
+TEST(cancel_of_those_that_await_a_stack)
 {
 	coro_options o = options(1, 0);
-	o.stack_limit = o.stack_bytes + (4 << 10); /* one stack */
+	o.stack_limit = o.stack_bytes + (4 << 10); /* a single stack */
 	coro_scheduler *s = start(&o);
 
 	done = 0;
-	spawn(s, starves_canceled, NULL, 0);
+	spawn(s, is_canceled_without_a_stack, NULL, 0);
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	CHECK_EQ(done, 1);
 	finish(s);
 
-	o.stack_limit = (1 + STARVE_STACKS) * (o.stack_bytes + (4 << 10));
+	o.stack_limit = (1 + STACKS_LEFT) * (o.stack_bytes + (4 << 10));
 	s = start(&o);
 	done = 0;
-	spawn(s, starves, NULL, 0);
+	spawn(s, awaits_stacks, NULL, 0);
 	finish(s);
-	CHECK_EQ(done, 1 + STARVE_STACKS);
+	CHECK_EQ(done, 1 + STACKS_LEFT);
 }
 
-/* ------------------------------------------------------------------------ joining */
+/* -------------------------------------------------------------------------------------- joining */
 
 TEST(cancel_of_a_joiner)
 {
@@ -415,7 +417,7 @@ TEST(cancel_of_a_joiner)
 			while (!flag_is_up())
 				sleep_us(50);
 			CHECK_EQ(joined, CORO_ECANCELED);
-			CHECK_EQ(coro_cancel(target), CORO_OK); /* it can still be joined */
+			CHECK_EQ(coro_cancel(target), CORO_OK); /* the target can still be joined */
 			CHECK_EQ(status_of_join(s, target), CORO_OK);
 		}
 		finish(s);
@@ -423,8 +425,7 @@ TEST(cancel_of_a_joiner)
 	}
 }
 
-/* A result that is there is taken even so; a coroutine that was cancelled can wait for nothing
- * else. */
+/* A result that is there is taken all the same. A canceled coroutine can wait for nothing else. */
 static void quick(void *arg, void *result)
 {
 	(void)arg;
@@ -473,7 +474,7 @@ TEST(cancel_of_what_is_stale)
 	finish(s);
 }
 
-/* Close with cancel is told by coro_canceled too. */
+/* coro_canceled tells of a close with cancel, too. */
 static void asks(void *arg, void *result)
 {
 	(void)arg;
@@ -496,205 +497,33 @@ TEST(cancel_by_a_close)
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 }
 
-/* --------------------------------------------------------------------------- a storm, counted */
+/* -------------------------------------------------------------------------- a close with cancel */
 
-#define ROOM     64
-#define STORMERS 3
-
-struct place {
-	coro_handle handle;
-	uint64_t permits; /* given with CORO_OK to all who were here */
-	uint64_t taken;
-};
-
-static struct place places[ROOM];
-static uint64_t round_ends, cancels_ok, wakes_ok, seen_canceled, unstarted, ended_by_permits,
-	cancel_stale, storm_over;
-
-/* weathers - takes permits until it has had enough, or is cancelled and finds none. What it was
- * given and has not taken is still in its record at the end: all that were granted can be told. */
-static void weathers(void *arg, void *result)
+static void yields_after_cancel(void *arg, void *result)
 {
-	uint32_t in[2];
-	memcpy(in, arg, sizeof in);
-	uint64_t taken = 0;
-
-	while (taken < in[1]) {
-		int status = coro_park();
-		if (status == CORO_ECANCELED) {
-			CHECK_EQ(coro_canceled(), 1);
-			break;
-		}
-		CHECK_EQ(status, CORO_OK);
-		taken++;
-		if (taken % 3 == 0)
-			CHECK_EQ(coro_yield(), CORO_OK);
-	}
-	*(uint64_t *)result = taken;
-}
-
-/* hosts - keeps one place occupied, one after the other; joins each, and counts how it ended. */
-static void hosts(void *arg, void *result)
-{
-	uint32_t at = *(uint32_t *)arg;
-	struct place *p = &places[at];
-	uint64_t rounds = scaled(300);
-
+	(void)arg;
 	(void)result;
-	for (uint64_t i = 0; i < rounds; i++) {
-		uint32_t in[2] = {at, (uint32_t)(i % 7)};
-		coro_handle h;
-		uint64_t taken = 0;
-		CHECK_EQ(coro_spawn_attr(JOINABLE(sizeof taken), weathers, in, sizeof in, &h),
-			 CORO_OK);
-		__atomic_store_n(&p->handle, h, __ATOMIC_RELEASE);
-		if (i % 5 == 0)
-			CHECK_EQ(coro_yield(), CORO_OK);
-		int status = coro_join(h, &taken, sizeof taken);
-		CHECK(status == CORO_OK || status == CORO_ECANCELED);
-		if (status == CORO_ECANCELED)
-			__atomic_add_fetch(&unstarted, 1, __ATOMIC_RELAXED);
-		else if (taken < in[1])
-			__atomic_add_fetch(&seen_canceled, 1, __ATOMIC_RELAXED);
-		else
-			__atomic_add_fetch(&ended_by_permits, 1, __ATOMIC_RELAXED);
-		p->taken += taken;
-		__atomic_add_fetch(&round_ends, 1, __ATOMIC_SEQ_CST);
-	}
-	finished();
+	for (int i = 0; i < 3; i++)
+		spawn_in(never, NULL, 0);
+	__atomic_store_n(&flag, 1, __ATOMIC_SEQ_CST);
+	while (!__atomic_load_n(&coroi_self()->cancel, __ATOMIC_SEQ_CST))
+		;
+	/* our first suspension: the others end unstarted, we go on */
+	CHECK_EQ(coro_yield(), CORO_OK);
+	__atomic_store_n(&done, 1, __ATOMIC_SEQ_CST);
 }
 
-static void storm(uint64_t seed, uint64_t *granted)
+/* No stack is missing here: cancel alone leads to the same moment. */
+TEST(cancel_spares_the_one_that_runs)
 {
-	while (!__atomic_load_n(&storm_over, __ATOMIC_ACQUIRE)) {
-		uint64_t r = rnd(&seed);
-		struct place *p = &places[r % ROOM];
-		coro_handle h = __atomic_load_n(&p->handle, __ATOMIC_ACQUIRE);
-		bool cancel = (r >> 32) % 8 == 0;
-		int status = cancel ? coro_cancel(h) : coro_wake(h);
-		CHECK(status == CORO_OK || status == CORO_ESTALE);
-		if (status == CORO_OK)
-			__atomic_add_fetch(cancel ? &cancels_ok : &wakes_ok, 1, __ATOMIC_RELAXED);
-		else if (cancel)
-			__atomic_add_fetch(&cancel_stale, 1, __ATOMIC_RELAXED);
-		if (!cancel && status == CORO_OK)
-			granted[p - places]++;
-		if (coro_self())
-			CHECK_EQ(coro_yield(), CORO_OK);
-	}
-}
+	coro_scheduler *s = start_with(1, 0);
 
-static uint64_t granted_by[STORMERS + 2][ROOM];
-
-static void *storms(void *arg)
-{
-	storm((uintptr_t)arg + 1, granted_by[(uintptr_t)arg]);
-	return NULL;
-}
-
-static void storms_inside(void *arg, void *result)
-{
-	uint64_t me = *(uint64_t *)arg;
-	(void)result;
-	storm(me + 100, granted_by[STORMERS + me]);
-}
-
-static void weather(uint32_t workers, uint32_t flags)
-{
-	coro_scheduler *s = start_with(workers, flags);
-	pthread_t t[STORMERS];
-	uint64_t want = ROOM * scaled(300);
-
-	memset(places, 0, sizeof places);
-	memset(granted_by, 0, sizeof granted_by);
-	done = round_ends = cancels_ok = wakes_ok = seen_canceled = unstarted = ended_by_permits =
-		cancel_stale = storm_over = 0;
-	for (uint32_t i = 0; i < ROOM; i++)
-		spawn(s, hosts, &i, sizeof i);
-	for (uintptr_t i = 0; i < STORMERS; i++)
-		thread_start(&t[i], storms, (void *)i);
-	for (uint64_t i = 0; i < 2; i++)
-		spawn(s, storms_inside, &i, sizeof i);
-	while (__atomic_load_n(&done, __ATOMIC_SEQ_CST) < ROOM)
-		sleep_us(200);
-	__atomic_store_n(&storm_over, 1, __ATOMIC_RELEASE);
-	for (int i = 0; i < STORMERS; i++)
-		thread_join(t[i]);
-	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
-	/* Each has ended once, by one of the three. None took more than was granted; none was
-	 * cancelled by nobody. */
-	CHECK_EQ(round_ends, want);
-	CHECK_EQ(seen_canceled + unstarted + ended_by_permits, want);
-	CHECK(seen_canceled + unstarted <= cancels_ok);
-	for (int i = 0; i < ROOM; i++) {
-		uint64_t granted = 0;
-		for (int k = 0; k < STORMERS + 2; k++)
-			granted += granted_by[k][i];
-		CHECK(places[i].taken <= granted);
-	}
-	report("%u workers: %llu ended by permits, %llu canceled, %llu unstarted; %llu cancels too late",
-	       workers, (unsigned long long)ended_by_permits, (unsigned long long)seen_canceled,
-	       (unsigned long long)unstarted, (unsigned long long)cancel_stale);
-	finish(s);
-}
-
-TEST_LIMIT(cancel_in_a_storm, 60)
-{
-	weather(1, 0);
-	weather(2, 0);
-	weather(2, CORO_NO_STANDBY);
-	weather(4, CORO_NO_MEMBARRIER);
-}
-
-/* Exact: each of many parked ones gets so many permits and then a cancel from different threads;
- * all permits given before the cancel are taken before the wait fails. */
-#define EXACT 200
-static coro_handle exact[EXACT];
-static uint64_t exact_taken[EXACT];
-
-static void takes_all(void *arg, void *result)
-{
-	uint32_t me = *(uint32_t *)arg;
-	int status;
-
-	(void)result;
-	__atomic_store_n(&exact[me], coro_self(), __ATOMIC_RELEASE);
-	while ((status = coro_park()) == CORO_OK)
-		exact_taken[me]++;
-	CHECK_EQ(status, CORO_ECANCELED);
-	finished();
-}
-
-static void *gives_then_cancels(void *arg)
-{
-	for (uint32_t i = (uint32_t)(uintptr_t)arg; i < EXACT; i += 2) {
-		coro_handle h;
-		while (!(h = __atomic_load_n(&exact[i], __ATOMIC_ACQUIRE)))
-			sleep_us(20);
-		for (uint32_t k = 0; k < i % 11; k++)
-			CHECK_EQ(coro_wake(h), CORO_OK);
-		CHECK_EQ(coro_cancel(h), CORO_OK);
-	}
-	return NULL;
-}
-
-TEST(cancel_loses_no_permit)
-{
-	for (uint32_t workers = 1; workers <= 3; workers++) {
-		coro_scheduler *s = start_with(workers, 0);
-		pthread_t t[2];
-		done = 0;
-		memset(exact, 0, sizeof exact);
-		memset(exact_taken, 0, sizeof exact_taken);
-		for (uint32_t i = 0; i < EXACT; i++)
-			spawn(s, takes_all, &i, sizeof i);
-		for (uintptr_t i = 0; i < 2; i++)
-			thread_start(&t[i], gives_then_cancels, (void *)i);
-		for (int i = 0; i < 2; i++)
-			thread_join(t[i]);
-		finish(s);
-		CHECK_EQ(done, EXACT);
-		for (uint32_t i = 0; i < EXACT; i++)
-			CHECK_EQ(exact_taken[i], i % 11);
-	}
+	flag = done = 0;
+	spawn(s, yields_after_cancel, NULL, 0);
+	while (!__atomic_load_n(&flag, __ATOMIC_SEQ_CST))
+		sleep_us(100);
+	CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
+	CHECK_EQ(done, 1);
+	CHECK_EQ(stats(s).live, 0);
+	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 }

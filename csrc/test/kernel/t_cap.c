@@ -1,6 +1,7 @@
 /*
- * t_cap.c - the byte cap on stacks: at the cap starting waits; when nothing can move any more,
- * those who wait end with CORO_ENOMEM; and nobody is lost or started twice.
+ * t_cap.c - the cap on bytes of stacks. At the cap, a start waits. When nothing else can run, those
+ * that await a stack end with CORO_ENOMEM. None is lost or started twice. Others than these:
+ * t_nostack.c.
  */
 #include "test.h"
 
@@ -12,14 +13,6 @@
 #include <string.h>
 
 static uint64_t ran, others;
-
-/* A stack of STACK bytes costs its class and a page; so the cap is for exactly so many of them. */
-static coro_options capped(uint32_t workers, size_t stacks)
-{
-	coro_options o = options(workers, 0);
-	o.stack_limit = stacks * (STACK + 4096);
-	return o;
-}
 
 static void three_yields(void *arg, void *result)
 {
@@ -33,7 +26,7 @@ static void three_yields(void *arg, void *result)
 TEST(cap_makes_starting_wait)
 {
 	for (uint32_t workers = 1; workers <= 4; workers++) {
-		coro_options o = capped(workers, 5);
+		coro_options o = options_capped(workers, 5);
 		coro_scheduler *s = start(&o);
 		uint64_t n = scaled(2000);
 
@@ -47,8 +40,8 @@ TEST(cap_makes_starting_wait)
 	}
 }
 
-/* The first time that a parent stops, all others are fresh and there is no stack for them: it goes
- * on itself. */
+/* When a parent suspends for the first time, all others are fresh and have no stack: the parent
+ * goes on. */
 static void parent_yields(void *arg, void *result)
 {
 	(void)result;
@@ -69,7 +62,7 @@ static void parent_yields(void *arg, void *result)
 TEST(cap_of_one_stack)
 {
 	for (uint64_t i = 1; i <= 3; i++) {
-		coro_options o = capped(1, 1);
+		coro_options o = options_capped(1, 1);
 		coro_scheduler *s = start(&o);
 		ran = others = 0;
 		spawn(s, parent_yields, &i, sizeof i);
@@ -91,7 +84,7 @@ static void parks(void *arg, void *result)
 #define CHILDREN 40
 #define STACKS   10
 
-/* Of a root and CHILDREN that park, STACKS have a stack; the others are told that there is none. */
+/* Of a root and CHILDREN that park, STACKS have a stack. The others end with CORO_ENOMEM. */
 static void root_joins(void *arg, void *result)
 {
 	coro_handle h[CHILDREN];
@@ -119,7 +112,7 @@ static void root_joins(void *arg, void *result)
 
 TEST(cap_tells_joiners_when_nothing_moves)
 {
-	coro_options o = capped(1, STACKS);
+	coro_options o = options_capped(1, STACKS);
 	coro_scheduler *s = start(&o);
 
 	spawn(s, root_joins, NULL, 0);
@@ -129,7 +122,7 @@ TEST(cap_tells_joiners_when_nothing_moves)
 	finish(s);
 }
 
-/* The same with several workers: which ones had a stack is open, how many is not. */
+/* The same with several workers: their number is certain, not which of them had a stack. */
 static void root_counts(void *arg, void *result)
 {
 	coro_handle h[CHILDREN];
@@ -147,7 +140,7 @@ static void root_counts(void *arg, void *result)
 		CHECK(status == CORO_OK || status == CORO_ENOMEM);
 		refused += status == CORO_ENOMEM;
 	}
-	CHECK_EQ(refused, 0); /* woken ahead, each ends, and hands its stack on */
+	CHECK_EQ(refused, 0); /* each was woken ahead, so it ends and passes its stack on */
 	others++;
 }
 
@@ -155,7 +148,7 @@ TEST(cap_hands_stacks_on_across_workers)
 {
 	for (uint32_t workers = 1; workers <= 6; workers++) {
 		for (uint64_t i = 0; i < scaled(100); i++) {
-			coro_options o = capped(workers, 3);
+			coro_options o = options_capped(workers, 3);
 			coro_scheduler *s = start(&o);
 			ran = others = 0;
 			spawn(s, root_counts, NULL, 0);
@@ -167,7 +160,7 @@ TEST(cap_hands_stacks_on_across_workers)
 	}
 }
 
-/* Two sizes: what has a stack must run although another, ahead of it, never will have one. */
+/* Two sizes: a coroutine that can have a stack runs, although one ahead of it never will. */
 static void two_sizes(void *arg, void *result)
 {
 	coro_handle large[8], small[8];
@@ -192,7 +185,7 @@ TEST(cap_of_two_sizes)
 {
 	for (uint32_t workers = 1; workers <= 3; workers++) {
 		for (int i = 0; i < 20; i++) {
-			coro_options o = capped(workers, 2);
+			coro_options o = options_capped(workers, 2);
 			coro_scheduler *s = start(&o);
 			ran = others = 0;
 			spawn(s, two_sizes, NULL, 0);
@@ -219,7 +212,7 @@ static void one_large(void *arg, void *result)
 	__atomic_add_fetch(&ran, 1, __ATOMIC_SEQ_CST);
 }
 
-/* By turns, small ones take all that the cap allows, and then a large one wants most of it. */
+/* By turns: small stacks take all that the cap allows, and then a large one wants most of it. */
 static void small_then_large(void *arg, void *result)
 {
 	coro_handle h[LENT];
@@ -247,7 +240,7 @@ TEST(cap_lends_idle_memory_to_other_sizes)
 {
 	for (uint32_t workers = 1; workers <= 4; workers++) {
 		for (uint64_t i = 0; i < scaled(50); i++) {
-			coro_options o = capped(workers, LENT + 1);
+			coro_options o = options_capped(workers, LENT + 1);
 			coro_scheduler *s = start(&o);
 			ran = others = 0;
 			spawn(s, small_then_large, NULL, 0);
@@ -269,7 +262,7 @@ static void root_waits(void *arg, void *result)
 
 	(void)arg;
 	(void)result;
-	/* more than the cap: these starve, wherever they are stolen to */
+	/* more than the cap: these never start, wherever they are stolen to */
 	attr.stack_bytes = CORO_STACK_MAX;
 	for (int i = 0; i < 4; i++)
 		CHECK_EQ(coro_spawn_attr(&attr, three_yields, NULL, 0, &h[i]), CORO_OK);
@@ -278,11 +271,12 @@ static void root_waits(void *arg, void *result)
 	others++;
 }
 
-/* Nobody can move, but those who starve are still to be told: that is not the end of a run. */
+/* Nothing can run, but those that await a stack are yet to be told: that is not the end of a
+ * run. */
 TEST(cap_is_no_deadlock)
 {
 	for (uint64_t i = 0; i < scaled(2000); i++) {
-		coro_options o = capped(1 + (uint32_t)i % 3, STACKS);
+		coro_options o = options_capped(1 + (uint32_t)i % 3, STACKS);
 		o.flags = CORO_PAUSED;
 		coro_scheduler *s = start(&o);
 		others = 0;
@@ -300,16 +294,16 @@ static void parks_for_good(void *arg, void *result)
 	CHECK_EQ(coro_park(), CORO_OK);
 }
 
-/* Nor is it where the last token is not a worker's: who gives that back sees to it that they are
- * told. */
+/* Nor is it the end if the last pending work belongs to no worker: the end of that work makes a
+ * worker tell them. */
 TEST(cap_is_no_deadlock_after_what_comes_from_outside)
 {
 	for (uint32_t flags = 0; flags <= CORO_NO_STANDBY; flags += CORO_NO_STANDBY) {
 		for (uint32_t workers = 1; workers <= 3; workers++) {
-			coro_options o = capped(workers, 1);
+			coro_options o = options_capped(workers, 1);
 			o.flags = flags;
 			coro_scheduler *s = start(&o);
-			coro_handle holds, starves;
+			coro_handle holds, awaits;
 			coro_attr attr = {.size = sizeof attr, .flags = CORO_JOINABLE};
 
 			coroi_pending_begin(s, 1);
@@ -319,7 +313,7 @@ TEST(cap_is_no_deadlock_after_what_comes_from_outside)
 				sleep_us(50);
 			for (uint32_t i = 0; i < 5; i++)
 				CHECK_EQ(coro_scheduler_spawn(s, &attr, three_yields, NULL, 0,
-							      &starves),
+							      &awaits),
 					 CORO_OK);
 			while (stats(s).awaiting_stack != 5 || stats(s).awake)
 				sleep_us(50);
@@ -329,7 +323,7 @@ TEST(cap_is_no_deadlock_after_what_comes_from_outside)
 			while (stats(s).live != 1 || !coroi_at_rest(s))
 				sleep_us(50);
 			CHECK_EQ(stats(s).awaiting_stack, 0);
-			CHECK_EQ(coroi_join_status(coroi_find(starves)), CORO_ENOMEM);
+			CHECK_EQ(coroi_join_status(coroi_find(awaits)), CORO_ENOMEM);
 			CHECK_EQ(coro_wake(holds), CORO_OK);
 			CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 			CHECK_EQ(coro_scheduler_close(s, 0), CORO_OK);
@@ -338,109 +332,13 @@ TEST(cap_is_no_deadlock_after_what_comes_from_outside)
 	}
 }
 
-/* ------------------------------------------------------------------------ the cap, and a close
- * with cancel */
-
-static void must_not_start(void *arg, void *result)
-{
-	(void)arg;
-	(void)result;
-	CHECK(!"started after cancel");
-}
-
-static void holds_until_cancel(void *arg, void *result)
-{
-	(void)arg;
-	(void)result;
-	for (int i = 0; i < 20; i++)
-		spawn_in(must_not_start, NULL, 0);
-	CHECK_EQ(coro_yield(), CORO_OK); /* they all starve: we have the only stack */
-	__atomic_store_n(&ran, 1, __ATOMIC_SEQ_CST);
-	while (!__atomic_load_n(&coroi_self()->cancel, __ATOMIC_SEQ_CST))
-		;
-	CHECK_EQ(coro_park(), CORO_ECANCELED);
-	__atomic_store_n(&others, 1, __ATOMIC_SEQ_CST);
-}
-
-TEST(cap_starved_ones_end_unstarted_by_cancel)
-{
-	coro_options o = capped(1, 1);
-	coro_scheduler *s = start(&o);
-
-	ran = others = 0;
-	spawn(s, holds_until_cancel, NULL, 0);
-	while (!__atomic_load_n(&ran, __ATOMIC_SEQ_CST))
-		sleep_us(100);
-	CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
-	CHECK_EQ(others, 1);
-	CHECK_EQ(stats(s).live, 0);
-	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
-}
-
-static void cancels_the_second(void *arg, void *result)
-{
-	coro_handle h[3];
-
-	(void)arg;
-	(void)result;
-	for (int i = 0; i < 3; i++)
-		CHECK_EQ(coro_spawn_attr(JOINABLE(0), must_not_start, NULL, 0, &h[i]), CORO_OK);
-	CHECK_EQ(coro_yield(), CORO_OK);
-	CHECK_EQ(coro_cancel(h[1]), CORO_OK);
-	for (int i = 0; i < 3; i++) /* the first join leaves nobody who could give a stack back */
-		CHECK_EQ(coro_join(h[i], NULL, 0), i == 1 ? CORO_ECANCELED : CORO_ENOMEM);
-	__atomic_store_n(&ran, 1, __ATOMIC_SEQ_CST);
-}
-
-/* Each is told why it has not started. */
-TEST(cap_starved_ones_of_which_one_is_canceled)
-{
-	coro_options o = capped(1, 1);
-	coro_scheduler *s = start(&o);
-
-	ran = 0;
-	spawn(s, cancels_the_second, NULL, 0);
-	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
-	CHECK_EQ(ran, 1);
-	finish(s);
-}
-
-static void yields_after_cancel(void *arg, void *result)
-{
-	(void)arg;
-	(void)result;
-	for (int i = 0; i < 3; i++)
-		spawn_in(must_not_start, NULL, 0);
-	__atomic_store_n(&ran, 1, __ATOMIC_SEQ_CST);
-	while (!__atomic_load_n(&coroi_self()->cancel, __ATOMIC_SEQ_CST))
-		;
-	CHECK_EQ(coro_yield(), CORO_OK); /* our first stop: the others end unstarted, we go on */
-	__atomic_store_n(&others, 1, __ATOMIC_SEQ_CST);
-}
-
-/* No cap here: the same moment, reached by cancel. */
-TEST(cancel_spares_the_one_that_runs)
-{
-	coro_scheduler *s = start_with(1, 0);
-
-	ran = others = 0;
-	spawn(s, yields_after_cancel, NULL, 0);
-	while (!__atomic_load_n(&ran, __ATOMIC_SEQ_CST))
-		sleep_us(100);
-	CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
-	CHECK_EQ(others, 1);
-	CHECK_EQ(stats(s).live, 0);
-	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
-}
-
-/* ------------------------------------------------------------------------ records that are
- * missing */
+/* --------------------------------------------------------------------- records that are missing */
 
 static struct coroi_mag *taken[1024];
 static uint32_t mags_taken;
 
-/* hide_records - as if all free ones had been retired: who has credit finds none. show_records
- * gives them back. */
+/* hide_records - take all free records, as if they had been retired: credit is left, and no record.
+ * show_records - give them back. */
 static void hide_records(coro_scheduler *s)
 {
 	while (mags_taken < 1024 && (taken[mags_taken] = coroi_slab_trade_full(&s->slab, NULL)))
@@ -465,14 +363,14 @@ static void finds_no_record(void *arg, void *result)
 	CHECK_EQ(coro_spawn_attr(NULL, three_yields, NULL, 0, &h), CORO_ENOMEM);
 	CHECK_EQ(coro_spawn_first(NULL, three_yields, NULL, 0, NULL), CORO_ENOMEM);
 	for (int i = 0; i < 3; i++)
-		CHECK_EQ(coro_spawn(three_yields, NULL, 0), CORO_OK); /* they need none yet */
+		CHECK_EQ(coro_spawn(three_yields, NULL, 0), CORO_OK); /* no record is needed yet */
 	for (int i = 0; i < 3; i++)
-		CHECK_EQ(coro_yield(), CORO_OK); /* they keep nobody waiting */
+		CHECK_EQ(coro_yield(), CORO_OK); /* these keep no other coroutine waiting */
 	show_records(s);
 }
 
-/* Credit is for records that there are, but for those that are retired. Then a spawn that needs one
- * at once is refused, and one that does not waits for one to come free, and is not lost. */
+/* Credit stands for records that exist, except for retired ones. A spawn that needs a record at
+ * once is then refused. One that does not waits for a free record, and is not lost. */
 TEST(cap_of_records_that_are_missing)
 {
 	coro_options o = options(1, CORO_PAUSED);
@@ -484,17 +382,17 @@ TEST(cap_of_records_that_are_missing)
 	CHECK_EQ(coro_scheduler_spawn(s, NULL, finds_no_record, &s, sizeof s, &h), CORO_OK);
 	for (int i = 0; i < 80; i++)
 		CHECK_EQ(coro_scheduler_spawn(s, NULL, three_yields, NULL, 0, &h), CORO_OK);
-	coroi_mags_flush(&s->outside);
+	coroi_mags_flush(&s->outside.mags);
 	hide_records(s);
 	CHECK_EQ(coro_scheduler_spawn(s, NULL, three_yields, NULL, 0, NULL), CORO_ENOMEM);
-	/* for the worker, which will have used them up soon */
+	/* for the worker, which soon uses them up */
 	coroi_slab_give(&s->slab, taken[--mags_taken]);
 	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
 	CHECK_EQ(ran, 80 + others + 3);
 	finish(s);
 }
 
-/* There are more of them than ThreadSanitizer has stacks. */
+/* More of these are spawned than ThreadSanitizer has stacks. */
 static void ends(void *arg, void *result)
 {
 	(void)arg;
@@ -515,7 +413,8 @@ static void starts_no_go_body(void *arg, void *result)
 	show_records(s);
 	while (coro_spawn(ends, NULL, 0) == CORO_OK)
 		;
-	CHECK_EQ(coro_spawn_go(COROI_GO_BODY | 7, NULL, 0, &h), CORO_ENOMEM); /* nor any credit */
+	/* without credit, too */
+	CHECK_EQ(coro_spawn_go(COROI_GO_BODY | 7, NULL, 0, &h), CORO_ENOMEM);
 }
 
 TEST(cap_of_records_that_are_missing_for_go)
@@ -526,16 +425,16 @@ TEST(cap_of_records_that_are_missing_for_go)
 	coro_handle h;
 
 	CHECK_EQ(coroi_goworker_body(COROI_GO_BODY | 7, 0, 0), CORO_OK);
-	s->go_id = 1;
+	s->bell.go_id = 1;
 	CHECK_EQ(coro_scheduler_spawn(s, NULL, starts_no_go_body, &s, sizeof s, &h), CORO_OK);
-	coroi_mags_flush(&s->outside);
+	coroi_mags_flush(&s->outside.mags);
 	hide_records(s);
 	coroi_slab_give(&s->slab, taken[--mags_taken]); /* for the worker, which uses them up */
 	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
 	finish(s);
 }
 
-/* A worker that has nothing but such a one waits for it too, and sees when it can start. */
+/* A worker whose only work waits for a record waits too, and notices when it can start. */
 static void *shows_records(void *arg)
 {
 	sleep_us(20000);
@@ -550,7 +449,7 @@ TEST(cap_of_records_that_come_late)
 
 	ran = 0;
 	coro_handle h;
-	/* maps a chunk */
+	/* map a chunk */
 	CHECK_EQ(coro_scheduler_spawn(s, NULL, three_yields, NULL, 0, &h), CORO_OK);
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	coro_scheduler_trim(s);
@@ -564,8 +463,8 @@ TEST(cap_of_records_that_come_late)
 	CHECK_EQ(ran, 502);
 	thread_join(t);
 
-	/* With more than a word of argument they wait where they came: only a record has room for
-	 * it. */
+	/* Spawns with more than a word of argument wait where they came in: only a record has room
+	 * for the argument. */
 	uint64_t words[2] = {1, 2};
 	coro_scheduler_trim(s);
 	CHECK_EQ(coro_scheduler_spawn(s, NULL, three_yields, NULL, 0, &h), CORO_OK);
@@ -587,7 +486,7 @@ static void counts(void *arg, void *result)
 	__atomic_add_fetch(&ran, 1, __ATOMIC_SEQ_CST);
 }
 
-/* What is queued has credit for records that were never touched: a trim leaves their chunk. */
+/* Queued spawns have credit for records that were never touched: a trim leaves their chunk. */
 TEST(cap_trim_leaves_what_was_granted)
 {
 	coro_scheduler *s = start_with(1, CORO_PAUSED);

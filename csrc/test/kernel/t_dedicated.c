@@ -1,6 +1,5 @@
 /*
- * t_dedicated.c - workers of their own for some coroutines: nothing is stolen there, and nothing
- * else lands there.
+ * t_dedicated.c - dedicated workers: nothing is stolen from them, and nothing else runs there.
  */
 #include "test.h"
 
@@ -50,8 +49,7 @@ TEST(dedicated_options)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------------- what lands
- * where */
+/* ----------------------------------------------------------------------------- what lands where */
 
 static void is_general(void *arg, void *result)
 {
@@ -103,7 +101,7 @@ static void is_there(void *arg, void *result)
 	add_one(&done);
 }
 
-/* Those that it spawns are not pinned, and there are workers enough who would steal them. */
+/* What these spawn is not pinned, and there are general workers that would steal it. */
 static void lives_there(void *arg, void *result)
 {
 	uint64_t worker;
@@ -147,8 +145,7 @@ TEST(dedicated_keeps_what_is_there)
 	}
 }
 
-/* ---------------------------------------------------------------------- whoever computes there for
- * long */
+/* ------------------------------------------------------- long computation on a dedicated worker */
 
 static void goes_free(void *arg, void *result)
 {
@@ -177,7 +174,7 @@ static void stays(void *arg, void *result)
 	CHECK(coro_worker() >= GENERAL);
 	CHECK_EQ(coro_park(), CORO_OK);
 	CHECK(coro_worker() >= GENERAL);
-	CHECK_EQ(computed[coro_worker()], 1); /* it was kept waiting */
+	CHECK_EQ(computed[coro_worker()], 1); /* the coroutine had to wait */
 	add_one(&other);
 }
 
@@ -212,8 +209,7 @@ TEST(dedicated_keeps_nobody_waiting)
 	finish(s);
 }
 
-/* -------------------------------------------------------------------------------- rest, end and
- * close */
+/* -------------------------------------------------------------------------- rest, end and close */
 
 static coro_handle parked[WORKERS];
 
@@ -271,7 +267,7 @@ TEST(dedicated_close_ends_all)
 	}
 }
 
-/* One general worker, which has nobody to share with. */
+/* One general worker, with no other to share with. */
 TEST(dedicated_beside_one)
 {
 	coro_options o = options(1, 0);

@@ -1,5 +1,5 @@
 /*
- * t_deque.c - a worker's queue: order, growth, what does not fit, and what thieves get.
+ * t_deque.c - a worker's queue: order, growth, spill, and what thieves get.
  */
 #include "test.h"
 
@@ -29,7 +29,7 @@ TEST(deque_is_first_in_first_out)
 
 	CHECK_EQ(coroi_deque_init(&d), CORO_OK);
 	CHECK_EQ(coroi_deque_pop(&d), 0);
-	d.head = UINT32_MAX - 100; /* it must run over */
+	d.head = UINT32_MAX - 100; /* so that the count wraps around */
 	while (out < 20 * MANY) {
 		bool push = rnd(&seed) % 100 < (in / MANY % 2 ? 40 : 60);
 		if (push && in - out < MANY) {
@@ -46,7 +46,7 @@ TEST(deque_is_first_in_first_out)
 	free(r);
 }
 
-/* When the ring cannot grow nothing is lost, the order neither; and it grows again later. */
+/* When the ring cannot grow, nothing is lost and the order is kept. Later the ring grows again. */
 TEST(deque_without_memory)
 {
 	struct coroi_deque d;
@@ -62,11 +62,11 @@ TEST(deque_without_memory)
 			coroi_deque_push(&d, coroi_runnable_started(&r[i]));
 			CHECK_EQ(coroi_deque_length(&d), i + 1);
 		}
-		CHECK_EQ(d.mask + 1, entries); /* it did refuse to grow */
+		CHECK_EQ(d.mask + 1, entries); /* the ring could not grow */
 		CHECK_EQ(d.spill.count, 1000);
 		for (uint32_t i = 0; i < entries + 1000; i++) {
 			CHECK(coroi_deque_pop(&d) == coroi_runnable_started(&r[i]));
-			if (i == entries / 2) { /* what comes now comes last */
+			if (i == entries / 2) { /* a runnable that comes now comes last */
 				coroi_deque_push(&d, coroi_runnable_started(&r[entries + 1000]));
 				CHECK_EQ(d.spill.count, 1001);
 			}
@@ -74,7 +74,7 @@ TEST(deque_without_memory)
 		CHECK(coroi_deque_pop(&d) == coroi_runnable_started(&r[entries + 1000]));
 		CHECK_EQ(coroi_deque_pop(&d), 0);
 		CHECK_EQ(coroi_deque_length(&d), 0);
-		/* one more than the ring has, and it grows */
+		/* one more than the ring has room for: the ring grows */
 		for (uint32_t i = 0; i < entries + 1; i++)
 			coroi_deque_push(&d, coroi_runnable_started(&r[i]));
 		CHECK_EQ(d.spill.count, 0);
@@ -91,14 +91,14 @@ static void nothing(void *arg, void *result)
 	(void)result;
 }
 
-/* new_runnable - one without a record, for the i-th: every other one has an argument. */
+/* new_runnable - the i-th, without a record; every other one has an argument. */
 static uint64_t new_runnable(uint32_t i)
 {
 	return coroi_runnable_new(nothing, i % 12, i % 2, i % 3 == 0);
 }
 
-/* A trim leaves what is in the queue where it is, with its argument; without memory it leaves the
- * ring too. */
+/* A trim keeps what is in the queue in its order, with its argument. Without memory a trim keeps
+ * the ring, too. */
 TEST(deque_trim_keeps_what_is_there)
 {
 	struct coroi_deque d;
@@ -107,7 +107,7 @@ TEST(deque_trim_keeps_what_is_there)
 	CHECK_EQ(coroi_deque_init(&d), CORO_OK);
 	CHECK_EQ(coroi_deque_trim(&d), 0);
 	uint32_t least = d.mask + 1;
-	d.head = UINT32_MAX - 3000; /* it must run over */
+	d.head = UINT32_MAX - 3000; /* so that the count wraps around */
 	for (uint32_t i = 0; i < MANY; i++) {
 		if (i % 3 == 0)
 			coroi_deque_push(&d, coroi_runnable_fresh(&r[i]));
@@ -116,7 +116,7 @@ TEST(deque_trim_keeps_what_is_there)
 	}
 	uint32_t grown = d.mask + 1;
 	CHECK(grown > MANY);
-	CHECK_EQ(coroi_deque_trim(&d), 0); /* it is not much too large */
+	CHECK_EQ(coroi_deque_trim(&d), 0); /* the ring is not much too large */
 	for (uint32_t i = 0; i < MANY; i++) {
 		uint64_t runnable = coroi_deque_pop(&d);
 		CHECK(runnable == (i % 3 ? new_runnable(i) : coroi_runnable_fresh(&r[i])));
@@ -142,8 +142,8 @@ TEST(deque_trim_keeps_what_is_there)
 	free(r);
 }
 
-/* Arguments stay with their runnables, through growth, from the front and from the back; records
- * come between. */
+/* Arguments stay with their runnables through growth, from the front and from the back, with
+ * records in between. */
 TEST(deque_keeps_arguments)
 {
 	enum { N = 3000 };
@@ -173,7 +173,7 @@ TEST(deque_keeps_arguments)
 		      (front % 5 ? new_runnable(front) : coroi_runnable_fresh(&r[front])));
 		if (front % 5 && front % 2)
 			CHECK_EQ(*coroi_deque_popped_arg(d), 7 * front);
-		/* to the back, and it is the front one again */
+		/* put it at the back: it is at the front again */
 		if (back - front == 1 && front % 5) {
 			coroi_deque_defer(d, runnable);
 			CHECK_EQ(coroi_deque_length(d), 1);
@@ -193,7 +193,7 @@ TEST(deque_keeps_arguments)
 		}
 		CHECK_EQ(coroi_deque_length(d), back - front);
 	}
-	/* No memory to grow: those without a record are refused, and nothing changed. */
+	/* No memory to grow: runnables without a record are refused, and nothing has changed. */
 	uint32_t entries = d->mask + 1;
 	for (uint32_t i = 0; i < entries; i++)
 		CHECK(coroi_deque_push_new(d, new_runnable(1), i));
@@ -203,7 +203,7 @@ TEST(deque_keeps_arguments)
 	r[0].state = COROI_FRESH;
 	coroi_deque_push(d, coroi_runnable_fresh(&r[0]));
 	coroi_deque_push(d, coroi_runnable_started(&r[1]));
-	CHECK(!coroi_deque_push_new(d, new_runnable(1), 1)); /* it would overtake */
+	CHECK(!coroi_deque_push_new(d, new_runnable(1), 1)); /* the new runnable would overtake */
 	CHECK_EQ(coroi_deque_length(d), entries + 2);
 	for (uint32_t i = 0; i < entries; i++) {
 		CHECK(coroi_deque_pop(d) == new_runnable(1));
@@ -272,7 +272,7 @@ TEST(deque_gives_from_the_back)
 	}
 }
 
-/* With some in the ring and some that did not fit, every one is given once. */
+/* With some in the ring and some in the spill, every runnable is given once. */
 TEST(deque_gives_what_did_not_fit)
 {
 	struct coroi_worker *w = worker(COROI_STEAL_MAX);
@@ -299,7 +299,7 @@ TEST(deque_gives_what_did_not_fit)
 	free(r);
 }
 
-/* Those that are pinned stay, in their order as long as all are in the ring. */
+/* Pinned runnables stay; they keep their order as long as all are in the ring. */
 TEST(deque_keeps_what_is_pinned)
 {
 	for (uint32_t spilled = 0; spilled <= 100; spilled += 100) {
@@ -341,7 +341,7 @@ TEST(deque_keeps_what_is_pinned)
 	}
 }
 
-/* ------------------------------------------------------------------------ the inbox */
+/* ------------------------------------------------------------------------------------ the inbox */
 
 struct pusher {
 	struct coroi_worker *w;
@@ -358,7 +358,7 @@ static void *pushes(void *arg)
 	return NULL;
 }
 
-/* Everything arrives once, and what one thread pushed in the order in which it did. */
+/* Every node arrives once, and those of one thread in its order. */
 TEST(deque_inbox_keeps_order)
 {
 	enum { PUSHERS = 4 };

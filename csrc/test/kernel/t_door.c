@@ -1,7 +1,6 @@
 /*
- * t_door.c - the asymmetric lock, alone: an owner, thieves and a foreign thread on one queue. Every
- * item that is passed on is passed on once, and nobody is inside while another is; with membarrier
- * and with exchanges.
+ * t_door.c - the asymmetric lock alone: an owner, thieves and a foreign thread on one queue. Every
+ * item is passed on once, and no two are ever inside; with membarrier and with exchanges.
  */
 #include "test.h"
 
@@ -12,9 +11,9 @@
 #include <string.h>
 
 #define THIEVES     3
-#define ITEMS_LEAST 50000 /* so that each has its turn */
+#define ITEMS_LEAST 50000 /* enough for each to have its turn */
 
-/* What the door protects, besides the queue: plain words that tear if two are inside. */
+/* What the door protects, beside the queue: plain words, which tear if two are inside. */
 struct inside {
 	uint64_t a, b;
 };
@@ -27,7 +26,7 @@ struct yard {
 	struct inside inside;
 	uint32_t ready, over, robbed;
 	uint64_t owner_got, owner_sum;
-	/* the owner dawdles inside now and then: thieves must give up or wait */
+	/* the owner is slow inside now and then: thieves give up or wait */
 	uint64_t slow_every;
 };
 
@@ -94,13 +93,13 @@ static void *steals(void *arg)
 	return NULL;
 }
 
-/* A thread that is no worker: it is never served, and it always gets in. */
+/* A thread that is no worker is never served, and always gets in. */
 static void *inspects(void *arg)
 {
 	struct yard *y = arg;
 	uint64_t n = 0;
 
-	do { /* at least once, if need be after all is over */
+	do { /* at least once, even after the end */
 		coroi_door_lock(&y->w[0]);
 		check_inside(y);
 		CHECK_EQ(COROI_DOOR_WHAT(at_load_acq(&y->w[0].req)), COROI_DOOR_LOCK);
@@ -125,7 +124,7 @@ static void own(struct yard *y)
 		uint32_t n = what % 8;
 		for (uint32_t i = 0; i < n && pushed < y->count; i++)
 			coroi_deque_push(&w->queue, coroi_runnable_started(&y->items[pushed++]));
-		/* However few there are and however fast it is: it leaves something to steal. */
+		/* Few items or fast hardware: the owner leaves something to steal all the same. */
 		n = pushed < y->count / 2 || at_load_acq(&y->robbed) ? (what >> 8) % 8 : 0;
 		for (uint32_t i = 0; i < n; i++) {
 			struct coroi_rec *r = coroi_runnable_resumed(coroi_deque_pop(&w->queue));
@@ -136,7 +135,7 @@ static void own(struct yard *y)
 			sleep_us(1);
 		check_inside(y);
 		coroi_door_leave(w);
-		if (what % 64 == 0) /* computes for a while: only locking helps the thieves */
+		if (what % 64 == 0) /* compute for a while: thieves can get in by the lock alone */
 			for (int i = 0; i < 2000; i++)
 				at_relax();
 	}
@@ -214,8 +213,7 @@ TEST_LIMIT(door_with_exchange, 180)
 	battle(scaled(100000), true, 64, 50);
 }
 
-/* ------------------------------------------------------------------------ two at the door, as fast
- * as they can */
+/* --------------------------------------------------------------- two at the door, with no pause */
 
 static struct coroi_worker *owned;
 static struct inside shared;
@@ -230,11 +228,12 @@ static void *knocks(void *arg)
 			continue;
 		uint64_t a = __atomic_load_n(&shared.a, __ATOMIC_RELAXED);
 		__atomic_store_n(&shared.a, a + 1, __ATOMIC_RELAXED);
-		/* b follows a: someone else is inside if not */
+		/* b follows a, or somebody else is inside */
 		CHECK(__atomic_load_n(&shared.b, __ATOMIC_RELAXED) == a);
 		__atomic_store_n(&shared.b, a + 1, __ATOMIC_RELAXED);
 		coroi_door_unlock(owned);
-		for (uint64_t i = rnd(&seed) % 64; i; i--) /* at every place of the owner's round */
+		/* meet every point of the owner's round */
+		for (uint64_t i = rnd(&seed) % 64; i; i--)
 			at_relax();
 		n--;
 	}
@@ -242,7 +241,7 @@ static void *knocks(void *arg)
 	return NULL;
 }
 
-/* One that does not ask first depends on the barriers alone, T1 to T4 in a few nanoseconds. */
+/* A thief that does not ask first depends on the barriers alone: T1 to T4 within nanoseconds. */
 static void duel(bool exchange, uint64_t locks)
 {
 	pthread_t t;

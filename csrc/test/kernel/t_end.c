@@ -1,5 +1,5 @@
 /*
- * t_end.c - the end: exact, told apart from a deadlock, and every way to close.
+ * t_end.c - the end: exact, distinct from a deadlock, with every way to close.
  */
 #include "test.h"
 
@@ -18,12 +18,12 @@ static void bump(void *arg, void *result)
 	__atomic_add_fetch(&done, 1, __ATOMIC_RELAXED);
 }
 
-/* ------------------------------------------------------------------------ exact ends */
+/* ----------------------------------------------------------------------------------- exact ends */
 
 /* A random tree: each node does a few random things, and starts a few more. */
 struct node {
 	uint64_t seed;
-	uint32_t left; /* coroutines of its subtree, itself included */
+	uint32_t left; /* coroutines of this subtree, its root included */
 };
 
 static void tree(void *arg, void *result)
@@ -61,13 +61,13 @@ static void tree(void *arg, void *result)
 	__atomic_add_fetch(&done, 1, __ATOMIC_RELAXED);
 }
 
-/* When run says it is over, all is done; not one moment earlier, whichever worker did the last. */
-static void random_batches(uint32_t workers, uint32_t flags, uint64_t batches)
+/* When coro_scheduler_run returns, all is done, whichever worker ended the last. Never earlier. */
+static void random_runs(uint32_t workers, uint32_t flags, uint64_t count)
 {
 	coro_scheduler *s = start_with(workers, CORO_PAUSED | flags);
 	uint64_t seed = workers * 77 + flags + 1;
 
-	for (uint64_t i = 0; i < batches; i++) {
+	for (uint64_t i = 0; i < count; i++) {
 		uint64_t want = 0;
 		done = 0;
 		for (uint64_t roots = rnd(&seed) % 4; roots; roots--) {
@@ -82,12 +82,12 @@ static void random_batches(uint32_t workers, uint32_t flags, uint64_t batches)
 	finish(s);
 }
 
-/* 10^4 batches. */
+/* 10^4 runs. */
 TEST_LIMIT(end_is_exact, 180)
 {
 	static const struct {
 		uint32_t workers, flags;
-		uint64_t batches;
+		uint64_t times;
 	} runs[] = {
 		{1, 0, 2000},
 		{2, 0, 2000},
@@ -97,16 +97,16 @@ TEST_LIMIT(end_is_exact, 180)
 		{3, CORO_NO_STANDBY, 1500},
 		{5, CORO_NO_STANDBY | CORO_NO_MEMBARRIER, 500},
 	};
-	uint64_t batches = 0;
+	uint64_t count = 0;
 
 	for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
-		random_batches(runs[i].workers, runs[i].flags, scaled(runs[i].batches));
-		batches += scaled(runs[i].batches);
+		random_runs(runs[i].workers, runs[i].flags, scaled(runs[i].times));
+		count += scaled(runs[i].times);
 	}
-	report("%" PRIu64 " random batches, each over when all was done and not before", batches);
+	report("%" PRIu64 " random runs, each over when all was done and not before", count);
 }
 
-/* The same in service mode: wait must not come back before the last has ended. */
+/* The same in service mode: coro_scheduler_wait does not return before the last has ended. */
 TEST_LIMIT(end_is_exact_in_service, 180)
 {
 	for (uint32_t workers = 1; workers <= 5; workers += 2) {
@@ -139,7 +139,7 @@ TEST(end_of_nothing)
 	CHECK_EQ(coro_scheduler_destroy(NULL), CORO_OK);
 }
 
-/* ------------------------------------------------------------------------ deadlocks */
+/* ------------------------------------------------------------------------------------ deadlocks */
 
 static void parks_once(void *arg, void *result)
 {
@@ -162,8 +162,8 @@ static void joins(void *arg, void *result)
 
 #define STUCK_MOST 200
 
-/* Some park and some join them; the number, the kinds and the functions are told exactly; a wake
- * and another run free them. */
+/* Some park, and some join those. The number, the kinds and the functions are reported exactly. A
+ * wake and another run set them free. */
 static void deadlock(uint64_t seed, uint32_t workers)
 {
 	static coro_blocked list[2 * STUCK_MOST];
@@ -188,8 +188,10 @@ static void deadlock(uint64_t seed, uint32_t workers)
 	CHECK_EQ(coro_scheduler_blocked(s, list, 2 * STUCK_MOST), parked + joined);
 	size_t p = 0, j = 0;
 	for (size_t i = 0; i < parked + joined; i++) {
-		p += list[i].waits == 'p' && list[i].fn == parks_once && list[i].worker < workers;
-		j += list[i].waits == 'j' && list[i].fn == joins && list[i].worker < workers;
+		p += list[i].waits == CORO_WAIT_PARK && list[i].fn == parks_once &&
+		     list[i].worker < workers;
+		j += list[i].waits == CORO_WAIT_JOIN && list[i].fn == joins &&
+		     list[i].worker < workers;
 	}
 	CHECK_EQ(p, parked);
 	CHECK_EQ(j, joined);
@@ -198,7 +200,7 @@ static void deadlock(uint64_t seed, uint32_t workers)
 	CHECK(list[0].fn && !list[1].fn);
 
 	size_t freed = rnd(&seed) % (parked + 1);
-	if (freed == parked || seed & 1) { /* by waking, in two runs if not all at once */
+	if (freed == parked || seed & 1) { /* by waking; in two runs if not all at once */
 		for (size_t i = 0; i < freed; i++)
 			CHECK_EQ(coro_wake(h[i]), CORO_OK);
 		CHECK_EQ(coro_scheduler_run(s), freed < parked ? CORO_EDEADLK : CORO_OK);
@@ -227,7 +229,7 @@ TEST_LIMIT(end_by_deadlock_is_told_exactly, 180)
 	       scaled(100));
 }
 
-/* ------------------------------------------------------------------------ close */
+/* ---------------------------------------------------------------------------------------- close */
 
 TEST(close_waits_for_the_end)
 {
@@ -240,7 +242,7 @@ TEST(close_waits_for_the_end)
 			CHECK_EQ(coro_scheduler_close(s, 0), CORO_OK);
 			CHECK_EQ(done, 300);
 			CHECK_EQ(coro_scheduler_spawn(s, NULL, bump, NULL, 0, NULL), CORO_ECLOSED);
-			CHECK_EQ(coro_scheduler_close(s, 0), CORO_OK); /* again is allowed */
+			CHECK_EQ(coro_scheduler_close(s, 0), CORO_OK); /* again: allowed */
 			CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
 			CHECK_EQ(coro_scheduler_blocked(s, NULL, 0), 0);
 			CHECK_EQ(stats(s).live, 0);
@@ -250,7 +252,7 @@ TEST(close_waits_for_the_end)
 	}
 }
 
-/* Right after they have parked, while workers are on their way to sleep. */
+/* Right after they have parked, while workers are about to sleep. */
 TEST(close_cancels_those_that_just_parked)
 {
 	uint64_t seed = 5;
@@ -265,25 +267,25 @@ TEST(close_cancels_those_that_just_parked)
 			;
 		CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
 		CHECK_EQ(stats(s).live, 0);
-		CHECK(done <= n); /* what had not started did not start */
+		CHECK(done <= n); /* an unstarted one stays unstarted */
 		CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 	}
 }
 
-static void waits_for_ever(void *arg, void *result)
+static void waits_forever(void *arg, void *result)
 {
 	coro_handle child;
 
 	(void)arg;
 	(void)result;
 	CHECK_EQ(coro_spawn_attr(JOINABLE(0), parks_once, NULL, 0, &child), CORO_OK);
-	/* its present wait; the child may end before we have taken it back */
+	/* the present wait; the child may end before we have left it */
 	int joined = coro_join(child, NULL, 0);
 	CHECK(joined == CORO_ECANCELED || joined == CORO_OK);
 	CHECK_EQ(coro_park(), CORO_ECANCELED); /* and later ones */
-	CHECK_EQ(coro_yield(), CORO_OK);       /* which is no wait */
+	CHECK_EQ(coro_yield(), CORO_OK);       /* a yield is no wait */
 	if (joined == CORO_ECANCELED) {
-		/* it can still be joined: it has ended, or not yet */
+		/* the child can still be joined, before and after its end */
 		int status = coro_join(child, NULL, 0);
 		CHECK(status == CORO_OK || status == CORO_ECANCELED);
 		if (status == CORO_ECANCELED)
@@ -291,7 +293,7 @@ static void waits_for_ever(void *arg, void *result)
 	}
 	CHECK_EQ(coro_join(child, NULL, 0), CORO_ESTALE);
 	CHECK_EQ(coro_wake(coro_self()), CORO_OK);
-	CHECK_EQ(coro_park(), CORO_OK); /* a permit that is there is taken, not waited for */
+	CHECK_EQ(coro_park(), CORO_OK); /* a permit that is there is taken without a wait */
 	__atomic_add_fetch(&done, 1, __ATOMIC_RELAXED);
 }
 
@@ -301,7 +303,7 @@ TEST(close_with_cancel_ends_present_and_future_waits)
 		coro_scheduler *s = start_with(1 + (uint32_t)i % 3, 0);
 		done = 0;
 		for (int k = 0; k < 20; k++)
-			spawn(s, waits_for_ever, NULL, 0);
+			spawn(s, waits_forever, NULL, 0);
 		until_waiting(s, 40);
 		CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
 		CHECK_EQ(done, 40);
@@ -348,7 +350,8 @@ static void *closes_with_cancel(void *s)
 	return NULL;
 }
 
-/* One waits for coroutines that nobody wakes; the other cancels. Both come back, after the end. */
+/* One close waits for coroutines that nobody wakes, the other cancels them. Both return after the
+ * end. */
 TEST(close_twice_from_two_threads)
 {
 	for (int i = 0; i < 200; i++) {
@@ -374,7 +377,7 @@ static void *only_closes(void *s)
 	return NULL;
 }
 
-/* Destroying while another thread is still on its way out of close. */
+/* Destroy while another thread is about to return from close. */
 TEST(destroy_while_another_closes)
 {
 	for (int i = 0; i < 80; i++) {
@@ -400,8 +403,8 @@ TEST(destroy_while_another_closes)
 
 static uint32_t counted;
 
-/* What workers count when each coroutine spawns the next, ends, and goes on elsewhere: there is
- * always one. */
+/* What workers count when each coroutine spawns the next, ends, and goes on elsewhere: one is
+ * always there. */
 static void *relays(void *arg)
 {
 	coro_scheduler *s = arg;
@@ -419,7 +422,7 @@ TEST(end_is_not_seen_while_one_lives)
 	pthread_t t;
 
 	memset(s, 0, sizeof *s);
-	s->workers = COUNTERS - 1; /* and the goworker */
+	s->workers = COUNTERS - 1; /* and one for the goworker */
 	s->worker = aligned_alloc(COROI_APART, COUNTERS * sizeof *s->worker);
 	memset(s->worker, 0, COUNTERS * sizeof *s->worker);
 	s->worker[0].spawned = 1;

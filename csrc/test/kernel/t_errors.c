@@ -1,7 +1,7 @@
 /*
- * t_errors.c - every call with bad input, in the wrong place, or without memory: the documented
- * status, and nothing has changed. By-hand coroutines: t_manual.c; joins: t_join.c; handles:
- * t_handle.c.
+ * t_errors.c - every call with bad input, at the wrong time, or without memory: the documented
+ * status, and nothing has changed. Coroutines by hand: t_manual.c; joins: t_join.c; handles:
+ * t_handle.c; objects: t_object.c; channels: t_chan_misuse.c.
  */
 #include "test.h"
 
@@ -26,7 +26,7 @@ static void never(void *arg, void *result)
 	CHECK(!"started by a call that failed");
 }
 
-/* ------------------------------------------------------------------------ init */
+/* ----------------------------------------------------------------------------------------- init */
 
 static void refused(coro_options o, int status)
 {
@@ -65,8 +65,8 @@ TEST(errors_of_init)
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 }
 
-/* Whatever allocation, mapping or thread fails, init says so and leaves nothing behind (the leak
- * checker looks). */
+/* Any allocation, mapping or thread may fail: init reports it, and leaves nothing behind. The leak
+ * checker looks. */
 TEST(errors_of_init_without_means)
 {
 	coro_options o = options(3, 0);
@@ -94,7 +94,7 @@ TEST(errors_of_init_without_means)
 	CHECK_EQ(ran, 1);
 }
 
-/* ------------------------------------------------------------------------ spawning */
+/* ------------------------------------------------------------------------------------- spawning */
 
 typedef int (*spawner)(const coro_attr *attr, coro_fn fn, const void *arg, size_t bytes,
 		       coro_handle *out);
@@ -150,7 +150,7 @@ static void check_spawner(spawner sp)
 	BAD_ATTR(worker, 1000);
 	good.flags = CORO_JOINABLE;
 	BAD_ATTR(result_bytes, CORO_INLINE_BYTES + 1);
-	check_bad_attr(sp, good, false); /* joinable, and nobody could name it */
+	check_bad_attr(sp, good, false); /* joinable, and nobody could name the coroutine */
 }
 
 static void check_inside(void *arg, void *result)
@@ -162,7 +162,7 @@ static void check_inside(void *arg, void *result)
 	check_spawner(plain);
 	check_spawner(from_outside);
 
-	/* What blocks a thread is not for workers. */
+	/* Workers may not call what blocks a thread. */
 	coro_scheduler *s = NULL;
 	coro_options o = options(1, 0);
 	CHECK_EQ(coro_scheduler_init(&s, &o), CORO_EPERM);
@@ -204,8 +204,8 @@ TEST(errors_of_spawn)
 	CHECK_EQ(coro_scheduler_destroy(sched), CORO_OK);
 }
 
-/* The usual path of coro_spawn, which is taken after one that found somebody to wake, looks at its
- * arguments too. */
+/* coro_spawn's fast path, which is taken after a spawn that woke a worker, checks its arguments
+ * too. */
 static void spawns_wrongly(void *arg, void *result)
 {
 	uint64_t word = 1;
@@ -221,7 +221,7 @@ static void spawns_wrongly(void *arg, void *result)
 	}
 }
 
-/* Another scheduler's worker is no more "here" than a thread is. */
+/* "Here" is not another scheduler's worker, as it is not a thread. */
 static void spawns_elsewhere(void *arg, void *result)
 {
 	coro_scheduler *other = *(coro_scheduler **)arg;
@@ -250,7 +250,7 @@ TEST(errors_of_spawn_here_and_elsewhere)
 	CHECK_EQ(ran, 6);
 }
 
-/* ------------------------------------------------------------------------ the cap on records */
+/* --------------------------------------------------------------------------- the cap on records */
 
 static void spawns_until_full(void *arg, void *result)
 {
@@ -269,7 +269,7 @@ static void spawns_until_full(void *arg, void *result)
 		CHECK_EQ(h, 42);
 		if (round == 0)
 			first = n;
-		CHECK_EQ(n, first); /* every one that has ended can be had again */
+		CHECK_EQ(n, first); /* every record that has ended is used again */
 		while (__atomic_load_n(&ran, __ATOMIC_SEQ_CST) < before + n)
 			CHECK_EQ(coro_yield(), CORO_OK);
 		CHECK_EQ(coro_yield(), CORO_OK);
@@ -280,7 +280,7 @@ static void spawns_until_full(void *arg, void *result)
 TEST(errors_of_spawn_at_the_cap)
 {
 	coro_options o = options(1, 0);
-	o.record_limit = 1; /* at least a chunk there is */
+	o.record_limit = 1; /* at least one chunk */
 	coro_scheduler *s = start(&o);
 
 	spawn(s, spawns_until_full, NULL, 0);
@@ -299,7 +299,7 @@ TEST(errors_of_spawn_at_the_cap)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------ the rest */
+/* ------------------------------------------------------------------------------------- the rest */
 
 static void *runs_it(void *s)
 {

@@ -1,6 +1,6 @@
 /*
- * t_full.c - queues that are full, in use: those that grow, those that cannot for want of memory,
- * and very large ones.
+ * t_full.c - full queues in use: they grow, they cannot grow for want of memory, they are very
+ * large.
  */
 #include "test.h"
 
@@ -8,7 +8,7 @@
 #include "kernel/spawn.h"
 #include "kernel/wait.h"
 
-#define RING 256 /* runnables that a queue has room for at first */
+#define RING 256 /* what a queue has room for at first */
 
 static uint64_t done, stop;
 static coro_sem sem, second;
@@ -24,8 +24,7 @@ static void until_all(uint64_t n)
 		CHECK_EQ(coro_yield(), CORO_OK);
 }
 
-/* ----------------------------------------------------------------------------------------- it
- * grows */
+/* ----------------------------------------------------------------------------- queues that grow */
 
 enum { AT_A_SEMAPHORE, AT_HOME, PARKED, KINDS };
 
@@ -39,8 +38,8 @@ static void waits(void *arg, void *result)
 	add_one(&done);
 }
 
-/* Each that is woken goes ahead of the one before, which goes to the back of a queue that is full
- * at times. */
+/* Each woken coroutine displaces the one before, which goes to the back of a queue that is full at
+ * times. */
 static void wakes_many(void *arg, void *result)
 {
 	static coro_handle waiting[3 * RING];
@@ -52,7 +51,7 @@ static void wakes_many(void *arg, void *result)
 	CHECK_EQ(coro_sem_init(&sem, 0, kind == AT_HOME ? CORO_HOME : 0), CORO_OK);
 	for (int i = 0; i < 3 * RING; i++) {
 		CHECK_EQ(coro_spawn_attr(&here, waits, NULL, 0, &waiting[i]), CORO_OK);
-		CHECK_EQ(coro_yield(), CORO_OK); /* it waits */
+		CHECK_EQ(coro_yield(), CORO_OK); /* the child waits */
 	}
 	CHECK_EQ(coroi_deque_length(queue()), 0);
 	CHECK_EQ(queue()->mask + 1, RING);
@@ -83,7 +82,7 @@ static void counts(void *arg, void *result)
 	add_one(&done);
 }
 
-/* From 2 MiB on it lies on large pages, where there are any. */
+/* From 2 MiB on a queue lies on large pages, if there are any. */
 static void spawns_very_many(void *arg, void *result)
 {
 	uint64_t n = *(uint64_t *)arg;
@@ -107,8 +106,7 @@ TEST(full_queues_grow_very_large)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------------------- it cannot
- * grow */
+/* ---------------------------------------------------------------------- queues that cannot grow */
 
 static void yields(void *arg, void *result)
 {
@@ -119,7 +117,7 @@ static void yields(void *arg, void *result)
 	add_one(&done);
 }
 
-/* The queue is full, but for one, of those that have run before. */
+/* The queue has room for one more; all in it have run before. */
 static void fill(void)
 {
 	done = stop = 0;
@@ -130,7 +128,7 @@ static void fill(void)
 	CHECK_EQ(queue()->mask + 1, RING);
 }
 
-/* overflow - from now on what is woken does not fit, and is kept apart in its turn. */
+/* overflow - from now on, what is woken does not fit, and goes to the spill in its turn. */
 static void overflow(void)
 {
 	fail_alloc = 0;
@@ -141,7 +139,7 @@ static void waits_twice(void *arg, void *result)
 	(void)arg;
 	(void)result;
 	CHECK_EQ(coro_sem_acquire(&sem, CORO_FOREVER), CORO_OK);
-	/* nobody is in the slot now, and some are kept apart */
+	/* the queue's `next` is empty now, and some are in the spill */
 	CHECK_EQ(coro_sem_acquire(&second, CORO_FOREVER), CORO_OK);
 	add_one(&done);
 }
@@ -175,7 +173,7 @@ static void overflows(void *arg, void *result)
 		CHECK_EQ(coro_cancel(canceled[i]), CORO_OK);
 	CHECK_EQ(fail_alloc, -1);
 	CHECK_EQ(queue()->count, RING);
-	CHECK_EQ(queue()->spill.count, 18 + 3); /* one is in the slot */
+	CHECK_EQ(queue()->spill.count, 18 + 3); /* one is in `next` */
 	CHECK_EQ(coro_yield(), CORO_OK);
 	CHECK_EQ(seen(&done), 3);
 	for (int i = 0; i < 3; i++)
@@ -187,7 +185,7 @@ static void overflows(void *arg, void *result)
 	CHECK_EQ(coro_sem_destroy(&second), CORO_OK);
 }
 
-/* Those that do not fit have their turn behind the others, and the code with which their waits have
+/* Those that did not fit run after the others, and get the codes with which their waits have
  * ended. */
 TEST(full_queues_that_cannot_grow_lose_nobody)
 {

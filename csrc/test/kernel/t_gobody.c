@@ -1,5 +1,5 @@
 /*
- * t_gobody.c - coroutines with Go bodies, and a stand-in for the executors that run them.
+ * t_gobody.c - coroutines with Go bodies. The test stands in for the executors that run them.
  */
 #include "gostand.h"
 
@@ -9,7 +9,7 @@
 #include <sched.h>
 #include <string.h>
 
-#define DOUBLES (COROI_GO_BODY | 2000) /* int64_t, which it doubles */
+#define DOUBLES (COROI_GO_BODY | 2000) /* of an int64_t, which it doubles */
 
 static void spawns_go_bodies(void *arg, void *result)
 {
@@ -33,7 +33,7 @@ static void spawns_go_bodies(void *arg, void *result)
 	CHECK_EQ(coro_join(child, &doubled, 8), CORO_ESTALE);
 }
 
-/* run_bodies - stand in for Go's executors until n bodies have ended. */
+/* run_bodies - act as Go's executors until n bodies have ended. */
 static void run_bodies(coro_scheduler *s, int n)
 {
 	struct coroi_worker *goworker = coroi_goworker(s);
@@ -74,8 +74,7 @@ TEST(gobody_starts_from_c)
 	finish(s);
 }
 
-/* ------------------------------------------------------- Go bodies that are woken, canceled and
- * joined */
+/* ------------------------------------------------ Go bodies that are woken, canceled and joined */
 
 static coro_sem sem;
 static uint64_t joined, woken_up;
@@ -112,7 +111,7 @@ static void parks_once(void *arg, void *result)
 	at_add(&woken_up, 1);
 }
 
-/* goworker_wakes - somebody has woken the goworker, which slept. */
+/* goworker_wakes - return when the goworker, which slept, has been woken. */
 static void goworker_wakes(struct coroi_worker *goworker)
 {
 	while (at_load_acq(&goworker->ev) != COROI_EV_WOKEN)
@@ -120,7 +119,7 @@ static void goworker_wakes(struct coroi_worker *goworker)
 	at_store_rlx(&goworker->ev, COROI_EV_NONE);
 }
 
-/* take_one - what lies in the inbox of the goworker, which is awake: something for the body h. */
+/* take_one - the only item in the inbox of the goworker, which is awake. It is for the body h. */
 static struct coroi_goworker_item take_one(struct coroi_worker *goworker, coro_handle h)
 {
 	struct coroi_goworker_item item[4];
@@ -147,7 +146,7 @@ static void end_body(struct coroi_worker *goworker, struct coroi_rec *r)
 	at_bump(&goworker->ended);
 }
 
-/* event_of - the body r waits at the semaphore; who gives it a permit sends it its event. */
+/* event_of - the body r waits at the semaphore; a release sends r its event. */
 static void event_of(coro_scheduler *s, struct coroi_worker *goworker, struct coroi_rec *r,
 		     bool from_inside)
 {
@@ -182,7 +181,7 @@ TEST(gobody_is_woken_and_canceled)
 	spawn(s, starts_and_joins, &out, sizeof out);
 	goworker_wakes(goworker);
 	struct coroi_rec *r = start_body(goworker);
-	while (coro_scheduler_blocked(s, NULL, 0) != 1) /* its parent waits for it */
+	while (coro_scheduler_blocked(s, NULL, 0) != 1) /* the parent waits for the body */
 		sleep_us(50);
 	CHECK_EQ(h, coroi_handle(r));
 
@@ -201,17 +200,18 @@ TEST(gobody_is_woken_and_canceled)
 	event_of(s, goworker, r, false);
 	event_of(s, goworker, r, true);
 
-	/* RemoteWake for a record that has become another's, a C body's, is sent on. */
+	/* A remote wake for a record that is a C body's by now is passed on. */
 	spawn(s, parks_once, &other, sizeof other);
 	until_waiting(s, 2);
 	struct coroi_rec *moved = coroi_at((uint32_t)parked);
-	at_add(&moved->wake, 1); /* W1 and W2, by one who knew it at home here */
+	/* W1 and W2, by a waker to which the record was still at home here */
+	at_add(&moved->wake, 1);
 	coroi_inbox_push(goworker, (uintptr_t)moved | COROI_NODE_WAKE);
 	CHECK_EQ(coroi_goworker_take(goworker, &item, 1), 0);
 	while (!at_load_seq(&woken_up))
 		sched_yield();
 
-	/* RemoteWake that comes too late: who takes it gives the record back. */
+	/* A remote wake that comes too late: the worker that takes it frees the record. */
 	CHECK_EQ(coro_wake(h), CORO_OK);
 	end_body(goworker, r);
 	while (!at_load_seq(&joined))
@@ -235,7 +235,8 @@ static void starts_one(void *arg, void *result)
 	*out = child;
 }
 
-/* A goroutine waits for it, and a coroutine will hear of that: until then it is not the end. */
+/* A goroutine waits for the body, and a coroutine will hear of that: until then it is not the
+ * end. */
 TEST(gobody_is_joined_by_goroutines)
 {
 	coro_handle h, *out = &h;
@@ -254,9 +255,9 @@ TEST(gobody_is_joined_by_goroutines)
 	while (stats(s).awake)
 		sleep_us(50);
 	CHECK(!coroi_at_rest(s));
-	CHECK(at_xchg(&s->done, 0) == (uintptr_t)r);
+	CHECK(at_xchg(&s->bell.done, 0) == (uintptr_t)r);
 	CHECK_EQ(r->next, 0);
-	CHECK_EQ(r->permits, 5); /* its slot */
+	CHECK_EQ(r->permits, 5); /* the joiner's id */
 	CHECK_EQ(*(int64_t *)coroi_cold(r)->payload, 8);
 	coroi_join_free(r);
 	coroi_pending_end(s);
@@ -264,7 +265,7 @@ TEST(gobody_is_joined_by_goroutines)
 	finish(s);
 }
 
-/* executes - start and end one body: it ends by its first wake-up. */
+/* executes - start and end one body. The body ends at its first wake-up. */
 static void *executes(void *arg)
 {
 	struct coroi_worker *goworker = coroi_goworker(arg);
@@ -299,8 +300,8 @@ static void starts_one_and_detaches_it(void *arg, void *result)
 	CHECK_EQ(coro_detach(*out), CORO_OK);
 }
 
-/* What is woken between two batches goes on in the next one. */
-TEST(gobody_lives_across_batches)
+/* A body that is woken between two runs goes on in the next run. */
+TEST(gobody_lives_across_runs)
 {
 	coro_handle h = 0, *out = &h;
 	pthread_t t;
@@ -315,5 +316,45 @@ TEST(gobody_lives_across_batches)
 	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
 	thread_join(t);
 	CHECK_EQ(coro_wake(h), CORO_ESTALE);
+	finish(s);
+}
+
+/* --------------------------------------------------------------------- items are taken in parts */
+
+/* Go takes as many of the goworker's items as it has room for. */
+static uint64_t started;
+
+static void starts_bodies(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	for (int i = 0; i < 5; i++)
+		CHECK_EQ(coro_spawn_go(COROI_GO_BODY | 9, NULL, 0, NULL), CORO_OK);
+	add_one(&started);
+}
+
+TEST(gocall_goworker_is_taken_in_parts)
+{
+	static const uint32_t caps[] = {2, 1, 0, 5}, taken[] = {2, 1, 0, 2};
+	struct coroi_goworker_item items[5];
+
+	CHECK_EQ(coroi_goworker_body(COROI_GO_BODY | 9, 0, 0), CORO_OK);
+	coro_scheduler *s = start_with(1, 0);
+	struct coroi_worker *goworker = coroi_goworker(s);
+	s->bell.go_id = 1;
+	spawn(s, starts_bodies, NULL, 0);
+	while (!seen(&started) || at_load_acq(&goworker->ev) != COROI_EV_WOKEN)
+		sleep_us(100);
+	at_store_rlx(&goworker->ev, COROI_EV_NONE);
+	for (int i = 0; i < 4; i++) {
+		CHECK_EQ(coroi_goworker_take(goworker, items, caps[i]), taken[i]);
+		for (uint32_t k = 0; k < taken[i]; k++) {
+			CHECK_EQ(items[k].kind, COROI_GOWORKER_START);
+			CHECK_EQ(items[k].body, COROI_GO_BODY | 9);
+			coroi_goworker_end(goworker, items[k].rec, 0);
+			at_bump(&goworker->ended);
+		}
+		CHECK_EQ(coroi_goworker_park(goworker), i == 3); /* no sleep while there are more */
+	}
 	finish(s);
 }

@@ -1,6 +1,6 @@
 /*
- * t_gocall.c - calls into Go, with a stand-in for it: who is suspended, who is served when, and
- * what comes back.
+ * t_gocall.c - calls into Go, with a stand-in for Go: which callers are suspended, when each is
+ * served, and what comes back. Misuse: t_gocall_misuse.c.
  */
 #include "gostand.h"
 
@@ -63,14 +63,14 @@ TEST(gocall_many_callers)
 	}
 }
 
-TEST(gocall_in_a_batch)
+TEST(gocall_in_paused_mode)
 {
 	call_in_turns(1, CORO_PAUSED, 1000, 5);
 	CHECK_EQ(go_made.longest, COROI_CALLS_AT_ONCE);
 	CHECK(go_made.lists <= go_made.served / COROI_CALLS_AT_ONCE + 64 + 1000 * 5 / 64);
 }
 
-/* A worker that always has something to run makes calls all the same, within so many turns. */
+/* A worker that always has something to run makes calls all the same, within a number of turns. */
 static uint64_t stop, turns;
 
 static void never_idle(void *arg, void *result)
@@ -110,7 +110,7 @@ TEST(gocall_is_served_by_one_that_is_never_idle)
 	finish(s);
 }
 
-/* The same where the others wake each other, and the queue gets its turn seldom. */
+/* The same where others wake each other, and the queue seldom gets a turn. */
 static coro_handle partner;
 
 static void answers(void *arg, void *result)
@@ -136,7 +136,7 @@ static void asks(void *arg, void *result)
 		coro_wake(other);
 		coro_park();
 	}
-	coro_wake(other); /* it may have come to its park before the stop, or have ended */
+	coro_wake(other); /* the other is about to park before it sees the stop, or has ended */
 }
 
 static void calls_then_stops(void *arg, void *result)
@@ -150,7 +150,7 @@ static void calls_then_stops(void *arg, void *result)
 	stop = 1;
 }
 
-/* both - to their ends, on one worker. */
+/* both - run two coroutines to their ends, on one worker. */
 static void both(coro_fn one, coro_fn other)
 {
 	stand_in(adds);
@@ -165,8 +165,7 @@ TEST(gocall_is_served_in_a_chain_of_hand_overs)
 	both(asks, calls_then_stops);
 }
 
-/* One that calls again and again, with nobody beside it but those who sleep: they wake up in their
- * time. */
+/* One coroutine calls again and again, beside sleepers alone: the sleepers wake up in time. */
 #define SLEEPS 20
 
 static void sleeps(void *arg, void *result)
@@ -200,7 +199,7 @@ TEST(gocall_alone_leaves_deadlines_their_time)
 {
 	both(sleeps, calls_until_then);
 
-	/* Of long calls few are made before somebody is looked at. */
+	/* Of long calls, few are made before a deadline is looked at. */
 	stop = go_made.lists = 0;
 	adds_first = takes_a_while;
 	both(sleeps, calls_until_then);
@@ -209,7 +208,7 @@ TEST(gocall_alone_leaves_deadlines_their_time)
 	report("%d sleeps of 1 ms, %llu calls of 1 ms", SLEEPS, (unsigned long long)go_made.lists);
 }
 
-/* ------------------------------------------------------------------------ meanwhile */
+/* -------------------------------------------------------------------------------- during a call */
 
 static coro_handle caller;
 static uint64_t others;
@@ -221,7 +220,7 @@ static void other(void *arg, void *result)
 	__atomic_add_fetch(&others, 1, __ATOMIC_SEQ_CST);
 }
 
-/* There: nobody is current, and what is queued here is run by another worker. */
+/* During a call no coroutine is current, and what is queued here is run by another worker. */
 static void is_apart(struct coroi_worker *w)
 {
 	int64_t number;
@@ -235,7 +234,7 @@ static void is_apart(struct coroi_worker *w)
 	CHECK_EQ(coro_scheduler_close(w->sched, 1), CORO_EPERM);
 	CHECK_EQ(coro_self(), 0);
 	CHECK(coroi_go_inside(w->sched));
-	CHECK_EQ(coro_wake(caller), CORO_OK); /* a permit: it does not park */
+	CHECK_EQ(coro_wake(caller), CORO_OK); /* a permit: the caller does not park */
 	CHECK(w->calls->caller == coroi_at((uint32_t)caller));
 	while (w->sched->workers > 1 && __atomic_load_n(&others, __ATOMIC_SEQ_CST) < 3)
 		sleep_us(50);
@@ -270,7 +269,7 @@ TEST(gocall_has_no_current_coroutine_and_holds_nobody_up)
 	}
 }
 
-/* ------------------------------------------------------------------------ what comes back */
+/* ------------------------------------------------------------------------------ what comes back */
 
 static void errors(void *arg, void *result)
 {
@@ -299,11 +298,11 @@ static void errors(void *arg, void *result)
 		CHECK(strcmp(text, "xxxxxxxxxxxxxxx") == 0);
 	}
 	CHECK_EQ(coro_call_go_inline(1, &number, 8, &number, 8, NULL), CORO_OK);
-	CHECK_EQ(coro_call_error(text, sizeof text), 300); /* the last that failed */
+	CHECK_EQ(coro_call_error(text, sizeof text), 300); /* that of the last failure */
 	CHECK(coro_strdup("beside it") != NULL);
 }
 
-/* Several at once, of which some fail, and one without a text. */
+/* Several calls at once; some fail, and some of these without a text. */
 static void some_fail(void *arg, void *result)
 {
 	uint64_t i;
@@ -339,12 +338,12 @@ TEST(gocall_several_of_which_some_fail)
 	finish(s);
 }
 
-/* A text that there is no memory for is lost, and nothing else. */
+/* A text is lost for want of memory, and nothing else is. */
 static void fails_without_memory(void *arg, void *result)
 {
 	(void)arg;
 	(void)result;
-	for (int k = 1; k >= 0; k--) { /* no place for it; no text */
+	for (int k = 1; k >= 0; k--) { /* no memory for the arena; none for the text */
 		fail_alloc = k;
 		CHECK_EQ(coro_call_go_inline(2, NULL, 0, NULL, 0, NULL), CORO_EFAILED);
 		fail_alloc = -1;
@@ -402,7 +401,7 @@ TEST(gocall_finds_names)
 	CHECK_EQ(coro_go_function("none"), 0);
 }
 
-/* ------------------------------------------------------------------------ closing */
+/* -------------------------------------------------------------------------------------- closing */
 
 static uint64_t refused;
 
@@ -431,7 +430,7 @@ TEST(gocall_is_not_made_by_the_canceled)
 	CHECK_EQ(go_made.served, 0);
 }
 
-/* One that has begun is finished, whatever is canceled meanwhile. */
+/* A call that has begun is finished, whatever is canceled meanwhile. */
 static void canceled_meanwhile(struct coroi_worker *w)
 {
 	__atomic_store_n(&stop, 1, __ATOMIC_SEQ_CST);
@@ -464,9 +463,9 @@ TEST(gocall_that_has_begun_is_finished)
 	CHECK_EQ(refused, 1);
 }
 
-/* ------------------------------------------------------------------------ signals */
+/* -------------------------------------------------------------------------------------- signals */
 
-/* Go opens the mask of a thread that it sees for the first time. */
+/* Go unblocks signals of a thread that it sees for the first time. */
 static void opens_mask(struct coroi_worker *w)
 {
 	sigset_t none;

@@ -1,6 +1,6 @@
 /*
  * t_handle.c - handles: stale, forged, and of coroutines that end while they are woken. None may
- * reach another.
+ * reach another coroutine.
  */
 #include "test.h"
 
@@ -18,7 +18,7 @@ static void *exchange_handle(coro_handle h, uint64_t at)
 	return NULL;
 }
 
-/* Nobody was ever given the handle of one of these: a permit in it is a stray one. */
+/* The handle of such a coroutine was given to nobody: a permit in it is a stray one. */
 static void innocent(void *arg, void *result)
 {
 	(void)arg;
@@ -46,8 +46,7 @@ static void ended_soon(void *arg, void *result)
 	memcpy(result, arg, 8);
 }
 
-/* Ends of every kind, with their handles shown to wakers, and innocent ones that take over the
- * records. */
+/* Ends of every kind. Wakers see the handles, and innocent coroutines take over the records. */
 static void ends_of_all_kinds(void *arg, void *result)
 {
 	uint64_t seed = *(uint64_t *)arg;
@@ -127,10 +126,10 @@ TEST_LIMIT(handle_woken_while_it_ends, 180)
 		finish(s);
 		CHECK_EQ(done, scaled(3000) * 8);
 	}
-	CHECK(wakes_stale && wakes_ok); /* both sides of the race were there */
+	CHECK(wakes_stale && wakes_ok); /* both sides of the race have occurred */
 }
 
-/* ------------------------------------------------------------------------ stale and forged */
+/* ----------------------------------------------------------------------------- stale and forged */
 
 static void check_stale(coro_handle h)
 {
@@ -148,8 +147,9 @@ static void check_forged(uint64_t seed, uint64_t n)
 		uint64_t random = rnd(&seed);
 		check_stale(random);                         /* any index, any generation */
 		check_stale(random & ~(uint64_t)0x3fffc000); /* the first chunk */
-		check_stale(random & 0x3fff);                /* generation 0, which none has */
-		/* living ones whose handle is nobody's */
+		/* generation 0, which no coroutine has */
+		check_stale(random & 0x3fff);
+		/* coroutines that live, and whose handles were given to nobody */
 		check_stale((random & 0x3fff) | UINT64_C(1) << 32);
 		/* the generation that retires */
 		check_stale(random | UINT64_C(0xffffffff00000000));
@@ -179,7 +179,7 @@ static void forges(void *arg, void *result)
 
 TEST(handle_forged)
 {
-	check_forged(1, 1000); /* before there is any record */
+	check_forged(1, 1000); /* there is no record yet */
 	coro_scheduler *s = start_with(2, 0);
 	for (int i = 0; i < 500; i++)
 		spawn(s, hides, NULL, 0);
@@ -187,7 +187,7 @@ TEST(handle_forged)
 	spawn(s, forges, NULL, 0);
 	finish(s);
 	CHECK_EQ(done, 500);
-	check_forged(3, 1000); /* their chunk is in nobody's use */
+	check_forged(3, 1000); /* nobody uses their chunk */
 }
 
 static void nothing(void *arg, void *result)
@@ -208,7 +208,8 @@ static void joins_all(void *arg, void *result)
 	}
 }
 
-/* However the record lives on: free, in another's use, trimmed, in another scheduler's. */
+/* A stale handle stays stale, whether the record is free, reused, trimmed, or another
+ * scheduler's. */
 TEST(handle_stays_stale)
 {
 	coro_scheduler *s = start_with(2, 0);
@@ -240,7 +241,7 @@ TEST(handle_stays_stale)
 	}
 }
 
-/* Nor is it another's if nobody ever joined it, and its scheduler is gone. */
+/* The same for a coroutine that nobody has joined, and whose scheduler is gone. */
 TEST(handle_of_one_never_joined_is_nobody_elses)
 {
 	coro_handle again;
@@ -251,7 +252,7 @@ TEST(handle_of_one_never_joined_is_nobody_elses)
 			CHECK_EQ(coro_scheduler_spawn(s, JOINABLE(0), nothing, NULL, 0, &old[i]),
 				 CORO_OK);
 		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
-		/* not finish: it counts what is left over */
+		/* not finish, which counts what is left */
 		CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 		s = start_with(1, 0);
 		for (int i = 0; i < 3000; i++) {
@@ -263,7 +264,7 @@ TEST(handle_of_one_never_joined_is_nobody_elses)
 	}
 }
 
-/* An ended one that nobody has joined yet is over for wakers, wherever they are. */
+/* A coroutine that has ended and is not joined yet is stale for wakers anywhere. */
 TEST(handle_of_an_ended_one_is_stale_for_wakers)
 {
 	coro_scheduler *s = start_with(2, 0);
@@ -289,8 +290,8 @@ static void ends_with_remote_wake(void *arg, void *result)
 		sleep_us(50);
 }
 
-/* Its record lies in an inbox when it ends, detached: it is free when that a remote wake has been
- * taken, and not before. */
+/* The coroutine ends detached while its record lies in an inbox. The record is free when that
+ * remote wake has been taken, and not before. */
 TEST(handle_of_one_that_ends_detached_with_a_remote_wake)
 {
 	for (int round = 0; round < 20; round++) {
@@ -311,8 +312,7 @@ TEST(handle_of_one_that_ends_detached_with_a_remote_wake)
 	}
 }
 
-/* ------------------------------------------------------------------------ destroyed while it is
- * woken */
+/* ---------------------------------------------------------------------- destroyed during a wake */
 
 static uint64_t near_misses;
 
@@ -336,7 +336,8 @@ static void *wakes_what_is_shown(void *arg)
 	return NULL;
 }
 
-/* The first permit ends it, the second finds it ending, its scheduler closing, or destroyed. */
+/* The first permit ends the coroutine. The second finds it ending, or the scheduler closing or
+ * destroyed. */
 TEST_LIMIT(handle_woken_while_its_scheduler_is_destroyed, 180)
 {
 	enum { WAKERS = 2 };
@@ -358,7 +359,7 @@ TEST_LIMIT(handle_woken_while_its_scheduler_is_destroyed, 180)
 	CHECK(near_misses >= n);
 }
 
-/* ------------------------------------------------------------------------ the last generation */
+/* -------------------------------------------------------------------------- the last generation */
 
 static void ends_at_once(void *arg, void *result)
 {
@@ -366,7 +367,7 @@ static void ends_at_once(void *arg, void *result)
 	(void)result;
 }
 
-/* age - a fresh joinable one that will have had every generation when it ends. */
+/* age - a fresh joinable coroutine that is in its last generation. */
 static coro_handle age(coro_handle h)
 {
 	struct coroi_rec *r = coroi_at((uint32_t)h);
@@ -377,8 +378,8 @@ static coro_handle age(coro_handle h)
 	return gen << COROI_GEN_SHIFT | (uint32_t)h;
 }
 
-/* A record whose generations are used up is never used again, whoever frees it; nor its chunk, by
- * any scheduler. */
+/* A record whose generations are used up is never used again, whichever side frees it. Nor is its
+ * chunk, by any scheduler. */
 TEST(handle_of_the_last_generation)
 {
 	coro_scheduler *s = start_with(1, CORO_PAUSED);
@@ -389,7 +390,7 @@ TEST(handle_of_the_last_generation)
 			 CORO_OK);
 		h[i] = age(h[i]);
 	}
-	CHECK_EQ(coro_detach(h[1]), CORO_OK); /* its end frees it, not we */
+	CHECK_EQ(coro_detach(h[1]), CORO_OK); /* its end frees the record, not the detach */
 	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
 	CHECK_EQ(coro_detach(h[0]), CORO_OK);
 	CHECK_EQ(stats(s).records_retired, 2);

@@ -1,5 +1,6 @@
 /*
  * t_join.c - joining and detaching: before and after the end, on every worker, by one and by two.
+ * Several at the moment of the end: t_join_race.c.
  */
 #include "test.h"
 
@@ -12,7 +13,7 @@ static void finished(void)
 	__atomic_add_fetch(&done, 1, __ATOMIC_SEQ_CST);
 }
 
-/* ------------------------------------------------------------------------ results */
+/* -------------------------------------------------------------------------------------- results */
 
 static void fills_result(void *arg, void *result)
 {
@@ -46,7 +47,7 @@ static void joins_every_size(void *arg, void *result)
 			memset(got, 0xee, sizeof got);
 			CHECK_EQ(coro_spawn_attr(JOINABLE(n), fills_result, in, 2 + take % 46, &h),
 				 CORO_OK);
-			if (n < CORO_INLINE_BYTES) /* more than it has */
+			if (n < CORO_INLINE_BYTES) /* more than the result has */
 				CHECK_EQ(coro_join(h, got, n + 1), CORO_EINVAL);
 			CHECK_EQ(coro_join(h, take ? got : NULL, take), CORO_OK);
 			for (uint32_t i = 0; i < take; i++)
@@ -68,7 +69,7 @@ TEST(join_results_of_every_size)
 	}
 }
 
-/* ------------------------------------------------------------------------ before, while, after */
+/* ------------------------------------------------------------------------- before, while, after */
 
 static void spins_and_adds(void *arg, void *result)
 {
@@ -121,7 +122,7 @@ TEST(join_before_and_after_the_end)
 	}
 }
 
-/* A tree of joins, the classic: every node waits for two. */
+/* A tree of joins: every node waits for two. */
 static void fib(void *arg, void *result)
 {
 	uint64_t n, a, b;
@@ -167,7 +168,7 @@ TEST(join_tree)
 	}
 }
 
-/* ------------------------------------------------------------------------ refusals, aborts */
+/* ----------------------------------------------------------------------------- refusals, aborts */
 
 static void aborts(void *arg, void *result)
 {
@@ -218,7 +219,7 @@ static void refusals(void *arg, void *result)
 	CHECK_EQ(coro_detach(h), CORO_OK);
 	CHECK_EQ(coro_detach(h), CORO_ESTALE); /* nobody can any more */
 	CHECK_EQ(coro_join(h, NULL, 0), CORO_ESTALE);
-	CHECK_EQ(coro_wake(h), CORO_OK); /* but it lives */
+	CHECK_EQ(coro_wake(h), CORO_OK); /* but the coroutine lives */
 	finished();
 }
 

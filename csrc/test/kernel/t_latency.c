@@ -1,6 +1,6 @@
 /*
- * t_latency.c - a coroutine that computes for long must not strand what it spawned, woke or was
- * sent.
+ * t_latency.c - a coroutine that computes for long must not strand what it has spawned or woken, or
+ * what was sent to its worker.
  */
 #include "test.h"
 
@@ -9,18 +9,15 @@
 #include <sched.h>
 #include <time.h>
 
-/*
- * Who computes goes on until what it left behind has run, and counts how much time of the CPU that
- * takes it. That, and not the clock's: where many share a core, the clock goes on while nobody here
- * gets to run.
- */
-/* a machine that has something else to do may miss it now and then */
+/* A coroutine computes until what it left behind has run, and measures its own CPU time, not the
+ * clock's: on a core that many share, the clock goes on while nothing of the test runs. */
+/* A machine with other work may miss this now and then. */
 #define LATE_NS     20000000u
-#define STRANDED_NS 2000000000u /* none does */
+#define STRANDED_NS 2000000000u /* no machine misses this */
 #define TRIES       10
 
-static uint32_t ran;    /* how many of those that were left behind have run */
-static uint64_t waited; /* the longest that one who computes was kept waiting */
+static uint32_t ran;    /* how many of those left behind have run */
+static uint64_t waited; /* the longest time of computing until they had run */
 static coro_handle partner;
 
 static uint64_t own_time_ns(void)
@@ -30,7 +27,7 @@ static uint64_t own_time_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* compute - until so many have run. */
+/* compute - until n of those left behind have run. */
 static void compute(uint32_t want)
 {
 	uint64_t began = own_time_ns(), took = 0;
@@ -72,8 +69,8 @@ static void computes(void *arg, void *result)
 {
 	(void)arg;
 	(void)result;
-	/* First, so that the partner has parked, here: it is then in our next slot, not in the
-	 * queue. (Unless we are stolen meanwhile; so it does not tell us its handle itself.) */
+	/* First, so that the partner has parked here: it is then in our `next`, not in the queue.
+	 * Unless we are stolen meanwhile; so the partner does not tell its handle itself. */
 	CHECK_EQ(coro_spawn_first(NULL, parks, NULL, 0, &partner), CORO_OK);
 	spawn_in(child, NULL, 0);
 	CHECK_EQ(coro_wake(partner), CORO_OK);
@@ -98,7 +95,7 @@ static bool three_run(uint32_t flags)
 	spawn(s, computes, NULL, 0);
 	while (at_load_acq(&sent) != 1 || !asleep(s, 1))
 		sleep_us(50);
-	/* to both workers, wherever the first one computes */
+	/* to both workers, wherever the first coroutine computes */
 	for (int i = 0; i < REMOTE_WAKES; i++)
 		spawn(s, child, NULL, 0);
 	at_store_rel(&sent, 2);
@@ -115,8 +112,7 @@ TEST_LIMIT(latency_of_what_a_long_one_left_behind, 180)
 	}
 }
 
-/* ------------------------------------------------------------------------ however it was left
- * behind */
+/* ------------------------------------------------------------- ways of leaving something behind */
 
 enum { BY_SPAWN, BY_SPAWN_FIRST, BY_SWITCH, BY_WAKE, WAYS };
 static int way;
@@ -145,7 +141,7 @@ static void leaves_one(void *arg, void *result)
 		spawn_in(child, NULL, 0);
 		compute(1);
 		break;
-	case BY_SPAWN_FIRST: /* it is ourselves */
+	case BY_SPAWN_FIRST: /* ourselves */
 		CHECK_EQ(coro_spawn_first(NULL, computes_for_one, NULL, 0, NULL), CORO_OK);
 		child(arg, result);
 		break;
@@ -182,8 +178,8 @@ static void burst(void *arg, void *result)
 		spawn_in(nothing, NULL, 0);
 }
 
-/* What was left must run while the long one computes. A try is repeated as it is; the state that
- * workers and standby were in before it, made by a burst of short work, is not made anew. */
+/* What is left behind must run during the computation. A late try is repeated from the same state.
+ * Workers and standby are in that state after a burst of short work, which is not repeated. */
 static bool left_behind(coro_scheduler *s, uint64_t *seed)
 {
 	int size = (int)(rnd(seed) % 200);
@@ -222,7 +218,7 @@ TEST_LIMIT(latency_is_bounded_however_it_was_left, 180)
 
 static uint32_t arrived;
 
-/* All end at the same moment, each on a worker of its own, and so all go to sleep at once. */
+/* All end at the same moment, each on a worker of its own, so all workers go to sleep at once. */
 static void rendezvous(void *arg, void *result)
 {
 	uint32_t n = *(uint32_t *)arg;
@@ -236,8 +232,8 @@ static void rendezvous(void *arg, void *result)
 		;
 }
 
-/* While everybody sleeps, the next one who queues something is told to wake another, or a sleeper
- * has a time-out: or what it queues is stranded. */
+/* While all workers sleep, one that queues something must be told to wake another, or a sleeper
+ * must have a time-out. Otherwise what it queues is stranded. */
 TEST_LIMIT(latency_somebody_is_to_look_around, 180)
 {
 	uint64_t seed = 9;
@@ -254,23 +250,22 @@ TEST_LIMIT(latency_somebody_is_to_look_around, 180)
 			CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 			while (!at_load_seq(&s->standby) &&
 			       !(at_load_seq(&s->hungry) & COROI_HUNGRY_ALONE))
-				sleep_us(20); /* the last one is on its way to sleep */
+				sleep_us(20); /* the last worker is about to sleep */
 		}
 		finish(s);
 	}
 }
 
-/* ------------------------------------------------------------------------ the standby's role is
- * handed over */
+/* ------------------------------------------------------------ the standby's role is handed over */
 
-static uint32_t spinning, detach_batches;
+static uint32_t spinning, released;
 
 static void spins(void *arg, void *result)
 {
 	(void)arg;
 	(void)result;
 	at_store_rel(&spinning, 1);
-	while (!at_load_acq(&detach_batches))
+	while (!at_load_acq(&released))
 		at_relax();
 }
 
@@ -283,18 +278,18 @@ static void spawns_as_told(void *arg, void *result)
 		at_relax();
 	spawn_in(child, NULL, 0);
 	compute(1);
-	at_store_rel(&detach_batches, 1);
+	at_store_rel(&released, 1);
 }
 
-/* Two of three compute; the second was woken for what the first had spawned, and nobody was the
- * standby then. What the first spawns now is for the third. */
+/* Two of three workers compute. The second was woken for what the first had spawned, and at that
+ * time there was no standby. What the first spawns now is for the third. */
 TEST(latency_of_a_third_worker)
 {
 	for (int i = 0; i < 10; i++) {
 		coro_scheduler *s = start_with(3, 0);
 		while (!asleep(s, 3))
 			sleep_us(50);
-		spinning = detach_batches = ran = 0;
+		spinning = released = ran = 0;
 		waited = 0;
 		spawn(s, spawns_as_told, NULL, 0);
 		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
@@ -303,7 +298,7 @@ TEST(latency_of_a_third_worker)
 	}
 }
 
-/* A worker on its waker's CPU takes that from it, runs what there is, and coalescing while the
+/* A worker on its waker's CPU takes the CPU from it, runs what there is, and coalesces while the
  * waker pushes more. */
 TEST_LIMIT(latency_beside_a_waker_on_the_same_cpu, 60)
 {

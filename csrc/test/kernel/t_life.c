@@ -1,6 +1,6 @@
 /*
- * t_life.c - a scheduler seen and closed from outside while it works: what runs, what is blocked, a
- * close that meets a run.
+ * t_life.c - a scheduler that is inspected and closed from outside while it works: running and
+ * blocked coroutines, a close that meets a run.
  */
 #include "test.h"
 
@@ -73,7 +73,7 @@ static void *runs_it(void *arg)
 
 static uint64_t began;
 
-/* The first of many is still there when all others have come: some are queued, the rest not taken
+/* The first of many still runs when all others have come: some are queued, the rest is not taken
  * out yet. */
 static void begins(void *arg, void *result)
 {
@@ -102,7 +102,7 @@ TEST(life_what_has_half_entered_is_present)
 	CHECK(s->worker[0].undelivered);
 	CHECK_EQ(coroi_present(s), 1 + ALIKE + 1);
 	CHECK(coroi_live(s) < 1 + ALIKE + 1);
-	CHECK_EQ(coro_wake(parked), CORO_OK); /* a remote wake is nobody new */
+	CHECK_EQ(coro_wake(parked), CORO_OK); /* a remote wake is no new coroutine */
 	CHECK_EQ(coroi_present(s), 1 + ALIKE + 1);
 	reach(2);
 	thread_join(t);
@@ -124,7 +124,7 @@ TEST(life_what_runs_is_told)
 	reach(2);
 	CHECK_EQ(coro_scheduler_close(s, 0), CORO_OK);
 	CHECK_EQ(coroi_running(s, list, 4), 0);
-	CHECK_EQ(coro_scheduler_trim(s), 0); /* all is given back already, or with the scheduler */
+	CHECK_EQ(coro_scheduler_trim(s), 0); /* all has been given back already */
 	CHECK_EQ(coro_scheduler_blocked(s, NULL, 0), 0);
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 }
@@ -141,7 +141,7 @@ TEST(life_blocked_ones_are_all_counted)
 	CHECK_EQ(coro_scheduler_blocked(s, NULL, 3), 5);
 	CHECK_EQ(coro_scheduler_blocked(s, list, 2), 5);
 	CHECK(list[0].fn == waits && list[1].fn == waits && list[2].fn == NULL);
-	CHECK_EQ(list[0].waits, 'p');
+	CHECK_EQ(list[0].waits, CORO_WAIT_PARK);
 	CHECK(list[0].handle != list[1].handle && list[0].worker < 2);
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 	CHECK_EQ(canceled, 5);
@@ -156,12 +156,12 @@ static void *runs(void *s)
 static void *closes(void *s)
 {
 	CHECK_EQ(coro_scheduler_close(s, 0), CORO_OK);
-	/* not before the run could be over */
+	/* not before the run could end */
 	CHECK_EQ(__atomic_load_n(&phase, __ATOMIC_SEQ_CST), 2);
 	return NULL;
 }
 
-/* is_set - a flag that the life lock protects. */
+/* is_set - read a flag that the life lock protects. */
 static bool is_set(coro_scheduler *s, const uint8_t *flag)
 {
 	pthread_mutex_lock(&s->life_lock);
@@ -170,12 +170,12 @@ static bool is_set(coro_scheduler *s, const uint8_t *flag)
 	return set;
 }
 
-/* A close without cancel lets the run come to its end, and what is left then is canceled. */
+/* A close without cancel lets the run come to its end, and then cancels what is left. */
 static bool refuses(coro_scheduler *s)
 {
-	pthread_mutex_lock(&s->outside_lock);
-	bool yes = s->refusing;
-	pthread_mutex_unlock(&s->outside_lock);
+	pthread_mutex_lock(&s->outside.lock);
+	bool yes = s->outside.refusing;
+	pthread_mutex_unlock(&s->outside.lock);
 	return yes;
 }
 
@@ -202,7 +202,7 @@ TEST(life_close_waits_for_a_run)
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 }
 
-/* ------------------------------------------------------------------------ names, figures */
+/* ------------------------------------------------------------------------------- names, figures */
 
 static void reads_name(void *arg, void *result)
 {
@@ -224,7 +224,7 @@ static void *waits_for_the_end(void *s)
 	return NULL;
 }
 
-/* Whether it sees the end itself, or comes to it when the threads have stopped already. */
+/* A wait returns whether it sees the end itself, or comes when the threads have stopped already. */
 TEST(life_wait_ends_with_a_close)
 {
 	for (uint64_t n = scaled(300); n; n--) {
@@ -267,6 +267,6 @@ TEST(life_figures_of_some_workers)
 	CHECK_EQ(coro_scheduler_stats(s, &t, w, 2), CORO_OK);
 	CHECK_EQ(t.workers, 3);
 	CHECK(w[0].tid > 0 && w[1].tid > 0 && w[0].tid != w[1].tid);
-	CHECK_EQ(w[2].tid, -1); /* there was no room for it */
+	CHECK_EQ(w[2].tid, -1); /* there was no room for this worker */
 	finish(s);
 }

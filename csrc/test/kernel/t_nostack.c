@@ -1,18 +1,19 @@
 /*
- * t_starve.c - those who wait for a stack are told that there is none when nothing else can happen
- * any more, and not before: a deadline, or a wake-up that is on its way, may give one back.
+ * t_nostack.c - those that await a stack end with CORO_ENOMEM when nothing else can happen any
+ * more. Not before: a deadline, or a remote wake on its way, may free a stack. The cap: t_cap.c.
  */
 #include "test.h"
+
+#include "kernel/worker.h"
 
 #include <string.h>
 
 static uint64_t ran;
 
-/* So many stacks of STACK bytes. */
+/* start_capped - with a cap of n stacks of STACK bytes. */
 static coro_scheduler *start_capped(uint32_t workers, size_t stacks)
 {
-	coro_options o = options(workers, 0);
-	o.stack_limit = stacks * (STACK + 4096);
+	coro_options o = options_capped(workers, stacks);
 	return start(&o);
 }
 
@@ -23,8 +24,8 @@ static void counts(void *arg, void *result)
 	add_one(&ran);
 }
 
-/* The only stack is that of one that sleeps. */
-static void sleeps_while_one_starves(void *arg, void *result)
+/* The only stack is a sleeper's. */
+static void sleeps_while_one_awaits_a_stack(void *arg, void *result)
 {
 	coro_handle h;
 
@@ -32,7 +33,7 @@ static void sleeps_while_one_starves(void *arg, void *result)
 	(void)result;
 	CHECK_EQ(coro_spawn_attr(JOINABLE(0), counts, NULL, 0, &h), CORO_OK);
 	CHECK_EQ(coro_sleep(2000000), CORO_OK);
-	CHECK_EQ(coro_detach(h), CORO_OK); /* it has not ended: it waits for our stack */
+	CHECK_EQ(coro_detach(h), CORO_OK); /* not ended: it awaits our stack */
 }
 
 TEST(awaits_stack_until_a_deadline)
@@ -40,15 +41,15 @@ TEST(awaits_stack_until_a_deadline)
 	for (uint32_t workers = 1; workers <= 3; workers++) {
 		coro_scheduler *s = start_capped(workers, 1);
 		ran = 0;
-		spawn(s, sleeps_while_one_starves, NULL, 0);
+		spawn(s, sleeps_while_one_awaits_a_stack, NULL, 0);
 		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 		CHECK_EQ(ran, 1);
 		finish(s);
 	}
 }
 
-/* Two pinned ones on two workers, and a third that starves on the first: each waits for the other
- * by turns. Whenever one wakes the other and waits, only a remote wake is left. */
+/* Two pinned coroutines on two workers, and a third that awaits a stack on the first. The two wait
+ * for each other by turns. Whenever one wakes the other and waits, only a remote wake is left. */
 static coro_handle pair[2];
 
 static void parks_often(void *arg, void *result)
@@ -96,8 +97,7 @@ TEST(awaits_stack_while_others_wake_each_other)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------------- told, and not
- * told */
+/* ---------------------------------------------------------------------------- told, or canceled */
 
 static void starts_never(void *arg, void *result)
 {
@@ -106,7 +106,7 @@ static void starts_never(void *arg, void *result)
 	CHECK(!"there is a stack after all");
 }
 
-static void cancels_some_that_starve(void *arg, void *result)
+static void cancels_some_that_await_a_stack(void *arg, void *result)
 {
 	coro_handle h[10];
 	(void)arg;
@@ -123,20 +123,77 @@ static void cancels_some_that_starve(void *arg, void *result)
 }
 
 /* Each ends for its own reason. */
-TEST(awaits_stack_and_be_canceled)
+TEST(awaits_stack_and_is_canceled)
 {
 	coro_scheduler *s = start_capped(1, 1);
 
 	ran = 0;
-	spawn(s, cancels_some_that_starve, NULL, 0);
+	spawn(s, cancels_some_that_await_a_stack, NULL, 0);
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	CHECK_EQ(ran, 1);
 	finish(s);
 }
 
-/* Large frames of dense coroutines keep their stack, and their slot gets another one; where there
- * is none they are copied like small ones. */
-#define SLOT ((size_t)(SANITIZED ? 256 << 10 : 32 << 10))
+static uint64_t others;
+
+static void holds_until_cancel(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	for (int i = 0; i < 20; i++)
+		spawn_in(starts_never, NULL, 0);
+	CHECK_EQ(coro_yield(), CORO_OK); /* all of them await a stack: we have the only one */
+	__atomic_store_n(&ran, 1, __ATOMIC_SEQ_CST);
+	while (!__atomic_load_n(&coroi_self()->cancel, __ATOMIC_SEQ_CST))
+		;
+	CHECK_EQ(coro_park(), CORO_ECANCELED);
+	__atomic_store_n(&others, 1, __ATOMIC_SEQ_CST);
+}
+
+TEST(awaits_stack_until_a_close_with_cancel)
+{
+	coro_scheduler *s = start_capped(1, 1);
+
+	ran = others = 0;
+	spawn(s, holds_until_cancel, NULL, 0);
+	while (!__atomic_load_n(&ran, __ATOMIC_SEQ_CST))
+		sleep_us(100);
+	CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
+	CHECK_EQ(others, 1);
+	CHECK_EQ(stats(s).live, 0);
+	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
+}
+
+static void cancels_the_second(void *arg, void *result)
+{
+	coro_handle h[3];
+
+	(void)arg;
+	(void)result;
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(coro_spawn_attr(JOINABLE(0), starts_never, NULL, 0, &h[i]), CORO_OK);
+	CHECK_EQ(coro_yield(), CORO_OK);
+	CHECK_EQ(coro_cancel(h[1]), CORO_OK);
+	for (int i = 0; i < 3; i++) /* after the first join nobody can free a stack */
+		CHECK_EQ(coro_join(h[i], NULL, 0), i == 1 ? CORO_ECANCELED : CORO_ENOMEM);
+	__atomic_store_n(&ran, 1, __ATOMIC_SEQ_CST);
+}
+
+/* Each is told why it has not started. */
+TEST(awaits_stack_while_one_is_canceled)
+{
+	coro_scheduler *s = start_capped(1, 1);
+
+	ran = 0;
+	spawn(s, cancels_the_second, NULL, 0);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(ran, 1);
+	finish(s);
+}
+
+/* Large frames of dense coroutines keep their stack, and the shared stack gets another one. Where
+ * there is none, large frames are copied like small ones. */
+#define SHARED_BYTES ((size_t)(SANITIZED ? 256 << 10 : 32 << 10))
 
 static __attribute__((noinline)) void yields_over(size_t bytes, uint8_t with)
 {
@@ -155,20 +212,21 @@ static void yields_over_much(void *arg, void *result)
 	(void)result;
 
 	for (int i = 0; i < 5; i++)
-		yields_over(SLOT / 2 + SLOT / 8, (uint8_t)(id + 1));
+		yields_over(SHARED_BYTES / 2 + SHARED_BYTES / 8, (uint8_t)(id + 1));
 	add_one(&ran);
 }
 
-TEST(awaits_stack_for_a_slot)
+TEST(awaits_stack_for_large_dense_frames)
 {
 	coro_attr dense = {.size = sizeof dense, .flags = CORO_DENSE};
 
-	for (uint64_t stacks = 3; stacks <= 13; stacks += 10) { /* one of them is for copying */
+	/* one of the stacks is the copier's */
+	for (uint64_t stacks = 3; stacks <= 13; stacks += 10) {
 		coro_options o = {.size = sizeof o,
 				  .workers = 1,
 				  .shared_stacks = 2,
-				  .shared_stack_bytes = SLOT};
-		o.stack_limit = stacks * (SLOT + 4096);
+				  .shared_stack_bytes = SHARED_BYTES};
+		o.stack_limit = stacks * (SHARED_BYTES + 4096);
 		coro_scheduler *s = start(&o);
 		ran = 0;
 		for (uint64_t i = 0; i < 10; i++)

@@ -1,5 +1,5 @@
 /*
- * t_nowait.c - sections in which a coroutine must not wait.
+ * t_nowait.c - no-wait sections: a coroutine must not wait in one.
  */
 #include "test.h"
 
@@ -72,7 +72,7 @@ static void holds(void *arg, void *result)
 	CHECK_EQ(coro_once_do(&here.once, is_doing_it, NULL, CORO_FOREVER), CORO_OK);
 }
 
-/* Nothing that would have to wait does, and what it was about is as it was. */
+/* No call that would have to wait waits, and its object is unchanged. */
 static void all_are_refused(void)
 {
 	uint64_t v = 1, soon = coro_now() + UINT64_C(3600000000000);
@@ -96,7 +96,7 @@ static void all_are_refused(void)
 	REFUSED("coro_rwlock_write", coro_rwlock_write(&here.written, CORO_FOREVER));
 	REFUSED("coro_latch_wait", coro_latch_wait(&here.latch, CORO_FOREVER));
 	REFUSED("coro_once_do", coro_once_do(&here.once, nothing, NULL, CORO_FOREVER));
-	CHECK_EQ(coro_mutex_lock(&here.mutex, CORO_FOREVER), CORO_OK); /* it need not wait */
+	CHECK_EQ(coro_mutex_lock(&here.mutex, CORO_FOREVER), CORO_OK); /* no wait is needed */
 	REFUSED("coro_cond_wait", coro_cond_wait(&here.cond, &here.mutex, CORO_FOREVER));
 	CHECK_EQ(coro_mutex_unlock(&here.mutex), CORO_OK);
 	REFUSED("coro_chan_recv", coro_chan_recv(here.chan, &v, CORO_FOREVER));
@@ -134,7 +134,7 @@ static void those_that_do_not_wait_work(void)
 static intptr_t by_hand(void *arg, intptr_t first)
 {
 	(void)arg;
-	CHECK_EQ(coro_yield(), CORO_EPERM); /* as ever there */
+	CHECK_EQ(coro_yield(), CORO_EPERM); /* as always in a coroutine by hand */
 	CHECK_EQ(coro_nowait_begin("by hand"), CORO_EPERM);
 	CHECK_EQ(coro_nowait_end(), CORO_EPERM);
 	CHECK_EQ(coro_yield_value(first, NULL), CORO_OK);
@@ -169,7 +169,7 @@ static void waits_in_a_section(void *arg, void *result)
 	__atomic_add_fetch(&done, 1, __ATOMIC_RELAXED);
 }
 
-/* On one worker of two, where the other one waits. */
+/* On one of two workers, while the other waits. */
 static void prepares(void *arg, void *result)
 {
 	coro_attr at_home = {.size = sizeof at_home, .worker = CORO_HERE};
@@ -200,13 +200,12 @@ TEST(nowait_what_would_wait_is_refused)
 	CHECK(coro_nowait_on_error(NULL) == NULL);
 }
 
-/* -------------------------------------------------------------------------------------- the end
- * inside */
+/* -------------------------------------------------------------------------- an end in a section */
 
 static void may_wait(void *arg)
 {
 	(void)arg;
-	CHECK_EQ(reports & 1, 1); /* it has been told by now */
+	CHECK_EQ(reports & 1, 1); /* the report has been made by now */
 	CHECK_EQ(coro_yield(), CORO_OK);
 	done++;
 }
@@ -256,8 +255,7 @@ TEST(nowait_the_end_inside_is_told)
 	}
 }
 
-/* --------------------------------------------------------------------------------- canceled, and
- * often */
+/* ------------------------------------------------------------------------ cancel; many sections */
 
 static void is_canceled_inside(void *arg, void *result)
 {
@@ -285,7 +283,7 @@ TEST(nowait_and_canceled)
 
 static uint64_t inside[4];
 
-/* What its section is for: between begin and end nobody else runs on this worker, whatever is
+/* The purpose of a section: between begin and end nothing else runs on this worker, whatever is
  * called. */
 static void counts(void *arg, void *result)
 {
@@ -330,8 +328,7 @@ TEST(nowait_nobody_else_runs_there)
 	finish(s);
 }
 
-/* ----------------------------------------------------------------------------------- without a
- * hook */
+/* ------------------------------------------------------------------------------- without a hook */
 
 static const char *where;
 
@@ -344,7 +341,7 @@ static void parks_in_a_section(void *arg, void *result)
 	CHECK_EQ(coro_nowait_end(), CORO_OK);
 }
 
-/* what_is_said - on stderr, of a park in the section `in`. */
+/* what_is_said - what a park in the section `in` writes to stderr. */
 static void what_is_said(const char *in, char *text, size_t bytes)
 {
 	int said = memfd_create("said", 0), before = dup(2);
@@ -378,7 +375,7 @@ TEST(nowait_is_said_on_stderr)
 	CHECK_EQ(reports, 0);
 }
 
-/* What does not fit into a line is cut off, wherever that is. */
+/* What does not fit into a line is cut off, at any point. */
 TEST(nowait_says_what_fits)
 {
 	static const size_t lengths[] = {3000, 940, 960};
@@ -391,4 +388,40 @@ TEST(nowait_says_what_fits)
 		CHECK_EQ(strlen(text), sizeof((struct coroi_text *)0)->at);
 		CHECK_EQ(strncmp(text, "coro: coro_park in the no-wait section xxx", 42), 0);
 	}
+}
+
+/* -------------------------------------------------------------------------- a join in a section */
+
+static void returns_three(void *arg, void *result)
+{
+	(void)arg;
+	*(uint64_t *)result = 3;
+}
+
+/* A coroutine that may not wait can join what has ended. */
+static void joins_in_a_section(void *arg, void *result)
+{
+	coro_handle h;
+	uint64_t got = 0;
+	(void)arg;
+	(void)result;
+
+	CHECK_EQ(coro_spawn_attr(JOINABLE(8), returns_three, NULL, 0, &h), CORO_OK);
+	CHECK_EQ(coro_nowait_begin("here"), CORO_OK);
+	CHECK_EQ(coro_join_until(h, &got, 8, 0), CORO_ETIMEDOUT);
+	CHECK_EQ(coro_nowait_end(), CORO_OK);
+	CHECK_EQ(coro_yield(), CORO_OK);
+	CHECK_EQ(coro_nowait_begin("here"), CORO_OK);
+	CHECK_EQ(coro_join(h, &got, 8), CORO_OK);
+	CHECK_EQ(coro_nowait_end(), CORO_OK);
+	CHECK_EQ(got, 3);
+	CHECK_EQ(coro_join(h, &got, 8), CORO_ESTALE);
+	add_one(&done);
+}
+
+TEST(waits_that_are_none_in_a_section)
+{
+	done = 0;
+	run_alone(start_with(1, 0), NULL, joins_in_a_section);
+	CHECK_EQ(seen(&done), 1);
 }

@@ -48,7 +48,7 @@ static void offload_in_turns(uint32_t workers, uint32_t flags, uint32_t callers,
 		CHECK_EQ(coro_scheduler_run(s), CORO_OK);
 	else
 		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
-	CHECK_EQ(ended, callers); /* not before: each call holds a token */
+	CHECK_EQ(ended, callers); /* not before: each call is pending work */
 	at_xchg(&clerks_stop, 1);
 	thread_join(t);
 	finish(s);
@@ -65,7 +65,7 @@ TEST(offload_by_many)
 	}
 }
 
-/* adds_to_4 - a call, by the one that others know as the caller. */
+/* adds_to_4 - a call, by the coroutine that others know as the caller. */
 static int adds_to_4(void)
 {
 	int64_t number = 4;
@@ -76,7 +76,7 @@ static int adds_to_4(void)
 	return status;
 }
 
-/* What is woken while it calls gets permits; what is canceled calls to the end; what calls is
+/* A wake during the call gives a permit. A canceled caller's call is finished. The caller is
  * listed. */
 static void offloads_once(void *arg, void *result)
 {
@@ -102,9 +102,9 @@ TEST(offload_is_woken_and_canceled_meanwhile)
 
 	coro_scheduler *s = start_go(2, 0);
 	spawn(s, offloads_once, NULL, 0);
-	while (!at_load_seq(&s->calls) || coro_scheduler_blocked(s, &b, 1) != 1)
+	while (!at_load_seq(&s->calls.first) || coro_scheduler_blocked(s, &b, 1) != 1)
 		sleep_us(50);
-	CHECK_EQ(b.waits, 'g');
+	CHECK_EQ(b.waits, CORO_WAIT_CALL);
 	CHECK_EQ(b.handle, caller);
 	CHECK_EQ(coro_wake(caller), CORO_OK);
 	CHECK_EQ(coro_wake(caller), CORO_OK);
@@ -130,7 +130,7 @@ static void offloads_and_parks(void *arg, void *result)
 	refused++;
 }
 
-/* F7: Go is told that one of those who call is canceled. */
+/* F7: Go is told that one of the callers is canceled. */
 TEST(offload_is_canceled_alone)
 {
 	coro_blocked b;
@@ -141,14 +141,15 @@ TEST(offload_is_canceled_alone)
 	int bell = coroi_bell_open(s);
 	CHECK(bell >= 0);
 	spawn(s, offloads_and_parks, NULL, 0);
-	while (!at_load_seq(&s->calls) || coro_scheduler_blocked(s, &b, 1) != 1 || b.waits != 'g')
+	while (!at_load_seq(&s->calls.first) || coro_scheduler_blocked(s, &b, 1) != 1 ||
+	       b.waits != CORO_WAIT_CALL)
 		sleep_us(50);
-	at_xchg(&s->go_sleeps, 1);
-	CHECK_EQ(s->calls_canceled, 0);
+	at_xchg(&s->bell.go_sleeps, 1);
+	CHECK_EQ(s->calls.canceled, 0);
 	CHECK_EQ(coro_cancel(caller), CORO_OK);
-	while (!at_load_seq(&s->calls_canceled) || at_load_seq(&s->go_sleeps))
+	while (!at_load_seq(&s->calls.canceled) || at_load_seq(&s->bell.go_sleeps))
 		sleep_us(50);
-	while (read(bell, &rung, sizeof rung) != sizeof rung) /* a moment later */
+	while (read(bell, &rung, sizeof rung) != sizeof rung) /* some time later */
 		sleep_us(50);
 	CHECK_EQ(refused, 0);
 	CHECK_EQ(clerk_once(s), 1);
@@ -187,17 +188,16 @@ TEST(offload_errors_come_back)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------------ by dense
- * coroutines */
+/* -------------------------------------------------------------------------- by dense coroutines */
 
-/* What Go reads and writes while they wait does not lie on the stack that they share. */
+/* What Go reads and writes while a dense caller waits does not lie on the shared stack. */
 static coro_scheduler *dense_gos(uint32_t workers)
 {
 	coro_options o = options(workers, 0);
 
 	o.shared_stacks = 2;
 	coro_scheduler *s = start(&o);
-	s->go_id = 1;
+	s->bell.go_id = 1;
 	return s;
 }
 

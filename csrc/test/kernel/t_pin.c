@@ -1,12 +1,9 @@
 /*
- * t_pin.c - coroutines that stay with one worker: they run nowhere else, whoever steals, wakes or
- * cancels.
+ * t_pin.c - pinned coroutines: they run on their worker alone, whatever steals, wakes or cancels.
  */
 #include "test.h"
 
 #include <string.h>
-
-#define MS UINT64_C(1000000)
 
 static uint64_t done, other;
 static uint32_t workers;
@@ -46,7 +43,7 @@ static void misuse(void *arg, void *result)
 	int here = coro_worker();
 	CHECK_EQ(coro_pin(workers), CORO_EINVAL);
 	CHECK_EQ(coro_pin(CORO_ANYWHERE), CORO_EINVAL);
-	CHECK_EQ(coro_worker(), here); /* nothing of that has suspended */
+	CHECK_EQ(coro_worker(), here); /* none of these calls has suspended us */
 	CHECK_EQ(coro_spawn_attr(&nowhere, nothing, NULL, 0, NULL), CORO_EINVAL);
 	CHECK_EQ(coro_spawn_first(&nowhere, nothing, NULL, 0, NULL), CORO_EINVAL);
 	CHECK_EQ(coro_spawn_first(&elsewhere, nothing, NULL, 0, NULL), CORO_EINVAL);
@@ -55,7 +52,7 @@ static void misuse(void *arg, void *result)
 	CHECK_EQ(coro_new(&co, by_hand, NULL, STACK), CORO_OK);
 	CHECK_EQ(coro_resume(co, 0, NULL), CORO_FINISHED);
 	CHECK_EQ(coro_free(co), CORO_OK);
-	CHECK_EQ(coro_unpin(), CORO_OK); /* of one that is not pinned */
+	CHECK_EQ(coro_unpin(), CORO_OK); /* an unpinned coroutine */
 }
 
 TEST(pin_misuse_is_told)
@@ -74,8 +71,7 @@ TEST(pin_misuse_is_told)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------------ where they were
- * sent */
+/* ------------------------------------------------------------- on the worker that was asked for */
 
 static void stays(void *arg, void *result)
 {
@@ -93,7 +89,7 @@ static void stays(void *arg, void *result)
 	add_one(&done);
 }
 
-/* To each worker, from each, and behind and ahead of its parent. */
+/* To each worker, from each, behind and ahead of the parent. */
 static void sends_to_all(void *arg, void *result)
 {
 	coro_attr here = on(CORO_HERE);
@@ -133,8 +129,7 @@ TEST(pin_spawned_ones_stay)
 	}
 }
 
-/* --------------------------------------------------------------------- a worker that computes for
- * long */
+/* -------------------------------------------------------------- a worker that computes for long */
 
 static uint32_t go_on, computing;
 
@@ -145,8 +140,8 @@ static void goes_free(void *arg, void *result)
 	add_one(&other);
 }
 
-/* It waits for those that are not pinned: they are behind a crowd of pinned ones, before them,
- * woken, and in the remote_wake. */
+/* The computing coroutine waits for unpinned ones: some are behind many pinned ones, some before,
+ * some woken, some in the inbox as remote wakes. */
 static void computes(void *arg, void *result)
 {
 	uint64_t want;
@@ -155,7 +150,7 @@ static void computes(void *arg, void *result)
 	memcpy(&want, arg, 8);
 	__atomic_store_n(&computing, 1, __ATOMIC_SEQ_CST);
 	while (seen(&other) < want || !__atomic_load_n(&go_on, __ATOMIC_SEQ_CST))
-		CHECK_EQ(seen(&done), 0); /* nobody runs what is pinned here */
+		CHECK_EQ(seen(&done), 0); /* nobody else runs what is pinned here */
 }
 
 static void parks_free(void *arg, void *result)
@@ -182,7 +177,7 @@ static void wakes_and_computes(void *arg, void *result)
 		spawn_in(goes_free, NULL, 0);
 	for (int i = 0; i < 150; i++)
 		CHECK_EQ(coro_spawn_attr(&here, nothing, NULL, 0, NULL), CORO_OK);
-	CHECK_EQ(coro_wake(*h), CORO_OK); /* into the slot */
+	CHECK_EQ(coro_wake(*h), CORO_OK); /* into `next` */
 	for (int i = 0; i < 5; i++)
 		spawn_in(goes_free, NULL, 0);
 	computes(&want, NULL);
@@ -213,7 +208,7 @@ TEST(pin_hides_no_remote_wake)
 	for (int round = 0; round < 10; round++) {
 		coro_scheduler *s = start_with(2, 0);
 		coro_attr first = on(1);
-		/* more than go to the other worker before this one has its turn */
+		/* more than go to the other worker before this one gets a turn */
 		uint64_t want = 200;
 		done = other = go_on = computing = 0;
 		CHECK_EQ(coro_scheduler_spawn(s, &first, computes, &want, 8, NULL), CORO_OK);
@@ -232,7 +227,7 @@ TEST(pin_hides_no_remote_wake)
 	}
 }
 
-/* ------------------------------------------------------------------------------------ moving */
+/* --------------------------------------------------------------------------------------- moving */
 
 static uint64_t given, got, moves;
 static coro_handle movers[16];
@@ -271,7 +266,7 @@ static void moves_about(void *arg, void *result)
 		if (rnd(&seed) % 8 == 0)
 			CHECK_EQ(coro_unpin(), CORO_OK);
 	}
-	while (coro_park() == CORO_OK) /* what was given before, and may be on its way */
+	while (coro_park() == CORO_OK) /* permits that were given before may be on their way */
 		add_one(&got);
 	/* canceled, and it moves all the same */
 	CHECK_EQ(coro_pin((uint32_t)i % workers), CORO_OK);
@@ -309,15 +304,14 @@ static void *wakes_as_thread(void *arg)
 	return NULL;
 }
 
-/* A wake-up reaches it wherever it is at that moment, and so does a cancel: one by one, or of
- * all. */
+/* A wake-up reaches the coroutine on any worker, and so does a cancel, of one or of all. */
 TEST_LIMIT(stress_pin_moves, 120)
 {
 	for (workers = 1; workers <= 4; workers++) {
 		for (int close = 0; close < 2; close++) {
 			coro_options o = options(workers - workers / 2 * close,
 						 workers % 2 ? CORO_NO_MEMBARRIER : 0);
-			o.dedicated = workers / 2 * close; /* among all kinds of workers, then */
+			o.dedicated = workers / 2 * close; /* with workers of all kinds */
 			coro_scheduler *s = start(&o);
 			uint64_t n = scaled(10000);
 			pthread_t t;
@@ -352,8 +346,8 @@ TEST_LIMIT(stress_pin_moves, 120)
 	}
 }
 
-/* In a batch, one that moves is not the end. */
-TEST(pin_moves_in_a_batch)
+/* In a paused scheduler, a moving coroutine is not the end. */
+TEST(pin_moves_in_paused_mode)
 {
 	for (workers = 1; workers <= 4; workers++) {
 		coro_scheduler *s = start_with(workers, CORO_PAUSED);

@@ -1,6 +1,6 @@
 /*
- * t_sched.c - scheduling: order and fairness, both modes, arguments, many workers, what the options
- * change.
+ * t_sched.c - scheduling: order and fairness, both modes, arguments, many workers, effects of the
+ * options.
  */
 #include "test.h"
 
@@ -15,7 +15,7 @@ static void bump(void *arg, void *result)
 	__atomic_add_fetch(&done, 1, __ATOMIC_RELAXED);
 }
 
-/* ------------------------------------------------------------------------ order on one worker */
+/* -------------------------------------------------------------------------- order on one worker */
 
 static char order[4096];
 
@@ -53,7 +53,7 @@ static void spawns_first(void *arg, void *result)
 	(void)result;
 	strcat(order, "p");
 	spawn_in(write_order, "1", 1);
-	/* now; we come after 1 */
+	/* the child runs now; we come after 1 */
 	CHECK_EQ(coro_spawn_first(NULL, write_order, "2", 1, NULL), CORO_OK);
 	strcat(order, "q");
 	coro_handle h;
@@ -72,12 +72,11 @@ TEST(sched_spawn_first)
 	CHECK(strcmp(order, "p21q3rs4") == 0);
 }
 
-/* ------------------------------------------------------------------------ fairness and the
- * hand-over budget */
+/* ------------------------------------------------------------ fairness and the hand-over budget */
 
 static coro_handle partner[2];
 static uint64_t handovers, yields;
-static uint64_t handovers_wanted, takes_ns; /* each */
+static uint64_t handovers_wanted, takes_ns; /* for each of the two */
 static bool over;
 
 static void hands_over(void *arg, void *result)
@@ -109,7 +108,7 @@ static void counts_yields(void *arg, void *result)
 	}
 }
 
-/* How often a bystander had its turn while two others woke each other so many times. */
+/* turns_beside - how many turns a bystander has while two others wake each other n times. */
 static uint64_t turns_beside(int32_t budget, uint64_t wakes)
 {
 	coro_options o = options(1, CORO_PAUSED);
@@ -132,12 +131,12 @@ static uint64_t turns_beside(int32_t budget, uint64_t wakes)
 
 TEST(sched_handover_budget)
 {
-	/* Pure FIFO: a turn of the bystander for each of the two, or for both of them, with the
+	/* Pure FIFO: a turn of the bystander for each of the two, or for both of them; and the
 	 * start and the end. */
 	uint64_t fifo = turns_beside(-1, 10000);
 	CHECK(fifo >= 10000 / 2 && fifo <= 10000 + 10);
-	/* A budget of b: one turn in about b hand-overs. Nobody starves, and hand-overs do go
-	 * ahead. */
+	/* A budget of b: one turn in about b hand-overs. All have their turns, and hand-overs go
+	 * first. */
 	for (int32_t budget = 1; budget <= 64; budget *= 4) {
 		uint64_t turns = turns_beside(budget, 10000);
 		CHECK(turns >= 10000 / (2 * ((uint64_t)budget + 1)) &&
@@ -145,7 +144,7 @@ TEST(sched_handover_budget)
 	}
 }
 
-/* By default a chain lasts for 10 to 40 us: up to 4096 short hand-overs, and one that takes
+/* By default a chain lasts for 10 to 40 us: up to 4096 short hand-overs, or one that takes
  * longer. */
 TEST(sched_handover_budget_follows_the_clock)
 {
@@ -156,7 +155,7 @@ TEST(sched_handover_budget_follows_the_clock)
 	usual = turns_beside(0, 2000);
 	takes_ns = 0;
 	report("and each %.1f that take 50 us", 2000.0 / (double)usual);
-	CHECK(usual >= 2000 / 8); /* a permit for one that is queued lets it go round twice */
+	CHECK(usual >= 2000 / 8); /* a permit for a queued one lets it go round twice */
 }
 
 static uint64_t turns[50];
@@ -173,7 +172,7 @@ static void takes_turns(void *arg, void *result)
 	}
 	turns[me] = 1000;
 	done++;
-	while (done < 50) /* so that the others still compare with somebody */
+	while (done < 50) /* so that the others still have somebody to compare with */
 		CHECK_EQ(coro_yield(), CORO_OK);
 }
 
@@ -187,7 +186,7 @@ TEST(sched_yield_is_fair)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------ arguments */
+/* ------------------------------------------------------------------------------------ arguments */
 
 static void checks_arg(void *arg, void *result)
 {
@@ -198,7 +197,7 @@ static void checks_arg(void *arg, void *result)
 	uint8_t n = bytes[0];
 	for (uint8_t i = 1; i < n; i++)
 		CHECK_EQ(bytes[i], (uint8_t)(n + i));
-	memset(bytes, 0, n); /* it is ours */
+	memset(bytes, 0, n); /* the copy is ours */
 	CHECK_EQ(coro_yield(), CORO_OK);
 	for (uint8_t i = 0; i < n; i++)
 		CHECK_EQ(bytes[i], 0);
@@ -248,8 +247,7 @@ TEST(sched_arguments_of_every_size)
 	CHECK_EQ(done, 4 * (CORO_INLINE_BYTES + 1) + 1);
 }
 
-/* ------------------------------------------------------------------------ modes, workers,
- * threads */
+/* ---------------------------------------------------------------------- modes, workers, threads */
 
 static void fans_out(void *arg, void *result)
 {
@@ -299,7 +297,7 @@ TEST(sched_workers_of_the_machine)
 	spawn(s, bump, NULL, 0);
 	finish(s);
 	CHECK_EQ(done, 1);
-	if (SANITIZED) /* a thread's own stack is dear there */
+	if (SANITIZED) /* a thread's own stack costs much more there */
 		return;
 	s = start_with(CORO_WORKERS_MAX, 0);
 	CHECK_EQ(stats(s).workers, CORO_WORKERS_MAX);
@@ -319,7 +317,7 @@ TEST(sched_paused_runs_nothing_before_run)
 	CHECK_EQ(done, 0);
 	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
 	CHECK_EQ(done, 1000);
-	for (int i = 0; i < 1000; i++) /* and pauses again */
+	for (int i = 0; i < 1000; i++) /* paused again */
 		spawn(s, bump, NULL, 0);
 	sleep_us(20000);
 	CHECK_EQ(done, 1000);
@@ -341,7 +339,7 @@ static void spawns_through_the_front_door(void *arg, void *result)
 {
 	(void)arg;
 	(void)result;
-	spawn(shared, bump, NULL, 0); /* the call for any thread, from a worker */
+	spawn(shared, bump, NULL, 0); /* the call for any thread, made by a worker */
 }
 
 TEST(sched_spawn_from_many_threads)

@@ -1,5 +1,5 @@
 /*
- * t_slab.c - records and magazines: generations, limits, trim, and none lost or given twice.
+ * t_slab.c - records and magazines: generations, limits, trim. No record is lost or given twice.
  */
 #include "test.h"
 
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* A free record is handed back with its generation raised, as an end does it. */
+/* end - raise the generation, as the end of a coroutine does. */
 static void end(struct coroi_rec *r)
 {
 	at_store_rlx(&r->wake, ((at_load_rlx(&r->wake) >> COROI_GEN_SHIFT) + 1) << COROI_GEN_SHIFT);
@@ -24,7 +24,7 @@ static void make(struct coroi_slab *s, struct coroi_mags *m, int users, uint64_t
 		CHECK_EQ(coroi_mags_init(&m[i], s), CORO_OK);
 }
 
-/* get - a credit and a record, or NULL; put - both back. */
+/* get - a credit and a record, or NULL. put - give both back. */
 static struct coroi_rec *get(struct coroi_mags *m)
 {
 	return coroi_mags_spend(m) ? coroi_mags_get(m) : NULL;
@@ -52,7 +52,7 @@ TEST(slab_records_are_distinct_and_found)
 		CHECK(coroi_at(coroi_index(r[i])) == r[i]);
 		CHECK_EQ(coroi_gen(r[i]->wake), 1);
 		CHECK(coroi_chunk_of((struct coroi_rec *)coroi_cold(r[i])) == coroi_chunk_of(r[i]));
-		r[i]->next = i; /* whoever got the same record would overwrite it */
+		r[i]->next = i; /* a second owner would overwrite this */
 		memset(coroi_cold(r[i]), (int)i, sizeof(struct coroi_cold));
 	}
 	for (uint32_t i = 0; i < MANY; i++) {
@@ -68,7 +68,7 @@ TEST(slab_records_are_distinct_and_found)
 	coroi_slab_destroy(&s);
 }
 
-/* resident - bytes of a chunk that are. */
+/* resident - how many bytes of a chunk are resident. */
 static size_t resident(struct coroi_chunk *c)
 {
 	static unsigned char page[COROI_CHUNK_BYTES / 4096];
@@ -111,8 +111,8 @@ TEST(slab_of_nothing_is_at_no_index)
 	coroi_slab_destroy(&s);
 }
 
-/* As many chunks as the process can have, of which none is free: the next record is refused, and
- * had when there is room. */
+/* All chunks that a process can have, and none is free: the next record is refused, and granted
+ * when there is room. */
 TEST(slab_directory_is_full)
 {
 	struct coroi_slab s;
@@ -146,7 +146,7 @@ TEST(slab_limit)
 	CHECK_EQ(n, 2 * (COROI_CHUNK_RECORDS - 1));
 	CHECK_EQ(s.chunks, 3); /* one more for what lies in magazines */
 	CHECK(get(&m) == NULL);
-	put(&m, coroi_at(5)); /* one comes back, one can be had */
+	put(&m, coroi_at(5)); /* one record comes back, one can be had */
 	CHECK(get(&m) == coroi_at(5));
 	CHECK(get(&m) == NULL);
 	coroi_slab_destroy(&s);
@@ -173,7 +173,7 @@ TEST(slab_without_memory)
 	coroi_slab_destroy(&s);
 }
 
-/* ------------------------------------------------------------------------ random trades */
+/* -------------------------------------------------------------------------------- random trades */
 
 #define USERS     5
 #define LIVE_MOST 40000
@@ -196,7 +196,7 @@ static void get_one(struct trader *t)
 {
 	struct coroi_rec *r = get(&t->mags);
 	CHECK(r);
-	/* Nobody else has it. */
+	/* nobody else has it */
 	CHECK_EQ(__atomic_exchange_n(&r->wake_next, (uintptr_t)t, __ATOMIC_SEQ_CST), 0);
 	t->live[t->count++] = r;
 }
@@ -215,7 +215,7 @@ static void put_one(struct trader *t, uint64_t how)
 		coroi_slab_put(t->slab, r);
 }
 
-/* Credit for many at once, as a batch has it; and some of it is not used. */
+/* Credit for many at once, as for a batch. Some of the credit is not used. */
 static void batch(struct trader *t)
 {
 	uint32_t credit = coroi_slab_grant(t->slab, 200), use = (uint32_t)(rnd(&t->seed) % 201);
@@ -236,7 +236,7 @@ static void *trade(void *arg)
 
 	for (uint64_t i = 0; i < t->trades; i++) {
 		uint64_t what = rnd(&t->seed);
-		/* waves, so that magazines and chunks come and go */
+		/* in waves: magazines and chunks come and go */
 		bool grow = (i / 20000) % 2 == 0;
 		if (what % 1000 == 0)
 			batch(t);
@@ -284,11 +284,11 @@ TEST_LIMIT(slab_random_trades_lose_nothing, 180)
 	coroi_slab_destroy(&s);
 }
 
-/* ------------------------------------------------------------------------ generations */
+/* ---------------------------------------------------------------------------------- generations */
 
-/* A record's generations only rise, through trims and through other slabs: a handle never names
- * two. */
-TEST(slab_generations_rise_for_ever)
+/* A record's generations only rise, through trims and through other slabs: a handle never names two
+ * coroutines. */
+TEST(slab_generations_only_rise)
 {
 	enum { N = 1000 };
 	uint32_t newest[N + 1] = {0};
@@ -314,7 +314,7 @@ TEST(slab_generations_rise_for_ever)
 			if (round % 3 == 0) {
 				coroi_mags_flush(&m);
 				CHECK(coroi_slab_trim(&s) >= COROI_CHUNK_BYTES);
-				/* trimmed memory reads as zeros: nobody's generation */
+				/* trimmed memory reads as zeros: no coroutine's generation */
 				CHECK_EQ(coroi_at(1)->wake, 0);
 			}
 		}
@@ -323,7 +323,7 @@ TEST(slab_generations_rise_for_ever)
 	CHECK(newest[1] >= 60);
 }
 
-/* Trim leaves alone what is in use, and what somebody's magazine holds. */
+/* Trim spares what is in use, and what lies in a user's magazine. */
 TEST(slab_trim_spares_what_is_in_use)
 {
 	struct coroi_slab s;
@@ -344,21 +344,21 @@ TEST(slab_trim_spares_what_is_in_use)
 	CHECK_EQ(kept->next, 4242);
 	end(kept);
 	put(&m[0], kept);
-	CHECK_EQ(coroi_slab_trim(&s), 0); /* it is in a magazine */
+	CHECK_EQ(coroi_slab_trim(&s), 0); /* one record is in a magazine */
 	coroi_mags_flush(&m[0]);
 	CHECK(coroi_slab_trim(&s) >= COROI_CHUNK_BYTES);
 	CHECK_EQ(coroi_slab_trim(&s), 0);
-	CHECK(get(&m[0])); /* and it goes on */
+	CHECK(get(&m[0])); /* the user goes on */
 	coroi_slab_destroy(&s);
 }
 
-/* More chunks than its list has room for at first; and when it cannot grow, the slab is as
- * before. */
+/* More chunks than the list has room for at first. When the list cannot grow, the slab is
+ * unchanged. */
 TEST(slab_of_many_chunks)
 {
 	struct coroi_slab s;
 	struct coroi_mags m;
-	/* less what users may hoard, and borrow */
+	/* less what users may keep, and borrow */
 	uint64_t n = 17 * (COROI_CHUNK_RECORDS - 1) - 2000, sum = 0;
 	struct coroi_rec **all = malloc(n * sizeof *all);
 	int refused = 0;
@@ -392,7 +392,7 @@ TEST(slab_of_many_chunks)
 	free(all);
 }
 
-/* How many magazines are empty; of them, how many were never in use. */
+/* empties, never_used - how many magazines are empty, and how many of those were never in use. */
 static uint32_t never_used(const struct coroi_slab *s)
 {
 	uint32_t n = 0;
@@ -410,7 +410,7 @@ static uint32_t empties(const struct coroi_slab *s)
 	return n;
 }
 
-/* With the chunks go the magazines that their records needed, but for those that lie beside one in
+/* With a chunk go the magazines that its records needed, except for those that lie beside one in
  * use. */
 TEST(slab_trim_gives_magazines_back)
 {
@@ -448,7 +448,7 @@ TEST(slab_trim_gives_magazines_back)
 	free(all);
 }
 
-/* Magazines of records that are not made yet cost no memory but addresses. */
+/* Magazines of records that are not made yet cost addresses, and no memory. */
 TEST(slab_magazines_are_touched_when_they_are_needed)
 {
 	struct coroi_slab s;

@@ -1,6 +1,6 @@
 /*
- * t_stress.c - everything at once, for long, with sums that must come out: no coroutine is lost,
- * run twice, or woken once too often. CORO_TEST_SCALE makes it longer.
+ * t_stress.c - everything at once, for long, and counted: no coroutine is lost, run twice, or woken
+ * once too often. CORO_TEST_SCALE makes it longer.
  */
 #include "test.h"
 
@@ -13,7 +13,7 @@
 static const uint32_t modes[MODES] = {0, CORO_NO_MEMBARRIER, CORO_NO_STANDBY,
 				      CORO_NO_MEMBARRIER | CORO_NO_STANDBY};
 
-/* ------------------------------------------------------------------------ queues and steals */
+/* ---------------------------------------------------------------------------- queues and steals */
 
 static uint64_t sum, count;
 
@@ -34,7 +34,8 @@ struct item {
 	uint32_t yields, children, spins, spare; /* no padding: all bytes are compared */
 };
 
-/* Its name goes into the sum once, whoever runs it; between yields it may move. */
+/* The name goes into the sum once, whichever worker runs the coroutine. Between yields it may
+ * move. */
 static void item(void *arg, void *result)
 {
 	struct item in;
@@ -59,7 +60,7 @@ static void item(void *arg, void *result)
 
 /* What the workers of all schedulers so far have done. */
 struct tally {
-	/* times that one was taken from the front of a queue, after having been put at its back */
+	/* how often a runnable was taken from the front of a queue, after it was put at the back */
 	uint64_t turns;
 	uint64_t stolen; /* taken from the back of one queue, and put at the back of another */
 	uint64_t steals, served, forced, remote_wakes;
@@ -81,7 +82,7 @@ static void add_up(struct tally *t, coro_scheduler *s)
 	}
 }
 
-/* What happened up to now, of the scheduler's workers alone and before. */
+/* tally_with - t and what the workers of s have done up to now. */
 static struct tally tally_with(struct tally t, coro_scheduler *s)
 {
 	add_up(&t, s);
@@ -93,7 +94,7 @@ static uint64_t operations(const struct tally *t)
 	return 2 * t->turns + 2 * t->stolen;
 }
 
-/* The roots come into one worker's inbox, so that the others must steal. */
+/* All roots come into one worker's inbox, so the others must steal. */
 static void round_of_items(coro_scheduler *s, uint64_t round, uint32_t roots, uint32_t children,
 			   uint32_t yields, uint32_t spins)
 {
@@ -112,7 +113,7 @@ static void round_of_items(coro_scheduler *s, uint64_t round, uint32_t roots, ui
 	CHECK(sum == want);
 }
 
-/* What is still to be had, and of which kind. */
+/* wants_operations - whether more of one kind is still wanted. */
 static bool wants_operations(const struct tally *t, const struct tally *want)
 {
 	return operations(t) < operations(want);
@@ -123,11 +124,9 @@ static bool wants_steals(const struct tally *t, const struct tally *want)
 	return t->steals < want->steals || t->served < want->served || t->forced < want->forced;
 }
 
-/*
- * Rounds until `want` has happened. A worker whose coroutines are short comes to its door while a
- * thief still waits there, and serves it, even if both share one core, when the thief is delayed
- * often enough; with longer ones it is forced.
- */
+/* rounds_until - rounds until `want` has happened. Short coroutines: the worker comes to its door
+ * while a thief waits there, and serves the thief. That happens even if both share a core, if
+ * thieves are delayed often enough. Longer ones: the thief forces the door. */
 static void rounds_until(coro_scheduler *s, struct tally *t, const struct tally *want)
 {
 	struct tally before = *t;
@@ -143,10 +142,9 @@ static void rounds_until(coro_scheduler *s, struct tally *t, const struct tally 
 	delays(DELAYS_USUAL);
 }
 
-/*
- * 10^7 operations on queues, 10^5 steals, of them 10^4 served and 10^4 forced; with the scale 100,
- * a hundred times as many. A quarter each with 2, 4, 16 and 64 workers, with doors of both kinds.
- */
+/* 10^7 operations on queues and 10^5 steals, of which 10^4 are served and 10^4 forced, with
+ * CORO_TEST_SCALE=100 a hundred times as many. A quarter each with 2, 4, 16 and 64 workers; with
+ * doors of both kinds. */
 TEST_LIMIT(stress_queues_and_steals, 360)
 {
 	static const uint32_t workers[] = {2, 4, 16, 64};
@@ -156,7 +154,7 @@ TEST_LIMIT(stress_queues_and_steals, 360)
 		for (int exchange = 0; exchange < 2; exchange++) {
 			struct tally t = {0}, want = {.turns = scaled(10000000) / 16 + 1,
 						      .steals = scaled(100000) / 8 + 1};
-			if (DELAYED) /* else it is luck */
+			if (DELAYED) /* other builds depend on luck */
 				want.served = want.forced = scaled(10000) / 8 + 1;
 			coro_options o = options(workers[i], exchange ? CORO_NO_MEMBARRIER : 0);
 			o.steal_batch = i % 2 ? 2 : 1;
@@ -177,8 +175,7 @@ TEST_LIMIT(stress_queues_and_steals, 360)
 	CHECK(!DELAYED || (all.served >= scaled(10000) && all.forced >= scaled(10000)));
 }
 
-/* ------------------------------------------------------------------------ park and wake, from each
- * side */
+/* -------------------------------------------------------------- parks and wakes, from each side */
 
 #define RING 16
 
@@ -189,7 +186,7 @@ struct ring {
 
 static struct ring rings[64];
 
-/* A token goes round: each member has it in turn, by a wake. */
+/* A token goes round: a wake passes it on. */
 static void member(void *arg, void *result)
 {
 	uint32_t in[2];
@@ -209,12 +206,12 @@ static void member(void *arg, void *result)
 		CHECK_EQ(coro_wake(r->member[(me + 1) % RING]), CORO_OK);
 	}
 	if (me == 0)
-		CHECK_EQ(coro_park(), CORO_OK); /* the last lap's */
+		CHECK_EQ(coro_park(), CORO_OK); /* for the wake of the last lap */
 	__atomic_add_fetch(&r->ended, 1, __ATOMIC_SEQ_CST);
 }
 
-/* The rounds, each a park that a wake ends, go to *rounds, and what came from other threads to
- * *remote wakes. */
+/* run_rings - *rounds counts the rounds, each a park that a wake ends; *remote_wakes counts wakes
+ * from other threads. */
 static void run_rings(uint32_t workers, uint32_t flags, uint32_t n, uint64_t laps, uint64_t *rounds,
 		      uint64_t *remote_wakes)
 {
@@ -224,7 +221,8 @@ static void run_rings(uint32_t workers, uint32_t flags, uint32_t n, uint64_t lap
 	memset(rings, 0, sizeof rings);
 	for (uint32_t i = 0; i < n; i++)
 		rings[i].laps = laps;
-	for (uint32_t k = 0; k < RING; k++) /* so that a ring's members come to different workers */
+	/* so that a ring's members start on different workers */
+	for (uint32_t k = 0; k < RING; k++)
 		for (uint32_t i = 0; i < n; i++) {
 			uint32_t in[2] = {i, k};
 			spawn(s, member, in, sizeof in);
@@ -255,8 +253,8 @@ TEST_LIMIT(stress_wakes_at_home, 180)
 	CHECK(rounds >= scaled(100000) && remote_wakes == 0);
 }
 
-/* The same, counted by the remote wakes that came: many rings, so that they come in crowds, and
- * one, so that each finds its worker asleep or on its way. */
+/* The same, counted by remote wakes: with many rings, where remote wakes come in crowds, and with
+ * one, where each finds its worker asleep or about to be. */
 TEST_LIMIT(stress_wakes_across_workers, 180)
 {
 	uint64_t rounds = 0, remote_wakes = 0, unused = 0;
@@ -271,8 +269,8 @@ TEST_LIMIT(stress_wakes_across_workers, 180)
 	       remote_wakes, rounds);
 }
 
-/* Threads and coroutines wake each other: a thread wakes some of its coroutines, one at the least,
- * and waits until each has answered. Many of them find the workers on their way to sleep. */
+/* Threads and coroutines wake each other: a thread wakes at least one of its coroutines, and waits
+ * until each has answered. Many wakes find the workers about to sleep. */
 #define CALLERS 4
 #define EACH    16
 
@@ -307,10 +305,10 @@ static void await_answer(struct caller *c, uint64_t k)
 	for (int spins = 0;
 	     __atomic_load_n(&c->of[k].answered, __ATOMIC_ACQUIRE) != c->of[k].asked;)
 		if (++spins % 200 == 0)
-			sched_yield(); /* they may have no other core */
+			sched_yield(); /* the others may have no other core */
 }
 
-/* With a pause now and then, to find them fast asleep or at any moment of their way to sleep. */
+/* A pause now and then finds the workers asleep, or at any point before. */
 static void *calls(void *arg)
 {
 	struct caller *c = arg;
@@ -339,7 +337,7 @@ static void *calls(void *arg)
 	return NULL;
 }
 
-/* Returns the rounds. */
+/* wake_from_here - returns the number of rounds. */
 static uint64_t wake_from_here(uint32_t workers, uint32_t flags, uint64_t rounds)
 {
 	coro_scheduler *s = start_with(workers, flags);
@@ -379,7 +377,7 @@ TEST_LIMIT(stress_wakes_from_outside, 360)
 	CHECK(rounds >= scaled(100000));
 }
 
-/* ------------------------------------------------------------------------ all of it */
+/* ----------------------------------------------------------------------------------- everything */
 
 static uint64_t mixed_done;
 
@@ -464,9 +462,9 @@ static void *trims(void *s)
 	return NULL;
 }
 
-#define MIXED_MOST 40000 /* it counts nothing that is to come to millions */
+#define MIXED_MOST 40000 /* large counts are not needed here */
 
-/* With a thread that trims, lists and counts all the while. */
+/* Beside a thread that trims, lists and counts all the time. */
 TEST_LIMIT(stress_mixed, 360)
 {
 	for (int m = 0; m < MODES; m++) {

@@ -1,6 +1,6 @@
 /*
- * t_timer.c - deadlines: no wait ends early or is forgotten, whatever the distance and whoever else
- * ends it.
+ * t_timer.c - deadlines: no wait ends early or is forgotten, at whatever distance, and whatever
+ * else may end the wait.
  */
 #include "test.h"
 
@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MS UINT64_C(1000000)
-
 static uint64_t early, woken, timed_out, canceled;
 
 static void add(uint64_t *n)
@@ -22,10 +20,9 @@ static void add(uint64_t *n)
 	__atomic_add_fetch(n, 1, __ATOMIC_RELAXED);
 }
 
-/* ---------------------------------------------------------------------------------- the wheel
- * alone */
+/* ------------------------------------------------------------------------------ the wheel alone */
 
-/* chunk - of records that no slab has, with the last id there may be. */
+/* chunk - records that no slab has, up to the last id there is. */
 static struct coroi_rec *chunk(struct coro_scheduler *s)
 {
 	struct coroi_chunk *c = coroi_map(COROI_CHUNK_BYTES, COROI_CHUNK_BYTES);
@@ -37,7 +34,8 @@ static struct coroi_rec *chunk(struct coro_scheduler *s)
 	return (struct coroi_rec *)c;
 }
 
-/* linked - the slots' lists hold each armed record once, and lead back. */
+/* linked - the lists of the wheel's slots hold each armed record once, linked in both
+ * directions. */
 static uint64_t linked(const struct coroi_wheel *wheel)
 {
 	uint64_t n = 0;
@@ -57,19 +55,19 @@ static uint64_t linked(const struct coroi_wheel *wheel)
 	return n;
 }
 
-/* expected - the wheel against a list that is searched: random deadlines near and far are armed,
- * disarmed and fired, the short way if that will do. Every third coroutine has extras. */
+/* The wheel is compared with a plain list. Random deadlines, near and far, are armed, disarmed and
+ * fired, on the fast path where it applies. Every third coroutine has extras. */
 TEST(timer_wheel_fires_each_in_its_tick)
 {
 	enum { N = 400 };
 	static struct coro_scheduler s;
 	static struct coroi_worker w;
 	static struct coroi_wheel wheel;
-	static uint64_t extras[N]; /* their first word is all that is used */
+	static uint64_t extras[N]; /* only their first word is used */
 	uint64_t quick = 0;
 	static uint64_t ring[2048], deadline[N];
 	uint64_t seed = 0x51ed270b, fired = 0, disarmed = 0;
-	/* the clock, at which an empty wheel looks, never gets there */
+	/* an empty wheel looks at the clock, which never gets there */
 	uint64_t now = coroi_now_ns() + 3600 * 1000 * MS;
 
 	struct coroi_rec *rec = chunk(&s) + 1;
@@ -103,7 +101,8 @@ TEST(timer_wheel_fires_each_in_its_tick)
 		}
 		if (rnd(&seed) % 8)
 			continue;
-		/* Sometimes the time jumps to what is told to be due: nothing may be due before. */
+		/* Sometimes the time jumps to where the wheel says something is due: nothing may be
+		 * due before. */
 		uint64_t due = w.due;
 		uint64_t then = now + (rnd(&seed) >> (20 + rnd(&seed) % 30));
 		now = due != COROI_NEVER && rnd(&seed) % 2 && due > now ? due : then;
@@ -189,7 +188,7 @@ TEST(timer_sleeps_end_and_never_early)
 	}
 }
 
-/* Everything sleeps, and that is neither the end nor a deadlock. */
+/* All sleep: that is neither the end nor a deadlock. */
 TEST(timer_that_is_armed_is_not_the_end)
 {
 	coro_scheduler *s = start_with(2, CORO_PAUSED);
@@ -214,7 +213,7 @@ TEST(timer_close_with_cancel_ends_sleeps)
 	until_waiting(s, 1000);
 	coro_blocked b;
 	CHECK_EQ(coro_scheduler_blocked(s, &b, 1), 1000);
-	CHECK_EQ(b.waits, 't');
+	CHECK_EQ(b.waits, CORO_WAIT_SLEEP);
 	CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
 	CHECK_EQ(canceled, 1000);
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
@@ -254,8 +253,7 @@ TEST(timer_deadlines_of_the_past)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------ deadlines against
- * wake-ups */
+/* ------------------------------------------------------------------- deadlines against wake-ups */
 
 static uint64_t permits;
 
@@ -301,7 +299,7 @@ static void wakes(void *arg, void *result)
 	add(&woken);
 }
 
-/* No permit is lost between a wake-up and a deadline, and none is counted twice. */
+/* Between wake-ups and deadlines no permit is lost, and none is counted twice. */
 TEST(timer_permits_are_conserved)
 {
 	coro_scheduler *s = start_with(3, 0);
@@ -366,8 +364,7 @@ TEST(timer_joins_may_time_out_and_be_tried_again)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------------ a worker that is
- * busy */
+/* ------------------------------------------------------------------------ a worker that is busy */
 
 static uint32_t go_on;
 
@@ -388,7 +385,7 @@ static void sleeps_beside(void *arg, void *result)
 	add(&woken);
 }
 
-/* Its worker computes without end: the other one fires its timer. */
+/* A worker computes without end: the other worker fires its timer. */
 TEST(timer_of_a_busy_worker_is_fired_by_another)
 {
 	coro_scheduler *s = start_with(2, 0);
@@ -424,8 +421,8 @@ static void sleeps_at_first(void *arg, void *result)
 	add(&woken);
 }
 
-/* The same where all are asleep when something comes that computes: nobody looked around, nor is
- * anything queued. */
+/* The same where all are asleep when something comes that computes: nobody looked for work, and
+ * nothing is queued. */
 TEST(timer_of_one_that_is_woken_to_compute_is_fired_by_another)
 {
 	for (uint32_t workers = 2; workers <= 3; workers++) {
@@ -453,8 +450,7 @@ TEST(timer_of_one_that_is_woken_to_compute_is_fired_by_another)
 	}
 }
 
-/* -------------------------------------------------------------------------------------- very
- * far */
+/* ------------------------------------------------------------------------------------- very far */
 
 static void sleeps_far(void *arg, void *result)
 {
@@ -491,7 +487,7 @@ TEST(timer_deadlines_of_the_far_future)
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 }
 
-/* The same where the wheel turns already, which is no way for those beyond its end. */
+/* The same when the wheel already turns: deadlines beyond its end are not lost. */
 static void parks_far(void *arg, void *result)
 {
 	(void)arg;
@@ -514,7 +510,7 @@ TEST(timer_parks_until_the_far_future)
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 }
 
-/* A worker that has not looked at deadlines for half of all turns looks at the first one. */
+/* A worker that has not looked at deadlines for half of its turns looks at the first one. */
 static void yields_until_woken(void *arg, void *result)
 {
 	uint64_t n = 0;
@@ -540,11 +536,10 @@ TEST(timer_first_one_for_long)
 	finish(s);
 }
 
-/* -------------------------------------------------------------------------------------- very
- * many */
+/* ------------------------------------------------------------------------------------ very many */
 
-/* More at one moment than are fired without a pause: all are, and whoever is ready already goes on
- * in between. */
+/* More timers at one moment than are fired without a pause: all are fired, and coroutines that are
+ * ready run in between. */
 static void sleeps_until(void *arg, void *result)
 {
 	uint64_t until;

@@ -1,5 +1,5 @@
 /*
- * t_wake.c - permits: counted, from everywhere, never lost, never given to another.
+ * t_wake.c - permits: counted, from every side, never lost, never given to another coroutine.
  */
 #include "test.h"
 
@@ -14,7 +14,7 @@ static void finished(void)
 	__atomic_add_fetch(&done, 1, __ATOMIC_SEQ_CST);
 }
 
-/* ------------------------------------------------------------------------ at home */
+/* -------------------------------------------------------------------------------------- at home */
 
 static void counts_own(void *arg, void *result)
 {
@@ -41,7 +41,7 @@ TEST(wake_counts_permits)
 struct pair {
 	coro_handle handle[2];
 	uint64_t rounds;
-	uint64_t turn; /* who may go on; checked by both */
+	uint64_t turn; /* the one that may go on; both check it */
 };
 
 static struct pair pairs[64];
@@ -98,7 +98,7 @@ TEST_LIMIT(wake_across_workers, 180)
 	}
 }
 
-/* ------------------------------------------------------------------------ from other threads */
+/* --------------------------------------------------------------------------- from other threads */
 
 #define TARGETS 50
 #define WAKERS  3
@@ -118,7 +118,7 @@ static void takes_permits(void *arg, void *result)
 	for (uint64_t i = 0; i < want; i++) {
 		CHECK_EQ(coro_park(), CORO_OK);
 		if (i % 7 == 0)
-			CHECK_EQ(coro_yield(), CORO_OK); /* so that they are stolen now and then */
+			CHECK_EQ(coro_yield(), CORO_OK); /* so that thieves get it now and then */
 	}
 	finished();
 }
@@ -170,7 +170,7 @@ TEST_LIMIT(wake_from_other_threads, 180)
 	}
 }
 
-/* One scheduler's coroutines wake another's. */
+/* Coroutines of one scheduler wake those of another. */
 static void wakes_all(void *arg, void *result)
 {
 	(void)result;
@@ -198,7 +198,7 @@ static void switches_to_first(void *arg, void *result)
 {
 	(void)arg;
 	(void)result;
-	for (int i = 0; i < WAKERS; i++) /* it is not here: woken, and we yield */
+	for (int i = 0; i < WAKERS; i++) /* the target is elsewhere: it is woken, and we yield */
 		CHECK_EQ(coro_switch_to(target[0]), CORO_OK);
 	finished();
 }
@@ -221,7 +221,7 @@ TEST(wake_across_schedulers_by_switching)
 	CHECK_EQ(coro_wake(gone), CORO_ESTALE);
 }
 
-/* ------------------------------------------------------------------------ the limit */
+/* ------------------------------------------------------------------------------------ the limit */
 
 static uint32_t phase;
 
@@ -239,7 +239,7 @@ static void at_the_limit(void *arg, void *result)
 	r->permits = 0;
 	target[0] = me;
 	__atomic_store_n(&phase, 1, __ATOMIC_RELEASE);
-	/* not back in the run loop: the a remote wake stays where it is */
+	/* not back in the run loop: the remote wake stays where it is */
 	while (__atomic_load_n(&phase, __ATOMIC_ACQUIRE) == 1)
 		;
 	CHECK_EQ(coro_park(), CORO_OK);
@@ -278,8 +278,8 @@ static void many_from_both(void *arg, void *result)
 	while (__atomic_load_n(&phase, __ATOMIC_ACQUIRE) == 1)
 		;
 	for (int i = 0; i < 100 && r->permits != COROI_PERMITS_MAX + 2; i++)
-		coro_yield();                        /* the a remote wake comes */
-	CHECK_EQ(r->permits, COROI_PERMITS_MAX + 2); /* each that was accepted */
+		coro_yield();                        /* the remote wake comes */
+	CHECK_EQ(r->permits, COROI_PERMITS_MAX + 2); /* each permit that was accepted */
 	CHECK_EQ(coro_wake(me), CORO_EOVERFLOW);
 	CHECK_EQ(coro_park(), CORO_OK);
 	CHECK_EQ(r->permits, COROI_PERMITS_MAX + 1);
@@ -288,7 +288,8 @@ static void many_from_both(void *arg, void *result)
 	finished();
 }
 
-/* Permits at home and permits on their way count together, and none is dropped when they meet. */
+/* Permits at home and permits on their way are counted together, and none is dropped when they
+ * meet. */
 TEST(wake_loses_none_at_the_limit)
 {
 	coro_scheduler *s = start_with(1, 0);
@@ -300,13 +301,13 @@ TEST(wake_loses_none_at_the_limit)
 	for (int i = 0; i < 3; i++)
 		CHECK_EQ(coro_wake(target[0]), CORO_OK);
 	CHECK_EQ(coro_wake(target[0]), CORO_EOVERFLOW);
-	at_add(&r->wake, 2); /* as two wakers whose look at the permits was stale */
+	at_add(&r->wake, 2); /* as two wakers that read the permits too early */
 	__atomic_store_n(&phase, 2, __ATOMIC_RELEASE);
 	finish(s);
 	CHECK_EQ(done, 1);
 }
 
-/* ------------------------------------------------------------------------ coro_switch_to */
+/* ------------------------------------------------------------------------------- coro_switch_to */
 
 static char order[16];
 static coro_handle sleeper;
@@ -335,7 +336,8 @@ static void switches(void *arg, void *result)
 	CHECK_EQ(coro_spawn_first(NULL, sleeps, NULL, 0, NULL), CORO_OK);
 	spawn_in(write_order, "1", 1);
 	spawn_in(write_order, "2", 1);
-	CHECK_EQ(coro_switch_to(sleeper), CORO_OK); /* runs now; we come after 1 and 2 */
+	/* the sleeper runs now; we come after 1 and 2 */
+	CHECK_EQ(coro_switch_to(sleeper), CORO_OK);
 	CHECK(strcmp(order, "s12") == 0);
 	spawn_in(write_order, "3", 1);
 	CHECK_EQ(coro_switch_to(coro_self()), CORO_OK); /* not parked: a permit, and a yield */
@@ -344,7 +346,7 @@ static void switches(void *arg, void *result)
 	CHECK_EQ(coro_switch_to(sleeper), CORO_OK);
 	CHECK(strcmp(order, "s123S") == 0);
 	spawn_in(write_order, "4", 1);
-	CHECK_EQ(coro_switch_to(sleeper), CORO_ESTALE); /* and has not yielded */
+	CHECK_EQ(coro_switch_to(sleeper), CORO_ESTALE); /* there was no yield */
 	CHECK_EQ(coro_switch_to(0), CORO_ESTALE);
 	CHECK(strcmp(order, "s123S") == 0);
 	finished();

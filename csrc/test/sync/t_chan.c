@@ -1,5 +1,6 @@
 /*
- * t_chan.c - channels and select.
+ * t_chan.c - channels: values come once and in order, a close tells all, a channel bound to a worker.
+ * Misuse: t_chan_misuse.c; several at once: t_select.c.
  */
 #include "test.h"
 
@@ -81,8 +82,8 @@ static void receives_in_order(void *arg, void *result)
 	received = n;
 }
 
-/* The counts of a channel's ends are free-running, and have 32 bits. */
-TEST(chan_counts_begin_anew)
+/* The counts of a channel's ends wrap around at 32 bits. */
+TEST(chan_counts_wrap_around)
 {
 	for (uint32_t workers = 1; workers <= 2; workers++)
 		for (uint32_t capacity = 1; capacity <= 5; capacity += 2) {
@@ -100,124 +101,6 @@ TEST(chan_counts_begin_anew)
 			CHECK_EQ(coro_chan_free(chan), CORO_OK);
 			finish(s);
 		}
-}
-
-/* --------------------------------------------------------------------------------------- misuse */
-
-#define MS UINT64_C(1000000)
-
-static coro_chan *make(size_t bytes, size_t capacity)
-{
-	coro_chan *c = NULL;
-	CHECK_EQ(coro_chan_new(&c, bytes, capacity, 0), CORO_OK);
-	CHECK_EQ(coro_chan_capacity(c), capacity);
-	return c;
-}
-
-static void *const one = &(uint64_t){0};
-
-static void misuse(void *arg, void *result)
-{
-	coro_chan *c = NULL;
-	uint64_t v = 7;
-	(void)arg;
-	(void)result;
-
-	CHECK_EQ(coro_chan_new(NULL, 8, 1, 0), CORO_EINVAL);
-	CHECK_EQ(coro_chan_new(&c, CORO_ELEMENT_MAX + 1, 1, 0), CORO_EINVAL);
-	CHECK_EQ(coro_chan_new(&c, 8, 1, 2), CORO_EINVAL);
-	CHECK_EQ(coro_chan_new(&c, 8, 1, CORO_HOME), CORO_EPERM);
-	CHECK_EQ(coro_chan_new(&c, 8, SIZE_MAX, 0), CORO_ENOMEM);
-	CHECK_EQ(coro_chan_new(&c, 8, SIZE_MAX / 8, 0), CORO_ENOMEM);
-	CHECK_EQ(coro_chan_new(&c, 0, CORO_CAPACITY_MAX + 1, 0), CORO_EINVAL);
-	fail_alloc = 0;
-	CHECK_EQ(coro_chan_new(&c, 8, 1, 0), CORO_ENOMEM);
-	CHECK(!c);
-	CHECK_EQ(coro_chan_free(NULL), CORO_OK);
-	CHECK_EQ(coro_chan_close(NULL), CORO_EINVAL);
-	CHECK_EQ(coro_chan_send(NULL, &v, 0), CORO_EINVAL);
-	CHECK_EQ(coro_chan_recv(NULL, &v, 0), CORO_EINVAL);
-	CHECK_EQ(coro_chan_length(NULL), 0);
-	CHECK_EQ(coro_chan_capacity(NULL), 0);
-
-	c = make(8, 2);
-	CHECK_EQ(coro_chan_send(c, NULL, 0), CORO_EINVAL);
-	CHECK_EQ(coro_chan_recv(c, NULL, 0), CORO_EINVAL);
-	CHECK_EQ(coro_chan_recv(c, &v, 0), CORO_ETIMEDOUT);
-	CHECK_EQ(coro_chan_recv(c, &v, 1), CORO_ETIMEDOUT);
-	CHECK_EQ(coro_chan_recv(c, &v, coro_now() + MS), CORO_ETIMEDOUT);
-	CHECK_EQ(v, 7);
-	for (v = 1; v <= 2; v++)
-		CHECK_EQ(coro_chan_send(c, &v, 0), CORO_OK);
-	CHECK_EQ(coro_chan_send(c, &v, 0), CORO_ETIMEDOUT);
-	CHECK_EQ(coro_chan_send(c, &v, 1), CORO_ETIMEDOUT);
-	CHECK_EQ(coro_chan_send(c, &v, coro_now() + MS), CORO_ETIMEDOUT);
-	CHECK_EQ(coro_chan_length(c), 2);
-	CHECK_EQ(coro_chan_close(c), CORO_OK);
-	CHECK_EQ(coro_chan_close(c), CORO_ECLOSED);
-	CHECK_EQ(coro_chan_send(c, &v, CORO_FOREVER), CORO_ECLOSED);
-	for (uint64_t i = 1; i <= 2; i++) { /* what was in it is not lost */
-		CHECK_EQ(coro_chan_recv(c, &v, CORO_FOREVER), CORO_OK);
-		CHECK_EQ(v, i);
-	}
-	CHECK_EQ(coro_chan_recv(c, &v, CORO_FOREVER), CORO_ECLOSED);
-	CHECK_EQ(coro_chan_free(c), CORO_OK);
-
-	c = make(8, 0);
-	coro_chan *d = make(8, 1);
-	coro_case cases[CORO_CASES_MAX + 1] = {{.chan = c, .recv = &v}};
-	CHECK_EQ(coro_select(NULL, 1, 0), CORO_EINVAL);
-	CHECK_EQ(coro_select(cases, 0, CORO_FOREVER), CORO_EINVAL);
-	for (int i = 1; i <= CORO_CASES_MAX; i++)
-		cases[i] = cases[0];
-	CHECK_EQ(coro_select(cases, CORO_CASES_MAX + 1, 0), CORO_EINVAL);
-	CHECK_EQ(coro_select(cases, CORO_CASES_MAX, 0), CORO_ETIMEDOUT);
-	CHECK_EQ(coro_select(cases, CORO_CASES_MAX, 1), CORO_ETIMEDOUT);
-	CHECK_EQ(coro_select(cases, CORO_CASES_MAX, coro_now() + MS), CORO_ETIMEDOUT);
-	cases[1] = (coro_case){.chan = d};
-	CHECK_EQ(coro_select(cases, 2, 0), CORO_EINVAL); /* neither */
-	cases[1] = (coro_case){.chan = d, .send = &v, .recv = &v};
-	CHECK_EQ(coro_select(cases, 2, 0), CORO_EINVAL); /* both */
-	cases[1] = (coro_case){.recv = &v};
-	CHECK_EQ(coro_select(cases, 2, 0), CORO_EINVAL);
-	cases[1] = (coro_case){.chan = d, .send = &v, .reserved = 1};
-	CHECK_EQ(coro_select(cases, 2, 0), CORO_EINVAL);
-	CHECK_EQ(coro_chan_length(d), 0);
-	/* Both directions of one that has no room: nobody meets itself. */
-	cases[1] = (coro_case){.chan = c, .send = &v};
-	CHECK_EQ(coro_select(cases, 2, coro_now() + MS), CORO_ETIMEDOUT);
-	CHECK_EQ(coro_select(cases, 2, 0), CORO_ETIMEDOUT);
-	/* One of them can be done: room for one, and then something in it. */
-	v = 41;
-	cases[0] = (coro_case){.chan = d, .recv = &v, .status = 1};
-	cases[1] = (coro_case){.chan = d, .send = &(uint64_t){42}, .status = 1};
-	CHECK_EQ(coro_select(cases, 2, CORO_FOREVER), 1);
-	CHECK_EQ(cases[1].status, CORO_OK);
-	CHECK_EQ(cases[0].status, 1);
-	CHECK_EQ(coro_select(cases, 2, CORO_FOREVER), 0);
-	CHECK_EQ(v, 42);
-	CHECK_EQ(coro_chan_close(d), CORO_OK);
-	CHECK_EQ(coro_select(&cases[1], 1, 0), 0);
-	CHECK_EQ(cases[1].status, CORO_ECLOSED);
-	CHECK_EQ(coro_select(cases, 1, 0), 0);
-	CHECK_EQ(cases[0].status, CORO_ECLOSED);
-	CHECK_EQ(coro_chan_free(c), CORO_OK);
-	CHECK_EQ(coro_chan_free(d), CORO_OK);
-	__atomic_add_fetch(&done, 1, __ATOMIC_RELAXED);
-}
-
-TEST(chan_misuse_is_told)
-{
-	coro_options o = options(2, 0);
-	o.stack_bytes = 4 * STACK;
-	coro_scheduler *s = start(&o);
-
-	misuse(NULL, NULL);
-	for (int i = 0; i < 8; i++)
-		spawn(s, misuse, NULL, 0);
-	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
-	CHECK_EQ(done, 9);
-	finish(s);
 }
 
 /* ------------------------------------------------------------------------------ sizes of values */
@@ -280,7 +163,7 @@ TEST(chan_values_of_all_sizes)
 		coro_scheduler *s = start_with(workers, CORO_PAUSED);
 		for (unsigned i = 0; i < sizeof bytes / sizeof *bytes; i++)
 			for (unsigned k = 0; k < sizeof capacity / sizeof *capacity; k++) {
-				sized = (struct sized){make(bytes[i], capacity[k]), bytes[i],
+				sized = (struct sized){channel(bytes[i], capacity[k]), bytes[i],
 						       bytes[i] > 1000 ? 50 : 500};
 				spawn(s, sends_sized, NULL, 0);
 				spawn(s, receives_sized, NULL, 0);
@@ -291,52 +174,7 @@ TEST(chan_values_of_all_sizes)
 	}
 }
 
-/* --------------------------------------------------------------------------- those who wait
- * there */
-
-static coro_chan *two[2];
-
-static void waits_for_one_of_two(void *arg, void *result)
-{
-	uint64_t v = 0, w = 0;
-	coro_case cases[2] = {{.chan = two[0], .recv = &v}, {.chan = two[1], .recv = &w}};
-	(void)arg;
-	(void)result;
-
-	CHECK_EQ(coro_select(cases, 2, CORO_FOREVER), 0);
-	CHECK_EQ(v, 1);
-	CHECK_EQ(w, 0);
-	done++;
-}
-
-static void serves_and_frees(void *arg, void *result)
-{
-	(void)arg;
-	(void)result;
-	CHECK_EQ(coro_chan_free(two[1]), CORO_EBUSY);
-	CHECK_EQ(coro_chan_send(two[0], &(uint64_t){1}, 0), CORO_OK);
-	/* who waited there was served elsewhere */
-	CHECK_EQ(coro_chan_send(two[1], &(uint64_t){2}, 0), CORO_ETIMEDOUT);
-	/* and has not left yet */
-	CHECK_EQ(coro_chan_free(two[1]), CORO_EBUSY);
-	/* which has no more to do with it */
-	CHECK_EQ(coro_chan_free(two[0]), CORO_OK);
-	coro_yield();
-	CHECK_EQ(done, 1);
-	CHECK_EQ(coro_chan_free(two[1]), CORO_OK);
-}
-
-TEST(chan_is_not_freed_under_a_select)
-{
-	coro_scheduler *s = start_with(1, CORO_PAUSED);
-
-	two[0] = make(8, 0);
-	two[1] = make(8, 0);
-	spawn(s, waits_for_one_of_two, NULL, 0);
-	spawn(s, serves_and_frees, NULL, 0);
-	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
-	finish(s);
-}
+/* -------------------------------------------------------------------------- waiters and a close */
 
 static coro_chan *full, *empty;
 
@@ -370,18 +208,18 @@ static void *waits_as_thread(void *arg)
 	return NULL;
 }
 
-/* All who wait are told, by a close of the channels, or one of the scheduler with cancel; and
- * nothing was sent. */
+/* A close of the channels tells all waiters, and so does a close of the scheduler with cancel.
+ * Nothing was sent. */
 TEST(chan_close_tells_all)
 {
 	for (int cancel = 0; cancel < 2; cancel++) {
 		coro_scheduler *s = start_with(2, 0);
 		uint64_t what[3] = {0, 1, 2};
 		pthread_t t[3];
-		full = make(8, 1);
-		empty = make(8, 1);
+		full = channel(8, 1);
+		empty = channel(8, 1);
 		done = received = 0;
-		CHECK_EQ(coro_chan_send(full, one, 0), CORO_OK);
+		CHECK_EQ(coro_chan_send(full, &(uint64_t){0}, 0), CORO_OK);
 		for (int i = 0; i < 30; i++)
 			spawn(s, waits_at, &what[i % 3], 8);
 		until_waiting(s, 30);
@@ -408,84 +246,6 @@ TEST(chan_close_tells_all)
 		CHECK_EQ(coro_chan_free(empty), CORO_OK);
 	}
 }
-
-/* --------------------------------------------------------------------- select with little of the
- * stack */
-
-static uint64_t refused, waited;
-
-/* It returns, or says that the stack is too small: it never touches the guard. */
-static __attribute__((noinline)) int select_at_depth(coro_case *cases, size_t left,
-						     uint64_t deadline)
-{
-	volatile char spent[64];
-
-	spent[0] = 0;
-	int status = coro_stack_left() > left + 200 ? select_at_depth(cases, left, deadline)
-						    : coro_select(cases, CORO_CASES_MAX, deadline);
-	spent[1] = spent[0];
-	return status;
-}
-
-static void selects_at_all_depths(void *arg, void *result)
-{
-	uint64_t v;
-	coro_chan *c = make(8, 0);
-	coro_case cases[CORO_CASES_MAX];
-	(void)arg;
-	(void)result;
-
-	for (int i = 0; i < CORO_CASES_MAX; i++)
-		cases[i] = (coro_case){.chan = c, .recv = &v};
-	for (size_t left = 600; left < 12000; left += 16) {
-		/* the clock's first call wants more */
-		int status = select_at_depth(cases, left, coro_now() + 50000);
-		CHECK(status == CORO_ENOMEM || status == CORO_ETIMEDOUT);
-		(*(status == CORO_ENOMEM ? &refused : &waited))++;
-	}
-	CHECK_EQ(coro_chan_free(c), CORO_OK);
-}
-
-static intptr_t selects_by_hand(void *arg, intptr_t first)
-{
-	uint64_t v;
-	coro_case *cases = arg;
-	(void)first;
-
-	CHECK_EQ(select_at_depth(cases, 3000, CORO_FOREVER), CORO_ENOMEM);
-	CHECK_EQ(coro_select(cases, 1, CORO_FOREVER), CORO_EPERM);
-	CHECK_EQ(coro_select(cases, 1, 0), CORO_ETIMEDOUT);
-	CHECK_EQ(coro_chan_send(cases[0].chan, one, CORO_FOREVER), CORO_EPERM);
-	CHECK_EQ(coro_chan_recv(cases[0].chan, &v, CORO_FOREVER), CORO_EPERM);
-	return 0;
-}
-
-TEST(chan_select_with_little_stack)
-{
-	coro_options o = options(1, CORO_PAUSED);
-	o.stack_bytes = 32 << 10;
-	coro_scheduler *s = start(&o);
-	uint64_t v;
-	coro_t *co;
-
-	if (SANITIZED) /* frames have other sizes */
-		return;
-	spawn(s, selects_at_all_depths, NULL, 0);
-	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
-	CHECK(refused > 0 && waited > 0);
-	finish(s);
-
-	coro_case cases[CORO_CASES_MAX] = {{.chan = make(8, 0), .recv = &v}};
-	for (int i = 1; i < CORO_CASES_MAX; i++)
-		cases[i] = cases[0];
-	CHECK_EQ(coro_new(&co, selects_by_hand, cases, CORO_STACK_MIN), CORO_OK);
-	CHECK_EQ(coro_resume(co, 0, NULL), CORO_FINISHED);
-	CHECK_EQ(coro_free(co), CORO_OK);
-	CHECK_EQ(coro_chan_free(cases[0].chan), CORO_OK);
-}
-
-/* -------------------------------------------------------------------------------- the order of
- * waking */
 
 #define CAME 5
 
@@ -515,14 +275,14 @@ static void closes_after(void *arg, void *result)
 	CHECK_EQ(order.ended, 0);
 }
 
-/* Without hand-overs they run in the order in which they were woken. */
+/* Without hand-overs, waiters run in the order in which they were woken. */
 TEST(chan_close_wakes_first_come_first)
 {
 	coro_options o = options(1, CORO_PAUSED);
 	o.handover_budget = -1;
 	coro_scheduler *s = start(&o);
 
-	chan = make(8, 0);
+	chan = channel(8, 0);
 	for (int i = 0; i < CAME; i++)
 		spawn(s, waits_in_order, &i, sizeof i);
 	spawn(s, closes_after, NULL, 0);
@@ -532,8 +292,81 @@ TEST(chan_close_wakes_first_come_first)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------------ bound to a
- * worker */
+/* A caller that spins before its wait notices what happens meanwhile. */
+static void closes_it(void)
+{
+	meanwhile = NULL;
+	CHECK_EQ(coro_chan_close(chan), CORO_OK);
+}
+
+static void finds_it_closed(void *arg, void *result)
+{
+	uint64_t value = 9;
+	(void)arg;
+	(void)result;
+
+	for (int sends = 0; sends < 2; sends++) {
+		CHECK_EQ(coro_chan_new(&chan, 8, 1, 0), CORO_OK);
+		if (sends)
+			CHECK_EQ(coro_chan_send(chan, &value, CORO_FOREVER), CORO_OK);
+		meanwhile = closes_it;
+		CHECK_EQ(sends ? coro_chan_send(chan, &value, CORO_FOREVER)
+			       : coro_chan_recv(chan, &value, CORO_FOREVER),
+			 CORO_ECLOSED);
+		CHECK(!meanwhile);
+		CHECK_EQ(value, 9);
+		CHECK_EQ(coro_chan_free(chan), CORO_OK);
+	}
+	add_one(&done);
+}
+
+TEST(waits_at_a_channel_that_is_closed_meanwhile)
+{
+	done = 0;
+	run_alone(start_with(1, 0), NULL, finds_it_closed);
+	CHECK_EQ(seen(&done), 1);
+}
+
+/* A channel is not freed while a caller is about to wait there, whether it is in the queue already
+ * or still looks for a value. */
+static coro_chan *chan;
+
+static uint64_t refused;
+
+static void frees_it(void)
+{
+	CHECK_EQ(coro_chan_free(chan), CORO_EBUSY);
+	refused++;
+}
+
+static void receives_five(void *arg, void *result)
+{
+	uint64_t value = 0;
+	(void)arg;
+	(void)result;
+
+	meanwhile = frees_it;
+	CHECK_EQ(coro_chan_recv(chan, &value, CORO_FOREVER), CORO_OK);
+	CHECK_EQ(value, 5);
+}
+
+TEST(waits_keep_a_channel_from_being_freed)
+{
+	coro_scheduler *s = start_with(1, 0);
+	uint64_t five = 5;
+
+	CHECK_EQ(coro_chan_new(&chan, 8, 4, 0), CORO_OK);
+	spawn(s, receives_five, NULL, 0);
+	until_waiting(s, 1);
+	CHECK_EQ(refused, 2); /* as the caller looks for a value, and then for its turn */
+	frees_it();
+	CHECK_EQ(coro_chan_send(chan, &five, CORO_FOREVER), CORO_OK);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(coro_chan_free(chan), CORO_OK);
+	finish(s);
+}
+
+/* ---------------------------------------------------------------------------- bound to a worker */
 
 static coro_chan *home;
 
@@ -631,8 +464,8 @@ static coro_scheduler *with_home(void)
 	return s;
 }
 
-/* By whoever comes afterwards: a thread, a coroutine of another scheduler that lies where it lay,
- * perhaps. */
+/* By any caller afterwards: a thread, or a coroutine of another scheduler, perhaps at the same
+ * address. */
 TEST(chan_home_is_freed_after_its_scheduler)
 {
 	for (int destroyed = 0; destroyed < 2; destroyed++) {
@@ -645,7 +478,8 @@ TEST(chan_home_is_freed_after_its_scheduler)
 				CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 				other = start_with(2, 0);
 			}
-			CHECK_EQ(coro_chan_length(home), 0); /* nobody may use it, even so */
+			/* all the same, nobody may use the channel */
+			CHECK_EQ(coro_chan_length(home), 0);
 			if (inside)
 				spawn(other, frees_another, NULL, 0);
 			else

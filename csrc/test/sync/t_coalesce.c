@@ -1,5 +1,4 @@
-/* t_coalesce.c - values that come to one who spins at a channel are let come together where they do
- * so. */
+/* t_coalesce.c - a receiver that spins at a channel lets values come together, where they do. */
 #include "test.h"
 
 #include "sync/chan.h"
@@ -7,7 +6,7 @@
 
 static coro_chan *chan;
 static uint64_t sent, received;
-static unsigned at_once; /* how many come while somebody looks */
+static unsigned at_once; /* how many values come during a look */
 
 static void some_come(void)
 {
@@ -21,7 +20,7 @@ static void spins_once(void)
 {
 	uint64_t value;
 
-	coroi_self()->spin_ns = COROI_SPIN_NS; /* looking pays */
+	coroi_self()->spin_ns = COROI_SPIN_NS; /* as if spinning had paid */
 	do {
 		CHECK_EQ(coro_chan_recv(chan, &value, CORO_FOREVER), CORO_OK);
 		CHECK_EQ(value, received);
@@ -35,7 +34,7 @@ static void spins(void *arg, void *result)
 	(void)result;
 
 	meanwhile = some_come;
-	/* in vain: half as often each time, and some */
+	/* only one value comes: coalesce half as often each time */
 	for (unsigned most = 1, i = 0; i < 8; i++) {
 		at_once = 1;
 		spins_once();
@@ -48,7 +47,7 @@ static void spins(void *arg, void *result)
 		most = 2 * most + 1 < 63 ? 2 * most + 1 : 63;
 	}
 	at_once = 3;
-	for (unsigned i = 0; i < 4; i++) { /* not in vain: each time */
+	for (unsigned i = 0; i < 4; i++) { /* several values come: coalesce each time */
 		spins_once();
 		CHECK_EQ(chan->coalescing.most, 0);
 		CHECK_EQ(chan->coalescing.skips, 0);

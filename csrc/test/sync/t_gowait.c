@@ -1,17 +1,18 @@
 /*
- * t_gowaiter.c - goroutines that wait at objects, with a stand-in for Go: what each gets, who is
- * told, and who gives up.
+ * t_gowait.c - goroutines that wait at objects, with a stand-in for Go: what each gets, which of
+ * them is told, and which gives up.
  */
 #include "test.h"
 
 #include "kernel/gobell.h"
+#include "kernel/service.h"
 #include "sync/gowait.h"
 #include "kernel/goworker.h"
 
 #include <string.h>
 #include <unistd.h>
 
-static coro_scheduler *s; /* that the goroutines hear from */
+static coro_scheduler *s; /* the one that wakes the goroutines */
 static int bell;
 
 static void go_begin(void)
@@ -23,7 +24,7 @@ static void go_begin(void)
 
 static void go_end(void)
 {
-	finish(s); /* which closes the bell */
+	finish(s); /* this closes the bell */
 }
 
 static bool is_rung(void)
@@ -32,22 +33,23 @@ static bool is_rung(void)
 	return read(bell, &n, sizeof n) == sizeof n;
 }
 
-/* heard - a bit for the id of each that was woken since; the bell has told so, if Go slept. */
+/* heard - the ids of all that were woken since the last call, a bit for each. If Go slept, the bell
+ * was rung. */
 static uint32_t heard(void)
 {
 	uint32_t ids = 0;
 
-	for (uint64_t node = at_xchg(&s->gowaiters, 0); node;) {
+	for (uint64_t node = at_xchg(coroi_gowaiters(s), 0); node;) {
 		struct coroi_gowaiter *g = (struct coroi_gowaiter *)(uintptr_t)node;
 		node = g->next;
 		ids |= 1u << g->id;
 	}
 	CHECK_EQ(is_rung(), ids != 0);
-	at_xchg(&s->go_sleeps, 1);
+	at_xchg(&s->bell.go_sleeps, 1);
 	return ids;
 }
 
-/* gowaiter - a goroutine in a id, that may send the value. */
+/* gowaiter - a goroutine with an id, which may send the value. */
 static struct coroi_gowaiter *gowaiter(uint32_t id, size_t bytes, uint64_t value)
 {
 	struct coroi_gowaiter *g = coroi_gowaiter_new(s, id, NULL, 0, bytes);
@@ -55,7 +57,7 @@ static struct coroi_gowaiter *gowaiter(uint32_t id, size_t bytes, uint64_t value
 	CHECK(g);
 	if (bytes == 8)
 		memcpy(g->value, &value, 8);
-	at_xchg(&s->go_sleeps, 1);
+	at_xchg(&s->bell.go_sleeps, 1);
 	return g;
 }
 
@@ -66,14 +68,14 @@ static uint64_t value_of(const struct coroi_gowaiter *g)
 	return value;
 }
 
-/* waits - nothing has happened to g. */
+/* waits - check that nothing has happened to g. */
 static void waits(const struct coroi_gowaiter *g)
 {
 	CHECK_EQ(g->fired, 0);
 	CHECK_EQ(heard(), 0);
 }
 
-/* woken - it alone has heard, and its wait returns that. */
+/* woken - check that g alone was woken, with that status. */
 static void woken(struct coroi_gowaiter *g, int status)
 {
 	CHECK_EQ(heard(), 1u << g->id);
@@ -83,7 +85,7 @@ static void woken(struct coroi_gowaiter *g, int status)
 	coroi_gowaiter_free(g);
 }
 
-/* gives_up - and nobody tells it anything after that. */
+/* gives_up - g stops waiting, and is told nothing afterwards. */
 static void gives_up(struct coroi_gowaiter *g)
 {
 	waits(g);
@@ -99,7 +101,7 @@ TEST(gowaiter_without_memory)
 	go_end();
 }
 
-/* ------------------------------------------------------------------------------------ channels */
+/* ------------------------------------------------------------------------------------- channels */
 
 TEST(gowaiter_passes_values)
 {
@@ -121,7 +123,8 @@ TEST(gowaiter_passes_values)
 	CHECK_EQ(got, 9);
 	woken(g, CORO_OK);
 
-	struct coroi_gowaiter *other = gowaiter(3, 8, 11); /* one gives it to the other */
+	/* one goroutine gives the value to the other */
+	struct coroi_gowaiter *other = gowaiter(3, 8, 11);
 	g = gowaiter(4, 8, 0);
 	CHECK_EQ(coroi_chan_recv_gowaiter(c, g), COROI_WAITS);
 	CHECK_EQ(coroi_chan_send_gowaiter(c, other), CORO_OK);
@@ -149,7 +152,25 @@ TEST(gowaiter_passes_values)
 	go_end();
 }
 
-/* Without cgo: what needs neither a wake-up nor a wait. The sanitizers' builds have none of it. */
+/* A goroutine that comes to a closed channel does not wait. */
+TEST(gowaiter_does_not_wait_at_a_closed_channel)
+{
+	coro_scheduler *s = start_with(1, 0);
+	struct coroi_gowaiter *g = coroi_gowaiter_new(s, 1, NULL, 0, 8);
+	coro_chan *c;
+
+	CHECK(g);
+	CHECK_EQ(coro_chan_new(&c, 8, 0, 0), CORO_OK);
+	CHECK_EQ(coro_chan_close(c), CORO_OK);
+	CHECK_EQ(coroi_chan_send_gowaiter(c, g), CORO_ECLOSED);
+	CHECK_EQ(coroi_chan_recv_gowaiter(c, g), CORO_ECLOSED);
+	CHECK_EQ(coro_chan_free(c), CORO_OK);
+	coroi_gowaiter_free(g);
+	finish(s);
+}
+
+/* What needs neither a wake-up nor a wait needs no cgo. The sanitizers' builds have none of
+ * this. */
 #if defined(COROI_STRESS) || defined(COROI_ASAN) || defined(COROI_TSAN)
 #define BY_LEAF(status) COROI_BY_CALL
 #else
@@ -171,21 +192,21 @@ TEST(gowaiter_passes_values_without_a_call)
 		CHECK_EQ(coroi_chan_send_leaf(c, &v), BY_LEAF(CORO_OK));
 	CHECK_EQ(coroi_chan_send_leaf(c, &v), BY_LEAF(CORO_ETIMEDOUT));
 	CHECK_EQ(coro_chan_length(c), BY_LEAF(CORO_OK) == CORO_OK ? 2 : 0);
-	CHECK_EQ(coroi_object_enter((struct coroi_object *)c), CORO_OK); /* somebody has it */
+	CHECK_EQ(coroi_object_enter((struct coroi_object *)c), CORO_OK); /* somebody has the lock */
 	CHECK_EQ(coroi_chan_recv_leaf(c, &got), COROI_BY_CALL);
 	coroi_object_leave((struct coroi_object *)c);
 	for (int i = 0; i < 2; i++)
 		CHECK_EQ(coroi_chan_recv_leaf(c, &got), BY_LEAF(CORO_OK));
 	CHECK_EQ(got, BY_LEAF(CORO_OK) == CORO_OK ? 3 : 0);
 
-	struct coroi_gowaiter *g = gowaiter(1, 8, 0); /* it is to be woken */
+	struct coroi_gowaiter *g = gowaiter(1, 8, 0); /* a waiter, which is to be woken */
 	CHECK_EQ(coroi_chan_recv_gowaiter(c, g), COROI_WAITS);
 	CHECK_EQ(coroi_chan_send_leaf(c, &v), COROI_BY_CALL);
 	gives_up(g);
 	CHECK_EQ(coro_chan_close(c), CORO_OK);
 	CHECK_EQ(coroi_chan_send_leaf(c, &v), BY_LEAF(CORO_ECLOSED));
 	CHECK_EQ(coroi_chan_recv_leaf(c, &got), BY_LEAF(CORO_ECLOSED));
-	CHECK_EQ(coro_chan_free(c), CORO_EPERM); /* Go has it */
+	CHECK_EQ(coro_chan_free(c), CORO_EPERM); /* Go holds the channel */
 	coroi_chan_keep(c, false);
 	CHECK_EQ(coro_chan_free(c), CORO_OK);
 
@@ -200,11 +221,11 @@ TEST(gowaiter_passes_values_without_a_call)
 	go_end();
 }
 
-/* -------------------------------------------------------------------------------------- select */
+/* --------------------------------------------------------------------------------------- select */
 
 static uint64_t in, out;
 
-/* chooses - between receiving from `from` and sending to `to`. */
+/* chooses - g waits to receive from `from` or to send to `to`. */
 static struct coroi_gowaiter *chooses(uint32_t id, coro_chan *from, coro_chan *to, int status)
 {
 	struct coroi_gowaiter *g = gowaiter(id, coroi_select_bytes(2), 0);
@@ -246,7 +267,7 @@ TEST(gowaiter_waits_for_one_of_several)
 	has_chosen(g, 0, CORO_OK);
 	CHECK_EQ(in, 5);
 	coroi_gowaiter_free(g);
-	CHECK_EQ(coro_chan_recv(to, &got, 0), CORO_ETIMEDOUT); /* it has left there too */
+	CHECK_EQ(coro_chan_recv(to, &got, 0), CORO_ETIMEDOUT); /* g has left this queue, too */
 
 	g = chooses(3, from, to, COROI_WAITS);
 	CHECK_EQ(coro_chan_recv(to, &got, 0), CORO_OK);
@@ -291,7 +312,7 @@ TEST(gowaiter_acquires)
 	CHECK_EQ(coroi_sem_acquire_gowaiter(&sem, g), COROI_WAITS);
 	gives_up(g);
 	CHECK_EQ(coro_sem_release(&sem, 1), CORO_OK);
-	CHECK_EQ(coro_sem_acquire(&sem, 0), CORO_OK); /* it is there for others */
+	CHECK_EQ(coro_sem_acquire(&sem, 0), CORO_OK); /* the permit is there for others */
 	CHECK_EQ(coro_sem_destroy(&sem), CORO_OK);
 	go_end();
 }
@@ -309,7 +330,7 @@ TEST(gowaiter_locks)
 	CHECK_EQ(coroi_mutex_unlock_as(&m, B), CORO_EPERM);
 	CHECK_EQ(coroi_mutex_unlock_as(&m, A), CORO_OK);
 	woken(g, CORO_OK);
-	CHECK_EQ(coro_mutex_lock(&m, 0), CORO_ETIMEDOUT); /* B has it */
+	CHECK_EQ(coro_mutex_lock(&m, 0), CORO_ETIMEDOUT); /* B has the lock */
 	g = gowaiter(2, 0, 0);
 	CHECK_EQ(coroi_mutex_lock_gowaiter(&m, C, g), COROI_WAITS);
 	gives_up(g);
@@ -342,7 +363,7 @@ TEST(gowaiter_locks_for_reading_and_writing)
 	/* behind the writer */
 	CHECK_EQ(coroi_rwlock_lock_gowaiter(&l, false, C, other), COROI_WAITS);
 	gives_up(g);
-	woken(other, CORO_OK); /* for whom it has made way */
+	woken(other, CORO_OK); /* the writer has left */
 	CHECK_EQ(coroi_rwlock_unlock_as(&l, true, C), CORO_EPERM);
 	CHECK_EQ(coroi_rwlock_unlock_as(&l, false, C), CORO_OK);
 	CHECK_EQ(coroi_rwlock_unlock_as(&l, false, B), CORO_OK);
@@ -365,7 +386,7 @@ TEST(gowaiter_waits_for_a_condition)
 	CHECK_EQ(coroi_cond_wait_gowaiter(&c, &m, A, g), CORO_EPERM);
 	CHECK_EQ(coroi_mutex_lock_gowaiter(&m, A, g), CORO_OK);
 	CHECK_EQ(coroi_cond_wait_gowaiter(&c, &m, A, g), COROI_WAITS);
-	CHECK_EQ(coro_mutex_lock(&m, 0), CORO_OK); /* it has let go of it */
+	CHECK_EQ(coro_mutex_lock(&m, 0), CORO_OK); /* the mutex is free during the wait */
 	waits(g);
 	CHECK_EQ(coro_cond_signal(&c), CORO_OK);
 	woken(g, CORO_OK);
@@ -374,7 +395,7 @@ TEST(gowaiter_waits_for_a_condition)
 	g = gowaiter(2, 0, 0);
 	CHECK_EQ(coroi_mutex_lock_gowaiter(&m, A, g), CORO_OK);
 	CHECK_EQ(coroi_cond_wait_gowaiter(&c, &m, A, g), CORO_EINVAL);
-	CHECK_EQ(coroi_mutex_unlock_as(&m, A), CORO_OK); /* it has it still */
+	CHECK_EQ(coroi_mutex_unlock_as(&m, A), CORO_OK); /* the mutex is still locked */
 	coroi_gowaiter_free(g);
 	CHECK_EQ(coro_mutex_destroy(&m), CORO_OK);
 	go_end();
@@ -415,8 +436,7 @@ TEST(gowaiter_does_it_once)
 	go_end();
 }
 
-/* ---------------------------------------------------------------- what is bound to a worker is not
- * theirs */
+/* -------------------------------------------------------------------- objects bound to a worker */
 
 static struct {
 	coro_chan *chan;
@@ -471,21 +491,21 @@ TEST(gowaiter_is_refused_by_what_is_bound)
 
 /* ------------------------------------------------------------------------------------- the bell */
 
-TEST(gowaiter_bell_rings_for_who_sleeps)
+TEST(gowaiter_bell_rings_for_a_sleeper)
 {
 	go_begin();
 	coroi_bell_ring(s);
 	CHECK(!is_rung()); /* Go is awake */
-	at_xchg(&s->go_sleeps, 1);
+	at_xchg(&s->bell.go_sleeps, 1);
 	coroi_bell_ring(s);
 	CHECK(is_rung());
 	coroi_bell_ring(s);
-	CHECK(!is_rung()); /* it has been told */
-	coroi_bell_canceled(s);
-	CHECK_EQ(s->calls_canceled, 1);
+	CHECK(!is_rung()); /* Go has been told */
+	coroi_services_canceled(s, NULL);
+	CHECK_EQ(s->calls.canceled, 1);
 	CHECK(!is_rung());
-	at_xchg(&s->go_sleeps, 1);
-	coroi_bell_canceled(s);
+	at_xchg(&s->bell.go_sleeps, 1);
+	coroi_services_canceled(s, NULL);
 	CHECK(is_rung());
 	go_end();
 }
@@ -497,27 +517,27 @@ static void *drops(void *arg)
 	return NULL;
 }
 
-/* Whoever rings has the bell for as long as that takes. */
+/* A ringer may use the bell as long as it rings. */
 TEST(gowaiter_bell_is_dropped_when_nobody_rings)
 {
 	pthread_t t;
 
 	go_begin();
-	at_add(&s->ringers, 1); /* as coroi_bell_ring does */
-	CHECK_EQ((int)at_load_seq(&s->bell), bell);
+	at_add(&s->bell.ringers, 1); /* as coroi_bell_ring does */
+	CHECK_EQ((int)at_load_seq(&s->bell.fd), bell);
 	thread_start(&t, drops, s);
-	while ((int)at_load_seq(&s->bell) != -1)
+	while ((int)at_load_seq(&s->bell.fd) != -1)
 		sleep_us(50);
-	for (int i = 0; i < 20; i++) { /* it waits for us */
+	for (int i = 0; i < 20; i++) { /* the drop waits for us */
 		CHECK(!is_rung());
 		coroi_event_ring(bell);
 		CHECK(is_rung());
 		sleep_us(50);
 	}
-	at_add(&s->ringers, -1);
+	at_add(&s->bell.ringers, -1);
 	thread_join(t);
-	at_xchg(&s->go_sleeps, 1);
-	coroi_bell_ring(s); /* there is none */
-	CHECK_EQ(s->ringers, 0);
+	at_xchg(&s->bell.go_sleeps, 1);
+	coroi_bell_ring(s); /* there is no bell any more */
+	CHECK_EQ(s->bell.ringers, 0);
 	go_end();
 }

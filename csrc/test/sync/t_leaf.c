@@ -1,7 +1,7 @@
 /*
- * t_leaf.c - what goroutines do without cgo at semaphores, locks and latches: what needs no wake-up
- * and no wait; all else, and what is done wrong, is left to a call. (Channels: t_gowaiter.c.) The
- * sanitizers' builds have none of it.
+ * t_leaf.c - calls of goroutines without cgo at semaphores, locks and latches: those that need no
+ * wake-up and no wait. Everything else is left to a call by cgo, misuse too. Channels: t_gowait.c.
+ * The sanitizers' builds have none of these calls.
  */
 #include "test.h"
 
@@ -14,7 +14,7 @@
 static const uint64_t one = ONE, other = OTHER;
 static coro_scheduler *s;
 
-/* somebody - who is about to wait. */
+/* somebody - a goroutine that is about to wait. */
 static struct coroi_gowaiter *somebody(void)
 {
 	struct coroi_gowaiter *g = coroi_gowaiter_new(s, 1, NULL, 0, 0);
@@ -29,8 +29,8 @@ static void leaves(struct coroi_gowaiter *g)
 	coroi_gowaiter_free(g);
 }
 
-/* held - call, while somebody else has the lock of the object at p. What that is the compiler does
- * not see: only some have two locks. */
+/* HELD - make the call while somebody else has the lock of the object at p. The compiler does not
+ * see the object's type: only some types have two locks. */
 #define HELD(p, call)                                                 \
 	({                                                            \
 		struct coroi_object *o_ = (struct coroi_object *)(p); \
@@ -57,7 +57,7 @@ TEST(leaf_semaphores)
 
 	struct coroi_gowaiter *g = somebody();
 	CHECK_EQ(coroi_sem_acquire_gowaiter(&sem, g), COROI_WAITS);
-	CHECK_EQ(coroi_sem_release_leaf(&sem, NULL), COROI_BY_CALL); /* it is to be woken */
+	CHECK_EQ(coroi_sem_release_leaf(&sem, NULL), COROI_BY_CALL); /* g is to be woken */
 	leaves(g);
 	CHECK_EQ(coro_sem_destroy(&sem), CORO_OK);
 	CHECK_EQ(coroi_sem_acquire_leaf(&sem, NULL), COROI_BY_CALL);
@@ -81,7 +81,7 @@ TEST(leaf_closed_channels)
 	CHECK_EQ(coroi_chan_send_leaf(c, &value), CORO_OK);
 	CHECK_EQ(coro_chan_close(c), CORO_OK);
 	CHECK_EQ(coroi_chan_send_leaf(c, &value), CORO_ECLOSED);
-	CHECK_EQ(coroi_chan_recv_leaf(c, &value), CORO_OK); /* what is left */
+	CHECK_EQ(coroi_chan_recv_leaf(c, &value), CORO_OK); /* a value is left */
 	CHECK_EQ(coroi_chan_recv_leaf(c, &value), CORO_ECLOSED);
 	CHECK_EQ(coro_chan_free(c), CORO_OK);
 }
@@ -92,14 +92,14 @@ TEST(leaf_rwlocks)
 
 	s = start_with(1, 0);
 	CHECK_EQ(coro_rwlock_init(&l, 0), CORO_OK);
-	CHECK_EQ(coroi_rwlock_unread_leaf(&l, &one), COROI_BY_CALL); /* nobody has it */
+	CHECK_EQ(coroi_rwlock_unread_leaf(&l, &one), COROI_BY_CALL); /* nobody has the lock */
 	CHECK_EQ(coroi_rwlock_unwrite_leaf(&l, &one), COROI_BY_CALL);
 	CHECK_EQ(coroi_rwlock_write_leaf(&l, &one), CORO_OK);
 	CHECK_EQ(coroi_rwlock_write_leaf(&l, &one), CORO_EDEADLK);
 	CHECK_EQ(coroi_rwlock_read_leaf(&l, &one), CORO_EDEADLK);
 	CHECK_EQ(coroi_rwlock_write_leaf(&l, &other), CORO_ETIMEDOUT);
 	CHECK_EQ(coroi_rwlock_read_leaf(&l, &other), CORO_ETIMEDOUT);
-	CHECK_EQ(coroi_rwlock_unwrite_leaf(&l, &other), COROI_BY_CALL); /* it has not got it */
+	CHECK_EQ(coroi_rwlock_unwrite_leaf(&l, &other), COROI_BY_CALL); /* another has the lock */
 	CHECK_EQ(coroi_rwlock_unread_leaf(&l, &one), COROI_BY_CALL);
 	CHECK_EQ(HELD(&l, coroi_rwlock_unwrite_leaf(&l, &one)), COROI_BY_CALL);
 	CHECK_EQ(HELD(&l, coroi_rwlock_read_leaf(&l, &one)), COROI_BY_CALL);
@@ -110,8 +110,9 @@ TEST(leaf_rwlocks)
 	CHECK_EQ(coroi_rwlock_write_leaf(&l, &other), CORO_ETIMEDOUT);
 	struct coroi_gowaiter *g = somebody();
 	CHECK_EQ(coroi_rwlock_lock_gowaiter(&l, true, ONE, g), COROI_WAITS);
-	CHECK_EQ(coroi_rwlock_read_leaf(&l, &other), CORO_ETIMEDOUT);  /* behind the writer */
-	CHECK_EQ(coroi_rwlock_unread_leaf(&l, &other), COROI_BY_CALL); /* it is to be looked at */
+	CHECK_EQ(coroi_rwlock_read_leaf(&l, &other), CORO_ETIMEDOUT); /* behind the writer */
+	/* the writer is to be looked at */
+	CHECK_EQ(coroi_rwlock_unread_leaf(&l, &other), COROI_BY_CALL);
 	leaves(g);
 	CHECK_EQ(coroi_rwlock_unread_leaf(&l, &other), CORO_OK);
 	CHECK_EQ(coroi_rwlock_unread_leaf(&l, &one), CORO_OK);
@@ -146,7 +147,7 @@ TEST(leaf_latches)
 	CHECK_EQ(coroi_latch_wait_gowaiter(&l, g), COROI_WAITS);
 	CHECK_EQ(add(&l, 1), CORO_OK);
 	CHECK_EQ(add(&l, -1), CORO_OK);
-	CHECK_EQ(add(&l, -1), COROI_BY_CALL); /* it is to be woken */
+	CHECK_EQ(add(&l, -1), COROI_BY_CALL); /* g is to be woken */
 	leaves(g);
 	CHECK_EQ(add(&l, -1), CORO_OK);
 	CHECK_EQ(coroi_latch_wait_leaf(&l, NULL), CORO_OK);

@@ -1,11 +1,9 @@
 /*
- * t_scope.c - scopes: children that end with their parent, and together. And tickers.
+ * t_scope.c - scopes: children end before their parent, and together. Tickers.
  */
 #include "test.h"
 
 #include <string.h>
-
-#define MS UINT64_C(1000000)
 
 static uint64_t began, returned, canceled, refused;
 
@@ -63,7 +61,7 @@ static void waits_for_all(void *arg, void *result)
 		CHECK_EQ(coro_scope_wait(s), CORO_OK);
 		CHECK_EQ(returned, 100 * round);
 	}
-	CHECK_EQ(coro_scope_wait(s), CORO_OK); /* there is none */
+	CHECK_EQ(coro_scope_wait(s), CORO_OK); /* there are no children */
 }
 
 TEST(scope_waits_for_its_children)
@@ -88,11 +86,13 @@ static void first_failure(void *arg, void *result)
 	CHECK_EQ(coro_scope_wait(s), CORO_EABORTED);
 	CHECK_EQ(canceled, began);
 	CHECK_EQ(returned, began);
-	CHECK_EQ(coro_scope_spawn(s, NULL, waits, NULL, 0), CORO_OK); /* as new */
+	/* the scope can be used again */
+	CHECK_EQ(coro_scope_spawn(s, NULL, waits, NULL, 0), CORO_OK);
 	CHECK_EQ(coro_scope_cancel(s), CORO_OK);
 	CHECK_EQ(coro_scope_spawn(s, NULL, waits, NULL, 0), CORO_ECANCELED);
 	int status = coro_scope_wait(s);
-	CHECK(status == CORO_OK || status == CORO_ECANCELED); /* it may have begun, and returned */
+	/* the child may have begun, and returned */
+	CHECK(status == CORO_OK || status == CORO_ECANCELED);
 	add_one(&refused);
 }
 
@@ -108,8 +108,7 @@ TEST(scope_first_failure_cancels_the_others)
 	}
 }
 
-/* ------------------------------------------------------------------------------------ the parent's
- * end */
+/* ----------------------------------------------------------------------------- the parent's end */
 
 static void ends_by_itself(void *arg, void *result)
 {
@@ -141,7 +140,7 @@ static void outlives(void *arg, void *result)
 		CHECK_EQ(coro_join(h, NULL, 0), how & 2   ? CORO_OK
 						: how & 4 ? CORO_EABORTED
 							  : CORO_OK);
-		CHECK_EQ(returned, began); /* nothing of them is left */
+		CHECK_EQ(returned, began); /* no child is left */
 	}
 	add_one(&refused);
 }
@@ -215,8 +214,8 @@ static void misuses(void *arg, void *result)
 	CHECK_EQ(coro_scope_wait(s), CORO_OK);
 	CHECK_EQ(coro_scope_spawn(s, &here, waits, NULL, 0), CORO_OK);
 	CHECK_EQ(coro_scope_cancel(s), CORO_OK);
-	CHECK_EQ(coro_scope_cancel(s), CORO_OK);      /* it is */
-	CHECK_EQ(coro_scope_wait(s), CORO_ECANCELED); /* it had not begun */
+	CHECK_EQ(coro_scope_cancel(s), CORO_OK);      /* allowed */
+	CHECK_EQ(coro_scope_wait(s), CORO_ECANCELED); /* the child had not begun */
 	add_one(&refused);
 }
 
@@ -243,19 +242,19 @@ TEST(scope_refusals)
 	finish(s);
 }
 
-/* Of several failures the first child's is told, but one that was only canceled is no failure if
- * another is. */
+/* Of several failures, the first child's is told. A child that was only canceled counts as a
+ * failure if no other failed. */
 static void told_of_the_first(void *arg, void *result)
 {
 	coro_scope *s = open_scope();
-	/* more than there may be */
+	/* more than there can be */
 	coro_attr large = {.size = sizeof large, .stack_bytes = CORO_STACK_MAX};
 	(void)arg;
 	(void)result;
 
 	CHECK_EQ(coro_scope_spawn(s, NULL, fails, NULL, 0), CORO_OK);
 	CHECK_EQ(coro_scope_spawn(s, NULL, fails, NULL, 0), CORO_OK);
-	/* both have begun, and one that is canceled in its sleep fails too */
+	/* both have begun; one that is canceled in its sleep fails, too */
 	CHECK_EQ(coro_yield(), CORO_OK);
 	CHECK_EQ(coro_scope_wait(s), CORO_EABORTED);
 	CHECK_EQ(coro_scope_spawn(s, &large, waits, NULL, 0), CORO_OK);
@@ -279,7 +278,7 @@ TEST(scope_tells_of_the_first_failure)
 	finish(s);
 }
 
-/* Its arena ends before the scope, or between it and what is deferred for it. */
+/* The arena ends before the scope, or between the scope and what the scope has deferred. */
 static void opens_without_memory(void *arg, void *result)
 {
 	coro_scope *s;
@@ -317,7 +316,7 @@ static void has_no_memory_for_it(void *arg, void *result)
 	(void)result;
 
 	CHECK_EQ(coro_scope_spawn(s, NULL, waits, NULL, 0), CORO_OK);
-	CHECK_EQ(coro_yield(), CORO_OK); /* it has begun */
+	CHECK_EQ(coro_yield(), CORO_OK); /* the child has begun */
 	CHECK_EQ(coro_scope_spawn(s, NULL, waits, NULL, 0), CORO_OK);
 	fail_alloc = 0;
 	CHECK_EQ(coro_yield(), CORO_OK);
@@ -326,7 +325,7 @@ static void has_no_memory_for_it(void *arg, void *result)
 	add_one(&refused);
 }
 
-/* A child that could not tell of its end does not begin, and ends the others. */
+/* A child that could not tell of its end does not begin, and the others are canceled. */
 TEST(scope_child_without_memory)
 {
 	coro_scheduler *s = start_with(1, 0);
@@ -340,8 +339,7 @@ TEST(scope_child_without_memory)
 	finish(s);
 }
 
-/* ------------------------------------------------------------------------------- scopes in
- * scopes */
+/* ----------------------------------------------------------------------------- scopes in scopes */
 
 static void tree(void *arg, void *result)
 {
@@ -404,7 +402,7 @@ static void ticks(void *arg, void *result)
 	}
 	coro_sleep(3 * MS);
 	CHECK_EQ(coro_ticker_wait(&t, &n), CORO_OK);
-	CHECK(n >= 3); /* those that have come meanwhile are counted */
+	CHECK(n >= 3); /* ticks during the sleep are counted */
 	CHECK_EQ(coro_ticker_wait(&t, NULL), CORO_OK);
 	CHECK_EQ(coro_cancel(coro_self()), CORO_OK);
 	CHECK_EQ(coro_ticker_wait(&t, &n), CORO_ECANCELED);

@@ -15,7 +15,7 @@ import (
 
 const stack = 32 << 10
 
-var _, _ = coro.ExportNamed("nothing", func(context.Context, coro.None) (coro.None, error) { return coro.None{}, nil })
+var _, _ = coro.ExportFuncNamed("nothing", func(context.Context, coro.None) (coro.None, error) { return coro.None{}, nil })
 
 func main() {
 	body, ok := map[string]unsafe.Pointer{

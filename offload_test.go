@@ -1,0 +1,49 @@
+//go:build cgo
+
+package coro
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/organzine/coro/internal/testbody"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestIdleOffloadWorkersGo(t *testing.T) {
+	s, err := New(WithWorkers(1))
+	require.NoError(t, err)
+	const n = 20
+	var here sync.WaitGroup
+	here.Add(n)
+	id := MustExportFunc(func(context.Context, int64) (int64, error) { here.Done(); here.Wait(); return 0, nil })
+	call := MustFunc[testbody.Calls, None](testbody.CallMany)
+	_, err = call.SpawnN(s, n, testbody.Calls{ID: uint32(id), How: testbody.Offload, N: 1})
+	require.NoError(t, err)
+	require.NoError(t, s.Wait(context.Background()))
+
+	o := &s.offload
+	idle := func() (idle, all int) {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		return len(o.idle), len(o.all)
+	}
+	k, all := idle()
+	for ; k < all || all < n; k, all = idle() { // they are on their way
+		runtime.Gosched()
+	}
+	o.trimNow() // there were calls since it was set
+	for k > 0 {
+		before := k
+		o.trimNow()
+		k, all = idle()
+		assert.LessOrEqual(t, k, before/2)
+		assert.Equal(t, k, all)
+	}
+	o.trimNow()
+	assert.Nil(t, o.trim, "nobody is idle")
+	require.NoError(t, s.Close(context.Background()))
+}
