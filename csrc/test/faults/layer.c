@@ -46,6 +46,7 @@ const char *const fault_name[FAULT_KINDS] = {
 	[FAULT_SIGACTION] = "sigaction",
 	[FAULT_EVENT] = "event",
 	[FAULT_RING] = "ring",
+	[FAULT_BUFFER] = "buffer",
 };
 
 static const int usual[FAULT_KINDS] = {
@@ -56,7 +57,7 @@ static const int usual[FAULT_KINDS] = {
 	[FAULT_THREAD] = EAGAIN,   [FAULT_ATTR] = ENOMEM,     [FAULT_STACKSIZE] = EINVAL,
 	[FAULT_NAME] = ERANGE,     [FAULT_PIN] = EINVAL,      [FAULT_CPUS] = EINVAL,
 	[FAULT_SIGSTACK] = ENOMEM, [FAULT_SIGACTION] = EPERM, [FAULT_EVENT] = EMFILE,
-	[FAULT_RING] = EINTR,
+	[FAULT_RING] = EINTR,      [FAULT_BUFFER] = ENOMEM,
 };
 
 struct plan {
@@ -256,6 +257,15 @@ void fault_free(void *p)
 {
 	add(&held.blocks, -(p != NULL));
 	free(p);
+}
+
+void *fault_buffer(size_t bytes)
+{
+	int error, before = errno;
+	void *buffer = due(FAULT_BUFFER, &error) ? NULL : malloc(bytes);
+
+	errno = before; /* it is the policy's own, and not the core's */
+	return buffer;
 }
 
 /* ------------------------------------------------------------------------ threads */

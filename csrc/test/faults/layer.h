@@ -12,6 +12,7 @@
 #define LAYER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum fault_kind {
@@ -37,6 +38,7 @@ enum fault_kind {
 	FAULT_SIGACTION, /* sigaction */
 	FAULT_EVENT,     /* eventfd */
 	FAULT_RING,      /* write to an eventfd */
+	FAULT_BUFFER,    /* fault_buffer: what a dispatcher's policy gives */
 	FAULT_KINDS
 };
 
@@ -72,6 +74,9 @@ struct fault_held fault_held(void);
 /* fault_machine - a machine with so many cores (-1: it does not tell), and signal frames of at
  * least so many bytes; 0: as it is. */
 void fault_machine(int cores, unsigned long frame);
+
+/* fault_buffer - memory for a policy's alloc, which may fail too: NULL. Given back by free. */
+void *fault_buffer(size_t bytes);
 
 /* fault_last_words - before _exit or worse: where lines are counted, write down what has run. */
 void fault_last_words(void);

@@ -62,7 +62,7 @@ static void *blow(void *arg)
 	long self = syscall(SYS_gettid);
 
 	while (!__atomic_load_n(&s->stop, __ATOMIC_SEQ_CST)) {
-		DIR *dir = opendir("/proc/self/runnable");
+		DIR *dir = opendir("/proc/self/task");
 		CHECK(dir != NULL);
 		for (struct dirent *d; (d = readdir(dir));) {
 			long tid = atol(d->d_name);
