@@ -162,7 +162,7 @@ func TestACancelOfOneEndsTheContextOfItsCall(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// A cancel comes before the call, while it waits for a runner, as it begins, or while it runs: it always ends.
+// A cancel comes before the call, while it waits for an offload worker, as it begins, or while it runs: it always ends.
 func TestACancelAtAnyMomentEndsTheCall(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(2), coro.WithCallLimit(2))
 	for i := range scaled(2000) {

@@ -27,11 +27,11 @@ static inline void put_stack_locked(struct coroi_worker *w, struct coroi_stack *
 		coroi_stack_put(&w->stacks, stack);
 }
 
-/* starve - there is no stack for r: it waits for one, at home here. */
+/* await_stack_locked - r, at home here, waits for a stack, since there is none for it. */
 COROI_COLD static void await_stack_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
 	coroi_list_add(&w->awaiting_stack, r);
-	/* with P4 of idle.c: it does not rest while somebody starves */
+	/* with P4 of idle.c: no rest while a coroutine awaits a stack */
 	at_add(&w->sched->awaiting_stack, 1);
 }
 
@@ -43,7 +43,7 @@ static struct coroi_rec *take_awaiting_locked(struct coroi_worker *w)
 	return r;
 }
 
-/* end_starved - all that starve end unstarted. */
+/* end_awaiting_locked - all that await a stack end unstarted. */
 static void end_awaiting_locked(struct coroi_worker *w, uint8_t why)
 {
 	for (struct coroi_rec *r; (r = take_awaiting_locked(w));) {
