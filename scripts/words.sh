@@ -26,7 +26,7 @@ coroi_token|coroi_task|coroi_bare|coroi_place|coroi_mark|coroi_parcel
 \blingers?\b|_linger
 \b(naps?|dozes?|reckons?)\b
 \bcarriers?\b|\bsightings?\b
-\boffice\b|\brunners?\b	csrc/test coroutine_stress_test.go .github
+\boffice\b|idleRunners|\*runner\b
 \bcling(s|ing)?\b|COROI_PROMISED
 \bmovers?\b
 \bunopened\b|let_go|pour_locked

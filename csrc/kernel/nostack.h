@@ -63,7 +63,7 @@ static inline void end_canceled_locked(struct coroi_worker *w)
 	}
 }
 
-/* unstarve_with_stack - a waiting for a stack coroutine and, in r->stack, a stack for it; NULL:
+/* take_awaiting_with_stack_locked - a coroutine that awaited a stack and, in r->stack, a stack for it; NULL:
  * none, or none to be had. */
 COROI_COLD static struct coroi_rec *take_awaiting_with_stack_locked(struct coroi_worker *w)
 {
