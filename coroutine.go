@@ -121,8 +121,9 @@ func GoContext[T any](
 
 // start is GoContext in s. bind: the end of ctx cancels the coroutine. Otherwise its group does,
 // and ctx has the cause.
-func start[T any](ctx context.Context, s *Scheduler, f func(*Coroutine) (T, error),
-	bind bool) (*Task[T], error) {
+func start[T any](
+	ctx context.Context, s *Scheduler, f func(*Coroutine) (T, error), bind bool,
+) (*Task[T], error) {
 	if f == nil {
 		return nil, &OptionError{"Go", "nil", "needs a function"}
 	}
