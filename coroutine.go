@@ -49,7 +49,7 @@ type Coroutine struct {
 	mu    sync.Mutex
 	cause error // of the cancel
 
-	waitsWith context.Context // of the present wait, if that is not the coroutine's own; else nil
+	waitsWith context.Context // of the present wait, if that is not the coroutine's own
 
 	// With the last 16 bytes the allocator gives a body whole cache lines: what a switch touches is
 	// in one.
