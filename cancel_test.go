@@ -319,7 +319,9 @@ func TestDroppedTasksOfContextsAreCollected(t *testing.T) {
 		require.NoError(t, err)
 	}
 	finish(t, s)
-	eventually(t, func() bool { return s.Stats().Records-s.Stats().RecordsIdle < n/10 }, "the records come back")
+	eventually(t, func() bool {
+		return s.Stats().Records-s.Stats().RecordsIdle < n/10
+	}, "the records come back")
 }
 
 // Whatever comes first, each task ends once, with its result or the reason.

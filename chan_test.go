@@ -105,7 +105,9 @@ func TestAnObjectIsForCoroutinesOfAnyScheduler(t *testing.T) {
 	m := made[coro.Mutex](t)(coro.NewMutex(own))
 	require.NoError(t, m.Lock(background))
 	tasks := starts(t, other, locks, 2, flow{m.Address(), 10})
-	body := goes(t, third, func(c *coro.Coroutine) error { return errors.Join(m.Lock(c.Context()), m.Unlock()) })
+	body := goes(t, third, func(c *coro.Coroutine) error {
+		return errors.Join(m.Lock(c.Context()), m.Unlock())
+	})
 	parked(t, other, 2)
 	parked(t, third, 1)
 	require.NoError(t, m.Unlock())
@@ -350,7 +352,8 @@ func TestStressChan(t *testing.T) {
 			for i := int64(1); i <= each; {
 				short, cancel := ctx, context.CancelFunc(func() {})
 				if i%7 == 0 {
-					short, cancel = context.WithTimeout(ctx, time.Duration(i%11)*10*time.Microsecond)
+					short, cancel = context.WithTimeout(ctx,
+						time.Duration(i%11)*10*time.Microsecond)
 				}
 				err := c.Send(short, i)
 				cancel()
@@ -451,7 +454,8 @@ func TestSemaphoreBetweenAll(t *testing.T) {
 	require.NoError(t, m.Acquire(background))
 }
 
-// Values that lie on a goroutine's stack pass while it grows: whatever depth it has when C runs on it.
+// Values that lie on a goroutine's stack pass while it grows: whatever depth it has when C runs on
+// it.
 func TestChanOnStacksThatGrow(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(1))
 	c := newChan[[3]int64](t, s, 2)
@@ -471,7 +475,8 @@ func TestChanOnStacksThatGrow(t *testing.T) {
 	}
 }
 
-// Signals for profiles and for preemption, and garbage collections, come at any moment; also while C runs on a goroutine's stack.
+// Signals for profiles and for preemption, and garbage collections, come at any moment; also while
+// C runs on a goroutine's stack.
 func TestStressChanUnderSignals(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(2))
 	c := newChan[int64](t, s, 16)
@@ -546,7 +551,8 @@ func passes[T comparable](t *testing.T, s *coro.Scheduler, v T) {
 	}
 }
 
-// A deadline that a body has made for itself is certain to come: whoever waits until then is in no deadlock.
+// A deadline that a body has made for itself is certain to come: whoever waits until then is in no
+// deadlock.
 func TestRunAwaitsTheDeadlineOfABodyThatWaits(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(1), coro.WithPaused())
 	ch := newChan[int](t, s, 0)

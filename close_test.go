@@ -100,7 +100,9 @@ func TestCloseWaitsForWhatRunsAndForWhatWasSpawned(t *testing.T) {
 	closed, waited := make(chan error), make(chan error)
 	go func() { waited <- s.Wait(background) }()
 	go func() { closed <- s.Close(background) }()
-	eventually(t, func() bool { return add.Spawn(s, 1000000) == coro.ErrClosed }, "no more work is taken")
+	eventually(t, func() bool {
+		return add.Spawn(s, 1000000) == coro.ErrClosed
+	}, "no more work is taken")
 	before := testbody.Sum()
 	select {
 	case <-closed:
@@ -233,7 +235,9 @@ func TestCloseWaitsForARun(t *testing.T) {
 	go func() { ran <- s.Run(background) }()
 	eventually(t, func() bool { return testbody.Ran() > 0 }, "it runs")
 	go func() { closed <- s.Close(background) }()
-	eventually(t, func() bool { return errors.Is(add.Spawn(s, 0), coro.ErrClosed) }, "no more work is taken")
+	eventually(t, func() bool {
+		return errors.Is(add.Spawn(s, 0), coro.ErrClosed)
+	}, "no more work is taken")
 	testbody.Stop()
 	assert.NoError(t, receive(t, ran))
 	assert.NoError(t, receive(t, closed))

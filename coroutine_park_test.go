@@ -169,7 +169,9 @@ func TestGoFullOnesEndAmongWakers(t *testing.T) {
 		require.NoError(t, err)
 		next, err := park.Start(s, coro.None{})
 		require.NoError(t, err)
-		for _, h := range []coro.Handle{next.Handle(), goes(t, s, func(c *coro.Coroutine) error { return c.Park(background) }).Handle()} {
+		for _, h := range []coro.Handle{next.Handle(), goes(t, s, func(c *coro.Coroutine) error {
+			return c.Park(background)
+		}).Handle()} {
 			require.NoError(t, h.Wake())
 		}
 		finish(t, s)

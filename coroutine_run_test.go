@@ -16,9 +16,15 @@ import (
 func TestRunReportsADeadlockOfBodies(t *testing.T) {
 	s := newScheduler(t, coro.WithPaused())
 	var ran atomic.Bool
-	a, err := coro.Go(s, func(c *coro.Coroutine) (coro.None, error) { ran.Store(true); return coro.None{}, c.Park(background) })
+	a, err := coro.Go(s, func(c *coro.Coroutine) (coro.None, error) {
+		ran.Store(true)
+		return coro.None{}, c.Park(background)
+	})
 	require.NoError(t, err)
-	b := goes(t, s, func(c *coro.Coroutine) error { _, err := coro.Await(background, c, a); return err })
+	b := goes(t, s, func(c *coro.Coroutine) error {
+		_, err := coro.Await(background, c, a)
+		return err
+	})
 	time.Sleep(time.Millisecond)
 	assert.False(t, ran.Load(), "nothing runs before Run")
 	for range 3 {
@@ -59,7 +65,10 @@ func TestRunReportsADeadlockOfWhoAwaitsWhatIsBoundToGo(t *testing.T) {
 			s := newScheduler(t, coro.WithWorkers(2), coro.WithPaused())
 			bound, err := start(s)
 			require.NoError(t, err)
-			await := func(c *coro.Coroutine) error { _, err := coro.Await(background, c, bound); return err }
+			await := func(c *coro.Coroutine) error {
+				_, err := coro.Await(background, c, bound)
+				return err
+			}
 			bodies := []*coro.Task[coro.None]{goes(t, s, await), goes(t, s, await)}
 			for range 3 {
 				var deadlock *coro.DeadlockError
@@ -80,7 +89,8 @@ func TestRunReportsADeadlockOfWhoAwaitsWhatIsBoundToGo(t *testing.T) {
 	}
 }
 
-// The pool is the last that goes to sleep, while a C body waits for a stack: it is told that there is none.
+// The pool is the last that goes to sleep, while a C body waits for a stack: it is told that there
+// is none.
 func TestRunTellsThoseWithoutAStackAfterTheLastGoBody(t *testing.T) {
 	s := newScheduler(t, coro.WithPaused(), coro.WithWorkers(2), coro.WithStackLimit(oneStack))
 	holds, err := park.Start(s, coro.None{})
@@ -89,7 +99,10 @@ func TestRunTellsThoseWithoutAStackAfterTheLastGoBody(t *testing.T) {
 	body := goes(t, s, func(*coro.Coroutine) error {
 		parked(t, s, 1)
 		starves, err = empty.Start(s, coro.None{})
-		eventually(t, func() bool { st := s.Stats(); return st.AwaitingStack == 1 && st.Awake == 1 }, "one starves, and only this is awake")
+		eventually(t, func() bool {
+			st := s.Stats()
+			return st.AwaitingStack == 1 && st.Awake == 1
+		}, "one starves, and only this is awake")
 		return err
 	})
 	var deadlock *coro.DeadlockError

@@ -21,7 +21,8 @@ type bound interface {
 	Wake() error
 }
 
-// binders start one that waits for what never comes, or for the end of the context. Group: that is to be waited for, if any.
+// binders start one that waits for what never comes, or for the end of the context. Group: that is
+// to be waited for, if any.
 var binders = map[string]func(ctx context.Context, s *coro.Scheduler) (bound, *coro.Group, error){
 	"StartContext": func(ctx context.Context, s *coro.Scheduler) (bound, *coro.Group, error) {
 		task, err := canceled.StartContext(ctx, s, parksAndTells)
@@ -51,12 +52,14 @@ var binders = map[string]func(ctx context.Context, s *coro.Scheduler) (bound, *c
 		task, err := coro.Go(g, parksInGo)
 		return task, g, err
 	},
-	"StartContext in a group": func(ctx context.Context, s *coro.Scheduler) (bound, *coro.Group, error) {
+	"StartContext in a group": func(ctx context.Context, s *coro.Scheduler) (bound, *coro.Group,
+		error) {
 		g := coro.NewGroup(background, s)
 		task, err := canceled.StartContext(ctx, g, parksAndTells)
 		return task, g, err
 	},
-	"GoContext in a group": func(ctx context.Context, s *coro.Scheduler) (bound, *coro.Group, error) {
+	"GoContext in a group": func(ctx context.Context, s *coro.Scheduler) (bound, *coro.Group,
+		error) {
 		g := coro.NewGroup(background, s)
 		task, err := coro.GoContext(ctx, g, parksInGo)
 		return task, g, err
@@ -108,7 +111,10 @@ func TestRunAwaitsTheDeadlinesOfBoundContexts(t *testing.T) {
 			s := newScheduler(t, coro.WithWorkers(2), coro.WithPaused())
 			var task bound
 			var group *coro.Group
-			within(t, func(ctx context.Context) (err error) { task, group, err = start(ctx, s); return err })
+			within(t, func(ctx context.Context) (err error) {
+				task, group, err = start(ctx, s)
+				return err
+			})
 			require.NoError(t, s.Run(soon(t)))
 			<-task.Done()
 			assert.Equal(t, context.DeadlineExceeded, task.Err())
@@ -158,7 +164,9 @@ func TestRunAwaitsNoDeadlineOfWhatHasEnded(t *testing.T) {
 			require.NoError(t, err)
 			_, err = square.StartContext(far, s, i)
 			require.NoError(t, err)
-			_, err = coro.GoContext(far, s, func(c *coro.Coroutine) (int, error) { return 1, c.Yield() })
+			_, err = coro.GoContext(far, s, func(c *coro.Coroutine) (int, error) {
+				return 1, c.Yield()
+			})
 			require.NoError(t, err)
 		}
 		reportsDeadlock(t, s, 1)
@@ -248,14 +256,18 @@ func TestAWaitForADeadlineIsNotStalled(t *testing.T) {
 		before := s.Stats().Live
 		_, _, err := start(far, s)
 		require.NoError(t, err)
-		eventually(t, func() bool { st := s.Stats(); return st.Live > before && st.Awake == 0 }, "%s waits", name)
+		eventually(t, func() bool {
+			st := s.Stats()
+			return st.Live > before && st.Awake == 0
+		}, "%s waits", name)
 		assert.False(t, s.Stats().Stalled, name)
 	}
 	end()
 	finish(t, s)
 }
 
-// The function that a context calls at its end comes late, as it has a goroutine of its own. So a run looks by itself.
+// The function that a context calls at its end comes late, as it has a goroutine of its own. So a
+// run looks by itself.
 func TestRunHeedsContextsThatEndInIt(t *testing.T) {
 	no := errors.New("no")
 	for name, end := range map[string]func(g *coro.Group, cancel func()) error{
@@ -268,11 +280,17 @@ func TestRunHeedsContextsThatEndInIt(t *testing.T) {
 			return err
 		},
 		"cancel of the group": func(g *coro.Group, _ func()) error {
-			_, err := coro.Go(g, func(c *coro.Coroutine) (int, error) { g.Cancel(no); return 0, nil })
+			_, err := coro.Go(g, func(c *coro.Coroutine) (int, error) {
+				g.Cancel(no)
+				return 0, nil
+			})
 			return err
 		},
 		"cancel of the context": func(g *coro.Group, cancel func()) error {
-			_, err := coro.Go(g.Scheduler(), func(c *coro.Coroutine) (int, error) { cancel(); return 0, nil })
+			_, err := coro.Go(g.Scheduler(), func(c *coro.Coroutine) (int, error) {
+				cancel()
+				return 0, nil
+			})
 			return err
 		},
 	} {
@@ -327,13 +345,15 @@ func TestRunHeedsTheEndOfTheContextOfAWait(t *testing.T) {
 	}
 }
 
-// Ends, deadlines and cancels, all at the same time: each token is given back once, else a run ends too soon or never.
+// Ends, deadlines and cancels, all at the same time: each token is given back once, else a run ends
+// too soon or never.
 func TestDeadlinesThatRaceWithEnds(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 7))
 	for range scaled(30) {
 		s := newScheduler(t, coro.WithWorkers(2), coro.WithPaused())
 		for range 3 {
-			ctx, end := context.WithTimeout(background, time.Duration(random.IntN(4000))*time.Microsecond)
+			ctx, end := context.WithTimeout(background,
+				time.Duration(random.IntN(4000))*time.Microsecond)
 			g := coro.NewGroup(ctx, s)
 			for range 10 {
 				for _, start := range binders {

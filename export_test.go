@@ -7,7 +7,8 @@ func WithoutStandby() Option {
 	return func(c *config) error { c.NoStandby = true; return nil }
 }
 
-// Executors is how many goroutines have run Go bodies so far: more than the user wants if some seemed to be stuck.
+// Executors is how many goroutines have run Go bodies so far: more than the user wants if some
+// seemed to be stuck.
 func (s *Scheduler) Executors() int { return len(s.executors.all()) }
 
 // ActiveExecutors is how many run bodies, or are stuck in one.
@@ -17,7 +18,8 @@ func ActiveExecutors(s *Scheduler) int {
 	return s.executors.active
 }
 
-// AddPermits gives c, which has not ended, more permits than a test would have the patience for. Permits is how many it has.
+// AddPermits gives c, which has not ended, more permits than a test would have the patience for.
+// Permits is how many it has.
 func AddPermits(c *Coroutine, n uint32) {
 	_, _ = c.signal(0, n)
 	c.tellFull()

@@ -93,8 +93,8 @@ func finish(t testing.TB, s *coro.Scheduler) {
 	assert.Zero(t, s.Stats().Live)
 }
 
-// closedEarly checks what Close with an ended context has returned: nil, or that context's error. On a machine that is slow it is
-// inside a RunningError.
+// closedEarly checks what Close with an ended context has returned: nil, or that context's error.
+// On a machine that is slow it is inside a RunningError.
 func closedEarly(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -102,7 +102,8 @@ func closedEarly(t testing.TB, err error) {
 	}
 }
 
-// tries makes a call that does not wait, which returns no error, and tells whether it has succeeded.
+// tries makes a call that does not wait, which returns no error, and tells whether it has
+// succeeded.
 func tries(t testing.TB, try func() (bool, error)) bool {
 	t.Helper()
 	ok, err := try()
@@ -110,7 +111,8 @@ func tries(t testing.TB, try func() (bool, error)) bool {
 	return ok
 }
 
-// gone waits until the last thread with the prefix in its name, which was joined, has vanished from /proc too.
+// gone waits until the last thread with the prefix in its name, which was joined, has vanished from
+// /proc too.
 func gone(t testing.TB, prefix string) {
 	t.Helper()
 	eventually(t, func() bool { return threads(t, prefix) == 0 }, "no thread %s", prefix)
@@ -119,7 +121,10 @@ func gone(t testing.TB, prefix string) {
 // parked waits until n coroutines wait.
 func parked(t testing.TB, s *coro.Scheduler, n int) {
 	t.Helper()
-	eventually(t, func() bool { _, count := s.Blocked(0); return count == n }, "%d coroutines parked", n)
+	eventually(t, func() bool {
+		_, count := s.Blocked(0)
+		return count == n
+	}, "%d coroutines parked", n)
 }
 
 // scaled makes long tests shorter where time is short.
@@ -148,7 +153,8 @@ func counted(n int64) int64 {
 // Some tests must see a process die: the test binary runs itself again with the name of what to do.
 const childVariable = "CORO_TEST_CHILD"
 
-// emulator is the command that runs this binary, if the machine does not: words, of which the first is a program.
+// emulator is the command that runs this binary, if the machine does not: words, of which the first
+// is a program.
 var emulator = strings.Fields(os.Getenv("CORO_TEST_EMULATOR"))
 
 var children = map[string]func(){}

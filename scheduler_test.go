@@ -83,7 +83,10 @@ func TestNothingRunsBeforeRun(t *testing.T) {
 
 func TestSpawningIntoAPauseWakesNobody(t *testing.T) {
 	s := newScheduler(t, coro.WithPaused(), coro.WithWorkers(2))
-	eventually(t, func() bool { st := s.Stats(); return st.Awake == 0 && st.Rests > 0 }, "the workers sleep")
+	eventually(t, func() bool {
+		st := s.Stats()
+		return st.Awake == 0 && st.Rests > 0
+	}, "the workers sleep")
 	before := s.Stats().Rests
 	for range 1000 {
 		require.NoError(t, add.Spawn(s, 1))
@@ -95,7 +98,8 @@ func TestSpawningIntoAPauseWakesNobody(t *testing.T) {
 	assert.EqualValues(t, 2000, testbody.Sum())
 }
 
-// Whether a spawn that meets the end of a run is part of it or not, it is run by the next at the latest.
+// Whether a spawn that meets the end of a run is part of it or not, it is run by the next at the
+// latest.
 func TestNothingSpawnedAroundTheEndOfARunIsLost(t *testing.T) {
 	s := newScheduler(t, coro.WithPaused(), coro.WithWorkers(2))
 	done := make(chan int64)
@@ -188,7 +192,8 @@ func TestBlockedListsWhatWaits(t *testing.T) {
 	_, err := park.SpawnN(s, all, coro.None{})
 	require.NoError(t, err)
 	parked(t, s, all)
-	for limit, want := range map[int]int{math.MinInt: 0, -1: 0, 0: 0, 1: 1, 299: 299, 300: 300, 301: 300, math.MaxInt: 300} {
+	for limit, want := range map[int]int{math.MinInt: 0, -1: 0, 0: 0, 1: 1, 299: 299, 300: 300,
+		301: 300, math.MaxInt: 300} {
 		list, n := s.Blocked(limit)
 		assert.Equal(t, all, n)
 		assert.Len(t, list, want, "limit %d", limit)
@@ -198,7 +203,8 @@ func TestBlockedListsWhatWaits(t *testing.T) {
 	for _, b := range list {
 		assert.False(t, seen[b.Handle])
 		seen[b.Handle] = true
-		assert.ErrorIs(t, b.Handle.Wake(), coro.ErrStale, "nobody was given its handle: it is for information")
+		assert.ErrorIs(t, b.Handle.Wake(), coro.ErrStale,
+			"nobody was given its handle: it is for information")
 	}
 }
 

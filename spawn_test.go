@@ -14,7 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What is spawned is run exactly once, with its own argument, however many there are and however they are spawned.
+// What is spawned is run exactly once, with its own argument, however many there are and however
+// they are spawned.
 func TestEveryWayToSpawnRunsEachOnce(t *testing.T) {
 	for name, spawn := range map[string]func(s *coro.Scheduler, n int) (int, error){
 		"Spawn": func(s *coro.Scheduler, n int) (int, error) {

@@ -289,7 +289,8 @@ func TestForgedHandlesAreStale(t *testing.T) {
 	require.NoError(t, err)
 	h := task.Handle()
 	for _, forged := range []coro.Handle{
-		0, 1, ^coro.Handle(0), h + 1, h - 1, h + 1<<32, h - 1<<32, h &^ (1<<14 - 1), h ^ 1<<63, h ^ 1<<31, h & (1<<32 - 1),
+		0, 1, ^coro.Handle(0), h + 1, h - 1, h +
+			1<<32, h - 1<<32, h &^ (1<<14 - 1), h ^ 1<<63, h ^ 1<<31, h & (1<<32 - 1),
 	} {
 		assert.Equal(t, coro.ErrStale, forged.Wake(), "%#x beside %#x", uint64(forged), uint64(h))
 	}
@@ -300,7 +301,8 @@ func TestForgedHandlesAreStale(t *testing.T) {
 			forged = forged<<32 | h&(1<<32-1)
 		}
 		if forged != h {
-			require.Equal(t, coro.ErrStale, forged.Wake(), "%#x beside %#x", uint64(forged), uint64(h))
+			require.Equal(t, coro.ErrStale, forged.Wake(), "%#x beside %#x", uint64(forged),
+				uint64(h))
 		}
 	}
 	parked(t, s, 1)

@@ -309,7 +309,8 @@ func TestATaskThatNobodyWaitsForIsLeftWhileItIsReferredTo(t *testing.T) {
 		require.NoError(t, s.Wait(background))
 	})
 	leaked(t, errors, "TestATaskThatNobodyWaitsFor",
-		"task that has ended and nobody has waited for", "task that has ended and nobody has waited for")
+		"task that has ended and nobody has waited for",
+		"task that has ended and nobody has waited for")
 	got, err := task.Wait(background)
 	require.NoError(t, err)
 	assert.EqualValues(t, 25, got)

@@ -90,7 +90,8 @@ func TestACrashIsReportedWithTheFunctionsAndLinesOfC(t *testing.T) {
 	killedBy(t, status, syscall.SIGSEGV)
 	assert.Empty(t, said)
 	assert.Regexp(t,
-		`(?m)^coro: SIGSEGV at address 0x0, in a coroutine of function crash_here, handle 0x[0-9a-f]+, on worker [01]$`, report)
+		`(?m)^coro: SIGSEGV at address 0x0, in a coroutine of function crash_here, `+
+			`handle 0x[0-9a-f]+, on worker [01]$`, report)
 	list := frames(report)
 	require.GreaterOrEqual(t, len(list), 5, report)
 	assert.Equal(t, []string{"crash_inner", "crash_outer", "crash_here"}, list[:3], report)
@@ -104,7 +105,8 @@ func TestACrashOfAStolenCoroutineIsReportedToo(t *testing.T) {
 	killedBy(t, status, syscall.SIGSEGV)
 	assert.Contains(t, said, "stolen\n")
 	assert.Regexp(t,
-		`(?m)^coro: SIGSEGV at address 0x0, in a coroutine of function crash_stolen, handle 0x[0-9a-f]+, on worker [01]$`, report)
+		`(?m)^coro: SIGSEGV at address 0x0, in a coroutine of function crash_stolen, `+
+			`handle 0x[0-9a-f]+, on worker [01]$`, report)
 	list := frames(report)
 	require.GreaterOrEqual(t, len(list), 5, report)
 	assert.Equal(t, []string{"crash_inner", "crash_outer", "crash_stolen"}, list[:3], report)
@@ -117,7 +119,8 @@ func TestACrashOnAWorkerThatCallsGoIsReportedByUsAndByGo(t *testing.T) {
 	_, report, status := crashed(t, "after a call")
 	assert.Equal(t, 2, status.ExitStatus(), "Go ends the process: %s", report)
 	assert.Regexp(t,
-		`(?m)^coro: SIGSEGV at address 0x0, in a coroutine of function crash_after_call, handle 0x`, report)
+		`(?m)^coro: SIGSEGV at address 0x0, in a coroutine of function crash_after_call, `+
+			`handle 0x`, report)
 	assert.Equal(t, []string{"crash_inner", "crash_outer", "crash_after_call"}, frames(report)[:3],
 		report)
 	_, ofGo, found := strings.Cut(report, "SIGSEGV: segmentation violation")
@@ -131,7 +134,8 @@ func TestAnOverflowShowsWhatCalledItself(t *testing.T) {
 	killedBy(t, status, syscall.SIGSEGV)
 	assert.Contains(t, report, "coro: stack overflow: ")
 	assert.Regexp(t,
-		`(?m)^coro: SIGSEGV at address 0x[0-9a-f]+, in a coroutine of function crash_deep, `, report)
+		`(?m)^coro: SIGSEGV at address 0x[0-9a-f]+, `+
+			`in a coroutine of function crash_deep, `, report)
 	list := frames(report)
 	require.Greater(t, len(list), 20, report)
 	for _, name := range list[:20] {

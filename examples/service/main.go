@@ -1,8 +1,8 @@
 // Command service is a web service that keeps a scheduler for as long as it lives:
 //
 //	GET /steps?n=77031      how long the Collatz sequence from n is: a C body (StartContext)
-//	GET /longest?below=1000 the longest sequence from below 1000: a Go body that starts a C body for
-//	                        each number and awaits it (GoContext)
+//	GET /longest?below=1000 the longest sequence from below 1000: a Go body that starts a
+//	                        C body for each number and awaits it (GoContext)
 //	GET /nap?for=300ms      a Go body that sleeps
 //	GET /counts             how many requests were accepted, and how many of them answered
 //
