@@ -29,7 +29,8 @@ func TestCloseFromWithinACallIsRefused(t *testing.T) {
 	})
 }
 
-// Other goroutines are not inside, though calls come and go, and goroutines end and others begin.
+// Other goroutines than the callee's are not inside, while calls come and go, and goroutines end
+// and begin.
 func TestCloseFromElsewhereWhileCallsRunIsNotRefused(t *testing.T) {
 	for range scaled(40) {
 		s := newScheduler(t, coro.WithWorkers(1))
@@ -58,7 +59,7 @@ func TestCloseWaitsForCallsAndCancelsTheirContexts(t *testing.T) {
 			var cause error
 			id := coro.MustExportFunc(func(ctx context.Context, n int64) (int64, error) {
 				close(began)
-				<-ctx.Done() // one should not, inline
+				<-ctx.Done() // an inline function should not wait
 				cause = context.Cause(ctx)
 				return n, ctx.Err()
 			})
@@ -176,8 +177,8 @@ func TestACancelOfOneEndsTheContextOfItsCall(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// A cancel comes before the call, while it waits for a runner, as it begins, or while it runs: it
-// always ends.
+// A cancel comes before the call, while the call waits for a worker of the pool, as it begins, or
+// while it runs: the call always ends.
 func TestACancelAtAnyMomentEndsTheCall(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(2), coro.WithCallLimit(2))
 	for i := range scaled(2000) {
@@ -188,10 +189,10 @@ func TestACancelAtAnyMomentEndsTheCall(t *testing.T) {
 		}
 		task.Cancel()
 		if i%4 == 0 {
-			continue // so that there are several
+			continue // so several calls are under way
 		}
 		came, err := wait(t, task)
-		if !errors.Is(err, coro.ErrCanceled) { // before its start
+		if !errors.Is(err, coro.ErrCanceled) { // the cancel came before its start
 			require.NoError(t, err)
 			require.Contains(t, []int32{testbody.EFAILED, testbody.ECANCELED}, came.Status)
 		}

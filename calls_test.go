@@ -30,10 +30,10 @@ var (
 	nameOf   = coro.MustFunc[[40]byte, coro.FuncID](testbody.Name)
 )
 
-// The ways of calling; a test of all of them runs for each.
+// The ways of calling: a test of all of them runs for each.
 var ways = map[string]uint32{"inline": testbody.Inline, "offload": testbody.Offload}
 
-// increment is what CallMany calls.
+// increment is the function that CallMany calls.
 var increment = coro.MustExportFunc(func(_ context.Context, n int64) (int64, error) {
 	return n + 1, nil
 })
@@ -294,7 +294,7 @@ func TestFunctionsAreFoundByTheirNames(t *testing.T) {
 	assert.EqualValues(t, 101, calling(t, s, testbody.Inline, id, 1).Number)
 }
 
-// 100 000 coroutines call, and yield in between, while garbage is collected and the profiler
+// 100 000 coroutines call, and yield in between. Meanwhile garbage is collected and the profiler
 // interrupts.
 func TestVeryManyCoroutinesCall(t *testing.T) {
 	var n atomic.Int64
@@ -327,7 +327,8 @@ func TestVeryManyCoroutinesCall(t *testing.T) {
 	}
 }
 
-// What the function sees of Go memory that was written before, and the other way round, is no race.
+// A function sees Go memory that was written before the call, and the caller memory that the
+// function wrote: neither is a race.
 func TestCallsAreEdgesForTheRaceDetector(t *testing.T) {
 	inEachWay(t, func(t *testing.T, s *coro.Scheduler, how uint32) {
 		before, after := 0, 0
@@ -422,7 +423,7 @@ func TestManySchedulersCallAtOnce(t *testing.T) {
 	}
 }
 
-// Offloaded functions may do what they like.
+// An offloaded function may do anything.
 
 func TestOffloadedFunctionsMayEndTheirGoroutine(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(2), coro.WithCallLimit(2))
@@ -494,7 +495,7 @@ func TestACoroutineThatCallsIsListed(t *testing.T) {
 	finish(t, s)
 }
 
-// Without a standby nobody looks around: a call, a bell or an event that is lost is a hang.
+// Without a standby no worker looks around: a call, a bell or an event that is lost is a hang.
 func TestCallsAreNeverLost(t *testing.T) {
 	for _, workers := range []int{1, 2} {
 		s := newScheduler(t, coro.WithWorkers(workers), coro.WithoutStandby())
@@ -562,7 +563,7 @@ func TestGoexitInAnInlineCallIsNamedAndEndsTheProcess(t *testing.T) {
 	assert.NotContains(t, out, "it lives on")
 }
 
-// Threads that have been in Go take no signal that is meant for the process.
+// Threads that have been in Go take no signal for the process.
 func TestWorkersThatWereInGoBlockSignals(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(1))
 	before := blockedSignals(t, s)

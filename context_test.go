@@ -105,7 +105,7 @@ func TestEveryWaitReturnsTheCauseOfItsContext(t *testing.T) {
 	}
 	for name, f := range bodies {
 		task := goes(t, s, func(c *coro.Coroutine) error {
-			for range 3 { // an ended context is no matter to the coroutine, nor to its other waits
+			for range 3 { // an ended context ends neither the coroutine nor its other waits
 				assert.Equal(t, errEnough, f(ends(t), c), name)
 				assert.NoError(t, c.Context().Err())
 			}

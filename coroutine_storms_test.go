@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// parked has a body woken by everybody.
+// parked has a body woken by all kinds of callers.
 func (w *storm) parked(n int) {
 	body := storms(w, background, func(c *coro.Coroutine) (int, error) {
 		for range 3 * n {
@@ -81,7 +81,7 @@ func (w *storm) fib(n int) func(c *coro.Coroutine) (int, error) {
 	}
 }
 
-// canceled has one wait in every way, until its context ends at some moment.
+// canceled has a body wait in every way, until its context ends at a random moment.
 func (w *storm) canceled(n int) {
 	ctx, quit := context.WithCancelCause(background)
 	forever := startsC(w, ctx, park, coro.None{}, func(_ int32, err error) {

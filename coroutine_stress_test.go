@@ -21,11 +21,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A ground has a scheduler, in turn one after the other.
+// A ground has a scheduler, and another one after each.
 type ground struct {
 	opts    []coro.Option
 	paused  bool
-	changes bool // it is closed now and then, and another one comes
+	changes bool // the scheduler is closed now and then, and another one made
 	s       atomic.Pointer[coro.Scheduler]
 	runner  sync.WaitGroup
 }
@@ -53,7 +53,7 @@ func (p *ground) open(t *testing.T) {
 	})
 }
 
-// close closes the scheduler: all must end, with the context or by it.
+// close closes the scheduler: all coroutines must end, with the context or by it.
 func (p *ground) close(t *testing.T, ctx context.Context) {
 	s := p.s.Load()
 	if err := s.Close(ctx); ctx == expired {
@@ -68,7 +68,7 @@ func (p *ground) close(t *testing.T, ctx context.Context) {
 	assert.Zero(t, s.Stats().Live)
 }
 
-// A storm is one goroutine that does random things on schedulers that others use too.
+// A storm is one goroutine that does random things on schedulers that others use, too.
 type storm struct {
 	*rand.Rand
 	t       *testing.T
@@ -85,7 +85,7 @@ type storm struct {
 
 var errStorm = errors.New("a body's own error")
 
-// good checks an error: if the scheduler changes, what a close does to others is as good as none.
+// good checks an error. If the scheduler changes, the effect of a close is as good as no error.
 func (w *storm) good(err error, also ...error) bool {
 	if err == nil {
 		return true
@@ -101,8 +101,8 @@ func (w *storm) good(err error, also ...error) bool {
 	return assert.NoError(w.t, err)
 }
 
-// storms starts a body of w's. Its task is waited for at the end of the operation; check gets what
-// comes of it, exactly once.
+// storms starts a body of w's. Its task is waited for at the end of the operation; check gets its
+// result, exactly once.
 func storms[T any](
 	w *storm, ctx context.Context, f func(c *coro.Coroutine) (T, error), check func(T, error),
 ) *coro.Task[T] {
@@ -136,7 +136,7 @@ func storms[T any](
 	return task
 }
 
-// startsC starts a coroutine with a C body likewise.
+// startsC is storms for a coroutine with a C body.
 func startsC[A, R any](
 	w *storm, ctx context.Context, f coro.Func[A, R], arg A, check func(R, error),
 ) *coro.Task[R] {
@@ -183,7 +183,7 @@ func is[T comparable](w *storm, want T, also ...error) func(T, error) {
 	}
 }
 
-// step does one thing.
+// step does one random thing.
 func (w *storm) step() {
 	w.here = w.grounds[w.IntN(len(w.grounds))]
 	w.s, w.loose = w.here.s.Load(), w.here.changes
@@ -312,11 +312,10 @@ func descriptors(t *testing.T) int {
 	return len(list)
 }
 
-// Everything that bodies can do at random, on four schedulers at once, of which two come and go:
-// nothing is lost, or done twice, or left over. CORO_TEST_GC=1: with the garbage collector running
-// all the time.
+// Bodies do everything at random, on four schedulers at once, of which two come and go. Nothing is
+// lost, done twice, or left over. CORO_TEST_GC=1: with the garbage collector running all the time.
 func TestStressBodies(t *testing.T) {
-	s, err := coro.New() // what is made once
+	s, err := coro.New() // things that are made once
 	require.NoError(t, err)
 	goes(t, s, func(c *coro.Coroutine) error { return c.Sleep(background, time.Microsecond) })
 	require.NoError(t, s.Close(soon(t)))
@@ -412,7 +411,7 @@ func TestStressBodies(t *testing.T) {
 	for i, p := range grounds[:2] {
 		s := p.s.Load()
 		eventually(t, func() bool {
-			runtime.GC() // whoever drops a task gives up its record
+			runtime.GC() // a dropped task gives up its record
 			s.Trim()
 			st := s.Stats()
 			return st.Live == 0 && st.Records == st.RecordsIdle

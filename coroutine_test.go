@@ -71,7 +71,7 @@ func TestGoTakesTurns(t *testing.T) {
 		}
 		require.NoError(t, s.Wait(soon(t)))
 		require.Len(t, order, 12)
-		// the machine was slow: another one stood in, and they took turns of their own
+		// The machine was slow: another executor stood in, and they took turns of their own.
 		if s.Executors() > 1 {
 			return false
 		}
@@ -170,7 +170,7 @@ func TestAwaitTree(t *testing.T) {
 	assert.Zero(t, s.Stats().Live)
 }
 
-// The pool goes to sleep for each, often at the moment at which it is woken.
+// The pool goes to sleep for each body, often at the moment at which it is woken.
 func TestAwaitOneAfterTheOther(t *testing.T) {
 	s := newScheduler(t)
 	n := int64(scaled(40000))
@@ -331,7 +331,7 @@ func TestCoroutineIsForItsBody(t *testing.T) {
 		assert.ErrorIs(t, err, coro.ErrNotCurrent)
 	}
 	assert.ErrorIs(t, escaped.Context().Err(), context.Canceled)
-	// A body that is not the current one, though it lives.
+	// A body that is not the caller, though it lives.
 	other := goes(t, s, func(c *coro.Coroutine) error { escaped = c; return c.Park(background) })
 	eventually(t, func() bool { _, n := s.Blocked(0); return n == 1 }, "it parks")
 	misuse := goes(t, s, func(*coro.Coroutine) error { return escaped.Yield() })
@@ -446,7 +446,7 @@ func TestGoBodiesMayWaitInGo(t *testing.T) {
 	}
 }
 
-// What a computing body has left behind runs on another executor.
+// Coroutines that a computing body has left behind run on another executor.
 func TestGoBodyThatComputesKeepsNobody(t *testing.T) {
 	s := newScheduler(t, coro.WithExecutors(2))
 	var done atomic.Int64
@@ -459,7 +459,7 @@ func TestGoBodyThatComputesKeepsNobody(t *testing.T) {
 		goes(t, s, func(*coro.Coroutine) error { done.Add(1); return nil })
 		assert.NoError(t, c.Wake(partner.Handle()))
 		for done.Load() < 3 {
-			runtime.Gosched() // it computes until they have run
+			runtime.Gosched() // computes until they have run
 		}
 		return nil
 	})

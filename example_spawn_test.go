@@ -37,7 +37,7 @@ func ExampleFunc_Start() {
 	// 178 <nil>
 }
 
-// Spawn very many: a Batch hands them over 62 at a time, for a few nanoseconds each.
+// Spawn very many: a Batch hands them over up to 128 at a time, for a few nanoseconds each.
 func ExampleBatch() {
 	ctx := context.Background()
 	s, err := coro.New()

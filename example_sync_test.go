@@ -274,7 +274,7 @@ func ExampleWaitGroup() {
 	// coro: a wait group below zero: add before what is counted begins, and count each end once
 }
 
-// What C and Go bodies need is set up by whoever comes first; here that is Go.
+// The first comer sets up what C and Go bodies need; here that is Go.
 //
 //	void user(void *arg, void *result)
 //	{

@@ -29,7 +29,7 @@ var (
 	})
 )
 
-// spawningGo has a C body start a Go body, and tells what came of it.
+// spawningGo has a C body start a Go body, and returns the result.
 func spawningGo(
 	t *testing.T, s *coro.Scheduler, id coro.BodyID, how uint32, number int64, argBytes uint32,
 ) testbody.SpawnedGo {
@@ -202,7 +202,7 @@ func TestAGoBodyThatCHasStartedIsCanceled(t *testing.T) {
 	for range scaled(100) {
 		got := spawningGo(t, s, parkBody, testbody.GoCancel, 0, 0)
 		assert.Zero(t, got.Status)
-		// It was canceled before its start, or in its wait, whose error it returns.
+		// The body was canceled before its start, or in its wait, whose error it returns.
 		assert.Contains(t, []int32{testbody.ECANCELED, testbody.EABORTED}, got.Joined)
 	}
 	finish(t, s)

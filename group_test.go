@@ -272,7 +272,7 @@ func TestCompletionsComeInTheOrderOfTheEnds(t *testing.T) {
 		}
 	}
 	assert.Equal(t, 50, n)
-	// all have ended: the context does not matter
+	// All have ended: the end of the context has no effect.
 	for task, err := range coro.Completions(expired, tasks...) {
 		require.NoError(t, err)
 		assert.NotNil(t, task)

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// line is where its caller was called from, lines further on.
+// line is the place of the caller, lines further on.
 func line(lines int) string {
 	_, file, n, _ := runtime.Caller(1)
 	return file + ":" + strconv.Itoa(n+lines)
@@ -95,7 +95,7 @@ func TestNoWait(t *testing.T) {
 			}
 		}
 
-		// What is there can be had.
+		// A call whose want is there succeeds.
 		assert.NoError(t, c.Wake(c.Handle()))
 		assert.NoError(t, c.Park(background))
 		assert.NoError(t, ch.Send(ctx, 3))

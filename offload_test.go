@@ -31,7 +31,7 @@ func TestIdleOffloadWorkersGo(t *testing.T) {
 
 	o := &s.offload
 	k, all, _ := o.Idle()
-	for ; k < all || all < n; k, all, _ = o.Idle() { // they are on their way
+	for ; k < all || all < n; k, all, _ = o.Idle() { // some are on their way to sleep
 		runtime.Gosched()
 	}
 	o.TrimNow() // there were calls since it was set

@@ -83,7 +83,7 @@ func TestTheSizeOfAFuncsStackIsChecked(t *testing.T) {
 	}
 }
 
-// room is how many bytes of stack a coroutine has at its start.
+// room is the number of bytes of stack that a coroutine has at its start.
 func room(t *testing.T, s *coro.Scheduler, opts ...coro.FuncOption) int {
 	t.Helper()
 	f, err := coro.NewFunc[coro.None, uint64](testbody.StackLeft, opts...)

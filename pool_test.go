@@ -79,7 +79,7 @@ func TestSpawnContextGetsTheRecordOfASpawnedOneThatEnds(t *testing.T) {
 	require.NoError(t, spin.Spawn(s, coro.None{}))
 	n, err := park.SpawnN(s, 1_000_000, coro.None{})
 	require.Equal(t, coro.ErrNoMemory, err)
-	for park.Spawn(s, coro.None{}) == nil { // what this goroutine still has in hand
+	for park.Spawn(s, coro.None{}) == nil { // use up what this goroutine has in hand
 		n++
 	}
 	parked(t, s, n)

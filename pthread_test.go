@@ -22,7 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// threadFile reads a file of /proc of one of our threads.
+// threadFile reads a file of /proc of a worker thread.
 func threadFile(t *testing.T, tid int, name string) string {
 	text, err := os.ReadFile(filepath.Join("/proc/self/task", strconv.Itoa(tid), name))
 	require.NoError(t, err)
@@ -142,8 +142,8 @@ func TestCPUNumbersAreChecked(t *testing.T) {
 	}
 }
 
-// Go's own signals are handled by Go's threads: ours must neither take nor be disturbed by what is
-// sent to the process.
+// Go's own threads handle Go's signals: workers must neither take signals for the process nor be
+// disturbed by them.
 func TestWorkersLeaveTheProcessesSignalsToGo(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(1))
 	blocked, err := strconv.ParseUint(statusLine(t, s.Stats().PerWorker[0].ThreadID, "SigBlk"), 16,
@@ -217,7 +217,7 @@ func TestDedicatedWorkersRunWhatIsSentThereAlone(t *testing.T) {
 			tasks[i], err = f.Start(s, int64(i))
 			require.NoError(t, err)
 		}
-		for _, task := range tasks { // with their children, who are not pinned
+		for _, task := range tasks { // with their children, which are not pinned
 			got, err := task.Wait(t.Context())
 			require.NoError(t, err)
 			assert.EqualValues(t, worker, got)
@@ -262,8 +262,8 @@ func TestTheNumberOfDedicatedWorkersIsChecked(t *testing.T) {
 	optionError(t, err, "WithDedicatedWorkers", "256 workers in all")
 }
 
-// A thread that Go starts while a worker calls it is Go's, and not like the worker: it has neither
-// its name nor its CPU.
+// A thread that Go starts while a worker calls it is Go's: it has neither the worker's name nor its
+// CPU.
 func TestThreadsThatGoStartsInACallAreNotLikeTheWorker(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(1), coro.WithName("calling"))
 	release := make(chan struct{})
@@ -272,7 +272,7 @@ func TestThreadsThatGoStartsInACallAreNotLikeTheWorker(t *testing.T) {
 		for range n {
 			here := make(chan struct{})
 			started.Go(func() {
-				// so that another thread is needed, and this one ends with its goroutine
+				// Another thread is needed then, and this one ends with its goroutine.
 				runtime.LockOSThread()
 				close(here)
 				<-release

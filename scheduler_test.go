@@ -98,8 +98,7 @@ func TestSpawningIntoAPauseWakesNobody(t *testing.T) {
 	assert.EqualValues(t, 2000, testbody.Sum())
 }
 
-// Whether a spawn that meets the end of a run is part of it or not, it is run by the next at the
-// latest.
+// A spawn that meets the end of a run is run by that run or by the next.
 func TestNothingSpawnedAroundTheEndOfARunIsLost(t *testing.T) {
 	s := newScheduler(t, coro.WithPaused(), coro.WithWorkers(2))
 	done := make(chan int64)
@@ -162,7 +161,7 @@ func TestADeadlockIsReportedExactlyAndCanBeUndone(t *testing.T) {
 			require.NoError(t, join.Spawn(s, task.Handle()))
 			require.NoError(t, add.Spawn(s, 1))
 		}
-		for range 2 { // again, as long as nobody wakes them
+		for range 2 { // again, until they are woken
 			err := s.Run(background)
 			var dead *coro.DeadlockError
 			require.ErrorAs(t, err, &dead)
@@ -213,7 +212,7 @@ func TestSchedulersAreApart(t *testing.T) {
 	task, err := park.Start(a, coro.None{})
 	require.NoError(t, err)
 	require.NoError(t, b.Wait(background))
-	w, err := wake.Start(b, task.Handle()) // a C body may wake those of another
+	w, err := wake.Start(b, task.Handle()) // a C body may wake coroutines of another scheduler
 	require.NoError(t, err)
 	status, err := w.Wait(soon(t))
 	require.NoError(t, err)

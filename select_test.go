@@ -194,7 +194,7 @@ func TestSelectBetweenAll(t *testing.T) {
 	}
 }
 
-// Whatever ends a select at random, each value is received once, or was not sent.
+// Selects end in random ways: each value is received once, or was not sent.
 func TestStressSelect(t *testing.T) {
 	corotest.VerifyNone(t)
 	s := newScheduler(t, coro.WithWorkers(2), coro.WithExecutors(2))

@@ -51,7 +51,7 @@ func TestAnOverflowOnAWorkerNamesItsCoroutineAndKillsTheProcess(t *testing.T) {
 		`(?m)^coro: stack overflow: the coroutine of function 0x[0-9a-f]+, handle 0x[0-9a-f]+, `+
 			`on worker [01] used up its stack of 32 KiB; `, out)
 	if strings.Contains(out, "AddressSanitizer") {
-		return // which reports in Go's place
+		return // it reports in Go's place
 	}
 	status := exit.Sys().(syscall.WaitStatus)
 	assert.True(t, status.Signaled() && status.Signal() == syscall.SIGSEGV,
@@ -66,12 +66,12 @@ func TestAnOverflowInAGeneratorNamesItAndGoReports(t *testing.T) {
 		`(?m)^coro: stack overflow: the coroutine of function 0x[0-9a-f]+ `+
 			`used up its stack of 8 KiB; `, out)
 	if strings.Contains(out, "AddressSanitizer") {
-		return // which reports in Go's place
+		return // it reports in Go's place
 	}
 	assert.Equal(t, 2, exit.ExitCode(), "%v", exit)
 	assert.Contains(t, out, "SIGSEGV: segmentation violation")
 	assert.Contains(t, out, "signal arrived during cgo execution")
-	assert.Contains(t, out, "(*Generator).Resume", "Go's traceback tells who resumed it")
+	assert.Contains(t, out, "(*Generator).Resume", "Go's traceback shows the caller")
 }
 
 func TestGoStillRecoversFromItsOwnFaults(t *testing.T) {
@@ -138,7 +138,7 @@ func TestSignalsMayInterruptCoroutinesAnywhere(t *testing.T) {
 	stop()
 }
 
-// faulty has Go dereference nil, and recovers. It returns 1, or 0 if that was not caught.
+// faulty has Go dereference nil, and recovers. It returns 1, or 0 if the fault was not caught.
 func faulty() (caught int64) {
 	defer func() {
 		if recover() != nil {
@@ -154,9 +154,10 @@ var faultyCall = coro.MustExportFunc(func(_ context.Context, n int64) (int64, er
 	return n + faulty(), nil
 })
 
-// 100 000 coroutines on the smallest stacks switch, call Go in both ways, and wake Go bodies, while
-// the profiler interrupts every millisecond of CPU time, workers and the process get SIGURG all the
-// time, and Go handles SIGTERM and SIGINT. What they call, and what they wake, dereferences nil.
+// 100 000 coroutines on the smallest stacks switch, call Go in both ways, and wake Go bodies.
+// Meanwhile the profiler interrupts every millisecond of CPU time, workers and the process get
+// SIGURG all the time, and Go handles SIGTERM and SIGINT. The functions called, and the bodies
+// woken, dereference nil.
 func TestStressSignals(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(2), coro.WithExecutors(2))
 	hop := coro.MustFunc[testbody.HopArg, coro.None](testbody.Hop, coro.FuncStack(coro.StackMin))

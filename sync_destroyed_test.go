@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a C body has destroyed says so, and nothing happens.
+// An object that a C body has destroyed says so, and nothing happens.
 func TestDestroyedByC(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(1), coro.WithExecutors(1))
 	m := made[coro.Mutex](t)(coro.NewMutex(s))

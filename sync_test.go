@@ -33,7 +33,7 @@ var (
 	misuses  = coro.MustFunc[flow, int64](testbody.Misuse)
 )
 
-// made is for what New... returns.
+// made checks the results of a New function.
 func made[T any](t testing.TB) func(*T, error) *T {
 	return func(o *T, err error) *T {
 		t.Helper()
@@ -42,7 +42,7 @@ func made[T any](t testing.TB) func(*T, error) *T {
 	}
 }
 
-// misuse has a C body do what it must not, and returns the status.
+// misuse has a C body misuse an object, and returns the status.
 func misuse(t testing.TB, s *coro.Scheduler, address uintptr, how int64) int32 {
 	t.Helper()
 	task, err := misuses.Start(s, flow{address, how})
@@ -52,7 +52,7 @@ func misuse(t testing.TB, s *coro.Scheduler, address uintptr, how int64) int32 {
 	return int32(status)
 }
 
-// crowd has f done by so many goroutines and as many Go bodies, and returns a wait for their end.
+// crowd has f done by each goroutines and each Go bodies, and returns a wait for their end.
 func crowd(t testing.TB, s *coro.Scheduler, each int, f func(context.Context) error) (wait func()) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -178,7 +178,7 @@ func TestMutexEndsOfWaits(t *testing.T) {
 	require.NoError(t, m.Unlock())
 	assert.True(t, elsewhere(func() bool {
 		return tries(t, m.TryLock) && m.Unlock() == nil
-	}), "those who have left have not got it")
+	}), "the ended waits have not got it")
 
 	require.NoError(t, m.Lock(background))
 	result := make(chan error)
@@ -263,7 +263,7 @@ func TestRWMutexMisuse(t *testing.T) {
 	require.NoError(t, m.Unlock())
 }
 
-// A writer that waits keeps readers waiting, until it has left.
+// A waiting writer keeps readers waiting, until it has left.
 func TestRWMutexWriterThatLeaves(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(1), coro.WithExecutors(1))
 	m := made[coro.RWMutex](t)(coro.NewRWMutex(s))
@@ -358,7 +358,7 @@ func TestCondEndsOfWaits(t *testing.T) {
 	assert.ErrorIs(t, c.Wait(short), context.DeadlineExceeded)
 	require.NoError(t, m.Unlock(), "it is held again")
 
-	// One that is canceled waits for the mutex nevertheless.
+	// A canceled waiter waits for the mutex nevertheless.
 	task, err := coro.Go(s, func(b *coro.Coroutine) (bool, error) {
 		if err := m.Lock(b.Context()); err != nil {
 			return false, err
@@ -377,7 +377,7 @@ func TestCondEndsOfWaits(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, held)
 
-	// And one whose scheduler is closed.
+	// So does a waiter whose scheduler is closed.
 	inside, result := make(chan bool), make(chan error)
 	go func() {
 		err := m.Lock(background)
@@ -388,7 +388,7 @@ func TestCondEndsOfWaits(t *testing.T) {
 		result <- errors.Join(err, m.Unlock())
 	}()
 	<-inside
-	require.NoError(t, m.Lock(soon(t)), "it is unlocked by whoever waits")
+	require.NoError(t, m.Lock(soon(t)), "the waiter has unlocked it")
 	require.NoError(t, s.Close(background))
 	require.NoError(t, m.Unlock())
 	err = <-result
@@ -469,7 +469,7 @@ func TestOnceOddEnds(t *testing.T) {
 	assert.Zero(t, testbody.Sum())
 }
 
-// Locks whose waits end in all ways at random keep their promise, and are free in the end.
+// Locks whose waits end in all ways at random exclude others, and are free in the end.
 func TestStressLocks(t *testing.T) {
 	corotest.VerifyNone(t)
 	s := newScheduler(t, coro.WithWorkers(2), coro.WithExecutors(2))
