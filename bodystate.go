@@ -201,7 +201,7 @@ func (c *Coroutine) bound(ctx context.Context) (stop func()) {
 	unbind := s.bind(ctx, s.awaitDeadline(ctx), func() { s.core.SendEvent(c.join) })
 	c.setWaitsWith(ctx)
 	return func() {
-		c.setWaitsWith(nil)
+		c.setWaitsWith(context.Background())
 		unbind()
 	}
 }

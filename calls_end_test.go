@@ -29,7 +29,8 @@ func TestCloseFromWithinACallIsRefused(t *testing.T) {
 	})
 }
 
-// Other goroutines are not inside, though calls come and go, and goroutines end and others begin.
+// Other goroutines than the callee's are not inside, while calls come and go, and goroutines end
+// and begin.
 func TestCloseFromElsewhereWhileCallsRunIsNotRefused(t *testing.T) {
 	for range scaled(40) {
 		s := newScheduler(t, coro.WithWorkers(1))
@@ -39,7 +40,8 @@ func TestCloseFromElsewhereWhileCallsRunIsNotRefused(t *testing.T) {
 			return 0, nil
 		})
 		for range 3 {
-			_, err := callOne.Start(s, testbody.Call{ID: uint32(id), How: testbody.Offload, ArgBytes: 8, ResultBytes: 8})
+			_, err := callOne.Start(s, testbody.Call{ID: uint32(id), How: testbody.Offload,
+				ArgBytes: 8, ResultBytes: 8})
 			if err != nil {
 				assert.ErrorIs(t, err, coro.ErrClosed)
 			}
@@ -57,11 +59,12 @@ func TestCloseWaitsForCallsAndCancelsTheirContexts(t *testing.T) {
 			var cause error
 			id := coro.MustExportFunc(func(ctx context.Context, n int64) (int64, error) {
 				close(began)
-				<-ctx.Done() // one should not, inline
+				<-ctx.Done() // an inline function should not wait
 				cause = context.Cause(ctx)
 				return n, ctx.Err()
 			})
-			task, err := callOne.Start(s, testbody.Call{ID: uint32(id), How: how, ArgBytes: 8, ResultBytes: 8})
+			task, err := callOne.Start(s, testbody.Call{ID: uint32(id), How: how, ArgBytes: 8,
+				ResultBytes: 8})
 			require.NoError(t, err)
 			<-began
 			assert.ErrorIs(t, s.Close(expired), context.Canceled)
@@ -78,13 +81,15 @@ func TestCloseNamesTheGoFunctionsThatStillRun(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newScheduler(t, coro.WithWorkers(2))
 			began, end := make(chan struct{}), make(chan struct{})
-			id, err := coro.ExportFuncNamed("deaf "+name, func(context.Context, int64) (int64, error) {
-				close(began)
-				<-end
-				return 0, nil
-			})
+			id, err := coro.ExportFuncNamed("deaf "+name,
+				func(context.Context, int64) (int64, error) {
+					close(began)
+					<-end
+					return 0, nil
+				})
 			require.NoError(t, err)
-			require.NoError(t, callOne.Spawn(s, testbody.Call{ID: uint32(id), How: how, ArgBytes: 8, ResultBytes: 8}))
+			require.NoError(t, callOne.Spawn(s,
+				testbody.Call{ID: uint32(id), How: how, ArgBytes: 8, ResultBytes: 8}))
 			<-began
 			var running *coro.RunningError
 			require.ErrorAs(t, s.Close(expired), &running)
@@ -100,9 +105,13 @@ func TestTheCanceledCallNobody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newScheduler(t, coro.WithWorkers(2))
 			var calls atomic.Int64
-			id := coro.MustExportFunc(func(_ context.Context, n int64) (int64, error) { calls.Add(1); return n + 1, nil })
+			id := coro.MustExportFunc(func(_ context.Context, n int64) (int64, error) {
+				calls.Add(1)
+				return n + 1, nil
+			})
 			for range 100 {
-				require.NoError(t, callMany.Spawn(s, testbody.Calls{ID: uint32(id), How: how, N: 1 << 60, K: 3}))
+				require.NoError(t, callMany.Spawn(s,
+					testbody.Calls{ID: uint32(id), How: how, N: 1 << 60, K: 3}))
 			}
 			eventually(t, func() bool { return calls.Load() > 1000 }, "calls")
 			assert.ErrorIs(t, s.Close(expired), context.Canceled)
@@ -114,7 +123,10 @@ func TestTheCanceledCallNobody(t *testing.T) {
 func TestACanceledCoroutineCallsNobody(t *testing.T) {
 	inEachWay(t, func(t *testing.T, s *coro.Scheduler, how uint32) {
 		var calls atomic.Int64
-		id := coro.MustExportFunc(func(_ context.Context, n int64) (int64, error) { calls.Add(1); return n + 1, nil })
+		id := coro.MustExportFunc(func(_ context.Context, n int64) (int64, error) {
+			calls.Add(1)
+			return n + 1, nil
+		})
 		task, err := callMany.Start(s, testbody.Calls{ID: uint32(id), How: how, N: 1 << 60, K: 3})
 		require.NoError(t, err)
 		eventually(t, func() bool { return calls.Load() > 100 }, "calls")
@@ -131,7 +143,8 @@ var untilCanceled = coro.MustExportFunc(func(ctx context.Context, n int64) (int6
 })
 
 func TestACancelOfOneEndsTheContextOfItsCall(t *testing.T) {
-	blocks := testbody.Call{ID: uint32(untilCanceled), How: testbody.Offload, ArgBytes: 8, ResultBytes: 8}
+	blocks := testbody.Call{ID: uint32(untilCanceled), How: testbody.Offload, ArgBytes: 8,
+		ResultBytes: 8}
 	s := newScheduler(t, coro.WithWorkers(2))
 	other, err := callOne.Start(s, blocks)
 	require.NoError(t, err)
@@ -145,7 +158,9 @@ func TestACancelOfOneEndsTheContextOfItsCall(t *testing.T) {
 	for i, by := range cancels {
 		start := func() (*coro.Task[testbody.Came], error) { return callOne.Start(s, blocks) }
 		if i == 1 {
-			start = func() (*coro.Task[testbody.Came], error) { return callOne.StartContext(ctx, s, blocks) }
+			start = func() (*coro.Task[testbody.Came], error) {
+				return callOne.StartContext(ctx, s, blocks)
+			}
 		}
 		task, err := start()
 		require.NoError(t, err)
@@ -162,20 +177,22 @@ func TestACancelOfOneEndsTheContextOfItsCall(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// A cancel comes before the call, while it waits for an offload worker, as it begins, or while it runs: it always ends.
+// A cancel comes before the call, while the call waits for a worker of the pool, as it begins, or
+// while it runs: the call always ends.
 func TestACancelAtAnyMomentEndsTheCall(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(2), coro.WithCallLimit(2))
 	for i := range scaled(2000) {
-		task, err := callOne.Start(s, testbody.Call{ID: uint32(untilCanceled), How: testbody.Offload, ArgBytes: 8, ResultBytes: 8})
+		task, err := callOne.Start(s, testbody.Call{ID: uint32(untilCanceled),
+			How: testbody.Offload, ArgBytes: 8, ResultBytes: 8})
 		require.NoError(t, err)
 		for range i % 50 * 200 {
 		}
 		task.Cancel()
 		if i%4 == 0 {
-			continue // so that there are several
+			continue // so several calls are under way
 		}
 		came, err := wait(t, task)
-		if !errors.Is(err, coro.ErrCanceled) { // before its start
+		if !errors.Is(err, coro.ErrCanceled) { // the cancel came before its start
 			require.NoError(t, err)
 			require.Contains(t, []int32{testbody.EFAILED, testbody.ECANCELED}, came.Status)
 		}

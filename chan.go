@@ -50,8 +50,7 @@ func NewChan[T any](s *Scheduler, capacity int) (*Chan[T], error) {
 			t.Size(), ElementMax)}
 	}
 	if bad := pointerIn(t); bad != nil {
-		return nil, &OptionError{"NewChan", t, fmt.Sprintf("contains %v, which points into Go: "+
-			"pass numbers, arrays and structs of them, a runtime/cgo.Handle, or C memory as a uintptr", bad)}
+		return nil, &OptionError{"NewChan", t, fmt.Sprintf(pointsIntoGo, bad)}
 	}
 	if capacity < 0 || uint64(capacity) > CapacityMax {
 		return nil, &OptionError{"NewChan", capacity,

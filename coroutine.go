@@ -49,7 +49,7 @@ type Coroutine struct {
 	mu    sync.Mutex
 	cause error // of the cancel
 
-	waitsWith context.Context // of the present wait, if that is not the coroutine's own; else nil
+	waitsWith context.Context // of the present wait, if that is not the coroutine's own
 
 	// With the last 16 bytes the allocator gives a body whole cache lines: what a switch touches is
 	// in one.
@@ -121,8 +121,9 @@ func GoContext[T any](
 
 // start is GoContext in s. bind: the end of ctx cancels the coroutine. Otherwise its group does,
 // and ctx has the cause.
-func start[T any](ctx context.Context, s *Scheduler, f func(*Coroutine) (T, error),
-	bind bool) (*Task[T], error) {
+func start[T any](
+	ctx context.Context, s *Scheduler, f func(*Coroutine) (T, error), bind bool,
+) (*Task[T], error) {
 	if f == nil {
 		return nil, &OptionError{"Go", "nil", "needs a function"}
 	}

@@ -105,7 +105,7 @@ func TestGoTooManyWakesAreRefused(t *testing.T) {
 	assert.Equal(t, coro.ErrStale, task.Wake())
 }
 
-// C bodies are refused too, and what they were not refused is there.
+// C bodies are refused, too, and their accepted wake-ups are counted.
 func TestGoTooManyWakesFromCAreRefused(t *testing.T) {
 	s := newScheduler(t)
 	const most = 1 << 28
@@ -150,7 +150,7 @@ func TestGoTooManyWakesFromCAreRefused(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// A record is not full for its next user: bodies end while they are told to be full.
+// A record is not full for its next user: bodies end while their record is set full.
 func TestGoFullOnesEndAmongWakers(t *testing.T) {
 	s := newScheduler(t)
 	for range scaled(400) {
@@ -169,7 +169,9 @@ func TestGoFullOnesEndAmongWakers(t *testing.T) {
 		require.NoError(t, err)
 		next, err := park.Start(s, coro.None{})
 		require.NoError(t, err)
-		for _, h := range []coro.Handle{next.Handle(), goes(t, s, func(c *coro.Coroutine) error { return c.Park(background) }).Handle()} {
+		for _, h := range []coro.Handle{next.Handle(), goes(t, s, func(c *coro.Coroutine) error {
+			return c.Park(background)
+		}).Handle()} {
 			require.NoError(t, h.Wake())
 		}
 		finish(t, s)

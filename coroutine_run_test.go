@@ -16,9 +16,15 @@ import (
 func TestRunReportsADeadlockOfBodies(t *testing.T) {
 	s := newScheduler(t, coro.WithPaused())
 	var ran atomic.Bool
-	a, err := coro.Go(s, func(c *coro.Coroutine) (coro.None, error) { ran.Store(true); return coro.None{}, c.Park(background) })
+	a, err := coro.Go(s, func(c *coro.Coroutine) (coro.None, error) {
+		ran.Store(true)
+		return coro.None{}, c.Park(background)
+	})
 	require.NoError(t, err)
-	b := goes(t, s, func(c *coro.Coroutine) error { _, err := coro.Await(background, c, a); return err })
+	b := goes(t, s, func(c *coro.Coroutine) error {
+		_, err := coro.Await(background, c, a)
+		return err
+	})
 	time.Sleep(time.Millisecond)
 	assert.False(t, ran.Load(), "nothing runs before Run")
 	for range 3 {
@@ -38,7 +44,7 @@ func TestRunReportsADeadlockOfBodies(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// However Go hears of the end that is awaited: until it comes nothing is under way.
+// Until the awaited end comes nothing is under way, in every way in which Go hears of the end.
 func TestRunReportsADeadlockOfWhoAwaitsWhatIsBoundToGo(t *testing.T) {
 	for name, start := range map[string]func(*coro.Scheduler) (*coro.Task[int32], error){
 		"context": func(s *coro.Scheduler) (*coro.Task[int32], error) {
@@ -59,7 +65,10 @@ func TestRunReportsADeadlockOfWhoAwaitsWhatIsBoundToGo(t *testing.T) {
 			s := newScheduler(t, coro.WithWorkers(2), coro.WithPaused())
 			bound, err := start(s)
 			require.NoError(t, err)
-			await := func(c *coro.Coroutine) error { _, err := coro.Await(background, c, bound); return err }
+			await := func(c *coro.Coroutine) error {
+				_, err := coro.Await(background, c, bound)
+				return err
+			}
 			bodies := []*coro.Task[coro.None]{goes(t, s, await), goes(t, s, await)}
 			for range 3 {
 				var deadlock *coro.DeadlockError
@@ -67,7 +76,7 @@ func TestRunReportsADeadlockOfWhoAwaitsWhatIsBoundToGo(t *testing.T) {
 				assert.Equal(t, 3, deadlock.Count)
 			}
 			require.NoError(t, bound.Wake())
-			require.NoError(t, s.Run(soon(t)), "not before who awaits it has been told")
+			require.NoError(t, s.Run(soon(t)), "not before the waiter was told")
 			for _, body := range bodies {
 				select {
 				case <-body.Done():
@@ -80,7 +89,8 @@ func TestRunReportsADeadlockOfWhoAwaitsWhatIsBoundToGo(t *testing.T) {
 	}
 }
 
-// The pool is the last that goes to sleep, while a C body waits for a stack: it is told that there is none.
+// The pool goes to sleep last, while a C body waits for a stack: that body is told that there is
+// none.
 func TestRunTellsThoseWithoutAStackAfterTheLastGoBody(t *testing.T) {
 	s := newScheduler(t, coro.WithPaused(), coro.WithWorkers(2), coro.WithStackLimit(oneStack))
 	holds, err := park.Start(s, coro.None{})
@@ -89,7 +99,10 @@ func TestRunTellsThoseWithoutAStackAfterTheLastGoBody(t *testing.T) {
 	body := goes(t, s, func(*coro.Coroutine) error {
 		parked(t, s, 1)
 		waiter, err = empty.Start(s, coro.None{})
-		eventually(t, func() bool { st := s.Stats(); return st.AwaitingStack == 1 && st.Awake == 1 }, "one awaits a stack, and only this is awake")
+		eventually(t, func() bool {
+			st := s.Stats()
+			return st.AwaitingStack == 1 && st.Awake == 1
+		}, "one awaits a stack, and only this is awake")
 		return err
 	})
 	var deadlock *coro.DeadlockError
@@ -102,7 +115,7 @@ func TestRunTellsThoseWithoutAStackAfterTheLastGoBody(t *testing.T) {
 	require.NoError(t, s.Run(soon(t)))
 }
 
-// The first body, which was the joiner, gives up, and the second goes on to wait.
+// The first body, which was the joiner, gives up, and the second goes on waiting.
 func TestRunReportsADeadlockOfWhoWasLeftWaiting(t *testing.T) {
 	s := newScheduler(t, coro.WithPaused())
 	parked, err := park.Start(s, coro.None{})
@@ -130,7 +143,7 @@ func TestRunReportsADeadlockOfWhoWasLeftWaiting(t *testing.T) {
 	assert.Zero(t, status)
 }
 
-// The end of what Go hears of is told before anything rests.
+// An end that Go hears of is told before anything rests.
 func TestRunIsNotOverBeforeWhoAwaitsIsTold(t *testing.T) {
 	for range scaled(100) {
 		s := newScheduler(t, coro.WithWorkers(2), coro.WithPaused())

@@ -71,7 +71,8 @@ func TestGoTakesTurns(t *testing.T) {
 		}
 		require.NoError(t, s.Wait(soon(t)))
 		require.Len(t, order, 12)
-		if s.Executors() > 1 { // the machine was slow: another one stood in, and they took turns of their own
+		// The machine was slow: another executor stood in, and they took turns of their own.
+		if s.Executors() > 1 {
 			return false
 		}
 		for i := range 9 {
@@ -169,7 +170,7 @@ func TestAwaitTree(t *testing.T) {
 	assert.Zero(t, s.Stats().Live)
 }
 
-// The pool goes to sleep for each, often at the moment at which it is woken.
+// The pool goes to sleep for each body, often at the moment at which it is woken.
 func TestAwaitOneAfterTheOther(t *testing.T) {
 	s := newScheduler(t)
 	n := int64(scaled(40000))
@@ -262,7 +263,9 @@ func TestGoSleep(t *testing.T) {
 	s := newScheduler(t)
 	began := time.Now()
 	for range 100 {
-		goes(t, s, func(c *coro.Coroutine) error { return c.Sleep(background, 20*time.Millisecond) })
+		goes(t, s, func(c *coro.Coroutine) error {
+			return c.Sleep(background, 20*time.Millisecond)
+		})
 	}
 	require.NoError(t, s.Wait(soon(t)), "a sleeper is no deadlock, and is waited for")
 	assert.GreaterOrEqual(t, time.Since(began), 20*time.Millisecond)
@@ -276,7 +279,10 @@ func TestGoContextEndsWaits(t *testing.T) {
 	for name, waits := range map[string]func(c *coro.Coroutine) error{
 		"park":  func(c *coro.Coroutine) error { return c.Park(background) },
 		"sleep": func(c *coro.Coroutine) error { return c.Sleep(background, time.Hour) },
-		"await": func(c *coro.Coroutine) error { _, err := coro.Await(background, c, forever); return err },
+		"await": func(c *coro.Coroutine) error {
+			_, err := coro.Await(background, c, forever)
+			return err
+		},
 	} {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		var twice error
@@ -325,7 +331,7 @@ func TestCoroutineIsForItsBody(t *testing.T) {
 		assert.ErrorIs(t, err, coro.ErrNotCurrent)
 	}
 	assert.ErrorIs(t, escaped.Context().Err(), context.Canceled)
-	// A body that is not the current one, though it lives.
+	// A body that is not the caller, though it lives.
 	other := goes(t, s, func(c *coro.Coroutine) error { escaped = c; return c.Park(background) })
 	eventually(t, func() bool { _, n := s.Blocked(0); return n == 1 }, "it parks")
 	misuse := goes(t, s, func(*coro.Coroutine) error { return escaped.Yield() })
@@ -353,7 +359,9 @@ func TestGoAtTheRecordLimit(t *testing.T) {
 	var err error
 	for {
 		var task *coro.Task[coro.None]
-		task, err = coro.Go(s, func(c *coro.Coroutine) (coro.None, error) { return coro.None{}, c.Park(background) })
+		task, err = coro.Go(s, func(c *coro.Coroutine) (coro.None, error) {
+			return coro.None{}, c.Park(background)
+		})
 		if err != nil {
 			break
 		}
@@ -405,7 +413,10 @@ func TestCloseCancelsBodies(t *testing.T) {
 func TestCloseNamesBodiesThatGoOn(t *testing.T) {
 	s := newScheduler(t)
 	release := make(chan struct{})
-	task, err := coro.Go(s, func(*coro.Coroutine) (coro.None, error) { <-release; return coro.None{}, nil })
+	task, err := coro.Go(s, func(*coro.Coroutine) (coro.None, error) {
+		<-release
+		return coro.None{}, nil
+	})
 	require.NoError(t, err)
 	eventually(t, func() bool { return s.Stats().Live == 1 }, "it runs")
 	var running *coro.RunningError
@@ -417,7 +428,8 @@ func TestCloseNamesBodiesThatGoOn(t *testing.T) {
 	assert.NoError(t, s.Close(background))
 }
 
-// Bodies that wait for each other in Go, more than there are executors, do not lock up the scheduler.
+// Bodies that wait for each other in Go, more than there are executors, do not lock up the
+// scheduler.
 func TestGoBodiesMayWaitInGo(t *testing.T) {
 	s := newScheduler(t, coro.WithExecutors(1))
 	ch := make(chan int)
@@ -434,17 +446,20 @@ func TestGoBodiesMayWaitInGo(t *testing.T) {
 	}
 }
 
-// What a computing body has left behind runs on another executor.
+// Coroutines that a computing body has left behind run on another executor.
 func TestGoBodyThatComputesKeepsNobody(t *testing.T) {
 	s := newScheduler(t, coro.WithExecutors(2))
 	var done atomic.Int64
-	partner := goes(t, s, func(c *coro.Coroutine) error { defer done.Add(1); return c.Park(background) })
+	partner := goes(t, s, func(c *coro.Coroutine) error {
+		defer done.Add(1)
+		return c.Park(background)
+	})
 	eventually(t, func() bool { _, n := s.Blocked(0); return n == 1 }, "it parks")
 	busy := goes(t, s, func(c *coro.Coroutine) error {
 		goes(t, s, func(*coro.Coroutine) error { done.Add(1); return nil })
 		assert.NoError(t, c.Wake(partner.Handle()))
 		for done.Load() < 3 {
-			runtime.Gosched() // it computes until they have run
+			runtime.Gosched() // computes until they have run
 		}
 		return nil
 	})

@@ -261,7 +261,7 @@ func (e *executor) idle() bool {
 	return e.rest()
 }
 
-// rest sleeps until there is work, with nothing left to run. It unlocks mu. False: the pool is
+// rest sleeps until there is work; e has nothing left to run. It unlocks mu. False: the pool is
 // closed.
 func (e *executor) rest() bool {
 	p := e.pool
@@ -310,9 +310,9 @@ func (k *bodyGoroutine) run(yield func(struct{}) bool) {
 // the front.
 //
 //	E1  owner: writes the entry, then tail (a release)
-//	E2  taker: reads head, tail (an acquire) and the entry, then advances head by a compare-and-swap.
-//	    If that succeeds no other taker has the entry, and the owner has not written over it, since the
-//	    owner writes only where head has passed
+//	E2  taker: reads head, tail (an acquire) and the entry, then advances head by a
+//	    compare-and-swap. If that succeeds no other taker has the entry, and the owner has not
+//	    written over it, since the owner writes only where head has passed
 type stealQueue struct {
 	head atomic.Uint32
 	_    [60]byte // thieves write the line of head

@@ -14,19 +14,20 @@ import (
 )
 
 // A FuncID names a Go function for C bodies, which know it as a coro_go_id. It may be part of their
-// argument, and is good for ever. 0 names none.
+// argument, and stays valid as long as the process lives. 0 names no function.
 type FuncID uint32
 
 // ExportFunc makes a Go function one that C bodies can call, with coro_call_go or, if it is short
 // and never blocks, with coro_call_go_inline; see coro.h and docs/calls.md. A and R are the types
 // of the argument and the result in C: they hold no pointers, and C must give exactly the bytes of
-// an A; or they are []byte, for any number of bytes; or None. The function's own arguments are
-// copies, and its own for ever.
+// an A; or they are []byte, for any number of bytes; or None. The function gets copies, and may
+// keep them.
 //
-// The context ends when the scheduler whose coroutine calls is closed with a context that ends. Of
-// an offloaded call, it also ends when that coroutine is canceled (Task.Cancel, the context of
-// StartContext, coro_cancel), and when the call does. An error and a panic come to the caller as
-// CORO_EFAILED, with the text; nothing of them is lost, and neither ends the process.
+// The function's context ends when the scheduler whose coroutine calls is closed with a context
+// that ends. The context of an offloaded call also ends when that coroutine is canceled
+// (Task.Cancel, the context of StartContext, coro_cancel), and when the call ends. An error and a
+// panic come to the caller as CORO_EFAILED, with up to 16 KiB of their text; neither ends the
+// process.
 //
 // A function stays exported as long as the process lives: export each once, for example in a
 // package variable, not for each call. It returns an *OptionError for a type that holds Go pointers
@@ -76,7 +77,8 @@ func newGoType[T any](what string) (offload.Type, error) {
 	}
 	if bad := pointerIn(t); bad != nil {
 		return offload.Type{}, &OptionError{what, t, fmt.Sprintf(
-			"contains %v, which points into Go: use []byte, numbers, arrays and structs of them, or a runtime/cgo.Handle", bad)}
+			"contains %v, which points into Go: use []byte, numbers, arrays and structs of them, "+
+				"or a runtime/cgo.Handle", bad)}
 	}
 	return offload.Type{Bytes: t.Size()}, nil
 }
@@ -173,15 +175,16 @@ func returnBytes(c *csrc.Call, b []byte) {
 	c.End(status, uintptr(len(b)))
 }
 
-// A BodyID names a Go function for C bodies that start coroutines with it, which know it as a
-// coro_go_id. It may be part of their argument, and is good for ever. 0 names none.
+// A BodyID names a Go function with which C bodies start coroutines; they know it as a coro_go_id.
+// It may be part of their argument, and stays valid as long as the process lives. 0 names no
+// function.
 type BodyID uint32
 
 // ExportBody makes a Go function one that C bodies can start as a coroutine's body, with
-// coro_spawn_go: what Go does for Go. A and R hold no pointers and have at most InlineBytes bytes,
-// or are None. The body's context ends when it is canceled, as every other's. A C body that joins
-// it gets the result, or CORO_EABORTED after an error or a panic: of these it gets no text, so a
-// body that can fail has that in R.
+// coro_spawn_go, as Go does in Go. A and R hold no pointers and have at most InlineBytes bytes, or
+// are None. The body's context ends when the body is canceled, as that of every other body. A C
+// body that joins it gets the result, or CORO_EABORTED after an error or a panic, without a text:
+// so a body that can fail has its error in R, too.
 //
 // A function stays exported as long as the process lives: export each once, for example in a
 // package variable. It returns an *OptionError for types that do not fit and for a nil function,
@@ -224,10 +227,10 @@ func MustExportBody[A, R any](f func(c *Coroutine, arg A) (R, error)) BodyID {
 	return id
 }
 
-// goBodyType is a function that was exported by ExportBody.
+// A goBodyType is a function that was exported by ExportBody.
 type goBodyType struct {
 	argBytes, resultBytes uint8
-	// makes what C has asked for
+	// makes the coroutine that C has asked for
 	start func(*Scheduler, csrc.GoWorkerItem) *Coroutine
 }
 

@@ -8,8 +8,9 @@ import (
 )
 
 // A Group is tasks that belong together: Wait waits for all of them, the first error cancels the
-// rest, and nothing outlives it. What a C body spawns by itself is not in it. Its methods may be
-// called by several goroutines, and all but Wait by the Go bodies of its own tasks.
+// rest, and no task outlives the group. A coroutine that a C body spawns by itself is not in it.
+// Several goroutines may call its methods, and the Go bodies of its own tasks may call all but
+// Wait.
 //
 //	g := coro.NewGroup(ctx, s)
 //	for _, id := range ids {
@@ -26,13 +27,13 @@ type Group struct {
 
 	mu      sync.Mutex
 	members table.List[member]
-	count   int // of those that have not ended
-	// there are members, and the deadline will cancel them: an pending-work token is held
+	count   int // of tasks that have not ended
+	// members will be canceled by the deadline: a pending-work token is held
 	awaits   bool
 	canceled bool
 	over     bool // Wait has returned
 	err      error
-	ended    chan struct{} // closed when count comes to zero; nil: nobody waits
+	ended    chan struct{} // closed when count is zero; nil: nobody waits
 }
 
 // A member is a task of any type, and of any kind of coroutine.
@@ -54,7 +55,7 @@ func NewGroup(ctx context.Context, s *Scheduler) *Group {
 // Context ends when the group is canceled, with the first error as its cause, or when Wait returns.
 func (g *Group) Context() context.Context { return g.ctx }
 
-// Scheduler is what the tasks run on.
+// Scheduler is the scheduler that the tasks run on.
 func (g *Group) Scheduler() *Scheduler { return g.s }
 
 // Cancel cancels all tasks of the group, as an error of one of them does: Wait then returns the
@@ -79,7 +80,7 @@ func startMember[R any](g *Group, start func() (*Task[R], error)) (*Task[R], err
 	if err := g.enter(); err != nil {
 		return nil, err
 	}
-	defer g.s.deadlineOver(g.s.awaitDeadline(g.ctx)) // by then it is a member
+	defer g.s.deadlineOver(g.s.awaitDeadline(g.ctx)) // by then t is a member
 	t, err := start()
 	if err != nil {
 		g.leave(nil)
@@ -89,7 +90,7 @@ func startMember[R any](g *Group, start func() (*Task[R], error)) (*Task[R], err
 	return t, nil
 }
 
-// enter counts one that is about to start.
+// enter counts a task that is about to start.
 func (g *Group) enter() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -103,7 +104,7 @@ func (g *Group) enter() error {
 	return nil
 }
 
-// leave counts one that has ended, and returns the first error of all.
+// leave counts a task that has ended.
 func (g *Group) leave(err error) {
 	if err != nil {
 		g.fail(err)
@@ -117,7 +118,7 @@ func (g *Group) leave(err error) {
 	}
 }
 
-// fail cancels the group.
+// fail cancels the group: the first error counts.
 func (g *Group) fail(err error) {
 	g.mu.Lock()
 	first := g.err == nil && !g.over
@@ -126,11 +127,11 @@ func (g *Group) fail(err error) {
 	}
 	g.mu.Unlock()
 	if first {
-		g.quit(err) // which has cancelAll called, elsewhere
+		g.quit(err) // has cancelAll called, in another goroutine
 	}
 }
 
-// add keeps one that has started, until it ends.
+// add keeps a task that has started, until the task ends.
 func (g *Group) add(t member) {
 	g.mu.Lock()
 	id := g.members.Add(t)
@@ -159,7 +160,7 @@ func (g *Group) awaitsNoMoreLocked() bool {
 	return awaits
 }
 
-// cancelAll is called once, when the context ends.
+// cancelAll cancels the members. It is called once, when the context ends.
 func (g *Group) cancelAll() {
 	g.mu.Lock()
 	g.canceled = true
@@ -173,10 +174,10 @@ func (g *Group) cancelAll() {
 	})
 }
 
-// Wait waits until every task has ended, those included that they have started in the group
-// meanwhile. It returns the first error that one of them ended with, or what the group was canceled
-// with if that came first; nil if all ended without an error, even if the group's context has ended
-// meanwhile: a result stands. Wait does not end before its tasks do: bodies have to heed
+// Wait waits until every task has ended, those included that were started in the group meanwhile.
+// It returns the first error that one of them ended with, or the cause of the group's cancel if
+// that came first. It returns nil if all ended without an error, even if the group's context has
+// ended meanwhile: a result stands. Wait does not end before its tasks do: bodies have to heed
 // CORO_ECANCELED or coro_canceled, or their contexts. Then the group is over. Wait may be called
 // again, and returns the same.
 //

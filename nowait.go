@@ -8,10 +8,11 @@ import (
 	"strings"
 )
 
-// A noWaitSection is where a body must not be suspended. Only its own goroutine looks at it.
+// A noWaitSection is the part of a body in which it must not be suspended. Only the body's
+// goroutine uses it.
 type noWaitSection struct {
 	depth int
-	began uintptr // where the outermost did
+	began uintptr // the call that began the outermost
 }
 
 // NoWait begins a section in which the body must not be suspended, and returns the function that
@@ -47,11 +48,11 @@ func (c *Coroutine) NoWait() (end func()) {
 	}
 }
 
-// A NoWaitError tells what would have waited in a section of [Coroutine.NoWait].
+// A NoWaitError names a call that would have waited in a section of [Coroutine.NoWait].
 type NoWaitError struct {
-	Section string // where it began: file:line
-	Call    string // what would have waited: "(*Coroutine).Park", or "the end"
-	Place   string // where it was called: file:line; of the end, nothing
+	Section string // the place where the section began: file:line
+	Call    string // the call that would have waited: "(*Coroutine).Park"; or "the end"
+	Place   string // the place of that call: file:line; empty for the end
 }
 
 func (e *NoWaitError) Error() string {
@@ -62,7 +63,7 @@ func (e *NoWaitError) Error() string {
 		e.Section)
 }
 
-// mayWait is called before the body is suspended.
+// mayWait returns an error if the body must not be suspended.
 func (c *Coroutine) mayWait() error {
 	if c.section.depth == 0 {
 		return nil
@@ -70,7 +71,7 @@ func (c *Coroutine) mayWait() error {
 	return c.mustNotWait()
 }
 
-// mustNotWait is called by mayWait.
+// mustNotWait is mayWait inside a section.
 func (c *Coroutine) mustNotWait() error {
 	e := c.section.violated("")
 	var pcs [32]uintptr
@@ -88,7 +89,7 @@ func (c *Coroutine) mustNotWait() error {
 
 var ownPackage = reflect.TypeFor[Coroutine]().PkgPath() + "."
 
-// checkEnd is called when the body has returned.
+// checkEnd has a body that has returned inside a section fail.
 func (c *Coroutine) checkEnd() {
 	if c.section.depth != 0 {
 		c.typed.fail(errors.Join(c.typed.outcome(), c.section.violated("the end")))

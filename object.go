@@ -193,9 +193,9 @@ func (op *waitOp) begun(g csrc.GoWaiter) csrc.Status {
 const lookPause = time.Millisecond
 
 // sleep waits for the poller. With an error, g was withdrawn.
-func (o *object) sleep(ctx context.Context, w *goWaiter, g csrc.GoWaiter,
-	committed bool) (csrc.Status,
-	error) {
+func (o *object) sleep(
+	ctx context.Context, w *goWaiter, g csrc.GoWaiter, committed bool,
+) (csrc.Status, error) {
 	select {
 	case <-w.woken:
 		return g.Status(), nil

@@ -40,7 +40,7 @@ func newConfig(opts []Option) (*config, error) {
 	return c, nil
 }
 
-// number is the check that most options need.
+// number is an option that is a number in a range.
 func number(what string, value, least, most int, set func(*config)) Option {
 	return func(c *config) error {
 		if value < least || value > most {
@@ -51,7 +51,7 @@ func number(what string, value, least, most int, set func(*config)) Option {
 	}
 }
 
-// WithPaused makes a scheduler for batches: what is spawned waits until Run, which returns when
+// WithPaused makes a scheduler for batches: a spawned coroutine waits until Run, which returns when
 // nothing can happen any more. Without it, workers run what is spawned at once.
 func WithPaused() Option {
 	return func(c *config) error { c.Paused = true; return nil }
@@ -97,8 +97,8 @@ func WithTuning(t Tuning) Option {
 }
 
 // WithStallHook has f called, in a goroutine of its own, whenever everything has come to rest while
-// coroutines are left: a deadlock, unless a goroutine is still going to wake one. In batch mode Run
-// reports it instead.
+// coroutines are left: a deadlock, unless a goroutine is still going to wake one. blocked is the
+// number of the coroutines. In batch mode Run reports a deadlock instead.
 func WithStallHook(f func(blocked int)) Option {
 	return func(c *config) error { c.onStall = f; return nil }
 }

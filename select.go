@@ -20,7 +20,7 @@ type Case struct {
 	core  csrc.Chan
 	send  bool
 	bytes uintptr
-	// of that many bytes, without pointers: what is sent, or room for what comes
+	// of bytes bytes, without pointers: the value to send, or room for the one received
 	value unsafe.Pointer
 }
 
@@ -96,12 +96,12 @@ func TrySelect(cases ...Case) (int, error) {
 // A selection is one call of Select.
 type selection struct {
 	cases  []Case
-	live   []int       // of a gowaiter, which has those with a channel: which they are
-	index  int         // of what was done; -1: nothing
+	live   []int       // the indices of the cases with a channel, in a gowaiter's order
+	index  int         // of the case that was done; -1: none
 	status csrc.Status // of that
 }
 
-// first is where it waits: any of the objects would do.
+// first is the object that waits: each would do.
 func (sel *selection) first() *object {
 	for i := range sel.cases {
 		if o := sel.cases[i].o; o != nil {
@@ -136,7 +136,7 @@ func (sel *selection) check() error {
 	return nil
 }
 
-// try does one that can be done at once, from a random one on.
+// try does the first case that can be done at once, from a random one on.
 func (sel *selection) try() csrc.Status {
 	i := 0
 	if n := len(sel.cases); n > 1 {
@@ -156,7 +156,7 @@ func (sel *selection) try() csrc.Status {
 	return csrc.TimedOut
 }
 
-// room is how many bytes a gowaiter needs.
+// room is the number of bytes that a gowaiter needs.
 func (sel *selection) room() uintptr {
 	bytes := uintptr(0)
 	sel.live = make([]int, 0, len(sel.cases))
@@ -172,7 +172,7 @@ func (sel *selection) room() uintptr {
 // aligned is the room for a value.
 func aligned(bytes uintptr) uintptr { return (bytes + 15) &^ 15 }
 
-// values are the addresses of the values in a gowaiter's memory.
+// values yields the addresses of the values in a gowaiter's memory.
 func (sel *selection) values(g csrc.GoWaiter, yield func(n int, k *Case, at unsafe.Pointer)) {
 	at := unsafe.Add(g.Value(), csrc.SelectBytes(len(sel.live)))
 	for n, i := range sel.live {

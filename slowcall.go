@@ -2,16 +2,16 @@ package coro
 
 import "time"
 
-// A SlowCall is a Go function that a C body has called, and that has been running for long.
+// A SlowCall is a call of a Go function by a C body that has been running for long.
 type SlowCall struct {
-	Func   string        // its name
-	For    time.Duration // at least so long
-	Inline bool          // it keeps a worker from everything else
+	Func   string        // the function's name
+	For    time.Duration // it has been running for at least this long
+	Inline bool          // the call keeps a worker from everything else
 }
 
-// WithSlowCallHook has f called once for each call from C into Go that runs for longer than the
-// limit, which is at least a millisecond, in a goroutine of its own. One goroutine then looks at
-// the calls four times in each such time; the calls themselves get no slower.
+// WithSlowCallHook has f called, in a goroutine of its own, once for each call from C into Go that
+// runs for longer than the limit, at least a millisecond. One goroutine looks at the calls four
+// times in each limit; the calls themselves get no slower.
 func WithSlowCallHook(limit time.Duration, f func(SlowCall)) Option {
 	return func(c *config) error {
 		if limit < time.Millisecond {

@@ -21,12 +21,19 @@ func TestASlowCallIsReported(t *testing.T) {
 	for name, how := range ways {
 		t.Run(name, func(t *testing.T) {
 			reports := make(chan coro.SlowCall, 10)
-			s := newScheduler(t, coro.WithWorkers(2), coro.WithSlowCallHook(20*time.Millisecond, func(c coro.SlowCall) { reports <- c }))
+			s := newScheduler(t, coro.WithWorkers(2),
+				coro.WithSlowCallHook(20*time.Millisecond, func(c coro.SlowCall) {
+					reports <- c
+				}))
 			end := make(chan struct{})
 			slow := fmt.Sprintf("slow %s %d", name, slowCalls.Add(1))
-			id, err := coro.ExportFuncNamed(slow, func(context.Context, int64) (int64, error) { <-end; return 0, nil })
+			id, err := coro.ExportFuncNamed(slow, func(context.Context, int64) (int64, error) {
+				<-end
+				return 0, nil
+			})
 			require.NoError(t, err)
-			task, err := callOne.Start(s, testbody.Call{ID: uint32(id), How: how, ArgBytes: 8, ResultBytes: 8})
+			task, err := callOne.Start(s, testbody.Call{ID: uint32(id), How: how, ArgBytes: 8,
+				ResultBytes: 8})
 			require.NoError(t, err)
 			report := <-reports
 			assert.Equal(t, slow, report.Func)

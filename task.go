@@ -15,35 +15,35 @@ import (
 	"github.com/organzine/coro/internal/spin"
 )
 
-// A Task is one coroutine whose end somebody waits for. Its methods may be called by several
-// goroutines. A Task that nobody waits for costs its record until the garbage collector finds it.
+// A Task is one coroutine whose end can be waited for. Several goroutines may call its methods. A
+// Task for which nobody waits keeps its record until the garbage collector finds the Task.
 type Task[R any] struct {
 	s      *Scheduler
 	join   csrc.Joinable
 	handle Handle
 	clean  runtime.Cleanup
 
-	isBody bool // of a coroutine with a Go body, which completes it
+	isBody bool // the coroutine has a Go body, which completes the task
 
 	mu          sync.Mutex
-	registered  bool   // somebody will complete it
-	joined      bool   // namely a body that has registered as its joiner
-	counted     bool   // its end holds a pending-work token, until complete has told all
-	released    bool   // of a body: its record is given up
+	registered  bool   // complete will be called
+	joined      bool   // by a body that has registered as the joiner
+	counted     bool   // the end holds a pending-work token, until complete has told all
+	released    bool   // of a body: the record is given up
 	id          uint32 // if the poller completes it
 	bodyWaiters []bodyWaiter
-	done        chan struct{} // made when somebody has to wait, closed when the result is there
+	done        chan struct{} // made for a waiter, closed when the result is there
 	hooks       *taskHooks    // nil: there are none
 	finished    atomic.Bool
 	result      R
 	err         error
 }
 
-// taskHooks are what is bound to a task besides those who wait.
+// taskHooks are what is bound to a task besides its waiters.
 type taskHooks struct {
-	ctx   context.Context // whose end is a reason to cancel it; nil: none
-	stop  func() bool     // ends that it is canceled by that
-	told  bool            // a run has canceled it
+	ctx   context.Context // its end cancels the task; nil: none
+	stop  func() bool     // unbinds ctx; nil: it is not bound
+	told  bool            // a run has canceled the task
 	after []func()        // to be called when the task has ended
 }
 
@@ -69,7 +69,7 @@ func (f Func[A, R]) Start(in Scope, arg A) (*Task[R], error) {
 
 func (f Func[A, R]) startMember(g *Group, arg A) (*Task[R], error) {
 	return startMember(g, func() (*Task[R], error) {
-		return f.startFor(g.ctx, g.s, arg, g.s.paused) // its error cancels others
+		return f.startFor(g.ctx, g.s, arg, g.s.paused) // counted: its error cancels others
 	})
 }
 
@@ -102,7 +102,7 @@ func (f *Func[A, R]) launch(t *Task[R], arg A) error {
 }
 
 // startFor is Start of a task that the poller has from the start: nobody else can join it, and its
-// end is heard of. counted: before anything rests.
+// end is heard of. counted: the end is heard of before anything rests.
 func (f Func[A, R]) startFor(
 	ctx context.Context, s *Scheduler, arg A, counted bool,
 ) (*Task[R], error) {
@@ -159,7 +159,7 @@ func (f Func[A, R]) startBound(
 	return t, err
 }
 
-// bind has the end of the context cancel the task. False: it has ended.
+// bind has the end of the context cancel the task. False: the task has ended.
 func (t *Task[R]) bind(awaited bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -170,7 +170,7 @@ func (t *Task[R]) bind(awaited bool) bool {
 	return true
 }
 
-// ref keeps the scheduler's memory until the record is given up.
+// A ref keeps the scheduler's memory until the record is given up.
 type ref struct {
 	s      *Scheduler
 	handle uint64
@@ -184,11 +184,11 @@ func (t *Task[R]) Handle() Handle { return t.handle }
 // Wake gives the coroutine a permit, see Handle.Wake.
 func (t *Task[R]) Wake() error { return t.handle.Wake() }
 
-// Cancel tells the coroutine to end, see Handle.Cancel; Wait then tells how it did. If it has ended
-// already, nothing happens.
+// Cancel tells the coroutine to end, see Handle.Cancel. Wait then tells how the coroutine ended. If
+// it has ended already, nothing happens.
 func (t *Task[R]) Cancel() { _ = t.handle.Cancel() }
 
-// How long Wait looks for the end before it sleeps, and where that pays.
+// How long Wait looks for the end before it sleeps: lookLong where that pays.
 const (
 	lookFor  = 2 * time.Microsecond
 	lookLong = 50 * time.Microsecond
@@ -230,8 +230,8 @@ func (t *Task[R]) Wait(ctx context.Context) (R, error) {
 // closed is what Done returns where there is nothing to wait for.
 var closed = func() <-chan struct{} { c := make(chan struct{}); close(c); return c }()
 
-// Done returns a channel that is closed when Wait has its answer: when the coroutine has ended.
-// Should a C body wait for it instead, the channel is closed at once, as Wait then returns ErrBusy.
+// Done returns a channel that is closed when Wait has its answer: when the coroutine has ended. If
+// a C body waits for the coroutine, the channel is closed at once, since Wait then returns ErrBusy.
 func (t *Task[R]) Done() <-chan struct{} {
 	done, _ := t.await()
 	if done == nil {
@@ -240,7 +240,7 @@ func (t *Task[R]) Done() <-chan struct{} {
 	return done
 }
 
-// Err returns the error of Wait, and nil as long as the coroutine goes on.
+// Err returns the error of Wait; nil as long as the coroutine goes on.
 func (t *Task[R]) Err() error {
 	if !t.finished.Load() {
 		if t.isBody || !t.join.Ended() {
@@ -257,7 +257,7 @@ func (t *Task[R]) Err() error {
 }
 
 // await returns nil if the result is there, else a channel that is closed when it is. ErrBusy: a C
-// body will have it.
+// body will have the result.
 func (t *Task[R]) await() (<-chan struct{}, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -271,7 +271,7 @@ func (t *Task[R]) await() (<-chan struct{}, error) {
 }
 
 // awaitLocked sees to it that complete is called. True: the result is there. ErrBusy: a C body will
-// have it.
+// have the result.
 func (t *Task[R]) awaitLocked() (bool, error) {
 	if t.finished.Load() {
 		return true, nil
@@ -285,7 +285,7 @@ func (t *Task[R]) awaitLocked() (bool, error) {
 	return true, nil
 }
 
-// register sees to it that somebody completes the task. False: it has ended, or a C body joins it.
+// register sees to it that the task is completed. False: it has ended, or a C body joins it.
 func (t *Task[R]) register() bool {
 	if !t.registered {
 		t.id, t.registered = t.s.poller.register(t.join, t)
@@ -293,8 +293,8 @@ func (t *Task[R]) register() bool {
 	return t.registered
 }
 
-// whenDone has f called once when Wait has its answer: now, or by whoever completes the task, which
-// f must not keep waiting, with mu held.
+// whenDone has f called once when Wait has its answer: now, or when the task is completed, with mu
+// held. f must not wait.
 func (t *Task[R]) whenDone(f func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -308,10 +308,12 @@ func (t *Task[R]) whenDone(f func()) {
 	t.hooks.after = append(t.hooks.after, f)
 }
 
-// isAwaited tells whether anybody relies on complete.
-func (t *Task[R]) isAwaited() bool { return t.done != nil || len(t.bodyWaiters) > 0 || t.hooks != nil }
+// isAwaited tells whether complete has something to tell.
+func (t *Task[R]) isAwaited() bool {
+	return t.done != nil || len(t.bodyWaiters) > 0 || t.hooks != nil
+}
 
-// complete is called by the poller, once, when a registered task has ended.
+// complete takes the result of a registered task that has ended. The poller calls it, once.
 func (t *Task[R]) complete() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -322,7 +324,7 @@ func (t *Task[R]) complete() {
 	}
 }
 
-// completeBody is called by the executor, once, when a body has set the result.
+// completeBody is complete for a task whose body has set the result. The executor calls it, once.
 func (t *Task[R]) completeBody() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -330,7 +332,7 @@ func (t *Task[R]) completeBody() {
 	t.tell()
 }
 
-// tell wakes all who wait for a finished task.
+// tell wakes all waiters of a finished task.
 func (t *Task[R]) tell() {
 	if h := t.hooks; h != nil {
 		t.hooks = nil
@@ -351,7 +353,7 @@ func (t *Task[R]) tell() {
 	t.bodyWaiters = nil
 }
 
-// forget takes an bodyWaiter off the list. False: it has been told.
+// forget takes a bodyWaiter off the list. False: it has been told.
 func (t *Task[R]) forget(w bodyWaiter) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -364,22 +366,22 @@ func (t *Task[R]) forget(w bodyWaiter) bool {
 	return true
 }
 
-// releaseRecord gives up the record of a body whose result somebody has had: like that of a C body,
-// no C body can join it any more.
+// releaseRecord gives up the record of a body whose result was taken. As with a C body, no C body
+// can join it any more.
 func (t *Task[R]) releaseRecord() {
 	if !t.isBody {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	// else a C body has it: or gives it up, and then drop detaches it
+	// Busy: a C body has the record, or gives it up; then drop detaches it.
 	if !t.released && csrc.Detach(uint64(t.handle)) != csrc.Busy {
 		t.released = true
 		t.clean.Stop()
 	}
 }
 
-// finish takes the result. False: it is not there yet, and somebody else has registered for it.
+// finish takes the result. False: the end has not come, and somebody else has registered for it.
 func (t *Task[R]) finish() bool { return t.take(t.join.Take) }
 
 func (t *Task[R]) take(take func(unsafe.Pointer, uintptr) csrc.Status) bool {
@@ -420,7 +422,7 @@ func Await[R any](ctx context.Context, c *Coroutine, t *Task[R]) (R, error) {
 			return zero, err
 		}
 	default:
-		if !t.register() { // it has ended just now, or a C body joins it
+		if !t.register() { // t has ended just now, or a C body joins it
 			ok := t.finish()
 			t.mu.Unlock()
 			if !ok {
@@ -444,7 +446,7 @@ func Await[R any](ctx context.Context, c *Coroutine, t *Task[R]) (R, error) {
 	return t.result, t.err
 }
 
-// awaitJoined waits, as the task's joiner.
+// awaitJoined waits as the task's joiner.
 func awaitJoined[R any](ctx context.Context, c *Coroutine, t *Task[R]) error {
 	if err := c.awaitUntil(ctx, t.join.JoinedEnd); err != nil {
 		if t.unjoin(c) {
@@ -459,7 +461,7 @@ func awaitJoined[R any](ctx context.Context, c *Coroutine, t *Task[R]) error {
 	return nil
 }
 
-// unjoin gives up that c is the task's joiner. False: the end has come, and is c's to take.
+// unjoin ends that c is the task's joiner. False: the end has come, and c must take it.
 func (t *Task[R]) unjoin(c *Coroutine) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -470,7 +472,7 @@ func (t *Task[R]) unjoin(c *Coroutine) bool {
 		t.registered, t.joined = false, false
 		return true
 	}
-	// Others have relied on c. A C body that joins gets no chance to be next.
+	// Others rely on c by now. No C body can join in between.
 	t.id = t.s.poller.reserve(t)
 	if !t.join.Rejoin(c.join, t.id) {
 		t.s.poller.release(t.id)
@@ -480,9 +482,9 @@ func (t *Task[R]) unjoin(c *Coroutine) bool {
 	return true
 }
 
-// tells sees to it that the scheduler of c, who is about to wait, does not rest between the end of
-// t and the event for c. False: it cannot be done, as t ends elsewhere, or has just ended, and is
-// on its way.
+// tells sees to it that the scheduler of c, which is about to wait, does not rest between the end
+// of t and the event for c. False: that cannot be done, since t ends elsewhere, or its end is on
+// its way.
 func (t *Task[R]) tells(c *Coroutine) bool {
 	switch {
 	case t.s != c.pool.s:
@@ -498,8 +500,7 @@ func (t *Task[R]) tells(c *Coroutine) bool {
 // A bodyWaiter is a body that waits for a task which Go completes.
 type bodyWaiter struct {
 	c *Coroutine
-	// the event will come from a goroutine that the scheduler knows nothing of: a token is held for
-	// it
+	// the event comes from a goroutine of which the scheduler knows nothing: a token is held for it
 	pending bool
 }
 

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// A callContext is what a Go function gets that a C body has called. It ends with the call, with its
-// parent, or when the calling coroutine is canceled. Most functions do not look at theirs: it becomes a
-// context of package context, which costs as much as the call, for those that do.
+// A callContext is what a Go function gets that a C body has called. It ends with the call, with
+// its parent, or when the calling coroutine is canceled. Most functions do not look at theirs: it
+// becomes a context of package context, which costs as much as the call, for those that do.
 type callContext struct {
 	parent context.Context // the scheduler's
 

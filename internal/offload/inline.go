@@ -14,9 +14,9 @@ var pools table.Table[Pool]
 
 func init() { csrc.RegisterInline(inlineCalls) }
 
-// inlineCalls makes a worker's inline calls, on its thread, as long as the thread lives. The goroutine is
-// locked to the thread: so the runtime never starts a thread from this one, which would have the
-// worker's name and CPU.
+// inlineCalls makes a worker's inline calls, on its thread, as long as the thread lives. The
+// goroutine is locked to the thread: so the runtime never starts a thread from this one, which
+// would have the worker's name and CPU.
 func inlineCalls(calls csrc.Calls) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -55,8 +55,8 @@ func inlineUntilPanic(p *Pool, calls *csrc.Calls) (ended bool) {
 	}
 }
 
-// leftInline says why the process is about to end: the goroutine is that of a C thread, and cannot end
-// alone.
+// leftInline says why the process is about to end: the goroutine is that of a C thread, and cannot
+// end alone.
 func leftInline(f *Func) {
 	fmt.Fprintf(os.Stderr, "coro: runtime.Goexit (or FailNow of a test) in the Go function %s, "+
 		"which was called inline, by coro_call_go_inline: this ends the process\n", f.Name)

@@ -1,5 +1,5 @@
-// Package offload makes the calls of C bodies into Go functions: offloaded calls by a pool of goroutines,
-// inline calls on the thread of the worker.
+// Package offload makes the calls of C bodies into Go functions: offloaded calls by a pool of
+// goroutines, inline calls on the thread of the worker.
 package offload
 
 import (
@@ -14,17 +14,19 @@ import (
 
 // A Pool has the goroutines that make the offloaded calls of one scheduler: its workers.
 //
-// Each worker takes a call, makes it, and looks for the next one. A function may block, so while calls
-// are left some worker must be free to look: a worker that takes one call and sees more has another
-// worker woken, one at a time. So many short calls are made by a few workers, without a switch between
-// goroutines, and blocking calls get as many workers as they need. When the last worker that looks takes
-// the last call, or finds none, nobody watches: the next caller rings the bell, and the poller kicks.
+// Each worker takes a call, makes it, and looks for the next one. A function may block, so while
+// calls are left some worker must be free to look: a worker that takes one call and sees more has
+// another worker woken, one at a time. So many short calls are made by a few workers, without a
+// switch between goroutines, and blocking calls get as many workers as they need. When the last
+// worker that looks takes the last call, or finds none, nobody watches: the next caller rings the
+// bell, and the poller kicks.
 type Pool struct {
-	Core     *csrc.Scheduler
-	Edge     *race.Edge      // of the scheduler
-	Context  context.Context // the scheduler's; that of a call is derived from it
-	Canceled error           // the cause of the end of the context of a call whose coroutine is canceled
-	Max      int             // workers
+	Core    *csrc.Scheduler
+	Edge    *race.Edge      // of the scheduler
+	Context context.Context // the scheduler's; that of a call is derived from it
+	// the cause of the end of the context of a call whose coroutine is canceled
+	Canceled error
+	Max      int // workers
 
 	mu     sync.Mutex
 	id     uint32
@@ -61,8 +63,8 @@ const (
 	lookTurns = 64
 )
 
-// Open makes p, whose exported fields are set, ready for the calls of its scheduler, of which nothing was
-// spawned yet.
+// Open makes p, whose exported fields are set, ready for the calls of its scheduler, of which
+// nothing was spawned yet.
 func (p *Pool) Open() {
 	p.all, p.unseen = map[*worker]struct{}{}, true
 	p.Core.Watch(false)
@@ -101,8 +103,8 @@ func (p *Pool) Idle() (idle, all int, trims bool) {
 	return len(p.idle), len(p.all), p.trim != nil
 }
 
-// TrimNow is called some time after a worker went idle. If there were no calls since, half of the idle
-// workers go.
+// TrimNow is called some time after a worker went idle. If there were no calls since, half of the
+// idle workers go.
 func (p *Pool) TrimNow() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -117,9 +119,9 @@ func (p *Pool) TrimNow() {
 	p.trim.Reset(idleTime)
 }
 
-// Kick sees to it that some worker looks, if there are calls. The poller calls it when the bell was rung.
-// The call that the bell was rung for may be gone, and a later call may have found nobody watching: so
-// Kick says again that the bell is to be rung.
+// Kick sees to it that some worker looks, if there are calls. The poller calls it when the bell was
+// rung. The call that the bell was rung for may be gone, and a later call may have found nobody
+// watching: so Kick says again that the bell is to be rung.
 func (p *Pool) Kick() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -283,8 +285,8 @@ func (p *Pool) CancelCalls() {
 	}
 }
 
-// make makes a call, and completes it whatever happens. A coroutine that calls again at once finds w
-// looking.
+// make makes a call, and completes it whatever happens. A coroutine that calls again at once finds
+// w looking.
 func (p *Pool) make(w *worker, c *csrc.Call) {
 	returned := false
 	defer func() {
@@ -319,13 +321,14 @@ func (p *Pool) lose(w *worker) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.all, w)
-	if p.looks == 0 && (p.first != nil || p.Core.HasCalls()) { // at the limit no other may have been let in
+	// at the limit no other may have been let in
+	if p.looks == 0 && (p.first != nil || p.Core.HasCalls()) {
 		p.another()
 	}
 }
 
-// Inside tells whether the calling goroutine is a worker's, in a call. The identity of a goroutine is its
-// own as long as it lives: workers in p.all do.
+// Inside tells whether the calling goroutine is a worker's, in a call. The identity of a goroutine
+// is its own as long as it lives: workers in p.all do.
 func (p *Pool) Inside() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -25,10 +25,12 @@ func (s *slowCall) see(c csrc.InlineCall, now time.Time, limit time.Duration) bo
 	return true
 }
 
-// Watch reports each call that runs for longer than the limit, once, until ended is closed: f gets the
-// function's name, how long it has run at least, and whether it was called inline, in a goroutine of its
-// own.
-func (p *Pool) Watch(ended <-chan struct{}, limit time.Duration, f func(string, time.Duration, bool)) {
+// Watch reports each call that runs for longer than the limit, once, until ended is closed: f gets
+// the function's name, how long it has run at least, and whether it was called inline, in a
+// goroutine of its own.
+func (p *Pool) Watch(
+	ended <-chan struct{}, limit time.Duration, f func(string, time.Duration, bool),
+) {
 	tick := time.NewTicker(limit / 4)
 	defer tick.Stop()
 	seen := make([]slowCall, p.Core.Workers())

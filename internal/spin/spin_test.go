@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// gathers is how often n calls of Gather, of which each finds come values, have let some come together.
+// gathers is how often n calls of Gather, of which each finds come values, have let some come
+// together.
 func gathers(g *Gatherer, n int, come uint32) int {
 	times := 0
 	for range n {
@@ -20,7 +21,8 @@ func gathers(g *Gatherer, n int, come uint32) int {
 func TestGatheringGoesOnAsLongAsItPays(t *testing.T) {
 	var g Gatherer
 	assert.Equal(t, 10, gathers(&g, 10, 5), "several come: each time")
-	assert.Equal(t, 6, gathers(&g, 1+1+1+3+1+7+1+15+1+31+1, 1), "one comes: half as often each time")
+	assert.Equal(t, 6, gathers(&g, 1+1+1+3+1+7+1+15+1+31+1, 1),
+		"one comes: half as often each time")
 	assert.Equal(t, aloneMax, int(g.most.Load()))
 	assert.Equal(t, 10, gathers(&g, 10*(aloneMax+1), 1), "but never quite given up")
 	assert.Equal(t, 1, gathers(&g, aloneMax+1, 2))

@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// A Table holds pointers by id. Finding one takes no lock, and may go on while others change the table.
-// The ids of a Table are either all the caller's (Put, Clear) or all its own (Add, Remove). The zero
-// Table is empty.
+// A Table holds pointers by id. Finding one takes no lock, and may go on while others change the
+// table. The ids of a Table are either all the caller's (Put, Clear) or all its own (Add, Remove).
+// The zero Table is empty.
 type Table[T any] struct {
 	mu    sync.Mutex
 	pages atomic.Pointer[[]atomic.Pointer[page[T]]] // nil: nothing was ever there
