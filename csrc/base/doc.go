@@ -7,7 +7,7 @@
 // (sanitize.h).
 //
 // Memory: guarded stacks in pools (stack.h), the frames of stacks that are shared (frames.h), small
-// blocks (heap.h), and what a coroutine owns besides its stack (extras.h).
+// blocks (heap.h), lists (list.h), and what a coroutine owns besides its stack (extras.h).
 //
 // Coroutines: manual ones, which are resumed by hand (manual.h), the innermost coroutine of a
 // thread (current.h), and the report of a stack overflow (overflow.h).

@@ -4,6 +4,7 @@
 
 #include "kernel/dense.h"
 #include "base/extras.h"
+#include "base/list.h"
 #include "kernel/nowait.h"
 #include "kernel/run.h"
 #include "base/sys.h"
@@ -41,11 +42,8 @@ int coroi_go_name(const char *name, size_t bytes, uint32_t id)
 		return CORO_ENOMEM;
 	n->id = id;
 	memcpy(n->text, name, bytes);
-	struct name *head = at_load_rlx(&names);
-	do {
-		n->next = head;
-		/* release, pairs with coro_go_function: the name is seen whole */
-	} while (!at_cas(&names, &head, n));
+	/* a release, pairs with coro_go_function: the name is seen whole */
+	coroi_lifo_push(&names, n, n->next);
 	return CORO_OK;
 }
 
@@ -302,11 +300,8 @@ struct coroi_rec *coroi_calls_made_locked(struct coroi_worker *w)
 /* offload - F1 to F3. */
 static void offload(struct coro_scheduler *s, struct coroi_call *c)
 {
-	coroi_pending_begin(s, 1); /* F1 */
-	uint64_t head = at_load_rlx(&s->calls.first);
-	do {
-		c->next = head;
-	} while (!at_cas(&s->calls.first, &head, (uintptr_t)c));                 /* F2 */
+	coroi_pending_begin(s, 1);                                               /* F1 */
+	coroi_lifo_push(&s->calls.first, (uintptr_t)c, c->next);                 /* F2 */
 	if (at_load_seq(&s->calls.unwatched) && at_xchg(&s->calls.unwatched, 0)) /* F3 */
 		coroi_event_ring(s->bell.fd);
 }

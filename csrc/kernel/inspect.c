@@ -26,7 +26,7 @@ const char *coro_strerror(int status)
 	case CORO_ABORT:
 		return "aborted";
 	case CORO_EINVAL:
-		return "an argument is out of its range";
+		return "an argument is out of its range, or the object was destroyed";
 	case CORO_EPERM:
 		return "not callable here: outside a coroutine, or on a worker thread";
 	case CORO_ENOMEM:
@@ -36,7 +36,7 @@ const char *coro_strerror(int status)
 	case CORO_ECANCELED:
 		return "canceled, alone or because the scheduler is closing";
 	case CORO_EDEADLK:
-		return "deadlock: coroutines are left that nothing can wake";
+		return "deadlock: coroutines are left that nothing can wake, or the caller holds the lock already";
 	case CORO_ECLOSED:
 		return "the scheduler is closed";
 	case CORO_EBUSY:
@@ -48,7 +48,7 @@ const char *coro_strerror(int status)
 	case CORO_EABORTED:
 		return "the coroutine aborted";
 	case CORO_EOVERFLOW:
-		return "too many permits: let the coroutine park before it is woken again";
+		return "too many permits, or a count out of its range: let them be taken first";
 	case CORO_EFAILED:
 		return "the Go function failed: coro_call_error has the text";
 	case CORO_ETOOBIG:
