@@ -223,7 +223,7 @@ static inline NO_RETURN void go_on(struct coroi_worker *w, void *sp, struct coro
 
 /* shared_stack_of - the shared stack of a coroutine that was copied out. */
 static inline struct coroi_shared_stack *shared_stack_of(struct coroi_dense *d,
-						 const struct coroi_rec *away)
+							 const struct coroi_rec *away)
 {
 	return &d->shared[((const struct coroi_saved *)away->stack)->shared];
 }
