@@ -8,7 +8,8 @@ package csrc
 // #cgo nocallback coro_chan_recv
 // #cgo noescape coroi_gowaiter_new
 // #cgo nocallback coroi_gowaiter_new
-// #include "sync/gowait.h"
+// #include "sync/gochan.h"
+// #include "sync/select.h"
 import "C"
 
 import (

@@ -2,7 +2,12 @@
 
 package csrc
 
-// #include "sync/gowait.h"
+// #include "sync/cond.h"
+// #include "sync/latch.h"
+// #include "sync/mutex.h"
+// #include "sync/once.h"
+// #include "sync/rwlock.h"
+// #include "sync/sem.h"
 import "C"
 
 import (

@@ -1,6 +1,8 @@
 //go:build cgo && linux
 /* cond.c - conditions: whoever waits gives the mutex back meanwhile, and has it again when the wait
  * is over. */
+#include "sync/cond.h"
+
 #include "sync/mutex.h"
 
 struct cond {

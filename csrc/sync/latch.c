@@ -1,6 +1,6 @@
 //go:build cgo && linux
 /* latch.c - latches: all who wait go on when the count is 0. */
-#include "sync/object.h"
+#include "sync/latch.h"
 
 struct latch {
 	struct coroi_object object;

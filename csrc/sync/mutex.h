@@ -12,6 +12,11 @@
 
 #include "sync/object.h"
 
+/* Where Go finds the owner, which it changes itself where nobody waits; and beside the owner: there
+ * may be a queue. */
+#define COROI_MUTEX_OWNER 32
+#define COROI_WAITED      UINT64_C(1)
+
 struct coroi_mutex {
 	struct coroi_object object;
 	struct coroi_waitq queue;
@@ -43,5 +48,11 @@ static inline bool coroi_mutex_swap(struct coroi_mutex *m, uint64_t from, uint64
  * over; then neither deadline nor cancel ends this one. Or NULL. */
 COROI_NOINLINE int coroi_mutex_lock_slow(struct coroi_mutex *m, uint64_t mine, uint64_t deadline,
 					 struct coroi_waiter *again);
+
+/* coroi_mutex_lock_gowaiter - coro_mutex_lock by the owner `owner`, for which g waits. */
+int coroi_mutex_lock_gowaiter(coro_mutex *m, uint64_t owner, struct coroi_gowaiter *g);
+
+/* coroi_mutex_unlock_as - coro_mutex_unlock by the owner `owner`. */
+int coroi_mutex_unlock_as(coro_mutex *m, uint64_t owner);
 
 #endif

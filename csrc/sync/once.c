@@ -1,6 +1,6 @@
 //go:build cgo && linux
 /* once.c - what is done once: by the first who comes, and the others wait until it is done. */
-#include "sync/object.h"
+#include "sync/once.h"
 
 struct once {
 	struct coroi_object object;

@@ -1,6 +1,6 @@
 //go:build cgo && linux
 /* rwlock.c - reader-writer locks: nobody overtakes, so a reader waits behind a writer who waits. */
-#include "sync/object.h"
+#include "sync/rwlock.h"
 
 struct rwlock {
 	struct coroi_object object;

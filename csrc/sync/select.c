@@ -7,6 +7,8 @@
  * word, which decides who serves them: see waitq.h. Afterwards those that are left in a queue are
  * taken out, one after the other: whoever finds one until then passes it over.
  */
+#include "sync/select.h"
+
 #include "sync/chan.h"
 
 struct choice {

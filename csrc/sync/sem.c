@@ -1,6 +1,6 @@
 //go:build cgo && linux
 /* sem.c - semaphores: permits, or a queue of those who wait, each for one. */
-#include "sync/object.h"
+#include "sync/sem.h"
 
 struct sem {
 	struct coroi_object object;
