@@ -261,6 +261,8 @@ func (*Call) Room() uintptr          { return 0 }
 func (*Call) End(Status, uintptr)    {}
 func (*Call) Fail(string)            {}
 
+func WaitName(byte) string { return "" }
+
 func Wake(uint64) Status   { return Again }
 func Cancel(uint64) Status { return Again }
 func Detach(uint64) Status { return Again }

@@ -1,11 +1,11 @@
 // Command coro helps to build programs that bring C coroutines of their own.
 //
-//	go run github.com/organzine/coro/cmd/coro header [-o file]   write coro.h as one file
-//	go run github.com/organzine/coro/cmd/coro info               tell what the C core finds here
+//	go run github.com/organzine/coro/cmd/coro header [-o file]   write coro.h (to the file coro.h)
+//	go run github.com/organzine/coro/cmd/coro info               tell what the core finds here
 //
-// A module that imports coro links its C symbols, but has no include path to its header. Write the
-// header beside the cgo files that need it, and commit it with them. It changes only with the
-// version of coro.
+// A module that imports coro links its C symbols by itself, but has no include path to the header:
+// write coro.h beside the cgo files that need it, and commit it with them. The header changes only
+// with the version of coro.
 package main
 
 import (
@@ -64,10 +64,11 @@ func info(out io.Writer) error {
 	fmt.Fprintf(out, "workers      %d (GOMAXPROCS)\n", st.Workers)
 	fmt.Fprintf(out, "doors        %s\n", choose(st.Membarrier, "asymmetric (membarrier)",
 		"exchange: membarrier is refused here, a switch costs about 5 ns more"))
-	fmt.Fprintf(out, "guards       %s\n", choose(st.LightGuards, "MADV_GUARD_INSTALL: no mapping each",
+	fmt.Fprintf(out, "guards       %s\n", choose(st.LightGuards,
+		"MADV_GUARD_INSTALL: no mapping each",
 		"mprotect: two mappings a stack, limited by vm.max_map_count"))
-	fmt.Fprintf(out, "stack        %d bytes by default, %d to %d\n",
-		coro.StackDefault, coro.StackMin, coro.StackMax)
+	fmt.Fprintf(out, "stack        %d bytes by default, %d to %d\n", coro.StackDefault,
+		coro.StackMin, coro.StackMax)
 	fmt.Fprintf(out, "inline       %d bytes of argument, and of result\n", coro.InlineBytes)
 	return s.Close(context.Background())
 }

@@ -2,6 +2,7 @@
 /* blocking.c - see blocking.h. */
 #include "io/blocking.h"
 
+#include "base/list.h"
 #include "kernel/kernel.h"
 
 #define IDLE_NS      5000000000
@@ -47,26 +48,13 @@ static COROI_NOINLINE struct coroi_thread *here(void)
 
 static void enqueue(struct coroi_pool *p, struct coroi_job *j)
 {
-	j->next = NULL;
-	j->prev = p->last;
-	if (p->last)
-		p->last->next = j;
-	else
-		p->first = j;
-	p->last = j;
+	coroi_dlist_add(p, j);
 	j->queued = true;
 }
 
 static void dequeue(struct coroi_pool *p, struct coroi_job *j)
 {
-	if (j->prev)
-		j->prev->next = j->next;
-	else
-		p->first = j->next;
-	if (j->next)
-		j->next->prev = j->prev;
-	else
-		p->last = j->prev;
+	coroi_dlist_remove(p, j);
 	j->queued = false;
 }
 

@@ -1,8 +1,9 @@
 /*
  * nostack.h - coroutines that are to start, and for which there is no stack. A part of run.c.
  *
- * They wait in their worker's list, at home there, until a coroutine ends that leaves a stack. While one waits anywhere
- * the scheduler is not at rest: the last worker awake tells them that there is none (idle.c).
+ * They await a stack in the list of the worker that is their home, until a coroutine ends and
+ * leaves a stack. While a coroutine awaits a stack on any worker, the scheduler is not at rest: the
+ * last worker awake tells its coroutines that there is none (idle.c).
  */
 #ifndef COROI_NOSTACK_H
 #define COROI_NOSTACK_H
@@ -10,7 +11,7 @@
 #include "kernel/run.h"
 #include "kernel/wait.h"
 
-/* stack_for - a stack for r to start on, or NULL. */
+/* stack_for_locked - a stack for r to start on, or NULL. */
 static inline struct coroi_stack *stack_for_locked(struct coroi_worker *w,
 						   const struct coroi_rec *r)
 {
@@ -18,7 +19,7 @@ static inline struct coroi_stack *stack_for_locked(struct coroi_worker *w,
 				 : coroi_stack_get(&w->stacks, r->class);
 }
 
-/* put_stack - the loop on it is left for ever. */
+/* put_stack_locked - the loop on stack has been left, and will not be entered again. */
 static inline void put_stack_locked(struct coroi_worker *w, struct coroi_stack *stack)
 {
 	if (coroi_unlikely(stack->serves == COROI_DENSE))
@@ -27,14 +28,15 @@ static inline void put_stack_locked(struct coroi_worker *w, struct coroi_stack *
 		coroi_stack_put(&w->stacks, stack);
 }
 
-/* starve - there is no stack for r: it waits for one, at home here. */
+/* await_stack_locked - there is no stack for r: r awaits one, at home here. */
 COROI_COLD static void await_stack_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
 	coroi_list_add(&w->awaiting_stack, r);
-	/* with P4 of idle.c: it does not rest while somebody starves */
+	/* Sequentially consistent, with P4 of idle.c: while it is not 0, there is no rest. */
 	at_add(&w->sched->awaiting_stack, 1);
 }
 
+/* take_awaiting_locked - the first that awaits a stack; NULL: none does. */
 static struct coroi_rec *take_awaiting_locked(struct coroi_worker *w)
 {
 	struct coroi_rec *r = coroi_list_take(&w->awaiting_stack);
@@ -43,7 +45,8 @@ static struct coroi_rec *take_awaiting_locked(struct coroi_worker *w)
 	return r;
 }
 
-/* end_starved - all that starve end unstarted. */
+/* end_awaiting_locked - all of w that await a stack end unstarted. why: COROI_F_NO_STACK or
+ * COROI_F_CANCELED. */
 static void end_awaiting_locked(struct coroi_worker *w, uint8_t why)
 {
 	for (struct coroi_rec *r; (r = take_awaiting_locked(w));) {
@@ -52,7 +55,7 @@ static void end_awaiting_locked(struct coroi_worker *w, uint8_t why)
 	}
 }
 
-/* end_canceled - the waiting for a stack ones in front that are cancelled end unstarted. */
+/* end_canceled_locked - those at the front that are cancelled end unstarted. */
 static inline void end_canceled_locked(struct coroi_worker *w)
 {
 	while (w->awaiting_stack.count &&
@@ -63,8 +66,8 @@ static inline void end_canceled_locked(struct coroi_worker *w)
 	}
 }
 
-/* unstarve_with_stack - a waiting for a stack coroutine and, in r->stack, a stack for it; NULL:
- * none, or none to be had. */
+/* take_awaiting_with_stack_locked - the first that awaits a stack, with a stack in r->stack. NULL:
+ * none awaits a stack, or there is still none to be had. */
 COROI_COLD static struct coroi_rec *take_awaiting_with_stack_locked(struct coroi_worker *w)
 {
 	if (w->cancel)

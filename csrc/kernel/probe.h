@@ -1,11 +1,11 @@
 /*
- * probe.h - events in the life of coroutines, for tracing. Built with -DCOROI_PROBES, each calls
- * coroi_probe; in other builds a probe is nothing.
+ * probe.h - events in the life of coroutines, for tracing. Built with -DCOROI_PROBES, each event
+ * calls coroi_probe. In other builds a probe is nothing.
  */
 #ifndef COROI_PROBE_H
 #define COROI_PROBE_H
 
-/* X(identifier, name): a coroutine is spawned (with a record), starts, waits, is woken, moves to
+/* X(identifier, name): a coroutine is spawned (has got a record), starts, waits, is woken, moves to
  * another worker, ends. */
 #define COROI_PROBES_OF(X) \
 	X(SPAWN, "spawn")  \
@@ -20,8 +20,8 @@ enum coroi_probe_event {
 #ifdef COROI_PROBES
 struct coroi_rec;
 
-/* coroi_probe - called at each event, in the door of r's home or where r is its caller's alone;
- * NULL: nobody asks. It must not wait, nor enter a door. Set before any scheduler is made. */
+/* coroi_probe - called at each event, in the door of r's home or while no other thread knows r. It
+ * must not wait, nor enter a door. Set before any scheduler is made; NULL: nothing is called. */
 extern void (*coroi_probe)(enum coroi_probe_event event, const struct coroi_rec *r);
 
 #define COROI_PROBE(event, r)                                  \

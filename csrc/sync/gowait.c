@@ -52,9 +52,6 @@ void coroi_gowaiter_wake(struct coroi_gowaiter *g)
 		coroi_event_send_to(body, gen);
 		return;
 	}
-	uint64_t *gowaiters = coroi_gowaiters(s), head = at_load_rlx(gowaiters);
-	do {
-		g->next = head;
-	} while (!at_cas(gowaiters, &head, (uintptr_t)g));
+	coroi_lifo_push(coroi_gowaiters(s), (uintptr_t)g, g->next);
 	coroi_bell_ring(s);
 }

@@ -35,6 +35,7 @@
 #ifndef COROI_WAITQ_H
 #define COROI_WAITQ_H
 
+#include "base/list.h"
 #include "base/lock.h"
 #include "kernel/kernel.h"
 
@@ -266,27 +267,12 @@ static inline struct coroi_waitq *coroi_waiter_queue(const struct coroi_waiter *
 static inline void coroi_waitq_add(struct coroi_waitq *q, struct coroi_waiter *x)
 {
 	x->queue = (uint8_t)((char *)q - (char *)x->object);
-	x->next = NULL;
-	x->prev = q->last;
-	if (coroi_unlikely(q->last != NULL))
-		q->last->next = x;
-	else
-		q->first = x;
-	q->last = x;
+	coroi_dlist_add(q, x);
 }
 
 static inline void coroi_waitq_remove(struct coroi_waiter *x)
 {
-	struct coroi_waitq *q = coroi_waiter_queue(x);
-
-	if (x->prev)
-		x->prev->next = x->next;
-	else
-		q->first = x->next;
-	if (x->next)
-		x->next->prev = x->prev;
-	else
-		q->last = x->prev;
+	coroi_dlist_remove(coroi_waiter_queue(x), x);
 	x->queue = 0;
 }
 
@@ -295,11 +281,7 @@ static inline struct coroi_waiter *coroi_waitq_take(struct coroi_waitq *q)
 	for (struct coroi_waiter *x; (x = q->first);) {
 		uint32_t none = 0;
 		coroi_prefetchw(x); /* perhaps from afar: it is read, and then written */
-		q->first = x->next;
-		if (coroi_unlikely(x->next != NULL))
-			x->next->prev = NULL;
-		else
-			q->last = NULL;
+		coroi_dlist_remove_first(q, x);
 		x->queue = 0;
 		if (!x->several || at_cas(&x->several->chosen, &none, x->n + 1u))
 			return x;
@@ -328,12 +310,7 @@ struct coroi_chain {
 
 static inline void coroi_chain_add(struct coroi_chain *c, struct coroi_waiter *x)
 {
-	x->next = NULL;
-	if (c->first)
-		c->last->next = x;
-	else
-		c->first = x;
-	c->last = x;
+	coroi_fifo_add(c, x, next);
 }
 
 static inline void coroi_chain_wake(const struct coroi_chain *c)
