@@ -2,7 +2,7 @@
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 BUILD_PACKAGES := gcc libc6-dev libgmp-dev
-TEST_PACKAGES := $(BUILD_PACKAGES) clang libclang-rt-14-dev gdb spin valgrind
+TEST_PACKAGES := $(BUILD_PACKAGES) clang libclang-rt-14-dev clang-format gdb patch spin valgrind
 ARM64_PACKAGES := $(BUILD_PACKAGES) gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 EMULATOR := qemu-aarch64 -L /usr/aarch64-linux-gnu
 SIDE_BY_SIDE := -j$(shell nproc) # to build: what runs afterwards is one thing
@@ -21,9 +21,19 @@ run: deps-run ## the main job: coroutines against goroutines, as tables; under a
 .PHONY: test
 test: deps-test check models-quick test-c asan tsan-short memcheck-short test-faults test-gdb explore-quick test-go test-race test-hostile stress-short ## everything that CI runs
 
+C_FILES = $$(git ls-files '*.c' '*.h')
+
+.PHONY: format
+format: ## lay the Go and C code out
+	gofmt -w $$(git ls-files '*.go')
+	clang-format -i $(C_FILES)
+
 .PHONY: check
-check: ## formatting, go vet, staticcheck
+check: ## layout of the code, go vet, staticcheck
 	@bad=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$bad" || { echo "not gofmt'ed: $$bad"; exit 1; }
+	clang-format --dry-run -Werror $(C_FILES)
+	scripts/rooms.sh
+	scripts/words.sh
 	go vet ./... ./bench/...
 	CGO_ENABLED=0 go vet .
 	go run $(STATICCHECK) ./... ./bench/...
@@ -59,7 +69,7 @@ memcheck: ## the C tests under Valgrind
 
 .PHONY: memcheck-short
 memcheck-short:
-	CORO_TEST_SCALE=0.01 $(MAKE) $(SIDE_BY_SIDE) -C csrc/test memcheck T='bare_* stack_call_* join_results* end_of_* sched_first*'
+	CORO_TEST_SCALE=0.01 $(MAKE) $(SIDE_BY_SIDE) -C csrc/test memcheck T='manual_* stack_call_* join_results* end_of_* sched_first*'
 
 .PHONY: test-gdb
 test-gdb: ## what gdb shows of coroutines; needs leave to trace processes
@@ -146,6 +156,17 @@ ring: deps-run ## rings of coroutines, goroutines, threads and C++20 coroutines:
 .PHONY: bench-json
 bench-json: deps-run ## every measurement as one JSON object a line
 	go run ./bench -json
+
+OLD ?= HEAD
+NEW ?= .
+
+.PHONY: compare
+compare: deps-run ## whether commit NEW (the work tree) is slower than OLD (HEAD), by the experiments RUN
+	go run ./bench/compare '$(OLD)' '$(NEW)' $(if $(RUN),-run '$(RUN)')
+
+.PHONY: compare-check
+compare-check: deps-run ## that compare finds a planted slow-down, and nothing where nothing is; 2 min
+	go run ./bench/compare -check
 
 .PHONY: docker
 docker: ## build the container image

@@ -95,14 +95,14 @@ func TestRunTellsThoseWithoutAStackAfterTheLastGoBody(t *testing.T) {
 	s := newScheduler(t, coro.WithPaused(), coro.WithWorkers(2), coro.WithStackLimit(oneStack))
 	holds, err := park.Start(s, coro.None{})
 	require.NoError(t, err)
-	var starves *coro.Task[coro.None]
+	var waiter *coro.Task[coro.None]
 	body := goes(t, s, func(*coro.Coroutine) error {
 		parked(t, s, 1)
-		starves, err = empty.Start(s, coro.None{})
+		waiter, err = empty.Start(s, coro.None{})
 		eventually(t, func() bool {
 			st := s.Stats()
 			return st.AwaitingStack == 1 && st.Awake == 1
-		}, "one starves, and only this is awake")
+		}, "one awaits a stack, and only this is awake")
 		return err
 	})
 	var deadlock *coro.DeadlockError
@@ -110,7 +110,7 @@ func TestRunTellsThoseWithoutAStackAfterTheLastGoBody(t *testing.T) {
 	assert.Equal(t, 1, deadlock.Count)
 	_, err = wait(t, body)
 	require.NoError(t, err)
-	assert.Equal(t, coro.ErrNoMemory, starves.Err())
+	assert.Equal(t, coro.ErrNoMemory, waiter.Err())
 	require.NoError(t, holds.Wake())
 	require.NoError(t, s.Run(soon(t)))
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/organzine/coro/csrc"
 )
 
 const outsideMain = `package main
@@ -137,9 +139,7 @@ func TestAnotherModuleBringsItsOwnCoroutines(t *testing.T) {
 	o.run("go", "run", "github.com/organzine/coro/cmd/coro", "header")
 	written, err := os.ReadFile(filepath.Join(o.dir, "coro.h"))
 	require.NoError(t, err)
-	ours, err := os.ReadFile("csrc/coro.h")
-	require.NoError(t, err)
-	require.Equal(t, string(ours), string(written))
+	require.Equal(t, csrc.Header(), string(written))
 
 	assert.Equal(t, "42 <nil>\n", o.run("go", "run", "."))
 	o.run("go", "vet", ".")

@@ -173,14 +173,6 @@ func (s *Scheduler) deadlock() error {
 	return &DeadlockError{n, list}
 }
 
-// waitNames has the words for the letters of coro_blocked.
-var waitNames = map[byte]string{
-	'p': "park", 'j': "join", 'g': "call", 't': "sleep",
-	's': "semaphore", 'm': "mutex", 'r': "read lock", 'w': "write lock", 'c': "condition",
-	'l': "latch", 'o': "once", 'b': "blocking call",
-	'>': "send", '<': "receive", '?': "select",
-}
-
 // Blocked returns the coroutines that wait now, at most limit of them, and how many there are. It
 // stops each worker while it looks at every record.
 func (s *Scheduler) Blocked(limit int) ([]BlockedCoroutine, int) {
@@ -188,7 +180,8 @@ func (s *Scheduler) Blocked(limit int) ([]BlockedCoroutine, int) {
 	list, n := s.core.Blocked(min(limit, s.core.Stats().Records))
 	out := make([]BlockedCoroutine, len(list))
 	for i, b := range list {
-		out[i] = BlockedCoroutine{Handle(b.Handle), funcName(b.Fn), b.Worker, waitNames[b.Waits]}
+		out[i] = BlockedCoroutine{Handle(b.Handle), funcName(b.Fn), b.Worker,
+			csrc.WaitName(b.Waits)}
 	}
 	bodies, more := s.executors.blocked(limit - len(out))
 	runtime.KeepAlive(s)

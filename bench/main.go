@@ -5,6 +5,8 @@
 //	go run ./bench -run 'spawn|yield'  those whose name matches
 //	go run ./bench -json               one object per measurement, one per line
 //	go run ./bench -run ring -lifo     the experiment "ring" can be told how; -help has all of that
+//	go run ./bench -rows '^coro/'      the rows whose name, as -list has it, matches
+//	go run ./bench/compare OLD NEW     whether one commit is slower than another
 //
 // Every row does a fixed amount of work, at least five times; what is printed is the median. Before each
 // measured run the row does the same work once without being counted, on threads of its own that are gone
@@ -35,7 +37,9 @@ func run(args []string, out io.Writer) error {
 	pattern := flags.String("run", "", "only experiments whose name matches this `regexp`")
 	asJSON := flags.Bool("json", false, "one JSON object per measurement, one per line")
 	list := flags.Bool("list", false, "list experiments and rows, measure nothing")
+	rows := flags.String("rows", "", "only rows whose name, as -list has it, matches this `regexp`")
 	runs := flags.Int("runs", harness.MinRuns, "runs of each row")
+	once := flags.Bool("once", false, "one run of each row: for bench/compare, which takes medians over processes")
 	var o experiments.Options
 	ringFlags(flags, &o.Ring)
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
@@ -46,7 +50,9 @@ func run(args []string, out io.Writer) error {
 	if flags.NArg() > 0 {
 		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
-	if *runs < harness.MinRuns {
+	if *once {
+		*runs = 1
+	} else if *runs < harness.MinRuns {
 		return fmt.Errorf("-runs %d: a median takes at least %d", *runs, harness.MinRuns)
 	}
 	if err := o.Ring.Check(); err != nil {
@@ -58,6 +64,9 @@ func run(args []string, out io.Writer) error {
 	}
 	selected, err := harness.Select(all, *pattern)
 	if err != nil {
+		return err
+	}
+	if selected, err = harness.WithRows(selected, *rows); err != nil {
 		return err
 	}
 	if *list {

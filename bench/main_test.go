@@ -75,10 +75,25 @@ func TestJSONOfSmallRings(t *testing.T) {
 	assert.Equal(t, 1, found["coro loose plain bytes_each"])
 }
 
+func TestOneRunOfSomeRows(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, run([]string{"-json", "-once", "-run", "^switch$", "-rows", "^coro/pair "}, &out))
+	var m struct {
+		System, Variant string
+		Runs            int
+	}
+	dec := json.NewDecoder(&out)
+	require.NoError(t, dec.Decode(&m))
+	assert.Equal(t, "coro pair", m.System+" "+m.Variant)
+	assert.Equal(t, 1, m.Runs)
+	assert.False(t, dec.More())
+}
+
 func TestMistakesOnTheCommandLine(t *testing.T) {
 	var out bytes.Buffer
 	assert.ErrorContains(t, run([]string{"-runs", "4"}, &out), "at least 5")
 	assert.ErrorContains(t, run([]string{"-run", "nothing"}, &out), "nothing")
+	assert.ErrorContains(t, run([]string{"-rows", "nothing"}, &out), "nothing")
 	assert.ErrorContains(t, run([]string{"spawn"}, &out), "spawn")
 	assert.ErrorContains(t, run([]string{"-members", "4"}, &out), "-rings")
 	assert.ErrorContains(t, run([]string{"-rings", "4", "-members", "1"}, &out), "-members 1")

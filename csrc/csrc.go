@@ -9,15 +9,16 @@
 package csrc
 
 /*
-#cgo CFLAGS: -std=gnu11 -D_GNU_SOURCE -O2 -fno-omit-frame-pointer -Wall -pthread
+#cgo CFLAGS: -std=gnu11 -D_GNU_SOURCE -O2 -fno-omit-frame-pointer -Wall -pthread -I${SRCDIR} -I${SRCDIR}/include
 #cgo LDFLAGS: -pthread
-#include "gobell.h"
-#include "dense.h"
-#include "idle.h"
-#include "inbox.h"
-#include "life.h"
-#include "overflow.h"
-#include "wait.h"
+#include "kernel/gobell.h"
+#include "kernel/dense.h"
+#include "kernel/idle.h"
+#include "kernel/inbox.h"
+#include "kernel/life.h"
+#include "base/overflow.h"
+#include "kernel/wait.h"
+#include "sync/gowait.h"
 
 static int coroi_go_new(coro_scheduler **out, coro_options o, const char *name, const uint16_t *cpus)
 {
@@ -50,14 +51,8 @@ static int coroi_go_resume(coro_t *co, int64_t send, int64_t *received)
 import "C"
 
 import (
-	_ "embed"
 	"unsafe"
 )
-
-// Header is the text of coro.h.
-//
-//go:embed coro.h
-var Header string
 
 func init() {
 	// After Go's own handler, which gets every signal that is not an overflow, and those too.
@@ -117,7 +112,8 @@ type Options struct {
 
 // Scheduler is a coro_scheduler. Its memory stays until Destroy.
 type Scheduler struct {
-	c *C.coro_scheduler
+	c         *C.coro_scheduler
+	gowaiters *uint64 // where the list of goroutines that have waited begins, in C
 }
 
 // New is coro_scheduler_init. It may be called from any goroutine.
@@ -154,6 +150,9 @@ func New(o Options) (*Scheduler, Status) {
 		shared_stack_bytes: C.size_t(o.DenseStack),
 		cpu_count:          C.uint32_t(len(o.CPUs)),
 	}, (*C.char)(unsafe.Pointer(&name[0])), cpus))
+	if status == OK {
+		s.gowaiters = (*uint64)(C.coroi_gowaiters(s.c))
+	}
 	return s, status
 }
 
@@ -220,6 +219,9 @@ func (s *Scheduler) Trim() int {
 	crossing()
 	return int(C.coro_scheduler_trim(s.c))
 }
+
+// WaitName is coro_wait_name: the word for a kind of wait in Blocked.
+func WaitName(kind byte) string { return C.GoString(C.coro_wait_name(C.uint32_t(kind))) }
 
 // Blocked is coro_blocked.
 type Blocked struct {

@@ -6,9 +6,9 @@ package csrc
 // #cgo nocallback coroi_go_inside
 // #cgo noescape coroi_call_fail
 // #cgo nocallback coroi_call_fail
-// #include "gocall.h"
-// #include "idle.h"
-// #include "life.h"
+// #include "kernel/gocall.h"
+// #include "kernel/idle.h"
+// #include "kernel/life.h"
 //
 // // For a pointer to C's memory cgo would look each time where it leads.
 // static inline _Bool work(uintptr_t w) { return coroi_work((struct coroi_worker *)w); }
@@ -71,7 +71,7 @@ func (l *Calls) Next() bool {
 }
 
 // ID is that of the scheduler.
-func (l Calls) ID() uint32 { return uint32(l.w.sched.go_id) - 1 }
+func (l Calls) ID() uint32 { return uint32(l.w.sched.bell.go_id) - 1 }
 
 // Len is how many there are. At is one of them.
 func (l Calls) Len() int { return int(l.w.calls_count) }
@@ -95,7 +95,7 @@ type InlineCall struct {
 }
 
 // SetID sets what Calls.ID returns for this scheduler. Nothing was spawned yet.
-func (s *Scheduler) SetID(id uint32) { s.c.go_id = C.uint32_t(id) + 1 }
+func (s *Scheduler) SetID(id uint32) { s.c.bell.go_id = C.uint32_t(id) + 1 }
 
 // Inside tells whether the caller is inside an inline call of this scheduler's.
 func (s *Scheduler) Inside() bool {
@@ -153,18 +153,18 @@ func (c *Call) IsCanceled() bool {
 
 // CallsCanceled tells, once, that a coroutine was canceled that may be calling.
 func (s *Scheduler) CallsCanceled() bool {
-	canceled := (*uint32)(unsafe.Pointer(&s.c.calls_canceled))
+	canceled := (*uint32)(unsafe.Pointer(&s.c.calls.canceled))
 	return atomic.LoadUint32(canceled) != 0 && atomic.SwapUint32(canceled, 0) != 0
 }
 
 // HasCalls tells whether there are offloaded calls that nobody has taken.
 func (s *Scheduler) HasCalls() bool {
-	return atomic.LoadUint64((*uint64)(unsafe.Pointer(&s.c.calls))) != 0
+	return atomic.LoadUint64((*uint64)(unsafe.Pointer(&s.c.calls.first))) != 0
 }
 
 // TakeCalls takes them all. The list is a Call and those that After leads to, in the order of calling.
 func (s *Scheduler) TakeCalls() *Call {
-	node := atomic.SwapUint64((*uint64)(unsafe.Pointer(&s.c.calls)), 0)
+	node := atomic.SwapUint64((*uint64)(unsafe.Pointer(&s.c.calls.first)), 0)
 	list := uint64(0)
 	for node != 0 {
 		c := *(**Call)(unsafe.Pointer(&node))
@@ -186,7 +186,7 @@ func (s *Scheduler) Watch(watched bool) {
 	if !watched {
 		unwatched = 1
 	}
-	asm.StoreSeq((*uint32)(unsafe.Pointer(&s.c.calls_unwatched)), unwatched)
+	asm.StoreSeq((*uint32)(unsafe.Pointer(&s.c.calls.unwatched)), unwatched)
 }
 
 // Complete is F6 of gocall.h: the call has ended, and is gone after this.

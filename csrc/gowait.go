@@ -8,7 +8,7 @@ package csrc
 // #cgo nocallback coro_chan_recv
 // #cgo noescape coroi_gowaiter_new
 // #cgo nocallback coroi_gowaiter_new
-// #include "gowait.h"
+// #include "sync/gowait.h"
 import "C"
 
 import (
@@ -205,7 +205,7 @@ func (g GoWaiter) Free() {
 
 // GoWaiters takes the list of goroutines that have waited, and appends their ids. They may be freed then.
 func (s *Scheduler) GoWaiters(ids []uint32) []uint32 {
-	node := atomic.SwapUint64((*uint64)(unsafe.Pointer(&s.c.gowaiters)), 0)
+	node := atomic.SwapUint64(s.gowaiters, 0)
 	for node != 0 {
 		g := *(**C.struct_coroi_gowaiter)(unsafe.Pointer(&node))
 		node = uint64(g.next)

@@ -8,9 +8,9 @@ package csrc
 // #cgo nocallback coroi_goworker_park
 // #cgo noescape coroi_goworker_end
 // #cgo nocallback coroi_goworker_end
-// #include "idle.h"
-// #include "goworker.h"
-// #include "wait.h"
+// #include "kernel/idle.h"
+// #include "kernel/goworker.h"
+// #include "kernel/wait.h"
 import "C"
 
 import (

@@ -2,7 +2,7 @@
 
 package csrc
 
-// #include "wait.h"
+// #include "kernel/wait.h"
 import "C"
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/organzine/coro/internal/asm"
 )
 
-// The join word, see join.c: generation << 32 | kind << 30 | index.
+// The join word, see join.c: generation << 32 | kind << 29 | index.
 const (
 	joinKindShift = C.COROI_JOIN_KIND_SHIFT
 	joinCoroutine = uint64(C.COROI_JOIN_COROUTINE) << joinKindShift
@@ -63,7 +63,7 @@ func (j Joinable) Register(id uint32) bool {
 	return atomic.CompareAndSwapUint64(joinWord(j.r), j.gen, j.gen|joinGo|uint64(id))
 }
 
-// Count has the end, for which the id is registered, hold an pending-work token, for whoever takes the id from the list to end by EndPending. False:
+// Count has the end, for which the id is registered, hold a pending-work token, for whoever takes the id from the list to end by EndPending. False:
 // the end has come, without one.
 func (j Joinable) Count(id uint32) bool {
 	word := j.gen | joinGo | uint64(id)
@@ -98,16 +98,16 @@ func (j Joinable) collect(result unsafe.Pointer, n uintptr) Status {
 
 // Arm says that the bell is to be rung from now on: Go is about to sleep. What was done before is still to be
 // looked at once.
-func (s *Scheduler) Arm() { asm.StoreSeq((*uint32)(unsafe.Pointer(&s.c.go_sleeps)), 1) }
+func (s *Scheduler) Arm() { asm.StoreSeq((*uint32)(unsafe.Pointer(&s.c.bell.go_sleeps)), 1) }
 
 // WaitRest counts the goroutines that want the bell at each rest.
 func (s *Scheduler) WaitRest(n int32) {
-	atomic.AddUint32((*uint32)(unsafe.Pointer(&s.c.go_waits_rest)), uint32(n))
+	atomic.AddUint32((*uint32)(unsafe.Pointer(&s.c.bell.waits_rest)), uint32(n))
 }
 
 // Done takes the list of ended coroutines and appends the ids that were registered with them.
 func (s *Scheduler) Done(ids []uint32) []uint32 {
-	node := atomic.SwapUint64((*uint64)(unsafe.Pointer(&s.c.done)), 0)
+	node := atomic.SwapUint64((*uint64)(unsafe.Pointer(&s.c.bell.done)), 0)
 	for node != 0 {
 		r := *(**record)(unsafe.Pointer(&node))
 		node = uint64(r.next)

@@ -8,10 +8,10 @@ package csrc
 // #cgo nocallback coroi_batch_open
 // #cgo noescape coroi_slab_grant
 // #cgo nocallback coroi_slab_grant
-// #include "idle.h"
-// #include "inbox.h"
-// #include "spawn.h"
-// #include "wait.h"
+// #include "kernel/idle.h"
+// #include "kernel/inbox.h"
+// #include "kernel/spawn.h"
+// #include "kernel/wait.h"
 import "C"
 
 import (

@@ -2,7 +2,7 @@
 
 package csrc
 
-// #include "gowait.h"
+// #include "sync/gowait.h"
 import "C"
 
 import (

@@ -1,32 +1,37 @@
 /*
- * chan.pml - who waits at an object, and who serves whom: Q1 to Q4 of csrc/waitq.h, with the waits at several objects of
- * csrc/select.c.
+ * chan.pml - waiters at an object, and the processes that serve them: Q1 to Q4 of waitq.h, with the
+ * waits at several objects of select.c.
  *
- * Two channels without room. One receiver waits at both (coro_select), one at the first; a sender for each channel. Whoever
- * finds nobody waits, and gives up at any moment, or (-DPATIENT) never.
+ * There are two channels without room. One receiver waits at both (coro_select), and one at the
+ * first. Each channel has a sender. A sender or a receiver that finds nobody waits. It gives up at
+ * any moment, or (-DPATIENT) never.
  *
  * What is abstracted
- *   memory    sequentially consistent: all but `chosen` is under a lock, and the event orders the rest.
- *   queues    sets: whoever is taken may be any of them.
- *   events    a counter for each that waits; how an event comes to it is wake.pml's matter, as is that a cancel and a deadline
- *             are alike.
- *   values    each sent once, numbered.
+ *   memory    is sequentially consistent: everything but `chosen` is under a lock, and the event
+ *             orders the rest.
+ *   queues    are sets: any waiter of a queue may be taken.
+ *   events    are a counter for each process that waits. wake.pml shows how an event comes, and
+ *             that a cancel and a deadline are alike.
+ *   values    are numbered. Each is sent once.
  *
  * What is claimed
- *   - a value is received by one, and by the one to whom it was given; who gives up has sent, or received, nothing
- *   - a waiter is looked at only as long as it is there: until the one that waits has gone on (LIVE)
- *   - each wait has one event, or none if it was given up: none is left over (ONE_EVENT, and the end)
- *   - one that lingers is fired, or has an event, not both, and not neither (the end)
- *   - PATIENT: when nothing moves any more, none waits to send where one waits to receive
+ *   - One process receives a value, the one to which it was given. A process that gives up has sent
+ *     or received nothing.
+ *   - A waiter is looked at only while it exists: until the process that waits has gone on (LIVE).
+ *   - Each wait has one event, or none if it was given up. No event is left over (ONE_EVENT, and
+ *     the end).
+ *   - A waiter that spins is fired or has an event, never both, and never neither (the end).
+ *   - PATIENT: when nothing moves any more, no sender waits where a receiver waits.
  *
- * Mutants: MUTANT_NO_CLAIM, MUTANT_BLIND_CLAIM, MUTANT_BLIND_WITHDRAW, MUTANT_BLIND_LEAVE, MUTANT_NO_DEQUEUE, MUTANT_BARE_DEQUEUE,
- * MUTANT_LATE_VALUE, MUTANT_ONE_LOCK, MUTANT_BLIND_FIRE, MUTANT_BLIND_TAKE_BACK.
+ * Mutants: MUTANT_NO_CLAIM, MUTANT_BLIND_CLAIM, MUTANT_BLIND_WITHDRAW, MUTANT_BLIND_LEAVE,
+ * MUTANT_NO_DEQUEUE, MUTANT_UNLOCKED_DEQUEUE, MUTANT_LATE_VALUE, MUTANT_ONE_LOCK,
+ * MUTANT_BLIND_FIRE, MUTANT_BLIND_TAKE_BACK.
  */
 #define CHANS 2
 #define LEFT 255
 
-/* Who waits: the receiver at both, the one at the first, the senders. A waiter: by its number; the first two are those of the
- * receiver at both. */
+/* The processes that wait: the receiver at both, the receiver at the first, the senders. A waiter
+ * is its number. The first two waiters are those of the receiver at both. */
 #define BOTH 0
 #define ONE 1
 #define SENDER 2 /* + channel */
@@ -37,13 +42,13 @@ bool queued[WAITERS];
 bool live[WAITERS];
 byte value[WAITERS];
 byte chosen;            /* of BOTH: waiter + 1, or LEFT */
-byte event[4];
-byte word[WAITERS];     /* Q4; BOTH has one, the first */
+byte event[4];          /* by process */
+byte word[WAITERS];     /* the event word of Q4; BOTH has one, the first */
 #define NONE 0
 #define FIRED 1
-#define LINGERS 2
+#define SPINS 2
 
-byte sent, received;    /* how often */
+byte sent, received;    /* values */
 bool got[8];            /* by value */
 
 #define chan_of(x) (x < 2 -> x : (x == 2 -> 0 : x - 3))
@@ -59,23 +64,23 @@ inline send_event(who)
 	atomic { assert(event[who] == 0); event[who]++ } /* ONE_EVENT */
 }
 
-/* wake - Q2, after the lock. */
+/* wake - Q2, after the lock. x is a waiter. */
 inline wake(x)
 {
 	LIVE(x);
 	if
 #ifdef MUTANT_BLIND_FIRE
-	:: word[word_of(x)] == LINGERS -> word[word_of(x)] = FIRED
+	:: word[word_of(x)] == SPINS -> word[word_of(x)] = FIRED
 #else
-	:: atomic { word[word_of(x)] == LINGERS -> word[word_of(x)] = FIRED }
+	:: atomic { word[word_of(x)] == SPINS -> word[word_of(x)] = FIRED }
 #endif
-	:: atomic { word[word_of(x)] != LINGERS -> skip }
+	:: atomic { word[word_of(x)] != SPINS -> skip }
 		send_event(owner_of(x))
 	fi
 }
 
-/* linger - Q4, by the owner of x (of BOTH: the first), for however long. */
-inline linger(x, fired)
+/* spin_for_event - Q4, by the owner of x (of BOTH: the first waiter), for any time. */
+inline spin_for_event(x, fired)
 {
 	fired = false;
 	if
@@ -88,7 +93,7 @@ inline linger(x, fired)
 	fi
 }
 
-/* take_receiver - Q2: x becomes a waiter at channel c that still waits, or WAITERS. In the lock. */
+/* take_receiver - Q2: x becomes a waiter that still waits at channel c, or WAITERS. In the lock. */
 inline take_receiver(c, x)
 {
 	do
@@ -118,7 +123,7 @@ inline take_receiver(c, x)
 
 inline receive(v) { atomic { assert(!got[v]); got[v] = true; received++ } }
 
-/* await_event - gave_up: it has ended before the event came, and may take its waiter back. */
+/* await_event - gave_up: the wait has ended before the event, and the waiter may be taken back. */
 inline await_event(who, gave_up)
 {
 	gave_up = false;
@@ -155,13 +160,18 @@ proctype sender(byte c; byte n)
 #endif
 			sent++
 		:: else -> /* Q1 */
-			atomic { assert(event[SENDER + c] == 0); live[me] = true; value[me] = v; queued[me] = true };
+			atomic {
+				assert(event[SENDER + c] == 0);
+				live[me] = true;
+				value[me] = v;
+				queued[me] = true
+			};
 			if
-			:: word[me] = LINGERS
+			:: word[me] = SPINS
 			:: word[me] = NONE
 			fi;
 			leave(c);
-			linger(me, fired);
+			spin_for_event(me, fired);
 			if
 			:: fired -> gave_up = false
 			:: else -> await_event(SENDER + c, gave_up)
@@ -193,7 +203,7 @@ proctype sender(byte c; byte n)
 	}
 }
 
-/* take_sender - x becomes a sender that waits at c, or WAITERS. In the lock. */
+/* take_sender - x becomes a sender that waits at channel c, or WAITERS. In the lock. */
 inline take_sender(c, x)
 {
 	if
@@ -218,13 +228,18 @@ proctype one(byte n)
 			wake(x);
 			receive(v)
 		:: else ->
-			atomic { assert(event[ONE] == 0); live[2] = true; value[2] = 0; queued[2] = true };
+			atomic {
+				assert(event[ONE] == 0);
+				live[2] = true;
+				value[2] = 0;
+				queued[2] = true
+			};
 			if
-			:: word[2] = LINGERS
+			:: word[2] = SPINS
 			:: word[2] = NONE
 			fi;
 			leave(0);
-			linger(2, fired);
+			spin_for_event(2, fired);
 			if
 			:: fired -> gave_up = false
 			:: else -> await_event(ONE, gave_up)
@@ -251,17 +266,17 @@ proctype one(byte n)
 	}
 }
 
-/* dequeue - a waiter of BOTH, at the channel of that number, unless it was the one that was taken out. */
+/* dequeue - take the waiter of BOTH at channel c out, unless it was taken out before. */
 inline dequeue(c)
 {
 	if
 	:: atomic { chosen == c + 1 -> skip }
 	:: atomic { chosen != c + 1 -> skip }
-#ifndef MUTANT_BARE_DEQUEUE
+#ifndef MUTANT_UNLOCKED_DEQUEUE
 		enter(c);
 #endif
 		queued[c] = false;
-#ifndef MUTANT_BARE_DEQUEUE
+#ifndef MUTANT_UNLOCKED_DEQUEUE
 		leave(c)
 #endif
 	fi
@@ -300,14 +315,14 @@ proctype both(byte n)
 				queued[0] = true; queued[1] = true
 			};
 			if
-			:: word[0] = LINGERS
+			:: word[0] = SPINS
 			:: word[0] = NONE
 			fi;
 #ifndef MUTANT_ONE_LOCK
 			leave(1);
 #endif
 			leave(0);
-			linger(0, fired);
+			spin_for_event(0, fired);
 			if
 			:: fired -> gave_up = false
 			:: else -> await_event(BOTH, gave_up)

@@ -1,36 +1,47 @@
 /*
- * door.pml - the asymmetric lock of a worker, and stealing through it: D1 to D6 and T1 to T6 of csrc/door.h.
+ * door.pml - the asymmetric lock of a worker, and stealing through the lock: D1 to D6 and T1 to T6
+ * of door.h.
  *
- * One owner, THIEVES thieves (worker ids 1...), one foreign locker (coroi_door_lock), one sender of mail.
+ * The threads are one owner, THIEVES thieves (worker ids 1...), one foreign locker
+ * (coroi_door_lock), and one sender of remote wakes.
  *
  * What is as in the code
- *   req            the same word, with the same encoding, changed by the same compare-and-swaps
- *   owner          coroi_door_enter, coroi_door_try (a door that is not free: leave, then enter), coroi_door_slow
- *                  with its futex and WAITER bit, coroi_door_leave
- *   thief          coroi_door_knock; then steal() and take() of search.c: a gift, or by force the queue, and if that is
- *                  empty the slot and the mail
- *   foreign        coroi_door_lock: it knocks until the door is its own, and then looks at everything, as a cancel does
+ *   req            is the same word, with the same encoding, changed by the same compare-and-swaps.
+ *   owner          is coroi_door_enter, coroi_door_try (a door that is not free: leave, then
+ *                  enter), coroi_door_slow with its futex and WAITER bit, and coroi_door_leave.
+ *   thief          is coroi_door_knock, then steal() and take() of steal.c. A thief that is served
+ *                  gets a steal buffer. A thief that locks takes from the queue, and from the next
+ *                  one and the remote wakes if the queue is empty.
+ *   foreign        is coroi_door_lock. The foreign locker knocks until it has the door, and then
+ *                  looks at everything, as a cancel does.
  *
  * What is abstracted
- *   memory         The owner's stores go through a buffer of BUFFER places. It loads from there first. On amd64 (TSO)
- *                  they leave in order. With -DPSO, for arm64, stores to different places leave in any order, but a
- *                  release store only after all before it. Read-modify-writes empty the buffer. membarrier (T3) empties
- *                  it from outside. The thieves' own stores are made in the lock, whose end is a read-modify-write: they
- *                  need no buffer. Loads are not reordered: those that matter are acquires.
- *   coroutines     bits. The queue is a set: order is no matter of the door. Ring, head and count are one word.
- *   T2             a thief that is answered in time goes to T6; otherwise it goes on. Time is a choice.
- *   T4, T5         the thief may give up whenever it has found busy set, but not while the owner is known to wait outside
- *                  with nothing left in its buffer: then the next look finds busy clear.
- *   knocking       thieves knock without looking at the racy lengths: more than the code does.
+ *   memory         The owner's stores go through a buffer of BUFFER entries. The owner's loads look
+ *                  there first. On amd64 (TSO) stores leave the buffer in order. With -DPSO, for
+ *                  arm64, stores to different words leave in any order, but a release store only
+ *                  after all stores before it. Read-modify-writes empty the buffer. membarrier
+ *                  (T3) empties it from outside. The thieves store inside the lock, whose end is a
+ *                  read-modify-write, so thieves need no buffer. Loads are not reordered: the loads
+ *                  that matter are acquires.
+ *   coroutines     are bits. The queue is a set: the door does not depend on its order. Ring, head
+ *                  and count are one word.
+ *   T2             is a choice, since time is one. A thief that is served in time goes to T6. Any
+ *                  other thief goes on.
+ *   T4, T5         The thief may give up whenever it has found busy set. It may not give up while
+ *                  the owner is known to wait outside with an empty buffer: then the next look
+ *                  finds busy clear.
+ *   knocking       Thieves knock without looking at the racy lengths. They knock more often than
+ *                  thieves do in the code.
  *
  * What is claimed
- *   - never two inside (assert in come_in)
- *   - each coroutine is taken at most once (assert in take_mask), and when all is over none is lost (assert in init)
- *   - whoever holds the lock finds everything there that is not taken (assert in foreign)
- *   - no deadlock, no lost wake-up of an owner that sleeps on req (invalid end state)
+ *   - Never are two inside (assert in come_in).
+ *   - Each coroutine is taken at most once (assert in take_mask). None is lost (assert in init).
+ *   - The holder of the lock finds everything there that is not taken (assert in foreign).
+ *   - There is no deadlock, and an owner that sleeps on req misses no wake-up (invalid end state).
  *
- * Parameters: THIEVES, KNOCKS (of each), LOCKS (of the foreign one), LAPS (of the owner, two sections each), BUFFER, PSO,
- * EXCHANGE (doors without membarrier). Mutants: MUTANT_..., each named where it changes something.
+ * Parameters: THIEVES, KNOCKS (of each thief), LOCKS (of the foreign locker), LAPS (of the owner,
+ * two sections each), BUFFER, PSO, EXCHANGE (doors without membarrier). Mutants: MUTANT_..., each
+ * named where it changes something.
  */
 #ifndef THIEVES
 #define THIEVES 2
@@ -59,32 +70,32 @@
 #define THIEF(word) (word >> 3)
 #define FOREIGN 3
 
-/* Places in memory. */
+/* Words in memory. */
 #define BUSY 0
 #define REQ 1
 #define QUEUE 2
-#define SLOT 3
-#define GIFT 3 /* GIFT + t: the gift of thief t, 1 or 2 */
-#define PLACES 6
+#define NEXT 3
+#define STEAL_BUF 3 /* STEAL_BUF + t: the steal buffer of thief t, 1 or 2 */
+#define WORDS 6
 #define RELEASE 8
 
-/* Coroutines: a lap of the owner makes two, and the mails bring two. */
-#define MAIL_1 64
-#define MAIL_2 128
+/* Coroutines: a lap of the owner makes two, and the remote wakes bring two. */
+#define WAKE_1 64
+#define WAKE_2 128
 
-byte mem[PLACES];
+byte mem[WORDS];
 byte inbox;
 
-byte buffered;          /* the owner's store buffer, oldest first */
+byte buffered;          /* stores in the owner's buffer, oldest first */
 byte where[BUFFER], what[BUFFER];
 
-bool sleeping;          /* the owner, in futex_wait on req */
+bool sleeping;          /* the owner is in futex_wait on req */
 
-/* Not in the code: what is claimed is told with these. */
+/* Not in the code: the claims are stated with these. */
 byte inside;
-byte made, taken;       /* coroutines that there are; that were taken out to be run */
-byte on_the_way;        /* given, and not yet found by the thief */
-bool waiting;           /* the owner, outside, for req to change */
+byte made, taken;       /* coroutines that exist; coroutines that were taken out to be run */
+byte on_the_way;        /* coroutines that are given, and that the thief has not found yet */
+bool waiting;           /* the owner waits outside for req to change */
 
 inline flush(i)
 {
@@ -112,26 +123,26 @@ inline flush_all()
 	k = 0
 }
 
-/* The owner's plain or release store, and its load. */
-inline store(place, value)
+/* store, load - the owner's plain or release store, and the owner's load. */
+inline store(word, value)
 {
 	d_step {
 		assert(buffered < BUFFER);
-		where[buffered] = place;
+		where[buffered] = word;
 		what[buffered] = value;
 		buffered++
 	}
 }
 
-inline load(place, result)
+inline load(word, result)
 {
 	d_step {
-		result = mem[place];
+		result = mem[word];
 		k = 0;
 		do
 		:: k < buffered ->
 			if
-			:: (where[k] & 7) == place -> result = what[k]
+			:: (where[k] & 7) == word -> result = what[k]
 			:: else
 			fi;
 			k++
@@ -153,7 +164,7 @@ inline take_mask(mask)
 	taken = taken | (mask)
 }
 
-/* half - some of a set: n of its members, the last ones; n by what the code takes: half, rounded up or down. */
+/* half - the last n members of a set. n is half of them, rounded up or down, as in the code. */
 inline half(set, up, out)
 {
 	n = 0;
@@ -189,7 +200,7 @@ inline lowest(set, out)
 	k = 0
 }
 
-/* ------------------------------------------------------------------------------------- the owner */
+/* ----------------------------------------------------------------------------- the owner */
 
 inline leave()
 {
@@ -203,13 +214,13 @@ inline leave()
 	}
 }
 
-/* pick - the slot, else the front of the queue. */
+/* pick - the next one, else the front of the queue. */
 inline pick()
 {
-	atomic { load(SLOT, x) };
+	atomic { load(NEXT, x) };
 	if
 	:: x != 0 ->
-		atomic { take_mask(x); store(SLOT, 0) }
+		atomic { take_mask(x); store(NEXT, 0) }
 	:: else ->
 		atomic { load(QUEUE, q) };
 		if
@@ -228,7 +239,7 @@ d1:
 	buffered + 5 <= BUFFER;                         /* room for the stores of a section */
 #ifdef EXCHANGE
 #if defined(MUTANT_LDAPR) || defined(MUTANT_PLAIN_ENTER)
-	/* D3 passes D1's store: an acquire load that may (ldapr), or no exchange at all */
+	/* D3 passes D1's store: by an acquire load that may (ldapr), or without an exchange */
 	d_step { flush_all() };
 	store(BUSY, 1);
 #else
@@ -261,10 +272,10 @@ slow:
 		atomic {
 			waiting = true;
 #ifndef MUTANT_STAY_IN
-			store(BUSY | RELEASE, 0)        /* D5, for one that wants the door itself */
+			store(BUSY | RELEASE, 0)        /* D5: this thief wants the door itself */
 #endif
 		};
-		mem[REQ] != r /* no store to req is in the buffer: D3 would have found it */
+		mem[REQ] != r /* the buffer has no store to req: D3 would have found it */
 	:: WHAT(r) == ASK && THIEF(r) != FOREIGN ->
 		d_step {                                /* D4 */
 			flush_all();
@@ -287,7 +298,7 @@ slow:
 			on_the_way = on_the_way | x;
 			store(QUEUE, q - x)
 		};
-		store(GIFT + THIEF(r), x);
+		store(STEAL_BUF + THIEF(r), x);
 		x = 0; q = 0;
 #ifdef MUTANT_PLAIN_SERVED
 		store(REQ, FREE);
@@ -327,14 +338,14 @@ slow:
 			fi
 		   fi
 		od
-	:: else -> goto slow /* SERV: the gift is on its way to the thief (a state of the blind mutants only) */
+	:: else -> goto slow /* SERV: the thief has no buffer yet (in blind mutants only) */
 	fi;
-	atomic { waiting = false; flush_all(); mem[BUSY] = 1; goto slow }; /* D1 again, an exchange */
+	atomic { waiting = false; flush_all(); mem[BUSY] = 1; goto slow }; /* D1, an exchange */
 in:
 	r = 0;
 	if
 	:: section & 1 ->
-		/* Look into the inbox, choose the next. */
+		/* Look into the inbox, choose the next one. */
 		if
 		:: inbox != 0 ->
 			d_step { flush_all(); x = inbox; inbox = 0 };
@@ -343,7 +354,7 @@ in:
 		fi;
 		pick()
 	:: else ->
-		/* Spawn one, wake another: who was in the slot goes to the back. */
+		/* Spawn one, wake another: the former next one goes to the back. */
 		atomic {
 			load(QUEUE, q);
 			n = 1 << section;
@@ -352,14 +363,14 @@ in:
 			store(QUEUE, q)
 		};
 		atomic {
-			load(SLOT, x);
+			load(NEXT, x);
 			n = 2 << section;
 			made = made | n;
 			if
 			:: x != 0 -> store(QUEUE, q | x)
 			:: else
 			fi;
-			store(SLOT, n);
+			store(NEXT, n);
 			x = 0; q = 0; n = 0
 		}
 	fi;
@@ -369,10 +380,10 @@ in:
 	:: section < 2 * LAPS -> goto d1
 	:: else
 	fi
-	/* And computes for ever: what it has left is for the others. */
+	/* The owner computes from now on, and never returns: the rest is for the others. */
 }
 
-/* The owner's CPU: buffered stores reach memory some time. */
+/* The owner's CPU: buffered stores reach memory at some time. */
 proctype cpu()
 {
 	byte k, i;
@@ -402,9 +413,9 @@ end:
 	od
 }
 
-/* ------------------------------------------------------------------------------------ the thieves */
+/* --------------------------------------------------------------------------- the thieves */
 
-/* What came of knocking. */
+/* Results of a knock. */
 #define REFUSED 0
 #define SERVED 1
 #define LOCKED 2
@@ -463,7 +474,7 @@ inline knock(t)
 	   }
 	od;
 served:
-#ifndef MUTANT_HASTY_GIFT
+#ifndef MUTANT_HASTY_SERVE
 	mem[REQ] != WORD(SERV, t);                                      /* T6 */
 #endif
 	result = SERVED;
@@ -499,7 +510,7 @@ proctype thief(byte t)
 		:: result == REFUSED
 		:: result == SERVED ->
 			d_step {
-				x = mem[GIFT + t];
+				x = mem[STEAL_BUF + t];
 				take_mask(x);
 				on_the_way = on_the_way & ~x;
 				x = 0
@@ -509,8 +520,8 @@ proctype thief(byte t)
 				q = mem[QUEUE];
 				if
 				:: q == 0 ->
-					q = mem[SLOT] | inbox;
-					mem[SLOT] = 0;
+					q = mem[NEXT] | inbox;
+					mem[NEXT] = 0;
 					inbox = 0
 				:: else
 				fi;
@@ -540,10 +551,10 @@ proctype foreign()
 			fi
 		od;
 		locks++;
-		/* Nothing is hidden from who has the door. */
-		assert((mem[QUEUE] | mem[SLOT] | inbox | taken | on_the_way) == made);
-		assert((mem[QUEUE] & mem[SLOT]) == 0);
-		assert(((mem[QUEUE] | mem[SLOT] | inbox) & (taken | on_the_way)) == 0);
+		/* Nothing is hidden from the holder of the door. */
+		assert((mem[QUEUE] | mem[NEXT] | inbox | taken | on_the_way) == made);
+		assert((mem[QUEUE] & mem[NEXT]) == 0);
+		assert(((mem[QUEUE] | mem[NEXT] | inbox) & (taken | on_the_way)) == 0);
 		unlock();
 		result = 0
 	:: else -> break
@@ -552,8 +563,8 @@ proctype foreign()
 
 proctype sender()
 {
-	atomic { made = made | MAIL_1; inbox = inbox | MAIL_1 };
-	atomic { made = made | MAIL_2; inbox = inbox | MAIL_2 }
+	atomic { made = made | WAKE_1; inbox = inbox | WAKE_1 };
+	atomic { made = made | WAKE_2; inbox = inbox | WAKE_2 }
 }
 
 init
@@ -572,12 +583,13 @@ init
 #endif
 		run sender()
 	};
-	/* All but init and the CPU are done: each coroutine was taken once, or lies where its owner finds it. */
+	/* All but init and the CPU are done. Each coroutine was taken once, or the owner finds it
+	 * where it lies. */
 	_nr_pr == 2;
 	d_step { flush_all() };
 	assert(inside == 0 && !waiting && !sleeping);
 	assert(mem[BUSY] == 0 && mem[REQ] == FREE);
 	assert(on_the_way == 0);
-	assert(((mem[QUEUE] | mem[SLOT] | inbox) & taken) == 0);
-	assert((mem[QUEUE] | mem[SLOT] | inbox | taken) == made)
+	assert(((mem[QUEUE] | mem[NEXT] | inbox) & taken) == 0);
+	assert((mem[QUEUE] | mem[NEXT] | inbox | taken) == made)
 }

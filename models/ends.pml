@@ -1,28 +1,37 @@
 /*
- * ends.pml - a channel with room, and a lock for each of its ends: R1 to R3 of csrc/chan.h, with Q1 to Q3 of csrc/waitq.h.
+ * ends.pml - a channel with room, and a lock for each of its ends: R1 to R3 of chan.h, with Q1 to
+ * Q3 of waitq.h.
  *
- * SENDERS that send SENDS values each, RECEIVERS that receive RECVS each (with -DCLOSE: until it is closed, by somebody at any
- * moment), CAP places. With -DGIVE_UP a wait is given up at any moment. With -DFREE the only receiver frees the channel after the
- * last of all values. Whoever sends or receives begins with R1 or R2, or at once with R3, as select and guests do.
+ * SENDERS send SENDS values each. RECEIVERS receive RECVS values each, or with -DCLOSE until a
+ * closer closes the channel, at any moment. There are CAP cells. With -DGIVE_UP a wait is given up
+ * at any moment. With -DFREE the only receiver frees the channel after the last of all values. A
+ * sender begins with R1 and a receiver with R2, or each begins with R3 at once, as select and
+ * gowaiters do.
  *
  * What is abstracted
- *   memory    sequentially consistent: what passes an end is counted by a release, and looked at by an acquire. That the place is
- *             written, or read, before it is counted is checked by asserts: a place that was read is empty (0).
- *   events    a bit for each; how an event comes to who waits is wake.pml's matter, and waits at several objects are chan.pml's.
- *   values    numbered as they come: when they are written to the ring, given away, or enqueued with their sender.
+ *   memory    is sequentially consistent. In the code the count of what passes an end is a release,
+ *             and the look at the count an acquire. Asserts check that a cell is written, or read,
+ *             before it is counted: a cell that was read is empty (0).
+ *   events    are a bit for each process. wake.pml shows how an event comes to its waiter. chan.pml
+ *             shows waits at several objects.
+ *   values    are numbered as they come: when they are written to the ring, given away, or enqueued
+ *             with their sender.
  *
  * What is claimed
- *   - values go out in the order in which they came, each once, to one (WENT_OUT, and the counts at the end)
- *   - a place is written when it is empty, and read when it is not; never more than CAP values
- *   - ECLOSED to who receives is firm: all that was sent is taken, and nothing is sent any more
- *   - each wait has one event, or none if it was given up (wake, and the end)
- *   - when nothing moves any more, nobody holds a lock, nobody waits to send where there is room or to receive where there is a value, and
- *     nobody waits at all in a closed one (the end)
- *   - FREE: nobody touches it any more once it is freed (lock, unlock)
+ *   - Values go out in the order in which they came, each once, to one receiver (WENT_OUT, and the
+ *     counts at the end).
+ *   - A cell is written when it is empty, and read when it is not. There are never more than CAP
+ *     values.
+ *   - ECLOSED to a receiver is firm: all that was sent is taken, and nothing is sent any more.
+ *   - Each wait has one event, or none if it was given up (wake, and the end).
+ *   - When nothing moves any more, no lock is held, no sender waits where there is room, no
+ *     receiver waits where there is a value, and nobody waits in a closed channel (the end).
+ *   - FREE: nobody touches the channel once it is freed (lock, unlock).
  *
- * Mutants: MUTANT_EARLY_SENT, MUTANT_EARLY_TAKEN, MUTANT_BLIND_SEND, MUTANT_BLIND_RECV, MUTANT_WAIT_ONE_LOCK, MUTANT_SEND_WAIT_ONE_LOCK,
- * MUTANT_NO_SECOND_TRY, MUTANT_WRONG_ORDER, MUTANT_STALE_SEEN, MUTANT_NOT_AWAITED, MUTANT_HASTY_CLEAR, MUTANT_CLOSE_IN_ALONE and
- * MUTANT_CLOSE_OUT_ALONE (CLOSE), MUTANT_BLIND_WITHDRAW (GIVE_UP), MUTANT_BARE_FREE (FREE).
+ * Mutants: MUTANT_EARLY_SENT, MUTANT_EARLY_TAKEN, MUTANT_BLIND_SEND, MUTANT_BLIND_RECV,
+ * MUTANT_WAIT_ONE_LOCK, MUTANT_SEND_WAIT_ONE_LOCK, MUTANT_NO_SECOND_TRY, MUTANT_WRONG_ORDER,
+ * MUTANT_STALE_SEEN, MUTANT_NOT_AWAITED, MUTANT_HASTY_CLEAR, MUTANT_CLOSE_IN_ALONE and
+ * MUTANT_CLOSE_OUT_ALONE (CLOSE), MUTANT_BLIND_WITHDRAW (GIVE_UP), MUTANT_UNLOCKED_FREE (FREE).
  */
 #ifndef SENDERS
 #define SENDERS 2
@@ -46,24 +55,24 @@
 mtype = { TRY, OK, CLOSED, GAVE_UP };
 
 bool in, out;               /* the locks */
-byte sent, taken;           /* what has passed each end */
-byte in_seen, out_seen;     /* of the other end, when it was last looked at */
-byte slots[CAP];            /* 0: empty */
-bool awaited;               /* somebody waits to send: set before one does, cleared by who finds nobody */
+byte sent, taken;           /* values that have passed each end */
+byte in_seen, out_seen;     /* the count of the other end, at the last look at it */
+byte cells[CAP];            /* 0: empty */
+bool awaited;               /* a sender waits: set before, cleared by a receiver that finds none */
 bool closed, freed;
 
 typedef queue { byte n; byte who[ALL] };
 queue senders, receivers;   /* first come, first served */
 
-byte box[ALL];              /* of a waiter: its value */
-bool refused[ALL];          /* ... and its status */
+byte box[ALL];              /* the value of a waiter */
+bool refused[ALL];          /* the status of a waiter */
 bool event[ALL];
 bool ended[ALL];
 
-byte arrived, last;         /* the last number given; the last one that went out */
+byte arrived, last;         /* the last number given; the last number that went out */
 byte n_sent, n_received;
 
-#define PLACE(n) slots[(n) % CAP]
+#define CELL(n) cells[(n) % CAP]
 #define WENT_OUT(v) assert(v > last); last = v
 
 inline lock(l)   { atomic { !l -> assert(!freed); l = true } }
@@ -72,7 +81,7 @@ inline unlock(l) { atomic { assert(!freed && l); l = false } }
 inline lock_both()   { lock(in); lock(out) }
 inline unlock_both() { unlock(out); unlock(in) }
 
-/* enqueue, first - of a queue. */
+/* enqueue, first - add a waiter at the back of a queue, take the first one. */
 inline enqueue(q, x) { atomic { q.who[q.n] = x; q.n++ } }
 
 inline first(q, x)
@@ -90,7 +99,7 @@ inline first(q, x)
 	}
 }
 
-/* remove - x, if it is still there. */
+/* remove - take x out of a queue. found: x was still there. */
 inline remove(q, x, found)
 {
 	atomic {
@@ -123,11 +132,11 @@ inline wake(who)
 	fi
 }
 
-/* look_in, look_out - by who sends, or receives: is there room, or a value? */
+/* look_in - by a sender: is there room? look_out - by a receiver: is there a value? */
 #ifdef MUTANT_STALE_SEEN
 #define NO_ROOM (sent - in_seen == CAP)
 #else
-#define NO_ROOM (sent - in_seen >= CAP) /* more: who waited was served by who received */
+#define NO_ROOM (sent - in_seen >= CAP) /* more than CAP: a receiver has served a sender */
 #endif
 
 inline look_in()
@@ -146,8 +155,8 @@ inline look_out()
 	fi
 }
 
-inline write_slot() { atomic { assert(PLACE(at) == 0); arrived++; PLACE(at) = arrived } }
-inline read_slot()  { atomic { v = PLACE(at); assert(v != 0); PLACE(at) = 0; WENT_OUT(v) } }
+inline write_cell() { atomic { assert(CELL(at) == 0); arrived++; CELL(at) = arrived } }
+inline read_cell()  { atomic { v = CELL(at); assert(v != 0); CELL(at) = 0; WENT_OUT(v) } }
 
 inline count_sent()  { atomic { assert(sent - taken < CAP && !closed); sent++ } }
 inline count_taken() { atomic { assert(sent > taken); taken++ } }
@@ -156,9 +165,9 @@ inline put()
 {
 	at = sent;
 #ifdef MUTANT_EARLY_SENT
-	count_sent(); write_slot();
+	count_sent(); write_cell();
 #else
-	write_slot(); count_sent();
+	write_cell(); count_sent();
 #endif
 	at = 0
 }
@@ -167,14 +176,14 @@ inline take()
 {
 	at = taken;
 #ifdef MUTANT_EARLY_TAKEN
-	count_taken(); read_slot();
+	count_taken(); read_cell();
 #else
-	read_slot(); count_taken();
+	read_cell(); count_taken();
 #endif
 	at = 0
 }
 
-/* await_event - it has enqueued itself, and left: for its event, or until it gives up. */
+/* await_event - the process is enqueued, and has left. It waits for its event, or gives up. */
 inline await_event(q)
 {
 	found = false;
@@ -191,7 +200,7 @@ end_wait:
 		unlock_both();
 		if
 		:: found -> status = GAVE_UP; found = false
-		:: else -> atomic { event[me] -> event[me] = false } /* it is certain */
+		:: else -> atomic { event[me] -> event[me] = false } /* it is committed */
 		fi
 #endif
 	fi;
@@ -266,7 +275,11 @@ proctype sender(byte me)
 #ifndef MUTANT_NOT_AWAITED
 					awaited = true;
 #endif
-					atomic { arrived++; box[me] = arrived; enqueue(senders, me) }
+					atomic {
+						arrived++;
+						box[me] = arrived;
+						enqueue(senders, me)
+					}
 				:: else
 				fi
 			fi;
@@ -343,7 +356,10 @@ proctype receiver(byte me)
 				if
 				:: senders.n > 0 ->
 					first(senders, x);
-					atomic { assert(PLACE(sent) == 0 && box[x] != 0); PLACE(sent) = box[x] };
+					atomic {
+						assert(CELL(sent) == 0 && box[x] != 0);
+						CELL(sent) = box[x]
+					};
 					count_sent()
 				:: else
 				fi
@@ -359,7 +375,8 @@ proctype receiver(byte me)
 			fi;
 #endif
 			if
-			:: status == TRY && closed -> atomic { assert(sent == taken); status = CLOSED }
+			:: status == TRY && closed ->
+				atomic { assert(sent == taken); status = CLOSED }
 			:: status == TRY && !closed -> enqueue(receivers, me)
 			:: else
 			fi;
@@ -372,7 +389,8 @@ proctype receiver(byte me)
 			:: status == TRY ->
 				await_event(receivers);
 				if
-				:: status == OK -> atomic { v = box[me]; box[me] = 0; assert(v != 0) }
+				:: status == OK ->
+					atomic { v = box[me]; box[me] = 0; assert(v != 0) }
 				:: else -> assert(box[me] == 0)
 				fi
 			:: else -> wake(x)
@@ -386,7 +404,7 @@ proctype receiver(byte me)
 #ifdef FREE
 		if
 		:: status == OK && v == SENDERS * SENDS ->
-#ifdef MUTANT_BARE_FREE
+#ifdef MUTANT_UNLOCKED_FREE
 			lock(out); freed = true;
 #else
 			lock_both();
@@ -417,7 +435,8 @@ proctype closer()
 	closed = true;
 	do
 	:: receivers.n > 0 -> first(receivers, x); refused[x] = true; enqueue(woken, x)
-	:: receivers.n == 0 && senders.n > 0 -> first(senders, x); refused[x] = true; enqueue(woken, x)
+	:: receivers.n == 0 && senders.n > 0 ->
+		first(senders, x); refused[x] = true; enqueue(woken, x)
 	:: receivers.n == 0 && senders.n == 0 -> break
 	od;
 #ifndef MUTANT_CLOSE_IN_ALONE

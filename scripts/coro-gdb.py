@@ -1,15 +1,19 @@
-# coro-gdb.py - gdb commands that show coroutines. Source it in gdb: source scripts/coro-gdb.py
+# coro-gdb.py - gdb commands that show coroutines. In gdb: source scripts/coro-gdb.py
 #
-#   coro list [N]    the coroutines that run, wait or are queued, at most N (100): handle, state, home, function.
-#                    One that has not started has no record yet, unless a handle of it was asked for
-#   coro bt WHICH    the backtrace of a suspended one: a handle, or an expression of type coro_t * or struct coroi_rec *
-#   coro bt all      of each in the list
+#   coro list [N]    the coroutines that run, wait or are queued, at most N (100): handle, state,
+#                    home, function. An unstarted one has no record yet, unless the spawn asked for
+#                    its handle
+#   coro bt WHICH    the backtrace of a suspended coroutine: a handle, or an expression of type
+#                    coro_t * or struct coroi_rec *
+#   coro bt all      the backtraces of all in the list
 #
-# Nothing is written, neither registers nor memory: it works on the kernel's core files too. It needs the debug information of the
-# core, which cgo keeps unless the linker is told otherwise (-ldflags=-s, and `go test` does so).
+# The commands write neither registers nor memory, so they work on core files, too. They need the
+# debug information of the C core. cgo keeps it, unless the linker drops it (-ldflags=-s, and so
+# does `go test`).
 #
-# A suspended context is one word, see csrc/switch.h: the registers lie above it. An unwinder that is switched on for one
-# backtrace says that the caller of the newest frame is that context; gdb does the rest.
+# A suspended context is one word, see csrc/base/switch.h: the registers lie above the address in
+# that word. For one backtrace, an unwinder tells gdb that this context is the caller of the newest
+# frame; gdb does the rest.
 
 import re
 import struct
@@ -17,10 +21,11 @@ import struct
 import gdb
 from gdb.unwinder import Unwinder, register_unwinder
 
-# From the saved sp: words of the registers, of the place to go on, and of all.
+# By architecture: the saved registers, the names of pc and sp, the word of the saved pc, and the
+# number of words; words are counted from the saved sp.
 LAYOUT = {
     "i386:x86-64": (["r15", "r14", "r13", "r12", "rbx", "rbp"], "rip", "rsp", 6, 7),
-    "aarch64": (["x19", "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x29"], "pc", "sp", 11, 20),
+    "aarch64": (["x%d" % n for n in range(19, 30)], "pc", "sp", 11, 20),
 }
 
 
@@ -49,8 +54,10 @@ class Suspended(Unwinder):
         here = pending.read_register(sp)
         if int(here) != self.newest:
             return None
-        # A frame below all others: gdb takes a caller on a lower stack for a destroyed one.
-        info = pending.create_unwind_info(FrameId(gdb.Value(16).cast(here.type), pending.read_register(pc)))
+        # The frame is below all others: gdb would take a caller on a lower stack for a destroyed
+        # frame.
+        below = FrameId(gdb.Value(16).cast(here.type), pending.read_register(pc))
+        info = pending.create_unwind_info(below)
         for i, name in enumerate(names):
             info.add_saved_register(name, self.value(pending, name, word(self.sp + 8 * i)))
         info.add_saved_register(pc, self.value(pending, pc, word(self.sp + 8 * at)))
@@ -67,7 +74,7 @@ register_unwinder(None, suspended, replace=True)
 
 
 def backtrace(sp):
-    """The frames of the context at sp, innermost first, as gdb prints them."""
+    """The lines of gdb's backtrace of the context at sp, innermost frame first."""
     selected = gdb.selected_frame()
     newest = gdb.newest_frame()
     suspended.newest = int(newest.read_register(LAYOUT[newest.architecture().name()][2]))
@@ -80,47 +87,73 @@ def backtrace(sp):
         gdb.invalidate_cached_frames()
         if selected.is_valid():
             selected.select()
-    # The newest frame is the thread's own: the others count from 0.
+    # Frame 0 is the thread's own: the others are renumbered from 0.
     lines = text.splitlines()
     start = next((i for i, line in enumerate(lines) if line.startswith("#1 ")), len(lines))
-    return [re.sub(r"^#(\d+) +", lambda m: "#%-3d" % (int(m.group(1)) - 1), line) for line in lines[start:]]
+
+    def renumbered(line):
+        return re.sub(r"^#(\d+) +", lambda m: "#%-3d" % (int(m.group(1)) - 1), line)
+
+    return [renumbered(line) for line in lines[start:]]
 
 
 def constant(name):
     return int(gdb.parse_and_eval(name))
 
 
+def pointer_to(name):
+    return gdb.lookup_type("struct " + name).pointer()
+
+
+# csrc/kernel/record.h: a handle is generation:32 | chunk:18 | record:14.
+CHUNK_BYTES = 2 << 20
+
+
+def wait_kinds():
+    """The kinds of waits by number, as enum coro_wait_kind of coro.h has them."""
+    prefix = "CORO_WAIT_"
+    fields = gdb.lookup_type("enum coro_wait_kind").fields()
+    return {f.enumval: f.name[len(prefix):].lower() for f in fields if f.name.startswith(prefix)}
+
+
 class Record:
     """A scheduled coroutine: struct coroi_rec at an address."""
 
     def __init__(self, address):
-        self.at = gdb.Value(address).cast(gdb.lookup_type("struct coroi_rec").pointer())
+        self.at = gdb.Value(address).cast(pointer_to("coroi_rec"))
         self.address = address
 
+    def chunk(self):
+        base = self.address & ~(CHUNK_BYTES - 1)
+        return gdb.Value(base).cast(pointer_to("coroi_chunk"))
+
     def handle(self):
-        chunk_bytes = 2 << 20
-        base = self.address & ~(chunk_bytes - 1)
-        chunk = gdb.Value(base).cast(gdb.lookup_type("struct coroi_chunk").pointer())
-        place = (self.address - base) // self.at.dereference().type.sizeof
-        return int(self.at["wake"]) >> 32 << 32 | int(chunk["id"]) << 14 | place
+        chunk = self.chunk()
+        record = (self.address - int(chunk)) // self.at.dereference().type.sizeof
+        return int(self.at["wake"]) >> 32 << 32 | int(chunk["id"]) << 14 | record
 
     def state(self):
         if self.running():
             return "runs"
-        waits = {"j": "joins", "g": "calls", "t": "sleeps", "b": "blocks"}.get(chr(int(self.at["waits"])), "waits")
-        names = {"COROI_FRESH": "fresh", "COROI_ACTIVE": "queued", "COROI_PARKED": "parked", "COROI_WAITING": waits, "COROI_COMMITTED": waits,
-                 "COROI_ENDED": "ended"}
+        waits = "waits: " + wait_kinds().get(int(self.at["waits"]), "unknown")
+        names = {
+            "COROI_FRESH": "fresh",
+            "COROI_ACTIVE": "queued",
+            "COROI_PARKED": "parked",
+            "COROI_WAITING": waits,
+            "COROI_COMMITTED": waits,
+            "COROI_ENDED": "ended",
+        }
         for name, text in names.items():
             if int(self.at["state"]) == constant(name):
                 return text
         return "free"
 
     def scheduler(self):
-        base = self.address & ~((2 << 20) - 1)
-        return gdb.Value(base).cast(gdb.lookup_type("struct coroi_chunk").pointer())["owner"]
+        return self.chunk()["owner"]
 
     def running(self):
-        """The thread id of the worker that runs it, or 0."""
+        """The thread id of the worker that runs this coroutine, or 0."""
         s = self.scheduler()
         for i in range(int(s["workers"])):
             w = s["worker"][i]
@@ -129,9 +162,11 @@ class Record:
         return 0
 
     def is_away(self):
-        """Dense, and copied out of its stack (csrc/dense.h): in the place of its context is that of the copier."""
+        """Dense, with its frames copied out (csrc/kernel/dense.h): its context is the copier's."""
         dense = self.scheduler()["worker"][int(self.at["home"])]["dense"]
-        return int(dense) != 0 and int(self.at["sp"]) == int(dense["copier_sp"]) and not self.running()
+        if int(dense) == 0 or self.running():
+            return False
+        return int(self.at["sp"]) == int(dense["copier_sp"])
 
     def __str__(self):
         fn = self.at["fn"].format_string(symbols=True)
@@ -139,11 +174,12 @@ class Record:
 
 
 def records():
-    """All that are neither free nor ended."""
+    """All records that are neither free nor ended."""
     kind = gdb.lookup_type("struct coroi_rec")
     offset = next(f.bitpos // 8 for f in kind.fields() if f.name == "state")
-    count = (2 << 20) // 2 // kind.sizeof
-    wanted = {constant(n) for n in ("COROI_FRESH", "COROI_ACTIVE", "COROI_PARKED", "COROI_WAITING", "COROI_COMMITTED")}
+    count = CHUNK_BYTES // 2 // kind.sizeof
+    states = ("FRESH", "ACTIVE", "PARKED", "WAITING", "COMMITTED")
+    wanted = {constant("COROI_" + state) for state in states}
     directory = gdb.parse_and_eval("coroi_chunk_dir")
     for i in range(directory.type.range()[1] + 1):
         base = int(directory[i])
@@ -156,7 +192,7 @@ def records():
 
 
 def find(expression):
-    """What an argument of coro bt names: a saved sp and a title."""
+    """The saved sp and the title of what an argument of coro bt names."""
     value = gdb.parse_and_eval(expression)
     if value.type.strip_typedefs().code == gdb.TYPE_CODE_PTR:
         target = value.type.strip_typedefs().target().strip_typedefs()
@@ -167,10 +203,10 @@ def find(expression):
     handle = int(value)
     chunk = int(gdb.parse_and_eval("coroi_chunk_dir")[handle >> 14 & (1 << 18) - 1])
     if chunk == 0 or handle & (1 << 14) - 1 == 0:
-        raise gdb.GdbError("there was never a coroutine of that handle")
+        raise gdb.GdbError("there was never a coroutine with that handle")
     r = Record(chunk + (handle & (1 << 14) - 1) * gdb.lookup_type("struct coroi_rec").sizeof)
     if r.handle() != handle:
-        raise gdb.GdbError("stale: the coroutine of that handle has ended")
+        raise gdb.GdbError("stale: the coroutine with that handle has ended")
     return of_record(r)
 
 
@@ -180,7 +216,7 @@ def of_record(r):
     if int(r.at["sp"]) == 0:
         raise gdb.GdbError("it has not started: %s" % r)
     if r.is_away():
-        raise gdb.GdbError("dense, and its frames are not on a stack: %s" % r)
+        raise gdb.GdbError("dense, with its frames copied out of the stack: %s" % r)
     return int(r.at["sp"]), str(r)
 
 
@@ -209,7 +245,9 @@ class List(gdb.Command):
 
 
 class Backtrace(gdb.Command):
-    """Backtrace of a suspended coroutine: coro bt HANDLE, or an expression of type coro_t *, or all."""
+    """Show the backtrace of a suspended coroutine: coro bt WHICH.
+
+    WHICH is a handle, an expression of type coro_t * or struct coroi_rec *, or the word all."""
 
     def __init__(self):
         super().__init__("coro bt", gdb.COMMAND_STACK)

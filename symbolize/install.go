@@ -2,7 +2,7 @@
 
 package symbolize
 
-// #cgo CFLAGS: -std=gnu11 -D_GNU_SOURCE -O2 -Wall -I${SRCDIR}/../csrc
+// #cgo CFLAGS: -std=gnu11 -D_GNU_SOURCE -O2 -Wall -I${SRCDIR}/../csrc -I${SRCDIR}/../csrc/include
 // #include "report.h"
 import "C"
 

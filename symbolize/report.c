@@ -2,14 +2,15 @@
 /*
  * report.c - see report.h.
  *
- * Everything here runs in a signal handler, but for the installing. The frames come from libgcc's unwinder, which
- * reads the unwind information of the C code and goes through the frame of the signal; the base of a coroutine's stack ends it.
- * The names come from libbacktrace, through the function that cgosymbolizer gives to Go's runtime.
+ * Everything here runs in a signal handler, but for the installing. The frames come from libgcc's
+ * unwinder, which reads the unwind information of the C code and goes through the frame of the
+ * signal; the base of a coroutine's stack ends it. The names come from libbacktrace, through the
+ * function that cgosymbolizer gives to Go's runtime.
  */
 #include "report.h"
 
-#include "overflow.h"
-#include "text.h"
+#include "base/overflow.h"
+#include "base/text.h"
 
 #include <signal.h>
 #include <stdbool.h>
@@ -36,10 +37,14 @@ extern void cgoSymbolizer(void *);
 static const struct {
 	int number;
 	const char *name;
-} faults[] = {{SIGSEGV, "SIGSEGV"}, {SIGBUS, "SIGBUS"}, {SIGFPE, "SIGFPE"}, {SIGILL, "SIGILL"}, {SIGABRT, "SIGABRT"}};
+} faults[] = {{SIGSEGV, "SIGSEGV"},
+	      {SIGBUS, "SIGBUS"},
+	      {SIGFPE, "SIGFPE"},
+	      {SIGILL, "SIGILL"},
+	      {SIGABRT, "SIGABRT"}};
 
 #define PATIENCE 5 /* s */
-#define FAULTS (sizeof faults / sizeof *faults)
+#define FAULTS   (sizeof faults / sizeof *faults)
 
 static struct sigaction before[FAULTS];
 static int reported; /* atomic: the first fault is the one that matters */
@@ -90,7 +95,8 @@ static uintptr_t interrupted(const ucontext_t *u)
 #endif
 }
 
-/* caller - where a call went to no code at all, through a null pointer, say: nothing was pushed since. */
+/* caller - where a call went to no code at all, through a null pointer, say: nothing was pushed
+ * since. */
 static uintptr_t caller(const ucontext_t *u)
 {
 #if defined(__x86_64__)
@@ -145,7 +151,8 @@ static void put_where(struct coroi_text *t, const struct coroi_where *at)
 	}
 }
 
-static void report(const char *name, const siginfo_t *info, const ucontext_t *u, const struct coroi_where *at)
+static void report(const char *name, const siginfo_t *info, const ucontext_t *u,
+		   const struct coroi_where *at)
 {
 	struct coroi_text t = {.n = 0};
 	struct frames f = {.from = interrupted(u)};
@@ -173,7 +180,8 @@ static void report(const char *name, const siginfo_t *info, const ucontext_t *u,
 }
 
 /* look - report what there is to be reported. */
-static __attribute__((noinline)) void look(const char *name, const siginfo_t *info, const ucontext_t *u)
+static __attribute__((noinline)) void look(const char *name, const siginfo_t *info,
+					   const ucontext_t *u)
 {
 	struct coroi_where at;
 
@@ -183,7 +191,8 @@ static __attribute__((noinline)) void look(const char *name, const siginfo_t *in
 	if (!__atomic_exchange_n(&reported, 1, __ATOMIC_SEQ_CST))
 		report(name, info, u, &at);
 	else
-		nanosleep(&(struct timespec){.tv_sec = PATIENCE}, NULL); /* the first ends the process, when it has said why */
+		/* the first ends the process, when it has said why */
+		nanosleep(&(struct timespec){.tv_sec = PATIENCE}, NULL);
 }
 
 static void handler(int sig, siginfo_t *info, void *context)

@@ -1,8 +1,8 @@
 /*
  * idle_copy.c - steal.c and idle.c, with what a scenario wants of their static functions.
  */
-#include "../steal.c"
-#include "../idle.c"
+#include "kernel/steal.c"
+#include "kernel/idle.c"
 
 #include "world.h"
 

@@ -1,7 +1,9 @@
 /*
- * main.c - the explorer's command line, and the search: every schedule within the bound, or schedules by lot.
+ * main.c - the explorer's command line, and the search: every schedule within the bound, or
+ * schedules by lot.
  *
- * Each search runs in a process of its own: a mutant may well crash or loop, and that counts as found.
+ * Each search runs in a process of its own: a mutant may well crash or loop, and that counts as
+ * found.
  */
 #include "schedule.h"
 
@@ -17,28 +19,25 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LEARN 4000
-#define MEMORY ((uint64_t)1 << 30) /* of a table of states */
-#define MUTANT_RANDOM 1000000 /* schedules by lot, then within two preemptions */
+#define LEARN         4000
+#define MEMORY        ((uint64_t)1 << 30) /* of a table of states */
+#define MUTANT_RANDOM 1000000             /* schedules by lot, then within two preemptions */
 
 static const char *const machine_names[MACHINES] = {"sc", "tso", "arm"};
 static const char *const part_names[PARTS] = {"", "memory", "stacks", "threads"};
-static const char *const mutant_names[] = {
-	[MUTANT_NONE] = "",
+static const char *const mutant_names[] = {[MUTANT_NONE] = "",
 #define M(name, scenario, what) [MUTANT_##name] = #name,
-	MUTANTS
+					   MUTANTS
 #undef M
 };
-static const char *const mutant_scenarios[] = {
-	[MUTANT_NONE] = "",
+static const char *const mutant_scenarios[] = {[MUTANT_NONE] = "",
 #define M(name, scenario, what) [MUTANT_##name] = scenario,
-	MUTANTS
+					       MUTANTS
 #undef M
 };
-static const char *const mutant_texts[] = {
-	[MUTANT_NONE] = "",
+static const char *const mutant_texts[] = {[MUTANT_NONE] = "",
 #define M(name, scenario, what) [MUTANT_##name] = what,
-	MUTANTS
+					   MUTANTS
 #undef M
 };
 
@@ -111,7 +110,8 @@ static void learn(const struct plan *p)
 	random.trace = false;
 	outcome->learn = p->learn;
 	unsigned failures = 0;
-	for (random.seed = 1; random.seed <= p->learn && failures <= p->learn / 400; random.seed++) {
+	for (random.seed = 1; random.seed <= p->learn && failures <= p->learn / 400;
+	     random.seed++) {
 		engine_run(&random);
 		failures += outcome->failed;
 		outcome->failed = false;
@@ -178,7 +178,8 @@ static double search(struct plan *p, uint64_t most, bool keep_path)
 		abort();
 	if (!WIFEXITED(status) || WEXITSTATUS(status)) {
 		outcome->failed = true;
-		snprintf(outcome->message, sizeof outcome->message, "the process ended with status %d", status);
+		snprintf(outcome->message, sizeof outcome->message,
+			 "the process ended with status %d", status);
 	}
 	clock_gettime(CLOCK_MONOTONIC, &b);
 	return (double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) * 1e-9;
@@ -188,8 +189,8 @@ static double search(struct plan *p, uint64_t most, bool keep_path)
 
 static void print_replay(const struct plan *p)
 {
-	printf("    %s\n    again: explore -scenario %s -machine %s", outcome->message, p->scenario->name,
-	       machine_names[p->machine]);
+	printf("    %s\n    again: explore -scenario %s -machine %s", outcome->message,
+	       p->scenario->name, machine_names[p->machine]);
 	if (ex_mutant)
 		printf(" -mutant %s", mutant_names[ex_mutant]);
 	if (p->random) {
@@ -214,8 +215,8 @@ static void print_replay(const struct plan *p)
 
 static void print_head(void)
 {
-	printf("%-18s %-4s %-11s %11s %11s %13s %8s  %s\n", "scenario", "cpu", "search", "states", "schedules", "steps", "seconds",
-	       "verdict");
+	printf("%-18s %-4s %-11s %11s %11s %13s %8s  %s\n", "scenario", "cpu", "search", "states",
+	       "schedules", "steps", "seconds", "verdict");
 }
 
 static uint64_t all_schedules, all_random;
@@ -232,9 +233,12 @@ static bool one(struct plan *p, uint64_t most)
 	all_schedules += outcome->schedules;
 	all_random += p->random ? outcome->schedules : 0;
 	reached |= outcome->reached;
-	printf("%-18s %-4s %-11s %11llu %11llu %13llu %8.1f  %s\n", p->scenario->name, machine_names[p->machine], how,
-	       (unsigned long long)outcome->states, (unsigned long long)outcome->schedules, (unsigned long long)outcome->steps, seconds,
-	       outcome->failed ? "FAILED" : whole ? "holds" : "NOT FINISHED");
+	printf("%-18s %-4s %-11s %11llu %11llu %13llu %8.1f  %s\n", p->scenario->name,
+	       machine_names[p->machine], how, (unsigned long long)outcome->states,
+	       (unsigned long long)outcome->schedules, (unsigned long long)outcome->steps, seconds,
+	       outcome->failed ? "FAILED"
+	       : whole         ? "holds"
+			       : "NOT FINISHED");
 	if (outcome->failed)
 		print_replay(p);
 	fflush(stdout);
@@ -250,11 +254,17 @@ static const struct ex_scenario *find(const char *name)
 	return NULL;
 }
 
-/* mutant - look for one: within the bound, then by lot. What was found must be found again by its path or seed. */
+/* mutant - look for one: within the bound, then by lot. What was found must be found again by its
+ * path or seed. */
 static bool mutant(int m, bool reduce, uint64_t memory, uint64_t random)
 {
 	static const enum machine machines[] = {TSO, ARM};
-	struct plan p = {.scenario = find(mutant_scenarios[m]), .stores = 4, .bound = 2, .learn = LEARN, .reduce = reduce, .memory = memory};
+	struct plan p = {.scenario = find(mutant_scenarios[m]),
+			 .stores = 4,
+			 .bound = 2,
+			 .learn = LEARN,
+			 .reduce = reduce,
+			 .memory = memory};
 	double seconds = 0;
 	char how[32];
 
@@ -267,7 +277,10 @@ static bool mutant(int m, bool reduce, uint64_t memory, uint64_t random)
 		static const struct {
 			bool random;
 			unsigned bound;
-		} order[] = {{false, 0}, {false, 1}, {true, 0}, {false, 2}}; /* what finds most soonest */
+		} order[] = {{false, 0},
+			     {false, 1},
+			     {true, 0},
+			     {false, 2}}; /* what finds most soonest */
 		p.machine = machines[k & 1];
 		p.random = order[k / 2].random;
 		p.bound = order[k / 2].bound;
@@ -291,8 +304,11 @@ static bool mutant(int m, bool reduce, uint64_t memory, uint64_t random)
 		outcome->seed = same.seed;
 	}
 	snprintf(how, sizeof how, p.random ? "random" : "bound %u", p.bound);
-	printf("%-20s %-18s %-4s %-8s %9llu %8.1f  %s\n", mutant_names[m], p.scenario->name, machine_names[p.machine], how, (unsigned long long)schedules, seconds,
-	       !found ? "NOT FOUND" : again ? "found, and again" : "found, and NOT AGAIN");
+	printf("%-20s %-18s %-4s %-8s %9llu %8.1f  %s\n", mutant_names[m], p.scenario->name,
+	       machine_names[p.machine], how, (unsigned long long)schedules, seconds,
+	       !found  ? "NOT FOUND"
+	       : again ? "found, and again"
+		       : "found, and NOT AGAIN");
 	if (found)
 		print_replay(&p);
 	fflush(stdout);
@@ -321,16 +337,17 @@ static int all(const struct plan *like, uint64_t random)
 				good &= one(&p, random);
 			}
 			if ((reached & (*s)->reach) != (*s)->reach) {
-				printf("    %s has not come to all that it is for: 0x%x of 0x%x\n", (*s)->name, reached,
-				       (*s)->reach);
+				printf("    %s has not come to all that it is for: 0x%x of 0x%x\n",
+				       (*s)->name, reached, (*s)->reach);
 				good = false;
 			}
 		}
 	}
-	printf("%llu schedules, %llu of them random\n\n", (unsigned long long)all_schedules, (unsigned long long)all_random);
+	printf("%llu schedules, %llu of them random\n\n", (unsigned long long)all_schedules,
+	       (unsigned long long)all_random);
 	unsigned found = 0;
-	printf("%-20s %-18s %-4s %-8s %9s %8s  %s\n", "mutant", "scenario", "cpu", "search", "schedules", "seconds",
-	       "verdict");
+	printf("%-20s %-18s %-4s %-8s %9s %8s  %s\n", "mutant", "scenario", "cpu", "search",
+	       "schedules", "seconds", "verdict");
 	for (int m = MUTANT_NONE + 1; m < MUTANT_COUNT; m++)
 		found += mutant(m, like->reduce, like->memory, MUTANT_RANDOM);
 	printf("%u of %d mutants are found\n", found, MUTANT_COUNT - 1);
@@ -339,8 +356,9 @@ static int all(const struct plan *like, uint64_t random)
 	return good ? 0 : 1;
 }
 
-/* same - what does the search come to, with the reduction and without? The same states, with several choices and at the ends, and
- * the same verdict; and each choice at a state comes to the same each time. Left out if that is more than so many schedules. */
+/* same - what does the search come to, with the reduction and without? The same states, with
+ * several choices and at the ends, and the same verdict; and each choice at a state comes to the
+ * same each time. Left out if that is more than so many schedules. */
 static bool same(struct plan *p, uint64_t most)
 {
 	static struct outcome whole; /* but for its path */
@@ -354,12 +372,16 @@ static bool same(struct plan *p, uint64_t most)
 	if (!whole.failed && whole.complete)
 		seconds += search(p, 0, false);
 	bool compared = whole.complete || whole.failed;
-	bool good = !whole.failed && !outcome->failed && whole.reached == outcome->reached && whole.states == outcome->states &&
+	bool good = !whole.failed && !outcome->failed && whole.reached == outcome->reached &&
+		    whole.states == outcome->states &&
 		    !memcmp(whole.digest, outcome->digest, sizeof whole.digest);
-	printf("%-18s %-4s bound %-5u %11llu %11llu %11llu %8.1f  %s\n", p->scenario->name, machine_names[p->machine], p->bound,
-	       (unsigned long long)whole.states, (unsigned long long)whole.schedules,
+	printf("%-18s %-4s bound %-5u %11llu %11llu %11llu %8.1f  %s\n", p->scenario->name,
+	       machine_names[p->machine], p->bound, (unsigned long long)whole.states,
+	       (unsigned long long)whole.schedules,
 	       compared ? (unsigned long long)outcome->schedules : 0, seconds,
-	       !compared ? "too many" : good ? "the same" : "DIFFERS");
+	       !compared ? "too many"
+	       : good    ? "the same"
+			 : "DIFFERS");
 	if (whole.failed)
 		printf("    %s\n", whole.message);
 	fflush(stdout);
@@ -373,7 +395,8 @@ static bool blind_part(struct plan *p, enum part part)
 	p->check = true;
 	p->reduce = false;
 	search(p, 0, false);
-	printf("without its %s  %s\n", part_names[part], outcome->failed ? outcome->message : "NOT FOUND");
+	printf("without its %s  %s\n", part_names[part],
+	       outcome->failed ? outcome->message : "NOT FOUND");
 	p->blind = PART_NONE;
 	return outcome->failed;
 }
@@ -384,7 +407,8 @@ static int check(const struct plan *like, uint64_t most)
 	struct plan p = *like;
 	bool good = true;
 
-	printf("%-18s %-4s %-11s %11s %11s %11s %8s\n", "scenario", "cpu", "search", "states", "schedules", "reduced", "seconds");
+	printf("%-18s %-4s %-11s %11s %11s %11s %8s\n", "scenario", "cpu", "search", "states",
+	       "schedules", "reduced", "seconds");
 	for (unsigned i = 0; i < EX_LISTS; i++)
 		for (const struct ex_scenario *const *s = ex_world.scenarios[i]; *s; s++)
 			for (p.machine = TSO; p.machine < MACHINES; p.machine++) {
@@ -415,7 +439,8 @@ static void read_path(const char *s)
 {
 	while (s && *s) {
 		char *end;
-		unsigned long at = strtoul(s, &end, 10), taken = *end == ':' ? strtoul(end + 1, &end, 10) : 0;
+		unsigned long at = strtoul(s, &end, 10),
+			      taken = *end == ':' ? strtoul(end + 1, &end, 10) : 0;
 		if (at >= PATH_MOST)
 			break;
 		outcome->path[at].taken = (uint8_t)taken;
@@ -447,12 +472,19 @@ static const char usage[] =
 
 int main(int argc, char **argv)
 {
-	struct plan p = {.machine = TSO, .stores = 4, .bound = 2, .seed = 1, .learn = LEARN, .reduce = true, .memory = MEMORY};
+	struct plan p = {.machine = TSO,
+			 .stores = 4,
+			 .bound = 2,
+			 .seed = 1,
+			 .learn = LEARN,
+			 .reduce = true,
+			 .memory = MEMORY};
 	uint64_t random = 0, most = 0;
 	const char *path = NULL;
 	bool everything = false, seeded = false, checks = false;
 
-	outcome = mmap(NULL, sizeof *outcome, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	outcome = mmap(NULL, sizeof *outcome, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		       -1, 0);
 	if (outcome == MAP_FAILED)
 		return 2;
 	for (int i = 1; i < argc; i++) {

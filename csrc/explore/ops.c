@@ -1,14 +1,15 @@
 /*
- * ops.c - the operations of the explored code: atomics, fences, futexes, locks, the clock. Each asks point() first whether
- * its thread may go on, or give_way() who goes on instead; outside a schedule they are what they seem.
+ * ops.c - the operations of the explored code: atomics, fences, futexes, locks, the clock. Each
+ * asks point() first whether its thread may go on, or give_way() who goes on instead; outside a
+ * schedule they are what they seem.
  */
 #include "schedule.h"
 
 #include <string.h>
 
 #define SPINS_MOST 700 /* more than any bounded loop of the core makes */
-#define LOCKS 8
-#define STEP_NS 6000 /* how far the clock goes at each look */
+#define LOCKS      8
+#define STEP_NS    6000 /* how far the clock goes at each look */
 
 static uint64_t clock_ns;
 static const void *locks[LOCKS];
@@ -40,7 +41,8 @@ uint64_t ops_locks(void)
 static void say_op(const char *op, const void *p, const char *what, uint64_t value)
 {
 	if (plan->trace)
-		say("%5u  %-8s %-9s %-18s %s 0x%llx\n", steps, cur->name, op, name_of(p), what, (unsigned long long)value);
+		say("%5u  %-8s %-9s %-18s %s 0x%llx\n", steps, cur->name, op, name_of(p), what,
+		    (unsigned long long)value);
 }
 
 bool held(const void *mutex)
@@ -122,8 +124,8 @@ void ex_rmw_end(void)
 		return;
 	uint64_t after = get(rmw.p, rmw.bytes);
 	if (plan->trace)
-		say("%5u  %-8s %-9s %-18s was 0x%llx, is 0x%llx\n", steps, cur->name, "rmw", name_of(rmw.p),
-		    (unsigned long long)rmw.before, (unsigned long long)after);
+		say("%5u  %-8s %-9s %-18s was 0x%llx, is 0x%llx\n", steps, cur->name, "rmw",
+		    name_of(rmw.p), (unsigned long long)rmw.before, (unsigned long long)after);
 	ex_world.saw(EX_RMW, rmw.p, rmw.before, after);
 }
 

@@ -1,10 +1,12 @@
 /*
- * s_batch.c - scenarios of batches that stay open: a sender, as csrc/submitter.go is one (A1 to A4 of batch.h), and workers.
+ * s_batch.c - scenarios of batches that stay open: a sender, as csrc/submitter.go is one (A1 to A4
+ * of batch.h), and workers.
  */
 #include "world.h"
 
 #define SPAWNS 3
-#define ROOM 2 /* spawns, then the batch is closed; one is left that is closed when the sender has done */
+/* spawns, then the batch is closed; one is left that is closed when the sender has done */
+#define ROOM    2
 #define BATCHES 2
 
 static struct {
@@ -52,7 +54,7 @@ static void send(struct coroi_worker *w, uint64_t n, bool last)
 		words |= COROI_BATCH_CLOSED;
 	COROI_MUTANT_ADDS(LOOK_FIRST, coroi_notify_pushed(w);)
 	COROI_MUTANT_ADDS(LOOK_THEN_ADD, detached = at_load_seq(&p->state);)
-	uint32_t state = at_add(&p->state, words); /* A2 */
+	uint32_t state = at_add(&p->state, words);                                 /* A2 */
 	if (COROI_MUTANT(LOOK_THEN_ADD, state, detached) & COROI_BATCH_DETACHED) { /* A3 */
 		COROI_MUTANT_ADDS(PUSH_FIRST, push(w, p);)
 		at_add(&p->state, -COROI_BATCH_DETACHED);
@@ -105,7 +107,8 @@ static void check(void)
 	for (unsigned i = 0; i < SPAWNS; i++)
 		if (g.ran[i] != 1)
 			ex_fail("spawn %u has run %u times", i, g.ran[i]);
-	for (struct coroi_batch *p = sched->slab.batches; p; p = (struct coroi_batch *)(uintptr_t)p->next)
+	for (struct coroi_batch *p = sched->slab.batches; p;
+	     p = (struct coroi_batch *)(uintptr_t)p->next)
 		if (++spare > BATCHES)
 			ex_fail("a batch is given back twice");
 	if (spare != BATCHES)
@@ -114,12 +117,16 @@ static void check(void)
 
 static const struct ex_scenario batch = {
 	.name = "batch",
-	.about = "a sender fills batches that stay open, and their worker empties them and goes to sleep",
-	.setup = setup, .check = check, .workers = 1,
+	.about =
+		"a sender fills batches that stay open, and their worker empties them and goes to sleep",
+	.setup = setup,
+	.check = check,
+	.workers = 1,
 	.reach = 3,
 };
 
-/* The thief steals twice, which is when it pours and lets go for its victim, runs what it has got, and goes. */
+/* The thief steals twice, which is when it pours and lets go for its victim, runs what it has got,
+ * and goes. */
 static void steals(void *arg)
 {
 	struct coroi_worker *w = world_worker(1);
@@ -153,7 +160,11 @@ static void setup_steal(void)
 static const struct ex_scenario batch_steal = {
 	.name = "batch-steal",
 	.about = "the same, and another worker steals",
-	.setup = setup_steal, .check = check, .workers = 2, .raw = 2, .flags = CORO_NO_STANDBY,
+	.setup = setup_steal,
+	.check = check,
+	.workers = 2,
+	.raw = 2,
+	.flags = CORO_NO_STANDBY,
 	.reach = 7,
 };
 

@@ -3,7 +3,7 @@
  */
 #include "world.h"
 
-#include "../gocall.h"
+#include "kernel/gocall.h"
 
 static struct {
 	coro_handle x;
@@ -35,7 +35,8 @@ static void calls(void *arg, void *result)
 
 	(void)arg;
 	(void)result;
-	EX_CHECK(coro_call_go_inline(1, &number, sizeof number, &number, sizeof number, NULL) == CORO_OK);
+	EX_CHECK(coro_call_go_inline(1, &number, sizeof number, &number, sizeof number, NULL) ==
+		 CORO_OK);
 	EX_CHECK(number == 2 && g.made == 1);
 	EX_CHECK(coro_park() == CORO_OK);
 	g.ran++;
@@ -65,8 +66,8 @@ static void setup(void)
 	coro_attr here = {.size = sizeof here, .worker = 1};
 
 	coroi_go_register(in_go);
-	sched->go_id = 1;
-	sched->next_worker = 0;
+	sched->bell.go_id = 1;
+	sched->outside.next_worker = 0;
 	EX_CHECK(coro_scheduler_spawn(sched, &here, calls, NULL, 0, &g.x) == CORO_OK);
 	EX_CHECK(coro_scheduler_spawn(sched, NULL, is_stolen, NULL, 0, NULL) == CORO_OK);
 	world_region(&g, sizeof g);
@@ -82,7 +83,10 @@ static void check(void)
 static const struct ex_scenario call_steal = {
 	.name = "call-steal",
 	.about = "one calls Go inline and parks, woken meanwhile, and another is stolen",
-	.setup = setup, .check = check, .workers = 2, .flags = CORO_NO_STANDBY,
+	.setup = setup,
+	.check = check,
+	.workers = 2,
+	.flags = CORO_NO_STANDBY,
 	.reach = 3,
 };
 

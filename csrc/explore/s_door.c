@@ -1,5 +1,6 @@
 /*
- * s_door.c - scenarios of the door and of stealing. The owner is not a run loop: it enters, takes or adds one, leaves.
+ * s_door.c - scenarios of the door and of stealing. The owner is not a run loop: it enters, takes
+ * or adds one, leaves.
  */
 #include "world.h"
 
@@ -114,7 +115,10 @@ static void setup_thief(void)
 static const struct ex_scenario door_thief = {
 	.name = "door-thief",
 	.about = "an owner that takes and adds, and one thief",
-	.setup = setup_thief, .check = check, .workers = 2, .raw = 3,
+	.setup = setup_thief,
+	.check = check,
+	.workers = 2,
+	.raw = 3,
 	.reach = 1 << SERVED | 1 << FORCED | 1 << REFUSED,
 };
 
@@ -127,7 +131,10 @@ static void setup_thieves(void)
 static const struct ex_scenario door_thieves = {
 	.name = "door-thieves",
 	.about = "the same with two thieves",
-	.setup = setup_thieves, .check = check, .workers = 3, .raw = 7,
+	.setup = setup_thieves,
+	.check = check,
+	.workers = 3,
+	.raw = 7,
 	.reach = 1 << SERVED | 1 << FORCED | 1 << REFUSED,
 };
 
@@ -140,14 +147,21 @@ static void setup_foreign(void)
 static const struct ex_scenario door_foreign = {
 	.name = "door-foreign",
 	.about = "the same with a thief and a thread that is no worker",
-	.setup = setup_foreign, .check = check, .workers = 2, .raw = 3,
+	.setup = setup_foreign,
+	.check = check,
+	.workers = 2,
+	.raw = 3,
 	.reach = 1 << SERVED | 1 << FORCED | 1 << REFUSED | 1 << LOCKED_BY_FOREIGN,
 };
 
 static const struct ex_scenario door_exchange = {
 	.name = "door-exchange",
 	.about = "door-thief where there is no membarrier",
-	.setup = setup_thief, .check = check, .workers = 2, .raw = 3, .flags = CORO_NO_MEMBARRIER,
+	.setup = setup_thief,
+	.check = check,
+	.workers = 2,
+	.raw = 3,
+	.flags = CORO_NO_MEMBARRIER,
 	.reach = 1 << SERVED | 1 << FORCED | 1 << REFUSED,
 };
 
@@ -190,7 +204,10 @@ static void check_slot(void)
 static const struct ex_scenario steal_next_wake = {
 	.name = "steal-next-wake",
 	.about = "a queue that is empty, one that is next, a remote wake on its way, a thief",
-	.setup = setup_slot, .check = check_slot, .workers = 2, .raw = 3,
+	.setup = setup_slot,
+	.check = check_slot,
+	.workers = 2,
+	.raw = 3,
 	.reach = 1 << FORCED,
 };
 

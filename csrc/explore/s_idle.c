@@ -28,7 +28,8 @@ static void leaf(void *arg, void *result)
 static void push(uint64_t leaf_number)
 {
 	world_pushing(true);
-	EX_CHECK(coro_scheduler_spawn(sched, NULL, leaf, &leaf_number, sizeof leaf_number, NULL) == CORO_OK);
+	EX_CHECK(coro_scheduler_spawn(sched, NULL, leaf, &leaf_number, sizeof leaf_number, NULL) ==
+		 CORO_OK);
 	world_pushing(false);
 }
 
@@ -61,7 +62,9 @@ static void check_push(void)
 static const struct ex_scenario push_park = {
 	.name = "push-park",
 	.about = "a worker that goes to sleep, and two threads that push to its inbox",
-	.setup = setup_push, .check = check_push, .workers = 1,
+	.setup = setup_push,
+	.check = check_push,
+	.workers = 1,
 };
 
 static void setup_claim(void)
@@ -75,10 +78,13 @@ static void setup_claim(void)
 static const struct ex_scenario claim_unpark = {
 	.name = "claim-unpark",
 	.about = "the same with three that push one each, and so claim the sleeper together",
-	.setup = setup_claim, .check = check_push, .workers = 1,
+	.setup = setup_claim,
+	.check = check_push,
+	.workers = 1,
 };
 
-/* A worker takes what is in another's inbox, leaves some of it there, and never comes back: its coroutine computes. */
+/* A worker takes what is in another's inbox, leaves some of it there, and never comes back: its
+ * coroutine computes. */
 
 static void thief_for_good(void *arg)
 {
@@ -114,15 +120,23 @@ static void check_leaves(void)
 
 static const struct ex_scenario steal_leaves = {
 	.name = "steal-leaves",
-	.about = "a thief leaves half of an inbox to its owner, who goes to sleep, and then runs for ever",
-	.setup = setup_leaves, .check = check_leaves, .workers = 2, .raw = 2, .flags = CORO_NO_STANDBY,
+	.about =
+		"a thief leaves half of an inbox to its owner, who goes to sleep, and then runs for ever",
+	.setup = setup_leaves,
+	.check = check_leaves,
+	.workers = 2,
+	.raw = 2,
+	.flags = CORO_NO_STANDBY,
 	.reach = 1,
 };
 
 static const struct ex_scenario leaves_exchange = {
 	.name = "leaves-exchange",
 	.about = "the same where there is no membarrier",
-	.setup = setup_leaves, .check = check_leaves, .workers = 2, .raw = 2,
+	.setup = setup_leaves,
+	.check = check_leaves,
+	.workers = 2,
+	.raw = 2,
 	.flags = CORO_NO_STANDBY | CORO_NO_MEMBARRIER,
 	.reach = 1,
 };
@@ -164,7 +178,10 @@ static void check_end(void)
 static const struct ex_scenario end = {
 	.name = "end",
 	.about = "two workers, a parent with a child from outside, and a wait for the end",
-	.setup = setup_end, .check = check_end, .workers = 2, .flags = CORO_NO_STANDBY,
+	.setup = setup_end,
+	.check = check_end,
+	.workers = 2,
+	.flags = CORO_NO_STANDBY,
 };
 
 static void setup_end_one(void)
@@ -184,17 +201,22 @@ static void check_end_one(void)
 static const struct ex_scenario end_submit = {
 	.name = "end-submit",
 	.about = "one worker, two that submit a parent with a child each and wait for the end",
-	.setup = setup_end_one, .check = check_end_one, .workers = 1,
+	.setup = setup_end_one,
+	.check = check_end_one,
+	.workers = 1,
 };
 
 static const struct ex_scenario standby = {
 	.name = "standby",
 	.about = "end with the standby sleeper",
-	.setup = setup_end, .check = check_end, .workers = 2,
+	.setup = setup_end,
+	.check = check_end,
+	.workers = 2,
 };
 
-/* One that waits for ever keeps the wait for the end from returning, although what comes meanwhile is spawned on one
- * worker and ends on another, and the counters of the two are not read at once. */
+/* One that waits for ever keeps the wait for the end from returning, although what comes
+ * meanwhile is spawned on one worker and ends on another, and the counters of the two are not
+ * read at once. */
 
 static void comes_and_goes(void *arg)
 {
@@ -229,12 +251,18 @@ static void check_count(void)
 
 static const struct ex_scenario end_count = {
 	.name = "end-count",
-	.about = "a wait for the end while one waits for ever, and another comes and ends elsewhere",
-	.setup = setup_count, .check = check_count, .workers = 2, .raw = 3, .flags = CORO_NO_STANDBY,
+	.about =
+		"a wait for the end while one waits for ever, and another comes and ends elsewhere",
+	.setup = setup_count,
+	.check = check_count,
+	.workers = 2,
+	.raw = 3,
+	.flags = CORO_NO_STANDBY,
 };
 
-/* Three workers: one computes, with something queued; the second, which is woken for that and takes it, computes too. What
- * the first queues then is for the third: it is woken, as nobody looks around. It has no thread here. */
+/* Three workers: one computes, with something queued; the second, which is woken for that and takes
+ * it, computes too. What the first queues then is for the third: it is woken, as nobody looks
+ * around. It has no thread here. */
 
 static uint32_t began;
 
@@ -263,7 +291,8 @@ static void first(void *arg)
 {
 	(void)arg;
 	world_be(0);
-	while (at_load_acq(&world_worker(1)->ev) != COROI_EV_SLEEPS) /* all sleep, then it is woken */
+	/* all sleep, then it is woken */
+	while (at_load_acq(&world_worker(1)->ev) != COROI_EV_SLEEPS)
 		at_relax();
 	at_add(&sched->activity, COROI_AWAKE);
 	queue_new(world_worker(0), computes);
@@ -292,8 +321,12 @@ static void check_third(void)
 
 static const struct ex_scenario third = {
 	.name = "third",
-	.about = "two of three workers compute, and what one of them queues is for the third, which sleeps",
-	.setup = setup_third, .check = check_third, .workers = 3, .raw = 7,
+	.about =
+		"two of three workers compute, and what one of them queues is for the third, which sleeps",
+	.setup = setup_third,
+	.check = check_third,
+	.workers = 3,
+	.raw = 7,
 };
 
 /* Batch mode. What waits is woken from outside, before the batch ends or after. */
@@ -351,7 +384,11 @@ static void check_batch(void)
 static const struct ex_scenario batch = {
 	.name = "run",
 	.about = "a batch that comes to rest while what waits in it is woken from outside",
-	.setup = setup_batch, .check = check_batch, .workers = 1, .flags = CORO_PAUSED, .paused = true,
+	.setup = setup_batch,
+	.check = check_batch,
+	.workers = 1,
+	.flags = CORO_PAUSED,
+	.paused = true,
 	.reach = 3,
 };
 
@@ -402,10 +439,14 @@ static void check_close(void)
 static const struct ex_scenario close_cancel = {
 	.name = "close",
 	.about = "a close that cancels what waits, and a wake-up of it",
-	.setup = setup_close, .check = check_close, .workers = 1, .stops = true,
+	.setup = setup_close,
+	.check = check_close,
+	.workers = 1,
+	.stops = true,
 	.reach = 3,
 };
 
 const struct ex_scenario *const scenarios_idle[] = {
-	&push_park, &claim_unpark, &steal_leaves, &leaves_exchange, &end, &end_submit, &end_count, &standby, &third, &batch, &close_cancel, NULL,
+	&push_park, &claim_unpark, &steal_leaves, &leaves_exchange, &end,          &end_submit,
+	&end_count, &standby,      &third,        &batch,           &close_cancel, NULL,
 };

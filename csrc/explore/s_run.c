@@ -1,10 +1,11 @@
 /*
- * s_batch.c - scenarios of batches: what coroutines send each other within one, and what comes from outside of all workers.
+ * s_batch.c - scenarios of batches: what coroutines send each other within one, and what comes from
+ * outside of all workers.
  */
 #include "world.h"
 
-#include "../goworker.h"
-#include "../spawn.h"
+#include "kernel/goworker.h"
+#include "kernel/spawn.h"
 
 static struct {
 	unsigned ran[2];
@@ -13,10 +14,11 @@ static struct {
 } g;
 static uint32_t handed;
 
-/* ------------------------------------------------------------------------------- inner a remote wake */
+/* ------------------------------------------------------------------------------- inner a remote
+ * wake */
 
-/* Just before the batch ends, or in it, w0 is woken from outside, and a coroutine of it sends something to w1. That belongs to
- * the same run. */
+/* Just before the batch ends, or in it, w0 is woken from outside, and a coroutine of it sends
+ * something to w1. That belongs to the same run. */
 
 static void receives(void *arg, void *result)
 {
@@ -49,7 +51,7 @@ static void setup_inner(void)
 {
 	world_region(&g, sizeof g);
 	world_asleep(2);
-	sched->next_worker = 64;
+	sched->outside.next_worker = 64;
 	ex_thread("run", runs, NULL);
 	ex_thread("w0", sends, NULL);
 }
@@ -62,14 +64,19 @@ static void check_inner(void)
 static const struct ex_scenario inner = {
 	.name = "run-inner",
 	.about = "a batch that comes to rest while a worker is woken that sends to the other",
-	.setup = setup_inner, .check = check_inner, .workers = 2, .raw = 3, .flags = CORO_PAUSED | CORO_NO_STANDBY, .paused = true,
+	.setup = setup_inner,
+	.check = check_inner,
+	.workers = 2,
+	.raw = 3,
+	.flags = CORO_PAUSED | CORO_NO_STANDBY,
+	.paused = true,
 	.reach = 3,
 };
 
 /* ------------------------------------------------------------------------------------- ext */
 
-/* One hands a call over to a thread, and parks until it has been made: nothing else is to be done meanwhile, and that is no
- * end. */
+/* One hands a call over to a thread, and parks until it has been made: nothing else is to be done
+ * meanwhile, and that is no end. */
 
 static void offloads(void *arg, void *result)
 {
@@ -121,14 +128,19 @@ static void check_pending(void)
 static const struct ex_scenario ext = {
 	.name = "pending",
 	.about = "a batch in which one waits for a thread that is no worker",
-	.setup = setup_pending, .check = check_pending, .workers = 1, .flags = CORO_PAUSED, .paused = true,
+	.setup = setup_pending,
+	.check = check_pending,
+	.workers = 1,
+	.flags = CORO_PAUSED,
+	.paused = true,
 };
 
 /* --------------------------------------------------------------------------- a thief's leavings */
 
-/* w0 sleeps when a batch comes; w1 steals some of it before whoever sends it has looked whether w0 sleeps. It does not look
- * around again: somebody who inspects the scheduler may have w0's door then, or others may search who have passed w0. Nor does it
- * find anybody hungry: they have been woken, and w0 keeps away from stealing. What is left in w0's queue belongs to the run. */
+/* w0 sleeps when a batch comes; w1 steals some of it before whoever sends it has looked whether w0
+ * sleeps. It does not look around again: somebody who inspects the scheduler may have w0's door
+ * then, or others may search who have passed w0. Nor does it find anybody hungry: they have been
+ * woken, and w0 keeps away from stealing. What is left in w0's queue belongs to the run. */
 
 static void counts(void *arg, void *result)
 {
@@ -204,8 +216,14 @@ static void check_thief(void)
 
 static const struct ex_scenario thief = {
 	.name = "run-thief",
-	.about = "a batch that comes to rest while a thief takes half of what is just being sent to a sleeper",
-	.setup = setup_thief, .check = check_thief, .workers = 2, .raw = 3, .flags = CORO_PAUSED | CORO_NO_STANDBY, .paused = true,
+	.about =
+		"a batch that comes to rest while a thief takes half of what is just being sent to a sleeper",
+	.setup = setup_thief,
+	.check = check_thief,
+	.workers = 2,
+	.raw = 3,
+	.flags = CORO_PAUSED | CORO_NO_STANDBY,
+	.paused = true,
 	.reach = 7,
 };
 

@@ -13,7 +13,7 @@ static struct {
 /* spawn_on - into the inbox of one worker, before anything runs. */
 static void spawn_on(unsigned id, const coro_attr *attr, coro_fn fn, coro_handle *out)
 {
-	sched->next_worker = id * 64;
+	sched->outside.next_worker = id * 64;
 	EX_CHECK(coro_scheduler_spawn(sched, attr, fn, NULL, 0, out) == CORO_OK);
 }
 
@@ -62,7 +62,9 @@ static void check_wake_park(void)
 static const struct ex_scenario wake_park = {
 	.name = "wake-park",
 	.about = "one that parks twice, woken by two threads, while its worker goes to sleep",
-	.setup = setup_wake_park, .check = check_wake_park, .workers = 1,
+	.setup = setup_wake_park,
+	.check = check_wake_park,
+	.workers = 1,
 };
 
 /* Woken twice from outside, it parks once and ends; meanwhile it is stolen. */
@@ -111,7 +113,10 @@ static void check_wander(void)
 static const struct ex_scenario wake_steal_end = {
 	.name = "wake-steal-end",
 	.about = "one that is stolen, woken from outside and ends, all at once",
-	.setup = setup_wander, .check = check_wander, .workers = 2, .flags = CORO_NO_STANDBY,
+	.setup = setup_wander,
+	.check = check_wander,
+	.workers = 2,
+	.flags = CORO_NO_STANDBY,
 	.reach = 3,
 };
 
@@ -172,14 +177,19 @@ static void check_cancel(void)
 static const struct ex_scenario cancel_park = {
 	.name = "cancel-park",
 	.about = "one that parks again and again, woken by one thread and cancelled by another",
-	.setup = setup_cancel, .check = check_cancel, .workers = 1,
+	.setup = setup_cancel,
+	.check = check_cancel,
+	.workers = 1,
 	.reach = 7,
 };
 
 static const struct ex_scenario cancel_steal = {
 	.name = "cancel-steal",
 	.about = "the same without a wake-up, and a second worker that steals",
-	.setup = setup_cancel, .check = check_cancel, .workers = 2, .flags = CORO_NO_STANDBY,
+	.setup = setup_cancel,
+	.check = check_cancel,
+	.workers = 2,
+	.flags = CORO_NO_STANDBY,
 	.reach = 4,
 };
 
@@ -241,7 +251,10 @@ static void check_join(void)
 static const struct ex_scenario join = {
 	.name = "join",
 	.about = "one ends on a worker, one joins it on another, a thread detaches it",
-	.setup = setup_join, .check = check_join, .workers = 2, .flags = CORO_NO_STANDBY,
+	.setup = setup_join,
+	.check = check_join,
+	.workers = 2,
+	.flags = CORO_NO_STANDBY,
 	.reach = 3,
 };
 
@@ -256,7 +269,10 @@ static void setup_joins(void)
 static const struct ex_scenario two_join = {
 	.name = "join-join",
 	.about = "one ends, and two join it, one of them on another worker",
-	.setup = setup_joins, .check = check_join, .workers = 2, .flags = CORO_NO_STANDBY,
+	.setup = setup_joins,
+	.check = check_join,
+	.workers = 2,
+	.flags = CORO_NO_STANDBY,
 	.reach = 1,
 };
 
@@ -270,7 +286,8 @@ static void wakes_stale(void *arg)
 	}
 }
 
-/* A close cancels one that waits for another, which is woken and ends: of the cancel and the event one is first. */
+/* A close cancels one that waits for another, which is woken and ends: of the cancel and the event
+ * one is first. */
 
 static void ends_by_cancel(void *arg, void *result)
 {
@@ -317,13 +334,17 @@ static void check_close_join(void)
 static const struct ex_scenario close_join = {
 	.name = "close-join",
 	.about = "a close that cancels one, and one that joins it, and a wake-up of the first",
-	.setup = setup_close_join, .check = check_close_join, .workers = 1, .stops = true,
+	.setup = setup_close_join,
+	.check = check_close_join,
+	.workers = 1,
+	.stops = true,
 	.reach = 3,
 };
 
 /* ------------------------------------------------------------------------------------ reuse */
 
-/* One that has ended lies in an inbox as a node; who detaches it frees it, and it is somebody else's at once. */
+/* One that has ended lies in an inbox as a node; who detaches it frees it, and it is somebody
+ * else's at once. */
 
 static struct coroi_rec *next_user;
 
@@ -361,17 +382,22 @@ static void check_detach_reuse(void)
 {
 	EX_CHECK(g.ran == 1);
 	if (next_user)
-		EX_CHECK(next_user->state == COROI_PARKED && !next_user->permits && !next_user->event);
+		EX_CHECK(next_user->state == COROI_PARKED && !next_user->permits &&
+			 !next_user->event);
 }
 
 static const struct ex_scenario detach_reuse = {
 	.name = "detach-reuse",
-	.about = "one that was woken and ends is detached, and its record is used again while its remote wake is taken",
-	.setup = setup_detach_reuse, .check = check_detach_reuse, .workers = 1,
+	.about =
+		"one that was woken and ends is detached, and its record is used again while its remote wake is taken",
+	.setup = setup_detach_reuse,
+	.check = check_detach_reuse,
+	.workers = 1,
 	.reach = 3,
 };
 
-/* x ends; its record becomes y, who parks; wake-ups meant for x go on coming. Only one meant for y may wake it. */
+/* x ends; its record becomes y, who parks; wake-ups meant for x go on coming. Only one meant for y
+ * may wake it. */
 
 static void y(void *arg, void *result)
 {
@@ -415,14 +441,19 @@ static void check_reuse(void)
 static const struct ex_scenario reuse = {
 	.name = "reuse",
 	.about = "a record is used again while wake-ups for the one before are on their way",
-	.setup = setup_reuse, .check = check_reuse, .workers = 1,
+	.setup = setup_reuse,
+	.check = check_reuse,
+	.workers = 1,
 	.reach = 3,
 };
 
 static const struct ex_scenario reuse_steal = {
 	.name = "reuse-steal",
 	.about = "the same with one wake-up, and a second worker that steals",
-	.setup = setup_reuse, .check = check_reuse, .workers = 2, .flags = CORO_NO_STANDBY,
+	.setup = setup_reuse,
+	.check = check_reuse,
+	.workers = 2,
+	.flags = CORO_NO_STANDBY,
 	.reach = 3,
 };
 
@@ -459,10 +490,13 @@ static void check_reuse_cancel(void)
 static const struct ex_scenario reuse_cancel = {
 	.name = "reuse-cancel",
 	.about = "a record is used again while a cancel for the one before is on its way",
-	.setup = setup_reuse_cancel, .check = check_reuse_cancel, .workers = 1,
+	.setup = setup_reuse_cancel,
+	.check = check_reuse_cancel,
+	.workers = 1,
 	.reach = 3,
 };
 
 const struct ex_scenario *const scenarios_wait[] = {
-	&wake_park, &wake_steal_end, &cancel_park, &cancel_steal, &join, &two_join, &close_join, &reuse, &detach_reuse, &reuse_cancel, &reuse_steal, NULL,
+	&wake_park,  &wake_steal_end, &cancel_park,  &cancel_steal, &join,        &two_join,
+	&close_join, &reuse,          &detach_reuse, &reuse_cancel, &reuse_steal, NULL,
 };

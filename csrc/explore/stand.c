@@ -1,14 +1,14 @@
 /*
- * stand.c - what the explored copy of the core gets in the place of sys.c and of the doors in switch_*.activity.
+ * stand.c - what the explored copy of the core gets in the place of sys.c and of the doors in
+ * switch_*.activity.
  *
- * Memory comes from one arena, so that it can be put back to what it was before each schedule; see world.c.
+ * Memory comes from one arena, so that it can be put back to what it was before each schedule; see
+ * world.c.
  */
 #include "world.h"
 
-#include "../manual.h"
-#include "../dispatch.h"
-#include "../overflow.h"
-#include "../switch.h"
+#include "base/overflow.h"
+#include "base/switch.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +37,8 @@ size_t coroi_page(void)
 /* A chunk of records or an arena of stacks. Neither is ever given back. */
 void *coroi_map(size_t bytes, size_t align)
 {
-	char *p = mmap(NULL, bytes + align, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	char *p = mmap(NULL, bytes + align, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (p == MAP_FAILED)
 		return NULL;
 	return (void *)(((uintptr_t)p + align - 1) & ~(uintptr_t)(align - 1));
@@ -179,7 +180,9 @@ unsigned coroi_cpus(void)
 
 static struct {
 	char *low, *top;
-	void **save; /* where the context is that is suspended there; NULL: a thread stands on it, or nobody does */
+	/* where the context is that is suspended there; NULL: a thread stands on it, or nobody
+	 * does */
+	void **save;
 } stacks[STACKS_MOST];
 static unsigned stack_count;
 
@@ -241,8 +244,8 @@ int coroi_swap_watched(void **save, void *to, intptr_t value)
 	return code;
 }
 
-/* The door is opened by a modelled store. Nobody else runs between it and the switch, as nobody could: the context is saved
- * before the real one opens the door. */
+/* The door is opened by a modelled store. Nobody else runs between it and the switch, as nobody
+ * could: the context is saved before the real one opens the door. */
 int coroi_switch(void **save, void *to, intptr_t value, uint32_t *door)
 {
 	at_store_rel(door, 0);
@@ -261,36 +264,6 @@ void coroi_jump(void *to, intptr_t value, uint32_t *door)
 	at_store_rel(door, 0);
 	from_to(NULL, to);
 	coroi_swap(&gone, to, value);
-	abort();
-}
-
-/* No coroutine by hand or of a dispatcher, and no report of overflows, inside a scenario. */
-coro_t *coroi_manual(void)
-{
-	return NULL;
-}
-
-struct coroi_stack_pool *coroi_manual_pool(void)
-{
-	abort();
-}
-
-void coroi_manual_exit(coro_t *co, int status)
-{
-	(void)co;
-	(void)status;
-	abort();
-}
-
-struct coroi_dispatched *coroi_dispatched_here(void)
-{
-	return NULL;
-}
-
-void coroi_dispatch_exit(struct coroi_dispatched *c, int status)
-{
-	(void)c;
-	(void)status;
 	abort();
 }
 

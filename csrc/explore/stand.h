@@ -1,10 +1,11 @@
 /*
- * stand.h - what the explored copy of the core gets in the place of atomics.h: the same names, and each operation asks
- * the explorer first who goes on. It is included ahead of every file (-include), so that the real one finds itself
- * included already.
+ * stand.h - what the explored copy of the core gets in the place of atomics.h: the same names, and
+ * each operation asks the explorer first who goes on. It is included ahead of every file
+ * (-include), so that the real one finds itself included already.
  *
- * Stores stay in memory and are noted in the store buffer of their thread; see engine.c. A store is no place to change
- * threads: as long as it is in the buffer, nobody else can tell whether it has been made.
+ * Stores stay in memory and are noted in the store buffer of their thread; see engine.c. A store is
+ * no place to change threads: as long as it is in the buffer, nobody else can tell whether it has
+ * been made.
  */
 #ifndef COROI_ATOMICS_H
 #define COROI_ATOMICS_H
@@ -19,53 +20,54 @@
 
 #define ex_bits(v) ((uint64_t)(uintptr_t)(v))
 
-#define at_load_rlx(p) \
-	({ \
-		__auto_type ex_p = (p); \
-		ex_load(ex_p, sizeof *ex_p); \
+#define at_load_rlx(p)                                   \
+	({                                               \
+		__auto_type ex_p = (p);                  \
+		ex_load(ex_p, sizeof *ex_p);             \
 		__atomic_load_n(ex_p, __ATOMIC_RELAXED); \
 	})
 #define at_load_acq(p) at_load_rlx(p)
 #define at_load_seq(p) at_load_rlx(p)
 
-#define ex_store(p, v, release) \
-	({ \
-		__auto_type ex_p = (p); \
-		__typeof__(*ex_p) ex_v = (v); \
+#define ex_store(p, v, release)                                        \
+	({                                                             \
+		__auto_type ex_p = (p);                                \
+		__typeof__(*ex_p) ex_v = (v);                          \
 		ex_buffer(ex_p, sizeof *ex_p, ex_bits(ex_v), release); \
 	})
 #define at_store_rlx(p, v) ex_store(p, v, false)
 #define at_store_rel(p, v) ex_store(p, v, true)
-#define at_bump_by(p, n) \
-	({ \
-		__auto_type ex_b = (p); \
+#define at_bump_by(p, n)                            \
+	({                                          \
+		__auto_type ex_b = (p);             \
 		ex_store(ex_b, *ex_b + (n), false); \
 	})
 #define at_bump(p) at_bump_by((p), 1)
 
-#define ex_rmw(p, operation) \
-	({ \
-		__auto_type ex_p = (p); \
+#define ex_rmw(p, operation)                      \
+	({                                        \
+		__auto_type ex_p = (p);           \
 		ex_rmw_begin(ex_p, sizeof *ex_p); \
-		__auto_type ex_r = operation; \
-		ex_rmw_end(); \
-		ex_r; \
+		__auto_type ex_r = operation;     \
+		ex_rmw_end();                     \
+		ex_r;                             \
 	})
 /* Bumps that are releases: the same. */
-#define at_bump_rel(p) \
-	({ \
-		__auto_type ex_b = (p); \
+#define at_bump_rel(p)                           \
+	({                                       \
+		__auto_type ex_b = (p);          \
 		ex_store(ex_b, *ex_b + 1, true); \
 	})
 #define at_xchg(p, v) ex_rmw(p, __atomic_exchange_n(ex_p, (v), __ATOMIC_SEQ_CST))
-#define at_add(p, v) ex_rmw(p, __atomic_add_fetch(ex_p, (v), __ATOMIC_SEQ_CST))
-#define at_or(p, v) ex_rmw(p, __atomic_fetch_or(ex_p, (v), __ATOMIC_SEQ_CST))
-#define at_and(p, v) ex_rmw(p, __atomic_fetch_and(ex_p, (v), __ATOMIC_SEQ_CST))
-#define at_cas(p, expected, v) \
-	ex_rmw(p, __atomic_compare_exchange_n(ex_p, (expected), (v), false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-#define at_fence() ex_fence()
+#define at_add(p, v)  ex_rmw(p, __atomic_add_fetch(ex_p, (v), __ATOMIC_SEQ_CST))
+#define at_or(p, v)   ex_rmw(p, __atomic_fetch_or(ex_p, (v), __ATOMIC_SEQ_CST))
+#define at_and(p, v)  ex_rmw(p, __atomic_fetch_and(ex_p, (v), __ATOMIC_SEQ_CST))
+#define at_cas(p, expected, v)                                                                \
+	ex_rmw(p, __atomic_compare_exchange_n(ex_p, (expected), (v), false, __ATOMIC_SEQ_CST, \
+					      __ATOMIC_SEQ_CST))
+#define at_fence()        ex_fence()
 #define at_fence_signal() __atomic_signal_fence(__ATOMIC_SEQ_CST)
-#define at_relax() ex_relax()
+#define at_relax()        ex_relax()
 
 static inline void coroi_prefetchw(const void *p)
 {
@@ -74,24 +76,24 @@ static inline void coroi_prefetchw(const void *p)
 
 /* The wrong steps: see mutants.h. */
 #define COROI_MUTANT(name, right, wrong) (ex_mutant == MUTANT_##name ? (wrong) : (right))
-#define COROI_MUTANT_ADDS(name, wrong) \
+#define COROI_MUTANT_ADDS(name, wrong)    \
 	if (ex_mutant == MUTANT_##name) { \
-		wrong \
+		wrong                     \
 	}
 
 /* Locks of the C library. */
-#define pthread_mutex_lock(m) ex_lock(m)
-#define pthread_mutex_unlock(m) ex_unlock(m)
-#define pthread_cond_wait(c, m) ex_cond_wait(c, m)
+#define pthread_mutex_lock(m)     ex_lock(m)
+#define pthread_mutex_unlock(m)   ex_unlock(m)
+#define pthread_cond_wait(c, m)   ex_cond_wait(c, m)
 #define pthread_cond_broadcast(c) ex_cond_broadcast(c)
-#define pthread_join(t, r) ex_join((unsigned)(t))
+#define pthread_join(t, r)        ex_join((unsigned)(t))
 
-#define coroi_likely(x) __builtin_expect(!!(x), 1)
+#define coroi_likely(x)   __builtin_expect(!!(x), 1)
 #define coroi_unlikely(x) __builtin_expect(!!(x), 0)
-#define COROI_NOINLINE __attribute__((noinline))
-#define COROI_COLD __attribute__((noinline, cold))
-#define COROI_LINE 64
-#define COROI_APART 128
+#define COROI_NOINLINE    __attribute__((noinline))
+#define COROI_COLD        __attribute__((noinline, cold))
+#define COROI_LINE        64
+#define COROI_APART       128
 
 /* What goes from stack to stack is watched. */
 #define coroi_swap coroi_swap_watched

@@ -1,25 +1,29 @@
 /*
- * states.c - schedules that come to a state from which all has been explored already are left there.
+ * states.c - schedules that come to a state from which all has been explored already are left
+ * there.
  *
- * Everything is put back before each schedule, at the same addresses, so what may happen from a decision on depends on the
- * state at it alone: memory that is put back, the live part of every stack (with the registers of who is suspended on
- * it), the threads with their store buffers, locks, the clock, and whose decision it is. That is hashed to 128 bits. A state
- * that was met before with as many preemptions left, or more, has no schedule to offer that has not been run or will not
- * be: what was left over then lies on the path that the search goes back along. With fewer left it is explored again.
- * The bound stays what it is: every state within it is come to, and every step out of it is taken.
+ * Everything is put back before each schedule, at the same addresses, so what may happen from a
+ * decision on depends on the state at it alone: memory that is put back, the live part of every
+ * stack (with the registers of who is suspended on it), the threads with their store buffers,
+ * locks, the clock, and whose decision it is. That is hashed to 128 bits. A state that was met
+ * before with as many preemptions left, or more, has no schedule to offer that has not been run or
+ * will not be: what was left over then lies on the path that the search goes back along. With fewer
+ * left it is explored again. The bound stays what it is: every state within it is come to, and
+ * every step out of it is taken.
  *
- * What a dead variable in a frame holds makes states differ that are the same; so stacks are cleared below whoever goes
- * on, and what is not live is left out. The other way round, that two states look the same, is what -check looks for:
- * it runs all schedules, and each choice at each state must lead to the same state again, whichever way it was come to.
+ * What a dead variable in a frame holds makes states differ that are the same; so stacks are
+ * cleared below whoever goes on, and what is not live is left out. The other way round, that two
+ * states look the same, is what -check looks for: it runs all schedules, and each choice at each
+ * state must lead to the same state again, whichever way it was come to.
  *
- * A state that is met again on the path to itself, with as many preemptions left, begins a schedule that does not end. To see
- * that again, a path that is followed is looked at in the same way.
+ * A state that is met again on the path to itself, with as many preemptions left, begins a schedule
+ * that does not end. To see that again, a path that is followed is looked at in the same way.
  */
 #include "states.h"
 
 #include "schedule.h"
 
-#include "../manual.h"
+#include "base/manual.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,13 +39,15 @@ static struct lane {
 } lanes[LANES];
 
 static const uint64_t keys[2 * LANES] = {
-	UINT64_C(0x9e3779b97f4a7c15), UINT64_C(0xbf58476d1ce4e5b9), UINT64_C(0x94d049bb133111eb), UINT64_C(0x2545f4914f6cdd1d),
-	UINT64_C(0xd6e8feb86659fd93), UINT64_C(0xa0761d6478bd642f), UINT64_C(0xe7037ed1a0b428db), UINT64_C(0x8ebc6af09c88c6e3),
+	UINT64_C(0x9e3779b97f4a7c15), UINT64_C(0xbf58476d1ce4e5b9), UINT64_C(0x94d049bb133111eb),
+	UINT64_C(0x2545f4914f6cdd1d), UINT64_C(0xd6e8feb86659fd93), UINT64_C(0xa0761d6478bd642f),
+	UINT64_C(0xe7037ed1a0b428db), UINT64_C(0x8ebc6af09c88c6e3),
 };
 
 static inline void absorb(struct lane *l, uint64_t v, uint64_t w, unsigned i)
 {
-	unsigned __int128 p = (unsigned __int128)(v ^ keys[2 * i] ^ l->low) * (w ^ keys[2 * i + 1] ^ l->high);
+	unsigned __int128 p = (unsigned __int128)(v ^ keys[2 * i] ^ l->low) *
+			      (w ^ keys[2 * i + 1] ^ l->high);
 	l->low = (uint64_t)p + w;
 	l->high = (uint64_t)(p >> 64) + v;
 }
@@ -106,8 +112,10 @@ static void add_thread(const struct thread *t)
 	bool waits = t->state != READY && t->state != SPINS && t->state != DONE;
 	unsigned seen = t->recents < RECENT ? t->recents : RECENT;
 
-	add_word((uint64_t)t->state | (uint64_t)(t->state == SLEEPS && t->timed) << 8 | (uint64_t)t->spinning << 16 |
-		 (uint64_t)t->stuck << 17 | (uint64_t)t->relaxed << 18 | (uint64_t)t->overtaken << 24 | (uint64_t)(t->spinning ? t->spins : 0) << 40);
+	add_word((uint64_t)t->state | (uint64_t)(t->state == SLEEPS && t->timed) << 8 |
+		 (uint64_t)t->spinning << 16 | (uint64_t)t->stuck << 17 |
+		 (uint64_t)t->relaxed << 18 | (uint64_t)t->overtaken << 24 |
+		 (uint64_t)(t->spinning ? t->spins : 0) << 40);
 	add_word((uint64_t)(uintptr_t)t->tls);
 	add_word(waits ? (uint64_t)(uintptr_t)t->on : 0);
 	add_word(t->recents);
@@ -155,8 +163,8 @@ struct fingerprint state_now(void)
 
 /* ------------------------------------------------------------------------------------- tables */
 
-/* Of pairs of words; the first is never 0. Open addressing; when it may not grow any more, what is new is not kept: more is
- * explored then, and nothing less. */
+/* Of pairs of words; the first is never 0. Open addressing; when it may not grow any more, what is
+ * new is not kept: more is explored then, and nothing less. */
 struct table {
 	struct fingerprint *slot;
 	uint64_t slots, used, most;
@@ -168,7 +176,8 @@ static struct table seen, after, ends;
 
 static struct fingerprint *slots_new(uint64_t n)
 {
-	void *p = mmap(NULL, n * sizeof(struct fingerprint), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *p = mmap(NULL, n * sizeof(struct fingerprint), PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	return p == MAP_FAILED ? NULL : p;
 }
 
@@ -206,8 +215,10 @@ static bool table_has_room(struct table *t, uint64_t mask)
 	return true;
 }
 
-/* table_find - as table_slot, and what is new is added if there is room: it is to be told by `new`. NULL: there was none. */
-static struct fingerprint *table_find(struct table *t, struct fingerprint s, uint64_t mask, bool *new)
+/* table_find - as table_slot, and what is new is added if there is room: it is to be told by `new`.
+ * NULL: there was none. */
+static struct fingerprint *table_find(struct table *t, struct fingerprint s, uint64_t mask,
+				      bool *new)
 {
 	struct fingerprint *x = table_slot(t, s, mask);
 
@@ -224,9 +235,12 @@ static struct fingerprint *table_find(struct table *t, struct fingerprint s, uin
 
 /* ------------------------------------------------------------------------------- what was seen */
 
-#define LEFT UINT64_C(15) /* of a state in the table: the most preemptions that were left; the rest of the word is the state's */
+/* of a state in the table: the most preemptions that were left; the rest of the word is the
+ * state's */
+#define LEFT UINT64_C(15)
 
-static uint64_t trail[PATH_MOST]; /* the states of the path, with what was left, at decisions of several choices */
+/* the states of the path, with what was left, at decisions of several choices */
+static uint64_t trail[PATH_MOST];
 
 void states_open(const struct plan *p)
 {
@@ -254,7 +268,8 @@ static void came_to(uint64_t to, unsigned depth)
 	struct fingerprint from = {mix(trail[depth] + c->taken) | 1, to};
 	struct fingerprint *x = table_find(&after, from, UINT64_MAX, &new);
 	if (x && x->b != to)
-		ex_fail("choice %u comes to another state than before: a state is not all that matters", depth);
+		ex_fail("choice %u comes to another state than before: a state is not all that matters",
+			depth);
 }
 
 static void count(unsigned which, struct fingerprint s)
@@ -283,7 +298,8 @@ bool state_decides(struct fingerprint s, unsigned depth, unsigned left)
 	if (plan->check)
 		came_to(here, depth);
 	s.b &= ~LEFT;
-	struct fingerprint *x = table_find(&seen, (struct fingerprint){s.a, s.b | left}, LEFT, &new);
+	struct fingerprint *x = table_find(&seen, (struct fingerprint){s.a, s.b | left}, LEFT,
+					   &new);
 	if (new) {
 		outcome->states++;
 		count(0, s);

@@ -1,20 +1,20 @@
 /*
  * stores.c - when a store reaches memory.
  *
- * A thread must see its own stores at once, by plain loads too, which ask nobody. So a buffered store is
- * in memory as long as its thread runs, and is taken back when another thread goes on while it is kept: memory is always
- * the running thread's view of it. Stores leave a buffer
+ * A thread must see its own stores at once, by plain loads too, which ask nobody. So a buffered
+ * store is in memory as long as its thread runs, and is taken back when another thread goes on
+ * while it is kept: memory is always the running thread's view of it. Stores leave a buffer
  *
  *      SC    at once
  *      TSO   in order
  *      ARM   in any order, but: those to one address in order, and a release after all that came before it
  *
- * A read-modify-write, a fence, a system call and a lock empty the buffer of their thread, membarrier those of all.
- * Loads are never reordered. Plain stores reach memory at once.
+ * A read-modify-write, a fence, a system call and a lock empty the buffer of their thread,
+ * membarrier those of all. Loads are never reordered. Plain stores reach memory at once.
  *
- * Only places that several threads use, one of them to write, make a difference: elsewhere threads are not changed. Which
- * they are is learned from random schedules first, in the same way each time; a place that turns out to be shared later
- * starts the search again, with more of them.
+ * Only places that several threads use, one of them to write, make a difference: elsewhere threads
+ * are not changed. Which they are is learned from random schedules first, in the same way each
+ * time; a place that turns out to be shared later starts the search again, with more of them.
  */
 #include "schedule.h"
 
@@ -25,10 +25,14 @@
 uint64_t get(const void *p, size_t bytes)
 {
 	switch (bytes) {
-	case 1: return *(const uint8_t *)p;
-	case 2: return *(const uint16_t *)p;
-	case 4: return *(const uint32_t *)p;
-	default: return *(const uint64_t *)p;
+	case 1:
+		return *(const uint8_t *)p;
+	case 2:
+		return *(const uint16_t *)p;
+	case 4:
+		return *(const uint32_t *)p;
+	default:
+		return *(const uint64_t *)p;
 	}
 }
 
@@ -102,15 +106,15 @@ static bool may_leave(const struct thread *t, unsigned mask)
 		if (!(mask >> i & 1))
 			continue;
 		for (unsigned k = 0; k < i; k++)
-			if (!(mask >> k & 1) &&
-			    (plan->machine == TSO || t->store[i].release || t->store[i].p == t->store[k].p))
+			if (!(mask >> k & 1) && (plan->machine == TSO || t->store[i].release ||
+						 t->store[i].p == t->store[k].p))
 				return false;
 	}
 	return true;
 }
 
-/* may_keep - the stores that are not in the mask may stay, and it makes a difference: a store that nobody else reads
- * leaves as soon as it can. */
+/* may_keep - the stores that are not in the mask may stay, and it makes a difference: a store that
+ * nobody else reads leaves as soon as it can. */
 bool may_keep(const struct thread *t, unsigned mask)
 {
 	if (!may_leave(t, mask))
@@ -118,7 +122,8 @@ bool may_keep(const struct thread *t, unsigned mask)
 	if (plan->random) /* it must not depend on what was learned before */
 		return true;
 	for (unsigned i = 0; i < t->kept; i++)
-		if (!(mask >> i & 1) && !place(t->store[i].p)->shared && may_leave(t, mask | 1u << i))
+		if (!(mask >> i & 1) && !place(t->store[i].p)->shared &&
+		    may_leave(t, mask | 1u << i))
 			return false;
 	return true;
 }
@@ -138,7 +143,8 @@ void apply(struct thread *t)
 	}
 }
 
-/* overwritten - a plain store came after a buffered one. It is in memory, so the other must be too. */
+/* overwritten - a plain store came after a buffered one. It is in memory, so the other must be
+ * too. */
 static bool overwritten(const struct thread *t)
 {
 	for (unsigned i = 0; i < t->kept; i++) {
@@ -171,8 +177,8 @@ void settle(struct thread *t, unsigned mask)
 		}
 		put(s->p, s->bytes, s->value);
 		if (plan->trace)
-			say("%5u  %-8s           %-18s reaches memory: 0x%llx\n", steps, t->name, name_of(s->p),
-			    (unsigned long long)s->value);
+			say("%5u  %-8s           %-18s reaches memory: 0x%llx\n", steps, t->name,
+			    name_of(s->p), (unsigned long long)s->value);
 	}
 	t->kept = left;
 }

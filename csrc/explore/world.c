@@ -1,9 +1,11 @@
 /*
- * world.c - the explored copy of the core: made once, put back before each schedule, watched, and looked over at the end.
+ * world.c - the explored copy of the core: made once, put back before each schedule, watched, and
+ * looked over at the end.
  *
- * Always watched: two inside one door; an owner that waits for its door and says that it is inside; a rest that is
- * reported while there is work. At the end: no work lies anywhere while all sleep (a lost wake-up), tokens are all given
- * back, rests were counted one by one, and each record is free exactly once or in use.
+ * Always watched: two inside one door; an owner that waits for its door and says that it is inside;
+ * a rest that is reported while there is work. At the end: no work lies anywhere while all sleep (a
+ * lost wake-up), tokens are all given back, rests were counted one by one, and each record is free
+ * exactly once or in use.
  */
 #include "world.h"
 
@@ -11,15 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ARENA_BYTES ((size_t)8 << 20)
-#define REGIONS_MOST 256
-#define RESTORED_MOST ((size_t)8 << 10) /* of one allocation: the rest is not written to */
-#define RECORDS_APIECE 8                /* that a scenario uses of each magazine */
-#define STACKS 16
-#define CHECKED 50                      /* schedules after which all memory is compared; and of later ones one in so many: */
+#define ARENA_BYTES    ((size_t)8 << 20)
+#define REGIONS_MOST   256
+#define RESTORED_MOST  ((size_t)8 << 10) /* of one allocation: the rest is not written to */
+#define RECORDS_APIECE 8                 /* that a scenario uses of each magazine */
+#define STACKS         16
+/* schedules after which all memory is compared; and of later ones one in so many: */
+#define CHECKED       50
 #define CHECKED_EVERY 4096
-#define LINE ((size_t)64)
-#define SPANS_MOST 4096
+#define LINE          ((size_t)64)
+#define SPANS_MOST    4096
 
 struct coro_scheduler *sched;
 
@@ -131,7 +134,8 @@ void world_asleep(unsigned mask)
 	}
 }
 
-/* load - have records in hand, so that none is carved later. Records rise from the last in a full magazine. */
+/* load - have records in hand, so that none is carved later. Records rise from the last in a full
+ * magazine. */
 static void load(struct coroi_mags *m)
 {
 	if (!coroi_mags_spend(m))
@@ -178,13 +182,15 @@ static void add_span(struct span s, unsigned at)
 	spans[at] = s;
 }
 
-/* split - in the i-th something has been written: its first line that differs becomes a span, or part of the one before. */
+/* split - in the i-th something has been written: its first line that differs becomes a span, or
+ * part of the one before. */
 static void split(unsigned i)
 {
 	struct span *s = &spans[i];
 	size_t at = 0, n;
 
-	while ((n = s->bytes - at < LINE ? s->bytes - at : LINE), !memcmp(s->p + at, s->copy + at, n))
+	while ((n = s->bytes - at < LINE ? s->bytes - at : LINE),
+	       !memcmp(s->p + at, s->copy + at, n))
 		at += n;
 	struct span before = {s->p, s->copy, at, false};
 	struct span line = {s->p + at, s->copy + at, n, true};
@@ -199,14 +205,18 @@ static void split(unsigned i)
 
 static void setup(const struct ex_scenario *s)
 {
-	coro_options o = {.size = sizeof o, .workers = s->workers, .flags = s->flags, .stack_cache = 4, .stack_bytes = 64 << 10};
+	coro_options o = {.size = sizeof o,
+			  .workers = s->workers,
+			  .flags = s->flags,
+			  .stack_cache = 4,
+			  .stack_bytes = 64 << 10};
 
 	scenario = s;
 	if (coro_scheduler_init(&sched, &o))
 		abort();
 	for (unsigned i = 0; i < s->workers; i++)
 		load(&world_worker(i)->mags);
-	load(&sched->outside);
+	load(&sched->outside.mags);
 	warm_stacks(&sched->stacks);
 	records = sched->slab.records;
 	world_region(&ghost, sizeof ghost);
@@ -215,7 +225,8 @@ static void setup(const struct ex_scenario *s)
 	for (unsigned i = 0; i < region_count; i++) {
 		regions[i].copy = malloc(regions[i].bytes);
 		memcpy(regions[i].copy, regions[i].p, regions[i].bytes);
-		add_span((struct span){regions[i].p, regions[i].copy, regions[i].bytes, false}, span_count);
+		add_span((struct span){regions[i].p, regions[i].copy, regions[i].bytes, false},
+			 span_count);
 	}
 	arena_kept = arena_used;
 	memcpy(arena_was, arena, arena_used);
@@ -249,8 +260,8 @@ static void restore(bool looked)
 			ex_fail("a schedule has written to memory that is not put back");
 }
 
-/* memory - what was ever written to, and what has been allocated since. The rest is as setup left it. False: that was not so
- * until now. */
+/* memory - what was ever written to, and what has been allocated since. The rest is as setup left
+ * it. False: that was not so until now. */
 static bool memory(void (*add)(const void *p, size_t bytes))
 {
 	if (look())
@@ -269,13 +280,15 @@ void world_pushing(bool begins)
 	ghost.pushing += begins ? 1 : -1u;
 }
 
-/* has_come - a batch with nothing in it may lie with a sleeper, if a thief has emptied it there: whoever adds something
- * wakes it. */
+/* has_come - a batch with nothing in it may lie with a sleeper, if a thief has emptied it there:
+ * whoever adds something wakes it. */
 static bool has_come(const struct coroi_worker *w)
 {
 	for (uint64_t node = w->undelivered; node; node = *coroi_node_link(node)) {
-		const struct coroi_batch *p = (const void *)(uintptr_t)(node & ~(uint64_t)COROI_NODE_KIND);
-		if ((node & COROI_NODE_KIND) != COROI_NODE_BATCH || p->taken != (p->state & COROI_BATCH_COUNT))
+		const struct coroi_batch *p = (const void *)(uintptr_t)(node &
+									~(uint64_t)COROI_NODE_KIND);
+		if ((node & COROI_NODE_KIND) != COROI_NODE_BATCH ||
+		    p->taken != (p->state & COROI_BATCH_COUNT))
 			return true;
 	}
 	return false;
@@ -283,7 +296,8 @@ static bool has_come(const struct coroi_worker *w)
 
 static bool has_queued(const struct coroi_worker *w)
 {
-	return w->queue.count || w->queue.spill.count || w->next || w->awaiting_stack.count || has_come(w);
+	return w->queue.count || w->queue.spill.count || w->next || w->awaiting_stack.count ||
+	       has_come(w);
 }
 
 static unsigned nodes(uint64_t node)
@@ -294,7 +308,8 @@ static unsigned nodes(uint64_t node)
 	return n;
 }
 
-/* rest - awake and ext have become zero. What lies in an inbox then must be somebody's who has not woken w yet. */
+/* rest - awake and ext have become zero. What lies in an inbox then must be somebody's who has not
+ * woken w yet. */
 static void rest(void)
 {
 	unsigned lie = 0;
@@ -302,9 +317,11 @@ static void rest(void)
 	ghost.rests++;
 	for (unsigned i = 0; i < sched->workers; i++) {
 		const struct coroi_worker *w = world_worker(i);
-		if (has_queued(w) && !scenario->stops) /* a cancel puts something there, and claims w afterwards */
+		/* a cancel puts something there, and claims w afterwards */
+		if (has_queued(w) && !scenario->stops)
 			ex_fail("a rest, and w%u has something to run", i);
-		lie += scenario->paused ? 0 : nodes(w->inbox); /* a batch that begins claims w afterwards */
+		/* a batch that begins claims w afterwards */
+		lie += scenario->paused ? 0 : nodes(w->inbox);
 	}
 	if (lie > ghost.pushing)
 		ex_fail("a rest, and %u lie in inboxes that %u are pushing", lie, ghost.pushing);
@@ -327,7 +344,8 @@ static void saw_req(struct coroi_worker *w, enum ex_op op, uint32_t before, uint
 	}
 	if (op == EX_LOAD)
 		return;
-	if (!owner && COROI_DOOR_WHAT(after) == COROI_DOOR_LOCK && COROI_DOOR_WHAT(before) != COROI_DOOR_LOCK) {
+	if (!owner && COROI_DOOR_WHAT(after) == COROI_DOOR_LOCK &&
+	    COROI_DOOR_WHAT(before) != COROI_DOOR_LOCK) {
 		if (ghost.thief_in[w->id])
 			ex_fail("two thieves are inside the door of w%u", w->id);
 		ghost.thief_in[w->id] = me;
@@ -341,7 +359,8 @@ static void saw_req(struct coroi_worker *w, enum ex_op op, uint32_t before, uint
 
 static struct coroi_worker *worker_of(const void *p)
 {
-	return world_worker((unsigned)(((const char *)p - (const char *)sched->worker) / sizeof *sched->worker));
+	return world_worker((unsigned)(((const char *)p - (const char *)sched->worker) /
+				       sizeof *sched->worker));
 }
 
 static void saw(enum ex_op op, const void *p, uint64_t before, uint64_t after)
@@ -362,15 +381,16 @@ static void saw(enum ex_op op, const void *p, uint64_t before, uint64_t after)
 		ghost.owner_in[w->id] = false;
 }
 
-/* Of workers that steal from each other, all but the counters: they read some of it plainly, inside the door. */
+/* Of workers that steal from each other, all but the counters: they read some of it plainly, inside
+ * the door. */
 static bool shared(const void *p)
 {
 	if (sched->workers < 2 || (const char *)p < (const char *)sched->worker ||
 	    (const char *)p >= (const char *)(sched->worker + sched->workers))
 		return false;
 	const struct coroi_worker *w = worker_of(p);
-	return p != &w->spawned && p != &w->ended && p != &w->parks && p != &w->remote_wakes && p != &w->steals &&
-	       p != &w->stolen && p != &w->served && p != &w->forced;
+	return p != &w->spawned && p != &w->ended && p != &w->parks && p != &w->remote_wakes &&
+	       p != &w->steals && p != &w->stolen && p != &w->served && p != &w->forced;
 }
 
 static void waits(void)
@@ -395,7 +415,8 @@ static void count_mag(const struct coroi_mag *m, uint64_t *n)
 		if (r->state != COROI_FREE)
 			ex_fail("record %u is free, and its state is %u", at, r->state);
 		if (r->wake & (COROI_ESCAPED | COROI_WAKE_MASK))
-			ex_fail("record %u is free, and its wake word is 0x%llx", at, (unsigned long long)r->wake);
+			ex_fail("record %u is free, and its wake word is 0x%llx", at,
+				(unsigned long long)r->wake);
 		++*n;
 	}
 }
@@ -431,7 +452,7 @@ static void check_records(void)
 	memset(seen_free, 0, records + 1);
 	for (unsigned i = 0; i < sched->workers; i++)
 		count_mags(&world_worker(i)->mags, &n);
-	count_mags(&sched->outside, &n);
+	count_mags(&sched->outside.mags, &n);
 	count_list(sched->slab.full, &n);
 	used = 0;
 	coroi_slab_each(&sched->slab, count_used, NULL);
@@ -444,7 +465,8 @@ static void check(const struct ex_scenario *s)
 	for (unsigned i = 0; i < s->workers; i++) {
 		struct coroi_worker *w = world_worker(i);
 		if (w->busy || w->req)
-			ex_fail("the door of w%u is not closed: busy %u, req 0x%x", i, w->busy, w->req);
+			ex_fail("the door of w%u is not closed: busy %u, req 0x%x", i, w->busy,
+				w->req);
 		if (!(s->raw >> i & 1) && (has_queued(w) || (w->inbox && !s->paused && !s->stops)))
 			ex_fail("a lost wake-up: all wait, and w%u has something to run", i);
 	}
@@ -453,7 +475,8 @@ static void check(const struct ex_scenario *s)
 		EX_CHECK(sched->rests == ghost.rests);
 	}
 	s->check();
-	if (!s->stops) /* a stopped worker takes no a remote wake: a record that is a node stays one */
+	/* a stopped worker takes no a remote wake: a record that is a node stays one */
+	if (!s->stops)
 		check_records();
 }
 
@@ -466,23 +489,51 @@ static bool named(const void *p, const void *at, size_t bytes)
 
 static const char *in_worker(const struct coroi_worker *w, const void *p)
 {
-#define W(field)                                   \
+#define W(field)                                  \
 	if (named(p, &w->field, sizeof w->field)) \
-		return #field
-	W(busy); W(req); W(inbox); W(ev); W(next); W(steal_buf_count); W(undelivered); W(handovers);
-	W(queue.head); W(queue.count); W(queue.spill.count); W(awaiting_stack.count);
-	W(spawned); W(ended); W(parks); W(remote_wakes); W(steals); W(stolen); W(served); W(forced);
+	return #field
+	W(busy);
+	W(req);
+	W(inbox);
+	W(ev);
+	W(next);
+	W(steal_buf_count);
+	W(undelivered);
+	W(handovers);
+	W(queue.head);
+	W(queue.count);
+	W(queue.spill.count);
+	W(awaiting_stack.count);
+	W(spawned);
+	W(ended);
+	W(parks);
+	W(remote_wakes);
+	W(steals);
+	W(stolen);
+	W(served);
+	W(forced);
 #undef W
 	return "?";
 }
 
 static const char *in_scheduler(const void *p)
 {
-#define SCHED(field)                                           \
+#define SCHED(field)                                      \
 	if (named(p, &sched->field, sizeof sched->field)) \
-		return #field
-	SCHED(activity); SCHED(sleepers); SCHED(hungry); SCHED(standby); SCHED(mode); SCHED(rests); SCHED(rest_waiters); SCHED(awaiting_stack); SCHED(slab.lock); SCHED(stacks.lock);
-	SCHED(go_sleeps); SCHED(go_waits_rest); SCHED(done);
+	return #field
+	SCHED(activity);
+	SCHED(sleepers);
+	SCHED(hungry);
+	SCHED(standby);
+	SCHED(mode);
+	SCHED(rests);
+	SCHED(rest_waiters);
+	SCHED(awaiting_stack);
+	SCHED(slab.lock);
+	SCHED(stacks.lock);
+	SCHED(bell.go_sleeps);
+	SCHED(bell.waits_rest);
+	SCHED(bell.done);
 #undef SCHED
 	return NULL;
 }
@@ -503,13 +554,17 @@ static void name(const void *p, char *out, size_t bytes)
 	}
 	struct coroi_rec *r = (struct coroi_rec *)((uintptr_t)p & ~(uintptr_t)63);
 	if (coroi_chunk_dir[0] && named(p, coroi_chunk_dir[0], COROI_CHUNK_BYTES / 2)) {
-		const char *field = p == &r->wake ? "wake" : p == &r->home ? "home" : p == &r->state ? "state" : "?";
+		const char *field = p == &r->wake    ? "wake"
+				    : p == &r->home  ? "home"
+				    : p == &r->state ? "state"
+						     : "?";
 		if (p == &coroi_chunk_of(r)->owner)
 			field = "owner";
 		snprintf(out, bytes, "r%u.%s", coroi_index(r), field);
 	} else if (coroi_chunk_dir[0] && named(p, coroi_chunk_dir[0], COROI_CHUNK_BYTES)) {
 		r = (struct coroi_rec *)((uintptr_t)r - COROI_CHUNK_BYTES / 2);
-		snprintf(out, bytes, "r%u.%s", coroi_index(r), p == &coroi_cold(r)->join ? "join" : "?");
+		snprintf(out, bytes, "r%u.%s", coroi_index(r),
+			 p == &coroi_cold(r)->join ? "join" : "?");
 	} else {
 		snprintf(out, bytes, "%p", p);
 	}
@@ -532,5 +587,6 @@ const struct ex_world ex_world = {
 	.memory = memory,
 	.own_stack = world_stack,
 	.stacks = world_stacks,
-	.scenarios = {scenarios_door, scenarios_idle, scenarios_run, scenarios_batch, scenarios_wait, scenarios_call},
+	.scenarios = {scenarios_door, scenarios_idle, scenarios_run, scenarios_batch,
+		      scenarios_wait, scenarios_call},
 };

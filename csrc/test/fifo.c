@@ -72,10 +72,14 @@ void fifo_free(void *user, coro_dispatched *c, void *buffer, size_t bytes)
 }
 
 const coro_dispatch_policy fifo_policy = {
-	.size = sizeof(coro_dispatch_policy), .next = fifo_next, .alloc = fifo_alloc, .free = fifo_free, .user = &fifo,
+	.size = sizeof(coro_dispatch_policy),
+	.next = fifo_next,
+	.alloc = fifo_alloc,
+	.free = fifo_free,
+	.user = &fifo,
 };
 
-/* fifo_reset - not by a struct on the stack, which may be small. */
+/* No struct on the stack is copied: the stack may be small. */
 void fifo_reset(void)
 {
 	memset(&fifo, 0, sizeof fifo);
@@ -141,7 +145,8 @@ void fifo_run_all(struct player *p, unsigned n, int how)
 	fifo_close();
 }
 
-/* --------------------------------------------------------------------------------------- players */
+/* ---------------------------------------------------------------------------------------
+ * players */
 
 __attribute__((noinline)) void with_pattern(unsigned words, uint64_t seed)
 {

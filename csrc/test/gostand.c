@@ -1,10 +1,10 @@
 /* gostand.c - see gostand.h. */
 #include "gostand.h"
 
-#include "../gocall.h"
-#include "../idle.h"
-#include "../goworker.h"
-#include "../life.h"
+#include "kernel/gocall.h"
+#include "kernel/idle.h"
+#include "kernel/goworker.h"
+#include "kernel/life.h"
 
 #include <string.h>
 
@@ -26,7 +26,7 @@ void stand_in(void (*serve)(struct coroi_worker *))
 coro_scheduler *start_go(uint32_t workers, uint32_t flags)
 {
 	coro_scheduler *s = start_with(workers, flags);
-	s->go_id = 1;
+	s->bell.go_id = 1;
 	return s;
 }
 
@@ -67,7 +67,7 @@ void adds(struct coroi_worker *w)
 		__atomic_store_n(&go_made.longest, n, __ATOMIC_RELAXED);
 }
 
-/* Go's part of F5 and F6, by threads that look all the time, or that sleep until the bell would be rung. */
+/* Go's part of F5 and F6, by threads that poll, or that sleep until the bell would be rung. */
 uint64_t clerks_stop;
 
 static void complete(struct coro_scheduler *s, struct coroi_call *c)
@@ -85,12 +85,12 @@ static void complete(struct coro_scheduler *s, struct coroi_call *c)
 	coroi_pending_end(s);
 }
 
-/* clerk_once - the calls that are there, the latest first. */
+/* clerk_once - make the calls that are there, the latest first. */
 uint64_t clerk_once(coro_scheduler *s)
 {
 	uint64_t n = 0;
 
-	for (uint64_t node = at_xchg(&s->calls, 0), next; node; node = next, n++) {
+	for (uint64_t node = at_xchg(&s->calls.first, 0), next; node; node = next, n++) {
 		struct coroi_call *c = (struct coroi_call *)(uintptr_t)node;
 		next = c->next;
 		if (c->id == 2) {
@@ -111,10 +111,10 @@ void *clerk(void *arg)
 	while (!at_load_seq(&clerks_stop)) {
 		if (clerk_once(s))
 			continue;
-		at_xchg(&s->calls_unwatched, 1); /* F5 */
-		if (at_load_seq(&s->calls))
+		at_xchg(&s->calls.unwatched, 1); /* F5 */
+		if (at_load_seq(&s->calls.first))
 			continue;
-		while (at_load_seq(&s->calls_unwatched) && !at_load_seq(&clerks_stop))
+		while (at_load_seq(&s->calls.unwatched) && !at_load_seq(&clerks_stop))
 			sleep_us(20);
 	}
 	return NULL;

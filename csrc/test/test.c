@@ -3,15 +3,16 @@
  *
  *   ctest [-n TIMES] [-x PROGRAM]... [-v] [-l] [NAME | PREFIX*]...
  *
- * Runs the named tests, or all, in PROGRAMs (builds of the same tests; itself, if none is given). Each test is a
- * process (with -v, in Valgrind): a crash, a leak report or a hang fails that test alone, and names it.
+ * Runs the named tests, or all. A PROGRAM is a build of the same tests; the default is ctest
+ * itself. Each test is a process of its own (with -v, in Valgrind): a crash, a leak report or a
+ * hang fails that test alone, and names it.
  */
 #include "test.h"
 
-#include "../atomics.h"
-#include "../heap.h"
-#include "../idle.h"
-#include "../stack.h"
+#include "base/atomics.h"
+#include "base/heap.h"
+#include "kernel/idle.h"
+#include "base/stack.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -28,11 +29,11 @@
 
 #define USUAL_SECONDS 60u
 
-/* How many times as long a test may take in this build. SLOWEST: in any. */
+/* SLOWER: by how much this build multiplies the time limits. SLOWEST: the most of any build. */
 #ifndef SLOWER
 #define SLOWER 1
 #endif
-#define SLOWEST 10u
+#define SLOWEST      10u
 #define PROGRAMS_MAX 4
 
 static struct test *tests, **last = &tests;
@@ -140,9 +141,14 @@ pid_t child_start(int *fd)
 	return pid;
 }
 
+uint64_t add_to(uint64_t *n, uint64_t by)
+{
+	return __atomic_add_fetch(n, by, __ATOMIC_SEQ_CST);
+}
+
 uint64_t add_one(uint64_t *n)
 {
-	return __atomic_add_fetch(n, 1, __ATOMIC_SEQ_CST);
+	return add_to(n, 1);
 }
 
 uint64_t seen(const uint64_t *n)
@@ -172,11 +178,36 @@ void thread_join(pthread_t t)
 	CHECK_EQ(pthread_join(t, NULL), 0);
 }
 
-/* ------------------------------------------------------------------------ schedulers and coroutines */
+int pattern_across(unsigned words, uint64_t seed, int (*wait)(void))
+{
+	volatile uint64_t at[words];
+	uint64_t state = seed * 2 + 1;
+
+	for (unsigned i = 0; i < words; i++)
+		at[i] = rnd(&state);
+	int status = wait();
+	state = seed * 2 + 1;
+	for (unsigned i = 0; i < words; i++)
+		CHECK(at[i] == rnd(&state));
+	return status;
+}
+
+/* -------------------------------------------------------------------- schedulers and coroutines */
 
 coro_options options(uint32_t workers, uint32_t flags)
 {
-	return (coro_options){.size = sizeof(coro_options), .workers = workers, .flags = flags, .stack_bytes = STACK};
+	return (coro_options){.size = sizeof(coro_options),
+			      .workers = workers,
+			      .flags = flags,
+			      .stack_bytes = STACK};
+}
+
+coro_options options_capped(uint32_t workers, size_t stacks)
+{
+	coro_options o = options(workers, 0);
+
+	o.stack_limit = stacks * (STACK + 4096);
+	return o;
 }
 
 coro_scheduler *start(const coro_options *o)
@@ -202,6 +233,22 @@ void spawn_in(coro_fn fn, const void *arg, size_t arg_bytes)
 	CHECK_EQ(coro_spawn(fn, arg, arg_bytes), CORO_OK);
 }
 
+void run_alone(coro_scheduler *s, const coro_attr *attr, coro_fn fn)
+{
+	CHECK_EQ(coro_scheduler_spawn(s, attr, fn, NULL, 0, NULL), CORO_OK);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	finish(s);
+}
+
+coro_chan *channel(size_t bytes, size_t capacity)
+{
+	coro_chan *c = NULL;
+
+	CHECK_EQ(coro_chan_new(&c, bytes, capacity, 0), CORO_OK);
+	CHECK_EQ(coro_chan_capacity(c), capacity);
+	return c;
+}
+
 coro_attr on(uint32_t worker)
 {
 	return (coro_attr){.size = sizeof(coro_attr), .worker = worker};
@@ -210,7 +257,7 @@ coro_attr on(uint32_t worker)
 void until_waiting(coro_scheduler *s, size_t n)
 {
 	while (coro_scheduler_blocked(s, NULL, 0) != n)
-		sleep_us(100); /* each look stops the workers */
+		sleep_us(100); /* each call stops the workers */
 }
 
 coro_stats stats(coro_scheduler *s)
@@ -223,7 +270,8 @@ coro_stats stats(coro_scheduler *s)
 void finish(coro_scheduler *s)
 {
 	int waited = coro_scheduler_wait(s);
-	CHECK(waited == CORO_OK || waited == CORO_EPERM); /* EPERM: run mode, and it has run */
+	/* EPERM: a paused scheduler, which has run */
+	CHECK(waited == CORO_OK || waited == CORO_EPERM);
 
 	coro_worker_stats w[CORO_WORKERS_MAX];
 	coro_stats t;
@@ -239,7 +287,7 @@ void finish(coro_scheduler *s)
 	CHECK_EQ(t.live, 0);
 	CHECK_EQ(t.awaiting_stack, 0);
 
-	/* Chunks go back only if every record is free, and arenas only if every stack is. */
+	/* Chunks are given back only if every record is free, and arenas only if every stack is. */
 	coro_scheduler_trim(s);
 	t = stats(s);
 	if (t.records_retired == 0) {
@@ -251,14 +299,14 @@ void finish(coro_scheduler *s)
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 }
 
-/* ------------------------------------------------------------------------ faults */
+/* --------------------------------------------------------------------------------------- faults */
 
 _Thread_local int fail_alloc = -1, fail_map = -1, fail_guard = -1;
 int fail_thread = -1;
 _Thread_local int fail_block = -1, fail_blocks;
 _Thread_local void (*fail_meanwhile)(void);
 
-/* Counts down, and is true once, at zero. */
+/* due - count down; true once, at zero. */
 static bool due(int *left)
 {
 	return *left >= 0 && (*left)-- == 0;
@@ -295,9 +343,12 @@ void *__wrap_coroi_heap_get(struct coroi_heap *h, size_t bytes)
 
 void (*meanwhile)(void);
 
-bool __real_coroi_idle_spin(struct coroi_worker *w, bool (*happened)(void *), void *arg, uint32_t pauses);
-bool __wrap_coroi_idle_spin(struct coroi_worker *w, bool (*happened)(void *), void *arg, uint32_t pauses);
-bool __wrap_coroi_idle_spin(struct coroi_worker *w, bool (*happened)(void *), void *arg, uint32_t pauses)
+bool __real_coroi_idle_spin(struct coroi_worker *w, bool (*happened)(void *), void *arg,
+			    uint32_t pauses);
+bool __wrap_coroi_idle_spin(struct coroi_worker *w, bool (*happened)(void *), void *arg,
+			    uint32_t pauses);
+bool __wrap_coroi_idle_spin(struct coroi_worker *w, bool (*happened)(void *), void *arg,
+			    uint32_t pauses)
 {
 	if (meanwhile)
 		meanwhile();
@@ -308,7 +359,8 @@ int __real_coroi_guard(void *base, size_t bytes);
 int __wrap_coroi_guard(void *base, size_t bytes);
 int __wrap_coroi_guard(void *base, size_t bytes)
 {
-	CHECK_EQ(((uintptr_t)base | bytes) % coroi_page(), 0); /* not every emulator of a larger page looks */
+	/* not every emulator of a larger page checks this */
+	CHECK_EQ(((uintptr_t)base | bytes) % coroi_page(), 0);
 	return due(&fail_guard) ? ENOMEM : __real_coroi_guard(base, bytes);
 }
 
@@ -319,7 +371,7 @@ int __wrap_coroi_thread_start(pthread_t *out, void *(*fn)(void *), void *arg)
 	return due(&fail_thread) ? EAGAIN : __real_coroi_thread_start(out, fn, arg);
 }
 
-/* What goes to the pool may be another thread's at once: nobody stands on it. */
+/* Another thread may take a stack from the pool at once: nobody may stand on it. */
 void __real_coroi_stack_pool_put(struct coroi_stack_pool *p, struct coroi_stack **list, unsigned n);
 void __wrap_coroi_stack_pool_put(struct coroi_stack_pool *p, struct coroi_stack **list, unsigned n);
 void __wrap_coroi_stack_pool_put(struct coroi_stack_pool *p, struct coroi_stack **list, unsigned n)
@@ -331,7 +383,7 @@ void __wrap_coroi_stack_pool_put(struct coroi_stack_pool *p, struct coroi_stack 
 	__real_coroi_stack_pool_put(p, list, n);
 }
 
-/* ------------------------------------------------------------------------ the runner */
+/* ----------------------------------------------------------------------------------- the runner */
 
 static unsigned limit_of(const struct test *t, unsigned slower)
 {
@@ -353,7 +405,7 @@ static struct test *find(const char *name)
 	return NULL;
 }
 
-/* How a test's process ended. */
+/* verdict - how a test's process ended. */
 static const char *verdict(int status, char *text, size_t bytes)
 {
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
@@ -361,13 +413,15 @@ static const char *verdict(int status, char *text, size_t bytes)
 	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM)
 		snprintf(text, bytes, "over its time limit");
 	else if (WIFSIGNALED(status))
-		snprintf(text, bytes, "signal %d, %s", WTERMSIG(status), strsignal(WTERMSIG(status)));
+		snprintf(text, bytes, "signal %d, %s", WTERMSIG(status),
+			 strsignal(WTERMSIG(status)));
 	else
 		snprintf(text, bytes, "exit %d", WEXITSTATUS(status));
 	return text;
 }
 
-/* show - what a test has said on stderr. True: a sanitizer warns of something in it, which does not end the test. */
+/* show - print what a test wrote to stderr. True: there is a sanitizer's warning, which does not
+ * end the test. */
 static bool show(int fd)
 {
 	char text[65536];
@@ -392,8 +446,9 @@ static void on_alarm(int sig)
 	out_of_patience = 1;
 }
 
-/* await - the test's end. A test ends itself by its limit, but one that is emulated may be beyond that. What it leaves
- * running, children of its own, goes with it: it would hold the runner's output open. */
+/* await - wait for the end of the test's process. A test has a time limit of its own, but an
+ * emulated one may hang beyond it. Children that it leaves are killed too: they would hold the
+ * runner's output open. */
 static int await(const struct test *t, pid_t child)
 {
 	siginfo_t info;
@@ -401,13 +456,14 @@ static int await(const struct test *t, pid_t child)
 
 	out_of_patience = 0;
 	alarm(limited() ? limit_of(t, SLOWEST) + 60 : 0);
-	while (waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR && !out_of_patience)
+	while (waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR &&
+	       !out_of_patience)
 		;
 	alarm(0);
 	kill(-child, SIGKILL);
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
-	return out_of_patience ? SIGALRM : status; /* as if it had ended itself */
+	return out_of_patience ? SIGALRM : status; /* as if the test had ended itself */
 }
 
 static void run_one(const struct test *t, const char *program)
@@ -423,12 +479,13 @@ static void run_one(const struct test *t, const char *program)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		dup2(said, 2);
 		if (under_valgrind)
-			execlp("valgrind", "valgrind", "-q", "--error-exitcode=67", "--leak-check=full", "--fair-sched=yes",
-			       program, "-1", t->name, (char *)NULL);
+			execlp("valgrind", "valgrind", "-q", "--error-exitcode=67",
+			       "--leak-check=full", "--fair-sched=yes", program, "-1", t->name,
+			       (char *)NULL);
 		execl(program, program, "-1", t->name, (char *)NULL);
 		_exit(127);
 	}
-	setpgid(child, child); /* whoever comes first */
+	setpgid(child, child); /* the parent or the child, the first of both */
 	int status = await(t, child);
 	unsigned ms = (unsigned)((now_ns() - began) / 1000000);
 	const char *bad = verdict(status, text, sizeof text);

@@ -10,7 +10,7 @@ package main
 // file, and needs no -I.
 
 /*
-#cgo CFLAGS: -O2 -I${SRCDIR}/../../csrc
+#cgo CFLAGS: -O2 -I${SRCDIR}/../../csrc/include
 #include "steps.h"
 */
 import "C"

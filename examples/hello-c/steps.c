@@ -2,7 +2,8 @@
 
 #include "coro.h"
 
-/* steps - how many steps the Collatz sequence takes from a number to 1. Now and then it lets the others run. */
+/* steps - how many steps the Collatz sequence takes from a number to 1. Now and then it lets the
+ * others run. */
 void steps(void *arg, void *result)
 {
 	uint64_t n = *(uint64_t *)arg, count = 0;

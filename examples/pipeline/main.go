@@ -20,7 +20,7 @@ package main
 // file, and needs no -I.
 
 /*
-#cgo CFLAGS: -std=gnu11 -O2 -I${SRCDIR}/../../csrc
+#cgo CFLAGS: -std=gnu11 -O2 -I${SRCDIR}/../../csrc/include
 #include <stdlib.h>
 #include "stages.h"
 */

@@ -12,7 +12,7 @@ package main
 // file, and needs no -I.
 
 /*
-#cgo CFLAGS: -std=gnu11 -O2 -I${SRCDIR}/../../csrc
+#cgo CFLAGS: -std=gnu11 -O2 -I${SRCDIR}/../../csrc/include
 #include "tree.h"
 */
 import "C"

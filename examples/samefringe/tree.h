@@ -14,8 +14,8 @@ struct tree *tree_leaf(intptr_t value);
 struct tree *tree_fork(struct tree *left, struct tree *right);
 void tree_free(struct tree *t);
 
-/* tree_fringe - a generator: yields the leaves of a struct tree from left to right. It takes less than 64 bytes of stack for each
- * level of the tree. */
+/* tree_fringe - a generator: yields the leaves of a struct tree from left to right. It takes less
+ * than 64 bytes of stack for each level of the tree. */
 intptr_t tree_fringe(void *tree, intptr_t first);
 
 #endif

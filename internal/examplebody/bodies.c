@@ -72,7 +72,8 @@ void word_count(void *arg, void *result)
 	char text[64];
 
 	*(int64_t *)result = -1;
-	switch (coro_call_go(coro_go_function("count words"), lines[line], strlen(lines[line]), &words, sizeof words, NULL)) {
+	switch (coro_call_go(coro_go_function("count words"), lines[line], strlen(lines[line]),
+			     &words, sizeof words, NULL)) {
 	case CORO_OK:
 		*(int64_t *)result = words;
 		break;
@@ -88,7 +89,8 @@ void doubler(void *arg, void *result)
 	const struct pipe p = *(struct pipe *)arg;
 	int64_t value, n = 0;
 
-	while (coro_chan_recv(p.in, &value, CORO_FOREVER) == CORO_OK) { /* until it is closed and empty */
+	/* until it is closed and empty */
+	while (coro_chan_recv(p.in, &value, CORO_FOREVER) == CORO_OK) {
 		value *= 2;
 		if (coro_chan_send(p.out, &value, CORO_FOREVER))
 			break;
@@ -101,7 +103,8 @@ void doubler(void *arg, void *result)
 void visitor(void *arg, void *result)
 {
 	coro_sem *permits = *(coro_sem **)arg;
-	static int64_t inside; /* of one scheduler with one worker: nobody else runs between two waits */
+	/* of one scheduler with one worker: nobody else runs between two waits */
+	static int64_t inside;
 	(void)result;
 
 	if (coro_sem_acquire(permits, CORO_FOREVER))

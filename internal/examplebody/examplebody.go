@@ -6,7 +6,7 @@
 package examplebody
 
 /*
-#cgo CFLAGS: -std=gnu11 -O2 -Wall -I${SRCDIR}/../../csrc
+#cgo CFLAGS: -std=gnu11 -O2 -Wall -I${SRCDIR}/../../csrc/include
 #include "bodies.h"
 
 static int64_t primes_load(void) { return __atomic_load_n(&primes_found, __ATOMIC_RELAXED); }

@@ -148,7 +148,8 @@ void testbody_family(void *arg, void *result)
 	while (left > 0) {
 		int n = left < FAMILY ? (int)left : FAMILY;
 		for (int i = 0; i < n; i++, number++)
-			while (coro_spawn_attr(&attr, child, &number, sizeof number, &h[i]) == CORO_ENOMEM)
+			while (coro_spawn_attr(&attr, child, &number, sizeof number, &h[i]) ==
+			       CORO_ENOMEM)
 				coro_yield();
 		coro_yield();
 		for (int i = 0; i < n; i++)
@@ -202,8 +203,10 @@ void testbody_hop(void *arg, void *result)
 	(void)result;
 	for (int64_t n = h->n; n--;)
 		coro_yield();
-	int status = h->inlined ? coro_call_go_inline(h->id, &number, sizeof number, &number, sizeof number, NULL)
-				: coro_call_go(h->id, &number, sizeof number, &number, sizeof number, NULL);
+	int status = h->inlined ? coro_call_go_inline(h->id, &number, sizeof number, &number,
+						      sizeof number, NULL)
+				: coro_call_go(h->id, &number, sizeof number, &number,
+					       sizeof number, NULL);
 	if (status == CORO_OK && coro_wake(h->to) == CORO_OK)
 		ADD(testbody_sum, number);
 }
@@ -239,10 +242,15 @@ static void turn(const unsigned char *arg, unsigned char *result, int n)
 	{                                             \
 		turn(arg, result, n);                 \
 	}
-#define EACH(X)                                                                                            \
-	X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) \
-	X(19) X(20) X(21) X(22) X(23) X(24) X(25) X(26) X(27) X(28) X(29) X(30) X(31) X(32) X(33) X(34)    \
-	X(35) X(36) X(37) X(38) X(39) X(40) X(41) X(42) X(43) X(44) X(45) X(46) X(47) X(48)
+/* clang-format off */
+#define EACH(X) \
+	X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) \
+	X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) \
+	X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24) \
+	X(25) X(26) X(27) X(28) X(29) X(30) X(31) X(32) \
+	X(33) X(34) X(35) X(36) X(37) X(38) X(39) X(40) \
+	X(41) X(42) X(43) X(44) X(45) X(46) X(47) X(48)
+/* clang-format on */
 #define ENTRY(n) [n] = turn_##n,
 
 EACH(TURN)
@@ -259,8 +267,8 @@ static void note_late(uint64_t since)
 {
 	uint64_t late = testbody_now() - since;
 	uint64_t most = __atomic_load_n(&testbody_latest, __ATOMIC_RELAXED);
-	while (late > most && !__atomic_compare_exchange_n(&testbody_latest, &most, late, 0, __ATOMIC_RELAXED,
-							   __ATOMIC_RELAXED))
+	while (late > most && !__atomic_compare_exchange_n(&testbody_latest, &most, late, 0,
+							   __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		;
 	ADD(testbody_ran, 1);
 }

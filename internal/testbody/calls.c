@@ -15,8 +15,8 @@ struct testbody_came testbody_call_here(struct testbody_call a)
 	char text[sizeof came.start] = {0};
 	size_t got = 77;
 
-	came.status = calls[a.how](a.id, a.arg_bytes ? &a.number : NULL, a.arg_bytes, a.result_bytes ? &came.number : NULL,
-				   a.result_bytes, &got);
+	came.status = calls[a.how](a.id, a.arg_bytes ? &a.number : NULL, a.arg_bytes,
+				   a.result_bytes ? &came.number : NULL, a.result_bytes, &got);
 	came.got = (uint32_t)got;
 	came.text = (uint32_t)coro_call_error(text, sizeof text);
 	memcpy(came.start, text, sizeof text);
@@ -35,7 +35,8 @@ void testbody_calls(void *arg, void *result)
 
 	(void)result;
 	for (int64_t i = 1; i <= a.n; i++) {
-		if (calls[a.how](a.id, &number, sizeof number, &number, sizeof number, NULL) != CORO_OK)
+		if (calls[a.how](a.id, &number, sizeof number, &number, sizeof number, NULL) !=
+		    CORO_OK)
 			break;
 		if (a.k && i % a.k == 0)
 			coro_yield();

@@ -1,7 +1,7 @@
 package testbody
 
 /*
-#cgo CFLAGS: -std=gnu11 -O2 -Wall -I${SRCDIR}/../../csrc
+#cgo CFLAGS: -std=gnu11 -O2 -Wall -I${SRCDIR}/../../csrc/include
 #include "calls.h"
 */
 import "C"

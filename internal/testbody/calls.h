@@ -4,7 +4,8 @@
 
 #include "coro.h"
 
-/* One call, and what came of it. The argument is the number; the result buffer is as long as asked for, at most 8. */
+/* One call, and what came of it. The argument is the number; the result buffer is as long as asked
+ * for, at most 8. */
 struct testbody_call {
 	coro_go_id id;
 	uint32_t how;
@@ -21,8 +22,8 @@ struct testbody_came {
 void testbody_call(void *arg, void *result);
 struct testbody_came testbody_call_here(struct testbody_call a); /* the same as a plain function */
 
-/* n calls of an int64 -> int64 function that adds 1, with a yield after each k-th (0: none); adds to the sum what they
- * have added, and counts. */
+/* n calls of an int64 -> int64 function that adds 1, with a yield after each k-th (0: none); adds
+ * to the sum what they have added, and counts. */
 struct testbody_calls {
 	coro_go_id id;
 	uint32_t how;
@@ -30,9 +31,12 @@ struct testbody_calls {
 };
 void testbody_calls(void *arg, void *result);
 
-/* Calls a []byte -> []byte function that turns bytes round, with 0 to n - 1 of them; counts in the sum what is wrong. */
-void testbody_turn_call(void *arg, void *result); /* struct testbody_calls; result int64: how many calls were right */
+/* Calls a []byte -> []byte function that turns bytes round, with 0 to n - 1 of them; counts in the
+ * sum what is wrong. */
+/* struct testbody_calls; result int64: how many calls were right */
+void testbody_turn_call(void *arg, void *result);
 
-void testbody_name(void *arg, void *result);  /* arg: a name, zero-terminated; result: coro_go_function of it */
+/* arg: a name, zero-terminated; result: coro_go_function of it */
+void testbody_name(void *arg, void *result);
 
 #endif

@@ -21,7 +21,8 @@ struct testbody_spawned_go testbody_spawn_go_here(struct testbody_spawn_go a)
 
 void testbody_spawn_go(void *arg, void *result)
 {
-	*(struct testbody_spawned_go *)result = testbody_spawn_go_here(*(struct testbody_spawn_go *)arg);
+	*(struct testbody_spawned_go *)result = testbody_spawn_go_here(
+		*(struct testbody_spawn_go *)arg);
 }
 
 void testbody_sum_go(void *arg, void *result)

@@ -12,11 +12,11 @@ struct testbody_spawn_go {
 	uint32_t arg_bytes;
 };
 enum {
-	TESTBODY_GO_JOIN,   /* and joins it, for an int64 */
+	TESTBODY_GO_JOIN,    /* and joins it, for an int64 */
 	TESTBODY_GO_UNNAMED, /* with no handle */
-	TESTBODY_GO_DETACH, /* and detaches it */
-	TESTBODY_GO_LEAVE,  /* and leaves it */
-	TESTBODY_GO_CANCEL, /* and cancels and joins it */
+	TESTBODY_GO_DETACH,  /* and detaches it */
+	TESTBODY_GO_LEAVE,   /* and leaves it */
+	TESTBODY_GO_CANCEL,  /* and cancels and joins it */
 };
 struct testbody_spawned_go {
 	int32_t status; /* of the spawn */
@@ -25,7 +25,8 @@ struct testbody_spawned_go {
 	coro_handle handle;
 };
 void testbody_spawn_go(void *arg, void *result);
-struct testbody_spawned_go testbody_spawn_go_here(struct testbody_spawn_go a); /* the same as a plain function */
+/* the same as a plain function */
+struct testbody_spawned_go testbody_spawn_go_here(struct testbody_spawn_go a);
 
 /* Starts n with 1, 2, 3 to n, joins them, and its result int64 is the sum of what they return. */
 struct testbody_sum_go {
@@ -34,7 +35,8 @@ struct testbody_sum_go {
 };
 void testbody_sum_go(void *arg, void *result);
 
-/* Starts one with its own handle, and n times waits for a wake-up and wakes it; result int32: of the join, or of what failed before. */
+/* Starts one with its own handle, and n times waits for a wake-up and wakes it; result int32: of
+ * the join, or of what failed before. */
 void testbody_pair_go(void *arg, void *result); /* struct testbody_sum_go */
 
 /* Starts parked ones until it can no more, then wakes and joins them; result int64: how many. */

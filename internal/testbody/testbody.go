@@ -2,7 +2,7 @@
 package testbody
 
 /*
-#cgo CFLAGS: -std=gnu11 -O2 -Wall -I${SRCDIR}/../../csrc
+#cgo CFLAGS: -std=gnu11 -O2 -Wall -I${SRCDIR}/../../csrc/include
 #include "bodies.h"
 
 static int64_t testbody_load(int64_t *p) { return __atomic_load_n(p, __ATOMIC_SEQ_CST); }

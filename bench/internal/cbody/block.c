@@ -30,7 +30,8 @@ void cb_block_nap(void *arg, void *result)
 	cb_fail(coro_blocking(nap, arg));
 }
 
-/* ------------------------------------------------------------------------------- the bare hand-off */
+/* ------------------------------------------------------------------------------- the bare
+ * hand-off */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed[2] = {PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER};

@@ -39,7 +39,8 @@ void cb_calls(void *arg, void *result)
 
 	(void)result;
 	for (int64_t i = 0; i < a.n; i++)
-		cb_fail((a.offload ? coro_call_go : coro_call_go_inline)(a.id, &number, sizeof number, &number, sizeof number, NULL));
+		cb_fail((a.offload ? coro_call_go : coro_call_go_inline)(
+			a.id, &number, sizeof number, &number, sizeof number, NULL));
 	if (number != a.n)
 		cb_fail(CORO_EINVAL);
 }
@@ -48,7 +49,8 @@ void cb_call_once(void *arg, void *result)
 {
 	int64_t number = 0, start = cb_now_ns();
 
-	cb_fail(coro_call_go(*(coro_go_id *)arg, &number, sizeof number, &number, sizeof number, NULL));
+	cb_fail(coro_call_go(*(coro_go_id *)arg, &number, sizeof number, &number, sizeof number,
+			     NULL));
 	*(int64_t *)result = cb_now_ns() - start;
 }
 

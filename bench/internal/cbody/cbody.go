@@ -3,7 +3,7 @@
 package cbody
 
 /*
-#cgo CFLAGS: -I${SRCDIR}/../../../csrc -std=gnu11 -D_GNU_SOURCE -O2 -Wall -pthread
+#cgo CFLAGS: -I${SRCDIR}/../../../csrc/include -std=gnu11 -D_GNU_SOURCE -O2 -Wall -pthread
 #cgo LDFLAGS: -pthread -lgmp
 #include "cbody.h"
 */

@@ -1,8 +1,10 @@
 /*
- * cbody.h - the C side of the experiments: bodies of coroutines, and whole loops that are timed in C.
+ * cbody.h - the C side of the experiments: bodies of coroutines, and whole loops that are timed in
+ * C.
  *
- * Nothing here is reentrant: one experiment runs at a time, and keeps its state in the file's statics. A
- * body that sees a call fail leaves the first bad status in cb_status, which is asked for after the run.
+ * Nothing here is reentrant: one experiment runs at a time, and keeps its state in the file's
+ * statics. A body that sees a call fail leaves the first bad status in cb_status, which is asked
+ * for after the run.
  */
 #ifndef CBODY_H
 #define CBODY_H
@@ -17,8 +19,8 @@
 
 #include <stdint.h>
 
-/* cb_fail - keep status if it is the first that is not CORO_OK. cb_take_status - it, and forget it. Where all goes well it is a comparison:
- * what is measured has nothing of it. */
+/* cb_fail - keep status if it is the first that is not CORO_OK. cb_take_status - it, and forget it.
+ * Where all goes well it is a comparison: what is measured has nothing of it. */
 void cb_failed(int status);
 int cb_take_status(void);
 
@@ -34,16 +36,17 @@ int64_t cb_now_ns(void);
 extern int64_t cb_waits[CB_WAITS];
 
 /* ------------------------------------------------------------------------- switch.c, ucontext.c
- * Time in ns for the given number of round trips (two switches each), and of laps round a ring. Negative: a
- * status. The ring of coro is cb_yield_start with as many members. */
+ * Time in ns for the given number of round trips (two switches each), and of laps round a ring.
+ * Negative: a status. The ring of coro is cb_yield_start with as many members. */
 int64_t cb_coro_pair(int64_t round_trips);
 int64_t cb_ucontext_pair(int64_t round_trips);
 int64_t cb_ucontext_ring(int64_t members, int64_t laps);
 
 /* ------------------------------------------------------------------------------------- yield.c
- * cb_yield_start (arg: struct cb_yield) spawns `members` coroutines on its own worker. Each yields until all
- * have started, and then `yields` times. The clock runs from when the last of them has started to when the last
- * has made its yields: members * yields, and the members - 1 that were under way. For one worker. */
+ * cb_yield_start (arg: struct cb_yield) spawns `members` coroutines on its own worker. Each yields
+ * until all have started, and then `yields` times. The clock runs from when the last of them has
+ * started to when the last has made its yields: members * yields, and the members - 1 that were
+ * under way. For one worker. */
 struct cb_yield {
 	int64_t members, yields;
 	int64_t extra; /* bytes of stack that each uses besides */
@@ -57,11 +60,12 @@ int64_t cb_yield_ns(void);
 void cb_empty(void *arg, void *result);
 void cb_spawn_empty(void *arg, void *result);
 
-/* ------------------------------------------------------------------------- fib.c, spin.c, job.c
- * A job is n times one task, a plain C function of one number. cb_job_start (arg: struct cb_job) spawns them
- * all as coroutines with stacks of stack_bytes; cb_job_plain calls them in a loop; cb_job_threads lets new threads
- * do fixed shares of them, or take them one by one from a shared counter, and returns a status. cb_job_bad is how many of the tasks since
- * the last call had a wrong result, plus n for each that is missing. */
+/* ------------------------------------------------------------------------- fib.c, spin.c, job.c A
+ * job is n times one task, a plain C function of one number. cb_job_start (arg: struct cb_job)
+ * spawns them all as coroutines with stacks of stack_bytes; cb_job_plain calls them in a loop;
+ * cb_job_threads lets new threads do fixed shares of them, or take them one by one from a shared
+ * counter, and returns a status. cb_job_bad is how many of the tasks since the last call had a
+ * wrong result, plus n for each that is missing. */
 typedef uint64_t (*cb_task)(uint64_t size);
 enum { CB_FIB = 0, CB_SPIN = 1 };
 struct cb_job {
@@ -69,17 +73,20 @@ struct cb_job {
 	uint64_t size, want; /* the task's argument, and its right result */
 };
 void cb_spin_body(void *arg, void *result); /* arg: int64_t, steps of cb_spin */
-uint64_t cb_fib(uint64_t n);       /* the n-th Fibonacci number modulo 2^64, computed in full; 32 divides n */
+/* the n-th Fibonacci number modulo 2^64, computed in full; 32 divides n */
+uint64_t cb_fib(uint64_t n);
 uint64_t cb_fib_check(uint64_t n); /* the same, computed modulo 2^64 by plain addition */
-uint64_t cb_spin(uint64_t steps);  /* steps of a linear congruential generator, each waiting for the last */
+/* steps of a linear congruential generator, each waiting for the last */
+uint64_t cb_spin(uint64_t steps);
 void cb_job_start(void *arg, void *result);
 void cb_job_plain(const struct cb_job *job);
 int cb_job_threads(const struct cb_job *job, int64_t threads, int fixed);
 int64_t cb_job_bad(int64_t n);
 
 /* -------------------------------------------------------------------------------------- call.c
- * cb_callbacks is the time in ns of n calls of an empty Go function by a new thread. cb_calls calls a Go function of an
- * int64_t, which adds 1, n times; cb_call_once (arg: coro_go_id) once, offloaded, and its result is the time in ns. */
+ * cb_callbacks is the time in ns of n calls of an empty Go function by a new thread. cb_calls calls
+ * a Go function of an int64_t, which adds 1, n times; cb_call_once (arg: coro_go_id) once,
+ * offloaded, and its result is the time in ns. */
 int64_t cb_callbacks(int64_t n);
 
 /* cb_wakes - a new thread wakes a goroutine n times, each after a pause. One caller at a time. */
@@ -93,10 +100,12 @@ void cb_calls(void *arg, void *result);
 void cb_call_once(void *arg, void *result);
 
 /* -------------------------------------------------------------------------------------- chan.c
- * cb_chan_start sends n values through a channel from one coroutine, pinned to worker 0, to another, pinned to `receiver`; the
- * result is the time in ns, int64_t. CB_PAIR: each is sent back before the next. CB_SELECT: by turns to two channels, and
- * the receiver selects. cb_chan_send and cb_chan_recv (arg: struct cb_flow) are one side of it, with Go on the other: the numbers from
- * 0, or, `timed`, the time of each, one after each pause; cb_chan_recv keeps in cb_waits how long it was under way. */
+ * cb_chan_start sends n values through a channel from one coroutine, pinned to worker 0, to
+ * another, pinned to `receiver`; the result is the time in ns, int64_t. CB_PAIR: each is sent back
+ * before the next. CB_SELECT: by turns to two channels, and the receiver selects. cb_chan_send and
+ * cb_chan_recv (arg: struct cb_flow) are one side of it, with Go on the other: the numbers from 0,
+ * or, `timed`, the time of each, one after each pause; cb_chan_recv keeps in cb_waits how long it
+ * was under way. */
 enum { CB_ONE_WAY = 0, CB_PAIR = 1, CB_SELECT = 2 };
 struct cb_chan {
 	int64_t n;
@@ -112,8 +121,9 @@ void cb_chan_send(void *arg, void *result);
 void cb_chan_recv(void *arg, void *result);
 
 /* -------------------------------------------------------------------------------------- sync.c
- * cb_uncontended (arg: struct cb_sync) takes and gives back a mutex or a semaphore n times. cb_ring_start has n members, CB_RING in
- * each ring, each with a semaphore of its own; in each ring one token makes so many laps. Results: int64_t, ns. One worker. */
+ * cb_uncontended (arg: struct cb_sync) takes and gives back a mutex or a semaphore n times.
+ * cb_ring_start has n members, CB_RING in each ring, each with a semaphore of its own; in each ring
+ * one token makes so many laps. Results: int64_t, ns. One worker. */
 enum { CB_MUTEX = 0, CB_SEMAPHORE = 1, CB_RING = 8 };
 struct cb_sync {
 	int64_t n, laps;
@@ -139,8 +149,10 @@ struct cb_rings {
 	uint32_t flags, attr_flags; /* the latter: with which members are spawned */
 	uint32_t workers;           /* for threads: 1 is one CPU, more are all */
 };
-int cb_rings_ids(const struct cb_rings *r, uint64_t **out); /* room for the handle or id of each member, or why there is none */
-int cb_rings_open(const struct cb_rings *r); /* also gets and touches memory for handles, so that it is not counted */
+/* room for the handle or id of each member, or why there is none */
+int cb_rings_ids(const struct cb_rings *r, uint64_t **out);
+/* also gets and touches memory for handles, so that it is not counted */
+int cb_rings_open(const struct cb_rings *r);
 void cb_rings_close(void);
 void cb_rings_start(void *arg, void *result);
 uint32_t cb_rings_ready(void);
@@ -155,9 +167,10 @@ int cb_ring_threads_open(const struct cb_rings *r);
 int64_t cb_ring_threads_fire(void);
 
 /* ------------------------------------------------------------------------------------- timer.c
- * cb_timers_start: n coroutines wait for permits, if `deadlines` with one that does not come, and each is woken once in every
- * round, and waits again: so many arms and disarms. Result: int64_t, the ns of all rounds. One worker. cb_late_start: n sleep at
- * worker `sleepers`, the first for ahead_ns, each next one apart_ns longer, while worker 0 is busy; cb_waits: how late each was. */
+ * cb_timers_start: n coroutines wait for permits, if `deadlines` with one that does not come, and
+ * each is woken once in every round, and waits again: so many arms and disarms. Result: int64_t,
+ * the ns of all rounds. One worker. cb_late_start: n sleep at worker `sleepers`, the first for
+ * ahead_ns, each next one apart_ns longer, while worker 0 is busy; cb_waits: how late each was. */
 struct cb_timers {
 	int64_t n, rounds, deadlines;
 };
@@ -169,16 +182,16 @@ void cb_timers_start(void *arg, void *result);
 void cb_late_start(void *arg, void *result);
 
 /* ------------------------------------------------------------------------------------- block.c
- * cb_block_start (arg: int64_t) has an empty function called by coro_blocking so often; result: int64_t, ns. cb_block_nap (arg: int64_t)
- * has one called that sleeps for so many ns. cb_handoff: as many round trips of two threads with a condition variable each; ns, or
- * negative. */
+ * cb_block_start (arg: int64_t) has an empty function called by coro_blocking so often; result:
+ * int64_t, ns. cb_block_nap (arg: int64_t) has one called that sleeps for so many ns. cb_handoff:
+ * as many round trips of two threads with a condition variable each; ns, or negative. */
 void cb_block_start(void *arg, void *result);
 void cb_block_nap(void *arg, void *result);
 int64_t cb_handoff(int64_t n);
 
 /* ------------------------------------------------------------------------------------ memory.c
- * cb_park writes its handle down and parks, cb_wake_all (arg: int64_t) wakes the first so many. The list is
- * allocated and touched by cb_park_open, so that it is not counted. */
+ * cb_park writes its handle down and parks, cb_wake_all (arg: int64_t) wakes the first so many. The
+ * list is allocated and touched by cb_park_open, so that it is not counted. */
 int cb_park_open(int64_t n);
 void cb_park_close(void);
 void cb_park(void *arg, void *result);

@@ -1,4 +1,5 @@
-/* chan.c - values through channels: between two coroutines on one worker, on two, and with Go on the other side. */
+/* chan.c - values through channels: between two coroutines on one worker, on two, and with Go on
+ * the other side. */
 #include "cbody.h"
 
 static struct cb_chan run;
@@ -23,7 +24,8 @@ static void received(coro_chan *c, int64_t want)
 static void selected(int64_t want)
 {
 	int64_t value = -1;
-	coro_case cases[2] = {{.chan = channel[0], .recv = &value}, {.chan = channel[1], .recv = &value}};
+	coro_case cases[2] = {{.chan = channel[0], .recv = &value},
+			      {.chan = channel[1], .recv = &value}};
 
 	if (coro_select(cases, 2, CORO_FOREVER) != (want & 1) || value != want)
 		cb_fail(CORO_EINVAL);

@@ -4,12 +4,13 @@
 #include <gmp.h>
 
 /*
- * By steps of 80, F(n+80) = L(80) F(n) - F(n-80), L(80) the Lucas number, from F(0) = 0 and F(80): for n = 100 000 that is
- * 1250 multiplications of up to 69 424 bits by a word, half a millisecond to one. Adding neighbours takes 13 ms a number,
- * and five runs of all rows with it most of a minute; mpz_fib_ui takes 0.06 ms, which is no coarse task.
+ * By steps of 80, F(n+80) = L(80) F(n) - F(n-80), L(80) the Lucas number, from F(0) = 0 and F(80):
+ * for n = 100 000 that is 1250 multiplications of up to 69 424 bits by a word, half a millisecond
+ * to one. Adding neighbours takes 13 ms a number, and five runs of all rows with it most of a
+ * minute; mpz_fib_ui takes 0.06 ms, which is no coarse task.
  */
-#define STEP 80
-#define FIB_STEP UINT64_C(23416728348467685)
+#define STEP       80
+#define FIB_STEP   UINT64_C(23416728348467685)
 #define LUCAS_STEP UINT64_C(52361396397820127)
 
 uint64_t cb_fib(uint64_t n)

@@ -71,8 +71,9 @@ int cb_job_threads(const struct cb_job *job, int64_t threads, int fixed)
 	run = *job;
 	next = 0;
 	threads_now = threads;
-	while (made < threads && !pthread_create(&list[made], NULL, fixed ? fixed_share : shared_counter,
-						 (void *)(intptr_t)made))
+	while (made < threads &&
+	       !pthread_create(&list[made], NULL, fixed ? fixed_share : shared_counter,
+			       (void *)(intptr_t)made))
 		made++;
 	for (int64_t i = 0; i < made; i++)
 		pthread_join(list[i], NULL);

@@ -1,4 +1,5 @@
-/* ring.c - rings of coroutines: each member waits for its own event, and then posts its neighbour's. */
+/* ring.c - rings of coroutines: each member waits for its own event, and then posts its
+ * neighbour's. */
 #include "cbody.h"
 
 #include <alloca.h>
@@ -8,7 +9,8 @@
 /* One for each worker: it starts the rings that live there, fires them, and waits for their end. */
 static struct starter {
 	coro_handle self;
-	int64_t started, ended, awaited; /* members; it is woken when the one that changes has come to awaited */
+	/* members; it is woken when the one that changes has come to awaited */
+	int64_t started, ended, awaited;
 	int64_t began_ns, ended_ns;
 } starters[CORO_WORKERS_MAX] __attribute__((aligned(128)));
 
@@ -46,8 +48,8 @@ void cb_rings_close(void)
 	handles = NULL;
 }
 
-/* turns - wait, post, and so on. The first permit is the starter's. last: one comes for which there is no round any more; it is
- * waited for, so that nobody posts to one that has ended. */
+/* turns - wait, post, and so on. The first permit is the starter's. last: one comes for which there
+ * is no round any more; it is waited for, so that nobody posts to one that has ended. */
 static __attribute__((noinline)) int turns(coro_handle next, uint32_t rounds, int last)
 {
 	int bad = 0;
@@ -75,7 +77,8 @@ static void member(void *arg, void *result)
 	struct starter *s = &starters[coro_worker()];
 	uint64_t i = *(uint64_t *)arg, place = i % run.members;
 	coro_handle next = handles[place == run.members - 1 ? i - place : i + 1];
-	int last = place == 0 || !(run.flags & CB_RINGS_STRICT); /* those to whom the starter gives a permit */
+	/* those to whom the starter gives a permit */
+	int last = place == 0 || !(run.flags & CB_RINGS_STRICT);
 
 	(void)result;
 	if (++s->started == s->awaited && !(run.flags & CB_RINGS_LIFO))
@@ -142,7 +145,8 @@ void cb_rings_start(void *arg, void *result)
 	(void)result;
 	cb_fail(coro_pin((uint32_t)k));
 	s->self = coro_self();
-	uint64_t first = run.rings * k / run.workers * run.members, end = run.rings * (k + 1) / run.workers * run.members;
+	uint64_t first = run.rings * k / run.workers * run.members,
+		 end = run.rings * (k + 1) / run.workers * run.members;
 	(run.flags & CB_RINGS_LIFO ? one_by_one : all_live)(s, first, end);
 }
 

@@ -8,8 +8,10 @@
 /* One for each thread: it starts its share of the rings, fires them, and waits for their end. */
 static struct starter {
 	coro_dispatch_id self;
-	uint64_t first, end;             /* its rings' members */
-	int64_t started, ended, awaited; /* members; it is woken when the one that changes has come to awaited. With rr they may be anywhere */
+	uint64_t first, end; /* its rings' members */
+	/* members; it is woken when the one that changes has come to awaited. With rr they may be
+	 * anywhere */
+	int64_t started, ended, awaited;
 	int64_t began_ns, ended_ns;
 } starters[CORO_WORKERS_MAX] __attribute__((aligned(128)));
 
@@ -45,7 +47,8 @@ static __attribute__((noinline)) int turns(const coro_dispatch_id *next, uint32_
 	return last ? bad | coro_dispatch_park() : bad;
 }
 
-static __attribute__((noinline)) int turns_deep(const coro_dispatch_id *next, uint32_t rounds, int last)
+static __attribute__((noinline)) int turns_deep(const coro_dispatch_id *next, uint32_t rounds,
+						int last)
 {
 	char *extra = alloca(run.extra);
 
@@ -78,7 +81,8 @@ static void spawn_ring(struct starter *s, uint64_t first)
 
 	s->awaited += run.members;
 	for (uint64_t i = first; i < first + run.members; i++)
-		cb_fail(coro_dispatch_pool_spawn(pool, member, (void *)(uintptr_t)i, group, &ids[i]));
+		cb_fail(coro_dispatch_pool_spawn(pool, member, (void *)(uintptr_t)i, group,
+						 &ids[i]));
 }
 
 static void fire(uint64_t first)
@@ -135,10 +139,13 @@ void cb_ring_pool_close(void)
 
 int cb_ring_pool_start(uint32_t which)
 {
-	uint32_t rings_in_a_row = run.members < 128 ? 128 / run.members : 1; /* whole ones on a thread */
+	/* whole ones on a thread */
+	uint32_t rings_in_a_row = run.members < 128 ? 128 / run.members : 1;
 	size_t stack = CORO_DISPATCH_STACK_DEFAULT + run.extra;
 	coro_dispatch_pool_options o = {
-		.size = sizeof o, .policy = which, .threads = run.workers,
+		.size = sizeof o,
+		.policy = which,
+		.threads = run.workers,
 		.in_a_row = which == CORO_DISPATCH_RR ? rings_in_a_row * run.members : 0,
 		.stack_bytes = stack < CORO_STACK_MAX ? stack : CORO_STACK_MAX,
 	};
@@ -150,7 +157,8 @@ int cb_ring_pool_start(uint32_t which)
 		starters[k].end = run.rings * (k + 1) / run.workers * run.members;
 	}
 	for (uint32_t k = 0; k < run.workers && status == CORO_OK; k++)
-		status = coro_dispatch_pool_spawn(pool, start, &starters[k], which == CORO_DISPATCH_LL ? k : 0, NULL);
+		status = coro_dispatch_pool_spawn(pool, start, &starters[k],
+						  which == CORO_DISPATCH_LL ? k : 0, NULL);
 	return status;
 }
 

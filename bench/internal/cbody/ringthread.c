@@ -14,7 +14,7 @@
 static struct member {
 	sem_t own;
 	pthread_t thread;
-} __attribute__((aligned(64))) *members;
+} __attribute__((aligned(64))) * members;
 
 static struct cb_rings run;
 static char *stacks; /* ours, so that none is kept for later and not counted again */
@@ -114,7 +114,8 @@ int cb_ring_threads_open(const struct cb_rings *r)
 		return CORO_ENOMEM;
 	stack_bytes = STACK_BYTES + (run.extra + STACK_BYTES - 1) / STACK_BYTES * STACK_BYTES;
 	stacks_bytes = stack_bytes * (run.flags & CB_RINGS_LIFO ? run.members : n);
-	stacks = mmap(NULL, stacks_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+	stacks = mmap(NULL, stacks_bytes, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
 	if (stacks == MAP_FAILED) {
 		free(members);
 		return CORO_ENOMEM;

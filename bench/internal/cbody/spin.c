@@ -6,7 +6,8 @@ uint64_t cb_spin(uint64_t steps)
 	uint64_t x = steps;
 	for (uint64_t i = 0; i < steps; i++) {
 		x = x * 6364136223846793005u + 1442695040888963407u;
-		__asm__ volatile("" : "+r"(x)); /* one step after the other, none of them folded away */
+		/* one step after the other, none of them folded away */
+		__asm__ volatile("" : "+r"(x));
 	}
 	return x;
 }
@@ -14,5 +15,5 @@ uint64_t cb_spin(uint64_t steps)
 void cb_spin_body(void *arg, void *result)
 {
 	(void)result;
-	cb_spin((uint64_t)*(int64_t *)arg);
+	cb_spin((uint64_t) * (int64_t *)arg);
 }

@@ -9,7 +9,8 @@ static int first_bad;
 void cb_failed(int status)
 {
 	int none = CORO_OK;
-	__atomic_compare_exchange_n(&first_bad, &none, status, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	__atomic_compare_exchange_n(&first_bad, &none, status, 0, __ATOMIC_RELAXED,
+				    __ATOMIC_RELAXED);
 }
 
 int cb_take_status(void)

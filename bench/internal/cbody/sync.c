@@ -1,4 +1,5 @@
-/* sync.c - semaphores and mutexes that nobody has to wait for, and a token that goes round by semaphores. */
+/* sync.c - semaphores and mutexes that nobody has to wait for, and a token that goes round by
+ * semaphores. */
 #include "cbody.h"
 
 #include <stdlib.h>

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#define FAR_NS ((uint64_t)3600 * 1000000000) /* a deadline that does not come: an hour and more */
-#define AT_ONCE 128                          /* wake-ups between two yields */
+#define FAR_NS  ((uint64_t)3600 * 1000000000) /* a deadline that does not come: an hour and more */
+#define AT_ONCE 128                           /* wake-ups between two yields */
 
 static struct cb_timers run;
 static coro_handle *handle;

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"runtime"
+	"slices"
 )
 
 // Values are what one run measured, by metric.
@@ -80,6 +81,31 @@ func Select(all []*Experiment, pattern string) ([]*Experiment, error) {
 	}
 	if len(out) == 0 {
 		return nil, fmt.Errorf("no experiment's name matches %q", pattern)
+	}
+	return out, nil
+}
+
+// WithRows returns the experiments with those rows alone whose name the regular expression matches, and without
+// experiments that have none of these. An experiment that loses a row loses its Derive too, which reads one
+// row's values to make another's.
+func WithRows(list []*Experiment, pattern string) ([]*Experiment, error) {
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, err
+	}
+	var out []*Experiment
+	for _, e := range list {
+		some := *e
+		some.Rows = slices.DeleteFunc(slices.Clone(e.Rows), func(r Row) bool { return !re.MatchString(r.String()) })
+		if len(some.Rows) < len(e.Rows) {
+			some.Derive = nil
+		}
+		if len(some.Rows) > 0 {
+			out = append(out, &some)
+		}
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("no row's name matches %q", pattern)
 	}
 	return out, nil
 }

@@ -89,6 +89,27 @@ func TestSelectByName(t *testing.T) {
 	assert.Error(t, err)
 }
 
+func TestRowsByName(t *testing.T) {
+	e := example()
+	e.Derive = func([]Values) {}
+	list, err := WithRows([]*Experiment{e}, "^slow/b workers=1 n=2000$")
+	require.NoError(t, err)
+	require.Len(t, list, 1)
+	require.Len(t, list[0].Rows, 1)
+	assert.Equal(t, "slow", list[0].Rows[0].System)
+	assert.Nil(t, list[0].Derive, "the row that it reads may be gone")
+	assert.Len(t, e.Rows, 2, "the caller's experiment stays as it is")
+
+	list, err = WithRows([]*Experiment{e}, "")
+	require.NoError(t, err)
+	assert.NotNil(t, list[0].Derive)
+
+	_, err = WithRows([]*Experiment{e}, "nothing")
+	assert.ErrorContains(t, err, "nothing")
+	_, err = WithRows([]*Experiment{e}, "(")
+	assert.Error(t, err)
+}
+
 func TestCheckFindsMistakes(t *testing.T) {
 	assert.NoError(t, Check([]*Experiment{example()}))
 	assert.ErrorContains(t, Check([]*Experiment{example(), example()}), "name")

@@ -1,8 +1,8 @@
 /*
- * bti.c - the arm64 switch where indirect jumps must land on pads. A program of its own without any library, because an
- * executable is guarded only if all that is linked into it is marked, and C libraries seldom are.
+ * bti.c - the arm64 switch where indirect jumps must land on pads. The program uses no library: an
+ * executable is guarded only if all objects in it are marked, and those of C libraries seldom are.
  */
-#include "../../switch.h"
+#include "base/switch.h"
 
 #define ROUNDS 1000
 
@@ -10,7 +10,7 @@ static char stack[16384] __attribute__((aligned(16)));
 static void *outside, *inside;
 static intptr_t sum;
 
-/* A public call of the core looks like this: it ends in a tail call to the switch. */
+/* The core's public calls look like this: they end in a tail call of the switch. */
 static COROI_NOINLINE int give(intptr_t value)
 {
 	return coroi_swap(&inside, outside, value);

@@ -6,7 +6,8 @@
 
 #include <sys/types.h>
 
-/* in_child - what became of a process that ran run(arg), as waitpid tells it, and what it said to stderr. */
+/* in_child - what became of a process that ran run(arg), as waitpid tells it, and what it said to
+ * stderr. */
 int in_child(void (*run)(int), int arg, char *text, size_t bytes);
 
 /* overflows - the body of a coroutine that runs into its guard. */

@@ -24,21 +24,40 @@
 #endif
 
 const char *const fault_name[FAULT_KINDS] = {
-	[FAULT_MAP] = "map", [FAULT_UNMAP] = "unmap", [FAULT_GUARD] = "guard", [FAULT_TOUCH] = "touch", [FAULT_PROTECT] = "protect",
-	[FAULT_DISCARD] = "discard", [FAULT_HUGE] = "huge", [FAULT_ALLOC] = "alloc", [FAULT_QUERY] = "query",
-	[FAULT_REGISTER] = "register", [FAULT_BARRIER] = "barrier", [FAULT_WAIT] = "wait", [FAULT_THREAD] = "thread",
-	[FAULT_ATTR] = "attr", [FAULT_STACKSIZE] = "stacksize", [FAULT_NAME] = "name", [FAULT_PIN] = "pin",
-	[FAULT_CPUS] = "cpus", [FAULT_SIGSTACK] = "sigstack", [FAULT_SIGACTION] = "sigaction", [FAULT_EVENT] = "event",
+	[FAULT_MAP] = "map",
+	[FAULT_UNMAP] = "unmap",
+	[FAULT_GUARD] = "guard",
+	[FAULT_TOUCH] = "touch",
+	[FAULT_PROTECT] = "protect",
+	[FAULT_DISCARD] = "discard",
+	[FAULT_HUGE] = "huge",
+	[FAULT_ALLOC] = "alloc",
+	[FAULT_QUERY] = "query",
+	[FAULT_REGISTER] = "register",
+	[FAULT_BARRIER] = "barrier",
+	[FAULT_WAIT] = "wait",
+	[FAULT_THREAD] = "thread",
+	[FAULT_ATTR] = "attr",
+	[FAULT_STACKSIZE] = "stacksize",
+	[FAULT_NAME] = "name",
+	[FAULT_PIN] = "pin",
+	[FAULT_CPUS] = "cpus",
+	[FAULT_SIGSTACK] = "sigstack",
+	[FAULT_SIGACTION] = "sigaction",
+	[FAULT_EVENT] = "event",
 	[FAULT_RING] = "ring",
+	[FAULT_BUFFER] = "buffer",
 };
 
 static const int usual[FAULT_KINDS] = {
-	[FAULT_MAP] = ENOMEM, [FAULT_UNMAP] = ENOMEM, [FAULT_GUARD] = EINVAL, [FAULT_TOUCH] = ENOSYS, [FAULT_PROTECT] = ENOMEM,
-	[FAULT_DISCARD] = EINVAL, [FAULT_HUGE] = EINVAL, [FAULT_ALLOC] = ENOMEM, [FAULT_QUERY] = ENOSYS,
-	[FAULT_REGISTER] = EPERM, [FAULT_BARRIER] = ENOMEM, [FAULT_WAIT] = EINTR, [FAULT_THREAD] = EAGAIN,
-	[FAULT_ATTR] = ENOMEM, [FAULT_STACKSIZE] = EINVAL, [FAULT_NAME] = ERANGE, [FAULT_PIN] = EINVAL,
-	[FAULT_CPUS] = EINVAL, [FAULT_SIGSTACK] = ENOMEM, [FAULT_SIGACTION] = EPERM, [FAULT_EVENT] = EMFILE,
-	[FAULT_RING] = EINTR,
+	[FAULT_MAP] = ENOMEM,      [FAULT_UNMAP] = ENOMEM,    [FAULT_GUARD] = EINVAL,
+	[FAULT_TOUCH] = ENOSYS,    [FAULT_PROTECT] = ENOMEM,  [FAULT_DISCARD] = EINVAL,
+	[FAULT_HUGE] = EINVAL,     [FAULT_ALLOC] = ENOMEM,    [FAULT_QUERY] = ENOSYS,
+	[FAULT_REGISTER] = EPERM,  [FAULT_BARRIER] = ENOMEM,  [FAULT_WAIT] = EINTR,
+	[FAULT_THREAD] = EAGAIN,   [FAULT_ATTR] = ENOMEM,     [FAULT_STACKSIZE] = EINVAL,
+	[FAULT_NAME] = ERANGE,     [FAULT_PIN] = EINVAL,      [FAULT_CPUS] = EINVAL,
+	[FAULT_SIGSTACK] = ENOMEM, [FAULT_SIGACTION] = EPERM, [FAULT_EVENT] = EMFILE,
+	[FAULT_RING] = EINTR,      [FAULT_BUFFER] = ENOMEM,
 };
 
 struct plan {
@@ -135,7 +154,9 @@ static bool due(enum fault_kind kind, int *error)
 	bool now = n >= p->at && n - p->at < p->count;
 
 	if (p->one_in) {
-		uint64_t state = __atomic_fetch_add(&random_state, UINT64_C(0x9e3779b97f4a7c15), __ATOMIC_SEQ_CST) | 1;
+		uint64_t state = __atomic_fetch_add(&random_state, UINT64_C(0x9e3779b97f4a7c15),
+						    __ATOMIC_SEQ_CST) |
+				 1;
 		now = rnd(&state) >> 33 < (UINT64_C(1) << 31) / p->one_in;
 	}
 	if (now) {
@@ -238,9 +259,19 @@ void fault_free(void *p)
 	free(p);
 }
 
+void *fault_buffer(size_t bytes)
+{
+	int error, before = errno;
+	void *buffer = due(FAULT_BUFFER, &error) ? NULL : malloc(bytes);
+
+	errno = before; /* it is the policy's own, and not the core's */
+	return buffer;
+}
+
 /* ------------------------------------------------------------------------ threads */
 
-int fault_pthread_create(pthread_t *out, const pthread_attr_t *attr, void *(*fn)(void *), void *arg);
+int fault_pthread_create(pthread_t *out, const pthread_attr_t *attr, void *(*fn)(void *),
+			 void *arg);
 int fault_pthread_create(pthread_t *out, const pthread_attr_t *attr, void *(*fn)(void *), void *arg)
 {
 	int error;
@@ -323,7 +354,8 @@ int fault_sigaction(int sig, const struct sigaction *now, struct sigaction *befo
 	return fails(FAULT_SIGACTION) ? -1 : sigaction(sig, now, before);
 }
 
-/* The clock that does not step is the only one: whoever sets the time of day moves nothing in here. */
+/* The clock that does not step is the only one: whoever sets the time of day moves nothing in
+ * here. */
 int fault_clock_gettime(clockid_t clock, struct timespec *out);
 int fault_clock_gettime(clockid_t clock, struct timespec *out)
 {
@@ -338,7 +370,8 @@ void fault_abort(void)
 	abort();
 }
 
-/* ------------------------------------------------------------------------ system calls by number */
+/* ------------------------------------------------------------------------ system calls by
+ * number */
 
 static long membarrier_call(int command, long a, long b)
 {
@@ -394,7 +427,8 @@ long fault_syscall(long number, ...)
 		return membarrier_call((int)a[0], a[1], a[2]);
 	if (number == SYS_futex)
 		return futex_call(a[0], (int)a[1], a[2], a[3], a[4], a[5]);
-	if (number == SYS_clock_getres) /* asks whether a guard holds: it is to fail, see guards_hold */
+	/* asks whether a guard holds: it is to fail, see guards_hold */
+	if (number == SYS_clock_getres)
 		return touch_call(a[0], a[1]);
 	CHECK_EQ(number, SYS_gettid);
 	return syscall(number);

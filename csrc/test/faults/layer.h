@@ -4,13 +4,15 @@
  *   fault_set(kind, at, count, error)   from now on, calls number at, at+1, ... of that kind fail: count of them
  *   fault_clear()                       none fails any more; returns how many have failed
  *
- * A failed call does nothing. Programs started with CORO_FAULT="kind:at:count:error" in the environment begin with that
- * fault set, before main: what the core does in its constructor can fail too.
+ * A failed call does nothing. Programs started with CORO_FAULT="kind:at:count:error" in the
+ * environment begin with that fault set, before main: what the core does in its constructor can
+ * fail too.
  */
 #ifndef LAYER_H
 #define LAYER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum fault_kind {
@@ -36,6 +38,7 @@ enum fault_kind {
 	FAULT_SIGACTION, /* sigaction */
 	FAULT_EVENT,     /* eventfd */
 	FAULT_RING,      /* write to an eventfd */
+	FAULT_BUFFER,    /* fault_buffer: what a dispatcher's policy gives */
 	FAULT_KINDS
 };
 
@@ -46,28 +49,34 @@ extern const char *const fault_name[FAULT_KINDS];
 void fault_set(enum fault_kind kind, int64_t at, int64_t count, int error);
 int64_t fault_clear(void);
 
-/* fault_random - each call of these kinds fails with a chance of 1 to one_in; error as usual for the kind. */
+/* fault_random - each call of these kinds fails with a chance of 1 to one_in; error as usual for
+ * the kind. */
 void fault_random(const enum fault_kind *kinds, int n, uint32_t one_in, uint64_t seed);
 
 /* fault_last - the kind that has failed last. */
 enum fault_kind fault_last(void);
 
-/* fault_hits - how many have failed so far; fault_calls - how many of a kind there were since the last set or clear. */
+/* fault_hits - how many have failed so far; fault_calls - how many of a kind there were since the
+ * last set or clear. */
 int64_t fault_hits(void);
 int64_t fault_calls(enum fault_kind kind);
 
 /* fault_usual - the error that the kernel has for it. */
 int fault_usual(enum fault_kind kind);
 
-/* What the core holds now, of memory that it has mapped and not unmapped, in bytes; of blocks that it has allocated; of
- * descriptors. And what was left mapped because an munmap failed. */
+/* What the core holds now, of memory that it has mapped and not unmapped, in bytes; of blocks that
+ * it has allocated; of descriptors. And what was left mapped because an munmap failed. */
 struct fault_held {
 	int64_t mapped, blocks, descriptors, stuck;
 };
 struct fault_held fault_held(void);
 
-/* fault_machine - a machine with so many cores (-1: it does not tell), and signal frames of at least so many bytes; 0: as it is. */
+/* fault_machine - a machine with so many cores (-1: it does not tell), and signal frames of at
+ * least so many bytes; 0: as it is. */
 void fault_machine(int cores, unsigned long frame);
+
+/* fault_buffer - memory for a policy's alloc, which may fail too: NULL. Given back by free. */
+void *fault_buffer(size_t bytes);
 
 /* fault_last_words - before _exit or worse: where lines are counted, write down what has run. */
 void fault_last_words(void);

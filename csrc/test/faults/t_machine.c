@@ -1,5 +1,6 @@
 /*
- * t_machine.c - the machine at its limits, and a machine that is slow or interrupts: no fault is made up here.
+ * t_machine.c - the machine at its limits, and a machine that is slow or interrupts: no fault is
+ * made up here.
  */
 #include "child.h"
 #include "layer.h"
@@ -26,7 +27,8 @@ static void must_pass(void (*run)(int), int arg)
 	char text[2048];
 	int status = in_child(run, arg, text, sizeof text);
 	if (status)
-		test_fail(__FILE__, __LINE__, "with %d: status %x, %s", arg, (unsigned)status, text);
+		test_fail(__FILE__, __LINE__, "with %d: status %x, %s", arg, (unsigned)status,
+			  text);
 }
 
 /* ------------------------------------------------------------------------ signals */
@@ -60,7 +62,7 @@ static void *blow(void *arg)
 	long self = syscall(SYS_gettid);
 
 	while (!__atomic_load_n(&s->stop, __ATOMIC_SEQ_CST)) {
-		DIR *dir = opendir("/proc/self/runnable");
+		DIR *dir = opendir("/proc/self/task");
 		CHECK(dir != NULL);
 		for (struct dirent *d; (d = readdir(dir));) {
 			long tid = atol(d->d_name);
@@ -98,20 +100,25 @@ TEST_LIMIT(machine_interrupts, 180)
 
 	run_all();
 	storm_begin(&storm, 0, 20);
-	for (n = 0; n < scaled(40) || fault_interrupted() < 100 || __atomic_load_n(&signals, __ATOMIC_RELAXED) < 1000; n++)
+	for (n = 0; n < scaled(40) || fault_interrupted() < 100 ||
+		    __atomic_load_n(&signals, __ATOMIC_RELAXED) < 1000;
+	     n++)
 		run_all();
 	storm_end(&storm);
-	printf("%llu signals, %lld interrupted waits\n", (unsigned long long)signals, (long long)fault_interrupted());
+	printf("%llu signals, %lld interrupted waits\n", (unsigned long long)signals,
+	       (long long)fault_interrupted());
 }
 
-/* Threads are stopped for milliseconds, wherever they are: inside their doors, with a lock, on their way to sleep. */
+/* Threads are stopped for milliseconds, wherever they are: inside their doors, with a lock, on
+ * their way to sleep. */
 TEST_LIMIT(machine_stops_threads, 180)
 {
 	struct storm storm;
 
 	run_all();
 	storm_begin(&storm, 4000, 200);
-	for (uint64_t n = 0; n < scaled(10) || __atomic_load_n(&signals, __ATOMIC_RELAXED) < 100; n++)
+	for (uint64_t n = 0; n < scaled(10) || __atomic_load_n(&signals, __ATOMIC_RELAXED) < 100;
+	     n++)
 		run_all();
 	storm_end(&storm);
 	printf("%llu signals\n", (unsigned long long)signals);
@@ -129,10 +136,12 @@ static void works_on(int times)
 /* Shared with the child that works: how often it was stopped. */
 static uint32_t *stops;
 
-/* start_child - it works so many times, and for as long as it takes to have been stopped so often. */
+/* start_child - it works so many times, and for as long as it takes to have been stopped so
+ * often. */
 static pid_t start_child(int times, uint32_t least)
 {
-	stops = mmap(NULL, sizeof *stops, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	stops = mmap(NULL, sizeof *stops, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
 	CHECK(stops != MAP_FAILED);
 	pid_t pid = fork();
 	CHECK(pid >= 0);
@@ -150,7 +159,8 @@ static void nap_us(uint64_t us)
 	nanosleep(&t, NULL);
 }
 
-/* stop_and_go - the child runs for a random time up to run_us, is stopped for one up to stop_us, and so on, to its end. */
+/* stop_and_go - the child runs for a random time up to run_us, is stopped for one up to stop_us,
+ * and so on, to its end. */
 static void stop_and_go(pid_t pid, uint64_t run_us, uint64_t stop_us)
 {
 	uint64_t seed = 42;
@@ -186,7 +196,8 @@ static bool put(const char *dir, const char *file, const char *text)
 	return ok;
 }
 
-/* quota_group - a new control group below ours that has a fifth of one CPU; false: we may not make one. */
+/* quota_group - a new control group below ours that has a fifth of one CPU; false: we may not make
+ * one. */
 static bool quota_group(char *dir, size_t bytes)
 {
 	FILE *f = fopen("/proc/self/cgroup", "re");
@@ -202,12 +213,13 @@ static bool quota_group(char *dir, size_t bytes)
 		bool second = kind[1] == 0;
 		if (!second && strcmp(kind + 1, "cpu") != 0 && strcmp(kind + 1, "cpu,cpuacct") != 0)
 			continue;
-		snprintf(dir, bytes, "/sys/fs/cgroup%s%s%s/coro-%d", second ? "" : "/", second ? "" : kind + 1,
-			 strcmp(path, "/") == 0 ? "" : path, (int)getpid());
+		snprintf(dir, bytes, "/sys/fs/cgroup%s%s%s/coro-%d", second ? "" : "/",
+			 second ? "" : kind + 1, strcmp(path, "/") == 0 ? "" : path, (int)getpid());
 		if (mkdir(dir, 0755))
 			continue;
 		if (second ? put(dir, "cpu.max", "20000 100000")
-			   : put(dir, "cpu.cfs_period_us", "100000") && put(dir, "cpu.cfs_quota_us", "20000")) {
+			   : put(dir, "cpu.cfs_period_us", "100000") &&
+				     put(dir, "cpu.cfs_quota_us", "20000")) {
 			fclose(f);
 			return true;
 		}
@@ -251,7 +263,8 @@ TEST_LIMIT(machine_gives_a_fifth_of_its_time, 180)
 	uint64_t wall_us = (now_ns() - began) / 1000;
 	uint64_t cpu_us = (uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1000000 +
 			  (uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
-	printf("%llu ms of CPU time in %llu ms\n", (unsigned long long)cpu_us / 1000, (unsigned long long)wall_us / 1000);
+	printf("%llu ms of CPU time in %llu ms\n", (unsigned long long)cpu_us / 1000,
+	       (unsigned long long)wall_us / 1000);
 	CHECK(cpu_us < wall_us / 2);
 }
 
@@ -304,7 +317,8 @@ TEST_LIMIT(machine_has_little_address_space, 360)
 {
 	int steps = 0;
 
-	for (int kib = 0; !SANITIZED && kib < KIB_MOST; kib = kib < 4096 ? kib + (int)(1024 / scaled(1)) : kib * 5 / 4, steps++)
+	for (int kib = 0; !SANITIZED && kib < KIB_MOST;
+	     kib = kib < 4096 ? kib + (int)(1024 / scaled(1)) : kib * 5 / 4, steps++)
 		must_pass(limited, kib);
 	if (!SANITIZED)
 		must_pass(limited, KIB_MOST);
@@ -324,13 +338,15 @@ static void fill(struct filler *f)
 	f->cap = 1 << 17;
 	f->at = malloc((size_t)f->cap * sizeof *f->at);
 	for (f->n = 0; f->n < f->cap; f->n++) {
-		f->at[f->n] = mmap(NULL, 4096, f->n % 2 ? PROT_READ : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		f->at[f->n] = mmap(NULL, 4096, f->n % 2 ? PROT_READ : PROT_NONE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		if (f->at[f->n] == MAP_FAILED)
 			break;
 	}
 }
 
-/* leave - so many may be made again. From the ends inwards, where no hole is left that a mapping fits in for nothing. */
+/* leave - so many may be made again. From the ends inwards, where no hole is left that a mapping
+ * fits in for nothing. */
 static void leave(struct filler *f, int n)
 {
 	while (n-- > 0 && f->n > 0) {
@@ -367,7 +383,8 @@ TEST_LIMIT(machine_has_few_mappings, 360)
 {
 	int steps = 0;
 
-	for (int n = 0; !SANITIZED && n < MAPPINGS_MOST; n = n < 40 ? n + 1 + (int)(3 / scaled(1)) : n * 3 / 2, steps++)
+	for (int n = 0; !SANITIZED && n < MAPPINGS_MOST;
+	     n = n < 40 ? n + 1 + (int)(3 / scaled(1)) : n * 3 / 2, steps++)
 		must_pass(mappings_left, n);
 	if (!SANITIZED)
 		must_pass(mappings_left, MAPPINGS_MOST);
@@ -383,7 +400,8 @@ static void locked(int overflow)
 	setrlimit(RLIMIT_CORE, &none);
 	CHECK_EQ(mlockall(MCL_CURRENT | MCL_FUTURE), 0);
 	if (!overflow) {
-		lasting = several = machine = true; /* idle stacks cannot make room for other sizes */
+		/* idle stacks cannot make room for other sizes */
+		lasting = several = machine = true;
 		run_all();
 		CHECK(refusals <= 2);
 		check_nothing_left();
@@ -396,7 +414,8 @@ static void locked(int overflow)
 	coro_scheduler_wait(s);
 }
 
-/* may_lock - as much as it takes: by the limit, or by a capability, which root in a container may lack. */
+/* may_lock - as much as it takes: by the limit, or by a capability, which root in a container may
+ * lack. */
 static bool may_lock(void)
 {
 	struct rlimit most;

@@ -1,15 +1,16 @@
 /*
- * t_probe.c - what the core finds out once in a process, before main or at its first scheduler, fails; and what ends the
- * process.
+ * t_probe.c - what the core finds out once in a process, before main or at its first scheduler,
+ * fails; and what ends the process.
  */
 #include "../gostand.h"
 #include "child.h"
 #include "layer.h"
 #include "scenarios.h"
 
-#include "../../gocall.h"
-#include "../../policy.h"
-#include "../../sys.h"
+#include "kernel/gocall.h"
+#include "kernel/worker.h"
+#include "dispatch/policy.h"
+#include "base/sys.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -21,7 +22,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The child of the test below, started with faults set before main. "found" says what it is to find: membarrier, guards. */
+/* The child of the test below, started with faults set before main. "found" says what it is to
+ * find: membarrier, guards. */
 TEST(probe_child)
 {
 	const char *found = getenv("CORO_FAULT_FOUND");
@@ -65,12 +67,14 @@ TEST(probe_falls_back)
 		finds("register:0:1:22", false, guard);
 	}
 	finds("guard:0:1:22", membarrier, false);
-	finds("touch:0:1:0", membarrier, false);  /* an emulator says that it has installed one, and has not */
+	/* an emulator says that it has installed one, and has not */
+	finds("touch:0:1:0", membarrier, false);
 	finds("touch:0:1:38", membarrier, false); /* nobody tells whether it holds */
 	finds("map:0:1:12", membarrier, false);
 }
 
-/* ------------------------------------------------------------------------ a barrier that is refused later */
+/* ------------------------------------------------------------------------ a barrier that is
+ * refused later */
 
 static void trims(int error)
 {
@@ -104,7 +108,8 @@ TEST(probe_no_membarrier_needs_none)
 	CHECK_EQ(fault_clear(), 0);
 }
 
-/* ------------------------------------------------------------------------ the report of an overflow */
+/* ------------------------------------------------------------------------ the report of an
+ * overflow */
 
 static void overflow(int failing)
 {
@@ -131,8 +136,8 @@ TEST(probe_overflow_without_a_handler)
 	}
 }
 
-/* Who had the signal before gets it after our line, with its own flags; and what was sent, not caused by an access, is its
- * alone. */
+/* Who had the signal before gets it after our line, with its own flags; and what was sent, not
+ * caused by an access, is its alone. */
 static void before_us(int sig)
 {
 	fault_last_words();
@@ -146,8 +151,16 @@ static void before_us_too(int sig, siginfo_t *info, void *context)
 }
 
 enum {
-	PLAIN = 1, WITH_INFO = 2, IGNORED = 4, DEFAULT = 8,
-	SENT = 16, STRAY = 32, STRAY_BY_HAND = 64, STRAY_OUTSIDE = 128, STRAY_IN_GO = 256, STRAY_ABOVE = 512
+	PLAIN = 1,
+	WITH_INFO = 2,
+	IGNORED = 4,
+	DEFAULT = 8,
+	SENT = 16,
+	STRAY = 32,
+	STRAY_BY_HAND = 64,
+	STRAY_OUTSIDE = 128,
+	STRAY_IN_GO = 256,
+	STRAY_ABOVE = 512
 };
 
 static void strays(void *arg, void *result)
@@ -213,7 +226,7 @@ static void segv(int how)
 		strays((void *)8, NULL);
 	} else if (how & STRAY_IN_GO) {
 		stand_in(strays_in_go);
-		s->go_id = 1;
+		s->bell.go_id = 1;
 		spawn(s, calls_go, NULL, 0);
 	} else if (how & STRAY_ABOVE) {
 		spawn(s, strays_above, NULL, 0);

@@ -5,7 +5,7 @@
 
 #include "../test.h"
 
-#include "../../worker.h"
+#include "kernel/worker.h"
 
 #include <errno.h>
 
@@ -18,7 +18,8 @@ static void takes_turns(void *arg, void *result)
 	(void)result;
 	for (uint32_t round = 0; round < 3; round++) {
 		turn_of[me] = turns_taken++;
-		CHECK(me == 0 || turn_of[me - 1] + 1 == turn_of[me]); /* after its neighbour, in each round */
+		/* after its neighbour, in each round */
+		CHECK(me == 0 || turn_of[me - 1] + 1 == turn_of[me]);
 		CHECK_EQ(coro_yield(), CORO_OK);
 	}
 }

@@ -1,6 +1,6 @@
 /*
- * t_random.c - calls of every kind fail by chance, from one in three to one in six hundred: errors on the way out of other
- * errors. A failure names its seed; CORO_FAULT_SEED=... begins with it.
+ * t_random.c - calls of every kind fail by chance, from one in three to one in six hundred: errors
+ * on the way out of other errors. A failure names its seed; CORO_FAULT_SEED=... begins with it.
  */
 #include "layer.h"
 #include "scenarios.h"
@@ -22,9 +22,10 @@ static void out_of_time(int sig)
 TEST_LIMIT(random_faults, 600)
 {
 	static const enum fault_kind kinds[] = {
-		FAULT_MAP, FAULT_UNMAP, FAULT_GUARD, FAULT_PROTECT, FAULT_DISCARD, FAULT_HUGE, FAULT_ALLOC,
-		FAULT_BARRIER, FAULT_WAIT, FAULT_THREAD, FAULT_ATTR, FAULT_STACKSIZE, FAULT_NAME, FAULT_PIN,
-		FAULT_CPUS, FAULT_SIGSTACK, FAULT_EVENT, FAULT_RING,
+		FAULT_MAP,      FAULT_UNMAP,     FAULT_GUARD,   FAULT_PROTECT, FAULT_DISCARD,
+		FAULT_HUGE,     FAULT_ALLOC,     FAULT_BARRIER, FAULT_WAIT,    FAULT_THREAD,
+		FAULT_ATTR,     FAULT_STACKSIZE, FAULT_NAME,    FAULT_PIN,     FAULT_CPUS,
+		FAULT_SIGSTACK, FAULT_EVENT,     FAULT_RING,    FAULT_BUFFER,
 	};
 	static const uint32_t chances[] = {3, 20, 60, 200, 600};
 	const char *text = getenv("CORO_FAULT_SEED");
@@ -34,12 +35,14 @@ TEST_LIMIT(random_faults, 600)
 	test_context = present;
 	for (uint64_t seed = first; seed < first + rounds; seed++) {
 		for (int i = 0; i < scenario_count; i++) {
-			uint32_t one_in = chances[(seed + (uint64_t)i) % (sizeof chances / sizeof *chances)];
-			snprintf(present, sizeof present, "%s: one call in %u, seed %llu", scenarios[i].name, one_in,
-				 (unsigned long long)seed);
+			uint32_t one_in =
+				chances[(seed + (uint64_t)i) % (sizeof chances / sizeof *chances)];
+			snprintf(present, sizeof present, "%s: one call in %u, seed %llu",
+				 scenarios[i].name, one_in, (unsigned long long)seed);
 			alarm(RUN_SECONDS);
 			lasting = several = true;
-			fault_random(kinds, sizeof kinds / sizeof *kinds, one_in, seed * 1000 + (uint64_t)i);
+			fault_random(kinds, sizeof kinds / sizeof *kinds, one_in,
+				     seed * 1000 + (uint64_t)i);
 			scenarios[i].run();
 			failed += (uint64_t)fault_clear();
 			check_nothing_left();

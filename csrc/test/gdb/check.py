@@ -1,4 +1,5 @@
-# check.py - run by gdb over subject: what a debugger shows of coroutines, and that looking changes nothing.
+# check.py - run by gdb on subject.c: what scripts/coro-gdb.py shows of coroutines, and that looking
+# changes nothing.
 import os
 import re
 import shutil
@@ -9,17 +10,26 @@ import time
 
 import gdb
 
-# What runs the program, where this machine does not: words, of which the first is a program of the kind of qemu-user.
+# The command that runs the program where this machine cannot, such as qemu-user; or none.
 EMULATOR = os.environ.get("CORO_GDB_EMULATOR", "").split()
 emulated = None
 
-SWITCHES = ("coroi_switch", "coroi_switch_within", "coroi_swap", "coroi_jump", "coroi_restart", "coroi_entry", "coroi_entry_again", "coroi_base")
+SWITCHES = (
+    "coroi_switch",
+    "coroi_switch_within",
+    "coroi_swap",
+    "coroi_jump",
+    "coroi_restart",
+    "coroi_entry",
+    "coroi_entry_again",
+    "coroi_base",
+)
 
 NATIVE = ("clone3", "clone", "thread_start", "main", "_start")
 
 
 def say(text):
-    """gdb's own messages go to stdout, and are nobody's business."""
+    """Write to stderr: stdout has gdb's own messages, which go to a log."""
     print(text, file=sys.__stderr__, flush=True)
 
 
@@ -27,7 +37,7 @@ def functions(lines):
     """The function of each frame, innermost first."""
     names = []
     for line in lines:
-        m = re.match(r"#\d+\s+(?:0x[0-9a-f]+ in )?(\activity+) \(", line)
+        m = re.match(r"#\d+\s+(?:0x[0-9a-f]+ in )?(\S+) \(", line)
         if m:
             names.append(m.group(1))
     return names
@@ -41,11 +51,16 @@ def check(ok, what, text):
         os._exit(1)
 
 
+def is_whole(text):
+    """Whether a backtrace ended by itself, with a name for each frame."""
+    return "Backtrace stopped" not in text and "??" not in text
+
+
 def ends_cleanly(text, want, base="coroi_entry"):
     names = functions(text.splitlines())
     check(names[: len(want)] == want, "expected " + " ".join(want), text)
-    check(names[-1] == base, "the last frame is to be " + base, text)
-    check("Backtrace stopped" not in text and "??" not in text, "it is to end by itself", text)
+    check(names[-1] == base, "the last frame must be " + base, text)
+    check(is_whole(text), "the backtrace must end by itself", text)
 
 
 def run(command):
@@ -53,7 +68,7 @@ def run(command):
 
 
 def start_emulated():
-    """The emulator waits for us at a socket before the first instruction."""
+    """Start the emulator. It waits at a socket for gdb, before the first instruction."""
     global emulated
     socket = os.path.join(tempfile.mkdtemp(), "gdb")
     emulated = subprocess.Popen(EMULATOR + ["-g", socket, gdb.current_progspace().filename])
@@ -64,13 +79,14 @@ def start_emulated():
 
 
 def steps():
-    """Through a switch, instruction by instruction: the backtrace is whole at each."""
+    """Step through a switch: the backtrace is whole at each instruction. Returns their number."""
     n = 0
     while gdb.newest_frame().name() in SWITCHES:
         text = run("backtrace")
         names = functions(text.splitlines())
-        check(names[-1] in ("coroi_entry", "coroi_base") + NATIVE, "the end of the stack, at a step", text + run("x/i $pc"))
-        check("Backtrace stopped" not in text and "??" not in text, "it is to end by itself, at a step", text + run("x/i $pc"))
+        known = names[-1] in ("coroi_entry", "coroi_base") + NATIVE
+        check(known, "the last frame, at a step", text + run("x/i $pc"))
+        check(is_whole(text), "the backtrace must end by itself, at a step", text + run("x/i $pc"))
         run("stepi")
         n += 1
     return n
@@ -91,21 +107,24 @@ def main():
         say("skipped: this machine does not let gdb trace a process (%s)" % e)
         return
 
-    # A running one.
+    # A running coroutine.
     ends_cleanly(run("backtrace"), ["stop_here", "runs_inner", "runs"])
     before = run("info registers")
 
-    # A parked one, by its handle; one resumed by hand; and the list.
+    # A parked coroutine, by its handle; one resumed by hand; the list.
     text = run("coro bt parked")
-    check("parked" in text.splitlines()[0] and "<parks>" in text.splitlines()[0], "a title", text)
+    title = text.splitlines()[0]
+    check("parked" in title and "<parks>" in title, "a title", text)
     ends_cleanly(text, ["parks_inner", "parks_outer", "parks"])
     ends_cleanly(run("coro bt held"), ["gives_inner", "gives"])
     text = run("coro list")
-    check(re.search(r"^0x[0-9a-f]+ parked worker 0 .*<parks>$", text, re.M), "the parked one", text)
-    check(re.search(r"^0x[0-9a-f]+ runs   worker 0 .*<runs>$", text, re.M), "the running one", text)
+    parked = re.search(r"^0x[0-9a-f]+ parked worker 0 .*<parks>$", text, re.M)
+    check(parked, "the parked coroutine", text)
+    running = re.search(r"^0x[0-9a-f]+ runs   worker 0 .*<runs>$", text, re.M)
+    check(running, "the running coroutine", text)
     check(len(text.splitlines()) == 2, "two in the list", text)
     text = run("coro list 1")
-    check(len(text.splitlines()) == 2 and text.splitlines()[1] == "and 1 more", "one in the list", text)
+    check(text.splitlines()[1:] == ["and 1 more"], "one in the list", text)
     text = run("coro bt all")
     check("parks_inner" in text and "runs " in text, "all", text)
     try:
@@ -113,9 +132,10 @@ def main():
         check(False, "a stale handle", "")
     except gdb.error as e:
         check("stale" in str(e), "a stale handle", str(e))
-    check(run("info registers") == before, "registers are as they were", before)
+    check(run("info registers") == before, "registers are unchanged", before)
 
-    # Every instruction of all later switches, into new stacks too; and a body on the stack of coro_call_on_stack.
+    # Every instruction of all later switches, some into new stacks. A body on the stack of
+    # coro_call_on_stack.
     for name in SWITCHES[:4]:
         run("break *" + name)
     run("set scheduler-locking step")
@@ -131,8 +151,9 @@ def main():
                 else:
                     text = run("backtrace")
                     names = functions(text.splitlines())
-                    check(names[:2] == ["stop_here", "serves"], "who stands in for Go", text)
-                    check(names[-1] in NATIVE and "Backtrace stopped" not in text and "??" not in text, "it is to end by itself", text)
+                    check(names[:2] == ["stop_here", "serves"], "the stand-in for Go", text)
+                    whole = names[-1] in NATIVE and is_whole(text)
+                    check(whole, "the backtrace must end by itself", text)
                     ends_cleanly(run("coro bt caller"), ["calls_inner", "runs"])
                 seen += 1
             else:
@@ -142,13 +163,14 @@ def main():
             if "not being run" in str(e):
                 break
             raise
-    check(seen == 2, "the body on another stack, and the call from a coroutine into Go", "")
+    check(seen == 2, "the body on another stack, and a coroutine's call into Go", "")
     check(stepped >= 4 and n >= 50, "switches seen", "%d, %d instructions" % (stepped, n))
     check(gdb.parse_and_eval("$_exitcode") == 0, "the program ends well", "")
-    say("ok: gdb sees running, parked and hand-resumed coroutines; %d instructions of %d switches" % (n, stepped))
+    kinds = "running, parked and hand-resumed coroutines"
+    say("ok: gdb sees %s; %d instructions of %d switches" % (kinds, n, stepped))
 
 
 try:
     main()
-except Exception as e:  # gdb would go on, and end with success
+except Exception as e:  # gdb would go on, and exit with 0
     check(False, "%s: %s" % (type(e).__name__, e), "")

@@ -1,6 +1,9 @@
-/* subject.c - a program to be looked at in gdb: coroutines that are parked, that run, and that are resumed by hand. */
-#include "../../gocall.h"
-#include "../../life.h"
+/*
+ * subject.c - a program to be looked at in gdb, with coroutines that are parked, running, and
+ * resumed by hand.
+ */
+#include "kernel/gocall.h"
+#include "kernel/life.h"
 
 #include <stdlib.h>
 
@@ -49,7 +52,7 @@ static NOINLINE void on_another(void *arg)
 	calls++;
 }
 
-/* What is called in Go's place. */
+/* Called in place of Go. */
 static NOINLINE void serves(struct coroi_worker *w)
 {
 	do {
@@ -107,7 +110,7 @@ int main(void)
 	coroi_go_register(serves);
 	if (coro_scheduler_init(&s, &o))
 		return 3;
-	s->go_id = 1;
+	s->bell.go_id = 1;
 	if (coro_scheduler_spawn(s, NULL, runs, NULL, 0, NULL))
 		return 3;
 	if (coro_scheduler_wait(s) || coro_scheduler_destroy(s))

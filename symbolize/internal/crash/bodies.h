@@ -6,10 +6,12 @@
 /* crash_here - follows a null pointer two calls below. */
 void crash_here(void *arg, void *result);
 
-/* crash_stolen - goes on until another thread runs it than the first, says so on stdout, and crashes like crash_here. */
+/* crash_stolen - goes on until another thread runs it than the first, says so on stdout, and
+ * crashes like crash_here. */
 void crash_stolen(void *arg, void *result);
 
-/* crash_deep - calls itself until the stack is used up. crash_nowhere - calls a null function. crash_abort - abort(3). */
+/* crash_deep - calls itself until the stack is used up. crash_nowhere - calls a null function.
+ * crash_abort - abort(3). */
 void crash_deep(void *arg, void *result);
 void crash_nowhere(void *arg, void *result);
 void crash_abort(void *arg, void *result);

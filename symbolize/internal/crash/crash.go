@@ -3,7 +3,7 @@
 // Package crash holds C coroutines that crash, for the tests of symbolize.
 package crash
 
-// #cgo CFLAGS: -std=gnu11 -D_GNU_SOURCE -g -O2 -Wall -I${SRCDIR}/../../../csrc
+// #cgo CFLAGS: -std=gnu11 -D_GNU_SOURCE -g -O2 -Wall -I${SRCDIR}/../../../csrc/include
 // #include "bodies.h"
 import "C"
 

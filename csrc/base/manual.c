@@ -1,0 +1,274 @@
+//go:build cgo && linux
+/*
+ * manual.c - coroutines resumed by hand: Lwan's coro_new, coro_resume, coro_yield, coro_reset and
+ * coro_free.
+ *
+ * The value and the status are handed over before the switch. So coro_resume and coro_yield_value
+ * both end in a tail call of it, and the return predictor is never asked.
+ */
+#include "base/manual.h"
+
+#include "base/current.h"
+#include "base/extras.h"
+#include "base/overflow.h"
+#include "base/sanitize.h"
+#include "base/switch.h"
+
+#define TLS __attribute__((tls_model("initial-exec")))
+
+static __thread coro_t *running TLS;
+
+static struct coroi_stack_pool pool;
+static pthread_once_t pool_once = PTHREAD_ONCE_INIT;
+
+static void pool_make(void)
+{
+	coroi_stack_pool_init(&pool, 0);
+	coroi_overflow_install();
+}
+
+struct coroi_stack_pool *coroi_manual_pool(void)
+{
+	pthread_once(&pool_once, pool_make);
+	return &pool;
+}
+
+COROI_NOINLINE coro_t *coroi_manual(void)
+{
+	return running;
+}
+
+/* enter, leave - co becomes, or ceases to be, the innermost coroutine here. A scheduled coroutine
+ * that resumes it is hidden: scheduler calls inside co find no current coroutine. */
+static inline void enter(coro_t *co)
+{
+	co->outer = running;
+	running = co;
+	co->outer_rec = coroi_hide_scheduled();
+}
+
+static inline void leave(coro_t *co)
+{
+	running = co->outer;
+	coroi_show_scheduled(co->outer_rec);
+}
+
+void coroi_manual_hide(struct coroi_outer *o)
+{
+	*o = (struct coroi_outer){running, coroi_hide_scheduled()};
+	running = NULL;
+}
+
+void coroi_manual_show(const struct coroi_outer *o)
+{
+	running = o->co;
+	coroi_show_scheduled(o->rec);
+}
+
+static COROI_NOINLINE __attribute__((noreturn)) void finish(coro_t *co, int status, intptr_t value)
+{
+	coroi_extras_run(co->extras);
+	co->extras = NULL;
+	if (co->value)
+		*co->value = value;
+	co->status = status;
+	leave(co);
+	coroi_fiber_leave(NULL, &co->resumer);
+	coroi_swap(&co->sp, co->resumer_sp, status);
+	__builtin_unreachable();
+}
+
+static void body_main(intptr_t unused)
+{
+	(void)unused;
+	coro_t *co = coroi_manual();
+	coroi_fiber_arrive(NULL, &co->resumer);
+	finish(co, CORO_FINISHED, co->body(co->arg, co->first));
+}
+
+/* unstack - give back the stacks that coro_call_on_stack put on co's own. co is on its own stack,
+ * or does not run. */
+static void unstack(coro_t *co)
+{
+	for (struct coroi_stack *s; (s = co->stack)->below;) {
+		co->stack = s->below;
+		s->below = NULL;
+		coroi_stack_pool_put(coroi_manual_pool(), &s, 1);
+	}
+}
+
+/* exit_main - the end by coro_exit or coro_abort, on co's own stack: the stack that co called them
+ * on may be another coroutine's from now on. */
+static void exit_main(intptr_t status)
+{
+	coro_t *co = coroi_manual();
+
+	coroi_fiber_arrive(NULL, NULL);
+	unstack(co);
+	finish(co, (int)status, 0);
+}
+
+/* ------------------------------------------------------------------------------- as a layer */
+
+static struct coroi_stack **layer_stack(void)
+{
+	coro_t *co = coroi_manual();
+	return co ? &co->stack : NULL;
+}
+
+static struct coroi_extras **layer_extras(void)
+{
+	struct coroi_extras **e = &coroi_manual()->extras;
+	return coroi_extras_make(e) ? e : NULL;
+}
+
+static void layer_end(int status)
+{
+	struct coroi_stack *s = coroi_manual()->stack;
+
+	while (s->below)
+		s = s->below;
+	coroi_fiber_restart(&s->fiber, s->low, s->top);
+	coroi_restart(coroi_context(s->top, exit_main), status);
+}
+
+struct coroi_stack *coroi_manual_take(unsigned class)
+{
+	struct coroi_stack *s = NULL;
+
+	coroi_stack_pool_get(coroi_manual_pool(), class, &s, 1);
+	return s;
+}
+
+void coroi_manual_give(struct coroi_stack *s)
+{
+	coroi_stack_pool_put(coroi_manual_pool(), &s, 1);
+}
+
+static bool layer_where(struct coroi_where *at)
+{
+	coro_t *co = coroi_manual();
+
+	if (!co)
+		return false;
+	at->stack = co->stack;
+	at->fn = (uintptr_t)co->body;
+	return true;
+}
+
+static const struct coroi_layer layer = {
+	.stack = layer_stack,
+	.extras = layer_extras,
+	.end = layer_end,
+	.take = coroi_manual_take,
+	.give = coroi_manual_give,
+	.where = layer_where,
+};
+
+__attribute__((constructor)) static void layer_register(void)
+{
+	coroi_layer[COROI_LAYER_MANUAL] = &layer;
+}
+
+/* ------------------------------------------------------------------------------- public calls */
+
+static void prepare(coro_t *co, coro_body body, void *arg)
+{
+	co->body = body;
+	co->arg = arg;
+	co->status = CORO_MAY_RESUME;
+	co->value = &co->first;
+	coroi_stack_fresh(co->stack);
+	co->sp = coroi_context(co->stack->top, body_main);
+}
+
+/* drop - give back what an unfinished or finished co holds besides its own stack. */
+static void drop(coro_t *co)
+{
+	coroi_extras_run(co->extras);
+	co->extras = NULL;
+	unstack(co);
+}
+
+int coro_new(coro_t **out, coro_body body, void *arg, size_t stack_bytes)
+{
+	int class = coroi_stack_class(stack_bytes);
+
+	if (!out || !body || class < 0)
+		return CORO_EINVAL;
+	coro_t *co = coroi_alloc(sizeof *co, COROI_LINE);
+	if (!co)
+		return CORO_ENOMEM;
+	if (!coroi_stack_pool_get(coroi_manual_pool(), (unsigned)class, &co->stack, 1)) {
+		coroi_release(co);
+		return CORO_ENOMEM;
+	}
+	prepare(co, body, arg);
+	*out = co;
+	return CORO_OK;
+}
+
+int coro_reset(coro_t *co, coro_body body, void *arg)
+{
+	if (!co || !body)
+		return CORO_EINVAL;
+	if (co->status == CORO_EBUSY)
+		return CORO_EBUSY;
+	drop(co);
+	prepare(co, body, arg);
+	return CORO_OK;
+}
+
+int coro_free(coro_t *co)
+{
+	if (!co)
+		return CORO_OK;
+	if (co->status == CORO_EBUSY)
+		return CORO_EBUSY;
+	drop(co);
+	coroi_stack_pool_put(coroi_manual_pool(), &co->stack, 1);
+	coroi_release(co);
+	return CORO_OK;
+}
+
+int coro_status(const coro_t *co)
+{
+	return co ? co->status : CORO_EINVAL;
+}
+
+int coro_resume(coro_t *co, intptr_t send, intptr_t *received)
+{
+	if (coroi_unlikely(!co))
+		return CORO_EINVAL;
+	if (coroi_unlikely(co->status != CORO_MAY_RESUME))
+		return co->status == CORO_EBUSY ? CORO_EBUSY : CORO_ENDED;
+	co->status = CORO_EBUSY;
+	if (co->value)
+		*co->value = send;
+	co->value = received;
+	enter(co);
+	void *fake = NULL;
+	coroi_fiber_here(&co->resumer);
+	coroi_fiber_leave(&fake, &co->stack->fiber);
+	int status = coroi_swap(&co->resumer_sp, co->sp, CORO_OK);
+	coroi_fiber_arrive(fake, NULL);
+	return status;
+}
+
+int coro_yield_value(intptr_t value, intptr_t *sent)
+{
+	coro_t *co = running;
+
+	if (coroi_unlikely(!co))
+		return CORO_EPERM;
+	if (co->value)
+		*co->value = value;
+	co->value = sent;
+	co->status = CORO_MAY_RESUME;
+	leave(co);
+	void *fake = NULL;
+	coroi_fiber_leave(&fake, &co->resumer);
+	int status = coroi_swap(&co->sp, co->resumer_sp, CORO_MAY_RESUME);
+	coroi_fiber_arrive(fake, &co->resumer);
+	return status;
+}

@@ -1,0 +1,231 @@
+/*
+ * coro_scheduler.h - schedulers: made, run, looked at and closed. A part of coro.h.
+ *
+ * A scheduler is in one of two modes. In service mode its workers run whatever is spawned, at once.
+ * In run mode (CORO_PAUSED) spawned coroutines wait for coro_scheduler_run.
+ */
+#ifndef CORO_SCHEDULER_H
+#define CORO_SCHEDULER_H
+
+#ifndef CORO_H
+#error "include coro.h"
+#endif
+
+typedef struct coro_options {
+	uint32_t size;  /* sizeof(coro_options) */
+	uint32_t flags; /* CORO_PAUSED, CORO_NO_MEMBARRIER, CORO_NO_STANDBY */
+	/* 0: one per core this process may use; at most CORO_WORKERS_MAX */
+	uint32_t workers;
+	/* most coroutines one steal takes, 1 to 64; 0: 32. 1 is "steal one" */
+	uint32_t steal_batch;
+	/* wake-ups run ahead of the queue in a row; 0: for 10 to 40 us; -1: none, pure FIFO */
+	int32_t handover_budget;
+	uint32_t stack_cache; /* idle stacks of each size a worker keeps, at most 65536; 0: 64 */
+	size_t stack_bytes;   /* default stack; 0: CORO_STACK_DEFAULT */
+	/* cap on bytes of stacks; 0: none. At the cap idle ones give way, and starting waits */
+	size_t stack_limit;
+	/* cap on bytes of records (128 each, in chunks of 2 MiB); 0: none */
+	size_t record_limit;
+	const char *name;     /* threads are called name/0, name/1, ...; NULL: "coro" */
+	const uint16_t *cpus; /* worker i is pinned to cpus[i % cpu_count]; NULL: not pinned */
+	uint32_t cpu_count;
+	/* further workers, after those, with at most CORO_WORKERS_MAX in all. See below */
+	uint32_t dedicated;
+	/* most threads for coro_blocking and coro_thread_begin, at most 65536; 0: 64 */
+	uint32_t blocking_threads;
+	/* stacks that a worker's dense coroutines share, 2 to 1024; 0: 16 */
+	uint32_t shared_stacks;
+	size_t shared_stack_bytes; /* of each, as stack_bytes; 0: CORO_STACK_DEFAULT */
+} coro_options;
+
+/*
+ * Dedicated workers (coro_options.dedicated) are numbered after the others. One runs only what was
+ * sent there (coro_attr.worker, coro_pin), what those spawn, and what wakes up there: it steals
+ * nothing, nothing is stolen from it, and no other spawn lands there. So what lives there waits for
+ * nobody else, and keeps nobody else waiting: an event loop, a sound card's buffer, a library that
+ * wants all calls from one thread. In all else it is a worker like any other.
+ */
+
+#define CORO_PAUSED        1u /* run mode: nothing runs before coro_scheduler_run */
+#define CORO_NO_MEMBARRIER 2u /* use an exchange in every door, as where membarrier is refused */
+#define CORO_NO_STANDBY    4u /* for tests: no timed look-around while others work */
+
+/*
+ * coro_scheduler_init - make a scheduler and its worker threads. opt may be NULL.
+ *
+ * Thread:   any but a worker.
+ * Blocking: until the threads have started.
+ * Returns:  CORO_OK and *out, CORO_EPERM on a worker, CORO_EINVAL, CORO_ENOMEM, CORO_EAGAIN.
+ */
+int coro_scheduler_init(coro_scheduler **out, const coro_options *opt);
+
+/*
+ * coro_scheduler_spawn - start fn from any thread; attr and out may be NULL.
+ *
+ * Blocking: for a mutex that all threads share that spawn so in s; the holder may map 2 MiB, and
+ *           make one futex call to wake a worker.
+ * Cost:     20 to 60 ns.
+ * Returns:  CORO_OK, CORO_EINVAL, CORO_ENOMEM, CORO_ECLOSED.
+ */
+int coro_scheduler_spawn(coro_scheduler *s, const coro_attr *attr, coro_fn fn, const void *arg,
+			 size_t arg_bytes, coro_handle *out);
+
+/*
+ * coro_scheduler_run - run mode: let the workers run until nothing can happen any more, then pause
+ * them.
+ *
+ * Thread:   any but a worker; one at a time.
+ * Blocking: until the end.
+ * Returns:  CORO_OK when every coroutine has ended; CORO_EDEADLK when some are left that nothing
+ *           can wake (coro_scheduler_blocked lists them; a wake and another run may free them);
+ *           CORO_EPERM on a worker or in service mode; CORO_EBUSY if it runs already;
+ *           CORO_ECLOSED; CORO_EINVAL if s is NULL.
+ */
+int coro_scheduler_run(coro_scheduler *s);
+
+/*
+ * coro_scheduler_wait - service mode: wait until every coroutine has ended. New work may be spawned
+ * meanwhile and is waited for too.
+ *
+ * Thread:   any but a worker.
+ * Blocking: until then.
+ * Returns:  CORO_OK, CORO_EPERM on a worker or in run mode, CORO_EINVAL if s is NULL.
+ */
+int coro_scheduler_wait(coro_scheduler *s);
+
+/*
+ * Kinds of waits, each with its name: X(identifier, letter, name). coro_wait_name, coro_blocked and
+ * debuggers read this one table.
+ */
+#define CORO_WAIT_KINDS(X)                \
+	X(PARK, 'p', "park")              \
+	X(JOIN, 'j', "join")              \
+	X(CALL, 'g', "call")              \
+	X(SLEEP, 't', "sleep")            \
+	X(BLOCKING, 'b', "blocking call") \
+	X(SEMAPHORE, 's', "semaphore")    \
+	X(MUTEX, 'm', "mutex")            \
+	X(READ, 'r', "read lock")         \
+	X(WRITE, 'w', "write lock")       \
+	X(CONDITION, 'c', "condition")    \
+	X(LATCH, 'l', "latch")            \
+	X(ONCE, 'o', "once")              \
+	X(SEND, '>', "send")              \
+	X(RECEIVE, '<', "receive")        \
+	X(SELECT, '?', "select")
+
+enum coro_wait_kind {
+#define CORO_WAIT_KIND(identifier, letter, name) CORO_WAIT_##identifier = letter,
+	CORO_WAIT_KINDS(CORO_WAIT_KIND)
+#undef CORO_WAIT_KIND
+};
+
+/* coro_wait_name - the name of a kind of wait, as in "park"; "unknown" if there is no such kind. Never
+ * NULL. Thread: any. */
+const char *coro_wait_name(uint32_t kind);
+
+/* A coroutine that waits: what coro_scheduler_blocked reports. */
+typedef struct coro_blocked {
+	coro_handle handle; /* for information: it can be stale by the time it is read */
+	coro_fn fn;
+	uint32_t worker; /* its home */
+	uint32_t waits;  /* CORO_WAIT_PARK... */
+} coro_blocked;
+
+/*
+ * coro_scheduler_blocked - the waiting coroutines, at most cap of them into list.
+ *
+ * Thread:   any but a worker.
+ * Blocking: for some locks.
+ * Cost:     looks at every record; stops each worker for as long.
+ * Returns:  how many there are; 0 on a worker, or of a closed scheduler.
+ */
+size_t coro_scheduler_blocked(coro_scheduler *s, coro_blocked *list, size_t cap);
+
+/*
+ * coro_scheduler_close - take no more work, wait until every coroutine has ended, join the threads,
+ * free the stacks. A paused scheduler drops what never started.
+ *
+ * With cancel: what has not started ends unstarted, and every present and future wait returns
+ * CORO_ECANCELED, so that bodies end through their own clean-up. A body that never returns keeps
+ * close waiting. Another call waits for the first one to finish; it may add cancel.
+ *
+ * Thread:   any but a worker.
+ * Blocking: until then.
+ * Returns:  CORO_OK, CORO_EPERM on a worker, CORO_EINVAL if s is NULL.
+ */
+int coro_scheduler_close(coro_scheduler *s, int cancel);
+
+/*
+ * coro_scheduler_destroy - close with cancel if it is still open, then free everything. Handles of
+ * s must not be used any more. NULL is allowed.
+ *
+ * Thread:   any but a worker.
+ * Blocking: as coro_scheduler_close.
+ * Returns:  CORO_OK, CORO_EPERM on a worker.
+ */
+int coro_scheduler_destroy(coro_scheduler *s);
+
+/* Counters since the start, and present sizes. Racy while workers run, exact when they are idle. */
+typedef struct coro_worker_stats {
+	uint64_t spawned; /* coroutines that entered here */
+	uint64_t ended;
+	uint64_t switches;     /* times the worker chose what to run next, modulo 2^32 */
+	uint64_t steals;       /* successful steals made */
+	uint64_t stolen;       /* coroutines got by them */
+	uint64_t served;       /* steals that the victim served itself */
+	uint64_t forced;       /* steals that locked the victim's door */
+	uint64_t parks;        /* times it went to sleep */
+	uint64_t remote_wakes; /* wake-ups that came from other threads */
+	uint64_t queued;       /* in its queue now */
+	int32_t tid;           /* its Linux thread id */
+	int32_t cpu;           /* the CPU it is pinned to, or -1 */
+} coro_worker_stats;
+
+typedef struct coro_stats {
+	uint32_t workers, awake;
+	/* what will bring work by itself: calls into Go, calls that block, and workers that sleep
+	 * until a deadline */
+	uint64_t outside;
+	uint64_t live;                /* coroutines that have entered and not ended */
+	uint64_t awaiting_stack;      /* of them, waiting for a stack */
+	uint64_t idle_ends;           /* times everything came to rest */
+	uint64_t stacks, stacks_idle; /* that may have memory, and of them not in use */
+	uint64_t stack_bytes;         /* their usable bytes; guards are not memory */
+	uint64_t records, records_idle, record_bytes;
+	uint64_t records_retired; /* records whose generations are used up */
+	/* mapped for the frames of dense coroutines that were copied out, and for what they wait
+	 * with */
+	uint64_t dense_bytes;
+	uint64_t dense_saved;          /* blocks there: about one for each of them */
+	uint64_t dense_p50, dense_p99; /* bytes of such a block */
+	/* times; those that go on where they are cost nothing, not even a count */
+	uint64_t dense_copied_out, dense_copied_in;
+	uint64_t dense_bytes_copied;
+	uint64_t dense_private; /* times that one kept its stack, since its frames were large */
+	int32_t membarrier;     /* 1: doors are asymmetric, 0: they use an exchange */
+	int32_t guard;          /* 1: MADV_GUARD_INSTALL, 0: mprotect */
+} coro_stats;
+
+/*
+ * coro_scheduler_stats - fills *total, and of per_worker (if not NULL) the first cap.
+ *
+ * Blocking: for some locks.
+ * Cost:     stops each worker for a moment: some us a worker, on the caller's thread.
+ * Returns:  CORO_OK, CORO_EINVAL if s or total is NULL.
+ */
+int coro_scheduler_stats(coro_scheduler *s, coro_stats *total, coro_worker_stats *per_worker,
+			 uint32_t cap);
+
+/*
+ * coro_scheduler_trim - give idle stacks, empty chunks of records and what queues have grown to
+ * back to the kernel.
+ *
+ * Thread:   any but a worker.
+ * Blocking: system calls.
+ * Cost:     stops each worker for some us.
+ * Returns:  bytes given back.
+ */
+size_t coro_scheduler_trim(coro_scheduler *s);
+
+#endif

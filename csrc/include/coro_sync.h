@@ -1,0 +1,343 @@
+/*
+ * coro_sync.h - where coroutines and threads wait for each other. A part of coro.h.
+ *
+ * Semaphores, mutexes, reader-writer locks, conditions, latches, once and channels are shared by
+ * coroutines of any scheduler and by threads that are no workers. A coroutine that waits is
+ * suspended, a thread is blocked. Both are served in the order in which they came: a newcomer never
+ * overtakes one that waits.
+ *
+ *   Memory       An object's memory is the user's (a channel's: coro_chan_new's). All zeros is a
+ *                shared one, ready for use: an unlocked mutex, a semaphore without permits, a latch
+ *                at zero. It must stay where it is while it is in use. Its memory may go when every
+ *                call with it has returned; an unlock counts as returned once somebody else holds
+ *                the mutex.
+ *   Destroy      After _destroy every use is CORO_EINVAL. It is optional. It returns CORO_OK;
+ *                CORO_EBUSY while others wait at the object or hold it; CORO_EINVAL; CORO_EPERM if
+ *                the object belongs to a worker.
+ *   Deadlines    Every call here that may wait for an object has one: CORO_FOREVER, a time of
+ *                coro_now, or 0 for "do not wait".
+ *   Home         An object that was initialized with CORO_HOME, by a pinned coroutine
+ *                (coro_attr.worker, coro_pin), belongs to that worker: only coroutines pinned there
+ *                may use it (others: CORO_EPERM), and no atomic operation is made. Once its
+ *                scheduler is closed, any thread may destroy or free it.
+ *   Cancel       A wait that is canceled, or timed out, has taken nothing. What was given before
+ *                the end is kept: then the call returns CORO_OK, and the next one CORO_ECANCELED.
+ *   Thread       Any. In a coroutine that is resumed by hand or dispatched, and in a Go function
+ *                that was called inline, nothing can wait, and no mutex, reader-writer lock or once
+ *                can be taken at all: CORO_EPERM.
+ *   Cost         5 to 10 ns where nothing is to be waited for, 2 to 4 ns at home, as coro_wake
+ *                where one is woken.
+ *   Returns      Every call with an object: CORO_OK; CORO_EINVAL if the object is NULL or was
+ *                destroyed, or another argument is out of its range; CORO_EPERM if it belongs to
+ *                another worker.
+ *                What may wait, too: CORO_ETIMEDOUT (the deadline came first; with 0: it would have
+ *                to wait), CORO_ECANCELED, CORO_ENOWAIT in a no-wait section, CORO_EPERM where
+ *                nothing can wait, and of a dense coroutine CORO_ENOMEM, and CORO_EINVAL if the
+ *                object lies on its stack.
+ *                The calls below name only what they return besides these.
+ */
+#ifndef CORO_SYNC_H
+#define CORO_SYNC_H
+
+#ifndef CORO_H
+#error "include coro.h"
+#endif
+
+#define CORO_HOME        1u /* in flags of an _init: bound to the current coroutine's worker */
+#define CORO_PERMITS_MAX (UINT64_C(1) << 60)
+
+/* A counted semaphore. */
+typedef struct coro_sem {
+	uint64_t words[6];
+} coro_sem;
+
+/* coro_sem_init - with a number of permits, at most CORO_PERMITS_MAX. Returns, as the other _init
+ * calls: CORO_OK, CORO_EINVAL; with CORO_HOME also CORO_EPERM if the caller is not pinned. */
+int coro_sem_init(coro_sem *s, uint64_t permits, uint32_t flags);
+
+/* coro_sem_acquire - take a permit. Suspends. */
+int coro_sem_acquire(coro_sem *s, uint64_t deadline);
+
+/* coro_sem_release - give n permits, 1 or more. Returns: also CORO_EOVERFLOW over CORO_PERMITS_MAX:
+ * nothing was given. */
+int coro_sem_release(coro_sem *s, uint64_t n);
+int coro_sem_destroy(coro_sem *s);
+
+/* A mutex. Its owner is a coroutine (wherever it runs) or a thread, which unlocks it, at the latest
+ * before it ends. */
+typedef struct coro_mutex {
+	uint64_t words[6];
+} coro_mutex;
+
+int coro_mutex_init(coro_mutex *m, uint32_t flags);
+
+/* coro_mutex_lock - Suspends. Returns: also CORO_EDEADLK: the caller holds it already. */
+int coro_mutex_lock(coro_mutex *m, uint64_t deadline);
+
+/* coro_mutex_unlock - the first that waits owns it from then on. Returns: also CORO_EPERM: the
+ * caller does not hold it. */
+int coro_mutex_unlock(coro_mutex *m);
+int coro_mutex_destroy(coro_mutex *m);
+
+/* A lock that many readers or one writer hold. Whatever comes after a writer that waits, waits
+ * behind it. A writer has an owner, as of a mutex; readers are counted only. */
+typedef struct coro_rwlock {
+	uint64_t words[8];
+} coro_rwlock;
+
+int coro_rwlock_init(coro_rwlock *l, uint32_t flags);
+
+/* coro_rwlock_read, coro_rwlock_write - Suspend. Return: also CORO_EDEADLK: the caller holds it for
+ * writing. A reader that asks again, or to write, may wait without end behind a writer. */
+int coro_rwlock_read(coro_rwlock *l, uint64_t deadline);
+int coro_rwlock_write(coro_rwlock *l, uint64_t deadline);
+
+/* coro_rwlock_unlock - Returns: also CORO_EPERM: nobody holds it, or another for writing. */
+int coro_rwlock_unlock(coro_rwlock *l);
+int coro_rwlock_destroy(coro_rwlock *l);
+
+/* A condition variable. */
+typedef struct coro_cond {
+	uint64_t words[6];
+} coro_cond;
+
+int coro_cond_init(coro_cond *c, uint32_t flags);
+
+/* coro_cond_wait - unlock m, wait for a signal, and lock m again. If the caller held m, it holds m
+ * when the call returns, whatever it returns. No wake-up is spurious. Suspends. Returns: also
+ * CORO_EPERM: the caller does not hold m. */
+int coro_cond_wait(coro_cond *c, coro_mutex *m, uint64_t deadline);
+
+/* coro_cond_signal - wake the first that waits, if any; coro_cond_broadcast - all of them. */
+int coro_cond_signal(coro_cond *c);
+int coro_cond_broadcast(coro_cond *c);
+int coro_cond_destroy(coro_cond *c);
+
+/* A latch: a count, and waits that end when it is zero (a wait group: once it is zero it may be
+ * used again). */
+typedef struct coro_latch {
+	uint64_t words[6];
+} coro_latch;
+
+/* coro_latch_init - with a count, at most CORO_PERMITS_MAX. */
+int coro_latch_init(coro_latch *l, uint64_t count, uint32_t flags);
+
+/* coro_latch_add - change the count by n, which may be negative. Returns: also CORO_EINVAL if it
+ * would be negative, CORO_EOVERFLOW over CORO_PERMITS_MAX: nothing was changed. */
+int coro_latch_add(coro_latch *l, int64_t n);
+
+/* coro_latch_wait - until the count is zero. Suspends. */
+int coro_latch_wait(coro_latch *l, uint64_t deadline);
+int coro_latch_destroy(coro_latch *l);
+
+/* Something that is done once. All zeros: not yet. It belongs to no worker. */
+typedef struct coro_once {
+	uint64_t words[8];
+} coro_once;
+
+/* coro_once_do - if no call has begun it, call fn(arg), which must return; else wait until it has.
+ * Suspends. Returns: also CORO_EDEADLK: from inside fn. */
+int coro_once_do(coro_once *o, void (*fn)(void *), void *arg, uint64_t deadline);
+
+/* ------------------------------------------------------------------------- channels, and select */
+
+/*
+ * A channel of values of one size, first in first out, closed as Go's are: a send to a closed one
+ * fails, and receives get what is left in it first.
+ */
+typedef struct coro_chan coro_chan;
+
+#define CORO_ELEMENT_MAX  ((size_t)64 << 10) /* most bytes of a value */
+#define CORO_CAPACITY_MAX ((size_t)1 << 31)  /* most values */
+
+/*
+ * coro_chan_new - for values of element_bytes (0 to CORO_ELEMENT_MAX), with room for capacity of
+ * them (up to CORO_CAPACITY_MAX); 0: a send waits for a receive. flags: CORO_HOME.
+ *
+ * Blocking: one allocation: 192 bytes and the room.
+ * Returns:  CORO_OK and *out, CORO_EINVAL, CORO_ENOMEM; with CORO_HOME also CORO_EPERM if the
+ *           caller is not pinned.
+ */
+int coro_chan_new(coro_chan **out, size_t element_bytes, size_t capacity, uint32_t flags);
+
+/*
+ * coro_chan_free - free it, and what is in it, when every other call with it has returned. NULL is
+ * allowed.
+ *
+ * Returns: CORO_OK; CORO_EBUSY while others wait at it, or were served elsewhere by a coro_select
+ *          that has not returned yet; CORO_EPERM if it was made by Go, which frees it, or belongs
+ *          to another worker.
+ */
+int coro_chan_free(coro_chan *c);
+
+/* coro_chan_send - send the value at *value. Suspends. Returns: also CORO_ECLOSED. With any error
+ * nothing was sent. */
+int coro_chan_send(coro_chan *c, const void *value, uint64_t deadline);
+
+/* coro_chan_recv - receive one into *value. Suspends. Returns: also CORO_ECLOSED: it is closed, and
+ * nothing is left. */
+int coro_chan_recv(coro_chan *c, void *value, uint64_t deadline);
+
+/* coro_chan_close - the waits at it end with CORO_ECLOSED, in the order in which they began.
+ * Returns: also CORO_ECLOSED if it was closed already. */
+int coro_chan_close(coro_chan *c);
+
+/* coro_chan_length, coro_chan_capacity - values that are in it now (0 if the caller may not use
+ * it), and at most. */
+size_t coro_chan_length(coro_chan *c);
+size_t coro_chan_capacity(const coro_chan *c);
+
+/* One of several operations. */
+typedef struct coro_case {
+	coro_chan *chan;
+	const void *send; /* the value to send; NULL: receive */
+	void *recv;       /* where to */
+	int32_t status;   /* of the one that was done: CORO_OK or CORO_ECLOSED */
+	uint32_t reserved;
+} coro_case;
+
+#define CORO_CASES_MAX 64
+
+/*
+ * coro_select - do one of n operations (1 to CORO_CASES_MAX), as soon as one can be done; among
+ * several that can, a random one. An operation on a closed channel can: its status is CORO_ECLOSED.
+ *
+ * Suspends.
+ * Cost:    about 10 ns a case, and 100 bytes of the stack a case, beside which 2 KiB must be left.
+ * Returns: the index of the one done, 0 to n - 1. None was done: CORO_ETIMEDOUT, CORO_ECANCELED,
+ *          CORO_ENOWAIT, CORO_EPERM, CORO_EINVAL, CORO_ENOMEM (too little of the stack is left; of
+ *          a dense coroutine: no memory).
+ */
+int coro_select(coro_case *cases, uint32_t n, uint64_t deadline);
+
+/* ----------------------------------------------------------------------------------------
+ * scopes */
+
+/*
+ * Scopes: children that do not outlive the coroutine that opened the scope. When one of them ends
+ * by coro_abort, the others are canceled. When the owner ends, in whatever way, the children that
+ * are left are canceled, and joined before its memory goes.
+ */
+typedef struct coro_scope coro_scope;
+
+#define CORO_SCOPE_BYTES 32 /* most bytes of arg of a child in a scope */
+
+/*
+ * coro_scope_new - a scope in the current coroutine's arena; it ends with the coroutine.
+ *
+ * Thread:  a scheduled coroutine.
+ * Returns: CORO_OK and *out, CORO_EPERM, CORO_ENOMEM, CORO_EINVAL.
+ */
+int coro_scope_new(coro_scope **out);
+
+/*
+ * coro_scope_spawn - coro_spawn_attr of a child in the scope: 0 to CORO_SCOPE_BYTES of argument,
+ * and no result. attr may be NULL.
+ *
+ * Thread:   the scope's owner.
+ * Blocking: as coro_spawn.
+ * Cost:     some 200 ns.
+ * Returns:  CORO_OK; nothing was spawned: CORO_ECANCELED if the scope was canceled, or a child has
+ *           aborted, CORO_EPERM if the caller is not the owner, CORO_EINVAL, CORO_ENOMEM.
+ */
+int coro_scope_spawn(coro_scope *s, const coro_attr *attr, coro_fn fn, const void *arg,
+		     size_t arg_bytes);
+
+/*
+ * coro_scope_cancel - as coro_cancel for each child, until the next coro_scope_wait.
+ *
+ * Thread:   any, while the owner is alive.
+ * Blocking: may make one system call a child.
+ * Returns:  CORO_OK, CORO_EINVAL.
+ */
+int coro_scope_cancel(coro_scope *s);
+
+/*
+ * coro_scope_wait - wait until all children have ended; then the scope is as new. If the owner is
+ * canceled meanwhile, so are the children, and it waits for their end.
+ *
+ * Thread:  the scope's owner.
+ * Suspends.
+ * Returns: CORO_OK if all children have returned; else what coro_join tells of the first that has
+ *          not: CORO_EABORTED, CORO_ENOMEM, CORO_ECANCELED (also if the owner was canceled). It has
+ *          not waited: CORO_ENOWAIT, CORO_EPERM if the caller is not the owner, CORO_EINVAL.
+ */
+int coro_scope_wait(coro_scope *s);
+
+/* ------------------------------------------------------------------------------ no-wait
+ * sections */
+
+/*
+ * coro_nowait_begin - from here to coro_nowait_end the current coroutine must not be suspended: for
+ * code that counts on no other having run on its worker meanwhile, or that calls what it does not
+ * know. where names the section in reports; it must stay until the end, as a literal or __func__
+ * does. Sections nest; the outermost counts, and is named.
+ *
+ * In a section a call that would suspend returns CORO_ENOWAIT, has done nothing, and is reported:
+ * coro_yield, coro_switch_to, coro_spawn_first, coro_sleep, coro_ticker_wait, coro_pin to another
+ * worker, coro_blocking, coro_thread_begin, coro_scope_wait and calls into Go always; coro_park,
+ * coro_join and what waits at an object if what they want is not there at that moment. With a
+ * deadline of 0 these do what they always do. The section ends with the coroutine, before its
+ * deferred functions: that is reported too.
+ *
+ * Thread:  a scheduled coroutine.
+ * Cost:    1 ns; other coroutines pay nothing.
+ * Returns: CORO_OK, CORO_EPERM, CORO_EINVAL if where is NULL. coro_nowait_end: CORO_OK, CORO_EPERM
+ *          if no section is open.
+ */
+int coro_nowait_begin(const char *where);
+int coro_nowait_end(void);
+
+/* What was done where it must not be. */
+typedef struct coro_nowait_report {
+	const char *where; /* of the section */
+	const char *call;  /* the function: "coro_park"; or "the end" */
+	coro_fn fn;        /* of the coroutine */
+	uint32_t worker;
+} coro_nowait_report;
+
+typedef void (*coro_nowait_hook)(const coro_nowait_report *);
+
+/* coro_nowait_on_error - for the whole process, what is called instead of writing a line to stderr,
+ * in the call itself, so that a debugger or a stack trace shows it. NULL: the line. The hook must
+ * not wait. Returns the hook before; NULL: the line. */
+coro_nowait_hook coro_nowait_on_error(coro_nowait_hook hook);
+
+/* ------------------------------------------------------------------------------ calls that
+ * block */
+
+/*
+ * coro_blocking - have fn(arg) called by a thread of the scheduler's pool, while the caller is
+ * suspended and its worker goes on with others: for calls that keep their thread waiting, or
+ * compute for long. In fn the calls of this header do what they do on any thread that is no worker.
+ * Threads are made as they are needed, up to coro_options.blocking_threads, and end after 5 s
+ * without work; further calls wait for one of them. A thread's stack has 512 KiB.
+ *
+ * Suspends.
+ * Cost:    two threads are woken: some us, more where the thread is to be made or the CPU sleeps;
+ *          docs/waiting.md has figures.
+ * Returns: CORO_OK after fn has returned. fn was not called: CORO_ECANCELED (a call that has begun
+ *          is waited for), CORO_EAGAIN if there is no thread and none can be had, CORO_EINVAL,
+ *          CORO_ENOWAIT, CORO_EPERM outside a scheduled coroutine, CORO_ENOMEM of a dense one.
+ */
+int coro_blocking(void (*fn)(void *), void *arg);
+
+/*
+ * coro_thread_begin - continue on a thread of that pool, with the caller's own stack, until
+ * coro_thread_end: for a stretch of code with several calls that block. Meanwhile the caller is no
+ * coroutine for the calls of this header, but a thread that is no worker: coro_sleep and the like
+ * return CORO_EPERM, and locks that it holds cannot be given back. A caller that ends comes back
+ * first.
+ *
+ * Suspends.
+ * Cost:    as coro_blocking.
+ * Returns: CORO_OK on that thread. Nothing has changed: CORO_ECANCELED, CORO_EAGAIN, CORO_ENOWAIT,
+ *          CORO_EPERM outside a scheduled coroutine, or of a dense one.
+ */
+int coro_thread_begin(void);
+
+/* coro_thread_end - continue on a worker. Suspends. Returns: CORO_OK, CORO_EPERM without
+ * coro_thread_begin. */
+int coro_thread_end(void);
+
+#endif

@@ -1,0 +1,364 @@
+//go:build cgo && linux
+/* blocking.c - see blocking.h. */
+#include "io/blocking.h"
+
+#include "base/list.h"
+#include "kernel/kernel.h"
+
+#define IDLE_NS      5000000000
+#define THREADS_MOST 65536
+#define SPINS        60 /* looks for another job before it sleeps: some microseconds */
+
+struct coroi_job {
+	struct coroi_job *next, *prev;
+	struct coroi_pool *pool;
+	void (*fn)(void *);
+	void *arg;
+	struct coroi_rec *rec;
+	bool queued;
+};
+
+/* A thread of the pool, on its own stack. */
+struct coroi_thread {
+	struct coroi_thread *next; /* in `idle` */
+	struct coroi_job *job;
+	uint32_t ev;             /* atomic, a futex: it has a job, or is to end */
+	struct coroi_rec *rider; /* the coroutine that goes on here, or NULL */
+	void *sp;                /* meanwhile: its own context */
+	void *sigstack;
+	struct coroi_fiber native;
+};
+
+static struct coroi_service pool_service;
+
+struct coroi_pool *coroi_blocking_pool(struct coro_scheduler *s)
+{
+	return *coroi_service_state(s, &pool_service);
+}
+
+static __thread struct coroi_thread *thread_here; /* NULL: it is not one of these */
+
+/* here - never inline: a coroutine goes from one thread to another. */
+static COROI_NOINLINE struct coroi_thread *here(void)
+{
+	return thread_here;
+}
+
+/* ----------------------------------------------------------------------------------- the queue */
+
+static void enqueue(struct coroi_pool *p, struct coroi_job *j)
+{
+	coroi_dlist_add(p, j);
+	j->queued = true;
+}
+
+static void dequeue(struct coroi_pool *p, struct coroi_job *j)
+{
+	coroi_dlist_remove(p, j);
+	j->queued = false;
+}
+
+/* ---------------------------------------------------------------------------------- the threads */
+
+static void make(struct coroi_job *j)
+{
+	struct coroi_rec *rec = j->rec;
+	struct coro_scheduler *s = j->pool->sched;
+
+	j->fn(j->arg);
+	coroi_event_send(rec); /* K4. The job is gone from now on */
+	coroi_pending_end(s);
+}
+
+/* still_idle - take t off the list, if nobody has claimed it. With the lock. */
+static bool still_idle(struct coroi_pool *p, struct coroi_thread *t)
+{
+	for (struct coroi_thread **at = &p->idle; *at; at = &(*at)->next)
+		if (*at == t) {
+			*at = t->next;
+			return true;
+		}
+	return false;
+}
+
+/* next_job - wait for one. NULL: the thread is to end. */
+static struct coroi_job *next_job(struct coroi_pool *p, struct coroi_thread *t)
+{
+	coroi_lock(&p->lock);
+	struct coroi_job *j = p->first;
+	if (j) {
+		dequeue(p, j);
+		coroi_unlock(&p->lock);
+		return j;
+	}
+	if (p->closing) {
+		coroi_unlock(&p->lock);
+		return NULL;
+	}
+	t->job = NULL;
+	at_store_rlx(&t->ev, 0);
+	t->next = p->idle;
+	p->idle = t;
+	coroi_unlock(&p->lock);
+	for (int i = 0; i < SPINS && !at_load_rlx(&t->ev); i++)
+		at_relax();
+	/* acquire: pairs with who claims it */
+	for (uint64_t until = coroi_now_ns() + p->idle_ns; !at_load_acq(&t->ev);) {
+		uint64_t now = coroi_now_ns();
+		if (now < until) {
+			coroi_futex_wait(&t->ev, 0, (int64_t)(until - now));
+			continue;
+		}
+		coroi_lock(&p->lock);
+		bool mine = still_idle(p, t);
+		coroi_unlock(&p->lock);
+		if (mine)
+			return NULL;
+		until = CORO_FOREVER;
+	}
+	return t->job;
+}
+
+/* wake - t is off the list: it has a job, or none and ends. */
+static void wake(struct coroi_thread *t, struct coroi_job *j)
+{
+	uint32_t *ev = &t->ev;
+	t->job = j;
+	at_xchg(ev, 1);
+	coroi_futex_wake(ev, 1); /* it may have gone by now: see coroi_waiter_wake */
+}
+
+static void *thread_main(void *arg)
+{
+	struct coroi_job *j = arg;
+	struct coroi_pool *p = j->pool;
+	struct coroi_thread t = {.job = j};
+
+	thread_here = &t;
+	coroi_fiber_native(&t.native);
+	coroi_name_thread(p->sched); /* after its workers */
+	t.sigstack = coroi_sigstack_install();
+	for (; j; j = next_job(p, &t))
+		make(j);
+
+	coroi_lock(&p->lock);
+	p->threads--;
+	pthread_t before = p->dead;
+	bool any = p->has_dead;
+	p->dead = pthread_self();
+	p->has_dead = true;
+	at_add(&p->left, 1);
+	coroi_unlock(&p->lock);
+	coroi_futex_wake(&p->left, 1);
+	if (any)
+		pthread_join(before, NULL);
+	coroi_sigstack_remove(t.sigstack);
+	return NULL;
+}
+
+/* submit - K2. CORO_EAGAIN: there is no thread, and none can be had. */
+static int submit(struct coroi_pool *p, struct coroi_job *j)
+{
+	int status = CORO_OK;
+	pthread_t thread;
+
+	j->pool = p;
+	coroi_lock(&p->lock);
+	struct coroi_thread *t = p->idle;
+	if (t) {
+		p->idle = t->next;
+		coroi_unlock(&p->lock);
+		wake(t, j);
+		return CORO_OK;
+	}
+	if (p->threads == p->most) {
+		enqueue(p, j);
+		coroi_unlock(&p->lock);
+		return CORO_OK;
+	}
+	p->threads++;
+	coroi_unlock(&p->lock);
+	if (coroi_thread_start(&thread, thread_main, j) == 0)
+		return CORO_OK;
+	coroi_lock(&p->lock);
+	if (--p->threads)
+		enqueue(p, j); /* behind those that there are: each looks here before it ends */
+	else
+		status = CORO_EAGAIN;
+	coroi_unlock(&p->lock);
+	return status;
+}
+
+static int pool_init(struct coro_scheduler *s, const coro_options *o)
+{
+	struct coroi_pool *p;
+
+	if (o->blocking_threads > THREADS_MOST)
+		return CORO_EINVAL;
+	if (!(p = coroi_alloc(sizeof *p, COROI_LINE)))
+		return CORO_ENOMEM;
+	p->sched = s;
+	p->most = o->blocking_threads ? o->blocking_threads : COROI_BLOCKING_THREADS;
+	p->idle_ns = IDLE_NS;
+	*coroi_service_state(s, &pool_service) = p;
+	return CORO_OK;
+}
+
+/* pool_close - end all threads. No coroutine is left. */
+static void pool_close(struct coro_scheduler *s)
+{
+	struct coroi_pool *p = coroi_blocking_pool(s);
+
+	if (!p) /* s was not made by coro_scheduler_init */
+		return;
+	coroi_lock(&p->lock);
+	p->closing = true;
+	struct coroi_thread *idle = p->idle;
+	p->idle = NULL;
+	coroi_unlock(&p->lock);
+	for (struct coroi_thread *next; idle; idle = next) {
+		next = idle->next;
+		wake(idle, NULL);
+	}
+	for (;;) {
+		uint32_t left = at_load_seq(&p->left);
+		coroi_lock(&p->lock);
+		bool any = p->threads > 0;
+		coroi_unlock(&p->lock);
+		if (!any)
+			break;
+		coroi_futex_wait(&p->left, left, -1);
+	}
+	if (p->has_dead)
+		pthread_join(p->dead, NULL);
+	p->has_dead = false;
+}
+
+static void pool_destroy(struct coro_scheduler *s)
+{
+	coroi_release(coroi_blocking_pool(s));
+	*coroi_service_state(s, &pool_service) = NULL;
+}
+
+static struct coroi_service pool_service = {
+	.init = pool_init,
+	.close = pool_close,
+	.destroy = pool_destroy,
+};
+
+static void end_elsewhere(void)
+{
+	coro_thread_end();
+}
+
+__attribute__((constructor)) static void pool_register(void)
+{
+	coroi_service_register(&pool_service);
+	coroi_on_end_elsewhere = end_elsewhere;
+}
+
+/* -------------------------------------------------------------------------------- public calls */
+
+static bool withdraw(void *arg)
+{
+	struct coroi_job *j = arg;
+
+	coroi_lock(&j->pool->lock);
+	bool queued = j->queued;
+	if (queued)
+		dequeue(j->pool, j);
+	coroi_unlock(&j->pool->lock);
+	if (queued)
+		coroi_pending_end(j->pool->sched);
+	return queued;
+}
+
+int coro_blocking(void (*fn)(void *), void *arg)
+{
+	struct coroi_worker *w = coroi_self();
+	struct coroi_rec *me;
+
+	if (!(me = coroi_current(w)))
+		return CORO_EPERM;
+	if (!fn || coroi_is_hidden(me, arg))
+		return CORO_EINVAL;
+	int status = coroi_nowait(w, "coro_blocking");
+	if (status)
+		return status;
+	if (coro_canceled())
+		return CORO_ECANCELED;
+	struct coro_scheduler *s = coroi_scheduler_of(w);
+	struct coroi_job *j = coroi_aside(me, sizeof *j);
+	if (!j)
+		return CORO_ENOMEM;
+	*j = (struct coroi_job){.fn = fn, .arg = arg, .rec = me};
+	coroi_escape(me);
+	coroi_pending_begin(s, 1); /* K1 */
+	status = submit(coroi_blocking_pool(s), j);
+	if (status)
+		coroi_pending_end(s);
+	else
+		status = coroi_wait(me, CORO_WAIT_BLOCKING, CORO_FOREVER, withdraw, j); /* K3 */
+	coroi_aside_end(me, j);
+	return status;
+}
+
+/* ride - the job of a coroutine that goes on here. */
+static void ride(void *arg)
+{
+	struct coroi_rec *rider = arg;
+	struct coroi_thread *t = here();
+	void *fake = NULL;
+
+	t->rider = rider;
+	coroi_fiber_leave(&fake, &rider->stack->fiber);
+	coroi_swap(&t->sp, rider->sp, CORO_OK);
+	coroi_fiber_arrive(fake, NULL);
+}
+
+/* leave - the errand of a coroutine that goes on on a thread of its own. */
+static void leave(struct coroi_worker *w, void *arg)
+{
+	struct coroi_job *j = arg;
+	struct coroi_rec *me = j->rec;
+
+	/* K2. With CORO_OK it is on its way */
+	int status = submit(coroi_blocking_pool(coroi_scheduler_of(w)), j);
+	if (!status)
+		return;
+	coroi_errand_failed(w, me, status);
+	coroi_pending_end(coroi_scheduler_of(w));
+}
+
+int coro_thread_begin(void)
+{
+	struct coroi_worker *w = coroi_self();
+	struct coroi_rec *me;
+
+	if (!(me = coroi_current(w)) || coroi_is_dense(me))
+		return CORO_EPERM;
+	int status = coroi_nowait(w, "coro_thread_begin");
+	if (status)
+		return status;
+	if (coro_canceled())
+		return CORO_ECANCELED;
+	struct coroi_job j = {.fn = ride, .arg = me, .rec = me};
+	coroi_escape(me);
+	coroi_pending_begin(coroi_scheduler_of(w), 1); /* K1 */
+	return coroi_errand(w, me, CORO_WAIT_BLOCKING, leave, &j);
+}
+
+int coro_thread_end(void)
+{
+	struct coroi_thread *t = here();
+	struct coroi_rec *me = t ? t->rider : NULL;
+	void *fake = NULL;
+
+	if (!me)
+		return CORO_EPERM;
+	t->rider = NULL;
+	coroi_fiber_leave(&fake, &t->native);
+	int code = coroi_swap(&me->sp, t->sp, 0); /* its job is done: K4 */
+	coroi_fiber_arrive(fake, NULL);
+	return code;
+}

@@ -1,0 +1,129 @@
+//go:build cgo && linux
+/* activity.c - see activity.h. */
+#include "kernel/activity.h"
+
+#include "kernel/gobell.h"
+#include "kernel/goworker.h"
+
+#include <limits.h>
+
+bool coroi_at_rest(struct coro_scheduler *s)
+{
+	return at_load_seq(&s->activity) >> 16 == 0;
+}
+
+static bool wake_awaiting_stack(struct coro_scheduler *s);
+
+void coroi_rested(struct coro_scheduler *s)
+{
+	if (coroi_unlikely(at_load_seq(&s->awaiting_stack)) && wake_awaiting_stack(s))
+		return;
+	at_add(&s->rests, 1);
+	if (at_load_seq(&s->rest_waiters))
+		coroi_futex_wake(&s->rests, INT_MAX);
+	if (at_load_seq(&s->bell.waits_rest))
+		coroi_bell_ring(s);
+}
+
+void coroi_rest_await(struct coro_scheduler *s, uint32_t seen)
+{
+	at_add(&s->rest_waiters, 1);
+	if (at_load_seq(&s->rests) == seen)
+		coroi_futex_wait(&s->rests, seen, -1);
+	at_add(&s->rest_waiters, -1);
+}
+
+bool coroi_claim(struct coro_scheduler *s, unsigned id)
+{
+	struct coroi_worker *w = &s->worker[id];
+
+	coroi_awake_begin(s);
+	if (at_load_seq(&s->mode) == COROI_PAUSED ||
+	    !(at_and(&s->sleepers[id >> 6], ~coroi_sleeper_bit(id)) & coroi_sleeper_bit(id))) {
+		if (coroi_awake_end(s))
+			coroi_rested(s);
+		return false;
+	}
+	at_store_rlx(&w->waker_cpu, coroi_cpu());
+	if (at_xchg(&w->ev, COROI_EV_WOKEN) == COROI_EV_SLEEPS)
+		s->driver->kick(w);
+	if (coroi_unlikely(id == s->workers))
+		coroi_bell_ring(s);
+	return true;
+}
+
+/* wake_awaiting_stack - everything rests, but some coroutines await a stack, so this is not the
+ * end. Wake one worker that has such coroutines: it will tell them that there is no stack
+ * (fail_awaiting_stack). Only one, since that worker must be awake alone. False: none can be
+ * woken. */
+static bool wake_awaiting_stack(struct coro_scheduler *s)
+{
+	for (unsigned id = 0; id < s->workers && at_load_seq(&s->mode) == COROI_RUNNING; id++)
+		if (at_load_rlx(&s->worker[id].awaiting_stack.count) && coroi_sleeps(s, id) &&
+		    coroi_claim(s, id))
+			return true;
+	return false;
+}
+
+/* claim_any - wake one sleeper, if there is one, to look for work. It is neither the goworker nor
+ * dedicated; and for a surplus it is none that holds off. */
+static void claim_any(struct coro_scheduler *s, bool surplus)
+{
+	uint64_t now = surplus ? coroi_now_ns() : 0;
+	unsigned n = coroi_general(s);
+
+	for (unsigned i = 0; i < COROI_MASK_WORDS && i * 64 < n; i++) {
+		/* the bits that are still to be tried */
+		uint64_t left = n - i * 64 < 64 ? coroi_sleeper_bit(n) - 1 : UINT64_MAX;
+		for (uint64_t bits; (bits = at_load_seq(&s->sleepers[i]) & left) &&
+				    at_load_seq(&s->mode) != COROI_PAUSED;) {
+			unsigned id = i * 64 + (unsigned)__builtin_ctzll(bits);
+			left &= ~coroi_sleeper_bit(id);
+			if (surplus && coroi_holds_off(&s->worker[id], now))
+				continue;
+			at_store_rlx(&s->worker[id].called, 1);
+			if (coroi_claim(s, id))
+				return;
+		}
+	}
+}
+
+COROI_COLD void coroi_notify_hungry(struct coroi_worker *w)
+{
+	uint32_t why = coroi_is_dedicated(w) ? 0 : at_xchg(&w->sched->hungry, 0);
+
+	if (why)
+		claim_any(w->sched, !(why & COROI_HUNGRY_ALONE));
+}
+
+void coroi_notify_pushed(struct coroi_worker *w)
+{
+	struct coro_scheduler *s = w->sched;
+
+	if (coroi_sleeps(s, w->id))
+		coroi_claim(s, w->id);
+	else if (coroi_unlikely(at_load_rlx(&s->hungry) & COROI_HUNGRY_ALONE) &&
+		 w->id != s->workers)
+		coroi_notify_hungry(w);
+}
+
+void coroi_wake_all(struct coro_scheduler *s)
+{
+	for (unsigned id = 0; id < s->workers; id++)
+		if (coroi_sleeps(s, id))
+			coroi_claim(s, id);
+	/* The goworker has nothing else to wake up for. */
+	if (at_load_seq(&coroi_goworker(s)->inbox))
+		coroi_notify_pushed(coroi_goworker(s));
+}
+
+void coroi_pending_begin(struct coro_scheduler *s, uint32_t n)
+{
+	at_add(&s->activity, n * COROI_PENDING);
+}
+
+void coroi_pending_end(struct coro_scheduler *s)
+{
+	if (at_add(&s->activity, -COROI_PENDING) >> 16 == 0)
+		coroi_rested(s);
+}

@@ -1,0 +1,95 @@
+/*
+ * activity.h - which workers are awake, which sleep and are woken, and when everything rests: the
+ * tokens, the sleepers' bits, and claims.
+ *
+ * idle.c tells the protocol. N1 to N4 of it are here and in activity.c.
+ */
+#ifndef COROI_ACTIVITY_H
+#define COROI_ACTIVITY_H
+
+#include "kernel/deque.h"
+
+/* The states of a worker's `ev`. */
+enum { COROI_EV_NONE, COROI_EV_SLEEPS, COROI_EV_WOKEN };
+
+/* What `hungry` tells a worker that has just queued something. */
+#define COROI_HUNGRY_SURPLUS 1u /* a sleeper wants to be woken if two or more are queued */
+#define COROI_HUNGRY_ALONE   2u /* there is no standby: wake a sleeper for anything */
+
+/* coroi_awake_end - give an awake token back (P4). True: everything rests now, and the caller calls
+ * coroi_rested. */
+static inline bool coroi_awake_end(struct coro_scheduler *s)
+{
+	return at_add(&s->activity, -COROI_AWAKE) >> 16 == 0;
+}
+
+/* coroi_awake_begin - take an awake token. If everything rested until then, `rises` counts that
+ * before anything can come of the token. */
+static inline void coroi_awake_begin(struct coro_scheduler *s)
+{
+	if (at_add(&s->activity, COROI_AWAKE) >> 16 == 1)
+		at_add(&s->rises, 1);
+}
+
+/* coroi_pending_begin, coroi_pending_end - n pieces of work will come from outside of all workers;
+ * one has come. Begin while a token is held. End after the worker that the work wakes was woken.
+ * Thread: any. Blocking: never. Cost: a locked addition, and coroi_rested if that was the last
+ * token. */
+void coroi_pending_begin(struct coro_scheduler *s, uint32_t n);
+void coroi_pending_end(struct coro_scheduler *s);
+
+static inline uint64_t coroi_sleeper_bit(unsigned id)
+{
+	return UINT64_C(1) << (id & 63);
+}
+
+/* coroi_holds_off - w has lately stolen without gain, or was woken to steal and found nothing
+ * (steal.c). It is not to be woken for a surplus. Thread: any; a hint. */
+static inline bool coroi_holds_off(const struct coroi_worker *w, uint64_t now)
+{
+	return now < at_load_rlx(&w->hold_off);
+}
+
+/* coroi_sleeps - worker id sleeps, and may be claimed. Sequentially consistent: N2's look, after
+ * N1. */
+static inline bool coroi_sleeps(const struct coro_scheduler *s, unsigned id)
+{
+	return at_load_seq(&s->sleepers[id >> 6]) & coroi_sleeper_bit(id);
+}
+
+/* coroi_claim - N2 to N4: wake worker id.
+ * Thread: any. Blocking: never. Cost: three locked instructions and a kick of the driver.
+ * Returns: false if another thread was first, the worker does not sleep, or a pause is on. */
+bool coroi_claim(struct coro_scheduler *s, unsigned id);
+
+/* coroi_notify_hungry - w has something queued or pushed: if `hungry` asks for it, wake one
+ * sleeper. */
+COROI_COLD void coroi_notify_hungry(struct coroi_worker *w);
+
+/* coroi_notify_queued - w has queued something, in its door. Cost: one relaxed load while no
+ * sleeper is hungry. A stale `hungry` costs time only, until the standby looks around. */
+static inline void coroi_notify_queued(struct coroi_worker *w)
+{
+	uint32_t h = at_load_rlx(&w->sched->hungry);
+	if (coroi_unlikely(h) && ((h & COROI_HUNGRY_ALONE) || coroi_deque_length(&w->queue) > 1))
+		coroi_notify_hungry(w);
+}
+
+/* coroi_notify_pushed - something was pushed to w's inbox (N1): wake w if it sleeps. If w is awake
+ * and there is no standby, wake a sleeper to be that. Thread: any. Blocking: never. */
+void coroi_notify_pushed(struct coroi_worker *w);
+
+/* coroi_wake_all - claim and wake every sleeper, and the goworker if its inbox holds something. */
+void coroi_wake_all(struct coro_scheduler *s);
+
+/* coroi_at_rest - nothing can happen any more, at this moment: no token is held. */
+bool coroi_at_rest(struct coro_scheduler *s);
+
+/* coroi_rested - called by the thread that has given the last token back: tell the threads that
+ * wait for a rest; or, if coroutines await a stack, wake one of their workers instead. */
+void coroi_rested(struct coro_scheduler *s);
+
+/* coroi_rest_await - sleep until the number of rests differs from seen. Thread: no worker. */
+void coroi_rest_await(struct coro_scheduler *s, uint32_t seen);
+
+#endif

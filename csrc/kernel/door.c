@@ -1,0 +1,132 @@
+//go:build cgo && linux
+/* door.c - the slow sides of door.h, which names the steps. */
+#include "kernel/door.h"
+
+#include "kernel/deque.h"
+
+/* T2: far more than a busy owner needs, and far less than T3 costs. */
+#define ASK_SPINS        40
+#define BUSY_SPINS       200 /* T4 */
+#define LOCKED_SPINS     200 /* D5, before the owner sleeps */
+#define FOREIGN_SLEEP_NS 20000
+
+COROI_COLD void coroi_door_slow(struct coroi_worker *w)
+{
+	for (;;) {
+		/* D3; seq_cst as in coroi_door_enter, after the exchange below. */
+		uint32_t req = at_load_seq(&w->req);
+		uint32_t thief = COROI_DOOR_THIEF(req);
+
+		switch (COROI_DOOR_WHAT(req)) {
+		case COROI_DOOR_FREE:
+			return;
+		case COROI_DOOR_ASK:
+			if (thief == COROI_FOREIGN) {
+				/* The asker wants the lock: stay out until it has looked at
+				 * busy. */
+				at_store_rel(&w->busy, 0);
+				for (int i = 0; at_load_acq(&w->req) == req; i++) {
+					if (i < LOCKED_SPINS)
+						at_relax();
+					else
+						coroi_futex_wait(&w->req, req, FOREIGN_SLEEP_NS);
+				}
+				break;
+			}
+			/* D4; after the CAS the thief cannot lock any more, so the steal buffer may
+			 * be written. */
+			if (at_cas(&w->req, &req, COROI_DOOR_WORD(COROI_DOOR_SERV, thief))) {
+				struct coroi_worker *t = &w->sched->worker[thief];
+				at_store_rlx(&t->steal_buf_count,
+					     coroi_deque_give(w, t->id, t->steal_buf,
+							      coroi_deque_length(&w->queue) / 2));
+				/* Pairs with T6's acquire: the thief sees the steal buffer. */
+				at_store_rel(&w->req, COROI_DOOR_FREE);
+				return;
+			}
+			continue;
+		case COROI_DOOR_LOCK:
+			/* D5; a thief may still look at busy (T4 of a later knock): the owner is
+			 * not inside. */
+			at_store_rel(&w->busy, 0);
+			for (int i = 0; COROI_DOOR_WHAT(at_load_acq(&w->req)) == COROI_DOOR_LOCK;
+			     i++) {
+				if (i < LOCKED_SPINS) {
+					at_relax();
+					continue;
+				}
+				req = at_load_acq(&w->req);
+				if (COROI_DOOR_WHAT(req) != COROI_DOOR_LOCK)
+					break;
+				uint32_t waiting = req | COROI_DOOR_WAITER;
+				if (req == waiting || at_cas(&w->req, &req, waiting))
+					coroi_futex_wait(&w->req, waiting, -1);
+			}
+			break;
+		}
+		/* D1 again, with an exchange on all machines: this path is slow anyway. */
+		at_xchg(&w->busy, 1);
+	}
+}
+
+/* heavy - T3: after it, every store that a running thread made before is visible here. */
+static void heavy(struct coroi_worker *victim)
+{
+	if (victim->exchange)
+		at_fence();
+	else
+		coroi_membarrier();
+}
+
+enum coroi_knock coroi_door_knock(struct coroi_worker *victim, uint32_t t)
+{
+	uint32_t ask = COROI_DOOR_WORD(COROI_DOOR_ASK, t);
+	uint32_t serv = COROI_DOOR_WORD(COROI_DOOR_SERV, t);
+	uint32_t expected = COROI_DOOR_FREE;
+
+	if (!at_cas(&victim->req, &expected, ask)) /* T1 */
+		return COROI_REFUSED;
+	if (t != COROI_FOREIGN) { /* T2 */
+		for (int i = 0; i < ASK_SPINS; i++) {
+			if (at_load_acq(&victim->req) != ask)
+				goto served;
+			at_relax();
+		}
+	}
+	heavy(victim);                         /* T3 */
+	for (int i = 0; i < BUSY_SPINS; i++) { /* T4 */
+		if (at_load_acq(&victim->req) != ask)
+			goto served;
+		expected = ask;
+		/* Pairs with D6 and D5. */
+		if (at_load_acq(&victim->busy) == 0) {
+			if (at_cas(&victim->req, &expected, COROI_DOOR_WORD(COROI_DOOR_LOCK, t)))
+				return COROI_LOCKED;
+			goto served;
+		}
+		at_relax();
+	}
+	expected = ask;
+	if (at_cas(&victim->req, &expected, COROI_DOOR_FREE)) /* T5 */
+		return COROI_REFUSED;
+served:
+	/* T6; pairs with D4's store of FREE. */
+	while (at_load_acq(&victim->req) == serv)
+		at_relax();
+	return COROI_SERVED;
+}
+
+void coroi_door_unlock(struct coroi_worker *victim)
+{
+	if (at_xchg(&victim->req, COROI_DOOR_FREE) & COROI_DOOR_WAITER)
+		coroi_futex_wake(&victim->req, 1);
+}
+
+void coroi_door_lock(struct coroi_worker *victim)
+{
+	while (coroi_door_knock(victim, COROI_FOREIGN) != COROI_LOCKED) {
+		uint32_t never = 0;
+		/* Another thief is there, or the owner is preempted inside: let that finish. */
+		coroi_futex_wait(&never, 0, FOREIGN_SLEEP_NS);
+	}
+}

@@ -1,0 +1,351 @@
+//go:build cgo && linux
+/* gocall.c - see gocall.h. */
+#include "kernel/gocall.h"
+
+#include "kernel/dense.h"
+#include "base/extras.h"
+#include "base/list.h"
+#include "kernel/nowait.h"
+#include "kernel/run.h"
+#include "base/sys.h"
+#include "kernel/wait.h"
+
+#include <string.h>
+
+/* --------------------------------------------------------------------------------------- Go's
+ * side */
+
+static coroi_go_serve go_serve;
+
+struct name {
+	struct name *next;
+	uint32_t id;
+	char text[];
+};
+
+static struct name *names; /* atomic; only ever added to */
+
+void coroi_go_register(coroi_go_serve serve)
+{
+	go_serve = serve;
+}
+
+void coroi_go_enter(struct coroi_worker *w)
+{
+	go_serve(w);
+}
+
+int coroi_go_name(const char *name, size_t bytes, uint32_t id)
+{
+	struct name *n = coroi_alloc(sizeof *n + bytes + 1, sizeof(void *));
+
+	if (!n)
+		return CORO_ENOMEM;
+	n->id = id;
+	memcpy(n->text, name, bytes);
+	/* a release for what is in it; pairs with coro_go_function */
+	coroi_lifo_push(&names, n, n->next);
+	return CORO_OK;
+}
+
+coro_go_id coro_go_function(const char *name)
+{
+	for (struct name *n = name ? at_load_acq(&names) : NULL; n; n = n->next)
+		if (strcmp(n->text, name) == 0)
+			return n->id;
+	return 0;
+}
+
+bool coroi_go_inside(struct coro_scheduler *s)
+{
+	struct coroi_worker *w = coroi_self();
+	return w && w->sched == s;
+}
+
+void coroi_call_fail(struct coroi_call *c, const char *text, size_t bytes)
+{
+	c->status = CORO_EFAILED;
+	c->got = 0;
+	c->text = coroi_alloc(bytes + 1, sizeof(void *));
+	if (c->text && bytes)
+		memcpy(c->text, text, bytes);
+}
+
+/* ----------------------------------------------------------------------------------- the caller's
+ * side */
+
+/* may_call - what both ways of calling ask first, of a caller on w. */
+static inline int may_call(struct coroi_worker *w, const char *call, coro_go_id id, const void *arg,
+			   size_t arg_bytes, const void *result, size_t result_bytes, size_t *got)
+{
+	if (got)
+		*got = 0;
+	if (coroi_unlikely(!coroi_current(w)))
+		return CORO_EPERM;
+	if (coroi_unlikely(coroi_nowait(w, call)))
+		return CORO_ENOWAIT;
+	if (coroi_unlikely(!id || (arg_bytes && !arg) || (result_bytes && !result) ||
+			   !w->sched->bell.go_id))
+		return CORO_EINVAL;
+	return CORO_OK;
+}
+
+/* keep - the text of a call that failed stays with its coroutine, in the place of the last one. */
+COROI_COLD static void keep(struct coroi_call *c)
+{
+	struct coroi_extras **e = coroi_extras_of(c->caller);
+	char **place = e ? coroi_extras_text(e) : NULL;
+
+	if (!place) {
+		coroi_release(c->text);
+		return;
+	}
+	coroi_release(*place);
+	*place = c->text;
+}
+
+/* ended - the call is over, and its caller about to go on. Returns what it returns. */
+static inline int8_t ended(struct coroi_call *c)
+{
+	if (coroi_unlikely(c->status == CORO_EFAILED))
+		keep(c);
+	if (c->out)
+		*c->out = c->got;
+	return (int8_t)c->status;
+}
+
+size_t coro_call_error(char *text, size_t bytes)
+{
+	struct coroi_worker *w = coroi_self();
+	struct coroi_rec *me = coroi_current(w);
+	const char *kept = "";
+
+	if (me && me->flags & COROI_F_EXTRAS) {
+		char **place = coroi_extras_text(coroi_extras_of(me));
+		if (place && *place)
+			kept = *place;
+	}
+	size_t n = strnlen(kept, PTRDIFF_MAX);
+	if (text && bytes) {
+		size_t some = n < bytes ? n : bytes - 1;
+		memcpy(text, kept, some);
+		text[some] = 0;
+	}
+	return n;
+}
+
+/* calls_aside - the caller is a dense coroutine, and what it gives is not nonsense (which its call
+ * refuses). */
+static inline bool calls_aside(const void *arg, size_t arg_bytes, const void *result,
+			       size_t result_bytes)
+{
+	struct coroi_worker *w = coroi_self();
+	return w && w->current && coroi_is_dense(w->current) && (arg || !arg_bytes) &&
+	       (result || !result_bytes);
+}
+
+typedef int call_fn(coro_go_id id, const void *arg, size_t arg_bytes, void *result,
+		    size_t result_bytes, size_t *got);
+
+/* call_aside - for a dense coroutine: Go reads the argument, and writes the result, while it
+ * waits. */
+static COROI_NOINLINE int call_aside(call_fn *call, coro_go_id id, const void *arg,
+				     size_t arg_bytes, void *result, size_t result_bytes,
+				     size_t *got)
+{
+	struct {
+		size_t got;
+		unsigned char bytes[] __attribute__((aligned(16)));
+	} *a = NULL;
+	size_t room = (arg_bytes + 15) & ~(size_t)15;
+
+	if (room >= arg_bytes && result_bytes < SIZE_MAX / 2 - room)
+		a = coroi_aside_get(sizeof *a + room + result_bytes);
+	if (!a)
+		return CORO_ENOMEM;
+	if (arg_bytes)
+		memcpy(a->bytes, arg, arg_bytes);
+	int status = call(id, a->bytes, arg_bytes, a->bytes + room, result_bytes, &a->got);
+	if (got)
+		*got = a->got;
+	if (a->got && a->got <= result_bytes)
+		memcpy(result, a->bytes + room, a->got);
+	coroi_aside_put(a);
+	return status;
+}
+
+/* ------------------------------------------------------------------------------------ inline
+ * calls */
+
+/* write_locked - I1, but that the caller is still to suspend. */
+static inline void write_locked(struct coroi_worker *w, struct coroi_rec *me, coro_go_id id,
+				const void *arg, size_t arg_bytes, void *result,
+				size_t result_bytes, size_t *got)
+{
+	struct coroi_call *c = &w->calls[w->calls_count++];
+
+	c->caller = me;
+	c->id = id;
+	c->arg = arg;
+	c->arg_bytes = arg_bytes;
+	c->result = result;
+	c->result_bytes = result_bytes;
+	c->out = got;
+}
+
+/* goes_on_alone - w has nothing to run but who calls, and it is not the turn to look at
+ * deadlines. */
+static inline bool goes_on_alone(const struct coroi_worker *w)
+{
+	return coroi_nothing_else(w) && (w->due == COROI_NEVER || !coroi_is_turn_to_look(w));
+}
+
+/* make_now - the caller suspends, and the calls are to be made, not to wait for more. */
+static inline bool make_now(const struct coroi_worker *w)
+{
+	return w->calls_count == COROI_CALLS_AT_ONCE || goes_on_alone(w);
+}
+
+/* stop_locked - me suspends, and the native stack goes on. By ret, as coroi_run comes back: see
+ * there. */
+static inline int stop_locked(struct coroi_worker *w, struct coroi_rec *me)
+{
+	w->current = NULL;
+	return coroi_to_by(coroi_switch_within, &me->sp, w->native_sp, 0, w, NULL);
+}
+
+static COROI_NOINLINE struct coroi_rec *made_many_locked(struct coroi_worker *w)
+{
+	struct coroi_call *c = w->calls, *end = c + w->calls_count;
+
+	coroi_drain_locked(w); /* first: who has waited for longer, or until now */
+	for (w->calls_count = 0; c < end; c++) {
+		int8_t code = ended(c);
+		if (coroi_likely(code == CORO_OK))
+			coroi_queue_locked(w, c->caller);
+		else
+			coroi_resume_locked(w, c->caller, code);
+	}
+	coroi_notify_queued(w);
+	return NULL;
+}
+
+static int call_inline(coro_go_id id, const void *arg, size_t arg_bytes, void *result,
+		       size_t result_bytes, size_t *got)
+{
+	struct coroi_worker *w = coroi_self();
+	int bad = may_call(w, "coro_call_go_inline", id, arg, arg_bytes, result, result_bytes, got);
+
+	if (coroi_unlikely(bad))
+		return bad;
+	struct coroi_rec *me = w->current;
+	coroi_door_enter(w);
+	if (coroi_unlikely(w->cancel | me->canceled)) {
+		coroi_door_leave(w);
+		return CORO_ECANCELED;
+	}
+	write_locked(w, me, id, arg, arg_bytes, result, result_bytes, got);
+	return make_now(w) ? stop_locked(w, me) : coroi_suspend_picked_locked(w, me);
+}
+
+/* call_inline_slow - nothing was done yet, but that the door was tried. */
+static COROI_NOINLINE int call_inline_slow(coro_go_id id, const void *arg, size_t arg_bytes,
+					   void *result, size_t result_bytes, size_t *got)
+{
+	struct coroi_worker *w = coroi_self();
+
+	if (w)
+		coroi_door_leave(w);
+	if (coroi_unlikely(calls_aside(arg, arg_bytes, result, result_bytes)))
+		return call_aside(call_inline, id, arg, arg_bytes, result, result_bytes, got);
+	return call_inline(id, arg, arg_bytes, result, result_bytes, got);
+}
+
+/* The usual path makes no call, like that of coro_yield: nothing is wrong, the door is free, and
+ * there is somebody to go on with, or nobody at all. */
+int coro_call_go_inline(coro_go_id id, const void *arg, size_t arg_bytes, void *result,
+			size_t result_bytes, size_t *got)
+{
+	struct coroi_worker *w = coroi_self();
+	struct coroi_rec *me = coroi_current(w);
+
+	if (coroi_unlikely(!me || !id || (arg_bytes && !arg) || (result_bytes && !result) ||
+			   !w->sched->bell.go_id || coroi_is_dense(me) || !coroi_door_try(w) ||
+			   me->canceled))
+		return call_inline_slow(id, arg, arg_bytes, result, result_bytes, got);
+	write_locked(w, me, id, arg, arg_bytes, result, result_bytes, got);
+	if (coroi_unlikely(got))
+		*got = 0;
+	if (make_now(w))
+		return stop_locked(w, me);
+	struct coroi_rec *next = coroi_next_locked(w);
+	return coroi_likely(next) ? coroi_hand_over_locked(w, me, next)
+				  : coroi_suspend_picked_locked(w, me);
+}
+
+struct coroi_rec *coroi_calls_made_locked(struct coroi_worker *w)
+{
+	struct coroi_rec *only = w->calls->caller;
+
+	if (w->calls_count > 1 || !goes_on_alone(w))
+		return made_many_locked(w);
+	w->calls_count = 0;
+	at_bump(&w->queue.head); /* it counts as a turn of the queue, which is empty */
+	only->code = ended(w->calls);
+	return only;
+}
+
+/* --------------------------------------------------------------------------------- offloaded
+ * calls */
+
+static void offload(struct coro_scheduler *s, struct coroi_call *c)
+{
+	coroi_pending_begin(s, 1);                                               /* F1 */
+	coroi_lifo_push(&s->calls.first, (uintptr_t)c, c->next);                 /* F2 */
+	if (at_load_seq(&s->calls.unwatched) && at_xchg(&s->calls.unwatched, 0)) /* F3 */
+		coroi_event_ring(s->bell.fd);
+}
+
+static int call_offloaded(coro_go_id id, const void *arg, size_t arg_bytes, void *result,
+			  size_t result_bytes, size_t *got)
+{
+	struct coroi_worker *w = coroi_self();
+	int bad = may_call(w, "coro_call_go", id, arg, arg_bytes, result, result_bytes, got);
+
+	if (coroi_unlikely(bad))
+		return bad;
+	struct coroi_rec *me = w->current;
+	struct coroi_call *c = coroi_aside(me, sizeof *c);
+	if (!c)
+		return CORO_ENOMEM;
+	*c = (struct coroi_call){
+		.caller = me,
+		.id = id,
+		.arg = arg,
+		.arg_bytes = arg_bytes,
+		.result = result,
+		.result_bytes = result_bytes,
+		.out = got,
+	};
+	coroi_door_enter(w);
+	/* who is canceled a moment later has called before */
+	int status = w->cancel | me->canceled ? CORO_ECANCELED : CORO_OK;
+	me->flags |= COROI_F_TOLD; /* F7 */
+	coroi_door_leave(w);
+	if (coroi_likely(!status)) {
+		coro_self(); /* others may send it an event from now on */
+		offload(w->sched, c);
+		coroi_wait(me, CORO_WAIT_CALL, CORO_FOREVER, NULL, NULL); /* F4 */
+		status = ended(c);
+	}
+	coroi_aside_end(me, c);
+	return status;
+}
+
+int coro_call_go(coro_go_id id, const void *arg, size_t arg_bytes, void *result,
+		 size_t result_bytes, size_t *got)
+{
+	if (coroi_unlikely(calls_aside(arg, arg_bytes, result, result_bytes)))
+		return call_aside(call_offloaded, id, arg, arg_bytes, result, result_bytes, got);
+	return call_offloaded(id, arg, arg_bytes, result, result_bytes, got);
+}

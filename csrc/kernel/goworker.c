@@ -1,0 +1,149 @@
+//go:build cgo && linux
+/* goworker.c - see goworker.h. */
+#include "kernel/goworker.h"
+
+#include "kernel/door.h"
+#include "kernel/idle.h"
+#include "base/sys.h"
+#include "kernel/wait.h"
+
+#include <string.h>
+
+/* take_wake - W3 to W5 of wait.c. False: nothing for a coroutine of the goworker. */
+static bool take_wake(struct coroi_worker *goworker, struct coroi_rec *r,
+		      struct coroi_goworker_item *item)
+{
+	uint16_t home = at_load_acq(&r->home);
+
+	/* another's by now */
+	if ((at_load_acq(&r->wake) & COROI_ESCAPED) && home != goworker->id) {
+		coroi_inbox_push(&goworker->sched->worker[home], (uintptr_t)r | COROI_NODE_WAKE);
+		coroi_notify_pushed(&goworker->sched->worker[home]);
+		return false;
+	}
+	uint64_t word = at_and(&r->wake, ~COROI_WAKE_MASK);
+	at_bump(&goworker->remote_wakes);
+	if (!(word & COROI_ESCAPED)) {
+		coroi_put(r);
+		return false;
+	}
+	/* It may end at this moment, on one of Go's threads: whoever gets the item looks at the
+	 * handle. */
+	*item = (struct coroi_goworker_item){
+		.kind = word & COROI_EVENT ? COROI_GOWORKER_EVENT : COROI_GOWORKER_WAKE,
+		.n = (uint32_t)(word & COROI_COUNT_MASK),
+		.canceled = (word & COROI_CANCEL) != 0,
+		.handle = (uint64_t)coroi_gen(word) << COROI_GEN_SHIFT | coroi_index(r),
+	};
+	return true;
+}
+
+uint32_t coroi_goworker_take(struct coroi_worker *goworker, struct coroi_goworker_item *items,
+			     uint32_t cap)
+{
+	uint32_t n = 0;
+
+	if (!goworker->undelivered)
+		at_store_rlx(&goworker->undelivered, coroi_inbox_take(goworker));
+	for (uint64_t node; n < cap && (node = goworker->undelivered);) {
+		struct coroi_rec *r = coroi_node_of(node);
+		at_store_rlx(&goworker->undelivered, *coroi_node_link(node));
+		if ((node & COROI_NODE_KIND) == COROI_NODE_WAKE) {
+			n += take_wake(goworker, r, &items[n]);
+			continue;
+		}
+		at_bump(&goworker->spawned);
+		items[n++] = (struct coroi_goworker_item){
+			.kind = COROI_GOWORKER_START,
+			.body = (uint32_t)(uintptr_t)r->stack,
+			.handle = coroi_handle(r),
+			.rec = r,
+		};
+	}
+	return n;
+}
+
+void coroi_goworker_end(struct coroi_worker *goworker, struct coroi_rec *r, uint8_t flags)
+{
+	r->flags |= flags;
+	coroi_end_outside(goworker->sched, r);
+}
+
+/* ------------------------------------------------------------------------------ started by C
+ * bodies */
+
+/* What is known of Go bodies, by number: BODY_KNOWN | argument bytes << 8 | result bytes, in pages
+ * that are never freed. */
+#define BODY_KNOWN (UINT32_C(1) << 16)
+#define BODY_PAGE  1024
+#define BODY_PAGES 1024
+static uint32_t *bodies[BODY_PAGES]; /* atomic, as what is in the pages is */
+
+int coroi_goworker_body(uint32_t id, uint8_t arg_bytes, uint8_t result_bytes)
+{
+	uint32_t n = id & ~COROI_GO_BODY;
+
+	if (n / BODY_PAGE >= BODY_PAGES)
+		return CORO_ENOMEM;
+	uint32_t *page = at_load_rlx(&bodies[n / BODY_PAGE]);
+	if (!page) {
+		page = coroi_alloc(BODY_PAGE * sizeof *page, sizeof *page);
+		if (!page)
+			return CORO_ENOMEM;
+		memset(page, 0, BODY_PAGE * sizeof *page);
+		/* the zeros first; pairs with body_of */
+		at_store_rel(&bodies[n / BODY_PAGE], page);
+	}
+	/* Release: what Go has noted under the id comes first, for who starts it. Pairs with
+	 * body_of. */
+	at_store_rel(&page[n % BODY_PAGE], BODY_KNOWN | (uint32_t)arg_bytes << 8 | result_bytes);
+	return CORO_OK;
+}
+
+/* body_of - 0: there is none. */
+static uint32_t body_of(coro_go_id id)
+{
+	uint32_t n = id & ~COROI_GO_BODY;
+
+	if (!(id & COROI_GO_BODY) || n / BODY_PAGE >= BODY_PAGES)
+		return 0;
+	uint32_t *page = at_load_acq(&bodies[n / BODY_PAGE]);
+	return page ? at_load_acq(&page[n % BODY_PAGE]) : 0;
+}
+
+int coro_spawn_go(coro_go_id id, const void *arg, size_t arg_bytes, coro_handle *out)
+{
+	struct coroi_worker *w = coroi_self();
+	struct coroi_rec *r = NULL;
+	uint32_t body = body_of(id);
+
+	if (!w || !w->current)
+		return CORO_EPERM;
+	if (!body || arg_bytes != (body >> 8 & 0xff) || (arg_bytes && !arg) ||
+	    !w->sched->bell.go_id)
+		return CORO_EINVAL;
+	coroi_door_enter(w);
+	if (coroi_mags_spend(&w->mags) && !(r = coroi_mags_get(&w->mags))) /* retired meanwhile */
+		coroi_mags_earn(&w->mags);
+	coroi_door_leave(w);
+	if (!r)
+		return CORO_ENOMEM;
+	struct coroi_worker *goworker = coroi_goworker(w->sched);
+	struct coroi_fill q = {.flags = COROI_F_JOINABLE,
+			       .arg_bytes = (uint8_t)arg_bytes,
+			       .result_bytes = (uint8_t)body};
+	coroi_fill(r, &q, goworker->id);
+	coroi_fill_argument(r, arg, arg_bytes);
+	r->stack = (struct coroi_stack *)(uintptr_t)id;
+	uint64_t word = at_load_rlx(&r->wake);
+	uint64_t join = out ? coroi_join_word(coroi_gen(word), COROI_JOIN_NOBODY, 0)
+			    : coroi_join_word(coroi_gen(word), COROI_JOIN_FINAL,
+					      COROI_FINAL_DETACHED);
+	at_store_rlx(&coroi_cold(r)->join, join);
+	at_store_rel(&r->wake, word | COROI_ESCAPED); /* its body can always tell its handle */
+	if (out)
+		*out = coroi_handle(r);
+	coroi_inbox_push(goworker, (uintptr_t)r | COROI_NODE_SPAWN);
+	coroi_notify_pushed(goworker);
+	return CORO_OK;
+}

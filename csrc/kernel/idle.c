@@ -1,0 +1,437 @@
+//go:build cgo && linux
+/*
+ * idle.c - which workers sleep, which are woken, and when everything is at its end.
+ *
+ * The problem: work appears on a worker's queue with plain stores, and a wake-up costs as much as a
+ * thousand switches. Yet nothing may be left lying, and the end must be exact: not one moment too
+ * early, and told apart from a deadlock. docs/sleeping.md has what was rejected, and the figures.
+ *
+ *   activity  searching:16 | awake:16 | pending:32. A worker that is not asleep holds an awake
+ *             token. What will cause work from outside holds pending-work tokens
+ *   sleepers  a bit for each worker that sleeps. The thread that clears the bit has claimed the
+ *             worker, and gives it a token and a wake-up
+ *
+ *   park  P1  set the own bit
+ *         P2  look once more at what only the worker itself takes: the inbox; the queue, `next` and
+ *             the batches (inside the door: a thief may have emptied the inbox into the queue and
+ *             left some of it, or a cancel may have woken a coroutine here; batches are detached,
+ *             B3); the mode
+ *         P3  found: clear the own bit and go on. If the worker was claimed meanwhile, it has two
+ *             tokens, and gives one back
+ *         P4  give the token back. awake and pending are 0: everything rests
+ *         P5  sleep until claimed
+ *         P6  a thief that has emptied a sleeper's inbox, and leaves some of that in the sleeper's
+ *             queue or undelivered, claims the sleeper
+ *   wake  N1  push to the inbox (sequentially consistent)
+ *         N2  the bit is set: take an awake token for the sleeper. In a pause: give the token back
+ *         N3  clear the bit. If another thread has cleared it: give the token back
+ *         N4  wake the sleeper
+ *
+ * No wake-up is lost: N1 before N2 and P1 before P2 are sequentially consistent, so the pusher sees
+ * the bit or the sleeper sees the push.
+ *
+ * The end is exact. Work in a queue or in `next` is its awake owner's, or was seen at P2, or is
+ * known to a thief that is awake until P6. Work in an inbox was seen at P2, or its pusher is
+ * between N2 and N4, and then the push counts as later than the end. A token is granted (N2) before
+ * the claim (N3), so awake is never zero while a worker is on its way up. It is not the end either
+ * while a coroutine awaits a stack. The thread that gives the last token of either kind back wakes
+ * a worker that has such coroutines. That worker is awake alone, and tells them that there is no
+ * stack.
+ *
+ * The standby bounds how long work is left lying: while any worker is awake, one sleeper sleeps
+ * with a time-out and looks around. It takes what is queued behind a worker that has not switched
+ * between two looks, or a surplus. `hungry` tells workers that push whether a sleeper wants to be
+ * woken (SURPLUS), or that there is no standby (ALONE). `hungry` is a hint, and a wrong one costs
+ * time only.
+ *
+ * The rest is told in docs/sleeping.md:
+ *
+ *   holds off        a worker for which stealing was useless lately is not woken for a surplus, and
+ *                    is the standby instead of another worker, even while all sleep
+ *   coalesces wakes  a worker that has taken its waker's CPU sleeps for a moment with its token and
+ *                    without its bit, and takes together what has come
+ *   deadlines        a sleeper with deadlines has exchanged its awake token for a pending-work
+ *                    token in one step (P4), and takes an awake one before it gives that back;
+ *                    the standby fires the late deadlines of a worker that is awake
+ *   dedicated        a dedicated worker parks, is claimed and holds tokens like any other, but does
+ *                    not search, stand by or have work taken from it; the standby delivers only the
+ *                    remote wakes that lie there while the worker computes
+ *
+ * activity.c has the tokens and the claims (N1 to N4), steal.c what a worker does before it sleeps,
+ * and P6.
+ */
+#include "kernel/idle.h"
+
+#include "kernel/goworker.h"
+#include "kernel/run.h"
+#include "kernel/steal.h"
+
+#define SPIN_PAUSES       60 /* about 2 us */
+#define STANDBY_FIRST_NS  20000
+#define STANDBY_MOST_NS   4000000
+#define COALESCE_WAKES_NS 50000
+
+bool coroi_idle_spin(struct coroi_worker *w, bool (*happened)(void *), void *arg, uint32_t pauses)
+{
+	if (w->spin_ns < COROI_SPIN_NS) /* spinning was of no use lately */
+		return false;
+	for (uint32_t i = 0; i < SPIN_PAUSES; i++) {
+		if (i % pauses == 0 && happened(arg))
+			return true;
+		at_relax();
+	}
+	return happened(arg);
+}
+
+static bool is_standby(struct coroi_worker *w)
+{
+	return at_load_rlx(&w->sched->standby) == w->id + 1u;
+}
+
+/* stand_by - become the standby, if there is none and a worker is awake. A worker that holds off
+ * becomes the standby in any case: then no other worker is woken for that. */
+static void stand_by(struct coroi_worker *w)
+{
+	struct coro_scheduler *s = w->sched;
+
+	if (s->workers == 1 || s->flags & CORO_NO_STANDBY || coroi_is_dedicated(w))
+		return;
+	if (coroi_holds_off(w, coroi_now_ns())) {
+		at_xchg(&s->standby, w->id + 1u);
+		at_and(&s->hungry, ~COROI_HUNGRY_ALONE);
+		/* Another worker has taken `standby` since, and gone to work. Perhaps it set ALONE
+		 * before that was cleared above. */
+		if (!at_load_seq(&s->standby))
+			at_or(&s->hungry, COROI_HUNGRY_ALONE);
+		return;
+	}
+	for (;;) {
+		uint32_t nobody = 0;
+		if (COROI_AWAKE_OF(at_load_seq(&s->activity))) {
+			if (!at_cas(&s->standby, &nobody, w->id + 1u))
+				return;
+			if (COROI_AWAKE_OF(at_load_seq(&s->activity)))
+				return;
+			at_xchg(&s->standby, 0);
+		} else if (at_load_seq(&s->standby)) {
+			return; /* the standby will see that all sleep, and stand down */
+		}
+		at_or(&s->hungry, COROI_HUNGRY_ALONE);
+		/* All have gone to sleep. A worker that was woken since has found this one as the
+		 * standby, or did not see ALONE in time: look again. */
+		if (!COROI_AWAKE_OF(at_load_seq(&s->activity)))
+			return;
+	}
+}
+
+static void stand_down(struct coroi_worker *w)
+{
+	at_xchg(&w->sched->standby, 0);
+	at_or(&w->sched->hungry, COROI_HUNGRY_ALONE);
+}
+
+/* look_around - the standby's time-out: is there work that no worker gets to? */
+static bool look_around(struct coroi_worker *w)
+{
+	struct coro_scheduler *s = w->sched;
+	bool may_steal = !coroi_holds_off(w, coroi_now_ns());
+
+	for (unsigned i = 0; i < s->workers; i++) {
+		struct coroi_worker *v = &s->worker[i];
+		if (v != w && (coroi_is_stuck(w, v) || (may_steal && coroi_has_surplus(v))))
+			return true;
+	}
+	if (may_steal)
+		at_or(&s->hungry, COROI_HUNGRY_SURPLUS);
+	coroi_note_turns(w);
+	return false;
+}
+
+/* unpark - P3, or the standby wakes itself: hold one awake token, and have no bit. Another thread
+ * may have claimed w meanwhile. */
+static void unpark(struct coroi_worker *w)
+{
+	struct coro_scheduler *s = w->sched;
+
+	if (at_and(&s->sleepers[w->id >> 6], ~coroi_sleeper_bit(w->id)) & coroi_sleeper_bit(w->id))
+		return;
+	coroi_awake_end(s); /* one of two: never the last */
+	while (at_load_acq(&w->ev) != COROI_EV_WOKEN)
+		at_relax();
+	at_store_rlx(&w->ev, COROI_EV_NONE);
+}
+
+/*
+ * hand_over - w goes to work, and is the standby no longer. Unless another worker became the
+ * standby meanwhile, workers that push are told that there is none. If w has work of its own while
+ * other workers are awake, those may have relied on w to take some of theirs: then one more sleeper
+ * is woken.
+ */
+static void hand_over(struct coroi_worker *w)
+{
+	struct coro_scheduler *s = w->sched;
+
+	if (is_standby(w))
+		at_xchg(&s->standby, 0);
+	if (at_load_seq(&s->standby))
+		return;
+	at_or(&s->hungry, COROI_HUNGRY_ALONE);
+	if (COROI_AWAKE_OF(at_load_seq(&s->activity)) > 1 &&
+	    (at_load_seq(&w->inbox) || coroi_deque_length(&w->queue) || at_load_rlx(&w->next)))
+		coroi_notify_hungry(w);
+}
+
+void coroi_idle_due(struct coroi_worker *w, uint64_t due)
+{
+	struct coro_scheduler *s = w->sched;
+	uint32_t standby = at_load_rlx(&s->standby);
+
+	if (coroi_unlikely(standby) && !coroi_is_dedicated(w) &&
+	    due < at_load_rlx(&s->standby_until) - COROI_LATE_NS && coroi_sleeps(s, standby - 1))
+		coroi_claim(s, standby - 1);
+}
+
+/* first_deadline - of w, which has gone to sleep with deadlines. A thief may have fired them all:
+ * then the answer is "now", since w still holds a pending-work token for them. */
+static uint64_t first_deadline(struct coroi_worker *w)
+{
+	uint64_t due = at_load_rlx(&w->due);
+	return due == COROI_NEVER ? 0 : due;
+}
+
+/* sleep_limit - how long w may sleep, ns; -1: until it is claimed. The standby sleeps for
+ * standby_ns, or until a deadline of another worker is late. */
+static int64_t sleep_limit(struct coroi_worker *w, bool armed, bool standby, int64_t standby_ns)
+{
+	struct coro_scheduler *s = w->sched;
+	uint64_t until = armed ? first_deadline(w) : COROI_NEVER;
+
+	if (!standby && !armed)
+		return -1;
+	uint64_t now = coroi_now_ns();
+	if (standby) {
+		uint64_t others = now + (uint64_t)standby_ns;
+		for (unsigned i = 0; i < coroi_general(s); i++) {
+			uint64_t due = at_load_rlx(&s->worker[i].due);
+			if (due < others - COROI_LATE_NS)
+				others = due + COROI_LATE_NS;
+		}
+		at_store_rlx(&s->standby_until, others);
+		until = until < others ? until : others;
+	}
+	return until > now ? (int64_t)(until - now) : 0;
+}
+
+/* sleep_until_claimed - P5. armed: with a pending-work token, for deadlines. */
+static void sleep_until_claimed(struct coroi_worker *w, bool armed)
+{
+	struct coro_scheduler *s = w->sched;
+	int64_t standby_ns = STANDBY_FIRST_NS;
+
+	coroi_note_turns(w);
+	at_store_rlx(&w->called, 0);
+	stand_by(w);
+	w->parked_at = coroi_now_ns();
+	for (;;) {
+		uint32_t none = COROI_EV_NONE;
+		if (at_cas(&w->ev, &none, COROI_EV_SLEEPS))
+			s->driver->sleep(w, sleep_limit(w, armed, is_standby(w), standby_ns));
+		uint32_t sleeps = COROI_EV_SLEEPS;
+		if (!at_cas(&w->ev, &sleeps, COROI_EV_NONE)) { /* claimed */
+			at_store_rlx(&w->ev, COROI_EV_NONE);
+			break;
+		}
+		if (armed && first_deadline(w) <= coroi_now_ns()) {
+			coroi_awake_begin(s);
+			unpark(w);
+			break;
+		}
+		if (!is_standby(w))
+			continue;
+		uint64_t activity = at_load_seq(&s->activity);
+		if (!COROI_AWAKE_OF(activity)) {
+			/* A worker that has deadlines may soon be woken, see coroi_drain_locked.
+			 * And while this one holds off, no other is to be woken instead. */
+			if ((!COROI_PENDING_OF(activity) || standby_ns == STANDBY_MOST_NS) &&
+			    !coroi_holds_off(w, coroi_now_ns())) {
+				stand_down(w);
+				stand_by(w);
+			}
+		} else if (look_around(w)) {
+			coroi_awake_begin(s);
+			unpark(w);
+			break;
+		}
+		standby_ns = standby_ns * 2 > STANDBY_MOST_NS ? STANDBY_MOST_NS : standby_ns * 2;
+	}
+	w->displaced = coroi_cpu() == at_load_rlx(&w->waker_cpu);
+	hand_over(w);
+	if (coroi_now_ns() - w->parked_at < COROI_SPIN_NS)
+		w->spin_ns = COROI_SPIN_NS;
+}
+
+void coroi_share_stacks_locked(struct coroi_worker *w)
+{
+	struct coro_scheduler *s = w->sched;
+
+	if (!coroi_stack_cache_flush(&w->stacks))
+		return;
+	for (unsigned i = 0; i < s->workers && at_load_rlx(&s->awaiting_stack); i++)
+		if (&s->worker[i] != w && at_load_rlx(&s->worker[i].awaiting_stack.count))
+			coroi_notify_pushed(&s->worker[i]);
+}
+
+/* share_stacks - before sleeping, where stacks are scarce. */
+static void share_stacks(struct coroi_worker *w)
+{
+	if (!w->sched->stacks.limit && !at_load_rlx(&w->sched->awaiting_stack))
+		return;
+	coroi_door_enter(w);
+	coroi_share_stacks_locked(w);
+	coroi_door_leave(w);
+}
+
+/* repay - give back the credit that w has: others may need it. */
+static void repay(struct coroi_worker *w)
+{
+	coroi_door_enter(w);
+	coroi_slab_refund(&w->sched->slab, w->mags.credit);
+	w->mags.credit = 0;
+	coroi_door_leave(w);
+}
+
+/* has_work - P2. After this, two kinds of threads put something into w's queue or `next`. One
+ * cancels, and claims w then. The other is a thief that took it from the inbox, to which it was
+ * pushed after P1: it claims w if it leaves any of that there (P6). */
+static bool has_work(struct coroi_worker *w)
+{
+	if (at_load_seq(&w->inbox))
+		return true;
+	coroi_door_enter(w);
+	bool found = coroi_deque_length(&w->queue) || w->next || !coroi_detach_batches_locked(w);
+	coroi_door_leave(w);
+	return found;
+}
+
+/* park - P1 to P5. */
+static void park(struct coroi_worker *w)
+{
+	struct coro_scheduler *s = w->sched;
+
+	share_stacks(w);
+	repay(w);
+	/* P1 */
+	at_or(&s->sleepers[w->id >> 6], coroi_sleeper_bit(w->id));
+	uint32_t mode = at_load_seq(&s->mode);
+	/* P2 */
+	if (mode == COROI_STOPPING || (mode == COROI_RUNNING && has_work(w))) {
+		unpark(w);    /* P3 */
+		hand_over(w); /* w may have been woken to look around */
+		return;
+	}
+	at_bump(&w->parks);
+	bool armed = at_load_rlx(&w->due) != COROI_NEVER;
+	if (armed) {
+		at_add(&s->activity, COROI_PENDING - COROI_AWAKE); /* P4: not the end */
+	} else if (coroi_awake_end(s)) {                           /* P4 */
+		coroi_rested(s);
+	}
+	if (!coroi_is_dedicated(w) && !coroi_holds_off(w, coroi_now_ns()))
+		at_or(&s->hungry, COROI_HUNGRY_SURPLUS);
+	sleep_until_claimed(w, armed); /* P5 */
+	if (armed)
+		at_add(&s->activity, -COROI_PENDING); /* w is awake: not the end either */
+}
+
+/* fail_awaiting_stack - w alone is awake, no deadline and no pending work is to come, and there is
+ * still no stack for the coroutines that await one. Those of w are told so. Those of another worker
+ * are told by that worker, which is woken when w has gone to sleep too. True: look for work
+ * again. */
+static bool fail_awaiting_stack(struct coroi_worker *w)
+{
+	struct coro_scheduler *s = w->sched;
+
+	if (!w->awaiting_stack.count || w->due != COROI_NEVER ||
+	    at_load_seq(&s->activity) >> 16 != 1)
+		return false;
+	coroi_door_enter(w);
+	/* What others left here before they went to sleep runs first: it may give a stack back. */
+	if (!at_load_seq(&w->inbox) && !w->next && coroi_deque_length(&w->queue) <= w->left)
+		coroi_fail_awaiting_stack_locked(w);
+	coroi_door_leave(w);
+	return true;
+}
+
+/* have_come - several things have come, and not just one that was delayed. A batch counts as
+ * several. */
+static bool have_come(struct coroi_worker *w)
+{
+	coroi_door_enter(w); /* no thief takes from the inbox meanwhile */
+	uint64_t node = at_load_acq(&w->inbox);
+	bool one = node && (node & COROI_NODE_KIND) != COROI_NODE_BATCH && !*coroi_node_link(node);
+	coroi_door_leave(w);
+	return !one;
+}
+
+/*
+ * coalesce_wakes - w has taken its waker's CPU, as on a machine that is full, and has nothing more
+ * to do. So the waker, which may be about to push more, cannot. Sleep for a moment, awake for the
+ * others and not to be claimed: what comes meanwhile costs no wake-up each. If just one thing
+ * comes, it was merely delayed, and the next try comes later (backoff.h). True: something has come.
+ */
+static bool coalesce_wakes(struct coroi_worker *w)
+{
+	if (!w->displaced)
+		return false;
+	w->displaced = false;
+	if (coroi_skip(&w->coalescing))
+		return false;
+	uint32_t none = 0;
+	coroi_futex_wait(&none, 0, COALESCE_WAKES_NS);
+	bool came = at_load_rlx(&w->inbox) || coroi_has_spawns(w);
+	w->displaced = came && have_come(w);
+	coroi_tried(&w->coalescing, w->displaced);
+	return came;
+}
+
+bool coroi_idle(struct coroi_worker *w)
+{
+	struct coro_scheduler *s = w->sched;
+
+	if (coalesce_wakes(w) || (s->driver->poll && s->driver->poll(w)))
+		return true;
+
+	if (at_load_seq(&s->mode) == COROI_RUNNING && (coroi_search(w) || fail_awaiting_stack(w)))
+		return true;
+	park(w);
+	return at_load_seq(&s->mode) != COROI_STOPPING;
+}
+
+/* ------------------------------------------------------------------------------------ the
+ * goworker */
+
+void coroi_goworker_init(struct coro_scheduler *s)
+{
+	struct coroi_worker *goworker = coroi_goworker(s);
+
+	goworker->id = (uint16_t)s->workers;
+	goworker->sched = s;
+	/* the goworker starts asleep */
+	s->sleepers[goworker->id >> 6] |= coroi_sleeper_bit(goworker->id);
+}
+
+bool coroi_goworker_park(struct coroi_worker *goworker)
+{
+	struct coro_scheduler *s = goworker->sched;
+
+	at_store_rlx(&goworker->ev, COROI_EV_NONE);
+	at_or(&s->sleepers[goworker->id >> 6], coroi_sleeper_bit(goworker->id));    /* P1 */
+	if (at_load_seq(&goworker->undelivered) || at_load_seq(&goworker->inbox)) { /* P2 */
+		unpark(goworker);                                                   /* P3 */
+		return false;
+	}
+	at_bump(&goworker->parks);
+	if (coroi_awake_end(s)) /* P4 */
+		coroi_rested(s);
+	return true;
+}

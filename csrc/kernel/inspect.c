@@ -1,0 +1,274 @@
+//go:build cgo && linux
+/*
+ * inspect.c - looking at a scheduler from outside: figures, who is blocked, giving memory back; and
+ * texts.
+ *
+ * What the doors protect is read with every door locked. The life lock keeps close from taking it
+ * away.
+ */
+#include "kernel/dense.h"
+#include "kernel/inbox.h"
+#include "kernel/life.h"
+#include "kernel/batch.h"
+#include "kernel/wait.h"
+
+#include <string.h>
+
+const char *coro_strerror(int status)
+{
+	switch (status) {
+	case CORO_OK:
+		return "ok";
+	case CORO_MAY_RESUME:
+		return "yielded, may be resumed";
+	case CORO_FINISHED:
+		return "finished";
+	case CORO_ABORT:
+		return "aborted";
+	case CORO_EINVAL:
+		return "an argument is out of its range, or the object was destroyed";
+	case CORO_EPERM:
+		return "not callable here: outside a coroutine, or on a worker thread";
+	case CORO_ENOMEM:
+		return "out of memory: raise the limit, or vm.max_map_count, or let coroutines end";
+	case CORO_ESTALE:
+		return "the handle's coroutine has ended, or never was";
+	case CORO_ECANCELED:
+		return "canceled, alone or because the scheduler is closing";
+	case CORO_EDEADLK:
+		return "deadlock: coroutines are left that nothing can wake, or the caller holds the lock already";
+	case CORO_ECLOSED:
+		return "the scheduler is closed";
+	case CORO_EBUSY:
+		return "in use: it is running, or another waits for it";
+	case CORO_EAGAIN:
+		return "the system refused a thread or a descriptor: raise its limit, or use fewer workers";
+	case CORO_ENDED:
+		return "the coroutine has ended: reset it first";
+	case CORO_EABORTED:
+		return "the coroutine aborted";
+	case CORO_EOVERFLOW:
+		return "too many permits, or a count out of its range: let them be taken first";
+	case CORO_EFAILED:
+		return "the Go function failed: coro_call_error has the text";
+	case CORO_ETOOBIG:
+		return "the Go function's result is larger than the buffer";
+	case CORO_ETIMEDOUT:
+		return "the deadline came first";
+	case CORO_ENOWAIT:
+		return "would wait in a no-wait section";
+	default:
+		return "unknown status";
+	}
+}
+
+const char *coro_wait_name(uint32_t kind)
+{
+	switch (kind) {
+#define NAME(identifier, letter, name) \
+	case CORO_WAIT_##identifier:   \
+		return name;
+		CORO_WAIT_KINDS(NAME)
+#undef NAME
+	default:
+		return "unknown";
+	}
+}
+
+struct blocked_list {
+	coro_blocked *list;
+	size_t cap, count;
+};
+
+static void collect(struct coroi_rec *r, void *ctx)
+{
+	struct blocked_list *b = ctx;
+	uint8_t state = at_load_rlx(&r->state); /* relaxed: a free one is not in any door */
+
+	if (state != COROI_PARKED && state != COROI_WAITING && state != COROI_COMMITTED)
+		return;
+	if (b->count < b->cap)
+		b->list[b->count] = (coro_blocked){
+			.handle = coroi_handle(r),
+			.fn = r->fn,
+			.worker = at_load_rlx(&r->home),
+			.waits = r->waits,
+		};
+	b->count++;
+}
+
+size_t coro_scheduler_blocked(coro_scheduler *s, coro_blocked *list, size_t cap)
+{
+	struct blocked_list b = {.list = list, .cap = list ? cap : 0};
+
+	if (!s || coroi_self())
+		return 0;
+	pthread_mutex_lock(&s->life_lock);
+	if (!s->closed) {
+		coroi_doors_lock(s);
+		coroi_slab_each(&s->slab, collect, &b);
+		coroi_doors_unlock(s);
+	}
+	pthread_mutex_unlock(&s->life_lock);
+	return b.count;
+}
+
+size_t coroi_running(struct coro_scheduler *s, coro_fn *list, size_t cap)
+{
+	size_t n = 0;
+
+	pthread_mutex_lock(&s->life_lock);
+	if (!s->closed) {
+		coroi_doors_lock(s);
+		for (uint32_t i = 0; i < s->workers && n < cap; i++)
+			if (s->worker[i].current)
+				list[n++] = s->worker[i].current->fn;
+		coroi_doors_unlock(s);
+	}
+	pthread_mutex_unlock(&s->life_lock);
+	return n;
+}
+
+/* sent - spawns in the inbox and in what was taken out of it. Nobody takes meanwhile. */
+static uint64_t sent_of(uint64_t node)
+{
+	uint64_t n = 0;
+
+	for (; node; node = *coroi_node_link(node)) {
+		if ((node & COROI_NODE_KIND) == COROI_NODE_SPAWN)
+			n++;
+		else if ((node & COROI_NODE_KIND) == COROI_NODE_BATCH)
+			n += coroi_batch_left(coroi_node_of(node));
+	}
+	return n;
+}
+
+uint64_t coroi_present(struct coro_scheduler *s)
+{
+	uint64_t n = 0;
+
+	pthread_mutex_lock(&s->life_lock);
+	if (!s->closed) {
+		coroi_doors_lock(s);
+		n = coroi_live(s);
+		for (uint32_t i = 0; i <= s->workers; i++)
+			n += sent_of(s->worker[i].undelivered) +
+			     sent_of(at_load_acq(&s->worker[i].inbox));
+		coroi_doors_unlock(s);
+	}
+	pthread_mutex_unlock(&s->life_lock);
+	return n;
+}
+
+static void worker_stats(struct coroi_worker *w, coro_worker_stats *out)
+{
+	*out = (coro_worker_stats){
+		.spawned = at_load_rlx(&w->spawned),
+		.ended = at_load_rlx(&w->ended),
+		.switches = coroi_turns(w),
+		.steals = at_load_rlx(&w->steals),
+		.stolen = at_load_rlx(&w->stolen),
+		.served = at_load_rlx(&w->served),
+		.forced = at_load_rlx(&w->forced),
+		.parks = at_load_rlx(&w->parks),
+		.remote_wakes = at_load_rlx(&w->remote_wakes),
+		.queued = coroi_deque_length(&w->queue),
+		.tid = w->tid,
+		.cpu = w->cpu,
+	};
+}
+
+/* dense_stats - with all doors locked. */
+static void dense_stats(struct coro_scheduler *s, coro_stats *out)
+{
+	uint64_t used[COROI_HEAP_CLASSES] = {0}, below = 0;
+
+	for (uint32_t i = 0; i < s->workers; i++) {
+		const struct coroi_dense *d = s->worker[i].dense;
+		if (!d)
+			continue;
+		out->dense_bytes += at_load_rlx(&d->heap.bytes);
+		uint64_t exchanges = at_load_rlx(&d->exchanges);
+		out->dense_copied_out += at_load_rlx(&d->evictions) + exchanges;
+		out->dense_copied_in += at_load_rlx(&d->restores) + exchanges;
+		out->dense_bytes_copied += at_load_rlx(&d->bytes_copied);
+		out->dense_private += at_load_rlx(&d->privates);
+		for (unsigned c = 0; c < COROI_HEAP_CLASSES; c++)
+			used[c] += at_load_rlx(&d->heap.used[c]);
+	}
+	for (unsigned c = 0; c < COROI_HEAP_CLASSES; c++)
+		out->dense_saved += used[c];
+	for (unsigned c = 0; c < COROI_HEAP_CLASSES && below < out->dense_saved; c++) {
+		below += used[c];
+		if (!out->dense_p50 && 2 * below >= out->dense_saved)
+			out->dense_p50 = coroi_heap_class_bytes(c);
+		if (!out->dense_p99 && 100 * below >= 99 * out->dense_saved)
+			out->dense_p99 = coroi_heap_class_bytes(c);
+	}
+}
+
+int coro_scheduler_stats(coro_scheduler *s, coro_stats *total, coro_worker_stats *per_worker,
+			 uint32_t cap)
+{
+	if (!s || !total)
+		return CORO_EINVAL;
+	memset(total, 0, sizeof *total);
+	total->workers = s->workers;
+	uint64_t activity = at_load_seq(&s->activity);
+	total->awake = COROI_AWAKE_OF(activity);
+	total->outside = COROI_PENDING_OF(activity);
+	total->live = coroi_live(s);
+	total->awaiting_stack = at_load_seq(&s->awaiting_stack);
+	total->idle_ends = at_load_seq(&s->rests);
+	total->membarrier = !s->worker[0].exchange;
+	total->guard = coroi_guard_is_light();
+	for (uint32_t i = 0; per_worker && i < s->workers && i < cap; i++)
+		worker_stats(&s->worker[i], &per_worker[i]);
+
+	pthread_mutex_lock(&s->life_lock);
+	if (!s->closed) {
+		struct coroi_stack_pool *p = &s->stacks;
+		coroi_lock(&p->lock);
+		total->stacks = p->stacks;
+		total->stacks_idle = p->idle_count;
+		total->stack_bytes = p->bytes;
+		coroi_unlock(&p->lock);
+		coroi_doors_lock(s);
+		dense_stats(s, total);
+		coroi_doors_unlock(s);
+	}
+	coroi_lock(&s->slab.lock);
+	total->records = s->slab.records;
+	total->records_idle = s->slab.idle;
+	total->record_bytes = s->slab.chunks * (uint64_t)COROI_CHUNK_BYTES;
+	total->records_retired = at_load_rlx(&s->slab.retired);
+	coroi_unlock(&s->slab.lock);
+	pthread_mutex_unlock(&s->life_lock);
+	return CORO_OK;
+}
+
+size_t coro_scheduler_trim(coro_scheduler *s)
+{
+	size_t bytes = 0;
+
+	if (!s || coroi_self())
+		return 0;
+	pthread_mutex_lock(&s->life_lock);
+	if (!s->closed) {
+		coroi_doors_lock(s);
+		for (uint32_t i = 0; i < s->workers; i++) {
+			bytes += coroi_deque_trim(&s->worker[i].queue);
+			coroi_dense_trim_locked(&s->worker[i], coroi_live(s) != 0);
+			coroi_stack_cache_flush(&s->worker[i].stacks);
+			coroi_mags_flush(&s->worker[i].mags);
+		}
+		coroi_doors_unlock(s);
+		bytes += coroi_stack_pool_trim(&s->stacks);
+	}
+	pthread_mutex_lock(&s->outside.lock);
+	coroi_mags_flush(&s->outside.mags);
+	pthread_mutex_unlock(&s->outside.lock);
+	bytes += coroi_batches_trim(&s->slab) + coroi_slab_trim(&s->slab);
+	pthread_mutex_unlock(&s->life_lock);
+	return bytes;
+}

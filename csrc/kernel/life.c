@@ -1,0 +1,448 @@
+//go:build cgo && linux
+/*
+ * life.c - a scheduler's life: made, run or waited for, closed, destroyed.
+ */
+#include "kernel/life.h"
+
+#include "kernel/dense.h"
+#include "kernel/gocall.h"
+#include "kernel/idle.h"
+#include "kernel/goworker.h"
+#include "base/overflow.h"
+#include "kernel/run.h"
+#include "kernel/wait.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define HANDOVER_BUDGET 64 /* to begin with */
+#define STEAL_BATCH     32
+#define STACK_CACHE     64
+
+const struct coroi_worker coroi_nobody = {.sched = (struct coro_scheduler *)&coroi_nobody};
+__thread struct coroi_worker *coroi_worker_tls,
+	*coroi_here_tls = (struct coroi_worker *)&coroi_nobody;
+
+/* ------------------------------------------------------------------------------ worker threads */
+
+bool coroi_work(struct coroi_worker *w)
+{
+	if (coroi_unlikely(w->calls_count && !w->masked_again)) {
+		coroi_thread_mask();
+		w->masked_again = true;
+	}
+	do {
+		if ((w->calls_count || at_load_seq(&w->sched->mode) == COROI_RUNNING) &&
+		    coroi_run(w))
+			return true;
+	} while (coroi_idle(w));
+	return false;
+}
+
+static void *worker_main(void *arg)
+{
+	struct coroi_worker *w = arg;
+	struct coro_scheduler *s = w->sched;
+
+	coroi_worker_tls = coroi_here_tls = w;
+	coroi_scheduled_tls = &w->current;
+	coroi_fiber_native(&w->native);
+	coroi_thread_name(s->name, w->id);
+	w->tid = coroi_thread_id();
+	if (w->cpu >= 0 && !coroi_thread_pin((unsigned)w->cpu))
+		w->cpu = -1;
+	w->sigstack = coroi_sigstack_install();
+	pthread_mutex_lock(&s->life_lock);
+	s->started++;
+	if (!w->sigstack)
+		s->unfit++;
+	pthread_cond_broadcast(&s->life_changed);
+	pthread_mutex_unlock(&s->life_lock);
+
+	if (coroi_work(w))
+		coroi_go_enter(w);
+	coroi_sigstack_remove(w->sigstack);
+	return NULL;
+}
+
+static int worker_init(struct coro_scheduler *s, uint32_t id, const coro_options *o)
+{
+	struct coroi_worker *w = &s->worker[id];
+
+	w->id = (uint16_t)id;
+	w->sched = s;
+	w->exchange = o->flags & CORO_NO_MEMBARRIER || !coroi_has_membarrier();
+	w->budget = o->handover_budget < 0 ? 0
+		    : o->handover_budget   ? (uint32_t)o->handover_budget
+					   : HANDOVER_BUDGET;
+	w->budget_given = o->handover_budget != 0;
+	w->handovers_most = w->budget;
+	w->spin_ns = COROI_SPIN_NS;
+	w->random = (id + 1) * UINT64_C(0x9e3779b97f4a7c15);
+	w->cpu = o->cpus ? o->cpus[id % o->cpu_count] : -1;
+	if (coroi_deque_init(&w->queue) || coroi_mags_init(&w->mags, &s->slab) ||
+	    coroi_stack_cache_init(&w->stacks, &s->stacks,
+				   o->stack_cache ? o->stack_cache : STACK_CACHE))
+		return CORO_ENOMEM;
+	w->timers = coroi_alloc(sizeof *w->timers, COROI_LINE);
+	w->due = COROI_NEVER;
+	w->look_every = 1;
+	w->seen = coroi_alloc(s->workers * sizeof *w->seen, COROI_LINE);
+	w->calls = coroi_alloc(COROI_CALLS_AT_ONCE * sizeof *w->calls, COROI_LINE);
+	return w->seen && w->calls && w->timers ? CORO_OK : CORO_ENOMEM;
+}
+
+static void stop_threads(struct coro_scheduler *s, uint32_t count)
+{
+	at_xchg(&s->mode, COROI_STOPPING);
+	/* A worker on its way to sleep sees the mode at P2, or its bit is set and we claim it. */
+	coroi_wake_all(s);
+	coroi_rested(s); /* for who waits besides */
+	for (uint32_t i = 0; i < count; i++)
+		pthread_join(s->worker[i].thread, NULL);
+}
+
+static int start_threads(struct coro_scheduler *s)
+{
+	uint32_t n = 0;
+
+	while (n < s->workers &&
+	       coroi_thread_start(&s->worker[n].thread, worker_main, &s->worker[n]) == 0)
+		n++;
+	pthread_mutex_lock(&s->life_lock);
+	while (s->started < n)
+		pthread_cond_wait(&s->life_changed, &s->life_lock);
+	pthread_mutex_unlock(&s->life_lock);
+	if (n == s->workers && !s->unfit)
+		return CORO_OK;
+	stop_threads(s, n);
+	return n < s->workers ? CORO_EAGAIN : CORO_ENOMEM;
+}
+
+/* ------------------------------------------------------------------------------ init, destroy */
+
+static void free_workers(struct coro_scheduler *s)
+{
+	for (uint32_t i = 0; s->worker && i < s->workers; i++) {
+		struct coroi_worker *w = &s->worker[i];
+		coroi_deque_destroy(&w->queue);
+		coroi_dense_close(w);
+		coroi_stack_cache_destroy(&w->stacks);
+		coroi_release(w->seen);
+		coroi_release(w->calls);
+		coroi_release(w->timers);
+		w->timers = NULL;
+		w->seen = NULL;
+		w->calls = NULL;
+	}
+}
+
+static void free_all(struct coro_scheduler *s)
+{
+	coroi_services_destroy(s);
+	coroi_batches_trim(&s->slab);
+	coroi_slab_destroy(&s->slab);
+	coroi_release(s->worker);
+	pthread_mutex_destroy(&s->outside.lock);
+	pthread_mutex_destroy(&s->life_lock);
+	pthread_cond_destroy(&s->life_changed);
+	coroi_release(s);
+}
+
+static int check(const coro_options *o)
+{
+	uint32_t known = CORO_PAUSED | CORO_NO_MEMBARRIER | CORO_NO_STANDBY;
+	if (o->size != sizeof *o || o->flags & ~known || o->workers > CORO_WORKERS_MAX)
+		return CORO_EINVAL;
+	if (o->dedicated > CORO_WORKERS_MAX - 1 || o->workers + o->dedicated > CORO_WORKERS_MAX)
+		return CORO_EINVAL;
+	if (o->steal_batch > COROI_STEAL_MAX || o->handover_budget < -1 || o->stack_cache > 65536)
+		return CORO_EINVAL;
+	if (o->shared_stacks == 1 || o->shared_stacks > COROI_SHARED_STACKS_MOST ||
+	    coroi_stack_class(o->shared_stack_bytes) < 0)
+		return CORO_EINVAL;
+	if ((o->cpus && !o->cpu_count) || coroi_stack_class(o->stack_bytes) < 0)
+		return CORO_EINVAL;
+	return CORO_OK;
+}
+
+static int build(struct coro_scheduler *s, const coro_options *o)
+{
+	s->dedicated = o->dedicated;
+	s->workers = (o->workers ? o->workers : coroi_cpus()) + o->dedicated;
+	if (s->workers > CORO_WORKERS_MAX)
+		s->workers = CORO_WORKERS_MAX;
+	s->flags = o->flags;
+	s->steal_batch = o->steal_batch ? o->steal_batch : STEAL_BATCH;
+	s->class = (uint8_t)coroi_stack_class(o->stack_bytes);
+	s->dense_class = (uint8_t)coroi_stack_class(o->shared_stack_bytes);
+	s->shared_stacks = (uint16_t)(o->shared_stacks ? o->shared_stacks : COROI_SHARED_STACKS);
+	s->mode = o->flags & CORO_PAUSED ? COROI_PAUSED : COROI_RUNNING;
+	s->hungry = COROI_HUNGRY_ALONE;
+	snprintf(s->name, sizeof s->name, "%s", o->name ? o->name : "coro");
+	s->worker = coroi_alloc((s->workers + 1) * sizeof *s->worker, COROI_APART);
+	if (!s->worker)
+		return CORO_ENOMEM;
+	for (uint32_t i = 0; i < s->workers; i++)
+		if (worker_init(s, i, o))
+			return CORO_ENOMEM;
+	if (coroi_mags_init(&s->outside.mags, &s->slab))
+		return CORO_ENOMEM;
+	coroi_goworker_init(s);
+	s->driver = &coroi_futex_driver;
+	int status = coroi_services_init(s, o);
+	if (status)
+		return status;
+	s->activity = s->workers * COROI_AWAKE; /* each starts awake, and parks */
+	return start_threads(s);
+}
+
+int coro_scheduler_init(coro_scheduler **out, const coro_options *opt)
+{
+	coro_options o = {.size = sizeof o};
+
+	if (opt)
+		o = *opt;
+	if (!out || check(&o))
+		return CORO_EINVAL;
+	if (coroi_self())
+		return CORO_EPERM;
+	struct coro_scheduler *s = coroi_alloc(sizeof *s, COROI_APART);
+	if (!s)
+		return CORO_ENOMEM;
+	pthread_mutex_init(&s->outside.lock, NULL);
+	pthread_mutex_init(&s->life_lock, NULL);
+	pthread_cond_init(&s->life_changed, NULL);
+	coroi_overflow_install();
+	coroi_slab_init(&s->slab, s, o.record_limit);
+	coroi_stack_pool_init(&s->stacks, o.stack_limit);
+	int status = build(s, &o);
+	if (status) {
+		free_workers(s);
+		coroi_stack_pool_destroy(&s->stacks);
+		free_all(s);
+		return status;
+	}
+	*out = s;
+	return CORO_OK;
+}
+
+int coro_scheduler_destroy(coro_scheduler *s)
+{
+	if (!s)
+		return CORO_OK;
+	int status = coro_scheduler_close(s, 1);
+	if (status)
+		return status;
+	pthread_mutex_lock(&s->life_lock);
+	while (s->closers)
+		pthread_cond_wait(&s->life_changed, &s->life_lock);
+	pthread_mutex_unlock(&s->life_lock);
+	coroi_await_wakers();
+	free_all(s);
+	return CORO_OK;
+}
+
+/* ----------------------------------------------------------------------------------- all doors */
+
+void coroi_doors_lock(struct coro_scheduler *s)
+{
+	for (uint32_t i = 0; i < s->workers; i++)
+		coroi_door_lock(&s->worker[i]);
+}
+
+void coroi_doors_unlock(struct coro_scheduler *s)
+{
+	for (uint32_t i = 0; i < s->workers; i++)
+		coroi_door_unlock(&s->worker[i]);
+}
+
+/*
+ * All that have ended are counted first, then all that were spawned. Both only grow: the difference
+ * is at least what lived at the moment between, and if it is zero, nothing did. (Acquires, to stay
+ * in order; their partner is the release in coroi_end_locked: no end is seen before the spawn.)
+ */
+uint64_t coroi_live(struct coro_scheduler *s)
+{
+	uint64_t ended = 0, spawned = 0;
+	for (uint32_t i = 0; i <= s->workers; i++) {
+		ended += at_load_acq(&s->worker[i].ended);
+	}
+	for (uint32_t i = 0; i <= s->workers; i++)
+		spawned += at_load_acq(&s->worker[i].spawned);
+	return spawned - ended;
+}
+
+/* When all rest, whatever was pushed before has been counted. A coroutine that is woken after that
+ * look is counted too, until it ends; so there is no need of another one. */
+bool coroi_finished(struct coro_scheduler *s)
+{
+	return coroi_at_rest(s) && coroi_live(s) == 0;
+}
+
+/* await_finish - until it is so, or was: whoever stops the threads has seen it, and tells so by
+ * another rest. */
+static void await_finish(struct coro_scheduler *s)
+{
+	for (;;) {
+		uint32_t rests = at_load_seq(&s->rests);
+		if (coroi_finished(s) || at_load_seq(&s->mode) == COROI_STOPPING)
+			return;
+		coroi_rest_await(s, rests);
+	}
+}
+
+/* --------------------------------------------------------------------------------- run and wait */
+
+static int begin_run(struct coro_scheduler *s)
+{
+	int status = CORO_OK;
+
+	pthread_mutex_lock(&s->life_lock);
+	if (s->closing)
+		status = CORO_ECLOSED;
+	else if (s->running)
+		status = CORO_EBUSY;
+	else
+		s->running = 1;
+	pthread_mutex_unlock(&s->life_lock);
+	return status;
+}
+
+static void end_run(struct coro_scheduler *s)
+{
+	pthread_mutex_lock(&s->life_lock);
+	s->running = 0;
+	pthread_cond_broadcast(&s->life_changed);
+	pthread_mutex_unlock(&s->life_lock);
+}
+
+/* resume_all, then pause: between the two the workers run. */
+static void resume_all(struct coro_scheduler *s)
+{
+	at_xchg(&s->mode, COROI_RUNNING);
+	coroi_wake_all(s);
+}
+
+/* pause_at_rest - wait for the end. Whoever claims a sleeper takes a token before it looks at the
+ * mode: so either it sees that we pause, or we see its token; and if it has given the token back by
+ * then, that it rose. */
+static void pause_at_rest(struct coro_scheduler *s)
+{
+	for (;;) {
+		uint32_t rests = at_load_seq(&s->rests), rises = at_load_seq(&s->rises);
+		/* else the last one is about to tell them, see P4 */
+		if (coroi_at_rest(s) && !at_load_seq(&s->awaiting_stack)) {
+			at_xchg(&s->mode, COROI_PAUSED);
+			if (coroi_at_rest(s) && at_load_seq(&s->rises) == rises)
+				return;
+			resume_all(s);
+		}
+		coroi_rest_await(s, rests);
+	}
+}
+
+int coro_scheduler_run(coro_scheduler *s)
+{
+	if (!s)
+		return CORO_EINVAL;
+	if (coroi_self() || !(s->flags & CORO_PAUSED))
+		return CORO_EPERM;
+	int status = begin_run(s);
+	if (status)
+		return status;
+	resume_all(s);
+	pause_at_rest(s);
+	status = coroi_live(s) ? CORO_EDEADLK : CORO_OK;
+	end_run(s);
+	return status;
+}
+
+int coro_scheduler_wait(coro_scheduler *s)
+{
+	if (!s)
+		return CORO_EINVAL;
+	if (coroi_self() || s->flags & CORO_PAUSED)
+		return CORO_EPERM;
+	await_finish(s);
+	return CORO_OK;
+}
+
+/* --------------------------------------------------------------------------------------- close */
+
+void coroi_refuse(struct coro_scheduler *s)
+{
+	pthread_mutex_lock(&s->outside.lock);
+	s->outside.refusing = 1;
+	pthread_mutex_unlock(&s->outside.lock);
+}
+
+static void cancel_one(struct coroi_rec *r, void *ctx)
+{
+	struct coro_scheduler *s = ctx;
+
+	coroi_end_wait_locked(&s->worker[at_load_rlx(&r->home)], r, CORO_ECANCELED);
+}
+
+/* cancel - every present wait ends now, every later one at once, and nothing fresh starts. */
+static void cancel(struct coro_scheduler *s)
+{
+	coroi_doors_lock(s);
+	for (uint32_t i = 0; i < s->workers; i++)
+		at_store_rlx(&s->worker[i].cancel, 1);
+	coroi_slab_each(&s->slab, cancel_one, s);
+	coroi_doors_unlock(s);
+	for (uint32_t i = 0; i < s->workers; i++)
+		coroi_notify_pushed(&s->worker[i]);
+}
+
+int coro_scheduler_close(coro_scheduler *s, int with_cancel)
+{
+	if (!s)
+		return CORO_EINVAL;
+	if (coroi_self())
+		return CORO_EPERM;
+	pthread_mutex_lock(&s->life_lock);
+	if (s->closed) {
+		pthread_mutex_unlock(&s->life_lock);
+		return CORO_OK;
+	}
+	bool first = !s->closing;
+	s->closing = 1;
+	bool do_cancel = !s->canceled && (with_cancel || (s->flags & CORO_PAUSED && !s->running));
+	s->canceled |= do_cancel;
+	s->closers++; /* the memory of workers stays while somebody is in here */
+	pthread_mutex_unlock(&s->life_lock);
+
+	coroi_refuse(s);
+	coroi_services_refuse(s);
+	if (do_cancel)
+		cancel(s);
+
+	pthread_mutex_lock(&s->life_lock);
+	if (first) {
+		while (s->running)
+			pthread_cond_wait(&s->life_changed, &s->life_lock);
+		s->canceled |= s->flags & CORO_PAUSED;
+		pthread_mutex_unlock(&s->life_lock);
+		if (s->flags & CORO_PAUSED) {
+			cancel(s); /* perhaps again: another closer may not have come to it yet */
+			resume_all(s);
+		}
+		await_finish(s);
+		stop_threads(s, s->workers);
+		coroi_services_close(s);
+		pthread_mutex_lock(&s->life_lock);
+		s->closed = 1;
+		pthread_cond_broadcast(&s->life_changed);
+	}
+	while (!s->closed)
+		pthread_cond_wait(&s->life_changed, &s->life_lock);
+	if (--s->closers == 0) {
+		free_workers(s);
+		coroi_stack_pool_destroy(&s->stacks);
+		pthread_cond_broadcast(&s->life_changed);
+	}
+	pthread_mutex_unlock(&s->life_lock);
+	return CORO_OK;
+}

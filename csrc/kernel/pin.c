@@ -1,0 +1,70 @@
+//go:build cgo && linux
+/*
+ * pin.c - coroutines that stay with one worker.
+ *
+ * A pinned one lies in the queue of its worker like the others; thieves pass it over
+ * (coroi_deque_give), so that those who are not pinned pay nothing for it. Moving to another worker
+ * is an errand of the native stack (run.h), where the coroutine is known to be suspended.
+ */
+#include "kernel/dense.h"
+#include "kernel/nowait.h"
+#include "kernel/run.h"
+
+int coro_worker(void)
+{
+	struct coroi_worker *w = coroi_self();
+	return coroi_current(w) ? w->id : -1;
+}
+
+struct migration {
+	struct coroi_rec *rec;
+	struct coroi_worker *to;
+};
+
+/* migrate - the errand of a coroutine that moves to another worker. */
+static void migrate(struct coroi_worker *w, void *arg)
+{
+	struct migration *m = arg;
+	struct coroi_rec *r = m->rec;
+	struct coroi_worker *to = m->to; /* m lies on r's stack: r may run there after the push */
+
+	coroi_door_enter(w);
+	COROI_PROBE(MOVE, r);
+	at_store_rel(&r->home,
+		     to->id); /* pairs with coroi_remote_wake_locked, as in coroi_deque_give */
+	coroi_door_leave(w);
+	coroi_inbox_push(to, (uintptr_t)r | COROI_NODE_MOVED);
+	coroi_notify_pushed(to);
+}
+
+int coro_pin(uint32_t worker)
+{
+	struct coroi_worker *w = coroi_self();
+	struct coroi_rec *me = coroi_current(w);
+
+	if (!me)
+		return CORO_EPERM;
+	if (worker != CORO_HERE && worker >= w->sched->workers)
+		return CORO_EINVAL;
+	if (coroi_is_dense(me))
+		return worker == CORO_HERE || worker == w->id ? CORO_OK : CORO_EPERM;
+	if (worker != CORO_HERE && worker != w->id && coroi_nowait(w, "coro_pin"))
+		return CORO_ENOWAIT;
+	me->flags |= COROI_F_PINNED;
+	if (worker == CORO_HERE || worker == w->id)
+		return CORO_OK;
+	struct migration m = {me, &w->sched->worker[worker]};
+	coroi_door_enter(w);
+	return coroi_errand_locked(w, me, migrate, &m);
+}
+
+int coro_unpin(void)
+{
+	struct coroi_rec *me = coroi_current(coroi_self());
+
+	if (!me)
+		return CORO_EPERM;
+	if (!coroi_is_dense(me))
+		me->flags &= (uint8_t)~COROI_F_PINNED;
+	return CORO_OK;
+}

@@ -1,0 +1,575 @@
+//go:build cgo && linux
+/*
+ * run.c - the run loop.
+ *
+ * A worker has no scheduler stack between coroutines. The loop itself runs on a pooled stack: it
+ * calls a fresh coroutine as a function; if that returns, the same stack takes the next one, and
+ * nothing was switched. If it suspends instead, the stack with the loop's frame below it stays with
+ * it, and the worker goes on in the next started coroutine, or in a new loop on another pooled
+ * stack (after RethinkDB's coroutines, 2010).
+ *
+ *      native stack ──► loop: fn1() fn2() fn3() ... suspends ──► started coroutine ──► loop on another stack ...
+ *           ▲                                                                                  │
+ *           └──────────────────────── nothing runnable: idle, park, exit ◄─────────────────────┘
+ *
+ * A loop's frame travels with a stolen coroutine: after a body has returned, the worker is read
+ * anew. A loop serves the stack class it runs on.
+ */
+#include "kernel/run.h"
+
+#include "base/extras.h"
+#include "kernel/gocall.h"
+#include "kernel/nostack.h"
+#include "kernel/nowait.h"
+#include "kernel/wait.h"
+
+#include <string.h>
+
+void (*coroi_on_end_elsewhere)(void);
+#ifdef COROI_PROBES
+void (*coroi_probe)(enum coroi_probe_event event, const struct coroi_rec *r);
+#endif
+
+/* ------------------------------------------------------------------------ what comes from
+ * outside */
+
+COROI_COLD static bool queue_with_record_locked(struct coroi_worker *w, uint64_t runnable,
+						const uint64_t *args)
+{
+	struct coroi_rec *r = coroi_record_locked(w, runnable, args);
+	if (r)
+		coroi_queue_fresh_locked(w, r);
+	return r != NULL;
+}
+
+bool coroi_queue_new_locked(struct coroi_worker *w, uint64_t runnable, const uint64_t *args)
+{
+	unsigned words = coroi_runnable_words(runnable);
+
+	if (coroi_likely(words <= 1 &&
+			 coroi_deque_push_new(&w->queue, runnable, words ? args[0] : 0)))
+		return true;
+	return queue_with_record_locked(w, runnable, args);
+}
+
+#define TAKE_AT_ONCE 64 /* spawns taken out of a batch at a time */
+
+/* has_come - there is something in p, or an end of it. */
+static bool has_come(const struct coroi_batch *p)
+{
+	return at_load_acq(&p->state) != p->taken;
+}
+
+enum took { TOOK_SOME, TOOK_ALL, TOOK_LAST }; /* LAST: all, and no more will come */
+
+/* pour - B1: some of what is in p, into the queue. */
+static enum took take_batch_locked(struct coroi_worker *w, struct coroi_batch *p)
+{
+	uint32_t state = at_load_acq(&p->state), have = state & COROI_BATCH_COUNT, n = 0;
+
+	for (; p->taken < have && n < TAKE_AT_ONCE; n++) {
+		uint64_t runnable = p->words[p->taken];
+		unsigned words = coroi_runnable_words(runnable);
+		if (words == COROI_RECORD) {
+			coroi_deque_push(&w->queue, runnable);
+			words = 0;
+		} else if (!coroi_queue_new_locked(w, runnable, &p->words[p->taken + 1])) {
+			break;
+		}
+		if (coroi_likely(p->repeat <= 1))
+			p->taken += 1 + words;
+		else
+			p->repeat--;
+	}
+	at_bump_by(&w->spawned, n);
+	return p->taken != have ? TOOK_SOME : state & COROI_BATCH_CLOSED ? TOOK_LAST : TOOK_ALL;
+}
+
+static void undelivered_add_locked(struct coroi_worker *w, uint64_t node)
+{
+	*coroi_node_link(node) = 0;
+	if (w->undelivered)
+		*coroi_node_link(w->undelivered_last) = node;
+	else
+		at_store_rlx(&w->undelivered, node);
+	w->undelivered_last = node;
+}
+
+/* undelivered_drop_locked - the node between those two (0: none) is not in the list any more. */
+static void undelivered_drop_locked(struct coroi_worker *w, uint64_t before, uint64_t next)
+{
+	if (before)
+		*coroi_node_link(before) = next;
+	else
+		at_store_rlx(&w->undelivered, next);
+	if (!next)
+		w->undelivered_last = before;
+}
+
+/* unpack - take all out of the inbox: remote wakes are delivered, spawns wait to be opened. */
+static void unpack_locked(struct coroi_worker *w)
+{
+	for (uint64_t node = coroi_inbox_take(w), next; node; node = next) {
+		next = *coroi_node_link(node);
+		if ((node & COROI_NODE_KIND) == COROI_NODE_WAKE)
+			coroi_remote_wake_locked(w, coroi_node_of(node));
+		else if ((node & COROI_NODE_KIND) == COROI_NODE_MOVED)
+			coroi_queue_locked(w, coroi_node_of(node));
+		else
+			undelivered_add_locked(w, node);
+	}
+}
+
+void coroi_deliver_locked(struct coroi_worker *w)
+{
+	uint32_t enough = coroi_deque_length(&w->queue) + TAKE_AT_ONCE;
+	uint64_t before = 0, node = w->undelivered;
+	bool trickles = true;
+
+	while (node && coroi_deque_length(&w->queue) < enough) {
+		uint64_t next = *coroi_node_link(node);
+		enum took took = TOOK_LAST;
+		if ((node & COROI_NODE_KIND) == COROI_NODE_SPAWN) {
+			at_bump(&w->spawned);
+			/* first: the queue may use the link */
+			undelivered_drop_locked(w, before, next);
+			coroi_queue_fresh_locked(w, coroi_node_of(node));
+		} else if ((took = take_batch_locked(w, coroi_node_of(node))) == TOOK_LAST) {
+			undelivered_drop_locked(w, before, next);
+			coroi_batch_drop(&w->sched->slab, coroi_node_of(node)); /* B2 */
+		} else {
+			trickles &= took == TOOK_ALL;
+			before = node;
+		}
+		node = next;
+	}
+	w->trickles = trickles && !node && w->undelivered;
+}
+
+#define LOOK_NS         50000 /* about so often deadlines are looked at */
+#define LOOK_EVERY_MOST 256u  /* turns */
+
+/* look_at_timers - the clock is read as often as turns are long: it costs as much as several short
+ * ones. */
+static void look_at_timers_locked(struct coroi_worker *w)
+{
+	uint64_t now = coroi_now_ns(), took = now - w->looked;
+
+	if (coroi_timers_are_due(w, now))
+		coroi_timers_fire_locked(w, now);
+	if (took < LOOK_NS / 2)
+		w->look_every = w->look_every <= LOOK_EVERY_MOST / 2 ? w->look_every * 2
+								     : LOOK_EVERY_MOST;
+	/* at once, not by halves: turns of 1 ms after short ones would keep deadlines waiting for
+	 * 500 of them */
+	else if (took > LOOK_NS)
+		w->look_every = (uint32_t)(w->look_every * LOOK_NS / took) + 1;
+	w->looked = now;
+	w->look_at = w->queue.head + w->look_every;
+}
+
+#define CHAIN_NS    10000 /* of hand-overs; up to four times as long, or one of them */
+#define BUDGET_MOST 4096u
+
+/* The clock is read once a chain: between two ends of chains the queue had its turns too, which are
+ * taken to be as long as hand-overs. */
+COROI_COLD void coroi_budget_spent_locked(struct coroi_worker *w)
+{
+	if (w->budget_given)
+		return;
+	uint64_t now = coroi_now_ns();
+	uint32_t turns = w->queue.head - w->spent_at;
+	uint64_t chain = (now - w->spent_ns) * w->budget / ((uint64_t)w->budget + turns);
+	if (chain < CHAIN_NS && w->budget < BUDGET_MOST)
+		w->budget *= 2;
+	else if (chain > 4 * CHAIN_NS && w->budget > 1)
+		w->budget /= 2;
+	w->spent_ns = now;
+	w->spent_at = w->queue.head;
+}
+
+void coroi_drain_locked(struct coroi_worker *w)
+{
+	if (at_load_rlx(&w->inbox)) /* relaxed: a hint; the take is an acquire */
+		unpack_locked(w);
+	if (w->due != COROI_NEVER && (!coroi_deque_length(&w->queue) || coroi_is_turn_to_look(w)))
+		look_at_timers_locked(w);
+	if (w->undelivered &&
+	    (!coroi_deque_length(&w->queue) || w->queue.head % COROI_DELIVER_TURNS == 0))
+		coroi_deliver_locked(w);
+	/* One alone is not left lying: we are about to choose, or a thief is about to take it. But
+	 * deadlines are, if it takes long. */
+	if (coroi_deque_length(&w->queue) > (w->due == COROI_NEVER))
+		coroi_notify_queued(w);
+}
+
+bool coroi_detach_batches_locked(struct coroi_worker *w)
+{
+	w->trickles = false;
+	for (uint64_t node; (node = w->undelivered);) {
+		if ((node & COROI_NODE_KIND) != COROI_NODE_BATCH)
+			return false;
+		struct coroi_batch *p = coroi_node_of(node);
+		uint64_t next = p->next; /* after the CAS it is the sender's to push again */
+		uint32_t empty = p->taken;
+		/* B3 */
+		if (!at_cas(&p->state, &empty, empty | COROI_BATCH_DETACHED))
+			return false;
+		undelivered_drop_locked(w, 0, next);
+	}
+	return true;
+}
+
+bool coroi_has_spawns(struct coroi_worker *w)
+{
+	bool found = false;
+
+	coroi_door_enter(w);
+	for (uint64_t node = w->undelivered; node && !found; node = *coroi_node_link(node))
+		found = (node & COROI_NODE_KIND) != COROI_NODE_BATCH ||
+			has_come(coroi_node_of(node));
+	w->trickles &= !found;
+	coroi_door_leave(w);
+	return found;
+}
+
+void coroi_fail_awaiting_stack_locked(struct coroi_worker *w)
+{
+	end_canceled_locked(w);
+	for (uint32_t n = w->awaiting_stack.count; n; n--) {
+		struct coroi_rec *r = take_awaiting_locked(w);
+		struct coroi_stack *stack = stack_for_locked(w, r);
+		/* there is one after all: to the front, and the next coroi_run starts it */
+		if (stack) {
+			put_stack_locked(w, stack);
+			coroi_list_add_first(&w->awaiting_stack, r);
+			at_add(&w->sched->awaiting_stack, 1);
+			return;
+		}
+		await_stack_locked(w, r);
+	}
+	end_awaiting_locked(w, w->cancel ? COROI_F_CANCELED : COROI_F_NO_STACK);
+}
+
+/* begin - r runs on stack from now on. */
+static inline void begin_locked(struct coroi_worker *w, struct coroi_rec *r,
+				struct coroi_stack *stack)
+{
+	COROI_PROBE(START, r);
+	r->stack = stack;
+	if (coroi_unlikely(stack->serves == COROI_DENSE))
+		coroi_dense_begin_locked(w, r, stack);
+	at_store_rlx(&r->state, COROI_ACTIVE);
+	at_store_rlx(&r->home, w->id);
+	w->current = r;
+}
+
+/* end_unstarted - it is cancelled, or all are. */
+COROI_COLD static void end_unstarted_locked(struct coroi_worker *w, uint64_t runnable)
+{
+	if (coroi_runnable_has_record(runnable)) {
+		struct coroi_rec *r = coroi_runnable_record(runnable);
+		r->flags |= COROI_F_CANCELED;
+		coroi_end_locked(w, r);
+	} else {
+		at_bump_rel(&w->ended); /* release: see coroi_end_locked */
+		coroi_mags_earn(&w->mags);
+	}
+}
+
+/* take_code - what the wait of next returns. A started one that is not COROI_CODED is left with
+ * CORO_OK. */
+static inline int8_t take_code(struct coroi_rec *next)
+{
+	int8_t code = next->code;
+	next->code = CORO_OK;
+	return code;
+}
+
+/*
+ * settle - a runnable was picked; returns the first, from it on, that can go on: a started one, or
+ * a fresh one with a stack of its own, or (with no stack) one of the class `have`, whose stack the
+ * caller has. NULL: none. The one that is about to suspend, if its turn comes again, is a started
+ * one, although it may have no context yet.
+ */
+static inline struct coroi_rec *resolve_locked(struct coroi_worker *w, uint64_t runnable, int have)
+{
+	for (uint32_t deferred = 0;; runnable = coroi_pick_locked(w)) {
+		if (!coroi_runnable_is_new(runnable))
+			return coroi_runnable_resumed(runnable);
+		struct coroi_rec *r = coroi_runnable_has_record(runnable)
+					      ? coroi_runnable_record(runnable)
+					      : NULL;
+		if (coroi_unlikely(r && runnable & COROI_CODED))
+			return r;
+		if (coroi_unlikely(w->cancel || (r && coroi_is_canceled_locked(r)))) { /* C4 */
+			end_unstarted_locked(w, runnable);
+			continue;
+		}
+		if (coroi_likely(!r) &&
+		    coroi_unlikely(!(r = coroi_record_locked(w, runnable,
+							     coroi_deque_popped_arg(&w->queue))))) {
+			/* Records were retired: it waits for one, but nobody behind it does. */
+			coroi_deque_defer(&w->queue, runnable);
+			if (++deferred >= coroi_deque_length(&w->queue))
+				return NULL;
+			continue;
+		}
+		if (coroi_likely(r->class == have))
+			return r;
+		r->stack = stack_for_locked(w, r);
+		if (coroi_likely(r->stack != NULL))
+			return r;
+		await_stack_locked(w, r);
+	}
+}
+
+static void loop_start(intptr_t first);
+#define FINISH 1 /* to loop_start, with the record: its function is not to be called, it ends */
+
+/* fresh_context - a new loop on r's stack, to begin with r. */
+static void *fresh_context_locked(struct coroi_worker *w, struct coroi_rec *r)
+{
+	struct coroi_stack *stack = r->stack;
+	coroi_stack_fresh(stack);
+	begin_locked(w, r, stack);
+	return coroi_context(stack->top, loop_start);
+}
+
+/* go - save the present context in *save and go on with next, as resolve_locked returns it. */
+static int go_locked(struct coroi_worker *w, void **save, struct coroi_rec *next)
+{
+	w->current = next;
+	if (!next)
+		return coroi_to(save, w->native_sp, 0, w, NULL);
+	if (next->sp)
+		return coroi_to(save, next->sp, take_code(next), w, next->stack);
+	void *sp = fresh_context_locked(w, next);
+	return coroi_to(save, sp, (intptr_t)next, w, next->stack);
+}
+
+COROI_NOINLINE int coroi_suspend_slow(struct coroi_worker *w, struct coroi_rec *me,
+				      uint64_t runnable)
+{
+	struct coroi_rec *next = resolve_locked(w, runnable, -1);
+	if (next == me) {
+		int code = take_code(me);
+		coroi_door_leave(w);
+		return code;
+	}
+	return go_locked(w, &me->sp, next);
+}
+
+COROI_NOINLINE int coroi_feed_and_leave(struct coroi_worker *w)
+{
+	coroi_notify_queued(w);
+	coroi_door_leave(w);
+	return CORO_OK;
+}
+
+COROI_NOINLINE int coroi_suspend_picked_locked(struct coroi_worker *w, struct coroi_rec *me)
+{
+	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
+}
+
+/* abandon - leave this loop for ever; its stack is free. next as resolve_locked returns it. */
+static __attribute__((noreturn)) void
+abandon_locked(struct coroi_worker *w, struct coroi_stack *stack, struct coroi_rec *next)
+{
+	const struct coroi_fiber *fiber = &w->native;
+	void *sp = w->native_sp;
+	intptr_t value = 0;
+
+	if (coroi_unlikely(at_load_rlx(&w->sched->awaiting_stack)))
+		coroi_share_stacks_locked(w);
+	put_stack_locked(w, stack); /* nobody takes it before the jump: the door is ours */
+	w->current = next;
+	if (next) {
+		fiber = &next->stack->fiber;
+		value = next->sp ? take_code(next) : (intptr_t)next;
+		sp = next->sp ? next->sp : fresh_context_locked(w, next);
+	}
+	coroi_tell_open(&w->busy);
+	coroi_dense_show(w);
+	coroi_fiber_leave(NULL, fiber);
+	coroi_jump(sp, value, &w->busy);
+}
+
+/* The argument is copied out, because the result takes its place. */
+static COROI_NOINLINE void call_with_result(struct coroi_rec *r)
+{
+	unsigned char *payload = coroi_cold(r)->payload;
+	unsigned char arg[CORO_INLINE_BYTES] __attribute__((aligned(16)));
+
+	memcpy(arg, payload, sizeof arg);
+	memset(payload, 0, sizeof arg);
+	r->fn(r->arg_bytes ? arg : NULL, payload);
+}
+
+static inline void call(struct coroi_rec *r)
+{
+	if (coroi_unlikely(r->result_bytes))
+		call_with_result(r);
+	else
+		r->fn(r->arg_bytes ? coroi_cold(r)->payload : NULL, NULL);
+}
+
+/* unstack - give back what coro_call_on_stack stacked up, when coro_exit left from within. */
+COROI_COLD static void unstack(struct coroi_rec *r)
+{
+	struct coroi_worker *w = coroi_self();
+
+	coroi_door_enter(w);
+	for (struct coroi_stack *s; (s = r->stack)->below;) {
+		r->stack = s->below;
+		s->below = NULL;
+		coroi_stack_put(&w->stacks, s);
+	}
+	coroi_door_leave(w);
+}
+
+/* fits - the runnable has no record, and wants a stack of that class. */
+static inline bool fits(uint64_t runnable, uint8_t class)
+{
+	return coroi_runnable_is_new(runnable) && coroi_runnable_words(runnable) != COROI_RECORD &&
+	       coroi_runnable_class(runnable) == class;
+}
+
+/* succeed - me has ended, and nobody has a handle of it: the runnable takes its record over. Most
+ * coroutines that never suspend come and go here. */
+static inline void succeed_locked(struct coroi_worker *w, struct coroi_rec *me,
+				  const struct coroi_stack *stack, uint64_t runnable)
+{
+	unsigned words = coroi_runnable_words(runnable); /* 0 or 1, in a queue */
+
+	at_bump_rel(&w->ended); /* release: see coroi_end_locked */
+	coroi_mags_earn(&w->mags);
+	me->fn = coroi_runnable_fn(runnable);
+	me->flags = coroi_unlikely(stack->serves == COROI_DENSE) ? COROI_F_PINNED : 0;
+	/* a dense one's may have become the stack of a plain one */
+	at_store_rlx(&me->class, stack->serves);
+	me->arg_bytes = (uint8_t)(8 * words);
+	at_store_rlx(&me->result_bytes, (uint8_t)(runnable & COROI_RESULT ? CORO_INLINE_BYTES : 0));
+	if (words)
+		memcpy(coroi_cold(me)->payload, coroi_deque_popped_arg(&w->queue), 8);
+}
+
+/* loop - nothing that is in its frame across the call of a coroutine is used afterwards: on a
+ * slot's stack the frame is shared by all who run there (dense.h), and each leaves there what it
+ * happens to. */
+static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
+{
+	struct coroi_stack *stack = me->stack;
+
+	if (coroi_unlikely(stack->serves == COROI_DENSE))
+		coroi_dense_base(stack);
+	for (;;) {
+		if (coroi_likely(!finish))
+			call(me);
+		finish = false;
+		if (coroi_unlikely(!coroi_self())) /* it ends on a thread that is no worker */
+			coroi_on_end_elsewhere();
+		me = coroi_self()->current;
+		stack = me->stack;
+		if (coroi_unlikely(me->flags & COROI_F_EXTRAS)) {
+			if (coroi_self()->nowait)
+				/* first: what was deferred may wait */
+				coroi_nowait_ended(coroi_self());
+			coroi_extras_run(coroi_cold(me)->extras);
+		}
+
+		struct coroi_worker *w = coroi_self(); /* perhaps another than at the start */
+		coroi_door_enter(w);
+		struct coroi_rec *next = NULL;
+		uint64_t runnable = 0;
+		if (coroi_likely(!(at_load_rlx(&me->wake) & COROI_ESCAPED) &&
+				 !w->awaiting_stack.count && !w->refuses)) {
+			runnable = coroi_pick_locked(w);
+			if (coroi_likely(fits(runnable, stack->serves))) {
+				succeed_locked(w, me, stack, runnable);
+				coroi_door_leave(w);
+				continue;
+			}
+		}
+		if (coroi_unlikely(w->nowait)) {
+			coroi_door_leave(w);
+			coroi_nowait_ended(w);
+			coroi_door_enter(w);
+		}
+		coroi_end_locked(w, me);
+		if (coroi_unlikely(w->awaiting_stack.count && !w->cancel)) {
+			end_canceled_locked(w);
+			if (w->awaiting_stack.count &&
+			    w->awaiting_stack.first->class == stack->serves)
+				next = take_awaiting_locked(w);
+		}
+		if (coroi_likely(!next))
+			next = resolve_locked(w, runnable ? runnable : coroi_pick_locked(w),
+					      stack->serves);
+		if (coroi_unlikely(!next || next->sp || next->stack))
+			abandon_locked(w, stack, next);
+		begin_locked(w, next, stack);
+		coroi_door_leave(w);
+		me = next;
+	}
+}
+
+static void loop_start(intptr_t first)
+{
+	struct coroi_rec *me = (struct coroi_rec *)(first & ~(intptr_t)FINISH);
+
+	coroi_fiber_arrive(NULL, NULL);
+	coroi_dense_hide();
+	if (coroi_unlikely(first & FINISH))
+		unstack(me);
+	loop(me, first & FINISH);
+}
+
+void coroi_exit(struct coroi_worker *w)
+{
+	struct coroi_rec *me = w->current;
+	struct coroi_stack *s = me->stack;
+
+	while (s->below)
+		s = s->below;
+	coroi_fiber_restart(&s->fiber, s->low, s->top);
+	coroi_restart(coroi_context(s->top, loop_start), (intptr_t)me | FINISH);
+}
+
+/* run_errand - the coroutine that asked for the errand is suspended now. */
+COROI_COLD static void run_errand(struct coroi_worker *w)
+{
+	struct coroi_errand e = w->errand;
+
+	w->errand.run = NULL;
+	e.run(w, e.arg);
+}
+
+bool coroi_run(struct coroi_worker *w)
+{
+	for (bool made = w->calls_count;; made = false) {
+		if (coroi_unlikely(w->errand.run != NULL))
+			run_errand(w);
+		if (w->calls_count && !made)
+			return true;
+		coroi_door_enter(w);
+		struct coroi_rec *next = made ? coroi_calls_made_locked(w) : NULL;
+		if (coroi_unlikely(!next && w->awaiting_stack.count))
+			next = take_awaiting_with_stack_locked(w);
+		if (!next)
+			next = resolve_locked(w, coroi_pick_locked(w), -1);
+		if (!next) {
+			w->left = coroi_deque_length(&w->queue);
+			coroi_door_leave(w);
+			return false;
+		}
+		void *sp = next->sp;
+		intptr_t value = sp ? take_code(next) : (intptr_t)next;
+		if (!sp)
+			sp = fresh_context_locked(w, next);
+		w->current = next;
+		/* Here and back by ret, as from coro_call_go_inline: then the predictor is right
+		 * about all who return from here into Go. */
+		coroi_to_by(coroi_switch_within, &w->native_sp, sp, value, w, next->stack);
+	}
+}

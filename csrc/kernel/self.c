@@ -1,0 +1,82 @@
+//go:build cgo && linux
+/*
+ * self.c - scheduled coroutines as a layer: what base/current.c asks of the one that runs on this
+ * thread.
+ */
+#include "base/current.h"
+#include "base/overflow.h"
+#include "kernel/run.h"
+
+static struct coroi_stack **layer_stack(void)
+{
+	struct coroi_rec *me = coroi_current(coroi_self());
+	return me ? &me->stack : NULL;
+}
+
+static struct coroi_extras **layer_extras(void)
+{
+	return coroi_extras_of(coroi_self()->current);
+}
+
+static void layer_end(int status)
+{
+	if (status == CORO_ABORT)
+		coroi_self()->current->flags |= COROI_F_ABORTED;
+	coroi_exit(coroi_self());
+}
+
+static struct coroi_stack *layer_take(unsigned class)
+{
+	struct coroi_worker *w = coroi_self();
+
+	coroi_door_enter(w);
+	struct coroi_stack *s = coroi_stack_get(&w->stacks, class);
+	coroi_door_leave(w);
+	return s;
+}
+
+static void layer_give(struct coroi_stack *s)
+{
+	struct coroi_worker *w = coroi_self();
+
+	coroi_door_enter(w);
+	coroi_stack_put(&w->stacks, s);
+	coroi_door_leave(w);
+}
+
+static bool layer_where(struct coroi_where *at)
+{
+	struct coroi_worker *w = coroi_self();
+
+	if (!w)
+		return false;
+	at->worker = w->id;
+	if (w->current) {
+		at->stack = coroi_dense_is_away(w, w->current) ? NULL : w->current->stack;
+		at->fn = (uintptr_t)w->current->fn;
+		at->handle = coroi_handle(w->current);
+	}
+	return true;
+}
+
+static const struct coroi_layer layer = {
+	.stack = layer_stack,
+	.extras = layer_extras,
+	.end = layer_end,
+	.take = layer_take,
+	.give = layer_give,
+	.where = layer_where,
+};
+
+__attribute__((constructor)) static void layer_register(void)
+{
+	coroi_layer[COROI_LAYER_SCHEDULED] = &layer;
+}
+
+int coro_exit_canceled(void)
+{
+	if (!coro_canceled())
+		return CORO_EPERM;
+	coroi_self()->current->flags |= COROI_F_CANCELED;
+	coroi_exit(coroi_self());
+}

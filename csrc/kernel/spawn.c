@@ -1,0 +1,285 @@
+//go:build cgo && linux
+/*
+ * spawn.c - new coroutines, from inside and from outside.
+ */
+#include "kernel/spawn.h"
+
+#include "kernel/dense.h"
+#include "kernel/nowait.h"
+#include "kernel/wait.h"
+
+#include <string.h>
+
+#define OUTSIDE_RUN 64 /* spawns from outside that go to one worker before the next has its turn */
+
+static struct coroi_worker *outside_worker(struct coro_scheduler *s)
+{
+	return &s->worker[at_add(&s->outside.next_worker, 1) / OUTSIDE_RUN % coroi_general(s)];
+}
+
+/* away - from w, which is dedicated, to one that is not. NULL: it may stay, or comes from
+ * outside. */
+static struct coroi_worker *away(struct coro_scheduler *s, const struct coroi_worker *w)
+{
+	return w && w->sched == s && coroi_is_dedicated(w) ? outside_worker(s) : NULL;
+}
+
+/* check - what a spawn asks for, into *q. *home: where it is to start, or NULL. */
+static int check(struct coro_scheduler *s, const coro_attr *attr, coro_fn fn, const void *arg,
+		 size_t arg_bytes, bool named, struct coroi_fill *q, struct coroi_worker **home)
+{
+	*home = NULL;
+	if (!fn || arg_bytes > CORO_INLINE_BYTES || (arg_bytes && !arg))
+		return CORO_EINVAL;
+	*q = (struct coroi_fill){.fn = fn, .class = s->class, .arg_bytes = (uint8_t)arg_bytes};
+	if (!attr)
+		return CORO_OK;
+	if (attr->size != sizeof *attr || attr->flags & ~(CORO_JOINABLE | CORO_DENSE) ||
+	    attr->result_bytes > CORO_INLINE_BYTES ||
+	    (attr->result_bytes && !(attr->flags & CORO_JOINABLE)) ||
+	    (attr->flags & CORO_JOINABLE && !named))
+		return CORO_EINVAL;
+	struct coroi_worker *w = coroi_self();
+	if (attr->worker > s->workers && attr->worker != CORO_ANYWHERE &&
+	    !(attr->worker == CORO_HERE && w && w->sched == s))
+		return CORO_EINVAL;
+	if (attr->flags & CORO_DENSE) {
+		if (attr->stack_bytes)
+			return CORO_EINVAL;
+		q->class = COROI_DENSE;
+	} else if (attr->stack_bytes) {
+		int class = coroi_stack_class(attr->stack_bytes);
+		if (class < 0)
+			return CORO_EINVAL;
+		q->class = (uint8_t) class;
+	}
+	q->flags = attr->flags & CORO_JOINABLE ? COROI_F_JOINABLE : 0;
+	if (attr->worker == CORO_ANYWHERE) {
+		*home = away(s, w);
+	} else if (attr->worker) {
+		q->flags |= COROI_F_PINNED;
+		*home = attr->worker == CORO_HERE ? w : &s->worker[attr->worker - 1];
+	}
+	q->result_bytes = (uint8_t)attr->result_bytes;
+	return CORO_OK;
+}
+
+/* reveal - r's handle is about to be given to somebody. */
+static coro_handle reveal(struct coroi_rec *r)
+{
+	uint64_t word = at_load_rlx(&r->wake);
+	/* otherwise an older generation stays there, which fits nobody */
+	if (r->flags & COROI_F_JOINABLE)
+		at_store_rlx(&coroi_cold(r)->join,
+			     coroi_join_word(coroi_gen(word), COROI_JOIN_NOBODY, 0));
+	/* its join word and home are seen by who finds it */
+	at_store_rel(&r->wake, word | COROI_ESCAPED);
+	return coroi_handle(r);
+}
+
+/* is_plain - a runnable in a queue can hold it. */
+static inline bool is_plain(coro_fn fn, size_t arg_bytes)
+{
+	return fn && (uintptr_t)fn <= COROI_ADDRESS && (arg_bytes == 0 || arg_bytes == 8);
+}
+
+static COROI_NOINLINE int spawn_slow(struct coroi_worker *w, coro_fn fn, const void *arg,
+				     size_t arg_bytes)
+{
+	coroi_door_leave(w);
+	return coro_spawn_attr(NULL, fn, arg, arg_bytes, NULL);
+}
+
+/* As coro_yield: what is nearly always so is taken for granted, and nothing is called. The argument
+ * is a word, or none. */
+int coro_spawn(coro_fn fn, const void *arg, size_t arg_bytes)
+{
+	struct coroi_worker *w = coroi_here();
+
+	if (coroi_unlikely(!w->current))
+		return CORO_EPERM;
+	if (coroi_unlikely(!coroi_door_try(w) || at_load_rlx(&w->sched->hungry)))
+		return spawn_slow(w, fn, arg, arg_bytes);
+	struct coroi_deque *d = &w->queue;
+	if (coroi_unlikely(w->mags.credit == 0 || !coroi_deque_has_room(d) ||
+			   !is_plain(fn, arg_bytes) || (arg_bytes && !arg)))
+		return spawn_slow(w, fn, arg, arg_bytes);
+	if (arg_bytes)
+		memcpy(coroi_deque_arg(d, d->head + d->count), arg, 8);
+	coroi_deque_put(d, coroi_runnable_new(fn, w->sched->class, arg_bytes != 0, false));
+	w->mags.credit--;
+	at_bump(&w->spawned);
+	coroi_door_leave(w);
+	return CORO_OK;
+}
+
+/* record_locked - a record for one that is spawned. */
+static struct coroi_rec *record_locked(struct coroi_worker *w, const struct coroi_fill *q,
+				       const void *arg)
+{
+	struct coroi_rec *r = coroi_mags_get(&w->mags);
+
+	if (coroi_unlikely(!r)) { /* retired meanwhile */
+		coroi_mags_earn(&w->mags);
+		return NULL;
+	}
+	coroi_fill(r, q, w->id);
+	coroi_fill_argument(r, arg, q->arg_bytes);
+	return r;
+}
+
+/* send - r, filled in by somebody who is not w, starts there. */
+static void send(struct coroi_worker *w, struct coroi_rec *r, coro_handle *out)
+{
+	at_store_rlx(&r->home, w->id);
+	if (out)
+		*out = reveal(r);
+	coroi_inbox_push(w, (uintptr_t)r | COROI_NODE_SPAWN);
+	coroi_notify_pushed(w);
+}
+
+int coro_spawn_attr(const coro_attr *attr, coro_fn fn, const void *arg, size_t arg_bytes,
+		    coro_handle *out)
+{
+	struct coroi_worker *w = coroi_self();
+	struct coroi_worker *home;
+	struct coroi_rec *r;
+	struct coroi_fill q;
+
+	if (!w || !w->current)
+		return CORO_EPERM;
+	int status = check(w->sched, attr, fn, arg, arg_bytes, out != NULL, &q, &home);
+	if (status)
+		return status;
+	coroi_door_enter(w);
+	if (!coroi_mags_spend(&w->mags)) {
+		coroi_door_leave(w);
+		return CORO_ENOMEM;
+	}
+	uint64_t word = 0;
+	if (!out && !home && is_plain(fn, arg_bytes)) {
+		if (arg_bytes)
+			memcpy(&word, arg, 8);
+		if (coroi_deque_push_new(&w->queue,
+					 coroi_runnable_new(fn, q.class, arg_bytes != 0, false),
+					 word))
+			goto done;
+	}
+	if (!(r = record_locked(w, &q, arg))) {
+		coroi_door_leave(w);
+		return CORO_ENOMEM;
+	}
+	if (coroi_unlikely(home && home != w)) {
+		coroi_door_leave(w);
+		send(home, r, out);
+		return CORO_OK;
+	}
+	if (out)
+		*out = reveal(r);
+	coroi_queue_fresh_locked(w, r);
+done:
+	at_bump(&w->spawned);
+	coroi_notify_queued(w);
+	coroi_door_leave(w);
+	return CORO_OK;
+}
+
+int coro_spawn_first(const coro_attr *attr, coro_fn fn, const void *arg, size_t arg_bytes,
+		     coro_handle *out)
+{
+	struct coroi_worker *w = coroi_self();
+	struct coroi_worker *home;
+	struct coroi_rec *me, *r;
+	struct coroi_fill q;
+
+	if (!w || !(me = w->current))
+		return CORO_EPERM;
+	int status = check(w->sched, attr, fn, arg, arg_bytes, out != NULL, &q, &home);
+	if (status)
+		return status;
+	if (home && home != w)
+		return CORO_EINVAL;
+	if ((status = coroi_nowait(w, "coro_spawn_first")))
+		return status;
+	coroi_door_enter(w);
+	if (!coroi_mags_spend(&w->mags) || !(r = record_locked(w, &q, arg))) {
+		coroi_door_leave(w);
+		return CORO_ENOMEM;
+	}
+	if (out)
+		*out = reveal(r);
+	at_bump(&w->spawned);
+	coroi_queue_locked(w, me);
+	coroi_notify_queued(w); /* the child may run for long */
+	return coroi_suspend_locked(w, me, coroi_runnable_fresh(r));
+}
+
+/* pack - one batch with one spawn in it, to be made n times. Closed: nobody else knows it yet. */
+static void pack(struct coroi_batch *p, const struct coroi_fill *q, const void *arg, uint32_t n)
+{
+	unsigned words = (q->arg_bytes + 7u) / 8;
+
+	p->repeat = n;
+	p->words[0] = coroi_runnable_new(q->fn, q->class, words, q->result_bytes != 0);
+	memset(p->words + 1, 0, 8 * words);
+	if (words)
+		memcpy(p->words + 1, arg, q->arg_bytes);
+	at_store_rlx(&p->state, (1 + words) | COROI_BATCH_CLOSED);
+}
+
+uint64_t coroi_spawn_many(struct coro_scheduler *s, const struct coroi_fill *q, const void *arg,
+			  uint64_t n, uint32_t first)
+{
+	struct coroi_batch *p[COROI_BATCHES_AT_ONCE];
+	uint64_t done = 0;
+
+	while (done < n) {
+		uint64_t most = COROI_BATCHES_AT_ONCE * COROI_REPEAT_MOST,
+			 left = n - done < most ? n - done : most;
+		uint32_t credit = coroi_slab_grant(&s->slab, (uint32_t)left);
+		uint32_t k = coroi_batch_open(&s->slab, p,
+					      (credit + COROI_REPEAT_MOST - 1) / COROI_REPEAT_MOST);
+		uint32_t sent = k * COROI_REPEAT_MOST < credit ? k * COROI_REPEAT_MOST : credit;
+		coroi_slab_refund(&s->slab, credit - sent);
+		for (uint32_t i = 0, rest = sent; i < k; i++) {
+			uint32_t some = rest / (k - i);
+			uint64_t node = (uintptr_t)p[i] | COROI_NODE_BATCH;
+			struct coroi_worker *w = &s->worker[first++ % coroi_general(s)];
+			pack(p[i], q, arg, some);
+			rest -= some;
+			coroi_inbox_push(w, node);
+			coroi_notify_pushed(w);
+		}
+		done += sent;
+		if (sent < left)
+			break;
+	}
+	return done;
+}
+
+int coro_scheduler_spawn(coro_scheduler *s, const coro_attr *attr, coro_fn fn, const void *arg,
+			 size_t arg_bytes, coro_handle *out)
+{
+	struct coroi_worker *home;
+	struct coroi_fill q;
+
+	if (!s)
+		return CORO_EINVAL;
+	int status = check(s, attr, fn, arg, arg_bytes, out != NULL, &q, &home);
+	if (status)
+		return status;
+	pthread_mutex_lock(&s->outside.lock);
+	struct coroi_rec *r = NULL;
+	status = s->outside.refusing ? CORO_ECLOSED : CORO_ENOMEM;
+	if (!s->outside.refusing && coroi_mags_spend(&s->outside.mags) &&
+	    !(r = coroi_mags_get(&s->outside.mags)))
+		coroi_mags_earn(&s->outside.mags);
+	if (r) {
+		coroi_fill(r, &q, 0);
+		coroi_fill_argument(r, arg, q.arg_bytes);
+		send(home ? home : outside_worker(s), r, out);
+		status = CORO_OK;
+	}
+	pthread_mutex_unlock(&s->outside.lock);
+	return status;
+}

@@ -1,0 +1,253 @@
+//go:build cgo && linux
+/*
+ * steal.c - see steal.h.
+ *
+ * Before it sleeps, a worker spins for a remote wake, and one of the workers for something to
+ * steal: a wake-up costs both sides more. But where work comes now and then, and others want the
+ * CPU, spinning is a loss. So a spin that found nothing halves the next one. A spin that found
+ * something restores it, and so does a wake-up that came soon after. (After Karlin, Li, Manasse,
+ * Owicki, "Empirical Studies of Competitive Spinning", SOSP 1991.)
+ *
+ * Stealing that does not pay backs off. A thief that has run what it stole in less time each than
+ * moving it cost (PAY_NS) holds off: for 50 us, doubling to 12 ms, and halving when a steal pays.
+ * So does a worker that was woken to look for work and has found none: perhaps it has taken the CPU
+ * of the worker that feeds the others.
+ */
+#include "kernel/steal.h"
+
+#include "kernel/run.h"
+#include "kernel/activity.h"
+
+#define SPIN_LEAST_NS  600
+#define SPIN_RELAX     6   /* about 150 ns between two looks */
+#define COALESCE_RELAX 48  /* about 1.2 us before a look into batches where spawns trickle in */
+#define COALESCE_NS    600 /* between the next looks */
+#define PAY_NS         150
+#define BACKOFF_NS     25000
+#define BACKOFF_MOST   9
+
+/* has_more - v's queue has something, and not just what the last thief left there. */
+static bool has_more(struct coroi_worker *v)
+{
+	uint32_t length = coroi_deque_length(&v->queue);
+	return length && !(length == at_load_rlx(&v->kept_length) &&
+			   coroi_turns(v) == at_load_rlx(&v->kept_at));
+}
+
+bool coroi_is_stuck(struct coroi_worker *w, struct coroi_worker *v)
+{
+	if (coroi_is_dedicated(v))
+		return coroi_turns(v) == w->seen[v->id] && at_load_rlx(&v->inbox);
+	return (coroi_turns(v) == w->seen[v->id] &&
+		(has_more(v) || at_load_rlx(&v->next) || at_load_rlx(&v->inbox) ||
+		 at_load_rlx(&v->undelivered))) ||
+	       (at_load_rlx(&v->due) != COROI_NEVER &&
+		coroi_timers_are_due(v, coroi_now_ns() - COROI_LATE_NS));
+}
+
+bool coroi_has_surplus(struct coroi_worker *v)
+{
+	return coroi_deque_length(&v->queue) > 1 && !coroi_is_dedicated(v);
+}
+
+void coroi_note_turns(struct coroi_worker *w)
+{
+	for (unsigned i = 0; i < w->sched->workers; i++)
+		w->seen[i] = coroi_turns(&w->sched->worker[i]);
+}
+
+static uint32_t give_half(struct coroi_worker *w, struct coroi_worker *v)
+{
+	return coroi_deque_give(v, w->id, w->steal_buf, (coroi_deque_length(&v->queue) + 1) / 2);
+}
+
+/* take - w has locked v's door. Fire v's deadlines, and take half of v's queue. If there is nothing
+ * to take, deliver v's remote wakes and spawns and queue its `next`, and take half of that. */
+static uint32_t take(struct coroi_worker *w, struct coroi_worker *v)
+{
+	if (at_load_rlx(&v->due) != COROI_NEVER)
+		coroi_timers_fire_locked(v, coroi_now_ns());
+	uint32_t n = give_half(w, v);
+	if (!n) {
+		struct coroi_rec *next = v->next;
+		coroi_drain_locked(v);
+		at_store_rlx(&v->next, NULL);
+		if (next)
+			coroi_queue_locked(v, next);
+		if (v->undelivered)
+			coroi_deliver_locked(v);
+		n = give_half(w, v);
+	}
+	if (!n) {
+		coroi_detach_batches_locked(v); /* so that v does not look stuck */
+		at_store_rlx(&v->kept_length, coroi_deque_length(&v->queue));
+		at_store_rlx(&v->kept_at, coroi_turns(v));
+	}
+	return n;
+}
+
+/* hold_off - a steal did not pay, or there was none: steal no more for a while, twice as long as
+ * last time. */
+static void hold_off(struct coroi_worker *w, uint64_t now)
+{
+	w->backoff += w->backoff < BACKOFF_MOST;
+	at_store_rlx(&w->hold_off, now + ((uint64_t)BACKOFF_NS << w->backoff));
+}
+
+/* leaves_asleep - the caller has locked v's door, and leaves something there that v does not know
+ * of, since v has passed P2. */
+static bool leaves_asleep(struct coroi_worker *v)
+{
+	return coroi_sleeps(v->sched, v->id) &&
+	       (coroi_deque_length(&v->queue) || !coroi_detach_batches_locked(v));
+}
+
+static bool steal(struct coroi_worker *w, struct coroi_worker *v)
+{
+	bool left;
+	uint32_t n = 0;
+
+	switch (coroi_door_knock(v, w->id)) {
+	case COROI_REFUSED:
+		return false;
+	case COROI_SERVED:
+		n = at_load_rlx(&w->steal_buf_count);
+		if (n)
+			at_bump(&w->served);
+		break;
+	case COROI_LOCKED:
+		n = take(w, v);
+		left = leaves_asleep(v);
+		coroi_door_unlock(v);
+		if (left)
+			coroi_claim(w->sched, v->id); /* P6 */
+		if (n)
+			at_bump(&w->forced);
+		break;
+	}
+	if (!n) {
+		if (coroi_deque_length(&v->queue) && !coroi_is_dedicated(v)) /* only pinned ones */
+			hold_off(w, coroi_now_ns());
+		return false;
+	}
+	at_bump(&w->steals);
+	at_bump_by(&w->stolen, n);
+	coroi_door_enter(w);
+	/* The back was given first: keep the order. w's queue is empty, so there is room. */
+	while (n--) {
+		if (coroi_runnable_has_record(w->steal_buf[n].runnable))
+			coroi_deque_push(&w->queue, w->steal_buf[n].runnable);
+		else
+			coroi_queue_new_locked(w, w->steal_buf[n].runnable, &w->steal_buf[n].arg);
+	}
+	coroi_notify_queued(w);
+	coroi_door_leave(w);
+	w->steal_began = coroi_now_ns();
+	w->steal_turn = coroi_turns(w);
+	return true;
+}
+
+/* steal_round - one round over the other workers, from a random one on (xorshift64*, Vigna 2016):
+ * steal from those that have a surplus, if stealing pays, or (last) from those that are stuck. */
+static bool steal_round(struct coroi_worker *w, bool pays, bool last)
+{
+	uint32_t n = w->sched->workers;
+
+	w->random ^= w->random >> 12;
+	w->random ^= w->random << 25;
+	w->random ^= w->random >> 27;
+	uint32_t k = (uint32_t)((w->random * UINT64_C(0x2545f4914f6cdd1d)) >> 32) % n;
+	for (uint32_t i = 0; i < n; i++) {
+		struct coroi_worker *v = &w->sched->worker[(k + i) % n];
+		if (v == w)
+			continue;
+		if (((pays && coroi_has_surplus(v)) || (last && coroi_is_stuck(w, v))) &&
+		    steal(w, v))
+			return true;
+	}
+	return false;
+}
+
+/* judge_last_steal - did the last loot take longer to run than to move? */
+static void judge_last_steal(struct coroi_worker *w, uint64_t now)
+{
+	if (!w->steal_began)
+		return;
+	uint32_t ran = coroi_turns(w) - w->steal_turn;
+	/* Or w was preempted meanwhile: so the back-off shrinks by one step, and is not
+	 * forgotten. */
+	if (now - w->steal_began >= PAY_NS * ran) {
+		w->backoff -= w->backoff > 0;
+		at_store_rlx(&w->hold_off, 0);
+	} else {
+		hold_off(w, now);
+	}
+	w->steal_began = 0;
+}
+
+/* start_searching - one searcher with up to four workers, else as many as half of those awake.
+ * False: there are enough. The compare-and-swap makes the bound exact. */
+static bool start_searching(struct coro_scheduler *s)
+{
+	uint64_t activity = at_load_rlx(&s->activity);
+	do {
+		uint32_t most = COROI_AWAKE_OF(activity) / 2;
+		if (s->workers <= 4 || most < 1)
+			most = 1;
+		if (COROI_SEARCHING_OF(activity) >= most)
+			return false;
+	} while (!at_cas(&s->activity, &activity, activity + COROI_SEARCHING));
+	return true;
+}
+
+static void spin_briefly(void)
+{
+	for (int i = 0; i < SPIN_RELAX; i++)
+		at_relax();
+}
+
+/* coalesce - spawns stream in from outside: let some come together, rather than fight over a line
+ * for each. */
+static bool coalesce(struct coroi_worker *w)
+{
+	for (int i = 0; i < COALESCE_RELAX && !at_load_rlx(&w->inbox); i++)
+		at_relax();
+	return coroi_has_spawns(w);
+}
+
+bool coroi_search(struct coroi_worker *w)
+{
+	struct coro_scheduler *s = w->sched;
+
+	if (at_load_rlx(&w->undelivered) && coalesce(w))
+		return true;
+	uint64_t began = coroi_now_ns(), now = began, looked = began;
+	bool found = false, thief = !coroi_is_dedicated(w) && start_searching(s);
+
+	judge_last_steal(w, now);
+	coroi_note_turns(w);
+	while (!(found = at_load_rlx(&w->inbox) != 0) && now - began < w->spin_ns &&
+	       at_load_rlx(&s->mode) == COROI_RUNNING) {
+		if (thief && !coroi_holds_off(w, now) && (found = steal_round(w, true, false)))
+			break;
+		spin_briefly();
+		now = coroi_now_ns();
+		if (at_load_rlx(&w->undelivered) && now - looked >= COALESCE_NS) {
+			if ((found = coroi_has_spawns(w)))
+				break;
+			looked = now;
+		}
+	}
+	if (thief) {
+		if (!found)
+			found = steal_round(w, !coroi_holds_off(w, now), true);
+		if (!found && at_load_rlx(&w->called))
+			hold_off(w, now);
+		at_add(&s->activity, -COROI_SEARCHING);
+	}
+	if (found)
+		w->spin_ns = COROI_SPIN_NS;
+	else if (w->spin_ns > SPIN_LEAST_NS)
+		w->spin_ns /= 2;
+	return found;
+}

@@ -1,0 +1,576 @@
+//go:build cgo && linux
+/*
+ * wait.c - yielding, parking, waking, cancelling.
+ *
+ * The problem: a waker anywhere must reach a coroutine that may be running, queued, waiting, just
+ * stolen, or ended and its record in use for another, at no cost to those who are never woken from
+ * afar.
+ *
+ * At home (waker's worker = coroutine's home) everything happens inside the door with plain loads
+ * and stores.
+ * From elsewhere, through the wake word  generation:32 | ESCAPED | EVENT | CANCEL | count:29
+ *
+ *   W1  waker: CAS the word, generation and ESCAPED as expected, count + 1 (or EVENT or CANCEL
+ *       set). Wrong generation, or not ESCAPED (nobody was ever given its handle): stale.
+ *   W2  if count, EVENT and CANCEL were 0 before, this waker alone puts the record into its home's
+ *       inbox as a remote wake. So a record is a node of at most one inbox, once, and stays one
+ *       until W3 clears the word.
+ *   W3  the worker that takes the remote wake, in its door: not at home here: on to where it is
+ *       now. Else fetch-and clears EVENT, CANCEL and count, and they are delivered: home is stable
+ *       inside the home's door.
+ *   W4  end (join.c): not ESCAPED: nothing; nobody has a handle, and the next user may have its
+ *       generation. ESCAPED: CAS to generation + 1 without ESCAPED. If the word held a remote wake,
+ *       the record is still a node: it is left alone, and
+ *   W5  whoever takes a remote wake whose word is not ESCAPED clears it and frees the record.
+ *
+ * Permits (coro_park) are counted. Waits inside coro (joining) use EVENT, one for each registered
+ * wait: a waiter goes on only when it has had its event, or has taken its registration back; so no
+ * event is ever left over for a later wait.
+ *
+ * Cancelling one coroutine (coro_cancel) goes the same ways; there is no record of who asked for
+ * it.
+ *   C1  at home, in the door, or by W1 to W3 with CANCEL: `canceled` is set in the record, for
+ *       good. If it waits, it is made runnable with CORO_ECANCELED, in the form that the short
+ *       paths leave alone (runnable.h); what W3 delivers besides comes first: a permit or an event
+ *       that was there before ends the wait as ever.
+ *   C2  a wait, in the door, before it suspends: nothing of what it waits for is there, and
+ *       `canceled` is: CORO_ECANCELED. Both are inside the home's door, so a cancel is seen by C2,
+ *       or finds the coroutine waiting at C1. Those that are never cancelled pay for a look at a
+ *       byte that lies in the line they write. A permit that is on its way (count) is there: both
+ *       leave it to W3 to wake who parks.
+ *   C3  a join that is cancelled takes its registration back (J1 of join.c). If the end was first,
+ *       an event is committed: it waits for that, and is not cancelled.
+ *   C4  who starts a fresh one: `canceled`, or CANCEL in the word: it ends unstarted. The word, so
+ *       that nothing starts that was cancelled before, although the remote wake is not delivered
+ *       yet.
+ *   The generation of the wake word keeps a cancel from the record's next user (W1, W4), which is
+ *   filled in with `canceled` cleared.
+ */
+#include "kernel/wait.h"
+
+#include "kernel/nowait.h"
+
+/* is_over - it has ended; FREE: its joiner is about to raise its generation. */
+static inline bool is_over(uint8_t state)
+{
+	return state == COROI_ENDED || state == COROI_FREE;
+}
+
+/* a remote wake - W1 and W2. bit: COROI_EVENT, COROI_CANCEL, or 0 for a permit. */
+static int remote_wake(struct coroi_rec *r, uint32_t gen, uint64_t bit)
+{
+	/* acquire: before the word; see is_home_locked */
+	bool over = is_over(at_load_acq(&r->state));
+	uint64_t word = at_load_rlx(&r->wake), next;
+	do {
+		if (coroi_gen(word) != gen || !(word & COROI_ESCAPED) || over)
+			return CORO_ESTALE;
+		/* A hint, whose being stale lets one more through for each waker: there is room for
+		 * far more. Go keeps the permits of Go bodies, and this is 0, or the most. */
+		if (!bit &&
+		    (word & COROI_COUNT_MASK) + at_load_rlx(&r->permits) >= COROI_PERMITS_MAX)
+			return CORO_EOVERFLOW;
+		next = bit ? word | bit : word + 1;
+	} while (!at_cas(&r->wake, &word, next));
+	if ((word & COROI_WAKE_MASK) == 0) {
+		struct coro_scheduler *s = coroi_owner(r);
+		/* A racy home: wherever it is pushed, W3 sends it on. */
+		struct coroi_worker *home = &s->worker[at_load_rlx(&r->home)];
+		uint64_t node = (uintptr_t)r | COROI_NODE_WAKE;
+		coroi_inbox_push(home, node);
+		coroi_notify_pushed(home);
+	}
+	return CORO_OK;
+}
+
+/*
+ * Between the CAS and the push, a remote wake holds nothing of the scheduler. A waker on one of its
+ * workers needs nothing: they are joined before it is destroyed. Any other is counted meanwhile,
+ * and destroy waits until those who were counted when it began are gone: who comes later finds that
+ * the coroutine has ended. Whoever comes while it waits counts itself elsewhere, in the other of
+ * two, or wakers that never stop could keep it waiting for ever; and as some may still be in that
+ * one from before, it waits for both, one after the other. Several counts, so that wakers on
+ * several cores seldom share one.
+ */
+#define WAKERS 16
+static struct {
+	/* atomic, sequentially consistent with the wake word */
+	uint32_t count[2] __attribute__((aligned(COROI_APART)));
+} wakers[WAKERS];
+/* which of the two those who come now use: a hint, who is late uses the other */
+static uint32_t wakers_turn;
+static pthread_mutex_t wakers_lock = PTHREAD_MUTEX_INITIALIZER; /* of those who wait */
+
+static int remote_wake_from_outside(struct coroi_rec *r, uint32_t gen, uint64_t bit)
+{
+	/* by the place of the stack */
+	uint32_t *count = &wakers[(uintptr_t)&gen >> 14 & (WAKERS - 1)]
+				   .count[at_load_rlx(&wakers_turn)];
+
+	at_add(count, 1);
+	int status = remote_wake(r, gen, bit);
+	at_add(count, -1);
+	return status;
+}
+
+void coroi_await_wakers(void)
+{
+	pthread_mutex_lock(&wakers_lock);
+	for (int k = 0; k < 2; k++) {
+		uint32_t turn = at_load_rlx(&wakers_turn);
+		at_xchg(&wakers_turn, !turn);
+		for (int i = 0; i < WAKERS; i++)
+			for (uint32_t n; (n = at_load_seq(&wakers[i].count[turn]));)
+				/* preempted: let it finish */
+				coroi_futex_wait(&wakers[i].count[turn], n, 20000);
+	}
+	pthread_mutex_unlock(&wakers_lock);
+}
+
+/* permit_comes - one is on its way: whoever parks will have it. Relaxed: a wake-up that had
+ * returned before the cancel began is seen, since the door has been entered since then. */
+static inline bool permit_comes(const struct coroi_rec *r)
+{
+	return at_load_rlx(&r->wake) & COROI_COUNT_MASK;
+}
+
+void coroi_end_wait_locked(struct coroi_worker *w, struct coroi_rec *r, int8_t code)
+{
+	/* relaxed: a close looks at free ones too, which are not in any door */
+	uint8_t state = at_load_rlx(&r->state);
+
+	if ((state == COROI_PARKED && !permit_comes(r)) || state == COROI_WAITING)
+		coroi_resume_locked(w, r, code);
+}
+
+/* cancel - C1. r has not ended. */
+static void cancel_locked(struct coroi_worker *w, struct coroi_rec *r)
+{
+	r->canceled = 1;
+	coroi_end_wait_locked(w, r, CORO_ECANCELED);
+	if (coroi_unlikely(r->flags & COROI_F_TOLD))
+		coroi_services_canceled(w->sched, r);
+}
+
+void coroi_remote_wake_locked(struct coroi_worker *w, struct coroi_rec *r)
+{
+	/* acquire: pairs with coroi_deque_give; what its last home wrote is seen */
+	uint16_t home = at_load_acq(&r->home);
+
+	if ((at_load_acq(&r->wake) & COROI_ESCAPED) &&
+	    home != w->id) { /* W3: moved, or about to be */
+		struct coroi_worker *to = &w->sched->worker[home];
+		uint64_t node = (uintptr_t)r | COROI_NODE_WAKE;
+		coroi_inbox_push(to, node);
+		coroi_notify_pushed(to);
+		return;
+	}
+	/* Read before the word is cleared: until then it is a node and stays what it is. After
+	 * that, the joiner of an ended one may free it, in no door, and it may be another's at
+	 * once. */
+	bool over = is_over(at_load_rlx(&r->state));
+	uint64_t word = at_and(&r->wake, ~COROI_WAKE_MASK);
+	at_bump(&w->remote_wakes);
+	if (!(word & COROI_ESCAPED)) { /* W5 */
+		coroi_put_locked(w, r);
+		return;
+	}
+	if (over)
+		return;
+	uint32_t n = (uint32_t)(word & COROI_COUNT_MASK);
+	if (word & COROI_EVENT) {
+		if (r->state == COROI_WAITING || r->state == COROI_COMMITTED)
+			coroi_requeue_locked(w, r);
+		else
+			r->event = 1;
+	}
+	if (n && r->state == COROI_PARKED) {
+		coroi_requeue_locked(w, r);
+		n--;
+	}
+	/* both below or near their limit, 2^28: see a remote wake */
+	at_store_rlx(&r->permits, r->permits + n);
+	if (word & COROI_CANCEL)
+		cancel_locked(w, r);
+}
+
+/* ------------------------------------------------------------------------------------- events */
+
+void coroi_event_send_remote(struct coro_scheduler *s, struct coroi_rec *r)
+{
+	uint32_t gen = coroi_gen(at_load_rlx(&r->wake));
+
+	if (coroi_owner(r) == s)
+		remote_wake(r, gen, COROI_EVENT);
+	else
+		remote_wake_from_outside(r, gen, COROI_EVENT);
+}
+
+/* coroi_event_send: r cannot end meanwhile, nor wait for anything else. */
+void coroi_event_send(struct coroi_rec *r)
+{
+	struct coroi_worker *w = coroi_self();
+	struct coro_scheduler *s = coroi_owner(r);
+
+	if (coroi_likely(w && w->sched == s)) {
+		coroi_door_enter(w);
+		if (coroi_likely(at_load_acq(&r->home) == w->id)) { /* firm, inside this door */
+			coroi_event_locked(w, r);
+			coroi_door_leave(w);
+			return;
+		}
+		coroi_door_leave(w);
+	}
+	coroi_event_send_remote(w ? w->sched : NULL, r);
+}
+
+void coroi_event_send_to(struct coroi_rec *r, uint32_t gen)
+{
+	struct coroi_worker *w = coroi_self();
+
+	if (w && w->sched == coroi_owner(r))
+		remote_wake(r, gen, COROI_EVENT);
+	else
+		remote_wake_from_outside(r, gen, COROI_EVENT);
+}
+
+int coroi_wait(struct coroi_rec *me, enum coro_wait_kind what, uint64_t deadline,
+	       bool (*withdraw)(void *), void *arg)
+{
+	bool committed = !withdraw;
+
+	for (;;) {
+		struct coroi_worker *w = coroi_self();
+		int code = CORO_OK;
+		coroi_door_enter(w);
+		if (me->event) {
+			me->event = 0;
+			coroi_door_leave(w);
+			return CORO_OK;
+		}
+		if (!committed && (w->cancel | me->canceled)) { /* C2 */
+			code = CORO_ECANCELED;
+			coroi_door_leave(w);
+		} else {
+			COROI_PROBE(WAIT, me);
+			at_store_rlx(&me->state, committed ? COROI_COMMITTED : COROI_WAITING);
+			me->waits = (uint8_t)what;
+			if (committed || deadline == CORO_FOREVER ||
+			    coroi_timer_arm_locked(w, me, deadline)) {
+				code = coroi_suspend_locked(w, me, coroi_pick_locked(w));
+			} else {
+				at_store_rlx(&me->state, COROI_ACTIVE);
+				coroi_door_leave(w);
+				code = CORO_ETIMEDOUT;
+			}
+		}
+		if (code == CORO_OK)
+			return CORO_OK;
+		if (withdraw(arg)) /* C3 */
+			return code;
+		committed = true;
+	}
+}
+
+/* ------------------------------------------------------------------------------- public calls */
+
+static COROI_NOINLINE int yield_slow(struct coroi_worker *w, struct coroi_rec *me)
+{
+	coroi_door_leave(w);
+	int status = coroi_nowait(w, "coro_yield");
+	if (coroi_unlikely(status))
+		return status;
+	coroi_door_enter(w);
+	coroi_queue_locked(w, me);
+	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
+}
+
+/* The general path with what is nearly always so taken for granted: the door is free, nothing in
+ * the slot or the inbox, the next in the queue has run before. No call, so no register is saved but
+ * by the switch. A full ring is no obstacle: me takes the place of next. */
+int coro_yield(void)
+{
+	struct coroi_worker *w = coroi_here();
+	struct coroi_rec *me;
+
+	if (coroi_unlikely(!(me = w->current)))
+		return CORO_EPERM;
+	if (coroi_unlikely(!coroi_door_try(w) || w->next || coroi_inbox_due(w)))
+		return yield_slow(w, me);
+	struct coroi_deque *d = &w->queue;
+	uint32_t head = d->head, count = d->count, mask = d->mask;
+	uint64_t runnable = d->ring[head & mask];
+	if (coroi_unlikely(coroi_deque_is_unusual(d) || coroi_runnable_is_new(runnable)))
+		return yield_slow(w, me);
+	struct coroi_rec *next = coroi_runnable_resumed(runnable);
+	coroi_deque_look_ahead(d);
+	d->ring[(head + count) & mask] = coroi_runnable_started(me);
+	at_store_rlx(&d->head, head + 1);
+	return coroi_hand_over_locked(w, me, next);
+}
+
+/* take_permit_locked - me has one, or is cancelled, or must not wait. False: it has to, unless its
+ * deadline has come (waits: it has one that is not 0). Leaves the door, if not. */
+static inline bool take_permit_locked(struct coroi_worker *w, struct coroi_rec *me,
+				      const char *call, bool waits, int *status)
+{
+	uint8_t canceled = me->canceled;
+
+	if (me->permits) {
+		/* atomic for a remote wake, which looks from elsewhere */
+		at_store_rlx(&me->permits, me->permits - 1);
+		*status = CORO_OK;
+	} else if (coroi_likely(!(w->refuses | canceled))) {
+		return false;
+	} else if (w->nowait && waits) {
+		coroi_door_leave(w);
+		*status = coroi_nowait_refuse(w, call);
+		return true;
+	} else if ((w->cancel | canceled) && !permit_comes(me)) { /* C2 */
+		*status = CORO_ECANCELED;
+	} else {
+		return false;
+	}
+	coroi_door_leave(w);
+	return true;
+}
+
+/* park_slow - the door is as coroi_door_try left it. */
+static COROI_NOINLINE int park_slow(struct coroi_worker *w, struct coroi_rec *me)
+{
+	int status;
+
+	coroi_door_leave(w);
+	coroi_door_enter(w);
+	if (take_permit_locked(w, me, "coro_park", true, &status))
+		return status;
+	COROI_PROBE(WAIT, me);
+	at_store_rlx(&me->state, COROI_PARKED);
+	me->waits = CORO_WAIT_PARK;
+	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
+}
+
+/* The usual path makes no call, like that of coro_yield: the door is free, and there is a permit,
+ * or somebody to go on with. */
+int coro_park(void)
+{
+	struct coroi_worker *w = coroi_here();
+	struct coroi_rec *me;
+
+	if (coroi_unlikely(!(me = w->current)))
+		return CORO_EPERM;
+	if (coroi_unlikely(!coroi_door_try(w)))
+		return park_slow(w, me);
+	if (me->permits) {
+		at_store_rlx(&me->permits, me->permits - 1);
+		coroi_door_leave(w);
+		return CORO_OK;
+	}
+	/* C2 is for the other path */
+	struct coroi_rec *next = coroi_likely(!me->canceled) ? coroi_next_locked(w) : NULL;
+	if (coroi_unlikely(!next))
+		return park_slow(w, me);
+	COROI_PROBE(WAIT, me);
+	at_store_rlx(&me->state, COROI_PARKED);
+	me->waits = CORO_WAIT_PARK;
+	return coroi_hand_over_locked(w, me, next);
+}
+
+/* park_until_slow - the door is as coroi_door_try left it. */
+static COROI_NOINLINE int park_until_slow(struct coroi_worker *w, struct coroi_rec *me,
+					  uint64_t deadline)
+{
+	int status;
+
+	coroi_door_leave(w);
+	coroi_door_enter(w);
+	if (take_permit_locked(w, me, "coro_park_until", deadline != 0, &status))
+		return status;
+	if (!coroi_timer_arm_locked(w, me, deadline)) {
+		coroi_door_leave(w);
+		return CORO_ETIMEDOUT;
+	}
+	COROI_PROBE(WAIT, me);
+	at_store_rlx(&me->state, COROI_PARKED);
+	me->waits = CORO_WAIT_PARK;
+	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
+}
+
+/* As coro_park: the usual path makes no call. */
+int coro_park_until(uint64_t deadline)
+{
+	struct coroi_worker *w = coroi_here();
+	struct coroi_rec *me;
+
+	if (coroi_unlikely(!(me = w->current)))
+		return CORO_EPERM;
+	if (deadline == CORO_FOREVER)
+		return coro_park();
+	if (coroi_unlikely(!coroi_door_try(w)))
+		return park_until_slow(w, me, deadline);
+	if (me->permits) {
+		at_store_rlx(&me->permits, me->permits - 1);
+		coroi_door_leave(w);
+		return CORO_OK;
+	}
+	if (coroi_unlikely(me->canceled || !coroi_timer_armed_locked(w, me, deadline)))
+		return park_until_slow(w, me, deadline);
+	COROI_PROBE(WAIT, me);
+	at_store_rlx(&me->state, COROI_PARKED);
+	me->waits = CORO_WAIT_PARK;
+	struct coroi_rec *next = coroi_next_locked(w);
+	if (coroi_unlikely(!next))
+		return coroi_suspend_picked_locked(w, me);
+	return coroi_hand_over_locked(w, me, next);
+}
+
+/*
+ * is_home - the coroutine of generation gen is at home here and has not ended: then it stays so
+ * inside this door.
+ *
+ * An ended one may be freed by its joiner, in no door, and its record be another's before we have
+ * looked twice. So the generation is read last (the loads are acquires, to stay in order): if it is
+ * the one asked for, home and state were that one's too.
+ */
+static inline bool is_home_locked(struct coroi_worker *w, struct coroi_rec *r, uint32_t gen,
+				  uint8_t *state)
+{
+	bool here = at_load_acq(&r->home) == w->id;
+	*state = at_load_acq(&r->state);
+	uint64_t word = at_load_rlx(&r->wake);
+	return here && coroi_gen(word) == gen && (word & COROI_ESCAPED) && !is_over(*state);
+}
+
+/* wake_home - give r, at home here and not ended, a permit. */
+static inline int wake_home_locked(struct coroi_worker *w, struct coroi_rec *r, uint8_t state)
+{
+	if (coroi_likely(state == COROI_PARKED)) {
+		coroi_ready_locked(w, r);
+		return CORO_OK;
+	}
+	if (coroi_unlikely(r->permits >= COROI_PERMITS_MAX))
+		return CORO_EOVERFLOW;
+	at_store_rlx(&r->permits, r->permits + 1);
+	return CORO_OK;
+}
+
+/* wake_from_outside - on no worker of its scheduler. */
+static COROI_NOINLINE int wake_from_outside(coro_handle h)
+{
+	struct coroi_rec *r = coroi_at((uint32_t)h);
+	return r ? remote_wake_from_outside(r, (uint32_t)(h >> 32), 0) : CORO_ESTALE;
+}
+
+/* wake_slow - on a worker of its scheduler; the door is as coroi_door_try left it. */
+static COROI_NOINLINE int wake_slow(struct coroi_worker *w, struct coroi_rec *r, uint32_t gen)
+{
+	uint8_t state;
+
+	coroi_door_leave(w);
+	coroi_door_enter(w);
+	if (coroi_likely(is_home_locked(w, r, gen, &state))) {
+		int status = wake_home_locked(w, r, state);
+		coroi_door_leave(w);
+		return status;
+	}
+	coroi_door_leave(w);
+	return remote_wake(r, gen, 0);
+}
+
+/* The usual path makes no call: the door is free, and r is at home here and runs, is queued or has
+ * parked. */
+int coro_wake(coro_handle h)
+{
+	struct coroi_worker *w = coroi_here();
+	struct coroi_chunk *c = coroi_chunk_at((uint32_t)h);
+
+	if (coroi_unlikely(!c || at_load_rlx(&c->owner) != w->sched))
+		return wake_from_outside(h);
+	struct coroi_rec *r = (struct coroi_rec *)c + coroi_record_number((uint32_t)h);
+	if (coroi_unlikely(!coroi_door_try(w)))
+		return wake_slow(w, r, (uint32_t)(h >> 32));
+	uint16_t home = at_load_acq(&r->home);
+	uint8_t state = at_load_acq(&r->state);
+	/* last, as in is_home_locked. ESCAPED is where the index has a zero */
+	uint64_t word = at_load_rlx(&r->wake);
+	if (coroi_unlikely(home != w->id || (word ^ h) >> 31 != 1))
+		return wake_slow(w, r, (uint32_t)(h >> 32));
+	if (coroi_likely(state == COROI_PARKED && coroi_made_ready_locked(w, r)))
+		return coroi_leave_fed(w);
+	if (coroi_unlikely(state != COROI_ACTIVE || r->permits >= COROI_PERMITS_MAX))
+		return wake_slow(w, r, (uint32_t)(h >> 32));
+	at_store_rlx(&r->permits, r->permits + 1);
+	coroi_door_leave(w);
+	return CORO_OK;
+}
+
+int coro_switch_to(coro_handle h)
+{
+	struct coroi_worker *w = coroi_self();
+	struct coroi_rec *me;
+
+	if (!w || !(me = w->current))
+		return CORO_EPERM;
+	int status = coroi_nowait(w, "coro_switch_to");
+	if (coroi_unlikely(status))
+		return status;
+	struct coroi_rec *r = coroi_at((uint32_t)h);
+	coroi_door_enter(w);
+	uint8_t state;
+	if (r && coroi_owner(r) == w->sched && is_home_locked(w, r, (uint32_t)(h >> 32), &state) &&
+	    state == COROI_PARKED) {
+		coroi_unwait_locked(w, r);
+		coroi_queue_locked(w, me);
+		coroi_notify_queued(w); /* r may run for long */
+		return coroi_suspend_locked(w, me, coroi_runnable_started(r));
+	}
+	coroi_door_leave(w);
+	status = coro_wake(h);
+	return status ? status : coro_yield();
+}
+
+coro_handle coro_self(void)
+{
+	struct coroi_worker *w = coroi_self();
+
+	if (!w || !w->current)
+		return 0;
+	coroi_escape(w->current);
+	return coroi_handle(w->current);
+}
+
+/* ---------------------------------------------------------------------------------- cancelling */
+
+int coro_cancel(coro_handle h)
+{
+	struct coroi_worker *w = coroi_self();
+	struct coroi_rec *r = coroi_at((uint32_t)h);
+	uint32_t gen = (uint32_t)(h >> 32);
+
+	if (!r)
+		return CORO_ESTALE;
+	if (!w || coroi_owner(r) != w->sched)
+		return remote_wake_from_outside(r, gen, COROI_CANCEL);
+	uint8_t state;
+	coroi_door_enter(w);
+	bool here = is_home_locked(w, r, gen, &state);
+	if (here) {
+		cancel_locked(w, r);
+		coroi_notify_queued(w);
+	}
+	coroi_door_leave(w);
+	return here ? CORO_OK : remote_wake(r, gen, COROI_CANCEL);
+}
+
+int coro_canceled(void)
+{
+	struct coroi_worker *w = coroi_self();
+	struct coroi_rec *me;
+
+	if (!w || !(me = w->current))
+		return 0;
+	coroi_door_enter(w); /* W3 takes CANCEL out of the word before it sets `canceled` */
+	int canceled = w->cancel || coroi_is_canceled_locked(me);
+	coroi_door_leave(w);
+	return canceled;
+}

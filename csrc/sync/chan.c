@@ -1,0 +1,386 @@
+//go:build cgo && linux
+/* chan.c - channels: sending, receiving, closing. See chan.h; select.c waits at several. */
+#include "sync/chan.h"
+
+#include "base/sys.h"
+
+int coro_chan_new(coro_chan **out, size_t element_bytes, size_t capacity, uint32_t flags)
+{
+	struct coroi_object object;
+
+	if (!out || element_bytes > CORO_ELEMENT_MAX)
+		return CORO_EINVAL;
+	int status = coroi_object_bind(&object, flags);
+	if (status)
+		return status;
+	if (element_bytes && capacity > (SIZE_MAX / 4 - sizeof(coro_chan)) / element_bytes)
+		return CORO_ENOMEM;
+	if (capacity > CORO_CAPACITY_MAX)
+		return CORO_EINVAL;
+	struct coro_chan *c = coroi_alloc(sizeof *c + element_bytes * capacity, COROI_LINE);
+	if (!c)
+		return CORO_ENOMEM;
+	c->object = object;
+	c->worker = object.worker;
+	c->bytes = element_bytes;
+	c->capacity = (uint32_t)capacity;
+	c->object.twice = coroi_chan_has_ends(c);
+	*out = c;
+	return CORO_OK;
+}
+
+int coro_chan_free(coro_chan *c)
+{
+	if (!c)
+		return CORO_OK;
+	int status = coroi_object_enter_end(&c->object);
+	if (status)
+		return status;
+	status = c->kept ? CORO_EPERM
+		 : c->senders.first || c->receivers.first || c->selects || c->in.back || c->out.back
+			 ? CORO_EBUSY
+			 : CORO_OK;
+	if (!status)
+		coroi_object_kill(&c->object);
+	coroi_object_leave(&c->object);
+	if (!status)
+		coroi_release(c);
+	return status;
+}
+
+void coroi_chan_keep(coro_chan *c, bool keep)
+{
+	coroi_object_enter(&c->object);
+	c->kept = keep;
+	coroi_object_leave(&c->object);
+}
+
+static bool has_value(void *c)
+{
+	return coroi_chan_length(c) > 0;
+}
+
+/* has_room - for several: so that not each of them is waited for. */
+static bool has_room(void *c)
+{
+	return coroi_chan_length(c) <= ((struct coro_chan *)c)->capacity / 2;
+}
+
+/* spins - whoever is at the other end of c is on another core, and nobody else here: it is worth
+ * while to look again for a moment. */
+static inline bool spins(uint64_t deadline)
+{
+	struct coroi_worker *w = coroi_self();
+	return deadline && coroi_current(w) && coroi_nothing_else(w);
+}
+
+#define COALESCE_PAUSES 24 /* 0.6 us, or 1.3 where a pause is long */
+
+/* look_pauses - between two looks of one who spins. For room, about as long as an eighth of it
+ * takes to come. */
+static uint32_t look_pauses(const struct coro_chan *c, bool send)
+{
+	return !send || c->capacity < 16 ? 1 : c->capacity < 64 ? c->capacity / 8 : 8;
+}
+
+/* coalesce - let more come together, as far as there is room for more. */
+static void coalesce(const struct coro_chan *c)
+{
+	for (uint32_t i = 0; i < COALESCE_PAUSES && i < c->capacity / 2; i++)
+		at_relax();
+}
+
+/*
+ * spin_for_value - with the lock of that end, which is left meanwhile. Who receives each value as
+ * soon as it comes takes a line from who sends for it: where several come one after the other, some
+ * are let come together. Whether they do is found out by waiting, after each time in vain half as
+ * often.
+ */
+static void spin_for_value(struct coro_chan *c, bool send)
+{
+	bool coalescing = !send && !c->coalescing.skips;
+
+	coroi_spin_unlock(coroi_chan_end_lock(c, send));
+	bool happened = coroi_idle_spin(coroi_self(), send ? has_room : has_value, c,
+					look_pauses(c, send));
+	if (happened && coalescing)
+		coalesce(c);
+	coroi_spin_lock(coroi_chan_end_lock(c, send));
+	if (happened && !send && !coroi_skip(&c->coalescing))
+		coroi_tried(&c->coalescing, coroi_chan_length(c) > 1);
+}
+
+/* told - what the call returns; woken has come out of a queue, and c has been left. */
+static inline __attribute__((always_inline)) int told(struct coroi_worker *w, bool home, int status,
+						      struct coroi_waiter *woken)
+{
+	if (!woken)
+		return status;
+	/* CORO_OK, as status is */
+	return home ? coroi_waiter_wake_home(w, woken) : coroi_waiter_wake_on(w, woken);
+}
+
+/* wait_slow - wait_at, the general way. */
+static COROI_NOINLINE int wait_slow(struct coro_chan *c, bool send, void *value, uint64_t deadline)
+{
+	size_t bytes = c->bytes; /* c may be freed by the time that we have what we waited for */
+	struct coroi_rec *me;
+	int status = coroi_must_wait(&me, deadline);
+
+	if (status) {
+		coroi_object_leave(&c->object);
+		return coroi_wont_wait(status, send ? "coro_chan_send" : "coro_chan_recv");
+	}
+	struct coroi_waiter *x = coroi_waiter_for(&c->object, me, bytes, &status);
+	if (!x)
+		return status;
+	void *place = bytes <= sizeof x->own             ? (void *)&x->own
+		      : me && coroi_is_hidden(me, value) ? x + 1
+							 : value;
+	coroi_waiter_init(x, &c->object, me, 0, place);
+	if (place != value && send)
+		coroi_chan_copy(place, value, bytes, false);
+	status = coroi_waiter_wait_in(x, coroi_chan_wait_queue(c, send),
+				      send ? CORO_WAIT_SEND : CORO_WAIT_RECEIVE, deadline, false);
+	if (place != value && !send && !status)
+		coroi_chan_copy(value, place, bytes, false);
+	coroi_waiter_end(me, x);
+	return status;
+}
+
+/* wait_at - Q1, at w (coroi_here): nothing could be done at once. Entered, bound (home) or not;
+ * leaves. */
+static inline __attribute__((always_inline)) int wait_at(struct coroi_worker *w,
+							 struct coro_chan *c, bool home, bool send,
+							 void *value, uint64_t deadline)
+{
+	struct coroi_rec *me, *next = coroi_wait_begin(w, deadline, &me);
+	struct coroi_waiter x;
+
+	if (coroi_unlikely(!next))
+		return wait_slow(c, send, value, deadline);
+	coroi_waiter_init_as(&x, &c->object, home, me, 0, value);
+	return coroi_waiter_hand_over(w, me, &x, &c->object, home, coroi_chan_wait_queue(c, send),
+				      send ? CORO_WAIT_SEND : CORO_WAIT_RECEIVE, next);
+}
+
+static COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int
+wait_shared(struct coroi_worker *w, struct coro_chan *c, bool send, void *value, uint64_t deadline)
+{
+	return wait_at(w, c, false, send, value, deadline);
+}
+
+static COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int
+wait_home(struct coroi_worker *w, struct coro_chan *c, bool send, void *value, uint64_t deadline)
+{
+	return wait_at(w, c, true, send, value, deadline);
+}
+
+/* pass_entered - what coro_chan_send and coro_chan_recv do, at w (coroi_here) with c, whose locks,
+ * if any, are all held; leaves. home: it is bound; twice: it has two. Inline, like the next: each
+ * knows its direction. */
+static inline __attribute__((always_inline)) int pass_entered(struct coroi_worker *w, coro_chan *c,
+							      bool home, bool twice, bool send,
+							      void *value, uint64_t deadline,
+							      size_t bytes, bool small)
+{
+	struct coroi_waiter *woken = NULL;
+	int status = coroi_chan_try(c, send, value, &woken, bytes, small, true);
+
+	if (twice && !send)
+		c->awaited = c->senders.first != NULL;
+	if (coroi_unlikely(status == COROI_NOT_NOW))
+		return home ? wait_home(w, c, send, value, deadline)
+			    : wait_shared(w, c, send, value, deadline);
+	if (twice)
+		coroi_object_leave(&c->object);
+	else
+		coroi_object_leave_as(&c->object, home);
+	return told(w, home, status, woken);
+}
+
+/* try_end - R1 or R2, with the lock of that end. COROI_NOT_NOW or COROI_BY_BOTH: it is a matter of
+ * R3. */
+static inline __attribute__((always_inline)) int try_end(coro_chan *c, bool send, void *value,
+							 size_t bytes, bool small)
+{
+	return coroi_chan_try(c, send, value, NULL, bytes, small, false);
+}
+
+/* pass_end - the same, and the lock is given back. */
+static inline __attribute__((always_inline)) int pass_end(coro_chan *c, bool send, void *value,
+							  size_t bytes, bool small)
+{
+	int status = try_end(c, send, value, bytes, small);
+
+	coroi_spin_unlock(coroi_chan_end_lock(c, send));
+	return status;
+}
+
+/* pass_patiently - R1 or R2, when somebody else is at that end, or there is nothing to be had at
+ * once. If it is a matter of R3, the caller counts as one who comes back. */
+static int pass_patiently(coro_chan *c, bool send, void *value, uint64_t deadline)
+{
+	struct coroi_end *e = coroi_chan_end(c, send);
+
+	coroi_spin_lock(coroi_chan_end_lock(c, send));
+	int status = try_end(c, send, value, c->bytes, false);
+	if (status > CORO_OK) {
+		e->back++;
+		if (status == COROI_NOT_NOW && spins(deadline)) {
+			spin_for_value(c, send);
+			status = try_end(c, send, value, c->bytes, false);
+			e->back -= status <= CORO_OK;
+		}
+	}
+	coroi_spin_unlock(coroi_chan_end_lock(c, send));
+	return status;
+}
+
+static COROI_NOINLINE int pass_slow(coro_chan *c, bool send, void *value, uint64_t deadline)
+{
+	if (!c || (c->bytes && !value))
+		return CORO_EINVAL;
+	bool ends = coroi_chan_has_ends(c);
+	int status = ends ? pass_patiently(c, send, value, deadline) : COROI_NOT_NOW;
+	if (status <= CORO_OK || (status = coroi_object_enter(&c->object)))
+		return status;
+	if (ends)
+		coroi_chan_end(c, send)->back--;
+	return pass_entered(coroi_here(), c, c->worker, ends, send, value, deadline, c->bytes,
+			    false);
+}
+
+/* pass - the usual paths: of one that is bound for values of 8 bytes alone. */
+static inline __attribute__((always_inline)) int pass(coro_chan *c, bool send, void *value,
+						      uint64_t deadline)
+{
+	struct coroi_worker *w = coroi_here();
+
+	if (coroi_unlikely(!c || !value))
+		return pass_slow(c, send, value, deadline);
+	size_t bytes = c->bytes;
+	if (coroi_likely(bytes == 8) && coroi_chan_is_home(c, w))
+		return pass_entered(w, c, true, false, send, value, deadline, 8, true);
+	if (coroi_unlikely(bytes > COROI_LEAF_BYTES))
+		return pass_slow(c, send, value, deadline);
+	if (c->capacity) {
+		uint32_t free = 0;
+		int status;
+		/* as coroi_spin_lock */
+		if (coroi_likely(coroi_chan_has_ends(c) &&
+				 at_cas(&coroi_chan_end_lock(c, send)->word, &free, 1)) &&
+		    coroi_likely((status = pass_end(c, send, value, bytes, true)) <= CORO_OK))
+			return status;
+	} else if (coroi_likely(coroi_object_try_shared(&c->object))) {
+		return pass_entered(w, c, false, false, send, value, deadline, bytes, true);
+	}
+	return pass_slow(c, send, value, deadline);
+}
+
+int coro_chan_send(coro_chan *c, const void *value, uint64_t deadline)
+{
+	return pass(c, true, (void *)(uintptr_t)value, deadline);
+}
+
+int coro_chan_recv(coro_chan *c, void *value, uint64_t deadline)
+{
+	return pass(c, false, value, deadline);
+}
+
+/* --------------------------------------------------------------------------- by a goroutine */
+
+static inline int leaf(struct coro_chan *c, bool send, void *value)
+{
+	struct coroi_waiter *woken = NULL;
+	int status = COROI_BY_BOTH;
+
+	if (c->bytes > COROI_LEAF_BYTES)
+		return COROI_BY_CALL;
+	if (coroi_chan_has_ends(c)) {
+		if (!coroi_spin_lock_leaf(coroi_chan_end_lock(c, send)))
+			return COROI_BY_CALL;
+		status = pass_end(c, send, value, c->bytes, true);
+	} else {
+		if (coroi_chan_queue(c, !send)->first || !coroi_object_enter_leaf(&c->object))
+			return COROI_BY_CALL;
+		if (coroi_likely(!coroi_chan_queue(c, !send)->first))
+			status = coroi_chan_try(c, send, value, &woken, c->bytes, true, true);
+		coroi_object_leave(&c->object);
+	}
+	return status == COROI_BY_BOTH   ? COROI_BY_CALL
+	       : status == COROI_NOT_NOW ? CORO_ETIMEDOUT
+					 : status;
+}
+
+int coroi_chan_send_leaf(coro_chan *c, void *value)
+{
+	return leaf(c, true, value);
+}
+
+int coroi_chan_recv_leaf(coro_chan *c, void *value)
+{
+	return leaf(c, false, value);
+}
+
+static int pass_gowaiter(coro_chan *c, bool send, struct coroi_gowaiter *g)
+{
+	struct coroi_waiter *woken = NULL;
+	int status = coroi_object_enter(&c->object);
+
+	if (status)
+		return status;
+	if ((status = coroi_chan_try(c, send, g->value, &woken, c->bytes, false, true)) ==
+	    COROI_NOT_NOW)
+		return coroi_gowaiter_wait(g, &c->object, coroi_chan_wait_queue(c, send));
+	coroi_object_leave(&c->object);
+	return told(coroi_here(), false, status, woken); /* what is bound is nothing for Go */
+}
+
+int coroi_chan_send_gowaiter(coro_chan *c, struct coroi_gowaiter *g)
+{
+	return pass_gowaiter(c, true, g);
+}
+
+int coroi_chan_recv_gowaiter(coro_chan *c, struct coroi_gowaiter *g)
+{
+	return pass_gowaiter(c, false, g);
+}
+
+int coro_chan_close(coro_chan *c)
+{
+	struct coroi_chain woken = {NULL, NULL};
+
+	if (!c)
+		return CORO_EINVAL;
+	int status = coroi_object_enter(&c->object);
+	if (status)
+		return status;
+	if (c->closed) {
+		coroi_object_leave(&c->object);
+		return CORO_ECLOSED;
+	}
+	c->closed = true;
+	for (struct coroi_waiter *x;
+	     (x = coroi_chan_take(c, &c->receivers)) || (x = coroi_chan_take(c, &c->senders));) {
+		x->status = CORO_ECLOSED;
+		coroi_chain_add(&woken, x);
+	}
+	coroi_object_leave(&c->object);
+	coroi_chain_wake(&woken);
+	return CORO_OK;
+}
+
+size_t coro_chan_length(coro_chan *c)
+{
+	if (!c || coroi_object_enter(&c->object))
+		return 0;
+	size_t n = coroi_chan_length(c);
+	coroi_object_leave(&c->object);
+	return n;
+}
+
+size_t coro_chan_capacity(const coro_chan *c)
+{
+	return c ? c->capacity : 0;
+}

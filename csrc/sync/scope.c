@@ -1,0 +1,179 @@
+//go:build cgo && linux
+/*
+ * scope.c - children that do not outlive their parent, and end together.
+ *
+ * A scope lies in its parent's arena, with the handles of its children. Each child is joinable, and
+ * runs inside a function of ours that sees to it that the end of an aborted one cancels the others;
+ * the parent joins them, one after the other, at the latest as it ends itself: then they are
+ * canceled first. Nothing of the children is left when that is done.
+ */
+#include "kernel/kernel.h"
+
+#include "base/lock.h"
+
+#include <string.h>
+
+#define CHILDREN_FIRST 8u
+
+struct coro_scope {
+	struct coroi_lock lock; /* of what follows: children look at it as they fail */
+	coro_handle *child;
+	uint32_t count, capacity;
+	bool canceled;
+	struct coroi_rec *owner;
+};
+
+/* What a child is started with. */
+struct link {
+	coro_scope *scope;
+	coro_fn fn;
+	unsigned char arg[CORO_SCOPE_BYTES];
+};
+
+_Static_assert(sizeof(struct link) == CORO_INLINE_BYTES, "as much as a coroutine takes along");
+
+/* cancel - all children, now and to come, but for one that is ending already. */
+static void cancel(coro_scope *s)
+{
+	coroi_lock(&s->lock);
+	for (uint32_t i = 0; !s->canceled && i < s->count; i++)
+		coro_cancel(s->child[i]); /* of one that has ended it is stale */
+	s->canceled = true;
+	coroi_unlock(&s->lock);
+}
+
+/* ended - a child's last deed, however it ends. */
+static void ended(void *arg)
+{
+	struct link *l = arg;
+	if (coroi_has_aborted(coroi_current(coroi_self())))
+		cancel(l->scope);
+}
+
+static void child(void *arg, void *result)
+{
+	struct link *l = arg;
+	if (coro_defer(ended, l)) { /* no memory to end well: it does not begin */
+		cancel(l->scope);
+		coro_abort();
+	}
+	l->fn(l->arg, result);
+}
+
+/* join_all - CORO_OK, or why the first child (in the order of spawning) has not returned, those
+ * that were canceled last; or CORO_ECANCELED if the owner was, before or while it waited. */
+static int join_all(coro_scope *s, bool committed)
+{
+	bool canceled = false;
+	int why = CORO_OK;
+
+	for (uint32_t i = 0; i < s->count; i++) { /* nobody else adds any */
+		coro_handle h = s->child[i];
+		int status = committed ? coroi_join_committed(h) : coro_join(h, NULL, 0);
+		if (status == CORO_ECANCELED && coroi_find(h)) { /* the wait was, not the child */
+			committed = canceled = true;
+			cancel(s);
+			status = coroi_join_committed(h);
+		}
+		if (status && (why == CORO_OK || why == CORO_ECANCELED))
+			why = status;
+	}
+	s->count = 0;
+	s->canceled = false;
+	return canceled ? CORO_ECANCELED : why;
+}
+
+/* close - the owner ends. */
+static void close_scope(void *arg)
+{
+	coro_scope *s = arg;
+	if (s->count) {
+		cancel(s);
+		join_all(s, true);
+	}
+	coroi_release(s->child);
+}
+
+int coro_scope_new(coro_scope **out)
+{
+	struct coroi_rec *me = coroi_current(coroi_self());
+
+	if (!out)
+		return CORO_EINVAL;
+	if (!me)
+		return CORO_EPERM;
+	coro_scope *s = coro_malloc(sizeof *s);
+	if (!s)
+		return CORO_ENOMEM;
+	memset(s, 0, sizeof *s);
+	s->owner = me;
+	if (coro_defer(close_scope, s))
+		return CORO_ENOMEM;
+	*out = s;
+	return CORO_OK;
+}
+
+static bool grow(coro_scope *s)
+{
+	if (s->count < s->capacity)
+		return true;
+	uint32_t more = s->capacity ? 2 * s->capacity : CHILDREN_FIRST;
+	coro_handle *list = coroi_alloc(more * sizeof *list, sizeof(void *));
+	if (!list)
+		return false;
+	if (s->count)
+		memcpy(list, s->child, s->count * sizeof *list);
+	coroi_lock(&s->lock);
+	coro_handle *old = s->child;
+	s->child = list;
+	coroi_unlock(&s->lock);
+	coroi_release(old);
+	s->capacity = more;
+	return true;
+}
+
+int coro_scope_spawn(coro_scope *s, const coro_attr *attr, coro_fn fn, const void *arg,
+		     size_t arg_bytes)
+{
+	struct link l = {.scope = s, .fn = fn};
+	coro_attr a = {.size = sizeof a};
+
+	if (!s || !fn || arg_bytes > CORO_SCOPE_BYTES || (arg_bytes && !arg))
+		return CORO_EINVAL;
+	if (coroi_current(coroi_self()) != s->owner)
+		return CORO_EPERM;
+	if (attr) {
+		a = *attr;
+		if (a.result_bytes)
+			return CORO_EINVAL;
+	}
+	a.flags |= CORO_JOINABLE;
+	if (arg_bytes)
+		memcpy(l.arg, arg, arg_bytes);
+	if (!grow(s))
+		return CORO_ENOMEM;
+	coroi_lock(&s->lock); /* so that it is canceled with the others, or not there yet */
+	int status = s->canceled ? CORO_ECANCELED
+				 : coro_spawn_attr(&a, child, &l, sizeof l, &s->child[s->count]);
+	s->count += status == CORO_OK;
+	coroi_unlock(&s->lock);
+	return status;
+}
+
+int coro_scope_cancel(coro_scope *s)
+{
+	if (!s)
+		return CORO_EINVAL;
+	cancel(s);
+	return CORO_OK;
+}
+
+int coro_scope_wait(coro_scope *s)
+{
+	if (!s)
+		return CORO_EINVAL;
+	if (coroi_current(coroi_self()) != s->owner)
+		return CORO_EPERM;
+	int status = coroi_nowait(coroi_self(), "coro_scope_wait");
+	return status ? status : join_all(s, false);
+}

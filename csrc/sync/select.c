@@ -1,0 +1,340 @@
+//go:build cgo && linux
+/*
+ * select.c - waiting for one of several channels.
+ *
+ * All their locks are taken, in the order of their addresses, and a waiter put into each queue, if
+ * none of the operations can be done at once (as Go's select does it). All the waiters share one
+ * word, which decides who serves them: see waitq.h. Afterwards those that are left in a queue are
+ * taken out, one after the other: whoever finds one until then passes it over.
+ */
+#include "sync/chan.h"
+
+struct choice {
+	coro_case *cases;
+	uint32_t n;
+	struct coroi_several several; /* chosen: index + 1, or LEFT */
+	uint32_t channels, locked;    /* in `order`, and how many of them are entered */
+	struct coro_chan **order;     /* each channel once, by address */
+	struct coroi_waiter *waiter;
+	/* of a dense coroutine: where they are while it waits; else NULL */
+	unsigned char *values, *values_end;
+};
+
+#define LEFT UINT32_MAX
+
+/* sort - the channels of all cases, by address, each once (insertion: there are few). */
+static void sort(struct choice *s)
+{
+	s->channels = 0;
+	for (uint32_t i = 0; i < s->n; i++) {
+		struct coro_chan *c = s->cases[i].chan;
+		uint32_t at = s->channels;
+		while (at && (uintptr_t)s->order[at - 1] > (uintptr_t)c)
+			at--;
+		if (at && s->order[at - 1] == c)
+			continue;
+		/* not memmove: its first call wants 3 KiB of the stack */
+		for (uint32_t k = s->channels++; k > at; k--)
+			s->order[k] = s->order[k - 1];
+		s->order[at] = c;
+	}
+}
+
+static void leave_all(struct choice *s)
+{
+	while (s->locked)
+		coroi_object_leave(&s->order[--s->locked]->object);
+}
+
+static inline int enter_all(struct choice *s)
+{
+	for (s->locked = 0; s->locked < s->channels; s->locked++) {
+		int status = coroi_object_enter(&s->order[s->locked]->object);
+		if (status) {
+			leave_all(s);
+			return status;
+		}
+	}
+	return CORO_OK;
+}
+
+static bool withdraw(void *arg)
+{
+	struct choice *s = arg;
+	uint32_t none = 0;
+	return at_cas(&s->several.chosen, &none, LEFT);
+}
+
+static int check(const coro_case *cases, uint32_t n)
+{
+	if (!cases || !n || n > CORO_CASES_MAX)
+		return CORO_EINVAL;
+	for (uint32_t i = 0; i < n; i++) {
+		const coro_case *k = &cases[i];
+		if (!k->chan || k->reserved || (k->send && k->recv) ||
+		    (k->chan->bytes && !k->send && !k->recv))
+			return CORO_EINVAL;
+	}
+	return CORO_OK;
+}
+
+/* A value of no bytes is sent from anywhere: then `send` tells only that. */
+static inline bool sends(const coro_case *k)
+{
+	return k->send != NULL;
+}
+
+static inline void *value_of(const coro_case *k)
+{
+	return sends(k) ? (void *)(uintptr_t)k->send : k->recv;
+}
+
+/* random_below - xorshift32 (Marsaglia, 2003), a state for each thread. Not inline: no address of
+ * it outlives a switch. */
+static COROI_NOINLINE uint32_t random_below(uint32_t n)
+{
+	static __thread uint32_t state;
+	uint32_t x = state ? state : (uint32_t)(uintptr_t)&state | 1;
+
+	x ^= x << 13;
+	x ^= x >> 17;
+	x ^= x << 5;
+	state = x;
+	return (uint32_t)((uint64_t)x * n >> 32);
+}
+
+/* try_all - one that can be done at once is done, from a random one on. Its index, or -1. All are
+ * entered; then all are left. */
+static int try_all(struct choice *s)
+{
+	struct coroi_waiter *woken = NULL;
+	uint32_t first = random_below(s->n);
+
+	for (uint32_t k = 0; k < s->n; k++) {
+		uint32_t i = first + k < s->n ? first + k : first + k - s->n;
+		coro_case *one = &s->cases[i];
+		int status = coroi_chan_try(one->chan, sends(one), value_of(one), &woken,
+					    one->chan->bytes, false, true);
+		if (status == COROI_NOT_NOW)
+			continue;
+		one->status = status;
+		leave_all(s);
+		if (woken)
+			coroi_waiter_wake(woken);
+		return (int)i;
+	}
+	return -1;
+}
+
+/* enqueue_all - who waits: me, or a gowaiter, or (neither) a thread; tell: how that is told. */
+static void enqueue_all(struct choice *s, struct coroi_rec *me, struct coroi_gowaiter *g,
+			uint8_t tell)
+{
+	unsigned char *room = s->values;
+
+	s->several = (struct coroi_several){0, tell == COROI_TELL_SPINNER ? COROI_EVENT_SPINS
+									  : COROI_EVENT_NONE};
+	for (uint32_t i = 0; i < s->n; i++) {
+		coro_case *one = &s->cases[i];
+		struct coroi_waiter *x = &s->waiter[i];
+		coroi_waiter_init(x, &one->chan->object, me, (uint8_t)i, value_of(one));
+		x->tell = tell;
+		if (g)
+			x->gowaiter = g;
+		if (coroi_unlikely(s->values != NULL)) {
+			x->value = room;
+			room += one->chan->bytes;
+			if (sends(one))
+				coroi_chan_copy(x->value, value_of(one), one->chan->bytes, false);
+		}
+		x->several = &s->several;
+		coroi_waitq_add(coroi_chan_wait_queue(one->chan, sends(one)), x);
+		one->chan->selects++;
+	}
+	s->values_end = room;
+}
+
+/* dequeue_all - out of all queues where they still are; `taken` is in none. Nobody is at any of
+ * them afterwards. */
+static void dequeue_all(struct choice *s, uint32_t taken)
+{
+	for (uint32_t i = 0; i < s->n; i++) {
+		struct coro_chan *c = s->cases[i].chan;
+		if (i == taken)
+			continue;
+		coroi_object_enter(&c->object); /* it is not freed meanwhile: see `selects` */
+		if (s->waiter[i].queue)
+			coroi_waitq_remove(&s->waiter[i]);
+		c->selects--;
+		coroi_object_leave(&c->object);
+	}
+}
+
+/* bytes_of_value - of one of `values`: the channel itself may be gone by the time that it has
+ * come. */
+static size_t bytes_of_value(const struct choice *s, uint32_t i)
+{
+	const unsigned char *value = s->waiter[i].value,
+			    *end = i + 1 < s->n ? s->waiter[i + 1].value : s->values_end;
+	return (size_t)(end - value);
+}
+
+static bool is_home(const struct choice *s)
+{
+	for (uint32_t i = 0; i < s->n; i++)
+		if (s->cases[i].chan->object.home)
+			return true;
+	return false;
+}
+
+static int select_slow(struct choice *s, uint64_t deadline)
+{
+	struct coroi_rec *me;
+	int status = coroi_must_wait(&me, deadline);
+
+	if (status) {
+		leave_all(s);
+		return coroi_wont_wait(status, "coro_select");
+	}
+	bool spins = coroi_may_spin(me, deadline) && !is_home(s);
+	enqueue_all(s, me, NULL,
+		    spins ? COROI_TELL_SPINNER
+		    : me  ? COROI_TELL_COROUTINE
+			  : COROI_TELL_THREAD);
+	leave_all(s);
+	if (!me)
+		status = coroi_thread_wait(&s->several.event, deadline, withdraw, s);
+	else if (!spins || !coroi_spin_for_event(&s->several.event))
+		status = coroi_wait(me, CORO_WAIT_SELECT, deadline, withdraw, s);
+	uint32_t i = status ? LEFT : at_load_acq(&s->several.chosen) - 1;
+	dequeue_all(s, i);
+	if (status)
+		return status;
+	s->cases[i].status = s->waiter[i].status;
+	if (coroi_unlikely(s->values != NULL) && !sends(&s->cases[i]) &&
+	    s->cases[i].status == CORO_OK)
+		coroi_chan_copy(s->cases[i].recv, s->waiter[i].value, bytes_of_value(s, i), false);
+	return (int)i;
+}
+
+static int select_with(struct choice *s, uint64_t deadline)
+{
+	sort(s);
+	int status = enter_all(s);
+	if (status)
+		return status;
+	int done = try_all(s);
+	return done >= 0 ? done : select_slow(s, deadline);
+}
+
+/* A gowaiter's choice lies in its value: then the cases, a waiter and a channel for each, and the
+ * values. */
+static inline struct choice *choice_of(struct coroi_gowaiter *g)
+{
+	return (struct choice *)(void *)g->value;
+}
+
+size_t coroi_select_bytes(uint32_t n)
+{
+	size_t bytes = sizeof(struct choice) +
+		       n * (sizeof(coro_case) + sizeof(struct coroi_waiter) +
+			    sizeof(struct coro_chan *));
+	return (bytes + 15) & ~(size_t)15;
+}
+
+coro_case *coroi_select_cases(struct coroi_gowaiter *g)
+{
+	return (coro_case *)(choice_of(g) + 1);
+}
+
+static bool withdraw_gowaiter(struct coroi_gowaiter *g)
+{
+	if (!withdraw(choice_of(g)))
+		return false;
+	dequeue_all(choice_of(g), LEFT);
+	return true;
+}
+
+int coroi_select_gowaiter(struct coroi_gowaiter *g, uint32_t n)
+{
+	struct choice *s = choice_of(g);
+
+	s->cases = coroi_select_cases(g);
+	s->n = n;
+	s->waiter = (struct coroi_waiter *)(void *)(s->cases + n);
+	s->order = (struct coro_chan **)(void *)(s->waiter + n);
+	int status = check(s->cases, n);
+	if (status)
+		return status;
+	sort(s);
+	if ((status = enter_all(s)))
+		return status;
+	int done = try_all(s);
+	if (done >= 0) {
+		s->several.chosen = (uint32_t)done + 1;
+		return CORO_OK;
+	}
+	g->withdraw = withdraw_gowaiter;
+	enqueue_all(s, NULL, g, COROI_TELL_GOWAITER);
+	leave_all(s);
+	return COROI_WAITS;
+}
+
+int coroi_select_done(struct coroi_gowaiter *g)
+{
+	struct choice *s = choice_of(g);
+	uint32_t i = at_load_acq(&s->several.chosen) - 1;
+
+	if (g->withdraw) { /* it has waited */
+		dequeue_all(s, i);
+		s->cases[i].status = s->waiter[i].status;
+	}
+	return (int)i;
+}
+
+#define STACK_SPARE 2048 /* for what is called */
+
+static COROI_NOINLINE int select_on_stack(coro_case *cases, uint32_t n, uint64_t deadline)
+{
+	struct coro_chan *order[n];
+	struct coroi_waiter waiter[n] COROI_ALONE;
+	struct choice s = {.cases = cases, .n = n, .order = order, .waiter = waiter};
+
+	return select_with(&s, deadline);
+}
+
+/* select_aside - for a dense coroutine: all that others are to reach lies aside, with room for its
+ * values. */
+static COROI_NOINLINE int select_aside(coro_case *cases, uint32_t n, uint64_t deadline)
+{
+	size_t values = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		values += cases[i].chan->bytes;
+	struct choice *s = coroi_aside_get(sizeof *s + n * (sizeof *s->waiter + sizeof *s->order) +
+					   values);
+	if (!s)
+		return CORO_ENOMEM;
+	*s = (struct choice){.cases = cases, .n = n};
+	s->waiter = (struct coroi_waiter *)(s + 1);
+	s->order = (struct coro_chan **)(s->waiter + n);
+	s->values = (unsigned char *)(s->order + n);
+	int status = select_with(s, deadline);
+	coroi_aside_put(s);
+	return status;
+}
+
+int coro_select(coro_case *cases, uint32_t n, uint64_t deadline)
+{
+	struct coroi_worker *w = coroi_self();
+	int status = check(cases, n);
+
+	if (status)
+		return status;
+	if (coroi_current(w) && coroi_is_dense(coroi_current(w)))
+		return select_aside(cases, n, deadline);
+	size_t left = coro_stack_left(); /* 0: a thread's own */
+	if (left && left < n * (sizeof(struct coroi_waiter) + sizeof(void *)) + STACK_SPARE)
+		return CORO_ENOMEM;
+	return select_on_stack(cases, n, deadline);
+}

@@ -1,0 +1,169 @@
+//go:build cgo && linux
+/* sem.c - semaphores: permits, or a queue of those who wait, each for one. */
+#include "sync/object.h"
+
+struct sem {
+	struct coroi_object object;
+	struct coroi_waitq queue; /* not empty: permits is 0 */
+	uint64_t permits;
+};
+COROI_VIEW(struct sem, coro_sem, sem_of)
+
+int coro_sem_init(coro_sem *p, uint64_t permits, uint32_t flags)
+{
+	int status = permits <= CORO_PERMITS_MAX ? coroi_object_init(p, sizeof(struct sem), flags)
+						 : CORO_EINVAL;
+
+	if (!status)
+		sem_of(p)->permits = permits;
+	return status;
+}
+
+static const struct coroi_wait_as wait_as = {CORO_WAIT_SEMAPHORE, "coro_sem_acquire"};
+
+static COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int wait_shared(struct sem *s, uint64_t deadline,
+								 struct coroi_worker *w)
+{
+	return coroi_object_wait(w, &s->object, false, &s->queue, &wait_as, 0, 0, deadline);
+}
+
+static COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int wait_home(struct sem *s, uint64_t deadline,
+							       struct coroi_worker *w)
+{
+	return coroi_object_wait(w, &s->object, true, &s->queue, &wait_as, 0, 0, deadline);
+}
+
+/* sem_acquire - at w (coroi_here); entered, bound (home) or not; leaves. */
+static inline __attribute__((always_inline)) int sem_acquire(struct coroi_worker *w, struct sem *s,
+							     bool home, uint64_t deadline)
+{
+	if (coroi_unlikely(!s->permits))
+		return home ? wait_home(s, deadline, w) : wait_shared(s, deadline, w);
+	s->permits--;
+	coroi_object_leave_as(&s->object, home);
+	return CORO_OK;
+}
+
+static COROI_NOINLINE int sem_acquire_slow(coro_sem *p, uint64_t deadline)
+{
+	int status = p ? coroi_object_enter(&sem_of(p)->object) : CORO_EINVAL;
+	return status ? status
+		      : sem_acquire(coroi_here(), sem_of(p), sem_of(p)->object.home, deadline);
+}
+
+int coro_sem_acquire(coro_sem *p, uint64_t deadline)
+{
+	struct coroi_worker *w = coroi_here();
+
+	if (coroi_likely(p != NULL)) {
+		if (coroi_object_is_home(&sem_of(p)->object, w))
+			return sem_acquire(w, sem_of(p), true, deadline);
+		if (coroi_likely(coroi_object_try_shared(&sem_of(p)->object)))
+			return sem_acquire(w, sem_of(p), false, deadline);
+	}
+	return sem_acquire_slow(p, deadline);
+}
+
+int coroi_sem_acquire_gowaiter(coro_sem *p, struct coroi_gowaiter *g)
+{
+	struct sem *s = sem_of(p);
+	int status = coroi_object_enter(&s->object);
+
+	if (status)
+		return status;
+	if (!s->permits)
+		return coroi_gowaiter_wait(g, &s->object, &s->queue);
+	s->permits--;
+	coroi_object_leave(&s->object);
+	return CORO_OK;
+}
+
+/* sem_release_many - entered; leaves. */
+static COROI_NOINLINE int sem_release_many(struct sem *s, uint64_t n)
+{
+	struct coroi_chain woken = {NULL, NULL};
+	struct coroi_waiter *x;
+
+	if (n > CORO_PERMITS_MAX || s->permits + n > CORO_PERMITS_MAX) {
+		coroi_object_leave(&s->object);
+		return CORO_EOVERFLOW;
+	}
+	for (; n && (x = coroi_waitq_take(&s->queue)); n--)
+		coroi_chain_add(&woken, x);
+	s->permits += n;
+	coroi_object_leave(&s->object);
+	coroi_chain_wake(&woken);
+	return CORO_OK;
+}
+
+/* sem_release - as sem_acquire. */
+static inline __attribute__((always_inline)) int sem_release(struct coroi_worker *w, struct sem *s,
+							     bool home, uint64_t n)
+{
+	struct coroi_waiter *x;
+
+	if (coroi_unlikely(n != 1))
+		return sem_release_many(s, n);
+	if (s->queue.first && coroi_likely((x = coroi_waitq_take(&s->queue)) != NULL)) {
+		coroi_object_leave_as(&s->object, home);
+		return home ? coroi_waiter_wake_home(w, x) : coroi_waiter_wake_on(w, x);
+	}
+	if (coroi_unlikely(s->permits == CORO_PERMITS_MAX))
+		return sem_release_many(s, n);
+	s->permits++;
+	coroi_object_leave_as(&s->object, home);
+	return CORO_OK;
+}
+
+static COROI_NOINLINE int sem_release_slow(coro_sem *p, uint64_t n)
+{
+	int status = p && n ? coroi_object_enter(&sem_of(p)->object) : CORO_EINVAL;
+	return status ? status : sem_release(coroi_here(), sem_of(p), sem_of(p)->object.home, n);
+}
+
+int coro_sem_release(coro_sem *p, uint64_t n)
+{
+	struct coroi_worker *w = coroi_here();
+
+	if (coroi_likely(p && n)) {
+		if (coroi_object_is_home(&sem_of(p)->object, w))
+			return sem_release(w, sem_of(p), true, n);
+		if (coroi_likely(coroi_object_try_shared(&sem_of(p)->object)))
+			return sem_release(w, sem_of(p), false, n);
+	}
+	return sem_release_slow(p, n);
+}
+
+int coroi_sem_acquire_leaf(coro_sem *p, void *unused)
+{
+	struct sem *s = sem_of(p);
+	(void)unused;
+
+	if (!coroi_object_enter_leaf(&s->object))
+		return COROI_BY_CALL;
+	bool may = s->permits > 0;
+	s->permits -= may;
+	coroi_object_leave(&s->object);
+	return may ? CORO_OK : CORO_ETIMEDOUT;
+}
+
+int coroi_sem_release_leaf(coro_sem *p, void *unused)
+{
+	struct sem *s = sem_of(p);
+	(void)unused;
+
+	if (!coroi_object_enter_leaf(&s->object))
+		return COROI_BY_CALL;
+	bool may = !s->queue.first && s->permits < CORO_PERMITS_MAX;
+	s->permits += may;
+	coroi_object_leave(&s->object);
+	return may ? CORO_OK : COROI_BY_CALL;
+}
+
+int coro_sem_destroy(coro_sem *p)
+{
+	if (!p)
+		return CORO_EINVAL;
+	int status = coroi_object_enter_end(&sem_of(p)->object);
+	return status ? status : coroi_object_end(&sem_of(p)->object, sem_of(p)->queue.first);
+}
