@@ -193,12 +193,12 @@ __attribute__((noinline)) void ex_clean(void)
 	for (volatile pair *p = end - CLEANED / sizeof *p; p < end; p++)
 		*p = (pair){0, 0};
 #if defined(__x86_64__) /* compilers push one of these to align the stack */
-	__asm__ volatile(
-		"xorl %%eax, %%eax\n\txorl %%ecx, %%ecx\n\txorl %%edx, %%edx\n\t"
-		"xorl %%esi, %%esi\n\txorl %%edi, %%edi\n\t"
-		"xorl %%r8d, %%r8d\n\txorl %%r9d, %%r9d\n\t"
-		"xorl %%r10d, %%r10d\n\txorl %%r11d, %%r11d" ::
-			: "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "cc");
+	__asm__ volatile("xorl %%eax, %%eax\n\txorl %%ecx, %%ecx\n\txorl %%edx, %%edx\n\t"
+			 "xorl %%esi, %%esi\n\txorl %%edi, %%edi\n\t"
+			 "xorl %%r8d, %%r8d\n\txorl %%r9d, %%r9d\n\t"
+			 "xorl %%r10d, %%r10d\n\txorl %%r11d, %%r11d" ::
+				 : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11",
+				   "cc");
 #endif
 }
 
@@ -383,7 +383,7 @@ static void quiet(void)
 	over = true;
 	for (struct thread *t = threads; t < threads + thread_count; t++)
 		if (t->state == SPINS)
-			ex_fail("%s spins for ever", t->name);
+			ex_fail("%s spins without end", t->name);
 }
 
 bool give_way(bool may_spin)

@@ -145,7 +145,7 @@ static void from_environment(void)
 	}
 }
 
-/* due - is this call to fail? *error says how. */
+/* due - this call is to fail, with *error. */
 static bool due(enum fault_kind kind, int *error)
 {
 	from_environment();
@@ -354,8 +354,7 @@ int fault_sigaction(int sig, const struct sigaction *now, struct sigaction *befo
 	return fails(FAULT_SIGACTION) ? -1 : sigaction(sig, now, before);
 }
 
-/* The clock that does not step is the only one: whoever sets the time of day moves nothing in
- * here. */
+/* The monotonic clock is the only one: a change of the time of day moves nothing here. */
 int fault_clock_gettime(clockid_t clock, struct timespec *out);
 int fault_clock_gettime(clockid_t clock, struct timespec *out)
 {
@@ -427,7 +426,7 @@ long fault_syscall(long number, ...)
 		return membarrier_call((int)a[0], a[1], a[2]);
 	if (number == SYS_futex)
 		return futex_call(a[0], (int)a[1], a[2], a[3], a[4], a[5]);
-	/* asks whether a guard holds: it is to fail, see guards_hold */
+	/* asks whether a guard holds, by a call that must fail: see guards_hold */
 	if (number == SYS_clock_getres)
 		return touch_call(a[0], a[1]);
 	CHECK_EQ(number, SYS_gettid);

@@ -213,7 +213,7 @@ static void deep(void *arg)
 	char frame[40000];
 
 	frames_filled(frame, sizeof frame);
-	coro_yield(); /* CORO_EPERM outside a scheduled coroutine: it stays there */
+	coro_yield(); /* CORO_EPERM outside a scheduled coroutine, which goes on at once */
 	frames_kept(frame, sizeof frame);
 	count(arg);
 }

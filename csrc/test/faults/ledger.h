@@ -55,14 +55,14 @@ bool outside_attr(coro_scheduler *s, const coro_attr *attr, coro_fn fn, const vo
 		  size_t bytes);
 bool inside(const coro_attr *attr, coro_fn fn, const void *arg, size_t bytes, coro_handle *out);
 
-/* joined - h, unless it is 0, has ended. One that was canceled before it had a stack counts as one
- * that ran: with a fault only. until_seen - the current coroutine yields until n are counted. After
- * a fault it does not: some may never come. */
+/* joined - joins h; 0: nothing. A coroutine that was canceled while it waited for a stack counts as
+ * one that ran, which needs a fault. until_seen - the current coroutine yields until n are counted.
+ * After a fault it does not wait: some may never come. */
 void joined(coro_handle h);
 void until_seen(const uint64_t *counter, uint64_t n);
 
-/* Bodies. ends_at_once - counts itself. leaf - looks whether its stack is guarded, yields. parks - waits
- * for a permit; its result is three times its argument, a uint32_t. */
+/* Bodies. ends_at_once - counts itself. leaf - looks whether its stack is guarded, yields. parks -
+ * waits for a permit; its result is three times its argument, a uint32_t. */
 void ends_at_once(void *arg, void *result);
 void leaf(void *arg, void *result);
 void parks(void *arg, void *result);
@@ -75,7 +75,8 @@ void small(coro_scheduler *s);
 void what_it_owns(uint64_t *ends);
 extern uint64_t own_ends;
 
-/* frames_filled, frames_kept - a stretch of the stack gets a pattern; the pattern is still there. */
+/* frames_filled - a stretch of the stack gets a pattern. frames_kept - the pattern is still
+ * there. */
 void frames_filled(char *frame, size_t bytes);
 void frames_kept(const char *frame, size_t bytes);
 

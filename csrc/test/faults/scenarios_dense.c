@@ -25,7 +25,7 @@ static coro_scheduler *begin_dense(uint32_t workers)
 
 /* ------------------------------------------------------------------------ frames */
 
-/* parked_with - so many bytes of the stack are what they were, after a park and a yield. */
+/* parked_with - that many bytes of the stack are what they were, after a park and a yield. */
 static __attribute__((noinline)) void parked_with(size_t bytes)
 {
 	char frame[bytes];
@@ -78,7 +78,8 @@ static void dense_family(void *arg, void *result)
 	count(&ran);
 }
 
-/* One worker, two shared stacks: who starts copies out who waits, who goes on changes places. */
+/* One worker, two shared stacks. A coroutine that starts has one that waits copied out. One that
+ * goes on changes places with another. */
 SCENARIO(dense)
 {
 	coro_scheduler *s = begin_dense(1);
@@ -157,7 +158,7 @@ static void waits_dense(void *arg, void *result)
 	int status = coro_blocking(counts_call, &called);
 	CHECK(status == CORO_OK ||
 	      (may_fail() && (status == CORO_EAGAIN || status == CORO_ENOMEM)));
-	CHECK_EQ(coro_thread_begin(), CORO_EPERM); /* with a shared stack it may not leave */
+	CHECK_EQ(coro_thread_begin(), CORO_EPERM); /* a shared stack stays with its worker */
 	if (deep) {
 		*deep = 0;
 		bool ok = again(coro_call_on_stack(STACK, deep_wait, deep), CORO_ENOMEM);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* blocks - so many bytes of the stack are what they were, after a coro_dispatch_block. */
+/* blocks - that many bytes of the stack are what they were, after a coro_dispatch_block. */
 static __attribute__((noinline)) void blocks(size_t bytes)
 {
 	char frame[bytes];
@@ -25,13 +25,13 @@ struct member {
 	unsigned id;
 };
 
-/* A policy: first in, first out; it ends a run after so many turns, or when all have ended but
- * those that never do. */
+/* A policy: first in, first out. It ends a run after `turns` turns, or when only members are left
+ * that never end by themselves. */
 static struct {
 	coro_dispatched *queue[256];
 	unsigned head, tail, turns;
-	coro_dispatched *last; /* who ran */
-	int64_t buffers;       /* that are out */
+	coro_dispatched *last; /* the member that ran */
+	int64_t buffers;       /* given, and not taken back */
 	int working;
 } policy;
 
@@ -109,7 +109,7 @@ static coro_dispatcher *begin_dispatcher(void)
 	return again(QUIET(coro_dispatch_new(&d, &p)), CORO_ENOMEM) ? d : NULL;
 }
 
-/* in_two_runs - all, by d; those that have not ended by then are dropped. */
+/* in_two_runs - d runs all members. Those that never end by themselves are left, blocked. */
 static void in_two_runs(coro_dispatcher *d, struct member *all)
 {
 	for (unsigned i = 0; i < MEMBERS; i++) {
@@ -120,7 +120,7 @@ static void in_two_runs(coro_dispatcher *d, struct member *all)
 	}
 	policy.turns = 20;
 	CHECK_EQ(QUIET(coro_dispatch_run(d)), CORO_OK);
-	/* who gets no buffer does not block: then all may have ended */
+	/* a member without a buffer does not block: then all may have ended */
 	CHECK(policy.turns == 0 || lasting);
 	if (policy.turns == 0)
 		CHECK_EQ(QUIET(coro_dispatch_free(d)), CORO_EBUSY);
@@ -129,7 +129,7 @@ static void in_two_runs(coro_dispatcher *d, struct member *all)
 	CHECK_EQ(policy.working, 0);
 }
 
-/* dropped - how many. The others have ended as they were to. */
+/* dropped - drops the members that are left: how many. The others have ended as they should. */
 static unsigned dropped(struct member *all)
 {
 	unsigned n = 0;
@@ -146,7 +146,7 @@ static unsigned dropped(struct member *all)
 	return n;
 }
 
-/* Coroutines of one dispatcher, by a policy that may refuse a buffer. */
+/* Coroutines of one dispatcher, with a policy that may refuse a buffer. */
 SCENARIO(dispatcher)
 {
 	struct member all[MEMBERS];

@@ -12,15 +12,15 @@
 
 /* ------------------------------------------------------------------------ the bell */
 
-/* awaited - h's end is awaited as Go does it: by its slot on the list, and the bell. False: h had
- * ended. */
-static bool awaited(coro_scheduler *s, coro_handle h, uint32_t slot)
+/* awaited - wait for the end of h as Go does it: by a number in its join word, and the bell. False:
+ * h has ended. */
+static bool awaited(coro_scheduler *s, coro_handle h, uint32_t id)
 {
 	struct coroi_rec *r = coroi_at((uint32_t)h);
 	uint64_t word = coroi_join_word((uint32_t)(h >> 32), COROI_JOIN_NOBODY, 0);
 
 	if (!at_cas(&coroi_cold(r)->join, &word,
-		    coroi_join_word((uint32_t)(h >> 32), COROI_JOIN_GO, slot)))
+		    coroi_join_word((uint32_t)(h >> 32), COROI_JOIN_GO, id)))
 		return false;
 	at_xchg(&s->bell.go_sleeps, 1);
 	coro_wake(h);

@@ -40,7 +40,7 @@ SCENARIO(growth)
 	end(s);
 }
 
-/* More than a chunk's records at once. */
+/* More records at once than a chunk has. */
 SCENARIO(chunks)
 {
 	coro_scheduler *s = begin(2, CORO_PAUSED, 0);
@@ -50,7 +50,7 @@ SCENARIO(chunks)
 	int refused = 0;
 	for (int i = 0; i < 17000 && refused < 100; i++)
 		refused += !outside(s, ends_at_once, NULL, 0);
-	/* to ask the kernel for 17000 stacks in vain takes a while, and others do */
+	/* 17000 stacks that the kernel refuses would take a while; other scenarios try that */
 	if (refused && machine) {
 		CHECK_EQ(QUIET(coro_scheduler_destroy(s)), CORO_OK);
 		CHECK_EQ(ran, 0);
@@ -138,8 +138,8 @@ static void family_and_a_large_one(void *arg, void *result)
 		CHECK(went_well(coro_join(h, NULL, 0), CORO_ENOMEM) || lasting);
 }
 
-/* Six stacks for one and forty: whoever has none waits for one. And then one of another size, for
- * which they make room. */
+/* Six stacks for 41 coroutines: those without a stack wait for one. Then a stack of another size,
+ * for which idle ones make room. */
 SCENARIO(starvation)
 {
 	coro_scheduler *s = begin(2, 0, 6 * (STACK + 4096));
@@ -158,7 +158,7 @@ static void parks_until_woken(void *arg, void *result)
 	count(&ran);
 }
 
-/* A deadlock, exact; then wakes from outside and a second run end it. */
+/* An exact deadlock. Wakes from outside and a second run end it. */
 SCENARIO(deadlock)
 {
 	coro_scheduler *s = begin(2, CORO_PAUSED, 0);
@@ -185,7 +185,7 @@ SCENARIO(deadlock)
 	end(s);
 }
 
-/* Closed with cancel while some wait, and closed without having run. */
+/* A scheduler is closed with cancel while coroutines wait, another before it has run. */
 SCENARIO(closing)
 {
 	coro_scheduler *s = begin(2, 0, 0);
@@ -215,8 +215,8 @@ SCENARIO(closing)
 	CHECK_EQ(ran, 0);
 }
 
-/* One that ended and was never joined: its handle is stale when the scheduler is gone, even if its
- * memory could not be given back. */
+/* A coroutine has ended and was never joined. Its handle is stale when the scheduler is gone, even
+ * if its memory could not be given back. */
 SCENARIO(unjoined)
 {
 	coro_scheduler *s = begin(1, 0, 0);
@@ -263,7 +263,7 @@ static void gives_work(void *arg, void *result)
 	count(&ran);
 }
 
-/* Thieves, and somebody who stops all workers at their doors. */
+/* Thieves, and a thread that stops all workers at their doors. */
 SCENARIO(stealing)
 {
 	coro_scheduler *s = begin(3, 0, 0);

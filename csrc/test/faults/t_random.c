@@ -1,6 +1,6 @@
 /*
- * t_random.c - calls of every kind fail by chance, from one in three to one in six hundred: errors
- * on the way out of other errors. A failure names its seed; CORO_FAULT_SEED=... begins with it.
+ * t_random.c - calls of every kind fail by chance, one in 3 to one in 600: errors on the way out of
+ * other errors. A failure names its seed. CORO_FAULT_SEED=... is the seed to begin with.
  */
 #include "layer.h"
 #include "scenarios.h"

@@ -1,7 +1,7 @@
 /*
- * t_sweep.c - each scenario, with call number k of each kind failing, for every k until a run does
- * not come to it: once alone, and once with all that follow. After each, nothing is left, and the
- * same succeeds without the fault.
+ * t_sweep.c - each scenario, with call number k of each kind failing, for every k until a run makes
+ * no call of that number: once call k alone, and once with all later calls. After each run nothing
+ * is left, and the same run succeeds without the fault.
  */
 #include "layer.h"
 #include "scenarios.h"
@@ -15,7 +15,7 @@
 #define RUN_SECONDS 20u
 #define K_MOST      20000
 
-static char present[160]; /* what is being tried, for who reads a failure */
+static char present[160]; /* what is being tried, for the message of a failure */
 
 static void out_of_time(int sig)
 {
@@ -28,7 +28,7 @@ struct fault {
 	int error;
 };
 
-/* sweep_one - returns how many faults were planted, one a run. under: kinds that fail all the time, besides. */
+/* sweep_one - returns how many faults were planted, one a run. under: besides, this one lasts. */
 static int sweep_one(const struct scenario *sc, struct fault f, bool all, const struct fault *under)
 {
 	for (int k = 0;; k++) {
@@ -60,8 +60,8 @@ static void sweep(const struct scenario *sc)
 		FAULT_ALLOC,     FAULT_BARRIER, FAULT_WAIT,  FAULT_THREAD,  FAULT_ATTR,
 		FAULT_STACKSIZE, FAULT_NAME,    FAULT_PIN,   FAULT_CPUS,    FAULT_SIGSTACK,
 		FAULT_EVENT,     FAULT_RING,    FAULT_BUFFER};
-	/* For good: not the barrier, which ends the process (t_probe.c), and not the bell, whose
-	 * write the kernel interrupts, if at all, once. */
+	/* Two kinds cannot last: a refused barrier ends the process (t_probe.c), and the kernel
+	 * interrupts a write to the bell once at most. */
 	static const enum fault_kind from[] = {
 		FAULT_MAP,  FAULT_UNMAP,    FAULT_GUARD, FAULT_DISCARD,   FAULT_HUGE, FAULT_ALLOC,
 		FAULT_WAIT, FAULT_THREAD,   FAULT_ATTR,  FAULT_STACKSIZE, FAULT_NAME, FAULT_PIN,
