@@ -101,7 +101,8 @@ void coroi_dense_leave_locked(struct coroi_worker *w, struct coroi_stack *stack)
 
 /* coroi_dense_trim_locked - if no dense coroutine is left (alive: some coroutine is, perhaps one
  * that keeps its stack), its shared stacks go back to the stacks that w keeps. coroi_dense_close -
- * w has ended. */
+ * w has ended. Both free w->dense: the caller holds the life lock, as a reader of its figures on
+ * another thread does. */
 void coroi_dense_trim_locked(struct coroi_worker *w, bool alive);
 void coroi_dense_close(struct coroi_worker *w);
 

@@ -104,7 +104,9 @@ struct coroi_worker {
 	/* at the last look all of those had been taken, and more may come */
 	bool trickles;
 	struct coroi_stack_cache stacks;
-	struct coroi_dense *dense;  /* see dense.h; NULL: none has started here */
+	/* see dense.h; NULL: none has started here. Atomic: figures are read from outside, under
+	 * the life lock, which is held when it is freed */
+	struct coroi_dense *dense;
 	struct coroi_wheel *timers; /* see timer.h */
 	/* when they are to be looked at, ns; COROI_NEVER: none is armed. Atomic, relaxed: others
 	 * peek */
