@@ -70,6 +70,7 @@ func (p *poller) poll(s *Scheduler) {
 		s.core.Arm()
 		ids = s.core.GoWaiters(s.core.Done(ids[:0]))
 		p.completeAll(ids)
+		s.credit.serve(s)
 		s.offload.kick()
 		if s.core.CallsCanceled() {
 			s.offload.cancelCalls()

@@ -21,6 +21,7 @@ type Scheduler struct {
 	paused     bool
 	poller     poller
 	spinner    spinner
+	credit     creditQueue
 	executors  executorPool
 	edge       raceEdge
 	id         uint32          // that C bodies' calls come with
@@ -250,6 +251,7 @@ func (s *Scheduler) shutSubmitters() {
 	if s.closed.Swap(true) {
 		return
 	}
+	s.credit.close(s)
 	for i := range s.submitters {
 		for s.submitters[i].Acquire() != csrc.OK {
 			runtime.Gosched()

@@ -28,18 +28,6 @@ static int coroi_go_new(coro_scheduler **out, coro_options o, const char *name, 
 	return coro_scheduler_init(out, &o);
 }
 
-static void coroi_go_gather(coro_scheduler *s)
-{
-	pthread_mutex_lock(&s->life_lock);
-	if (!s->closed) {
-		coroi_doors_lock(s);
-		for (uint32_t i = 0; i < s->workers; i++)
-			coroi_mags_flush(&s->worker[i].mags);
-		coroi_doors_unlock(s);
-	}
-	pthread_mutex_unlock(&s->life_lock);
-}
-
 static int coroi_go_resume(coro_t *co, int64_t send, int64_t *received)
 {
 	intptr_t value = 0;
@@ -206,12 +194,6 @@ func (s *Scheduler) Live() int {
 func (s *Scheduler) Present() int {
 	crossing()
 	return int(C.coroi_present(s.c))
-}
-
-// Gather brings the free records back that workers keep in hand. It stops each worker for a moment.
-func (s *Scheduler) Gather() {
-	crossing()
-	C.coroi_go_gather(s.c)
 }
 
 // Trim is coro_scheduler_trim.

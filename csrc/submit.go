@@ -6,8 +6,6 @@ package csrc
 // #cgo nocallback coroi_spawn_many
 // #cgo noescape coroi_batch_open
 // #cgo nocallback coroi_batch_open
-// #cgo noescape coroi_slab_grant
-// #cgo nocallback coroi_slab_grant
 // #include "kernel/idle.h"
 // #include "kernel/inbox.h"
 // #include "kernel/spawn.h"
@@ -107,14 +105,6 @@ func (p *Submitter) Unload() {
 		p.mag = nil
 	}
 	p.repay(p.credit)
-	p.credit = 0
-}
-
-func (p *Submitter) repay(credit uint32) {
-	if credit > 0 {
-		crossing()
-		C.coroi_slab_refund(&p.sched.c.slab, C.uint32_t(credit))
-	}
 }
 
 // Shut closes a submitter that is held, for good; what it has in hand goes back.
@@ -157,28 +147,6 @@ func cold(r *record) *coldLine {
 // push adds a batch to an inbox.
 func push(w *worker, x *batch) {
 	pushNode(w, uint64(uintptr(unsafe.Pointer(x)))|C.COROI_NODE_BATCH, (*uint64)(unsafe.Pointer(&x.next)))
-}
-
-// spend takes a credit.
-func (p *Submitter) spend() bool {
-	if p.credit == 0 {
-		crossing()
-		p.credit = uint32(C.coroi_slab_grant(&p.sched.c.slab, C.COROI_CREDIT))
-	}
-	if p.credit == 0 {
-		return false
-	}
-	p.credit--
-	return true
-}
-
-// earn is for credit that was not spent.
-func (p *Submitter) earn(credit uint32) {
-	p.credit += credit
-	if p.credit > 2*C.COROI_CREDIT {
-		p.repay(p.credit - C.COROI_CREDIT)
-		p.credit = C.COROI_CREDIT
-	}
 }
 
 // openBatch sees to it that there is one with room for any spawn.
@@ -335,13 +303,11 @@ func (b *BatchWriter) IsOpen() bool { return b.p != nil }
 
 // Open gets a batch a batch, and credit. NoMemory: there is none.
 func (s *Scheduler) Open(b *BatchWriter, spec *Spec) Status {
-	crossing()
-	credit := uint32(C.coroi_slab_grant(&s.c.slab, C.COROI_CREDIT))
+	credit := s.Grant(s.atOnce())
 	var p *batch
 	crossing()
 	if credit == 0 || C.coroi_batch_open(&s.c.slab, &p, 1) == 0 {
-		crossing()
-		C.coroi_slab_refund(&s.c.slab, C.uint32_t(credit))
+		s.Refund(credit)
 		return NoMemory
 	}
 	*b = BatchWriter{p: p, spec: *spec, credit: credit}
@@ -387,7 +353,9 @@ func (b *BatchWriter) Len() int { return int(b.count) }
 // is not open afterwards.
 func (p *Submitter) Send(b *BatchWriter) {
 	p.closeBatch()
-	p.earn(b.credit - b.count)
+	if left := b.credit - b.count; left > 0 {
+		p.earn(left)
+	}
 	i := p.turn % p.sched.general()
 	p.turn++
 	w := p.sched.worker(i)
@@ -402,8 +370,7 @@ func (s *Scheduler) Drop(b *BatchWriter) {
 	if b.p != nil {
 		crossing()
 		C.coroi_batch_drop(&s.c.slab, b.p)
-		crossing()
-		C.coroi_slab_refund(&s.c.slab, C.uint32_t(b.credit))
+		s.Refund(b.credit)
 		*b = BatchWriter{}
 	}
 }

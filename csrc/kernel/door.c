@@ -10,6 +10,18 @@
 #define LOCKED_SPINS     200 /* D5, before sleeping */
 #define FOREIGN_SLEEP_NS 20000
 
+/* serve - D4: the owner gives the thief what it wants. */
+static void serve(struct coroi_worker *w, uint32_t thief)
+{
+	if (thief == COROI_COLLECTOR) {
+		coroi_mags_surrender(&w->mags);
+		return;
+	}
+	struct coroi_worker *t = &w->sched->worker[thief];
+	at_store_rlx(&t->steal_buf_count,
+		     coroi_deque_give(w, t->id, t->steal_buf, coroi_deque_length(&w->queue) / 2));
+}
+
 COROI_COLD void coroi_door_slow(struct coroi_worker *w)
 {
 	for (;;) {
@@ -35,10 +47,7 @@ COROI_COLD void coroi_door_slow(struct coroi_worker *w)
 			/* D4; the CAS orders the steal buffer after the thief can no longer
 			 * lock. */
 			if (at_cas(&w->req, &req, COROI_DOOR_WORD(COROI_DOOR_SERV, thief))) {
-				struct coroi_worker *t = &w->sched->worker[thief];
-				at_store_rlx(&t->steal_buf_count,
-					     coroi_deque_give(w, t->id, t->steal_buf,
-							      coroi_deque_length(&w->queue) / 2));
+				serve(w, thief);
 				/* Pairs with T6's acquire: the steal buffer is seen. */
 				at_store_rel(&w->req, COROI_DOOR_FREE);
 				return;

@@ -48,8 +48,10 @@ enum { COROI_DOOR_FREE = 0, COROI_DOOR_ASK = 1, COROI_DOOR_SERV = 2, COROI_DOOR_
 #define COROI_DOOR_WHAT(word)    ((word)&3)
 #define COROI_DOOR_WAITER        4u /* LOCK only: the owner sleeps on req */
 #define COROI_DOOR_THIEF(word)   ((word) >> 3)
-/* a thief that is no worker: it wants the lock, not a steal buffer */
-#define COROI_FOREIGN 0x1fffffffu
+/* Thieves that are no workers: one wants the lock, not a steal buffer; the other wants credit (G1 of
+ * slab.h), and the owner gives it up at D4 */
+#define COROI_FOREIGN   0x1fffffffu
+#define COROI_COLLECTOR 0x1ffffffeu
 
 COROI_COLD void coroi_door_slow(struct coroi_worker *w);
 
@@ -97,8 +99,8 @@ enum coroi_knock {
 	COROI_LOCKED, /* the door is held; coroi_door_unlock ends it */
 };
 
-/* coroi_door_knock - T1 to T6, for worker t, or from any other thread (t is COROI_FOREIGN: never
- * served, and it insists for some milliseconds before it is refused). */
+/* coroi_door_knock - T1 to T6, for worker t, or from any other thread: t is COROI_FOREIGN, which is
+ * never served, and insists for some milliseconds before it is refused; or COROI_COLLECTOR. */
 enum coroi_knock coroi_door_knock(struct coroi_worker *victim, uint32_t t);
 
 /* coroi_door_lock - knock from a thread that is no worker until the door is ours. */

@@ -33,6 +33,11 @@ size_t coroi_running(struct coro_scheduler *s, coro_fn *list, size_t cap);
 void coroi_doors_lock(struct coro_scheduler *s);
 void coroi_doors_unlock(struct coro_scheduler *s);
 
+/* coroi_collect - G1 of slab.h, after `wanted` was set: no worker keeps credit in hand any more. A
+ * worker that is at its door gives the credit up itself; of one that is not, the door is locked for
+ * that moment. Thread: any; a worker's in no door. */
+void coroi_collect(struct coro_scheduler *s);
+
 /* coroi_refuse - take no more spawns from outside. Returns after the last one is through. */
 void coroi_refuse(struct coro_scheduler *s);
 

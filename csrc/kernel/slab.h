@@ -19,6 +19,24 @@
  * granted and then looks at capacity, a trim lowers capacity and then looks at granted, and who
  * sees that it was too much takes it back.
  *
+ * Waiting for credit. Goroutines may wait for it (SpawnWait), in a queue of Go's own. Users keep
+ * credit in hand, which the queue would never get. So `wanted` tells them that somebody waits:
+ *
+ *   G1  Go: wanted = COROI_WANTED, then asks for a grant (coroi_slab_grant). None: the goroutine
+ *       waits. If wanted was COROI_UNWANTED, all credit in hand is collected (coroi_collect, and
+ *       Go's submitters give theirs up)
+ *   G2  a user that has been collected keeps no credit in hand: it is lean. Its next spawn borrows
+ *       one, and each end gives one back
+ *   G3  whoever gives credit back, or raises capacity, looks at `wanted` then, and rings the bell
+ *   G4  Go, rung: asks again, for those in front of the queue. When the queue is empty, wanted =
+ *       COROI_WANTED_LATELY, and users stay lean, since the next goroutine is likely to wait too.
+ *       When a quarter of the records is free, the bell rings once more: wanted = COROI_UNWANTED
+ *
+ * No wait is missed: G1 writes wanted and then looks at granted, G3 writes granted and then looks
+ * at wanted, all sequentially consistent. Lean is the two highest bits of the credit: a spawn takes
+ * what is below one, as a signed number, for none; an end takes what is above the most, as an
+ * unsigned one, for too much. So neither looks at anything else than it does anyhow.
+ *
  * Memory of chunks is never given back to anybody else than a slab, so that a stale handle always
  * reads a record, whose generation then differs. A trimmed chunk reads as zeros: no generation is
  * zero.
@@ -77,14 +95,19 @@ struct coroi_slab {
 	int64_t granted __attribute__((aligned(COROI_APART))); /* coroutines that there may be */
 	int64_t capacity; /* that there could be with the present chunks */
 	int64_t limit;    /* that there may ever be */
+	uint32_t wanted;  /* COROI_UNWANTED..., written by Go */
 };
+
+enum { COROI_UNWANTED, COROI_WANTED_LATELY, COROI_WANTED };
 
 /* What one user has in hand: two magazines, both always there, and credit. */
 struct coroi_mags {
 	struct coroi_slab *slab;
 	struct coroi_mag *loaded, *other;
-	uint32_t credit;
+	uint32_t credit; /* or COROI_LEAN, with what was borrowed and is not spent yet */
 };
+
+#define COROI_LEAN (UINT32_C(3) << 30)
 
 void coroi_slab_init(struct coroi_slab *s, struct coro_scheduler *owner, uint64_t limit_bytes);
 void coroi_slab_destroy(struct coroi_slab *s);
@@ -98,13 +121,20 @@ int coroi_slab_join(struct coroi_slab *s);
 uint32_t coroi_slab_grant(struct coroi_slab *s, uint32_t want);
 void coroi_slab_refund(struct coroi_slab *s, uint32_t credit);
 
+/* coroi_slab_at_once - how much credit a user gets at a time: one, if somebody waits for it.
+ * coroi_slab_is_roomy - a quarter of the records is free. Both racy. */
+uint32_t coroi_slab_at_once(const struct coroi_slab *s);
+bool coroi_slab_is_roomy(const struct coroi_slab *s);
+
 /* coroi_slab_retire - a coroutine has ended whose record has used up its generations: nobody gets
  * it any more. */
 void coroi_slab_retire(struct coroi_slab *s);
 
 int coroi_mags_init(struct coroi_mags *m, struct coroi_slab *s);
-/* records and credit to the slab; the two magazines stay */
+/* coroi_mags_flush - records and credit to the slab; the two magazines stay. coroi_mags_surrender -
+ * credit to the slab; lean afterwards, if it is wanted (G2). */
 void coroi_mags_flush(struct coroi_mags *m);
+void coroi_mags_surrender(struct coroi_mags *m);
 
 /* coroi_slab_trade_full - give an empty magazine (or NULL, if the user has none yet), get one with
  * free records. NULL, and nothing was taken, when memory or the cap is used up.
@@ -130,19 +160,25 @@ void coroi_mags_unload(struct coroi_mags *m, struct coroi_rec *r);
 /* what users get at a time; one that has more than twice that gives some back */
 #define COROI_CREDIT 128
 
+/* coroi_mags_less_one - the credit after one is spent; below 0: there is none in hand (G2). */
+static inline int32_t coroi_mags_less_one(const struct coroi_mags *m)
+{
+	return (int32_t)(m->credit - 1);
+}
+
 COROI_COLD bool coroi_mags_borrow(struct coroi_mags *m);
 COROI_COLD void coroi_mags_repay(struct coroi_mags *m);
 
 /* coroi_mags_spend - take a credit, for a coroutine that is spawned. False: CORO_ENOMEM. */
 static inline bool coroi_mags_spend(struct coroi_mags *m)
 {
-	if (coroi_unlikely(m->credit == 0) && !coroi_mags_borrow(m))
+	if (coroi_unlikely(coroi_mags_less_one(m) < 0) && !coroi_mags_borrow(m))
 		return false;
 	m->credit--;
 	return true;
 }
 
-/* coroi_mags_earn - one has ended. */
+/* coroi_mags_earn - one has ended. Of lean ones this is above the most (G2). */
 static inline void coroi_mags_earn(struct coroi_mags *m)
 {
 	if (coroi_unlikely(++m->credit > 2 * COROI_CREDIT))
