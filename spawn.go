@@ -70,11 +70,11 @@ func (f Func[A, R]) Spawn(s *Scheduler, arg A) error {
 	return statusError(status, ofScheduler)
 }
 
-// SpawnWait is Spawn that waits for coroutines to end when the record limit is reached. Those who wait
-// are served in the order of their calls, each when a coroutine has ended, or one that was started to
-// be joined has been joined. Spawn, and coroutines that spawn, do not wait, and may come first. The
-// wait stops no worker. While it lasts, and until a quarter of the records is free, each spawn
-// costs about 100 ns more.
+// SpawnWait is Spawn that waits for coroutines to end when the record limit is reached. Callers are
+// served in the order of their calls, one for each coroutine that ends; a coroutine that is to be
+// joined counts until it is joined. Spawn and coroutines that spawn do not wait, and may come first.
+// The wait stops no worker. From its beginning until a quarter of the records is free, each spawn
+// costs some 50 to 100 ns more.
 //
 // The context bounds the wait alone: when the context ends, SpawnWait returns its cause, and nothing
 // was started. An ended context is refused at once. SpawnWait returns ErrClosed when Close is called,

@@ -10,8 +10,8 @@ import (
 	"github.com/organzine/coro/csrc"
 )
 
-// A creditQueue has the goroutines that wait in SpawnWait, the first come in front. Each waits for a
-// credit, the right to start one coroutine. The steps G1 to G4 are told in csrc/kernel/slab.h.
+// A creditQueue has the goroutines that wait in SpawnWait, the first come in front. Each waits for
+// a credit, the right to start one coroutine. The steps G1 to G4 are told in csrc/kernel/slab.h.
 type creditQueue struct {
 	length atomic.Int32 // of waiting; racy without mu
 	busy   atomic.Bool  // demand is not Unwanted; racy without mu

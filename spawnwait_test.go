@@ -88,7 +88,8 @@ func TestAllWhoWaitForMemoryGetItAsOthersEnd(t *testing.T) {
 	eventually(t, func() bool { return !coro.MemoryIsWanted(s) }, "there is room again")
 }
 
-// A worker keeps the credit of those that end there for those that it may spawn. One that computes gives it up too.
+// A worker keeps the credit of coroutines that end there, for those that it may spawn. A worker that
+// computes gives it up too.
 func TestMemoryInTheHandsOfABusyWorkerIsGivenToThoseWhoWait(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(2), coro.WithRecordLimit(1), coro.WithPaused())
 	n, err := park.SpawnN(s, smallestRecords-300, coro.None{})
@@ -105,7 +106,7 @@ func TestMemoryInTheHandsOfABusyWorkerIsGivenToThoseWhoWait(t *testing.T) {
 		n++
 	}
 	for range smallestRecords - 1 - n {
-		require.NoError(t, park.OnWorker(1).SpawnWait(soon(t), s, coro.None{}), "what is left of the limit")
+		require.NoError(t, park.OnWorker(1).SpawnWait(soon(t), s, coro.None{}), "the rest")
 	}
 	parked(t, s, smallestRecords-1)
 	ctx, cancel := context.WithTimeout(background, 10*time.Millisecond)
@@ -163,7 +164,8 @@ func TestNoMemoryIsLostWhileManyWaitAndGiveUp(t *testing.T) {
 	for i := range 50 {
 		wg.Go(func() {
 			for k := range scaled(200) {
-				ctx, cancel := context.WithTimeout(background, time.Duration(i*k%97)*10*time.Microsecond)
+				patience := time.Duration(i*k%97) * 10 * time.Microsecond
+				ctx, cancel := context.WithTimeout(background, patience)
 				switch err := yield.SpawnWait(ctx, s, 3); err {
 				case nil:
 					started.Add(1)

@@ -17,7 +17,8 @@ import (
 	"unsafe"
 )
 
-// A Demand says whether goroutines wait for credit: the `wanted` of slab.h, where G1 to G4 are told.
+// A Demand says whether goroutines wait for credit: the `wanted` of slab.h, where G1 to G4 are
+// told.
 type Demand uint32
 
 const (
