@@ -32,6 +32,8 @@ format: ## lay the Go and C code out
 check: ## layout of the code, go vet, staticcheck
 	@bad=$$(gofmt -l $$(git ls-files '*.go')); test -z "$$bad" || { echo "not gofmt'ed: $$bad"; exit 1; }
 	clang-format --dry-run -Werror $(C_FILES)
+	scripts/rooms.sh
+	scripts/words.sh
 	go vet ./... ./bench/...
 	CGO_ENABLED=0 go vet .
 	go run $(STATICCHECK) ./... ./bench/...

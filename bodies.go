@@ -6,29 +6,35 @@ import (
 	"time"
 
 	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/race"
+	"github.com/organzine/coro/internal/table"
 )
 
-// An executorPool runs a scheduler's coroutines with Go bodies. The core sees it as one more worker (csrc/goworker.h): wake-ups, joins and
-// the end go through it as through the others. Here it is a set of executors, goroutines that resume bodies in turn, each with
-// a queue and a next one of its own, from which the others steal when they have nothing.
+// An executorPool runs a scheduler's coroutines with Go bodies. The core sees it as one more worker
+// (csrc/goworker.h): wake-ups, joins and the end go through it as through the others. Here it is a
+// set of executors, goroutines that resume bodies in turn. Each has a queue and a next one of its
+// own, from which the others steal when they have nothing.
 //
-// The pool is awake in the core's sense while one executor is active. The last one to become idle parks it, with a second look,
-// and whoever then has something for it rings the bell: the poller starts an executor. While the pool is awake, the poller looks
-// around now and then, as a worker on standby does: a body that computes, or waits in Go, keeps its executor and nothing else.
+// The pool is awake in the core's sense while one executor is active. The last executor to become
+// idle parks the pool, with a second look; a caller that has something for a parked pool rings the
+// bell, and the poller starts an executor. While the pool is awake, the poller looks around now and
+// then, as a worker on standby does: so a body that computes, or waits in Go, keeps its executor
+// and nothing else.
 type executorPool struct {
-	s     *Scheduler
-	core  csrc.GoWorker
-	most  int          // executors, but for those that stand in for stuck ones
-	table bodyTable    // coroutines by record
-	spare atomic.Int32 // executors that are idle, or not made yet: whoever has a surplus wakes one
+	s      *Scheduler
+	core   csrc.GoWorker
+	most   int                    // executors, besides those that stand in for stuck ones
+	bodies table.Table[Coroutine] // by the number of their records
+	// executors idle or not made yet: an executor with a surplus wakes one
+	spare atomic.Int32
 	quits atomic.Bool  // the scheduler is being canceled
-	extra atomic.Int32 // executors too many at the poller's last look: so many retire
+	extra atomic.Int32 // executors that are to retire, by the poller's last look
 
 	mu         sync.Mutex
-	queue      ring        // runnable ones that no executor has
+	queue      ring        // runnable coroutines that no executor has
 	executors  []*executor // that exist
 	idle       []*executor
-	active     int // executors that are not idle. 0: the pool sleeps
+	active     int // executors that are not idle; 0: the pool sleeps
 	goroutines []*bodyGoroutine
 	closed     bool
 	items      [64]csrc.GoWorkerItem
@@ -36,12 +42,14 @@ type executorPool struct {
 
 const (
 	poolShare      = 64  // most that an executor takes from the pool's queue at once
-	poolTurns      = 61  // turns after which it looks at the pool's queue and the inbox
-	poolSpins      = 40  // looks at the inbox before it becomes idle
+	poolTurns      = 61  // turns of an executor between two looks at the pool's queue and the inbox
+	poolSpins      = 40  // looks of an executor at the inbox before it becomes idle
 	poolStandIns   = 256 // most executors besides those that the user wants, while those are stuck
 	goroutinesKept = 256 // idle goroutines of ended bodies, for the next ones
-	lookLeast      = 200 * time.Microsecond
-	lookMost       = 10 * time.Millisecond
+
+	// Between two looks of the poller.
+	lookLeast = 200 * time.Microsecond
+	lookMost  = 10 * time.Millisecond
 )
 
 func (p *executorPool) init(s *Scheduler, executors int) {
@@ -49,12 +57,12 @@ func (p *executorPool) init(s *Scheduler, executors int) {
 	p.spare.Store(int32(executors))
 }
 
-// claimed is called by the poller: if the pool was woken, an executor gets to work.
+// claimed has an executor work if the pool was woken. The poller calls it.
 func (p *executorPool) claimed() bool {
 	if !p.core.IsClaimed() {
 		return false
 	}
-	p.mu.Lock() // an executor that parks, and finds more to do, takes such a claim itself
+	p.mu.Lock() // an executor that parks, and then finds work, takes the claim itself
 	defer p.mu.Unlock()
 	if !p.core.Claimed() {
 		return false
@@ -63,7 +71,7 @@ func (p *executorPool) claimed() bool {
 	return true
 }
 
-// start has one more executor work, an idle one or a new one. With mu held.
+// start has one more executor work, an idle or a new one. With mu held.
 func (p *executorPool) start() {
 	p.active++
 	p.spare.Add(-1)
@@ -79,7 +87,7 @@ func (p *executorPool) start() {
 	go e.main()
 }
 
-// feed has one more executor work, as there is a surplus.
+// feed has one more executor work, since there is a surplus.
 func (p *executorPool) feed() {
 	p.mu.Lock()
 	if p.spare.Load() > 0 {
@@ -88,15 +96,15 @@ func (p *executorPool) feed() {
 	p.mu.Unlock()
 }
 
-// drain takes what has come from the core. With mu held, by somebody active.
+// drain takes what has come from the core. With mu held, by an active executor.
 func (p *executorPool) drain() {
 	for p.core.HasItems() {
 		items := p.core.Take(p.items[:])
-		p.s.edge.acquire()
+		p.s.edge.Acquire()
 		for _, it := range items {
-			c := p.table.find(Handle(it.Handle))
-			if it.Body != 0 { // of a start: C has asked for it
-				c = goBodies.find(it.Body).start(p.s, it)
+			c := p.find(Handle(it.Handle))
+			if it.Body != 0 { // a start that C has asked for
+				c = findBody(it.Body).start(p.s, it)
 			}
 			if c == nil {
 				continue
@@ -121,8 +129,9 @@ func (p *executorPool) drain() {
 	}
 }
 
-// lookAround is called by the poller, at times, while the pool is awake: work that nobody gets to is given to those that are not
-// stuck, to an idle executor, or to one that stands in. It returns false when the pool sleeps.
+// lookAround gives work that no executor gets to, to executors that are not stuck: to an idle one,
+// or to one that stands in. The poller calls it, at times, while the pool is awake. False: the pool
+// sleeps.
 func (p *executorPool) lookAround() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -136,7 +145,7 @@ func (p *executorPool) lookAround() bool {
 		case !e.active:
 		case turns != e.seen:
 			moving++
-		default: // the others may be too busy to steal from it
+		default: // stuck, and the others may be too busy to steal from it
 			p.rescue(e)
 		}
 		e.seen = turns
@@ -149,7 +158,7 @@ func (p *executorPool) lookAround() bool {
 	return true
 }
 
-// rescue takes what e, who is stuck, has to run. With mu held.
+// rescue puts what e has to run on the pool's queue: e is stuck. With mu held.
 func (p *executorPool) rescue(e *executor) {
 	if c := e.next.Swap(nil); c != nil {
 		p.queue.push(c)
@@ -173,7 +182,7 @@ func (p *executorPool) goroutine() *bodyGoroutine {
 	return k
 }
 
-// dismiss keeps a goroutine, if there is one, for the next body, or ends it.
+// dismiss keeps a goroutine for the next body, or ends it. nil: there is none.
 func (p *executorPool) dismiss(k *bodyGoroutine) {
 	p.mu.Lock()
 	if k != nil && !p.closed && len(p.goroutines) < goroutinesKept {
@@ -186,10 +195,10 @@ func (p *executorPool) dismiss(k *bodyGoroutine) {
 	}
 }
 
-// cancel has every present and future wait of a body return ErrCanceled.
+// cancel has every present and future wait of every body return ErrCanceled.
 func (p *executorPool) cancel() {
 	p.quits.Store(true)
-	p.table.each(func(c *Coroutine) { c.cancel(ErrCanceled) })
+	p.bodies.Each(func(c *Coroutine) { c.cancel(ErrCanceled) })
 }
 
 // close ends the goroutines. The core is closed: no coroutine is left.
@@ -207,96 +216,33 @@ func (p *executorPool) close() {
 	}
 }
 
-// running names the bodies that are being executed.
+// running returns the names of the bodies that are being executed.
 func (p *executorPool) running() (names []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, e := range p.executors {
-		if c := loadCoroutine(&e.current); c != nil {
+		if c := race.LoadPointer(&e.current); c != nil {
 			names = append(names, c.name)
 		}
 	}
 	return names
 }
 
-// A bodyTable holds coroutines by the lower half of their handles, which numbers their records: a small number, and no other
-// coroutine's as long as it has not ended. Looking one up takes no lock.
-type bodyTable struct {
-	mu    sync.Mutex
-	pages atomic.Pointer[[]*bodyPage] // nil: nothing was ever there
-}
-
-type bodyPage [1024]atomic.Pointer[Coroutine]
-
-// entry is where the coroutine with this handle is, or nil.
-func (t *bodyTable) entry(h Handle) *atomic.Pointer[Coroutine] {
-	n := uint32(h)
-	pages := t.pages.Load()
-	if i := int(n / uint32(len(bodyPage{}))); pages != nil && i < len(*pages) && (*pages)[i] != nil {
-		return &(*pages)[i][n%uint32(len(bodyPage{}))]
-	}
-	return nil
-}
-
-// find returns the coroutine of this pool that a handle names, or nil.
-func (t *bodyTable) find(h Handle) *Coroutine {
-	if p := t.entry(h); p != nil {
-		if c := p.Load(); c != nil && c.handle == h {
+// find returns the coroutine of this pool that a handle names, or nil. The lower half of a handle
+// numbers the coroutine's record: a small number, and no other coroutine's until this one has
+// ended.
+func (p *executorPool) find(h Handle) *Coroutine {
+	if e := p.bodies.Entry(uint32(h)); e != nil {
+		if c := e.Load(); c != nil && c.handle == h {
 			return c
 		}
 	}
 	return nil
 }
 
-// put puts c in: now others may find it.
-func (t *bodyTable) put(c *Coroutine) {
-	p := t.entry(c.handle)
-	if p == nil {
-		p = t.make(c.handle)
-	}
-	p.Store(c)
-}
-
-// make adds the page for a handle, and returns the entry.
-func (t *bodyTable) make(h Handle) *atomic.Pointer[Coroutine] {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if p := t.entry(h); p != nil {
-		return p
-	}
-	i := int(uint32(h) / uint32(len(bodyPage{})))
-	var old []*bodyPage
-	if p := t.pages.Load(); p != nil {
-		old = *p
-	}
-	pages := make([]*bodyPage, max(len(old), i+1))
-	copy(pages, old)
-	pages[i] = new(bodyPage)
-	t.pages.Store(&pages)
-	return t.entry(h)
-}
-
-// remove is for a c that is about to end: then its record may be another's.
-func (t *bodyTable) remove(c *Coroutine) { t.entry(c.handle).Store(nil) }
-
-// each calls f for all that are in the table now.
-func (t *bodyTable) each(f func(*Coroutine)) {
-	pages := t.pages.Load()
-	if pages == nil {
-		return
-	}
-	for _, page := range *pages {
-		for i := 0; page != nil && i < len(page); i++ {
-			if c := page[i].Load(); c != nil {
-				f(c)
-			}
-		}
-	}
-}
-
-// blocked lists at most limit of those that wait, and counts all.
+// blocked lists at most limit of the bodies that wait, and counts all.
 func (p *executorPool) blocked(limit int) (list []BlockedCoroutine, count int) {
-	p.table.each(func(c *Coroutine) {
+	p.bodies.Each(func(c *Coroutine) {
 		waits := ""
 		switch state := c.state.Load(); {
 		case state&isParked != 0:

@@ -16,7 +16,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/organzine/coro"
 	"github.com/organzine/coro/internal/testbody"
@@ -31,14 +30,19 @@ var (
 	nameOf   = coro.MustFunc[[40]byte, coro.FuncID](testbody.Name)
 )
 
-// The ways of calling; a test of all of them runs for each.
+// The ways of calling: a test of all of them runs for each.
 var ways = map[string]uint32{"inline": testbody.Inline, "offload": testbody.Offload}
 
-// increment is what CallMany calls.
-var increment = coro.MustExportFunc(func(_ context.Context, n int64) (int64, error) { return n + 1, nil })
+// increment is the function that CallMany calls.
+var increment = coro.MustExportFunc(func(_ context.Context, n int64) (int64, error) {
+	return n + 1, nil
+})
 
 // calling has a coroutine make one call with 8 bytes each way, or as edit has it.
-func calling(t testing.TB, s *coro.Scheduler, how uint32, id coro.FuncID, number int64, edit ...func(*testbody.Call)) testbody.Came {
+func calling(
+	t testing.TB, s *coro.Scheduler, how uint32, id coro.FuncID, number int64,
+	edit ...func(*testbody.Call),
+) testbody.Came {
 	t.Helper()
 	c := testbody.Call{ID: uint32(id), How: how, Number: number, ArgBytes: 8, ResultBytes: 8}
 	for _, e := range edit {
@@ -51,8 +55,10 @@ func calling(t testing.TB, s *coro.Scheduler, how uint32, id coro.FuncID, number
 	return came
 }
 
-func argBytes(n uint32) func(*testbody.Call)    { return func(c *testbody.Call) { c.ArgBytes = n } }
-func resultBytes(n uint32) func(*testbody.Call) { return func(c *testbody.Call) { c.ResultBytes = n } }
+func argBytes(n uint32) func(*testbody.Call) { return func(c *testbody.Call) { c.ArgBytes = n } }
+func resultBytes(n uint32) func(*testbody.Call) {
+	return func(c *testbody.Call) { c.ResultBytes = n }
+}
 
 func text(c testbody.Came) string { return string(c.Start[:min(int(c.Text), len(c.Start)-1)]) }
 
@@ -73,7 +79,10 @@ func TestACoroutineCallsAGoFunction(t *testing.T) {
 		return pair{int32(p.B), uint32(p.A)}, nil
 	})
 	var told atomic.Int64
-	tell := coro.MustExportFunc(func(_ context.Context, n int64) (coro.None, error) { told.Add(n); return coro.None{}, nil })
+	tell := coro.MustExportFunc(func(_ context.Context, n int64) (coro.None, error) {
+		told.Add(n)
+		return coro.None{}, nil
+	})
 	ask := coro.MustExportFunc(func(context.Context, coro.None) (int64, error) { return 42, nil })
 	inEachWay(t, func(t *testing.T, s *coro.Scheduler, how uint32) {
 		told.Store(0)
@@ -82,7 +91,8 @@ func TestACoroutineCallsAGoFunction(t *testing.T) {
 		assert.Equal(t, testbody.Came{}, calling(t, s, how, tell, 7, resultBytes(0)))
 		assert.EqualValues(t, 7, told.Load())
 		assert.Equal(t, testbody.Came{Got: 8, Number: 42}, calling(t, s, how, ask, 0, argBytes(0)))
-		assert.Equal(t, testbody.Came{Got: 8}, calling(t, s, how, ask, 0, argBytes(0), resultBytes(0)), "not wanted")
+		assert.Equal(t, testbody.Came{Got: 8},
+			calling(t, s, how, ask, 0, argBytes(0), resultBytes(0)), "not wanted")
 		finish(t, s)
 	})
 }
@@ -110,26 +120,37 @@ func TestBytesOfAnyLengthGoBothWays(t *testing.T) {
 
 func TestBadCalls(t *testing.T) {
 	var ran atomic.Int64
-	count := coro.MustExportFunc(func(_ context.Context, n int64) (int64, error) { ran.Add(1); return n, nil })
-	bytes := coro.MustExportFunc(func(_ context.Context, n int64) ([]byte, error) { return make([]byte, n), nil })
+	count := coro.MustExportFunc(func(_ context.Context, n int64) (int64, error) {
+		ran.Add(1)
+		return n, nil
+	})
+	bytes := coro.MustExportFunc(func(_ context.Context, n int64) ([]byte, error) {
+		return make([]byte, n), nil
+	})
 	inEachWay(t, func(t *testing.T, s *coro.Scheduler, how uint32) {
 		for _, id := range []coro.FuncID{0, 1 << 20, 1<<32 - 1} {
 			assert.Equal(t, testbody.Came{Status: testbody.EINVAL}, calling(t, s, how, id, 1))
 		}
 		for _, n := range []uint32{0, 1, 7, 9, 4096} {
 			want := testbody.Came{Status: testbody.EINVAL, Got: 8}
-			assert.Equal(t, want, calling(t, s, how, count, 1, argBytes(n)), "%d bytes of argument", n)
+			assert.Equal(t, want, calling(t, s, how, count, 1, argBytes(n)), "%d bytes of argument",
+				n)
 		}
 		for _, n := range []uint32{1, 7} {
 			want := testbody.Came{Status: testbody.ETOOBIG, Got: 8}
-			assert.Equal(t, want, calling(t, s, how, count, 1, resultBytes(n)), "%d bytes of result", n)
+			assert.Equal(t, want, calling(t, s, how, count, 1, resultBytes(n)),
+				"%d bytes of result", n)
 		}
 		assert.Zero(t, ran.Load(), "none of them was called")
 		assert.Equal(t, testbody.Came{Got: 8}, calling(t, s, how, bytes, 8))
-		assert.Equal(t, testbody.Came{Status: testbody.ETOOBIG, Got: 9}, calling(t, s, how, bytes, 9))
-		assert.Equal(t, testbody.Came{Status: testbody.ETOOBIG, Got: 1 << 20}, calling(t, s, how, bytes, 1<<20))
-		assert.Equal(t, testbody.Came{Got: 1 << 20}, calling(t, s, how, bytes, 1<<20, resultBytes(0)), "not wanted")
-		here := testbody.CallHere(testbody.Call{ID: uint32(count), How: how, ArgBytes: 8, ResultBytes: 8})
+		assert.Equal(t, testbody.Came{Status: testbody.ETOOBIG, Got: 9},
+			calling(t, s, how, bytes, 9))
+		assert.Equal(t, testbody.Came{Status: testbody.ETOOBIG, Got: 1 << 20},
+			calling(t, s, how, bytes, 1<<20))
+		assert.Equal(t, testbody.Came{Got: 1 << 20},
+			calling(t, s, how, bytes, 1<<20, resultBytes(0)), "not wanted")
+		here := testbody.CallHere(testbody.Call{ID: uint32(count), How: how, ArgBytes: 8,
+			ResultBytes: 8})
 		assert.Equal(t, testbody.Came{Status: testbody.EPERM}, here, "outside a coroutine")
 	})
 }
@@ -139,16 +160,26 @@ type silly struct{}
 func (*silly) Error() string { panic("no") }
 
 func TestErrorsAndPanicsComeBackAsText(t *testing.T) {
-	fails := coro.MustExportFunc(func(_ context.Context, n int64) (int64, error) { return 1, fmt.Errorf("no such number: %d", n) })
-	panics := coro.MustExportFunc(func(_ context.Context, n int64) (int64, error) { panic(fmt.Sprintf("not %d!", n)) })
+	fails := coro.MustExportFunc(func(_ context.Context, n int64) (int64, error) {
+		return 1, fmt.Errorf("no such number: %d", n)
+	})
+	panics := coro.MustExportFunc(func(_ context.Context, n int64) (int64, error) {
+		panic(fmt.Sprintf("not %d!", n))
+	})
 	nothing := coro.MustExportFunc(func(context.Context, int64) (int64, error) { panic(nil) })
 	nilPointer := coro.MustExportFunc(func(_ context.Context, n int64) (int64, error) {
 		var p *int64
 		return n + *p, nil
 	})
-	badError := coro.MustExportFunc(func(context.Context, int64) (int64, error) { return 0, (*silly)(nil) })
-	long := coro.MustExportFunc(func(_ context.Context, n int64) (int64, error) { return 0, errors.New(strings.Repeat("x", int(n))) })
-	huge := coro.MustExportFunc(func(_ context.Context, b []byte) (int64, error) { return int64(len(b)), nil })
+	badError := coro.MustExportFunc(func(context.Context, int64) (int64, error) {
+		return 0, (*silly)(nil)
+	})
+	long := coro.MustExportFunc(func(_ context.Context, n int64) (int64, error) {
+		return 0, errors.New(strings.Repeat("x", int(n)))
+	})
+	huge := coro.MustExportFunc(func(_ context.Context, b []byte) (int64, error) {
+		return int64(len(b)), nil
+	})
 	inEachWay(t, func(t *testing.T, s *coro.Scheduler, how uint32) {
 		failed := func(id coro.FuncID, n int64) string {
 			came := calling(t, s, how, id, n)
@@ -162,10 +193,12 @@ func TestErrorsAndPanicsComeBackAsText(t *testing.T) {
 			assert.Contains(t, failed(nothing, 0), "panic: panic called")
 			assert.Contains(t, failed(nilPointer, 0), "panic: runtime error: ")
 			assert.NotEmpty(t, failed(badError, 0))
-			assert.EqualValues(t, 16<<10, calling(t, s, how, long, 1<<20).Text, "texts are cut off there")
+			assert.EqualValues(t, 16<<10, calling(t, s, how, long, 1<<20).Text,
+				"texts are cut off there")
 		}
 		assert.Equal(t, testbody.Came{Got: 8}, calling(t, s, how, huge, 0, argBytes(0)))
-		assert.Equal(t, testbody.Came{Got: 8, Number: 1}, calling(t, s, how, increment, 0), "and it goes on")
+		assert.Equal(t, testbody.Came{Got: 8, Number: 1}, calling(t, s, how, increment, 0),
+			"and it goes on")
 	})
 }
 
@@ -182,7 +215,8 @@ func TestPanicsAmongManyCallersHitTheirOwn(t *testing.T) {
 	inEachWay(t, func(t *testing.T, s *coro.Scheduler, how uint32) {
 		var tasks []*coro.Task[testbody.Came]
 		for n := range int64(scaled(4000)) {
-			task, err := callOne.Start(s, testbody.Call{ID: uint32(odd), How: how, Number: n, ArgBytes: 8, ResultBytes: 8})
+			task, err := callOne.Start(s, testbody.Call{ID: uint32(odd), How: how, Number: n,
+				ArgBytes: 8, ResultBytes: 8})
 			require.NoError(t, err)
 			tasks = append(tasks, task)
 		}
@@ -191,7 +225,8 @@ func TestPanicsAmongManyCallersHitTheirOwn(t *testing.T) {
 			require.NoError(t, err)
 			switch n % 4 {
 			case 1:
-				assert.True(t, strings.HasPrefix(text(came), fmt.Sprintf("panic: %d\n", n)), text(came))
+				assert.True(t, strings.HasPrefix(text(came), fmt.Sprintf("panic: %d\n", n)),
+					text(came))
 			case 3:
 				assert.Equal(t, fmt.Sprintf("error: %d", n), text(came))
 			default:
@@ -202,12 +237,17 @@ func TestPanicsAmongManyCallersHitTheirOwn(t *testing.T) {
 }
 
 func TestOnlyTypesWithoutPointersAreExported(t *testing.T) {
-	export := func(err error, what string, words ...string) { t.Helper(); optionError(t, err, what, words...) }
+	export := func(err error, what string, words ...string) {
+		t.Helper()
+		optionError(t, err, what, words...)
+	}
 	_, err := coro.ExportFunc(func(context.Context, string) (int, error) { return 0, nil })
 	export(err, "ExportFunc", "string", "[]byte")
 	_, err = coro.ExportFunc(func(context.Context, int) (*int, error) { return nil, nil })
 	export(err, "ExportFunc", "*int", "points into Go")
-	_, err = coro.ExportFunc(func(context.Context, struct{ B []byte }) (int, error) { return 0, nil })
+	_, err = coro.ExportFunc(func(context.Context, struct{ B []byte }) (int, error) {
+		return 0, nil
+	})
 	export(err, "ExportFunc", "[]uint8")
 	_, err = coro.ExportFunc(func(context.Context, []int) (int, error) { return 0, nil })
 	export(err, "ExportFunc", "[]int")
@@ -216,7 +256,9 @@ func TestOnlyTypesWithoutPointersAreExported(t *testing.T) {
 	_, err = coro.ExportFunc[int, int](nil)
 	export(err, "ExportFunc", "needs a function")
 	assert.Panics(t, func() { coro.MustExportFunc[int, int](nil) })
-	id, err := coro.ExportFunc(func(context.Context, [100]int64) ([100]int64, error) { return [100]int64{}, nil })
+	id, err := coro.ExportFunc(func(context.Context, [100]int64) ([100]int64, error) {
+		return [100]int64{}, nil
+	})
 	assert.NoError(t, err, "there is no limit of size")
 	assert.NotZero(t, id)
 }
@@ -231,7 +273,9 @@ func TestFunctionsAreFoundByTheirNames(t *testing.T) {
 	optionError(t, err, "ExportFuncNamed", "empty")
 	_, err = coro.ExportFuncNamed("a\x00b", add)
 	optionError(t, err, "ExportFuncNamed", "zero byte")
-	_, err = coro.ExportFuncNamed("strings", func(context.Context, string) (int, error) { return 0, nil })
+	_, err = coro.ExportFuncNamed("strings", func(context.Context, string) (int, error) {
+		return 0, nil
+	})
 	optionError(t, err, "ExportFuncNamed", "string")
 
 	s := newScheduler(t)
@@ -250,7 +294,8 @@ func TestFunctionsAreFoundByTheirNames(t *testing.T) {
 	assert.EqualValues(t, 101, calling(t, s, testbody.Inline, id, 1).Number)
 }
 
-// 100 000 coroutines call, and yield in between, while garbage is collected and the profiler interrupts.
+// 100 000 coroutines call, and yield in between. Meanwhile garbage is collected and the profiler
+// interrupts.
 func TestVeryManyCoroutinesCall(t *testing.T) {
 	var n atomic.Int64
 	collects := coro.MustExportFunc(func(_ context.Context, x int64) (int64, error) {
@@ -270,7 +315,8 @@ func TestVeryManyCoroutinesCall(t *testing.T) {
 			s := newScheduler(t, coro.WithWorkers(2))
 			callers := 4 * scaled(25000)
 			for _, k := range []int64{0, 1, 2, 3} {
-				started, err := callMany.SpawnN(s, callers/4, testbody.Calls{ID: uint32(collects), How: how, N: 4, K: k})
+				started, err := callMany.SpawnN(s, callers/4,
+					testbody.Calls{ID: uint32(collects), How: how, N: 4, K: k})
 				require.NoError(t, err)
 				assert.Equal(t, callers/4, started)
 			}
@@ -281,11 +327,15 @@ func TestVeryManyCoroutinesCall(t *testing.T) {
 	}
 }
 
-// What the function sees of Go memory that was written before, and the other way round, is no race.
+// A function sees Go memory that was written before the call, and the caller memory that the
+// function wrote: neither is a race.
 func TestCallsAreEdgesForTheRaceDetector(t *testing.T) {
 	inEachWay(t, func(t *testing.T, s *coro.Scheduler, how uint32) {
 		before, after := 0, 0
-		id := coro.MustExportFunc(func(context.Context, int64) (int64, error) { after = before + 1; return 0, nil })
+		id := coro.MustExportFunc(func(context.Context, int64) (int64, error) {
+			after = before + 1
+			return 0, nil
+		})
 		before = 41
 		assert.Zero(t, calling(t, s, how, id, 0).Status)
 		assert.Equal(t, 42, after)
@@ -323,108 +373,12 @@ func TestAGoFunctionMaySpawnAndWake(t *testing.T) {
 	})
 }
 
-func TestCloseFromWithinACallIsRefused(t *testing.T) {
-	inEachWay(t, func(t *testing.T, s *coro.Scheduler, how uint32) {
-		other := newScheduler(t)
-		id := coro.MustExportFunc(func(context.Context, int64) (int64, error) {
-			assert.Equal(t, coro.ErrInside, s.Close(background))
-			assert.Equal(t, coro.ErrInside, s.Close(expired))
-			assert.NoError(t, other.Close(background), "another scheduler waits for nobody here")
-			return 5, nil
-		})
-		assert.EqualValues(t, 5, calling(t, s, how, id, 0).Number)
-		assert.Equal(t, testbody.OK, calling(t, s, how, increment, 0).Status, "it is open")
-		assert.NoError(t, s.Close(background))
-	})
-}
-
-// Other goroutines are not inside, though calls come and go, and goroutines end and others begin.
-func TestCloseFromElsewhereWhileCallsRunIsNotRefused(t *testing.T) {
-	for range scaled(40) {
-		s := newScheduler(t, coro.WithWorkers(1))
-		results := make(chan error, 3)
-		id := coro.MustExportFunc(func(context.Context, int64) (int64, error) {
-			go func() { results <- s.Close(soon(t)) }()
-			return 0, nil
-		})
-		for range 3 {
-			_, err := callOne.Start(s, testbody.Call{ID: uint32(id), How: testbody.Offload, ArgBytes: 8, ResultBytes: 8})
-			if err != nil {
-				assert.ErrorIs(t, err, coro.ErrClosed)
-			}
-		}
-		assert.NoError(t, <-results)
-		assert.NoError(t, s.Close(soon(t)))
-	}
-}
-
-func TestCloseWaitsForCallsAndCancelsTheirContexts(t *testing.T) {
-	for name, how := range ways {
-		t.Run(name, func(t *testing.T) {
-			s := newScheduler(t, coro.WithWorkers(1))
-			began := make(chan struct{})
-			var cause error
-			id := coro.MustExportFunc(func(ctx context.Context, n int64) (int64, error) {
-				close(began)
-				<-ctx.Done() // one should not, inline
-				cause = context.Cause(ctx)
-				return n, ctx.Err()
-			})
-			task, err := callOne.Start(s, testbody.Call{ID: uint32(id), How: how, ArgBytes: 8, ResultBytes: 8})
-			require.NoError(t, err)
-			<-began
-			assert.ErrorIs(t, s.Close(expired), context.Canceled)
-			came, err := task.Wait(background)
-			assert.NoError(t, err)
-			assert.Equal(t, "context canceled", text(came))
-			assert.Equal(t, coro.ErrCanceled, cause)
-		})
-	}
-}
-
-func TestCloseNamesTheGoFunctionsThatStillRun(t *testing.T) {
-	for name, how := range ways {
-		t.Run(name, func(t *testing.T) {
-			s := newScheduler(t, coro.WithWorkers(2))
-			began, end := make(chan struct{}), make(chan struct{})
-			id, err := coro.ExportFuncNamed("deaf "+name, func(context.Context, int64) (int64, error) {
-				close(began)
-				<-end
-				return 0, nil
-			})
-			require.NoError(t, err)
-			require.NoError(t, callOne.Spawn(s, testbody.Call{ID: uint32(id), How: how, ArgBytes: 8, ResultBytes: 8}))
-			<-began
-			var running *coro.RunningError
-			require.ErrorAs(t, s.Close(expired), &running)
-			assert.Contains(t, running.Funcs, "deaf "+name)
-			close(end)
-			assert.NoError(t, s.Close(soon(t)))
-		})
-	}
-}
-
-func TestTheCanceledCallNobody(t *testing.T) {
-	for name, how := range ways {
-		t.Run(name, func(t *testing.T) {
-			s := newScheduler(t, coro.WithWorkers(2))
-			var calls atomic.Int64
-			id := coro.MustExportFunc(func(_ context.Context, n int64) (int64, error) { calls.Add(1); return n + 1, nil })
-			for range 100 {
-				require.NoError(t, callMany.Spawn(s, testbody.Calls{ID: uint32(id), How: how, N: 1 << 60, K: 3}))
-			}
-			eventually(t, func() bool { return calls.Load() > 1000 }, "calls")
-			assert.ErrorIs(t, s.Close(expired), context.Canceled)
-			assert.Equal(t, calls.Load(), testbody.Sum(), "each that was made came back")
-		})
-	}
-}
-
 func TestSignalsMayInterruptCalls(t *testing.T) {
 	for name, how := range ways {
 		t.Run(name, func(t *testing.T) {
 			s := newScheduler(t, coro.WithWorkers(2))
-			started, err := callMany.SpawnN(s, 100, testbody.Calls{ID: uint32(increment), How: how, N: int64(scaled(8000)), K: 5})
+			started, err := callMany.SpawnN(s, 100,
+				testbody.Calls{ID: uint32(increment), How: how, N: int64(scaled(8000)), K: 5})
 			require.NoError(t, err)
 			done := make(chan error, 1)
 			go func() { done <- s.Wait(background) }()
@@ -456,7 +410,8 @@ func TestManySchedulersCallAtOnce(t *testing.T) {
 						if !assert.NoError(t, err) {
 							return
 						}
-						_, err = callMany.SpawnN(s, 50, testbody.Calls{ID: uint32(increment), How: how, N: 20, K: 7})
+						_, err = callMany.SpawnN(s, 50,
+							testbody.Calls{ID: uint32(increment), How: how, N: 20, K: 7})
 						assert.NoError(t, err)
 						assert.NoError(t, s.Close(background))
 					}
@@ -468,7 +423,7 @@ func TestManySchedulersCallAtOnce(t *testing.T) {
 	}
 }
 
-// Offloaded functions may do what they like.
+// An offloaded function may do anything.
 
 func TestOffloadedFunctionsMayEndTheirGoroutine(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(2), coro.WithCallLimit(2))
@@ -529,16 +484,18 @@ func TestACoroutineThatCallsIsListed(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(1))
 	end := make(chan struct{})
 	id := coro.MustExportFunc(func(context.Context, int64) (int64, error) { <-end; return 0, nil })
-	task, err := callOne.Start(s, testbody.Call{ID: uint32(id), How: testbody.Offload, ArgBytes: 8, ResultBytes: 8})
+	task, err := callOne.Start(s, testbody.Call{ID: uint32(id), How: testbody.Offload, ArgBytes: 8,
+		ResultBytes: 8})
 	require.NoError(t, err)
 	parked(t, s, 1)
 	list, _ := s.Blocked(1)
-	assert.Equal(t, coro.BlockedCoroutine{Handle: task.Handle(), Func: "call", Waits: "call"}, list[0])
+	assert.Equal(t, coro.BlockedCoroutine{Handle: task.Handle(), Func: "call", Waits: "call"},
+		list[0])
 	close(end)
 	finish(t, s)
 }
 
-// Without a standby nobody looks around: a call, a bell or an event that is lost is a hang.
+// Without a standby no worker looks around: a call, a bell or an event that is lost is a hang.
 func TestCallsAreNeverLost(t *testing.T) {
 	for _, workers := range []int{1, 2} {
 		s := newScheduler(t, coro.WithWorkers(workers), coro.WithoutStandby())
@@ -550,25 +507,13 @@ func TestCallsAreNeverLost(t *testing.T) {
 				if i%5 == 4 {
 					how = testbody.Inline
 				}
-				require.NoError(t, callMany.Spawn(s, testbody.Calls{ID: uint32(increment), How: how, N: n, K: int64(i)}))
+				require.NoError(t, callMany.Spawn(s,
+					testbody.Calls{ID: uint32(increment), How: how, N: n, K: int64(i)}))
 			}
 			require.NoError(t, s.Wait(soon(t)))
 			assert.EqualValues(t, n*int64(callers), testbody.Sum())
 		}
 	}
-}
-
-func TestACanceledCoroutineCallsNobody(t *testing.T) {
-	inEachWay(t, func(t *testing.T, s *coro.Scheduler, how uint32) {
-		var calls atomic.Int64
-		id := coro.MustExportFunc(func(_ context.Context, n int64) (int64, error) { calls.Add(1); return n + 1, nil })
-		task, err := callMany.Start(s, testbody.Calls{ID: uint32(id), How: how, N: 1 << 60, K: 3})
-		require.NoError(t, err)
-		eventually(t, func() bool { return calls.Load() > 100 }, "calls")
-		task.Cancel()
-		finish(t, s)
-		assert.Equal(t, calls.Load(), testbody.Sum())
-	})
 }
 
 func init() {
@@ -577,14 +522,16 @@ func init() {
 		if err != nil {
 			panic(err)
 		}
-		id, err := coro.ExportFuncNamed("a function that leaves", func(context.Context, int64) (int64, error) {
-			runtime.Goexit()
-			return 0, nil
-		})
+		id, err := coro.ExportFuncNamed("a function that leaves",
+			func(context.Context, int64) (int64, error) {
+				runtime.Goexit()
+				return 0, nil
+			})
 		if err != nil {
 			panic(err)
 		}
-		_ = callOne.Spawn(s, testbody.Call{ID: uint32(id), How: testbody.Inline, ArgBytes: 8, ResultBytes: 8})
+		_ = callOne.Spawn(s, testbody.Call{ID: uint32(id), How: testbody.Inline, ArgBytes: 8,
+			ResultBytes: 8})
 		_ = s.Wait(background)
 		fmt.Println("it lives on")
 	}
@@ -611,11 +558,12 @@ func TestGoexitInAnInlineCallIsNamedAndEndsTheProcess(t *testing.T) {
 	out, err := child(t, "goexit inline")
 	var exit *exec.ExitError
 	require.ErrorAs(t, err, &exit)
-	assert.Contains(t, out, "coro: runtime.Goexit (or FailNow of a test) in the Go function a function that leaves, ")
+	assert.Contains(t, out,
+		"coro: runtime.Goexit (or FailNow of a test) in the Go function a function that leaves, ")
 	assert.NotContains(t, out, "it lives on")
 }
 
-// Threads that have been in Go take no signal that is meant for the process.
+// Threads that have been in Go take no signal for the process.
 func TestWorkersThatWereInGoBlockSignals(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(1))
 	before := blockedSignals(t, s)
@@ -628,122 +576,11 @@ func TestWorkersThatWereInGoBlockSignals(t *testing.T) {
 }
 
 func blockedSignals(t *testing.T, s *coro.Scheduler) (mask uint64) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/status", s.Stats().PerWorker[0].ThreadID))
+	status, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/status",
+		s.Stats().PerWorker[0].ThreadID))
 	require.NoError(t, err)
 	_, rest, _ := strings.Cut(string(status), "SigBlk:")
 	_, err = fmt.Sscanf(rest, "%x", &mask)
 	require.NoError(t, err)
 	return mask
-}
-
-var slowCalls atomic.Int64 // a name is exported once
-
-func TestASlowCallIsReported(t *testing.T) {
-	for name, how := range ways {
-		t.Run(name, func(t *testing.T) {
-			reports := make(chan coro.SlowCall, 10)
-			s := newScheduler(t, coro.WithWorkers(2), coro.WithSlowCallHook(20*time.Millisecond, func(c coro.SlowCall) { reports <- c }))
-			end := make(chan struct{})
-			slow := fmt.Sprintf("slow %s %d", name, slowCalls.Add(1))
-			id, err := coro.ExportFuncNamed(slow, func(context.Context, int64) (int64, error) { <-end; return 0, nil })
-			require.NoError(t, err)
-			task, err := callOne.Start(s, testbody.Call{ID: uint32(id), How: how, ArgBytes: 8, ResultBytes: 8})
-			require.NoError(t, err)
-			report := <-reports
-			assert.Equal(t, slow, report.Func)
-			assert.Equal(t, how == testbody.Inline, report.Inline)
-			assert.GreaterOrEqual(t, report.For, 20*time.Millisecond)
-			close(end)
-			_, err = task.Wait(soon(t))
-			require.NoError(t, err)
-			require.NoError(t, s.Close(background))
-			assert.Empty(t, reports, "once each")
-		})
-	}
-}
-
-func TestSlowCallHookOptions(t *testing.T) {
-	_, err := coro.New(coro.WithSlowCallHook(0, func(coro.SlowCall) {}))
-	optionError(t, err, "WithSlowCallHook", "at least")
-	_, err = coro.New(coro.WithSlowCallHook(time.Second, nil))
-	optionError(t, err, "WithSlowCallHook", "function")
-}
-
-// untilCanceled is called by coroutines that are to be canceled.
-var untilCanceled = coro.MustExportFunc(func(ctx context.Context, n int64) (int64, error) {
-	<-ctx.Done()
-	return n, context.Cause(ctx)
-})
-
-func TestACancelOfOneEndsTheContextOfItsCall(t *testing.T) {
-	blocks := testbody.Call{ID: uint32(untilCanceled), How: testbody.Offload, ArgBytes: 8, ResultBytes: 8}
-	s := newScheduler(t, coro.WithWorkers(2))
-	other, err := callOne.Start(s, blocks)
-	require.NoError(t, err)
-	parked(t, s, 1)
-	ctx, end := context.WithCancel(background)
-	cancels := []func(*coro.Task[testbody.Came]){
-		func(task *coro.Task[testbody.Came]) { task.Cancel() },
-		func(*coro.Task[testbody.Came]) { end() },
-		func(task *coro.Task[testbody.Came]) { require.NoError(t, cancel.Spawn(s, task.Handle())) },
-	}
-	for i, by := range cancels {
-		start := func() (*coro.Task[testbody.Came], error) { return callOne.Start(s, blocks) }
-		if i == 1 {
-			start = func() (*coro.Task[testbody.Came], error) { return callOne.StartContext(ctx, s, blocks) }
-		}
-		task, err := start()
-		require.NoError(t, err)
-		parked(t, s, 2)
-		by(task)
-		came, err := wait(t, task)
-		require.NoError(t, err)
-		assert.Equal(t, testbody.EFAILED, came.Status)
-		assert.Equal(t, coro.ErrCanceled.Error(), text(came))
-	}
-	assert.NoError(t, other.Err(), "the others go on")
-	other.Cancel()
-	_, err = wait(t, other)
-	assert.NoError(t, err)
-}
-
-// A cancel comes before the call, while it waits for a runner, as it begins, or while it runs: it always ends.
-func TestACancelAtAnyMomentEndsTheCall(t *testing.T) {
-	s := newScheduler(t, coro.WithWorkers(2), coro.WithCallLimit(2))
-	for i := range scaled(2000) {
-		task, err := callOne.Start(s, testbody.Call{ID: uint32(untilCanceled), How: testbody.Offload, ArgBytes: 8, ResultBytes: 8})
-		require.NoError(t, err)
-		for range i % 50 * 200 {
-		}
-		task.Cancel()
-		if i%4 == 0 {
-			continue // so that there are several
-		}
-		came, err := wait(t, task)
-		if !errors.Is(err, coro.ErrCanceled) { // before its start
-			require.NoError(t, err)
-			require.Contains(t, []int32{testbody.EFAILED, testbody.ECANCELED}, came.Status)
-		}
-	}
-	finish(t, s)
-}
-
-func TestTheContextOfACallEndsWithIt(t *testing.T) {
-	s := newScheduler(t)
-	kept := make(chan context.Context, 2)
-	keep := coro.MustExportFunc(func(ctx context.Context, n int64) (int64, error) {
-		if n > 0 {
-			assert.NoError(t, ctx.Err())
-		}
-		kept <- ctx
-		return n, nil
-	})
-	for n := range int64(2) {
-		assert.Zero(t, calling(t, s, testbody.Offload, keep, n).Status)
-		ctx := <-kept
-		assert.ErrorIs(t, ctx.Err(), context.Canceled)
-		assert.Nil(t, ctx.Value("key"))
-		_, has := ctx.Deadline()
-		assert.False(t, has)
-	}
 }

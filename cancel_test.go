@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What the argument of a canceled body says.
+// The argument of a canceled body.
 const (
 	parks = iota
 	asks
@@ -74,7 +74,7 @@ func TestATaskThatIsCanceledWhereverItIs(t *testing.T) {
 	assert.Equal(t, coro.ErrCanceled, err)
 	assert.Equal(t, coro.ErrStale, told.Handle().Cancel())
 
-	// A join that is canceled leaves what it waited for to others.
+	// A canceled join leaves the end to others.
 	target, err := park.Start(s, coro.None{})
 	require.NoError(t, err)
 	joiner, err := join.Start(s, target.Handle())
@@ -170,7 +170,7 @@ func TestDoneIsClosedAtTheEnd(t *testing.T) {
 	over, err := abort.Start(s, coro.None{})
 	require.NoError(t, err)
 	finish(t, s)
-	<-over.Done() // nobody was told of its end before
+	<-over.Done() // its end was told to nobody before
 	assert.Equal(t, coro.ErrAborted, over.Err())
 
 	joined, err := park.Start(s, coro.None{})
@@ -178,7 +178,7 @@ func TestDoneIsClosedAtTheEnd(t *testing.T) {
 	joiner, err := join.Start(s, joined.Handle())
 	require.NoError(t, err)
 	parked(t, s, 2)
-	<-joined.Done() // Wait would not wait
+	<-joined.Done() // Wait returns at once
 	_, err = joined.Wait(background)
 	assert.Equal(t, coro.ErrBusy, err)
 	require.NoError(t, joined.Wake())
@@ -232,7 +232,7 @@ func TestAContextThatEndsBeforeTheStart(t *testing.T) {
 	task, err = canceled.StartContext(ctx, s, parks)
 	require.NoError(t, err)
 	end(reason)
-	eventually(t, func() bool { // the cancel comes from another goroutine: ask until it has
+	eventually(t, func() bool { // the cancel comes from another goroutine: ask until it came
 		_ = s.Run(background)
 		return task.Err() != nil || testbody.Ran() > 0
 	}, "it ends or starts")
@@ -265,7 +265,7 @@ func TestATaskThatEndsLetsItsContextGo(t *testing.T) {
 	finish(t, s)
 }
 
-// A countingContext knows how many functions are bound to it: context.AfterFunc asks it to do that.
+// A countingContext counts the functions bound to it: context.AfterFunc asks it to bind them.
 type countingContext struct {
 	context.Context
 	done  chan struct{}
@@ -319,10 +319,12 @@ func TestDroppedTasksOfContextsAreCollected(t *testing.T) {
 		require.NoError(t, err)
 	}
 	finish(t, s)
-	eventually(t, func() bool { return s.Stats().Records-s.Stats().RecordsIdle < n/10 }, "the records come back")
+	eventually(t, func() bool {
+		return s.Stats().Records-s.Stats().RecordsIdle < n/10
+	}, "the records come back")
 }
 
-// Whatever comes first, each task ends once, with its result or the reason.
+// Each task ends once, with its result or the reason, whichever comes first.
 func TestCancelsThatRaceWithWakesAndEnds(t *testing.T) {
 	doors(t, func(t *testing.T, opts ...coro.Option) {
 		s := newScheduler(t, append(opts, coro.WithWorkers(2))...)

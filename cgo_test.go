@@ -11,6 +11,7 @@ import (
 	"unsafe"
 
 	"github.com/organzine/coro"
+	"github.com/organzine/coro/csrc"
 	"github.com/organzine/coro/internal/testbody"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -20,7 +21,8 @@ import (
 func turns[B any](t *testing.T, s *coro.Scheduler) {
 	var arg, want B
 	n := int(unsafe.Sizeof(arg))
-	in, out := unsafe.Slice((*byte)(unsafe.Pointer(&arg)), n), unsafe.Slice((*byte)(unsafe.Pointer(&want)), n)
+	in, out := unsafe.Slice((*byte)(unsafe.Pointer(&arg)),
+		n), unsafe.Slice((*byte)(unsafe.Pointer(&want)), n)
 	for i := range in {
 		in[i] = byte(17*i + n)
 		out[n-1-i] = ^in[i]
@@ -39,15 +41,23 @@ func turns[B any](t *testing.T, s *coro.Scheduler) {
 func TestArgumentsAndResultsOfEverySizeArriveWhole(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(2))
 	for _, turn := range []func(*testing.T, *coro.Scheduler){
-		turns[[1]byte], turns[[2]byte], turns[[3]byte], turns[[4]byte], turns[[5]byte], turns[[6]byte], turns[[7]byte],
-		turns[[8]byte], turns[[9]byte], turns[[10]byte], turns[[11]byte], turns[[12]byte], turns[[13]byte],
-		turns[[14]byte], turns[[15]byte], turns[[16]byte], turns[[17]byte], turns[[18]byte], turns[[19]byte],
-		turns[[20]byte], turns[[21]byte], turns[[22]byte], turns[[23]byte], turns[[24]byte], turns[[25]byte],
-		turns[[26]byte], turns[[27]byte], turns[[28]byte], turns[[29]byte], turns[[30]byte], turns[[31]byte],
-		turns[[32]byte], turns[[33]byte], turns[[34]byte], turns[[35]byte], turns[[36]byte], turns[[37]byte],
-		turns[[38]byte], turns[[39]byte], turns[[40]byte], turns[[41]byte], turns[[42]byte], turns[[43]byte],
+		turns[[1]byte], turns[[2]byte], turns[[3]byte], turns[[4]byte], turns[[5]byte],
+		turns[[6]byte], turns[[7]byte],
+		turns[[8]byte], turns[[9]byte], turns[[10]byte], turns[[11]byte], turns[[12]byte],
+		turns[[13]byte],
+		turns[[14]byte], turns[[15]byte], turns[[16]byte], turns[[17]byte], turns[[18]byte],
+		turns[[19]byte],
+		turns[[20]byte], turns[[21]byte], turns[[22]byte], turns[[23]byte], turns[[24]byte],
+		turns[[25]byte],
+		turns[[26]byte], turns[[27]byte], turns[[28]byte], turns[[29]byte], turns[[30]byte],
+		turns[[31]byte],
+		turns[[32]byte], turns[[33]byte], turns[[34]byte], turns[[35]byte], turns[[36]byte],
+		turns[[37]byte],
+		turns[[38]byte], turns[[39]byte], turns[[40]byte], turns[[41]byte], turns[[42]byte],
+		turns[[43]byte],
 		turns[[44]byte], turns[[45]byte], turns[[46]byte], turns[[47]byte], turns[[48]byte],
-		turns[int8], turns[uint16], turns[int32], turns[uint64], turns[uintptr], turns[[6]int64], turns[[12]int32],
+		turns[int8], turns[uint16], turns[int32], turns[uint64], turns[uintptr], turns[[6]int64],
+		turns[[12]int32],
 		turns[struct{ A, B, C uint16 }], turns[struct {
 			A uint64
 			B [2]struct{ X, Y uint64 }
@@ -63,7 +73,8 @@ func TestStructsHaveTheLayoutOfC(t *testing.T) {
 	require.EqualValues(t, unsafe.Sizeof(testbody.Mixed{}), testbody.MixedBytes)
 	f := coro.MustFunc[testbody.Mixed, testbody.Mixed](testbody.Mix)
 	task, err := f.Start(s, testbody.Mixed{
-		D: math.Pi, F: 3, I8: -7, U16: 0x1234, I32: [3]int32{1, 2, math.MinInt32}, B: true, U64: math.MaxUint64,
+		D: math.Pi, F: 3, I8: -7, U16: 0x1234, I32: [3]int32{1, 2,
+			math.MinInt32}, B: true, U64: math.MaxUint64,
 	})
 	require.NoError(t, err)
 	got, err := task.Wait(soon(t))
@@ -179,7 +190,9 @@ func TestSpawningAllocatesNothing(t *testing.T) {
 	} {
 		assert.Zero(t, testing.AllocsPerRun(1000, f), name)
 	}
-	assert.LessOrEqual(t, testing.AllocsPerRun(10, func() { _, _ = add.SpawnN(s, 1000, 1) }), 1.0, "SpawnN")
+	assert.LessOrEqual(t, testing.AllocsPerRun(10, func() {
+		_, _ = add.SpawnN(s, 1000, 1)
+	}), 1.0, "SpawnN")
 	require.NoError(t, b.Flush())
 	finish(t, s)
 }
@@ -283,4 +296,8 @@ func grow(n int, above *[512]byte) byte {
 	var pad [512]byte
 	pad[n] = above[n]
 	return grow(n-1, &pad) + pad[n]
+}
+
+func TestTheMakerOfInlineCallsIsRegisteredOnce(t *testing.T) {
+	assert.Panics(t, func() { csrc.RegisterInline(nil) })
 }

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/spin"
 )
 
 const (
@@ -17,27 +18,27 @@ const (
 )
 
 // A Chan is a channel between coroutines, C or Go, and goroutines. C bodies get its Address, as a
-// coro_chan *. It behaves as a Go channel: first in first out, unbuffered if its capacity is 0, closed
-// once.
+// coro_chan *. It behaves as a Go channel: first in first out, unbuffered if its capacity is 0,
+// closed once.
 //
-// Any caller may call its methods. Called by a Go body with its Context, or with one derived from it,
-// a method that waits suspends the coroutine; else the goroutine waits as it does for anything in Go.
-// Passing a value through a buffer costs some 20 ns, without a cgo call, where nobody is to be woken;
-// between two cores 20 to 60 ns with room for some dozens of values, as each side has to fetch what
-// the other writes, and up to 130 ns without. Waiting costs a cgo call and more, and so does waking.
-// Where both sides are goroutines a Go channel is better.
+// Any caller may call its methods. Called by a Go body with its Context, or with one derived from
+// it, a method that waits suspends the coroutine; else the goroutine waits as it does for anything
+// in Go. Passing a value through a buffer costs some 20 ns, without a cgo call, where nobody is to
+// be woken; between two cores 20 to 60 ns with room for some dozens of values, as each side has to
+// fetch what the other writes, and up to 130 ns without. Waiting costs a cgo call and more, and so
+// does waking. Where both sides are goroutines a Go channel is better.
 //
-// Its values hold no pointers, and have at most ElementMax bytes. Its memory is C's, and is freed when
-// nothing refers to the Chan; after Address, with its scheduler.
+// Its values hold no pointers, and have at most ElementMax bytes. Its memory is C's, and is freed
+// when nothing refers to the Chan; after Address, with its scheduler.
 type Chan[T any] struct {
 	object
 	core     csrc.Chan
 	capacity int
-	gatherer gatherer
+	gatherer spin.Gatherer
 }
 
-// NewChan makes a channel of s, with room for capacity values. Blocking calls on it end with ErrClosed
-// when s is closed. NewChan returns an *OptionError, ErrNoMemory or ErrNoCgo.
+// NewChan makes a channel of s, with room for capacity values. Blocking calls on it end with
+// ErrClosed when s is closed. NewChan returns an *OptionError, ErrNoMemory or ErrNoCgo.
 func NewChan[T any](s *Scheduler, capacity int) (*Chan[T], error) {
 	if !csrc.Available {
 		return nil, ErrNoCgo
@@ -49,8 +50,7 @@ func NewChan[T any](s *Scheduler, capacity int) (*Chan[T], error) {
 			t.Size(), ElementMax)}
 	}
 	if bad := pointerIn(t); bad != nil {
-		return nil, &OptionError{"NewChan", t, fmt.Sprintf("contains %v, which points into Go: "+
-			"pass numbers, arrays and structs of them, a runtime/cgo.Handle, or C memory as a uintptr", bad)}
+		return nil, &OptionError{"NewChan", t, fmt.Sprintf(pointsIntoGo, bad)}
 	}
 	if capacity < 0 || uint64(capacity) > CapacityMax {
 		return nil, &OptionError{"NewChan", capacity,
@@ -65,7 +65,7 @@ func NewChan[T any](s *Scheduler, capacity int) (*Chan[T], error) {
 // returns ErrChanClosed; the cause, if the context ends first or the Go body is canceled; or
 // ErrClosed, if the scheduler is closed meanwhile.
 func (c *Chan[T]) Send(ctx context.Context, v T) error {
-	c.edge.release()
+	c.edge.Release()
 	status := c.core.TrySend(unsafe.Pointer(&v))
 	var err error
 	if status == csrc.TimedOut {
@@ -91,9 +91,10 @@ func (c *Chan[T]) send(ctx context.Context, v T) (csrc.Status, error) {
 	})
 }
 
-// TrySend is Send that does not wait: it tells whether v was sent. It returns ErrChanClosed, or nil.
+// TrySend is Send that does not wait: it tells whether v was sent. It returns ErrChanClosed, or
+// nil.
 func (c *Chan[T]) TrySend(v T) (bool, error) {
-	c.edge.release()
+	c.edge.Release()
 	status := c.core.TrySend(unsafe.Pointer(&v))
 	runtime.KeepAlive(c)
 	if status == csrc.TimedOut {
@@ -102,9 +103,9 @@ func (c *Chan[T]) TrySend(v T) (bool, error) {
 	return status == csrc.OK, statusError(status, ofChan)
 }
 
-// Recv receives a value, as soon as there is one. Without a value it returns ErrChanClosed, when the
-// channel is closed and empty; the cause, if the context ends first or the Go body is canceled; or
-// ErrClosed, if the scheduler is closed meanwhile.
+// Recv receives a value, as soon as there is one. Without a value it returns ErrChanClosed, when
+// the channel is closed and empty; the cause, if the context ends first or the Go body is canceled;
+// or ErrClosed, if the scheduler is closed meanwhile.
 func (c *Chan[T]) Recv(ctx context.Context) (T, error) {
 	var v T
 	status := c.core.TryRecv(unsafe.Pointer(&v))
@@ -112,7 +113,7 @@ func (c *Chan[T]) Recv(ctx context.Context) (T, error) {
 	if status == csrc.TimedOut {
 		v, status, err = c.recv(ctx)
 	}
-	c.edge.acquire()
+	c.edge.Acquire()
 	runtime.KeepAlive(c)
 	if err != nil {
 		return v, err
@@ -141,16 +142,16 @@ func (c *Chan[T]) mayRecv() bool {
 		return false
 	}
 	if c.capacity > 0 {
-		c.gatherer.gather(c.capacity/2, c.core.LenHint)
+		c.gatherer.Gather(c.capacity/2, c.core.LenHint)
 	}
 	return true
 }
 
-// TryRecv is Recv that does not wait: it tells whether there was a value. It returns ErrChanClosed, or
-// nil.
+// TryRecv is Recv that does not wait: it tells whether there was a value. It returns ErrChanClosed,
+// or nil.
 func (c *Chan[T]) TryRecv() (v T, ok bool, err error) {
 	status := c.core.TryRecv(unsafe.Pointer(&v))
-	c.edge.acquire()
+	c.edge.Acquire()
 	runtime.KeepAlive(c)
 	if status == csrc.TimedOut {
 		return v, false, nil
@@ -175,11 +176,11 @@ func (c *Chan[T]) All(ctx context.Context) iter.Seq2[T, error] {
 	}
 }
 
-// Close closes the channel: nothing is sent any more. Waiting senders get ErrChanClosed; receivers get
-// it when they have received the values that are left. Close returns ErrChanClosed if the channel was
-// closed before.
+// Close closes the channel: nothing is sent any more. Waiting senders get ErrChanClosed; receivers
+// get it when they have received the values that are left. Close returns ErrChanClosed if the
+// channel was closed before.
 func (c *Chan[T]) Close() error {
-	c.edge.release()
+	c.edge.Release()
 	defer runtime.KeepAlive(c)
 	return statusError(c.core.Close(), ofChan)
 }

@@ -75,7 +75,7 @@ func TestChanBetweenGoroutinesAndCBodies(t *testing.T) {
 	}
 }
 
-// An object is for the C bodies and the Go bodies of every scheduler.
+// An object can be used by the C bodies and the Go bodies of every scheduler.
 func TestAnObjectIsForCoroutinesOfAnyScheduler(t *testing.T) {
 	own, other, third := newScheduler(t, coro.WithWorkers(1)), newScheduler(t, coro.WithWorkers(2)),
 		newScheduler(t, coro.WithWorkers(1), coro.WithExecutors(1))
@@ -105,7 +105,9 @@ func TestAnObjectIsForCoroutinesOfAnyScheduler(t *testing.T) {
 	m := made[coro.Mutex](t)(coro.NewMutex(own))
 	require.NoError(t, m.Lock(background))
 	tasks := starts(t, other, locks, 2, flow{m.Address(), 10})
-	body := goes(t, third, func(c *coro.Coroutine) error { return errors.Join(m.Lock(c.Context()), m.Unlock()) })
+	body := goes(t, third, func(c *coro.Coroutine) error {
+		return errors.Join(m.Lock(c.Context()), m.Unlock())
+	})
 	parked(t, other, 2)
 	parked(t, third, 1)
 	require.NoError(t, m.Unlock())
@@ -146,7 +148,7 @@ func TestChanBetweenBodies(t *testing.T) {
 	}
 }
 
-// One executor: a body that waits for a value lets the one run that sends it.
+// One executor: a body that waits for a value lets its sender run.
 func TestChanSuspendsBodiesNotExecutors(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(1), coro.WithExecutors(1))
 	c := newChan[int](t, s, 0)
@@ -301,7 +303,7 @@ func TestChanOfNothingAndOfMuch(t *testing.T) {
 	assert.True(t, <-same)
 }
 
-// The memory of a channel is freed when nobody has it, and not before.
+// The memory of a channel is freed when nothing refers to it, and not before.
 func TestChanMemory(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(2))
 	for i := range 200 {
@@ -310,7 +312,7 @@ func TestChanMemory(t *testing.T) {
 		if i%2 == 0 {
 			task, err := consume.Start(s, flow{c.Address(), 3})
 			require.NoError(t, err)
-			c = nil // the C body has it
+			c = nil // the C body uses it
 			runtime.GC()
 			task.Cancel()
 			if _, err = task.Wait(soon(t)); err != nil {
@@ -321,7 +323,7 @@ func TestChanMemory(t *testing.T) {
 	runtime.GC()
 }
 
-// Everything that is sent is received once, whatever ends in between.
+// Every value that is sent is received once, whichever wait ends in between.
 func TestStressChan(t *testing.T) {
 	corotest.VerifyNone(t)
 	s := newScheduler(t, coro.WithWorkers(2), coro.WithExecutors(2))
@@ -350,7 +352,8 @@ func TestStressChan(t *testing.T) {
 			for i := int64(1); i <= each; {
 				short, cancel := ctx, context.CancelFunc(func() {})
 				if i%7 == 0 {
-					short, cancel = context.WithTimeout(ctx, time.Duration(i%11)*10*time.Microsecond)
+					short, cancel = context.WithTimeout(ctx,
+						time.Duration(i%11)*10*time.Microsecond)
 				}
 				err := c.Send(short, i)
 				cancel()
@@ -451,7 +454,7 @@ func TestSemaphoreBetweenAll(t *testing.T) {
 	require.NoError(t, m.Acquire(background))
 }
 
-// Values that lie on a goroutine's stack pass while it grows: whatever depth it has when C runs on it.
+// Values that lie on a goroutine's stack pass while the stack grows, at any depth.
 func TestChanOnStacksThatGrow(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(1))
 	c := newChan[[3]int64](t, s, 2)
@@ -471,13 +474,14 @@ func TestChanOnStacksThatGrow(t *testing.T) {
 	}
 }
 
-// Signals for profiles and for preemption, and garbage collections, come at any moment; also while C runs on a goroutine's stack.
+// Signals for profiles and for preemption, and garbage collections, come at any moment; also while
+// C runs on a goroutine's stack.
 func TestStressChanUnderSignals(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(2))
 	c := newChan[int64](t, s, 16)
 	task, err := consume.Start(s, flow{c.Address(), endless})
 	require.NoError(t, err)
-	profiled := pprof.StartCPUProfile(io.Discard) == nil // else somebody else does it
+	profiled := pprof.StartCPUProfile(io.Discard) == nil // otherwise another does
 	var all sync.WaitGroup
 	var sent, received atomic.Int64
 	stop := make(chan struct{})
@@ -546,7 +550,7 @@ func passes[T comparable](t *testing.T, s *coro.Scheduler, v T) {
 	}
 }
 
-// A deadline that a body has made for itself is certain to come: whoever waits until then is in no deadlock.
+// A deadline that a body has made for itself is certain to come: a wait until then is no deadlock.
 func TestRunAwaitsTheDeadlineOfABodyThatWaits(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(1), coro.WithPaused())
 	ch := newChan[int](t, s, 0)

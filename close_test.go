@@ -80,7 +80,7 @@ func TestClosedSchedulersLeaveNoDescriptorsAndThreads(t *testing.T) {
 		require.NoError(t, err)
 		return len(fds)
 	}
-	newScheduler(t) // what the runtime opens once is open
+	newScheduler(t) // the runtime has opened its own by then
 	before := open()
 	for range 50 {
 		s := newScheduler(t, coro.WithName("many"))
@@ -100,7 +100,9 @@ func TestCloseWaitsForWhatRunsAndForWhatWasSpawned(t *testing.T) {
 	closed, waited := make(chan error), make(chan error)
 	go func() { waited <- s.Wait(background) }()
 	go func() { closed <- s.Close(background) }()
-	eventually(t, func() bool { return add.Spawn(s, 1000000) == coro.ErrClosed }, "no more work is taken")
+	eventually(t, func() bool {
+		return add.Spawn(s, 1000000) == coro.ErrClosed
+	}, "no more work is taken")
 	before := testbody.Sum()
 	select {
 	case <-closed:
@@ -167,7 +169,7 @@ func TestAnExpiredCloseCancelsWhatHasNotStartedAndWakesWhatIsParked(t *testing.T
 		case i%2 == 1, err == nil: // a joiner, or one that parked
 			require.NoError(t, err)
 			assert.Contains(t, []int32{testbody.OK, testbody.ECANCELED}, status)
-		default: // its joiner took its end before it was canceled itself
+		default: // its joiner took the end before the joiner was canceled
 			assert.ErrorIs(t, err, coro.ErrStale)
 			joined++
 		}
@@ -185,7 +187,7 @@ func TestAnExpiredCloseReportsWhatDoesNotEnd(t *testing.T) {
 	defer cancel()
 	for range 2 {
 		closed := make(chan error)
-		go func() { closed <- s.Close(ctx) }() // which takes about a second
+		go func() { closed <- s.Close(ctx) }() // takes about a second
 		var running *coro.RunningError
 		err := receive(t, closed)
 		require.ErrorAs(t, err, &running)
@@ -233,7 +235,9 @@ func TestCloseWaitsForARun(t *testing.T) {
 	go func() { ran <- s.Run(background) }()
 	eventually(t, func() bool { return testbody.Ran() > 0 }, "it runs")
 	go func() { closed <- s.Close(background) }()
-	eventually(t, func() bool { return errors.Is(add.Spawn(s, 0), coro.ErrClosed) }, "no more work is taken")
+	eventually(t, func() bool {
+		return errors.Is(add.Spawn(s, 0), coro.ErrClosed)
+	}, "no more work is taken")
 	testbody.Stop()
 	assert.NoError(t, receive(t, ran))
 	assert.NoError(t, receive(t, closed))

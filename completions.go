@@ -6,10 +6,11 @@ import (
 	"sync"
 )
 
-// Completions returns the tasks in the order in which they end, each with the error that its Wait returns; Wait itself then
-// does not wait. If the context ends first, the last pair is nil and the context's cause. A task that is there twice comes
-// twice; one that a C body waits for comes at once, with ErrBusy. It costs the same for each, however many they are. Each range
-// over it begins anew.
+// Completions yields the tasks in the order in which they end, each with the error that its Wait
+// returns; Wait itself then does not wait. If the context ends first, the last pair is nil and the
+// context's cause. A task that is given twice comes twice; a task that a C body waits for comes at
+// once, with ErrBusy. The cost of each does not depend on their number. Each range over it starts
+// from the beginning.
 //
 //	for task, err := range coro.Completions(ctx, tasks...) {
 //		if err != nil { … }
@@ -44,16 +45,16 @@ func Completions[R any](ctx context.Context, tasks ...*Task[R]) iter.Seq2[*Task[
 	}
 }
 
-// completions are tasks that have ended and were not told of yet.
+// completions are tasks that have ended and were not yielded yet.
 type completions[R any] struct {
 	news chan struct{} // holds one while there are any
 
 	mu      sync.Mutex
 	ended   []*Task[R]
-	dropped bool // nobody wants to know
+	dropped bool // the range has ended
 }
 
-// add is called by whoever completes t.
+// add adds a task that was completed.
 func (q *completions[R]) add(t *Task[R]) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

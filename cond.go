@@ -8,9 +8,9 @@ import (
 )
 
 // A Cond is a condition variable of a Mutex: callers wait there until another caller, which has
-// changed what the Mutex guards, signals. C bodies get its Address, as a coro_cond *, and use it with
-// the coro_mutex that the Mutex is. Waiters are woken in the order in which they came, and never
-// without a signal. See Chan for what waiting suspends, and for how long the memory lives.
+// changed what the Mutex guards, signals. C bodies get its Address, as a coro_cond *, and use it
+// with the coro_mutex that the Mutex is. Waiters are woken in the order in which they came, and
+// never without a signal. See Chan for what waiting suspends, and for how long the memory lives.
 type Cond struct {
 	object
 	core  csrc.Cond
@@ -31,11 +31,11 @@ func NewCond(m *Mutex) (*Cond, error) {
 // mutex again. Whatever Wait returns, the caller holds the mutex as before, even where Wait has to
 // wait for that after its context has ended. Without having taken a signal it returns ErrNotLocked,
 // if the caller does not hold the mutex; the cause, if the context ends first or the Go body is
-// canceled; ErrClosed, if the scheduler is closed meanwhile; or ErrDestroyed. It costs a Lock and an
-// Unlock besides a wait, which is never shorter than a wake-up.
+// canceled; ErrClosed, if the scheduler is closed meanwhile; or ErrDestroyed. It costs a Lock and
+// an Unlock besides a wait, which is never shorter than a wake-up.
 func (c *Cond) Wait(ctx context.Context) error {
 	me, waited := owner(), false
-	c.mutex.edge.release()
+	c.mutex.edge.Release()
 	err := c.await(ctx, waitOp{begin: func(g csrc.GoWaiter) csrc.Status {
 		status := c.core.Wait(g, c.mutex.core, me)
 		waited = status == csrc.Waits
@@ -52,14 +52,14 @@ func (c *Cond) Wait(ctx context.Context) error {
 // Signal wakes the first waiter, if there is one. It may be called with and without the mutex. It
 // returns ErrDestroyed, or nil.
 func (c *Cond) Signal() error {
-	c.edge.release()
+	c.edge.Release()
 	defer runtime.KeepAlive(c)
 	return statusError(c.core.Signal(), ofObject)
 }
 
 // Broadcast wakes all that wait now. It returns what Signal does.
 func (c *Cond) Broadcast() error {
-	c.edge.release()
+	c.edge.Release()
 	defer runtime.KeepAlive(c)
 	return statusError(c.core.Broadcast(), ofObject)
 }

@@ -46,11 +46,19 @@ func TestEveryWaitReturnsTheCauseOfItsContext(t *testing.T) {
 	waits := map[string]func(ctx context.Context) error{
 		"Scheduler.Wait": s.Wait,
 		"Scheduler.Run":  paused.Run,
-		"SpawnWait":      func(ctx context.Context) error { return empty.SpawnWait(ctx, full, coro.None{}) },
-		"Task.Wait":      func(ctx context.Context) error { _, err := forever.Wait(ctx); return err },
-		"Group.Wait":     group.Wait,
-		"Chan.Send":      func(ctx context.Context) error { return values.Send(ctx, 1) },
-		"Chan.Recv":      func(ctx context.Context) error { _, err := values.Recv(ctx); return err },
+		"SpawnWait": func(ctx context.Context) error {
+			return empty.SpawnWait(ctx, full, coro.None{})
+		},
+		"Task.Wait": func(ctx context.Context) error {
+			_, err := forever.Wait(ctx)
+			return err
+		},
+		"Group.Wait": group.Wait,
+		"Chan.Send":  func(ctx context.Context) error { return values.Send(ctx, 1) },
+		"Chan.Recv": func(ctx context.Context) error {
+			_, err := values.Recv(ctx)
+			return err
+		},
 		"Chan.All": func(ctx context.Context) (failed error) {
 			for v, err := range values.All(ctx) {
 				require.NoError(t, failed, "the last pair is one")
@@ -74,15 +82,21 @@ func TestEveryWaitReturnsTheCauseOfItsContext(t *testing.T) {
 	}
 	for name, f := range waits {
 		assert.Equal(t, errEnough, f(ends(t)), name)
-		assert.Equal(t, context.Canceled, f(expired), "%s: without a cause it is the context's error", name)
+		assert.Equal(t, context.Canceled, f(expired),
+			"%s: without a cause it is the context's error", name)
 	}
 	testbody.Stop()
 
 	bodies := map[string]func(ctx context.Context, c *coro.Coroutine) error{
-		"Park":  func(ctx context.Context, c *coro.Coroutine) error { return c.Park(ctx) },
-		"Sleep": func(ctx context.Context, c *coro.Coroutine) error { return c.Sleep(ctx, time.Hour) },
-		"Await": func(ctx context.Context, c *coro.Coroutine) error { _, err := coro.Await(ctx, c, forever); return err },
-		"Recv": func(ctx context.Context, c *coro.Coroutine) error {
+		"Park": func(ctx context.Context, c *coro.Coroutine) error { return c.Park(ctx) },
+		"Sleep": func(ctx context.Context, c *coro.Coroutine) error {
+			return c.Sleep(ctx, time.Hour)
+		},
+		"Await": func(ctx context.Context, c *coro.Coroutine) error {
+			_, err := coro.Await(ctx, c, forever)
+			return err
+		},
+		"Recv": func(_ context.Context, c *coro.Coroutine) error {
 			ctx, cancel := context.WithTimeoutCause(c.Context(), time.Millisecond, errEnough)
 			defer cancel()
 			_, err := values.Recv(ctx)
@@ -91,7 +105,7 @@ func TestEveryWaitReturnsTheCauseOfItsContext(t *testing.T) {
 	}
 	for name, f := range bodies {
 		task := goes(t, s, func(c *coro.Coroutine) error {
-			for range 3 { // an ended context is no matter to the coroutine, nor to its other waits
+			for range 3 { // an ended context ends neither the coroutine nor its other waits
 				assert.Equal(t, errEnough, f(ends(t), c), name)
 				assert.NoError(t, c.Context().Err())
 			}
@@ -127,7 +141,10 @@ func TestParkTakesWhatIsThereAndLosesNothing(t *testing.T) {
 		require.NoError(t, c.Wake(c.Handle()))
 		return c.Park(background)
 	})
-	eventually(t, func() bool { _, n := s.Blocked(0); return n == 1 && parker.Load() != 0 }, "it parks")
+	eventually(t, func() bool {
+		_, n := s.Blocked(0)
+		return n == 1 && parker.Load() != 0
+	}, "it parks")
 	list, _ := s.Blocked(1)
 	assert.Equal(t, coro.BlockedCoroutine{
 		Handle: task.Handle(), Func: list[0].Func, Worker: -1, Waits: "park",
@@ -173,7 +190,8 @@ func TestPermitsThatRaceWithTheEndsOfContexts(t *testing.T) {
 	parks := goes(t, s, func(c *coro.Coroutine) error {
 		random := rand.New(rand.NewPCG(3, 3))
 		for taken.Load() < int64(n) {
-			ctx, cancel := context.WithTimeout(c.Context(), time.Duration(random.IntN(50))*time.Microsecond)
+			ctx, cancel := context.WithTimeout(c.Context(),
+				time.Duration(random.IntN(50))*time.Microsecond)
 			switch err := c.Park(ctx); err {
 			case nil:
 				taken.Add(1)
@@ -226,7 +244,9 @@ func TestWaitsWithOwnContextsAllocateNothing(t *testing.T) {
 	for name, of := range map[string]func(*coro.Coroutine) context.Context{
 		"own":        (*coro.Coroutine).Context,
 		"background": func(*coro.Coroutine) context.Context { return background },
-		"no cancel":  func(c *coro.Coroutine) context.Context { return context.WithoutCancel(background) },
+		"no cancel": func(c *coro.Coroutine) context.Context {
+			return context.WithoutCancel(background)
+		},
 	} {
 		var partner atomic.Uint64
 		stop := false
@@ -314,9 +334,10 @@ func TestMembersWithContextsOfTheirOwn(t *testing.T) {
 	type key struct{}
 	s := newScheduler(t)
 	g := coro.NewGroup(background, s)
-	task, err := coro.GoContext(context.WithValue(background, key{}, 7), g, func(c *coro.Coroutine) (any, error) {
-		return c.Context().Value(key{}), nil
-	})
+	task, err := coro.GoContext(context.WithValue(background, key{}, 7), g,
+		func(c *coro.Coroutine) (any, error) {
+			return c.Context().Value(key{}), nil
+		})
 	require.NoError(t, err)
 	value, err := wait(t, task)
 	require.NoError(t, err)

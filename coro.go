@@ -1,24 +1,26 @@
-// Package coro runs very many small C coroutines on a work-stealing pool of threads, driven from Go.
+// Package coro runs very many small C coroutines on a work-stealing pool of threads, driven from
+// Go.
 //
 // A coroutine is a C function with a small stack of its own. It can stop in the middle and go on
-// later, on any worker thread. Switching costs 3 to 5 ns and spawning about 5 ns, a tenth and less of
-// what goroutines cost; a blocked coroutine holds one page and 128 bytes. Use coro for hot paths that
-// are made of very many short, cooperating activities. Do not use it for work that mostly waits for
-// the network, or runs for milliseconds without a pause: there goroutines are better. A coroutine that
-// needs Go in between has a Go function for its body: it runs beside the C bodies, and a switch costs
-// as much as an [iter.Pull].
+// later, on any worker thread. Switching costs 3 to 5 ns and spawning about 5 ns, a tenth and less
+// of what goroutines cost; a blocked coroutine holds one page and 128 bytes. Use coro for hot paths
+// that are made of very many short, cooperating activities. Do not use it for work that mostly
+// waits for the network, or runs for milliseconds without a pause: there goroutines are better. A
+// coroutine that needs Go in between has a Go function for its body: it runs beside the C bodies,
+// and a switch costs as much as an [iter.Pull].
 //
 // # How the parts fit
 //
 // A [Func] is a C function with the Go types of its argument and result. A [Scheduler] has worker
-// threads, which are neither goroutines nor Go's threads. Go hands coroutines over without a cgo call:
-// [Func.Spawn] one by one, [Func.SpawnN], [Func.SpawnSeq] and [Batch] many at once, [Func.Start] one
-// whose result a [Task] waits for. [Scheduler.Wait] waits until nothing is left. [Scheduler.Run] does
-// the same for a paused batch, and tells an exact end from a deadlock.
+// threads, which are neither goroutines nor Go's threads. Go hands coroutines over without a cgo
+// call: [Func.Spawn] one by one, [Func.SpawnN], [Func.SpawnSeq] and [Batch] many at once,
+// [Func.Start] one whose result a [Task] waits for. [Scheduler.Wait] waits until nothing is left.
+// [Scheduler.Run] does the same for a paused batch, and tells an exact end from a deadlock.
 //
-// With [Func.StartContext] the end of a context cancels a coroutine wherever it waits; [Task.Cancel]
-// does it at once. A [Group] is tasks that are waited for, and canceled, together: it is a [Scope], in
-// which coroutines are started, as a Scheduler is. Package corotest finds what tests leave behind.
+// With [Func.StartContext] the end of a context cancels a coroutine wherever it waits;
+// [Task.Cancel] does it at once. A [Group] is tasks that are waited for, and canceled, together: it
+// is a [Scope], in which coroutines are started, as a Scheduler is. Package corotest finds what
+// tests leave behind.
 //
 //	var hello = coro.MustFunc[Greeting, coro.None](unsafe.Pointer(C.hello))
 //
@@ -29,15 +31,15 @@
 //	…
 //	err = s.Wait(ctx)
 //
-// Inside, C code uses coro.h: coro_spawn, coro_yield, coro_park, coro_wake, coro_join and the rest. The
-// command github.com/organzine/coro/cmd/coro writes that header next to your code.
+// Inside, C code uses coro.h: coro_spawn, coro_yield, coro_park, coro_wake, coro_join and the rest.
+// The command github.com/organzine/coro/cmd/coro writes that header next to your code.
 //
 // A [Generator] is a single C coroutine that Go resumes by hand.
 //
 // # Go bodies
 //
-// [Go] and [GoContext] start a coroutine whose body is a Go function. The body gets a [Coroutine], by
-// which it yields, parks, wakes others, sleeps, and, by [Await], waits for tasks; meanwhile its
+// [Go] and [GoContext] start a coroutine whose body is a Go function. The body gets a [Coroutine],
+// by which it yields, parks, wakes others, sleeps, and, by [Await], waits for tasks; meanwhile its
 // executor, one of a few goroutines ([WithExecutors]), runs others. C and Go bodies of a scheduler
 // wake, join and cancel each other by their handles, and are waited for together.
 //
@@ -54,54 +56,58 @@
 //
 // # Contexts
 //
-// A context given to a call that waits bounds that wait alone. When the context ends first, the call
-// returns [context.Cause] of it, which is its Err where no cause was set, and has taken nothing. A call
-// takes what is there already even if its context has ended; Scheduler.Run, SpawnWait and Completions
-// look at the context first.
+// A context given to a call that waits bounds that wait alone. When the context ends first, the
+// call returns [context.Cause] of it, which is its Err where no cause was set, and has taken
+// nothing. A call takes what is there already even if its context has ended; Scheduler.Run and
+// SpawnWait look at the context first.
 //
 // A context given to a call that starts a coroutine ([Func.StartContext], [GoContext], [NewGroup])
 // belongs to the coroutine: its end cancels the coroutine.
 //
 // A Go body that passes its [Coroutine.Context], or a context derived from it, to a method of Chan,
 // Semaphore, Mutex and the others is suspended while it waits; with any other context its goroutine
-// waits, and keeps the executor. The methods of Coroutine take any context. The cancel of the body ends
-// each of these waits, whatever the context. A wait with the body's own context, or with
+// waits, and keeps the executor. The methods of Coroutine take any context. The cancel of the body
+// ends each of these waits, whatever the context. A wait with the body's own context, or with
 // context.Background(), costs least.
 //
 // # What cannot be protected
 //
-// No call of this package corrupts memory, whatever it is given, but for the C function pointer itself:
-// NewFunc cannot check what it points to, nor that its parameters are those of A and R. A C body with a
-// stray pointer does what C does. A C body calls Go by coro_call_go and coro_call_go_inline, see
-// [ExportFunc], and in no other way.
+// No call of this package corrupts memory, whatever it is given, but for the C function pointer
+// itself: NewFunc cannot check what it points to, nor that its parameters are those of A and R. A C
+// body with a stray pointer does what C does. A C body calls Go by coro_call_go and
+// coro_call_go_inline, see [ExportFunc], and in no other way.
 //
 // A stack overflow ends the process. Before, it prints on stderr the address of the coroutine's C
 // function, the coroutine's handle, its worker and the size of its stack.
 package coro
 
-import "github.com/organzine/coro/csrc"
+import (
+	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/race"
+)
 
 // None is the type of no argument or no result.
 type None = struct{}
 
-// A Handle names one coroutine and never another. It may be given to C bodies, as a coro_handle, and
-// kept for any time: when its coroutine has ended the handle is stale, and every use returns ErrStale.
+// A Handle names one coroutine and never another. It may be given to C bodies, as a coro_handle,
+// and kept for any time: when its coroutine has ended the handle is stale, and every use returns
+// ErrStale.
 type Handle uint64
 
-// Wake gives the coroutine a permit: if it waits in coro_park it goes on, else its next coro_park does
-// not wait. Wake never blocks; it costs a cgo call and one push to another thread. It returns ErrStale
-// if the coroutine has ended, ErrOverflow if it already has 2²⁸ permits.
+// Wake gives the coroutine a permit: if it waits in coro_park it goes on, else its next coro_park
+// does not wait. Wake never blocks; it costs a cgo call and one push to another thread. It returns
+// ErrStale if the coroutine has ended, ErrOverflow if it already has 2²⁸ permits.
 func (h Handle) Wake() error {
-	handlesEdge.release()
+	race.Handles.Release()
 	return statusError(csrc.Wake(uint64(h)), ofScheduler)
 }
 
 // Cancel tells the coroutine to end. The wait that it is in, or else each one to come, returns
 // CORO_ECANCELED, so that its body ends through its own clean-up; a coroutine that has not started
-// never will. Cancel does not wait for the end. What is there already is taken first: coro_park takes a
-// permit, coro_join a result. A body that never waits may ask coro_canceled. Each Cancel costs what Wake
-// costs. It returns ErrStale if the coroutine has ended.
+// never will. Cancel does not wait for the end. What is there already is taken first: coro_park
+// takes a permit, coro_join a result. A body that never waits may ask coro_canceled. Each Cancel
+// costs what Wake costs. It returns ErrStale if the coroutine has ended.
 func (h Handle) Cancel() error {
-	handlesEdge.release()
+	race.Handles.Release()
 	return statusError(csrc.Cancel(uint64(h)), ofScheduler)
 }

@@ -16,7 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A body has ended and its record is kept, so that the next one has its index, another record, and the same generation.
+// A body has ended and its record is kept, so that the next body has its index, another record, and
+// the same generation.
 func TestGoStaleHandleIsNotTheNextOnes(t *testing.T) {
 	s := newScheduler(t)
 	first := goes(t, s, func(*coro.Coroutine) error { return nil })
@@ -36,7 +37,8 @@ func TestGoStaleHandleIsNotTheNextOnes(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// What a stuck body has woken is run although all other executors are busy, and never look for work.
+// A body woken by a stuck body runs, although all other executors are busy, and never look for
+// work.
 func TestGoStuckBodyKeepsNobodyFromBusyExecutors(t *testing.T) {
 	s := newScheduler(t, coro.WithExecutors(2))
 	var done atomic.Bool
@@ -48,7 +50,10 @@ func TestGoStuckBodyKeepsNobodyFromBusyExecutors(t *testing.T) {
 		}
 		return nil
 	})
-	partner := goes(t, s, func(c *coro.Coroutine) error { defer done.Store(true); return c.Park(background) })
+	partner := goes(t, s, func(c *coro.Coroutine) error {
+		defer done.Store(true)
+		return c.Park(background)
+	})
 	parked(t, s, 1)
 	release := make(chan struct{})
 	stuck := goes(t, s, func(c *coro.Coroutine) error {
@@ -64,7 +69,7 @@ func TestGoStuckBodyKeepsNobodyFromBusyExecutors(t *testing.T) {
 	}
 }
 
-// Executors that stood in for stuck ones retire when those go on, although there is work all the time.
+// Executors that stood in for stuck ones retire when those go on, although there is always work.
 func TestGoStandInsRetire(t *testing.T) {
 	s := newScheduler(t, coro.WithExecutors(1))
 	var stop atomic.Bool
@@ -112,7 +117,7 @@ func TestGoexitIsAnAbortForAJoiner(t *testing.T) {
 	assert.Equal(t, testbody.EABORTED, status)
 }
 
-// A body that joins a C body is canceled, while a goroutine and another body have relied on it.
+// A body that joins a C body is canceled, while a goroutine and another body rely on it.
 func TestAwaitGivesUpForOthers(t *testing.T) {
 	s := newScheduler(t)
 	for range scaled(200) {
@@ -153,7 +158,7 @@ func init() {
 	children["a race"] = func() { aRace() }
 }
 
-// handOvers gives a plain variable from one to the other in all ways there are.
+// handOvers hands a plain variable over in all ways that there are.
 func handOvers() {
 	s, err := coro.New(coro.WithWorkers(2), coro.WithExecutors(2))
 	orPanic(err)

@@ -21,11 +21,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A ground has a scheduler, in turn one after the other.
+// A ground has a scheduler, and another one after each.
 type ground struct {
 	opts    []coro.Option
 	paused  bool
-	changes bool // it is closed now and then, and another one comes
+	changes bool // the scheduler is closed now and then, and another one made
 	s       atomic.Pointer[coro.Scheduler]
 	runner  sync.WaitGroup
 }
@@ -53,7 +53,7 @@ func (p *ground) open(t *testing.T) {
 	})
 }
 
-// close closes the scheduler: all must end, with the context or by it.
+// close closes the scheduler: all coroutines must end, with the context or by it.
 func (p *ground) close(t *testing.T, ctx context.Context) {
 	s := p.s.Load()
 	if err := s.Close(ctx); ctx == expired {
@@ -68,7 +68,7 @@ func (p *ground) close(t *testing.T, ctx context.Context) {
 	assert.Zero(t, s.Stats().Live)
 }
 
-// A storm is one goroutine that does random things on schedulers that others use too.
+// A storm is one goroutine that does random things on schedulers that others use, too.
 type storm struct {
 	*rand.Rand
 	t       *testing.T
@@ -85,7 +85,7 @@ type storm struct {
 
 var errStorm = errors.New("a body's own error")
 
-// good checks an error: if the scheduler changes, what a close does to others is as good as none.
+// good checks an error. If the scheduler changes, the effect of a close is as good as no error.
 func (w *storm) good(err error, also ...error) bool {
 	if err == nil {
 		return true
@@ -101,8 +101,11 @@ func (w *storm) good(err error, also ...error) bool {
 	return assert.NoError(w.t, err)
 }
 
-// storms starts a body of w's. Its task is waited for at the end of the operation; check gets what comes of it, exactly once.
-func storms[T any](w *storm, ctx context.Context, f func(c *coro.Coroutine) (T, error), check func(T, error)) *coro.Task[T] {
+// storms starts a body of w's. Its task is waited for at the end of the operation; check gets its
+// result, exactly once.
+func storms[T any](
+	w *storm, ctx context.Context, f func(c *coro.Coroutine) (T, error), check func(T, error),
+) *coro.Task[T] {
 	var begun, ended atomic.Int32
 	task, err := coro.GoContext(ctx, w.s, func(c *coro.Coroutine) (T, error) {
 		begun.Add(1)
@@ -133,8 +136,10 @@ func storms[T any](w *storm, ctx context.Context, f func(c *coro.Coroutine) (T, 
 	return task
 }
 
-// startsC starts a coroutine with a C body likewise.
-func startsC[A, R any](w *storm, ctx context.Context, f coro.Func[A, R], arg A, check func(R, error)) *coro.Task[R] {
+// startsC is storms for a coroutine with a C body.
+func startsC[A, R any](
+	w *storm, ctx context.Context, f coro.Func[A, R], arg A, check func(R, error),
+) *coro.Task[R] {
 	var task *coro.Task[R]
 	var err error
 	if ctx.Done() == nil {
@@ -152,7 +157,8 @@ func startsC[A, R any](w *storm, ctx context.Context, f coro.Func[A, R], arg A, 
 	return task
 }
 
-// soonest has no end but the test's: a context with a timer for each wait would be most of the work.
+// soonest has no end but the test's: a context with a timer for each wait would be most of the
+// work.
 var soonest = background
 
 // pause lets some time pass, perhaps none.
@@ -177,7 +183,7 @@ func is[T comparable](w *storm, want T, also ...error) func(T, error) {
 	}
 }
 
-// step does one thing.
+// step does one random thing.
 func (w *storm) step() {
 	w.here = w.grounds[w.IntN(len(w.grounds))]
 	w.s, w.loose = w.here.s.Load(), w.here.changes
@@ -216,13 +222,20 @@ func (w *storm) step() {
 			parked.Cancel()
 		}
 	case 4: // a C body joins a body
-		body := storms(w, background, func(c *coro.Coroutine) (int64, error) { return int64(n), c.Yield() }, is(w, int64(n)))
+		body := storms(w, background, func(c *coro.Coroutine) (int64, error) {
+			return int64(n), c.Yield()
+		}, is(w, int64(n)))
 		if body != nil {
-			startsC(w, background, join, body.Handle(), func(status int32, err error) { w.good(err) })
+			startsC(w, background, join, body.Handle(), func(status int32, err error) {
+				w.good(err)
+			})
 		}
 	case 5:
 		d := time.Duration(w.IntN(100)) * time.Microsecond
-		storms(w, background, func(c *coro.Coroutine) (coro.None, error) { w.count.Add(1); return none, c.Sleep(background, d) }, is(w, none))
+		storms(w, background, func(c *coro.Coroutine) (coro.None, error) {
+			w.count.Add(1)
+			return none, c.Sleep(background, d)
+		}, is(w, none))
 	case 6:
 		storms(w, background, w.fib(3+n%3), is(w, []int{2, 3, 5}[n%3]))
 	case 7:
@@ -252,22 +265,27 @@ func (w *storm) step() {
 	case 12: // across schedulers
 		s, other := w.s, w.grounds[w.IntN(len(w.grounds))]
 		w.s, w.loose = other.s.Load(), w.loose || other.changes
-		far := storms(w, background, func(c *coro.Coroutine) (int, error) { return n, c.Yield() }, is(w, n))
+		far := storms(w, background, func(c *coro.Coroutine) (int, error) {
+			return n, c.Yield()
+		}, is(w, n))
 		w.s = s
 		if far != nil {
-			storms(w, background, func(c *coro.Coroutine) (int, error) { return coro.Await(background, c, far) }, is(w, n))
+			storms(w, background, func(c *coro.Coroutine) (int, error) {
+				return coro.Await(background, c, far)
+			}, is(w, n))
 		}
 	case 13: // a C body starts bodies and joins them
 		most := int64(n * (n + 1))
-		startsC(w, background, sumGo, testbody.SumGoArg{ID: uint32(doubleBody), N: int64(n)}, func(sum int64, err error) {
-			switch {
-			case !w.good(err):
-			case w.loose:
-				assert.LessOrEqual(w.t, sum, most)
-			default:
-				assert.Equal(w.t, most, sum)
-			}
-		})
+		startsC(w, background, sumGo, testbody.SumGoArg{ID: uint32(doubleBody), N: int64(n)},
+			func(sum int64, err error) {
+				switch {
+				case !w.good(err):
+				case w.loose:
+					assert.LessOrEqual(w.t, sum, most)
+				default:
+					assert.Equal(w.t, most, sum)
+				}
+			})
 		w.count.Add(int64(2 * n))
 	}
 	w.finish(w.IntN(16) == 0)
@@ -288,198 +306,16 @@ func (w *storm) finish(cancel bool) {
 	}
 }
 
-// parked has a body woken by everybody.
-func (w *storm) parked(n int) {
-	body := storms(w, background, func(c *coro.Coroutine) (int, error) {
-		for range 3 * n {
-			if err := c.Park(background); err != nil {
-				return 0, err
-			}
-		}
-		w.count.Add(int64(3 * n))
-		return n, nil
-	}, is(w, n))
-	if body == nil {
-		return
-	}
-	missing := 0
-	waker := storms(w, background, func(c *coro.Coroutine) (coro.None, error) {
-		for i := range n {
-			if err := c.Wake(body.Handle()); err != nil {
-				return coro.None{}, err
-			}
-			if i%4 == 3 {
-				if err := c.Yield(); err != nil {
-					return coro.None{}, err
-				}
-			}
-		}
-		w.count.Add(int64(n))
-		return coro.None{}, nil
-	}, func(_ coro.None, err error) { w.good(err) })
-	if waker == nil {
-		missing = n
-	}
-	for range n {
-		w.good(body.Wake())
-		if startsC(w, background, wake, body.Handle(), func(status int32, err error) { w.good(err) }) == nil {
-			missing++
-		}
-	}
-	if missing > 0 {
-		body.Cancel()
-	}
-}
-
-// fib is a tree of bodies that await each other.
-func (w *storm) fib(n int) func(c *coro.Coroutine) (int, error) {
-	return func(c *coro.Coroutine) (int, error) {
-		w.count.Add(1)
-		if n < 2 {
-			return n, nil
-		}
-		a, err := coro.Go(c.Scheduler(), w.fib(n-1))
-		if err != nil {
-			return 0, err
-		}
-		b, err := coro.Go(c.Scheduler(), w.fib(n-2))
-		if err != nil {
-			return 0, err
-		}
-		x, err := coro.Await(background, c, a)
-		if err != nil {
-			return 0, err
-		}
-		y, err := coro.Await(background, c, b)
-		return x + y, err
-	}
-}
-
-// canceled has one wait in every way, until its context ends at some moment.
-func (w *storm) canceled(n int) {
-	ctx, quit := context.WithCancelCause(background)
-	forever := startsC(w, ctx, park, coro.None{}, func(_ int32, err error) { w.good(err, errStorm) })
-	plain := startsC(w, background, park, coro.None{}, func(_ int32, err error) { w.good(err) })
-	for i := range 1 + n%3 {
-		storms(w, ctx, func(c *coro.Coroutine) (coro.None, error) {
-			var err error
-			switch (i + n) % 4 {
-			case 0:
-				err = c.Park(background)
-			case 1:
-				err = c.Sleep(background, time.Hour)
-			case 2:
-				if forever != nil {
-					_, err = coro.Await(background, c, forever)
-				}
-			case 3:
-				if plain != nil {
-					_, err = coro.Await(background, c, plain)
-				}
-			}
-			for err == nil && context.Cause(c.Context()) == nil {
-				err = c.Yield()
-			}
-			w.count.Add(1)
-			return coro.None{}, errors.Join(err, c.Park(background))
-		}, func(_ coro.None, err error) { w.good(err, errStorm) })
-	}
-	w.pause()
-	quit(errStorm)
-	if plain != nil {
-		w.pause()
-		w.good(plain.Wake())
-	}
-}
-
-func (w *storm) group(n int) {
-	g := coro.NewGroup(background, w.s)
-	var ran atomic.Int64
-	started, refused := int64(0), false
-	for i := range n {
-		_, err := coro.Go(g, func(c *coro.Coroutine) (int, error) {
-			defer ran.Add(1)
-			if i == 5 {
-				return 0, errStorm
-			}
-			return i, c.Yield()
-		})
-		if err == nil {
-			started++
-			_, err = square.Start(g, int64(i))
-		}
-		refused = refused || err != nil
-		w.good(err, errStorm)
-		w.count.Add(2)
-	}
-	err := g.Wait(background)
-	if w.good(err, errStorm) {
-		if !refused {
-			assert.Less(w.t, n, 6)
-			assert.Equal(w.t, started, ran.Load())
-		}
-	}
-}
-
-func (w *storm) deadline() {
-	body := storms(w, background, func(c *coro.Coroutine) (int, error) { return 1, c.Park(background) }, is(w, 1))
-	if body == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(background, time.Duration(w.IntN(50))*time.Microsecond)
-	defer cancel()
-	if _, err := body.Wait(ctx); err == nil {
-		assert.Fail(w.t, "nobody has woken it")
-	} else {
-		w.good(err, context.DeadlineExceeded)
-	}
-	w.count.Add(1)
-	w.good(body.Wake())
-}
-
-func (w *storm) pingPong(n int) {
-	var partner atomic.Uint64
-	ping := storms(w, background, func(c *coro.Coroutine) (int, error) {
-		for range n {
-			if err := c.Park(background); err != nil {
-				return 0, err
-			}
-			if err := c.Wake(coro.Handle(partner.Load())); err != nil {
-				return 0, err
-			}
-		}
-		w.count.Add(int64(4 * n))
-		return n, nil
-	}, is(w, n))
-	if ping == nil {
-		return
-	}
-	if storms(w, background, func(c *coro.Coroutine) (int, error) {
-		partner.Store(uint64(c.Handle()))
-		for range n {
-			if err := c.Wake(ping.Handle()); err != nil {
-				return 0, err
-			}
-			if err := c.Park(background); err != nil {
-				return 0, err
-			}
-		}
-		return n, nil
-	}, is(w, n)) == nil {
-		ping.Cancel()
-	}
-}
-
 func descriptors(t *testing.T) int {
 	list, err := os.ReadDir("/proc/self/fd")
 	require.NoError(t, err)
 	return len(list)
 }
 
-// Everything that bodies can do at random, on four schedulers at once, of which two come and go: nothing is lost, or done twice, or
-// left over. CORO_TEST_GC=1: with the garbage collector running all the time.
+// Bodies do everything at random, on four schedulers at once, of which two come and go. Nothing is
+// lost, done twice, or left over. CORO_TEST_GC=1: with the garbage collector running all the time.
 func TestStressBodies(t *testing.T) {
-	s, err := coro.New() // what is made once
+	s, err := coro.New() // things that are made once
 	require.NoError(t, err)
 	goes(t, s, func(c *coro.Coroutine) error { return c.Sleep(background, time.Microsecond) })
 	require.NoError(t, s.Close(soon(t)))
@@ -508,9 +344,12 @@ func TestStressBodies(t *testing.T) {
 	}
 	grounds := []*ground{
 		{opts: []coro.Option{coro.WithName("weather"), coro.WithWorkers(2), coro.WithExecutors(2)}},
-		{opts: []coro.Option{coro.WithName("weather"), coro.WithWorkers(1), coro.WithExecutors(1), coro.WithPaused(), coro.WithTuning(coro.Tuning{NoMembarrier: true})}, paused: true},
-		{opts: []coro.Option{coro.WithName("weather"), coro.WithWorkers(1), coro.WithExecutors(3), coro.WithTuning(coro.Tuning{NoMembarrier: true})}, changes: true},
-		{opts: []coro.Option{coro.WithName("weather"), coro.WithWorkers(3), coro.WithExecutors(1), coro.WithTuning(coro.Tuning{HandoverBudget: 1})}, changes: true},
+		{opts: []coro.Option{coro.WithName("weather"), coro.WithWorkers(1), coro.WithExecutors(1),
+			coro.WithPaused(), coro.WithTuning(coro.Tuning{NoMembarrier: true})}, paused: true},
+		{opts: []coro.Option{coro.WithName("weather"), coro.WithWorkers(1), coro.WithExecutors(3),
+			coro.WithTuning(coro.Tuning{NoMembarrier: true})}, changes: true},
+		{opts: []coro.Option{coro.WithName("weather"), coro.WithWorkers(3), coro.WithExecutors(1),
+			coro.WithTuning(coro.Tuning{HandoverBudget: 1})}, changes: true},
 	}
 	for _, p := range grounds {
 		p.open(t)
@@ -521,7 +360,8 @@ func TestStressBodies(t *testing.T) {
 	var users, closers sync.WaitGroup
 	for user := range uint64(6) {
 		users.Go(func() {
-			w := &storm{Rand: rand.New(rand.NewPCG(user, 7)), t: t, grounds: grounds, count: &count, in: &in, out: &out}
+			w := &storm{Rand: rand.New(rand.NewPCG(user, 7)), t: t, grounds: grounds, count: &count,
+				in: &in, out: &out}
 			for count.Load() < most && !t.Failed() {
 				w.step()
 			}
@@ -555,7 +395,8 @@ func TestStressBodies(t *testing.T) {
 		case <-time.After(patience):
 			if count.Load() == last {
 				debug.SetTraceback("all")
-				panic(fmt.Sprintf("nothing has happened for %v, after %d operations", patience, last))
+				panic(fmt.Sprintf("nothing has happened for %v, after %d operations", patience,
+					last))
 			}
 			continue
 		}
@@ -570,7 +411,7 @@ func TestStressBodies(t *testing.T) {
 	for i, p := range grounds[:2] {
 		s := p.s.Load()
 		eventually(t, func() bool {
-			runtime.GC() // whoever drops a task gives up its record
+			runtime.GC() // a dropped task gives up its record
 			s.Trim()
 			st := s.Stats()
 			return st.Live == 0 && st.Records == st.RecordsIdle
@@ -580,12 +421,15 @@ func TestStressBodies(t *testing.T) {
 		p.close(t, background)
 		p.s.Store(nil)
 	}
-	t.Logf("%d operations, %d bodies, %d closes in %v", count.Load(), in.Load(), closes.Load(), time.Since(began).Round(time.Millisecond))
+	t.Logf("%d operations, %d bodies, %d closes in %v", count.Load(), in.Load(), closes.Load(),
+		time.Since(began).Round(time.Millisecond))
 	gone(t, "weather/")
 	eventually(t, func() bool { return descriptors(t) <= files }, "no descriptor is left")
 	extra := 0
 	if os.Getenv("CORO_TEST_GC") != "" {
 		extra = 1
 	}
-	eventually(t, func() bool { return runtime.NumGoroutine() <= goroutines+extra }, "no goroutine is left")
+	eventually(t, func() bool {
+		return runtime.NumGoroutine() <= goroutines+extra
+	}, "no goroutine is left")
 }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/organzine/coro"
-	"github.com/organzine/coro/internal/testbody"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -72,7 +71,8 @@ func TestGoTakesTurns(t *testing.T) {
 		}
 		require.NoError(t, s.Wait(soon(t)))
 		require.Len(t, order, 12)
-		if s.Executors() > 1 { // the machine was slow: another one stood in, and they took turns of their own
+		// The machine was slow: another executor stood in, and they took turns of their own.
+		if s.Executors() > 1 {
 			return false
 		}
 		for i := range 9 {
@@ -99,168 +99,6 @@ func TestGoManyAtOnce(t *testing.T) {
 		require.NoError(t, s.Wait(soon(t)))
 		assert.EqualValues(t, n*(n-1)/2, sum.Load())
 		assert.Zero(t, s.Stats().Live)
-	}
-}
-
-func TestGoParkAndWake(t *testing.T) {
-	for _, executors := range []int{1, 3} {
-		s := newScheduler(t, coro.WithExecutors(executors))
-		rounds := scaled(20000)
-		var partner coro.Handle // set before the first wake-up
-		ping := goes(t, s, func(c *coro.Coroutine) error {
-			for range rounds {
-				if err := c.Park(background); err != nil {
-					return err
-				}
-				if err := c.Wake(partner); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		pong := goes(t, s, func(c *coro.Coroutine) error {
-			partner = c.Handle()
-			for range rounds {
-				if err := errors.Join(c.Wake(ping.Handle()), c.Park(background)); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-		for _, task := range []*coro.Task[coro.None]{ping, pong} {
-			_, err := wait(t, task)
-			assert.NoError(t, err)
-		}
-	}
-}
-
-func TestGoPermitsAreCounted(t *testing.T) {
-	s := newScheduler(t)
-	var got atomic.Int64
-	n := scaled(5000)
-	task := goes(t, s, func(c *coro.Coroutine) error {
-		for range 4 * n {
-			if err := c.Park(background); err != nil {
-				return err
-			}
-			got.Add(1)
-		}
-		return nil
-	})
-	var wakers sync.WaitGroup
-	for range 2 { // from goroutines, and from bodies
-		wakers.Go(func() {
-			for range n {
-				assert.NoError(t, task.Wake())
-			}
-		})
-		goes(t, s, func(c *coro.Coroutine) error {
-			for i := range n {
-				assert.NoError(t, c.Wake(task.Handle()))
-				if i%100 == 0 {
-					assert.NoError(t, c.Yield())
-				}
-			}
-			return nil
-		})
-	}
-	wakers.Wait()
-	_, err := wait(t, task)
-	assert.NoError(t, err)
-	assert.EqualValues(t, 4*n, got.Load())
-	assert.ErrorIs(t, task.Wake(), coro.ErrStale)
-}
-
-func TestGoTooManyWakesAreRefused(t *testing.T) {
-	s := newScheduler(t)
-	const most = 1 << 28
-	goOn := make(chan struct{})
-	task := goes(t, s, func(c *coro.Coroutine) error {
-		coro.AddPermits(c, most-1)
-		assert.NoError(t, c.Wake(c.Handle()))
-		assert.Equal(t, coro.ErrOverflow, c.Wake(c.Handle()))
-		goOn <- struct{}{}
-		<-goOn
-		return errors.Join(c.Park(background), c.Wake(c.Handle()))
-	})
-	<-goOn
-	for range 2 {
-		assert.Equal(t, coro.ErrOverflow, task.Wake())
-	}
-	goOn <- struct{}{}
-	_, err := wait(t, task)
-	assert.NoError(t, err)
-	assert.Equal(t, coro.ErrStale, task.Wake())
-}
-
-// C bodies are refused too, and what they were not refused is there.
-func TestGoTooManyWakesFromCAreRefused(t *testing.T) {
-	s := newScheduler(t)
-	const most = 1 << 28
-	wakes := func(h coro.Handle) int32 {
-		task, err := wake.Start(s, h)
-		require.NoError(t, err)
-		status, err := wait(t, task)
-		require.NoError(t, err)
-		return status
-	}
-	goOn := make(chan struct{})
-	var n atomic.Uint64 // accepted
-	task := goes(t, s, func(c *coro.Coroutine) error {
-		coro.AddPermits(c, most)
-		goOn <- struct{}{}
-		<-goOn
-		err := c.Park(background)
-		goOn <- struct{}{}
-		<-goOn
-		for err == nil && coro.Permits(c) != most-1+n.Load() { // some are on their way
-			err = c.Yield()
-		}
-		return err
-	})
-	<-goOn
-	require.Equal(t, testbody.EOVERFLOW, wakes(task.Handle()))
-	require.Equal(t, testbody.EOVERFLOW, wakes(task.Handle()))
-	goOn <- struct{}{}
-	<-goOn
-	eventually(t, func() bool {
-		status := wakes(task.Handle())
-		if status == testbody.EOVERFLOW {
-			return true
-		}
-		require.Equal(t, testbody.OK, status)
-		n.Add(1)
-		return false
-	}, "too many")
-	require.NotZero(t, n.Load())
-	goOn <- struct{}{}
-	_, err := wait(t, task)
-	require.NoError(t, err)
-}
-
-// A record is not full for its next user: bodies end while they are told to be full.
-func TestGoFullOnesEndAmongWakers(t *testing.T) {
-	s := newScheduler(t)
-	for range scaled(400) {
-		started := make(chan struct{})
-		full := goes(t, s, func(c *coro.Coroutine) error {
-			coro.AddPermits(c, 1<<28-3)
-			close(started)
-			return nil
-		})
-		<-started
-		for range 3 {
-			require.NoError(t, wake.Spawn(s, full.Handle()))
-			goes(t, s, func(c *coro.Coroutine) error { _ = c.Wake(full.Handle()); return nil })
-		}
-		_, err := wait(t, full)
-		require.NoError(t, err)
-		next, err := park.Start(s, coro.None{})
-		require.NoError(t, err)
-		for _, h := range []coro.Handle{next.Handle(), goes(t, s, func(c *coro.Coroutine) error { return c.Park(background) }).Handle()} {
-			require.NoError(t, h.Wake())
-		}
-		finish(t, s)
 	}
 }
 
@@ -332,7 +170,7 @@ func TestAwaitTree(t *testing.T) {
 	assert.Zero(t, s.Stats().Live)
 }
 
-// The pool goes to sleep for each, often at the moment at which it is woken.
+// The pool goes to sleep for each body, often at the moment at which it is woken.
 func TestAwaitOneAfterTheOther(t *testing.T) {
 	s := newScheduler(t)
 	n := int64(scaled(40000))
@@ -425,7 +263,9 @@ func TestGoSleep(t *testing.T) {
 	s := newScheduler(t)
 	began := time.Now()
 	for range 100 {
-		goes(t, s, func(c *coro.Coroutine) error { return c.Sleep(background, 20*time.Millisecond) })
+		goes(t, s, func(c *coro.Coroutine) error {
+			return c.Sleep(background, 20*time.Millisecond)
+		})
 	}
 	require.NoError(t, s.Wait(soon(t)), "a sleeper is no deadlock, and is waited for")
 	assert.GreaterOrEqual(t, time.Since(began), 20*time.Millisecond)
@@ -439,7 +279,10 @@ func TestGoContextEndsWaits(t *testing.T) {
 	for name, waits := range map[string]func(c *coro.Coroutine) error{
 		"park":  func(c *coro.Coroutine) error { return c.Park(background) },
 		"sleep": func(c *coro.Coroutine) error { return c.Sleep(background, time.Hour) },
-		"await": func(c *coro.Coroutine) error { _, err := coro.Await(background, c, forever); return err },
+		"await": func(c *coro.Coroutine) error {
+			_, err := coro.Await(background, c, forever)
+			return err
+		},
 	} {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		var twice error
@@ -488,7 +331,7 @@ func TestCoroutineIsForItsBody(t *testing.T) {
 		assert.ErrorIs(t, err, coro.ErrNotCurrent)
 	}
 	assert.ErrorIs(t, escaped.Context().Err(), context.Canceled)
-	// A body that is not the current one, though it lives.
+	// A body that is not the caller, though it lives.
 	other := goes(t, s, func(c *coro.Coroutine) error { escaped = c; return c.Park(background) })
 	eventually(t, func() bool { _, n := s.Blocked(0); return n == 1 }, "it parks")
 	misuse := goes(t, s, func(*coro.Coroutine) error { return escaped.Yield() })
@@ -516,7 +359,9 @@ func TestGoAtTheRecordLimit(t *testing.T) {
 	var err error
 	for {
 		var task *coro.Task[coro.None]
-		task, err = coro.Go(s, func(c *coro.Coroutine) (coro.None, error) { return coro.None{}, c.Park(background) })
+		task, err = coro.Go(s, func(c *coro.Coroutine) (coro.None, error) {
+			return coro.None{}, c.Park(background)
+		})
 		if err != nil {
 			break
 		}
@@ -530,146 +375,6 @@ func TestGoAtTheRecordLimit(t *testing.T) {
 		require.NoError(t, err)
 	}
 	goes(t, s, func(*coro.Coroutine) error { return nil })
-}
-
-func TestRunReportsADeadlockOfBodies(t *testing.T) {
-	s := newScheduler(t, coro.WithPaused())
-	var ran atomic.Bool
-	a, err := coro.Go(s, func(c *coro.Coroutine) (coro.None, error) { ran.Store(true); return coro.None{}, c.Park(background) })
-	require.NoError(t, err)
-	b := goes(t, s, func(c *coro.Coroutine) error { _, err := coro.Await(background, c, a); return err })
-	time.Sleep(time.Millisecond)
-	assert.False(t, ran.Load(), "nothing runs before Run")
-	for range 3 {
-		var deadlock *coro.DeadlockError
-		require.ErrorAs(t, s.Run(soon(t)), &deadlock)
-		assert.Equal(t, 2, deadlock.Count)
-		waits := map[string]string{}
-		for _, w := range deadlock.Blocked {
-			waits[w.Waits] = w.Func
-		}
-		assert.Contains(t, waits["park"], "TestRunReportsADeadlockOfBodies")
-		assert.Contains(t, waits, "await")
-	}
-	require.NoError(t, a.Wake())
-	require.NoError(t, s.Run(soon(t)))
-	_, err = wait(t, b)
-	assert.NoError(t, err)
-}
-
-// However Go hears of the end that is awaited: until it comes nothing is under way.
-func TestRunReportsADeadlockOfWhoAwaitsWhatIsBoundToGo(t *testing.T) {
-	for name, start := range map[string]func(*coro.Scheduler) (*coro.Task[int32], error){
-		"context": func(s *coro.Scheduler) (*coro.Task[int32], error) {
-			return park.StartContext(background, s, coro.None{})
-		},
-		"group": func(s *coro.Scheduler) (*coro.Task[int32], error) {
-			return park.Start(coro.NewGroup(background, s), coro.None{})
-		},
-		"goroutine": func(s *coro.Scheduler) (*coro.Task[int32], error) {
-			task, err := park.Start(s, coro.None{})
-			if err == nil {
-				task.Done()
-			}
-			return task, err
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newScheduler(t, coro.WithWorkers(2), coro.WithPaused())
-			bound, err := start(s)
-			require.NoError(t, err)
-			await := func(c *coro.Coroutine) error { _, err := coro.Await(background, c, bound); return err }
-			bodies := []*coro.Task[coro.None]{goes(t, s, await), goes(t, s, await)}
-			for range 3 {
-				var deadlock *coro.DeadlockError
-				require.ErrorAs(t, s.Run(soon(t)), &deadlock)
-				assert.Equal(t, 3, deadlock.Count)
-			}
-			require.NoError(t, bound.Wake())
-			require.NoError(t, s.Run(soon(t)), "not before who awaits it has been told")
-			for _, body := range bodies {
-				select {
-				case <-body.Done():
-					assert.NoError(t, body.Err())
-				default:
-					assert.Fail(t, "it goes on")
-				}
-			}
-		})
-	}
-}
-
-// The pool is the last that goes to sleep, while a C body waits for a stack: it is told that there is none.
-func TestRunTellsThoseWithoutAStackAfterTheLastGoBody(t *testing.T) {
-	s := newScheduler(t, coro.WithPaused(), coro.WithWorkers(2), coro.WithStackLimit(oneStack))
-	holds, err := park.Start(s, coro.None{})
-	require.NoError(t, err)
-	var starves *coro.Task[coro.None]
-	body := goes(t, s, func(*coro.Coroutine) error {
-		parked(t, s, 1)
-		starves, err = empty.Start(s, coro.None{})
-		eventually(t, func() bool { st := s.Stats(); return st.AwaitingStack == 1 && st.Awake == 1 }, "one starves, and only this is awake")
-		return err
-	})
-	var deadlock *coro.DeadlockError
-	require.ErrorAs(t, s.Run(soon(t)), &deadlock)
-	assert.Equal(t, 1, deadlock.Count)
-	_, err = wait(t, body)
-	require.NoError(t, err)
-	assert.Equal(t, coro.ErrNoMemory, starves.Err())
-	require.NoError(t, holds.Wake())
-	require.NoError(t, s.Run(soon(t)))
-}
-
-// The first body, which was the joiner, gives up, and the second goes on to wait.
-func TestRunReportsADeadlockOfWhoWasLeftWaiting(t *testing.T) {
-	s := newScheduler(t, coro.WithPaused())
-	parked, err := park.Start(s, coro.None{})
-	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(background)
-	await := func(c *coro.Coroutine) (int32, error) { return coro.Await(background, c, parked) }
-	first, err := coro.GoContext(ctx, s, await)
-	require.NoError(t, err)
-	deadlocked := func(n int) {
-		var deadlock *coro.DeadlockError
-		require.ErrorAs(t, s.Run(soon(t)), &deadlock)
-		assert.Equal(t, n, deadlock.Count)
-	}
-	deadlocked(2)
-	second, err := coro.Go(s, await)
-	require.NoError(t, err)
-	deadlocked(3)
-	cancel()
-	deadlocked(2)
-	assert.Equal(t, context.Canceled, first.Err())
-	require.NoError(t, parked.Wake())
-	require.NoError(t, s.Run(soon(t)))
-	status, err := wait(t, second)
-	assert.NoError(t, err)
-	assert.Zero(t, status)
-}
-
-// The end of what Go hears of is told before anything rests.
-func TestRunIsNotOverBeforeWhoAwaitsIsTold(t *testing.T) {
-	for range scaled(100) {
-		s := newScheduler(t, coro.WithWorkers(2), coro.WithPaused())
-		for range 3 {
-			goes(t, s, func(c *coro.Coroutine) error {
-				for i := range int64(20) {
-					task, err := yield.StartContext(background, s, i%3)
-					if err == nil {
-						_, err = coro.Await(background, c, task)
-					}
-					if err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-		}
-		require.NoError(t, s.Run(soon(t)))
-		require.NoError(t, s.Close(soon(t)))
-	}
 }
 
 func TestCloseCancelsBodies(t *testing.T) {
@@ -708,7 +413,10 @@ func TestCloseCancelsBodies(t *testing.T) {
 func TestCloseNamesBodiesThatGoOn(t *testing.T) {
 	s := newScheduler(t)
 	release := make(chan struct{})
-	task, err := coro.Go(s, func(*coro.Coroutine) (coro.None, error) { <-release; return coro.None{}, nil })
+	task, err := coro.Go(s, func(*coro.Coroutine) (coro.None, error) {
+		<-release
+		return coro.None{}, nil
+	})
 	require.NoError(t, err)
 	eventually(t, func() bool { return s.Stats().Live == 1 }, "it runs")
 	var running *coro.RunningError
@@ -720,7 +428,8 @@ func TestCloseNamesBodiesThatGoOn(t *testing.T) {
 	assert.NoError(t, s.Close(background))
 }
 
-// Bodies that wait for each other in Go, more than there are executors, do not lock up the scheduler.
+// Bodies that wait for each other in Go, more than there are executors, do not lock up the
+// scheduler.
 func TestGoBodiesMayWaitInGo(t *testing.T) {
 	s := newScheduler(t, coro.WithExecutors(1))
 	ch := make(chan int)
@@ -737,36 +446,24 @@ func TestGoBodiesMayWaitInGo(t *testing.T) {
 	}
 }
 
-// What a computing body has left behind runs on another executor.
+// Coroutines that a computing body has left behind run on another executor.
 func TestGoBodyThatComputesKeepsNobody(t *testing.T) {
 	s := newScheduler(t, coro.WithExecutors(2))
 	var done atomic.Int64
-	partner := goes(t, s, func(c *coro.Coroutine) error { defer done.Add(1); return c.Park(background) })
+	partner := goes(t, s, func(c *coro.Coroutine) error {
+		defer done.Add(1)
+		return c.Park(background)
+	})
 	eventually(t, func() bool { _, n := s.Blocked(0); return n == 1 }, "it parks")
 	busy := goes(t, s, func(c *coro.Coroutine) error {
 		goes(t, s, func(*coro.Coroutine) error { done.Add(1); return nil })
 		assert.NoError(t, c.Wake(partner.Handle()))
 		for done.Load() < 3 {
-			runtime.Gosched() // it computes until they have run
+			runtime.Gosched() // computes until they have run
 		}
 		return nil
 	})
 	goes(t, s, func(*coro.Coroutine) error { done.Add(1); return nil })
 	_, err := wait(t, busy)
 	assert.NoError(t, err)
-}
-
-func TestCanceledRunsOfOneBodyAreIndependent(t *testing.T) {
-	s := newScheduler(t)
-	var tasks []*coro.Task[int]
-	for i := range 50 {
-		task, err := coro.Go(s, func(c *coro.Coroutine) (int, error) { return i, c.Yield() })
-		require.NoError(t, err)
-		tasks = append(tasks, task)
-	}
-	for i, task := range tasks {
-		got, err := wait(t, task)
-		assert.NoError(t, err)
-		assert.Equal(t, i, got)
-	}
 }

@@ -5,12 +5,14 @@ import (
 	"runtime"
 )
 
-// How a context is bound to what it cancels when it ends. One that has a deadline is certain to end: until it does, or is let go,
-// an pending-work token of the scheduler says so, and whoever waits for that alone is in no deadlock. A cancel of a context comes to what is bound
-// to it by a goroutine of its own, which may be late: so a run that finds a deadlock asks the contexts before it says so, and once
-// that goroutine has begun there is a token until it is through.
+// How a context is bound to what its end cancels. A context with a deadline is certain to end:
+// until it ends, or is unbound, a pending-work token of the scheduler says so, and a wait for that
+// alone is no deadlock. The cancel of a context comes by a goroutine of its own, which may be late:
+// so a run that finds a deadlock asks the contexts first, and once that goroutine has begun it
+// holds a token until it is done.
 
-// awaitDeadline takes the token, if ctx has a deadline. It is for before anything that is bound to ctx begins to run.
+// awaitDeadline takes the token, if ctx has a deadline. It is called before anything that is bound
+// to ctx begins to run.
 func (s *Scheduler) awaitDeadline(ctx context.Context) (awaited bool) {
 	if _, awaited = ctx.Deadline(); awaited {
 		s.core.BeginPending(1)
@@ -26,8 +28,8 @@ func (s *Scheduler) deadlineOver(awaited bool) {
 	}
 }
 
-// bind has the end of ctx cancel something, and then give up the token of awaitDeadline. stop lets go of ctx, and of the token,
-// unless it has ended.
+// bind has the end of ctx call cancel, and then give back the token of awaitDeadline. stop unbinds
+// ctx, and gives back the token, unless ctx has ended.
 func (s *Scheduler) bind(ctx context.Context, awaited bool, cancel func()) (stop func() bool) {
 	unbind := context.AfterFunc(ctx, func() { s.canceling(awaited, cancel) })
 	if !awaited {
@@ -40,7 +42,8 @@ func (s *Scheduler) bind(ctx context.Context, awaited bool, cancel func()) (stop
 	}
 }
 
-// canceling calls cancel with a token, which is given back: the one that there is, or another one.
+// canceling calls cancel with a token held, and gives the token back: the one that there is, or
+// another.
 func (s *Scheduler) canceling(awaited bool, cancel func()) {
 	if s.paused && !awaited {
 		s.core.BeginPending(1)
@@ -50,17 +53,18 @@ func (s *Scheduler) canceling(awaited bool, cancel func()) {
 	s.deadlineOver(awaited)
 }
 
-// cancelEnded is for a run that has come to a deadlock: it cancels all whose context has ended. False: there are none that could go on
-// because of that.
+// cancelEnded is for a run that has come to a deadlock: it cancels all whose context has ended.
+// False: there is none.
 func (s *Scheduler) cancelEnded() (any bool) {
-	s.executors.table.each(func(c *Coroutine) { any = c.cancelIfEnded() || any })
+	s.executors.bodies.Each(func(c *Coroutine) { any = c.cancelIfEnded() || any })
 	for _, t := range s.poller.all() {
 		any = t.cancelIfEnded() || any
 	}
 	return any
 }
 
-// cancelIfEnded tells whether c waits though its context has ended, or the one that it waits with.
+// cancelIfEnded cancels c, or ends its wait, if c waits though its context has ended, or the
+// context of the wait. False: c does not.
 func (c *Coroutine) cancelIfEnded() bool {
 	c.mu.Lock()
 	over := c.waitsWith != nil && c.waitsWith.Err() != nil
@@ -86,7 +90,7 @@ func (c *Coroutine) setWaitsWith(ctx context.Context) {
 	c.mu.Unlock()
 }
 
-// cancelIfEnded is true once, if the context has ended.
+// cancelIfEnded cancels the task if its context has ended. It is true once.
 func (t *Task[R]) cancelIfEnded() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -99,14 +103,15 @@ func (t *Task[R]) cancelIfEnded() bool {
 	return true
 }
 
-// A memberContext is what a member of a group starts with that was given a context of its own. Its end
-// is that of its own context. The end of the group's is heard of by the group, which cancels the member.
+// A memberContext is the context of a member of a group that was given one of its own. It ends with
+// its own. At the end of the group's context the group cancels the member.
 type memberContext struct {
 	context.Context
 	group context.Context
 }
 
-// causeOf is why a context given at a start has ended, or the group's; nil: neither has.
+// causeOf is the cause of the end of a context given at a start, or of the group's; nil: neither
+// has ended.
 func causeOf(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -14,14 +14,15 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What the tests of bound contexts ask of a task of any type.
+// The tests of bound contexts use tasks of any type by this.
 type bound interface {
 	Err() error
 	Done() <-chan struct{}
 	Wake() error
 }
 
-// binders start one that waits for what never comes, or for the end of the context. Group: that is to be waited for, if any.
+// binders start a coroutine that waits for something that never comes, or for the end of the
+// context. The group, if there is one, is to be waited for.
 var binders = map[string]func(ctx context.Context, s *coro.Scheduler) (bound, *coro.Group, error){
 	"StartContext": func(ctx context.Context, s *coro.Scheduler) (bound, *coro.Group, error) {
 		task, err := canceled.StartContext(ctx, s, parksAndTells)
@@ -51,12 +52,14 @@ var binders = map[string]func(ctx context.Context, s *coro.Scheduler) (bound, *c
 		task, err := coro.Go(g, parksInGo)
 		return task, g, err
 	},
-	"StartContext in a group": func(ctx context.Context, s *coro.Scheduler) (bound, *coro.Group, error) {
+	"StartContext in a group": func(ctx context.Context, s *coro.Scheduler) (bound, *coro.Group,
+		error) {
 		g := coro.NewGroup(background, s)
 		task, err := canceled.StartContext(ctx, g, parksAndTells)
 		return task, g, err
 	},
-	"GoContext in a group": func(ctx context.Context, s *coro.Scheduler) (bound, *coro.Group, error) {
+	"GoContext in a group": func(ctx context.Context, s *coro.Scheduler) (bound, *coro.Group,
+		error) {
 		g := coro.NewGroup(background, s)
 		task, err := coro.GoContext(ctx, g, parksInGo)
 		return task, g, err
@@ -81,7 +84,7 @@ var binders = map[string]func(ctx context.Context, s *coro.Scheduler) (bound, *c
 
 func parksInGo(c *coro.Coroutine) (int, error) { return 0, c.Park(background) }
 
-// within starts something whose context ends soon, but not before it was started.
+// within calls start with a context that ends soon, but not before start has returned.
 func within(t *testing.T, start func(context.Context) error) {
 	t.Helper()
 	for d := 10 * time.Millisecond; ; d *= 2 {
@@ -108,7 +111,10 @@ func TestRunAwaitsTheDeadlinesOfBoundContexts(t *testing.T) {
 			s := newScheduler(t, coro.WithWorkers(2), coro.WithPaused())
 			var task bound
 			var group *coro.Group
-			within(t, func(ctx context.Context) (err error) { task, group, err = start(ctx, s); return err })
+			within(t, func(ctx context.Context) (err error) {
+				task, group, err = start(ctx, s)
+				return err
+			})
 			require.NoError(t, s.Run(soon(t)))
 			<-task.Done()
 			assert.Equal(t, context.DeadlineExceeded, task.Err())
@@ -119,7 +125,7 @@ func TestRunAwaitsTheDeadlinesOfBoundContexts(t *testing.T) {
 	}
 }
 
-// Whoever was canceled before its deadline is no reason to wait for that.
+// A coroutine canceled before its deadline is no reason to wait for the deadline.
 func TestRunAwaitsNoDeadlineOfWhatWasCanceled(t *testing.T) {
 	for name, start := range binders {
 		t.Run(name, func(t *testing.T) {
@@ -142,7 +148,8 @@ func TestRunAwaitsNoDeadlineOfWhatWasCanceled(t *testing.T) {
 	}
 }
 
-// Nor is whoever has ended. A group has a token for all of its members, as long as there are any.
+// Nor is a coroutine that has ended. A group has one token for all of its members, as long as there
+// are any.
 func TestRunAwaitsNoDeadlineOfWhatHasEnded(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(2), coro.WithPaused())
 	far, end := context.WithTimeout(background, time.Hour)
@@ -158,7 +165,9 @@ func TestRunAwaitsNoDeadlineOfWhatHasEnded(t *testing.T) {
 			require.NoError(t, err)
 			_, err = square.StartContext(far, s, i)
 			require.NoError(t, err)
-			_, err = coro.GoContext(far, s, func(c *coro.Coroutine) (int, error) { return 1, c.Yield() })
+			_, err = coro.GoContext(far, s, func(c *coro.Coroutine) (int, error) {
+				return 1, c.Yield()
+			})
 			require.NoError(t, err)
 		}
 		reportsDeadlock(t, s, 1)
@@ -171,7 +180,7 @@ func TestRunAwaitsNoDeadlineOfWhatHasEnded(t *testing.T) {
 	require.NoError(t, s.Run(soon(t)))
 }
 
-// One that goes on waiting after its deadline is in a deadlock like any other.
+// A coroutine that goes on waiting after its deadline is in a deadlock like any other.
 func TestRunReportsADeadlockAfterTheDeadline(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(2), coro.WithPaused())
 	mutex, err := coro.NewMutex(s)
@@ -199,7 +208,7 @@ func TestRunReportsADeadlockAfterTheDeadline(t *testing.T) {
 			return err
 		}
 		err = s.Run(soon(t))
-		if task.Err() != nil { // it has not come to the wait
+		if task.Err() != nil { // the body has not come to the wait
 			return task.Err()
 		}
 		var deadlock *coro.DeadlockError
@@ -216,7 +225,7 @@ func TestRunReportsADeadlockAfterTheDeadline(t *testing.T) {
 	})
 }
 
-// That somebody may cancel a context is not known to come, no more than a wake-up from Go.
+// The cancel of a context is not known to come, no more than a wake-up from Go.
 func TestRunReportsADeadlockOfWhoCanOnlyBeCanceled(t *testing.T) {
 	for name, start := range binders {
 		t.Run(name, func(t *testing.T) {
@@ -248,14 +257,18 @@ func TestAWaitForADeadlineIsNotStalled(t *testing.T) {
 		before := s.Stats().Live
 		_, _, err := start(far, s)
 		require.NoError(t, err)
-		eventually(t, func() bool { st := s.Stats(); return st.Live > before && st.Awake == 0 }, "%s waits", name)
+		eventually(t, func() bool {
+			st := s.Stats()
+			return st.Live > before && st.Awake == 0
+		}, "%s waits", name)
 		assert.False(t, s.Stats().Stalled, name)
 	}
 	end()
 	finish(t, s)
 }
 
-// The function that a context calls at its end comes late, as it has a goroutine of its own. So a run looks by itself.
+// The function that a context calls at its end comes late, since it has a goroutine of its own. So
+// a run looks by itself.
 func TestRunHeedsContextsThatEndInIt(t *testing.T) {
 	no := errors.New("no")
 	for name, end := range map[string]func(g *coro.Group, cancel func()) error{
@@ -268,11 +281,17 @@ func TestRunHeedsContextsThatEndInIt(t *testing.T) {
 			return err
 		},
 		"cancel of the group": func(g *coro.Group, _ func()) error {
-			_, err := coro.Go(g, func(c *coro.Coroutine) (int, error) { g.Cancel(no); return 0, nil })
+			_, err := coro.Go(g, func(c *coro.Coroutine) (int, error) {
+				g.Cancel(no)
+				return 0, nil
+			})
 			return err
 		},
 		"cancel of the context": func(g *coro.Group, cancel func()) error {
-			_, err := coro.Go(g.Scheduler(), func(c *coro.Coroutine) (int, error) { cancel(); return 0, nil })
+			_, err := coro.Go(g.Scheduler(), func(c *coro.Coroutine) (int, error) {
+				cancel()
+				return 0, nil
+			})
 			return err
 		},
 	} {
@@ -327,13 +346,15 @@ func TestRunHeedsTheEndOfTheContextOfAWait(t *testing.T) {
 	}
 }
 
-// Ends, deadlines and cancels, all at the same time: each token is given back once, else a run ends too soon or never.
+// Ends, deadlines and cancels come at the same time. Each token is given back once: otherwise a run
+// ends too soon or never.
 func TestDeadlinesThatRaceWithEnds(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 7))
 	for range scaled(30) {
 		s := newScheduler(t, coro.WithWorkers(2), coro.WithPaused())
 		for range 3 {
-			ctx, end := context.WithTimeout(background, time.Duration(random.IntN(4000))*time.Microsecond)
+			ctx, end := context.WithTimeout(background,
+				time.Duration(random.IntN(4000))*time.Microsecond)
 			g := coro.NewGroup(ctx, s)
 			for range 10 {
 				for _, start := range binders {

@@ -16,11 +16,12 @@ import (
 var (
 	denseAdd    = coro.MustFunc[int64, coro.None](testbody.Add, coro.FuncDense())
 	denseSquare = coro.MustFunc[int64, int64](testbody.Square, coro.FuncDense())
-	densePark   = coro.MustFunc[coro.None, int32](testbody.Park, coro.FuncDense(), coro.FuncName("park"))
-	denseYield  = coro.MustFunc[int64, coro.None](testbody.Yield, coro.FuncDense())
-	denseCalls  = coro.MustFunc[testbody.Calls, coro.None](testbody.CallMany, coro.FuncDense())
-	denseTurns  = coro.MustFunc[testbody.Calls, int64](testbody.TurnCalls, coro.FuncDense())
-	denseOne    = coro.MustFunc[testbody.Call, testbody.Came](testbody.CallOne, coro.FuncDense())
+	densePark   = coro.MustFunc[coro.None, int32](testbody.Park, coro.FuncDense(),
+		coro.FuncName("park"))
+	denseYield = coro.MustFunc[int64, coro.None](testbody.Yield, coro.FuncDense())
+	denseCalls = coro.MustFunc[testbody.Calls, coro.None](testbody.CallMany, coro.FuncDense())
+	denseTurns = coro.MustFunc[testbody.Calls, int64](testbody.TurnCalls, coro.FuncDense())
+	denseOne   = coro.MustFunc[testbody.Call, testbody.Came](testbody.CallOne, coro.FuncDense())
 )
 
 func TestDenseCoroutinesAreSpawnedInEveryWay(t *testing.T) {
@@ -83,7 +84,8 @@ func TestManyDenseCoroutinesWaitWithoutStacks(t *testing.T) {
 func TestDenseCoroutinesCallGo(t *testing.T) {
 	inEachWay(t, func(t *testing.T, s *coro.Scheduler, how uint32) {
 		n := scaled(200)
-		started, err := denseCalls.SpawnN(s, n, testbody.Calls{ID: uint32(increment), How: how, N: 50, K: 3})
+		started, err := denseCalls.SpawnN(s, n,
+			testbody.Calls{ID: uint32(increment), How: how, N: 50, K: 3})
 		require.NoError(t, err)
 		require.Equal(t, n, started)
 		finish(t, s)
@@ -107,7 +109,8 @@ func TestDenseCoroutinesCallGo(t *testing.T) {
 		}
 
 		for size, want := range map[uint32]string{4: "larger", 8: "ok"} {
-			task, err := denseOne.Start(s, testbody.Call{ID: uint32(increment), How: how, Number: 41, ArgBytes: 8, ResultBytes: size})
+			task, err := denseOne.Start(s, testbody.Call{ID: uint32(increment), How: how,
+				Number: 41, ArgBytes: 8, ResultBytes: size})
 			require.NoError(t, err)
 			came, err := task.Wait(soon(t))
 			require.NoError(t, err)

@@ -76,7 +76,7 @@ const (
 	ofWaitGroup // a wait group that was not destroyed
 )
 
-// statusError is the one mapping from the core's status codes.
+// statusError is the one map from the core's status codes to errors.
 func statusError(s csrc.Status, k kind) error {
 	switch s {
 	case csrc.OK:
@@ -119,11 +119,11 @@ func statusError(s csrc.Status, k kind) error {
 	return fmt.Errorf("coro: %s", s.Text())
 }
 
-// An OptionError names the option, the argument or the type that New, NewFunc or NewGenerator refuses.
+// An OptionError names the option, the argument or the type that a call refuses.
 type OptionError struct {
 	What   string // for example "WithWorkers"
 	Value  any
-	Reason string // what is wrong, and what to do instead
+	Reason string // what is wrong, and a remedy
 }
 
 func (e *OptionError) Error() string {
@@ -133,13 +133,14 @@ func (e *OptionError) Error() string {
 // A BlockedCoroutine waits.
 type BlockedCoroutine struct {
 	Handle Handle
-	Func   string // the name given by FuncName, or the address of the C function; of a Go body its name
-	Worker int    // the number of its home worker; -1: it has a Go body, which has none
+	// the name given by FuncName, or the address of the C function; the name of a Go body
+	Func   string
+	Worker int // the number of its home worker; -1: it has a Go body, which has none
 
-	// Waits is the call that the coroutine waits in. Of a C body: "park", "join", "sleep", "call" (of
-	// a Go function), "blocking call", "send", "receive", "select", "semaphore", "mutex", "read lock",
-	// "write lock", "condition", "latch" (a WaitGroup) or "once". Of a Go body: "park", or "await" for
-	// every other wait.
+	// Waits is the call that the coroutine waits in. Of a C body: "park", "join", "sleep", "call"
+	// (of a Go function), "blocking call", "send", "receive", "select", "semaphore", "mutex", "read
+	// lock", "write lock", "condition", "latch" (a WaitGroup) or "once". Of a Go body: "park", or
+	// "await" for every other wait.
 	Waits string
 }
 
@@ -162,9 +163,9 @@ func (e *DeadlockError) Error() string {
 	return b.String()
 }
 
-// A RunningError is what Close returns when coroutines do not end although they were canceled.
+// Close returns a RunningError when coroutines do not end although they were canceled.
 type RunningError struct {
-	Funcs []string // what the workers are executing, C functions and Go functions
+	Funcs []string // names of the C and Go functions that are running
 	Cause error    // why Close stopped waiting
 }
 
@@ -176,13 +177,15 @@ func (e *RunningError) Unwrap() error { return e.Cause }
 
 // A PanicError is a panic in the body of a coroutine.
 type PanicError struct {
-	Value any    // what panic was given
+	Value any    // the argument of panic
 	Stack []byte // of the goroutine, as debug.Stack formats it
 }
 
-func (e *PanicError) Error() string { return fmt.Sprintf("coro: panic: %v\n\n%s", e.Value, e.Stack) }
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("coro: panic: %v\n\n%s", e.Value, e.Stack)
+}
 
-// Unwrap returns the value if it is an error.
+// Unwrap returns the value if that is an error.
 func (e *PanicError) Unwrap() error {
 	err, _ := e.Value.(error)
 	return err

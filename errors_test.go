@@ -15,9 +15,11 @@ import (
 
 func TestErrorsSayWhereTheyComeFromAndDiffer(t *testing.T) {
 	all := []error{
-		coro.ErrClosed, coro.ErrNoMemory, coro.ErrCanceled, coro.ErrAborted, coro.ErrStale, coro.ErrBusy, coro.ErrEnded,
+		coro.ErrClosed, coro.ErrNoMemory, coro.ErrCanceled, coro.ErrAborted, coro.ErrStale,
+		coro.ErrBusy, coro.ErrEnded,
 		coro.ErrPaused, coro.ErrThread, coro.ErrNoCgo, coro.ErrOverflow,
-		&coro.OptionError{What: "WithX", Value: 3, Reason: "must be less"}, &coro.DeadlockError{}, &coro.RunningError{},
+		&coro.OptionError{What: "WithX", Value: 3,
+			Reason: "must be less"}, &coro.DeadlockError{}, &coro.RunningError{},
 	}
 	seen := map[string]bool{}
 	for _, err := range all {
@@ -31,10 +33,12 @@ func TestErrorsSayWhereTheyComeFromAndDiffer(t *testing.T) {
 func TestADeadlockErrorNamesTheFirstFew(t *testing.T) {
 	e := &coro.DeadlockError{Count: 12}
 	for i := range 9 {
-		e.Blocked = append(e.Blocked, coro.BlockedCoroutine{Func: fmt.Sprint("f", i), Waits: "park"})
+		e.Blocked = append(e.Blocked, coro.BlockedCoroutine{Func: fmt.Sprint("f", i),
+			Waits: "park"})
 	}
-	assert.Equal(t, "coro: deadlock: 12 coroutines wait for ever; f0 in park; f1 in park; f2 in park; f3 in park; "+
-		"f4 in park; f5 in park; f6 in park; f7 in park; …", e.Error())
+	assert.Equal(t,
+		"coro: deadlock: 12 coroutines wait for ever; f0 in park; f1 in park; f2 in park; "+
+			"f3 in park; f4 in park; f5 in park; f6 in park; f7 in park; …", e.Error())
 	e = &coro.DeadlockError{Count: 1, Blocked: []coro.BlockedCoroutine{{Func: "f", Waits: "join"}}}
 	assert.Equal(t, "coro: deadlock: 1 coroutines wait for ever; f in join", e.Error())
 }

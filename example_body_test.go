@@ -89,8 +89,8 @@ func ExampleAwait() {
 	// Output: 415 <nil>
 }
 
-// Two Go bodies take turns: each waits for a permit from the other. Permits are counted: none is lost if it comes before the
-// other waits.
+// Two Go bodies take turns: each waits for a permit from the other. Permits are counted: none is
+// lost if it comes before the other waits.
 func ExampleCoroutine_Park() {
 	ctx := context.Background()
 	s, err := coro.New()
@@ -136,7 +136,8 @@ func ExampleCoroutine_Park() {
 	// pong
 }
 
-// A Group is tasks that end together: the first error cancels the others, and Wait returns when all have ended.
+// A Group is tasks that end together: the first error cancels the others, and Wait returns when all
+// have ended.
 func ExampleGroup() {
 	ctx := context.Background()
 	s, err := coro.New()

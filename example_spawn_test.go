@@ -37,7 +37,7 @@ func ExampleFunc_Start() {
 	// 178 <nil>
 }
 
-// Spawn very many: a Batch hands them over 62 at a time, for a few nanoseconds each.
+// Spawn very many: a Batch hands them over up to 128 at a time, for a few nanoseconds each.
 func ExampleBatch() {
 	ctx := context.Background()
 	s, err := coro.New()
@@ -94,8 +94,9 @@ func ExampleFunc_OnWorker() {
 	// coro: OnWorker(2): the scheduler has workers 0 to 1: see WithWorkers
 }
 
-// A context given at the start cancels the coroutine when it ends: coro_park returns CORO_ECANCELED, and the body decides
-// what that means. This one has a result if it has added anything, and else says that it was canceled.
+// A context given at the start cancels the coroutine when it ends: coro_park returns
+// CORO_ECANCELED, and the body decides what that means. This one has a result if it has added
+// anything, and else says that it was canceled.
 //
 //	void adder(void *arg, void *result)
 //	{

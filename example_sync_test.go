@@ -13,7 +13,8 @@ import (
 	"github.com/organzine/coro/internal/examplebody"
 )
 
-// A goroutine feeds a C coroutine through one channel, and receives from it through another, until that is closed.
+// A goroutine feeds a C coroutine through one channel, and receives from it through another, until
+// that is closed.
 //
 //	void doubler(void *arg, void *result)
 //	{
@@ -102,7 +103,8 @@ func ExampleSelect() {
 	// Output: 10100
 }
 
-// A Semaphore lets three C coroutines in at a time. Each gives its permit back: in the end all three are there again.
+// A Semaphore lets three C coroutines in at a time. Each gives its permit back: in the end all
+// three are there again.
 //
 //	void visitor(void *arg, void *result)
 //	{
@@ -234,7 +236,8 @@ func ExampleCond() {
 	check(err)
 	goods := examplebody.Goods()
 	*goods = 0
-	_, err = buyer.SpawnN(s, 10, examplebody.Shop{Lock: lock.Address(), Delivered: delivered.Address()})
+	_, err = buyer.SpawnN(s, 10, examplebody.Shop{Lock: lock.Address(),
+		Delivered: delivered.Address()})
 	check(err)
 	for range 2 {
 		check(lock.Lock(ctx))
@@ -271,7 +274,7 @@ func ExampleWaitGroup() {
 	// coro: a wait group below zero: add before what is counted begins, and count each end once
 }
 
-// What C and Go bodies need is set up by whoever comes first; here that is Go.
+// The first comer sets up what C and Go bodies need; here that is Go.
 //
 //	void user(void *arg, void *result)
 //	{

@@ -14,18 +14,21 @@ import (
 	"github.com/organzine/coro/internal/examplebody"
 )
 
-// A C function becomes a Func once, usually as a package variable. In a program of your own the pointer is
-// unsafe.Pointer(C.count_primes), and the Go types are those that the C function reads and writes:
+// A C function becomes a Func once, usually as a package variable. In a program of your own the
+// pointer is unsafe.Pointer(C.count_primes), and the Go types are those that the C function reads
+// and writes:
 //
 //	struct range { uint32_t from, to; };
+//	struct pipe { coro_chan *in, *out; };
+//	struct shop { coro_mutex *lock; coro_cond *delivered; };
 //	void count_primes(void *arg, void *result);  // arg: struct range
 //	void collatz(void *arg, void *result);       // arg: uint64_t, result: uint32_t
 //	void adder(void *arg, void *result);         // arg: uint32_t, result: uint32_t
 //	void relay(void *arg, void *result);         // arg: coro_handle
-//	void doubler(void *arg, void *result);       // arg: struct pipe { coro_chan *in, *out; }, result: int64_t
+//	void doubler(void *arg, void *result);       // arg: struct pipe, result: int64_t
 //	void visitor(void *arg, void *result);       // arg: coro_sem *
 //	void depositor(void *arg, void *result);     // arg: coro_mutex *
-//	void buyer(void *arg, void *result);         // arg: struct shop { coro_mutex *lock; coro_cond *delivered; }
+//	void buyer(void *arg, void *result);         // arg: struct shop
 //	void auditor(void *arg, void *result);       // arg: coro_rwlock *, result: int64_t
 //	void runner(void *arg, void *result);        // arg: coro_latch *
 //	void user(void *arg, void *result);          // arg: coro_once *, result: int64_t
@@ -67,7 +70,8 @@ func Example() {
 	// Output: 78498 primes below a million
 }
 
-// NewFunc checks once what C cannot: that a type fits, and holds nothing that the garbage collector could move.
+// NewFunc checks once what C cannot: that a type fits, and holds nothing that the garbage collector
+// could move.
 func ExampleNewFunc() {
 	_, err := coro.NewFunc[string, uint32](examplebody.Collatz)
 	fmt.Println(err)
@@ -75,7 +79,8 @@ func ExampleNewFunc() {
 	_, err = coro.NewFunc[[10]uint64, uint32](examplebody.Collatz)
 	fmt.Println(err)
 
-	_, err = coro.NewFunc[uint64, uint32](examplebody.Collatz, coro.FuncStack(64<<10), coro.FuncName("collatz"))
+	_, err = coro.NewFunc[uint64, uint32](examplebody.Collatz, coro.FuncStack(64<<10),
+		coro.FuncName("collatz"))
 	fmt.Println(err)
 	// Output:
 	// coro: NewFunc(string): contains string, which points into Go: pass numbers, arrays and structs of them, a runtime/cgo.Handle, or C memory as a uintptr
@@ -83,7 +88,8 @@ func ExampleNewFunc() {
 	// <nil>
 }
 
-// A hundred thousand sessions wait for a permit. Dense ones have no stacks meanwhile, only some hundred bytes each.
+// A hundred thousand sessions wait for a permit. Dense ones have no stacks meanwhile, only some
+// hundred bytes each.
 func ExampleFuncDense() {
 	ctx := context.Background()
 	s, err := coro.New(coro.WithWorkers(1))
@@ -108,8 +114,9 @@ func ExampleFuncDense() {
 	// <nil> 0
 }
 
-// A paused scheduler collects a batch; Run runs it to its end. Here the end is a deadlock: each of three coroutines
-// waits for a permit, and would then pass one on to the next. Run tells, and a permit from outside sets it right.
+// A paused scheduler collects a batch; Run runs it to its end. Here the end is a deadlock: each of
+// three coroutines waits for a permit, and would then pass one on to the next. Run tells, and a
+// permit from outside sets it right.
 func ExampleScheduler_Run() {
 	ctx := context.Background()
 	s, err := coro.New(coro.WithPaused())
@@ -167,7 +174,8 @@ func ExampleGenerator() {
 	// Output: 0 1 1 2 3 5 8 13 21 34 89 true <nil>
 }
 
-// Close with a context that ends cancels: what has not started never will, and what is parked is told to end.
+// Close with a context that ends cancels: what has not started never will, and what is parked is
+// told to end.
 func ExampleScheduler_Close() {
 	s, err := coro.New()
 	check(err)
@@ -191,13 +199,14 @@ func ExampleScheduler_Close() {
 //	coro_go_id id = coro_go_function("count words");
 //	int status = coro_call_go(id, line, strlen(line), &words, sizeof words, NULL);
 func ExampleExportFuncNamed() {
-	_, err := coro.ExportFuncNamed("count words", func(ctx context.Context, line []byte) (int64, error) {
-		words := bytes.Fields(line)
-		if len(words) == 0 {
-			return 0, errors.New("an empty line")
-		}
-		return int64(len(words)), nil
-	})
+	_, err := coro.ExportFuncNamed("count words",
+		func(ctx context.Context, line []byte) (int64, error) {
+			words := bytes.Fields(line)
+			if len(words) == 0 {
+				return 0, errors.New("an empty line")
+			}
+			return int64(len(words)), nil
+		})
 	check(err)
 
 	ctx := context.Background()

@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 
 	"github.com/organzine/coro/internal/asm"
+	"github.com/organzine/coro/internal/race"
+	"github.com/organzine/coro/internal/spin"
 )
 
 // An executor is a goroutine that resumes the bodies of a pool in turn.
@@ -13,31 +15,35 @@ type executor struct {
 	pool      *executorPool
 	wakeup    chan struct{}
 	queue     stealQueue
-	next      atomic.Pointer[Coroutine] // the one that was woken last: it runs next, ahead of the queue
-	handovers int                       // how often that has happened since the queue had its turn
+	next      atomic.Pointer[Coroutine] // woken last: it runs next, ahead of the queue
+	handovers int                       // times that next ran since the queue had its turn
 	random    uint32
-	before    []uint32 // turns of the others when it had nothing last
+	before    []uint32 // turns of the others when this one had nothing last
 
-	turns   uint32     // resumes; atomic, relaxed: the poller looks
-	current *Coroutine // atomic, relaxed: likewise
+	turns   uint32     // resumes; without order: the poller looks
+	current *Coroutine // without order: the poller looks
 
 	active bool   // with pool.mu
-	seen   uint32 // turns at the poller's last look, with pool.mu
+	seen   uint32 // turns at the poller's last look; with pool.mu
 }
 
+// handoverBudget is how often in a row next may run ahead of the queue.
 const handoverBudget = 256
 
-// main resumes one after the other, until the pool is closed.
+// main resumes one body after the other, until the pool is closed.
 func (e *executor) main() {
 	defer func() {
-		if c := e.current; c != nil { // its body has called runtime.Goexit, which goes on in whoever resumed it
-			storeCoroutine(&e.current, nil)
+		// The body of current has called runtime.Goexit, which goes on in the goroutine that
+		// resumed it.
+		if c := e.current; c != nil {
+			race.StorePointer(&e.current, nil)
 			c.goroutine = nil
 			c.end()
 			go e.main()
 		}
 	}()
-	// One frame only between the resume and the loop: after a switch the processor predicts no return rightly.
+	// There is one frame only between the resume and the loop, since the processor predicts no
+	// return rightly after a switch.
 	for c := e.pick(); c != nil; {
 		if c.next == nil && !c.start() {
 			c.end()
@@ -47,42 +53,45 @@ func (e *executor) main() {
 		if c.exec != e {
 			c.exec = e
 		}
-		storeCoroutine(&e.current, c)
+		race.StorePointer(&e.current, c)
 		c.next()
 		switch c.op {
 		case opYield:
-			// It is pushed and the next one taken. Where there is nothing but others in the queue this is done here, at once.
+			// c is pushed, and the next one picked. If only the queue has others, this is done
+			// here.
 			q := &e.queue
 			turn, head, tail := e.turns+1, q.head.Load(), atomic.LoadUint32(&q.tail)
-			if n := tail - head; e.next.Load() != nil || n == 0 || n >= uint32(len(q.ring)) || turn%poolTurns == 0 || e.pool.spare.Load() > 0 {
+			if n := tail - head; e.next.Load() != nil || n == 0 || n >= uint32(len(q.ring)) ||
+				turn%poolTurns == 0 || e.pool.spare.Load() > 0 {
 				e.push(c)
 				break
 			}
-			storeUint32(&e.turns, turn)
+			race.StoreUint32(&e.turns, turn)
 			if e.handovers > 0 {
 				e.handovers = 0
 			}
-			storeCoroutine(&q.ring[tail%uint32(len(q.ring))], c)
-			c = loadCoroutine(&q.ring[head%uint32(len(q.ring))])
+			race.StorePointer(&q.ring[tail%uint32(len(q.ring))], c)
+			c = race.LoadPointer(&q.ring[head%uint32(len(q.ring))])
 			taken := q.head.CompareAndSwap(head, head+1) // E2
 			asm.StoreReleaseAfterCAS(&q.tail, tail+1)    // E1
 			if taken {
 				continue
 			}
 		case opWait:
-			// Only now may others see that it waits: whoever wakes it may resume it at once.
+			// Only now may others see that c waits: its waker may have it resumed at once.
 			if !c.publishWait() {
 				e.push(c)
 			}
 		case opEnd:
-			storeCoroutine(&e.current, nil)
+			race.StorePointer(&e.current, nil)
 			c.end()
 		}
 		c = e.pick()
 	}
 }
 
-// push puts a runnable one at the back, and half of the queue on the pool's if there is no room.
+// push puts a runnable coroutine at the back of the queue. If there is no room, half of the queue
+// goes to the pool's.
 func (e *executor) push(c *Coroutine) {
 	if !e.queue.push(c) {
 		e.pool.mu.Lock()
@@ -99,16 +108,17 @@ func (e *executor) push(c *Coroutine) {
 	}
 }
 
-// hand puts one that has just been woken into next, so that a chain of wake-ups stays in cache; who was there goes to the back.
+// hand makes a coroutine that has just been woken the next one, so that a chain of wake-ups stays
+// in cache. The former next one goes to the back of the queue.
 func (e *executor) hand(c *Coroutine) {
 	if old := e.next.Swap(c); old != nil {
 		e.push(old)
 	}
 }
 
-// pick returns what to resume, and waits for it; nil: the pool is closed.
+// pick returns the coroutine to resume, and waits for one. nil: the pool is closed.
 func (e *executor) pick() *Coroutine {
-	storeUint32(&e.turns, e.turns+1)
+	race.StoreUint32(&e.turns, e.turns+1)
 	if e.turns%poolTurns == 0 && !e.look() {
 		return nil
 	}
@@ -128,14 +138,15 @@ func (e *executor) pick() *Coroutine {
 		if e.next.Load() != nil {
 			continue
 		}
-		storeCoroutine(&e.current, nil)
+		race.StorePointer(&e.current, nil)
 		if !e.find() && !e.idle() {
 			return nil
 		}
 	}
 }
 
-// look is for what only comes up now and then. False: the pool is closed.
+// look does what has to be done now and then: it shares, or lets e retire. False: the pool is
+// closed.
 func (e *executor) look() bool {
 	p := e.pool
 	if p.extra.Load() <= 0 || p.extra.Add(-1) < 0 {
@@ -147,11 +158,12 @@ func (e *executor) look() bool {
 		p.mu.Unlock()
 		return true
 	}
-	p.rescue(e) // it has stood in for another one, who goes on
+	p.rescue(e) // e has stood in for another executor, which goes on
 	return e.rest()
 }
 
-// share takes this executor's part of what is on the pool's queue, and of what has come from the core. False: there is nothing.
+// share takes the executor's part of the pool's queue, and of what has come from the core. False:
+// there is nothing.
 func (e *executor) share() bool {
 	p := e.pool
 	p.mu.Lock()
@@ -174,7 +186,8 @@ func (e *executor) shareLocked() bool {
 	return got
 }
 
-// find looks for work: on the pool's queue, with the others, and for a moment in the inbox.
+// find looks for work: on the pool's queue, with the other executors, and for a moment in the
+// inbox.
 func (e *executor) find() bool {
 	if e.share() || e.steal() {
 		return true
@@ -184,7 +197,7 @@ func (e *executor) find() bool {
 		if e.pool.core.HasItems() {
 			return e.share()
 		}
-		for range spinTurns {
+		for range spin.Turns {
 		}
 	}
 	runtime.Gosched()
@@ -197,7 +210,7 @@ func (p *executorPool) all() []*executor {
 	return p.executors // only ever grows
 }
 
-// note remembers how far the others are.
+// note remembers how many turns the others have made.
 func (e *executor) note() {
 	e.before = e.before[:0]
 	for _, v := range e.pool.all() {
@@ -205,7 +218,7 @@ func (e *executor) note() {
 	}
 }
 
-// stealNext takes what is next of another one that has not moved since note.
+// stealNext takes the next one of an executor that has not moved since note.
 func (e *executor) stealNext() bool {
 	for i, v := range e.pool.all() {
 		if v == e || i >= len(e.before) || atomic.LoadUint32(&v.turns) != e.before[i] {
@@ -219,7 +232,7 @@ func (e *executor) stealNext() bool {
 	return false
 }
 
-// steal takes half of another one's queue.
+// steal takes half of another executor's queue.
 func (e *executor) steal() bool {
 	others := e.pool.all()
 	e.random = e.random*1664525 + 1013904223
@@ -248,10 +261,11 @@ func (e *executor) idle() bool {
 	return e.rest()
 }
 
-// rest sleeps until there is work, with nothing left to run. It unlocks mu. False: the pool is closed.
+// rest sleeps until there is work; e has nothing left to run. It unlocks mu. False: the pool is
+// closed.
 func (e *executor) rest() bool {
 	p := e.pool
-	storeCoroutine(&e.current, nil)
+	race.StorePointer(&e.current, nil)
 	p.active--
 	p.spare.Add(1)
 	e.active = false
@@ -261,14 +275,14 @@ func (e *executor) rest() bool {
 	}
 	p.idle = append(p.idle, e)
 	p.mu.Unlock()
-	for i := range e.queue.ring { // it is empty: what it has held may be garbage
-		storeCoroutine(&e.queue.ring[i], nil)
+	for i := range e.queue.ring { // the queue is empty: what it has held may be garbage
+		race.StorePointer(&e.queue.ring[i], nil)
 	}
 	_, open := <-e.wakeup
 	return open
 }
 
-// A bodyGoroutine is one that bodies run on, one after the other.
+// A bodyGoroutine runs bodies, one after the other.
 type bodyGoroutine struct {
 	next func() (struct{}, bool)
 	stop func()
@@ -292,47 +306,49 @@ func (k *bodyGoroutine) run(yield func(struct{}) bool) {
 	}
 }
 
-// A stealQueue is a ring of runnable coroutines: its owner pushes to the back, and anybody takes from the front.
+// A stealQueue is a ring of runnable coroutines: its owner pushes to the back, and all take from
+// the front.
 //
 //	E1  owner: writes the entry, then tail (a release)
-//	E2  anybody: reads head, tail (an acquire), the entry, then advances head by a compare-and-swap: if that succeeds nobody else
-//	    has taken the entry, and the owner has not written over it, since it writes only where head has passed
+//	E2  taker: reads head, tail (an acquire) and the entry, then advances head by a
+//	    compare-and-swap. If that succeeds no other taker has the entry, and the owner has not
+//	    written over it, since the owner writes only where head has passed
 type stealQueue struct {
 	head atomic.Uint32
-	_    [60]byte // head is the thieves' line too
+	_    [60]byte // thieves write the line of head
 	tail uint32
-	ring [256]*Coroutine // atomic, relaxed
+	ring [256]*Coroutine // without order
 }
 
 func (q *stealQueue) len() int   { return int(atomic.LoadUint32(&q.tail) - q.head.Load()) }
 func (q *stealQueue) full() bool { return q.len() >= len(q.ring) }
 
-// push is the owner's. False: there is no room.
+// push is for the owner. False: there is no room.
 func (q *stealQueue) push(c *Coroutine) bool {
 	t := atomic.LoadUint32(&q.tail)
 	if t-q.head.Load() >= uint32(len(q.ring)) {
 		return false
 	}
-	storeCoroutine(&q.ring[t%uint32(len(q.ring))], c)
+	race.StorePointer(&q.ring[t%uint32(len(q.ring))], c)
 	asm.StoreRelease(&q.tail, t+1)
 	return true
 }
 
-// pop takes one from the front, by E2.
+// pop takes the first one, by E2.
 func (q *stealQueue) pop() *Coroutine {
 	for {
 		h := q.head.Load()
 		if h == atomic.LoadUint32(&q.tail) {
 			return nil
 		}
-		c := loadCoroutine(&q.ring[h%uint32(len(q.ring))])
+		c := race.LoadPointer(&q.ring[h%uint32(len(q.ring))])
 		if q.head.CompareAndSwap(h, h+1) {
 			return c
 		}
 	}
 }
 
-// stealFrom moves half of v's queue here, where there is nothing. Both are whole queues, and the caller owns this one.
+// stealFrom moves half of v's queue to q, which is empty and the caller's own.
 func (q *stealQueue) stealFrom(v *stealQueue) bool {
 	for {
 		h := v.head.Load()
@@ -343,8 +359,8 @@ func (q *stealQueue) stealFrom(v *stealQueue) bool {
 		}
 		t := atomic.LoadUint32(&q.tail)
 		for i := range n {
-			c := loadCoroutine(&v.ring[(h+i)%uint32(len(v.ring))])
-			storeCoroutine(&q.ring[(t+i)%uint32(len(q.ring))], c)
+			c := race.LoadPointer(&v.ring[(h+i)%uint32(len(v.ring))])
+			race.StorePointer(&q.ring[(t+i)%uint32(len(q.ring))], c)
 		}
 		if v.head.CompareAndSwap(h, h+n) {
 			asm.StoreRelease(&q.tail, t+n)
@@ -353,7 +369,7 @@ func (q *stealQueue) stealFrom(v *stealQueue) bool {
 	}
 }
 
-// A ring is a queue without bounds.
+// A ring is a queue without a bound.
 type ring struct {
 	buf  []*Coroutine // a power of two
 	head int

@@ -7,17 +7,19 @@ func WithoutStandby() Option {
 	return func(c *config) error { c.NoStandby = true; return nil }
 }
 
-// Executors is how many goroutines have run Go bodies so far: more than the user wants if some seemed to be stuck.
+// Executors is the number of goroutines that have run Go bodies so far: more than the user wants if
+// some seemed to be stuck.
 func (s *Scheduler) Executors() int { return len(s.executors.all()) }
 
-// ActiveExecutors is how many run bodies, or are stuck in one.
+// ActiveExecutors is the number of executors that run bodies, or are stuck in one.
 func ActiveExecutors(s *Scheduler) int {
 	s.executors.mu.Lock()
 	defer s.executors.mu.Unlock()
 	return s.executors.active
 }
 
-// AddPermits gives c, which has not ended, more permits than a test would have the patience for. Permits is how many it has.
+// AddPermits gives c, which has not ended, n permits at once. Permits is the number of permits that
+// c has.
 func AddPermits(c *Coroutine, n uint32) {
 	_, _ = c.signal(0, n)
 	c.tellFull()

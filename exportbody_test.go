@@ -21,14 +21,21 @@ var (
 	pairGo  = coro.MustFunc[testbody.SumGoArg, int32](testbody.PairGo)
 	fillGo  = coro.MustFunc[coro.BodyID, int64](testbody.FillGo)
 
-	doubleBody = coro.MustExportBody(func(c *coro.Coroutine, n int64) (int64, error) { return 2 * n, c.Yield() })
-	parkBody   = coro.MustExportBody(func(c *coro.Coroutine, _ coro.None) (int64, error) { return 7, c.Park(background) })
+	doubleBody = coro.MustExportBody(func(c *coro.Coroutine, n int64) (int64, error) {
+		return 2 * n, c.Yield()
+	})
+	parkBody = coro.MustExportBody(func(c *coro.Coroutine, _ coro.None) (int64, error) {
+		return 7, c.Park(background)
+	})
 )
 
-// spawningGo has a C body start a Go body, and tells what came of it.
-func spawningGo(t *testing.T, s *coro.Scheduler, id coro.BodyID, how uint32, number int64, argBytes uint32) testbody.SpawnedGo {
+// spawningGo has a C body start a Go body, and returns the result.
+func spawningGo(
+	t *testing.T, s *coro.Scheduler, id coro.BodyID, how uint32, number int64, argBytes uint32,
+) testbody.SpawnedGo {
 	t.Helper()
-	task, err := spawnGo.Start(s, testbody.SpawnGoArg{ID: uint32(id), How: how, Number: number, ArgBytes: argBytes})
+	task, err := spawnGo.Start(s, testbody.SpawnGoArg{ID: uint32(id), How: how, Number: number,
+		ArgBytes: argBytes})
 	require.NoError(t, err)
 	got, err := wait(t, task)
 	require.NoError(t, err)
@@ -86,8 +93,10 @@ func TestGoBodiesThatCHasStartedFailForTheirJoiner(t *testing.T) {
 func TestBadSpawnsOfGoBodies(t *testing.T) {
 	s := newScheduler(t)
 	function := coro.MustExportFunc(func(context.Context, int64) (int64, error) { return 0, nil })
-	for _, id := range []coro.BodyID{0, 1, coro.BodyID(function), 1 << 20, 1<<31 | 1<<16, 1<<31 | 1<<30, 1<<32 - 1} {
-		assert.Equal(t, testbody.SpawnedGo{Status: testbody.EINVAL}, spawningGo(t, s, id, testbody.GoJoin, 1, 8), "%x", id)
+	for _, id := range []coro.BodyID{0, 1, coro.BodyID(function), 1 << 20, 1<<31 | 1<<16,
+		1<<31 | 1<<30, 1<<32 - 1} {
+		assert.Equal(t, testbody.SpawnedGo{Status: testbody.EINVAL},
+			spawningGo(t, s, id, testbody.GoJoin, 1, 8), "%x", id)
 	}
 	for _, n := range []uint32{0, 7} {
 		assert.Equal(t, testbody.EINVAL, spawningGo(t, s, doubleBody, testbody.GoJoin, 1, n).Status)
@@ -96,7 +105,8 @@ func TestBadSpawnsOfGoBodies(t *testing.T) {
 	here := testbody.SpawnGoHere(testbody.SpawnGoArg{ID: uint32(doubleBody), ArgBytes: 8})
 	assert.Equal(t, testbody.EPERM, here.Status, "outside a coroutine")
 	inEachWay(t, func(t *testing.T, s *coro.Scheduler, how uint32) {
-		assert.Equal(t, testbody.EINVAL, calling(t, s, how, coro.FuncID(doubleBody), 1).Status, "it is not to be called")
+		assert.Equal(t, testbody.EINVAL, calling(t, s, how, coro.FuncID(doubleBody), 1).Status,
+			"it is not to be called")
 	})
 	finish(t, s)
 	assert.Zero(t, s.Stats().Live)
@@ -111,9 +121,13 @@ func TestOnlySmallTypesWithoutPointersAreExportedAsBodies(t *testing.T) {
 	optionError(t, err, "ExportBody", "points into Go")
 	_, err = coro.ExportBody(func(*coro.Coroutine, [49]byte) (int, error) { return 0, nil })
 	optionError(t, err, "ExportBody", "49 bytes")
-	a, err := coro.ExportBody(func(_ *coro.Coroutine, arg [48]byte) ([48]byte, error) { return arg, nil })
+	a, err := coro.ExportBody(func(_ *coro.Coroutine, arg [48]byte) ([48]byte, error) {
+		return arg, nil
+	})
 	require.NoError(t, err)
-	b, err := coro.ExportBody(func(*coro.Coroutine, coro.None) (coro.None, error) { return coro.None{}, nil })
+	b, err := coro.ExportBody(func(*coro.Coroutine, coro.None) (coro.None, error) {
+		return coro.None{}, nil
+	})
 	require.NoError(t, err)
 	assert.NotEqual(t, a, b)
 }
@@ -146,7 +160,8 @@ func TestGoAndCBodiesStartEachOther(t *testing.T) {
 		if depth == 6 {
 			return 1, nil
 		}
-		task, err := spawnGo.Start(c.Scheduler(), testbody.SpawnGoArg{ID: uint32(id), Number: depth + 1, ArgBytes: 8})
+		task, err := spawnGo.Start(c.Scheduler(),
+			testbody.SpawnGoArg{ID: uint32(id), Number: depth + 1, ArgBytes: 8})
 		if err != nil {
 			return 0, err
 		}
@@ -187,7 +202,7 @@ func TestAGoBodyThatCHasStartedIsCanceled(t *testing.T) {
 	for range scaled(100) {
 		got := spawningGo(t, s, parkBody, testbody.GoCancel, 0, 0)
 		assert.Zero(t, got.Status)
-		// It was canceled before its start, or in its wait, whose error it returns.
+		// The body was canceled before its start, or in its wait, whose error it returns.
 		assert.Contains(t, []int32{testbody.ECANCELED, testbody.EABORTED}, got.Joined)
 	}
 	finish(t, s)
@@ -196,7 +211,8 @@ func TestAGoBodyThatCHasStartedIsCanceled(t *testing.T) {
 func TestCloseCancelsGoBodiesThatCHasStarted(t *testing.T) {
 	s := newScheduler(t, coro.WithExecutors(2))
 	for i := range 100 {
-		how := []uint32{testbody.GoJoin, testbody.GoUnnamed, testbody.GoDetach, testbody.GoLeave}[i%4]
+		how := []uint32{testbody.GoJoin, testbody.GoUnnamed, testbody.GoDetach,
+			testbody.GoLeave}[i%4]
 		require.NoError(t, spawnGo.Spawn(s, testbody.SpawnGoArg{ID: uint32(parkBody), How: how}))
 	}
 	for range 10 {
@@ -220,7 +236,8 @@ func TestGoBodiesStartedByCAtTheRecordLimit(t *testing.T) {
 
 func TestRunReportsADeadlockOfAGoBodyThatCHasStarted(t *testing.T) {
 	s := newScheduler(t, coro.WithPaused())
-	require.NoError(t, spawnGo.Spawn(s, testbody.SpawnGoArg{ID: uint32(parkBody), How: testbody.GoJoin}))
+	require.NoError(t, spawnGo.Spawn(s, testbody.SpawnGoArg{ID: uint32(parkBody),
+		How: testbody.GoJoin}))
 	var deadlock *coro.DeadlockError
 	require.ErrorAs(t, s.Run(soon(t)), &deadlock)
 	require.Len(t, deadlock.Blocked, 2)

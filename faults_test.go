@@ -18,8 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What the machine refuses, as Go sees it: each child gives itself a limit, meets the error, lifts the limit, and
-// everything works. The faults themselves, one by one, are csrc/test/faults.
+// Go meets the limits of the machine: each child sets itself a limit, meets the error, lifts the
+// limit, and everything works. The faults themselves, one by one, are in csrc/test/faults.
 
 const rlimitNproc = 6 // not in package syscall
 
@@ -29,14 +29,14 @@ func init() {
 	children["few descriptors"] = fewDescriptors
 }
 
-// must ends the child if err is not what it must be.
+// must ends the child if err is not the error wanted.
 func must(err, want error, what string) {
 	if !errors.Is(err, want) {
 		panic(fmt.Sprintf("%s: %v, not %v", what, err, want))
 	}
 }
 
-// limit sets a soft limit and returns how to lift it.
+// limit sets a soft limit and returns the function that lifts it.
 func limit(resource int, n uint64) (lift func()) {
 	var before syscall.Rlimit
 	must(syscall.Getrlimit(resource, &before), nil, "getrlimit")
@@ -46,7 +46,8 @@ func limit(resource int, n uint64) (lift func()) {
 	return func() { must(syscall.Setrlimit(resource, &before), nil, "setrlimit") }
 }
 
-// spareThreads has Go make some threads, which it keeps: it ends the process if it cannot have one when it wants it.
+// spareThreads has Go make some threads, which it keeps: Go ends the process if it is refused a
+// thread.
 func spareThreads(n int) {
 	var wg sync.WaitGroup
 	for range n {
@@ -127,7 +128,8 @@ func fewAddresses() {
 
 func fewThreads() {
 	spareThreads(16)
-	// A user of whom there are no other threads; and root has no limit. Where users are mapped there are fewer numbers.
+	// The child runs as a user without other threads, since root has no limit. Where users are
+	// mapped there are fewer numbers.
 	if syscall.Setuid(1<<30+os.Getpid()) != nil {
 		must(syscall.Setuid(65534), nil, "setuid")
 	}

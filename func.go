@@ -14,9 +14,9 @@ import (
 //
 //	void body(void *arg, void *result);
 //
-// arg points to a copy of an A, result to a zeroed R; they are NULL for types of no size. A and R hold no pointers and
-// at most InlineBytes bytes each: for more, pass a handle or the address of C memory as a uintptr, and say who
-// frees it. The zero Func is not usable.
+// arg points to a copy of an A, result to a zeroed R; each is NULL for a type of no size. A and R
+// hold no pointers and at most InlineBytes bytes each: for more, pass a handle or the address of C
+// memory as a uintptr, and say who frees it. The zero Func is not usable.
 type Func[A, R any] struct {
 	spec csrc.Spec
 }
@@ -26,32 +26,38 @@ const classDefault = 0xff
 // A FuncOption configures NewFunc.
 type FuncOption func(*csrc.Spec) error
 
-// FuncStack sets the size in bytes of the stacks of a Func's coroutines, StackMin to StackMax, rounded up to a power
-// of two. Without it the scheduler's default applies.
+// FuncStack sets the size in bytes of the stacks of a Func's coroutines, StackMin to StackMax,
+// rounded up to a power of two. Without it the scheduler's default applies. Another size is an
+// *OptionError of NewFunc.
 func FuncStack(bytes int) FuncOption {
 	return func(s *csrc.Spec) error {
 		if bytes < StackMin || bytes > StackMax {
-			return &OptionError{"FuncStack", bytes, fmt.Sprintf("must be from %d to %d", StackMin, StackMax)}
+			return &OptionError{"FuncStack", bytes,
+				fmt.Sprintf("must be from %d to %d", StackMin, StackMax)}
 		}
 		if s.Class == csrc.ClassDense {
-			return &OptionError{"FuncStack", bytes, "does not go with FuncDense: WithSharedStacks sets the size of its stacks"}
+			return &OptionError{"FuncStack", bytes,
+				"does not go with FuncDense: WithSharedStacks sets the size of its stacks"}
 		}
 		s.Class = csrc.Class(bytes)
 		return nil
 	}
 }
 
-// FuncDense makes a Func's coroutines dense: they own no stack while they wait, only their record, 128 bytes, and a copy of
-// their live frames, often some 100 bytes, so that millions of them may wait at once. They run on some stacks that those of a
-// worker share (WithSharedStacks); one that never waits costs what any other costs, and one that waits is copied out only if another needs the
-// place. Once started they stay with their worker.
+// FuncDense makes a Func's coroutines dense. A dense coroutine owns no stack while it waits, only
+// its record, 128 bytes, and a copy of its live frames, often some 100 bytes, so that millions of
+// them may wait at once. The dense coroutines of a worker share some stacks (WithSharedStacks). One
+// that never waits costs what any other costs; one that waits is copied out only if another needs
+// its stack. Once started a dense coroutine stays with its worker.
 //
-// The body must give no pointer to a variable of its stack to anybody who uses it while the coroutine waits: others are on that
-// stack then. See CORO_DENSE in coro.h, and docs/dense.md.
+// While a dense coroutine waits, others use its stack. So its body must give no pointer to a
+// variable of its stack to code that uses the pointer meanwhile. See CORO_DENSE in coro.h, and
+// docs/dense.md.
 func FuncDense() FuncOption {
 	return func(s *csrc.Spec) error {
 		if s.Class != classDefault {
-			return &OptionError{"FuncDense", true, "does not go with FuncStack: WithSharedStacks sets the size of its stacks"}
+			return &OptionError{"FuncDense", true,
+				"does not go with FuncStack: WithSharedStacks sets the size of its stacks"}
 		}
 		s.Class = csrc.ClassDense
 		return nil
@@ -76,6 +82,7 @@ func funcName(fn uintptr) string {
 }
 
 // NewFunc makes a Func of a C function pointer, as unsafe.Pointer(C.body). It checks A and R once.
+// It returns an *OptionError or ErrNoCgo.
 func NewFunc[A, R any](entry unsafe.Pointer, opts ...FuncOption) (Func[A, R], error) {
 	if !csrc.Available {
 		return Func[A, R]{}, ErrNoCgo
@@ -108,20 +115,23 @@ func MustFunc[A, R any](entry unsafe.Pointer, opts ...FuncOption) Func[A, R] {
 	return f
 }
 
+// pointsIntoGo refuses a type that holds the type %v.
+const pointsIntoGo = "contains %v, which points into Go: " +
+	"pass numbers, arrays and structs of them, a runtime/cgo.Handle, or C memory as a uintptr"
+
 // inlineBytes checks that a type can live in a record.
 func inlineBytes(what string, t reflect.Type) (uint8, error) {
 	if t.Size() > InlineBytes {
-		return 0, &OptionError{what, t, fmt.Sprintf(
-			"has %d bytes, and at most %d fit: pass the address of C memory, or a handle, instead", t.Size(), InlineBytes)}
+		return 0, &OptionError{what, t, fmt.Sprintf("has %d bytes, and at most %d fit: "+
+			"pass the address of C memory, or a handle, instead", t.Size(), InlineBytes)}
 	}
 	if bad := pointerIn(t); bad != nil {
-		return 0, &OptionError{what, t, fmt.Sprintf(
-			"contains %v, which points into Go: pass numbers, arrays and structs of them, a runtime/cgo.Handle, or C memory as a uintptr", bad)}
+		return 0, &OptionError{what, t, fmt.Sprintf(pointsIntoGo, bad)}
 	}
 	return uint8(t.Size()), nil
 }
 
-// pointerIn finds a type inside t that holds a Go pointer, or nil.
+// pointerIn returns a type inside t that holds a Go pointer, or nil.
 func pointerIn(t reflect.Type) reflect.Type {
 	switch t.Kind() {
 	case reflect.Array:
@@ -134,8 +144,8 @@ func pointerIn(t reflect.Type) reflect.Type {
 				return bad
 			}
 		}
-	case reflect.Pointer, reflect.UnsafePointer, reflect.String, reflect.Slice, reflect.Map, reflect.Chan, reflect.Func,
-		reflect.Interface:
+	case reflect.Pointer, reflect.UnsafePointer, reflect.String, reflect.Slice, reflect.Map,
+		reflect.Chan, reflect.Func, reflect.Interface:
 		return t
 	}
 	return nil

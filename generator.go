@@ -15,9 +15,10 @@ import (
 //
 //	intptr_t body(void *arg, intptr_t first);
 //
-// The body runs on the calling goroutine's thread until it calls coro_yield_value or returns, and gives one number
-// each way each time. It must not call into Go, and scheduler calls in it return CORO_EPERM. A Resume costs a cgo call
-// and two switches, about 40 ns. Generators are for one goroutine at a time; a second one gets ErrBusy.
+// The body runs on the calling goroutine's thread until it calls coro_yield_value or returns, and
+// passes one number each way each time. It must not call into Go, and scheduler calls in it return
+// CORO_EPERM. A Resume costs a cgo call and two switches, about 40 ns. A Generator is for one
+// goroutine at a time; a second one gets ErrBusy.
 type Generator struct {
 	core   csrc.Coroutine
 	busy   atomic.Bool
@@ -26,8 +27,9 @@ type Generator struct {
 	leak   *leak.Flag // nil: nobody verifies
 }
 
-// NewGenerator makes a generator of a C function. arg is the number given to the body as its void pointer: the address
-// of C memory, a handle, or 0. stack is in bytes, StackMin to StackMax, or 0 for StackDefault.
+// NewGenerator makes a generator of a C function. arg is the number given to the body as its void
+// pointer: the address of C memory, a handle, or 0. stack is in bytes, StackMin to StackMax, or 0
+// for StackDefault.
 func NewGenerator(body unsafe.Pointer, arg uintptr, stack int) (*Generator, error) {
 	switch {
 	case !csrc.Available:
@@ -52,7 +54,7 @@ func NewGenerator(body unsafe.Pointer, arg uintptr, stack int) (*Generator, erro
 	return g, nil
 }
 
-// hold makes the caller the only user, or tells why not.
+// hold makes the caller the only user, or returns why it cannot.
 func (g *Generator) hold() error {
 	if !g.busy.CompareAndSwap(false, true) {
 		return ErrBusy
@@ -64,9 +66,10 @@ func (g *Generator) hold() error {
 	return nil
 }
 
-// Resume runs the body until it yields or ends. send is what its coro_yield_value stores, or the first number it is
-// called with. It returns what it yields and more = true, or what it returns and more = false. The error is ErrAborted
-// if it ended by coro_abort, ErrEnded if it had ended before, ErrBusy, or ErrClosed.
+// Resume runs the body until it yields or ends. send is what its coro_yield_value stores, or the
+// first number that the body is called with. Resume returns the number that the body yields and
+// more = true, or the number that it returns and more = false. The error is ErrAborted if the body
+// ended by coro_abort, ErrEnded if it had ended before, ErrBusy, or ErrClosed.
 func (g *Generator) Resume(send int64) (value int64, more bool, err error) {
 	if err := g.hold(); err != nil {
 		return 0, false, err
@@ -84,9 +87,9 @@ func (g *Generator) Resume(send int64) (value int64, more bool, err error) {
 	return 0, false, statusError(status, ofScheduler)
 }
 
-// All yields the values that the body yields from now on, each with a nil error, sending it 0 each time,
-// until the body returns. If Resume fails, one last pair is 0 and its error: ErrAborted, ErrBusy,
-// ErrClosed, or ErrEnded for a generator that had ended before.
+// All yields the values that the body yields from now on, each with a nil error, sending it 0 each
+// time, until the body returns. If Resume fails, one last pair is 0 and its error: ErrAborted,
+// ErrBusy, ErrClosed, or ErrEnded for a generator that had ended before.
 func (g *Generator) All() iter.Seq2[int64, error] {
 	return func(yield func(int64, error) bool) {
 		for {
@@ -98,8 +101,9 @@ func (g *Generator) All() iter.Seq2[int64, error] {
 	}
 }
 
-// Reset makes the generator as new with another body, on the same stack. What the old body deferred runs, and its
-// arena is freed; its frames are not unwound.
+// Reset makes the generator as new with another body, on the same stack. The functions that the old
+// body deferred run, and its arena is freed; its frames are not unwound. It returns an
+// *OptionError, ErrBusy or ErrClosed.
 func (g *Generator) Reset(body unsafe.Pointer, arg uintptr) error {
 	if body == nil {
 		return &OptionError{"Generator.Reset", "nil", "needs a C function"}
@@ -111,8 +115,8 @@ func (g *Generator) Reset(body unsafe.Pointer, arg uintptr) error {
 	return statusError(g.core.Reset(body, arg), ofScheduler)
 }
 
-// Close frees the generator, like Reset without a new body. A second Close does nothing. A generator that nobody
-// refers to any more is closed by the garbage collector.
+// Close frees the generator, like Reset without a new body. A second Close does nothing. The
+// garbage collector closes a generator to which nothing refers. Close returns ErrBusy, or nil.
 func (g *Generator) Close() error {
 	if err := g.hold(); err != nil {
 		if err == ErrClosed {

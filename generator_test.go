@@ -141,7 +141,10 @@ func TestAGeneratorThatNobodyRefersToIsClosed(t *testing.T) {
 		_, _, err = g.Resume(1)
 		require.NoError(t, err)
 	}
-	eventually(t, func() bool { runtime.GC(); return testbody.Sum() == n }, "the collector closes them")
+	eventually(t, func() bool {
+		runtime.GC()
+		return testbody.Sum() == n
+	}, "the collector closes them")
 }
 
 func TestTwoUsersOfAGeneratorDoNotMeet(t *testing.T) {

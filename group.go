@@ -3,11 +3,14 @@ package coro
 import (
 	"context"
 	"sync"
+
+	"github.com/organzine/coro/internal/table"
 )
 
-// A Group is tasks that belong together: Wait waits for all of them, the first error cancels the rest, and nothing outlives
-// it. What a C body spawns by itself is not in it. Its methods may be called by several goroutines, and all but Wait by the Go
-// bodies of its own tasks.
+// A Group is tasks that belong together: Wait waits for all of them, the first error cancels the
+// rest, and no task outlives the group. A coroutine that a C body spawns by itself is not in it.
+// Several goroutines may call its methods, and the Go bodies of its own tasks may call all but
+// Wait.
 //
 //	g := coro.NewGroup(ctx, s)
 //	for _, id := range ids {
@@ -22,15 +25,15 @@ type Group struct {
 	quit context.CancelCauseFunc
 	stop func() bool // unbinds cancelAll from ctx
 
-	mu       sync.Mutex
-	members  []member // by index; nil: none
-	free     []uint32 // indices not in use
-	count    int      // of those that have not ended
-	awaits   bool     // there are members, and the deadline will cancel them: an pending-work token is held
+	mu      sync.Mutex
+	members table.List[member]
+	count   int // of tasks that have not ended
+	// members will be canceled by the deadline: a pending-work token is held
+	awaits   bool
 	canceled bool
 	over     bool // Wait has returned
 	err      error
-	ended    chan struct{} // closed when count comes to zero; nil: nobody waits
+	ended    chan struct{} // closed when count is zero; nil: nobody waits
 }
 
 // A member is a task of any type, and of any kind of coroutine.
@@ -40,7 +43,8 @@ type member interface {
 	whenDone(func())
 }
 
-// NewGroup makes an empty group of tasks of s. When the context ends, all are canceled. Wait must be called.
+// NewGroup makes an empty group of tasks of s. When the context ends, all are canceled. Wait must
+// be called.
 func NewGroup(ctx context.Context, s *Scheduler) *Group {
 	g := &Group{s: s}
 	g.ctx, g.quit = context.WithCancelCause(ctx)
@@ -51,10 +55,11 @@ func NewGroup(ctx context.Context, s *Scheduler) *Group {
 // Context ends when the group is canceled, with the first error as its cause, or when Wait returns.
 func (g *Group) Context() context.Context { return g.ctx }
 
-// Scheduler is what the tasks run on.
+// Scheduler is the scheduler that the tasks run on.
 func (g *Group) Scheduler() *Scheduler { return g.s }
 
-// Cancel cancels all tasks of the group, as an error of one of them does: Wait then returns the cause.
+// Cancel cancels all tasks of the group, as an error of one of them does: Wait then returns the
+// cause.
 func (g *Group) Cancel(cause error) {
 	if cause == nil {
 		cause = context.Canceled
@@ -75,7 +80,7 @@ func startMember[R any](g *Group, start func() (*Task[R], error)) (*Task[R], err
 	if err := g.enter(); err != nil {
 		return nil, err
 	}
-	defer g.s.deadlineOver(g.s.awaitDeadline(g.ctx)) // by then it is a member
+	defer g.s.deadlineOver(g.s.awaitDeadline(g.ctx)) // by then t is a member
 	t, err := start()
 	if err != nil {
 		g.leave(nil)
@@ -85,7 +90,7 @@ func startMember[R any](g *Group, start func() (*Task[R], error)) (*Task[R], err
 	return t, nil
 }
 
-// enter counts one that is about to start.
+// enter counts a task that is about to start.
 func (g *Group) enter() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -99,7 +104,7 @@ func (g *Group) enter() error {
 	return nil
 }
 
-// leave counts one that has ended, and returns the first error of all.
+// leave counts a task that has ended.
 func (g *Group) leave(err error) {
 	if err != nil {
 		g.fail(err)
@@ -113,7 +118,7 @@ func (g *Group) leave(err error) {
 	}
 }
 
-// fail cancels the group.
+// fail cancels the group: the first error counts.
 func (g *Group) fail(err error) {
 	g.mu.Lock()
 	first := g.err == nil && !g.over
@@ -122,20 +127,14 @@ func (g *Group) fail(err error) {
 	}
 	g.mu.Unlock()
 	if first {
-		g.quit(err) // which has cancelAll called, elsewhere
+		g.quit(err) // has cancelAll called, in another goroutine
 	}
 }
 
-// add keeps one that has started, until it ends.
+// add keeps a task that has started, until the task ends.
 func (g *Group) add(t member) {
 	g.mu.Lock()
-	if len(g.free) == 0 {
-		g.free = append(g.free, uint32(len(g.members)))
-		g.members = append(g.members, nil)
-	}
-	index := g.free[len(g.free)-1]
-	g.free = g.free[:len(g.free)-1]
-	g.members[index] = t
+	id := g.members.Add(t)
 	canceled := g.canceled
 	if !canceled && !g.awaits {
 		g.awaits = g.s.awaitDeadline(g.ctx)
@@ -146,9 +145,8 @@ func (g *Group) add(t member) {
 	}
 	t.whenDone(func() {
 		g.mu.Lock()
-		g.members[index] = nil
-		g.free = append(g.free, index)
-		awaits := len(g.free) == len(g.members) && g.awaitsNoMoreLocked()
+		g.members.Remove(id)
+		awaits := g.members.Len() == 0 && g.awaitsNoMoreLocked()
 		g.mu.Unlock()
 		g.leave(t.Err())
 		g.s.deadlineOver(awaits)
@@ -162,17 +160,12 @@ func (g *Group) awaitsNoMoreLocked() bool {
 	return awaits
 }
 
-// cancelAll is called once, when the context ends.
+// cancelAll cancels the members. It is called once, when the context ends.
 func (g *Group) cancelAll() {
 	g.mu.Lock()
 	g.canceled = true
 	awaits := g.awaitsNoMoreLocked()
-	var all []member
-	for _, t := range g.members {
-		if t != nil {
-			all = append(all, t)
-		}
-	}
+	all := g.members.All()
 	g.mu.Unlock()
 	g.s.canceling(awaits, func() {
 		for _, t := range all {
@@ -181,16 +174,16 @@ func (g *Group) cancelAll() {
 	})
 }
 
-// Wait waits until every task has ended, those included that they have started in the group meanwhile.
-// It returns the first error that one of them ended with, or what the group was canceled with if that
-// came first; nil if all ended without an error, even if the group's context has ended meanwhile: a
-// result stands. Wait does not end before its tasks do: bodies have to heed CORO_ECANCELED or
-// coro_canceled, or their contexts. Then the group is over. Wait may be called again, and returns the
-// same.
+// Wait waits until every task has ended, those included that were started in the group meanwhile.
+// It returns the first error that one of them ended with, or the cause of the group's cancel if
+// that came first. It returns nil if all ended without an error, even if the group's context has
+// ended meanwhile: a result stands. Wait does not end before its tasks do: bodies have to heed
+// CORO_ECANCELED or coro_canceled, or their contexts. Then the group is over. Wait may be called
+// again, and returns the same.
 //
-// If ctx ends first, Wait returns its cause: the tasks go on, the group is not over, and Wait must be
-// called again. So context.Background() is the context for a caller that frees what the tasks use. A
-// Go body that calls Wait keeps its executor.
+// If ctx ends first, Wait returns its cause: the tasks go on, the group is not over, and Wait must
+// be called again. So context.Background() is the context for a caller that frees what the tasks
+// use. A Go body that calls Wait keeps its executor.
 func (g *Group) Wait(ctx context.Context) error {
 	g.mu.Lock()
 	for g.count > 0 {

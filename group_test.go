@@ -70,7 +70,9 @@ func TestTheFirstErrorCancelsTheRestOfAGroup(t *testing.T) {
 			return coro.ErrAborted
 		},
 		"a Go body returns an error": func(g *coro.Group) error {
-			_, err := coro.Go(g, func(*coro.Coroutine) (coro.None, error) { return coro.None{}, reason })
+			_, err := coro.Go(g, func(*coro.Coroutine) (coro.None, error) {
+				return coro.None{}, reason
+			})
 			require.NoError(t, err)
 			return reason
 		},
@@ -270,7 +272,8 @@ func TestCompletionsComeInTheOrderOfTheEnds(t *testing.T) {
 		}
 	}
 	assert.Equal(t, 50, n)
-	for task, err := range coro.Completions(expired, tasks...) { // all have ended: the context does not matter
+	// All have ended: the end of the context has no effect.
+	for task, err := range coro.Completions(expired, tasks...) {
 		require.NoError(t, err)
 		assert.NotNil(t, task)
 		n--
@@ -317,7 +320,9 @@ func TestCompletionsTellErrors(t *testing.T) {
 		func() (*coro.Task[coro.None], error) { return abort.Start(s, coro.None{}) },
 		func() (*coro.Task[coro.None], error) { return empty.Start(s, coro.None{}) },
 		func() (*coro.Task[coro.None], error) {
-			return coro.Go(s, func(*coro.Coroutine) (coro.None, error) { return coro.None{}, coro.ErrPaused })
+			return coro.Go(s, func(*coro.Coroutine) (coro.None, error) {
+				return coro.None{}, coro.ErrPaused
+			})
 		},
 	}
 	for _, start := range bodies {

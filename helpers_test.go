@@ -52,10 +52,10 @@ func expiredContext() context.Context {
 	return ctx
 }
 
-// patience is how long a test waits for what must happen. Nothing that passes waits so long.
+// patience is how long a test waits for an event that must come. No passing test waits that long.
 const patience = 3 * time.Minute
 
-// soon is a context that only a failing test sees expire.
+// soon is a context that ends only in a failing test.
 func soon(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
@@ -86,15 +86,15 @@ func newScheduler(t testing.TB, opts ...coro.Option) *coro.Scheduler {
 	return s
 }
 
-// finish waits for the end of all, and checks that nothing is left.
+// finish waits for the end of all coroutines, and checks that nothing is left.
 func finish(t testing.TB, s *coro.Scheduler) {
 	t.Helper()
 	require.NoError(t, s.Wait(soon(t)))
 	assert.Zero(t, s.Stats().Live)
 }
 
-// closedEarly checks what Close with an ended context has returned: nil, or that context's error. On a machine that is slow it is
-// inside a RunningError.
+// closedEarly checks the result of Close with an ended context: nil, or that context's error. On a
+// slow machine it is inside a RunningError.
 func closedEarly(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -102,7 +102,8 @@ func closedEarly(t testing.TB, err error) {
 	}
 }
 
-// tries makes a call that does not wait, which returns no error, and tells whether it has succeeded.
+// tries makes a call that does not wait, which returns no error, and tells whether it has
+// succeeded.
 func tries(t testing.TB, try func() (bool, error)) bool {
 	t.Helper()
 	ok, err := try()
@@ -110,7 +111,8 @@ func tries(t testing.TB, try func() (bool, error)) bool {
 	return ok
 }
 
-// gone waits until the last thread with the prefix in its name, which was joined, has vanished from /proc too.
+// gone waits until the last thread with the prefix in its name, which was joined, has vanished from
+// /proc, too.
 func gone(t testing.TB, prefix string) {
 	t.Helper()
 	eventually(t, func() bool { return threads(t, prefix) == 0 }, "no thread %s", prefix)
@@ -119,7 +121,10 @@ func gone(t testing.TB, prefix string) {
 // parked waits until n coroutines wait.
 func parked(t testing.TB, s *coro.Scheduler, n int) {
 	t.Helper()
-	eventually(t, func() bool { _, count := s.Blocked(0); return count == n }, "%d coroutines parked", n)
+	eventually(t, func() bool {
+		_, count := s.Blocked(0)
+		return count == n
+	}, "%d coroutines parked", n)
 }
 
 // scaled makes long tests shorter where time is short.
@@ -133,7 +138,7 @@ func scaled(n int) int {
 	return max(n, 1)
 }
 
-// counted is how often a test does what it counts: n times CORO_TEST_SCALE.
+// counted is the number of rounds of a test that counts: n times CORO_TEST_SCALE.
 func counted(n int64) int64 {
 	scale, err := strconv.ParseFloat(os.Getenv("CORO_TEST_SCALE"), 64)
 	if err != nil {
@@ -145,10 +150,11 @@ func counted(n int64) int64 {
 	return max(int64(float64(n)*scale), 1)
 }
 
-// Some tests must see a process die: the test binary runs itself again with the name of what to do.
+// Some tests must see a process die: the test binary runs itself again with the name of a child.
 const childVariable = "CORO_TEST_CHILD"
 
-// emulator is the command that runs this binary, if the machine does not: words, of which the first is a program.
+// emulator is the command that runs this binary, if the machine does not: words, the first of them
+// a program.
 var emulator = strings.Fields(os.Getenv("CORO_TEST_EMULATOR"))
 
 var children = map[string]func(){}
@@ -161,7 +167,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child runs this binary again, doing what children has under the name.
+// child runs this binary again, which calls the function that children has under the name.
 func child(t *testing.T, name string) (output string, err error) {
 	t.Helper()
 	require.Contains(t, children, name)

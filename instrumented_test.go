@@ -2,5 +2,5 @@
 
 package coro_test
 
-// instrumented: built with what costs time and memory.
+// instrumented: built with instrumentation, which costs time and memory.
 const instrumented = true

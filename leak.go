@@ -7,7 +7,7 @@ import (
 	"github.com/organzine/coro/internal/leak"
 )
 
-// What package corotest is told of, while it verifies.
+// This is what package corotest is told while it verifies.
 
 // A leakable is a scheduler as package leak sees it.
 type leakable struct{ *Scheduler }
@@ -30,7 +30,8 @@ func (l leakable) Left() string {
 		what = "still closing"
 	}
 	st := l.Stats()
-	return fmt.Sprintf("scheduler, %s: %d worker threads, %d coroutines, %d stacks in use", what, st.Workers, st.Live,
+	return fmt.Sprintf("scheduler, %s: %d worker threads, %d coroutines, %d stacks in use",
+		what, st.Workers, st.Live,
 		st.Stacks-st.StacksIdle)
 }
 
@@ -38,7 +39,7 @@ func (l leakable) Live() int {
 	if l.isEnded() {
 		return 0
 	}
-	l.executors.mu.Lock() // nobody takes from it
+	l.executors.mu.Lock() // nobody takes items meanwhile
 	defer l.executors.mu.Unlock()
 	return l.core.Present()
 }
@@ -73,7 +74,7 @@ func (t leakTask) Left() string {
 	return ""
 }
 
-// A leakBody is a coroutine that a C body has started with coro_spawn_go. Nobody but C knows who.
+// A leakBody is a coroutine that a C body has started with coro_spawn_go; only C knows which.
 type leakBody struct {
 	leakTask
 	name string
@@ -89,7 +90,7 @@ func (b leakBody) Left() string {
 	return ""
 }
 
-// made reports a task.
+// made reports the task to a verification.
 func (t *Task[R]) made() {
 	if leak.On() {
 		leak.Made(leakTask{t.join, t.s})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/organzine/coro/csrc"
 	"github.com/organzine/coro/internal/asm"
+	"github.com/organzine/coro/internal/race"
 )
 
 // A Mutex is a lock between coroutines, C or Go, and goroutines. C bodies get its Address, as a
@@ -72,7 +73,8 @@ func (m *Mutex) relock(ctx context.Context, me uint64) error {
 // ErrLockedAlready, ErrDestroyed, or nil.
 func (m *Mutex) TryLock() (bool, error) {
 	status := m.core.TryLock(owner())
-	if status == csrc.TimedOut && m.core.IsDead() { // TryLock does not tell a dead lock from a held one
+	// TryLock does not tell a dead lock from a held one
+	if status == csrc.TimedOut && m.core.IsDead() {
 		status = csrc.Invalid
 	}
 	return m.tried(status)
@@ -81,14 +83,14 @@ func (m *Mutex) TryLock() (bool, error) {
 // Unlock gives m to the first waiter. It returns ErrNotLocked if the caller does not hold m, or
 // ErrDestroyed; nothing was unlocked then.
 func (m *Mutex) Unlock() error {
-	m.edge.release()
+	m.edge.Release()
 	defer runtime.KeepAlive(m)
 	return statusError(m.core.Unlock(owner()), ofObject)
 }
 
 // An RWMutex is a lock that many readers or one writer hold, between coroutines and goroutines as a
-// Mutex is. C bodies get its Address, as a coro_rwlock *. A reader that comes after a waiting writer
-// waits behind it: so a caller that holds the lock for reading must not ask for it again.
+// Mutex is. C bodies get its Address, as a coro_rwlock *. A reader that comes after a waiting
+// writer waits behind it: so a caller that holds the lock for reading must not ask for it again.
 //
 // A writer is the owner, as a Mutex has one. Readers are only counted: any of them may unlock for
 // any other. Where nobody waits, each call costs some 20 ns, without a cgo call. See Chan for what
@@ -96,7 +98,7 @@ func (m *Mutex) Unlock() error {
 type RWMutex struct {
 	object
 	core  csrc.RWLock
-	reads raceEdge // from readers to the next writer
+	reads race.Edge // from readers to the next writer
 }
 
 // NewRWMutex makes a lock of s, unlocked. It returns ErrNoMemory or ErrNoCgo.
@@ -112,12 +114,12 @@ func NewRWMutex(s *Scheduler) (*RWMutex, error) {
 // Lock locks m for writing, as soon as nobody else holds it. It returns what Mutex.Lock does.
 func (m *RWMutex) Lock(ctx context.Context) error {
 	err := m.lock(ctx, true)
-	m.reads.acquire()
+	m.reads.Acquire()
 	return err
 }
 
-// RLock locks m for reading, as soon as no writer holds it or came before and waits. It returns what
-// Mutex.Lock does; ErrLockedAlready only if the caller holds m for writing.
+// RLock locks m for reading, as soon as no writer holds it or came before and waits. It returns
+// what Mutex.Lock does; ErrLockedAlready only if the caller holds m for writing.
 func (m *RWMutex) RLock(ctx context.Context) error { return m.lock(ctx, false) }
 
 func (m *RWMutex) lock(ctx context.Context, write bool) error {
@@ -135,7 +137,7 @@ func (m *RWMutex) lock(ctx context.Context, write bool) error {
 // returns ErrLockedAlready, ErrDestroyed, or nil.
 func (m *RWMutex) TryLock() (bool, error) {
 	ok, err := m.tried(m.core.TryLock(true, owner()))
-	m.reads.acquire()
+	m.reads.Acquire()
 	return ok, err
 }
 
@@ -146,7 +148,7 @@ func (m *RWMutex) TryRLock() (bool, error) { return m.tried(m.core.TryLock(false
 // Unlock ends Lock. It returns ErrNotLocked if the caller does not hold m for writing, or
 // ErrDestroyed; nothing was unlocked then.
 func (m *RWMutex) Unlock() error {
-	m.edge.release()
+	m.edge.Release()
 	defer runtime.KeepAlive(m)
 	return statusError(m.core.Unlock(true, owner()), ofObject)
 }
@@ -154,7 +156,7 @@ func (m *RWMutex) Unlock() error {
 // RUnlock ends RLock. It returns ErrNotLocked if nobody holds m for reading, or ErrDestroyed;
 // nothing was unlocked then.
 func (m *RWMutex) RUnlock() error {
-	m.reads.release()
+	m.reads.Release()
 	defer runtime.KeepAlive(m)
 	return statusError(m.core.Unlock(false, owner()), ofObject)
 }

@@ -8,24 +8,26 @@ import (
 	"strings"
 )
 
-// A noWaitSection is where a body must not be suspended. Only its own goroutine looks at it.
+// A noWaitSection is the part of a body in which it must not be suspended. Only the body's
+// goroutine uses it.
 type noWaitSection struct {
 	depth int
-	began uintptr // where the outermost did
+	began uintptr // the call that began the outermost
 }
 
-// NoWait begins a section in which the body must not be suspended, and returns the function that ends
-// the section:
+// NoWait begins a section in which the body must not be suspended, and returns the function that
+// ends the section:
 //
 //	defer c.NoWait()()
 //
-// It is for code that counts on no other body having run on this executor meanwhile, or that calls code
-// it does not know. In the section a call that would suspend the body returns a [NoWaitError] instead,
-// which names both places, and has done nothing: Yield, Sleep and Await always; Park, [Select] and the
-// waiting calls of [Chan], [Semaphore], [Mutex], [RWMutex], [Cond], [WaitGroup] and [Once] if what they
-// want is not there at that moment. A wait in Go's own ways is not seen. Sections nest: the outermost is
-// named. A body that returns inside a section ends with that error too. NoWait costs about 200 ns;
-// outside, calls cost no more than before. It is for the body itself; from elsewhere it does nothing.
+// It is for code that counts on no other body having run on this executor meanwhile, or that calls
+// code it does not know. In the section a call that would suspend the body returns a [NoWaitError]
+// instead, which names both places, and has done nothing: Yield, Sleep and Await always; Park,
+// [Select] and the waiting calls of [Chan], [Semaphore], [Mutex], [RWMutex], [Cond], [WaitGroup]
+// and [Once] if what they want is not there at that moment. A wait in Go's own ways is not seen.
+// Sections nest: the outermost is named. A body that returns inside a section ends with that error
+// too. NoWait costs about 200 ns; outside, calls cost no more than before. It is for the body
+// itself; from elsewhere it does nothing.
 func (c *Coroutine) NoWait() (end func()) {
 	if c.check() != nil {
 		return func() {}
@@ -46,21 +48,22 @@ func (c *Coroutine) NoWait() (end func()) {
 	}
 }
 
-// A NoWaitError tells what would have waited in a section of [Coroutine.NoWait].
+// A NoWaitError names a call that would have waited in a section of [Coroutine.NoWait].
 type NoWaitError struct {
-	Section string // where it began: file:line
-	Call    string // what would have waited: "(*Coroutine).Park", or "the end"
-	Place   string // where it was called: file:line; of the end, nothing
+	Section string // the place where the section began: file:line
+	Call    string // the call that would have waited: "(*Coroutine).Park"; or "the end"
+	Place   string // the place of that call: file:line; empty for the end
 }
 
 func (e *NoWaitError) Error() string {
 	if e.Place == "" {
 		return fmt.Sprintf("coro: %s in the no-wait section begun at %s", e.Call, e.Section)
 	}
-	return fmt.Sprintf("coro: %s called at %s in the no-wait section begun at %s", e.Call, e.Place, e.Section)
+	return fmt.Sprintf("coro: %s called at %s in the no-wait section begun at %s", e.Call, e.Place,
+		e.Section)
 }
 
-// mayWait is called before the body is suspended.
+// mayWait returns an error if the body must not be suspended.
 func (c *Coroutine) mayWait() error {
 	if c.section.depth == 0 {
 		return nil
@@ -68,7 +71,7 @@ func (c *Coroutine) mayWait() error {
 	return c.mustNotWait()
 }
 
-// mustNotWait is called by mayWait.
+// mustNotWait is mayWait inside a section.
 func (c *Coroutine) mustNotWait() error {
 	e := c.section.violated("")
 	var pcs [32]uintptr
@@ -86,7 +89,7 @@ func (c *Coroutine) mustNotWait() error {
 
 var ownPackage = reflect.TypeFor[Coroutine]().PkgPath() + "."
 
-// checkEnd is called when the body has returned.
+// checkEnd has a body that has returned inside a section fail.
 func (c *Coroutine) checkEnd() {
 	if c.section.depth != 0 {
 		c.typed.fail(errors.Join(c.typed.outcome(), c.section.violated("the end")))

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// line is where its caller was called from, lines further on.
+// line is the place of the caller, lines further on.
 func line(lines int) string {
 	_, file, n, _ := runtime.Caller(1)
 	return file + ":" + strconv.Itoa(n+lines)
@@ -57,19 +57,24 @@ func TestNoWait(t *testing.T) {
 		end, began := c.NoWait(), line(0)
 		inner := c.NoWait()
 		for call, f := range map[string]func() error{
-			"(*Coroutine).Yield":   c.Yield,
-			"(*Coroutine).Park":    func() error { return c.Park(background) },
-			"(*Coroutine).Sleep":   func() error { return c.Sleep(background, time.Nanosecond) },
-			"Await":                func() error { _, err := coro.Await(background, c, other); return err },
+			"(*Coroutine).Yield": c.Yield,
+			"(*Coroutine).Park":  func() error { return c.Park(background) },
+			"(*Coroutine).Sleep": func() error { return c.Sleep(background, time.Nanosecond) },
+			"Await": func() error {
+				_, err := coro.Await(background, c, other)
+				return err
+			},
 			"(*Chan[...]).Recv":    func() error { _, err := ch.Recv(ctx); return err },
 			"(*Chan[...]).Send":    func() error { return newChan[int](t, s, 0).Send(ctx, 1) },
 			"(*Semaphore).Acquire": func() error { return sem.Acquire(ctx) },
 			"(*Mutex).Lock":        func() error { return mutex.Lock(ctx) },
 			"(*RWMutex).Lock":      func() error { return rw.Lock(ctx) },
 			"(*RWMutex).RLock":     func() error { return rw.RLock(ctx) },
-			"(*Cond).Wait":         func() error { return errors.Join(free.Lock(ctx), cond.Wait(ctx), free.Unlock()) },
-			"(*WaitGroup).Wait":    func() error { return group.Wait(ctx) },
-			"(*Once).Do":           func() error { return once.Do(ctx, func() {}) },
+			"(*Cond).Wait": func() error {
+				return errors.Join(free.Lock(ctx), cond.Wait(ctx), free.Unlock())
+			},
+			"(*WaitGroup).Wait": func() error { return group.Wait(ctx) },
+			"(*Once).Do":        func() error { return once.Do(ctx, func() {}) },
 			"Select": func() error {
 				_, err := coro.Select(ctx, coro.OnRecv(newChan[int](t, s, 0), nil))
 				return err
@@ -82,14 +87,15 @@ func TestNoWait(t *testing.T) {
 				assert.True(t, strings.HasPrefix(e.Call, call), e.Call)
 				assert.Contains(t, err.Error(), began)
 				assert.Contains(t, err.Error(), e.Place)
-				assert.True(t, strings.HasSuffix(e.Place[:strings.LastIndex(e.Place, ":")], "nowait_test.go"), e.Place)
+				assert.True(t, strings.HasSuffix(e.Place[:strings.LastIndex(e.Place, ":")],
+					"nowait_test.go"), e.Place)
 				if call == "(*Coroutine).Yield" { // called there, as a method value
 					assert.Equal(t, called, e.Place)
 				}
 			}
 		}
 
-		// What is there can be had.
+		// A call whose want is there succeeds.
 		assert.NoError(t, c.Wake(c.Handle()))
 		assert.NoError(t, c.Park(background))
 		assert.NoError(t, ch.Send(ctx, 3))

@@ -8,10 +8,12 @@ import (
 	"time"
 
 	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/race"
+	"github.com/organzine/coro/internal/spin"
 )
 
-// What Go waits at beside C: channels, semaphores, locks and the others, which live in C memory. A Go
-// body is suspended; a goroutine sleeps as it does anywhere in Go, and the poller wakes it.
+// What Go waits at beside C: channels, semaphores, locks and the others, which live in C memory. A
+// Go body is suspended; a goroutine sleeps as it does anywhere in Go, and the poller wakes it.
 
 // A coreObject is csrc's side of an object.
 type coreObject interface {
@@ -23,15 +25,17 @@ type coreObject interface {
 // away, as long as s.
 type object struct {
 	s       *Scheduler
-	edge    raceEdge
-	spinner spinner
+	edge    race.Edge
+	spinner spin.Spinner
 	clean   runtime.Cleanup
 	given   atomic.Bool
 	base    coreObject
 }
 
 // adopt makes owner, of which o is a part, the Go side of an object of s that was just made.
-func adopt[T any](owner *T, o *object, s *Scheduler, core coreObject, status csrc.Status) (*T, error) {
+func adopt[T any](
+	owner *T, o *object, s *Scheduler, core coreObject, status csrc.Status,
+) (*T, error) {
 	if status != csrc.OK {
 		return nil, statusError(status, ofObject)
 	}
@@ -41,9 +45,9 @@ func adopt[T any](owner *T, o *object, s *Scheduler, core coreObject, status csr
 }
 
 // Address is the object for C bodies, as an argument of theirs: of a Chan a coro_chan *, of a
-// Semaphore a coro_sem *, of a Mutex a coro_mutex *, and so on. The C bodies may be of any scheduler.
-// From now on the memory is kept until the object's own scheduler is closed and nothing refers to
-// that scheduler; nobody may use the address after that.
+// Semaphore a coro_sem *, of a Mutex a coro_mutex *, and so on. The C bodies may be of any
+// scheduler. From now on the memory is kept until the object's own scheduler is closed and nothing
+// refers to that scheduler; nobody may use the address after that.
 func (o *object) Address() uintptr {
 	if !o.given.Swap(true) {
 		o.clean.Stop()
@@ -71,12 +75,14 @@ var goWaiters = sync.Pool{New: func() any { return &goWaiter{make(chan struct{},
 
 // A waitOp is an operation that may have to wait.
 type waitOp struct {
-	bytes  uintptr                         // of the value that is passed
-	try    func() csrc.Status              // does it at once, or returns TimedOut; nil: it never can
+	bytes uintptr // of the value that is passed
+	// does it at once, or returns TimedOut; nil: it never can
+	try    func() csrc.Status
 	may    func() bool                     // is trying worth while? nil: always
 	values int                             // to go until trying is worth while; 0: one is enough
 	begin  func(csrc.GoWaiter) csrc.Status // does it, or has the gowaiter wait until it is done
-	used   func(csrc.GoWaiter)             // reads the gowaiter when it is done; nil: nothing to read
+	// reads the gowaiter when it is done; nil: nothing to read
+	used func(csrc.GoWaiter)
 
 	committed bool // nothing ends the wait but what it waits for
 }
@@ -101,7 +107,7 @@ func (o *object) wait(ctx context.Context, op waitOp) (csrc.Status, error) {
 		return waitAsBody(ctx, c, op)
 	}
 	var status csrc.Status
-	if op.try != nil && o.spinner.spin(tryFor, tryLong, op.turns(), func() bool {
+	if op.try != nil && o.spinner.Spin(tryFor, tryLong, op.turns(), func() bool {
 		if op.may != nil && !op.may() {
 			return false
 		}
@@ -143,7 +149,7 @@ func (o *object) await(ctx context.Context, op waitOp) error {
 
 // taken ends an operation that takes something from others, at once or after waiting.
 func (o *object) taken(status csrc.Status) error {
-	o.edge.acquire()
+	o.edge.Acquire()
 	runtime.KeepAlive(o)
 	return statusError(status, ofObject)
 }
@@ -166,9 +172,9 @@ func (op *waitOp) use(g csrc.GoWaiter) {
 // turns is the pause between two tries.
 func (op *waitOp) turns() int {
 	if op.may != nil {
-		return max(peekTurns, turnsFor(op.values))
+		return max(spin.PeekTurns, spin.TurnsFor(op.values))
 	}
-	return spinTurns
+	return spin.Turns
 }
 
 // begun has g begin, and frees g if it does not wait.
@@ -187,8 +193,9 @@ func (op *waitOp) begun(g csrc.GoWaiter) csrc.Status {
 const lookPause = time.Millisecond
 
 // sleep waits for the poller. With an error, g was withdrawn.
-func (o *object) sleep(ctx context.Context, w *goWaiter, g csrc.GoWaiter, committed bool) (csrc.Status,
-	error) {
+func (o *object) sleep(
+	ctx context.Context, w *goWaiter, g csrc.GoWaiter, committed bool,
+) (csrc.Status, error) {
 	select {
 	case <-w.woken:
 		return g.Status(), nil

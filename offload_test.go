@@ -19,31 +19,31 @@ func TestIdleOffloadWorkersGo(t *testing.T) {
 	const n = 20
 	var here sync.WaitGroup
 	here.Add(n)
-	id := MustExportFunc(func(context.Context, int64) (int64, error) { here.Done(); here.Wait(); return 0, nil })
+	id := MustExportFunc(func(context.Context, int64) (int64, error) {
+		here.Done()
+		here.Wait()
+		return 0, nil
+	})
 	call := MustFunc[testbody.Calls, None](testbody.CallMany)
 	_, err = call.SpawnN(s, n, testbody.Calls{ID: uint32(id), How: testbody.Offload, N: 1})
 	require.NoError(t, err)
 	require.NoError(t, s.Wait(context.Background()))
 
 	o := &s.offload
-	idle := func() (idle, all int) {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		return len(o.idle), len(o.all)
-	}
-	k, all := idle()
-	for ; k < all || all < n; k, all = idle() { // they are on their way
+	k, all, _ := o.Idle()
+	for ; k < all || all < n; k, all, _ = o.Idle() { // some are on their way to sleep
 		runtime.Gosched()
 	}
-	o.trimNow() // there were calls since it was set
+	o.TrimNow() // there were calls since it was set
 	for k > 0 {
 		before := k
-		o.trimNow()
-		k, all = idle()
+		o.TrimNow()
+		k, all, _ = o.Idle()
 		assert.LessOrEqual(t, k, before/2)
 		assert.Equal(t, k, all)
 	}
-	o.trimNow()
-	assert.Nil(t, o.trim, "nobody is idle")
+	o.TrimNow()
+	_, _, trims := o.Idle()
+	assert.False(t, trims, "nobody is idle")
 	require.NoError(t, s.Close(context.Background()))
 }

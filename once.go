@@ -9,8 +9,9 @@ import (
 
 // A Once is done once, by the first that comes: a coroutine, C or Go, or a goroutine. C bodies get
 // its Address, as a coro_once *, and each brings its own function. Use it for what C and Go bodies
-// need to find set up; among goroutines alone, [sync.Once] is better. When it is done, Do costs some
-// ns, without a cgo call. See Chan for what waiting suspends, and for how long the memory lives.
+// need to find set up; among goroutines alone, [sync.Once] is better. When it is done, Do costs
+// some ns, without a cgo call. See Chan for what waiting suspends, and for how long the memory
+// lives.
 type Once struct {
 	object
 	core csrc.Once
@@ -27,9 +28,10 @@ func NewOnce(s *Scheduler) (*Once, error) {
 }
 
 // Do calls f if no function was begun before, or else waits until the Once is done. A panic or a
-// [runtime.Goexit] in f goes on to the caller, and the Once is done nevertheless. Do returns nil when
-// the Once is done; ErrLockedAlready from inside f; the cause, if the context ends while Do waits, or
-// the Go body is canceled; ErrClosed, if the scheduler is closed meanwhile; or ErrDestroyed.
+// [runtime.Goexit] in f goes on to the caller, and the Once is done nevertheless. Do returns nil
+// when the Once is done; ErrLockedAlready from inside f; the cause, if the context ends while Do
+// waits, or the Go body is canceled; ErrClosed, if the scheduler is closed meanwhile; or
+// ErrDestroyed.
 func (o *Once) Do(ctx context.Context, f func()) error {
 	if o.core.IsDone() {
 		return o.taken(csrc.OK)
@@ -51,7 +53,7 @@ func (o *Once) Do(ctx context.Context, f func()) error {
 		return o.taken(status)
 	}
 	defer func() {
-		o.edge.release()
+		o.edge.Release()
 		o.core.End()
 		runtime.KeepAlive(o)
 	}()

@@ -33,13 +33,14 @@ func newConfig(opts []Option) (*config, error) {
 		}
 	}
 	if c.Workers+c.Dedicated > csrc.WorkersMax {
-		return nil, &OptionError{"WithDedicatedWorkers", c.Dedicated, fmt.Sprintf("with %d others, there may be %d workers in all", c.Workers,
-			csrc.WorkersMax)}
+		return nil, &OptionError{"WithDedicatedWorkers", c.Dedicated,
+			fmt.Sprintf("with %d others, there may be %d workers in all", c.Workers,
+				csrc.WorkersMax)}
 	}
 	return c, nil
 }
 
-// number is the check that most options need.
+// number is an option that is a number in a range.
 func number(what string, value, least, most int, set func(*config)) Option {
 	return func(c *config) error {
 		if value < least || value > most {
@@ -50,8 +51,8 @@ func number(what string, value, least, most int, set func(*config)) Option {
 	}
 }
 
-// WithPaused makes a scheduler for batches: what is spawned waits until Run, which returns when nothing can happen
-// any more. Without it, workers run what is spawned at once.
+// WithPaused makes a scheduler for batches: a spawned coroutine waits until Run, which returns when
+// nothing can happen any more. Without it, workers run what is spawned at once.
 func WithPaused() Option {
 	return func(c *config) error { c.Paused = true; return nil }
 }
@@ -60,10 +61,10 @@ func WithPaused() Option {
 type Tuning struct {
 	// StealBatch is how many coroutines one steal takes at most, 1 to 64. The default is 32.
 	StealBatch int
-	// HandoverBudget is how many times in a row a coroutine that has just been woken may run ahead of
-	// the queue, 1 to 2³⁰; -1: never, which makes a pure first-in-first-out queue. By default a chain
-	// of wake-ups, which stays in cache, keeps the queue waiting for 10 to 40 µs: up to 4096 times,
-	// and fewer times where turns are long, so that no coroutine starves.
+	// HandoverBudget is how many times in a row a coroutine that has just been woken may run ahead
+	// of the queue, 1 to 2³⁰; -1: never, which makes a pure first-in-first-out queue. By default a
+	// chain of wake-ups, which stays in cache, keeps the queue waiting for 10 to 40 µs: up to 4096
+	// times, and fewer times where turns are long, so that no coroutine starves.
 	HandoverBudget int
 	// StackCache is how many idle stacks of each size a worker keeps for itself, 1 to 65536. The
 	// default is 64.
@@ -85,7 +86,8 @@ func WithTuning(t Tuning) Option {
 			{"Tuning.StackCache", t.StackCache, 0, 1 << 16},
 		} {
 			if f.value < f.least || f.value > f.most {
-				return &OptionError{f.name, f.value, fmt.Sprintf("must be from %d to %d", f.least, f.most)}
+				return &OptionError{f.name, f.value,
+					fmt.Sprintf("must be from %d to %d", f.least, f.most)}
 			}
 		}
 		c.StealBatch, c.HandoverBudget, c.StackCache = t.StealBatch, t.HandoverBudget, t.StackCache
@@ -94,14 +96,15 @@ func WithTuning(t Tuning) Option {
 	}
 }
 
-// WithStallHook has f called, in a goroutine of its own, whenever everything has come to rest while coroutines are
-// left: a deadlock, unless a goroutine is still going to wake one. In batch mode Run reports it instead.
+// WithStallHook has f called, in a goroutine of its own, whenever everything has come to rest while
+// coroutines are left: a deadlock, unless a goroutine is still going to wake one. blocked is the
+// number of the coroutines. In batch mode Run reports a deadlock instead.
 func WithStallHook(f func(blocked int)) Option {
 	return func(c *config) error { c.onStall = f; return nil }
 }
 
-// WithExecutors sets how many goroutines run Go bodies at a time, 1 to 4096. The default is runtime.GOMAXPROCS(0). They are made
-// when they are needed.
+// WithExecutors sets how many goroutines run Go bodies at a time, 1 to 4096. The default is
+// runtime.GOMAXPROCS(0). They are made when they are needed.
 func WithExecutors(n int) Option {
 	return number("WithExecutors", n, 1, 4096, func(c *config) { c.executors = n })
 }

@@ -20,16 +20,26 @@ func TestNumbersInOptionsAreChecked(t *testing.T) {
 		bad    []int
 		good   []int
 	}{
-		{"Tuning.StealBatch", func(n int) coro.Option { return coro.WithTuning(coro.Tuning{StealBatch: n}) },
+		{"Tuning.StealBatch", func(n int) coro.Option {
+			return coro.WithTuning(coro.Tuning{StealBatch: n})
+		},
 			[]int{-1, 65, math.MaxInt, math.MinInt}, []int{0, 1, 32, 64}},
-		{"Tuning.HandoverBudget", func(n int) coro.Option { return coro.WithTuning(coro.Tuning{HandoverBudget: n}) },
+		{"Tuning.HandoverBudget", func(n int) coro.Option {
+			return coro.WithTuning(coro.Tuning{HandoverBudget: n})
+		},
 			[]int{-2, 1<<30 + 1, math.MaxInt, math.MinInt}, []int{-1, 0, 1, 1 << 30}},
-		{"Tuning.StackCache", func(n int) coro.Option { return coro.WithTuning(coro.Tuning{StackCache: n}) },
+		{"Tuning.StackCache", func(n int) coro.Option {
+			return coro.WithTuning(coro.Tuning{StackCache: n})
+		},
 			[]int{-1, 1<<16 + 1, math.MaxInt, math.MinInt}, []int{0, 1, 2, 1 << 16}},
-		{"WithStack", coro.WithStack, []int{0, -1, 4095, 8<<20 + 1, math.MaxInt, math.MinInt}, []int{4096, 4097, 8 << 20}},
-		{"WithStackLimit", coro.WithStackLimit, []int{0, -1, math.MinInt}, []int{1 << 20, math.MaxInt}},
-		{"WithRecordLimit", coro.WithRecordLimit, []int{0, -1, math.MinInt}, []int{1, 1 << 21, math.MaxInt}},
-		{"WithBlockingThreads", coro.WithBlockingThreads, []int{0, -1, 1<<16 + 1, math.MaxInt, math.MinInt}, []int{1, 2, 1 << 16}},
+		{"WithStack", coro.WithStack, []int{0, -1, 4095, 8<<20 + 1, math.MaxInt, math.MinInt},
+			[]int{4096, 4097, 8 << 20}},
+		{"WithStackLimit", coro.WithStackLimit, []int{0, -1, math.MinInt},
+			[]int{1 << 20, math.MaxInt}},
+		{"WithRecordLimit", coro.WithRecordLimit, []int{0, -1, math.MinInt},
+			[]int{1, 1 << 21, math.MaxInt}},
+		{"WithBlockingThreads", coro.WithBlockingThreads,
+			[]int{0, -1, 1<<16 + 1, math.MaxInt, math.MinInt}, []int{1, 2, 1 << 16}},
 	} {
 		for _, n := range c.bad {
 			_, err := coro.New(c.option(n))
@@ -58,10 +68,12 @@ func TestTheFirstBadOptionIsReportedAndNothingStarts(t *testing.T) {
 }
 
 func TestALaterOptionWins(t *testing.T) {
-	s := newScheduler(t, coro.WithWorkers(5), coro.WithWorkers(1), coro.WithTuning(coro.Tuning{NoMembarrier: true}),
+	s := newScheduler(t, coro.WithWorkers(5), coro.WithWorkers(1),
+		coro.WithTuning(coro.Tuning{NoMembarrier: true}),
 		coro.WithTuning(coro.Tuning{HandoverBudget: 9}))
 	assert.Equal(t, 1, s.Workers())
-	assert.Equal(t, newScheduler(t).Stats().Membarrier, s.Stats().Membarrier, "all of a Tuning is replaced")
+	assert.Equal(t, newScheduler(t).Stats().Membarrier, s.Stats().Membarrier,
+		"all of a Tuning is replaced")
 }
 
 func TestTheSizeOfAFuncsStackIsChecked(t *testing.T) {
@@ -71,7 +83,7 @@ func TestTheSizeOfAFuncsStackIsChecked(t *testing.T) {
 	}
 }
 
-// room is how many bytes of stack a coroutine has at its start.
+// room is the number of bytes of stack that a coroutine has at its start.
 func room(t *testing.T, s *coro.Scheduler, opts ...coro.FuncOption) int {
 	t.Helper()
 	f, err := coro.NewFunc[coro.None, uint64](testbody.StackLeft, opts...)
@@ -97,12 +109,15 @@ func TestStacksHaveAtLeastTheSizeAskedFor(t *testing.T) {
 }
 
 func TestBothKindsOfDoorsCanBeChosen(t *testing.T) {
-	assert.False(t, newScheduler(t, coro.WithTuning(coro.Tuning{NoMembarrier: true})).Stats().Membarrier)
+	assert.False(t, newScheduler(t, coro.WithTuning(
+		coro.Tuning{NoMembarrier: true})).Stats().Membarrier)
 }
 
 func TestAStallIsReportedWhileAGoroutineMayStillHelp(t *testing.T) {
 	stalls := make(chan int, 100)
-	s := newScheduler(t, coro.WithWorkers(2), coro.WithStallHook(func(blocked int) { stalls <- blocked }))
+	s := newScheduler(t, coro.WithWorkers(2), coro.WithStallHook(func(blocked int) {
+		stalls <- blocked
+	}))
 	for n := 1; n <= 3; n++ { // again after new work
 		_, err := park.Start(s, coro.None{})
 		require.NoError(t, err)
@@ -110,7 +125,10 @@ func TestAStallIsReportedWhileAGoroutineMayStillHelp(t *testing.T) {
 		for blocked := 0; blocked != n; {
 			blocked = receive(t, stalls)
 		}
-		eventually(t, func() bool { st := s.Stats(); return st.Stalled && st.Live == n }, "%d stalled", n)
+		eventually(t, func() bool {
+			st := s.Stats()
+			return st.Stalled && st.Live == n
+		}, "%d stalled", n)
 	}
 	list, n := s.Blocked(10)
 	require.Equal(t, 3, n)
@@ -123,7 +141,9 @@ func TestAStallIsReportedWhileAGoroutineMayStillHelp(t *testing.T) {
 
 func TestAnEndIsNoStall(t *testing.T) {
 	stalls := make(chan int, 100)
-	s := newScheduler(t, coro.WithWorkers(2), coro.WithStallHook(func(blocked int) { stalls <- blocked }))
+	s := newScheduler(t, coro.WithWorkers(2), coro.WithStallHook(func(blocked int) {
+		stalls <- blocked
+	}))
 	for range 20 {
 		require.NoError(t, tree.Spawn(s, 6))
 		finish(t, s)

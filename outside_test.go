@@ -110,12 +110,14 @@ func newOutside(t *testing.T, files map[string]string) *outside {
 	repository, err := os.Getwd()
 	require.NoError(t, err)
 	o := &outside{t: t, dir: t.TempDir()}
-	o.env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "GOPROXY=off", "GOTOOLCHAIN=local")
+	o.env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "GOPROXY=off",
+		"GOTOOLCHAIN=local")
 	for name, text := range files {
 		require.NoError(t, os.WriteFile(filepath.Join(o.dir, name), []byte(text), 0o666))
 	}
 	o.run("go", "mod", "init", "example.org/outside")
-	o.run("go", "mod", "edit", "-require=github.com/organzine/coro@v0.0.0", "-replace=github.com/organzine/coro="+repository)
+	o.run("go", "mod", "edit", "-require=github.com/organzine/coro@v0.0.0",
+		"-replace=github.com/organzine/coro="+repository)
 	return o
 }
 
@@ -132,7 +134,8 @@ func (o *outside) run(name string, args ...string) string {
 }
 
 func TestAnotherModuleBringsItsOwnCoroutines(t *testing.T) {
-	o := newOutside(t, map[string]string{"main.go": outsideMain, "mine.h": outsideHeader, "mine.c": outsideBody})
+	o := newOutside(t, map[string]string{"main.go": outsideMain, "mine.h": outsideHeader,
+		"mine.c": outsideBody})
 	o.run("go", "run", "github.com/organzine/coro/cmd/coro", "header")
 	written, err := os.ReadFile(filepath.Join(o.dir, "coro.h"))
 	require.NoError(t, err)
@@ -152,7 +155,8 @@ func TestAnotherModuleBringsItsOwnCoroutines(t *testing.T) {
 func TestWithoutCgoEveryConstructorNamesTheRemedy(t *testing.T) {
 	o := newOutside(t, map[string]string{"main.go": outsideWithoutCgo})
 	o.env = append(o.env, "CGO_ENABLED=0")
-	assert.Equal(t, `true coro: built without its C core: it needs CGO_ENABLED=1, a C compiler, and linux on amd64 or arm64
+	assert.Equal(t, `true coro: built without its C core: `+
+		`it needs CGO_ENABLED=1, a C compiler, and linux on amd64 or arm64
 true
 true
 `, o.run("go", "run", "."))

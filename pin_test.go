@@ -74,7 +74,7 @@ func TestOnWorkerByAllWays(t *testing.T) {
 	}
 }
 
-// A paused scheduler that is closed drops those that are pinned, too.
+// A paused scheduler that is closed drops pinned coroutines, too.
 func TestOnWorkerDropped(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(2), coro.WithPaused())
 	_, err := where.OnWorker(1).SpawnN(s, 100, 0)

@@ -8,19 +8,20 @@ import (
 	"time"
 
 	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/table"
 )
 
-// A poller is the goroutine that hears from the workers: which tasks have ended, and that everything has come to rest.
-// They ring an eventfd, only while it sleeps; it sleeps in Go's network poller, so no thread is held.
+// A poller is the goroutine that hears from the workers which tasks have ended, and that everything
+// has come to rest. Workers ring an eventfd, and only while the poller sleeps. It sleeps in Go's
+// network poller, so it holds no thread.
 type poller struct {
 	bell    *os.File
 	onStall func(int)
 	stopped chan struct{}
 
 	mu    sync.Mutex
-	tasks []completer   // by id
-	free  []uint32      // ids not in use
-	rest  chan struct{} // closed at the next rest; nil: nobody waits for one
+	tasks table.List[completer]
+	rest  chan struct{} // closed at the next rest; nil: nobody waits
 }
 
 // A completer is a task, or a goroutine that waits.
@@ -57,7 +58,7 @@ func (p *poller) poll(s *Scheduler) {
 	var ids []uint32
 	var rests uint32
 	var pause time.Duration // between looks at the pool
-	var next time.Time      // when it is looked at; zero: it sleeps
+	var next time.Time      // look at the pool; zero: the pool sleeps
 	look := func() {
 		if next = (time.Time{}); s.executors.lookAround() {
 			pause = min(2*pause, lookMost)
@@ -66,14 +67,15 @@ func (p *poller) poll(s *Scheduler) {
 		p.bell.SetReadDeadline(next)
 	}
 	for {
-		// First say that we sleep, then look once more: whoever comes after the look rings.
+		// Say first that the poller sleeps, then look once more: an event after that look rings the
+		// bell.
 		s.core.Arm()
 		ids = s.core.GoWaiters(s.core.Done(ids[:0]))
 		p.completeAll(ids)
 		s.credit.serve(s)
-		s.offload.kick()
+		s.offload.Kick()
 		if s.core.CallsCanceled() {
-			s.offload.cancelCalls()
+			s.offload.CancelCalls()
 		}
 		rests = p.heedRest(s, rests)
 		if s.executors.claimed() {
@@ -106,42 +108,28 @@ func (p *poller) completeAll(ids []uint32) {
 	}
 }
 
-// reserve makes a id for a task that is to be completed; release takes it back.
+// reserve gives a task that is to be completed an id; release takes the id back.
 func (p *poller) reserve(t completer) uint32 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.free) == 0 {
-		p.free = append(p.free, uint32(len(p.tasks)))
-		p.tasks = append(p.tasks, nil)
-	}
-	id := p.free[len(p.free)-1]
-	p.free = p.free[:len(p.free)-1]
-	p.tasks[id] = t
-	return id
+	return p.tasks.Add(t)
 }
 
 func (p *poller) release(id uint32) completer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	t := p.tasks[id]
-	p.tasks[id] = nil
-	p.free = append(p.free, id)
-	return t
+	return p.tasks.Remove(id)
 }
 
-// all returns those that have ids now.
-func (p *poller) all() (list []completer) {
+// all returns the tasks that have ids now.
+func (p *poller) all() []completer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, t := range p.tasks {
-		if t != nil {
-			list = append(list, t)
-		}
-	}
-	return list
+	return p.tasks.All()
 }
 
-// register puts a task on the list of those to be completed, under a id. False: it has ended already, or somebody else joins it.
+// register gives a task that is to be completed an id. False: the task has ended already, or
+// somebody else joins it.
 func (p *poller) register(j csrc.Joinable, t completer) (uint32, bool) {
 	id := p.reserve(t)
 	if j.Register(id) {
@@ -151,7 +139,7 @@ func (p *poller) register(j csrc.Joinable, t completer) (uint32, bool) {
 	return 0, false
 }
 
-// heedRest wakes those who wait for a rest, if there was one since the last call.
+// heedRest wakes the waiters for a rest, if there was one since the last call.
 func (p *poller) heedRest(s *Scheduler, seen uint32) uint32 {
 	rests := s.core.Rests()
 	if rests == seen {
@@ -171,7 +159,7 @@ func (p *poller) heedRest(s *Scheduler, seen uint32) uint32 {
 	return rests
 }
 
-// awaitRest waits for a rest at which finished holds.
+// awaitRest waits for a rest at which the scheduler is finished.
 func (p *poller) awaitRest(ctx context.Context, s *Scheduler) error {
 	select {
 	case <-s.ended:

@@ -8,73 +8,85 @@ import (
 	"github.com/organzine/coro/csrc"
 )
 
-// What a coroutine is made of: 16 to 64 bytes in a queue from spawn to start, a record of 128 bytes from then to its end
-// (from spawn on, if it is joined, or has more than 8 bytes of argument), and a stack from its first instruction to
-// its last. Records come in chunks of 2 MiB, stacks in arenas with a guard of 64 KiB (of address space) below each.
-// Both are kept for reuse, last in first out; Trim gives idle ones back. GOMEMLIMIT does not see this memory: the
-// limits here bound it, and Stats publishes it.
+// A coroutine is made of 16 to 64 bytes in a queue from spawn to start; a record of 128 bytes from
+// then to its end (from spawn on, if it is joined, or has more than 8 bytes of argument); and a
+// stack from its first instruction to its last. Records come in chunks of 2 MiB, stacks in arenas
+// with a guard of 64 KiB (of address space) below each. Both are kept for reuse, last in first out;
+// Trim gives the memory of idle stacks and records back to the system, and returns how many bytes
+// that is. It makes system calls, and stops each worker for some microseconds: call it after a
+// peak, not in a loop.
 const (
 	StackMin     = csrc.StackMin     // bytes of the smallest stack
 	StackMax     = csrc.StackMax     // bytes of the largest stack
-	StackDefault = csrc.StackDefault // bytes of a stack unless said otherwise
+	StackDefault = csrc.StackDefault // bytes of a stack without another choice
 	InlineBytes  = csrc.InlineBytes  // most bytes of an argument, and of a result
 )
 
-// WithStack sets the size in bytes of the stacks of coroutines whose Func does not say otherwise: StackMin to
-// StackMax, rounded up to a power of two.
+// WithStack sets the size in bytes of the stacks of coroutines whose Func does not say otherwise:
+// StackMin to StackMax, rounded up to a power of two.
 func WithStack(bytes int) Option {
 	return number("WithStack", bytes, StackMin, StackMax, func(c *config) { c.Stack = bytes })
 }
 
-// WithStackLimit caps the bytes of all stacks together (each has 4 KiB besides its size). At the cap, idle stacks make room
-// for those of other sizes, and coroutines wait for a stack before they start; if everything else is at rest, they end with ErrNoMemory.
+// WithStackLimit caps the bytes of all stacks together (each has 4 KiB besides its size). At the
+// cap, idle stacks make room for stacks of other sizes, and coroutines wait for a stack before they
+// start; if everything else is at rest, they end with ErrNoMemory.
 func WithStackLimit(bytes int) Option {
 	return number("WithStackLimit", bytes, 1, math.MaxInt, func(c *config) { c.StackLimit = bytes })
 }
 
-// WithRecordLimit caps the coroutines that are spawned and have not ended, by the bytes of their records, in steps of
-// 2 MiB (at least one: 16383 coroutines). At the cap, Spawn returns ErrNoMemory, and SpawnWait waits. Spawn may find
-// the cap some hundred coroutines early, as busy workers and goroutines keep leave for some more in hand; and besides, each
-// may keep up to 16 KiB of free records.
+// WithRecordLimit caps the coroutines that are spawned and have not ended, by the bytes of their
+// records, in steps of 2 MiB (at least one: 16383 coroutines). At the cap, Spawn returns
+// ErrNoMemory, and SpawnWait waits. Spawn may find the cap some hundred coroutines early, as busy
+// workers and goroutines keep leave for some more in hand. Besides, each of them may keep up to 16
+// KiB of free records.
 func WithRecordLimit(bytes int) Option {
-	return number("WithRecordLimit", bytes, 1, math.MaxInt, func(c *config) { c.RecordLimit = bytes })
+	return number("WithRecordLimit", bytes, 1, math.MaxInt, func(c *config) {
+		c.RecordLimit = bytes
+	})
 }
 
-// WithSharedStacks sets how many stacks the dense coroutines of a worker share, 2 to 1024, and their size in bytes, as WithStack. The
-// default is 16 of StackDefault. As many that wait for each other in turn as there are slots are never copied.
+// WithSharedStacks sets how many stacks the dense coroutines of a worker share, 2 to 1024, and
+// their size in bytes, as WithStack. The default is 16 of StackDefault. As many dense coroutines as
+// there are shared stacks wait for each other in turn without ever being copied.
 func WithSharedStacks(n, bytes int) Option {
 	return func(c *config) error {
 		if n < 2 || n > csrc.SharedStacksMax {
-			return &OptionError{"WithSharedStacks", n, fmt.Sprintf("must be from 2 to %d", csrc.SharedStacksMax)}
+			return &OptionError{"WithSharedStacks", n,
+				fmt.Sprintf("must be from 2 to %d", csrc.SharedStacksMax)}
 		}
 		if bytes < StackMin || bytes > StackMax {
-			return &OptionError{"WithSharedStacks", bytes, fmt.Sprintf("must be from %d to %d", StackMin, StackMax)}
+			return &OptionError{"WithSharedStacks", bytes,
+				fmt.Sprintf("must be from %d to %d", StackMin, StackMax)}
 		}
 		c.SharedStacks, c.DenseStack = n, bytes
 		return nil
 	}
 }
 
-// DenseStats are figures of the dense coroutines of a scheduler, see FuncDense.
+// DenseStats are the figures of a scheduler's dense coroutines, see FuncDense.
 type DenseStats struct {
-	Bytes       int // mapped for frames that were copied out, and for what their coroutines wait with
-	Blocks      int // of them in use, about one for each coroutine that was copied out
-	P50, P99    int // bytes of such a block
-	CopiedOut   uint64
-	CopiedIn    uint64 // times; those who go on where they are cost nothing, not even a count
+	// bytes mapped for frames that were copied out, and for what their coroutines wait with
+	Bytes     int
+	Blocks    int // of them in use, about one for each coroutine that was copied out
+	P50, P99  int // bytes of such a block
+	CopiedOut uint64
+	// times; a coroutine that goes on where it is costs nothing, not even a count
+	CopiedIn    uint64
 	CopiedBytes uint64
-	Private     uint64 // times that one kept its stack, since its frames were large
+	Private     uint64 // times that a coroutine kept its stack, since its frames were large
 }
 
 // Stats are counters and sizes of a scheduler: racy while it works, exact while it rests.
 type Stats struct {
 	Workers       int    // worker threads
-	Awake         int    // of them, those that do not sleep
+	Awake         int    // of them, not asleep
 	Live          int    // coroutines that have reached a worker and not ended
-	AwaitingStack int    // of them, those that wait for a stack to start on
+	AwaitingStack int    // of them, waiting for a stack to start on
 	Rests         uint32 // times that nothing was left to do
 
-	// Stalled: everything rests, and coroutines are left. Only a wake-up from Go, or new work, can help them.
+	// Stalled: everything rests, and coroutines are left. Only a wake-up from Go, or new work, can
+	// help them.
 	Stalled bool
 
 	Stacks, StacksIdle   int // mapped, and of them not in use
@@ -99,11 +111,12 @@ func (s *Scheduler) Stats() Stats {
 	runtime.KeepAlive(s)
 	select {
 	case <-s.ended:
-		c.Awake = 0 // the threads are gone, and did not go to sleep
+		c.Awake = 0 // the threads are gone: they did not go to sleep
 	default:
 	}
 	out := Stats{
-		Workers: c.Workers, Awake: c.Awake, Live: c.Live, AwaitingStack: c.AwaitingStack, Rests: c.Rests,
+		Workers: c.Workers, Awake: c.Awake, Live: c.Live,
+		AwaitingStack: c.AwaitingStack, Rests: c.Rests,
 		Stalled: c.Awake == 0 && c.Outside == 0 && c.Live > 0,
 		Stacks:  c.Stacks, StacksIdle: c.StacksIdle, StackBytes: c.StackBytes,
 		Records: c.Records, RecordsIdle: c.RecordsIdle, RecordBytes: c.RecordBytes,
@@ -117,8 +130,9 @@ func (s *Scheduler) Stats() Stats {
 	return out
 }
 
-// Trim gives the memory of idle stacks and records back to the system, and returns how many bytes. It makes system
-// calls, and stops each worker for some microseconds: call it after a peak, not in a loop.
+// Trim gives the memory of idle stacks and records back to the system, and returns how many bytes.
+// It makes system calls, and stops each worker for some microseconds: call it after a peak, not in
+// a loop.
 func (s *Scheduler) Trim() int {
 	s.unloadSubmitters()
 	n := s.core.Trim()

@@ -79,7 +79,7 @@ func TestSpawnContextGetsTheRecordOfASpawnedOneThatEnds(t *testing.T) {
 	require.NoError(t, spin.Spawn(s, coro.None{}))
 	n, err := park.SpawnN(s, 1_000_000, coro.None{})
 	require.Equal(t, coro.ErrNoMemory, err)
-	for park.Spawn(s, coro.None{}) == nil { // what this goroutine still has in hand
+	for park.Spawn(s, coro.None{}) == nil { // use up what this goroutine has in hand
 		n++
 	}
 	parked(t, s, n)
@@ -108,7 +108,9 @@ func TestCoroutinesWaitForAStackAndAllRun(t *testing.T) {
 func TestWhatWaitsForAStackIsShownAndStartsWhenOneIsFree(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(2), coro.WithStackLimit(3*oneStack))
 	require.NoError(t, spin.Spawn(s, coro.None{}))
-	eventually(t, func() bool { return testbody.Ran() == 1 }, "it has its stack before the last one wants one")
+	eventually(t, func() bool {
+		return testbody.Ran() == 1
+	}, "it has its stack before the last one wants one")
 	var tasks []*coro.Task[int32]
 	for range 2 {
 		task, err := park.Start(s, coro.None{})
@@ -173,8 +175,8 @@ func TestAStackLimitBelowOneStackStartsNothing(t *testing.T) {
 	assert.Zero(t, testbody.Sum())
 }
 
-// resident is the memory of this process in bytes, by its page tables: statm is behind by some pages for each CPU of the
-// machine.
+// resident is the memory of this process in bytes, by its page tables: statm is behind by some
+// pages for each CPU of the machine.
 func resident(t *testing.T) int {
 	text, err := os.ReadFile("/proc/self/smaps_rollup")
 	require.NoError(t, err)

@@ -22,7 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// threadFile reads a file of /proc of one of our threads.
+// threadFile reads a file of /proc of a worker thread.
 func threadFile(t *testing.T, tid int, name string) string {
 	text, err := os.ReadFile(filepath.Join("/proc/self/task", strconv.Itoa(tid), name))
 	require.NoError(t, err)
@@ -96,7 +96,9 @@ func TestNamesAreChecked(t *testing.T) {
 
 // allowed are the first and the last CPU that this process may use: "0-3,8" is 0 and 8.
 func allowed(t *testing.T) (first, last int) {
-	list := strings.FieldsFunc(statusLine(t, os.Getpid(), "Cpus_allowed_list"), func(r rune) bool { return r < '0' || r > '9' })
+	list := strings.FieldsFunc(statusLine(t, os.Getpid(), "Cpus_allowed_list"), func(r rune) bool {
+		return r < '0' || r > '9'
+	})
 	first, err := strconv.Atoi(list[0])
 	require.NoError(t, err)
 	last, err = strconv.Atoi(list[len(list)-1])
@@ -113,12 +115,14 @@ func TestWorkersStayOnTheirCPUs(t *testing.T) {
 	}
 	s = newScheduler(t, coro.WithWorkers(3), coro.WithAffinity(last, first))
 	for i, w := range s.Stats().PerWorker {
-		assert.Equal(t, strconv.Itoa([]int{last, first, last}[i]), statusLine(t, w.ThreadID, "Cpus_allowed_list"))
+		assert.Equal(t, strconv.Itoa([]int{last, first, last}[i]),
+			statusLine(t, w.ThreadID, "Cpus_allowed_list"))
 	}
 }
 
 func TestACPUThatIsNotThereIsReportedAndTheWorkerRunsAnywhere(t *testing.T) {
-	anywhere := statusLine(t, newScheduler(t, coro.WithWorkers(1)).Stats().PerWorker[0].ThreadID, "Cpus_allowed_list")
+	anywhere := statusLine(t, newScheduler(t, coro.WithWorkers(1)).Stats().PerWorker[0].ThreadID,
+		"Cpus_allowed_list")
 	for _, cpu := range []int{1023, 1024, math.MaxUint16} {
 		s := newScheduler(t, coro.WithWorkers(1), coro.WithAffinity(cpu))
 		w := s.Stats().PerWorker[0]
@@ -138,15 +142,19 @@ func TestCPUNumbersAreChecked(t *testing.T) {
 	}
 }
 
-// Go's own signals are handled by Go's threads: ours must neither take nor be disturbed by what is sent to the process.
+// Go's own threads handle Go's signals: workers must neither take signals for the process nor be
+// disturbed by them.
 func TestWorkersLeaveTheProcessesSignalsToGo(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(1))
-	blocked, err := strconv.ParseUint(statusLine(t, s.Stats().PerWorker[0].ThreadID, "SigBlk"), 16, 64)
+	blocked, err := strconv.ParseUint(statusLine(t, s.Stats().PerWorker[0].ThreadID, "SigBlk"), 16,
+		64)
 	require.NoError(t, err)
-	for name, sig := range map[string]int{"HUP": 1, "INT": 2, "QUIT": 3, "PIPE": 13, "TERM": 15, "CHLD": 17} {
+	for name, sig := range map[string]int{"HUP": 1, "INT": 2, "QUIT": 3, "PIPE": 13, "TERM": 15,
+		"CHLD": 17} {
 		assert.NotZero(t, blocked>>(sig-1)&1, "SIG%s blocked", name)
 	}
-	for name, sig := range map[string]int{"SEGV": 11, "BUS": 7, "FPE": 8, "PROF": 27, "URG": 23, "setxid": 33} {
+	for name, sig := range map[string]int{"SEGV": 11, "BUS": 7, "FPE": 8, "PROF": 27, "URG": 23,
+		"setxid": 33} {
 		assert.Zero(t, blocked>>(sig-1)&1, "SIG%s open", name)
 	}
 }
@@ -209,7 +217,7 @@ func TestDedicatedWorkersRunWhatIsSentThereAlone(t *testing.T) {
 			tasks[i], err = f.Start(s, int64(i))
 			require.NoError(t, err)
 		}
-		for _, task := range tasks { // with their children, who are not pinned
+		for _, task := range tasks { // with their children, which are not pinned
 			got, err := task.Wait(t.Context())
 			require.NoError(t, err)
 			assert.EqualValues(t, worker, got)
@@ -254,7 +262,8 @@ func TestTheNumberOfDedicatedWorkersIsChecked(t *testing.T) {
 	optionError(t, err, "WithDedicatedWorkers", "256 workers in all")
 }
 
-// A thread that Go starts while a worker calls it is Go's, and not like the worker: it has neither its name nor its CPU.
+// A thread that Go starts while a worker calls it is Go's: it has neither the worker's name nor its
+// CPU.
 func TestThreadsThatGoStartsInACallAreNotLikeTheWorker(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(1), coro.WithName("calling"))
 	release := make(chan struct{})
@@ -263,7 +272,8 @@ func TestThreadsThatGoStartsInACallAreNotLikeTheWorker(t *testing.T) {
 		for range n {
 			here := make(chan struct{})
 			started.Go(func() {
-				runtime.LockOSThread() // so that another thread is needed, and this one ends with its goroutine
+				// Another thread is needed then, and this one ends with its goroutine.
+				runtime.LockOSThread()
 				close(here)
 				<-release
 			})
@@ -271,7 +281,8 @@ func TestThreadsThatGoStartsInACallAreNotLikeTheWorker(t *testing.T) {
 		}
 		return 0, nil
 	})
-	task, err := callOne.Start(s, testbody.Call{ID: uint32(starts), How: testbody.Inline, Number: 20, ArgBytes: 8, ResultBytes: 8})
+	task, err := callOne.Start(s, testbody.Call{ID: uint32(starts), How: testbody.Inline,
+		Number: 20, ArgBytes: 8, ResultBytes: 8})
 	require.NoError(t, err)
 	_, err = task.Wait(soon(t))
 	require.NoError(t, err)

@@ -10,33 +10,35 @@ import (
 
 	"github.com/organzine/coro/csrc"
 	"github.com/organzine/coro/internal/leak"
+	"github.com/organzine/coro/internal/offload"
+	"github.com/organzine/coro/internal/race"
+	"github.com/organzine/coro/internal/spin"
 )
 
-// A Scheduler runs coroutines on worker threads of its own. All its methods may be called by several goroutines.
-// It holds threads and memory until Close.
+// A Scheduler runs coroutines on worker threads of its own. Several goroutines may call its
+// methods. It holds threads and memory until Close.
 type Scheduler struct {
 	core       *csrc.Scheduler
-	submitters []csrc.Submitter // a power of two
+	submitters []csrc.Submitter // a power of two of them
 	class      uint8            // of default stacks
 	paused     bool
 	poller     poller
-	spinner    spinner
+	spinner    spin.Spinner
 	credit     creditQueue
 	executors  executorPool
-	edge       raceEdge
-	id         uint32          // that C bodies' calls come with
+	edge       race.Edge
 	ctx        context.Context // of Go functions that C bodies call
 	cancel     context.CancelCauseFunc
-	offload    offloadPool
+	offload    offload.Pool
 
 	mu     sync.Mutex    // held while shutting the submitters
 	runs   sync.RWMutex  // held for reading by a run
-	closed atomic.Bool   // nothing is spawned any more
+	closed atomic.Bool   // nothing is spawned from Go any more
 	ended  chan struct{} // closed when every coroutine has ended and the threads are joined
 }
 
-// New makes a scheduler and starts its workers, which sleep until there is work. It costs about 50 µs a worker.
-// It returns an *OptionError, ErrNoMemory, ErrThread or ErrNoCgo.
+// New makes a scheduler and starts its workers, which sleep until there is work. It costs about 50
+// µs a worker. It returns an *OptionError, ErrNoMemory, ErrThread or ErrNoCgo.
 func New(opts ...Option) (*Scheduler, error) {
 	if !csrc.Available {
 		return nil, ErrNoCgo
@@ -49,20 +51,24 @@ func New(opts ...Option) (*Scheduler, error) {
 	if status != csrc.OK {
 		return nil, statusError(status, ofScheduler)
 	}
-	s := &Scheduler{core: core, class: csrc.Class(c.Stack), paused: c.Paused, ended: make(chan struct{})}
+	s := &Scheduler{core: core, class: csrc.Class(c.Stack), paused: c.Paused,
+		ended: make(chan struct{})}
 	s.executors.init(s, c.executors)
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	n := 1
 	for n < 4*runtime.GOMAXPROCS(0) {
 		n *= 2
 	}
-	s.offload.open(s, c.callLimit)
+	s.offload = offload.Pool{Core: core, Edge: &s.edge, Context: s.ctx, Canceled: ErrCanceled,
+		Max: c.callLimit}
+	s.offload.Open()
 	if s.submitters, status = core.NewSubmitters(n); status == csrc.OK {
 		err = s.poller.open(s, c.onStall)
 	} else {
 		err = statusError(status, ofScheduler)
 	}
 	if err != nil {
+		s.offload.Close()
 		core.Close(true)
 		core.Destroy()
 		return nil, err
@@ -70,16 +76,17 @@ func New(opts ...Option) (*Scheduler, error) {
 	if leak.On() {
 		leak.Made(leakable{s})
 	}
-	s.id = schedulers.add(s)
-	core.SetID(s.id)
-	if c.onSlow != nil {
-		go s.watchCalls(c.slowLimit, c.onSlow)
+	if f := c.onSlow; f != nil {
+		go s.offload.Watch(s.ended, c.slowLimit, func(name string, d time.Duration, inline bool) {
+			f(SlowCall{name, d, inline})
+		})
 	}
 	return s, nil
 }
 
-// submitter holds one of the submitters, one that this goroutine has probably had before: goroutines have stacks of their own.
-// It returns nil after Close.
+// submitter holds one of the submitters, probably one that this goroutine has had before:
+// goroutines have stacks of their own, and the choice is by the address of a variable. It returns
+// nil after Close.
 func (s *Scheduler) submitter() *csrc.Submitter {
 	var here byte
 	i := uint32(uintptr(unsafe.Pointer(&here)) >> 11 * 0x9e3779b1 >> 16)
@@ -102,28 +109,31 @@ func (s *Scheduler) submitter() *csrc.Submitter {
 // Workers is the number of worker threads, the dedicated ones included.
 func (s *Scheduler) Workers() int { return s.core.Workers() }
 
-// Wait returns when every coroutine that was spawned has ended, and those that they spawned. What is spawned
-// meanwhile is waited for too. A coroutine that parks and is never woken keeps it waiting: see Stats.Stalled and
-// WithStallHook. It returns the context's cause, or ErrPaused for a scheduler WithPaused. After Close it returns nil.
+// Wait returns when every coroutine that was spawned has ended, and those that they spawned. A
+// coroutine that is spawned meanwhile is waited for too. A coroutine that parks and is never woken
+// keeps Wait waiting: see Stats.Stalled and WithStallHook. Wait returns the cause, if the context
+// ends first, or ErrPaused for a scheduler made WithPaused. After Close it returns nil.
 func (s *Scheduler) Wait(ctx context.Context) error {
 	if s.paused {
 		return ErrPaused
 	}
 	err := s.poller.awaitRest(ctx, s)
-	s.edge.acquire()
+	s.edge.Acquire()
 	runtime.KeepAlive(s)
 	return err
 }
 
-// Run lets the workers of a scheduler WithPaused run all that was spawned, and what that spawns, until nothing can
-// happen any more, and pauses them again. It returns nil if every coroutine has ended, a *DeadlockError if some
-// are left that nothing can wake (a wake-up from Go and another Run may free them), ErrPaused for a scheduler not
-// WithPaused, ErrBusy if it runs already, ErrClosed. If the context ends first it returns its cause, and the run
+// Run lets the workers of a scheduler made WithPaused run all that was spawned, and what that
+// spawns, until nothing can happen any more, and pauses them again. It returns nil if every
+// coroutine has ended; a *DeadlockError if some are left that nothing can wake (a wake-up from Go
+// and another Run may free them); ErrPaused for a scheduler made without WithPaused; ErrBusy if
+// another Run goes on; or ErrClosed. If the context ends first, Run returns its cause, and the run
 // goes on.
 //
-// What is certain to come is waited for: time, Go functions and calls under way, and the deadline of a context that one of them is
-// bound to, or waits with. That somebody may cancel a context is not, no more than that somebody may wake; but what was canceled before
-// everything came to rest, by a body or by an error in a Group, has its effect in this run.
+// Run waits for events that are certain to come: time, Go functions and calls under way, and the
+// deadline of a context that a coroutine is bound to, or waits with. The cancel of a context is not
+// certain to come, no more than a wake-up from Go. But a cancel that came before everything was at
+// rest, from a body or by an error in a Group, has its effect in this run.
 func (s *Scheduler) Run(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -148,7 +158,7 @@ func (s *Scheduler) run() error {
 		status = s.core.Run()
 	}
 	s.runs.RUnlock()
-	s.edge.acquire()
+	s.edge.Acquire()
 	runtime.KeepAlive(s)
 	if status == csrc.Deadlock {
 		return s.deadlock()
@@ -164,21 +174,15 @@ func (s *Scheduler) deadlock() error {
 	return &DeadlockError{n, list}
 }
 
-// waitNames are the words for the letters of coro_blocked.
-var waitNames = map[byte]string{
-	'p': "park", 'j': "join", 'g': "call", 't': "sleep",
-	's': "semaphore", 'm': "mutex", 'r': "read lock", 'w': "write lock", 'c': "condition", 'l': "latch", 'o': "once", 'b': "blocking call",
-	'>': "send", '<': "receive", '?': "select",
-}
-
-// Blocked returns the coroutines that wait now: at most limit of them, and how many there are. It stops each worker
-// for the time of a look at every record.
+// Blocked returns the coroutines that wait now, at most limit of them, and how many there are. It
+// stops each worker while it looks at every record.
 func (s *Scheduler) Blocked(limit int) ([]BlockedCoroutine, int) {
 	limit = max(limit, 0)
 	list, n := s.core.Blocked(min(limit, s.core.Stats().Records))
 	out := make([]BlockedCoroutine, len(list))
 	for i, b := range list {
-		out[i] = BlockedCoroutine{Handle(b.Handle), funcName(b.Fn), b.Worker, waitNames[b.Waits]}
+		out[i] = BlockedCoroutine{Handle(b.Handle), funcName(b.Fn), b.Worker,
+			csrc.WaitName(b.Waits)}
 	}
 	bodies, more := s.executors.blocked(limit - len(out))
 	runtime.KeepAlive(s)
@@ -188,19 +192,21 @@ func (s *Scheduler) Blocked(limit int) ([]BlockedCoroutine, int) {
 // closeGrace is how long Close waits for canceled coroutines to end by themselves.
 const closeGrace = time.Second
 
-// Close takes no more work, waits until every coroutine has ended, joins the threads and frees the memory. Results of
-// Tasks stay until they are waited for. A paused scheduler drops what never started.
+// Close takes no more work, waits until every coroutine has ended, joins the threads and frees the
+// memory. Results of Tasks stay until they are waited for. A paused scheduler drops coroutines that
+// never started.
 //
-// When the context ends (or has ended) first, Close cancels: what has not started ends unstarted, every present and
-// future wait returns CORO_ECANCELED, so that bodies end through their own clean-up. If all end within a second then,
-// Close returns the context's cause; if not, a *RunningError that names what the workers are executing, and closing goes
-// on in the background, without freeing anything under a running coroutine.
+// When the context ends (or has ended) first, Close cancels: a coroutine that has not started ends
+// unstarted, and every present and future wait returns CORO_ECANCELED, so that bodies end through
+// their own clean-up. If all end within a second then, Close returns the context's cause. If not,
+// it returns a *RunningError that names the functions that the workers are executing, and closing
+// goes on in the background, without freeing anything under a running coroutine.
 //
-// It may be called again, and by several goroutines: each call waits for the same end. When all has ended before, it
-// returns nil. Within a Go function that one of its coroutines has called it would wait for itself: it returns ErrInside,
-// and nothing is closed.
+// Close may be called again, and by several goroutines: each call waits for the same end. When all
+// has ended before, it returns nil. Within a Go function that one of its coroutines has called,
+// Close would wait for itself: it returns ErrInside, and nothing is closed.
 func (s *Scheduler) Close(ctx context.Context) error {
-	if s.core.Inside() || s.offload.inside() {
+	if s.core.Inside() || s.offload.Inside() {
 		return ErrInside
 	}
 	s.shutSubmitters()
@@ -234,17 +240,13 @@ func (s *Scheduler) Close(ctx context.Context) error {
 		e.Funcs = append(e.Funcs, funcName(fn))
 	}
 	e.Funcs = append(e.Funcs, s.executors.running()...)
-	for _, c := range s.core.InlineCalls(nil) {
-		if g := goFuncs.find(c.ID); g != nil {
-			e.Funcs = append(e.Funcs, g.name)
-		}
-	}
-	e.Funcs = s.offload.running(e.Funcs)
+	e.Funcs = append(e.Funcs, s.offload.Running()...)
 	runtime.KeepAlive(s)
 	return e
 }
 
-// shutSubmitters ends all spawning from Go, then has the core closed in the background. Once.
+// shutSubmitters ends all spawning from Go, then has the core closed in the background. It does so
+// once.
 func (s *Scheduler) shutSubmitters() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -260,17 +262,18 @@ func (s *Scheduler) shutSubmitters() {
 	}
 	go func() {
 		if s.paused {
-			s.runs.Lock() // a run is waited for; what is left then is canceled, what never started is dropped
+			// A run is waited for. What is left then is canceled; what never started is dropped.
+			s.runs.Lock()
 			s.executors.cancel()
 			s.runs.Unlock()
 		}
 		s.core.Close(false)
 		s.executors.close()
-		s.offload.close()
+		s.offload.Close()
 		s.cancel(ErrClosed)
-		schedulers.drop(s.id)
 		s.poller.close(s)
-		// Nobody has a submitter any more; tasks keep s, and with it their results, until they are waited for.
+		// Nobody has a submitter any more. Tasks keep s, and with it their results, until they are
+		// waited for.
 		runtime.AddCleanup(s, (*csrc.Scheduler).Destroy, s.core)
 		close(s.ended)
 	}()

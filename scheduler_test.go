@@ -83,7 +83,10 @@ func TestNothingRunsBeforeRun(t *testing.T) {
 
 func TestSpawningIntoAPauseWakesNobody(t *testing.T) {
 	s := newScheduler(t, coro.WithPaused(), coro.WithWorkers(2))
-	eventually(t, func() bool { st := s.Stats(); return st.Awake == 0 && st.Rests > 0 }, "the workers sleep")
+	eventually(t, func() bool {
+		st := s.Stats()
+		return st.Awake == 0 && st.Rests > 0
+	}, "the workers sleep")
 	before := s.Stats().Rests
 	for range 1000 {
 		require.NoError(t, add.Spawn(s, 1))
@@ -95,7 +98,7 @@ func TestSpawningIntoAPauseWakesNobody(t *testing.T) {
 	assert.EqualValues(t, 2000, testbody.Sum())
 }
 
-// Whether a spawn that meets the end of a run is part of it or not, it is run by the next at the latest.
+// A spawn that meets the end of a run is run by that run or by the next.
 func TestNothingSpawnedAroundTheEndOfARunIsLost(t *testing.T) {
 	s := newScheduler(t, coro.WithPaused(), coro.WithWorkers(2))
 	done := make(chan int64)
@@ -158,7 +161,7 @@ func TestADeadlockIsReportedExactlyAndCanBeUndone(t *testing.T) {
 			require.NoError(t, join.Spawn(s, task.Handle()))
 			require.NoError(t, add.Spawn(s, 1))
 		}
-		for range 2 { // again, as long as nobody wakes them
+		for range 2 { // again, until they are woken
 			err := s.Run(background)
 			var dead *coro.DeadlockError
 			require.ErrorAs(t, err, &dead)
@@ -188,7 +191,8 @@ func TestBlockedListsWhatWaits(t *testing.T) {
 	_, err := park.SpawnN(s, all, coro.None{})
 	require.NoError(t, err)
 	parked(t, s, all)
-	for limit, want := range map[int]int{math.MinInt: 0, -1: 0, 0: 0, 1: 1, 299: 299, 300: 300, 301: 300, math.MaxInt: 300} {
+	for limit, want := range map[int]int{math.MinInt: 0, -1: 0, 0: 0, 1: 1, 299: 299, 300: 300,
+		301: 300, math.MaxInt: 300} {
 		list, n := s.Blocked(limit)
 		assert.Equal(t, all, n)
 		assert.Len(t, list, want, "limit %d", limit)
@@ -198,7 +202,8 @@ func TestBlockedListsWhatWaits(t *testing.T) {
 	for _, b := range list {
 		assert.False(t, seen[b.Handle])
 		seen[b.Handle] = true
-		assert.ErrorIs(t, b.Handle.Wake(), coro.ErrStale, "nobody was given its handle: it is for information")
+		assert.ErrorIs(t, b.Handle.Wake(), coro.ErrStale,
+			"nobody was given its handle: it is for information")
 	}
 }
 
@@ -207,7 +212,7 @@ func TestSchedulersAreApart(t *testing.T) {
 	task, err := park.Start(a, coro.None{})
 	require.NoError(t, err)
 	require.NoError(t, b.Wait(background))
-	w, err := wake.Start(b, task.Handle()) // a C body may wake those of another
+	w, err := wake.Start(b, task.Handle()) // a C body may wake coroutines of another scheduler
 	require.NoError(t, err)
 	status, err := w.Wait(soon(t))
 	require.NoError(t, err)

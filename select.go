@@ -13,18 +13,19 @@ import (
 // SelectMax is the most operations that a Select chooses from.
 const SelectMax = csrc.SelectMax
 
-// A Case is one of the operations that a Select chooses from. OnRecv and OnSend make it. It may be used
-// again and again, by one Select at a time.
+// A Case is one of the operations that a Select chooses from. OnRecv and OnSend make it. It may be
+// used again and again, by one Select at a time.
 type Case struct {
 	o     *object // nil: the case can never be done
 	core  csrc.Chan
 	send  bool
 	bytes uintptr
-	value unsafe.Pointer // of that many bytes, without pointers: what is sent, or room for what comes
+	// of bytes bytes, without pointers: the value to send, or room for the one received
+	value unsafe.Pointer
 }
 
-// OnRecv is the Case that receives from c, into *v; if v is nil the value is dropped. As in Go, a nil
-// channel never has a value.
+// OnRecv is the Case that receives from c, into *v; if v is nil the value is dropped. As in Go, a
+// nil channel never has a value.
 func OnRecv[T any](c *Chan[T], v *T) Case {
 	if c == nil {
 		return Case{}
@@ -50,16 +51,17 @@ func (k *Case) try() csrc.Status {
 	return k.core.TryRecv(k.value)
 }
 
-// Select does one of the cases as soon as one can be done, and returns its index. Among several that
-// can be done it chooses at random. A case of a closed channel can be done: then the error is
+// Select does one of the cases as soon as one can be done, and returns its index. Among several
+// that can be done it chooses at random. A case of a closed channel can be done: then the error is
 // ErrChanClosed, with the index.
 //
-// Select waits as Chan.Send does, on channels of one scheduler, since the close of that scheduler ends
-// the wait. C bodies may use the channels at the same time; coro_select in C takes channels of any
-// scheduler. Without having done a case Select returns -1 and the cause, if the context ends first or
-// the Go body is canceled; ErrClosed, if the scheduler is closed meanwhile; an *OptionError, if there
-// is no channel, more than SelectMax cases, or a channel of another scheduler. It costs what the Sends
-// and Recvs cost until one can be done, and 1 µs more if it waits.
+// Select waits as Chan.Send does, on channels of one scheduler, since the close of that scheduler
+// ends the wait. C bodies may use the channels at the same time; coro_select in C takes channels of
+// any scheduler. Without having done a case Select returns -1 and the cause, if the context ends
+// first or the Go body is canceled; ErrClosed, if the scheduler is closed meanwhile; an
+// *OptionError, if there is no channel, more than SelectMax cases, or a channel of another
+// scheduler. It costs what the Sends and Recvs cost until one can be done, and 1 µs more if it
+// waits.
 func Select(ctx context.Context, cases ...Case) (int, error) {
 	sel := selection{cases: cases, index: -1}
 	if err := sel.check(); err != nil {
@@ -67,7 +69,8 @@ func Select(ctx context.Context, cases ...Case) (int, error) {
 	}
 	if status := sel.try(); status == csrc.TimedOut {
 		o := sel.first()
-		status, err := o.wait(ctx, waitOp{bytes: sel.room(), try: sel.try, begin: sel.begin, used: sel.used})
+		status, err := o.wait(ctx, waitOp{bytes: sel.room(), try: sel.try, begin: sel.begin,
+			used: sel.used})
 		if err != nil {
 			return -1, err
 		}
@@ -93,12 +96,12 @@ func TrySelect(cases ...Case) (int, error) {
 // A selection is one call of Select.
 type selection struct {
 	cases  []Case
-	live   []int       // of a gowaiter, which has those with a channel: which they are
-	index  int         // of what was done; -1: nothing
+	live   []int       // the indices of the cases with a channel, in a gowaiter's order
+	index  int         // of the case that was done; -1: none
 	status csrc.Status // of that
 }
 
-// first is where it waits: any of the objects would do.
+// first is the object that waits: each would do.
 func (sel *selection) first() *object {
 	for i := range sel.cases {
 		if o := sel.cases[i].o; o != nil {
@@ -110,11 +113,13 @@ func (sel *selection) first() *object {
 
 func (sel *selection) check() error {
 	if len(sel.cases) > SelectMax {
-		return &OptionError{"Select", len(sel.cases), fmt.Sprintf("chooses from at most %d cases", SelectMax)}
+		return &OptionError{"Select", len(sel.cases),
+			fmt.Sprintf("chooses from at most %d cases", SelectMax)}
 	}
 	first := sel.first()
 	if first == nil {
-		return &OptionError{"Select", len(sel.cases), "needs a case with a channel: it could only wait for ever"}
+		return &OptionError{"Select", len(sel.cases),
+			"needs a case with a channel: it could only wait for ever"}
 	}
 	for i := range sel.cases {
 		k := &sel.cases[i]
@@ -125,13 +130,13 @@ func (sel *selection) check() error {
 			return &OptionError{"Select", i, "needs channels of one scheduler"}
 		}
 		if k.send {
-			k.o.edge.release()
+			k.o.edge.Release()
 		}
 	}
 	return nil
 }
 
-// try does one that can be done at once, from a random one on.
+// try does the first case that can be done at once, from a random one on.
 func (sel *selection) try() csrc.Status {
 	i := 0
 	if n := len(sel.cases); n > 1 {
@@ -151,7 +156,7 @@ func (sel *selection) try() csrc.Status {
 	return csrc.TimedOut
 }
 
-// room is how many bytes a gowaiter needs.
+// room is the number of bytes that a gowaiter needs.
 func (sel *selection) room() uintptr {
 	bytes := uintptr(0)
 	sel.live = make([]int, 0, len(sel.cases))
@@ -167,7 +172,7 @@ func (sel *selection) room() uintptr {
 // aligned is the room for a value.
 func aligned(bytes uintptr) uintptr { return (bytes + 15) &^ 15 }
 
-// values are the addresses of the values in a gowaiter's memory.
+// values yields the addresses of the values in a gowaiter's memory.
 func (sel *selection) values(g csrc.GoWaiter, yield func(n int, k *Case, at unsafe.Pointer)) {
 	at := unsafe.Add(g.Value(), csrc.SelectBytes(len(sel.live)))
 	for n, i := range sel.live {
@@ -203,7 +208,7 @@ func (sel *selection) used(g csrc.GoWaiter) {
 
 func (sel *selection) end() (int, error) {
 	if k := &sel.cases[sel.index]; !k.send {
-		k.o.edge.acquire()
+		k.o.edge.Acquire()
 	}
 	runtime.KeepAlive(sel.cases)
 	return sel.index, statusError(sel.status, ofChan)

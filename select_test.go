@@ -37,7 +37,8 @@ func TestSelectDoesWhatCanBeDone(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, [3]byte{1, 2, 3}, w)
 	require.NoError(t, a.Send(background, 5))
-	i, err = coro.Select(background, coro.OnSend(a, 6), coro.OnRecv[int64](nil, nil), coro.OnRecv(a, nil))
+	i, err = coro.Select(background, coro.OnSend(a, 6), coro.OnRecv[int64](nil, nil),
+		coro.OnRecv(a, nil))
 	assert.Equal(t, 2, i)
 	require.NoError(t, err)
 	assert.Zero(t, a.Len())
@@ -69,7 +70,8 @@ func TestSelectChoosesAtRandom(t *testing.T) {
 func TestSelectMisuse(t *testing.T) {
 	s, other := newScheduler(t, coro.WithWorkers(1)), newScheduler(t, coro.WithWorkers(1))
 	a, b := newChan[int](t, s, 1), newChan[int](t, other, 1)
-	for _, cases := range [][]coro.Case{nil, {}, {coro.OnRecv[int](nil, nil), {}}, {coro.OnSend(a, 1), coro.OnSend(b, 1)},
+	for _, cases := range [][]coro.Case{nil, {}, {coro.OnRecv[int](nil, nil), {}},
+		{coro.OnSend(a, 1), coro.OnSend(b, 1)},
 		make([]coro.Case, coro.SelectMax+1)} {
 		i, err := coro.Select(background, cases...)
 		assert.Equal(t, -1, i)
@@ -95,7 +97,9 @@ func TestSelectEndsOfWaits(t *testing.T) {
 	defer cancel()
 	_, err := coro.Select(short, cases()...)
 	assert.ErrorIs(t, err, context.DeadlineExceeded)
-	task, err := coro.Go(s, func(c *coro.Coroutine) (int, error) { return coro.Select(c.Context(), cases()...) })
+	task, err := coro.Go(s, func(c *coro.Coroutine) (int, error) {
+		return coro.Select(c.Context(), cases()...)
+	})
 	require.NoError(t, err)
 	parked(t, s, 1)
 	task.Cancel()
@@ -116,7 +120,9 @@ func TestSelectEndsOfWaits(t *testing.T) {
 	assert.False(t, ok)
 	require.NoError(t, err)
 
-	waits, err := coro.Go(s, func(c *coro.Coroutine) (int, error) { return coro.Select(c.Context(), cases()...) })
+	waits, err := coro.Go(s, func(c *coro.Coroutine) (int, error) {
+		return coro.Select(c.Context(), cases()...)
+	})
 	require.NoError(t, err)
 	parked(t, s, 1)
 	_, err = b.Recv(background)
@@ -125,7 +131,9 @@ func TestSelectEndsOfWaits(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 2, i)
 
-	waits, err = coro.Go(s, func(c *coro.Coroutine) (int, error) { return coro.Select(c.Context(), cases()...) })
+	waits, err = coro.Go(s, func(c *coro.Coroutine) (int, error) {
+		return coro.Select(c.Context(), cases()...)
+	})
 	require.NoError(t, err)
 	parked(t, s, 1)
 	require.NoError(t, a.Close())
@@ -144,7 +152,8 @@ func TestSelectBetweenAll(t *testing.T) {
 		s := newScheduler(t, coro.WithWorkers(2), coro.WithExecutors(2))
 		a, b := newChan[int64](t, s, capacity), newChan[int64](t, s, capacity)
 		const each = 1000
-		tasks := append(starts(t, s, produce, 1, flow{a.Address(), each}), starts(t, s, produce, 1, flow{b.Address(), each})...)
+		tasks := append(starts(t, s, produce, 1, flow{a.Address(), each}),
+			starts(t, s, produce, 1, flow{b.Address(), each})...)
 		var got atomic.Int64
 		var senders sync.WaitGroup
 		send := func(ctx context.Context) error {
@@ -185,7 +194,7 @@ func TestSelectBetweenAll(t *testing.T) {
 	}
 }
 
-// Whatever ends a select at random, each value is received once, or was not sent.
+// Selects end in random ways: each value is received once, or was not sent.
 func TestStressSelect(t *testing.T) {
 	corotest.VerifyNone(t)
 	s := newScheduler(t, coro.WithWorkers(2), coro.WithExecutors(2))

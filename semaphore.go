@@ -30,8 +30,8 @@ func NewSemaphore(s *Scheduler, permits int) (*Semaphore, error) {
 	return adopt(m, &m.object, s, core, status)
 }
 
-// Acquire takes a permit, as soon as there is one. Without having taken one it returns the cause, if
-// the context ends first or the Go body is canceled; ErrClosed, if the scheduler is closed
+// Acquire takes a permit, as soon as there is one. Without having taken one it returns the cause,
+// if the context ends first or the Go body is canceled; ErrClosed, if the scheduler is closed
 // meanwhile; or ErrDestroyed.
 func (m *Semaphore) Acquire(ctx context.Context) error {
 	if status := m.core.TryAcquire(); status != csrc.TimedOut {
@@ -50,7 +50,7 @@ func (m *Semaphore) Release(n int) error {
 	if n < 1 {
 		return &OptionError{"Release", n, "needs 1 permit or more"}
 	}
-	m.edge.release()
+	m.edge.Release()
 	defer runtime.KeepAlive(m)
 	return statusError(m.core.Release(uint64(n)), ofObject)
 }

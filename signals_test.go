@@ -47,9 +47,11 @@ func TestAnOverflowOnAWorkerNamesItsCoroutineAndKillsTheProcess(t *testing.T) {
 	out, err := child(t, "overflow")
 	var exit *exec.ExitError
 	require.ErrorAs(t, err, &exit)
-	assert.Regexp(t, `(?m)^coro: stack overflow: the coroutine of function 0x[0-9a-f]+, handle 0x[0-9a-f]+, on worker [01] used up its stack of 32 KiB; `, out)
+	assert.Regexp(t,
+		`(?m)^coro: stack overflow: the coroutine of function 0x[0-9a-f]+, handle 0x[0-9a-f]+, `+
+			`on worker [01] used up its stack of 32 KiB; `, out)
 	if strings.Contains(out, "AddressSanitizer") {
-		return // which reports in Go's place
+		return // it reports in Go's place
 	}
 	status := exit.Sys().(syscall.WaitStatus)
 	assert.True(t, status.Signaled() && status.Signal() == syscall.SIGSEGV,
@@ -60,14 +62,16 @@ func TestAnOverflowInAGeneratorNamesItAndGoReports(t *testing.T) {
 	out, err := child(t, "overflow by hand")
 	var exit *exec.ExitError
 	require.ErrorAs(t, err, &exit)
-	assert.Regexp(t, `(?m)^coro: stack overflow: the coroutine of function 0x[0-9a-f]+ used up its stack of 8 KiB; `, out)
+	assert.Regexp(t,
+		`(?m)^coro: stack overflow: the coroutine of function 0x[0-9a-f]+ `+
+			`used up its stack of 8 KiB; `, out)
 	if strings.Contains(out, "AddressSanitizer") {
-		return // which reports in Go's place
+		return // it reports in Go's place
 	}
 	assert.Equal(t, 2, exit.ExitCode(), "%v", exit)
 	assert.Contains(t, out, "SIGSEGV: segmentation violation")
 	assert.Contains(t, out, "signal arrived during cgo execution")
-	assert.Contains(t, out, "(*Generator).Resume", "Go's traceback tells who resumed it")
+	assert.Contains(t, out, "(*Generator).Resume", "Go's traceback shows the caller")
 }
 
 func TestGoStillRecoversFromItsOwnFaults(t *testing.T) {
@@ -88,7 +92,8 @@ func TestGoStillRecoversFromItsOwnFaults(t *testing.T) {
 	assert.EqualValues(t, 45, testbody.Sum())
 }
 
-// switching keeps both workers switching on the smallest stacks until the test ends, and checks the sum.
+// switching keeps both workers switching on the smallest stacks until the test ends, and checks the
+// sum.
 func switching(t *testing.T, s *coro.Scheduler) (stop func()) {
 	hop := coro.MustFunc[int64, coro.None](testbody.Yield, coro.FuncStack(coro.StackMin))
 	done := make(chan struct{})
@@ -133,7 +138,7 @@ func TestSignalsMayInterruptCoroutinesAnywhere(t *testing.T) {
 	stop()
 }
 
-// faulty has Go dereference nil, and recovers. It returns 1, or 0 if that was not caught.
+// faulty has Go dereference nil, and recovers. It returns 1, or 0 if the fault was not caught.
 func faulty() (caught int64) {
 	defer func() {
 		if recover() != nil {
@@ -145,11 +150,14 @@ func faulty() (caught int64) {
 	return 0
 }
 
-var faultyCall = coro.MustExportFunc(func(_ context.Context, n int64) (int64, error) { return n + faulty(), nil })
+var faultyCall = coro.MustExportFunc(func(_ context.Context, n int64) (int64, error) {
+	return n + faulty(), nil
+})
 
-// 100 000 coroutines on the smallest stacks switch, call Go in both ways, and wake Go bodies, while the profiler interrupts every
-// millisecond of CPU time, workers and the process get SIGURG all the time, and Go handles SIGTERM and SIGINT. What they
-// call, and what they wake, dereferences nil.
+// 100 000 coroutines on the smallest stacks switch, call Go in both ways, and wake Go bodies.
+// Meanwhile the profiler interrupts every millisecond of CPU time, workers and the process get
+// SIGURG all the time, and Go handles SIGTERM and SIGINT. The functions called, and the bodies
+// woken, dereference nil.
 func TestStressSignals(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(2), coro.WithExecutors(2))
 	hop := coro.MustFunc[testbody.HopArg, coro.None](testbody.Hop, coro.FuncStack(coro.StackMin))
@@ -190,7 +198,8 @@ func TestStressSignals(t *testing.T) {
 			}))
 		}
 		for i, task := range tasks {
-			arg := testbody.HopArg{N: 3, To: uint64(task.Handle()), ID: uint32(faultyCall), Inlined: uint32(i % 2)}
+			arg := testbody.HopArg{N: 3, To: uint64(task.Handle()), ID: uint32(faultyCall),
+				Inlined: uint32(i % 2)}
 			n, err := hop.SpawnN(s, each, arg)
 			require.NoError(t, err)
 			require.Equal(t, each, n)

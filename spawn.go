@@ -11,12 +11,15 @@ import (
 	"github.com/organzine/coro/internal/leak"
 )
 
-// OnWorker is f whose coroutines are pinned to worker i, as with coro_attr.worker: each starts there, and is never stolen. Use it for
-// those that share objects bound to that worker (CORO_HOME), or data that lies in its core's cache; see WithAffinity for which CPU
-// that is. Pinned ones wait for each other while other workers are free. In C, coro_unpin ends it.
+// OnWorker is f whose coroutines are pinned to worker i, as with coro_attr.worker: each starts
+// there, and is never stolen. Use it for coroutines that share objects bound to that worker
+// (CORO_HOME), or data that lies in its core's cache; see WithAffinity for the CPU that this is.
+// Pinned coroutines of one worker wait for each other while other workers are free. In C,
+// coro_unpin ends the pinning.
 //
-// It costs nothing; a pinned coroutine costs some 50 ns more to spawn, one by one, and a Batch or SpawnN gains nothing. A worker that the
-// scheduler does not have is an *OptionError of what spawns. Go bodies run on goroutines, and are not pinned.
+// OnWorker costs nothing. A pinned coroutine costs some 50 ns more to spawn, one by one; a Batch or
+// SpawnN gains nothing. If the scheduler does not have the worker, the call that spawns returns an
+// *OptionError. Go bodies run on goroutines, and are not pinned.
 func (f Func[A, R]) OnWorker(i int) Func[A, R] {
 	f.spec.Worker = i
 	if i >= 0 {
@@ -25,17 +28,19 @@ func (f Func[A, R]) OnWorker(i int) Func[A, R] {
 	return f
 }
 
-// noWorker tells that what OnWorker asks for is not there.
+// noWorker says that the worker of OnWorker is not there.
 func noWorker(spec *csrc.Spec, s *Scheduler) error {
 	i := spec.Worker
 	if i > 0 {
 		i--
 	}
-	return &OptionError{"OnWorker", i, fmt.Sprintf("the scheduler has workers 0 to %d: see WithWorkers", s.Workers()-1)}
+	return &OptionError{"OnWorker", i, fmt.Sprintf(
+		"the scheduler has workers 0 to %d: see WithWorkers", s.Workers()-1)}
 }
 
-// ready completes the spec of f, a caller's copy, for s, or tells why it cannot be spawned. In place: the caller has just stored it field by
-// field, and to copy it by wider loads would wait for those stores, some 15 ns.
+// ready completes the spec of f, a caller's copy, for s, or tells why f cannot be spawned. It works
+// in place: the caller has just stored the spec field by field, and copying it by wider loads would
+// wait for those stores, some 15 ns.
 func (f *Func[A, R]) ready(s *Scheduler) error {
 	spec := &f.spec
 	if spec.Fn == 0 {
@@ -50,9 +55,9 @@ func (f *Func[A, R]) ready(s *Scheduler) error {
 	return nil
 }
 
-// Spawn starts f on s with a copy of arg, and does not wait for it; its result is dropped. It makes no cgo call and costs
-// 20 to 50 ns. It never blocks. It returns ErrClosed after Close and ErrNoMemory at the record limit; nothing was
-// started then.
+// Spawn starts f on s with a copy of arg, and does not wait for it; the result is dropped. It makes
+// no cgo call and costs 20 to 50 ns. It never blocks. It returns ErrClosed after Close and
+// ErrNoMemory at the record limit; nothing was started then.
 func (f Func[A, R]) Spawn(s *Scheduler, arg A) error {
 	if err := f.ready(s); err != nil {
 		return err
@@ -61,7 +66,7 @@ func (f Func[A, R]) Spawn(s *Scheduler, arg A) error {
 	if p == nil {
 		return ErrClosed
 	}
-	s.edge.release()
+	s.edge.Release()
 	if leak.On() {
 		leak.Spawns(leakable{s}, 1)
 	}
@@ -106,7 +111,7 @@ func (f *Func[A, R]) spawnWith(s *Scheduler, arg A) error {
 		s.core.Refund(1)
 		return ErrClosed
 	}
-	s.edge.release()
+	s.edge.Release()
 	if leak.On() {
 		leak.Spawns(leakable{s}, 1)
 	}
@@ -119,8 +124,9 @@ func (f *Func[A, R]) spawnWith(s *Scheduler, arg A) error {
 	return statusError(status, ofScheduler)
 }
 
-// SpawnN starts n coroutines with the same argument, in batches spread over the workers: next to nothing here, and 5 to
-// 10 ns each on the worker. It returns how many it has started, which is n unless there is an error.
+// SpawnN starts n coroutines with the same argument, in batches spread over the workers. It costs
+// next to nothing here, and 5 to 10 ns each on the worker. It returns how many it has started,
+// which is n unless there is an error.
 func (f Func[A, R]) SpawnN(s *Scheduler, n int, arg A) (int, error) {
 	if err := f.ready(s); err != nil {
 		return 0, err
@@ -130,7 +136,7 @@ func (f Func[A, R]) SpawnN(s *Scheduler, n int, arg A) (int, error) {
 		if p == nil {
 			return done, ErrClosed
 		}
-		s.edge.release()
+		s.edge.Release()
 		now := min(n-done, spawnChunk)
 		if leak.On() {
 			leak.Spawns(leakable{s}, now)
@@ -145,10 +151,11 @@ func (f Func[A, R]) SpawnN(s *Scheduler, n int, arg A) (int, error) {
 	return max(n, 0), nil
 }
 
-// spawnChunk is how many coroutines one cgo call spawns at most: about 100 µs.
+// spawnChunk is the most coroutines that one cgo call spawns: about 100 µs.
 const spawnChunk = 1 << 16
 
-// SpawnSeq starts a coroutine for each argument of seq, in batches. It returns how many it has started.
+// SpawnSeq starts a coroutine for each argument of seq, in batches. It returns how many it has
+// started.
 func (f Func[A, R]) SpawnSeq(s *Scheduler, seq iter.Seq[A]) (int, error) {
 	b := f.Batch(s)
 	for arg := range seq {
@@ -159,7 +166,7 @@ func (f Func[A, R]) SpawnSeq(s *Scheduler, seq iter.Seq[A]) (int, error) {
 	return b.end(nil)
 }
 
-// end flushes and tells how many were started, and the first error.
+// end flushes the batch, and returns how many coroutines were started, and the first error.
 func (b *Batch[A, R]) end(err error) (int, error) {
 	if e := b.Flush(); err == nil {
 		err = e
@@ -167,9 +174,10 @@ func (b *Batch[A, R]) end(err error) (int, error) {
 	return b.sent, err
 }
 
-// A Batch collects coroutines of one Func and hands them over many at once. It is for one goroutine at a time.
-// Nothing is started before it is full (128 coroutines, or some 2 KiB with their arguments) or Flush is called. One
-// that is dropped with coroutines in it loses them, and they count at the record limit until Close.
+// A Batch collects coroutines of one Func and hands them over many at once. It is for one goroutine
+// at a time. Nothing is started before the Batch is full (128 coroutines, or some 2 KiB with their
+// arguments) or Flush is called. A Batch that is dropped loses the coroutines in it, and they count
+// at the record limit until Close.
 type Batch[A, R any] struct {
 	s    *Scheduler
 	f    Func[A, R]
@@ -180,8 +188,8 @@ type Batch[A, R any] struct {
 // Batch makes an empty batch for s.
 func (f Func[A, R]) Batch(s *Scheduler) *Batch[A, R] { return &Batch[A, R]{s: s, f: f} }
 
-// Add puts one coroutine into the batch, 2 to 5 ns. On ErrNoMemory it was not added; on ErrClosed the whole batch is
-// dropped.
+// Add puts one coroutine into the batch, 2 to 5 ns. On ErrNoMemory the coroutine was not added; on
+// ErrClosed the whole batch is dropped.
 func (b *Batch[A, R]) Add(arg A) error {
 	if b.f.spec.Worker != 0 {
 		return b.add(arg)
@@ -196,7 +204,7 @@ func (b *Batch[A, R]) Add(arg A) error {
 	return nil
 }
 
-// add spawns at once one that is pinned.
+// add spawns a pinned coroutine at once.
 func (b *Batch[A, R]) add(arg A) error {
 	err := b.f.Spawn(b.s, arg)
 	if err == nil {
@@ -205,7 +213,7 @@ func (b *Batch[A, R]) add(arg A) error {
 	return err
 }
 
-// open gets the batch records, if it has none.
+// open gets records for a batch that has none.
 func (b *Batch[A, R]) open() error {
 	if b.out.IsOpen() {
 		return nil
@@ -219,7 +227,8 @@ func (b *Batch[A, R]) open() error {
 	return statusError(b.s.core.Open(&b.out, &b.f.spec), ofScheduler)
 }
 
-// Flush starts what is in the batch. After Close it returns ErrClosed, and the batch is empty.
+// Flush starts the coroutines in the batch. After Close it returns ErrClosed, and the batch is
+// empty.
 func (b *Batch[A, R]) Flush() error {
 	if !b.out.IsOpen() {
 		return nil
@@ -229,7 +238,7 @@ func (b *Batch[A, R]) Flush() error {
 		b.s.core.Drop(&b.out)
 		return ErrClosed
 	}
-	b.s.edge.release()
+	b.s.edge.Release()
 	b.sent += b.out.Len()
 	if leak.On() {
 		leak.Spawns(leakable{b.s}, b.out.Len())

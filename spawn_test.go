@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What is spawned is run exactly once, with its own argument, however many there are and however they are spawned.
+// Each spawned coroutine runs exactly once, with its own argument, in every way of spawning.
 func TestEveryWayToSpawnRunsEachOnce(t *testing.T) {
 	for name, spawn := range map[string]func(s *coro.Scheduler, n int) (int, error){
 		"Spawn": func(s *coro.Scheduler, n int) (int, error) {

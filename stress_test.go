@@ -23,15 +23,17 @@ import (
 // doors runs a test with both kinds of doors.
 func doors(t *testing.T, test func(t *testing.T, opts ...coro.Option)) {
 	t.Run("membarrier", func(t *testing.T) { test(t) })
-	t.Run("exchange", func(t *testing.T) { test(t, coro.WithTuning(coro.Tuning{NoMembarrier: true})) })
+	t.Run("exchange", func(t *testing.T) {
+		test(t, coro.WithTuning(coro.Tuning{NoMembarrier: true}))
+	})
 	t.Run("small", func(t *testing.T) {
 		test(t, coro.WithTuning(coro.Tuning{StealBatch: 1, HandoverBudget: 1, StackCache: 1}),
 			coro.WithStackLimit(512*oneStack))
 	})
 }
 
-// work does one random thing on s. It returns what that adds to the sum; the error ErrClosed may leave it unsure whether
-// that much more was started.
+// work does one random thing on s. It returns what that adds to the sum. After ErrClosed the sum
+// may be that much larger, or not.
 func work(t *testing.T, s *coro.Scheduler, random *rand.Rand) (added, unsure int64, err error) {
 	n := random.Int64N(200)
 	switch random.IntN(8) {
@@ -75,7 +77,7 @@ func work(t *testing.T, s *coro.Scheduler, random *rand.Rand) (added, unsure int
 	return added, 0, err
 }
 
-// wakeSomehow starts one that parks, and has it woken by Go or by C, perhaps before it parks.
+// wakeSomehow starts a coroutine that parks, and has Go or C wake it, perhaps before it parks.
 func wakeSomehow(t *testing.T, s *coro.Scheduler, n int64) error {
 	task, err := park.Start(s, coro.None{})
 	if err != nil {
@@ -158,7 +160,8 @@ func TestStressEveryDeadlockIsExact(t *testing.T) {
 	doors(t, func(t *testing.T, opts ...coro.Option) {
 		for seed := range uint64(scaled(100)) {
 			random := rand.New(rand.NewPCG(seed, 2))
-			s := newScheduler(t, append(opts, coro.WithWorkers(1+random.IntN(3)), coro.WithPaused())...)
+			s := newScheduler(t, append(opts, coro.WithWorkers(1+random.IntN(3)),
+				coro.WithPaused())...)
 			var tasks []*coro.Task[int32]
 			blocked := random.IntN(30)
 			for range blocked {
@@ -230,7 +233,7 @@ func TestStressClosesInBetweenLoseNothing(t *testing.T) {
 	})
 }
 
-// Handles outlive their coroutines and their schedulers: whoever still wakes them gets ErrStale at most.
+// Handles outlive their coroutines and their schedulers: a late wake-up gets ErrStale at most.
 func TestStressHandlesMayBeWokenAtAnyTime(t *testing.T) {
 	doors(t, func(t *testing.T, opts ...coro.Option) {
 		var handles [16]atomic.Uint64
@@ -263,8 +266,9 @@ func TestStressHandlesMayBeWokenAtAnyTime(t *testing.T) {
 	})
 }
 
-// Go wakes one to four parked coroutines, and waits until all of them have run and park again: some in a row, so that
-// workers are caught awake, and some after a pause, so that they sleep or are about to.
+// Go wakes one to four parked coroutines, and waits until all of them have run and park again. Some
+// rounds come in a row, so that workers are caught awake, and some after a pause, so that workers
+// sleep or are about to.
 func TestStressWakesFromGoAreNeverLost(t *testing.T) {
 	doors(t, func(t *testing.T, opts ...coro.Option) {
 		s := newScheduler(t, append(opts, coro.WithWorkers(2), coro.WithoutStandby())...)
@@ -278,7 +282,8 @@ func TestStressWakesFromGoAreNeverLost(t *testing.T) {
 		woken, most := int64(0), counted(100_000)/3+1
 		for woken < most {
 			if random.IntN(16) == 0 {
-				for start, pause := time.Now(), time.Duration(random.IntN(30_000)); time.Since(start) < pause; {
+				for start, pause := time.Now(), time.Duration(random.IntN(30_000)); time.Since(
+					start) < pause; {
 				}
 			}
 			for _, task := range tasks[:1+random.IntN(len(tasks))] {
@@ -323,8 +328,8 @@ func TestStressStealingMovesWork(t *testing.T) {
 	})
 }
 
-// A coroutine computes for two seconds. What it has spawned, what it has woken and what Go spawns behind it is all run by
-// the other worker, at once.
+// A coroutine computes for two seconds. The other worker runs at once everything that the coroutine
+// has spawned or woken, and that Go spawns behind it.
 func TestStressABusyCoroutineHoldsNobodyUp(t *testing.T) {
 	const most = 20 * time.Millisecond
 	for _, opts := range [][]coro.Option{nil, {coro.WithTuning(coro.Tuning{NoMembarrier: true})}} {

@@ -33,7 +33,7 @@ var (
 	misuses  = coro.MustFunc[flow, int64](testbody.Misuse)
 )
 
-// made is for what New... returns.
+// made checks the results of a New function.
 func made[T any](t testing.TB) func(*T, error) *T {
 	return func(o *T, err error) *T {
 		t.Helper()
@@ -42,7 +42,7 @@ func made[T any](t testing.TB) func(*T, error) *T {
 	}
 }
 
-// misuse has a C body do what it must not, and returns the status.
+// misuse has a C body misuse an object, and returns the status.
 func misuse(t testing.TB, s *coro.Scheduler, address uintptr, how int64) int32 {
 	t.Helper()
 	task, err := misuses.Start(s, flow{address, how})
@@ -52,7 +52,7 @@ func misuse(t testing.TB, s *coro.Scheduler, address uintptr, how int64) int32 {
 	return int32(status)
 }
 
-// crowd has f done by so many goroutines and as many Go bodies, and returns a wait for their end.
+// crowd has f done by each goroutines and each Go bodies, and returns a wait for their end.
 func crowd(t testing.TB, s *coro.Scheduler, each int, f func(context.Context) error) (wait func()) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -86,7 +86,9 @@ func zeros(t testing.TB, tasks []*coro.Task[int64]) {
 	}
 }
 
-func starts(t testing.TB, s *coro.Scheduler, f coro.Func[flow, int64], n int, arg flow) (tasks []*coro.Task[int64]) {
+func starts(
+	t testing.TB, s *coro.Scheduler, f coro.Func[flow, int64], n int, arg flow,
+) (tasks []*coro.Task[int64]) {
 	t.Helper()
 	for range n {
 		task, err := f.Start(s, arg)
@@ -174,7 +176,9 @@ func TestMutexEndsOfWaits(t *testing.T) {
 	_, err = task.Wait(soon(t))
 	assert.ErrorIs(t, err, coro.ErrCanceled)
 	require.NoError(t, m.Unlock())
-	assert.True(t, elsewhere(func() bool { return tries(t, m.TryLock) && m.Unlock() == nil }), "those who have left have not got it")
+	assert.True(t, elsewhere(func() bool {
+		return tries(t, m.TryLock) && m.Unlock() == nil
+	}), "the ended waits have not got it")
 
 	require.NoError(t, m.Lock(background))
 	result := make(chan error)
@@ -190,7 +194,8 @@ func TestRWMutexBetweenAll(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(2), coro.WithExecutors(2))
 	m := made[coro.RWMutex](t)(coro.NewRWMutex(s))
 	const each = 1000
-	tasks := append(starts(t, s, reads, 2, flow{m.Address(), each}), starts(t, s, writes, 2, flow{m.Address(), each})...)
+	tasks := append(starts(t, s, reads, 2, flow{m.Address(), each}),
+		starts(t, s, writes, 2, flow{m.Address(), each})...)
 	count, plain := 0, testbody.Plain()
 	wait := crowd(t, s, 2, func(ctx context.Context) error {
 		for range each {
@@ -244,7 +249,9 @@ func TestRWMutexMisuse(t *testing.T) {
 	assert.ErrorIs(t, elsewhere(m.Unlock), coro.ErrNotLocked)
 	assert.Equal(t, testbody.EPERM, misuse(t, s, m.Address(), testbody.UnlockRWLock))
 	assert.Equal(t, testbody.EBUSY, misuse(t, s, m.Address(), testbody.DestroyRWLock))
-	assert.False(t, elsewhere(func() bool { return tries(t, m.TryRLock) }), "it is locked as before")
+	assert.False(t, elsewhere(func() bool {
+		return tries(t, m.TryRLock)
+	}), "it is locked as before")
 	require.NoError(t, m.Unlock())
 	require.NoError(t, m.RLock(background))
 	assert.True(t, tries(t, m.TryRLock))
@@ -256,12 +263,14 @@ func TestRWMutexMisuse(t *testing.T) {
 	require.NoError(t, m.Unlock())
 }
 
-// A writer that waits keeps readers waiting, until it has left.
+// A waiting writer keeps readers waiting, until it has left.
 func TestRWMutexWriterThatLeaves(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(1), coro.WithExecutors(1))
 	m := made[coro.RWMutex](t)(coro.NewRWMutex(s))
 	require.NoError(t, m.RLock(background))
-	writer, err := coro.Go(s, func(c *coro.Coroutine) (int, error) { return 0, m.Lock(c.Context()) })
+	writer, err := coro.Go(s, func(c *coro.Coroutine) (int, error) {
+		return 0, m.Lock(c.Context())
+	})
 	require.NoError(t, err)
 	parked(t, s, 1)
 	assert.False(t, tries(t, m.TryRLock))
@@ -349,7 +358,7 @@ func TestCondEndsOfWaits(t *testing.T) {
 	assert.ErrorIs(t, c.Wait(short), context.DeadlineExceeded)
 	require.NoError(t, m.Unlock(), "it is held again")
 
-	// One that is canceled waits for the mutex nevertheless.
+	// A canceled waiter waits for the mutex nevertheless.
 	task, err := coro.Go(s, func(b *coro.Coroutine) (bool, error) {
 		if err := m.Lock(b.Context()); err != nil {
 			return false, err
@@ -368,7 +377,7 @@ func TestCondEndsOfWaits(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, held)
 
-	// And one whose scheduler is closed.
+	// So does a waiter whose scheduler is closed.
 	inside, result := make(chan bool), make(chan error)
 	go func() {
 		err := m.Lock(background)
@@ -379,7 +388,7 @@ func TestCondEndsOfWaits(t *testing.T) {
 		result <- errors.Join(err, m.Unlock())
 	}()
 	<-inside
-	require.NoError(t, m.Lock(soon(t)), "it is unlocked by whoever waits")
+	require.NoError(t, m.Lock(soon(t)), "the waiter has unlocked it")
 	require.NoError(t, s.Close(background))
 	require.NoError(t, m.Unlock())
 	err = <-result
@@ -440,85 +449,27 @@ func TestOnceOddEnds(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(1), coro.WithExecutors(1))
 	o := made[coro.Once](t)(coro.NewOnce(s))
 	assert.NoError(t, o.Do(expired, func() {
-		assert.ErrorIs(t, o.Do(background, func() { assert.Fail(t, "again") }), coro.ErrLockedAlready)
-		assert.ErrorIs(t, elsewhere(func() error { return o.Do(expired, func() { assert.Fail(t, "again") }) }), context.Canceled)
+		assert.ErrorIs(t, o.Do(background, func() {
+			assert.Fail(t, "again")
+		}), coro.ErrLockedAlready)
+		assert.ErrorIs(t, elsewhere(func() error {
+			return o.Do(expired, func() { assert.Fail(t, "again") })
+		}), context.Canceled)
 	}))
 	assert.NoError(t, o.Do(expired, func() { assert.Fail(t, "again") }))
 
 	panics := made[coro.Once](t)(coro.NewOnce(s))
-	assert.PanicsWithValue(t, "out of cheese", func() { _ = panics.Do(background, func() { panic("out of cheese") }) })
-	assert.NoError(t, panics.Do(expired, func() { assert.Fail(t, "again") }), "it is done nevertheless")
+	assert.PanicsWithValue(t, "out of cheese", func() {
+		_ = panics.Do(background, func() { panic("out of cheese") })
+	})
+	assert.NoError(t, panics.Do(expired, func() {
+		assert.Fail(t, "again")
+	}), "it is done nevertheless")
 	zeros(t, starts(t, s, onceDoes, 1, flow{panics.Address(), 1}))
 	assert.Zero(t, testbody.Sum())
 }
 
-// What a C body has destroyed says so, and nothing happens.
-func TestDestroyedByC(t *testing.T) {
-	s := newScheduler(t, coro.WithWorkers(1), coro.WithExecutors(1))
-	m := made[coro.Mutex](t)(coro.NewMutex(s))
-	rw := made[coro.RWMutex](t)(coro.NewRWMutex(s))
-	c := made[coro.Cond](t)(coro.NewCond(m))
-	l := made[coro.WaitGroup](t)(coro.NewWaitGroup(s, 1))
-	p := made[coro.Semaphore](t)(coro.NewSemaphore(s, 0))
-	for _, k := range []struct {
-		object interface{ Address() uintptr }
-		how    int64
-		waits  func(context.Context) error
-		lets   func() error
-		uses   []func() error
-		tries  []func() (bool, error)
-	}{
-		{c, testbody.DestroyCond, func(ctx context.Context) error {
-			return errors.Join(m.Lock(ctx), c.Wait(ctx), m.Unlock())
-		}, func() error {
-			return errors.Join(m.Lock(background), c.Signal(), m.Unlock())
-		}, []func() error{c.Signal, c.Broadcast, func() error {
-			require.NoError(t, m.Lock(background))
-			defer m.Unlock()
-			return c.Wait(background)
-		}}, nil},
-		{rw, testbody.DestroyRWLock, func(ctx context.Context) error { return errors.Join(rw.Lock(ctx), rw.Unlock()) }, nil,
-			[]func() error{rw.Unlock, rw.RUnlock, func() error { return rw.Lock(background) }, func() error { return rw.RLock(background) }},
-			[]func() (bool, error){rw.TryLock, rw.TryRLock}},
-		{l, testbody.DestroyLatch, l.Wait, l.Done, []func() error{l.Done, func() error { return l.Wait(background) }}, nil},
-		{p, testbody.DestroySem, p.Acquire, func() error { return p.Release(1) },
-			[]func() error{func() error { return p.Release(1) }, func() error { return p.Acquire(background) }},
-			[]func() (bool, error){p.TryAcquire}},
-		{m, testbody.DestroyMutex, func(ctx context.Context) error { return errors.Join(m.Lock(ctx), m.Unlock()) }, nil,
-			[]func() error{m.Unlock, func() error { return m.Lock(background) }}, []func() (bool, error){m.TryLock}},
-	} {
-		if k.lets != nil {
-			task, err := coro.Go(s, func(b *coro.Coroutine) (int, error) { return 0, k.waits(b.Context()) })
-			require.NoError(t, err)
-			parked(t, s, 1)
-			assert.Equal(t, testbody.EBUSY, misuse(t, s, k.object.Address(), k.how), "while it is waited at")
-			require.NoError(t, k.lets())
-			_, err = task.Wait(soon(t))
-			require.NoError(t, err)
-		}
-		require.Equal(t, testbody.OK, misuse(t, s, k.object.Address(), k.how))
-		for _, use := range k.uses {
-			assert.ErrorIs(t, use(), coro.ErrDestroyed)
-		}
-		for _, try := range k.tries {
-			ok, err := try()
-			assert.False(t, ok)
-			assert.ErrorIs(t, err, coro.ErrDestroyed)
-		}
-		task, err := coro.Go(s, func(b *coro.Coroutine) (int, error) { return 0, k.waits(b.Context()) })
-		require.NoError(t, err)
-		_, err = task.Wait(soon(t))
-		assert.ErrorIs(t, err, coro.ErrDestroyed)
-	}
-	ch := newChan[int64](t, s, 1)
-	require.NoError(t, ch.Send(background, 1))
-	assert.Equal(t, testbody.EPERM, misuse(t, s, ch.Address(), testbody.FreeChan), "Go frees it")
-	got, err := ch.Recv(background)
-	require.NoError(t, err)
-	assert.EqualValues(t, 1, got)
-}
-
-// Locks whose waits end in all ways at random keep their promise, and are free in the end.
+// Locks whose waits end in all ways at random exclude others, and are free in the end.
 func TestStressLocks(t *testing.T) {
 	corotest.VerifyNone(t)
 	s := newScheduler(t, coro.WithWorkers(2), coro.WithExecutors(2))
@@ -526,7 +477,8 @@ func TestStressLocks(t *testing.T) {
 	rw := made[coro.RWMutex](t)(coro.NewRWMutex(s))
 	c := made[coro.Cond](t)(coro.NewCond(m))
 	each := int64(scaled(2000))
-	tasks := append(starts(t, s, locks, 1, flow{m.Address(), each}), starts(t, s, writes, 1, flow{rw.Address(), each})...)
+	tasks := append(starts(t, s, locks, 1, flow{m.Address(), each}),
+		starts(t, s, writes, 1, flow{rw.Address(), each})...)
 	var inside, writers, readers atomic.Int32
 	count := 0
 	crowd(t, s, 3, func(ctx context.Context) error {

@@ -12,47 +12,48 @@ import (
 
 	"github.com/organzine/coro/csrc"
 	"github.com/organzine/coro/internal/leak"
+	"github.com/organzine/coro/internal/spin"
 )
 
-// A Task is one coroutine whose end somebody waits for. Its methods may be called by several goroutines. A Task that
-// nobody waits for costs its record until the garbage collector finds it.
+// A Task is one coroutine whose end can be waited for. Several goroutines may call its methods. A
+// Task for which nobody waits keeps its record until the garbage collector finds the Task.
 type Task[R any] struct {
 	s      *Scheduler
 	join   csrc.Joinable
 	handle Handle
 	clean  runtime.Cleanup
 
-	isBody bool // of a coroutine with a Go body, which completes it
+	isBody bool // the coroutine has a Go body, which completes the task
 
 	mu          sync.Mutex
-	registered  bool   // somebody will complete it
-	joined      bool   // namely a body that has registered as its joiner
-	counted     bool   // its end holds a pending-work token, until complete has told all
-	released    bool   // of a body: its record is given up
+	registered  bool   // complete will be called
+	joined      bool   // by a body that has registered as the joiner
+	counted     bool   // the end holds a pending-work token, until complete has told all
+	released    bool   // of a body: the record is given up
 	id          uint32 // if the poller completes it
 	bodyWaiters []bodyWaiter
-	done        chan struct{} // made when somebody has to wait, closed when the result is there
+	done        chan struct{} // made for a waiter, closed when the result is there
 	hooks       *taskHooks    // nil: there are none
 	finished    atomic.Bool
 	result      R
 	err         error
 }
 
-// taskHooks are what is bound to a task besides those who wait.
+// taskHooks are what is bound to a task besides its waiters.
 type taskHooks struct {
-	ctx   context.Context // whose end is a reason to cancel it; nil: none
-	stop  func() bool     // ends that it is canceled by that
-	told  bool            // a run has canceled it
+	ctx   context.Context // its end cancels the task; nil: none
+	stop  func() bool     // unbinds ctx; nil: it is not bound
+	told  bool            // a run has canceled the task
 	after []func()        // to be called when the task has ended
 }
 
-// Start starts f in a scheduler or a group with a copy of arg, like Spawn, and returns the Task that
-// waits for its result. It costs about 200 ns, most of it for the Task itself.
+// Start starts f in a scheduler or a group with a copy of arg, like Spawn, and returns the Task
+// that waits for its result. It costs about 200 ns, most of it for the Task itself.
 //
-// In a Group it costs little more. The coroutine is canceled with the group, and then has the group's
-// cause for its error. Besides the errors of Spawn, Start returns the cause if the group is canceled,
-// and ErrClosed after Wait of the group has returned; nothing was started then. An error of Start is
-// not one of the group.
+// In a Group it costs little more. The coroutine is canceled with the group, and then has the
+// group's cause for its error. Besides the errors of Spawn, Start returns the cause if the group is
+// canceled, and ErrClosed after Wait of the group has returned; nothing was started then. An error
+// of Start is not one of the group.
 func (f Func[A, R]) Start(in Scope, arg A) (*Task[R], error) {
 	s, g := in.scope()
 	if g != nil {
@@ -68,7 +69,7 @@ func (f Func[A, R]) Start(in Scope, arg A) (*Task[R], error) {
 
 func (f Func[A, R]) startMember(g *Group, arg A) (*Task[R], error) {
 	return startMember(g, func() (*Task[R], error) {
-		return f.startFor(g.ctx, g.s, arg, g.s.paused) // its error cancels others
+		return f.startFor(g.ctx, g.s, arg, g.s.paused) // counted: its error cancels others
 	})
 }
 
@@ -81,7 +82,7 @@ func (f *Func[A, R]) launch(t *Task[R], arg A) error {
 	if p == nil {
 		return ErrClosed
 	}
-	t.s.edge.release()
+	t.s.edge.Release()
 	if leak.On() {
 		leak.Meet(leakable{t.s})
 	}
@@ -100,9 +101,11 @@ func (f *Func[A, R]) launch(t *Task[R], arg A) error {
 	return nil
 }
 
-// startFor is Start of a task that the poller has from the start: nobody else can join it, and its end is heard of. counted: before
-// anything rests.
-func (f Func[A, R]) startFor(ctx context.Context, s *Scheduler, arg A, counted bool) (*Task[R], error) {
+// startFor is Start of a task that the poller has from the start: nobody else can join it, and its
+// end is heard of. counted: the end is heard of before anything rests.
+func (f Func[A, R]) startFor(
+	ctx context.Context, s *Scheduler, arg A, counted bool,
+) (*Task[R], error) {
 	t := &Task[R]{s: s, registered: true, counted: counted, hooks: &taskHooks{ctx: ctx}}
 	t.mu.Lock() // keeps complete waiting
 	defer t.mu.Unlock()
@@ -114,14 +117,16 @@ func (f Func[A, R]) startFor(ctx context.Context, s *Scheduler, arg A, counted b
 	return t, nil
 }
 
-// StartContext is Start with a context, which belongs to the coroutine: when it ends, the coroutine is
-// canceled, as by Cancel, in whatever it waits then, or before it starts. It costs about 500 ns more;
-// nothing is left bound to the context when the task has ended. C bodies cannot join the coroutine: its
-// end is Go's from the start. In a Group the coroutine is canceled when either context ends.
+// StartContext is Start with a context, which belongs to the coroutine: when it ends, the coroutine
+// is canceled, as by Cancel, in whatever it waits then, or before it starts. It costs about 500 ns
+// more; nothing is left bound to the context when the task has ended. C bodies cannot join the
+// coroutine: its end is Go's from the start. In a Group the coroutine is canceled when either
+// context ends.
 //
-// If the coroutine ends by the cancel (it was never started, or called coro_exit_canceled), the Task's
-// error is the context's cause. A body that returns nevertheless has its result stand, with no error.
-// If the context has ended before, StartContext returns its cause, and nothing was started.
+// If the coroutine ends by the cancel (it was never started, or called coro_exit_canceled), the
+// Task's error is the context's cause. A body that returns nevertheless has its result stand, with
+// no error. If the context has ended before, StartContext returns its cause, and nothing was
+// started.
 func (f Func[A, R]) StartContext(ctx context.Context, in Scope, arg A) (*Task[R], error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -140,7 +145,9 @@ func (f Func[A, R]) startMemberContext(ctx context.Context, g *Group, arg A) (*T
 }
 
 // startBound is startFor of a task that the end of ctx cancels.
-func (f Func[A, R]) startBound(ctx context.Context, s *Scheduler, arg A, counted bool) (*Task[R], error) {
+func (f Func[A, R]) startBound(
+	ctx context.Context, s *Scheduler, arg A, counted bool,
+) (*Task[R], error) {
 	if ctx.Done() == nil {
 		return f.startFor(ctx, s, arg, counted)
 	}
@@ -152,7 +159,7 @@ func (f Func[A, R]) startBound(ctx context.Context, s *Scheduler, arg A, counted
 	return t, err
 }
 
-// bind has the end of the context cancel the task. False: it has ended.
+// bind has the end of the context cancel the task. False: the task has ended.
 func (t *Task[R]) bind(awaited bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -163,7 +170,7 @@ func (t *Task[R]) bind(awaited bool) bool {
 	return true
 }
 
-// ref keeps the scheduler's memory until the record is given up.
+// A ref keeps the scheduler's memory until the record is given up.
 type ref struct {
 	s      *Scheduler
 	handle uint64
@@ -177,27 +184,30 @@ func (t *Task[R]) Handle() Handle { return t.handle }
 // Wake gives the coroutine a permit, see Handle.Wake.
 func (t *Task[R]) Wake() error { return t.handle.Wake() }
 
-// Cancel tells the coroutine to end, see Handle.Cancel; Wait then tells how it did. If it has ended already, nothing
-// happens.
+// Cancel tells the coroutine to end, see Handle.Cancel. Wait then tells how the coroutine ended. If
+// it has ended already, nothing happens.
 func (t *Task[R]) Cancel() { _ = t.handle.Cancel() }
 
-// How long Wait looks for the end before it sleeps, and where that pays.
+// How long Wait looks for the end before it sleeps: lookLong where that pays.
 const (
 	lookFor  = 2 * time.Microsecond
 	lookLong = 50 * time.Microsecond
 )
 
 func (t *Task[R]) spin() {
-	t.s.spinner.spin(lookFor, lookLong, spinTurns, func() bool { return t.finished.Load() || !t.isBody && t.join.Ended() })
+	t.s.spinner.Spin(lookFor, lookLong, spin.Turns, func() bool {
+		return t.finished.Load() || !t.isBody && t.join.Ended()
+	})
 }
 
 // Wait waits for the end and returns the result, each time the same. The error is ErrAborted if the
 // body called coro_abort, ErrCanceled if the coroutine was canceled and did not start, or called
 // coro_exit_canceled (after StartContext, if that context has ended, its cause), ErrNoMemory if the
-// coroutine never got a stack, ErrStale if a C body has joined it; then the result is zero. Wait may
-// also return ErrBusy, if a C body waits for the coroutine now, or the cause, if the context ends first:
-// then the coroutine goes on, and Wait may be called again. Wait spins for 2 µs, or, where short tasks
-// of the scheduler follow each other, up to 50 µs, then sleeps without holding a thread.
+// coroutine never got a stack, ErrStale if a C body has joined it; then the result is zero. Wait
+// may also return ErrBusy, if a C body waits for the coroutine now, or the cause, if the context
+// ends first: then the coroutine goes on, and Wait may be called again. Wait spins for 2 µs, or,
+// where short tasks of the scheduler follow each other, up to 50 µs, then sleeps without holding a
+// thread.
 func (t *Task[R]) Wait(ctx context.Context) (R, error) {
 	var zero R
 	t.spin()
@@ -212,7 +222,7 @@ func (t *Task[R]) Wait(ctx context.Context) (R, error) {
 			return zero, context.Cause(ctx)
 		}
 	}
-	t.s.edge.acquire()
+	t.s.edge.Acquire()
 	t.releaseRecord()
 	return t.result, t.err
 }
@@ -220,8 +230,8 @@ func (t *Task[R]) Wait(ctx context.Context) (R, error) {
 // closed is what Done returns where there is nothing to wait for.
 var closed = func() <-chan struct{} { c := make(chan struct{}); close(c); return c }()
 
-// Done returns a channel that is closed when Wait has its answer: when the coroutine has ended. Should a C body wait for it
-// instead, the channel is closed at once, as Wait then returns ErrBusy.
+// Done returns a channel that is closed when Wait has its answer: when the coroutine has ended. If
+// a C body waits for the coroutine, the channel is closed at once, since Wait then returns ErrBusy.
 func (t *Task[R]) Done() <-chan struct{} {
 	done, _ := t.await()
 	if done == nil {
@@ -230,7 +240,7 @@ func (t *Task[R]) Done() <-chan struct{} {
 	return done
 }
 
-// Err returns the error of Wait, and nil as long as the coroutine goes on.
+// Err returns the error of Wait; nil as long as the coroutine goes on.
 func (t *Task[R]) Err() error {
 	if !t.finished.Load() {
 		if t.isBody || !t.join.Ended() {
@@ -246,7 +256,8 @@ func (t *Task[R]) Err() error {
 	return nil
 }
 
-// await returns nil if the result is there, else a channel that is closed when it is. ErrBusy: a C body will have it.
+// await returns nil if the result is there, else a channel that is closed when it is. ErrBusy: a C
+// body will have the result.
 func (t *Task[R]) await() (<-chan struct{}, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -259,7 +270,8 @@ func (t *Task[R]) await() (<-chan struct{}, error) {
 	return t.done, nil
 }
 
-// awaitLocked sees to it that complete is called. True: the result is there. ErrBusy: a C body will have it.
+// awaitLocked sees to it that complete is called. True: the result is there. ErrBusy: a C body will
+// have the result.
 func (t *Task[R]) awaitLocked() (bool, error) {
 	if t.finished.Load() {
 		return true, nil
@@ -273,7 +285,7 @@ func (t *Task[R]) awaitLocked() (bool, error) {
 	return true, nil
 }
 
-// register sees to it that somebody completes the task. False: it has ended, or a C body joins it.
+// register sees to it that the task is completed. False: it has ended, or a C body joins it.
 func (t *Task[R]) register() bool {
 	if !t.registered {
 		t.id, t.registered = t.s.poller.register(t.join, t)
@@ -281,8 +293,8 @@ func (t *Task[R]) register() bool {
 	return t.registered
 }
 
-// whenDone has f called once when Wait has its answer: now, or by whoever completes the task, which f must not keep waiting,
-// with mu held.
+// whenDone has f called once when Wait has its answer: now, or when the task is completed, with mu
+// held. f must not wait.
 func (t *Task[R]) whenDone(f func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -296,10 +308,12 @@ func (t *Task[R]) whenDone(f func()) {
 	t.hooks.after = append(t.hooks.after, f)
 }
 
-// isAwaited tells whether anybody relies on complete.
-func (t *Task[R]) isAwaited() bool { return t.done != nil || len(t.bodyWaiters) > 0 || t.hooks != nil }
+// isAwaited tells whether complete has something to tell.
+func (t *Task[R]) isAwaited() bool {
+	return t.done != nil || len(t.bodyWaiters) > 0 || t.hooks != nil
+}
 
-// complete is called by the poller, once, when a registered task has ended.
+// complete takes the result of a registered task that has ended. The poller calls it, once.
 func (t *Task[R]) complete() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -310,7 +324,7 @@ func (t *Task[R]) complete() {
 	}
 }
 
-// completeBody is called by the executor, once, when a body has set the result.
+// completeBody is complete for a task whose body has set the result. The executor calls it, once.
 func (t *Task[R]) completeBody() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -318,7 +332,7 @@ func (t *Task[R]) completeBody() {
 	t.tell()
 }
 
-// tell wakes all who wait for a finished task.
+// tell wakes all waiters of a finished task.
 func (t *Task[R]) tell() {
 	if h := t.hooks; h != nil {
 		t.hooks = nil
@@ -339,7 +353,7 @@ func (t *Task[R]) tell() {
 	t.bodyWaiters = nil
 }
 
-// forget takes an bodyWaiter off the list. False: it has been told.
+// forget takes a bodyWaiter off the list. False: it has been told.
 func (t *Task[R]) forget(w bodyWaiter) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -352,20 +366,22 @@ func (t *Task[R]) forget(w bodyWaiter) bool {
 	return true
 }
 
-// releaseRecord gives up the record of a body whose result somebody has had: like that of a C body, no C body can join it any more.
+// releaseRecord gives up the record of a body whose result was taken. As with a C body, no C body
+// can join it any more.
 func (t *Task[R]) releaseRecord() {
 	if !t.isBody {
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.released && csrc.Detach(uint64(t.handle)) != csrc.Busy { // else a C body has it: or gives it up, and then drop detaches it
+	// Busy: a C body has the record, or gives it up; then drop detaches it.
+	if !t.released && csrc.Detach(uint64(t.handle)) != csrc.Busy {
 		t.released = true
 		t.clean.Stop()
 	}
 }
 
-// finish takes the result. False: it is not there yet, and somebody else has registered for it.
+// finish takes the result. False: the end has not come, and somebody else has registered for it.
 func (t *Task[R]) finish() bool { return t.take(t.join.Take) }
 
 func (t *Task[R]) take(take func(unsafe.Pointer, uintptr) csrc.Status) bool {
@@ -374,7 +390,7 @@ func (t *Task[R]) take(take func(unsafe.Pointer, uintptr) csrc.Status) bool {
 		return false
 	}
 	t.clean.Stop()
-	t.s.edge.acquire()
+	t.s.edge.Acquire()
 	t.err = statusError(status, ofScheduler)
 	if status == csrc.Canceled && t.hooks != nil && t.hooks.ctx != nil {
 		if err := causeOf(t.hooks.ctx); err != nil {
@@ -385,8 +401,8 @@ func (t *Task[R]) take(take func(unsafe.Pointer, uintptr) csrc.Status) bool {
 	return true
 }
 
-// Await is Task.Wait for the body of c: c is suspended until t has ended, and its executor goes on with
-// others. It returns what Wait does; the cause also if c is canceled first: then t goes on.
+// Await is Task.Wait for the body of c: c is suspended until t has ended, and its executor goes on
+// with others. It returns what Wait does; the cause also if c is canceled first: then t goes on.
 func Await[R any](ctx context.Context, c *Coroutine, t *Task[R]) (R, error) {
 	var zero R
 	if err := c.check(); err != nil {
@@ -406,7 +422,7 @@ func Await[R any](ctx context.Context, c *Coroutine, t *Task[R]) (R, error) {
 			return zero, err
 		}
 	default:
-		if !t.register() { // it has ended just now, or a C body joins it
+		if !t.register() { // t has ended just now, or a C body joins it
 			ok := t.finish()
 			t.mu.Unlock()
 			if !ok {
@@ -425,12 +441,12 @@ func Await[R any](ctx context.Context, c *Coroutine, t *Task[R]) (R, error) {
 			return zero, err
 		}
 	}
-	t.s.edge.acquire()
+	t.s.edge.Acquire()
 	t.releaseRecord()
 	return t.result, t.err
 }
 
-// awaitJoined waits, as the task's joiner.
+// awaitJoined waits as the task's joiner.
 func awaitJoined[R any](ctx context.Context, c *Coroutine, t *Task[R]) error {
 	if err := c.awaitUntil(ctx, t.join.JoinedEnd); err != nil {
 		if t.unjoin(c) {
@@ -445,7 +461,7 @@ func awaitJoined[R any](ctx context.Context, c *Coroutine, t *Task[R]) error {
 	return nil
 }
 
-// unjoin gives up that c is the task's joiner. False: the end has come, and is c's to take.
+// unjoin ends that c is the task's joiner. False: the end has come, and c must take it.
 func (t *Task[R]) unjoin(c *Coroutine) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -456,7 +472,7 @@ func (t *Task[R]) unjoin(c *Coroutine) bool {
 		t.registered, t.joined = false, false
 		return true
 	}
-	// Others have relied on c. A C body that joins gets no chance to be next.
+	// Others rely on c by now. No C body can join in between.
 	t.id = t.s.poller.reserve(t)
 	if !t.join.Rejoin(c.join, t.id) {
 		t.s.poller.release(t.id)
@@ -466,8 +482,9 @@ func (t *Task[R]) unjoin(c *Coroutine) bool {
 	return true
 }
 
-// tells sees to it that the scheduler of c, who is about to wait, does not rest between the end of t and the event for c. False: it cannot
-// be done, as t ends elsewhere, or has just ended, and is on its way.
+// tells sees to it that the scheduler of c, which is about to wait, does not rest between the end
+// of t and the event for c. False: that cannot be done, since t ends elsewhere, or its end is on
+// its way.
 func (t *Task[R]) tells(c *Coroutine) bool {
 	switch {
 	case t.s != c.pool.s:
@@ -482,8 +499,9 @@ func (t *Task[R]) tells(c *Coroutine) bool {
 
 // A bodyWaiter is a body that waits for a task which Go completes.
 type bodyWaiter struct {
-	c       *Coroutine
-	pending bool // the event will come from a goroutine that the scheduler knows nothing of: a token is held for it
+	c *Coroutine
+	// the event comes from a goroutine of which the scheduler knows nothing: a token is held for it
+	pending bool
 }
 
 func (w bodyWaiter) begin() {

@@ -246,7 +246,7 @@ func TestAWakeBeforeTheParkIsKept(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Under the race detector this would fail if it did not know of the way through C.
+// Under the race detector this would fail if the detector did not know of the way through C.
 func TestWhatIsDoneBeforeASpawnOrAWakeIsSeenAfterTheEnd(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(2))
 	for range 20 {
@@ -289,18 +289,20 @@ func TestForgedHandlesAreStale(t *testing.T) {
 	require.NoError(t, err)
 	h := task.Handle()
 	for _, forged := range []coro.Handle{
-		0, 1, ^coro.Handle(0), h + 1, h - 1, h + 1<<32, h - 1<<32, h &^ (1<<14 - 1), h ^ 1<<63, h ^ 1<<31, h & (1<<32 - 1),
+		0, 1, ^coro.Handle(0), h + 1, h - 1, h +
+			1<<32, h - 1<<32, h &^ (1<<14 - 1), h ^ 1<<63, h ^ 1<<31, h & (1<<32 - 1),
 	} {
 		assert.Equal(t, coro.ErrStale, forged.Wake(), "%#x beside %#x", uint64(forged), uint64(h))
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	for range scaled(200_000) {
 		forged := coro.Handle(random.Uint64() >> random.IntN(64))
-		if random.IntN(2) == 0 { // near by: its place, with a generation that is not
+		if random.IntN(2) == 0 { // near by: a record's number, with another generation
 			forged = forged<<32 | h&(1<<32-1)
 		}
 		if forged != h {
-			require.Equal(t, coro.ErrStale, forged.Wake(), "%#x beside %#x", uint64(forged), uint64(h))
+			require.Equal(t, coro.ErrStale, forged.Wake(), "%#x beside %#x", uint64(forged),
+				uint64(h))
 		}
 	}
 	parked(t, s, 1)

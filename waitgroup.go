@@ -10,10 +10,10 @@ import (
 // waitGroupMax is the highest count of a WaitGroup.
 const waitGroupMax = 1 << 60
 
-// A WaitGroup is a count for which coroutines, C or Go, and goroutines wait until it is zero. C bodies
-// get its Address: in coro.h it is called a latch, a coro_latch *. A WaitGroup that is zero may be used
-// again. Where nobody waits, each call costs some 20 ns, without a cgo call. See Chan for what waiting
-// suspends, and for how long the memory lives.
+// A WaitGroup is a count for which coroutines, C or Go, and goroutines wait until it is zero. C
+// bodies get its Address: in coro.h it is called a latch, a coro_latch *. A WaitGroup that is zero
+// may be used again. Where nobody waits, each call costs some 20 ns, without a cgo call. See Chan
+// for what waiting suspends, and for how long the memory lives.
 type WaitGroup struct {
 	object
 	core csrc.Latch
@@ -34,10 +34,10 @@ func NewWaitGroup(s *Scheduler, count int) (*WaitGroup, error) {
 }
 
 // Add changes the count by n, which may be negative. At zero, all waiters go on. Without having
-// changed the count it returns ErrNegativeWaitGroup, if the count would be negative; ErrOverflow, if
-// it would be more than 2⁶⁰; or ErrDestroyed.
+// changed the count it returns ErrNegativeWaitGroup, if the count would be negative; ErrOverflow,
+// if it would be more than 2⁶⁰; or ErrDestroyed.
 func (w *WaitGroup) Add(n int) error {
-	w.edge.release()
+	w.edge.Release()
 	defer runtime.KeepAlive(w)
 	status, about := w.core.Add(int64(n)), ofObject
 	if status == csrc.Invalid && !w.core.IsDead() {
@@ -49,8 +49,8 @@ func (w *WaitGroup) Add(n int) error {
 // Done is Add(-1).
 func (w *WaitGroup) Done() error { return w.Add(-1) }
 
-// Wait returns nil when the count is zero. Before, it returns the cause, if the context ends first or
-// the Go body is canceled; ErrClosed, if the scheduler is closed meanwhile; or ErrDestroyed.
+// Wait returns nil when the count is zero. Before, it returns the cause, if the context ends first
+// or the Go body is canceled; ErrClosed, if the scheduler is closed meanwhile; or ErrDestroyed.
 func (w *WaitGroup) Wait(ctx context.Context) error {
 	if status := w.core.TryWait(); status != csrc.TimedOut {
 		return w.taken(status)

@@ -1,4 +1,4 @@
-// Package corotest helps to test programs that use package coro: it finds what they leave behind.
+// Package corotest helps to test programs that use package coro: it finds what tests leave behind.
 //
 //	func TestService(t *testing.T) {
 //		corotest.VerifyNone(t)
@@ -21,24 +21,27 @@ import (
 	"github.com/organzine/coro/internal/leak"
 )
 
-// patience is how long what ends by itself has to do so.
+// patience is how long things that end by themselves may take to do so.
 var patience = 2 * time.Second
 
-// VerifyNone fails the test, when it ends, for each thing of package coro that was made since this call and is left then, and says
-// where it was made:
+// VerifyNone fails the test, when it ends, for each thing of package coro that was made since this
+// call and is left then, and says where the thing was made:
 //   - schedulers that are not closed, with their worker threads, coroutines and stacks
 //   - coroutines that have not ended, in schedulers that were made before, too
 //   - generators that are not closed, with their stacks
-//   - tasks that have ended, that nobody has waited for, and that are still referred to: their records are kept
+//   - tasks that have ended, that nobody has waited for, and that are still referred to: they keep
+//     their records
 //
 // Nothing else is tracked: channels, semaphores, locks, groups and exported functions are not.
 //
-// What ends by itself, or is collected because nobody refers to it, is waited for: for up to two seconds.
+// VerifyNone waits up to two seconds for things that end by themselves, or that are collected
+// because nothing refers to them.
 //
-// Call it first: it looks after all cleanups that the test registers later. It does not know which test made what, so it is
-// not for tests that run in parallel with others. Coroutines without handles (Spawn, SpawnN, Batch) are only counted: of a
-// scheduler that has had some before, as many new ones are left as there are more than then. While it is in force, making
-// something costs a microsecond more; otherwise nothing.
+// Call VerifyNone first: it looks after all cleanups that the test registers later. It does not
+// know which test made a thing, so it is not for tests that run in parallel with others. Coroutines
+// without handles (Spawn, SpawnN, Batch) are only counted: of a scheduler that had some before, as
+// many are left as there are more than then. While VerifyNone is in force, making a thing costs a
+// microsecond more; otherwise nothing.
 func VerifyNone(t testing.TB) {
 	t.Helper()
 	v := leak.Begin()
@@ -51,8 +54,9 @@ func VerifyNone(t testing.TB) {
 	})
 }
 
-// Main runs the tests of a package and then does what VerifyNone does, with stderr for its report. It returns the code to exit
-// with: the tests' own, or 1 if they have passed and something has leaked. m is a *testing.M.
+// Main runs the tests of a package and then does what VerifyNone does, with stderr for its report.
+// It returns the code to exit with: the tests' own, or 1 if they have passed and something has
+// leaked. m is a *testing.M.
 func Main(m interface{ Run() int }) int { return run(m, os.Stderr) }
 
 func run(m interface{ Run() int }, report io.Writer) int {
@@ -69,14 +73,15 @@ func run(m interface{ Run() int }, report io.Writer) int {
 	return code
 }
 
-// await returns what is left when nothing is, or patience has run out.
+// await returns what is left when patience has run out, or nothing as soon as nothing is left.
 func await(v *leak.Verification) []leak.Leak {
-	for start, pause := time.Now(), 100*time.Microsecond; ; pause = min(2*pause, 50*time.Millisecond) {
+	for start, pause := time.Now(), 100*time.Microsecond; ; pause = min(2*pause,
+		50*time.Millisecond) {
 		leaks := v.Leaks()
 		if len(leaks) == 0 || time.Since(start) > patience {
 			return leaks
 		}
-		runtime.GC() // what nobody refers to is not left
+		runtime.GC() // a thing to which nothing refers is not left
 		time.Sleep(pause)
 	}
 }

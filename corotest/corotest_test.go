@@ -49,26 +49,29 @@ func verify(test func()) []string {
 	return t.errors
 }
 
-// verifyLeaks is verify of a test that leaks what will not end by itself.
+// verifyLeaks is verify of a test that leaks things that will not end by themselves.
 func verifyLeaks(test func()) []string {
 	defer corotest.Hurry()()
 	return verify(test)
 }
 
-// leaked checks that there is one error for each of the wants, which it contains, and that each names the function that made it.
+// leaked checks that there is one error for each of the wants, which it contains, and that each
+// error names the function that made the thing.
 func leaked(t *testing.T, errors []string, by string, wants ...string) {
 	t.Helper()
 	require.Len(t, errors, len(wants), "%s", errors)
 	for _, want := range wants {
 		found := false
 		for _, e := range errors {
-			found = found || strings.Contains(e, want) && strings.Contains(e, by) && strings.Contains(e, "corotest_test.go:")
+			found = found || strings.Contains(e, want) && strings.Contains(e, by) &&
+				strings.Contains(e, "corotest_test.go:")
 		}
 		assert.True(t, found, "%q by %q in %s", want, by, errors)
 	}
 	for _, e := range errors {
 		_, trace, _ := strings.Cut(e, "made by\n")
-		assert.NotContains(t, strings.SplitN(trace, "corotest_test", 2)[0], "organzine/coro.", "the calls of the library are left out")
+		assert.NotContains(t, strings.SplitN(trace, "corotest_test", 2)[0], "organzine/coro.",
+			"the calls of the library are left out")
 	}
 }
 
@@ -145,7 +148,8 @@ func TestACoroutineThatHasNotEndedIsLeft(t *testing.T) {
 		require.NoError(t, err)
 	})
 	cancel()
-	leaked(t, errors, "TestACoroutineThatHasNotEndedIsLeft", "coroutine that has not ended, of a task")
+	leaked(t, errors, "TestACoroutineThatHasNotEndedIsLeft",
+		"coroutine that has not ended, of a task")
 
 	end := make(chan struct{})
 	errors = verifyLeaks(func() {
@@ -153,7 +157,8 @@ func TestACoroutineThatHasNotEndedIsLeft(t *testing.T) {
 		require.NoError(t, err)
 	})
 	close(end)
-	leaked(t, errors, "TestACoroutineThatHasNotEndedIsLeft", "coroutine that has not ended, of a task")
+	leaked(t, errors, "TestACoroutineThatHasNotEndedIsLeft",
+		"coroutine that has not ended, of a task")
 }
 
 func TestGoBodiesThatCHasStartedAreLeft(t *testing.T) {
@@ -167,7 +172,8 @@ func TestGoBodiesThatCHasStartedAreLeft(t *testing.T) {
 		return coro.None{}, c.Park(background)
 	})
 	run := func(how uint32, parks int64) {
-		task, err := start.Start(s, testbody.SpawnGoArg{ID: uint32(id), How: how, Number: parks, ArgBytes: 8})
+		task, err := start.Start(s, testbody.SpawnGoArg{ID: uint32(id), How: how, Number: parks,
+			ArgBytes: 8})
 		require.NoError(t, err)
 		_, err = task.Wait(background)
 		require.NoError(t, err)
@@ -183,8 +189,10 @@ func TestGoBodiesThatCHasStartedAreLeft(t *testing.T) {
 	})
 	all := strings.Join(errors, "")
 	require.Len(t, errors, 2, "%s", errors)
-	assert.Contains(t, all, "coroutine that has not ended, started by C: github.com/organzine/coro/corotest_test.")
-	assert.Contains(t, all, "coroutine that has ended and nobody has joined or detached, started by C: ")
+	assert.Contains(t, all,
+		"coroutine that has not ended, started by C: github.com/organzine/coro/corotest_test.")
+	assert.Contains(t, all,
+		"coroutine that has ended and nobody has joined or detached, started by C: ")
 }
 
 func startParked(t *testing.T, s *coro.Scheduler) {
@@ -268,7 +276,8 @@ func TestACloseThatDoesNotEndIsLeft(t *testing.T) {
 	require.NoError(t, s.Close(background))
 	require.Len(t, errors, 2, "%s", errors)
 	all := strings.Join(errors, "")
-	assert.Contains(t, all, "scheduler, still closing: 2 worker threads, 1 coroutines, 1 stacks in use")
+	assert.Contains(t, all,
+		"scheduler, still closing: 2 worker threads, 1 coroutines, 1 stacks in use")
 	assert.Contains(t, all, "coroutines that have not ended: 1,")
 }
 
@@ -300,7 +309,8 @@ func TestATaskThatNobodyWaitsForIsLeftWhileItIsReferredTo(t *testing.T) {
 		require.NoError(t, s.Wait(background))
 	})
 	leaked(t, errors, "TestATaskThatNobodyWaitsFor",
-		"task that has ended and nobody has waited for", "task that has ended and nobody has waited for")
+		"task that has ended and nobody has waited for",
+		"task that has ended and nobody has waited for")
 	got, err := task.Wait(background)
 	require.NoError(t, err)
 	assert.EqualValues(t, 25, got)
@@ -327,7 +337,7 @@ func TestVerificationsNest(t *testing.T) {
 	closeNow(t, s)
 }
 
-// A testMain is what a *testing.M is.
+// A testMain is used as a *testing.M is.
 type testMain func() int
 
 func (m testMain) Run() int { return m() }

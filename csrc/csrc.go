@@ -205,6 +205,9 @@ func (s *Scheduler) Trim() int {
 	return int(C.coro_scheduler_trim(s.c))
 }
 
+// WaitName is coro_wait_name: the word for a kind of wait in Blocked.
+func WaitName(kind byte) string { return C.GoString(C.coro_wait_name(C.uint32_t(kind))) }
+
 // Blocked is coro_blocked.
 type Blocked struct {
 	Handle uint64

@@ -67,7 +67,7 @@ func (j Joinable) Take(result unsafe.Pointer, n uintptr) Status {
 	if !atomic.CompareAndSwapUint64(word, j.gen|joinDone, j.gen|joinTaken) &&
 		!atomic.CompareAndSwapUint64(word, j.gen|joinForGo, j.gen|joinTaken) {
 		w := atomic.LoadUint64(word)
-		if w>>genShift<<genShift == j.gen && w>>joinKindShift&3 != C.COROI_JOIN_FINAL {
+		if w>>genShift<<genShift == j.gen && w>>joinKindShift&7 != C.COROI_JOIN_FINAL {
 			return Busy
 		}
 		return Stale

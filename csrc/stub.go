@@ -192,6 +192,7 @@ func NewRWLock() (RWLock, Status)           { return RWLock{}, Again }
 func NewSem(permits uint64) (Sem, Status)   { return Sem{}, Again }
 func RegisterInline(f func(Calls))          {}
 func SelectBytes(n int) uintptr             { return 0 }
+func WaitName(kind byte) string             { return "" }
 func Wake(handle uint64) Status             { return Again }
 
 func (*BatchWriter) Add(arg unsafe.Pointer) {}

@@ -1,6 +1,7 @@
 //go:build cgo
 
-// Package examples_test builds the programs of this folder, here and in a module of its own, runs them and checks what they say.
+// Package examples_test builds the programs of this folder, here and in a module of its own, runs
+// them and checks their output.
 package examples_test
 
 import (
@@ -23,7 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// patience is how long a test waits for what must happen. Nothing that passes waits so long.
+// patience is how long a test waits for an event that must come. No passing test waits that long.
 const patience = 3 * time.Minute
 
 func soon(t *testing.T) context.Context {
@@ -86,7 +87,8 @@ func TestExamplesBuildInAnotherModule(t *testing.T) {
 	dir := t.TempDir()
 	env := []string{"GOFLAGS=-mod=mod", "GOWORK=off", "GOPROXY=off", "GOTOOLCHAIN=local"}
 	run(t, dir, env, "go", "mod", "init", "example.org/outside")
-	run(t, dir, env, "go", "mod", "edit", "-require=github.com/organzine/coro@v0.0.0", "-replace=github.com/organzine/coro="+repository)
+	run(t, dir, env, "go", "mod", "edit", "-require=github.com/organzine/coro@v0.0.0",
+		"-replace=github.com/organzine/coro="+repository)
 	run(t, dir, env, "go", "build", "-o", "header", "github.com/organzine/coro/cmd/coro")
 	for name := range outputs {
 		copyExample(t, dir, env, name)
@@ -149,7 +151,7 @@ func (p *process) accepted(n int64) {
 	}
 }
 
-// end sends SIGTERM, and returns what the process says at its end.
+// end sends SIGTERM, and returns the last output of the process.
 func (p *process) end() (string, error) {
 	p.t.Helper()
 	require.NoError(p.t, p.cmd.Process.Signal(syscall.SIGTERM))
@@ -158,7 +160,7 @@ func (p *process) end() (string, error) {
 	return string(rest), p.cmd.Wait()
 }
 
-// Each request has a connection of its own, so none is sent a second time by the client's library.
+// Each request has a connection of its own, so the client's library sends none a second time.
 var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 
 func (p *process) get(path string) (status int, text string, err error) {
@@ -178,7 +180,8 @@ func TestServiceAnswers(t *testing.T) {
 		"/longest?below=1000": "200 178 steps from 871\n",
 		"/nap?for=1ms":        "200 slept\n",
 		"/steps?n=0":          "400 bad request: n must be from 1 to 1000000000\n",
-		"/nap?for=ever":       "400 bad request: for must be a duration: time: invalid duration \"ever\"\n",
+		"/nap?for=ever": "400 bad request: for must be a duration: " +
+			"time: invalid duration \"ever\"\n",
 	} {
 		status, text, err := p.get(path)
 		assert.NoError(t, err)
@@ -189,7 +192,8 @@ func TestServiceAnswers(t *testing.T) {
 	assert.Equal(t, "answered 5 of 5 requests\n", said)
 }
 
-// Clients go on sending while SIGTERM comes. Every request that was accepted is answered, rightly, and everybody knows it.
+// Clients go on sending while SIGTERM comes. Every accepted request is answered rightly, and every
+// client knows whether its request was.
 func TestServiceLosesNothing(t *testing.T) {
 	p := start(t, "-limit", "2m")
 	requests := map[string]string{
@@ -201,7 +205,7 @@ func TestServiceLosesNothing(t *testing.T) {
 	var told atomic.Bool // SIGTERM is on its way
 	var clients sync.WaitGroup
 	const sleepers = 20
-	for range sleepers { // these are there when it comes, and take a while
+	for range sleepers { // in service when it comes, and for a while
 		clients.Go(func() {
 			status, text, err := p.get("/nap?for=500ms")
 			assert.NoError(t, err)
@@ -216,7 +220,8 @@ func TestServiceLosesNothing(t *testing.T) {
 				for path, want := range requests {
 					status, text, err := p.get(path)
 					if err != nil {
-						// Refused: nobody listens any more, or nobody had accepted the connection yet.
+						// Refused: the service does not listen any more, or had not accepted the
+						// connection yet.
 						assert.True(t, told.Load(), "refused too early: %v", err)
 						return
 					}
@@ -235,7 +240,7 @@ func TestServiceLosesNothing(t *testing.T) {
 	assert.Equal(t, fmt.Sprintf("answered %d of %d requests\n", n, n), said)
 }
 
-// What is not done within the limit is canceled, and told so.
+// A request that is not done within the limit is canceled, and its client is told.
 func TestServiceHasALimit(t *testing.T) {
 	p := start(t, "-limit", "10ms")
 	var clients sync.WaitGroup

@@ -109,6 +109,13 @@ def pointer_to(name):
 CHUNK_BYTES = 2 << 20
 
 
+def wait_kinds():
+    """The kinds of waits by number, as enum coro_wait_kind of coro.h has them."""
+    prefix = "CORO_WAIT_"
+    fields = gdb.lookup_type("enum coro_wait_kind").fields()
+    return {f.enumval: f.name[len(prefix):].lower() for f in fields if f.name.startswith(prefix)}
+
+
 class Record:
     """A scheduled coroutine: struct coroi_rec at an address."""
 
@@ -128,8 +135,7 @@ class Record:
     def state(self):
         if self.running():
             return "runs"
-        kinds = {"j": "joins", "g": "calls", "t": "sleeps", "b": "blocks"}
-        waits = kinds.get(chr(int(self.at["waits"])), "waits")
+        waits = "waits: " + wait_kinds().get(int(self.at["waits"]), "unknown")
         names = {
             "COROI_FRESH": "fresh",
             "COROI_ACTIVE": "queued",

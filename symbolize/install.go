@@ -8,7 +8,7 @@ import "C"
 
 import (
 	_ "github.com/ianlancetaylor/cgosymbolizer"
-	_ "github.com/organzine/coro/csrc" // whose handler of faults comes before ours
+	_ "github.com/organzine/coro/csrc" // its handler of faults is installed before this one
 )
 
 func init() {

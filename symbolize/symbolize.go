@@ -1,25 +1,27 @@
 // Package symbolize makes reports of crashes in C name functions and lines.
 //
-// It is opted for by a blank import, in package main:
+// A blank import, in package main, opts for it:
 //
 //	import _ "github.com/organzine/coro/symbolize"
 //
 // Two things happen then, before main.
 //
-// [runtime.SetCgoTraceback] is given github.com/ianlancetaylor/cgosymbolizer, so that Go's own tracebacks of its own threads, and its
-// CPU profiles, show the C frames. That can be done once in a process: a program that does it already must not import this
-// package.
+// [runtime.SetCgoTraceback] is given github.com/ianlancetaylor/cgosymbolizer, so that Go's own
+// tracebacks of its own threads, and its CPU profiles, show the C frames. That can be done once in
+// a process: a program that does it already must not import this package.
 //
-// And a fault in C code on a worker of a scheduler, where Go prints nothing unless the worker has made an inline call, because the thread is
-// not Go's, is reported on standard error: the signal, the coroutine, its function, and the C frames from where it happened down to the
-// coroutine's base. The signals are SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT; only the first fault of a process is
-// reported. The process ends after that as it does without this package.
+// And a fault in C code on a worker of a scheduler is reported on standard error, where Go prints
+// nothing unless the worker has made an inline call, because the thread is not Go's. The report has
+// the signal, the coroutine, its function, and the C frames from the fault down to the coroutine's
+// base. The signals are SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT. Only the first fault of a
+// process is reported. The process ends after that as it does without this package.
 //
-// The report is made in a signal handler, on the worker's own signal stack of 64 KiB. What it calls there: write(2); the
-// unwinder of libgcc, which takes no lock with glibc 2.35 or later (before, a fault inside dlopen could hang); and
-// libbacktrace, which maps its memory itself, never calls malloc, and reads the program's file for the
-// lines. A second fault on the way, over a destroyed stack, say, ends the process at once, after the lines that were
-// printed so far. Where the binary is stripped, addresses are printed in place of names.
+// The report is made in a signal handler, on the worker's own signal stack of 64 KiB. The handler
+// calls write(2); the unwinder of libgcc, which takes no lock with glibc 2.35 or later (before, a
+// fault inside dlopen could hang); and libbacktrace, which maps its memory itself, never calls
+// malloc, and reads the program's file for the lines. A second fault in the handler, over a
+// destroyed stack, say, ends the process at once, after the lines printed so far. Where the binary
+// is stripped, addresses are printed in place of names.
 //
-// It costs nothing until something crashes or a profile is taken. Without cgo the package is empty.
+// The package costs nothing until a crash, or while a profile is taken. Without cgo it is empty.
 package symbolize

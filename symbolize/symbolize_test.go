@@ -19,10 +19,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// emulator is the command that runs this binary, if the machine does not: words, of which the first is a program.
+// emulator is the command that runs this binary, if the machine does not: words, the first of them
+// a program.
 var emulator = strings.Fields(os.Getenv("CORO_TEST_EMULATOR"))
 
-// program is the child, testdata/crash. It is built by itself: go test leaves the debug information out.
+// program is the child, testdata/crash. It is built by itself: go test leaves the debug information
+// out.
 var program string
 
 func TestMain(m *testing.M) {
@@ -54,7 +56,7 @@ func run(t *testing.T, how string) (said, report string, err error) {
 	return out.String(), errors.String(), err
 }
 
-// crashed runs the child, which crashes, and returns what it said and how it ended.
+// crashed runs the child, which crashes, and returns its output and how it ended.
 func crashed(t *testing.T, how string) (said, report string, status syscall.WaitStatus) {
 	t.Helper()
 	said, report, err := run(t, how)
@@ -69,10 +71,12 @@ func killedBy(t *testing.T, status syscall.WaitStatus, sig syscall.Signal) {
 	assert.True(t, status.Signaled() && status.Signal() == sig, "%#x", status)
 }
 
-// frames are the functions of the coroutine's part of a report, from the place of the crash to the base.
+// frames are the functions of the coroutine's part of a report, from the place of the crash to the
+// base.
 func frames(report string) []string {
 	var list []string
-	for _, m := range regexp.MustCompile(`(?m)^\t([^\t\n]+)\n\t\t`).FindAllStringSubmatch(report, -1) {
+	for _, m := range regexp.MustCompile(`(?m)^\t([^\t\n]+)\n\t\t`).FindAllStringSubmatch(report,
+		-1) {
 		list = append(list, m[1])
 		if m[1] == "coroi_entry" {
 			break
@@ -85,11 +89,14 @@ func TestACrashIsReportedWithTheFunctionsAndLinesOfC(t *testing.T) {
 	said, report, status := crashed(t, "here")
 	killedBy(t, status, syscall.SIGSEGV)
 	assert.Empty(t, said)
-	assert.Regexp(t, `(?m)^coro: SIGSEGV at address 0x0, in a coroutine of function crash_here, handle 0x[0-9a-f]+, on worker [01]$`, report)
+	assert.Regexp(t,
+		`(?m)^coro: SIGSEGV at address 0x0, in a coroutine of function crash_here, `+
+			`handle 0x[0-9a-f]+, on worker [01]$`, report)
 	list := frames(report)
 	require.GreaterOrEqual(t, len(list), 5, report)
 	assert.Equal(t, []string{"crash_inner", "crash_outer", "crash_here"}, list[:3], report)
-	assert.Equal(t, "coroi_entry", list[len(list)-1], "it ends at the base of the coroutine's stack: %s", report)
+	assert.Equal(t, "coroi_entry", list[len(list)-1],
+		"it ends at the base of the coroutine's stack: %s", report)
 	assert.Regexp(t, `crash_inner\n\t\t\S*/bodies\.c:\d+ pc=0x`, report)
 }
 
@@ -97,19 +104,25 @@ func TestACrashOfAStolenCoroutineIsReportedToo(t *testing.T) {
 	said, report, status := crashed(t, "stolen")
 	killedBy(t, status, syscall.SIGSEGV)
 	assert.Contains(t, said, "stolen\n")
-	assert.Regexp(t, `(?m)^coro: SIGSEGV at address 0x0, in a coroutine of function crash_stolen, handle 0x[0-9a-f]+, on worker [01]$`, report)
+	assert.Regexp(t,
+		`(?m)^coro: SIGSEGV at address 0x0, in a coroutine of function crash_stolen, `+
+			`handle 0x[0-9a-f]+, on worker [01]$`, report)
 	list := frames(report)
 	require.GreaterOrEqual(t, len(list), 5, report)
 	assert.Equal(t, []string{"crash_inner", "crash_outer", "crash_stolen"}, list[:3], report)
 	assert.Equal(t, "coroi_entry", list[len(list)-1], report)
-	assert.Equal(t, 1, strings.Count(report, "coro: SIGSEGV"), "the first fault is reported, and no other")
+	assert.Equal(t, 1, strings.Count(report, "coro: SIGSEGV"),
+		"the first fault is reported, and no other")
 }
 
 func TestACrashOnAWorkerThatCallsGoIsReportedByUsAndByGo(t *testing.T) {
 	_, report, status := crashed(t, "after a call")
 	assert.Equal(t, 2, status.ExitStatus(), "Go ends the process: %s", report)
-	assert.Regexp(t, `(?m)^coro: SIGSEGV at address 0x0, in a coroutine of function crash_after_call, handle 0x`, report)
-	assert.Equal(t, []string{"crash_inner", "crash_outer", "crash_after_call"}, frames(report)[:3], report)
+	assert.Regexp(t,
+		`(?m)^coro: SIGSEGV at address 0x0, in a coroutine of function crash_after_call, `+
+			`handle 0x`, report)
+	assert.Equal(t, []string{"crash_inner", "crash_outer", "crash_after_call"}, frames(report)[:3],
+		report)
 	_, ofGo, found := strings.Cut(report, "SIGSEGV: segmentation violation")
 	require.True(t, found, report)
 	assert.Contains(t, ofGo, "crash_inner", "its own traceback has the C frames: %s", report)
@@ -120,7 +133,9 @@ func TestAnOverflowShowsWhatCalledItself(t *testing.T) {
 	_, report, status := crashed(t, "deep")
 	killedBy(t, status, syscall.SIGSEGV)
 	assert.Contains(t, report, "coro: stack overflow: ")
-	assert.Regexp(t, `(?m)^coro: SIGSEGV at address 0x[0-9a-f]+, in a coroutine of function crash_deep, `, report)
+	assert.Regexp(t,
+		`(?m)^coro: SIGSEGV at address 0x[0-9a-f]+, `+
+			`in a coroutine of function crash_deep, `, report)
 	list := frames(report)
 	require.Greater(t, len(list), 20, report)
 	for _, name := range list[:20] {
@@ -157,8 +172,10 @@ func TestAnAbortIsReported(t *testing.T) {
 func TestACrashInAGeneratorIsReportedByUsAndByGo(t *testing.T) {
 	_, report, status := crashed(t, "by hand")
 	assert.Equal(t, 2, status.ExitStatus(), "Go ends the process: %s", report)
-	assert.Regexp(t, `(?m)^coro: SIGSEGV at address 0x0, in a coroutine of function crash_by_hand$`, report)
-	assert.Equal(t, []string{"crash_inner", "crash_outer", "crash_by_hand"}, frames(report)[:3], report)
+	assert.Regexp(t, `(?m)^coro: SIGSEGV at address 0x0, in a coroutine of function crash_by_hand$`,
+		report)
+	assert.Equal(t, []string{"crash_inner", "crash_outer", "crash_by_hand"}, frames(report)[:3],
+		report)
 	_, ofGo, found := strings.Cut(report, "SIGSEGV: segmentation violation")
 	require.True(t, found, report)
 	assert.Contains(t, ofGo, "(*Generator).Resume", report)
@@ -168,7 +185,8 @@ func TestACrashInAGeneratorIsReportedByUsAndByGo(t *testing.T) {
 func TestGoStillRecoversFromItsOwnFaults(t *testing.T) {
 	said, report, err := run(t, "recover")
 	require.NoError(t, err, report)
-	assert.Contains(t, said, "recovered: runtime error: invalid memory address or nil pointer dereference")
+	assert.Contains(t, said,
+		"recovered: runtime error: invalid memory address or nil pointer dereference")
 	assert.Empty(t, report)
 }
 

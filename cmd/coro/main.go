@@ -64,10 +64,11 @@ func info(out io.Writer) error {
 	fmt.Fprintf(out, "workers      %d (GOMAXPROCS)\n", st.Workers)
 	fmt.Fprintf(out, "doors        %s\n", choose(st.Membarrier, "asymmetric (membarrier)",
 		"exchange: membarrier is refused here, a switch costs about 5 ns more"))
-	fmt.Fprintf(out, "guards       %s\n", choose(st.LightGuards, "MADV_GUARD_INSTALL: no mapping each",
+	fmt.Fprintf(out, "guards       %s\n", choose(st.LightGuards,
+		"MADV_GUARD_INSTALL: no mapping each",
 		"mprotect: two mappings a stack, limited by vm.max_map_count"))
-	fmt.Fprintf(out, "stack        %d bytes by default, %d to %d\n",
-		coro.StackDefault, coro.StackMin, coro.StackMax)
+	fmt.Fprintf(out, "stack        %d bytes by default, %d to %d\n", coro.StackDefault,
+		coro.StackMin, coro.StackMax)
 	fmt.Fprintf(out, "inline       %d bytes of argument, and of result\n", coro.InlineBytes)
 	return s.Close(context.Background())
 }

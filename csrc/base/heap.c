@@ -2,6 +2,8 @@
 /* heap.c - see heap.h. */
 #include "base/heap.h"
 
+#include "base/list.h"
+
 #define CHUNK_BYTES   ((size_t)2 << 20)
 #define SPAN_BYTES    ((size_t)64 << 10)
 #define SPANS         (CHUNK_BYTES / SPAN_BYTES)
@@ -64,25 +66,6 @@ size_t coroi_heap_class_bytes(unsigned class)
 	return (SMALL_BYTES << class / STEPS) / STEPS * (STEPS + 1 + class % STEPS);
 }
 
-static void list_add(struct coroi_span **list, struct coroi_span *r)
-{
-	r->prev = NULL;
-	r->next = *list;
-	if (*list)
-		(*list)->prev = r;
-	*list = r;
-}
-
-static void list_remove(struct coroi_span **list, struct coroi_span *r)
-{
-	if (r->prev)
-		r->prev->next = r->next;
-	else
-		*list = r->next;
-	if (r->next)
-		r->next->prev = r->prev;
-}
-
 static struct coroi_heap_chunk *map(struct coroi_heap *h, size_t bytes)
 {
 	struct coroi_heap_chunk *c = coroi_map(bytes, CHUNK_BYTES);
@@ -92,22 +75,14 @@ static struct coroi_heap_chunk *map(struct coroi_heap *h, size_t bytes)
 	/* a heap's first chunk is not made of huge pages, see record.h */
 	coroi_huge(c, bytes, h->chunks && bytes % CHUNK_BYTES == 0);
 	c->bytes = bytes;
-	c->next = h->chunks;
-	if (h->chunks)
-		h->chunks->prev = c;
-	h->chunks = c;
+	coroi_dstack_add(&h->chunks, c);
 	at_bump_by(&h->bytes, bytes);
 	return c;
 }
 
 static void unmap(struct coroi_heap *h, struct coroi_heap_chunk *c)
 {
-	if (c->prev)
-		c->prev->next = c->next;
-	else
-		h->chunks = c->next;
-	if (c->next)
-		c->next->prev = c->prev;
+	coroi_dstack_remove(&h->chunks, c);
 	at_store_rlx(&h->bytes, h->bytes - c->bytes);
 	coroi_unmap(c, c->bytes);
 }
@@ -119,7 +94,7 @@ static bool grow(struct coroi_heap *h)
 	if (!c)
 		return false;
 	for (unsigned i = SPANS; i--;)
-		list_add(&h->idle, &c->span[i]); /* the first span is used first */
+		coroi_dstack_add(&h->idle, &c->span[i]); /* the first span is used first */
 	c->idle = SPANS;
 	h->empty++;
 	return true;
@@ -134,7 +109,7 @@ static struct coroi_span *begin_span(struct coroi_heap *h, unsigned class)
 	struct coroi_heap_chunk *c = chunk_of(r);
 	uint32_t index = (uint32_t)(r - c->span);
 
-	list_remove(&h->idle, r);
+	coroi_dstack_remove(&h->idle, r);
 	if (c->idle-- == SPANS)
 		h->empty--;
 	r->free = NULL;
@@ -142,7 +117,7 @@ static struct coroi_span *begin_span(struct coroi_heap *h, unsigned class)
 	r->cut = index ? index * (uint32_t)SPAN_BYTES : FIRST_BLOCK;
 	r->end = (index + 1) * (uint32_t)SPAN_BYTES;
 	r->class = class;
-	list_add(&h->partial[class], r);
+	coroi_dstack_add(&h->partial[class], r);
 	return r;
 }
 
@@ -152,14 +127,14 @@ static void end_span(struct coroi_heap *h, struct coroi_span *r)
 {
 	struct coroi_heap_chunk *c = chunk_of(r);
 
-	list_remove(&h->partial[r->class], r);
-	list_add(&h->idle, r);
+	coroi_dstack_remove(&h->partial[r->class], r);
+	coroi_dstack_add(&h->idle, r);
 	if (++c->idle < SPANS)
 		return;
 	if (!h->empty++)
 		return;
 	for (unsigned i = 0; i < SPANS; i++)
-		list_remove(&h->idle, &c->span[i]);
+		coroi_dstack_remove(&h->idle, &c->span[i]);
 	h->empty--;
 	unmap(h, c);
 }
@@ -202,7 +177,7 @@ void *coroi_heap_get(struct coroi_heap *h, size_t bytes)
 	r->used++;
 	at_store_rlx(&h->used[class], h->used[class] + 1);
 	if (coroi_unlikely(!has_room(r)))
-		list_remove(&h->partial[class], r);
+		coroi_dstack_remove(&h->partial[class], r);
 	return block;
 }
 
@@ -215,7 +190,7 @@ void coroi_heap_put(struct coroi_heap *h, void *block)
 		return;
 	}
 	if (coroi_unlikely(!has_room(r)))
-		list_add(&h->partial[r->class], r);
+		coroi_dstack_add(&h->partial[r->class], r);
 	struct free_block *f = block;
 	f->next = r->free;
 	r->free = f;

@@ -70,12 +70,7 @@ static void remote_wake_locked(struct coroi_dispatch_thread *t, struct coroi_mem
 {
 	if (!m->is_woken_remotely) {
 		m->is_woken_remotely = true;
-		m->wake_next = NULL;
-		if (t->remote_wake.first)
-			t->remote_wake.last->wake_next = m;
-		else
-			t->remote_wake.first = m;
-		t->remote_wake.last = m;
+		coroi_fifo_add(&t->remote_wake, m, wake_next);
 	}
 	at_store_rlx(&t->news, 1);
 	coroi_dispatch_rouse_locked(t);

@@ -21,6 +21,7 @@
 #include "base/atomics.h"
 #include "dispatch/dispatch.h"
 #include "base/heap.h"
+#include "base/list.h"
 
 #include <pthread.h>
 
@@ -125,29 +126,17 @@ extern const struct coroi_policy coroi_rr, coroi_ll;
 
 static inline void coroi_members_add(struct coroi_members *q, struct coroi_member *m)
 {
-	m->next = NULL;
-	if (q->first)
-		q->last->next = m;
-	else
-		q->first = m;
-	q->last = m;
+	coroi_fifo_add(q, m, next);
 }
 
 static inline void coroi_members_add_first(struct coroi_members *q, struct coroi_member *m)
 {
-	m->next = q->first;
-	if (!q->first)
-		q->last = m;
-	q->first = m;
+	coroi_fifo_add_first(q, m, next);
 }
 
 static inline struct coroi_member *coroi_members_take(struct coroi_members *q)
 {
-	struct coroi_member *m = q->first;
-
-	if (m)
-		q->first = m->next;
-	return m;
+	return coroi_fifo_take(q, next);
 }
 
 /* coroi_member_has_ended - of m, which was named last. */

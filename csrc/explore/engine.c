@@ -1,27 +1,28 @@
 /*
- * engine.c - runs one schedule: who goes on.
+ * engine.c - runs one schedule: decides which thread goes on.
  *
- * Each modelled thread is a coroutine of the bare layer (the ordinary one, not the explored copy).
- * Before each operation that others can notice, its thread asks point() whether it may go on;
- * before it waits, give_way() who goes on instead. What they answer is either given by the path of
- * choices (depth first) or drawn by lot (random).
+ * Each modelled thread is a manual coroutine of the ordinary library, not of the explored copy.
+ * Before each operation that others can notice, the thread asks point() whether it may go on.
+ * Before it waits, it asks give_way() which thread goes on instead. The answer is given by the path
+ * of choices (depth first), or drawn by lot (random).
  *
- * The bound. These events cost one each, and no more than the bound of them happen in one schedule:
+ * The bound. Each of these events costs one. A schedule has at most `bound` of them:
  *
- *      a thread that could go on is left; which of its stores are kept in its buffer is part of the
- *      same event stores that a thread left in its buffer reach memory while another one runs a
- *      thread that waits, or ends, keeps stores in its buffer a time-out ends while somebody else
- *      can go on
+ *   1  a thread is left that could go on. Which of its stores stay in its buffer is part of the
+ *      same event
+ *   2  stores that a thread left in its buffer reach memory while another thread runs
+ *   3  a thread that waits, or ends, keeps stores in its buffer
+ *   4  a time-out ends while another thread can go on
  *
- * Everything else is free: who goes on when a thread waits or ends, and whether a spinning thread
- * gives way or spins to its end. Kept stores reach memory for nothing when nobody could go on
- * otherwise.
+ * Everything else is free: which thread goes on when one waits or ends, and whether a spinning
+ * thread gives way or spins to the end of its loop. Kept stores reach memory without cost when no
+ * thread could go on otherwise.
  *
- * A random schedule is one of two kinds. By lot: each step may leave a thread, as often as this
- * schedule's lot says. By rank (after Burckhardt et al., "A Randomized Scheduler with Probabilistic
- * Guarantees of Finding Bugs", ASPLOS 2010): threads have ranks, the highest that can go on does,
- * and at up to four steps the one that runs becomes the last: a thread that is left then stays away
- * for long.
+ * A random schedule is of one of two kinds. By lot: a thread is left at a step with a probability
+ * drawn for the schedule. By rank (after Burckhardt et al., "A Randomized Scheduler with
+ * Probabilistic Guarantees of Finding Bugs", ASPLOS 2010): each thread has a rank, and the thread
+ * of the highest rank that can go on does. At up to four steps the running thread becomes the last,
+ * and then stays away for long.
  */
 #include "schedule.h"
 
@@ -40,7 +41,7 @@
 #define OVERTAKEN_MOST 2
 #define FALLS_MOST     4
 #define FALL_STEPS     256
-#define BEGIN_CLEANED  4096 /* bytes of a stack, at the beginning of a schedule */
+#define BEGIN_CLEANED  4096 /* bytes of each stack, at the beginning of a schedule */
 
 static const char *const state_names[] = {
 	"ready", "spins",    "sleeps", "waits for a lock", "waits for a condition",
@@ -63,15 +64,15 @@ bool active;
 unsigned steps;
 
 static bool over, failed;
-static bool keeps_states; /* it is noted which the search comes to */
-static bool seen;         /* all that can come now has been explored */
-static bool asks;         /* the running thread wants to know */
+static bool keeps_states; /* the states that the search comes to are noted */
+static bool seen;         /* everything from here on has been explored */
+static bool asks;         /* the running thread asks whether that is so */
 static unsigned next_thread;
 static unsigned spent, depth;
 static uint64_t lot;
-static uint64_t rarely; /* mask: how seldom a random schedule leaves a thread */
+static uint64_t rarely; /* mask: a random schedule leaves a thread once in rarely + 1 steps */
 static bool by_rank;
-static unsigned falls[FALLS_MOST]; /* steps at which the running thread becomes the last */
+static unsigned falls[FALLS_MOST]; /* steps at which the running thread gets the last rank */
 static void **tls;
 static jmp_buf hub;
 static bool in_thread;
@@ -142,7 +143,7 @@ static unsigned choose(unsigned of)
 	if (depth > outcome->choices) {
 		*c = (struct choice){0, (uint8_t)of};
 		outcome->choices = depth;
-	} else if (c->of == 0) { /* given by hand: as many as there are */
+	} else if (c->of == 0) { /* the path was given by hand, without the numbers of options */
 		c->of = (uint8_t)of;
 	}
 	if (c->of != of || c->taken >= of)
@@ -151,16 +152,16 @@ static unsigned choose(unsigned of)
 	return c->taken;
 }
 
-/* goes_on - at a decision: there may be something new beyond it. */
+/* goes_on - at a decision: something behind it may be unexplored. */
 static bool goes_on(void)
 {
 	seen = over = state_decides(state_now(), depth, plan->bound - spent);
 	return !seen;
 }
 
-/* ask - before a new decision. Does not return if what comes has all been explored: the rest of the
- * schedule is left out. A state is looked at while no thread runs, with their registers on their
- * stacks. */
+/* ask - before a new decision. If everything behind it has been explored, ask does not return: the
+ * rest of the schedule is left out. The state is hashed while no thread runs, so that all registers
+ * lie on the stacks. */
 static void ask(void)
 {
 	if (!keeps_states || option_count < 2 || (depth < outcome->choices && !plan->follow))
@@ -173,8 +174,8 @@ static void ask(void)
 	}
 }
 
-/* So that nothing is left of what was before: calls from here on find zeros where they leave
- * something uninitialised. */
+/* The stack below the caller holds what earlier calls left there. Cleared, it is the same in equal
+ * states: later calls find zeros where they leave variables uninitialised. */
 #define CLEANED 512
 typedef uint64_t pair __attribute__((vector_size(16), aligned(8), may_alias));
 
@@ -191,11 +192,13 @@ __attribute__((noinline)) void ex_clean(void)
 #endif
 	for (volatile pair *p = end - CLEANED / sizeof *p; p < end; p++)
 		*p = (pair){0, 0};
-#if defined(__x86_64__) /* compilers push one of these where the stack is to be aligned */
-	__asm__ volatile(
-		"xorl %%eax, %%eax\n\txorl %%ecx, %%ecx\n\txorl %%edx, %%edx\n\txorl %%esi, %%esi\n\txorl %%edi, %%edi\n\t"
-		"xorl %%r8d, %%r8d\n\txorl %%r9d, %%r9d\n\txorl %%r10d, %%r10d\n\txorl %%r11d, %%r11d" ::
-			: "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "cc");
+#if defined(__x86_64__) /* compilers push one of these to align the stack */
+	__asm__ volatile("xorl %%eax, %%eax\n\txorl %%ecx, %%ecx\n\txorl %%edx, %%edx\n\t"
+			 "xorl %%esi, %%esi\n\txorl %%edi, %%edi\n\t"
+			 "xorl %%r8d, %%r8d\n\txorl %%r9d, %%r9d\n\t"
+			 "xorl %%r10d, %%r10d\n\txorl %%r11d, %%r11d" ::
+				 : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11",
+				   "cc");
 #endif
 }
 
@@ -212,9 +215,9 @@ static bool may_pay(void)
 	return plan->random || spent < plan->bound;
 }
 
-/* ------------------------------------------------------------------------------ who goes on */
+/* -------------------------------------------------------------------- which thread goes on */
 
-/* sees_more - what t has read in the loop it spins in has changed. */
+/* sees_more - a word has changed that t has read in the loop in which it spins. */
 static bool sees_more(const struct thread *t)
 {
 	for (unsigned i = 0; i < t->recents && i < RECENT; i++)
@@ -244,7 +247,7 @@ static bool has_timeout(const struct thread *t)
 	return t->state == SLEEPS && t->timed;
 }
 
-/* hand_over - cur goes on no longer, with the stores of the mask in memory; t does. */
+/* hand_over - t goes on instead of cur, whose stores of the mask reach memory. */
 static void hand_over(struct thread *t, unsigned mask)
 {
 	leave_view();
@@ -254,10 +257,10 @@ static void hand_over(struct thread *t, unsigned mask)
 		say("-----  %s\n", t->name);
 }
 
-/* let - t, which was chosen, is ready. */
+/* let - t was chosen: it is ready. */
 static void let(struct thread *t)
 {
-	if (t->state == SPINS && !sees_more(t)) { /* nobody else could: time passes */
+	if (t->state == SPINS && !sees_more(t)) { /* no other thread could: time passes */
 		t->spinning = true;
 		t->spins = 0;
 	}
@@ -273,7 +276,7 @@ void suspend(void)
 		apply(cur);
 }
 
-/* option_by_rank - of what add has collected, one of those of the thread of the highest rank. */
+/* option_by_rank - of all options, one of the thread of the highest rank. */
 static unsigned option_by_rank(void)
 {
 	unsigned high = 0, n = 0;
@@ -288,7 +291,7 @@ static unsigned option_by_rank(void)
 	return best;
 }
 
-/* leaves_by_lot - does the running thread of a random schedule stop here? */
+/* leaves_by_lot - a random schedule leaves the running thread here. */
 static bool leaves_by_lot(struct thread *me)
 {
 	if (!by_rank)
@@ -313,7 +316,7 @@ static void decide(void)
 		return;
 	if (!plan->random && !plan->follow && depth < outcome->choices &&
 	    !outcome->path[depth].taken) {
-		depth++; /* as before: it goes on */
+		depth++; /* as in the last schedule: the thread goes on */
 		return;
 	}
 	option_count = 0;
@@ -343,7 +346,6 @@ static void decide(void)
 	}
 }
 
-/* point - before an operation that others can notice. */
 void point(void)
 {
 	decide();
@@ -355,8 +357,8 @@ static bool waits_for_time(const struct thread *t)
 	return has_timeout(t) || (t->state == SPINS && !t->stuck);
 }
 
-/* pass_time - nobody can go on but by time: sleeps end, and loops. In any order, but nobody is left
- * out for ever. */
+/* pass_time - only time lets threads go on: sleeps end, and loops. The order is open, but no thread
+ * is overtaken more than OVERTAKEN_MOST times. */
 static void pass_time(void)
 {
 	leave_view();
@@ -381,10 +383,9 @@ static void quiet(void)
 	over = true;
 	for (struct thread *t = threads; t < threads + thread_count; t++)
 		if (t->state == SPINS)
-			ex_fail("%s spins for ever", t->name);
+			ex_fail("%s spins without end", t->name);
 }
 
-/* give_way - me waits: its state says for what. True: it is to spin on instead. */
 bool give_way(bool may_spin)
 {
 	struct thread *me = cur;
@@ -413,7 +414,7 @@ bool give_way(bool may_spin)
 		quiet();
 		return false;
 	}
-	/* a loop that runs to its end, or not: whatever its rank */
+	/* whether a loop runs to its end does not depend on ranks */
 	if (by_rank && others && may_spin) {
 		option_count--;
 		if (draw() >> 40 & 1)
@@ -432,7 +433,6 @@ bool give_way(bool may_spin)
 	return false;
 }
 
-/* wait - give way, and go on when somebody says so. */
 void wait_as(enum state state, const void *on)
 {
 	cur->state = state;

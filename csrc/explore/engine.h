@@ -28,7 +28,8 @@ void ex_cond_broadcast(void *cond);
 int ex_join(unsigned thread);
 uint64_t ex_now_ns(void);
 
-/* ex_clean - clear the stack below the caller, if the search keeps states; see states.c. */
+/* ex_clean - clear the stack below the caller. If the search keeps no states: nothing. See
+ * states.c. */
 void ex_clean(void);
 
 extern int ex_mutant;
@@ -42,42 +43,43 @@ enum ex_op { EX_LOAD, EX_STORE, EX_RMW, EX_OTHER };
 
 struct ex_scenario {
 	const char *name, *about;
-	void (*setup)(void); /* once: make the world, and the threads that run in it */
-	/* after each schedule, when nobody can go on: is everything as it must be? */
+	void (*setup)(void); /* once: makes the threads, and what they work on */
+	/* after each schedule, when no thread can go on: is everything as it must be? */
 	void (*check)(void);
 	unsigned workers;
-	unsigned raw;   /* a bit for each worker that has no thread of its own */
+	unsigned raw;   /* a bit for each worker without a thread of its own */
 	unsigned flags; /* of the scheduler */
-	bool paused;    /* a batch: at the end something may lie in an inbox */
-	bool stops;     /* it ends closed */
+	bool paused;    /* a run: at its end something may lie in an inbox */
+	bool stops;     /* the scheduler is closed at the end */
 	uint32_t reach; /* a bit for each ex_reached that some schedule must come to */
 };
 
 /* The explored part of the program; see world.c. */
 struct ex_world {
-	void *(*tls)(void); /* where the worker of the running thread is kept */
+	void *(*tls)(void); /* where the running thread keeps its worker */
 	void (*setup)(const struct ex_scenario *);
-	/* back to what it was after setup; nobody has run since `memory` */
+	/* memory is again as setup left it. looked: no thread has run since `memory` */
 	void (*restore)(bool looked);
 	void (*check)(const struct ex_scenario *);
-	/* each operation, as it is made */
+	/* called at each operation, as it is made */
 	void (*saw)(enum ex_op op, const void *p, uint64_t before, uint64_t after);
-	/* threads share it, even if no atomic operation shows it */
+	/* threads share p, even if no atomic operation shows it */
 	bool (*shared)(const void *p);
-	void (*waits)(void); /* the running thread is about to wait for others */
+	void (*waits)(void); /* called as the running thread is about to wait for others */
 	void (*name)(const void *p, char *out, size_t bytes);
-	/* what is put back. False: there is more of it than before */
+	/* all memory that is put back. False: there is more of it than before */
 	bool (*memory)(void (*add)(const void *p, size_t bytes));
-	void (*own_stack)(void *low, void *top); /* a thread has it: once */
+	void (*own_stack)(void *low, void *top); /* the stack of a thread: once */
+	/* the live parts of all stacks, where the threads stand at the n contexts sp */
 	void (*stacks)(const void *const *sp, unsigned n,
-		       void (*add)(const void *sp, const void *top)); /* live parts, if the
-								  * threads stand there */
-	const struct ex_scenario *const *scenarios[EX_LISTS];         /* each ends with NULL */
+		       void (*add)(const void *sp, const void *top));
+	const struct ex_scenario *const *scenarios[EX_LISTS]; /* each list ends with NULL */
 };
 
 extern const struct ex_world ex_world;
 
-/* ex_thread - one more thread; only during setup. Returns its number. */
+/* ex_thread - one more thread, during setup. Returns its number. ex_self - the number of the
+ * running thread. */
 unsigned ex_thread(const char *name, void (*fn)(void *), void *arg);
 unsigned ex_self(void);
 
@@ -86,7 +88,7 @@ void ex_fail(const char *format, ...) __attribute__((noreturn, format(printf, 1,
 #define EX_CHECK(condition) \
 	((condition) ? (void)0 : ex_fail("%s:%d: %s", __func__, __LINE__, #condition))
 
-/* ex_reached - the run came by here. */
+/* ex_reached - the schedule has come to this point of its scenario. */
 void ex_reached(unsigned bit);
 
 #endif

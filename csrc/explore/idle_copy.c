@@ -1,5 +1,6 @@
 /*
- * idle_copy.c - steal.c and idle.c, with what a scenario wants of their static functions.
+ * idle_copy.c - steal.c and idle.c of the explored copy, and two of their static functions for
+ * scenarios.
  */
 #include "kernel/steal.c"
 #include "kernel/idle.c"
@@ -11,18 +12,7 @@ bool world_steal(struct coroi_worker *w, struct coroi_worker *v)
 	return steal(w, v);
 }
 
-void world_sleep(void)
-{
-	if (coroi_awake_end(sched))
-		coroi_rested(sched);
-}
-
 void world_nap(struct coroi_worker *w)
 {
 	sleep_until_claimed(w, false);
-}
-
-void world_grant(void)
-{
-	coroi_awake_begin(sched);
 }

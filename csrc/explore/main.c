@@ -1,9 +1,8 @@
 /*
- * main.c - the explorer's command line, and the search: every schedule within the bound, or
- * schedules by lot.
+ * main.c - the explorer's command line, and the search: every schedule within the bound, or random
+ * schedules.
  *
- * Each search runs in a process of its own: a mutant may well crash or loop, and that counts as
- * found.
+ * Each search runs in a process of its own. A mutant may crash or loop, and that counts as found.
  */
 #include "schedule.h"
 
@@ -21,7 +20,7 @@
 
 #define LEARN         4000
 #define MEMORY        ((uint64_t)1 << 30) /* of a table of states */
-#define MUTANT_RANDOM 1000000             /* schedules by lot, then within two preemptions */
+#define MUTANT_RANDOM 1000000             /* random schedules of one search */
 
 static const char *const machine_names[MACHINES] = {"sc", "tso", "arm"};
 static const char *const part_names[PARTS] = {"", "memory", "stacks", "threads"};
@@ -57,12 +56,13 @@ static void on_crash(int sig)
 	die(sig == SIGABRT ? "aborted" : "crashed");
 }
 
-/* Some seconds of the CPU, or minutes of the clock, have passed, and no schedule has ended. */
+/* Called every three seconds of CPU time, and every five minutes of the clock. If no schedule has
+ * ended since the last call, the search is given up. */
 static void on_tick(int sig)
 {
 	static uint64_t last[2] = {UINT64_MAX, UINT64_MAX};
 	if (outcome->schedules == last[sig == SIGALRM])
-		die(sig == SIGALRM ? "hangs" : "loops for ever");
+		die(sig == SIGALRM ? "hangs" : "loops");
 	last[sig == SIGALRM] = outcome->schedules;
 }
 
@@ -86,7 +86,7 @@ static void watch(void)
 	setitimer(ITIMER_REAL, &at_most, NULL);
 }
 
-/* next_path - the first one after this in order. False: this was the last. */
+/* next_path - the next path in order. False: this one was the last. */
 static bool next_path(void)
 {
 	uint32_t n = outcome->choices;
@@ -99,7 +99,7 @@ static bool next_path(void)
 	return true;
 }
 
-/* learn - which places are shared; what these schedules find does not count. */
+/* learn - which places are shared. An error that these schedules show does not count. */
 static void learn(const struct plan *p)
 {
 	struct plan random = *p;
@@ -120,7 +120,7 @@ static void learn(const struct plan *p)
 	outcome->message[0] = 0;
 }
 
-static void begin_anew(const struct plan *p)
+static void begin_again(const struct plan *p)
 {
 	states_open(p);
 	outcome->schedules = outcome->steps = 0;
@@ -128,7 +128,7 @@ static void begin_anew(const struct plan *p)
 		outcome->choices = 0;
 }
 
-/* explore - schedules until one fails, at most `most` (0: all there are). */
+/* explore - run schedules until one fails, at most `most` of them; 0: all. */
 static void explore(struct plan *p, uint64_t most)
 {
 	engine_open(p);
@@ -146,9 +146,9 @@ static void explore(struct plan *p, uint64_t most)
 		} else if (outcome->learned) {
 			p->learn *= 4;
 			learn(p);
-			begin_anew(p);
+			begin_again(p);
 		} else if (outcome->widened) {
-			begin_anew(p);
+			begin_again(p);
 		} else if (!next_path()) {
 			outcome->complete = true;
 			return;
@@ -156,7 +156,7 @@ static void explore(struct plan *p, uint64_t most)
 	}
 }
 
-/* search - the same in another process. Returns seconds. */
+/* search - explore, in a child process. Returns the seconds it took. */
 static double search(struct plan *p, uint64_t most, bool keep_path)
 {
 	struct timespec a, b;
@@ -222,7 +222,7 @@ static void print_head(void)
 static uint64_t all_schedules, all_random;
 static uint32_t reached;
 
-/* one - search, and print a line. */
+/* one - search, and print a line. False: an error was found, or schedules are left. */
 static bool one(struct plan *p, uint64_t most)
 {
 	char how[32];
@@ -254,8 +254,8 @@ static const struct ex_scenario *find(const char *name)
 	return NULL;
 }
 
-/* mutant - look for one: within the bound, then by lot. What was found must be found again by its
- * path or seed. */
+/* mutant - search for an error of one mutant: within a bound, and at random. An error must be found
+ * again by its path or seed. */
 static bool mutant(int m, bool reduce, uint64_t memory, uint64_t random)
 {
 	static const enum machine machines[] = {TSO, ARM};
@@ -280,7 +280,7 @@ static bool mutant(int m, bool reduce, uint64_t memory, uint64_t random)
 		} order[] = {{false, 0},
 			     {false, 1},
 			     {true, 0},
-			     {false, 2}}; /* what finds most soonest */
+			     {false, 2}}; /* what finds most mutants first */
 		p.machine = machines[k & 1];
 		p.random = order[k / 2].random;
 		p.bound = order[k / 2].bound;
@@ -356,12 +356,13 @@ static int all(const struct plan *like, uint64_t random)
 	return good ? 0 : 1;
 }
 
-/* same - what does the search come to, with the reduction and without? The same states, with
- * several choices and at the ends, and the same verdict; and each choice at a state comes to the
- * same each time. Left out if that is more than so many schedules. */
+/* same - the search must come to the same states and the same verdict, with the reduction and
+ * without. The states compared are those with several choices and those at the ends of schedules.
+ * Each choice at a state must come to the same state each time. True, too, if the search has more
+ * than `most` schedules. */
 static bool same(struct plan *p, uint64_t most)
 {
-	static struct outcome whole; /* but for its path */
+	static struct outcome whole; /* without its path */
 
 	p->check = true;
 	p->reduce = false;
@@ -388,7 +389,7 @@ static bool same(struct plan *p, uint64_t most)
 	return good || !compared;
 }
 
-/* blind_part - a state that lacks something of what matters must be found to. */
+/* blind_part - without that part a state is not all that matters: the check must notice. */
 static bool blind_part(struct plan *p, enum part part)
 {
 	p->blind = part;
@@ -401,7 +402,7 @@ static bool blind_part(struct plan *p, enum part part)
 	return outcome->failed;
 }
 
-/* check - is it right to leave out what comes after a state that was explored before? */
+/* check - the search may leave out what follows a state that was explored before. */
 static int check(const struct plan *like, uint64_t most)
 {
 	struct plan p = *like;
@@ -463,11 +464,12 @@ static const char usage[] =
 	"explore -list                                   scenarios and mutants\n"
 	"explore -scenario S [-machine sc|tso|arm] [-mutant M] [-stores 4]\n"
 	"        [-bound 2] [-most N]                    every schedule within the bound\n"
-	"        -random N [-seed N]                     N schedules by lot\n"
+	"        -random N [-seed N]                     N random schedules\n"
 	"        -seed N                                 that one, step by step\n"
-	"        -path P [-bound 2] [-learn N]           the one along these choices, step by step\n"
-	"explore -check [-scenario S] [-bound 2] [-most N]   is it the same with the reduction and without?\n"
-	"all:    [-unreduced]                            all schedules, whatever has been explored before\n"
+	"        -path P [-bound 2] [-learn N]           the one with these choices, step by step\n"
+	"explore -check [-scenario S] [-bound 2] [-most N]\n"
+	"                                                the same with the reduction and without?\n"
+	"all:    [-unreduced]                            no schedule is left at a known state\n"
 	"        [-memory 1024]                          MiB of each table of states, at most\n";
 
 int main(int argc, char **argv)

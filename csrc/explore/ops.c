@@ -1,7 +1,8 @@
 /*
- * ops.c - the operations of the explored code: atomics, fences, futexes, locks, the clock. Each
- * asks point() first whether its thread may go on, or give_way() who goes on instead; outside a
- * schedule they are what they seem.
+ * ops.c - the operations of the explored code: atomics, fences, futexes, locks, the clock.
+ *
+ * Each operation asks point() first whether its thread may go on, or give_way() which thread goes
+ * on instead. Outside a schedule an operation does what its name says, and nothing else.
  */
 #include "schedule.h"
 
@@ -9,7 +10,7 @@
 
 #define SPINS_MOST 700 /* more than any bounded loop of the core makes */
 #define LOCKS      8
-#define STEP_NS    6000 /* how far the clock goes at each look */
+#define STEP_NS    6000 /* by which the clock advances at each look */
 
 static uint64_t clock_ns;
 static const void *locks[LOCKS];
@@ -53,7 +54,8 @@ bool held(const void *mutex)
 	return false;
 }
 
-/* other - not a load, a store or a relax: the loop that it was in, if any, is left. */
+/* other - the operation is no load of a known word and no relax: the thread has left the loop in
+ * which it spun, if it was in one. */
 static void other(void)
 {
 	cur->spinning = cur->relaxed = false;
@@ -162,7 +164,7 @@ void ex_relax(void)
 			return;
 		me->spinning = false;
 		me->stuck = true;
-	} else if (me->relaxed) { /* with nothing in between */
+	} else if (me->relaxed) { /* two in a row */
 		return;
 	}
 	me->relaxed = true;

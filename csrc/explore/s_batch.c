@@ -1,12 +1,11 @@
 /*
- * s_batch.c - scenarios of batches that stay open: a sender, as csrc/submitter.go is one (A1 to A4
- * of batch.h), and workers.
+ * s_batch.c - scenarios of batches that stay open: a sender, which takes the steps A1 to A4 of
+ * batch.h as csrc/submit.go does, and workers.
  */
 #include "world.h"
 
-#define SPAWNS 3
-/* spawns, then the batch is closed; one is left that is closed when the sender has done */
-#define ROOM    2
+#define SPAWNS  3
+#define ROOM    2 /* spawns of a batch; the sender closes the last batch when it is done */
 #define BATCHES 2
 
 static struct {
@@ -117,16 +116,15 @@ static void check(void)
 
 static const struct ex_scenario batch = {
 	.name = "batch",
-	.about =
-		"a sender fills batches that stay open, and their worker empties them and goes to sleep",
+	.about = "a sender fills batches that stay open; a worker empties them and goes to sleep",
 	.setup = setup,
 	.check = check,
 	.workers = 1,
 	.reach = 3,
 };
 
-/* The thief steals twice, which is when it pours and lets go for its victim, runs what it has got,
- * and goes. */
+/* The thief steals twice. Each time it empties batches of its victim into the victim's queue, and
+ * detaches them. Then it runs what it has got, and goes to sleep. */
 static void steals(void *arg)
 {
 	struct coroi_worker *w = world_worker(1);
@@ -159,7 +157,7 @@ static void setup_steal(void)
 
 static const struct ex_scenario batch_steal = {
 	.name = "batch-steal",
-	.about = "the same, and another worker steals",
+	.about = "batch, and another worker steals",
 	.setup = setup_steal,
 	.check = check,
 	.workers = 2,

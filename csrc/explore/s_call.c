@@ -1,5 +1,5 @@
 /*
- * s_call.c - a scenario of inline calls into Go, with a stand-in for it.
+ * s_call.c - a scenario of inline calls into Go, with a stand-in for Go.
  */
 #include "world.h"
 
@@ -16,7 +16,7 @@ static void in_go(struct coroi_worker *w)
 	do {
 		g.in_go = true;
 		for (struct coroi_call *c = w->calls; c < w->calls + w->calls_count; c++) {
-			at_load_seq(&sched->mode); /* others go on here */
+			at_load_seq(&sched->mode); /* other threads go on here */
 			EX_CHECK(!w->current && !w->busy);
 			EX_CHECK(c->caller->state == COROI_ACTIVE);
 			*(int64_t *)c->result = *(const int64_t *)c->arg + 1;
@@ -28,7 +28,7 @@ static void in_go(struct coroi_worker *w)
 	} while (coroi_work(w));
 }
 
-/* It is woken before, in or after its call, and its permit waits for it. */
+/* The caller is woken before, in or after its call. The permit waits for its park. */
 static void calls(void *arg, void *result)
 {
 	int64_t number = 1;
@@ -82,7 +82,7 @@ static void check(void)
 
 static const struct ex_scenario call_steal = {
 	.name = "call-steal",
-	.about = "one calls Go inline and parks, woken meanwhile, and another is stolen",
+	.about = "a coroutine calls Go inline and parks, woken meanwhile; another is stolen",
 	.setup = setup,
 	.check = check,
 	.workers = 2,

@@ -1,6 +1,6 @@
 /*
- * s_door.c - scenarios of the door and of stealing. The owner is not a run loop: it enters, takes
- * or adds one, leaves.
+ * s_door.c - scenarios of the door and of stealing. The owner is no run loop: it enters, takes or
+ * adds one record, and leaves.
  */
 #include "world.h"
 
@@ -24,7 +24,7 @@ static void took(struct coroi_rec *r)
 		}
 	}
 	if (r)
-		ex_fail("taken, and nobody's");
+		ex_fail("a record is taken that is no item");
 }
 
 static void add_item(unsigned i)
@@ -45,7 +45,7 @@ static void make(unsigned queued, unsigned in_all)
 	world_region(&g, sizeof g);
 }
 
-/* drain - all that a worker has, at the end. */
+/* drain - at the end: count all records that a worker still has. */
 static void drain(struct coroi_worker *w)
 {
 	for (struct coroi_rec *r; (r = world_record_of(coroi_pick_locked(w)));)
@@ -165,9 +165,10 @@ static const struct ex_scenario door_exchange = {
 	.reach = 1 << SERVED | 1 << FORCED | 1 << REFUSED,
 };
 
-/* An owner with an empty queue, one in the slot and one whose wake-up is on its way. */
+/* An owner with an empty queue and one record in `next`. A remote wake of another record is on its
+ * way. */
 
-static void owner_of_slot(void *arg)
+static void owner_of_next(void *arg)
 {
 	struct coroi_worker *w = world_worker(0);
 	(void)arg;
@@ -182,19 +183,19 @@ static void waker(void *arg)
 	EX_CHECK(coro_wake(coroi_handle(g.item[1])) == CORO_OK);
 }
 
-static void setup_slot(void)
+static void setup_next(void)
 {
 	struct coroi_worker *w = world_worker(0);
 
 	make(0, 2);
 	w->next = g.item[0];
 	g.item[1]->state = COROI_PARKED;
-	ex_thread("owner", owner_of_slot, NULL);
+	ex_thread("owner", owner_of_next, NULL);
 	ex_thread("thief1", thief, (void *)1);
 	ex_thread("waker", waker, NULL);
 }
 
-static void check_slot(void)
+static void check_next(void)
 {
 	struct coroi_worker *w = world_worker(0);
 	coroi_drain_locked(w);
@@ -203,9 +204,9 @@ static void check_slot(void)
 
 static const struct ex_scenario steal_next_wake = {
 	.name = "steal-next-wake",
-	.about = "a queue that is empty, one that is next, a remote wake on its way, a thief",
-	.setup = setup_slot,
-	.check = check_slot,
+	.about = "an empty queue, a record in next, a remote wake on its way, a thief",
+	.setup = setup_next,
+	.check = check_next,
 	.workers = 2,
 	.raw = 3,
 	.reach = 1 << FORCED,

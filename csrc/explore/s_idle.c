@@ -61,7 +61,7 @@ static void check_push(void)
 
 static const struct ex_scenario push_park = {
 	.name = "push-park",
-	.about = "a worker that goes to sleep, and two threads that push to its inbox",
+	.about = "a worker goes to sleep, and two threads push to its inbox",
 	.setup = setup_push,
 	.check = check_push,
 	.workers = 1,
@@ -77,14 +77,14 @@ static void setup_claim(void)
 
 static const struct ex_scenario claim_unpark = {
 	.name = "claim-unpark",
-	.about = "the same with three that push one each, and so claim the sleeper together",
+	.about = "push-park with three threads that push once, and claim the sleeper together",
 	.setup = setup_claim,
 	.check = check_push,
 	.workers = 1,
 };
 
-/* A worker takes what is in another's inbox, leaves some of it there, and never comes back: its
- * coroutine computes. */
+/* A thief takes what lies in another worker's inbox, leaves some of it there, and never comes back:
+ * its coroutine computes. */
 
 static void thief_for_good(void *arg)
 {
@@ -120,8 +120,7 @@ static void check_leaves(void)
 
 static const struct ex_scenario steal_leaves = {
 	.name = "steal-leaves",
-	.about =
-		"a thief leaves half of an inbox to its owner, who goes to sleep, and then runs for ever",
+	.about = "a thief leaves half of an inbox to its owner, which goes to sleep, and computes",
 	.setup = setup_leaves,
 	.check = check_leaves,
 	.workers = 2,
@@ -132,7 +131,7 @@ static const struct ex_scenario steal_leaves = {
 
 static const struct ex_scenario leaves_exchange = {
 	.name = "leaves-exchange",
-	.about = "the same where there is no membarrier",
+	.about = "steal-leaves without membarrier",
 	.setup = setup_leaves,
 	.check = check_leaves,
 	.workers = 2,
@@ -177,7 +176,7 @@ static void check_end(void)
 
 static const struct ex_scenario end = {
 	.name = "end",
-	.about = "two workers, a parent with a child from outside, and a wait for the end",
+	.about = "two workers, a parent from outside with a child, and a wait for the end",
 	.setup = setup_end,
 	.check = check_end,
 	.workers = 2,
@@ -200,7 +199,7 @@ static void check_end_one(void)
 
 static const struct ex_scenario end_submit = {
 	.name = "end-submit",
-	.about = "one worker, two that submit a parent with a child each and wait for the end",
+	.about = "one worker; two threads submit a parent with a child and wait for the end",
 	.setup = setup_end_one,
 	.check = check_end_one,
 	.workers = 1,
@@ -214,9 +213,9 @@ static const struct ex_scenario standby = {
 	.workers = 2,
 };
 
-/* One that waits for ever keeps the wait for the end from returning, although what comes
- * meanwhile is spawned on one worker and ends on another, and the counters of the two are not
- * read at once. */
+/* A coroutine that is never woken keeps coro_scheduler_wait from returning. Another one is spawned
+ * on one worker and ends on the other meanwhile: the counters of the two workers are not read at
+ * once, and must not hide the first coroutine. */
 
 static void comes_and_goes(void *arg)
 {
@@ -227,11 +226,11 @@ static void comes_and_goes(void *arg)
 	world_sleep();
 }
 
-static void waits_for_ever(void *arg)
+static void waits_without_end(void *arg)
 {
 	(void)arg;
 	coro_scheduler_wait(sched);
-	ex_fail("the end, and one still waits");
+	ex_fail("the end, and a coroutine still waits");
 }
 
 static void setup_count(void)
@@ -241,7 +240,7 @@ static void setup_count(void)
 	sched->activity = 0;
 	sched->sleepers[0] = 3;
 	ex_thread("worker", comes_and_goes, NULL);
-	ex_thread("wait", waits_for_ever, NULL);
+	ex_thread("wait", waits_without_end, NULL);
 }
 
 static void check_count(void)
@@ -252,7 +251,7 @@ static void check_count(void)
 static const struct ex_scenario end_count = {
 	.name = "end-count",
 	.about =
-		"a wait for the end while one waits for ever, and another comes and ends elsewhere",
+		"a wait for the end while one coroutine is never woken, and another comes and ends",
 	.setup = setup_count,
 	.check = check_count,
 	.workers = 2,
@@ -260,9 +259,9 @@ static const struct ex_scenario end_count = {
 	.flags = CORO_NO_STANDBY,
 };
 
-/* Three workers: one computes, with something queued; the second, which is woken for that and takes
- * it, computes too. What the first queues then is for the third: it is woken, as nobody looks
- * around. It has no thread here. */
+/* Three workers. The first computes, with a coroutine queued. The second is woken for it, takes the
+ * coroutine, and computes too. What the first queues then is for the third, which must be woken,
+ * since no worker looks around. The third has no thread here. */
 
 static uint32_t began;
 
@@ -291,7 +290,7 @@ static void first(void *arg)
 {
 	(void)arg;
 	world_be(0);
-	/* all sleep, then it is woken */
+	/* all workers sleep; then the first counts as awake */
 	while (at_load_acq(&world_worker(1)->ev) != COROI_EV_SLEEPS)
 		at_relax();
 	at_add(&sched->activity, COROI_AWAKE);
@@ -316,20 +315,19 @@ static void check_third(void)
 {
 	EX_CHECK(g.returned == 1);
 	if (sched->sleepers[0] & 4 && world_worker(0)->queue.count)
-		ex_fail("w0 and w1 compute, something is queued, and w2 sleeps without a clock");
+		ex_fail("w0 and w1 compute, a coroutine is queued, and w2 sleeps without a clock");
 }
 
 static const struct ex_scenario third = {
 	.name = "third",
-	.about =
-		"two of three workers compute, and what one of them queues is for the third, which sleeps",
+	.about = "two of three workers compute; what one queues is for the third, which sleeps",
 	.setup = setup_third,
 	.check = check_third,
 	.workers = 3,
 	.raw = 7,
 };
 
-/* Batch mode. What waits is woken from outside, before the batch ends or after. */
+/* Run mode. A coroutine that waits is woken from outside, before the run ends or after. */
 
 static void parks(void *arg, void *result)
 {
@@ -341,7 +339,7 @@ static void parks(void *arg, void *result)
 	g.ran[0]++;
 }
 
-static void run_batches(void *arg)
+static void runs_twice(void *arg)
 {
 	(void)arg;
 	for (int i = 0; i < 2; i++) {
@@ -364,35 +362,35 @@ static void wake(void *arg)
 	world_pushing(false);
 }
 
-static void setup_batch(void)
+static void setup_run(void)
 {
 	EX_CHECK(coro_scheduler_spawn(sched, NULL, parks, NULL, 0, &g.handle) == CORO_OK);
 	world_region(&g, sizeof g);
-	ex_thread("run", run_batches, NULL);
+	ex_thread("run", runs_twice, NULL);
 	ex_thread("wake", wake, NULL);
 }
 
-static void check_batch(void)
+static void check_run(void)
 {
 	EX_CHECK(g.returned == 1);
-	if (g.ran[0] == 0) /* woken after the second batch had begun to end: a third would run it */
+	if (g.ran[0] == 0) /* woken as the second run was ending: a third run would run it */
 		EX_CHECK(sched->worker[0].inbox);
 	else
 		check_ran(1);
 }
 
-static const struct ex_scenario batch = {
+static const struct ex_scenario run = {
 	.name = "run",
-	.about = "a batch that comes to rest while what waits in it is woken from outside",
-	.setup = setup_batch,
-	.check = check_batch,
+	.about = "a run comes to rest while a coroutine that waits is woken from outside",
+	.setup = setup_run,
+	.check = check_run,
 	.workers = 1,
 	.flags = CORO_PAUSED,
 	.paused = true,
 	.reach = 3,
 };
 
-/* Close with cancel, while the one that it cancels is woken. */
+/* A close with cancel, while the coroutine that it cancels is woken. */
 
 static void parks_canceled(void *arg, void *result)
 {
@@ -438,7 +436,7 @@ static void check_close(void)
 
 static const struct ex_scenario close_cancel = {
 	.name = "close",
-	.about = "a close that cancels what waits, and a wake-up of it",
+	.about = "a close cancels a coroutine that waits, and a thread wakes the coroutine",
 	.setup = setup_close,
 	.check = check_close,
 	.workers = 1,
@@ -447,6 +445,6 @@ static const struct ex_scenario close_cancel = {
 };
 
 const struct ex_scenario *const scenarios_idle[] = {
-	&push_park, &claim_unpark, &steal_leaves, &leaves_exchange, &end,          &end_submit,
-	&end_count, &standby,      &third,        &batch,           &close_cancel, NULL,
+	&push_park, &claim_unpark, &steal_leaves, &leaves_exchange, &end, &end_submit, &end_count,
+	&standby,   &third,        &run,          &close_cancel,    NULL,
 };

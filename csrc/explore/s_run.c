@@ -1,6 +1,6 @@
 /*
- * s_batch.c - scenarios of batches: what coroutines send each other within one, and what comes from
- * outside of all workers.
+ * s_run.c - scenarios of a run: what workers send each other within it, and what comes from outside
+ * of all workers.
  */
 #include "world.h"
 
@@ -14,11 +14,10 @@ static struct {
 } g;
 static uint32_t handed;
 
-/* ------------------------------------------------------------------------------- inner a remote
- * wake */
+/* ------------------------------------------------------------------- from worker to worker */
 
-/* Just before the batch ends, or in it, w0 is woken from outside, and a coroutine of it sends
- * something to w1. That belongs to the same run. */
+/* Just before the run ends, w0 is woken from outside, and sends a coroutine to w1. That coroutine
+ * belongs to the same run. */
 
 static void receives(void *arg, void *result)
 {
@@ -30,7 +29,7 @@ static void receives(void *arg, void *result)
 static void sends(void *arg)
 {
 	(void)arg;
-	world_grant(); /* N2 */
+	coroi_awake_begin(sched); /* N2 */
 	if (at_load_seq(&sched->mode) == COROI_RUNNING) {
 		g.ran[0]++;
 		EX_CHECK(coro_scheduler_spawn(sched, NULL, receives, NULL, 0, NULL) == CORO_OK);
@@ -63,7 +62,7 @@ static void check_inner(void)
 
 static const struct ex_scenario inner = {
 	.name = "run-inner",
-	.about = "a batch that comes to rest while a worker is woken that sends to the other",
+	.about = "a run comes to rest while a worker is woken that sends to the other worker",
 	.setup = setup_inner,
 	.check = check_inner,
 	.workers = 2,
@@ -73,10 +72,10 @@ static const struct ex_scenario inner = {
 	.reach = 3,
 };
 
-/* ------------------------------------------------------------------------------------- ext */
+/* ---------------------------------------------------------------------------- pending work */
 
-/* One hands a call over to a thread, and parks until it has been made: nothing else is to be done
- * meanwhile, and that is no end. */
+/* A coroutine hands a call over to a thread, and parks until the call has been made. There is
+ * nothing else to do meanwhile, and that is no end of the run. */
 
 static void offloads(void *arg, void *result)
 {
@@ -125,9 +124,9 @@ static void check_pending(void)
 	EX_CHECK(coroi_finished(sched));
 }
 
-static const struct ex_scenario ext = {
+static const struct ex_scenario pending = {
 	.name = "pending",
-	.about = "a batch in which one waits for a thread that is no worker",
+	.about = "a run in which a coroutine waits for a thread that is no worker",
 	.setup = setup_pending,
 	.check = check_pending,
 	.workers = 1,
@@ -135,12 +134,12 @@ static const struct ex_scenario ext = {
 	.paused = true,
 };
 
-/* --------------------------------------------------------------------------- a thief's leavings */
+/* ------------------------------------------------------------------- what a thief leaves */
 
-/* w0 sleeps when a batch comes; w1 steals some of it before whoever sends it has looked whether w0
- * sleeps. It does not look around again: somebody who inspects the scheduler may have w0's door
- * then, or others may search who have passed w0. Nor does it find anybody hungry: they have been
- * woken, and w0 keeps away from stealing. What is left in w0's queue belongs to the run. */
+/* w0 sleeps when a batch comes to it. w1 steals some of the batch before the sender has looked
+ * whether w0 sleeps. w1 does not look around again: a thread that inspects the scheduler may hold
+ * w0's door, or other searchers may have passed w0. w1 finds no worker hungry: the hungry ones have
+ * been woken, and w0 keeps away from stealing. What is left in w0's queue belongs to the run. */
 
 static void counts(void *arg, void *result)
 {
@@ -211,13 +210,12 @@ static void setup_thief(void)
 static void check_thief(void)
 {
 	EX_CHECK(g.returned == 1);
-	EX_CHECK(g.ran[0] == (sched->worker[0].inbox ? 0 : 2)); /* or all came after the run */
+	EX_CHECK(g.ran[0] == (sched->worker[0].inbox ? 0 : 2)); /* 0: all came after the run */
 }
 
 static const struct ex_scenario thief = {
 	.name = "run-thief",
-	.about =
-		"a batch that comes to rest while a thief takes half of what is just being sent to a sleeper",
+	.about = "a run comes to rest while a thief takes half of a batch just sent to a sleeper",
 	.setup = setup_thief,
 	.check = check_thief,
 	.workers = 2,
@@ -227,4 +225,4 @@ static const struct ex_scenario thief = {
 	.reach = 7,
 };
 
-const struct ex_scenario *const scenarios_run[] = {&inner, &ext, &thief, NULL};
+const struct ex_scenario *const scenarios_run[] = {&inner, &pending, &thief, NULL};

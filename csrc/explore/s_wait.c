@@ -1,5 +1,5 @@
 /*
- * s_wait.c - scenarios of waking, moving, ending, joining, and of records that are used again.
+ * s_wait.c - scenarios of waking, stealing, ending and joining, and of records that are used again.
  */
 #include "world.h"
 
@@ -10,7 +10,7 @@ static struct {
 	bool may_wake, canceled;
 } g;
 
-/* spawn_on - into the inbox of one worker, before anything runs. */
+/* spawn_on - spawn into the inbox of that worker, before anything runs. */
 static void spawn_on(unsigned id, const coro_attr *attr, coro_fn fn, coro_handle *out)
 {
 	sched->outside.next_worker = id * 64;
@@ -61,13 +61,13 @@ static void check_wake_park(void)
 
 static const struct ex_scenario wake_park = {
 	.name = "wake-park",
-	.about = "one that parks twice, woken by two threads, while its worker goes to sleep",
+	.about = "a coroutine parks twice, woken by two threads, while its worker goes to sleep",
 	.setup = setup_wake_park,
 	.check = check_wake_park,
 	.workers = 1,
 };
 
-/* Woken twice from outside, it parks once and ends; meanwhile it is stolen. */
+/* A coroutine is woken twice from outside. It parks once and ends. Meanwhile it is stolen. */
 
 static void wanders(void *arg, void *result)
 {
@@ -112,7 +112,7 @@ static void check_wander(void)
 
 static const struct ex_scenario wake_steal_end = {
 	.name = "wake-steal-end",
-	.about = "one that is stolen, woken from outside and ends, all at once",
+	.about = "a coroutine is stolen, woken from outside, and ends, all at once",
 	.setup = setup_wander,
 	.check = check_wander,
 	.workers = 2,
@@ -122,7 +122,7 @@ static const struct ex_scenario wake_steal_end = {
 
 /* ----------------------------------------------------------------------------------- cancel */
 
-/* It takes the one permit it may get, and ends by the cancel. */
+/* The coroutine takes the one permit that it may get, and ends by the cancel. */
 static void parks_until_canceled(void *arg, void *result)
 {
 	int status;
@@ -168,7 +168,7 @@ static void setup_cancel(void)
 
 static void check_cancel(void)
 {
-	EX_CHECK(g.ran <= 1); /* 0: it was cancelled before it started */
+	EX_CHECK(g.ran <= 1); /* 0: it was canceled before it started */
 	if (!g.ran)
 		ex_reached(2);
 	EX_CHECK(coroi_finished(sched));
@@ -176,7 +176,7 @@ static void check_cancel(void)
 
 static const struct ex_scenario cancel_park = {
 	.name = "cancel-park",
-	.about = "one that parks again and again, woken by one thread and cancelled by another",
+	.about = "a coroutine parks in a loop, woken by one thread and canceled by another",
 	.setup = setup_cancel,
 	.check = check_cancel,
 	.workers = 1,
@@ -185,7 +185,7 @@ static const struct ex_scenario cancel_park = {
 
 static const struct ex_scenario cancel_steal = {
 	.name = "cancel-steal",
-	.about = "the same without a wake-up, and a second worker that steals",
+	.about = "cancel-park without a wake-up, and a second worker that steals",
 	.setup = setup_cancel,
 	.check = check_cancel,
 	.workers = 2,
@@ -250,7 +250,7 @@ static void check_join(void)
 
 static const struct ex_scenario join = {
 	.name = "join",
-	.about = "one ends on a worker, one joins it on another, a thread detaches it",
+	.about = "a coroutine ends, one on another worker joins it, a thread detaches it",
 	.setup = setup_join,
 	.check = check_join,
 	.workers = 2,
@@ -268,7 +268,7 @@ static void setup_joins(void)
 
 static const struct ex_scenario two_join = {
 	.name = "join-join",
-	.about = "one ends, and two join it, one of them on another worker",
+	.about = "a coroutine ends, and two join it, one of them on another worker",
 	.setup = setup_joins,
 	.check = check_join,
 	.workers = 2,
@@ -286,8 +286,8 @@ static void wakes_stale(void *arg)
 	}
 }
 
-/* A close cancels one that waits for another, which is woken and ends: of the cancel and the event
- * one is first. */
+/* A close cancels a coroutine that joins another. The other one is woken, and ends. The cancel
+ * comes first, or the event. */
 
 static void ends_by_cancel(void *arg, void *result)
 {
@@ -333,7 +333,7 @@ static void check_close_join(void)
 
 static const struct ex_scenario close_join = {
 	.name = "close-join",
-	.about = "a close that cancels one, and one that joins it, and a wake-up of the first",
+	.about = "a close cancels a coroutine and its joiner, and a thread wakes the first",
 	.setup = setup_close_join,
 	.check = check_close_join,
 	.workers = 1,
@@ -343,8 +343,8 @@ static const struct ex_scenario close_join = {
 
 /* ------------------------------------------------------------------------------------ reuse */
 
-/* One that has ended lies in an inbox as a node; who detaches it frees it, and it is somebody
- * else's at once. */
+/* A coroutine has ended, and its record lies in an inbox as a node. The thread that detaches it
+ * frees the record, and another coroutine uses it at once. */
 
 static struct coroi_rec *next_user;
 
@@ -353,11 +353,11 @@ static void detaches_and_uses(void *arg)
 	(void)arg;
 	if (coro_detach(g.x) != CORO_OK)
 		return;
-	if (!sched->slab.full) /* or its end frees it, or its a remote wake */
+	if (!sched->slab.full) /* its end frees it, or its remote wake does */
 		return;
 	struct coroi_mag *m = coroi_slab_trade_full(&sched->slab, NULL);
 	struct coroi_rec *r = m->rec[m->count - 1];
-	if (coroi_index(r) == (uint32_t)g.x) { /* it was we who freed it */
+	if (coroi_index(r) == (uint32_t)g.x) { /* the detach has freed it */
 		struct coroi_fill q = {.fn = NULL};
 		ex_reached(0);
 		m->count--;
@@ -388,16 +388,15 @@ static void check_detach_reuse(void)
 
 static const struct ex_scenario detach_reuse = {
 	.name = "detach-reuse",
-	.about =
-		"one that was woken and ends is detached, and its record is used again while its remote wake is taken",
+	.about = "an ended coroutine is detached; its record is used as a remote wake is taken",
 	.setup = setup_detach_reuse,
 	.check = check_detach_reuse,
 	.workers = 1,
 	.reach = 3,
 };
 
-/* x ends; its record becomes y, who parks; wake-ups meant for x go on coming. Only one meant for y
- * may wake it. */
+/* x ends. Its record becomes y, which parks. Wake-ups for x go on coming. Only a wake-up for y may
+ * wake y. */
 
 static void y(void *arg, void *result)
 {
@@ -440,7 +439,7 @@ static void check_reuse(void)
 
 static const struct ex_scenario reuse = {
 	.name = "reuse",
-	.about = "a record is used again while wake-ups for the one before are on their way",
+	.about = "a record is used again while wake-ups for its last coroutine are on their way",
 	.setup = setup_reuse,
 	.check = check_reuse,
 	.workers = 1,
@@ -449,7 +448,7 @@ static const struct ex_scenario reuse = {
 
 static const struct ex_scenario reuse_steal = {
 	.name = "reuse-steal",
-	.about = "the same with one wake-up, and a second worker that steals",
+	.about = "reuse with one wake-up, and a second worker that steals",
 	.setup = setup_reuse,
 	.check = check_reuse,
 	.workers = 2,
@@ -457,7 +456,7 @@ static const struct ex_scenario reuse_steal = {
 	.reach = 3,
 };
 
-/* The same, and what comes late is a cancel: y is not cancelled by it. */
+/* The same with a late cancel for x: it does not cancel y. */
 
 static void cancels_stale(void *arg)
 {
@@ -482,14 +481,14 @@ static void setup_reuse_cancel(void)
 
 static void check_reuse_cancel(void)
 {
-	EX_CHECK(g.ran == 1 || g.canceled); /* x may have been cancelled before it started */
+	EX_CHECK(g.ran == 1 || g.canceled); /* x may have been canceled before it started */
 	EX_CHECK(g.others == 1);
 	EX_CHECK(coroi_finished(sched));
 }
 
 static const struct ex_scenario reuse_cancel = {
 	.name = "reuse-cancel",
-	.about = "a record is used again while a cancel for the one before is on its way",
+	.about = "a record is used again while a cancel for its last coroutine is on its way",
 	.setup = setup_reuse_cancel,
 	.check = check_reuse_cancel,
 	.workers = 1,

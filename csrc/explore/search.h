@@ -11,14 +11,14 @@
 
 enum machine { SC, TSO, ARM, MACHINES };
 
-/* What a state consists of; see states.c. */
+/* The parts of a state; see states.c. */
 enum part { PART_NONE, PART_MEMORY, PART_STACKS, PART_THREADS, PARTS };
 
 struct choice {
 	uint8_t taken, of;
 };
 
-/* How to choose. */
+/* How schedules are chosen. */
 struct plan {
 	const struct ex_scenario *scenario;
 	enum machine machine;
@@ -26,13 +26,13 @@ struct plan {
 	bool random;     /* by seed; otherwise along the path */
 	unsigned bound;
 	uint64_t seed;
-	uint64_t learn; /* random schedules that say which places are shared */
+	uint64_t learn; /* random schedules, which show the shared places */
 	bool trace;
-	/* leave a schedule that comes to a state from which all has been explored */
+	/* leave a schedule at a state from which everything has been explored */
 	bool reduce;
-	bool check;      /* look whether a state is all that matters */
-	bool follow;     /* one path: its states are noted too, to see it go round */
-	enum part blind; /* a part of it that is left out, to see whether that is found */
+	bool check;      /* look whether everything that matters is part of the state */
+	bool follow;     /* one path: its states are noted too, to notice that it goes round */
+	enum part blind; /* a part left out of states, to see whether the check finds that */
 	uint64_t memory; /* bytes of each table of states, at most */
 };
 
@@ -40,17 +40,17 @@ struct fingerprint {
 	uint64_t a, b;
 };
 
-/* What came of it. In memory that survives the process that explores. */
+/* The result. It lies in memory that outlives the exploring process. */
 struct outcome {
 	bool failed, complete;
 	bool learned;   /* a place has turned out to be shared */
-	bool widened;   /* a state consists of more than was known */
-	uint64_t learn; /* as in the plan, in the end */
+	bool widened;   /* more memory belongs to a state than was known */
+	uint64_t learn; /* as in the plan, at the end */
 	char message[240];
 	uint64_t schedules, steps;
-	uint64_t states; /* that had several choices */
-	/* of those, and of those at the ends of schedules: what the search has come to, in any
-	 * order */
+	uint64_t states; /* with several choices */
+	/* sums over the states with several choices, and over those at the ends of schedules: the
+	 * order does not matter */
 	struct fingerprint digest[2];
 	uint32_t reached;
 	uint64_t seed;    /* of the present schedule, if random */
@@ -60,7 +60,7 @@ struct outcome {
 
 extern struct outcome *outcome;
 
-/* engine_open - set the scenario up, once a process. engine_run - one schedule. */
+/* engine_open - set the scenario up, once in a process. engine_run - run one schedule. */
 void engine_open(const struct plan *p);
 void engine_run(const struct plan *p);
 

@@ -1,9 +1,8 @@
 /*
- * stand.c - what the explored copy of the core gets in the place of sys.c and of the doors in
- * switch_*.activity.
+ * stand.c - stands in for base/sys.c in the explored copy of the core, and for the switches that
+ * open a door (base/switch_*.S).
  *
- * Memory comes from one arena, so that it can be put back to what it was before each schedule; see
- * world.c.
+ * Memory comes from one arena, which is put back before each schedule; see world.c.
  */
 #include "world.h"
 
@@ -34,7 +33,7 @@ size_t coroi_page(void)
 	return 4096;
 }
 
-/* A chunk of records or an arena of stacks. Neither is ever given back. */
+/* For a chunk of records or an arena of stacks. Neither is ever given back. */
 void *coroi_map(size_t bytes, size_t align)
 {
 	char *p = mmap(NULL, bytes + align, PROT_READ | PROT_WRITE,
@@ -57,7 +56,7 @@ bool coroi_discard(void *base, size_t bytes)
 	return true;
 }
 
-/* There is no Go here, so nobody asks for a bell. */
+/* There is no Go here, and no bell. */
 int coroi_event_open(void)
 {
 	return -1;
@@ -112,7 +111,7 @@ void coroi_futex_wake(uint32_t *word, int count)
 	ex_futex_wake(word, count);
 }
 
-/* Each thread has one of its own. */
+/* Each thread has a CPU of its own. */
 int32_t coroi_cpu(void)
 {
 	return (int32_t)ex_self();
@@ -174,14 +173,14 @@ unsigned coroi_cpus(void)
 
 /* --------------------------------------------------------------------------------- switching */
 
-/* Where everybody is: what is above a context is the live part of its stack. */
+/* Where each context lies. What lies above a context is the live part of its stack. */
 
 #define STACKS_MOST 64
 
 static struct {
 	char *low, *top;
-	/* where the context is that is suspended there; NULL: a thread stands on it, or nobody
-	 * does */
+	/* holds the context that is suspended on this stack; NULL: a thread stands on the stack, or
+	 * no context does */
 	void **save;
 } stacks[STACKS_MOST];
 static unsigned stack_count;
@@ -217,7 +216,8 @@ void world_stacks(const void *const *sp, unsigned n, void (*add)(const void *sp,
 	}
 }
 
-/* from_to - the present context goes to *save (NULL: it is given up), the other goes on. */
+/* from_to - the present context is left, with *save for it (NULL: it is given up); the context `to`
+ * goes on. */
 static void from_to(void **save, void *to)
 {
 	bool known = false;
@@ -227,7 +227,7 @@ static void from_to(void **save, void *to)
 			stacks[i].save = save;
 		} else if (lies_on(i, to)) {
 			known = true;
-			if (!stacks[i].save) /* a fresh one */
+			if (!stacks[i].save) /* a fresh context */
 				memset((char *)to - WORLD_CLEANED, 0, WORLD_CLEANED);
 			stacks[i].save = NULL;
 		}
@@ -244,8 +244,8 @@ int coroi_swap_watched(void **save, void *to, intptr_t value)
 	return code;
 }
 
-/* The door is opened by a modelled store. Nobody else runs between it and the switch, as nobody
- * could: the context is saved before the real one opens the door. */
+/* A modelled store opens the door. No thread runs between that store and the switch: the real
+ * switch opens the door when the context is already saved. */
 int coroi_switch(void **save, void *to, intptr_t value, uint32_t *door)
 {
 	at_store_rel(door, 0);

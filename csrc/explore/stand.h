@@ -1,11 +1,10 @@
 /*
- * stand.h - what the explored copy of the core gets in the place of atomics.h: the same names, and
- * each operation asks the explorer first who goes on. It is included ahead of every file
- * (-include), so that the real one finds itself included already.
+ * stand.h - stands in for base/atomics.h in the explored copy of the core: the same names, and each
+ * operation asks the explorer first which thread goes on. The compiler includes stand.h ahead of
+ * every file (-include), so that the real header finds itself included already.
  *
- * Stores stay in memory and are noted in the store buffer of their thread; see engine.c. A store is
- * no place to change threads: as long as it is in the buffer, nobody else can tell whether it has
- * been made.
+ * A store stays in memory and is noted in the store buffer of its thread; see stores.c. No thread
+ * is changed at a store: while it is in the buffer, no other thread can tell whether it was made.
  */
 #ifndef COROI_ATOMICS_H
 #define COROI_ATOMICS_H
@@ -52,7 +51,7 @@
 		ex_rmw_end();                     \
 		ex_r;                             \
 	})
-/* Bumps that are releases: the same. */
+/* A bump that is a release. */
 #define at_bump_rel(p)                           \
 	({                                       \
 		__auto_type ex_b = (p);          \
@@ -95,10 +94,10 @@ static inline void coroi_prefetchw(const void *p)
 #define COROI_LINE        64
 #define COROI_APART       128
 
-/* What goes from stack to stack is watched. */
+/* Switches are watched. */
 #define coroi_swap coroi_swap_watched
 
-/* Nothing is so large that it is a mapping: those are not put back before each schedule. */
+/* No block has a mapping of its own: mappings are not put back before each schedule. */
 #define COROI_LARGE SIZE_MAX
 
 #endif

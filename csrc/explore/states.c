@@ -1,23 +1,25 @@
 /*
- * states.c - schedules that come to a state from which all has been explored already are left
+ * states.c - a schedule that comes to a state from which everything has been explored is left
  * there.
  *
- * Everything is put back before each schedule, at the same addresses, so what may happen from a
- * decision on depends on the state at it alone: memory that is put back, the live part of every
- * stack (with the registers of who is suspended on it), the threads with their store buffers,
- * locks, the clock, and whose decision it is. That is hashed to 128 bits. A state that was met
- * before with as many preemptions left, or more, has no schedule to offer that has not been run or
- * will not be: what was left over then lies on the path that the search goes back along. With fewer
- * left it is explored again. The bound stays what it is: every state within it is come to, and
- * every step out of it is taken.
+ * Everything is put back before each schedule, at the same addresses. So what may happen from a
+ * decision on depends only on the state at that decision: the memory that is put back, the live
+ * part of every stack (with the registers of the context suspended on it), the threads with their
+ * store buffers, the locks, the clock, and which thread decides. All of that is hashed to 128 bits.
  *
- * What a dead variable in a frame holds makes states differ that are the same; so stacks are
- * cleared below whoever goes on, and what is not live is left out. The other way round, that two
- * states look the same, is what -check looks for: it runs all schedules, and each choice at each
- * state must lead to the same state again, whichever way it was come to.
+ * A state that was met before with as many preemptions left, or more, is not explored again: its
+ * schedules have been run, or lie on the path along which the search goes back. A state that was
+ * met before with fewer left is explored again. So the reduction loses nothing: the search comes to
+ * every state within the bound, and takes every step out of it.
  *
- * A state that is met again on the path to itself, with as many preemptions left, begins a schedule
- * that does not end. To see that again, a path that is followed is looked at in the same way.
+ * A dead variable in a frame would tell equal states apart. So stacks are cleared below the thread
+ * that goes on, and parts that are not live are left out. The opposite error, that different states
+ * look equal, is what -check looks for: it runs all schedules, and each choice at each state must
+ * lead to the same state, on whichever path the search came there.
+ *
+ * A state that is met again on its own path, with as many preemptions left, begins a schedule that
+ * does not end. A path that is followed by hand is watched in the same way, so that it shows the
+ * same error.
  */
 #include "states.h"
 
@@ -33,7 +35,7 @@
 
 #define LANES 4
 
-/* Each lane takes 16 bytes of 64, multiplies the halves to 128 bits, and keeps all of them. */
+/* Each lane takes 16 bytes of 64, multiplies the halves, and keeps all 128 bits of the product. */
 static struct lane {
 	uint64_t low, high;
 } lanes[LANES];
@@ -92,7 +94,7 @@ static void add_word(uint64_t v)
 
 /* ------------------------------------------------------------------------------ what a state is */
 
-/* blind - to this part of the state: to show that -check would find that it is missing. */
+/* blind - the plan leaves this part of the state out, to show that -check notices. */
 static bool blind(enum part part)
 {
 	return plan->blind == part;
@@ -103,7 +105,7 @@ static void add_store(const struct thread *t, const struct store *s)
 	add_word((uint64_t)(uintptr_t)s->p);
 	add_word(s->value);
 	add_word((uint64_t)s->bytes << 1 | s->release);
-	if (t == cur) /* its own stores are in memory now, and this is what they hide */
+	if (t == cur) /* its stores are in memory now, and hide this value */
 		add_word(s->before);
 }
 
@@ -128,7 +130,7 @@ static void add_thread(const struct thread *t)
 		add_store(t, &t->store[i]);
 }
 
-/* add_stack - the live part of one. */
+/* add_stack - the live part of a stack. */
 static void add_stack(const void *sp, const void *top)
 {
 	add_word((uint64_t)(uintptr_t)sp);
@@ -163,8 +165,8 @@ struct fingerprint state_now(void)
 
 /* ------------------------------------------------------------------------------------- tables */
 
-/* Of pairs of words; the first is never 0. Open addressing; when it may not grow any more, what is
- * new is not kept: more is explored then, and nothing less. */
+/* A table of pairs of words, by open addressing. The first word is never 0. A table that may not
+ * grow any more takes no new pairs: then more is explored, never less. */
 struct table {
 	struct fingerprint *slot;
 	uint64_t slots, used, most;
@@ -190,7 +192,7 @@ static void table_open(struct table *t, uint64_t most)
 		abort();
 }
 
-/* table_slot - where a is, and of b what is not in the mask; or a free place. */
+/* table_slot - where s is: the same a, and the same bits of b outside the mask. Or a free place. */
 static struct fingerprint *table_slot(const struct table *t, struct fingerprint s, uint64_t mask)
 {
 	for (uint64_t i = s.a >> 1;; i++) {
@@ -215,8 +217,8 @@ static bool table_has_room(struct table *t, uint64_t mask)
 	return true;
 }
 
-/* table_find - as table_slot, and what is new is added if there is room: it is to be told by `new`.
- * NULL: there was none. */
+/* table_find - as table_slot, and a new pair is added; *new tells. NULL: the pair is new, and there
+ * is no room. */
 static struct fingerprint *table_find(struct table *t, struct fingerprint s, uint64_t mask,
 				      bool *new)
 {
@@ -235,11 +237,11 @@ static struct fingerprint *table_find(struct table *t, struct fingerprint s, uin
 
 /* ------------------------------------------------------------------------------- what was seen */
 
-/* of a state in the table: the most preemptions that were left; the rest of the word is the
- * state's */
+/* These bits of a state's second word: the most preemptions that were left at it. The other bits
+ * are the state's. */
 #define LEFT UINT64_C(15)
 
-/* the states of the path, with what was left, at decisions of several choices */
+/* The states of the path, with the preemptions left, at decisions of several choices. */
 static uint64_t trail[PATH_MOST];
 
 void states_open(const struct plan *p)
@@ -257,7 +259,7 @@ void states_open(const struct plan *p)
 	memset(outcome->digest, 0, sizeof outcome->digest);
 }
 
-/* came_to - after the last choice of the path; what comes of it must be the same each time. */
+/* came_to - the last choice of the path has led to this state, as it must each time. */
 static void came_to(uint64_t to, unsigned depth)
 {
 	bool new;
@@ -268,7 +270,8 @@ static void came_to(uint64_t to, unsigned depth)
 	struct fingerprint from = {mix(trail[depth] + c->taken) | 1, to};
 	struct fingerprint *x = table_find(&after, from, UINT64_MAX, &new);
 	if (x && x->b != to)
-		ex_fail("choice %u comes to another state than before: a state is not all that matters",
+		ex_fail("choice %u comes to another state than before: "
+			"a state is not all that matters",
 			depth);
 }
 
@@ -278,7 +281,7 @@ static void count(unsigned which, struct fingerprint s)
 	outcome->digest[which].b += s.b;
 }
 
-/* goes_round - this state lies on the path already. */
+/* goes_round - the state lies on the path already. */
 static bool goes_round(uint64_t here, unsigned depth)
 {
 	for (unsigned i = 0; i < depth; i++)
@@ -289,7 +292,7 @@ static bool goes_round(uint64_t here, unsigned depth)
 
 bool state_decides(struct fingerprint s, unsigned depth, unsigned left)
 {
-	if (outcome->widened) /* this is no state as those before */
+	if (outcome->widened) /* hashed over more memory than the states before */
 		return false;
 	bool new;
 	uint64_t here = mix(s.a + left);

@@ -1,20 +1,22 @@
 /*
  * stores.c - when a store reaches memory.
  *
- * A thread must see its own stores at once, by plain loads too, which ask nobody. So a buffered
- * store is in memory as long as its thread runs, and is taken back when another thread goes on
- * while it is kept: memory is always the running thread's view of it. Stores leave a buffer
+ * A thread must see its own stores at once, in its plain loads too, which ask no function here. So
+ * a buffered store is in memory while its thread runs, and is taken back while another thread runs:
+ * memory is always the running thread's view. Stores leave a buffer
  *
  *      SC    at once
  *      TSO   in order
- *      ARM   in any order, but: those to one address in order, and a release after all that came before it
+ *      ARM   in any order, with two exceptions: stores to one address stay in order, and a release
+ *            comes after all stores before it
  *
- * A read-modify-write, a fence, a system call and a lock empty the buffer of their thread,
- * membarrier those of all. Loads are never reordered. Plain stores reach memory at once.
+ * A read-modify-write, a fence, a system call and a lock empty the buffer of their thread.
+ * membarrier empties all buffers. Loads are never reordered. Plain stores reach memory at once.
  *
- * Only places that several threads use, one of them to write, make a difference: elsewhere threads
- * are not changed. Which they are is learned from random schedules first, in the same way each
- * time; a place that turns out to be shared later starts the search again, with more of them.
+ * Threads are changed only at shared places: those that several threads use, and one writes. At
+ * other places a change makes no difference. Random schedules show first which places are shared,
+ * and always show the same ones. If the search finds another shared place, more random schedules
+ * are run, and the search starts again.
  */
 #include "schedule.h"
 
@@ -86,7 +88,7 @@ bool touch(const void *p, bool writes)
 void buffer_store(void *p, size_t bytes, uint64_t value, bool release)
 {
 	if (cur->kept == plan->stores) {
-		/* The oldest reaches memory. It is in our view already. */
+		/* The oldest store reaches memory. Our view has it already. */
 		cur->kept--;
 		memmove(cur->store, cur->store + 1, cur->kept * sizeof cur->store[0]);
 	}
@@ -99,7 +101,7 @@ unsigned all_of(const struct thread *t)
 	return (1u << t->kept) - 1;
 }
 
-/* may_leave - the stores of a mask may reach memory, and the others stay. */
+/* may_leave - the stores of the mask may reach memory while the others stay. */
 static bool may_leave(const struct thread *t, unsigned mask)
 {
 	for (unsigned i = 0; i < t->kept; i++) {
@@ -113,13 +115,13 @@ static bool may_leave(const struct thread *t, unsigned mask)
 	return true;
 }
 
-/* may_keep - the stores that are not in the mask may stay, and it makes a difference: a store that
- * nobody else reads leaves as soon as it can. */
+/* may_keep - the stores outside the mask may stay, and that makes a difference: a store that no
+ * other thread reads leaves as soon as it can. */
 bool may_keep(const struct thread *t, unsigned mask)
 {
 	if (!may_leave(t, mask))
 		return false;
-	if (plan->random) /* it must not depend on what was learned before */
+	if (plan->random) /* a random schedule must not depend on what was learned */
 		return true;
 	for (unsigned i = 0; i < t->kept; i++)
 		if (!(mask >> i & 1) && !place(t->store[i].p)->shared &&
@@ -143,8 +145,8 @@ void apply(struct thread *t)
 	}
 }
 
-/* overwritten - a plain store came after a buffered one. It is in memory, so the other must be
- * too. */
+/* overwritten - a plain store came after a buffered one to the same place. The plain store is in
+ * memory, so the buffered one must be too. */
 static bool overwritten(const struct thread *t)
 {
 	for (unsigned i = 0; i < t->kept; i++) {
@@ -183,7 +185,7 @@ void settle(struct thread *t, unsigned mask)
 	t->kept = left;
 }
 
-/* Its view is what memory becomes. */
+/* Memory becomes what the thread sees. */
 void drain(void)
 {
 	cur->kept = 0;

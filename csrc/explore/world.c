@@ -1,11 +1,11 @@
 /*
- * world.c - the explored copy of the core: made once, put back before each schedule, watched, and
- * looked over at the end.
+ * world.c - the explored copy of the core: made once, put back before each schedule, watched during
+ * the schedule, and checked at its end.
  *
- * Always watched: two inside one door; an owner that waits for its door and says that it is inside;
- * a rest that is reported while there is work. At the end: no work lies anywhere while all sleep (a
- * lost wake-up), tokens are all given back, rests were counted one by one, and each record is free
- * exactly once or in use.
+ * Errors during a schedule: two threads inside one door; an owner that waits for its door and is
+ * busy; a rest that is reported while there is work. At the end: no work lies anywhere while all
+ * workers sleep (a lost wake-up); no worker counts as awake, and no work is pending; rests were
+ * counted one by one; each record is free exactly once, or in use.
  */
 #include "world.h"
 
@@ -15,10 +15,10 @@
 
 #define ARENA_BYTES    ((size_t)8 << 20)
 #define REGIONS_MOST   256
-#define RESTORED_MOST  ((size_t)8 << 10) /* of one allocation: the rest is not written to */
-#define RECORDS_APIECE 8                 /* that a scenario uses of each magazine */
+#define RESTORED_MOST  ((size_t)8 << 10) /* of one allocation: no scenario writes behind that */
+#define RECORDS_APIECE 8                 /* of each magazine: a scenario uses no more */
 #define STACKS         16
-/* schedules after which all memory is compared; and of later ones one in so many: */
+/* All memory is compared after each of the first schedules, later after one in CHECKED_EVERY. */
 #define CHECKED       50
 #define CHECKED_EVERY 4096
 #define LINE          ((size_t)64)
@@ -36,7 +36,8 @@ static struct {
 } regions[REGIONS_MOST];
 static unsigned region_count;
 
-/* Of the regions, line by line: what some schedule has written to, and what none has. */
+/* The regions in pieces, of whole lines: pieces that some schedule has written to, and pieces that
+ * none has. */
 static struct span {
 	unsigned char *p, *copy;
 	size_t bytes;
@@ -48,7 +49,7 @@ static uint64_t restored; /* times */
 static uint64_t records;
 static const struct ex_scenario *scenario;
 
-/* What is so, whatever the words say. */
+/* The truth, whatever the words of the core say. */
 static struct {
 	bool owner_in[8];
 	unsigned thief_in[8]; /* thread + 1 */
@@ -105,7 +106,7 @@ unsigned world_worker_thread(void *(*fn)(void *), void *arg)
 {
 	struct coroi_worker *w = arg;
 
-	w->sched->started++; /* coro_scheduler_init waits for it, and no thread runs yet */
+	w->sched->started++; /* coro_scheduler_init waits for that, and no thread runs yet */
 	if (scenario->raw >> w->id & 1)
 		return EX_THREADS;
 	mains[w->id].fn = fn;
@@ -119,7 +120,7 @@ static void sleeper(void *arg)
 
 	coroi_worker_tls = w;
 	world_nap(w);
-	EX_CHECK(!coroi_work(w)); /* nobody calls Go */
+	EX_CHECK(!coroi_work(w)); /* false: no call into Go */
 }
 
 void world_asleep(unsigned mask)
@@ -134,8 +135,8 @@ void world_asleep(unsigned mask)
 	}
 }
 
-/* load - have records in hand, so that none is carved later. Records rise from the last in a full
- * magazine. */
+/* load - put a full magazine in, so that no record is carved later. A full magazine hands out its
+ * records from the last on, at rising addresses. */
 static void load(struct coroi_mags *m)
 {
 	if (!coroi_mags_spend(m))
@@ -147,7 +148,7 @@ static void load(struct coroi_mags *m)
 	world_region(coroi_cold(r), RECORDS_APIECE * sizeof(struct coroi_cold));
 }
 
-/* warm_stacks - and stacks, so that none is mapped later. */
+/* warm_stacks - put stacks in, so that none is mapped later. */
 static void warm_stacks(struct coroi_stack_pool *p)
 {
 	struct coroi_stack *stack[STACKS];
@@ -182,8 +183,8 @@ static void add_span(struct span s, unsigned at)
 	spans[at] = s;
 }
 
-/* split - in the i-th something has been written: its first line that differs becomes a span, or
- * part of the one before. */
+/* split - a schedule has written to the i-th span: its first line that differs becomes a span of
+ * its own. */
 static void split(unsigned i)
 {
 	struct span *s = &spans[i];
@@ -232,7 +233,7 @@ static void setup(const struct ex_scenario *s)
 	memcpy(arena_was, arena, arena_used);
 }
 
-/* look - for lines that are written to for the first time. True: there are some. */
+/* look - find the lines that were written to for the first time. True: there are some. */
 static bool look(void)
 {
 	bool any = false;
@@ -260,8 +261,8 @@ static void restore(bool looked)
 			ex_fail("a schedule has written to memory that is not put back");
 }
 
-/* memory - what was ever written to, and what has been allocated since. The rest is as setup left
- * it. False: that was not so until now. */
+/* memory - all that was ever written to, and all that was allocated after setup. The rest is as
+ * setup left it. False: a line was written to for the first time. */
 static bool memory(void (*add)(const void *p, size_t bytes))
 {
 	if (look())
@@ -280,8 +281,8 @@ void world_pushing(bool begins)
 	ghost.pushing += begins ? 1 : -1u;
 }
 
-/* has_come - a batch with nothing in it may lie with a sleeper, if a thief has emptied it there:
- * whoever adds something wakes it. */
+/* has_come - a node with work lies undelivered. An empty batch is no work: a thief may have emptied
+ * it there, and the next sender wakes the worker. */
 static bool has_come(const struct coroi_worker *w)
 {
 	for (uint64_t node = w->undelivered; node; node = *coroi_node_link(node)) {
@@ -308,8 +309,8 @@ static unsigned nodes(uint64_t node)
 	return n;
 }
 
-/* rest - awake and ext have become zero. What lies in an inbox then must be somebody's who has not
- * woken w yet. */
+/* rest - no worker is awake, and no work is pending. A node that lies in an inbox then belongs to a
+ * thread that is still pushing, and has not woken the worker yet. */
 static void rest(void)
 {
 	unsigned lie = 0;
@@ -317,10 +318,10 @@ static void rest(void)
 	ghost.rests++;
 	for (unsigned i = 0; i < sched->workers; i++) {
 		const struct coroi_worker *w = world_worker(i);
-		/* a cancel puts something there, and claims w afterwards */
+		/* a close with cancel queues something, and claims w afterwards */
 		if (has_queued(w) && !scenario->stops)
 			ex_fail("a rest, and w%u has something to run", i);
-		/* a batch that begins claims w afterwards */
+		/* a run that begins claims w afterwards */
 		lie += scenario->paused ? 0 : nodes(w->inbox);
 	}
 	if (lie > ghost.pushing)
@@ -352,7 +353,7 @@ static void saw_req(struct coroi_worker *w, enum ex_op op, uint32_t before, uint
 		inside(w->id);
 	} else if (COROI_DOOR_WHAT(after) != COROI_DOOR_LOCK && ghost.thief_in[w->id]) {
 		if (ghost.thief_in[w->id] != me)
-			ex_fail("w%u's door is opened by one who is not inside", w->id);
+			ex_fail("w%u's door is opened by a thread that is not inside", w->id);
 		ghost.thief_in[w->id] = 0;
 	}
 }
@@ -381,8 +382,8 @@ static void saw(enum ex_op op, const void *p, uint64_t before, uint64_t after)
 		ghost.owner_in[w->id] = false;
 }
 
-/* Of workers that steal from each other, all but the counters: they read some of it plainly, inside
- * the door. */
+/* All words of workers that steal from each other are shared, except for the counters: a thief
+ * reads some words by plain loads, inside the door. */
 static bool shared(const void *p)
 {
 	if (sched->workers < 2 || (const char *)p < (const char *)sched->worker ||
@@ -475,7 +476,7 @@ static void check(const struct ex_scenario *s)
 		EX_CHECK(sched->rests == ghost.rests);
 	}
 	s->check();
-	/* a stopped worker takes no a remote wake: a record that is a node stays one */
+	/* a stopped worker takes no remote wakes: a record that is a node stays one */
 	if (!s->stops)
 		check_records();
 }

@@ -12,8 +12,8 @@
 #include "kernel/run.h"
 #include "kernel/wait.h"
 
-/* The scheduler, and its workers w0, w1, ... Those whose bit is in the scenario's `raw` have no
- * thread of their own: a scenario's thread plays their part, after world_be. */
+/* The scheduler, and its workers w0, w1, ... A worker whose bit is in the scenario's `raw` has no
+ * thread of its own: a thread of the scenario plays its part, after world_be. */
 extern struct coro_scheduler *sched;
 struct coroi_worker *world_worker(unsigned id);
 void world_be(unsigned id);
@@ -21,47 +21,52 @@ void world_be(unsigned id);
 void *world_alloc(size_t bytes, size_t align);
 unsigned world_worker_thread(void *(*fn)(void *), void *arg);
 
-/* world_stack - a stack of the world, or of a thread, to be watched; world_stacks - the live
- * parts of all, if threads stand at those n contexts. world_stacks_begin - nobody is suspended
- * anywhere. */
-#define WORLD_CLEANED 4096 /* bytes of a stack, before somebody begins there */
+/* world_stack - a stack of the world, or of a thread, is watched from now on. world_stacks - the
+ * live parts of all watched stacks, where the threads stand at the n contexts sp.
+ * world_stacks_begin - no context is suspended on any of them. */
+#define WORLD_CLEANED 4096 /* bytes of a stack that are cleared before a context begins there */
 void world_stack(void *low, void *top);
 void world_stacks(const void *const *sp, unsigned n, void (*add)(const void *sp, const void *top));
 void world_stacks_begin(void);
 
-/* world_region - memory of the scenario's own that each schedule finds as setup left it. */
+/* world_region - memory of the scenario, which each schedule finds as setup left it. */
 void world_region(void *p, size_t bytes);
 
-/* world_record - a record that w owns, runnable, with its handle known; during setup. */
+/* world_record - a runnable record that w owns, whose handle is known. During setup. */
 struct coroi_rec *world_record(struct coroi_worker *w);
 
-/* world_record_of - the record of a runnable from a queue; NULL: none was there. */
+/* world_record_of - the record of a runnable from a queue. NULL: the queue was empty. */
 static inline struct coroi_rec *world_record_of(uint64_t runnable)
 {
 	return runnable ? coroi_runnable_record(runnable) : NULL;
 }
 
-/* world_steal - as steal.c does it: true if w has got something from v. */
+/* world_steal - w steals from v, as steal.c does it. True: w has got something. world_nap - w
+ * sleeps until it is claimed, as idle.c does it. */
 bool world_steal(struct coroi_worker *w, struct coroi_worker *v);
-
-/* world_sleep - as idle.c does it: give the token back; the last one tells that everything rests.
- * world_grant - take one. */
-void world_sleep(void);
-void world_grant(void);
-
-/* world_pushing - around everything that brings work from outside: what lies in an inbox meanwhile
- * comes later than a rest. */
-void world_pushing(bool begins);
-
-/* world_asleep - during setup: all sleep. Those of the mask get threads that sleep, and then do
- * what workers do, without ever spinning before they have found something. world_nap - as idle.c
- * does it: sleep until claimed. */
-void world_asleep(unsigned mask);
 void world_nap(struct coroi_worker *w);
 
-extern const struct ex_scenario *const scenarios_door[],
-	*const scenarios_idle[], *const scenarios_run[], *const scenarios_batch[],
-								 *const scenarios_wait[],
-									 *const scenarios_call[];
+/* world_sleep - a worker counts as awake no longer, as idle.c does it: the last one reports the
+ * rest. */
+static inline void world_sleep(void)
+{
+	if (coroi_awake_end(sched))
+		coroi_rested(sched);
+}
+
+/* world_pushing - before (true) and after (false) everything that brings work from outside. What
+ * lies in an inbox in between comes later than a rest. */
+void world_pushing(bool begins);
+
+/* world_asleep - during setup: all workers sleep. Each worker of the mask gets a thread that
+ * sleeps, and then does what workers do, without spinning before it has found something. */
+void world_asleep(unsigned mask);
+
+extern const struct ex_scenario *const scenarios_door[];
+extern const struct ex_scenario *const scenarios_idle[];
+extern const struct ex_scenario *const scenarios_run[];
+extern const struct ex_scenario *const scenarios_batch[];
+extern const struct ex_scenario *const scenarios_wait[];
+extern const struct ex_scenario *const scenarios_call[];
 
 #endif

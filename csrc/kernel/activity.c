@@ -52,9 +52,10 @@ bool coroi_claim(struct coro_scheduler *s, unsigned id)
 	return true;
 }
 
-/* wake_awaiting_stack - everything rests, but some wait for a stack: that is not the end. Wake a
- * worker that has such ones, to tell them that there is none, see fail_awaiting_stack. One: of
- * several none would be alone. False: there is none to be woken. */
+/* wake_awaiting_stack - everything rests, but some coroutines await a stack, so this is not the
+ * end. Wake one worker that has such coroutines: it will tell them that there is no stack
+ * (fail_awaiting_stack). Only one, since that worker must be awake alone. False: none can be
+ * woken. */
 static bool wake_awaiting_stack(struct coro_scheduler *s)
 {
 	for (unsigned id = 0; id < s->workers && at_load_seq(&s->mode) == COROI_RUNNING; id++)
@@ -64,15 +65,15 @@ static bool wake_awaiting_stack(struct coro_scheduler *s)
 	return false;
 }
 
-/* claim_any - wake one sleeper, if there is one, to steal: not the goworker, nor a dedicated one;
- * nor, for a surplus, one that holds off. */
+/* claim_any - wake one sleeper, if there is one, to look for work. It is neither the goworker nor
+ * dedicated; and for a surplus it is none that holds off. */
 static void claim_any(struct coro_scheduler *s, bool surplus)
 {
 	uint64_t now = surplus ? coroi_now_ns() : 0;
 	unsigned n = coroi_general(s);
 
 	for (unsigned i = 0; i < COROI_MASK_WORDS && i * 64 < n; i++) {
-		/* to be asked */
+		/* the bits that are still to be tried */
 		uint64_t left = n - i * 64 < 64 ? coroi_sleeper_bit(n) - 1 : UINT64_MAX;
 		for (uint64_t bits; (bits = at_load_seq(&s->sleepers[i]) & left) &&
 				    at_load_seq(&s->mode) != COROI_PAUSED;) {
@@ -111,7 +112,8 @@ void coroi_wake_all(struct coro_scheduler *s)
 	for (unsigned id = 0; id < s->workers; id++)
 		if (coroi_sleeps(s, id))
 			coroi_claim(s, id);
-	if (at_load_seq(&coroi_goworker(s)->inbox)) /* it has nothing else to wake up for */
+	/* The goworker has nothing else to wake up for. */
+	if (at_load_seq(&coroi_goworker(s)->inbox))
 		coroi_notify_pushed(coroi_goworker(s));
 }
 

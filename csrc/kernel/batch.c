@@ -1,5 +1,5 @@
 //go:build cgo && linux
-/* batch.c - see batch.h. The spare ones lie with the slab, under its lock. */
+/* batch.c - see batch.h. Spare batches lie with the slab, under its lock. */
 #include "kernel/batch.h"
 
 #include "kernel/runnable.h"
@@ -19,7 +19,7 @@ uint32_t coroi_batch_open(struct coroi_slab *s, struct coroi_batch **out, uint32
 	for (uint32_t i = 0; i < n; i++) {
 		out[i]->taken = 0;
 		out[i]->repeat = 0;
-		/* relaxed: nobody else knows it yet */
+		/* Relaxed: no other thread knows the batch yet. */
 		at_store_rlx(&out[i]->state, COROI_BATCH_DETACHED);
 	}
 	return n;

@@ -1,29 +1,33 @@
 /*
  * batch.h - spawns from outside on their way to a worker.
  *
- * The problem: one by one, the record of each spawn, or at least a list's link, would travel from
- * the core of the sender to the worker's and back, at some 50 ns a line. So spawns are written one
- * after the other into a box: a runnable, then its words of argument, 8 to 56 bytes each. What
- * travels is a line for several spawns; records stay with the worker.
+ * The problem: one by one, the record of each spawn, or at least the link of a list, would travel
+ * from the sender's core to the worker's and back: a cache miss a line. So spawns are written one
+ * after the other into a box: a runnable, then its words of argument, 8 to 56 bytes each. One line
+ * travels for several spawns, and records stay with the worker.
  *
- * A closed batch is filled in first and pushed to the worker's inbox then, once. An open one goes
- * on being filled in while the worker empties it, by one sender at a time, and `state` tells both
+ *      | next taken repeat |  state  | runnable arg arg | runnable | runnable arg | free ... |
+ *        the worker's        both                         ^ taken                  ^ words
+ *
+ * A closed batch is filled in first, and then pushed to the worker's inbox, once. An open batch is
+ * still filled in, by one sender at a time, while the worker empties it. `state` tells both sides
  * how things are:
  *
- *      words | CLOSED: nothing more will come | DETACHED: no worker looks at it, and the next spawn
- *      must push it
+ *      words      how many words are filled in
+ *      CLOSED     nothing more will come
+ *      DETACHED   no worker looks at the batch, and the next spawn must push it; taken == words
  *
- *   sender  A1  write the runnable and its arguments behind the words
- *           A2  add their number to the state, sequentially consistent: a release for A1, and
- *               before the look at the sleeper's bit (N2 of idle.c)
- *           A3  the state had DETACHED: take it away, and push the batch to the inbox (N1)
- *           A4  it is full, or the sender closes: CLOSED, in the same addition. Then the batch is
- *               the worker's; if it is detached and empty, the sender's
- *   worker  B1  look at the state (acquire, pairs with A2), and take what has come; in its door
- *           B2  CLOSED, and all is taken: it is free
- *           B3  before it sleeps (P2 of idle.c), and for a thief that has found nothing: CAS the
- *               state with all taken to the same with DETACHED. That fails if something has come
- *               meanwhile
+ *  sender  A1  write the runnable and its arguments behind the words
+ *          A2  add their number to the state, sequentially consistent: a release for A1, and
+ *              before the look at the sleeper's bit (N2 of idle.c)
+ *          A3  the state had DETACHED: take DETACHED away, and push the batch to the inbox (N1)
+ *          A4  the batch is full, or the sender closes it: CLOSED, in the same addition. From then
+ *              on the batch is the worker's; if it was DETACHED and nothing was added, the sender's
+ *  worker  B1  look at the state (acquire, pairs with A2), and take what has come; in its door
+ *          B2  CLOSED, and everything is taken: the batch is free
+ *          B3  before the worker sleeps (P2 of idle.c), and for a thief that has found nothing: CAS
+ *              the state from `taken` words to the same with DETACHED. The CAS fails if something
+ *              has come meanwhile
  *
  * Nothing is left lying: an addition comes before B3's CAS, which then fails, or after it, and then
  * finds DETACHED.
@@ -34,18 +38,20 @@
 #include "kernel/slab.h"
 
 #define COROI_BATCH_WORDS    255
-#define COROI_BATCH_ROOM     7 /* words of the largest spawn */
+#define COROI_BATCH_ROOM     7 /* words of the largest spawn: a runnable and six of argument */
 #define COROI_BATCH_CLOSED   (1u << 16)
 #define COROI_BATCH_DETACHED (1u << 17)
 #define COROI_BATCH_COUNT    0xffffu
 
 struct coroi_batch {
-	/* in an inbox, in a worker's list of undelivered ones, or in a list of spare ones */
+	/* Link in an inbox, in a worker's undelivered nodes, or among the spare batches. */
 	uint64_t next;
 	uint32_t taken; /* words that the worker has taken */
-	/* how often the one spawn in it is still to be made; 0: each that is in it once */
+	/* How often the only spawn in the batch is still to be made. 0: each spawn is made once. */
 	uint32_t repeat;
-	uint32_t state __attribute__((aligned(COROI_LINE))); /* atomic */
+	/* words | CLOSED | DETACHED; atomic, see above. A line of its own: the senders write
+	 * there. */
+	uint32_t state __attribute__((aligned(COROI_LINE)));
 	uint32_t spare;
 	uint64_t words[COROI_BATCH_WORDS];
 };
@@ -54,17 +60,18 @@ _Static_assert(sizeof(struct coroi_batch) == 2048 + COROI_LINE,
 	       "the words' lines, and one for the worker");
 
 #define COROI_BATCHES_AT_ONCE 8
-#define COROI_REPEAT_MOST     1024 /* so that there is something for each worker */
+#define COROI_REPEAT_MOST     1024 /* of one batch, so that there is something for each worker */
 
-/* coroi_batch_open - up to want (at most COROI_BATCHES_AT_ONCE) empty batches, detached. Returns
- * how many; 0: no memory. coroi_batch_drop - one goes back. Thread: any. */
+/* coroi_batch_open - up to want (at most COROI_BATCHES_AT_ONCE) empty batches, detached.
+ * Thread: any. Returns: how many there are in out; less than want: no memory. */
 uint32_t coroi_batch_open(struct coroi_slab *s, struct coroi_batch **out, uint32_t want);
+/* coroi_batch_drop - p becomes spare. Thread: any. */
 void coroi_batch_drop(struct coroi_slab *s, struct coroi_batch *p);
 
-/* coroi_batch_left - spawns in it that the worker has not taken. Inside the worker's door. */
+/* coroi_batch_left - how many spawns in p the worker has not taken. Inside the worker's door. */
 uint64_t coroi_batch_left(const struct coroi_batch *p);
 
-/* coroi_batches_trim - free the spare ones. Returns the bytes. */
+/* coroi_batches_trim - free the spare batches. Thread: any. Returns: the bytes. */
 size_t coroi_batches_trim(struct coroi_slab *s);
 
 #endif

@@ -6,7 +6,7 @@
 
 #define RING_START 256
 
-/* So a ring of that many entries never has to grow, and its size never overflows. */
+/* So a ring of that many entries never has to grow, and its size in bytes never overflows. */
 _Static_assert(COROI_CHUNKS_MAX *(uint64_t)COROI_CHUNK_RECORDS <= UINT32_C(1) << 29,
 	       "there are no more records");
 
@@ -40,8 +40,8 @@ void coroi_deque_destroy(struct coroi_deque *d)
 	d->ring = NULL;
 }
 
-/* refit - the entries go to a ring of so many, in which there is room for them. False: no memory,
- * and nothing has changed. */
+/* refit - move the entries to a ring of `entries`, in which there is room for them. False: no
+ * memory, and nothing has changed. */
 COROI_COLD static bool refit(struct coroi_deque *d, uint32_t entries)
 {
 	uint32_t mask = entries - 1;
@@ -101,10 +101,10 @@ static inline bool is_pinned(uint64_t runnable)
 	       coroi_runnable_record(runnable)->flags & COROI_F_PINNED;
 }
 
-#define LOOKS_MOST 256 /* at entries, for one steal */
+#define LOOKS_MOST 256 /* entries that one steal looks at */
 
-/* give_of_ring - up to `most` from the back; pinned ones among them close up. *looks: how many more
- * may be looked at. */
+/* give_of_ring - move up to `most` from the back to out; pinned coroutines among them close up.
+ * *looks is how many more entries may be looked at. */
 static uint32_t give_of_ring(struct coroi_deque *d, struct coroi_steal_entry *out, uint32_t most,
 			     uint32_t *looks)
 {
@@ -113,7 +113,8 @@ static uint32_t give_of_ring(struct coroi_deque *d, struct coroi_steal_entry *ou
 	for (; n < most && at != d->head && *looks; --*looks) {
 		uint64_t runnable = d->ring[--at & d->mask];
 		if (coroi_unlikely(is_pinned(runnable)))
-			d->ring[--kept & d->mask] = runnable; /* it has no argument beside it */
+			/* a pinned one has a record, so no argument */
+			d->ring[--kept & d->mask] = runnable;
 		else
 			out[n++] = (struct coroi_steal_entry){runnable, *coroi_deque_arg(d, at)};
 	}
@@ -152,8 +153,11 @@ uint32_t coroi_deque_give(struct coroi_worker *w, uint16_t t, struct coroi_steal
 	if (coroi_unlikely(d->spill.count))
 		n += give_of_spill(d, out + n, most - n, looks);
 	for (uint32_t i = 0; i < n; i++)
-		/* pairs with coroi_remote_wake_locked, perhaps in t's door by another thief */
-		if (coroi_runnable_has_record(out[i].runnable))
+		if (coroi_runnable_has_record(out[i].runnable)) {
+			/* Release; pairs with the acquire in coroi_remote_wake_locked (W3 of
+			 * wait.c), which may run in t's door, locked by another thief. */
 			at_store_rel(&coroi_runnable_record(out[i].runnable)->home, t);
+			COROI_PROBE(MOVE, coroi_runnable_record(out[i].runnable));
+		}
 	return n;
 }

@@ -1,13 +1,17 @@
 /*
  * deque.h - a worker's queue of coroutines that can run.
  *
- * The owner takes from the front and adds at the back, so that nothing that yields can starve; a
- * thief takes from the back. All of it happens inside the owner's door; only the length may be
- * peeked at from outside.
+ * The owner takes from the front and adds at the back, so that nothing that yields can starve. A
+ * thief takes from the back. All of that happens inside the owner's door. From outside, only the
+ * length may be peeked at.
  *
- * A ring of runnables, and as many places for the arguments of those that have no record, in the
- * same memory behind it. It grows by doubling, and shrinks by a trim; if there is no memory for
- * that, those with records are linked to each other instead, and nothing is lost.
+ *      ring   | runnables: .. front ...... back .. | arguments, at the same indexes |
+ *               0    head & mask                mask   mask + 1
+ *      spill  those that came while the ring could not grow, linked by their records
+ *
+ * An argument belongs to a runnable that has no record. The ring grows by doubling, and a trim
+ * makes it smaller. Where there is no memory to grow, runnables that have records are linked to
+ * each other instead, and nothing is lost.
  */
 #ifndef COROI_DEQUE_H
 #define COROI_DEQUE_H
@@ -19,21 +23,26 @@
  * turns. */
 #define COROI_AHEAD 16
 
+/* Returns: CORO_OK or CORO_ENOMEM. */
 int coroi_deque_init(struct coroi_deque *d);
 void coroi_deque_destroy(struct coroi_deque *d);
 
-/* coroi_deque_give - take want coroutines (no more than the queue has; at most a steal's worth are
- * taken) from the back of w's queue, in w's door, for worker t, where they are at home then. Pinned
- * ones stay, and all of a dedicated worker. Returns how many. */
+/* coroi_deque_give - take up to want coroutines, no more than the scheduler's steal_batch, from the
+ * back of w's queue for worker t, whose home they get. Pinned coroutines stay, and all of a
+ * dedicated worker. Inside w's door. Returns: how many there are in out, the back first. */
 uint32_t coroi_deque_give(struct coroi_worker *w, uint16_t t, struct coroi_steal_entry *out,
 			  uint32_t want);
 
+/* coroi_deque_grow - double the ring. Inside the door. False: no memory, and nothing has
+ * changed. */
 bool coroi_deque_grow(struct coroi_deque *d);
 
-/* coroi_deque_trim - back to a ring that is no larger than twice what is in it. Inside the door.
- * Returns the bytes. */
+/* coroi_deque_trim - shrink the ring, to at least twice what is in it. Inside the door. Returns:
+ * the bytes that were freed. */
 size_t coroi_deque_trim(struct coroi_deque *d);
 
+/* coroi_list_add, coroi_list_add_first - add r at the back, at the front; coroi_list_take - take
+ * the front, or NULL. */
 static inline void coroi_list_add(struct coroi_list *l, struct coroi_rec *r)
 {
 	r->next = 0;
@@ -70,38 +79,40 @@ static inline uint32_t coroi_deque_length(const struct coroi_deque *d)
 	return at_load_rlx(&d->count) + at_load_rlx(&d->spill.count);
 }
 
-/* coroi_deque_is_unusual - it is empty (then 1 less is the largest of all), or something has
- * spilled. */
+/* coroi_deque_is_unusual - the queue is empty (count - 1 is then the largest number), or something
+ * has spilled (room is 0). */
 static inline bool coroi_deque_is_unusual(const struct coroi_deque *d)
 {
 	return d->count - 1 >= d->room;
 }
 
-/* coroi_deque_has_room - for one more, without growing, and nothing that has spilled comes before
+/* coroi_deque_has_room - one more fits without growing, and nothing that has spilled comes before
  * it. */
 static inline bool coroi_deque_has_room(const struct coroi_deque *d)
 {
 	return d->count < d->room;
 }
 
-/* coroi_deque_put - a runnable and its argument, where there is room. */
+/* coroi_deque_put - add a runnable at the back, where there is room. Its argument is already
+ * written. */
 static inline void coroi_deque_put(struct coroi_deque *d, uint64_t runnable)
 {
 	d->ring[(d->head + d->count) & d->mask] = runnable;
-	/* relaxed: who takes entries holds the door; others only count */
+	/* Relaxed: a thread that takes entries holds the door, and others only count. */
 	at_store_rlx(&d->count, d->count + 1);
 }
 
+/* coroi_deque_arg - the argument beside the entry at (free-running, as head is). */
 static inline uint64_t *coroi_deque_arg(struct coroi_deque *d, uint32_t at)
 {
 	return &d->ring[(at & d->mask) + d->mask + 1];
 }
 
-/* coroi_deque_spill - a runnable that has a record is linked to the others for which there was no
+/* coroi_deque_spill - link a runnable that has a record to the others for which there was no
  * room. */
 COROI_COLD void coroi_deque_spill(struct coroi_deque *d, uint64_t runnable);
 
-/* coroi_deque_push - a runnable that has a record. It never fails. */
+/* coroi_deque_push - add a runnable that has a record. It never fails. */
 static inline void coroi_deque_push(struct coroi_deque *d, uint64_t runnable)
 {
 	if (coroi_likely(coroi_deque_has_room(d)) || (!d->spill.count && coroi_deque_grow(d)))
@@ -110,7 +121,7 @@ static inline void coroi_deque_push(struct coroi_deque *d, uint64_t runnable)
 		coroi_deque_spill(d, runnable);
 }
 
-/* coroi_deque_push_new - one without a record. False: there is no room for it. */
+/* coroi_deque_push_new - add a runnable that has no record. False: there is no room for it. */
 static inline bool coroi_deque_push_new(struct coroi_deque *d, uint64_t runnable, uint64_t arg)
 {
 	if (coroi_unlikely(!coroi_deque_has_room(d)) && (d->spill.count || !coroi_deque_grow(d)))
@@ -121,10 +132,11 @@ static inline bool coroi_deque_push_new(struct coroi_deque *d, uint64_t runnable
 	return true;
 }
 
-/* coroi_deque_look_ahead - the front one is about to run: bring the record of one further back, and
- * of one that is nearer, whose record was brought before, what lies on top of its stack. So many
- * have that in the second cache anyway, which often has 512 KiB: a record's line and two of a stack
- * each; and from there it comes in time by itself. */
+/* coroi_deque_look_ahead - the front is about to run. Bring the record of an entry COROI_AHEAD
+ * behind it, and the top of the stack of one half as far, whose record was brought before. Up to
+ * COROI_IN_CACHE coroutines have these lines in the second cache anyway, from where they come in
+ * time: it often has 512 KiB, and a coroutine needs three lines, one of its record and two of its
+ * stack. */
 #define COROI_IN_CACHE 2048
 
 static inline void coroi_deque_look_ahead(const struct coroi_deque *d)
@@ -139,30 +151,31 @@ static inline void coroi_deque_look_ahead(const struct coroi_deque *d)
 		coroi_prefetchw(at_load_rlx(&coroi_runnable_resumed(near)->sp));
 }
 
+/* coroi_deque_pop_spilled - coroi_deque_pop where the ring is empty. */
 COROI_COLD uint64_t coroi_deque_pop_spilled(struct coroi_deque *d);
 
-/* coroi_deque_pop - the front one; 0: there is none. coroi_deque_popped_arg is its argument, until
- * the next push. */
+/* coroi_deque_pop - take the front; 0: the queue is empty. */
 static inline uint64_t coroi_deque_pop(struct coroi_deque *d)
 {
 	uint32_t head = d->head, count = d->count;
 	if (coroi_unlikely(count == 0))
 		return coroi_deque_pop_spilled(d);
 	uint64_t runnable = d->ring[head & d->mask];
-	if (coroi_runnable_has_record(runnable)) /* then the next ones probably have one too */
+	if (coroi_runnable_has_record(runnable)) /* the next ones probably have one, too */
 		coroi_prefetchw(coroi_runnable_record(d->ring[(head + COROI_AHEAD) & d->mask]));
 	at_store_rlx(&d->head, head + 1);
 	at_store_rlx(&d->count, count - 1);
 	return runnable;
 }
 
+/* coroi_deque_popped_arg - the argument of what was popped last, until the next push. */
 static inline const uint64_t *coroi_deque_popped_arg(struct coroi_deque *d)
 {
 	return coroi_deque_arg(d, d->head - 1);
 }
 
-/* coroi_deque_defer - the one just popped, which has no record, to the back: there is room for
- * it. */
+/* coroi_deque_defer - add the runnable that was just popped, which has no record, at the back
+ * again. There is room for it. */
 static inline void coroi_deque_defer(struct coroi_deque *d, uint64_t runnable)
 {
 	*coroi_deque_arg(d, d->head + d->count) = *coroi_deque_popped_arg(d);

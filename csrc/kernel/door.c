@@ -1,13 +1,13 @@
 //go:build cgo && linux
-/* door.c - the slow sides of door.h; the steps are named there. */
+/* door.c - the slow sides of door.h, which names the steps. */
 #include "kernel/door.h"
 
 #include "kernel/deque.h"
 
-/* T2: about 1.5 us, far more than a busy owner needs and far less than T3 costs */
+/* T2: far more than a busy owner needs, and far less than T3 costs. */
 #define ASK_SPINS        40
 #define BUSY_SPINS       200 /* T4 */
-#define LOCKED_SPINS     200 /* D5, before sleeping */
+#define LOCKED_SPINS     200 /* D5, before the owner sleeps */
 #define FOREIGN_SLEEP_NS 20000
 
 /* serve - D4: the owner gives the thief what it wants. */
@@ -25,7 +25,7 @@ static void serve(struct coroi_worker *w, uint32_t thief)
 COROI_COLD void coroi_door_slow(struct coroi_worker *w)
 {
 	for (;;) {
-		/* D3; seq_cst as in coroi_door_enter, for the exchange below */
+		/* D3; seq_cst as in coroi_door_enter, after the exchange below. */
 		uint32_t req = at_load_seq(&w->req);
 		uint32_t thief = COROI_DOOR_THIEF(req);
 
@@ -34,7 +34,8 @@ COROI_COLD void coroi_door_slow(struct coroi_worker *w)
 			return;
 		case COROI_DOOR_ASK:
 			if (thief == COROI_FOREIGN) {
-				/* It wants the door itself: stay out until it has looked. */
+				/* The asker wants the lock: stay out until it has looked at
+				 * busy. */
 				at_store_rel(&w->busy, 0);
 				for (int i = 0; at_load_acq(&w->req) == req; i++) {
 					if (i < LOCKED_SPINS)
@@ -44,17 +45,17 @@ COROI_COLD void coroi_door_slow(struct coroi_worker *w)
 				}
 				break;
 			}
-			/* D4; the CAS orders the steal buffer after the thief can no longer
-			 * lock. */
+			/* D4; after the CAS the thief cannot lock any more, so the steal buffer may
+			 * be written. */
 			if (at_cas(&w->req, &req, COROI_DOOR_WORD(COROI_DOOR_SERV, thief))) {
 				serve(w, thief);
-				/* Pairs with T6's acquire: the steal buffer is seen. */
+				/* Pairs with T6's acquire: the thief sees the steal buffer. */
 				at_store_rel(&w->req, COROI_DOOR_FREE);
 				return;
 			}
 			continue;
 		case COROI_DOOR_LOCK:
-			/* D5; a thief may be looking at busy still (T4 of a later knock): we are
+			/* D5; a thief may still look at busy (T4 of a later knock): the owner is
 			 * not inside. */
 			at_store_rel(&w->busy, 0);
 			for (int i = 0; COROI_DOOR_WHAT(at_load_acq(&w->req)) == COROI_DOOR_LOCK;
@@ -72,12 +73,12 @@ COROI_COLD void coroi_door_slow(struct coroi_worker *w)
 			}
 			break;
 		}
-		/* D1 again, as where doors are exchanges: this path is slow anyhow */
+		/* D1 again, with an exchange on all machines: this path is slow anyway. */
 		at_xchg(&w->busy, 1);
 	}
 }
 
-/* T3: after it, every store that a running thread had made before is visible here. */
+/* heavy - T3: after it, every store that a running thread made before is visible here. */
 static void heavy(struct coroi_worker *victim)
 {
 	if (victim->exchange)
@@ -106,7 +107,7 @@ enum coroi_knock coroi_door_knock(struct coroi_worker *victim, uint32_t t)
 		if (at_load_acq(&victim->req) != ask)
 			goto served;
 		expected = ask;
-		/* pairs with D6 */
+		/* Pairs with D6 and D5. */
 		if (at_load_acq(&victim->busy) == 0) {
 			if (at_cas(&victim->req, &expected, COROI_DOOR_WORD(COROI_DOOR_LOCK, t)))
 				return COROI_LOCKED;
@@ -118,7 +119,7 @@ enum coroi_knock coroi_door_knock(struct coroi_worker *victim, uint32_t t)
 	if (at_cas(&victim->req, &expected, COROI_DOOR_FREE)) /* T5 */
 		return COROI_REFUSED;
 served:
-	/* T6; pairs with D4's store of FREE */
+	/* T6; pairs with D4's store of FREE. */
 	while (at_load_acq(&victim->req) == serv)
 		at_relax();
 	return COROI_SERVED;
@@ -134,7 +135,7 @@ void coroi_door_lock(struct coroi_worker *victim)
 {
 	while (coroi_door_knock(victim, COROI_FOREIGN) != COROI_LOCKED) {
 		uint32_t never = 0;
-		/* another thief, or preempted inside: let it finish */
+		/* Another thief is there, or the owner is preempted inside: let that finish. */
 		coroi_futex_wait(&never, 0, FOREIGN_SLEEP_NS);
 	}
 }

@@ -3,11 +3,11 @@
  *
  * The problem: the owner enters and leaves its own queue every few nanoseconds, a thief comes every
  * few microseconds, and a locked instruction costs more than a whole switch. So the owner pays two
- * plain stores and one load, and the thief pays for both sides: it asks first, and only if the
- * owner does not answer forces the owner's stores out with membarrier(2) (after Dice, Huang, Yang,
- * "Asymmetric Dekker Synchronization", 2001, and the request that a busy owner serves itself after
- * Acar, Charguéraud, Rainey, "Scheduling Parallel Programs by Work Stealing with Private Deques",
- * PPoPP 2013).
+ * plain stores and one load, and the thief pays for both sides. The thief asks first. Only if the
+ * owner does not answer, the thief forces the owner's stores out with membarrier(2). (After Dice,
+ * Huang, Yang, "Asymmetric Dekker Synchronization", 2001. That a busy owner serves the request
+ * itself is after Acar, Charguéraud, Rainey, "Scheduling Parallel Programs by Work Stealing with
+ * Private Deques", PPoPP 2013.)
  *
  *      req ∈ FREE | ASK·t | SERV·t | LOCK·t     one word a worker; t names the thief
  *
@@ -15,27 +15,30 @@
  *     D1  busy = 1
  *     D2  signal fence (no CPU fence: T3 makes up for it)
  *     D3  req == FREE: inside. Otherwise, slow:
- *           ASK·t    D4  CAS ASK·t -> SERV·t; put some of the queue into t's steal buffer; req = FREE; inside
- *           LOCK·t   D5  busy = 0; wait until req changes; from D1
+ *           ASK·t    D4  CAS ASK·t -> SERV·t; put some of the queue into t's steal buffer;
+ *                        req = FREE; inside
+ *           LOCK·t   D5  busy = 0; wait until req changes; from D1.
+ *                        The same for an ASK·t whose t is no worker, and wants the lock
  *     D6  leave: busy = 0 (release)
  *
  *   thief t
  *     T1  CAS FREE -> ASK·t; if it fails, another thief is here
- *     T2  for some hundred ns: req != ASK·t means that the owner has served us (T6)
- *     T3  membarrier: after it, either our ASK is seen by the owner's next D3, or its busy == 1 is seen by T4
+ *     T2  for about a microsecond: req != ASK·t means that the owner has served t (T6)
+ *     T3  membarrier: after it, either the owner's next D3 sees ASK, or T4 sees busy == 1
  *     T4  for a bounded time: req != ASK·t: T6. busy == 0: CAS ASK·t -> LOCK·t, and the door is
- *         ours until req = FREE (release), then wake the owner if it waits (D5)
- *     T5  it stayed busy (preempted inside): CAS ASK·t -> FREE and give up; if that fails: T6
- *     T6  served: wait while req == SERV·t; the steal buffer, perhaps empty, is ours
+ *         t's until req = FREE (release); then t wakes the owner if that waits (D5)
+ *     T5  busy stayed 1 (the owner is preempted inside): CAS ASK·t -> FREE and give up; if the
+ *         CAS fails: T6
+ *     T6  served: wait while req == SERV·t; the steal buffer, perhaps empty, is t's
  *
- * Why two are never inside: the owner is inside after reading req == FREE or serving; a thief after
- * reading busy == 0 and moving ASK to LOCK. If the owner's D3 came before ASK was visible, its D1
- * is visible after T3; if D3 came after, it read ASK and either served it, and the thief's CAS to
- * LOCK fails, or lost against LOCK and waits. D5's busy = 0 is what lets T4 see an owner that has
- * found a LOCK leave again.
+ * Why two are never inside: the owner is inside after it has read req == FREE or has served; a
+ * thief after it has read busy == 0 and moved ASK to LOCK. Say the owner's D3 came before ASK was
+ * visible: then its D1 is visible after T3. Say D3 came after: then the owner has read ASK. Either
+ * it served the thief, whose CAS to LOCK fails, or it lost against LOCK and waits. An owner that
+ * has found a LOCK leaves again by D5's busy = 0, which T4 sees.
  *
- * Where membarrier is not to be had, D1 is an exchange and D3 sequentially consistent like it, and
- * T3 a plain fence.
+ * Where there is no membarrier, D1 is an exchange, D3 is sequentially consistent like it, and T3 is
+ * a plain fence.
  */
 #ifndef COROI_DOOR_H
 #define COROI_DOOR_H
@@ -48,36 +51,40 @@ enum { COROI_DOOR_FREE = 0, COROI_DOOR_ASK = 1, COROI_DOOR_SERV = 2, COROI_DOOR_
 #define COROI_DOOR_WHAT(word)    ((word)&3)
 #define COROI_DOOR_WAITER        4u /* LOCK only: the owner sleeps on req */
 #define COROI_DOOR_THIEF(word)   ((word) >> 3)
-/* Thieves that are no workers: one wants the lock, not a steal buffer; the other wants credit (G1 of
- * slab.h), and the owner gives it up at D4 */
+/* Thieves that are no workers, and have no steal buffer. COROI_FOREIGN wants the lock;
+ * COROI_COLLECTOR wants credit (G1 of slab.h), which the owner gives up at D4. */
 #define COROI_FOREIGN   0x1fffffffu
 #define COROI_COLLECTOR 0x1ffffffeu
 
+/* coroi_door_slow - the rest of coroi_door_enter: D3 has found another word than FREE. */
 COROI_COLD void coroi_door_slow(struct coroi_worker *w);
 
+/* coroi_door_enter - D1 to D3, and D4 or D5 if need be. Thread: w's own. Blocking: while a thief
+ * holds the door. Cost: two plain stores and a load, with leave. */
 static inline void coroi_door_enter(struct coroi_worker *w)
 {
 	uint32_t req = 0;
 
 	if (coroi_unlikely(w->exchange)) {
-		/* D1; pairs with the fence at T3 */
+		/* D1; pairs with the fence of T3. */
 		at_xchg(&w->busy, 1);
-		/* D3, seq_cst: an acquire may pass the store of D1 where there is LDAPR */
+		/* D3, seq_cst: with LDAPR an acquire may be done before the store of D1. */
 		req = at_load_seq(&w->req);
 	} else {
-		at_store_rlx(&w->busy, 1); /* D1; pushed out by T3 */
+		at_store_rlx(&w->busy, 1); /* D1; T3 makes it visible */
 		at_fence_signal();         /* D2 */
-		/* D3; acquire pairs with a thief's req = FREE: we see what it took */
+		/* D3; the acquire pairs with a thief's req = FREE: the owner sees what was
+		 * taken. */
 		req = at_load_acq(&w->req);
 	}
 	if (coroi_unlikely(req != COROI_DOOR_FREE))
 		coroi_door_slow(w);
 }
 
-/* coroi_door_try - D1 to D3 for a fast path that makes no call: false if the door wants more than
- * two stores and a load, or the scheduler is being canceled. The caller leaves then, and takes its
- * general path. Where doors are exchanges it is always false: then busy was 1 for nothing, which
- * keeps a thief waiting, and no more. */
+/* coroi_door_try - D1 to D3 for a fast path that makes no call. False: the door wants more than two
+ * stores and a load, or fast paths are not to be taken (`unusual`). The caller then leaves the door
+ * and takes its general path. Where doors are exchanges the result is always false: busy was 1 to
+ * no purpose, and delayed a thief at most. */
 static inline bool coroi_door_try(struct coroi_worker *w)
 {
 	at_store_rlx(&w->busy, 1);
@@ -85,25 +92,31 @@ static inline bool coroi_door_try(struct coroi_worker *w)
 	return coroi_likely(!(at_load_rlx(&w->unusual) | at_load_acq(&w->req))); /* FREE is 0 */
 }
 
+/* coroi_door_leave - D6. Thread: w's own, which is inside. */
 static inline void coroi_door_leave(struct coroi_worker *w)
 {
-	/* D6; pairs with T4: what we did inside is seen by who locks next */
+	/* D6; pairs with T4: the next thread to lock sees what was done inside. */
 	at_store_rel(&w->busy, 0);
 }
 
-/* What came of knocking. */
+/* The outcome of a knock. */
 enum coroi_knock {
-	COROI_REFUSED, /* another is there, or the owner stayed inside: try later */
-	/* the owner has put a steal buffer, perhaps empty, into the thief's steal_buf[] */
+	COROI_REFUSED, /* another thief is there, or the owner stayed inside: try later */
+	/* The owner has put some of its queue, perhaps nothing, into the thief's steal_buf[]. */
 	COROI_SERVED,
-	COROI_LOCKED, /* the door is held; coroi_door_unlock ends it */
+	COROI_LOCKED, /* the caller holds the door until coroi_door_unlock */
 };
 
-/* coroi_door_knock - T1 to T6, for worker t, or from any other thread: t is COROI_FOREIGN, which is
- * never served, and insists for some milliseconds before it is refused; or COROI_COLLECTOR. */
+/* coroi_door_knock - T1 to T6.
+ * Thread: worker t; or any thread that is no worker, with COROI_FOREIGN for t, which is never served,
+ * or with COROI_COLLECTOR.
+ * Blocking: for some microseconds, and for as long as a preempted owner is serving (T6). Cost: a
+ * membarrier, unless the owner serves. */
 enum coroi_knock coroi_door_knock(struct coroi_worker *victim, uint32_t t);
 
-/* coroi_door_lock - knock from a thread that is no worker until the door is ours. */
+/* coroi_door_lock - knock until the caller holds the door; coroi_door_unlock - T4's req = FREE.
+ * Thread: any that is no worker, and of unlock also a thief that got COROI_LOCKED.
+ * Blocking: until other thieves and an owner that is preempted inside are done. */
 void coroi_door_lock(struct coroi_worker *victim);
 void coroi_door_unlock(struct coroi_worker *victim);
 

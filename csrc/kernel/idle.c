@@ -1,77 +1,64 @@
 //go:build cgo && linux
 /*
- * idle.c - who sleeps, who is woken, and when everything is at its end.
+ * idle.c - which workers sleep, which are woken, and when everything is at its end.
  *
- * The problem: work appears on a worker's queue with plain stores, a wake-up costs as much as a
- * thousand switches, and yet nothing may be left lying, and the end must be exact: not one moment
- * too early, and told apart from a deadlock. Rejected: waking for every push (the waker pays 7 us
- * for 5 ns of work); a counter of all live coroutines (a hot word for everybody); sleeping for a
- * fixed time and looking again (never exact).
+ * The problem: work appears on a worker's queue with plain stores, and a wake-up costs as much as a
+ * thousand switches. Yet nothing may be left lying, and the end must be exact: not one moment too
+ * early, and told apart from a deadlock. docs/sleeping.md has what was rejected, and the figures.
  *
- *   activity         searching:16 | awake:16 | pending:32. A worker that is not asleep holds an awake token; things that will
- *             cause work from outside hold pending-work tokens.
- *   sleepers  a bit for each worker that sleeps. Whoever clears it has claimed the worker, and
- *             gives it a token and a wake-up.
+ *   activity  searching:16 | awake:16 | pending:32. A worker that is not asleep holds an awake
+ *             token. What will cause work from outside holds pending-work tokens
+ *   sleepers  a bit for each worker that sleeps. The thread that clears the bit has claimed the
+ *             worker, and gives it a token and a wake-up
  *
- *   park  P1  set own bit
- *         P2  look once more at what only we take: the inbox, the queue, the slot and the batches
- *             (inside the door: a thief may have emptied our inbox into the queue and left some of
- *             it, or a cancel woken somebody here; of batches we let go, B3), the mode
- *         P3  found: clear own bit (or find that we were claimed, and give one of two tokens back); go on
- *         P4  give the token back. awake and ext zero: everything rests
+ *   park  P1  set the own bit
+ *         P2  look once more at what only the worker itself takes: the inbox; the queue, `next` and
+ *             the batches (inside the door: a thief may have emptied the inbox into the queue and
+ *             left some of it, or a cancel may have woken a coroutine here; batches are detached,
+ *             B3); the mode
+ *         P3  found: clear the own bit and go on. If the worker was claimed meanwhile, it has two
+ *             tokens, and gives one back
+ *         P4  give the token back. awake and pending are 0: everything rests
  *         P5  sleep until claimed
- *         P6  a thief that has emptied a sleeper's inbox and leaves it some of that, in its queue or undelivered, claims it
+ *         P6  a thief that has emptied a sleeper's inbox, and leaves some of that in the sleeper's
+ *             queue or undelivered, claims the sleeper
  *   wake  N1  push to the inbox (sequentially consistent)
- *         N2  the bit is set: take an awake token for the sleeper; paused: give it back
- *         N3  clear the bit; somebody else did: give the token back
- *         N4  wake it
+ *         N2  the bit is set: take an awake token for the sleeper. In a pause: give the token back
+ *         N3  clear the bit. If another thread has cleared it: give the token back
+ *         N4  wake the sleeper
  *
  * No wake-up is lost: N1 before N2 and P1 before P2 are sequentially consistent, so the pusher sees
- * the bit or the sleeper sees the push. The end is exact: work on a queue or a slot is its awake
- * owner's, or was seen at P2, or is known to a thief who is awake until P6; work in an inbox was
- * seen at P2, or its pusher is at N2 to N4, and then the push counts as later than the end. A token
- * is granted (N2) before the claim, so that awake is never zero while somebody is on its way up.
- * (Without P6, if a pusher was slow between N1 and N2, and the sleeper's door was taken when the
- * thief looked around for the last time, a batch ended with part of what was pushed in the
- * sleeper's queue: spawned, not ended, and so told as a deadlock.)
+ * the bit or the sleeper sees the push.
  *
- * Nor is it the end while somebody waits for a stack: whoever gives the last token back, of either
- * kind, wakes a worker that has such ones, and that, alone awake, tells them that there is none.
+ * The end is exact. Work in a queue or in `next` is its awake owner's, or was seen at P2, or is
+ * known to a thief that is awake until P6. Work in an inbox was seen at P2, or its pusher is
+ * between N2 and N4, and then the push counts as later than the end. A token is granted (N2) before
+ * the claim (N3), so awake is never zero while a worker is on its way up. It is not the end either
+ * while a coroutine awaits a stack. The thread that gives the last token of either kind back wakes
+ * a worker that has such coroutines. That worker is awake alone, and tells them that there is no
+ * stack.
  *
- * What is left lying for a while is bounded by the standby: while anybody is awake, one sleeper
- * sleeps with a time-out (20 us doubling to 4 ms) and looks around. It takes what is queued behind
- * a worker that has not switched between two looks, or a surplus. `hungry` tells workers that push
- * whether a sleeper wants to be woken (SURPLUS), or that there is no standby (ALONE); it is a hint,
- * and being wrong costs time only.
+ * The standby bounds how long work is left lying: while any worker is awake, one sleeper sleeps
+ * with a time-out and looks around. It takes what is queued behind a worker that has not switched
+ * between two looks, or a surplus. `hungry` tells workers that push whether a sleeper wants to be
+ * woken (SURPLUS), or that there is no standby (ALONE). `hungry` is a hint, and a wrong one costs
+ * time only.
  *
- * Whoever was woken for such a reason and finds nothing, as on a full machine, where it has taken
- * the CPU of who feeds the others, holds off from stealing for a while (steal.c). So long it is not
- * woken for a surplus, and is the standby, whoever was, even while all sleep: so there is no lack
- * of one, and whoever is woken for what has come works alone. (Go spawns one by one, two workers on
- * two CPUs: each wake-up of the one that was fed woke the other, which took the CPU of the one that
- * fed, so that the first soon slept again; 330 wake-ups in half a million spawns, 60 with it.)
+ * The rest is told in docs/sleeping.md:
  *
- * A worker that was woken where its waker ran has taken the CPU from it: the machine is full.
- * Spinning is in vain then, and sleeping brings the next wake-up, one for each of a burst of
- * spawns. So it coalescing: for 50 us it sleeps with its token and without its bit, and takes
- * together what has come meanwhile. (30 000 spawns in bursts of 10, both CPUs busy otherwise: 18
- * 000 or 3 500 sleeps before, 700 with it.)
+ *   holds off        a worker for which stealing was useless lately is not woken for a surplus, and
+ *                    is the standby instead of another worker, even while all sleep
+ *   coalesces wakes  a worker that has taken its waker's CPU sleeps for a moment with its token and
+ *                    without its bit, and takes together what has come
+ *   deadlines        a sleeper with deadlines has exchanged its awake token for a pending-work
+ *                    token in one step (P4), and takes an awake one before it gives that back;
+ *                    the standby fires the late deadlines of a worker that is awake
+ *   dedicated        a dedicated worker parks, is claimed and holds tokens like any other, but does
+ *                    not search, stand by or have work taken from it; the standby delivers only the
+ *                    remote wakes that lie there while the worker computes
  *
- * A worker that sleeps with deadlines of its own (timer.h) sleeps no longer than until the first,
- * and has exchanged its awake token for a pending-work token in one step (P4); it takes an awake
- * one before it gives that back. For a worker that is awake and does not get to its deadlines the
- * standby does it, in its door. So one with deadlines that takes something up while nobody looks
- * around wakes another, as it may be long (coroi_drain_locked). So that this is not done each time,
- * the standby stays for some milliseconds after all have gone to sleep, if a pending-work token is
- * held.
- *
- * A dedicated worker takes part in all of this but stealing: it parks, is claimed and holds tokens
- * like any other, but it neither searches nor stands by, and nobody looks for work there. Only a
- * remote wake that lies there while it computes is delivered by the standby, as it may be for one
- * that has moved on. Its deadlines are its own business: who they are for cannot run elsewhere.
- *
- * The tokens and the claims (N1 to N4) are in activity.c; what a worker does before it sleeps, and
- * P6, in steal.c.
+ * activity.c has the tokens and the claims (N1 to N4), steal.c how a worker spins and steals,
+ * and P6.
  */
 #include "kernel/idle.h"
 
@@ -79,14 +66,14 @@
 #include "kernel/run.h"
 #include "kernel/steal.h"
 
-#define SPIN_PAUSES       60 /* 2 us */
+#define SPIN_PAUSES       60 /* about 2 us */
 #define STANDBY_FIRST_NS  20000
 #define STANDBY_MOST_NS   4000000
 #define COALESCE_WAKES_NS 50000
 
 bool coroi_idle_spin(struct coroi_worker *w, bool (*happened)(void *), void *arg, uint32_t pauses)
 {
-	if (w->spin_ns < COROI_SPIN_NS) /* it has been in vain lately */
+	if (w->spin_ns < COROI_SPIN_NS) /* spinning was of no use lately */
 		return false;
 	for (uint32_t i = 0; i < SPIN_PAUSES; i++) {
 		if (i % pauses == 0 && happened(arg))
@@ -101,8 +88,8 @@ static bool is_standby(struct coroi_worker *w)
 	return at_load_rlx(&w->sched->standby) == w->id + 1u;
 }
 
-/* stand_by - be the sleeper that looks around, if there is none and somebody is awake; or, holding
- * off, in any case: then nobody else is woken for that. */
+/* stand_by - become the standby, if there is none and a worker is awake. A worker that holds off
+ * becomes the standby in any case: then no other worker is woken for that. */
 static void stand_by(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;
@@ -112,8 +99,8 @@ static void stand_by(struct coroi_worker *w)
 	if (coroi_holds_off(w, coroi_now_ns())) {
 		at_xchg(&s->standby, w->id + 1u);
 		at_and(&s->hungry, ~COROI_HUNGRY_ALONE);
-		/* another has taken it from us, and gone to work; it has perhaps said so before we
-		 * took it back */
+		/* Another worker has taken `standby` since, and gone to work. Perhaps it set ALONE
+		 * before that was cleared above. */
 		if (!at_load_seq(&s->standby))
 			at_or(&s->hungry, COROI_HUNGRY_ALONE);
 		return;
@@ -127,11 +114,11 @@ static void stand_by(struct coroi_worker *w)
 				return;
 			at_xchg(&s->standby, 0);
 		} else if (at_load_seq(&s->standby)) {
-			return; /* it will see that all sleep, and stand down */
+			return; /* the standby will see that all sleep, and stand down */
 		}
 		at_or(&s->hungry, COROI_HUNGRY_ALONE);
-		/* All have gone to sleep. If one was woken since, it found us set, or was not told
-		 * to wake one: look again. */
+		/* All have gone to sleep. A worker that was woken since has found this one as the
+		 * standby, or did not see ALONE in time: look again. */
 		if (!COROI_AWAKE_OF(at_load_seq(&s->activity)))
 			return;
 	}
@@ -143,7 +130,7 @@ static void stand_down(struct coroi_worker *w)
 	at_or(&w->sched->hungry, COROI_HUNGRY_ALONE);
 }
 
-/* look_around - the standby's time-out: is there anything that nobody gets to? */
+/* look_around - the standby's time-out: is there work that no worker gets to? */
 static bool look_around(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;
@@ -160,8 +147,8 @@ static bool look_around(struct coroi_worker *w)
 	return false;
 }
 
-/* unpark - P3, or the standby wakes itself: have a token and no bit. Somebody may have claimed us
- * meanwhile. */
+/* unpark - P3, or the standby wakes itself: hold one awake token, and have no bit. Another thread
+ * may have claimed w meanwhile. */
 static void unpark(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;
@@ -175,9 +162,10 @@ static void unpark(struct coroi_worker *w)
 }
 
 /*
- * hand_over - w goes to work. Nobody looks around now, unless another became the standby meanwhile:
- * whoever pushes is told so; and if others work too, who may have been waiting for us to take
- * something, one more is woken.
+ * hand_over - w goes to work, and is the standby no longer. Unless another worker became the
+ * standby meanwhile, workers that push are told that there is none. If w has work of its own while
+ * other workers are awake, those may have relied on w to take some of theirs: then one more sleeper
+ * is woken.
  */
 static void hand_over(struct coroi_worker *w)
 {
@@ -203,16 +191,16 @@ void coroi_idle_due(struct coroi_worker *w, uint64_t due)
 		coroi_claim(s, standby - 1);
 }
 
-/* first_deadline - of w, which has gone to sleep with one. A thief may have been here and left
- * none: then it is now, since we hold a pending-work token for them. */
+/* first_deadline - of w, which has gone to sleep with deadlines. A thief may have fired them all:
+ * then the answer is "now", since w still holds a pending-work token for them. */
 static uint64_t first_deadline(struct coroi_worker *w)
 {
 	uint64_t due = at_load_rlx(&w->due);
 	return due == COROI_NEVER ? 0 : due;
 }
 
-/* sleep_limit - how long w may sleep, ns; -1: until it is claimed. The standby: standby_ns, or
- * until somebody's deadline is late. */
+/* sleep_limit - how long w may sleep, ns; -1: until it is claimed. The standby sleeps for
+ * standby_ns, or until a deadline of another worker is late. */
 static int64_t sleep_limit(struct coroi_worker *w, bool armed, bool standby, int64_t standby_ns)
 {
 	struct coro_scheduler *s = w->sched;
@@ -262,8 +250,8 @@ static void sleep_until_claimed(struct coroi_worker *w, bool armed)
 			continue;
 		uint64_t activity = at_load_seq(&s->activity);
 		if (!COROI_AWAKE_OF(activity)) {
-			/* One that has deadlines may soon be woken, see coroi_drain_locked; and
-			 * while we hold off, nobody is to be woken in our place. */
+			/* A worker that has deadlines may soon be woken, see coroi_drain_locked.
+			 * And while this one holds off, no other is to be woken instead. */
 			if ((!COROI_PENDING_OF(activity) || standby_ns == STANDBY_MOST_NS) &&
 			    !coroi_holds_off(w, coroi_now_ns())) {
 				stand_down(w);
@@ -303,7 +291,7 @@ static void share_stacks(struct coroi_worker *w)
 	coroi_door_leave(w);
 }
 
-/* repay - others may need the credit that we have. */
+/* repay - give back the credit that w has: others may need it. */
 static void repay(struct coroi_worker *w)
 {
 	coroi_door_enter(w);
@@ -311,9 +299,9 @@ static void repay(struct coroi_worker *w)
 	coroi_door_leave(w);
 }
 
-/* has_work - P2. Whoever puts something into our queue or slot after this cancels, and claims us
- * then, or took it from an inbox that was pushed to after P1, and claims us if it leaves any of it
- * there (P6). */
+/* has_work - P2. After this, two kinds of threads put something into w's queue or `next`. One
+ * cancels, and claims w then. The other is a thief that took it from the inbox, to which it was
+ * pushed after P1: it claims w if it leaves any of that there (P6). */
 static bool has_work(struct coroi_worker *w)
 {
 	if (at_load_seq(&w->inbox))
@@ -337,7 +325,7 @@ static void park(struct coroi_worker *w)
 	/* P2 */
 	if (mode == COROI_STOPPING || (mode == COROI_RUNNING && has_work(w))) {
 		unpark(w);    /* P3 */
-		hand_over(w); /* we may have been the one that was woken to look around */
+		hand_over(w); /* w may have been woken to look around */
 		return;
 	}
 	at_bump(&w->parks);
@@ -351,12 +339,13 @@ static void park(struct coroi_worker *w)
 		at_or(&s->hungry, COROI_HUNGRY_SURPLUS);
 	sleep_until_claimed(w, armed); /* P5 */
 	if (armed)
-		at_add(&s->activity, -COROI_PENDING); /* we are awake: not the end either */
+		at_add(&s->activity, -COROI_PENDING); /* w is awake: not the end either */
 }
 
-/* fail_awaiting_stack - we alone are awake, none of our deadlines is to come, and there is still no
- * stack for those who wait for one: ours are told so. Those of others are by who is woken when we
- * have gone to sleep too. True: look again. */
+/* fail_awaiting_stack - w alone is awake, no deadline and no pending work is to come, and there is
+ * still no stack for the coroutines that await one. Those of w are told so. Those of another worker
+ * are told by that worker, which is woken when w has gone to sleep too. True: look for work
+ * again. */
 static bool fail_awaiting_stack(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;
@@ -365,19 +354,18 @@ static bool fail_awaiting_stack(struct coroi_worker *w)
 	    at_load_seq(&s->activity) >> 16 != 1)
 		return false;
 	coroi_door_enter(w);
-	/* What others have left here before they went to sleep runs first: it may give a stack
-	 * back. */
+	/* What others left here before they went to sleep runs first: it may give a stack back. */
 	if (!at_load_seq(&w->inbox) && !w->next && coroi_deque_length(&w->queue) <= w->left)
 		coroi_fail_awaiting_stack_locked(w);
 	coroi_door_leave(w);
 	return true;
 }
 
-/* have_come - several things, not one that has only been kept waiting. Spawns in a batch come
- * several at a time. */
+/* have_come - several things have come, and not just one that was delayed. A batch counts as
+ * several. */
 static bool have_come(struct coroi_worker *w)
 {
-	coroi_door_enter(w); /* nobody else takes from the inbox */
+	coroi_door_enter(w); /* no thief takes from the inbox meanwhile */
 	uint64_t node = at_load_acq(&w->inbox);
 	bool one = node && (node & COROI_NODE_KIND) != COROI_NODE_BATCH && !*coroi_node_link(node);
 	coroi_door_leave(w);
@@ -386,9 +374,9 @@ static bool have_come(struct coroi_worker *w)
 
 /*
  * coalesce_wakes - w has taken its waker's CPU, as on a machine that is full, and has nothing more
- * to do: the waker, who may be about to push more, cannot. Sleep for a moment, awake for the others
- * and not to be claimed, so that what comes meanwhile costs no wake-up each; where it is one thing
- * alone, that has only been kept waiting. True: something has come.
+ * to do. So the waker, which may be about to push more, cannot. Sleep for a moment, awake for the
+ * others and not to be claimed: what comes meanwhile costs no wake-up each. If just one thing
+ * comes, it was merely delayed, and the next try comes later (backoff.h). True: something has come.
  */
 static bool coalesce_wakes(struct coroi_worker *w)
 {
@@ -427,7 +415,8 @@ void coroi_goworker_init(struct coro_scheduler *s)
 
 	goworker->id = (uint16_t)s->workers;
 	goworker->sched = s;
-	s->sleepers[goworker->id >> 6] |= coroi_sleeper_bit(goworker->id); /* it starts asleep */
+	/* the goworker starts asleep */
+	s->sleepers[goworker->id >> 6] |= coroi_sleeper_bit(goworker->id);
 }
 
 bool coroi_goworker_park(struct coroi_worker *goworker)

@@ -1,6 +1,6 @@
 /*
- * idle.h - what a worker does whose queue is empty: it looks for work, and sleeps. The protocol is
- * told in idle.c.
+ * idle.h - what a worker does whose queue is empty: it looks for work, and sleeps. idle.c tells the
+ * protocol.
  */
 #ifndef COROI_IDLE_H
 #define COROI_IDLE_H
@@ -11,22 +11,24 @@
  * and a wake-up take. */
 #define COROI_SPIN_NS 10000
 
-/* coroi_idle_due - w, which is awake, has a deadline now that is earlier than all before it, ns:
- * the standby is to look in time. */
+/* coroi_idle_due - w, which is awake, has now a deadline (ns) that is earlier than all its others:
+ * wake the standby if it would look around too late for that. In w's door. */
 void coroi_idle_due(struct coroi_worker *w, uint64_t due);
 
-/* coroi_idle_spin - w has nothing to run but who asks, who is about to wait for somebody elsewhere:
- * for up to 2 us it looks, as it would if it were idle, until happened(arg), with so many pauses
- * (20 to 60 ns) between two looks, as each takes a line from who writes to it. That saves two
- * switches. False: in vain. */
+/* coroi_idle_spin - spin before a wait. w has nothing to run but the caller, which is about to wait
+ * for another thread. If that happens in time, two switches are saved.
+ * pauses: between two calls of happened(arg), 20 to 60 ns each, since each look takes a line from
+ * the threads that write there.
+ * Thread: w's, in no door. Blocking: for up to 2 us. Returns: happened(arg). False at once if
+ * spinning was of no use lately. */
 bool coroi_idle_spin(struct coroi_worker *w, bool (*happened)(void *), void *arg, uint32_t pauses);
 
-/* coroi_share_stacks_locked - give the idle stacks that w keeps to the pool, and wake those who
- * wait for one. In w's door. */
+/* coroi_share_stacks_locked - give the unused stacks that w keeps to the pool, and wake the workers
+ * whose coroutines await a stack. In w's door. */
 void coroi_share_stacks_locked(struct coroi_worker *w);
 
-/* coroi_idle - called on the native stack by a worker whose queue is empty: find or await work.
- * False: stop. */
+/* coroi_idle - the queue is empty: find work, or sleep until there is some. Thread: w's, on its
+ * native stack, in no door. Returns: false if the worker is to end. */
 bool coroi_idle(struct coroi_worker *w);
 
 #endif

@@ -1,19 +1,21 @@
 /*
  * inbox.h - what other threads hand to a worker: new coroutines and wake-ups.
  *
- * A last-in-first-out list that anybody adds to with one compare-and-swap and its worker (inside
- * its door) takes whole with one exchange (Treiber, "Systems Programming: Coping with Parallelism",
- * 1986; taking all at once has no ABA problem). The nodes are parts of what is handed over, named
- * by the low bits of the link:
+ * The inbox is a last-in-first-out list. Any thread adds to it with one compare-and-swap. The
+ * worker, inside its door, takes all of it with one exchange. (Treiber, "Systems Programming:
+ * Coping with Parallelism", 1986. Taking all at once has no ABA problem.) The nodes are parts of
+ * what is handed over. The low bits of a link name their kind:
  *
  *      COROI_NODE_SPAWN   a record, linked by `next`
- *      COROI_NODE_WAKE    a record whose wake word holds permits or an event, linked by `wake_next`
  *      COROI_NODE_BATCH   a batch of spawns, linked by its `next`
- *      COROI_NODE_MOVED   a record that has started, suspended, and at home here now, linked by `next`
+ *      COROI_NODE_WAKE    a record whose wake word holds permits, an event or a cancel, linked by
+ *                         `wake_next`
+ *      COROI_NODE_MOVED   a record that has started, is suspended, and has its home here now,
+ *                         linked by `next`
  *
- * Order: a push is a release, whose partner is the worker's xchg, an acquire; and sequentially
- * consistent with the look at the sleepers that follows it, whose partners are steps P1 and P2 in
- * idle.c.
+ * Order: a push is a release, and its partner is the worker's exchange, an acquire. A push is also
+ * sequentially consistent with the look at the sleepers that follows it (N1, N2). The partners of
+ * these are P1 and P2 in idle.c.
  */
 #ifndef COROI_INBOX_H
 #define COROI_INBOX_H
@@ -46,8 +48,9 @@ static inline uint64_t *coroi_node_link(uint64_t node)
 	}
 }
 
-/* coroi_inbox_push - add one node. Thread: any. The caller sees to it
- * that the worker is awake (coroi_notify_pushed). */
+/* coroi_inbox_push - add one node (N1). The caller then calls coroi_notify_pushed, so that the
+ * worker is awake. Thread: any. Blocking: never. Cost: a compare-and-swap. Relaxed load: it is only
+ * the expected value. */
 static inline void coroi_inbox_push(struct coroi_worker *w, uint64_t node)
 {
 	uint64_t head = at_load_rlx(&w->inbox);
@@ -56,7 +59,8 @@ static inline void coroi_inbox_push(struct coroi_worker *w, uint64_t node)
 	} while (!at_cas(&w->inbox, &head, node));
 }
 
-/* coroi_inbox_take - all nodes, oldest first; 0: none. Inside the door. */
+/* coroi_inbox_take - take all nodes. Inside the door. Returns: the oldest, linked to the others in
+ * the order of their pushes; 0: the inbox was empty. */
 static inline uint64_t coroi_inbox_take(struct coroi_worker *w)
 {
 	uint64_t node = at_xchg(&w->inbox, 0), list = 0;

@@ -1,7 +1,7 @@
 //go:build cgo && linux
 /*
- * inspect.c - looking at a scheduler from outside: figures, who is blocked, giving memory back; and
- * texts.
+ * inspect.c - a scheduler from outside: statistics, blocked coroutines, trimming; and the texts of
+ * codes.
  *
  * What the doors protect is read with every door locked, but for figures: these are atomic, and a
  * look at them stops nobody. The life lock keeps what is read there: a trim and a close hold it
@@ -29,7 +29,7 @@ const char *coro_strerror(int status)
 	case CORO_ABORT:
 		return "aborted";
 	case CORO_EINVAL:
-		return "an argument is out of its range";
+		return "an argument is out of its range, or the object was destroyed";
 	case CORO_EPERM:
 		return "not callable here: outside a coroutine, or on a worker thread";
 	case CORO_ENOMEM:
@@ -39,7 +39,7 @@ const char *coro_strerror(int status)
 	case CORO_ECANCELED:
 		return "canceled, alone or because the scheduler is closing";
 	case CORO_EDEADLK:
-		return "deadlock: coroutines are left that nothing can wake";
+		return "deadlock: coroutines are left that nothing can wake, or the caller holds the lock already";
 	case CORO_ECLOSED:
 		return "the scheduler is closed";
 	case CORO_EBUSY:
@@ -51,7 +51,7 @@ const char *coro_strerror(int status)
 	case CORO_EABORTED:
 		return "the coroutine aborted";
 	case CORO_EOVERFLOW:
-		return "too many permits: let the coroutine park before it is woken again";
+		return "too many permits, or a count out of its range: let them be taken first";
 	case CORO_EFAILED:
 		return "the Go function failed: coro_call_error has the text";
 	case CORO_ETOOBIG:
@@ -83,10 +83,11 @@ struct blocked_list {
 	size_t cap, count;
 };
 
+/* collect - add r to the list if it waits. */
 static void collect(struct coroi_rec *r, void *ctx)
 {
 	struct blocked_list *b = ctx;
-	uint8_t state = at_load_rlx(&r->state); /* relaxed: a free one is not in any door */
+	uint8_t state = at_load_rlx(&r->state); /* relaxed: no door protects a free record */
 
 	if (state != COROI_PARKED && state != COROI_WAITING && state != COROI_COMMITTED)
 		return;
@@ -132,7 +133,8 @@ size_t coroi_running(struct coro_scheduler *s, coro_fn *list, size_t cap)
 	return n;
 }
 
-/* sent - spawns in the inbox and in what was taken out of it. Nobody takes meanwhile. */
+/* sent_of - the number of spawns in a list of nodes: an inbox, or undelivered ones. Nobody takes
+ * out of it meanwhile. */
 static uint64_t sent_of(uint64_t node)
 {
 	uint64_t n = 0;

@@ -1,17 +1,19 @@
 /*
  * runnable.h - a coroutine that can run, in one word, as queues and batches hold it.
  *
- *      started       the address of its record
- *      never run     COROI_NEW | words << 60 | class << 56 | COROI_RESULT | function
- *      the same      COROI_NEW | COROI_RECORD << 60 | the address of its record
- *      started, too  the same | COROI_CODED: it goes on with another code than CORO_OK. The short
- *                    paths take it for one that has never run and leave it to settle, in run.c:
- *                    they count on CORO_OK
+ *      bit 63  62..60         59..56  55      54..0
+ *      0       the address of its record                     has started
+ *      NEW     words          class   RESULT  its function   has not run, and has no record
+ *      NEW     COROI_RECORD   0               its record     has not run
+ *      NEW     COROI_RECORD   CODED           its record     has started; see below
  *
- * Most coroutines are spawned without a handle and with a word of argument at most. Such a one has
- * no record before it starts: the word, and beside it the argument, are all there is. The record is
- * taken by the worker that starts it, and is the one that the last coroutine there has just left,
- * in cache.
+ * CODED: the coroutine goes on with another code than CORO_OK. The short paths count on CORO_OK.
+ * They take this word for one that has not run, and leave it to resolve_locked in run.c.
+ *
+ * Most coroutines are spawned without a handle, and with at most one word of argument. Such a
+ * coroutine has no record before it starts: all there is is the word, and the argument beside it.
+ * The worker that starts it takes the record. That is the one that the last coroutine there has
+ * just left, so it is in cache.
  */
 #ifndef COROI_RUNNABLE_H
 #define COROI_RUNNABLE_H
@@ -22,19 +24,20 @@
 
 #define COROI_NEW         (UINT64_C(1) << 63)
 #define COROI_WORDS_SHIFT 60
-#define COROI_RECORD      7u /* in the place of the words */
+#define COROI_RECORD      7u /* instead of a number of words */
 #define COROI_CLASS_SHIFT 56
-#define COROI_RESULT      (UINT64_C(1) << 55) /* its function has a result, which nobody reads */
+#define COROI_RESULT      (UINT64_C(1) << 55) /* its function has a result, which is never read */
 #define COROI_ADDRESS     (COROI_RESULT - 1)
-/* with COROI_RECORD, which leaves the class to the record */
+/* With COROI_RECORD: the class is in the record, and this bit is free. */
 #define COROI_CODED (UINT64_C(1) << COROI_CLASS_SHIFT)
 
+/* coroi_runnable_is_new - the runnable has not run, or is CODED. */
 static inline bool coroi_runnable_is_new(uint64_t runnable)
 {
 	return (int64_t)runnable < 0;
 }
 
-/* coroi_runnable_words - of argument, 0 to 6, or COROI_RECORD. */
+/* coroi_runnable_words - how many words of argument it has, 0 to 6; or COROI_RECORD. */
 static inline unsigned coroi_runnable_words(uint64_t runnable)
 {
 	return runnable >> COROI_WORDS_SHIFT & 7;
@@ -50,8 +53,7 @@ static inline struct coroi_rec *coroi_runnable_record(uint64_t runnable)
 	return (struct coroi_rec *)(uintptr_t)(runnable & COROI_ADDRESS);
 }
 
-/* coroi_runnable_resumed - the same where the runnable is known to have started, or to be none:
- * NULL. */
+/* coroi_runnable_resumed - the record of a runnable that is known to have started; NULL for 0. */
 static inline struct coroi_rec *coroi_runnable_resumed(uint64_t runnable)
 {
 	return (struct coroi_rec *)(uintptr_t)runnable;

@@ -2,13 +2,13 @@
 /* service.c - see service.h. */
 #include "kernel/service.h"
 
-static struct coroi_service *services[COROI_SERVICES_MAX]; /* written by constructors alone */
+static struct coroi_service *services[COROI_SERVICES_MAX]; /* constructors alone write it */
 static uint32_t count;
 
 void coroi_service_register(struct coroi_service *service)
 {
 	if (count == COROI_SERVICES_MAX)
-		/* too many rooms: found by the first run of any program */
+		/* Too many rooms: the first run of any program finds that. */
 		__builtin_trap();
 	service->id = count;
 	services[count++] = service;

@@ -2,9 +2,11 @@
  * service.h - subsystems that a scheduler opens and closes without knowing them.
  *
  * A room above the kernel that keeps something for each scheduler registers a service, once, from a
- * constructor of its own. Its state hangs in the scheduler at service[id]. The calls below come
- * from the thread that makes, closes or destroys the scheduler, in the order of registration, which
- * is not defined between rooms; none may be called by a worker. A call that is NULL is left out.
+ * constructor of its own. The state of the service hangs in the scheduler at service[id].
+ *
+ * The calls below come in the order of registration, which is not defined between rooms. They come
+ * from the thread that makes, closes or destroys the scheduler, which is no worker; `canceled`
+ * alone comes from any thread. A call that is NULL is left out.
  */
 #ifndef COROI_SERVICE_H
 #define COROI_SERVICE_H
@@ -20,29 +22,29 @@ struct coroi_rec;
 struct coroi_service {
 	uint32_t id; /* set by coroi_service_register */
 
-	/* The scheduler is being made; no thread of it runs yet. Any status but CORO_OK is what
-	 * coro_scheduler_init returns, after destroy. */
+	/* The scheduler is being made, and no thread of it runs yet. Any status but CORO_OK stops
+	 * that: destroy is called, and coro_scheduler_init returns the status. */
 	int (*init)(struct coro_scheduler *s, const coro_options *o);
 
 	/* A close has begun: take nothing more from outside. May be called more than once. */
 	void (*refuse)(struct coro_scheduler *s);
 
-	/* r was cancelled, which has COROI_F_TOLD. In the door of r's home, on any thread. */
+	/* r, which has COROI_F_TOLD, was cancelled. Thread: any, in the door of r's home. */
 	void (*canceled)(struct coro_scheduler *s, struct coroi_rec *r);
 
 	/* No coroutine is left, and the workers have ended. */
 	void (*close)(struct coro_scheduler *s);
 
-	/* Free the state. Nothing uses the scheduler any more. Called also where init failed or
-	 * never ran: service[id] is NULL then. */
+	/* Free the state. Nothing uses the scheduler any more. Also called where init failed or was
+	 * never called: service[id] is NULL then. */
 	void (*destroy)(struct coro_scheduler *s);
 };
 
 /* coroi_service_register - from a constructor, before any scheduler is made. */
 void coroi_service_register(struct coroi_service *service);
 
-/* What a scheduler's life calls: the call of that name of each service. coroi_services_init stops
- * at the first that fails, and returns its status. */
+/* What a scheduler's life calls: each calls that function of every service. coroi_services_init
+ * stops at the first that fails, and returns its status. */
 int coroi_services_init(struct coro_scheduler *s, const coro_options *o);
 void coroi_services_refuse(struct coro_scheduler *s);
 void coroi_services_canceled(struct coro_scheduler *s, struct coroi_rec *r);

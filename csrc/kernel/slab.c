@@ -7,25 +7,26 @@
 #include <string.h>
 
 #define CARVE_MAGS ((COROI_CHUNK_RECORDS + COROI_MAG_RECORDS - 1) / COROI_MAG_RECORDS)
-#define GEN_LAST   UINT32_MAX /* a record never has it: the one that would is retired */
+#define GEN_LAST   UINT32_MAX /* the record that would get this generation is retired */
 
 struct coroi_chunk *coroi_chunk_dir[COROI_CHUNK_IDS];
 
-/* What is known of a chunk apart from its memory, which a trim zeroes. */
+/* What is known of a chunk outside of its memory, which a trim zeroes. */
 static struct {
-	uint32_t first_gen; /* generation that carving gives its records */
-	uint32_t carved;    /* records carved, the header included */
+	uint32_t first_gen; /* the generation that carving gives its records */
+	uint32_t carved;    /* records that were carved, and 1 for the header */
 	uint32_t idle;      /* scratch of a trim */
-	bool used;          /* by some slab */
+	bool used;          /* a slab has the chunk */
 } chunk_info[COROI_CHUNKS_MAX];
 
 static pthread_mutex_t dir_lock = PTHREAD_MUTEX_INITIALIZER;
 uint32_t coroi_chunk_count;
-static uint32_t *dir_free; /* of them, those that no slab uses; as large as the directory */
+static uint32_t *dir_free; /* ids of the chunks that no slab has; room for all */
 static uint32_t dir_frees;
 
-/* chunk_take - a zeroed chunk for a slab: one that another slab gave back, or a new one. huge: for
- * who has others already, see record.h. */
+/* chunk_take - a zeroed chunk for a slab: one that another slab gave back, or a new one. huge: of
+ * huge pages, which is for a slab that has other chunks already (see record.h). NULL: no memory, or
+ * there are COROI_CHUNKS_MAX. */
 static struct coroi_chunk *chunk_take(struct coro_scheduler *owner, bool huge)
 {
 	struct coroi_chunk *c = NULL;
@@ -46,7 +47,8 @@ static struct coroi_chunk *chunk_take(struct coro_scheduler *owner, bool huge)
 			c->id = coroi_chunk_count++;
 			at_store_rlx(&c->owner, owner);
 			chunk_info[c->id].first_gen = 1;
-			/* with coroi_at: id and owner are set before it is found */
+			/* Release; pairs with coroi_chunk_at: id and owner are set before the chunk
+			 * is found. */
 			at_store_rel(&coroi_chunk_dir[c->id], c);
 		}
 	}
@@ -58,9 +60,9 @@ static struct coroi_chunk *chunk_take(struct coro_scheduler *owner, bool huge)
 	return c;
 }
 
-/* chunk_give - no record of it is in use any more; the next user's generations start above all that
- * were given out, those of coroutines that nobody has joined too. Returns the bytes that went back
- * to the kernel. */
+/* chunk_give - no record of the chunk is in use any more. The generations of its next use start
+ * above all that were given out, also above those of coroutines that nobody has joined. Returns the
+ * bytes that went back to the operating system. */
 static size_t chunk_give(uint32_t id)
 {
 	struct coroi_rec *r = (struct coroi_rec *)coroi_chunk_dir[id];
@@ -73,7 +75,7 @@ static size_t chunk_give(uint32_t id)
 	}
 	bool gone = coroi_discard(r, COROI_CHUNK_BYTES);
 	if (!gone) {
-		/* one store each: whoever has a stale handle may look */
+		/* One store a word: a thread with a stale handle may look. */
 		for (uint32_t i = 1; i < chunk_info[id].carved; i++)
 			at_store_rlx(&r[i].wake, 0);
 		at_store_rlx(&((struct coroi_chunk *)r)->owner, NULL);
@@ -146,15 +148,15 @@ static struct coroi_mag *pop(struct coroi_mag **list)
 	return m;
 }
 
-/* mags_needed - for so many chunks and users. In the list of full ones at most the first is not
- * full, a user holds two, and one more for a moment: so a chunk's records and three a user are all
- * that is ever needed. */
+/* mags_needed - for that many chunks and users. In the list of full magazines at most the first is
+ * not full. A user holds two magazines, and one more for a moment. So the magazines for the records
+ * of all chunks, three for each user and the one that is not full are all that is ever needed. */
 static uint32_t mags_needed(uint32_t chunks, uint32_t users)
 {
 	return chunks * CARVE_MAGS + users * 3 + 1;
 }
 
-/* have_mags - see to it that there are enough. */
+/* have_mags - see to it that there are magazines enough. False: no memory. */
 static bool have_mags(struct coroi_slab *s, uint32_t chunks, uint32_t users)
 {
 	uint32_t need = mags_needed(chunks, users);
@@ -165,7 +167,7 @@ static bool have_mags(struct coroi_slab *s, uint32_t chunks, uint32_t users)
 	if (!b)
 		return false;
 	struct coroi_mag_block **at = &s->blocks;
-	/* the C library's first: whoever looks for leaks does not look into mappings */
+	/* Blocks of the C library come first: leak checkers do not look into mappings. */
 	while (is_large(b) && *at && !is_large(*at))
 		at = &(*at)->next;
 	b->next = *at;
@@ -176,9 +178,9 @@ static bool have_mags(struct coroi_slab *s, uint32_t chunks, uint32_t users)
 	return true;
 }
 
-/* take_empty - an empty magazine: there always is one for who may ask. One that was never in use
- * has its memory touched now: runnables without records have magazines, too, that nobody ever
- * needs. */
+/* take_empty - an empty magazine. The caller is a user, so there is one (mags_needed). A magazine
+ * that was never in use has its memory touched only now: there are magazines for the records of all
+ * chunks, and runnables without records leave many of them unused. */
 static struct coroi_mag *take_empty(struct coroi_slab *s)
 {
 	struct coroi_mag *m = pop(&s->empty);
@@ -193,8 +195,7 @@ static struct coroi_mag *take_empty(struct coroi_slab *s)
 	return m;
 }
 
-/* drop_mags - give blocks back all of whose magazines are empty, and not needed. Returns the
- * bytes. */
+/* drop_mags - free the blocks whose magazines are all empty and not needed. Returns the bytes. */
 static size_t drop_mags(struct coroi_slab *s)
 {
 	struct coroi_mag *list = s->empty, *m;
@@ -231,7 +232,8 @@ static size_t drop_mags(struct coroi_slab *s)
 	return gone;
 }
 
-/* give - free records come back in m. Those of two part-filled magazines are put together. */
+/* give - m comes back with its free records. Two magazines that are not full become one, as far as
+ * the records fit. */
 static void give(struct coroi_slab *s, struct coroi_mag *m)
 {
 	struct coroi_mag *head = s->full;
@@ -294,8 +296,8 @@ static bool add_chunk(struct coroi_slab *s)
 	return true;
 }
 
-/* carve - fill an empty magazine with records that were never used. They come out in rising
- * order. */
+/* carve - fill m, which is empty, with records that were never used. They are taken out of m in
+ * rising order. */
 static void carve(struct coroi_slab *s, struct coroi_mag *m)
 {
 	uint32_t id = s->chunk[s->carving], at = chunk_info[id].carved;
@@ -314,7 +316,8 @@ static void carve(struct coroi_slab *s, struct coroi_mag *m)
 		s->carving++;
 }
 
-/* load - a magazine with free records; empty is given for it, or NULL. Under the lock. */
+/* load - a magazine with free records; empty, or NULL, is given for it. NULL: there is no record.
+ * Under the lock. */
 static struct coroi_mag *load(struct coroi_slab *s, struct coroi_mag *empty)
 {
 	struct coroi_mag *m = pop(&s->full);
@@ -374,7 +377,7 @@ void coroi_slab_put(struct coroi_slab *s, struct coroi_rec *r)
 	coroi_slab_refund(s, 1);
 }
 
-/* hoard - what n users may have in their magazines. */
+/* hoard - the records that n users may have in their magazines. */
 static int64_t hoard(uint32_t n)
 {
 	return (int64_t)n * 2 * COROI_MAG_RECORDS;
@@ -392,7 +395,7 @@ int coroi_slab_join(struct coroi_slab *s)
 	return ok ? CORO_OK : CORO_ENOMEM;
 }
 
-/* take_credit - up to want of what is left. */
+/* take_credit - up to want of the credit that is left. Sequentially consistent, as slab.h says. */
 static uint32_t take_credit(struct coroi_slab *s, uint32_t want)
 {
 	int64_t granted = at_load_seq(&s->granted);
@@ -407,7 +410,7 @@ static uint32_t take_credit(struct coroi_slab *s, uint32_t want)
 			continue;
 		if (coroi_likely(granted + n <= at_load_seq(&s->capacity)))
 			return n;
-		coroi_slab_refund(s, n); /* a trim came between */
+		coroi_slab_refund(s, n); /* a trim lowered capacity in between */
 		granted = at_load_seq(&s->granted);
 	}
 }
@@ -533,13 +536,14 @@ COROI_NOINLINE void coroi_mags_unload(struct coroi_mags *m, struct coroi_rec *r)
 	m->loaded->rec[m->loaded->count++] = r;
 }
 
-/* is_idle - all its records are in the slab's lists. */
+/* is_idle - all records of the chunk are in the slab's lists. */
 static bool is_idle(uint32_t id)
 {
 	return chunk_info[id].idle + 1 == chunk_info[id].carved;
 }
 
-/* spare - the chunk is not needed for what has been granted. */
+/* spare - what has been granted does not need the chunk. True: capacity is without it from now
+ * on. */
 static bool spare(struct coroi_slab *s)
 {
 	int64_t capacity = at_add(&s->capacity, -COROI_CHUNK_USABLE),
@@ -550,7 +554,8 @@ static bool spare(struct coroi_slab *s)
 	return false;
 }
 
-/* drop_records - leave the records of chunks that go out of the list of free ones. */
+/* drop_records - take the records of chunks that are idle, and are about to go, out of the full
+ * magazines. */
 static void drop_records(struct coroi_slab *s)
 {
 	struct coroi_mag *list = s->full, *m;
@@ -581,7 +586,7 @@ size_t coroi_slab_trim(struct coroi_slab *s)
 			chunk_info[coroi_chunk_of(m->rec[i])->id].idle++;
 	for (uint32_t i = s->chunks; i-- > 0;)
 		if (is_idle(s->chunk[i]) && !spare(s))
-			chunk_info[s->chunk[i]].idle = UINT32_MAX - 1; /* it stays */
+			chunk_info[s->chunk[i]].idle = UINT32_MAX - 1; /* the chunk stays */
 	drop_records(s);
 
 	uint32_t kept = 0, carving = 0;

@@ -2,16 +2,16 @@
 /*
  * steal.c - see steal.h.
  *
- * Before it sleeps a worker spins for a remote wake, and one of them for something to steal: a
- * wake-up costs both sides more. But where work comes now and then, and others want the CPU,
- * spinning is a loss: each that was in vain halves the next, and one that found something, or would
- * have (the wake-up came soon after), makes it whole again. (After Karlin, Li, Manasse, Owicki,
- * "Empirical Studies of Competitive Spinning", SOSP 1991.)
+ * Before it sleeps, a worker spins for a remote wake, and one of the workers for something to
+ * steal: a wake-up costs both sides more. But where work comes now and then, and others want the
+ * CPU, spinning is a loss. So a spin that found nothing halves the next one. A spin that found
+ * something restores it, and so does a wake-up that came soon after. (After Karlin, Li, Manasse,
+ * Owicki, "Empirical Studies of Competitive Spinning", SOSP 1991.)
  *
- * Stealing that does not pay backs off: a thief that has run what it stole in less time each than
- * moving it cost (PAY_NS) keeps away for 50 us, doubling to 12 ms, and halving when it pays. So
- * does one that was woken to look for work and has found none: it has perhaps taken the CPU of who
- * feeds the others.
+ * Stealing that does not pay backs off. A thief that has run what it stole in less time each than
+ * moving it cost (PAY_NS) holds off: for 50 us, doubling to 12 ms, and halving when a steal pays.
+ * So does a worker that was woken to look for work and has found none: perhaps it has taken the CPU
+ * of the worker that feeds the others.
  */
 #include "kernel/steal.h"
 
@@ -19,9 +19,9 @@
 #include "kernel/activity.h"
 
 #define SPIN_LEAST_NS  600
-#define SPIN_RELAX     6   /* about 150 ns between looks */
-#define COALESCE_RELAX 48  /* about 1.2 us before a look into batches that trickle in */
-#define COALESCE_NS    600 /* then between looks */
+#define SPIN_RELAX     6   /* about 150 ns between two looks */
+#define COALESCE_RELAX 48  /* about 1.2 us before a look into batches where spawns trickle in */
+#define COALESCE_NS    600 /* between the next looks */
 #define PAY_NS         150
 #define BACKOFF_NS     25000
 #define BACKOFF_MOST   9
@@ -61,8 +61,8 @@ static uint32_t give_half(struct coroi_worker *w, struct coroi_worker *v)
 	return coroi_deque_give(v, w->id, w->steal_buf, (coroi_deque_length(&v->queue) + 1) / 2);
 }
 
-/* take - the door of v is ours: half of its queue; if nothing can be had there, its a remote wake
- * and its next one too. */
+/* take - w has locked v's door. Fire v's deadlines, and take half of v's queue. If there is nothing
+ * to take, deliver v's remote wakes and spawns and queue its `next`, and take half of that. */
 static uint32_t take(struct coroi_worker *w, struct coroi_worker *v)
 {
 	if (at_load_rlx(&v->due) != COROI_NEVER)
@@ -79,22 +79,23 @@ static uint32_t take(struct coroi_worker *w, struct coroi_worker *v)
 		n = give_half(w, v);
 	}
 	if (!n) {
-		coroi_detach_batches_locked(v); /* so that it does not look stuck */
+		coroi_detach_batches_locked(v); /* so that v does not look stuck */
 		at_store_rlx(&v->kept_length, coroi_deque_length(&v->queue));
 		at_store_rlx(&v->kept_at, coroi_turns(v));
 	}
 	return n;
 }
 
-/* hold_off - stealing was in vain: not again for a while, twice as long as last time. */
+/* hold_off - a steal did not pay, or there was none: steal no more for a while, twice as long as
+ * last time. */
 static void hold_off(struct coroi_worker *w, uint64_t now)
 {
 	w->backoff += w->backoff < BACKOFF_MOST;
 	at_store_rlx(&w->hold_off, now + ((uint64_t)BACKOFF_NS << w->backoff));
 }
 
-/* leaves_asleep - the door of v is ours, and we leave something there that v, who has passed P2,
- * does not know of. */
+/* leaves_asleep - the caller has locked v's door, and leaves something there that v does not know
+ * of, since v has passed P2. */
 static bool leaves_asleep(struct coroi_worker *v)
 {
 	return coroi_sleeps(v->sched, v->id) &&
@@ -125,14 +126,14 @@ static bool steal(struct coroi_worker *w, struct coroi_worker *v)
 		break;
 	}
 	if (!n) {
-		if (coroi_deque_length(&v->queue) && !coroi_is_dedicated(v)) /* they are pinned */
+		if (coroi_deque_length(&v->queue) && !coroi_is_dedicated(v)) /* only pinned ones */
 			hold_off(w, coroi_now_ns());
 		return false;
 	}
 	at_bump(&w->steals);
 	at_bump_by(&w->stolen, n);
 	coroi_door_enter(w);
-	/* the back was given first: keep the order. Our queue is empty, so there is room */
+	/* The back was given first: keep the order. w's queue is empty, so there is room. */
 	while (n--) {
 		if (coroi_runnable_has_record(w->steal_buf[n].runnable))
 			coroi_deque_push(&w->queue, w->steal_buf[n].runnable);
@@ -146,8 +147,8 @@ static bool steal(struct coroi_worker *w, struct coroi_worker *v)
 	return true;
 }
 
-/* steal_round - one round over the others, from a random one on (xorshift64*, Vigna 2016): take
- * from those that have a surplus, if stealing pays, or (last) from those that are stuck. */
+/* steal_round - one round over the other workers, from a random one on (xorshift64*, Vigna 2016):
+ * steal from those that have a surplus, if stealing pays, or (last) from those that are stuck. */
 static bool steal_round(struct coroi_worker *w, bool pays, bool last)
 {
 	uint32_t n = w->sched->workers;
@@ -167,13 +168,14 @@ static bool steal_round(struct coroi_worker *w, bool pays, bool last)
 	return false;
 }
 
-/* judge_last_steal - did what we stole last pay? */
+/* judge_last_steal - did the last loot take longer to run than to move? */
 static void judge_last_steal(struct coroi_worker *w, uint64_t now)
 {
 	if (!w->steal_began)
 		return;
 	uint32_t ran = coroi_turns(w) - w->steal_turn;
-	/* or we were preempted meanwhile: not all is forgotten */
+	/* Or w was preempted meanwhile: so the back-off shrinks by one step, and is not
+	 * forgotten. */
 	if (now - w->steal_began >= PAY_NS * ran) {
 		w->backoff -= w->backoff > 0;
 		at_store_rlx(&w->hold_off, 0);
@@ -183,8 +185,8 @@ static void judge_last_steal(struct coroi_worker *w, uint64_t now)
 	w->steal_began = 0;
 }
 
-/* start_searching - at most one searcher with up to four workers, else as many as half of those
- * awake. */
+/* start_searching - one searcher with up to four workers, else as many as half of those awake.
+ * False: there are enough. The compare-and-swap makes the bound exact. */
 static bool start_searching(struct coro_scheduler *s)
 {
 	uint64_t activity = at_load_rlx(&s->activity);

@@ -7,18 +7,22 @@
 
 #include "kernel/worker.h"
 
-#define COROI_LATE_NS 200000 /* a deadline is so late: its worker does not get to it */
+/* A deadline that is later than this, ns, is late: its worker does not get to it. */
+#define COROI_LATE_NS 200000
 
-/* coroi_search - spin for a short while for a remote wake, and, as one of few, for something to
- * steal. True: w has something. */
+/* coroi_search - spin for a short while for what comes into the inbox and, as one of few workers,
+ * for something to steal. Thread: w's, in no door. Blocking: for up to COROI_SPIN_NS, and for a
+ * round of steals. Returns: true if there is something to run or in the inbox. */
 bool coroi_search(struct coroi_worker *w);
 
-/* coroi_note_turns - remember how far the others are. coroi_is_stuck - v has something and has not
- * switched since, or has missed a deadline. */
+/* coroi_note_turns - remember how often each worker has switched (w->seen). */
 void coroi_note_turns(struct coroi_worker *w);
+/* coroi_is_stuck - v has something to run and has not switched since coroi_note_turns, or a
+ * deadline of v is late. Of a dedicated v: it has a remote wake or a spawn in its inbox, and has
+ * not switched. */
 bool coroi_is_stuck(struct coroi_worker *w, struct coroi_worker *v);
 
-/* coroi_has_surplus - a thief would get something from v. */
+/* coroi_has_surplus - v has two coroutines or more in its queue, and a thief may take of them. */
 bool coroi_has_surplus(struct coroi_worker *v);
 
 #endif

@@ -8,8 +8,8 @@
 #define TICK_MOST     ((UINT64_C(1) << 6 * COROI_WHEEL_LEVELS) - 1)
 _Static_assert(6 * COROI_WHEEL_LEVELS < 64, "a shift by all levels is one");
 
-/* put - r into its level and slot. Its tick is not before the wheel's. Returns the first tick of
- * the slot. */
+/* put - link r into its level and slot. Its tick is not before the wheel's. Returns the first tick
+ * of the slot. */
 static uint64_t put(struct coroi_wheel *wheel, struct coroi_rec *r, uint64_t tick)
 {
 	uint64_t differs = tick ^ wheel->now;
@@ -20,9 +20,10 @@ static uint64_t put(struct coroi_wheel *wheel, struct coroi_rec *r, uint64_t tic
 	return tick >> shift << shift;
 }
 
-/* next_tick - when the next slot is to be looked at; its level and slot. COROI_NEVER: none is
- * filled. What lies in a level has the digits of the present above it, and a later one there: so
- * the lowest level is first, but for a slot whose time has come, and which is not empty yet. */
+/* next_tick - when the next slot is to be looked at, and its level and slot. COROI_NEVER: no slot
+ * is filled. A timer in a level has the same digits above as the present, and a later digit in that
+ * level. So the lowest filled level comes first. The exception is a slot whose time has come and
+ * which is not spread to its end. */
 static uint64_t next_tick(const struct coroi_wheel *wheel, unsigned *level, unsigned *slot)
 {
 	unsigned spreading = wheel->spreading;
@@ -41,7 +42,7 @@ static uint64_t next_tick(const struct coroi_wheel *wheel, unsigned *level, unsi
 	return COROI_NEVER;
 }
 
-/* set_due - tell everybody when to look. */
+/* set_due - tell every thread when to look. Relaxed: a hint to others. */
 static void set_due(struct coroi_worker *w)
 {
 	unsigned level, slot;
@@ -49,7 +50,7 @@ static void set_due(struct coroi_worker *w)
 	at_store_rlx(&w->due, tick == COROI_NEVER ? COROI_NEVER : tick << COROI_TICK_SHIFT);
 }
 
-/* take - r out of its slot. True: nothing is left in that level. */
+/* take - unlink r from its slot. True: nothing is left in that level. */
 static bool take(struct coroi_wheel *wheel, struct coroi_rec *r)
 {
 	if (coroi_timer_unlinked_locked(wheel, r))
@@ -68,17 +69,18 @@ bool coroi_timer_arm_locked(struct coroi_worker *w, struct coroi_rec *me, uint64
 {
 	struct coroi_wheel *wheel = w->timers;
 
-	if (deadline && at_load_rlx(&w->due) == COROI_NEVER) { /* nobody looks at an empty one */
+	/* no thread looks at an empty wheel */
+	if (deadline && at_load_rlx(&w->due) == COROI_NEVER) {
 		w->looked = coroi_now_ns();
 		wheel->now = tick_of(w->looked);
-		/* from an old one it may be far to here, or half a round */
+		/* look_at may be old, and then far ahead or half a round of the counter behind. */
 		w->look_at = w->queue.head;
 	}
 	if (deadline <= w->looked)
 		return false;
 	uint64_t tick = coroi_tick_after(deadline);
 	if (tick > TICK_MOST)
-		tick = TICK_MOST; /* in 584 years */
+		tick = TICK_MOST; /* 584 years from the start of the clock */
 	if (tick <= wheel->now)
 		tick = wheel->now + 1;
 	*coroi_timer_tick(me) = tick;

@@ -1,12 +1,24 @@
 /*
- * worker.h - a worker thread and its scheduler: who owns which word.
+ * worker.h - a worker, and its scheduler: who owns which word.
  *
- * A worker's memory, in pairs of cache lines so that nobody's writes disturb another's:
+ * A worker's memory is in four parts, each in cache-line pairs of its own, so that the writes of
+ * one side do not disturb another:
  *
- *      owner   busy, current, slot, queue, magazines, stack cache      written inside its door
- *      req     the door's other side                                   written by thieves
- *      inbox   spawns and wake-ups from other threads                  written by anybody
- *      sleep   futex word, steal buffer, idle state                           written by itself and who wakes it
+ *   part    what is there                                      written by
+ *   owner   busy, current, next, queue, magazines, stacks      the owner, or a thief in its door
+ *   req     the door's other side                              thieves
+ *   inbox   spawns and wake-ups from other threads             any thread
+ *   sleep   futex word, steal buffer, state of idle and steal  the owner, claimers, victims, Go
+ *
+ * What holds whenever no thread is in the middle of a change:
+ *
+ *   refuses == (cancel | nowait << 8), and unusual == (exchange | refuses << 16)
+ *   queue.room == (spill.count ? 0 : mask + 1), and queue.count <= mask + 1
+ *   handovers_most - handovers <= budget               a chain may take `next` that often still
+ *   steals == served + forced <= stolen
+ *   0 <= spawned - ended, summed over all workers: the coroutines that live (coroi_live)
+ *   sched->awaiting_stack == awaiting_stack.count, summed over all workers
+ *   searching <= awake; awake and pending are both 0: the scheduler is at rest (idle.c)
  */
 #ifndef COROI_WORKER_H
 #define COROI_WORKER_H
@@ -34,131 +46,180 @@ struct coroi_list {
 	uint32_t count; /* atomic, relaxed: others peek */
 };
 
-/* A double-ended queue of runnable coroutines; see deque.h. */
+/* A double-ended queue of runnables; see deque.h. */
 struct coroi_deque {
-	uint64_t *ring; /* runnables, then as many arguments */
-	uint32_t mask;  /* ring entries - 1 */
-	uint32_t head;  /* free-running: how often the front was taken */
-	uint32_t count; /* in the ring; atomic, relaxed: thieves peek */
-	/* ring entries; 0 while something has spilled: the ring is as good as full */
+	uint64_t *ring; /* runnables, and behind them as many words of argument */
+	uint32_t mask;  /* entries of the ring - 1 */
+	/* How often the front was taken. It runs free; the low bits are the front's index. */
+	uint32_t head;
+	/* Runnables in the ring. Atomic, relaxed: thieves peek. */
+	uint32_t count;
+	/* Entries of the ring; 0 while something has spilled, since nothing may pass the spilled
+	 * ones. */
 	uint32_t room;
-	/* what did not fit when the ring could not grow, in order */
+	/* Runnables that came when the ring could not grow, in order. */
 	struct coroi_list spill;
 };
 
-/* A coroutine on its way to a thief. */
+/* A runnable on its way to a thief. */
 struct coroi_steal_entry {
 	uint64_t runnable, arg;
 };
 
-/* What the native stack is to do for a coroutine that has suspended; run NULL: nothing. */
+/* What the native stack does for a coroutine after that has suspended. run is NULL: nothing. */
 struct coroi_errand {
 	void (*run)(struct coroi_worker *w, void *arg);
 	void *arg;
 };
 
 struct coroi_worker {
-	/* owner: inside the door, or read by the owner alone */
-	uint32_t busy; /* the door: 1 while the owner is inside */
+	/* ---- owner: changed inside the door, or used by the owner alone */
+
+	/* The door: 1 while the owner is inside. See door.h. */
+	uint32_t busy;
 	union {
 		struct {
-			uint8_t exchange; /* doors without membarrier */
+			/* The doors of this machine need an exchange: there is no membarrier. */
+			uint8_t exchange;
 			uint8_t unused;
 			union {
 				struct {
-					/* fresh ones end unstarted, waits return CORO_ECANCELED */
+					/* Fresh coroutines end unstarted, and waits return
+					 * CORO_ECANCELED. */
 					uint8_t cancel;
-					/* the current one is in a section; see nowait.h */
+					/* The current coroutine is in a no-wait section; see
+					 * nowait.h. */
 					uint8_t nowait;
 				};
-				uint16_t refuses; /* either */
+				uint16_t refuses; /* not 0: one of the two */
 			};
 		};
-		/* any: fast paths are not taken. Atomic, relaxed: `cancel` is written with the door
-		 * locked */
+		/* Not 0: one of the above, and fast paths are not taken. Atomic, relaxed: `cancel`
+		 * is written by a thread that has locked the door, and the owner reads the word
+		 * after D1 of door.h. */
 		uint32_t unusual;
 	};
-	/* the running coroutine; NULL on the native stack, or inside one resumed by hand */
+	/* The running coroutine. NULL on the native stack, and while the coroutine runs one of
+	 * another layer (current.h). */
 	struct coroi_rec *current;
-	/* runs next, ahead of the queue; atomic, relaxed: thieves peek */
+	/* The coroutine that runs next, ahead of the queue. Atomic, relaxed: thieves peek. */
 	struct coroi_rec *next;
-	/* times the slot was taken, free-running; atomic, relaxed: others look whether it moves */
+	/* How often `next` was run; it runs free. Atomic, relaxed: others look whether it moves. */
 	uint32_t handovers;
-	uint32_t handovers_most; /* when it is that many, the queue has its turn */
+	/* When `handovers` has come to this, the queue has its turn. */
+	uint32_t handovers_most;
 	struct coroi_deque queue;
-	/* hand-overs between two turns of the queue; 0: the slot is not used */
+	/* How often `next` may run between two turns of the queue; 0: `next` is not used. */
 	uint32_t budget;
+	/* Index in sched->worker. */
 	uint16_t id;
-	/* by an option. Else it is what takes about so long, see coroi_budget_spent_locked */
+	/* The budget was set by an option. Else it adapts, see coroi_budget_spent_locked. */
 	bool budget_given;
 	struct coro_scheduler *sched;
+	/* Free records and credit; see slab.h. */
 	struct coroi_mags mags;
-	void *native_sp;                  /* the suspended native context */
-	struct coroi_list awaiting_stack; /* fresh ones for which there was no stack */
-	/* of the queue, when it was looked through last: for these there was no record */
+	void *native_sp; /* the suspended context of the native stack */
+	/* Fresh coroutines for which there was no stack. */
+	struct coroi_list awaiting_stack;
+	/* Length of the queue at the last pass that found nothing to run in it: no record could be
+	 * had. */
 	uint32_t left;
+	/* Coroutines that came to be, and that ended, here. Atomic, see coroi_live. */
 	uint64_t spawned, ended;
-	uint64_t undelivered,
-		undelivered_last; /* spawns out of the inbox that are not in the queue yet, oldest first: nodes.
-					   * Atomic, relaxed: others peek at the first */
-	/* at the last look all of those had been taken, and more may come */
+	/* Nodes: the spawns out of the inbox that are not in the queue yet, oldest first. Atomic,
+	 * relaxed: others peek at the first. */
+	uint64_t undelivered, undelivered_last;
+	/* At the last look the undelivered nodes were batches, all empty and still open. */
 	bool trickles;
+	/* Stacks that the worker keeps. */
 	struct coroi_stack_cache stacks;
-	/* see dense.h; NULL: none has started here. Atomic: figures are read from outside, under
-	 * the life lock, which is held when it is freed */
+	/* See dense.h. NULL: no dense coroutine has started here. Atomic: statistics are read
+	 * from outside, under the life lock, which is held when it is freed. */
 	struct coroi_dense *dense;
-	struct coroi_wheel *timers; /* see timer.h */
-	/* when they are to be looked at, ns; COROI_NEVER: none is armed. Atomic, relaxed: others
-	 * peek */
+	/* See timer.h. */
+	struct coroi_wheel *timers;
+	/* When the timers are to be looked at, ns; COROI_NEVER: none is armed. Atomic, relaxed:
+	 * others peek. */
 	uint64_t due;
-	uint64_t looked;              /* when they last were, ns */
-	uint32_t look_at, look_every; /* the turn of the next look, and from one to the next */
-	uint64_t spent_ns;            /* when the budget was last used up, */
-	uint32_t spent_at;            /* and queue.head then */
-	/* inline calls of coroutines here that wait to be made, so many; see gocall.h */
+	/* When the timers were last looked at, ns. */
+	uint64_t looked;
+	/* The turn (queue.head) of the next look at the timers, and the turns between two looks. */
+	uint32_t look_at, look_every;
+	/* When the budget was last used up, ns, and what queue.head was then. */
+	uint64_t spent_ns;
+	uint32_t spent_at;
+	/* The first calls_count are inline calls that wait to be made, of coroutines here; see
+	 * gocall.h. */
 	struct coroi_call *calls;
 	uint32_t calls_count;
-	struct coroi_errand errand; /* see run.h */
-	bool masked_again; /* for signals, which Go lets through when it first sees the thread */
-	uint32_t nowait_depth;    /* sections that are open */
-	const char *nowait_where; /* the outermost */
+	/* See coroi_errand_locked. */
+	struct coroi_errand errand;
+	/* Signals were masked a second time: Go lets them through when it first sees the thread. */
+	bool masked_again;
+	/* No-wait sections that are open, and where the outermost was begun. */
+	uint32_t nowait_depth;
+	const char *nowait_where;
 
-	uint32_t req __attribute__((aligned(COROI_APART))); /* see door.h */
+	/* req: see door.h. */
+	uint32_t req __attribute__((aligned(COROI_APART)));
 
-	uint64_t inbox __attribute__((aligned(COROI_APART))); /* see inbox.h */
+	/* inbox: see inbox.h. */
+	uint64_t inbox __attribute__((aligned(COROI_APART)));
 
-	/* sleep */
-	uint32_t ev __attribute__((aligned(COROI_APART))); /* futex; see idle.c */
-	uint32_t steal_buf_count;                          /* from a victim that served us */
+	/* ---- sleep: used outside the door */
+
+	/* COROI_EV_NONE..., and the futex that the worker sleeps on; see idle.c. */
+	uint32_t ev __attribute__((aligned(COROI_APART)));
+	/* What a victim has put into the buffer; written by the victim between D4 and T6 of
+	 * door.h. */
+	uint32_t steal_buf_count;
 	struct coroi_steal_entry steal_buf[COROI_STEAL_MAX];
+	/* The state of steal_round's random numbers; not 0. */
 	uint64_t random;
-	/* turns and queue when a thief found nothing but pinned ones there; atomic, relaxed */
+	/* Turns and queue length when a thief found only pinned coroutines here. Atomic,
+	 * relaxed. */
 	uint32_t kept_at, kept_length;
-	uint32_t spin_ns;   /* how long it looks for work before it sleeps */
-	uint64_t parked_at; /* ns */
-	int32_t waker_cpu;  /* where whoever claimed it last ran; atomic, relaxed */
-	bool displaced;     /* it has woken up there */
+	/* How long the worker looks for work before it sleeps. */
+	uint32_t spin_ns;
+	/* When the worker last went to sleep, ns. */
+	uint64_t parked_at;
+	/* The CPU of the thread that claimed this worker last. Atomic, relaxed. */
+	int32_t waker_cpu;
+	/* The worker woke up on that CPU. */
+	bool displaced;
+	/* How often coalesce_wakes is tried. */
 	struct coroi_backoff coalescing;
-	uint32_t backoff; /* steals in a row that did not pay */
-	/* no stealing before this time, ns; atomic, relaxed: who would wake it looks */
+	/* How often the time to hold off was doubled (steal.c). */
+	uint32_t backoff;
+	/* The worker holds off from stealing until then, ns. Atomic, relaxed: wakers look. */
 	uint64_t hold_off;
-	/* it was woken to look for work, and has not slept since; atomic, relaxed: a hint */
+	/* The worker was woken to look for work, and has not slept since. Atomic, relaxed: a
+	 * hint. */
 	uint8_t called;
-	/* when the last stolen batch came, ns; 0: none since we were last idle */
+	/* When the last loot came, ns; 0: that steal has been judged, or there was none. */
 	uint64_t steal_began;
-	uint32_t steal_turn; /* coroi_turns then */
-	uint32_t *seen;      /* [workers] coroi_turns of the others when we last looked */
+	/* coroi_turns when the last loot came. */
+	uint32_t steal_turn;
+	/* [workers] coroi_turns of each worker when this one last looked. */
+	uint32_t *seen;
+	/* Counters (at_bump): the owner writes them, and remote_wakes a thread in the door. served:
+	 * steals that the victim's owner answered; forced: steals in a locked door. */
 	uint64_t steals, stolen, served, forced, parks, remote_wakes;
-	/* the Go function that it calls now, 0: none. Written by Go, on its thread; others look */
+	/* The Go function that the worker calls now; 0: none. Written by Go, on the worker's
+	 * thread, and looked at by others. */
 	uint32_t in_go;
-	uint64_t inline_calls; /* made until now */
+	/* Inline calls that were made until now. */
+	uint64_t inline_calls;
+	/* The thread's number, and the CPU that it is pinned to or -1. */
 	int32_t tid, cpu;
 	pthread_t thread;
+	/* The stack that signals are handled on. */
 	void *sigstack;
-	struct coroi_fiber native; /* its own stack */
+	struct coroi_fiber native; /* the native stack's */
 } __attribute__((aligned(COROI_APART)));
 
-/* Everything rests when the awake and ext fields of activity are zero; see idle.c. */
+/* The fields of the activity word: searching:16 | awake:16 | pending:32; see idle.c. The scheduler
+ * is at rest when awake and pending are 0. */
 #define COROI_SEARCHING       UINT64_C(1)
 #define COROI_AWAKE           (UINT64_C(1) << 16)
 #define COROI_PENDING         (UINT64_C(1) << 32)
@@ -166,56 +227,67 @@ struct coroi_worker {
 #define COROI_PENDING_OF(s)   ((uint32_t)((s) >> 32))
 #define COROI_AWAKE_OF(s)     ((uint32_t)((s) >> 16 & 0xffff))
 
-#define COROI_MASK_WORDS (CORO_WORKERS_MAX / 64 + 1) /* workers, and the goworker */
+#define COROI_MASK_WORDS (CORO_WORKERS_MAX / 64 + 1) /* a bit for each worker and the goworker */
 
-/* What a worker that has nothing to do is told to do. */
+/* What a worker that has nothing to run does: sleep until there is work, sleep until the pause
+ * ends, or end. */
 enum { COROI_RUNNING, COROI_PAUSED, COROI_STOPPING };
 
 struct coro_scheduler {
-	uint32_t workers; /* of them the last are dedicated: so many */
+	/* Worker threads; the last `dedicated` of them are dedicated. */
+	uint32_t workers;
 	uint32_t dedicated;
+	/* CORO_PAUSED..., of coro_options. */
 	uint32_t flags;
+	/* The most coroutines that one steal moves. */
 	uint32_t steal_batch;
-	uint8_t class;       /* of default stacks */
-	uint8_t dense_class; /* of the slots of dense.h */
+	uint8_t class;       /* of stacks by default */
+	uint8_t dense_class; /* of shared stacks (dense.h) */
 	uint16_t shared_stacks;
-	/* [workers + 1], the last is the Go goworker; see goworker.h */
+	/* [workers + 1]; the last is the goworker, see goworker.h. */
 	struct coroi_worker *worker;
 	struct coroi_slab slab;
 	struct coroi_stack_pool stacks;
 	char name[16];
 
-	/* idle */
+	/* ---- idle */
+
 	uint64_t activity __attribute__((aligned(COROI_APART)));
-	/* a bit for each worker that sleeps and may be woken */
+	/* A bit for each worker that sleeps and may be woken. */
 	uint64_t sleepers[COROI_MASK_WORDS] __attribute__((aligned(COROI_APART)));
-	/* hint to who pushes; see activity.h */
+	/* A hint to workers that push; see activity.h. */
 	uint32_t hungry __attribute__((aligned(COROI_APART)));
-	uint32_t standby;       /* id + 1 of the sleeper that looks around; 0: none */
-	uint64_t standby_until; /* when it will, ns; a hint */
-	uint32_t mode;          /* COROI_RUNNING... */
-	uint32_t rests;         /* futex: times that everything came to rest */
-	/* times that somebody woke up from that; counted before it does anything */
+	/* 1 + id of the sleeper that is the standby; 0: none. */
+	uint32_t standby;
+	/* When the standby will look around, ns; a hint. */
+	uint64_t standby_until;
+	uint32_t mode; /* COROI_RUNNING... */
+	/* How often everything came to rest; a futex. */
+	uint32_t rests;
+	/* How often a rest was left again. Counted before the woken worker does anything. */
 	uint32_t rises;
-	uint32_t rest_waiters;   /* threads that wait for rests to change */
-	uint32_t awaiting_stack; /* coroutines that wait for a stack, on all workers */
+	uint32_t rest_waiters;   /* threads that wait for `rests` to change */
+	uint32_t awaiting_stack; /* coroutines that await a stack, on all workers */
 
 	struct coroi_outside outside;
 	struct coroi_gobell bell __attribute__((aligned(COROI_APART)));
 	struct coroi_offloaded calls __attribute__((aligned(COROI_APART)));
+	/* What the workers sleep in. */
 	const struct coroi_driver *driver;
-	void *service[COROI_SERVICES_MAX]; /* state of services, by their id */
+	void *service[COROI_SERVICES_MAX]; /* the state of services, by their id */
 
-	/* life */
+	/* ---- life: inside life_lock */
+
 	pthread_mutex_t life_lock;
 	pthread_cond_t life_changed;
-	/* threads that run, and of them those that could not set themselves up */
+	/* Threads that have started, and how many of them could not set themselves up. */
 	uint32_t started, unfit;
-	uint32_t closers; /* threads inside close */
+	uint32_t closers; /* threads inside coro_scheduler_close */
+	/* A close has begun; it is done; every coroutine is cancelled; a run is under way. */
 	uint8_t closing, closed, canceled, running;
 };
 
-/* coroi_general - so many workers share their work: those before the dedicated ones. */
+/* coroi_general - how many workers share their work: those before the dedicated ones. */
 static inline uint32_t coroi_general(const struct coro_scheduler *s)
 {
 	return s->workers - s->dedicated;
@@ -236,16 +308,16 @@ static inline struct coroi_worker *coroi_self(void)
 }
 
 /*
- * coroi_here - the same for usual paths, which need not ask whether there is one: where there is
- * none it is coroi_nobody, at which no coroutine runs, and which has no scheduler that anything
- * belongs to. Nobody writes there.
+ * coroi_here - the worker of this thread, for fast paths that do not ask whether there is one:
+ * where there is none it is coroi_nobody. No coroutine runs at coroi_nobody, its scheduler is one
+ * that nothing belongs to, and nothing is written there.
  */
 COROI_THREAD_LOCAL struct coroi_worker *coroi_here_tls;
 extern const struct coroi_worker coroi_nobody;
 
 static inline struct coroi_worker *coroi_here(void)
 {
-#ifdef COROI_EXPLORED /* it changes one thread-local variable when it changes threads */
+#ifdef COROI_EXPLORED /* The explorer changes one thread-local variable when it changes threads. */
 	struct coroi_worker *w = coroi_self();
 	return w ? w : (struct coroi_worker *)&coroi_nobody;
 #else
@@ -253,7 +325,45 @@ static inline struct coroi_worker *coroi_here(void)
 #endif
 }
 
-/* coroi_current - the coroutine that runs on w; NULL: none, or no worker. */
+/* coroi_is_pinned_here - w (from coroi_here) is `bound`, and its current coroutine is pinned. False
+ * if bound is NULL. */
+static inline bool coroi_is_pinned_here(const struct coroi_worker *bound,
+					const struct coroi_worker *w)
+{
+	return coroi_likely(w == bound && w->current && w->current->flags & COROI_F_PINNED);
+}
+
+/* coroi_is_pinned - me stays with its worker. */
+static inline bool coroi_is_pinned(const struct coroi_rec *me)
+{
+	return me->flags & COROI_F_PINNED;
+}
+
+/* coroi_current_here - the coroutine that runs on w, which is from coroi_here; NULL: none. */
+static inline struct coroi_rec *coroi_current_here(const struct coroi_worker *w)
+{
+	return w->current;
+}
+
+/* coroi_has_inbox - something has come for w, the caller, from other threads. A hint. */
+static inline bool coroi_has_inbox(const struct coroi_worker *w)
+{
+	return at_load_rlx(&w->inbox);
+}
+
+/* coroi_in_nowait - the current coroutine of w is in a no-wait section. */
+static inline bool coroi_in_nowait(const struct coroi_worker *w)
+{
+	return w->nowait;
+}
+
+/* coroi_has_aborted - me, which is about to end, called coro_abort. */
+static inline bool coroi_has_aborted(const struct coroi_rec *me)
+{
+	return me->flags & COROI_F_ABORTED;
+}
+
+/* coroi_current - the coroutine that runs on w; NULL: there is none, or w is NULL. */
 static inline struct coroi_rec *coroi_current(const struct coroi_worker *w)
 {
 	return w ? w->current : NULL;

@@ -5,13 +5,12 @@
 #include "base/current.h"
 #include "sync/gowait.h"
 
-/* What this room keeps for a scheduler. The schedulers that are open are in a list: their serial
- * numbers, and not their addresses, tell what belongs to one of them, as an address is used
- * again. */
+/* What this room keeps for a scheduler. A list has the schedulers that are open. A bound object
+ * names its scheduler by the serial number, since an address may be used again. */
 struct of_scheduler {
-	/* goroutines that have waited at an object: LIFO of struct coroi_gowaiter */
+	/* gowaiters of goroutines that have waited: LIFO of struct coroi_gowaiter */
 	uint64_t gowaiters;
-	uint32_t serial; /* no other scheduler's */
+	uint32_t serial; /* differs from every other scheduler's */
 	struct of_scheduler *next_open;
 };
 
@@ -22,7 +21,7 @@ static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct of_scheduler *of(struct coro_scheduler *s)
 {
-	return s->service[objects_service.id];
+	return *coroi_service_state(s, &objects_service);
 }
 
 uint64_t *coroi_gowaiters(struct coro_scheduler *s)
@@ -42,7 +41,7 @@ static int objects_init(struct coro_scheduler *s, const coro_options *o)
 	x->next_open = open_ones;
 	open_ones = x;
 	pthread_mutex_unlock(&open_lock);
-	s->service[objects_service.id] = x;
+	*coroi_service_state(s, &objects_service) = x;
 	return CORO_OK;
 }
 
@@ -61,9 +60,9 @@ static void objects_close(struct coro_scheduler *s)
 
 static void objects_destroy(struct coro_scheduler *s)
 {
-	objects_close(s); /* an init that failed later on has not closed it */
+	objects_close(s); /* after an init that failed, s was not closed */
 	coroi_release(of(s));
-	s->service[objects_service.id] = NULL;
+	*coroi_service_state(s, &objects_service) = NULL;
 }
 
 static struct coroi_service objects_service = {
@@ -86,10 +85,10 @@ int coroi_object_bind(struct coroi_object *o, uint32_t flags)
 		return CORO_EINVAL;
 	if (!(flags & CORO_HOME))
 		return CORO_OK;
-	if (!w || !w->current || !(w->current->flags & COROI_F_PINNED))
+	if (!w || !coroi_is_pinned_here(w, w))
 		return CORO_EPERM;
 	o->home = (uint16_t)(w->id + 1);
-	o->serial = of(w->sched)->serial;
+	o->serial = of(coroi_scheduler_of(w))->serial;
 	o->worker = w;
 	return CORO_OK;
 }
@@ -133,7 +132,7 @@ coroi_waiter_aside(struct coroi_object *o, const struct coroi_rec *me, size_t by
 
 bool coroi_may_block(void)
 {
-	return !coroi_innermost(); /* a thread that is no worker runs no scheduled one */
+	return !coroi_innermost(); /* no scheduled coroutine runs on a thread that is no worker */
 }
 
 COROI_NOINLINE int coroi_waiter_wake(struct coroi_waiter *x)
@@ -153,25 +152,21 @@ COROI_NOINLINE int coroi_waiter_wake(struct coroi_waiter *x)
 		break;
 	default:
 		at_xchg(event, COROI_EVENT_FIRED);
-		/* it may be gone by now: then nobody, or somebody who looks again, is woken */
+		/* The waiter may be gone by now: then the call wakes nothing, or a thread that
+		 * looks again. */
 		coroi_futex_wake(event, 1);
 	}
 	return CORO_OK;
 }
 
-/* The usual paths: who waits is at home here, and suspended. */
+/* The usual path: the coroutine that waits is at home here, and suspended. */
 
 COROI_NOINLINE int coroi_waiter_wake_on(struct coroi_worker *w, struct coroi_waiter *x)
 {
-	struct coroi_rec *r = x->rec;
-
-	if (coroi_unlikely(x->tell != COROI_TELL_COROUTINE || coroi_owner(r) != w->sched))
+	if (coroi_unlikely(x->tell != COROI_TELL_COROUTINE))
 		return coroi_waiter_wake(x);
-	/* firm, inside this door */
-	if (coroi_likely(coroi_door_try(w) && at_load_acq(&r->home) == w->id &&
-			 at_load_rlx(&r->state) == COROI_WAITING && coroi_made_ready_locked(w, r)))
+	if (coroi_likely(coroi_wake_here(w, x->rec)))
 		return coroi_leave_fed(w);
-	coroi_door_leave(w);
 	return coroi_waiter_wake(x);
 }
 
@@ -179,7 +174,8 @@ bool coroi_waiter_withdraw(struct coroi_waiter *x)
 {
 	bool waits = false;
 
-	/* nobody destroys what is waited at, nor does a pinned one move */
+	/* This does not fail: an object with a waiter is not destroyed, and a pinned coroutine
+	 * stays with its worker. */
 	if (coroi_object_enter(x->object))
 		return false;
 	if (x->queue) {
@@ -216,8 +212,7 @@ int coroi_thread_wait(uint32_t *event, uint64_t deadline, bool (*withdraw)(void 
 
 static bool has_come(void *event)
 {
-	return at_load_rlx((uint32_t *)event) == COROI_EVENT_FIRED ||
-	       at_load_rlx(&coroi_self()->inbox);
+	return at_load_rlx((uint32_t *)event) == COROI_EVENT_FIRED || coroi_has_inbox(coroi_self());
 }
 
 bool coroi_spin_for_event(uint32_t *event)
@@ -225,38 +220,19 @@ bool coroi_spin_for_event(uint32_t *event)
 	uint32_t spins = COROI_EVENT_SPINS;
 
 	coroi_idle_spin(coroi_self(), has_come, event, 1);
-	/* acquire, both: what Q2 has written is seen. The load first, as a compare-and-swap asks
-	 * for the line once more */
+	/* Both are an acquire: what Q2 has written is seen. The load comes first, since a
+	 * compare-and-swap asks for the line once more. */
 	return at_load_acq(event) == COROI_EVENT_FIRED || !at_cas(event, &spins, COROI_EVENT_NONE);
 }
 
-/* await_event - what comes of waiting simply: CORO_OK, the code with which the wait has ended, or
- * NOT_BEGUN: by a cancel. */
-enum { NOT_BEGUN = 1 };
-
+/* await_event - coroi_wait_once for the event of x, after Q4 if x spins. */
 static inline int await_event(struct coroi_waiter *x, enum coro_wait_kind what)
 {
-	struct coroi_worker *w = coroi_self();
-	struct coroi_rec *me = x->rec;
-
 	bool spun = x->tell == COROI_TELL_SPINNER;
+
 	if (spun && coroi_spin_for_event(&x->event))
 		return CORO_OK;
-	coroi_door_enter(w);
-	if (spun)
-		coroi_drain_locked(w);
-	if (me->event) {
-		me->event = 0;
-		coroi_door_leave(w);
-		return CORO_OK;
-	}
-	if (coroi_unlikely(w->cancel | me->canceled)) {
-		coroi_door_leave(w);
-		return NOT_BEGUN;
-	}
-	at_store_rlx(&me->state, COROI_WAITING);
-	me->waits = (uint8_t)what;
-	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
+	return coroi_wait_once(x->rec, what, spun);
 }
 
 int coroi_waiter_wait_in(struct coroi_waiter *x, struct coroi_waitq *q, enum coro_wait_kind what,
@@ -275,7 +251,7 @@ COROI_COLD int coroi_waiter_resumed(struct coroi_waiter *x, int code)
 {
 	if (coroi_waiter_withdraw(x))
 		return code;
-	/* the event is committed: nothing else ends it */
+	/* The event is committed: nothing else ends the wait. */
 	coroi_wait(x->rec, (enum coro_wait_kind)x->rec->waits, CORO_FOREVER, NULL, NULL);
 	return x->status;
 }
@@ -287,7 +263,7 @@ int coroi_waiter_wait(struct coroi_waiter *x, enum coro_wait_kind what, uint64_t
 		int code = await_event(x, what);
 		if (coroi_likely(code == CORO_OK))
 			return x->status;
-		if (code != NOT_BEGUN)
+		if (code != COROI_NOT_BEGUN)
 			return coroi_waiter_resumed(x, code);
 	}
 	int status = x->rec ? coroi_wait(x->rec, what, deadline, committed ? NULL : withdraw, x)

@@ -1,12 +1,13 @@
-// Command hello-c is a first program with coro: a C function (steps.c) that runs as a coroutine, once for each of many
-// numbers. It shows coro.Func, Start and Wait, and in C coro_yield.
+// Command hello-c is a first program with coro: a C function (steps.c) runs as a coroutine, once
+// for each of many numbers. It shows coro.Func, Start and Wait, and coro_yield in C.
 //
-// To have it in a module of your own, copy the folder, and write the header beside the C file with
+// To use it in a module of your own, copy the folder, and write the header beside the C file with
 //
 //	go run github.com/organzine/coro/cmd/coro header
 package main
 
-// The -I is for this module, where coro.h is in csrc. A module of its own has it beside this file, and needs no -I.
+// The -I is for this module, where coro.h is in csrc. A module of your own has coro.h beside this
+// file, and needs no -I.
 
 /*
 #cgo CFLAGS: -O2 -I${SRCDIR}/../../csrc/include
@@ -23,8 +24,8 @@ import (
 	"github.com/organzine/coro"
 )
 
-// steps takes a number and returns how many steps its Collatz sequence has. The Go types are those that the C function
-// reads and writes.
+// steps takes a number and returns how many steps its Collatz sequence has. The Go types are those
+// that the C function reads and writes.
 var steps = coro.MustFunc[uint64, uint64](unsafe.Pointer(C.steps))
 
 func main() {

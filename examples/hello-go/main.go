@@ -1,5 +1,6 @@
-// Command hello-go is a first program with coroutines whose bodies are Go functions, and no C: it counts primes. It shows
-// coro.Go, Yield, and Await, by which one body waits for another and keeps nobody from running.
+// Command hello-go is a first program with coroutines whose bodies are Go functions, without C: it
+// counts primes. It shows coro.Go, Yield, and Await, by which one body waits for another while
+// others run.
 package main
 
 import (
@@ -32,7 +33,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	found, err := task.Wait(ctx) // here a goroutine waits; inside a body it is Await
+	found, err := task.Wait(ctx) // a goroutine waits; a body calls Await
 	if err != nil {
 		return err
 	}
@@ -43,11 +44,13 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-// countAll starts a coroutine for each part, and adds up what they return.
+// countAll starts a coroutine for each part, and adds up their results.
 func countAll(c *coro.Coroutine) (int, error) {
 	var parts []*coro.Task[int]
 	for from := 0; from < below; from += part {
-		task, err := coro.Go(c.Scheduler(), func(c *coro.Coroutine) (int, error) { return count(c, from, from+part) })
+		task, err := coro.Go(c.Scheduler(), func(c *coro.Coroutine) (int, error) {
+			return count(c, from, from+part)
+		})
 		if err != nil {
 			return 0, err
 		}
@@ -64,7 +67,8 @@ func countAll(c *coro.Coroutine) (int, error) {
 	return sum, nil
 }
 
-// count tells how many primes are in [from, to). It lets the others run now and then: nobody interrupts it.
+// count returns how many primes are in [from, to). It yields now and then, since nothing interrupts
+// it.
 func count(c *coro.Coroutine, from, to int) (found int, err error) {
 	for n := from; n < to; n++ {
 		if isPrime(n) {
@@ -88,7 +92,7 @@ func isPrime(n int) bool {
 	return n >= 2
 }
 
-// sieve counts them in another way.
+// sieve counts the primes in another way.
 func sieve() (found int) {
 	var composite [below]bool
 	for n := 2; n < below; n++ {

@@ -1,20 +1,23 @@
-// Command pipeline sends a stream of blocks through four stages, of which two have Go bodies and two have C bodies:
+// Command pipeline sends a stream of blocks through four stages, of which two have Go bodies and
+// two have C bodies:
 //
 //	source (Go) ──► scramble (C) ──► sum_up (C) ──► sink (Go)
 //	   ▲                                              │
 //	   └──────────── a permit for each free block ◄───┘
 //
-// The blocks lie in one ring in C memory, and every stage walks along it by itself. Who may touch a block is told by permits
-// alone: a stage parks for each block, works on it in place, and wakes the next stage, by its handle, whichever language that
-// is in. Permits are counted, so a fast stage may be ahead of a slow one by the whole ring, and no further. It shows Park and
-// Wake, coro_park and coro_wake, Await, and a Group, which ends all stages should one of them fail.
+// The blocks lie in one ring in C memory, and every stage walks along the ring by itself. Permits
+// alone say which stage may touch a block: a stage parks for each block, works on it in place, and
+// wakes the next stage, by its handle, in either language. Permits are counted, so a fast stage may
+// be ahead of a slow one by the whole ring, and no further. The program shows Park and Wake,
+// coro_park and coro_wake, Await, and a Group, which ends all stages if one of them fails.
 //
-// To have it in a module of your own, copy the folder, and write the header beside the C file with
+// To use it in a module of your own, copy the folder, and write the header beside the C file with
 //
 //	go run github.com/organzine/coro/cmd/coro header
 package main
 
-// The -I is for this module, where coro.h is in csrc. A module of its own has it beside this file, and needs no -I.
+// The -I is for this module, where coro.h is in csrc. A module of your own has coro.h beside this
+// file, and needs no -I.
 
 /*
 #cgo CFLAGS: -std=gnu11 -O2 -I${SRCDIR}/../../csrc/include
@@ -71,8 +74,11 @@ func run(ctx context.Context) error {
 	defer C.free(memory)
 
 	g := coro.NewGroup(ctx, s)
-	task, err := coro.Go(g, func(c *coro.Coroutine) (uint64, error) { return sink(c, g, (*ring)(memory)) })
-	if err := errors.Join(err, g.Wait(context.Background())); err != nil { // the ring is freed when nobody is left
+	task, err := coro.Go(g, func(c *coro.Coroutine) (uint64, error) {
+		return sink(c, g, (*ring)(memory))
+	})
+	// the ring is freed after that
+	if err := errors.Join(err, g.Wait(context.Background())); err != nil {
 		return err
 	}
 	checksum, err := task.Wait(ctx)
@@ -86,7 +92,7 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-// sink starts the other stages, from the back to the front, and is the last one itself.
+// sink starts the other stages, from the back to the front, and is the last stage itself.
 func sink(c *coro.Coroutine, g *coro.Group, r *ring) (sum uint64, err error) {
 	address := uintptr(unsafe.Pointer(r))
 	third, err := sumUp.Start(g, stage{address, c.Handle()})
@@ -97,11 +103,13 @@ func sink(c *coro.Coroutine, g *coro.Group, r *ring) (sum uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	first, err := coro.Go(g, func(c *coro.Coroutine) (uint64, error) { return source(c, r, second.Handle()) })
+	first, err := coro.Go(g, func(c *coro.Coroutine) (uint64, error) {
+		return source(c, r, second.Handle())
+	})
 	if err != nil {
 		return 0, err
 	}
-	for range ringBlocks { // all are free
+	for range ringBlocks { // all blocks are free
 		if err := c.Wake(first.Handle()); err != nil {
 			return 0, err
 		}
@@ -119,7 +127,8 @@ func sink(c *coro.Coroutine, g *coro.Group, r *ring) (sum uint64, err error) {
 			sum = checksum(sum, uint64(word))
 		}
 		received += uint64(b.words)
-		if err := c.Wake(first.Handle()); err != nil && err != coro.ErrStale { // it has sent all, and ended
+		// the source has sent all, and ended
+		if err := c.Wake(first.Handle()); err != nil && err != coro.ErrStale {
 			return 0, err
 		}
 	}
@@ -150,7 +159,7 @@ func source(c *coro.Coroutine, r *ring, next coro.Handle) (sent uint64, err erro
 			b.word[k] = C.uint64_t(sent)
 			sent++
 		}
-		words := b.words // the block is the next stage's after the wake-up
+		words := b.words // after the wake-up the block is the next stage's
 		if err := c.Wake(next); err != nil {
 			return sent, err
 		}
@@ -160,7 +169,7 @@ func source(c *coro.Coroutine, r *ring, next coro.Handle) (sent uint64, err erro
 	}
 }
 
-// wordsIn is how many words block i has: they are not all full.
+// wordsIn is the number of words in block i: some blocks are not full.
 func wordsIn(i int) int { return blockWords - i%7 }
 
 func checksum(sum, word uint64) uint64 { return (sum ^ word) * 0x100000001b3 }

@@ -1,13 +1,15 @@
-// Command samefringe asks whether two trees have the same leaves in the same order, whatever their shapes: the classic case
-// for generators. Each walk is a plain recursive function in C (tree.c) that stops at every leaf; Go resumes the two in turn,
-// and stops at the first difference without having looked at the rest. It shows coro.Generator.
+// Command samefringe asks whether two trees of any shapes have the same leaves in the same order:
+// the classic case for generators. Each walk is a plain recursive function in C (tree.c) that stops
+// at every leaf. Go resumes the two in turn, and stops at the first difference without a look at
+// the rest. The program shows coro.Generator.
 //
-// To have it in a module of your own, copy the folder, and write the header beside the C file with
+// To use it in a module of your own, copy the folder, and write the header beside the C file with
 //
 //	go run github.com/organzine/coro/cmd/coro header
 package main
 
-// The -I is for this module, where coro.h is in csrc. A module of its own has it beside this file, and needs no -I.
+// The -I is for this module, where coro.h is in csrc. A module of your own has coro.h beside this
+// file, and needs no -I.
 
 /*
 #cgo CFLAGS: -std=gnu11 -O2 -I${SRCDIR}/../../csrc/include
@@ -48,7 +50,7 @@ func run() error {
 		what string
 		a, b *C.struct_tree
 		same bool
-		seen int // leaves that both have been asked for
+		seen int // leaves asked of both
 	}{
 		{"balanced and leaning left", build(numbers, balanced), build(numbers, left), true, leaves},
 		{"leaning left and right", build(numbers, left), build(numbers, right), true, leaves},
@@ -69,7 +71,8 @@ func run() error {
 	return nil
 }
 
-// sameFringe compares the leaves of two trees one by one. seen is how many it has asked each for.
+// sameFringe compares the leaves of two trees one by one. seen is the number of leaves that it has
+// asked each for.
 func sameFringe(a, b *C.struct_tree) (same bool, seen int, err error) {
 	x, err := fringe(a)
 	if err != nil {
@@ -107,7 +110,7 @@ func fringe(t *C.struct_tree) (*coro.Generator, error) {
 	return coro.NewGenerator(unsafe.Pointer(C.tree_fringe), uintptr(unsafe.Pointer(t)), stack)
 }
 
-// A shape is how many of n leaves, at least two, go to the left.
+// A shape tells how many of n leaves, at least two, go to the left.
 type shape func(n int) int
 
 func balanced(n int) int { return n / 2 }

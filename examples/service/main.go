@@ -1,21 +1,24 @@
 // Command service is a web service that keeps a scheduler for as long as it lives:
 //
 //	GET /steps?n=77031      how long the Collatz sequence from n is: a C body (StartContext)
-//	GET /longest?below=1000 the longest one from below that: a Go body that starts a C body for each and awaits it (GoContext)
+//	GET /longest?below=1000 the longest sequence from below 1000: a Go body that starts a
+//	                        C body for each number and awaits it (GoContext)
 //	GET /nap?for=300ms      a Go body that sleeps
 //	GET /counts             how many requests were accepted, and how many of them answered
 //
-// Each request's coroutine has the request's context: it is canceled when the client has gone. On SIGTERM or Ctrl-C the
-// service loses nothing: it stops to listen, waits until every request that it has is answered, and closes the scheduler,
-// by then at rest. If that takes longer than -limit, Close cancels what is left, and those requests are answered with 503. A second
-// signal ends it at once.
+// Each request's coroutine has the request's context: it is canceled when the client has gone. On
+// SIGTERM or Ctrl-C the service loses nothing: it stops to listen, waits until every request is
+// answered, and closes the scheduler, which is at rest by then. If that takes longer than -limit,
+// Close cancels the rest, and those requests are answered with 503. A second signal ends the
+// service at once.
 //
-// To have it in a module of your own, copy the folder, and write the header beside the C file with
+// To use it in a module of your own, copy the folder, and write the header beside the C file with
 //
 //	go run github.com/organzine/coro/cmd/coro header
 package main
 
-// The -I is for this module, where coro.h is in csrc. A module of its own has it beside this file, and needs no -I.
+// The -I is for this module, where coro.h is in csrc. A module of your own has coro.h beside this
+// file, and needs no -I.
 
 /*
 #cgo CFLAGS: -O2 -I${SRCDIR}/../../csrc/include
@@ -83,13 +86,14 @@ func run(limit time.Duration) error {
 	return err
 }
 
-// shutDown ends the server first and the scheduler after it, so that no request finds it closed.
+// shutDown ends the server first and the scheduler after it, so that no request finds the scheduler
+// closed.
 func shutDown(server *http.Server, s *coro.Scheduler, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	late := server.Shutdown(ctx)
 	err := s.Close(ctx)
-	if late != nil { // Close has canceled them: let them be told
+	if late != nil { // Close has canceled the rest: their clients are told
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		_ = server.Shutdown(ctx)
@@ -113,7 +117,7 @@ func (v *service) routes() http.Handler {
 	return mux
 }
 
-// errBadRequest is what a request gets that cannot be understood.
+// errBadRequest is the answer to a request that cannot be understood.
 var errBadRequest = errors.New("bad request")
 
 // answer makes a handler of a function that returns a line of text.

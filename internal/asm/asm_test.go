@@ -42,10 +42,12 @@ func TestStoreRelease(t *testing.T) {
 	assert.Equal(t, [3]uint32{1, 0x01234567, 3}, words)
 }
 
-// Two who each store a word and then look at the other's: one of them sees the other. In memory that is not Go's the race detector
-// leaves atomic.Store without its order: a call from C was lost between the two, in one of ten runs of all tests.
+// Two goroutines each store a word and then look at the other's: one of them sees the other's
+// store. In memory that is not Go's the race detector leaves atomic.Store without its order: then a
+// call from C can be lost between the two.
 func TestOneOfTwoStoresIsSeen(t *testing.T) {
-	memory, err := syscall.Mmap(-1, 0, 4096, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANON)
+	memory, err := syscall.Mmap(-1, 0, 4096, syscall.PROT_READ|syscall.PROT_WRITE,
+		syscall.MAP_PRIVATE|syscall.MAP_ANON)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, syscall.Munmap(memory)) }()
 	word := func(round uint32, whose int) *uint32 {

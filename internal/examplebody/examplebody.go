@@ -1,5 +1,6 @@
-// Package examplebody holds the C coroutines of the examples in package coro's documentation. It is what a package that
-// brings its own looks like, but for one thing: outside this module coro.h lies beside the C files, written by
+// Package examplebody holds the C coroutines of the examples in package coro's documentation. A
+// package that brings its own coroutines looks like this one, but for one thing: outside this
+// module coro.h lies beside the C files, written by
 //
 //	go run github.com/organzine/coro/cmd/coro header
 package examplebody
@@ -19,7 +20,7 @@ import (
 	_ "github.com/organzine/coro" // the C symbols that the bodies call
 )
 
-// The C functions, as package coro wants them.
+// The C functions, as package coro takes them.
 var (
 	CountPrimes = unsafe.Pointer(C.count_primes)
 	Collatz     = unsafe.Pointer(C.collatz)
@@ -55,9 +56,9 @@ type Shop struct {
 func Goods() *int64    { return (*int64)(unsafe.Pointer(&C.goods)) }
 func Table() *[4]int64 { return (*[4]int64)(unsafe.Pointer(&C.table)) }
 
-// MostInside is how many Visitors were inside at once.
+// MostInside is the most Visitors that were inside at once.
 func MostInside() int { return int(C.most_inside) }
 
-// PrimesFound is what CountPrimes has counted since the last ResetPrimes.
+// PrimesFound is the number of primes that CountPrimes has counted since the last ResetPrimes.
 func PrimesFound() int64 { return int64(C.primes_load()) }
 func ResetPrimes()       { C.primes_reset() }

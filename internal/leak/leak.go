@@ -1,5 +1,5 @@
-// Package leak keeps account of what package coro makes, while somebody verifies that nothing is left of it. Otherwise it costs
-// one load of a word that nobody writes.
+// Package leak keeps account of the things that package coro makes, while a verification goes on
+// that nothing is left of them. Otherwise it costs one load of a word that nobody writes.
 package leak
 
 import (
@@ -10,29 +10,30 @@ import (
 	"sync/atomic"
 )
 
-// An Item is one thing that was made.
+// An Item is a thing that was made.
 type Item interface {
-	// Left says what is left of it; "" if nothing is, and never will be again.
+	// Left says what is left of the item; "" if nothing is, and never will be again.
 	Left() string
 }
 
-// A Pool is what coroutines without a handle are spawned into. It is comparable.
+// A Pool is where coroutines without a handle are spawned. It is comparable.
 type Pool interface {
 	Item
-	// Live counts its coroutines that have not ended, among them all whose spawn has returned.
+	// Live counts the pool's coroutines that have not ended, among them all whose spawn has
+	// returned.
 	Live() int
-	// Waiting names some of those that wait.
+	// Waiting names some of the coroutines that wait.
 	Waiting() []string
 }
 
-// A Member is an item that Live of its pool counts, as long as it is alive.
+// A Member is an item that Live of its pool counts, as long as the item is alive.
 type Member interface {
 	Item
 	Alive() bool
 	Pool() Pool
 }
 
-// A Leak is something that is left.
+// A Leak is a thing that is left.
 type Leak struct {
 	What  string
 	Where string // the calls that made it, as in a stack trace
@@ -48,10 +49,10 @@ type entry struct {
 	site *site
 }
 
-// A spawns is what was spawned without handles into one pool.
+// A spawns is the account of one pool's coroutines without handles.
 type spawns struct {
 	pool     Pool
-	baseline int // coroutines that there were before the first
+	baseline int // coroutines that were there before the first
 	sites    []spawnSite
 }
 
@@ -71,18 +72,18 @@ var (
 	pools   map[Pool]*spawns
 )
 
-// On tells whether anybody verifies.
+// On tells whether a verification goes on.
 func On() bool { return on.Load() > 0 }
 
 func here() *site {
 	s := &site{}
-	runtime.Callers(3, s[:]) // not this one, nor the one that it is called by
+	runtime.Callers(3, s[:]) // neither here nor its caller
 	return s
 }
 
 const pruneLeast = 4096
 
-// Made reports an item. To be called if On.
+// Made reports an item. It is called if On.
 func Made(item Item) {
 	at := here()
 	mu.Lock()
@@ -102,7 +103,7 @@ func Made(item Item) {
 	}
 }
 
-// Meet reports that a member of the pool is about to be made. To be called if On.
+// Meet reports that a member of the pool is about to be made. It is called if On.
 func Meet(pool Pool) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -120,7 +121,7 @@ func meet(pool Pool) *spawns {
 	return p
 }
 
-// Spawns reports that n coroutines without handles are about to be spawned. To be called if On.
+// Spawns reports that n coroutines without handles are about to be spawned. It is called if On.
 func Spawns(pool Pool, n int) {
 	at := here()
 	mu.Lock()
@@ -137,7 +138,7 @@ func Spawns(pool Pool, n int) {
 	p.sites = append(p.sites, spawnSite{seq, *at, n})
 }
 
-// members counts those of a pool that are alive. With mu held.
+// members counts the pool's members that are alive. With mu held.
 func members(pool Pool) (n int) {
 	for _, e := range entries {
 		if m, ok := e.item.(Member); ok && m.Pool() == pool && m.Alive() {
@@ -147,7 +148,7 @@ func members(pool Pool) (n int) {
 	return n
 }
 
-// A Verification is about all that is made between Begin and End.
+// A Verification is about all things that are made between Begin and End.
 type Verification struct{ since uint64 }
 
 // Begin has account kept from now on.
@@ -204,7 +205,7 @@ func (v *Verification) Leaks() (leaks []Leak) {
 	return leaks
 }
 
-// String is the calls, without those inside the library, and those of the runtime below them.
+// String lists the calls, but for those inside the library, and those of the runtime below them.
 func (s *site) String() string {
 	n := 0
 	for n < len(s) && s[n] != 0 {
@@ -225,10 +226,11 @@ func (s *site) String() string {
 }
 
 func isOwn(f runtime.Frame) bool {
-	return strings.HasPrefix(f.Function, "github.com/organzine/coro.") && !strings.HasSuffix(f.File, "_test.go")
+	return strings.HasPrefix(f.Function, "github.com/organzine/coro.") &&
+		!strings.HasSuffix(f.File, "_test.go")
 }
 
-// A Flag is an item that is left until it is Done. The nil Flag is for when nobody verifies.
+// A Flag is an item that is left until it is Done. A nil Flag is one while no verification goes on.
 type Flag struct {
 	What string
 	done atomic.Bool

@@ -15,7 +15,8 @@ var (
 	FillGo  = unsafe.Pointer(C.testbody_fill_go)
 )
 
-// SpawnGoArg has the layout of struct testbody_spawn_go, SpawnedGo of testbody_spawned_go, SumGoArg of testbody_sum_go.
+// SpawnGoArg has the layout of struct testbody_spawn_go, SpawnedGo of testbody_spawned_go, SumGoArg
+// of testbody_sum_go.
 type (
 	SpawnGoArg struct {
 		ID, How  uint32
@@ -33,7 +34,7 @@ type (
 	}
 )
 
-// What is done with a Go body that was started.
+// What SpawnGo does with the Go body that it has started.
 const (
 	GoJoin = uint32(iota)
 	GoUnnamed

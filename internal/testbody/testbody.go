@@ -1,4 +1,4 @@
-// Package testbody holds the C coroutines that the Go tests run: cgo is not to be had in test files.
+// Package testbody holds the C coroutines that the Go tests run: cgo is refused in test files.
 package testbody
 
 /*
@@ -105,7 +105,7 @@ type HopArg struct {
 	ID, Inlined uint32
 }
 
-// MixedBytes is what C thinks of its size.
+// MixedBytes is the size of struct testbody_mixed in C.
 const MixedBytes = C.sizeof_struct_testbody_mixed
 
 // Status codes that bodies return, as in coro.h.
@@ -119,11 +119,11 @@ const (
 	EBUSY     = int32(C.CORO_EBUSY)
 )
 
-// Sum is what the bodies have added up, Ran how many have said that they ran.
+// Sum is what the bodies have added up, Ran the number of bodies that have said that they ran.
 func Sum() int64 { return int64(C.testbody_load(&C.testbody_sum)) }
 func Ran() int64 { return int64(C.testbody_load(&C.testbody_ran)) }
 
-// Reset sets all to zero, and lets Spin bodies spin.
+// Reset sets all counts to zero, and lets Spin bodies spin.
 func Reset() {
 	C.testbody_store(&C.testbody_sum, 0)
 	C.testbody_store(&C.testbody_ran, 0)
@@ -133,10 +133,10 @@ func Reset() {
 	*Plain() = [2]int64{}
 }
 
-// Busy tells that a BusyParent computes.
+// Busy tells whether a BusyParent computes.
 func Busy() bool { return C.testbody_get(&C.testbody_busy) != 0 }
 
-// Now is the clock of Late bodies; Latest is the most that one of them was late.
+// Now is the clock of Late bodies; Latest is the longest time by which one of them was late.
 func Now() uint64 { return uint64(C.testbody_now()) }
 func Latest() time.Duration {
 	return time.Duration(C.testbody_load((*C.int64_t)(unsafe.Pointer(&C.testbody_latest))))

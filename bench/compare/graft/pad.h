@@ -8,6 +8,7 @@
 #ifndef COMPARE_PAD_H
 #define COMPARE_PAD_H
 
+/* clang-format off */
 #ifdef __ASSEMBLER__
 	.text
 coroi_compare_pad:
@@ -23,5 +24,6 @@ __asm__(".text\n"
 	"\t.type coroi_compare_pad, %function\n"
 	"\t.size coroi_compare_pad, . - coroi_compare_pad\n");
 #endif
+/* clang-format on */
 
 #endif

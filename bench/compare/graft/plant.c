@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#define BETWEEN 4096     /* yields, some 20 us: reading the clock is nothing against that */
+#define BETWEEN  4096    /* yields, some 20 us: reading the clock is nothing against that */
 #define PAUSE_NS 1000000 /* longer than BETWEEN yields take: something else was done */
 
 int __real_coro_yield(void);

@@ -1,13 +1,13 @@
 /*
- * child.h - what is better tried in another process.
+ * child.h - tests that need a process of their own.
  */
 #ifndef CHILD_H
 #define CHILD_H
 
 #include <sys/types.h>
 
-/* in_child - what became of a process that ran run(arg), as waitpid tells it, and what it said to
- * stderr. */
+/* in_child - run(arg) in a child process. Returns its status, as waitpid has it, and what the child
+ * wrote to stderr. */
 int in_child(void (*run)(int), int arg, char *text, size_t bytes);
 
 /* overflows - the body of a coroutine that runs into its guard. */

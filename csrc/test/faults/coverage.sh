@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# coverage.sh DIRECTORY LEAST - lines of the core that the tests have run, of the objects in DIRECTORY; fails if they are less
-# than LEAST percent. Lists the lines that were not run, and of those that were the error branches that were not taken, but for
-# those in branches.txt. An error branch is one of a line that names an error, or whose next lines do; or that is followed by
-# a return of NULL or false.
+# coverage.sh DIRECTORY LEAST - the lines of the core that the tests have run, of the objects in DIRECTORY. Fails if they
+# are less than LEAST percent. Lists the lines that were not run. Of the lines that were, it lists the error branches that
+# were not taken, without those of branches.txt; and the entries of branches.txt that fit no such line.
+#
+# An error branch belongs to a line that names an error, or is followed by one that does, or by a return of NULL or false.
 set -euo pipefail
 
 cd "$(dirname "$0")"
@@ -21,7 +22,7 @@ gcov --stdout -b -c "$1"/*.gcno 2>/dev/null | awk -v least="$2" '
 		s = file[key] ":" trimmed(text[key])
 		for (i = 1; i <= allowances; i++)
 			if (index(s, allowed[i]) == 1)
-				return 1
+				return needed[i] = 1
 		return 0
 	}
 	function is_error(name, line,    i, s) {
@@ -99,7 +100,10 @@ gcov --stdout -b -c "$1"/*.gcno 2>/dev/null | awk -v least="$2" '
 			printf "%6.1f %%  %4d of %4d  branches of these\n", 100 * (ways - not_taken) / ways, ways - not_taken, ways
 		if (list)
 			printf "not run:\n%s", list
-		printf "error branches not taken, but for %d lines of branches.txt:%s\n%s", excused, errors ? "" : " none", errors
+		printf "error branches not taken, without %d lines of branches.txt:%s\n%s", excused, errors ? "" : " none", errors
+		for (i = 1; i <= allowances; i++)
+			if (!(i in needed))
+				printf "branches.txt, taken or no such line: %s\n", allowed[i]
 		if (!lines || 100 * (lines - bad) / lines < least) {
 			print "less than " least " %" > "/dev/stderr"
 			exit 1

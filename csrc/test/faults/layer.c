@@ -46,6 +46,7 @@ const char *const fault_name[FAULT_KINDS] = {
 	[FAULT_SIGACTION] = "sigaction",
 	[FAULT_EVENT] = "event",
 	[FAULT_RING] = "ring",
+	[FAULT_BUFFER] = "buffer",
 };
 
 static const int usual[FAULT_KINDS] = {
@@ -56,7 +57,7 @@ static const int usual[FAULT_KINDS] = {
 	[FAULT_THREAD] = EAGAIN,   [FAULT_ATTR] = ENOMEM,     [FAULT_STACKSIZE] = EINVAL,
 	[FAULT_NAME] = ERANGE,     [FAULT_PIN] = EINVAL,      [FAULT_CPUS] = EINVAL,
 	[FAULT_SIGSTACK] = ENOMEM, [FAULT_SIGACTION] = EPERM, [FAULT_EVENT] = EMFILE,
-	[FAULT_RING] = EINTR,
+	[FAULT_RING] = EINTR,      [FAULT_BUFFER] = ENOMEM,
 };
 
 struct plan {
@@ -144,7 +145,7 @@ static void from_environment(void)
 	}
 }
 
-/* due - is this call to fail? *error says how. */
+/* due - this call is to fail, with *error. */
 static bool due(enum fault_kind kind, int *error)
 {
 	from_environment();
@@ -258,6 +259,15 @@ void fault_free(void *p)
 	free(p);
 }
 
+void *fault_buffer(size_t bytes)
+{
+	int error, before = errno;
+	void *buffer = due(FAULT_BUFFER, &error) ? NULL : malloc(bytes);
+
+	errno = before; /* it is the policy's own, and not the core's */
+	return buffer;
+}
+
 /* ------------------------------------------------------------------------ threads */
 
 int fault_pthread_create(pthread_t *out, const pthread_attr_t *attr, void *(*fn)(void *),
@@ -344,8 +354,7 @@ int fault_sigaction(int sig, const struct sigaction *now, struct sigaction *befo
 	return fails(FAULT_SIGACTION) ? -1 : sigaction(sig, now, before);
 }
 
-/* The clock that does not step is the only one: whoever sets the time of day moves nothing in
- * here. */
+/* The monotonic clock is the only one: a change of the time of day moves nothing here. */
 int fault_clock_gettime(clockid_t clock, struct timespec *out);
 int fault_clock_gettime(clockid_t clock, struct timespec *out)
 {
@@ -417,7 +426,7 @@ long fault_syscall(long number, ...)
 		return membarrier_call((int)a[0], a[1], a[2]);
 	if (number == SYS_futex)
 		return futex_call(a[0], (int)a[1], a[2], a[3], a[4], a[5]);
-	/* asks whether a guard holds: it is to fail, see guards_hold */
+	/* asks whether a guard holds, by a call that must fail: see guards_hold */
 	if (number == SYS_clock_getres)
 		return touch_call(a[0], a[1]);
 	CHECK_EQ(number, SYS_gettid);

@@ -1,5 +1,5 @@
 /*
- * scenarios.h - what is done while calls fail. Each scenario makes what it needs and ends it,
+ * scenarios.h - what is done while calls fail. Each scenario makes what it needs and ends it. It
  * checks that each error is the documented one and comes only if a call has failed, and that
  * nothing was lost.
  */
@@ -7,6 +7,42 @@
 #define SCENARIOS_H
 
 #include "../test.h"
+
+/* All scenarios, by name. */
+#define SCENARIOS          \
+	S(from_outside)    \
+	S(growth)          \
+	S(chunks)          \
+	S(batches)         \
+	S(unjoined)        \
+	S(joins)           \
+	S(deadlock)        \
+	S(closing)         \
+	S(starvation)      \
+	S(stealing)        \
+	S(owning)          \
+	S(first_block)     \
+	S(manual)          \
+	S(dense)           \
+	S(dense_waits)     \
+	S(waits)           \
+	S(selects)         \
+	S(scopes)          \
+	S(scopes_canceled) \
+	S(blocking)        \
+	S(threads)         \
+	S(dispatcher)      \
+	S(pool_rr)         \
+	S(pool_ll)         \
+	S(bell)            \
+	S(go_calls)
+
+/* SCENARIO - the definition of one. */
+#define SCENARIO(name) void scenario_##name(void)
+
+#define S(name) SCENARIO(name);
+SCENARIOS
+#undef S
 
 struct scenario {
 	const char *name;
@@ -16,8 +52,8 @@ struct scenario {
 extern const struct scenario scenarios[];
 extern const int scenario_count;
 
-/* lasting - the faults of this run stay: what waits for memory may be told that there is none.
- * Otherwise one call fails, and the next try must succeed. */
+/* lasting - the faults of this run stay: a try that is made again may fail again. Otherwise one
+ * call fails, and the next try must succeed. */
 extern bool lasting;
 
 /* several - calls of more than one kind fail. */
@@ -32,21 +68,9 @@ extern uint64_t refusals;
 /* run_all - each scenario once. */
 void run_all(void);
 
-/* check_nothing_left - of memory, descriptors and threads, but what the process keeps: the chunks
- * of records, and one list of them. */
+/* check_nothing_left - of memory, descriptors and threads, except for what the process keeps: the
+ * chunks of records, and one list of the chunks. */
 void check_nothing_left(void);
-
-/* went_well - status is CORO_OK; else it is error, and a call has failed. */
-bool went_well(int status, int error);
-
-/* QUIET - the value of a call that must leave errno alone. */
-#define QUIET(call)                             \
-	({                                      \
-		errno = 4711;                   \
-		__typeof__(call) got_ = (call); \
-		CHECK_EQ(errno, 4711);          \
-		got_;                           \
-	})
 
 /* small_work - twenty coroutines, to their ends. No fault is set. */
 void small_work(coro_scheduler *s);

@@ -34,7 +34,7 @@ static void must_pass(void (*run)(int), int arg)
 /* ------------------------------------------------------------------------ signals */
 
 static uint64_t signals;
-static int hold_us; /* how long a signal keeps its thread, at most */
+static int hold_us; /* most microseconds for which a signal holds its thread */
 
 static void on_signal(int sig)
 {
@@ -55,14 +55,14 @@ struct storm {
 	unsigned pause_us;
 };
 
-/* To every thread but itself. */
+/* Sends signals to every thread except its own. */
 static void *blow(void *arg)
 {
 	struct storm *s = arg;
 	long self = syscall(SYS_gettid);
 
 	while (!__atomic_load_n(&s->stop, __ATOMIC_SEQ_CST)) {
-		DIR *dir = opendir("/proc/self/runnable");
+		DIR *dir = opendir("/proc/self/task");
 		CHECK(dir != NULL);
 		for (struct dirent *d; (d = readdir(dir));) {
 			long tid = atol(d->d_name);
@@ -109,8 +109,8 @@ TEST_LIMIT(machine_interrupts, 180)
 	       (long long)fault_interrupted());
 }
 
-/* Threads are stopped for milliseconds, wherever they are: inside their doors, with a lock, on
- * their way to sleep. */
+/* Threads are stopped for milliseconds, wherever they stand: inside a door, with a lock, on the way
+ * to sleep. */
 TEST_LIMIT(machine_stops_threads, 180)
 {
 	struct storm storm;
@@ -133,11 +133,11 @@ static void works_on(int times)
 	check_nothing_left();
 }
 
-/* Shared with the child that works: how often it was stopped. */
+/* Shared with the child: how often the child was stopped. */
 static uint32_t *stops;
 
-/* start_child - it works so many times, and for as long as it takes to have been stopped so
- * often. */
+/* start_child - a child that does the work that many times, and again until it was stopped `least`
+ * times. */
 static pid_t start_child(int times, uint32_t least)
 {
 	stops = mmap(NULL, sizeof *stops, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
@@ -159,8 +159,8 @@ static void nap_us(uint64_t us)
 	nanosleep(&t, NULL);
 }
 
-/* stop_and_go - the child runs for a random time up to run_us, is stopped for one up to stop_us,
- * and so on, to its end. */
+/* stop_and_go - the child runs for a random time up to run_us, is stopped for a random time up to
+ * stop_us, and so on, to its end. */
 static void stop_and_go(pid_t pid, uint64_t run_us, uint64_t stop_us)
 {
 	uint64_t seed = 42;
@@ -183,7 +183,7 @@ TEST_LIMIT(machine_stops_the_process, 180)
 	printf("%u stops\n", *stops);
 }
 
-/* put - write text into a file of a directory. */
+/* put - write text into a file of the directory. */
 static bool put(const char *dir, const char *file, const char *text)
 {
 	char path[600];
@@ -196,8 +196,8 @@ static bool put(const char *dir, const char *file, const char *text)
 	return ok;
 }
 
-/* quota_group - a new control group below ours that has a fifth of one CPU; false: we may not make
- * one. */
+/* quota_group - a new control group below ours, with a fifth of one CPU. False: none may be
+ * made. */
 static bool quota_group(char *dir, size_t bytes)
 {
 	FILE *f = fopen("/proc/self/cgroup", "re");
@@ -230,7 +230,7 @@ static bool quota_group(char *dir, size_t bytes)
 	return false;
 }
 
-/* A fifth of one CPU: for four fifths of the time nobody runs. */
+/* A fifth of one CPU: for four fifths of the time no thread runs. */
 TEST_LIMIT(machine_gives_a_fifth_of_its_time, 180)
 {
 	char dir[500], pid_text[20];
@@ -345,8 +345,8 @@ static void fill(struct filler *f)
 	}
 }
 
-/* leave - so many may be made again. From the ends inwards, where no hole is left that a mapping
- * fits in for nothing. */
+/* leave - n mappings may be made again. The last ones go first: no hole is left between two others,
+ * in which a mapping would cost none. */
 static void leave(struct filler *f, int n)
 {
 	while (n-- > 0 && f->n > 0) {
@@ -378,7 +378,8 @@ static void mappings_left(int n)
 	free(f.at);
 }
 
-/* vm.max_map_count is for the whole machine: all but some mappings are used up. */
+/* Instead of a lower vm.max_map_count, which is for the whole machine: all mappings are used up,
+ * except for a few. */
 TEST_LIMIT(machine_has_few_mappings, 360)
 {
 	int steps = 0;
@@ -414,8 +415,8 @@ static void locked(int overflow)
 	coro_scheduler_wait(s);
 }
 
-/* may_lock - as much as it takes: by the limit, or by a capability, which root in a container may
- * lack. */
+/* may_lock - the process may lock as much memory as the test takes: by its limit, or by a
+ * capability, which root in a container may lack. */
 static bool may_lock(void)
 {
 	struct rlimit most;
@@ -431,7 +432,7 @@ static bool may_lock(void)
 	return most.rlim_cur >= (rlim_t)1 << 30 || able >> CAP_IPC_LOCK & 1;
 }
 
-/* Light guards cannot be had in it, and it cannot be given back. */
+/* Locked memory can have no light guards, and cannot be given back. */
 TEST_LIMIT(machine_has_locked_memory, 180)
 {
 	char text[2048];

@@ -22,8 +22,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The child of the test below, started with faults set before main. "found" says what it is to
- * find: membarrier, guards. */
+/* The child of the test below, started with faults set before main. CORO_FAULT_FOUND says what the
+ * child is to find: membarrier, guards. */
 TEST(probe_child)
 {
 	const char *found = getenv("CORO_FAULT_FOUND");
@@ -54,7 +54,7 @@ static void finds(const char *faults, bool membarrier, bool guard)
 		test_fail(__FILE__, __LINE__, "with %s: status %d, %s", faults, status, text);
 }
 
-/* Then everything goes on with what there is. */
+/* A part that is missing before main is replaced by another, and everything works. */
 TEST(probe_falls_back)
 {
 	bool membarrier = coroi_has_membarrier(), guard = coroi_guard_is_light();
@@ -67,9 +67,9 @@ TEST(probe_falls_back)
 		finds("register:0:1:22", false, guard);
 	}
 	finds("guard:0:1:22", membarrier, false);
-	/* an emulator says that it has installed one, and has not */
+	/* an emulator says that it has installed a guard, and has not */
 	finds("touch:0:1:0", membarrier, false);
-	finds("touch:0:1:38", membarrier, false); /* nobody tells whether it holds */
+	finds("touch:0:1:38", membarrier, false); /* whether a guard holds cannot be told */
 	finds("map:0:1:12", membarrier, false);
 }
 
@@ -84,7 +84,7 @@ static void trims(int error)
 	coro_scheduler_trim(s);
 }
 
-/* The process ends, and says why: without the barrier a worker cannot be stopped. */
+/* The process ends with a report: without the barrier a worker cannot be stopped. */
 TEST(probe_ends_the_process_when_barriers_are_refused)
 {
 	static const int errors[] = {EPERM, ENOSYS, EINVAL, ENOMEM};
@@ -124,7 +124,7 @@ static void overflow(int failing)
 	coro_scheduler_wait(s);
 }
 
-/* Where no handler could be set, the guard still ends the process, but nobody says whose it was. */
+/* Where no handler could be set, the guard still ends the process, without a report. */
 TEST(probe_overflow_without_a_handler)
 {
 	char text[2048];
@@ -136,8 +136,8 @@ TEST(probe_overflow_without_a_handler)
 	}
 }
 
-/* Who had the signal before gets it after our line, with its own flags; and what was sent, not
- * caused by an access, is its alone. */
+/* The handler that was set before gets the signal after our report, with its own flags. A signal
+ * that was sent, not caused by an access, goes to that handler alone. */
 static void before_us(int sig)
 {
 	fault_last_words();
@@ -197,7 +197,7 @@ static void calls_go(void *arg, void *result)
 	coro_call_go_inline(1, NULL, 0, NULL, 0, NULL);
 }
 
-/* What lies above the stack is nobody's guard. */
+/* An address above the stack belongs to no guard. */
 static void strays_above(void *arg, void *result)
 {
 	(void)arg;
@@ -316,7 +316,7 @@ TEST(probe_workers_of_a_large_machine)
 	finish(s);
 }
 
-/* One at least. */
+/* There is one worker. */
 TEST(probe_workers_of_a_machine_that_does_not_tell)
 {
 	fault_machine(-1, 0);

@@ -1,5 +1,5 @@
 /*
- * t_queue.c - a queue that could not grow, in use.
+ * t_queue.c - a queue that cannot grow, in use.
  */
 #include "layer.h"
 
@@ -35,7 +35,7 @@ static void spawns_without_memory(void *arg, void *result)
 	CHECK(coroi_self()->queue.spill.count > 0);
 }
 
-/* Whoever yields goes behind those who did not fit. */
+/* A coroutine that yields goes behind those that did not fit. */
 TEST(queue_that_cannot_grow_keeps_turns)
 {
 	coro_scheduler *s = start_with(1, 0);

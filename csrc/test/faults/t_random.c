@@ -1,6 +1,6 @@
 /*
- * t_random.c - calls of every kind fail by chance, from one in three to one in six hundred: errors
- * on the way out of other errors. A failure names its seed; CORO_FAULT_SEED=... begins with it.
+ * t_random.c - calls of every kind fail by chance, one in 3 to one in 600: errors on the way out of
+ * other errors. A failure names its seed. CORO_FAULT_SEED=... is the seed to begin with.
  */
 #include "layer.h"
 #include "scenarios.h"
@@ -25,7 +25,7 @@ TEST_LIMIT(random_faults, 600)
 		FAULT_MAP,      FAULT_UNMAP,     FAULT_GUARD,   FAULT_PROTECT, FAULT_DISCARD,
 		FAULT_HUGE,     FAULT_ALLOC,     FAULT_BARRIER, FAULT_WAIT,    FAULT_THREAD,
 		FAULT_ATTR,     FAULT_STACKSIZE, FAULT_NAME,    FAULT_PIN,     FAULT_CPUS,
-		FAULT_SIGSTACK, FAULT_EVENT,     FAULT_RING,
+		FAULT_SIGSTACK, FAULT_EVENT,     FAULT_RING,    FAULT_BUFFER,
 	};
 	static const uint32_t chances[] = {3, 20, 60, 200, 600};
 	const char *text = getenv("CORO_FAULT_SEED");

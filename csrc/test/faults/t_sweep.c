@@ -1,7 +1,7 @@
 /*
- * t_sweep.c - each scenario, with call number k of each kind failing, for every k until a run does
- * not come to it: once alone, and once with all that follow. After each, nothing is left, and the
- * same succeeds without the fault.
+ * t_sweep.c - each scenario, with call number k of each kind failing, for every k until a run makes
+ * no call of that number: once call k alone, and once with all later calls. After each run nothing
+ * is left, and the same run succeeds without the fault.
  */
 #include "layer.h"
 #include "scenarios.h"
@@ -15,7 +15,7 @@
 #define RUN_SECONDS 20u
 #define K_MOST      20000
 
-static char present[160]; /* what is being tried, for who reads a failure */
+static char present[160]; /* what is being tried, for the message of a failure */
 
 static void out_of_time(int sig)
 {
@@ -28,7 +28,7 @@ struct fault {
 	int error;
 };
 
-/* sweep_one - returns how many runs it took. under: kinds that fail all the time, besides. */
+/* sweep_one - returns how many faults were planted, one a run. under: besides, this one lasts. */
 static int sweep_one(const struct scenario *sc, struct fault f, bool all, const struct fault *under)
 {
 	for (int k = 0;; k++) {
@@ -45,7 +45,7 @@ static int sweep_one(const struct scenario *sc, struct fault f, bool all, const 
 		fault_clear();
 		check_nothing_left();
 		if (!reached)
-			return k + 1;
+			return k;
 		lasting = false;
 		sc->run();
 		check_nothing_left();
@@ -53,68 +53,45 @@ static int sweep_one(const struct scenario *sc, struct fault f, bool all, const 
 	}
 }
 
-static void steal_round(const struct scenario *sc)
+static void sweep(const struct scenario *sc)
 {
 	static const enum fault_kind once[] = {
 		FAULT_MAP,       FAULT_UNMAP,   FAULT_GUARD, FAULT_DISCARD, FAULT_HUGE,
 		FAULT_ALLOC,     FAULT_BARRIER, FAULT_WAIT,  FAULT_THREAD,  FAULT_ATTR,
 		FAULT_STACKSIZE, FAULT_NAME,    FAULT_PIN,   FAULT_CPUS,    FAULT_SIGSTACK,
-		FAULT_EVENT,     FAULT_RING};
-	/* For good: not the barrier, which ends the process (t_probe.c), and not the bell, whose
-	 * write the kernel interrupts, if at all, once. */
+		FAULT_EVENT,     FAULT_RING,    FAULT_BUFFER};
+	/* Two kinds cannot last: a refused barrier ends the process (t_probe.c), and the kernel
+	 * interrupts a write to the bell once at most. */
 	static const enum fault_kind from[] = {
-		FAULT_MAP,   FAULT_UNMAP, FAULT_GUARD,  FAULT_DISCARD,  FAULT_HUGE,
-		FAULT_ALLOC, FAULT_WAIT,  FAULT_THREAD, FAULT_ATTR,     FAULT_STACKSIZE,
-		FAULT_NAME,  FAULT_PIN,   FAULT_CPUS,   FAULT_SIGSTACK, FAULT_EVENT};
+		FAULT_MAP,  FAULT_UNMAP,    FAULT_GUARD, FAULT_DISCARD,   FAULT_HUGE, FAULT_ALLOC,
+		FAULT_WAIT, FAULT_THREAD,   FAULT_ATTR,  FAULT_STACKSIZE, FAULT_NAME, FAULT_PIN,
+		FAULT_CPUS, FAULT_SIGSTACK, FAULT_EVENT, FAULT_BUFFER};
 	static const struct fault heavy = {FAULT_GUARD, EINVAL}; /* guards by mprotect */
-	int runs = 0;
+	int faults = 0;
 
 	signal(SIGALRM, out_of_time);
 	test_context = present;
 	sc->run();
 	check_nothing_left();
 	for (size_t i = 0; i < sizeof once / sizeof *once; i++)
-		runs += sweep_one(sc, (struct fault){once[i], fault_usual(once[i])}, false, NULL);
+		faults += sweep_one(sc, (struct fault){once[i], fault_usual(once[i])}, false, NULL);
 	for (size_t i = 0; i < sizeof from / sizeof *from; i++)
-		runs += sweep_one(sc, (struct fault){from[i], fault_usual(from[i])}, true, NULL);
-	runs += sweep_one(sc, (struct fault){FAULT_PROTECT, ENOMEM}, false, &heavy);
-	runs += sweep_one(sc, (struct fault){FAULT_PROTECT, ENOMEM}, true, &heavy);
-	runs += sweep_one(sc, (struct fault){FAULT_WAIT, EAGAIN}, false, NULL);
-	runs += sweep_one(sc, (struct fault){FAULT_WAIT, 0}, false, NULL); /* woken for no reason */
-	runs += sweep_one(sc, (struct fault){FAULT_WAIT, 0}, true, NULL);
-	printf("%s: %d faults\n", sc->name, runs);
+		faults += sweep_one(sc, (struct fault){from[i], fault_usual(from[i])}, true, NULL);
+	faults += sweep_one(sc, (struct fault){FAULT_PROTECT, ENOMEM}, false, &heavy);
+	faults += sweep_one(sc, (struct fault){FAULT_PROTECT, ENOMEM}, true, &heavy);
+	faults += sweep_one(sc, (struct fault){FAULT_WAIT, EAGAIN}, false, NULL);
+	faults += sweep_one(sc, (struct fault){FAULT_WAIT, 0}, false,
+			    NULL); /* woken for no reason */
+	faults += sweep_one(sc, (struct fault){FAULT_WAIT, 0}, true, NULL);
+	printf("%s: %d faults, %llu calls refused\n", sc->name, faults,
+	       (unsigned long long)refusals);
 }
 
-static void run_named(const char *name)
-{
-	for (int i = 0; i < scenario_count; i++) {
-		if (strcmp(scenarios[i].name, name) == 0) {
-			steal_round(&scenarios[i]);
-			return;
-		}
-	}
-	CHECK(!"a scenario of that name");
-}
-
-#define SWEEP(name)                   \
-	TEST_LIMIT(sweep_##name, 600) \
-	{                             \
-		run_named(#name);     \
+#define SWEEP(name)                                                      \
+	TEST_LIMIT(sweep_##name, 600)                                    \
+	{                                                                \
+		sweep(&(const struct scenario){#name, scenario_##name}); \
 	}
 
-SWEEP(from_outside)
-SWEEP(growth)
-SWEEP(chunks)
-SWEEP(batches)
-SWEEP(unjoined)
-SWEEP(joins)
-SWEEP(deadlock)
-SWEEP(closing)
-SWEEP(starvation)
-SWEEP(stealing)
-SWEEP(owning)
-SWEEP(bare)
-SWEEP(bell)
-SWEEP(waits)
-SWEEP(pool_rr)
-SWEEP(pool_ll)
+#define S(name) SWEEP(name)
+SCENARIOS

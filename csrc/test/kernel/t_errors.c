@@ -383,3 +383,28 @@ TEST(errors_without_memory_inside)
 	finish(s);
 	CHECK_EQ(ran, 1);
 }
+
+static void waits_without_memory(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	fail_alloc = 0;
+	CHECK_EQ(coro_defer(free, NULL), CORO_ENOMEM);
+	CHECK_EQ(coro_sleep(200000), CORO_OK);
+	fail_alloc = 0;
+	CHECK(coro_malloc(10) == NULL);
+	CHECK_EQ(coro_park_until(coro_now() + 200000), CORO_ETIMEDOUT);
+	CHECK_EQ(coro_defer(free, NULL), CORO_OK);
+	CHECK_EQ(coro_sleep(200000), CORO_OK);
+	runs(NULL, NULL);
+}
+
+/* A deadline lies in the record until the coroutine has a first block: a refused one is none. */
+TEST(errors_without_memory_then_a_deadline)
+{
+	coro_scheduler *s = start_with(1, 0);
+	ran = 0;
+	spawn(s, waits_without_memory, NULL, 0);
+	finish(s);
+	CHECK_EQ(ran, 1);
+}

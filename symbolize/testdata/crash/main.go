@@ -1,5 +1,5 @@
-// Command crash is a program that imports symbolize and crashes in a C coroutine, in the way that its argument names; or
-// has a fault in Go, and recovers.
+// Command crash is a program that imports symbolize and crashes in a C coroutine, in the way that
+// its argument names; or has a fault in Go, and recovers.
 package main
 
 import (
@@ -15,12 +15,16 @@ import (
 
 const stack = 32 << 10
 
-var _, _ = coro.ExportFuncNamed("nothing", func(context.Context, coro.None) (coro.None, error) { return coro.None{}, nil })
+var _, _ = coro.ExportFuncNamed("nothing", func(context.Context, coro.None) (coro.None, error) {
+	return coro.None{}, nil
+})
 
 func main() {
 	body, ok := map[string]unsafe.Pointer{
-		"here": crash.Here, "stolen": crash.Stolen, "deep": crash.Deep, "nowhere": crash.Nowhere, "abort": crash.Abort,
-		"after a call": crash.AfterCall, "deep after a call": crash.DeepAfterCall, "by hand": nil, "recover": nil,
+		"here": crash.Here, "stolen": crash.Stolen, "deep": crash.Deep, "nowhere": crash.Nowhere,
+		"abort":        crash.Abort,
+		"after a call": crash.AfterCall, "deep after a call": crash.DeepAfterCall, "by hand": nil,
+		"recover": nil,
 	}[os.Args[1]]
 	if !ok {
 		fmt.Fprintln(os.Stderr, "unknown:", os.Args[1])
@@ -44,7 +48,7 @@ func main() {
 	_ = s.Wait(context.Background())
 }
 
-// recoverFromOwnFault has a fault in Go, which is none of ours.
+// recoverFromOwnFault has a fault in Go, which coro must leave to Go.
 func recoverFromOwnFault() {
 	defer func() { fmt.Println("recovered:", recover()) }()
 	var nothing *[1 << 10]int

@@ -1,0 +1,221 @@
+//go:build cgo
+
+package coro_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+
+	"github.com/organzine/coro"
+	"github.com/organzine/coro/internal/testbody"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestCloseFromWithinACallIsRefused(t *testing.T) {
+	inEachWay(t, func(t *testing.T, s *coro.Scheduler, how uint32) {
+		other := newScheduler(t)
+		id := coro.MustExportFunc(func(context.Context, int64) (int64, error) {
+			assert.Equal(t, coro.ErrInside, s.Close(background))
+			assert.Equal(t, coro.ErrInside, s.Close(expired))
+			assert.NoError(t, other.Close(background), "another scheduler waits for nobody here")
+			return 5, nil
+		})
+		assert.EqualValues(t, 5, calling(t, s, how, id, 0).Number)
+		assert.Equal(t, testbody.OK, calling(t, s, how, increment, 0).Status, "it is open")
+		assert.NoError(t, s.Close(background))
+	})
+}
+
+// Other goroutines than the callee's are not inside, while calls come and go, and goroutines end
+// and begin.
+func TestCloseFromElsewhereWhileCallsRunIsNotRefused(t *testing.T) {
+	for range scaled(40) {
+		s := newScheduler(t, coro.WithWorkers(1))
+		results := make(chan error, 3)
+		id := coro.MustExportFunc(func(context.Context, int64) (int64, error) {
+			go func() { results <- s.Close(soon(t)) }()
+			return 0, nil
+		})
+		for range 3 {
+			_, err := callOne.Start(s, testbody.Call{ID: uint32(id), How: testbody.Offload,
+				ArgBytes: 8, ResultBytes: 8})
+			if err != nil {
+				assert.ErrorIs(t, err, coro.ErrClosed)
+			}
+		}
+		assert.NoError(t, <-results)
+		assert.NoError(t, s.Close(soon(t)))
+	}
+}
+
+func TestCloseWaitsForCallsAndCancelsTheirContexts(t *testing.T) {
+	for name, how := range ways {
+		t.Run(name, func(t *testing.T) {
+			s := newScheduler(t, coro.WithWorkers(1))
+			began := make(chan struct{})
+			var cause error
+			id := coro.MustExportFunc(func(ctx context.Context, n int64) (int64, error) {
+				close(began)
+				<-ctx.Done() // an inline function should not wait
+				cause = context.Cause(ctx)
+				return n, ctx.Err()
+			})
+			task, err := callOne.Start(s, testbody.Call{ID: uint32(id), How: how, ArgBytes: 8,
+				ResultBytes: 8})
+			require.NoError(t, err)
+			<-began
+			assert.ErrorIs(t, s.Close(expired), context.Canceled)
+			came, err := task.Wait(background)
+			assert.NoError(t, err)
+			assert.Equal(t, "context canceled", text(came))
+			assert.Equal(t, coro.ErrCanceled, cause)
+		})
+	}
+}
+
+func TestCloseNamesTheGoFunctionsThatStillRun(t *testing.T) {
+	for name, how := range ways {
+		t.Run(name, func(t *testing.T) {
+			s := newScheduler(t, coro.WithWorkers(2))
+			began, end := make(chan struct{}), make(chan struct{})
+			id, err := coro.ExportFuncNamed("deaf "+name,
+				func(context.Context, int64) (int64, error) {
+					close(began)
+					<-end
+					return 0, nil
+				})
+			require.NoError(t, err)
+			require.NoError(t, callOne.Spawn(s,
+				testbody.Call{ID: uint32(id), How: how, ArgBytes: 8, ResultBytes: 8}))
+			<-began
+			var running *coro.RunningError
+			require.ErrorAs(t, s.Close(expired), &running)
+			assert.Contains(t, running.Funcs, "deaf "+name)
+			close(end)
+			assert.NoError(t, s.Close(soon(t)))
+		})
+	}
+}
+
+func TestTheCanceledCallNobody(t *testing.T) {
+	for name, how := range ways {
+		t.Run(name, func(t *testing.T) {
+			s := newScheduler(t, coro.WithWorkers(2))
+			var calls atomic.Int64
+			id := coro.MustExportFunc(func(_ context.Context, n int64) (int64, error) {
+				calls.Add(1)
+				return n + 1, nil
+			})
+			for range 100 {
+				require.NoError(t, callMany.Spawn(s,
+					testbody.Calls{ID: uint32(id), How: how, N: 1 << 60, K: 3}))
+			}
+			eventually(t, func() bool { return calls.Load() > 1000 }, "calls")
+			assert.ErrorIs(t, s.Close(expired), context.Canceled)
+			assert.Equal(t, calls.Load(), testbody.Sum(), "each that was made came back")
+		})
+	}
+}
+
+func TestACanceledCoroutineCallsNobody(t *testing.T) {
+	inEachWay(t, func(t *testing.T, s *coro.Scheduler, how uint32) {
+		var calls atomic.Int64
+		id := coro.MustExportFunc(func(_ context.Context, n int64) (int64, error) {
+			calls.Add(1)
+			return n + 1, nil
+		})
+		task, err := callMany.Start(s, testbody.Calls{ID: uint32(id), How: how, N: 1 << 60, K: 3})
+		require.NoError(t, err)
+		eventually(t, func() bool { return calls.Load() > 100 }, "calls")
+		task.Cancel()
+		finish(t, s)
+		assert.Equal(t, calls.Load(), testbody.Sum())
+	})
+}
+
+// untilCanceled is called by coroutines that are to be canceled.
+var untilCanceled = coro.MustExportFunc(func(ctx context.Context, n int64) (int64, error) {
+	<-ctx.Done()
+	return n, context.Cause(ctx)
+})
+
+func TestACancelOfOneEndsTheContextOfItsCall(t *testing.T) {
+	blocks := testbody.Call{ID: uint32(untilCanceled), How: testbody.Offload, ArgBytes: 8,
+		ResultBytes: 8}
+	s := newScheduler(t, coro.WithWorkers(2))
+	other, err := callOne.Start(s, blocks)
+	require.NoError(t, err)
+	parked(t, s, 1)
+	ctx, end := context.WithCancel(background)
+	cancels := []func(*coro.Task[testbody.Came]){
+		func(task *coro.Task[testbody.Came]) { task.Cancel() },
+		func(*coro.Task[testbody.Came]) { end() },
+		func(task *coro.Task[testbody.Came]) { require.NoError(t, cancel.Spawn(s, task.Handle())) },
+	}
+	for i, by := range cancels {
+		start := func() (*coro.Task[testbody.Came], error) { return callOne.Start(s, blocks) }
+		if i == 1 {
+			start = func() (*coro.Task[testbody.Came], error) {
+				return callOne.StartContext(ctx, s, blocks)
+			}
+		}
+		task, err := start()
+		require.NoError(t, err)
+		parked(t, s, 2)
+		by(task)
+		came, err := wait(t, task)
+		require.NoError(t, err)
+		assert.Equal(t, testbody.EFAILED, came.Status)
+		assert.Equal(t, coro.ErrCanceled.Error(), text(came))
+	}
+	assert.NoError(t, other.Err(), "the others go on")
+	other.Cancel()
+	_, err = wait(t, other)
+	assert.NoError(t, err)
+}
+
+// A cancel comes before the call, while the call waits for an offload worker, as it begins, or
+// while it runs: the call always ends.
+func TestACancelAtAnyMomentEndsTheCall(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(2), coro.WithCallLimit(2))
+	for i := range scaled(2000) {
+		task, err := callOne.Start(s, testbody.Call{ID: uint32(untilCanceled),
+			How: testbody.Offload, ArgBytes: 8, ResultBytes: 8})
+		require.NoError(t, err)
+		for range i % 50 * 200 {
+		}
+		task.Cancel()
+		if i%4 == 0 {
+			continue // so several calls are under way
+		}
+		came, err := wait(t, task)
+		if !errors.Is(err, coro.ErrCanceled) { // the cancel came before its start
+			require.NoError(t, err)
+			require.Contains(t, []int32{testbody.EFAILED, testbody.ECANCELED}, came.Status)
+		}
+	}
+	finish(t, s)
+}
+
+func TestTheContextOfACallEndsWithIt(t *testing.T) {
+	s := newScheduler(t)
+	kept := make(chan context.Context, 2)
+	keep := coro.MustExportFunc(func(ctx context.Context, n int64) (int64, error) {
+		if n > 0 {
+			assert.NoError(t, ctx.Err())
+		}
+		kept <- ctx
+		return n, nil
+	})
+	for n := range int64(2) {
+		assert.Zero(t, calling(t, s, testbody.Offload, keep, n).Status)
+		ctx := <-kept
+		assert.ErrorIs(t, ctx.Err(), context.Canceled)
+		assert.Nil(t, ctx.Value("key"))
+		_, has := ctx.Deadline()
+		assert.False(t, has)
+	}
+}

@@ -1,0 +1,128 @@
+/* scenarios_go.c - what Go is told, and calls into Go. */
+#include "ledger.h"
+
+#include "../gostand.h"
+
+#include "kernel/gobell.h"
+#include "kernel/wait.h"
+
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ------------------------------------------------------------------------ the bell */
+
+/* awaited - wait for the end of h as Go does it: by a number in its join word, and the bell. False:
+ * h has ended. */
+static bool awaited(coro_scheduler *s, coro_handle h, uint32_t id)
+{
+	struct coroi_rec *r = coroi_at((uint32_t)h);
+	uint64_t word = coroi_join_word((uint32_t)(h >> 32), COROI_JOIN_NOBODY, 0);
+
+	if (!at_cas(&coroi_cold(r)->join, &word,
+		    coroi_join_word((uint32_t)(h >> 32), COROI_JOIN_GO, id)))
+		return false;
+	at_xchg(&s->bell.go_sleeps, 1);
+	coro_wake(h);
+	return true;
+}
+
+static void await_bell(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	uint64_t rung = 0;
+
+	while (poll(&p, 1, -1) < 0) /* a bell that does not ring is a hang */
+		CHECK_EQ(errno, EINTR);
+	CHECK(p.revents & POLLIN);
+	CHECK_EQ(read(fd, &rung, sizeof rung), sizeof rung);
+}
+
+SCENARIO(bell)
+{
+	coro_scheduler *s = begin(2, 0, 0);
+	uint32_t n = 9;
+	coro_handle h;
+
+	if (!s)
+		return;
+	int fd = QUIET(coroi_bell_open(s));
+	if (fd < 0) {
+		CHECK_EQ(fd, CORO_EAGAIN);
+		CHECK(may_fail());
+		CHECK_EQ(s->bell.fd, -1);
+		fd = QUIET(coroi_bell_open(s));
+		CHECK(lasting || fd >= 0);
+	}
+	bool spawned = again(coro_scheduler_spawn(s, JOINABLE(4), parks, &n, sizeof n, &h),
+			     CORO_ENOMEM);
+	if (spawned)
+		count(&accepted);
+	if (spawned && fd < 0) {
+		coro_wake(h);
+		coro_detach(h);
+	} else if (spawned && awaited(s, h, 77)) {
+		await_bell(fd);
+		struct coroi_rec *r = (struct coroi_rec *)(uintptr_t)at_xchg(&s->bell.done, 0);
+		CHECK(r == coroi_at((uint32_t)h));
+		CHECK_EQ(r->permits, 77);
+		CHECK(went_well(coroi_join_status(r), CORO_ENOMEM) || lasting);
+		coroi_join_free(r);
+	} else if (spawned) {
+		CHECK(lasting);
+		CHECK_EQ(coro_detach(h), CORO_OK);
+	}
+	if (fd >= 0) { /* and for every rest */
+		at_add(&s->bell.waits_rest, 1);
+		at_xchg(&s->bell.go_sleeps, 1);
+		if (outside(s, leaf, NULL, 0))
+			await_bell(fd);
+		at_add(&s->bell.waits_rest, -1);
+	}
+	end(s);
+}
+
+/* ------------------------------------------------------------------------ calls into Go */
+
+/* The functions of gostand.h: 1 adds, 2 fails with a text. The text of a call needs memory that a
+ * coroutine is to have for its end. Without memory the text is lost, and nothing else. */
+static void calls_go(void *arg, void *result)
+{
+	int64_t number = *(int64_t *)arg;
+	char text[20] = "";
+	size_t got;
+
+	(void)result;
+	for (int i = 0; i < 3; i++) {
+		int status = coro_call_go_inline(2, NULL, 0, NULL, 0, &got);
+		CHECK(status == CORO_EFAILED || !went_well(status, CORO_ENOMEM));
+		size_t bytes = status == CORO_EFAILED ? coro_call_error(text, sizeof text) : 0;
+		if (bytes)
+			CHECK(bytes == 9 && strcmp(text, "it failed") == 0);
+		else
+			CHECK(may_fail());
+		again(coro_sleep(1), CORO_ENOMEM);
+		if (again(coro_call_go_inline(1, &number, sizeof number, &number, sizeof number,
+					      &got),
+			  CORO_ENOMEM))
+			CHECK_EQ(got, sizeof number);
+		else
+			number++;
+	}
+	CHECK_EQ(number, *(int64_t *)arg + 3);
+	count(&ran);
+}
+
+SCENARIO(go_calls)
+{
+	coro_attr dense = {.size = sizeof dense, .flags = CORO_DENSE};
+	coro_scheduler *s = begin(2, 0, 0);
+
+	if (!s)
+		return;
+	stand_in(adds);
+	s->bell.go_id = 1;
+	for (int64_t i = 0; i < 6; i++)
+		outside_attr(s, i % 3 ? NULL : &dense, calls_go, &i, sizeof i);
+	end(s);
+}

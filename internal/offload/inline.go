@@ -1,0 +1,63 @@
+package offload
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+
+	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/table"
+)
+
+// pools has the pools that are open, by the ids that their schedulers' calls come with.
+var pools table.Table[Pool]
+
+func init() { csrc.RegisterInline(inlineCalls) }
+
+// inlineCalls makes a worker's inline calls, on its thread, as long as the thread lives. The
+// goroutine is locked to the thread: so the runtime never starts a thread from this one, which
+// would have the worker's name and CPU.
+func inlineCalls(calls csrc.Calls) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	for p := pools.At(calls.ID()); !inlineUntilPanic(p, &calls); {
+	}
+}
+
+// inlineUntilPanic returns false after a panic, which has ended its call.
+func inlineUntilPanic(p *Pool, calls *csrc.Calls) (ended bool) {
+	defer func() {
+		if !ended {
+			c := calls.At(calls.Begun() - 1)
+			if v := recover(); v != nil {
+				panicked(c, v)
+			} else {
+				leftInline(find(c.ID()))
+			}
+		}
+	}()
+	for {
+		p.Edge.Acquire()
+		for i, n := calls.Begun(), calls.Len(); i < n; {
+			c := calls.At(i)
+			if f := find(c.ID()); f.Accepts(c) {
+				i = f.Inline(p.Context, *calls, i)
+			} else {
+				calls.Begin(i, c)
+				f.refuse(c)
+				i++
+			}
+		}
+		p.Edge.Release()
+		if !calls.Next() {
+			return true
+		}
+	}
+}
+
+// leftInline says why the process is about to end: the goroutine is that of a C thread, and cannot
+// end alone.
+func leftInline(f *Func) {
+	fmt.Fprintf(os.Stderr, "coro: runtime.Goexit (or FailNow of a test) in the Go function %s, "+
+		"which was called inline, by coro_call_go_inline: this ends the process\n", f.Name)
+}

@@ -1,0 +1,90 @@
+// Package spin looks for something to happen, for as long as that has lately paid.
+package spin
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// Turns of an empty loop between two looks.
+const (
+	Turns     = 64  // some 30 ns
+	PeekTurns = 256 // where others write the line that is looked at
+)
+
+const (
+	tries    = 32 // one in tries waits finds out whether a long look pays
+	aloneMax = 63 // most values that are taken alone until a Gatherer tries again whether more come
+)
+
+// TurnsFor is how many turns of a loop it takes until n values have come or gone; at most 0.5 to
+// 0.8 µs.
+func TurnsFor(n int) int { return min(64*n, 2048) }
+
+// A Spinner tells how long those who wait for C look before they sleep. Once a worker and a waiter
+// have both fallen asleep, each trip there and back is two wake-ups of threads, of tens of
+// microseconds. If one of them looks for as long, neither falls asleep while short waits follow
+// each other. Where waits take longer, looking is a waste.
+type Spinner struct {
+	waits atomic.Uint32
+	long  atomic.Bool // the last long look has paid
+}
+
+// turnsAtOnce is how many turns of a loop there are, at least, between two looks at the clock.
+const turnsAtOnce = 2048
+
+// Spin looks until happened is true, for about short, or for about long where that has paid, with
+// the given turns of a loop between two looks. False: it did not happen.
+func (p *Spinner) Spin(short, long time.Duration, turns int, happened func() bool) bool {
+	was := p.long.Load()
+	most := short
+	if was || p.waits.Add(1)%tries == 0 {
+		most = long
+	}
+	for start := (time.Time{}); ; {
+		for done := 0; done < turnsAtOnce; done += turns {
+			if happened() {
+				if most == long && !was {
+					p.long.Store(true)
+				}
+				return true
+			}
+			for range turns {
+			}
+		}
+		if start.IsZero() {
+			start = time.Now()
+		} else if time.Since(start) >= most {
+			break
+		}
+	}
+	if was {
+		p.long.Store(false)
+	}
+	return false
+}
+
+// A Gatherer tells whether receivers let values come together: a receiver that takes each value as
+// soon as it comes costs the sender a cache miss a value. The Gatherer finds out by waiting whether
+// several come one after the other; after each wait that finds one alone it waits half as often.
+type Gatherer struct {
+	alone atomic.Uint32 // values still to be taken at once
+	most  atomic.Uint32 // what alone was set to the last time
+}
+
+// Gather is called when something has come, and up to values may come; come tells how many there
+// are.
+func (g *Gatherer) Gather(values int, come func() uint32) {
+	if left := g.alone.Load(); left > 0 {
+		g.alone.Store(left - 1)
+		return
+	}
+	for range TurnsFor(values) {
+	}
+	most := uint32(0)
+	if come() <= 1 {
+		most = min(2*g.most.Load()+1, aloneMax)
+	}
+	g.most.Store(most)
+	g.alone.Store(most)
+}

@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# rooms.sh - the rooms of the C core keep to themselves:
+#
+#   1. a file includes only "room/file.h" of its own room or of one below it, and "coro.h"
+#   2. a room above the kernel includes nothing of the kernel but kernel/kernel.h
+#   3. it uses no name of the kernel that kernel.h's list does not have
+#   4. no room calls up: what an object of a room leaves undefined is defined in it or below it
+#
+# Step 4 is left out where the objects are not built (make -C csrc/test test-bin).
+set -euo pipefail
+cd "$(dirname "$0")/../csrc"
+
+# What each room may include, besides itself.
+declare -A below=([base]="" [kernel]="base" [sync]="base kernel" [io]="base kernel" [dispatch]="base")
+rooms="base kernel sync io dispatch"
+failed=0
+fail() { echo "rooms.sh: $*" >&2; failed=1; }
+
+names() { grep -ohE '\b(coroi_[a-z0-9_]+|COROI_[A-Z0-9_]+)\b' "$@" | sort -u; }
+
+# The names that kernel.h lists: in its first comment, in the left column.
+allowed=$(sed -n '1,/\*\//p' kernel/kernel.h | grep -oE '\b(coroi_[a-z0-9_]+|COROI_[A-Z0-9_]+)\b' | sort -u)
+declared=$(names kernel/*.h)
+own_or_base=$(names base/*.h)
+
+for room in $rooms; do
+	for file in "$room"/*.[ch]; do
+		while read -r header; do
+			[[ $header == coro.h ]] && continue
+			from=${header%%/*}
+			if [[ $header != */* ]]; then
+				fail "$file includes \"$header\": write \"room/file.h\""
+			elif [[ $from != "$room" && " ${below[$room]} " != *" $from "* ]]; then
+				fail "$file includes \"$header\", which is not below $room"
+			elif [[ $from == kernel && $room != kernel && $header != kernel/kernel.h ]]; then
+				fail "$file includes \"$header\": include kernel/kernel.h"
+			fi
+		done < <(sed -nE 's/^#include "([^"]+)".*/\1/p' "$file")
+	done
+	[[ " ${below[$room]} " == *" kernel "* ]] || continue
+	own=$(names "$room"/*.h "$room"/*.c | comm -23 - <(echo "$declared"))
+	while read -r name; do
+		fail "$room uses $name, which kernel.h does not list: $(grep -lE "\b$name\b" "$room"/*.[ch] | tr '\n' ' ')"
+	done < <(names "$room"/*.[ch] | comm -12 - <(echo "$declared") | comm -23 - <(echo "$allowed") |
+		comm -23 - <(echo "$own_or_base") | comm -23 - <(echo "$own"))
+done
+
+objects=../build/ctest/plain
+if [[ -d $objects ]]; then
+	for room in $rooms; do
+		for lower in $room ${below[$room]}; do
+			for source in "$lower"/*.[cS]; do
+				[[ -e $objects/$(basename "$source").o ]] && nm "$objects/$(basename "$source").o" 2>/dev/null
+			done
+		done | awk -v room="$room" '
+			NF == 3 { defined[$3] = 1 }
+			NF == 2 && $2 ~ /^coro/ { wanted[$2] = 1 }
+			END { for (n in wanted) if (!(n in defined)) print n }' |
+			while read -r name; do echo "$room calls up: $name"; done
+	done >"$objects/.up"
+	while read -r line; do fail "$line"; done <"$objects/.up"
+fi
+exit $failed
