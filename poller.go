@@ -72,6 +72,7 @@ func (p *poller) poll(s *Scheduler) {
 		s.core.Arm()
 		ids = s.core.GoWaiters(s.core.Done(ids[:0]))
 		p.completeAll(ids)
+		s.credit.serve(s)
 		s.offload.Kick()
 		if s.core.CallsCanceled() {
 			s.offload.CancelCalls()

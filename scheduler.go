@@ -24,6 +24,7 @@ type Scheduler struct {
 	paused     bool
 	poller     poller
 	spinner    spin.Spinner
+	credit     creditQueue
 	executors  executorPool
 	edge       race.Edge
 	ctx        context.Context // of Go functions that C bodies call
@@ -252,6 +253,7 @@ func (s *Scheduler) shutSubmitters() {
 	if s.closed.Swap(true) {
 		return
 	}
+	s.credit.close(s)
 	for i := range s.submitters {
 		for s.submitters[i].Acquire() != csrc.OK {
 			runtime.Gosched()

@@ -4,8 +4,8 @@
 //
 // It is not an API: use package coro. What C code needs is coro.h (see cmd/coro).
 //
-// Integers go to C and come back; no Go pointer is ever kept there. The hot way in, [Submitter], makes no cgo call:
-// it fills records in and pushes them on a worker's inbox with Go's own atomics.
+// Integers go to C and come back. C keeps no Go pointer. [Submitter], the hot way in, makes no cgo
+// call: it fills batches and records in, and pushes them to a worker's inbox with Go's own atomics.
 package csrc
 
 /*
@@ -20,24 +20,13 @@ package csrc
 #include "kernel/wait.h"
 #include "sync/gowait.h"
 
-static int coroi_go_new(coro_scheduler **out, coro_options o, const char *name, const uint16_t *cpus)
+static int coroi_go_new(coro_scheduler **out, coro_options o, const char *name,
+			const uint16_t *cpus)
 {
 	o.size = sizeof o;
 	o.name = name;
 	o.cpus = cpus;
 	return coro_scheduler_init(out, &o);
-}
-
-static void coroi_go_gather(coro_scheduler *s)
-{
-	pthread_mutex_lock(&s->life_lock);
-	if (!s->closed) {
-		coroi_doors_lock(s);
-		for (uint32_t i = 0; i < s->workers; i++)
-			coroi_mags_flush(&s->worker[i].mags);
-		coroi_doors_unlock(s);
-	}
-	pthread_mutex_unlock(&s->life_lock);
 }
 
 static int coroi_go_resume(coro_t *co, int64_t send, int64_t *received)
@@ -55,7 +44,8 @@ import (
 )
 
 func init() {
-	// After Go's own handler, which gets every signal that is not an overflow, and those too.
+	// Go's own handler is installed by now. The core hands every signal on to it: overflows after
+	// their report.
 	C.coroi_overflow_install()
 }
 
@@ -113,7 +103,7 @@ type Options struct {
 // Scheduler is a coro_scheduler. Its memory stays until Destroy.
 type Scheduler struct {
 	c         *C.coro_scheduler
-	gowaiters *uint64 // where the list of goroutines that have waited begins, in C
+	gowaiters *uint64 // in C: the head of the list of goroutines whose wait has ended
 }
 
 // New is coro_scheduler_init. It may be called from any goroutine.
@@ -159,7 +149,7 @@ func New(o Options) (*Scheduler, Status) {
 // Workers is the number of worker threads.
 func (s *Scheduler) Workers() int { return int(s.c.workers) }
 
-// general is how many of them share their work: the first ones.
+// general is the number of workers that share their work. They come before the dedicated ones.
 func (s *Scheduler) general() uint32 { return uint32(s.c.workers - s.c.dedicated) }
 
 // Run is coro_scheduler_run. It blocks the thread.
@@ -178,13 +168,14 @@ func (s *Scheduler) Close(cancel bool) Status {
 	return Status(C.coro_scheduler_close(s.c, with))
 }
 
-// Destroy frees everything. The scheduler is closed, and nobody has a submitter, runnable or handle of it any more.
+// Destroy frees everything. The scheduler is closed, and no submitter, Joinable or handle of it is
+// used any more.
 func (s *Scheduler) Destroy() {
 	crossing()
 	C.coro_scheduler_destroy(s.c)
 }
 
-// Finished tells whether everything rests and nothing is left.
+// Finished tells whether everything rests and no coroutine is left.
 func (s *Scheduler) Finished() bool {
 	crossing()
 	return bool(C.coroi_finished(s.c))
@@ -202,16 +193,10 @@ func (s *Scheduler) Live() int {
 	return max(int(C.coroi_live(s.c)), 0)
 }
 
-// Present is coroi_present. It stops each worker for a moment; nobody is in GoWorker.Take.
+// Present is coroi_present. It stops each worker for a moment. No goroutine is in GoWorker.Take.
 func (s *Scheduler) Present() int {
 	crossing()
 	return int(C.coroi_present(s.c))
-}
-
-// Gather brings the free records back that workers keep in hand. It stops each worker for a moment.
-func (s *Scheduler) Gather() {
-	crossing()
-	C.coroi_go_gather(s.c)
 }
 
 // Trim is coro_scheduler_trim.
@@ -231,7 +216,7 @@ type Blocked struct {
 	Waits  byte
 }
 
-// Blocked lists at most limit of the waiting coroutines, and counts all.
+// Blocked returns at most limit of the coroutines that wait, and the number of all.
 func (s *Scheduler) Blocked(limit int) ([]Blocked, int) {
 	list := make([]C.coro_blocked, limit+1)
 	crossing()
@@ -239,12 +224,13 @@ func (s *Scheduler) Blocked(limit int) ([]Blocked, int) {
 	out := make([]Blocked, min(n, limit))
 	for i := range out {
 		b := &list[i]
-		out[i] = Blocked{uint64(b.handle), uintptr(unsafe.Pointer(b.fn)), int(b.worker), byte(b.waits)}
+		fn := uintptr(unsafe.Pointer(b.fn))
+		out[i] = Blocked{uint64(b.handle), fn, int(b.worker), byte(b.waits)}
 	}
 	return out, n
 }
 
-// Running lists the functions of the coroutines that run now, at most one a worker.
+// Running returns the functions of the coroutines that run now, at most one for each worker.
 func (s *Scheduler) Running() []uintptr {
 	list := make([]C.coro_fn, s.Workers())
 	crossing()
@@ -293,13 +279,15 @@ func (s *Scheduler) Stats() Stats {
 	crossing()
 	C.coro_scheduler_stats(s.c, &t, &list[0], C.uint32_t(len(list)))
 	out := Stats{
-		Workers: int(t.workers), Awake: int(t.awake), Outside: int(t.outside), Live: max(int(t.live), 0), AwaitingStack: int(t.awaiting_stack),
+		Workers: int(t.workers), Awake: int(t.awake), Outside: int(t.outside),
+		Live: max(int(t.live), 0), AwaitingStack: int(t.awaiting_stack),
 		Rests: uint32(t.idle_ends), Stacks: int(t.stacks), StacksIdle: int(t.stacks_idle),
 		StackBytes: int(t.stack_bytes), Records: int(t.records), RecordsIdle: int(t.records_idle),
 		RecordBytes: int(t.record_bytes), RecordsRetired: int(t.records_retired),
 		Dense: DenseStats{
-			int(t.dense_bytes), int(t.dense_saved), int(t.dense_p50), int(t.dense_p99), uint64(t.dense_copied_out),
-			uint64(t.dense_copied_in), uint64(t.dense_bytes_copied), uint64(t.dense_private),
+			int(t.dense_bytes), int(t.dense_saved), int(t.dense_p50), int(t.dense_p99),
+			uint64(t.dense_copied_out), uint64(t.dense_copied_in),
+			uint64(t.dense_bytes_copied), uint64(t.dense_private),
 		},
 		Membarrier: t.membarrier != 0, LightGuards: t.guard != 0,
 		PerWorker: make([]WorkerStats, len(list)),
@@ -307,8 +295,9 @@ func (s *Scheduler) Stats() Stats {
 	for i := range list {
 		w := &list[i]
 		out.PerWorker[i] = WorkerStats{
-			uint64(w.spawned), uint64(w.ended), uint64(w.switches), uint64(w.steals), uint64(w.stolen),
-			uint64(w.served), uint64(w.forced), uint64(w.parks), uint64(w.remote_wakes), uint64(w.queued),
+			uint64(w.spawned), uint64(w.ended), uint64(w.switches),
+			uint64(w.steals), uint64(w.stolen), uint64(w.served), uint64(w.forced),
+			uint64(w.parks), uint64(w.remote_wakes), uint64(w.queued),
 			int(w.tid), int(w.cpu),
 		}
 	}
@@ -333,8 +322,8 @@ func Detach(handle uint64) Status {
 	return Status(C.coro_detach(C.coro_handle(handle)))
 }
 
-// OpenBell returns the descriptor that is readable when completions or a rest are to be looked at. It is the
-// caller's to close, after the scheduler is closed.
+// OpenBell returns the descriptor that becomes readable when completions or a rest are to be looked
+// at. The caller closes the descriptor, after the scheduler is closed.
 func (s *Scheduler) OpenBell() (int, Status) {
 	crossing()
 	fd := C.coroi_bell_open(s.c)
@@ -344,13 +333,13 @@ func (s *Scheduler) OpenBell() (int, Status) {
 	return int(fd), OK
 }
 
-// DropBell forgets the descriptor: nobody writes to it any more. The scheduler is closed.
+// DropBell forgets the descriptor: no thread writes to it any more. The scheduler is closed.
 func (s *Scheduler) DropBell() {
 	crossing()
 	C.coroi_bell_drop(s.c)
 }
 
-// Coroutine is a coro_t: one resumed by hand.
+// Coroutine is a coro_t: a coroutine that is resumed by hand.
 type Coroutine struct {
 	c *C.coro_t
 }
@@ -359,11 +348,12 @@ type Coroutine struct {
 func NewCoroutine(body unsafe.Pointer, arg uintptr, stack int) (Coroutine, Status) {
 	var co Coroutine
 	crossing()
-	status := C.coro_new(&co.c, C.coro_body(body), *(*unsafe.Pointer)(unsafe.Pointer(&arg)), C.size_t(stack))
+	status := C.coro_new(&co.c, C.coro_body(body),
+		*(*unsafe.Pointer)(unsafe.Pointer(&arg)), C.size_t(stack))
 	return co, Status(status)
 }
 
-// Resume is coro_resume. The thread runs the coroutine's C code meanwhile.
+// Resume is coro_resume. The calling thread runs the coroutine's C code.
 func (co Coroutine) Resume(send int64) (int64, Status) {
 	var received C.int64_t
 	crossing()

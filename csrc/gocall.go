@@ -10,7 +10,7 @@ package csrc
 // #include "kernel/idle.h"
 // #include "kernel/life.h"
 //
-// // For a pointer to C's memory cgo would look each time where it leads.
+// // work takes an integer: cgo would check at each call where a pointer leads.
 // static inline _Bool work(uintptr_t w) { return coroi_work((struct coroi_worker *)w); }
 //
 // void coroGoServe(struct coroi_worker *w);
@@ -25,13 +25,14 @@ import (
 
 func init() { C.coroi_go_register(C.coroi_go_serve(C.coroGoServe)) }
 
-// What a call can come to, besides OK, Invalid, Perm and Canceled.
+// Statuses of a call, besides OK, Invalid, Perm and Canceled.
 const (
 	Failed = Status(C.CORO_EFAILED)
 	TooBig = Status(C.CORO_ETOOBIG)
 )
 
-// A Call is a coroutine's call of a Go function. It lies on the coroutine's stack, which waits.
+// A Call is a coroutine's call of a Go function. It lies on the stack of the coroutine, which
+// waits.
 type Call C.struct_coroi_call
 
 // inline makes the inline calls of a worker.
@@ -56,11 +57,11 @@ func coroGoServe(w *worker) {
 // Calls are the inline calls of a worker that are to be made now.
 type Calls struct {
 	w    *worker
-	made C.uint64_t // in the worker's count, those of before
+	made C.uint64_t // the worker's count of calls before these
 }
 
-// Next goes on with coroutines, all calls having been made, until others are to be made. False: the worker has ended. It is a call of C,
-// which costs half of a call from C.
+// Next runs coroutines until calls are to be made again. All calls of l have been made. False: the
+// worker has ended. Next is a call of C by Go, which costs half as much as a call of Go by C.
 func (l *Calls) Next() bool {
 	l.w.in_go = 0
 	crossing()
@@ -70,43 +71,45 @@ func (l *Calls) Next() bool {
 	return more
 }
 
-// ID is that of the scheduler.
+// ID is the number of the scheduler: see SetID.
 func (l Calls) ID() uint32 { return uint32(l.w.sched.bell.go_id) - 1 }
 
-// Len is how many there are. At is one of them.
+// Len is the number of calls.
 func (l Calls) Len() int { return int(l.w.calls_count) }
+
+// At is call i.
 func (l Calls) At(i int) *Call {
 	return (*Call)(unsafe.Add(unsafe.Pointer(l.w.calls), uintptr(i)*C.sizeof_struct_coroi_call))
 }
 
-// Begin has others see that c, which is At(i), is being made. They are made in their order.
+// Begin shows to others that c, which is At(i), is being made. Calls are made in their order.
 func (l Calls) Begin(i int, c *Call) {
 	l.w.in_go = c.id
 	l.w.inline_calls = l.made + C.uint64_t(i) + 1
 }
 
-// Begun is how many were begun.
+// Begun is the number of calls that were begun.
 func (l Calls) Begun() int { return int(l.w.inline_calls - l.made) }
 
 // An InlineCall is what a worker's thread does in Go.
 type InlineCall struct {
-	ID    uint32 // the function that it calls now; 0: none
-	Count uint64 // calls that it has begun
+	ID    uint32 // the function that the thread calls now; 0: none
+	Count uint64 // calls that the thread has begun
 }
 
-// SetID sets what Calls.ID returns for this scheduler. Nothing was spawned yet.
+// SetID sets what Calls.ID returns for this scheduler. No coroutine was spawned yet.
 func (s *Scheduler) SetID(id uint32) { s.c.bell.go_id = C.uint32_t(id) + 1 }
 
-// Inside tells whether the caller is inside an inline call of this scheduler's.
+// Inside tells whether the caller is inside an inline call of this scheduler.
 func (s *Scheduler) Inside() bool {
 	crossing()
 	return bool(C.coroi_go_inside(s.c))
 }
 
-// InlineCalls appends what each worker does.
+// InlineCalls appends to the list what each worker does.
 func (s *Scheduler) InlineCalls(list []InlineCall) []InlineCall {
 	for i := range s.Workers() {
-		w := (*worker)(unsafe.Add(unsafe.Pointer(s.c.worker), uintptr(i)*C.sizeof_struct_coroi_worker))
+		w := s.worker(uint32(i))
 		list = append(list, InlineCall{
 			ID:    atomic.LoadUint32((*uint32)(unsafe.Pointer(&w.in_go))),
 			Count: atomic.LoadUint64((*uint64)(unsafe.Pointer(&w.inline_calls))),
@@ -115,25 +118,31 @@ func (s *Scheduler) InlineCalls(list []InlineCall) []InlineCall {
 	return list
 }
 
-// ExportName lets C find a function by a name. NoMemory: it cannot.
+// ExportName lets C find a function by a name. NoMemory: there is no memory for the name.
 func ExportName(name string, id uint32) Status {
 	b := append([]byte(name), 0)
 	crossing()
-	return Status(C.coroi_go_name((*C.char)(unsafe.Pointer(&b[0])), C.size_t(len(name)), C.uint32_t(id)))
+	return Status(C.coroi_go_name((*C.char)(unsafe.Pointer(&b[0])),
+		C.size_t(len(name)), C.uint32_t(id)))
 }
 
 // ID is the function's number.
 func (c *Call) ID() uint32 { return uint32(c.id) }
 
-// Arg is where the argument lies, in C's memory, perhaps not aligned. ArgBytes is its length.
+// Arg is where the argument lies, in C's memory, perhaps not aligned.
 func (c *Call) Arg() unsafe.Pointer { return c.arg }
-func (c *Call) ArgBytes() uintptr   { return uintptr(c.arg_bytes) }
 
-// Result is where the result goes, nil if it is not wanted. Room is how many bytes it may have.
+// ArgBytes is the length of the argument.
+func (c *Call) ArgBytes() uintptr { return uintptr(c.arg_bytes) }
+
+// Result is where the result goes. nil: it is not wanted.
 func (c *Call) Result() unsafe.Pointer { return c.result }
-func (c *Call) Room() uintptr          { return uintptr(c.result_bytes) }
 
-// End tells how the call ended, and the length of its result, or of what is expected.
+// Room is the number of bytes that there are for the result.
+func (c *Call) Room() uintptr { return uintptr(c.result_bytes) }
+
+// End sets how the call ended. got is the length of the result, or of the argument that the
+// function expects.
 func (c *Call) End(status Status, got uintptr) {
 	c.status = C.int32_t(status)
 	c.got = C.size_t(got)
@@ -142,27 +151,29 @@ func (c *Call) End(status Status, got uintptr) {
 // Fail ends the call with an error's text.
 func (c *Call) Fail(text string) {
 	crossing()
-	C.coroi_call_fail((*C.struct_coroi_call)(c), (*C.char)(unsafe.Pointer(unsafe.StringData(text))), C.size_t(len(text)))
+	C.coroi_call_fail((*C.struct_coroi_call)(c),
+		(*C.char)(unsafe.Pointer(unsafe.StringData(text))), C.size_t(len(text)))
 }
 
-// IsCanceled tells whether the coroutine that calls was canceled. The call has not ended.
+// IsCanceled tells whether the calling coroutine was canceled. The call has not ended.
 func (c *Call) IsCanceled() bool {
 	const shift = 8 * (unsafe.Offsetof(record{}.canceled) - unsafe.Offsetof(record{}.class))
 	return uint8(atomic.LoadUint64((*uint64)(unsafe.Pointer(&c.caller.class)))>>shift) != 0
 }
 
-// CallsCanceled tells, once, that a coroutine was canceled that may be calling.
+// CallsCanceled tells, once, that a coroutine was canceled which may be calling a Go function.
 func (s *Scheduler) CallsCanceled() bool {
 	canceled := (*uint32)(unsafe.Pointer(&s.c.calls.canceled))
 	return atomic.LoadUint32(canceled) != 0 && atomic.SwapUint32(canceled, 0) != 0
 }
 
-// HasCalls tells whether there are offloaded calls that nobody has taken.
+// HasCalls tells whether there are offloaded calls that were not taken.
 func (s *Scheduler) HasCalls() bool {
 	return atomic.LoadUint64((*uint64)(unsafe.Pointer(&s.c.calls.first))) != 0
 }
 
-// TakeCalls takes them all. The list is a Call and those that After leads to, in the order of calling.
+// TakeCalls takes all offloaded calls, and returns the first. After leads from each to the next, in
+// the order of calling.
 func (s *Scheduler) TakeCalls() *Call {
 	node := atomic.SwapUint64((*uint64)(unsafe.Pointer(&s.c.calls.first)), 0)
 	list := uint64(0)
@@ -173,14 +184,14 @@ func (s *Scheduler) TakeCalls() *Call {
 	return *(**Call)(unsafe.Pointer(&list))
 }
 
-// After is the next one of the list, or nil.
+// After is the next call of the list, or nil.
 func (c *Call) After() *Call {
 	next := uint64(c.next)
 	return *(**Call)(unsafe.Pointer(&next))
 }
 
-// Watch says whether somebody in Go looks at the list of calls. If nobody does, the bell is rung for the next one; those
-// that are there already are to be looked at once more.
+// Watch tells C whether a goroutine looks at the list of calls. If none does, the next call rings
+// the bell, and the caller looks once more at calls that are there already.
 func (s *Scheduler) Watch(watched bool) {
 	var unwatched uint32
 	if !watched {
@@ -189,11 +200,12 @@ func (s *Scheduler) Watch(watched bool) {
 	asm.StoreSeq((*uint32)(unsafe.Pointer(&s.c.calls.unwatched)), unwatched)
 }
 
-// Complete is F6 of gocall.h: the call has ended, and is gone after this.
+// Complete is F6 of gocall.h. The call has ended, and its memory is gone afterwards.
 func (s *Scheduler) Complete(c *Call) {
 	r := c.caller
 	s.SendEvent(Joinable{r, uint64(r.wake) >> genShift << genShift})
-	if atomic.AddUint64((*uint64)(unsafe.Pointer(&s.c.activity)), ^uint64(C.COROI_PENDING-1))>>16 == 0 {
+	activity := (*uint64)(unsafe.Pointer(&s.c.activity))
+	if atomic.AddUint64(activity, ^uint64(C.COROI_PENDING-1))>>16 == 0 {
 		crossing()
 		C.coroi_rested(s.c)
 	}

@@ -40,9 +40,11 @@ func TestTheHeaderCompilesAloneAsCAndAsCPlusPlus(t *testing.T) {
 				t.Skip(err)
 			}
 			main := name + ".main" // includes it twice
-			require.NoError(t, os.WriteFile(main, []byte("#include \"coro.h\"\n#include \"coro.h\"\n"+
+			require.NoError(t, os.WriteFile(main, []byte(""+
+				"#include \"coro.h\"\n#include \"coro.h\"\n"+
 				"int (*spawn)(coro_fn, const void *, size_t) = coro_spawn;\n"), 0o666))
-			args := append(compiler[1:], "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-S", "-o", "-", main)
+			args := append(compiler[1:],
+				"-Wall", "-Wextra", "-Wpedantic", "-Werror", "-S", "-o", "-", main)
 			out, err := exec.Command(path, args...).CombinedOutput()
 			require.NoError(t, err, "%s", out)
 			assert.Regexp(t, `\bcoro_spawn\b`, string(out), "its name is C's")

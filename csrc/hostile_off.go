@@ -2,5 +2,5 @@
 
 package csrc
 
-// crossing stands at each border of Go and C.
+// crossing is called at each crossing of Go and C.
 func crossing() {}

@@ -10,12 +10,13 @@ import (
 
 var (
 	epoch = time.Now()
-	quiet atomic.Int64 // ns since the epoch: there is no collection before that
+	quiet atomic.Int64 // ns since the epoch: no collection before this time
 )
 
-// crossing stands at each border of Go and C, on both ways: in this build the garbage collector runs there, which frees what nobody
-// holds any more, and moves stacks. It leaves crossings out for as long as it took: so which ones it hits is a matter
-// of chance, and the tests take twice as long, and not a hundred times.
+// crossing is called at each crossing of Go and C, on both ways. In this build the garbage
+// collector runs there: it frees what is not referred to, and moves stacks. After a collection,
+// crossings are left out for as long as the collection took. So chance tells which crossings are
+// hit, and the tests take twice as long, not a hundred times.
 func crossing() {
 	began, until := time.Since(epoch), quiet.Load()
 	if int64(began) < until || !quiet.CompareAndSwap(until, 1<<62) {

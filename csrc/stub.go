@@ -45,7 +45,10 @@ const (
 	StealMax               = 64
 	TimedOut        Status = -15
 	TooBig          Status = -14
+	Unwanted        Demand = 0
 	Waits           Status = 1
+	Wanted          Demand = 2
+	WantedLately    Demand = 1
 	WorkersMax             = 256
 	Yours           Status = 2
 )
@@ -66,6 +69,7 @@ type (
 		Object
 	}
 	Coroutine  struct{}
+	Demand     uint32
 	DenseStats struct {
 		Bytes       int
 		Blocks      int
@@ -294,6 +298,7 @@ func (*Scheduler) BeginPending(n uint32)                                   {}
 func (*Scheduler) Blocked(limit int) ([]Blocked, int)                      { return nil, 0 }
 func (*Scheduler) CallsCanceled() bool                                     { return false }
 func (*Scheduler) Close(cancel bool) Status                                { return Again }
+func (*Scheduler) Collect()                                                {}
 func (*Scheduler) Complete(c *Call)                                        {}
 func (*Scheduler) Destroy()                                                {}
 func (*Scheduler) Done(ids []uint32) []uint32                              { return nil }
@@ -301,22 +306,26 @@ func (*Scheduler) Drop(b *BatchWriter)                                     {}
 func (*Scheduler) DropBell()                                               {}
 func (*Scheduler) EndPending()                                             {}
 func (*Scheduler) Finished() bool                                          { return false }
-func (*Scheduler) Gather()                                                 {}
 func (*Scheduler) GoWaiters(ids []uint32) []uint32                         { return nil }
 func (*Scheduler) GoWorker() GoWorker                                      { return GoWorker{} }
+func (*Scheduler) Grant(n uint32) uint32                                   { return 0 }
+func (*Scheduler) Granted() int                                            { return 0 }
 func (*Scheduler) HasCalls() bool                                          { return false }
 func (*Scheduler) InlineCalls(list []InlineCall) []InlineCall              { return nil }
 func (*Scheduler) Inside() bool                                            { return false }
+func (*Scheduler) IsRoomy() bool                                           { return false }
 func (*Scheduler) Live() int                                               { return 0 }
 func (*Scheduler) NewGoWaiter(id uint32, bytes uintptr) (GoWaiter, Status) { return GoWaiter{}, Again }
 func (*Scheduler) NewSubmitters(n int) ([]Submitter, Status)               { return nil, Again }
 func (*Scheduler) Open(b *BatchWriter, spec *Spec) Status                  { return Again }
 func (*Scheduler) OpenBell() (int, Status)                                 { return 0, Again }
 func (*Scheduler) Present() int                                            { return 0 }
+func (*Scheduler) Refund(n uint32)                                         {}
 func (*Scheduler) Rests() uint32                                           { return 0 }
 func (*Scheduler) Run() Status                                             { return Again }
 func (*Scheduler) Running() []uintptr                                      { return nil }
 func (*Scheduler) SendEvent(j Joinable)                                    {}
+func (*Scheduler) SetDemand(d Demand)                                      {}
 func (*Scheduler) SetID(id uint32)                                         {}
 func (*Scheduler) Stats() Stats                                            { return Stats{} }
 func (*Scheduler) TakeCalls() *Call                                        { return nil }
@@ -332,6 +341,7 @@ func (Sem) TryAcquire() Status        { return Again }
 func (Status) Text() string { return "the C core is not built in" }
 
 func (*Submitter) Acquire() Status                                         { return Again }
+func (*Submitter) Endow(n uint32)                                          {}
 func (*Submitter) PrepareBody(resultBytes uint8) (Joinable, Status)        { return Joinable{}, Again }
 func (*Submitter) Release()                                                {}
 func (*Submitter) Send(b *BatchWriter)                                     {}

@@ -20,6 +20,6 @@ func TestStubDeclaresWhatTheCoreDoes(t *testing.T) {
 	have, err := os.ReadFile("stub.go")
 	require.NoError(t, err)
 	if string(want) != string(have) {
-		t.Error("stub.go does not declare what package csrc declares with cgo: run go generate ./csrc")
+		t.Error("stub.go differs from what package csrc declares: run go generate ./csrc")
 	}
 }

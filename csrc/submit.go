@@ -6,8 +6,6 @@ package csrc
 // #cgo nocallback coroi_spawn_many
 // #cgo noescape coroi_batch_open
 // #cgo nocallback coroi_batch_open
-// #cgo noescape coroi_slab_grant
-// #cgo nocallback coroi_slab_grant
 // #include "kernel/idle.h"
 // #include "kernel/inbox.h"
 // #include "kernel/spawn.h"
@@ -39,7 +37,7 @@ const (
 	permitsMax = C.COROI_PERMITS_MAX
 )
 
-// Spec says how a coroutine is spawned, checked beforehand.
+// Spec says how a coroutine is spawned. The caller has checked it.
 type Spec struct {
 	Fn                    uintptr
 	Class                 uint8
@@ -47,22 +45,22 @@ type Spec struct {
 	Worker                int // i + 1: pinned to worker i; 0: to none
 }
 
-// Class is the number of the stack class that has at least bytes, which are in range.
+// Class is the number of the smallest stack class that has at least bytes. bytes are in range.
 func Class(bytes int) uint8 { return uint8(C.coroi_stack_class(C.size_t(bytes))) }
 
-// Submitter is one way into a scheduler for goroutines. It has credit, an open batch for what is spawned one by one, and a
-// magazine of free records for what is joined. One goroutine at a time holds it; Close of the scheduler takes all of
-// them for good.
+// Submitter is one way into a scheduler for goroutines. It has credit, an open batch for what is
+// spawned one by one, and a magazine of free records for what is joined. One goroutine at a time
+// holds it. The scheduler's Close takes all submitters for good.
 type Submitter struct {
 	state  uint32 // submitterFree, submitterHeld, submitterClosed
-	target uint32 // the worker that gets what is spawned one by one
+	target uint32 // the worker of the open batch
 	sched  *Scheduler
 	open   *batch // nil: none yet
-	used   uint32 // words in it
+	used   uint32 // words in the open batch
 	credit uint32
 	mag    *magazine      // nil: none yet
-	turn   uint32         // of batches
-	_      [128 - 44]byte // apart from the next one
+	turn   uint32         // of workers, for batches that are sent closed
+	_      [128 - 44]byte // no cache line is shared with the next submitter
 }
 
 const (
@@ -71,7 +69,7 @@ const (
 	submitterClosed
 )
 
-// NewSubmitters makes n submitters; their first spawns go to different workers.
+// NewSubmitters makes n submitters. Their open batches go to different workers in turn.
 func (s *Scheduler) NewSubmitters(n int) ([]Submitter, Status) {
 	submitters := make([]Submitter, n)
 	for i := range submitters {
@@ -85,7 +83,7 @@ func (s *Scheduler) NewSubmitters(n int) ([]Submitter, Status) {
 	return submitters, OK
 }
 
-// Acquire tries to hold the submitter. Busy: somebody else does; Closed: nobody will any more.
+// Acquire tries to hold the submitter. Busy: another goroutine holds it. Closed: it is shut.
 func (p *Submitter) Acquire() Status {
 	if atomic.CompareAndSwapUint32(&p.state, submitterFree, submitterHeld) {
 		return OK
@@ -96,10 +94,12 @@ func (p *Submitter) Acquire() Status {
 	return Busy
 }
 
-// Release ends Acquire. It does not wait for what was stored before, as an exchange would: the line of a batch is often the worker's.
+// Release ends Acquire. A release store does not wait for the stores before it, as an exchange
+// would: the cache line of a batch is often at the worker's CPU.
 func (p *Submitter) Release() { asm.StoreRelease(&p.state, submitterFree) }
 
-// Unload gives the free records and the credit back that a submitter, which is held, keeps in hand.
+// Unload gives back the free records and the credit that the submitter keeps in hand. The submitter
+// is held.
 func (p *Submitter) Unload() {
 	if p.mag != nil {
 		crossing()
@@ -107,17 +107,9 @@ func (p *Submitter) Unload() {
 		p.mag = nil
 	}
 	p.repay(p.credit)
-	p.credit = 0
 }
 
-func (p *Submitter) repay(credit uint32) {
-	if credit > 0 {
-		crossing()
-		C.coroi_slab_refund(&p.sched.c.slab, C.uint32_t(credit))
-	}
-}
-
-// Shut closes a submitter that is held, for good; what it has in hand goes back.
+// Shut closes the submitter for good. What it has in hand goes back. The submitter is held.
 func (p *Submitter) Shut() {
 	p.closeBatch()
 	p.Unload()
@@ -125,10 +117,11 @@ func (p *Submitter) Shut() {
 }
 
 func (s *Scheduler) worker(i uint32) *worker {
-	return (*worker)(unsafe.Add(unsafe.Pointer(s.c.worker), uintptr(i)*C.sizeof_struct_coroi_worker))
+	return (*worker)(unsafe.Add(unsafe.Pointer(s.c.worker),
+		uintptr(i)*C.sizeof_struct_coroi_worker))
 }
 
-// load gets a magazine with free records. A new one is full but when the slab has few.
+// load gets a magazine with free records: a full one, unless the slab has few.
 func (p *Submitter) load() bool {
 	crossing()
 	p.mag = C.coroi_slab_trade_full(&p.sched.c.slab, p.mag)
@@ -154,34 +147,14 @@ func cold(r *record) *coldLine {
 	return (*coldLine)(unsafe.Add(unsafe.Pointer(r), chunkBytes/2))
 }
 
-// push adds a batch to an inbox.
+// push adds a batch to the inbox of w.
 func push(w *worker, x *batch) {
-	pushNode(w, uint64(uintptr(unsafe.Pointer(x)))|C.COROI_NODE_BATCH, (*uint64)(unsafe.Pointer(&x.next)))
+	node := uint64(uintptr(unsafe.Pointer(x))) | C.COROI_NODE_BATCH
+	pushNode(w, node, (*uint64)(unsafe.Pointer(&x.next)))
 }
 
-// spend takes a credit.
-func (p *Submitter) spend() bool {
-	if p.credit == 0 {
-		crossing()
-		p.credit = uint32(C.coroi_slab_grant(&p.sched.c.slab, C.COROI_CREDIT))
-	}
-	if p.credit == 0 {
-		return false
-	}
-	p.credit--
-	return true
-}
-
-// earn is for credit that was not spent.
-func (p *Submitter) earn(credit uint32) {
-	p.credit += credit
-	if p.credit > 2*C.COROI_CREDIT {
-		p.repay(p.credit - C.COROI_CREDIT)
-		p.credit = C.COROI_CREDIT
-	}
-}
-
-// openBatch sees to it that there is one with room for any spawn.
+// openBatch sees to it that the submitter has an open batch, with room for any spawn. It returns
+// false if there is no memory.
 func (p *Submitter) openBatch() bool {
 	if p.open != nil {
 		return true
@@ -199,7 +172,7 @@ func words(x *batch) *[C.COROI_BATCH_WORDS]uint64 {
 	return (*[C.COROI_BATCH_WORDS]uint64)(unsafe.Pointer(&x.words))
 }
 
-// publish is A2 to A4 of batch.h for n words, and N1 and N2 of idle.c.
+// publish makes n more words of the open batch known: A2 to A4 of batch.h, N1 and N2 of idle.c.
 func (p *Submitter) publish(n uint32) {
 	x := p.open
 	p.used += n
@@ -216,7 +189,7 @@ func (p *Submitter) publish(n uint32) {
 	p.sched.pushed(w, p.target)
 }
 
-// closeBatch is A4 of batch.h: what is spawned from now on comes after what is pushed from now on.
+// closeBatch closes the open batch: A4 of batch.h. Later spawns come after whatever is pushed next.
 func (p *Submitter) closeBatch() {
 	if x := p.open; x != nil {
 		p.open = nil
@@ -227,7 +200,8 @@ func (p *Submitter) closeBatch() {
 	}
 }
 
-// Spawn starts one coroutine. arg points to spec.ArgBytes bytes, which are copied. The submitter is held.
+// Spawn starts one coroutine. arg points to spec.ArgBytes bytes, which are copied. The submitter is
+// held.
 func (p *Submitter) Spawn(spec *Spec, arg unsafe.Pointer) Status {
 	if spec.Worker > 0 {
 		return p.spawnPinned(spec, arg)
@@ -239,7 +213,7 @@ func (p *Submitter) Spawn(spec *Spec, arg unsafe.Pointer) Status {
 	return OK
 }
 
-// record gets a record, and spends a credit for it.
+// record gets a free record, and spends a credit. nil: there is no credit, or no record.
 func (p *Submitter) record() *record {
 	if !p.spend() {
 		return nil
@@ -263,10 +237,11 @@ func (p *Submitter) spawnPinned(spec *Spec, arg unsafe.Pointer) Status {
 	return OK
 }
 
-// put writes a spawn at a place of a batch, and returns its words.
+// put writes a spawn into a batch, from word `at` on, and returns the number of words.
 func put(to *[C.COROI_BATCH_WORDS]uint64, at uint32, spec *Spec, arg unsafe.Pointer) uint32 {
 	n := (uint32(spec.ArgBytes) + 7) / 8
-	to[at] = uint64(spec.Fn) | uint64(spec.Class)<<C.COROI_CLASS_SHIFT | uint64(n)<<C.COROI_WORDS_SHIFT | C.COROI_NEW
+	to[at] = uint64(spec.Fn) | uint64(spec.Class)<<C.COROI_CLASS_SHIFT |
+		uint64(n)<<C.COROI_WORDS_SHIFT | C.COROI_NEW
 	if spec.ResultBytes > 0 {
 		to[at] |= C.COROI_RESULT
 	}
@@ -275,7 +250,8 @@ func put(to *[C.COROI_BATCH_WORDS]uint64, at uint32, spec *Spec, arg unsafe.Poin
 		to[at+1] = *(*uint64)(arg)
 	case n > 0:
 		to[at+n] = 0
-		copy(unsafe.Slice((*byte)(unsafe.Pointer(&to[at+1])), spec.ArgBytes), unsafe.Slice((*byte)(arg), spec.ArgBytes))
+		copy(unsafe.Slice((*byte)(unsafe.Pointer(&to[at+1])), spec.ArgBytes),
+			unsafe.Slice((*byte)(arg), spec.ArgBytes))
 	}
 	return n + 1
 }
@@ -285,8 +261,10 @@ func (p *Submitter) Start(spec *Spec, arg unsafe.Pointer) (Joinable, Status) {
 	return p.start(spec, arg, 0)
 }
 
-// StartFor is Start and, before it can end, Register, and Count too.
-func (p *Submitter) StartFor(id uint32, counted bool, spec *Spec, arg unsafe.Pointer) (Joinable, Status) {
+// StartFor is Start with Register, and if counted with Count, before the coroutine can end.
+func (p *Submitter) StartFor(id uint32, counted bool, spec *Spec, arg unsafe.Pointer) (
+	Joinable, Status,
+) {
 	joiner := joinGo | uint64(id)
 	if counted {
 		joiner |= C.COROI_JOIN_COUNTED
@@ -316,40 +294,40 @@ func (p *Submitter) start(spec *Spec, arg unsafe.Pointer, joiner uint64) (Joinab
 		p.sched.send(r, home)
 		return Joinable{r, gen}, OK
 	}
-	words(p.open)[p.used] = uint64(uintptr(unsafe.Pointer(r))) | C.COROI_RECORD<<C.COROI_WORDS_SHIFT | C.COROI_NEW
+	words(p.open)[p.used] = uint64(uintptr(unsafe.Pointer(r))) |
+		C.COROI_RECORD<<C.COROI_WORDS_SHIFT | C.COROI_NEW
 	p.publish(1)
 	return Joinable{r, gen}, OK
 }
 
-// BatchWriter is a batch that is being filled in: a batch that is closed when it is sent.
+// BatchWriter fills a batch in, which is closed when it is sent. No worker sees the batch before.
 type BatchWriter struct {
 	p      *batch
 	spec   Spec
-	used   uint32 // words
+	used   uint32 // words of the batch
 	count  uint32
 	credit uint32
 }
 
-// IsOpen tells whether the batch can be added to, or has something.
+// IsOpen tells whether there is a batch, perhaps a full one.
 func (b *BatchWriter) IsOpen() bool { return b.p != nil }
 
-// Open gets a batch a batch, and credit. NoMemory: there is none.
+// Open gets a batch, and credit for the coroutines in it. NoMemory: there is no batch, or no
+// credit.
 func (s *Scheduler) Open(b *BatchWriter, spec *Spec) Status {
-	crossing()
-	credit := uint32(C.coroi_slab_grant(&s.c.slab, C.COROI_CREDIT))
+	credit := s.Grant(s.atOnce())
 	var p *batch
 	crossing()
 	if credit == 0 || C.coroi_batch_open(&s.c.slab, &p, 1) == 0 {
-		crossing()
-		C.coroi_slab_refund(&s.c.slab, C.uint32_t(credit))
+		s.Refund(credit)
 		return NoMemory
 	}
 	*b = BatchWriter{p: p, spec: *spec, credit: credit}
 	return OK
 }
 
-// SpawnMany starts n coroutines with one argument, in one cgo call if they are not pinned, and returns how many: less than n is
-// NoMemory. The submitter is held.
+// SpawnMany starts n coroutines with one argument, and returns how many it has started: fewer than
+// n at the limit of memory. Unless they are pinned, this is one cgo call. The submitter is held.
 func (p *Submitter) SpawnMany(spec *Spec, arg unsafe.Pointer, n int) int {
 	if spec.Worker > 0 {
 		done := 0
@@ -359,7 +337,9 @@ func (p *Submitter) SpawnMany(spec *Spec, arg unsafe.Pointer, n int) int {
 		return done
 	}
 	q := C.struct_coroi_fill{
-		class: C.uint8_t(spec.Class), arg_bytes: C.uint8_t(spec.ArgBytes), result_bytes: C.uint8_t(spec.ResultBytes),
+		class:        C.uint8_t(spec.Class),
+		arg_bytes:    C.uint8_t(spec.ArgBytes),
+		result_bytes: C.uint8_t(spec.ResultBytes),
 	}
 	*(*uintptr)(unsafe.Pointer(&q.fn)) = spec.Fn
 	p.closeBatch()
@@ -369,25 +349,27 @@ func (p *Submitter) SpawnMany(spec *Spec, arg unsafe.Pointer, n int) int {
 	return int(C.coroi_spawn_many(p.sched.c, &q, arg, C.uint64_t(n), C.uint32_t(first)))
 }
 
-// Add puts one coroutine in. The batch is open and not full.
+// Add puts one coroutine into the batch. The batch is open and not full.
 func (b *BatchWriter) Add(arg unsafe.Pointer) {
 	b.used += put(words(b.p), b.used, &b.spec, arg)
 	b.count++
 }
 
-// Full tells that there is no more room, or credit.
+// Full tells whether the batch has no more room, or no more credit.
 func (b *BatchWriter) Full() bool {
 	return b.used > C.COROI_BATCH_WORDS-C.COROI_BATCH_ROOM || b.count == b.credit
 }
 
-// Len is how many are in it.
+// Len is the number of coroutines in the batch.
 func (b *BatchWriter) Len() int { return int(b.count) }
 
-// Send pushes the batch with one compare-and-swap; the next one goes to the next worker. The submitter is held. The batch
-// is not open afterwards.
+// Send pushes the batch to a worker with one compare-and-swap. The next batch goes to the next
+// worker. The submitter is held. The batch is not open afterwards.
 func (p *Submitter) Send(b *BatchWriter) {
 	p.closeBatch()
-	p.earn(b.credit - b.count)
+	if left := b.credit - b.count; left > 0 {
+		p.earn(left)
+	}
 	i := p.turn % p.sched.general()
 	p.turn++
 	w := p.sched.worker(i)
@@ -397,13 +379,12 @@ func (p *Submitter) Send(b *BatchWriter) {
 	p.sched.pushed(w, i)
 }
 
-// Drop gives a batch up that is not to be sent.
+// Drop gives back a batch that is not sent, and its credit.
 func (s *Scheduler) Drop(b *BatchWriter) {
 	if b.p != nil {
 		crossing()
 		C.coroi_batch_drop(&s.c.slab, b.p)
-		crossing()
-		C.coroi_slab_refund(&s.c.slab, C.uint32_t(b.credit))
+		s.Refund(b.credit)
 		*b = BatchWriter{}
 	}
 }

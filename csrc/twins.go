@@ -5,18 +5,17 @@ package csrc
 // Seven steps of the protocols exist twice: in C, and here in Go, where a call of C would cost more
 // than the step. Each pair is to do the same to the same memory. The tests are in twins_test.go.
 //
-//	C function                          Go function              step                          test
-//	coroi_inbox_push (inbox.h)          pushNode                 N1 of idle.c                  TestTwinsPush
-//	coroi_notify_pushed (activity.c)    Scheduler.pushed         N2 of idle.c                  TestTwinsNotify
-//	coroi_fill, coroi_fill_argument     fill                     a record becomes a fresh      TestTwinsFill
-//	  (record.h)                                                 coroutine
-//	reveal (spawn.c)                    reveal                   its handle becomes known      TestTwinsReveal
-//	send (spawn.c)                      Scheduler.send           it starts on its home:        TestTwinsSend
-//	                                                             N1, N2
-//	coroi_event_send_to (wait.c)        Scheduler.SendEvent      W1, W2 of wait.c              TestTwinsSendEvent
-//	join, unregister (join.c)           Joinable.JoinBy,         the CAS of J1 of join.c, and  TestTwinsJoin
-//	                                    Unjoin, Rejoin,          its way back
-//	                                    Register, Count
+//	C function                        Go function          step                      test
+//	coroi_inbox_push (inbox.h)        pushNode             N1 of idle.c              TestTwinsPush
+//	coroi_notify_pushed (activity.c)  Scheduler.pushed     N2 of idle.c              TestTwinsNotify
+//	coroi_fill, coroi_fill_argument   fill                 a record is filled in     TestTwinsFill
+//	  (record.h)
+//	reveal (spawn.c)                  reveal               its handle becomes known  TestTwinsReveal
+//	send (spawn.c)                    Scheduler.send       it goes home: N1, N2      TestTwinsSend
+//	coroi_event_send_to (wait.c)      Scheduler.SendEvent  W1, W2 of wait.c          TestTwinsEvent
+//	join, unregister (join.c)         Joinable.JoinBy,     J1 of join.c, and its     TestTwinsJoin
+//	                                  Unjoin, Rejoin,      way back
+//	                                  Register, Count
 //
 // The Go halves differ from C in one thing: they are sequentially consistent where C asks for less.
 
@@ -46,8 +45,9 @@ func pushNode(w *worker, node uint64, link *uint64) {
 // idle.c. It calls C only where a thread sleeps.
 func (s *Scheduler) pushed(w *worker, i uint32) {
 	sleepers := (*uint64)(unsafe.Pointer(&s.c.sleepers[i>>6]))
+	hungry := (*uint32)(unsafe.Pointer(&s.c.hungry))
 	if atomic.LoadUint64(sleepers)&(1<<(i&63)) == 0 &&
-		(atomic.LoadUint32((*uint32)(unsafe.Pointer(&s.c.hungry)))&C.COROI_HUNGRY_ALONE == 0 || i == uint32(s.c.workers)) {
+		(atomic.LoadUint32(hungry)&C.COROI_HUNGRY_ALONE == 0 || i == uint32(s.c.workers)) {
 		return
 	}
 	// The thread that ends a pause wakes all workers afterwards: they find what was pushed before
@@ -65,7 +65,8 @@ func fill(r *record, spec *Spec, home uint32, arg unsafe.Pointer) {
 	*(*uintptr)(unsafe.Pointer(&r.fn)) = spec.Fn
 	*(*uintptr)(unsafe.Pointer(&r.stack)) = 0
 	*(*uint64)(unsafe.Pointer(&r.permits)) = uint64(home)<<32 | uint64(C.COROI_FRESH)<<48
-	*(*uint64)(unsafe.Pointer(&r.class)) = uint64(spec.Class) | uint64(spec.ArgBytes)<<8 | uint64(spec.ResultBytes)<<16
+	*(*uint64)(unsafe.Pointer(&r.class)) = uint64(spec.Class) |
+		uint64(spec.ArgBytes)<<8 | uint64(spec.ResultBytes)<<16
 	if n := spec.ArgBytes; n > 0 {
 		payload := unsafe.Pointer(&cold(r).payload)
 		if n == 8 {
@@ -89,7 +90,8 @@ func reveal(r *record, joiner uint64) uint64 {
 // send has r, which is filled in, start on its home.
 func (s *Scheduler) send(r *record, home uint32) {
 	w := s.worker(home)
-	pushNode(w, uint64(uintptr(unsafe.Pointer(r)))|C.COROI_NODE_SPAWN, (*uint64)(unsafe.Pointer(&r.next)))
+	node := uint64(uintptr(unsafe.Pointer(r))) | C.COROI_NODE_SPAWN
+	pushNode(w, node, (*uint64)(unsafe.Pointer(&r.next)))
 	s.pushed(w, home)
 }
 
@@ -108,17 +110,19 @@ func (s *Scheduler) SendEvent(j Joinable) {
 		if old&C.COROI_WAKE_MASK == 0 {
 			home := uint32(j.r.home) // racy: wherever the node is pushed, W3 sends it on
 			w := s.worker(home)
-			pushNode(w, uint64(uintptr(unsafe.Pointer(j.r)))|C.COROI_NODE_WAKE, (*uint64)(unsafe.Pointer(&j.r.wake_next)))
+			node := uint64(uintptr(unsafe.Pointer(j.r))) | C.COROI_NODE_WAKE
+			pushNode(w, node, (*uint64)(unsafe.Pointer(&j.r.wake_next)))
 			s.pushed(w, home)
 		}
 		return
 	}
 }
 
-// JoinBy registers a coroutine of the same scheduler's goworker as the joiner of j: J1 of join.c. It
-// returns false if the end has come, or somebody else joins j.
+// JoinBy registers a coroutine of the same scheduler's goworker as the joiner of j: J1 of join.c.
+// It returns false if the end has come, or somebody else joins j.
 func (j Joinable) JoinBy(by Joinable) bool {
-	return atomic.CompareAndSwapUint64(joinWord(j.r), j.gen, j.gen|joinCoroutine|uint64(uint32(by.Handle())))
+	return atomic.CompareAndSwapUint64(joinWord(j.r),
+		j.gen, j.gen|joinCoroutine|uint64(uint32(by.Handle())))
 }
 
 // Unjoin takes JoinBy back. It returns false if the end has come.
@@ -130,7 +134,8 @@ func (j Joinable) Rejoin(by Joinable, id uint32) bool {
 }
 
 func (j Joinable) unjoin(by Joinable, word uint64) bool {
-	return atomic.CompareAndSwapUint64(joinWord(j.r), j.gen|joinCoroutine|uint64(uint32(by.Handle())), word)
+	return atomic.CompareAndSwapUint64(joinWord(j.r),
+		j.gen|joinCoroutine|uint64(uint32(by.Handle())), word)
 }
 
 // Register has the id put on the scheduler's list of the done when the end comes. It returns false

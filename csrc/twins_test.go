@@ -53,8 +53,8 @@ func (x *twins) restore(from []byte) {
 	}
 }
 
-// both makes a step from the present state by C, and from the same state by Go, and compares all the
-// bytes afterwards, and what the two return. It leaves what the step has left.
+// both makes a step from the present state by C, and from the same state by Go, and compares all
+// the bytes afterwards, and what the two return. It leaves what the step has left.
 func (x *twins) both(input string, byC, byGo func() uint64) {
 	before := x.bytes()
 	gotC := byC()
@@ -68,7 +68,8 @@ func (x *twins) both(input string, byC, byGo func() uint64) {
 		for at < len(now) && now[at] == after[at] {
 			at++
 		}
-		require.Failf(x.t, "C and Go differ", "input: %s; they return %#x and %#x; first at byte %d of %v",
+		require.Failf(x.t, "C and Go differ",
+			"input: %s; they return %#x and %#x; first at byte %d of %v",
 			input, gotC, gotGo, at, x.sizes())
 	}
 }
@@ -157,8 +158,8 @@ func TestTwinsNotify(t *testing.T) {
 	}
 }
 
-// While the scheduler is paused, C claims a sleeper and gives it up again, which counts as a rest. Go
-// looks at the mode first, and changes nothing.
+// While the scheduler is paused, C claims a sleeper and gives it up again, which counts as a rest.
+// Go looks at the mode first, and changes nothing.
 func TestTwinsNotifyInAPause(t *testing.T) {
 	x := newTwins(t)
 	for range 1000 {
@@ -194,7 +195,8 @@ func TestTwinsFill(t *testing.T) {
 		spec, home := randomSpec(), rand.Uint32N(x.n+1)
 		x.both(fmt.Sprintf("%+v, home %d", spec, home),
 			func() uint64 {
-				ctwins.Fill(x.world.Record, spec.Fn, spec.Class, spec.ArgBytes, spec.ResultBytes, uint16(home), unsafe.Pointer(&arg))
+				ctwins.Fill(x.world.Record, spec.Fn, spec.Class, spec.ArgBytes, spec.ResultBytes,
+					uint16(home), unsafe.Pointer(&arg))
 				return 0
 			},
 			func() uint64 { fill(x.r, &spec, home, unsafe.Pointer(&arg)); return 0 })
@@ -233,7 +235,7 @@ func TestTwinsSend(t *testing.T) {
 	}
 }
 
-func TestTwinsSendEvent(t *testing.T) {
+func TestTwinsEvent(t *testing.T) {
 	x := newTwins(t)
 	for range twinsTimes {
 		x.scramble()
@@ -243,7 +245,8 @@ func TestTwinsSendEvent(t *testing.T) {
 		*(*uint16)(unsafe.Pointer(&x.r.home)) = uint16(home)
 		x.r.state = 2 // COROI_ACTIVE: only C asks that, and an ended one has no waits
 		word := uint64(gen) << genShift
-		for _, bit := range []uint64{escaped, escaped, 1 << 30, 1 << 29, 5} { // EVENT, CANCEL, permits
+		// Twice ESCAPED: mostly it is set. EVENT, CANCEL, permits.
+		for _, bit := range []uint64{escaped, escaped, 1 << 30, 1 << 29, 5} {
 			if rand.IntN(2) == 0 {
 				word |= bit
 			}
@@ -286,7 +289,7 @@ func TestTwinsJoin(t *testing.T) {
 		assert.Equal(t, target.gen, nobody)
 
 		join := ctwins.Join{Handle: target.Handle()}
-		by := start(Spec{Fn: ctwins.Joins, ArgBytes: uint8(unsafe.Sizeof(join)), ResultBytes: 8}, unsafe.Pointer(&join))
+		by := start(Spec{Fn: ctwins.Joins, ArgBytes: 8, ResultBytes: 8}, unsafe.Pointer(&join))
 		soon(t, func() bool { return atomic.LoadUint64(word) != nobody })
 		registered := atomic.LoadUint64(word)
 		require.False(t, target.JoinBy(by), "C has registered")

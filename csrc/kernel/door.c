@@ -10,6 +10,18 @@
 #define LOCKED_SPINS     200 /* D5, before the owner sleeps */
 #define FOREIGN_SLEEP_NS 20000
 
+/* serve - D4: the owner gives the thief what it wants. */
+static void serve(struct coroi_worker *w, uint32_t thief)
+{
+	if (thief == COROI_COLLECTOR) {
+		coroi_mags_surrender(&w->mags);
+		return;
+	}
+	struct coroi_worker *t = &w->sched->worker[thief];
+	at_store_rlx(&t->steal_buf_count,
+		     coroi_deque_give(w, t->id, t->steal_buf, coroi_deque_length(&w->queue) / 2));
+}
+
 COROI_COLD void coroi_door_slow(struct coroi_worker *w)
 {
 	for (;;) {
@@ -36,10 +48,7 @@ COROI_COLD void coroi_door_slow(struct coroi_worker *w)
 			/* D4; after the CAS the thief cannot lock any more, so the steal buffer may
 			 * be written. */
 			if (at_cas(&w->req, &req, COROI_DOOR_WORD(COROI_DOOR_SERV, thief))) {
-				struct coroi_worker *t = &w->sched->worker[thief];
-				at_store_rlx(&t->steal_buf_count,
-					     coroi_deque_give(w, t->id, t->steal_buf,
-							      coroi_deque_length(&w->queue) / 2));
+				serve(w, thief);
 				/* Pairs with T6's acquire: the thief sees the steal buffer. */
 				at_store_rel(&w->req, COROI_DOOR_FREE);
 				return;

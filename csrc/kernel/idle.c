@@ -295,8 +295,7 @@ static void share_stacks(struct coroi_worker *w)
 static void repay(struct coroi_worker *w)
 {
 	coroi_door_enter(w);
-	coroi_slab_refund(&w->sched->slab, w->mags.credit);
-	w->mags.credit = 0;
+	coroi_mags_surrender(&w->mags);
 	coroi_door_leave(w);
 }
 

@@ -15,6 +15,8 @@
 
 #include <string.h>
 
+#define COLLECTOR_SLEEP_NS 20000
+
 const char *coro_strerror(int status)
 {
 	switch (status) {
@@ -161,6 +163,31 @@ uint64_t coroi_present(struct coro_scheduler *s)
 	}
 	pthread_mutex_unlock(&s->life_lock);
 	return n;
+}
+
+static void collect_from(struct coroi_worker *w)
+{
+	enum coroi_knock came;
+
+	while ((came = coroi_door_knock(w, COROI_COLLECTOR)) == COROI_REFUSED) {
+		uint32_t never = 0;
+		coroi_futex_wait(&never, 0, COLLECTOR_SLEEP_NS); /* as coroi_door_lock */
+	}
+	if (came == COROI_LOCKED) {
+		coroi_mags_surrender(&w->mags);
+		coroi_door_unlock(w);
+	}
+}
+
+void coroi_collect(struct coro_scheduler *s)
+{
+	pthread_mutex_lock(&s->life_lock);
+	for (uint32_t i = 0; i < s->workers && !s->closed; i++)
+		collect_from(&s->worker[i]);
+	pthread_mutex_unlock(&s->life_lock);
+	pthread_mutex_lock(&s->outside.lock);
+	coroi_mags_surrender(&s->outside.mags);
+	pthread_mutex_unlock(&s->outside.lock);
 }
 
 static void worker_stats(struct coroi_worker *w, coro_worker_stats *out)

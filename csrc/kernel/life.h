@@ -34,6 +34,11 @@ size_t coroi_running(struct coro_scheduler *s, coro_fn *list, size_t cap);
 void coroi_doors_lock(struct coro_scheduler *s);
 void coroi_doors_unlock(struct coro_scheduler *s);
 
+/* coroi_collect - G1 of slab.h, after `wanted` was set: no worker keeps credit in hand any more. A
+ * worker that passes its door gives its credit up itself; the door of any other is locked for that
+ * moment. Thread: any; a worker's in no door. */
+void coroi_collect(struct coro_scheduler *s);
+
 /* coroi_refuse - take no more spawns from outside. When this returns, the last one is through. */
 void coroi_refuse(struct coro_scheduler *s);
 

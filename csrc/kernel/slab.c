@@ -2,6 +2,8 @@
 /* slab.c - see slab.h. */
 #include "kernel/slab.h"
 
+#include "kernel/gobell.h"
+
 #include <string.h>
 
 #define CARVE_MAGS ((COROI_CHUNK_RECORDS + COROI_MAG_RECORDS - 1) / COROI_MAG_RECORDS)
@@ -242,6 +244,35 @@ static void give(struct coroi_slab *s, struct coroi_mag *m)
 	push(m->count ? &s->full : &s->empty, m);
 }
 
+/* roomy - of the credit that there could be, a quarter is left. */
+static bool roomy(const struct coroi_slab *s, int64_t granted)
+{
+	int64_t capacity = at_load_seq(&s->capacity),
+		most = capacity < s->limit ? capacity : s->limit;
+	return granted <= most - most / 4;
+}
+
+bool coroi_slab_is_roomy(const struct coroi_slab *s)
+{
+	return roomy(s, at_load_seq(&s->granted));
+}
+
+/* tell_waiters - G3: there may be credit now. */
+static inline void tell_waiters(struct coroi_slab *s, int64_t granted)
+{
+	uint32_t wanted = at_load_seq(&s->wanted);
+
+	if (coroi_unlikely(wanted) && (wanted == COROI_WANTED || roomy(s, granted)))
+		coroi_bell_ring(s->owner);
+}
+
+/* raise_capacity - there could be n more. */
+static void raise_capacity(struct coroi_slab *s, int64_t n)
+{
+	at_add(&s->capacity, n);
+	tell_waiters(s, at_load_seq(&s->granted));
+}
+
 static bool add_chunk(struct coroi_slab *s)
 {
 	if (s->chunks == s->chunk_cap) {
@@ -261,7 +292,7 @@ static bool add_chunk(struct coroi_slab *s)
 	if (!c)
 		return false;
 	s->chunk[s->chunks++] = c->id;
-	at_add(&s->capacity, COROI_CHUNK_USABLE);
+	raise_capacity(s, COROI_CHUNK_USABLE);
 	return true;
 }
 
@@ -379,7 +410,8 @@ static uint32_t take_credit(struct coroi_slab *s, uint32_t want)
 			continue;
 		if (coroi_likely(granted + n <= at_load_seq(&s->capacity)))
 			return n;
-		granted = at_add(&s->granted, -(int64_t)n); /* a trim lowered capacity in between */
+		coroi_slab_refund(s, n); /* a trim lowered capacity in between */
+		granted = at_load_seq(&s->granted);
 	}
 }
 
@@ -402,7 +434,7 @@ uint32_t coroi_slab_grant(struct coroi_slab *s, uint32_t want)
 void coroi_slab_refund(struct coroi_slab *s, uint32_t credit)
 {
 	if (credit)
-		at_add(&s->granted, -(int64_t)credit);
+		tell_waiters(s, at_add(&s->granted, -(int64_t)credit));
 }
 
 void coroi_slab_retire(struct coroi_slab *s)
@@ -412,16 +444,45 @@ void coroi_slab_retire(struct coroi_slab *s)
 	coroi_slab_refund(s, 1);
 }
 
+/* is_wanted - relaxed: whoever is collected after this hears of it then. */
+static bool is_wanted(const struct coroi_slab *s)
+{
+	return at_load_rlx(&s->wanted) != COROI_UNWANTED;
+}
+
+uint32_t coroi_slab_at_once(const struct coroi_slab *s)
+{
+	return is_wanted(s) ? 1 : COROI_CREDIT;
+}
+
+/* keep - have that much in hand, or less; none if it is wanted. The rest goes back. */
+static void keep(struct coroi_mags *m, uint32_t most)
+{
+	bool lean = is_wanted(m->slab);
+	uint32_t have = m->credit & ~COROI_LEAN, kept = lean ? 0 : have < most ? have : most;
+
+	m->credit = kept | (lean ? COROI_LEAN : 0);
+	coroi_slab_refund(m->slab, have - kept);
+}
+
 COROI_COLD bool coroi_mags_borrow(struct coroi_mags *m)
 {
-	m->credit = coroi_slab_grant(m->slab, COROI_CREDIT);
-	return m->credit != 0;
+	uint32_t n = coroi_slab_at_once(m->slab);
+
+	m->credit = n == 1 ? COROI_LEAN : 0;
+	n = coroi_slab_grant(m->slab, n);
+	m->credit |= n;
+	return n != 0;
 }
 
 COROI_COLD void coroi_mags_repay(struct coroi_mags *m)
 {
-	coroi_slab_refund(m->slab, m->credit - COROI_CREDIT);
-	m->credit = COROI_CREDIT;
+	keep(m, COROI_CREDIT);
+}
+
+void coroi_mags_surrender(struct coroi_mags *m)
+{
+	keep(m, 0);
 }
 
 int coroi_mags_init(struct coroi_mags *m, struct coroi_slab *s)
@@ -438,8 +499,7 @@ int coroi_mags_init(struct coroi_mags *m, struct coroi_slab *s)
 
 void coroi_mags_flush(struct coroi_mags *m)
 {
-	coroi_slab_refund(m->slab, m->credit);
-	m->credit = 0;
+	coroi_mags_surrender(m);
 	if (m->loaded->count)
 		m->loaded = coroi_slab_trade_empty(m->slab, m->loaded);
 	if (m->other->count)
@@ -490,7 +550,7 @@ static bool spare(struct coroi_slab *s)
 		granted = at_load_seq(&s->granted);
 	if (granted <= capacity || granted == 0)
 		return true;
-	at_add(&s->capacity, COROI_CHUNK_USABLE);
+	raise_capacity(s, COROI_CHUNK_USABLE);
 	return false;
 }
 

@@ -27,6 +27,25 @@
  * operations: a grant raises granted and then looks at capacity; a trim lowers capacity and then
  * looks at granted. The side that sees that it was too much takes its change back.
  *
+ * Waiting for credit. Goroutines that wait for credit (SpawnWait) stand in a queue of Go's. Users
+ * keep credit in hand, which the queue would never get; so the word `wanted` tells users that
+ * somebody waits.
+ *
+ *   G1  Go: wanted = COROI_WANTED, then ask for a grant (coroi_slab_grant). No credit: the goroutine
+ *       waits. If wanted was COROI_UNWANTED, all credit in hand is collected: by coroi_collect from
+ *       the workers, by Go from its submitters
+ *   G2  a user that was collected is lean: it keeps no credit in hand. Each spawn borrows one, and
+ *       each end gives one back
+ *   G3  a thread that gives credit back, or raises capacity, looks at wanted then, and rings the bell
+ *   G4  Go, rung: ask again, for those in front of the queue. When the queue is empty, wanted =
+ *       COROI_WANTED_LATELY: users stay lean, since the next spawn is likely to wait too. When a
+ *       quarter of the records is free, the bell rings once more, and wanted = COROI_UNWANTED
+ *
+ * No wait is missed: G1 writes wanted and then looks at granted, G3 writes granted and then looks
+ * at wanted, all sequentially consistent. Lean is the two highest bits of the credit: a spawn takes
+ * a credit below one, as a signed number, for none, and an end takes a credit above the most, as an
+ * unsigned number, for too much. So the fast paths look at nothing new.
+ *
  * The memory of a chunk goes to no other use than a slab's, so a stale handle always reads a
  * record, whose generation differs. A trimmed chunk reads as zeros, and no generation is zero.
  */
@@ -87,14 +106,19 @@ struct coroi_slab {
 	int64_t granted __attribute__((aligned(COROI_APART)));
 	int64_t capacity; /* credit that there could be, with the present chunks */
 	int64_t limit;    /* credit that there may ever be */
+	uint32_t wanted;  /* COROI_UNWANTED..., written by Go (G1, G4); atomic, as granted */
 };
+
+enum { COROI_UNWANTED, COROI_WANTED_LATELY, COROI_WANTED };
 
 /* What one user has in hand: two magazines, which are always there, and credit. */
 struct coroi_mags {
 	struct coroi_slab *slab;
 	struct coroi_mag *loaded, *other;
-	uint32_t credit;
+	uint32_t credit; /* or COROI_LEAN, with what was borrowed and is not spent yet */
 };
+
+#define COROI_LEAN (UINT32_C(3) << 30)
 
 void coroi_slab_init(struct coroi_slab *s, struct coro_scheduler *owner, uint64_t limit_bytes);
 void coroi_slab_destroy(struct coroi_slab *s);
@@ -110,6 +134,11 @@ uint32_t coroi_slab_grant(struct coroi_slab *s, uint32_t want);
 /* coroi_slab_refund - credit comes back. Thread: any. Cost: a locked addition. */
 void coroi_slab_refund(struct coroi_slab *s, uint32_t credit);
 
+/* coroi_slab_at_once - how much credit a user gets at a time: COROI_CREDIT, or 1 while credit is
+ * wanted. coroi_slab_is_roomy - a quarter of the records is free. Thread: any; racy. */
+uint32_t coroi_slab_at_once(const struct coroi_slab *s);
+bool coroi_slab_is_roomy(const struct coroi_slab *s);
+
 /* coroi_slab_retire - a coroutine has ended whose record has used up its generations. The record is
  * in no list any more, and its credit comes back. Thread: any. */
 void coroi_slab_retire(struct coroi_slab *s);
@@ -117,8 +146,11 @@ void coroi_slab_retire(struct coroi_slab *s);
 /* coroi_mags_init - join as a user, with two empty magazines and no credit. Returns: CORO_OK or
  * CORO_ENOMEM. */
 int coroi_mags_init(struct coroi_mags *m, struct coroi_slab *s);
-/* coroi_mags_flush - give records and credit to the slab. The two magazines stay. */
+/* coroi_mags_flush - give records and credit to the slab. The two magazines stay.
+ * coroi_mags_surrender - give credit to the slab; while credit is wanted, m is lean afterwards (G2).
+ * Thread: the user's, or one that holds the user's door. */
 void coroi_mags_flush(struct coroi_mags *m);
+void coroi_mags_surrender(struct coroi_mags *m);
 
 /* coroi_slab_trade_full - give an empty magazine (or NULL, if the user has none yet), and get one
  * with free records. coroi_slab_trade_empty - give one with free records, and get an empty one.
@@ -149,21 +181,28 @@ void coroi_mags_unload(struct coroi_mags *m, struct coroi_rec *r);
 /* What a user gets at a time. A user that has more than twice that gives back all but this. */
 #define COROI_CREDIT 128
 
+/* coroi_mags_less_one - the credit after one is spent; below 0: there is none in hand (G2). */
+static inline int32_t coroi_mags_less_one(const struct coroi_mags *m)
+{
+	return (int32_t)(m->credit - 1);
+}
+
 /* coroi_mags_borrow - get credit from the slab. False: there is none. coroi_mags_repay - give back
- * all but COROI_CREDIT. */
+ * all but COROI_CREDIT, or all while credit is wanted. */
 COROI_COLD bool coroi_mags_borrow(struct coroi_mags *m);
 COROI_COLD void coroi_mags_repay(struct coroi_mags *m);
 
 /* coroi_mags_spend - take a credit, for a coroutine that is spawned. False: CORO_ENOMEM. */
 static inline bool coroi_mags_spend(struct coroi_mags *m)
 {
-	if (coroi_unlikely(m->credit == 0) && !coroi_mags_borrow(m))
+	if (coroi_unlikely(coroi_mags_less_one(m) < 0) && !coroi_mags_borrow(m))
 		return false;
 	m->credit--;
 	return true;
 }
 
-/* coroi_mags_earn - a coroutine has ended: its credit comes back. */
+/* coroi_mags_earn - a coroutine has ended: its credit comes back. The credit of a lean user is always
+ * above the most (G2). */
 static inline void coroi_mags_earn(struct coroi_mags *m)
 {
 	if (coroi_unlikely(++m->credit > 2 * COROI_CREDIT))

@@ -106,13 +106,14 @@ int coro_spawn(coro_fn fn, const void *arg, size_t arg_bytes)
 	if (coroi_unlikely(!coroi_door_try(w) || at_load_rlx(&w->sched->hungry)))
 		return spawn_slow(w, fn, arg, arg_bytes);
 	struct coroi_deque *d = &w->queue;
-	if (coroi_unlikely(w->mags.credit == 0 || !coroi_deque_has_room(d) ||
-			   !is_plain(fn, arg_bytes) || (arg_bytes && !arg)))
+	int32_t credit = coroi_mags_less_one(&w->mags);
+	if (coroi_unlikely(credit < 0 || !coroi_deque_has_room(d) || !is_plain(fn, arg_bytes) ||
+			   (arg_bytes && !arg)))
 		return spawn_slow(w, fn, arg, arg_bytes);
 	if (arg_bytes)
 		memcpy(coroi_deque_arg(d, d->head + d->count), arg, 8);
 	coroi_deque_put(d, coroi_runnable_new(fn, w->sched->class, arg_bytes != 0, false));
-	w->mags.credit--;
+	w->mags.credit = (uint32_t)credit;
 	at_bump(&w->spawned);
 	coroi_door_leave(w);
 	return CORO_OK;

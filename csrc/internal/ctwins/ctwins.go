@@ -34,8 +34,11 @@ func Push(worker unsafe.Pointer, node uint64) { C.ctwins_push(worker, C.uint64_t
 func Notify(worker unsafe.Pointer) { C.ctwins_notify(worker) }
 
 // Fill is coroi_fill and coroi_fill_argument.
-func Fill(record unsafe.Pointer, fn uintptr, class, argBytes, resultBytes uint8, home uint16, arg unsafe.Pointer) {
-	C.ctwins_fill(record, C.uintptr_t(fn), C.uint8_t(class), C.uint8_t(argBytes), C.uint8_t(resultBytes), C.uint16_t(home), arg)
+func Fill(
+	record unsafe.Pointer, fn uintptr, class, argBytes, resultBytes uint8, home uint16, arg unsafe.Pointer,
+) {
+	C.ctwins_fill(record, C.uintptr_t(fn), C.uint8_t(class),
+		C.uint8_t(argBytes), C.uint8_t(resultBytes), C.uint16_t(home), arg)
 }
 
 // Reveal makes a record joinable, and is reveal of kernel/spawn.c then.
