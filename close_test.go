@@ -183,7 +183,7 @@ func TestAnExpiredCloseReportsWhatDoesNotEnd(t *testing.T) {
 	parkedOne, err := park.Start(s, coro.None{})
 	require.NoError(t, err)
 	eventually(t, func() bool { return testbody.Ran() == 1 }, "it runs")
-	eventually(t, func() bool { list, _ := s.Blocked(1); return len(list) == 1 }, "the other parks")
+	parked(t, s, 1)
 	ctx, cancel := context.WithTimeout(background, 5*time.Millisecond)
 	defer cancel()
 	for range 2 {
