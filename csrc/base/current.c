@@ -1,9 +1,9 @@
 //go:build cgo && linux
 /*
- * current.c - what a coroutine of any layer may ask for itself: memory, deferred functions, its
- * end, its stack.
+ * current.c - the calls that a coroutine of any layer may make for itself: memory, deferred
+ * functions, its end, a larger stack.
  *
- * The coroutine meant is the innermost one on this thread.
+ * They are for the innermost coroutine on this thread.
  */
 #include "base/current.h"
 
@@ -59,6 +59,7 @@ char *coro_strdup(const char *s)
 	return coro_strndup(s, PTRDIFF_MAX);
 }
 
+/* end - end the innermost coroutine. Returns only if there is none: CORO_EPERM. */
 static int end(int status)
 {
 	const struct coroi_layer *l = coroi_innermost();
@@ -87,8 +88,7 @@ size_t coro_stack_left(void)
 	return s && here > s->low ? (size_t)(here - s->low) : 0;
 }
 
-/* ----------------------------------------------------------------------------
- * coro_call_on_stack */
+/* ------------------------------------------------------------------------- coro_call_on_stack */
 
 struct deep_call {
 	void (*fn)(void *);
@@ -131,7 +131,7 @@ int coro_call_on_stack(size_t bytes, void (*fn)(void *), void *arg)
 	coroi_fiber_leave(&fake, &s->fiber);
 	coroi_swap(&s->back, sp, (intptr_t)&call);
 	coroi_fiber_arrive(fake, NULL);
-	*stack = s->below; /* of the same record or coroutine, wherever it runs now */
+	*stack = s->below; /* still the place of the same coroutine, on any thread */
 	s->below = NULL;
 	l->give(s);
 	return CORO_OK;

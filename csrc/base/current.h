@@ -1,13 +1,12 @@
 /*
- * current.h - the coroutine that runs on this thread, of whatever layer.
+ * current.h - the coroutine that runs on this thread, of any layer.
  *
- * There are three layers: coroutines resumed by hand, those of a dispatcher, and scheduled ones. On
- * one thread they nest in that order: a scheduled coroutine may run a dispatcher, and any of them
- * may resume one by hand, which is the innermost then. The calls that are for any coroutine
- * (coro_defer, coro_exit, coro_call_on_stack and others) and the report of an overflow ask the
- * layers, innermost first.
+ * There are three layers: manual coroutines, those of a dispatcher, and scheduled ones. On one
+ * thread they nest: a scheduled coroutine may run a dispatcher, and any coroutine may resume a
+ * manual one, which is the innermost then. The calls for any coroutine (coro_defer, coro_exit,
+ * coro_call_on_stack and others) and the report of an overflow ask the layers, the innermost first.
  *
- * Who is current must be read anew after each suspension: a coroutine may continue on another
+ * After each suspension the current coroutine must be read again: the code may go on on another
  * thread.
  */
 #ifndef COROI_CURRENT_H
@@ -19,8 +18,8 @@ struct coroi_extras;
 struct coroi_rec;
 struct coroi_where;
 
-/* coroi_tls - what a thread-local variable holds, never cached by the compiler: a coroutine may
- * continue on another thread after each call that suspends. */
+/* coroi_tls - the value of a thread-local variable. The compiler never caches the value or the
+ * address: after each call that suspends, a coroutine may be on another thread. */
 #if defined(__x86_64__)
 #define coroi_tls(variable)                                                                     \
 	({                                                                                      \
@@ -47,9 +46,9 @@ struct coroi_where;
 	extern __thread __attribute__((tls_model("initial-exec"), visibility("hidden")))
 
 /*
- * Where this thread's worker keeps its current coroutine; NULL: the thread is no worker. Whoever
- * runs coroutines of another layer hides the scheduled one: it stores NULL there meanwhile, so that
- * scheduler calls find none.
+ * The address at which this thread's worker keeps its current coroutine. NULL: the thread is no
+ * worker. Code that runs coroutines of another layer hides the scheduled coroutine meanwhile: it
+ * stores NULL at that address, so that scheduler calls find no coroutine.
  */
 COROI_THREAD_LOCAL struct coroi_rec **coroi_scheduled_tls;
 
@@ -58,8 +57,8 @@ static inline struct coroi_rec **coroi_scheduled(void)
 	return coroi_tls(coroi_scheduled_tls);
 }
 
-/* coroi_hide_scheduled - returns what to give to coroi_show_scheduled, on the same thread,
- * afterwards. */
+/* coroi_hide_scheduled - hide the scheduled coroutine of this thread. Returns: what
+ * coroi_show_scheduled is to be given afterwards, on the same thread. */
 static inline struct coroi_rec *coroi_hide_scheduled(void)
 {
 	struct coroi_rec **at = coroi_scheduled(), *rec = NULL;
@@ -73,7 +72,7 @@ static inline struct coroi_rec *coroi_hide_scheduled(void)
 
 static inline void coroi_show_scheduled(struct coroi_rec *rec)
 {
-	if (rec) /* it has not moved: a coroutine that is hidden cannot suspend */
+	if (rec) /* on the same thread as before: a hidden coroutine cannot suspend */
 		*coroi_scheduled() = rec;
 }
 
@@ -84,19 +83,20 @@ enum coroi_layer_rank {
 	COROI_LAYERS
 };
 
-/* What a layer tells of the coroutine of its own that runs on this thread. */
+/* What a layer does for its coroutine that runs on this thread. */
 struct coroi_layer {
-	/* The stack that it stands on; NULL: none of this layer runs here. The other calls are for
-	 * one that does. */
+	/* The place of the stack that the coroutine is on. NULL: no coroutine of this layer runs
+	 * here; then `where` is the only other call that is allowed. */
 	struct coroi_stack **(*stack)(void);
 
-	/* Where its extras hang, which are there; NULL: no memory for them. */
+	/* The place of the coroutine's extras, which are made if there are none. NULL: no
+	 * memory. */
 	struct coroi_extras **(*extras)(void);
 
-	/* End it with a yield code: CORO_FINISHED or CORO_ABORT. Does not return. */
+	/* End the coroutine with a yield code, CORO_FINISHED or CORO_ABORT. Does not return. */
 	void (*end)(int status);
 
-	/* A stack for coro_call_on_stack, and back; NULL: no memory. */
+	/* Get a stack for coro_call_on_stack (NULL: no memory), and give it back. */
 	struct coroi_stack *(*take)(unsigned class);
 	void (*give)(struct coroi_stack *s);
 
@@ -105,12 +105,11 @@ struct coroi_layer {
 	bool (*where)(struct coroi_where *at);
 };
 
-/* The layers that are linked in, innermost first; NULL: that one is not. Written by constructors
- * alone. */
+/* The layers, innermost first. NULL: the layer is not linked in. Written by constructors alone. */
 extern const struct coroi_layer *coroi_layer[COROI_LAYERS];
 
-/* coroi_innermost - the layer of the innermost coroutine that runs on this thread; NULL: none
- * does. */
+/* coroi_innermost - the layer of the innermost coroutine that runs on this thread. NULL: no
+ * coroutine does. */
 const struct coroi_layer *coroi_innermost(void);
 
 #endif

@@ -2,10 +2,15 @@
 
 // Package base is the machine and the memory of the C core. It knows no scheduler.
 //
-// It has all atomic operations (atomics.h), two locks (lock.h) and lists (list.h), all system calls
-// (sys.h), the switch between stacks (switch.h), guarded stacks (stack.h), small blocks of memory
-// (heap.h), coroutines that are resumed by hand (manual.h), and the report of a stack overflow
-// (overflow.h).
+// The machine: atomic operations (atomics.h), two locks (lock.h), backing off (backoff.h), system
+// calls (sys.h), the switch between stacks (switch.h), and what sanitizers are told of it
+// (sanitize.h).
+//
+// Memory: guarded stacks in pools (stack.h), the frames of stacks that are shared (frames.h), small
+// blocks (heap.h), lists (list.h), and what a coroutine owns besides its stack (extras.h).
+//
+// Coroutines: manual ones, which are resumed by hand (manual.h), the innermost coroutine of a
+// thread (current.h), and the report of a stack overflow (overflow.h).
 package base
 
 /*
@@ -20,8 +25,8 @@ import (
 	_ "github.com/organzine/coro/csrc/include"
 )
 
-// Headers are this room's. The go command rebuilds a package when a file that is embedded in one of
-// its imports changes, and knows nothing of the headers that C includes.
+// Headers are this room's headers. They are embedded so that the go command rebuilds the packages
+// that import this one when a header changes: it does not know which headers C files include.
 //
 //go:embed *.h
 var Headers embed.FS

@@ -1,10 +1,10 @@
 //go:build cgo && linux
 /*
- * manual.c - coroutines resumed by hand: Lwan's coro_new, coro_resume, coro_yield, coro_reset and
- * coro_free.
+ * manual.c - manual coroutines: new, resume, yield, reset and free (after Lwan's calls of these
+ * names).
  *
  * The value and the status are handed over before the switch. So coro_resume and coro_yield_value
- * both end in a tail call of it, and the return predictor is never asked.
+ * both end in a tail call of the switch, and the return predictor is not asked.
  */
 #include "base/manual.h"
 
@@ -38,8 +38,9 @@ COROI_NOINLINE coro_t *coroi_manual(void)
 	return running;
 }
 
-/* enter, leave - co becomes, or ceases to be, the innermost coroutine here. A scheduled coroutine
- * that resumes it is hidden: scheduler calls inside co find no current coroutine. */
+/* enter, leave - make co the innermost coroutine on this thread, and undo that. The scheduled
+ * coroutine that resumes co is hidden meanwhile: scheduler calls inside co find no current
+ * coroutine. */
 static inline void enter(coro_t *co)
 {
 	co->outer = running;
@@ -65,6 +66,7 @@ void coroi_manual_show(const struct coroi_outer *o)
 	coroi_show_scheduled(o->rec);
 }
 
+/* finish - end co, which runs, with a status and a value for its resumer. */
 static COROI_NOINLINE __attribute__((noreturn)) void finish(coro_t *co, int status, intptr_t value)
 {
 	coroi_extras_run(co->extras);
@@ -86,7 +88,7 @@ static void body_main(intptr_t unused)
 	finish(co, CORO_FINISHED, co->body(co->arg, co->first));
 }
 
-/* unstack - give back the stacks that coro_call_on_stack put on co's own. co is on its own stack,
+/* unstack - give back the stacks that coro_call_on_stack put on co's own. co runs on its own stack,
  * or does not run. */
 static void unstack(coro_t *co)
 {
@@ -97,8 +99,8 @@ static void unstack(coro_t *co)
 	}
 }
 
-/* exit_main - the end by coro_exit or coro_abort, on co's own stack: the stack that co called them
- * on may be another coroutine's from now on. */
+/* exit_main - the end by coro_exit or coro_abort. It runs on co's own stack: the stack on which co
+ * made that call may have another user once it is given back. */
 static void exit_main(intptr_t status)
 {
 	coro_t *co = coroi_manual();
@@ -108,7 +110,7 @@ static void exit_main(intptr_t status)
 	finish(co, (int)status, 0);
 }
 
-/* ------------------------------------------------------------------------------- as a layer */
+/* --------------------------------------------------------------------------------- as a layer */
 
 static struct coroi_stack **layer_stack(void)
 {
@@ -182,7 +184,8 @@ static void prepare(coro_t *co, coro_body body, void *arg)
 	co->sp = coroi_context(co->stack->top, body_main);
 }
 
-/* drop - give back what an unfinished or finished co holds besides its own stack. */
+/* drop - run co's deferred functions, and give back what co holds besides its own stack. co does
+ * not run; it may have ended. */
 static void drop(coro_t *co)
 {
 	coroi_extras_run(co->extras);

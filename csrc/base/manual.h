@@ -1,5 +1,5 @@
 /*
- * manual.h - coroutines resumed by hand, as the rest of the core sees them.
+ * manual.h - manual coroutines, which are resumed by hand, as the rest of the core sees them.
  */
 #ifndef COROI_MANUAL_H
 #define COROI_MANUAL_H
@@ -12,12 +12,12 @@ struct coroi_rec;
 struct coro {
 	void *sp;         /* its suspended context */
 	void *resumer_sp; /* the context that resumed it, while it runs */
-	/* where the next value goes: to its resumer while it runs, else to itself */
+	/* The place of the next value: the resumer's while the coroutine runs, else its own. */
 	intptr_t *value;
 	int status;                  /* a yield code, or CORO_EBUSY while it runs */
-	coro_t *outer;               /* the coroutine by hand that resumed it */
-	struct coroi_rec *outer_rec; /* the scheduled coroutine that resumed it */
-	struct coroi_stack *stack;   /* that it is on; its own is the last by `below` */
+	coro_t *outer;               /* the manual coroutine that resumed it, or NULL */
+	struct coroi_rec *outer_rec; /* the scheduled coroutine that resumed it, or NULL */
+	struct coroi_stack *stack;   /* the one it is on; its own is the last one by `below` */
 	coro_body body;
 	void *arg;
 	intptr_t first; /* the first value sent */
@@ -25,24 +25,26 @@ struct coro {
 	struct coroi_fiber resumer;
 };
 
-/* coroi_manual - the innermost coroutine by hand that runs on this thread, or NULL. */
+/* coroi_manual - the innermost manual coroutine that runs on this thread, or NULL. */
 coro_t *coroi_manual(void);
 
-/* coroi_manual_pool - the pool of stacks of coroutines by hand, and of dispatchers. */
+/* coroi_manual_pool - the pool of stacks for manual coroutines and for dispatchers. It is made by
+ * the first call. Thread: any. */
 struct coroi_stack_pool *coroi_manual_pool(void);
 
-/* coroi_manual_take, coroi_manual_give - a stack out of that pool, and back. NULL: no memory. */
+/* coroi_manual_take, coroi_manual_give - get a stack from that pool (NULL: no memory), and give it
+ * back. Thread: any. */
 struct coroi_stack *coroi_manual_take(unsigned class);
 void coroi_manual_give(struct coroi_stack *s);
 
-/* Who is innermost on a thread, while it runs a dispatcher's coroutines. */
+/* The manual and the scheduled coroutine of a thread that runs a dispatcher's coroutines. */
 struct coroi_outer {
 	coro_t *co;
 	struct coroi_rec *rec;
 };
 
-/* coroi_manual_hide - from now on this thread has no current coroutine. coroi_manual_show - it has
- * the same as before again. */
+/* coroi_manual_hide - from now on this thread has no manual and no scheduled coroutine.
+ * coroi_manual_show - it has the same ones as before again. */
 void coroi_manual_hide(struct coroi_outer *o);
 void coroi_manual_show(const struct coroi_outer *o);
 

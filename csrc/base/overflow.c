@@ -1,11 +1,11 @@
 //go:build cgo && linux
 /*
- * overflow.c - say which coroutine ran into its guard, before the process ends.
+ * overflow.c - a line that says which coroutine ran into its guard, before the process ends.
  *
- * The handler runs on the thread's alternate signal stack, calls only write(2), and then hands the
- * signal to the handler before it. In a Go program that is Go's: on a thread of Go's, and on a
- * worker that has been in Go, it prints its own report and exits. Another worker is unknown to Go:
- * there the process dies of the signal after our line.
+ * The handler runs on the thread's alternate signal stack, calls only write(2), and then passes the
+ * signal on to the handler that was installed before. In a Go program that is Go's handler. On a
+ * thread of Go's, and on a worker that has been in Go, Go's handler prints its own report and
+ * exits. Another worker is unknown to Go: there the process dies of the signal after our line.
  */
 #include "base/overflow.h"
 
@@ -67,18 +67,19 @@ static void handler(int sig, siginfo_t *info, void *context)
 {
 	look(info);
 
-	/* Tail calls: the handler before us sees the stack as if the kernel had called it. Go's
+	/* Tail calls: the handler before ours sees the stack as if the kernel had called it. Go's
 	 * handler counts frames. */
 	if (before.sa_flags & SA_SIGINFO) {
 		before.sa_sigaction(sig, info, context);
 	} else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
 		before.sa_handler(sig);
 	} else if (info->si_code > 0) {
-		/* The default: the access is repeated when we return, and ends the process. */
+		/* The default action: when we return, the access is repeated, and ends the
+		 * process. */
 		coroi_signal(SIGSEGV, &before, NULL);
 	} else if (before.sa_handler == SIG_DFL) {
 		coroi_signal(SIGSEGV, &before, NULL);
-		raise(SIGSEGV); /* the signal was sent; it comes again when we return */
+		raise(SIGSEGV); /* the signal was sent, by a kill: it comes again when we return */
 	}
 }
 

@@ -1,8 +1,10 @@
 //go:build cgo && linux && (amd64 || arm64)
 
-// Package dispatch has the dispatcher for one thread: coroutines that share one stack, whose frames
-// are copied out when they block, and that run in the order that a policy of the user's decides. And
-// pools of threads with a dispatcher each, and two policies for them.
+// Package dispatch has the dispatcher: coroutines of one thread that share one stack. When a
+// coroutine blocks, and another needs the stack, its frames are copied out. A policy, which the
+// user may write, says which coroutine runs next.
+//
+// The package also has pools of threads with a dispatcher each, and two policies for them.
 package dispatch
 
 /*
@@ -18,8 +20,8 @@ import (
 	_ "github.com/organzine/coro/csrc/include"
 )
 
-// Headers are this room's. The go command rebuilds a package when a file that is embedded in one of
-// its imports changes, and knows nothing of the headers that C includes.
+// Headers are this room's headers. They are embedded so that the go command rebuilds the packages
+// that import this one when a header changes: it does not know which headers C files include.
 //
 //go:embed *.h
 var Headers embed.FS

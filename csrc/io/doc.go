@@ -1,6 +1,6 @@
 //go:build cgo && linux && (amd64 || arm64)
 
-// Package io is what waits for the system: calls that block, on threads of a pool.
+// Package io has the waits for the system: calls that block, which threads of a pool make.
 package io
 
 /*
@@ -17,8 +17,8 @@ import (
 	_ "github.com/organzine/coro/csrc/kernel"
 )
 
-// Headers are this room's. The go command rebuilds a package when a file that is embedded in one of
-// its imports changes, and knows nothing of the headers that C includes.
+// Headers are this room's headers. They are embedded so that the go command rebuilds the packages
+// that import this one when a header changes: it does not know which headers C files include.
 //
 //go:embed *.h
 var Headers embed.FS

@@ -8,8 +8,7 @@
 
 #define COPIER_BYTES CORO_STACK_DEFAULT
 
-/* -------------------------------------------------------------------- what others must not
- * touch */
+/* ----------------------------------------------------------------- what others must not touch */
 
 #ifdef COROI_ASAN
 void coroi_dense_show(struct coroi_worker *w)
@@ -19,8 +18,8 @@ void coroi_dense_show(struct coroi_worker *w)
 			coroi_frames_show(w->dense->shared[i].stack);
 }
 
-/* On the native stack, and in a coroutine resumed by hand (perhaps by a dense one, which waits for
- * it), nothing changes. */
+/* On the native stack, and in a manual coroutine (perhaps resumed by a dense one, which waits for
+ * it), nothing changes: there is no current coroutine. */
 void coroi_dense_hide(void)
 {
 	struct coroi_worker *w = coroi_self();
@@ -33,8 +32,7 @@ void coroi_dense_hide(void)
 }
 #endif
 
-/* ------------------------------------------------------------------------------- out of a shared
- * stack */
+/* ---------------------------------------------------------------------- out of a shared stack */
 
 static inline char *bottom(const struct coroi_shared_stack *s, const struct coroi_rec *r)
 {
@@ -53,8 +51,8 @@ static inline size_t saved_bytes(size_t frames, bool is_deep)
 	return sizeof(struct coroi_saved) + frames + (is_deep ? sizeof(struct coroi_deep) : 0);
 }
 
-/* block_for - so many bytes for the occupant of s: the block that it has kept, if that is not much
- * too large. */
+/* block_for - a block of at least `bytes` for the occupant of s: the block that it has kept, unless
+ * that is too small or much too large. NULL: no memory. */
 static inline struct coroi_saved *block_for(struct coroi_dense *d, struct coroi_shared_stack *s,
 					    size_t bytes)
 {
@@ -78,7 +76,8 @@ static inline struct coroi_saved *block_for(struct coroi_dense *d, struct coroi_
 	return fresh;
 }
 
-/* save - the occupant's frames go to `to`, which has room for them. */
+/* save - copy the occupant's frames, from `from` to the base, to the block `to`, which has room for
+ * them. */
 static inline void save(struct coroi_dense *d, struct coroi_shared_stack *s, struct coroi_saved *to,
 			char *from)
 {
@@ -104,7 +103,7 @@ static inline void save(struct coroi_dense *d, struct coroi_shared_stack *s, str
 	at_bump_by(&d->bytes_copied, bytes);
 }
 
-/* evict - s, which has an occupant, is free afterwards. False: no memory. */
+/* evict - copy the occupant of s out. False: no memory. */
 static inline bool evict(struct coroi_dense *d, struct coroi_shared_stack *s)
 {
 	char *from = bottom(s, s->occupant);
@@ -122,7 +121,8 @@ static inline bool is_spare(const struct coroi_dense *d, const struct coroi_save
 	return p == d->spare[0] || p == d->spare[1];
 }
 
-/* evict_to_spare - D4, for `in`, which wants the place. */
+/* evict_to_spare - V4: copy the occupant of s out to a spare block, as `in` wants its place. False:
+ * another coroutine than `in` lies in a spare block. */
 COROI_COLD static bool evict_to_spare(struct coroi_dense *d, struct coroi_shared_stack *s,
 				      struct coroi_rec *in)
 {
@@ -134,10 +134,9 @@ COROI_COLD static bool evict_to_spare(struct coroi_dense *d, struct coroi_shared
 	return true;
 }
 
-/* ---------------------------------------------------------------------------------- into a shared
- * stack */
+/* ------------------------------------------------------------------------ into a shared stack */
 
-/* restore - r's frames lie in the shared stack again, which is free. */
+/* restore - copy r's frames back to the shared stack s, which has no occupant. */
 static inline void restore(struct coroi_dense *d, struct coroi_shared_stack *s, struct coroi_rec *r)
 {
 	struct coroi_saved *from = (struct coroi_saved *)r->stack;
@@ -163,12 +162,12 @@ static inline void restore(struct coroi_dense *d, struct coroi_shared_stack *s, 
 			d->in_spare = NULL;
 		return;
 	}
-	drop_kept(d, s); /* of one that has ended */
+	drop_kept(d, s); /* of a coroutine that has ended */
 	s->kept = from;
 }
 
-/* exchange - in goes to its place in s, and the occupant to the block that becomes free, if its
- * frames have the same size. */
+/* exchange - `in` goes to its place in s, and the occupant of s to the block that becomes free.
+ * False: their frames differ in size, or this is no such simple case. Nothing was changed then. */
 static inline bool exchange(struct coroi_dense *d, struct coroi_shared_stack *s,
 			    struct coroi_rec *in)
 {
@@ -191,13 +190,13 @@ static inline bool exchange(struct coroi_dense *d, struct coroi_shared_stack *s,
 	s->occupant = in;
 	at_bump(&d->exchanges);
 	at_bump_by(&d->bytes_copied, 2 * bytes);
-	/* last: all that is live then has room in the registers of a function that saves none */
+	/* Last: then all live values fit into the registers that need not be saved. */
 	coroi_frames_swap(at, block->frames, bytes);
 	return true;
 }
 
-/* postpone - D4: r cannot have its place now. The one in the spare block goes on, and r's turn
- * comes again. */
+/* postpone - V4: r cannot have its place now. The wait of the coroutine in the spare block ends
+ * with CORO_ENOMEM, and r is queued again. code: what r's wait is to return. */
 COROI_COLD static void postpone_locked(struct coroi_worker *w, struct coroi_rec *r, int code)
 {
 	coroi_end_wait_locked(w, w->dense->in_spare, CORO_ENOMEM);
@@ -208,10 +207,10 @@ COROI_COLD static void postpone_locked(struct coroi_worker *w, struct coroi_rec 
 		coroi_queue_locked(w, r);
 }
 
-/* What never returns is not instrumented by sanitizers. */
+/* Functions that never return are not instrumented by sanitizers. */
 #define NO_RETURN COROI_RAW __attribute__((noreturn))
 
-/* go_on - leave the copier. */
+/* go_on - switch from the copier to the context sp. The switch opens the door. */
 static inline NO_RETURN void go_on(struct coroi_worker *w, void *sp, struct coroi_fiber *fiber,
 				   intptr_t code)
 {
@@ -222,13 +221,14 @@ static inline NO_RETURN void go_on(struct coroi_worker *w, void *sp, struct coro
 	coroi_jump(sp, code, &w->busy);
 }
 
+/* slot_of - the shared stack of a coroutine that was copied out. */
 static inline struct coroi_shared_stack *slot_of(struct coroi_dense *d,
 						 const struct coroi_rec *away)
 {
 	return &d->shared[((const struct coroi_saved *)away->stack)->shared];
 }
 
-/* move_slow - the copier's other way. */
+/* move_slow - what the copier does if the two cannot be exchanged. */
 static COROI_NOINLINE NO_RETURN void move_slow(struct coroi_worker *w, intptr_t code)
 {
 	struct coroi_dense *d = w->dense;
@@ -243,7 +243,8 @@ static COROI_NOINLINE NO_RETURN void move_slow(struct coroi_worker *w, intptr_t 
 	go_on(w, w->native_sp, &w->native, CORO_OK);
 }
 
-/* copier_main - D2, with what the current coroutine's wait returns: begun anew each time. */
+/* copier_main - V2. code: what the current coroutine's wait returns. Each switch to the copier
+ * begins here. */
 static NO_RETURN void copier_main(intptr_t code)
 {
 	struct coroi_worker *w = coroi_self();
@@ -258,12 +259,11 @@ static NO_RETURN void copier_main(intptr_t code)
 	go_on(w, r->sp, &r->stack->fiber, code);
 }
 
-/* ------------------------------------------------------------------------------------ open,
- * close */
+/* -------------------------------------------------------------------------------- open, close */
 
 static size_t spare_bytes(unsigned class)
 {
-	/* more than there is between low and top */
+	/* more than the bytes between low and top */
 	return saved_bytes(coroi_stack_class_bytes(class) + 2 * COROI_GUARD_BYTES, true);
 }
 
@@ -280,7 +280,7 @@ COROI_COLD static struct coroi_dense *open_locked(struct coroi_worker *w)
 	d->private_bytes = coroi_stack_class_bytes(d->class) / 2;
 	d->copier = coroi_stack_get(&w->stacks, (unsigned)coroi_stack_class(COPIER_BYTES));
 	for (unsigned i = 0; i < 2; i++)
-		/* touched only when it is needed */
+		/* its pages are touched only when the block is needed */
 		d->spare[i] = coroi_heap_get(&d->heap, spare_bytes(d->class));
 	if (!d->copier || !d->spare[0] || !d->spare[1]) {
 		if (d->copier)
@@ -311,7 +311,7 @@ void coroi_dense_trim_locked(struct coroi_worker *w, bool alive)
 	if (!d || (alive && d->privates))
 		return;
 	for (uint32_t i = 0; i < d->count; i++)
-		/* whose worker may be at the heap, in no door */
+		/* w may be using the heap for that coroutine, in no door */
 		if (d->shared[i].occupant || d->shared[i].saved)
 			return;
 	for (uint32_t i = 0; i < d->count; i++) {
@@ -325,9 +325,9 @@ void coroi_dense_trim_locked(struct coroi_worker *w, bool alive)
 	coroi_dense_close(w);
 }
 
-/* ------------------------------------------------------------------------------------ fresh
- * ones */
+/* --------------------------------------------------------------------------- fresh coroutines */
 
+/* equip - give s a stack. False: no memory. */
 static bool equip(struct coroi_worker *w, struct coroi_shared_stack *s)
 {
 	struct coroi_stack *stack = coroi_stack_get(&w->stacks, w->dense->class);
@@ -340,7 +340,8 @@ static bool equip(struct coroi_worker *w, struct coroi_shared_stack *s)
 	return true;
 }
 
-/* make_private - D3. */
+/* make_private - V3: the occupant of s keeps the stack, and s gets another. If there is no memory,
+ * nothing changes. */
 static void make_private(struct coroi_worker *w, struct coroi_shared_stack *s)
 {
 	struct coroi_stack *stack = s->stack;
@@ -353,7 +354,7 @@ static void make_private(struct coroi_worker *w, struct coroi_shared_stack *s)
 	at_bump(&w->dense->privates);
 }
 
-/* vacate - s can take a fresh one. */
+/* vacate - make room in s for a fresh coroutine. False: no memory. */
 static bool vacate(struct coroi_worker *w, struct coroi_shared_stack *s)
 {
 	struct coroi_dense *d = w->dense;
@@ -375,7 +376,8 @@ struct coroi_stack *coroi_dense_stack_locked(struct coroi_worker *w)
 	for (uint32_t n = d->count; n; n--) {
 		struct coroi_shared_stack *s = &d->shared[d->next];
 		d->next = d->next + 1 == d->count ? 0 : d->next + 1;
-		if (coroi_unlikely(s->occupant && s->occupant == w->current)) /* it runs, here */
+		/* the current coroutine, which calls this, is on that stack */
+		if (coroi_unlikely(s->occupant && s->occupant == w->current))
 			continue;
 		if (coroi_likely(vacate(w, s)))
 			return s->stack;
@@ -404,8 +406,7 @@ void coroi_dense_leave_locked(struct coroi_worker *w, struct coroi_stack *stack)
 	drop_kept(w->dense, s);
 }
 
-/* ------------------------------------------------------------------------------------------
- * aside */
+/* -------------------------------------------------------------------------------------- aside */
 
 void *coroi_aside_get(size_t bytes)
 {

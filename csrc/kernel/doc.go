@@ -2,10 +2,15 @@
 
 // Package kernel runs coroutines on workers.
 //
-// A coroutine has a record (record.h) and, from its start to its end, a stack. A worker (worker.h) is a
-// thread with a queue (deque.h) behind an asymmetric lock (door.h). What others hand to a worker comes
-// through its inbox (inbox.h). The run ring (run, wait, join, timer, dense, idle, steal, gocall: files
-// that call each other) chooses what runs, suspends and resumes it, and puts workers to sleep.
+// A coroutine has a record (record.h) and, from its start to its end, a stack. A dense coroutine
+// owns no stack while it waits (dense.h). A worker (worker.h) is a thread with a queue (deque.h)
+// behind an asymmetric lock, its door (door.h). What other threads hand to a worker comes through
+// its inbox (inbox.h).
+//
+// The files run, wait, join, timer, dense, idle, steal and gocall call each other. They are one
+// thing, the run ring: they choose what runs, suspend it, resume it, and put workers to sleep.
+//
+// The rooms above include kernel.h, which lists the names that they may use.
 package kernel
 
 /*
@@ -21,8 +26,8 @@ import (
 	_ "github.com/organzine/coro/csrc/include"
 )
 
-// Headers are this room's. The go command rebuilds a package when a file that is embedded in one of
-// its imports changes, and knows nothing of the headers that C includes.
+// Headers are this room's headers. They are embedded so that the go command rebuilds the packages
+// that import this one when a header changes: it does not know which headers C files include.
 //
 //go:embed *.h
 var Headers embed.FS

@@ -14,7 +14,7 @@ int coroi_bell_open(struct coro_scheduler *s)
 
 static void bell_destroy(struct coro_scheduler *s)
 {
-	if (s->bell.fd > 0) /* 0: bell_init never ran */
+	if (s->bell.fd > 0) /* -1: not opened, or dropped. 0: bell_init never ran */
 		coroi_event_close(s->bell.fd);
 	s->bell.fd = -1;
 }
@@ -23,8 +23,8 @@ void coroi_bell_ring(struct coro_scheduler *s)
 {
 	if (!at_load_seq(&s->bell.go_sleeps) || !at_xchg(&s->bell.go_sleeps, 0))
 		return;
-	/* Counted, then looked at: whoever drops it sees that we are here, or we see that it is
-	 * gone. */
+	/* Count this thread, then read fd; sequentially consistent, as in coroi_bell_drop. So
+	 * coroi_bell_drop sees the count, or we see that fd is -1. */
 	at_add(&s->bell.ringers, 1);
 	int bell = (int)at_load_seq(&s->bell.fd);
 	if (bell >= 0)
@@ -36,9 +36,11 @@ void coroi_bell_drop(struct coro_scheduler *s)
 {
 	at_xchg(&s->bell.fd, -1);
 	for (uint32_t n; (n = at_load_seq(&s->bell.ringers));)
-		coroi_futex_wait(&s->bell.ringers, n, 20000); /* preempted: let it finish */
+		/* the ringing thread was preempted: let it finish */
+		coroi_futex_wait(&s->bell.ringers, n, 20000);
 }
 
+/* bell_canceled - F7 of gocall.h. */
 static void bell_canceled(struct coro_scheduler *s, struct coroi_rec *r)
 {
 	(void)r;
@@ -51,7 +53,8 @@ void coroi_bell_done(struct coro_scheduler *s, struct coroi_rec *r, uint32_t go_
 	uint64_t head = at_load_rlx(&s->bell.done);
 	if (go_id & COROI_JOIN_COUNTED)
 		coroi_pending_begin(s, 1);
-	r->permits = go_id & ~COROI_JOIN_COUNTED; /* nobody wakes it any more */
+	/* The id takes the place of the permits: r has ended, and gets none any more. */
+	r->permits = go_id & ~COROI_JOIN_COUNTED;
 	do {
 		r->next = head;
 	} while (!at_cas(&s->bell.done, &head, (uint64_t)(uintptr_t)r));

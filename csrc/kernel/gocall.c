@@ -12,8 +12,7 @@
 
 #include <string.h>
 
-/* --------------------------------------------------------------------------------------- Go's
- * side */
+/* ---------------------------------------------------------------------------------- Go's side */
 
 static coroi_go_serve go_serve;
 
@@ -23,7 +22,7 @@ struct name {
 	char text[];
 };
 
-static struct name *names; /* atomic; only ever added to */
+static struct name *names; /* atomic; names are added, never removed */
 
 void coroi_go_register(coroi_go_serve serve)
 {
@@ -43,7 +42,7 @@ int coroi_go_name(const char *name, size_t bytes, uint32_t id)
 		return CORO_ENOMEM;
 	n->id = id;
 	memcpy(n->text, name, bytes);
-	/* a release for what is in it; pairs with coro_go_function */
+	/* a release, pairs with coro_go_function: the name is seen whole */
 	coroi_lifo_push(&names, n, n->next);
 	return CORO_OK;
 }
@@ -71,10 +70,9 @@ void coroi_call_fail(struct coroi_call *c, const char *text, size_t bytes)
 		memcpy(c->text, text, bytes);
 }
 
-/* ----------------------------------------------------------------------------------- the caller's
- * side */
+/* -------------------------------------------------------------------------- the caller's side */
 
-/* may_call - what both ways of calling ask first, of a caller on w. */
+/* may_call - what both ways of calling check first. Returns: CORO_OK, or the error of the call. */
 static inline int may_call(struct coroi_worker *w, const char *call, coro_go_id id, const void *arg,
 			   size_t arg_bytes, const void *result, size_t result_bytes, size_t *got)
 {
@@ -90,7 +88,7 @@ static inline int may_call(struct coroi_worker *w, const char *call, coro_go_id 
 	return CORO_OK;
 }
 
-/* keep - the text of a call that failed stays with its coroutine, in the place of the last one. */
+/* keep - the text of a failed call stays with the caller, in the place of the text before. */
 COROI_COLD static void keep(struct coroi_call *c)
 {
 	struct coroi_extras **e = coroi_extras_of(c->caller);
@@ -104,7 +102,8 @@ COROI_COLD static void keep(struct coroi_call *c)
 	*place = c->text;
 }
 
-/* ended - the call is over, and its caller about to go on. Returns what it returns. */
+/* ended - the call is over, and its caller is about to go on. Returns: what the caller's call
+ * returns. */
 static inline int8_t ended(struct coroi_call *c)
 {
 	if (coroi_unlikely(c->status == CORO_EFAILED))
@@ -134,8 +133,8 @@ size_t coro_call_error(char *text, size_t bytes)
 	return n;
 }
 
-/* calls_aside - the caller is a dense coroutine, and what it gives is not nonsense (which its call
- * refuses). */
+/* calls_aside - is the caller a dense coroutine that gives valid addresses? Invalid ones are
+ * refused later, by the call. */
 static inline bool calls_aside(const void *arg, size_t arg_bytes, const void *result,
 			       size_t result_bytes)
 {
@@ -147,8 +146,8 @@ static inline bool calls_aside(const void *arg, size_t arg_bytes, const void *re
 typedef int call_fn(coro_go_id id, const void *arg, size_t arg_bytes, void *result,
 		    size_t result_bytes, size_t *got);
 
-/* call_aside - for a dense coroutine: Go reads the argument, and writes the result, while it
- * waits. */
+/* call_aside - make the call of a dense coroutine, with copies of argument and result aside: Go
+ * reads and writes them while the coroutine waits. */
 static COROI_NOINLINE int call_aside(call_fn *call, coro_go_id id, const void *arg,
 				     size_t arg_bytes, void *result, size_t result_bytes,
 				     size_t *got)
@@ -174,10 +173,9 @@ static COROI_NOINLINE int call_aside(call_fn *call, coro_go_id id, const void *a
 	return status;
 }
 
-/* ------------------------------------------------------------------------------------ inline
- * calls */
+/* ------------------------------------------------------------------------------- inline calls */
 
-/* write_locked - I1, but that the caller is still to suspend. */
+/* write_locked - I1, without the suspension. */
 static inline void write_locked(struct coroi_worker *w, struct coroi_rec *me, coro_go_id id,
 				const void *arg, size_t arg_bytes, void *result,
 				size_t result_bytes, size_t *got)
@@ -193,21 +191,21 @@ static inline void write_locked(struct coroi_worker *w, struct coroi_rec *me, co
 	c->out = got;
 }
 
-/* goes_on_alone - w has nothing to run but who calls, and it is not the turn to look at
- * deadlines. */
+/* goes_on_alone - has w nothing to run besides the caller, and is it not the turn to look at
+ * deadlines? */
 static inline bool goes_on_alone(const struct coroi_worker *w)
 {
 	return coroi_nothing_else(w) && (w->due == COROI_NEVER || !coroi_is_turn_to_look(w));
 }
 
-/* make_now - the caller suspends, and the calls are to be made, not to wait for more. */
+/* make_now - the caller suspends: are the calls to be made now, rather than to wait for more? */
 static inline bool make_now(const struct coroi_worker *w)
 {
 	return w->calls_count == COROI_CALLS_AT_ONCE || goes_on_alone(w);
 }
 
-/* stop_locked - me suspends, and the native stack goes on. By ret, as coroi_run comes back: see
- * there. */
+/* stop_locked - suspend me, and go on with the native stack. The switch is by ret, as the one in
+ * coroi_run, which tells why. */
 static inline int stop_locked(struct coroi_worker *w, struct coroi_rec *me)
 {
 	w->current = NULL;
@@ -218,7 +216,8 @@ static COROI_NOINLINE struct coroi_rec *made_many_locked(struct coroi_worker *w)
 {
 	struct coroi_call *c = w->calls, *end = c + w->calls_count;
 
-	coroi_drain_locked(w); /* first: who has waited for longer, or until now */
+	/* Before the callers are queued: what has come meanwhile has waited longer. */
+	coroi_drain_locked(w);
 	for (w->calls_count = 0; c < end; c++) {
 		int8_t code = ended(c);
 		if (coroi_likely(code == CORO_OK))
@@ -248,7 +247,8 @@ static int call_inline(coro_go_id id, const void *arg, size_t arg_bytes, void *r
 	return make_now(w) ? stop_locked(w, me) : coroi_suspend_picked_locked(w, me);
 }
 
-/* call_inline_slow - nothing was done yet, but that the door was tried. */
+/* call_inline_slow - coro_call_go_inline, the general way. Nothing was done yet, except that the
+ * door may have been tried. */
 static COROI_NOINLINE int call_inline_slow(coro_go_id id, const void *arg, size_t arg_bytes,
 					   void *result, size_t result_bytes, size_t *got)
 {
@@ -261,8 +261,8 @@ static COROI_NOINLINE int call_inline_slow(coro_go_id id, const void *arg, size_
 	return call_inline(id, arg, arg_bytes, result, result_bytes, got);
 }
 
-/* The usual path makes no call, like that of coro_yield: nothing is wrong, the door is free, and
- * there is somebody to go on with, or nobody at all. */
+/* The usual path makes no call, as in coro_yield: nothing is wrong, the door is free, and there is
+ * a coroutine to go on with, or nothing to run at all. */
 int coro_call_go_inline(coro_go_id id, const void *arg, size_t arg_bytes, void *result,
 			size_t result_bytes, size_t *got)
 {
@@ -290,14 +290,14 @@ struct coroi_rec *coroi_calls_made_locked(struct coroi_worker *w)
 	if (w->calls_count > 1 || !goes_on_alone(w))
 		return made_many_locked(w);
 	w->calls_count = 0;
-	at_bump(&w->queue.head); /* it counts as a turn of the queue, which is empty */
+	at_bump(&w->queue.head); /* counts as a turn of the queue, which is empty */
 	only->code = ended(w->calls);
 	return only;
 }
 
-/* --------------------------------------------------------------------------------- offloaded
- * calls */
+/* ---------------------------------------------------------------------------- offloaded calls */
 
+/* offload - F1 to F3. */
 static void offload(struct coro_scheduler *s, struct coroi_call *c)
 {
 	coroi_pending_begin(s, 1);                                               /* F1 */
@@ -328,12 +328,12 @@ static int call_offloaded(coro_go_id id, const void *arg, size_t arg_bytes, void
 		.out = got,
 	};
 	coroi_door_enter(w);
-	/* who is canceled a moment later has called before */
+	/* A cancel after this look counts as one that came during the call (F7). */
 	int status = w->cancel | me->canceled ? CORO_ECANCELED : CORO_OK;
 	me->flags |= COROI_F_TOLD; /* F7 */
 	coroi_door_leave(w);
 	if (coroi_likely(!status)) {
-		coro_self(); /* others may send it an event from now on */
+		coro_self(); /* the handle is known from now on: Go may send the event */
 		offload(w->sched, c);
 		coroi_wait(me, CORO_WAIT_CALL, CORO_FOREVER, NULL, NULL); /* F4 */
 		status = ended(c);

@@ -1,50 +1,53 @@
 /*
  * gocall.h - coroutines that call Go.
  *
- * The problem: Go must never run on a coroutine's stack (it guesses where that ends), and never
- * while a suspended coroutine has one of its frames below it. And entering Go costs more than
- * everything else here.
+ * The problem: Go must never run on a coroutine's stack, as it guesses where the stack ends. Nor
+ * may frames of Go and of a suspended coroutine ever lie on one stack. And entering Go costs more
+ * than everything else here.
  *
- * The coroutine that calls is suspended meanwhile. Inline calls:
+ * The calling coroutine is suspended during the call. Inline calls, which the worker makes:
  *
- *   I1  the caller writes its call into its worker's list, inside the door, and suspends. It is in
- *       no queue: nobody moves it, and its state stays ACTIVE, so that wakes become permits
- *   I2  the worker, when nothing else can run, when 64 wait, or at a turn whose number is a
- *       multiple of 64, goes to its native stack, and from there into Go, once, with the whole
- *       list. It is in no door and has no current coroutine, so thieves get at its queue; it keeps
- *       its awake token, so this is not the end
- *   I3  Go writes results, lengths and statuses
- *   I4  the worker queues the callers, inside its door, each with its status as what its suspension
- *       returns; one with nothing beside it just goes on
+ *   I1  caller: write the call into the worker's list, inside the door, and suspend. The caller is
+ *       in no queue, so nothing moves it. Its state stays ACTIVE, so that wakes become permits.
+ *   I2  worker: when nothing else can run, when 64 calls wait, or at a turn whose number is a
+ *       multiple of 64, go to the native stack, and from there into Go, once, with the whole list.
+ *       The worker is in no door and has no current coroutine, so that thieves get at its queue. It
+ *       keeps its awake token, so that this is not the end.
+ *   I3  Go: make the calls, and write results, lengths and statuses.
+ *   I4  worker: queue the callers, inside the door. The suspension of each returns the status of
+ *       its call. If there is one caller, and nothing else to run, it goes on without the queue.
  *
- * Going into Go is a callback the first time only. Go then calls coroi_work, which runs coroutines
- * as the worker's main function did, and returns for the next list; so each list costs a call of C
- * by Go, which is half of a callback. Frames of Go lie on the native stack alone, where what comes
- * last ends first, until the worker ends: none is ever below or above a coroutine's.
+ * Only the first way into Go is a callback. Go then calls coroi_work, which runs coroutines as the
+ * worker's main function did, and returns for the next list. So each list costs a call of C by Go,
+ * which is cheaper than a callback. Frames of Go lie on the native stack alone, where the last one
+ * ends first, until the worker ends: none is ever below or above a frame of a coroutine.
  *
- * The list is its worker's alone: the callers run there, I2 comes after the last of them has
- * suspended, and none calls while the worker is in Go.
+ * Only its worker uses the list: the callers run there, I2 comes after the last of them has
+ * suspended, and no coroutine calls while the worker is in Go.
  *
- * Offloaded calls, which goroutines make. The call is on the stack of its coroutine:
+ * Offloaded calls, which goroutines make. The call lies on the stack of its coroutine, or in the
+ * heap if the coroutine is dense:
  *
- *   F1  the caller takes a pending-work token of activity (idle.c): until Go gives it back this is not the end
- *   F2  it adds the call to the scheduler's list, sequentially consistent
- *   F3  calls_unwatched was 1, and this caller is the one who makes it 0: it rings the bell
- *   F4  it suspends, COMMITTED, unless its event has come; no close cancels that
- *   F5  Go, about to look no more: calls_unwatched = 1, and one more look at the list, both
- *       sequentially consistent. So Go sees F2, or F3 sees it. The bell's ring may be late, for a
- *       call that Go has seen, and have made a newer 1 a 0: whoever hears it does F5 again if
- *       nobody looks
- *   F6  Go takes the whole list, makes the call, writes the result and the status, sends the caller
- *       its event (W1 and W2 of wait.c), after which the call is gone, and gives the token back,
- *       after which the scheduler may be
- *   F7  a cancel of the caller, in its home's door, finds that it waits for Go, is about to, or did
- *       so last: calls_canceled = 1, and the bell. Go looks which callers of the calls that are
- *       being made are cancelled, and ends the contexts of those. It looks at each call that
- *       begins, too, once the other look would find that
+ *   F1  caller: take a pending-work token (activity.h). Until Go gives it back, this is not the
+ *       end.
+ *   F2  caller: add the call to the scheduler's list, sequentially consistent.
+ *   F3  caller: if calls.unwatched is 1, exchange it for 0. The caller that got the 1 rings the
+ *       bell.
+ *   F4  caller: suspend, COMMITTED, unless the event has come. No cancel ends this wait.
+ *   F5  Go, about to look no more: set calls.unwatched to 1, and look at the list once more, both
+ *       sequentially consistent. So Go sees F2, or F3 sees the 1. A ring may come late, for a call
+ *       that Go has seen already, and F3 may have made a newer 1 a 0 for it. So the poller that
+ *       hears a ring does F5 again, if no goroutine looks.
+ *   F6  Go: take the whole list, make the call, and write the result and the status. Send the
+ *       caller its event (W1 and W2 of wait.c): afterwards the call is gone. Give the token back:
+ *       afterwards the scheduler may be gone.
+ *   F7  cancel: a caller has COROI_F_TOLD from its first call on. So a cancel of it, in its home's
+ *       door, is told to the services (service.h). The service of gobell.c sets calls.canceled, and
+ *       rings the bell. Go ends the contexts of the calls under way whose callers are cancelled. Go
+ *       also looks at the caller of each call that begins, once the call counts as under way.
  *
- * Go is known here as one function, which it registers. Arguments and results go by address and
- * length; functions go by number, which only Go can read.
+ * The core knows Go as one function, which Go registers. Arguments and results go by address and
+ * length. Functions go by number, which only Go can read.
  */
 #ifndef COROI_GOCALL_H
 #define COROI_GOCALL_H
@@ -59,52 +62,57 @@ struct coroi_worker;
 
 /* The offloaded calls of a scheduler. */
 struct coroi_offloaded {
-	uint64_t first;     /* that Go is to make: LIFO of struct coroi_call */
-	uint32_t canceled;  /* a coroutine was cancelled that may be calling: Go looks which */
-	uint32_t unwatched; /* nobody in Go looks at them: ring the bell */
+	/* Calls that Go has not taken: LIFO of struct coroi_call. Atomic, F2 and F6. */
+	uint64_t first;
+	/* A coroutine that may be calling was cancelled: Go looks which one. Atomic, F7. */
+	uint32_t canceled;
+	/* No goroutine looks at the list: ring the bell. Atomic, F3 and F5. */
+	uint32_t unwatched;
 };
 
 /* A call. */
 struct coroi_call {
-	uint64_t next; /* of offloaded ones, in a list */
+	uint64_t next; /* link of an offloaded call in a list */
 	struct coroi_rec *caller;
 	uint32_t id;
-	int32_t status; /* what Go makes of it */
+	int32_t status; /* written by Go */
 	const void *arg;
 	size_t arg_bytes;
 	void *result;
-	size_t result_bytes; /* there is room for */
-	size_t got;          /* the result has */
-	size_t *out;         /* where the caller wants to have that; NULL: nowhere */
-	char *text;          /* of an error; from coroi_call_fail */
+	size_t result_bytes; /* room for the result */
+	size_t got;          /* bytes that the result has */
+	size_t *out;         /* where the caller wants `got`, or NULL */
+	char *text;          /* text of an error, from coroi_call_fail */
 };
 
+/* Inline calls that a worker's list has room for. */
 #define COROI_CALLS_AT_ONCE 64
 
-/* Makes the inline calls of w and calls coroi_work (life.h), by turns, until that returns false. On
- * w's thread, which is in no door. */
+/* The function that Go registers: it makes the inline calls of w and calls coroi_work (life.h), by
+ * turns, until coroi_work returns false. Thread: w, on its native stack, in no door. */
 typedef void (*coroi_go_serve)(struct coroi_worker *w);
 
-/* coroi_go_register - Go is there. Before any scheduler is made. */
+/* coroi_go_register - set Go's function. To be called before any scheduler is made. */
 void coroi_go_register(coroi_go_serve serve);
 
-/* coroi_go_name - coro_go_function finds id under this name from now on. Returns: CORO_OK,
- * CORO_ENOMEM. */
+/* coroi_go_name - from now on coro_go_function finds id under this name. Thread: any. Returns:
+ * CORO_OK, CORO_ENOMEM. */
 int coroi_go_name(const char *name, size_t bytes, uint32_t id);
 
-/* coroi_call_fail - the call's status is CORO_EFAILED, with that text, as far as there is memory
- * for it. */
+/* coroi_call_fail - give the call the status CORO_EFAILED, and a copy of the text if there is
+ * memory for it. Thread: the one that makes the call. */
 void coroi_call_fail(struct coroi_call *c, const char *text, size_t bytes);
 
-/* coroi_go_inside - the calling thread is a worker of s: it is inside an inline call. */
+/* coroi_go_inside - is the calling thread a worker of s? Go asks: so the thread is inside an inline
+ * call. */
 bool coroi_go_inside(struct coro_scheduler *s);
 
-/* coroi_go_enter - w goes into Go for the first time, with calls to be made, and comes back when it
- * is stopped. On the native stack. */
+/* coroi_go_enter - w goes into Go for the first time, with calls to be made. Returns when w is
+ * stopped. Thread: w, on its native stack. */
 void coroi_go_enter(struct coroi_worker *w);
 
-/* coroi_calls_made_locked - I4. Where there is one caller and nothing else to do it is not queued,
- * but returned, to go on. */
+/* coroi_calls_made_locked - I4. Returns: the caller that goes on without the queue, as it is the
+ * only one and nothing else can run; or NULL. */
 struct coroi_rec *coroi_calls_made_locked(struct coroi_worker *w);
 
 #endif

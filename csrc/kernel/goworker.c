@@ -9,13 +9,14 @@
 
 #include <string.h>
 
-/* take_wake - W3 to W5 of wait.c. False: nothing for a coroutine of the goworker. */
+/* take_wake - W3 to W5 of wait.c. False: the remote wake brings nothing for a coroutine of the
+ * goworker. */
 static bool take_wake(struct coroi_worker *goworker, struct coroi_rec *r,
 		      struct coroi_goworker_item *item)
 {
 	uint16_t home = at_load_acq(&r->home);
 
-	/* another's by now */
+	/* The record is another's by now, which is at home elsewhere. */
 	if ((at_load_acq(&r->wake) & COROI_ESCAPED) && home != goworker->id) {
 		coroi_inbox_push(&goworker->sched->worker[home], (uintptr_t)r | COROI_NODE_WAKE);
 		coroi_notify_pushed(&goworker->sched->worker[home]);
@@ -27,8 +28,8 @@ static bool take_wake(struct coroi_worker *goworker, struct coroi_rec *r,
 		coroi_put(r);
 		return false;
 	}
-	/* It may end at this moment, on one of Go's threads: whoever gets the item looks at the
-	 * handle. */
+	/* The coroutine may end at this moment, on one of Go's threads: the receiver of the item
+	 * looks at the handle. */
 	*item = (struct coroi_goworker_item){
 		.kind = word & COROI_EVENT ? COROI_GOWORKER_EVENT : COROI_GOWORKER_WAKE,
 		.n = (uint32_t)(word & COROI_COUNT_MASK),
@@ -69,15 +70,14 @@ void coroi_goworker_end(struct coroi_worker *goworker, struct coroi_rec *r, uint
 	coroi_end_outside(goworker->sched, r);
 }
 
-/* ------------------------------------------------------------------------------ started by C
- * bodies */
+/* ------------------------------------------------------------------------ started by C bodies */
 
-/* What is known of Go bodies, by number: BODY_KNOWN | argument bytes << 8 | result bytes, in pages
- * that are never freed. */
+/* What is known of each Go body, by number: BODY_KNOWN | argument bytes << 8 | result bytes. The
+ * pages are never freed. */
 #define BODY_KNOWN (UINT32_C(1) << 16)
 #define BODY_PAGE  1024
 #define BODY_PAGES 1024
-static uint32_t *bodies[BODY_PAGES]; /* atomic, as what is in the pages is */
+static uint32_t *bodies[BODY_PAGES]; /* atomic, as are the words in the pages */
 
 int coroi_goworker_body(uint32_t id, uint8_t arg_bytes, uint8_t result_bytes)
 {
@@ -91,16 +91,16 @@ int coroi_goworker_body(uint32_t id, uint8_t arg_bytes, uint8_t result_bytes)
 		if (!page)
 			return CORO_ENOMEM;
 		memset(page, 0, BODY_PAGE * sizeof *page);
-		/* the zeros first; pairs with body_of */
+		/* release, pairs with body_of: the zeros are seen */
 		at_store_rel(&bodies[n / BODY_PAGE], page);
 	}
-	/* Release: what Go has noted under the id comes first, for who starts it. Pairs with
-	 * body_of. */
+	/* release, pairs with body_of: what Go has noted under the id before is seen by the code
+	 * that starts the body */
 	at_store_rel(&page[n % BODY_PAGE], BODY_KNOWN | (uint32_t)arg_bytes << 8 | result_bytes);
 	return CORO_OK;
 }
 
-/* body_of - 0: there is none. */
+/* body_of - the word of a Go body. 0: id names none. */
 static uint32_t body_of(coro_go_id id)
 {
 	uint32_t n = id & ~COROI_GO_BODY;
@@ -123,7 +123,8 @@ int coro_spawn_go(coro_go_id id, const void *arg, size_t arg_bytes, coro_handle 
 	    !w->sched->bell.go_id)
 		return CORO_EINVAL;
 	coroi_door_enter(w);
-	if (coroi_mags_spend(&w->mags) && !(r = coroi_mags_get(&w->mags))) /* retired meanwhile */
+	/* without a record: records were retired meanwhile */
+	if (coroi_mags_spend(&w->mags) && !(r = coroi_mags_get(&w->mags)))
 		coroi_mags_earn(&w->mags);
 	coroi_door_leave(w);
 	if (!r)
@@ -140,7 +141,9 @@ int coro_spawn_go(coro_go_id id, const void *arg, size_t arg_bytes, coro_handle 
 			    : coroi_join_word(coroi_gen(word), COROI_JOIN_FINAL,
 					      COROI_FINAL_DETACHED);
 	at_store_rlx(&coroi_cold(r)->join, join);
-	at_store_rel(&r->wake, word | COROI_ESCAPED); /* its body can always tell its handle */
+	/* The handle counts as known: the body can always ask for it. Release, as in
+	 * coroi_escape. */
+	at_store_rel(&r->wake, word | COROI_ESCAPED);
 	if (out)
 		*out = coroi_handle(r);
 	coroi_inbox_push(goworker, (uintptr_t)r | COROI_NODE_SPAWN);

@@ -1,10 +1,10 @@
 //go:build cgo && linux
 /*
- * inspect.c - looking at a scheduler from outside: figures, who is blocked, giving memory back; and
- * texts.
+ * inspect.c - a scheduler from outside: statistics, blocked coroutines, trimming; and the texts of
+ * codes.
  *
- * What the doors protect is read with every door locked. The life lock keeps close from taking it
- * away.
+ * What the doors protect is read with every door locked. The life lock is held, so that a close
+ * does not free it meanwhile.
  */
 #include "kernel/dense.h"
 #include "kernel/inbox.h"
@@ -80,10 +80,11 @@ struct blocked_list {
 	size_t cap, count;
 };
 
+/* collect - add r to the list if it waits. */
 static void collect(struct coroi_rec *r, void *ctx)
 {
 	struct blocked_list *b = ctx;
-	uint8_t state = at_load_rlx(&r->state); /* relaxed: a free one is not in any door */
+	uint8_t state = at_load_rlx(&r->state); /* relaxed: no door protects a free record */
 
 	if (state != COROI_PARKED && state != COROI_WAITING && state != COROI_COMMITTED)
 		return;
@@ -129,7 +130,8 @@ size_t coroi_running(struct coro_scheduler *s, coro_fn *list, size_t cap)
 	return n;
 }
 
-/* sent - spawns in the inbox and in what was taken out of it. Nobody takes meanwhile. */
+/* sent_of - the number of spawns in a list of nodes: an inbox, or undelivered ones. Nobody takes
+ * out of it meanwhile. */
 static uint64_t sent_of(uint64_t node)
 {
 	uint64_t n = 0;
@@ -178,7 +180,7 @@ static void worker_stats(struct coroi_worker *w, coro_worker_stats *out)
 	};
 }
 
-/* dense_stats - with all doors locked. */
+/* dense_stats - fill in what is told of dense coroutines. All doors are locked. */
 static void dense_stats(struct coro_scheduler *s, coro_stats *out)
 {
 	uint64_t used[COROI_HEAP_CLASSES] = {0}, below = 0;

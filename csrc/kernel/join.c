@@ -2,14 +2,16 @@
 /*
  * join.c - the end of a coroutine, and joining it.
  *
- * Both go through the join word, generation:32 | kind:2 | index:30. Each changes it by a CAS, so
- * that one of them is first, and neither hits the record's next user.
+ * The end and the joiner meet in the join word, generation:32 | kind:3 | index:29. Each changes the
+ * word by a CAS. So one of them is first, and neither hits the record's next user.
  *
- *   J1  joiner: CAS nobody -> coroutine·me (or go·id); it may find SETTLED: ended already
- *   J2  end: CAS -> final·done. A joiner found there owns it: final·taken, and it gets an event, so
- *       that nobody who comes meanwhile is before it. Go's: final·for-go, and on its list.
- *       Detached: stays so, and the end frees it
- *   J3  the joiner (or who detaches what has ended) frees the record: W4 of wait.c
+ *   J1  joiner: CAS nobody -> coroutine·me (or go·id). If the joiner finds final·done instead, the
+ *       coroutine has ended already, and J1 is a CAS to final·taken.
+ *   J2  end: CAS nobody -> final·done. If there is a joiner, the end is that joiner's: the CAS goes
+ *       to final·taken, so that no later caller is before the joiner, and the joiner gets an event.
+ *       If the joiner is Go's, the CAS goes to final·for-go, and the record to Go's list.
+ *       final·detached stays, and the end frees the record (J3).
+ *   J3  joiner, or a detacher that finds final·done: free the record (W4 of wait.c).
  */
 #include "kernel/wait.h"
 
@@ -18,7 +20,7 @@
 
 #include <string.h>
 
-/* free_word - W4. True: the record is free for whoever asks. */
+/* free_word - W4. False: the record is still a node, and W5 frees it. */
 static bool free_word(struct coroi_rec *r)
 {
 	uint64_t word = at_load_rlx(&r->wake), next;
@@ -56,14 +58,14 @@ static void free_locked(struct coroi_worker *w, struct coroi_rec *r)
 
 /* ------------------------------------------------------------------------------------- the end */
 
-/* finalize - J2. The join word as it was. */
+/* finalize - J2. Returns: the join word as it was. */
 static uint64_t finalize(struct coroi_rec *r)
 {
 	uint32_t gen = coroi_gen(at_load_rlx(&r->wake));
 
 	at_store_rlx(&r->state, COROI_ENDED);
-	/* J2; a release for the result, an acquire for what the joiner wrote before it
-	 * registered. */
+	/* What each kind of joiner makes of the end. The CAS is J2: a release for the result, and
+	 * an acquire for what the joiner wrote before it registered (J1). */
 	static const uint32_t whose[] = {
 		[COROI_JOIN_NOBODY] = COROI_FINAL_DONE,
 		[COROI_JOIN_COROUTINE] = COROI_FINAL_TAKEN,
@@ -79,6 +81,7 @@ static uint64_t finalize(struct coroi_rec *r)
 	return old;
 }
 
+/* end_joinable - J2 in w's door, and what follows from it. */
 static void end_joinable_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
 	uint64_t old = finalize(r);
@@ -136,19 +139,20 @@ struct coroi_rec *coroi_find(coro_handle h)
 	struct coroi_rec *r = coroi_at((uint32_t)h);
 	if (!r)
 		return NULL;
-	/* pairs with the release of whoever gave us the handle */
+	/* acquire, pairs with the release of coroi_escape, or of the spawn that gave us the
+	 * handle */
 	uint64_t word = at_load_acq(&r->wake);
 	return coroi_gen(word) == (uint32_t)(h >> 32) && (word & COROI_ESCAPED) ? r : NULL;
 }
 
-/* unregister - J1 taken back. False: the end has come first, and with it an event. */
+/* unregister - take J1 back. False: the end was first, and the event is on its way. */
 static bool unregister(struct coroi_rec *r, uint32_t gen, uint32_t index)
 {
 	uint64_t mine = coroi_join_word(gen, COROI_JOIN_COROUTINE, index);
 	return at_cas(&coroi_cold(r)->join, &mine, coroi_join_word(gen, COROI_JOIN_NOBODY, 0));
 }
 
-/* A registration with the join word of r. */
+/* A registration in the join word of r. */
 struct join {
 	struct coroi_rec *r;
 	uint32_t gen, index;
@@ -169,14 +173,15 @@ int coroi_join_status(const struct coroi_rec *r)
 	return r->flags & COROI_F_ABORTED ? CORO_EABORTED : CORO_OK;
 }
 
-/* taken - what to tell one who came second. */
+/* taken - what a joiner or detacher returns that came second. CORO_EBUSY: another one joins.
+ * CORO_ESTALE: the end was taken, or the coroutine was detached. */
 static int taken(uint64_t word, uint32_t gen)
 {
 	bool waits = coroi_join_kind(word) != COROI_JOIN_FINAL;
 	return coroi_gen(word) == gen && waits ? CORO_EBUSY : CORO_ESTALE;
 }
 
-/* join - committed: neither deadline nor cancel ends it. */
+/* join - coro_join_until. committed: neither the deadline nor a cancel ends the wait. */
 static int join(coro_handle h, void *result, size_t result_bytes, uint64_t deadline, bool committed)
 {
 	struct coroi_worker *w = coroi_self();
@@ -191,12 +196,13 @@ static int join(coro_handle h, void *result, size_t result_bytes, uint64_t deadl
 	uint64_t nobody = coroi_join_word(gen, COROI_JOIN_NOBODY, 0);
 	uint64_t final = coroi_join_word(gen, COROI_JOIN_FINAL, COROI_FINAL_DONE);
 	uint64_t word = at_load_acq(&coroi_cold(r)->join);
-	/* acquire: if another has joined it meanwhile and this is the next one's, coroi_find sees
-	 * that */
+	/* Acquires: if the coroutine was joined meanwhile, and what we have read is of the record's
+	 * next user, coroi_find sees that the handle is stale. */
 	if (r == me || coroi_gen(word) != gen || (result_bytes && !result) ||
 	    result_bytes > at_load_acq(&r->result_bytes))
 		return coroi_find(h) ? CORO_EINVAL : CORO_ESTALE;
-	if (coroi_unlikely(w->nowait) && word != final) /* not even for one that is about to end */
+	/* refused even if the coroutine is about to end */
+	if (coroi_unlikely(w->nowait) && word != final)
 		return deadline ? coroi_nowait_refuse(w, "coro_join") : CORO_ETIMEDOUT;
 	coroi_escape(me);
 	word = nobody;
@@ -211,11 +217,11 @@ static int join(coro_handle h, void *result, size_t result_bytes, uint64_t deadl
 		return taken(word, gen);
 	} else if (!at_cas(&coroi_cold(r)->join, &final,
 			   coroi_join_word(gen, COROI_JOIN_FINAL, COROI_FINAL_TAKEN))) {
-		/* of two who find it final, the one whose CAS takes it is the joiner */
+		/* of two callers that find final·done, the one whose CAS succeeds is the joiner */
 		return CORO_ESTALE;
 	}
 	int status = coroi_join_status(r);
-	/* of one unstarted it is the argument */
+	/* of a coroutine that ended unstarted, the payload is the argument */
 	if (result_bytes && (status == CORO_OK || status == CORO_EABORTED))
 		memcpy(result, coroi_cold(r)->payload, result_bytes);
 	coroi_join_free(r); /* J3 */

@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define HANDOVER_BUDGET 64 /* to begin with */
+#define HANDOVER_BUDGET 64 /* where it adapts: to begin with */
 #define STEAL_BATCH     32
 #define STACK_CACHE     64
 
@@ -95,9 +95,9 @@ static int worker_init(struct coro_scheduler *s, uint32_t id, const coro_options
 static void stop_threads(struct coro_scheduler *s, uint32_t count)
 {
 	at_xchg(&s->mode, COROI_STOPPING);
-	/* A worker on its way to sleep sees the mode at P2, or its bit is set and we claim it. */
+	/* A worker that is about to sleep sees the mode at P2, or we see its bit and claim it. */
 	coroi_wake_all(s);
-	coroi_rested(s); /* for who waits besides */
+	coroi_rested(s); /* wakes the threads in await_finish: they look at the mode */
 	for (uint32_t i = 0; i < count; i++)
 		pthread_join(s->worker[i].thread, NULL);
 }
@@ -193,7 +193,7 @@ static int build(struct coro_scheduler *s, const coro_options *o)
 	int status = coroi_services_init(s, o);
 	if (status)
 		return status;
-	s->activity = s->workers * COROI_AWAKE; /* each starts awake, and parks */
+	s->activity = s->workers * COROI_AWAKE; /* each worker starts awake, and parks */
 	return start_threads(s);
 }
 
@@ -258,9 +258,10 @@ void coroi_doors_unlock(struct coro_scheduler *s)
 }
 
 /*
- * All that have ended are counted first, then all that were spawned. Both only grow: the difference
- * is at least what lived at the moment between, and if it is zero, nothing did. (Acquires, to stay
- * in order; their partner is the release in coroi_end_locked: no end is seen before the spawn.)
+ * First the ends are counted, then the spawns. Both counts only grow. So the difference is at least
+ * the number of coroutines at the moment in between, and if it is zero, there was none. The loads
+ * are acquires, to stay in order. They pair with the release in coroi_end_locked: an end is not
+ * seen before the coroutine's spawn, nor before the spawns that it has made.
  */
 uint64_t coroi_live(struct coro_scheduler *s)
 {
@@ -273,15 +274,15 @@ uint64_t coroi_live(struct coro_scheduler *s)
 	return spawned - ended;
 }
 
-/* When all rest, whatever was pushed before has been counted. A coroutine that is woken after that
- * look is counted too, until it ends; so there is no need of another one. */
+/* At rest, everything that was pushed before has arrived and is counted. A coroutine that is woken
+ * after that look is counted too, until it ends. So one look at the rest is enough. */
 bool coroi_finished(struct coro_scheduler *s)
 {
 	return coroi_at_rest(s) && coroi_live(s) == 0;
 }
 
-/* await_finish - until it is so, or was: whoever stops the threads has seen it, and tells so by
- * another rest. */
+/* await_finish - wait until s has finished, or is stopped: the thread that stops the workers has
+ * seen that s had finished, and counts one more rest. */
 static void await_finish(struct coro_scheduler *s)
 {
 	for (;;) {
@@ -317,21 +318,22 @@ static void end_run(struct coro_scheduler *s)
 	pthread_mutex_unlock(&s->life_lock);
 }
 
-/* resume_all, then pause: between the two the workers run. */
+/* resume_all - let the workers run, until the mode is COROI_PAUSED again. */
 static void resume_all(struct coro_scheduler *s)
 {
 	at_xchg(&s->mode, COROI_RUNNING);
 	coroi_wake_all(s);
 }
 
-/* pause_at_rest - wait for the end. Whoever claims a sleeper takes a token before it looks at the
- * mode: so either it sees that we pause, or we see its token; and if it has given the token back by
- * then, that it rose. */
+/* pause_at_rest - wait for the rest, and pause then. A thread that claims a sleeper takes a token
+ * before it looks at the mode. So it sees that we pause, or we see its token. If it has given the
+ * token back by then, we see by `rises` that there was one. */
 static void pause_at_rest(struct coro_scheduler *s)
 {
 	for (;;) {
 		uint32_t rests = at_load_seq(&s->rests), rises = at_load_seq(&s->rises);
-		/* else the last one is about to tell them, see P4 */
+		/* If coroutines await a stack, the worker that gave the last token back is about to
+		 * have them told: see P4 in idle.c. */
 		if (coroi_at_rest(s) && !at_load_seq(&s->awaiting_stack)) {
 			at_xchg(&s->mode, COROI_PAUSED);
 			if (coroi_at_rest(s) && at_load_seq(&s->rises) == rises)
@@ -384,7 +386,8 @@ static void cancel_one(struct coroi_rec *r, void *ctx)
 	coroi_end_wait_locked(&s->worker[at_load_rlx(&r->home)], r, CORO_ECANCELED);
 }
 
-/* cancel - every present wait ends now, every later one at once, and nothing fresh starts. */
+/* cancel - end every wait of now with CORO_ECANCELED. A later wait ends at once, and a fresh
+ * coroutine ends unstarted. */
 static void cancel(struct coro_scheduler *s)
 {
 	coroi_doors_lock(s);
@@ -411,7 +414,7 @@ int coro_scheduler_close(coro_scheduler *s, int with_cancel)
 	s->closing = 1;
 	bool do_cancel = !s->canceled && (with_cancel || (s->flags & CORO_PAUSED && !s->running));
 	s->canceled |= do_cancel;
-	s->closers++; /* the memory of workers stays while somebody is in here */
+	s->closers++; /* the workers' memory stays while a thread is in here */
 	pthread_mutex_unlock(&s->life_lock);
 
 	coroi_refuse(s);
@@ -426,7 +429,7 @@ int coro_scheduler_close(coro_scheduler *s, int with_cancel)
 		s->canceled |= s->flags & CORO_PAUSED;
 		pthread_mutex_unlock(&s->life_lock);
 		if (s->flags & CORO_PAUSED) {
-			cancel(s); /* perhaps again: another closer may not have come to it yet */
+			cancel(s); /* perhaps again: another closer may be about to do it */
 			resume_all(s);
 		}
 		await_finish(s);

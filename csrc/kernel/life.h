@@ -1,39 +1,40 @@
 /*
- * life.h - a scheduler's life, as the Go binding sees it besides coro.h.
+ * life.h - a scheduler's life: what the Go binding needs of it besides coro.h.
  */
 #ifndef COROI_LIFE_H
 #define COROI_LIFE_H
 
 #include "kernel/worker.h"
 
-/* coroi_work - what a worker does, on its native stack, until it is stopped (false), or inline
- * calls are to be made (true): I2 of gocall.h. Called again, with calls in its list, it takes them
- * for made (I4). */
+/* coroi_work - run coroutines, and sleep, until the worker is stopped (false) or inline calls are
+ * to be made (true): I2 of gocall.h. If it is called with calls in w's list, they have been made:
+ * I4 comes first. Thread: w, on its native stack. */
 bool coroi_work(struct coroi_worker *w);
 
-/* coroi_live - coroutines that have entered and not ended. Exact while everything rests; else never
- * less than there were at some moment during the call. */
+/* coroi_live - the number of coroutines that have arrived at a worker and not ended. Spawns that
+ * are still on their way do not count. Thread: any. The number is exact at rest. Else it is at
+ * least the number at some moment during the call. */
 uint64_t coroi_live(struct coro_scheduler *s);
 
-/* coroi_present - these, and those that were sent and have not entered: all whose spawn had
+/* coroi_present - the same with the spawns on their way: the number of coroutines whose spawn had
  * returned before the call, and that have not ended. Stops every worker for a moment. Nobody takes
- * from the goworker meanwhile. Not on a worker. */
+ * from the goworker's inbox meanwhile. Thread: any but a worker. */
 uint64_t coroi_present(struct coro_scheduler *s);
 
-/* coroi_finished - at some moment during the call nothing was left of what had been pushed before
- * it. */
+/* coroi_finished - was there a moment during the call at which nothing was left of what had been
+ * pushed before the call? Thread: any. */
 bool coroi_finished(struct coro_scheduler *s);
 
-/* coroi_running - the functions of the coroutines that run now, at most cap. Returns how many. Not
- * on a worker. */
+/* coroi_running - the functions of up to cap coroutines that run now. Stops every worker for a
+ * moment. Thread: any but a worker. Returns: how many. */
 size_t coroi_running(struct coro_scheduler *s, coro_fn *list, size_t cap);
 
-/* coroi_doors_lock - stop every worker at its door, from a thread that is none. Then what the doors
- * protect may be read and changed, until coroi_doors_unlock. */
+/* coroi_doors_lock - stop every worker at its door. What the doors protect may then be read and
+ * changed, until coroi_doors_unlock. Thread: any but a worker. */
 void coroi_doors_lock(struct coro_scheduler *s);
 void coroi_doors_unlock(struct coro_scheduler *s);
 
-/* coroi_refuse - take no more spawns from outside. Returns after the last one is through. */
+/* coroi_refuse - take no more spawns from outside. When this returns, the last one is through. */
 void coroi_refuse(struct coro_scheduler *s);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/sys.h"
 #include "base/text.h"
 
+/* say - the report where no hook is set: a line on stderr. */
 static void say(const coro_nowait_report *r)
 {
 	struct coroi_text t = {.n = 0};
@@ -22,7 +23,7 @@ static void say(const coro_nowait_report *r)
 	coroi_say(t.at, t.n);
 }
 
-static coro_nowait_hook hook = say; /* atomic */
+static coro_nowait_hook hook = say; /* atomic; set by an exchange, read by an acquire */
 
 coro_nowait_hook coro_nowait_on_error(coro_nowait_hook now)
 {
@@ -34,7 +35,8 @@ static void report(struct coroi_worker *w, const char *call)
 {
 	coro_nowait_report r = {
 		.where = w->nowait_where, .call = call, .fn = w->current->fn, .worker = w->id};
-	at_load_acq (&hook)(&r); /* acquire: pairs with who has set it */
+	/* acquire, pairs with the exchange: what the hook needs, and was written before, is seen */
+	at_load_acq (&hook)(&r);
 }
 
 COROI_COLD int coroi_nowait_refuse(struct coroi_worker *w, const char *call)
@@ -50,7 +52,8 @@ COROI_COLD void coroi_nowait_ended(struct coroi_worker *w)
 	at_store_rlx(&w->nowait, 0);
 }
 
-/* Both bytes beside it are others': this one is written and read by the owner alone. */
+/* `nowait` shares its words with bytes that other threads write. It is itself written and read by
+ * its worker alone. */
 int coro_nowait_begin(const char *where)
 {
 	struct coroi_worker *w = coroi_self();

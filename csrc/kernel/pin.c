@@ -2,9 +2,9 @@
 /*
  * pin.c - coroutines that stay with one worker.
  *
- * A pinned one lies in the queue of its worker like the others; thieves pass it over
- * (coroi_deque_give), so that those who are not pinned pay nothing for it. Moving to another worker
- * is an errand of the native stack (run.h), where the coroutine is known to be suspended.
+ * A pinned coroutine lies in the queue of its worker like any other. Thieves pass it over
+ * (coroi_deque_give), so that coroutines that are not pinned pay nothing. A coroutine migrates to
+ * another worker by an errand (run.h): the native stack does it, after the coroutine has suspended.
  */
 #include "kernel/dense.h"
 #include "kernel/nowait.h"
@@ -21,17 +21,18 @@ struct migration {
 	struct coroi_worker *to;
 };
 
-/* migrate - the errand of a coroutine that moves to another worker. */
+/* migrate - the errand: have m->rec, which is suspended, go on at home on m->to. */
 static void migrate(struct coroi_worker *w, void *arg)
 {
 	struct migration *m = arg;
 	struct coroi_rec *r = m->rec;
-	struct coroi_worker *to = m->to; /* m lies on r's stack: r may run there after the push */
+	/* Read now: m lies on r's stack, and r may run on `to` after the push. */
+	struct coroi_worker *to = m->to;
 
 	coroi_door_enter(w);
 	COROI_PROBE(MOVE, r);
-	at_store_rel(&r->home,
-		     to->id); /* pairs with coroi_remote_wake_locked, as in coroi_deque_give */
+	/* release, pairs with coroi_remote_wake_locked, as in coroi_deque_give */
+	at_store_rel(&r->home, to->id);
 	coroi_door_leave(w);
 	coroi_inbox_push(to, (uintptr_t)r | COROI_NODE_MOVED);
 	coroi_notify_pushed(to);

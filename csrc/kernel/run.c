@@ -2,18 +2,18 @@
 /*
  * run.c - the run loop.
  *
- * A worker has no scheduler stack between coroutines. The loop itself runs on a pooled stack: it
- * calls a fresh coroutine as a function; if that returns, the same stack takes the next one, and
- * nothing was switched. If it suspends instead, the stack with the loop's frame below it stays with
- * it, and the worker goes on in the next started coroutine, or in a new loop on another pooled
- * stack (after RethinkDB's coroutines, 2010).
+ * Between coroutines a worker has no scheduler stack. The loop itself runs on a pooled stack, and
+ * calls a fresh coroutine as a function. If the function returns, the same stack takes the next
+ * coroutine, and nothing was switched. If the coroutine suspends instead, it keeps the stack, with
+ * the loop's frame below its own. The worker then goes on with a started coroutine, or with a new
+ * loop on another pooled stack (after RethinkDB's coroutines, 2010).
  *
- *      native stack ──► loop: fn1() fn2() fn3() ... suspends ──► started coroutine ──► loop on another stack ...
- *           ▲                                                                                  │
- *           └──────────────────────── nothing runnable: idle, park, exit ◄─────────────────────┘
+ *   native stack ──► loop: fn1() fn2() … suspends ──► started coroutine ──► loop on another stack …
+ *        ▲                                                                         │
+ *        └──────────────────── nothing runnable: idle, park, exit ◄────────────────┘
  *
- * A loop's frame travels with a stolen coroutine: after a body has returned, the worker is read
- * anew. A loop serves the stack class it runs on.
+ * A loop's frame travels with a stolen coroutine. So after a body has returned, the loop reads
+ * again which worker it is on. A loop runs coroutines of the stack class that its stack serves.
  */
 #include "kernel/run.h"
 
@@ -30,8 +30,7 @@ void (*coroi_on_end_elsewhere)(void);
 void (*coroi_probe)(enum coroi_probe_event event, const struct coroi_rec *r);
 #endif
 
-/* ------------------------------------------------------------------------ what comes from
- * outside */
+/* -------------------------------------------------------------------- what comes from outside */
 
 COROI_COLD static bool queue_with_record_locked(struct coroi_worker *w, uint64_t runnable,
 						const uint64_t *args)
@@ -54,7 +53,7 @@ bool coroi_queue_new_locked(struct coroi_worker *w, uint64_t runnable, const uin
 
 #define TAKE_AT_ONCE 64 /* spawns taken out of a batch at a time */
 
-/* has_come - there is something in p, or an end of it. */
+/* has_come - p has a spawn that was not taken, or was closed. */
 static bool has_come(const struct coroi_batch *p)
 {
 	return at_load_acq(&p->state) != p->taken;
@@ -62,7 +61,7 @@ static bool has_come(const struct coroi_batch *p)
 
 enum took { TOOK_SOME, TOOK_ALL, TOOK_LAST }; /* LAST: all, and no more will come */
 
-/* pour - B1: some of what is in p, into the queue. */
+/* take_batch - B1: put some of p's spawns into the queue. */
 static enum took take_batch_locked(struct coroi_worker *w, struct coroi_batch *p)
 {
 	uint32_t state = at_load_acq(&p->state), have = state & COROI_BATCH_COUNT, n = 0;
@@ -95,7 +94,8 @@ static void undelivered_add_locked(struct coroi_worker *w, uint64_t node)
 	w->undelivered_last = node;
 }
 
-/* undelivered_drop_locked - the node between those two (0: none) is not in the list any more. */
+/* undelivered_drop_locked - take the node between `before` and `next` out of the list. 0: there is
+ * no such neighbour. */
 static void undelivered_drop_locked(struct coroi_worker *w, uint64_t before, uint64_t next)
 {
 	if (before)
@@ -106,7 +106,8 @@ static void undelivered_drop_locked(struct coroi_worker *w, uint64_t before, uin
 		w->undelivered_last = before;
 }
 
-/* unpack - take all out of the inbox: remote wakes are delivered, spawns wait to be opened. */
+/* unpack - empty the inbox: deliver remote wakes, queue coroutines that have migrated, and keep
+ * spawns as undelivered. */
 static void unpack_locked(struct coroi_worker *w)
 {
 	for (uint64_t node = coroi_inbox_take(w), next; node; node = next) {
@@ -131,7 +132,7 @@ void coroi_deliver_locked(struct coroi_worker *w)
 		enum took took = TOOK_LAST;
 		if ((node & COROI_NODE_KIND) == COROI_NODE_SPAWN) {
 			at_bump(&w->spawned);
-			/* first: the queue may use the link */
+			/* before it is queued: the queue may use the link */
 			undelivered_drop_locked(w, before, next);
 			coroi_queue_fresh_locked(w, coroi_node_of(node));
 		} else if ((took = take_batch_locked(w, coroi_node_of(node))) == TOOK_LAST) {
@@ -146,11 +147,12 @@ void coroi_deliver_locked(struct coroi_worker *w)
 	w->trickles = trickles && !node && w->undelivered;
 }
 
-#define LOOK_NS         50000 /* about so often deadlines are looked at */
-#define LOOK_EVERY_MOST 256u  /* turns */
+#define LOOK_NS         50000 /* deadlines are looked at about this often, ns */
+#define LOOK_EVERY_MOST 256u  /* turns from one look to the next, at most */
 
-/* look_at_timers - the clock is read as often as turns are long: it costs as much as several short
- * ones. */
+/* look_at_timers - fire deadlines that have come, and set the turn of the next look. Reading the
+ * clock costs as much as several short turns, so the number of turns between two looks adapts to
+ * their length. */
 static void look_at_timers_locked(struct coroi_worker *w)
 {
 	uint64_t now = coroi_now_ns(), took = now - w->looked;
@@ -160,18 +162,19 @@ static void look_at_timers_locked(struct coroi_worker *w)
 	if (took < LOOK_NS / 2)
 		w->look_every = w->look_every <= LOOK_EVERY_MOST / 2 ? w->look_every * 2
 								     : LOOK_EVERY_MOST;
-	/* at once, not by halves: turns of 1 ms after short ones would keep deadlines waiting for
-	 * 500 of them */
+	/* In one step, not by halves: else, where turns of 1 ms follow short ones, deadlines would
+	 * wait for some 500 of these turns. */
 	else if (took > LOOK_NS)
 		w->look_every = (uint32_t)(w->look_every * LOOK_NS / took) + 1;
 	w->looked = now;
 	w->look_at = w->queue.head + w->look_every;
 }
 
-#define CHAIN_NS    10000 /* of hand-overs; up to four times as long, or one of them */
+/* A chain of hand-overs is to last CHAIN_NS to 4 * CHAIN_NS, or to be one hand-over. */
+#define CHAIN_NS    10000
 #define BUDGET_MOST 4096u
 
-/* The clock is read once a chain: between two ends of chains the queue had its turns too, which are
+/* The clock is read once a chain. Between the ends of two chains the queue had turns too. They are
  * taken to be as long as hand-overs. */
 COROI_COLD void coroi_budget_spent_locked(struct coroi_worker *w)
 {
@@ -197,8 +200,9 @@ void coroi_drain_locked(struct coroi_worker *w)
 	if (w->undelivered &&
 	    (!coroi_deque_length(&w->queue) || w->queue.head % COROI_DELIVER_TURNS == 0))
 		coroi_deliver_locked(w);
-	/* One alone is not left lying: we are about to choose, or a thief is about to take it. But
-	 * deadlines are, if it takes long. */
+	/* One runnable alone needs no other worker: the caller is about to run it, or to steal it.
+	 * With deadlines armed, another worker is woken for it all the same: if the runnable takes
+	 * long, deadlines wait. */
 	if (coroi_deque_length(&w->queue) > (w->due == COROI_NEVER))
 		coroi_notify_queued(w);
 }
@@ -210,7 +214,7 @@ bool coroi_detach_batches_locked(struct coroi_worker *w)
 		if ((node & COROI_NODE_KIND) != COROI_NODE_BATCH)
 			return false;
 		struct coroi_batch *p = coroi_node_of(node);
-		uint64_t next = p->next; /* after the CAS it is the sender's to push again */
+		uint64_t next = p->next; /* after the CAS the sender may push p again */
 		uint32_t empty = p->taken;
 		/* B3 */
 		if (!at_cas(&p->state, &empty, empty | COROI_BATCH_DETACHED))
@@ -239,7 +243,8 @@ void coroi_fail_awaiting_stack_locked(struct coroi_worker *w)
 	for (uint32_t n = w->awaiting_stack.count; n; n--) {
 		struct coroi_rec *r = take_awaiting_locked(w);
 		struct coroi_stack *stack = stack_for_locked(w, r);
-		/* there is one after all: to the front, and the next coroi_run starts it */
+		/* There is a stack after all: r goes to the front, and the next coroi_run starts
+		 * it. */
 		if (stack) {
 			put_stack_locked(w, stack);
 			coroi_list_add_first(&w->awaiting_stack, r);
@@ -251,7 +256,7 @@ void coroi_fail_awaiting_stack_locked(struct coroi_worker *w)
 	end_awaiting_locked(w, w->cancel ? COROI_F_CANCELED : COROI_F_NO_STACK);
 }
 
-/* begin - r runs on stack from now on. */
+/* begin - r runs on stack from now on, as the current coroutine. */
 static inline void begin_locked(struct coroi_worker *w, struct coroi_rec *r,
 				struct coroi_stack *stack)
 {
@@ -264,7 +269,7 @@ static inline void begin_locked(struct coroi_worker *w, struct coroi_rec *r,
 	w->current = r;
 }
 
-/* end_unstarted - it is cancelled, or all are. */
+/* end_unstarted - end a fresh runnable that is cancelled, or whose scheduler is. */
 COROI_COLD static void end_unstarted_locked(struct coroi_worker *w, uint64_t runnable)
 {
 	if (coroi_runnable_has_record(runnable)) {
@@ -277,8 +282,8 @@ COROI_COLD static void end_unstarted_locked(struct coroi_worker *w, uint64_t run
 	}
 }
 
-/* take_code - what the wait of next returns. A started one that is not COROI_CODED is left with
- * CORO_OK. */
+/* take_code - return next's code, with which its wait returns. Afterwards the code is CORO_OK: a
+ * started runnable without COROI_CODED always has that. */
 static inline int8_t take_code(struct coroi_rec *next)
 {
 	int8_t code = next->code;
@@ -287,10 +292,11 @@ static inline int8_t take_code(struct coroi_rec *next)
 }
 
 /*
- * settle - a runnable was picked; returns the first, from it on, that can go on: a started one, or
- * a fresh one with a stack of its own, or (with no stack) one of the class `have`, whose stack the
- * caller has. NULL: none. The one that is about to suspend, if its turn comes again, is a started
- * one, although it may have no context yet.
+ * resolve - find a coroutine that can go on: the runnable, which was picked, or the first one after
+ * it in the order of picking. NULL: there is none. A coroutine that is returned has started, or has
+ * a stack in r->stack, or is a fresh one of the class `have` without a stack: the caller has a
+ * stack of that class. The coroutine that is about to suspend counts as started, if it is picked
+ * again, although its context is not saved yet.
  */
 static inline struct coroi_rec *resolve_locked(struct coroi_worker *w, uint64_t runnable, int have)
 {
@@ -309,7 +315,8 @@ static inline struct coroi_rec *resolve_locked(struct coroi_worker *w, uint64_t 
 		if (coroi_likely(!r) &&
 		    coroi_unlikely(!(r = coroi_record_locked(w, runnable,
 							     coroi_deque_popped_arg(&w->queue))))) {
-			/* Records were retired: it waits for one, but nobody behind it does. */
+			/* Records were retired: the runnable waits for a record. Those behind it do
+			 * not have to wait. */
 			coroi_deque_defer(&w->queue, runnable);
 			if (++deferred >= coroi_deque_length(&w->queue))
 				return NULL;
@@ -325,9 +332,10 @@ static inline struct coroi_rec *resolve_locked(struct coroi_worker *w, uint64_t 
 }
 
 static void loop_start(intptr_t first);
-#define FINISH 1 /* to loop_start, with the record: its function is not to be called, it ends */
+/* Added to the record that loop_start gets: the coroutine is to end, its function is not called. */
+#define FINISH 1
 
-/* fresh_context - a new loop on r's stack, to begin with r. */
+/* fresh_context - the context of a new loop on r's stack, which begins with r. */
 static void *fresh_context_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
 	struct coroi_stack *stack = r->stack;
@@ -336,7 +344,8 @@ static void *fresh_context_locked(struct coroi_worker *w, struct coroi_rec *r)
 	return coroi_context(stack->top, loop_start);
 }
 
-/* go - save the present context in *save and go on with next, as resolve_locked returns it. */
+/* go - save the present context in *save, and go on with next, as resolve_locked returned it. NULL:
+ * go to the native stack. */
 static int go_locked(struct coroi_worker *w, void **save, struct coroi_rec *next)
 {
 	w->current = next;
@@ -372,7 +381,8 @@ COROI_NOINLINE int coroi_suspend_picked_locked(struct coroi_worker *w, struct co
 	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
 }
 
-/* abandon - leave this loop for ever; its stack is free. next as resolve_locked returns it. */
+/* abandon - give this loop up, put its stack back, and go on with next, as resolve_locked returned
+ * it. NULL: go to the native stack. */
 static __attribute__((noreturn)) void
 abandon_locked(struct coroi_worker *w, struct coroi_stack *stack, struct coroi_rec *next)
 {
@@ -382,7 +392,8 @@ abandon_locked(struct coroi_worker *w, struct coroi_stack *stack, struct coroi_r
 
 	if (coroi_unlikely(at_load_rlx(&w->sched->awaiting_stack)))
 		coroi_share_stacks_locked(w);
-	put_stack_locked(w, stack); /* nobody takes it before the jump: the door is ours */
+	/* We still run on it. Nobody takes it before the jump, as we are inside the door. */
+	put_stack_locked(w, stack);
 	w->current = next;
 	if (next) {
 		fiber = &next->stack->fiber;
@@ -395,7 +406,7 @@ abandon_locked(struct coroi_worker *w, struct coroi_stack *stack, struct coroi_r
 	coroi_jump(sp, value, &w->busy);
 }
 
-/* The argument is copied out, because the result takes its place. */
+/* call_with_result - the argument is copied out, as the result takes its place. */
 static COROI_NOINLINE void call_with_result(struct coroi_rec *r)
 {
 	unsigned char *payload = coroi_cold(r)->payload;
@@ -414,7 +425,8 @@ static inline void call(struct coroi_rec *r)
 		r->fn(r->arg_bytes ? coroi_cold(r)->payload : NULL, NULL);
 }
 
-/* unstack - give back what coro_call_on_stack stacked up, when coro_exit left from within. */
+/* unstack - give back the stacks that coro_call_on_stack put on r's own. r has called coro_exit on
+ * one of them. */
 COROI_COLD static void unstack(struct coroi_rec *r)
 {
 	struct coroi_worker *w = coroi_self();
@@ -428,15 +440,15 @@ COROI_COLD static void unstack(struct coroi_rec *r)
 	coroi_door_leave(w);
 }
 
-/* fits - the runnable has no record, and wants a stack of that class. */
+/* fits - the runnable is fresh, has no record, and wants a stack of that class. */
 static inline bool fits(uint64_t runnable, uint8_t class)
 {
 	return coroi_runnable_is_new(runnable) && coroi_runnable_words(runnable) != COROI_RECORD &&
 	       coroi_runnable_class(runnable) == class;
 }
 
-/* succeed - me has ended, and nobody has a handle of it: the runnable takes its record over. Most
- * coroutines that never suspend come and go here. */
+/* succeed - the runnable takes over the record of me, which has ended and whose handle nobody has.
+ * Most coroutines that never suspend begin and end here. */
 static inline void succeed_locked(struct coroi_worker *w, struct coroi_rec *me,
 				  const struct coroi_stack *stack, uint64_t runnable)
 {
@@ -446,7 +458,7 @@ static inline void succeed_locked(struct coroi_worker *w, struct coroi_rec *me,
 	coroi_mags_earn(&w->mags);
 	me->fn = coroi_runnable_fn(runnable);
 	me->flags = coroi_unlikely(stack->serves == COROI_DENSE) ? COROI_F_PINNED : 0;
-	/* a dense one's may have become the stack of a plain one */
+	/* set again: a dense coroutine's stack may have become private (V3 of dense.h) */
 	at_store_rlx(&me->class, stack->serves);
 	me->arg_bytes = (uint8_t)(8 * words);
 	at_store_rlx(&me->result_bytes, (uint8_t)(runnable & COROI_RESULT ? CORO_INLINE_BYTES : 0));
@@ -454,9 +466,9 @@ static inline void succeed_locked(struct coroi_worker *w, struct coroi_rec *me,
 		memcpy(coroi_cold(me)->payload, coroi_deque_popped_arg(&w->queue), 8);
 }
 
-/* loop - nothing that is in its frame across the call of a coroutine is used afterwards: on a
- * slot's stack the frame is shared by all who run there (dense.h), and each leaves there what it
- * happens to. */
+/* loop - call coroutines, one after the other. After each call, the loop uses nothing that was in
+ * its frame before. On a shared stack all coroutines share this frame (dense.h), and each may leave
+ * other values in it. */
 static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 {
 	struct coroi_stack *stack = me->stack;
@@ -467,18 +479,19 @@ static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 		if (coroi_likely(!finish))
 			call(me);
 		finish = false;
-		if (coroi_unlikely(!coroi_self())) /* it ends on a thread that is no worker */
+		if (coroi_unlikely(!coroi_self())) /* me ends on a thread that is no worker */
 			coroi_on_end_elsewhere();
 		me = coroi_self()->current;
 		stack = me->stack;
 		if (coroi_unlikely(me->flags & COROI_F_EXTRAS)) {
 			if (coroi_self()->nowait)
-				/* first: what was deferred may wait */
+				/* before the deferred functions, which may wait */
 				coroi_nowait_ended(coroi_self());
 			coroi_extras_run(coroi_cold(me)->extras);
 		}
 
-		struct coroi_worker *w = coroi_self(); /* perhaps another than at the start */
+		/* read again: perhaps not the worker on which me started */
+		struct coroi_worker *w = coroi_self();
 		coroi_door_enter(w);
 		struct coroi_rec *next = NULL;
 		uint64_t runnable = 0;
@@ -536,7 +549,7 @@ void coroi_exit(struct coroi_worker *w)
 	coroi_restart(coroi_context(s->top, loop_start), (intptr_t)me | FINISH);
 }
 
-/* run_errand - the coroutine that asked for the errand is suspended now. */
+/* run_errand - do what a coroutine has asked for, which is suspended now. */
 COROI_COLD static void run_errand(struct coroi_worker *w)
 {
 	struct coroi_errand e = w->errand;
@@ -568,8 +581,8 @@ bool coroi_run(struct coroi_worker *w)
 		if (!sp)
 			sp = fresh_context_locked(w, next);
 		w->current = next;
-		/* Here and back by ret, as from coro_call_go_inline: then the predictor is right
-		 * about all who return from here into Go. */
+		/* There and back by ret, as in coro_call_go_inline. Then the return predictor is
+		 * right about the functions that return from here into Go. */
 		coroi_to_by(coroi_switch_within, &w->native_sp, sp, value, w, next->stack);
 	}
 }

@@ -1,6 +1,11 @@
 /*
- * run.h - the run loop: choosing what runs next and going there. Everything named _locked is called
- * inside the door of w, by its owner.
+ * run.h - the run loop: it chooses what runs next, and switches to it.
+ *
+ * The files run, wait, join, timer, dense, idle, steal and gocall call each other. They are one
+ * thing, the run ring, and are read together.
+ *
+ * A function named _locked is called inside w's door: by w, or by a thief that has locked the door.
+ * A function that suspends, or that goes on with a coroutine, is called by w alone.
  */
 #ifndef COROI_RUN_H
 #define COROI_RUN_H
@@ -14,44 +19,48 @@
 #include "base/switch.h"
 #include "kernel/timer.h"
 
-/* coroi_drain_locked - deliver what the inbox holds, and have something in the queue if there was
- * anything. */
+/* coroi_drain_locked - deliver the remote wakes in the inbox. If the queue is empty, or it is the
+ * turn to do so, fire deadlines and deliver spawns too. Afterwards the queue has something, if
+ * there was anything to deliver. */
 void coroi_drain_locked(struct coroi_worker *w);
 
-/* coroi_deliver_locked - the oldest spawns that have come from outside, some of them, into the
- * queue. */
+/* coroi_deliver_locked - put some of the undelivered spawns into the queue, the oldest first. */
 void coroi_deliver_locked(struct coroi_worker *w);
 
-/* coroi_detach_batches_locked - B3 of batch.h for all batches that w looks at. True: it looks at
- * none any more, and no spawn from outside is left that is not in the queue. */
+/* coroi_detach_batches_locked - B3 of batch.h for all batches that w looks at. True: w looks at no
+ * batch any more, and has no undelivered spawn. */
 bool coroi_detach_batches_locked(struct coroi_worker *w);
 
-/* coroi_has_spawns - spawns are in a batch that w looks at. The owner asks, outside its door. */
+/* coroi_has_spawns - does w have spawns to deliver? They are records, or in a batch that w looks
+ * at. Thread: w, outside its door. */
 bool coroi_has_spawns(struct coroi_worker *w);
 
 COROI_NOINLINE int coroi_suspend_slow(struct coroi_worker *w, struct coroi_rec *me, uint64_t next);
 
-/* coroi_fail_awaiting_stack_locked - nothing runs any more that could give a stack back: those who
- * wait for one end. */
+/* coroi_fail_awaiting_stack_locked - end the coroutines of w that await a stack: nothing runs any
+ * more that could give a stack back. If there is a stack after all, one of them gets it, and the
+ * others go on waiting. */
 void coroi_fail_awaiting_stack_locked(struct coroi_worker *w);
 
-/* coroi_queue_locked - r, which has run or runs, can go on: to the back. */
+/* coroi_queue_locked - r can go on, and goes to the back of the queue. r has started. */
 static inline void coroi_queue_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
 	coroi_deque_push(&w->queue, coroi_runnable_started(r));
 }
 
-/* coroi_queue_fresh_locked - r can start: to the back. */
+/* coroi_queue_fresh_locked - r can start, and goes to the back of the queue. */
 static inline void coroi_queue_fresh_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
 	coroi_deque_push(&w->queue, coroi_runnable_fresh(r));
 }
 
-/* coroi_queue_new_locked - a runnable with its words of argument, for which a credit was spent, can
- * start. False: no record could be had for it. */
+/* coroi_queue_new_locked - a runnable without a record can start, and goes to the back of the queue
+ * with its words of argument. A credit was spent for it. False: it would need a record, and there
+ * is none. */
 bool coroi_queue_new_locked(struct coroi_worker *w, uint64_t runnable, const uint64_t *args);
 
-/* coroi_record_locked - the record of a runnable that has none. NULL: see coroi_mags_get. */
+/* coroi_record_locked - get a record for a runnable that has none, and fill it in. NULL: see
+ * coroi_mags_get. */
 static inline struct coroi_rec *coroi_record_locked(struct coroi_worker *w, uint64_t runnable,
 						    const uint64_t *args)
 {
@@ -72,7 +81,7 @@ static inline struct coroi_rec *coroi_record_locked(struct coroi_worker *w, uint
 	return r;
 }
 
-/* coroi_unwait_locked - r does not wait any more. */
+/* coroi_unwait_locked - r waits no more: it is ACTIVE, and its deadline is disarmed. */
 static inline void coroi_unwait_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
 	COROI_PROBE(WAKE, r);
@@ -81,8 +90,9 @@ static inline void coroi_unwait_locked(struct coroi_worker *w, struct coroi_rec 
 		coroi_timer_disarm_locked(w, r);
 }
 
-/* coroi_ready_locked - r, at home here, has been woken: into the next slot, so that a chain of
- * wake-ups stays in cache; who was there goes to the back. */
+/* coroi_ready_locked - r, at home here, has been woken. It becomes w->next, so that a chain of
+ * wake-ups stays in cache. The coroutine that was next goes to the back of the queue. With a budget
+ * of 0, r goes there itself. */
 static inline void coroi_ready_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
 	coroi_unwait_locked(w, r);
@@ -96,8 +106,8 @@ static inline void coroi_ready_locked(struct coroi_worker *w, struct coroi_rec *
 	coroi_notify_queued(w);
 }
 
-/* coroi_event_locked - what r, at home here, waits for inside coro has happened; perhaps it has not
- * suspended yet. */
+/* coroi_event_locked - deliver the event of r, which is at home here. If r has not suspended yet,
+ * the event is kept in the record. */
 static inline void coroi_event_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
 	if (coroi_likely(r->state == COROI_WAITING || r->state == COROI_COMMITTED))
@@ -106,14 +116,15 @@ static inline void coroi_event_locked(struct coroi_worker *w, struct coroi_rec *
 		r->event = 1;
 }
 
-/* coroi_requeue_locked - the same for one woken from afar: to the back, in the order of waking. */
+/* coroi_requeue_locked - r was woken by a remote wake. It goes to the back of the queue: such
+ * coroutines run in the order of their wakes. */
 static inline void coroi_requeue_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
 	coroi_unwait_locked(w, r);
 	coroi_queue_locked(w, r);
 }
 
-/* coroi_resume_locked - the same for one whose wait returns another code than CORO_OK. */
+/* coroi_resume_locked - r's wait is over, and returns code. r goes to the back of the queue. */
 static inline void coroi_resume_locked(struct coroi_worker *w, struct coroi_rec *r, int8_t code)
 {
 	coroi_unwait_locked(w, r);
@@ -121,36 +132,38 @@ static inline void coroi_resume_locked(struct coroi_worker *w, struct coroi_rec 
 	coroi_deque_push(&w->queue, coroi_runnable_coded(r));
 }
 
-/* coroi_turns - how often w chose what runs next: tells others whether it moves. Racy from
- * outside. */
+/* coroi_turns - the number of times that w chose what runs next. Other threads compare two of them
+ * to see whether w makes progress. Thread: any; exact for w alone. */
 static inline uint32_t coroi_turns(const struct coroi_worker *w)
 {
 	return at_load_rlx(&w->queue.head) + at_load_rlx(&w->handovers);
 }
 
+/* Turns of the queue between two looks at spawns and inline calls, if the queue does not become
+ * empty. */
 #define COROI_DELIVER_TURNS 64u
 
-/* coroi_is_turn_to_look - at deadlines, of which there are some: as often as turns are long, see
- * coroi_drain_locked. */
+/* coroi_is_turn_to_look - is it the turn to look at deadlines? w has some. The number of turns
+ * between two looks adapts to their length: see look_at_timers_locked in run.c. */
 static inline bool coroi_is_turn_to_look(const struct coroi_worker *w)
 {
 	return (int32_t)(w->queue.head - w->look_at) >= 0;
 }
 
-/* coroi_inbox_due - look into the inbox now? Each look takes a cache line from those who write it,
- * so not at every turn; and seldom at spawns and at calls into Go, which wait until the queue is
- * empty, or for so many turns, so that one that never is keeps nobody waiting. */
+/* coroi_inbox_due - poll the inbox on this turn? Polling steals a cache line from its writers, so w
+ * polls on every 4th turn of the queue. Spawns and calls into Go wait until the queue is empty. If
+ * it never is, they are looked at every COROI_DELIVER_TURNS turns. */
 static inline bool coroi_inbox_due(const struct coroi_worker *w)
 {
 	uint32_t head = w->queue.head;
 	return (head & 3) == 0 &&
-	       (at_load_rlx(&w->inbox) || /* relaxed: a hint */
+	       (at_load_rlx(&w->inbox) || /* relaxed: a hint; the take is an acquire */
 		(head % COROI_DELIVER_TURNS == 0 && (w->undelivered | w->calls_count)) ||
 		(w->due != COROI_NEVER && coroi_is_turn_to_look(w)));
 }
 
-/* coroi_may_hand_over - the slot may be taken once more before the queue has its turn, and that is
- * counted. */
+/* coroi_may_hand_over - may w->next run once more before the queue has its turn? If so, the
+ * hand-over is counted. */
 static inline bool coroi_may_hand_over(struct coroi_worker *w)
 {
 	uint32_t n = w->handovers;
@@ -161,19 +174,19 @@ static inline bool coroi_may_hand_over(struct coroi_worker *w)
 	return true;
 }
 
-/* coroi_budget_spent_locked - a chain of hand-overs ends here, since the queue is to have its turn.
- * Unless it was given, the budget for the next is what keeps the queue waiting for some 10 to 40
- * us. */
+/* coroi_budget_spent_locked - the handover budget is used up, and the queue gets a turn. Unless an
+ * option has fixed the budget, it adapts so that a chain of hand-overs lasts 10 to 40 us. */
 COROI_COLD void coroi_budget_spent_locked(struct coroi_worker *w);
 
-/* coroi_renew_budget - the queue has its turn. */
+/* coroi_renew_budget - the queue has its turn: the next chain has the whole budget. */
 static inline void coroi_renew_budget(struct coroi_worker *w)
 {
 	w->handovers_most = w->handovers + w->budget;
 }
 
-/* coroi_pick_locked - the runnable that runs next: the slot while its budget lasts, else the front
- * of the queue. 0: none, or calls into Go have waited for long enough; to the native stack. */
+/* coroi_pick_locked - take the runnable that runs next: w->next while the budget lasts, else the
+ * front of the queue. 0: go to the native stack, as nothing can run, or calls into Go have waited
+ * long enough. */
 static inline uint64_t coroi_pick_locked(struct coroi_worker *w)
 {
 	if (coroi_unlikely(coroi_inbox_due(w))) {
@@ -191,8 +204,8 @@ static inline uint64_t coroi_pick_locked(struct coroi_worker *w)
 	}
 	coroi_renew_budget(w);
 	uint64_t runnable = coroi_deque_pop(&w->queue);
-	/* Spawns that trickle in are left to the idle loop, which lets some come together: each
-	 * look takes a line away from who spawns. */
+	/* Spawns that trickle in are left to the idle loop, which lets several come together: each
+	 * look takes a cache line from the spawning thread. */
 	if (coroi_unlikely(!runnable &&
 			   (at_load_rlx(&w->inbox) || (w->undelivered && !w->trickles) ||
 			    w->due != COROI_NEVER))) {
@@ -203,13 +216,13 @@ static inline uint64_t coroi_pick_locked(struct coroi_worker *w)
 }
 
 /*
- * The short ways of coroi_pick_locked and coroi_ready_locked, for what is nearly always so, without
- * a call: no register is saved for them but by the switch. Where there is more to do they say so,
- * and have changed nothing; the door is left then, and the general way taken.
+ * The short ways of coroi_pick_locked and coroi_ready_locked. They serve the usual case and make no
+ * call, so that no register is saved except by the switch. In any other case they return NULL or
+ * false, and have changed nothing. The caller then leaves the door and takes the general way.
  */
 
-/* coroi_next_locked - who goes on when the current one suspends: out of the slot while its budget
- * lasts, or from the front of the queue, if it has run before. NULL: the general way. */
+/* coroi_next_locked - take the coroutine that goes on when the current one suspends: w->next while
+ * the budget lasts, or the front of the queue if that has started. NULL: take the general way. */
 static inline __attribute__((always_inline)) struct coroi_rec *
 coroi_next_locked(struct coroi_worker *w)
 {
@@ -235,7 +248,8 @@ coroi_next_locked(struct coroi_worker *w)
 	return coroi_runnable_resumed(runnable);
 }
 
-/* coroi_made_ready_locked - r, at home here, is in the slot. False: the general way. */
+/* coroi_made_ready_locked - as coroi_ready_locked, but for the look at hungry sleepers, which is
+ * coroi_leave_fed's. False: take the general way. */
 static inline __attribute__((always_inline)) bool coroi_made_ready_locked(struct coroi_worker *w,
 									  struct coroi_rec *r)
 {
@@ -254,8 +268,8 @@ static inline __attribute__((always_inline)) bool coroi_made_ready_locked(struct
 	return true;
 }
 
-/* coroi_leave_fed - leave w's door; if somebody sleeps who would like what has been queued, it is
- * woken first. Returns CORO_OK. */
+/* coroi_leave_fed - leave w's door. A hungry sleeper is woken first, if there is one, as something
+ * was queued. Returns: CORO_OK. coroi_feed_and_leave - its slow part. */
 COROI_NOINLINE int coroi_feed_and_leave(struct coroi_worker *w);
 
 static inline int coroi_leave_fed(struct coroi_worker *w)
@@ -266,7 +280,7 @@ static inline int coroi_leave_fed(struct coroi_worker *w)
 	return CORO_OK;
 }
 
-/* coroi_nothing_else - w has nothing to run but who asks. */
+/* coroi_nothing_else - w has nothing to run besides the current coroutine. Thread: w. */
 static inline bool coroi_nothing_else(const struct coroi_worker *w)
 {
 	return !at_load_rlx(&w->next) && !coroi_deque_length(&w->queue) &&
@@ -274,8 +288,8 @@ static inline bool coroi_nothing_else(const struct coroi_worker *w)
 	       !(at_load_rlx(&w->inbox) | at_load_rlx(&w->undelivered));
 }
 
-/* coroi_to - switch to a context of stack (NULL: w's native one); the switch, one of coroi_switch's
- * kinds, opens w's door. */
+/* coroi_to - switch to the context sp, which is on stack (NULL: on w's native stack). The switch
+ * opens w's door. coroi_to_by - the same by a given kind of coroi_switch. */
 typedef int coroi_switcher(void **save, void *to, intptr_t value, uint32_t *door);
 
 static inline int coroi_to_by(coroi_switcher *by, void **save, void *sp, intptr_t value,
@@ -298,8 +312,9 @@ static inline int coroi_to(void **save, void *sp, intptr_t value, struct coroi_w
 	return coroi_to_by(coroi_switch, save, sp, value, w, stack);
 }
 
-/* coroi_hand_over_locked - me stops here, next goes on, which has run before and is not me. As
- * coroi_suspend_locked; _within: where it is no tail call. */
+/* coroi_hand_over_locked - suspend me, and go on with next, which has started and is not me.
+ * Returns as coroi_suspend_locked. coroi_hand_over_within_locked - the same, for a caller in which
+ * this is no tail call. */
 static inline int coroi_hand_over_locked(struct coroi_worker *w, struct coroi_rec *me,
 					 struct coroi_rec *next)
 {
@@ -315,10 +330,11 @@ static inline int coroi_hand_over_within_locked(struct coroi_worker *w, struct c
 }
 
 /*
- * coroi_suspend_locked - me stops here, the runnable (0: the native stack) goes on. The switch
- * opens the door. Returns me's code when it goes on itself: CORO_OK, unless coroi_resume_locked
- * said otherwise. A tail call in the end: nothing happens between the switch and the caller of the
- * public function.
+ * coroi_suspend_locked - suspend me, and go on with the runnable (0: with the native stack). The
+ * switch opens the door. It is a tail call: nothing happens between the switch and the caller of
+ * the public function.
+ *
+ * Returns: when me goes on, me's code: CORO_OK, or the code of coroi_resume_locked.
  */
 static inline int coroi_suspend_locked(struct coroi_worker *w, struct coroi_rec *me,
 				       uint64_t runnable)
@@ -333,13 +349,13 @@ static inline int coroi_suspend_locked(struct coroi_worker *w, struct coroi_rec 
 	return coroi_hand_over_locked(w, me, next);
 }
 
-/* coroi_suspend_picked_locked - me stops here, and who goes on is chosen the general way: for where
- * the short one has found nobody. */
+/* coroi_suspend_picked_locked - suspend me, and go on with what coroi_pick_locked returns. It is
+ * for callers in which coroi_next_locked has returned NULL. */
 COROI_NOINLINE int coroi_suspend_picked_locked(struct coroi_worker *w, struct coroi_rec *me);
 
-/* coroi_errand_locked - me stops here, and the native stack calls run(w, arg) once, in no door,
- * when me is suspended. Then it goes on with whatever can run. Returns me's code when me goes on
- * itself. arg may lie on me's stack unless me is dense. */
+/* coroi_errand_locked - suspend me, and then have the native stack call run(w, arg) once, in no
+ * door. Afterwards the native stack goes on with anything that can run. arg may lie on me's stack
+ * unless me is dense. Returns: when me goes on, me's code. */
 static inline int coroi_errand_locked(struct coroi_worker *w, struct coroi_rec *me,
 				      void (*run)(struct coroi_worker *w, void *arg), void *arg)
 {
@@ -348,16 +364,18 @@ static inline int coroi_errand_locked(struct coroi_worker *w, struct coroi_rec *
 	return coroi_to(&me->sp, w->native_sp, 0, w, NULL);
 }
 
-/* coroi_run - from the native stack: run coroutines until there is none (false), or inline calls
- * are to be made (true). Those that are in the list when it begins have been made. */
+/* coroi_run - run coroutines, until none can run (false) or inline calls are to be made (true). The
+ * calls that are in the list when coroi_run begins have been made. Thread: w, on its native
+ * stack. */
 bool coroi_run(struct coroi_worker *w);
 
-/* coroi_on_end_elsewhere - what a coroutine does that ends on a thread that is no worker: come back
- * to a worker. Set once, from a constructor, by whoever takes coroutines there (io/blocking.c). */
+/* coroi_on_end_elsewhere - brings a coroutine whose function has returned on a thread that is no
+ * worker back to a worker. Set once, by a constructor of the room that takes coroutines to such
+ * threads (io/blocking.c). */
 extern void (*coroi_on_end_elsewhere)(void);
 
-/* coroi_extras_of - where those of me, the current coroutine, hang, which are there. NULL: no
- * memory for them, nothing was changed. */
+/* coroi_extras_of - the place of me's extras, which are made if there are none. me: the current
+ * coroutine. NULL: no memory, and nothing was changed. */
 static inline struct coroi_extras **coroi_extras_of(struct coroi_rec *me)
 {
 	struct coroi_extras *e = NULL;
@@ -371,7 +389,7 @@ static inline struct coroi_extras **coroi_extras_of(struct coroi_rec *me)
 	return &coroi_cold(me)->extras;
 }
 
-/* coroi_exit - give the present frames up and end the current coroutine. */
+/* coroi_exit - end the current coroutine, and give its frames up. */
 void coroi_exit(struct coroi_worker *w) __attribute__((noreturn));
 
 #endif

@@ -1,7 +1,7 @@
 //go:build cgo && linux
 /*
- * self.c - scheduled coroutines as a layer: what base/current.c asks of the one that runs on this
- * thread.
+ * self.c - scheduled coroutines as a layer (base/current.h): what base asks of the scheduled
+ * coroutine that runs on this thread.
  */
 #include "base/current.h"
 #include "base/overflow.h"

@@ -1,6 +1,6 @@
 //go:build cgo && linux
 /*
- * spawn.c - new coroutines, from inside and from outside.
+ * spawn.c - new coroutines, from coroutines and from threads that are no workers.
  */
 #include "kernel/spawn.h"
 
@@ -10,21 +10,25 @@
 
 #include <string.h>
 
-#define OUTSIDE_RUN 64 /* spawns from outside that go to one worker before the next has its turn */
+/* Spawns from outside that go to one worker before the next worker has its turn. */
+#define OUTSIDE_RUN 64
+
+/* outside_worker - the worker for the next spawn from outside: not a dedicated one. */
 
 static struct coroi_worker *outside_worker(struct coro_scheduler *s)
 {
 	return &s->worker[at_add(&s->outside.next_worker, 1) / OUTSIDE_RUN % coroi_general(s)];
 }
 
-/* away - from w, which is dedicated, to one that is not. NULL: it may stay, or comes from
- * outside. */
+/* away - where a child that may run anywhere goes, if w, the worker of its parent, is dedicated: to
+ * a worker that is not. NULL: w is not dedicated, or is no worker of s. */
 static struct coroi_worker *away(struct coro_scheduler *s, const struct coroi_worker *w)
 {
 	return w && w->sched == s && coroi_is_dedicated(w) ? outside_worker(s) : NULL;
 }
 
-/* check - what a spawn asks for, into *q. *home: where it is to start, or NULL. */
+/* check - check what a spawn asks for, and write it to *q. *home: the worker that it names, or
+ * NULL. named: the caller gets the handle. Returns: CORO_OK, CORO_EINVAL. */
 static int check(struct coro_scheduler *s, const coro_attr *attr, coro_fn fn, const void *arg,
 		 size_t arg_bytes, bool named, struct coroi_fill *q, struct coroi_worker **home)
 {
@@ -64,25 +68,26 @@ static int check(struct coro_scheduler *s, const coro_attr *attr, coro_fn fn, co
 	return CORO_OK;
 }
 
-/* reveal - r's handle is about to be given to somebody. */
+/* reveal - return r's handle, which is given to the spawning code. */
 static coro_handle reveal(struct coroi_rec *r)
 {
 	uint64_t word = at_load_rlx(&r->wake);
-	/* otherwise an older generation stays there, which fits nobody */
+	/* If r is not joinable, the word of an older generation stays, which no handle fits. */
 	if (r->flags & COROI_F_JOINABLE)
 		at_store_rlx(&coroi_cold(r)->join,
 			     coroi_join_word(coroi_gen(word), COROI_JOIN_NOBODY, 0));
-	/* its join word and home are seen by who finds it */
+	/* release, pairs with coroi_find: code that finds r sees its join word and its home */
 	at_store_rel(&r->wake, word | COROI_ESCAPED);
 	return coroi_handle(r);
 }
 
-/* is_plain - a runnable in a queue can hold it. */
+/* is_plain - a runnable without a record can hold the function, with the argument beside it. */
 static inline bool is_plain(coro_fn fn, size_t arg_bytes)
 {
 	return fn && (uintptr_t)fn <= COROI_ADDRESS && (arg_bytes == 0 || arg_bytes == 8);
 }
 
+/* spawn_slow - coro_spawn, the general way. The door is as coroi_door_try left it. */
 static COROI_NOINLINE int spawn_slow(struct coroi_worker *w, coro_fn fn, const void *arg,
 				     size_t arg_bytes)
 {
@@ -90,8 +95,8 @@ static COROI_NOINLINE int spawn_slow(struct coroi_worker *w, coro_fn fn, const v
 	return coro_spawn_attr(NULL, fn, arg, arg_bytes, NULL);
 }
 
-/* As coro_yield: what is nearly always so is taken for granted, and nothing is called. The argument
- * is a word, or none. */
+/* The usual path makes no call, as in coro_yield: the door is free, no sleeper is hungry, there is
+ * a credit and room in the queue, and the argument is one word or none. */
 int coro_spawn(coro_fn fn, const void *arg, size_t arg_bytes)
 {
 	struct coroi_worker *w = coroi_here();
@@ -113,13 +118,14 @@ int coro_spawn(coro_fn fn, const void *arg, size_t arg_bytes)
 	return CORO_OK;
 }
 
-/* record_locked - a record for one that is spawned. */
+/* record_locked - get a record for a spawn whose credit was taken, and fill it in. NULL: there is
+ * none, and the credit was given back. */
 static struct coroi_rec *record_locked(struct coroi_worker *w, const struct coroi_fill *q,
 				       const void *arg)
 {
 	struct coroi_rec *r = coroi_mags_get(&w->mags);
 
-	if (coroi_unlikely(!r)) { /* retired meanwhile */
+	if (coroi_unlikely(!r)) { /* records were retired meanwhile */
 		coroi_mags_earn(&w->mags);
 		return NULL;
 	}
@@ -128,7 +134,7 @@ static struct coroi_rec *record_locked(struct coroi_worker *w, const struct coro
 	return r;
 }
 
-/* send - r, filled in by somebody who is not w, starts there. */
+/* send - have r, which is filled in, start on w, another worker than the caller. */
 static void send(struct coroi_worker *w, struct coroi_rec *r, coro_handle *out)
 {
 	at_store_rlx(&r->home, w->id);
@@ -214,7 +220,7 @@ int coro_spawn_first(const coro_attr *attr, coro_fn fn, const void *arg, size_t 
 	return coroi_suspend_locked(w, me, coroi_runnable_fresh(r));
 }
 
-/* pack - one batch with one spawn in it, to be made n times. Closed: nobody else knows it yet. */
+/* pack - fill p with one spawn, to be made n times, and close it. Nobody else knows p yet. */
 static void pack(struct coroi_batch *p, const struct coroi_fill *q, const void *arg, uint32_t n)
 {
 	unsigned words = (q->arg_bytes + 7u) / 8;

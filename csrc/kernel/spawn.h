@@ -1,5 +1,5 @@
 /*
- * spawn.h - many new coroutines from Go.
+ * spawn.h - new coroutines from threads that are no workers: one at a time, or many from Go.
  */
 #ifndef COROI_SPAWN_H
 #define COROI_SPAWN_H
@@ -8,17 +8,18 @@
 
 #include <pthread.h>
 
-/* Threads that are no workers spawn one at a time, with two magazines that they share. */
+/* What threads that are no workers need to spawn. They share it: one spawns at a time. */
 struct coroi_outside {
 	pthread_mutex_t lock;
 	struct coroi_mags mags;
-	uint8_t refusing;
-	uint32_t next_worker; /* atomic, relaxed */
+	uint8_t refusing; /* a close has begun; under the lock */
+	/* Counts the spawns whose worker is chosen here. Atomic, relaxed: a counter, no more. */
+	uint32_t next_worker;
 };
 
-/* coroi_spawn_many - start n that have one argument, in batches, the first of them to worker
- * `first`. Returns how many; less than n: no memory. The caller sees to it that s takes spawns
- * meanwhile. Thread: any. */
+/* coroi_spawn_many - start n coroutines of one function with one argument, in batches, the first
+ * batch on worker `first`. The caller makes sure that s takes spawns meanwhile. Thread: any.
+ * Returns: how many were started; less than n: no memory. */
 uint64_t coroi_spawn_many(struct coro_scheduler *s, const struct coroi_fill *q, const void *arg,
 			  uint64_t n, uint32_t first);
 

@@ -1,5 +1,5 @@
 //go:build cgo && linux
-/* time.c - waiting for nothing but time. */
+/* time.c - sleeps and tickers: waits that only time ends, or a cancel. */
 #include "kernel/nowait.h"
 #include "kernel/wait.h"
 
@@ -8,6 +8,7 @@ uint64_t coro_now(void)
 	return coroi_now_ns();
 }
 
+/* withdraw_nothing - a sleep has registered nowhere, and no event comes: it can always end. */
 static bool withdraw_nothing(void *arg)
 {
 	(void)arg;

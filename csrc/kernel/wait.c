@@ -2,71 +2,78 @@
 /*
  * wait.c - yielding, parking, waking, cancelling.
  *
- * The problem: a waker anywhere must reach a coroutine that may be running, queued, waiting, just
- * stolen, or ended and its record in use for another, at no cost to those who are never woken from
- * afar.
+ * The problem: a waker on any thread must reach a coroutine that may be running, queued, waiting or
+ * just stolen, or that has ended, with its record in use for another. A coroutine that is never
+ * woken from another worker must pay nothing for that.
  *
- * At home (waker's worker = coroutine's home) everything happens inside the door with plain loads
- * and stores.
- * From elsewhere, through the wake word  generation:32 | ESCAPED | EVENT | CANCEL | count:29
+ * At home (the waker's worker is the coroutine's home) everything happens inside the door, with
+ * plain loads and stores. From elsewhere a waker uses the wake word:
  *
- *   W1  waker: CAS the word, generation and ESCAPED as expected, count + 1 (or EVENT or CANCEL
- *       set). Wrong generation, or not ESCAPED (nobody was ever given its handle): stale.
- *   W2  if count, EVENT and CANCEL were 0 before, this waker alone puts the record into its home's
- *       inbox as a remote wake. So a record is a node of at most one inbox, once, and stays one
- *       until W3 clears the word.
- *   W3  the worker that takes the remote wake, in its door: not at home here: on to where it is
- *       now. Else fetch-and clears EVENT, CANCEL and count, and they are delivered: home is stable
- *       inside the home's door.
- *   W4  end (join.c): not ESCAPED: nothing; nobody has a handle, and the next user may have its
- *       generation. ESCAPED: CAS to generation + 1 without ESCAPED. If the word held a remote wake,
- *       the record is still a node: it is left alone, and
- *   W5  whoever takes a remote wake whose word is not ESCAPED clears it and frees the record.
+ *   generation:32 | ESCAPED | EVENT | CANCEL | count:29
  *
- * Permits (coro_park) are counted. Waits inside coro (joining) use EVENT, one for each registered
- * wait: a waiter goes on only when it has had its event, or has taken its registration back; so no
- * event is ever left over for a later wait.
+ *   W1  waker: CAS the word, with the generation and ESCAPED as expected, to count + 1 (or EVENT or
+ *       CANCEL set). Another generation, or not ESCAPED (nobody was ever given the handle): stale.
+ *   W2  waker: if count, EVENT and CANCEL were 0 before, this waker alone pushes the record to its
+ *       home's inbox, as a remote wake. So a record is a node of at most one inbox, once, and stays
+ *       a node until W3 clears the word.
+ *   W3  the worker that takes the remote wake, in its door: if the coroutine is not at home here,
+ *       pass the remote wake on to its home. Else a fetch-and clears EVENT, CANCEL and count, and
+ *       they are delivered: a home cannot change inside that home's door.
+ *   W4  end (join.c): not ESCAPED: do nothing. Nobody has a handle, so the record's next user may
+ *       have the same generation. ESCAPED: CAS to generation + 1 without ESCAPED. If the word holds
+ *       a remote wake, the record is still a node: it is not freed here, but by W5.
+ *   W5  the worker that takes a remote wake whose word is not ESCAPED: clear the word, and free the
+ *       record.
  *
- * Cancelling one coroutine (coro_cancel) goes the same ways; there is no record of who asked for
- * it.
- *   C1  at home, in the door, or by W1 to W3 with CANCEL: `canceled` is set in the record, for
- *       good. If it waits, it is made runnable with CORO_ECANCELED, in the form that the short
- *       paths leave alone (runnable.h); what W3 delivers besides comes first: a permit or an event
- *       that was there before ends the wait as ever.
- *   C2  a wait, in the door, before it suspends: nothing of what it waits for is there, and
- *       `canceled` is: CORO_ECANCELED. Both are inside the home's door, so a cancel is seen by C2,
- *       or finds the coroutine waiting at C1. Those that are never cancelled pay for a look at a
- *       byte that lies in the line they write. A permit that is on its way (count) is there: both
- *       leave it to W3 to wake who parks.
- *   C3  a join that is cancelled takes its registration back (J1 of join.c). If the end was first,
- *       an event is committed: it waits for that, and is not cancelled.
- *   C4  who starts a fresh one: `canceled`, or CANCEL in the word: it ends unstarted. The word, so
- *       that nothing starts that was cancelled before, although the remote wake is not delivered
- *       yet.
- *   The generation of the wake word keeps a cancel from the record's next user (W1, W4), which is
- *   filled in with `canceled` cleared.
+ * Permits (coro_park) are counted. Waits inside coro, such as joins, use EVENT, one for each
+ * registration: a waiter goes on only when it has had its event, or has taken its registration
+ * back. So no event is left over for a later wait.
+ *
+ * A cancel of one coroutine (coro_cancel) goes the same ways. Nothing records which thread asked
+ * for it.
+ *
+ *   C1  cancel: at home in the door, or by W1 to W3 with CANCEL, set `canceled` in the record. It
+ *       stays set. If the coroutine waits, make it runnable with CORO_ECANCELED, in the form that
+ *       the short paths leave alone (runnable.h). What else W3 delivers comes first: a permit or an
+ *       event that was there before the cancel ends the wait as usual.
+ *   C2  wait, in the door, before it suspends: if nothing has come for the wait, and `canceled` is
+ *       set, return CORO_ECANCELED. C1 and C2 are both inside the home's door: so C2 sees the
+ *       cancel, or C1 finds the coroutine waiting. A coroutine that is never cancelled pays for one
+ *       look at a byte, in a line that it writes anyway. A permit that is on its way (count) has
+ *       come: C1 and C2 leave it to W3 to wake the coroutine that parks.
+ *   C3  cancelled wait: take the registration back (for a join, J1 of join.c). If the end was
+ *       first, the event is on its way: the wait is committed, goes on until the event comes, and
+ *       is not cancelled.
+ *   C4  start of a fresh coroutine: if `canceled` or CANCEL in the word is set, end it unstarted.
+ *       The word is looked at so that nothing starts after coro_cancel has returned, even if the
+ *       remote wake is not delivered yet.
+ *
+ * The generation in the wake word keeps a cancel from the record's next user (W1, W4), which is
+ * filled in with `canceled` cleared.
  */
 #include "kernel/wait.h"
 
 #include "kernel/nowait.h"
 
-/* is_over - it has ended; FREE: its joiner is about to raise its generation. */
+/* is_over - the coroutine has ended. FREE: its joiner is about to raise the generation. */
 static inline bool is_over(uint8_t state)
 {
 	return state == COROI_ENDED || state == COROI_FREE;
 }
 
-/* a remote wake - W1 and W2. bit: COROI_EVENT, COROI_CANCEL, or 0 for a permit. */
+/* remote_wake - W1 and W2. bit: COROI_EVENT, COROI_CANCEL, or 0 for a permit. Returns: CORO_OK,
+ * CORO_ESTALE, or of a permit CORO_EOVERFLOW. */
 static int remote_wake(struct coroi_rec *r, uint32_t gen, uint64_t bit)
 {
-	/* acquire: before the word; see is_home_locked */
+	/* acquire: the state is read before the word, see is_home_locked */
 	bool over = is_over(at_load_acq(&r->state));
 	uint64_t word = at_load_rlx(&r->wake), next;
 	do {
 		if (coroi_gen(word) != gen || !(word & COROI_ESCAPED) || over)
 			return CORO_ESTALE;
-		/* A hint, whose being stale lets one more through for each waker: there is room for
-		 * far more. Go keeps the permits of Go bodies, and this is 0, or the most. */
+		/* relaxed: a hint. A stale one lets one permit too many through for each waker, and
+		 * the count has room for far more. Of a coroutine with a Go body, Go counts the
+		 * permits: this one is 0, or the maximum. */
 		if (!bit &&
 		    (word & COROI_COUNT_MASK) + at_load_rlx(&r->permits) >= COROI_PERMITS_MAX)
 			return CORO_EOVERFLOW;
@@ -74,7 +81,7 @@ static int remote_wake(struct coroi_rec *r, uint32_t gen, uint64_t bit)
 	} while (!at_cas(&r->wake, &word, next));
 	if ((word & COROI_WAKE_MASK) == 0) {
 		struct coro_scheduler *s = coroi_owner(r);
-		/* A racy home: wherever it is pushed, W3 sends it on. */
+		/* relaxed: a hint. If the coroutine moves meanwhile, W3 sends the wake on. */
 		struct coroi_worker *home = &s->worker[at_load_rlx(&r->home)];
 		uint64_t node = (uintptr_t)r | COROI_NODE_WAKE;
 		coroi_inbox_push(home, node);
@@ -84,26 +91,31 @@ static int remote_wake(struct coroi_rec *r, uint32_t gen, uint64_t bit)
 }
 
 /*
- * Between the CAS and the push, a remote wake holds nothing of the scheduler. A waker on one of its
- * workers needs nothing: they are joined before it is destroyed. Any other is counted meanwhile,
- * and destroy waits until those who were counted when it began are gone: who comes later finds that
- * the coroutine has ended. Whoever comes while it waits counts itself elsewhere, in the other of
- * two, or wakers that never stop could keep it waiting for ever; and as some may still be in that
- * one from before, it waits for both, one after the other. Several counts, so that wakers on
- * several cores seldom share one.
+ * Between its CAS and its push, a waker holds nothing that keeps the scheduler alive. For a waker
+ * on one of the scheduler's workers that is no problem: the workers are joined before the scheduler
+ * is destroyed. Any other waker is counted meanwhile, and destroy waits until the wakers that were
+ * counted when it began are gone. A later waker finds that the coroutine has ended.
+ *
+ * There are two counts, used in turn. While destroy waits for one of them, new wakers use the
+ * other, so that wakers that never stop cannot keep destroy waiting. As wakers from before may
+ * still be in the other count, destroy waits for both, one after the other.
+ *
+ * There are several pairs of counts, so that wakers on several cores seldom share one.
  */
 #define WAKERS 16
 static struct {
 	/* atomic, sequentially consistent with the wake word */
 	uint32_t count[2] __attribute__((aligned(COROI_APART)));
 } wakers[WAKERS];
-/* which of the two those who come now use: a hint, who is late uses the other */
+/* The count of each pair that new wakers use. Relaxed: a hint; a late waker uses the other one. */
 static uint32_t wakers_turn;
-static pthread_mutex_t wakers_lock = PTHREAD_MUTEX_INITIALIZER; /* of those who wait */
+static pthread_mutex_t wakers_lock = PTHREAD_MUTEX_INITIALIZER; /* one destroy waits at a time */
+
+/* remote_wake_from_outside - remote_wake by a thread that is no worker of r's scheduler. */
 
 static int remote_wake_from_outside(struct coroi_rec *r, uint32_t gen, uint64_t bit)
 {
-	/* by the place of the stack */
+	/* the pair is chosen by the address of the thread's stack */
 	uint32_t *count = &wakers[(uintptr_t)&gen >> 14 & (WAKERS - 1)]
 				   .count[at_load_rlx(&wakers_turn)];
 
@@ -121,14 +133,14 @@ void coroi_await_wakers(void)
 		at_xchg(&wakers_turn, !turn);
 		for (int i = 0; i < WAKERS; i++)
 			for (uint32_t n; (n = at_load_seq(&wakers[i].count[turn]));)
-				/* preempted: let it finish */
+				/* the waker was preempted: let it finish */
 				coroi_futex_wait(&wakers[i].count[turn], n, 20000);
 	}
 	pthread_mutex_unlock(&wakers_lock);
 }
 
-/* permit_comes - one is on its way: whoever parks will have it. Relaxed: a wake-up that had
- * returned before the cancel began is seen, since the door has been entered since then. */
+/* permit_comes - a permit for r is on its way, and will wake r when r parks. Relaxed: a coro_wake
+ * that had returned before the cancel began is seen, as the door was entered since then. */
 static inline bool permit_comes(const struct coroi_rec *r)
 {
 	return at_load_rlx(&r->wake) & COROI_COUNT_MASK;
@@ -136,14 +148,14 @@ static inline bool permit_comes(const struct coroi_rec *r)
 
 void coroi_end_wait_locked(struct coroi_worker *w, struct coroi_rec *r, int8_t code)
 {
-	/* relaxed: a close looks at free ones too, which are not in any door */
+	/* relaxed: a close looks at free records too, which no door protects */
 	uint8_t state = at_load_rlx(&r->state);
 
 	if ((state == COROI_PARKED && !permit_comes(r)) || state == COROI_WAITING)
 		coroi_resume_locked(w, r, code);
 }
 
-/* cancel - C1. r has not ended. */
+/* cancel - C1. r is at home here and has not ended. */
 static void cancel_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
 	r->canceled = 1;
@@ -154,7 +166,8 @@ static void cancel_locked(struct coroi_worker *w, struct coroi_rec *r)
 
 void coroi_remote_wake_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
-	/* acquire: pairs with coroi_deque_give; what its last home wrote is seen */
+	/* acquire, pairs with coroi_deque_give and migrate (pin.c): what r's last home wrote is
+	 * seen */
 	uint16_t home = at_load_acq(&r->home);
 
 	if ((at_load_acq(&r->wake) & COROI_ESCAPED) &&
@@ -165,9 +178,9 @@ void coroi_remote_wake_locked(struct coroi_worker *w, struct coroi_rec *r)
 		coroi_notify_pushed(to);
 		return;
 	}
-	/* Read before the word is cleared: until then it is a node and stays what it is. After
-	 * that, the joiner of an ended one may free it, in no door, and it may be another's at
-	 * once. */
+	/* The state is read before the word is cleared. Until then r is a node, and its record has
+	 * no other user. Afterwards, if r has ended, its joiner may free the record, in no door,
+	 * and it may have another user at once. */
 	bool over = is_over(at_load_rlx(&r->state));
 	uint64_t word = at_and(&r->wake, ~COROI_WAKE_MASK);
 	at_bump(&w->remote_wakes);
@@ -188,7 +201,7 @@ void coroi_remote_wake_locked(struct coroi_worker *w, struct coroi_rec *r)
 		coroi_requeue_locked(w, r);
 		n--;
 	}
-	/* both below or near their limit, 2^28: see a remote wake */
+	/* no overflow: both are at most about 2^28, see remote_wake */
 	at_store_rlx(&r->permits, r->permits + n);
 	if (word & COROI_CANCEL)
 		cancel_locked(w, r);
@@ -206,7 +219,7 @@ void coroi_event_send_remote(struct coro_scheduler *s, struct coroi_rec *r)
 		remote_wake_from_outside(r, gen, COROI_EVENT);
 }
 
-/* coroi_event_send: r cannot end meanwhile, nor wait for anything else. */
+/* While the event is under way, r cannot end, nor wait for anything else. */
 void coroi_event_send(struct coroi_rec *r)
 {
 	struct coroi_worker *w = coroi_self();
@@ -214,7 +227,8 @@ void coroi_event_send(struct coroi_rec *r)
 
 	if (coroi_likely(w && w->sched == s)) {
 		coroi_door_enter(w);
-		if (coroi_likely(at_load_acq(&r->home) == w->id)) { /* firm, inside this door */
+		/* if r is at home here, it stays so inside this door */
+		if (coroi_likely(at_load_acq(&r->home) == w->id)) {
 			coroi_event_locked(w, r);
 			coroi_door_leave(w);
 			return;
@@ -285,9 +299,9 @@ static COROI_NOINLINE int yield_slow(struct coroi_worker *w, struct coroi_rec *m
 	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
 }
 
-/* The general path with what is nearly always so taken for granted: the door is free, nothing in
- * the slot or the inbox, the next in the queue has run before. No call, so no register is saved but
- * by the switch. A full ring is no obstacle: me takes the place of next. */
+/* This is the general path for the usual case: the door is free, w->next and the inbox are empty,
+ * and the front of the queue has started. It makes no call, so that no register is saved except by
+ * the switch. A full ring is no obstacle: me takes the place of next. */
 int coro_yield(void)
 {
 	struct coroi_worker *w = coroi_here();
@@ -309,15 +323,16 @@ int coro_yield(void)
 	return coroi_hand_over_locked(w, me, next);
 }
 
-/* take_permit_locked - me has one, or is cancelled, or must not wait. False: it has to, unless its
- * deadline has come (waits: it has one that is not 0). Leaves the door, if not. */
+/* take_permit_locked - end a park that has not to wait. True: me has taken a permit, is cancelled,
+ * or must not wait; *status is what the call returns, and the door was left. False: me is to wait,
+ * unless its deadline has come. waits: the deadline is not 0. */
 static inline bool take_permit_locked(struct coroi_worker *w, struct coroi_rec *me,
 				      const char *call, bool waits, int *status)
 {
 	uint8_t canceled = me->canceled;
 
 	if (me->permits) {
-		/* atomic for a remote wake, which looks from elsewhere */
+		/* atomic, as remote_wake reads it on other threads */
 		at_store_rlx(&me->permits, me->permits - 1);
 		*status = CORO_OK;
 	} else if (coroi_likely(!(w->refuses | canceled))) {
@@ -335,7 +350,7 @@ static inline bool take_permit_locked(struct coroi_worker *w, struct coroi_rec *
 	return true;
 }
 
-/* park_slow - the door is as coroi_door_try left it. */
+/* park_slow - coro_park, the general way. The door is as coroi_door_try left it. */
 static COROI_NOINLINE int park_slow(struct coroi_worker *w, struct coroi_rec *me)
 {
 	int status;
@@ -350,8 +365,8 @@ static COROI_NOINLINE int park_slow(struct coroi_worker *w, struct coroi_rec *me
 	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
 }
 
-/* The usual path makes no call, like that of coro_yield: the door is free, and there is a permit,
- * or somebody to go on with. */
+/* The usual path makes no call, as in coro_yield: the door is free, and there is a permit, or a
+ * coroutine to go on with. */
 int coro_park(void)
 {
 	struct coroi_worker *w = coroi_here();
@@ -366,7 +381,7 @@ int coro_park(void)
 		coroi_door_leave(w);
 		return CORO_OK;
 	}
-	/* C2 is for the other path */
+	/* C2 is left to park_slow */
 	struct coroi_rec *next = coroi_likely(!me->canceled) ? coroi_next_locked(w) : NULL;
 	if (coroi_unlikely(!next))
 		return park_slow(w, me);
@@ -376,7 +391,7 @@ int coro_park(void)
 	return coroi_hand_over_locked(w, me, next);
 }
 
-/* park_until_slow - the door is as coroi_door_try left it. */
+/* park_until_slow - coro_park_until, the general way. The door is as coroi_door_try left it. */
 static COROI_NOINLINE int park_until_slow(struct coroi_worker *w, struct coroi_rec *me,
 					  uint64_t deadline)
 {
@@ -396,7 +411,7 @@ static COROI_NOINLINE int park_until_slow(struct coroi_worker *w, struct coroi_r
 	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
 }
 
-/* As coro_park: the usual path makes no call. */
+/* The usual path makes no call, as in coro_park. */
 int coro_park_until(uint64_t deadline)
 {
 	struct coroi_worker *w = coroi_here();
@@ -425,12 +440,12 @@ int coro_park_until(uint64_t deadline)
 }
 
 /*
- * is_home - the coroutine of generation gen is at home here and has not ended: then it stays so
- * inside this door.
+ * is_home - the coroutine of generation gen is at home here and has not ended. Then that stays true
+ * inside this door. *state is its state.
  *
- * An ended one may be freed by its joiner, in no door, and its record be another's before we have
- * looked twice. So the generation is read last (the loads are acquires, to stay in order): if it is
- * the one asked for, home and state were that one's too.
+ * If the coroutine has ended, its joiner may free the record, in no door, and the record may have
+ * another user between two looks of ours. So the generation is read last (the loads before are
+ * acquires, to stay in order). If it is gen, the home and the state were of that generation too.
  */
 static inline bool is_home_locked(struct coroi_worker *w, struct coroi_rec *r, uint32_t gen,
 				  uint8_t *state)
@@ -441,7 +456,7 @@ static inline bool is_home_locked(struct coroi_worker *w, struct coroi_rec *r, u
 	return here && coroi_gen(word) == gen && (word & COROI_ESCAPED) && !is_over(*state);
 }
 
-/* wake_home - give r, at home here and not ended, a permit. */
+/* wake_home - give r, which is at home here and has not ended, a permit. */
 static inline int wake_home_locked(struct coroi_worker *w, struct coroi_rec *r, uint8_t state)
 {
 	if (coroi_likely(state == COROI_PARKED)) {
@@ -454,14 +469,15 @@ static inline int wake_home_locked(struct coroi_worker *w, struct coroi_rec *r, 
 	return CORO_OK;
 }
 
-/* wake_from_outside - on no worker of its scheduler. */
+/* wake_from_outside - coro_wake on a thread that is no worker of the coroutine's scheduler. */
 static COROI_NOINLINE int wake_from_outside(coro_handle h)
 {
 	struct coroi_rec *r = coroi_at((uint32_t)h);
 	return r ? remote_wake_from_outside(r, (uint32_t)(h >> 32), 0) : CORO_ESTALE;
 }
 
-/* wake_slow - on a worker of its scheduler; the door is as coroi_door_try left it. */
+/* wake_slow - coro_wake on a worker of the coroutine's scheduler, the general way. The door is as
+ * coroi_door_try left it. */
 static COROI_NOINLINE int wake_slow(struct coroi_worker *w, struct coroi_rec *r, uint32_t gen)
 {
 	uint8_t state;
@@ -477,7 +493,7 @@ static COROI_NOINLINE int wake_slow(struct coroi_worker *w, struct coroi_rec *r,
 	return remote_wake(r, gen, 0);
 }
 
-/* The usual path makes no call: the door is free, and r is at home here and runs, is queued or has
+/* The usual path makes no call: the door is free, and r is at home here, and runs, is queued or has
  * parked. */
 int coro_wake(coro_handle h)
 {
@@ -491,7 +507,8 @@ int coro_wake(coro_handle h)
 		return wake_slow(w, r, (uint32_t)(h >> 32));
 	uint16_t home = at_load_acq(&r->home);
 	uint8_t state = at_load_acq(&r->state);
-	/* last, as in is_home_locked. ESCAPED is where the index has a zero */
+	/* Read last, as in is_home_locked. One comparison is for the generation and ESCAPED: the
+	 * bit of ESCAPED is 0 in a handle, as no index has it. */
 	uint64_t word = at_load_rlx(&r->wake);
 	if (coroi_unlikely(home != w->id || (word ^ h) >> 31 != 1))
 		return wake_slow(w, r, (uint32_t)(h >> 32));

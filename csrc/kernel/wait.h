@@ -1,28 +1,28 @@
 /*
- * wait.h - how a coroutine's wait ends: permits, events (wait.c), and its own end (join.c).
+ * wait.h - how a wait ends, by a permit or an event (wait.c), and how a coroutine ends (join.c).
  */
 #ifndef COROI_WAIT_H
 #define COROI_WAIT_H
 
 #include "kernel/run.h"
 
-/* The join word: generation << 32 | kind << 29 | index. Only of joinable ones. Five kinds are
- * free. */
+/* The join word of a joinable coroutine: generation << 32 | kind << 29 | index. Four of the eight
+ * kinds are not used. */
 #define COROI_JOIN_KIND_SHIFT 29
 #define COROI_JOIN_INDEX_MASK ((UINT64_C(1) << COROI_JOIN_KIND_SHIFT) - 1)
 enum { COROI_JOIN_NOBODY = 0, COROI_JOIN_COROUTINE = 1, COROI_JOIN_GO = 2, COROI_JOIN_FINAL = 3 };
-/* The index of COROI_JOIN_GO is a slot of Go's, and perhaps this: its end is to take an
- * pending-work token (gobell.h). */
+/* With COROI_JOIN_GO the index is an id of the poller in Go, and perhaps COROI_JOIN_COUNTED: the
+ * end of the coroutine takes a pending-work token (gobell.h). */
 #define COROI_JOIN_COUNTED (UINT32_C(1) << 28)
 _Static_assert((uint64_t)COROI_CHUNKS_MAX << COROI_CHUNK_INDEX_BITS <=
 		       UINT64_C(1) << COROI_JOIN_KIND_SHIFT,
 	       "the index of a record fits");
-/* The index of COROI_JOIN_FINAL. */
+/* The index with COROI_JOIN_FINAL. */
 enum {
 	COROI_FINAL_DONE = 0,
 	COROI_FINAL_DETACHED = 1,
 	COROI_FINAL_TAKEN = 2,
-	COROI_FINAL_FOR_GO = 3, /* done, and on Go's list: nobody else may take it */
+	COROI_FINAL_FOR_GO = 3, /* done, and on Go's list: only Go may take it */
 };
 
 static inline uint64_t coroi_join_word(uint32_t gen, unsigned kind, uint32_t index)
@@ -35,56 +35,65 @@ static inline unsigned coroi_join_kind(uint64_t word)
 	return word >> COROI_JOIN_KIND_SHIFT & 7;
 }
 
-/* coroi_remote_wake_locked - r came out of w's inbox as a remote wake. */
+/* coroi_remote_wake_locked - W3 to W5: r came out of w's inbox as a remote wake. */
 void coroi_remote_wake_locked(struct coroi_worker *w, struct coroi_rec *r);
 
-/* coroi_await_wakers - every wake-up from outside that had begun is through. All coroutines of a
- * scheduler have ended: then no wake-up looks at it any more. */
+/* coroi_await_wakers - wait until every wake-up from outside that had begun is through. If all
+ * coroutines of a scheduler have ended before, no wake-up looks at that scheduler any more. Thread:
+ * any. Blocking: while such a waker is preempted. */
 void coroi_await_wakers(void);
 
-/* coroi_end_wait_locked - if r, at home here, waits, it gets an error, the code, from what it waits
- * in. */
+/* coroi_end_wait_locked - if r, at home here, waits, its wait returns the code, an error. A wait
+ * that is committed, or for which a permit is on its way, goes on. */
 void coroi_end_wait_locked(struct coroi_worker *w, struct coroi_rec *r, int8_t code);
 
-/* coroi_is_canceled_locked - coro_cancel was called for r, which is at home here; perhaps it is
- * still on its way. */
+/* coroi_is_canceled_locked - was coro_cancel called for r, which is at home here? The cancel is
+ * seen even if it has not been delivered yet (W3). */
 static inline bool coroi_is_canceled_locked(const struct coroi_rec *r)
 {
-	/* relaxed: whoever returned from it before us is seen */
+	/* relaxed: a coro_cancel that has returned before this look is seen */
 	return r->canceled || at_load_rlx(&r->wake) & COROI_CANCEL;
 }
 
 /*
- * coroi_wait - suspend me, the current coroutine, until the event of what it has registered for. A
- * cancel, or the deadline (CLOCK_MONOTONIC, ns; CORO_FOREVER), ends the wait if withdraw(arg) can
- * take the registration back; it returns false if an event is committed by then, which is waited
- * for. withdraw NULL: it is committed from the start.
+ * coroi_wait - suspend me, the current coroutine, until its event comes. me has registered for the
+ * event before. Each registration has exactly one event, or is taken back, so that no event is left
+ * over for a later wait.
  *
- * Each registration has one event, or is taken back, so that none is left over for a later wait.
- * what: a letter for coro_blocked. Returns: CORO_OK, or with the registration taken back
- * CORO_ECANCELED or CORO_ETIMEDOUT.
+ * deadline: CLOCK_MONOTONIC in ns, or CORO_FOREVER.
+ * withdraw: takes the registration back when a cancel or the deadline ends the wait. It returns
+ *           false if the event is on its way: then the wait is committed, and goes on until the
+ *           event comes. NULL: the wait is committed from the start.
+ * what:     the kind of wait that coro_scheduler_blocked reports.
+ *
+ * Thread:  a worker, in no door.
+ * Returns: CORO_OK: the event has come. CORO_ECANCELED, CORO_ETIMEDOUT: the registration was taken
+ *          back.
  */
 int coroi_wait(struct coroi_rec *me, enum coro_wait_kind what, uint64_t deadline,
 	       bool (*withdraw)(void *), void *arg);
 
-/* coroi_event_send - the event that r waits for, once, to whoever has found its registration.
- * Thread: any, in no door. */
+/* coroi_event_send - send r its event, once. The caller has found r's registration: so r waits, or
+ * is about to, and cannot end meanwhile. Thread: any, in no door. */
 void coroi_event_send(struct coroi_rec *r);
 
-/* coroi_event_send_to - the same for one that may have gone on and ended: then nothing happens. */
+/* coroi_event_send_to - the same for an r that may have gone on and ended. If its generation is not
+ * gen any more, nothing happens. */
 void coroi_event_send_to(struct coroi_rec *r, uint32_t gen);
 
-/* coroi_event_send_remote - the event for r, wherever that is at home. s: the scheduler of whose
- * worker or goworker the caller is; NULL: of none. Thread: any, in a door or not. */
+/* coroi_event_send_remote - send r its event as a remote wake, wherever r is at home. s: the
+ * scheduler to which the calling worker, or the goworker, belongs; NULL: the caller is neither.
+ * Thread: any, in a door or not. */
 void coroi_event_send_remote(struct coro_scheduler *s, struct coroi_rec *r);
 
-/* What coroi_wait_once returns beside the codes of a wait: it has not begun, since me is
+/* coroi_wait_once returns this, besides the codes of a wait, if the wait has not begun, since me is
  * cancelled. */
 enum { COROI_NOT_BEGUN = 1 };
 
-/* coroi_wait_once - coroi_wait of a wait that neither a deadline nor withdraw is for yet: wait for
- * the event, or return the code that the wait was resumed with. look: take in what has come from
- * other threads first. */
+/* coroi_wait_once - wait for me's event without a deadline, and without withdrawing. Returns: the
+ * code that the wait was resumed with; if that is no CORO_OK, the caller withdraws, or goes on
+ * waiting. COROI_NOT_BEGUN: me is cancelled. look: deliver first what has come from other
+ * threads. */
 static inline int coroi_wait_once(struct coroi_rec *me, enum coro_wait_kind what, bool look)
 {
 	struct coroi_worker *w = coroi_self();
@@ -97,7 +106,7 @@ static inline int coroi_wait_once(struct coroi_rec *me, enum coro_wait_kind what
 		coroi_door_leave(w);
 		return CORO_OK;
 	}
-	if (coroi_unlikely(w->cancel | me->canceled)) {
+	if (coroi_unlikely(w->cancel | me->canceled)) { /* C2 */
 		coroi_door_leave(w);
 		return COROI_NOT_BEGUN;
 	}
@@ -108,10 +117,13 @@ static inline int coroi_wait_once(struct coroi_rec *me, enum coro_wait_kind what
 }
 
 /*
- * coroi_wait_begin, coroi_wait_commit - the short way, for a coroutine with nothing against its
- * waiting and somebody to go on with. Begin returns the coroutine that goes on while *current, the
- * current one of w (coroi_here), waits; w's door is entered then, so no event can be there yet, and
- * commit is next. NULL: the general way. Commit returns the code that the wait was resumed with.
+ * coroi_wait_begin, coroi_wait_commit - the short way to wait. It is open if nothing forbids the
+ * wait, and if there is a coroutine to go on with.
+ *
+ * coroi_wait_begin returns that coroutine, and the current one of w (coroi_here) in *current. It
+ * has entered w's door, so that no event can be delivered before the wait begins. The caller
+ * registers, and calls coroi_wait_commit. NULL: take the general way. coroi_wait_commit suspends
+ * the current coroutine, and returns the code that its wait was resumed with.
  */
 static inline __attribute__((always_inline)) struct coroi_rec *
 coroi_wait_begin(struct coroi_worker *w, uint64_t deadline, struct coroi_rec **current)
@@ -138,9 +150,9 @@ static inline __attribute__((always_inline)) int coroi_wait_commit(struct coroi_
 }
 
 /*
- * coroi_wake_home, coroi_wake_here - the short ways of coroi_event_send on w (coroi_here), without
- * a call. True: r goes on, and the caller must return coroi_leave_fed(w). False: nothing was done.
- * home: r is pinned to w.
+ * coroi_wake_home, coroi_wake_here - the short ways of coroi_event_send on w (coroi_here). They
+ * make no call. coroi_wake_home is for an r that is pinned to w. True: r goes on, and the caller
+ * must return coroi_leave_fed(w). False: nothing was done.
  */
 static inline __attribute__((always_inline)) bool coroi_wake_home(struct coroi_worker *w,
 								  struct coroi_rec *r)
@@ -157,7 +169,7 @@ static inline __attribute__((always_inline)) bool coroi_wake_here(struct coroi_w
 {
 	if (coroi_unlikely(coroi_owner(r) != w->sched))
 		return false;
-	/* firm, inside this door */
+	/* acquire, as in coroi_event_send; r's home cannot change inside its door */
 	if (coroi_likely(coroi_door_try(w) && at_load_acq(&r->home) == w->id &&
 			 at_load_rlx(&r->state) == COROI_WAITING && coroi_made_ready_locked(w, r)))
 		return true;
@@ -165,9 +177,9 @@ static inline __attribute__((always_inline)) bool coroi_wake_here(struct coroi_w
 	return false;
 }
 
-/* coroi_errand - me, the current coroutine of w, stops here, and waits for its event; no cancel
- * ends that wait. The native stack calls run(w, arg) once, in no door, when me is suspended.
- * Returns the code that me was resumed with. */
+/* coroi_errand - suspend me, the current coroutine of w, in a committed wait for its event, and
+ * then have the native stack call run(w, arg) once, in no door. Returns: the code that me was
+ * resumed with. */
 static inline int coroi_errand(struct coroi_worker *w, struct coroi_rec *me,
 			       enum coro_wait_kind what,
 			       void (*run)(struct coroi_worker *w, void *arg), void *arg)
@@ -178,7 +190,7 @@ static inline int coroi_errand(struct coroi_worker *w, struct coroi_rec *me,
 	return coroi_errand_locked(w, me, run, arg);
 }
 
-/* coroi_errand_failed - from run: me goes on with that code, and has no event. */
+/* coroi_errand_failed - called by run instead of sending the event: me goes on with that status. */
 static inline void coroi_errand_failed(struct coroi_worker *w, struct coroi_rec *me, int status)
 {
 	coroi_door_enter(w);
@@ -186,21 +198,23 @@ static inline void coroi_errand_failed(struct coroi_worker *w, struct coroi_rec 
 	coroi_door_leave(w);
 }
 
-/* coroi_escape - me's handle is about to be known. Only me, or who spawns it, may. */
+/* coroi_escape - me's handle is about to be known to others. Thread: only where me runs, or where
+ * it is spawned. */
 static inline void coroi_escape(struct coroi_rec *me)
 {
 	uint64_t word = at_load_rlx(&me->wake);
-	if (!(word & COROI_ESCAPED))
-		at_store_rel(&me->wake, word | COROI_ESCAPED); /* nobody else writes it before */
+	if (!(word & COROI_ESCAPED)) /* a store is enough: nobody else writes the word before */
+		/* release, pairs with coroi_find: a finder of the handle sees the record */
+		at_store_rel(&me->wake, word | COROI_ESCAPED);
 }
 
 /* ------------------------------------------------------------------------------------- join.c */
 
-/* coroi_put - r is free, and no node: back to the slab, unless its generations are used up. Thread:
- * any, in no door. */
+/* coroi_put - give r back to the slab, or retire it if its generations are used up. r is free, and
+ * no node of an inbox. Thread: any, in no door. */
 void coroi_put(struct coroi_rec *r);
 
-/* coroi_put_locked - the same, in w's door: to its magazine. */
+/* coroi_put_locked - the same in w's door: r goes to w's magazine. */
 static inline void coroi_put_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
 	if (coroi_gen(at_load_rlx(&r->wake)) == UINT32_MAX) {
@@ -211,16 +225,17 @@ static inline void coroi_put_locked(struct coroi_worker *w, struct coroi_rec *r)
 	coroi_mags_put(&w->mags, r);
 }
 
-/* coroi_end_slow_locked - coroi_end_locked of one with a handle. */
+/* coroi_end_slow_locked - coroi_end_locked of a coroutine whose handle is known. */
 COROI_NOINLINE void coroi_end_slow_locked(struct coroi_worker *w, struct coroi_rec *r);
 
-/* coroi_end_locked - r, at home here, has ended: its record is free, or waits for its joiner. */
+/* coroi_end_locked - r, at home here, has ended. Its record is freed, or kept for its joiner. */
 static inline void coroi_end_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
-	/* release: with coroi_live, not before what it has spawned is counted */
 	COROI_PROBE(END, r);
+	/* release, pairs with coroi_live: the end is seen after r's spawn, and after r's own
+	 * spawns */
 	at_bump_rel(&w->ended);
-	/* relaxed: only r itself, or who spawned it, set it */
+	/* relaxed: ESCAPED was set where r ran, or where it was spawned */
 	if (coroi_unlikely(at_load_rlx(&r->wake) & COROI_ESCAPED)) {
 		coroi_end_slow_locked(w, r);
 		return;
@@ -230,22 +245,23 @@ static inline void coroi_end_locked(struct coroi_worker *w, struct coroi_rec *r)
 	coroi_mags_put(&w->mags, r);
 }
 
-/* coroi_end_outside - r, joinable and at home in no worker's door, has ended: the caller is alone
- * with it. */
+/* coroi_end_outside - r, a joinable coroutine of the goworker, has ended. No door protects it: the
+ * caller is the only one that ends it. Thread: any, in no door. */
 void coroi_end_outside(struct coro_scheduler *s, struct coroi_rec *r);
 
-/* coroi_find - the record that a handle names, or NULL if it is stale. The answer is firm only
- * inside its home's door, or for whoever alone may free it (its joiner). */
+/* coroi_find - the record that a handle names. NULL: the handle is stale. The answer stays true
+ * only inside the door of the coroutine's home, or for the one that alone may free it (its
+ * joiner). */
 struct coroi_rec *coroi_find(coro_handle h);
 
-/* coroi_join_free - the joiner (or detacher, or Go) has had what it wanted of r. Thread: any, in no
- * door. */
+/* coroi_join_free - free r, which has ended and whose end the caller has taken, as joiner, detacher
+ * or Go. Thread: any, in no door. */
 void coroi_join_free(struct coroi_rec *r);
 
-/* coroi_join_committed - coro_join, without the result, that no cancel ends. */
+/* coroi_join_committed - coro_join without a result, as a committed wait: no cancel ends it. */
 int coroi_join_committed(coro_handle h);
 
-/* coroi_join_status - what the joiner of an ended r is told. */
+/* coroi_join_status - what coro_join of an ended r returns. */
 int coroi_join_status(const struct coroi_rec *r);
 
 #endif

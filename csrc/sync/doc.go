@@ -1,7 +1,7 @@
 //go:build cgo && linux && (amd64 || arm64)
 
-// Package sync is what coroutines, threads and Go wait at: semaphores, locks, conditions, latches, once,
-// channels and scopes. All of it stands on wait queues (waitq.h).
+// Package sync has the objects that coroutines, threads and Go wait at: semaphores, locks,
+// conditions, latches, once, channels and scopes. All but scopes stand on wait queues (waitq.h).
 package sync
 
 /*
@@ -18,8 +18,8 @@ import (
 	_ "github.com/organzine/coro/csrc/kernel"
 )
 
-// Headers are this room's. The go command rebuilds a package when a file that is embedded in one of
-// its imports changes, and knows nothing of the headers that C includes.
+// Headers are this room's headers. They are embedded so that the go command rebuilds the packages
+// that import this one when a header changes: it does not know which headers C files include.
 //
 //go:embed *.h
 var Headers embed.FS
