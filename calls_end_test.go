@@ -177,7 +177,7 @@ func TestACancelOfOneEndsTheContextOfItsCall(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// A cancel comes before the call, while the call waits for a worker of the pool, as it begins, or
+// A cancel comes before the call, while the call waits for an offload worker, as it begins, or
 // while it runs: the call always ends.
 func TestACancelAtAnyMomentEndsTheCall(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(2), coro.WithCallLimit(2))

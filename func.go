@@ -116,8 +116,8 @@ func MustFunc[A, R any](entry unsafe.Pointer, opts ...FuncOption) Func[A, R] {
 }
 
 // pointsIntoGo refuses a type that holds the type %v.
-const pointsIntoGo = "contains %v, which points into Go: pass numbers, arrays and structs of them, " +
-	"a runtime/cgo.Handle, or C memory as a uintptr"
+const pointsIntoGo = "contains %v, which points into Go: " +
+	"pass numbers, arrays and structs of them, a runtime/cgo.Handle, or C memory as a uintptr"
 
 // inlineBytes checks that a type can live in a record.
 func inlineBytes(what string, t reflect.Type) (uint8, error) {

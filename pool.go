@@ -103,8 +103,8 @@ type Stats struct {
 	PerWorker []WorkerStats
 }
 
-// Stats returns the present figures. It costs a few hundred nanoseconds, and takes a lock that
-// spawning takes only now and then. It works after Close.
+// Stats returns the present figures. It stops each worker for a moment, and costs some microseconds
+// a worker; it takes a lock that spawning takes only now and then. It works after Close.
 func (s *Scheduler) Stats() Stats {
 	c := s.core.Stats()
 	runtime.KeepAlive(s)

@@ -180,7 +180,8 @@ func (s *Scheduler) Blocked(limit int) ([]BlockedCoroutine, int) {
 	list, n := s.core.Blocked(min(limit, s.core.Stats().Records))
 	out := make([]BlockedCoroutine, len(list))
 	for i, b := range list {
-		out[i] = BlockedCoroutine{Handle(b.Handle), funcName(b.Fn), b.Worker, csrc.WaitName(b.Waits)}
+		out[i] = BlockedCoroutine{Handle(b.Handle), funcName(b.Fn), b.Worker,
+			csrc.WaitName(b.Waits)}
 	}
 	bodies, more := s.executors.blocked(limit - len(out))
 	runtime.KeepAlive(s)

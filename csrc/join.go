@@ -76,7 +76,7 @@ func (j Joinable) Take(result unsafe.Pointer, n uintptr) Status {
 	word := joinWord(j.r)
 	if !atomic.CompareAndSwapUint64(word, j.gen|joinDone, j.gen|joinTaken) &&
 		!atomic.CompareAndSwapUint64(word, j.gen|joinForGo, j.gen|joinTaken) {
-		if w := atomic.LoadUint64(word); w>>genShift<<genShift == j.gen && w>>joinKindShift&3 != C.COROI_JOIN_FINAL {
+		if w := atomic.LoadUint64(word); w>>genShift<<genShift == j.gen && w>>joinKindShift&7 != C.COROI_JOIN_FINAL {
 			return Busy
 		}
 		return Stale

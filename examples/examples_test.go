@@ -180,7 +180,8 @@ func TestServiceAnswers(t *testing.T) {
 		"/longest?below=1000": "200 178 steps from 871\n",
 		"/nap?for=1ms":        "200 slept\n",
 		"/steps?n=0":          "400 bad request: n must be from 1 to 1000000000\n",
-		"/nap?for=ever":       "400 bad request: for must be a duration: time: invalid duration \"ever\"\n",
+		"/nap?for=ever": "400 bad request: for must be a duration: " +
+			"time: invalid duration \"ever\"\n",
 	} {
 		status, text, err := p.get(path)
 		assert.NoError(t, err)

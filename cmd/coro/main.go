@@ -1,11 +1,11 @@
 // Command coro helps to build programs that bring C coroutines of their own.
 //
-//	go run github.com/organzine/coro/cmd/coro header [-o file]   write coro.h (to the file coro.h)
-//	go run github.com/organzine/coro/cmd/coro info               tell what the core finds here
+//	go run github.com/organzine/coro/cmd/coro header [-o file]   write coro.h as one file
+//	go run github.com/organzine/coro/cmd/coro info               tell what the C core finds here
 //
-// A module that imports coro links its C symbols by itself, but has no include path to the header:
-// write coro.h beside the cgo files that need it, and commit it with them. The header changes only
-// with the version of coro.
+// A module that imports coro links its C symbols, but has no include path to its header. Write the
+// header beside the cgo files that need it, and commit it with them. It changes only with the
+// version of coro.
 package main
 
 import (

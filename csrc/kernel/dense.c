@@ -221,19 +221,19 @@ static inline NO_RETURN void go_on(struct coroi_worker *w, void *sp, struct coro
 	coroi_jump(sp, code, &w->busy);
 }
 
-/* slot_of - the shared stack of a coroutine that was copied out. */
-static inline struct coroi_shared_stack *slot_of(struct coroi_dense *d,
-						 const struct coroi_rec *away)
+/* shared_stack_of - the shared stack of a coroutine that was copied out. */
+static inline struct coroi_shared_stack *shared_stack_of(struct coroi_dense *d,
+							 const struct coroi_rec *away)
 {
 	return &d->shared[((const struct coroi_saved *)away->stack)->shared];
 }
 
-/* move_slow - what the copier does if the two cannot be exchanged. */
-static COROI_NOINLINE NO_RETURN void move_slow(struct coroi_worker *w, intptr_t code)
+/* copy_slow - what the copier does if the two cannot be exchanged. */
+static COROI_NOINLINE NO_RETURN void copy_slow(struct coroi_worker *w, intptr_t code)
 {
 	struct coroi_dense *d = w->dense;
 	struct coroi_rec *r = w->current;
-	struct coroi_shared_stack *s = slot_of(d, r);
+	struct coroi_shared_stack *s = shared_stack_of(d, r);
 
 	if (coroi_likely(!s->occupant || evict(d, s) || evict_to_spare(d, s, r))) {
 		restore(d, s, r);
@@ -254,8 +254,8 @@ static NO_RETURN void copier_main(intptr_t code)
 			  (size_t)(w->dense->copier->top - (char *)w->dense->copier_sp));
 	coroi_door_enter(w);
 	struct coroi_rec *r = w->current;
-	if (coroi_unlikely(!exchange(w->dense, slot_of(w->dense, r), r)))
-		move_slow(w, code);
+	if (coroi_unlikely(!exchange(w->dense, shared_stack_of(w->dense, r), r)))
+		copy_slow(w, code);
 	go_on(w, r->sp, &r->stack->fiber, code);
 }
 

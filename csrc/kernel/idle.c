@@ -57,7 +57,7 @@
  *                    not search, stand by or have work taken from it; the standby delivers only the
  *                    remote wakes that lie there while the worker computes
  *
- * activity.c has the tokens and the claims (N1 to N4), steal.c what a worker does before it sleeps,
+ * activity.c has the tokens and the claims (N1 to N4), steal.c how a worker spins and steals,
  * and P6.
  */
 #include "kernel/idle.h"

@@ -27,7 +27,7 @@
 #define COROI_CHAN_H
 
 #include "base/backoff.h"
-#include "sync/gowait.h"
+#include "sync/gochan.h"
 
 #include <string.h>
 

@@ -1,6 +1,8 @@
 //go:build cgo && linux
-/* cond.c - conditions: whoever waits gives the mutex back meanwhile, and has it again when the wait
- * is over. */
+/* cond.c - conditions: a waiter gives the mutex back while it waits, and owns it again when the
+ * wait is over. */
+#include "sync/cond.h"
+
 #include "sync/mutex.h"
 
 struct cond {
@@ -14,14 +16,19 @@ int coro_cond_init(coro_cond *p, uint32_t flags)
 	return coroi_object_init(p, sizeof(struct cond), flags);
 }
 
+int coro_cond_destroy(coro_cond *p)
+{
+	return coroi_object_destroy(p, NULL);
+}
+
 int coro_cond_wait(coro_cond *p, coro_mutex *mutex, uint64_t deadline)
 {
 	struct cond *c = cond_of(p);
+	struct coroi_mutex *m = coroi_mutex_of(mutex);
 	struct coroi_rec *me;
 
 	if (!p || !mutex)
 		return CORO_EINVAL;
-	struct coroi_mutex *m = coroi_mutex_of(mutex);
 	uint64_t mine = coroi_lock_owner();
 	if (!mine || !coroi_mutex_is_owner(m, mine))
 		return CORO_EPERM;
@@ -61,21 +68,15 @@ int coroi_cond_wait_gowaiter(coro_cond *p, coro_mutex *mutex, uint64_t owner,
 	return COROI_WAITS;
 }
 
-static int cond_wake(coro_cond *p, uint32_t most)
+static int cond_wake(coro_cond *p, uint64_t most)
 {
 	struct coroi_chain woken = {NULL, NULL};
+	int status = coroi_object_enter_at(p);
 
-	if (!p)
-		return CORO_EINVAL;
-	struct cond *c = cond_of(p);
-	int status = coroi_object_enter(&c->object);
 	if (status)
 		return status;
-	for (struct coroi_waiter *x; most-- && (x = coroi_waitq_take(&c->queue));)
-		coroi_chain_add(&woken, x);
-	coroi_object_leave(&c->object);
-	coroi_chain_wake(&woken);
-	return CORO_OK;
+	coroi_object_take(&cond_of(p)->object, most, &woken);
+	return coroi_object_leave_waking(&cond_of(p)->object, &woken);
 }
 
 int coro_cond_signal(coro_cond *p)
@@ -85,14 +86,5 @@ int coro_cond_signal(coro_cond *p)
 
 int coro_cond_broadcast(coro_cond *p)
 {
-	return cond_wake(p, UINT32_MAX);
-}
-
-int coro_cond_destroy(coro_cond *p)
-{
-	if (!p)
-		return CORO_EINVAL;
-	struct cond *c = cond_of(p);
-	int status = coroi_object_enter_end(&c->object);
-	return status ? status : coroi_object_end(&c->object, c->queue.first);
+	return cond_wake(p, UINT64_MAX);
 }

@@ -5,6 +5,10 @@
  * that is passed. A Go body is sent its event like any coroutine; a goroutine's gowaiter is put on
  * a list of its scheduler, and the bell is rung: Go finds the id of who waits. A gowaiter is Go's
  * to free when it is fired, and off the list, or withdrawn.
+ *
+ * What Go calls of an object is in the object's header. A call with a name that ends in _gowaiter
+ * does at once what it is named after, or has the gowaiter wait and returns COROI_WAITS; where there
+ * may be no gowaiter (NULL), it returns CORO_ETIMEDOUT instead of waiting.
  */
 #ifndef COROI_GOWAIT_H
 #define COROI_GOWAIT_H
@@ -35,13 +39,6 @@ enum { COROI_WAITS = 1, COROI_YOURS = 2 };
  * long as it lives.
  */
 #define COROI_GOROUTINE UINT64_C(4)
-
-/* Where Go finds a mutex's owner, which it sets itself where nobody waits, and the state of a
- * once. */
-#define COROI_MUTEX_OWNER 32
-#define COROI_WAITED      UINT64_C(1) /* beside the owner: there may be a queue */
-#define COROI_ONCE_STATE  32
-#define COROI_ONCE_DONE   2
 
 /* coroi_gowaiter_new - for a goroutine (sched and id) or a body (and its generation), with room for
  * a value. NULL: no memory. */
@@ -107,60 +104,5 @@ static inline bool coroi_object_enter_leaf(struct coroi_object *o)
 	coroi_object_leave(o);
 	return false;
 }
-
-int coroi_chan_send_leaf(coro_chan *c, void *value);
-int coroi_chan_recv_leaf(coro_chan *c, void *value);
-int coroi_sem_acquire_leaf(coro_sem *s, void *unused);
-int coroi_sem_release_leaf(coro_sem *s, void *unused); /* of one permit */
-int coroi_rwlock_read_leaf(coro_rwlock *l, const uint64_t *owner);
-int coroi_rwlock_write_leaf(coro_rwlock *l, const uint64_t *owner);
-int coroi_rwlock_unread_leaf(coro_rwlock *l, const uint64_t *owner);
-int coroi_rwlock_unwrite_leaf(coro_rwlock *l, const uint64_t *owner);
-int coroi_latch_add_leaf(coro_latch *l, const int64_t *n);
-int coroi_latch_wait_leaf(coro_latch *l, void *unused);
-
-/* Where Go peeks, without the lock. */
-#define COROI_CHAN_IN        16
-#define COROI_CHAN_SENDERS   32
-#define COROI_CHAN_RECEIVERS 48
-#define COROI_CHAN_CLOSED    88 /* a byte */
-#define COROI_CHAN_OUT       132
-
-/* coroi_chan_keep - coro_chan_free does not free it any more, or (false) does again. */
-void coroi_chan_keep(coro_chan *c, bool keep);
-
-/* Each does it at once, or has g wait: coro_chan_send of g's value, coro_chan_recv into it,
- * coro_sem_acquire and so on, for the goroutine owner. Where g may be NULL it does not wait:
- * CORO_ETIMEDOUT. coroi_cond_wait_gowaiter does not lock the mutex again. */
-int coroi_chan_send_gowaiter(coro_chan *c, struct coroi_gowaiter *g);
-int coroi_chan_recv_gowaiter(coro_chan *c, struct coroi_gowaiter *g);
-int coroi_sem_acquire_gowaiter(coro_sem *s, struct coroi_gowaiter *g);
-int coroi_mutex_lock_gowaiter(coro_mutex *m, uint64_t owner, struct coroi_gowaiter *g);
-/* or NULL */
-int coroi_rwlock_lock_gowaiter(coro_rwlock *l, bool write, uint64_t owner,
-			       struct coroi_gowaiter *g);
-int coroi_cond_wait_gowaiter(coro_cond *c, coro_mutex *m, uint64_t owner, struct coroi_gowaiter *g);
-int coroi_latch_wait_gowaiter(coro_latch *l, struct coroi_gowaiter *g); /* or NULL */
-
-/*
- * coro_select by a gowaiter with room for so many bytes and, after them, for the values: its cases
- * are to be filled in, of which each has something to send, or somewhere to receive it. Returns
- * CORO_OK, COROI_WAITS or an error. When it is done, at once or after waiting, coroi_select_done
- * tells the index of the case, which then has its status, and takes the gowaiter out of all queues.
- */
-size_t coroi_select_bytes(uint32_t n);
-coro_case *coroi_select_cases(struct coroi_gowaiter *g);
-int coroi_select_gowaiter(struct coroi_gowaiter *g, uint32_t n);
-int coroi_select_done(struct coroi_gowaiter *g);
-
-/* coro_once_do in two parts. Begin: CORO_OK: it is done; COROI_YOURS: the goroutine owner is to do
- * it, and then to call end; CORO_EDEADLK: it is doing it. */
-int coroi_once_begin_gowaiter(coro_once *o, uint64_t owner, struct coroi_gowaiter *g); /* or NULL */
-void coroi_once_end(coro_once *o);
-
-/* coro_mutex_unlock and coro_rwlock_unlock by the owner owner; what was locked for reading is not
- * unlocked for writing, nor the other way round: CORO_EPERM. */
-int coroi_mutex_unlock_as(coro_mutex *m, uint64_t owner);
-int coroi_rwlock_unlock_as(coro_rwlock *l, bool write, uint64_t owner);
 
 #endif

@@ -7,11 +7,27 @@ int coro_mutex_init(coro_mutex *p, uint32_t flags)
 	return coroi_object_init(p, sizeof(struct coroi_mutex), flags);
 }
 
-#define DEAD (~UINT64_C(0) & ~COROI_WAITED) /* an owner: it was destroyed */
+/* The owner of a destroyed mutex, so that no fast path takes it. */
+#define DEAD (~UINT64_C(0) & ~COROI_WAITED)
 
-/* take_or_wait - CORO_OK: mine has it, or CORO_EDEADLK already had; COROI_WAITS: it is to wait;
- * CORO_ETIMEDOUT: it would have to. Entered. */
-static int take_or_wait(struct coroi_mutex *m, uint64_t mine, bool may_wait)
+/* is_held - if the mutex is not held, DEAD owns it from now on. Entered. */
+static bool is_held(struct coroi_object *o)
+{
+	uint64_t free = 0;
+	return !at_cas(&((struct coroi_mutex *)o)->owner, &free, DEAD);
+}
+
+int coro_mutex_destroy(coro_mutex *p)
+{
+	return coroi_object_destroy(p, is_held);
+}
+
+/* ---------------------------------------------------------------------------------- locking */
+
+/* mutex_try - CORO_OK: mine owns m; CORO_EDEADLK: mine already did; COROI_WAITS: mine is to wait,
+ * and COROI_WAITED is set; CORO_ETIMEDOUT: mine would have to wait, and may_wait is false. m is
+ * entered. */
+static int mutex_try(struct coroi_mutex *m, uint64_t mine, bool may_wait)
 {
 	uint64_t owner = at_load_rlx(&m->owner);
 
@@ -37,24 +53,26 @@ COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int coroi_mutex_lock_slow(struct coroi
 	int status = coroi_object_enter(&m->object);
 	if (status)
 		return status;
-	coroi_may_wait(&me); /* it may: mine tells */
-	if ((status = take_or_wait(m, mine, deadline && !(me && coroi_self()->nowait))) !=
+	coroi_may_wait(&me); /* true, since there is an owner: only `me` is of interest */
+	if ((status = mutex_try(m, mine, deadline && !(me && coroi_in_nowait(coroi_self())))) !=
 	    COROI_WAITS) {
 		coroi_object_leave(&m->object);
 		return status == CORO_ETIMEDOUT
 			       ? coroi_wont_wait(deadline ? CORO_ENOWAIT : status, as.call)
 			       : status;
 	}
-	if (!again) /* no memory: COROI_WAITED stays, who unlocks looks once in vain */
-		return coroi_object_wait(coroi_here(), &m->object, m->object.home, &m->queue, &as,
-					 0, mine, deadline);
+	/* If there is no memory to wait with, COROI_WAITED stays: one unlock will look at the queue
+	 * and find nobody. */
+	if (!again)
+		return coroi_object_wait(coroi_here(), &m->object, m->object.home, &as, 0, mine,
+					 deadline);
 	coroi_waiter_init(again, &m->object, me, 0, NULL);
 	again->owner = mine;
 	return coroi_waiter_wait_in(again, &m->queue, as.what, deadline, true);
 }
 
-/* swap_mine - the usual path: the current coroutine owns p instead of nobody, or nobody instead of
- * it. False: the general way. */
+/* swap_mine - the usual path of a lock or an unlock: the current coroutine becomes the owner of p,
+ * or owns it no more. False: the general way is to be taken. */
 static inline bool swap_mine(coro_mutex *p, bool lock)
 {
 	struct coroi_worker *w = coroi_here();
@@ -70,8 +88,8 @@ static inline bool swap_mine(coro_mutex *p, bool lock)
 		at_store_rlx(&m->owner, to);
 		return true;
 	}
-	/* Without a look first, which would wait for the last swap as long as half of this one
-	 * takes. */
+	/* No load comes before the compare-and-swap: it would wait for the last swap of the word
+	 * about as long as half a swap takes. */
 	return coroi_likely(!m->object.home && at_cas(&m->owner, &from, to));
 }
 
@@ -96,15 +114,12 @@ int coroi_mutex_lock_gowaiter(coro_mutex *p, uint64_t owner, struct coroi_gowait
 	struct coroi_mutex *m = coroi_mutex_of(p);
 	int status = coroi_object_enter(&m->object);
 
-	if (status)
-		return status;
-	if ((status = take_or_wait(m, owner, true)) == COROI_WAITS) {
-		g->x.owner = owner;
-		return coroi_gowaiter_wait(g, &m->object, &m->queue);
-	}
-	coroi_object_leave(&m->object);
-	return status;
+	return status ? status
+		      : coroi_object_answer_gowaiter(&m->object, mutex_try(m, owner, true), g, 0,
+						     owner);
 }
+
+/* --------------------------------------------------------------------------------- unlocking */
 
 static COROI_NOINLINE int unlock_slow(coro_mutex *p, uint64_t mine)
 {
@@ -113,15 +128,14 @@ static COROI_NOINLINE int unlock_slow(coro_mutex *p, uint64_t mine)
 	if (status)
 		return status;
 	uint64_t owner = at_load_rlx(&m->owner);
-	if (!mine || (owner & ~COROI_WAITED) != mine) {
-		coroi_object_leave(&m->object);
-		return CORO_EPERM;
-	}
+	if (!mine || (owner & ~COROI_WAITED) != mine)
+		return coroi_object_answer(&m->object, CORO_EPERM);
 	struct coroi_waiter *x = coroi_waitq_take(&m->queue);
-	/* a release for what it guards */
+	/* A release of what the mutex guards. */
 	at_xchg(&m->owner, x ? x->owner | (m->queue.first ? COROI_WAITED : 0) : mine);
 	coroi_object_leave(&m->object);
-	/* they have left. It is free as the last step: the next owner may free its memory */
+	/* No waiter was there. Setting the owner free is the last step, since the next owner may
+	 * free the memory of the mutex. */
 	if (!x)
 		return coroi_mutex_unlock_as(p, mine);
 	return coroi_waiter_wake_on(coroi_here(), x);
@@ -142,15 +156,4 @@ static COROI_NOINLINE int unlock_general(coro_mutex *p)
 int coro_mutex_unlock(coro_mutex *p)
 {
 	return coroi_likely(swap_mine(p, false)) ? CORO_OK : unlock_general(p);
-}
-
-int coro_mutex_destroy(coro_mutex *p)
-{
-	if (!p)
-		return CORO_EINVAL;
-	struct coroi_mutex *m = coroi_mutex_of(p);
-	uint64_t free = 0;
-	int status = coroi_object_enter_end(&m->object);
-	/* so that no fast path takes it */
-	return status ? status : coroi_object_end(&m->object, !at_cas(&m->owner, &free, DEAD));
 }

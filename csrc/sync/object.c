@@ -20,17 +20,40 @@ int coroi_object_init(void *p, size_t bytes, uint32_t flags)
 	return status;
 }
 
-int coroi_object_end(struct coroi_object *o, bool used)
+int coroi_object_destroy(void *p, bool (*used)(struct coroi_object *o))
 {
-	if (!used)
+	struct coroi_object *o = p;
+	int status = p ? coroi_object_enter_end(o) : CORO_EINVAL;
+
+	if (status)
+		return status;
+	if (coroi_object_queue(o)->first || (used && used(o)))
+		status = CORO_EBUSY;
+	else
 		coroi_object_kill(o);
 	coroi_object_leave(o);
-	return used ? CORO_EBUSY : CORO_OK;
+	return status;
 }
 
-COROI_NOINLINE int coroi_object_wait_slow(struct coroi_object *o, struct coroi_waitq *q,
-					  const struct coroi_wait_as *as, uint8_t n, uint64_t owner,
-					  uint64_t deadline)
+uint64_t coroi_object_take(struct coroi_object *o, uint64_t most, struct coroi_chain *taken)
+{
+	struct coroi_waiter *x;
+	uint64_t n = 0;
+
+	for (; n < most && (x = coroi_waitq_take(coroi_object_queue(o))); n++)
+		coroi_chain_add(taken, x);
+	return n;
+}
+
+int coroi_object_leave_waking(struct coroi_object *o, const struct coroi_chain *woken)
+{
+	coroi_object_leave(o);
+	coroi_chain_wake(woken);
+	return CORO_OK;
+}
+
+COROI_NOINLINE int coroi_object_wait_slow(struct coroi_object *o, const struct coroi_wait_as *as,
+					  uint8_t n, uint64_t owner, uint64_t deadline)
 {
 	struct coroi_rec *me;
 	int status = coroi_must_wait(&me, deadline);
@@ -44,9 +67,19 @@ COROI_NOINLINE int coroi_object_wait_slow(struct coroi_object *o, struct coroi_w
 		return status;
 	coroi_waiter_init(x, o, me, n, NULL);
 	x->owner = owner;
-	status = coroi_waiter_wait_in(x, q, as->what, deadline, false);
+	status = coroi_waiter_wait_in(x, coroi_object_queue(o), as->what, deadline, false);
 	coroi_waiter_end(me, x);
 	return status;
+}
+
+int coroi_object_answer_gowaiter(struct coroi_object *o, int status, struct coroi_gowaiter *g,
+				 uint8_t n, uint64_t owner)
+{
+	if (status != COROI_WAITS || !g)
+		return coroi_object_answer(o, status);
+	g->x.n = n;
+	g->x.owner = owner;
+	return coroi_gowaiter_wait(g, o, coroi_object_queue(o));
 }
 
 static __thread uint64_t thread_mark __attribute__((aligned(8)));

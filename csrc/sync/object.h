@@ -2,61 +2,117 @@
  * object.h - what semaphores, mutexes, reader-writer locks, conditions, latches and once have in
  * common.
  *
- * Each is a coroi_object with one queue, served first come, first served: whoever gives something
- * back hands it to the first in the queue, who owns it from then on (Q2 of waitq.h), and nobody
- * overtakes those who wait. So nothing is given to one who has left, and whoever finds at a cancel
- * that it has been given it keeps it.
+ * Each begins with {object, queue}: a coroi_object and one queue, served first come, first served.
+ * A call that gives something back hands it to the first waiter in the queue, which owns it from
+ * then on (Q2 of waitq.h), and no newcomer overtakes a waiter. So nothing is given to a waiter that
+ * has left the queue; and a waiter that was given something before its cancel keeps it.
+ *
+ * A call enters the object, tries, and answers: it leaves the object and returns, or it waits in
+ * the queue if the try came to COROI_WAITS.
  */
 #ifndef COROI_OBJECT_H
 #define COROI_OBJECT_H
 
 #include "sync/gowait.h"
 
-/* COROI_VIEW - of(p) is what lies in the words of its public type, all zero at the start. */
-#define COROI_VIEW(type, public, of)                                               \
-	_Static_assert(sizeof(type) <= sizeof(public), "it fits its public type"); \
-	static inline type *of(public *p)                                          \
-	{                                                                          \
-		return (type *)(void *)p;                                          \
+#include <stddef.h>
+
+/* COROI_VIEW - of(p) is the object in the words of its public type, which are all zero at the
+ * start. */
+#define COROI_VIEW(type, public, of)                                                 \
+	_Static_assert(sizeof(type) <= sizeof(public), "it fits its public type");   \
+	_Static_assert(offsetof(type, object) == 0 &&                                \
+			       offsetof(type, queue) == sizeof(struct coroi_object), \
+		       "it begins with {object, queue}");                            \
+	static inline type *of(public *p)                                            \
+	{                                                                            \
+		return (type *)(void *)p;                                            \
 	}
 
-/* coroi_object_init - all zeros but for the object, which is the first of p's bytes. An error
+/* coroi_object_queue - the queue of o. */
+static inline struct coroi_waitq *coroi_object_queue(struct coroi_object *o)
+{
+	return (struct coroi_waitq *)(void *)(o + 1);
+}
+
+/* coroi_object_init - all `bytes` at p become zero, but for the coroi_object at the start. An error
  * changes nothing. */
 int coroi_object_init(void *p, size_t bytes, uint32_t flags);
 
-/* coroi_object_end - o is destroyed, if nobody uses it. Entered; leaves. */
-int coroi_object_end(struct coroi_object *o, bool used);
+/* coroi_object_destroy - destroy the object at p, which may be NULL. CORO_EBUSY: there are waiters,
+ * or used(o) is true. used: called with o entered; may be NULL. */
+int coroi_object_destroy(void *p, bool (*used)(struct coroi_object *o));
 
-/* Who waits, as it is reported. */
+/* coroi_object_enter_at - coroi_object_enter of the object at p. NULL: CORO_EINVAL. */
+static inline int coroi_object_enter_at(void *p)
+{
+	return coroi_likely(p != NULL) ? coroi_object_enter(p) : CORO_EINVAL;
+}
+
+/* coroi_object_leave_waking - leave o, which is entered, and wake the waiters in woken. Returns
+ * CORO_OK. */
+int coroi_object_leave_waking(struct coroi_object *o, const struct coroi_chain *woken);
+
+/* coroi_object_take - move up to `most` waiters of o, which is entered, from its queue to `taken`
+ * (Q2). Returns how many. */
+uint64_t coroi_object_take(struct coroi_object *o, uint64_t most, struct coroi_chain *taken);
+
+/* How a wait is reported: its kind, and the name of the call. */
 struct coroi_wait_as {
 	enum coro_wait_kind what;
 	const char *call;
 };
 
 /* coroi_object_wait_slow - coroi_object_wait, the general way. */
-COROI_NOINLINE int coroi_object_wait_slow(struct coroi_object *o, struct coroi_waitq *q,
-					  const struct coroi_wait_as *as, uint8_t n, uint64_t owner,
-					  uint64_t deadline);
+COROI_NOINLINE int coroi_object_wait_slow(struct coroi_object *o, const struct coroi_wait_as *as,
+					  uint8_t n, uint64_t owner, uint64_t deadline);
 
-/* coroi_object_wait - Q1: the caller, at w (coroi_here), waits in q of o, which is entered, bound
- * (home) or not, and is left. */
+/* coroi_object_wait - Q1: the caller, at w (coroi_here), waits in the queue of o. o is entered, and
+ * is left. home: o is bound. n, owner: of the waiter. */
 static inline __attribute__((always_inline)) int
-coroi_object_wait(struct coroi_worker *w, struct coroi_object *o, bool home, struct coroi_waitq *q,
+coroi_object_wait(struct coroi_worker *w, struct coroi_object *o, bool home,
 		  const struct coroi_wait_as *as, uint8_t n, uint64_t owner, uint64_t deadline)
 {
 	struct coroi_rec *me, *next = coroi_wait_begin(w, deadline, &me);
 	struct coroi_waiter x;
 
 	if (coroi_unlikely(!next))
-		return coroi_object_wait_slow(o, q, as, n, owner, deadline);
+		return coroi_object_wait_slow(o, as, n, owner, deadline);
 	coroi_waiter_init_as(&x, o, home, me, n, NULL);
 	x.owner = owner;
-	return coroi_waiter_hand_over(w, me, &x, o, home, q, as->what, next);
+	return coroi_waiter_hand_over(w, me, &x, o, home, coroi_object_queue(o), as->what, next);
 }
 
-/* coroi_lock_owner - who the caller is, as the owner of a lock: the coroutine's record, or
- * (COROI_THREAD set) the thread's owner. 0: nobody who may own anything. A goroutine's has
- * COROI_GOROUTINE set (gowait.h). */
+/* coroi_object_answer - what a call returns that does not wait: status, or CORO_ETIMEDOUT for
+ * COROI_WAITS. o is entered, and is left. */
+static inline int coroi_object_answer(struct coroi_object *o, int status)
+{
+	if (status == COROI_WAITS)
+		status = CORO_ETIMEDOUT;
+	coroi_object_leave(o);
+	return status;
+}
+
+/* coroi_object_answer_waiting - what a call returns whose try came to status. For COROI_WAITS it
+ * waits, as coroi_object_wait. o is entered, and is left. */
+static inline __attribute__((always_inline)) int
+coroi_object_answer_waiting(struct coroi_object *o, int status, const struct coroi_wait_as *as,
+			    uint8_t n, uint64_t owner, uint64_t deadline)
+{
+	if (status == COROI_WAITS)
+		return coroi_object_wait(coroi_here(), o, o->home, as, n, owner, deadline);
+	coroi_object_leave(o);
+	return status;
+}
+
+/* coroi_object_answer_gowaiter - the same for a call by Go: g waits. NULL: the call does not
+ * wait. */
+int coroi_object_answer_gowaiter(struct coroi_object *o, int status, struct coroi_gowaiter *g,
+				 uint8_t n, uint64_t owner);
+
+/* coroi_lock_owner - the caller, as the owner of a lock: the coroutine's record; or the thread's
+ * owner, with COROI_THREAD set. A goroutine's owner has COROI_GOROUTINE set (gowait.h). 0: the
+ * caller may own nothing. */
 #define COROI_THREAD UINT64_C(2)
 COROI_NOINLINE uint64_t coroi_lock_owner_thread(void);
 

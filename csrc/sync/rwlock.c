@@ -1,13 +1,14 @@
 //go:build cgo && linux
-/* rwlock.c - reader-writer locks: nobody overtakes, so a reader waits behind a writer who waits. */
-#include "sync/object.h"
+/* rwlock.c - reader-writer locks. No newcomer overtakes: a reader waits behind a writer that
+ * waits. */
+#include "sync/rwlock.h"
 
 struct rwlock {
 	struct coroi_object object;
-	struct coroi_waitq queue; /* n: 1 for a writer */
-	uint32_t readers;         /* that hold it */
-	uint32_t written;         /* a writer holds it */
-	uint64_t writer;          /* who */
+	struct coroi_waitq queue; /* n: 1 for a writer. Not empty: the lock is held */
+	uint32_t readers;         /* number of readers that hold it */
+	uint32_t written;         /* 1: a writer holds it */
+	uint64_t writer;          /* that writer's owner */
 };
 COROI_VIEW(struct rwlock, coro_rwlock, rwlock_of)
 
@@ -16,7 +17,20 @@ int coro_rwlock_init(coro_rwlock *p, uint32_t flags)
 	return coroi_object_init(p, sizeof(struct rwlock), flags);
 }
 
-/* rwlock_take - it is free for a reader, or a writer. */
+static bool is_held(struct coroi_object *o)
+{
+	const struct rwlock *l = (struct rwlock *)o;
+	return l->written || l->readers;
+}
+
+int coro_rwlock_destroy(coro_rwlock *p)
+{
+	return coroi_object_destroy(p, is_held);
+}
+
+/* --------------------------------------------------- steps of all calls; the lock is entered */
+
+/* rwlock_take - true: the lock was free for a reader, or a writer, and was taken. */
 static bool rwlock_take(struct rwlock *l, bool write, uint64_t owner)
 {
 	if (l->written || (write && l->readers))
@@ -27,17 +41,8 @@ static bool rwlock_take(struct rwlock *l, bool write, uint64_t owner)
 	return true;
 }
 
-/* rwlock_grant - to the first in the queue: a writer, or all readers up to the next one. */
-static void rwlock_grant(struct rwlock *l, struct coroi_chain *woken)
-{
-	for (struct coroi_waiter *x; (x = l->queue.first) && rwlock_take(l, x->n, x->owner);) {
-		coroi_waitq_remove(x);
-		coroi_chain_add(woken, x);
-	}
-}
-
-/* rwlock_try - CORO_OK: mine has it, or CORO_EDEADLK already had, for writing; COROI_WAITS: it is
- * to wait. Entered. */
+/* rwlock_try - CORO_OK: mine holds the lock; CORO_EDEADLK: mine already held it for writing;
+ * COROI_WAITS: mine is to wait. */
 static int rwlock_try(struct rwlock *l, bool write, uint64_t mine)
 {
 	if (l->written && l->writer == mine)
@@ -45,16 +50,40 @@ static int rwlock_try(struct rwlock *l, bool write, uint64_t mine)
 	return !l->queue.first && rwlock_take(l, write, mine) ? CORO_OK : COROI_WAITS;
 }
 
-/* rwlock_left - somebody waits no more: a writer who has left makes way for readers. */
-static void rwlock_left(struct rwlock *l)
+/* rwlock_may_unlock - the owner `owner` holds the lock for writing, or a reader holds it. */
+static inline bool rwlock_may_unlock(const struct rwlock *l, bool write, uint64_t owner)
+{
+	return write ? l->written && l->writer == owner : !l->written && l->readers;
+}
+
+static inline void rwlock_give_back(struct rwlock *l)
+{
+	if (l->written)
+		l->written = 0;
+	else
+		l->readers--;
+}
+
+/* rwlock_grant - give the lock to the first waiter if that is a writer, or to all readers before
+ * the next writer. Leaves. */
+static int rwlock_grant(struct rwlock *l)
 {
 	struct coroi_chain woken = {NULL, NULL};
 
-	if (coroi_object_enter(&l->object))
-		return;
-	rwlock_grant(l, &woken);
-	coroi_object_leave(&l->object);
-	coroi_chain_wake(&woken);
+	for (struct coroi_waiter *x; (x = l->queue.first) && rwlock_take(l, x->n, x->owner);) {
+		coroi_waitq_remove(x);
+		coroi_chain_add(&woken, x);
+	}
+	return coroi_object_leave_waking(&l->object, &woken);
+}
+
+/* ---------------------------------------------------------------------------------- locking */
+
+/* rwlock_left - a waiter has left the queue: a writer that has left makes way for readers. */
+static void rwlock_left(struct rwlock *l)
+{
+	if (!coroi_object_enter(&l->object))
+		rwlock_grant(l);
 }
 
 static int rwlock_lock(coro_rwlock *p, bool write, uint64_t deadline)
@@ -66,20 +95,24 @@ static int rwlock_lock(coro_rwlock *p, bool write, uint64_t deadline)
 	if (!p)
 		return CORO_EINVAL;
 	uint64_t mine = coroi_lock_owner();
-	if (!mine)
-		return CORO_EPERM;
-	int status = coroi_object_enter(&l->object);
+	int status = mine ? coroi_object_enter(&l->object) : CORO_EPERM;
 	if (status)
 		return status;
-	if ((status = rwlock_try(l, write, mine)) != COROI_WAITS) {
-		coroi_object_leave(&l->object);
-		return status;
-	}
-	status = coroi_object_wait(coroi_here(), &l->object, l->object.home, &l->queue, &as[write],
-				   write, mine, deadline);
+	status = coroi_object_answer_waiting(&l->object, rwlock_try(l, write, mine), &as[write],
+					     write, mine, deadline);
 	if (status)
 		rwlock_left(l);
 	return status;
+}
+
+int coro_rwlock_read(coro_rwlock *p, uint64_t deadline)
+{
+	return rwlock_lock(p, false, deadline);
+}
+
+int coro_rwlock_write(coro_rwlock *p, uint64_t deadline)
+{
+	return rwlock_lock(p, true, deadline);
 }
 
 static bool rwlock_withdraw(struct coroi_gowaiter *g)
@@ -99,89 +132,17 @@ int coroi_rwlock_lock_gowaiter(coro_rwlock *p, bool write, uint64_t owner, struc
 
 	if (status)
 		return status;
-	if ((status = rwlock_try(l, write, owner)) == COROI_WAITS && g) {
-		g->x.n = write;
-		g->x.owner = owner;
+	if (g)
 		g->withdraw = rwlock_withdraw;
-		return coroi_gowaiter_wait(g, &l->object, &l->queue);
-	}
-	coroi_object_leave(&l->object);
-	return status == COROI_WAITS ? CORO_ETIMEDOUT : status;
-}
-
-int coro_rwlock_read(coro_rwlock *p, uint64_t deadline)
-{
-	return rwlock_lock(p, false, deadline);
-}
-
-int coro_rwlock_write(coro_rwlock *p, uint64_t deadline)
-{
-	return rwlock_lock(p, true, deadline);
-}
-
-/* rwlock_unlock - entered; leaves. */
-static int rwlock_unlock(struct rwlock *l, bool may)
-{
-	struct coroi_chain woken = {NULL, NULL};
-
-	if (!may) {
-		coroi_object_leave(&l->object);
-		return CORO_EPERM;
-	}
-	if (l->written)
-		l->written = 0;
-	else
-		l->readers--;
-	rwlock_grant(l, &woken);
-	coroi_object_leave(&l->object);
-	coroi_chain_wake(&woken);
-	return CORO_OK;
-}
-
-int coro_rwlock_unlock(coro_rwlock *p)
-{
-	struct rwlock *l = rwlock_of(p);
-
-	if (!p)
-		return CORO_EINVAL;
-	int status = coroi_object_enter(&l->object);
-	return status ? status
-		      : rwlock_unlock(l, l->written ? l->writer == coroi_lock_owner()
-						    : l->readers != 0);
-}
-
-int coroi_rwlock_unlock_as(coro_rwlock *p, bool write, uint64_t owner)
-{
-	struct rwlock *l = rwlock_of(p);
-	int status = coroi_object_enter(&l->object);
-
-	if (status)
-		return status;
-	return rwlock_unlock(l,
-			     write ? l->written && l->writer == owner : !l->written && l->readers);
+	return coroi_object_answer_gowaiter(&l->object, rwlock_try(l, write, owner), g, write,
+					    owner);
 }
 
 static inline int rwlock_lock_leaf(struct rwlock *l, bool write, uint64_t owner)
 {
-	if (!coroi_object_enter_leaf(&l->object))
-		return COROI_BY_CALL;
-	int status = rwlock_try(l, write, owner);
-	coroi_object_leave(&l->object);
-	return status == COROI_WAITS ? CORO_ETIMEDOUT : status;
-}
-
-static inline int rwlock_unlock_leaf(struct rwlock *l, bool write, uint64_t owner)
-{
-	if (!coroi_object_enter_leaf(&l->object))
-		return COROI_BY_CALL;
-	bool may = !l->queue.first &&
-		   (write ? l->written && l->writer == owner : !l->written && l->readers);
-	if (may && write)
-		l->written = 0;
-	else if (may)
-		l->readers--;
-	coroi_object_leave(&l->object);
-	return may ? CORO_OK : COROI_BY_CALL;
+	return coroi_object_enter_leaf(&l->object)
+		       ? coroi_object_answer(&l->object, rwlock_try(l, write, owner))
+		       : COROI_BY_CALL;
 }
 
 int coroi_rwlock_read_leaf(coro_rwlock *p, const uint64_t *owner)
@@ -194,6 +155,45 @@ int coroi_rwlock_write_leaf(coro_rwlock *p, const uint64_t *owner)
 	return rwlock_lock_leaf(rwlock_of(p), true, *owner);
 }
 
+/* --------------------------------------------------------------------------------- unlocking */
+
+/* rwlock_unlock - l is entered, and is left. */
+static int rwlock_unlock(struct rwlock *l, bool may)
+{
+	if (!may)
+		return coroi_object_answer(&l->object, CORO_EPERM);
+	rwlock_give_back(l);
+	return rwlock_grant(l);
+}
+
+int coro_rwlock_unlock(coro_rwlock *p)
+{
+	struct rwlock *l = rwlock_of(p);
+	int status = coroi_object_enter_at(p);
+
+	return status ? status
+		      : rwlock_unlock(l, l->written ? l->writer == coroi_lock_owner()
+						    : l->readers != 0);
+}
+
+int coroi_rwlock_unlock_as(coro_rwlock *p, bool write, uint64_t owner)
+{
+	struct rwlock *l = rwlock_of(p);
+	int status = coroi_object_enter(&l->object);
+
+	return status ? status : rwlock_unlock(l, rwlock_may_unlock(l, write, owner));
+}
+
+static inline int rwlock_unlock_leaf(struct rwlock *l, bool write, uint64_t owner)
+{
+	if (!coroi_object_enter_leaf(&l->object))
+		return COROI_BY_CALL;
+	bool may = !l->queue.first && rwlock_may_unlock(l, write, owner);
+	if (may)
+		rwlock_give_back(l);
+	return coroi_object_answer(&l->object, may ? CORO_OK : COROI_BY_CALL);
+}
+
 int coroi_rwlock_unread_leaf(coro_rwlock *p, const uint64_t *owner)
 {
 	return rwlock_unlock_leaf(rwlock_of(p), false, *owner);
@@ -202,14 +202,4 @@ int coroi_rwlock_unread_leaf(coro_rwlock *p, const uint64_t *owner)
 int coroi_rwlock_unwrite_leaf(coro_rwlock *p, const uint64_t *owner)
 {
 	return rwlock_unlock_leaf(rwlock_of(p), true, *owner);
-}
-
-int coro_rwlock_destroy(coro_rwlock *p)
-{
-	if (!p)
-		return CORO_EINVAL;
-	struct rwlock *l = rwlock_of(p);
-	int status = coroi_object_enter_end(&l->object);
-	/* else nobody waits */
-	return status ? status : coroi_object_end(&l->object, l->written || l->readers);
 }

@@ -75,6 +75,9 @@ static int join_all(coro_scope *s, bool committed)
 			cancel(s);
 			status = coroi_join_committed(h);
 		}
+		/* a dense owner without memory for its frames: the wait has ended, not the child */
+		if (status == CORO_ENOMEM && coroi_find(h))
+			status = coroi_join_committed(h);
 		if (status && (why == CORO_OK || why == CORO_ECANCELED))
 			why = status;
 	}

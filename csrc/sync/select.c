@@ -7,6 +7,9 @@
  * word, which decides who serves them: see waitq.h. Afterwards those that are left in a queue are
  * taken out, one after the other: whoever finds one until then passes it over.
  */
+#include "sync/select.h"
+
+#include "base/sys.h"
 #include "sync/chan.h"
 
 struct choice {
@@ -89,12 +92,20 @@ static inline void *value_of(const coro_case *k)
 	return sends(k) ? (void *)(uintptr_t)k->send : k->recv;
 }
 
-/* random_below - xorshift32 (Marsaglia, 2003), a state for each thread. Not inline: no address of
- * it outlives a switch. */
+/* random_seed - differs between threads, by the address of their state, and between runs, by the
+ * time. Never 0. */
+static uint32_t random_seed(const uint32_t *state)
+{
+	uint64_t x = (coroi_now_ns() ^ (uintptr_t)state) * UINT64_C(0x9e3779b97f4a7c15);
+	return (uint32_t)(x >> 32) | 1;
+}
+
+/* random_below - below n, by xorshift32 (Marsaglia, 2003) with a state for each thread. Not inline:
+ * no address of the state outlives a switch. */
 static COROI_NOINLINE uint32_t random_below(uint32_t n)
 {
 	static __thread uint32_t state;
-	uint32_t x = state ? state : (uint32_t)(uintptr_t)&state | 1;
+	uint32_t x = coroi_likely(state) ? state : random_seed(&state);
 
 	x ^= x << 13;
 	x ^= x >> 17;

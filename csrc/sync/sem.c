@@ -1,6 +1,6 @@
 //go:build cgo && linux
-/* sem.c - semaphores: permits, or a queue of those who wait, each for one. */
-#include "sync/object.h"
+/* sem.c - semaphores: permits, or a queue of waiters, each for one permit. */
+#include "sync/sem.h"
 
 struct sem {
 	struct coroi_object object;
@@ -19,21 +19,28 @@ int coro_sem_init(coro_sem *p, uint64_t permits, uint32_t flags)
 	return status;
 }
 
+int coro_sem_destroy(coro_sem *p)
+{
+	return coroi_object_destroy(p, NULL);
+}
+
+/* --------------------------------------------------------------------------------- acquiring */
+
 static const struct coroi_wait_as wait_as = {CORO_WAIT_SEMAPHORE, "coro_sem_acquire"};
 
 static COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int wait_shared(struct sem *s, uint64_t deadline,
 								 struct coroi_worker *w)
 {
-	return coroi_object_wait(w, &s->object, false, &s->queue, &wait_as, 0, 0, deadline);
+	return coroi_object_wait(w, &s->object, false, &wait_as, 0, 0, deadline);
 }
 
 static COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int wait_home(struct sem *s, uint64_t deadline,
 							       struct coroi_worker *w)
 {
-	return coroi_object_wait(w, &s->object, true, &s->queue, &wait_as, 0, 0, deadline);
+	return coroi_object_wait(w, &s->object, true, &wait_as, 0, 0, deadline);
 }
 
-/* sem_acquire - at w (coroi_here); entered, bound (home) or not; leaves. */
+/* sem_acquire - at w (coroi_here). s is entered, and is left. home: s is bound. */
 static inline __attribute__((always_inline)) int sem_acquire(struct coroi_worker *w, struct sem *s,
 							     bool home, uint64_t deadline)
 {
@@ -46,7 +53,7 @@ static inline __attribute__((always_inline)) int sem_acquire(struct coroi_worker
 
 static COROI_NOINLINE int sem_acquire_slow(coro_sem *p, uint64_t deadline)
 {
-	int status = p ? coroi_object_enter(&sem_of(p)->object) : CORO_EINVAL;
+	int status = coroi_object_enter_at(p);
 	return status ? status
 		      : sem_acquire(coroi_here(), sem_of(p), sem_of(p)->object.home, deadline);
 }
@@ -64,39 +71,45 @@ int coro_sem_acquire(coro_sem *p, uint64_t deadline)
 	return sem_acquire_slow(p, deadline);
 }
 
+/* sem_try - CORO_OK: a permit was taken; COROI_WAITS: there is none. s is entered. */
+static inline int sem_try(struct sem *s)
+{
+	bool may = s->permits > 0;
+	s->permits -= may;
+	return may ? CORO_OK : COROI_WAITS;
+}
+
 int coroi_sem_acquire_gowaiter(coro_sem *p, struct coroi_gowaiter *g)
 {
 	struct sem *s = sem_of(p);
 	int status = coroi_object_enter(&s->object);
 
-	if (status)
-		return status;
-	if (!s->permits)
-		return coroi_gowaiter_wait(g, &s->object, &s->queue);
-	s->permits--;
-	coroi_object_leave(&s->object);
-	return CORO_OK;
+	return status ? status : coroi_object_answer_gowaiter(&s->object, sem_try(s), g, 0, 0);
 }
 
-/* sem_release_many - entered; leaves. */
+int coroi_sem_acquire_leaf(coro_sem *p, void *unused)
+{
+	struct sem *s = sem_of(p);
+	(void)unused;
+
+	return coroi_object_enter_leaf(&s->object) ? coroi_object_answer(&s->object, sem_try(s))
+						   : COROI_BY_CALL;
+}
+
+/* --------------------------------------------------------------------------------- releasing */
+
+/* sem_release_many - sem_release, the general way. */
 static COROI_NOINLINE int sem_release_many(struct sem *s, uint64_t n)
 {
 	struct coroi_chain woken = {NULL, NULL};
-	struct coroi_waiter *x;
 
-	if (n > CORO_PERMITS_MAX || s->permits + n > CORO_PERMITS_MAX) {
-		coroi_object_leave(&s->object);
-		return CORO_EOVERFLOW;
-	}
-	for (; n && (x = coroi_waitq_take(&s->queue)); n--)
-		coroi_chain_add(&woken, x);
-	s->permits += n;
-	coroi_object_leave(&s->object);
-	coroi_chain_wake(&woken);
-	return CORO_OK;
+	if (n > CORO_PERMITS_MAX || s->permits + n > CORO_PERMITS_MAX)
+		return coroi_object_answer(&s->object, CORO_EOVERFLOW);
+	s->permits += n - coroi_object_take(&s->object, n, &woken);
+	return coroi_object_leave_waking(&s->object, &woken);
 }
 
-/* sem_release - as sem_acquire. */
+/* sem_release - n permits; otherwise as sem_acquire. */
 static inline __attribute__((always_inline)) int sem_release(struct coroi_worker *w, struct sem *s,
 							     bool home, uint64_t n)
 {
@@ -117,7 +130,7 @@ static inline __attribute__((always_inline)) int sem_release(struct coroi_worker
 
 static COROI_NOINLINE int sem_release_slow(coro_sem *p, uint64_t n)
 {
-	int status = p && n ? coroi_object_enter(&sem_of(p)->object) : CORO_EINVAL;
+	int status = n ? coroi_object_enter_at(p) : CORO_EINVAL;
 	return status ? status : sem_release(coroi_here(), sem_of(p), sem_of(p)->object.home, n);
 }
 
@@ -134,19 +147,6 @@ int coro_sem_release(coro_sem *p, uint64_t n)
 	return sem_release_slow(p, n);
 }
 
-int coroi_sem_acquire_leaf(coro_sem *p, void *unused)
-{
-	struct sem *s = sem_of(p);
-	(void)unused;
-
-	if (!coroi_object_enter_leaf(&s->object))
-		return COROI_BY_CALL;
-	bool may = s->permits > 0;
-	s->permits -= may;
-	coroi_object_leave(&s->object);
-	return may ? CORO_OK : CORO_ETIMEDOUT;
-}
-
 int coroi_sem_release_leaf(coro_sem *p, void *unused)
 {
 	struct sem *s = sem_of(p);
@@ -156,14 +156,5 @@ int coroi_sem_release_leaf(coro_sem *p, void *unused)
 		return COROI_BY_CALL;
 	bool may = !s->queue.first && s->permits < CORO_PERMITS_MAX;
 	s->permits += may;
-	coroi_object_leave(&s->object);
-	return may ? CORO_OK : COROI_BY_CALL;
-}
-
-int coro_sem_destroy(coro_sem *p)
-{
-	if (!p)
-		return CORO_EINVAL;
-	int status = coroi_object_enter_end(&sem_of(p)->object);
-	return status ? status : coroi_object_end(&sem_of(p)->object, sem_of(p)->queue.first);
+	return coroi_object_answer(&s->object, may ? CORO_OK : COROI_BY_CALL);
 }

@@ -132,7 +132,8 @@ func ringSystems() []ringSystem {
 		}
 		s := ringSystem{name: sysCoro, variant: k.name, posts: 4_000_000, least: 200, bytes: k.bytes, manyWorkers: true, run: on()}
 		list = append(list, s)
-		s.variant, s.manyWorkers, s.onlySome, s.run = k.name+" fifo", false, true, on(coro.WithTuning(coro.Tuning{HandoverBudget: -1}))
+		s.variant, s.manyWorkers, s.onlySome, s.run = k.name+" fifo", false, true,
+			on(coro.WithTuning(coro.Tuning{HandoverBudget: -1}))
 		s.posts, s.least = 2_000_000, 20
 		list = append(list, s)
 	}

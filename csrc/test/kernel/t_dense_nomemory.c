@@ -16,6 +16,34 @@ static void count(int status)
 	add_to(&refused, status == CORO_ENOMEM);
 }
 
+/* Children of scopes that have not ended, by owner. */
+static uint64_t children[20];
+
+static void child_of_scope(void *arg, void *result)
+{
+	uint64_t id;
+	(void)result;
+
+	memcpy(&id, arg, 8);
+	for (unsigned i = 0; i < 5; i++)
+		coro_yield();
+	add_to(&children[id], -1);
+}
+
+/* No child outlives the wait of its scope, even if there is no memory to wait at first. */
+static void waits_for_children(uint64_t id)
+{
+	coro_scope *scope;
+
+	CHECK_EQ(coro_scope_new(&scope), CORO_OK);
+	for (unsigned i = 0; i < 3; i++) {
+		add_one(&children[id]);
+		CHECK_EQ(coro_scope_spawn(scope, NULL, child_of_scope, &id, 8), CORO_OK);
+	}
+	CHECK_EQ(coro_scope_wait(scope), CORO_OK);
+	CHECK_EQ(seen(&children[id]), 0);
+}
+
 /* Each has a permit to give to its neighbour. It goes on without a permit of its own if there is no
  * memory to wait for one. */
 static void lives_with_it(void *arg, void *result)
@@ -29,7 +57,7 @@ static void lives_with_it(void *arg, void *result)
 	for (unsigned i = 0; i < 12; i++) {
 		for (unsigned k = 0; k < 6; k++)
 			at[k] = id * 1000 + i * 10 + k;
-		switch (rnd(&state) % 5) {
+		switch (rnd(&state) % 6) {
 		case 0:
 			count(coro_yield());
 			break;
@@ -48,6 +76,9 @@ static void lives_with_it(void *arg, void *result)
 			}
 			break;
 		}
+		case 5:
+			waits_for_children(id);
+			break;
 		case 4: {
 			uint64_t got = 0;
 			coro_handle child;

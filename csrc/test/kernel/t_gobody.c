@@ -3,7 +3,7 @@
  */
 #include "gostand.h"
 
-#include "sync/gowait.h"
+#include "sync/sem.h"
 #include "kernel/goworker.h"
 
 #include <sched.h>

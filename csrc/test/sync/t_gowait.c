@@ -6,7 +6,14 @@
 
 #include "kernel/gobell.h"
 #include "kernel/service.h"
-#include "sync/gowait.h"
+#include "sync/cond.h"
+#include "sync/gochan.h"
+#include "sync/latch.h"
+#include "sync/mutex.h"
+#include "sync/once.h"
+#include "sync/rwlock.h"
+#include "sync/select.h"
+#include "sync/sem.h"
 #include "kernel/goworker.h"
 
 #include <string.h>

@@ -5,7 +5,10 @@
  */
 #include "test.h"
 
-#include "sync/gowait.h"
+#include "sync/gochan.h"
+#include "sync/latch.h"
+#include "sync/rwlock.h"
+#include "sync/sem.h"
 
 #if COROI_LEAVES
 #define ONE   (UINT64_C(8) | COROI_GOROUTINE)

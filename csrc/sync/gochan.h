@@ -1,0 +1,30 @@
+/*
+ * gochan.h - channels: what Go calls, and reads.
+ *
+ * It is apart from chan.h, which includes it: in Go coro_chan has no members, so that cgo checks no
+ * pointer to it, and the garbage collector follows none.
+ */
+#ifndef COROI_GOCHAN_H
+#define COROI_GOCHAN_H
+
+#include "sync/gowait.h"
+
+/* Where Go peeks, without the lock. */
+#define COROI_CHAN_IN        16
+#define COROI_CHAN_SENDERS   32
+#define COROI_CHAN_RECEIVERS 48
+#define COROI_CHAN_CLOSED    88 /* a byte */
+#define COROI_CHAN_OUT       132
+
+/* coroi_chan_keep - coro_chan_free does not free it any more, or (false) does again. */
+void coroi_chan_keep(coro_chan *c, bool keep);
+
+/* coroi_chan_send_gowaiter, coroi_chan_recv_gowaiter - coro_chan_send of g's value, coro_chan_recv
+ * into it, for which g waits. */
+int coroi_chan_send_gowaiter(coro_chan *c, struct coroi_gowaiter *g);
+int coroi_chan_recv_gowaiter(coro_chan *c, struct coroi_gowaiter *g);
+
+int coroi_chan_send_leaf(coro_chan *c, void *value);
+int coroi_chan_recv_leaf(coro_chan *c, void *value);
+
+#endif
