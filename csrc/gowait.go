@@ -90,7 +90,8 @@ func (c Chan) isClosed() bool { return c.half(C.COROI_CHAN_CLOSED)&0xff != 0 }
 
 // MaySend is a hint: a value could be sent, and some more after it.
 func (c Chan) MaySend(capacity int) bool {
-	return capacity > 0 && c.LenHint() <= uint32(capacity/2) || c.word(C.COROI_CHAN_RECEIVERS) != 0 || c.isClosed()
+	return capacity > 0 && c.LenHint() <= uint32(capacity/2) ||
+		c.word(C.COROI_CHAN_RECEIVERS) != 0 || c.isClosed()
 }
 
 // MayRecv is a hint: a value could be received.
@@ -119,11 +120,12 @@ func (c Chan) Free() {
 // SelectMax is how many operations there may be in a select.
 const SelectMax = C.CORO_CASES_MAX
 
-// SelectBytes is how much of a gowaiter's memory a select from n operations needs, before the values.
+// SelectBytes is how much of a gowaiter's memory a select from n operations needs, before the
+// values.
 func SelectBytes(n int) uintptr { return uintptr(C.coroi_select_bytes(C.uint32_t(n))) }
 
-// SetCase sets the i-th operation of a gowaiter: to send the value that lies in the gowaiter's memory, or to receive it
-// there.
+// SetCase sets the i-th operation of a gowaiter: to send the value that lies in the gowaiter's
+// memory, or to receive it there.
 func (g GoWaiter) SetCase(i int, c Chan, send bool, value unsafe.Pointer) {
 	k := g.selectCase(i)
 	*(*uintptr)(unsafe.Pointer(&k._chan)) = c.Address()
@@ -135,11 +137,14 @@ func (g GoWaiter) SetCase(i int, c Chan, send bool, value unsafe.Pointer) {
 }
 
 func (g GoWaiter) selectCase(i int) *C.coro_case {
-	return (*C.coro_case)(unsafe.Add(unsafe.Pointer(C.coroi_select_cases(g.c())), i*C.sizeof_coro_case))
+	cases := unsafe.Pointer(C.coroi_select_cases(g.c()))
+	return (*C.coro_case)(unsafe.Add(cases, i*C.sizeof_coro_case))
 }
 
 // Select has the gowaiter do one of its n operations.
-func (g GoWaiter) Select(n int) Status { return Status(C.coroi_select_gowaiter(g.c(), C.uint32_t(n))) }
+func (g GoWaiter) Select(n int) Status {
+	return Status(C.coroi_select_gowaiter(g.c(), C.uint32_t(n)))
+}
 
 // Selected is called when a select is done: which operation was done, and its status.
 func (g GoWaiter) Selected() (int, Status) {
@@ -165,7 +170,8 @@ func (s *Scheduler) NewGoWaiter(id uint32, bytes uintptr) (GoWaiter, Status) {
 // NewGoWaiter makes a gowaiter for the body j, which is sent an event.
 func (j Joinable) NewGoWaiter(bytes uintptr) (GoWaiter, Status) {
 	crossing()
-	return newGoWaiter(C.coroi_gowaiter_new(nil, 0, j.r, C.uint32_t(j.gen>>genShift), C.size_t(bytes)))
+	gen := C.uint32_t(j.gen >> genShift)
+	return newGoWaiter(C.coroi_gowaiter_new(nil, 0, j.r, gen, C.size_t(bytes)))
 }
 
 func newGoWaiter(g *C.struct_coroi_gowaiter) (GoWaiter, Status) {
@@ -180,8 +186,8 @@ func (g GoWaiter) Value() unsafe.Pointer {
 	return unsafe.Add(unsafe.Pointer(g.g), C.sizeof_struct_coroi_gowaiter)
 }
 
-// Fired tells whether what the gowaiter waits for has happened: then Status says how. A goroutine's gowaiter is on its
-// way through GoWaiters, too.
+// Fired tells whether what the gowaiter waits for has happened: then Status says how. A goroutine's
+// gowaiter is on its way through GoWaiters, too.
 func (g GoWaiter) Fired() bool { return atomic.LoadUint32((*uint32)(&g.g.fired)) != 0 }
 
 // Status is what the wait of a gowaiter that is fired returns.
@@ -193,8 +199,8 @@ func (g GoWaiter) Withdraw() bool { return bool(C.coroi_gowaiter_withdraw(g.c())
 // Free frees the gowaiter. It is fired and was in GoWaiters, or was withdrawn, or never waited.
 func (g GoWaiter) Free() { C.coroi_gowaiter_free(g.c()) }
 
-// GoWaiters takes the list of goroutines that have waited, and appends their ids to ids. Their gowaiters may be freed
-// then.
+// GoWaiters takes the list of goroutines that have waited, and appends their ids to ids. Their
+// gowaiters may be freed then.
 func (s *Scheduler) GoWaiters(ids []uint32) []uint32 {
 	node := atomic.SwapUint64(s.gowaiters, 0)
 	for node != 0 {

@@ -137,44 +137,6 @@ func (p *Submitter) StartBody(j Joinable) {
 	p.sched.send(j.r, uint32(p.sched.c.workers))
 }
 
-// SendEvent is W1 and W2 of wait.c with an event, for a coroutine of s that waits inside coro. It does nothing if the coroutine has ended.
-func (s *Scheduler) SendEvent(j Joinable) {
-	word := (*uint64)(unsafe.Pointer(&j.r.wake))
-	for {
-		old := atomic.LoadUint64(word)
-		if old>>genShift<<genShift != j.gen || old&escaped == 0 {
-			return
-		}
-		if !atomic.CompareAndSwapUint64(word, old, old|C.COROI_EVENT) {
-			continue
-		}
-		if old&C.COROI_WAKE_MASK == 0 {
-			home := uint32(j.r.home) // racy: wherever it is pushed, W3 sends it on
-			w := s.worker(home)
-			pushNode(w, uint64(uintptr(unsafe.Pointer(j.r)))|C.COROI_NODE_WAKE, (*uint64)(unsafe.Pointer(&j.r.wake_next)))
-			s.pushed(w, home)
-		}
-		return
-	}
-}
-
-// JoinBy registers a coroutine of the same scheduler's goworker as the joiner: J1 of join.c. False: the end has come, or somebody else joins.
-func (j Joinable) JoinBy(by Joinable) bool {
-	return atomic.CompareAndSwapUint64(joinWord(j.r), j.gen, j.gen|joinCoroutine|uint64(uint32(by.Handle())))
-}
-
-// Unjoin takes JoinBy back. False: the end has come.
-func (j Joinable) Unjoin(by Joinable) bool { return j.unjoin(by, j.gen) }
-
-// Rejoin is Unjoin, Register and Count, with nobody in between.
-func (j Joinable) Rejoin(by Joinable, id uint32) bool {
-	return j.unjoin(by, j.gen|joinGo|C.COROI_JOIN_COUNTED|uint64(id))
-}
-
-func (j Joinable) unjoin(by Joinable, word uint64) bool {
-	return atomic.CompareAndSwapUint64(joinWord(j.r), j.gen|joinCoroutine|uint64(uint32(by.Handle())), word)
-}
-
 // JoinedEnd tells, after JoinBy, whether the end has come: then it is the joiner's to take by TakeJoined.
 func (j Joinable) JoinedEnd() bool { return atomic.LoadUint64(joinWord(j.r)) == j.gen|joinTaken }
 

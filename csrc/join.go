@@ -57,19 +57,6 @@ func (j Joinable) Fate() (alive, held bool) {
 	return true, false
 }
 
-// Register has the id put on the scheduler's list of the done when the end comes. False: it has come, or
-// somebody else joins it.
-func (j Joinable) Register(id uint32) bool {
-	return atomic.CompareAndSwapUint64(joinWord(j.r), j.gen, j.gen|joinGo|uint64(id))
-}
-
-// Count has the end, for which the id is registered, hold a pending-work token, for whoever takes the id from the list to end by EndPending. False:
-// the end has come, without one.
-func (j Joinable) Count(id uint32) bool {
-	word := j.gen | joinGo | uint64(id)
-	return atomic.CompareAndSwapUint64(joinWord(j.r), word, word|C.COROI_JOIN_COUNTED)
-}
-
 // Take copies n bytes of the result if there is one, frees the coroutine and returns how it ended; Stale if somebody else has taken
 // it, Busy if somebody else waits for it. Whoever has registered takes it only after the id was on the list.
 func (j Joinable) Take(result unsafe.Pointer, n uintptr) Status {

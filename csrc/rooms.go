@@ -2,7 +2,9 @@
 
 package csrc
 
-// The rooms of the core: packages of C alone, which are linked because they are imported.
+//go:generate go run genstub.go
+
+// The rooms of the core: packages of C alone. They are linked because they are imported.
 import (
 	_ "github.com/organzine/coro/csrc/base"
 	_ "github.com/organzine/coro/csrc/dispatch"

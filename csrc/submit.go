@@ -154,53 +154,9 @@ func cold(r *record) *coldLine {
 	return (*coldLine)(unsafe.Add(unsafe.Pointer(r), chunkBytes/2))
 }
 
-// fill makes r a fresh coroutine of home. Pointers are stored as integers: they are C's, and the garbage
-// collector has no business with them.
-func fill(r *record, spec *Spec, home uint32, arg unsafe.Pointer) {
-	*(*uintptr)(unsafe.Pointer(&r.sp)) = 0
-	*(*uintptr)(unsafe.Pointer(&r.fn)) = spec.Fn
-	*(*uintptr)(unsafe.Pointer(&r.stack)) = 0
-	*(*uint64)(unsafe.Pointer(&r.permits)) = uint64(home)<<32 | uint64(C.COROI_FRESH)<<48
-	*(*uint64)(unsafe.Pointer(&r.class)) = uint64(spec.Class) | uint64(spec.ArgBytes)<<8 | uint64(spec.ResultBytes)<<16
-	if n := spec.ArgBytes; n > 0 {
-		payload := unsafe.Pointer(&cold(r).payload)
-		if n == 8 {
-			*(*uint64)(payload) = *(*uint64)(arg)
-		} else {
-			copy(unsafe.Slice((*byte)(payload), n), unsafe.Slice((*byte)(arg), n))
-		}
-	}
-}
-
 // push adds a batch to an inbox.
 func push(w *worker, x *batch) {
 	pushNode(w, uint64(uintptr(unsafe.Pointer(x)))|C.COROI_NODE_BATCH, (*uint64)(unsafe.Pointer(&x.next)))
-}
-
-// pushNode adds a node to an inbox: N1 of idle.c.
-func pushNode(w *worker, node uint64, link *uint64) {
-	inbox := (*uint64)(unsafe.Pointer(&w.inbox))
-	for {
-		head := atomic.LoadUint64(inbox)
-		*link = head
-		if atomic.CompareAndSwapUint64(inbox, head, node) {
-			return
-		}
-	}
-}
-
-// pushed sees to it that somebody will look into an inbox: N2 of idle.c, with the call into C only where a thread sleeps.
-func (s *Scheduler) pushed(w *worker, i uint32) {
-	sleepers := (*uint64)(unsafe.Pointer(&s.c.sleepers[i>>6]))
-	if atomic.LoadUint64(sleepers)&(1<<(i&63)) == 0 &&
-		(atomic.LoadUint32((*uint32)(unsafe.Pointer(&s.c.hungry)))&C.COROI_HUNGRY_ALONE == 0 || i == uint32(s.c.workers)) {
-		return
-	}
-	// Whoever ends a pause wakes all, after that: they find what was pushed before we saw it.
-	if atomic.LoadUint32((*uint32)(unsafe.Pointer(&s.c.mode))) != C.COROI_PAUSED {
-		crossing()
-		C.coroi_notify_pushed(w)
-	}
 }
 
 // spend takes a credit.
@@ -293,22 +249,6 @@ func (p *Submitter) record() *record {
 		p.credit++
 	}
 	return r
-}
-
-// send has r, which is filled in, start on its home.
-func (s *Scheduler) send(r *record, home uint32) {
-	w := s.worker(home)
-	pushNode(w, uint64(uintptr(unsafe.Pointer(r)))|C.COROI_NODE_SPAWN, (*uint64)(unsafe.Pointer(&r.next)))
-	s.pushed(w, home)
-}
-
-// reveal makes r, which is filled in, joinable: from now on it has a handle. It returns the generation, in its place.
-func reveal(r *record, joiner uint64) uint64 {
-	r.flags |= C.COROI_F_JOINABLE
-	gen := uint64(r.wake) >> genShift << genShift
-	atomic.StoreUint64(joinWord(r), gen|joiner)
-	atomic.StoreUint64((*uint64)(unsafe.Pointer(&r.wake)), gen|escaped)
-	return gen
 }
 
 func (p *Submitter) spawnPinned(spec *Spec, arg unsafe.Pointer) Status {

@@ -17,17 +17,19 @@ import (
 	"github.com/organzine/coro/internal/asm"
 )
 
-// Yours: the caller is to do what is done once.
+// Yours: the caller is to do the work of a once.
 const Yours = Status(C.COROI_YOURS)
 
-// LockOwner is the number by which a goroutine owns a lock, as gowait.h defines it. It differs between any two
-// goroutines that are alive.
+// LockOwner is the number by which a goroutine owns a lock, as gowait.h defines it. It differs
+// between any two goroutines that are alive.
 func LockOwner(goroutine uintptr) uint64 { return uint64(goroutine) | C.COROI_GOROUTINE }
 
-// An Object is one of those of object.h, in memory of its own: all zeros at first, so shared and ready for use.
+// An Object is one of those of object.h, in memory of its own: all zeros at first, so shared and
+// ready for use.
 type Object struct{ p unsafe.Pointer }
 
-// c is the object as an argument of C: a crossing. Each kind of object has it with a type of its own.
+// c is the object as an argument of C: a crossing. Each kind of object has it with a type of its
+// own.
 func (o Object) c() unsafe.Pointer {
 	crossing()
 	return o.p
@@ -43,8 +45,11 @@ func newObject[T ~struct{ Object }](bytes C.size_t) (T, Status) {
 	return T{o}, OK
 }
 
-// leaf calls a leaf of gowait.h. byCall: the leaf has done nothing, and the call is to be made by cgo.
-func (o Object) leaf(fn uintptr, arg unsafe.Pointer) Status { return Status(asm.Leaf(fn, o.p, arg)) }
+// leaf calls a leaf of gowait.h. byCall: the leaf has done nothing, and the call is to be made by
+// cgo.
+func (o Object) leaf(fn uintptr, arg unsafe.Pointer) Status {
+	return Status(asm.Leaf(fn, o.p, arg))
+}
 
 var (
 	semAcquireLeaf = uintptr(unsafe.Pointer(C.coroi_sem_acquire_leaf))
@@ -61,7 +66,9 @@ var (
 func (o Object) Address() uintptr { return uintptr(o.p) }
 
 // IsDead tells whether C has destroyed the object.
-func (o Object) IsDead() bool { return bool(C.coroi_object_is_dead((*C.struct_coroi_object)(o.c()))) }
+func (o Object) IsDead() bool {
+	return bool(C.coroi_object_is_dead((*C.struct_coroi_object)(o.c())))
+}
 
 // Free frees the object's memory.
 func (o Object) Free() { C.coroi_release(o.c()) }
@@ -111,8 +118,8 @@ func NewMutex() (Mutex, Status) { return newObject[Mutex](C.sizeof_coro_mutex) }
 
 func (m Mutex) owner() *uint64 { return (*uint64)(unsafe.Add(m.p, C.COROI_MUTEX_OWNER)) }
 
-// TryLock locks the mutex for the owner by, if nobody owns it: without a call. Deadlock: by owns it already. TimedOut:
-// another owner does, or the mutex was destroyed.
+// TryLock locks the mutex for the owner by, if it is free: without a call. Deadlock: by owns it
+// already. TimedOut: another owner does, or the mutex was destroyed.
 func (m Mutex) TryLock(by uint64) Status {
 	switch owner := atomic.LoadUint64(m.owner()); {
 	case owner == 0 && atomic.CompareAndSwapUint64(m.owner(), 0, by):
@@ -128,7 +135,7 @@ func (m Mutex) Lock(g GoWaiter, by uint64) Status {
 	return Status(C.coroi_mutex_lock_gowaiter(m.c(), C.uint64_t(by), g.g))
 }
 
-// Unlock unlocks the mutex, if by owns it: where nobody waits, without a call.
+// Unlock unlocks the mutex, if by owns it: without a call, if there is no waiter.
 func (m Mutex) Unlock(by uint64) Status {
 	if atomic.CompareAndSwapUint64(m.owner(), by, 0) {
 		return OK
@@ -152,7 +159,8 @@ func (l RWLock) ofTwo(reading, writing uintptr, write bool, by *uint64) Status {
 	return l.leaf(reading, unsafe.Pointer(by))
 }
 
-// TryLock locks the lock for by, for writing or reading, if that can be done at once; else TimedOut.
+// TryLock locks the lock for by, for writing or reading, if that can be done at once; else
+// TimedOut.
 func (l RWLock) TryLock(write bool, by uint64) Status {
 	if status := l.ofTwo(readLeaf, writeLeaf, write, &by); status != byCall {
 		return status
@@ -165,7 +173,7 @@ func (l RWLock) Lock(g GoWaiter, write bool, by uint64) Status {
 	return Status(C.coroi_rwlock_lock_gowaiter(l.c(), C.bool(write), C.uint64_t(by), g.g))
 }
 
-// Unlock gives back what the lock was locked for by by.
+// Unlock unlocks the lock, which by has locked for writing, or reading.
 func (l RWLock) Unlock(write bool, by uint64) Status {
 	if status := l.ofTwo(unreadLeaf, unwriteLeaf, write, &by); status != byCall {
 		return status
@@ -181,7 +189,8 @@ func (c Cond) c() *C.coro_cond { return (*C.coro_cond)(c.Object.c()) }
 // NewCond makes a condition.
 func NewCond() (Cond, Status) { return newObject[Cond](C.sizeof_coro_cond) }
 
-// Wait has a gowaiter wait, and unlocks m, which by owns. If the gowaiter waits, m is to be locked again.
+// Wait has a gowaiter wait, and unlocks m, which by owns. If the gowaiter waits, m is to be locked
+// again.
 func (c Cond) Wait(g GoWaiter, m Mutex, by uint64) Status {
 	return Status(C.coroi_cond_wait_gowaiter(c.c(), m.c(), C.uint64_t(by), g.g))
 }

@@ -7,7 +7,7 @@
 
 #define IDLE_NS      5000000000
 #define THREADS_MOST 65536
-#define SPINS        60 /* looks for another job before it sleeps: some microseconds */
+#define SPINS        60 /* how often an idle thread looks for a job before it sleeps */
 
 struct coroi_job {
 	struct coroi_job *next, *prev;
@@ -22,9 +22,9 @@ struct coroi_job {
 struct coroi_thread {
 	struct coroi_thread *next; /* in `idle` */
 	struct coroi_job *job;
-	uint32_t ev;             /* atomic, a futex: it has a job, or is to end */
+	uint32_t ev;             /* atomic, a futex; 1: there is a job, or the thread is to end */
 	struct coroi_rec *rider; /* the coroutine that goes on here, or NULL */
-	void *sp;                /* meanwhile: its own context */
+	void *sp;                /* the context of the thread itself meanwhile */
 	void *sigstack;
 	struct coroi_fiber native;
 };
@@ -36,9 +36,10 @@ struct coroi_pool *coroi_blocking_pool(struct coro_scheduler *s)
 	return *coroi_service_state(s, &pool_service);
 }
 
-static __thread struct coroi_thread *thread_here; /* NULL: it is not one of these */
+static __thread struct coroi_thread *thread_here; /* NULL: not a thread of a pool */
 
-/* here - never inline: a coroutine goes from one thread to another. */
+/* here - this thread, if it is one of a pool. Not inline: a coroutine goes from one thread to
+ * another. */
 static COROI_NOINLINE struct coroi_thread *here(void)
 {
 	return thread_here;
@@ -60,17 +61,18 @@ static void dequeue(struct coroi_pool *p, struct coroi_job *j)
 
 /* ---------------------------------------------------------------------------------- the threads */
 
+/* make - K4. */
 static void make(struct coroi_job *j)
 {
 	struct coroi_rec *rec = j->rec;
 	struct coro_scheduler *s = j->pool->sched;
 
 	j->fn(j->arg);
-	coroi_event_send(rec); /* K4. The job is gone from now on */
+	coroi_event_send(rec); /* the job is gone from now on */
 	coroi_pending_end(s);
 }
 
-/* still_idle - take t off the list, if nobody has claimed it. With the lock. */
+/* still_idle - take t off the list of idle threads. False: a submit has taken it. With the lock. */
 static bool still_idle(struct coroi_pool *p, struct coroi_thread *t)
 {
 	for (struct coroi_thread **at = &p->idle; *at; at = &(*at)->next)
@@ -81,7 +83,7 @@ static bool still_idle(struct coroi_pool *p, struct coroi_thread *t)
 	return false;
 }
 
-/* next_job - wait for one. NULL: the thread is to end. */
+/* next_job - wait for a job. NULL: the thread is to end. */
 static struct coroi_job *next_job(struct coroi_pool *p, struct coroi_thread *t)
 {
 	coroi_lock(&p->lock);
@@ -102,7 +104,7 @@ static struct coroi_job *next_job(struct coroi_pool *p, struct coroi_thread *t)
 	coroi_unlock(&p->lock);
 	for (int i = 0; i < SPINS && !at_load_rlx(&t->ev); i++)
 		at_relax();
-	/* acquire: pairs with who claims it */
+	/* Acquire: pairs with the exchange in wake, so that the job is seen. */
 	for (uint64_t until = coroi_now_ns() + p->idle_ns; !at_load_acq(&t->ev);) {
 		uint64_t now = coroi_now_ns();
 		if (now < until) {
@@ -119,13 +121,13 @@ static struct coroi_job *next_job(struct coroi_pool *p, struct coroi_thread *t)
 	return t->job;
 }
 
-/* wake - t is off the list: it has a job, or none and ends. */
+/* wake - give t, which is off the list, the job j. NULL: t is to end. */
 static void wake(struct coroi_thread *t, struct coroi_job *j)
 {
 	uint32_t *ev = &t->ev;
 	t->job = j;
 	at_xchg(ev, 1);
-	coroi_futex_wake(ev, 1); /* it may have gone by now: see coroi_waiter_wake */
+	coroi_futex_wake(ev, 1); /* t may be gone by now: see coroi_waiter_wake */
 }
 
 static void *thread_main(void *arg)
@@ -136,7 +138,7 @@ static void *thread_main(void *arg)
 
 	thread_here = &t;
 	coroi_fiber_native(&t.native);
-	coroi_name_thread(p->sched); /* after its workers */
+	coroi_name_thread(p->sched); /* as the workers, with the number after theirs */
 	t.sigstack = coroi_sigstack_install();
 	for (; j; j = next_job(p, &t))
 		make(j);
@@ -156,7 +158,7 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
-/* submit - K2. CORO_EAGAIN: there is no thread, and none can be had. */
+/* submit - K2. CORO_EAGAIN: there is no thread, and none can be made. */
 static int submit(struct coroi_pool *p, struct coroi_job *j)
 {
 	int status = CORO_OK;
@@ -182,7 +184,7 @@ static int submit(struct coroi_pool *p, struct coroi_job *j)
 		return CORO_OK;
 	coroi_lock(&p->lock);
 	if (--p->threads)
-		enqueue(p, j); /* behind those that there are: each looks here before it ends */
+		enqueue(p, j); /* each thread looks there before it ends */
 	else
 		status = CORO_EAGAIN;
 	coroi_unlock(&p->lock);
@@ -204,7 +206,7 @@ static int pool_init(struct coro_scheduler *s, const coro_options *o)
 	return CORO_OK;
 }
 
-/* pool_close - end all threads. No coroutine is left. */
+/* pool_close - end all threads. No coroutine of s is left. */
 static void pool_close(struct coro_scheduler *s)
 {
 	struct coroi_pool *p = coroi_blocking_pool(s);
@@ -303,7 +305,7 @@ int coro_blocking(void (*fn)(void *), void *arg)
 	return status;
 }
 
-/* ride - the job of a coroutine that goes on here. */
+/* ride - the job of coro_thread_begin: the coroutine goes on here. */
 static void ride(void *arg)
 {
 	struct coroi_rec *rider = arg;
@@ -316,13 +318,13 @@ static void ride(void *arg)
 	coroi_fiber_arrive(fake, NULL);
 }
 
-/* leave - the errand of a coroutine that goes on on a thread of its own. */
+/* leave - the errand of coro_thread_begin. */
 static void leave(struct coroi_worker *w, void *arg)
 {
 	struct coroi_job *j = arg;
 	struct coroi_rec *me = j->rec;
 
-	/* K2. With CORO_OK it is on its way */
+	/* K2. With CORO_OK another thread may go on with me at once. */
 	int status = submit(coroi_blocking_pool(coroi_scheduler_of(w)), j);
 	if (!status)
 		return;
@@ -358,7 +360,7 @@ int coro_thread_end(void)
 		return CORO_EPERM;
 	t->rider = NULL;
 	coroi_fiber_leave(&fake, &t->native);
-	int code = coroi_swap(&me->sp, t->sp, 0); /* its job is done: K4 */
+	int code = coroi_swap(&me->sp, t->sp, 0); /* the job is done: K4 is next */
 	coroi_fiber_arrive(fake, NULL);
 	return code;
 }

@@ -2,19 +2,20 @@
  * blocking.h - calls that block, on threads of their own.
  *
  * The problem: a call that keeps its thread waiting (a file, a name to look up, a library) would
- * keep all coroutines of its worker waiting. So a thread of a pool makes it, while the coroutine is
- * suspended: threads are made as they are needed, up to a number; with more calls than that, calls
- * wait their turn; who has had nothing to do for a while ends.
+ * keep all coroutines of its worker waiting. So a thread of a pool makes the call, while the
+ * coroutine is suspended. Threads are made as they are needed, up to a number; calls above that
+ * number wait in a queue. A thread that has had nothing to do for a while ends.
  *
- *   K1  a pending-work token is taken: the end is not before the call
- *   K2  the job goes to an idle thread, or to a new one, or to the back of the queue. If no thread
- *       can be had and there is none, the call fails
+ *   K1  the coroutine takes a pending-work token: the scheduler is not at rest before the call has
+ *       ended
+ *   K2  the job goes to an idle thread, or to a new one, or to the back of the queue. If there is
+ *       no thread, and none can be made, the call fails
  *   K3  the coroutine waits for its event. A cancel takes a job back that is still in the queue
  *   K4  the thread makes the call, sends the event, and gives the token back
  *
- * coro_thread_begin is the same with the coroutine itself for a job: the thread goes on with its
- * context, and sends the event when it comes to coro_thread_end. It is suspended by then: the
- * native stack hands it over.
+ * With coro_thread_begin the job is the coroutine itself: the thread goes on with the coroutine's
+ * context, and sends the event when the coroutine comes to coro_thread_end. The native stack
+ * submits the job, since the coroutine must be suspended by then.
  */
 #ifndef COROI_BLOCKING_H
 #define COROI_BLOCKING_H
@@ -29,18 +30,18 @@ struct coro_scheduler;
 struct coroi_job;
 struct coroi_thread;
 
-#define COROI_BLOCKING_THREADS 64 /* most, unless said otherwise */
+#define COROI_BLOCKING_THREADS 64 /* most threads, unless an option says otherwise */
 
 struct coroi_pool {
 	struct coroi_lock lock;
 	struct coro_scheduler *sched;
-	struct coroi_job *first, *last; /* that no thread has */
+	struct coroi_job *first, *last; /* the queue: jobs that no thread has */
 	struct coroi_thread *idle;      /* last in, first out */
 	uint32_t threads, most;
-	uint64_t idle_ns; /* an idle thread ends after so long */
-	uint32_t left;    /* futex: times that a thread has ended */
+	uint64_t idle_ns; /* an idle thread ends after this time */
+	uint32_t left;    /* a futex: how many threads have ended */
 	bool closing, has_dead;
-	pthread_t dead; /* the last that has ended: whoever ends next joins it */
+	pthread_t dead; /* the thread that ended last: the next thread that ends joins it */
 };
 
 /* coroi_blocking_pool - the pool of s; NULL once s is closed. */

@@ -291,7 +291,7 @@ COROI_COLD static struct coroi_dense *open_locked(struct coroi_worker *w)
 	}
 	coroi_stack_fresh(d->copier);
 	d->copier_sp = coroi_context_again(d->copier->top, copier_main);
-	w->dense = d;
+	at_store_rel(&w->dense, d); /* complete: pairs with dense_stats in inspect.c */
 	return d;
 }
 

@@ -108,7 +108,8 @@ void coroi_dense_leave_locked(struct coroi_worker *w, struct coroi_stack *stack)
 /* coroi_dense_trim_locked - give w's shared stacks back to the stacks that w keeps, if w has no
  * dense coroutine. alive: some coroutine has not ended; it may be one that has kept a shared stack
  * (V3), and uses the heap. Thread: any, with w's door locked. coroi_dense_close - free what is
- * left; w has ended. */
+ * left; w has ended. Both free w->dense: the caller holds the life lock, as a reader of its
+ * statistics on another thread does. */
 void coroi_dense_trim_locked(struct coroi_worker *w, bool alive);
 void coroi_dense_close(struct coroi_worker *w);
 

@@ -3,8 +3,9 @@
  * inspect.c - a scheduler from outside: statistics, blocked coroutines, trimming; and the texts of
  * codes.
  *
- * What the doors protect is read with every door locked. The life lock is held, so that a close
- * does not free it meanwhile.
+ * What the doors protect is read with every door locked, but for figures: these are atomic, and a
+ * look at them stops nobody. The life lock keeps what is read there: a trim and a close hold it
+ * when they free memory of workers.
  */
 #include "kernel/dense.h"
 #include "kernel/inbox.h"
@@ -180,13 +181,15 @@ static void worker_stats(struct coroi_worker *w, coro_worker_stats *out)
 	};
 }
 
-/* dense_stats - fill in what is told of dense coroutines. All doors are locked. */
+/* dense_stats - under the life lock: what frees a worker's `dense` holds it (coroi_dense_close). The
+ * worker may open it meanwhile. */
 static void dense_stats(struct coro_scheduler *s, coro_stats *out)
 {
 	uint64_t used[COROI_HEAP_CLASSES] = {0}, below = 0;
 
 	for (uint32_t i = 0; i < s->workers; i++) {
-		const struct coroi_dense *d = s->worker[i].dense;
+		/* pairs with the release of open_locked in dense.c */
+		const struct coroi_dense *d = at_load_acq(&s->worker[i].dense);
 		if (!d)
 			continue;
 		out->dense_bytes += at_load_rlx(&d->heap.bytes);
@@ -235,9 +238,7 @@ int coro_scheduler_stats(coro_scheduler *s, coro_stats *total, coro_worker_stats
 		total->stacks_idle = p->idle_count;
 		total->stack_bytes = p->bytes;
 		coroi_unlock(&p->lock);
-		coroi_doors_lock(s);
 		dense_stats(s, total);
-		coroi_doors_unlock(s);
 	}
 	coroi_lock(&s->slab.lock);
 	total->records = s->slab.records;

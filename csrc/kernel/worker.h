@@ -133,7 +133,8 @@ struct coroi_worker {
 	bool trickles;
 	/* Stacks that the worker keeps. */
 	struct coroi_stack_cache stacks;
-	/* See dense.h. NULL: no dense coroutine has started here. */
+	/* See dense.h. NULL: no dense coroutine has started here. Atomic: statistics are read
+	 * from outside, under the life lock, which is held when it is freed. */
 	struct coroi_dense *dense;
 	/* See timer.h. */
 	struct coroi_wheel *timers;

@@ -60,30 +60,31 @@ static bool has_value(void *c)
 	return coroi_chan_length(c) > 0;
 }
 
-/* has_room - for several: so that not each of them is waited for. */
+/* has_room - there is room for several values, so that a sender does not wait for each of them. */
 static bool has_room(void *c)
 {
 	return coroi_chan_length(c) <= ((struct coro_chan *)c)->capacity / 2;
 }
 
-/* spins - whoever is at the other end of c is on another core, and nobody else here: it is worth
- * while to look again for a moment. */
+/* spins - the caller may wait, and its worker has nothing else to do. So the other end of c is on
+ * another core, and looking again for a moment pays. */
 static inline bool spins(uint64_t deadline)
 {
 	struct coroi_worker *w = coroi_self();
 	return deadline && coroi_current(w) && coroi_nothing_else(w);
 }
 
-#define COALESCE_PAUSES 24 /* 0.6 us, or 1.3 where a pause is long */
+#define COALESCE_PAUSES 24
 
-/* look_pauses - between two looks of one who spins. For room, about as long as an eighth of it
- * takes to come. */
+/* look_pauses - how many pauses there are between two looks of a caller that spins. Two looks for
+ * room are about as far apart as the receives of an eighth of the capacity take. */
 static uint32_t look_pauses(const struct coro_chan *c, bool send)
 {
 	return !send || c->capacity < 16 ? 1 : c->capacity < 64 ? c->capacity / 8 : 8;
 }
 
-/* coalesce - let more come together, as far as there is room for more. */
+/* coalesce - pause, so that more values come together. A small ring is full sooner: then for less
+ * long. */
 static void coalesce(const struct coro_chan *c)
 {
 	for (uint32_t i = 0; i < COALESCE_PAUSES && i < c->capacity / 2; i++)
@@ -91,10 +92,12 @@ static void coalesce(const struct coro_chan *c)
 }
 
 /*
- * spin_for_value - with the lock of that end, which is left meanwhile. Who receives each value as
- * soon as it comes takes a line from who sends for it: where several come one after the other, some
- * are let come together. Whether they do is found out by waiting, after each time in vain half as
- * often.
+ * spin_for_value - spin until c has a value, or room. The lock of the end is held; it is left
+ * meanwhile.
+ *
+ * A receiver that takes each value as soon as it comes costs the sender a cache miss a value. So
+ * where values follow each other closely, the receiver lets several come. Whether they do follow
+ * each other is found out by trying: half as often after each try that has gained nothing.
  */
 static void spin_for_value(struct coro_chan *c, bool send)
 {
@@ -110,20 +113,20 @@ static void spin_for_value(struct coro_chan *c, bool send)
 		coroi_tried(&c->coalescing, coroi_chan_length(c) > 1);
 }
 
-/* told - what the call returns; woken has come out of a queue, and c has been left. */
+/* told - wake `woken`, which was taken out of a queue, if any. c was left. Returns status. */
 static inline __attribute__((always_inline)) int told(struct coroi_worker *w, bool home, int status,
 						      struct coroi_waiter *woken)
 {
 	if (!woken)
 		return status;
-	/* CORO_OK, as status is */
+	/* status is CORO_OK, and so is what these return. */
 	return home ? coroi_waiter_wake_home(w, woken) : coroi_waiter_wake_on(w, woken);
 }
 
 /* wait_slow - wait_at, the general way. */
 static COROI_NOINLINE int wait_slow(struct coro_chan *c, bool send, void *value, uint64_t deadline)
 {
-	size_t bytes = c->bytes; /* c may be freed by the time that we have what we waited for */
+	size_t bytes = c->bytes; /* c may be freed by the time that the wait is over */
 	struct coroi_rec *me;
 	int status = coroi_must_wait(&me, deadline);
 
@@ -148,8 +151,8 @@ static COROI_NOINLINE int wait_slow(struct coro_chan *c, bool send, void *value,
 	return status;
 }
 
-/* wait_at - Q1, at w (coroi_here): nothing could be done at once. Entered, bound (home) or not;
- * leaves. */
+/* wait_at - Q1, at w (coroi_here): nothing could be done at once. c is entered, and is left. home:
+ * c is bound. */
 static inline __attribute__((always_inline)) int wait_at(struct coroi_worker *w,
 							 struct coro_chan *c, bool home, bool send,
 							 void *value, uint64_t deadline)
@@ -176,9 +179,9 @@ wait_home(struct coroi_worker *w, struct coro_chan *c, bool send, void *value, u
 	return wait_at(w, c, true, send, value, deadline);
 }
 
-/* pass_entered - what coro_chan_send and coro_chan_recv do, at w (coroi_here) with c, whose locks,
- * if any, are all held; leaves. home: it is bound; twice: it has two. Inline, like the next: each
- * knows its direction. */
+/* pass_entered - send or receive, at w (coroi_here), with all locks of c held, if c has any; they
+ * are left. home: c is bound. twice: c has two locks. Inline, as the next functions are: `send` is
+ * a constant. */
 static inline __attribute__((always_inline)) int pass_entered(struct coroi_worker *w, coro_chan *c,
 							      bool home, bool twice, bool send,
 							      void *value, uint64_t deadline,
@@ -199,7 +202,7 @@ static inline __attribute__((always_inline)) int pass_entered(struct coroi_worke
 	return told(w, home, status, woken);
 }
 
-/* try_end - R1 or R2, with the lock of that end. COROI_NOT_NOW or COROI_BY_BOTH: it is a matter of
+/* try_end - R1 or R2, with the lock of the end. COROI_NOT_NOW, COROI_BY_BOTH: this is a matter of
  * R3. */
 static inline __attribute__((always_inline)) int try_end(coro_chan *c, bool send, void *value,
 							 size_t bytes, bool small)
@@ -207,7 +210,7 @@ static inline __attribute__((always_inline)) int try_end(coro_chan *c, bool send
 	return coroi_chan_try(c, send, value, NULL, bytes, small, false);
 }
 
-/* pass_end - the same, and the lock is given back. */
+/* pass_end - try_end, and leave the lock of the end. */
 static inline __attribute__((always_inline)) int pass_end(coro_chan *c, bool send, void *value,
 							  size_t bytes, bool small)
 {
@@ -217,8 +220,8 @@ static inline __attribute__((always_inline)) int pass_end(coro_chan *c, bool sen
 	return status;
 }
 
-/* pass_patiently - R1 or R2, when somebody else is at that end, or there is nothing to be had at
- * once. If it is a matter of R3, the caller counts as one who comes back. */
+/* pass_patiently - R1 or R2, where another caller holds the lock of the end, or nothing can be done
+ * at once. If this is a matter of R3, the caller is counted in `back`. */
 static int pass_patiently(coro_chan *c, bool send, void *value, uint64_t deadline)
 {
 	struct coroi_end *e = coroi_chan_end(c, send);
@@ -251,7 +254,7 @@ static COROI_NOINLINE int pass_slow(coro_chan *c, bool send, void *value, uint64
 			    false);
 }
 
-/* pass - the usual paths: of one that is bound for values of 8 bytes alone. */
+/* pass - the usual paths; of bound channels for values of 8 bytes alone. */
 static inline __attribute__((always_inline)) int pass(coro_chan *c, bool send, void *value,
 						      uint64_t deadline)
 {
@@ -334,7 +337,7 @@ static int pass_gowaiter(coro_chan *c, bool send, struct coroi_gowaiter *g)
 	    COROI_NOT_NOW)
 		return coroi_gowaiter_wait(g, &c->object, coroi_chan_wait_queue(c, send));
 	coroi_object_leave(&c->object);
-	return told(coroi_here(), false, status, woken); /* what is bound is nothing for Go */
+	return told(coroi_here(), false, status, woken); /* Go has no bound channel */
 }
 
 int coroi_chan_send_gowaiter(coro_chan *c, struct coroi_gowaiter *g)

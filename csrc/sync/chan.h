@@ -1,27 +1,33 @@
 /*
  * chan.h - a channel: a ring of values, and what can be done with it at once.
  *
- * A queue of those who wait to send (only while the ring is full, or has no room at all) and one of
- * those who wait to receive (only while it is empty). A value goes straight from who sends to who
- * waits, under the lock (Q2 of waitq.h), so it is never between the two: whoever is cancelled finds
- * that it was sent, or that it was not.
+ *      ring  |       | value | value | value |       |
+ *                      ^ out.at                ^ in.at
  *
- * One with room has a lock for each end, so that who sends and who receives on two cores do not
- * take each other's lines away (after the two-lock queue of Michael and Scott, PODC 1996). `closed`
- * and the queues are changed with both, and so can be read with either; whether somebody waits to
- * send is told to `out` by a word of its own, `awaited`, which may say so for longer.
+ * Waiters that send are in the queue `senders`, only while the ring is full or the channel has no
+ * room. Waiters that receive are in the queue `receivers`, only while the ring is empty. A value
+ * goes straight from the sender to a waiter, or from a waiter to the receiver, under the lock (Q2
+ * of waitq.h). So a value is never on its way: a sender that is canceled finds its value sent, or
+ * not.
  *
- *   R1  send, with the lock of `in` alone: not closed, nobody waits to receive, and there is room:
- *       the value is written, then counted (release; pairs with R2's look at it)
- *   R2  receive, with that of `out` alone: there is a value (acquire), and nobody waits to send: it
- *       is read, and then counted (release; pairs with R1's look at it: it is not overwritten
- *       before). None, and closed: nothing more comes
- *   R3  whatever else, as to wait, to serve who waits, to leave a queue, to close: with both, `in`
- *       first; what could not be done with one lock is tried again then, since it may be possible
- *       by now
+ * A channel with room has a lock for each end, so that a sender and a receiver on two cores do not
+ * take cache lines away from each other (after the two-lock queue of Michael and Scott, PODC 1996).
+ * `closed` and the queues are changed with both locks, and so may be read with either. The end
+ * `out` has a word of its own, `awaited`, for whether there are senders; it may stay set for
+ * longer.
  *
- * So of R1 and a wait to receive one comes first: the wait is seen by R1 in `in`, or the value by
- * R3; and the same of R2 and a wait to send.
+ *   R1  send, with the lock of `in` alone: the channel is open, has no receivers, and has room. The
+ *       value is written and then counted (release; pairs with the load in R2)
+ *   R2  receive, with the lock of `out` alone: there is a value (acquire), and there are no
+ *       senders. The value is read and then counted (release; pairs with the load in R1, so that
+ *       the value is not overwritten before). If there is no value and the channel is closed, none
+ *       will come
+ *   R3  everything else, with both locks, `in` first: to wait, to serve a waiter, to leave a queue,
+ *       to close. What could not be done with one lock is tried again then, since it may be
+ *       possible by now
+ *
+ * So of R1 and a wait to receive one comes first: R1 sees the waiter, with the lock of `in`; or R3
+ * sees the value, before it waits. The same holds of R2 and a wait to send.
  */
 #ifndef COROI_CHAN_H
 #define COROI_CHAN_H
@@ -31,41 +37,41 @@
 
 #include <string.h>
 
-/* One end of the ring. The counts are free-running. */
+/* One end of the ring. The counts wrap around. */
 struct coroi_end {
-	/* values that have passed it; atomic: the other end, and who spins, look */
+	/* how many values have passed this end; atomic: read by the other end, and by spinners */
 	uint32_t passed;
-	/* that had passed the other end when it was last looked at: only when that is used up its
-	 * line is fetched */
+	/* `passed` of the other end, as it was read last. It is read again, from another core's
+	 * line, only when this is used up */
 	uint32_t seen;
-	uint32_t at;   /* the place of the next one */
-	uint32_t back; /* so many come back to it: it is not freed */
+	uint32_t at; /* the cell of the next value */
+	/* callers that have left the lock and will come back: the channel is not freed meanwhile */
+	uint32_t back;
 };
 
 struct coro_chan {
-	/* Each of the three in a cache line: what senders write, and, of a channel without room,
-	 * all that changes; */
-	/* with the lock of `in`: all there is for one without room, or that is bound */
+	/* Line 1: what senders write; in a channel without room, everything that changes. The
+	 * object's lock is the lock of `in`, and the only lock of a channel without room. */
 	struct coroi_object object;
 	struct coroi_end in;
 	struct coroi_waitq senders, receivers;
 
-	/* what hardly ever changes; */
+	/* Line 2: what hardly ever changes. */
 	size_t bytes COROI_ALONE; /* of a value */
 	uint32_t capacity;        /* values */
-	/* waiters of coro_select: they come back here. Not those that were taken out */
+	/* waiters of coro_select that were not taken out of a queue: their owners will come back */
 	uint32_t selects;
 	struct coroi_worker *worker; /* as the object's */
 	bool closed;
-	bool kept; /* Go's: C does not free it */
+	bool kept; /* Go refers to the channel: C does not free it */
 
-	/* and what receivers write. */
+	/* Line 3: what receivers write. */
 	struct coroi_spin receiving COROI_ALONE; /* the lock of `out` */
 	struct coroi_end out;
-	/* somebody waits to send: set before one does, cleared by who finds nobody. Changed with
-	 * both locks */
+	/* there may be senders: set before a waiter is added, cleared by a receiver that finds
+	 * none. Changed with both locks */
 	bool awaited;
-	/* who spins lets values come together; with the lock of `out` */
+	/* does it pay that a spinning receiver waits for several values? With the lock of `out` */
 	struct coroi_backoff coalescing;
 
 	unsigned char ring[] COROI_ALONE;
@@ -79,8 +85,8 @@ _Static_assert(offsetof(struct coro_chan, in.passed) == COROI_CHAN_IN &&
 		       offsetof(struct coro_chan, closed) == COROI_CHAN_CLOSED,
 	       "Go finds them there");
 
-/* coroi_chan_copy - a value. small: it is known to have COROI_LEAF_BYTES at most, and is copied
- * without a call (the barriers keep compilers from making one of the loops). */
+/* coroi_chan_copy - copy a value. small: the value is known to have at most COROI_LEAF_BYTES, and
+ * is copied without a call. The barriers keep compilers from turning the loops into one. */
 static inline __attribute__((always_inline)) void coroi_chan_copy(void *to, const void *from,
 								  size_t bytes, bool small)
 {
@@ -104,40 +110,40 @@ static inline __attribute__((always_inline)) void coroi_chan_copy(void *to, cons
 	}
 }
 
-/* coroi_chan_is_home - c is bound, and the current coroutine of w (coroi_here) may use it. */
+/* coroi_chan_is_home - c is bound, and the current coroutine of w (coroi_here) may use c. */
 static inline bool coroi_chan_is_home(const struct coro_chan *c, const struct coroi_worker *w)
 {
 	return coroi_is_pinned_here(c->worker, w);
 }
 
-/* coroi_chan_has_ends - it has a lock for each. Told by the line that both look at. */
+/* coroi_chan_has_ends - c has a lock for each end. Reads only line 2, which both ends read. */
 static inline bool coroi_chan_has_ends(const struct coro_chan *c)
 {
 	return c->capacity && !c->worker;
 }
 
-/* coroi_chan_length - values in it: firm with both locks. With fewer a hint, which may even be more
- * than there is room for. */
+/* coroi_chan_length - the number of values in c: exact with both locks, else a hint, which may even
+ * be larger than the capacity. */
 static inline uint32_t coroi_chan_length(const struct coro_chan *c)
 {
-	uint32_t out = at_load_acq(&c->out.passed); /* first: it never passes the other */
+	uint32_t out = at_load_acq(&c->out.passed); /* first, since it never passes in */
 	return at_load_acq(&c->in.passed) - out;
 }
 
-/* coroi_chan_cell - of the next value that passes an end. */
+/* coroi_chan_cell - the cell of the next value that passes the end e. */
 static inline void *coroi_chan_cell(struct coro_chan *c, const struct coroi_end *e, size_t bytes)
 {
 	return c->ring + (size_t)e->at * bytes;
 }
 
-/* coroi_chan_passed - it has: release, after it was written, or read. */
+/* coroi_chan_passed - a value has passed the end e: a release, after it was written, or read. */
 static inline void coroi_chan_passed(struct coro_chan *c, struct coroi_end *e)
 {
 	e->at = e->at + 1 == c->capacity ? 0 : e->at + 1;
 	at_bump_rel(&e->passed);
 }
 
-/* coroi_chan_take - Q2. */
+/* coroi_chan_take - Q2: coroi_waitq_take of a queue of c. */
 static inline struct coroi_waiter *coroi_chan_take(struct coro_chan *c, struct coroi_waitq *q)
 {
 	struct coroi_waiter *x = coroi_waitq_take(q);
@@ -147,13 +153,14 @@ static inline struct coroi_waiter *coroi_chan_take(struct coro_chan *c, struct c
 	return x;
 }
 
-/* The outcome of trying: CORO_OK or CORO_ECLOSED; or COROI_NOT_NOW; or, with one lock,
- * COROI_BY_BOTH: somebody waits at the other end. */
+/* What a try can come to besides CORO_OK and CORO_ECLOSED. COROI_NOT_NOW: no value, or no room.
+ * COROI_BY_BOTH, with one lock: there is a waiter at the other end, so this is a matter of R3. */
 enum { COROI_NOT_NOW = 1, COROI_BY_BOTH };
 
-/* coroi_chan_try_send, coroi_chan_try_recv - what can be done at once. both: with all its locks,
- * R3; else with that of its end, R1 or R2. *woken: who is to be woken, after the locks. bytes: c's,
- * perhaps known as it is compiled; small: as in coroi_chan_copy. c is entered. */
+/* coroi_chan_try_send, coroi_chan_try_recv - do at once what can be done. both: all locks of c are
+ * held, R3; else the lock of the end, R1 or R2. *woken: set to the waiter that is to be woken after
+ * the locks were left, if any. bytes: c->bytes, perhaps a constant. small: as of
+ * coroi_chan_copy. */
 static inline __attribute__((always_inline)) int
 coroi_chan_try_send(struct coro_chan *c, const void *value, struct coroi_waiter **woken,
 		    size_t bytes, bool small, bool both)
@@ -172,7 +179,7 @@ coroi_chan_try_send(struct coro_chan *c, const void *value, struct coroi_waiter 
 	}
 	if (!c->capacity)
 		return COROI_NOT_NOW;
-	/* more than that: who waited was served by who received */
+	/* More than the capacity: a receiver has put the values of waiters into the ring. */
 	if (coroi_unlikely(c->in.passed - c->in.seen >= c->capacity)) {
 		c->in.seen = at_load_acq(&c->out.passed);
 		if (c->in.passed - c->in.seen == c->capacity)
@@ -198,7 +205,7 @@ coroi_chan_try_recv(struct coro_chan *c, void *value, struct coroi_waiter **woke
 	}
 	if (both && coroi_unlikely(c->senders.first != NULL)) {
 		struct coroi_waiter *x = coroi_chan_take(c, &c->senders);
-		if (x && any) { /* its value is the last now, in the place that has become free */
+		if (x && any) { /* the value of x is the last now, in the cell that became free */
 			coroi_chan_copy(coroi_chan_cell(c, &c->in, bytes), x->value, bytes, small);
 			coroi_chan_passed(c, &c->in);
 		} else if (x) {
@@ -210,7 +217,7 @@ coroi_chan_try_recv(struct coro_chan *c, void *value, struct coroi_waiter **woke
 	return coroi_likely(any) ? CORO_OK : c->closed ? CORO_ECLOSED : COROI_NOT_NOW;
 }
 
-/* coroi_chan_try - one of the two. */
+/* coroi_chan_try - coroi_chan_try_send, or coroi_chan_try_recv. */
 static inline __attribute__((always_inline)) int coroi_chan_try(struct coro_chan *c, bool send,
 								void *value,
 								struct coroi_waiter **woken,
@@ -220,13 +227,13 @@ static inline __attribute__((always_inline)) int coroi_chan_try(struct coro_chan
 		    : coroi_chan_try_recv(c, value, woken, bytes, small, both);
 }
 
-/* coroi_chan_queue - of those who wait to send (or receive). */
+/* coroi_chan_queue - senders, or receivers. */
 static inline struct coroi_waitq *coroi_chan_queue(struct coro_chan *c, bool send)
 {
 	return send ? &c->senders : &c->receivers;
 }
 
-/* coroi_chan_wait_queue - the same for somebody who is about to wait in it. */
+/* coroi_chan_wait_queue - coroi_chan_queue for a waiter that is about to be added to it. */
 static inline struct coroi_waitq *coroi_chan_wait_queue(struct coro_chan *c, bool send)
 {
 	if (send && coroi_chan_has_ends(c))
@@ -239,7 +246,7 @@ static inline struct coroi_end *coroi_chan_end(struct coro_chan *c, bool send)
 	return send ? &c->in : &c->out;
 }
 
-/* coroi_chan_end_lock - what R1 (or R2) takes, of a channel with a lock for each end. */
+/* coroi_chan_end_lock - the lock of R1, or R2, of a channel with a lock for each end. */
 static inline struct coroi_spin *coroi_chan_end_lock(struct coro_chan *c, bool send)
 {
 	return send ? &c->object.lock : &c->receiving;

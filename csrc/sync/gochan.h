@@ -1,22 +1,23 @@
 /*
- * gochan.h - channels: what Go calls, and reads.
+ * gochan.h - channels: the calls for Go, and the words that Go reads.
  *
- * It is apart from chan.h, which includes it: in Go coro_chan has no members, so that cgo checks no
- * pointer to it, and the garbage collector follows none.
+ * This is apart from chan.h, which includes it, so that coro_chan has no members in Go: then cgo
+ * checks no pointer to a channel, and the garbage collector follows none.
  */
 #ifndef COROI_GOCHAN_H
 #define COROI_GOCHAN_H
 
 #include "sync/gowait.h"
 
-/* Where Go peeks, without the lock. */
+/* Where Go reads, without a lock: `passed` of `in`, the first of `senders` and of `receivers`,
+ * `closed`, `passed` of `out`. */
 #define COROI_CHAN_IN        16
 #define COROI_CHAN_SENDERS   32
 #define COROI_CHAN_RECEIVERS 48
 #define COROI_CHAN_CLOSED    88 /* a byte */
 #define COROI_CHAN_OUT       132
 
-/* coroi_chan_keep - coro_chan_free does not free it any more, or (false) does again. */
+/* coroi_chan_keep - coro_chan_free refuses to free c (CORO_EPERM), or (false) frees c again. */
 void coroi_chan_keep(coro_chan *c, bool keep);
 
 /* coroi_chan_send_gowaiter, coroi_chan_recv_gowaiter - coro_chan_send of g's value, coro_chan_recv

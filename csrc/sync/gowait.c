@@ -25,7 +25,7 @@ void coroi_gowaiter_free(struct coroi_gowaiter *g)
 
 int coroi_gowaiter_wait(struct coroi_gowaiter *g, struct coroi_object *o, struct coroi_waitq *q)
 {
-	uint64_t owner = g->x.owner; /* who wants it, set beforehand like n */
+	uint64_t owner = g->x.owner; /* set by the caller, as n */
 
 	coroi_waiter_init(&g->x, o, NULL, g->x.n, g->value);
 	g->x.owner = owner;
@@ -47,7 +47,7 @@ void coroi_gowaiter_wake(struct coroi_gowaiter *g)
 	struct coroi_rec *body = g->body;
 	uint32_t gen = g->gen;
 
-	at_store_rel(&g->fired, 1); /* a body may go on at once, and free g */
+	at_store_rel(&g->fired, 1); /* a Go body may go on at once, and free g */
 	if (body) {
 		coroi_event_send_to(body, gen);
 		return;

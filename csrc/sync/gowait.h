@@ -1,14 +1,14 @@
 /*
  * gowait.h - goroutines, and Go bodies, that wait at objects (waitq.h).
  *
- * They have no C stack for a waiter to lie on, so it lies in a gowaiter, with room for the value
- * that is passed. A Go body is sent its event like any coroutine; a goroutine's gowaiter is put on
- * a list of its scheduler, and the bell is rung: Go finds the id of who waits. A gowaiter is Go's
- * to free when it is fired, and off the list, or withdrawn.
+ * They have no C stack for a waiter to lie on. The waiter lies in a gowaiter, with room for the
+ * value that is passed. The event of a Go body is sent as to any coroutine. The gowaiter of a
+ * goroutine is put on a list of its scheduler, and the bell is rung: Go finds the goroutine by the
+ * id. Go frees a gowaiter that was withdrawn, or that is fired and off the list.
  *
- * What Go calls of an object is in the object's header. A call with a name that ends in _gowaiter
- * does at once what it is named after, or has the gowaiter wait and returns COROI_WAITS; where there
- * may be no gowaiter (NULL), it returns CORO_ETIMEDOUT instead of waiting.
+ * The header of each object has the calls of the object for Go. A call whose name ends in _gowaiter
+ * does at once what its name says, or has the gowaiter wait and returns COROI_WAITS. Where the
+ * gowaiter may be NULL, the call returns CORO_ETIMEDOUT instead of waiting.
  */
 #ifndef COROI_GOWAIT_H
 #define COROI_GOWAIT_H
@@ -18,67 +18,70 @@
 struct coroi_gowaiter {
 	struct coroi_waiter x;
 	uint64_t next;                /* in the scheduler's list */
-	struct coro_scheduler *sched; /* that the goroutine hears from; NULL: it is a body */
-	struct coroi_rec *body;
-	uint32_t gen; /* of the body */
-	uint32_t id;  /* of the goroutine */
-	/* atomic: what it waited for has happened, and value and status are there */
+	struct coro_scheduler *sched; /* of a goroutine: the scheduler that tells it; else NULL */
+	struct coroi_rec *body;       /* the record of a Go body, or NULL */
+	uint32_t gen;                 /* the generation of the body */
+	uint32_t id;                  /* names the goroutine */
+	/* atomic; 1: what the gowaiter waited for has happened, and value and status are there */
 	uint32_t fired;
-	/* Q3, where more is to be done; NULL: nothing more is */
+	/* Q3, where it takes more than coroi_waiter_withdraw; else NULL */
 	bool (*withdraw)(struct coroi_gowaiter *g);
 	unsigned char value[] __attribute__((aligned(16)));
 };
 
-/* What beginning to wait can come to, besides CORO_OK and an error: it waits now; of once: the
- * caller is to do it. */
+/* What a try, and the beginning of a wait, can come to besides CORO_OK and an error. COROI_WAITS:
+ * the caller is to wait, or the gowaiter waits. COROI_YOURS, of once: the caller is to do it. */
 enum { COROI_WAITS = 1, COROI_YOURS = 2 };
 
 /*
- * Who a goroutine is, as the owner of a lock: a number that differs between any two that are alive,
- * and this bit, which no coroutine's or thread's owner has. A Go body's goroutine is its own as
- * long as it lives.
+ * A goroutine, as the owner of a lock, is a number that differs between any two goroutines that are
+ * alive, with this bit set. No coroutine's or thread's owner has the bit. A Go body has one
+ * goroutine as long as the body lives.
  */
 #define COROI_GOROUTINE UINT64_C(4)
 
-/* coroi_gowaiter_new - for a goroutine (sched and id) or a body (and its generation), with room for
- * a value. NULL: no memory. */
+/* coroi_gowaiter_new - a gowaiter for a goroutine (sched and id) or a Go body (body and gen), with
+ * `bytes` for a value. NULL: no memory. */
 struct coroi_gowaiter *coroi_gowaiter_new(struct coro_scheduler *sched, uint32_t id,
 					  struct coroi_rec *body, uint32_t gen, size_t bytes);
 void coroi_gowaiter_free(struct coroi_gowaiter *g);
 
-/* coroi_gowaiter_wait - Q1: it waits at o, which is entered, in q; leaves o. Returns
- * COROI_WAITS. */
+/* coroi_gowaiter_wait - Q1: g waits in the queue q of o. o is entered, and is left. The caller has
+ * set g->x.n and g->x.owner. Returns COROI_WAITS. */
 int coroi_gowaiter_wait(struct coroi_gowaiter *g, struct coroi_object *o, struct coroi_waitq *q);
 
-/* coroi_gowaiter_withdraw - Q3. False: it is fired, or about to be. */
+/* coroi_gowaiter_withdraw - Q3. False: g is fired, or about to be. */
 bool coroi_gowaiter_withdraw(struct coroi_gowaiter *g);
 
-/* coroi_gowaiters - where the list of the goroutines of s that have waited begins: LIFO of struct
- * coroi_gowaiter, which Go takes whole. */
+/* coroi_gowaiters - the head of the list of fired gowaiters of the goroutines of s: LIFO of struct
+ * coroi_gowaiter. Go takes the list whole. */
 uint64_t *coroi_gowaiters(struct coro_scheduler *s);
 
-/* coroi_gowaiter_wake - Q2, after the lock. g must not be looked at any more. */
+/* coroi_gowaiter_wake - Q2: fire g, after the object was left. g may be gone then. */
 void coroi_gowaiter_wake(struct coroi_gowaiter *g);
 
 /*
- * Leaves: what does not wait, for objects that Go has made, called on a goroutine's own stack
- * without cgo: so they use no more than COROI_LEAF_STACK bytes of it, at any level of optimization
- * (less than 100, or 400 if nothing is inlined), call nothing else, and block nowhere. Go's
- * preemption leaves alone what is no Go code, so that nobody holds the lock for longer than in C.
- * Each returns what its call does that does not wait, or COROI_BY_CALL: somebody is to be woken,
- * the lock was not to be had, a value is large, or something is wrong: nothing was done, use cgo.
+ * Leaves: calls that do not wait, of objects that Go has made, which Go makes without cgo. A leaf
+ * runs on the goroutine's own stack: it uses at most COROI_LEAF_STACK bytes of the stack, at any
+ * level of optimization, calls no other function, and blocks nowhere. Go preempts a goroutine only
+ * in Go code, so a leaf holds an object's lock no longer than a call from C does.
+ *
+ * A leaf returns what the call returns that does not wait; or COROI_BY_CALL: nothing was done, and
+ * the call is to be made by cgo. Reasons: a waiter is to be woken, the lock is held, a value is
+ * large, or something is wrong.
  */
 #define COROI_BY_CALL    3
 #define COROI_LEAF_BYTES 64
 #define COROI_LEAF_STACK 1024
 
 #if defined(COROI_STRESS) || defined(COROI_ASAN) || defined(COROI_TSAN)
-#define COROI_LEAVES false /* what they add wants more of the stack */
+#define COROI_LEAVES false /* these builds need more of the stack */
 #else
 #define COROI_LEAVES true
 #endif
 
-/* coroi_spin_lock_leaf - coroi_spin_lock that does not block: some us, and false. */
+/* coroi_spin_lock_leaf - coroi_spin_lock that does not block. False: the lock was held for as long
+ * as this tries. */
 static inline bool coroi_spin_lock_leaf(struct coroi_spin *l)
 {
 	for (int pause = COROI_SPIN_PAUSE; COROI_LEAVES; pause *= 2) {
@@ -93,8 +96,8 @@ static inline bool coroi_spin_lock_leaf(struct coroi_spin *l)
 	return false;
 }
 
-/* coroi_object_enter_leaf - the same for coroi_object_enter of one that is shared, and has one
- * lock. */
+/* coroi_object_enter_leaf - coroi_object_enter, in the same way, of a shared object with one lock.
+ * False: the lock is held, or o was destroyed. */
 static inline bool coroi_object_enter_leaf(struct coroi_object *o)
 {
 	if (!coroi_spin_lock_leaf(&o->lock))

@@ -1,4 +1,4 @@
-/* latch.h - latches: what Go calls. */
+/* latch.h - latches: the calls for Go. */
 #ifndef COROI_LATCH_H
 #define COROI_LATCH_H
 

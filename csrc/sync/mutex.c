@@ -62,7 +62,7 @@ COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int coroi_mutex_lock_slow(struct coroi
 			       : status;
 	}
 	/* If there is no memory to wait with, COROI_WAITED stays: one unlock will look at the queue
-	 * and find nobody. */
+	 * and find no waiter. */
 	if (!again)
 		return coroi_object_wait(coroi_here(), &m->object, m->object.home, &as, 0, mine,
 					 deadline);

@@ -1,6 +1,6 @@
 /*
- * mutex.h - who owns a mutex; for mutex.c, for Go, and for conditions, which unlock a mutex and lock
- * it again.
+ * mutex.h - who owns a mutex; for mutex.c, for Go, and for conditions, which unlock a mutex and
+ * lock it again.
  *
  * `owner` is one word that is changed by compare-and-swap: 0, or the owner (object.h), with
  * COROI_WAITED if there may be waiters in the queue. Only with COROI_WAITED does an unlock look at
@@ -24,15 +24,15 @@ struct coroi_mutex {
 COROI_VIEW(struct coroi_mutex, coro_mutex, coroi_mutex_of)
 _Static_assert(offsetof(struct coroi_mutex, owner) == COROI_MUTEX_OWNER, "Go finds it there");
 
-/* coroi_mutex_is_owner - owner owns m. Relaxed: if owner is the caller, nobody else changes the
- * answer. */
+/* coroi_mutex_is_owner - owner owns m. Relaxed: if owner is the caller, no other thread changes
+ * the answer. */
 static inline bool coroi_mutex_is_owner(const struct coroi_mutex *m, uint64_t owner)
 {
 	return (at_load_rlx(&m->owner) & ~COROI_WAITED) == owner;
 }
 
-/* coroi_mutex_swap - `to` owns m instead of `from`; 0 stands for nobody. False: `from` did not own
- * m, or there are waiters, or m is bound to another worker. */
+/* coroi_mutex_swap - `to` owns m instead of `from`; 0 stands for no owner. False: `from` did not
+ * own m, or there are waiters, or m is bound to another worker. */
 static inline bool coroi_mutex_swap(struct coroi_mutex *m, uint64_t from, uint64_t to)
 {
 	if (coroi_likely(!m->object.home))

@@ -93,8 +93,8 @@ static inline int coroi_object_answer(struct coroi_object *o, int status)
 	return status;
 }
 
-/* coroi_object_answer_waiting - what a call returns whose try came to status. For COROI_WAITS it
- * waits, as coroi_object_wait. o is entered, and is left. */
+/* coroi_object_answer_waiting - what a call returns after a try that came to status. For
+ * COROI_WAITS the call waits, as coroi_object_wait. o is entered, and is left. */
 static inline __attribute__((always_inline)) int
 coroi_object_answer_waiting(struct coroi_object *o, int status, const struct coroi_wait_as *as,
 			    uint8_t n, uint64_t owner, uint64_t deadline)

@@ -1,5 +1,6 @@
 //go:build cgo && linux
-/* once.c - what is done once: the first caller does it, and the others wait until it is done. */
+/* once.c - work that is done once: the first caller does it, and the others wait until it is
+ * done. */
 #include "sync/once.h"
 
 /* A once is never bound and never destroyed, so coroi_object_enter cannot fail. */

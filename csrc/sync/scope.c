@@ -2,9 +2,9 @@
 /*
  * scope.c - children that do not outlive their parent, and end together.
  *
- * A scope lies in its parent's arena, with the handles of its children. Each child is joinable, and
- * runs inside a function of ours that sees to it that the end of an aborted one cancels the others;
- * the parent joins them, one after the other, at the latest as it ends itself: then they are
+ * A scope lies in its parent's arena, with the handles of its children. Each child is joinable. A
+ * child runs inside the function child(), so that a child that aborts cancels the others. The
+ * parent joins the children one after the other, at the latest as it ends itself: then they are
  * canceled first. Nothing of the children is left when that is done.
  */
 #include "kernel/kernel.h"
@@ -16,7 +16,7 @@
 #define CHILDREN_FIRST 8u
 
 struct coro_scope {
-	struct coroi_lock lock; /* of what follows: children look at it as they fail */
+	struct coroi_lock lock; /* of what follows: children that fail use it, too */
 	coro_handle *child;
 	uint32_t count, capacity;
 	bool canceled;
@@ -32,17 +32,17 @@ struct link {
 
 _Static_assert(sizeof(struct link) == CORO_INLINE_BYTES, "as much as a coroutine takes along");
 
-/* cancel - all children, now and to come, but for one that is ending already. */
+/* cancel - cancel all children, now and to come, except for one that is ending already. */
 static void cancel(coro_scope *s)
 {
 	coroi_lock(&s->lock);
 	for (uint32_t i = 0; !s->canceled && i < s->count; i++)
-		coro_cancel(s->child[i]); /* of one that has ended it is stale */
+		coro_cancel(s->child[i]); /* the handle is stale if the child has ended */
 	s->canceled = true;
 	coroi_unlock(&s->lock);
 }
 
-/* ended - a child's last deed, however it ends. */
+/* ended - called as a child ends, in whatever way. */
 static void ended(void *arg)
 {
 	struct link *l = arg;
@@ -53,24 +53,26 @@ static void ended(void *arg)
 static void child(void *arg, void *result)
 {
 	struct link *l = arg;
-	if (coro_defer(ended, l)) { /* no memory to end well: it does not begin */
+	if (coro_defer(ended, l)) { /* without memory for that, the child does not begin */
 		cancel(l->scope);
 		coro_abort();
 	}
 	l->fn(l->arg, result);
 }
 
-/* join_all - CORO_OK, or why the first child (in the order of spawning) has not returned, those
- * that were canceled last; or CORO_ECANCELED if the owner was, before or while it waited. */
+/* join_all - join all children. Returns CORO_OK; or the status of the first child, in the order of
+ * spawning, that has not returned, with children that were canceled counted last; or CORO_ECANCELED
+ * if the owner was canceled before or while it waited. */
 static int join_all(coro_scope *s, bool committed)
 {
 	bool canceled = false;
 	int why = CORO_OK;
 
-	for (uint32_t i = 0; i < s->count; i++) { /* nobody else adds any */
+	for (uint32_t i = 0; i < s->count; i++) { /* only the owner, which is here, adds children */
 		coro_handle h = s->child[i];
 		int status = committed ? coroi_join_committed(h) : coro_join(h, NULL, 0);
-		if (status == CORO_ECANCELED && coroi_find(h)) { /* the wait was, not the child */
+		if (status == CORO_ECANCELED &&
+		    coroi_find(h)) { /* the wait was canceled, not the child */
 			committed = canceled = true;
 			cancel(s);
 			status = coroi_join_committed(h);
@@ -86,7 +88,7 @@ static int join_all(coro_scope *s, bool committed)
 	return canceled ? CORO_ECANCELED : why;
 }
 
-/* close - the owner ends. */
+/* close_scope - the owner ends. */
 static void close_scope(void *arg)
 {
 	coro_scope *s = arg;
@@ -155,7 +157,8 @@ int coro_scope_spawn(coro_scope *s, const coro_attr *attr, coro_fn fn, const voi
 		memcpy(l.arg, arg, arg_bytes);
 	if (!grow(s))
 		return CORO_ENOMEM;
-	coroi_lock(&s->lock); /* so that it is canceled with the others, or not there yet */
+	coroi_lock(
+		&s->lock); /* so that the child is canceled with the others, or is not there yet */
 	int status = s->canceled ? CORO_ECANCELED
 				 : coro_spawn_attr(&a, child, &l, sizeof l, &s->child[s->count]);
 	s->count += status == CORO_OK;

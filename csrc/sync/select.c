@@ -2,10 +2,10 @@
 /*
  * select.c - waiting for one of several channels.
  *
- * All their locks are taken, in the order of their addresses, and a waiter put into each queue, if
- * none of the operations can be done at once (as Go's select does it). All the waiters share one
- * word, which decides who serves them: see waitq.h. Afterwards those that are left in a queue are
- * taken out, one after the other: whoever finds one until then passes it over.
+ * All their locks are taken, in the order of their addresses. If none of the operations can be done
+ * at once, a waiter is put into each queue (as Go's select does it). All these waiters share one
+ * word, which decides which of them is served: see waitq.h. Afterwards the other waiters are taken
+ * out of their queues, one after the other: a thread that finds one of them until then skips it.
  */
 #include "sync/select.h"
 
@@ -16,16 +16,17 @@ struct choice {
 	coro_case *cases;
 	uint32_t n;
 	struct coroi_several several; /* chosen: index + 1, or LEFT */
-	uint32_t channels, locked;    /* in `order`, and how many of them are entered */
-	struct coro_chan **order;     /* each channel once, by address */
+	uint32_t channels, locked; /* how many are in `order`, and how many of these are entered */
+	struct coro_chan **order;  /* each channel once, by address */
 	struct coroi_waiter *waiter;
-	/* of a dense coroutine: where they are while it waits; else NULL */
+	/* of a dense coroutine: where the values are while it waits; else NULL */
 	unsigned char *values, *values_end;
 };
 
-#define LEFT UINT32_MAX
+#define LEFT UINT32_MAX /* the wait was withdrawn */
 
-/* sort - the channels of all cases, by address, each once (insertion: there are few). */
+/* sort - fill in `order`: the channels of all cases, by address, each once. By insertion, since
+ * there are few. */
 static void sort(struct choice *s)
 {
 	s->channels = 0;
@@ -36,7 +37,7 @@ static void sort(struct choice *s)
 			at--;
 		if (at && s->order[at - 1] == c)
 			continue;
-		/* not memmove: its first call wants 3 KiB of the stack */
+		/* Not memmove: its first call needs much of the stack. */
 		for (uint32_t k = s->channels++; k > at; k--)
 			s->order[k] = s->order[k - 1];
 		s->order[at] = c;
@@ -81,7 +82,7 @@ static int check(const coro_case *cases, uint32_t n)
 	return CORO_OK;
 }
 
-/* A value of no bytes is sent from anywhere: then `send` tells only that. */
+/* sends - k is to send. A value of no bytes is sent from any address: `send` tells only that. */
 static inline bool sends(const coro_case *k)
 {
 	return k->send != NULL;
@@ -114,8 +115,8 @@ static COROI_NOINLINE uint32_t random_below(uint32_t n)
 	return (uint32_t)((uint64_t)x * n >> 32);
 }
 
-/* try_all - one that can be done at once is done, from a random one on. Its index, or -1. All are
- * entered; then all are left. */
+/* try_all - do one operation that can be done at once; the search begins at a random one. Returns
+ * its index, and all channels are left; or -1. All channels are entered. */
 static int try_all(struct choice *s)
 {
 	struct coroi_waiter *woken = NULL;
@@ -137,7 +138,8 @@ static int try_all(struct choice *s)
 	return -1;
 }
 
-/* enqueue_all - who waits: me, or a gowaiter, or (neither) a thread; tell: how that is told. */
+/* enqueue_all - put a waiter of me, of the gowaiter g, or (both NULL) of a thread into each queue.
+ * tell: of these waiters. */
 static void enqueue_all(struct choice *s, struct coroi_rec *me, struct coroi_gowaiter *g,
 			uint8_t tell)
 {
@@ -165,15 +167,15 @@ static void enqueue_all(struct choice *s, struct coroi_rec *me, struct coroi_gow
 	s->values_end = room;
 }
 
-/* dequeue_all - out of all queues where they still are; `taken` is in none. Nobody is at any of
- * them afterwards. */
+/* dequeue_all - take the waiters out of the queues that they are still in. The waiter `taken` is in
+ * none. No other thread looks at any of them afterwards. */
 static void dequeue_all(struct choice *s, uint32_t taken)
 {
 	for (uint32_t i = 0; i < s->n; i++) {
 		struct coro_chan *c = s->cases[i].chan;
 		if (i == taken)
 			continue;
-		coroi_object_enter(&c->object); /* it is not freed meanwhile: see `selects` */
+		coroi_object_enter(&c->object); /* c is not freed meanwhile: `selects` */
 		if (s->waiter[i].queue)
 			coroi_waitq_remove(&s->waiter[i]);
 		c->selects--;
@@ -181,8 +183,8 @@ static void dequeue_all(struct choice *s, uint32_t taken)
 	}
 }
 
-/* bytes_of_value - of one of `values`: the channel itself may be gone by the time that it has
- * come. */
+/* bytes_of_value - the size of the value i in `values`. The channel, which has it too, may be gone
+ * by the time that the value has come. */
 static size_t bytes_of_value(const struct choice *s, uint32_t i)
 {
 	const unsigned char *value = s->waiter[i].value,
@@ -238,8 +240,8 @@ static int select_with(struct choice *s, uint64_t deadline)
 	return done >= 0 ? done : select_slow(s, deadline);
 }
 
-/* A gowaiter's choice lies in its value: then the cases, a waiter and a channel for each, and the
- * values. */
+/* choice_of - the choice of g, which lies in the memory for g's value. Behind it are the cases, a
+ * waiter and a channel for each case, and the values. */
 static inline struct choice *choice_of(struct coroi_gowaiter *g)
 {
 	return (struct choice *)(void *)g->value;
@@ -296,14 +298,14 @@ int coroi_select_done(struct coroi_gowaiter *g)
 	struct choice *s = choice_of(g);
 	uint32_t i = at_load_acq(&s->several.chosen) - 1;
 
-	if (g->withdraw) { /* it has waited */
+	if (g->withdraw) { /* g has waited */
 		dequeue_all(s, i);
 		s->cases[i].status = s->waiter[i].status;
 	}
 	return (int)i;
 }
 
-#define STACK_SPARE 2048 /* for what is called */
+#define STACK_SPARE 2048 /* for the functions that are called */
 
 static COROI_NOINLINE int select_on_stack(coro_case *cases, uint32_t n, uint64_t deadline)
 {
@@ -314,8 +316,8 @@ static COROI_NOINLINE int select_on_stack(coro_case *cases, uint32_t n, uint64_t
 	return select_with(&s, deadline);
 }
 
-/* select_aside - for a dense coroutine: all that others are to reach lies aside, with room for its
- * values. */
+/* select_aside - select for a dense coroutine: what others are to reach lies aside, with room for
+ * the values. */
 static COROI_NOINLINE int select_aside(coro_case *cases, uint32_t n, uint64_t deadline)
 {
 	size_t values = 0;
@@ -344,7 +346,7 @@ int coro_select(coro_case *cases, uint32_t n, uint64_t deadline)
 		return status;
 	if (coroi_current(w) && coroi_is_dense(coroi_current(w)))
 		return select_aside(cases, n, deadline);
-	size_t left = coro_stack_left(); /* 0: a thread's own */
+	size_t left = coro_stack_left(); /* 0: this is a thread's own stack */
 	if (left && left < n * (sizeof(struct coroi_waiter) + sizeof(void *)) + STACK_SPARE)
 		return CORO_ENOMEM;
 	return select_on_stack(cases, n, deadline);

@@ -1,4 +1,4 @@
-/* sem.h - semaphores: what Go calls. */
+/* sem.h - semaphores: the calls for Go. */
 #ifndef COROI_SEM_H
 #define COROI_SEM_H
 

@@ -5,13 +5,12 @@
 #include "base/current.h"
 #include "sync/gowait.h"
 
-/* What this room keeps for a scheduler. The schedulers that are open are in a list: their serial
- * numbers, and not their addresses, tell what belongs to one of them, as an address is used
- * again. */
+/* What this room keeps for a scheduler. A list has the schedulers that are open. A bound object
+ * names its scheduler by the serial number, since an address may be used again. */
 struct of_scheduler {
-	/* goroutines that have waited at an object: LIFO of struct coroi_gowaiter */
+	/* gowaiters of goroutines that have waited: LIFO of struct coroi_gowaiter */
 	uint64_t gowaiters;
-	uint32_t serial; /* no other scheduler's */
+	uint32_t serial; /* differs from every other scheduler's */
 	struct of_scheduler *next_open;
 };
 
@@ -61,7 +60,7 @@ static void objects_close(struct coro_scheduler *s)
 
 static void objects_destroy(struct coro_scheduler *s)
 {
-	objects_close(s); /* an init that failed later on has not closed it */
+	objects_close(s); /* after an init that failed, s was not closed */
 	coroi_release(of(s));
 	*coroi_service_state(s, &objects_service) = NULL;
 }
@@ -133,7 +132,7 @@ coroi_waiter_aside(struct coroi_object *o, const struct coroi_rec *me, size_t by
 
 bool coroi_may_block(void)
 {
-	return !coroi_innermost(); /* a thread that is no worker runs no scheduled one */
+	return !coroi_innermost(); /* no scheduled coroutine runs on a thread that is no worker */
 }
 
 COROI_NOINLINE int coroi_waiter_wake(struct coroi_waiter *x)
@@ -153,13 +152,14 @@ COROI_NOINLINE int coroi_waiter_wake(struct coroi_waiter *x)
 		break;
 	default:
 		at_xchg(event, COROI_EVENT_FIRED);
-		/* it may be gone by now: then nobody, or somebody who looks again, is woken */
+		/* The waiter may be gone by now: then the call wakes nothing, or a thread that
+		 * looks again. */
 		coroi_futex_wake(event, 1);
 	}
 	return CORO_OK;
 }
 
-/* The usual paths: who waits is at home here, and suspended. */
+/* The usual path: the coroutine that waits is at home here, and suspended. */
 
 COROI_NOINLINE int coroi_waiter_wake_on(struct coroi_worker *w, struct coroi_waiter *x)
 {
@@ -174,7 +174,8 @@ bool coroi_waiter_withdraw(struct coroi_waiter *x)
 {
 	bool waits = false;
 
-	/* nobody destroys what is waited at, nor does a pinned one move */
+	/* This does not fail: an object with a waiter is not destroyed, and a pinned coroutine
+	 * stays with its worker. */
 	if (coroi_object_enter(x->object))
 		return false;
 	if (x->queue) {
@@ -219,12 +220,12 @@ bool coroi_spin_for_event(uint32_t *event)
 	uint32_t spins = COROI_EVENT_SPINS;
 
 	coroi_idle_spin(coroi_self(), has_come, event, 1);
-	/* acquire, both: what Q2 has written is seen. The load first, as a compare-and-swap asks
-	 * for the line once more */
+	/* Both are an acquire: what Q2 has written is seen. The load comes first, since a
+	 * compare-and-swap asks for the line once more. */
 	return at_load_acq(event) == COROI_EVENT_FIRED || !at_cas(event, &spins, COROI_EVENT_NONE);
 }
 
-/* await_event - what comes of waiting simply: as coroi_wait_once. */
+/* await_event - coroi_wait_once for the event of x, after Q4 if x spins. */
 static inline int await_event(struct coroi_waiter *x, enum coro_wait_kind what)
 {
 	bool spun = x->tell == COROI_TELL_SPINNER;
@@ -250,7 +251,7 @@ COROI_COLD int coroi_waiter_resumed(struct coroi_waiter *x, int code)
 {
 	if (coroi_waiter_withdraw(x))
 		return code;
-	/* the event is committed: nothing else ends it */
+	/* The event is committed: nothing else ends the wait. */
 	coroi_wait(x->rec, (enum coro_wait_kind)x->rec->waits, CORO_FOREVER, NULL, NULL);
 	return x->status;
 }
