@@ -8,7 +8,7 @@
  *
  *   K1  a pending-work token is taken: the end is not before the call
  *   K2  the job goes to an idle thread, or to a new one, or to the back of the queue. If no thread
- *       can be had and there is none, the call fails
+ *       can be had and there is none, the call fails, and so do those in the queue
  *   K3  the coroutine waits for its event. A cancel takes a job back that is still in the queue
  *   K4  the thread makes the call, sends the event, and gives the token back
  *
