@@ -16,6 +16,7 @@ struct coroi_job {
 	void *arg;
 	struct coroi_rec *rec;
 	bool queued;
+	bool refused; /* in the queue, and then no thread could be had */
 };
 
 /* A thread of the pool, on its own stack. */
@@ -158,10 +159,46 @@ static void *thread_main(void *arg)
 	return NULL;
 }
 
-/* submit - K2. CORO_EAGAIN: there is no thread, and none can be made. */
+/* refuse - jobs that were in the queue, where no thread comes any more. */
+COROI_COLD static void refuse(struct coro_scheduler *s, struct coroi_job *j)
+{
+	for (struct coroi_job *next; j; j = next) {
+		struct coroi_rec *rec = j->rec;
+		next = j->next;
+		j->refused = true;
+		coroi_event_send(rec); /* the job is gone from now on */
+		coroi_pending_end(s);
+	}
+}
+
+/* not_started - K2 for a job for which no thread could be had. A thread has become idle meanwhile,
+ * or there are others, or others are being started: each looks at the queue before it is idle. If
+ * this was the last, what has queued for it is refused too. */
+COROI_COLD static int not_started(struct coroi_pool *p, struct coroi_job *j)
+{
+	struct coroi_job *queued = NULL;
+
+	coroi_lock(&p->lock);
+	struct coroi_thread *t = p->idle;
+	if (t)
+		p->idle = t->next;
+	uint32_t threads = --p->threads;
+	if (threads && !t)
+		enqueue(p, j);
+	for (struct coroi_job *q; !threads && (q = p->first); queued = q) {
+		dequeue(p, q);
+		q->next = queued;
+	}
+	coroi_unlock(&p->lock);
+	if (t)
+		wake(t, j);
+	refuse(p->sched, queued);
+	return threads ? CORO_OK : CORO_EAGAIN;
+}
+
+/* submit - K2. CORO_EAGAIN: there is no thread, and none can be had. */
 static int submit(struct coroi_pool *p, struct coroi_job *j)
 {
-	int status = CORO_OK;
 	pthread_t thread;
 
 	j->pool = p;
@@ -180,15 +217,7 @@ static int submit(struct coroi_pool *p, struct coroi_job *j)
 	}
 	p->threads++;
 	coroi_unlock(&p->lock);
-	if (coroi_thread_start(&thread, thread_main, j) == 0)
-		return CORO_OK;
-	coroi_lock(&p->lock);
-	if (--p->threads)
-		enqueue(p, j); /* each thread looks there before it ends */
-	else
-		status = CORO_EAGAIN;
-	coroi_unlock(&p->lock);
-	return status;
+	return coroi_thread_start(&thread, thread_main, j) == 0 ? CORO_OK : not_started(p, j);
 }
 
 static int pool_init(struct coro_scheduler *s, const coro_options *o)
@@ -301,6 +330,8 @@ int coro_blocking(void (*fn)(void *), void *arg)
 		coroi_pending_end(s);
 	else
 		status = coroi_wait(me, CORO_WAIT_BLOCKING, CORO_FOREVER, withdraw, j); /* K3 */
+	if (!status && j->refused)
+		status = CORO_EAGAIN;
 	coroi_aside_end(me, j);
 	return status;
 }
@@ -347,7 +378,8 @@ int coro_thread_begin(void)
 	struct coroi_job j = {.fn = ride, .arg = me, .rec = me};
 	coroi_escape(me);
 	coroi_pending_begin(coroi_scheduler_of(w), 1); /* K1 */
-	return coroi_errand(w, me, CORO_WAIT_BLOCKING, leave, &j);
+	status = coroi_errand(w, me, CORO_WAIT_BLOCKING, leave, &j);
+	return !status && j.refused ? CORO_EAGAIN : status;
 }
 
 int coro_thread_end(void)

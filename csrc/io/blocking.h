@@ -9,7 +9,7 @@
  *   K1  the coroutine takes a pending-work token: the scheduler is not at rest before the call has
  *       ended
  *   K2  the job goes to an idle thread, or to a new one, or to the back of the queue. If there is
- *       no thread, and none can be made, the call fails
+ *       no thread, and none can be made, the call fails, and so do those in the queue
  *   K3  the coroutine waits for its event. A cancel takes a job back that is still in the queue
  *   K4  the thread makes the call, sends the event, and gives the token back
  *

@@ -73,6 +73,7 @@ static int machine_cores;
 static unsigned long machine_frame;
 static enum fault_kind last;
 static struct fault_held held;
+void (*fault_meanwhile)(void);
 
 int fault_usual(enum fault_kind kind)
 {
@@ -276,6 +277,8 @@ int fault_pthread_create(pthread_t *out, const pthread_attr_t *attr, void *(*fn)
 {
 	int error;
 	if (due(FAULT_THREAD, &error)) {
+		if (fault_meanwhile)
+			fault_meanwhile();
 		errno = ENOMEM; /* as the C library leaves it when there is no room for a stack */
 		return error;
 	}

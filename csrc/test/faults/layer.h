@@ -80,6 +80,9 @@ void fault_machine(int cores, unsigned long frame);
  * call is to fail. */
 void *fault_buffer(size_t bytes);
 
+/* fault_meanwhile - unless it is NULL, called as a pthread_create fails, before it returns. */
+extern void (*fault_meanwhile)(void);
+
 /* fault_last_words - called before the process dies: writes the counters of a coverage build. */
 void fault_last_words(void);
 
