@@ -142,6 +142,8 @@ TEST(life_blocked_ones_are_all_counted)
 	CHECK_EQ(coro_scheduler_blocked(s, list, 2), 5);
 	CHECK(list[0].fn == waits && list[1].fn == waits && list[2].fn == NULL);
 	CHECK_EQ(list[0].waits, CORO_WAIT_PARK);
+	CHECK_EQ(strcmp(coro_wait_name(list[0].waits), "park"), 0);
+	CHECK_EQ(strcmp(coro_wait_name(0), "unknown"), 0);
 	CHECK(list[0].handle != list[1].handle && list[0].worker < 2);
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 	CHECK_EQ(canceled, 5);
