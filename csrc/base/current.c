@@ -17,7 +17,11 @@ const struct coroi_layer *coroi_layer[COROI_LAYERS];
 
 const struct coroi_layer *coroi_innermost(void)
 {
-	for (int i = 0; i < COROI_LAYERS; i++)
+	struct coroi_rec **scheduled = coroi_scheduled();
+
+	if (coroi_likely(scheduled && *scheduled)) /* not hidden: no other layer is inside it */
+		return coroi_layer[COROI_LAYER_SCHEDULED];
+	for (int i = 0; i < COROI_LAYER_SCHEDULED; i++)
 		if (coroi_layer[i] && coroi_layer[i]->stack())
 			return coroi_layer[i];
 	return NULL;
