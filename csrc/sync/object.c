@@ -52,6 +52,41 @@ int coroi_object_leave_waking(struct coroi_object *o, const struct coroi_chain *
 	return CORO_OK;
 }
 
+/* The two ways of coroi_object_wait_slow, for a caller that may wait: me, or a thread (NULL). They
+ * are functions of their own so that few registers lie on a stack while it waits: each line of it
+ * is a cache miss when the wait ends. */
+static inline int wait_with(struct coroi_waiter *x, struct coroi_object *o, struct coroi_rec *me,
+			    const struct coroi_wait_as *as, uint8_t n, uint64_t owner,
+			    uint64_t deadline)
+{
+	coroi_waiter_init(x, o, me, n, NULL);
+	x->owner = owner;
+	return coroi_waiter_wait_in(x, coroi_object_queue(o), as->what, deadline, false);
+}
+
+static COROI_NOINLINE int wait_on_stack(struct coroi_object *o, struct coroi_rec *me,
+					const struct coroi_wait_as *as, uint8_t n, uint64_t owner,
+					uint64_t deadline)
+{
+	struct coroi_waiter x COROI_ALONE;
+
+	return wait_with(&x, o, me, as, n, owner, deadline);
+}
+
+static COROI_COLD int wait_aside(struct coroi_object *o, struct coroi_rec *me,
+				 const struct coroi_wait_as *as, uint8_t n, uint64_t owner,
+				 uint64_t deadline)
+{
+	int status;
+	struct coroi_waiter *x = coroi_waiter_aside(o, me, 0, &status);
+
+	if (!x)
+		return status;
+	status = wait_with(x, o, me, as, n, owner, deadline);
+	coroi_waiter_end(me, x);
+	return status;
+}
+
 COROI_NOINLINE int coroi_object_wait_slow(struct coroi_object *o, const struct coroi_wait_as *as,
 					  uint8_t n, uint64_t owner, uint64_t deadline)
 {
@@ -62,14 +97,9 @@ COROI_NOINLINE int coroi_object_wait_slow(struct coroi_object *o, const struct c
 		coroi_object_leave(o);
 		return coroi_wont_wait(status, as->call);
 	}
-	struct coroi_waiter *x = coroi_waiter_for(o, me, 0, &status);
-	if (!x)
-		return status;
-	coroi_waiter_init(x, o, me, n, NULL);
-	x->owner = owner;
-	status = coroi_waiter_wait_in(x, coroi_object_queue(o), as->what, deadline, false);
-	coroi_waiter_end(me, x);
-	return status;
+	if (coroi_unlikely(me && coroi_is_dense(me)))
+		return wait_aside(o, me, as, n, owner, deadline);
+	return wait_on_stack(o, me, as, n, owner, deadline);
 }
 
 int coroi_object_answer_gowaiter(struct coroi_object *o, int status, struct coroi_gowaiter *g,
