@@ -341,12 +341,9 @@ static void ride(void *arg)
 {
 	struct coroi_rec *rider = arg;
 	struct coroi_thread *t = here();
-	void *fake = NULL;
 
 	t->rider = rider;
-	coroi_fiber_leave(&fake, &rider->stack->fiber);
-	coroi_swap(&t->sp, rider->sp, CORO_OK);
-	coroi_fiber_arrive(fake, NULL);
+	coroi_elsewhere_begin(rider, &t->sp);
 }
 
 /* leave - the errand of coro_thread_begin. */
@@ -386,13 +383,9 @@ int coro_thread_end(void)
 {
 	struct coroi_thread *t = here();
 	struct coroi_rec *me = t ? t->rider : NULL;
-	void *fake = NULL;
 
 	if (!me)
 		return CORO_EPERM;
 	t->rider = NULL;
-	coroi_fiber_leave(&fake, &t->native);
-	int code = coroi_swap(&me->sp, t->sp, 0); /* the job is done: K4 is next */
-	coroi_fiber_arrive(fake, NULL);
-	return code;
+	return coroi_elsewhere_end(me, t->sp, &t->native); /* the job is done: K4 is next */
 }

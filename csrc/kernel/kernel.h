@@ -25,6 +25,7 @@
  *   coroi_wait           wait for the event, with a deadline, or committed
  *   coroi_wait_once, COROI_NOT_BEGUN      the same, once, without a deadline
  *   coroi_wait_begin, coroi_wait_commit   the short way, inline
+ *   coroi_waits_for      what a coroutine waits for
  *   coroi_event_send     send the event, to a coroutine that waits
  *   coroi_event_send_to  send the event, to a coroutine that may have ended
  *   coroi_wake_home, coroi_wake_here, coroi_leave_fed   the short ways, inline
@@ -40,6 +41,7 @@
  * What goes on outside of all workers
  *   coroi_pending_begin, coroi_pending_end   between the two the scheduler is not at rest
  *   coroi_errand, coroi_errand_failed        have the native stack act for a suspended coroutine
+ *   coroi_elsewhere_begin, coroi_elsewhere_end   run a coroutine on a thread that is no worker
  *   coroi_on_end_elsewhere   brings a coroutine that ends on a thread that is no worker back
  *   coroi_name_thread    name a thread that works for a scheduler
  *   coroi_bell_ring      tell Go that there is something to look at
