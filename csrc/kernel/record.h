@@ -42,7 +42,9 @@ enum {
 	COROI_F_CANCELED = 8,
 	COROI_F_EXTRAS = 16, /* has deferred functions or an arena */
 	COROI_F_PINNED = 32, /* stays with its worker */
-	/* May wait for something outside of the kernel: the services are told of a cancel. */
+	/* May wait for something outside of the kernel: the services are told of a cancel. The
+	 * first such wait sets the flag, and the record's next spawn clears it. To clear it after
+	 * each wait would take the door again, and saves a service no more than one look. */
 	COROI_F_TOLD = 64,
 };
 
