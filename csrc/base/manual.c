@@ -88,14 +88,12 @@ static void body_main(intptr_t unused)
 	finish(co, CORO_FINISHED, co->body(co->arg, co->first));
 }
 
-/* unstack - give back the stacks that coro_call_on_stack put on co's own. co runs on its own stack,
- * or does not run. */
-static void unstack(coro_t *co)
+void coroi_manual_unstack(struct coroi_stack **stack)
 {
-	for (struct coroi_stack *s; (s = co->stack)->below;) {
-		co->stack = s->below;
+	for (struct coroi_stack *s; (s = *stack)->below;) {
+		*stack = s->below;
 		s->below = NULL;
-		coroi_stack_pool_put(coroi_manual_pool(), &s, 1);
+		coroi_manual_give(s);
 	}
 }
 
@@ -106,7 +104,7 @@ static void exit_main(intptr_t status)
 	coro_t *co = coroi_manual();
 
 	coroi_fiber_arrive(NULL, NULL);
-	unstack(co);
+	coroi_manual_unstack(&co->stack);
 	finish(co, (int)status, 0);
 }
 
@@ -126,12 +124,7 @@ static struct coroi_extras **layer_extras(void)
 
 static void layer_end(int status)
 {
-	struct coroi_stack *s = coroi_manual()->stack;
-
-	while (s->below)
-		s = s->below;
-	coroi_fiber_restart(&s->fiber, s->low, s->top);
-	coroi_restart(coroi_context(s->top, exit_main), status);
+	coroi_stack_restart(coroi_stack_own(coroi_manual()->stack), exit_main, status);
 }
 
 struct coroi_stack *coroi_manual_take(unsigned class)
@@ -190,7 +183,7 @@ static void drop(coro_t *co)
 {
 	coroi_extras_run(co->extras);
 	co->extras = NULL;
-	unstack(co);
+	coroi_manual_unstack(&co->stack);
 }
 
 int coro_new(coro_t **out, coro_body body, void *arg, size_t stack_bytes)
