@@ -10,34 +10,6 @@
 
 static uint64_t done, flag;
 
-static void finished(void)
-{
-	__atomic_add_fetch(&done, 1, __ATOMIC_SEQ_CST);
-}
-
-static void raise_flag(void)
-{
-	__atomic_store_n(&flag, 1, __ATOMIC_RELEASE);
-}
-
-static bool flag_is_up(void)
-{
-	return __atomic_load_n(&flag, __ATOMIC_ACQUIRE);
-}
-
-/* blocked - return when n coroutines wait. */
-static void blocked(coro_scheduler *s, size_t n)
-{
-	until_waiting(s, n);
-}
-
-static void never(void *arg, void *result)
-{
-	(void)arg;
-	(void)result;
-	CHECK(!"a canceled one was started");
-}
-
 /* -------------------------------------------------------------------------------- one at a time */
 
 /* Two waits in a row are canceled, a permit is taken between them, and coro_canceled tells of
@@ -55,7 +27,7 @@ static void parks(void *arg, void *result)
 	CHECK_EQ(coro_yield(), CORO_OK);
 	CHECK_EQ(coro_canceled(), 1);
 	memset(result, 7, 1);
-	finished();
+	add_one(&done);
 }
 
 static void joins(void *arg, void *result)
@@ -67,7 +39,7 @@ static void joins(void *arg, void *result)
 	int status = coro_join(h, &got, 1);
 	CHECK_EQ(got, status == CORO_OK ? 7 : 0);
 	*(int32_t *)result = status;
-	finished();
+	add_one(&done);
 }
 
 static coro_handle spawn_joinable(coro_scheduler *s, coro_fn fn, const void *arg, size_t arg_bytes,
@@ -87,7 +59,7 @@ static void takes(void *arg, void *result)
 	(void)result;
 	memcpy(&h, arg, sizeof h);
 	CHECK_EQ(coro_join(h, &joined, sizeof joined), CORO_OK);
-	raise_flag();
+	add_one(&flag);
 }
 
 static int32_t status_of_join(coro_scheduler *s, coro_handle target)
@@ -96,8 +68,7 @@ static int32_t status_of_join(coro_scheduler *s, coro_handle target)
 
 	flag = 0;
 	spawn(s, takes, &h, sizeof h);
-	while (!flag_is_up())
-		sleep_us(50);
+	until_seen(&flag, 1);
 	return joined;
 }
 
@@ -108,7 +79,7 @@ TEST(cancel_of_a_parked_one)
 		done = 0;
 		for (uint64_t i = 0; i < 50; i++) {
 			coro_handle h = spawn_joinable(s, parks, NULL, 0, 1);
-			blocked(s, 1);
+			until_waiting(s, 1);
 			CHECK_EQ(coro_cancel(h), CORO_OK);
 			CHECK_EQ(status_of_join(s, h), CORO_OK); /* the result is kept */
 			CHECK_EQ(coro_cancel(h), CORO_ESTALE);
@@ -136,7 +107,7 @@ TEST(cancel_from_inside)
 		done = 0;
 		for (uint64_t i = 0; i < 100; i++) {
 			coro_handle h = spawn_joinable(s, parks, NULL, 0, 1);
-			blocked(s, 1);
+			until_waiting(s, 1);
 			spawn(i % 3 ? s : t, cancels, &h, sizeof h);
 			CHECK_EQ(status_of_join(s, h), CORO_OK);
 		}
@@ -204,7 +175,7 @@ TEST(cancel_of_itself)
 static void computes(void *arg, void *result)
 {
 	(void)arg;
-	raise_flag();
+	add_one(&flag);
 	while (!coro_canceled())
 		;
 	CHECK_EQ(coro_canceled(), 1);
@@ -218,8 +189,7 @@ TEST(cancel_of_a_running_one)
 	for (int i = 0; i < 50; i++) {
 		flag = 0;
 		coro_handle h = spawn_joinable(s, computes, NULL, 0, 1);
-		while (!flag_is_up())
-			sleep_us(20);
+		until_seen(&flag, 1);
 		CHECK_EQ(coro_cancel(h), CORO_OK);
 		CHECK_EQ(status_of_join(s, h), CORO_OK);
 	}
@@ -230,7 +200,7 @@ TEST(cancel_of_a_running_one)
 static void count_end(void *arg)
 {
 	(void)arg;
-	finished();
+	add_one(&done);
 }
 
 /* Deferred functions run. There is no result. */
@@ -275,7 +245,7 @@ TEST(cancel_is_told_by_the_canceled)
 	CHECK_EQ(coro_exit_canceled(), CORO_EPERM);
 	for (int i = 0; i < 20; i++) {
 		coro_handle h = spawn_joinable(s, exits, NULL, 0, 1);
-		blocked(s, 1);
+		until_waiting(s, 1);
 		CHECK_EQ(coro_cancel(h), CORO_OK);
 		CHECK_EQ(status_of_join(s, h), CORO_ECANCELED);
 	}
@@ -328,7 +298,7 @@ static void cancels_children(void *arg, void *result)
 			 CORO_OK);
 		CHECK_EQ(coro_cancel(h), CORO_OK); /* not joinable */
 	}
-	finished();
+	add_one(&done);
 }
 
 TEST(cancel_of_children)
@@ -362,7 +332,7 @@ static void awaits_stacks(void *arg, void *result)
 		CHECK_EQ(coro_join(h[i], &got, 1), i >= STACKS_LEFT ? CORO_ECANCELED : CORO_OK);
 		CHECK_EQ(got, i >= STACKS_LEFT ? 0 : 7);
 	}
-	finished();
+	add_one(&done);
 }
 
 static void is_canceled_without_a_stack(void *arg, void *result)
@@ -376,13 +346,12 @@ static void is_canceled_without_a_stack(void *arg, void *result)
 	}
 	for (int i = 0; i < 20; i++)
 		CHECK_EQ(coro_join(h[i], NULL, 0), CORO_ECANCELED);
-	finished();
+	add_one(&done);
 }
 
 TEST(cancel_of_those_that_await_a_stack)
 {
-	coro_options o = options(1, 0);
-	o.stack_limit = o.stack_bytes + (4 << 10); /* a single stack */
+	coro_options o = options_capped(1, 1);
 	coro_scheduler *s = start(&o);
 
 	done = 0;
@@ -391,7 +360,7 @@ TEST(cancel_of_those_that_await_a_stack)
 	CHECK_EQ(done, 1);
 	finish(s);
 
-	o.stack_limit = (1 + STACKS_LEFT) * (o.stack_bytes + (4 << 10));
+	o = options_capped(1, 1 + STACKS_LEFT);
 	s = start(&o);
 	done = 0;
 	spawn(s, awaits_stacks, NULL, 0);
@@ -410,12 +379,11 @@ TEST(cancel_of_a_joiner)
 			coro_handle target = spawn_joinable(s, parks, NULL, 0, 1);
 			coro_handle joiner = spawn_joinable(s, joins, &target, sizeof target,
 							    sizeof(int32_t));
-			blocked(s, 2);
+			until_waiting(s, 2);
 			CHECK_EQ(coro_cancel(joiner), CORO_OK);
 			flag = 0;
 			spawn(s, takes, &joiner, sizeof joiner);
-			while (!flag_is_up())
-				sleep_us(50);
+			until_seen(&flag, 1);
 			CHECK_EQ(joined, CORO_ECANCELED);
 			CHECK_EQ(coro_cancel(target), CORO_OK); /* the target can still be joined */
 			CHECK_EQ(status_of_join(s, target), CORO_OK);
@@ -447,7 +415,7 @@ static void joins_canceled(void *arg, void *result)
 	CHECK_EQ(coro_join(h, &got, 1), CORO_ECANCELED);
 	CHECK_EQ(coro_yield(), CORO_OK);
 	CHECK_EQ(coro_join(h, &got, 1), CORO_OK);
-	finished();
+	add_one(&done);
 }
 
 TEST(cancel_of_a_joiner_loses_no_result)
@@ -479,10 +447,10 @@ static void asks(void *arg, void *result)
 {
 	(void)arg;
 	(void)result;
-	raise_flag();
+	add_one(&flag);
 	while (!coro_canceled())
 		CHECK_EQ(coro_yield(), CORO_OK);
-	finished();
+	add_one(&done);
 }
 
 TEST(cancel_by_a_close)
@@ -490,8 +458,7 @@ TEST(cancel_by_a_close)
 	coro_scheduler *s = start_with(2, 0);
 	done = flag = 0;
 	spawn(s, asks, NULL, 0);
-	while (!flag_is_up())
-		sleep_us(50);
+	until_seen(&flag, 1);
 	CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
 	CHECK_EQ(done, 1);
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
@@ -505,12 +472,12 @@ static void yields_after_cancel(void *arg, void *result)
 	(void)result;
 	for (int i = 0; i < 3; i++)
 		spawn_in(never, NULL, 0);
-	__atomic_store_n(&flag, 1, __ATOMIC_SEQ_CST);
+	add_one(&flag);
 	while (!__atomic_load_n(&coroi_self()->cancel, __ATOMIC_SEQ_CST))
 		;
 	/* our first suspension: the others end unstarted, we go on */
 	CHECK_EQ(coro_yield(), CORO_OK);
-	__atomic_store_n(&done, 1, __ATOMIC_SEQ_CST);
+	add_one(&done);
 }
 
 /* No stack is missing here: cancel alone leads to the same moment. */
@@ -520,8 +487,7 @@ TEST(cancel_spares_the_one_that_runs)
 
 	flag = done = 0;
 	spawn(s, yields_after_cancel, NULL, 0);
-	while (!__atomic_load_n(&flag, __ATOMIC_SEQ_CST))
-		sleep_us(100);
+	until_seen(&flag, 1);
 	CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
 	CHECK_EQ(done, 1);
 	CHECK_EQ(stats(s).live, 0);
