@@ -163,7 +163,7 @@ func (e *DeadlockError) Error() string {
 	return b.String()
 }
 
-// Close returns a RunningError when coroutines do not end although they were canceled.
+// A RunningError is returned by Close when coroutines do not end although they were canceled.
 type RunningError struct {
 	Funcs []string // names of the C and Go functions that are running
 	Cause error    // why Close stopped waiting

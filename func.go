@@ -16,7 +16,7 @@ import (
 //
 // arg points to a copy of an A, result to a zeroed R; each is NULL for a type of no size. A and R
 // hold no pointers and at most InlineBytes bytes each: for more, pass a handle or the address of C
-// memory as a uintptr, and say who frees it. The zero Func is not usable.
+// memory as a uintptr, and document which side frees that memory. The zero Func is not usable.
 type Func[A, R any] struct {
 	spec csrc.Spec
 }
@@ -46,9 +46,9 @@ func FuncStack(bytes int) FuncOption {
 
 // FuncDense makes a Func's coroutines dense. A dense coroutine owns no stack while it waits, only
 // its record, 128 bytes, and a copy of its live frames, often some 100 bytes, so that millions of
-// them may wait at once. The dense coroutines of a worker share some stacks (WithSharedStacks). One
-// that never waits costs what any other costs; one that waits is copied out only if another needs
-// its stack. Once started a dense coroutine stays with its worker.
+// them may wait at once. The dense coroutines of a worker share some stacks (WithSharedStacks). A
+// dense coroutine that never waits costs what any other costs. The frames of one that waits are
+// copied out only if another needs the stack. Once started a dense coroutine stays with its worker.
 //
 // While a dense coroutine waits, others use its stack. So its body must give no pointer to a
 // variable of its stack to code that uses the pointer meanwhile. See CORO_DENSE in coro.h, and

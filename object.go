@@ -57,7 +57,7 @@ func (o *object) Address() uintptr {
 }
 
 // How long a goroutine tries before it sleeps. tryLong is about what waking both sides takes; it is
-// used where trying for so long pays.
+// used where trying for that long pays.
 const (
 	tryFor  = 8 * time.Microsecond
 	tryLong = 100 * time.Microsecond

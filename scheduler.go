@@ -199,12 +199,12 @@ const closeGrace = time.Second
 // When the context ends (or has ended) first, Close cancels: a coroutine that has not started ends
 // unstarted, and every present and future wait returns CORO_ECANCELED, so that bodies end through
 // their own clean-up. If all end within a second then, Close returns the context's cause. If not,
-// it returns a *RunningError that names the functions that the workers are executing, and closing
-// goes on in the background, without freeing anything under a running coroutine.
+// Close returns a *RunningError that names the functions that the workers are executing. Closing
+// then goes on in the background, and frees nothing under a running coroutine.
 //
-// Close may be called again, and by several goroutines: each call waits for the same end. When all
-// has ended before, it returns nil. Within a Go function that one of its coroutines has called,
-// Close would wait for itself: it returns ErrInside, and nothing is closed.
+// Close may be called again, and by several goroutines: each call waits for the same end. A call
+// after that end returns nil. Within a Go function that a coroutine of the scheduler has called,
+// Close would wait for itself: that call returns ErrInside, and nothing is closed.
 func (s *Scheduler) Close(ctx context.Context) error {
 	if s.core.Inside() || s.offload.Inside() {
 		return ErrInside

@@ -134,7 +134,7 @@ func (q *creditQueue) grant(s *Scheduler, collecting bool) {
 	}
 }
 
-// close has all who wait, and all who come later, return ErrClosed.
+// close has all waiters, present and later ones, return ErrClosed.
 func (q *creditQueue) close(s *Scheduler) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -96,11 +96,11 @@ func run(args []string, out io.Writer) error {
 func ringFlags(flags *flag.FlagSet, o *experiments.RingOptions) {
 	flags.BoolVar(&o.Full, "full", false, "ring: the table of all sizes, which takes long")
 	flags.BoolVar(&o.LIFO, "lifo", false, "ring: start each ring when the one before has ended")
-	flags.IntVar(&o.Rings, "rings", 0, "ring: so many rings, and no other size")
+	flags.IntVar(&o.Rings, "rings", 0, "ring: this number of rings, and no other size")
 	flags.IntVar(&o.Members, "members", 0, "ring: with -rings, members of each (8)")
 	flags.IntVar(&o.Rounds, "rounds", 0, "ring: how often each member waits and posts (as many as take a while, and 200 or more)")
 	flags.IntVar(&o.Extra, "extra", 0, "ring: bytes of stack that each member uses besides")
-	flags.IntVar(&o.Workers, "workers", 0, "ring: on so many workers (1, and all)")
+	flags.IntVar(&o.Workers, "workers", 0, "ring: this number of workers (1, and all)")
 }
 
 func printList(out io.Writer, selected []*harness.Experiment) error {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// A way is which bench program the sides are built with.
+// A way says which bench program the sides are built with.
 type way struct {
 	name, about string
 	paths       []string // of the work tree, that take the place of a side's own

@@ -4,7 +4,7 @@
 //	go run ./bench/compare OLD .                a commit and the work tree as it is
 //	go run ./bench/compare OLD . -run '^yield$' some experiments; without it those of the hot paths
 //	go run ./bench/compare OLD . -padding 0,16,32,48   at several places of the core's code
-//	go run ./bench/compare -check               that it finds 5 %, and nothing in nothing
+//	go run ./bench/compare -check               whether the tool finds 5 %, and nothing in nothing
 //
 // It builds the bench program of both, outside of the work tree, and runs them by turns, each time
 // a new process: old, old again and new, three of each in a round, in an order that is drawn by

@@ -18,8 +18,8 @@ type trio struct{ old, again, new []sample }
 type measured [][]trio
 
 // measure runs all rounds of a plan: in each, at every padding, processes of old, as many of old
-// again and of new, all in an order that is drawn by lot. Whatever the machine does meanwhile hits
-// all alike in the long run, and which of two that are alike comes out slower is a toss.
+// again and of new, all in an order that is drawn by lot. What the machine does meanwhile
+// hits all alike in the long run. Of two that are alike, chance decides which one is slower.
 func (p *plan) measure(ctx context.Context, pairs []pair, progress io.Writer) (measured, error) {
 	var all measured
 	begin := time.Now()
@@ -78,8 +78,8 @@ func (m measured) of(k key) [][]values {
 	return out
 }
 
-// best is the best value of a key, or the median if it cannot be told what is better. Not ok: none
-// has it.
+// best is the best value of a key, or the median where the unit does not tell what is better. Not
+// ok: no process has measured the key.
 func best(k key, list []sample) (value float64, ok bool) {
 	var all []float64
 	for _, s := range list {

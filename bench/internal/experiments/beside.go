@@ -27,7 +27,7 @@ const (
 	arrivalSteps = 11000 // of arithmetic: about 10 us
 )
 
-// beside is what a scheduler costs those who share the machine with it.
+// beside is what a scheduler costs others on the same machine.
 func beside() *harness.Experiment {
 	list := rows(besideNothing(), besideOneBusy(), besideGoroutines())
 	return &harness.Experiment{

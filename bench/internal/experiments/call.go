@@ -60,7 +60,7 @@ func callbacks() []harness.Row {
 	})}}
 }
 
-// callback is what one takes, in ns, of so many.
+// callback is what one of n callbacks takes, in ns.
 func callback(n int) (float64, error) {
 	d, err := cbody.Callbacks(n)
 	return nsEach(d, n), err

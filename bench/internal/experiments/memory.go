@@ -44,7 +44,7 @@ func openMemory() (harness.Trial, error) {
 	}, nil
 }
 
-// memoryRun parks n coroutines that take about so many bytes each, and wakes them.
+// memoryRun parks n coroutines that take about this number of bytes each, and wakes them.
 func memoryRun(n int, each int64, kind ...coro.FuncOption) (v harness.Values, err error) {
 	if free, err := procField("/proc/meminfo", "MemAvailable"); err != nil || free < int64(n)*each {
 		return nil, fmt.Errorf("%d bytes of free memory are too few for %d coroutines (%v)", free, n, err)

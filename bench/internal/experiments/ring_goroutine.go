@@ -26,7 +26,7 @@ type channelRings struct {
 	ready, done    chan struct{}
 }
 
-// goroutineRings has goroutines do it, with channels for so many values.
+// goroutineRings has goroutines do it, with channels for this number of values.
 func goroutineRings(r cbody.Rings, capacity int) (time.Duration, int64, error) {
 	before, err := resident()
 	if err != nil {
@@ -108,7 +108,7 @@ func (g *channelRings) member(own, next chan struct{}, token bool, soMany int64)
 	}
 }
 
-// useStack makes the stack of a goroutine grow by so many bytes, which it keeps.
+// useStack makes the stack of a goroutine grow by this number of bytes, which it keeps.
 func useStack(bytes int) byte {
 	var frame [256]byte
 	frame[bytes%256] = 1

@@ -100,7 +100,7 @@ func goSemaphore() (time.Duration, int) {
 	return time.Since(start), lockRounds
 }
 
-// goRings lets n goroutines, cbody.Ring in a ring, hand a token on, so many laps.
+// goRings lets n goroutines, cbody.Ring in a ring, hand a token on, for this number of laps.
 func goRings(n, laps int) time.Duration {
 	turn := make([]chan struct{}, n)
 	for i := range turn {

@@ -8,7 +8,8 @@ import (
 	"github.com/organzine/coro/bench/internal/harness"
 )
 
-// How many yields a run makes, whatever the number of those who make them; both are multiples of all of these.
+// How many yields a run makes, of all coroutines or goroutines together. Both numbers are multiples
+// of all numbers of members.
 const (
 	yieldTotal   = 1_000_000
 	goschedTotal = 200_000
