@@ -156,7 +156,7 @@ uint64_t seen(const uint64_t *n)
 	return __atomic_load_n(n, __ATOMIC_SEQ_CST);
 }
 
-void until_seen(const uint64_t *n, uint64_t least)
+void sleep_until_seen(const uint64_t *n, uint64_t least)
 {
 	while (seen(n) < least)
 		sleep_us(50);

@@ -94,8 +94,8 @@ uint64_t add_to(uint64_t *n, uint64_t by);
 uint64_t add_one(uint64_t *n);
 uint64_t seen(const uint64_t *n);
 
-/* until_seen - return when *n has come to `least`. */
-void until_seen(const uint64_t *n, uint64_t least);
+/* sleep_until_seen - put the thread to sleep, again and again, until *n has come to `least`. */
+void sleep_until_seen(const uint64_t *n, uint64_t least);
 
 uint64_t now_ns(void);
 void sleep_us(unsigned us);

@@ -46,8 +46,8 @@ void testbody_hop(void *arg, void *result);
 void testbody_mixed(void *arg, void *result);
 /* arg uint64 ns: notes how late the coroutine is after that time */
 void testbody_late(void *arg, void *result);
-/* arg uint64 ns: spawns a child and wakes a partner that is at home here, both running
- * testbody_late, then computes for that time. */
+/* arg uint64 ns: spawns a child, and wakes a partner that is at home here; then computes for that
+ * time. Child and partner note how late they are. */
 void testbody_busy_parent(void *arg, void *result);
 
 /* struct testbody_pipe: receives int64 from `in` until that is closed, sends twice each value to

@@ -39,7 +39,7 @@ static coro_scheduler *start_blocking(uint32_t workers, uint32_t threads)
 
 static void until_first_is_idle(void)
 {
-	until_seen(&called, 1);
+	sleep_until_seen(&called, 1);
 	sleep_us(10000);
 }
 
@@ -61,7 +61,7 @@ TEST(threads_idle_meanwhile)
 
 static void until_both_call(void)
 {
-	until_seen(&begun, 2);
+	sleep_until_seen(&begun, 2);
 	sleep_us(10000);
 }
 

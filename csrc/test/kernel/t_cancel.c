@@ -68,7 +68,7 @@ static int32_t status_of_join(coro_scheduler *s, coro_handle target)
 
 	flag = 0;
 	spawn(s, takes, &h, sizeof h);
-	until_seen(&flag, 1);
+	sleep_until_seen(&flag, 1);
 	return joined;
 }
 
@@ -189,7 +189,7 @@ TEST(cancel_of_a_running_one)
 	for (int i = 0; i < 50; i++) {
 		flag = 0;
 		coro_handle h = spawn_joinable(s, computes, NULL, 0, 1);
-		until_seen(&flag, 1);
+		sleep_until_seen(&flag, 1);
 		CHECK_EQ(coro_cancel(h), CORO_OK);
 		CHECK_EQ(status_of_join(s, h), CORO_OK);
 	}
@@ -383,7 +383,7 @@ TEST(cancel_of_a_joiner)
 			CHECK_EQ(coro_cancel(joiner), CORO_OK);
 			flag = 0;
 			spawn(s, takes, &joiner, sizeof joiner);
-			until_seen(&flag, 1);
+			sleep_until_seen(&flag, 1);
 			CHECK_EQ(joined, CORO_ECANCELED);
 			CHECK_EQ(coro_cancel(target), CORO_OK); /* the target can still be joined */
 			CHECK_EQ(status_of_join(s, target), CORO_OK);
@@ -458,7 +458,7 @@ TEST(cancel_by_a_close)
 	coro_scheduler *s = start_with(2, 0);
 	done = flag = 0;
 	spawn(s, asks, NULL, 0);
-	until_seen(&flag, 1);
+	sleep_until_seen(&flag, 1);
 	CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
 	CHECK_EQ(done, 1);
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
@@ -487,7 +487,7 @@ TEST(cancel_spares_the_one_that_runs)
 
 	flag = done = 0;
 	spawn(s, yields_after_cancel, NULL, 0);
-	until_seen(&flag, 1);
+	sleep_until_seen(&flag, 1);
 	CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
 	CHECK_EQ(done, 1);
 	CHECK_EQ(stats(s).live, 0);

@@ -149,7 +149,7 @@ TEST(awaits_stack_until_a_close_with_cancel)
 
 	ran = others = 0;
 	spawn(s, holds_until_cancel, NULL, 0);
-	until_seen(&ran, 1);
+	sleep_until_seen(&ran, 1);
 	CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
 	CHECK_EQ(others, 1);
 	CHECK_EQ(stats(s).live, 0);
