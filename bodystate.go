@@ -54,7 +54,8 @@ func (c *Coroutine) signal(flag uint64, permits uint32) (runnable bool, err erro
 		if old&isEnded != 0 {
 			return false, ErrStale
 		}
-		// There is room for more permits than can come before the core is told that c is full.
+		// There is room for more permits than can come before the core is told that c is
+		// full.
 		now, runnable := step((old | flag) + uint64(permits))
 		if c.state.CompareAndSwap(old, now) {
 			return runnable, nil

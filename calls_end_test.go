@@ -20,7 +20,8 @@ func TestCloseFromWithinACallIsRefused(t *testing.T) {
 		id := coro.MustExportFunc(func(context.Context, int64) (int64, error) {
 			assert.Equal(t, coro.ErrInside, s.Close(background))
 			assert.Equal(t, coro.ErrInside, s.Close(expired))
-			assert.NoError(t, other.Close(background), "another scheduler waits for nobody here")
+			assert.NoError(t, other.Close(background),
+				"another scheduler waits for nobody here")
 			return 5, nil
 		})
 		assert.EqualValues(t, 5, calling(t, s, how, id, 0).Number)
@@ -40,8 +41,8 @@ func TestCloseFromElsewhereWhileCallsRunIsNotRefused(t *testing.T) {
 			return 0, nil
 		})
 		for range 3 {
-			_, err := callOne.Start(s, testbody.Call{ID: uint32(id), How: testbody.Offload,
-				ArgBytes: 8, ResultBytes: 8})
+			_, err := callOne.Start(s, testbody.Call{ID: uint32(id),
+				How: testbody.Offload, ArgBytes: 8, ResultBytes: 8})
 			if err != nil {
 				assert.ErrorIs(t, err, coro.ErrClosed)
 			}
@@ -57,14 +58,15 @@ func TestCloseWaitsForCallsAndCancelsTheirContexts(t *testing.T) {
 			s := newScheduler(t, coro.WithWorkers(1))
 			began := make(chan struct{})
 			var cause error
-			id := coro.MustExportFunc(func(ctx context.Context, n int64) (int64, error) {
+			id := coro.MustExportFunc(func(ctx context.Context,
+				n int64) (int64, error) {
 				close(began)
 				<-ctx.Done() // an inline function should not wait
 				cause = context.Cause(ctx)
 				return n, ctx.Err()
 			})
-			task, err := callOne.Start(s, testbody.Call{ID: uint32(id), How: how, ArgBytes: 8,
-				ResultBytes: 8})
+			task, err := callOne.Start(s, testbody.Call{ID: uint32(id), How: how,
+				ArgBytes: 8, ResultBytes: 8})
 			require.NoError(t, err)
 			<-began
 			assert.ErrorIs(t, s.Close(expired), context.Canceled)
@@ -89,7 +91,8 @@ func TestCloseNamesTheGoFunctionsThatStillRun(t *testing.T) {
 				})
 			require.NoError(t, err)
 			require.NoError(t, callOne.Spawn(s,
-				testbody.Call{ID: uint32(id), How: how, ArgBytes: 8, ResultBytes: 8}))
+				testbody.Call{ID: uint32(id), How: how, ArgBytes: 8,
+					ResultBytes: 8}))
 			<-began
 			var running *coro.RunningError
 			require.ErrorAs(t, s.Close(expired), &running)
@@ -115,7 +118,8 @@ func TestTheCanceledCallNobody(t *testing.T) {
 			}
 			eventually(t, func() bool { return calls.Load() > 1000 }, "calls")
 			assert.ErrorIs(t, s.Close(expired), context.Canceled)
-			assert.Equal(t, calls.Load(), testbody.Sum(), "each that was made came back")
+			assert.Equal(t, calls.Load(), testbody.Sum(),
+				"each that was made came back")
 		})
 	}
 }
@@ -127,7 +131,8 @@ func TestACanceledCoroutineCallsNobody(t *testing.T) {
 			calls.Add(1)
 			return n + 1, nil
 		})
-		task, err := callMany.Start(s, testbody.Calls{ID: uint32(id), How: how, N: 1 << 60, K: 3})
+		task, err := callMany.Start(s, testbody.Calls{ID: uint32(id), How: how, N: 1 << 60,
+			K: 3})
 		require.NoError(t, err)
 		eventually(t, func() bool { return calls.Load() > 100 }, "calls")
 		task.Cancel()
@@ -153,10 +158,14 @@ func TestACancelOfOneEndsTheContextOfItsCall(t *testing.T) {
 	cancels := []func(*coro.Task[testbody.Came]){
 		func(task *coro.Task[testbody.Came]) { task.Cancel() },
 		func(*coro.Task[testbody.Came]) { end() },
-		func(task *coro.Task[testbody.Came]) { require.NoError(t, cancel.Spawn(s, task.Handle())) },
+		func(task *coro.Task[testbody.Came]) {
+			require.NoError(t, cancel.Spawn(s, task.Handle()))
+		},
 	}
 	for i, by := range cancels {
-		start := func() (*coro.Task[testbody.Came], error) { return callOne.Start(s, blocks) }
+		start := func() (*coro.Task[testbody.Came], error) {
+			return callOne.Start(s, blocks)
+		}
 		if i == 1 {
 			start = func() (*coro.Task[testbody.Came], error) {
 				return callOne.StartContext(ctx, s, blocks)
@@ -194,7 +203,8 @@ func TestACancelAtAnyMomentEndsTheCall(t *testing.T) {
 		came, err := wait(t, task)
 		if !errors.Is(err, coro.ErrCanceled) { // the cancel came before its start
 			require.NoError(t, err)
-			require.Contains(t, []int32{testbody.EFAILED, testbody.ECANCELED}, came.Status)
+			require.Contains(t, []int32{testbody.EFAILED, testbody.ECANCELED},
+				came.Status)
 		}
 	}
 	finish(t, s)

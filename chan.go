@@ -46,7 +46,8 @@ func NewChan[T any](s *Scheduler, capacity int) (*Chan[T], error) {
 	t := reflect.TypeFor[T]()
 	if t.Size() > ElementMax {
 		return nil, &OptionError{"NewChan", t, fmt.Sprintf(
-			"has %d bytes, and at most %d are passed: pass the address of C memory instead",
+			"has %d bytes, and at most %d are passed: "+
+				"pass the address of C memory instead",
 			t.Size(), ElementMax)}
 	}
 	if bad := pointerIn(t); bad != nil {

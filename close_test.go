@@ -122,7 +122,8 @@ func TestCloseWaitsForParkedOnesThatGoStillWakes(t *testing.T) {
 	require.NoError(t, err)
 	closed := make(chan error)
 	go func() { closed <- s.Close(background) }()
-	eventually(t, func() bool { return add.Spawn(s, 1) == coro.ErrClosed }, "no more work is taken")
+	eventually(t, func() bool { return add.Spawn(s, 1) == coro.ErrClosed },
+		"no more work is taken")
 	require.NoError(t, task.Wake())
 	assert.NoError(t, receive(t, closed))
 	status, err := task.Wait(background)

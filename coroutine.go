@@ -51,8 +51,8 @@ type Coroutine struct {
 
 	waitsWith context.Context // of the present wait, if that is not the coroutine's own
 
-	// With the last 16 bytes the allocator gives a body whole cache lines: what a switch touches is
-	// in one.
+	// With the last 16 bytes the allocator gives a body whole cache lines: what a switch
+	// touches is in one.
 }
 
 // A typedBody is the part of a Coroutine that knows the type of its result.
@@ -237,7 +237,8 @@ func (c *Coroutine) end() {
 	c.mu.Unlock()
 	result, n := c.typed.payload()
 	c.pool.s.edge.Release()
-	// Stale first, then done, then not alive: an observer of one of these observes those before.
+	// Stale first, then done, then not alive: an observer of one of these observes those
+	// before.
 	c.pool.core.End(c.join, flags, result, n)
 	c.typed.complete()
 	c.pool.core.CountEnd()
@@ -321,7 +322,8 @@ func (c *Coroutine) cancel(cause error) {
 	}
 	c.mu.Unlock()
 	if old := c.state.Or(isCanceled); old&(isCanceled|isEnded) == 0 {
-		c.pool.s.core.SendEvent(c.join) // if the coroutine waits, its state is looked at again
+		// if the coroutine waits, its state is looked at again
+		c.pool.s.core.SendEvent(c.join)
 	}
 }
 

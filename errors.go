@@ -12,8 +12,8 @@ import (
 var (
 	// ErrClosed: the scheduler takes no more work. Nothing was started.
 	ErrClosed = errors.New("coro: scheduler is closed")
-	// ErrNoMemory: there is no record for a new coroutine; from Task.Wait: there was never a stack
-	// for it. Raise the limit, let coroutines end, or use SpawnWait, which waits.
+	// ErrNoMemory: there is no record for a new coroutine; from Task.Wait: there was never a
+	// stack for it. Raise the limit, let coroutines end, or use SpawnWait, which waits.
 	ErrNoMemory = errors.New("coro: out of memory for coroutines: " +
 		"raise the limit or wait for some to end")
 	// ErrCanceled: the coroutine was canceled, or its scheduler closed, and the coroutine never
@@ -28,9 +28,10 @@ var (
 	// ErrEnded: the generator has finished or aborted. Reset it first.
 	ErrEnded = errors.New("coro: generator has ended: reset it first")
 	// ErrPaused: Run is for schedulers made WithPaused, Wait is for the others.
-	ErrPaused = errors.New("coro: Run needs a scheduler made WithPaused, Wait one made without it")
-	// ErrThread: the system refused a thread or a descriptor. Raise RLIMIT_NPROC or RLIMIT_NOFILE,
-	// or use fewer workers.
+	ErrPaused = errors.New(
+		"coro: Run needs a scheduler made WithPaused, Wait one made without it")
+	// ErrThread: the system refused a thread or a descriptor. Raise RLIMIT_NPROC or
+	// RLIMIT_NOFILE, or use fewer workers.
 	ErrThread = errors.New("coro: the system refused a thread or a descriptor: " +
 		"raise its limit or use fewer workers")
 	// ErrOverflow: a count is at its limit and was not changed: the 2²⁸ permits of a coroutine
@@ -38,8 +39,8 @@ var (
 	ErrOverflow = errors.New("coro: a count is at its limit: let some be taken first")
 	// ErrChanClosed: the channel is closed; from Recv: and nothing is left in the channel.
 	ErrChanClosed = errors.New("coro: channel is closed")
-	// ErrNotLocked: the lock is not locked, or not by the caller, or not in that way. Nothing was
-	// unlocked.
+	// ErrNotLocked: the lock is not locked, or not by the caller, or not in that way. Nothing
+	// was unlocked.
 	ErrNotLocked = errors.New("coro: not locked by the caller: " +
 		"unlock in the goroutine or body that has locked, once")
 	// ErrLockedAlready: the caller would wait for itself: it holds the lock, or is within the
@@ -59,8 +60,9 @@ var (
 	ErrGoexit = errors.New("coro: the body called runtime.Goexit")
 	// ErrInside: Close was called by a Go function that a coroutine of the scheduler waits for.
 	// Close the scheduler from another goroutine, for which the function does not wait.
-	ErrInside = errors.New("coro: close from within a Go function that a coroutine has called: " +
-		"close from another goroutine")
+	ErrInside = errors.New(
+		"coro: close from within a Go function that a coroutine has called: " +
+			"close from another goroutine")
 	// ErrNoCgo: this binary was built without the C core.
 	ErrNoCgo = errors.New("coro: built without its C core: " +
 		"it needs CGO_ENABLED=1, a C compiler, and linux on amd64 or arm64")
@@ -137,10 +139,10 @@ type BlockedCoroutine struct {
 	Func   string
 	Worker int // the number of its home worker; -1: it has a Go body, which has none
 
-	// Waits is the call that the coroutine waits in. Of a C body: "park", "join", "sleep", "call"
-	// (of a Go function), "blocking call", "send", "receive", "select", "semaphore", "mutex", "read
-	// lock", "write lock", "condition", "latch" (a WaitGroup) or "once". Of a Go body: "park", or
-	// "await" for every other wait.
+	// Waits is the call that the coroutine waits in. Of a C body: "park", "join", "sleep",
+	// "call" (of a Go function), "blocking call", "send", "receive", "select", "semaphore",
+	// "mutex", "read lock", "write lock", "condition", "latch" (a WaitGroup) or "once". Of a Go
+	// body: "park", or "await" for every other wait.
 	Waits string
 }
 
@@ -170,7 +172,8 @@ type RunningError struct {
 }
 
 func (e *RunningError) Error() string {
-	return fmt.Sprintf("coro: close: still running: %s: %v", strings.Join(e.Funcs, ", "), e.Cause)
+	return fmt.Sprintf("coro: close: still running: %s: %v", strings.Join(e.Funcs, ", "),
+		e.Cause)
 }
 
 func (e *RunningError) Unwrap() error { return e.Cause }

@@ -39,12 +39,14 @@ func TestADeadlockErrorNamesTheFirstFew(t *testing.T) {
 	assert.Equal(t,
 		"coro: deadlock: 12 coroutines wait for ever; f0 in park; f1 in park; f2 in park; "+
 			"f3 in park; f4 in park; f5 in park; f6 in park; f7 in park; …", e.Error())
-	e = &coro.DeadlockError{Count: 1, Blocked: []coro.BlockedCoroutine{{Func: "f", Waits: "join"}}}
+	e = &coro.DeadlockError{Count: 1, Blocked: []coro.BlockedCoroutine{{Func: "f",
+		Waits: "join"}}}
 	assert.Equal(t, "coro: deadlock: 1 coroutines wait for ever; f in join", e.Error())
 }
 
 func TestARunningErrorNamesAndWraps(t *testing.T) {
-	var err error = &coro.RunningError{Funcs: []string{"f", "g"}, Cause: context.DeadlineExceeded}
+	var err error = &coro.RunningError{Funcs: []string{"f", "g"},
+		Cause: context.DeadlineExceeded}
 	assert.Equal(t, "coro: close: still running: f, g: context deadline exceeded", err.Error())
 	assert.True(t, errors.Is(err, context.DeadlineExceeded))
 }

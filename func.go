@@ -37,7 +37,8 @@ func FuncStack(bytes int) FuncOption {
 		}
 		if s.Class == csrc.ClassDense {
 			return &OptionError{"FuncStack", bytes,
-				"does not go with FuncDense: WithSharedStacks sets the size of its stacks"}
+				"does not go with FuncDense: " +
+					"WithSharedStacks sets the size of its stacks"}
 		}
 		s.Class = csrc.Class(bytes)
 		return nil
@@ -57,7 +58,8 @@ func FuncDense() FuncOption {
 	return func(s *csrc.Spec) error {
 		if s.Class != classDefault {
 			return &OptionError{"FuncDense", true,
-				"does not go with FuncStack: WithSharedStacks sets the size of its stacks"}
+				"does not go with FuncStack: " +
+					"WithSharedStacks sets the size of its stacks"}
 		}
 		s.Class = csrc.ClassDense
 		return nil
@@ -123,7 +125,8 @@ const pointsIntoGo = "contains %v, which points into Go: " +
 func inlineBytes(what string, t reflect.Type) (uint8, error) {
 	if t.Size() > InlineBytes {
 		return 0, &OptionError{what, t, fmt.Sprintf("has %d bytes, and at most %d fit: "+
-			"pass the address of C memory, or a handle, instead", t.Size(), InlineBytes)}
+			"pass the address of C memory, or a handle, instead", t.Size(),
+			InlineBytes)}
 	}
 	if bad := pointerIn(t); bad != nil {
 		return 0, &OptionError{what, t, fmt.Sprintf(pointsIntoGo, bad)}

@@ -245,7 +245,8 @@ func TestGeneratorsHaveTheStackTheyAskFor(t *testing.T) {
 func TestGeneratorsAreChecked(t *testing.T) {
 	_, err := coro.NewGenerator(nil, 0, 0)
 	optionError(t, err, "NewGenerator", "C function")
-	for _, n := range []int{-1, 1, coro.StackMin - 1, coro.StackMax + 1, math.MaxInt, math.MinInt} {
+	for _, n := range []int{-1, 1, coro.StackMin - 1, coro.StackMax + 1, math.MaxInt,
+		math.MinInt} {
 		_, err := coro.NewGenerator(testbody.Count, 0, n)
 		optionError(t, err, "NewGenerator", "0 or from 4096 to 8388608")
 	}

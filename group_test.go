@@ -170,7 +170,9 @@ func TestAGroupGrowsFromInside(t *testing.T) {
 	grow = func(c *coro.Coroutine, depth int) (int, error) {
 		ran.Add(1)
 		for range 2 * min(depth, 1) {
-			_, err := coro.Go(g, func(c *coro.Coroutine) (int, error) { return grow(c, depth-1) })
+			_, err := coro.Go(g, func(c *coro.Coroutine) (int, error) {
+				return grow(c, depth-1)
+			})
 			if err != nil {
 				return 0, err
 			}
@@ -220,7 +222,8 @@ func TestGroupsUnderFire(t *testing.T) {
 							case 0:
 								_, err = square.Start(g, 5)
 							case 1:
-								_, err = canceled.Start(g, parksAndTells)
+								_, err = canceled.Start(g,
+									parksAndTells)
 							case 2:
 								_, err = coro.Go(g, func(c *coro.Coroutine) (int, error) {
 									defer ended.Add(1)

@@ -77,9 +77,10 @@ var goWaiters = sync.Pool{New: func() any { return &goWaiter{make(chan struct{},
 type waitOp struct {
 	bytes uintptr // of the value that is passed
 	// does it at once, or returns TimedOut; nil: it never can
-	try    func() csrc.Status
-	may    func() bool                     // is trying worth while? nil: always
-	values int                             // to go until trying is worth while; 0: one is enough
+	try func() csrc.Status
+	may func() bool // is trying worth while? nil: always
+	// to go until trying is worth while; 0: one is enough
+	values int
 	begin  func(csrc.GoWaiter) csrc.Status // does it, or has the gowaiter wait until it is done
 	// reads the gowaiter when it is done; nil: nothing to read
 	used func(csrc.GoWaiter)

@@ -144,7 +144,8 @@ func TestAnotherModuleBringsItsOwnCoroutines(t *testing.T) {
 	assert.Equal(t, "42 <nil>\n", o.run("go", "run", "."))
 	o.run("go", "vet", ".")
 	sums, err := os.ReadFile(filepath.Join(o.dir, "go.sum"))
-	require.True(t, err != nil || len(sums) == 0, "nothing else is needed to build it: %s", sums)
+	require.True(t, err != nil || len(sums) == 0, "nothing else is needed to build it: %s",
+		sums)
 
 	o.run("go", "mod", "vendor")
 	o.env = append(o.env, "GOFLAGS=-mod=vendor")

@@ -67,8 +67,8 @@ func (p *poller) poll(s *Scheduler) {
 		p.bell.SetReadDeadline(next)
 	}
 	for {
-		// Say first that the poller sleeps, then look once more: an event after that look rings the
-		// bell.
+		// Say first that the poller sleeps, then look once more: an event after that look
+		// rings the bell.
 		s.core.Arm()
 		ids = s.core.GoWaiters(s.core.Done(ids[:0]))
 		p.completeAll(ids)

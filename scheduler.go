@@ -77,7 +77,8 @@ func New(opts ...Option) (*Scheduler, error) {
 		leak.Made(leakable{s})
 	}
 	if f := c.onSlow; f != nil {
-		go s.offload.Watch(s.ended, c.slowLimit, func(name string, d time.Duration, inline bool) {
+		go s.offload.Watch(s.ended, c.slowLimit, func(name string, d time.Duration,
+			inline bool) {
 			f(SlowCall{name, d, inline})
 		})
 	}
@@ -262,7 +263,8 @@ func (s *Scheduler) shutSubmitters() {
 	}
 	go func() {
 		if s.paused {
-			// A run is waited for. What is left then is canceled; what never started is dropped.
+			// A run is waited for. What is left then is canceled; what never started is
+			// dropped.
 			s.runs.Lock()
 			s.executors.cancel()
 			s.runs.Unlock()
@@ -272,8 +274,8 @@ func (s *Scheduler) shutSubmitters() {
 		s.offload.Close()
 		s.cancel(ErrClosed)
 		s.poller.close(s)
-		// Nobody has a submitter any more. Tasks keep s, and with it their results, until they are
-		// waited for.
+		// Nobody has a submitter any more. Tasks keep s, and with it their results, until
+		// they are waited for.
 		runtime.AddCleanup(s, (*csrc.Scheduler).Destroy, s.core)
 		close(s.ended)
 	}()

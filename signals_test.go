@@ -160,7 +160,8 @@ var faultyCall = coro.MustExportFunc(func(_ context.Context, n int64) (int64, er
 // woken, dereference nil.
 func TestStressSignals(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(2), coro.WithExecutors(2))
-	hop := coro.MustFunc[testbody.HopArg, coro.None](testbody.Hop, coro.FuncStack(coro.StackMin))
+	hop := coro.MustFunc[testbody.HopArg, coro.None](testbody.Hop,
+		coro.FuncStack(coro.StackMin))
 	runtime.SetCPUProfileRate(1000)
 	defer runtime.SetCPUProfileRate(0)
 	caught := make(chan os.Signal, 1)
@@ -171,10 +172,12 @@ func TestStressSignals(t *testing.T) {
 	var senders sync.WaitGroup
 	senders.Go(func() {
 		workers := s.Stats().PerWorker
-		signals := []syscall.Signal{syscall.SIGURG, syscall.SIGTERM, syscall.SIGURG, syscall.SIGINT}
+		signals := []syscall.Signal{syscall.SIGURG, syscall.SIGTERM, syscall.SIGURG,
+			syscall.SIGINT}
 		for i := 0; !stop.Load(); i++ {
 			for _, w := range workers {
-				assert.NoError(t, syscall.Tgkill(os.Getpid(), w.ThreadID, syscall.SIGURG))
+				assert.NoError(t, syscall.Tgkill(os.Getpid(), w.ThreadID,
+					syscall.SIGURG))
 			}
 			assert.NoError(t, syscall.Kill(os.Getpid(), signals[i%len(signals)]))
 			runtime.Gosched()
@@ -198,8 +201,8 @@ func TestStressSignals(t *testing.T) {
 			}))
 		}
 		for i, task := range tasks {
-			arg := testbody.HopArg{N: 3, To: uint64(task.Handle()), ID: uint32(faultyCall),
-				Inlined: uint32(i % 2)}
+			arg := testbody.HopArg{N: 3, To: uint64(task.Handle()),
+				ID: uint32(faultyCall), Inlined: uint32(i % 2)}
 			n, err := hop.SpawnN(s, each, arg)
 			require.NoError(t, err)
 			require.Equal(t, each, n)

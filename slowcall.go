@@ -15,7 +15,8 @@ type SlowCall struct {
 func WithSlowCallHook(limit time.Duration, f func(SlowCall)) Option {
 	return func(c *config) error {
 		if limit < time.Millisecond {
-			return &OptionError{"WithSlowCallHook", limit, "must be at least a millisecond"}
+			return &OptionError{"WithSlowCallHook", limit,
+				"must be at least a millisecond"}
 		}
 		if f == nil {
 			return &OptionError{"WithSlowCallHook", "nil", "needs a function"}

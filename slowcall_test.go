@@ -27,13 +27,14 @@ func TestASlowCallIsReported(t *testing.T) {
 				}))
 			end := make(chan struct{})
 			slow := fmt.Sprintf("slow %s %d", name, slowCalls.Add(1))
-			id, err := coro.ExportFuncNamed(slow, func(context.Context, int64) (int64, error) {
-				<-end
-				return 0, nil
-			})
+			id, err := coro.ExportFuncNamed(slow,
+				func(context.Context, int64) (int64, error) {
+					<-end
+					return 0, nil
+				})
 			require.NoError(t, err)
-			task, err := callOne.Start(s, testbody.Call{ID: uint32(id), How: how, ArgBytes: 8,
-				ResultBytes: 8})
+			task, err := callOne.Start(s, testbody.Call{ID: uint32(id), How: how,
+				ArgBytes: 8, ResultBytes: 8})
 			require.NoError(t, err)
 			report := <-reports
 			assert.Equal(t, slow, report.Func)

@@ -77,13 +77,14 @@ func (f Func[A, R]) Spawn(s *Scheduler, arg A) error {
 
 // SpawnWait is Spawn that waits for coroutines to end when the record limit is reached. Callers are
 // served in the order of their calls, one for each coroutine that ends; a coroutine that is to be
-// joined counts until it is joined. Spawn and coroutines that spawn do not wait, and may come first.
-// The wait stops no worker. From its beginning until a quarter of the records is free, each spawn
-// costs some 50 to 100 ns more.
+// joined counts until it is joined. Spawn and coroutines that spawn do not wait, and may come
+// first. The wait stops no worker. From its beginning until a quarter of the records is free, each
+// spawn costs some 50 to 100 ns more.
 //
-// The context bounds the wait alone: when the context ends, SpawnWait returns its cause, and nothing
-// was started. An ended context is refused at once. SpawnWait returns ErrClosed when Close is called,
-// and ErrNoMemory if the system refuses memory while no coroutine is left that could end.
+// The context bounds the wait alone: when the context ends, SpawnWait returns its cause, and
+// nothing was started. An ended context is refused at once. SpawnWait returns ErrClosed when Close
+// is called, and ErrNoMemory if the system refuses memory while no coroutine is left that could
+// end.
 func (f Func[A, R]) SpawnWait(ctx context.Context, s *Scheduler, arg A) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

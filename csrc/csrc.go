@@ -44,8 +44,8 @@ import (
 )
 
 func init() {
-	// Go's own handler is installed by now. The core hands every signal on to it: overflows after
-	// their report.
+	// Go's own handler is installed by now. The core hands every signal on to it: overflows
+	// after their report.
 	C.coroi_overflow_install()
 }
 
@@ -282,7 +282,8 @@ func (s *Scheduler) Stats() Stats {
 		Workers: int(t.workers), Awake: int(t.awake), Outside: int(t.outside),
 		Live: max(int(t.live), 0), AwaitingStack: int(t.awaiting_stack),
 		Rests: uint32(t.idle_ends), Stacks: int(t.stacks), StacksIdle: int(t.stacks_idle),
-		StackBytes: int(t.stack_bytes), Records: int(t.records), RecordsIdle: int(t.records_idle),
+		StackBytes: int(t.stack_bytes), Records: int(t.records),
+		RecordsIdle: int(t.records_idle),
 		RecordBytes: int(t.record_bytes), RecordsRetired: int(t.records_retired),
 		Dense: DenseStats{
 			int(t.dense_bytes), int(t.dense_saved), int(t.dense_p50), int(t.dense_p99),
@@ -364,7 +365,8 @@ func (co Coroutine) Resume(send int64) (int64, Status) {
 // Reset is coro_reset.
 func (co Coroutine) Reset(body unsafe.Pointer, arg uintptr) Status {
 	crossing()
-	return Status(C.coro_reset(co.c, C.coro_body(body), *(*unsafe.Pointer)(unsafe.Pointer(&arg))))
+	return Status(C.coro_reset(co.c, C.coro_body(body), *(*unsafe.Pointer)(
+		unsafe.Pointer(&arg))))
 }
 
 // Free is coro_free.

@@ -244,7 +244,8 @@ func NewOnce() (Once, Status) { return newObject[Once](C.sizeof_coro_once) }
 
 // IsDone tells, without a call, whether it is done.
 func (o Once) IsDone() bool {
-	return atomic.LoadUint32((*uint32)(unsafe.Add(o.p, C.COROI_ONCE_STATE))) == C.COROI_ONCE_DONE
+	return atomic.LoadUint32((*uint32)(unsafe.Add(o.p,
+		C.COROI_ONCE_STATE))) == C.COROI_ONCE_DONE
 }
 
 // TryBegin is Begin that does not wait.

@@ -75,8 +75,8 @@ func killedBy(t *testing.T, status syscall.WaitStatus, sig syscall.Signal) {
 // base.
 func frames(report string) []string {
 	var list []string
-	for _, m := range regexp.MustCompile(`(?m)^\t([^\t\n]+)\n\t\t`).FindAllStringSubmatch(report,
-		-1) {
+	for _, m := range regexp.MustCompile(`(?m)^\t([^\t\n]+)\n\t\t`).FindAllStringSubmatch(
+		report, -1) {
 		list = append(list, m[1])
 		if m[1] == "coroi_entry" {
 			break
@@ -121,8 +121,8 @@ func TestACrashOnAWorkerThatCallsGoIsReportedByUsAndByGo(t *testing.T) {
 	assert.Regexp(t,
 		`(?m)^coro: SIGSEGV at address 0x0, in a coroutine of function crash_after_call, `+
 			`handle 0x`, report)
-	assert.Equal(t, []string{"crash_inner", "crash_outer", "crash_after_call"}, frames(report)[:3],
-		report)
+	assert.Equal(t, []string{"crash_inner", "crash_outer", "crash_after_call"},
+		frames(report)[:3], report)
 	_, ofGo, found := strings.Cut(report, "SIGSEGV: segmentation violation")
 	require.True(t, found, report)
 	assert.Contains(t, ofGo, "crash_inner", "its own traceback has the C frames: %s", report)

@@ -38,7 +38,8 @@ type key struct {
 
 // row names the key's row within its experiment, as bench -list does, without the metric.
 func (k key) row() string {
-	return harness.Row{System: k.System, Variant: k.Variant, Workers: k.Workers, N: k.N}.String()
+	return harness.Row{System: k.System, Variant: k.Variant, Workers: k.Workers,
+		N: k.N}.String()
 }
 
 // A unit says what it means that a value is larger than another.
@@ -51,13 +52,15 @@ const (
 	sizeUnit             // more memory, which is no speed
 )
 
-// unitOf reads the unit off the metric's name: the harness does not say it. ns_per_op, total_ms and p50_us
-// are times, mps is a rate, bytes_each a size; a ratio to something else that was measured is none
-// of these.
+// unitOf reads the unit off the metric's name: the harness does not say it. ns_per_op, total_ms and
+// p50_us are times, mps is a rate, bytes_each a size; a ratio to something else that was measured
+// is none of these.
 func unitOf(metric string) unit {
 	words := strings.Split(metric, "_")
 	first, last := words[0], words[len(words)-1]
-	isTime := func(word string) bool { return slices.Contains([]string{"ns", "us", "ms"}, word) }
+	isTime := func(word string) bool {
+		return slices.Contains([]string{"ns", "us", "ms"}, word)
+	}
 	switch {
 	case isTime(first), isTime(last):
 		return timeUnit

@@ -83,7 +83,8 @@ func (p *plan) arguments(at pair, w wishes, rows string) {
 	if known("rows") {
 		flags = append(append(flags, "-rows="+rows), s.short...)
 	} else {
-		p.notes = append(p.notes, "one side's bench has no -rows: all are run, so rounds are longer")
+		p.notes = append(p.notes,
+			"one side's bench has no -rows: all are run, so rounds are longer")
 	}
 	if known("once") {
 		flags = append(flags, "-once")
@@ -93,7 +94,8 @@ func (p *plan) arguments(at pair, w wishes, rows string) {
 		if known(flag) {
 			p.args = append(p.args, flag)
 		} else {
-			p.notes = append(p.notes, "without "+flag+", which one side's bench does not know")
+			p.notes = append(p.notes,
+				"without "+flag+", which one side's bench does not know")
 		}
 	}
 	p.args = append(p.args, w.with...)

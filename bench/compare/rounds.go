@@ -28,8 +28,8 @@ func (p *plan) measure(ctx context.Context, pairs []pair, progress io.Writer) (m
 		var turns []turn
 		for i, at := range pairs {
 			for range p.best {
-				turns = append(turns, turn{at.old, &round[i].old}, turn{at.old, &round[i].again},
-					turn{at.new, &round[i].new})
+				turns = append(turns, turn{at.old, &round[i].old},
+					turn{at.old, &round[i].again}, turn{at.new, &round[i].new})
 			}
 		}
 		rand.Shuffle(len(turns), func(i, k int) { turns[i], turns[k] = turns[k], turns[i] })
@@ -42,9 +42,11 @@ func (p *plan) measure(ctx context.Context, pairs []pair, progress io.Writer) (m
 		}
 		all = append(all, round)
 		if done := r + 1; done*10/p.rounds > r*10/p.rounds {
-			left := time.Since(begin) / time.Duration(done) * time.Duration(p.rounds-done)
+			left := time.Since(begin) / time.Duration(done) * time.Duration(
+				p.rounds-done)
 			left = left.Round(time.Second)
-			fmt.Fprintf(progress, "%s: %d of %d rounds, %v left\n", p.experiment, done, p.rounds, left)
+			fmt.Fprintf(progress, "%s: %d of %d rounds, %v left\n", p.experiment, done,
+				p.rounds, left)
 		}
 	}
 	return all, nil

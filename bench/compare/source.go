@@ -120,7 +120,8 @@ func copyWorkTree(ctx context.Context, root, dir string) error {
 	}
 	for name := range strings.SplitSeq(strings.TrimSuffix(string(list), "\x00"), "\x00") {
 		err := copyFile(filepath.Join(root, name), filepath.Join(dir, name))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) { // deleted, and not yet from the index
+		// deleted, and not yet from the index
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}

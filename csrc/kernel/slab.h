@@ -31,12 +31,13 @@
  * keep credit in hand, which the queue would never get; so the word `wanted` tells users that
  * somebody waits.
  *
- *   G1  Go: wanted = COROI_WANTED, then ask for a grant (coroi_slab_grant). No credit: the goroutine
- *       waits. If wanted was COROI_UNWANTED, all credit in hand is collected: by coroi_collect from
- *       the workers, by Go from its submitters
+ *   G1  Go: wanted = COROI_WANTED, then ask for a grant (coroi_slab_grant). No credit: the
+ *       goroutine waits. If wanted was COROI_UNWANTED, all credit in hand is collected: by
+ *       coroi_collect from the workers, by Go from its submitters
  *   G2  a user that was collected is lean: it keeps no credit in hand. Each spawn borrows one, and
  *       each end gives one back
- *   G3  a thread that gives credit back, or raises capacity, looks at wanted then, and rings the bell
+ *   G3  a thread that gives credit back, or raises capacity, looks at wanted then, and rings the
+ *       bell
  *   G4  Go, rung: ask again, for those in front of the queue. When the queue is empty, wanted =
  *       COROI_WANTED_LATELY: users stay lean, since the next spawn is likely to wait too. When a
  *       quarter of the records is free, the bell rings once more, and wanted = COROI_UNWANTED
@@ -147,8 +148,8 @@ void coroi_slab_retire(struct coroi_slab *s);
  * CORO_ENOMEM. */
 int coroi_mags_init(struct coroi_mags *m, struct coroi_slab *s);
 /* coroi_mags_flush - give records and credit to the slab. The two magazines stay.
- * coroi_mags_surrender - give credit to the slab; while credit is wanted, m is lean afterwards (G2).
- * Thread: the user's, or one that holds the user's door. */
+ * coroi_mags_surrender - give credit to the slab; while credit is wanted, m is lean afterwards
+ * (G2). Thread: the user's, or one that holds the user's door. */
 void coroi_mags_flush(struct coroi_mags *m);
 void coroi_mags_surrender(struct coroi_mags *m);
 
@@ -201,8 +202,8 @@ static inline bool coroi_mags_spend(struct coroi_mags *m)
 	return true;
 }
 
-/* coroi_mags_earn - a coroutine has ended: its credit comes back. The credit of a lean user is always
- * above the most (G2). */
+/* coroi_mags_earn - a coroutine has ended: its credit comes back. The credit of a lean user is
+ * always above the most (G2). */
 static inline void coroi_mags_earn(struct coroi_mags *m)
 {
 	if (coroi_unlikely(++m->credit > 2 * COROI_CREDIT))

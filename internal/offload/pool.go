@@ -297,7 +297,8 @@ func (p *Pool) make(w *worker, c *csrc.Call) {
 			panicked(c, v)
 			p.look(w)
 		} else {
-			c.Fail("the Go function has ended its goroutine: runtime.Goexit, or FailNow of a test")
+			c.Fail("the Go function has ended its goroutine: " +
+				"runtime.Goexit, or FailNow of a test")
 			p.lose(w)
 		}
 		p.Edge.Release()

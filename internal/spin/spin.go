@@ -22,8 +22,8 @@ const (
 // 0.8 µs.
 func TurnsFor(n int) int { return min(64*n, 2048) }
 
-// A Spinner tells how long goroutines that wait for C look before they sleep. Once a worker and a waiter
-// have both fallen asleep, each trip there and back is two wake-ups of threads, of tens of
+// A Spinner tells how long goroutines that wait for C look before they sleep. Once a worker and a
+// waiter have both fallen asleep, each trip there and back is two wake-ups of threads, of tens of
 // microseconds. If one of them looks for as long as that takes, neither falls asleep while short
 // waits follow each other. Where waits take longer, looking is a waste.
 type Spinner struct {

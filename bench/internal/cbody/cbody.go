@@ -1,5 +1,6 @@
-// Package cbody holds the C code of the experiments, and the only import "C" of the bench. The entries are C
-// functions for coro.NewFunc; the other functions run a whole measured loop in C on the calling thread.
+// Package cbody holds the C code of the experiments, and the only import "C" of the bench. The
+// entries are C functions for coro.NewFunc; the other functions run a whole measured loop in C on
+// the calling thread.
 package cbody
 
 /*
@@ -82,7 +83,8 @@ func FibJob(n, stack, fib int) Job {
 // SpinJob is n times this number of steps of dependent arithmetic.
 func SpinJob(n, stack, steps int) Job {
 	want := uint64(C.cb_spin(C.uint64_t(steps)))
-	return Job{N: int64(n), Stack: int64(stack), kind: C.CB_SPIN, size: uint64(steps), want: want}
+	return Job{N: int64(n), Stack: int64(stack), kind: C.CB_SPIN, size: uint64(steps),
+		want: want}
 }
 
 func (j Job) c() *C.struct_cb_job { return (*C.struct_cb_job)(unsafe.Pointer(&j)) }

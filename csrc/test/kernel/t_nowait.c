@@ -369,10 +369,10 @@ TEST(nowait_is_said_on_stderr)
 	CHECK(coro_nowait_on_error(notes) == NULL);
 	CHECK(coro_nowait_on_error(NULL) == notes);
 	what_is_said("somewhere", text, sizeof text);
-	snprintf(
-		want, sizeof want,
-		"coro: coro_park in the no-wait section somewhere, in the coroutine of function 0x%llx on worker 0\n",
-		(unsigned long long)(uintptr_t)parks_in_a_section);
+	snprintf(want, sizeof want,
+		 "coro: coro_park in the no-wait section somewhere, "
+		 "in the coroutine of function 0x%llx on worker 0\n",
+		 (unsigned long long)(uintptr_t)parks_in_a_section);
 	CHECK_EQ(strcmp(text, want), 0);
 	CHECK_EQ(reports, 0);
 }

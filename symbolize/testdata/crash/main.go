@@ -21,9 +21,11 @@ var _, _ = coro.ExportFuncNamed("nothing", func(context.Context, coro.None) (cor
 
 func main() {
 	body, ok := map[string]unsafe.Pointer{
-		"here": crash.Here, "stolen": crash.Stolen, "deep": crash.Deep, "nowhere": crash.Nowhere,
+		"here": crash.Here, "stolen": crash.Stolen, "deep": crash.Deep,
+		"nowhere":      crash.Nowhere,
 		"abort":        crash.Abort,
-		"after a call": crash.AfterCall, "deep after a call": crash.DeepAfterCall, "by hand": nil,
+		"after a call": crash.AfterCall, "deep after a call": crash.DeepAfterCall,
+		"by hand": nil,
 		"recover": nil,
 	}[os.Args[1]]
 	if !ok {
