@@ -5,6 +5,8 @@ package coro_test
 import (
 	"context"
 	"errors"
+	"runtime"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -228,4 +230,21 @@ func TestTheContextOfACallEndsWithIt(t *testing.T) {
 		_, has := ctx.Deadline()
 		assert.False(t, has)
 	}
+}
+
+// A worker that has made inline calls has to come out of Go to end, and waits for a P there.
+func TestWorkersThatCallGoEndWhereEveryPComputes(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(2))
+	var stop atomic.Bool
+	var all sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		all.Go(func() {
+			for !stop.Load() {
+			}
+		})
+	}
+	defer all.Wait()
+	defer stop.Store(true)
+	assert.Zero(t, calling(t, s, testbody.Inline, increment, 1).Status)
+	assert.NoError(t, s.Close(soon(t)))
 }

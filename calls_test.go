@@ -555,23 +555,6 @@ func init() {
 	}
 }
 
-// A worker that has made inline calls has to come out of Go to end, and waits for a P there.
-func TestWorkersThatCallGoEndWhereEveryPComputes(t *testing.T) {
-	s := newScheduler(t, coro.WithWorkers(2))
-	var stop atomic.Bool
-	var all sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		all.Go(func() {
-			for !stop.Load() {
-			}
-		})
-	}
-	defer all.Wait()
-	defer stop.Store(true)
-	assert.Zero(t, calling(t, s, testbody.Inline, increment, 1).Status)
-	assert.NoError(t, s.Close(soon(t)))
-}
-
 func TestGoexitInAnInlineCallIsNamedAndEndsTheProcess(t *testing.T) {
 	out, err := child(t, "goexit inline")
 	var exit *exec.ExitError
