@@ -27,8 +27,8 @@ type Mutex struct {
 
 // NewMutex makes a mutex of s, unlocked. It returns ErrNoMemory or ErrNoCgo.
 func NewMutex(s *Scheduler) (*Mutex, error) {
-	if !csrc.Available {
-		return nil, ErrNoCgo
+	if err := makable(s, "NewMutex"); err != nil {
+		return nil, err
 	}
 	core, status := csrc.NewMutex()
 	m := &Mutex{core: core}
@@ -98,16 +98,16 @@ func (m *Mutex) Unlock() error {
 type RWMutex struct {
 	object
 	core  csrc.RWLock
-	reads race.Edge // from readers to the next writer
+	reads *race.Edge // from readers to the next writer
 }
 
 // NewRWMutex makes a lock of s, unlocked. It returns ErrNoMemory or ErrNoCgo.
 func NewRWMutex(s *Scheduler) (*RWMutex, error) {
-	if !csrc.Available {
-		return nil, ErrNoCgo
+	if err := makable(s, "NewRWMutex"); err != nil {
+		return nil, err
 	}
 	core, status := csrc.NewRWLock()
-	m := &RWMutex{core: core}
+	m := &RWMutex{core: core, reads: new(race.Edge)}
 	return adopt(m, &m.object, s, core, status)
 }
 

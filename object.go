@@ -23,13 +23,28 @@ type coreObject interface {
 
 // An object of s lives in C memory: as long as Go refers to the object; once its address was given
 // away, as long as s.
+//
+// A copy does what its original does: all state is C's, or the original's, and the copy keeps the
+// original alive, and with it the memory.
 type object struct {
 	s       *Scheduler
-	edge    race.Edge
+	self    *object // the original; nil: a zero value
+	edge    *race.Edge
 	spinner spin.Spinner
-	clean   runtime.Cleanup
+	clean   runtime.Cleanup // of the original, as given
 	given   atomic.Bool
 	base    coreObject
+}
+
+// makable returns why maker can make no object of s; or nil.
+func makable(s *Scheduler, maker string) error {
+	switch {
+	case !csrc.Available:
+		return ErrNoCgo
+	case s == nil || s.core == nil:
+		return &OptionError{maker, "nil", "needs a scheduler made with New, or a mutex of one"}
+	}
+	return nil
 }
 
 // adopt makes owner, of which o is a part, the Go side of an object of s that was just made.
@@ -39,7 +54,7 @@ func adopt[T any](
 	if status != csrc.OK {
 		return nil, statusError(status, ofObject)
 	}
-	o.s, o.base = s, core
+	o.s, o.self, o.base, o.edge = s, o, core, new(race.Edge)
 	o.clean = runtime.AddCleanup(owner, coreObject.Free, core)
 	return owner, nil
 }
@@ -49,6 +64,9 @@ func adopt[T any](
 // scheduler. From now on the memory is kept until the object's own scheduler is closed and nothing
 // refers to that scheduler; nobody may use the address after that.
 func (o *object) Address() uintptr {
+	if o = o.self; o == nil {
+		panic("coro: Address of a zero value: make the object with NewChan, NewMutex or the like")
+	}
 	if !o.given.Swap(true) {
 		o.clean.Stop()
 		runtime.AddCleanup(o.s, coreObject.Free, o.base)

@@ -19,8 +19,8 @@ type Once struct {
 
 // NewOnce makes a Once of s. It returns ErrNoMemory or ErrNoCgo.
 func NewOnce(s *Scheduler) (*Once, error) {
-	if !csrc.Available {
-		return nil, ErrNoCgo
+	if err := makable(s, "NewOnce"); err != nil {
+		return nil, err
 	}
 	core, status := csrc.NewOnce()
 	o := &Once{core: core}
