@@ -122,7 +122,7 @@ func (o *object) wait(ctx context.Context, op waitOp) (csrc.Status, error) {
 			}
 			return 0, err
 		}
-		return waitAsBody(ctx, c, op)
+		return o.waitAsBody(ctx, c, op)
 	}
 	var status csrc.Status
 	if op.try != nil && o.spinner.Spin(tryFor, tryLong, op.turns(), func() bool {
@@ -239,7 +239,7 @@ func (o *object) sleep(
 }
 
 // waitAsBody is wait for the Go body c.
-func waitAsBody(ctx context.Context, c *Coroutine, op waitOp) (csrc.Status, error) {
+func (o *object) waitAsBody(ctx context.Context, c *Coroutine, op waitOp) (csrc.Status, error) {
 	g, status := c.join.NewGoWaiter(op.bytes)
 	if status == csrc.OK {
 		status = op.begun(g)
@@ -251,7 +251,7 @@ func waitAsBody(ctx context.Context, c *Coroutine, op waitOp) (csrc.Status, erro
 		c.awaitCommitted(g.Fired)
 		return op.done(g), nil
 	}
-	if err := c.awaitUntil(ctx, g.Fired); err != nil {
+	if err := o.awaitFired(ctx, c, g); err != nil {
 		if g.Withdraw() {
 			g.Free()
 			return 0, err
@@ -259,6 +259,22 @@ func waitAsBody(ctx context.Context, c *Coroutine, op waitOp) (csrc.Status, erro
 		c.awaitCommitted(g.Fired)
 	}
 	return op.done(g), nil
+}
+
+// awaitFired has c wait until g is fired: until then it returns the cause, if c is canceled or ctx
+// ends; or ErrClosed, if the object's scheduler has ended. A body of that scheduler has ended
+// before. A body of another one is sent an event.
+func (o *object) awaitFired(ctx context.Context, c *Coroutine, g csrc.GoWaiter) error {
+	if o.s == c.pool.s {
+		return c.awaitUntil(ctx, g.Fired)
+	}
+	s := c.pool.s
+	defer s.bind(o.s.life, false, func() { s.core.SendEvent(c.join) })()
+	err := c.awaitUntil(ctx, func() bool { return g.Fired() || o.s.life.Err() != nil })
+	if err == nil && !g.Fired() {
+		err = ErrClosed
+	}
+	return err
 }
 
 // done ends the wait of a body.
