@@ -39,7 +39,8 @@ type Chan[T any] struct {
 }
 
 // NewChan makes a channel of s, with room for capacity values. Blocking calls on it end with
-// ErrClosed when s is closed. NewChan returns an *OptionError, ErrNoMemory or ErrNoCgo.
+// ErrClosed when s is closed, also those of Go bodies of other schedulers. NewChan returns an
+// *OptionError, also if s is nil, ErrNoMemory or ErrNoCgo.
 func NewChan[T any](s *Scheduler, capacity int) (*Chan[T], error) {
 	if err := makable(s, "NewChan"); err != nil {
 		return nil, err

@@ -17,7 +17,7 @@ type Once struct {
 	core csrc.Once
 }
 
-// NewOnce makes a Once of s. It returns ErrNoMemory or ErrNoCgo.
+// NewOnce makes a Once of s. It returns what NewMutex does.
 func NewOnce(s *Scheduler) (*Once, error) {
 	if err := makable(s, "NewOnce"); err != nil {
 		return nil, err

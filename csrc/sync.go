@@ -125,12 +125,7 @@ func (m Mutex) c() *C.coro_mutex { return (*C.coro_mutex)(m.made("NewMutex")) }
 // NewMutex makes a mutex.
 func NewMutex() (Mutex, Status) { return newObject[Mutex](C.sizeof_coro_mutex) }
 
-func (m Mutex) owner() *uint64 {
-	if m.p == nil {
-		zero.Value("NewMutex")
-	}
-	return (*uint64)(unsafe.Add(m.p, C.COROI_MUTEX_OWNER))
-}
+func (m Mutex) owner() *uint64 { return (*uint64)(unsafe.Add(m.p, C.COROI_MUTEX_OWNER)) }
 
 // TryLock locks the mutex for the owner by, if it is free: without a call. Deadlock: by owns it
 // already. TimedOut: another owner does, or the mutex was destroyed.
