@@ -32,6 +32,28 @@ func TestCloseFromWithinACallIsRefused(t *testing.T) {
 	})
 }
 
+// An inline function is on the thread of a worker, where no scheduler is made, nor run. The errors
+// say so.
+func TestNewAndRunInAnInlineFunctionAreRefused(t *testing.T) {
+	inEachWay(t, func(t *testing.T, s *coro.Scheduler, how uint32) {
+		want := error(nil)
+		if how == testbody.Inline {
+			want = coro.ErrInside
+		}
+		paused := newScheduler(t, coro.WithPaused())
+		id := coro.MustExportFunc(func(context.Context, int64) (int64, error) {
+			made, err := coro.New()
+			assert.Equal(t, want, err)
+			if err == nil {
+				assert.NoError(t, made.Close(background))
+			}
+			assert.Equal(t, want, paused.Run(background))
+			return 5, nil
+		})
+		assert.EqualValues(t, 5, calling(t, s, how, id, 0).Number)
+	})
+}
+
 // Other goroutines than the callee's are not inside, while calls come and go, and goroutines end
 // and begin.
 func TestCloseFromElsewhereWhileCallsRunIsNotRefused(t *testing.T) {

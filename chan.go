@@ -10,6 +10,7 @@ import (
 
 	"github.com/organzine/coro/csrc"
 	"github.com/organzine/coro/internal/spin"
+	"github.com/organzine/coro/internal/zero"
 )
 
 const (
@@ -38,10 +39,11 @@ type Chan[T any] struct {
 }
 
 // NewChan makes a channel of s, with room for capacity values. Blocking calls on it end with
-// ErrClosed when s is closed. NewChan returns an *OptionError, ErrNoMemory or ErrNoCgo.
+// ErrClosed when s is closed, also those of Go bodies of other schedulers. NewChan returns an
+// *OptionError, also if s is nil, ErrNoMemory or ErrNoCgo.
 func NewChan[T any](s *Scheduler, capacity int) (*Chan[T], error) {
-	if !csrc.Available {
-		return nil, ErrNoCgo
+	if err := makable(s, "NewChan"); err != nil {
+		return nil, err
 	}
 	t := reflect.TypeFor[T]()
 	if t.Size() > ElementMax {
@@ -193,4 +195,9 @@ func (c *Chan[T]) Len() int {
 }
 
 // Cap is the number of values that the channel has room for.
-func (c *Chan[T]) Cap() int { return c.capacity }
+func (c *Chan[T]) Cap() int {
+	if c.self == nil {
+		zero.Value("NewChan")
+	}
+	return c.capacity
+}

@@ -77,6 +77,10 @@
 // body with a stray pointer does what C does. A C body calls Go by coro_call_go and
 // coro_call_go_inline, see [ExportFunc], and in no other way.
 //
+// Each method of a zero value of Chan, Semaphore, Mutex, RWMutex, WaitGroup, Cond, Once and
+// Generator panics, and names the function that makes one. A copy of such a value is the same
+// object, and keeps its memory; go vet reports the copy, and so a pointer is better.
+//
 // A stack overflow ends the process. Before, it prints on stderr the address of the coroutine's C
 // function, the coroutine's handle, its worker and the size of its stack.
 package coro

@@ -58,11 +58,11 @@ var (
 		"its methods are for its own goroutine, until it ends")
 	// ErrGoexit: the body called runtime.Goexit, as t.FailNow does.
 	ErrGoexit = errors.New("coro: the body called runtime.Goexit")
-	// ErrInside: Close was called by a Go function that a coroutine of the scheduler waits for.
-	// Close the scheduler from another goroutine, for which the function does not wait.
-	ErrInside = errors.New(
-		"coro: close from within a Go function that a coroutine has called: " +
-			"close from another goroutine")
+	// ErrInside: a Go function that a coroutine waits for has called what it must not call: Close of
+	// that scheduler; or, if coro_call_go_inline has called the function, New or Run. Call it from
+	// another goroutine, for which the function does not wait.
+	ErrInside = errors.New("coro: within a Go function that a coroutine waits for: " +
+		"call it from another goroutine")
 	// ErrNoCgo: this binary was built without the C core.
 	ErrNoCgo = errors.New("coro: built without its C core: " +
 		"it needs CGO_ENABLED=1, a C compiler, and linux on amd64 or arm64")

@@ -254,12 +254,3 @@ func TestGeneratorsAreChecked(t *testing.T) {
 	optionError(t, g.Reset(nil, 0), "Generator.Reset", "C function")
 	assert.Equal(t, []int64{0, 1}, all(t, g), "nothing was changed")
 }
-
-func TestTheZeroGeneratorIsRefused(t *testing.T) {
-	var g coro.Generator
-	_, more, err := g.Resume(1)
-	assert.Error(t, err)
-	assert.False(t, more)
-	assert.Error(t, g.Reset(testbody.Count, 1))
-	assert.NoError(t, g.Close())
-}

@@ -23,13 +23,28 @@ type coreObject interface {
 
 // An object of s lives in C memory: as long as Go refers to the object; once its address was given
 // away, as long as s.
+//
+// A copy does what its original does: all state is C's, or the original's, and the copy keeps the
+// original alive, and with it the memory.
 type object struct {
 	s       *Scheduler
-	edge    race.Edge
+	self    *object // the original; nil: a zero value
+	edge    *race.Edge
 	spinner spin.Spinner
-	clean   runtime.Cleanup
+	clean   runtime.Cleanup // of the original, as given
 	given   atomic.Bool
 	base    coreObject
+}
+
+// makable returns why maker can make no object of s; or nil.
+func makable(s *Scheduler, maker string) error {
+	switch {
+	case !csrc.Available:
+		return ErrNoCgo
+	case s == nil || s.core == nil:
+		return &OptionError{maker, "nil", "needs a scheduler made with New, or a mutex of one"}
+	}
+	return nil
 }
 
 // adopt makes owner, of which o is a part, the Go side of an object of s that was just made.
@@ -39,7 +54,7 @@ func adopt[T any](
 	if status != csrc.OK {
 		return nil, statusError(status, ofObject)
 	}
-	o.s, o.base = s, core
+	o.s, o.self, o.base, o.edge = s, o, core, new(race.Edge)
 	o.clean = runtime.AddCleanup(owner, coreObject.Free, core)
 	return owner, nil
 }
@@ -49,6 +64,9 @@ func adopt[T any](
 // scheduler. From now on the memory is kept until the object's own scheduler is closed and nothing
 // refers to that scheduler; nobody may use the address after that.
 func (o *object) Address() uintptr {
+	if o = o.self; o == nil {
+		panic("coro: Address of a zero value: make the object with NewChan, NewMutex or the like")
+	}
 	if !o.given.Swap(true) {
 		o.clean.Stop()
 		runtime.AddCleanup(o.s, coreObject.Free, o.base)
@@ -105,7 +123,7 @@ func (o *object) wait(ctx context.Context, op waitOp) (csrc.Status, error) {
 			}
 			return 0, err
 		}
-		return waitAsBody(ctx, c, op)
+		return o.waitAsBody(ctx, c, op)
 	}
 	var status csrc.Status
 	if op.try != nil && o.spinner.Spin(tryFor, tryLong, op.turns(), func() bool {
@@ -222,7 +240,7 @@ func (o *object) sleep(
 }
 
 // waitAsBody is wait for the Go body c.
-func waitAsBody(ctx context.Context, c *Coroutine, op waitOp) (csrc.Status, error) {
+func (o *object) waitAsBody(ctx context.Context, c *Coroutine, op waitOp) (csrc.Status, error) {
 	g, status := c.join.NewGoWaiter(op.bytes)
 	if status == csrc.OK {
 		status = op.begun(g)
@@ -234,7 +252,7 @@ func waitAsBody(ctx context.Context, c *Coroutine, op waitOp) (csrc.Status, erro
 		c.awaitCommitted(g.Fired)
 		return op.done(g), nil
 	}
-	if err := c.awaitUntil(ctx, g.Fired); err != nil {
+	if err := o.awaitFired(ctx, c, g); err != nil {
 		if g.Withdraw() {
 			g.Free()
 			return 0, err
@@ -242,6 +260,22 @@ func waitAsBody(ctx context.Context, c *Coroutine, op waitOp) (csrc.Status, erro
 		c.awaitCommitted(g.Fired)
 	}
 	return op.done(g), nil
+}
+
+// awaitFired has c wait until g is fired: until then it returns the cause, if c is canceled or ctx
+// ends; or ErrClosed, if the object's scheduler has ended. A body of that scheduler has ended
+// before. A body of another one is sent an event.
+func (o *object) awaitFired(ctx context.Context, c *Coroutine, g csrc.GoWaiter) error {
+	if o.s == c.pool.s {
+		return c.awaitUntil(ctx, g.Fired)
+	}
+	s := c.pool.s
+	defer s.bind(o.s.life, false, func() { s.core.SendEvent(c.join) })()
+	err := c.awaitUntil(ctx, func() bool { return g.Fired() || o.s.life.Err() != nil })
+	if err == nil && !g.Fired() {
+		err = ErrClosed
+	}
+	return err
 }
 
 // done ends the wait of a body.

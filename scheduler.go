@@ -31,14 +31,19 @@ type Scheduler struct {
 	cancel     context.CancelCauseFunc
 	offload    offload.Pool
 
-	mu     sync.Mutex    // held while shutting the submitters
-	runs   sync.RWMutex  // held for reading by a run
-	closed atomic.Bool   // nothing is spawned from Go any more
-	ended  chan struct{} // closed when every coroutine has ended and the threads are joined
+	mu     sync.Mutex   // held while shutting the submitters
+	runs   sync.RWMutex // held for reading by a run
+	closed atomic.Bool  // nothing is spawned from Go any more
+
+	// life ends by end when every coroutine has ended and the threads are joined; ended is its Done
+	life  context.Context
+	end   context.CancelFunc
+	ended <-chan struct{}
 }
 
 // New makes a scheduler and starts its workers, which sleep until there is work. It costs about 50
-// µs a worker. It returns an *OptionError, ErrNoMemory, ErrThread or ErrNoCgo.
+// µs a worker. It returns an *OptionError, ErrNoMemory, ErrThread or ErrNoCgo; and ErrInside if a
+// function calls it that coro_call_go_inline has called, on the thread of a worker.
 func New(opts ...Option) (*Scheduler, error) {
 	if !csrc.Available {
 		return nil, ErrNoCgo
@@ -48,13 +53,17 @@ func New(opts ...Option) (*Scheduler, error) {
 		return nil, err
 	}
 	core, status := csrc.New(c.Options)
+	if status == csrc.Perm {
+		return nil, ErrInside
+	}
 	if status != csrc.OK {
 		return nil, statusError(status, ofScheduler)
 	}
-	s := &Scheduler{core: core, class: csrc.Class(c.Stack), paused: c.Paused,
-		ended: make(chan struct{})}
+	s := &Scheduler{core: core, class: csrc.Class(c.Stack), paused: c.Paused}
 	s.executors.init(s, c.executors)
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
+	s.life, s.end = context.WithCancel(context.Background())
+	s.ended = s.life.Done()
 	n := 1
 	for n < 4*runtime.GOMAXPROCS(0) {
 		n *= 2
@@ -128,7 +137,7 @@ func (s *Scheduler) Wait(ctx context.Context) error {
 // spawns, until nothing can happen any more, and pauses them again. It returns nil if every
 // coroutine has ended; a *DeadlockError if some are left that nothing can wake (a wake-up from Go
 // and another Run may free them); ErrPaused for a scheduler made without WithPaused; ErrBusy if
-// another Run goes on; or ErrClosed. If the context ends first, Run returns its cause, and the run
+// another Run goes on; ErrClosed; or ErrInside, as New. If the context ends first, Run returns its cause, and the run
 // goes on.
 //
 // Run waits for events that are certain to come: time, Go functions and calls under way, and the
@@ -161,8 +170,11 @@ func (s *Scheduler) run() error {
 	s.runs.RUnlock()
 	s.edge.Acquire()
 	runtime.KeepAlive(s)
-	if status == csrc.Deadlock {
+	switch {
+	case status == csrc.Deadlock:
 		return s.deadlock()
+	case status == csrc.Perm && s.paused:
+		return ErrInside
 	}
 	return statusError(status, ofScheduler)
 }
@@ -277,6 +289,6 @@ func (s *Scheduler) shutSubmitters() {
 		// Nobody has a submitter any more. Tasks keep s, and with it their results, until
 		// they are waited for.
 		runtime.AddCleanup(s, (*csrc.Scheduler).Destroy, s.core)
-		close(s.ended)
+		s.end()
 	}()
 }

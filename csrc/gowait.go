@@ -17,6 +17,7 @@ import (
 	"unsafe"
 
 	"github.com/organzine/coro/internal/asm"
+	"github.com/organzine/coro/internal/zero"
 )
 
 // TimedOut is also what a call returns that does not wait, and would have to.
@@ -27,6 +28,9 @@ const Waits = Status(C.COROI_WAITS)
 
 // byCall: a leaf of gowait.h has done nothing.
 const byCall = C.COROI_BY_CALL
+
+var _ [asm.NotCalled - byCall]struct{} // they are the same: a leaf without an object is not called
+var _ [byCall - asm.NotCalled]struct{}
 
 // A Chan is a coro_chan.
 type Chan struct{ p *C.coro_chan }
@@ -42,8 +46,11 @@ func NewChan(bytes uintptr, capacity int) (Chan, Status) {
 	return c, Status(status)
 }
 
-// c is the channel as an argument of C: a crossing.
+// c is the channel as an argument of C: a crossing. It panics for a zero value.
 func (c Chan) c() *C.coro_chan {
+	if c.p == nil {
+		zero.Value("NewChan")
+	}
 	crossing()
 	return c.p
 }

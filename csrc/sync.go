@@ -15,6 +15,7 @@ import (
 	"unsafe"
 
 	"github.com/organzine/coro/internal/asm"
+	"github.com/organzine/coro/internal/zero"
 )
 
 // Yours: the caller is to do the work of a once.
@@ -45,8 +46,16 @@ func newObject[T ~struct{ Object }](bytes C.size_t) (T, Status) {
 	return T{o}, OK
 }
 
+// made is c of an object that maker, a function of package coro, makes. It panics for a zero value.
+func (o Object) made(maker string) unsafe.Pointer {
+	if o.p == nil {
+		zero.Value(maker)
+	}
+	return o.c()
+}
+
 // leaf calls a leaf of gowait.h. byCall: the leaf has done nothing, and the call is to be made by
-// cgo.
+// cgo. So it is for a zero value.
 func (o Object) leaf(fn uintptr, arg unsafe.Pointer) Status {
 	return Status(asm.Leaf(fn, o.p, arg))
 }
@@ -76,7 +85,7 @@ func (o Object) Free() { C.coroi_release(o.c()) }
 // A Sem is a coro_sem.
 type Sem struct{ Object }
 
-func (s Sem) c() *C.coro_sem { return (*C.coro_sem)(s.Object.c()) }
+func (s Sem) c() *C.coro_sem { return (*C.coro_sem)(s.made("NewSemaphore")) }
 
 // NewSem makes a semaphore.
 func NewSem(permits uint64) (Sem, Status) {
@@ -111,7 +120,7 @@ func (s Sem) Release(n uint64) Status {
 // A Mutex is a coro_mutex.
 type Mutex struct{ Object }
 
-func (m Mutex) c() *C.coro_mutex { return (*C.coro_mutex)(m.Object.c()) }
+func (m Mutex) c() *C.coro_mutex { return (*C.coro_mutex)(m.made("NewMutex")) }
 
 // NewMutex makes a mutex.
 func NewMutex() (Mutex, Status) { return newObject[Mutex](C.sizeof_coro_mutex) }
@@ -146,7 +155,7 @@ func (m Mutex) Unlock(by uint64) Status {
 // An RWLock is a coro_rwlock.
 type RWLock struct{ Object }
 
-func (l RWLock) c() *C.coro_rwlock { return (*C.coro_rwlock)(l.Object.c()) }
+func (l RWLock) c() *C.coro_rwlock { return (*C.coro_rwlock)(l.made("NewRWMutex")) }
 
 // NewRWLock makes a reader-writer lock.
 func NewRWLock() (RWLock, Status) { return newObject[RWLock](C.sizeof_coro_rwlock) }
@@ -184,7 +193,7 @@ func (l RWLock) Unlock(write bool, by uint64) Status {
 // A Cond is a coro_cond.
 type Cond struct{ Object }
 
-func (c Cond) c() *C.coro_cond { return (*C.coro_cond)(c.Object.c()) }
+func (c Cond) c() *C.coro_cond { return (*C.coro_cond)(c.made("NewCond")) }
 
 // NewCond makes a condition.
 func NewCond() (Cond, Status) { return newObject[Cond](C.sizeof_coro_cond) }
@@ -204,7 +213,7 @@ func (c Cond) Broadcast() Status { return Status(C.coro_cond_broadcast(c.c())) }
 // A Latch is a coro_latch.
 type Latch struct{ Object }
 
-func (l Latch) c() *C.coro_latch { return (*C.coro_latch)(l.Object.c()) }
+func (l Latch) c() *C.coro_latch { return (*C.coro_latch)(l.made("NewWaitGroup")) }
 
 // NewLatch makes a latch.
 func NewLatch(count uint64) (Latch, Status) {
@@ -237,13 +246,16 @@ func (l Latch) Wait(g GoWaiter) Status { return Status(C.coroi_latch_wait_gowait
 // A Once is a coro_once.
 type Once struct{ Object }
 
-func (o Once) c() *C.coro_once { return (*C.coro_once)(o.Object.c()) }
+func (o Once) c() *C.coro_once { return (*C.coro_once)(o.made("NewOnce")) }
 
 // NewOnce makes a once.
 func NewOnce() (Once, Status) { return newObject[Once](C.sizeof_coro_once) }
 
 // IsDone tells, without a call, whether it is done.
 func (o Once) IsDone() bool {
+	if o.p == nil {
+		zero.Value("NewOnce")
+	}
 	return atomic.LoadUint32((*uint32)(unsafe.Add(o.p,
 		C.COROI_ONCE_STATE))) == C.COROI_ONCE_DONE
 }

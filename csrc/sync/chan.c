@@ -3,6 +3,11 @@
 #include "sync/chan.h"
 
 #include "base/sys.h"
+#include "base/text.h"
+
+/* CGO_CFLAGS may define CORO_DEBUG here, too. */
+#undef coro_chan_send
+#undef coro_chan_recv
 
 int coro_chan_new(coro_chan **out, size_t element_bytes, size_t capacity, uint32_t flags)
 {
@@ -291,6 +296,45 @@ int coro_chan_recv(coro_chan *c, void *value, uint64_t deadline)
 	return pass(c, false, value, deadline);
 }
 
+static COROI_COLD void say_sizes(const char *where, const char *call, size_t variable, size_t value)
+{
+	struct coroi_text t = {.n = 0};
+
+	coroi_text_put(&t, "coro: ");
+	coroi_text_put(&t, where ? where : "?");
+	coroi_text_put(&t, ": ");
+	coroi_text_put(&t, call);
+	coroi_text_put(&t, ": the variable has ");
+	coroi_text_number(&t, variable, 10);
+	coroi_text_put(&t, " bytes, and each value of the channel ");
+	coroi_text_number(&t, value, 10);
+	coroi_text_put(&t, "\n");
+	coroi_say(t.at, t.n);
+}
+
+/* fits - a value of c is copied to, or from, a variable of so many bytes. */
+static bool fits(const coro_chan *c, size_t bytes, const char *where, const char *call)
+{
+	if (!c || !c->bytes || bytes == c->bytes || bytes == CORO_UNKNOWN_BYTES)
+		return true;
+	say_sizes(where, call, bytes, c->bytes);
+	return false;
+}
+
+int coro_chan_send_checked(coro_chan *c, const void *value, uint64_t deadline,
+			   size_t variable_bytes, const char *where)
+{
+	return fits(c, variable_bytes, where, "coro_chan_send") ? coro_chan_send(c, value, deadline)
+								: CORO_EINVAL;
+}
+
+int coro_chan_recv_checked(coro_chan *c, void *value, uint64_t deadline, size_t variable_bytes,
+			   const char *where)
+{
+	return fits(c, variable_bytes, where, "coro_chan_recv") ? coro_chan_recv(c, value, deadline)
+								: CORO_EINVAL;
+}
+
 /* --------------------------------------------------------------------------- by a goroutine */
 
 static inline int leaf(struct coro_chan *c, bool send, void *value)
@@ -386,4 +430,9 @@ size_t coro_chan_length(coro_chan *c)
 size_t coro_chan_capacity(const coro_chan *c)
 {
 	return c ? c->capacity : 0;
+}
+
+size_t coro_chan_element_bytes(const coro_chan *c)
+{
+	return c ? c->bytes : 0;
 }
