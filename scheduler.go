@@ -135,6 +135,9 @@ func (s *Scheduler) Wait(ctx context.Context) error {
 // certain to come, no more than a wake-up from Go. But a cancel that came before everything was at
 // rest, from a body or by an error in a Group, has its effect in this run.
 func (s *Scheduler) Run(ctx context.Context) error {
+	if !s.paused {
+		return ErrPaused
+	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

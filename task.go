@@ -243,6 +243,7 @@ func (t *Task[R]) Done() <-chan struct{} {
 // Err returns the error of Wait; nil as long as the coroutine goes on.
 func (t *Task[R]) Err() error {
 	if !t.finished.Load() {
+		_ = t.s.core // a zero Task panics here: it has no record to look at
 		if t.isBody || !t.join.Ended() {
 			return nil
 		}
