@@ -49,9 +49,10 @@ type Coroutine struct {
 	mu    sync.Mutex
 	cause error // of the cancel
 
-	waitsWith context.Context // of the present wait, if that is not the coroutine's own
+	boundWait *boundWait // the present wait, if it has a context that is not the coroutine's own
+	group     *Group     // that the coroutine is a task of, or nil
 
-	// With the last 16 bytes the allocator gives a body whole cache lines: what a switch touches is
+	// With what a goBody adds, the allocator gives a body whole cache lines: what a switch touches is
 	// in one.
 }
 
@@ -94,9 +95,9 @@ func (b *goBody[T]) payload() (unsafe.Pointer, uintptr) {
 func Go[T any](in Scope, f func(*Coroutine) (T, error)) (*Task[T], error) {
 	s, g := in.scope()
 	if g != nil {
-		return startMember(g, func() (*Task[T], error) { return start(g.ctx, s, f, false) })
+		return startMember(g, func() (*Task[T], error) { return start(g.ctx, s, g, f, false) })
 	}
-	return start(context.Background(), s, f, false)
+	return start(context.Background(), s, nil, f, false)
 }
 
 // GoContext is Go with a context, which belongs to the coroutine: when it ends, the coroutine is
@@ -113,26 +114,42 @@ func GoContext[T any](
 	bind := ctx.Done() != nil
 	if g != nil {
 		return startMember(g, func() (*Task[T], error) {
-			return start(memberContext{ctx, g.ctx}, s, f, bind)
+			return start(memberContext{ctx, g.ctx}, s, g, f, bind)
 		})
 	}
-	return start(ctx, s, f, bind)
+	return start(ctx, s, nil, f, bind)
 }
 
-// start is GoContext in s. bind: the end of ctx cancels the coroutine. Otherwise its group does,
+// start is GoContext in s, and in g if that is not nil. bind: the end of ctx cancels the coroutine. Otherwise its group does,
 // and ctx has the cause.
 func start[T any](
-	ctx context.Context, s *Scheduler, f func(*Coroutine) (T, error), bind bool,
+	ctx context.Context, s *Scheduler, g *Group, f func(*Coroutine) (T, error), bind bool,
 ) (*Task[T], error) {
 	if f == nil {
 		return nil, &OptionError{"Go", "nil", "needs a function"}
 	}
 	b := newBody(s, bodyName(f), f)
+	c := &b.Coroutine
+	c.ctx, c.group = ctx, g
+	if bind { // before anything is held: the methods of ctx may be the user's own, and panic
+		c.state.Store(isUnborn)
+		c.stop = s.bind(ctx, s.awaitDeadline(ctx), func() { c.cancel(context.Cause(ctx)) })
+	}
+	if err := b.launch(s); err != nil {
+		if bind {
+			c.stop()
+		}
+		return nil, err
+	}
+	return b.task, nil
+}
+
+// launch gives the body a record, and hands it to the executors.
+func (b *goBody[T]) launch(s *Scheduler) error {
 	c, t := &b.Coroutine, b.task
-	c.ctx = ctx
 	p := s.submitter()
 	if p == nil {
-		return nil, ErrClosed
+		return ErrClosed
 	}
 	if leak.On() {
 		leak.Meet(leakable{s})
@@ -140,19 +157,19 @@ func start[T any](
 	j, status := p.PrepareBody(b.bytes)
 	if status != csrc.OK {
 		p.Release()
-		return nil, statusError(status, ofScheduler)
+		return statusError(status, ofScheduler)
 	}
 	c.enter(j)
+	if c.stop != nil {
+		c.state.And(^uint64(isUnborn))
+	}
 	t.join, t.handle = j, c.handle
 	t.clean = runtime.AddCleanup(t, drop, ref{s, j.Handle()})
 	t.made()
-	if bind {
-		c.stop = s.bind(ctx, s.awaitDeadline(ctx), func() { c.cancel(context.Cause(ctx)) })
-	}
 	s.edge.Release()
 	p.StartBody(j)
 	p.Release()
-	return t, nil
+	return nil
 }
 
 // newBody makes a body without a record.
@@ -320,7 +337,7 @@ func (c *Coroutine) cancel(cause error) {
 		own.quit(c.cause)
 	}
 	c.mu.Unlock()
-	if old := c.state.Or(isCanceled); old&(isCanceled|isEnded) == 0 {
+	if old := c.state.Or(isCanceled); old&(isCanceled|isEnded|isUnborn) == 0 {
 		c.pool.s.core.SendEvent(c.join) // if the coroutine waits, its state is looked at again
 	}
 }

@@ -25,6 +25,8 @@ type Group struct {
 	quit context.CancelCauseFunc
 	stop func() bool // unbinds cancelAll from ctx
 
+	hasDeadline bool // ctx has: its methods may be the user's own, and are not called with mu held
+
 	mu      sync.Mutex
 	members table.List[member]
 	count   int // of tasks that have not ended
@@ -47,6 +49,7 @@ type member interface {
 // be called.
 func NewGroup(ctx context.Context, s *Scheduler) *Group {
 	g := &Group{s: s}
+	_, g.hasDeadline = ctx.Deadline()
 	g.ctx, g.quit = context.WithCancelCause(ctx)
 	g.stop = context.AfterFunc(g.ctx, g.cancelAll)
 	return g
@@ -80,13 +83,19 @@ func startMember[R any](g *Group, start func() (*Task[R], error)) (*Task[R], err
 	if err := g.enter(); err != nil {
 		return nil, err
 	}
-	defer g.s.deadlineOver(g.s.awaitDeadline(g.ctx)) // by then t is a member
+	defer g.s.deadlineOver(g.s.awaitIf(g.hasDeadline)) // by then t is a member
+	member := false
+	defer func() {
+		if !member { // nothing was started, or a context given to start has panicked
+			g.leave(nil)
+		}
+	}()
 	t, err := start()
 	if err != nil {
-		g.leave(nil)
 		return nil, err
 	}
 	g.add(t)
+	member = true
 	return t, nil
 }
 
@@ -137,7 +146,7 @@ func (g *Group) add(t member) {
 	id := g.members.Add(t)
 	canceled := g.canceled
 	if !canceled && !g.awaits {
-		g.awaits = g.s.awaitDeadline(g.ctx)
+		g.awaits = g.s.awaitIf(g.hasDeadline)
 	}
 	g.mu.Unlock()
 	if canceled { // just now: cancelAll has not seen it

@@ -116,6 +116,7 @@ func (o *object) wait(ctx context.Context, op waitOp) (csrc.Status, error) {
 	}) {
 		return status, nil
 	}
+	done := ctx.Done() // of the user's own, it may panic: nobody is on any list now
 	w := goWaiters.Get().(*goWaiter)
 	id := o.s.poller.reserve(w)
 	g, status := o.s.core.NewGoWaiter(id, op.bytes)
@@ -127,7 +128,7 @@ func (o *object) wait(ctx context.Context, op waitOp) (csrc.Status, error) {
 		goWaiters.Put(w)
 		return status, nil
 	}
-	status, err := o.sleep(ctx, w, g, op.committed)
+	status, err := o.sleep(done, w, g, op.committed)
 	if err != nil {
 		o.s.poller.release(id)
 	} else {
@@ -135,7 +136,7 @@ func (o *object) wait(ctx context.Context, op waitOp) (csrc.Status, error) {
 	}
 	g.Free()
 	goWaiters.Put(w)
-	return status, err
+	return status, causeOfWait(ctx, err)
 }
 
 // await is wait for an object that is no channel.
@@ -192,16 +193,16 @@ func (op *waitOp) begun(g csrc.GoWaiter) csrc.Status {
 // lookPause is the longest pause between two looks of a goroutine that waits without a poller.
 const lookPause = time.Millisecond
 
-// sleep waits for the poller. With an error, g was withdrawn.
+// sleep waits for the poller. With an error, g was withdrawn: errOver if done was closed.
 func (o *object) sleep(
-	ctx context.Context, w *goWaiter, g csrc.GoWaiter, committed bool,
+	done <-chan struct{}, w *goWaiter, g csrc.GoWaiter, committed bool,
 ) (csrc.Status, error) {
 	select {
 	case <-w.woken:
 		return g.Status(), nil
-	case <-ctx.Done():
+	case <-done:
 		if g.Withdraw() {
-			return 0, context.Cause(ctx)
+			return 0, errOver
 		}
 	case <-o.s.ended:
 		if !committed && g.Withdraw() {
@@ -222,6 +223,17 @@ func (o *object) sleep(
 
 // waitAsBody is wait for the Go body c.
 func waitAsBody(ctx context.Context, c *Coroutine, op waitOp) (csrc.Status, error) {
+	if c.isOwn(ctx) {
+		return op.waitBound(c, nil)
+	}
+	w := c.bindWait(ctx)
+	defer w.unbind()
+	status, err := op.waitBound(c, w)
+	return status, causeOfWait(ctx, err)
+}
+
+// waitBound waits until w ends, too. nil: there is no w.
+func (op *waitOp) waitBound(c *Coroutine, w *boundWait) (csrc.Status, error) {
 	g, status := c.join.NewGoWaiter(op.bytes)
 	if status == csrc.OK {
 		status = op.begun(g)
@@ -233,7 +245,7 @@ func waitAsBody(ctx context.Context, c *Coroutine, op waitOp) (csrc.Status, erro
 		c.awaitCommitted(g.Fired)
 		return op.done(g), nil
 	}
-	if err := c.awaitUntil(ctx, g.Fired); err != nil {
+	if err := c.awaitUntil(w, g.Fired); err != nil {
 		if g.Withdraw() {
 			g.Free()
 			return 0, err

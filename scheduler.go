@@ -31,9 +31,9 @@ type Scheduler struct {
 	cancel     context.CancelCauseFunc
 	offload    offload.Pool
 
-	mu     sync.Mutex    // held while shutting the submitters
 	runs   sync.RWMutex  // held for reading by a run
 	closed atomic.Bool   // nothing is spawned from Go any more
+	shut   chan struct{} // closed when no submitter can be had any more
 	ended  chan struct{} // closed when every coroutine has ended and the threads are joined
 }
 
@@ -52,7 +52,7 @@ func New(opts ...Option) (*Scheduler, error) {
 		return nil, statusError(status, ofScheduler)
 	}
 	s := &Scheduler{core: core, class: csrc.Class(c.Stack), paused: c.Paused,
-		ended: make(chan struct{})}
+		shut: make(chan struct{}), ended: make(chan struct{})}
 	s.executors.init(s, c.executors)
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	n := 1
@@ -155,18 +155,26 @@ func (s *Scheduler) Run(ctx context.Context) error {
 }
 
 func (s *Scheduler) run() error {
-	s.runs.RLock()
-	status := s.core.Run()
-	for status == csrc.Deadlock && s.cancelEnded() {
-		status = s.core.Run()
+	if !s.runs.TryRLock() { // Close waits for a run, and so may not let this one in
+		return ErrClosed
 	}
-	s.runs.RUnlock()
+	status := s.runLocked()
 	s.edge.Acquire()
 	runtime.KeepAlive(s)
 	if status == csrc.Deadlock {
 		return s.deadlock()
 	}
 	return statusError(status, ofScheduler)
+}
+
+// runLocked is run with runs held, which it gives back.
+func (s *Scheduler) runLocked() csrc.Status {
+	defer s.runs.RUnlock() // a context that is asked may panic
+	status := s.core.Run()
+	for status == csrc.Deadlock && s.cancelEnded() {
+		status = s.core.Run()
+	}
+	return status
 }
 
 // blockedShown is how many coroutines a DeadlockError lists.
@@ -212,7 +220,10 @@ func (s *Scheduler) Close(ctx context.Context) error {
 	if s.core.Inside() || s.offload.Inside() {
 		return ErrInside
 	}
-	s.shutSubmitters()
+	if !s.closed.Swap(true) {
+		s.credit.close(s)
+		go s.close()
+	}
 	select {
 	case <-s.ended:
 		return nil
@@ -227,6 +238,7 @@ func (s *Scheduler) Close(ctx context.Context) error {
 	}
 	s.cancel(ErrCanceled)
 	go func() {
+		<-s.shut
 		s.executors.cancel()
 		s.core.Close(true)
 		runtime.KeepAlive(s)
@@ -248,36 +260,29 @@ func (s *Scheduler) Close(ctx context.Context) error {
 	return e
 }
 
-// shutSubmitters ends all spawning from Go, then has the core closed in the background. It does so
-// once.
-func (s *Scheduler) shutSubmitters() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed.Swap(true) {
-		return
-	}
-	s.credit.close(s)
+// close ends all spawning from Go, closes the core, and ends s. It is called once, in a goroutine of
+// its own.
+func (s *Scheduler) close() {
 	for i := range s.submitters {
 		for s.submitters[i].Acquire() != csrc.OK {
 			runtime.Gosched()
 		}
 		s.submitters[i].Shut()
 	}
-	go func() {
-		if s.paused {
-			// A run is waited for. What is left then is canceled; what never started is dropped.
-			s.runs.Lock()
-			s.executors.cancel()
-			s.runs.Unlock()
-		}
-		s.core.Close(false)
-		s.executors.close()
-		s.offload.Close()
-		s.cancel(ErrClosed)
-		s.poller.close(s)
-		// Nobody has a submitter any more. Tasks keep s, and with it their results, until they are
-		// waited for.
-		runtime.AddCleanup(s, (*csrc.Scheduler).Destroy, s.core)
-		close(s.ended)
-	}()
+	close(s.shut)
+	if s.paused {
+		// A run is waited for. What is left then is canceled; what never started is dropped.
+		s.runs.Lock()
+		s.executors.cancel()
+		s.runs.Unlock()
+	}
+	s.core.Close(false)
+	s.executors.close()
+	s.offload.Close()
+	s.cancel(ErrClosed)
+	s.poller.close(s)
+	// Nobody has a submitter any more. Tasks keep s, and with it their results, until they are
+	// waited for.
+	runtime.AddCleanup(s, (*csrc.Scheduler).Destroy, s.core)
+	close(s.ended)
 }

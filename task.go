@@ -153,21 +153,34 @@ func (f Func[A, R]) startBound(
 	}
 	awaited := s.awaitDeadline(ctx)
 	t, err := f.startFor(ctx, s, arg, counted)
-	if err != nil || !t.bind(awaited) {
+	if err != nil {
 		s.deadlineOver(awaited)
+		return nil, err
 	}
-	return t, err
+	t.bind(ctx, awaited)
+	return t, nil
 }
 
-// bind has the end of the context cancel the task. False: the task has ended.
-func (t *Task[R]) bind(awaited bool) bool {
+// bind has the end of the context cancel the task. If the context panics, nobody has the task: it is
+// canceled.
+func (t *Task[R]) bind(ctx context.Context, awaited bool) {
+	bound := false
+	defer func() {
+		if !bound {
+			t.Cancel()
+		}
+	}()
+	stop := t.s.bind(ctx, awaited, t.Cancel)
+	bound = true
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.hooks == nil {
-		return false
+	hooks := t.hooks
+	if hooks != nil {
+		hooks.stop = stop
 	}
-	t.hooks.stop = t.s.bind(t.hooks.ctx, awaited, t.Cancel)
-	return true
+	t.mu.Unlock()
+	if hooks == nil { // the task has ended
+		stop()
+	}
 }
 
 // A ref keeps the scheduler's memory until the record is given up.
@@ -412,33 +425,11 @@ func Await[R any](ctx context.Context, c *Coroutine, t *Task[R]) (R, error) {
 	if err := c.mayWait(); err != nil {
 		return zero, err
 	}
-	t.mu.Lock()
-	switch {
-	case t.finished.Load():
-		t.mu.Unlock()
-	case !t.registered && t.s == c.pool.s && t.join.JoinBy(c.join):
-		t.registered, t.joined = true, true
-		t.mu.Unlock()
-		if err := awaitJoined(ctx, c, t); err != nil {
-			return zero, err
-		}
-	default:
-		if !t.register() { // t has ended just now, or a C body joins it
-			ok := t.finish()
-			t.mu.Unlock()
-			if !ok {
-				return zero, ErrBusy
-			}
-			break
-		}
-		w := bodyWaiter{c, !t.tells(c)}
-		t.bodyWaiters = append(t.bodyWaiters, w)
-		w.begin()
-		t.mu.Unlock()
-		if err := c.awaitUntil(ctx, t.finished.Load); err != nil {
-			if !t.forget(w) {
-				c.awaitCommitted(t.finished.Load)
-			}
+	if t.s == c.pool.s && t.handle == c.handle {
+		return zero, ErrInside
+	}
+	if !t.finished.Load() {
+		if err := t.awaitAsBody(ctx, c); err != nil {
 			return zero, err
 		}
 	}
@@ -447,9 +438,52 @@ func Await[R any](ctx context.Context, c *Coroutine, t *Task[R]) (R, error) {
 	return t.result, t.err
 }
 
+// awaitAsBody is await for the Go body c.
+func (t *Task[R]) awaitAsBody(ctx context.Context, c *Coroutine) error {
+	if c.isOwn(ctx) {
+		return t.awaitBound(c, nil)
+	}
+	w := c.bindWait(ctx)
+	defer w.unbind()
+	return causeOfWait(ctx, t.awaitBound(c, w))
+}
+
+// awaitBound waits until end ends, too. nil: there is no end.
+func (t *Task[R]) awaitBound(c *Coroutine, end *boundWait) error {
+	t.mu.Lock()
+	switch {
+	case t.finished.Load():
+		t.mu.Unlock()
+	case !t.registered && t.s == c.pool.s && t.join.JoinBy(c.join):
+		t.registered, t.joined = true, true
+		t.mu.Unlock()
+		return t.awaitJoined(c, end)
+	default:
+		if !t.register() { // t has ended just now, or a C body joins it
+			ok := t.finish()
+			t.mu.Unlock()
+			if !ok {
+				return ErrBusy
+			}
+			break
+		}
+		w := bodyWaiter{c, !t.tells(c)}
+		t.bodyWaiters = append(t.bodyWaiters, w)
+		w.begin()
+		t.mu.Unlock()
+		if err := c.awaitUntil(end, t.finished.Load); err != nil {
+			if !t.forget(w) {
+				c.awaitCommitted(t.finished.Load)
+			}
+			return err
+		}
+	}
+	return nil
+}
+
 // awaitJoined waits as the task's joiner.
-func awaitJoined[R any](ctx context.Context, c *Coroutine, t *Task[R]) error {
-	if err := c.awaitUntil(ctx, t.join.JoinedEnd); err != nil {
+func (t *Task[R]) awaitJoined(c *Coroutine, end *boundWait) error {
+	if err := c.awaitUntil(end, t.join.JoinedEnd); err != nil {
 		if t.unjoin(c) {
 			return err
 		}
