@@ -38,7 +38,8 @@ type Chan[T any] struct {
 }
 
 // NewChan makes a channel of s, with room for capacity values. Blocking calls on it end with
-// ErrClosed when s is closed. NewChan returns an *OptionError, ErrNoMemory or ErrNoCgo.
+// ErrClosed when s is closed. NewChan returns an *OptionError, ErrNoMemory (wrapped: see
+// [errors.Is]) or ErrNoCgo.
 func NewChan[T any](s *Scheduler, capacity int) (*Chan[T], error) {
 	if !csrc.Available {
 		return nil, ErrNoCgo
@@ -57,6 +58,10 @@ func NewChan[T any](s *Scheduler, capacity int) (*Chan[T], error) {
 			fmt.Sprintf("needs a capacity from 0 to %d", uint64(CapacityMax))}
 	}
 	core, status := csrc.NewChan(t.Size(), capacity)
+	if status == csrc.NoMemory {
+		return nil, &memoryError{fmt.Sprintf("coro: no memory for a channel with room for %d "+
+			"values of %d bytes: make it with a smaller capacity", capacity, t.Size())}
+	}
 	c := &Chan[T]{core: core, capacity: capacity}
 	return adopt(c, &c.object, s, core, status)
 }

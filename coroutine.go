@@ -50,10 +50,10 @@ type Coroutine struct {
 	cause error // of the cancel
 
 	boundWait *boundWait // the present wait, if it has a context that is not the coroutine's own
-	group     *Group     // that the coroutine is a task of, or nil
 
-	// With what a goBody adds, the allocator gives a body whole cache lines: what a switch touches is
-	// in one.
+	// With these 8 bytes and the last 16 the allocator gives a body whole cache lines: what a switch
+	// touches is in one.
+	_ uint64
 }
 
 // A typedBody is the part of a Coroutine that knows the type of its result.
@@ -90,14 +90,14 @@ func (b *goBody[T]) payload() (unsafe.Pointer, uintptr) {
 // error. In a Group the coroutine's context is derived from the group's.
 //
 // Go costs about 2 µs; a switch between bodies costs about as much as [iter.Pull] takes for a
-// value. Go never blocks. It returns ErrClosed, or ErrNoMemory at the record limit, and the cause
-// if the group is canceled; f is not called then.
+// value. Go never blocks. It returns ErrClosed, ErrNoMemory at the record limit, the cause if the
+// group is canceled, or ErrGroupOver after its Wait has returned; f is not called then.
 func Go[T any](in Scope, f func(*Coroutine) (T, error)) (*Task[T], error) {
 	s, g := in.scope()
 	if g != nil {
-		return startMember(g, func() (*Task[T], error) { return start(g.ctx, s, g, f, false) })
+		return startMember(g, func() (*Task[T], error) { return start(g.ctx, s, f, false) })
 	}
-	return start(context.Background(), s, nil, f, false)
+	return start(context.Background(), s, f, false)
 }
 
 // GoContext is Go with a context, which belongs to the coroutine: when it ends, the coroutine is
@@ -114,23 +114,23 @@ func GoContext[T any](
 	bind := ctx.Done() != nil
 	if g != nil {
 		return startMember(g, func() (*Task[T], error) {
-			return start(memberContext{ctx, g.ctx}, s, g, f, bind)
+			return start(memberContext{ctx, g.ctx}, s, f, bind)
 		})
 	}
-	return start(ctx, s, nil, f, bind)
+	return start(ctx, s, f, bind)
 }
 
-// start is GoContext in s, and in g if that is not nil. bind: the end of ctx cancels the coroutine. Otherwise its group does,
+// start is GoContext in s. bind: the end of ctx cancels the coroutine. Otherwise its group does,
 // and ctx has the cause.
 func start[T any](
-	ctx context.Context, s *Scheduler, g *Group, f func(*Coroutine) (T, error), bind bool,
+	ctx context.Context, s *Scheduler, f func(*Coroutine) (T, error), bind bool,
 ) (*Task[T], error) {
 	if f == nil {
 		return nil, &OptionError{"Go", "nil", "needs a function"}
 	}
 	b := newBody(s, bodyName(f), f)
 	c := &b.Coroutine
-	c.ctx, c.group = ctx, g
+	c.ctx = ctx
 	if bind { // before anything is held: the methods of ctx may be the user's own, and panic
 		c.state.Store(isUnborn)
 		c.stop = s.bind(ctx, s.awaitDeadline(ctx), func() { c.cancel(context.Cause(ctx)) })

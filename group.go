@@ -2,6 +2,7 @@ package coro
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/organzine/coro/internal/table"
@@ -10,7 +11,7 @@ import (
 // A Group is tasks that belong together: Wait waits for all of them, the first error cancels the
 // rest, and no task outlives the group. A coroutine that a C body spawns by itself is not in it.
 // Several goroutines may call its methods, and the Go bodies of its own tasks may call all but
-// Wait.
+// Wait, which is ErrInside there.
 //
 //	g := coro.NewGroup(ctx, s)
 //	for _, id := range ids {
@@ -42,11 +43,12 @@ type Group struct {
 type member interface {
 	Cancel()
 	Err() error
+	Handle() Handle
 	whenDone(func())
 }
 
-// NewGroup makes an empty group of tasks of s. When the context ends, all are canceled. Wait must
-// be called.
+// NewGroup makes an empty group of tasks of s. When the context ends, all are canceled. In the group
+// of a context that has ended nothing is started: each start returns the cause. Wait must be called.
 func NewGroup(ctx context.Context, s *Scheduler) *Group {
 	g := &Group{s: s}
 	_, g.hasDeadline = ctx.Deadline()
@@ -105,7 +107,7 @@ func (g *Group) enter() error {
 	defer g.mu.Unlock()
 	switch {
 	case g.over:
-		return ErrClosed
+		return ErrGroupOver
 	case g.ctx.Err() != nil:
 		return context.Cause(g.ctx)
 	}
@@ -192,7 +194,8 @@ func (g *Group) cancelAll() {
 //
 // If ctx ends first, Wait returns its cause: the tasks go on, the group is not over, and Wait must
 // be called again. So context.Background() is the context for a caller that frees what the tasks
-// use. A Go body that calls Wait keeps its executor.
+// use. A Go body that calls Wait keeps its executor. Within a task of the group, or a Go function that
+// such a task has called, Wait returns ErrInside, and the group is not over.
 func (g *Group) Wait(ctx context.Context) error {
 	g.mu.Lock()
 	for g.count > 0 {
@@ -201,6 +204,9 @@ func (g *Group) Wait(ctx context.Context) error {
 		}
 		ended := g.ended
 		g.mu.Unlock()
+		if g.isCaller() {
+			return ErrInside
+		}
 		select {
 		case <-ended:
 		case <-ctx.Done():
@@ -214,4 +220,17 @@ func (g *Group) Wait(ctx context.Context) error {
 	g.stop()
 	g.quit(context.Canceled)
 	return err
+}
+
+// isCaller tells whether a task of the group cannot end before the caller returns.
+func (g *Group) isCaller() bool {
+	callers := g.s.callers()
+	if len(callers) == 0 {
+		return false
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.ContainsFunc(g.members.All(), func(t member) bool {
+		return slices.Contains(callers, t.Handle())
+	})
 }

@@ -112,7 +112,8 @@ func (s *Scheduler) Workers() int { return s.core.Workers() }
 // Wait returns when every coroutine that was spawned has ended, and those that they spawned. A
 // coroutine that is spawned meanwhile is waited for too. A coroutine that parks and is never woken
 // keeps Wait waiting: see Stats.Stalled and WithStallHook. Wait returns the cause, if the context
-// ends first, or ErrPaused for a scheduler made WithPaused. After Close it returns nil.
+// ends first, ErrPaused for a scheduler made WithPaused, or ErrInside, within a Go body of s or a Go
+// function that a coroutine of s has called. After Close it returns nil.
 func (s *Scheduler) Wait(ctx context.Context) error {
 	if s.paused {
 		return ErrPaused
@@ -200,6 +201,18 @@ func (s *Scheduler) Blocked(limit int) ([]BlockedCoroutine, int) {
 	return append(out, bodies...), n + more
 }
 
+// callers returns the coroutines of s that the caller would wait for in vain, as they wait for the
+// caller: the one whose body it is, or those that have called the Go function that it is.
+func (s *Scheduler) callers() (list []Handle) {
+	if c := s.executors.caller(); c != nil {
+		return []Handle{c.handle}
+	}
+	for _, h := range s.offload.Callers() {
+		list = append(list, Handle(h))
+	}
+	return list
+}
+
 // closeGrace is how long Close waits for canceled coroutines to end by themselves.
 const closeGrace = time.Second
 
@@ -214,10 +227,11 @@ const closeGrace = time.Second
 // goes on in the background, without freeing anything under a running coroutine.
 //
 // Close may be called again, and by several goroutines: each call waits for the same end. When all
-// has ended before, it returns nil. Within a Go function that one of its coroutines has called,
-// Close would wait for itself: it returns ErrInside, and nothing is closed.
+// has ended before, it returns nil. Within one of its Go bodies, and within a Go function that one of
+// its coroutines has called, Close would wait for itself: it returns ErrInside, and nothing is
+// closed.
 func (s *Scheduler) Close(ctx context.Context) error {
-	if s.core.Inside() || s.offload.Inside() {
+	if len(s.callers()) > 0 {
 		return ErrInside
 	}
 	if !s.closed.Swap(true) {

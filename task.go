@@ -52,8 +52,8 @@ type taskHooks struct {
 //
 // In a Group it costs little more. The coroutine is canceled with the group, and then has the
 // group's cause for its error. Besides the errors of Spawn, Start returns the cause if the group is
-// canceled, and ErrClosed after Wait of the group has returned; nothing was started then. An error
-// of Start is not one of the group.
+// canceled, and ErrGroupOver after Wait of the group has returned; nothing was started then. An
+// error of Start is not one of the group.
 func (f Func[A, R]) Start(in Scope, arg A) (*Task[R], error) {
 	s, g := in.scope()
 	if g != nil {
@@ -218,7 +218,8 @@ func (t *Task[R]) spin() {
 // coro_exit_canceled (after StartContext, if that context has ended, its cause), ErrNoMemory if the
 // coroutine never got a stack, ErrStale if a C body has joined it; then the result is zero. Wait
 // may also return ErrBusy, if a C body waits for the coroutine now, or the cause, if the context
-// ends first: then the coroutine goes on, and Wait may be called again. Wait spins for 2 µs, or,
+// ends first: then the coroutine goes on, and Wait may be called again. Within the coroutine itself,
+// or a Go function that the coroutine has called, it returns ErrInside. Wait spins for 2 µs, or,
 // where short tasks of the scheduler follow each other, up to 50 µs, then sleeps without holding a
 // thread.
 func (t *Task[R]) Wait(ctx context.Context) (R, error) {
@@ -229,6 +230,9 @@ func (t *Task[R]) Wait(ctx context.Context) (R, error) {
 		return zero, err
 	}
 	if done != nil {
+		if t.isCaller() {
+			return zero, ErrInside
+		}
 		select {
 		case <-done:
 		case <-ctx.Done():
@@ -238,6 +242,15 @@ func (t *Task[R]) Wait(ctx context.Context) (R, error) {
 	t.s.edge.Acquire()
 	t.releaseRecord()
 	return t.result, t.err
+}
+
+// isCaller tells whether the coroutine cannot end before the caller returns: it is the caller's own,
+// or has called the Go function that the caller is.
+func (t *Task[R]) isCaller() bool {
+	if t.isBody {
+		return t.s.executors.find(t.handle).check() == nil
+	}
+	return slices.Contains(t.s.offload.Callers(), uint64(t.handle))
 }
 
 // closed is what Done returns where there is nothing to wait for.
@@ -417,6 +430,7 @@ func (t *Task[R]) take(take func(unsafe.Pointer, uintptr) csrc.Status) bool {
 
 // Await is Task.Wait for the body of c: c is suspended until t has ended, and its executor goes on
 // with others. It returns what Wait does; the cause also if c is canceled first: then t goes on.
+// Await of the coroutine's own task is ErrInside.
 func Await[R any](ctx context.Context, c *Coroutine, t *Task[R]) (R, error) {
 	var zero R
 	if err := c.check(); err != nil {
