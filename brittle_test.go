@@ -13,7 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A brittle context panics, once, at the call number n of its methods by the goroutine that made it.
+// A brittle context panics, once, at the call number n of its methods by the goroutine that made
+// it.
 type brittle struct {
 	context.Context
 	by   uintptr
@@ -146,7 +147,9 @@ func TestAContextThatPanicsLeavesNothingHeld(t *testing.T) {
 	bodies := map[string]func(context.Context, *coro.Coroutine){
 		"Park":  func(ctx context.Context, c *coro.Coroutine) { _ = c.Park(ctx) },
 		"Sleep": func(ctx context.Context, c *coro.Coroutine) { _ = c.Sleep(ctx, time.Hour) },
-		"Await": func(ctx context.Context, c *coro.Coroutine) { _, _ = coro.Await(ctx, c, forever) },
+		"Await": func(ctx context.Context, c *coro.Coroutine) {
+			_, _ = coro.Await(ctx, c, forever)
+		},
 		"Await of a body": func(ctx context.Context, c *coro.Coroutine) {
 			_, _ = coro.Await(ctx, c, bodyForever)
 		},

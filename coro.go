@@ -63,7 +63,8 @@
 //
 // A context given to a call that starts a coroutine ([Func.StartContext], [GoContext], [NewGroup])
 // belongs to the coroutine: its end cancels the coroutine. A context that has ended starts nothing:
-// StartContext and GoContext return its cause, and so does every start in a Group of such a context.
+// StartContext and GoContext return its cause, and so does every start in a Group of such a
+// context.
 //
 // A panic in a method of a context goes on to the caller, and leaves nothing held.
 //
@@ -76,8 +77,9 @@
 // # Waiting for oneself
 //
 // A coroutine that would wait for its own end gets [ErrInside] at once, from [Await], [Task.Wait],
-// [Group.Wait], [Scheduler.Wait] and [Scheduler.Close], and so does a Go function that the coroutine
-// has called. Two that await each other are a deadlock, which Run and WithStallHook report.
+// [Group.Wait], [Scheduler.Wait] and [Scheduler.Close], and so does a Go function that the
+// coroutine has called. Two that await each other are a deadlock, which Run and WithStallHook
+// report.
 //
 // # What cannot be protected
 //
@@ -125,9 +127,9 @@ func (h Handle) Format(f fmt.State, verb rune) {
 
 // Wake gives the coroutine a permit: if it waits in coro_park it goes on, else its next coro_park
 // does not wait. Wake never blocks; it costs a cgo call and one push to another thread. It returns
-// ErrStale if the coroutine has ended, ErrOverflow if it already has 2²⁸ permits. Those of a Go body
-// are counted when its executors come to them: until then it may be given some more than that, none
-// of which is lost.
+// ErrStale if the coroutine has ended, ErrOverflow if it already has 2²⁸ permits. Those of a Go
+// body are counted when its executors come to them: until then it may be given some more than that,
+// none of which is lost.
 func (h Handle) Wake() error {
 	race.Handles.Release()
 	return statusError(csrc.Wake(uint64(h)), ofScheduler)

@@ -51,8 +51,8 @@ type Coroutine struct {
 
 	boundWait *boundWait // the present wait, if it has a context that is not the coroutine's own
 
-	// With these 8 bytes and the last 16 the allocator gives a body whole cache lines: what a switch
-	// touches is in one.
+	// With these 8 bytes and the last 16 the allocator gives a body whole cache lines: what a
+	// switch touches is in one.
 	_ uint64
 }
 

@@ -63,10 +63,11 @@ var (
 	// ErrGoexit: the body called runtime.Goexit, as t.FailNow does.
 	ErrGoexit = errors.New("coro: the body called runtime.Goexit")
 	// ErrInside: the caller is a coroutine, or a Go function that a coroutine has called, and would
-	// wait for the end of that coroutine: in Await or Wait of its own Task, in Wait of its own Group,
-	// and in Wait and Close of its own Scheduler. Nothing was done. Call from a goroutine for which
-	// the coroutine does not wait. What cannot be told waits without end: a goroutine that does not
-	// run the body or the function itself, but for which it waits; Task.Done; Completions.
+	// wait for the end of that coroutine: in Await or Wait of its own Task, in Wait of its own
+	// Group, and in Wait and Close of its own Scheduler. Nothing was done. Call from a goroutine
+	// for which the coroutine does not wait. What cannot be told waits without end: a goroutine
+	// that does not run the body or the function itself, but for which it waits; Task.Done;
+	// Completions.
 	ErrInside = errors.New("coro: a coroutine would wait for its own end: " +
 		"call from a goroutine for which the coroutine does not wait")
 	// ErrNoCgo: this binary was built without the C core.

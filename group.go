@@ -47,8 +47,9 @@ type member interface {
 	whenDone(func())
 }
 
-// NewGroup makes an empty group of tasks of s. When the context ends, all are canceled. In the group
-// of a context that has ended nothing is started: each start returns the cause. Wait must be called.
+// NewGroup makes an empty group of tasks of s. When the context ends, all are canceled. In the
+// group of a context that has ended nothing is started: each start returns the cause. Wait must be
+// called.
 func NewGroup(ctx context.Context, s *Scheduler) *Group {
 	g := &Group{s: s}
 	_, g.hasDeadline = ctx.Deadline()
@@ -194,8 +195,8 @@ func (g *Group) cancelAll() {
 //
 // If ctx ends first, Wait returns its cause: the tasks go on, the group is not over, and Wait must
 // be called again. So context.Background() is the context for a caller that frees what the tasks
-// use. A Go body that calls Wait keeps its executor. Within a task of the group, or a Go function that
-// such a task has called, Wait returns ErrInside, and the group is not over.
+// use. A Go body that calls Wait keeps its executor. Within a task of the group, or a Go function
+// that such a task has called, Wait returns ErrInside, and the group is not over.
 func (g *Group) Wait(ctx context.Context) error {
 	g.mu.Lock()
 	for g.count > 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A coroutine that would wait for its own end is told at once, in each way of waiting, whether it is
-// a Go body or has called the Go function that waits.
+// A coroutine that would wait for its own end is told at once, in each way of waiting, whether it
+// is a Go body or has called the Go function that waits.
 func TestWaitingForOneselfIsAnError(t *testing.T) {
 	other := newScheduler(t)
 	elsewhere := coro.NewGroup(background, other)

@@ -85,8 +85,8 @@ func TestAnIteratorThatPanicsLosesNothing(t *testing.T) {
 	finish(t, s)
 }
 
-// A method of a zero value or a nil pointer returns, or panics in the goroutine that calls it, where
-// the panic can be recovered.
+// A method of a zero value or a nil pointer returns, or panics in the goroutine that calls it,
+// where the panic can be recovered.
 func TestMethodsOfZeroValuesPanicInTheCaller(t *testing.T) {
 	var (
 		nobody *coro.Scheduler

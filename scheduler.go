@@ -112,8 +112,8 @@ func (s *Scheduler) Workers() int { return s.core.Workers() }
 // Wait returns when every coroutine that was spawned has ended, and those that they spawned. A
 // coroutine that is spawned meanwhile is waited for too. A coroutine that parks and is never woken
 // keeps Wait waiting: see Stats.Stalled and WithStallHook. Wait returns the cause, if the context
-// ends first, ErrPaused for a scheduler made WithPaused, or ErrInside, within a Go body of s or a Go
-// function that a coroutine of s has called. After Close it returns nil.
+// ends first, ErrPaused for a scheduler made WithPaused, or ErrInside, within a Go body of s or a
+// Go function that a coroutine of s has called. After Close it returns nil.
 func (s *Scheduler) Wait(ctx context.Context) error {
 	if s.paused {
 		return ErrPaused
@@ -227,8 +227,8 @@ const closeGrace = time.Second
 // goes on in the background, without freeing anything under a running coroutine.
 //
 // Close may be called again, and by several goroutines: each call waits for the same end. When all
-// has ended before, it returns nil. Within one of its Go bodies, and within a Go function that one of
-// its coroutines has called, Close would wait for itself: it returns ErrInside, and nothing is
+// has ended before, it returns nil. Within one of its Go bodies, and within a Go function that one
+// of its coroutines has called, Close would wait for itself: it returns ErrInside, and nothing is
 // closed.
 func (s *Scheduler) Close(ctx context.Context) error {
 	if len(s.callers()) > 0 {
@@ -274,8 +274,8 @@ func (s *Scheduler) Close(ctx context.Context) error {
 	return e
 }
 
-// close ends all spawning from Go, closes the core, and ends s. It is called once, in a goroutine of
-// its own.
+// close ends all spawning from Go, closes the core, and ends s. It is called once, in a goroutine
+// of its own.
 func (s *Scheduler) close() {
 	for i := range s.submitters {
 		for s.submitters[i].Acquire() != csrc.OK {

@@ -161,8 +161,8 @@ func (f Func[A, R]) startBound(
 	return t, nil
 }
 
-// bind has the end of the context cancel the task. If the context panics, nobody has the task: it is
-// canceled.
+// bind has the end of the context cancel the task. If the context panics, nobody has the task: it
+// is canceled.
 func (t *Task[R]) bind(ctx context.Context, awaited bool) {
 	bound := false
 	defer func() {
@@ -218,10 +218,10 @@ func (t *Task[R]) spin() {
 // coro_exit_canceled (after StartContext, if that context has ended, its cause), ErrNoMemory if the
 // coroutine never got a stack, ErrStale if a C body has joined it; then the result is zero. Wait
 // may also return ErrBusy, if a C body waits for the coroutine now, or the cause, if the context
-// ends first: then the coroutine goes on, and Wait may be called again. Within the coroutine itself,
-// or a Go function that the coroutine has called, it returns ErrInside. Wait spins for 2 µs, or,
-// where short tasks of the scheduler follow each other, up to 50 µs, then sleeps without holding a
-// thread.
+// ends first: then the coroutine goes on, and Wait may be called again. Within the coroutine
+// itself, or a Go function that the coroutine has called, it returns ErrInside. Wait spins for 2
+// µs, or, where short tasks of the scheduler follow each other, up to 50 µs, then sleeps without
+// holding a thread.
 func (t *Task[R]) Wait(ctx context.Context) (R, error) {
 	var zero R
 	t.spin()
@@ -244,8 +244,8 @@ func (t *Task[R]) Wait(ctx context.Context) (R, error) {
 	return t.result, t.err
 }
 
-// isCaller tells whether the coroutine cannot end before the caller returns: it is the caller's own,
-// or has called the Go function that the caller is.
+// isCaller tells whether the coroutine cannot end before the caller returns: it is the caller's
+// own, or has called the Go function that the caller is.
 func (t *Task[R]) isCaller() bool {
 	if t.isBody {
 		return t.s.executors.find(t.handle).check() == nil
