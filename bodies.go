@@ -238,6 +238,18 @@ func (p *executorPool) running() (names []string) {
 	return names
 }
 
+// caller returns the coroutine whose body the caller is, or nil.
+func (p *executorPool) caller() *Coroutine {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, e := range p.executors {
+		if c := race.LoadPointer(&e.current); c.check() == nil {
+			return c
+		}
+	}
+	return nil
+}
+
 // find returns the coroutine of this pool that a handle names, or nil. The lower half of a handle
 // numbers the coroutine's record: a small number, and no other coroutine's until this one has
 // ended.

@@ -5,6 +5,8 @@ package coro_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os/exec"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -269,4 +271,60 @@ func TestWorkersThatCallGoEndWhereEveryPComputes(t *testing.T) {
 	defer stop.Store(true)
 	assert.Zero(t, calling(t, s, testbody.Inline, increment, 1).Status)
 	assert.NoError(t, s.Close(soon(t)))
+}
+
+// A leaver is an error whose text ends the goroutine that asks for it.
+type leaver struct{}
+
+func (leaver) Error() string { runtime.Goexit(); return "" }
+
+// An offloaded call ends, and its goroutine is replaced, even if Goexit comes while the text of its
+// error, or of what it has panicked with, is made.
+func TestAnErrorWhoseTextEndsTheGoroutineEndsTheCall(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(1), coro.WithCallLimit(1))
+	for range 3 {
+		for _, id := range []coro.FuncID{leavesByPanic, leavesByError} {
+			came := calling(t, s, testbody.Offload, id, 0)
+			assert.Equal(t, testbody.EFAILED, came.Status)
+			assert.Contains(t, text(came), "the Go function has ended ")
+		}
+	}
+	assert.EqualValues(t, 2, calling(t, s, testbody.Offload, increment, 1).Number)
+}
+
+var (
+	leavesByPanic = coro.MustExportFunc(func(context.Context, int64) (int64, error) {
+		panic(leaver{})
+	})
+	leavesByError = coro.MustExportFunc(func(context.Context, int64) (int64, error) {
+		return 0, leaver{}
+	})
+)
+
+func init() {
+	for name, id := range map[string]coro.FuncID{
+		"panic whose text leaves": leavesByPanic, "error whose text leaves": leavesByError,
+	} {
+		children[name] = func() {
+			s, err := coro.New(coro.WithWorkers(1))
+			if err != nil {
+				panic(err)
+			}
+			_ = callOne.Spawn(s, testbody.Call{ID: uint32(id), How: testbody.Inline, ArgBytes: 8,
+				ResultBytes: 8})
+			_ = s.Wait(background)
+			fmt.Println("it lives on")
+		}
+	}
+}
+
+// An inline call cannot end its goroutine: the process ends, with a line that says why.
+func TestAnErrorWhoseTextEndsTheGoroutineOfAnInlineCallIsNamed(t *testing.T) {
+	for _, name := range []string{"panic whose text leaves", "error whose text leaves"} {
+		out, err := child(t, name)
+		var exit *exec.ExitError
+		require.ErrorAs(t, err, &exit)
+		assert.Contains(t, out, "coro: runtime.Goexit (or FailNow of a test) in the Go function ")
+		assert.NotContains(t, out, "it lives on")
+	}
 }

@@ -40,7 +40,7 @@ type Chan[T any] struct {
 
 // NewChan makes a channel of s, with room for capacity values. Blocking calls on it end with
 // ErrClosed when s is closed, also those of Go bodies of other schedulers. NewChan returns an
-// *OptionError, also if s is nil, ErrNoMemory or ErrNoCgo.
+// *OptionError, also if s is nil, ErrNoMemory (wrapped: see [errors.Is]) or ErrNoCgo.
 func NewChan[T any](s *Scheduler, capacity int) (*Chan[T], error) {
 	if err := makable(s, "NewChan"); err != nil {
 		return nil, err
@@ -60,6 +60,10 @@ func NewChan[T any](s *Scheduler, capacity int) (*Chan[T], error) {
 			fmt.Sprintf("needs a capacity from 0 to %d", uint64(CapacityMax))}
 	}
 	core, status := csrc.NewChan(t.Size(), capacity)
+	if status == csrc.NoMemory {
+		return nil, &memoryError{fmt.Sprintf("coro: no memory for a channel with room for %d "+
+			"values of %d bytes: make it with a smaller capacity", capacity, t.Size())}
+	}
 	c := &Chan[T]{core: core, capacity: capacity}
 	return adopt(c, &c.object, s, core, status)
 }

@@ -353,7 +353,7 @@ func TestMembersWithContextsOfTheirOwn(t *testing.T) {
 	assert.Equal(t, 7, value)
 	require.NoError(t, g.Wait(background))
 	_, err = coro.GoContext(background, g, func(*coro.Coroutine) (int, error) { return 0, nil })
-	assert.Equal(t, coro.ErrClosed, err, "the group is over")
+	assert.Equal(t, coro.ErrGroupOver, err, "the group is over")
 	_, err = square.StartContext(background, g, 1)
-	assert.Equal(t, coro.ErrClosed, err)
+	assert.Equal(t, coro.ErrGroupOver, err)
 }

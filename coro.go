@@ -62,13 +62,24 @@
 // SpawnWait look at the context first.
 //
 // A context given to a call that starts a coroutine ([Func.StartContext], [GoContext], [NewGroup])
-// belongs to the coroutine: its end cancels the coroutine.
+// belongs to the coroutine: its end cancels the coroutine. A context that has ended starts nothing:
+// StartContext and GoContext return its cause, and so does every start in a Group of such a
+// context.
+//
+// A panic in a method of a context goes on to the caller, and leaves nothing held.
 //
 // A Go body that passes its [Coroutine.Context], or a context derived from it, to a method of Chan,
 // Semaphore, Mutex and the others is suspended while it waits; with any other context its goroutine
 // waits, and keeps the executor. The methods of Coroutine take any context. The cancel of the body
 // ends each of these waits, whatever the context. A wait with the body's own context, or with
 // context.Background(), costs least.
+//
+// # Waiting for oneself
+//
+// A coroutine that would wait for its own end gets [ErrInside] at once, from [Await], [Task.Wait],
+// [Group.Wait], [Scheduler.Wait] and [Scheduler.Close], and so does a Go function that the
+// coroutine has called. Two that await each other are a deadlock, which Run and WithStallHook
+// report.
 //
 // # What cannot be protected
 //
@@ -86,6 +97,9 @@
 package coro
 
 import (
+	"fmt"
+	"strconv"
+
 	"github.com/organzine/coro/csrc"
 	"github.com/organzine/coro/internal/race"
 )
@@ -96,11 +110,30 @@ type None = struct{}
 // A Handle names one coroutine and never another. It may be given to C bodies, as a coro_handle,
 // and kept for any time: when its coroutine has ended the handle is stale, and every use returns
 // ErrStale.
+//
+// A Handle prints as gdb and reports of crashes print it, with 0x and in base 16; the verbs for
+// numbers print the number.
 type Handle uint64
+
+func (h Handle) String() string { return "0x" + strconv.FormatUint(uint64(h), 16) }
+
+// Format prints h as its String for the verbs v, s and q, and as a number for the others.
+func (h Handle) Format(f fmt.State, verb rune) {
+	switch verb {
+	case 'v', 's':
+		fmt.Fprintf(f, fmt.FormatString(f, 's'), h.String())
+	case 'q':
+		fmt.Fprintf(f, fmt.FormatString(f, 'q'), h.String())
+	default:
+		fmt.Fprintf(f, fmt.FormatString(f, verb), uint64(h))
+	}
+}
 
 // Wake gives the coroutine a permit: if it waits in coro_park it goes on, else its next coro_park
 // does not wait. Wake never blocks; it costs a cgo call and one push to another thread. It returns
-// ErrStale if the coroutine has ended, ErrOverflow if it already has 2²⁸ permits.
+// ErrStale if the coroutine has ended, ErrOverflow if it already has 2²⁸ permits. Those of a Go
+// body are counted when its executors come to them: until then it may be given some more than that,
+// none of which is lost.
 func (h Handle) Wake() error {
 	race.Handles.Release()
 	return statusError(csrc.Wake(uint64(h)), ofScheduler)

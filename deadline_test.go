@@ -180,7 +180,7 @@ func TestRunAwaitsNoDeadlineOfWhatHasEnded(t *testing.T) {
 	}
 	require.NoError(t, g.Wait(background))
 	_, err = square.Start(g, 1)
-	assert.Equal(t, coro.ErrClosed, err)
+	assert.Equal(t, coro.ErrGroupOver, err)
 	reportsDeadlock(t, s, 1)
 	require.NoError(t, left.Wake())
 	require.NoError(t, s.Run(soon(t)))

@@ -3,6 +3,7 @@ package coro
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/organzine/coro/csrc"
@@ -12,10 +13,14 @@ import (
 var (
 	// ErrClosed: the scheduler takes no more work. Nothing was started.
 	ErrClosed = errors.New("coro: scheduler is closed")
-	// ErrNoMemory: there is no record for a new coroutine; from Task.Wait: there was never a
-	// stack for it. Raise the limit, let coroutines end, or use SpawnWait, which waits.
-	ErrNoMemory = errors.New("coro: out of memory for coroutines: " +
-		"raise the limit or wait for some to end")
+	// ErrGroupOver: Wait of the group has returned: the group takes no more tasks. Nothing was
+	// started.
+	ErrGroupOver = errors.New("coro: the group is over, its Wait has returned: make a new group")
+	// ErrNoMemory: there is no record for a new coroutine; from Task.Wait: there was never a stack
+	// for it. Raise the limit, let coroutines end, or use SpawnWait, which waits. Where something
+	// else is made, or waited for: the system has no memory for that.
+	ErrNoMemory = errors.New("coro: out of memory: raise the limit (of the scheduler, or the " +
+		"system's), or wait for coroutines to end")
 	// ErrCanceled: the coroutine was canceled, or its scheduler closed, and the coroutine never
 	// started, or ended by coro_exit_canceled.
 	ErrCanceled = errors.New("coro: canceled")
@@ -58,11 +63,14 @@ var (
 		"its methods are for its own goroutine, until it ends")
 	// ErrGoexit: the body called runtime.Goexit, as t.FailNow does.
 	ErrGoexit = errors.New("coro: the body called runtime.Goexit")
-	// ErrInside: a Go function that a coroutine waits for has called what it must not call: Close of
-	// that scheduler; or, if coro_call_go_inline has called the function, New or Run. Call it from
-	// another goroutine, for which the function does not wait.
-	ErrInside = errors.New("coro: within a Go function that a coroutine waits for: " +
-		"call it from another goroutine")
+	// ErrInside: the caller is a coroutine, or a Go function that a coroutine has called, and would
+	// wait for the end of that coroutine: in Await or Wait of its own Task, in Wait of its own
+	// Group, and in Wait and Close of its own Scheduler. Or coro_call_go_inline has called the
+	// function, and it has called New or Run. Nothing was done. Call from a goroutine for which the
+	// coroutine does not wait. What cannot be told waits without end: a goroutine that does not run
+	// the body or the function itself, but for which it waits; Task.Done; Completions.
+	ErrInside = errors.New("coro: within what a coroutine runs or waits for: " +
+		"call from a goroutine for which the coroutine does not wait")
 	// ErrNoCgo: this binary was built without the C core.
 	ErrNoCgo = errors.New("coro: built without its C core: " +
 		"it needs CGO_ENABLED=1, a C compiler, and linux on amd64 or arm64")
@@ -132,6 +140,12 @@ func (e *OptionError) Error() string {
 	return fmt.Sprintf("coro: %s(%v): %s", e.What, e.Value, e.Reason)
 }
 
+// A memoryError is an ErrNoMemory that says for what.
+type memoryError struct{ text string }
+
+func (e *memoryError) Error() string { return e.text }
+func (e *memoryError) Unwrap() error { return ErrNoMemory }
+
 // A BlockedCoroutine waits.
 type BlockedCoroutine struct {
 	Handle Handle
@@ -144,6 +158,15 @@ type BlockedCoroutine struct {
 	// "mutex", "read lock", "write lock", "condition", "latch" (a WaitGroup) or "once". Of a Go
 	// body: "park", or "await" for every other wait.
 	Waits string
+}
+
+// String is one line: the handle, the function, what it waits in, and where.
+func (b BlockedCoroutine) String() string {
+	where := "a Go body"
+	if b.Worker >= 0 {
+		where = "worker " + strconv.Itoa(b.Worker)
+	}
+	return fmt.Sprintf("%v %s in %s, %s", b.Handle, b.Func, b.Waits, where)
 }
 
 // A DeadlockError tells, exactly, that coroutines are left that nothing can wake any more.
@@ -178,14 +201,22 @@ func (e *RunningError) Error() string {
 
 func (e *RunningError) Unwrap() error { return e.Cause }
 
-// A PanicError is a panic in the body of a coroutine.
+// A PanicError is a panic in the body of a coroutine. Its text is that of the value, without the
+// stack; the verb %+v prints both.
 type PanicError struct {
 	Value any    // the argument of panic
 	Stack []byte // of the goroutine, as debug.Stack formats it
 }
 
-func (e *PanicError) Error() string {
-	return fmt.Sprintf("coro: panic: %v\n\n%s", e.Value, e.Stack)
+func (e *PanicError) Error() string { return fmt.Sprintf("coro: panic: %v", e.Value) }
+
+// Format prints the error as a text, and with %+v the stack after that.
+func (e *PanicError) Format(f fmt.State, verb rune) {
+	if verb == 'v' && f.Flag('+') {
+		fmt.Fprintf(f, "%s\n\n%s", e.Error(), e.Stack)
+		return
+	}
+	fmt.Fprintf(f, fmt.FormatString(f, verb), e.Error())
 }
 
 // Unwrap returns the value if that is an error.

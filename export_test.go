@@ -32,3 +32,15 @@ func Permits(c *Coroutine) uint64 { return c.state.Load() & permitsMask }
 func WaitingForMemory(s *Scheduler) int { return int(s.credit.length.Load()) }
 
 func MemoryIsWanted(s *Scheduler) bool { return s.credit.busy.Load() }
+
+// HoldSubmitters has nobody spawn until release is called.
+func HoldSubmitters(s *Scheduler) (release func()) {
+	for i := range s.submitters {
+		s.submitters[i].Acquire()
+	}
+	return func() {
+		for i := range s.submitters {
+			s.submitters[i].Release()
+		}
+	}
+}

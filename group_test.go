@@ -46,9 +46,9 @@ func TestAGroupWaitsForAllOfItsTasks(t *testing.T) {
 	}
 	assert.Equal(t, context.Canceled, g.Context().Err(), "it is over")
 	_, err := square.Start(g, 1)
-	assert.Equal(t, coro.ErrClosed, err)
+	assert.Equal(t, coro.ErrGroupOver, err)
 	_, err = coro.Go(g, func(*coro.Coroutine) (int, error) { return 0, nil })
-	assert.Equal(t, coro.ErrClosed, err)
+	assert.Equal(t, coro.ErrGroupOver, err)
 	finish(t, s)
 }
 
@@ -115,7 +115,7 @@ func TestTheFirstErrorCancelsTheRestOfAGroup(t *testing.T) {
 				}
 			}
 			_, err := canceled.Start(g, parks)
-			assert.Equal(t, coro.ErrClosed, err)
+			assert.Equal(t, coro.ErrGroupOver, err)
 			finish(t, s)
 		})
 	}

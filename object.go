@@ -135,6 +135,7 @@ func (o *object) wait(ctx context.Context, op waitOp) (csrc.Status, error) {
 	}) {
 		return status, nil
 	}
+	done := ctx.Done() // of the user's own, it may panic: nobody is on any list now
 	w := goWaiters.Get().(*goWaiter)
 	id := o.s.poller.reserve(w)
 	g, status := o.s.core.NewGoWaiter(id, op.bytes)
@@ -146,7 +147,7 @@ func (o *object) wait(ctx context.Context, op waitOp) (csrc.Status, error) {
 		goWaiters.Put(w)
 		return status, nil
 	}
-	status, err := o.sleep(ctx, w, g, op.committed)
+	status, err := o.sleep(done, w, g, op.committed)
 	if err != nil {
 		o.s.poller.release(id)
 	} else {
@@ -154,7 +155,7 @@ func (o *object) wait(ctx context.Context, op waitOp) (csrc.Status, error) {
 	}
 	g.Free()
 	goWaiters.Put(w)
-	return status, err
+	return status, causeOfWait(ctx, err)
 }
 
 // await is wait for an object that is no channel.
@@ -211,16 +212,16 @@ func (op *waitOp) begun(g csrc.GoWaiter) csrc.Status {
 // lookPause is the longest pause between two looks of a goroutine that waits without a poller.
 const lookPause = time.Millisecond
 
-// sleep waits for the poller. With an error, g was withdrawn.
+// sleep waits for the poller. With an error, g was withdrawn: errOver if done was closed.
 func (o *object) sleep(
-	ctx context.Context, w *goWaiter, g csrc.GoWaiter, committed bool,
+	done <-chan struct{}, w *goWaiter, g csrc.GoWaiter, committed bool,
 ) (csrc.Status, error) {
 	select {
 	case <-w.woken:
 		return g.Status(), nil
-	case <-ctx.Done():
+	case <-done:
 		if g.Withdraw() {
-			return 0, context.Cause(ctx)
+			return 0, errOver
 		}
 	case <-o.s.ended:
 		if !committed && g.Withdraw() {
@@ -241,6 +242,17 @@ func (o *object) sleep(
 
 // waitAsBody is wait for the Go body c.
 func (o *object) waitAsBody(ctx context.Context, c *Coroutine, op waitOp) (csrc.Status, error) {
+	if c.isOwn(ctx) {
+		return o.waitBound(c, nil, &op)
+	}
+	w := c.bindWait(ctx)
+	defer w.unbind()
+	status, err := o.waitBound(c, w, &op)
+	return status, causeOfWait(ctx, err)
+}
+
+// waitBound waits until w ends, too. nil: there is no w.
+func (o *object) waitBound(c *Coroutine, w *boundWait, op *waitOp) (csrc.Status, error) {
 	g, status := c.join.NewGoWaiter(op.bytes)
 	if status == csrc.OK {
 		status = op.begun(g)
@@ -252,7 +264,7 @@ func (o *object) waitAsBody(ctx context.Context, c *Coroutine, op waitOp) (csrc.
 		c.awaitCommitted(g.Fired)
 		return op.done(g), nil
 	}
-	if err := o.awaitFired(ctx, c, g); err != nil {
+	if err := o.awaitFired(c, w, g); err != nil {
 		if g.Withdraw() {
 			g.Free()
 			return 0, err
@@ -262,16 +274,16 @@ func (o *object) waitAsBody(ctx context.Context, c *Coroutine, op waitOp) (csrc.
 	return op.done(g), nil
 }
 
-// awaitFired has c wait until g is fired: until then it returns the cause, if c is canceled or ctx
-// ends; or ErrClosed, if the object's scheduler has ended. A body of that scheduler has ended
+// awaitFired has c wait until g is fired: until then it returns what awaitUntil does, if c is
+// canceled or w ends; or ErrClosed, if the object's scheduler has ended. A body of that scheduler has ended
 // before. A body of another one is sent an event.
-func (o *object) awaitFired(ctx context.Context, c *Coroutine, g csrc.GoWaiter) error {
+func (o *object) awaitFired(c *Coroutine, w *boundWait, g csrc.GoWaiter) error {
 	if o.s == c.pool.s {
-		return c.awaitUntil(ctx, g.Fired)
+		return c.awaitUntil(w, g.Fired)
 	}
 	s := c.pool.s
 	defer s.bind(o.s.life, false, func() { s.core.SendEvent(c.join) })()
-	err := c.awaitUntil(ctx, func() bool { return g.Fired() || o.s.life.Err() != nil })
+	err := c.awaitUntil(w, func() bool { return g.Fired() || o.s.life.Err() != nil })
 	if err == nil && !g.Fired() {
 		err = ErrClosed
 	}

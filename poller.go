@@ -169,6 +169,9 @@ func (p *poller) awaitRest(ctx context.Context, s *Scheduler) error {
 	if s.core.Finished() {
 		return nil
 	}
+	if len(s.callers()) > 0 {
+		return ErrInside
+	}
 	s.core.WaitRest(1)
 	defer s.core.WaitRest(-1)
 	for {

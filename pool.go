@@ -54,11 +54,12 @@ func WithSharedStacks(n, bytes int) Option {
 	return func(c *config) error {
 		if n < 2 || n > csrc.SharedStacksMax {
 			return &OptionError{"WithSharedStacks", n,
-				fmt.Sprintf("must be from 2 to %d", csrc.SharedStacksMax)}
+				fmt.Sprintf("the number of stacks must be from 2 to %d", csrc.SharedStacksMax)}
 		}
 		if bytes < StackMin || bytes > StackMax {
 			return &OptionError{"WithSharedStacks", bytes,
-				fmt.Sprintf("must be from %d to %d", StackMin, StackMax)}
+				fmt.Sprintf("the bytes of a stack, the second argument, must be from %d to %d",
+					StackMin, StackMax)}
 		}
 		c.SharedStacks, c.DenseStack = n, bytes
 		return nil
@@ -102,6 +103,30 @@ type Stats struct {
 	LightGuards bool // guards cost no mapping (MADV_GUARD_INSTALL, Linux 6.13)
 
 	PerWorker []WorkerStats
+}
+
+// String is one line, without the workers.
+func (st Stats) String() string {
+	state := ""
+	if st.Stalled {
+		state = ", stalled"
+	}
+	return fmt.Sprintf("coroutines: %d live, %d awaiting a stack%s; workers: %d, %d awake; "+
+		"stacks: %d, %d idle, %d KiB; records: %d, %d idle, %d KiB; dense: %d blocks, %d KiB; "+
+		"rests: %d", st.Live, st.AwaitingStack, state, st.Workers, st.Awake,
+		st.Stacks, st.StacksIdle, st.StackBytes>>10,
+		st.Records, st.RecordsIdle, st.RecordBytes>>10,
+		st.Dense.Blocks, st.Dense.Bytes>>10, st.Rests)
+}
+
+// Format prints the String of st; with %+v and %#v all fields, the workers included.
+func (st Stats) Format(f fmt.State, verb rune) {
+	if verb == 'v' && (f.Flag('+') || f.Flag('#')) {
+		type fields Stats
+		fmt.Fprintf(f, fmt.FormatString(f, verb), fields(st))
+		return
+	}
+	fmt.Fprintf(f, fmt.FormatString(f, verb), st.String())
 }
 
 // Stats returns the present figures. It stops no worker, and takes locks that workers take only

@@ -31,9 +31,9 @@ type Scheduler struct {
 	cancel     context.CancelCauseFunc
 	offload    offload.Pool
 
-	mu     sync.Mutex   // held while shutting the submitters
-	runs   sync.RWMutex // held for reading by a run
-	closed atomic.Bool  // nothing is spawned from Go any more
+	runs   sync.RWMutex  // held for reading by a run
+	closed atomic.Bool   // nothing is spawned from Go any more
+	shut   chan struct{} // closed when no submitter can be had any more
 
 	// life ends by end when every coroutine has ended and the threads are joined; ended is its Done
 	life  context.Context
@@ -59,7 +59,8 @@ func New(opts ...Option) (*Scheduler, error) {
 	if status != csrc.OK {
 		return nil, statusError(status, ofScheduler)
 	}
-	s := &Scheduler{core: core, class: csrc.Class(c.Stack), paused: c.Paused}
+	s := &Scheduler{core: core, class: csrc.Class(c.Stack), paused: c.Paused,
+		shut: make(chan struct{})}
 	s.executors.init(s, c.executors)
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.life, s.end = context.WithCancel(context.Background())
@@ -122,7 +123,8 @@ func (s *Scheduler) Workers() int { return s.core.Workers() }
 // Wait returns when every coroutine that was spawned has ended, and those that they spawned. A
 // coroutine that is spawned meanwhile is waited for too. A coroutine that parks and is never woken
 // keeps Wait waiting: see Stats.Stalled and WithStallHook. Wait returns the cause, if the context
-// ends first, or ErrPaused for a scheduler made WithPaused. After Close it returns nil.
+// ends first, ErrPaused for a scheduler made WithPaused, or ErrInside, within a Go body of s or a
+// Go function that a coroutine of s has called. After Close it returns nil.
 func (s *Scheduler) Wait(ctx context.Context) error {
 	if s.paused {
 		return ErrPaused
@@ -145,6 +147,9 @@ func (s *Scheduler) Wait(ctx context.Context) error {
 // certain to come, no more than a wake-up from Go. But a cancel that came before everything was at
 // rest, from a body or by an error in a Group, has its effect in this run.
 func (s *Scheduler) Run(ctx context.Context) error {
+	if !s.paused {
+		return ErrPaused
+	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -162,12 +167,10 @@ func (s *Scheduler) Run(ctx context.Context) error {
 }
 
 func (s *Scheduler) run() error {
-	s.runs.RLock()
-	status := s.core.Run()
-	for status == csrc.Deadlock && s.cancelEnded() {
-		status = s.core.Run()
+	if !s.runs.TryRLock() { // Close waits for a run, and so may not let this one in
+		return ErrClosed
 	}
-	s.runs.RUnlock()
+	status := s.runLocked()
 	s.edge.Acquire()
 	runtime.KeepAlive(s)
 	switch {
@@ -177,6 +180,16 @@ func (s *Scheduler) run() error {
 		return ErrInside
 	}
 	return statusError(status, ofScheduler)
+}
+
+// runLocked is run with runs held, which it gives back.
+func (s *Scheduler) runLocked() csrc.Status {
+	defer s.runs.RUnlock() // a context that is asked may panic
+	status := s.core.Run()
+	for status == csrc.Deadlock && s.cancelEnded() {
+		status = s.core.Run()
+	}
+	return status
 }
 
 // blockedShown is how many coroutines a DeadlockError lists.
@@ -202,6 +215,18 @@ func (s *Scheduler) Blocked(limit int) ([]BlockedCoroutine, int) {
 	return append(out, bodies...), n + more
 }
 
+// callers returns the coroutines of s that the caller would wait for in vain, as they wait for the
+// caller: the one whose body it is, or those that have called the Go function that it is.
+func (s *Scheduler) callers() (list []Handle) {
+	if c := s.executors.caller(); c != nil {
+		return []Handle{c.handle}
+	}
+	for _, h := range s.offload.Callers() {
+		list = append(list, Handle(h))
+	}
+	return list
+}
+
 // closeGrace is how long Close waits for canceled coroutines to end by themselves.
 const closeGrace = time.Second
 
@@ -216,13 +241,17 @@ const closeGrace = time.Second
 // then goes on in the background, and frees nothing under a running coroutine.
 //
 // Close may be called again, and by several goroutines: each call waits for the same end. A call
-// after that end returns nil. Within a Go function that a coroutine of the scheduler has called,
-// Close would wait for itself: that call returns ErrInside, and nothing is closed.
+// after that end returns nil. Within one of its Go bodies, and within a Go function that one of its
+// coroutines has called, Close would wait for itself: that call returns ErrInside, and nothing is
+// closed.
 func (s *Scheduler) Close(ctx context.Context) error {
-	if s.core.Inside() || s.offload.Inside() {
+	if len(s.callers()) > 0 {
 		return ErrInside
 	}
-	s.shutSubmitters()
+	if !s.closed.Swap(true) {
+		s.credit.close(s)
+		go s.close()
+	}
 	select {
 	case <-s.ended:
 		return nil
@@ -237,6 +266,7 @@ func (s *Scheduler) Close(ctx context.Context) error {
 	}
 	s.cancel(ErrCanceled)
 	go func() {
+		<-s.shut
 		s.executors.cancel()
 		s.core.Close(true)
 		runtime.KeepAlive(s)
@@ -258,37 +288,29 @@ func (s *Scheduler) Close(ctx context.Context) error {
 	return e
 }
 
-// shutSubmitters ends all spawning from Go, then has the core closed in the background. It does so
-// once.
-func (s *Scheduler) shutSubmitters() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed.Swap(true) {
-		return
-	}
-	s.credit.close(s)
+// close ends all spawning from Go, closes the core, and ends s. It is called once, in a goroutine
+// of its own.
+func (s *Scheduler) close() {
 	for i := range s.submitters {
 		for s.submitters[i].Acquire() != csrc.OK {
 			runtime.Gosched()
 		}
 		s.submitters[i].Shut()
 	}
-	go func() {
-		if s.paused {
-			// A run is waited for. What is left then is canceled; what never started is
-			// dropped.
-			s.runs.Lock()
-			s.executors.cancel()
-			s.runs.Unlock()
-		}
-		s.core.Close(false)
-		s.executors.close()
-		s.offload.Close()
-		s.cancel(ErrClosed)
-		s.poller.close(s)
-		// Nobody has a submitter any more. Tasks keep s, and with it their results, until
-		// they are waited for.
-		runtime.AddCleanup(s, (*csrc.Scheduler).Destroy, s.core)
-		s.end()
-	}()
+	close(s.shut)
+	if s.paused {
+		// A run is waited for. What is left then is canceled; what never started is dropped.
+		s.runs.Lock()
+		s.executors.cancel()
+		s.runs.Unlock()
+	}
+	s.core.Close(false)
+	s.executors.close()
+	s.offload.Close()
+	s.cancel(ErrClosed)
+	s.poller.close(s)
+	// Nobody has a submitter any more. Tasks keep s, and with it their results, until they are
+	// waited for.
+	runtime.AddCleanup(s, (*csrc.Scheduler).Destroy, s.core)
+	s.end()
 }

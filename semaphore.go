@@ -22,7 +22,7 @@ func NewSemaphore(s *Scheduler, permits int) (*Semaphore, error) {
 	if err := makable(s, "NewSemaphore"); err != nil {
 		return nil, err
 	}
-	if permits < 0 || permits > 1<<60 {
+	if permits < 0 || uint64(permits) > 1<<60 {
 		return nil, &OptionError{"NewSemaphore", permits, "needs 0 to 2⁶⁰ permits"}
 	}
 	core, status := csrc.NewSem(uint64(permits))

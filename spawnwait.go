@@ -34,6 +34,7 @@ func (q *creditQueue) isEmpty() bool { return q.length.Load() == 0 }
 
 // await returns with a credit, or an error.
 func (q *creditQueue) await(ctx context.Context, s *Scheduler) error {
+	done := ctx.Done() // of the user's own, it may panic: nobody is in the queue now
 	w, first := q.enter(s)
 	if first {
 		s.unloadSubmitters()
@@ -43,7 +44,7 @@ func (q *creditQueue) await(ctx context.Context, s *Scheduler) error {
 	select {
 	case <-w.done:
 		return w.err
-	case <-ctx.Done():
+	case <-done:
 	}
 	if !q.leave(w) && w.err == nil {
 		s.core.Refund(1)

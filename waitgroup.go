@@ -25,7 +25,7 @@ func NewWaitGroup(s *Scheduler, count int) (*WaitGroup, error) {
 	if err := makable(s, "NewWaitGroup"); err != nil {
 		return nil, err
 	}
-	if count < 0 || count > waitGroupMax {
+	if count < 0 || uint64(count) > waitGroupMax {
 		return nil, &OptionError{"NewWaitGroup", count, "needs a count from 0 to 2⁶⁰"}
 	}
 	core, status := csrc.NewLatch(uint64(count))

@@ -203,6 +203,7 @@ func (*BatchWriter) Len() int               { return 0 }
 func (*Call) After() *Call                   { return nil }
 func (*Call) Arg() unsafe.Pointer            { return nil }
 func (*Call) ArgBytes() uintptr              { return 0 }
+func (*Call) Caller() uint64                 { return 0 }
 func (*Call) End(status Status, got uintptr) {}
 func (*Call) Fail(text string)               {}
 func (*Call) ID() uint32                     { return 0 }
@@ -312,6 +313,7 @@ func (*Scheduler) GoWorker() GoWorker                                      { ret
 func (*Scheduler) Grant(n uint32) uint32                                   { return 0 }
 func (*Scheduler) Granted() int                                            { return 0 }
 func (*Scheduler) HasCalls() bool                                          { return false }
+func (*Scheduler) InlineCallers() []uint64                                 { return nil }
 func (*Scheduler) InlineCalls(list []InlineCall) []InlineCall              { return nil }
 func (*Scheduler) Inside() bool                                            { return false }
 func (*Scheduler) IsRoomy() bool                                           { return false }

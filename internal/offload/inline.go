@@ -29,10 +29,15 @@ func inlineUntilPanic(p *Pool, calls *csrc.Calls) (ended bool) {
 	defer func() {
 		if !ended {
 			c := calls.At(calls.Begun() - 1)
+			left := true // the function, or a method of what it has panicked with, by Goexit
+			defer func() {
+				if left {
+					leftInline(find(c.ID()))
+				}
+			}()
 			if v := recover(); v != nil {
 				panicked(c, v)
-			} else {
-				leftInline(find(c.ID()))
+				left = false
 			}
 		}
 	}()

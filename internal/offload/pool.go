@@ -288,21 +288,26 @@ func (p *Pool) CancelCalls() {
 // make makes a call, and completes it whatever happens. A coroutine that calls again at once finds
 // w looking.
 func (p *Pool) make(w *worker, c *csrc.Call) {
-	returned := false
+	returned, stays := false, false
 	defer func() {
 		if returned {
 			return
 		}
-		if v := recover(); v != nil {
-			panicked(c, v)
-			p.look(w)
-		} else {
+		if !stays { // the function, or a method of what it has panicked with
 			c.Fail("the Go function has ended its goroutine: " +
 				"runtime.Goexit, or FailNow of a test")
 			p.lose(w)
+		} else {
+			p.look(w)
 		}
 		p.Edge.Release()
 		p.Core.Complete(c)
+	}()
+	defer func() {
+		if v := recover(); v != nil {
+			panicked(c, v)
+			stays = true
+		}
 	}()
 	p.Edge.Acquire()
 	if f := find(c.ID()); !f.Accepts(c) {
@@ -328,21 +333,30 @@ func (p *Pool) lose(w *worker) {
 	}
 }
 
-// Inside tells whether the calling goroutine is a worker's, in a call. The identity of a goroutine
-// is its own as long as it lives: workers in p.all do.
-func (p *Pool) Inside() bool {
+// Callers returns the handles of the coroutines that wait for the function which the calling
+// goroutine runs: one, if the call was offloaded, or those whose inline calls are made together.
+func (p *Pool) Callers() []uint64 {
+	if c := p.current(); c != nil {
+		return []uint64{c.Caller()}
+	}
+	return p.Core.InlineCallers()
+}
+
+// current is the call that the calling goroutine makes, as a worker; nil: it makes none. The
+// identity of a goroutine is its own as long as it lives: workers in p.all do.
+func (p *Pool) current() *csrc.Call {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.all) == len(p.idle) {
-		return false
+		return nil
 	}
 	id := asm.Goroutine()
 	for w := range p.all {
-		if w.now.ID != 0 && w.id == id {
-			return true
+		if w.call != nil && w.id == id {
+			return w.call
 		}
 	}
-	return false
+	return nil
 }
 
 // Running returns the names of the functions that run, inline or offloaded.
