@@ -16,6 +16,9 @@
 	M(BLIND_LOCK, "door-thief", "a thief locks by a plain exchange")                         \
 	M(BLIND_GIVE_UP, "door-thief", "a thief gives up by a plain exchange")                   \
 	M(HASTY_SERVE, "door-thief", "a thief does not wait until its steal buffer is filled")   \
+	M(SERVE_NOTHING, "door-collector", "an owner that serves a collector gives no credit up") \
+	M(LOCK_IN_VAIN, "door-collector", "a collector that locks collects nothing")             \
+	M(HASTY_COLLECT, "door-collector", "a collector that was refused does not come again")   \
 	M(PLAIN_LEAVE, "door-thief", "the owner leaves by a plain store")                        \
 	M(PLAIN_SERVED, "door-thief", "req is freed by a plain store, after the steal buffer")   \
 	M(BLIND_WAITER, "door-foreign", "an owner says by a plain exchange that it sleeps")      \
@@ -75,7 +78,18 @@
 	M(PUSH_FIRST, "batch", "A3 pushes before it clears DETACHED")                            \
 	M(CLOSE_APART, "batch", "A4 is an addition of its own, and pushes nothing")              \
 	M(CLOSE_LEAVES, "batch", "a sender that closes never gives the batch back")              \
-	M(CLOSE_DROPS, "batch", "a sender that closes always gives the batch back")
+	M(CLOSE_DROPS, "batch", "a sender that closes always gives the batch back")              \
+	M(LOOK_FOR_WANT_FIRST, "credit-wait", "wanted is read before credit is given back")      \
+	M(WANT_LATE, "credit-wait", "wanted is written after the ask for a grant")               \
+	M(LEAN_KEEPS, "credit-wait", "a lean user keeps credit")                                 \
+	M(NO_COLLECT, "credit-wait", "credit in hand is not collected")                          \
+	M(NOT_WANTED_AGAIN, "credit-wait",                                                       \
+	  "one that waits after others does not say that credit is wanted")                      \
+	M(LATELY_SILENT, "credit-room", "after WANTED_LATELY the bell does not tell of room")    \
+	M(QUIET_RAISE, "credit-map", "a thread that raises capacity does not ring the bell")     \
+	M(EARLY_NO_MEMORY, "credit-last", "there is no memory if no credit is out any more")     \
+	M(NO_LOOK_BACK, "credit-trim", "a grant does not look at the capacity afterwards")       \
+	M(TRIM_LOOKS_FIRST, "credit-trim", "a trim looks at what is granted first")
 
 enum {
 	MUTANT_NONE,
