@@ -37,8 +37,8 @@
  *     granted (assert in give).
  *   - When nobody waits and there is room again, users may keep credit again (end of init).
  *
- * Parameters: USERS, OPS, WAITERS, CHUNKS (mapped at the beginning), MAPS (chunks that can be mapped
- * in addition), LIMIT (credits that there may ever be). Mutants: MUTANT_..., each named where it
+ * Parameters: USERS, OPS, WAITERS, CHUNKS (mapped at the beginning), MAPS (that can be mapped
+ * later), LIMIT (credits that there may ever be). Mutants: MUTANT_..., each named where it
  * changes something.
  */
 #ifndef USERS
