@@ -123,13 +123,18 @@ func (q *creditQueue) serve(s *Scheduler) {
 func (q *creditQueue) grant(s *Scheduler, collecting bool) {
 	for q.waiting.Len() > 0 {
 		n := s.core.Grant(uint32(q.waiting.Len()))
-		if n == 0 && (collecting || s.core.Granted() > 0) {
-			return
-		}
 		for range n {
 			q.release(q.front(), nil)
 		}
-		if n == 0 {
+		if n > 0 {
+			continue
+		}
+		if collecting || s.core.Granted() > 0 {
+			return
+		}
+		// Granted may be 0 because all credit came back after Grant had looked. Then the next Grant
+		// has some.
+		if s.core.IsExhausted() {
 			q.release(q.front(), ErrNoMemory)
 		}
 	}

@@ -316,6 +316,7 @@ func (*Scheduler) HasCalls() bool                                          { ret
 func (*Scheduler) InlineCallers() []uint64                                 { return nil }
 func (*Scheduler) InlineCalls(list []InlineCall) []InlineCall              { return nil }
 func (*Scheduler) Inside() bool                                            { return false }
+func (*Scheduler) IsExhausted() bool                                       { return false }
 func (*Scheduler) IsRoomy() bool                                           { return false }
 func (*Scheduler) Live() int                                               { return 0 }
 func (*Scheduler) NewGoWaiter(id uint32, bytes uintptr) (GoWaiter, Status) { return GoWaiter{}, Again }

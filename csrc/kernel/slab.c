@@ -427,6 +427,16 @@ uint32_t coroi_slab_grant(struct coroi_slab *s, uint32_t want)
 	return n;
 }
 
+bool coroi_slab_is_exhausted(struct coroi_slab *s)
+{
+	coroi_lock(&s->lock);
+	/* Under the lock capacity does not rise. So nothing has been granted between the two looks. */
+	bool none = at_load_seq(&s->capacity) <= 0 && at_load_seq(&s->granted) == 0 &&
+		    !add_chunk(s);
+	coroi_unlock(&s->lock);
+	return none;
+}
+
 void coroi_slab_refund(struct coroi_slab *s, uint32_t credit)
 {
 	if (credit)

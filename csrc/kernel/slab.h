@@ -38,6 +38,8 @@
  *       each end gives one back
  *   G3  a thread that gives credit back, or raises capacity, looks at wanted then, and rings the
  *       bell
+ *       If nothing is granted, and no chunk can be had (coroi_slab_is_exhausted, in one look under
+ *       the lock), the goroutine has ErrNoMemory: nobody's end would ring
  *   G4  Go, rung: ask again, for those in front of the queue. When the queue is empty, wanted =
  *       COROI_WANTED_LATELY: users stay lean, since the next spawn is likely to wait too. When a
  *       quarter of the records is free, the bell rings once more, and wanted = COROI_UNWANTED
@@ -134,6 +136,12 @@ int coroi_slab_join(struct coroi_slab *s);
 uint32_t coroi_slab_grant(struct coroi_slab *s, uint32_t want);
 /* coroi_slab_refund - credit comes back. Thread: any. Cost: a locked addition. */
 void coroi_slab_refund(struct coroi_slab *s, uint32_t credit);
+
+/* coroi_slab_is_exhausted - no credit is granted, and the system has no memory for a chunk: nobody's
+ * end can give credit back. False also if credit was given back meanwhile, or a chunk mapped: a
+ * grant is worth another try. Thread: any. Blocking: for the slab's lock. Cost: that lock, and a
+ * mapping. */
+bool coroi_slab_is_exhausted(struct coroi_slab *s);
 
 /* coroi_slab_at_once - how much credit a user gets at a time: COROI_CREDIT, or 1 while credit is
  * wanted. coroi_slab_is_roomy - a quarter of the records is free. Thread: any; racy. */
