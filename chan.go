@@ -29,7 +29,9 @@ const (
 // does waking. Where both sides are goroutines a Go channel is better.
 //
 // Its values hold no pointers, and have at most ElementMax bytes. Its memory is C's, and is freed
-// when nothing refers to the Chan; after Address, with its scheduler.
+// when nothing refers to the Chan; after Address, with its scheduler, unless Free gives the Chan
+// back. After Free each method that returns an error returns ErrDestroyed, and values that were left
+// are lost.
 type Chan[T any] struct {
 	object
 	core     csrc.Chan
@@ -58,6 +60,7 @@ func NewChan[T any](s *Scheduler, capacity int) (*Chan[T], error) {
 	}
 	core, status := csrc.NewChan(t.Size(), capacity)
 	c := &Chan[T]{core: core, capacity: capacity}
+	c.room = t.Size() * uintptr(capacity)
 	return adopt(c, &c.object, s, core, status)
 }
 

@@ -62,7 +62,9 @@ struct coro_chan {
 	/* waiters of coro_select that were not taken out of a queue: their owners will come back */
 	uint32_t selects;
 	struct coroi_worker *worker; /* as the object's */
-	bool closed;
+	/* 0: open; CORO_ECLOSED; CORO_EINVAL: destroyed. What a send returns, and a receive that
+	 * finds no value */
+	int8_t closed;
 	bool kept; /* Go refers to the channel: C does not free it */
 
 	/* Line 3: what receivers write. */
@@ -166,7 +168,7 @@ coroi_chan_try_send(struct coro_chan *c, const void *value, struct coroi_waiter 
 		    size_t bytes, bool small, bool both)
 {
 	if (coroi_unlikely(c->closed))
-		return CORO_ECLOSED;
+		return c->closed;
 	if (coroi_unlikely(c->receivers.first != NULL)) {
 		if (!both)
 			return COROI_BY_BOTH;
@@ -214,7 +216,7 @@ coroi_chan_try_recv(struct coro_chan *c, void *value, struct coroi_waiter **woke
 		}
 		*woken = x;
 	}
-	return coroi_likely(any) ? CORO_OK : c->closed ? CORO_ECLOSED : COROI_NOT_NOW;
+	return coroi_likely(any) ? CORO_OK : c->closed ? c->closed : COROI_NOT_NOW;
 }
 
 /* coroi_chan_try - coroi_chan_try_send, or coroi_chan_try_recv. */
