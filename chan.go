@@ -30,8 +30,8 @@ const (
 //
 // Its values hold no pointers, and have at most ElementMax bytes. Its memory is C's, and is freed
 // when nothing refers to the Chan; after Address, with its scheduler, unless Free gives the Chan
-// back. After Free each method that returns an error returns ErrDestroyed, and values that were left
-// are lost.
+// back. After Free each method that returns an error returns ErrDestroyed. Values that were left in
+// the Chan are lost.
 type Chan[T any] struct {
 	object
 	core     csrc.Chan
