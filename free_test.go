@@ -7,6 +7,7 @@ import (
 	"errors"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -220,40 +221,32 @@ func TestFreeOfWhatCHasDestroyed(t *testing.T) {
 	assert.ErrorIs(t, p.Free(), coro.ErrDestroyed)
 }
 
-// A channel may be used, waited at and freed by anybody at the same time.
+// A channel that others use at the same time is freed, and they hear of it. (While one waits at the
+// channel it is not freed: TestFree.)
 func TestFreeAmongUses(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(2))
-	for range scaled(300) {
-		c := newChan[int64](t, s, 1)
+	for i := range scaled(300) {
+		c := newChan[int64](t, s, i%2)
 		require.NotZero(t, c.Address())
 		var all sync.WaitGroup
-		for i := range 4 {
+		var used atomic.Int64
+		for k := range 4 {
 			all.Go(func() {
-				for {
-					var err error
-					if i%2 == 0 {
-						err = c.Send(background, 1)
+				var err error
+				for ; err == nil; used.Add(1) {
+					if k%2 == 0 {
+						_, err = c.TrySend(1)
 					} else {
-						_, err = c.Recv(background)
-					}
-					if err != nil {
-						assert.ErrorIs(t, err, coro.ErrDestroyed)
-						return
+						_, _, err = c.TryRecv()
 					}
 				}
+				assert.ErrorIs(t, err, coro.ErrDestroyed)
 			})
 		}
-		// The last two may wait for ever: each try of Free gives them what they wait for.
-		eventually(t, func() bool {
-			err := c.Free()
-			if err != nil {
-				require.ErrorIs(t, err, coro.ErrBusy)
-				c.TrySend(1)
-				c.TryRecv()
-			}
-			return err == nil
-		}, "freed")
+		eventually(t, func() bool { return used.Load() > 20 }, "used")
+		eventually(t, func() bool { return !errors.Is(c.Free(), coro.ErrBusy) }, "freed")
 		all.Wait()
+		assert.ErrorIs(t, c.Free(), coro.ErrDestroyed)
 	}
 }
 
