@@ -225,7 +225,7 @@ func TestFreeOfWhatCHasDestroyed(t *testing.T) {
 // channel it is not freed: TestFree.)
 func TestFreeAmongUses(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(2))
-	for i := range scaled(300) {
+	for i := range scaled(100) {
 		c := newChan[int64](t, s, i%2)
 		require.NotZero(t, c.Address())
 		var all sync.WaitGroup
