@@ -30,7 +30,9 @@ const (
 // does waking. Where both sides are goroutines a Go channel is better.
 //
 // Its values hold no pointers, and have at most ElementMax bytes. Its memory is C's, and is freed
-// when nothing refers to the Chan; after Address, with its scheduler.
+// when nothing refers to the Chan; after Address, with its scheduler, unless Free gives the Chan
+// back. After Free each method that returns an error returns ErrDestroyed. Values that were left in
+// the Chan are lost.
 type Chan[T any] struct {
 	object
 	core     csrc.Chan
@@ -65,6 +67,7 @@ func NewChan[T any](s *Scheduler, capacity int) (*Chan[T], error) {
 			"values of %d bytes: make it with a smaller capacity", capacity, t.Size())}
 	}
 	c := &Chan[T]{core: core, capacity: capacity}
+	c.room = t.Size() * uintptr(capacity)
 	return adopt(c, &c.object, s, core, status)
 }
 

@@ -28,7 +28,8 @@ var (
 	ErrAborted = errors.New("coro: coroutine aborted")
 	// ErrStale: the coroutine has ended, or never was.
 	ErrStale = errors.New("coro: stale handle: its coroutine has ended")
-	// ErrBusy: another caller runs the coroutine, or waits for it.
+	// ErrBusy: another caller runs the coroutine, or waits for it; from Free: others wait at the
+	// object, or hold it.
 	ErrBusy = errors.New("coro: in use by another caller")
 	// ErrEnded: the generator has finished or aborted. Reset it first.
 	ErrEnded = errors.New("coro: generator has ended: reset it first")
@@ -55,9 +56,9 @@ var (
 	// ErrNegativeWaitGroup: the count would be below zero. It was not changed.
 	ErrNegativeWaitGroup = errors.New("coro: a wait group below zero: " +
 		"add before what is counted begins, and count each end once")
-	// ErrDestroyed: a C body has destroyed the object.
-	ErrDestroyed = errors.New("coro: destroyed by a C body: " +
-		"make a new one, or leave it to Go, which frees it when nobody refers to it")
+	// ErrDestroyed: the object was freed, or a C body has destroyed it.
+	ErrDestroyed = errors.New("coro: destroyed, by Free or by a C body: " +
+		"make a new one, or free it when nobody needs it any more")
 	// ErrNotCurrent: a method of Coroutine was called by a goroutine that is not its body's.
 	ErrNotCurrent = errors.New("coro: not the body of this coroutine: " +
 		"its methods are for its own goroutine, until it ends")
@@ -121,7 +122,7 @@ func statusError(s csrc.Status, k kind) error {
 	switch {
 	case s == csrc.Deadlock && k == ofObject:
 		return ErrLockedAlready
-	case s == csrc.Invalid && k == ofObject:
+	case s == csrc.Invalid && (k == ofObject || k == ofChan):
 		return ErrDestroyed
 	case s == csrc.Invalid && k == ofWaitGroup:
 		return ErrNegativeWaitGroup

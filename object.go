@@ -18,11 +18,12 @@ import (
 // A coreObject is csrc's side of an object.
 type coreObject interface {
 	Address() uintptr
+	Destroy() csrc.Status // the memory stays
 	Free()
 }
 
-// An object of s lives in C memory: as long as Go refers to the object; once its address was given
-// away, as long as s.
+// An object of s lives in C memory, as long as Go refers to the object. While C has the address, s
+// refers to the object.
 //
 // A copy does what its original does: all state is C's, or the original's, and the copy keeps the
 // original alive, and with it the memory.
@@ -31,9 +32,22 @@ type object struct {
 	self    *object // the original; nil: a zero value
 	edge    *race.Edge
 	spinner spin.Spinner
-	clean   runtime.Cleanup // of the original, as given
-	given   atomic.Bool
+	state   atomic.Uint32 // the original's; changed with the lock of s.loans
 	base    coreObject
+	room    uintptr // bytes in C besides the object itself
+}
+
+// The states of an object.
+const (
+	unlent = iota // C was never given the address
+	lent
+	freed
+)
+
+// loans are the objects whose addresses C has.
+type loans struct {
+	mu      sync.Mutex
+	objects map[*object]struct{}
 }
 
 // makable returns why maker can make no object of s; or nil.
@@ -55,24 +69,81 @@ func adopt[T any](
 		return nil, statusError(status, ofObject)
 	}
 	o.s, o.self, o.base, o.edge = s, o, core, new(race.Edge)
-	o.clean = runtime.AddCleanup(owner, coreObject.Free, core)
+	runtime.AddCleanup(owner, coreObject.Free, core)
 	return owner, nil
 }
 
 // Address is the object for C bodies, as an argument of theirs: of a Chan a coro_chan *, of a
 // Semaphore a coro_sem *, of a Mutex a coro_mutex *, and so on. The C bodies may be of any
-// scheduler. From now on the memory is kept until the object's own scheduler is closed and nothing
-// refers to that scheduler; nobody may use the address after that.
+// scheduler. From now on the memory is kept until Free; without Free, until the object's own
+// scheduler is closed and nothing refers to that scheduler. Nobody may use the address after that.
+// After Free, Address is 0, which C refuses with CORO_EINVAL.
 func (o *object) Address() uintptr {
 	if o = o.self; o == nil {
 		panic("coro: Address of a zero value: make the object with NewChan, NewMutex or the like")
 	}
-	if !o.given.Swap(true) {
-		o.clean.Stop()
-		runtime.AddCleanup(o.s, coreObject.Free, o.base)
+	if o.state.Load() != lent && !o.lend() {
+		return 0
 	}
 	return o.base.Address()
 }
+
+// lend has s refer to o. False: o is freed.
+func (o *object) lend() bool {
+	l := &o.s.loans
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if o.state.Load() == freed {
+		return false
+	}
+	if l.objects == nil {
+		l.objects = make(map[*object]struct{})
+	}
+	l.objects[o] = struct{}{}
+	o.state.Store(lent)
+	return true
+}
+
+// Free gives the object back, so that its memory no longer waits for the end of the scheduler. Use
+// it for an object that has an Address and lives shorter than its scheduler, when no C body will
+// use the address any more. Free is allowed, and not needed, for an object whose Address was never
+// asked for.
+//
+// From now on each call with the object returns ErrDestroyed. A C body that uses the address
+// nevertheless gets CORO_EINVAL as long as the memory is not used again: it is not before Go
+// refers to the object no more, and has collected it. Later the behaviour of that C body is
+// undefined.
+//
+// Free returns ErrBusy while others wait at the object, or hold it: then nothing is changed. It
+// returns ErrDestroyed if the object was freed before. An object that a C body has destroyed is
+// freed too. Free does not block, and costs some 100 ns.
+func (o *object) Free() error {
+	if o = o.self; o == nil {
+		panic("coro: Free of a zero value: make the object with NewChan, NewMutex or the like")
+	}
+	l := &o.s.loans
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if o.state.Load() == freed {
+		return ErrDestroyed
+	}
+	status := o.base.Destroy()
+	runtime.KeepAlive(o)
+	if status != csrc.OK && status != csrc.Invalid { // Invalid: C has destroyed it
+		return statusError(status, ofObject)
+	}
+	o.state.Store(freed)
+	delete(l.objects, o)
+	makeGarbage(o.room)
+	return nil
+}
+
+// garbageMost is the most garbage that is made at once.
+const garbageMost = 1 << 20
+
+// makeGarbage has the garbage collector, which does not see C memory, come about as soon as if so
+// many bytes of Go's memory had become garbage.
+func makeGarbage(bytes uintptr) { runtime.KeepAlive(make([]byte, min(bytes, garbageMost))) }
 
 // How long a goroutine tries before it sleeps. tryLong is about what waking both sides takes; it is
 // used where trying for that long pays.

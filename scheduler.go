@@ -30,6 +30,7 @@ type Scheduler struct {
 	ctx        context.Context // of Go functions that C bodies call
 	cancel     context.CancelCauseFunc
 	offload    offload.Pool
+	loans      loans
 
 	runs   sync.RWMutex  // held for reading by a run
 	closed atomic.Bool   // nothing is spawned from Go any more

@@ -41,7 +41,7 @@ func NewChan(bytes uintptr, capacity int) (Chan, Status) {
 	crossing()
 	status := C.coro_chan_new(&c.p, C.size_t(bytes), C.size_t(capacity), 0)
 	if status == C.CORO_OK {
-		C.coroi_chan_keep(c.c(), true) // C frees no channel that Go refers to
+		C.coroi_chan_keep(c.c()) // C frees no channel of Go's
 	}
 	return c, Status(status)
 }
@@ -118,11 +118,11 @@ func (c Chan) Close() Status { return Status(C.coro_chan_close(c.c())) }
 // Len is coro_chan_length.
 func (c Chan) Len() int { return int(C.coro_chan_length(c.c())) }
 
-// Free is coro_chan_free.
-func (c Chan) Free() {
-	C.coroi_chan_keep(c.c(), false)
-	C.coro_chan_free(c.c())
-}
+// Destroy is coro_chan_free but for the memory.
+func (c Chan) Destroy() Status { return Status(C.coroi_chan_destroy(c.c())) }
+
+// Free frees the channel's memory, whether it was destroyed or not.
+func (c Chan) Free() { C.coroi_chan_release(c.c()) }
 
 // SelectMax is how many operations there may be in a select.
 const SelectMax = C.CORO_CASES_MAX

@@ -220,6 +220,7 @@ func (*Calls) Next() bool          { return false }
 
 func (Chan) Address() uintptr                    { return 0 }
 func (Chan) Close() Status                       { return Again }
+func (Chan) Destroy() Status                     { return Again }
 func (Chan) Free()                               {}
 func (Chan) Len() int                            { return 0 }
 func (Chan) LenHint() uint32                     { return 0 }
@@ -231,6 +232,7 @@ func (Chan) TryRecv(value unsafe.Pointer) Status { return Again }
 func (Chan) TrySend(value unsafe.Pointer) Status { return Again }
 
 func (Cond) Broadcast() Status                          { return Again }
+func (Cond) Destroy() Status                            { return Again }
 func (Cond) Signal() Status                             { return Again }
 func (Cond) Wait(g GoWaiter, m Mutex, by uint64) Status { return Again }
 
@@ -274,9 +276,11 @@ func (Joinable) Unjoin(by Joinable) bool                            { return fal
 func (Joinable) WakeComes() bool                                    { return false }
 
 func (Latch) Add(n int64) Status     { return Again }
+func (Latch) Destroy() Status        { return Again }
 func (Latch) TryWait() Status        { return Again }
 func (Latch) Wait(g GoWaiter) Status { return Again }
 
+func (Mutex) Destroy() Status                   { return Again }
 func (Mutex) Lock(g GoWaiter, by uint64) Status { return Again }
 func (Mutex) TryLock(by uint64) Status          { return Again }
 func (Mutex) Unlock(by uint64) Status           { return Again }
@@ -286,10 +290,12 @@ func (Object) Free()            {}
 func (Object) IsDead() bool     { return false }
 
 func (Once) Begin(g GoWaiter, by uint64) Status { return Again }
+func (Once) Destroy() Status                    { return Again }
 func (Once) End()                               {}
 func (Once) IsDone() bool                       { return false }
 func (Once) TryBegin(by uint64) Status          { return Again }
 
+func (RWLock) Destroy() Status                               { return Again }
 func (RWLock) Lock(g GoWaiter, write bool, by uint64) Status { return Again }
 func (RWLock) TryLock(write bool, by uint64) Status          { return Again }
 func (RWLock) Unlock(write bool, by uint64) Status           { return Again }
@@ -339,6 +345,7 @@ func (*Scheduler) Watch(watched bool)                                      {}
 func (*Scheduler) Workers() int                                            { return 0 }
 
 func (Sem) Acquire(g GoWaiter) Status { return Again }
+func (Sem) Destroy() Status           { return Again }
 func (Sem) Release(n uint64) Status   { return Again }
 func (Sem) TryAcquire() Status        { return Again }
 

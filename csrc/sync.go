@@ -79,7 +79,7 @@ func (o Object) IsDead() bool {
 	return bool(C.coroi_object_is_dead((*C.struct_coroi_object)(o.c())))
 }
 
-// Free frees the object's memory.
+// Free frees the object's memory, whether it was destroyed or not.
 func (o Object) Free() { C.coroi_release(o.c()) }
 
 // A Sem is a coro_sem.
@@ -95,6 +95,9 @@ func NewSem(permits uint64) (Sem, Status) {
 	}
 	return s, status
 }
+
+// Destroy is coro_sem_destroy.
+func (s Sem) Destroy() Status { return Status(C.coro_sem_destroy(s.c())) }
 
 // TryAcquire is coro_sem_acquire that does not wait.
 func (s Sem) TryAcquire() Status {
@@ -124,6 +127,9 @@ func (m Mutex) c() *C.coro_mutex { return (*C.coro_mutex)(m.made("NewMutex")) }
 
 // NewMutex makes a mutex.
 func NewMutex() (Mutex, Status) { return newObject[Mutex](C.sizeof_coro_mutex) }
+
+// Destroy is coro_mutex_destroy.
+func (m Mutex) Destroy() Status { return Status(C.coro_mutex_destroy(m.c())) }
 
 func (m Mutex) owner() *uint64 { return (*uint64)(unsafe.Add(m.p, C.COROI_MUTEX_OWNER)) }
 
@@ -159,6 +165,9 @@ func (l RWLock) c() *C.coro_rwlock { return (*C.coro_rwlock)(l.made("NewRWMutex"
 
 // NewRWLock makes a reader-writer lock.
 func NewRWLock() (RWLock, Status) { return newObject[RWLock](C.sizeof_coro_rwlock) }
+
+// Destroy is coro_rwlock_destroy.
+func (l RWLock) Destroy() Status { return Status(C.coro_rwlock_destroy(l.c())) }
 
 // ofTwo calls one of two leaves, for reading and for writing.
 func (l RWLock) ofTwo(reading, writing uintptr, write bool, by *uint64) Status {
@@ -198,6 +207,9 @@ func (c Cond) c() *C.coro_cond { return (*C.coro_cond)(c.made("NewCond")) }
 // NewCond makes a condition.
 func NewCond() (Cond, Status) { return newObject[Cond](C.sizeof_coro_cond) }
 
+// Destroy is coro_cond_destroy.
+func (c Cond) Destroy() Status { return Status(C.coro_cond_destroy(c.c())) }
+
 // Wait has a gowaiter wait, and unlocks m, which by owns. If the gowaiter waits, m is to be locked
 // again.
 func (c Cond) Wait(g GoWaiter, m Mutex, by uint64) Status {
@@ -223,6 +235,9 @@ func NewLatch(count uint64) (Latch, Status) {
 	}
 	return l, status
 }
+
+// Destroy is coro_latch_destroy.
+func (l Latch) Destroy() Status { return Status(C.coro_latch_destroy(l.c())) }
 
 // Add is coro_latch_add.
 func (l Latch) Add(n int64) Status {
@@ -250,6 +265,9 @@ func (o Once) c() *C.coro_once { return (*C.coro_once)(o.made("NewOnce")) }
 
 // NewOnce makes a once.
 func NewOnce() (Once, Status) { return newObject[Once](C.sizeof_coro_once) }
+
+// Destroy is coro_once_destroy.
+func (o Once) Destroy() Status { return Status(C.coro_once_destroy(o.c())) }
 
 // IsDone tells, without a call, whether it is done.
 func (o Once) IsDone() bool {

@@ -2,7 +2,7 @@
 
 package symbolize
 
-// #cgo CFLAGS: -std=gnu11 -D_GNU_SOURCE -O2 -Wall -I${SRCDIR}/../csrc -I${SRCDIR}/../csrc/include
+// #cgo CFLAGS: -std=gnu11 -D_GNU_SOURCE -O2 -fvisibility=hidden -Wall -I${SRCDIR}/../csrc -I${SRCDIR}/../csrc/include
 // #include "report.h"
 import "C"
 

@@ -4,6 +4,13 @@
 //
 //	import _ "github.com/organzine/coro/symbolize"
 //
+// The package needs a module that coro itself does not need. Run
+//
+//	go mod tidy
+//
+// after the import is there, and go mod vendor if you vendor. Before that, go build reports a
+// missing go.sum entry or a missing module.
+//
 // Two things happen then, before main.
 //
 // [runtime.SetCgoTraceback] is given github.com/ianlancetaylor/cgosymbolizer, so that Go's own

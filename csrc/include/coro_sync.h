@@ -139,6 +139,9 @@ typedef struct coro_once {
  * Suspends. Returns: also CORO_EDEADLK: from inside fn. */
 int coro_once_do(coro_once *o, void (*fn)(void *), void *arg, uint64_t deadline);
 
+/* coro_once_destroy - Returns: CORO_EBUSY while a function of it runs. */
+int coro_once_destroy(coro_once *o);
+
 /* ------------------------------------------------------------------------- channels, and select */
 
 /*

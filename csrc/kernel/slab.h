@@ -34,12 +34,12 @@
  *   G1  Go: wanted = COROI_WANTED, then ask for a grant (coroi_slab_grant). No credit: the
  *       goroutine waits. If wanted was COROI_UNWANTED, all credit in hand is collected: by
  *       coroi_collect from the workers, by Go from its submitters
+ *       If nothing is granted, and no chunk can be had (coroi_slab_is_exhausted, in one look under
+ *       the lock), the goroutine has ErrNoMemory: no end of a coroutine would ring
  *   G2  a user that was collected is lean: it keeps no credit in hand. Each spawn borrows one, and
  *       each end gives one back
  *   G3  a thread that gives credit back, or raises capacity, looks at wanted then, and rings the
  *       bell
- *       If nothing is granted, and no chunk can be had (coroi_slab_is_exhausted, in one look under
- *       the lock), the goroutine has ErrNoMemory: nobody's end would ring
  *   G4  Go, rung: ask again, for those in front of the queue. When the queue is empty, wanted =
  *       COROI_WANTED_LATELY: users stay lean, since the next spawn is likely to wait too. When a
  *       quarter of the records is free, the bell rings once more, and wanted = COROI_UNWANTED

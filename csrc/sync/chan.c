@@ -34,30 +34,56 @@ int coro_chan_new(coro_chan **out, size_t element_bytes, size_t capacity, uint32
 	return CORO_OK;
 }
 
-int coro_chan_free(coro_chan *c)
+static bool is_used(const struct coro_chan *c)
 {
-	if (!c)
-		return CORO_OK;
+	return c->senders.first || c->receivers.first || c->selects || c->in.back || c->out.back;
+}
+
+/* destroy - the end of c but for its memory. kept: for Go. The locks of the ends are taken without
+ * a look at `dead`, so c is closed as well, and empty. */
+static int destroy(struct coro_chan *c, bool kept)
+{
 	int status = coroi_object_enter_end(&c->object);
+
 	if (status)
 		return status;
-	status = c->kept ? CORO_EPERM
-		 : c->senders.first || c->receivers.first || c->selects || c->in.back || c->out.back
-			 ? CORO_EBUSY
-			 : CORO_OK;
-	if (!status)
+	if (c->kept != kept) {
+		status = CORO_EPERM;
+	} else if (is_used(c)) {
+		status = CORO_EBUSY;
+	} else {
+		c->closed = CORO_EINVAL;
+		c->out.seen = c->out.passed;
+		at_store_rel(&c->in.passed, c->out.passed);
 		coroi_object_kill(&c->object);
+	}
 	coroi_object_leave(&c->object);
+	return status;
+}
+
+int coro_chan_free(coro_chan *c)
+{
+	int status = c ? destroy(c, false) : CORO_OK;
+
 	if (!status)
 		coroi_release(c);
 	return status;
 }
 
-void coroi_chan_keep(coro_chan *c, bool keep)
+void coroi_chan_keep(coro_chan *c)
 {
-	coroi_object_enter(&c->object);
-	c->kept = keep;
-	coroi_object_leave(&c->object);
+	c->kept = true;
+}
+
+int coroi_chan_destroy(coro_chan *c)
+{
+	return destroy(c, true);
+}
+
+void coroi_chan_release(coro_chan *c)
+{
+	if (destroy(c, true) != CORO_EBUSY)
+		coroi_release(c);
 }
 
 static bool has_value(void *c)
@@ -407,7 +433,7 @@ int coro_chan_close(coro_chan *c)
 		coroi_object_leave(&c->object);
 		return CORO_ECLOSED;
 	}
-	c->closed = true;
+	c->closed = CORO_ECLOSED;
 	for (struct coroi_waiter *x;
 	     (x = coroi_chan_take(c, &c->receivers)) || (x = coroi_chan_take(c, &c->senders));) {
 		x->status = CORO_ECLOSED;

@@ -92,7 +92,19 @@ enum testbody_misuses {
 	TESTBODY_DESTROY_LATCH,
 	TESTBODY_DESTROY_SEM,
 	TESTBODY_FREE_CHAN,
+	TESTBODY_SEND,
+	TESTBODY_RECEIVE,
+	TESTBODY_ACQUIRE,
+	TESTBODY_READ,
+	TESTBODY_SIGNAL,
+	TESTBODY_COUNT,
+	TESTBODY_LOCK,
+	TESTBODY_DO,
+	TESTBODY_SEND_ZEROS, /* 64 bytes */
 };
+
+/* bytes that malloc has given away; 0: this C library does not tell */
+size_t testbody_allocated(void);
 
 extern int64_t testbody_plain[2]; /* not atomic: a lock guards it */
 
