@@ -77,8 +77,10 @@
 // body with a stray pointer does what C does. A C body calls Go by coro_call_go and
 // coro_call_go_inline, see [ExportFunc], and in no other way.
 //
-// A stack overflow ends the process. Before, it prints on stderr the address of the coroutine's C
-// function, the coroutine's handle, its worker and the size of its stack.
+// A fault in C ends the process: a stray pointer, a stack overflow, abort. Before, a line on stderr
+// tells the signal, the address, the instruction, the coroutine's function by its [FuncName] or
+// address, its handle, its worker and scheduler, and, of an overflow, the size of its stack.
+// Package symbolize adds the C frames. docs/debugging.md has more.
 package coro
 
 import (
