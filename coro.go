@@ -92,8 +92,10 @@
 // Generator panics, and names the function that makes one. A copy of such a value is the same
 // object, and keeps its memory; go vet reports the copy, and so a pointer is better.
 //
-// A stack overflow ends the process. Before, it prints on stderr the address of the coroutine's C
-// function, the coroutine's handle, its worker and the size of its stack.
+// A fault in C ends the process: a stray pointer, a stack overflow, abort. Before, a line on stderr
+// tells the signal, the address, the instruction, the coroutine's function by its [FuncName] or
+// address, its handle, its worker and scheduler, and, of an overflow, the size of its stack.
+// Package symbolize adds the C frames. docs/debugging.md has more.
 package coro
 
 import (

@@ -66,10 +66,14 @@ func FuncDense() FuncOption {
 	}
 }
 
-// FuncName names the function in reports of deadlocks and of coroutines that do not end.
+// FuncName names the function in reports of deadlocks, of coroutines that do not end, and of faults
+// in C, which show the first 63 bytes of the name. A later name of the same C function takes the
+// place of an earlier one.
 func FuncName(name string) FuncOption {
 	return func(s *csrc.Spec) error {
-		funcNames.Store(s.Fn, name)
+		if before, _ := funcNames.Swap(s.Fn, name); before != name {
+			csrc.NameFunction(s.Fn, name) // without memory, reports have the address
+		}
 		return nil
 	}
 }

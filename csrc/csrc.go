@@ -16,7 +16,7 @@ package csrc
 #include "kernel/idle.h"
 #include "kernel/inbox.h"
 #include "kernel/life.h"
-#include "base/overflow.h"
+#include "base/fault.h"
 #include "kernel/wait.h"
 #include "sync/gowait.h"
 
@@ -41,12 +41,27 @@ import "C"
 
 import (
 	"unsafe"
+
+	"github.com/organzine/coro/internal/asm"
 )
 
 func init() {
-	// Go's own handler is installed by now. The core hands every signal on to it: overflows
-	// after their report.
-	C.coroi_overflow_install()
+	// Go's own handlers are installed by now. The core hands every signal on to them: faults in C
+	// after their report, and those in Go's code at once.
+	text, etext, leaf := asm.Code()
+	C.coroi_fault_code(code(text, etext), code(leaf, leaf+asm.LeafBytes))
+	C.coroi_fault_install()
+}
+
+func code(from, to uintptr) C.struct_coroi_code {
+	return C.struct_coroi_code{C.uintptr_t(from), C.uintptr_t(to)}
+}
+
+// NameFunction is coroi_fault_name: reports of faults call the C function by the name.
+func NameFunction(fn uintptr, name string) Status {
+	crossing()
+	return Status(C.coroi_fault_name(C.uintptr_t(fn),
+		(*C.char)(unsafe.Pointer(unsafe.StringData(name))), C.size_t(len(name))))
 }
 
 // Available tells whether the core is compiled in.

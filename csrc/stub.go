@@ -179,6 +179,7 @@ func Detach(handle uint64) Status                                    { return Ag
 func ExportBody(id uint32, argBytes uint8, resultBytes uint8) Status { return Again }
 func ExportName(name string, id uint32) Status                       { return Again }
 func LockOwner(goroutine uintptr) uint64                             { return 0 }
+func NameFunction(fn uintptr, name string) Status                    { return Again }
 func New(o Options) (*Scheduler, Status)                             { return nil, Again }
 func NewChan(bytes uintptr, capacity int) (Chan, Status)             { return Chan{}, Again }
 func NewCond() (Cond, Status)                                        { return Cond{}, Again }

@@ -8,7 +8,7 @@ import "C"
 
 import (
 	_ "github.com/ianlancetaylor/cgosymbolizer"
-	_ "github.com/organzine/coro/csrc" // its handler of faults is installed before this one
+	_ "github.com/organzine/coro/csrc" // whose handler writes the reports
 )
 
 func init() {

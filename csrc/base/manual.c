@@ -10,7 +10,7 @@
 
 #include "base/current.h"
 #include "base/extras.h"
-#include "base/overflow.h"
+#include "base/fault.h"
 #include "base/sanitize.h"
 #include "base/switch.h"
 
@@ -24,7 +24,7 @@ static pthread_once_t pool_once = PTHREAD_ONCE_INIT;
 static void pool_make(void)
 {
 	coroi_stack_pool_init(&pool, 0);
-	coroi_overflow_install();
+	coroi_fault_install();
 }
 
 struct coroi_stack_pool *coroi_manual_pool(void)

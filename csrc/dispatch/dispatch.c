@@ -5,7 +5,7 @@
 #include "base/current.h"
 #include "base/extras.h"
 #include "base/frames.h"
-#include "base/overflow.h"
+#include "base/fault.h"
 
 #define TLS __attribute__((tls_model("initial-exec")))
 

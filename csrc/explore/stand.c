@@ -6,7 +6,7 @@
  */
 #include "world.h"
 
-#include "base/overflow.h"
+#include "base/fault.h"
 #include "base/switch.h"
 
 #include <stdlib.h>
@@ -271,6 +271,6 @@ void coroi_jump(void *to, intptr_t value, uint32_t *door)
 	abort();
 }
 
-void coroi_overflow_install(void)
+void coroi_fault_install(void)
 {
 }

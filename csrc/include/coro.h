@@ -36,7 +36,8 @@
  *   Errors      Every int result is CORO_OK (0), a positive yield code, or a negative CORO_E...
  *               code. errno is neither read nor set.
  *   Stacks      A coroutine runs on a small stack (16 KiB unless asked otherwise) with a guard
- *               below it. Touching the guard names the coroutine on stderr and ends the process.
+ *               below it. Touching the guard names the coroutine on stderr and ends the process,
+ *               as any other fault does.
  *               Code whose frames are larger than the guard (64 KiB) must be compiled with
  *               -fstack-clash-protection.
  *   Threads     A scheduled coroutine may continue on another thread after every call that can

@@ -44,6 +44,7 @@
  *   coroi_elsewhere_begin, coroi_elsewhere_end   run a coroutine on a thread that is no worker
  *   coroi_on_end_elsewhere   brings a coroutine that ends on a thread that is no worker back
  *   coroi_name_thread    name a thread that works for a scheduler
+ *   coroi_where_of       what the report of a fault says of a coroutine
  *   coroi_bell_ring      tell Go that there is something to look at
  *   coroi_service, coroi_service_register, coroi_service_state   what a room keeps for each
  *                        scheduler

@@ -296,4 +296,10 @@ int coroi_join_committed(coro_handle h);
 /* coroi_join_status - what coro_join of an ended r returns. */
 int coroi_join_status(const struct coroi_rec *r);
 
+/* ------------------------------------------------------------------------------------- self.c */
+
+/* coroi_where_of - fill in what *at says of r, which has not ended. Async-signal-safe. */
+struct coroi_where;
+void coroi_where_of(const struct coroi_rec *r, struct coroi_where *at);
+
 #endif

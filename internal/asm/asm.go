@@ -27,6 +27,13 @@ func Leaf(fn uintptr, a, b unsafe.Pointer) int32
 // NotCalled is what Leaf returns where it has called nothing.
 const NotCalled = 3
 
+// Code tells where Go's code lies, from text on and before etext, and where Leaf begins, which has
+// at most LeafBytes of code.
+func Code() (text, etext, leaf uintptr)
+
+// LeafBytes is more than the code of Leaf takes.
+const LeafBytes = 160
+
 func storeRelease(p *uint32, v uint32)
 
 // StoreSeq stores v before anything that follows is loaded, in any memory. So does atomic.Store;

@@ -45,3 +45,13 @@ odd:
 nothing:
 	MOVL $const_NotCalled, ret+24(FP)
 	RET
+
+// func Code() (text, etext, leaf uintptr)
+TEXT ·Code(SB), NOSPLIT, $0-24
+	LEAQ runtime·text(SB), AX
+	MOVQ AX, text+0(FP)
+	LEAQ runtime·etext(SB), AX
+	MOVQ AX, etext+8(FP)
+	LEAQ ·Leaf(SB), AX
+	MOVQ AX, leaf+16(FP)
+	RET

@@ -36,3 +36,13 @@ nothing:
 	MOVD $const_NotCalled, R0
 	MOVW R0, ret+24(FP)
 	RET
+
+// func Code() (text, etext, leaf uintptr)
+TEXT ·Code(SB), NOSPLIT, $0-24
+	MOVD $runtime·text(SB), R0
+	MOVD R0, text+0(FP)
+	MOVD $runtime·etext(SB), R0
+	MOVD R0, etext+8(FP)
+	MOVD $·Leaf(SB), R0
+	MOVD R0, leaf+16(FP)
+	RET
