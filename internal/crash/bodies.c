@@ -252,7 +252,7 @@ void crash_offloads(void *arg, void *result)
 int crash_leaf(void *a, void *b)
 {
 	(void)b;
-	return *(volatile int *)a;
+	return **(int *volatile *)a;
 }
 
 void crash_now(void)

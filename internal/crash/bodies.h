@@ -52,7 +52,7 @@ void crash_deep_between(void *arg, void *result);
 void crash_calls(void *arg, void *result);
 void crash_offloads(void *arg, void *result);
 
-/* crash_leaf - follows the pointer a: a leaf. crash_now - the same for Go to call by cgo. */
+/* crash_leaf - follows the pointer at a: a leaf. crash_now - the same for Go to call by cgo. */
 int crash_leaf(void *a, void *b);
 void crash_now(void);
 
