@@ -13,11 +13,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// load is the machine code of a C function: int load(int *a, void *b) { return *a; }
+// load is the machine code of a C function: int load(int **a, void *b) { return **a; }
 var load = map[string][]byte{
-	"amd64": {0x8b, 0x07, 0xc3}, // mov (%rdi), %eax; ret
-	"arm64": binary.LittleEndian.AppendUint32( // ldr w0, [x0]; ret
-		binary.LittleEndian.AppendUint32(nil, 0xb9400000), 0xd65f03c0),
+	"amd64": {0x48, 0x8b, 0x3f, 0x8b, 0x07, 0xc3}, // mov (%rdi), %rdi; mov (%rdi), %eax; ret
+	"arm64": binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32( // ldr x0, [x0];
+		binary.LittleEndian.AppendUint32(nil, 0xf9400000), // ldr w0, [x0]; ret
+		0xb9400000), 0xd65f03c0),
 }
 
 // aligned is the machine code of a C function: int aligned(void) returns the last four bits of the
@@ -43,7 +44,8 @@ func executable(t *testing.T, code []byte) uintptr {
 func TestLeafCalls(t *testing.T) {
 	fn := executable(t, load[runtime.GOARCH])
 	v := int32(-7)
-	assert.EqualValues(t, -7, Leaf(fn, unsafe.Pointer(&v), nil))
+	at := &v
+	assert.EqualValues(t, -7, Leaf(fn, unsafe.Pointer(&at), nil))
 	assert.EqualValues(t, NotCalled, Leaf(fn, nil, nil))
 }
 
@@ -88,7 +90,8 @@ func TestFaultInALeafIsAPanic(t *testing.T) {
 					require.ErrorContains(t, err, "nil pointer dereference")
 					ended = true
 				}()
-				leafAfter(depth, fn, unsafe.Add(nil, 8))
+				var nowhere *int32
+				leafAfter(depth, fn, unsafe.Pointer(&nowhere))
 			}()
 			assert.True(t, ended)
 		}
