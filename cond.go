@@ -37,8 +37,10 @@ func (c *Cond) Wait(ctx context.Context) error {
 	me, waited := owner(), false
 	c.mutex.edge.Release()
 	err := c.await(ctx, waitOp{begin: func(g csrc.GoWaiter) csrc.Status {
-		status := c.core.Wait(g, c.mutex.core, me)
-		waited = status == csrc.Waits
+		status := c.core.Wait(g, c.mutex.core, me.number)
+		if waited = status == csrc.Waits; waited {
+			me.gave(c.mutex, csrc.OK)
+		}
 		return status
 	}})
 	if waited {

@@ -224,6 +224,7 @@ func (c *Coroutine) end() {
 		flags = csrc.EndAborted
 	}
 	c.state.Or(isEnded)
+	left := c.goroutine.leave()
 	c.pool.dismiss(c.goroutine) // takes the lock: after that nobody is in tellFullLocked
 	c.goroutine = nil
 	c.pool.bodies.Clear(uint32(c.handle)) // the record may be another's soon
@@ -239,6 +240,7 @@ func (c *Coroutine) end() {
 	c.pool.s.edge.Release()
 	// Stale first, then done, then not alive: an observer of one of these observes those before.
 	c.pool.core.End(c.join, flags, result, n)
+	left.look()
 	c.typed.complete()
 	c.pool.core.CountEnd()
 }

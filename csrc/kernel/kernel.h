@@ -17,6 +17,8 @@
  *   coroi_is_dense       does a coroutine share its stack?
  *   coroi_has_aborted    does a coroutine that ends do so by coro_abort?
  *   coroi_find           the record that a handle names, or NULL
+ *   coroi_name, coroi_name_quick, COROI_NAME_BITS   a number that no other coroutine ever has
+ *   coroi_has_ended      has the coroutine with that name ended?
  *
  * Waiting. A coroutine registers with what it waits for, and then waits for one event. The code
  * that finds the registration sends the event. wait.h tells how a deadline or a cancel takes a

@@ -53,6 +53,7 @@ static struct coroi_chunk *chunk_take(struct coro_scheduler *owner, bool huge)
 		}
 	}
 	if (c) {
+		coroi_chunk_name(c);
 		chunk_info[c->id].carved = 1;
 		chunk_info[c->id].used = true;
 	}

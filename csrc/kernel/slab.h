@@ -71,6 +71,7 @@ struct coro_scheduler;
 struct coroi_chunk {
 	struct coro_scheduler *owner; /* atomic, relaxed: a thread with an old handle looks */
 	uint32_t id;
+	uint32_t names; /* see coroi_name */
 };
 
 /* The memory of several magazines. */
@@ -266,6 +267,45 @@ static inline uint32_t coroi_index(const struct coroi_rec *r)
 static inline coro_handle coroi_handle(const struct coroi_rec *r)
 {
 	return at_load_rlx(&r->wake) >> COROI_GEN_SHIFT << COROI_GEN_SHIFT | coroi_index(r);
+}
+
+/*
+ * A name is a number that no other coroutine of the process ever has: generation << 32 | index <<
+ * COROI_NAME_BITS. The low COROI_NAME_BITS bits are free for others' use, and no name is 0. Only a
+ * coroutine that has escaped has a name, since the record of another passes on to the next
+ * coroutine with its generation.
+ */
+#define COROI_NAME_BITS 3
+_Static_assert((uint64_t)COROI_CHUNKS_MAX << (COROI_CHUNK_INDEX_BITS + COROI_NAME_BITS) <=
+		       UINT64_C(1) << 32,
+	       "an index and the free bits are 32 bits");
+
+/* coroi_name_quick - coroi_name for usual paths, in few instructions. False: r has not escaped, or
+ * is being woken at this moment: ask coroi_name. Thread: where r runs. */
+static inline bool coroi_name_quick(const struct coroi_rec *r, uint64_t *name)
+{
+	uint64_t word = at_load_rlx(&r->wake);
+	uint32_t place = (uint32_t)((uintptr_t)r >> COROI_NAME_BITS);
+
+	/* the index; and bit 31 takes COROI_ESCAPED out of the word */
+	*name = word ^ (coroi_chunk_of(r)->names + place);
+	return coroi_likely((uint32_t)word == COROI_ESCAPED);
+}
+
+/* coroi_chunk_name - set c->names, when c has its id. The place of a record, >> COROI_NAME_BITS, is
+ * the number of the record << COROI_NAME_BITS. */
+static inline void coroi_chunk_name(struct coroi_chunk *c)
+{
+	_Static_assert(sizeof(struct coroi_rec) == 1 << 2 * COROI_NAME_BITS, "so it is");
+	c->names = (c->id << (COROI_CHUNK_INDEX_BITS + COROI_NAME_BITS)) -
+		   (uint32_t)((uintptr_t)c >> COROI_NAME_BITS) + (uint32_t)COROI_ESCAPED;
+}
+
+/* coroi_name - the name of r, a coroutine that has escaped and not ended. */
+static inline uint64_t coroi_name(const struct coroi_rec *r)
+{
+	return at_load_rlx(&r->wake) >> COROI_GEN_SHIFT << COROI_GEN_SHIFT |
+	       coroi_index(r) << COROI_NAME_BITS;
 }
 
 /* coroi_chunk_at - the chunk in which the record at an index is; NULL if there never was one. The

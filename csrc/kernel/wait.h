@@ -254,6 +254,24 @@ void coroi_end_outside(struct coro_scheduler *s, struct coroi_rec *r);
  * joiner). */
 struct coroi_rec *coroi_find(coro_handle h);
 
+/* coroi_has_ended - the coroutine with that name, which was alive, has ended. All that it did before
+ * its end is seen then. False may be old. Thread: any. */
+static inline bool coroi_has_ended(uint64_t name)
+{
+	struct coroi_rec *r = coroi_at((uint32_t)name >> COROI_NAME_BITS);
+	uint32_t gen = coroi_gen(name);
+
+	if (!r)
+		return false;
+	/* Acquires: they pair with J2, and with W4 where no joiner comes. The join word is final
+	 * before the generation goes up; once that is seen, the word may be the next user's. */
+	uint64_t join = at_load_acq(&coroi_cold(r)->join);
+	if (coroi_gen(at_load_acq(&r->wake)) != gen)
+		return true;
+	return coroi_gen(join) == gen && coroi_join_kind(join) == COROI_JOIN_FINAL &&
+	       (join & COROI_JOIN_INDEX_MASK) != COROI_FINAL_DETACHED;
+}
+
 /* coroi_join_free - free r, which has ended and whose end the caller has taken, as joiner, detacher
  * or Go. Thread: any, in no door. */
 void coroi_join_free(struct coroi_rec *r);

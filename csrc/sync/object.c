@@ -112,10 +112,24 @@ int coroi_object_answer_gowaiter(struct coroi_object *o, int status, struct coro
 	return coroi_gowaiter_wait(g, o, coroi_object_queue(o));
 }
 
-static __thread uint64_t thread_mark __attribute__((aligned(8)));
+void coroi_object_fail(struct coroi_object *o, int status, struct coroi_chain *taken)
+{
+	for (struct coroi_waiter *x; (x = coroi_waitq_take(coroi_object_queue(o)));) {
+		x->status = (int8_t)status;
+		coroi_chain_add(taken, x);
+	}
+}
+
+static uint64_t threads; /* atomic; threads that have locked something */
+static __thread uint64_t thread_number;
 
 COROI_NOINLINE uint64_t coroi_lock_owner_thread(void)
 {
 	struct coroi_rec *me;
-	return coroi_may_wait(&me) ? (uintptr_t)&thread_mark | COROI_THREAD : 0;
+
+	if (!coroi_may_wait(&me))
+		return 0;
+	if (coroi_unlikely(!thread_number))
+		thread_number = at_add(&threads, 1);
+	return thread_number << COROI_NAME_BITS | COROI_THREAD;
 }

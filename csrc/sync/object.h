@@ -110,17 +110,48 @@ coroi_object_answer_waiting(struct coroi_object *o, int status, const struct cor
 int coroi_object_answer_gowaiter(struct coroi_object *o, int status, struct coroi_gowaiter *g,
 				 uint8_t n, uint64_t owner);
 
-/* coroi_lock_owner - the caller, as the owner of a lock: the coroutine's record; or the thread's
- * owner, with COROI_THREAD set. A goroutine's owner has COROI_GOROUTINE set (gowait.h). 0: the
- * caller may own nothing. */
-#define COROI_THREAD UINT64_C(2)
+/*
+ * The owner of a lock, a number that is never another's:
+ *
+ *   a coroutine, of C or Go   its name (slab.h), the low COROI_NAME_BITS bits of which are 0
+ *   a thread                  a number of its own << COROI_NAME_BITS | COROI_THREAD
+ *   a goroutine               likewise, with COROI_GOROUTINE (gowait.h)
+ *
+ * 0 is nobody. Bit 0 is free for the lock. The end of a coroutine can be told from its name; the
+ * end of a thread or a goroutine cannot.
+ */
+#define COROI_THREAD     UINT64_C(2)
+#define COROI_OWNER_KIND (COROI_THREAD | COROI_GOROUTINE)
+_Static_assert(COROI_OWNER_KIND < 1 << COROI_NAME_BITS, "names leave these bits free");
+
+/* coroi_lock_owner - the caller, as the owner of a lock. 0: the caller may own nothing. */
 COROI_NOINLINE uint64_t coroi_lock_owner_thread(void);
 
 static inline uint64_t coroi_lock_owner(void)
 {
-	struct coroi_worker *w = coroi_self();
-	return coroi_likely(coroi_current(w) != NULL) ? (uintptr_t)coroi_current(w)
-						      : coroi_lock_owner_thread();
+	struct coroi_rec *me = coroi_current(coroi_self());
+
+	if (coroi_unlikely(!me))
+		return coroi_lock_owner_thread();
+	coroi_escape(me); /* a record that has not escaped passes its generation on */
+	return coroi_name(me);
 }
+
+/* coroi_owner_has_ended - owner, which may be 0, is a coroutine that has ended. It may own a lock
+ * still, and nobody unlocks that any more. All that it did is seen then. */
+static inline bool coroi_owner_has_ended(uint64_t owner)
+{
+	return owner && !(owner & COROI_OWNER_KIND) && coroi_has_ended(owner);
+}
+
+/* What a lock's owners have left of what the lock guards. */
+enum {
+	COROI_SOUND,       /* nothing is known to be wrong */
+	COROI_LEFT_LOCKED, /* an owner has ended: those that lock next are told, until it is repaired */
+	COROI_LOST,        /* it was not repaired: nobody gets the lock any more */
+};
+
+/* coroi_object_fail - all waiters of o, which is entered, move to *taken with that status. */
+void coroi_object_fail(struct coroi_object *o, int status, struct coroi_chain *taken);
 
 #endif

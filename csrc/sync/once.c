@@ -16,13 +16,15 @@ _Static_assert(offsetof(struct once, state) == COROI_ONCE_STATE, "Go finds it th
 enum { ONCE_NEW, ONCE_RUNS, ONCE_DONE = COROI_ONCE_DONE };
 
 /* once_begin - CORO_OK: it is done; COROI_YOURS: mine is to do it; COROI_WAITS: mine is to wait;
- * CORO_EDEADLK: mine is doing it. o is entered. */
+ * CORO_EDEADLK: mine is doing it. An owner that has ended does it no more. o is entered. */
 static int once_begin(struct once *o, uint64_t mine)
 {
 	if (o->state == ONCE_DONE)
 		return CORO_OK;
-	if (o->state == ONCE_RUNS)
-		return o->runs == mine ? CORO_EDEADLK : COROI_WAITS;
+	if (o->state == ONCE_RUNS && o->runs == mine)
+		return CORO_EDEADLK;
+	if (o->state == ONCE_RUNS && !coroi_owner_has_ended(o->runs))
+		return COROI_WAITS;
 	at_store_rlx(&o->state, ONCE_RUNS);
 	o->runs = mine;
 	return COROI_YOURS;
@@ -33,7 +35,7 @@ int coroi_once_begin_gowaiter(coro_once *p, uint64_t owner, struct coroi_gowaite
 	struct once *o = once_of(p);
 
 	coroi_object_enter(&o->object);
-	return coroi_object_answer_gowaiter(&o->object, once_begin(o, owner), g, 0, 0);
+	return coroi_object_answer_gowaiter(&o->object, once_begin(o, owner), g, 0, owner);
 }
 
 void coroi_once_end(coro_once *p)
@@ -45,6 +47,27 @@ void coroi_once_end(coro_once *p)
 	at_store_rel(&o->state, ONCE_DONE);
 	coroi_object_take(&o->object, UINT64_MAX, &woken);
 	coroi_object_leave_waking(&o->object, &woken);
+}
+
+/* once_leave - the owner ends; *left is the once that it has begun, or NULL if that is done: the
+ * first waiter is to do it. */
+static void once_leave(void *left)
+{
+	struct once *o = once_of(*(coro_once **)left);
+
+	if (!o)
+		return;
+	coroi_object_enter(&o->object);
+	struct coroi_waiter *x = coroi_waitq_take(&o->queue);
+	if (x) {
+		o->runs = x->owner;
+		x->status = COROI_YOURS;
+	} else {
+		at_store_rlx(&o->state, ONCE_NEW);
+	}
+	coroi_object_leave(&o->object);
+	if (x)
+		coroi_waiter_wake_on(coroi_here(), x);
 }
 
 int coro_once_do(coro_once *p, void (*fn)(void *), void *arg, uint64_t deadline)
@@ -61,11 +84,21 @@ int coro_once_do(coro_once *p, void (*fn)(void *), void *arg, uint64_t deadline)
 	if (!mine)
 		return CORO_EPERM;
 	coroi_object_enter(&o->object);
-	int status = coroi_object_answer_waiting(&o->object, once_begin(o, mine), &as, 0, 0,
+	int status = coroi_object_answer_waiting(&o->object, once_begin(o, mine), &as, 0, mine,
 						 deadline);
 	if (status != COROI_YOURS)
 		return status;
+	/* Without memory for this, the next caller alone finds that the owner has ended. */
+	struct coroi_rec *me = coroi_current(coroi_self());
+	struct coro_once **left = me ? coro_malloc(sizeof *left) : NULL;
+	if (left) {
+		*left = p;
+		if (coro_defer(once_leave, left))
+			left = NULL;
+	}
 	fn(arg);
+	if (left)
+		*left = NULL;
 	coroi_once_end(p);
 	return CORO_OK;
 }

@@ -5,6 +5,7 @@ package asm
 
 import "unsafe"
 
-func Goroutine() uintptr { return 0 }
+func Goroutine() uintptr  { return 0 }
+func GoroutineID() uint64 { return 0 }
 
 func Leaf(uintptr, unsafe.Pointer, unsafe.Pointer) int32 { return 0 }
