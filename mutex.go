@@ -11,11 +11,16 @@ import (
 // A Mutex is a lock between coroutines, C or Go, and goroutines. C bodies get its Address, as a
 // coro_mutex *. Waiters are served in the order in which they came; none is overtaken.
 //
-// A Mutex has an owner, which alone unlocks it: a C coroutine, a thread of C, or a goroutine. A Go
-// body is the goroutine that it runs on. So unlike a [sync.Mutex] a Mutex is not handed from one
-// goroutine to another, and an Unlock too many lets nobody in: it returns ErrNotLocked. To pass the
-// right to go on to another, use a Semaphore. An owner that ends without unlocking leaves the Mutex
-// locked.
+// A Mutex has an owner, which alone unlocks it: a coroutine with a C or a Go body, a thread of C,
+// or a goroutine. So unlike a [sync.Mutex] a Mutex is not handed from one goroutine to another, and
+// an Unlock too many lets nobody in: it returns ErrNotLocked. To pass the right to go on to
+// another, use a Semaphore.
+//
+// If a coroutine ends without unlocking, the next Lock returns ErrOwnerEnded, and has locked the
+// Mutex. The caller repairs what the Mutex guards, calls MarkConsistent, and unlocks. An Unlock
+// without MarkConsistent makes the Mutex useless: each Lock is ErrNotRecoverable then. Callers that
+// wait are told when a Go body ends, and when the next caller comes after the end of a C coroutine.
+// A goroutine, or a thread of C, that ends without unlocking leaves the Mutex locked.
 //
 // Where nobody waits, Lock and Unlock cost some 10 ns each, without a cgo call. See Chan for what
 // waiting suspends, and for how long the memory lives.
@@ -36,7 +41,8 @@ func NewMutex(s *Scheduler) (*Mutex, error) {
 
 // Lock locks m, as soon as nobody else holds it. Without having locked m it returns
 // ErrLockedAlready, if the caller holds it; the cause, if the context ends first or the Go body is
-// canceled; ErrClosed, if the scheduler is closed meanwhile; or ErrDestroyed.
+// canceled; ErrClosed, if the scheduler is closed meanwhile; ErrNotRecoverable; or ErrDestroyed.
+// With ErrOwnerEnded it has locked m.
 func (m *Mutex) Lock(ctx context.Context) error {
 	me := owner()
 	if status := m.core.TryLock(me.number); status != csrc.TimedOut {
@@ -108,9 +114,12 @@ func (m *Mutex) MarkConsistent() error {
 // Mutex is. C bodies get its Address, as a coro_rwlock *. A reader that comes after a waiting
 // writer waits behind it: so a caller that holds the lock for reading must not ask for it again.
 //
-// A writer is the owner, as a Mutex has one. Readers are only counted: any of them may unlock for
-// any other. Where nobody waits, each call costs some 20 ns, without a cgo call. See Chan for what
-// waiting suspends, and for how long the memory lives.
+// A writer is the owner, as a Mutex has one, and its end is told as there. Readers are only
+// counted: any of them may unlock for any other. After the end of a writer they get ErrOwnerEnded
+// too, until a writer has called MarkConsistent; they hold the RWMutex then, and need only unlock.
+//
+// Where nobody waits, each call costs some 20 ns, without a cgo call. See Chan for what waiting
+// suspends, and for how long the memory lives.
 type RWMutex struct {
 	object
 	core  csrc.RWLock
@@ -165,7 +174,7 @@ func (m *RWMutex) look() {
 }
 
 // TryLock is Lock that does not wait: it tells whether the caller has locked m for writing now. It
-// returns ErrLockedAlready, ErrDestroyed, or nil.
+// returns what Mutex.TryLock does.
 func (m *RWMutex) TryLock() (bool, error) {
 	me := owner()
 	ok, err := m.tried(me.got(m, m.core.TryLock(true, me.number)))
@@ -174,7 +183,7 @@ func (m *RWMutex) TryLock() (bool, error) {
 }
 
 // TryRLock is RLock that does not wait: it tells whether m is locked for one reader more now. It
-// returns ErrLockedAlready, ErrDestroyed, or nil.
+// returns what Mutex.TryLock does.
 func (m *RWMutex) TryRLock() (bool, error) { return m.tried(m.core.TryLock(false, owner().number)) }
 
 // Unlock ends Lock. It returns ErrNotLocked if the caller does not hold m for writing, or

@@ -254,8 +254,8 @@ void coroi_end_outside(struct coro_scheduler *s, struct coroi_rec *r);
  * joiner). */
 struct coroi_rec *coroi_find(coro_handle h);
 
-/* coroi_has_ended - the coroutine with that name, which was alive, has ended. All that it did before
- * its end is seen then. False may be old. Thread: any. */
+/* coroi_has_ended - the coroutine with that name, which was alive, has ended. All that it did
+ * before its end is seen then. False may be old. Thread: any. */
 static inline bool coroi_has_ended(uint64_t name)
 {
 	struct coroi_rec *r = coroi_at((uint32_t)name >> COROI_NAME_BITS);

@@ -10,7 +10,7 @@ int coro_mutex_init(coro_mutex *p, uint32_t flags)
 /* The owner of a destroyed or lost mutex, so that no fast path takes it. */
 #define NONE (~UINT64_C(0) & ~COROI_WAITED)
 
-/* owner_has_ended - X1, of m, which is entered. */
+/* owner_has_ended - O1, of m, which is entered. */
 static bool owner_has_ended(const struct coroi_mutex *m)
 {
 	return coroi_owner_has_ended(at_load_rlx(&m->owner) & ~COROI_WAITED);
@@ -38,7 +38,7 @@ int coro_mutex_destroy(coro_mutex *p)
 
 /* ---------------------------------------------------------------------------------- locking */
 
-/* inherit - X2: owner owns m, which is entered, instead of one that has ended. */
+/* inherit - O2: owner owns m, which is entered, instead of one that has ended. */
 static void inherit(struct coroi_mutex *m, uint64_t owner)
 {
 	m->state = COROI_LEFT_LOCKED;
@@ -174,7 +174,7 @@ int coroi_mutex_lock_gowaiter(coro_mutex *p, uint64_t owner, struct coroi_gowait
 
 /* --------------------------------------------------------------------------------- unlocking */
 
-/* lose - X3, of m, which is entered and is left: nobody gets it any more. */
+/* lose - O3, of m, which is entered and is left: nobody gets it any more. */
 static COROI_COLD int lose(struct coroi_mutex *m)
 {
 	struct coroi_chain woken = {NULL, NULL};

@@ -197,7 +197,8 @@ int coroi_rwlock_write_leaf(coro_rwlock *p, const uint64_t *owner)
 
 /* --------------------------------------------------------------------------------- unlocking */
 
-/* rwlock_lose - nobody gets l any more, which is entered, and is left. It stays written, by nobody. */
+/* rwlock_lose - nobody gets l any more, which is entered, and is left. It stays written, by
+ * nobody. */
 static COROI_COLD int rwlock_lose(struct rwlock *l)
 {
 	struct coroi_chain woken = {NULL, NULL};

@@ -568,6 +568,10 @@ static int misuse(void *object, enum testbody_misuses how)
 		return coro_sem_destroy(object);
 	case TESTBODY_FREE_CHAN:
 		return coro_chan_free(object);
+	case TESTBODY_LEAVE_MUTEX:
+		return coro_mutex_lock(object, CORO_FOREVER);
+	case TESTBODY_LEAVE_RWLOCK:
+		return coro_rwlock_write(object, CORO_FOREVER);
 	}
 	return 1;
 }

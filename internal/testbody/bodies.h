@@ -99,6 +99,8 @@ enum testbody_misuses {
 	TESTBODY_DESTROY_LATCH,
 	TESTBODY_DESTROY_SEM,
 	TESTBODY_FREE_CHAN,
+	TESTBODY_LEAVE_MUTEX,  /* locked, by a coroutine that ends */
+	TESTBODY_LEAVE_RWLOCK, /* for writing */
 };
 
 extern int64_t testbody_plain[2]; /* not atomic: a lock guards it */

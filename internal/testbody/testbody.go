@@ -79,6 +79,8 @@ const (
 	DestroyLatch
 	DestroySem
 	FreeChan
+	LeaveMutex
+	LeaveRWLock
 )
 
 // Plain are two numbers that C and Go bodies change while they hold a lock.
@@ -117,6 +119,8 @@ const (
 	EABORTED  = int32(C.CORO_EABORTED)
 	EOVERFLOW = int32(C.CORO_EOVERFLOW)
 	EBUSY     = int32(C.CORO_EBUSY)
+
+	EOWNERDEAD = int32(C.CORO_EOWNERDEAD)
 )
 
 // Sum is what the bodies have added up, Ran the number of bodies that have said that they ran.
