@@ -48,6 +48,8 @@ type Coroutine struct {
 	stop  func() bool                // unbinds ctx; nil: it is not bound
 	mu    sync.Mutex
 	cause error // of the cancel
+	// the innermost section; the body changes it, with mu held
+	shield *shield
 
 	waitsWith context.Context // of the present wait, if that is not the coroutine's own
 
@@ -85,8 +87,9 @@ func (b *goBody[T]) payload() (unsafe.Pointer, uintptr) {
 // Go starts f as a coroutine in a scheduler or a group, and returns the Task that waits for what f
 // returns. The coroutine ends when f returns. A panic in f is a *PanicError, runtime.Goexit is
 // ErrGoexit: neither does any harm to others. A C body may join the coroutine too (coro_join); it
-// gets the result if T holds no pointers and at most InlineBytes bytes, or CORO_EABORTED after an
-// error. In a Group the coroutine's context is derived from the group's.
+// gets the result if T holds no pointers and at most InlineBytes bytes, or CORO_EFAILED after an
+// error, with its text (coro_join_error). A body that was canceled, and returns the cause or the Err
+// of its context, is canceled for C bodies too, which get CORO_ECANCELED. In a Group the coroutine's context is derived from the group's.
 //
 // Go costs about 2 µs; a switch between bodies costs about as much as [iter.Pull] takes for a
 // value. Go never blocks. It returns ErrClosed, or ErrNoMemory at the record limit, and the cause
@@ -183,6 +186,7 @@ func (c *Coroutine) run() {
 	returned := false
 	c.goid.Store(asm.Goroutine())
 	defer func() {
+		c.endShields()
 		c.goid.Store(0)
 		c.op = opEnd
 		if p := recover(); p != nil {
@@ -216,13 +220,7 @@ func (c *Coroutine) start() bool {
 
 // end is called by the executor when the body has come to its end, or will never start.
 func (c *Coroutine) end() {
-	var flags uint8
-	switch {
-	case c.next == nil:
-		flags = csrc.EndCanceled
-	case c.typed.outcome() != nil:
-		flags = csrc.EndAborted
-	}
+	flags, any := c.tellEnd()
 	c.state.Or(isEnded)
 	c.pool.dismiss(c.goroutine) // takes the lock: after that nobody is in tellFullLocked
 	c.goroutine = nil
@@ -236,6 +234,9 @@ func (c *Coroutine) end() {
 	}
 	c.mu.Unlock()
 	result, n := c.typed.payload()
+	if !any {
+		n = 0
+	}
 	c.pool.s.edge.Release()
 	// Stale first, then done, then not alive: an observer of one of these observes those before.
 	c.pool.core.End(c.join, flags, result, n)
@@ -320,9 +321,7 @@ func (c *Coroutine) cancel(cause error) {
 		own.quit(c.cause)
 	}
 	c.mu.Unlock()
-	if old := c.state.Or(isCanceled); old&(isCanceled|isEnded) == 0 {
-		c.pool.s.core.SendEvent(c.join) // if the coroutine waits, its state is looked at again
-	}
+	c.settle()
 }
 
 // why is the cause of the cancel.

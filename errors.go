@@ -175,6 +175,25 @@ func (e *RunningError) Error() string {
 
 func (e *RunningError) Unwrap() error { return e.Cause }
 
+// A BodyError is the error of a C body that has ended by coro_fail.
+type BodyError struct {
+	Func string // the name given by FuncName, or the address of the C function
+	Code int    // as the body has given it
+	Text string // the first 1023 bytes of the text that the body has given; "" if it gave none
+}
+
+// Error is one line if the text is.
+func (e *BodyError) Error() string {
+	if e.Text == "" {
+		return fmt.Sprintf("coro: %s failed: code %d", e.Func, e.Code)
+	}
+	return fmt.Sprintf("coro: %s failed: %s (code %d)", e.Func, e.Text, e.Code)
+}
+
+func newBodyError(f *csrc.Failure) *BodyError {
+	return &BodyError{funcName(f.Fn), f.Code, f.Text}
+}
+
 // A PanicError is a panic in the body of a coroutine.
 type PanicError struct {
 	Value any    // the argument of panic

@@ -183,8 +183,8 @@ type BodyID uint32
 // ExportBody makes a Go function one that C bodies can start as a coroutine's body, with
 // coro_spawn_go, as Go does in Go. A and R hold no pointers and have at most InlineBytes bytes, or
 // are None. The body's context ends when the body is canceled, as that of every other body. A C
-// body that joins it gets the result, or CORO_EABORTED after an error or a panic, without a text:
-// so a body that can fail has its error in R, too.
+// body that joins it gets the result, or CORO_EFAILED after an error or a panic, and coro_join_error
+// has the first 1023 bytes of the error's text.
 //
 // A function stays exported as long as the process lives: export each once, for example in a
 // package variable. It returns an *OptionError for types that do not fit and for a nil function,

@@ -384,14 +384,18 @@ func (t *Task[R]) releaseRecord() {
 // finish takes the result. False: the end has not come, and somebody else has registered for it.
 func (t *Task[R]) finish() bool { return t.take(t.join.Take) }
 
-func (t *Task[R]) take(take func(unsafe.Pointer, uintptr) csrc.Status) bool {
-	status := take(unsafe.Pointer(&t.result), reflect.TypeFor[R]().Size())
+func (t *Task[R]) take(take func(unsafe.Pointer, uintptr) (csrc.Status, *csrc.Failure)) bool {
+	status, failure := take(unsafe.Pointer(&t.result), reflect.TypeFor[R]().Size())
 	if status == csrc.Busy {
 		return false
 	}
 	t.clean.Stop()
 	t.s.edge.Acquire()
-	t.err = statusError(status, ofScheduler)
+	if failure != nil {
+		t.err = newBodyError(failure)
+	} else {
+		t.err = statusError(status, ofScheduler)
+	}
 	if status == csrc.Canceled && t.hooks != nil && t.hooks.ctx != nil {
 		if err := causeOf(t.hooks.ctx); err != nil {
 			t.err = err

@@ -155,11 +155,17 @@ func (c *Call) Fail(text string) {
 		(*C.char)(unsafe.Pointer(unsafe.StringData(text))), C.size_t(len(text)))
 }
 
-// IsCanceled tells whether the calling coroutine was canceled. The call has not ended.
+// IsCanceled tells whether the calling coroutine was canceled, and no shield section holds that
+// off. The call has not ended.
 func (c *Call) IsCanceled() bool {
 	const shift = 8 * (unsafe.Offsetof(record{}.canceled) - unsafe.Offsetof(record{}.class))
-	return uint8(atomic.LoadUint64((*uint64)(unsafe.Pointer(&c.caller.class)))>>shift) != 0
+	word := atomic.LoadUint64((*uint64)(unsafe.Pointer(&c.caller.class)))
+	return word>>shift&C.COROI_C_CANCELED != 0 && c.shield == 0
 }
+
+// Shield is the deadline of the shield section in which the call was made, by the monotonic clock,
+// in ns; 0: it was made in none.
+func (c *Call) Shield() uint64 { return uint64(c.shield) }
 
 // CallsCanceled tells, once, that a coroutine was canceled which may be calling a Go function.
 func (s *Scheduler) CallsCanceled() bool {

@@ -20,10 +20,10 @@ const (
 	ClassDense      uint8  = 15
 	Closed          Status = -7
 	Deadlock        Status = -6
-	EndAborted      uint8  = 2
 	EndCanceled     uint8  = 8
 	Ended           Status = -10
 	Failed          Status = -13
+	FailedEnd       Status = 4
 	Finished        Status = 2
 	GoBody          uint32 = 2147483648
 	GoWorkerEvent          = 3
@@ -79,6 +79,11 @@ type (
 		CopiedIn    uint64
 		CopiedBytes uint64
 		Private     uint64
+	}
+	Failure struct {
+		Fn   uintptr
+		Code int
+		Text string
 	}
 	GoWaiter     struct{}
 	GoWorker     struct{}
@@ -209,6 +214,7 @@ func (*Call) ID() uint32                     { return 0 }
 func (*Call) IsCanceled() bool               { return false }
 func (*Call) Result() unsafe.Pointer         { return nil }
 func (*Call) Room() uintptr                  { return 0 }
+func (*Call) Shield() uint64                 { return 0 }
 
 func (Calls) At(i int) *Call       { return nil }
 func (Calls) Begin(i int, c *Call) {}
@@ -233,6 +239,7 @@ func (Cond) Broadcast() Status                          { return Again }
 func (Cond) Signal() Status                             { return Again }
 func (Cond) Wait(g GoWaiter, m Mutex, by uint64) Status { return Again }
 
+func (Coroutine) Failure() *Failure                             { return nil }
 func (Coroutine) Free() Status                                  { return Again }
 func (Coroutine) Reset(body unsafe.Pointer, arg uintptr) Status { return Again }
 func (Coroutine) Resume(send int64) (int64, Status)             { return 0, Again }
@@ -249,6 +256,7 @@ func (GoWaiter) Withdraw() bool                                         { return
 func (GoWorker) Claimed() bool                                                 { return false }
 func (GoWorker) CountEnd()                                                     {}
 func (GoWorker) End(j Joinable, flags uint8, result unsafe.Pointer, n uintptr) {}
+func (GoWorker) Fail(j Joinable, code int32, text string)                      {}
 func (GoWorker) HasItems() bool                                                { return false }
 func (GoWorker) IsClaimed() bool                                               { return false }
 func (GoWorker) Park() bool                                                    { return false }
@@ -258,18 +266,18 @@ func (GoWorker) Take(items []GoWorkerItem) []GoWorkerItem                      {
 func (*GoWorkerItem) Arg() unsafe.Pointer { return nil }
 func (*GoWorkerItem) Joinable() Joinable  { return Joinable{} }
 
-func (Joinable) Count(id uint32) bool                               { return false }
-func (Joinable) Ended() bool                                        { return false }
-func (Joinable) Fate() (bool, bool)                                 { return false, false }
-func (Joinable) Handle() uint64                                     { return 0 }
-func (Joinable) JoinBy(by Joinable) bool                            { return false }
-func (Joinable) JoinedEnd() bool                                    { return false }
-func (Joinable) NewGoWaiter(bytes uintptr) (GoWaiter, Status)       { return GoWaiter{}, Again }
-func (Joinable) Register(id uint32) bool                            { return false }
-func (Joinable) Rejoin(by Joinable, id uint32) bool                 { return false }
-func (Joinable) Take(result unsafe.Pointer, n uintptr) Status       { return Again }
-func (Joinable) TakeJoined(result unsafe.Pointer, n uintptr) Status { return Again }
-func (Joinable) Unjoin(by Joinable) bool                            { return false }
+func (Joinable) Count(id uint32) bool                                           { return false }
+func (Joinable) Ended() bool                                                    { return false }
+func (Joinable) Fate() (bool, bool)                                             { return false, false }
+func (Joinable) Handle() uint64                                                 { return 0 }
+func (Joinable) JoinBy(by Joinable) bool                                        { return false }
+func (Joinable) JoinedEnd() bool                                                { return false }
+func (Joinable) NewGoWaiter(bytes uintptr) (GoWaiter, Status)                   { return GoWaiter{}, Again }
+func (Joinable) Register(id uint32) bool                                        { return false }
+func (Joinable) Rejoin(by Joinable, id uint32) bool                             { return false }
+func (Joinable) Take(result unsafe.Pointer, n uintptr) (Status, *Failure)       { return Again, nil }
+func (Joinable) TakeJoined(result unsafe.Pointer, n uintptr) (Status, *Failure) { return Again, nil }
+func (Joinable) Unjoin(by Joinable) bool                                        { return false }
 
 func (Latch) Add(n int64) Status     { return Again }
 func (Latch) TryWait() Status        { return Again }

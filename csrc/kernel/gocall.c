@@ -92,14 +92,13 @@ static inline int may_call(struct coroi_worker *w, const char *call, coro_go_id 
 COROI_COLD static void keep(struct coroi_call *c)
 {
 	struct coroi_extras **e = coroi_extras_of(c->caller);
-	char **place = e ? coroi_extras_text(e) : NULL;
 
-	if (!place) {
+	if (!e) {
 		coroi_release(c->text);
 		return;
 	}
-	coroi_release(*place);
-	*place = c->text;
+	coroi_release((*e)->text);
+	(*e)->text = c->text;
 }
 
 /* ended - the call is over, and its caller is about to go on. Returns: what the caller's call
@@ -117,20 +116,9 @@ size_t coro_call_error(char *text, size_t bytes)
 {
 	struct coroi_worker *w = coroi_self();
 	struct coroi_rec *me = coroi_current(w);
-	const char *kept = "";
+	bool any = me && me->flags & COROI_F_EXTRAS;
 
-	if (me && me->flags & COROI_F_EXTRAS) {
-		char **place = coroi_extras_text(coroi_extras_of(me));
-		if (place && *place)
-			kept = *place;
-	}
-	size_t n = strnlen(kept, PTRDIFF_MAX);
-	if (text && bytes) {
-		size_t some = n < bytes ? n : bytes - 1;
-		memcpy(text, kept, some);
-		text[some] = 0;
-	}
-	return n;
+	return coroi_text_get(any ? coroi_cold(me)->extras->text : NULL, text, bytes);
 }
 
 /* calls_aside - is the caller a dense coroutine that gives valid addresses? Invalid ones are
@@ -239,7 +227,7 @@ static int call_inline(coro_go_id id, const void *arg, size_t arg_bytes, void *r
 		return bad;
 	struct coroi_rec *me = w->current;
 	coroi_door_enter(w);
-	if (coroi_unlikely(w->cancel | me->canceled)) {
+	if (coroi_unlikely(w->cancel | me->canceled) && coroi_refused_locked(w, me)) {
 		coroi_door_leave(w);
 		return CORO_ECANCELED;
 	}
@@ -329,7 +317,8 @@ static int call_offloaded(coro_go_id id, const void *arg, size_t arg_bytes, void
 	};
 	coroi_door_enter(w);
 	/* A cancel after this look counts as one that came during the call (F7). */
-	int status = w->cancel | me->canceled ? CORO_ECANCELED : CORO_OK;
+	int status = w->cancel | me->canceled ? coroi_refused_locked(w, me) : CORO_OK;
+	c->shield = coroi_shield_deadline(me);
 	me->flags |= COROI_F_TOLD; /* F7 */
 	coroi_door_leave(w);
 	if (coroi_likely(!status)) {

@@ -28,6 +28,8 @@ const char *coro_strerror(int status)
 		return "finished";
 	case CORO_ABORT:
 		return "aborted";
+	case CORO_FAILED:
+		return "failed: coro_resume_error has code and text";
 	case CORO_EINVAL:
 		return "an argument is out of its range, or the object was destroyed";
 	case CORO_EPERM:
@@ -53,7 +55,7 @@ const char *coro_strerror(int status)
 	case CORO_EOVERFLOW:
 		return "too many permits, or a count out of its range: let them be taken first";
 	case CORO_EFAILED:
-		return "the Go function failed: coro_call_error has the text";
+		return "failed: coro_call_error has the text of a Go function, coro_join_error code and text of a coroutine";
 	case CORO_ETOOBIG:
 		return "the Go function's result is larger than the buffer";
 	case CORO_ETIMEDOUT:

@@ -285,6 +285,7 @@ struct coro_scheduler {
 	uint32_t closers; /* threads inside coro_scheduler_close */
 	/* A close has begun; it is done; every coroutine is cancelled; a run is under way. */
 	uint8_t closing, closed, canceled, running;
+	uint32_t failures; /* texts of coroi_fail that nobody has taken; atomic */
 };
 
 /* coroi_general - how many workers share their work: those before the dedicated ones. */

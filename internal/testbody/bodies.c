@@ -383,7 +383,7 @@ void testbody_canceled(void *arg, void *result)
 	else if (coro_park() != CORO_ECANCELED)
 		return;
 	if (how & 2)
-		coro_exit_canceled();
+		coro_exit();
 	*(int64_t *)result = how + 100;
 }
 
