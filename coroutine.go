@@ -304,12 +304,7 @@ func bodyOf(ctx context.Context) *Coroutine {
 
 // reason is why the coroutine is canceled if the canceler does not say: the cause of the context
 // given at the start, if that has ended.
-func (c *Coroutine) reason() error {
-	if err := causeOf(c.ctx); err != nil {
-		return err
-	}
-	return ErrCanceled
-}
+func (c *Coroutine) reason() error { return causeOfCancel(c.ctx) }
 
 // cancel cancels the coroutine. It may be called from anywhere; the first cause stays.
 func (c *Coroutine) cancel(cause error) {

@@ -103,6 +103,26 @@ func (t *Task[R]) cancelIfEnded() bool {
 	return true
 }
 
+func (t *Task[R]) startContext() context.Context {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.hooks == nil {
+		return nil
+	}
+	return t.hooks.ctx
+}
+
+// causeOfCancel is why a coroutine is canceled that was started with ctx (nil: with none), if the
+// canceler does not say.
+func causeOfCancel(ctx context.Context) error {
+	if ctx != nil {
+		if err := causeOf(ctx); err != nil {
+			return err
+		}
+	}
+	return ErrCanceled
+}
+
 // A memberContext is the context of a member of a group that was given one of its own. It ends with
 // its own. At the end of the group's context the group cancels the member.
 type memberContext struct {

@@ -28,6 +28,8 @@ type poller struct {
 type completer interface {
 	complete()
 	cancelIfEnded() bool // in deadline.go
+	// the context that the coroutine was started with; nil: none
+	startContext() context.Context
 }
 
 func (p *poller) open(s *Scheduler, onStall func(int)) error {
@@ -119,6 +121,17 @@ func (p *poller) release(id uint32) completer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.tasks.Remove(id)
+}
+
+// startContext is the context that the task of an id was started with, or nil.
+func (p *poller) startContext(id uint32) context.Context {
+	p.mu.Lock()
+	t := p.tasks.At(id)
+	p.mu.Unlock()
+	if t == nil {
+		return nil
+	}
+	return t.startContext()
 }
 
 // all returns the tasks that have ids now.

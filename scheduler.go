@@ -59,8 +59,9 @@ func New(opts ...Option) (*Scheduler, error) {
 	for n < 4*runtime.GOMAXPROCS(0) {
 		n *= 2
 	}
-	s.offload = offload.Pool{Core: core, Edge: &s.edge, Context: s.ctx, Canceled: ErrCanceled,
-		Max: c.callLimit}
+	s.offload.Core, s.offload.Edge, s.offload.Context = core, &s.edge, s.ctx
+	s.offload.Max = c.callLimit
+	s.offload.Caller, s.offload.Canceled = s.poller.startContext, causeOfCancel
 	s.offload.Open()
 	if s.submitters, status = core.NewSubmitters(n); status == csrc.OK {
 		err = s.poller.open(s, c.onStall)

@@ -109,6 +109,9 @@ func (f Func[A, R]) startFor(
 	t := &Task[R]{s: s, registered: true, counted: counted, hooks: &taskHooks{ctx: ctx}}
 	t.mu.Lock() // keeps complete waiting
 	defer t.mu.Unlock()
+	if !s.offload.Callers.Load() {
+		s.offload.Callers.Store(true)
+	}
 	t.id = s.poller.reserve(t)
 	if err := f.launch(t, arg); err != nil {
 		s.poller.release(t.id)

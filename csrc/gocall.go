@@ -9,6 +9,7 @@ package csrc
 // #include "kernel/gocall.h"
 // #include "kernel/idle.h"
 // #include "kernel/life.h"
+// #include "kernel/wait.h"
 //
 // // work takes an integer: cgo would check at each call where a pointer leads.
 // static inline _Bool work(uintptr_t w) { return coroi_work((struct coroi_worker *)w); }
@@ -161,6 +162,27 @@ func (c *Call) IsCanceled() bool {
 	const shift = 8 * (unsafe.Offsetof(record{}.canceled) - unsafe.Offsetof(record{}.class))
 	word := atomic.LoadUint64((*uint64)(unsafe.Pointer(&c.caller.class)))
 	return word>>shift&C.COROI_C_CANCELED != 0 && c.shield == 0
+}
+
+// CallerID is the id under which Go hears of the end of the calling coroutine. False: Go does not
+// hear of it. The call has not ended.
+func (c *Call) CallerID() (id uint32, ok bool) {
+	const shift = 8 * (unsafe.Offsetof(record{}.flags) - unsafe.Offsetof(record{}.permits))
+	word := atomic.LoadUint64((*uint64)(unsafe.Pointer(&c.caller.permits)))
+	if word>>shift&C.COROI_F_JOINABLE == 0 {
+		return 0, false
+	}
+	join := atomic.LoadUint64(joinWord(c.caller))
+	if join>>joinKindShift&7 != C.COROI_JOIN_GO {
+		return 0, false
+	}
+	return uint32(join) & C.COROI_JOIN_INDEX_MASK &^ C.COROI_JOIN_COUNTED, true
+}
+
+// Now is coro_now.
+func Now() uint64 {
+	crossing()
+	return uint64(C.coro_now())
 }
 
 // Shield is the deadline of the shield section in which the call was made, by the monotonic clock,

@@ -195,6 +195,7 @@ func NewMutex() (Mutex, Status)             { return Mutex{}, Again }
 func NewOnce() (Once, Status)               { return Once{}, Again }
 func NewRWLock() (RWLock, Status)           { return RWLock{}, Again }
 func NewSem(permits uint64) (Sem, Status)   { return Sem{}, Again }
+func Now() uint64                           { return 0 }
 func RegisterInline(f func(Calls))          {}
 func SelectBytes(n int) uintptr             { return 0 }
 func WaitName(kind byte) string             { return "" }
@@ -208,6 +209,7 @@ func (*BatchWriter) Len() int               { return 0 }
 func (*Call) After() *Call                   { return nil }
 func (*Call) Arg() unsafe.Pointer            { return nil }
 func (*Call) ArgBytes() uintptr              { return 0 }
+func (*Call) CallerID() (uint32, bool)       { return 0, false }
 func (*Call) End(status Status, got uintptr) {}
 func (*Call) Fail(text string)               {}
 func (*Call) ID() uint32                     { return 0 }

@@ -5,7 +5,7 @@
  */
 #include "base/current.h"
 #include "base/overflow.h"
-#include "kernel/run.h"
+#include "kernel/wait.h"
 
 static struct coroi_stack **layer_stack(void)
 {
