@@ -165,7 +165,8 @@ func (e *DeadlockError) Error() string {
 
 // Close returns a RunningError when coroutines do not end although they were canceled.
 type RunningError struct {
-	Funcs []string // names of the C and Go functions that are running
+	// names of the C and Go functions that are running, or wait in shield sections
+	Funcs []string
 	Cause error    // why Close stopped waiting
 }
 

@@ -234,7 +234,8 @@ func (s *Scheduler) Blocked(limit int) ([]Blocked, int) {
 
 // Running returns the functions of the coroutines that run now, at most one for each worker.
 func (s *Scheduler) Running() []uintptr {
-	list := make([]C.coro_fn, s.Workers())
+	const shielded = 64 // most of those that wait in shield sections
+	list := make([]C.coro_fn, s.Workers()+shielded)
 	crossing()
 	n := int(C.coroi_running(s.c, &list[0], C.size_t(len(list))))
 	out := make([]uintptr, n)
