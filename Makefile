@@ -116,7 +116,7 @@ STRESS_GO = CGO_CFLAGS="-O2 -g -DCOROI_STRESS" go test -v -timeout 90m
 .PHONY: stress
 stress: ## the tests that count, with random delays, in full: 10^9 queue operations, 10^7 steals and so on
 	CORO_TEST_SCALE=100 $(MAKE) $(SIDE_BY_SIDE) -C csrc/test stress
-	CORO_TEST_SCALE=100 $(STRESS_GO) -run Stress .
+	CORO_TEST_SCALE=100 $(STRESS_GO) -run Stress . ./internal/history
 
 .PHONY: stress-short
 stress-short: ## a tenth of that

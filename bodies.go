@@ -96,6 +96,14 @@ func (p *executorPool) feed() {
 	p.mu.Unlock()
 }
 
+// deliver takes in what has come from the core: afterwards no executor is in the middle of it. It
+// is called by a body.
+func (p *executorPool) deliver() {
+	p.mu.Lock()
+	p.drain()
+	p.mu.Unlock()
+}
+
 // drain takes what has come from the core. With mu held, by an active executor.
 func (p *executorPool) drain() {
 	for p.core.HasItems() {

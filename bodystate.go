@@ -142,15 +142,8 @@ func (c *Coroutine) Park(ctx context.Context) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	for {
-		old := c.state.Load()
-		if old&permitsMask == 0 {
-			break
-		}
-		if c.state.CompareAndSwap(old, old-1) {
-			c.tookPermit(old)
-			return nil
-		}
+	if c.takePermit() {
+		return nil
 	}
 	if err := c.mayWait(); err != nil {
 		return err
@@ -166,13 +159,36 @@ func (c *Coroutine) Park(ctx context.Context) error {
 	return nil
 }
 
+// takePermit takes a permit, if there is one.
+func (c *Coroutine) takePermit() bool {
+	for {
+		old := c.state.Load()
+		if old&permitsMask == 0 {
+			return false
+		}
+		if c.state.CompareAndSwap(old, old-1) {
+			c.tookPermit(old)
+			return true
+		}
+	}
+}
+
 // parkUntil is the wait of Park where the end of ctx ends it too.
 func (c *Coroutine) parkUntil(ctx context.Context) error {
 	defer c.bound(ctx)()
 	for {
 		c.state.And(^uint64(hasEvent))
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			c.pool.deliver()
+			if c.takePermit() {
+				return nil
+			}
+			if !c.join.WakeComes() {
+				return context.Cause(ctx)
+			}
+			c.op = opYield // until the wake has come to the pool
+			c.yield(struct{}{})
+			continue
 		}
 		c.suspend(isParked | isAwaiting)
 		old := c.state.Load()

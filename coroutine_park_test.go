@@ -3,7 +3,9 @@
 package coro_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -81,6 +83,29 @@ func TestGoPermitsAreCounted(t *testing.T) {
 	assert.NoError(t, err)
 	assert.EqualValues(t, 4*n, got.Load())
 	assert.ErrorIs(t, task.Wake(), coro.ErrStale)
+}
+
+// A wake that has returned comes before the end of a context, on whatever way the wake came.
+func TestGoParkWithAnEndedContextTakesAPermit(t *testing.T) {
+	s := newScheduler(t)
+	ended, cancel := context.WithCancel(background)
+	cancel()
+	task := goes(t, s, func(c *coro.Coroutine) error {
+		for range 100 {
+			woken := make(chan error)
+			go func() { woken <- c.Handle().Wake() }()
+			err := errors.Join(<-woken, c.Park(ended), c.Handle().Wake(), c.Park(ended))
+			if err != nil {
+				return err
+			}
+			if err := c.Park(ended); err != context.Canceled {
+				return fmt.Errorf("without a permit: %w", err)
+			}
+		}
+		return nil
+	})
+	_, err := wait(t, task)
+	assert.NoError(t, err)
 }
 
 func TestGoTooManyWakesAreRefused(t *testing.T) {

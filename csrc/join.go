@@ -44,6 +44,11 @@ func (j Joinable) Handle() uint64 {
 // Ended tells whether j has ended, and its result was not taken.
 func (j Joinable) Ended() bool { return atomic.LoadUint64(joinWord(j.r)) == j.gen|joinDone }
 
+// WakeComes tells whether a coro_wake of j has begun that no Take has returned yet.
+func (j Joinable) WakeComes() bool {
+	return atomic.LoadUint64((*uint64)(unsafe.Pointer(&j.r.wake)))&C.COROI_COUNT_MASK != 0
+}
+
 // Fate tells whether j is alive, that is, has not ended; and if j has ended, whether its result is
 // held, that is, was not taken. Fate may be called at any time, after the result was taken too.
 func (j Joinable) Fate() (alive, held bool) {

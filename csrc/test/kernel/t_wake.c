@@ -360,3 +360,37 @@ TEST(wake_by_switching)
 	finish(s);
 	CHECK_EQ(done, 1);
 }
+
+/* What a thread did before is there, as if the coroutine had done it itself. */
+static void *wakes_before(void *arg)
+{
+	CHECK_EQ(coro_wake(*(coro_handle *)arg), CORO_OK);
+	return NULL;
+}
+
+static void parks_after(void *arg, void *result)
+{
+	coro_handle me = coro_self();
+	pthread_t t;
+
+	(void)arg;
+	(void)result;
+	for (int i = 0; i < 100; i++) {
+		thread_start(&t, wakes_before, &me);
+		pthread_join(t, NULL);
+		CHECK_EQ(coro_park_until(i % 2 ? 0 : coro_now()), CORO_OK);
+		CHECK_EQ(coro_park_until(0), CORO_ETIMEDOUT);
+	}
+}
+
+TEST(wake_that_has_returned_comes_before_a_deadline)
+{
+	for (int dense = 0; dense < 2; dense++) {
+		coro_scheduler *s = start_with(1, 0);
+		coro_attr at = {.size = sizeof at, .flags = dense ? CORO_DENSE : 0};
+
+		CHECK_EQ(coro_scheduler_spawn(s, &at, parks_after, NULL, 0, NULL), CORO_OK);
+		CHECK_EQ(coro_scheduler_close(s, 0), CORO_OK);
+		CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
+	}
+}
