@@ -62,7 +62,12 @@
 // SpawnWait look at the context first.
 //
 // A context given to a call that starts a coroutine ([Func.StartContext], [GoContext], [NewGroup])
-// belongs to the coroutine: its end cancels the coroutine.
+// belongs to the coroutine: its end cancels the coroutine. The error of a coroutine that ends by the
+// cancel is [context.Cause] of that context. Contexts that are derived from it, of Go bodies
+// ([Coroutine.Context]) and of Go functions that C bodies call ([ExportFunc]), have its values, its
+// deadline, and, when it ends, its Err and its cause. A cancel that comes by no context
+// ([Task.Cancel], coro_cancel, [Scheduler.Close]) has the cause [ErrCanceled]. Coroutines that C
+// bodies spawn inherit no context.
 //
 // A Go body that passes its [Coroutine.Context], or a context derived from it, to a method of Chan,
 // Semaphore, Mutex and the others is suspended while it waits; with any other context its goroutine

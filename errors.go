@@ -17,7 +17,7 @@ var (
 	ErrNoMemory = errors.New("coro: out of memory for coroutines: " +
 		"raise the limit or wait for some to end")
 	// ErrCanceled: the coroutine was canceled, or its scheduler closed, and the coroutine never
-	// started, or ended by coro_exit_canceled.
+	// started, or was told so and ended without coro_exit_finished.
 	ErrCanceled = errors.New("coro: canceled")
 	// ErrAborted: the coroutine ended by coro_abort.
 	ErrAborted = errors.New("coro: coroutine aborted")
@@ -167,7 +167,7 @@ func (e *DeadlockError) Error() string {
 type RunningError struct {
 	// names of the C and Go functions that are running, or wait in shield sections
 	Funcs []string
-	Cause error    // why Close stopped waiting
+	Cause error // why Close stopped waiting
 }
 
 func (e *RunningError) Error() string {

@@ -126,9 +126,9 @@ func (f Func[A, R]) startFor(
 // coroutine: its end is Go's from the start. In a Group the coroutine is canceled when either
 // context ends.
 //
-// If the coroutine ends by the cancel (it was never started, or called coro_exit_canceled), the
-// Task's error is the context's cause. A body that returns nevertheless has its result stand, with
-// no error. If the context has ended before, StartContext returns its cause, and nothing was
+// If the coroutine ends by the cancel (it was never started, or was told of the cancel, by
+// CORO_ECANCELED or coro_canceled, and returned), the Task's error is the context's cause. If the
+// body was never told, or calls coro_exit_finished, its result stands, with no error. If the context has ended before, StartContext returns its cause, and nothing was
 // started.
 func (f Func[A, R]) StartContext(ctx context.Context, in Scope, arg A) (*Task[R], error) {
 	if ctx.Err() != nil {
@@ -204,8 +204,8 @@ func (t *Task[R]) spin() {
 }
 
 // Wait waits for the end and returns the result, each time the same. The error is ErrAborted if the
-// body called coro_abort, ErrCanceled if the coroutine was canceled and did not start, or called
-// coro_exit_canceled (after StartContext, if that context has ended, its cause), ErrNoMemory if the
+// body called coro_abort, a *BodyError if it called coro_fail, ErrCanceled if the coroutine was
+// canceled and did not start, or was told so and returned without coro_exit_finished (after StartContext, if that context has ended, its cause), ErrNoMemory if the
 // coroutine never got a stack, ErrStale if a C body has joined it; then the result is zero. Wait
 // may also return ErrBusy, if a C body waits for the coroutine now, or the cause, if the context
 // ends first: then the coroutine goes on, and Wait may be called again. Wait spins for 2 µs, or,

@@ -75,7 +75,7 @@ size_t coro_call_error(char *text, size_t bytes);
  * id:             from coro.ExportBody.
  * arg, arg_bytes: exactly the bytes of its Go argument type.
  * out:            the child's handle, which is then to be joined or detached; coro_join gets the
- *                 result, or CORO_EABORTED if the function returned an error, panicked or ended its
+ *                 result, or CORO_EFAILED if the function returned an error, panicked or ended its
  *                 goroutine. NULL: nobody waits for it.
  *
  * Thread:   a scheduled coroutine.
