@@ -159,9 +159,23 @@ func (c *Call) Fail(text string) {
 // IsCanceled tells whether the calling coroutine was canceled, and no shield section holds that
 // off. The call has not ended.
 func (c *Call) IsCanceled() bool {
+	return c.canceled()&(C.COROI_C_CANCELED|C.COROI_C_SHIELDED) == C.COROI_C_CANCELED
+}
+
+// canceled is the byte of that name of the caller's record.
+func (c *Call) canceled() uint64 {
 	const shift = 8 * (unsafe.Offsetof(record{}.canceled) - unsafe.Offsetof(record{}.class))
-	word := atomic.LoadUint64((*uint64)(unsafe.Pointer(&c.caller.class)))
-	return word>>shift&C.COROI_C_CANCELED != 0 && c.shield == 0
+	return atomic.LoadUint64((*uint64)(unsafe.Pointer(&c.caller.class))) >> shift & 0xff
+}
+
+// Shield is the deadline of the shield section in which the call was made, by the monotonic clock,
+// in ns; 0: it was made in none. The call has not ended: its caller does not leave the section.
+func (c *Call) Shield() uint64 {
+	if c.canceled()&C.COROI_C_SHIELDED == 0 {
+		return 0
+	}
+	extras := *(**C.struct_coroi_extras)(unsafe.Pointer(&cold(c.caller).anon0))
+	return uint64(extras.shield.deadline)
 }
 
 // CallerID is the id under which Go hears of the end of the calling coroutine. False: Go does not
@@ -184,10 +198,6 @@ func Now() uint64 {
 	crossing()
 	return uint64(C.coro_now())
 }
-
-// Shield is the deadline of the shield section in which the call was made, by the monotonic clock,
-// in ns; 0: it was made in none.
-func (c *Call) Shield() uint64 { return uint64(c.shield) }
 
 // CallsCanceled tells, once, that a coroutine was canceled which may be calling a Go function.
 func (s *Scheduler) CallsCanceled() bool {

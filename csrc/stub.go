@@ -280,6 +280,7 @@ func (Joinable) Rejoin(by Joinable, id uint32) bool                             
 func (Joinable) Take(result unsafe.Pointer, n uintptr) (Status, *Failure)       { return Again, nil }
 func (Joinable) TakeJoined(result unsafe.Pointer, n uintptr) (Status, *Failure) { return Again, nil }
 func (Joinable) Unjoin(by Joinable) bool                                        { return false }
+func (Joinable) WakeComes() bool                                                { return false }
 
 func (Latch) Add(n int64) Status     { return Again }
 func (Latch) TryWait() Status        { return Again }

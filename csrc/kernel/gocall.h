@@ -83,9 +83,6 @@ struct coroi_call {
 	size_t got;          /* bytes that the result has */
 	size_t *out;         /* where the caller wants `got`, or NULL */
 	char *text;          /* text of an error, from coroi_call_fail */
-	/* Of an offloaded call: the deadline of the caller's shield section, in which no cancel is
-	 * told to the function; 0: none. */
-	uint64_t shield;
 };
 
 /* Inline calls that a worker's list has room for. */

@@ -391,7 +391,7 @@ static inline struct coroi_extras **coroi_extras_of(struct coroi_rec *me)
 
 /* coroi_end_extras - the current coroutine's body is over: run what it has deferred, and free its
  * extras. It may be suspended meanwhile. */
-COROI_COLD void coroi_end_extras(void);
+void coroi_end_extras(void);
 
 /* coroi_exit - end the current coroutine, and give its frames up. */
 void coroi_exit(struct coroi_worker *w) __attribute__((noreturn));

@@ -100,11 +100,6 @@ COROI_COLD int coroi_park_shielded_locked(struct coroi_worker *w, struct coroi_r
 	}
 }
 
-uint64_t coroi_shield_deadline(const struct coroi_rec *me)
-{
-	return me->canceled & COROI_C_SHIELDED ? coroi_cold(me)->extras->shield->deadline : 0;
-}
-
 /* --------------------------------------------------------------------------------- public calls */
 
 int coro_shield_begin(uint64_t deadline)
@@ -185,7 +180,7 @@ int coro_exit_finished(void)
 
 /* How the body has ended is clear before its deferred functions run: what a wait tells them changes
  * nothing. They may use the payload, so that the failure is put there afterwards. */
-COROI_COLD void coroi_end_extras(void)
+void coroi_end_extras(void)
 {
 	struct coroi_rec *me = coroi_self()->current;
 	struct coroi_extras *e = coroi_cold(me)->extras;

@@ -413,7 +413,7 @@ static COROI_NOINLINE int park_until_slow(struct coroi_worker *w, struct coroi_r
 	if (take_permit_locked(w, me, "coro_park_until", deadline, &status))
 		return status;
 	/* A permit that is on its way ends the wait, as in C2: no deadline comes before it. */
-	if (!permit_comes(me) && !coroi_timer_arm_locked(w, me, deadline)) {
+	if (!coroi_permit_comes(me) && !coroi_timer_arm_locked(w, me, deadline)) {
 		coroi_door_leave(w);
 		return CORO_ETIMEDOUT;
 	}

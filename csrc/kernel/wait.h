@@ -244,10 +244,6 @@ int coroi_refused_locked(struct coroi_worker *w, struct coroi_rec *me);
 COROI_COLD int coroi_park_shielded_locked(struct coroi_worker *w, struct coroi_rec *me,
 					  uint64_t deadline);
 
-/* coroi_shield_deadline - the deadline of the shield section that the current coroutine me is in.
- * 0: it is in none, or that is over. */
-uint64_t coroi_shield_deadline(const struct coroi_rec *me);
-
 /* ------------------------------------------------------------------------------------- fail.c */
 
 /* coroi_fail - r, the current coroutine, is about to end by coro_fail. f's text is the callee's. */
