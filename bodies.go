@@ -41,10 +41,12 @@ type executorPool struct {
 }
 
 const (
-	poolShare      = 64  // most that an executor takes from the pool's queue at once
-	poolTurns      = 61  // turns of an executor between two looks at the pool's queue and the inbox
-	poolSpins      = 40  // looks of an executor at the inbox before it becomes idle
-	poolStandIns   = 256 // most executors besides those that the user wants, while those are stuck
+	poolShare = 64 // most that an executor takes from the pool's queue at once
+	// turns of an executor between two looks at the pool's queue and the inbox
+	poolTurns = 61
+	poolSpins = 40 // looks of an executor at the inbox before it becomes idle
+	// most executors besides those that the user wants, while those are stuck
+	poolStandIns   = 256
 	goroutinesKept = 256 // idle goroutines of ended bodies, for the next ones
 
 	// Between two looks of the poller.
@@ -239,6 +241,18 @@ func (p *executorPool) running() (names []string) {
 		}
 	})
 	return names
+}
+
+// caller returns the coroutine whose body the caller is, or nil.
+func (p *executorPool) caller() *Coroutine {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, e := range p.executors {
+		if c := race.LoadPointer(&e.current); c.check() == nil {
+			return c
+		}
+	}
+	return nil
 }
 
 // find returns the coroutine of this pool that a handle names, or nil. The lower half of a handle

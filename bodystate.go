@@ -20,6 +20,7 @@ const (
 	isCommitted = 1 << 36 // suspended until there is an event
 	isRefused   = 1 << 37 // the wait ended without a permit: cleared by Park, and by each await
 	isEnded     = 1 << 38
+	isUnborn    = 1 << 39 // the coroutine has no record yet
 )
 
 type operation uint8
@@ -54,7 +55,8 @@ func (c *Coroutine) signal(flag uint64, permits uint32) (runnable bool, err erro
 		if old&isEnded != 0 {
 			return false, ErrStale
 		}
-		// There is room for more permits than can come before the core is told that c is full.
+		// There is room for more permits than can come before the core is told that c is
+		// full.
 		now, runnable := step((old | flag) + uint64(permits))
 		if c.state.CompareAndSwap(old, now) {
 			return runnable, nil
@@ -175,10 +177,11 @@ func (c *Coroutine) takePermit() bool {
 
 // parkUntil is the wait of Park where the end of ctx ends it too.
 func (c *Coroutine) parkUntil(ctx context.Context) error {
-	defer c.bound(ctx)()
+	w := c.bindWait(ctx)
+	defer w.unbind()
 	for {
 		c.state.And(^uint64(hasEvent))
-		if ctx.Err() != nil {
+		if w.over.Load() {
 			c.pool.deliver()
 			if c.takePermit() {
 				return nil
@@ -209,17 +212,6 @@ func (c *Coroutine) isOwn(ctx context.Context) bool {
 		return own.c == c
 	}
 	return ctx.Done() == nil
-}
-
-// bound has the end of ctx send c an event, until stop is called.
-func (c *Coroutine) bound(ctx context.Context) (stop func()) {
-	s := c.pool.s
-	unbind := s.bind(ctx, s.awaitDeadline(ctx), func() { s.core.SendEvent(c.join) })
-	c.setWaitsWith(ctx)
-	return func() {
-		c.setWaitsWith(context.Background())
-		unbind()
-	}
 }
 
 // Wake is Handle.Wake from inside. It is cheaper if h is another body of this scheduler, which then
@@ -272,15 +264,14 @@ func (c *Coroutine) awaitCommitted(happened func() bool) {
 	}
 }
 
-// awaitUntil is await that the end of ctx ends too, with its cause.
-func (c *Coroutine) awaitUntil(ctx context.Context, happened func() bool) error {
-	if c.isOwn(ctx) {
+// awaitUntil is await that the end of w ends too, with errOver. nil: there is no w.
+func (c *Coroutine) awaitUntil(w *boundWait, happened func() bool) error {
+	if w == nil {
 		return c.await(happened)
 	}
-	defer c.bound(ctx)()
-	err := c.await(func() bool { return happened() || ctx.Err() != nil })
+	err := c.await(func() bool { return happened() || w.over.Load() })
 	if err == nil && !happened() {
-		err = context.Cause(ctx)
+		err = errOver
 	}
 	return err
 }
@@ -294,6 +285,15 @@ func (c *Coroutine) Sleep(ctx context.Context, d time.Duration) error {
 	if err := c.mayWait(); err != nil {
 		return err
 	}
+	if c.isOwn(ctx) {
+		return c.sleep(nil, d)
+	}
+	w := c.bindWait(ctx)
+	defer w.unbind()
+	return causeOfWait(ctx, c.sleep(w, d))
+}
+
+func (c *Coroutine) sleep(w *boundWait, d time.Duration) error {
 	s := c.pool.s
 	var fired atomic.Bool
 	s.core.BeginPending(1)
@@ -302,7 +302,7 @@ func (c *Coroutine) Sleep(ctx context.Context, d time.Duration) error {
 		s.core.SendEvent(c.join)
 		s.core.EndPending()
 	})
-	err := c.awaitUntil(ctx, fired.Load)
+	err := c.awaitUntil(w, fired.Load)
 	if err == nil {
 		return nil
 	}

@@ -5,6 +5,10 @@ package coro_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -20,12 +24,35 @@ func TestCloseFromWithinACallIsRefused(t *testing.T) {
 		id := coro.MustExportFunc(func(context.Context, int64) (int64, error) {
 			assert.Equal(t, coro.ErrInside, s.Close(background))
 			assert.Equal(t, coro.ErrInside, s.Close(expired))
-			assert.NoError(t, other.Close(background), "another scheduler waits for nobody here")
+			assert.NoError(t, other.Close(background),
+				"another scheduler waits for nobody here")
 			return 5, nil
 		})
 		assert.EqualValues(t, 5, calling(t, s, how, id, 0).Number)
 		assert.Equal(t, testbody.OK, calling(t, s, how, increment, 0).Status, "it is open")
 		assert.NoError(t, s.Close(background))
+	})
+}
+
+// An inline function is on the thread of a worker, where no scheduler is made, nor run. The errors
+// say so.
+func TestNewAndRunInAnInlineFunctionAreRefused(t *testing.T) {
+	inEachWay(t, func(t *testing.T, s *coro.Scheduler, how uint32) {
+		want := error(nil)
+		if how == testbody.Inline {
+			want = coro.ErrInside
+		}
+		paused := newScheduler(t, coro.WithPaused())
+		id := coro.MustExportFunc(func(context.Context, int64) (int64, error) {
+			made, err := coro.New()
+			assert.Equal(t, want, err)
+			if err == nil {
+				assert.NoError(t, made.Close(background))
+			}
+			assert.Equal(t, want, paused.Run(background))
+			return 5, nil
+		})
+		assert.EqualValues(t, 5, calling(t, s, how, id, 0).Number)
 	})
 }
 
@@ -40,8 +67,8 @@ func TestCloseFromElsewhereWhileCallsRunIsNotRefused(t *testing.T) {
 			return 0, nil
 		})
 		for range 3 {
-			_, err := callOne.Start(s, testbody.Call{ID: uint32(id), How: testbody.Offload,
-				ArgBytes: 8, ResultBytes: 8})
+			_, err := callOne.Start(s, testbody.Call{ID: uint32(id),
+				How: testbody.Offload, ArgBytes: 8, ResultBytes: 8})
 			if err != nil {
 				assert.ErrorIs(t, err, coro.ErrClosed)
 			}
@@ -57,14 +84,15 @@ func TestCloseWaitsForCallsAndCancelsTheirContexts(t *testing.T) {
 			s := newScheduler(t, coro.WithWorkers(1))
 			began := make(chan struct{})
 			var cause error
-			id := coro.MustExportFunc(func(ctx context.Context, n int64) (int64, error) {
+			id := coro.MustExportFunc(func(ctx context.Context,
+				n int64) (int64, error) {
 				close(began)
 				<-ctx.Done() // an inline function should not wait
 				cause = context.Cause(ctx)
 				return n, ctx.Err()
 			})
-			task, err := callOne.Start(s, testbody.Call{ID: uint32(id), How: how, ArgBytes: 8,
-				ResultBytes: 8})
+			task, err := callOne.Start(s, testbody.Call{ID: uint32(id), How: how,
+				ArgBytes: 8, ResultBytes: 8})
 			require.NoError(t, err)
 			<-began
 			assert.ErrorIs(t, s.Close(expired), context.Canceled)
@@ -89,7 +117,8 @@ func TestCloseNamesTheGoFunctionsThatStillRun(t *testing.T) {
 				})
 			require.NoError(t, err)
 			require.NoError(t, callOne.Spawn(s,
-				testbody.Call{ID: uint32(id), How: how, ArgBytes: 8, ResultBytes: 8}))
+				testbody.Call{ID: uint32(id), How: how, ArgBytes: 8,
+					ResultBytes: 8}))
 			<-began
 			var running *coro.RunningError
 			require.ErrorAs(t, s.Close(expired), &running)
@@ -115,7 +144,8 @@ func TestTheCanceledCallNobody(t *testing.T) {
 			}
 			eventually(t, func() bool { return calls.Load() > 1000 }, "calls")
 			assert.ErrorIs(t, s.Close(expired), context.Canceled)
-			assert.Equal(t, calls.Load(), testbody.Sum(), "each that was made came back")
+			assert.Equal(t, calls.Load(), testbody.Sum(),
+				"each that was made came back")
 		})
 	}
 }
@@ -127,7 +157,8 @@ func TestACanceledCoroutineCallsNobody(t *testing.T) {
 			calls.Add(1)
 			return n + 1, nil
 		})
-		task, err := callMany.Start(s, testbody.Calls{ID: uint32(id), How: how, N: 1 << 60, K: 3})
+		task, err := callMany.Start(s, testbody.Calls{ID: uint32(id), How: how, N: 1 << 60,
+			K: 3})
 		require.NoError(t, err)
 		eventually(t, func() bool { return calls.Load() > 100 }, "calls")
 		task.Cancel()
@@ -153,10 +184,14 @@ func TestACancelOfOneEndsTheContextOfItsCall(t *testing.T) {
 	cancels := []func(*coro.Task[testbody.Came]){
 		func(task *coro.Task[testbody.Came]) { task.Cancel() },
 		func(*coro.Task[testbody.Came]) { end() },
-		func(task *coro.Task[testbody.Came]) { require.NoError(t, cancel.Spawn(s, task.Handle())) },
+		func(task *coro.Task[testbody.Came]) {
+			require.NoError(t, cancel.Spawn(s, task.Handle()))
+		},
 	}
 	for i, by := range cancels {
-		start := func() (*coro.Task[testbody.Came], error) { return callOne.Start(s, blocks) }
+		start := func() (*coro.Task[testbody.Came], error) {
+			return callOne.Start(s, blocks)
+		}
 		if i == 1 {
 			start = func() (*coro.Task[testbody.Came], error) {
 				return callOne.StartContext(ctx, s, blocks)
@@ -198,7 +233,8 @@ func TestACancelAtAnyMomentEndsTheCall(t *testing.T) {
 		came, err := wait(t, task)
 		if !errors.Is(err, coro.ErrCanceled) { // the cancel came before its start
 			require.NoError(t, err)
-			require.Contains(t, []int32{testbody.EFAILED, testbody.ECANCELED}, came.Status)
+			require.Contains(t, []int32{testbody.EFAILED, testbody.ECANCELED},
+				came.Status)
 		}
 	}
 	finish(t, s)
@@ -221,5 +257,78 @@ func TestTheContextOfACallEndsWithIt(t *testing.T) {
 		assert.Nil(t, ctx.Value("key"))
 		_, has := ctx.Deadline()
 		assert.False(t, has)
+	}
+}
+
+// A worker that has made inline calls has to come out of Go to end, and waits for a P there.
+func TestWorkersThatCallGoEndWhereEveryPComputes(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(2))
+	var stop atomic.Bool
+	var all sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		all.Go(func() {
+			for !stop.Load() {
+			}
+		})
+	}
+	defer all.Wait()
+	defer stop.Store(true)
+	assert.Zero(t, calling(t, s, testbody.Inline, increment, 1).Status)
+	assert.NoError(t, s.Close(soon(t)))
+}
+
+// A leaver is an error whose text ends the goroutine that asks for it.
+type leaver struct{}
+
+func (leaver) Error() string { runtime.Goexit(); return "" }
+
+// An offloaded call ends, and its goroutine is replaced, even if Goexit comes while the text of its
+// error, or of what it has panicked with, is made.
+func TestAnErrorWhoseTextEndsTheGoroutineEndsTheCall(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(1), coro.WithCallLimit(1))
+	for range 3 {
+		for _, id := range []coro.FuncID{leavesByPanic, leavesByError} {
+			came := calling(t, s, testbody.Offload, id, 0)
+			assert.Equal(t, testbody.EFAILED, came.Status)
+			assert.Contains(t, text(came), "the Go function has ended ")
+		}
+	}
+	assert.EqualValues(t, 2, calling(t, s, testbody.Offload, increment, 1).Number)
+}
+
+var (
+	leavesByPanic = coro.MustExportFunc(func(context.Context, int64) (int64, error) {
+		panic(leaver{})
+	})
+	leavesByError = coro.MustExportFunc(func(context.Context, int64) (int64, error) {
+		return 0, leaver{}
+	})
+)
+
+func init() {
+	for name, id := range map[string]coro.FuncID{
+		"panic whose text leaves": leavesByPanic, "error whose text leaves": leavesByError,
+	} {
+		children[name] = func() {
+			s, err := coro.New(coro.WithWorkers(1))
+			if err != nil {
+				panic(err)
+			}
+			_ = callOne.Spawn(s, testbody.Call{ID: uint32(id), How: testbody.Inline, ArgBytes: 8,
+				ResultBytes: 8})
+			_ = s.Wait(background)
+			fmt.Println("it lives on")
+		}
+	}
+}
+
+// An inline call cannot end its goroutine: the process ends, with a line that says why.
+func TestAnErrorWhoseTextEndsTheGoroutineOfAnInlineCallIsNamed(t *testing.T) {
+	for _, name := range []string{"panic whose text leaves", "error whose text leaves"} {
+		out, err := child(t, name)
+		var exit *exec.ExitError
+		require.ErrorAs(t, err, &exit)
+		assert.Contains(t, out, "coro: runtime.Goexit (or FailNow of a test) in the Go function ")
+		assert.NotContains(t, out, "it lives on")
 	}
 }

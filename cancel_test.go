@@ -111,8 +111,10 @@ func TestATaskThatIsCanceledBeforeItsStartNeverRuns(t *testing.T) {
 func TestABodyInGoIsCanceledLikeAnyOther(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(2))
 	cancels := map[string]func(*coro.Task[int]){
-		"by its task":   (*coro.Task[int]).Cancel,
-		"by its handle": func(task *coro.Task[int]) { require.NoError(t, task.Handle().Cancel()) },
+		"by its task": (*coro.Task[int]).Cancel,
+		"by its handle": func(task *coro.Task[int]) {
+			require.NoError(t, task.Handle().Cancel())
+		},
 		"by a C body": func(task *coro.Task[int]) {
 			c, err := cancel.Start(s, task.Handle())
 			require.NoError(t, err)
@@ -140,7 +142,9 @@ func TestABodyInGoIsCanceledLikeAnyOther(t *testing.T) {
 		})
 	}
 	p := newScheduler(t, coro.WithPaused())
-	task, err := coro.Go(p, func(*coro.Coroutine) (int, error) { panic("it was canceled before") })
+	task, err := coro.Go(p, func(*coro.Coroutine) (int, error) {
+		panic("it was canceled before")
+	})
 	require.NoError(t, err)
 	task.Cancel()
 	require.NoError(t, p.Run(background))
@@ -338,7 +342,8 @@ func TestCancelsThatRaceWithWakesAndEnds(t *testing.T) {
 			all.Go(func() {
 				for range rounds {
 					ctx, end := context.WithCancelCause(background)
-					task, err := canceled.StartContext(ctx, s, int64(random.IntN(2)*parksAndTells))
+					task, err := canceled.StartContext(ctx, s,
+						int64(random.IntN(2)*parksAndTells))
 					if !assert.NoError(t, err) {
 						end(nil)
 						return
@@ -360,7 +365,8 @@ func TestCancelsThatRaceWithWakesAndEnds(t *testing.T) {
 						assert.EqualValues(t, 100, got)
 					default:
 						reasons.Add(1)
-						assert.True(t, err == reason || err == coro.ErrCanceled, "%v", err)
+						assert.True(t, err == reason ||
+							err == coro.ErrCanceled, "%v", err)
 					}
 				}
 			})

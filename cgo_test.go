@@ -56,7 +56,8 @@ func TestArgumentsAndResultsOfEverySizeArriveWhole(t *testing.T) {
 		turns[[38]byte], turns[[39]byte], turns[[40]byte], turns[[41]byte], turns[[42]byte],
 		turns[[43]byte],
 		turns[[44]byte], turns[[45]byte], turns[[46]byte], turns[[47]byte], turns[[48]byte],
-		turns[int8], turns[uint16], turns[int32], turns[uint64], turns[uintptr], turns[[6]int64],
+		turns[int8], turns[uint16], turns[int32], turns[uint64], turns[uintptr],
+		turns[[6]int64],
 		turns[[12]int32],
 		turns[struct{ A, B, C uint16 }], turns[struct {
 			A uint64
@@ -210,7 +211,8 @@ func TestBodiesSpawnYieldParkWakeAndJoin(t *testing.T) {
 			got, err := task.Wait(soon(t))
 			require.NoError(t, err)
 			n := int64(n)
-			assert.Equal(t, (n-1)*n*(2*n-1)/6, got, "the sum of the squares below %d", n)
+			assert.Equal(t, (n-1)*n*(2*n-1)/6, got, "the sum of the squares below %d",
+				n)
 		}
 		finish(t, s)
 	}

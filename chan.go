@@ -10,6 +10,7 @@ import (
 
 	"github.com/organzine/coro/csrc"
 	"github.com/organzine/coro/internal/spin"
+	"github.com/organzine/coro/internal/zero"
 )
 
 const (
@@ -29,7 +30,9 @@ const (
 // does waking. Where both sides are goroutines a Go channel is better.
 //
 // Its values hold no pointers, and have at most ElementMax bytes. Its memory is C's, and is freed
-// when nothing refers to the Chan; after Address, with its scheduler.
+// when nothing refers to the Chan; after Address, with its scheduler, unless Free gives the Chan
+// back. After Free each method that returns an error returns ErrDestroyed. Values that were left in
+// the Chan are lost.
 type Chan[T any] struct {
 	object
 	core     csrc.Chan
@@ -38,15 +41,17 @@ type Chan[T any] struct {
 }
 
 // NewChan makes a channel of s, with room for capacity values. Blocking calls on it end with
-// ErrClosed when s is closed. NewChan returns an *OptionError, ErrNoMemory or ErrNoCgo.
+// ErrClosed when s is closed, also those of Go bodies of other schedulers. NewChan returns an
+// *OptionError, also if s is nil, ErrNoMemory (wrapped: see [errors.Is]) or ErrNoCgo.
 func NewChan[T any](s *Scheduler, capacity int) (*Chan[T], error) {
-	if !csrc.Available {
-		return nil, ErrNoCgo
+	if err := makable(s, "NewChan"); err != nil {
+		return nil, err
 	}
 	t := reflect.TypeFor[T]()
 	if t.Size() > ElementMax {
 		return nil, &OptionError{"NewChan", t, fmt.Sprintf(
-			"has %d bytes, and at most %d are passed: pass the address of C memory instead",
+			"has %d bytes, and at most %d are passed: "+
+				"pass the address of C memory instead",
 			t.Size(), ElementMax)}
 	}
 	if bad := pointerIn(t); bad != nil {
@@ -57,7 +62,12 @@ func NewChan[T any](s *Scheduler, capacity int) (*Chan[T], error) {
 			fmt.Sprintf("needs a capacity from 0 to %d", uint64(CapacityMax))}
 	}
 	core, status := csrc.NewChan(t.Size(), capacity)
+	if status == csrc.NoMemory {
+		return nil, &memoryError{fmt.Sprintf("coro: no memory for a channel with room for %d "+
+			"values of %d bytes: make it with a smaller capacity", capacity, t.Size())}
+	}
 	c := &Chan[T]{core: core, capacity: capacity}
+	c.room = t.Size() * uintptr(capacity)
 	return adopt(c, &c.object, s, core, status)
 }
 
@@ -192,4 +202,9 @@ func (c *Chan[T]) Len() int {
 }
 
 // Cap is the number of values that the channel has room for.
-func (c *Chan[T]) Cap() int { return c.capacity }
+func (c *Chan[T]) Cap() int {
+	if c.self == nil {
+		zero.Value("NewChan")
+	}
+	return c.capacity
+}

@@ -77,7 +77,8 @@ func TestChanBetweenGoroutinesAndCBodies(t *testing.T) {
 
 // An object can be used by the C bodies and the Go bodies of every scheduler.
 func TestAnObjectIsForCoroutinesOfAnyScheduler(t *testing.T) {
-	own, other, third := newScheduler(t, coro.WithWorkers(1)), newScheduler(t, coro.WithWorkers(2)),
+	own, other, third := newScheduler(t, coro.WithWorkers(1)),
+		newScheduler(t, coro.WithWorkers(2)),
 		newScheduler(t, coro.WithWorkers(1), coro.WithExecutors(1))
 	for _, capacity := range capacities {
 		in, out := newChan[int64](t, own, capacity), newChan[int64](t, own, capacity)
@@ -336,7 +337,8 @@ func TestStressChan(t *testing.T) {
 			for i := 0; ; i++ {
 				short, cancel := ctx, context.CancelFunc(func() {})
 				if i%5 == 0 {
-					short, cancel = context.WithTimeout(ctx, time.Duration(i%7)*10*time.Microsecond)
+					short, cancel = context.WithTimeout(ctx,
+						time.Duration(i%7)*10*time.Microsecond)
 				}
 				v, err := c.Recv(short)
 				cancel()

@@ -5,6 +5,7 @@ package coro_test
 import (
 	"context"
 	"errors"
+	"iter"
 	"os"
 	"sync"
 	"testing"
@@ -34,13 +35,21 @@ func TestNothingIsStartedAfterClose(t *testing.T) {
 		n, err := add.SpawnN(s, 100, 1)
 		assert.Equal(t, coro.ErrClosed, err)
 		assert.Zero(t, n)
-		n, err = add.SpawnSeq(s, func(yield func(int64) bool) { _ = yield(1) && yield(2) })
-		assert.Equal(t, coro.ErrClosed, err)
+		n, err = add.SpawnN(s, 0, 1)
+		assert.Equal(t, coro.ErrClosed, err, "though there is nothing to start")
 		assert.Zero(t, n)
+		for _, seq := range []iter.Seq[int64]{
+			func(yield func(int64) bool) { _ = yield(1) && yield(2) },
+			func(yield func(int64) bool) {},
+		} {
+			n, err = add.SpawnSeq(s, seq)
+			assert.Equal(t, coro.ErrClosed, err)
+			assert.Zero(t, n)
+		}
 		assert.Equal(t, coro.ErrClosed, full.Add(1))
-		assert.NoError(t, full.Flush(), "it is empty")
+		assert.Equal(t, coro.ErrClosed, full.Flush(), "though it is empty")
+		assert.Equal(t, coro.ErrClosed, part.Flush(), "what was in it is dropped")
 		assert.Equal(t, coro.ErrClosed, part.Flush())
-		assert.NoError(t, part.Flush(), "what was in it is dropped")
 		if paused {
 			assert.Equal(t, coro.ErrClosed, s.Run(background))
 		} else {
@@ -122,7 +131,8 @@ func TestCloseWaitsForParkedOnesThatGoStillWakes(t *testing.T) {
 	require.NoError(t, err)
 	closed := make(chan error)
 	go func() { closed <- s.Close(background) }()
-	eventually(t, func() bool { return add.Spawn(s, 1) == coro.ErrClosed }, "no more work is taken")
+	eventually(t, func() bool { return add.Spawn(s, 1) == coro.ErrClosed },
+		"no more work is taken")
 	require.NoError(t, task.Wake())
 	assert.NoError(t, receive(t, closed))
 	status, err := task.Wait(background)

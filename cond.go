@@ -5,6 +5,7 @@ import (
 	"runtime"
 
 	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/zero"
 )
 
 // A Cond is a condition variable of a Mutex: callers wait there until another caller, which has
@@ -17,10 +18,14 @@ type Cond struct {
 	mutex *Mutex
 }
 
-// NewCond makes a condition variable for m. It returns ErrNoMemory or ErrNoCgo.
+// NewCond makes a condition variable for m. It returns ErrNoMemory, ErrNoCgo, or an *OptionError if m
+// is nil or a zero value.
 func NewCond(m *Mutex) (*Cond, error) {
-	if !csrc.Available {
-		return nil, ErrNoCgo
+	if m == nil {
+		m = new(Mutex)
+	}
+	if err := makable(m.s, "NewCond"); err != nil {
+		return nil, err
 	}
 	core, status := csrc.NewCond()
 	c := &Cond{core: core, mutex: m}
@@ -34,6 +39,9 @@ func NewCond(m *Mutex) (*Cond, error) {
 // canceled; ErrClosed, if the scheduler is closed meanwhile; or ErrDestroyed. It costs a Lock and
 // an Unlock besides a wait, which is never shorter than a wake-up.
 func (c *Cond) Wait(ctx context.Context) error {
+	if c.self == nil {
+		zero.Value("NewCond")
+	}
 	me, waited := owner(), false
 	c.mutex.edge.Release()
 	err := c.await(ctx, waitOp{begin: func(g csrc.GoWaiter) csrc.Status {

@@ -97,7 +97,8 @@ func TestEveryWaitReturnsTheCauseOfItsContext(t *testing.T) {
 			return err
 		},
 		"Recv": func(_ context.Context, c *coro.Coroutine) error {
-			ctx, cancel := context.WithTimeoutCause(c.Context(), time.Millisecond, errEnough)
+			ctx, cancel := context.WithTimeoutCause(c.Context(), time.Millisecond,
+				errEnough)
 			defer cancel()
 			_, err := values.Recv(ctx)
 			return err
@@ -105,7 +106,8 @@ func TestEveryWaitReturnsTheCauseOfItsContext(t *testing.T) {
 	}
 	for name, f := range bodies {
 		task := goes(t, s, func(c *coro.Coroutine) error {
-			for range 3 { // an ended context ends neither the coroutine nor its other waits
+			// an ended context ends neither the coroutine nor its other waits
+			for range 3 {
 				assert.Equal(t, errEnough, f(ends(t), c), name)
 				assert.NoError(t, c.Context().Err())
 			}
@@ -163,7 +165,10 @@ func TestACancelEndsAWaitWithAnotherContext(t *testing.T) {
 	for name, waits := range map[string]func(c *coro.Coroutine) error{
 		"Park":  func(c *coro.Coroutine) error { return c.Park(far) },
 		"Sleep": func(c *coro.Coroutine) error { return c.Sleep(far, time.Hour) },
-		"Await": func(c *coro.Coroutine) error { _, err := coro.Await(far, c, never); return err },
+		"Await": func(c *coro.Coroutine) error {
+			_, err := coro.Await(far, c, never)
+			return err
+		},
 	} {
 		ctx, cancel := context.WithCancelCause(background)
 		task, err := coro.GoContext(ctx, s, func(c *coro.Coroutine) (coro.None, error) {
@@ -214,7 +219,8 @@ func TestPermitsThatRaceWithTheEndsOfContexts(t *testing.T) {
 				}
 				given.Add(1)
 				if i%7 == 0 {
-					if err := c.Sleep(background, time.Microsecond); err != nil {
+					if err := c.Sleep(background,
+						time.Microsecond); err != nil {
 						return err
 					}
 				}
@@ -293,7 +299,8 @@ func TestMembersWithContextsOfTheirOwn(t *testing.T) {
 				return 0, err
 			})
 		},
-		"GoContext that does not ask": func(ctx context.Context, g *coro.Group) (bound, error) {
+		"GoContext that does not ask": func(ctx context.Context,
+			g *coro.Group) (bound, error) {
 			return coro.GoContext(ctx, g, parksInGo)
 		},
 	} {
@@ -310,7 +317,8 @@ func TestMembersWithContextsOfTheirOwn(t *testing.T) {
 					task, err := start(ctx, g)
 					if ended {
 						assert.Equal(t, errEnough, err)
-						assert.NoError(t, g.Wait(soon(t)), "that is no error of the group")
+						assert.NoError(t, g.Wait(soon(t)),
+							"that is no error of the group")
 						continue
 					}
 					require.NoError(t, err)
@@ -319,7 +327,8 @@ func TestMembersWithContextsOfTheirOwn(t *testing.T) {
 						cancel(errEnough)
 						<-task.Done()
 						assert.Equal(t, errEnough, task.Err())
-						assert.Equal(t, errEnough, g.Wait(soon(t)), "the error of a member")
+						assert.Equal(t, errEnough, g.Wait(soon(t)),
+							"the error of a member")
 					} else {
 						g.Cancel(no)
 						<-task.Done()
@@ -344,7 +353,7 @@ func TestMembersWithContextsOfTheirOwn(t *testing.T) {
 	assert.Equal(t, 7, value)
 	require.NoError(t, g.Wait(background))
 	_, err = coro.GoContext(background, g, func(*coro.Coroutine) (int, error) { return 0, nil })
-	assert.Equal(t, coro.ErrClosed, err, "the group is over")
+	assert.Equal(t, coro.ErrGroupOver, err, "the group is over")
 	_, err = square.StartContext(background, g, 1)
-	assert.Equal(t, coro.ErrClosed, err)
+	assert.Equal(t, coro.ErrGroupOver, err)
 }

@@ -62,18 +62,28 @@
 // SpawnWait look at the context first.
 //
 // A context given to a call that starts a coroutine ([Func.StartContext], [GoContext], [NewGroup])
-// belongs to the coroutine: its end cancels the coroutine. The error of a coroutine that ends by the
-// cancel is [context.Cause] of that context. Contexts that are derived from it, of Go bodies
-// ([Coroutine.Context]) and of Go functions that C bodies call ([ExportFunc]), have its values, its
-// deadline, and, when it ends, its Err and its cause. A cancel that comes by no context
-// ([Task.Cancel], coro_cancel, [Scheduler.Close]) has the cause [ErrCanceled]. Coroutines that C
-// bodies spawn inherit no context.
+// belongs to the coroutine: its end cancels the coroutine. A context that has ended starts nothing:
+// StartContext and GoContext return its cause, and so does every start in a Group of such a
+// context. The error of a coroutine that ends by the cancel is [context.Cause] of that context.
+// Contexts that are derived from it, of Go bodies ([Coroutine.Context]) and of Go functions that C
+// bodies call ([ExportFunc]), have its values, its deadline, and, when it ends, its Err and its
+// cause. A cancel that comes by no context ([Task.Cancel], coro_cancel, [Scheduler.Close]) has the
+// cause [ErrCanceled]. Coroutines that C bodies spawn inherit no context.
+//
+// A panic in a method of a context goes on to the caller, and leaves nothing held.
 //
 // A Go body that passes its [Coroutine.Context], or a context derived from it, to a method of Chan,
 // Semaphore, Mutex and the others is suspended while it waits; with any other context its goroutine
 // waits, and keeps the executor. The methods of Coroutine take any context. The cancel of the body
 // ends each of these waits, whatever the context. A wait with the body's own context, or with
 // context.Background(), costs least.
+//
+// # Waiting for oneself
+//
+// A coroutine that would wait for its own end gets [ErrInside] at once, from [Await], [Task.Wait],
+// [Group.Wait], [Scheduler.Wait] and [Scheduler.Close], and so does a Go function that the
+// coroutine has called. Two that await each other are a deadlock, which Run and WithStallHook
+// report.
 //
 // # What cannot be protected
 //
@@ -82,11 +92,20 @@
 // body with a stray pointer does what C does. A C body calls Go by coro_call_go and
 // coro_call_go_inline, see [ExportFunc], and in no other way.
 //
-// A stack overflow ends the process. Before, it prints on stderr the address of the coroutine's C
-// function, the coroutine's handle, its worker and the size of its stack.
+// Each method of a zero value of Chan, Semaphore, Mutex, RWMutex, WaitGroup, Cond, Once and
+// Generator panics, and names the function that makes one. A copy of such a value is the same
+// object, and keeps its memory; go vet reports the copy, and so a pointer is better.
+//
+// A fault in C ends the process: a stray pointer, a stack overflow, abort. Before, a line on stderr
+// tells the signal, the address, the instruction, the coroutine's function by its [FuncName] or
+// address, its handle, its worker and scheduler, and, of an overflow, the size of its stack.
+// Package symbolize adds the C frames. docs/debugging.md has more.
 package coro
 
 import (
+	"fmt"
+	"strconv"
+
 	"github.com/organzine/coro/csrc"
 	"github.com/organzine/coro/internal/race"
 )
@@ -97,11 +116,30 @@ type None = struct{}
 // A Handle names one coroutine and never another. It may be given to C bodies, as a coro_handle,
 // and kept for any time: when its coroutine has ended the handle is stale, and every use returns
 // ErrStale.
+//
+// A Handle prints as gdb and reports of crashes print it, with 0x and in base 16; the verbs for
+// numbers print the number.
 type Handle uint64
+
+func (h Handle) String() string { return "0x" + strconv.FormatUint(uint64(h), 16) }
+
+// Format prints h as its String for the verbs v, s and q, and as a number for the others.
+func (h Handle) Format(f fmt.State, verb rune) {
+	switch verb {
+	case 'v', 's':
+		fmt.Fprintf(f, fmt.FormatString(f, 's'), h.String())
+	case 'q':
+		fmt.Fprintf(f, fmt.FormatString(f, 'q'), h.String())
+	default:
+		fmt.Fprintf(f, fmt.FormatString(f, verb), uint64(h))
+	}
+}
 
 // Wake gives the coroutine a permit: if it waits in coro_park it goes on, else its next coro_park
 // does not wait. Wake never blocks; it costs a cgo call and one push to another thread. It returns
-// ErrStale if the coroutine has ended, ErrOverflow if it already has 2²⁸ permits.
+// ErrStale if the coroutine has ended, ErrOverflow if it already has 2²⁸ permits. Those of a Go
+// body are counted when its executors come to them: until then it may be given some more than that,
+// none of which is lost.
 func (h Handle) Wake() error {
 	race.Handles.Release()
 	return statusError(csrc.Wake(uint64(h)), ofScheduler)

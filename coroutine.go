@@ -51,10 +51,11 @@ type Coroutine struct {
 	// the innermost section; the body changes it, with mu held
 	shield *shield
 
-	waitsWith context.Context // of the present wait, if that is not the coroutine's own
+	boundWait *boundWait // the present wait, if it has a context that is not the coroutine's own
 
-	// With the last 16 bytes the allocator gives a body whole cache lines: what a switch touches is
-	// in one.
+	// With these 8 bytes and the last 16 the allocator gives a body whole cache lines: what a
+	// switch touches is in one.
+	_ uint64
 }
 
 // A typedBody is the part of a Coroutine that knows the type of its result.
@@ -88,12 +89,13 @@ func (b *goBody[T]) payload() (unsafe.Pointer, uintptr) {
 // returns. The coroutine ends when f returns. A panic in f is a *PanicError, runtime.Goexit is
 // ErrGoexit: neither does any harm to others. A C body may join the coroutine too (coro_join); it
 // gets the result if T holds no pointers and at most InlineBytes bytes, or CORO_EFAILED after an
-// error, with its text (coro_join_error). A body that was canceled, and returns the cause or the Err
-// of its context, is canceled for C bodies too, which get CORO_ECANCELED. In a Group the coroutine's context is derived from the group's.
+// error, with its text (coro_join_error). A body that was canceled, and returns the cause or the
+// Err of its context, is canceled for C bodies too, which get CORO_ECANCELED. In a Group the
+// coroutine's context is derived from the group's.
 //
 // Go costs about 2 µs; a switch between bodies costs about as much as [iter.Pull] takes for a
-// value. Go never blocks. It returns ErrClosed, or ErrNoMemory at the record limit, and the cause
-// if the group is canceled; f is not called then.
+// value. Go never blocks. It returns ErrClosed, ErrNoMemory at the record limit, the cause if the
+// group is canceled, or ErrGroupOver after its Wait has returned; f is not called then.
 func Go[T any](in Scope, f func(*Coroutine) (T, error)) (*Task[T], error) {
 	s, g := in.scope()
 	if g != nil {
@@ -131,11 +133,27 @@ func start[T any](
 		return nil, &OptionError{"Go", "nil", "needs a function"}
 	}
 	b := newBody(s, bodyName(f), f)
-	c, t := &b.Coroutine, b.task
+	c := &b.Coroutine
 	c.ctx = ctx
+	if bind { // before anything is held: the methods of ctx may be the user's own, and panic
+		c.state.Store(isUnborn)
+		c.stop = s.bind(ctx, s.awaitDeadline(ctx), func() { c.cancel(context.Cause(ctx)) })
+	}
+	if err := b.launch(s); err != nil {
+		if bind {
+			c.stop()
+		}
+		return nil, err
+	}
+	return b.task, nil
+}
+
+// launch gives the body a record, and hands it to the executors.
+func (b *goBody[T]) launch(s *Scheduler) error {
+	c, t := &b.Coroutine, b.task
 	p := s.submitter()
 	if p == nil {
-		return nil, ErrClosed
+		return ErrClosed
 	}
 	if leak.On() {
 		leak.Meet(leakable{s})
@@ -143,19 +161,19 @@ func start[T any](
 	j, status := p.PrepareBody(b.bytes)
 	if status != csrc.OK {
 		p.Release()
-		return nil, statusError(status, ofScheduler)
+		return statusError(status, ofScheduler)
 	}
 	c.enter(j)
+	if c.stop != nil {
+		c.state.And(^uint64(isUnborn))
+	}
 	t.join, t.handle = j, c.handle
 	t.clean = runtime.AddCleanup(t, drop, ref{s, j.Handle()})
 	t.made()
-	if bind {
-		c.stop = s.bind(ctx, s.awaitDeadline(ctx), func() { c.cancel(context.Cause(ctx)) })
-	}
 	s.edge.Release()
 	p.StartBody(j)
 	p.Release()
-	return t, nil
+	return nil
 }
 
 // newBody makes a body without a record.
@@ -238,7 +256,8 @@ func (c *Coroutine) end() {
 		n = 0
 	}
 	c.pool.s.edge.Release()
-	// Stale first, then done, then not alive: an observer of one of these observes those before.
+	// Stale first, then done, then not alive: an observer of one of these observes those
+	// before.
 	c.pool.core.End(c.join, flags, result, n)
 	c.typed.complete()
 	c.pool.core.CountEnd()

@@ -76,7 +76,8 @@ func TestGoStandInsRetire(t *testing.T) {
 	release := make(chan struct{})
 	var tasks []*coro.Task[coro.None]
 	for range 4 {
-		tasks = append(tasks, goes(t, s, func(*coro.Coroutine) error { <-release; return nil }))
+		tasks = append(tasks,
+			goes(t, s, func(*coro.Coroutine) error { <-release; return nil }))
 	}
 	for range 8 {
 		tasks = append(tasks, goes(t, s, func(c *coro.Coroutine) error {
@@ -124,7 +125,9 @@ func TestAwaitGivesUpForOthers(t *testing.T) {
 		target, err := park.Start(s, coro.None{})
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(background)
-		await := func(c *coro.Coroutine) (int32, error) { return coro.Await(background, c, target) }
+		await := func(c *coro.Coroutine) (int32, error) {
+			return coro.Await(background, c, target)
+		}
 		first, err := coro.GoContext(ctx, s, await)
 		require.NoError(t, err)
 		parked(t, s, 2)

@@ -35,7 +35,8 @@ func TestGoParkAndWake(t *testing.T) {
 		pong := goes(t, s, func(c *coro.Coroutine) error {
 			partner = c.Handle()
 			for range rounds {
-				if err := errors.Join(c.Wake(ping.Handle()), c.Park(background)); err != nil {
+				if err := errors.Join(c.Wake(ping.Handle()),
+					c.Park(background)); err != nil {
 					return err
 				}
 			}
@@ -188,15 +189,19 @@ func TestGoFullOnesEndAmongWakers(t *testing.T) {
 		<-started
 		for range 3 {
 			require.NoError(t, wake.Spawn(s, full.Handle()))
-			goes(t, s, func(c *coro.Coroutine) error { _ = c.Wake(full.Handle()); return nil })
+			goes(t, s, func(c *coro.Coroutine) error {
+				_ = c.Wake(full.Handle())
+				return nil
+			})
 		}
 		_, err := wait(t, full)
 		require.NoError(t, err)
 		next, err := park.Start(s, coro.None{})
 		require.NoError(t, err)
-		for _, h := range []coro.Handle{next.Handle(), goes(t, s, func(c *coro.Coroutine) error {
-			return c.Park(background)
-		}).Handle()} {
+		for _, h := range []coro.Handle{next.Handle(),
+			goes(t, s, func(c *coro.Coroutine) error {
+				return c.Park(background)
+			}).Handle()} {
 			require.NoError(t, h.Wake())
 		}
 		finish(t, s)

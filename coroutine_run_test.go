@@ -170,7 +170,9 @@ func TestCanceledRunsOfOneBodyAreIndependent(t *testing.T) {
 	s := newScheduler(t)
 	var tasks []*coro.Task[int]
 	for i := range 50 {
-		task, err := coro.Go(s, func(c *coro.Coroutine) (int, error) { return i, c.Yield() })
+		task, err := coro.Go(s, func(c *coro.Coroutine) (int, error) {
+			return i, c.Yield()
+		})
 		require.NoError(t, err)
 		tasks = append(tasks, task)
 	}

@@ -208,7 +208,8 @@ func (w *storm) step() {
 	case 2:
 		w.parked(n)
 	case 3: // a body wakes a C body and awaits it
-		parked := startsC(w, background, park, none, func(status int32, err error) { w.good(err) })
+		parked := startsC(w, background, park, none,
+			func(status int32, err error) { w.good(err) })
 		if parked == nil {
 			return
 		}
@@ -276,16 +277,16 @@ func (w *storm) step() {
 		}
 	case 13: // a C body starts bodies and joins them
 		most := int64(n * (n + 1))
-		startsC(w, background, sumGo, testbody.SumGoArg{ID: uint32(doubleBody), N: int64(n)},
-			func(sum int64, err error) {
-				switch {
-				case !w.good(err):
-				case w.loose:
-					assert.LessOrEqual(w.t, sum, most)
-				default:
-					assert.Equal(w.t, most, sum)
-				}
-			})
+		startsC(w, background, sumGo, testbody.SumGoArg{ID: uint32(doubleBody),
+			N: int64(n)}, func(sum int64, err error) {
+			switch {
+			case !w.good(err):
+			case w.loose:
+				assert.LessOrEqual(w.t, sum, most)
+			default:
+				assert.Equal(w.t, most, sum)
+			}
+		})
 		w.count.Add(int64(2 * n))
 	}
 	w.finish(w.IntN(16) == 0)
@@ -343,13 +344,17 @@ func TestStressBodies(t *testing.T) {
 		defer close(stop)
 	}
 	grounds := []*ground{
-		{opts: []coro.Option{coro.WithName("weather"), coro.WithWorkers(2), coro.WithExecutors(2)}},
-		{opts: []coro.Option{coro.WithName("weather"), coro.WithWorkers(1), coro.WithExecutors(1),
-			coro.WithPaused(), coro.WithTuning(coro.Tuning{NoMembarrier: true})}, paused: true},
-		{opts: []coro.Option{coro.WithName("weather"), coro.WithWorkers(1), coro.WithExecutors(3),
-			coro.WithTuning(coro.Tuning{NoMembarrier: true})}, changes: true},
-		{opts: []coro.Option{coro.WithName("weather"), coro.WithWorkers(3), coro.WithExecutors(1),
-			coro.WithTuning(coro.Tuning{HandoverBudget: 1})}, changes: true},
+		{opts: []coro.Option{coro.WithName("weather"), coro.WithWorkers(2),
+			coro.WithExecutors(2)}},
+		{opts: []coro.Option{coro.WithName("weather"), coro.WithWorkers(1),
+			coro.WithExecutors(1), coro.WithPaused(),
+			coro.WithTuning(coro.Tuning{NoMembarrier: true})}, paused: true},
+		{opts: []coro.Option{coro.WithName("weather"), coro.WithWorkers(1),
+			coro.WithExecutors(3), coro.WithTuning(coro.Tuning{NoMembarrier: true})},
+			changes: true},
+		{opts: []coro.Option{coro.WithName("weather"), coro.WithWorkers(3),
+			coro.WithExecutors(1), coro.WithTuning(coro.Tuning{HandoverBudget: 1})},
+			changes: true},
 	}
 	for _, p := range grounds {
 		p.open(t)
@@ -360,8 +365,8 @@ func TestStressBodies(t *testing.T) {
 	var users, closers sync.WaitGroup
 	for user := range uint64(6) {
 		users.Go(func() {
-			w := &storm{Rand: rand.New(rand.NewPCG(user, 7)), t: t, grounds: grounds, count: &count,
-				in: &in, out: &out}
+			w := &storm{Rand: rand.New(rand.NewPCG(user, 7)), t: t, grounds: grounds,
+				count: &count, in: &in, out: &out}
 			for count.Load() < most && !t.Failed() {
 				w.step()
 			}

@@ -20,7 +20,9 @@ import (
 // goes starts a body that returns nothing.
 func goes(t testing.TB, s *coro.Scheduler, f func(c *coro.Coroutine) error) *coro.Task[coro.None] {
 	t.Helper()
-	task, err := coro.Go(s, func(c *coro.Coroutine) (coro.None, error) { return coro.None{}, f(c) })
+	task, err := coro.Go(s, func(c *coro.Coroutine) (coro.None, error) {
+		return coro.None{}, f(c)
+	})
 	require.NoError(t, err)
 	return task
 }
@@ -71,7 +73,8 @@ func TestGoTakesTurns(t *testing.T) {
 		}
 		require.NoError(t, s.Wait(soon(t)))
 		require.Len(t, order, 12)
-		// The machine was slow: another executor stood in, and they took turns of their own.
+		// The machine was slow: another executor stood in, and they took turns of their
+		// own.
 		if s.Executors() > 1 {
 			return false
 		}
@@ -118,7 +121,9 @@ func TestGoAndCJoinEachOther(t *testing.T) {
 	_, err = wait(t, parked)
 	require.NoError(t, err, "the result stays")
 	// A C body joins a Go body.
-	body, err := coro.Go(s, func(c *coro.Coroutine) (int64, error) { return 7, c.Park(background) })
+	body, err := coro.Go(s, func(c *coro.Coroutine) (int64, error) {
+		return 7, c.Park(background)
+	})
 	require.NoError(t, err)
 	joiner, err := join.Start(s, body.Handle())
 	require.NoError(t, err)
@@ -332,7 +337,10 @@ func TestCoroutineIsForItsBody(t *testing.T) {
 	}
 	assert.ErrorIs(t, escaped.Context().Err(), context.Canceled)
 	// A body that is not the caller, though it lives.
-	other := goes(t, s, func(c *coro.Coroutine) error { escaped = c; return c.Park(background) })
+	other := goes(t, s, func(c *coro.Coroutine) error {
+		escaped = c
+		return c.Park(background)
+	})
 	eventually(t, func() bool { _, n := s.Blocked(0); return n == 1 }, "it parks")
 	misuse := goes(t, s, func(*coro.Coroutine) error { return escaped.Yield() })
 	_, err = wait(t, misuse)
@@ -396,7 +404,10 @@ func TestCloseCancelsBodies(t *testing.T) {
 			}))
 		}
 		if !paused {
-			eventually(t, func() bool { _, n := s.Blocked(0); return n == 100 }, "all wait")
+			eventually(t, func() bool {
+				_, n := s.Blocked(0)
+				return n == 100
+			}, "all wait")
 			assert.ErrorIs(t, s.Close(expired), context.Canceled)
 			assert.EqualValues(t, 100, cleaned.Load())
 		} else {
@@ -435,10 +446,12 @@ func TestGoBodiesMayWaitInGo(t *testing.T) {
 	ch := make(chan int)
 	var tasks []*coro.Task[coro.None]
 	for range 4 {
-		tasks = append(tasks, goes(t, s, func(c *coro.Coroutine) error { <-ch; return nil }))
+		tasks = append(tasks,
+			goes(t, s, func(c *coro.Coroutine) error { <-ch; return nil }))
 	}
 	for i := range 4 {
-		tasks = append(tasks, goes(t, s, func(c *coro.Coroutine) error { ch <- i; return nil }))
+		tasks = append(tasks,
+			goes(t, s, func(c *coro.Coroutine) error { ch <- i; return nil }))
 	}
 	for _, task := range tasks {
 		_, err := wait(t, task)

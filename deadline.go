@@ -2,7 +2,9 @@ package coro
 
 import (
 	"context"
+	"errors"
 	"runtime"
+	"sync/atomic"
 )
 
 // How a context is bound to what its end cancels. A context with a deadline is certain to end:
@@ -14,10 +16,16 @@ import (
 // awaitDeadline takes the token, if ctx has a deadline. It is called before anything that is bound
 // to ctx begins to run.
 func (s *Scheduler) awaitDeadline(ctx context.Context) (awaited bool) {
-	if _, awaited = ctx.Deadline(); awaited {
+	_, has := ctx.Deadline()
+	return s.awaitIf(has)
+}
+
+// awaitIf is awaitDeadline of a context that has a deadline, or has none.
+func (s *Scheduler) awaitIf(has bool) (awaited bool) {
+	if has {
 		s.core.BeginPending(1)
 	}
-	return awaited
+	return has
 }
 
 // deadlineOver gives the token back, if there is one.
@@ -29,9 +37,18 @@ func (s *Scheduler) deadlineOver(awaited bool) {
 }
 
 // bind has the end of ctx call cancel, and then give back the token of awaitDeadline. stop unbinds
-// ctx, and gives back the token, unless ctx has ended.
+// ctx, and gives back the token, unless ctx has ended. The methods of ctx may be the user's own,
+// and panic: the token is given back then, too. The caller holds nothing that a panic would leave
+// held.
 func (s *Scheduler) bind(ctx context.Context, awaited bool, cancel func()) (stop func() bool) {
+	bound := false
+	defer func() {
+		if !bound {
+			s.deadlineOver(awaited)
+		}
+	}()
 	unbind := context.AfterFunc(ctx, func() { s.canceling(awaited, cancel) })
+	bound = true
 	if !awaited {
 		return unbind
 	}
@@ -67,8 +84,9 @@ func (s *Scheduler) cancelEnded() (any bool) {
 // context of the wait. False: c does not.
 func (c *Coroutine) cancelIfEnded() bool {
 	c.mu.Lock()
-	over := c.waitsWith != nil && c.waitsWith.Err() != nil
+	wait := c.boundWait
 	c.mu.Unlock()
+	over := wait != nil && wait.ctx.Err() != nil
 	ended := causeOf(c.ctx) != nil
 	if own := c.own.Load(); own != nil {
 		ended = ended || own.Err() != nil
@@ -77,16 +95,61 @@ func (c *Coroutine) cancelIfEnded() bool {
 	case ended && state&(isParked|isAwaiting) != 0:
 		c.cancel(c.reason())
 	case over && state&isAwaiting != 0:
-		c.pool.s.core.SendEvent(c.join)
+		wait.end()
 	default:
 		return false
 	}
 	return true
 }
 
-func (c *Coroutine) setWaitsWith(ctx context.Context) {
+// A boundWait is a wait of a body that ends when a context does, which is not the body's own. It is
+// made before the body is on any list of waiters, and asks the context for the cause when the body
+// is on none: the context's methods may panic.
+type boundWait struct {
+	c    *Coroutine
+	ctx  context.Context
+	over atomic.Bool // ctx has ended
+	stop func() bool
+}
+
+// bindWait begins a boundWait.
+func (c *Coroutine) bindWait(ctx context.Context) *boundWait {
+	s := c.pool.s
+	w := &boundWait{c: c, ctx: ctx}
+	if ctx.Err() != nil {
+		w.over.Store(true)
+	}
+	w.stop = s.bind(ctx, s.awaitDeadline(ctx), w.end)
+	c.setBoundWait(w)
+	return w
+}
+
+// end has the body look whether its wait is over: it is.
+func (w *boundWait) end() {
+	w.over.Store(true)
+	w.c.pool.s.core.SendEvent(w.c.join)
+}
+
+// unbind ends what bindWait began.
+func (w *boundWait) unbind() {
+	w.c.setBoundWait(nil)
+	w.stop()
+}
+
+// errOver says that the context of a wait has ended.
+var errOver = errors.New("coro: the context of a wait has ended")
+
+// causeOfWait is the error of a wait with ctx that has ended with err.
+func causeOfWait(ctx context.Context, err error) error {
+	if err == errOver {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+func (c *Coroutine) setBoundWait(w *boundWait) {
 	c.mu.Lock()
-	c.waitsWith = ctx
+	c.boundWait = w
 	c.mu.Unlock()
 }
 

@@ -32,7 +32,8 @@ var binders = map[string]func(ctx context.Context, s *coro.Scheduler) (bound, *c
 		task, err := coro.GoContext(ctx, s, parksInGo)
 		return task, nil, err
 	},
-	"GoContext, derived": func(ctx context.Context, s *coro.Scheduler) (bound, *coro.Group, error) {
+	"GoContext, derived": func(ctx context.Context, s *coro.Scheduler) (bound,
+		*coro.Group, error) {
 		task, err := coro.GoContext(ctx, s, func(c *coro.Coroutine) (int, error) {
 			child, err := coro.GoContext(c.Context(), s, parksInGo)
 			if err != nil {
@@ -42,7 +43,8 @@ var binders = map[string]func(ctx context.Context, s *coro.Scheduler) (bound, *c
 		})
 		return task, nil, err
 	},
-	"Start in a group": func(ctx context.Context, s *coro.Scheduler) (bound, *coro.Group, error) {
+	"Start in a group": func(ctx context.Context, s *coro.Scheduler) (bound,
+		*coro.Group, error) {
 		g := coro.NewGroup(ctx, s)
 		task, err := canceled.Start(g, parksAndTells)
 		return task, g, err
@@ -65,7 +67,9 @@ var binders = map[string]func(ctx context.Context, s *coro.Scheduler) (bound, *c
 		return task, g, err
 	},
 	"Park": func(ctx context.Context, s *coro.Scheduler) (bound, *coro.Group, error) {
-		task, err := coro.Go(s, func(c *coro.Coroutine) (int, error) { return 0, c.Park(ctx) })
+		task, err := coro.Go(s, func(c *coro.Coroutine) (int, error) {
+			return 0, c.Park(ctx)
+		})
 		return task, nil, err
 	},
 	"Await": func(ctx context.Context, s *coro.Scheduler) (bound, *coro.Group, error) {
@@ -161,7 +165,9 @@ func TestRunAwaitsNoDeadlineOfWhatHasEnded(t *testing.T) {
 		for i := range int64(3) {
 			_, err := square.Start(g, i)
 			require.NoError(t, err)
-			_, err = coro.Go(g, func(c *coro.Coroutine) (int, error) { return 1, c.Yield() })
+			_, err = coro.Go(g, func(c *coro.Coroutine) (int, error) {
+				return 1, c.Yield()
+			})
 			require.NoError(t, err)
 			_, err = square.StartContext(far, s, i)
 			require.NoError(t, err)
@@ -174,7 +180,7 @@ func TestRunAwaitsNoDeadlineOfWhatHasEnded(t *testing.T) {
 	}
 	require.NoError(t, g.Wait(background))
 	_, err = square.Start(g, 1)
-	assert.Equal(t, coro.ErrClosed, err)
+	assert.Equal(t, coro.ErrGroupOver, err)
 	reportsDeadlock(t, s, 1)
 	require.NoError(t, left.Wake())
 	require.NoError(t, s.Run(soon(t)))
@@ -359,16 +365,20 @@ func TestDeadlinesThatRaceWithEnds(t *testing.T) {
 			for range 10 {
 				for _, start := range binders {
 					_, _, err := start(ctx, s)
-					require.True(t, err == nil || err == context.DeadlineExceeded, "%v", err)
+					require.True(t, err == nil ||
+						err == context.DeadlineExceeded, "%v", err)
 				}
 				_, _ = yield.StartContext(ctx, s, random.Int64N(50))
 				_, _ = yield.Start(g, random.Int64N(50))
-				_, _ = coro.Go(g, func(c *coro.Coroutine) (int, error) { return 0, c.Yield() })
+				_, _ = coro.Go(g, func(c *coro.Coroutine) (int, error) {
+					return 0, c.Yield()
+				})
 			}
 			if random.IntN(3) == 0 {
 				end()
 			}
-			require.NoError(t, s.Run(soon(t)), "all of them end with the deadline, if not before")
+			require.NoError(t, s.Run(soon(t)),
+				"all of them end with the deadline, if not before")
 			end()
 			_ = g.Wait(background)
 		}

@@ -97,8 +97,10 @@ func TestDenseCoroutinesCallGo(t *testing.T) {
 			return b, nil
 		})
 		var tasks []*coro.Task[int64]
-		for range 20 { // arguments and results on their stacks, of all sizes, under each other
-			task, err := denseTurns.Start(s, testbody.Calls{ID: uint32(turn), How: how, N: 201})
+		// arguments and results on their stacks, of all sizes, under each other
+		for range 20 {
+			task, err := denseTurns.Start(s, testbody.Calls{ID: uint32(turn), How: how,
+				N: 201})
 			require.NoError(t, err)
 			tasks = append(tasks, task)
 		}
@@ -109,8 +111,8 @@ func TestDenseCoroutinesCallGo(t *testing.T) {
 		}
 
 		for size, want := range map[uint32]string{4: "larger", 8: "ok"} {
-			task, err := denseOne.Start(s, testbody.Call{ID: uint32(increment), How: how,
-				Number: 41, ArgBytes: 8, ResultBytes: size})
+			task, err := denseOne.Start(s, testbody.Call{ID: uint32(increment),
+				How: how, Number: 41, ArgBytes: 8, ResultBytes: size})
 			require.NoError(t, err)
 			came, err := task.Wait(soon(t))
 			require.NoError(t, err)
@@ -136,8 +138,10 @@ func TestDenseOptionsAreChecked(t *testing.T) {
 		assert.ErrorContains(t, err, "WithSharedStacks")
 	}
 	for _, o := range []coro.Option{
-		coro.WithSharedStacks(1, coro.StackDefault), coro.WithSharedStacks(1025, coro.StackDefault),
-		coro.WithSharedStacks(2, coro.StackMin-1), coro.WithSharedStacks(2, coro.StackMax+1),
+		coro.WithSharedStacks(1, coro.StackDefault),
+		coro.WithSharedStacks(1025, coro.StackDefault),
+		coro.WithSharedStacks(2, coro.StackMin-1), coro.WithSharedStacks(2,
+			coro.StackMax+1),
 	} {
 		_, err := coro.New(o)
 		require.ErrorAs(t, err, &bad)

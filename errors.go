@@ -3,6 +3,7 @@ package coro
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/organzine/coro/csrc"
@@ -12,10 +13,14 @@ import (
 var (
 	// ErrClosed: the scheduler takes no more work. Nothing was started.
 	ErrClosed = errors.New("coro: scheduler is closed")
+	// ErrGroupOver: Wait of the group has returned: the group takes no more tasks. Nothing was
+	// started.
+	ErrGroupOver = errors.New("coro: the group is over, its Wait has returned: make a new group")
 	// ErrNoMemory: there is no record for a new coroutine; from Task.Wait: there was never a stack
-	// for it. Raise the limit, let coroutines end, or use SpawnWait, which waits.
-	ErrNoMemory = errors.New("coro: out of memory for coroutines: " +
-		"raise the limit or wait for some to end")
+	// for it. Raise the limit, let coroutines end, or use SpawnWait, which waits. Where something
+	// else is made, or waited for: the system has no memory for that.
+	ErrNoMemory = errors.New("coro: out of memory: raise the limit (of the scheduler, or the " +
+		"system's), or wait for coroutines to end")
 	// ErrCanceled: the coroutine was canceled, or its scheduler closed, and the coroutine never
 	// started, or was told so and ended without coro_exit_finished.
 	ErrCanceled = errors.New("coro: canceled")
@@ -23,14 +28,16 @@ var (
 	ErrAborted = errors.New("coro: coroutine aborted")
 	// ErrStale: the coroutine has ended, or never was.
 	ErrStale = errors.New("coro: stale handle: its coroutine has ended")
-	// ErrBusy: another caller runs the coroutine, or waits for it.
+	// ErrBusy: another caller runs the coroutine, or waits for it; from Free: others wait at the
+	// object, or hold it.
 	ErrBusy = errors.New("coro: in use by another caller")
 	// ErrEnded: the generator has finished or aborted. Reset it first.
 	ErrEnded = errors.New("coro: generator has ended: reset it first")
 	// ErrPaused: Run is for schedulers made WithPaused, Wait is for the others.
-	ErrPaused = errors.New("coro: Run needs a scheduler made WithPaused, Wait one made without it")
-	// ErrThread: the system refused a thread or a descriptor. Raise RLIMIT_NPROC or RLIMIT_NOFILE,
-	// or use fewer workers.
+	ErrPaused = errors.New(
+		"coro: Run needs a scheduler made WithPaused, Wait one made without it")
+	// ErrThread: the system refused a thread or a descriptor. Raise RLIMIT_NPROC or
+	// RLIMIT_NOFILE, or use fewer workers.
 	ErrThread = errors.New("coro: the system refused a thread or a descriptor: " +
 		"raise its limit or use fewer workers")
 	// ErrOverflow: a count is at its limit and was not changed: the 2²⁸ permits of a coroutine
@@ -38,8 +45,8 @@ var (
 	ErrOverflow = errors.New("coro: a count is at its limit: let some be taken first")
 	// ErrChanClosed: the channel is closed; from Recv: and nothing is left in the channel.
 	ErrChanClosed = errors.New("coro: channel is closed")
-	// ErrNotLocked: the lock is not locked, or not by the caller, or not in that way. Nothing was
-	// unlocked.
+	// ErrNotLocked: the lock is not locked, or not by the caller, or not in that way. Nothing
+	// was unlocked.
 	ErrNotLocked = errors.New("coro: not locked by the caller: " +
 		"unlock in the goroutine or body that has locked, once")
 	// ErrLockedAlready: the caller would wait for itself: it holds the lock, or is within the
@@ -49,18 +56,22 @@ var (
 	// ErrNegativeWaitGroup: the count would be below zero. It was not changed.
 	ErrNegativeWaitGroup = errors.New("coro: a wait group below zero: " +
 		"add before what is counted begins, and count each end once")
-	// ErrDestroyed: a C body has destroyed the object.
-	ErrDestroyed = errors.New("coro: destroyed by a C body: " +
-		"make a new one, or leave it to Go, which frees it when nobody refers to it")
+	// ErrDestroyed: the object was freed, or a C body has destroyed it.
+	ErrDestroyed = errors.New("coro: destroyed, by Free or by a C body: " +
+		"make a new one, or free it when nobody needs it any more")
 	// ErrNotCurrent: a method of Coroutine was called by a goroutine that is not its body's.
 	ErrNotCurrent = errors.New("coro: not the body of this coroutine: " +
 		"its methods are for its own goroutine, until it ends")
 	// ErrGoexit: the body called runtime.Goexit, as t.FailNow does.
 	ErrGoexit = errors.New("coro: the body called runtime.Goexit")
-	// ErrInside: Close was called by a Go function that a coroutine of the scheduler waits for.
-	// Close the scheduler from another goroutine, for which the function does not wait.
-	ErrInside = errors.New("coro: close from within a Go function that a coroutine has called: " +
-		"close from another goroutine")
+	// ErrInside: the caller is a coroutine, or a Go function that a coroutine has called, and would
+	// wait for the end of that coroutine: in Await or Wait of its own Task, in Wait of its own
+	// Group, and in Wait and Close of its own Scheduler. Or coro_call_go_inline has called the
+	// function, and it has called New or Run. Nothing was done. Call from a goroutine for which the
+	// coroutine does not wait. What cannot be told waits without end: a goroutine that does not run
+	// the body or the function itself, but for which it waits; Task.Done; Completions.
+	ErrInside = errors.New("coro: within what a coroutine runs or waits for: " +
+		"call from a goroutine for which the coroutine does not wait")
 	// ErrNoCgo: this binary was built without the C core.
 	ErrNoCgo = errors.New("coro: built without its C core: " +
 		"it needs CGO_ENABLED=1, a C compiler, and linux on amd64 or arm64")
@@ -111,7 +122,7 @@ func statusError(s csrc.Status, k kind) error {
 	switch {
 	case s == csrc.Deadlock && k == ofObject:
 		return ErrLockedAlready
-	case s == csrc.Invalid && k == ofObject:
+	case s == csrc.Invalid && (k == ofObject || k == ofChan):
 		return ErrDestroyed
 	case s == csrc.Invalid && k == ofWaitGroup:
 		return ErrNegativeWaitGroup
@@ -130,6 +141,12 @@ func (e *OptionError) Error() string {
 	return fmt.Sprintf("coro: %s(%v): %s", e.What, e.Value, e.Reason)
 }
 
+// A memoryError is an ErrNoMemory that says for what.
+type memoryError struct{ text string }
+
+func (e *memoryError) Error() string { return e.text }
+func (e *memoryError) Unwrap() error { return ErrNoMemory }
+
 // A BlockedCoroutine waits.
 type BlockedCoroutine struct {
 	Handle Handle
@@ -137,11 +154,20 @@ type BlockedCoroutine struct {
 	Func   string
 	Worker int // the number of its home worker; -1: it has a Go body, which has none
 
-	// Waits is the call that the coroutine waits in. Of a C body: "park", "join", "sleep", "call"
-	// (of a Go function), "blocking call", "send", "receive", "select", "semaphore", "mutex", "read
-	// lock", "write lock", "condition", "latch" (a WaitGroup) or "once". Of a Go body: "park", or
-	// "await" for every other wait.
+	// Waits is the call that the coroutine waits in. Of a C body: "park", "join", "sleep",
+	// "call" (of a Go function), "blocking call", "send", "receive", "select", "semaphore",
+	// "mutex", "read lock", "write lock", "condition", "latch" (a WaitGroup) or "once". Of a Go
+	// body: "park", or "await" for every other wait.
 	Waits string
+}
+
+// String is one line: the handle, the function, what it waits in, and where.
+func (b BlockedCoroutine) String() string {
+	where := "a Go body"
+	if b.Worker >= 0 {
+		where = "worker " + strconv.Itoa(b.Worker)
+	}
+	return fmt.Sprintf("%v %s in %s, %s", b.Handle, b.Func, b.Waits, where)
 }
 
 // A DeadlockError tells, exactly, that coroutines are left that nothing can wake any more.
@@ -163,7 +189,7 @@ func (e *DeadlockError) Error() string {
 	return b.String()
 }
 
-// Close returns a RunningError when coroutines do not end although they were canceled.
+// A RunningError is returned by Close when coroutines do not end although they were canceled.
 type RunningError struct {
 	// names of the C and Go functions that are running, or wait in shield sections
 	Funcs []string
@@ -171,7 +197,8 @@ type RunningError struct {
 }
 
 func (e *RunningError) Error() string {
-	return fmt.Sprintf("coro: close: still running: %s: %v", strings.Join(e.Funcs, ", "), e.Cause)
+	return fmt.Sprintf("coro: close: still running: %s: %v", strings.Join(e.Funcs, ", "),
+		e.Cause)
 }
 
 func (e *RunningError) Unwrap() error { return e.Cause }
@@ -195,14 +222,22 @@ func newBodyError(f *csrc.Failure) *BodyError {
 	return &BodyError{funcName(f.Fn), f.Code, f.Text}
 }
 
-// A PanicError is a panic in the body of a coroutine.
+// A PanicError is a panic in the body of a coroutine. Its text is that of the value, without the
+// stack; the verb %+v prints both.
 type PanicError struct {
 	Value any    // the argument of panic
 	Stack []byte // of the goroutine, as debug.Stack formats it
 }
 
-func (e *PanicError) Error() string {
-	return fmt.Sprintf("coro: panic: %v\n\n%s", e.Value, e.Stack)
+func (e *PanicError) Error() string { return fmt.Sprintf("coro: panic: %v", e.Value) }
+
+// Format prints the error as a text, and with %+v the stack after that.
+func (e *PanicError) Format(f fmt.State, verb rune) {
+	if verb == 'v' && f.Flag('+') {
+		fmt.Fprintf(f, "%s\n\n%s", e.Error(), e.Stack)
+		return
+	}
+	fmt.Fprintf(f, fmt.FormatString(f, verb), e.Error())
 }
 
 // Unwrap returns the value if that is an error.

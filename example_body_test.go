@@ -116,7 +116,8 @@ func ExampleCoroutine_Park() {
 		partner <- c.Handle()
 		for range 3 {
 			fmt.Println("ping")
-			if err := errors.Join(c.Wake(pong.Handle()), c.Park(c.Context())); err != nil {
+			if err := errors.Join(c.Wake(pong.Handle()),
+				c.Park(c.Context())); err != nil {
 				return coro.None{}, err
 			}
 		}

@@ -44,7 +44,8 @@ var (
 	auditor     = coro.MustFunc[uintptr, int64](examplebody.Auditor)
 	runner      = coro.MustFunc[uintptr, coro.None](examplebody.Runner)
 	user        = coro.MustFunc[uintptr, int64](examplebody.User)
-	relay       = coro.MustFunc[coro.Handle, coro.None](examplebody.Relay, coro.FuncName("relay"))
+	relay       = coro.MustFunc[coro.Handle, coro.None](examplebody.Relay,
+		coro.FuncName("relay"))
 )
 
 // check is how these examples treat an error that is not their subject.

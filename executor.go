@@ -33,8 +33,8 @@ const handoverBudget = 256
 // main resumes one body after the other, until the pool is closed.
 func (e *executor) main() {
 	defer func() {
-		// The body of current has called runtime.Goexit, which goes on in the goroutine that
-		// resumed it.
+		// The body of current has called runtime.Goexit, which goes on in the goroutine
+		// that resumed it.
 		if c := e.current; c != nil {
 			race.StorePointer(&e.current, nil)
 			c.goroutine = nil
@@ -57,11 +57,12 @@ func (e *executor) main() {
 		c.next()
 		switch c.op {
 		case opYield:
-			// c is pushed, and the next one picked. If only the queue has others, this is done
-			// here.
+			// c is pushed, and the next one picked. If only the queue has others, this
+			// is done here.
 			q := &e.queue
 			turn, head, tail := e.turns+1, q.head.Load(), atomic.LoadUint32(&q.tail)
-			if n := tail - head; e.next.Load() != nil || n == 0 || n >= uint32(len(q.ring)) ||
+			if n := tail - head; e.next.Load() != nil || n == 0 ||
+				n >= uint32(len(q.ring)) ||
 				turn%poolTurns == 0 || e.pool.spare.Load() > 0 {
 				e.push(c)
 				break
@@ -78,7 +79,8 @@ func (e *executor) main() {
 				continue
 			}
 		case opWait:
-			// Only now may others see that c waits: its waker may have it resumed at once.
+			// Only now may others see that c waits: its waker may have it resumed at
+			// once.
 			if !c.publishWait() {
 				e.push(c)
 			}

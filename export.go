@@ -59,7 +59,8 @@ func ExportFuncNamed[A, R any](
 	name string, f func(ctx context.Context, arg A) (R, error),
 ) (FuncID, error) {
 	if name == "" || strings.ContainsRune(name, 0) {
-		return 0, &OptionError{"ExportFuncNamed", name, "must not be empty or contain a zero byte"}
+		return 0, &OptionError{"ExportFuncNamed", name,
+			"must not be empty or contain a zero byte"}
 	}
 	g, err := newGoFunc("ExportFuncNamed", f)
 	if err != nil {
@@ -81,7 +82,8 @@ func newGoType[T any](what string) (offload.Type, error) {
 	}
 	if bad := pointerIn(t); bad != nil {
 		return offload.Type{}, &OptionError{what, t, fmt.Sprintf(
-			"contains %v, which points into Go: use []byte, numbers, arrays and structs of them, "+
+			"contains %v, which points into Go: use []byte, "+
+				"numbers, arrays and structs of them, "+
 				"or a runtime/cgo.Handle", bad)}
 	}
 	return offload.Type{Bytes: t.Size()}, nil

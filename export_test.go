@@ -27,7 +27,20 @@ func AddPermits(c *Coroutine, n uint32) {
 
 func Permits(c *Coroutine) uint64 { return c.state.Load() & permitsMask }
 
-// WaitingForMemory is how many goroutines wait in SpawnWait. MemoryIsWanted tells whether workers keep no credit in hand for them.
+// WaitingForMemory is how many goroutines wait in SpawnWait. MemoryIsWanted tells whether workers
+// keep no credit in hand for them.
 func WaitingForMemory(s *Scheduler) int { return int(s.credit.length.Load()) }
 
 func MemoryIsWanted(s *Scheduler) bool { return s.credit.busy.Load() }
+
+// HoldSubmitters has nobody spawn until release is called.
+func HoldSubmitters(s *Scheduler) (release func()) {
+	for i := range s.submitters {
+		s.submitters[i].Acquire()
+	}
+	return func() {
+		for i := range s.submitters {
+			s.submitters[i].Release()
+		}
+	}
+}

@@ -92,21 +92,25 @@ func TestGoBodiesThatCHasStartedFailForTheirJoiner(t *testing.T) {
 
 func TestBadSpawnsOfGoBodies(t *testing.T) {
 	s := newScheduler(t)
-	function := coro.MustExportFunc(func(context.Context, int64) (int64, error) { return 0, nil })
+	function := coro.MustExportFunc(func(context.Context,
+		int64) (int64, error) {
+		return 0, nil
+	})
 	for _, id := range []coro.BodyID{0, 1, coro.BodyID(function), 1 << 20, 1<<31 | 1<<16,
 		1<<31 | 1<<30, 1<<32 - 1} {
 		assert.Equal(t, testbody.SpawnedGo{Status: testbody.EINVAL},
 			spawningGo(t, s, id, testbody.GoJoin, 1, 8), "%x", id)
 	}
 	for _, n := range []uint32{0, 7} {
-		assert.Equal(t, testbody.EINVAL, spawningGo(t, s, doubleBody, testbody.GoJoin, 1, n).Status)
+		assert.Equal(t, testbody.EINVAL, spawningGo(t, s, doubleBody, testbody.GoJoin, 1,
+			n).Status)
 	}
 	assert.Equal(t, testbody.EINVAL, spawningGo(t, s, parkBody, testbody.GoJoin, 1, 8).Status)
 	here := testbody.SpawnGoHere(testbody.SpawnGoArg{ID: uint32(doubleBody), ArgBytes: 8})
 	assert.Equal(t, testbody.EPERM, here.Status, "outside a coroutine")
 	inEachWay(t, func(t *testing.T, s *coro.Scheduler, how uint32) {
-		assert.Equal(t, testbody.EINVAL, calling(t, s, how, coro.FuncID(doubleBody), 1).Status,
-			"it is not to be called")
+		assert.Equal(t, testbody.EINVAL, calling(t, s, how, coro.FuncID(doubleBody),
+			1).Status, "it is not to be called")
 	})
 	finish(t, s)
 	assert.Zero(t, s.Stats().Live)
@@ -175,7 +179,8 @@ func TestGoAndCBodiesStartEachOther(t *testing.T) {
 func TestCAndTheGoBodyThatItHasStartedWakeEachOther(t *testing.T) {
 	s := newScheduler(t, coro.WithExecutors(2))
 	n := int64(scaled(2000))
-	partner := coro.MustExportBody(func(c *coro.Coroutine, parent coro.Handle) (coro.None, error) {
+	partner := coro.MustExportBody(func(c *coro.Coroutine,
+		parent coro.Handle) (coro.None, error) {
 		for range n {
 			if err := errors.Join(c.Wake(parent), c.Park(background)); err != nil {
 				return coro.None{}, err
@@ -213,10 +218,12 @@ func TestCloseCancelsGoBodiesThatCHasStarted(t *testing.T) {
 	for i := range 100 {
 		how := []uint32{testbody.GoJoin, testbody.GoUnnamed, testbody.GoDetach,
 			testbody.GoLeave}[i%4]
-		require.NoError(t, spawnGo.Spawn(s, testbody.SpawnGoArg{ID: uint32(parkBody), How: how}))
+		require.NoError(t, spawnGo.Spawn(s, testbody.SpawnGoArg{ID: uint32(parkBody),
+			How: how}))
 	}
 	for range 10 {
-		require.NoError(t, sumGo.Spawn(s, testbody.SumGoArg{ID: uint32(doubleBody), N: 1000}))
+		require.NoError(t, sumGo.Spawn(s, testbody.SumGoArg{ID: uint32(doubleBody),
+			N: 1000}))
 	}
 	closedEarly(t, s.Close(expired))
 	require.NoError(t, s.Close(soon(t)))

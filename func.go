@@ -16,7 +16,7 @@ import (
 //
 // arg points to a copy of an A, result to a zeroed R; each is NULL for a type of no size. A and R
 // hold no pointers and at most InlineBytes bytes each: for more, pass a handle or the address of C
-// memory as a uintptr, and say who frees it. The zero Func is not usable.
+// memory as a uintptr, and document which side frees that memory. The zero Func is not usable.
 type Func[A, R any] struct {
 	spec csrc.Spec
 }
@@ -37,7 +37,8 @@ func FuncStack(bytes int) FuncOption {
 		}
 		if s.Class == csrc.ClassDense {
 			return &OptionError{"FuncStack", bytes,
-				"does not go with FuncDense: WithSharedStacks sets the size of its stacks"}
+				"does not go with FuncDense: " +
+					"WithSharedStacks sets the size of its stacks"}
 		}
 		s.Class = csrc.Class(bytes)
 		return nil
@@ -46,9 +47,9 @@ func FuncStack(bytes int) FuncOption {
 
 // FuncDense makes a Func's coroutines dense. A dense coroutine owns no stack while it waits, only
 // its record, 128 bytes, and a copy of its live frames, often some 100 bytes, so that millions of
-// them may wait at once. The dense coroutines of a worker share some stacks (WithSharedStacks). One
-// that never waits costs what any other costs; one that waits is copied out only if another needs
-// its stack. Once started a dense coroutine stays with its worker.
+// them may wait at once. The dense coroutines of a worker share some stacks (WithSharedStacks). A
+// dense coroutine that never waits costs what any other costs. The frames of one that waits are
+// copied out only if another needs the stack. Once started a dense coroutine stays with its worker.
 //
 // While a dense coroutine waits, others use its stack. So its body must give no pointer to a
 // variable of its stack to code that uses the pointer meanwhile. See CORO_DENSE in coro.h, and
@@ -57,17 +58,22 @@ func FuncDense() FuncOption {
 	return func(s *csrc.Spec) error {
 		if s.Class != classDefault {
 			return &OptionError{"FuncDense", true,
-				"does not go with FuncStack: WithSharedStacks sets the size of its stacks"}
+				"does not go with FuncStack: " +
+					"WithSharedStacks sets the size of its stacks"}
 		}
 		s.Class = csrc.ClassDense
 		return nil
 	}
 }
 
-// FuncName names the function in reports of deadlocks and of coroutines that do not end.
+// FuncName names the function in reports of deadlocks, of coroutines that do not end, and of faults
+// in C, which show the first 63 bytes of the name. A later name of the same C function takes the
+// place of an earlier one.
 func FuncName(name string) FuncOption {
 	return func(s *csrc.Spec) error {
-		funcNames.Store(s.Fn, name)
+		if before, _ := funcNames.Swap(s.Fn, name); before != name {
+			csrc.NameFunction(s.Fn, name) // without memory, reports have the address
+		}
 		return nil
 	}
 }
@@ -123,7 +129,8 @@ const pointsIntoGo = "contains %v, which points into Go: " +
 func inlineBytes(what string, t reflect.Type) (uint8, error) {
 	if t.Size() > InlineBytes {
 		return 0, &OptionError{what, t, fmt.Sprintf("has %d bytes, and at most %d fit: "+
-			"pass the address of C memory, or a handle, instead", t.Size(), InlineBytes)}
+			"pass the address of C memory, or a handle, instead", t.Size(),
+			InlineBytes)}
 	}
 	if bad := pointerIn(t); bad != nil {
 		return 0, &OptionError{what, t, fmt.Sprintf(pointsIntoGo, bad)}

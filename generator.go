@@ -9,6 +9,7 @@ import (
 
 	"github.com/organzine/coro/csrc"
 	"github.com/organzine/coro/internal/leak"
+	"github.com/organzine/coro/internal/zero"
 )
 
 // A Generator is one C coroutine that Go resumes by hand, without a scheduler:
@@ -20,6 +21,7 @@ import (
 // CORO_EPERM. A Resume costs a cgo call and two switches, about 40 ns. A Generator is for one
 // goroutine at a time; a second one gets ErrBusy.
 type Generator struct {
+	self   *Generator // the original, which a copy keeps alive and stands for; nil: a zero value
 	core   csrc.Coroutine
 	busy   atomic.Bool
 	closed bool
@@ -45,6 +47,7 @@ func NewGenerator(body unsafe.Pointer, arg uintptr, stack int) (*Generator, erro
 		return nil, statusError(status, ofScheduler)
 	}
 	g := &Generator{core: core}
+	g.self = g
 	if leak.On() {
 		g.leak = &leak.Flag{What: "generator that is not closed, and its stack"}
 		leak.Made(g.leak)
@@ -54,7 +57,15 @@ func NewGenerator(body unsafe.Pointer, arg uintptr, stack int) (*Generator, erro
 	return g, nil
 }
 
-// hold makes the caller the only user, or returns why it cannot.
+// original is the generator that NewGenerator has made.
+func (g *Generator) original() *Generator {
+	if g.self == nil {
+		zero.Value("NewGenerator")
+	}
+	return g.self
+}
+
+// hold makes the caller the only user of an original, or returns why it cannot.
 func (g *Generator) hold() error {
 	if !g.busy.CompareAndSwap(false, true) {
 		return ErrBusy
@@ -71,6 +82,7 @@ func (g *Generator) hold() error {
 // more = true, or the number that it returns and more = false. The error is ErrAborted if the body
 // ended by coro_abort, a *BodyError if by coro_fail, ErrEnded if it had ended before, ErrBusy, or ErrClosed.
 func (g *Generator) Resume(send int64) (value int64, more bool, err error) {
+	g = g.original()
 	if err := g.hold(); err != nil {
 		return 0, false, err
 	}
@@ -107,6 +119,7 @@ func (g *Generator) All() iter.Seq2[int64, error] {
 // body deferred run, and its arena is freed; its frames are not unwound. It returns an
 // *OptionError, ErrBusy or ErrClosed.
 func (g *Generator) Reset(body unsafe.Pointer, arg uintptr) error {
+	g = g.original()
 	if body == nil {
 		return &OptionError{"Generator.Reset", "nil", "needs a C function"}
 	}
@@ -120,6 +133,7 @@ func (g *Generator) Reset(body unsafe.Pointer, arg uintptr) error {
 // Close frees the generator, like Reset without a new body. A second Close does nothing. The
 // garbage collector closes a generator to which nothing refers. Close returns ErrBusy, or nil.
 func (g *Generator) Close() error {
+	g = g.original()
 	if err := g.hold(); err != nil {
 		if err == ErrClosed {
 			return nil

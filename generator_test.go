@@ -245,20 +245,12 @@ func TestGeneratorsHaveTheStackTheyAskFor(t *testing.T) {
 func TestGeneratorsAreChecked(t *testing.T) {
 	_, err := coro.NewGenerator(nil, 0, 0)
 	optionError(t, err, "NewGenerator", "C function")
-	for _, n := range []int{-1, 1, coro.StackMin - 1, coro.StackMax + 1, math.MaxInt, math.MinInt} {
+	for _, n := range []int{-1, 1, coro.StackMin - 1, coro.StackMax + 1, math.MaxInt,
+		math.MinInt} {
 		_, err := coro.NewGenerator(testbody.Count, 0, n)
 		optionError(t, err, "NewGenerator", "0 or from 4096 to 8388608")
 	}
 	g := newGenerator(t, testbody.Count, 2)
 	optionError(t, g.Reset(nil, 0), "Generator.Reset", "C function")
 	assert.Equal(t, []int64{0, 1}, all(t, g), "nothing was changed")
-}
-
-func TestTheZeroGeneratorIsRefused(t *testing.T) {
-	var g coro.Generator
-	_, more, err := g.Resume(1)
-	assert.Error(t, err)
-	assert.False(t, more)
-	assert.Error(t, g.Reset(testbody.Count, 1))
-	assert.NoError(t, g.Close())
 }

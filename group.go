@@ -2,6 +2,7 @@ package coro
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/organzine/coro/internal/table"
@@ -10,7 +11,7 @@ import (
 // A Group is tasks that belong together: Wait waits for all of them, the first error cancels the
 // rest, and no task outlives the group. A coroutine that a C body spawns by itself is not in it.
 // Several goroutines may call its methods, and the Go bodies of its own tasks may call all but
-// Wait.
+// Wait, which is ErrInside there.
 //
 //	g := coro.NewGroup(ctx, s)
 //	for _, id := range ids {
@@ -24,6 +25,8 @@ type Group struct {
 	ctx  context.Context
 	quit context.CancelCauseFunc
 	stop func() bool // unbinds cancelAll from ctx
+
+	hasDeadline bool // ctx has: its methods may be the user's own, and are not called with mu held
 
 	mu      sync.Mutex
 	members table.List[member]
@@ -40,13 +43,16 @@ type Group struct {
 type member interface {
 	Cancel()
 	Err() error
+	Handle() Handle
 	whenDone(func())
 }
 
-// NewGroup makes an empty group of tasks of s. When the context ends, all are canceled. Wait must
-// be called.
+// NewGroup makes an empty group of tasks of s. When the context ends, all are canceled. In the
+// group of a context that has ended nothing is started: each start returns the cause. Wait must be
+// called.
 func NewGroup(ctx context.Context, s *Scheduler) *Group {
 	g := &Group{s: s}
+	_, g.hasDeadline = ctx.Deadline()
 	g.ctx, g.quit = context.WithCancelCause(ctx)
 	g.stop = context.AfterFunc(g.ctx, g.cancelAll)
 	return g
@@ -80,13 +86,19 @@ func startMember[R any](g *Group, start func() (*Task[R], error)) (*Task[R], err
 	if err := g.enter(); err != nil {
 		return nil, err
 	}
-	defer g.s.deadlineOver(g.s.awaitDeadline(g.ctx)) // by then t is a member
+	defer g.s.deadlineOver(g.s.awaitIf(g.hasDeadline)) // by then t is a member
+	member := false
+	defer func() {
+		if !member { // nothing was started, or a context given to start has panicked
+			g.leave(nil)
+		}
+	}()
 	t, err := start()
 	if err != nil {
-		g.leave(nil)
 		return nil, err
 	}
 	g.add(t)
+	member = true
 	return t, nil
 }
 
@@ -96,7 +108,7 @@ func (g *Group) enter() error {
 	defer g.mu.Unlock()
 	switch {
 	case g.over:
-		return ErrClosed
+		return ErrGroupOver
 	case g.ctx.Err() != nil:
 		return context.Cause(g.ctx)
 	}
@@ -137,7 +149,7 @@ func (g *Group) add(t member) {
 	id := g.members.Add(t)
 	canceled := g.canceled
 	if !canceled && !g.awaits {
-		g.awaits = g.s.awaitDeadline(g.ctx)
+		g.awaits = g.s.awaitIf(g.hasDeadline)
 	}
 	g.mu.Unlock()
 	if canceled { // just now: cancelAll has not seen it
@@ -183,7 +195,8 @@ func (g *Group) cancelAll() {
 //
 // If ctx ends first, Wait returns its cause: the tasks go on, the group is not over, and Wait must
 // be called again. So context.Background() is the context for a caller that frees what the tasks
-// use. A Go body that calls Wait keeps its executor.
+// use. A Go body that calls Wait keeps its executor. Within a task of the group, or a Go function
+// that such a task has called, Wait returns ErrInside, and the group is not over.
 func (g *Group) Wait(ctx context.Context) error {
 	g.mu.Lock()
 	for g.count > 0 {
@@ -192,6 +205,9 @@ func (g *Group) Wait(ctx context.Context) error {
 		}
 		ended := g.ended
 		g.mu.Unlock()
+		if g.isCaller() {
+			return ErrInside
+		}
 		select {
 		case <-ended:
 		case <-ctx.Done():
@@ -205,4 +221,17 @@ func (g *Group) Wait(ctx context.Context) error {
 	g.stop()
 	g.quit(context.Canceled)
 	return err
+}
+
+// isCaller tells whether a task of the group cannot end before the caller returns.
+func (g *Group) isCaller() bool {
+	callers := g.s.callers()
+	if len(callers) == 0 {
+		return false
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.ContainsFunc(g.members.All(), func(t member) bool {
+		return slices.Contains(callers, t.Handle())
+	})
 }

@@ -46,9 +46,9 @@ func TestAGroupWaitsForAllOfItsTasks(t *testing.T) {
 	}
 	assert.Equal(t, context.Canceled, g.Context().Err(), "it is over")
 	_, err := square.Start(g, 1)
-	assert.Equal(t, coro.ErrClosed, err)
+	assert.Equal(t, coro.ErrGroupOver, err)
 	_, err = coro.Go(g, func(*coro.Coroutine) (int, error) { return 0, nil })
-	assert.Equal(t, coro.ErrClosed, err)
+	assert.Equal(t, coro.ErrGroupOver, err)
 	finish(t, s)
 }
 
@@ -115,7 +115,7 @@ func TestTheFirstErrorCancelsTheRestOfAGroup(t *testing.T) {
 				}
 			}
 			_, err := canceled.Start(g, parks)
-			assert.Equal(t, coro.ErrClosed, err)
+			assert.Equal(t, coro.ErrGroupOver, err)
 			finish(t, s)
 		})
 	}
@@ -170,7 +170,9 @@ func TestAGroupGrowsFromInside(t *testing.T) {
 	grow = func(c *coro.Coroutine, depth int) (int, error) {
 		ran.Add(1)
 		for range 2 * min(depth, 1) {
-			_, err := coro.Go(g, func(c *coro.Coroutine) (int, error) { return grow(c, depth-1) })
+			_, err := coro.Go(g, func(c *coro.Coroutine) (int, error) {
+				return grow(c, depth-1)
+			})
 			if err != nil {
 				return 0, err
 			}
@@ -220,7 +222,8 @@ func TestGroupsUnderFire(t *testing.T) {
 							case 0:
 								_, err = square.Start(g, 5)
 							case 1:
-								_, err = canceled.Start(g, parksAndTells)
+								_, err = canceled.Start(g,
+									parksAndTells)
 							case 2:
 								_, err = coro.Go(g, func(c *coro.Coroutine) (int, error) {
 									defer ended.Add(1)

@@ -85,7 +85,8 @@ func (b leakBody) Left() string {
 	case alive && !(leakable{b.s}).isEnded():
 		return "coroutine that has not ended, started by C: " + b.name
 	case held:
-		return "coroutine that has ended and nobody has joined or detached, started by C: " + b.name
+		return "coroutine that has ended and nobody has joined or detached, " +
+			"started by C: " + b.name
 	}
 	return ""
 }

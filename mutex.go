@@ -7,6 +7,7 @@ import (
 	"github.com/organzine/coro/csrc"
 	"github.com/organzine/coro/internal/asm"
 	"github.com/organzine/coro/internal/race"
+	"github.com/organzine/coro/internal/zero"
 )
 
 // A Mutex is a lock between coroutines, C or Go, and goroutines. C bodies get its Address, as a
@@ -25,14 +26,22 @@ type Mutex struct {
 	core csrc.Mutex
 }
 
-// NewMutex makes a mutex of s, unlocked. It returns ErrNoMemory or ErrNoCgo.
+// NewMutex makes a mutex of s, unlocked. It returns ErrNoMemory, ErrNoCgo, or an *OptionError if s is
+// nil.
 func NewMutex(s *Scheduler) (*Mutex, error) {
-	if !csrc.Available {
-		return nil, ErrNoCgo
+	if err := makable(s, "NewMutex"); err != nil {
+		return nil, err
 	}
 	core, status := csrc.NewMutex()
 	m := &Mutex{core: core}
 	return adopt(m, &m.object, s, core, status)
+}
+
+// check panics for a zero value.
+func (m *Mutex) check() {
+	if m.core.Address() == 0 {
+		zero.Value("NewMutex")
+	}
 }
 
 // owner is the caller's number, as the owner of a lock.
@@ -42,6 +51,7 @@ func owner() uint64 { return csrc.LockOwner(asm.Goroutine()) }
 // ErrLockedAlready, if the caller holds it; the cause, if the context ends first or the Go body is
 // canceled; ErrClosed, if the scheduler is closed meanwhile; or ErrDestroyed.
 func (m *Mutex) Lock(ctx context.Context) error {
+	m.check()
 	me := owner()
 	if status := m.core.TryLock(me); status != csrc.TimedOut {
 		return m.taken(status)
@@ -72,6 +82,7 @@ func (m *Mutex) relock(ctx context.Context, me uint64) error {
 // TryLock is Lock that does not wait: it tells whether the caller has locked m now. It returns
 // ErrLockedAlready, ErrDestroyed, or nil.
 func (m *Mutex) TryLock() (bool, error) {
+	m.check()
 	status := m.core.TryLock(owner())
 	// TryLock does not tell a dead lock from a held one
 	if status == csrc.TimedOut && m.core.IsDead() {
@@ -83,6 +94,7 @@ func (m *Mutex) TryLock() (bool, error) {
 // Unlock gives m to the first waiter. It returns ErrNotLocked if the caller does not hold m, or
 // ErrDestroyed; nothing was unlocked then.
 func (m *Mutex) Unlock() error {
+	m.check()
 	m.edge.Release()
 	defer runtime.KeepAlive(m)
 	return statusError(m.core.Unlock(owner()), ofObject)
@@ -98,16 +110,16 @@ func (m *Mutex) Unlock() error {
 type RWMutex struct {
 	object
 	core  csrc.RWLock
-	reads race.Edge // from readers to the next writer
+	reads *race.Edge // from readers to the next writer
 }
 
-// NewRWMutex makes a lock of s, unlocked. It returns ErrNoMemory or ErrNoCgo.
+// NewRWMutex makes a lock of s, unlocked. It returns what NewMutex does.
 func NewRWMutex(s *Scheduler) (*RWMutex, error) {
-	if !csrc.Available {
-		return nil, ErrNoCgo
+	if err := makable(s, "NewRWMutex"); err != nil {
+		return nil, err
 	}
 	core, status := csrc.NewRWLock()
-	m := &RWMutex{core: core}
+	m := &RWMutex{core: core, reads: new(race.Edge)}
 	return adopt(m, &m.object, s, core, status)
 }
 

@@ -59,8 +59,8 @@ func (e *NoWaitError) Error() string {
 	if e.Place == "" {
 		return fmt.Sprintf("coro: %s in the no-wait section begun at %s", e.Call, e.Section)
 	}
-	return fmt.Sprintf("coro: %s called at %s in the no-wait section begun at %s", e.Call, e.Place,
-		e.Section)
+	return fmt.Sprintf("coro: %s called at %s in the no-wait section begun at %s", e.Call,
+		e.Place, e.Section)
 }
 
 // mayWait returns an error if the body must not be suspended.

@@ -47,10 +47,13 @@ func TestNoWait(t *testing.T) {
 	holder := make(chan error)
 	go func() { // holds all of them until the end
 		holder <- errors.Join(mutex.Lock(background), rw.Lock(background),
-			once.Do(background, func() { close(begun); <-release }), rw.Unlock(), mutex.Unlock())
+			once.Do(background, func() { close(begun); <-release }), rw.Unlock(),
+			mutex.Unlock())
 	}()
 	<-begun
-	other, err := coro.Go(s, func(c *coro.Coroutine) (int, error) { return 7, c.Park(background) })
+	other, err := coro.Go(s, func(c *coro.Coroutine) (int, error) {
+		return 7, c.Park(background)
+	})
 	require.NoError(t, err)
 	require.NoError(t, inside(t, s, func(c *coro.Coroutine) error {
 		ctx := c.Context()
@@ -59,13 +62,17 @@ func TestNoWait(t *testing.T) {
 		for call, f := range map[string]func() error{
 			"(*Coroutine).Yield": c.Yield,
 			"(*Coroutine).Park":  func() error { return c.Park(background) },
-			"(*Coroutine).Sleep": func() error { return c.Sleep(background, time.Nanosecond) },
+			"(*Coroutine).Sleep": func() error {
+				return c.Sleep(background, time.Nanosecond)
+			},
 			"Await": func() error {
 				_, err := coro.Await(background, c, other)
 				return err
 			},
-			"(*Chan[...]).Recv":    func() error { _, err := ch.Recv(ctx); return err },
-			"(*Chan[...]).Send":    func() error { return newChan[int](t, s, 0).Send(ctx, 1) },
+			"(*Chan[...]).Recv": func() error { _, err := ch.Recv(ctx); return err },
+			"(*Chan[...]).Send": func() error {
+				return newChan[int](t, s, 0).Send(ctx, 1)
+			},
 			"(*Semaphore).Acquire": func() error { return sem.Acquire(ctx) },
 			"(*Mutex).Lock":        func() error { return mutex.Lock(ctx) },
 			"(*RWMutex).Lock":      func() error { return rw.Lock(ctx) },
@@ -87,8 +94,8 @@ func TestNoWait(t *testing.T) {
 				assert.True(t, strings.HasPrefix(e.Call, call), e.Call)
 				assert.Contains(t, err.Error(), began)
 				assert.Contains(t, err.Error(), e.Place)
-				assert.True(t, strings.HasSuffix(e.Place[:strings.LastIndex(e.Place, ":")],
-					"nowait_test.go"), e.Place)
+				assert.True(t, strings.HasSuffix(e.Place[:strings.LastIndex(e.Place,
+					":")], "nowait_test.go"), e.Place)
 				if call == "(*Coroutine).Yield" { // called there, as a method value
 					assert.Equal(t, called, e.Place)
 				}

@@ -18,18 +18,47 @@ import (
 // A coreObject is csrc's side of an object.
 type coreObject interface {
 	Address() uintptr
+	Destroy() csrc.Status // the memory stays
 	Free()
 }
 
-// An object of s lives in C memory: as long as Go refers to the object; once its address was given
-// away, as long as s.
+// An object of s lives in C memory, as long as Go refers to the object. While C has the address, s
+// refers to the object.
+//
+// A copy does what its original does: all state is C's, or the original's, and the copy keeps the
+// original alive, and with it the memory.
 type object struct {
 	s       *Scheduler
-	edge    race.Edge
+	self    *object // the original; nil: a zero value
+	edge    *race.Edge
 	spinner spin.Spinner
-	clean   runtime.Cleanup
-	given   atomic.Bool
+	state   atomic.Uint32 // the original's; changed with the lock of s.loans
 	base    coreObject
+	room    uintptr // bytes in C besides the object itself
+}
+
+// The states of an object.
+const (
+	unlent = iota // C was never given the address
+	lent
+	freed
+)
+
+// loans are the objects whose addresses C has.
+type loans struct {
+	mu      sync.Mutex
+	objects map[*object]struct{}
+}
+
+// makable returns why maker can make no object of s; or nil.
+func makable(s *Scheduler, maker string) error {
+	switch {
+	case !csrc.Available:
+		return ErrNoCgo
+	case s == nil || s.core == nil:
+		return &OptionError{maker, "nil", "needs a scheduler made with New, or a mutex of one"}
+	}
+	return nil
 }
 
 // adopt makes owner, of which o is a part, the Go side of an object of s that was just made.
@@ -39,25 +68,85 @@ func adopt[T any](
 	if status != csrc.OK {
 		return nil, statusError(status, ofObject)
 	}
-	o.s, o.base = s, core
-	o.clean = runtime.AddCleanup(owner, coreObject.Free, core)
+	o.s, o.self, o.base, o.edge = s, o, core, new(race.Edge)
+	runtime.AddCleanup(owner, coreObject.Free, core)
 	return owner, nil
 }
 
 // Address is the object for C bodies, as an argument of theirs: of a Chan a coro_chan *, of a
 // Semaphore a coro_sem *, of a Mutex a coro_mutex *, and so on. The C bodies may be of any
-// scheduler. From now on the memory is kept until the object's own scheduler is closed and nothing
-// refers to that scheduler; nobody may use the address after that.
+// scheduler. From now on the memory is kept until Free; without Free, until the object's own
+// scheduler is closed and nothing refers to that scheduler. Nobody may use the address after that.
+// After Free, Address is 0, which C refuses with CORO_EINVAL.
 func (o *object) Address() uintptr {
-	if !o.given.Swap(true) {
-		o.clean.Stop()
-		runtime.AddCleanup(o.s, coreObject.Free, o.base)
+	if o = o.self; o == nil {
+		panic("coro: Address of a zero value: make the object with NewChan, NewMutex or the like")
+	}
+	if o.state.Load() != lent && !o.lend() {
+		return 0
 	}
 	return o.base.Address()
 }
 
+// lend has s refer to o. False: o is freed.
+func (o *object) lend() bool {
+	l := &o.s.loans
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if o.state.Load() == freed {
+		return false
+	}
+	if l.objects == nil {
+		l.objects = make(map[*object]struct{})
+	}
+	l.objects[o] = struct{}{}
+	o.state.Store(lent)
+	return true
+}
+
+// Free gives the object back, so that its memory no longer waits for the end of the scheduler. Use
+// it for an object that has an Address and lives shorter than its scheduler, when no C body will
+// use the address any more. Free is allowed, and not needed, for an object whose Address was never
+// asked for.
+//
+// From now on each call with the object returns ErrDestroyed. A C body that uses the address
+// nevertheless gets CORO_EINVAL as long as the memory is not used again: it is not before Go
+// refers to the object no more, and has collected it. Later the behaviour of that C body is
+// undefined.
+//
+// Free returns ErrBusy while others wait at the object, or hold it: then nothing is changed. It
+// returns ErrDestroyed if the object was freed before. An object that a C body has destroyed is
+// freed too. Free does not block, and costs some 100 ns.
+func (o *object) Free() error {
+	if o = o.self; o == nil {
+		panic("coro: Free of a zero value: make the object with NewChan, NewMutex or the like")
+	}
+	l := &o.s.loans
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if o.state.Load() == freed {
+		return ErrDestroyed
+	}
+	status := o.base.Destroy()
+	runtime.KeepAlive(o)
+	if status != csrc.OK && status != csrc.Invalid { // Invalid: C has destroyed it
+		return statusError(status, ofObject)
+	}
+	o.state.Store(freed)
+	delete(l.objects, o)
+	makeGarbage(o.room)
+	return nil
+}
+
+// garbageMost is the most garbage that is made at once.
+const garbageMost = 1 << 20
+
+// makeGarbage has the garbage collector, which does not see C memory, come about as soon as if so
+// many bytes of Go's memory had become garbage.
+func makeGarbage(bytes uintptr) { runtime.KeepAlive(make([]byte, min(bytes, garbageMost))) }
+
 // How long a goroutine tries before it sleeps. tryLong is about what waking both sides takes; it is
-// used where trying for so long pays.
+// used where trying for that long pays.
 const (
 	tryFor  = 8 * time.Microsecond
 	tryLong = 100 * time.Microsecond
@@ -79,9 +168,10 @@ var goWaiters = sync.Pool{New: func() any { return &goWaiter{make(chan struct{},
 type waitOp struct {
 	bytes uintptr // of the value that is passed
 	// does it at once, or returns TimedOut; nil: it never can
-	try    func() csrc.Status
-	may    func() bool                     // is trying worth while? nil: always
-	values int                             // to go until trying is worth while; 0: one is enough
+	try func() csrc.Status
+	may func() bool // is trying worth while? nil: always
+	// to go until trying is worth while; 0: one is enough
+	values int
 	begin  func(csrc.GoWaiter) csrc.Status // does it, or has the gowaiter wait until it is done
 	// reads the gowaiter when it is done; nil: nothing to read
 	used func(csrc.GoWaiter)
@@ -106,7 +196,7 @@ func (o *object) wait(ctx context.Context, op waitOp) (csrc.Status, error) {
 			}
 			return 0, err
 		}
-		return waitAsBody(ctx, c, op)
+		return o.waitAsBody(ctx, c, op)
 	}
 	var status csrc.Status
 	if op.try != nil && o.spinner.Spin(tryFor, tryLong, op.turns(), func() bool {
@@ -118,6 +208,7 @@ func (o *object) wait(ctx context.Context, op waitOp) (csrc.Status, error) {
 	}) {
 		return status, nil
 	}
+	done := ctx.Done() // of the user's own, it may panic: nobody is on any list now
 	w := goWaiters.Get().(*goWaiter)
 	id := o.s.poller.reserve(w)
 	g, status := o.s.core.NewGoWaiter(id, op.bytes)
@@ -129,7 +220,7 @@ func (o *object) wait(ctx context.Context, op waitOp) (csrc.Status, error) {
 		goWaiters.Put(w)
 		return status, nil
 	}
-	status, err := o.sleep(ctx, w, g, op.committed)
+	status, err := o.sleep(done, w, g, op.committed)
 	if err != nil {
 		o.s.poller.release(id)
 	} else {
@@ -137,7 +228,7 @@ func (o *object) wait(ctx context.Context, op waitOp) (csrc.Status, error) {
 	}
 	g.Free()
 	goWaiters.Put(w)
-	return status, err
+	return status, causeOfWait(ctx, err)
 }
 
 // await is wait for an object that is no channel.
@@ -194,16 +285,16 @@ func (op *waitOp) begun(g csrc.GoWaiter) csrc.Status {
 // lookPause is the longest pause between two looks of a goroutine that waits without a poller.
 const lookPause = time.Millisecond
 
-// sleep waits for the poller. With an error, g was withdrawn.
+// sleep waits for the poller. With an error, g was withdrawn: errOver if done was closed.
 func (o *object) sleep(
-	ctx context.Context, w *goWaiter, g csrc.GoWaiter, committed bool,
+	done <-chan struct{}, w *goWaiter, g csrc.GoWaiter, committed bool,
 ) (csrc.Status, error) {
 	select {
 	case <-w.woken:
 		return g.Status(), nil
-	case <-ctx.Done():
+	case <-done:
 		if g.Withdraw() {
-			return 0, context.Cause(ctx)
+			return 0, errOver
 		}
 	case <-o.s.ended:
 		if !committed && g.Withdraw() {
@@ -223,7 +314,18 @@ func (o *object) sleep(
 }
 
 // waitAsBody is wait for the Go body c.
-func waitAsBody(ctx context.Context, c *Coroutine, op waitOp) (csrc.Status, error) {
+func (o *object) waitAsBody(ctx context.Context, c *Coroutine, op waitOp) (csrc.Status, error) {
+	if c.isOwn(ctx) {
+		return o.waitBound(c, nil, &op)
+	}
+	w := c.bindWait(ctx)
+	defer w.unbind()
+	status, err := o.waitBound(c, w, &op)
+	return status, causeOfWait(ctx, err)
+}
+
+// waitBound waits until w ends, too. nil: there is no w.
+func (o *object) waitBound(c *Coroutine, w *boundWait, op *waitOp) (csrc.Status, error) {
 	g, status := c.join.NewGoWaiter(op.bytes)
 	if status == csrc.OK {
 		status = op.begun(g)
@@ -235,7 +337,7 @@ func waitAsBody(ctx context.Context, c *Coroutine, op waitOp) (csrc.Status, erro
 		c.awaitCommitted(g.Fired)
 		return op.done(g), nil
 	}
-	if err := c.awaitUntil(ctx, g.Fired); err != nil {
+	if err := o.awaitFired(c, w, g); err != nil {
 		if g.Withdraw() {
 			g.Free()
 			return 0, err
@@ -243,6 +345,22 @@ func waitAsBody(ctx context.Context, c *Coroutine, op waitOp) (csrc.Status, erro
 		c.awaitCommitted(g.Fired)
 	}
 	return op.done(g), nil
+}
+
+// awaitFired has c wait until g is fired: until then it returns what awaitUntil does, if c is
+// canceled or w ends; or ErrClosed, if the object's scheduler has ended. A body of that scheduler has ended
+// before. A body of another one is sent an event.
+func (o *object) awaitFired(c *Coroutine, w *boundWait, g csrc.GoWaiter) error {
+	if o.s == c.pool.s {
+		return c.awaitUntil(w, g.Fired)
+	}
+	s := c.pool.s
+	defer s.bind(o.s.life, false, func() { s.core.SendEvent(c.join) })()
+	err := c.awaitUntil(w, func() bool { return g.Fired() || o.s.life.Err() != nil })
+	if err == nil && !g.Fired() {
+		err = ErrClosed
+	}
+	return err
 }
 
 // done ends the wait of a body.

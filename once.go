@@ -17,10 +17,10 @@ type Once struct {
 	core csrc.Once
 }
 
-// NewOnce makes a Once of s. It returns ErrNoMemory or ErrNoCgo.
+// NewOnce makes a Once of s. It returns what NewMutex does.
 func NewOnce(s *Scheduler) (*Once, error) {
-	if !csrc.Available {
-		return nil, ErrNoCgo
+	if err := makable(s, "NewOnce"); err != nil {
+		return nil, err
 	}
 	core, status := csrc.NewOnce()
 	o := &Once{core: core}

@@ -44,7 +44,8 @@ func newConfig(opts []Option) (*config, error) {
 func number(what string, value, least, most int, set func(*config)) Option {
 	return func(c *config) error {
 		if value < least || value > most {
-			return &OptionError{what, value, fmt.Sprintf("must be from %d to %d", least, most)}
+			return &OptionError{what, value, fmt.Sprintf("must be from %d to %d", least,
+				most)}
 		}
 		set(c)
 		return nil
@@ -61,16 +62,17 @@ func WithPaused() Option {
 type Tuning struct {
 	// StealBatch is how many coroutines one steal takes at most, 1 to 64. The default is 32.
 	StealBatch int
-	// HandoverBudget is how many times in a row a coroutine that has just been woken may run ahead
-	// of the queue, 1 to 2³⁰; -1: never, which makes a pure first-in-first-out queue. By default a
-	// chain of wake-ups, which stays in cache, keeps the queue waiting for 10 to 40 µs: up to 4096
-	// times, and fewer times where turns are long, so that no coroutine starves.
+	// HandoverBudget is how many times in a row a coroutine that has just been woken may run
+	// ahead of the queue, 1 to 2³⁰; -1: never, which makes a pure first-in-first-out queue. By
+	// default a chain of wake-ups, which stays in cache, keeps the queue waiting for 10 to 40
+	// µs: up to 4096 times, and fewer times where turns are long, so that no coroutine starves.
 	HandoverBudget int
-	// StackCache is how many idle stacks of each size a worker keeps for itself, 1 to 65536. The
-	// default is 64.
+	// StackCache is how many idle stacks of each size a worker keeps for itself, 1 to 65536.
+	// The default is 64.
 	StackCache int
-	// NoMembarrier makes workers take turns with thieves by an exchange instead of membarrier(2):
-	// about 5 ns more a switch. Where the kernel refuses membarrier the exchange is chosen anyway.
+	// NoMembarrier makes workers take turns with thieves by an exchange instead of
+	// membarrier(2): about 5 ns more a switch. Where the kernel refuses membarrier the exchange
+	// is chosen anyway.
 	NoMembarrier bool
 }
 
@@ -90,7 +92,8 @@ func WithTuning(t Tuning) Option {
 					fmt.Sprintf("must be from %d to %d", f.least, f.most)}
 			}
 		}
-		c.StealBatch, c.HandoverBudget, c.StackCache = t.StealBatch, t.HandoverBudget, t.StackCache
+		c.StealBatch, c.HandoverBudget, c.StackCache = t.StealBatch, t.HandoverBudget,
+			t.StackCache
 		c.NoMembarrier = t.NoMembarrier
 		return nil
 	}
@@ -98,7 +101,8 @@ func WithTuning(t Tuning) Option {
 
 // WithStallHook has f called, in a goroutine of its own, whenever everything has come to rest while
 // coroutines are left: a deadlock, unless a goroutine is still going to wake one. blocked is the
-// number of the coroutines. In batch mode Run reports a deadlock instead.
+// number of the coroutines. In batch mode Run reports a deadlock instead. A nil f is no hook, as
+// without the option.
 func WithStallHook(f func(blocked int)) Option {
 	return func(c *config) error { c.onStall = f; return nil }
 }

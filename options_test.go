@@ -32,8 +32,8 @@ func TestNumbersInOptionsAreChecked(t *testing.T) {
 			return coro.WithTuning(coro.Tuning{StackCache: n})
 		},
 			[]int{-1, 1<<16 + 1, math.MaxInt, math.MinInt}, []int{0, 1, 2, 1 << 16}},
-		{"WithStack", coro.WithStack, []int{0, -1, 4095, 8<<20 + 1, math.MaxInt, math.MinInt},
-			[]int{4096, 4097, 8 << 20}},
+		{"WithStack", coro.WithStack, []int{0, -1, 4095, 8<<20 + 1, math.MaxInt,
+			math.MinInt}, []int{4096, 4097, 8 << 20}},
 		{"WithStackLimit", coro.WithStackLimit, []int{0, -1, math.MinInt},
 			[]int{1 << 20, math.MaxInt}},
 		{"WithRecordLimit", coro.WithRecordLimit, []int{0, -1, math.MinInt},
@@ -101,7 +101,8 @@ func TestStacksHaveAtLeastTheSizeAskedFor(t *testing.T) {
 		left := room(t, s)
 		assert.GreaterOrEqual(t, left, n, "WithStack(%d)", n)
 		assert.Less(t, left, 2*n+8192)
-		assert.Less(t, room(t, s, coro.FuncStack(4096)), 3*4096, "a Func's own size comes first")
+		assert.Less(t, room(t, s, coro.FuncStack(4096)), 3*4096,
+			"a Func's own size comes first")
 		assert.GreaterOrEqual(t, room(t, s, coro.FuncStack(3<<20)), 3<<20)
 		assert.GreaterOrEqual(t, room(t, s), n)
 	}

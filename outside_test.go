@@ -4,9 +4,11 @@ package coro_test
 
 import (
 	"context"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -113,7 +115,7 @@ func newOutside(t *testing.T, files map[string]string) *outside {
 	o.env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "GOPROXY=off",
 		"GOTOOLCHAIN=local")
 	for name, text := range files {
-		require.NoError(t, os.WriteFile(filepath.Join(o.dir, name), []byte(text), 0o666))
+		o.write(name, text)
 	}
 	o.run("go", "mod", "init", "example.org/outside")
 	o.run("go", "mod", "edit", "-require=github.com/organzine/coro@v0.0.0",
@@ -121,35 +123,90 @@ func newOutside(t *testing.T, files map[string]string) *outside {
 	return o
 }
 
-func (o *outside) run(name string, args ...string) string {
-	o.t.Helper()
-	ctx, cancel := context.WithTimeout(background, 4*patience) // it compiles
+// try runs a command in the module.
+func (o *outside) try(name string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(background, 10*patience) // it compiles
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = o.dir
 	cmd.Env = o.env
 	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func (o *outside) run(name string, args ...string) string {
+	o.t.Helper()
+	out, err := o.try(name, args...)
 	require.NoError(o.t, err, "%s %v: %s", name, args, out)
-	return string(out)
+	return out
+}
+
+func (o *outside) write(name, text string) {
+	name = filepath.Join(o.dir, name)
+	require.NoError(o.t, os.MkdirAll(filepath.Dir(name), 0o777))
+	require.NoError(o.t, os.WriteFile(name, []byte(text), 0o666))
+}
+
+func (o *outside) read(name string) string {
+	o.t.Helper()
+	text, err := os.ReadFile(filepath.Join(o.dir, name))
+	require.NoError(o.t, err)
+	return string(text)
+}
+
+// ours is a module with C bodies of its own, and a copy of the header.
+func ours(t *testing.T, more map[string]string) *outside {
+	t.Helper()
+	files := map[string]string{"main.go": outsideMain, "mine.h": outsideHeader,
+		"mine.c": outsideBody}
+	maps.Copy(files, more)
+	o := newOutside(t, files)
+	o.run("go", "run", "github.com/organzine/coro/cmd/coro", "header")
+	return o
 }
 
 func TestAnotherModuleBringsItsOwnCoroutines(t *testing.T) {
-	o := newOutside(t, map[string]string{"main.go": outsideMain, "mine.h": outsideHeader,
-		"mine.c": outsideBody})
-	o.run("go", "run", "github.com/organzine/coro/cmd/coro", "header")
-	written, err := os.ReadFile(filepath.Join(o.dir, "coro.h"))
-	require.NoError(t, err)
-	require.Equal(t, csrc.Header(), string(written))
-
+	o := ours(t, nil)
+	assert.Equal(t, csrc.Header(), o.read("coro.h"))
 	assert.Equal(t, "42 <nil>\n", o.run("go", "run", "."))
 	o.run("go", "vet", ".")
 	sums, err := os.ReadFile(filepath.Join(o.dir, "go.sum"))
-	require.True(t, err != nil || len(sums) == 0, "nothing else is needed to build it: %s", sums)
+	require.True(t, err != nil || len(sums) == 0, "nothing else is needed to build it: %s",
+		sums)
+}
 
+// With a tool line the command is vendored, with the header and the commands for gdb in it.
+func TestAVendoredModuleHasTheCommandAndItsFiles(t *testing.T) {
+	o := ours(t, nil)
+	o.run("go", "mod", "edit", "-tool=github.com/organzine/coro/cmd/coro")
 	o.run("go", "mod", "vendor")
 	o.env = append(o.env, "GOFLAGS=-mod=vendor")
 	assert.Equal(t, "42 <nil>\n", o.run("go", "run", "."))
 	assert.NoDirExists(t, filepath.Join(o.dir, "vendor/github.com/stretchr"))
+
+	assert.Empty(t, o.run("go", "tool", "coro", "header", "-o", "again.h"))
+	assert.Equal(t, csrc.Header(), o.read("again.h"))
+	assert.Equal(t, "wrote coro-gdb.py; in gdb: source coro-gdb.py, then: help coro\n",
+		o.run("go", "tool", "coro", "gdb"))
+	script, err := os.ReadFile("cmd/coro/coro-gdb.py")
+	require.NoError(t, err)
+	assert.Equal(t, string(script), o.read("coro-gdb.py"))
+	assert.Equal(t, string(script), o.run("go", "tool", "coro", "gdb", "-o", "-"))
+}
+
+// A copy of the header of another version of coro does not link.
+func TestAnOldCopyOfTheHeaderDoesNotLink(t *testing.T) {
+	o := ours(t, nil)
+	header := o.read("coro.h")
+	version := regexp.MustCompile(`(?m)^#define CORO_VERSION .*$`)
+	require.Regexp(t, version, header)
+	o.write("coro.h", version.ReplaceAllString(header, "#define CORO_VERSION 0"))
+	for _, mode := range []string{"exe", "pie", "c-shared"} {
+		out, err := o.try("go", "build", "-o", "out", "-buildmode="+mode, ".")
+		require.Error(t, err, mode)
+		assert.Contains(t, out, "coro_abi_0_of_this_coro_h_is_not_that_of_the_linked_coro"+
+			"__run_coro_header_again", mode)
+	}
 }
 
 func TestWithoutCgoEveryConstructorNamesTheRemedy(t *testing.T) {

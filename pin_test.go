@@ -3,6 +3,8 @@
 package coro_test
 
 import (
+	"fmt"
+	"math"
 	"slices"
 	"testing"
 
@@ -90,10 +92,11 @@ func TestOnWorkerDropped(t *testing.T) {
 
 func TestOnWorkerThatIsNotThere(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(2))
-	for _, i := range []int{2, -1, -3, 1 << 40} {
+	for _, i := range []int{2, -1, -3, 1 << 40, math.MaxInt, math.MinInt} {
 		f := where.OnWorker(i)
 		err := f.Spawn(s, 1)
 		optionError(t, err, "OnWorker", "0 to 1")
+		assert.Contains(t, err.Error(), fmt.Sprintf("OnWorker(%d)", i))
 		_, err = f.Start(s, 1)
 		optionError(t, err, "OnWorker")
 		_, err = f.SpawnN(s, 2, 1)

@@ -69,8 +69,8 @@ func (p *poller) poll(s *Scheduler) {
 		p.bell.SetReadDeadline(next)
 	}
 	for {
-		// Say first that the poller sleeps, then look once more: an event after that look rings the
-		// bell.
+		// Say first that the poller sleeps, then look once more: an event after that look
+		// rings the bell.
 		s.core.Arm()
 		ids = s.core.GoWaiters(s.core.Done(ids[:0]))
 		p.completeAll(ids)
@@ -181,6 +181,9 @@ func (p *poller) awaitRest(ctx context.Context, s *Scheduler) error {
 	}
 	if s.core.Finished() {
 		return nil
+	}
+	if len(s.callers()) > 0 {
+		return ErrInside
 	}
 	s.core.WaitRest(1)
 	defer s.core.WaitRest(-1)

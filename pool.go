@@ -32,7 +32,8 @@ func WithStack(bytes int) Option {
 // cap, idle stacks make room for stacks of other sizes, and coroutines wait for a stack before they
 // start; if everything else is at rest, they end with ErrNoMemory.
 func WithStackLimit(bytes int) Option {
-	return number("WithStackLimit", bytes, 1, math.MaxInt, func(c *config) { c.StackLimit = bytes })
+	return number("WithStackLimit", bytes, 1, math.MaxInt,
+		func(c *config) { c.StackLimit = bytes })
 }
 
 // WithRecordLimit caps the coroutines that are spawned and have not ended, by the bytes of their
@@ -53,11 +54,12 @@ func WithSharedStacks(n, bytes int) Option {
 	return func(c *config) error {
 		if n < 2 || n > csrc.SharedStacksMax {
 			return &OptionError{"WithSharedStacks", n,
-				fmt.Sprintf("must be from 2 to %d", csrc.SharedStacksMax)}
+				fmt.Sprintf("the number of stacks must be from 2 to %d", csrc.SharedStacksMax)}
 		}
 		if bytes < StackMin || bytes > StackMax {
 			return &OptionError{"WithSharedStacks", bytes,
-				fmt.Sprintf("must be from %d to %d", StackMin, StackMax)}
+				fmt.Sprintf("the bytes of a stack, the second argument, must be from %d to %d",
+					StackMin, StackMax)}
 		}
 		c.SharedStacks, c.DenseStack = n, bytes
 		return nil
@@ -85,8 +87,8 @@ type Stats struct {
 	AwaitingStack int    // of them, waiting for a stack to start on
 	Rests         uint32 // times that nothing was left to do
 
-	// Stalled: everything rests, and coroutines are left. Only a wake-up from Go, or new work, can
-	// help them.
+	// Stalled: everything rests, and coroutines are left. Only a wake-up from Go, or new work,
+	// can help them.
 	Stalled bool
 
 	Stacks, StacksIdle   int // mapped, and of them not in use
@@ -103,9 +105,33 @@ type Stats struct {
 	PerWorker []WorkerStats
 }
 
-// Stats returns the present figures. It stops no worker, and takes locks that workers take only when
-// they run out of stacks or records in hand. It costs 0.2 to 0.5 µs, and 0.1 to 0.3 µs for each
-// worker. It works after Close.
+// String is one line, without the workers.
+func (st Stats) String() string {
+	state := ""
+	if st.Stalled {
+		state = ", stalled"
+	}
+	return fmt.Sprintf("coroutines: %d live, %d awaiting a stack%s; workers: %d, %d awake; "+
+		"stacks: %d, %d idle, %d KiB; records: %d, %d idle, %d KiB; dense: %d blocks, %d KiB; "+
+		"rests: %d", st.Live, st.AwaitingStack, state, st.Workers, st.Awake,
+		st.Stacks, st.StacksIdle, st.StackBytes>>10,
+		st.Records, st.RecordsIdle, st.RecordBytes>>10,
+		st.Dense.Blocks, st.Dense.Bytes>>10, st.Rests)
+}
+
+// Format prints the String of st; with %+v and %#v all fields, the workers included.
+func (st Stats) Format(f fmt.State, verb rune) {
+	if verb == 'v' && (f.Flag('+') || f.Flag('#')) {
+		type fields Stats
+		fmt.Fprintf(f, fmt.FormatString(f, verb), fields(st))
+		return
+	}
+	fmt.Fprintf(f, fmt.FormatString(f, verb), st.String())
+}
+
+// Stats returns the present figures. It stops no worker, and takes locks that workers take only
+// when they run out of stacks or records in hand. It costs 0.2 to 0.5 µs, and 0.1 to 0.3 µs for
+// each worker. It works after Close.
 func (s *Scheduler) Stats() Stats {
 	c := s.core.Stats()
 	runtime.KeepAlive(s)
@@ -120,9 +146,10 @@ func (s *Scheduler) Stats() Stats {
 		Stalled: c.Awake == 0 && c.Outside == 0 && c.Live > 0,
 		Stacks:  c.Stacks, StacksIdle: c.StacksIdle, StackBytes: c.StackBytes,
 		Records: c.Records, RecordsIdle: c.RecordsIdle, RecordBytes: c.RecordBytes,
-		RecordsRetired: c.RecordsRetired, Membarrier: c.Membarrier, LightGuards: c.LightGuards,
-		Dense:     DenseStats(c.Dense),
-		PerWorker: make([]WorkerStats, len(c.PerWorker)),
+		RecordsRetired: c.RecordsRetired, Membarrier: c.Membarrier,
+		LightGuards: c.LightGuards,
+		Dense:       DenseStats(c.Dense),
+		PerWorker:   make([]WorkerStats, len(c.PerWorker)),
 	}
 	for i, w := range c.PerWorker {
 		out.PerWorker[i] = WorkerStats(w)

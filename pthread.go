@@ -37,7 +37,8 @@ func WithBlockingThreads(n int) Option {
 func WithName(name string) Option {
 	return func(c *config) error {
 		if name == "" || len(name) > 10 || strings.ContainsAny(name, "\x00/") {
-			return &OptionError{"WithName", name, "must have 1 to 10 bytes, none of them / or zero"}
+			return &OptionError{"WithName", name,
+				"must have 1 to 10 bytes, none of them / or zero"}
 		}
 		c.Name = name
 		return nil

@@ -45,7 +45,8 @@ func threads(t testing.TB, prefix string) (n int) {
 	names, err := filepath.Glob("/proc/self/task/*/comm")
 	require.NoError(t, err)
 	for _, name := range names {
-		if text, err := os.ReadFile(name); err == nil && strings.HasPrefix(string(text), prefix) {
+		if text, err := os.ReadFile(name); err == nil &&
+			strings.HasPrefix(string(text), prefix) {
 			n++
 		}
 	}
@@ -86,7 +87,8 @@ func TestTheNumberOfWorkersIsChecked(t *testing.T) {
 }
 
 func TestNamesAreChecked(t *testing.T) {
-	for _, name := range []string{"", "eleven char", "a/b", "a\x00b", strings.Repeat("x", 1<<16)} {
+	for _, name := range []string{"", "eleven char", "a/b", "a\x00b",
+		strings.Repeat("x", 1<<16)} {
 		_, err := coro.New(coro.WithName(name))
 		optionError(t, err, "WithName", "1 to 10 bytes")
 	}
@@ -96,9 +98,10 @@ func TestNamesAreChecked(t *testing.T) {
 
 // allowed are the first and the last CPU that this process may use: "0-3,8" is 0 and 8.
 func allowed(t *testing.T) (first, last int) {
-	list := strings.FieldsFunc(statusLine(t, os.Getpid(), "Cpus_allowed_list"), func(r rune) bool {
-		return r < '0' || r > '9'
-	})
+	list := strings.FieldsFunc(statusLine(t, os.Getpid(), "Cpus_allowed_list"),
+		func(r rune) bool {
+			return r < '0' || r > '9'
+		})
 	first, err := strconv.Atoi(list[0])
 	require.NoError(t, err)
 	last, err = strconv.Atoi(list[len(list)-1])
@@ -121,8 +124,8 @@ func TestWorkersStayOnTheirCPUs(t *testing.T) {
 }
 
 func TestACPUThatIsNotThereIsReportedAndTheWorkerRunsAnywhere(t *testing.T) {
-	anywhere := statusLine(t, newScheduler(t, coro.WithWorkers(1)).Stats().PerWorker[0].ThreadID,
-		"Cpus_allowed_list")
+	anywhere := statusLine(t, newScheduler(t, coro.WithWorkers(
+		1)).Stats().PerWorker[0].ThreadID, "Cpus_allowed_list")
 	for _, cpu := range []int{1023, 1024, math.MaxUint16} {
 		s := newScheduler(t, coro.WithWorkers(1), coro.WithAffinity(cpu))
 		w := s.Stats().PerWorker[0]
@@ -146,8 +149,8 @@ func TestCPUNumbersAreChecked(t *testing.T) {
 // disturbed by them.
 func TestWorkersLeaveTheProcessesSignalsToGo(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(1))
-	blocked, err := strconv.ParseUint(statusLine(t, s.Stats().PerWorker[0].ThreadID, "SigBlk"), 16,
-		64)
+	blocked, err := strconv.ParseUint(statusLine(t, s.Stats().PerWorker[0].ThreadID, "SigBlk"),
+		16, 64)
 	require.NoError(t, err)
 	for name, sig := range map[string]int{"HUP": 1, "INT": 2, "QUIT": 3, "PIPE": 13, "TERM": 15,
 		"CHLD": 17} {
@@ -178,7 +181,8 @@ func TestWorkerStatsAddUp(t *testing.T) {
 	}
 	assert.EqualValues(t, n, sum.Spawned)
 	assert.EqualValues(t, n, sum.Ended)
-	assert.GreaterOrEqual(t, sum.Switches, uint64(3*n), "each was chosen again after its yields")
+	assert.GreaterOrEqual(t, sum.Switches, uint64(3*n),
+		"each was chosen again after its yields")
 	assert.Equal(t, sum.Steals, sum.Served+sum.Forced)
 	assert.GreaterOrEqual(t, sum.Stolen, sum.Steals)
 }
@@ -272,7 +276,8 @@ func TestThreadsThatGoStartsInACallAreNotLikeTheWorker(t *testing.T) {
 		for range n {
 			here := make(chan struct{})
 			started.Go(func() {
-				// Another thread is needed then, and this one ends with its goroutine.
+				// Another thread is needed then, and this one ends with its
+				// goroutine.
 				runtime.LockOSThread()
 				close(here)
 				<-release

@@ -30,15 +30,21 @@ type Scheduler struct {
 	ctx        context.Context // of Go functions that C bodies call
 	cancel     context.CancelCauseFunc
 	offload    offload.Pool
+	loans      loans
 
-	mu     sync.Mutex    // held while shutting the submitters
 	runs   sync.RWMutex  // held for reading by a run
 	closed atomic.Bool   // nothing is spawned from Go any more
-	ended  chan struct{} // closed when every coroutine has ended and the threads are joined
+	shut   chan struct{} // closed when no submitter can be had any more
+
+	// life ends by end when every coroutine has ended and the threads are joined; ended is its Done
+	life  context.Context
+	end   context.CancelFunc
+	ended <-chan struct{}
 }
 
 // New makes a scheduler and starts its workers, which sleep until there is work. It costs about 50
-// µs a worker. It returns an *OptionError, ErrNoMemory, ErrThread or ErrNoCgo.
+// µs a worker. It returns an *OptionError, ErrNoMemory, ErrThread or ErrNoCgo; and ErrInside if a
+// function calls it that coro_call_go_inline has called, on the thread of a worker.
 func New(opts ...Option) (*Scheduler, error) {
 	if !csrc.Available {
 		return nil, ErrNoCgo
@@ -48,13 +54,18 @@ func New(opts ...Option) (*Scheduler, error) {
 		return nil, err
 	}
 	core, status := csrc.New(c.Options)
+	if status == csrc.Perm {
+		return nil, ErrInside
+	}
 	if status != csrc.OK {
 		return nil, statusError(status, ofScheduler)
 	}
 	s := &Scheduler{core: core, class: csrc.Class(c.Stack), paused: c.Paused,
-		ended: make(chan struct{})}
+		shut: make(chan struct{})}
 	s.executors.init(s, c.executors)
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
+	s.life, s.end = context.WithCancel(context.Background())
+	s.ended = s.life.Done()
 	n := 1
 	for n < 4*runtime.GOMAXPROCS(0) {
 		n *= 2
@@ -78,7 +89,8 @@ func New(opts ...Option) (*Scheduler, error) {
 		leak.Made(leakable{s})
 	}
 	if f := c.onSlow; f != nil {
-		go s.offload.Watch(s.ended, c.slowLimit, func(name string, d time.Duration, inline bool) {
+		go s.offload.Watch(s.ended, c.slowLimit, func(name string, d time.Duration,
+			inline bool) {
 			f(SlowCall{name, d, inline})
 		})
 	}
@@ -113,7 +125,8 @@ func (s *Scheduler) Workers() int { return s.core.Workers() }
 // Wait returns when every coroutine that was spawned has ended, and those that they spawned. A
 // coroutine that is spawned meanwhile is waited for too. A coroutine that parks and is never woken
 // keeps Wait waiting: see Stats.Stalled and WithStallHook. Wait returns the cause, if the context
-// ends first, or ErrPaused for a scheduler made WithPaused. After Close it returns nil.
+// ends first, ErrPaused for a scheduler made WithPaused, or ErrInside, within a Go body of s or a
+// Go function that a coroutine of s has called. After Close it returns nil.
 func (s *Scheduler) Wait(ctx context.Context) error {
 	if s.paused {
 		return ErrPaused
@@ -128,7 +141,7 @@ func (s *Scheduler) Wait(ctx context.Context) error {
 // spawns, until nothing can happen any more, and pauses them again. It returns nil if every
 // coroutine has ended; a *DeadlockError if some are left that nothing can wake (a wake-up from Go
 // and another Run may free them); ErrPaused for a scheduler made without WithPaused; ErrBusy if
-// another Run goes on; or ErrClosed. If the context ends first, Run returns its cause, and the run
+// another Run goes on; ErrClosed; or ErrInside, as New. If the context ends first, Run returns its cause, and the run
 // goes on.
 //
 // Run waits for events that are certain to come: time, Go functions and calls under way, and the
@@ -136,6 +149,9 @@ func (s *Scheduler) Wait(ctx context.Context) error {
 // certain to come, no more than a wake-up from Go. But a cancel that came before everything was at
 // rest, from a body or by an error in a Group, has its effect in this run.
 func (s *Scheduler) Run(ctx context.Context) error {
+	if !s.paused {
+		return ErrPaused
+	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -153,18 +169,29 @@ func (s *Scheduler) Run(ctx context.Context) error {
 }
 
 func (s *Scheduler) run() error {
-	s.runs.RLock()
+	if !s.runs.TryRLock() { // Close waits for a run, and so may not let this one in
+		return ErrClosed
+	}
+	status := s.runLocked()
+	s.edge.Acquire()
+	runtime.KeepAlive(s)
+	switch {
+	case status == csrc.Deadlock:
+		return s.deadlock()
+	case status == csrc.Perm && s.paused:
+		return ErrInside
+	}
+	return statusError(status, ofScheduler)
+}
+
+// runLocked is run with runs held, which it gives back.
+func (s *Scheduler) runLocked() csrc.Status {
+	defer s.runs.RUnlock() // a context that is asked may panic
 	status := s.core.Run()
 	for status == csrc.Deadlock && s.cancelEnded() {
 		status = s.core.Run()
 	}
-	s.runs.RUnlock()
-	s.edge.Acquire()
-	runtime.KeepAlive(s)
-	if status == csrc.Deadlock {
-		return s.deadlock()
-	}
-	return statusError(status, ofScheduler)
+	return status
 }
 
 // blockedShown is how many coroutines a DeadlockError lists.
@@ -190,6 +217,18 @@ func (s *Scheduler) Blocked(limit int) ([]BlockedCoroutine, int) {
 	return append(out, bodies...), n + more
 }
 
+// callers returns the coroutines of s that the caller would wait for in vain, as they wait for the
+// caller: the one whose body it is, or those that have called the Go function that it is.
+func (s *Scheduler) callers() (list []Handle) {
+	if c := s.executors.caller(); c != nil {
+		return []Handle{c.handle}
+	}
+	for _, h := range s.offload.Callers() {
+		list = append(list, Handle(h))
+	}
+	return list
+}
+
 // closeGrace is how long Close waits for canceled coroutines to end by themselves.
 const closeGrace = time.Second
 
@@ -202,17 +241,21 @@ const closeGrace = time.Second
 // their own clean-up. If all end within a second then, Close returns the context's cause. If not,
 // it returns a *RunningError that names the functions that the workers are executing, and those that
 // wait in shield sections (coro_shield_begin, [Coroutine.Shield]). Closing goes on in the
-// background, without freeing anything under a running coroutine. So Close waits at most that second
-// for shield sections, and the end of the scheduler comes when they are over.
+// background, and frees nothing under a running coroutine. So Close waits at most that second for
+// shield sections, and the end of the scheduler comes when they are over.
 //
-// Close may be called again, and by several goroutines: each call waits for the same end. When all
-// has ended before, it returns nil. Within a Go function that one of its coroutines has called,
-// Close would wait for itself: it returns ErrInside, and nothing is closed.
+// Close may be called again, and by several goroutines: each call waits for the same end. A call
+// after that end returns nil. Within one of its Go bodies, and within a Go function that one of its
+// coroutines has called, Close would wait for itself: that call returns ErrInside, and nothing is
+// closed.
 func (s *Scheduler) Close(ctx context.Context) error {
-	if s.core.Inside() || s.offload.Inside() {
+	if len(s.callers()) > 0 {
 		return ErrInside
 	}
-	s.shutSubmitters()
+	if !s.closed.Swap(true) {
+		s.credit.close(s)
+		go s.close()
+	}
 	select {
 	case <-s.ended:
 		return nil
@@ -227,6 +270,7 @@ func (s *Scheduler) Close(ctx context.Context) error {
 	}
 	s.cancel(ErrCanceled)
 	go func() {
+		<-s.shut
 		s.executors.cancel()
 		s.core.Close(true)
 		runtime.KeepAlive(s)
@@ -248,36 +292,29 @@ func (s *Scheduler) Close(ctx context.Context) error {
 	return e
 }
 
-// shutSubmitters ends all spawning from Go, then has the core closed in the background. It does so
-// once.
-func (s *Scheduler) shutSubmitters() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed.Swap(true) {
-		return
-	}
-	s.credit.close(s)
+// close ends all spawning from Go, closes the core, and ends s. It is called once, in a goroutine
+// of its own.
+func (s *Scheduler) close() {
 	for i := range s.submitters {
 		for s.submitters[i].Acquire() != csrc.OK {
 			runtime.Gosched()
 		}
 		s.submitters[i].Shut()
 	}
-	go func() {
-		if s.paused {
-			// A run is waited for. What is left then is canceled; what never started is dropped.
-			s.runs.Lock()
-			s.executors.cancel()
-			s.runs.Unlock()
-		}
-		s.core.Close(false)
-		s.executors.close()
-		s.offload.Close()
-		s.cancel(ErrClosed)
-		s.poller.close(s)
-		// Nobody has a submitter any more. Tasks keep s, and with it their results, until they are
-		// waited for.
-		runtime.AddCleanup(s, (*csrc.Scheduler).Destroy, s.core)
-		close(s.ended)
-	}()
+	close(s.shut)
+	if s.paused {
+		// A run is waited for. What is left then is canceled; what never started is dropped.
+		s.runs.Lock()
+		s.executors.cancel()
+		s.runs.Unlock()
+	}
+	s.core.Close(false)
+	s.executors.close()
+	s.offload.Close()
+	s.cancel(ErrClosed)
+	s.poller.close(s)
+	// Nobody has a submitter any more. Tasks keep s, and with it their results, until they are
+	// waited for.
+	runtime.AddCleanup(s, (*csrc.Scheduler).Destroy, s.core)
+	s.end()
 }

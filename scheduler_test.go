@@ -168,7 +168,8 @@ func TestADeadlockIsReportedExactlyAndCanBeUndone(t *testing.T) {
 			require.Equal(t, 2*n, dead.Count)
 			require.Len(t, dead.Blocked, min(2*n, 64))
 			for _, b := range dead.Blocked {
-				assert.Equal(t, b.Func, b.Waits, "the bodies are called like what they wait in")
+				assert.Equal(t, b.Func, b.Waits,
+					"the bodies are called like what they wait in")
 				assert.Contains(t, []int{0, 1}, b.Worker)
 				assert.Equal(t, b.Waits == "park", tasks[b.Handle] != nil)
 			}

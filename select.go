@@ -127,7 +127,8 @@ func (sel *selection) check() error {
 			continue
 		}
 		if k.o.s != first.s {
-			return &OptionError{"Select", i, "needs channels of one scheduler"}
+			return &OptionError{"Select", i, "the case of this index has a channel of " +
+				"another scheduler: a Select needs channels of one scheduler"}
 		}
 		if k.send {
 			k.o.edge.Release()

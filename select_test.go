@@ -91,7 +91,8 @@ func TestSelectEndsOfWaits(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(1), coro.WithExecutors(1))
 	a, b := newChan[int64](t, s, 0), newChan[coro.None](t, s, 0)
 	cases := func() []coro.Case {
-		return []coro.Case{coro.OnRecv(a, nil), coro.OnSend(a, 1), coro.OnSend(b, coro.None{})}
+		return []coro.Case{coro.OnRecv(a, nil), coro.OnSend(a, 1),
+			coro.OnSend(b, coro.None{})}
 	}
 	short, cancel := context.WithTimeout(background, time.Millisecond)
 	defer cancel()
@@ -158,7 +159,8 @@ func TestSelectBetweenAll(t *testing.T) {
 		var senders sync.WaitGroup
 		send := func(ctx context.Context) error {
 			for i := int64(1); i <= each; i++ {
-				if _, err := coro.Select(ctx, coro.OnSend(a, i), coro.OnSend(b, i)); err != nil {
+				if _, err := coro.Select(ctx, coro.OnSend(a, i),
+					coro.OnSend(b, i)); err != nil {
 					return err
 				}
 			}
@@ -179,7 +181,8 @@ func TestSelectBetweenAll(t *testing.T) {
 			chans := []*coro.Chan[int64]{a, b}
 			for chans[0] != nil || chans[1] != nil {
 				var v int64
-				i, err := coro.Select(ctx, coro.OnRecv(chans[0], &v), coro.OnRecv(chans[1], &v))
+				i, err := coro.Select(ctx, coro.OnRecv(chans[0], &v),
+					coro.OnRecv(chans[1], &v))
 				if errors.Is(err, coro.ErrChanClosed) {
 					chans[i] = nil
 				} else if err != nil {

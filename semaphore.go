@@ -19,10 +19,10 @@ type Semaphore struct {
 // NewSemaphore makes a semaphore of s with the given number of permits, 0 to 2⁶⁰. It returns an
 // *OptionError, ErrNoMemory or ErrNoCgo.
 func NewSemaphore(s *Scheduler, permits int) (*Semaphore, error) {
-	if !csrc.Available {
-		return nil, ErrNoCgo
+	if err := makable(s, "NewSemaphore"); err != nil {
+		return nil, err
 	}
-	if permits < 0 || permits > 1<<60 {
+	if permits < 0 || uint64(permits) > 1<<60 {
 		return nil, &OptionError{"NewSemaphore", permits, "needs 0 to 2⁶⁰ permits"}
 	}
 	core, status := csrc.NewSem(uint64(permits))

@@ -95,8 +95,9 @@ func (c *Coroutine) settle() {
 		old = c.state.Or(isCanceled)
 	}
 	c.mu.Unlock()
-	if old&(isCanceled|isEnded) == 0 {
-		c.pool.s.core.SendEvent(c.join) // if the coroutine waits, its state is looked at again
+	if old&(isCanceled|isEnded|isUnborn) == 0 {
+		// if the coroutine waits, its state is looked at again
+		c.pool.s.core.SendEvent(c.join)
 	}
 }
 

@@ -11,14 +11,13 @@ type SlowCall struct {
 
 // WithSlowCallHook has f called, in a goroutine of its own, once for each call from C into Go that
 // runs for longer than the limit, at least a millisecond. One goroutine looks at the calls four
-// times in each limit; the calls themselves get no slower.
+// times in each limit; the calls themselves get no slower. A nil f is no hook, as without the
+// option.
 func WithSlowCallHook(limit time.Duration, f func(SlowCall)) Option {
 	return func(c *config) error {
 		if limit < time.Millisecond {
-			return &OptionError{"WithSlowCallHook", limit, "must be at least a millisecond"}
-		}
-		if f == nil {
-			return &OptionError{"WithSlowCallHook", "nil", "needs a function"}
+			return &OptionError{"WithSlowCallHook", limit,
+				"the limit must be at least a millisecond"}
 		}
 		c.slowLimit, c.onSlow = limit, f
 		return nil

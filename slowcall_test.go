@@ -27,13 +27,14 @@ func TestASlowCallIsReported(t *testing.T) {
 				}))
 			end := make(chan struct{})
 			slow := fmt.Sprintf("slow %s %d", name, slowCalls.Add(1))
-			id, err := coro.ExportFuncNamed(slow, func(context.Context, int64) (int64, error) {
-				<-end
-				return 0, nil
-			})
+			id, err := coro.ExportFuncNamed(slow,
+				func(context.Context, int64) (int64, error) {
+					<-end
+					return 0, nil
+				})
 			require.NoError(t, err)
-			task, err := callOne.Start(s, testbody.Call{ID: uint32(id), How: how, ArgBytes: 8,
-				ResultBytes: 8})
+			task, err := callOne.Start(s, testbody.Call{ID: uint32(id), How: how,
+				ArgBytes: 8, ResultBytes: 8})
 			require.NoError(t, err)
 			report := <-reports
 			assert.Equal(t, slow, report.Func)
@@ -51,6 +52,26 @@ func TestASlowCallIsReported(t *testing.T) {
 func TestSlowCallHookOptions(t *testing.T) {
 	_, err := coro.New(coro.WithSlowCallHook(0, func(coro.SlowCall) {}))
 	optionError(t, err, "WithSlowCallHook", "at least")
-	_, err = coro.New(coro.WithSlowCallHook(time.Second, nil))
-	optionError(t, err, "WithSlowCallHook", "function")
+	_, err = coro.New(coro.WithSlowCallHook(0, nil))
+	optionError(t, err, "WithSlowCallHook", "at least")
+}
+
+// Without a function a hook is none, and an earlier one is gone.
+func TestAHookOfNilIsNone(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(1),
+		coro.WithStallHook(func(int) { assert.Fail(t, "it was taken back") }),
+		coro.WithSlowCallHook(time.Millisecond, func(coro.SlowCall) {
+			assert.Fail(t, "it was taken back")
+		}),
+		coro.WithStallHook(nil), coro.WithSlowCallHook(time.Millisecond, nil))
+	slow := coro.MustExportFunc(func(context.Context, int64) (int64, error) {
+		time.Sleep(10 * time.Millisecond)
+		return 0, nil
+	})
+	calling(t, s, testbody.Offload, slow, 0)
+	task, err := park.Start(s, coro.None{})
+	require.NoError(t, err)
+	eventually(t, func() bool { return s.Stats().Stalled }, "it parks")
+	require.NoError(t, task.Wake())
+	finish(t, s)
 }

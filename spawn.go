@@ -4,10 +4,13 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"math"
 	"runtime"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/asm"
 	"github.com/organzine/coro/internal/leak"
 )
 
@@ -22,7 +25,7 @@ import (
 // *OptionError. Go bodies run on goroutines, and are not pinned.
 func (f Func[A, R]) OnWorker(i int) Func[A, R] {
 	f.spec.Worker = i
-	if i >= 0 {
+	if i >= 0 && i < math.MaxInt {
 		f.spec.Worker++
 	}
 	return f
@@ -31,7 +34,7 @@ func (f Func[A, R]) OnWorker(i int) Func[A, R] {
 // noWorker says that the worker of OnWorker is not there.
 func noWorker(spec *csrc.Spec, s *Scheduler) error {
 	i := spec.Worker
-	if i > 0 {
+	if i > 0 && i < math.MaxInt {
 		i--
 	}
 	return &OptionError{"OnWorker", i, fmt.Sprintf(
@@ -77,13 +80,14 @@ func (f Func[A, R]) Spawn(s *Scheduler, arg A) error {
 
 // SpawnWait is Spawn that waits for coroutines to end when the record limit is reached. Callers are
 // served in the order of their calls, one for each coroutine that ends; a coroutine that is to be
-// joined counts until it is joined. Spawn and coroutines that spawn do not wait, and may come first.
-// The wait stops no worker. From its beginning until a quarter of the records is free, each spawn
-// costs some 50 to 100 ns more.
+// joined counts until it is joined. Spawn and coroutines that spawn do not wait, and may come
+// first. The wait stops no worker. From its beginning until a quarter of the records is free, each
+// spawn costs some 50 to 100 ns more.
 //
-// The context bounds the wait alone: when the context ends, SpawnWait returns its cause, and nothing
-// was started. An ended context is refused at once. SpawnWait returns ErrClosed when Close is called,
-// and ErrNoMemory if the system refuses memory while no coroutine is left that could end.
+// The context bounds the wait alone: when the context ends, SpawnWait returns its cause, and
+// nothing was started. An ended context is refused at once. SpawnWait returns ErrClosed when Close
+// is called, and ErrNoMemory if the system refuses memory while no coroutine is left that could
+// end.
 func (f Func[A, R]) SpawnWait(ctx context.Context, s *Scheduler, arg A) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -126,7 +130,8 @@ func (f *Func[A, R]) spawnWith(s *Scheduler, arg A) error {
 
 // SpawnN starts n coroutines with the same argument, in batches spread over the workers. It costs
 // next to nothing here, and 5 to 10 ns each on the worker. It returns how many it has started,
-// which is n unless there is an error.
+// which is n unless there is an error: ErrClosed after Close, ErrNoMemory at the record limit, or
+// an *OptionError.
 func (f Func[A, R]) SpawnN(s *Scheduler, n int, arg A) (int, error) {
 	if err := f.ready(s); err != nil {
 		return 0, err
@@ -148,6 +153,9 @@ func (f Func[A, R]) SpawnN(s *Scheduler, n int, arg A) (int, error) {
 			return done, ErrNoMemory
 		}
 	}
+	if n <= 0 && s.closed.Load() {
+		return 0, ErrClosed
+	}
 	return max(n, 0), nil
 }
 
@@ -155,15 +163,18 @@ func (f Func[A, R]) SpawnN(s *Scheduler, n int, arg A) (int, error) {
 const spawnChunk = 1 << 16
 
 // SpawnSeq starts a coroutine for each argument of seq, in batches. It returns how many it has
+// started, and the first error of [Batch.Add] or [Batch.Flush], at which it stops. A panic in seq,
+// or a [runtime.Goexit], goes on to the caller when the coroutines of all arguments before it were
 // started.
-func (f Func[A, R]) SpawnSeq(s *Scheduler, seq iter.Seq[A]) (int, error) {
+func (f Func[A, R]) SpawnSeq(s *Scheduler, seq iter.Seq[A]) (started int, err error) {
 	b := f.Batch(s)
+	defer func() { started, err = b.end(err) }()
 	for arg := range seq {
-		if err := b.Add(arg); err != nil {
-			return b.end(err)
+		if err = b.Add(arg); err != nil {
+			break
 		}
 	}
-	return b.end(nil)
+	return 0, err
 }
 
 // end flushes the batch, and returns how many coroutines were started, and the first error.
@@ -175,33 +186,47 @@ func (b *Batch[A, R]) end(err error) (int, error) {
 }
 
 // A Batch collects coroutines of one Func and hands them over many at once. It is for one goroutine
-// at a time. Nothing is started before the Batch is full (128 coroutines, or some 2 KiB with their
-// arguments) or Flush is called. A Batch that is dropped loses the coroutines in it, and they count
-// at the record limit until Close.
+// at a time: a second one gets ErrBusy. Nothing is started before the Batch is full (128 coroutines
+// at most, or some 2 KiB with their arguments) or Flush is called. A Batch that is dropped loses
+// the coroutines in it, and they count at the record limit until Close.
 type Batch[A, R any] struct {
 	s    *Scheduler
 	f    Func[A, R]
 	out  csrc.BatchWriter
 	sent int
+	busy uint32 // 1: a goroutine is in a method
 }
 
 // Batch makes an empty batch for s.
 func (f Func[A, R]) Batch(s *Scheduler) *Batch[A, R] { return &Batch[A, R]{s: s, f: f} }
 
-// Add puts one coroutine into the batch, 2 to 5 ns. On ErrNoMemory the coroutine was not added; on
-// ErrClosed the whole batch is dropped.
+// hold makes the caller the only user. False: there is another. It is an exchange, which is cheaper
+// than a compare-and-swap, and writes what is there already if another holds the batch.
+func (b *Batch[A, R]) hold() bool { return atomic.SwapUint32(&b.busy, 1) == 0 }
+
+// release ends hold. It does not wait for the stores before it, as an exchange would.
+func (b *Batch[A, R]) release(err error) error {
+	asm.StoreRelease(&b.busy, 0)
+	return err
+}
+
+// Add puts one coroutine into the batch, 2 to 5 ns and an atomic exchange. On ErrNoMemory and
+// ErrBusy the coroutine was not added; on ErrClosed the whole batch is dropped.
 func (b *Batch[A, R]) Add(arg A) error {
+	if !b.hold() {
+		return ErrBusy
+	}
 	if b.f.spec.Worker != 0 {
-		return b.add(arg)
+		return b.release(b.add(arg))
 	}
 	if err := b.open(); err != nil {
-		return err
+		return b.release(err)
 	}
 	b.out.Add(unsafe.Pointer(&arg))
 	if b.out.Full() {
-		return b.Flush()
+		return b.release(b.flush())
 	}
-	return nil
+	return b.release(nil)
 }
 
 // add spawns a pinned coroutine at once.
@@ -227,10 +252,20 @@ func (b *Batch[A, R]) open() error {
 	return statusError(b.s.core.Open(&b.out, &b.f.spec), ofScheduler)
 }
 
-// Flush starts the coroutines in the batch. After Close it returns ErrClosed, and the batch is
-// empty.
+// Flush starts the coroutines in the batch. It returns ErrBusy, or ErrClosed after Close of the
+// scheduler: then the batch is empty, and what was in it is lost.
 func (b *Batch[A, R]) Flush() error {
+	if !b.hold() {
+		return ErrBusy
+	}
+	return b.release(b.flush())
+}
+
+func (b *Batch[A, R]) flush() error {
 	if !b.out.IsOpen() {
+		if b.s.closed.Load() {
+			return ErrClosed
+		}
 		return nil
 	}
 	p := b.s.submitter()

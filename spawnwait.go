@@ -34,6 +34,7 @@ func (q *creditQueue) isEmpty() bool { return q.length.Load() == 0 }
 
 // await returns with a credit, or an error.
 func (q *creditQueue) await(ctx context.Context, s *Scheduler) error {
+	done := ctx.Done() // of the user's own, it may panic: nobody is in the queue now
 	w, first := q.enter(s)
 	if first {
 		s.unloadSubmitters()
@@ -43,7 +44,7 @@ func (q *creditQueue) await(ctx context.Context, s *Scheduler) error {
 	select {
 	case <-w.done:
 		return w.err
-	case <-ctx.Done():
+	case <-done:
 	}
 	if !q.leave(w) && w.err == nil {
 		s.core.Refund(1)
@@ -122,19 +123,24 @@ func (q *creditQueue) serve(s *Scheduler) {
 func (q *creditQueue) grant(s *Scheduler, collecting bool) {
 	for q.waiting.Len() > 0 {
 		n := s.core.Grant(uint32(q.waiting.Len()))
-		if n == 0 && (collecting || s.core.Granted() > 0) {
-			return
-		}
 		for range n {
 			q.release(q.front(), nil)
 		}
-		if n == 0 {
+		if n > 0 {
+			continue
+		}
+		if collecting || s.core.Granted() > 0 {
+			return
+		}
+		// Granted may be 0 because all credit came back after Grant had looked. Then the next Grant
+		// has some.
+		if s.core.IsExhausted() {
 			q.release(q.front(), ErrNoMemory)
 		}
 	}
 }
 
-// close has all who wait, and all who come later, return ErrClosed.
+// close has all waiters, present and later ones, return ErrClosed.
 func (q *creditQueue) close(s *Scheduler) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

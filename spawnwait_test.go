@@ -42,8 +42,8 @@ func end(t *testing.T, tasks ...*coro.Task[int32]) {
 	}
 }
 
-// waiting starts n goroutines that wait for memory to start one that parks, one after the other, and
-// returns what each gets.
+// waiting starts n goroutines that wait for memory to start one that parks, one after the other,
+// and returns what each gets.
 func waiting(t *testing.T, ctx context.Context, s *coro.Scheduler, n int) []chan error {
 	results := make([]chan error, n)
 	for i := range results {
@@ -88,8 +88,8 @@ func TestAllWhoWaitForMemoryGetItAsOthersEnd(t *testing.T) {
 	eventually(t, func() bool { return !coro.MemoryIsWanted(s) }, "there is room again")
 }
 
-// A worker keeps the credit of coroutines that end there, for those that it may spawn. A worker that
-// computes gives it up too.
+// A worker keeps the credit of coroutines that end there, for those that it may spawn. A worker
+// that computes gives it up too.
 func TestMemoryInTheHandsOfABusyWorkerIsGivenToThoseWhoWait(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(2), coro.WithRecordLimit(1), coro.WithPaused())
 	n, err := park.SpawnN(s, smallestRecords-300, coro.None{})
@@ -150,7 +150,8 @@ func TestCloseEndsTheWaitForMemory(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.NoError(t, s.Close(soon(t)))
-	eventually(t, func() bool { return runtime.NumGoroutine() <= goroutines }, "no goroutine is left")
+	eventually(t, func() bool { return runtime.NumGoroutine() <= goroutines },
+		"no goroutine is left")
 }
 
 // No credit is lost or made where the ends of coroutines, of contexts and of waits meet.
@@ -181,7 +182,8 @@ func TestNoMemoryIsLostWhileManyWaitAndGiveUp(t *testing.T) {
 		started.Add(int64(n))
 	}
 	wg.Wait()
-	eventually(t, func() bool { return testbody.Sum() == started.Load() }, "all that were started run")
+	eventually(t, func() bool { return testbody.Sum() == started.Load() },
+		"all that were started run")
 	eventually(t, func() bool { return s.Stats().Live == n }, "and end, but those that park")
 	s.Trim() // all that is in hand
 	more, err := park.SpawnN(s, 20_000, coro.None{})

@@ -13,8 +13,9 @@ func TestEachStatusHasItsError(t *testing.T) {
 	for _, k := range []kind{ofScheduler, ofChan, ofObject, ofWaitGroup} {
 		assert.NoError(t, statusError(csrc.OK, k))
 		seen := map[error]csrc.Status{}
-		for _, s := range []csrc.Status{csrc.Closed, csrc.NoMemory, csrc.Canceled, csrc.Aborted,
-			csrc.Stale, csrc.Busy, csrc.Ended, csrc.Perm, csrc.Again, csrc.Overflow, csrc.Deadlock,
+		for _, s := range []csrc.Status{csrc.Closed, csrc.NoMemory, csrc.Canceled,
+			csrc.Aborted, csrc.Stale, csrc.Busy, csrc.Ended, csrc.Perm, csrc.Again,
+			csrc.Overflow, csrc.Deadlock,
 			csrc.Invalid} {
 			err := statusError(s, k)
 			assert.Error(t, err)

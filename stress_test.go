@@ -27,8 +27,8 @@ func doors(t *testing.T, test func(t *testing.T, opts ...coro.Option)) {
 		test(t, coro.WithTuning(coro.Tuning{NoMembarrier: true}))
 	})
 	t.Run("small", func(t *testing.T) {
-		test(t, coro.WithTuning(coro.Tuning{StealBatch: 1, HandoverBudget: 1, StackCache: 1}),
-			coro.WithStackLimit(512*oneStack))
+		test(t, coro.WithTuning(coro.Tuning{StealBatch: 1, HandoverBudget: 1,
+			StackCache: 1}), coro.WithStackLimit(512*oneStack))
 	})
 }
 
@@ -104,7 +104,8 @@ func TestStressEverythingAtOnceAddsUp(t *testing.T) {
 	doors(t, func(t *testing.T, opts ...coro.Option) {
 		var all []*coro.Scheduler
 		for workers := 1; workers <= 3; workers++ {
-			all = append(all, newScheduler(t, append(opts, coro.WithWorkers(workers))...))
+			all = append(all, newScheduler(t, append(opts,
+				coro.WithWorkers(workers))...))
 		}
 		for round := range scaled(64) {
 			var want atomic.Int64
@@ -114,7 +115,8 @@ func TestStressEverythingAtOnceAddsUp(t *testing.T) {
 				users.Go(func() {
 					random := rand.New(rand.NewPCG(uint64(round), uint64(user)))
 					for range 40 {
-						added, _, err := work(t, all[random.IntN(len(all))], random)
+						added, _, err := work(t, all[random.IntN(len(all))],
+							random)
 						if !assert.NoError(t, err) {
 							return
 						}
@@ -199,11 +201,13 @@ func TestStressClosesInBetweenLoseNothing(t *testing.T) {
 			var users sync.WaitGroup
 			for user := range 4 {
 				users.Go(func() {
-					for random := rand.New(rand.NewPCG(uint64(round), uint64(user))); ; {
+					for random := rand.New(rand.NewPCG(uint64(round),
+						uint64(user))); ; {
 						added, unsure, err := work(t, s, random)
 						least.Add(added)
 						most.Add(added + unsure)
-						if cancel && (err == coro.ErrCanceled || err == coro.ErrStale) {
+						if cancel && (err == coro.ErrCanceled ||
+							err == coro.ErrStale) {
 							continue // it was on its way
 						}
 						if err != nil {
@@ -242,7 +246,8 @@ func TestStressHandlesMayBeWokenAtAnyTime(t *testing.T) {
 		for waker := range uint64(2) {
 			wakers.Go(func() {
 				for random := rand.New(rand.NewPCG(waker, 3)); !stop.Load(); {
-					err := coro.Handle(handles[random.IntN(len(handles))].Load()).Wake()
+					err := coro.Handle(handles[random.IntN(
+						len(handles))].Load()).Wake()
 					if err != nil && !assert.Equal(t, coro.ErrStale, err) {
 						return
 					}
@@ -282,7 +287,8 @@ func TestStressWakesFromGoAreNeverLost(t *testing.T) {
 		woken, most := int64(0), counted(100_000)/3+1
 		for woken < most {
 			if random.IntN(16) == 0 {
-				for start, pause := time.Now(), time.Duration(random.IntN(30_000)); time.Since(
+				for start, pause := time.Now(),
+					time.Duration(random.IntN(30_000)); time.Since(
 					start) < pause; {
 				}
 			}
@@ -290,7 +296,8 @@ func TestStressWakesFromGoAreNeverLost(t *testing.T) {
 				require.NoError(t, task.Wake())
 				woken++
 			}
-			waited := time.Duration(0) // without the time for which this process was stopped
+			// without the time for which this process was stopped
+			waited := time.Duration(0)
 			for last := time.Now(); testbody.Sum() != woken; {
 				now := time.Now()
 				waited += min(now.Sub(last), 10*time.Millisecond)
@@ -332,7 +339,8 @@ func TestStressStealingMovesWork(t *testing.T) {
 // has spawned or woken, and that Go spawns behind it.
 func TestStressABusyCoroutineHoldsNobodyUp(t *testing.T) {
 	const most = 20 * time.Millisecond
-	for _, opts := range [][]coro.Option{nil, {coro.WithTuning(coro.Tuning{NoMembarrier: true})}} {
+	for _, opts := range [][]coro.Option{nil, {coro.WithTuning(
+		coro.Tuning{NoMembarrier: true})}} {
 		var latest []time.Duration
 		for range 30 { // the machine may be busy with something else
 			s := newScheduler(t, append(opts, coro.WithWorkers(2))...)

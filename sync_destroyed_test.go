@@ -70,7 +70,9 @@ func TestDestroyedByC(t *testing.T) {
 		},
 		{
 			object: m, how: testbody.DestroyMutex,
-			waits: func(ctx context.Context) error { return errors.Join(m.Lock(ctx), m.Unlock()) },
+			waits: func(ctx context.Context) error {
+				return errors.Join(m.Lock(ctx), m.Unlock())
+			},
 			uses:  []func() error{m.Unlock, func() error { return m.Lock(background) }},
 			tries: []func() (bool, error){m.TryLock},
 		},
@@ -105,7 +107,8 @@ func TestDestroyedByC(t *testing.T) {
 	}
 	ch := newChan[int64](t, s, 1)
 	require.NoError(t, ch.Send(background, 1))
-	assert.Equal(t, testbody.EPERM, misuse(t, s, ch.Address(), testbody.FreeChan), "Go frees it")
+	assert.Equal(t, testbody.EPERM, misuse(t, s, ch.Address(), testbody.FreeChan),
+		"Go frees it")
 	got, err := ch.Recv(background)
 	require.NoError(t, err)
 	assert.EqualValues(t, 1, got)

@@ -133,7 +133,8 @@ func TestMutexHasAnOwner(t *testing.T) {
 	_, err := m.TryLock()
 	assert.ErrorIs(t, err, coro.ErrLockedAlready)
 	assert.ErrorIs(t, elsewhere(m.Unlock), coro.ErrNotLocked, "by another goroutine")
-	assert.Equal(t, testbody.EPERM, misuse(t, s, m.Address(), testbody.UnlockMutex), "by a C body")
+	assert.Equal(t, testbody.EPERM, misuse(t, s, m.Address(), testbody.UnlockMutex),
+		"by a C body")
 	assert.Equal(t, testbody.EBUSY, misuse(t, s, m.Address(), testbody.DestroyMutex))
 	bodies := func(f func(*coro.Coroutine) error) error {
 		task, err := coro.Go(s, func(c *coro.Coroutine) (int, error) { return 0, f(c) })
@@ -141,8 +142,10 @@ func TestMutexHasAnOwner(t *testing.T) {
 		_, err = task.Wait(soon(t))
 		return err
 	}
-	assert.ErrorIs(t, bodies(func(*coro.Coroutine) error { return m.Unlock() }), coro.ErrNotLocked)
-	assert.False(t, elsewhere(func() bool { return tries(t, m.TryLock) }), "it is locked as before")
+	assert.ErrorIs(t, bodies(func(*coro.Coroutine) error { return m.Unlock() }),
+		coro.ErrNotLocked)
+	assert.False(t, elsewhere(func() bool { return tries(t, m.TryLock) }),
+		"it is locked as before")
 	require.NoError(t, m.Unlock())
 	assert.ErrorIs(t, m.Unlock(), coro.ErrNotLocked, "once")
 
@@ -168,8 +171,11 @@ func TestMutexEndsOfWaits(t *testing.T) {
 	assert.ErrorIs(t, elsewhere(func() error { return m.Lock(expired) }), context.Canceled)
 	short, cancel := context.WithTimeout(background, time.Millisecond)
 	defer cancel()
-	assert.ErrorIs(t, elsewhere(func() error { return m.Lock(short) }), context.DeadlineExceeded)
-	task, err := coro.Go(s, func(c *coro.Coroutine) (int, error) { return 0, m.Lock(c.Context()) })
+	assert.ErrorIs(t, elsewhere(func() error { return m.Lock(short) }),
+		context.DeadlineExceeded)
+	task, err := coro.Go(s, func(c *coro.Coroutine) (int, error) {
+		return 0, m.Lock(c.Context())
+	})
 	require.NoError(t, err)
 	parked(t, s, 1)
 	task.Cancel()
@@ -485,14 +491,16 @@ func TestStressLocks(t *testing.T) {
 		for i := range each {
 			short, cancel := ctx, context.CancelFunc(func() {})
 			if i%3 == 0 {
-				short, cancel = context.WithTimeout(ctx, time.Duration(i%7)*10*time.Microsecond)
+				short, cancel = context.WithTimeout(ctx,
+					time.Duration(i%7)*10*time.Microsecond)
 			}
 			if m.Lock(short) == nil {
 				assert.EqualValues(t, 1, inside.Add(1))
 				count++
 				if i%5 == 0 {
 					inside.Add(-1)
-					waiting, end := context.WithTimeout(ctx, time.Duration(i%9)*10*time.Microsecond)
+					waiting, end := context.WithTimeout(ctx,
+						time.Duration(i%9)*10*time.Microsecond)
 					_ = c.Wait(waiting)
 					end()
 					assert.EqualValues(t, 1, inside.Add(1))

@@ -52,8 +52,8 @@ type taskHooks struct {
 //
 // In a Group it costs little more. The coroutine is canceled with the group, and then has the
 // group's cause for its error. Besides the errors of Spawn, Start returns the cause if the group is
-// canceled, and ErrClosed after Wait of the group has returned; nothing was started then. An error
-// of Start is not one of the group.
+// canceled, and ErrGroupOver after Wait of the group has returned; nothing was started then. An
+// error of Start is not one of the group.
 func (f Func[A, R]) Start(in Scope, arg A) (*Task[R], error) {
 	s, g := in.scope()
 	if g != nil {
@@ -109,8 +109,8 @@ func (f Func[A, R]) startFor(
 	t := &Task[R]{s: s, registered: true, counted: counted, hooks: &taskHooks{ctx: ctx}}
 	t.mu.Lock() // keeps complete waiting
 	defer t.mu.Unlock()
-	if !s.offload.Callers.Load() {
-		s.offload.Callers.Store(true)
+	if !s.offload.Contexts.Load() {
+		s.offload.Contexts.Store(true)
 	}
 	t.id = s.poller.reserve(t)
 	if err := f.launch(t, arg); err != nil {
@@ -156,21 +156,34 @@ func (f Func[A, R]) startBound(
 	}
 	awaited := s.awaitDeadline(ctx)
 	t, err := f.startFor(ctx, s, arg, counted)
-	if err != nil || !t.bind(awaited) {
+	if err != nil {
 		s.deadlineOver(awaited)
+		return nil, err
 	}
-	return t, err
+	t.bind(ctx, awaited)
+	return t, nil
 }
 
-// bind has the end of the context cancel the task. False: the task has ended.
-func (t *Task[R]) bind(awaited bool) bool {
+// bind has the end of the context cancel the task. If the context panics, nobody has the task: it
+// is canceled.
+func (t *Task[R]) bind(ctx context.Context, awaited bool) {
+	bound := false
+	defer func() {
+		if !bound {
+			t.Cancel()
+		}
+	}()
+	stop := t.s.bind(ctx, awaited, t.Cancel)
+	bound = true
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.hooks == nil {
-		return false
+	hooks := t.hooks
+	if hooks != nil {
+		hooks.stop = stop
 	}
-	t.hooks.stop = t.s.bind(t.hooks.ctx, awaited, t.Cancel)
-	return true
+	t.mu.Unlock()
+	if hooks == nil { // the task has ended
+		stop()
+	}
 }
 
 // A ref keeps the scheduler's memory until the record is given up.
@@ -208,9 +221,10 @@ func (t *Task[R]) spin() {
 // canceled and did not start, or was told so and returned without coro_exit_finished (after StartContext, if that context has ended, its cause), ErrNoMemory if the
 // coroutine never got a stack, ErrStale if a C body has joined it; then the result is zero. Wait
 // may also return ErrBusy, if a C body waits for the coroutine now, or the cause, if the context
-// ends first: then the coroutine goes on, and Wait may be called again. Wait spins for 2 µs, or,
-// where short tasks of the scheduler follow each other, up to 50 µs, then sleeps without holding a
-// thread.
+// ends first: then the coroutine goes on, and Wait may be called again. Within the coroutine
+// itself, or a Go function that the coroutine has called, it returns ErrInside. Wait spins for 2
+// µs, or, where short tasks of the scheduler follow each other, up to 50 µs, then sleeps without
+// holding a thread.
 func (t *Task[R]) Wait(ctx context.Context) (R, error) {
 	var zero R
 	t.spin()
@@ -219,6 +233,9 @@ func (t *Task[R]) Wait(ctx context.Context) (R, error) {
 		return zero, err
 	}
 	if done != nil {
+		if t.isCaller() {
+			return zero, ErrInside
+		}
 		select {
 		case <-done:
 		case <-ctx.Done():
@@ -228,6 +245,15 @@ func (t *Task[R]) Wait(ctx context.Context) (R, error) {
 	t.s.edge.Acquire()
 	t.releaseRecord()
 	return t.result, t.err
+}
+
+// isCaller tells whether the coroutine cannot end before the caller returns: it is the caller's
+// own, or has called the Go function that the caller is.
+func (t *Task[R]) isCaller() bool {
+	if t.isBody {
+		return t.s.executors.find(t.handle).check() == nil
+	}
+	return slices.Contains(t.s.offload.Callers(), uint64(t.handle))
 }
 
 // closed is what Done returns where there is nothing to wait for.
@@ -246,6 +272,7 @@ func (t *Task[R]) Done() <-chan struct{} {
 // Err returns the error of Wait; nil as long as the coroutine goes on.
 func (t *Task[R]) Err() error {
 	if !t.finished.Load() {
+		_ = t.s.core // a zero Task panics here: it has no record to look at
 		if t.isBody || !t.join.Ended() {
 			return nil
 		}
@@ -410,6 +437,7 @@ func (t *Task[R]) take(take func(unsafe.Pointer, uintptr) (csrc.Status, *csrc.Fa
 
 // Await is Task.Wait for the body of c: c is suspended until t has ended, and its executor goes on
 // with others. It returns what Wait does; the cause also if c is canceled first: then t goes on.
+// Await of the coroutine's own task is ErrInside.
 func Await[R any](ctx context.Context, c *Coroutine, t *Task[R]) (R, error) {
 	var zero R
 	if err := c.check(); err != nil {
@@ -418,33 +446,11 @@ func Await[R any](ctx context.Context, c *Coroutine, t *Task[R]) (R, error) {
 	if err := c.mayWait(); err != nil {
 		return zero, err
 	}
-	t.mu.Lock()
-	switch {
-	case t.finished.Load():
-		t.mu.Unlock()
-	case !t.registered && t.s == c.pool.s && t.join.JoinBy(c.join):
-		t.registered, t.joined = true, true
-		t.mu.Unlock()
-		if err := awaitJoined(ctx, c, t); err != nil {
-			return zero, err
-		}
-	default:
-		if !t.register() { // t has ended just now, or a C body joins it
-			ok := t.finish()
-			t.mu.Unlock()
-			if !ok {
-				return zero, ErrBusy
-			}
-			break
-		}
-		w := bodyWaiter{c, !t.tells(c)}
-		t.bodyWaiters = append(t.bodyWaiters, w)
-		w.begin()
-		t.mu.Unlock()
-		if err := c.awaitUntil(ctx, t.finished.Load); err != nil {
-			if !t.forget(w) {
-				c.awaitCommitted(t.finished.Load)
-			}
+	if t.s == c.pool.s && t.handle == c.handle {
+		return zero, ErrInside
+	}
+	if !t.finished.Load() {
+		if err := t.awaitAsBody(ctx, c); err != nil {
 			return zero, err
 		}
 	}
@@ -453,9 +459,52 @@ func Await[R any](ctx context.Context, c *Coroutine, t *Task[R]) (R, error) {
 	return t.result, t.err
 }
 
+// awaitAsBody is await for the Go body c.
+func (t *Task[R]) awaitAsBody(ctx context.Context, c *Coroutine) error {
+	if c.isOwn(ctx) {
+		return t.awaitBound(c, nil)
+	}
+	w := c.bindWait(ctx)
+	defer w.unbind()
+	return causeOfWait(ctx, t.awaitBound(c, w))
+}
+
+// awaitBound waits until end ends, too. nil: there is no end.
+func (t *Task[R]) awaitBound(c *Coroutine, end *boundWait) error {
+	t.mu.Lock()
+	switch {
+	case t.finished.Load():
+		t.mu.Unlock()
+	case !t.registered && t.s == c.pool.s && t.join.JoinBy(c.join):
+		t.registered, t.joined = true, true
+		t.mu.Unlock()
+		return t.awaitJoined(c, end)
+	default:
+		if !t.register() { // t has ended just now, or a C body joins it
+			ok := t.finish()
+			t.mu.Unlock()
+			if !ok {
+				return ErrBusy
+			}
+			break
+		}
+		w := bodyWaiter{c, !t.tells(c)}
+		t.bodyWaiters = append(t.bodyWaiters, w)
+		w.begin()
+		t.mu.Unlock()
+		if err := c.awaitUntil(end, t.finished.Load); err != nil {
+			if !t.forget(w) {
+				c.awaitCommitted(t.finished.Load)
+			}
+			return err
+		}
+	}
+	return nil
+}
+
 // awaitJoined waits as the task's joiner.
-func awaitJoined[R any](ctx context.Context, c *Coroutine, t *Task[R]) error {
-	if err := c.awaitUntil(ctx, t.join.JoinedEnd); err != nil {
+func (t *Task[R]) awaitJoined(c *Coroutine, end *boundWait) error {
+	if err := c.awaitUntil(end, t.join.JoinedEnd); err != nil {
 		if t.unjoin(c) {
 			return err
 		}
@@ -507,7 +556,8 @@ func (t *Task[R]) tells(c *Coroutine) bool {
 // A bodyWaiter is a body that waits for a task which Go completes.
 type bodyWaiter struct {
 	c *Coroutine
-	// the event comes from a goroutine of which the scheduler knows nothing: a token is held for it
+	// the event comes from a goroutine of which the scheduler knows nothing: a token is held
+	// for it
 	pending bool
 }
 

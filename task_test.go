@@ -254,7 +254,8 @@ func TestWhatIsDoneBeforeASpawnOrAWakeIsSeenAfterTheEnd(t *testing.T) {
 		started := make(chan *coro.Task[int32], 1)
 		go func() {
 			spawned = 1
-			task, _ := park.Start(s, coro.None{}) // no assertions here: they synchronize
+			// no assertions here: they synchronize
+			task, _ := park.Start(s, coro.None{})
 			started <- task
 			woken = 2
 			_ = task.Wake()
@@ -292,7 +293,8 @@ func TestForgedHandlesAreStale(t *testing.T) {
 		0, 1, ^coro.Handle(0), h + 1, h - 1, h +
 			1<<32, h - 1<<32, h &^ (1<<14 - 1), h ^ 1<<63, h ^ 1<<31, h & (1<<32 - 1),
 	} {
-		assert.Equal(t, coro.ErrStale, forged.Wake(), "%#x beside %#x", uint64(forged), uint64(h))
+		assert.Equal(t, coro.ErrStale, forged.Wake(), "%#x beside %#x", uint64(forged),
+			uint64(h))
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	for range scaled(200_000) {
@@ -301,8 +303,8 @@ func TestForgedHandlesAreStale(t *testing.T) {
 			forged = forged<<32 | h&(1<<32-1)
 		}
 		if forged != h {
-			require.Equal(t, coro.ErrStale, forged.Wake(), "%#x beside %#x", uint64(forged),
-				uint64(h))
+			require.Equal(t, coro.ErrStale, forged.Wake(), "%#x beside %#x",
+				uint64(forged), uint64(h))
 		}
 	}
 	parked(t, s, 1)

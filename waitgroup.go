@@ -22,10 +22,10 @@ type WaitGroup struct {
 // NewWaitGroup makes a wait group of s with a count from 0 to 2⁶⁰. It returns an *OptionError,
 // ErrNoMemory or ErrNoCgo.
 func NewWaitGroup(s *Scheduler, count int) (*WaitGroup, error) {
-	if !csrc.Available {
-		return nil, ErrNoCgo
+	if err := makable(s, "NewWaitGroup"); err != nil {
+		return nil, err
 	}
-	if count < 0 || count > waitGroupMax {
+	if count < 0 || uint64(count) > waitGroupMax {
 		return nil, &OptionError{"NewWaitGroup", count, "needs a count from 0 to 2⁶⁰"}
 	}
 	core, status := csrc.NewLatch(uint64(count))

@@ -8,9 +8,9 @@
 //	go run ./bench -rows '^coro/'      the rows whose name, as -list has it, matches
 //	go run ./bench/compare OLD NEW     whether one commit is slower than another
 //
-// Every row does a fixed amount of work, at least five times; what is printed is the median. Before each
-// measured run the row does the same work once without being counted, on threads of its own that are gone
-// before the next row begins.
+// Every row does a fixed amount of work, at least five times; what is printed is the median. Before
+// each measured run the row does the same work once without being counted, on threads of its own
+// that are gone before the next row begins.
 package main
 
 import (
@@ -37,9 +37,11 @@ func run(args []string, out io.Writer) error {
 	pattern := flags.String("run", "", "only experiments whose name matches this `regexp`")
 	asJSON := flags.Bool("json", false, "one JSON object per measurement, one per line")
 	list := flags.Bool("list", false, "list experiments and rows, measure nothing")
-	rows := flags.String("rows", "", "only rows whose name, as -list has it, matches this `regexp`")
+	rows := flags.String("rows", "",
+		"only rows whose name, as -list has it, matches this `regexp`")
 	runs := flags.Int("runs", harness.MinRuns, "runs of each row")
-	once := flags.Bool("once", false, "one run of each row: for bench/compare, which takes medians over processes")
+	once := flags.Bool("once", false,
+		"one run of each row: for bench/compare, which takes medians over processes")
 	var o experiments.Options
 	ringFlags(flags, &o.Ring)
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
@@ -96,11 +98,12 @@ func run(args []string, out io.Writer) error {
 func ringFlags(flags *flag.FlagSet, o *experiments.RingOptions) {
 	flags.BoolVar(&o.Full, "full", false, "ring: the table of all sizes, which takes long")
 	flags.BoolVar(&o.LIFO, "lifo", false, "ring: start each ring when the one before has ended")
-	flags.IntVar(&o.Rings, "rings", 0, "ring: so many rings, and no other size")
+	flags.IntVar(&o.Rings, "rings", 0, "ring: this number of rings, and no other size")
 	flags.IntVar(&o.Members, "members", 0, "ring: with -rings, members of each (8)")
-	flags.IntVar(&o.Rounds, "rounds", 0, "ring: how often each member waits and posts (as many as take a while, and 200 or more)")
+	flags.IntVar(&o.Rounds, "rounds", 0,
+		"ring: how often each member waits and posts (as many as take a while, and 200 or more)")
 	flags.IntVar(&o.Extra, "extra", 0, "ring: bytes of stack that each member uses besides")
-	flags.IntVar(&o.Workers, "workers", 0, "ring: on so many workers (1, and all)")
+	flags.IntVar(&o.Workers, "workers", 0, "ring: this number of workers (1, and all)")
 }
 
 func printList(out io.Writer, selected []*harness.Experiment) error {

@@ -48,7 +48,8 @@ func TestJSONOfTheShortestExperiment(t *testing.T) {
 
 func TestJSONOfSmallRings(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, run([]string{"-json", "-run", "^ring$", "-rings", "2", "-rounds", "10"}, &out))
+	require.NoError(t, run([]string{"-json", "-run", "^ring$", "-rings", "2", "-rounds", "10"},
+		&out))
 	found := map[string]int{}
 	for dec := json.NewDecoder(&out); ; {
 		var m struct {
@@ -67,8 +68,9 @@ func TestJSONOfSmallRings(t *testing.T) {
 		assert.Positive(t, m.Min, "%+v", m)
 		found[m.System+" "+m.Variant+" "+m.Metric]++
 	}
-	for _, want := range []string{"coro loose plain", "coro strict plain", "coro loose plain fifo", "coro strict plain fifo",
-		"goroutine loose buffered", "goroutine strict unbuffered", "pthread loose semaphores"} {
+	for _, want := range []string{"coro loose plain", "coro strict plain",
+		"coro loose plain fifo", "coro strict plain fifo", "goroutine loose buffered",
+		"goroutine strict unbuffered", "pthread loose semaphores"} {
 		assert.Equal(t, 1, found[want+" mps"], want)
 		assert.Equal(t, 1, found[want+" ns_per_handover"], want)
 	}
@@ -77,7 +79,8 @@ func TestJSONOfSmallRings(t *testing.T) {
 
 func TestOneRunOfSomeRows(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, run([]string{"-json", "-once", "-run", "^switch$", "-rows", "^coro/pair "}, &out))
+	require.NoError(t, run([]string{"-json", "-once", "-run", "^switch$", "-rows",
+		"^coro/pair "}, &out))
 	var m struct {
 		System, Variant string
 		Runs            int

@@ -70,8 +70,8 @@ func leaked(t *testing.T, errors []string, by string, wants ...string) {
 	}
 	for _, e := range errors {
 		_, trace, _ := strings.Cut(e, "made by\n")
-		assert.NotContains(t, strings.SplitN(trace, "corotest_test", 2)[0], "organzine/coro.",
-			"the calls of the library are left out")
+		assert.NotContains(t, strings.SplitN(trace, "corotest_test", 2)[0],
+			"organzine/coro.", "the calls of the library are left out")
 	}
 }
 
@@ -115,7 +115,9 @@ func TestNothingIsLeftOfWhatWasClosed(t *testing.T) {
 		b := square.Batch(s)
 		require.NoError(t, b.Add(1))
 		require.NoError(t, b.Flush())
-		body, err := coro.Go(s, func(c *coro.Coroutine) (int, error) { return 5, c.Yield() })
+		body, err := coro.Go(s, func(c *coro.Coroutine) (int, error) {
+			return 5, c.Yield()
+		})
 		require.NoError(t, err)
 		_, err = body.Wait(background)
 		require.NoError(t, err)
@@ -172,8 +174,8 @@ func TestGoBodiesThatCHasStartedAreLeft(t *testing.T) {
 		return coro.None{}, c.Park(background)
 	})
 	run := func(how uint32, parks int64) {
-		task, err := start.Start(s, testbody.SpawnGoArg{ID: uint32(id), How: how, Number: parks,
-			ArgBytes: 8})
+		task, err := start.Start(s, testbody.SpawnGoArg{ID: uint32(id), How: how,
+			Number: parks, ArgBytes: 8})
 		require.NoError(t, err)
 		_, err = task.Wait(background)
 		require.NoError(t, err)

@@ -6,6 +6,8 @@ package csrc
 // #cgo nocallback coroi_slab_grant
 // #cgo noescape coroi_slab_refund
 // #cgo nocallback coroi_slab_refund
+// #cgo noescape coroi_slab_is_exhausted
+// #cgo nocallback coroi_slab_is_exhausted
 // #cgo noescape coroi_slab_is_roomy
 // #cgo nocallback coroi_slab_is_roomy
 // #include "kernel/life.h"
@@ -36,6 +38,13 @@ func (s *Scheduler) SetDemand(d Demand) { atomic.SwapUint32(s.wanted(), uint32(d
 func (s *Scheduler) Grant(n uint32) uint32 {
 	crossing()
 	return uint32(C.coroi_slab_grant(&s.c.slab, C.uint32_t(n)))
+}
+
+// IsExhausted tells whether no credit is granted, and the system has no memory for any: nobody's end
+// can give credit back. After false, and while Granted is 0, Grant is worth another try.
+func (s *Scheduler) IsExhausted() bool {
+	crossing()
+	return bool(C.coroi_slab_is_exhausted(&s.c.slab))
 }
 
 // Refund gives back the credit for n coroutines.

@@ -9,15 +9,15 @@
 package csrc
 
 /*
-#cgo CFLAGS: -std=gnu11 -D_GNU_SOURCE -O2 -fno-omit-frame-pointer -Wall -pthread -I${SRCDIR} -I${SRCDIR}/include
+#cgo CFLAGS: -std=gnu11 -D_GNU_SOURCE -O2 -fvisibility=hidden -fno-omit-frame-pointer -Wall -pthread -I${SRCDIR} -I${SRCDIR}/include
 #cgo LDFLAGS: -pthread
 #include "kernel/gobell.h"
 #include "kernel/dense.h"
 #include "kernel/idle.h"
 #include "kernel/inbox.h"
 #include "kernel/life.h"
+#include "base/fault.h"
 #include "base/manual.h"
-#include "base/overflow.h"
 #include "kernel/wait.h"
 #include "sync/gowait.h"
 
@@ -42,12 +42,27 @@ import "C"
 
 import (
 	"unsafe"
+
+	"github.com/organzine/coro/internal/asm"
 )
 
 func init() {
-	// Go's own handler is installed by now. The core hands every signal on to it: overflows after
-	// their report.
-	C.coroi_overflow_install()
+	// Go's own handlers are installed by now. The core hands every signal on to them: faults in C
+	// after their report, and those in Go's code at once.
+	text, etext, leaf := asm.Code()
+	C.coroi_fault_code(code(text, etext), code(leaf, leaf+asm.LeafBytes))
+	C.coroi_fault_install()
+}
+
+func code(from, to uintptr) C.struct_coroi_code {
+	return C.struct_coroi_code{C.uintptr_t(from), C.uintptr_t(to)}
+}
+
+// NameFunction is coroi_fault_name: reports of faults call the C function by the name.
+func NameFunction(fn uintptr, name string) Status {
+	crossing()
+	return Status(C.coroi_fault_name(C.uintptr_t(fn),
+		(*C.char)(unsafe.Pointer(unsafe.StringData(name))), C.size_t(len(name))))
 }
 
 // Available tells whether the core is compiled in.
@@ -285,7 +300,8 @@ func (s *Scheduler) Stats() Stats {
 		Workers: int(t.workers), Awake: int(t.awake), Outside: int(t.outside),
 		Live: max(int(t.live), 0), AwaitingStack: int(t.awaiting_stack),
 		Rests: uint32(t.idle_ends), Stacks: int(t.stacks), StacksIdle: int(t.stacks_idle),
-		StackBytes: int(t.stack_bytes), Records: int(t.records), RecordsIdle: int(t.records_idle),
+		StackBytes: int(t.stack_bytes), Records: int(t.records),
+		RecordsIdle: int(t.records_idle),
 		RecordBytes: int(t.record_bytes), RecordsRetired: int(t.records_retired),
 		Dense: DenseStats{
 			int(t.dense_bytes), int(t.dense_saved), int(t.dense_p50), int(t.dense_p99),
@@ -376,7 +392,8 @@ func (co Coroutine) Failure() *Failure {
 // Reset is coro_reset.
 func (co Coroutine) Reset(body unsafe.Pointer, arg uintptr) Status {
 	crossing()
-	return Status(C.coro_reset(co.c, C.coro_body(body), *(*unsafe.Pointer)(unsafe.Pointer(&arg))))
+	return Status(C.coro_reset(co.c, C.coro_body(body), *(*unsafe.Pointer)(
+		unsafe.Pointer(&arg))))
 }
 
 // Free is coro_free.

@@ -107,6 +107,20 @@ func (s *Scheduler) Inside() bool {
 	return bool(C.coroi_go_inside(s.c))
 }
 
+// InlineCallers returns the handles of the coroutines whose inline calls the calling thread makes:
+// none of them goes on before all these calls have been made.
+func (s *Scheduler) InlineCallers() (list []uint64) {
+	if !s.Inside() {
+		return nil
+	}
+	w := C.coroi_self()
+	for i := range int(w.calls_count) {
+		c := Calls{w: w}.At(i)
+		list = append(list, c.Caller())
+	}
+	return list
+}
+
 // InlineCalls appends to the list what each worker does.
 func (s *Scheduler) InlineCalls(list []InlineCall) []InlineCall {
 	for i := range s.Workers() {
@@ -125,6 +139,12 @@ func ExportName(name string, id uint32) Status {
 	crossing()
 	return Status(C.coroi_go_name((*C.char)(unsafe.Pointer(&b[0])),
 		C.size_t(len(name)), C.uint32_t(id)))
+}
+
+// Caller is the handle of the calling coroutine.
+func (c *Call) Caller() uint64 {
+	wake := atomic.LoadUint64((*uint64)(unsafe.Pointer(&c.caller.wake)))
+	return Joinable{c.caller, wake >> genShift << genShift}.Handle()
 }
 
 // ID is the function's number.

@@ -17,6 +17,7 @@ import (
 	"unsafe"
 
 	"github.com/organzine/coro/internal/asm"
+	"github.com/organzine/coro/internal/zero"
 )
 
 // TimedOut is also what a call returns that does not wait, and would have to.
@@ -28,6 +29,9 @@ const Waits = Status(C.COROI_WAITS)
 // byCall: a leaf of gowait.h has done nothing.
 const byCall = C.COROI_BY_CALL
 
+var _ [asm.NotCalled - byCall]struct{} // they are the same: a leaf without an object is not called
+var _ [byCall - asm.NotCalled]struct{}
+
 // A Chan is a coro_chan.
 type Chan struct{ p *C.coro_chan }
 
@@ -37,13 +41,16 @@ func NewChan(bytes uintptr, capacity int) (Chan, Status) {
 	crossing()
 	status := C.coro_chan_new(&c.p, C.size_t(bytes), C.size_t(capacity), 0)
 	if status == C.CORO_OK {
-		C.coroi_chan_keep(c.c(), true) // C frees no channel that Go refers to
+		C.coroi_chan_keep(c.c()) // C frees no channel of Go's
 	}
 	return c, Status(status)
 }
 
-// c is the channel as an argument of C: a crossing.
+// c is the channel as an argument of C: a crossing. It panics for a zero value.
 func (c Chan) c() *C.coro_chan {
+	if c.p == nil {
+		zero.Value("NewChan")
+	}
 	crossing()
 	return c.p
 }
@@ -111,11 +118,11 @@ func (c Chan) Close() Status { return Status(C.coro_chan_close(c.c())) }
 // Len is coro_chan_length.
 func (c Chan) Len() int { return int(C.coro_chan_length(c.c())) }
 
-// Free is coro_chan_free.
-func (c Chan) Free() {
-	C.coroi_chan_keep(c.c(), false)
-	C.coro_chan_free(c.c())
-}
+// Destroy is coro_chan_free but for the memory.
+func (c Chan) Destroy() Status { return Status(C.coroi_chan_destroy(c.c())) }
+
+// Free frees the channel's memory, whether it was destroyed or not.
+func (c Chan) Free() { C.coroi_chan_release(c.c()) }
 
 // SelectMax is how many operations there may be in a select.
 const SelectMax = C.CORO_CASES_MAX

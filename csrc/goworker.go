@@ -127,8 +127,8 @@ func (l GoWorker) SetFull(j Joinable, full bool) {
 	atomic.StoreUint32((*uint32)(unsafe.Pointer(&j.r.permits)), permits)
 }
 
-// CountEnd has Live count a coroutine no more. It comes after End, when all who wait for the end
-// have been told.
+// CountEnd has Live count a coroutine no more. The call comes after End, when all waiters for that
+// end have been told.
 func (l GoWorker) CountEnd() { atomic.AddUint64((*uint64)(unsafe.Pointer(&l.c.ended)), 1) }
 
 // BeginPending is coroi_pending_begin: n pending-work tokens are held. EndPending ends one.

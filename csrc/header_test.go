@@ -42,7 +42,8 @@ func TestTheHeaderCompilesAloneAsCAndAsCPlusPlus(t *testing.T) {
 			main := name + ".main" // includes it twice
 			require.NoError(t, os.WriteFile(main, []byte(""+
 				"#include \"coro.h\"\n#include \"coro.h\"\n"+
-				"int (*spawn)(coro_fn, const void *, size_t) = coro_spawn;\n"), 0o666))
+				"int (*spawn)(coro_fn, const void *, size_t) = coro_spawn;\n"),
+				0o666))
 			args := append(compiler[1:],
 				"-Wall", "-Wextra", "-Wpedantic", "-Werror", "-S", "-o", "-", main)
 			out, err := exec.Command(path, args...).CombinedOutput()

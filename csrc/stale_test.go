@@ -17,8 +17,8 @@ import (
 
 // The go command knows nothing of the headers that C includes from another folder. Each room embeds
 // its headers, so that the room's package changes with them, and imports the rooms below it: a
-// header that changes rebuilds every room that includes it. This test puts a mark into one header of
-// each room that others include, and looks for the mark in what the go command builds then.
+// header that changes rebuilds every room that includes it. This test puts a mark into one header
+// of each room that others include, and looks for the mark in what the go command builds then.
 func TestAChangedHeaderRebuildsWhatIncludesIt(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the core five times")
@@ -26,7 +26,8 @@ func TestAChangedHeaderRebuildsWhatIncludesIt(t *testing.T) {
 	dir := copyModule(t)
 	build(t, dir)
 	users := usersOf(t, dir)
-	for _, name := range []string{"coro_dispatch.h", "base/list.h", "kernel/kernel.h", "sync/gowait.h"} {
+	for _, name := range []string{"coro_dispatch.h", "base/list.h", "kernel/kernel.h",
+		"sync/gowait.h"} {
 		header := filepath.Join(dir, "csrc", name)
 		if !strings.Contains(name, "/") {
 			header = filepath.Join(dir, "csrc", "include", name)
@@ -35,7 +36,8 @@ func TestAChangedHeaderRebuildsWhatIncludesIt(t *testing.T) {
 		require.NoError(t, err)
 		mark := "mark of " + name + " in "
 		changed := strings.TrimSuffix(string(text), "#endif\n") +
-			`static const char mark[] __attribute__((used)) = "` + mark + `" __BASE_FILE__;` + "\n#endif\n"
+			`static const char mark[] __attribute__((used)) = "` + mark +
+			`" __BASE_FILE__;` + "\n#endif\n"
 		require.NoError(t, os.WriteFile(header, []byte(changed), 0o666))
 		binary := build(t, dir)
 		require.NotEmpty(t, users[name])

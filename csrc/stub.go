@@ -184,6 +184,7 @@ func Detach(handle uint64) Status                                    { return Ag
 func ExportBody(id uint32, argBytes uint8, resultBytes uint8) Status { return Again }
 func ExportName(name string, id uint32) Status                       { return Again }
 func LockOwner(goroutine uintptr) uint64                             { return 0 }
+func NameFunction(fn uintptr, name string) Status                    { return Again }
 func New(o Options) (*Scheduler, Status)                             { return nil, Again }
 func NewChan(bytes uintptr, capacity int) (Chan, Status)             { return Chan{}, Again }
 func NewCond() (Cond, Status)                                        { return Cond{}, Again }
@@ -209,6 +210,7 @@ func (*BatchWriter) Len() int               { return 0 }
 func (*Call) After() *Call                   { return nil }
 func (*Call) Arg() unsafe.Pointer            { return nil }
 func (*Call) ArgBytes() uintptr              { return 0 }
+func (*Call) Caller() uint64                 { return 0 }
 func (*Call) CallerID() (uint32, bool)       { return 0, false }
 func (*Call) End(status Status, got uintptr) {}
 func (*Call) Fail(text string)               {}
@@ -227,6 +229,7 @@ func (*Calls) Next() bool          { return false }
 
 func (Chan) Address() uintptr                    { return 0 }
 func (Chan) Close() Status                       { return Again }
+func (Chan) Destroy() Status                     { return Again }
 func (Chan) Free()                               {}
 func (Chan) Len() int                            { return 0 }
 func (Chan) LenHint() uint32                     { return 0 }
@@ -238,6 +241,7 @@ func (Chan) TryRecv(value unsafe.Pointer) Status { return Again }
 func (Chan) TrySend(value unsafe.Pointer) Status { return Again }
 
 func (Cond) Broadcast() Status                          { return Again }
+func (Cond) Destroy() Status                            { return Again }
 func (Cond) Signal() Status                             { return Again }
 func (Cond) Wait(g GoWaiter, m Mutex, by uint64) Status { return Again }
 
@@ -283,9 +287,11 @@ func (Joinable) Unjoin(by Joinable) bool                                        
 func (Joinable) WakeComes() bool                                                { return false }
 
 func (Latch) Add(n int64) Status     { return Again }
+func (Latch) Destroy() Status        { return Again }
 func (Latch) TryWait() Status        { return Again }
 func (Latch) Wait(g GoWaiter) Status { return Again }
 
+func (Mutex) Destroy() Status                   { return Again }
 func (Mutex) Lock(g GoWaiter, by uint64) Status { return Again }
 func (Mutex) TryLock(by uint64) Status          { return Again }
 func (Mutex) Unlock(by uint64) Status           { return Again }
@@ -295,10 +301,12 @@ func (Object) Free()            {}
 func (Object) IsDead() bool     { return false }
 
 func (Once) Begin(g GoWaiter, by uint64) Status { return Again }
+func (Once) Destroy() Status                    { return Again }
 func (Once) End()                               {}
 func (Once) IsDone() bool                       { return false }
 func (Once) TryBegin(by uint64) Status          { return Again }
 
+func (RWLock) Destroy() Status                               { return Again }
 func (RWLock) Lock(g GoWaiter, write bool, by uint64) Status { return Again }
 func (RWLock) TryLock(write bool, by uint64) Status          { return Again }
 func (RWLock) Unlock(write bool, by uint64) Status           { return Again }
@@ -322,8 +330,10 @@ func (*Scheduler) GoWorker() GoWorker                                      { ret
 func (*Scheduler) Grant(n uint32) uint32                                   { return 0 }
 func (*Scheduler) Granted() int                                            { return 0 }
 func (*Scheduler) HasCalls() bool                                          { return false }
+func (*Scheduler) InlineCallers() []uint64                                 { return nil }
 func (*Scheduler) InlineCalls(list []InlineCall) []InlineCall              { return nil }
 func (*Scheduler) Inside() bool                                            { return false }
+func (*Scheduler) IsExhausted() bool                                       { return false }
 func (*Scheduler) IsRoomy() bool                                           { return false }
 func (*Scheduler) Live() int                                               { return 0 }
 func (*Scheduler) NewGoWaiter(id uint32, bytes uintptr) (GoWaiter, Status) { return GoWaiter{}, Again }
@@ -346,6 +356,7 @@ func (*Scheduler) Watch(watched bool)                                      {}
 func (*Scheduler) Workers() int                                            { return 0 }
 
 func (Sem) Acquire(g GoWaiter) Status { return Again }
+func (Sem) Destroy() Status           { return Again }
 func (Sem) Release(n uint64) Status   { return Again }
 func (Sem) TryAcquire() Status        { return Again }
 

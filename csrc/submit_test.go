@@ -17,7 +17,8 @@ func TestGoAndCAgreeOnRecords(t *testing.T) {
 	assert.EqualValues(t, 64, unsafe.Sizeof(record{}))
 	assert.EqualValues(t, 64, unsafe.Sizeof(coldLine{}))
 	var r record
-	assert.Equal(t, unsafe.Offsetof(r.permits)+4, unsafe.Offsetof(r.home), "fill stores one word")
+	assert.Equal(t, unsafe.Offsetof(r.permits)+4, unsafe.Offsetof(r.home),
+		"fill stores one word")
 	assert.Equal(t, unsafe.Offsetof(r.permits)+6, unsafe.Offsetof(r.state))
 	assert.Equal(t, unsafe.Offsetof(r.permits)+7, unsafe.Offsetof(r.flags))
 	assert.Equal(t, unsafe.Offsetof(r.class)+1, unsafe.Offsetof(r.arg_bytes))

@@ -15,6 +15,7 @@ import (
 	"unsafe"
 
 	"github.com/organzine/coro/internal/asm"
+	"github.com/organzine/coro/internal/zero"
 )
 
 // Yours: the caller is to do the work of a once.
@@ -45,8 +46,16 @@ func newObject[T ~struct{ Object }](bytes C.size_t) (T, Status) {
 	return T{o}, OK
 }
 
+// made is c of an object that maker, a function of package coro, makes. It panics for a zero value.
+func (o Object) made(maker string) unsafe.Pointer {
+	if o.p == nil {
+		zero.Value(maker)
+	}
+	return o.c()
+}
+
 // leaf calls a leaf of gowait.h. byCall: the leaf has done nothing, and the call is to be made by
-// cgo.
+// cgo. So it is for a zero value.
 func (o Object) leaf(fn uintptr, arg unsafe.Pointer) Status {
 	return Status(asm.Leaf(fn, o.p, arg))
 }
@@ -70,13 +79,13 @@ func (o Object) IsDead() bool {
 	return bool(C.coroi_object_is_dead((*C.struct_coroi_object)(o.c())))
 }
 
-// Free frees the object's memory.
+// Free frees the object's memory, whether it was destroyed or not.
 func (o Object) Free() { C.coroi_release(o.c()) }
 
 // A Sem is a coro_sem.
 type Sem struct{ Object }
 
-func (s Sem) c() *C.coro_sem { return (*C.coro_sem)(s.Object.c()) }
+func (s Sem) c() *C.coro_sem { return (*C.coro_sem)(s.made("NewSemaphore")) }
 
 // NewSem makes a semaphore.
 func NewSem(permits uint64) (Sem, Status) {
@@ -86,6 +95,9 @@ func NewSem(permits uint64) (Sem, Status) {
 	}
 	return s, status
 }
+
+// Destroy is coro_sem_destroy.
+func (s Sem) Destroy() Status { return Status(C.coro_sem_destroy(s.c())) }
 
 // TryAcquire is coro_sem_acquire that does not wait.
 func (s Sem) TryAcquire() Status {
@@ -111,10 +123,13 @@ func (s Sem) Release(n uint64) Status {
 // A Mutex is a coro_mutex.
 type Mutex struct{ Object }
 
-func (m Mutex) c() *C.coro_mutex { return (*C.coro_mutex)(m.Object.c()) }
+func (m Mutex) c() *C.coro_mutex { return (*C.coro_mutex)(m.made("NewMutex")) }
 
 // NewMutex makes a mutex.
 func NewMutex() (Mutex, Status) { return newObject[Mutex](C.sizeof_coro_mutex) }
+
+// Destroy is coro_mutex_destroy.
+func (m Mutex) Destroy() Status { return Status(C.coro_mutex_destroy(m.c())) }
 
 func (m Mutex) owner() *uint64 { return (*uint64)(unsafe.Add(m.p, C.COROI_MUTEX_OWNER)) }
 
@@ -146,10 +161,13 @@ func (m Mutex) Unlock(by uint64) Status {
 // An RWLock is a coro_rwlock.
 type RWLock struct{ Object }
 
-func (l RWLock) c() *C.coro_rwlock { return (*C.coro_rwlock)(l.Object.c()) }
+func (l RWLock) c() *C.coro_rwlock { return (*C.coro_rwlock)(l.made("NewRWMutex")) }
 
 // NewRWLock makes a reader-writer lock.
 func NewRWLock() (RWLock, Status) { return newObject[RWLock](C.sizeof_coro_rwlock) }
+
+// Destroy is coro_rwlock_destroy.
+func (l RWLock) Destroy() Status { return Status(C.coro_rwlock_destroy(l.c())) }
 
 // ofTwo calls one of two leaves, for reading and for writing.
 func (l RWLock) ofTwo(reading, writing uintptr, write bool, by *uint64) Status {
@@ -184,10 +202,13 @@ func (l RWLock) Unlock(write bool, by uint64) Status {
 // A Cond is a coro_cond.
 type Cond struct{ Object }
 
-func (c Cond) c() *C.coro_cond { return (*C.coro_cond)(c.Object.c()) }
+func (c Cond) c() *C.coro_cond { return (*C.coro_cond)(c.made("NewCond")) }
 
 // NewCond makes a condition.
 func NewCond() (Cond, Status) { return newObject[Cond](C.sizeof_coro_cond) }
+
+// Destroy is coro_cond_destroy.
+func (c Cond) Destroy() Status { return Status(C.coro_cond_destroy(c.c())) }
 
 // Wait has a gowaiter wait, and unlocks m, which by owns. If the gowaiter waits, m is to be locked
 // again.
@@ -204,7 +225,7 @@ func (c Cond) Broadcast() Status { return Status(C.coro_cond_broadcast(c.c())) }
 // A Latch is a coro_latch.
 type Latch struct{ Object }
 
-func (l Latch) c() *C.coro_latch { return (*C.coro_latch)(l.Object.c()) }
+func (l Latch) c() *C.coro_latch { return (*C.coro_latch)(l.made("NewWaitGroup")) }
 
 // NewLatch makes a latch.
 func NewLatch(count uint64) (Latch, Status) {
@@ -214,6 +235,9 @@ func NewLatch(count uint64) (Latch, Status) {
 	}
 	return l, status
 }
+
+// Destroy is coro_latch_destroy.
+func (l Latch) Destroy() Status { return Status(C.coro_latch_destroy(l.c())) }
 
 // Add is coro_latch_add.
 func (l Latch) Add(n int64) Status {
@@ -237,14 +261,21 @@ func (l Latch) Wait(g GoWaiter) Status { return Status(C.coroi_latch_wait_gowait
 // A Once is a coro_once.
 type Once struct{ Object }
 
-func (o Once) c() *C.coro_once { return (*C.coro_once)(o.Object.c()) }
+func (o Once) c() *C.coro_once { return (*C.coro_once)(o.made("NewOnce")) }
 
 // NewOnce makes a once.
 func NewOnce() (Once, Status) { return newObject[Once](C.sizeof_coro_once) }
 
+// Destroy is coro_once_destroy.
+func (o Once) Destroy() Status { return Status(C.coro_once_destroy(o.c())) }
+
 // IsDone tells, without a call, whether it is done.
 func (o Once) IsDone() bool {
-	return atomic.LoadUint32((*uint32)(unsafe.Add(o.p, C.COROI_ONCE_STATE))) == C.COROI_ONCE_DONE
+	if o.p == nil {
+		zero.Value("NewOnce")
+	}
+	return atomic.LoadUint32((*uint32)(unsafe.Add(o.p,
+		C.COROI_ONCE_STATE))) == C.COROI_ONCE_DONE
 }
 
 // TryBegin is Begin that does not wait.

@@ -50,8 +50,8 @@ func (s *Scheduler) pushed(w *worker, i uint32) {
 		(atomic.LoadUint32(hungry)&C.COROI_HUNGRY_ALONE == 0 || i == uint32(s.c.workers)) {
 		return
 	}
-	// The thread that ends a pause wakes all workers afterwards: they find what was pushed before
-	// this look at the mode.
+	// The thread that ends a pause wakes all workers afterwards: they find what was pushed
+	// before this look at the mode.
 	if atomic.LoadUint32((*uint32)(unsafe.Pointer(&s.c.mode))) != C.COROI_PAUSED {
 		crossing()
 		C.coroi_notify_pushed(w)
@@ -108,7 +108,8 @@ func (s *Scheduler) SendEvent(j Joinable) {
 			continue
 		}
 		if old&C.COROI_WAKE_MASK == 0 {
-			home := uint32(j.r.home) // racy: wherever the node is pushed, W3 sends it on
+			// racy: wherever the node is pushed, W3 sends it on
+			home := uint32(j.r.home)
 			w := s.worker(home)
 			node := uint64(uintptr(unsafe.Pointer(j.r))) | C.COROI_NODE_WAKE
 			pushNode(w, node, (*uint64)(unsafe.Pointer(&j.r.wake_next)))
@@ -144,9 +145,9 @@ func (j Joinable) Register(id uint32) bool {
 	return atomic.CompareAndSwapUint64(joinWord(j.r), j.gen, j.gen|joinGo|uint64(id))
 }
 
-// Count has the end, for which the id is registered, hold a pending-work token. Who takes the id
-// from the list ends the token by EndPending. Count returns false if the end has come, without a
-// token.
+// Count has the end of j, for which the id is registered, hold a pending-work token. The caller
+// that takes the id from the list ends the token by EndPending. Count returns false, and there is
+// no token, if the end has come.
 func (j Joinable) Count(id uint32) bool {
 	word := j.gen | joinGo | uint64(id)
 	return atomic.CompareAndSwapUint64(joinWord(j.r), word, word|C.COROI_JOIN_COUNTED)

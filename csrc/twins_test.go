@@ -30,7 +30,8 @@ type twins struct {
 }
 
 func newTwins(t *testing.T) *twins {
-	x := &twins{t: t, n: 70, world: ctwins.NewWorld(70), s: &Scheduler{}} // two words of sleepers
+	// two words of sleepers
+	x := &twins{t: t, n: 70, world: ctwins.NewWorld(70), s: &Scheduler{}}
 	*(*unsafe.Pointer)(unsafe.Pointer(&x.s.c)) = x.world.Scheduler
 	x.r = (*record)(x.world.Record)
 	x.regions = [][]byte{
@@ -137,9 +138,13 @@ func TestTwinsPush(t *testing.T) {
 			link = (*uint64)(unsafe.Pointer(&x.r.wake_next))
 		}
 		x.both(fmt.Sprint("kind ", kind),
-			func() uint64 { ctwins.Push(unsafe.Pointer(w), x.address()|kind); return 0 },
+			func() uint64 {
+				ctwins.Push(unsafe.Pointer(w), x.address()|kind)
+				return 0
+			},
 			func() uint64 { pushNode(w, x.address()|kind, link); return 0 })
-		// A batch has its link in front. The record stands in for one: it is the same memory.
+		// A batch has its link in front. The record stands in for one: it is the same
+		// memory.
 		x.both("a batch",
 			func() uint64 { ctwins.Push(unsafe.Pointer(w), x.address()|1); return 0 },
 			func() uint64 { push(w, (*batch)(x.world.Record)); return 0 })
@@ -195,8 +200,8 @@ func TestTwinsFill(t *testing.T) {
 		spec, home := randomSpec(), rand.Uint32N(x.n+1)
 		x.both(fmt.Sprintf("%+v, home %d", spec, home),
 			func() uint64 {
-				ctwins.Fill(x.world.Record, spec.Fn, spec.Class, spec.ArgBytes, spec.ResultBytes,
-					uint16(home), unsafe.Pointer(&arg))
+				ctwins.Fill(x.world.Record, spec.Fn, spec.Class, spec.ArgBytes,
+					spec.ResultBytes, uint16(home), unsafe.Pointer(&arg))
 				return 0
 			},
 			func() uint64 { fill(x.r, &spec, home, unsafe.Pointer(&arg)); return 0 })
@@ -228,7 +233,8 @@ func TestTwinsSend(t *testing.T) {
 		w := x.s.worker(home)
 		*(*uint64)(unsafe.Pointer(&w.inbox)) = rand.Uint64()
 		x.r.home = 0
-		*(*uint16)(unsafe.Pointer(&x.r.home)) = uint16(home) // fill has set it; C's send does too
+		// fill has set it; C's send does too
+		*(*uint16)(unsafe.Pointer(&x.r.home)) = uint16(home)
 		x.both(fmt.Sprint("home ", home),
 			func() uint64 { ctwins.Send(unsafe.Pointer(w), x.world.Record); return 0 },
 			func() uint64 { x.s.send(x.r, home); return 0 })
@@ -257,7 +263,10 @@ func TestTwinsEvent(t *testing.T) {
 		*(*uint64)(unsafe.Pointer(&x.r.wake)) = word
 		x.both(fmt.Sprintf("word %#x, generation %d, home %d", word, gen, home),
 			func() uint64 { ctwins.SendEvent(x.world.Record, gen); return 0 },
-			func() uint64 { x.s.SendEvent(Joinable{x.r, uint64(gen) << genShift}); return 0 })
+			func() uint64 {
+				x.s.SendEvent(Joinable{x.r, uint64(gen) << genShift})
+				return 0
+			})
 	}
 }
 
@@ -289,7 +298,8 @@ func TestTwinsJoin(t *testing.T) {
 		assert.Equal(t, target.gen, nobody)
 
 		join := ctwins.Join{Handle: target.Handle()}
-		by := start(Spec{Fn: ctwins.Joins, ArgBytes: 8, ResultBytes: 8}, unsafe.Pointer(&join))
+		by := start(Spec{Fn: ctwins.Joins, ArgBytes: 8, ResultBytes: 8},
+			unsafe.Pointer(&join))
 		soon(t, func() bool { return atomic.LoadUint64(word) != nobody })
 		registered := atomic.LoadUint64(word)
 		require.False(t, target.JoinBy(by), "C has registered")

@@ -71,7 +71,8 @@ func TestExamplesPrintTheirResults(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := program(t, name)
 			for _, procs := range []string{"1", "4"} {
-				assert.Equal(t, output, run(t, ".", []string{"GOMAXPROCS=" + procs}, path))
+				assert.Equal(t, output, run(t, ".", []string{"GOMAXPROCS=" + procs},
+					path))
 			}
 		})
 	}
@@ -220,12 +221,14 @@ func TestServiceLosesNothing(t *testing.T) {
 				for path, want := range requests {
 					status, text, err := p.get(path)
 					if err != nil {
-						// Refused: the service does not listen any more, or had not accepted the
-						// connection yet.
-						assert.True(t, told.Load(), "refused too early: %v", err)
+						// Refused: the service does not listen any more, or
+						// had not accepted the connection yet.
+						assert.True(t, told.Load(), "refused too early: %v",
+							err)
 						return
 					}
-					assert.Equal(t, fmt.Sprint(200, " ", want), fmt.Sprint(status, " ", text), path)
+					assert.Equal(t, fmt.Sprint(200, " ", want),
+						fmt.Sprint(status, " ", text), path)
 					answers.Add(1)
 				}
 			}

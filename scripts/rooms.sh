@@ -4,9 +4,10 @@
 #   1. a file includes only "room/file.h" of its own room or of one below it, and "coro.h"
 #   2. a room above the kernel includes nothing of the kernel but kernel/kernel.h
 #   3. it uses no name of the kernel that kernel.h's list does not have
-#   4. no room calls up: what an object of a room leaves undefined is defined in it or below it
+#   4. it does not look into the kernel's structures (worker, record, scheduler)
+#   5. no room calls up: what an object of a room leaves undefined is defined in it or below it
 #
-# Step 4 is left out where the objects are not built (make -C csrc/test test-bin).
+# Step 5 is left out where the objects are not built (make -C csrc/test test-bin).
 set -euo pipefail
 cd "$(dirname "$0")/../csrc"
 
@@ -43,6 +44,40 @@ for room in $rooms; do
 		fail "$room uses $name, which kernel.h does not list: $(grep -lE "\b$name\b" "$room"/*.[ch] | tr '\n' ' ')"
 	done < <(names "$room"/*.[ch] | comm -12 - <(echo "$declared") | comm -23 - <(echo "$allowed") |
 		comm -23 - <(echo "$own_or_base") | comm -23 - <(echo "$own"))
+done
+
+# 4: the room is compiled with other structures of the same names, which have no members. The
+# kernel's inline functions keep the true ones. What they return is cast.
+hidden=$(mktemp -d)
+trap 'rm -rf "$hidden"' EXIT
+structs="coroi_worker coroi_rec coro_scheduler"
+{
+	echo '#include "coro.h"'
+	echo 'typedef struct true_coro_scheduler true_coro_scheduler;'
+	printf '#define %s true_%s\n' $(printf '%s\n' $structs | sed 's/.*/& &/')
+	echo '#include "kernel/kernel.h"'
+	printf '#undef %s\n' $structs
+	returns="struct (${structs// /|}) \*(coroi_\w+)\("
+	sed -nE "s/.*$returns.*/#define \2(...) ((struct \1 *)\2(__VA_ARGS__))/p" kernel/*.h base/*.h |
+		sort -u
+} >"$hidden/hidden.h"
+# looks FILE - the errors of FILE compiled so.
+looks() {
+	LC_ALL=C "${CC:-gcc}" -fsyntax-only -w -Wno-incompatible-pointer-types -std=gnu11 -D_GNU_SOURCE \
+		-I. -Iinclude -include "$hidden/hidden.h" "$1" 2>&1 | grep 'error:' || true
+}
+for planted in 'coroi_self()->id' 'coroi_current(coroi_self())->flags' \
+	'coroi_scheduler_of(coroi_self())->flags'; do
+	echo "int planted(void) { return $planted; }" >"$hidden/planted.c"
+	[[ -n $(looks "$hidden/planted.c") ]] || fail "step 4 does not find $planted"
+done
+for room in $rooms; do
+	[[ " ${below[$room]} " == *" kernel "* ]] || continue
+	for file in "$room"/*.c; do
+		while read -r line; do
+			fail "$line: only the kernel looks into its structures"
+		done < <(looks "$file")
+	done
 done
 
 objects=../build/ctest/plain

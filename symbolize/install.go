@@ -2,13 +2,13 @@
 
 package symbolize
 
-// #cgo CFLAGS: -std=gnu11 -D_GNU_SOURCE -O2 -Wall -I${SRCDIR}/../csrc -I${SRCDIR}/../csrc/include
+// #cgo CFLAGS: -std=gnu11 -D_GNU_SOURCE -O2 -fvisibility=hidden -Wall -I${SRCDIR}/../csrc -I${SRCDIR}/../csrc/include
 // #include "report.h"
 import "C"
 
 import (
 	_ "github.com/ianlancetaylor/cgosymbolizer"
-	_ "github.com/organzine/coro/csrc" // its handler of faults is installed before this one
+	_ "github.com/organzine/coro/csrc" // whose handler writes the reports
 )
 
 func init() {

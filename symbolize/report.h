@@ -1,11 +1,10 @@
 /*
- * report.h - the report of a fault in C on a thread that runs coroutines.
+ * report.h - names and C frames in the core's reports of faults (base/fault.h).
  */
 #ifndef COROI_REPORT_H
 #define COROI_REPORT_H
 
-/* coroi_report_install - handle the signals of faults, once; after everybody whose handlers are to
- * be called afterwards. */
+/* coroi_report_install - have the core's reports show them from now on. To be called before main. */
 void coroi_report_install(void);
 
 #endif

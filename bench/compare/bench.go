@@ -21,7 +21,7 @@ const patience = 10 * time.Minute
 // A bench is a bench program that was built.
 type bench struct {
 	path  string
-	flags map[string]bool // that it knows
+	flags map[string]bool // that the program knows
 }
 
 // A sample is what one process measured, in its order.
@@ -47,8 +47,8 @@ func openBench(ctx context.Context, path string) (*bench, error) {
 	return b, nil
 }
 
-// experiments are the names of all that it has, also of those that are measured only where they are
-// asked for.
+// experiments returns the names of all experiments of the program, also of those that are measured
+// only where they are asked for.
 func (b *bench) experiments(ctx context.Context) ([]string, error) {
 	out, err := output(command(ctx, "", b.path, "-list", "-run", "."))
 	if err != nil {
@@ -63,9 +63,9 @@ func (b *bench) experiments(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// measure runs it once, from a copy of the program. Which physical pages a program's code comes to
-// lie in is chance, makes a difference, and lasts as long as the file: with one file for all rounds
-// it would be taken for a difference of the sides.
+// measure runs the program once, from a copy of its file. In which physical pages a program's code
+// lies is a matter of chance. The place makes a difference, and lasts as long as the file: with one
+// file for all rounds, that difference would be taken for one of the sides.
 func (b *bench) measure(ctx context.Context, args []string) (sample, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// A way is which bench program the sides are built with.
+// A way says which bench program the sides are built with.
 type way struct {
 	name, about string
 	paths       []string // of the work tree, that take the place of a side's own
@@ -150,7 +150,8 @@ func addGraft(dir string, padding, plant int) error {
 		if err != nil {
 			return err
 		}
-		return os.WriteFile(filepath.Join(dir, prefix+to), append([]byte(head), data...), 0o644)
+		return os.WriteFile(filepath.Join(dir, prefix+to), append([]byte(head), data...),
+			0o644)
 	}
 	if padding > 0 {
 		const line = "// #cgo CFLAGS: -DCOMPARE_PAD=%d -include ${SRCDIR}/%s_pad.h\n"

@@ -11,8 +11,8 @@ import (
 // planted is by how much yields are slowed down in the check, in percent.
 const planted = 5
 
-// checked are the rows that the check looks at: not those of more coroutines than the cache has room
-// for, which vary with what others do there.
+// checked are the rows that the check looks at: not those of more coroutines than the cache has
+// room for, which vary with what others do there.
 var checked = regexp.MustCompile(`^coro/.* n=\d{1,4}$`)
 
 // check tries the tool on yields: it finds a planted slow-down in each row, and no difference where
@@ -48,7 +48,8 @@ func try(ctx context.Context, o options, about, verdict string, out, progress io
 	fmt.Fprintln(out)
 	for _, j := range list {
 		if j.verdict != verdict {
-			return fmt.Errorf("%w: %s, and it says of %s: %s", errToldWrong, about, j.key, j.verdict)
+			return fmt.Errorf("%w: %s, and it says of %s: %s", errToldWrong, about,
+				j.key, j.verdict)
 		}
 	}
 	return nil

@@ -49,7 +49,8 @@ const (
 
 func object(system, variant, metric, value string) string {
 	return `{"experiment":"ring","system":"` + system + `","variant":"` + variant +
-		`","workers":1,"n":2,"metric":"` + metric + `","value":` + value + `,"min":1,"max":2,"runs":1}`
+		`","workers":1,"n":2,"metric":"` + metric + `","value":` + value +
+		`,"min":1,"max":2,"runs":1}`
 }
 
 func TestFlagsAndExperimentsOfAProgram(t *testing.T) {
@@ -63,13 +64,15 @@ func TestFlagsAndExperimentsOfAProgram(t *testing.T) {
 
 func TestRowsAreMatched(t *testing.T) {
 	old := program(t, newFlags, "", strings.Join([]string{
-		object("coro", "plain", "ns_per_handover", "4"), object("coro", "plain", "mps", "250"),
+		object("coro", "plain", "ns_per_handover", "4"),
+		object("coro", "plain", "mps", "250"),
 		object("coro", "gone", "ns_per_handover", "5"),
 		object("goroutine", "buffered", "ns_per_handover", "50")}, "\n"))
 	new := program(t, newFlags, "", strings.Join([]string{
 		object("coro", "fresh", "ns_per_handover", "6"),
 		object("coro", "plain", "ns_per_handover", "4")}, "\n"))
-	p, err := probe(t.Context(), "ring", pair{0, old, new}, wishes{with: []string{"-extra", "64"}})
+	p, err := probe(t.Context(), "ring", pair{0, old, new},
+		wishes{with: []string{"-extra", "64"}})
 	require.NoError(t, err)
 	k := key{"ring", "coro", "plain", 1, 2, "ns_per_handover"}
 	gone, fresh := k, k
@@ -77,8 +80,8 @@ func TestRowsAreMatched(t *testing.T) {
 	assert.Equal(t, []key{k}, p.keys)
 	assert.Equal(t, []key{gone}, p.oldOnly)
 	assert.Equal(t, []key{fresh}, p.newOnly)
-	assert.Equal(t, []string{"-run=^ring$", "-rings=50", "-rows=^(coro|dispatch)/", "-rounds=2000",
-		"-once", "-extra", "64"}, p.args)
+	assert.Equal(t, []string{"-run=^ring$", "-rings=50", "-rows=^(coro|dispatch)/",
+		"-rounds=2000", "-once", "-extra", "64"}, p.args)
 }
 
 // Neither side is told what the other does not know, and that is said.
@@ -154,7 +157,8 @@ func TestBestOfASide(t *testing.T) {
 
 func TestAProgramThatFails(t *testing.T) {
 	b := program(t, newFlags, "", "")
-	require.NoError(t, os.WriteFile(b.path, []byte("#!/bin/sh\necho broken >&2; exit 3\n"), 0o755))
+	require.NoError(t, os.WriteFile(b.path, []byte("#!/bin/sh\necho broken >&2; exit 3\n"),
+		0o755))
 	_, err := b.measure(t.Context(), nil)
 	assert.ErrorContains(t, err, "broken")
 }
@@ -184,8 +188,8 @@ func TestCommandLine(t *testing.T) {
 	for name := range strings.FieldsSeq("switch yield spawn ring chan sync call body wait") {
 		assert.True(t, o.wishes.run.MatchString(name))
 	}
-	for _, bad := range []string{"", "a b c", "a -run (", "a -rows (", "a -padding 8", "a -padding 16,16",
-		"a -padding x", "a -bench x", "a -best 0", "a -nothing"} {
+	for _, bad := range []string{"", "a b c", "a -run (", "a -rows (", "a -padding 8",
+		"a -padding 16,16", "a -padding x", "a -bench x", "a -best 0", "a -nothing"} {
 		_, err := parse(strings.Fields(bad), io.Discard)
 		assert.Error(t, err, bad)
 	}
@@ -194,7 +198,10 @@ func TestCommandLine(t *testing.T) {
 func TestEachSettingCanBeUsed(t *testing.T) {
 	for name := range settings {
 		s := settingOf(name)
-		assert.NotPanics(t, func() { regexp.MustCompile(s.rows); regexp.MustCompile(s.skip) })
+		assert.NotPanics(t, func() {
+			regexp.MustCompile(s.rows)
+			regexp.MustCompile(s.skip)
+		})
 		assert.NotEmpty(t, s.why, "what is left out is said")
 		assert.Regexp(t, usual, name)
 	}

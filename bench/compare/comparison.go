@@ -126,7 +126,8 @@ func (c *comparison) announce() error {
 		each := p.round.Round(10 * time.Millisecond)
 		fmt.Fprintf(c.progress, "%s: %d rounds of %v\n", p.experiment, p.rounds, each)
 	}
-	fmt.Fprintf(c.progress, "%d values will be judged; about %v\n", judged, all.Round(time.Second))
+	fmt.Fprintf(c.progress, "%d values will be judged; about %v\n", judged,
+		all.Round(time.Second))
 	return nil
 }
 

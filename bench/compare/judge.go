@@ -9,16 +9,18 @@ import (
 	"github.com/organzine/coro/bench/internal/harness"
 )
 
-// falseAlarms is the chance that a run says of any row that it differs though nothing does, at most:
-// each of its rows gets its share.
+// falseAlarms is the highest chance that a run says of any row that it differs although nothing
+// does: each row gets its share.
 const falseAlarms = 0.01
 
-// intervalLevel is that of the two intervals that [judge] compares, where a run judges so many values.
+// intervalLevel is the level of the two intervals that [judge] compares, in a run that judges this
+// number of values.
 //
-// A false alarm takes that they do not touch. Where nothing differs, their middles are two numbers of
-// the same spread, and so is the distance of these, as both have the same old in them. So each
-// interval covers half of the way that the distance would have to be off, in spreads of a normal
-// distribution, which the estimates of many rounds have whatever the noise is.
+// There is a false alarm where the two intervals do not touch although nothing differs. Their
+// middles then have the same spread, and so has the distance of the middles, as both contain the
+// same old. So each interval covers half of the way that the distance would have to be off, in
+// spreads of a normal distribution. The estimates of many rounds have that distribution, whatever
+// the noise is.
 func intervalLevel(judged int) float64 {
 	z := math.Sqrt2 * math.Erfinv(1-falseAlarms/float64(judged))
 	return math.Erfc(z / 2 / math.Sqrt2)
@@ -34,28 +36,31 @@ type key struct {
 	Metric                      string
 }
 
-// row names it within its experiment, as bench -list does, without the metric.
+// row names the key's row within its experiment, as bench -list does, without the metric.
 func (k key) row() string {
-	return harness.Row{System: k.System, Variant: k.Variant, Workers: k.Workers, N: k.N}.String()
+	return harness.Row{System: k.System, Variant: k.Variant, Workers: k.Workers,
+		N: k.N}.String()
 }
 
 // A unit says what it means that a value is larger than another.
 type unit int
 
 const (
-	noUnit   unit = iota // it cannot be told: printed, and not judged
+	noUnit   unit = iota // what is better cannot be told: printed, and not judged
 	timeUnit             // slower
 	rateUnit             // faster
 	sizeUnit             // more memory, which is no speed
 )
 
-// unitOf reads it off the metric's name: the harness does not say. ns_per_op, total_ms and p50_us
-// are times, mps is a rate, bytes_each a size; a ratio to something else that was measured is none
-// of these.
+// unitOf reads the unit off the metric's name: the harness does not say it. ns_per_op, total_ms and
+// p50_us are times, mps is a rate, bytes_each a size; a ratio to something else that was measured
+// is none of these.
 func unitOf(metric string) unit {
 	words := strings.Split(metric, "_")
 	first, last := words[0], words[len(words)-1]
-	isTime := func(word string) bool { return slices.Contains([]string{"ns", "us", "ms"}, word) }
+	isTime := func(word string) bool {
+		return slices.Contains([]string{"ns", "us", "ms"}, word)
+	}
 	switch {
 	case isTime(first), isTime(last):
 		return timeUnit

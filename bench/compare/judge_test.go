@@ -33,7 +33,8 @@ func (m *machine) rounds(n int, paddings ...float64) [][]values {
 			if m.Float64() < 0.02 {
 				m.speed *= 1.5
 			}
-			out[r] = append(out[r], values{m.process(), m.process(), m.process() * slower})
+			out[r] = append(out[r], values{m.process(), m.process(),
+				m.process() * slower})
 		}
 	}
 	return out
@@ -57,7 +58,8 @@ func TestChangesAreFound(t *testing.T) {
 			k := aTime
 			k.Metric = c.metric
 			j := judge(k, m.rounds(150, c.factor), intervalLevel(30), 0.01)
-			assert.Equal(t, c.verdict, j.verdict, "%s times %v: %+v", c.metric, c.factor, j)
+			assert.Equal(t, c.verdict, j.verdict, "%s times %v: %+v", c.metric,
+				c.factor, j)
 			if c.verdict != verdictNone {
 				assert.InDelta(t, c.factor, j.change.mid, 0.01)
 				assert.Less(t, j.change.low, j.change.mid)
@@ -73,7 +75,8 @@ func TestNoChangeIsNone(t *testing.T) {
 	for seed := range uint64(300) {
 		m := newMachine(1000 + seed)
 		for range 20 {
-			if judge(aTime, m.rounds(40, 1), intervalLevel(20), 0).verdict != verdictSame {
+			if judge(aTime, m.rounds(40, 1), intervalLevel(20),
+				0).verdict != verdictSame {
 				told++
 			}
 		}
@@ -115,7 +118,8 @@ func TestWhatCannotBeJudged(t *testing.T) {
 func TestUnits(t *testing.T) {
 	for metric, want := range map[string]unit{
 		"ns_per_op": timeUnit, "ns_one_way": timeUnit, "total_ms": timeUnit, "ms": timeUnit,
-		"p99_us": timeUnit, "us_per_task": timeUnit, "ns_arm_cancel": timeUnit, "mps": rateUnit,
+		"p99_us": timeUnit, "us_per_task": timeUnit, "ns_arm_cancel": timeUnit,
+		"mps":        rateUnit,
 		"bytes_each": sizeUnit, "bytes_left_after_trim": sizeUnit,
 		"times_callback": noUnit, "speedup": noUnit, "loss_percent": noUnit,
 	} {

@@ -4,7 +4,7 @@
 //	go run ./bench/compare OLD .                a commit and the work tree as it is
 //	go run ./bench/compare OLD . -run '^yield$' some experiments; without it those of the hot paths
 //	go run ./bench/compare OLD . -padding 0,16,32,48   at several places of the core's code
-//	go run ./bench/compare -check               that it finds 5 %, and nothing in nothing
+//	go run ./bench/compare -check               whether the tool finds 5 %, and nothing in nothing
 //
 // It builds the bench program of both, outside of the work tree, and runs them by turns, each time
 // a new process: old, old again and new, three of each in a round, in an order that is drawn by
@@ -81,20 +81,27 @@ func parse(args []string, usage io.Writer) (options, error) {
 	flags := flag.NewFlagSet("compare", flag.ContinueOnError)
 	flags.SetOutput(usage)
 	flags.Usage = func() {
-		fmt.Fprintln(usage, "compare OLD [NEW] [flags]: two commits, or one and \".\", the work tree")
+		fmt.Fprintln(usage, "compare OLD [NEW] [flags]: two commits, "+
+			"or one and \".\", the work tree")
 		flags.PrintDefaults()
 	}
 	run := flags.String("run", usual, "experiments whose name matches this `regexp`")
 	rows := flags.String("rows", "", "rows whose name matches this `regexp` (those of coro)")
 	with := flags.String("with", "", "further `flags` of bench, as in -with '-rings 1000'")
 	flags.IntVar(&o.rounds, "rounds", 0, "how many rounds (as many as fit into -time)")
-	flags.IntVar(&o.best, "best", 3, "processes of each side in a round, of which the best counts")
-	flags.DurationVar(&o.budget, "time", 2*time.Minute, "how long each experiment may take, about")
+	flags.IntVar(&o.best, "best", 3,
+		"processes of each side in a round, of which the best counts")
+	flags.DurationVar(&o.budget, "time", 2*time.Minute,
+		"how long each experiment may take, about")
 	least := flags.Float64("least", 1, "what differs by less `percent` is no difference")
-	padding := flags.String("padding", "0", "bytes before the code of each file of the core: 0,16,32,48")
-	flags.StringVar(&o.way, "bench", "", "work, harness or own (the first of these bench programs that works)")
-	flags.IntVar(&o.plant, "plant", -1, "slow the new side's yields down by this `percent`, to try the tool")
-	flags.BoolVar(&o.check, "check", false, "try the tool: a planted 5 % is found, no change is not")
+	padding := flags.String("padding", "0",
+		"bytes before the code of each file of the core: 0,16,32,48")
+	flags.StringVar(&o.way, "bench", "",
+		"work, harness or own (the first of these bench programs that works)")
+	flags.IntVar(&o.plant, "plant", -1,
+		"slow the new side's yields down by this `percent`, to try the tool")
+	flags.BoolVar(&o.check, "check", false,
+		"try the tool: a planted 5 % is found, no change is not")
 	flags.BoolVar(&o.verbose, "v", false, "print the ratio at each padding")
 	names, err := parseMixed(flags, args)
 	if err != nil {
@@ -142,7 +149,8 @@ func parsePaddings(list string) ([]int, error) {
 	for s := range strings.SplitSeq(list, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(s))
 		if err != nil || n < 0 || n%16 != 0 || n > 1<<20 || slices.Contains(out, n) {
-			return nil, fmt.Errorf("-padding %s: multiples of 16, as functions are, each once", list)
+			return nil, fmt.Errorf(
+				"-padding %s: multiples of 16, as functions are, each once", list)
 		}
 		out = append(out, n)
 	}

@@ -83,7 +83,8 @@ func (p *plan) arguments(at pair, w wishes, rows string) {
 	if known("rows") {
 		flags = append(append(flags, "-rows="+rows), s.short...)
 	} else {
-		p.notes = append(p.notes, "one side's bench has no -rows: all are run, so rounds are longer")
+		p.notes = append(p.notes,
+			"one side's bench has no -rows: all are run, so rounds are longer")
 	}
 	if known("once") {
 		flags = append(flags, "-once")
@@ -93,7 +94,8 @@ func (p *plan) arguments(at pair, w wishes, rows string) {
 		if known(flag) {
 			p.args = append(p.args, flag)
 		} else {
-			p.notes = append(p.notes, "without "+flag+", which one side's bench does not know")
+			p.notes = append(p.notes,
+				"without "+flag+", which one side's bench does not know")
 		}
 	}
 	p.args = append(p.args, w.with...)
@@ -148,14 +150,14 @@ func (p *plan) match(old, new sample, wanted func(key) bool) {
 	}
 }
 
-// By itself there are as many rounds as fit into the time, but not so few that little can be found, nor
-// so many that they only cost time.
+// Without a number from the user there are as many rounds as fit into the time, within these
+// bounds: with fewer little can be found, and more only cost time.
 const (
 	usualLeast = 20
 	usualMost  = 100
 )
 
-// schedule sets how many rounds there are, of so many paddings.
+// schedule sets how many rounds there are, each with this number of paddings.
 func (p *plan) schedule(w wishes, paddings int) error {
 	p.best, p.rounds = w.best, w.rounds
 	p.round *= time.Duration(paddings * p.best)
@@ -168,5 +170,5 @@ func (p *plan) schedule(w wishes, paddings int) error {
 	return nil
 }
 
-// takes is about how long it all takes.
+// takes is about how long the whole plan takes.
 func (p *plan) takes() time.Duration { return time.Duration(p.rounds) * p.round }

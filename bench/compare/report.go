@@ -18,11 +18,13 @@ func writeExperiment(out io.Writer, p *plan, list []judgement, paddings []int, v
 	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "row\tmetric\told\tnew\tnew/old\t\told/old\tverdict")
 	for _, j := range list {
-		fmt.Fprintf(tw, "%s\t%s\t%.4g\t%.4g\t%s\t%s\t%s\t%s\n", j.row(), j.Metric, j.old, j.new,
-			j.change.middle(), j.change.interval(), j.control.interval(), j.verdict)
+		fmt.Fprintf(tw, "%s\t%s\t%.4g\t%.4g\t%s\t%s\t%s\t%s\n", j.row(), j.Metric, j.old,
+			j.new, j.change.middle(), j.change.interval(), j.control.interval(),
+			j.verdict)
 		if verbose && j.verdict != verdictNone && len(paddings) > 1 {
 			for i, padding := range paddings {
-				fmt.Fprintf(tw, "\tpadding %d\t\t\t%.3f\t\t\t\n", padding, j.each[i])
+				fmt.Fprintf(tw, "\tpadding %d\t\t\t%.3f\t\t\t\n", padding,
+					j.each[i])
 			}
 		}
 	}
@@ -68,7 +70,8 @@ func writeSummary(out io.Writer, list []judgement, took time.Duration) {
 	for _, verdict := range []string{verdictSlower, verdictFaster} {
 		for _, j := range list {
 			if j.verdict == verdict {
-				fmt.Fprintf(out, "%s: %s, by %.1f %%\n", verdict, j.key, 100*(j.change.mid-1))
+				fmt.Fprintf(out, "%s: %s, by %.1f %%\n", verdict, j.key,
+					100*(j.change.mid-1))
 			}
 		}
 	}

@@ -18,8 +18,8 @@ type trio struct{ old, again, new []sample }
 type measured [][]trio
 
 // measure runs all rounds of a plan: in each, at every padding, processes of old, as many of old
-// again and of new, all in an order that is drawn by lot. Whatever the machine does meanwhile hits
-// all alike in the long run, and which of two that are alike comes out slower is a toss.
+// again and of new, all in an order that is drawn by lot. What the machine does meanwhile
+// hits all alike in the long run. Of two that are alike, chance decides which one is slower.
 func (p *plan) measure(ctx context.Context, pairs []pair, progress io.Writer) (measured, error) {
 	var all measured
 	begin := time.Now()
@@ -28,8 +28,8 @@ func (p *plan) measure(ctx context.Context, pairs []pair, progress io.Writer) (m
 		var turns []turn
 		for i, at := range pairs {
 			for range p.best {
-				turns = append(turns, turn{at.old, &round[i].old}, turn{at.old, &round[i].again},
-					turn{at.new, &round[i].new})
+				turns = append(turns, turn{at.old, &round[i].old},
+					turn{at.old, &round[i].again}, turn{at.new, &round[i].new})
 			}
 		}
 		rand.Shuffle(len(turns), func(i, k int) { turns[i], turns[k] = turns[k], turns[i] })
@@ -42,9 +42,11 @@ func (p *plan) measure(ctx context.Context, pairs []pair, progress io.Writer) (m
 		}
 		all = append(all, round)
 		if done := r + 1; done*10/p.rounds > r*10/p.rounds {
-			left := time.Since(begin) / time.Duration(done) * time.Duration(p.rounds-done)
+			left := time.Since(begin) / time.Duration(done) * time.Duration(
+				p.rounds-done)
 			left = left.Round(time.Second)
-			fmt.Fprintf(progress, "%s: %d of %d rounds, %v left\n", p.experiment, done, p.rounds, left)
+			fmt.Fprintf(progress, "%s: %d of %d rounds, %v left\n", p.experiment, done,
+				p.rounds, left)
 		}
 	}
 	return all, nil
@@ -78,8 +80,8 @@ func (m measured) of(k key) [][]values {
 	return out
 }
 
-// best is the best value of a key, or the median if it cannot be told what is better. Not ok: none
-// has it.
+// best is the best value of a key, or the median where the unit does not tell what is better. Not
+// ok: no process has measured the key.
 func best(k key, list []sample) (value float64, ok bool) {
 	var all []float64
 	for _, s := range list {

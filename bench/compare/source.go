@@ -49,7 +49,7 @@ func (s source) unpack(ctx context.Context, root, dir string) error {
 	return untar(bytes.NewReader(archive), dir)
 }
 
-// git runs it in dir and returns what it prints.
+// git runs git in dir and returns what git prints.
 func git(ctx context.Context, dir string, args ...string) ([]byte, error) {
 	return output(command(ctx, dir, "git", args...))
 }
@@ -63,7 +63,7 @@ func command(ctx context.Context, dir, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// output is that of cmd, whose error has what it says of itself.
+// output runs cmd and returns what cmd prints. The error has what cmd writes to stderr.
 func output(cmd *exec.Cmd) ([]byte, error) {
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -120,7 +120,8 @@ func copyWorkTree(ctx context.Context, root, dir string) error {
 	}
 	for name := range strings.SplitSeq(strings.TrimSuffix(string(list), "\x00"), "\x00") {
 		err := copyFile(filepath.Join(root, name), filepath.Join(dir, name))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) { // deleted, and not yet from the index
+		// deleted, and not yet from the index
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}

@@ -18,13 +18,14 @@ import (
 func repository(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
-	write(t, root, map[string]string{"kept": "old", "deleted": "old", "dir/run.sh": "#!/bin/sh\n",
-		".gitignore": "ignored\n"})
+	write(t, root, map[string]string{"kept": "old", "deleted": "old",
+		"dir/run.sh": "#!/bin/sh\n", ".gitignore": "ignored\n"})
 	require.NoError(t, os.Chmod(filepath.Join(root, "dir/run.sh"), 0o755))
 	require.NoError(t, os.Symlink("kept", filepath.Join(root, "link")))
 	for _, args := range [][]string{
 		{"init", "-q"}, {"add", "-A"},
-		{"-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-q", "-m", "first: of all"},
+		{"-c", "user.name=a", "-c", "user.email=a@b.c", "commit", "-q", "-m",
+			"first: of all"},
 	} {
 		_, err := git(context.Background(), root, args...)
 		require.NoError(t, err)
@@ -124,7 +125,8 @@ func TestPadMovesCode(t *testing.T) {
 		for _, padding := range []int{0, 16, 48} {
 			object := filepath.Join(dir, "x.o")
 			args := []string{"-O2", "-c", fmt.Sprintf("-DCOMPARE_PAD=%d", padding),
-				"-include", filepath.Join(dir, "pad.h"), "-o", object, filepath.Join(dir, name)}
+				"-include", filepath.Join(dir, "pad.h"), "-o", object,
+				filepath.Join(dir, name)}
 			out, err := exec.Command("cc", args...).CombinedOutput()
 			require.NoError(t, err, "%s", out)
 			at = append(at, placeOf(t, object, "second"))

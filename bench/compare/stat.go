@@ -14,8 +14,8 @@ type estimate struct{ mid, low, high float64 }
 // The middle is the Hodges-Lehmann estimate, the median of the means of all pairs of differences.
 // The interval is Tukey's, which the signed-rank test of Wilcoxon gives (Hollander and Wolfe,
 // Nonparametric Statistical Methods, sections 3.1 to 3.3). It is exact for any noise that is
-// symmetric. The difference of two sides of a round is: their order is drawn by lot, so where both
-// are alike, which of the two came out larger was tossed, whatever the machine did meanwhile. A
+// symmetric. The difference of two sides of a round is symmetric: their order is drawn by lot. So
+// where both are alike, chance decides which of the two is larger, whatever the machine does. A
 // mean would be ruled by the few rounds in which something else ran. A median alone needs half as
 // many rounds again.
 //

@@ -1,15 +1,24 @@
 // Command coro helps to build programs that bring C coroutines of their own.
 //
-//	go run github.com/organzine/coro/cmd/coro header [-o file]   write coro.h as one file
-//	go run github.com/organzine/coro/cmd/coro info               tell what the C core finds here
+//	coro header [-o file]   write coro.h as one file
+//	coro gdb [-o file]      write coro-gdb.py, commands for gdb that show coroutines
+//	coro info               tell what the C core finds here
+//
+// A module keeps the command in a tool line of its go.mod, so that its version is that of the
+// module coro, and go mod vendor vendors it:
+//
+//	go get -tool github.com/organzine/coro/cmd/coro
+//	go tool coro header
 //
 // A module that imports coro links its C symbols, but has no include path to its header. Write the
-// header beside the cgo files that need it, and commit it with them. It changes only with the
-// version of coro.
+// header beside the cgo files that need it, and commit it with them. After an update of coro write
+// it again: a program with a copy that does not fit does not link, and the linker's message says so
+// (CORO_VERSION).
 package main
 
 import (
 	"context"
+	_ "embed"
 	"flag"
 	"fmt"
 	"io"
@@ -18,6 +27,11 @@ import (
 	"github.com/organzine/coro"
 	"github.com/organzine/coro/csrc"
 )
+
+// gdbScript holds the commands for gdb.
+//
+//go:embed coro-gdb.py
+var gdbScript string
 
 func main() {
 	if err := run(os.Args[1:], os.Stdout); err != nil {
@@ -28,31 +42,40 @@ func main() {
 
 func run(args []string, out io.Writer) error {
 	if len(args) == 0 {
-		return fmt.Errorf("usage: coro header [-o file] | coro info")
+		return fmt.Errorf("usage: coro header [-o file] | coro gdb [-o file] | coro info")
 	}
 	switch args[0] {
 	case "header":
-		return header(args[1:], out)
+		_, err := write("header", "coro.h", csrc.Header(), args[1:], out)
+		return err
+	case "gdb":
+		name, err := write("gdb", "coro-gdb.py", gdbScript, args[1:], out)
+		if err == nil && name != "-" {
+			_, err = fmt.Fprintf(out, "wrote %s; in gdb: source %[1]s, then: help coro\n", name)
+		}
+		return err
 	case "info":
 		return info(out)
 	}
-	return fmt.Errorf("unknown command %q: use header or info", args[0])
+	return fmt.Errorf("unknown command %q: use header, gdb or info", args[0])
 }
 
-func header(args []string, out io.Writer) error {
-	flags := flag.NewFlagSet("header", flag.ContinueOnError)
-	name := flags.String("o", "coro.h", "file to write; - for standard output")
+// write writes the text to the file that the arguments of a command name, or else to the file
+// usual. It returns the name; "-" is out.
+func write(command, usual, text string, args []string, out io.Writer) (string, error) {
+	flags := flag.NewFlagSet(command, flag.ContinueOnError)
+	name := flags.String("o", usual, "file to write; - for standard output")
 	if err := flags.Parse(args); err != nil {
-		return err
+		return "", err
 	}
 	if flags.NArg() > 0 {
-		return fmt.Errorf("header: unexpected argument %q", flags.Arg(0))
+		return "", fmt.Errorf("%s: unexpected argument %q", command, flags.Arg(0))
 	}
 	if *name == "-" {
-		_, err := io.WriteString(out, csrc.Header())
-		return err
+		_, err := io.WriteString(out, text)
+		return *name, err
 	}
-	return os.WriteFile(*name, []byte(csrc.Header()), 0o666)
+	return *name, os.WriteFile(*name, []byte(text), 0o666)
 }
 
 func info(out io.Writer) error {

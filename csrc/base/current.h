@@ -4,7 +4,7 @@
  * There are three layers: manual coroutines, those of a dispatcher, and scheduled ones. On one
  * thread they nest: a scheduled coroutine may run a dispatcher, and any coroutine may resume a
  * manual one, which is the innermost then. The calls for any coroutine (coro_defer, coro_exit,
- * coro_call_on_stack and others) and the report of an overflow ask the layers, the innermost first.
+ * coro_call_on_stack and others) and the report of a fault ask the layers, the innermost first.
  *
  * After each suspension the current coroutine must be read again: the code may go on on another
  * thread.
@@ -81,6 +81,9 @@ enum coroi_layer_rank {
 	COROI_LAYER_MANUAL,
 	COROI_LAYER_DISPATCHED,
 	COROI_LAYER_SCHEDULED,
+	/* threads that work for a suspended coroutine, or run one that is between
+	 * coro_thread_begin and coro_thread_end: `where` alone is set */
+	COROI_LAYER_BLOCKING,
 	COROI_LAYERS
 };
 

@@ -10,11 +10,11 @@
 // blocks (heap.h), lists (list.h), and what a coroutine owns besides its stack (extras.h).
 //
 // Coroutines: manual ones, which are resumed by hand (manual.h), the innermost coroutine of a
-// thread (current.h), and the report of a stack overflow (overflow.h).
+// thread (current.h), and the report of a fault (fault.h).
 package base
 
 /*
-#cgo CFLAGS: -std=gnu11 -D_GNU_SOURCE -O2 -fno-omit-frame-pointer -Wall -pthread -I${SRCDIR}/.. -I${SRCDIR}/../include
+#cgo CFLAGS: -std=gnu11 -D_GNU_SOURCE -O2 -fvisibility=hidden -fno-omit-frame-pointer -Wall -pthread -I${SRCDIR}/.. -I${SRCDIR}/../include
 #cgo LDFLAGS: -pthread
 */
 import "C"

@@ -10,7 +10,7 @@
 
 #include "base/current.h"
 #include "base/extras.h"
-#include "base/overflow.h"
+#include "base/fault.h"
 #include "base/sanitize.h"
 #include "base/switch.h"
 
@@ -24,7 +24,7 @@ static pthread_once_t pool_once = PTHREAD_ONCE_INIT;
 static void pool_make(void)
 {
 	coroi_stack_pool_init(&pool, 0);
-	coroi_overflow_install();
+	coroi_fault_install();
 }
 
 struct coroi_stack_pool *coroi_manual_pool(void)
@@ -95,25 +95,23 @@ static void body_main(intptr_t unused)
 	finish(co, CORO_FINISHED, co->body(co->arg, co->first));
 }
 
-/* unstack - give back the stacks that coro_call_on_stack put on co's own. co runs on its own stack,
- * or does not run. */
-static void unstack(coro_t *co)
+void coroi_manual_unstack(struct coroi_stack **stack)
 {
-	for (struct coroi_stack *s; (s = co->stack)->below;) {
-		co->stack = s->below;
+	for (struct coroi_stack *s; (s = *stack)->below;) {
+		*stack = s->below;
 		s->below = NULL;
-		coroi_stack_pool_put(coroi_manual_pool(), &s, 1);
+		coroi_manual_give(s);
 	}
 }
 
-/* exit_main - the end by coro_exit, coro_abort or coro_fail. It runs on co's own stack: the stack on which co
- * made that call may have another user once it is given back. */
+/* exit_main - the end by coro_exit, coro_abort or coro_fail. It runs on co's own stack: the stack on
+ * which co made that call may have another user once it is given back. */
 static void exit_main(intptr_t status)
 {
 	coro_t *co = coroi_manual();
 
 	coroi_fiber_arrive(NULL, NULL);
-	unstack(co);
+	coroi_manual_unstack(&co->stack);
 	finish(co, (int)status, 0);
 }
 
@@ -133,12 +131,7 @@ static struct coroi_extras **layer_extras(void)
 
 static void layer_end(int status)
 {
-	struct coroi_stack *s = coroi_manual()->stack;
-
-	while (s->below)
-		s = s->below;
-	coroi_fiber_restart(&s->fiber, s->low, s->top);
-	coroi_restart(coroi_context(s->top, exit_main), status);
+	coroi_stack_restart(coroi_stack_own(coroi_manual()->stack), exit_main, status);
 }
 
 static void layer_fail(struct coroi_failure f)
@@ -212,7 +205,7 @@ static void drop(coro_t *co)
 {
 	end_extras(co);
 	forget_failure(co);
-	unstack(co);
+	coroi_manual_unstack(&co->stack);
 }
 
 int coro_new(coro_t **out, coro_body body, void *arg, size_t stack_bytes)

@@ -38,6 +38,11 @@ struct coroi_stack_pool *coroi_manual_pool(void);
 struct coroi_stack *coroi_manual_take(unsigned class);
 void coroi_manual_give(struct coroi_stack *s);
 
+/* coroi_manual_unstack - give back to that pool the stacks that coro_call_on_stack has put on a
+ * coroutine's own. *stack: the one in use, and afterwards the own one. Nothing runs on the others.
+ */
+void coroi_manual_unstack(struct coroi_stack **stack);
+
 /* The manual and the scheduled coroutine of a thread that runs a dispatcher's coroutines. */
 struct coroi_outer {
 	coro_t *co;

@@ -21,6 +21,7 @@
 #include "base/atomics.h"
 #include "base/lock.h"
 #include "base/sanitize.h"
+#include "base/switch.h"
 #include "base/sys.h"
 
 #define COROI_STACK_CLASSES 12 /* 4 KiB << class, up to 8 MiB */
@@ -49,6 +50,24 @@ struct coroi_stack {
 static inline void coroi_stack_fresh(struct coroi_stack *s)
 {
 	coroi_fiber_fresh(&s->fiber, s->low, s->top);
+}
+
+/* coroi_stack_own - the coroutine's own stack, where coro_call_on_stack has put others on it, of
+ * which s is the one in use. */
+static inline struct coroi_stack *coroi_stack_own(const struct coroi_stack *s)
+{
+	while (s->below)
+		s = s->below;
+	return (struct coroi_stack *)s;
+}
+
+/* coroi_stack_restart - give the present context up, on s or on one that coro_call_on_stack has put
+ * on s, for main(value) on s. main does not return. */
+static inline __attribute__((noreturn)) void
+coroi_stack_restart(struct coroi_stack *s, void (*main)(intptr_t), intptr_t value)
+{
+	coroi_fiber_restart(&s->fiber, s->low, s->top);
+	coroi_restart(coroi_context(s->top, main), value);
 }
 
 struct coroi_stack_pool {

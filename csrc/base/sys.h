@@ -114,4 +114,8 @@ void coroi_event_close(int fd);
 bool coroi_signal(int sig, const struct sigaction *now, struct sigaction *before);
 void coroi_say(const char *text, size_t bytes);
 
+/* coroi_peek - copy memory of this process that may not be there. Returns the bytes copied: fewer
+ * where memory is missing, 0 where the system call is refused. Async-signal-safe. */
+size_t coroi_peek(void *to, uintptr_t from, size_t bytes);
+
 #endif

@@ -5,7 +5,7 @@
 #include "base/current.h"
 #include "base/extras.h"
 #include "base/frames.h"
-#include "base/overflow.h"
+#include "base/fault.h"
 
 #define TLS __attribute__((tls_model("initial-exec")))
 
@@ -141,16 +141,6 @@ static COROI_NOINLINE __attribute__((noreturn)) void loop(coro_dispatcher *d, bo
 	leave(d);
 }
 
-/* unstack - give back the stacks that coro_call_on_stack put on the shared stack. */
-static void unstack(coro_dispatcher *d, struct coroi_dispatched *c)
-{
-	for (struct coroi_stack *s; (s = c->stack) != d->shared;) {
-		c->stack = s->below;
-		s->below = NULL;
-		coroi_stack_pool_put(coroi_manual_pool(), &s, 1);
-	}
-}
-
 /* A bit of a dispatcher's address: the current coroutine has left its frames, and the stack that it
  * ended on may be another's from now on. */
 #define FINISH 1
@@ -162,7 +152,7 @@ static void loop_start(intptr_t value)
 
 	if (value & FINISH) {
 		coroi_fiber_arrive(NULL, NULL);
-		unstack(d, d->current);
+		coroi_manual_unstack(&d->current->stack);
 	} else {
 		coroi_fiber_arrive(NULL, &d->caller);
 	}
@@ -186,11 +176,10 @@ static struct coroi_extras **layer_extras(void)
 static void layer_end(int status)
 {
 	struct coroi_dispatched *c = current_here();
-	struct coroi_stack *shared = c->dispatcher->shared;
+	coro_dispatcher *d = c->dispatcher;
 
 	c->ending = (uint8_t)status;
-	coroi_fiber_restart(&shared->fiber, shared->low, shared->top);
-	coroi_restart(coroi_context(shared->top, loop_start), (intptr_t)c->dispatcher | FINISH);
+	coroi_stack_restart(d->shared, loop_start, (intptr_t)d | FINISH);
 }
 
 /* The policy is asked on the shared stack, too. */
@@ -428,7 +417,7 @@ int coro_dispatch_drop(coro_dispatched *user)
 		/* what it has deferred must not see it as one that can be resumed */
 		c->state = COROI_DISPATCH_RUNS;
 		end_extras(c);
-		unstack(d, c);
+		coroi_manual_unstack(&c->stack);
 		if (c == d->occupant)
 			d->occupant = NULL;
 		else

@@ -2,7 +2,6 @@
 /* policy.c - see policy.h. */
 #include "dispatch/policy.h"
 
-#include "base/overflow.h"
 #include "base/sys.h"
 
 #include <stdio.h>

@@ -37,7 +37,7 @@ extern int ex_mutant;
 /* ------------------------------------------------------------------------------ scenarios */
 
 #define EX_THREADS 6
-#define EX_LISTS   6
+#define EX_LISTS   7
 
 enum ex_op { EX_LOAD, EX_STORE, EX_RMW, EX_OTHER };
 

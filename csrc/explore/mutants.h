@@ -4,78 +4,92 @@
  *
  *      M(name, the scenario in which the mutant is searched for, what is wrong)
  */
-#define MUTANTS                                                                                  \
-	M(NO_BARRIER, "door-thief", "a thief locks without membarrier")                          \
-	M(PLAIN_ENTER, "door-exchange", "without membarrier, busy is set by a plain store")      \
-	M(LDAPR, "door-exchange", "without membarrier, req is read before busy is set")          \
-	M(NO_LOOK, "door-thief", "the owner does not look at req")                               \
-	M(BLIND_SERVE, "door-thief", "the owner serves without a compare-and-swap")              \
-	M(LATE_SERVE, "door-thief", "req is free before the steal buffer is filled")             \
-	M(STAY_IN, "door-foreign", "an owner that waits for its door stays busy")                \
-	M(NO_BUSY_CHECK, "door-thief", "a thief locks without a look at busy")                   \
-	M(BLIND_LOCK, "door-thief", "a thief locks by a plain exchange")                         \
-	M(BLIND_GIVE_UP, "door-thief", "a thief gives up by a plain exchange")                   \
-	M(HASTY_SERVE, "door-thief", "a thief does not wait until its steal buffer is filled")   \
-	M(PLAIN_LEAVE, "door-thief", "the owner leaves by a plain store")                        \
-	M(PLAIN_SERVED, "door-thief", "req is freed by a plain store, after the steal buffer")   \
-	M(BLIND_WAITER, "door-foreign", "an owner says by a plain exchange that it sleeps")      \
-	M(NO_WAKE, "door-foreign", "an owner that sleeps at its door is not woken")              \
-	M(NEXT_KEPT, "steal-next-wake", "a stolen next stays with the victim, too")              \
-	M(HOME_KEPT, "wake-steal-end", "the home of a stolen coroutine stays the victim")        \
-	M(BLIND_PUSH, "push-park", "a push to an inbox overwrites another push")                 \
-	M(WAKE_FIRST, "wake-park", "the sleeper's bit is read before the push")                  \
-	M(CLAIM_FIRST, "push-park", "a sleeper is claimed before it counts as awake")            \
-	M(BLIND_CLAIM, "claim-unpark", "two threads claim the same sleeper")                     \
-	M(NO_CALL, "push-park", "a sleeper is claimed and not woken")                            \
-	M(NO_RECHECK, "push-park", "no second look before sleeping")                             \
-	M(INBOX_ONLY, "steal-leaves", "the second look is at the inbox alone")                   \
-	M(LATE_BIT, "push-park", "the bit is set after the second look")                         \
-	M(TOKEN_KEPT, "claim-unpark", "a second claim leaves the sleeper counted as awake")      \
-	M(STALE_EV, "claim-unpark",                                                              \
-	  "a worker claimed before it sleeps does not wait for the wake-up")                     \
-	M(BLIND_SLEEP, "push-park", "a sleeper does not see that it was woken before")           \
-	M(NO_WAKE_ALL, "close", "workers are told to stop, and not woken")                       \
-	M(NO_HAND_OVER, "third", "a worker that leaves its sleep lets no other look around")     \
-	M(TWO_TOKENS, "claim-unpark",                                                            \
-	  "a worker that was counted as awake twice is uncounted once")                          \
-	M(DROP_FIRST, "push-park", "a worker no longer counts as awake before the second look")  \
-	M(NO_GENERATION, "reuse", "a wake-up does not compare generations")                      \
-	M(SAME_GEN, "reuse", "an end does not raise the generation")                             \
-	M(CLEAR_FIRST, "detach-reuse",                                                           \
-	  "a remote wake is cleared before a look whether x has ended")                          \
-	M(PUSH_TWICE, "wake-steal-end", "a record is pushed to an inbox twice")                  \
-	M(ANY_HOME, "wake-steal-end", "a remote wake is delivered where it is taken")            \
-	M(FREE_NODE, "reuse", "a record that is still a node is freed")                          \
-	M(NO_HOME_GENERATION, "reuse", "a wake-up at home does not compare generations")         \
-	M(CANCEL_FORGOTTEN, "cancel-park", "a cancel that finds no wait is forgotten")           \
-	M(CANCEL_LOOK_OUTSIDE, "cancel-steal",                                                   \
-	  "a waiter looks outside its door whether it is canceled")                              \
-	M(CANCEL_NO_WAKE, "cancel-park",                                                         \
-	  "a cancel in the word is no remote wake: the record is pushed twice")                  \
-	M(FREE_CANCELED, "cancel-park", "a record that is a node for a cancel alone is freed")   \
-	M(CANCEL_ANY, "reuse-cancel", "a cancel does not compare generations")                   \
-	M(BLIND_JOIN, "join", "a joiner registers by a plain exchange")                          \
-	M(STAYS_DONE, "join-join", "what ends with a joiner can be taken by another joiner")     \
-	M(BLIND_TAKE, "join", "two find it ended, and both take it")                             \
-	M(NO_UNREGISTER_CHECK, "close-join",                                                     \
-	  "a joiner withdraws its registration by a plain exchange")                             \
-	M(COUNT_TOGETHER, "end-count", "the living are counted worker by worker")                \
-	M(PENDING_LATE, "pending",                                                               \
-	  "the thread that brings work from outside counts it as pending")                       \
-	M(PENDING_EARLY, "pending", "work from outside is pending no longer before it is there") \
-	M(NO_SECOND_LOOK, "run", "a run ends after one look")                                    \
-	M(LEFT_ASLEEP, "run-thief", "a thief leaves work with a sleeper and does not wake it")   \
-	M(CALLS_AS_WAITING, "call-steal", "a coroutine can be woken out of its inline call")     \
-	M(NO_RISES, "run-inner", "a run ends after two looks that compare nothing")              \
-	M(BLIND_DETACH, "batch", "B3 is a look, and a plain exchange")                           \
-	M(DETACH_FIRST, "batch", "B3 comes before P1")                                           \
-	M(NO_DETACH, "batch", "B3 is left out")                                                  \
-	M(LOOK_THEN_ADD, "batch", "A2 looks whether the batch is detached before it adds")       \
-	M(LOOK_FIRST, "batch", "the sleeper's bit is read before A2")                            \
-	M(PUSH_FIRST, "batch", "A3 pushes before it clears DETACHED")                            \
-	M(CLOSE_APART, "batch", "A4 is an addition of its own, and pushes nothing")              \
-	M(CLOSE_LEAVES, "batch", "a sender that closes never gives the batch back")              \
-	M(CLOSE_DROPS, "batch", "a sender that closes always gives the batch back")
+#define MUTANTS                                                                                   \
+	M(NO_BARRIER, "door-thief", "a thief locks without membarrier")                           \
+	M(PLAIN_ENTER, "door-exchange", "without membarrier, busy is set by a plain store")       \
+	M(LDAPR, "door-exchange", "without membarrier, req is read before busy is set")           \
+	M(NO_LOOK, "door-thief", "the owner does not look at req")                                \
+	M(BLIND_SERVE, "door-thief", "the owner serves without a compare-and-swap")               \
+	M(LATE_SERVE, "door-thief", "req is free before the steal buffer is filled")              \
+	M(STAY_IN, "door-foreign", "an owner that waits for its door stays busy")                 \
+	M(NO_BUSY_CHECK, "door-thief", "a thief locks without a look at busy")                    \
+	M(BLIND_LOCK, "door-thief", "a thief locks by a plain exchange")                          \
+	M(BLIND_GIVE_UP, "door-thief", "a thief gives up by a plain exchange")                    \
+	M(HASTY_SERVE, "door-thief", "a thief does not wait until its steal buffer is filled")    \
+	M(SERVE_NOTHING, "door-collector", "an owner that serves a collector gives no credit up") \
+	M(LOCK_IN_VAIN, "door-collector", "a collector that locks collects nothing")              \
+	M(HASTY_COLLECT, "door-collector", "a collector that was refused does not come again")    \
+	M(PLAIN_LEAVE, "door-thief", "the owner leaves by a plain store")                         \
+	M(PLAIN_SERVED, "door-thief", "req is freed by a plain store, after the steal buffer")    \
+	M(BLIND_WAITER, "door-foreign", "an owner says by a plain exchange that it sleeps")       \
+	M(NO_WAKE, "door-foreign", "an owner that sleeps at its door is not woken")               \
+	M(NEXT_KEPT, "steal-next-wake", "a stolen next stays with the victim, too")               \
+	M(HOME_KEPT, "wake-steal-end", "the home of a stolen coroutine stays the victim")         \
+	M(BLIND_PUSH, "push-park", "a push to an inbox overwrites another push")                  \
+	M(WAKE_FIRST, "wake-park", "the sleeper's bit is read before the push")                   \
+	M(CLAIM_FIRST, "push-park", "a sleeper is claimed before it counts as awake")             \
+	M(BLIND_CLAIM, "claim-unpark", "two threads claim the same sleeper")                      \
+	M(NO_CALL, "push-park", "a sleeper is claimed and not woken")                             \
+	M(NO_RECHECK, "push-park", "no second look before sleeping")                              \
+	M(INBOX_ONLY, "steal-leaves", "the second look is at the inbox alone")                    \
+	M(LATE_BIT, "push-park", "the bit is set after the second look")                          \
+	M(TOKEN_KEPT, "claim-unpark", "a second claim leaves the sleeper counted as awake")       \
+	M(STALE_EV, "claim-unpark",                                                               \
+	  "a worker claimed before it sleeps does not wait for the wake-up")                      \
+	M(BLIND_SLEEP, "push-park", "a sleeper does not see that it was woken before")            \
+	M(NO_WAKE_ALL, "close", "workers are told to stop, and not woken")                        \
+	M(NO_HAND_OVER, "third", "a worker that leaves its sleep lets no other look around")      \
+	M(TWO_TOKENS, "claim-unpark",                                                             \
+	  "a worker that was counted as awake twice is uncounted once")                           \
+	M(DROP_FIRST, "push-park", "a worker no longer counts as awake before the second look")   \
+	M(NO_GENERATION, "reuse", "a wake-up does not compare generations")                       \
+	M(SAME_GEN, "reuse", "an end does not raise the generation")                              \
+	M(CLEAR_FIRST, "detach-reuse",                                                            \
+	  "a remote wake is cleared before a look whether x has ended")                           \
+	M(PUSH_TWICE, "wake-steal-end", "a record is pushed to an inbox twice")                   \
+	M(ANY_HOME, "wake-steal-end", "a remote wake is delivered where it is taken")             \
+	M(FREE_NODE, "reuse", "a record that is still a node is freed")                           \
+	M(NO_HOME_GENERATION, "reuse", "a wake-up at home does not compare generations")          \
+	M(CANCEL_FORGOTTEN, "cancel-park", "a cancel that finds no wait is forgotten")            \
+	M(CANCEL_LOOK_OUTSIDE, "cancel-steal",                                                    \
+	  "a waiter looks outside its door whether it is canceled")                               \
+	M(CANCEL_NO_WAKE, "cancel-park",                                                          \
+	  "a cancel in the word is no remote wake: the record is pushed twice")                   \
+	M(FREE_CANCELED, "cancel-park", "a record that is a node for a cancel alone is freed")    \
+	M(CANCEL_ANY, "reuse-cancel", "a cancel does not compare generations")                    \
+	M(BLIND_JOIN, "join", "a joiner registers by a plain exchange")                           \
+	M(STAYS_DONE, "join-join", "what ends with a joiner can be taken by another joiner")      \
+	M(BLIND_TAKE, "join", "two find it ended, and both take it")                              \
+	M(NO_UNREGISTER_CHECK, "close-join",                                                      \
+	  "a joiner withdraws its registration by a plain exchange")                              \
+	M(COUNT_TOGETHER, "end-count", "the living are counted worker by worker")                 \
+	M(PENDING_LATE, "pending",                                                                \
+	  "the thread that brings work from outside counts it as pending")                        \
+	M(PENDING_EARLY, "pending", "work from outside is pending no longer before it is there")  \
+	M(NO_SECOND_LOOK, "run", "a run ends after one look")                                     \
+	M(LEFT_ASLEEP, "run-thief", "a thief leaves work with a sleeper and does not wake it")    \
+	M(CALLS_AS_WAITING, "call-steal", "a coroutine can be woken out of its inline call")      \
+	M(NO_RISES, "run-inner", "a run ends after two looks that compare nothing")               \
+	M(BLIND_DETACH, "batch", "B3 is a look, and a plain exchange")                            \
+	M(DETACH_FIRST, "batch", "B3 comes before P1")                                            \
+	M(NO_DETACH, "batch", "B3 is left out")                                                   \
+	M(LOOK_THEN_ADD, "batch", "A2 looks whether the batch is detached before it adds")        \
+	M(LOOK_FIRST, "batch", "the sleeper's bit is read before A2")                             \
+	M(PUSH_FIRST, "batch", "A3 pushes before it clears DETACHED")                             \
+	M(CLOSE_APART, "batch", "A4 is an addition of its own, and pushes nothing")               \
+	M(CLOSE_LEAVES, "batch", "a sender that closes never gives the batch back")               \
+	M(CLOSE_DROPS, "batch", "a sender that closes always gives the batch back")               \
+	M(LOOK_FOR_WANT_FIRST, "credit-wait", "wanted is read before credit is given back")       \
+	M(WANT_LATE, "credit-wait", "wanted is written after the ask for a grant")                \
+	M(LEAN_KEEPS, "credit-wait", "a lean user keeps credit")                                  \
+	M(NO_COLLECT, "credit-wait", "credit in hand is not collected")                           \
+	M(NOT_WANTED_AGAIN, "credit-wait",                                                        \
+	  "one that waits after others does not say that credit is wanted")                       \
+	M(LATELY_SILENT, "credit-room", "after WANTED_LATELY the bell does not tell of room")     \
+	M(QUIET_RAISE, "credit-map", "a thread that raises capacity does not ring the bell")      \
+	M(EARLY_NO_MEMORY, "credit-last", "there is no memory if no credit is out any more")      \
+	M(NO_LOOK_BACK, "credit-trim", "a grant does not look at the capacity afterwards")        \
+	M(TRIM_LOOKS_FIRST, "credit-trim", "a trim looks at what is granted first")
 
 enum {
 	MUTANT_NONE,

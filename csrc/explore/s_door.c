@@ -12,7 +12,7 @@ static struct {
 	bool done;
 } g;
 
-enum { SERVED, FORCED, REFUSED, LOCKED_BY_FOREIGN };
+enum { SERVED, FORCED, REFUSED, LOCKED_BY_FOREIGN, COLLECTED };
 
 static void took(struct coroi_rec *r)
 {
@@ -165,6 +165,70 @@ static const struct ex_scenario door_exchange = {
 	.reach = 1 << SERVED | 1 << FORCED | 1 << REFUSED,
 };
 
+/* A collector (G1 of slab.h) and a thief come to one door. The owner spends credit and earns some
+ * inside. */
+
+static unsigned alive;
+static bool collected;
+
+static void owner_with_credit(void *arg)
+{
+	struct coroi_worker *w = world_worker(0);
+	(void)arg;
+	world_be(0);
+	coroi_door_enter(w);
+	EX_CHECK(coroi_mags_spend(&w->mags));
+	alive++;
+	coroi_door_leave(w);
+	take_one(w);
+	coroi_door_enter(w);
+	alive--;
+	coroi_mags_earn(&w->mags);
+	coroi_queue_locked(w, g.item[3]);
+	if (w->mags.credit & COROI_LEAN)
+		ex_reached(COLLECTED);
+	coroi_door_leave(w);
+	take_one(w);
+}
+
+static void collector(void *arg)
+{
+	(void)arg;
+	at_xchg(&sched->slab.wanted, COROI_WANTED);
+	world_collect(world_worker(0));
+	collected = true;
+}
+
+static void setup_collector(void)
+{
+	make(3, 4);
+	sched->slab.granted = world_worker(0)->mags.credit = 2;
+	world_region(&alive, sizeof alive);
+	world_region(&collected, sizeof collected);
+	ex_thread("owner", owner_with_credit, NULL);
+	ex_thread("thief1", thief, (void *)1);
+	ex_thread("collector", collector, NULL);
+}
+
+static void check_collector(void)
+{
+	EX_CHECK(collected);
+	/* what was in hand has come back, and no more is kept */
+	EX_CHECK(world_worker(0)->mags.credit % COROI_LEAN == 0);
+	EX_CHECK(sched->slab.granted == alive);
+	check();
+}
+
+static const struct ex_scenario door_collector = {
+	.name = "door-collector",
+	.about = "an owner that spends and earns credit, a thief, and a collector of credit",
+	.setup = setup_collector,
+	.check = check_collector,
+	.workers = 2,
+	.raw = 3,
+	.reach = 1 << SERVED | 1 << FORCED | 1 << REFUSED | 1 << COLLECTED,
+};
+
 /* An owner with an empty queue and one record in `next`. A remote wake of another record is on its
  * way. */
 
@@ -213,5 +277,6 @@ static const struct ex_scenario steal_next_wake = {
 };
 
 const struct ex_scenario *const scenarios_door[] = {
-	&door_thief, &door_thieves, &door_foreign, &door_exchange, &steal_next_wake, NULL,
+	&door_thief,     &door_thieves,    &door_foreign, &door_exchange,
+	&door_collector, &steal_next_wake, NULL,
 };

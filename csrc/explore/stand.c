@@ -6,7 +6,7 @@
  */
 #include "world.h"
 
-#include "base/overflow.h"
+#include "base/fault.h"
 #include "base/switch.h"
 
 #include <stdlib.h>
@@ -56,7 +56,9 @@ bool coroi_discard(void *base, size_t bytes)
 	return true;
 }
 
-/* There is no Go here, and no bell. */
+/* There is no Go here. A scenario that hears the bell waits at a word. */
+uint32_t world_bell;
+
 int coroi_event_open(void)
 {
 	return -1;
@@ -65,6 +67,8 @@ int coroi_event_open(void)
 void coroi_event_ring(int fd)
 {
 	(void)fd;
+	at_xchg(&world_bell, 1);
+	coroi_futex_wake(&world_bell, 1);
 }
 
 void coroi_event_close(int fd)
@@ -267,6 +271,6 @@ void coroi_jump(void *to, intptr_t value, uint32_t *door)
 	abort();
 }
 
-void coroi_overflow_install(void)
+void coroi_fault_install(void)
 {
 }

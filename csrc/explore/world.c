@@ -78,10 +78,12 @@ void world_region(void *p, size_t bytes)
 	regions[region_count++].bytes = bytes;
 }
 
+bool world_refuses;
+
 void *world_alloc(size_t bytes, size_t align)
 {
 	size_t at = (arena_used + align - 1) & ~(align - 1);
-	if (at + bytes > ARENA_BYTES)
+	if (world_refuses || at + bytes > ARENA_BYTES)
 		return NULL;
 	arena_used = at + bytes;
 	if (!arena_kept)
@@ -531,6 +533,9 @@ static const char *in_scheduler(const void *p)
 	SCHED(rest_waiters);
 	SCHED(awaiting_stack);
 	SCHED(slab.lock);
+	SCHED(slab.granted);
+	SCHED(slab.capacity);
+	SCHED(slab.wanted);
 	SCHED(stacks.lock);
 	SCHED(bell.go_sleeps);
 	SCHED(bell.waits_rest);
@@ -589,5 +594,5 @@ const struct ex_world ex_world = {
 	.own_stack = world_stack,
 	.stacks = world_stacks,
 	.scenarios = {scenarios_door, scenarios_idle, scenarios_run, scenarios_batch,
-		      scenarios_wait, scenarios_call},
+		      scenarios_wait, scenarios_call, scenarios_credit},
 };

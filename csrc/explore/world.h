@@ -18,6 +18,8 @@ extern struct coro_scheduler *sched;
 struct coroi_worker *world_worker(unsigned id);
 void world_be(unsigned id);
 
+/* world_alloc - memory of the arena. NULL: the arena is full, or world_refuses is set. */
+extern bool world_refuses;
 void *world_alloc(size_t bytes, size_t align);
 unsigned world_worker_thread(void *(*fn)(void *), void *arg);
 
@@ -46,6 +48,9 @@ static inline struct coroi_rec *world_record_of(uint64_t runnable)
 bool world_steal(struct coroi_worker *w, struct coroi_worker *v);
 void world_nap(struct coroi_worker *w);
 
+/* world_collect - collect the credit of w, as inspect.c does it. */
+void world_collect(struct coroi_worker *w);
+
 /* world_sleep - a worker counts as awake no longer, as idle.c does it: the last one reports the
  * rest. */
 static inline void world_sleep(void)
@@ -58,6 +63,13 @@ static inline void world_sleep(void)
  * lies in an inbox in between comes later than a rest. */
 void world_pushing(bool begins);
 
+/* world_bell - 1: the bell has rung since the word was last 0. Its waiter sleeps on the word. */
+extern uint32_t world_bell;
+
+/* world_chunks - what slab.c knows of the chunks that are there is put back before each schedule,
+ * too. To be called during setup. */
+void world_chunks(void);
+
 /* world_asleep - during setup: all workers sleep. Each worker of the mask gets a thread that
  * sleeps, and then does what workers do, without spinning before it has found something. */
 void world_asleep(unsigned mask);
@@ -68,5 +80,6 @@ extern const struct ex_scenario *const scenarios_run[];
 extern const struct ex_scenario *const scenarios_batch[];
 extern const struct ex_scenario *const scenarios_wait[];
 extern const struct ex_scenario *const scenarios_call[];
+extern const struct ex_scenario *const scenarios_credit[];
 
 #endif

@@ -36,7 +36,8 @@
  *   Errors      Every int result is CORO_OK (0), a positive yield code, or a negative CORO_E...
  *               code. errno is neither read nor set.
  *   Stacks      A coroutine runs on a small stack (16 KiB unless asked otherwise) with a guard
- *               below it. Touching the guard names the coroutine on stderr and ends the process.
+ *               below it. Touching the guard names the coroutine on stderr and ends the process,
+ *               as any other fault does.
  *               Code whose frames are larger than the guard (64 KiB) must be compiled with
  *               -fstack-clash-protection.
  *   Threads     A scheduled coroutine may continue on another thread after every call that can
@@ -57,6 +58,33 @@
 
 #include <stddef.h>
 #include <stdint.h>
+
+/*
+ * CORO_VERSION - the version of what this header declares. A copy of the header fits the linked
+ * coro if both have the same. Otherwise the program does not link: the linker says that the symbol
+ * CORO_ABI_NAME is undefined, in each file that includes the copy. `coro header` writes a copy that
+ * fits. The reference to the symbol lies in a section that no program loads, and costs nothing at
+ * run time. --gc-sections drops the section, and the check with it. Code that is not linked with
+ * coro, a plug-in in C for example, defines CORO_NO_ABI_CHECK first.
+ */
+#define CORO_VERSION 1
+
+#define CORO_TEXT_OF(x) #x
+#define CORO_TEXT(x)    CORO_TEXT_OF(x)
+#define CORO_ABI_NAME          \
+	"coro_abi_" CORO_TEXT( \
+		CORO_VERSION) "_of_this_coro_h_is_not_that_of_the_linked_coro__run_coro_header_again"
+
+#if defined(__GNUC__) && defined(__ELF__) && !defined(CORO_NO_ABI_CHECK)
+__asm__(".pushsection .coro_abi,\"\",%progbits\n\t"
+	".hidden " CORO_ABI_NAME "\n\t"
+	".quad " CORO_ABI_NAME "\n\t"
+	".popsection");
+#endif
+
+#ifdef __GNUC__
+#pragma GCC visibility push(default) /* whatever the user's code is compiled with */
+#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -524,5 +552,9 @@ int coro_shield_end(void);
 
 #ifdef __cplusplus
 }
+#endif
+
+#ifdef __GNUC__
+#pragma GCC visibility pop
 #endif
 #endif

@@ -120,8 +120,8 @@ enum coro_wait_kind {
 #undef CORO_WAIT_KIND
 };
 
-/* coro_wait_name - the name of a kind of wait, as in "park"; "unknown" if there is no such kind. Never
- * NULL. Thread: any. */
+/* coro_wait_name - the name of a kind of wait, as in "park"; "unknown" if there is no such kind.
+ * Never NULL. Thread: any. */
 const char *coro_wait_name(uint32_t kind);
 
 /* A coroutine that waits: what coro_scheduler_blocked reports. */

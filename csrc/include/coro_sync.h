@@ -139,6 +139,9 @@ typedef struct coro_once {
  * Suspends. Returns: also CORO_EDEADLK: from inside fn. */
 int coro_once_do(coro_once *o, void (*fn)(void *), void *arg, uint64_t deadline);
 
+/* coro_once_destroy - Returns: CORO_EBUSY while a function of it runs. */
+int coro_once_destroy(coro_once *o);
+
 /* ------------------------------------------------------------------------- channels, and select */
 
 /*
@@ -186,6 +189,47 @@ int coro_chan_close(coro_chan *c);
  * it), and at most. */
 size_t coro_chan_length(coro_chan *c);
 size_t coro_chan_capacity(const coro_chan *c);
+
+/* coro_chan_element_bytes - the bytes of a value, as coro_chan_new was told, or as Go's type of the
+ * values has. 0 if c is NULL. */
+size_t coro_chan_element_bytes(const coro_chan *c);
+
+/*
+ * coro_chan_send_checked, coro_chan_recv_checked - coro_chan_send and coro_chan_recv of a variable
+ * of variable_bytes (CORO_UNKNOWN_BYTES: not known). Where that is not the size of the channel's
+ * values, nothing is copied: the call returns CORO_EINVAL, and writes a line to stderr that begins
+ * with where. If the values have 0 bytes every variable does.
+ *
+ * Where CORO_DEBUG is defined before coro.h is included, in C, each coro_chan_send and
+ * coro_chan_recv becomes such a call: with the size of what its pointer points to, or of the array
+ * that it is given, and file and line. A pointer to void, or to characters, is not checked, nor is
+ * coro_select. Without CORO_DEBUG nothing is checked, and nothing is paid.
+ */
+#define CORO_UNKNOWN_BYTES SIZE_MAX
+int coro_chan_send_checked(coro_chan *c, const void *value, uint64_t deadline,
+			   size_t variable_bytes, const char *where);
+int coro_chan_recv_checked(coro_chan *c, void *value, uint64_t deadline, size_t variable_bytes,
+			   const char *where);
+
+#if defined(CORO_DEBUG) && !defined(__cplusplus)
+#define CORO_LINE_TEXT(line) #line
+#define CORO_LINE(line)      CORO_LINE_TEXT(line)
+#define CORO_WHERE           __FILE__ ":" CORO_LINE(__LINE__)
+
+/* CORO_VARIABLE_BYTES - of an array its size; of a pointer, the size of what it points to. */
+#define CORO_VARIABLE_BYTES(p)                                                         \
+	(!__builtin_types_compatible_p(__typeof__(p), __typeof__((p) + 0)) ? sizeof(p) \
+	 : _Generic((p), void * : 1, const void * : 1, char * : 1, const char * : 1,   \
+		    signed char * : 1, const signed char * : 1, unsigned char * : 1,   \
+		    const unsigned char * : 1, default : 0)                            \
+		 ? CORO_UNKNOWN_BYTES                                                  \
+		 : sizeof *(p))
+
+#define coro_chan_send(c, value, deadline) \
+	coro_chan_send_checked(c, value, deadline, CORO_VARIABLE_BYTES(value), CORO_WHERE)
+#define coro_chan_recv(c, value, deadline) \
+	coro_chan_recv_checked(c, value, deadline, CORO_VARIABLE_BYTES(value), CORO_WHERE)
+#endif
 
 /* One of several operations. */
 typedef struct coro_case {

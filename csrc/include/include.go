@@ -1,4 +1,5 @@
-// Package include is the public C header of coro, for C bodies and for the core itself: coro.h, which includes its parts.
+// Package include is the public C header of coro, for C bodies and for the core itself: coro.h,
+// which includes its parts.
 package include
 
 import "embed"

@@ -2,6 +2,8 @@
 /* blocking.c - see blocking.h. */
 #include "io/blocking.h"
 
+#include "base/current.h"
+#include "base/fault.h"
 #include "base/list.h"
 #include "kernel/kernel.h"
 
@@ -24,6 +26,7 @@ struct coroi_thread {
 	struct coroi_thread *next; /* in `idle` */
 	struct coroi_job *job;
 	uint32_t ev;             /* atomic, a futex; 1: there is a job, or the thread is to end */
+	struct coroi_rec *rec;   /* the coroutine whose job this thread does, or NULL */
 	struct coroi_rec *rider; /* the coroutine that goes on here, or NULL */
 	void *sp;                /* the context of the thread itself meanwhile */
 	void *sigstack;
@@ -37,7 +40,8 @@ struct coroi_pool *coroi_blocking_pool(struct coro_scheduler *s)
 	return *coroi_service_state(s, &pool_service);
 }
 
-static __thread struct coroi_thread *thread_here; /* NULL: not a thread of a pool */
+/* NULL: not a thread of a pool. The model is one whose access is async-signal-safe. */
+static __thread __attribute__((tls_model("initial-exec"))) struct coroi_thread *thread_here;
 
 /* here - this thread, if it is one of a pool. Not inline: a coroutine goes from one thread to
  * another. */
@@ -63,12 +67,14 @@ static void dequeue(struct coroi_pool *p, struct coroi_job *j)
 /* ---------------------------------------------------------------------------------- the threads */
 
 /* make - K4. */
-static void make(struct coroi_job *j)
+static void make(struct coroi_thread *t, struct coroi_job *j)
 {
 	struct coroi_rec *rec = j->rec;
 	struct coro_scheduler *s = j->pool->sched;
 
+	t->rec = rec;
 	j->fn(j->arg);
+	t->rec = NULL;
 	coroi_event_send(rec); /* the job is gone from now on */
 	coroi_pending_end(s);
 }
@@ -142,7 +148,7 @@ static void *thread_main(void *arg)
 	coroi_name_thread(p->sched); /* as the workers, with the number after theirs */
 	t.sigstack = coroi_sigstack_install();
 	for (; j; j = next_job(p, &t))
-		make(j);
+		make(&t, j);
 
 	coroi_lock(&p->lock);
 	p->threads--;
@@ -282,8 +288,29 @@ static void end_elsewhere(void)
 	coro_thread_end();
 }
 
+static bool layer_where(struct coroi_where *at)
+{
+	struct coroi_thread *t = here();
+
+	if (!t)
+		return false;
+	if (t->rec)
+		coroi_where_of(t->rec, at);
+	if (t->rider) {
+		at->what = "between coro_thread_begin and coro_thread_end, in";
+	} else {
+		at->what = t->rec ? "in a call of coro_blocking by"
+				  : "on a thread for coro_blocking";
+		at->stack = NULL; /* the coroutine waits */
+	}
+	return true;
+}
+
+static const struct coroi_layer layer = {.where = layer_where};
+
 __attribute__((constructor)) static void pool_register(void)
 {
+	coroi_layer[COROI_LAYER_BLOCKING] = &layer;
 	coroi_service_register(&pool_service);
 	coroi_on_end_elsewhere = end_elsewhere;
 }
@@ -342,12 +369,9 @@ static void ride(void *arg)
 {
 	struct coroi_rec *rider = arg;
 	struct coroi_thread *t = here();
-	void *fake = NULL;
 
 	t->rider = rider;
-	coroi_fiber_leave(&fake, &rider->stack->fiber);
-	coroi_swap(&t->sp, rider->sp, CORO_OK);
-	coroi_fiber_arrive(fake, NULL);
+	coroi_elsewhere_begin(rider, &t->sp);
 }
 
 /* leave - the errand of coro_thread_begin. */
@@ -388,13 +412,9 @@ int coro_thread_end(void)
 {
 	struct coroi_thread *t = here();
 	struct coroi_rec *me = t ? t->rider : NULL;
-	void *fake = NULL;
 
 	if (!me)
 		return CORO_EPERM;
 	t->rider = NULL;
-	coroi_fiber_leave(&fake, &t->native);
-	int code = coroi_swap(&me->sp, t->sp, 0); /* the job is done: K4 is next */
-	coroi_fiber_arrive(fake, NULL);
-	return code;
+	return coroi_elsewhere_end(me, t->sp, &t->native); /* the job is done: K4 is next */
 }

@@ -129,12 +129,9 @@ static inline bool coroi_dense_is_away(const struct coroi_worker *w, const struc
  * other coroutine or thread may be given p. */
 static inline bool coroi_is_hidden(const struct coroi_rec *me, const void *p)
 {
-	const struct coroi_stack *s = me->stack;
-
 	if (coroi_likely(!coroi_is_dense(me)))
 		return false;
-	while (s->below)
-		s = s->below;
+	const struct coroi_stack *s = coroi_stack_own(me->stack);
 	return (uintptr_t)p - (uintptr_t)s->low < (uintptr_t)s->top - (uintptr_t)s->low;
 }
 

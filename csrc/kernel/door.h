@@ -51,8 +51,10 @@ enum { COROI_DOOR_FREE = 0, COROI_DOOR_ASK = 1, COROI_DOOR_SERV = 2, COROI_DOOR_
 #define COROI_DOOR_WHAT(word)    ((word)&3)
 #define COROI_DOOR_WAITER        4u /* LOCK only: the owner sleeps on req */
 #define COROI_DOOR_THIEF(word)   ((word) >> 3)
-/* Thieves that are no workers, and have no steal buffer. COROI_FOREIGN wants the lock;
- * COROI_COLLECTOR wants credit (G1 of slab.h), which the owner gives up at D4. */
+/* Thieves that are no workers, and have no steal buffer. COROI_FOREIGN wants the lock.
+ * COROI_COLLECTOR wants credit (G1 of slab.h), and takes exactly a thief's steps: the owner gives
+ * its credit up at D4 in place of some of its queue, and T6 finds nothing to take. One collector
+ * knocks at a time (coroi_collect), since T4 and T5 know their own ASK by its name. */
 #define COROI_FOREIGN   0x1fffffffu
 #define COROI_COLLECTOR 0x1ffffffeu
 
@@ -108,8 +110,8 @@ enum coroi_knock {
 };
 
 /* coroi_door_knock - T1 to T6.
- * Thread: worker t; or any thread that is no worker, with COROI_FOREIGN for t, which is never served,
- * or with COROI_COLLECTOR.
+ * Thread: worker t; or any thread that is no worker, with COROI_FOREIGN for t, which is never
+ * served, or with COROI_COLLECTOR.
  * Blocking: for some microseconds, and for as long as a preempted owner is serving (T6). Cost: a
  * membarrier, unless the owner serves. */
 enum coroi_knock coroi_door_knock(struct coroi_worker *victim, uint32_t t);

@@ -291,7 +291,9 @@ static void offload(struct coro_scheduler *s, struct coroi_call *c)
 	coroi_pending_begin(s, 1);                                               /* F1 */
 	coroi_lifo_push(&s->calls.first, (uintptr_t)c, c->next);                 /* F2 */
 	if (at_load_seq(&s->calls.unwatched) && at_xchg(&s->calls.unwatched, 0)) /* F3 */
-		coroi_event_ring(s->bell.fd);
+		/* Relaxed: fd was set before the first spawn, and coroi_bell_drop comes after the
+		 * last coroutine's end. The caller has not ended. */
+		coroi_event_ring((int)at_load_rlx(&s->bell.fd));
 }
 
 static int call_offloaded(coro_go_id id, const void *arg, size_t arg_bytes, void *result,

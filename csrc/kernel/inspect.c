@@ -41,13 +41,15 @@ const char *coro_strerror(int status)
 	case CORO_ECANCELED:
 		return "canceled, alone or because the scheduler is closing";
 	case CORO_EDEADLK:
-		return "deadlock: coroutines are left that nothing can wake, or the caller holds the lock already";
+		return "deadlock: coroutines are left that nothing can wake, "
+		       "or the caller holds the lock already";
 	case CORO_ECLOSED:
 		return "the scheduler is closed";
 	case CORO_EBUSY:
 		return "in use: it is running, or another waits for it";
 	case CORO_EAGAIN:
-		return "the system refused a thread or a descriptor: raise its limit, or use fewer workers";
+		return "the system refused a thread or a descriptor: raise its limit, "
+		       "or use fewer workers";
 	case CORO_ENDED:
 		return "the coroutine has ended: reset it first";
 	case CORO_EABORTED:
@@ -227,8 +229,8 @@ static void worker_stats(struct coroi_worker *w, coro_worker_stats *out)
 	};
 }
 
-/* dense_stats - under the life lock: what frees a worker's `dense` holds it (coroi_dense_close). The
- * worker may open it meanwhile. */
+/* dense_stats - under the life lock: what frees a worker's `dense` holds it (coroi_dense_close).
+ * The worker may open it meanwhile. */
 static void dense_stats(struct coro_scheduler *s, coro_stats *out)
 {
 	uint64_t used[COROI_HEAP_CLASSES] = {0}, below = 0;

@@ -185,8 +185,17 @@ static int taken(uint64_t word, uint32_t gen)
 	return coroi_gen(word) == gen && waits ? CORO_EBUSY : CORO_ESTALE;
 }
 
-/* join - coro_join_until. committed: neither the deadline nor a cancel ends the wait. */
-static int join(coro_handle h, void *result, size_t result_bytes, uint64_t deadline, bool committed)
+/* The calls that join. COMMITTED: neither a deadline nor a cancel ends the wait. */
+enum join_call { JOIN, JOIN_UNTIL, COMMITTED };
+
+static int refuse(struct coroi_worker *w, enum join_call call)
+{
+	return coroi_nowait_refuse(w, call == JOIN_UNTIL ? "coro_join_until" : "coro_join");
+}
+
+/* join - coro_join_until. call: the one that was made. */
+static int join(coro_handle h, void *result, size_t result_bytes, uint64_t deadline,
+		enum join_call call)
 {
 	struct coroi_worker *w = coroi_self();
 	struct coroi_rec *me, *r;
@@ -207,14 +216,14 @@ static int join(coro_handle h, void *result, size_t result_bytes, uint64_t deadl
 		return coroi_find(h) ? CORO_EINVAL : CORO_ESTALE;
 	/* refused even if the coroutine is about to end */
 	if (coroi_unlikely(w->nowait) && word != final)
-		return deadline ? coroi_nowait_refuse(w, "coro_join") : CORO_ETIMEDOUT;
+		return deadline ? refuse(w, call) : CORO_ETIMEDOUT;
 	coroi_escape(me);
 	word = nobody;
 	uint64_t mine = coroi_join_word(gen, COROI_JOIN_COROUTINE, coroi_index(me));
 	if (at_cas(&coroi_cold(r)->join, &word, mine)) { /* J1 */
 		struct join j = {r, gen, coroi_index(me)};
 		int status = coroi_wait(me, CORO_WAIT_JOIN, deadline,
-					committed ? NULL : withdraw_join, &j);
+					call == COMMITTED ? NULL : withdraw_join, &j);
 		if (status)
 			return status;
 	} else if (word != final) {
@@ -236,17 +245,17 @@ static int join(coro_handle h, void *result, size_t result_bytes, uint64_t deadl
 
 int coro_join(coro_handle h, void *result, size_t result_bytes)
 {
-	return join(h, result, result_bytes, CORO_FOREVER, false);
+	return join(h, result, result_bytes, CORO_FOREVER, JOIN);
 }
 
 int coro_join_until(coro_handle h, void *result, size_t result_bytes, uint64_t deadline)
 {
-	return join(h, result, result_bytes, deadline, false);
+	return join(h, result, result_bytes, deadline, JOIN_UNTIL);
 }
 
 int coroi_join_committed(coro_handle h)
 {
-	return join(h, NULL, 0, CORO_FOREVER, true);
+	return join(h, NULL, 0, CORO_FOREVER, COMMITTED);
 }
 
 /* -------------------------------------------------------------------------------------- detach */

@@ -27,6 +27,7 @@
  *   coroi_wait_begin, coroi_wait_commit   the short way, inline
  *   coroi_tell           a wait has returned CORO_ECANCELED: the coroutine has been told
  *   coroi_refused        would a wait return CORO_ECANCELED at once?
+ *   coroi_waits_for      what a coroutine waits for
  *   coroi_event_send     send the event, to a coroutine that waits
  *   coroi_event_send_to  send the event, to a coroutine that may have ended
  *   coroi_wake_home, coroi_wake_here, coroi_leave_fed   the short ways, inline
@@ -42,8 +43,10 @@
  * What goes on outside of all workers
  *   coroi_pending_begin, coroi_pending_end   between the two the scheduler is not at rest
  *   coroi_errand, coroi_errand_failed        have the native stack act for a suspended coroutine
+ *   coroi_elsewhere_begin, coroi_elsewhere_end   run a coroutine on a thread that is no worker
  *   coroi_on_end_elsewhere   brings a coroutine that ends on a thread that is no worker back
  *   coroi_name_thread    name a thread that works for a scheduler
+ *   coroi_where_of       what the report of a fault says of a coroutine
  *   coroi_bell_ring      tell Go that there is something to look at
  *   coroi_service, coroi_service_register, coroi_service_state   what a room keeps for each
  *                        scheduler

@@ -8,7 +8,7 @@
 #include "kernel/gocall.h"
 #include "kernel/idle.h"
 #include "kernel/goworker.h"
-#include "base/overflow.h"
+#include "base/fault.h"
 #include "kernel/run.h"
 #include "kernel/wait.h"
 
@@ -214,7 +214,7 @@ int coro_scheduler_init(coro_scheduler **out, const coro_options *opt)
 	pthread_mutex_init(&s->outside.lock, NULL);
 	pthread_mutex_init(&s->life_lock, NULL);
 	pthread_cond_init(&s->life_changed, NULL);
-	coroi_overflow_install();
+	coroi_fault_install();
 	coroi_slab_init(&s->slab, s, o.record_limit);
 	coroi_stack_pool_init(&s->stacks, o.stack_limit);
 	int status = build(s, &o);

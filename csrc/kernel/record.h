@@ -42,7 +42,9 @@ enum {
 	COROI_F_CANCELED = 8,
 	COROI_F_EXTRAS = 16, /* has deferred functions or an arena */
 	COROI_F_PINNED = 32, /* stays with its worker */
-	/* May wait for something outside of the kernel: the services are told of a cancel. */
+	/* May wait for something outside of the kernel: the services are told of a cancel. The
+	 * first such wait sets the flag, and the record's next spawn clears it. To clear it after
+	 * each wait would take the door again, and saves a service no more than one look. */
 	COROI_F_TOLD = 64,
 	COROI_F_FAILED = 128, /* with ABORTED: ends by coro_fail; see coroi_failed */
 };
@@ -89,9 +91,9 @@ struct coroi_rec {
 	/* What the coroutine's wait returns when it goes on. CORO_OK, but after
 	 * coroi_resume_locked. */
 	int8_t code;
-	uint8_t event; /* the event came before the coroutine suspended */
+	uint8_t event;    /* the event came before the coroutine suspended */
 	uint8_t canceled; /* COROI_C_... */
-	uint8_t waits; /* what for: CORO_WAIT_PARK... */
+	uint8_t waits;    /* what for: CORO_WAIT_PARK... */
 	/* The coroutine waits with a deadline, and `next` links it to its neighbours; see
 	 * timer.h. */
 	uint8_t armed;

@@ -541,12 +541,8 @@ static void loop_start(intptr_t first)
 void coroi_exit(struct coroi_worker *w)
 {
 	struct coroi_rec *me = w->current;
-	struct coroi_stack *s = me->stack;
 
-	while (s->below)
-		s = s->below;
-	coroi_fiber_restart(&s->fiber, s->low, s->top);
-	coroi_restart(coroi_context(s->top, loop_start), (intptr_t)me | FINISH);
+	coroi_stack_restart(coroi_stack_own(me->stack), loop_start, (intptr_t)me | FINISH);
 }
 
 /* run_errand - do what a coroutine has asked for, which is suspended now. */

@@ -4,7 +4,7 @@
  * coroutine that runs on this thread.
  */
 #include "base/current.h"
-#include "base/overflow.h"
+#include "base/fault.h"
 #include "kernel/wait.h"
 
 static struct coroi_stack **layer_stack(void)
@@ -49,6 +49,14 @@ static void layer_give(struct coroi_stack *s)
 	coroi_door_leave(w);
 }
 
+void coroi_where_of(const struct coroi_rec *r, struct coroi_where *at)
+{
+	at->scheduler = coroi_owner(r)->name;
+	at->stack = r->stack;
+	at->fn = (uintptr_t)r->fn;
+	at->handle = coroi_handle(r);
+}
+
 static bool layer_where(struct coroi_where *at)
 {
 	struct coroi_worker *w = coroi_self();
@@ -56,10 +64,13 @@ static bool layer_where(struct coroi_where *at)
 	if (!w)
 		return false;
 	at->worker = w->id;
+	at->scheduler = w->sched->name;
 	if (w->current) {
-		at->stack = coroi_dense_is_away(w, w->current) ? NULL : w->current->stack;
-		at->fn = (uintptr_t)w->current->fn;
-		at->handle = coroi_handle(w->current);
+		coroi_where_of(w->current, at);
+		if (coroi_dense_is_away(w, w->current))
+			at->stack = NULL;
+	} else if (w->in_go) {
+		at->what = "in a call of coro_call_go_inline";
 	}
 	return true;
 }

@@ -16,7 +16,6 @@ static struct {
 	uint32_t first_gen; /* the generation that carving gives its records */
 	uint32_t carved;    /* records that were carved, and 1 for the header */
 	uint32_t idle;      /* scratch of a trim */
-	bool used;          /* a slab has the chunk */
 } chunk_info[COROI_CHUNKS_MAX];
 
 static pthread_mutex_t dir_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -52,10 +51,8 @@ static struct coroi_chunk *chunk_take(struct coro_scheduler *owner, bool huge)
 			at_store_rel(&coroi_chunk_dir[c->id], c);
 		}
 	}
-	if (c) {
+	if (c)
 		chunk_info[c->id].carved = 1;
-		chunk_info[c->id].used = true;
-	}
 	pthread_mutex_unlock(&dir_lock);
 	return c;
 }
@@ -82,7 +79,6 @@ static size_t chunk_give(uint32_t id)
 		memset(r + 1, 0, COROI_CHUNK_BYTES - sizeof *r);
 	}
 	pthread_mutex_lock(&dir_lock);
-	chunk_info[id].used = false;
 	chunk_info[id].first_gen = gen;
 	if (gen < GEN_LAST)
 		dir_free[dir_frees++] = id;
@@ -429,6 +425,16 @@ uint32_t coroi_slab_grant(struct coroi_slab *s, uint32_t want)
 	}
 	coroi_unlock(&s->lock);
 	return n;
+}
+
+bool coroi_slab_is_exhausted(struct coroi_slab *s)
+{
+	coroi_lock(&s->lock);
+	/* Under the lock capacity does not rise. So nothing has been granted between the two looks. */
+	bool none = at_load_seq(&s->capacity) <= 0 && at_load_seq(&s->granted) == 0 &&
+		    !add_chunk(s);
+	coroi_unlock(&s->lock);
+	return none;
 }
 
 void coroi_slab_refund(struct coroi_slab *s, uint32_t credit)

@@ -31,12 +31,15 @@
  * keep credit in hand, which the queue would never get; so the word `wanted` tells users that
  * somebody waits.
  *
- *   G1  Go: wanted = COROI_WANTED, then ask for a grant (coroi_slab_grant). No credit: the goroutine
- *       waits. If wanted was COROI_UNWANTED, all credit in hand is collected: by coroi_collect from
- *       the workers, by Go from its submitters
+ *   G1  Go: wanted = COROI_WANTED, then ask for a grant (coroi_slab_grant). No credit: the
+ *       goroutine waits. If wanted was COROI_UNWANTED, all credit in hand is collected: by
+ *       coroi_collect from the workers, by Go from its submitters
+ *       If nothing is granted, and no chunk can be had (coroi_slab_is_exhausted, in one look under
+ *       the lock), the goroutine has ErrNoMemory: no end of a coroutine would ring
  *   G2  a user that was collected is lean: it keeps no credit in hand. Each spawn borrows one, and
  *       each end gives one back
- *   G3  a thread that gives credit back, or raises capacity, looks at wanted then, and rings the bell
+ *   G3  a thread that gives credit back, or raises capacity, looks at wanted then, and rings the
+ *       bell
  *   G4  Go, rung: ask again, for those in front of the queue. When the queue is empty, wanted =
  *       COROI_WANTED_LATELY: users stay lean, since the next spawn is likely to wait too. When a
  *       quarter of the records is free, the bell rings once more, and wanted = COROI_UNWANTED
@@ -134,6 +137,12 @@ uint32_t coroi_slab_grant(struct coroi_slab *s, uint32_t want);
 /* coroi_slab_refund - credit comes back. Thread: any. Cost: a locked addition. */
 void coroi_slab_refund(struct coroi_slab *s, uint32_t credit);
 
+/* coroi_slab_is_exhausted - no credit is granted, and the system has no memory for a chunk: nobody's
+ * end can give credit back. False also if credit was given back meanwhile, or a chunk mapped: a
+ * grant is worth another try. Thread: any. Blocking: for the slab's lock. Cost: that lock, and a
+ * mapping. */
+bool coroi_slab_is_exhausted(struct coroi_slab *s);
+
 /* coroi_slab_at_once - how much credit a user gets at a time: COROI_CREDIT, or 1 while credit is
  * wanted. coroi_slab_is_roomy - a quarter of the records is free. Thread: any; racy. */
 uint32_t coroi_slab_at_once(const struct coroi_slab *s);
@@ -147,8 +156,8 @@ void coroi_slab_retire(struct coroi_slab *s);
  * CORO_ENOMEM. */
 int coroi_mags_init(struct coroi_mags *m, struct coroi_slab *s);
 /* coroi_mags_flush - give records and credit to the slab. The two magazines stay.
- * coroi_mags_surrender - give credit to the slab; while credit is wanted, m is lean afterwards (G2).
- * Thread: the user's, or one that holds the user's door. */
+ * coroi_mags_surrender - give credit to the slab; while credit is wanted, m is lean afterwards
+ * (G2). Thread: the user's, or one that holds the user's door. */
 void coroi_mags_flush(struct coroi_mags *m);
 void coroi_mags_surrender(struct coroi_mags *m);
 
@@ -201,8 +210,8 @@ static inline bool coroi_mags_spend(struct coroi_mags *m)
 	return true;
 }
 
-/* coroi_mags_earn - a coroutine has ended: its credit comes back. The credit of a lean user is always
- * above the most (G2). */
+/* coroi_mags_earn - a coroutine has ended: its credit comes back. The credit of a lean user is
+ * always above the most (G2). */
 static inline void coroi_mags_earn(struct coroi_mags *m)
 {
 	if (coroi_unlikely(++m->credit > 2 * COROI_CREDIT))

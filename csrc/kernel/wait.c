@@ -285,7 +285,7 @@ int coroi_wait(struct coroi_rec *me, enum coro_wait_kind what, uint64_t deadline
 		if (code == CORO_OK)
 			return CORO_OK;
 		if (coroi_unlikely(until != deadline) && code == CORO_ETIMEDOUT)
-			continue; /* me's shield section is over */
+			continue;  /* me's shield section is over */
 		if (withdraw(arg)) /* C3 */
 			return code == CORO_ECANCELED ? coroi_tell(code) : code;
 		committed = true;
@@ -350,8 +350,7 @@ static inline bool take_permit_locked(struct coroi_worker *w, struct coroi_rec *
 	} else if (canceled & COROI_C_SHIELDED) {
 		*status = coroi_park_shielded_locked(w, me, deadline);
 		return true;
-	} else if ((w->cancel || canceled & COROI_C_CANCELED) &&
-		   !coroi_permit_comes(me)) { /* C2 */
+	} else if ((w->cancel || canceled & COROI_C_CANCELED) && !coroi_permit_comes(me)) { /* C2 */
 		coroi_tell_locked(me);
 		*status = CORO_ECANCELED;
 	} else {

@@ -206,6 +206,38 @@ static inline void coroi_errand_failed(struct coroi_worker *w, struct coroi_rec 
 	coroi_door_leave(w);
 }
 
+/* coroi_waits_for - what r waits for. r is suspended, or was resumed from that wait. */
+static inline enum coro_wait_kind coroi_waits_for(const struct coroi_rec *r)
+{
+	return (enum coro_wait_kind)r->waits;
+}
+
+/* coroi_elsewhere_begin - have this thread, which is no worker, go on with r. An errand has
+ * suspended r, and nobody else goes on with r. *native: where the thread's own context is saved.
+ * Returns after r has called coroi_elsewhere_end. */
+static inline void coroi_elsewhere_begin(struct coroi_rec *r, void **native)
+{
+	void *fake = NULL;
+
+	coroi_fiber_leave(&fake, &r->stack->fiber);
+	coroi_swap(native, r->sp, CORO_OK);
+	coroi_fiber_arrive(fake, NULL);
+}
+
+/* coroi_elsewhere_end - suspend me, and go on in the context `native` of this thread, which has
+ * called coroi_elsewhere_begin. fiber: that context's. me then waits for its event. Returns: the
+ * code that me was resumed with. */
+static inline int coroi_elsewhere_end(struct coroi_rec *me, void *native,
+				      const struct coroi_fiber *fiber)
+{
+	void *fake = NULL;
+
+	coroi_fiber_leave(&fake, fiber);
+	int code = coroi_swap(&me->sp, native, 0);
+	coroi_fiber_arrive(fake, NULL);
+	return code;
+}
+
 /* coroi_escape - me's handle is about to be known to others. Thread: only where me runs, or where
  * it is spawned. */
 static inline void coroi_escape(struct coroi_rec *me)
@@ -325,5 +357,11 @@ int coroi_join_committed(coro_handle h);
 
 /* coroi_join_status - what coro_join of an ended r returns. */
 int coroi_join_status(const struct coroi_rec *r);
+
+/* ------------------------------------------------------------------------------------- self.c */
+
+/* coroi_where_of - fill in what *at says of r, which has not ended. Async-signal-safe. */
+struct coroi_where;
+void coroi_where_of(const struct coroi_rec *r, struct coroi_where *at);
 
 #endif

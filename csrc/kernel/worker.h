@@ -1,5 +1,5 @@
 /*
- * worker.h - a worker, and its scheduler: who owns which word.
+ * worker.h - a worker, and its scheduler: which thread owns which word.
  *
  * A worker's memory is in four parts, each in cache-line pairs of its own, so that the writes of
  * one side do not disturb another:

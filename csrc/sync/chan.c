@@ -3,6 +3,11 @@
 #include "sync/chan.h"
 
 #include "base/sys.h"
+#include "base/text.h"
+
+/* CGO_CFLAGS may define CORO_DEBUG here, too. */
+#undef coro_chan_send
+#undef coro_chan_recv
 
 int coro_chan_new(coro_chan **out, size_t element_bytes, size_t capacity, uint32_t flags)
 {
@@ -29,30 +34,56 @@ int coro_chan_new(coro_chan **out, size_t element_bytes, size_t capacity, uint32
 	return CORO_OK;
 }
 
-int coro_chan_free(coro_chan *c)
+static bool is_used(const struct coro_chan *c)
 {
-	if (!c)
-		return CORO_OK;
+	return c->senders.first || c->receivers.first || c->selects || c->in.back || c->out.back;
+}
+
+/* destroy - the end of c but for its memory. kept: for Go. The locks of the ends are taken without
+ * a look at `dead`, so c is closed as well, and empty. */
+static int destroy(struct coro_chan *c, bool kept)
+{
 	int status = coroi_object_enter_end(&c->object);
+
 	if (status)
 		return status;
-	status = c->kept ? CORO_EPERM
-		 : c->senders.first || c->receivers.first || c->selects || c->in.back || c->out.back
-			 ? CORO_EBUSY
-			 : CORO_OK;
-	if (!status)
+	if (c->kept != kept) {
+		status = CORO_EPERM;
+	} else if (is_used(c)) {
+		status = CORO_EBUSY;
+	} else {
+		c->closed = CORO_EINVAL;
+		c->out.seen = c->out.passed;
+		at_store_rel(&c->in.passed, c->out.passed);
 		coroi_object_kill(&c->object);
+	}
 	coroi_object_leave(&c->object);
+	return status;
+}
+
+int coro_chan_free(coro_chan *c)
+{
+	int status = c ? destroy(c, false) : CORO_OK;
+
 	if (!status)
 		coroi_release(c);
 	return status;
 }
 
-void coroi_chan_keep(coro_chan *c, bool keep)
+void coroi_chan_keep(coro_chan *c)
 {
-	coroi_object_enter(&c->object);
-	c->kept = keep;
-	coroi_object_leave(&c->object);
+	c->kept = true;
+}
+
+int coroi_chan_destroy(coro_chan *c)
+{
+	return destroy(c, true);
+}
+
+void coroi_chan_release(coro_chan *c)
+{
+	if (destroy(c, true) != CORO_EBUSY)
+		coroi_release(c);
 }
 
 static bool has_value(void *c)
@@ -291,6 +322,45 @@ int coro_chan_recv(coro_chan *c, void *value, uint64_t deadline)
 	return pass(c, false, value, deadline);
 }
 
+static COROI_COLD void say_sizes(const char *where, const char *call, size_t variable, size_t value)
+{
+	struct coroi_text t = {.n = 0};
+
+	coroi_text_put(&t, "coro: ");
+	coroi_text_put(&t, where ? where : "?");
+	coroi_text_put(&t, ": ");
+	coroi_text_put(&t, call);
+	coroi_text_put(&t, ": the variable has ");
+	coroi_text_number(&t, variable, 10);
+	coroi_text_put(&t, " bytes, and each value of the channel ");
+	coroi_text_number(&t, value, 10);
+	coroi_text_put(&t, "\n");
+	coroi_say(t.at, t.n);
+}
+
+/* fits - a value of c is copied to, or from, a variable of so many bytes. */
+static bool fits(const coro_chan *c, size_t bytes, const char *where, const char *call)
+{
+	if (!c || !c->bytes || bytes == c->bytes || bytes == CORO_UNKNOWN_BYTES)
+		return true;
+	say_sizes(where, call, bytes, c->bytes);
+	return false;
+}
+
+int coro_chan_send_checked(coro_chan *c, const void *value, uint64_t deadline,
+			   size_t variable_bytes, const char *where)
+{
+	return fits(c, variable_bytes, where, "coro_chan_send") ? coro_chan_send(c, value, deadline)
+								: CORO_EINVAL;
+}
+
+int coro_chan_recv_checked(coro_chan *c, void *value, uint64_t deadline, size_t variable_bytes,
+			   const char *where)
+{
+	return fits(c, variable_bytes, where, "coro_chan_recv") ? coro_chan_recv(c, value, deadline)
+								: CORO_EINVAL;
+}
+
 /* --------------------------------------------------------------------------- by a goroutine */
 
 static inline int leaf(struct coro_chan *c, bool send, void *value)
@@ -363,7 +433,7 @@ int coro_chan_close(coro_chan *c)
 		coroi_object_leave(&c->object);
 		return CORO_ECLOSED;
 	}
-	c->closed = true;
+	c->closed = CORO_ECLOSED;
 	for (struct coroi_waiter *x;
 	     (x = coroi_chan_take(c, &c->receivers)) || (x = coroi_chan_take(c, &c->senders));) {
 		x->status = CORO_ECLOSED;
@@ -386,4 +456,9 @@ size_t coro_chan_length(coro_chan *c)
 size_t coro_chan_capacity(const coro_chan *c)
 {
 	return c ? c->capacity : 0;
+}
+
+size_t coro_chan_element_bytes(const coro_chan *c)
+{
+	return c ? c->bytes : 0;
 }

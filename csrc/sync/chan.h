@@ -62,7 +62,9 @@ struct coro_chan {
 	/* waiters of coro_select that were not taken out of a queue: their owners will come back */
 	uint32_t selects;
 	struct coroi_worker *worker; /* as the object's */
-	bool closed;
+	/* 0: open; CORO_ECLOSED; CORO_EINVAL: destroyed. What a send returns, and a receive that
+	 * finds no value */
+	int8_t closed;
 	bool kept; /* Go refers to the channel: C does not free it */
 
 	/* Line 3: what receivers write. */
@@ -157,6 +159,13 @@ static inline struct coroi_waiter *coroi_chan_take(struct coro_chan *c, struct c
  * COROI_BY_BOTH, with one lock: there is a waiter at the other end, so this is a matter of R3. */
 enum { COROI_NOT_NOW = 1, COROI_BY_BOTH };
 
+/* coroi_chan_refusal - what c, which is closed, returns. It reads `closed` again: then a usual path
+ * only compares it with 0, and needs no register. */
+static inline int coroi_chan_refusal(const struct coro_chan *c)
+{
+	return *(const volatile int8_t *)&c->closed;
+}
+
 /* coroi_chan_try_send, coroi_chan_try_recv - do at once what can be done. both: all locks of c are
  * held, R3; else the lock of the end, R1 or R2. *woken: set to the waiter that is to be woken after
  * the locks were left, if any. bytes: c->bytes, perhaps a constant. small: as of
@@ -166,7 +175,7 @@ coroi_chan_try_send(struct coro_chan *c, const void *value, struct coroi_waiter 
 		    size_t bytes, bool small, bool both)
 {
 	if (coroi_unlikely(c->closed))
-		return CORO_ECLOSED;
+		return coroi_chan_refusal(c);
 	if (coroi_unlikely(c->receivers.first != NULL)) {
 		if (!both)
 			return COROI_BY_BOTH;
@@ -214,7 +223,7 @@ coroi_chan_try_recv(struct coro_chan *c, void *value, struct coroi_waiter **woke
 		}
 		*woken = x;
 	}
-	return coroi_likely(any) ? CORO_OK : c->closed ? CORO_ECLOSED : COROI_NOT_NOW;
+	return coroi_likely(any) ? CORO_OK : c->closed ? coroi_chan_refusal(c) : COROI_NOT_NOW;
 }
 
 /* coroi_chan_try - coroi_chan_try_send, or coroi_chan_try_recv. */

@@ -17,8 +17,16 @@
 #define COROI_CHAN_CLOSED    88 /* a byte */
 #define COROI_CHAN_OUT       132
 
-/* coroi_chan_keep - coro_chan_free refuses to free c (CORO_EPERM), or (false) frees c again. */
-void coroi_chan_keep(coro_chan *c, bool keep);
+/* coroi_chan_keep - c, which is new, is Go's: coro_chan_free refuses to free it (CORO_EPERM). */
+void coroi_chan_keep(coro_chan *c);
+
+/* coroi_chan_destroy - every use of c, which is Go's, is CORO_EINVAL from now on; the memory stays.
+ * What is in c is lost. Returns what coro_chan_free does. */
+int coroi_chan_destroy(coro_chan *c);
+
+/* coroi_chan_release - free c, which is Go's, destroyed or not. Nothing is freed while others wait
+ * at c. */
+void coroi_chan_release(coro_chan *c);
 
 /* coroi_chan_send_gowaiter, coroi_chan_recv_gowaiter - coro_chan_send of g's value, coro_chan_recv
  * into it, for which g waits. */

@@ -1,5 +1,5 @@
 /*
- * mutex.h - who owns a mutex; for mutex.c, for Go, and for conditions, which unlock a mutex and
+ * mutex.h - the owner of a mutex; for mutex.c, for Go, and for conditions, which unlock a mutex and
  * lock it again.
  *
  * `owner` is one word that is changed by compare-and-swap: 0, or the owner (object.h), with

@@ -3,7 +3,7 @@
  * done. */
 #include "sync/once.h"
 
-/* A once is never bound and never destroyed, so coroi_object_enter cannot fail. */
+/* A once is never bound. A call that has begun one ends it before anybody destroys it. */
 struct once {
 	struct coroi_object object;
 	struct coroi_waitq queue;
@@ -13,7 +13,24 @@ struct once {
 COROI_VIEW(struct once, coro_once, once_of)
 _Static_assert(offsetof(struct once, state) == COROI_ONCE_STATE, "Go finds it there");
 
-enum { ONCE_NEW, ONCE_RUNS, ONCE_DONE = COROI_ONCE_DONE };
+enum { ONCE_NEW, ONCE_RUNS, ONCE_DONE = COROI_ONCE_DONE, ONCE_DEAD };
+
+/* runs - if the function of the once does not run, the once is dead from now on, so that no fast
+ * path takes it for done. Entered. */
+static bool runs(struct coroi_object *p)
+{
+	struct once *o = (struct once *)p;
+
+	if (o->state == ONCE_RUNS)
+		return true;
+	at_store_rlx(&o->state, ONCE_DEAD);
+	return false;
+}
+
+int coro_once_destroy(coro_once *p)
+{
+	return coroi_object_destroy(p, runs);
+}
 
 /* once_begin - CORO_OK: it is done; COROI_YOURS: mine is to do it; COROI_WAITS: mine is to wait;
  * CORO_EDEADLK: mine is doing it. o is entered. */
@@ -31,9 +48,10 @@ static int once_begin(struct once *o, uint64_t mine)
 int coroi_once_begin_gowaiter(coro_once *p, uint64_t owner, struct coroi_gowaiter *g)
 {
 	struct once *o = once_of(p);
+	int status = coroi_object_enter(&o->object);
 
-	coroi_object_enter(&o->object);
-	return coroi_object_answer_gowaiter(&o->object, once_begin(o, owner), g, 0, 0);
+	return status ? status
+		      : coroi_object_answer_gowaiter(&o->object, once_begin(o, owner), g, 0, 0);
 }
 
 void coroi_once_end(coro_once *p)
@@ -60,9 +78,10 @@ int coro_once_do(coro_once *p, void (*fn)(void *), void *arg, uint64_t deadline)
 	uint64_t mine = coroi_lock_owner();
 	if (!mine)
 		return CORO_EPERM;
-	coroi_object_enter(&o->object);
-	int status = coroi_object_answer_waiting(&o->object, once_begin(o, mine), &as, 0, 0,
-						 deadline);
+	int status = coroi_object_enter(&o->object);
+	if (status)
+		return status;
+	status = coroi_object_answer_waiting(&o->object, once_begin(o, mine), &as, 0, 0, deadline);
 	if (status != COROI_YOURS)
 		return status;
 	fn(arg);

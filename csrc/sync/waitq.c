@@ -87,7 +87,7 @@ int coroi_object_bind(struct coroi_object *o, uint32_t flags)
 		return CORO_OK;
 	if (!w || !coroi_is_pinned_here(w, w))
 		return CORO_EPERM;
-	o->home = (uint16_t)(w->id + 1);
+	o->home = (uint16_t)(coro_worker() + 1);
 	o->serial = of(coroi_scheduler_of(w))->serial;
 	o->worker = w;
 	return CORO_OK;
@@ -252,7 +252,7 @@ COROI_COLD int coroi_waiter_resumed(struct coroi_waiter *x, int code)
 	if (coroi_waiter_withdraw(x))
 		return coroi_tell(code);
 	/* The event is committed: nothing else ends the wait. */
-	coroi_wait(x->rec, (enum coro_wait_kind)x->rec->waits, CORO_FOREVER, NULL, NULL);
+	coroi_wait(x->rec, coroi_waits_for(x->rec), CORO_FOREVER, NULL, NULL);
 	return x->status;
 }
 

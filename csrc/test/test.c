@@ -156,6 +156,12 @@ uint64_t seen(const uint64_t *n)
 	return __atomic_load_n(n, __ATOMIC_SEQ_CST);
 }
 
+void sleep_until_seen(const uint64_t *n, uint64_t least)
+{
+	while (seen(n) < least)
+		sleep_us(50);
+}
+
 uint64_t now_ns(void)
 {
 	struct timespec t;
@@ -231,6 +237,13 @@ void spawn(coro_scheduler *s, coro_fn fn, const void *arg, size_t arg_bytes)
 void spawn_in(coro_fn fn, const void *arg, size_t arg_bytes)
 {
 	CHECK_EQ(coro_spawn(fn, arg, arg_bytes), CORO_OK);
+}
+
+void never(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	CHECK(!"a coroutine started that must not");
 }
 
 void run_alone(coro_scheduler *s, const coro_attr *attr, coro_fn fn)

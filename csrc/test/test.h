@@ -94,6 +94,9 @@ uint64_t add_to(uint64_t *n, uint64_t by);
 uint64_t add_one(uint64_t *n);
 uint64_t seen(const uint64_t *n);
 
+/* sleep_until_seen - put the thread to sleep, again and again, until *n has come to `least`. */
+void sleep_until_seen(const uint64_t *n, uint64_t least);
+
 uint64_t now_ns(void);
 void sleep_us(unsigned us);
 void thread_start(pthread_t *t, void *(*fn)(void *), void *arg);
@@ -126,6 +129,9 @@ coro_scheduler *start_with(uint32_t workers, uint32_t flags);
 /* spawn - from outside; it succeeds. spawn_in - the same from inside. */
 void spawn(coro_scheduler *s, coro_fn fn, const void *arg, size_t arg_bytes);
 void spawn_in(coro_fn fn, const void *arg, size_t arg_bytes);
+
+/* never - the function of a coroutine that must not start. */
+void never(void *arg, void *result);
 
 /* run_alone - spawn fn in s, wait until nothing is left to do, and finish s. */
 void run_alone(coro_scheduler *s, const coro_attr *attr, coro_fn fn);

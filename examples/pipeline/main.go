@@ -51,8 +51,9 @@ type (
 )
 
 var (
-	scramble = coro.MustFunc[stage, uint64](unsafe.Pointer(C.scramble), coro.FuncName("scramble"))
-	sumUp    = coro.MustFunc[stage, uint64](unsafe.Pointer(C.sum_up), coro.FuncName("sum_up"))
+	scramble = coro.MustFunc[stage, uint64](unsafe.Pointer(C.scramble),
+		coro.FuncName("scramble"))
+	sumUp = coro.MustFunc[stage, uint64](unsafe.Pointer(C.sum_up), coro.FuncName("sum_up"))
 )
 
 func main() {

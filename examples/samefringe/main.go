@@ -52,10 +52,13 @@ func run() error {
 		same bool
 		seen int // leaves asked of both
 	}{
-		{"balanced and leaning left", build(numbers, balanced), build(numbers, left), true, leaves},
-		{"leaning left and right", build(numbers, left), build(numbers, right), true, leaves},
+		{"balanced and leaning left", build(numbers, balanced), build(numbers, left), true,
+			leaves},
+		{"leaning left and right", build(numbers, left), build(numbers, right), true,
+			leaves},
 		{"another third leaf", build(numbers, balanced), build(other, right), false, 3},
-		{"one leaf less", build(numbers, right), build(numbers[:leaves-1], left), false, leaves},
+		{"one leaf less", build(numbers, right), build(numbers[:leaves-1], left), false,
+			leaves},
 	} {
 		same, seen, err := sameFringe(pair.a, pair.b)
 		C.tree_free(pair.a)

@@ -16,10 +16,23 @@ func Goroutine() uintptr
 // Leaf calls fn(a, b), a C function that returns an int, on the goroutine's own stack. It costs
 // some ns, where a cgo call costs 50. The function uses at most 1000 bytes of the stack, calls
 // nothing that could use more, and does not block: all goroutines of this P wait for it, and it is
-// not preempted.
+// not preempted. If a is nil, Leaf does nothing, and returns NotCalled.
+//
+// A fault of the function before it has moved the stack pointer is a panic, as in Go. A later one
+// ends the process with Go's report: the runtime cannot read C's frame.
 //
 //go:noescape
 func Leaf(fn uintptr, a, b unsafe.Pointer) int32
+
+// NotCalled is what Leaf returns where it has called nothing.
+const NotCalled = 3
+
+// Code tells where Go's code lies, from text on and before etext, and where Leaf begins, which has
+// at most LeafBytes of code.
+func Code() (text, etext, leaf uintptr)
+
+// LeafBytes is more than the code of Leaf takes.
+const LeafBytes = 160
 
 func storeRelease(p *uint32, v uint32)
 

@@ -5,6 +5,8 @@ package asm
 
 import "unsafe"
 
+const NotCalled = 3
+
 func Goroutine() uintptr { return 0 }
 
 func Leaf(uintptr, unsafe.Pointer, unsafe.Pointer) int32 { return 0 }

@@ -34,10 +34,15 @@ func inlineUntilPanic(p *Pool, calls *csrc.Calls) (ended bool) {
 		}
 		if !ended {
 			c := calls.At(calls.Begun() - 1)
+			left := true // the function, or a method of what it has panicked with, by Goexit
+			defer func() {
+				if left {
+					leftInline(find(c.ID()))
+				}
+			}()
 			if v := recover(); v != nil {
 				panicked(c, v)
-			} else {
-				leftInline(find(c.ID()))
+				left = false
 			}
 		}
 	}()
@@ -68,7 +73,7 @@ func inlineUntilPanic(p *Pool, calls *csrc.Calls) (ended bool) {
 
 // together is how far calls may be made together, from i on, without a look at their callers.
 func (p *Pool) together(i, n int) int {
-	if p.Callers.Load() {
+	if p.Contexts.Load() {
 		return i + 1
 	}
 	return n

@@ -29,8 +29,8 @@ type Pool struct {
 	// Caller is the context that the coroutine was started with whose end Go hears of under an id;
 	// nil: none, or of no interest.
 	Caller func(id uint32) context.Context
-	// Callers is true once any coroutine was started with a context.
-	Callers atomic.Bool
+	// Contexts is true once any coroutine was started with a context.
+	Contexts atomic.Bool
 	// Canceled is the cause of the end of the context of a call whose coroutine is canceled: caller
 	// is the context that the coroutine was started with, or nil.
 	Canceled func(caller context.Context) error
@@ -266,7 +266,7 @@ func (p *Pool) contextOf(c *csrc.Call) *callContext {
 
 // caller is the context that the calling coroutine was started with, or nil.
 func (p *Pool) caller(c *csrc.Call) context.Context {
-	if !p.Callers.Load() {
+	if !p.Contexts.Load() {
 		return nil
 	}
 	if id, ok := c.CallerID(); ok {
@@ -327,20 +327,26 @@ func (p *Pool) CancelCalls() {
 // make makes a call, and completes it whatever happens. A coroutine that calls again at once finds
 // w looking.
 func (p *Pool) make(w *worker, c *csrc.Call) {
-	returned := false
+	returned, stays := false, false
 	defer func() {
 		if returned {
 			return
 		}
-		if v := recover(); v != nil {
-			panicked(c, v)
-			p.look(w)
-		} else {
-			c.Fail("the Go function has ended its goroutine: runtime.Goexit, or FailNow of a test")
+		if !stays { // the function, or a method of what it has panicked with
+			c.Fail("the Go function has ended its goroutine: " +
+				"runtime.Goexit, or FailNow of a test")
 			p.lose(w)
+		} else {
+			p.look(w)
 		}
 		p.Edge.Release()
 		p.Core.Complete(c)
+	}()
+	defer func() {
+		if v := recover(); v != nil {
+			panicked(c, v)
+			stays = true
+		}
 	}()
 	p.Edge.Acquire()
 	if f := find(c.ID()); !f.Accepts(c) {
@@ -366,21 +372,30 @@ func (p *Pool) lose(w *worker) {
 	}
 }
 
-// Inside tells whether the calling goroutine is a worker's, in a call. The identity of a goroutine
-// is its own as long as it lives: workers in p.all do.
-func (p *Pool) Inside() bool {
+// Callers returns the handles of the coroutines that wait for the function which the calling
+// goroutine runs: one, if the call was offloaded, or those whose inline calls are made together.
+func (p *Pool) Callers() []uint64 {
+	if c := p.current(); c != nil {
+		return []uint64{c.Caller()}
+	}
+	return p.Core.InlineCallers()
+}
+
+// current is the call that the calling goroutine makes, as a worker; nil: it makes none. The
+// identity of a goroutine is its own as long as it lives: workers in p.all do.
+func (p *Pool) current() *csrc.Call {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.all) == len(p.idle) {
-		return false
+		return nil
 	}
 	id := asm.Goroutine()
 	for w := range p.all {
-		if w.now.ID != 0 && w.id == id {
-			return true
+		if w.call != nil && w.id == id {
+			return w.call
 		}
 	}
-	return false
+	return nil
 }
 
 // Running returns the names of the functions that run, inline or offloaded.

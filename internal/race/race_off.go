@@ -5,7 +5,7 @@ package race
 // Enabled tells whether the race detector is built in.
 const Enabled = false
 
-// An Edge is one object's hand-overs: nothing without the race detector.
+// An Edge is one object's hand-overs: nothing without the race detector. A nil Edge has none.
 type Edge struct{}
 
 // Release comes before a hand-over to the C core.

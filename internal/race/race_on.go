@@ -11,15 +11,21 @@ import (
 // Enabled tells whether the race detector is built in.
 const Enabled = true
 
-// An Edge is one object's hand-overs.
+// An Edge is one object's hand-overs. A nil Edge has none.
 type Edge struct{ at byte }
 
 // Release comes before a hand-over to the C core.
-func (e *Edge) Release() { runtime.RaceReleaseMerge(unsafe.Pointer(e)) }
+func (e *Edge) Release() {
+	if e != nil {
+		runtime.RaceReleaseMerge(unsafe.Pointer(e))
+	}
+}
 
 // Acquire comes after a hand-over from the C core.
 func (e *Edge) Acquire() {
-	runtime.RaceAcquire(unsafe.Pointer(e))
+	if e != nil {
+		runtime.RaceAcquire(unsafe.Pointer(e))
+	}
 	runtime.RaceAcquire(unsafe.Pointer(&Handles))
 }
 

@@ -13,18 +13,19 @@ const (
 )
 
 const (
-	tries    = 32 // one in tries waits finds out whether a long look pays
-	aloneMax = 63 // most values that are taken alone until a Gatherer tries again whether more come
+	tries = 32 // one in tries waits finds out whether a long look pays
+	// A Gatherer takes at most this number of values alone before it waits again for more.
+	aloneMax = 63
 )
 
 // TurnsFor is how many turns of a loop it takes until n values have come or gone; at most 0.5 to
 // 0.8 µs.
 func TurnsFor(n int) int { return min(64*n, 2048) }
 
-// A Spinner tells how long those who wait for C look before they sleep. Once a worker and a waiter
-// have both fallen asleep, each trip there and back is two wake-ups of threads, of tens of
-// microseconds. If one of them looks for as long, neither falls asleep while short waits follow
-// each other. Where waits take longer, looking is a waste.
+// A Spinner tells how long goroutines that wait for C look before they sleep. Once a worker and a
+// waiter have both fallen asleep, each trip there and back is two wake-ups of threads, of tens of
+// microseconds. If one of them looks for as long as that takes, neither falls asleep while short
+// waits follow each other. Where waits take longer, looking is a waste.
 type Spinner struct {
 	waits atomic.Uint32
 	long  atomic.Bool // the last long look has paid
@@ -33,8 +34,9 @@ type Spinner struct {
 // turnsAtOnce is how many turns of a loop there are, at least, between two looks at the clock.
 const turnsAtOnce = 2048
 
-// Spin looks until happened is true, for about short, or for about long where that has paid, with
-// the given turns of a loop between two looks. False: it did not happen.
+// Spin calls happened until that returns true, for about the time short, or for about the time long
+// where long has paid. Between two calls are the given turns of a loop. Spin returns what the last
+// call returned.
 func (p *Spinner) Spin(short, long time.Duration, turns int, happened func() bool) bool {
 	was := p.long.Load()
 	most := short
@@ -72,8 +74,8 @@ type Gatherer struct {
 	most  atomic.Uint32 // what alone was set to the last time
 }
 
-// Gather is called when something has come, and up to values may come; come tells how many there
-// are.
+// Gather waits for more values, where that pays. One has come, and up to `values` may come. come
+// returns the number that is there.
 func (g *Gatherer) Gather(values int, come func() uint32) {
 	if left := g.alone.Load(); left > 0 {
 		g.alone.Store(left - 1)

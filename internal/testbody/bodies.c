@@ -551,36 +551,6 @@ void testbody_once(void *arg, void *result)
 	*(int64_t *)result = coro_once_do(f->object, add_once, &f->n, CORO_FOREVER);
 }
 
-static int misuse(void *object, enum testbody_misuses how)
-{
-	switch (how) {
-	case TESTBODY_UNLOCK_MUTEX:
-		return coro_mutex_unlock(object);
-	case TESTBODY_UNLOCK_RWLOCK:
-		return coro_rwlock_unlock(object);
-	case TESTBODY_DESTROY_MUTEX:
-		return coro_mutex_destroy(object);
-	case TESTBODY_DESTROY_RWLOCK:
-		return coro_rwlock_destroy(object);
-	case TESTBODY_DESTROY_COND:
-		return coro_cond_destroy(object);
-	case TESTBODY_DESTROY_LATCH:
-		return coro_latch_destroy(object);
-	case TESTBODY_DESTROY_SEM:
-		return coro_sem_destroy(object);
-	case TESTBODY_FREE_CHAN:
-		return coro_chan_free(object);
-	}
-	return 1;
-}
-
-void testbody_misuse(void *arg, void *result)
-{
-	struct testbody_flow *f = arg;
-
-	*(int64_t *)result = misuse(f->object, (enum testbody_misuses)f->n);
-}
-
 void testbody_where(void *arg, void *result)
 {
 	int64_t *worker = result;

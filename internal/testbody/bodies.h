@@ -17,76 +17,69 @@ void testbody_park(void *arg, void *result); /* result int32: what coro_park ret
 void testbody_laps(void *arg, void *result);
 void testbody_spin(void *arg, void *result); /* says that it ran, computes until testbody_stop */
 void testbody_abort(void *arg, void *result);
-/* arg int64: yields so many times, then adds 1 to the sum */
+/* arg int64: the number of yields; adds 1 to the sum afterwards */
 void testbody_yield(void *arg, void *result);
 /* arg int64 depth: spawns two of itself, a leaf adds 1 */
 void testbody_tree(void *arg, void *result);
 /* arg coro_handle: wakes it; result int32: what that returned */
 void testbody_wake(void *arg, void *result);
 void testbody_join(void *arg, void *result); /* arg coro_handle: joins it; result int32 */
-void testbody_place(
-	void *arg,
-	void *result); /* arg int64: yields so many times; result int64: its worker, or -1 if that has
-						* changed, of a child too. It adds worker + 1 to the sum */
+/* arg int64: the number of yields; result int64: the worker of the coroutine, or -1 if that
+ * worker has changed, of a child too. The body adds worker + 1 to the sum. */
+void testbody_place(void *arg, void *result);
 void testbody_deep(void *arg, void *result);       /* overflows its stack */
 void testbody_self(void *arg, void *result);       /* result coro_handle: its own */
 void testbody_stack_left(void *arg, void *result); /* result uint64: coro_stack_left at its start */
-void testbody_family(
-	void *arg, void *result); /* arg int64 n: spawns n children that park, wakes and joins them;
-						    * result int64: the sum of their numbers' squares */
+/* arg int64 n: spawns n children that park, wakes and joins them; result int64: the sum of the
+ * squares of the children's numbers. */
+void testbody_family(void *arg, void *result);
 /* arg int64 n: wakes and waits for a partner n times each; adds n */
 void testbody_pingpong(void *arg, void *result);
-void testbody_canceled(
-	void *arg,
-	void *result); /* arg int64: waits until it is cancelled, by parking or (1) by asking
-						    * again and again; then it ends as cancelled (2) or its result int64 is
-						    * arg + 100. Woken before: 0 */
+/* arg int64: waits for a cancel, by parking or (1) by asking again and again; then ends as
+ * cancelled (2), or with arg + 100 as the result, an int64. Woken before: the result is 0. */
+void testbody_canceled(void *arg, void *result);
 void testbody_cancel(void *arg, void *result); /* arg coro_handle: cancels it; result int32 */
-void testbody_hop(void *arg, void *result); /* struct testbody_hop: yields n times, calls an int64
-						    * -> int64 function with 0, wakes to, and adds what came back to the sum */
+/* struct testbody_hop: yields n times, calls an int64 -> int64 function with 0, wakes `to`, and
+ * adds what the call has returned to the sum. */
+void testbody_hop(void *arg, void *result);
 /* struct testbody_mixed to another with each field changed */
 void testbody_mixed(void *arg, void *result);
-/* arg uint64 ns: notes how late it is since then */
+/* arg uint64 ns: notes how late the coroutine is after that time */
 void testbody_late(void *arg, void *result);
-void testbody_busy_parent(
-	void *arg, void *result); /* arg uint64 ns: spawns a child and wakes a partner that is
-						     * at home here, both late ones, then computes so long */
+/* arg uint64 ns: spawns a child, and wakes a partner that is at home here; then computes for that
+ * time. Child and partner note how late they are. */
+void testbody_busy_parent(void *arg, void *result);
 
-void testbody_double(
-	void *arg,
-	void *result); /* struct testbody_pipe: receives int64 from `in` until it is closed, sends twice each to
-						     * `out`, and closes that; result int64: how many */
+/* struct testbody_pipe: receives int64 from `in` until that is closed, sends twice each value to
+ * `out`, and closes `out`; result int64: the number of values. */
+void testbody_double(void *arg, void *result);
 /* struct testbody_flow: sends 1 to n; result int64: the status of the last */
 void testbody_produce(void *arg, void *result);
 /* struct testbody_flow: receives until closed, or n; result int64: the sum */
 void testbody_consume(void *arg, void *result);
-void testbody_permits(
-	void *arg,
-	void *result); /* struct testbody_flow: n times, takes a permit, adds 1 to the sum inside, and
-						     * gives it back; result int64: how often another was inside */
+/* struct testbody_flow: n times, takes a permit, adds 1 to the sum inside, and gives the permit
+ * back; result int64: how often another coroutine was inside. */
+void testbody_permits(void *arg, void *result);
 
-void testbody_locks(
-	void *arg,
-	void *result); /* struct testbody_flow: n times, with the mutex, adds 1 to testbody_plain[0]; result
-						     * int64: the first status that was not CORO_OK */
-void testbody_reads(
-	void *arg,
-	void *result); /* the same with the lock for reading: checks that the two are equal; result int64:
-						     * how often not, or a status */
-/* the same for writing: adds 1 to both; result int64: a status */
+/* struct testbody_flow: n times, with the mutex, adds 1 to testbody_plain[0]; result int64: the
+ * first status that was not CORO_OK. */
+void testbody_locks(void *arg, void *result);
+/* struct testbody_flow: n times, with the lock for reading, checks that the two of
+ * testbody_plain are equal; result int64: how often they were not, or a status. */
+void testbody_reads(void *arg, void *result);
+/* struct testbody_flow: n times, with the lock for writing, adds 1 to both of testbody_plain;
+ * result int64: a status. */
 void testbody_writes(void *arg, void *result);
-void testbody_takes(
-	void *arg,
-	void *result); /* struct testbody_stock: n times, waits until testbody_plain[0] is not 0, and takes 1;
-						     * result int64: a status */
+/* struct testbody_stock: n times, waits until testbody_plain[0] is not 0, and takes 1; result
+ * int64: a status. */
+void testbody_takes(void *arg, void *result);
 /* struct testbody_flow: adds n to the latch; result int64: the status */
 void testbody_counts(void *arg, void *result);
 /* struct testbody_flow: adds n to the sum once; result int64: the status */
 void testbody_once(void *arg, void *result);
-void testbody_where(
-	void *arg,
-	void *result); /* arg int64: yields so many times; result int64: the worker that it was on all the
-						     * time, or -1; -2 if it is not pinned. Adds 1 to the sum if all is well */
+/* arg int64: the number of yields; result int64: the worker on which the coroutine has been all
+ * the time, or -1; -2 if the coroutine is not pinned. Adds 1 to the sum if all is well. */
+void testbody_where(void *arg, void *result);
 /* struct testbody_flow: n is one of testbody_misuses; result int64: the status */
 void testbody_misuse(void *arg, void *result);
 
@@ -99,7 +92,19 @@ enum testbody_misuses {
 	TESTBODY_DESTROY_LATCH,
 	TESTBODY_DESTROY_SEM,
 	TESTBODY_FREE_CHAN,
+	TESTBODY_SEND,
+	TESTBODY_RECEIVE,
+	TESTBODY_ACQUIRE,
+	TESTBODY_READ,
+	TESTBODY_SIGNAL,
+	TESTBODY_COUNT,
+	TESTBODY_LOCK,
+	TESTBODY_DO,
+	TESTBODY_SEND_ZEROS, /* 64 bytes */
 };
+
+/* bytes that malloc has given away; 0: this C library does not tell */
+size_t testbody_allocated(void);
 
 extern int64_t testbody_plain[2]; /* not atomic: a lock guards it */
 

@@ -2,7 +2,6 @@
 
 #include "bodies.h"
 
-
 void testbody_fail(void *arg, void *result)
 {
 	struct testbody_failure f = *(struct testbody_failure *)arg;

@@ -79,7 +79,19 @@ const (
 	DestroyLatch
 	DestroySem
 	FreeChan
+	SendNow
+	ReceiveNow
+	AcquireNow
+	ReadNow
+	SignalNow
+	CountNow
+	LockNow
+	DoNow
+	SendZeros
 )
+
+// Allocated is how many bytes malloc has given away; 0: this C library does not tell.
+func Allocated() int { return int(C.testbody_allocated()) }
 
 // Plain are two numbers that C and Go bodies change while they hold a lock.
 func Plain() *[2]int64 { return (*[2]int64)(unsafe.Pointer(&C.testbody_plain)) }

@@ -1,7 +1,7 @@
 /*
  * plant.c - a yield that takes PLANT_PERCENT longer, for the check of the tool itself.
  *
- * The linker is told to have calls of coro_yield come here. Once in so many of them the time since
+ * The linker is told to have calls of coro_yield come here. Once in a number of them the time since
  * the last such moment is taken, and a part of it is spent again. So the slow-down is that part of
  * whatever a yield takes, in every row. A delay in each yield could not be less than a cycle, which
  * is more. Both sides are built so, the other one with 0 %: what the detour itself costs is the

@@ -26,14 +26,16 @@ type Calls struct {
 
 // The entries of call.c.
 var (
-	CallsBody = unsafe.Pointer(C.cb_calls)     // Calls
-	CallOnce  = unsafe.Pointer(C.cb_call_once) // uint32: the function; result int64: ns that its offloaded call took
+	CallsBody = unsafe.Pointer(C.cb_calls) // Calls
+	// uint32: the function; result int64: ns that its offloaded call took
+	CallOnce = unsafe.Pointer(C.cb_call_once)
 )
 
 // Callbacks is how long n calls of an empty Go function take, from a thread of C's.
 func Callbacks(n int) (time.Duration, error) { return elapsed(C.cb_callbacks(C.int64_t(n))) }
 
-// WakesFromC is how long each of n wake-ups takes of a goroutine that waits for a channel, from a thread of C's, each after a pause.
+// WakesFromC is how long each of n wake-ups takes of a goroutine that waits for a channel, from a
+// thread of C's, each after a pause.
 func WakesFromC(n int, pause time.Duration) ([]time.Duration, error) {
 	result := make(chan error)
 	go func() { result <- status(C.cb_wakes(C.int64_t(n), C.int64_t(pause))) }()

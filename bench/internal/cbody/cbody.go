@@ -1,5 +1,6 @@
-// Package cbody holds the C code of the experiments, and the only import "C" of the bench. The entries are C
-// functions for coro.NewFunc; the other functions run a whole measured loop in C on the calling thread.
+// Package cbody holds the C code of the experiments, and the only import "C" of the bench. The
+// entries are C functions for coro.NewFunc; the other functions run a whole measured loop in C on
+// the calling thread.
 package cbody
 
 /*
@@ -56,7 +57,7 @@ func UcontextPair(roundTrips int) (time.Duration, error) {
 	return elapsed(C.cb_ucontext_pair(C.int64_t(roundTrips)))
 }
 
-// UcontextRing passes the turn round a ring of contexts, so many times.
+// UcontextRing passes the turn round a ring of contexts, this number of times.
 func UcontextRing(members, laps int) (time.Duration, error) {
 	return elapsed(C.cb_ucontext_ring(C.int64_t(members), C.int64_t(laps)))
 }
@@ -79,10 +80,11 @@ func FibJob(n, stack, fib int) Job {
 	return Job{N: int64(n), Stack: int64(stack), kind: C.CB_FIB, size: uint64(fib), want: want}
 }
 
-// SpinJob is n times so many steps of dependent arithmetic.
+// SpinJob is n times this number of steps of dependent arithmetic.
 func SpinJob(n, stack, steps int) Job {
 	want := uint64(C.cb_spin(C.uint64_t(steps)))
-	return Job{N: int64(n), Stack: int64(stack), kind: C.CB_SPIN, size: uint64(steps), want: want}
+	return Job{N: int64(n), Stack: int64(stack), kind: C.CB_SPIN, size: uint64(steps),
+		want: want}
 }
 
 func (j Job) c() *C.struct_cb_job { return (*C.struct_cb_job)(unsafe.Pointer(&j)) }
@@ -90,12 +92,12 @@ func (j Job) c() *C.struct_cb_job { return (*C.struct_cb_job)(unsafe.Pointer(&j)
 // Plain does the job in a loop of C calls on this thread.
 func (j Job) Plain() { C.cb_job_plain(j.c()) }
 
-// PlainThreads does an equal share of it in such a loop on each of so many new pthreads.
+// PlainThreads does an equal share of it in such a loop on each of this number of new pthreads.
 func (j Job) PlainThreads(threads int) error {
 	return status(C.cb_job_threads(j.c(), C.int64_t(threads), 1))
 }
 
-// Threads does it on so many new pthreads, each of which takes what is next.
+// Threads does the job on this number of new pthreads, each of which takes what is next.
 func (j Job) Threads(threads int) error {
 	return status(C.cb_job_threads(j.c(), C.int64_t(threads), 0))
 }

@@ -133,14 +133,17 @@ void cb_uncontended(void *arg, void *result);
 void cb_ring_start(void *arg, void *result);
 
 /* ------------------------------------------------------------- ring.c, ringpool.c, ringthread.c
- * Rings: each member waits for its own event and posts its neighbour's, `rounds` times. An event counts. CB_RINGS_STRICT: there is one token in
- * each ring, and not one for each member. CB_RINGS_LIFO: a ring is started when the one before has ended.
+ * Rings: each member waits for its own event and posts its neighbour's, `rounds` times. An event
+ * counts. CB_RINGS_STRICT: there is one token in each ring, and not one for each member.
+ * CB_RINGS_LIFO: a ring is started when the one before has ended.
  *
- * Of coroutines: cb_rings_open says which. cb_rings_start (arg: uint64_t, a worker's number; one for each of `workers`) starts all members
- * of that worker's rings there; cb_rings_ready counts those that have. cb_rings_fire then lets all rings go, and cb_rings_ns is how
- * long they took, when all have ended. Of coroutines of a pool of dispatchers, CORO_DISPATCH_RR or _LL: cb_ring_pool_open, cb_ring_pool_start,
- * cb_ring_pool_ready and cb_ring_pool_fire do the same, and the last of them waits for the end; ns, or a status. Of threads: cb_ring_threads_open starts all, cb_ring_threads_fire lets them go and joins them; ns,
- * or a status. */
+ * Of coroutines: cb_rings_open says which. cb_rings_start (arg: uint64_t, a worker's number; one
+ * for each of `workers`) starts all members of that worker's rings there; cb_rings_ready counts
+ * those that have. cb_rings_fire then lets all rings go, and cb_rings_ns is how long they took,
+ * when all have ended. Of coroutines of a pool of dispatchers, CORO_DISPATCH_RR or _LL:
+ * cb_ring_pool_open, cb_ring_pool_start, cb_ring_pool_ready and cb_ring_pool_fire do the same, and
+ * the last of them waits for the end; ns, or a status. Of threads: cb_ring_threads_open starts all,
+ * cb_ring_threads_fire lets them go and joins them; ns, or a status. */
 enum { CB_RINGS_STRICT = 1, CB_RINGS_LIFO = 2 };
 struct cb_rings {
 	uint64_t rings;

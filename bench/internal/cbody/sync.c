@@ -48,7 +48,7 @@ static struct cb_sync run;
 static coro_sem *turn; /* RING for each ring */
 static coro_latch started, ended;
 
-/* member - its turn, then the next one's; so many laps. */
+/* member - waits for its turn and gives the next one a turn, this number of laps. */
 static void member(void *arg, void *result)
 {
 	int64_t i = *(int64_t *)arg;

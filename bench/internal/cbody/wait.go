@@ -57,7 +57,7 @@ type Flow struct {
 	Timed    int64 // not 0: a time is sent after each pause, and received
 }
 
-// SyncRun is N times taking and giving back, or N members of rings that make so many laps.
+// SyncRun is N times taking and giving back, or N members of rings that make Laps laps.
 type SyncRun struct {
 	N, Laps     int64
 	Flags, Kind uint32

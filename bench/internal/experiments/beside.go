@@ -27,17 +27,21 @@ const (
 	arrivalSteps = 11000 // of arithmetic: about 10 us
 )
 
-// beside is what a scheduler costs those who share the machine with it.
+// beside is what a scheduler costs others on the same machine.
 func beside() *harness.Experiment {
 	list := rows(besideNothing(), besideOneBusy(), besideGoroutines())
 	return &harness.Experiment{
 		Name:  "beside",
 		Asked: true,
-		About: `what a scheduler costs others. wake-ups: of all worker threads together in 10 s without work.
-one-busy: a plain C loop on a thread of its own, and the same in one coroutine while the other workers have nothing.
-go-only: what a goroutine on each P gets done beside an idle scheduler, and (arrivals) while 10 coroutines of about 10 us arrive
-each millisecond, in slices of 80 ms, each compared with those before and after it, where the goroutines are alone.
-loss: of time or work, in percent; of the last row, less the time that the coroutines took by themselves.`,
+		About: `what a scheduler costs others. wake-ups: of all worker threads together in
+10 s without work.
+one-busy: a plain C loop on a thread of its own, and the same in one coroutine while the other
+workers have nothing.
+go-only: what a goroutine on each P gets done beside an idle scheduler, and (arrivals) while 10
+coroutines of about 10 us arrive each millisecond, in slices of 80 ms, each compared with those
+before and after it, where the goroutines are alone.
+loss: of time or work, in percent; of the last row, less the time that the coroutines took by
+themselves.`,
 		Metrics: []harness.Metric{
 			{Name: "wakeups", Title: "wake-ups", Digits: 0},
 			{Name: "ms", Title: "ms", Digits: 2},
@@ -61,17 +65,18 @@ loss: of time or work, in percent; of the last row, less the time that the corou
 }
 
 func besideNothing() []harness.Row {
-	return []harness.Row{{System: sysCoro, Variant: "idle", Workers: cpus, N: 1, Open: func() (harness.Trial, error) {
-		s, err := coro.New(coro.WithWorkers(cpus))
-		if err != nil {
-			return harness.Trial{}, err
-		}
-		return harness.Trial{
-			Warm:  func() error { time.Sleep(100 * time.Millisecond); return nil },
-			Run:   func() (harness.Values, error) { return wakeups(s, idleTime) },
-			Close: func() error { return closed(s) },
-		}, nil
-	}}}
+	return []harness.Row{{System: sysCoro, Variant: "idle", Workers: cpus, N: 1,
+		Open: func() (harness.Trial, error) {
+			s, err := coro.New(coro.WithWorkers(cpus))
+			if err != nil {
+				return harness.Trial{}, err
+			}
+			return harness.Trial{
+				Warm:  func() error { time.Sleep(100 * time.Millisecond); return nil },
+				Run:   func() (harness.Values, error) { return wakeups(s, idleTime) },
+				Close: func() error { return closed(s) },
+			}, nil
+		}}}
 }
 
 // wakeups counts how often the worker threads ran meanwhile.
@@ -93,7 +98,8 @@ func switches(s *coro.Scheduler) (n int, err error) {
 			return 0, err
 		}
 		for lines := bufio.NewScanner(f); lines.Scan(); {
-			if key, value, ok := strings.Cut(lines.Text(), ":"); ok && strings.HasSuffix(key, "_ctxt_switches") {
+			if key, value, ok := strings.Cut(lines.Text(), ":"); ok &&
+				strings.HasSuffix(key, "_ctxt_switches") {
 				k, _ := strconv.Atoi(strings.TrimSpace(value))
 				n += k
 			}
@@ -107,7 +113,8 @@ const variantOneBusy = "one-busy"
 
 func besideOneBusy() []harness.Row {
 	// What the result should be is computed only if the row is run: it takes as long.
-	job := func(open func(busy, quick cbody.Job) func() (harness.Trial, error)) func() (harness.Trial, error) {
+	job := func(open func(busy, quick cbody.Job) func() (harness.Trial, error)) func() (
+		harness.Trial, error) {
 		return func() (harness.Trial, error) {
 			return open(cbody.SpinJob(1, 0, besideSteps), cbody.SpinJob(1, 0, 1000))()
 		}
@@ -126,18 +133,23 @@ func besideOneBusy() []harness.Row {
 
 func besideGoroutines() []harness.Row {
 	return []harness.Row{
-		{System: sysCoro, Variant: "go-only", Workers: cpus, N: cpus, Open: bySlices(func(s *coro.Scheduler) (func() (int, error), error) {
-			return func() (int, error) { return 0, nil }, nil
-		})},
-		{System: sysCoro, Variant: "arrivals", Workers: cpus, N: cpus, Open: bySlices(arrivals)},
+		{System: sysCoro, Variant: "go-only", Workers: cpus, N: cpus,
+			Open: bySlices(func(s *coro.Scheduler) (func() (int, error), error) {
+				return func() (int, error) { return 0, nil }, nil
+			})},
+		{System: sysCoro, Variant: "arrivals", Workers: cpus, N: cpus,
+			Open: bySlices(arrivals)},
 	}
 }
 
-// bySlices compares what goroutines get done while there is a scheduler with what they do without one. begin has it do something,
-// until the function that it returns is called, which tells how many coroutines there were.
+// bySlices compares what goroutines get done while there is a scheduler with what they do without
+// one. begin has it do something, until the function that it returns is called, which tells how
+// many coroutines there were.
 //
-// Slices are short because machines change their speed, in seconds or less: only neighbours can be compared.
-func bySlices(begin func(*coro.Scheduler) (end func() (int, error), err error)) func() (harness.Trial, error) {
+// Slices are short because machines change their speed, in seconds or less: only neighbours can be
+// compared.
+func bySlices(begin func(*coro.Scheduler) (end func() (int, error),
+	err error)) func() (harness.Trial, error) {
 	beside := func() (done float64, coroutines int, err error) {
 		s, err := coro.New(coro.WithWorkers(cpus))
 		if err != nil {
@@ -168,7 +180,8 @@ func bySlices(begin func(*coro.Scheduler) (end func() (int, error), err error)) 
 			shares = append(shares, share)
 			before = after
 		}
-		return harness.Values{"loss_percent": harness.Median(losses), "coroutines_percent": harness.Median(shares)}, nil
+		return harness.Values{"loss_percent": harness.Median(losses),
+			"coroutines_percent": harness.Median(shares)}, nil
 	}
 	return func() (harness.Trial, error) {
 		return harness.Trial{
@@ -178,7 +191,8 @@ func bySlices(begin func(*coro.Scheduler) (end func() (int, error), err error)) 
 	}
 }
 
-// goSlice is how many pieces of arithmetic a goroutine on each P gets done in a millisecond, as long as a slice.
+// goSlice is how many pieces of arithmetic a goroutine on each P gets done in a millisecond, as
+// long as a slice.
 func goSlice() float64 {
 	var all sync.WaitGroup
 	var done atomic.Int64
@@ -227,7 +241,8 @@ func ownTime() (float64, error) {
 	return ms(d) / n, job.Check()
 }
 
-// arrive spawns at the pace of the clock until it is told to stop. If it was late it makes up for it.
+// arrive spawns at the pace of the clock until it is told to stop. If it was late it makes up for
+// it.
 func arrive(s *coro.Scheduler, f coro.Func[int64, coro.None], stop <-chan struct{}) int {
 	start := time.Now()
 	for n := 0; ; {

@@ -27,19 +27,22 @@ func bodies() *harness.Experiment {
 	return &harness.Experiment{
 		Name:  "body",
 		Asked: true,
-		About: `coroutines with Go bodies on one executor. yield: 200 that yield in turn; pulls: how many resumes of 200 iter.Pull in turn
-take as long, both by turns, ten times each.
-hand-over: two that wake each other and park, against two goroutines on one P that send to each other over unbuffered channels;
-half a round trip. spawn: 100 000 that return at once, until the last has ended, against as many goroutines; executors or Ps: 1 and all.`,
+		About: `coroutines with Go bodies on one executor. yield: 200 that yield in turn;
+pulls: how many resumes of 200 iter.Pull in turn take as long, both by turns, ten times each.
+hand-over: two that wake each other and park, against two goroutines on one P that send to each
+other over unbuffered channels; half a round trip. spawn: 100 000 that return at once, until the
+last has ended, against as many goroutines; executors or Ps: 1 and all.`,
 		Metrics: []harness.Metric{
 			{Name: "ns_per_op", Title: "ns", Digits: 1},
 			{Name: "times_pull", Title: "pulls", Digits: 3},
 		},
-		Rows: rows(bodyYield(), pullResume(), bodyHandOver(), channelHandOver(), bodySpawn(), goroutineSpawnEach()),
+		Rows: rows(bodyYield(), pullResume(), bodyHandOver(), channelHandOver(),
+			bodySpawn(), goroutineSpawnEach()),
 		Versus: &harness.Versus{
 			Metric: "ns_per_op", Title: "against Go's",
 			Peer: func(row, c harness.Row) bool {
-				return row.System == sysCoro && c.System != sysCoro && c.Variant == row.Variant && c.Workers == row.Workers
+				return row.System == sysCoro && c.System != sysCoro &&
+					c.Variant == row.Variant && c.Workers == row.Workers
 			},
 		},
 	}
@@ -49,15 +52,19 @@ func perOp(d time.Duration, n int, err error) (harness.Values, error) {
 	return harness.Values{"ns_per_op": nsEach(d, n)}, err
 }
 
-func onExecutors(n int, run func(*coro.Scheduler) (harness.Values, error)) func() (harness.Trial, error) {
+func onExecutors(n int, run func(*coro.Scheduler) (harness.Values, error)) func() (
+	harness.Trial, error) {
 	return onScheduler(run, coro.WithWorkers(1), coro.WithExecutors(n))
 }
 
 func bodyYield() []harness.Row {
-	return []harness.Row{{System: sysCoro, Variant: variantYield, Workers: 1, N: bodyMembers, Open: onExecutors(1,
-		func(s *coro.Scheduler) (harness.Values, error) {
-			ns, times, err := byTurns(bodyTurns, func() (float64, error) { return yields(s, bodyYields/bodyTurns) },
-				func() (float64, error) { return pulls(bodyYields / bodyTurns), nil })
+	return []harness.Row{{System: sysCoro, Variant: variantYield, Workers: 1, N: bodyMembers,
+		Open: onExecutors(1, func(s *coro.Scheduler) (harness.Values, error) {
+			ns, times, err := byTurns(bodyTurns,
+				func() (float64, error) { return yields(s, bodyYields/bodyTurns) },
+				func() (float64, error) {
+					return pulls(bodyYields / bodyTurns), nil
+				})
 			return harness.Values{"ns_per_op": ns, "times_pull": times}, err
 		})}}
 }
@@ -90,8 +97,11 @@ func yields(s *coro.Scheduler, n int) (float64, error) {
 }
 
 func pullResume() []harness.Row {
-	return []harness.Row{{System: sysPull, Variant: variantYield, Workers: 1, N: bodyMembers, Open: timed(
-		func() (harness.Values, error) { return harness.Values{"ns_per_op": pulls(bodyYields)}, nil })}}
+	return []harness.Row{{System: sysPull, Variant: variantYield, Workers: 1, N: bodyMembers,
+		Open: timed(
+			func() (harness.Values, error) {
+				return harness.Values{"ns_per_op": pulls(bodyYields)}, nil
+			})}}
 }
 
 // pulls is the same for a resume of iter.Pull.
@@ -116,8 +126,8 @@ func pulls(n int) float64 {
 }
 
 func bodyHandOver() []harness.Row {
-	return []harness.Row{{System: sysCoro, Variant: variantHand, Workers: 1, N: 2, Open: onExecutors(1,
-		func(s *coro.Scheduler) (harness.Values, error) {
+	return []harness.Row{{System: sysCoro, Variant: variantHand, Workers: 1, N: 2,
+		Open: onExecutors(1, func(s *coro.Scheduler) (harness.Values, error) {
 			var partner coro.Handle
 			var begin, end time.Time
 			first, err := coro.Go(s, func(c *coro.Coroutine) (coro.None, error) {
@@ -148,33 +158,38 @@ func bodyHandOver() []harness.Row {
 }
 
 func channelHandOver() []harness.Row {
-	return []harness.Row{{System: sysChannel, Variant: variantHand, Workers: 1, N: 2, Procs: 1, Open: timed(
-		func() (harness.Values, error) {
-			there, back := make(chan struct{}), make(chan struct{})
-			go func() {
-				for range there {
-					back <- struct{}{}
+	return []harness.Row{{System: sysChannel, Variant: variantHand, Workers: 1, N: 2, Procs: 1,
+		Open: timed(
+			func() (harness.Values, error) {
+				there, back := make(chan struct{}), make(chan struct{})
+				go func() {
+					for range there {
+						back <- struct{}{}
+					}
+				}()
+				begin := time.Now()
+				for range bodyRounds {
+					there <- struct{}{}
+					<-back
 				}
-			}()
-			begin := time.Now()
-			for range bodyRounds {
-				there <- struct{}{}
-				<-back
-			}
-			d := time.Since(begin)
-			close(there)
-			return perOp(d, 2*bodyRounds, nil)
-		})}}
+				d := time.Since(begin)
+				close(there)
+				return perOp(d, 2*bodyRounds, nil)
+			})}}
 }
 
 func bodySpawn() []harness.Row {
 	var out []harness.Row
 	for _, n := range oneAndAll() {
-		out = append(out, harness.Row{System: sysCoro, Variant: variantSpawn, Workers: n, N: bodySpawns, Open: onExecutors(n,
-			func(s *coro.Scheduler) (harness.Values, error) {
+		out = append(out, harness.Row{System: sysCoro, Variant: variantSpawn, Workers: n,
+			N: bodySpawns, Open: onExecutors(n, func(s *coro.Scheduler) (
+				harness.Values, error) {
 				begin := time.Now()
 				for range bodySpawns {
-					if _, err := coro.Go(s, func(*coro.Coroutine) (coro.None, error) { return coro.None{}, nil }); err != nil {
+					if _, err := coro.Go(s,
+						func(*coro.Coroutine) (coro.None, error) {
+							return coro.None{}, nil
+						}); err != nil {
 						return nil, err
 					}
 				}
@@ -188,16 +203,17 @@ func bodySpawn() []harness.Row {
 func goroutineSpawnEach() []harness.Row {
 	var out []harness.Row
 	for _, n := range oneAndAll() {
-		out = append(out, harness.Row{System: sysGoroutine, Variant: variantSpawn, Workers: n, N: bodySpawns, Procs: n, Open: timed(
-			func() (harness.Values, error) {
-				var wg sync.WaitGroup
-				begin := time.Now()
-				for range bodySpawns {
-					wg.Go(func() {})
-				}
-				wg.Wait()
-				return perOp(time.Since(begin), bodySpawns, nil)
-			})})
+		out = append(out, harness.Row{System: sysGoroutine, Variant: variantSpawn,
+			Workers: n, N: bodySpawns, Procs: n, Open: timed(
+				func() (harness.Values, error) {
+					var wg sync.WaitGroup
+					begin := time.Now()
+					for range bodySpawns {
+						wg.Go(func() {})
+					}
+					wg.Wait()
+					return perOp(time.Since(begin), bodySpawns, nil)
+				})})
 	}
 	return out
 }

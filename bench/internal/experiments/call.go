@@ -22,7 +22,9 @@ const (
 
 // addOne is the Go function that is called.
 var addOne = sync.OnceValue(func() coro.FuncID {
-	return coro.MustExportFunc(func(_ context.Context, n int64) (int64, error) { return n + 1, nil })
+	return coro.MustExportFunc(func(_ context.Context, n int64) (int64, error) {
+		return n + 1, nil
+	})
 })
 
 // calling is the price of a call from C into Go.
@@ -31,11 +33,14 @@ func calling() *harness.Experiment {
 	return &harness.Experiment{
 		Name:  "call",
 		Asked: true,
-		About: `a call from C into Go, in ns. callback: a C thread calls an empty function that cgo exports, on its own stack.
-inline: coroutines of one worker call a function from int64 to int64 by coro_call_go_inline, by turns with callbacks.
-offload: the same by coro_call_go. from-sleep: one call each millisecond, which finds Go asleep: from the call to its return.
-goroutine: from a send each millisecond to the receiver's return from its receive. idle: nothing else. busy: a goroutine
-computes on every P.`,
+		About: `a call from C into Go, in ns. callback: a C thread calls an empty function
+that cgo exports, on its own stack.
+inline: coroutines of one worker call a function from int64 to int64 by coro_call_go_inline, by
+turns with callbacks.
+offload: the same by coro_call_go. from-sleep: one call each millisecond, which finds Go asleep:
+from the call to its return.
+goroutine: from a send each millisecond to the receiver's return from its receive. idle: nothing
+else. busy: a goroutine computes on every P.`,
 		Metrics: []harness.Metric{
 			{Name: "ns_per_call", Title: "ns per call", Digits: 3},
 			{Name: "times_callback", Title: "callbacks", Digits: 3},
@@ -45,7 +50,8 @@ computes on every P.`,
 		Rows: list,
 		Derive: func(round []harness.Values) {
 			for i, v := range round {
-				if ns, ok := v["ns_per_call"]; ok && i > 0 && v["times_callback"] == 0 {
+				if ns, ok := v["ns_per_call"]; ok && i > 0 &&
+					v["times_callback"] == 0 {
 					v["times_callback"] = ns / round[0]["ns_per_call"]
 				}
 			}
@@ -54,13 +60,14 @@ computes on every P.`,
 }
 
 func callbacks() []harness.Row {
-	return []harness.Row{{System: sysCgo, Variant: "callback", Workers: 1, N: 1, Open: timed(func() (harness.Values, error) {
-		ns, err := callback(callN)
-		return harness.Values{"ns_per_call": ns}, err
-	})}}
+	return []harness.Row{{System: sysCgo, Variant: "callback", Workers: 1, N: 1,
+		Open: timed(func() (harness.Values, error) {
+			ns, err := callback(callN)
+			return harness.Values{"ns_per_call": ns}, err
+		})}}
 }
 
-// callback is what one takes, in ns, of so many.
+// callback is what one of n callbacks takes, in ns.
 func callback(n int) (float64, error) {
 	d, err := cbody.Callbacks(n)
 	return nsEach(d, n), err
@@ -70,26 +77,32 @@ func callsMany() []harness.Row {
 	body := coro.MustFunc[cbody.Calls, coro.None](cbody.CallsBody)
 	calls := func(s *coro.Scheduler, offload uint32, callers, n int) (float64, error) {
 		start := time.Now()
-		_, err := body.SpawnN(s, callers, cbody.Calls{ID: uint32(addOne()), Offload: offload, N: int64(n / callers)})
+		_, err := body.SpawnN(s, callers, cbody.Calls{ID: uint32(addOne()),
+			Offload: offload, N: int64(n / callers)})
 		if err == nil {
 			err = settled(s)
 		}
 		return nsEach(time.Since(start), n), err
 	}
 	inline := func(callers int) harness.Row {
-		return harness.Row{System: sysCoro, Variant: "inline", Workers: 1, N: callers, Open: onScheduler(func(s *coro.Scheduler) (harness.Values, error) {
-			ns, times, err := byTurns(callTurns, func() (float64, error) { return calls(s, 0, callers, callN/callTurns) },
-				func() (float64, error) { return callback(callN / callTurns) })
-			return harness.Values{"ns_per_call": ns, "times_callback": times}, err
-		}, coro.WithWorkers(1))}
+		return harness.Row{System: sysCoro, Variant: "inline", Workers: 1, N: callers,
+			Open: onScheduler(func(s *coro.Scheduler) (harness.Values, error) {
+				ns, times, err := byTurns(callTurns,
+					func() (float64, error) {
+						return calls(s, 0, callers, callN/callTurns)
+					}, func() (float64, error) { return callback(callN / callTurns) })
+				return harness.Values{"ns_per_call": ns, "times_callback": times}, err
+			}, coro.WithWorkers(1))}
 	}
 	offloaded := func(callers int) harness.Row {
-		return harness.Row{System: sysCoro, Variant: "offload", Workers: cpus, N: callers, Open: onScheduler(func(s *coro.Scheduler) (harness.Values, error) {
-			ns, err := calls(s, 1, callers, callN)
-			return harness.Values{"ns_per_call": ns}, err
-		}, coro.WithWorkers(cpus))}
+		return harness.Row{System: sysCoro, Variant: "offload", Workers: cpus, N: callers,
+			Open: onScheduler(func(s *coro.Scheduler) (harness.Values, error) {
+				ns, err := calls(s, 1, callers, callN)
+				return harness.Values{"ns_per_call": ns}, err
+			}, coro.WithWorkers(cpus))}
 	}
-	return []harness.Row{inline(1), inline(100), offloaded(1), offloaded(10), offloaded(100), offloaded(1000)}
+	return []harness.Row{inline(1), inline(100), offloaded(1), offloaded(10), offloaded(100),
+		offloaded(1000)}
 }
 
 func callLatency() []harness.Row {
@@ -100,16 +113,21 @@ func callLatency() []harness.Row {
 			load = "busy"
 		}
 		list = append(list,
-			harness.Row{System: sysCoro, Variant: "from-sleep " + load, Workers: cpus, N: 1,
-				Open: onScheduler(beforeSpins(busy, callFromSleep), coro.WithWorkers(cpus))},
-			harness.Row{System: sysGoroutine, Variant: "wake-up " + load, Workers: cpus, N: 1,
-				Open: timed(func() (harness.Values, error) { return beforeSpins(busy, goWakeUp)(nil) })})
+			harness.Row{System: sysCoro, Variant: "from-sleep " + load, Workers: cpus,
+				N: 1, Open: onScheduler(beforeSpins(busy, callFromSleep),
+					coro.WithWorkers(cpus))},
+			harness.Row{System: sysGoroutine, Variant: "wake-up " + load, Workers: cpus,
+				N: 1, Open: timed(func() (harness.Values, error) {
+					return beforeSpins(busy,
+						goWakeUp)(nil)
+				})})
 	}
 	return list
 }
 
 // beforeSpins runs f, if asked so while a goroutine computes on every P.
-func beforeSpins(busy bool, f func(*coro.Scheduler) (harness.Values, error)) func(*coro.Scheduler) (harness.Values, error) {
+func beforeSpins(busy bool, f func(*coro.Scheduler) (harness.Values, error)) func(*coro.Scheduler) (
+	harness.Values, error) {
 	return func(s *coro.Scheduler) (harness.Values, error) {
 		var stop atomic.Bool
 		var all sync.WaitGroup

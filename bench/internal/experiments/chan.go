@@ -23,10 +23,14 @@ func channels() *harness.Experiment {
 	return &harness.Experiment{
 		Name:  "chan",
 		Asked: true,
-		About: `values of 8 bytes through a channel from one to another, in ns a value; buffered: room for 64.
-C: two C coroutines, pinned; home: on one worker, and the channel is bound to it; shared: on one worker; across: on two.
-Go: two goroutines with a Go channel, on one P, and across on two. C-to-Go, Go-to-C: a Chan between a goroutine and a C coroutine.
-pair: each value comes back before the next, half a round trip. select: by turns through two unbuffered channels, to one who selects.
+		About: `values of 8 bytes through a channel from one to another, in ns a value;
+buffered: room for 64.
+C: two C coroutines, pinned; home: on one worker, and the channel is bound to it; shared: on one
+worker; across: on two.
+Go: two goroutines with a Go channel, on one P, and across on two. C-to-Go, Go-to-C: a Chan
+between a goroutine and a C coroutine.
+pair: each value comes back before the next, half a round trip. select: by turns through two
+unbuffered channels, to one who selects.
 from-sleep: one value each millisecond, from before the send to after the receive.`,
 		Metrics: []harness.Metric{
 			{Name: "ns_per_op", Title: "ns a value", Digits: 1},
@@ -37,7 +41,8 @@ from-sleep: one value each millisecond, from before the send to after the receiv
 		Versus: &harness.Versus{
 			Metric: "ns_per_op", Title: "against Go's",
 			Peer: func(row, c harness.Row) bool {
-				return row.System == sysCoro && c.System == sysGoroutine && kind(c) == kind(row) && c.Workers == row.Workers
+				return row.System == sysCoro && c.System == sysGoroutine &&
+					kind(c) == kind(row) && c.Workers == row.Workers
 			},
 		},
 	}
@@ -50,7 +55,8 @@ func kind(r harness.Row) string {
 }
 
 // resultNS makes a row of a C body that measures itself.
-func resultNS[A any](f coro.Func[A, int64], arg A, ops int) func(*coro.Scheduler) (harness.Values, error) {
+func resultNS[A any](f coro.Func[A, int64], arg A, ops int) func(*coro.Scheduler) (
+	harness.Values, error) {
 	return func(s *coro.Scheduler) (harness.Values, error) {
 		task, err := f.Start(s, arg)
 		if err != nil {
@@ -69,7 +75,8 @@ func resultNS[A any](f coro.Func[A, int64], arg A, ops int) func(*coro.Scheduler
 func chanOfC() []harness.Row {
 	start := coro.MustFunc[cbody.ChanRun, int64](cbody.ChanStart)
 	row := func(variant string, capacity int, kind uint32, where string) harness.Row {
-		run, workers, ops := cbody.ChanRun{N: int64(chanValues), Capacity: uint32(capacity), Kind: kind}, 1, 1
+		run, workers, ops := cbody.ChanRun{N: int64(chanValues), Capacity: uint32(capacity),
+			Kind: kind}, 1, 1
 		switch where {
 		case "home":
 			run.Flags = cbody.Home
@@ -79,12 +86,14 @@ func chanOfC() []harness.Row {
 		if kind == cbody.Pair {
 			ops = 2
 		}
-		return harness.Row{System: sysCoro, Variant: variant + " C " + where, Workers: workers, N: 2,
-			Open: onScheduler(resultNS(start, run, ops*int(run.N)), coro.WithWorkers(workers))}
+		return harness.Row{System: sysCoro, Variant: variant + " C " + where,
+			Workers: workers, N: 2, Open: onScheduler(resultNS(start, run,
+				ops*int(run.N)), coro.WithWorkers(workers))}
 	}
 	var list []harness.Row
 	for _, where := range []string{"home", "shared", "across"} {
-		list = append(list, row("unbuffered", 0, cbody.OneWay, where), row("buffered", chanBuffer, cbody.OneWay, where),
+		list = append(list, row("unbuffered", 0, cbody.OneWay, where),
+			row("buffered", chanBuffer, cbody.OneWay, where),
 			row("pair", 0, cbody.Pair, where), row("select", 0, cbody.Select, where))
 	}
 	return list
@@ -97,14 +106,17 @@ func chanOfGo() []harness.Row {
 		if procs == 2 {
 			name, n = " Go across", chanAcross
 		}
-		row := func(variant string, run func(n int) (time.Duration, error), ops int) harness.Row {
-			return harness.Row{System: sysGoroutine, Variant: variant + name, Workers: procs, N: 2, Procs: procs,
+		row := func(variant string, run func(n int) (time.Duration, error),
+			ops int) harness.Row {
+			return harness.Row{System: sysGoroutine, Variant: variant + name,
+				Workers: procs, N: 2, Procs: procs,
 				Open: timed(func() (harness.Values, error) {
 					d, err := run(n)
 					return perOp(d, ops*n, err)
 				})}
 		}
-		list = append(list, row("unbuffered", goOneWay(0), 1), row("buffered", goOneWay(chanBuffer), 1), row("pair", goPair, 2),
+		list = append(list, row("unbuffered", goOneWay(0), 1),
+			row("buffered", goOneWay(chanBuffer), 1), row("pair", goPair, 2),
 			row("select", goSelect, 1))
 	}
 	return list
@@ -165,19 +177,22 @@ func goSelect(n int) (time.Duration, error) {
 }
 
 func chanOfBoth() []harness.Row {
-	row := func(variant string, capacity int, run func(*coro.Chan[int64], *coro.Scheduler) (time.Duration, error)) harness.Row {
-		return harness.Row{System: sysCoro, Variant: variant, Workers: 2, N: 2, Open: onScheduler(
-			func(s *coro.Scheduler) (harness.Values, error) {
-				c, err := coro.NewChan[int64](s, capacity)
-				if err != nil {
-					return nil, err
-				}
-				d, err := run(c, s)
-				return perOp(d, chanAcross, err)
-			}, coro.WithWorkers(1))}
+	row := func(variant string, capacity int, run func(*coro.Chan[int64],
+		*coro.Scheduler) (time.Duration, error)) harness.Row {
+		return harness.Row{System: sysCoro, Variant: variant, Workers: 2, N: 2,
+			Open: onScheduler(
+				func(s *coro.Scheduler) (harness.Values, error) {
+					c, err := coro.NewChan[int64](s, capacity)
+					if err != nil {
+						return nil, err
+					}
+					d, err := run(c, s)
+					return perOp(d, chanAcross, err)
+				}, coro.WithWorkers(1))}
 	}
 	return []harness.Row{
-		row("unbuffered C-to-Go", 0, chanToGo), row("buffered C-to-Go", chanBuffer, chanToGo),
+		row("unbuffered C-to-Go", 0, chanToGo), row("buffered C-to-Go", chanBuffer,
+			chanToGo),
 		row("unbuffered Go-to-C", 0, chanToC), row("buffered Go-to-C", chanBuffer, chanToC),
 	}
 }
@@ -185,7 +200,8 @@ func chanOfBoth() []harness.Row {
 func chanToGo(c *coro.Chan[int64], s *coro.Scheduler) (time.Duration, error) {
 	send := coro.MustFunc[cbody.Flow, coro.None](cbody.ChanSend)
 	ctx := context.Background()
-	if err := send.Spawn(s, cbody.Flow{Channel: c.Address(), N: int64(chanAcross + 1)}); err != nil {
+	if err := send.Spawn(s, cbody.Flow{Channel: c.Address(),
+		N: int64(chanAcross + 1)}); err != nil {
 		return 0, err
 	}
 	if _, err := c.Recv(ctx); err != nil {
@@ -203,7 +219,8 @@ func chanToGo(c *coro.Chan[int64], s *coro.Scheduler) (time.Duration, error) {
 func chanToC(c *coro.Chan[int64], s *coro.Scheduler) (time.Duration, error) {
 	recv := coro.MustFunc[cbody.Flow, coro.None](cbody.ChanRecv)
 	ctx := context.Background()
-	if err := recv.Spawn(s, cbody.Flow{Channel: c.Address(), N: int64(chanAcross + 1)}); err != nil {
+	if err := recv.Spawn(s, cbody.Flow{Channel: c.Address(),
+		N: int64(chanAcross + 1)}); err != nil {
 		return 0, err
 	}
 	if err := c.Send(ctx, 0); err != nil {
@@ -220,16 +237,18 @@ func chanToC(c *coro.Chan[int64], s *coro.Scheduler) (time.Duration, error) {
 }
 
 func chanFromSleep() []harness.Row {
-	row := func(variant string, run func(*coro.Chan[int64], *coro.Scheduler) ([]time.Duration, error)) harness.Row {
-		return harness.Row{System: sysCoro, Variant: "from-sleep " + variant, Workers: 2, N: 1, Open: onScheduler(
-			func(s *coro.Scheduler) (harness.Values, error) {
-				c, err := coro.NewChan[int64](s, chanBuffer)
-				if err != nil {
-					return nil, err
-				}
-				waits, err := run(c, s)
-				return percentiles(waits), err
-			}, coro.WithWorkers(1))}
+	row := func(variant string, run func(*coro.Chan[int64],
+		*coro.Scheduler) ([]time.Duration, error)) harness.Row {
+		return harness.Row{System: sysCoro, Variant: "from-sleep " + variant, Workers: 2,
+			N: 1, Open: onScheduler(
+				func(s *coro.Scheduler) (harness.Values, error) {
+					c, err := coro.NewChan[int64](s, chanBuffer)
+					if err != nil {
+						return nil, err
+					}
+					waits, err := run(c, s)
+					return percentiles(waits), err
+				}, coro.WithWorkers(1))}
 	}
 	return []harness.Row{
 		row("C-to-Go", sleepToGo), row("Go-to-C", sleepToC),
@@ -240,7 +259,8 @@ func chanFromSleep() []harness.Row {
 
 func sleepToGo(c *coro.Chan[int64], s *coro.Scheduler) ([]time.Duration, error) {
 	send := coro.MustFunc[cbody.Flow, coro.None](cbody.ChanSend)
-	if err := send.Spawn(s, cbody.Flow{Channel: c.Address(), N: callLatencies, Pause: int64(callPause), Timed: 1}); err != nil {
+	if err := send.Spawn(s, cbody.Flow{Channel: c.Address(), N: callLatencies,
+		Pause: int64(callPause), Timed: 1}); err != nil {
 		return nil, err
 	}
 	waits := make([]time.Duration, callLatencies)
@@ -256,7 +276,8 @@ func sleepToGo(c *coro.Chan[int64], s *coro.Scheduler) ([]time.Duration, error) 
 
 func sleepToC(c *coro.Chan[int64], s *coro.Scheduler) ([]time.Duration, error) {
 	recv := coro.MustFunc[cbody.Flow, coro.None](cbody.ChanRecv)
-	if err := recv.Spawn(s, cbody.Flow{Channel: c.Address(), N: callLatencies, Timed: 1}); err != nil {
+	if err := recv.Spawn(s, cbody.Flow{Channel: c.Address(), N: callLatencies,
+		Timed: 1}); err != nil {
 		return nil, err
 	}
 	for range callLatencies {

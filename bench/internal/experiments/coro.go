@@ -13,9 +13,10 @@ import (
 // patience ends an experiment that hangs; no measurement comes near it.
 const patience = time.Minute
 
-// onScheduler makes a row out of a function that needs a scheduler, which it gets for itself. A failed call in
-// a C body fails the run.
-func onScheduler(run func(*coro.Scheduler) (harness.Values, error), opts ...coro.Option) func() (harness.Trial, error) {
+// onScheduler makes a row out of a function that needs a scheduler, which it gets for itself. A
+// failed call in a C body fails the run.
+func onScheduler(run func(*coro.Scheduler) (harness.Values, error),
+	opts ...coro.Option) func() (harness.Trial, error) {
 	return func() (harness.Trial, error) {
 		s, err := coro.New(opts...)
 		if err != nil {
@@ -49,8 +50,9 @@ func settledIn(s *coro.Scheduler, patience time.Duration) error {
 // nsEach is the time of each of n, in ns.
 func nsEach(d time.Duration, n int) float64 { return float64(d) / float64(n) }
 
-// byTurns measures one thing and what it is compared with by turns, n times each: machines change their speed within seconds, and only
-// neighbours can be compared. It returns the medians of the first, and of the first divided by the other.
+// byTurns measures one thing and what it is compared with by turns, n times each: machines change
+// their speed within seconds, and only neighbours can be compared. It returns the medians of the
+// first, and of the first divided by the other.
 func byTurns(n int, own, other func() (float64, error)) (value, times float64, err error) {
 	var values, ratios []float64
 	for range n {

@@ -53,23 +53,30 @@ func TestRowsThatOthersRelyOn(t *testing.T) {
 		{"sync", "coro", "mutex C shared", 1, 1, []string{"ns_per_op"}},
 		{"sync", "coro", "mutex C home", 1, 1, []string{"ns_per_op"}},
 		{"sync", "coro", "ring C shared", 1, 8000, []string{"ns_per_op"}},
-		{"timer", "coro", "park-until C", 1, 1_000_000, []string{"ns_per_op", "ns_arm_cancel"}},
+		{"timer", "coro", "park-until C", 1, 1_000_000,
+			[]string{"ns_per_op", "ns_arm_cancel"}},
 		{"timer", "coro", "late C busy", 2, 2000, []string{"p50_us", "p99_us"}},
-		{"ring", "coro", "loose plain", 1, 16, []string{"mps", "ns_per_handover", "bytes_each"}},
-		{"ring", "coro", "strict plain", 1, 8000, []string{"mps", "ns_per_handover", "bytes_each"}},
+		{"ring", "coro", "loose plain", 1, 16, []string{"mps", "ns_per_handover",
+			"bytes_each"}},
+		{"ring", "coro", "strict plain", 1, 8000, []string{"mps", "ns_per_handover",
+			"bytes_each"}},
 		{"ring", "coro", "strict plain fifo", 1, 8000, []string{"mps"}},
 		{"ring", "goroutine", "loose buffered", 1, 16, []string{"mps"}},
 		{"ring", "goroutine", "strict unbuffered", 1, 8000, []string{"mps"}},
-		{"memory", "coro", "parked", all, 1_000_000, []string{"bytes_each", "bytes_left_after_trim"}},
+		{"memory", "coro", "parked", all, 1_000_000,
+			[]string{"bytes_each", "bytes_left_after_trim"}},
 	} {
-		i := slices.IndexFunc(list, func(e *harness.Experiment) bool { return e.Name == want.experiment })
+		i := slices.IndexFunc(list,
+			func(e *harness.Experiment) bool { return e.Name == want.experiment })
 		require.GreaterOrEqual(t, i, 0, want.experiment)
 		e := list[i]
 		assert.True(t, slices.ContainsFunc(e.Rows, func(r harness.Row) bool {
-			return r.System == want.system && r.Variant == want.variant && r.Workers == want.workers && r.N == want.n
+			return r.System == want.system && r.Variant == want.variant &&
+				r.Workers == want.workers && r.N == want.n
 		}), "%+v", want)
 		for _, m := range want.metrics {
-			assert.True(t, slices.ContainsFunc(e.Metrics, func(c harness.Metric) bool { return c.Name == m }), m)
+			assert.True(t, slices.ContainsFunc(e.Metrics,
+				func(c harness.Metric) bool { return c.Name == m }), m)
 		}
 	}
 }
@@ -83,7 +90,8 @@ func open(t *testing.T, opts ...coro.Option) *coro.Scheduler {
 }
 
 func TestYieldInTurn(t *testing.T) {
-	d, err := yieldInTurn(open(t, coro.WithWorkers(1)), cbody.YieldArg{Members: 10, Yields: 100, Extra: 64, Dense: 1})
+	d, err := yieldInTurn(open(t, coro.WithWorkers(1)), cbody.YieldArg{Members: 10, Yields: 100,
+		Extra: 64, Dense: 1})
 	require.NoError(t, err)
 	assert.Positive(t, d)
 	assert.NoError(t, cbody.Err())
@@ -94,7 +102,9 @@ func TestBareSwitches(t *testing.T) {
 	for name, f := range map[string]func() (time.Duration, error){
 		"coro pair":     func() (time.Duration, error) { return cbody.CoroPair(100) },
 		"ucontext pair": func() (time.Duration, error) { return cbody.UcontextPair(100) },
-		"ucontext ring": func() (time.Duration, error) { return cbody.UcontextRing(10, 10) },
+		"ucontext ring": func() (time.Duration, error) {
+			return cbody.UcontextRing(10, 10)
+		},
 	} {
 		d, err := f()
 		assert.NoError(t, err, name)
@@ -129,10 +139,14 @@ func TestJobs(t *testing.T) {
 }
 
 func TestSpeedups(t *testing.T) {
-	list := []harness.Row{{Variant: "a", Workers: 1}, {Variant: "a", Workers: 2}, {Variant: "b", Workers: 2}}
+	list := []harness.Row{{Variant: "a", Workers: 1}, {Variant: "a", Workers: 2},
+		{Variant: "b", Workers: 2}}
 	round := []harness.Values{{"x": 10}, {"x": 5}, {"x": 4}}
-	speedups(list, "x", func(own, c harness.Row) bool { return c.Variant == own.Variant && c.Workers == 1 })(round)
-	assert.Equal(t, []harness.Values{{"x": 10, "speedup": 1}, {"x": 5, "speedup": 2}, {"x": 4}}, round)
+	speedups(list, "x", func(own, c harness.Row) bool {
+		return c.Variant == own.Variant && c.Workers == 1
+	})(round)
+	assert.Equal(t, []harness.Values{{"x": 10, "speedup": 1}, {"x": 5, "speedup": 2}, {"x": 4}},
+		round)
 }
 
 func TestMemoryOfAFew(t *testing.T) {
@@ -153,7 +167,8 @@ func TestCallsIntoGo(t *testing.T) {
 	assert.Positive(t, v["p99_us"])
 	body := coro.MustFunc[cbody.Calls, coro.None](cbody.CallsBody)
 	for offload := range uint32(2) {
-		_, err := body.SpawnN(s, 10, cbody.Calls{ID: uint32(addOne()), Offload: offload, N: 100})
+		_, err := body.SpawnN(s, 10, cbody.Calls{ID: uint32(addOne()), Offload: offload,
+			N: 100})
 		require.NoError(t, err)
 		require.NoError(t, settled(s))
 	}
@@ -161,17 +176,22 @@ func TestCallsIntoGo(t *testing.T) {
 	d, err := cbody.Callbacks(10)
 	assert.NoError(t, err)
 	assert.Positive(t, d)
-	assert.Equal(t, harness.Values{"p50_us": 2, "p99_us": 3}, percentiles([]time.Duration{3000, 1000, 2000, 4000}))
+	assert.Equal(t, harness.Values{"p50_us": 2, "p99_us": 3},
+		percentiles([]time.Duration{3000, 1000, 2000, 4000}))
 }
 
-// Every row, but those that need memory for a million, does what it counts: the C bodies check each value.
+// Every row, but those that need memory for a million, does what it counts: the C bodies check each
+// value.
 func TestWaitsMeasureSomething(t *testing.T) {
-	defer func(a, b, c, d, e int) { chanValues, chanAcross, lockRounds, tokenLaps, timerWaits = a, b, c, d, e }(
+	defer func(a, b, c, d, e int) {
+		chanValues, chanAcross, lockRounds, tokenLaps, timerWaits = a, b, c, d, e
+	}(
 		chanValues, chanAcross, lockRounds, tokenLaps, timerWaits)
 	defer func(a, b int) { blockRounds, blockNaps = a, b }(blockRounds, blockNaps)
 	chanValues, chanAcross, lockRounds, tokenLaps, timerWaits = 1000, 1000, 1000, 2, 2*timersFew
 	blockRounds, blockNaps = 100, 200
-	for _, e := range []*harness.Experiment{channels(), synchronization(), timers(), blocking()} {
+	for _, e := range []*harness.Experiment{channels(), synchronization(), timers(),
+		blocking()} {
 		for _, row := range e.Rows {
 			if row.N == timersMany {
 				continue

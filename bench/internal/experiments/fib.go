@@ -14,7 +14,8 @@ const (
 	fibStack = 64 << 10 // GMP wants more than the default
 )
 
-// fib is the coarse job: does stealing spread it over the workers, and does a coroutine slow it down?
+// fib is the coarse job: does stealing spread it over the workers, and does a coroutine slow it
+// down?
 func fib() *harness.Experiment {
 	job := cbody.FibJob(fibTasks, fibStack, fibIndex)
 	const metric, unit = "ms_per_task", time.Millisecond
@@ -23,23 +24,24 @@ func fib() *harness.Experiment {
 
 	var list []harness.Row
 	for _, w := range oneAndAll() {
-		list = append(list, harness.Row{System: sysCoro, Variant: plainC, Workers: w, N: fibTasks,
-			Open: onPlainC(job, warm, w, metric, unit)})
+		list = append(list, harness.Row{System: sysCoro, Variant: plainC, Workers: w,
+			N: fibTasks, Open: onPlainC(job, warm, w, metric, unit)})
 	}
 	for _, w := range oneAndAll() {
-		list = append(list, harness.Row{System: sysCoro, Variant: stolen, Workers: w, N: fibTasks,
-			Open: onCoroutines(job, warm, w, metric, unit)})
+		list = append(list, harness.Row{System: sysCoro, Variant: stolen, Workers: w,
+			N: fibTasks, Open: onCoroutines(job, warm, w, metric, unit)})
 	}
 	if cpus > 1 {
-		list = append(list, harness.Row{System: sysCoro, Variant: pthreads, Workers: cpus, N: fibTasks,
-			Open: onThreads(job, warm, cpus, metric, unit)})
+		list = append(list, harness.Row{System: sysCoro, Variant: pthreads, Workers: cpus,
+			N: fibTasks, Open: onThreads(job, warm, cpus, metric, unit)})
 	}
 	return &harness.Experiment{
 		Name: "fib",
-		About: `the 100 000th Fibonacci number by GMP, 200 times; time from start to end divided by 200, in ms.
-Computed by steps of 80, F(n+80) = L(80) F(n) - F(n-80), 0.5 to 1 ms a task (mpz_fib_ui: 0.06, plain additions: 13).
-The warm-up is 10 of them.
-plain-c: a loop of plain calls; with more workers, of an equal share on each of as many bare threads.
+		About: `the 100 000th Fibonacci number by GMP, 200 times; time from start to end
+divided by 200, in ms. Computed by steps of 80, F(n+80) = L(80) F(n) - F(n-80), 0.5 to 1 ms a task
+(mpz_fib_ui: 0.06, plain additions: 13). The warm-up is 10 of them.
+plain-c: a loop of plain calls; with more workers, of an equal share on each of as many bare
+threads.
 stolen: one coroutine spawns all 200, each with a 64 KiB stack, and the other workers steal.
 pthreads: bare threads that share a counter. speed-up: against plain-c on one in the same round.`,
 		Metrics: []harness.Metric{

@@ -16,7 +16,8 @@ const (
 )
 
 // jobTime runs a job and checks it. metric is its time per task, in the given unit.
-func jobTime(job cbody.Job, metric string, unit time.Duration, do func() error) (harness.Values, error) {
+func jobTime(job cbody.Job, metric string, unit time.Duration,
+	do func() error) (harness.Values, error) {
 	start := time.Now()
 	err := do()
 	d := time.Since(start)
@@ -27,7 +28,8 @@ func jobTime(job cbody.Job, metric string, unit time.Duration, do func() error) 
 }
 
 // trial makes a trial that does a job, after a smaller one to warm up.
-func trial(job, warm cbody.Job, metric string, unit time.Duration, do func(cbody.Job) error) harness.Trial {
+func trial(job, warm cbody.Job, metric string, unit time.Duration,
+	do func(cbody.Job) error) harness.Trial {
 	run := func(job cbody.Job) (harness.Values, error) {
 		return jobTime(job, metric, unit, func() error { return do(job) })
 	}
@@ -38,14 +40,18 @@ func trial(job, warm cbody.Job, metric string, unit time.Duration, do func(cbody
 }
 
 // onThreads does the job on new pthreads that share a counter: what the machine itself can do.
-func onThreads(job, warm cbody.Job, workers int, metric string, unit time.Duration) func() (harness.Trial, error) {
+func onThreads(job, warm cbody.Job, workers int, metric string,
+	unit time.Duration) func() (harness.Trial, error) {
 	return func() (harness.Trial, error) {
-		return trial(job, warm, metric, unit, func(j cbody.Job) error { return j.Threads(workers) }), nil
+		return trial(job, warm, metric, unit, func(j cbody.Job) error {
+			return j.Threads(workers)
+		}), nil
 	}
 }
 
 // onPlainC does it in a plain loop of C calls, on this thread or divided among several.
-func onPlainC(job, warm cbody.Job, workers int, metric string, unit time.Duration) func() (harness.Trial, error) {
+func onPlainC(job, warm cbody.Job, workers int, metric string,
+	unit time.Duration) func() (harness.Trial, error) {
 	return func() (harness.Trial, error) {
 		return trial(job, warm, metric, unit, func(j cbody.Job) error {
 			if workers > 1 {
@@ -57,8 +63,10 @@ func onPlainC(job, warm cbody.Job, workers int, metric string, unit time.Duratio
 	}
 }
 
-// onCoroutines lets one coroutine spawn a coroutine for each task; the other workers have to steal theirs.
-func onCoroutines(job, warm cbody.Job, workers int, metric string, unit time.Duration) func() (harness.Trial, error) {
+// onCoroutines lets one coroutine spawn a coroutine for each task; the other workers have to steal
+// theirs.
+func onCoroutines(job, warm cbody.Job, workers int, metric string,
+	unit time.Duration) func() (harness.Trial, error) {
 	start := coro.MustFunc[cbody.Job, coro.None](cbody.JobStart)
 	return func() (harness.Trial, error) {
 		s, err := coro.New(coro.WithWorkers(workers))

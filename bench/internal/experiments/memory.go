@@ -19,19 +19,22 @@ const memoryN = 1_000_000
 func memory() *harness.Experiment {
 	return &harness.Experiment{
 		Name: "memory",
-		About: `1 000 000 coroutines parked at once, each on a guarded stack of its own, spawned from Go in batches.
-Growth of VmRSS + VmPTE of the process over what it was before the scheduler was made: while all are parked,
-in bytes for each; and after all have ended and a Trim, in bytes altogether. Needs 6 GB.`,
+		About: `1 000 000 coroutines parked at once, each on a guarded stack of its own,
+spawned from Go in batches.
+Growth of VmRSS + VmPTE of the process over what it was before the scheduler was made: while all
+are parked, in bytes for each; and after all have ended and a Trim, in bytes altogether. Needs 6
+GB.`,
 		Metrics: []harness.Metric{
 			{Name: "bytes_each", Title: "bytes each"},
 			{Name: "bytes_left_after_trim", Title: "bytes left after trim"},
 		},
-		Rows: []harness.Row{{System: sysCoro, Variant: "parked", Workers: cpus, N: memoryN, Open: openMemory}},
+		Rows: []harness.Row{{System: sysCoro, Variant: "parked", Workers: cpus, N: memoryN,
+			Open: openMemory}},
 	}
 }
 
-// openMemory makes a trial whose scheduler is made after the first look at the process. The warm-up is a small
-// one: it touches the pages of the code and of the Go heap.
+// openMemory makes a trial whose scheduler is made after the first look at the process. The warm-up
+// is a small one: it touches the pages of the code and of the Go heap.
 func openMemory() (harness.Trial, error) {
 	return harness.Trial{
 		Warm: func() error { _, err := memoryRun(1000, 5500); return err },
@@ -44,10 +47,12 @@ func openMemory() (harness.Trial, error) {
 	}, nil
 }
 
-// memoryRun parks n coroutines that take about so many bytes each, and wakes them.
+// memoryRun parks n coroutines that take about this number of bytes each, and wakes them.
 func memoryRun(n int, each int64, kind ...coro.FuncOption) (v harness.Values, err error) {
-	if free, err := procField("/proc/meminfo", "MemAvailable"); err != nil || free < int64(n)*each {
-		return nil, fmt.Errorf("%d bytes of free memory are too few for %d coroutines (%v)", free, n, err)
+	if free, err := procField("/proc/meminfo", "MemAvailable"); err != nil ||
+		free < int64(n)*each {
+		return nil, fmt.Errorf("%d bytes of free memory are too few for %d coroutines (%v)",
+			free, n, err)
 	}
 	if err := cbody.ParkOpen(n); err != nil {
 		return nil, err
@@ -71,7 +76,8 @@ func memoryRun(n int, each int64, kind ...coro.FuncOption) (v harness.Values, er
 	return v, err
 }
 
-func parkAndWake(s *coro.Scheduler, n int, before int64, kind ...coro.FuncOption) (harness.Values, error) {
+func parkAndWake(s *coro.Scheduler, n int, before int64, kind ...coro.FuncOption) (
+	harness.Values, error) {
 	park := coro.MustFunc[coro.None, coro.None](cbody.Park, kind...)
 	wake := coro.MustFunc[int64, coro.None](cbody.WakeAll)
 
@@ -79,7 +85,9 @@ func parkAndWake(s *coro.Scheduler, n int, before int64, kind ...coro.FuncOption
 	if _, err := park.SpawnN(s, n, coro.None{}); err != nil {
 		return nil, err
 	}
-	if err := until(func() bool { return cbody.Parked() == n && s.Stats().Awake == 0 }); err != nil {
+	if err := until(func() bool {
+		return cbody.Parked() == n && s.Stats().Awake == 0
+	}); err != nil {
 		return nil, fmt.Errorf("%d of %d coroutines parked: %w", cbody.Parked(), n, err)
 	}
 	started := time.Since(start)

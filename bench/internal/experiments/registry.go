@@ -1,6 +1,6 @@
-// Package experiments holds what is measured: one file for each experiment, and one for each peer in it. A
-// new experiment is a file with a function like [All]'s, and its name here; a new system is a file with a
-// function that returns rows, and its name in the experiment's list of rows.
+// Package experiments holds what is measured: one file for each experiment, and one for each peer
+// in it. A new experiment is a file with a function like [All]'s, and its name here; a new system
+// is a file with a function that returns rows, and its name in the experiment's list of rows.
 package experiments
 
 import (
@@ -49,7 +49,8 @@ const (
 // cpus is what "all workers" means.
 var cpus = runtime.NumCPU()
 
-// oneAndAll are the numbers of workers that scaling is shown with: 1 and all; only 1 on a single CPU.
+// oneAndAll are the numbers of workers that scaling is shown with: 1 and all; only 1 on a single
+// CPU.
 func oneAndAll() []int { return slices.Compact([]int{1, cpus}) }
 
 func rows(lists ...[]harness.Row) []harness.Row { return slices.Concat(lists...) }
@@ -62,7 +63,8 @@ func timed(run func() (harness.Values, error)) func() (harness.Trial, error) {
 func ms(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
 
 // speedups adds to each row of a round how many times faster than a base row it is, by a metric.
-func speedups(rows []harness.Row, metric string, base func(own, candidate harness.Row) bool) func([]harness.Values) {
+func speedups(rows []harness.Row, metric string, base func(own,
+	candidate harness.Row) bool) func([]harness.Values) {
 	return func(round []harness.Values) {
 		for i, own := range rows {
 			for k, candidate := range rows {

@@ -14,14 +14,16 @@ import (
 	"github.com/organzine/coro/bench/internal/harness"
 )
 
-// RingOptions are the sizes of the experiment "ring". A number that is 0 is chosen by the experiment.
+// RingOptions are the sizes of the experiment "ring". A number that is 0 is chosen by the
+// experiment.
 type RingOptions struct {
-	Full    bool // the table of all sizes
-	LIFO    bool // a ring is started when the one before has ended, so that one is live at a time
-	Rings   int  // with Members: this size alone
-	Members int  // of a ring
-	Rounds  int  // of a member
-	Extra   int  // bytes of stack that each member uses besides
+	Full bool // the table of all sizes
+	// a ring is started when the one before has ended, so that one is live at a time
+	LIFO    bool
+	Rings   int // with Members: this size alone
+	Members int // of a ring
+	Rounds  int // of a member
+	Extra   int // bytes of stack that each member uses besides
 	Workers int
 }
 
@@ -53,13 +55,17 @@ func (o RingOptions) Check() error {
 // ring is the price of waiting for an event and posting another's, in rings.
 func ring(o RingOptions) *harness.Experiment {
 	all, left := ringRows(o)
-	about := `R rings of 8 members (of 2 where it says so), n members in all. Each, M times, waits for its own event and then posts its
-neighbour's; events count. loose: a token for each member, so that several are ready at a time and one switch serves several posts.
-strict: one token in each ring, a switch for each post. In millions of posts a second, and ns for each. All members are there and wait
-before the clock starts; then, the growth of VmRSS + VmPTE, which for few is mostly that of the scheduler or runtime.
-coro: coro_wake and coro_park, all of a ring on one worker; fifo: hand-over budget 0. dispatch: a pool of dispatchers, without a scheduler; rr: a
-queue with a lock for each thread, first in first out; ll: the rings of a thread without a lock. goroutine: channels, buffered for as many values
-as there are members; unbuffered loose: a token less than members, or all would be sending. pthread: semaphores; one worker is one CPU.
+	about := `R rings of 8 members (of 2 where it says so), n members in all. Each, M times,
+waits for its own event and then posts its neighbour's; events count. loose: a token for each
+member, so that several are ready at a time and one switch serves several posts.
+strict: one token in each ring, a switch for each post. In millions of posts a second, and ns for
+each. All members are there and wait before the clock starts; then, the growth of VmRSS + VmPTE,
+which for few is mostly that of the scheduler or runtime.
+coro: coro_wake and coro_park, all of a ring on one worker; fifo: hand-over budget 0. dispatch: a
+pool of dispatchers, without a scheduler; rr: a queue with a lock for each thread, first in first
+out; ll: the rings of a thread without a lock. goroutine: channels, buffered for as many values as
+there are members; unbuffered loose: a token less than members, or all would be sending. pthread:
+semaphores; one worker is one CPU.
 c++20: coroutines on one thread, without locks or anything that another thread could do.`
 	if o.LIFO {
 		about += "\nlifo: no member is there before; each ring is started when the one before has ended. Memory: after the last."
@@ -83,8 +89,11 @@ c++20: coroutines on one thread, without locks or anything that another thread c
 		Versus: &harness.Versus{
 			Metric: "ns_per_handover", Title: "against buffered",
 			Peer: func(row, c harness.Row) bool {
-				return c.System == sysGoroutine && strings.Contains(c.Variant, "buffered") && !strings.Contains(c.Variant, "unbuffered") &&
-					row.System != sysGoroutine && game(row) == game(c) && row.N == c.N && row.Workers == c.Workers
+				return c.System == sysGoroutine &&
+					strings.Contains(c.Variant, "buffered") &&
+					!strings.Contains(c.Variant, "unbuffered") &&
+					row.System != sysGoroutine && game(row) == game(c) &&
+					row.N == c.N && row.Workers == c.Workers
 			},
 		},
 	}
@@ -111,7 +120,8 @@ type ringSystem struct {
 
 // omits: it has no rows of that size in the tables.
 func (s ringSystem) omits(size ringSize) bool {
-	return s.onlySome && (!size.some || size.members != ringMembersEach) || s.most > 0 && size.n() > s.most
+	return s.onlySome && (!size.some || size.members != ringMembersEach) || s.most > 0 &&
+		size.n() > s.most
 }
 
 // What members of coro are: more kinds are spawned with more flags.
@@ -130,7 +140,8 @@ func ringSystems() []ringSystem {
 				return coroRings(r, opts...)
 			}
 		}
-		s := ringSystem{name: sysCoro, variant: k.name, posts: 4_000_000, least: 200, bytes: k.bytes, manyWorkers: true, run: on()}
+		s := ringSystem{name: sysCoro, variant: k.name, posts: 4_000_000, least: 200,
+			bytes: k.bytes, manyWorkers: true, run: on()}
 		list = append(list, s)
 		s.variant, s.manyWorkers, s.onlySome, s.run = k.name+" fifo", false, true,
 			on(coro.WithTuning(coro.Tuning{HandoverBudget: -1}))
@@ -146,15 +157,18 @@ const (
 )
 
 var (
-	ringSizes     = []int{16, 8000}
-	ringAllSizes  = []int{16, 32, 64, 400, 800, 4000, 8000, 40_000, 80_000, 400_000, 800_000, 4_000_000, 8_000_000}
-	ringSomeSizes = []int{16, 8000, 800_000} // in the table of all: of pairs, and of systems that are not in all of it
-	ringOnAll     = []int{8000}              // on all CPUs
+	ringSizes    = []int{16, 8000}
+	ringAllSizes = []int{16, 32, 64, 400, 800, 4000, 8000, 40_000, 80_000, 400_000, 800_000,
+		4_000_000, 8_000_000}
+	// in the table of all: of pairs, and of systems that are not in all of it
+	ringSomeSizes = []int{16, 8000, 800_000}
+	ringOnAll     = []int{8000} // on all CPUs
 )
 
 // ringRows are the rows, and what was left out of them and why.
 func ringRows(o RingOptions) (list []harness.Row, left []string) {
-	systems := slices.Concat(ringSystems(), poolRingSystems(), goRingSystems(), []ringSystem{threadRings})
+	systems := slices.Concat(ringSystems(), poolRingSystems(), goRingSystems(),
+		[]ringSystem{threadRings})
 	if why := noCxx(o); why == "" {
 		systems = append(systems, cxxRings)
 	} else {
@@ -169,8 +183,11 @@ func ringRows(o RingOptions) (list []harness.Row, left []string) {
 			if size.workers > 1 && !s.manyWorkers || !o.one() && s.omits(size) {
 				continue
 			}
-			if need := int64(size.n()) * (s.bytes + int64(o.Extra)); need > 1<<27 && need > free/10*9 {
-				left = append(left, fmt.Sprintf("%s %s, %d members, for want of %d MiB of memory", s.name, s.variant, size.n(), need>>20))
+			if need := int64(size.n()) * (s.bytes + int64(o.Extra)); need > 1<<27 &&
+				need > free/10*9 {
+				left = append(left, fmt.Sprintf(
+					"%s %s, %d members, for want of %d MiB of memory", s.name,
+					s.variant, size.n(), need>>20))
 				continue
 			}
 			list = append(list, s.rows(size, o)...)
@@ -196,7 +213,8 @@ func ringTable(o RingOptions) (list []ringSize) {
 	}
 	in := func(sizes []int, members, workers int) {
 		for _, n := range sizes {
-			list = append(list, ringSize{n / members, members, workers, slices.Contains(ringSomeSizes, n)})
+			list = append(list, ringSize{n / members, members, workers,
+				slices.Contains(ringSomeSizes, n)})
 		}
 	}
 	sizes := ringSizes
@@ -242,7 +260,8 @@ func (s ringSystem) rows(size ringSize, o RingOptions) (list []harness.Row) {
 				return nil, err
 			}
 			posts := float64(r.Rings) * float64(r.Members) * float64(r.Rounds)
-			v := harness.Values{"mps": posts / float64(d.Nanoseconds()) * 1e3, "ns_per_handover": float64(d.Nanoseconds()) / posts}
+			v := harness.Values{"mps": posts / float64(d.Nanoseconds()) * 1e3,
+				"ns_per_handover": float64(d.Nanoseconds()) / posts}
 			if bytes > 0 { // a few may fit in what was there
 				v["bytes_each"] = float64(bytes) / float64(size.n())
 			}
@@ -252,7 +271,8 @@ func (s ringSystem) rows(size ringSize, o RingOptions) (list []harness.Row) {
 		if s.name == sysGoroutine {
 			procs = size.workers
 		}
-		list = append(list, harness.Row{System: s.name, Variant: variant, Workers: size.workers, N: size.n(), Procs: procs,
+		list = append(list, harness.Row{System: s.name, Variant: variant,
+			Workers: size.workers, N: size.n(), Procs: procs,
 			Open: func() (harness.Trial, error) {
 				return harness.Trial{
 					Warm: func() error { _, err := run(small); return err },
@@ -273,8 +293,10 @@ func coroRings(r cbody.Rings, opts ...coro.Option) (d time.Duration, bytes int64
 	if err != nil {
 		return 0, 0, err
 	}
-	if r.Attr&cbody.Dense != 0 { // so large that what they use is less than the half from which on they would keep it
-		opts = append(opts, coro.WithSharedStacks(16, min(4*r.Extra+coro.StackDefault, coro.StackMax)))
+	// so large that what they use is less than the half from which on they would keep it
+	if r.Attr&cbody.Dense != 0 {
+		opts = append(opts, coro.WithSharedStacks(16,
+			min(4*r.Extra+coro.StackDefault, coro.StackMax)))
 	}
 	s, err := coro.New(append(opts, coro.WithWorkers(r.Workers))...)
 	if err != nil {
@@ -287,8 +309,11 @@ func coroRings(r cbody.Rings, opts ...coro.Option) (d time.Duration, bytes int64
 			return 0, 0, err
 		}
 	}
-	if err := until(func() bool { return cbody.RingsReady() == r.Workers && s.Stats().Awake == 0 }); err != nil {
-		return 0, 0, fmt.Errorf("on %d of %d workers all members wait: %w", cbody.RingsReady(), r.Workers, err)
+	if err := until(func() bool {
+		return cbody.RingsReady() == r.Workers && s.Stats().Awake == 0
+	}); err != nil {
+		return 0, 0, fmt.Errorf("on %d of %d workers all members wait: %w",
+			cbody.RingsReady(), r.Workers, err)
 	}
 	waiting, err := resident()
 	if err != nil {

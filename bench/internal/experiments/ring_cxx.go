@@ -19,7 +19,8 @@ import (
 //go:embed cxx/ring.cpp
 var cxxSource []byte
 
-var cxxRings = ringSystem{name: sysCxx, variant: "one thread", posts: 4_000_000, least: 200, bytes: 300, run: runCxx}
+var cxxRings = ringSystem{name: sysCxx, variant: "one thread", posts: 4_000_000, least: 200,
+	bytes: 300, run: runCxx}
 
 // noCxx: why there are no rings of C++20 coroutines; empty: there are.
 func noCxx(o RingOptions) string {
@@ -43,7 +44,8 @@ var cxxProgram = sync.OnceValues(func() (*os.File, error) {
 	if err := os.WriteFile(source, cxxSource, 0o600); err != nil {
 		return nil, err
 	}
-	if out, err := exec.Command("g++", "-O2", "-std=c++20", "-o", program, source).CombinedOutput(); err != nil {
+	if out, err := exec.Command("g++", "-O2", "-std=c++20", "-o", program,
+		source).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("g++: %w\n%s", err, out)
 	}
 	return os.Open(program)
@@ -58,7 +60,8 @@ func runCxx(r cbody.Rings) (time.Duration, int64, error) {
 	defer cancel()
 	flag := func(b bool) string { return strconv.Itoa(map[bool]int{true: 1}[b]) }
 	cmd := exec.CommandContext(ctx, "/proc/self/fd/3",
-		strconv.Itoa(r.Rings), strconv.Itoa(r.Members), strconv.Itoa(r.Rounds), flag(r.Strict), flag(r.LIFO))
+		strconv.Itoa(r.Rings), strconv.Itoa(r.Members), strconv.Itoa(r.Rounds),
+		flag(r.Strict), flag(r.LIFO))
 	cmd.ExtraFiles = []*os.File{program}
 	out, err := cmd.Output()
 	if err != nil {

@@ -17,8 +17,12 @@ func poolRingSystems() (list []ringSystem) {
 		policy   uint32
 		onlySome bool
 	}{{"rr", cbody.RoundRobin, true}, {"ll", cbody.Locality, false}} {
-		list = append(list, ringSystem{name: sysDispatch, variant: p.name, posts: 4_000_000, least: 200, bytes: 700, manyWorkers: true,
-			onlySome: p.onlySome, run: func(r cbody.Rings) (time.Duration, int64, error) { return poolRings(r, p.policy) }})
+		list = append(list, ringSystem{name: sysDispatch, variant: p.name, posts: 4_000_000,
+			least: 200, bytes: 700, manyWorkers: true, onlySome: p.onlySome,
+			run: func(r cbody.Rings) (time.Duration,
+				int64, error) {
+				return poolRings(r, p.policy)
+			}})
 	}
 	return list
 }
@@ -39,7 +43,8 @@ func poolRings(r cbody.Rings, policy uint32) (d time.Duration, bytes int64, err 
 		return 0, 0, err
 	}
 	if err := until(func() bool { return cbody.PoolReady() == r.Workers }); err != nil {
-		return 0, 0, fmt.Errorf("on %d of %d threads all members wait: %w", cbody.PoolReady(), r.Workers, err)
+		return 0, 0, fmt.Errorf("on %d of %d threads all members wait: %w",
+			cbody.PoolReady(), r.Workers, err)
 	}
 	waiting, err := resident()
 	if err != nil {

@@ -9,8 +9,11 @@ import (
 )
 
 func goRingSystems() []ringSystem {
-	s := ringSystem{name: sysGoroutine, variant: "buffered", posts: 400_000, least: 20, bytes: 3500, manyWorkers: true,
-		run: func(r cbody.Rings) (time.Duration, int64, error) { return goroutineRings(r, r.Members) }}
+	s := ringSystem{name: sysGoroutine, variant: "buffered", posts: 400_000, least: 20,
+		bytes: 3500, manyWorkers: true, run: func(r cbody.Rings) (time.Duration,
+			int64, error) {
+			return goroutineRings(r, r.Members)
+		}}
 	u := s
 	u.variant, u.bytes, u.manyWorkers, u.onlySome = "unbuffered", 3200, false, true
 	u.run = func(r cbody.Rings) (time.Duration, int64, error) { return goroutineRings(r, 0) }
@@ -26,14 +29,15 @@ type channelRings struct {
 	ready, done    chan struct{}
 }
 
-// goroutineRings has goroutines do it, with channels for so many values.
+// goroutineRings has goroutines do it, with channels for this number of values.
 func goroutineRings(r cbody.Rings, capacity int) (time.Duration, int64, error) {
 	before, err := resident()
 	if err != nil {
 		return 0, 0, err
 	}
 	n := r.Rings * r.Members
-	g := &channelRings{Rings: r, tokens: r.Members, events: make([]chan struct{}, n), ready: make(chan struct{}), done: make(chan struct{})}
+	g := &channelRings{Rings: r, tokens: r.Members, events: make([]chan struct{}, n),
+		ready: make(chan struct{}), done: make(chan struct{})}
 	if r.Strict {
 		g.tokens = 1
 	} else if capacity == 0 {
@@ -76,7 +80,8 @@ func (g *channelRings) oneByOne(before int64) (time.Duration, int64, error) {
 // start begins a ring, and returns when its members are there.
 func (g *channelRings) start(first int) {
 	for k := range g.Members {
-		go g.member(g.events[first+k], g.events[first+(k+1)%g.Members], k < g.tokens, int64(first+g.Members))
+		go g.member(g.events[first+k], g.events[first+(k+1)%g.Members], k < g.tokens,
+			int64(first+g.Members))
 	}
 	<-g.ready
 }
@@ -88,7 +93,8 @@ func (g *channelRings) fire(first int) {
 	}
 }
 
-// member: it waits once more if it began with a token, so that each post is taken. There are so many with this ring.
+// member: it waits once more if it began with a token, so that each post is taken. There are so
+// many with this ring.
 func (g *channelRings) member(own, next chan struct{}, token bool, soMany int64) {
 	if g.Extra > 0 {
 		useStack(g.Extra)
@@ -108,7 +114,7 @@ func (g *channelRings) member(own, next chan struct{}, token bool, soMany int64)
 	}
 }
 
-// useStack makes the stack of a goroutine grow by so many bytes, which it keeps.
+// useStack makes the stack of a goroutine grow by this number of bytes, which it keeps.
 func useStack(bytes int) byte {
 	var frame [256]byte
 	frame[bytes%256] = 1

@@ -6,8 +6,9 @@ import (
 	"github.com/organzine/coro/bench/internal/cbody"
 )
 
-var threadRings = ringSystem{name: sysPthread, variant: "semaphores", posts: 20_000, least: 5, bytes: 30_000, most: 800, manyWorkers: true,
-	run: func(r cbody.Rings) (time.Duration, int64, error) {
+var threadRings = ringSystem{name: sysPthread, variant: "semaphores", posts: 20_000, least: 5,
+	bytes: 30_000, most: 800, manyWorkers: true, run: func(r cbody.Rings) (time.Duration,
+		int64, error) {
 		before, err := resident()
 		if err != nil {
 			return 0, 0, err

@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every row's rings come to their end, however they are started: the bodies count, and check each call.
+// Every row's rings come to their end, however they are started: the bodies count, and check each
+// call.
 func TestRingsOfAFew(t *testing.T) {
 	for name, o := range map[string]RingOptions{
 		"all live": {Rings: 5, Members: 3, Rounds: 20},
@@ -35,7 +36,8 @@ func TestRingsOfAFew(t *testing.T) {
 
 // The members are there when memory is looked at, and have used their stacks.
 func TestRingsAreLiveWhenMemoryIsLookedAt(t *testing.T) {
-	for _, row := range ring(RingOptions{Rings: 1000, Members: 8, Rounds: 1, Extra: 5000}).Rows {
+	for _, row := range ring(RingOptions{Rings: 1000, Members: 8, Rounds: 1,
+		Extra: 5000}).Rows {
 		if row.System != sysCoro {
 			continue
 		}
@@ -58,36 +60,42 @@ func TestRingTables(t *testing.T) {
 		return n
 	}
 	assert.Equal(t, ringSizes, sizes(RingOptions{}, sysCoro, "loose plain"))
-	assert.Subset(t, sizes(RingOptions{Full: true}, sysCoro, "loose plain"), []int{16, 400, 8000})
+	assert.Subset(t, sizes(RingOptions{Full: true}, sysCoro, "loose plain"),
+		[]int{16, 400, 8000})
 	assert.Empty(t, sizes(RingOptions{}, sysCoro, "loose plain of 2"))
 	assert.Contains(t, sizes(RingOptions{Full: true}, sysCoro, "strict plain of 2"), 8000)
-	assert.Equal(t, []int{12}, sizes(RingOptions{Rings: 4, Members: 3}, sysGoroutine, "strict buffered of 3"))
+	assert.Equal(t, []int{12}, sizes(RingOptions{Rings: 4, Members: 3}, sysGoroutine,
+		"strict buffered of 3"))
 	assert.Contains(t, sizes(RingOptions{LIFO: true}, sysCoro, "loose plain lifo"), 8000)
 
 	left := ring(RingOptions{Rings: 1 << 24, Members: 1 << 16})
 	assert.Contains(t, left.About, "for want of")
-	assert.False(t, slices.ContainsFunc(left.Rows, func(r harness.Row) bool { return r.System == sysCoro }))
+	assert.False(t, slices.ContainsFunc(left.Rows,
+		func(r harness.Row) bool { return r.System == sysCoro }))
 }
 
 func TestRingsAreComparedWithTheirLike(t *testing.T) {
 	e := ring(RingOptions{Full: true})
 	peers := func(variant string, n, workers int) (of []string) {
 		for _, c := range e.Rows {
-			if e.Versus.Peer(harness.Row{System: sysCoro, Variant: variant, N: n, Workers: workers}, c) {
+			if e.Versus.Peer(harness.Row{System: sysCoro, Variant: variant, N: n,
+				Workers: workers}, c) {
 				of = append(of, c.System+" "+c.Variant)
 			}
 		}
 		return of
 	}
 	assert.Equal(t, []string{"goroutine loose buffered"}, peers("loose plain", 8000, 1))
-	assert.Equal(t, []string{"goroutine strict buffered of 2"}, peers("strict plain of 2", 16, 1))
+	assert.Equal(t, []string{"goroutine strict buffered of 2"},
+		peers("strict plain of 2", 16, 1))
 	assert.Equal(t, []string{"goroutine strict buffered"}, peers("strict plain fifo", 16, 1))
 	assert.Empty(t, peers("strict plain", 17, 1))
 }
 
 func TestRingOptions(t *testing.T) {
 	assert.NoError(t, RingOptions{}.Check())
-	assert.NoError(t, RingOptions{Rings: 2, Members: 2, Rounds: 1, Extra: 1, Workers: 1}.Check())
+	assert.NoError(t, RingOptions{Rings: 2, Members: 2, Rounds: 1, Extra: 1,
+		Workers: 1}.Check())
 	for what, o := range map[string]RingOptions{
 		"-members 1":   {Rings: 1, Members: 1},
 		"-rounds -1":   {Rounds: -1},

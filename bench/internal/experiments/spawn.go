@@ -17,10 +17,11 @@ func spawning() *harness.Experiment {
 	return &harness.Experiment{
 		Name: "spawn",
 		About: `500 000 empty activities, in ms.
-spawn: until the last call that spawns has returned; run: from then until all have ended; total: both. Only in
-the paused rows does nothing run before all are spawned; elsewhere the two overlap.
-goroutine: one go statement each and a WaitGroup, on 1 P and on all. coro, spawned by: one C coroutine
-(coroutine), Go in batches (go-batch), Go one by one (go-each), Go in batches before Run (paused).`,
+spawn: until the last call that spawns has returned; run: from then until all have ended; total:
+both. Only in the paused rows does nothing run before all are spawned; elsewhere the two overlap.
+goroutine: one go statement each and a WaitGroup, on 1 P and on all. coro, spawned by: one C
+coroutine (coroutine), Go in batches (go-batch), Go one by one (go-each), Go in batches before Run
+(paused).`,
 		Metrics: []harness.Metric{
 			{Name: "spawn_ms", Title: "spawn ms", Digits: 2},
 			{Name: "run_ms", Title: "run ms", Digits: 2},
@@ -48,7 +49,8 @@ func phases(spawn, run func() error) (harness.Values, error) {
 	}
 	end := time.Now()
 	return harness.Values{
-		"spawn_ms": ms(middle.Sub(start)), "run_ms": ms(end.Sub(middle)), "total_ms": ms(end.Sub(start)),
+		"spawn_ms": ms(middle.Sub(start)), "run_ms": ms(end.Sub(middle)),
+		"total_ms": ms(end.Sub(start)),
 	}, nil
 }
 
@@ -68,9 +70,11 @@ func coroSpawn() []harness.Row {
 		}
 		return nil
 	}
-	fromGo := func(spawn func(*coro.Scheduler) error) func(*coro.Scheduler) (harness.Values, error) {
+	fromGo := func(spawn func(*coro.Scheduler) error) func(*coro.Scheduler) (
+		harness.Values, error) {
 		return func(s *coro.Scheduler) (harness.Values, error) {
-			return phases(func() error { return spawn(s) }, func() error { return settled(s) })
+			return phases(func() error { return spawn(s) },
+				func() error { return settled(s) })
 		}
 	}
 	fromCoroutine := func(s *coro.Scheduler) (harness.Values, error) {
@@ -82,13 +86,16 @@ func coroSpawn() []harness.Row {
 		return harness.Values{"total_ms": ms(time.Since(start))}, err
 	}
 	paused := func(s *coro.Scheduler) (harness.Values, error) {
-		return phases(func() error { return batch(s) }, func() error { return s.Run(context.Background()) })
+		return phases(func() error { return batch(s) },
+			func() error { return s.Run(context.Background()) })
 	}
 
 	var out []harness.Row
 	for _, workers := range oneAndAll() {
-		add := func(variant string, run func(*coro.Scheduler) (harness.Values, error), opts ...coro.Option) {
-			out = append(out, harness.Row{System: sysCoro, Variant: variant, Workers: workers, N: spawnN,
+		add := func(variant string, run func(*coro.Scheduler) (harness.Values, error),
+			opts ...coro.Option) {
+			out = append(out, harness.Row{System: sysCoro, Variant: variant,
+				Workers: workers, N: spawnN,
 				Open: onScheduler(run, append(opts, coro.WithWorkers(workers))...)})
 		}
 		add("coroutine", fromCoroutine)

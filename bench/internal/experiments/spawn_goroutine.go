@@ -6,8 +6,8 @@ import (
 	"github.com/organzine/coro/bench/internal/harness"
 )
 
-// goroutineSpawn is the same with goroutines: a go statement of one function value, so that no closure is
-// allocated for each, and one WaitGroup that is added to once.
+// goroutineSpawn is the same with goroutines: a go statement of one function value, so that no
+// closure is allocated for each, and one WaitGroup that is added to once.
 func goroutineSpawn() []harness.Row {
 	run := func() (harness.Values, error) {
 		var wg sync.WaitGroup
@@ -23,9 +23,11 @@ func goroutineSpawn() []harness.Row {
 			return nil
 		})
 	}
-	out := []harness.Row{{System: sysGoroutine, Variant: "P1", Workers: 1, N: spawnN, Procs: 1, Open: timed(run)}}
+	out := []harness.Row{{System: sysGoroutine, Variant: "P1", Workers: 1, N: spawnN, Procs: 1,
+		Open: timed(run)}}
 	if cpus > 1 {
-		out = append(out, harness.Row{System: sysGoroutine, Variant: "Pall", Workers: cpus, N: spawnN, Open: timed(run)})
+		out = append(out, harness.Row{System: sysGoroutine, Variant: "Pall", Workers: cpus,
+			N: spawnN, Open: timed(run)})
 	}
 	return out
 }

@@ -22,16 +22,20 @@ func synchronization() *harness.Experiment {
 	return &harness.Experiment{
 		Name:  "sync",
 		Asked: true,
-		About: `locks and permits on one worker or P, in ns. mutex: lock and unlock, semaphore: acquire and release, where nobody waits.
-ring: n coroutines, 8 in a ring, and in each ring one token, which each waits for and hands on; all are live; ns a hand-over.
-C: by C coroutines; home: pinned, and what they use is bound to their worker. Go: goroutines; a semaphore is a buffered channel,
-and in the ring each waits for the channel of its own, with room for one.`,
+		About: `locks and permits on one worker or P, in ns. mutex: lock and unlock,
+semaphore: acquire and release, where nobody waits.
+ring: n coroutines, 8 in a ring, and in each ring one token, which each waits for and hands on;
+all are live; ns a hand-over.
+C: by C coroutines; home: pinned, and what they use is bound to their worker. Go: goroutines; a
+semaphore is a buffered channel, and in the ring each waits for the channel of its own, with room
+for one.`,
 		Metrics: []harness.Metric{{Name: "ns_per_op", Title: "ns", Digits: 2}},
 		Rows:    rows(syncOfC(), syncOfGo()),
 		Versus: &harness.Versus{
 			Metric: "ns_per_op", Title: "against Go's",
 			Peer: func(row, c harness.Row) bool {
-				return row.System == sysCoro && c.System == sysGoroutine && kind(c) == kind(row) && c.N == row.N
+				return row.System == sysCoro && c.System == sysGoroutine &&
+					kind(c) == kind(row) && c.N == row.N
 			},
 		},
 	}
@@ -45,17 +49,22 @@ func syncOfC() []harness.Row {
 		name  string
 		flags uint32
 	}{{" C shared", 0}, {" C home", cbody.Home}} {
-		row := func(variant string, n int, run func(*coro.Scheduler) (harness.Values, error)) harness.Row {
-			return harness.Row{System: sysCoro, Variant: variant + where.name, Workers: 1, N: n,
-				Open: onScheduler(run, coro.WithWorkers(1))}
+		row := func(variant string, n int, run func(*coro.Scheduler) (
+			harness.Values, error)) harness.Row {
+			return harness.Row{System: sysCoro, Variant: variant + where.name,
+				Workers: 1, N: n, Open: onScheduler(run, coro.WithWorkers(1))}
 		}
 		of := func(kind uint32) func(*coro.Scheduler) (harness.Values, error) {
-			return resultNS(alone, cbody.SyncRun{N: int64(lockRounds), Flags: where.flags, Kind: kind}, lockRounds)
+			return resultNS(alone, cbody.SyncRun{N: int64(lockRounds),
+				Flags: where.flags, Kind: kind}, lockRounds)
 		}
-		list = append(list, row("mutex", 1, of(cbody.Mutex)), row("semaphore", 1, of(cbody.Semaphore)))
+		list = append(list, row("mutex", 1, of(cbody.Mutex)),
+			row("semaphore", 1, of(cbody.Semaphore)))
 		for _, n := range []int{cbody.Ring, tokenMembers} {
 			laps := tokenLaps * tokenMembers / n
-			list = append(list, row("ring", n, resultNS(ring, cbody.SyncRun{N: int64(n), Laps: int64(laps), Flags: where.flags}, n*laps)))
+			list = append(list, row("ring", n, resultNS(ring,
+				cbody.SyncRun{N: int64(n), Laps: int64(laps), Flags: where.flags},
+				n*laps)))
 		}
 	}
 	return list
@@ -63,16 +72,20 @@ func syncOfC() []harness.Row {
 
 func syncOfGo() []harness.Row {
 	row := func(variant string, n int, run func() (time.Duration, int)) harness.Row {
-		return harness.Row{System: sysGoroutine, Variant: variant + " Go", Workers: 1, N: n, Procs: 1, Open: timed(
-			func() (harness.Values, error) {
-				d, ops := run()
-				return perOp(d, ops, nil)
-			})}
+		return harness.Row{System: sysGoroutine, Variant: variant + " Go", Workers: 1, N: n,
+			Procs: 1, Open: timed(
+				func() (harness.Values, error) {
+					d, ops := run()
+					return perOp(d, ops, nil)
+				})}
 	}
 	list := []harness.Row{row("mutex", 1, goMutex), row("semaphore", 1, goSemaphore)}
 	for _, n := range []int{cbody.Ring, tokenMembers} {
 		laps := tokenLaps * tokenMembers / n
-		list = append(list, row("ring", n, func() (time.Duration, int) { return goRings(n, laps), n * laps }))
+		list = append(list, row("ring", n, func() (time.Duration,
+			int) {
+			return goRings(n, laps), n * laps
+		}))
 	}
 	return list
 }
@@ -100,7 +113,7 @@ func goSemaphore() (time.Duration, int) {
 	return time.Since(start), lockRounds
 }
 
-// goRings lets n goroutines, cbody.Ring in a ring, hand a token on, so many laps.
+// goRings lets n goroutines, cbody.Ring in a ring, hand a token on, for this number of laps.
 func goRings(n, laps int) time.Duration {
 	turn := make([]chan struct{}, n)
 	for i := range turn {

@@ -7,8 +7,8 @@ import (
 	"github.com/organzine/coro/bench/internal/harness"
 )
 
-// stepsPerUS is how many steps of dependent arithmetic stand for a microsecond. It is fixed, so that the work is
-// the same everywhere; the column says how long they take here.
+// stepsPerUS is how many steps of dependent arithmetic stand for a microsecond. It is fixed, so
+// that the work is the same everywhere; the column says how long they take here.
 const stepsPerUS = 1100
 
 var taskSizes = []struct {
@@ -26,18 +26,20 @@ func tasks() *harness.Experiment {
 	for _, size := range taskSizes {
 		job := cbody.SpinJob(size.n, 0, size.us*stepsPerUS)
 		for _, w := range oneAndAll() {
-			list = append(list, harness.Row{System: sysCoro, Variant: size.name, Workers: w, N: size.n,
-				Open: onCoroutines(job, job, w, metric, unit)})
+			list = append(list, harness.Row{System: sysCoro, Variant: size.name,
+				Workers: w, N: size.n, Open: onCoroutines(job, job, w, metric,
+					unit)})
 		}
 		for _, w := range oneAndAll() {
-			list = append(list, harness.Row{System: pthreads, Variant: size.name, Workers: w, N: size.n,
-				Open: onThreads(job, job, w, metric, unit)})
+			list = append(list, harness.Row{System: pthreads, Variant: size.name,
+				Workers: w, N: size.n, Open: onThreads(job, job, w, metric, unit)})
 		}
 	}
 	return &harness.Experiment{
 		Name: "tasks",
-		About: `tasks of about 1, 10 and 100 us of arithmetic, all spawned by one coroutine; time from start to
-end divided by their number, in us. pthreads: bare threads that share a counter.
+		About: `tasks of about 1, 10 and 100 us of arithmetic, all spawned by one
+coroutine; time from start to end divided by their number, in us. pthreads: bare threads that
+share a counter.
 speed-up: against the same system with one worker in the same round.`,
 		Metrics: []harness.Metric{
 			{Name: metric, Title: "us per task", Digits: 3},

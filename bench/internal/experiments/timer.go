@@ -29,11 +29,12 @@ func timers() *harness.Experiment {
 	return &harness.Experiment{
 		Name:  "timer",
 		Asked: true,
-		About: `deadlines. park: n coroutines on one worker that wait, each woken in turn to wait again, in ns a wake-up and wait. park-until:
-the same with a deadline an hour away, armed and taken back each time; arm + cancel: what that costs more, in the same round.
+		About: `deadlines. park: n coroutines on one worker that wait, each woken in turn
+to wait again, in ns a wake-up and wait. park-until: the same with a deadline an hour away, armed
+and taken back each time; arm + cancel: what that costs more, in the same round.
 AfterFunc: n timers of Go's made, an hour away, and then stopped, in ns each.
-late: 2000 that sleep until times 10 us apart, while worker 0, or one of two Ps, computes without a pause: how late they
-go on. busy: they went to sleep on worker 0, beside: on worker 1.`,
+late: 2000 that sleep until times 10 us apart, while worker 0, or one of two Ps, computes without
+a pause: how late they go on. busy: they went to sleep on worker 0, beside: on worker 1.`,
 		Metrics: []harness.Metric{
 			{Name: "ns_per_op", Title: "ns", Digits: 1},
 			{Name: "ns_arm_cancel", Title: "arm + cancel ns", Digits: 1},
@@ -47,7 +48,8 @@ go on. busy: they went to sleep on worker 0, beside: on worker 1.`,
 					round[i]["ns_arm_cancel"] = round[i]["ns_per_op"]
 				}
 				for k, bare := range list {
-					if own.Variant == variantArm && bare.Variant == variantPark && bare.N == own.N {
+					if own.Variant == variantArm &&
+						bare.Variant == variantPark && bare.N == own.N {
 						round[i]["ns_arm_cancel"] = round[i]["ns_per_op"] - round[k]["ns_per_op"]
 					}
 				}
@@ -61,9 +63,11 @@ func timersOfC() []harness.Row {
 	var list []harness.Row
 	for _, n := range []int{timersFew, timersMany} {
 		for deadlines, variant := range []string{variantPark, variantArm} {
-			run := cbody.TimersRun{N: int64(n), Rounds: int64(timerWaits / n), Deadlines: int64(deadlines)}
-			list = append(list, harness.Row{System: sysCoro, Variant: variant, Workers: 1, N: n,
-				Open: onScheduler(resultNS(start, run, timerWaits), coro.WithWorkers(1))})
+			run := cbody.TimersRun{N: int64(n), Rounds: int64(timerWaits / n),
+				Deadlines: int64(deadlines)}
+			list = append(list, harness.Row{System: sysCoro, Variant: variant,
+				Workers: 1, N: n, Open: onScheduler(resultNS(start, run,
+					timerWaits), coro.WithWorkers(1))})
 		}
 	}
 	return list
@@ -72,8 +76,9 @@ func timersOfC() []harness.Row {
 func timersOfGo() []harness.Row {
 	var list []harness.Row
 	for _, n := range []int{timersFew, timersMany} {
-		list = append(list, harness.Row{System: sysGoroutine, Variant: "AfterFunc Go", Workers: 1, N: n, Procs: 1, Open: timed(
-			func() (harness.Values, error) { return perOp(goTimers(n), n, nil) })})
+		list = append(list, harness.Row{System: sysGoroutine, Variant: "AfterFunc Go",
+			Workers: 1, N: n, Procs: 1, Open: timed(
+				func() (harness.Values, error) { return perOp(goTimers(n), n, nil) })})
 	}
 	return list
 }
@@ -93,18 +98,22 @@ func goTimers(n int) time.Duration {
 func lateness() []harness.Row {
 	start := coro.MustFunc[cbody.LateRun, coro.None](cbody.LateStart)
 	row := func(variant string, sleepers int64) harness.Row {
-		return harness.Row{System: sysCoro, Variant: "late C " + variant, Workers: 2, N: lateN, Open: onScheduler(
-			func(s *coro.Scheduler) (harness.Values, error) {
-				err := start.Spawn(s, cbody.LateRun{N: lateN, Ahead: int64(lateAhead), Apart: int64(lateApart), Sleepers: sleepers})
-				if err == nil {
-					err = settled(s)
-				}
-				return percentiles(cbody.Waits(lateN)), err
-			}, coro.WithWorkers(2))}
+		return harness.Row{System: sysCoro, Variant: "late C " + variant, Workers: 2,
+			N: lateN, Open: onScheduler(
+				func(s *coro.Scheduler) (harness.Values, error) {
+					err := start.Spawn(s, cbody.LateRun{N: lateN,
+						Ahead: int64(lateAhead), Apart: int64(lateApart),
+						Sleepers: sleepers})
+					if err == nil {
+						err = settled(s)
+					}
+					return percentiles(cbody.Waits(lateN)), err
+				}, coro.WithWorkers(2))}
 	}
 	return []harness.Row{
 		row("busy", 0), row("beside", 1),
-		{System: sysGoroutine, Variant: "late Go", Workers: 2, N: lateN, Procs: 2, Open: timed(goLateness)},
+		{System: sysGoroutine, Variant: "late Go", Workers: 2, N: lateN, Procs: 2,
+			Open: timed(goLateness)},
 	}
 }
 

@@ -21,9 +21,11 @@ func waiting() *harness.Experiment {
 	return &harness.Experiment{
 		Name:  "wait",
 		Asked: true,
-		About: `a goroutine starts an empty C body and waits for it, in µs. back to back: at once again; against a round trip over two unbuffered
-channels: to a goroutine that may share a P, and between two goroutines that have a thread each, and so a P. cold: one each millisecond,
-which finds everything asleep; against a goroutine parked in a receive, which a C thread wakes by a callback.`,
+		About: `a goroutine starts an empty C body and waits for it, in µs. back to back:
+at once again; against a round trip over two unbuffered
+channels: to a goroutine that may share a P, and between two goroutines that have a thread each,
+and so a P. cold: one each millisecond, which finds everything asleep; against a goroutine parked
+in a receive, which a C thread wakes by a callback.`,
 		Metrics: []harness.Metric{
 			{Name: "p50_us", Title: "p50 us", Digits: 3},
 			{Name: "p99_us", Title: "p99 us", Digits: 3},
@@ -31,14 +33,18 @@ which finds everything asleep; against a goroutine parked in a receive, which a 
 		Rows: []harness.Row{
 			{System: sysCoro, Variant: "back to back", Workers: 1, N: waitTrips,
 				Open: onScheduler(startAndWait(waitTrips, 0), coro.WithWorkers(1))},
-			{System: sysChannel, Variant: "back to back", Workers: cpus, N: waitTrips, Open: timed(channelTrips(false))},
-			{System: sysChannel, Variant: "two Ps", Workers: cpus, N: waitTrips, Open: timed(channelTrips(true))},
+			{System: sysChannel, Variant: "back to back", Workers: cpus, N: waitTrips,
+				Open: timed(channelTrips(false))},
+			{System: sysChannel, Variant: "two Ps", Workers: cpus, N: waitTrips,
+				Open: timed(channelTrips(true))},
 			{System: sysCoro, Variant: "cold", Workers: 1, N: waitColds,
-				Open: onScheduler(startAndWait(waitColds, waitPause), coro.WithWorkers(1))},
-			{System: sysCgo, Variant: "cold", Workers: cpus, N: waitColds, Open: timed(func() (harness.Values, error) {
-				waits, err := cbody.WakesFromC(waitColds, waitPause)
-				return percentiles(waits), err
-			})},
+				Open: onScheduler(startAndWait(waitColds, waitPause),
+					coro.WithWorkers(1))},
+			{System: sysCgo, Variant: "cold", Workers: cpus, N: waitColds,
+				Open: timed(func() (harness.Values, error) {
+					waits, err := cbody.WakesFromC(waitColds, waitPause)
+					return percentiles(waits), err
+				})},
 		},
 	}
 }

@@ -9,14 +9,15 @@ import (
 	"github.com/organzine/coro/bench/internal/harness"
 )
 
-// goroutineYield is the same work by goroutines on one P. The counters are touched before and after the
-// timed yields only.
+// goroutineYield is the same work by goroutines on one P. The counters are touched before and after
+// the timed yields only.
 func goroutineYield() []harness.Row {
 	var out []harness.Row
 	for _, n := range yieldMembers {
-		out = append(out, harness.Row{System: sysGoroutine, Variant: "Gosched", Workers: 1, N: n, Procs: 1,
-			Open: timed(func() (harness.Values, error) {
-				return perYield(goschedInTurn(n, goschedTotal/n), nil, goschedTotal, n)
+		out = append(out, harness.Row{System: sysGoroutine, Variant: "Gosched", Workers: 1,
+			N: n, Procs: 1, Open: timed(func() (harness.Values, error) {
+				return perYield(goschedInTurn(n, goschedTotal/n), nil, goschedTotal,
+					n)
 			})})
 	}
 	return out
@@ -35,7 +36,8 @@ func goschedInTurn(members, yields int) time.Duration {
 			if started.Add(1) == all {
 				start = time.Now()
 			}
-			for started.Load() < all { // a yield that is under way when the clock starts
+			// a yield that is under way when the clock starts
+			for started.Load() < all {
 				runtime.Gosched()
 			}
 			for range yields {

@@ -1,5 +1,5 @@
-// Package harness runs experiments and prints what they measured. It knows no system: an [Experiment] brings
-// its rows, and a [Row] knows how to make one run of itself.
+// Package harness runs experiments and prints what they measured. It knows no system: an
+// [Experiment] brings its rows, and a [Row] knows how to make one run of itself.
 package harness
 
 import (
@@ -46,7 +46,8 @@ type Metric struct {
 	Digits int
 }
 
-// Versus adds a column: how many times smaller Metric is than the best of the rows that Peer accepts for it.
+// Versus adds a column: how many times smaller Metric is than the best of the rows that Peer
+// accepts for it.
 type Versus struct {
 	Metric, Title string
 	Peer          func(row, candidate Row) bool
@@ -66,8 +67,8 @@ type Measurement struct {
 	Runs       int     `json:"runs"`
 }
 
-// Select returns the experiments whose name the regular expression matches, in order. An empty one matches all but those
-// that must be asked for.
+// Select returns the experiments whose name the regular expression matches, in order. An empty one
+// matches all but those that must be asked for.
 func Select(all []*Experiment, pattern string) ([]*Experiment, error) {
 	re, err := regexp.Compile(pattern)
 	if err != nil {
@@ -85,9 +86,9 @@ func Select(all []*Experiment, pattern string) ([]*Experiment, error) {
 	return out, nil
 }
 
-// WithRows returns the experiments with those rows alone whose name the regular expression matches, and without
-// experiments that have none of these. An experiment that loses a row loses its Derive too, which reads one
-// row's values to make another's.
+// WithRows returns the experiments with those rows alone whose name the regular expression matches,
+// and without experiments that have none of these. An experiment that loses a row loses its Derive
+// too, which reads one row's values to make another's.
 func WithRows(list []*Experiment, pattern string) ([]*Experiment, error) {
 	re, err := regexp.Compile(pattern)
 	if err != nil {
@@ -96,7 +97,8 @@ func WithRows(list []*Experiment, pattern string) ([]*Experiment, error) {
 	var out []*Experiment
 	for _, e := range list {
 		some := *e
-		some.Rows = slices.DeleteFunc(slices.Clone(e.Rows), func(r Row) bool { return !re.MatchString(r.String()) })
+		some.Rows = slices.DeleteFunc(slices.Clone(e.Rows),
+			func(r Row) bool { return !re.MatchString(r.String()) })
 		if len(some.Rows) < len(e.Rows) {
 			some.Derive = nil
 		}
@@ -110,7 +112,8 @@ func WithRows(list []*Experiment, pattern string) ([]*Experiment, error) {
 	return out, nil
 }
 
-// Check finds mistakes in a list of experiments: two of one name, two rows that cannot be told apart.
+// Check finds mistakes in a list of experiments: two of one name, two rows that cannot be told
+// apart.
 func Check(all []*Experiment) error {
 	names := map[string]bool{}
 	for _, e := range all {

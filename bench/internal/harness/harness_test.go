@@ -24,11 +24,15 @@ func example() *Experiment {
 		Name: "walk", About: "one step, in ns.",
 		Metrics: []Metric{{"ns_per_op", "ns per step", 2}, {"extra", "extra", 0}},
 		Rows: []Row{
-			{System: "fast", Variant: "a", Workers: 1, N: 2, Open: fixed(Values{"ns_per_op": 2})},
-			{System: "slow", Variant: "b", Workers: 1, N: 2000, Open: fixed(Values{"ns_per_op": 25, "extra": 12345})},
+			{System: "fast", Variant: "a", Workers: 1, N: 2,
+				Open: fixed(Values{"ns_per_op": 2})},
+			{System: "slow", Variant: "b", Workers: 1, N: 2000,
+				Open: fixed(Values{"ns_per_op": 25, "extra": 12345})},
 		},
 		Versus: &Versus{Metric: "ns_per_op", Title: "against slow",
-			Peer: func(row, c Row) bool { return row.System != "slow" && c.System == "slow" }},
+			Peer: func(row, c Row) bool {
+				return row.System != "slow" && c.System == "slow"
+			}},
 	}
 }
 
@@ -133,15 +137,23 @@ func TestRunGoesInRoundsAndWarmsUp(t *testing.T) {
 		return Row{System: name, Workers: 1, Open: func() (Trial, error) {
 			log = append(log, name+" open")
 			return Trial{
-				Run:   func() (Values, error) { log = append(log, name+" run"); return Values{"ns": 1}, nil },
-				Close: func() error { log = append(log, name+" close"); return nil },
+				Run: func() (Values, error) {
+					log = append(log, name+" run")
+					return Values{"ns": 1}, nil
+				},
+				Close: func() error {
+					log = append(log, name+" close")
+					return nil
+				},
 			}, nil
 		}}
 	}
-	e := &Experiment{Name: "e", Metrics: []Metric{{Name: "ns"}}, Rows: []Row{row("a"), row("b")}}
+	e := &Experiment{Name: "e", Metrics: []Metric{{Name: "ns"}},
+		Rows: []Row{row("a"), row("b")}}
 	res, err := Run(e, 2)
 	require.NoError(t, err)
-	once := []string{"a open", "a run", "a run", "a close", "b open", "b run", "b run", "b close"}
+	once := []string{"a open", "a run", "a run", "a close", "b open", "b run", "b run",
+		"b close"}
 	assert.Equal(t, append(once, once...), log)
 	assert.Len(t, res.Runs[0], 2)
 	assert.Len(t, res.Runs[1], 2)
@@ -150,9 +162,12 @@ func TestRunGoesInRoundsAndWarmsUp(t *testing.T) {
 func TestRunSetsProcsAndPutsThemBack(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
 	var during int
-	e := &Experiment{Name: "e", Metrics: []Metric{{Name: "ns"}}, Rows: []Row{{System: "a", Workers: 1, Procs: 1,
-		Open: func() (Trial, error) {
-			return Trial{Run: func() (Values, error) { during = runtime.GOMAXPROCS(0); return nil, nil }}, nil
+	e := &Experiment{Name: "e", Metrics: []Metric{{Name: "ns"}},
+		Rows: []Row{{System: "a", Workers: 1, Procs: 1, Open: func() (Trial, error) {
+			return Trial{Run: func() (Values, error) {
+				during = runtime.GOMAXPROCS(0)
+				return nil, nil
+			}}, nil
 		}}}}
 	_, err := Run(e, 1)
 	require.NoError(t, err)
@@ -163,8 +178,8 @@ func TestRunSetsProcsAndPutsThemBack(t *testing.T) {
 func TestRunFailsWithTheRowsName(t *testing.T) {
 	broken := errors.New("broken")
 	closed := false
-	e := &Experiment{Name: "e", Metrics: []Metric{{Name: "ns"}}, Rows: []Row{{System: "a", Variant: "v", Workers: 1,
-		Open: func() (Trial, error) {
+	e := &Experiment{Name: "e", Metrics: []Metric{{Name: "ns"}},
+		Rows: []Row{{System: "a", Variant: "v", Workers: 1, Open: func() (Trial, error) {
 			return Trial{
 				Run:   func() (Values, error) { return nil, broken },
 				Close: func() error { closed = true; return nil },

@@ -60,7 +60,8 @@ func WriteTable(w io.Writer, res *Result) error {
 }
 
 func (res *Result) cells(i int, row Row) []string {
-	cells := []string{row.System, row.Variant, strconv.Itoa(row.Workers), grouped(float64(row.N), 0)}
+	cells := []string{row.System, row.Variant, strconv.Itoa(row.Workers),
+		grouped(float64(row.N), 0)}
 	for _, m := range res.Metrics {
 		cell := "-"
 		if v := res.values(i, m.Name); len(v) > 0 {
@@ -102,8 +103,9 @@ func Footer(now time.Time) string {
 	if err != nil {
 		kernel = []byte("unknown kernel")
 	}
-	return fmt.Sprintf("%s, %d CPUs, %s/%s, Linux %s, %s, %s", processor(), runtime.NumCPU(), runtime.GOOS,
-		runtime.GOARCH, strings.TrimSpace(string(kernel)), runtime.Version(), now.UTC().Format("2006-01-02 15:04 UTC"))
+	return fmt.Sprintf("%s, %d CPUs, %s/%s, Linux %s, %s, %s", processor(), runtime.NumCPU(),
+		runtime.GOOS, runtime.GOARCH, strings.TrimSpace(string(kernel)), runtime.Version(),
+		now.UTC().Format("2006-01-02 15:04 UTC"))
 }
 
 func processor() string {
@@ -113,7 +115,8 @@ func processor() string {
 	}
 	defer f.Close()
 	for sc := bufio.NewScanner(f); sc.Scan(); {
-		if key, value, ok := strings.Cut(sc.Text(), ":"); ok && strings.TrimSpace(key) == "model name" {
+		if key, value, ok := strings.Cut(sc.Text(), ":"); ok &&
+			strings.TrimSpace(key) == "model name" {
 			return strings.TrimSpace(value)
 		}
 	}

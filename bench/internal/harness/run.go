@@ -18,9 +18,9 @@ type Result struct {
 	Runs []([]Values) // [row][run]
 }
 
-// Run makes runs of every row, in rounds: run 1 of each, run 2 of each, …, so that whatever else the machine
-// does hits all rows alike. Each run opens its row anew, warms it up once and closes it again, so that no row
-// is measured beside another's idle threads.
+// Run makes runs of every row, in rounds: run 1 of each, run 2 of each, …, so that whatever else
+// the machine does hits all rows alike. Each run opens its row anew, warms it up once and closes it
+// again, so that no row is measured beside another's idle threads.
 func Run(e *Experiment, runs int) (*Result, error) {
 	res := &Result{Experiment: e, Runs: make([][]Values, len(e.Rows))}
 	for range runs {
@@ -42,9 +42,10 @@ func Run(e *Experiment, runs int) (*Result, error) {
 	return res, nil
 }
 
-// once makes one run of a row. Garbage is collected, and its memory given back to the system, before the warm-up: else Go's scavenger
-// does that while the row runs, on one CPU of it. Not after it: a collection takes the stacks of dead goroutines away, and would
-// make a cold start of every run of them.
+// once makes one run of a row. Garbage is collected, and its memory given back to the system,
+// before the warm-up: else Go's scavenger does that while the row runs, on one CPU of it. Not after
+// it: a collection takes the stacks of dead goroutines away, and would make a cold start of every
+// run of them.
 func once(row Row) (v Values, err error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(row.procs()))
 	debug.FreeOSMemory()
@@ -74,7 +75,8 @@ func Median(values []float64) float64 {
 	return (s[(n-1)/2] + s[n/2]) / 2
 }
 
-// Measurements are the result's rows and metrics, in order. A row has those metrics that its runs report.
+// Measurements are the result's rows and metrics, in order. A row has those metrics that its runs
+// report.
 func (res *Result) Measurements() []Measurement {
 	var out []Measurement
 	for i, row := range res.Rows {
@@ -86,7 +88,8 @@ func (res *Result) Measurements() []Measurement {
 			out = append(out, Measurement{
 				Experiment: res.Name, System: row.System, Variant: row.Variant,
 				Workers: row.Workers, N: row.N, Metric: m.Name,
-				Value: Median(values), Min: slices.Min(values), Max: slices.Max(values), Runs: len(values),
+				Value: Median(values), Min: slices.Min(values),
+				Max: slices.Max(values), Runs: len(values),
 			})
 		}
 	}

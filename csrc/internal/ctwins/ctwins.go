@@ -5,7 +5,7 @@
 package ctwins
 
 /*
-#cgo CFLAGS: -std=gnu11 -D_GNU_SOURCE -O2 -fno-omit-frame-pointer -Wall -pthread -I${SRCDIR}/../.. -I${SRCDIR}/../../include
+#cgo CFLAGS: -std=gnu11 -D_GNU_SOURCE -O2 -fvisibility=hidden -fno-omit-frame-pointer -Wall -pthread -I${SRCDIR}/../.. -I${SRCDIR}/../../include
 #include "ctwins.h"
 */
 import "C"
@@ -35,7 +35,8 @@ func Notify(worker unsafe.Pointer) { C.ctwins_notify(worker) }
 
 // Fill is coroi_fill and coroi_fill_argument.
 func Fill(
-	record unsafe.Pointer, fn uintptr, class, argBytes, resultBytes uint8, home uint16, arg unsafe.Pointer,
+	record unsafe.Pointer, fn uintptr, class, argBytes, resultBytes uint8, home uint16,
+	arg unsafe.Pointer,
 ) {
 	C.ctwins_fill(record, C.uintptr_t(fn), C.uint8_t(class),
 		C.uint8_t(argBytes), C.uint8_t(resultBytes), C.uint16_t(home), arg)

@@ -343,13 +343,6 @@ TEST(manual_bad_input)
 	CHECK_EQ(coro_status(NULL), CORO_EINVAL);
 }
 
-static void never(void *arg, void *result)
-{
-	(void)arg;
-	(void)result;
-	CHECK(!"started by a call that is not allowed here");
-}
-
 static void is_not_called(void *arg)
 {
 	(void)arg;

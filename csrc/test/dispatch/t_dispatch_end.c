@@ -422,7 +422,7 @@ static void expect_overflow(void (*how)(void), uintptr_t whose)
 	}
 	int status = child_end(child, fd, text, sizeof text);
 	CHECK(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
-	snprintf(want, sizeof want, "function 0x%llx used up its stack of 256 KiB",
+	snprintf(want, sizeof want, "function 0x%llx: its stack of 256 KiB is used up",
 		 (unsigned long long)whose);
 	CHECK(strstr(text, want));
 }

@@ -39,8 +39,7 @@ static coro_scheduler *start_blocking(uint32_t workers, uint32_t threads)
 
 static void until_first_is_idle(void)
 {
-	while (seen(&called) < 1)
-		sleep_us(100);
+	sleep_until_seen(&called, 1);
 	sleep_us(10000);
 }
 
@@ -62,13 +61,13 @@ TEST(threads_idle_meanwhile)
 
 static void until_both_call(void)
 {
-	while (seen(&begun) < 2)
-		sleep_us(100);
+	sleep_until_seen(&begun, 2);
 	sleep_us(10000);
 }
 
-/* There may be one thread. While it is being refused, another call queues for it. */
-TEST(threads_refused_while_calls_queue)
+/* both_are_refused - there may be one thread. While it is being refused to the first of two
+ * coroutines, the second queues for it. */
+static void both_are_refused(coro_fn fn)
 {
 	coro_scheduler *s = start_blocking(2, 1);
 
@@ -76,13 +75,19 @@ TEST(threads_refused_while_calls_queue)
 	fault_set(FAULT_THREAD, 0, FAULT_ALL, EAGAIN);
 	for (uint64_t i = 0; i < 2; i++) {
 		coro_attr there = on((uint32_t)i + 1);
-		CHECK_EQ(coro_scheduler_spawn(s, &there, calls, &i, sizeof i, NULL), CORO_OK);
+		CHECK_EQ(coro_scheduler_spawn(s, &there, fn, &i, sizeof i, NULL), CORO_OK);
 	}
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	CHECK_EQ(fault_clear(), 1);
 	CHECK(statuses[0] == CORO_EAGAIN && statuses[1] == CORO_EAGAIN);
-	CHECK_EQ(called, 0);
+	CHECK_EQ(returned, 2);
 	finish(s);
+}
+
+TEST(threads_refused_while_calls_queue)
+{
+	both_are_refused(calls);
+	CHECK_EQ(called, 0);
 }
 
 static void rides(void *arg, void *result)
@@ -100,17 +105,5 @@ static void rides(void *arg, void *result)
 /* The same for coroutines that are to go on on such a thread. */
 TEST(threads_refused_while_riders_queue)
 {
-	coro_scheduler *s = start_blocking(2, 1);
-
-	fault_meanwhile = until_both_call;
-	fault_set(FAULT_THREAD, 0, FAULT_ALL, EAGAIN);
-	for (uint64_t i = 0; i < 2; i++) {
-		coro_attr there = on((uint32_t)i + 1);
-		CHECK_EQ(coro_scheduler_spawn(s, &there, rides, &i, sizeof i, NULL), CORO_OK);
-	}
-	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
-	CHECK_EQ(fault_clear(), 1);
-	CHECK(statuses[0] == CORO_EAGAIN && statuses[1] == CORO_EAGAIN);
-	CHECK_EQ(returned, 2);
-	finish(s);
+	both_are_refused(rides);
 }

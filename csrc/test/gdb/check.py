@@ -1,4 +1,4 @@
-# check.py - run by gdb on subject.c: what scripts/coro-gdb.py shows of coroutines, and that looking
+# check.py - run by gdb on subject.c: what cmd/coro/coro-gdb.py shows of coroutines, and that looking
 # changes nothing.
 import os
 import re

@@ -10,34 +10,6 @@
 
 static uint64_t done, flag;
 
-static void finished(void)
-{
-	__atomic_add_fetch(&done, 1, __ATOMIC_SEQ_CST);
-}
-
-static void raise_flag(void)
-{
-	__atomic_store_n(&flag, 1, __ATOMIC_RELEASE);
-}
-
-static bool flag_is_up(void)
-{
-	return __atomic_load_n(&flag, __ATOMIC_ACQUIRE);
-}
-
-/* blocked - return when n coroutines wait. */
-static void blocked(coro_scheduler *s, size_t n)
-{
-	until_waiting(s, n);
-}
-
-static void never(void *arg, void *result)
-{
-	(void)arg;
-	(void)result;
-	CHECK(!"a canceled one was started");
-}
-
 /* -------------------------------------------------------------------------------- one at a time */
 
 /* Two waits in a row are canceled, a permit is taken between them, and coro_canceled tells of
@@ -55,7 +27,7 @@ static void parks(void *arg, void *result)
 	CHECK_EQ(coro_yield(), CORO_OK);
 	CHECK_EQ(coro_canceled(), 1);
 	memset(result, 7, 1);
-	finished();
+	add_one(&done);
 }
 
 static void joins(void *arg, void *result)
@@ -67,7 +39,7 @@ static void joins(void *arg, void *result)
 	int status = coro_join(h, &got, 1);
 	CHECK_EQ(got, status == CORO_OK ? 7 : 0);
 	*(int32_t *)result = status;
-	finished();
+	add_one(&done);
 }
 
 static coro_handle spawn_joinable(coro_scheduler *s, coro_fn fn, const void *arg, size_t arg_bytes,
@@ -91,7 +63,7 @@ static void takes(void *arg, void *result)
 		joined = status;
 	else
 		CHECK_EQ(status, CORO_OK);
-	raise_flag();
+	add_one(&flag);
 }
 
 static int32_t status_of_join(coro_scheduler *s, coro_handle target)
@@ -100,8 +72,7 @@ static int32_t status_of_join(coro_scheduler *s, coro_handle target)
 
 	flag = 0;
 	spawn(s, takes, &h, sizeof h);
-	while (!flag_is_up())
-		sleep_us(50);
+	sleep_until_seen(&flag, 1);
 	return joined;
 }
 
@@ -112,7 +83,7 @@ TEST(cancel_of_a_parked_one)
 		done = 0;
 		for (uint64_t i = 0; i < 50; i++) {
 			coro_handle h = spawn_joinable(s, parks, NULL, 0, 1);
-			blocked(s, 1);
+			until_waiting(s, 1);
 			CHECK_EQ(coro_cancel(h), CORO_OK);
 			/* it was told, and has just returned */
 			CHECK_EQ(status_of_join(s, h), CORO_ECANCELED);
@@ -141,7 +112,7 @@ TEST(cancel_from_inside)
 		done = 0;
 		for (uint64_t i = 0; i < 100; i++) {
 			coro_handle h = spawn_joinable(s, parks, NULL, 0, 1);
-			blocked(s, 1);
+			until_waiting(s, 1);
 			spawn(i % 3 ? s : t, cancels, &h, sizeof h);
 			CHECK_EQ(status_of_join(s, h), CORO_ECANCELED);
 		}
@@ -211,7 +182,7 @@ TEST(cancel_of_itself)
 static void computes(void *arg, void *result)
 {
 	(void)arg;
-	raise_flag();
+	add_one(&flag);
 	while (!coro_canceled())
 		;
 	CHECK_EQ(coro_canceled(), 1);
@@ -225,8 +196,7 @@ TEST(cancel_of_a_running_one)
 	for (int i = 0; i < 50; i++) {
 		flag = 0;
 		coro_handle h = spawn_joinable(s, computes, NULL, 0, 1);
-		while (!flag_is_up())
-			sleep_us(20);
+		sleep_until_seen(&flag, 1);
 		CHECK_EQ(coro_cancel(h), CORO_OK);
 		CHECK_EQ(status_of_join(s, h), CORO_ECANCELED);
 	}
@@ -237,7 +207,7 @@ TEST(cancel_of_a_running_one)
 static void count_end(void *arg)
 {
 	(void)arg;
-	finished();
+	add_one(&done);
 }
 
 /* Deferred functions run. There is no result. */
@@ -281,7 +251,7 @@ TEST(cancel_is_told_by_the_canceled)
 	CHECK_EQ(coro_exit_finished(), CORO_EPERM);
 	for (int i = 0; i < 20; i++) {
 		coro_handle h = spawn_joinable(s, exits, NULL, 0, 1);
-		blocked(s, 1);
+		until_waiting(s, 1);
 		CHECK_EQ(coro_cancel(h), CORO_OK);
 		CHECK_EQ(status_of_join(s, h), CORO_ECANCELED);
 	}
@@ -334,7 +304,7 @@ static void cancels_children(void *arg, void *result)
 			 CORO_OK);
 		CHECK_EQ(coro_cancel(h), CORO_OK); /* not joinable */
 	}
-	finished();
+	add_one(&done);
 }
 
 TEST(cancel_of_children)
@@ -368,7 +338,7 @@ static void awaits_stacks(void *arg, void *result)
 		CHECK_EQ(coro_join(h[i], &got, 1), CORO_ECANCELED);
 		CHECK_EQ(got, 0);
 	}
-	finished();
+	add_one(&done);
 }
 
 static void is_canceled_without_a_stack(void *arg, void *result)
@@ -382,13 +352,12 @@ static void is_canceled_without_a_stack(void *arg, void *result)
 	}
 	for (int i = 0; i < 20; i++)
 		CHECK_EQ(coro_join(h[i], NULL, 0), CORO_ECANCELED);
-	finished();
+	add_one(&done);
 }
 
 TEST(cancel_of_those_that_await_a_stack)
 {
-	coro_options o = options(1, 0);
-	o.stack_limit = o.stack_bytes + (4 << 10); /* a single stack */
+	coro_options o = options_capped(1, 1);
 	coro_scheduler *s = start(&o);
 
 	done = 0;
@@ -397,7 +366,7 @@ TEST(cancel_of_those_that_await_a_stack)
 	CHECK_EQ(done, 1);
 	finish(s);
 
-	o.stack_limit = (1 + STACKS_LEFT) * (o.stack_bytes + (4 << 10));
+	o = options_capped(1, 1 + STACKS_LEFT);
 	s = start(&o);
 	done = 0;
 	spawn(s, awaits_stacks, NULL, 0);
@@ -416,12 +385,11 @@ TEST(cancel_of_a_joiner)
 			coro_handle target = spawn_joinable(s, parks, NULL, 0, 1);
 			coro_handle joiner = spawn_joinable(s, joins, &target, sizeof target,
 							    sizeof(int32_t));
-			blocked(s, 2);
+			until_waiting(s, 2);
 			CHECK_EQ(coro_cancel(joiner), CORO_OK);
 			flag = 0;
 			spawn(s, takes, &joiner, sizeof joiner);
-			while (!flag_is_up())
-				sleep_us(50);
+			sleep_until_seen(&flag, 1);
 			CHECK_EQ(joined, CORO_ECANCELED);
 			CHECK_EQ(coro_cancel(target), CORO_OK); /* the target can still be joined */
 			CHECK_EQ(status_of_join(s, target), CORO_ECANCELED);
@@ -453,7 +421,7 @@ static void joins_canceled(void *arg, void *result)
 	CHECK_EQ(coro_join(h, &got, 1), CORO_ECANCELED);
 	CHECK_EQ(coro_yield(), CORO_OK);
 	CHECK_EQ(coro_join(h, &got, 1), CORO_OK);
-	finished();
+	add_one(&done);
 }
 
 TEST(cancel_of_a_joiner_loses_no_result)
@@ -485,10 +453,10 @@ static void asks(void *arg, void *result)
 {
 	(void)arg;
 	(void)result;
-	raise_flag();
+	add_one(&flag);
 	while (!coro_canceled())
 		CHECK_EQ(coro_yield(), CORO_OK);
-	finished();
+	add_one(&done);
 }
 
 TEST(cancel_by_a_close)
@@ -496,8 +464,7 @@ TEST(cancel_by_a_close)
 	coro_scheduler *s = start_with(2, 0);
 	done = flag = 0;
 	spawn(s, asks, NULL, 0);
-	while (!flag_is_up())
-		sleep_us(50);
+	sleep_until_seen(&flag, 1);
 	CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
 	CHECK_EQ(done, 1);
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
@@ -511,12 +478,12 @@ static void yields_after_cancel(void *arg, void *result)
 	(void)result;
 	for (int i = 0; i < 3; i++)
 		spawn_in(never, NULL, 0);
-	__atomic_store_n(&flag, 1, __ATOMIC_SEQ_CST);
+	add_one(&flag);
 	while (!__atomic_load_n(&coroi_self()->cancel, __ATOMIC_SEQ_CST))
 		;
 	/* our first suspension: the others end unstarted, we go on */
 	CHECK_EQ(coro_yield(), CORO_OK);
-	__atomic_store_n(&done, 1, __ATOMIC_SEQ_CST);
+	add_one(&done);
 }
 
 /* No stack is missing here: cancel alone leads to the same moment. */
@@ -526,8 +493,7 @@ TEST(cancel_spares_the_one_that_runs)
 
 	flag = done = 0;
 	spawn(s, yields_after_cancel, NULL, 0);
-	while (!__atomic_load_n(&flag, __ATOMIC_SEQ_CST))
-		sleep_us(100);
+	sleep_until_seen(&flag, 1);
 	CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
 	CHECK_EQ(done, 1);
 	CHECK_EQ(stats(s).live, 0);

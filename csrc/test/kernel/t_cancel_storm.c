@@ -146,7 +146,8 @@ static void weather(uint32_t workers, uint32_t flags)
 			granted += granted_by[k][i];
 		CHECK(targets[i].taken <= granted);
 	}
-	report("%u workers: %llu ended by permits, %llu canceled, %llu unstarted; %llu cancels too late",
+	report("%u workers: %llu ended by permits, %llu canceled, %llu unstarted; "
+	       "%llu cancels too late",
 	       workers, (unsigned long long)ended_by_permits, (unsigned long long)seen_canceled,
 	       (unsigned long long)unstarted, (unsigned long long)cancel_stale);
 	finish(s);

@@ -85,6 +85,29 @@ TEST(credit_lean_users_keep_none)
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 }
 
+/* Only one that waits while no credit is out, and none can be had, waits in vain. */
+TEST(credit_that_came_back_is_no_want_of_memory)
+{
+	coro_options o = options(1, CORO_PAUSED);
+	o.record_limit = COROI_CHUNK_BYTES;
+	coro_scheduler *s = start(&o);
+
+	uint32_t all = coroi_slab_grant(&s->slab, 1 << 20);
+	CHECK(all >= COROI_CHUNK_USABLE);
+	CHECK_EQ(coroi_slab_grant(&s->slab, 1), 0);
+	CHECK(!coroi_slab_is_exhausted(&s->slab)); /* an end would help */
+	coroi_slab_refund(&s->slab, all);
+	CHECK_EQ(granted(s), 0);
+	CHECK(!coroi_slab_is_exhausted(&s->slab)); /* all has come back */
+	CHECK(coro_scheduler_trim(s) > 0);
+	CHECK(at_load_seq(&s->slab.capacity) <= 0);
+	CHECK(!coroi_slab_is_exhausted(&s->slab)); /* the system has memory */
+	CHECK(at_load_seq(&s->slab.capacity) > 0);
+	CHECK_EQ(coroi_slab_grant(&s->slab, 1), 1);
+	coroi_slab_refund(&s->slab, 1);
+	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
+}
+
 static void ends(void *arg, void *result)
 {
 	(void)arg;

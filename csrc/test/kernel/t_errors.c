@@ -19,13 +19,6 @@ static void runs(void *arg, void *result)
 	__atomic_add_fetch(&ran, 1, __ATOMIC_SEQ_CST);
 }
 
-static void never(void *arg, void *result)
-{
-	(void)arg;
-	(void)result;
-	CHECK(!"started by a call that failed");
-}
-
 /* ----------------------------------------------------------------------------------------- init */
 
 static void refused(coro_options o, int status)

@@ -99,13 +99,6 @@ TEST(awaits_stack_while_others_wake_each_other)
 
 /* ---------------------------------------------------------------------------- told, or canceled */
 
-static void starts_never(void *arg, void *result)
-{
-	(void)arg;
-	(void)result;
-	CHECK(!"there is a stack after all");
-}
-
 static void cancels_some_that_await_a_stack(void *arg, void *result)
 {
 	coro_handle h[10];
@@ -113,7 +106,7 @@ static void cancels_some_that_await_a_stack(void *arg, void *result)
 	(void)result;
 
 	for (int i = 0; i < 10; i++)
-		CHECK_EQ(coro_spawn_attr(JOINABLE(0), starts_never, NULL, 0, &h[i]), CORO_OK);
+		CHECK_EQ(coro_spawn_attr(JOINABLE(0), never, NULL, 0, &h[i]), CORO_OK);
 	CHECK_EQ(coro_yield(), CORO_OK);
 	for (int i = 1; i < 10; i += 2)
 		CHECK_EQ(coro_cancel(h[i]), CORO_OK);
@@ -141,13 +134,13 @@ static void holds_until_cancel(void *arg, void *result)
 	(void)arg;
 	(void)result;
 	for (int i = 0; i < 20; i++)
-		spawn_in(starts_never, NULL, 0);
+		spawn_in(never, NULL, 0);
 	CHECK_EQ(coro_yield(), CORO_OK); /* all of them await a stack: we have the only one */
-	__atomic_store_n(&ran, 1, __ATOMIC_SEQ_CST);
+	add_one(&ran);
 	while (!__atomic_load_n(&coroi_self()->cancel, __ATOMIC_SEQ_CST))
 		;
 	CHECK_EQ(coro_park(), CORO_ECANCELED);
-	__atomic_store_n(&others, 1, __ATOMIC_SEQ_CST);
+	add_one(&others);
 }
 
 TEST(awaits_stack_until_a_close_with_cancel)
@@ -156,8 +149,7 @@ TEST(awaits_stack_until_a_close_with_cancel)
 
 	ran = others = 0;
 	spawn(s, holds_until_cancel, NULL, 0);
-	while (!__atomic_load_n(&ran, __ATOMIC_SEQ_CST))
-		sleep_us(100);
+	sleep_until_seen(&ran, 1);
 	CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
 	CHECK_EQ(others, 1);
 	CHECK_EQ(stats(s).live, 0);
@@ -171,12 +163,12 @@ static void cancels_the_second(void *arg, void *result)
 	(void)arg;
 	(void)result;
 	for (int i = 0; i < 3; i++)
-		CHECK_EQ(coro_spawn_attr(JOINABLE(0), starts_never, NULL, 0, &h[i]), CORO_OK);
+		CHECK_EQ(coro_spawn_attr(JOINABLE(0), never, NULL, 0, &h[i]), CORO_OK);
 	CHECK_EQ(coro_yield(), CORO_OK);
 	CHECK_EQ(coro_cancel(h[1]), CORO_OK);
 	for (int i = 0; i < 3; i++) /* after the first join nobody can free a stack */
 		CHECK_EQ(coro_join(h[i], NULL, 0), i == 1 ? CORO_ECANCELED : CORO_ENOMEM);
-	__atomic_store_n(&ran, 1, __ATOMIC_SEQ_CST);
+	add_one(&ran);
 }
 
 /* Each is told why it has not started. */

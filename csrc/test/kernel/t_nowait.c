@@ -87,9 +87,11 @@ static void all_are_refused(void)
 	REFUSED("coro_park_until", coro_park_until(soon));
 	REFUSED("coro_sleep", coro_sleep(1));
 	CHECK_EQ(coro_ticker_init(&ticker, 1), CORO_OK);
-	REFUSED("coro_sleep", coro_ticker_wait(&ticker, NULL));
+	REFUSED("coro_sleep_until", coro_sleep_until(soon));
+	REFUSED("coro_ticker_wait", coro_ticker_wait(&ticker, NULL));
 	REFUSED("coro_join", coro_join(here.other, NULL, 0));
-	REFUSED("coro_join", coro_join_until(here.other, NULL, 0, soon));
+	REFUSED("coro_join_until", coro_join_until(here.other, NULL, 0, soon));
+	REFUSED("coro_join_until", coro_join_until(here.other, NULL, 0, CORO_FOREVER));
 	REFUSED("coro_sem_acquire", coro_sem_acquire(&here.sem, CORO_FOREVER));
 	REFUSED("coro_mutex_lock", coro_mutex_lock(&here.held, soon));
 	REFUSED("coro_rwlock_read", coro_rwlock_read(&here.written, soon));
@@ -367,10 +369,10 @@ TEST(nowait_is_said_on_stderr)
 	CHECK(coro_nowait_on_error(notes) == NULL);
 	CHECK(coro_nowait_on_error(NULL) == notes);
 	what_is_said("somewhere", text, sizeof text);
-	snprintf(
-		want, sizeof want,
-		"coro: coro_park in the no-wait section somewhere, in the coroutine of function 0x%llx on worker 0\n",
-		(unsigned long long)(uintptr_t)parks_in_a_section);
+	snprintf(want, sizeof want,
+		 "coro: coro_park in the no-wait section somewhere, "
+		 "in the coroutine of function 0x%llx on worker 0\n",
+		 (unsigned long long)(uintptr_t)parks_in_a_section);
 	CHECK_EQ(strcmp(text, want), 0);
 	CHECK_EQ(reports, 0);
 }

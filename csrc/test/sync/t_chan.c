@@ -1,6 +1,6 @@
 /*
- * t_chan.c - channels: values come once and in order, a close tells all, a channel bound to a worker.
- * Misuse: t_chan_misuse.c; several at once: t_select.c.
+ * t_chan.c - channels: values come once and in order, a close tells all, a channel bound to a
+ * worker. Misuse: t_chan_misuse.c; several at once: t_select.c.
  */
 #include "test.h"
 

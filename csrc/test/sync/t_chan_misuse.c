@@ -28,6 +28,7 @@ static void misuse(void *arg, void *result)
 	CHECK_EQ(coro_chan_recv(NULL, &v, 0), CORO_EINVAL);
 	CHECK_EQ(coro_chan_length(NULL), 0);
 	CHECK_EQ(coro_chan_capacity(NULL), 0);
+	CHECK_EQ(coro_chan_element_bytes(NULL), 0);
 
 	c = channel(8, 2);
 	CHECK_EQ(coro_chan_send(c, NULL, 0), CORO_EINVAL);

@@ -193,7 +193,7 @@ TEST(gowaiter_passes_values_without_a_call)
 
 	go_begin();
 	CHECK_EQ(coro_chan_new(&c, 8, 2, 0), CORO_OK);
-	coroi_chan_keep(c, true);
+	coroi_chan_keep(c);
 	CHECK_EQ(coroi_chan_recv_leaf(c, &got), BY_LEAF(CORO_ETIMEDOUT));
 	for (int i = 0; i < 2; i++)
 		CHECK_EQ(coroi_chan_send_leaf(c, &v), BY_LEAF(CORO_OK));
@@ -214,8 +214,7 @@ TEST(gowaiter_passes_values_without_a_call)
 	CHECK_EQ(coroi_chan_send_leaf(c, &v), BY_LEAF(CORO_ECLOSED));
 	CHECK_EQ(coroi_chan_recv_leaf(c, &got), BY_LEAF(CORO_ECLOSED));
 	CHECK_EQ(coro_chan_free(c), CORO_EPERM); /* Go holds the channel */
-	coroi_chan_keep(c, false);
-	CHECK_EQ(coro_chan_free(c), CORO_OK);
+	coroi_chan_release(c);
 
 	CHECK_EQ(coro_chan_new(&wide, sizeof large, 1, 0), CORO_OK);
 	CHECK_EQ(coroi_chan_send_leaf(wide, large), COROI_BY_CALL);
@@ -437,9 +436,13 @@ TEST(gowaiter_does_it_once)
 	CHECK_EQ(coroi_once_begin_gowaiter(&o, B, NULL), CORO_ETIMEDOUT);
 	CHECK_EQ(coroi_once_begin_gowaiter(&o, B, g), COROI_WAITS);
 	waits(g);
+	CHECK_EQ(coro_once_destroy(&o), CORO_EBUSY);
 	coroi_once_end(&o);
 	woken(g, CORO_OK);
 	CHECK_EQ(coroi_once_begin_gowaiter(&o, C, NULL), CORO_OK);
+	CHECK_EQ(coro_once_destroy(&o), CORO_OK);
+	CHECK_EQ(coroi_once_begin_gowaiter(&o, C, NULL), CORO_EINVAL);
+	CHECK_EQ(coro_once_destroy(&o), CORO_EINVAL);
 	go_end();
 }
 

@@ -1,4 +1,4 @@
-# coro-gdb.py - gdb commands that show coroutines. In gdb: source scripts/coro-gdb.py
+# coro-gdb.py - gdb commands that show coroutines. In gdb: source coro-gdb.py
 #
 #   coro list [N]    the coroutines that run, wait or are queued, at most N (100): handle, state,
 #                    home, function. An unstarted one has no record yet, unless the spawn asked for
