@@ -320,7 +320,7 @@ static int call_offloaded(coro_go_id id, const void *arg, size_t arg_bytes, void
 	coroi_door_enter(w);
 	/* A cancel after this look counts as one that came during the call (F7). */
 	int status = w->cancel | me->canceled ? coroi_refused_locked(w, me) : CORO_OK;
-	me->flags |= COROI_F_TOLD; /* F7 */
+	coroi_flag(me, COROI_F_TOLD); /* F7 */
 	coroi_door_leave(w);
 	if (coroi_likely(!status)) {
 		coro_self(); /* the handle is known from now on: Go may send the event */

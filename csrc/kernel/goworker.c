@@ -66,7 +66,7 @@ uint32_t coroi_goworker_take(struct coroi_worker *goworker, struct coroi_goworke
 
 void coroi_goworker_end(struct coroi_worker *goworker, struct coroi_rec *r, uint8_t flags)
 {
-	r->flags |= flags;
+	coroi_flag(r, flags);
 	coroi_end_outside(goworker->sched, r);
 }
 

@@ -51,7 +51,7 @@ int coro_pin(uint32_t worker)
 		return worker == CORO_HERE || worker == w->id ? CORO_OK : CORO_EPERM;
 	if (worker != CORO_HERE && worker != w->id && coroi_nowait(w, "coro_pin"))
 		return CORO_ENOWAIT;
-	me->flags |= COROI_F_PINNED;
+	coroi_flag(me, COROI_F_PINNED);
 	if (worker == CORO_HERE || worker == w->id)
 		return CORO_OK;
 	struct migration m = {me, &w->sched->worker[worker]};
@@ -66,6 +66,6 @@ int coro_unpin(void)
 	if (!me)
 		return CORO_EPERM;
 	if (!coroi_is_dense(me))
-		me->flags &= (uint8_t)~COROI_F_PINNED;
+		at_store_rlx(&me->flags, (uint8_t)(me->flags & ~COROI_F_PINNED));
 	return CORO_OK;
 }

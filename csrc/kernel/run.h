@@ -374,6 +374,13 @@ bool coroi_run(struct coroi_worker *w);
  * threads (io/blocking.c). */
 extern void (*coroi_on_end_elsewhere)(void);
 
+/* coroi_flag - me, the current coroutine, sets a flag of its own. Atomic, relaxed: a cancel looks at
+ * the flags meanwhile, on another thread, for COROI_F_TOLD alone, which is set in the door. */
+static inline void coroi_flag(struct coroi_rec *me, uint8_t flag)
+{
+	at_store_rlx(&me->flags, (uint8_t)(me->flags | flag));
+}
+
 /* coroi_extras_of - the place of me's extras, which are made if there are none. me: the current
  * coroutine. NULL: no memory, and nothing was changed. */
 static inline struct coroi_extras **coroi_extras_of(struct coroi_rec *me)
@@ -384,7 +391,7 @@ static inline struct coroi_extras **coroi_extras_of(struct coroi_rec *me)
 		if (!coroi_extras_make(&e))
 			return NULL;
 		coroi_cold(me)->extras = e;
-		me->flags |= COROI_F_EXTRAS;
+		coroi_flag(me, COROI_F_EXTRAS);
 	}
 	return &coroi_cold(me)->extras;
 }

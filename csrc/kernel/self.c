@@ -21,7 +21,7 @@ static struct coroi_extras **layer_extras(void)
 static void layer_end(int status)
 {
 	if (status != CORO_FINISHED)
-		coroi_self()->current->flags |= COROI_F_ABORTED;
+		coroi_flag(coroi_self()->current, COROI_F_ABORTED);
 	coroi_exit(coroi_self());
 }
 

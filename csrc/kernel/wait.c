@@ -162,7 +162,8 @@ static void cancel_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
 	r->canceled |= COROI_C_CANCELED;
 	coroi_end_wait_locked(w, r, CORO_ECANCELED);
-	if (coroi_unlikely(r->flags & COROI_F_TOLD))
+	/* relaxed: see coroi_flag */
+	if (coroi_unlikely(at_load_rlx(&r->flags) & COROI_F_TOLD))
 		coroi_services_canceled(w->sched, r);
 }
 

@@ -254,3 +254,44 @@ TEST(waits_whose_permit_is_on_its_way)
 	CHECK_EQ(seen(&done), 2);
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 }
+
+/* --------------------------------------------------------- flags, while a cancel looks at them */
+
+static void nothing_left(void *arg)
+{
+	(void)arg;
+}
+
+static void sets_flags(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	CHECK_EQ(coro_defer(nothing_left, NULL), CORO_OK);
+	while (!coro_canceled())
+		for (int i = 0; i < 1000; i++) {
+			CHECK_EQ(coro_pin(CORO_HERE), CORO_OK);
+			CHECK_EQ(coro_unpin(), CORO_OK);
+		}
+	coro_exit_canceled();
+}
+
+TEST(cancel_while_flags_are_set)
+{
+	enum { N = 8 };
+	coro_scheduler *s = start_with(3, 0);
+
+	for (uint64_t i = 0; i < scaled(100); i++) {
+		coro_handle h[N];
+
+		for (int k = 0; k < N; k++)
+			CHECK_EQ(coro_scheduler_spawn(s, NULL, sets_flags, NULL, 0, &h[k]),
+				 CORO_OK);
+		for (int k = 0; k < N; k++) {
+			struct timespec pause = {0, 20000};
+			nanosleep(&pause, NULL);
+			CHECK_EQ(coro_cancel(h[k]), CORO_OK);
+		}
+	}
+	CHECK_EQ(coro_scheduler_close(s, 0), CORO_OK);
+	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
+}

@@ -104,7 +104,7 @@ static void parks(void *arg, void *result)
 	(void)result;
 	coro_handle *h = *(void **)arg;
 	struct coroi_rec *me = coroi_current(coroi_self());
-	me->flags |= COROI_F_TOLD;
+	coroi_flag(me, COROI_F_TOLD);
 	__atomic_store_n(h, coro_self(), __ATOMIC_RELEASE);
 	CHECK_EQ(coro_park(), CORO_ECANCELED);
 }

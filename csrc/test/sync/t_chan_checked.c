@@ -4,6 +4,9 @@
 #define CORO_DEBUG
 #include "test.h"
 
+#include <string.h>
+#include <unistd.h>
+
 struct order {
 	uint64_t words[8];
 };
