@@ -61,10 +61,10 @@ func TestNumbersInOptionsAreChecked(t *testing.T) {
 }
 
 func TestTheFirstBadOptionIsReportedAndNothingStarts(t *testing.T) {
-	gone(t, "coro/")
-	_, err := coro.New(coro.WithWorkers(1), coro.WithStack(1), coro.WithWorkers(-1))
+	_, err := coro.New(coro.WithName("refused"), coro.WithWorkers(1), coro.WithStack(1),
+		coro.WithWorkers(-1))
 	optionError(t, err, "WithStack", "from 4096 to 8388608")
-	assert.Zero(t, threads(t, "coro/"))
+	assert.Zero(t, threads(t, "refused/"))
 }
 
 func TestALaterOptionWins(t *testing.T) {

@@ -226,14 +226,14 @@ func TestSchedulersAreApart(t *testing.T) {
 
 func TestAnAbandonedSchedulerIsFreedWhenClosed(t *testing.T) {
 	for range scaled(100) {
-		s, err := coro.New(coro.WithWorkers(2))
+		s, err := coro.New(coro.WithWorkers(2), coro.WithName("abandoned"))
 		require.NoError(t, err)
 		require.NoError(t, add.Spawn(s, 1))
 		_ = s.Close(expired)
 		s = nil
 		runtime.GC()
 	}
-	gone(t, "coro/")
+	gone(t, "abandoned/")
 }
 
 func TestTheZeroSchedulerRefusesWork(t *testing.T) {

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -259,9 +260,13 @@ TEST(fault_peeks_at_memory_that_may_be_missing)
 
 	CHECK_EQ(mprotect(two + page, page, PROT_NONE), 0);
 	memcpy(two + page - 4, "text", 4);
+	/* An emulator or a sandbox may lack the call: then nothing is read. */
+	struct iovec to = {got, 4}, from = {two + page - 4, 4};
+	bool readable = process_vm_readv(getpid(), &to, 1, &from, 1, 0) == 4;
+	memset(got, 0, sizeof got);
 	errno = 7;
-	CHECK_EQ(coroi_peek(got, (uintptr_t)(two + page - 4), 4), 4);
-	CHECK(memcmp(got, "text", 4) == 0);
+	CHECK_EQ(coroi_peek(got, (uintptr_t)(two + page - 4), 4), readable ? 4 : 0);
+	CHECK(!readable || memcmp(got, "text", 4) == 0);
 	CHECK(coroi_peek(got, (uintptr_t)(two + page - 4), 8) <= 4);
 	CHECK_EQ(coroi_peek(got, (uintptr_t)(two + page), 8), 0);
 	CHECK_EQ(coroi_peek(got, 16, 8), 0);
