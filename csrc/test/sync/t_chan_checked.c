@@ -5,6 +5,7 @@
 #include "test.h"
 
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 struct order {
