@@ -73,15 +73,22 @@ func adopt[T any](
 	return owner, nil
 }
 
+// original returns the object that o is, or is a copy of. It panics if o is a zero value.
+func (o *object) original(method string) *object {
+	if o.self == nil {
+		panic("coro: " + method +
+			" of a zero value: make the object with NewChan, NewMutex or the like")
+	}
+	return o.self
+}
+
 // Address is the object for C bodies, as an argument of theirs: of a Chan a coro_chan *, of a
 // Semaphore a coro_sem *, of a Mutex a coro_mutex *, and so on. The C bodies may be of any
 // scheduler. From now on the memory is kept until Free; without Free, until the object's own
 // scheduler is closed and nothing refers to that scheduler. Nobody may use the address after that.
 // After Free, Address is 0, which C refuses with CORO_EINVAL.
 func (o *object) Address() uintptr {
-	if o = o.self; o == nil {
-		panic("coro: Address of a zero value: make the object with NewChan, NewMutex or the like")
-	}
+	o = o.original("Address")
 	if o.state.Load() != lent && !o.lend() {
 		return 0
 	}
@@ -118,9 +125,7 @@ func (o *object) lend() bool {
 // returns ErrDestroyed if the object was freed before. An object that a C body has destroyed is
 // freed too. Free does not block, and costs some 100 ns.
 func (o *object) Free() error {
-	if o = o.self; o == nil {
-		panic("coro: Free of a zero value: make the object with NewChan, NewMutex or the like")
-	}
+	o = o.original("Free")
 	l := &o.s.loans
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -346,8 +351,8 @@ func (o *object) waitBound(c *Coroutine, w *boundWait, op *waitOp) (csrc.Status,
 }
 
 // awaitFired has c wait until g is fired: until then it returns what awaitUntil does, if c is
-// canceled or w ends; or ErrClosed, if the object's scheduler has ended. A body of that scheduler has ended
-// before. A body of another one is sent an event.
+// canceled or w ends; or ErrClosed, if the object's scheduler has ended. A body of that scheduler
+// has ended before. A body of another one is sent an event.
 func (o *object) awaitFired(c *Coroutine, w *boundWait, g csrc.GoWaiter) error {
 	if o.s == c.pool.s {
 		return c.awaitUntil(w, g.Fired)

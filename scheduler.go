@@ -140,8 +140,8 @@ func (s *Scheduler) Wait(ctx context.Context) error {
 // spawns, until nothing can happen any more, and pauses them again. It returns nil if every
 // coroutine has ended; a *DeadlockError if some are left that nothing can wake (a wake-up from Go
 // and another Run may free them); ErrPaused for a scheduler made without WithPaused; ErrBusy if
-// another Run goes on; ErrClosed; or ErrInside, as New. If the context ends first, Run returns its cause, and the run
-// goes on.
+// another Run goes on; ErrClosed; or ErrInside, as New. If the context ends first, Run returns its
+// cause, and the run goes on.
 //
 // Run waits for events that are certain to come: time, Go functions and calls under way, and the
 // deadline of a context that a coroutine is bound to, or waits with. The cancel of a context is not
@@ -177,7 +177,7 @@ func (s *Scheduler) run() error {
 	switch {
 	case status == csrc.Deadlock:
 		return s.deadlock()
-	case status == csrc.Perm && s.paused:
+	case status == csrc.Perm:
 		return ErrInside
 	}
 	return statusError(status, ofScheduler)
