@@ -159,21 +159,6 @@ static bool goes_on(void)
 	return !seen;
 }
 
-/* ask - before a new decision. If everything behind it has been explored, ask does not return: the
- * rest of the schedule is left out. The state is hashed while no thread runs, so that all registers
- * lie on the stacks. */
-static void ask(void)
-{
-	if (!keeps_states || option_count < 2 || (depth < outcome->choices && !plan->follow))
-		return;
-	if (in_thread) {
-		asks = true;
-		coro_yield_value(0, NULL);
-	} else if (!goes_on()) {
-		longjmp(hub, 1);
-	}
-}
-
 /* The stack below the caller holds what earlier calls left there. Cleared, it is the same in equal
  * states: later calls find zeros where they leave variables uninitialised. */
 #define CLEANED 512
@@ -200,6 +185,23 @@ __attribute__((noinline)) void ex_clean(void)
 				 : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11",
 				   "cc");
 #endif
+}
+
+/* ask - before a new decision. If everything behind it has been explored, ask does not return: the
+ * rest of the schedule is left out. The state is hashed while no thread runs, so that all registers
+ * lie on the stacks. The options depend on the preemptions that are left, which no state may tell:
+ * they are listed in calls of their own, and the stack where those ran is cleared. */
+static void ask(void)
+{
+	if (!keeps_states || option_count < 2 || (depth < outcome->choices && !plan->follow))
+		return;
+	if (in_thread) {
+		ex_clean();
+		asks = true;
+		coro_yield_value(0, NULL);
+	} else if (!goes_on()) {
+		longjmp(hub, 1);
+	}
 }
 
 static void add(int kind, const struct thread *t, unsigned mask, unsigned cost)
@@ -305,6 +307,24 @@ static bool leaves_by_lot(struct thread *me)
 	return false;
 }
 
+/* list_ways_on - how the schedule may go on where the running thread could. */
+__attribute__((noinline)) static void list_ways_on(const struct thread *me)
+{
+	option_count = 0;
+	add(GO_ON, me, 0, 0);
+	for (struct thread *t = threads; t < threads + thread_count; t++) {
+		if (t == me)
+			continue;
+		if (can_go_on(t) || has_timeout(t))
+			for (unsigned mask = 0; mask <= all_of(me); mask++)
+				if (may_keep(me, mask))
+					add(SWITCH, t, mask, 1);
+		for (unsigned mask = 1; t->kept && mask <= all_of(t); mask++)
+			if (may_keep(t, mask))
+				add(FLUSH, t, mask, 1);
+	}
+}
+
 static void decide(void)
 {
 	struct thread *me = cur;
@@ -319,19 +339,7 @@ static void decide(void)
 		depth++; /* as in the last schedule: the thread goes on */
 		return;
 	}
-	option_count = 0;
-	add(GO_ON, me, 0, 0);
-	for (struct thread *t = threads; t < threads + thread_count; t++) {
-		if (t == me)
-			continue;
-		if (can_go_on(t) || has_timeout(t))
-			for (unsigned mask = 0; mask <= all_of(me); mask++)
-				if (may_keep(me, mask))
-					add(SWITCH, t, mask, 1);
-		for (unsigned mask = 1; t->kept && mask <= all_of(t); mask++)
-			if (may_keep(t, mask))
-				add(FLUSH, t, mask, 1);
-	}
+	list_ways_on(me);
 	ask();
 	struct option o = options[by_rank ? option_by_rank() : choose(option_count)];
 	spent += o.cost;
@@ -386,9 +394,11 @@ static void quiet(void)
 			ex_fail("%s spins without end", t->name);
 }
 
-bool give_way(bool may_spin)
+/* list_ways_out - how the schedule may go on where the running thread waits, or spins. True: other
+ * threads can go on. */
+__attribute__((noinline)) static bool list_ways_out(const struct thread *me, bool may_spin)
 {
-	struct thread *me = cur;
+	bool others = false;
 
 	option_count = 0;
 	for (struct thread *t = threads; t < threads + thread_count; t++) {
@@ -401,7 +411,6 @@ bool give_way(bool may_spin)
 		if (has_timeout(t) && may_pay())
 			add(SWITCH, t, all_of(me), 1);
 	}
-	bool others = false;
 	for (unsigned i = 0; i < option_count; i++)
 		others |= !options[i].cost;
 	if (!others) {
@@ -410,6 +419,13 @@ bool give_way(bool may_spin)
 	} else if (may_spin) {
 		add(SPIN, me, 0, 0);
 	}
+	return others;
+}
+
+bool give_way(bool may_spin)
+{
+	bool others = list_ways_out(cur, may_spin);
+
 	if (!option_count) {
 		quiet();
 		return false;
