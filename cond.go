@@ -34,7 +34,8 @@ func NewCond(m *Mutex) (*Cond, error) {
 
 // Wait unlocks the mutex, which the caller holds, waits for a Signal or Broadcast, and locks the
 // mutex again. Whatever Wait returns, the caller holds the mutex as before, even where Wait has to
-// wait for that after its context has ended. Without having taken a signal it returns ErrNotLocked,
+// wait for that after its context has ended; but for ErrNotRecoverable, of a mutex that was lost
+// meanwhile. ErrOwnerEnded is told as by Lock. Without having taken a signal it returns ErrNotLocked,
 // if the caller does not hold the mutex; the cause, if the context ends first or the Go body is
 // canceled; ErrClosed, if the scheduler is closed meanwhile; or ErrDestroyed. It costs a Lock and
 // an Unlock besides a wait, which is never shorter than a wake-up.
@@ -45,8 +46,10 @@ func (c *Cond) Wait(ctx context.Context) error {
 	me, waited := owner(), false
 	c.mutex.edge.Release()
 	err := c.await(ctx, waitOp{begin: func(g csrc.GoWaiter) csrc.Status {
-		status := c.core.Wait(g, c.mutex.core, me)
-		waited = status == csrc.Waits
+		status := c.core.Wait(g, c.mutex.core, me.number)
+		if waited = status == csrc.Waits; waited {
+			me.gave(c.mutex, csrc.OK)
+		}
 		return status
 	}})
 	if waited {

@@ -241,6 +241,7 @@ func (c *Coroutine) end() {
 		flags = csrc.EndAborted
 	}
 	c.state.Or(isEnded)
+	left := c.goroutine.leave()
 	c.pool.dismiss(c.goroutine) // takes the lock: after that nobody is in tellFullLocked
 	c.goroutine = nil
 	c.pool.bodies.Clear(uint32(c.handle)) // the record may be another's soon
@@ -257,6 +258,7 @@ func (c *Coroutine) end() {
 	// Stale first, then done, then not alive: an observer of one of these observes those
 	// before.
 	c.pool.core.End(c.join, flags, result, n)
+	left.look()
 	c.typed.complete()
 	c.pool.core.CountEnd()
 }

@@ -53,6 +53,15 @@ var (
 	// function of the Once.
 	ErrLockedAlready = errors.New("coro: locked by the caller already: " +
 		"it would wait for itself; unlock first")
+	// ErrOwnerEnded: the caller holds the lock. Its last owner, a coroutine, ended without
+	// unlocking, so that what the lock guards may be half changed. Put that in order, call
+	// MarkConsistent, and unlock.
+	ErrOwnerEnded = errors.New("coro: locked, and its last owner ended without unlocking: " +
+		"repair what it guards, call MarkConsistent, and unlock")
+	// ErrNotRecoverable: the lock was unlocked after ErrOwnerEnded without MarkConsistent. Nobody
+	// can lock it any more.
+	ErrNotRecoverable = errors.New("coro: unlocked after ErrOwnerEnded without MarkConsistent: " +
+		"make a new one")
 	// ErrNegativeWaitGroup: the count would be below zero. It was not changed.
 	ErrNegativeWaitGroup = errors.New("coro: a wait group below zero: " +
 		"add before what is counted begins, and count each end once")
@@ -118,6 +127,10 @@ func statusError(s csrc.Status, k kind) error {
 		return ErrThread
 	case csrc.Overflow:
 		return ErrOverflow
+	case csrc.OwnerDead:
+		return ErrOwnerEnded
+	case csrc.NotRecoverable:
+		return ErrNotRecoverable
 	}
 	switch {
 	case s == csrc.Deadlock && k == ofObject:

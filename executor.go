@@ -8,6 +8,7 @@ import (
 	"github.com/organzine/coro/internal/asm"
 	"github.com/organzine/coro/internal/race"
 	"github.com/organzine/coro/internal/spin"
+	"github.com/organzine/coro/internal/table"
 )
 
 // An executor is a goroutine that resumes the bodies of a pool in turn.
@@ -37,8 +38,10 @@ func (e *executor) main() {
 		// that resumed it.
 		if c := e.current; c != nil {
 			race.StorePointer(&e.current, nil)
+			left := c.goroutine.leave()
 			c.goroutine = nil
 			c.end()
+			left.look()
 			go e.main()
 		}
 	}()
@@ -289,7 +292,13 @@ type bodyGoroutine struct {
 	next func() (struct{}, bool)
 	stop func()
 	body *Coroutine
+
+	owner uint64    // the body, as the owner of a lock
+	holds heldLocks // by the body
 }
+
+// bodyGoroutines has the goroutines that run bodies, by asm.Goroutine.
+var bodyGoroutines table.Words[bodyGoroutine]
 
 func newBodyGoroutine() *bodyGoroutine {
 	k := &bodyGoroutine{}
@@ -298,8 +307,12 @@ func newBodyGoroutine() *bodyGoroutine {
 }
 
 func (k *bodyGoroutine) run(yield func(struct{}) bool) {
+	me := asm.Goroutine()
+	bodyGoroutines.Put(me, k)
+	defer bodyGoroutines.Remove(me) // also after a runtime.Goexit
 	for {
 		k.body.yield = yield
+		k.owner = k.body.join.Owner()
 		k.body.run()
 		k.body = nil
 		if !yield(struct{}{}) {

@@ -5,7 +5,6 @@ import (
 	"runtime"
 
 	"github.com/organzine/coro/csrc"
-	"github.com/organzine/coro/internal/asm"
 	"github.com/organzine/coro/internal/race"
 	"github.com/organzine/coro/internal/zero"
 )
@@ -13,11 +12,16 @@ import (
 // A Mutex is a lock between coroutines, C or Go, and goroutines. C bodies get its Address, as a
 // coro_mutex *. Waiters are served in the order in which they came; none is overtaken.
 //
-// A Mutex has an owner, which alone unlocks it: a C coroutine, a thread of C, or a goroutine. A Go
-// body is the goroutine that it runs on. So unlike a [sync.Mutex] a Mutex is not handed from one
-// goroutine to another, and an Unlock too many lets nobody in: it returns ErrNotLocked. To pass the
-// right to go on to another, use a Semaphore. An owner that ends without unlocking leaves the Mutex
-// locked.
+// A Mutex has an owner, which alone unlocks it: a coroutine with a C or a Go body, a thread of C,
+// or a goroutine. So unlike a [sync.Mutex] a Mutex is not handed from one goroutine to another, and
+// an Unlock too many lets nobody in: it returns ErrNotLocked. To pass the right to go on to
+// another, use a Semaphore.
+//
+// If a coroutine ends without unlocking, the next Lock returns ErrOwnerEnded, and has locked the
+// Mutex. The caller repairs what the Mutex guards, calls MarkConsistent, and unlocks. An Unlock
+// without MarkConsistent makes the Mutex useless: each Lock is ErrNotRecoverable then. Callers that
+// wait are told when a Go body ends, and when the next caller comes after the end of a C coroutine.
+// A goroutine, or a thread of C, that ends without unlocking leaves the Mutex locked.
 //
 // Where nobody waits, Lock and Unlock cost some 10 ns each, without a cgo call. See Chan for what
 // waiting suspends, and for how long the memory lives.
@@ -44,34 +48,36 @@ func (m *Mutex) check() {
 	}
 }
 
-// owner is the caller's number, as the owner of a lock.
-func owner() uint64 { return csrc.LockOwner(asm.Goroutine()) }
-
 // Lock locks m, as soon as nobody else holds it. Without having locked m it returns
 // ErrLockedAlready, if the caller holds it; the cause, if the context ends first or the Go body is
-// canceled; ErrClosed, if the scheduler is closed meanwhile; or ErrDestroyed.
+// canceled; ErrClosed, if the scheduler is closed meanwhile; ErrNotRecoverable; or ErrDestroyed.
+// With ErrOwnerEnded it has locked m.
 func (m *Mutex) Lock(ctx context.Context) error {
 	m.check()
 	me := owner()
-	if status := m.core.TryLock(me); status != csrc.TimedOut {
-		return m.taken(status)
+	if status := m.core.TryLock(me.number); status != csrc.TimedOut {
+		return m.taken(me.got(m, status))
 	}
-	return m.await(ctx, m.lockOp(me))
+	return m.lock(ctx, me, false)
 }
 
-func (m *Mutex) lockOp(me uint64) waitOp {
-	return waitOp{
-		try:   func() csrc.Status { return m.core.TryLock(me) },
-		begin: func(g csrc.GoWaiter) csrc.Status { return m.core.Lock(g, me) },
+// lock is Lock by me that may have to wait. committed: nothing ends the wait.
+func (m *Mutex) lock(ctx context.Context, me lockOwner, committed bool) error {
+	status, err := m.wait(ctx, waitOp{
+		try:       func() csrc.Status { return m.core.TryLock(me.number) },
+		begin:     func(g csrc.GoWaiter) csrc.Status { return m.core.Lock(g, me.number) },
+		committed: committed,
+	})
+	if err != nil {
+		return err
 	}
+	return m.taken(me.got(m, status))
 }
 
 // relock is Lock that nothing ends, for a caller that has unlocked m to wait for something.
-func (m *Mutex) relock(ctx context.Context, me uint64) error {
-	op := m.lockOp(me)
-	op.committed = true
+func (m *Mutex) relock(ctx context.Context, me lockOwner) error {
 	for {
-		err := m.await(ctx, op)
+		err := m.lock(ctx, me, true)
 		if err != ErrNoMemory {
 			return err
 		}
@@ -79,16 +85,23 @@ func (m *Mutex) relock(ctx context.Context, me uint64) error {
 	}
 }
 
+func (m *Mutex) released() { m.edge.Release() }
+
+func (m *Mutex) look() {
+	m.core.Look()
+	runtime.KeepAlive(m)
+}
+
 // TryLock is Lock that does not wait: it tells whether the caller has locked m now. It returns
-// ErrLockedAlready, ErrDestroyed, or nil.
+// ErrLockedAlready, ErrNotRecoverable, ErrDestroyed, or nil; and true with ErrOwnerEnded.
 func (m *Mutex) TryLock() (bool, error) {
 	m.check()
-	status := m.core.TryLock(owner())
-	// TryLock does not tell a dead lock from a held one
-	if status == csrc.TimedOut && m.core.IsDead() {
-		status = csrc.Invalid
+	me := owner()
+	status := m.core.TryLock(me.number)
+	if status == csrc.TimedOut { // the core can tell why
+		status = m.core.Lock(csrc.GoWaiter{}, me.number)
 	}
-	return m.tried(status)
+	return m.tried(me.got(m, status))
 }
 
 // Unlock gives m to the first waiter. It returns ErrNotLocked if the caller does not hold m, or
@@ -97,16 +110,29 @@ func (m *Mutex) Unlock() error {
 	m.check()
 	m.edge.Release()
 	defer runtime.KeepAlive(m)
-	return statusError(m.core.Unlock(owner()), ofObject)
+	me := owner()
+	return statusError(me.gave(m, m.core.Unlock(me.number)), ofObject)
+}
+
+// MarkConsistent says, after ErrOwnerEnded, that what m guards is in order again: from now on m is
+// as if its owner had not ended. Otherwise it does nothing. It returns ErrNotLocked if the caller
+// does not hold m, ErrDestroyed, or nil.
+func (m *Mutex) MarkConsistent() error {
+	m.check()
+	defer runtime.KeepAlive(m)
+	return statusError(m.core.Consistent(owner().number), ofObject)
 }
 
 // An RWMutex is a lock that many readers or one writer hold, between coroutines and goroutines as a
 // Mutex is. C bodies get its Address, as a coro_rwlock *. A reader that comes after a waiting
 // writer waits behind it: so a caller that holds the lock for reading must not ask for it again.
 //
-// A writer is the owner, as a Mutex has one. Readers are only counted: any of them may unlock for
-// any other. Where nobody waits, each call costs some 20 ns, without a cgo call. See Chan for what
-// waiting suspends, and for how long the memory lives.
+// A writer is the owner, as a Mutex has one, and its end is told as there. Readers are only
+// counted: any of them may unlock for any other. After the end of a writer they get ErrOwnerEnded
+// too, until a writer has called MarkConsistent; they hold the RWMutex then, and need only unlock.
+//
+// Where nobody waits, each call costs some 20 ns, without a cgo call. See Chan for what waiting
+// suspends, and for how long the memory lives.
 type RWMutex struct {
 	object
 	core  csrc.RWLock
@@ -136,33 +162,56 @@ func (m *RWMutex) RLock(ctx context.Context) error { return m.lock(ctx, false) }
 
 func (m *RWMutex) lock(ctx context.Context, write bool) error {
 	me := owner()
-	if status := m.core.TryLock(write, me); status != csrc.TimedOut {
-		return m.taken(status)
+	status := m.core.TryLock(write, me.number)
+	if status == csrc.TimedOut {
+		var err error
+		status, err = m.wait(ctx, waitOp{
+			try:   func() csrc.Status { return m.core.TryLock(write, me.number) },
+			begin: func(g csrc.GoWaiter) csrc.Status { return m.core.Lock(g, write, me.number) },
+		})
+		if err != nil {
+			return err
+		}
 	}
-	return m.await(ctx, waitOp{
-		try:   func() csrc.Status { return m.core.TryLock(write, me) },
-		begin: func(g csrc.GoWaiter) csrc.Status { return m.core.Lock(g, write, me) },
-	})
+	if write {
+		me.got(m, status)
+	}
+	return m.taken(status)
+}
+
+func (m *RWMutex) released() { m.edge.Release() }
+
+func (m *RWMutex) look() {
+	m.core.Look()
+	runtime.KeepAlive(m)
 }
 
 // TryLock is Lock that does not wait: it tells whether the caller has locked m for writing now. It
-// returns ErrLockedAlready, ErrDestroyed, or nil.
+// returns what Mutex.TryLock does.
 func (m *RWMutex) TryLock() (bool, error) {
-	ok, err := m.tried(m.core.TryLock(true, owner()))
+	me := owner()
+	ok, err := m.tried(me.got(m, m.core.TryLock(true, me.number)))
 	m.reads.Acquire()
 	return ok, err
 }
 
 // TryRLock is RLock that does not wait: it tells whether m is locked for one reader more now. It
-// returns ErrLockedAlready, ErrDestroyed, or nil.
-func (m *RWMutex) TryRLock() (bool, error) { return m.tried(m.core.TryLock(false, owner())) }
+// returns what Mutex.TryLock does.
+func (m *RWMutex) TryRLock() (bool, error) { return m.tried(m.core.TryLock(false, owner().number)) }
 
 // Unlock ends Lock. It returns ErrNotLocked if the caller does not hold m for writing, or
 // ErrDestroyed; nothing was unlocked then.
 func (m *RWMutex) Unlock() error {
 	m.edge.Release()
 	defer runtime.KeepAlive(m)
-	return statusError(m.core.Unlock(true, owner()), ofObject)
+	me := owner()
+	return statusError(me.gave(m, m.core.Unlock(true, me.number)), ofObject)
+}
+
+// MarkConsistent is as that of a Mutex, for a caller that holds m for writing.
+func (m *RWMutex) MarkConsistent() error {
+	defer runtime.KeepAlive(m)
+	return statusError(m.core.Consistent(owner().number), ofObject)
 }
 
 // RUnlock ends RLock. It returns ErrNotLocked if nobody holds m for reading, or ErrDestroyed;
@@ -170,5 +219,5 @@ func (m *RWMutex) Unlock() error {
 func (m *RWMutex) RUnlock() error {
 	m.reads.Release()
 	defer runtime.KeepAlive(m)
-	return statusError(m.core.Unlock(false, owner()), ofObject)
+	return statusError(m.core.Unlock(false, owner().number), ofObject)
 }

@@ -256,7 +256,7 @@ func (o *object) tried(status csrc.Status) (bool, error) {
 		runtime.KeepAlive(o)
 		return false, nil
 	}
-	return status == csrc.OK, o.taken(status)
+	return status == csrc.OK || status == csrc.OwnerDead, o.taken(status)
 }
 
 func (op *waitOp) use(g csrc.GoWaiter) {

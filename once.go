@@ -36,7 +36,7 @@ func (o *Once) Do(ctx context.Context, f func()) error {
 	if o.core.IsDone() {
 		return o.taken(csrc.OK)
 	}
-	me := owner()
+	me := owner().number
 	try := func() csrc.Status { return o.core.TryBegin(me) }
 	status := try()
 	if status == csrc.TimedOut {

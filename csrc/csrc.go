@@ -85,6 +85,9 @@ const (
 	Aborted  = Status(C.CORO_EABORTED)
 	Overflow = Status(C.CORO_EOVERFLOW)
 
+	OwnerDead      = Status(C.CORO_EOWNERDEAD)
+	NotRecoverable = Status(C.CORO_ENOTRECOVERABLE)
+
 	MayResume = Status(C.CORO_MAY_RESUME)
 	Finished  = Status(C.CORO_FINISHED)
 	Abort     = Status(C.CORO_ABORT)

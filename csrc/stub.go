@@ -33,8 +33,10 @@ const (
 	Invalid         Status = -1
 	MayResume       Status = 1
 	NoMemory        Status = -3
+	NotRecoverable  Status = -18
 	OK              Status = 0
 	Overflow        Status = -12
+	OwnerDead       Status = -17
 	Perm            Status = -2
 	SelectMax              = 64
 	SharedStacksMax        = 1024
@@ -178,7 +180,7 @@ func Class(bytes int) uint8                                          { return 0 
 func Detach(handle uint64) Status                                    { return Again }
 func ExportBody(id uint32, argBytes uint8, resultBytes uint8) Status { return Again }
 func ExportName(name string, id uint32) Status                       { return Again }
-func LockOwner(goroutine uintptr) uint64                             { return 0 }
+func GoroutineOwner(id uint64) uint64                                { return 0 }
 func NameFunction(fn uintptr, name string) Status                    { return Again }
 func New(o Options) (*Scheduler, Status)                             { return nil, Again }
 func NewChan(bytes uintptr, capacity int) (Chan, Status)             { return Chan{}, Again }
@@ -269,6 +271,7 @@ func (Joinable) Handle() uint64                                     { return 0 }
 func (Joinable) JoinBy(by Joinable) bool                            { return false }
 func (Joinable) JoinedEnd() bool                                    { return false }
 func (Joinable) NewGoWaiter(bytes uintptr) (GoWaiter, Status)       { return GoWaiter{}, Again }
+func (Joinable) Owner() uint64                                      { return 0 }
 func (Joinable) Register(id uint32) bool                            { return false }
 func (Joinable) Rejoin(by Joinable, id uint32) bool                 { return false }
 func (Joinable) Take(result unsafe.Pointer, n uintptr) Status       { return Again }
@@ -281,8 +284,10 @@ func (Latch) Destroy() Status        { return Again }
 func (Latch) TryWait() Status        { return Again }
 func (Latch) Wait(g GoWaiter) Status { return Again }
 
+func (Mutex) Consistent(by uint64) Status       { return Again }
 func (Mutex) Destroy() Status                   { return Again }
 func (Mutex) Lock(g GoWaiter, by uint64) Status { return Again }
+func (Mutex) Look()                             {}
 func (Mutex) TryLock(by uint64) Status          { return Again }
 func (Mutex) Unlock(by uint64) Status           { return Again }
 
@@ -296,8 +301,10 @@ func (Once) End()                               {}
 func (Once) IsDone() bool                       { return false }
 func (Once) TryBegin(by uint64) Status          { return Again }
 
+func (RWLock) Consistent(by uint64) Status                   { return Again }
 func (RWLock) Destroy() Status                               { return Again }
 func (RWLock) Lock(g GoWaiter, write bool, by uint64) Status { return Again }
+func (RWLock) Look()                                         {}
 func (RWLock) TryLock(write bool, by uint64) Status          { return Again }
 func (RWLock) Unlock(write bool, by uint64) Status           { return Again }
 

@@ -11,6 +11,7 @@ package csrc
 import "C"
 
 import (
+	"math/bits"
 	"sync/atomic"
 	"unsafe"
 
@@ -21,9 +22,16 @@ import (
 // Yours: the caller is to do the work of a once.
 const Yours = Status(C.COROI_YOURS)
 
-// LockOwner is the number by which a goroutine owns a lock, as gowait.h defines it. It differs
-// between any two goroutines that are alive.
-func LockOwner(goroutine uintptr) uint64 { return uint64(goroutine) | C.COROI_GOROUTINE }
+// GoroutineOwner is the owner of a lock that a goroutine is, as object.h defines it. id is never
+// another goroutine's.
+func GoroutineOwner(id uint64) uint64 {
+	return bits.RotateLeft64(id<<C.COROI_OWNER_BITS, C.COROI_NAME_SHIFT) | C.COROI_GOROUTINE
+}
+
+// Owner is the owner of a lock that the coroutine is: its name (slab.h). A body has escaped.
+func (j Joinable) Owner() uint64 {
+	return uint64(uintptr(unsafe.Pointer(j.r)))<<C.COROI_NAME_SHIFT | j.gen>>genShift
+}
 
 // An Object is one of those of object.h, in memory of its own: all zeros at first, so shared and
 // ready for use.
@@ -134,7 +142,7 @@ func (m Mutex) Destroy() Status { return Status(C.coro_mutex_destroy(m.c())) }
 func (m Mutex) owner() *uint64 { return (*uint64)(unsafe.Add(m.p, C.COROI_MUTEX_OWNER)) }
 
 // TryLock locks the mutex for the owner by, if it is free: without a call. Deadlock: by owns it
-// already. TimedOut: another owner does, or the mutex was destroyed.
+// already. TimedOut: that takes a call of Lock to tell.
 func (m Mutex) TryLock(by uint64) Status {
 	switch owner := atomic.LoadUint64(m.owner()); {
 	case owner == 0 && atomic.CompareAndSwapUint64(m.owner(), 0, by):
@@ -145,7 +153,7 @@ func (m Mutex) TryLock(by uint64) Status {
 	return TimedOut
 }
 
-// Lock has a gowaiter lock the mutex for by.
+// Lock has a gowaiter lock the mutex for by. Without a gowaiter it does not wait.
 func (m Mutex) Lock(g GoWaiter, by uint64) Status {
 	return Status(C.coroi_mutex_lock_gowaiter(m.c(), C.uint64_t(by), g.g))
 }
@@ -157,6 +165,14 @@ func (m Mutex) Unlock(by uint64) Status {
 	}
 	return Status(C.coroi_mutex_unlock_as(m.c(), C.uint64_t(by)))
 }
+
+// Consistent is coro_mutex_consistent by an owner.
+func (m Mutex) Consistent(by uint64) Status {
+	return Status(C.coroi_mutex_consistent_as(m.c(), C.uint64_t(by)))
+}
+
+// Look gives the mutex to the first waiter, if the owner has ended.
+func (m Mutex) Look() { C.coroi_mutex_look(m.c()) }
 
 // An RWLock is a coro_rwlock.
 type RWLock struct{ Object }
@@ -198,6 +214,14 @@ func (l RWLock) Unlock(write bool, by uint64) Status {
 	}
 	return Status(C.coroi_rwlock_unlock_as(l.c(), C.bool(write), C.uint64_t(by)))
 }
+
+// Consistent is coro_rwlock_consistent by an owner.
+func (l RWLock) Consistent(by uint64) Status {
+	return Status(C.coroi_rwlock_consistent_as(l.c(), C.uint64_t(by)))
+}
+
+// Look gives the lock to those that wait, if a writer has ended that held it.
+func (l RWLock) Look() { C.coroi_rwlock_look(l.c()) }
 
 // A Cond is a coro_cond.
 type Cond struct{ Object }

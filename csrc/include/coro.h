@@ -118,6 +118,11 @@ enum {
 	CORO_ETOOBIG = -14,   /* the Go function's result is larger than the buffer */
 	CORO_ETIMEDOUT = -15, /* the deadline came first */
 	CORO_ENOWAIT = -16,   /* the call would wait in a no-wait section */
+	/* the last owner of the lock ended without unlocking: the caller holds the lock now, and
+	 * what it guards may be half changed */
+	CORO_EOWNERDEAD = -17,
+	/* the lock was unlocked after CORO_EOWNERDEAD without having been marked consistent */
+	CORO_ENOTRECOVERABLE = -18,
 };
 
 /* Yield codes: what a coroutine is after it was last resumed. */

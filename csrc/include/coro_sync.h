@@ -63,24 +63,45 @@ int coro_sem_acquire(coro_sem *s, uint64_t deadline);
 int coro_sem_release(coro_sem *s, uint64_t n);
 int coro_sem_destroy(coro_sem *s);
 
-/* A mutex. Its owner is a coroutine (wherever it runs) or a thread, which unlocks it, at the latest
- * before it ends. */
+/*
+ * A mutex. Its owner is a coroutine (wherever it runs) or a thread, which unlocks it, at the latest
+ * before it ends. If a coroutine ends without that, the next lock returns CORO_EOWNERDEAD: the
+ * caller holds the mutex, and can repair what it guards and call coro_mutex_consistent. If that
+ * caller ends too, the next one is told. If it unlocks without that, the mutex is lost: every lock,
+ * of those too that wait, is CORO_ENOTRECOVERABLE, and destroying it is all that is left. (That is
+ * how the robust mutexes of POSIX behave.)
+ *
+ * The end of an owner is noticed by the next call that locks, with whatever deadline. The first of
+ * those that already wait is told then, before the caller. If the owner was a Go body, its end
+ * itself tells the first that waits. The end of a thread is never noticed.
+ */
 typedef struct coro_mutex {
 	uint64_t words[6];
 } coro_mutex;
 
 int coro_mutex_init(coro_mutex *m, uint32_t flags);
 
-/* coro_mutex_lock - Suspends. Returns: also CORO_EDEADLK: the caller holds it already. */
+/* coro_mutex_lock - Suspends. Returns: also CORO_EDEADLK: the caller holds it already;
+ * CORO_EOWNERDEAD: the caller holds it now, and its last owner has ended; CORO_ENOTRECOVERABLE. */
 int coro_mutex_lock(coro_mutex *m, uint64_t deadline);
 
 /* coro_mutex_unlock - the first that waits owns it from then on. Returns: also CORO_EPERM: the
  * caller does not hold it. */
 int coro_mutex_unlock(coro_mutex *m);
+
+/* coro_mutex_consistent - after CORO_EOWNERDEAD: what m guards is in order again. Without that it
+ * does nothing. Returns: also CORO_EPERM: the caller does not hold m. */
+int coro_mutex_consistent(coro_mutex *m);
+
+/* coro_mutex_destroy - also of a mutex that is lost, or whose owner has ended. */
 int coro_mutex_destroy(coro_mutex *m);
 
 /* A lock that many readers or one writer hold. Whatever comes after a writer that waits, waits
- * behind it. A writer has an owner, as of a mutex; readers are counted only. */
+ * behind it. A writer is an owner, as of a mutex, and its end is noticed as there; readers are
+ * counted only, and a reader that ends without unlocking leaves the lock read. After the end of a
+ * writer, all that get the lock, for reading too, are told by CORO_EOWNERDEAD, until one that holds
+ * it for writing has called coro_rwlock_consistent. A writer that was told and unlocks without that
+ * loses the lock, as a mutex; a reader just unlocks. */
 typedef struct coro_rwlock {
 	uint64_t words[8];
 } coro_rwlock;
@@ -88,12 +109,19 @@ typedef struct coro_rwlock {
 int coro_rwlock_init(coro_rwlock *l, uint32_t flags);
 
 /* coro_rwlock_read, coro_rwlock_write - Suspend. Return: also CORO_EDEADLK: the caller holds it for
- * writing. A reader that asks again, or to write, may wait without end behind a writer. */
+ * writing; CORO_EOWNERDEAD: the caller holds it now, and a writer has ended; CORO_ENOTRECOVERABLE.
+ * A reader that asks again, or to write, may wait without end behind a writer. */
 int coro_rwlock_read(coro_rwlock *l, uint64_t deadline);
 int coro_rwlock_write(coro_rwlock *l, uint64_t deadline);
 
 /* coro_rwlock_unlock - Returns: also CORO_EPERM: nobody holds it, or another for writing. */
 int coro_rwlock_unlock(coro_rwlock *l);
+
+/* coro_rwlock_consistent - as coro_mutex_consistent. Returns: also CORO_EPERM: the caller does not
+ * hold l for writing. */
+int coro_rwlock_consistent(coro_rwlock *l);
+
+/* coro_rwlock_destroy - also of a lock that is lost, or whose writer has ended. */
 int coro_rwlock_destroy(coro_rwlock *l);
 
 /* A condition variable. */
@@ -104,8 +132,9 @@ typedef struct coro_cond {
 int coro_cond_init(coro_cond *c, uint32_t flags);
 
 /* coro_cond_wait - unlock m, wait for a signal, and lock m again. If the caller held m, it holds m
- * when the call returns, whatever it returns. No wake-up is spurious. Suspends. Returns: also
- * CORO_EPERM: the caller does not hold m. */
+ * when the call returns, whatever it returns but CORO_ENOTRECOVERABLE. No wake-up is spurious.
+ * Suspends. Returns: also CORO_EPERM: the caller does not hold m; CORO_EOWNERDEAD or
+ * CORO_ENOTRECOVERABLE, as coro_mutex_lock, whatever has ended the wait. */
 int coro_cond_wait(coro_cond *c, coro_mutex *m, uint64_t deadline);
 
 /* coro_cond_signal - wake the first that waits, if any; coro_cond_broadcast - all of them. */
@@ -135,8 +164,15 @@ typedef struct coro_once {
 	uint64_t words[8];
 } coro_once;
 
-/* coro_once_do - if no call has begun it, call fn(arg), which must return; else wait until it has.
- * Suspends. Returns: also CORO_EDEADLK: from inside fn. */
+/*
+ * coro_once_do - if no call has begun it, call fn(arg); else wait until that has returned. If fn
+ * ends the coroutine instead of returning, the first that waits, or the next that comes, calls its
+ * own fn. A thread must return from fn.
+ *
+ * Suspends.
+ * Cost:    for a coroutine that calls fn, some 50 bytes of its arena (coro_malloc) as well.
+ * Returns: also CORO_EDEADLK: from inside fn.
+ */
 int coro_once_do(coro_once *o, void (*fn)(void *), void *arg, uint64_t deadline);
 
 /* coro_once_destroy - Returns: CORO_EBUSY while a function of it runs. */

@@ -62,6 +62,10 @@ const char *coro_strerror(int status)
 		return "the deadline came first";
 	case CORO_ENOWAIT:
 		return "would wait in a no-wait section";
+	case CORO_EOWNERDEAD:
+		return "the last owner of the lock ended without unlocking: the caller holds it now";
+	case CORO_ENOTRECOVERABLE:
+		return "the lock was not marked consistent after its owner had ended: make a new one";
 	default:
 		return "unknown status";
 	}

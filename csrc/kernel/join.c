@@ -35,7 +35,7 @@ void coroi_put(struct coroi_rec *r)
 {
 	struct coro_scheduler *s = coroi_owner(r);
 
-	if (coroi_gen(at_load_rlx(&r->wake)) == UINT32_MAX)
+	if (coroi_gen_is_used_up(coroi_gen(at_load_rlx(&r->wake))))
 		coroi_slab_retire(&s->slab);
 	else
 		coroi_slab_put(&s->slab, r);

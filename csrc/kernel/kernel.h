@@ -17,6 +17,10 @@
  *   coroi_is_dense       does a coroutine share its stack?
  *   coroi_has_aborted    does a coroutine that ends do so by coro_abort?
  *   coroi_find           the record that a handle names, or NULL
+ *   coroi_name, COROI_NAME_SHIFT, COROI_NAME_FREE   a number that no other coroutine ever has
+ *   coroi_be_named       the current coroutine is about to be known by its name
+ *   coroi_is_named       a coroutine is; coroi_is_pinned_named: and it is pinned
+ *   coroi_has_ended      has the coroutine with that name ended?
  *
  * Waiting. A coroutine registers with what it waits for, and then waits for one event. The code
  * that finds the registration sends the event. wait.h tells how a deadline or a cancel takes a

@@ -41,11 +41,13 @@ enum {
 	/* ended unstarted by a close or a cancel, or ended by coro_exit_canceled */
 	COROI_F_CANCELED = 8,
 	COROI_F_EXTRAS = 16, /* has deferred functions or an arena */
-	COROI_F_PINNED = 32, /* stays with its worker */
 	/* May wait for something outside of the kernel: the services are told of a cancel. The
 	 * first such wait sets the flag, and the record's next spawn clears it. To clear it after
 	 * each wait would take the door again, and saves a service no more than one look. */
-	COROI_F_TOLD = 64,
+	COROI_F_TOLD = 32,
+	/* The two highest, so that one comparison tells whether both are set. */
+	COROI_F_NAMED = 64,   /* has escaped: its name is never another's (slab.h) */
+	COROI_F_PINNED = 128, /* stays with its worker */
 };
 
 /* The hot line. */
@@ -145,6 +147,9 @@ struct coroi_fill {
 
 /* Eight bytes of a record, of whatever fields. */
 typedef uint64_t __attribute__((may_alias)) coroi_words;
+
+/* Half of an atomic word. */
+typedef uint32_t __attribute__((may_alias)) coroi_half;
 
 /* coroi_fill - make r a fresh coroutine but for its argument. The wake word has its generation
  * already. */

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #define CARVE_MAGS ((COROI_CHUNK_RECORDS + COROI_MAG_RECORDS - 1) / COROI_MAG_RECORDS)
-#define GEN_LAST   UINT32_MAX /* the record that would get this generation is retired */
 
 struct coroi_chunk *coroi_chunk_dir[COROI_CHUNK_IDS];
 
@@ -18,10 +17,43 @@ static struct {
 	uint32_t idle;      /* scratch of a trim */
 } chunk_info[COROI_CHUNKS_MAX];
 
+/* The chunks by rank, and by the low half of their address / COROI_CHUNK_BYTES: id + 1, or 0.
+ * Atomic; an entry is set once. */
+#define PLACES ((UINT64_C(1) << COROI_NAME_SHIFT) / COROI_CHUNK_BYTES)
+static uint16_t chunk_named[COROI_RANKS][PLACES];
+_Static_assert(COROI_CHUNKS_MAX <= UINT16_MAX, "id + 1 fits");
+
 static pthread_mutex_t dir_lock = PTHREAD_MUTEX_INITIALIZER;
 uint32_t coroi_chunk_count;
 static uint32_t *dir_free; /* ids of the chunks that no slab has; room for all */
 static uint32_t dir_frees;
+
+/* rank_of - the rank of c, a chunk that was mapped now and will be chunk `id`. COROI_RANKS: there
+ * are chunks of all ranks at its place. Under dir_lock. */
+static uint32_t rank_of(const struct coroi_chunk *c, uint32_t id)
+{
+	size_t place = (uint32_t)(uintptr_t)c / COROI_CHUNK_BYTES;
+	uint32_t rank = 0;
+
+	while (rank < COROI_RANKS && at_load_rlx(&chunk_named[rank][place]))
+		rank++;
+	if (rank < COROI_RANKS)
+		at_store_rlx(&chunk_named[rank][place], (uint16_t)(id + 1));
+	return rank;
+}
+
+struct coroi_rec *coroi_named(uint64_t name)
+{
+	uint32_t rank = (uint32_t)name >> COROI_RANK_SHIFT, place = name >> COROI_NAME_SHIFT;
+	/* Relaxed: chunk_dir is looked at by an acquire. */
+	uint32_t id = rank < COROI_RANKS
+			      ? at_load_rlx(&chunk_named[rank][place / COROI_CHUNK_BYTES])
+			      : 0;
+
+	return id ? coroi_at((id - 1) << COROI_CHUNK_INDEX_BITS |
+			     place % COROI_CHUNK_BYTES / sizeof(struct coroi_rec))
+		  : NULL;
+}
 
 /* chunk_take - a zeroed chunk for a slab: one that another slab gave back, or a new one. huge: of
  * huge pages, which is for a slab that has other chunks already (see record.h). NULL: no memory, or
@@ -41,11 +73,16 @@ static struct coroi_chunk *chunk_take(struct coro_scheduler *owner, bool huge)
 		at_store_rlx(&c->owner, owner);
 	} else if (dir_free && coroi_chunk_count < COROI_CHUNKS_MAX) {
 		c = coroi_map(COROI_CHUNK_BYTES, COROI_CHUNK_BYTES);
+		uint32_t rank = c ? rank_of(c, coroi_chunk_count) : 0;
+		if (rank == COROI_RANKS) { /* 31 chunks lie multiples of 4 GiB from here */
+			coroi_unmap(c, COROI_CHUNK_BYTES);
+			c = NULL;
+		}
 		if (c) {
 			coroi_huge(c, COROI_CHUNK_BYTES, huge);
 			c->id = coroi_chunk_count++;
 			at_store_rlx(&c->owner, owner);
-			chunk_info[c->id].first_gen = 1;
+			chunk_info[c->id].first_gen = (rank << COROI_RANK_SHIFT) + 1;
 			/* Release; pairs with coroi_chunk_at: id and owner are set before the chunk
 			 * is found. */
 			at_store_rel(&coroi_chunk_dir[c->id], c);
@@ -80,7 +117,7 @@ static size_t chunk_give(uint32_t id)
 	}
 	pthread_mutex_lock(&dir_lock);
 	chunk_info[id].first_gen = gen;
-	if (gen < GEN_LAST)
+	if (!coroi_gen_is_used_up(gen))
 		dir_free[dir_frees++] = id;
 	pthread_mutex_unlock(&dir_lock);
 	return gone ? COROI_CHUNK_BYTES : 0;

@@ -70,6 +70,19 @@ struct coro_scheduler;
 
 #define COROI_CHUNK_USABLE ((int64_t)COROI_CHUNK_RECORDS - 1)
 
+/*
+ * The generations of a record are rank << COROI_RANK_SHIFT + 1 and what follows, up to the next
+ * rank. Chunks whose addresses have the same low half have different ranks (see coroi_name).
+ */
+#define COROI_RANK_SHIFT 27
+#define COROI_RANKS      31 /* one less than there is room for: no generation is 0 */
+
+/* coroi_gen_is_used_up - a record that would get this generation is retired. */
+static inline bool coroi_gen_is_used_up(uint32_t gen)
+{
+	return (gen & ((UINT32_C(1) << COROI_RANK_SHIFT) - 1)) == 0;
+}
+
 /* What lies where a chunk's first hot line would be. */
 struct coroi_chunk {
 	struct coro_scheduler *owner; /* atomic, relaxed: a thread with an old handle looks */
@@ -276,6 +289,29 @@ static inline coro_handle coroi_handle(const struct coroi_rec *r)
 {
 	return at_load_rlx(&r->wake) >> COROI_GEN_SHIFT << COROI_GEN_SHIFT | coroi_index(r);
 }
+
+/*
+ * A name is a number that no other coroutine of the process ever has: place << 32 | generation. The
+ * place is the low half of the record's address. Where two records have the same place, their
+ * chunks have different ranks, and so different generations. The bits of COROI_NAME_FREE are 0 in
+ * each name, and free for others' use. No name is 0.
+ *
+ * A coroutine is named only after it has escaped (COROI_F_NAMED), since the record of another
+ * passes on to the next coroutine with its generation.
+ */
+#define COROI_NAME_SHIFT 32
+#define COROI_NAME_FREE  ((sizeof(struct coroi_rec) - 1) << COROI_NAME_SHIFT)
+
+/* coroi_name - the name of r, a coroutine that has not ended. In few instructions: one load, of
+ * half of the wake word, and two more. Relaxed: while r has not ended, nobody changes that half. */
+static inline uint64_t coroi_name(const struct coroi_rec *r)
+{
+	return (uint64_t)(uintptr_t)r << COROI_NAME_SHIFT |
+	       at_load_rlx((const coroi_half *)&r->wake + 1);
+}
+
+/* coroi_named - the record whose place and rank are in a name; NULL: there is none. */
+struct coroi_rec *coroi_named(uint64_t name);
 
 /* coroi_chunk_at - the chunk in which the record at an index is; NULL if there never was one. The
  * acquire pairs with the release in chunk_take: id and owner are set. */

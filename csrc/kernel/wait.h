@@ -240,6 +240,13 @@ static inline void coroi_escape(struct coroi_rec *me)
 		at_store_rel(&me->wake, word | COROI_ESCAPED);
 }
 
+/* coroi_be_named - me, the current coroutine, is about to be known by its name (slab.h). */
+static inline void coroi_be_named(struct coroi_rec *me)
+{
+	coroi_escape(me);
+	coroi_flag(me, COROI_F_NAMED);
+}
+
 /* ------------------------------------------------------------------------------------- join.c */
 
 /* coroi_put - give r back to the slab, or retire it if its generations are used up. r is free, and
@@ -249,7 +256,7 @@ void coroi_put(struct coroi_rec *r);
 /* coroi_put_locked - the same in w's door: r goes to w's magazine. */
 static inline void coroi_put_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
-	if (coroi_gen(at_load_rlx(&r->wake)) == UINT32_MAX) {
+	if (coroi_unlikely(coroi_gen_is_used_up(coroi_gen(at_load_rlx(&r->wake))))) {
 		coroi_slab_retire(&w->sched->slab);
 		return;
 	}
@@ -285,6 +292,24 @@ void coroi_end_outside(struct coro_scheduler *s, struct coroi_rec *r);
  * only inside the door of the coroutine's home, or for the one that alone may free it (its
  * joiner). */
 struct coroi_rec *coroi_find(coro_handle h);
+
+/* coroi_has_ended - the coroutine with that name, which was alive, has ended. All that it did
+ * before its end is seen then. False may be old. Thread: any. */
+static inline bool coroi_has_ended(uint64_t name)
+{
+	struct coroi_rec *r = coroi_named(name);
+	uint32_t gen = (uint32_t)name;
+
+	if (!r)
+		return false;
+	/* Acquires: they pair with J2, and with W4 where no joiner comes. The join word is final
+	 * before the generation goes up; once that is seen, the word may be the next user's. */
+	uint64_t join = at_load_acq(&coroi_cold(r)->join);
+	if (coroi_gen(at_load_acq(&r->wake)) != gen)
+		return true;
+	return coroi_gen(join) == gen && coroi_join_kind(join) == COROI_JOIN_FINAL &&
+	       (join & COROI_JOIN_INDEX_MASK) != COROI_FINAL_DETACHED;
+}
 
 /* coroi_join_free - free r, which has ended and whose end the caller has taken, as joiner, detacher
  * or Go. Thread: any, in no door. */

@@ -339,6 +339,19 @@ static inline bool coroi_is_pinned(const struct coroi_rec *me)
 	return me->flags & COROI_F_PINNED;
 }
 
+/* coroi_is_named - me was named by coroi_be_named. coroi_is_pinned_named - me also stays with its
+ * worker. */
+static inline bool coroi_is_named(const struct coroi_rec *me)
+{
+	return me->flags & COROI_F_NAMED;
+}
+
+static inline bool coroi_is_pinned_named(const struct coroi_rec *me)
+{
+	_Static_assert((COROI_F_PINNED | COROI_F_NAMED) == 0xc0, "the highest two");
+	return me->flags >= (COROI_F_PINNED | COROI_F_NAMED);
+}
+
 /* coroi_current_here - the coroutine that runs on w, which is from coroi_here; NULL: none. */
 static inline struct coroi_rec *coroi_current_here(const struct coroi_worker *w)
 {

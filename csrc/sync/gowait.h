@@ -33,12 +33,9 @@ struct coroi_gowaiter {
  * the caller is to wait, or the gowaiter waits. COROI_YOURS, of once: the caller is to do it. */
 enum { COROI_WAITS = 1, COROI_YOURS = 2 };
 
-/*
- * A goroutine, as the owner of a lock, is a number that differs between any two goroutines that are
- * alive, with this bit set. No coroutine's or thread's owner has the bit. A Go body has one
- * goroutine as long as the body lives.
- */
-#define COROI_GOROUTINE UINT64_C(4)
+/* In the owner of a lock (object.h): a goroutine, by its number. A Go body is a coroutine, and owns
+ * by its name, whichever goroutine it runs on. */
+#define COROI_GOROUTINE (UINT64_C(4) << COROI_NAME_SHIFT)
 
 /* coroi_gowaiter_new - a gowaiter for a goroutine (sched and id) or a Go body (body and gen), with
  * `bytes` for a value. NULL: no memory. */

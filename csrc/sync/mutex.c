@@ -7,14 +7,25 @@ int coro_mutex_init(coro_mutex *p, uint32_t flags)
 	return coroi_object_init(p, sizeof(struct coroi_mutex), flags);
 }
 
-/* The owner of a destroyed mutex, so that no fast path takes it. */
-#define DEAD (~UINT64_C(0) & ~COROI_WAITED)
+/* owner_has_ended - O1, of m, which is entered. */
+static bool owner_has_ended(const struct coroi_mutex *m)
+{
+	return coroi_owner_has_ended(at_load_rlx(&m->owner) & ~COROI_WAITED);
+}
 
-/* is_held - if the mutex is not held, DEAD owns it from now on. Entered. */
+/* is_held - if the mutex is not held, COROI_NO_OWNER owns it from now on. Entered. */
 static bool is_held(struct coroi_object *o)
 {
+	struct coroi_mutex *m = (struct coroi_mutex *)o;
 	uint64_t free = 0;
-	return !at_cas(&((struct coroi_mutex *)o)->owner, &free, DEAD);
+
+	if (m->state == COROI_LOST)
+		return false;
+	if (owner_has_ended(m)) {
+		at_xchg(&m->owner, COROI_NO_OWNER);
+		return false;
+	}
+	return !at_cas(&m->owner, &free, COROI_NO_OWNER);
 }
 
 int coro_mutex_destroy(coro_mutex *p)
@@ -24,15 +35,51 @@ int coro_mutex_destroy(coro_mutex *p)
 
 /* ---------------------------------------------------------------------------------- locking */
 
-/* mutex_try - CORO_OK: mine owns m; CORO_EDEADLK: mine already did; COROI_WAITS: mine is to wait,
- * and COROI_WAITED is set; CORO_ETIMEDOUT: mine would have to wait, and may_wait is false. m is
- * entered. */
+/* inherit - O2: owner owns m, which is entered, instead of one that has ended. */
+static void inherit(struct coroi_mutex *m, uint64_t owner)
+{
+	m->state = COROI_LEFT_LOCKED;
+	at_xchg(&m->owner, owner | COROI_WAITED);
+}
+
+/* mutex_enter - coroi_object_enter. If the owner has ended and there are waiters, the first of them
+ * owns m. */
+static int mutex_enter(struct coroi_mutex *m)
+{
+	int status = coroi_object_enter(&m->object);
+
+	while (!status && coroi_unlikely(m->queue.first != NULL) && owner_has_ended(m)) {
+		struct coroi_waiter *x = coroi_waitq_take(&m->queue);
+		inherit(m, x->owner);
+		x->status = CORO_EOWNERDEAD;
+		coroi_object_leave(&m->object);
+		coroi_waiter_wake_on(coroi_here(), x);
+		status = coroi_object_enter(&m->object);
+	}
+	return status;
+}
+
+void coroi_mutex_look(coro_mutex *p)
+{
+	if (!mutex_enter(coroi_mutex_of(p)))
+		coroi_object_leave(&coroi_mutex_of(p)->object);
+}
+
+/* mutex_try - CORO_OK or CORO_EOWNERDEAD: mine owns m; CORO_EDEADLK: mine already did;
+ * CORO_ENOTRECOVERABLE; COROI_WAITS: mine is to wait, and COROI_WAITED is set; CORO_ETIMEDOUT: mine
+ * would have to wait, and may_wait is false. m is entered, by mutex_enter. */
 static int mutex_try(struct coroi_mutex *m, uint64_t mine, bool may_wait)
 {
 	uint64_t owner = at_load_rlx(&m->owner);
 
 	if ((owner & ~COROI_WAITED) == mine)
 		return CORO_EDEADLK;
+	if (m->state == COROI_LOST)
+		return CORO_ENOTRECOVERABLE;
+	if (!m->queue.first && owner_has_ended(m)) {
+		inherit(m, mine);
+		return CORO_EOWNERDEAD;
+	}
 	do {
 		if (owner && !may_wait)
 			return CORO_ETIMEDOUT;
@@ -50,7 +97,7 @@ COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int coroi_mutex_lock_slow(struct coroi
 
 	if (!mine)
 		return CORO_EPERM;
-	int status = coroi_object_enter(&m->object);
+	int status = mutex_enter(m);
 	if (status)
 		return status;
 	coroi_may_wait(&me); /* true, since there is an owner: only `me` is of interest */
@@ -71,9 +118,31 @@ COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int coroi_mutex_lock_slow(struct coroi
 	return coroi_waiter_wait_in(again, &m->queue, as.what, deadline, true);
 }
 
-/* swap_mine - the usual path of a lock or an unlock: the current coroutine becomes the owner of p,
- * or owns it no more. False: the general way is to be taken. */
-static inline bool swap_mine(coro_mutex *p, bool lock)
+/* try_lock - the usual path of a lock: the current coroutine becomes the owner of p. False: the
+ * general way is to be taken. A shared mutex is not looked at before the compare-and-swap: the load
+ * would wait for the last swap of the word about as long as half a swap takes. */
+static inline bool try_lock(coro_mutex *p)
+{
+	struct coroi_worker *w = coroi_here();
+	struct coroi_rec *me = coroi_current_here(w);
+	uint64_t nobody = 0;
+
+	if (coroi_unlikely(!p || !me))
+		return false;
+	struct coroi_mutex *m = coroi_mutex_of(p);
+	if (w == m->object.worker) {
+		if (coroi_unlikely(!coroi_is_pinned_named(me) || at_load_rlx(&m->owner)))
+			return false;
+		at_store_rlx(&m->owner, coroi_name(me));
+		return true;
+	}
+	return coroi_likely(!m->object.home && coroi_is_named(me) &&
+			    at_cas(&m->owner, &nobody, coroi_name(me)));
+}
+
+/* try_unlock - the usual path of an unlock. If the current coroutine has locked a bound mutex, it
+ * was pinned then, and may run here: whether it still is pinned is not asked. */
+static inline bool try_unlock(coro_mutex *p)
 {
 	struct coroi_worker *w = coroi_here();
 	struct coroi_rec *me = coroi_current_here(w);
@@ -81,16 +150,14 @@ static inline bool swap_mine(coro_mutex *p, bool lock)
 	if (coroi_unlikely(!p || !me))
 		return false;
 	struct coroi_mutex *m = coroi_mutex_of(p);
-	uint64_t from = lock ? 0 : (uintptr_t)me, to = lock ? (uintptr_t)me : 0;
-	if (w == m->object.worker && coroi_likely(coroi_is_pinned(me))) {
-		if (coroi_unlikely(at_load_rlx(&m->owner) != from))
+	uint64_t mine = coroi_name(me);
+	if (w == m->object.worker) {
+		if (coroi_unlikely(at_load_rlx(&m->owner) != mine))
 			return false;
-		at_store_rlx(&m->owner, to);
+		at_store_rlx(&m->owner, 0);
 		return true;
 	}
-	/* No load comes before the compare-and-swap: it would wait for the last swap of the word
-	 * about as long as half a swap takes. */
-	return coroi_likely(!m->object.home && at_cas(&m->owner, &from, to));
+	return coroi_likely(!m->object.home && at_cas(&m->owner, &mine, 0));
 }
 
 static COROI_NOINLINE int lock_general(coro_mutex *p, uint64_t deadline)
@@ -106,20 +173,31 @@ static COROI_NOINLINE int lock_general(coro_mutex *p, uint64_t deadline)
 
 int coro_mutex_lock(coro_mutex *p, uint64_t deadline)
 {
-	return coroi_likely(swap_mine(p, true)) ? CORO_OK : lock_general(p, deadline);
+	return coroi_likely(try_lock(p)) ? CORO_OK : lock_general(p, deadline);
 }
 
 int coroi_mutex_lock_gowaiter(coro_mutex *p, uint64_t owner, struct coroi_gowaiter *g)
 {
 	struct coroi_mutex *m = coroi_mutex_of(p);
-	int status = coroi_object_enter(&m->object);
+	int status = mutex_enter(m);
 
 	return status ? status
-		      : coroi_object_answer_gowaiter(&m->object, mutex_try(m, owner, true), g, 0,
-						     owner);
+		      : coroi_object_answer_gowaiter(&m->object, mutex_try(m, owner, g != NULL), g,
+						     0, owner);
 }
 
 /* --------------------------------------------------------------------------------- unlocking */
+
+/* lose - O3, of m, which is entered and is left: nobody gets it any more. */
+static COROI_COLD int lose(struct coroi_mutex *m)
+{
+	struct coroi_chain woken = {NULL, NULL};
+
+	m->state = COROI_LOST;
+	at_xchg(&m->owner, COROI_NO_OWNER);
+	coroi_object_fail(&m->object, CORO_ENOTRECOVERABLE, &woken);
+	return coroi_object_leave_waking(&m->object, &woken);
+}
 
 static COROI_NOINLINE int unlock_slow(coro_mutex *p, uint64_t mine)
 {
@@ -130,6 +208,8 @@ static COROI_NOINLINE int unlock_slow(coro_mutex *p, uint64_t mine)
 	uint64_t owner = at_load_rlx(&m->owner);
 	if (!mine || (owner & ~COROI_WAITED) != mine)
 		return coroi_object_answer(&m->object, CORO_EPERM);
+	if (coroi_unlikely(m->state == COROI_LEFT_LOCKED))
+		return lose(m);
 	struct coroi_waiter *x = coroi_waitq_take(&m->queue);
 	/* A release of what the mutex guards. */
 	at_xchg(&m->owner, x ? x->owner | (m->queue.first ? COROI_WAITED : 0) : mine);
@@ -155,5 +235,23 @@ static COROI_NOINLINE int unlock_general(coro_mutex *p)
 
 int coro_mutex_unlock(coro_mutex *p)
 {
-	return coroi_likely(swap_mine(p, false)) ? CORO_OK : unlock_general(p);
+	return coroi_likely(try_unlock(p)) ? CORO_OK : unlock_general(p);
+}
+
+int coroi_mutex_consistent_as(coro_mutex *p, uint64_t owner)
+{
+	struct coroi_mutex *m = coroi_mutex_of(p);
+	int status = coroi_object_enter(&m->object);
+
+	if (status)
+		return status;
+	if (!owner || !coroi_mutex_is_owner(m, owner))
+		return coroi_object_answer(&m->object, CORO_EPERM);
+	m->state = COROI_SOUND; /* a COROI_WAITED too many costs one slow unlock */
+	return coroi_object_answer(&m->object, CORO_OK);
+}
+
+int coro_mutex_consistent(coro_mutex *p)
+{
+	return p ? coroi_mutex_consistent_as(p, coroi_lock_owner()) : CORO_EINVAL;
 }

@@ -6,6 +6,16 @@
  * COROI_WAITED if there may be waiters in the queue. Only with COROI_WAITED does an unlock look at
  * the queue, under the object's lock. A shared mutex is locked and unlocked with one
  * compare-and-swap each, a bound one with plain loads and stores.
+ *
+ * An owner that has ended never changes the word again. So the next caller that comes to the mutex
+ * sees the end under the object's lock, and gives the mutex to the first waiter, or takes the mutex
+ * itself:
+ *
+ *   O1  the word is not 0, and its owner has ended (coroi_owner_has_ended, an acquire)
+ *   O2  the new owner is stored, with COROI_WAITED, and `state` is COROI_LEFT_LOCKED. The new owner
+ *       gets CORO_EOWNERDEAD
+ *   O3  until `state` is COROI_SOUND again (coro_mutex_consistent), COROI_WAITED stays. So an
+ *       unlock looks at `state`: the mutex is LOST, which nobody owns or can lock
  */
 #ifndef COROI_MUTEX_H
 #define COROI_MUTEX_H
@@ -14,12 +24,12 @@
 
 /* Go finds the owner at this offset, and changes it itself while there is no waiter. */
 #define COROI_MUTEX_OWNER 32
-#define COROI_WAITED      UINT64_C(1)
 
 struct coroi_mutex {
 	struct coroi_object object;
 	struct coroi_waitq queue;
 	uint64_t owner; /* atomic */
+	uint32_t state; /* COROI_SOUND... */
 };
 COROI_VIEW(struct coroi_mutex, coro_mutex, coroi_mutex_of)
 _Static_assert(offsetof(struct coroi_mutex, owner) == COROI_MUTEX_OWNER, "Go finds it there");
@@ -49,10 +59,16 @@ static inline bool coroi_mutex_swap(struct coroi_mutex *m, uint64_t from, uint64
 COROI_NOINLINE int coroi_mutex_lock_slow(struct coroi_mutex *m, uint64_t mine, uint64_t deadline,
 					 struct coroi_waiter *again);
 
-/* coroi_mutex_lock_gowaiter - coro_mutex_lock by owner, for which g waits. */
+/* coroi_mutex_lock_gowaiter - coro_mutex_lock by owner, for which g waits. g may be NULL. */
 int coroi_mutex_lock_gowaiter(coro_mutex *m, uint64_t owner, struct coroi_gowaiter *g);
 
 /* coroi_mutex_unlock_as - coro_mutex_unlock by owner. */
 int coroi_mutex_unlock_as(coro_mutex *m, uint64_t owner);
+
+/* coroi_mutex_consistent_as - coro_mutex_consistent by owner. */
+int coroi_mutex_consistent_as(coro_mutex *m, uint64_t owner);
+
+/* coroi_mutex_look - O1, O2: if the owner has ended, the first waiter gets the mutex. */
+void coroi_mutex_look(coro_mutex *m);
 
 #endif

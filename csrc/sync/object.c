@@ -112,10 +112,26 @@ int coroi_object_answer_gowaiter(struct coroi_object *o, int status, struct coro
 	return coroi_gowaiter_wait(g, o, coroi_object_queue(o));
 }
 
-static __thread uint64_t thread_mark __attribute__((aligned(8)));
-
-COROI_NOINLINE uint64_t coroi_lock_owner_thread(void)
+void coroi_object_fail(struct coroi_object *o, int status, struct coroi_chain *taken)
 {
-	struct coroi_rec *me;
-	return coroi_may_wait(&me) ? (uintptr_t)&thread_mark | COROI_THREAD : 0;
+	for (struct coroi_waiter *x; (x = coroi_waitq_take(coroi_object_queue(o)));) {
+		x->status = (int8_t)status;
+		coroi_chain_add(taken, x);
+	}
+}
+
+static uint64_t threads; /* atomic; threads that have locked something */
+static __thread uint64_t thread_number;
+
+COROI_NOINLINE uint64_t coroi_lock_owner_slow(struct coroi_rec *me)
+{
+	if (me) {
+		coroi_be_named(me);
+		return coroi_name(me);
+	}
+	if (!coroi_may_wait(&me))
+		return 0;
+	if (coroi_unlikely(!thread_number))
+		thread_number = at_add(&threads, 1);
+	return coroi_numbered_owner(thread_number, COROI_THREAD);
 }

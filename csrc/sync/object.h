@@ -110,17 +110,60 @@ coroi_object_answer_waiting(struct coroi_object *o, int status, const struct cor
 int coroi_object_answer_gowaiter(struct coroi_object *o, int status, struct coroi_gowaiter *g,
 				 uint8_t n, uint64_t owner);
 
-/* coroi_lock_owner - the caller, as the owner of a lock: the coroutine's record; or the thread's
- * owner, with COROI_THREAD set. A goroutine's owner has COROI_GOROUTINE set (gowait.h). 0: the
- * caller may own nothing. */
-#define COROI_THREAD UINT64_C(2)
-COROI_NOINLINE uint64_t coroi_lock_owner_thread(void);
+/*
+ * The owner of a lock, a number that is never another's:
+ *
+ *   a coroutine, of C or Go   its name (slab.h)
+ *   a thread                  a number of its own, and COROI_THREAD, as coroi_numbered_owner says
+ *   a goroutine               likewise, with COROI_GOROUTINE (gowait.h)
+ *
+ * 0 is nobody. COROI_WAITED is free for the lock. The end of a coroutine can be told from its name;
+ * the end of a thread or a goroutine cannot.
+ */
+#define COROI_WAITED     (UINT64_C(1) << COROI_NAME_SHIFT)
+#define COROI_THREAD     (UINT64_C(2) << COROI_NAME_SHIFT)
+#define COROI_OWNER_KIND (COROI_THREAD | COROI_GOROUTINE)
+#define COROI_OWNER_BITS 3
+_Static_assert(((COROI_WAITED | COROI_OWNER_KIND) & ~COROI_NAME_FREE) == 0, "names leave them free");
+
+/* The owner of what nobody can lock any more. No caller is that. */
+#define COROI_NO_OWNER (~COROI_WAITED)
+
+/* coroi_numbered_owner - the owner of that kind with that number, below 2^61: the number's low bits
+ * stand above the kind, and its high bits where a name has the generation. Go does the same. */
+static inline uint64_t coroi_numbered_owner(uint64_t number, uint64_t kind)
+{
+	return (number << COROI_OWNER_BITS) << COROI_NAME_SHIFT |
+	       (number << COROI_OWNER_BITS) >> COROI_NAME_SHIFT | kind;
+}
+
+/* coroi_lock_owner - the caller, as the owner of a lock. 0: the caller may own nothing.
+ * coroi_lock_owner_slow - the same for a thread (me is NULL), or for a coroutine that was not named
+ * yet. */
+COROI_NOINLINE uint64_t coroi_lock_owner_slow(struct coroi_rec *me);
 
 static inline uint64_t coroi_lock_owner(void)
 {
-	struct coroi_worker *w = coroi_self();
-	return coroi_likely(coroi_current(w) != NULL) ? (uintptr_t)coroi_current(w)
-						      : coroi_lock_owner_thread();
+	struct coroi_rec *me = coroi_current(coroi_self());
+
+	return coroi_likely(me && coroi_is_named(me)) ? coroi_name(me) : coroi_lock_owner_slow(me);
 }
+
+/* coroi_owner_has_ended - owner, which may be 0, is a coroutine that has ended. It may own a lock
+ * still, and nobody unlocks that any more. All that it did is seen then. */
+static inline bool coroi_owner_has_ended(uint64_t owner)
+{
+	return owner && !(owner & COROI_OWNER_KIND) && coroi_has_ended(owner);
+}
+
+/* What a lock's owners have left of what the lock guards. */
+enum {
+	COROI_SOUND,       /* nothing is known to be wrong */
+	COROI_LEFT_LOCKED, /* an owner has ended: those that lock next are told, until it is repaired */
+	COROI_LOST,        /* it was not repaired: nobody gets the lock any more */
+};
+
+/* coroi_object_fail - all waiters of o, which is entered, move to *taken with that status. */
+void coroi_object_fail(struct coroi_object *o, int status, struct coroi_chain *taken);
 
 #endif

@@ -21,7 +21,7 @@ static bool runs(struct coroi_object *p)
 {
 	struct once *o = (struct once *)p;
 
-	if (o->state == ONCE_RUNS)
+	if (o->state == ONCE_RUNS && !coroi_owner_has_ended(o->runs))
 		return true;
 	at_store_rlx(&o->state, ONCE_DEAD);
 	return false;
@@ -33,13 +33,15 @@ int coro_once_destroy(coro_once *p)
 }
 
 /* once_begin - CORO_OK: it is done; COROI_YOURS: mine is to do it; COROI_WAITS: mine is to wait;
- * CORO_EDEADLK: mine is doing it. o is entered. */
+ * CORO_EDEADLK: mine is doing it. An owner that has ended does it no more. o is entered. */
 static int once_begin(struct once *o, uint64_t mine)
 {
 	if (o->state == ONCE_DONE)
 		return CORO_OK;
-	if (o->state == ONCE_RUNS)
-		return o->runs == mine ? CORO_EDEADLK : COROI_WAITS;
+	if (o->state == ONCE_RUNS && o->runs == mine)
+		return CORO_EDEADLK;
+	if (o->state == ONCE_RUNS && !coroi_owner_has_ended(o->runs))
+		return COROI_WAITS;
 	at_store_rlx(&o->state, ONCE_RUNS);
 	o->runs = mine;
 	return COROI_YOURS;
@@ -51,7 +53,8 @@ int coroi_once_begin_gowaiter(coro_once *p, uint64_t owner, struct coroi_gowaite
 	int status = coroi_object_enter(&o->object);
 
 	return status ? status
-		      : coroi_object_answer_gowaiter(&o->object, once_begin(o, owner), g, 0, 0);
+		      : coroi_object_answer_gowaiter(&o->object, once_begin(o, owner), g, 0,
+						     owner);
 }
 
 void coroi_once_end(coro_once *p)
@@ -63,6 +66,26 @@ void coroi_once_end(coro_once *p)
 	at_store_rel(&o->state, ONCE_DONE);
 	coroi_object_take(&o->object, UINT64_MAX, &woken);
 	coroi_object_leave_waking(&o->object, &woken);
+}
+
+/* once_leave - the owner ends; *left is the once that it has begun, or NULL if that is done: the
+ * first waiter is to do it. */
+static void once_leave(void *left)
+{
+	struct once *o = once_of(*(coro_once **)left);
+
+	if (!o || coroi_object_enter(&o->object))
+		return;
+	struct coroi_waiter *x = coroi_waitq_take(&o->queue);
+	if (x) {
+		o->runs = x->owner;
+		x->status = COROI_YOURS;
+	} else {
+		at_store_rlx(&o->state, ONCE_NEW);
+	}
+	coroi_object_leave(&o->object);
+	if (x)
+		coroi_waiter_wake_on(coroi_here(), x);
 }
 
 int coro_once_do(coro_once *p, void (*fn)(void *), void *arg, uint64_t deadline)
@@ -81,10 +104,21 @@ int coro_once_do(coro_once *p, void (*fn)(void *), void *arg, uint64_t deadline)
 	int status = coroi_object_enter(&o->object);
 	if (status)
 		return status;
-	status = coroi_object_answer_waiting(&o->object, once_begin(o, mine), &as, 0, 0, deadline);
+	status = coroi_object_answer_waiting(&o->object, once_begin(o, mine), &as, 0, mine,
+					     deadline);
 	if (status != COROI_YOURS)
 		return status;
+	/* Without memory for this, the next caller alone finds that the owner has ended. */
+	struct coroi_rec *me = coroi_current(coroi_self());
+	struct coro_once **left = me ? coro_malloc(sizeof *left) : NULL;
+	if (left) {
+		*left = p;
+		if (coro_defer(once_leave, left))
+			left = NULL;
+	}
 	fn(arg);
+	if (left)
+		*left = NULL;
 	coroi_once_end(p);
 	return CORO_OK;
 }

@@ -9,6 +9,7 @@ struct rwlock {
 	uint32_t readers;         /* number of readers that hold it */
 	uint32_t written;         /* 1: a writer holds it */
 	uint64_t writer;          /* that writer's owner */
+	uint32_t state;           /* COROI_SOUND... */
 };
 COROI_VIEW(struct rwlock, coro_rwlock, rwlock_of)
 
@@ -17,10 +18,16 @@ int coro_rwlock_init(coro_rwlock *p, uint32_t flags)
 	return coroi_object_init(p, sizeof(struct rwlock), flags);
 }
 
+/* writer_has_ended - a writer that has ended holds the lock, which is entered. */
+static inline bool writer_has_ended(const struct rwlock *l)
+{
+	return l->written && coroi_owner_has_ended(l->writer);
+}
+
 static bool is_held(struct coroi_object *o)
 {
 	const struct rwlock *l = (struct rwlock *)o;
-	return l->written || l->readers;
+	return (l->written && l->state != COROI_LOST && !writer_has_ended(l)) || l->readers;
 }
 
 int coro_rwlock_destroy(coro_rwlock *p)
@@ -41,13 +48,21 @@ static bool rwlock_take(struct rwlock *l, bool write, uint64_t owner)
 	return true;
 }
 
-/* rwlock_try - CORO_OK: mine holds the lock; CORO_EDEADLK: mine already held it for writing;
- * COROI_WAITS: mine is to wait. */
+/* rwlock_got - what a call returns that has got the lock. */
+static inline int rwlock_got(const struct rwlock *l)
+{
+	return coroi_likely(l->state == COROI_SOUND) ? CORO_OK : CORO_EOWNERDEAD;
+}
+
+/* rwlock_try - CORO_OK or CORO_EOWNERDEAD: mine holds the lock; CORO_EDEADLK: mine already held it
+ * for writing; CORO_ENOTRECOVERABLE; COROI_WAITS: mine is to wait. */
 static int rwlock_try(struct rwlock *l, bool write, uint64_t mine)
 {
 	if (l->written && l->writer == mine)
 		return CORO_EDEADLK;
-	return !l->queue.first && rwlock_take(l, write, mine) ? CORO_OK : COROI_WAITS;
+	if (!l->queue.first && rwlock_take(l, write, mine))
+		return rwlock_got(l);
+	return l->state == COROI_LOST ? CORO_ENOTRECOVERABLE : COROI_WAITS;
 }
 
 /* rwlock_may_unlock - the owner `owner` holds the lock for writing, or a reader holds it. */
@@ -72,9 +87,31 @@ static int rwlock_grant(struct rwlock *l)
 
 	for (struct coroi_waiter *x; (x = l->queue.first) && rwlock_take(l, x->n, x->owner);) {
 		coroi_waitq_remove(x);
+		x->status = (int8_t)rwlock_got(l);
 		coroi_chain_add(&woken, x);
 	}
 	return coroi_object_leave_waking(&l->object, &woken);
+}
+
+/* rwlock_enter - coroi_object_enter. If a writer has ended that held the lock, the lock is given to
+ * those that wait. */
+static int rwlock_enter(struct rwlock *l)
+{
+	int status = coroi_object_enter(&l->object);
+
+	while (!status && coroi_unlikely(writer_has_ended(l))) {
+		l->written = 0;
+		l->state = COROI_LEFT_LOCKED;
+		rwlock_grant(l);
+		status = coroi_object_enter(&l->object);
+	}
+	return status;
+}
+
+void coroi_rwlock_look(coro_rwlock *p)
+{
+	if (!rwlock_enter(rwlock_of(p)))
+		coroi_object_leave(&rwlock_of(p)->object);
 }
 
 /* ---------------------------------------------------------------------------------- locking */
@@ -95,12 +132,12 @@ static int rwlock_lock(coro_rwlock *p, bool write, uint64_t deadline)
 	if (!p)
 		return CORO_EINVAL;
 	uint64_t mine = coroi_lock_owner();
-	int status = mine ? coroi_object_enter(&l->object) : CORO_EPERM;
+	int status = mine ? rwlock_enter(l) : CORO_EPERM;
 	if (status)
 		return status;
 	status = coroi_object_answer_waiting(&l->object, rwlock_try(l, write, mine), &as[write],
 					     write, mine, deadline);
-	if (status)
+	if (status && status != CORO_EOWNERDEAD)
 		rwlock_left(l);
 	return status;
 }
@@ -128,7 +165,7 @@ static bool rwlock_withdraw(struct coroi_gowaiter *g)
 int coroi_rwlock_lock_gowaiter(coro_rwlock *p, bool write, uint64_t owner, struct coroi_gowaiter *g)
 {
 	struct rwlock *l = rwlock_of(p);
-	int status = coroi_object_enter(&l->object);
+	int status = rwlock_enter(l);
 
 	if (status)
 		return status;
@@ -140,9 +177,12 @@ int coroi_rwlock_lock_gowaiter(coro_rwlock *p, bool write, uint64_t owner, struc
 
 static inline int rwlock_lock_leaf(struct rwlock *l, bool write, uint64_t owner)
 {
-	return coroi_object_enter_leaf(&l->object)
-		       ? coroi_object_answer(&l->object, rwlock_try(l, write, owner))
-		       : COROI_BY_CALL;
+	if (!coroi_object_enter_leaf(&l->object))
+		return COROI_BY_CALL;
+	int status = rwlock_try(l, write, owner);
+	if (coroi_unlikely(status == COROI_WAITS) && writer_has_ended(l))
+		status = COROI_BY_CALL;
+	return coroi_object_answer(&l->object, status);
 }
 
 int coroi_rwlock_read_leaf(coro_rwlock *p, const uint64_t *owner)
@@ -157,11 +197,25 @@ int coroi_rwlock_write_leaf(coro_rwlock *p, const uint64_t *owner)
 
 /* --------------------------------------------------------------------------------- unlocking */
 
+/* rwlock_lose - nobody gets l any more, which is entered, and is left. It stays written, by
+ * nobody. */
+static COROI_COLD int rwlock_lose(struct rwlock *l)
+{
+	struct coroi_chain woken = {NULL, NULL};
+
+	l->state = COROI_LOST;
+	l->writer = COROI_NO_OWNER;
+	coroi_object_fail(&l->object, CORO_ENOTRECOVERABLE, &woken);
+	return coroi_object_leave_waking(&l->object, &woken);
+}
+
 /* rwlock_unlock - l is entered, and is left. */
 static int rwlock_unlock(struct rwlock *l, bool may)
 {
 	if (!may)
 		return coroi_object_answer(&l->object, CORO_EPERM);
+	if (coroi_unlikely(l->written && l->state != COROI_SOUND))
+		return rwlock_lose(l);
 	rwlock_give_back(l);
 	return rwlock_grant(l);
 }
@@ -188,7 +242,8 @@ static inline int rwlock_unlock_leaf(struct rwlock *l, bool write, uint64_t owne
 {
 	if (!coroi_object_enter_leaf(&l->object))
 		return COROI_BY_CALL;
-	bool may = !l->queue.first && rwlock_may_unlock(l, write, owner);
+	bool may = !l->queue.first && (!write || l->state == COROI_SOUND) &&
+		   rwlock_may_unlock(l, write, owner);
 	if (may)
 		rwlock_give_back(l);
 	return coroi_object_answer(&l->object, may ? CORO_OK : COROI_BY_CALL);
@@ -202,4 +257,22 @@ int coroi_rwlock_unread_leaf(coro_rwlock *p, const uint64_t *owner)
 int coroi_rwlock_unwrite_leaf(coro_rwlock *p, const uint64_t *owner)
 {
 	return rwlock_unlock_leaf(rwlock_of(p), true, *owner);
+}
+
+int coroi_rwlock_consistent_as(coro_rwlock *p, uint64_t owner)
+{
+	struct rwlock *l = rwlock_of(p);
+	int status = coroi_object_enter(&l->object);
+
+	if (status)
+		return status;
+	if (!rwlock_may_unlock(l, true, owner))
+		return coroi_object_answer(&l->object, CORO_EPERM);
+	l->state = COROI_SOUND;
+	return coroi_object_answer(&l->object, CORO_OK);
+}
+
+int coro_rwlock_consistent(coro_rwlock *p)
+{
+	return p ? coroi_rwlock_consistent_as(p, coroi_lock_owner()) : CORO_EINVAL;
 }

@@ -13,6 +13,12 @@ int coroi_rwlock_lock_gowaiter(coro_rwlock *l, bool write, uint64_t owner,
  * reading and write is true, or the other way round. */
 int coroi_rwlock_unlock_as(coro_rwlock *l, bool write, uint64_t owner);
 
+/* coroi_rwlock_consistent_as - coro_rwlock_consistent by owner. */
+int coroi_rwlock_consistent_as(coro_rwlock *l, uint64_t owner);
+
+/* coroi_rwlock_look - if a writer has ended that held l, those that wait get l. */
+void coroi_rwlock_look(coro_rwlock *l);
+
 int coroi_rwlock_read_leaf(coro_rwlock *l, const uint64_t *owner);
 int coroi_rwlock_write_leaf(coro_rwlock *l, const uint64_t *owner);
 int coroi_rwlock_unread_leaf(coro_rwlock *l, const uint64_t *owner);

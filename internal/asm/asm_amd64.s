@@ -8,6 +8,14 @@ TEXT ·Goroutine(SB), NOSPLIT, $0-8
 	MOVQ AX, ret+0(FP)
 	RET
 
+// func goroutineWord(at uintptr) uint64: the word of the descriptor at that offset
+TEXT ·goroutineWord(SB), NOSPLIT, $0-16
+	MOVQ (TLS), AX
+	MOVQ at+0(FP), CX
+	MOVQ (AX)(CX*1), AX
+	MOVQ AX, ret+8(FP)
+	RET
+
 // func storeRelease(p *uint32, v uint32): every store of amd64 is a release
 TEXT ·storeRelease(SB), NOSPLIT, $0-12
 	MOVQ p+0(FP), AX

@@ -8,6 +8,13 @@ TEXT ·Goroutine(SB), NOSPLIT, $0-8
 	MOVD R0, ret+0(FP)
 	RET
 
+// func goroutineWord(at uintptr) uint64: the word of the descriptor at that offset
+TEXT ·goroutineWord(SB), NOSPLIT, $0-16
+	MOVD at+0(FP), R1
+	MOVD (g)(R1), R0
+	MOVD R0, ret+8(FP)
+	RET
+
 // func storeRelease(p *uint32, v uint32)
 TEXT ·storeRelease(SB), NOSPLIT, $0-12
 	MOVD  p+0(FP), R0

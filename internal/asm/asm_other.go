@@ -7,6 +7,7 @@ import "unsafe"
 
 const NotCalled = 3
 
-func Goroutine() uintptr { return 0 }
+func Goroutine() uintptr  { return 0 }
+func GoroutineID() uint64 { return 0 }
 
 func Leaf(uintptr, unsafe.Pointer, unsafe.Pointer) int32 { return 0 }

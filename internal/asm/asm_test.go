@@ -34,6 +34,22 @@ func TestGoroutinesDiffer(t *testing.T) {
 	assert.Len(t, seen, 9)
 }
 
+// An id is never used again, and is the one that Go shows; it is found without parsing.
+func TestGoroutineIDsAreUnique(t *testing.T) {
+	assert.NotZero(t, idAt, "this release of Go keeps the id elsewhere: GoroutineID is slow")
+	assert.Equal(t, parsedID(), GoroutineID())
+	seen := map[uint64]bool{GoroutineID(): true}
+	ids := make(chan uint64)
+	for range 2000 {
+		go func() {
+			assert.Equal(t, parsedID(), GoroutineID())
+			ids <- GoroutineID()
+		}()
+		seen[<-ids] = true
+	}
+	assert.Len(t, seen, 2001)
+}
+
 func TestStoreRelease(t *testing.T) {
 	words := [3]uint32{1, 2, 3}
 	StoreRelease(&words[1], 0xfedcba98)

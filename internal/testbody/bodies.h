@@ -101,6 +101,8 @@ enum testbody_misuses {
 	TESTBODY_LOCK,
 	TESTBODY_DO,
 	TESTBODY_SEND_ZEROS, /* 64 bytes */
+	TESTBODY_LEAVE_MUTEX,  /* locked, by a coroutine that ends */
+	TESTBODY_LEAVE_RWLOCK, /* for writing */
 };
 
 /* bytes that malloc has given away; 0: this C library does not tell */

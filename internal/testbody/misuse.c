@@ -48,6 +48,10 @@ static int misuse(void *object, enum testbody_misuses how)
 		return coro_mutex_lock(object, 0);
 	case TESTBODY_DO:
 		return coro_once_do(object, nothing, NULL, 0);
+	case TESTBODY_LEAVE_MUTEX:
+		return coro_mutex_lock(object, CORO_FOREVER);
+	case TESTBODY_LEAVE_RWLOCK:
+		return coro_rwlock_write(object, CORO_FOREVER);
 	}
 	return 1;
 }

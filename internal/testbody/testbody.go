@@ -88,6 +88,8 @@ const (
 	LockNow
 	DoNow
 	SendZeros
+	LeaveMutex
+	LeaveRWLock
 )
 
 // Allocated is how many bytes malloc has given away; 0: this C library does not tell.
@@ -129,6 +131,8 @@ const (
 	EABORTED  = int32(C.CORO_EABORTED)
 	EOVERFLOW = int32(C.CORO_EOVERFLOW)
 	EBUSY     = int32(C.CORO_EBUSY)
+
+	EOWNERDEAD = int32(C.CORO_EOWNERDEAD)
 )
 
 // Sum is what the bodies have added up, Ran the number of bodies that have said that they ran.

@@ -371,7 +371,9 @@ static void ends_at_once(void *arg, void *result)
 static coro_handle age(coro_handle h)
 {
 	struct coroi_rec *r = coroi_at((uint32_t)h);
-	uint64_t gen = UINT32_MAX - 1;
+	uint64_t gen = (coroi_gen(r->wake) >> COROI_RANK_SHIFT) + 1;
+
+	gen = (gen << COROI_RANK_SHIFT) - 1;
 
 	r->wake = gen << COROI_GEN_SHIFT | COROI_ESCAPED;
 	coroi_cold(r)->join = coroi_join_word((uint32_t)gen, COROI_JOIN_NOBODY, 0);

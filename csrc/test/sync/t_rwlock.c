@@ -62,3 +62,102 @@ TEST(sync_writer_that_leaves_makes_way)
 	}
 	finish(s);
 }
+
+/* ------------------------------------------------------------------------- writers that have ended */
+
+static void writes_and_ends(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	int status = coro_rwlock_write(&rwlock, CORO_FOREVER);
+	CHECK(status == CORO_OK || status == CORO_EOWNERDEAD);
+	CHECK_EQ(coro_park(), CORO_OK);
+}
+
+static coro_handle writer_waits(coro_scheduler *s)
+{
+	coro_handle writer;
+
+	CHECK_EQ(coro_scheduler_spawn(s, NULL, writes_and_ends, NULL, 0, &writer), CORO_OK);
+	until_waiting(s, 1);
+	return writer;
+}
+
+static void writer_ends(coro_scheduler *s)
+{
+	CHECK_EQ(coro_wake(writer_waits(s)), CORO_OK);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+}
+
+static void gets_told(void *arg, void *result)
+{
+	int write;
+	(void)result;
+
+	memcpy(&write, arg, sizeof write);
+	CHECK_EQ(write ? coro_rwlock_write(&rwlock, CORO_FOREVER)
+		       : coro_rwlock_read(&rwlock, CORO_FOREVER),
+		 CORO_EOWNERDEAD);
+	if (write)
+		CHECK_EQ(coro_rwlock_consistent(&rwlock), CORO_OK);
+	CHECK_EQ(coro_rwlock_unlock(&rwlock), CORO_OK);
+	add_one(&done);
+}
+
+TEST(sync_rwlock_tells_that_a_writer_has_ended)
+{
+	coro_scheduler *s = start_with(2, 0);
+
+	memset(&rwlock, 0, sizeof rwlock);
+	CHECK_EQ(coro_rwlock_consistent(&rwlock), CORO_EPERM);
+	CHECK_EQ(coro_rwlock_consistent(NULL), CORO_EINVAL);
+	writer_ends(s);
+	CHECK_EQ(coro_rwlock_unlock(&rwlock), CORO_EPERM);
+	/* readers are told as long as no writer has repaired it */
+	CHECK_EQ(coro_rwlock_read(&rwlock, 0), CORO_EOWNERDEAD);
+	CHECK_EQ(coro_rwlock_consistent(&rwlock), CORO_EPERM);
+	CHECK_EQ(coro_rwlock_unlock(&rwlock), CORO_OK);
+	CHECK_EQ(coro_rwlock_read(&rwlock, 0), CORO_EOWNERDEAD);
+	CHECK_EQ(coro_rwlock_unlock(&rwlock), CORO_OK);
+	CHECK_EQ(coro_rwlock_write(&rwlock, 0), CORO_EOWNERDEAD);
+	CHECK_EQ(coro_rwlock_write(&rwlock, 0), CORO_EDEADLK);
+	CHECK_EQ(coro_rwlock_consistent(&rwlock), CORO_OK);
+	CHECK_EQ(coro_rwlock_unlock(&rwlock), CORO_OK);
+	CHECK_EQ(coro_rwlock_read(&rwlock, 0), CORO_OK);
+	CHECK_EQ(coro_rwlock_unlock(&rwlock), CORO_OK);
+
+	/* those that wait are told when somebody comes */
+	done = 0;
+	coro_handle writer = writer_waits(s);
+	for (int i = 0; i < 4; i++) {
+		int write = i == 2;
+		spawn(s, gets_told, &write, sizeof write);
+		until_waiting(s, 2 + (uint32_t)i);
+		if (write) /* the last comes after the repair */
+			break;
+	}
+	CHECK_EQ(coro_wake(writer), CORO_OK);
+	while (stats(s).live != 3)
+		sleep_us(50);
+	CHECK_EQ(done, 0);
+	int status = coro_rwlock_read(&rwlock, 0);
+	CHECK(status == CORO_ETIMEDOUT || status == CORO_OK);
+	if (!status)
+		CHECK_EQ(coro_rwlock_unlock(&rwlock), CORO_OK);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(done, 3);
+
+	/* a writer that repairs nothing loses it */
+	writer_ends(s);
+	CHECK_EQ(coro_rwlock_write(&rwlock, 0), CORO_EOWNERDEAD);
+	CHECK_EQ(coro_rwlock_unlock(&rwlock), CORO_OK);
+	CHECK_EQ(coro_rwlock_read(&rwlock, CORO_FOREVER), CORO_ENOTRECOVERABLE);
+	CHECK_EQ(coro_rwlock_write(&rwlock, CORO_FOREVER), CORO_ENOTRECOVERABLE);
+	CHECK_EQ(coro_rwlock_unlock(&rwlock), CORO_EPERM);
+	CHECK_EQ(coro_rwlock_destroy(&rwlock), CORO_OK);
+
+	memset(&rwlock, 0, sizeof rwlock);
+	writer_ends(s);
+	CHECK_EQ(coro_rwlock_destroy(&rwlock), CORO_OK);
+	finish(s);
+}
