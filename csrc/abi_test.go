@@ -20,7 +20,7 @@ import (
 // What coro.h declares in this version, as declared tells it.
 const (
 	abiVersion = "1"
-	abiHash    = "9d65bfe762bf0303"
+	abiHash    = "8f412a4a8815ee27"
 )
 
 var (

@@ -306,8 +306,11 @@ static inline coro_handle coroi_handle(const struct coroi_rec *r)
  * half of the wake word, and two more. Relaxed: while r has not ended, nobody changes that half. */
 static inline uint64_t coroi_name(const struct coroi_rec *r)
 {
-	return (uint64_t)(uintptr_t)r << COROI_NAME_SHIFT |
-	       at_load_rlx((const coroi_half *)&r->wake + 1);
+	uint32_t gen = at_load_rlx((const coroi_half *)&r->wake + 1);
+
+	if (!gen)
+		__builtin_unreachable();
+	return (uint64_t)(uintptr_t)r << COROI_NAME_SHIFT | gen;
 }
 
 /* coroi_named - the record whose place and rank are in a name; NULL: there is none. */

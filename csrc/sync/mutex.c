@@ -119,8 +119,9 @@ COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int coroi_mutex_lock_slow(struct coroi
 }
 
 /* try_lock - the usual path of a lock: the current coroutine becomes the owner of p. False: the
- * general way is to be taken. A shared mutex is not looked at before the compare-and-swap: the load
- * would wait for the last swap of the word about as long as half a swap takes. */
+ * general way is to be taken. No other thread writes the word of a bound mutex, which is read as a
+ * plain one so that the comparison is one instruction. That of a shared mutex is not read before
+ * the compare-and-swap: the load would wait for the last swap about as long as half a swap takes. */
 static inline bool try_lock(coro_mutex *p)
 {
 	struct coroi_worker *w = coroi_here();
@@ -131,7 +132,7 @@ static inline bool try_lock(coro_mutex *p)
 		return false;
 	struct coroi_mutex *m = coroi_mutex_of(p);
 	if (w == m->object.worker) {
-		if (coroi_unlikely(!coroi_is_pinned_named(me) || at_load_rlx(&m->owner)))
+		if (coroi_unlikely(!coroi_is_pinned_named(me) || m->owner))
 			return false;
 		at_store_rlx(&m->owner, coroi_name(me));
 		return true;
@@ -140,8 +141,9 @@ static inline bool try_lock(coro_mutex *p)
 			    at_cas(&m->owner, &nobody, coroi_name(me)));
 }
 
-/* try_unlock - the usual path of an unlock. If the current coroutine has locked a bound mutex, it
- * was pinned then, and may run here: whether it still is pinned is not asked. */
+/* try_unlock - the usual path of an unlock. A coroutine that was not named owns nothing, whatever
+ * its name will be. One that owns a bound mutex was pinned when it locked: whether it still is, is
+ * not asked here, on that worker. */
 static inline bool try_unlock(coro_mutex *p)
 {
 	struct coroi_worker *w = coroi_here();
@@ -152,7 +154,7 @@ static inline bool try_unlock(coro_mutex *p)
 	struct coroi_mutex *m = coroi_mutex_of(p);
 	uint64_t mine = coroi_name(me);
 	if (w == m->object.worker) {
-		if (coroi_unlikely(at_load_rlx(&m->owner) != mine))
+		if (coroi_unlikely(m->owner != mine))
 			return false;
 		at_store_rlx(&m->owner, 0);
 		return true;
@@ -230,7 +232,7 @@ int coroi_mutex_unlock_as(coro_mutex *p, uint64_t owner)
 
 static COROI_NOINLINE int unlock_general(coro_mutex *p)
 {
-	return p ? coroi_mutex_unlock_as(p, coroi_lock_owner()) : CORO_EINVAL;
+	return p ? coroi_mutex_unlock_as(p, coroi_lock_holder()) : CORO_EINVAL;
 }
 
 int coro_mutex_unlock(coro_mutex *p)
@@ -253,5 +255,5 @@ int coroi_mutex_consistent_as(coro_mutex *p, uint64_t owner)
 
 int coro_mutex_consistent(coro_mutex *p)
 {
-	return p ? coroi_mutex_consistent_as(p, coroi_lock_owner()) : CORO_EINVAL;
+	return p ? coroi_mutex_consistent_as(p, coroi_lock_holder()) : CORO_EINVAL;
 }

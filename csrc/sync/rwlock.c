@@ -7,11 +7,17 @@ struct rwlock {
 	struct coroi_object object;
 	struct coroi_waitq queue; /* n: 1 for a writer. Not empty: the lock is held */
 	uint32_t readers;         /* number of readers that hold it */
-	uint32_t written;         /* 1: a writer holds it */
+	uint32_t written;         /* WRITTEN... */
 	uint64_t writer;          /* that writer's owner */
-	uint32_t state;           /* COROI_SOUND... */
 };
 COROI_VIEW(struct rwlock, coro_rwlock, rwlock_of)
+
+/* Bits of `written`. */
+enum {
+	WRITTEN = 1, /* a writer holds the lock */
+	LEFT = 2,    /* COROI_LEFT_LOCKED (object.h) */
+	LOST = 4,    /* COROI_LOST, and no other bit */
+};
 
 int coro_rwlock_init(coro_rwlock *p, uint32_t flags)
 {
@@ -19,15 +25,15 @@ int coro_rwlock_init(coro_rwlock *p, uint32_t flags)
 }
 
 /* writer_has_ended - a writer that has ended holds the lock, which is entered. */
-static inline bool writer_has_ended(const struct rwlock *l)
+static COROI_NOINLINE bool writer_has_ended(const struct rwlock *l)
 {
-	return l->written && coroi_owner_has_ended(l->writer);
+	return l->written & WRITTEN && coroi_owner_has_ended(l->writer);
 }
 
 static bool is_held(struct coroi_object *o)
 {
 	const struct rwlock *l = (struct rwlock *)o;
-	return (l->written && l->state != COROI_LOST && !writer_has_ended(l)) || l->readers;
+	return (l->written & WRITTEN && !writer_has_ended(l)) || l->readers;
 }
 
 int coro_rwlock_destroy(coro_rwlock *p)
@@ -40,10 +46,10 @@ int coro_rwlock_destroy(coro_rwlock *p)
 /* rwlock_take - true: the lock was free for a reader, or a writer, and was taken. */
 static bool rwlock_take(struct rwlock *l, bool write, uint64_t owner)
 {
-	if (l->written || (write && l->readers))
+	if (l->written & (WRITTEN | LOST) || (write && l->readers))
 		return false;
 	l->readers += !write;
-	l->written = write;
+	l->written |= write;
 	l->writer = write ? owner : 0;
 	return true;
 }
@@ -51,29 +57,31 @@ static bool rwlock_take(struct rwlock *l, bool write, uint64_t owner)
 /* rwlock_got - what a call returns that has got the lock. */
 static inline int rwlock_got(const struct rwlock *l)
 {
-	return coroi_likely(l->state == COROI_SOUND) ? CORO_OK : CORO_EOWNERDEAD;
+	return coroi_likely(!(l->written & LEFT)) ? CORO_OK : CORO_EOWNERDEAD;
 }
 
 /* rwlock_try - CORO_OK or CORO_EOWNERDEAD: mine holds the lock; CORO_EDEADLK: mine already held it
- * for writing; CORO_ENOTRECOVERABLE; COROI_WAITS: mine is to wait. */
+ * for writing; CORO_ENOTRECOVERABLE; COROI_WAITS: mine is to wait, unless writer_has_ended. */
 static int rwlock_try(struct rwlock *l, bool write, uint64_t mine)
 {
-	if (l->written && l->writer == mine)
-		return CORO_EDEADLK;
 	if (!l->queue.first && rwlock_take(l, write, mine))
 		return rwlock_got(l);
-	return l->state == COROI_LOST ? CORO_ENOTRECOVERABLE : COROI_WAITS;
+	if (l->written & WRITTEN && l->writer == mine)
+		return CORO_EDEADLK;
+	return l->written & LOST ? CORO_ENOTRECOVERABLE : COROI_WAITS;
 }
 
 /* rwlock_may_unlock - the owner `owner` holds the lock for writing, or a reader holds it. */
 static inline bool rwlock_may_unlock(const struct rwlock *l, bool write, uint64_t owner)
 {
-	return write ? l->written && l->writer == owner : !l->written && l->readers;
+	return write ? l->written & WRITTEN && l->writer == owner
+		     : !(l->written & WRITTEN) && l->readers;
 }
 
+/* rwlock_give_back - not for a writer that was told, and has not repaired. */
 static inline void rwlock_give_back(struct rwlock *l)
 {
-	if (l->written)
+	if (l->written & WRITTEN)
 		l->written = 0;
 	else
 		l->readers--;
@@ -93,25 +101,40 @@ static int rwlock_grant(struct rwlock *l)
 	return coroi_object_leave_waking(&l->object, &woken);
 }
 
-/* rwlock_enter - coroi_object_enter. If a writer has ended that held the lock, the lock is given to
- * those that wait. */
-static int rwlock_enter(struct rwlock *l)
+/* inherit - a writer has ended that held the lock, which is entered: those that wait get the lock,
+ * and are told. Leaves. */
+static COROI_COLD void inherit(struct rwlock *l)
 {
-	int status = coroi_object_enter(&l->object);
-
-	while (!status && coroi_unlikely(writer_has_ended(l))) {
-		l->written = 0;
-		l->state = COROI_LEFT_LOCKED;
-		rwlock_grant(l);
-		status = coroi_object_enter(&l->object);
-	}
-	return status;
+	l->written = LEFT;
+	rwlock_grant(l);
 }
 
 void coroi_rwlock_look(coro_rwlock *p)
 {
-	if (!rwlock_enter(rwlock_of(p)))
-		coroi_object_leave(&rwlock_of(p)->object);
+	struct rwlock *l = rwlock_of(p);
+
+	if (coroi_object_enter(&l->object))
+		return;
+	if (writer_has_ended(l))
+		inherit(l);
+	else
+		coroi_object_leave(&l->object);
+}
+
+/* rwlock_enter_and_try - enter the lock, and try. *status: what the try came to, or why the lock
+ * could not be entered, which is false then. */
+static inline __attribute__((always_inline)) bool
+rwlock_enter_and_try(struct rwlock *l, bool write, uint64_t mine, int *status)
+{
+	for (;;) {
+		*status = coroi_object_enter(&l->object);
+		if (coroi_unlikely(*status))
+			return false;
+		*status = rwlock_try(l, write, mine);
+		if (coroi_likely(*status != COROI_WAITS) || !writer_has_ended(l))
+			return true;
+		inherit(l);
+	}
 }
 
 /* ---------------------------------------------------------------------------------- locking */
@@ -132,11 +155,12 @@ static int rwlock_lock(coro_rwlock *p, bool write, uint64_t deadline)
 	if (!p)
 		return CORO_EINVAL;
 	uint64_t mine = coroi_lock_owner();
-	int status = mine ? rwlock_enter(l) : CORO_EPERM;
-	if (status)
+	int status;
+	if (!mine)
+		return CORO_EPERM;
+	if (!rwlock_enter_and_try(l, write, mine, &status))
 		return status;
-	status = coroi_object_answer_waiting(&l->object, rwlock_try(l, write, mine), &as[write],
-					     write, mine, deadline);
+	status = coroi_object_answer_waiting(&l->object, status, &as[write], write, mine, deadline);
 	if (status && status != CORO_EOWNERDEAD)
 		rwlock_left(l);
 	return status;
@@ -165,14 +189,13 @@ static bool rwlock_withdraw(struct coroi_gowaiter *g)
 int coroi_rwlock_lock_gowaiter(coro_rwlock *p, bool write, uint64_t owner, struct coroi_gowaiter *g)
 {
 	struct rwlock *l = rwlock_of(p);
-	int status = rwlock_enter(l);
+	int status;
 
-	if (status)
+	if (!rwlock_enter_and_try(l, write, owner, &status))
 		return status;
 	if (g)
 		g->withdraw = rwlock_withdraw;
-	return coroi_object_answer_gowaiter(&l->object, rwlock_try(l, write, owner), g, write,
-					    owner);
+	return coroi_object_answer_gowaiter(&l->object, status, g, write, owner);
 }
 
 static inline int rwlock_lock_leaf(struct rwlock *l, bool write, uint64_t owner)
@@ -197,24 +220,22 @@ int coroi_rwlock_write_leaf(coro_rwlock *p, const uint64_t *owner)
 
 /* --------------------------------------------------------------------------------- unlocking */
 
-/* rwlock_lose - nobody gets l any more, which is entered, and is left. It stays written, by
- * nobody. */
+/* rwlock_lose - nobody gets l any more, which is entered, and is left. */
 static COROI_COLD int rwlock_lose(struct rwlock *l)
 {
 	struct coroi_chain woken = {NULL, NULL};
 
-	l->state = COROI_LOST;
-	l->writer = COROI_NO_OWNER;
+	l->written = LOST;
 	coroi_object_fail(&l->object, CORO_ENOTRECOVERABLE, &woken);
 	return coroi_object_leave_waking(&l->object, &woken);
 }
 
 /* rwlock_unlock - l is entered, and is left. */
-static int rwlock_unlock(struct rwlock *l, bool may)
+static inline __attribute__((always_inline)) int rwlock_unlock(struct rwlock *l, bool may)
 {
 	if (!may)
 		return coroi_object_answer(&l->object, CORO_EPERM);
-	if (coroi_unlikely(l->written && l->state != COROI_SOUND))
+	if (coroi_unlikely(l->written == (WRITTEN | LEFT)))
 		return rwlock_lose(l);
 	rwlock_give_back(l);
 	return rwlock_grant(l);
@@ -226,8 +247,9 @@ int coro_rwlock_unlock(coro_rwlock *p)
 	int status = coroi_object_enter_at(p);
 
 	return status ? status
-		      : rwlock_unlock(l, l->written ? l->writer == coroi_lock_owner()
-						    : l->readers != 0);
+		      : rwlock_unlock(l, l->written & WRITTEN
+					       ? l->writer == coroi_lock_holder()
+					       : l->readers != 0);
 }
 
 int coroi_rwlock_unlock_as(coro_rwlock *p, bool write, uint64_t owner)
@@ -242,7 +264,7 @@ static inline int rwlock_unlock_leaf(struct rwlock *l, bool write, uint64_t owne
 {
 	if (!coroi_object_enter_leaf(&l->object))
 		return COROI_BY_CALL;
-	bool may = !l->queue.first && (!write || l->state == COROI_SOUND) &&
+	bool may = !l->queue.first && l->written != (WRITTEN | LEFT) &&
 		   rwlock_may_unlock(l, write, owner);
 	if (may)
 		rwlock_give_back(l);
@@ -268,11 +290,11 @@ int coroi_rwlock_consistent_as(coro_rwlock *p, uint64_t owner)
 		return status;
 	if (!rwlock_may_unlock(l, true, owner))
 		return coroi_object_answer(&l->object, CORO_EPERM);
-	l->state = COROI_SOUND;
+	l->written = WRITTEN;
 	return coroi_object_answer(&l->object, CORO_OK);
 }
 
 int coro_rwlock_consistent(coro_rwlock *p)
 {
-	return p ? coroi_rwlock_consistent_as(p, coroi_lock_owner()) : CORO_EINVAL;
+	return p ? coroi_rwlock_consistent_as(p, coroi_lock_holder()) : CORO_EINVAL;
 }
