@@ -302,11 +302,22 @@ static inline coro_handle coroi_handle(const struct coroi_rec *r)
 #define COROI_NAME_SHIFT 32
 #define COROI_NAME_FREE  ((sizeof(struct coroi_rec) - 1) << COROI_NAME_SHIFT)
 
-/* coroi_name - the name of r, a coroutine that has not ended. In few instructions: one load, of
- * half of the wake word, and two more. Relaxed: while r has not ended, nobody changes that half. */
+/* coroi_generation, coroi_place - the halves of the name of r, a coroutine that has not ended.
+ * Relaxed, and half of the wake word: while r has not ended, nobody changes that half. */
+static inline uint32_t coroi_generation(const struct coroi_rec *r)
+{
+	return at_load_rlx((const coroi_half *)&r->wake + 1);
+}
+
+static inline uint32_t coroi_place(const struct coroi_rec *r)
+{
+	return (uint32_t)(uintptr_t)r;
+}
+
+/* coroi_name - the name of r, a coroutine that has not ended. */
 static inline uint64_t coroi_name(const struct coroi_rec *r)
 {
-	uint32_t gen = at_load_rlx((const coroi_half *)&r->wake + 1);
+	uint32_t gen = coroi_generation(r);
 
 	if (!gen)
 		__builtin_unreachable();

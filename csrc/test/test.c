@@ -315,6 +315,7 @@ void finish(coro_scheduler *s)
 /* --------------------------------------------------------------------------------------- faults */
 
 _Thread_local int fail_alloc = -1, fail_map = -1, fail_guard = -1;
+_Thread_local void *map_at;
 int fail_thread = -1;
 _Thread_local int fail_block = -1, fail_blocks;
 _Thread_local void (*fail_meanwhile)(void);
@@ -336,7 +337,15 @@ void *__real_coroi_map(size_t bytes, size_t align);
 void *__wrap_coroi_map(size_t bytes, size_t align);
 void *__wrap_coroi_map(size_t bytes, size_t align)
 {
-	return due(&fail_map) ? NULL : __real_coroi_map(bytes, align);
+	if (due(&fail_map))
+		return NULL;
+	if (map_at && align == COROI_CHUNK_BYTES) {
+		void *p = mmap(map_at, bytes, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+		CHECK(p == map_at);
+		return p;
+	}
+	return __real_coroi_map(bytes, align);
 }
 
 void *__real_coroi_heap_get(struct coroi_heap *h, size_t bytes);

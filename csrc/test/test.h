@@ -155,6 +155,8 @@ void finish(coro_scheduler *s);
 
 /* How many calls succeed before one fails, once; negative: none fails. */
 extern _Thread_local int fail_alloc, fail_map, fail_guard;
+/* Where the next chunk is mapped; NULL: anywhere. */
+extern _Thread_local void *map_at;
 extern int fail_thread;
 
 /* The blocks for dense coroutines: fail_block of them are granted, then fail_blocks are refused.

@@ -130,6 +130,51 @@ TEST(slab_directory_is_full)
 	coroi_slab_destroy(&s);
 }
 
+/* named - a record of a new slab, in a chunk at the address; NULL: there is no chunk. */
+static struct coroi_rec *named(struct coroi_slab *s, void *at)
+{
+	struct coroi_mags m;
+
+	make(s, &m, 1, 0);
+	map_at = at;
+	struct coroi_rec *r = get(&m);
+	map_at = NULL;
+	CHECK(!r || (void *)coroi_chunk_of(r) == at);
+	return r;
+}
+
+/* Records whose addresses have the same low half have different names; if there can be no more of
+ * them, the chunk is refused. */
+TEST(slab_names_differ)
+{
+	struct coroi_slab s[COROI_RANKS + 1];
+	struct coroi_rec *r[COROI_RANKS + 1];
+	size_t bytes = (size_t)(COROI_RANKS + 2) << COROI_NAME_SHIFT;
+	void *whole = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+			   0);
+
+	CHECK(whole != MAP_FAILED);
+	CHECK_EQ(munmap(whole, bytes), 0);
+	char *at = (char *)(((uintptr_t)whole + COROI_CHUNK_BYTES) & ~(COROI_CHUNK_BYTES - 1));
+	for (uint64_t i = 0; i < COROI_RANKS; i++) {
+		r[i] = named(&s[i], at + (i << COROI_NAME_SHIFT));
+		CHECK(r[i] != NULL);
+		CHECK_EQ(coroi_place(r[i]), coroi_place(r[0]));
+		CHECK(coroi_named(coroi_name(r[i])) == r[i]);
+		for (uint64_t k = 0; k < i; k++)
+			CHECK(coroi_name(r[i]) != coroi_name(r[k]));
+		uint32_t gen = coroi_generation(r[i]);
+		CHECK(!coroi_gen_is_used_up(gen) && coroi_gen_is_used_up(gen - 1));
+	}
+	uint32_t count = coroi_chunk_count;
+	CHECK(!named(&s[COROI_RANKS], at + ((uint64_t)COROI_RANKS << COROI_NAME_SHIFT)));
+	CHECK_EQ(coroi_chunk_count, count);
+	for (int i = 0; i <= COROI_RANKS; i++)
+		coroi_slab_destroy(&s[i]);
+	CHECK(coroi_named(UINT64_C(64) << COROI_NAME_SHIFT | UINT32_MAX) == NULL);
+	CHECK(coroi_named(0) == NULL);
+}
+
 TEST(slab_limit)
 {
 	struct coroi_slab s;
