@@ -7,10 +7,11 @@ int coro_mutex_init(coro_mutex *p, uint32_t flags)
 	return coroi_object_init(p, sizeof(struct coroi_mutex), flags);
 }
 
-/* owner_has_ended - O1, of m, which is entered. */
+/* owner_has_ended - O1, of m, which is entered. Acquire: the owner's generation is seen, and no
+ * older one. */
 static bool owner_has_ended(const struct coroi_mutex *m)
 {
-	return coroi_owner_has_ended(at_load_rlx(&m->owner) & ~COROI_WAITED);
+	return coroi_owner_has_ended(at_load_acq(&m->owner) & ~COROI_WAITED);
 }
 
 /* is_held - if the mutex is not held, COROI_NO_OWNER owns it from now on. Entered. */
