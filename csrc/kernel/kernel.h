@@ -18,6 +18,7 @@
  *   coroi_has_aborted    does a coroutine that ends do so by coro_abort?
  *   coroi_find           the record that a handle names, or NULL
  *   coroi_name, COROI_NAME_SHIFT, COROI_NAME_FREE   a number that no other coroutine ever has
+ *   coroi_generation, coroi_place, coroi_half       its halves
  *   coroi_be_named       the current coroutine is about to be known by its name
  *   coroi_is_named       a coroutine is; coroi_is_pinned_named: and it is pinned
  *   coroi_has_ended      has the coroutine with that name ended?

@@ -300,7 +300,8 @@ static inline coro_handle coroi_handle(const struct coroi_rec *r)
  * passes on to the next coroutine with its generation.
  */
 #define COROI_NAME_SHIFT 32
-#define COROI_NAME_FREE  ((sizeof(struct coroi_rec) - 1) << COROI_NAME_SHIFT)
+#define COROI_NAME_FREE  (UINT64_C(63) << COROI_NAME_SHIFT)
+_Static_assert(sizeof(struct coroi_rec) == 64, "no address of a record has these bits");
 
 /* coroi_generation, coroi_place - the halves of the name of r, a coroutine that has not ended.
  * Relaxed, and half of the wake word: while r has not ended, nobody changes that half. */

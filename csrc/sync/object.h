@@ -124,7 +124,8 @@ int coroi_object_answer_gowaiter(struct coroi_object *o, int status, struct coro
 #define COROI_THREAD     (UINT64_C(2) << COROI_NAME_SHIFT)
 #define COROI_OWNER_KIND (COROI_THREAD | COROI_GOROUTINE)
 #define COROI_OWNER_BITS 3
-_Static_assert(((COROI_WAITED | COROI_OWNER_KIND) & ~COROI_NAME_FREE) == 0, "names leave them free");
+_Static_assert(((COROI_WAITED | COROI_OWNER_KIND) & ~COROI_NAME_FREE) == 0,
+	       "names leave them free");
 
 /* The owner of what nobody can lock any more. No caller is that. */
 #define COROI_NO_OWNER (~COROI_WAITED)

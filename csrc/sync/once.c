@@ -53,8 +53,7 @@ int coroi_once_begin_gowaiter(coro_once *p, uint64_t owner, struct coroi_gowaite
 	int status = coroi_object_enter(&o->object);
 
 	return status ? status
-		      : coroi_object_answer_gowaiter(&o->object, once_begin(o, owner), g, 0,
-						     owner);
+		      : coroi_object_answer_gowaiter(&o->object, once_begin(o, owner), g, 0, owner);
 }
 
 void coroi_once_end(coro_once *p)

@@ -123,8 +123,8 @@ void coroi_rwlock_look(coro_rwlock *p)
 
 /* rwlock_enter_and_try - enter the lock, and try. *status: what the try came to, or why the lock
  * could not be entered, which is false then. */
-static inline __attribute__((always_inline)) bool
-rwlock_enter_and_try(struct rwlock *l, bool write, uint64_t mine, int *status)
+static inline __attribute__((always_inline)) bool rwlock_enter_and_try(struct rwlock *l, bool write,
+								       uint64_t mine, int *status)
 {
 	for (;;) {
 		*status = coroi_object_enter(&l->object);
@@ -247,9 +247,8 @@ int coro_rwlock_unlock(coro_rwlock *p)
 	int status = coroi_object_enter_at(p);
 
 	return status ? status
-		      : rwlock_unlock(l, l->written & WRITTEN
-					       ? l->writer == coroi_lock_holder()
-					       : l->readers != 0);
+		      : rwlock_unlock(l, l->written & WRITTEN ? l->writer == coroi_lock_holder()
+							      : l->readers != 0);
 }
 
 int coroi_rwlock_unlock_as(coro_rwlock *p, bool write, uint64_t owner)

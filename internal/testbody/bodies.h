@@ -100,7 +100,7 @@ enum testbody_misuses {
 	TESTBODY_COUNT,
 	TESTBODY_LOCK,
 	TESTBODY_DO,
-	TESTBODY_SEND_ZEROS, /* 64 bytes */
+	TESTBODY_SEND_ZEROS,   /* 64 bytes */
 	TESTBODY_LEAVE_MUTEX,  /* locked, by a coroutine that ends */
 	TESTBODY_LEAVE_RWLOCK, /* for writing */
 };
