@@ -95,7 +95,7 @@ type Stats struct {
 	StackBytes           int // of all mapped stacks, without guards
 	Records, RecordsIdle int // carved, and of them not in use
 	RecordBytes          int // of all chunks
-	RecordsRetired       int // records that have been used 2³² times
+	RecordsRetired       int // records that have been used as often as one can be
 
 	Dense DenseStats
 
