@@ -45,7 +45,13 @@ func (o lockOwner) gave(l heldLock, status csrc.Status) csrc.Status {
 		return status
 	}
 	h := o.body.holds
-	for i := len(h) - 1; i >= 0; i-- { // mostly the last
+	last := len(h) - 1
+	if last >= 0 && h[last] == l { // mostly
+		h[last] = nil
+		o.body.holds = h[:last]
+		return status
+	}
+	for i := last - 1; i >= 0; i-- {
 		if h[i] == l {
 			o.body.holds = slices.Delete(h, i, i+1)
 			break
