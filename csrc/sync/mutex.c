@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /* mutex.c - mutexes, see mutex.h. */
 #include "sync/mutex.h"
 
@@ -10,8 +10,8 @@ int coro_mutex_init(coro_mutex *p, uint32_t flags)
 /* The owner of a destroyed mutex, so that no fast path takes it. */
 #define DEAD (~UINT64_C(0) & ~COROI_WAITED)
 
-/* is_held - if the mutex is not held, DEAD owns it from now on. Entered. */
-static bool is_held(struct coroi_object *o)
+/* mutex_is_held - if the mutex is not held, DEAD owns it from now on. Entered. */
+static bool mutex_is_held(struct coroi_object *o)
 {
 	uint64_t free = 0;
 	return !at_cas(&((struct coroi_mutex *)o)->owner, &free, DEAD);
@@ -19,7 +19,7 @@ static bool is_held(struct coroi_object *o)
 
 int coro_mutex_destroy(coro_mutex *p)
 {
-	return coroi_object_destroy(p, is_held);
+	return coroi_object_destroy(p, mutex_is_held);
 }
 
 /* ---------------------------------------------------------------------------------- locking */

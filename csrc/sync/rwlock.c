@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /* rwlock.c - reader-writer locks. No newcomer overtakes: a reader waits behind a writer that
  * waits. */
 #include "sync/rwlock.h"
@@ -17,7 +17,7 @@ int coro_rwlock_init(coro_rwlock *p, uint32_t flags)
 	return coroi_object_init(p, sizeof(struct rwlock), flags);
 }
 
-static bool is_held(struct coroi_object *o)
+static bool rwlock_is_held(struct coroi_object *o)
 {
 	const struct rwlock *l = (struct rwlock *)o;
 	return l->written || l->readers;
@@ -25,7 +25,7 @@ static bool is_held(struct coroi_object *o)
 
 int coro_rwlock_destroy(coro_rwlock *p)
 {
-	return coroi_object_destroy(p, is_held);
+	return coroi_object_destroy(p, rwlock_is_held);
 }
 
 /* --------------------------------------------------- steps of all calls; the lock is entered */
