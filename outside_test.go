@@ -106,14 +106,10 @@ type outside struct {
 
 func newOutside(t *testing.T, files map[string]string) *outside {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("builds programs")
-	}
 	repository, err := os.Getwd()
 	require.NoError(t, err)
-	o := &outside{t: t, dir: t.TempDir()}
-	o.env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "GOPROXY=off",
-		"GOTOOLCHAIN=local")
+	o := newEmptyOutside(t)
+	o.env = append(o.env, "GOFLAGS=-mod=mod")
 	for name, text := range files {
 		o.write(name, text)
 	}
@@ -121,6 +117,16 @@ func newOutside(t *testing.T, files map[string]string) *outside {
 	o.run("go", "mod", "edit", "-require=github.com/organzine/coro@v0.0.0",
 		"-replace=github.com/organzine/coro="+repository)
 	return o
+}
+
+// newEmptyOutside is an empty folder.
+func newEmptyOutside(t *testing.T) *outside {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("builds programs")
+	}
+	return &outside{t: t, dir: t.TempDir(), env: append(os.Environ(), "GOFLAGS=",
+		"GOWORK=off", "GOPROXY=off", "GOTOOLCHAIN=local")}
 }
 
 // try runs a command in the module.
