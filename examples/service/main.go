@@ -1,3 +1,5 @@
+//go:build cgo
+
 // Command service is a web service that keeps a scheduler for as long as it lives:
 //
 //	GET /steps?n=77031      how long the Collatz sequence from n is: a C body (StartContext)
