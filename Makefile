@@ -19,7 +19,10 @@ run: deps-run ## the main job: coroutines against goroutines, as tables; under a
 	go run ./bench
 
 .PHONY: test
-test: deps-test check models-quick test-c asan tsan-short memcheck-short test-faults test-gdb explore-quick test-go test-race test-hostile stress-short ## everything that CI runs
+test: deps-test check test-c asan-gcc test-gdb test-go test-race ## every C and Go test, with a sanitizer and the race detector
+
+.PHONY: test-more
+test-more: deps-test asan-clang tsan-short memcheck-short test-faults models-quick explore-quick test-hostile stress-short ## what CI runs besides: more sanitizers, faults, models, the explorer, stress
 
 C_FILES = $$(git ls-files '*.c' '*.h')
 
@@ -46,6 +49,10 @@ test-c: ## the C tests
 .PHONY: asan
 asan: ## the C tests under AddressSanitizer, gcc and clang
 	$(MAKE) $(SIDE_BY_SIDE) -C csrc/test asan
+
+.PHONY: asan-gcc asan-clang
+asan-gcc asan-clang:
+	$(MAKE) $(SIDE_BY_SIDE) -C csrc/test asan WITH=$(@:asan-%=%)
 
 .PHONY: ubsan
 ubsan: ## the C tests under UndefinedBehaviorSanitizer alone, gcc and clang

@@ -81,9 +81,12 @@ var (
 	// the body or the function itself, but for which it waits; Task.Done; Completions.
 	ErrInside = errors.New("coro: within what a coroutine runs or waits for: " +
 		"call from a goroutine for which the coroutine does not wait")
-	// ErrNoCgo: this binary was built without the C core.
+	// ErrNoCgo: this binary was built without the C core. The go command turns cgo off without a
+	// word in a cross build, and where it finds no C compiler. RequiresCgo makes that an error of
+	// the build.
 	ErrNoCgo = errors.New("coro: built without its C core: " +
-		"it needs CGO_ENABLED=1, a C compiler, and linux on amd64 or arm64")
+		"it needs linux on amd64 or arm64, CGO_ENABLED=1 and a C compiler; " +
+		"a cross build to arm64 needs CGO_ENABLED=1 CC=aarch64-linux-gnu-gcc, for example")
 )
 
 // A kind is what a status of the core is about: some statuses mean different things.

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -106,14 +107,10 @@ type outside struct {
 
 func newOutside(t *testing.T, files map[string]string) *outside {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("builds programs")
-	}
 	repository, err := os.Getwd()
 	require.NoError(t, err)
-	o := &outside{t: t, dir: t.TempDir()}
-	o.env = append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "GOPROXY=off",
-		"GOTOOLCHAIN=local")
+	o := newEmptyOutside(t)
+	o.env = append(o.env, "GOFLAGS=-mod=mod")
 	for name, text := range files {
 		o.write(name, text)
 	}
@@ -121,6 +118,16 @@ func newOutside(t *testing.T, files map[string]string) *outside {
 	o.run("go", "mod", "edit", "-require=github.com/organzine/coro@v0.0.0",
 		"-replace=github.com/organzine/coro="+repository)
 	return o
+}
+
+// newEmptyOutside is an empty folder.
+func newEmptyOutside(t *testing.T) *outside {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("builds programs")
+	}
+	return &outside{t: t, dir: t.TempDir(), env: append(os.Environ(), "GOFLAGS=",
+		"GOWORK=off", "GOPROXY=off", "GOTOOLCHAIN=local")}
 }
 
 // try runs a command in the module.
@@ -213,8 +220,42 @@ func TestWithoutCgoEveryConstructorNamesTheRemedy(t *testing.T) {
 	o := newOutside(t, map[string]string{"main.go": outsideWithoutCgo})
 	o.env = append(o.env, "CGO_ENABLED=0")
 	assert.Equal(t, `true coro: built without its C core: `+
-		`it needs CGO_ENABLED=1, a C compiler, and linux on amd64 or arm64
+		`it needs linux on amd64 or arm64, CGO_ENABLED=1 and a C compiler; `+
+		`a cross build to arm64 needs CGO_ENABLED=1 CC=aarch64-linux-gnu-gcc, for example
 true
 true
 `, o.run("go", "run", "."))
+}
+
+const outsideNeedsCgo = `package main
+
+import "github.com/organzine/coro"
+
+const _ = coro.RequiresCgo
+
+func main() {}
+`
+
+// A program of Go bodies alone compiles without cgo, and fails at run time. One line makes it an
+// error of the build.
+func TestABuildThatLosesTheCoreIsStopped(t *testing.T) {
+	o := newOutside(t, map[string]string{"main.go": outsideNeedsCgo})
+	o.run("go", "build", ".")
+	o.env = append(o.env, "CGO_ENABLED=0")
+	out, err := o.try("go", "build", ".")
+	require.Error(t, err)
+	assert.Contains(t, out, "undefined: coro.RequiresCgo")
+}
+
+// In a cross build go turns cgo off by itself: the file with RequiresCgo is not part of it.
+func TestACrossBuildHasNoRequiresCgo(t *testing.T) {
+	const file = "cgo_required.go"
+	o := newOutside(t, nil)
+	other := map[string]string{"amd64": "arm64", "arm64": "amd64"}[runtime.GOARCH]
+	list := []string{"list", "-f", "{{.GoFiles}}", "github.com/organzine/coro"}
+	assert.Contains(t, o.run("go", list...), file)
+	o.env = append(o.env, "CGO_ENABLED=", "CC=", "GOARCH="+other)
+	assert.NotContains(t, o.run("go", list...), file)
+	o.env = append(o.env, "CGO_ENABLED=1", "CC=gcc")
+	assert.Contains(t, o.run("go", list...), file)
 }

@@ -4,7 +4,8 @@ package csrc
 
 //go:generate go run genstub.go
 
-// The rooms of the core: packages of C alone. They are linked because they are imported.
+// The rooms of the core. They are imported so that csrc is compiled again when a file of theirs
+// changes: kernel.c and its like include the files, which the go command does not know.
 import (
 	_ "github.com/organzine/coro/csrc/base"
 	_ "github.com/organzine/coro/csrc/dispatch"

@@ -6,6 +6,7 @@ package examples_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -95,6 +96,13 @@ func TestExamplesBuildInAnotherModule(t *testing.T) {
 		copyExample(t, dir, env, name)
 	}
 	copyExample(t, dir, env, "service")
+	main := filepath.Join(dir, "service", "main.go")
+	text, err := os.ReadFile(main)
+	require.NoError(t, err)
+	text = bytes.Replace(text, []byte("github.com/organzine/coro/examples/"),
+		[]byte("example.org/outside/"), 1)
+	require.NoError(t, os.WriteFile(main, text, 0o666))
+	require.NoError(t, os.Remove(filepath.Join(dir, "service/bodies/bodies_test.go"))) // testify
 	run(t, dir, env, "go", "build", "./...")
 	assert.Equal(t, outputs["hello-c"], run(t, dir, env, "go", "run", "./hello-c"))
 }
@@ -103,8 +111,10 @@ func copyExample(t *testing.T, dir string, env []string, name string) {
 	t.Helper()
 	to := filepath.Join(dir, name)
 	require.NoError(t, os.CopyFS(to, os.DirFS(name)))
-	if c, _ := filepath.Glob(filepath.Join(to, "*.c")); len(c) > 0 {
-		run(t, to, env, "../header", "header")
+	for _, pattern := range []string{"*.c", "*/*.c"} {
+		if c, _ := filepath.Glob(filepath.Join(to, pattern)); len(c) > 0 {
+			run(t, filepath.Dir(c[0]), env, filepath.Join(dir, "header"), "header")
+		}
 	}
 }
 
@@ -180,7 +190,11 @@ func TestServiceAnswers(t *testing.T) {
 		"/steps?n=77031":      "200 350\n",
 		"/longest?below=1000": "200 178 steps from 871\n",
 		"/nap?for=1ms":        "200 slept\n",
-		"/steps?n=0":          "400 bad request: n must be from 1 to 1000000000\n",
+		"/total?items=3,5,3":  "200 2042\n",
+		"/total?items=3,4":    "400 bad request: there is no such item\n",
+		"/total?items=": "400 bad request: items must be numbers: " +
+			"strconv.ParseUint: parsing \"\": invalid syntax\n",
+		"/steps?n=0": "400 bad request: n must be from 1 to 1000000000\n",
 		"/nap?for=ever": "400 bad request: for must be a duration: " +
 			"time: invalid duration \"ever\"\n",
 	} {
@@ -188,9 +202,14 @@ func TestServiceAnswers(t *testing.T) {
 		assert.NoError(t, err)
 		assert.Equal(t, want, fmt.Sprint(status, " ", text), path)
 	}
+	status, text, err := p.get("/metrics")
+	assert.NoError(t, err)
+	assert.Equal(t, http.StatusOK, status)
+	assert.Regexp(t, `(?m)^coro_live [0-9]+$`, text)
+	assert.Regexp(t, `(?m)^coro_switches_total [1-9][0-9]*$`, text)
 	said, err := p.end()
 	assert.NoError(t, err)
-	assert.Equal(t, "answered 5 of 5 requests\n", said)
+	assert.Equal(t, "answered 8 of 8 requests\n", said)
 }
 
 // Clients go on sending while SIGTERM comes. Every accepted request is answered rightly, and every
@@ -201,6 +220,7 @@ func TestServiceLosesNothing(t *testing.T) {
 		"/steps?n=77031":     "350\n",
 		"/longest?below=100": "118 steps from 97\n",
 		"/nap?for=20ms":      "slept\n",
+		"/total?items=1,2":   "349\n",
 	}
 	var answers atomic.Int64
 	var told atomic.Bool // SIGTERM is on its way

@@ -173,7 +173,7 @@ func addGraft(dir string, padding, plant int) error {
 	return os.WriteFile(filepath.Join(dir, prefix+".go"), []byte(text+"import \"C\"\n"), 0o644)
 }
 
-// checkPads finds the pads in a binary: one in each file of the core, and all as long as they
+// checkPads finds the pads in a binary: one in each unit of the core, and all as long as they
 // should be.
 func checkPads(binary string, padding int) error {
 	f, err := elf.Open(binary)

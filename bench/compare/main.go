@@ -95,7 +95,7 @@ func parse(args []string, usage io.Writer) (options, error) {
 		"how long each experiment may take, about")
 	least := flags.Float64("least", 1, "what differs by less `percent` is no difference")
 	padding := flags.String("padding", "0",
-		"bytes before the code of each file of the core: 0,16,32,48")
+		"bytes before the code of each unit of the core: 0,16,32,48")
 	flags.StringVar(&o.way, "bench", "",
 		"work, harness or own (the first of these bench programs that works)")
 	flags.IntVar(&o.plant, "plant", -1,

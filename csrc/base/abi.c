@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /* abi.c - the symbol that each copy of coro.h refers to: see CORO_VERSION. */
 #include "coro.h"
 

@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /*
  * current.c - the calls that a coroutine of any layer may make for itself: memory, deferred
  * functions, its end, a larger stack.

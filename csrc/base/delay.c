@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /*
  * delay.c - random delays before atomic operations, in builds for stress tests (-DCOROI_STRESS).
  *

@@ -13,20 +13,10 @@
 // thread (current.h), and the report of a fault (fault.h).
 package base
 
-/*
-#cgo CFLAGS: -std=gnu11 -D_GNU_SOURCE -O2 -fvisibility=hidden -fno-omit-frame-pointer -Wall -pthread -I${SRCDIR}/.. -I${SRCDIR}/../include
-#cgo LDFLAGS: -pthread
-*/
-import "C"
+import "embed"
 
-import (
-	"embed"
-
-	_ "github.com/organzine/coro/csrc/include"
-)
-
-// Headers are this room's headers. They are embedded so that the go command rebuilds the packages
-// that import this one when a header changes: it does not know which headers C files include.
+// Sources are this room's files. They are embedded so that the go command compiles package csrc
+// again, which imports this one, when a file changes: csrc/base.c includes them.
 //
-//go:embed *.h
-var Headers embed.FS
+//go:embed *.c *.h *.S
+var Sources embed.FS

@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /* extras.c - see extras.h. */
 #include "base/extras.h"
 

@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /* heap.c - see heap.h. */
 #include "base/heap.h"
 
@@ -139,7 +139,7 @@ static void end_span(struct coroi_heap *h, struct coroi_span *r)
 	unmap(h, c);
 }
 
-static inline bool has_room(const struct coroi_span *r)
+static inline bool has_block(const struct coroi_span *r)
 {
 	return r->free || r->cut + r->bytes <= r->end;
 }
@@ -176,7 +176,7 @@ void *coroi_heap_get(struct coroi_heap *h, size_t bytes)
 	}
 	r->used++;
 	at_store_rlx(&h->used[class], h->used[class] + 1);
-	if (coroi_unlikely(!has_room(r)))
+	if (coroi_unlikely(!has_block(r)))
 		coroi_dstack_remove(&h->partial[class], r);
 	return block;
 }
@@ -189,7 +189,7 @@ void coroi_heap_put(struct coroi_heap *h, void *block)
 		unmap(h, chunk_of(block));
 		return;
 	}
-	if (coroi_unlikely(!has_room(r)))
+	if (coroi_unlikely(!has_block(r)))
 		coroi_dstack_add(&h->partial[r->class], r);
 	struct free_block *f = block;
 	f->next = r->free;

@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /*
  * manual.c - manual coroutines: new, resume, yield, reset and free (after Lwan's calls of these
  * names).

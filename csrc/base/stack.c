@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /* stack.c - see stack.h. */
 #include "base/stack.h"
 

@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /*
  * switch_amd64.S - the switch between stacks, System V AMD64 ABI (psABI 1.0, section 3.2.1).
  *

@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /*
  * switch_arm64.S - the switch between stacks, AAPCS64 (2024Q3, sections 6.1.1 and 6.1.2).
  *

@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /* sys.c - see sys.h. */
 #include "base/sys.h"
 

@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /* dispatch.c - see dispatch.h. */
 #include "dispatch/dispatch.h"
 

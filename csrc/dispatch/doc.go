@@ -7,21 +7,10 @@
 // The package also has pools of threads with a dispatcher each, and two policies for them.
 package dispatch
 
-/*
-#cgo CFLAGS: -std=gnu11 -D_GNU_SOURCE -O2 -fvisibility=hidden -fno-omit-frame-pointer -Wall -pthread -I${SRCDIR}/.. -I${SRCDIR}/../include
-#cgo LDFLAGS: -pthread
-*/
-import "C"
+import "embed"
 
-import (
-	"embed"
-
-	_ "github.com/organzine/coro/csrc/base"
-	_ "github.com/organzine/coro/csrc/include"
-)
-
-// Headers are this room's headers. They are embedded so that the go command rebuilds the packages
-// that import this one when a header changes: it does not know which headers C files include.
+// Sources are this room's files. They are embedded so that the go command compiles package csrc
+// again, which imports this one, when a file changes: csrc/dispatch.c includes them.
 //
-//go:embed *.h
-var Headers embed.FS
+//go:embed *.c *.h
+var Sources embed.FS

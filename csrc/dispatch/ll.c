@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /*
  * ll.c - locality: the ready queue and the members are the thread's own, and a wake there takes no
  * lock.
@@ -76,8 +76,8 @@ static void remote_wake_locked(struct coroi_dispatch_thread *t, struct coroi_mem
 	coroi_dispatch_rouse_locked(t);
 }
 
-/* end - L3. */
-static void end(struct coroi_dispatch_thread *t, struct coroi_member *m, bool unstarted)
+/* end_member - L3. */
+static void end_member(struct coroi_dispatch_thread *t, struct coroi_member *m, bool unstarted)
 {
 	pthread_mutex_lock(&t->lock);
 	take_wake_locked(t);
@@ -101,7 +101,7 @@ static bool wait(struct coroi_dispatch_thread *t)
 	return news;
 }
 
-static coro_dispatched *next(coro_dispatcher *d, void *thread)
+static coro_dispatched *ll_next(coro_dispatcher *d, void *thread)
 {
 	struct coroi_dispatch_thread *t = thread;
 	struct coroi_member *m = t->running;
@@ -109,7 +109,7 @@ static coro_dispatched *next(coro_dispatcher *d, void *thread)
 
 	t->running = NULL;
 	if (m && coroi_unlikely(coroi_member_has_ended(m))) {
-		end(t, m, false);
+		end_member(t, m, false);
 	} else if (m &&
 		   coroi_unlikely(m->state == COROI_MEMBER_RUNS)) { /* by coro_dispatch_block */
 		m->state = COROI_MEMBER_READY;
@@ -126,13 +126,13 @@ static coro_dispatched *next(coro_dispatcher *d, void *thread)
 			return coroi_member_user(m);
 		}
 		if (m)
-			end(t, m, true);
+			end_member(t, m, true);
 		else if (!wait(t))
 			return NULL;
 	}
 }
 
-static int park(struct coroi_dispatch_thread *t, struct coroi_member *m)
+static int ll_park(struct coroi_dispatch_thread *t, struct coroi_member *m)
 {
 	if (!m->permits && coroi_unlikely(at_load_rlx(&t->news))) /* L2 */
 		take_wake(t);
@@ -146,8 +146,8 @@ static int park(struct coroi_dispatch_thread *t, struct coroi_member *m)
 	return coroi_dispatch_suspend(&m->own);
 }
 
-/* refused - the member has no permit, and this thread has woken none meanwhile. */
-COROI_COLD static int refused(void *thread, struct coroi_dispatched *own, int status)
+/* ll_refused - the member has no permit, and this thread has woken none meanwhile. */
+COROI_COLD static int ll_refused(void *thread, struct coroi_dispatched *own, int status)
 {
 	(void)thread;
 	((struct coroi_member *)own)->state = COROI_MEMBER_RUNS;
@@ -173,8 +173,8 @@ static int wake_from_elsewhere(struct coroi_dispatch_thread *t, struct coroi_mem
 	return status;
 }
 
-static int wake(struct coroi_dispatch_thread *t, struct coroi_member *m, uint32_t generation,
-		bool here)
+static int ll_wake(struct coroi_dispatch_thread *t, struct coroi_member *m, uint32_t generation,
+		   bool here)
 {
 	if (!here)
 		return wake_from_elsewhere(t, m, generation);
@@ -191,7 +191,7 @@ static int wake(struct coroi_dispatch_thread *t, struct coroi_member *m, uint32_
 	return CORO_OK;
 }
 
-static void spawned(struct coroi_dispatch_thread *t, struct coroi_member *m, bool here)
+static void ll_spawned(struct coroi_dispatch_thread *t, struct coroi_member *m, bool here)
 {
 	if (here) {
 		m->state = COROI_MEMBER_READY;
@@ -202,9 +202,10 @@ static void spawned(struct coroi_dispatch_thread *t, struct coroi_member *m, boo
 	}
 }
 
-static void stopped(struct coroi_dispatch_thread *t)
+static void ll_stopped(struct coroi_dispatch_thread *t)
 {
 	at_store_rlx(&t->news, 1);
 }
 
-const struct coroi_policy coroi_ll = {next, park, refused, wake, spawned, stopped};
+const struct coroi_policy coroi_ll = {ll_next, ll_park,    ll_refused,
+				      ll_wake, ll_spawned, ll_stopped};

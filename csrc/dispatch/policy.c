@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /* policy.c - see policy.h. */
 #include "dispatch/policy.h"
 

@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /*
  * rr.c - round robin: a ready queue for each thread, first in first out, and everything under the
  * thread's lock.
@@ -25,7 +25,7 @@ static struct coroi_member *take_locked(struct coroi_dispatch_thread *t)
 	return m;
 }
 
-static coro_dispatched *next(coro_dispatcher *d, void *thread)
+static coro_dispatched *rr_next(coro_dispatcher *d, void *thread)
 {
 	struct coroi_dispatch_thread *t = thread;
 	struct coroi_member *m;
@@ -48,9 +48,9 @@ static coro_dispatched *next(coro_dispatcher *d, void *thread)
 	return m ? coroi_member_user(m) : NULL;
 }
 
-/* refused - if the member became ready meanwhile, its park returns that code; else it has no
+/* rr_refused - if the member became ready meanwhile, its park returns that code; else it has no
  * permit. */
-COROI_COLD static int refused(void *thread, struct coroi_dispatched *own, int status)
+COROI_COLD static int rr_refused(void *thread, struct coroi_dispatched *own, int status)
 {
 	struct coroi_dispatch_thread *t = thread;
 	struct coroi_member *m = (struct coroi_member *)own;
@@ -69,7 +69,7 @@ COROI_COLD static int refused(void *thread, struct coroi_dispatched *own, int st
 	return status;
 }
 
-static int park(struct coroi_dispatch_thread *t, struct coroi_member *m)
+static int rr_park(struct coroi_dispatch_thread *t, struct coroi_member *m)
 {
 	int status = CORO_OK;
 	bool waits = false;
@@ -87,8 +87,8 @@ static int park(struct coroi_dispatch_thread *t, struct coroi_member *m)
 	return waits ? coroi_dispatch_suspend(&m->own) : status;
 }
 
-static int wake(struct coroi_dispatch_thread *t, struct coroi_member *m, uint32_t generation,
-		bool here)
+static int rr_wake(struct coroi_dispatch_thread *t, struct coroi_member *m, uint32_t generation,
+		   bool here)
 {
 	int status = CORO_OK;
 	(void)here;
@@ -108,16 +108,17 @@ static int wake(struct coroi_dispatch_thread *t, struct coroi_member *m, uint32_
 	return status;
 }
 
-static void spawned(struct coroi_dispatch_thread *t, struct coroi_member *m, bool here)
+static void rr_spawned(struct coroi_dispatch_thread *t, struct coroi_member *m, bool here)
 {
 	(void)here;
 	ready_locked(t, m, CORO_OK);
 }
 
-static void stopped(struct coroi_dispatch_thread *t)
+static void rr_stopped(struct coroi_dispatch_thread *t)
 {
 	t->canceled = true;
 	coroi_members_cancel_locked(t);
 }
 
-const struct coroi_policy coroi_rr = {next, park, refused, wake, spawned, stopped};
+const struct coroi_policy coroi_rr = {rr_next, rr_park,    rr_refused,
+				      rr_wake, rr_spawned, rr_stopped};

@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /* blocking.c - see blocking.h. */
 #include "io/blocking.h"
 

@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /* activity.c - see activity.h. */
 #include "kernel/activity.h"
 

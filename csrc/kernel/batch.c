@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /* batch.c - see batch.h. Spare batches lie with the slab, under its lock. */
 #include "kernel/batch.h"
 

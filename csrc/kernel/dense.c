@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /* dense.c - see dense.h. */
 #include "kernel/dense.h"
 

@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /* deque.c - see deque.h. */
 #include "kernel/deque.h"
 

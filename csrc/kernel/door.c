@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /* door.c - the slow sides of door.h, which names the steps. */
 #include "kernel/door.h"
 

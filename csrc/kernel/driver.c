@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /* driver.c - see driver.h. */
 #include "kernel/driver.h"
 

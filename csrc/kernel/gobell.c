@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /* gobell.c - see gobell.h. */
 #include "kernel/gobell.h"
 

@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /* gocall.c - see gocall.h. */
 #include "kernel/gocall.h"
 
@@ -88,8 +88,8 @@ static inline int may_call(struct coroi_worker *w, const char *call, coro_go_id 
 	return CORO_OK;
 }
 
-/* keep - the text of a failed call stays with the caller, in the place of the text before. */
-COROI_COLD static void keep(struct coroi_call *c)
+/* keep_text - the text of a failed call stays with the caller, in the place of the text before. */
+COROI_COLD static void keep_text(struct coroi_call *c)
 {
 	struct coroi_extras **e = coroi_extras_of(c->caller);
 	char **place = e ? coroi_extras_text(e) : NULL;
@@ -107,7 +107,7 @@ COROI_COLD static void keep(struct coroi_call *c)
 static inline int8_t ended(struct coroi_call *c)
 {
 	if (coroi_unlikely(c->status == CORO_EFAILED))
-		keep(c);
+		keep_text(c);
 	if (c->out)
 		*c->out = c->got;
 	return (int8_t)c->status;

@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /* goworker.c - see goworker.h. */
 #include "kernel/goworker.h"
 

@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /*
  * idle.c - which workers sleep, which are woken, and when everything is at its end.
  *

@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /*
  * inspect.c - a scheduler from outside: statistics, blocked coroutines, trimming; and the texts of
  * codes.

@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /*
  * join.c - the end of a coroutine, and joining it.
  *

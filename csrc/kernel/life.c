@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /*
  * life.c - a scheduler's life: made, run or waited for, closed, destroyed.
  */
@@ -149,7 +149,7 @@ static void free_all(struct coro_scheduler *s)
 	coroi_release(s);
 }
 
-static int check(const coro_options *o)
+static int check_options(const coro_options *o)
 {
 	uint32_t known = CORO_PAUSED | CORO_NO_MEMBARRIER | CORO_NO_STANDBY;
 	if (o->size != sizeof *o || o->flags & ~known || o->workers > CORO_WORKERS_MAX)
@@ -203,7 +203,7 @@ int coro_scheduler_init(coro_scheduler **out, const coro_options *opt)
 
 	if (opt)
 		o = *opt;
-	if (!out || check(&o))
+	if (!out || check_options(&o))
 		return CORO_EINVAL;
 	if (coroi_self())
 		return CORO_EPERM;

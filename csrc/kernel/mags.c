@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /* mags.c - what one user of a slab has in hand: two magazines, and credit. See slab.h. */
 #include "kernel/slab.h"
 

@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /* nowait.c - see nowait.h. */
 #include "kernel/nowait.h"
 

@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /*
  * pin.c - coroutines that stay with one worker.
  *

@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /*
  * run.c - the run loop.
  *

@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /*
  * self.c - scheduled coroutines as a layer (base/current.h): what base asks of the scheduled
  * coroutine that runs on this thread.

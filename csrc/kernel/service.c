@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /* service.c - see service.h. */
 #include "kernel/service.h"
 

@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /* slab.c - see slab.h. */
 #include "kernel/slab.h"
 

@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /*
  * spawn.c - new coroutines, from coroutines and from threads that are no workers.
  */

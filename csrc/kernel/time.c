@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /* time.c - sleeps and tickers: waits that only time ends, or a cancel. */
 #include "kernel/nowait.h"
 #include "kernel/wait.h"

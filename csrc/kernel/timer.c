@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /* timer.c - see timer.h. */
 #include "kernel/timer.h"
 
@@ -50,8 +50,8 @@ static void set_due(struct coroi_worker *w)
 	at_store_rlx(&w->due, tick == COROI_NEVER ? COROI_NEVER : tick << COROI_TICK_SHIFT);
 }
 
-/* take - unlink r from its slot. True: nothing is left in that level. */
-static bool take(struct coroi_wheel *wheel, struct coroi_rec *r)
+/* unlink_timer - take r from its slot. True: nothing is left in that level. */
+static bool unlink_timer(struct coroi_wheel *wheel, struct coroi_rec *r)
 {
 	if (coroi_timer_unlinked_locked(wheel, r))
 		return false;
@@ -96,7 +96,7 @@ bool coroi_timer_arm_locked(struct coroi_worker *w, struct coroi_rec *me, uint64
 void coroi_timer_disarm_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
 	r->armed = 0;
-	if (take(w->timers, r))
+	if (unlink_timer(w->timers, r))
 		set_due(w);
 }
 
@@ -111,7 +111,7 @@ void coroi_timers_fire_locked(struct coroi_worker *w, uint64_t now)
 		struct coroi_rec *r = coroi_known(wheel->first[level * 64 + slot]);
 		wheel->now = tick;
 		wheel->spreading = (uint8_t)level;
-		take(wheel, r);
+		unlink_timer(wheel, r);
 		if (level) {
 			put(wheel, r, *coroi_timer_tick(r));
 			continue;

@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /*
  * wait.c - yielding, parking, waking, cancelling.
  *

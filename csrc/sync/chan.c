@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /* chan.c - channels: sending, receiving, closing. See chan.h; select.c waits at several. */
 #include "sync/chan.h"
 

@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /* cond.c - conditions: a waiter gives the mutex back while it waits, and owns it again when the
  * wait is over. */
 #include "sync/cond.h"

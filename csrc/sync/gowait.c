@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /* gowait.c - see gowait.h. */
 #include "sync/gowait.h"
 

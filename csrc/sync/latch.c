@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /* latch.c - latches: all waiters go on when the count is 0. */
 #include "sync/latch.h"
 

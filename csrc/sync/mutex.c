@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /* mutex.c - mutexes, see mutex.h. */
 #include "sync/mutex.h"
 
@@ -14,8 +14,8 @@ static bool owner_has_ended(const struct coroi_mutex *m)
 	return coroi_owner_has_ended(at_load_acq(&m->owner) & ~COROI_WAITED);
 }
 
-/* is_held - if the mutex is not held, COROI_NO_OWNER owns it from now on. Entered. */
-static bool is_held(struct coroi_object *o)
+/* mutex_is_held - if the mutex is not held, COROI_NO_OWNER owns it from now on. Entered. */
+static bool mutex_is_held(struct coroi_object *o)
 {
 	struct coroi_mutex *m = (struct coroi_mutex *)o;
 	uint64_t free = 0;
@@ -31,7 +31,7 @@ static bool is_held(struct coroi_object *o)
 
 int coro_mutex_destroy(coro_mutex *p)
 {
-	return coroi_object_destroy(p, is_held);
+	return coroi_object_destroy(p, mutex_is_held);
 }
 
 /* ---------------------------------------------------------------------------------- locking */

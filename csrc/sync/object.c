@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /* object.c - see object.h. */
 #include "sync/object.h"
 

@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /* once.c - work that is done once: the first caller does it, and the others wait until it is
  * done. */
 #include "sync/once.h"

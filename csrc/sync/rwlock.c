@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /* rwlock.c - reader-writer locks. No newcomer overtakes: a reader waits behind a writer that
  * waits. */
 #include "sync/rwlock.h"
@@ -30,7 +30,7 @@ static COROI_NOINLINE bool writer_has_ended(const struct rwlock *l)
 	return l->written & WRITTEN && coroi_owner_has_ended(l->writer);
 }
 
-static bool is_held(struct coroi_object *o)
+static bool rwlock_is_held(struct coroi_object *o)
 {
 	const struct rwlock *l = (struct rwlock *)o;
 	return (l->written & WRITTEN && !writer_has_ended(l)) || l->readers;
@@ -38,7 +38,7 @@ static bool is_held(struct coroi_object *o)
 
 int coro_rwlock_destroy(coro_rwlock *p)
 {
-	return coroi_object_destroy(p, is_held);
+	return coroi_object_destroy(p, rwlock_is_held);
 }
 
 /* --------------------------------------------------- steps of all calls; the lock is entered */
@@ -101,9 +101,9 @@ static int rwlock_grant(struct rwlock *l)
 	return coroi_object_leave_waking(&l->object, &woken);
 }
 
-/* inherit - a writer has ended that held the lock, which is entered: those that wait get the lock,
+/* rwlock_inherit - a writer has ended that held the lock, which is entered: those that wait get it,
  * and are told. Leaves. */
-static COROI_COLD void inherit(struct rwlock *l)
+static COROI_COLD void rwlock_inherit(struct rwlock *l)
 {
 	l->written = LEFT;
 	rwlock_grant(l);
@@ -116,7 +116,7 @@ void coroi_rwlock_look(coro_rwlock *p)
 	if (coroi_object_enter(&l->object))
 		return;
 	if (writer_has_ended(l))
-		inherit(l);
+		rwlock_inherit(l);
 	else
 		coroi_object_leave(&l->object);
 }
@@ -133,7 +133,7 @@ static inline __attribute__((always_inline)) bool rwlock_enter_and_try(struct rw
 		*status = rwlock_try(l, write, mine);
 		if (coroi_likely(*status != COROI_WAITS) || !writer_has_ended(l))
 			return true;
-		inherit(l);
+		rwlock_inherit(l);
 	}
 }
 

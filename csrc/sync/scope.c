@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /*
  * scope.c - children that do not outlive their parent, and end together.
  *

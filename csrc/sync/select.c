@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /*
  * select.c - waiting for one of several channels.
  *
@@ -62,7 +62,7 @@ static inline int enter_all(struct choice *s)
 	return CORO_OK;
 }
 
-static bool withdraw(void *arg)
+static bool withdraw_select(void *arg)
 {
 	struct choice *s = arg;
 	uint32_t none = 0;
@@ -216,9 +216,9 @@ static int select_slow(struct choice *s, uint64_t deadline)
 			  : COROI_TELL_THREAD);
 	leave_all(s);
 	if (!me)
-		status = coroi_thread_wait(&s->several.event, deadline, withdraw, s);
+		status = coroi_thread_wait(&s->several.event, deadline, withdraw_select, s);
 	else if (!spins || !coroi_spin_for_event(&s->several.event))
-		status = coroi_wait(me, CORO_WAIT_SELECT, deadline, withdraw, s);
+		status = coroi_wait(me, CORO_WAIT_SELECT, deadline, withdraw_select, s);
 	uint32_t i = status ? LEFT : at_load_acq(&s->several.chosen) - 1;
 	dequeue_all(s, i);
 	if (status)
@@ -262,7 +262,7 @@ coro_case *coroi_select_cases(struct coroi_gowaiter *g)
 
 static bool withdraw_gowaiter(struct coroi_gowaiter *g)
 {
-	if (!withdraw(choice_of(g)))
+	if (!withdraw_select(choice_of(g)))
 		return false;
 	dequeue_all(choice_of(g), LEFT);
 	return true;

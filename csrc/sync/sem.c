@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /* sem.c - semaphores: permits, or a queue of waiters, each for one permit. */
 #include "sync/sem.h"
 
@@ -28,14 +28,14 @@ int coro_sem_destroy(coro_sem *p)
 
 static const struct coroi_wait_as wait_as = {CORO_WAIT_SEMAPHORE, "coro_sem_acquire"};
 
-static COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int wait_shared(struct sem *s, uint64_t deadline,
-								 struct coroi_worker *w)
+static COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int
+sem_wait_shared(struct sem *s, uint64_t deadline, struct coroi_worker *w)
 {
 	return coroi_object_wait(w, &s->object, false, &wait_as, 0, 0, deadline);
 }
 
-static COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int wait_home(struct sem *s, uint64_t deadline,
-							       struct coroi_worker *w)
+static COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int sem_wait_home(struct sem *s, uint64_t deadline,
+								   struct coroi_worker *w)
 {
 	return coroi_object_wait(w, &s->object, true, &wait_as, 0, 0, deadline);
 }
@@ -45,7 +45,7 @@ static inline __attribute__((always_inline)) int sem_acquire(struct coroi_worker
 							     bool home, uint64_t deadline)
 {
 	if (coroi_unlikely(!s->permits))
-		return home ? wait_home(s, deadline, w) : wait_shared(s, deadline, w);
+		return home ? sem_wait_home(s, deadline, w) : sem_wait_shared(s, deadline, w);
 	s->permits--;
 	coroi_object_leave_as(&s->object, home);
 	return CORO_OK;

@@ -1,4 +1,4 @@
-//go:build cgo && linux
+//go:build ignore
 /* waitq.c - see waitq.h. */
 #include "sync/waitq.h"
 

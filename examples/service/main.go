@@ -1,9 +1,14 @@
+//go:build cgo
+
 // Command service is a web service that keeps a scheduler for as long as it lives:
 //
 //	GET /steps?n=77031      how long the Collatz sequence from n is: a C body (StartContext)
 //	GET /longest?below=1000 the longest sequence from below 1000: a Go body that starts a
 //	                        C body for each number and awaits it (GoContext)
 //	GET /nap?for=300ms      a Go body that sleeps
+//	GET /total?items=3,5,3  what items cost: a C body that gets the items through a channel, and
+//	                        calls a Go function for each price
+//	GET /metrics            figures of the scheduler
 //	GET /counts             how many requests were accepted, and how many of them answered
 //
 // Each request's coroutine has the request's context: it is canceled when the client has gone. On
@@ -12,19 +17,13 @@
 // Close cancels the rest, and those requests are answered with 503. A second signal ends the
 // service at once.
 //
-// To use it in a module of your own, copy the folder, and write the header beside the C file with
+// The C bodies are in a package of their own, bodies, which has the tests of them.
 //
-//	go run github.com/organzine/coro/cmd/coro header
+// To use it in a module of your own, copy the folder, put your module's path into the import of
+// bodies, and write the header beside the C file with
+//
+//	go run github.com/organzine/coro/cmd/coro header -o bodies/coro.h
 package main
-
-// The -I is for this module, where coro.h is in csrc. A module of your own has coro.h beside this
-// file, and needs no -I.
-
-/*
-#cgo CFLAGS: -O2 -I${SRCDIR}/../../csrc/include
-#include "steps.h"
-*/
-import "C"
 
 import (
 	"context"
@@ -37,15 +36,25 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
-	"unsafe"
 
 	"github.com/organzine/coro"
+	"github.com/organzine/coro/examples/service/bodies"
 )
 
-var steps = coro.MustFunc[uint64, uint64](unsafe.Pointer(C.steps), coro.FuncName("steps"))
+// cents are the prices of the items, by number.
+var cents = []int64{1: 250, 2: 99, 3: 1000, 5: 42}
+
+// price is what bodies.Total calls. The function's context ends when the request has gone.
+var price = coro.MustExportFunc(func(_ context.Context, number uint32) (int64, error) {
+	if number >= uint32(len(cents)) || cents[number] == 0 {
+		return 0, fmt.Errorf("there is no item %d", number)
+	}
+	return cents[number], nil
+})
 
 func main() {
 	limit := flag.Duration("limit", 10*time.Second, "how long to wait for requests at the end")
@@ -111,6 +120,8 @@ func (v *service) routes() http.Handler {
 	mux.Handle("GET /steps", v.answer(v.steps))
 	mux.Handle("GET /longest", v.answer(v.longest))
 	mux.Handle("GET /nap", v.answer(v.nap))
+	mux.Handle("GET /total", v.answer(v.total))
+	mux.HandleFunc("GET /metrics", v.metrics)
 	mux.HandleFunc("GET /counts", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(w, v.accepted.Load(), v.answered.Load())
 	})
@@ -153,7 +164,7 @@ func (v *service) steps(r *http.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	task, err := steps.StartContext(r.Context(), v.s, n)
+	task, err := bodies.Steps.StartContext(r.Context(), v.s, n)
 	if err != nil {
 		return "", err
 	}
@@ -169,7 +180,7 @@ func (v *service) longest(r *http.Request) (string, error) {
 	task, err := coro.GoContext(r.Context(), v.s, func(c *coro.Coroutine) (string, error) {
 		most, from := uint64(0), uint64(1)
 		for n := uint64(1); n < below; n++ {
-			task, err := steps.Start(c.Scheduler(), n)
+			task, err := bodies.Steps.Start(c.Scheduler(), n)
 			if err != nil {
 				return "", err
 			}
@@ -201,4 +212,70 @@ func (v *service) nap(r *http.Request) (string, error) {
 		return "", err
 	}
 	return task.Wait(r.Context())
+}
+
+func (v *service) total(r *http.Request) (string, error) {
+	list := strings.Split(r.FormValue("items"), ",")
+	items, err := coro.NewChan[bodies.Item](v.s, len(list)) // Send never waits
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = items.Free() }() // its address was lent to C; the C body has ended by then
+	task, err := bodies.Total.StartContext(r.Context(), v.s, bodies.NewOrder(items, price))
+	if err != nil {
+		return "", err
+	}
+	bad := sendItems(r.Context(), items, list)
+	// The body gets what is in the channel, and then ends.
+	sum, err := task.Wait(context.WithoutCancel(r.Context()))
+	switch {
+	case bad != nil:
+		return "", bad
+	case err != nil:
+		return "", err
+	case sum < 0:
+		return "", fmt.Errorf("%w: there is no such item", errBadRequest)
+	}
+	return fmt.Sprint(sum), nil
+}
+
+// sendItems sends one of each item, and closes the channel.
+func sendItems(ctx context.Context, items *coro.Chan[bodies.Item], list []string) error {
+	var err error
+	for _, text := range list {
+		number, bad := strconv.ParseUint(text, 10, 32)
+		if bad != nil {
+			err = fmt.Errorf("%w: items must be numbers: %v", errBadRequest, bad)
+			break
+		}
+		if err = items.Send(ctx, bodies.NewItem(uint32(number), 1)); err != nil {
+			break
+		}
+	}
+	return errors.Join(err, items.Close())
+}
+
+// metrics are figures of the scheduler in the text format that Prometheus reads.
+func (v *service) metrics(w http.ResponseWriter, _ *http.Request) {
+	st := v.s.Stats()
+	var switches, steals uint64
+	for i := range st.PerWorker {
+		switches += st.PerWorker[i].Switches
+		steals += st.PerWorker[i].Steals
+	}
+	for _, m := range []struct {
+		name  string
+		value any
+	}{
+		{"coro_live", st.Live},
+		{"coro_workers_awake", st.Awake},
+		{"coro_stack_bytes", st.StackBytes},
+		{"coro_record_bytes", st.RecordBytes},
+		{"coro_switches_total", switches},
+		{"coro_steals_total", steals},
+	} {
+		if _, err := fmt.Fprintln(w, m.name, m.value); err != nil {
+			return
+		}
+	}
 }

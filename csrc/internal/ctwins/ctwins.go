@@ -13,7 +13,9 @@ import "C"
 import (
 	"unsafe"
 
-	_ "github.com/organzine/coro/csrc/kernel" // the code that is called
+	_ "github.com/organzine/coro/csrc/base" // the headers that are included
+	_ "github.com/organzine/coro/csrc/include"
+	_ "github.com/organzine/coro/csrc/kernel"
 )
 
 // A World is a scheduler without threads, its workers and the goworker, and a record of its own.

@@ -1,0 +1,11 @@
+//go:build cgo && linux && (amd64 || arm64)
+/* base.c - the room base as one unit, which is compiled in less time than its files one by one. */
+#include "base/abi.c"
+#include "base/current.c"
+#include "base/delay.c"
+#include "base/extras.c"
+#include "base/fault.c"
+#include "base/heap.c"
+#include "base/manual.c"
+#include "base/stack.c"
+#include "base/sys.c"

@@ -1,0 +1,2 @@
+//go:build cgo && linux
+#include "base/switch_amd64.S"
