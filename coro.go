@@ -64,7 +64,11 @@
 // A context given to a call that starts a coroutine ([Func.StartContext], [GoContext], [NewGroup])
 // belongs to the coroutine: its end cancels the coroutine. A context that has ended starts nothing:
 // StartContext and GoContext return its cause, and so does every start in a Group of such a
-// context.
+// context. The error of a coroutine that ends by the cancel is [context.Cause] of that context.
+// Contexts that are derived from it, of Go bodies ([Coroutine.Context]) and of Go functions that C
+// bodies call ([ExportFunc]), have its values, its deadline, and, when it ends, its Err and its
+// cause. A cancel that comes by no context ([Task.Cancel], coro_cancel, [Scheduler.Close]) has the
+// cause [ErrCanceled]. Coroutines that C bodies spawn inherit no context.
 //
 // A panic in a method of a context goes on to the caller, and leaves nothing held.
 //

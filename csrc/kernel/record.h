@@ -38,7 +38,7 @@ enum {
 	COROI_F_JOINABLE = 1,
 	COROI_F_ABORTED = 2,  /* ends by coro_abort */
 	COROI_F_NO_STACK = 4, /* ended unstarted: there was no stack */
-	/* ended unstarted by a close or a cancel, or ended by coro_exit_canceled */
+	/* ended unstarted by a close or a cancel; of a Go body also: canceled, and its error says so */
 	COROI_F_CANCELED = 8,
 	COROI_F_EXTRAS = 16, /* has deferred functions or an arena */
 	COROI_F_PINNED = 32, /* stays with its worker */
@@ -46,6 +46,18 @@ enum {
 	 * first such wait sets the flag, and the record's next spawn clears it. To clear it after
 	 * each wait would take the door again, and saves a service no more than one look. */
 	COROI_F_TOLD = 64,
+	COROI_F_FAILED = 128, /* with ABORTED: ends by coro_fail; see coroi_failed */
+};
+
+/* What a record has of a cancel. Not 0: no wait takes a fast path. A fresh coroutine has CANCELED
+ * alone, or nothing. */
+enum {
+	COROI_C_CANCELED = 1, /* by coro_cancel */
+	/* A wait has returned CORO_ECANCELED, or coro_canceled 1: if the body just returns now, it
+	 * is canceled. */
+	COROI_C_TOLD = 2,
+	/* In a shield section whose deadline has not been seen to be over: see shield.c. */
+	COROI_C_SHIELDED = 4,
 };
 
 /* The hot line. */
@@ -79,10 +91,9 @@ struct coroi_rec {
 	/* What the coroutine's wait returns when it goes on. CORO_OK, but after
 	 * coroi_resume_locked. */
 	int8_t code;
-	uint8_t event; /* the event came before the coroutine suspended */
-	/* By coro_cancel: a fresh coroutine does not start, and waits return CORO_ECANCELED. */
-	uint8_t canceled;
-	uint8_t waits; /* what for: CORO_WAIT_PARK... */
+	uint8_t event;    /* the event came before the coroutine suspended */
+	uint8_t canceled; /* COROI_C_... */
+	uint8_t waits;    /* what for: CORO_WAIT_PARK... */
 	/* The coroutine waits with a deadline, and `next` links it to its neighbours; see
 	 * timer.h. */
 	uint8_t armed;
@@ -90,7 +101,9 @@ struct coroi_rec {
 
 /* The cold line. It lies where the hot line does, in the second half of the chunk. */
 struct coroi_cold {
-	unsigned char payload[CORO_INLINE_BYTES]; /* first the argument, then the result */
+	/* First the argument, then the result. With COROI_F_FAILED at the end: a struct
+	 * coroi_failure. */
+	unsigned char payload[CORO_INLINE_BYTES] __attribute__((aligned(16)));
 	union {
 		/* With COROI_F_EXTRAS: deferred functions and arena. */
 		struct coroi_extras *extras;

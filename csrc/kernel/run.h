@@ -381,6 +381,12 @@ static inline void coroi_flag(struct coroi_rec *me, uint8_t flag)
 	at_store_rlx(&me->flags, (uint8_t)(me->flags | flag));
 }
 
+/* coroi_unflag - the opposite, by me or whoever owns me's end. */
+static inline void coroi_unflag(struct coroi_rec *me, uint8_t flag)
+{
+	at_store_rlx(&me->flags, (uint8_t)(me->flags & ~flag));
+}
+
 /* coroi_extras_of - the place of me's extras, which are made if there are none. me: the current
  * coroutine. NULL: no memory, and nothing was changed. */
 static inline struct coroi_extras **coroi_extras_of(struct coroi_rec *me)
@@ -395,6 +401,10 @@ static inline struct coroi_extras **coroi_extras_of(struct coroi_rec *me)
 	}
 	return &coroi_cold(me)->extras;
 }
+
+/* coroi_end_extras - the current coroutine's body is over: run what it has deferred, and free its
+ * extras. It may be suspended meanwhile. */
+void coroi_end_extras(void);
 
 /* coroi_exit - end the current coroutine, and give its frames up. */
 void coroi_exit(struct coroi_worker *w) __attribute__((noreturn));
