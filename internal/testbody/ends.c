@@ -2,6 +2,8 @@
 
 #include "bodies.h"
 
+#include <string.h>
+
 void testbody_fail(void *arg, void *result)
 {
 	struct testbody_failure f = *(struct testbody_failure *)arg;
@@ -61,4 +63,37 @@ void testbody_shielded_for(void *arg, void *result)
 	coro_shield_begin(ns == CORO_FOREVER ? ns : coro_now() + ns);
 	coro_park();
 	coro_shield_end();
+}
+
+static void asks_deadline(void *arg, void *result)
+{
+	(void)arg;
+	*(uint64_t *)result = coro_deadline();
+}
+
+void testbody_asks(void *arg, void *result)
+{
+	struct testbody_ask ask = *(struct testbody_ask *)arg;
+	struct testbody_asked *asked = result;
+	coro_attr attr = {.size = sizeof attr, .flags = CORO_JOINABLE, .result_bytes = 8};
+	coro_handle child;
+
+	memset(asked, 0, sizeof *asked);
+	asked->deadline = coro_deadline();
+	if (ask.child && coro_spawn_attr(&attr, asks_deadline, NULL, 0, &child) == CORO_OK)
+		coro_join(child, &asked->deadline, 8);
+	if (ask.shield)
+		coro_shield_begin(ask.shield == CORO_FOREVER ? CORO_FOREVER :
+							       coro_now() + ask.shield);
+	asked->shielded = coro_deadline();
+	if (ask.shield)
+		coro_shield_end();
+	if (ask.waits)
+		coro_park();
+	if (ask.nowait)
+		coro_nowait_begin("asks");
+	asked->length = coro_cancel_cause(ask.room ? asked->cause : NULL, ask.room);
+	if (ask.nowait)
+		coro_nowait_end();
+	coro_exit_finished();
 }

@@ -15,10 +15,11 @@ var (
 	JoinFailed  = unsafe.Pointer(C.testbody_join_failed)
 	Trade       = unsafe.Pointer(C.testbody_trade)
 	ShieldedFor = unsafe.Pointer(C.testbody_shielded_for)
+	Asks        = unsafe.Pointer(C.testbody_asks)
 )
 
 // Failure has the layout of struct testbody_failure, Joined of testbody_joined, Order of
-// testbody_order, Trader of testbody_trader.
+// testbody_order, Trader of testbody_trader, Ask of testbody_ask, Asked of testbody_asked.
 type (
 	Failure struct {
 		Code int32
@@ -27,6 +28,15 @@ type (
 	Joined struct {
 		Status, Code int32
 		Text         [40]byte
+	}
+	Ask struct {
+		Shield               uint64
+		Room                 uint32
+		Waits, Nowait, Child uint8
+	}
+	Asked struct {
+		Deadline, Shielded, Length uint64
+		Cause                      [24]byte
 	}
 	Order  struct{ ID, Cancels int64 }
 	Trader struct {
