@@ -20,7 +20,7 @@ import (
 // What coro.h declares in this version, as declared tells it.
 const (
 	abiVersion = "1"
-	abiHash    = "9d65bfe762bf0303"
+	abiHash    = "9867968b63d9a94a"
 )
 
 var (

@@ -292,7 +292,8 @@ struct coroi_rec *coroi_calls_made_locked(struct coroi_worker *w)
 /* ---------------------------------------------------------------------------- offloaded calls */
 
 /* offload - F1 to F3. */
-static void offload(struct coro_scheduler *s, struct coroi_call *c)
+static inline __attribute__((always_inline)) void offload(struct coro_scheduler *s,
+							  struct coroi_call *c)
 {
 	coroi_pending_begin(s, 1);                                               /* F1 */
 	coroi_lifo_push(&s->calls.first, (uintptr_t)c, c->next);                 /* F2 */

@@ -111,6 +111,41 @@ COROI_COLD int coroi_park_shielded_locked(struct coroi_worker *w, struct coroi_r
 	}
 }
 
+COROI_COLD int coroi_wait_shielded_locked(struct coroi_worker *w, struct coroi_rec *me,
+					  enum coro_wait_kind what, uint64_t deadline,
+					  bool (*withdraw)(void *), void *arg)
+{
+	for (;;) {
+		uint64_t until = deadline;
+		int code = CORO_ECANCELED;
+		if (me->event) {
+			me->event = 0;
+			coroi_door_leave(w);
+			return CORO_OK;
+		}
+		if (!coroi_begins_locked(w, me, &until)) {
+			coroi_door_leave(w);
+		} else if (until == CORO_FOREVER || coroi_timer_arm_locked(w, me, until)) {
+			COROI_PROBE(WAIT, me);
+			at_store_rlx(&me->state, COROI_WAITING);
+			me->waits = (uint8_t)what;
+			code = coroi_suspend_locked(w, me, coroi_pick_locked(w));
+		} else {
+			coroi_door_leave(w);
+			code = CORO_ETIMEDOUT;
+		}
+		if (code == CORO_OK)
+			return CORO_OK;
+		if (code != CORO_ETIMEDOUT || until == deadline) {
+			if (withdraw(arg)) /* C3 */
+				return coroi_tell(code);
+			return coroi_wait(me, what, CORO_FOREVER, NULL, NULL);
+		}
+		w = coroi_self(); /* the section is over */
+		coroi_door_enter(w);
+	}
+}
+
 /* --------------------------------------------------------------------------------- public calls */
 
 int coro_shield_begin(uint64_t deadline)

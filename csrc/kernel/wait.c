@@ -258,37 +258,30 @@ int coroi_wait(struct coroi_rec *me, enum coro_wait_kind what, uint64_t deadline
 
 	for (;;) {
 		struct coroi_worker *w = coroi_self();
-		int code = CORO_OK;
-		uint64_t until = deadline;
+		int code;
 		coroi_door_enter(w);
 		if (me->event) {
 			me->event = 0;
 			coroi_door_leave(w);
 			return CORO_OK;
 		}
-		if (!committed && coroi_unlikely(w->cancel | me->canceled) &&
-		    !coroi_begins_locked(w, me, &until)) { /* C2 */
-			code = CORO_ECANCELED;
-			coroi_door_leave(w);
+		if (coroi_unlikely(!committed && (w->cancel | me->canceled)))
+			return coroi_wait_shielded_locked(w, me, what, deadline, withdraw, arg);
+		COROI_PROBE(WAIT, me);
+		at_store_rlx(&me->state, committed ? COROI_COMMITTED : COROI_WAITING);
+		me->waits = (uint8_t)what;
+		if (committed || deadline == CORO_FOREVER ||
+		    coroi_timer_arm_locked(w, me, deadline)) {
+			code = coroi_suspend_locked(w, me, coroi_pick_locked(w));
 		} else {
-			COROI_PROBE(WAIT, me);
-			at_store_rlx(&me->state, committed ? COROI_COMMITTED : COROI_WAITING);
-			me->waits = (uint8_t)what;
-			if (committed || until == CORO_FOREVER ||
-			    coroi_timer_arm_locked(w, me, until)) {
-				code = coroi_suspend_locked(w, me, coroi_pick_locked(w));
-			} else {
-				at_store_rlx(&me->state, COROI_ACTIVE);
-				coroi_door_leave(w);
-				code = CORO_ETIMEDOUT;
-			}
+			at_store_rlx(&me->state, COROI_ACTIVE);
+			coroi_door_leave(w);
+			code = CORO_ETIMEDOUT;
 		}
 		if (code == CORO_OK)
 			return CORO_OK;
-		if (coroi_unlikely(until != deadline) && code == CORO_ETIMEDOUT)
-			continue;  /* me's shield section is over */
 		if (withdraw(arg)) /* C3 */
-			return code == CORO_ECANCELED ? coroi_tell(code) : code;
+			return coroi_tell(code);
 		committed = true;
 	}
 }

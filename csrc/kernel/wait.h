@@ -275,6 +275,12 @@ COROI_COLD int coroi_tell(int code);
 int coroi_refused(void);
 int coroi_refused_locked(struct coroi_worker *w, struct coroi_rec *me);
 
+/* coroi_wait_shielded_locked - C2 of coroi_wait, which can be withdrawn: me or its scheduler is
+ * canceled, or me is in a shield section. It leaves the door. */
+COROI_COLD int coroi_wait_shielded_locked(struct coroi_worker *w, struct coroi_rec *me,
+					  enum coro_wait_kind what, uint64_t deadline,
+					  bool (*withdraw)(void *), void *arg);
+
 /* coroi_park_shielded_locked - coro_park_until in a shield section, or in one that is over. It
  * leaves the door. */
 COROI_COLD int coroi_park_shielded_locked(struct coroi_worker *w, struct coroi_rec *me,
