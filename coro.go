@@ -70,7 +70,8 @@
 // cause. A cancel that comes by no context ([Task.Cancel], coro_cancel, [Scheduler.Close]) has the
 // cause [ErrCanceled]. Coroutines that C bodies spawn inherit no context.
 //
-// A panic in a method of a context goes on to the caller, and leaves nothing held.
+// A panic in a method of a context goes on to the caller, and leaves nothing held. What a coroutine
+// was started with is asked for its end and its cause when it is started, and never later.
 //
 // A Go body that passes its [Coroutine.Context], or a context derived from it, to a method of Chan,
 // Semaphore, Mutex and the others is suspended while it waits; with any other context its goroutine

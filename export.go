@@ -27,11 +27,10 @@ type FuncID uint32
 // was started with (StartContext, or a Group), and ends with it, with its Err and its cause. A
 // coroutine that a C body has spawned has none. The context also ends when the scheduler is closed
 // with a context that ends. That of an offloaded call also ends when the coroutine is canceled in
-// another way (Task.Cancel, coro_cancel), with ErrCanceled for its cause, and when the call ends. In
-// a shield section (coro_shield_begin) none of this ends the context of an offloaded call but the
-// section's deadline, and the end of the call. An error and a
-// panic come to the caller as CORO_EFAILED, with up to 16 KiB of their text; neither ends the
-// process.
+// another way (Task.Cancel, coro_cancel), with ErrCanceled for its cause, and when the call ends.
+// In a shield section (coro_shield_begin) none of this ends the context of an offloaded call but
+// the section's deadline, and the end of the call. An error and a panic come to the caller as
+// CORO_EFAILED, with up to 16 KiB of their text; neither ends the process.
 //
 // A function stays exported as long as the process lives: export each once, for example in a
 // package variable, not for each call. It returns an *OptionError for a type that holds Go pointers
@@ -189,8 +188,8 @@ type BodyID uint32
 // ExportBody makes a Go function one that C bodies can start as a coroutine's body, with
 // coro_spawn_go, as Go does in Go. A and R hold no pointers and have at most InlineBytes bytes, or
 // are None. The body's context ends when the body is canceled, as that of every other body. A C
-// body that joins it gets the result, or CORO_EFAILED after an error or a panic, and coro_join_error
-// has the first 1023 bytes of the error's text.
+// body that joins it gets the result, or CORO_EFAILED after an error or a panic, and
+// coro_join_error has the first 1023 bytes of the error's text.
 //
 // A function stays exported as long as the process lives: export each once, for example in a
 // package variable. It returns an *OptionError for types that do not fit and for a nil function,

@@ -80,7 +80,8 @@ func (g *Generator) hold() error {
 // Resume runs the body until it yields or ends. send is what its coro_yield_value stores, or the
 // first number that the body is called with. Resume returns the number that the body yields and
 // more = true, or the number that it returns and more = false. The error is ErrAborted if the body
-// ended by coro_abort, a *BodyError if by coro_fail, ErrEnded if it had ended before, ErrBusy, or ErrClosed.
+// ended by coro_abort, a *BodyError if by coro_fail, ErrEnded if it had ended before, ErrBusy, or
+// ErrClosed.
 func (g *Generator) Resume(send int64) (value int64, more bool, err error) {
 	g = g.original()
 	if err := g.hold(); err != nil {

@@ -239,8 +239,8 @@ const closeGrace = time.Second
 // When the context ends (or has ended) first, Close cancels: a coroutine that has not started ends
 // unstarted, and every present and future wait returns CORO_ECANCELED, so that bodies end through
 // their own clean-up. If all end within a second then, Close returns the context's cause. If not,
-// it returns a *RunningError that names the functions that the workers are executing, and those that
-// wait in shield sections (coro_shield_begin, [Coroutine.Shield]). Closing goes on in the
+// it returns a *RunningError that names the functions that the workers are executing, and those
+// that wait in shield sections (coro_shield_begin, [Coroutine.Shield]). Closing goes on in the
 // background, and frees nothing under a running coroutine. So Close waits at most that second for
 // shield sections, and the end of the scheduler comes when they are over.
 //

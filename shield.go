@@ -20,8 +20,8 @@ type shield struct {
 //	defer end()
 //	err := orders.Send(ctx, cancelOrder) // although c is canceled
 //
-// It is for clean-up that has to wait: coro_shield_begin is the same for C bodies. In the section the
-// waits of Coroutine do not end by the cancel. The context has the values of Context, and the
+// It is for clean-up that has to wait: coro_shield_begin is the same for C bodies. In the section
+// the waits of Coroutine do not end by the cancel. The context has the values of Context, and the
 // section's deadline; to other waits, and to what the body calls in Go, it is to be given in place
 // of Context, which has ended. When d is over a cancel has its effect again, and ends the wait of
 // that moment. Close is held off likewise, and does not wait longer for that: see Close.

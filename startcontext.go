@@ -8,12 +8,13 @@ import (
 
 // The contexts that coroutines are started with. What a user wrote is called by the goroutine that
 // starts, when nothing is held, and never again by the library: later questions are asked of a tame
-// context. Values are the exception, which a body or a called function asks for itself.
+// context. Values and the deadline are the exceptions, which a body or a called function asks for
+// itself.
 
 // A context is tame if Err, Done, context.Cause, and whatever a derived context asks for to begin
-// and to end, are all code of package context. tame returns ctx if that is tame, else a tame context
-// that ends with it. free is to be called when nobody needs the tame context any more; nil: there
-// is nothing to free.
+// and to end, are all code of package context. tame returns ctx if that is tame, else a tame
+// context that ends with it. free is to be called when nobody needs the tame context any more; nil:
+// there is nothing to free.
 func tame(ctx context.Context) (tamed context.Context, free func()) {
 	if isTame(ctx) {
 		return ctx, nil

@@ -229,13 +229,13 @@ func (t *Task[R]) spin() {
 
 // Wait waits for the end and returns the result, each time the same. The error is ErrAborted if the
 // body called coro_abort, a *BodyError if it called coro_fail, ErrCanceled if the coroutine was
-// canceled and did not start, or was told so and returned without coro_exit_finished (after StartContext, if that context has ended, its cause), ErrNoMemory if the
-// coroutine never got a stack, ErrStale if a C body has joined it; then the result is zero. Wait
-// may also return ErrBusy, if a C body waits for the coroutine now, or the cause, if the context
-// ends first: then the coroutine goes on, and Wait may be called again. Within the coroutine
-// itself, or a Go function that the coroutine has called, it returns ErrInside. Wait spins for 2
-// µs, or, where short tasks of the scheduler follow each other, up to 50 µs, then sleeps without
-// holding a thread.
+// canceled and did not start, or was told so and returned without coro_exit_finished (after
+// StartContext, if that context has ended, its cause), ErrNoMemory if the coroutine never got a
+// stack, ErrStale if a C body has joined it; then the result is zero. Wait may also return ErrBusy,
+// if a C body waits for the coroutine now, or the cause, if the context ends first: then the
+// coroutine goes on, and Wait may be called again. Within the coroutine itself, or a Go function
+// that the coroutine has called, it returns ErrInside. Wait spins for 2 µs, or, where short tasks
+// of the scheduler follow each other, up to 50 µs, then sleeps without holding a thread.
 func (t *Task[R]) Wait(ctx context.Context) (R, error) {
 	var zero R
 	t.spin()

@@ -86,8 +86,8 @@ func (j Joinable) takeFailure() *Failure {
 }
 
 // Take copies n bytes of the result if there is one, frees the coroutine and returns how it ended,
-// with Failed also by what. Stale: another caller has taken the result. Busy: another caller waits for it. After Register,
-// the caller takes the result only when the id was on the list.
+// with Failed also by what. Stale: another caller has taken the result. Busy: another caller waits
+// for it. After Register, the caller takes the result only when the id was on the list.
 func (j Joinable) Take(result unsafe.Pointer, n uintptr) (Status, *Failure) {
 	word := joinWord(j.r)
 	if !atomic.CompareAndSwapUint64(word, j.gen|joinDone, j.gen|joinTaken) &&
