@@ -5,11 +5,12 @@ package coro_test
 import (
 	"context"
 	"errors"
+	"regexp"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/organzine/coro"
 	"github.com/organzine/coro/internal/testbody"
@@ -40,10 +41,25 @@ func heldBy(
 	t.Helper()
 	ended := make(chan error, 1)
 	go func() { ended <- waits(background) }()
-	time.Sleep(20 * time.Millisecond) // longer than a goroutine tries before it sleeps
+	eventually(t, sleepsIn("heldBy.func1"), "the goroutine has tried for long enough, and sleeps")
 	return func() {
 		require.NoError(t, lets())
 		require.NoError(t, <-ended)
+	}
+}
+
+// sleepsIn tells whether a goroutine sleeps that has the function on its stack.
+func sleepsIn(function string) func() bool {
+	sleeping := regexp.MustCompile(`^goroutine \d+ \[(chan receive|select|sync\..*)\]:`)
+	return func() bool {
+		stacks := make([]byte, 1<<20)
+		stacks = stacks[:runtime.Stack(stacks, true)]
+		for one := range strings.SplitSeq(string(stacks), "\n\n") {
+			if sleeping.MatchString(one) && strings.Contains(one, function) {
+				return true
+			}
+		}
+		return false
 	}
 }
 

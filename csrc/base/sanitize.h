@@ -234,6 +234,17 @@ COROI_TELL void coroi_fiber_restart(struct coroi_fiber *to, char *low, char *top
 #endif
 }
 
+/* coroi_tell_unmapped - the memory is about to be unmapped. What was a stack may be mapped again for
+ * anything, and AddressSanitizer would still see frames there. */
+COROI_TELL void coroi_tell_unmapped(void *base, size_t bytes)
+{
+	(void)base;
+	(void)bytes;
+#ifdef COROI_ASAN
+	__asan_unpoison_memory_region(base, bytes);
+#endif
+}
+
 /* coroi_tell_open - the switch that follows opens the door with this busy word. */
 COROI_TELL void coroi_tell_open(void *busy)
 {

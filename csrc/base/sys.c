@@ -127,6 +127,7 @@ void *coroi_map(size_t bytes, size_t align)
 void coroi_unmap(void *base, size_t bytes)
 {
 	KEEP_ERRNO;
+	coroi_tell_unmapped(base, bytes);
 	if (munmap(base, bytes))
 		coroi_discard(base, bytes);
 }

@@ -4,6 +4,9 @@
  */
 #include "test.h"
 
+#include "base/sanitize.h"
+#include "base/sys.h"
+
 #include <string.h>
 #include <unistd.h>
 
@@ -118,6 +121,19 @@ static void overrun(void)
 TEST(sanitize_sees_an_overrun_on_a_stack)
 {
 	expect(overrun, "stack-buffer-overflow");
+}
+
+/* What is mapped where a stack was has none of that stack's frames. */
+TEST(sanitize_forgets_the_frames_of_what_is_unmapped)
+{
+	size_t bytes = 1 << 20;
+	char *low = coroi_map(bytes, 0);
+
+	CHECK(low);
+	__asan_poison_memory_region(low + 4096, 4096);
+	CHECK(__asan_region_is_poisoned(low, bytes));
+	coroi_unmap(low, bytes);
+	CHECK(!__asan_region_is_poisoned(low, bytes));
 }
 #endif
 
