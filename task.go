@@ -116,10 +116,12 @@ func (f Func[A, R]) startFor(
 		s.offload.Contexts.Store(true)
 	}
 	t.id = s.poller.reserve(t)
-	if t.hasDeadline = !until.IsZero(); t.hasDeadline &&
-		!s.core.SetDeadline(t.id, time.Until(until)) {
-		s.poller.release(t.id)
-		return nil, ErrNoMemory
+	if !until.IsZero() {
+		if !s.core.SetDeadline(t.id, time.Until(until)) {
+			s.poller.release(t.id)
+			return nil, ErrNoMemory
+		}
+		t.hasDeadline = true
 	}
 	if err := f.launch(t, arg); err != nil {
 		s.poller.release(t.id)

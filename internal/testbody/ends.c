@@ -76,6 +76,7 @@ void testbody_asks(void *arg, void *result)
 	struct testbody_ask ask = *(struct testbody_ask *)arg;
 	struct testbody_asked *asked = result;
 	coro_attr attr = {.size = sizeof attr, .flags = CORO_JOINABLE, .result_bytes = 8};
+	uint64_t until = ask.shield < CORO_FOREVER ? coro_now() + ask.shield : CORO_FOREVER;
 	coro_handle child;
 
 	memset(asked, 0, sizeof *asked);
@@ -83,8 +84,7 @@ void testbody_asks(void *arg, void *result)
 	if (ask.child && coro_spawn_attr(&attr, asks_deadline, NULL, 0, &child) == CORO_OK)
 		coro_join(child, &asked->deadline, 8);
 	if (ask.shield)
-		coro_shield_begin(ask.shield == CORO_FOREVER ? CORO_FOREVER :
-							       coro_now() + ask.shield);
+		coro_shield_begin(until);
 	asked->shielded = coro_deadline();
 	if (ask.shield)
 		coro_shield_end();
