@@ -53,9 +53,9 @@ func TestACBodyEndsWithAnError(t *testing.T) {
 	}
 
 	g := coro.NewGroup(background, s)
-	_, err := fail.Start(g, failing(3, "the first"))
+	_, err := coro.Go(g, func(c *coro.Coroutine) (int, error) { return 0, c.Park(background) })
 	require.NoError(t, err)
-	_, err = coro.Go(g, func(c *coro.Coroutine) (int, error) { return 0, c.Park(background) })
+	_, err = fail.Start(g, failing(3, "the first"))
 	require.NoError(t, err)
 	assert.EqualError(t, g.Wait(background), "coro: fail failed: the first (code 3)")
 
