@@ -226,7 +226,7 @@ func (p *executorPool) close() {
 	}
 }
 
-// running returns the names of the bodies that are being executed.
+// running returns the names of the bodies that are being executed, or wait in a shield section.
 func (p *executorPool) running() (names []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -235,6 +235,11 @@ func (p *executorPool) running() (names []string) {
 			names = append(names, c.name)
 		}
 	}
+	p.bodies.Each(func(c *Coroutine) {
+		if c.state.Load()&(isParked|isAwaiting|isCommitted) != 0 && c.isShielded() {
+			names = append(names, c.name)
+		}
+	})
 	return names
 }
 

@@ -264,7 +264,7 @@ func TestATaskThatEndsLetsItsContextGo(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, i*i, got)
 	}
-	assert.Zero(t, ctx.bound.Load())
+	eventually(t, func() bool { return ctx.bound.Load() == 0 }, "it is let go")
 	close(ctx.done)
 	finish(t, s)
 }

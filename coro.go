@@ -64,9 +64,14 @@
 // A context given to a call that starts a coroutine ([Func.StartContext], [GoContext], [NewGroup])
 // belongs to the coroutine: its end cancels the coroutine. A context that has ended starts nothing:
 // StartContext and GoContext return its cause, and so does every start in a Group of such a
-// context.
+// context. The error of a coroutine that ends by the cancel is [context.Cause] of that context.
+// Contexts that are derived from it, of Go bodies ([Coroutine.Context]) and of Go functions that C
+// bodies call ([ExportFunc]), have its values, its deadline, and, when it ends, its Err and its
+// cause. A cancel that comes by no context ([Task.Cancel], coro_cancel, [Scheduler.Close]) has the
+// cause [ErrCanceled]. Coroutines that C bodies spawn inherit no context.
 //
-// A panic in a method of a context goes on to the caller, and leaves nothing held.
+// A panic in a method of a context goes on to the caller, and leaves nothing held. What a coroutine
+// was started with is asked for its end and its cause when it is started, and never later.
 //
 // A Go body that passes its [Coroutine.Context], or a context derived from it, to a method of Chan,
 // Semaphore, Mutex and the others is suspended while it waits; with any other context its goroutine

@@ -48,6 +48,8 @@ type Coroutine struct {
 	stop  func() bool                // unbinds ctx; nil: it is not bound
 	mu    sync.Mutex
 	cause error // of the cancel
+	// the innermost section; the body changes it, with mu held
+	shield *shield
 
 	boundWait *boundWait // the present wait, if it has a context that is not the coroutine's own
 
@@ -86,8 +88,10 @@ func (b *goBody[T]) payload() (unsafe.Pointer, uintptr) {
 // Go starts f as a coroutine in a scheduler or a group, and returns the Task that waits for what f
 // returns. The coroutine ends when f returns. A panic in f is a *PanicError, runtime.Goexit is
 // ErrGoexit: neither does any harm to others. A C body may join the coroutine too (coro_join); it
-// gets the result if T holds no pointers and at most InlineBytes bytes, or CORO_EABORTED after an
-// error. In a Group the coroutine's context is derived from the group's.
+// gets the result if T holds no pointers and at most InlineBytes bytes, or CORO_EFAILED after an
+// error, with its text (coro_join_error). A body that was canceled, and returns the cause or the
+// Err of its context, is canceled for C bodies too, which get CORO_ECANCELED. In a Group the
+// coroutine's context is derived from the group's.
 //
 // Go costs about 2 µs; a switch between bodies costs about as much as [iter.Pull] takes for a
 // value. Go never blocks. It returns ErrClosed, ErrNoMemory at the record limit, the cause if the
@@ -95,9 +99,11 @@ func (b *goBody[T]) payload() (unsafe.Pointer, uintptr) {
 func Go[T any](in Scope, f func(*Coroutine) (T, error)) (*Task[T], error) {
 	s, g := in.scope()
 	if g != nil {
-		return startMember(g, func() (*Task[T], error) { return start(g.ctx, s, f, false) })
+		return startMember(g, func() (*Task[T], error) {
+			return start(startContext{ctx: g.ctx}, s, f, false)
+		})
 	}
-	return start(context.Background(), s, f, false)
+	return start(startContext{ctx: context.Background()}, s, f, false)
 }
 
 // GoContext is Go with a context, which belongs to the coroutine: when it ends, the coroutine is
@@ -111,33 +117,42 @@ func GoContext[T any](
 		return nil, context.Cause(ctx)
 	}
 	s, g := in.scope()
-	bind := ctx.Done() != nil
+	own := newStartContext(ctx)
+	bind := own.ctx.Done() != nil
+	var t *Task[T]
+	var err error
 	if g != nil {
-		return startMember(g, func() (*Task[T], error) {
-			return start(memberContext{ctx, g.ctx}, s, f, bind)
-		})
+		t, err = startMember(g, func() (*Task[T], error) { return start(own.in(g), s, f, bind) })
+	} else {
+		t, err = start(own, s, f, bind)
 	}
-	return start(ctx, s, f, bind)
+	if err != nil {
+		own.drop()
+	}
+	return t, err
 }
 
 // start is GoContext in s. bind: the end of ctx cancels the coroutine. Otherwise its group does,
 // and ctx has the cause.
 func start[T any](
-	ctx context.Context, s *Scheduler, f func(*Coroutine) (T, error), bind bool,
+	ctx startContext, s *Scheduler, f func(*Coroutine) (T, error), bind bool,
 ) (*Task[T], error) {
 	if f == nil {
 		return nil, &OptionError{"Go", "nil", "needs a function"}
 	}
 	b := newBody(s, bodyName(f), f)
 	c := &b.Coroutine
-	c.ctx = ctx
-	if bind { // before anything is held: the methods of ctx may be the user's own, and panic
+	c.ctx = ctx.ctx
+	var unbind func() bool
+	if bind {
 		c.state.Store(isUnborn)
-		c.stop = s.bind(ctx, s.awaitDeadline(ctx), func() { c.cancel(context.Cause(ctx)) })
+		unbind = s.bind(ctx.ctx, s.awaitIf(ctx.hasDeadline),
+			func() { c.cancel(context.Cause(ctx.ctx)) })
+		c.stop = ctx.stopAnd(unbind)
 	}
 	if err := b.launch(s); err != nil {
 		if bind {
-			c.stop()
+			unbind()
 		}
 		return nil, err
 	}
@@ -200,6 +215,7 @@ func (c *Coroutine) run() {
 	returned := false
 	c.goid.Store(asm.Goroutine())
 	defer func() {
+		c.endShields()
 		c.goid.Store(0)
 		c.op = opEnd
 		if p := recover(); p != nil {
@@ -233,13 +249,7 @@ func (c *Coroutine) start() bool {
 
 // end is called by the executor when the body has come to its end, or will never start.
 func (c *Coroutine) end() {
-	var flags uint8
-	switch {
-	case c.next == nil:
-		flags = csrc.EndCanceled
-	case c.typed.outcome() != nil:
-		flags = csrc.EndAborted
-	}
+	flags, any := c.tellEnd()
 	c.state.Or(isEnded)
 	left := c.goroutine.leave()
 	c.pool.dismiss(c.goroutine) // takes the lock: after that nobody is in tellFullLocked
@@ -254,6 +264,9 @@ func (c *Coroutine) end() {
 	}
 	c.mu.Unlock()
 	result, n := c.typed.payload()
+	if !any {
+		n = 0
+	}
 	c.pool.s.edge.Release()
 	// Stale first, then done, then not alive: an observer of one of these observes those
 	// before.
@@ -323,12 +336,7 @@ func bodyOf(ctx context.Context) *Coroutine {
 
 // reason is why the coroutine is canceled if the canceler does not say: the cause of the context
 // given at the start, if that has ended.
-func (c *Coroutine) reason() error {
-	if err := causeOf(c.ctx); err != nil {
-		return err
-	}
-	return ErrCanceled
-}
+func (c *Coroutine) reason() error { return causeOfCancel(c.ctx) }
 
 // cancel cancels the coroutine. It may be called from anywhere; the first cause stays.
 func (c *Coroutine) cancel(cause error) {
@@ -340,10 +348,7 @@ func (c *Coroutine) cancel(cause error) {
 		own.quit(c.cause)
 	}
 	c.mu.Unlock()
-	if old := c.state.Or(isCanceled); old&(isCanceled|isEnded|isUnborn) == 0 {
-		// if the coroutine waits, its state is looked at again
-		c.pool.s.core.SendEvent(c.join)
-	}
+	c.settle()
 }
 
 // why is the cause of the cancel.

@@ -115,7 +115,7 @@ func TestGoexitIsAnAbortForAJoiner(t *testing.T) {
 	require.NoError(t, body.Wake())
 	status, err := wait(t, joiner)
 	require.NoError(t, err)
-	assert.Equal(t, testbody.EABORTED, status)
+	assert.Equal(t, testbody.EFAILED, status)
 }
 
 // A body that joins a C body is canceled, while a goroutine and another body rely on it.

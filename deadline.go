@@ -166,21 +166,17 @@ func (t *Task[R]) cancelIfEnded() bool {
 	return true
 }
 
-// A memberContext is the context of a member of a group that was given one of its own. It ends with
-// its own. At the end of the group's context the group cancels the member.
-type memberContext struct {
-	context.Context
-	group context.Context
+func (t *Task[R]) forgetDeadline(id uint32) {
+	if t.hasDeadline {
+		t.s.core.ForgetDeadline(id)
+	}
 }
 
-// causeOf is the cause of the end of a context given at a start, or of the group's; nil: neither
-// has ended.
-func causeOf(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+func (t *Task[R]) startContext() context.Context {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.hooks == nil {
+		return nil
 	}
-	if m, ok := ctx.(memberContext); ok && m.group.Err() != nil {
-		return context.Cause(m.group)
-	}
-	return nil
+	return t.hooks.ctx
 }

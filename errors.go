@@ -22,7 +22,7 @@ var (
 	ErrNoMemory = errors.New("coro: out of memory: raise the limit (of the scheduler, or the " +
 		"system's), or wait for coroutines to end")
 	// ErrCanceled: the coroutine was canceled, or its scheduler closed, and the coroutine never
-	// started, or ended by coro_exit_canceled.
+	// started, or was told so and ended without coro_exit_finished.
 	ErrCanceled = errors.New("coro: canceled")
 	// ErrAborted: the coroutine ended by coro_abort.
 	ErrAborted = errors.New("coro: coroutine aborted")
@@ -207,8 +207,9 @@ func (e *DeadlockError) Error() string {
 
 // A RunningError is returned by Close when coroutines do not end although they were canceled.
 type RunningError struct {
-	Funcs []string // names of the C and Go functions that are running
-	Cause error    // why Close stopped waiting
+	// names of the C and Go functions that are running, or wait in shield sections
+	Funcs []string
+	Cause error // why Close stopped waiting
 }
 
 func (e *RunningError) Error() string {
@@ -217,6 +218,25 @@ func (e *RunningError) Error() string {
 }
 
 func (e *RunningError) Unwrap() error { return e.Cause }
+
+// A BodyError is the error of a C body that has ended by coro_fail.
+type BodyError struct {
+	Func string // the name given by FuncName, or the address of the C function
+	Code int    // as the body has given it
+	Text string // the first 1023 bytes of the text that the body has given; "" if it gave none
+}
+
+// Error is one line if the text is.
+func (e *BodyError) Error() string {
+	if e.Text == "" {
+		return fmt.Sprintf("coro: %s failed: code %d", e.Func, e.Code)
+	}
+	return fmt.Sprintf("coro: %s failed: %s (code %d)", e.Func, e.Text, e.Code)
+}
+
+func newBodyError(f *csrc.Failure) *BodyError {
+	return &BodyError{funcName(f.Fn), f.Code, f.Text}
+}
 
 // A PanicError is a panic in the body of a coroutine. Its text is that of the value, without the
 // stack; the verb %+v prints both.

@@ -96,7 +96,7 @@ func ExampleFunc_OnWorker() {
 
 // A context given at the start cancels the coroutine when it ends: coro_park returns
 // CORO_ECANCELED, and the body decides what that means. This one has a result if it has added
-// anything, and else says that it was canceled.
+// anything, and says so; else it is canceled.
 //
 //	void adder(void *arg, void *result)
 //	{
@@ -104,9 +104,9 @@ func ExampleFunc_OnWorker() {
 //
 //		while (coro_park() == CORO_OK)
 //			sum += start;
-//		if (sum == start)
-//			coro_exit_canceled();
 //		*(uint32_t *)result = sum;
+//		if (sum != start)
+//			coro_exit_finished();
 //	}
 func ExampleFunc_StartContext() {
 	s, err := coro.New()

@@ -23,11 +23,14 @@ type FuncID uint32
 // an A; or they are []byte, for any number of bytes; or None. The function gets copies, and may
 // keep them.
 //
-// The function's context ends when the scheduler whose coroutine calls is closed with a context
-// that ends. The context of an offloaded call also ends when that coroutine is canceled
-// (Task.Cancel, the context of StartContext, coro_cancel), and when the call ends. An error and a
-// panic come to the caller as CORO_EFAILED, with up to 16 KiB of their text; neither ends the
-// process.
+// The function's context has the values and the deadline of the context that the calling coroutine
+// was started with (StartContext, or a Group), and ends with it, with its Err and its cause. A
+// coroutine that a C body has spawned has none. The context also ends when the scheduler is closed
+// with a context that ends. That of an offloaded call also ends when the coroutine is canceled in
+// another way (Task.Cancel, coro_cancel), with ErrCanceled for its cause, and when the call ends.
+// In a shield section (coro_shield_begin) none of this ends the context of an offloaded call but
+// the section's deadline, and the end of the call. An error and a panic come to the caller as
+// CORO_EFAILED, with up to 16 KiB of their text; neither ends the process.
 //
 // A function stays exported as long as the process lives: export each once, for example in a
 // package variable, not for each call. It returns an *OptionError for a type that holds Go pointers
@@ -127,9 +130,9 @@ func newGoFunc[A, R any](
 		c.End(csrc.OK, res.Bytes)
 		return nil
 	}
-	g.Inline = func(ctx context.Context, calls csrc.Calls, i int) int {
+	g.Inline = func(ctx context.Context, calls csrc.Calls, i, n int) int {
 		c := calls.At(i)
-		id, n := c.ID(), calls.Len()
+		id := c.ID()
 		for {
 			calls.Begin(i, c)
 			if from, to := argResult(c); arg.Varying || res.Varying ||
@@ -185,8 +188,8 @@ type BodyID uint32
 // ExportBody makes a Go function one that C bodies can start as a coroutine's body, with
 // coro_spawn_go, as Go does in Go. A and R hold no pointers and have at most InlineBytes bytes, or
 // are None. The body's context ends when the body is canceled, as that of every other body. A C
-// body that joins it gets the result, or CORO_EABORTED after an error or a panic, without a text:
-// so a body that can fail has its error in R, too.
+// body that joins it gets the result, or CORO_EFAILED after an error or a panic, and
+// coro_join_error has the first 1023 bytes of the error's text.
 //
 // A function stays exported as long as the process lives: export each once, for example in a
 // package variable. It returns an *OptionError for types that do not fit and for a nil function,

@@ -2,6 +2,8 @@
 
 package coro
 
+import "github.com/organzine/coro/csrc"
+
 // WithoutStandby is for tests of lost wake-ups: no sleeper looks around while others work.
 func WithoutStandby() Option {
 	return func(c *config) error { c.NoStandby = true; return nil }
@@ -44,3 +46,6 @@ func HoldSubmitters(s *Scheduler) (release func()) {
 		}
 	}
 }
+
+// Now is the clock of deadlines in C, in ns.
+func Now() uint64 { return csrc.Now() }

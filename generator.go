@@ -80,7 +80,8 @@ func (g *Generator) hold() error {
 // Resume runs the body until it yields or ends. send is what its coro_yield_value stores, or the
 // first number that the body is called with. Resume returns the number that the body yields and
 // more = true, or the number that it returns and more = false. The error is ErrAborted if the body
-// ended by coro_abort, ErrEnded if it had ended before, ErrBusy, or ErrClosed.
+// ended by coro_abort, a *BodyError if by coro_fail, ErrEnded if it had ended before, ErrBusy, or
+// ErrClosed.
 func (g *Generator) Resume(send int64) (value int64, more bool, err error) {
 	g = g.original()
 	if err := g.hold(); err != nil {
@@ -95,13 +96,15 @@ func (g *Generator) Resume(send int64) (value int64, more bool, err error) {
 		return value, false, nil
 	case csrc.Abort:
 		return 0, false, ErrAborted
+	case csrc.FailedEnd:
+		return 0, false, newBodyError(g.core.Failure())
 	}
 	return 0, false, statusError(status, ofScheduler)
 }
 
 // All yields the values that the body yields from now on, each with a nil error, sending it 0 each
 // time, until the body returns. If Resume fails, one last pair is 0 and its error: ErrAborted,
-// ErrBusy, ErrClosed, or ErrEnded for a generator that had ended before.
+// a *BodyError, ErrBusy, ErrClosed, or ErrEnded for a generator that had ended before.
 func (g *Generator) All() iter.Seq2[int64, error] {
 	return func(yield func(int64, error) bool) {
 		for {

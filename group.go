@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/organzine/coro/internal/table"
 )
@@ -26,7 +27,10 @@ type Group struct {
 	quit context.CancelCauseFunc
 	stop func() bool // unbinds cancelAll from ctx
 
-	hasDeadline bool // ctx has: its methods may be the user's own, and are not called with mu held
+	free func() // of the tame context that ctx is derived from; nil: there is nothing to free
+
+	deadline    time.Time // of ctx, if it has one
+	hasDeadline bool
 
 	mu      sync.Mutex
 	members table.List[member]
@@ -52,7 +56,8 @@ type member interface {
 // called.
 func NewGroup(ctx context.Context, s *Scheduler) *Group {
 	g := &Group{s: s}
-	_, g.hasDeadline = ctx.Deadline()
+	g.deadline, g.hasDeadline = ctx.Deadline()
+	ctx, g.free = tame(ctx)
 	g.ctx, g.quit = context.WithCancelCause(ctx)
 	g.stop = context.AfterFunc(g.ctx, g.cancelAll)
 	return g
@@ -215,11 +220,17 @@ func (g *Group) Wait(ctx context.Context) error {
 		}
 		g.mu.Lock()
 	}
+	again := g.over
 	g.over = true
 	err := g.err
 	g.mu.Unlock()
-	g.stop()
-	g.quit(context.Canceled)
+	if !again {
+		g.stop()
+		g.quit(context.Canceled)
+		if g.free != nil {
+			g.free()
+		}
+	}
 	return err
 }
 

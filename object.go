@@ -165,6 +165,9 @@ func (w *goWaiter) complete() { w.woken <- struct{}{} }
 // cancelIfEnded is false: the goroutine hears of its context's end itself, and is no coroutine.
 func (w *goWaiter) cancelIfEnded() bool { return false }
 
+func (w *goWaiter) startContext() context.Context { return nil }
+func (w *goWaiter) forgetDeadline(uint32)         {}
+
 var goWaiters = sync.Pool{New: func() any { return &goWaiter{make(chan struct{}, 1)} }}
 
 // A waitOp is an operation that may have to wait.

@@ -28,6 +28,9 @@ type poller struct {
 type completer interface {
 	complete()
 	cancelIfEnded() bool // in deadline.go
+	// the context that the coroutine was started with; nil: none
+	startContext() context.Context
+	forgetDeadline(id uint32) // the id is about to be another's
 }
 
 func (p *poller) open(s *Scheduler, onStall func(int)) error {
@@ -118,7 +121,19 @@ func (p *poller) reserve(t completer) uint32 {
 func (p *poller) release(id uint32) completer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.tasks.At(id).forgetDeadline(id)
 	return p.tasks.Remove(id)
+}
+
+// startContext is the context that the task of an id was started with, or nil.
+func (p *poller) startContext(id uint32) context.Context {
+	p.mu.Lock()
+	t := p.tasks.At(id)
+	p.mu.Unlock()
+	if t == nil {
+		return nil
+	}
+	return t.startContext()
 }
 
 // all returns the tasks that have ids now.

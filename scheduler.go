@@ -70,8 +70,9 @@ func New(opts ...Option) (*Scheduler, error) {
 	for n < 4*runtime.GOMAXPROCS(0) {
 		n *= 2
 	}
-	s.offload = offload.Pool{Core: core, Edge: &s.edge, Context: s.ctx, Canceled: ErrCanceled,
-		Max: c.callLimit}
+	s.offload.Core, s.offload.Edge, s.offload.Context = core, &s.edge, s.ctx
+	s.offload.Max = c.callLimit
+	s.offload.Caller, s.offload.Canceled = s.poller.startContext, causeOfCancel
 	s.offload.Open()
 	if s.submitters, status = core.NewSubmitters(n); status == csrc.OK {
 		err = s.poller.open(s, c.onStall)
@@ -238,8 +239,10 @@ const closeGrace = time.Second
 // When the context ends (or has ended) first, Close cancels: a coroutine that has not started ends
 // unstarted, and every present and future wait returns CORO_ECANCELED, so that bodies end through
 // their own clean-up. If all end within a second then, Close returns the context's cause. If not,
-// Close returns a *RunningError that names the functions that the workers are executing. Closing
-// then goes on in the background, and frees nothing under a running coroutine.
+// it returns a *RunningError that names the functions that the workers are executing, and those
+// that wait in shield sections (coro_shield_begin, [Coroutine.Shield]). Closing goes on in the
+// background, and frees nothing under a running coroutine. So Close waits at most that second for
+// shield sections, and the end of the scheduler comes when they are over.
 //
 // Close may be called again, and by several goroutines: each call waits for the same end. A call
 // after that end returns nil. Within one of its Go bodies, and within a Go function that one of its

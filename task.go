@@ -23,7 +23,8 @@ type Task[R any] struct {
 	handle Handle
 	clean  runtime.Cleanup
 
-	isBody bool // the coroutine has a Go body, which completes the task
+	isBody      bool // the coroutine has a Go body, which completes the task
+	hasDeadline bool // the core knows a deadline under the id
 
 	mu          sync.Mutex
 	registered  bool   // complete will be called
@@ -69,7 +70,8 @@ func (f Func[A, R]) Start(in Scope, arg A) (*Task[R], error) {
 
 func (f Func[A, R]) startMember(g *Group, arg A) (*Task[R], error) {
 	return startMember(g, func() (*Task[R], error) {
-		return f.startFor(g.ctx, g.s, arg, g.s.paused) // counted: its error cancels others
+		// counted: its error cancels others
+		return f.startFor(g.ctx, g.deadline, g.s, arg, g.s.paused)
 	})
 }
 
@@ -102,14 +104,24 @@ func (f *Func[A, R]) launch(t *Task[R], arg A) error {
 }
 
 // startFor is Start of a task that the poller has from the start: nobody else can join it, and its
-// end is heard of. counted: the end is heard of before anything rests.
+// end is heard of. ctx: a tame context. until: its deadline, zero if it has none. counted: the end
+// is heard of before anything rests.
 func (f Func[A, R]) startFor(
-	ctx context.Context, s *Scheduler, arg A, counted bool,
+	ctx context.Context, until time.Time, s *Scheduler, arg A, counted bool,
 ) (*Task[R], error) {
-	t := &Task[R]{s: s, registered: true, counted: counted, hooks: &taskHooks{ctx: ctx}}
+	t := &Task[R]{s: s, registered: true, counted: counted, hooks: &taskHooks{ctx: ctx},
+		hasDeadline: !until.IsZero()} // set before the poller has the task
 	t.mu.Lock() // keeps complete waiting
 	defer t.mu.Unlock()
+	if !s.offload.Contexts.Load() {
+		s.offload.Contexts.Store(true)
+	}
 	t.id = s.poller.reserve(t)
+	if t.hasDeadline && !s.core.SetDeadline(t.id, time.Until(until)) {
+		t.hasDeadline = false
+		s.poller.release(t.id)
+		return nil, ErrNoMemory
+	}
 	if err := f.launch(t, arg); err != nil {
 		s.poller.release(t.id)
 		return nil, err
@@ -119,40 +131,52 @@ func (f Func[A, R]) startFor(
 
 // StartContext is Start with a context, which belongs to the coroutine: when it ends, the coroutine
 // is canceled, as by Cancel, in whatever it waits then, or before it starts. It costs about 500 ns
-// more; nothing is left bound to the context when the task has ended. C bodies cannot join the
+// more, and more still with a context of a user's own type; nothing is left bound to the context
+// when the task has ended, or a moment later if the type is a user's. C bodies cannot join the
 // coroutine: its end is Go's from the start. In a Group the coroutine is canceled when either
 // context ends.
 //
-// If the coroutine ends by the cancel (it was never started, or called coro_exit_canceled), the
-// Task's error is the context's cause. A body that returns nevertheless has its result stand, with
-// no error. If the context has ended before, StartContext returns its cause, and nothing was
-// started.
+// If the coroutine ends by the cancel (it was never started, or was told of the cancel, by
+// CORO_ECANCELED, coro_canceled or coro_cancel_cause, and returned), the Task's error is the
+// context's cause. If the body was never told, or calls coro_exit_finished, its result stands, with
+// no error. The body may ask for the deadline, by coro_deadline. If the context has ended before,
+// StartContext returns its cause, and nothing was started.
 func (f Func[A, R]) StartContext(ctx context.Context, in Scope, arg A) (*Task[R], error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	s, g := in.scope()
+	own := newStartContext(ctx)
+	var t *Task[R]
+	var err error
 	if g != nil {
-		return f.startMemberContext(ctx, g, arg)
+		t, err = f.startMemberContext(own, g, arg)
+	} else {
+		t, err = f.startBound(own, s, arg, false)
 	}
-	return f.startBound(ctx, s, arg, false)
+	if err != nil {
+		own.drop()
+	}
+	return t, err
 }
 
-func (f Func[A, R]) startMemberContext(ctx context.Context, g *Group, arg A) (*Task[R], error) {
+func (f Func[A, R]) startMemberContext(
+	ctx startContext, g *Group, arg A,
+) (*Task[R], error) {
 	return startMember(g, func() (*Task[R], error) {
-		return f.startBound(memberContext{ctx, g.ctx}, g.s, arg, g.s.paused)
+		return f.startBound(ctx.in(g), g.s, arg, g.s.paused)
 	})
 }
 
 // startBound is startFor of a task that the end of ctx cancels.
 func (f Func[A, R]) startBound(
-	ctx context.Context, s *Scheduler, arg A, counted bool,
+	ctx startContext, s *Scheduler, arg A, counted bool,
 ) (*Task[R], error) {
-	if ctx.Done() == nil {
-		return f.startFor(ctx, s, arg, counted)
+	if ctx.ctx.Done() == nil {
+		return f.startFor(ctx.ctx, ctx.deadline, s, arg, counted)
 	}
-	awaited := s.awaitDeadline(ctx)
-	t, err := f.startFor(ctx, s, arg, counted)
+	awaited := s.awaitIf(ctx.hasDeadline)
+	t, err := f.startFor(ctx.ctx, ctx.deadline, s, arg, counted)
 	if err != nil {
 		s.deadlineOver(awaited)
 		return nil, err
@@ -161,17 +185,9 @@ func (f Func[A, R]) startBound(
 	return t, nil
 }
 
-// bind has the end of the context cancel the task. If the context panics, nobody has the task: it
-// is canceled.
-func (t *Task[R]) bind(ctx context.Context, awaited bool) {
-	bound := false
-	defer func() {
-		if !bound {
-			t.Cancel()
-		}
-	}()
-	stop := t.s.bind(ctx, awaited, t.Cancel)
-	bound = true
+// bind has the end of the context cancel the task.
+func (t *Task[R]) bind(ctx startContext, awaited bool) {
+	stop := ctx.stopAnd(t.s.bind(ctx.ctx, awaited, t.Cancel))
 	t.mu.Lock()
 	hooks := t.hooks
 	if hooks != nil {
@@ -214,14 +230,14 @@ func (t *Task[R]) spin() {
 }
 
 // Wait waits for the end and returns the result, each time the same. The error is ErrAborted if the
-// body called coro_abort, ErrCanceled if the coroutine was canceled and did not start, or called
-// coro_exit_canceled (after StartContext, if that context has ended, its cause), ErrNoMemory if the
-// coroutine never got a stack, ErrStale if a C body has joined it; then the result is zero. Wait
-// may also return ErrBusy, if a C body waits for the coroutine now, or the cause, if the context
-// ends first: then the coroutine goes on, and Wait may be called again. Within the coroutine
-// itself, or a Go function that the coroutine has called, it returns ErrInside. Wait spins for 2
-// µs, or, where short tasks of the scheduler follow each other, up to 50 µs, then sleeps without
-// holding a thread.
+// body called coro_abort, a *BodyError if it called coro_fail, ErrCanceled if the coroutine was
+// canceled and did not start, or was told so and returned without coro_exit_finished (after
+// StartContext, if that context has ended, its cause), ErrNoMemory if the coroutine never got a
+// stack, ErrStale if a C body has joined it; then the result is zero. Wait may also return ErrBusy,
+// if a C body waits for the coroutine now, or the cause, if the context ends first: then the
+// coroutine goes on, and Wait may be called again. Within the coroutine itself, or a Go function
+// that the coroutine has called, it returns ErrInside. Wait spins for 2 µs, or, where short tasks
+// of the scheduler follow each other, up to 50 µs, then sleeps without holding a thread.
 func (t *Task[R]) Wait(ctx context.Context) (R, error) {
 	var zero R
 	t.spin()
@@ -411,14 +427,18 @@ func (t *Task[R]) releaseRecord() {
 // finish takes the result. False: the end has not come, and somebody else has registered for it.
 func (t *Task[R]) finish() bool { return t.take(t.join.Take) }
 
-func (t *Task[R]) take(take func(unsafe.Pointer, uintptr) csrc.Status) bool {
-	status := take(unsafe.Pointer(&t.result), reflect.TypeFor[R]().Size())
+func (t *Task[R]) take(take func(unsafe.Pointer, uintptr) (csrc.Status, *csrc.Failure)) bool {
+	status, failure := take(unsafe.Pointer(&t.result), reflect.TypeFor[R]().Size())
 	if status == csrc.Busy {
 		return false
 	}
 	t.clean.Stop()
 	t.s.edge.Acquire()
-	t.err = statusError(status, ofScheduler)
+	if failure != nil {
+		t.err = newBodyError(failure)
+	} else {
+		t.err = statusError(status, ofScheduler)
+	}
 	if status == csrc.Canceled && t.hooks != nil && t.hooks.ctx != nil {
 		if err := causeOf(t.hooks.ctx); err != nil {
 			t.err = err

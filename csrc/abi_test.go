@@ -20,7 +20,7 @@ import (
 // What coro.h declares in this version, as declared tells it.
 const (
 	abiVersion = "1"
-	abiHash    = "8f412a4a8815ee27"
+	abiHash    = "5cd9c4c2017e979e"
 )
 
 var (

@@ -17,6 +17,7 @@ package csrc
 #include "kernel/inbox.h"
 #include "kernel/life.h"
 #include "base/fault.h"
+#include "base/manual.h"
 #include "kernel/wait.h"
 #include "sync/gowait.h"
 
@@ -91,6 +92,7 @@ const (
 	MayResume = Status(C.CORO_MAY_RESUME)
 	Finished  = Status(C.CORO_FINISHED)
 	Abort     = Status(C.CORO_ABORT)
+	FailedEnd = Status(C.CORO_FAILED) // of a coroutine that is resumed by hand
 )
 
 // Text is coro_strerror.
@@ -250,7 +252,8 @@ func (s *Scheduler) Blocked(limit int) ([]Blocked, int) {
 
 // Running returns the functions of the coroutines that run now, at most one for each worker.
 func (s *Scheduler) Running() []uintptr {
-	list := make([]C.coro_fn, s.Workers())
+	const shielded = 64 // most of those that wait in shield sections
+	list := make([]C.coro_fn, s.Workers()+shielded)
 	crossing()
 	n := int(C.coroi_running(s.c, &list[0], C.size_t(len(list))))
 	out := make([]uintptr, n)
@@ -378,6 +381,15 @@ func (co Coroutine) Resume(send int64) (int64, Status) {
 	crossing()
 	status := C.coroi_go_resume(co.c, C.int64_t(send), &received)
 	return int64(received), Status(status)
+}
+
+// Failure is coro_resume_error, after FailedEnd.
+func (co Coroutine) Failure() *Failure {
+	var code C.int
+	text := make([]byte, C.CORO_FAILURE_BYTES)
+	crossing()
+	n := C.coro_resume_error(co.c, &code, (*C.char)(unsafe.Pointer(&text[0])), C.size_t(len(text)))
+	return &Failure{uintptr(unsafe.Pointer(co.c.body)), int(code), string(text[:n])}
 }
 
 // Reset is coro_reset.

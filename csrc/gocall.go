@@ -6,9 +6,15 @@ package csrc
 // #cgo nocallback coroi_go_inside
 // #cgo noescape coroi_call_fail
 // #cgo nocallback coroi_call_fail
+// #cgo noescape coroi_deadline_set
+// #cgo nocallback coroi_deadline_set
+// #cgo noescape coroi_deadline_forget
+// #cgo nocallback coroi_deadline_forget
+// #include "kernel/context.h"
 // #include "kernel/gocall.h"
 // #include "kernel/idle.h"
 // #include "kernel/life.h"
+// #include "kernel/wait.h"
 //
 // // work takes an integer: cgo would check at each call where a pointer leads.
 // static inline _Bool work(uintptr_t w) { return coroi_work((struct coroi_worker *)w); }
@@ -18,6 +24,7 @@ import "C"
 
 import (
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"github.com/organzine/coro/internal/asm"
@@ -175,10 +182,64 @@ func (c *Call) Fail(text string) {
 		(*C.char)(unsafe.Pointer(unsafe.StringData(text))), C.size_t(len(text)))
 }
 
-// IsCanceled tells whether the calling coroutine was canceled. The call has not ended.
+// IsCanceled tells whether the calling coroutine was canceled, and no shield section holds that
+// off. The call has not ended.
 func (c *Call) IsCanceled() bool {
+	return c.canceled()&(C.COROI_C_CANCELED|C.COROI_C_SHIELDED) == C.COROI_C_CANCELED
+}
+
+// canceled is the byte of that name of the caller's record.
+func (c *Call) canceled() uint64 {
 	const shift = 8 * (unsafe.Offsetof(record{}.canceled) - unsafe.Offsetof(record{}.class))
-	return uint8(atomic.LoadUint64((*uint64)(unsafe.Pointer(&c.caller.class)))>>shift) != 0
+	return atomic.LoadUint64((*uint64)(unsafe.Pointer(&c.caller.class))) >> shift & 0xff
+}
+
+// Shield is the deadline of the shield section in which the call was made, by the monotonic clock,
+// in ns; 0: it was made in none. The call has not ended: its caller does not leave the section.
+func (c *Call) Shield() uint64 {
+	if c.canceled()&C.COROI_C_SHIELDED == 0 {
+		return 0
+	}
+	extras := *(**C.struct_coroi_extras)(unsafe.Pointer(&cold(c.caller).anon0))
+	return uint64(extras.shield.deadline)
+}
+
+// CallerID is the id under which Go hears of the end of the calling coroutine. False: Go does not
+// hear of it. The call has not ended.
+func (c *Call) CallerID() (id uint32, ok bool) {
+	const shift = 8 * (unsafe.Offsetof(record{}.flags) - unsafe.Offsetof(record{}.permits))
+	word := atomic.LoadUint64((*uint64)(unsafe.Pointer(&c.caller.permits)))
+	if word>>shift&C.COROI_F_JOINABLE == 0 {
+		return 0, false
+	}
+	join := atomic.LoadUint64(joinWord(c.caller))
+	if join>>joinKindShift&7 != C.COROI_JOIN_GO {
+		return 0, false
+	}
+	return uint32(join) & C.COROI_JOIN_INDEX_MASK &^ C.COROI_JOIN_COUNTED, true
+}
+
+// RegisterCauses names the function, one without argument and result, that fails with the text of
+// why its caller was canceled. It is to be called before any scheduler is made.
+func RegisterCauses(id uint32) { C.coroi_go_causes(C.uint32_t(id)) }
+
+// SetDeadline says when the coroutine has to be done that will be started by StartFor with id.
+// False: no memory.
+func (s *Scheduler) SetDeadline(id uint32, in time.Duration) bool {
+	crossing()
+	return bool(C.coroi_deadline_set(s.c, C.uint32_t(id), C.uint64_t(max(in, 0))))
+}
+
+// ForgetDeadline is the end of SetDeadline. The id is nobody else's yet.
+func (s *Scheduler) ForgetDeadline(id uint32) {
+	crossing()
+	C.coroi_deadline_forget(s.c, C.uint32_t(id))
+}
+
+// Now is coro_now.
+func Now() uint64 {
+	crossing()
+	return uint64(C.coro_now())
 }
 
 // CallsCanceled tells, once, that a coroutine was canceled which may be calling a Go function.

@@ -8,6 +8,8 @@ package csrc
 // #cgo nocallback coroi_goworker_park
 // #cgo noescape coroi_goworker_end
 // #cgo nocallback coroi_goworker_end
+// #cgo noescape coroi_fail_with
+// #cgo nocallback coroi_fail_with
 // #include "kernel/idle.h"
 // #include "kernel/goworker.h"
 // #include "kernel/wait.h"
@@ -56,8 +58,8 @@ const (
 	GoWorkerEvent = C.COROI_GOWORKER_EVENT // its event inside coro may have come; and N permits
 )
 
-// Flags of an end.
-const EndAborted, EndCanceled = uint8(C.COROI_F_ABORTED), uint8(C.COROI_F_CANCELED)
+// EndCanceled is a flag of an end.
+const EndCanceled = uint8(C.COROI_F_CANCELED)
 
 // GoWorker is the scheduler's goworker.
 func (s *Scheduler) GoWorker() GoWorker {
@@ -95,6 +97,14 @@ func (l GoWorker) IsClaimed() bool {
 func (l GoWorker) Claimed() bool {
 	ev := (*uint32)(unsafe.Pointer(&l.c.ev))
 	return atomic.CompareAndSwapUint32(ev, C.COROI_EV_WOKEN, C.COROI_EV_NONE)
+}
+
+// Fail comes before End, without a result: the body has ended with an error, of which C joiners get
+// code and text.
+func (l GoWorker) Fail(j Joinable, code int32, text string) {
+	crossing()
+	C.coroi_fail_with(j.r, C.int32_t(code), (*C.char)(unsafe.Pointer(unsafe.StringData(text))),
+		C.size_t(len(text)))
 }
 
 // End is coroi_goworker_end. result: n bytes for a C joiner.
@@ -154,6 +164,6 @@ func (p *Submitter) StartBody(j Joinable) {
 func (j Joinable) JoinedEnd() bool { return atomic.LoadUint64(joinWord(j.r)) == j.gen|joinTaken }
 
 // TakeJoined is Take for the joiner, after JoinedEnd.
-func (j Joinable) TakeJoined(result unsafe.Pointer, n uintptr) Status {
+func (j Joinable) TakeJoined(result unsafe.Pointer, n uintptr) (Status, *Failure) {
 	return j.collect(result, n)
 }

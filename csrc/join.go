@@ -2,6 +2,8 @@
 
 package csrc
 
+// #cgo noescape coroi_failed
+// #cgo nocallback coroi_failed
 // #include "kernel/wait.h"
 import "C"
 
@@ -64,33 +66,56 @@ func (j Joinable) Fate() (alive, held bool) {
 	return true, false
 }
 
-// Take copies n bytes of the result if there is one, frees the coroutine and returns how it ended.
-// Stale: another caller has taken the result. Busy: another caller waits for it. After Register,
-// the caller takes the result only when the id was on the list.
-func (j Joinable) Take(result unsafe.Pointer, n uintptr) Status {
+// A Failure is how a body has ended by coro_fail.
+type Failure struct {
+	Fn   uintptr // the C function
+	Code int
+	Text string
+}
+
+// takeFailure is coroi_failed and the end of its text, for the owner of the end.
+func (j Joinable) takeFailure() *Failure {
+	crossing()
+	f := C.coroi_failed(j.r)
+	out := &Failure{Fn: uintptr(unsafe.Pointer(j.r.fn)), Code: int(f.code)}
+	if f.text != nil {
+		out.Text = C.GoString(f.text)
+		C.coroi_release(unsafe.Pointer(f.text))
+	}
+	return out
+}
+
+// Take copies n bytes of the result if there is one, frees the coroutine and returns how it ended,
+// with Failed also by what. Stale: another caller has taken the result. Busy: another caller waits
+// for it. After Register, the caller takes the result only when the id was on the list.
+func (j Joinable) Take(result unsafe.Pointer, n uintptr) (Status, *Failure) {
 	word := joinWord(j.r)
 	if !atomic.CompareAndSwapUint64(word, j.gen|joinDone, j.gen|joinTaken) &&
 		!atomic.CompareAndSwapUint64(word, j.gen|joinForGo, j.gen|joinTaken) {
 		w := atomic.LoadUint64(word)
 		if w>>genShift<<genShift == j.gen && w>>joinKindShift&7 != C.COROI_JOIN_FINAL {
-			return Busy
+			return Busy, nil
 		}
-		return Stale
+		return Stale, nil
 	}
 	return j.collect(result, n)
 }
 
 // collect is J3 of join.c. The caller owns the end.
-func (j Joinable) collect(result unsafe.Pointer, n uintptr) Status {
+func (j Joinable) collect(result unsafe.Pointer, n uintptr) (Status, *Failure) {
 	crossing()
 	status := Status(C.coroi_join_status(j.r))
+	var failure *Failure
+	if status == Failed {
+		failure = j.takeFailure()
+	}
 	if n > 0 && status == OK { // else the payload is the argument, or half a result
 		payload := unsafe.Pointer(&cold(j.r).payload)
 		copy(unsafe.Slice((*byte)(result), n), unsafe.Slice((*byte)(payload), n))
 	}
 	crossing()
 	C.coroi_join_free(j.r)
-	return status
+	return status, failure
 }
 
 // Arm has the bell rung from now on: Go is about to sleep. The caller looks once more at what came

@@ -7,6 +7,7 @@
 package csrc
 
 import (
+	"time"
 	"unsafe"
 )
 
@@ -20,10 +21,10 @@ const (
 	ClassDense      uint8  = 15
 	Closed          Status = -7
 	Deadlock        Status = -6
-	EndAborted      uint8  = 2
 	EndCanceled     uint8  = 8
 	Ended           Status = -10
 	Failed          Status = -13
+	FailedEnd       Status = 4
 	Finished        Status = 2
 	GoBody          uint32 = 2147483648
 	GoWorkerEvent          = 3
@@ -81,6 +82,11 @@ type (
 		CopiedIn    uint64
 		CopiedBytes uint64
 		Private     uint64
+	}
+	Failure struct {
+		Fn   uintptr
+		Code int
+		Text string
 	}
 	GoWaiter     struct{}
 	GoWorker     struct{}
@@ -193,6 +199,8 @@ func NewMutex() (Mutex, Status)             { return Mutex{}, Again }
 func NewOnce() (Once, Status)               { return Once{}, Again }
 func NewRWLock() (RWLock, Status)           { return RWLock{}, Again }
 func NewSem(permits uint64) (Sem, Status)   { return Sem{}, Again }
+func Now() uint64                           { return 0 }
+func RegisterCauses(id uint32)              {}
 func RegisterInline(f func(Calls))          {}
 func SelectBytes(n int) uintptr             { return 0 }
 func WaitName(kind byte) string             { return "" }
@@ -207,12 +215,14 @@ func (*Call) After() *Call                   { return nil }
 func (*Call) Arg() unsafe.Pointer            { return nil }
 func (*Call) ArgBytes() uintptr              { return 0 }
 func (*Call) Caller() uint64                 { return 0 }
+func (*Call) CallerID() (uint32, bool)       { return 0, false }
 func (*Call) End(status Status, got uintptr) {}
 func (*Call) Fail(text string)               {}
 func (*Call) ID() uint32                     { return 0 }
 func (*Call) IsCanceled() bool               { return false }
 func (*Call) Result() unsafe.Pointer         { return nil }
 func (*Call) Room() uintptr                  { return 0 }
+func (*Call) Shield() uint64                 { return 0 }
 
 func (Calls) At(i int) *Call       { return nil }
 func (Calls) Begin(i int, c *Call) {}
@@ -239,6 +249,7 @@ func (Cond) Destroy() Status                            { return Again }
 func (Cond) Signal() Status                             { return Again }
 func (Cond) Wait(g GoWaiter, m Mutex, by uint64) Status { return Again }
 
+func (Coroutine) Failure() *Failure                             { return nil }
 func (Coroutine) Free() Status                                  { return Again }
 func (Coroutine) Reset(body unsafe.Pointer, arg uintptr) Status { return Again }
 func (Coroutine) Resume(send int64) (int64, Status)             { return 0, Again }
@@ -255,6 +266,7 @@ func (GoWaiter) Withdraw() bool                                         { return
 func (GoWorker) Claimed() bool                                                 { return false }
 func (GoWorker) CountEnd()                                                     {}
 func (GoWorker) End(j Joinable, flags uint8, result unsafe.Pointer, n uintptr) {}
+func (GoWorker) Fail(j Joinable, code int32, text string)                      {}
 func (GoWorker) HasItems() bool                                                { return false }
 func (GoWorker) IsClaimed() bool                                               { return false }
 func (GoWorker) Park() bool                                                    { return false }
@@ -264,20 +276,20 @@ func (GoWorker) Take(items []GoWorkerItem) []GoWorkerItem                      {
 func (*GoWorkerItem) Arg() unsafe.Pointer { return nil }
 func (*GoWorkerItem) Joinable() Joinable  { return Joinable{} }
 
-func (Joinable) Count(id uint32) bool                               { return false }
-func (Joinable) Ended() bool                                        { return false }
-func (Joinable) Fate() (bool, bool)                                 { return false, false }
-func (Joinable) Handle() uint64                                     { return 0 }
-func (Joinable) JoinBy(by Joinable) bool                            { return false }
-func (Joinable) JoinedEnd() bool                                    { return false }
-func (Joinable) NewGoWaiter(bytes uintptr) (GoWaiter, Status)       { return GoWaiter{}, Again }
-func (Joinable) Owner() uint64                                      { return 0 }
-func (Joinable) Register(id uint32) bool                            { return false }
-func (Joinable) Rejoin(by Joinable, id uint32) bool                 { return false }
-func (Joinable) Take(result unsafe.Pointer, n uintptr) Status       { return Again }
-func (Joinable) TakeJoined(result unsafe.Pointer, n uintptr) Status { return Again }
-func (Joinable) Unjoin(by Joinable) bool                            { return false }
-func (Joinable) WakeComes() bool                                    { return false }
+func (Joinable) Count(id uint32) bool                                           { return false }
+func (Joinable) Ended() bool                                                    { return false }
+func (Joinable) Fate() (bool, bool)                                             { return false, false }
+func (Joinable) Handle() uint64                                                 { return 0 }
+func (Joinable) JoinBy(by Joinable) bool                                        { return false }
+func (Joinable) JoinedEnd() bool                                                { return false }
+func (Joinable) NewGoWaiter(bytes uintptr) (GoWaiter, Status)                   { return GoWaiter{}, Again }
+func (Joinable) Owner() uint64                                                  { return 0 }
+func (Joinable) Register(id uint32) bool                                        { return false }
+func (Joinable) Rejoin(by Joinable, id uint32) bool                             { return false }
+func (Joinable) Take(result unsafe.Pointer, n uintptr) (Status, *Failure)       { return Again, nil }
+func (Joinable) TakeJoined(result unsafe.Pointer, n uintptr) (Status, *Failure) { return Again, nil }
+func (Joinable) Unjoin(by Joinable) bool                                        { return false }
+func (Joinable) WakeComes() bool                                                { return false }
 
 func (Latch) Add(n int64) Status     { return Again }
 func (Latch) Destroy() Status        { return Again }
@@ -322,6 +334,7 @@ func (*Scheduler) Drop(b *BatchWriter)                                     {}
 func (*Scheduler) DropBell()                                               {}
 func (*Scheduler) EndPending()                                             {}
 func (*Scheduler) Finished() bool                                          { return false }
+func (*Scheduler) ForgetDeadline(id uint32)                                {}
 func (*Scheduler) GoWaiters(ids []uint32) []uint32                         { return nil }
 func (*Scheduler) GoWorker() GoWorker                                      { return GoWorker{} }
 func (*Scheduler) Grant(n uint32) uint32                                   { return 0 }
@@ -343,6 +356,7 @@ func (*Scheduler) Rests() uint32                                           { ret
 func (*Scheduler) Run() Status                                             { return Again }
 func (*Scheduler) Running() []uintptr                                      { return nil }
 func (*Scheduler) SendEvent(j Joinable)                                    {}
+func (*Scheduler) SetDeadline(id uint32, in time.Duration) bool            { return false }
 func (*Scheduler) SetDemand(d Demand)                                      {}
 func (*Scheduler) SetID(id uint32)                                         {}
 func (*Scheduler) Stats() Stats                                            { return Stats{} }

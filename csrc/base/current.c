@@ -83,6 +83,15 @@ int coro_abort(void)
 	return end(CORO_ABORT);
 }
 
+int coro_fail(int code, const char *text)
+{
+	const struct coroi_layer *l = coroi_innermost();
+
+	if (l && l->fail)
+		l->fail(coroi_failure_make(code, text, CORO_FAILURE_BYTES));
+	return end(CORO_FAILED);
+}
+
 size_t coro_stack_left(void)
 {
 	const struct coroi_layer *l = coroi_innermost();

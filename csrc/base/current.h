@@ -15,6 +15,7 @@
 #include "base/stack.h"
 
 struct coroi_extras;
+struct coroi_failure;
 struct coroi_rec;
 struct coroi_where;
 
@@ -96,8 +97,13 @@ struct coroi_layer {
 	 * memory. */
 	struct coroi_extras **(*extras)(void);
 
-	/* End the coroutine with a yield code, CORO_FINISHED or CORO_ABORT. Does not return. */
+	/* End the coroutine with a yield code: CORO_FINISHED, CORO_ABORT or CORO_FAILED. Does not
+	 * return. */
 	void (*end)(int status);
+
+	/* Keep the failure, with which the coroutine is about to end. The callee owns its text.
+	 * NULL: the layer tells nobody of it. */
+	void (*fail)(struct coroi_failure f);
 
 	/* Get a stack for coro_call_on_stack (NULL: no memory), and give it back. */
 	struct coroi_stack *(*take)(unsigned class);

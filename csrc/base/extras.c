@@ -5,34 +5,26 @@
 #include "coro.h"
 #include "base/sys.h"
 
-#include <stdint.h>
+#include <string.h>
 
 #define BLOCK ((size_t)1024)
 #define ALIGN ((size_t)16)
 
-struct block {
-	struct block *next;
+struct coroi_block {
+	struct coroi_block *next;
 };
 
-struct deferred {
-	struct deferred *next;
+struct coroi_deferred {
+	struct coroi_deferred *next;
 	void (*fn)(void *);
 	void *arg;
-};
-
-/* Stands at the start of the first block. */
-struct coroi_extras {
-	uint64_t tick;        /* see timer.h */
-	struct block *blocks; /* the later ones */
-	struct deferred *deferred;
-	char *at, *end; /* free bytes of the newest block */
-	char *text;
 };
 
 _Static_assert(offsetof(struct coroi_extras, tick) == 0, "where timer.h has it");
 
 #define ROUND(n) (((n) + ALIGN - 1) & ~(ALIGN - 1))
 
+/* make - *e, which stands at the start of its first block. */
 static struct coroi_extras *make(struct coroi_extras **e)
 {
 	if (*e)
@@ -60,10 +52,10 @@ void *coroi_extras_malloc(struct coroi_extras **e, size_t bytes)
 	if ((size_t)(x->end - x->at) < bytes) {
 		/* A large request gets a block of its own; the rest of the present block stays in
 		 * use. */
-		size_t head = ROUND(sizeof(struct block));
+		size_t head = ROUND(sizeof(struct coroi_block));
 		bool large = bytes > BLOCK / 4;
 		size_t total = large ? head + bytes : BLOCK;
-		struct block *b = coroi_alloc(total, ALIGN);
+		struct coroi_block *b = coroi_alloc(total, ALIGN);
 		if (!b)
 			return NULL;
 		b->next = x->blocks;
@@ -80,7 +72,7 @@ void *coroi_extras_malloc(struct coroi_extras **e, size_t bytes)
 
 int coroi_extras_defer(struct coroi_extras **e, void (*fn)(void *), void *arg)
 {
-	struct deferred *d = coroi_extras_malloc(e, sizeof *d);
+	struct coroi_deferred *d = coroi_extras_malloc(e, sizeof *d);
 	if (!d)
 		return CORO_ENOMEM;
 	d->fn = fn;
@@ -90,24 +82,51 @@ int coroi_extras_defer(struct coroi_extras **e, void (*fn)(void *), void *arg)
 	return CORO_OK;
 }
 
-char **coroi_extras_text(struct coroi_extras **e)
-{
-	struct coroi_extras *x = make(e);
-	return x ? &x->text : NULL;
-}
-
 void coroi_extras_run(struct coroi_extras *e)
 {
 	if (!e)
 		return;
-	for (struct deferred *d; (d = e->deferred);) {
+	for (struct coroi_deferred *d; (d = e->deferred);) {
 		e->deferred = d->next;
 		d->fn(d->arg);
 	}
-	for (struct block *b = e->blocks, *next; b; b = next) {
+}
+
+void coroi_extras_free(struct coroi_extras *e)
+{
+	if (!e)
+		return;
+	for (struct coroi_block *b = e->blocks, *next; b; b = next) {
 		next = b->next;
 		coroi_release(b);
 	}
+	coroi_release(e->failure.text);
+	coroi_release(e->joined.text);
 	coroi_release(e->text);
 	coroi_release(e);
+}
+
+struct coroi_failure coroi_failure_make(int code, const char *text, size_t bytes)
+{
+	struct coroi_failure f = {.code = code};
+
+	if (bytes > CORO_FAILURE_BYTES - 1)
+		bytes = CORO_FAILURE_BYTES - 1;
+	size_t n = text ? strnlen(text, bytes) : 0;
+	if (n && (f.text = coroi_alloc(n + 1, sizeof(void *))))
+		memcpy(f.text, text, n);
+	return f;
+}
+
+size_t coroi_text_get(const char *kept, char *text, size_t bytes)
+{
+	size_t n = kept ? strlen(kept) : 0;
+
+	if (text && bytes) {
+		size_t some = n < bytes ? n : bytes - 1;
+		if (some)
+			memcpy(text, kept, some);
+		text[some] = 0;
+	}
+	return n;
 }

@@ -66,11 +66,18 @@ void coroi_manual_show(const struct coroi_outer *o)
 	coroi_show_scheduled(o->rec);
 }
 
+/* end_extras - run what co deferred, and free its arena. */
+static void end_extras(coro_t *co)
+{
+	coroi_extras_run(co->extras);
+	coroi_extras_free(co->extras);
+	co->extras = NULL;
+}
+
 /* finish - end co, which runs, with a status and a value for its resumer. */
 static COROI_NOINLINE __attribute__((noreturn)) void finish(coro_t *co, int status, intptr_t value)
 {
-	coroi_extras_run(co->extras);
-	co->extras = NULL;
+	end_extras(co);
 	if (co->value)
 		*co->value = value;
 	co->status = status;
@@ -97,8 +104,8 @@ void coroi_manual_unstack(struct coroi_stack **stack)
 	}
 }
 
-/* exit_main - the end by coro_exit or coro_abort. It runs on co's own stack: the stack on which co
- * made that call may have another user once it is given back. */
+/* exit_main - the end by coro_exit, coro_abort or coro_fail. It runs on co's own stack: the stack on
+ * which co made that call may have another user once it is given back. */
 static void exit_main(intptr_t status)
 {
 	coro_t *co = coroi_manual();
@@ -125,6 +132,14 @@ static struct coroi_extras **layer_extras(void)
 static void layer_end(int status)
 {
 	coroi_stack_restart(coroi_stack_own(coroi_manual()->stack), exit_main, status);
+}
+
+static void layer_fail(struct coroi_failure f)
+{
+	coro_t *co = coroi_manual();
+
+	coroi_release(co->failure.text); /* of a deferred function's call: the last one counts */
+	co->failure = f;
 }
 
 struct coroi_stack *coroi_manual_take(unsigned class)
@@ -155,6 +170,7 @@ static const struct coroi_layer layer = {
 	.stack = layer_stack,
 	.extras = layer_extras,
 	.end = layer_end,
+	.fail = layer_fail,
 	.take = coroi_manual_take,
 	.give = coroi_manual_give,
 	.where = layer_where,
@@ -177,12 +193,18 @@ static void prepare(coro_t *co, coro_body body, void *arg)
 	co->sp = coroi_context(co->stack->top, body_main);
 }
 
+static void forget_failure(coro_t *co)
+{
+	coroi_release(co->failure.text);
+	co->failure = (struct coroi_failure){0};
+}
+
 /* drop - run co's deferred functions, and give back what co holds besides its own stack. co does
  * not run; it may have ended. */
 static void drop(coro_t *co)
 {
-	coroi_extras_run(co->extras);
-	co->extras = NULL;
+	end_extras(co);
+	forget_failure(co);
 	coroi_manual_unstack(&co->stack);
 }
 
@@ -230,6 +252,15 @@ int coro_free(coro_t *co)
 int coro_status(const coro_t *co)
 {
 	return co ? co->status : CORO_EINVAL;
+}
+
+size_t coro_resume_error(const coro_t *co, int *code, char *text, size_t bytes)
+{
+	bool failed = co && co->status == CORO_FAILED;
+
+	if (code)
+		*code = failed ? co->failure.code : 0;
+	return coroi_text_get(failed ? co->failure.text : NULL, text, bytes);
 }
 
 int coro_resume(coro_t *co, intptr_t send, intptr_t *received)

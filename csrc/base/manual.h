@@ -4,9 +4,9 @@
 #ifndef COROI_MANUAL_H
 #define COROI_MANUAL_H
 
+#include "base/extras.h"
 #include "base/stack.h"
 
-struct coroi_extras;
 struct coroi_rec;
 
 struct coro {
@@ -22,6 +22,7 @@ struct coro {
 	void *arg;
 	intptr_t first; /* the first value sent */
 	struct coroi_extras *extras;
+	struct coroi_failure failure; /* with CORO_FAILED; see coro_resume_error */
 	struct coroi_fiber resumer;
 };
 

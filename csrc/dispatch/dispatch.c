@@ -76,14 +76,19 @@ static void release(coro_dispatcher *d, struct coroi_dispatched *c)
 		d->policy.free(d->policy.user, user, buffer, c->room);
 }
 
+/* end_extras - run what c has deferred, and free its arena. */
+static void end_extras(struct coroi_dispatched *c)
+{
+	coroi_extras_run(c->extras);
+	coroi_extras_free(c->extras);
+	c->extras = NULL;
+}
+
 /* run_extras - what the current coroutine has deferred may block, so it needs a frame of its
  * own. */
 COROI_COLD static void run_extras(coro_dispatcher *d)
 {
-	struct coroi_dispatched *c = d->current;
-
-	coroi_extras_run(c->extras);
-	c->extras = NULL;
+	end_extras(d->current);
 }
 
 /* end - the current coroutine is at its end. */
@@ -411,8 +416,7 @@ int coro_dispatch_drop(coro_dispatched *user)
 	if (c->state == COROI_DISPATCH_BLOCKED) {
 		/* what it has deferred must not see it as one that can be resumed */
 		c->state = COROI_DISPATCH_RUNS;
-		coroi_extras_run(c->extras);
-		c->extras = NULL;
+		end_extras(c);
 		coroi_manual_unstack(&c->stack);
 		if (c == d->occupant)
 			d->occupant = NULL;

@@ -339,8 +339,9 @@ int coro_scope_cancel(coro_scope *s);
  * Thread:  the scope's owner.
  * Suspends.
  * Returns: CORO_OK if all children have returned; else what coro_join tells of the first that has
- *          not: CORO_EABORTED, CORO_ENOMEM, CORO_ECANCELED (also if the owner was canceled). It has
- *          not waited: CORO_ENOWAIT, CORO_EPERM if the caller is not the owner, CORO_EINVAL.
+ *          not: CORO_EABORTED, CORO_EFAILED (coro_join_error tells of the last one that failed),
+ *          CORO_ENOMEM, CORO_ECANCELED (also if the owner was canceled). It has not waited:
+ *          CORO_ENOWAIT, CORO_EPERM if the caller is not the owner, CORO_EINVAL.
  */
 int coro_scope_wait(coro_scope *s);
 

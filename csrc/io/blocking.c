@@ -343,8 +343,9 @@ int coro_blocking(void (*fn)(void *), void *arg)
 	int status = coroi_nowait(w, "coro_blocking");
 	if (status)
 		return status;
-	if (coro_canceled())
-		return CORO_ECANCELED;
+	status = coroi_refused();
+	if (status)
+		return status;
 	struct coro_scheduler *s = coroi_scheduler_of(w);
 	struct coroi_job *j = coroi_aside(me, sizeof *j);
 	if (!j)
@@ -397,8 +398,9 @@ int coro_thread_begin(void)
 	int status = coroi_nowait(w, "coro_thread_begin");
 	if (status)
 		return status;
-	if (coro_canceled())
-		return CORO_ECANCELED;
+	status = coroi_refused();
+	if (status)
+		return status;
 	struct coroi_job j = {.fn = ride, .arg = me, .rec = me};
 	coroi_escape(me);
 	coroi_pending_begin(coroi_scheduler_of(w), 1); /* K1 */

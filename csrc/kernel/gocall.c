@@ -15,6 +15,7 @@
 /* ---------------------------------------------------------------------------------- Go's side */
 
 static coroi_go_serve go_serve;
+static uint32_t cause_id; /* see coroi_call_cause */
 
 struct name {
 	struct name *next;
@@ -27,6 +28,11 @@ static struct name *names; /* atomic; names are added, never removed */
 void coroi_go_register(coroi_go_serve serve)
 {
 	go_serve = serve;
+}
+
+void coroi_go_causes(uint32_t id)
+{
+	cause_id = id;
 }
 
 void coroi_go_enter(struct coroi_worker *w)
@@ -92,14 +98,13 @@ static inline int may_call(struct coroi_worker *w, const char *call, coro_go_id 
 COROI_COLD static void keep_text(struct coroi_call *c)
 {
 	struct coroi_extras **e = coroi_extras_of(c->caller);
-	char **place = e ? coroi_extras_text(e) : NULL;
 
-	if (!place) {
+	if (!e) {
 		coroi_release(c->text);
 		return;
 	}
-	coroi_release(*place);
-	*place = c->text;
+	coroi_release((*e)->text);
+	(*e)->text = c->text;
 }
 
 /* ended - the call is over, and its caller is about to go on. Returns: what the caller's call
@@ -117,20 +122,9 @@ size_t coro_call_error(char *text, size_t bytes)
 {
 	struct coroi_worker *w = coroi_self();
 	struct coroi_rec *me = coroi_current(w);
-	const char *kept = "";
+	bool any = me && me->flags & COROI_F_EXTRAS;
 
-	if (me && me->flags & COROI_F_EXTRAS) {
-		char **place = coroi_extras_text(coroi_extras_of(me));
-		if (place && *place)
-			kept = *place;
-	}
-	size_t n = strnlen(kept, PTRDIFF_MAX);
-	if (text && bytes) {
-		size_t some = n < bytes ? n : bytes - 1;
-		memcpy(text, kept, some);
-		text[some] = 0;
-	}
-	return n;
+	return coroi_text_get(any ? coroi_cold(me)->extras->text : NULL, text, bytes);
 }
 
 /* calls_aside - is the caller a dense coroutine that gives valid addresses? Invalid ones are
@@ -239,7 +233,7 @@ static int call_inline(coro_go_id id, const void *arg, size_t arg_bytes, void *r
 		return bad;
 	struct coroi_rec *me = w->current;
 	coroi_door_enter(w);
-	if (coroi_unlikely(w->cancel | me->canceled)) {
+	if (coroi_unlikely(w->cancel | me->canceled) && coroi_refused_locked(w, me)) {
 		coroi_door_leave(w);
 		return CORO_ECANCELED;
 	}
@@ -298,7 +292,8 @@ struct coroi_rec *coroi_calls_made_locked(struct coroi_worker *w)
 /* ---------------------------------------------------------------------------- offloaded calls */
 
 /* offload - F1 to F3. */
-static void offload(struct coro_scheduler *s, struct coroi_call *c)
+static inline __attribute__((always_inline)) void offload(struct coro_scheduler *s,
+							  struct coroi_call *c)
 {
 	coroi_pending_begin(s, 1);                                               /* F1 */
 	coroi_lifo_push(&s->calls.first, (uintptr_t)c, c->next);                 /* F2 */
@@ -306,6 +301,14 @@ static void offload(struct coro_scheduler *s, struct coroi_call *c)
 		/* Relaxed: fd was set before the first spawn, and coroi_bell_drop comes after the
 		 * last coroutine's end. The caller has not ended. */
 		coroi_event_ring((int)at_load_rlx(&s->bell.fd));
+}
+
+/* await_call - F1 to F4 for me, the current coroutine of w. */
+static inline void await_call(struct coroi_worker *w, struct coroi_rec *me, struct coroi_call *c)
+{
+	coro_self(); /* the handle is known from now on: Go may send the event */
+	offload(w->sched, c);
+	coroi_wait(me, CORO_WAIT_CALL, CORO_FOREVER, NULL, NULL); /* F4 */
 }
 
 static int call_offloaded(coro_go_id id, const void *arg, size_t arg_bytes, void *result,
@@ -331,17 +334,28 @@ static int call_offloaded(coro_go_id id, const void *arg, size_t arg_bytes, void
 	};
 	coroi_door_enter(w);
 	/* A cancel after this look counts as one that came during the call (F7). */
-	int status = w->cancel | me->canceled ? CORO_ECANCELED : CORO_OK;
+	int status = w->cancel | me->canceled ? coroi_refused_locked(w, me) : CORO_OK;
 	coroi_flag(me, COROI_F_TOLD); /* F7 */
 	coroi_door_leave(w);
 	if (coroi_likely(!status)) {
-		coro_self(); /* the handle is known from now on: Go may send the event */
-		offload(w->sched, c);
-		coroi_wait(me, CORO_WAIT_CALL, CORO_FOREVER, NULL, NULL); /* F4 */
+		await_call(w, me, c);
 		status = ended(c);
 	}
 	coroi_aside_end(me, c);
 	return status;
+}
+
+char *coroi_call_cause(struct coroi_rec *me)
+{
+	struct coroi_call *c = coroi_aside(me, sizeof *c);
+
+	if (!c)
+		return NULL;
+	*c = (struct coroi_call){.caller = me, .id = cause_id};
+	await_call(coroi_self(), me, c);
+	char *text = c->text;
+	coroi_aside_end(me, c);
+	return text;
 }
 
 int coro_call_go(coro_go_id id, const void *arg, size_t arg_bytes, void *result,

@@ -28,6 +28,8 @@ const char *coro_strerror(int status)
 		return "finished";
 	case CORO_ABORT:
 		return "aborted";
+	case CORO_FAILED:
+		return "failed: coro_resume_error has code and text";
 	case CORO_EINVAL:
 		return "an argument is out of its range, or the object was destroyed";
 	case CORO_EPERM:
@@ -55,7 +57,7 @@ const char *coro_strerror(int status)
 	case CORO_EOVERFLOW:
 		return "too many permits, or a count out of its range: let them be taken first";
 	case CORO_EFAILED:
-		return "the Go function failed: coro_call_error has the text";
+		return "failed: coro_call_error has the text of a Go function, coro_join_error code and text of a coroutine";
 	case CORO_ETOOBIG:
 		return "the Go function's result is larger than the buffer";
 	case CORO_ETIMEDOUT:
@@ -123,20 +125,37 @@ size_t coro_scheduler_blocked(coro_scheduler *s, coro_blocked *list, size_t cap)
 	return b.count;
 }
 
+/* A list of functions, and how much of it is used. */
+struct functions {
+	coro_fn *list;
+	size_t n, cap;
+};
+
+static void add_shielded(struct coroi_rec *r, void *arg)
+{
+	struct functions *f = arg;
+	uint8_t state = at_load_rlx(&r->state);
+
+	if ((state == COROI_PARKED || state == COROI_WAITING || state == COROI_COMMITTED) &&
+	    r->canceled & COROI_C_SHIELDED && f->n < f->cap)
+		f->list[f->n++] = r->fn;
+}
+
 size_t coroi_running(struct coro_scheduler *s, coro_fn *list, size_t cap)
 {
-	size_t n = 0;
+	struct functions f = {list, 0, cap};
 
 	pthread_mutex_lock(&s->life_lock);
 	if (!s->closed) {
 		coroi_doors_lock(s);
-		for (uint32_t i = 0; i < s->workers && n < cap; i++)
+		for (uint32_t i = 0; i < s->workers && f.n < cap; i++)
 			if (s->worker[i].current)
-				list[n++] = s->worker[i].current->fn;
+				list[f.n++] = s->worker[i].current->fn;
+		coroi_slab_each(&s->slab, add_shielded, &f);
 		coroi_doors_unlock(s);
 	}
 	pthread_mutex_unlock(&s->life_lock);
-	return n;
+	return f.n;
 }
 
 /* sent_of - the number of spawns in a list of nodes: an inbox, or undelivered ones. Nobody takes

@@ -100,6 +100,7 @@ static void end_joinable_locked(struct coroi_worker *w, struct coroi_rec *r)
 		coroi_bell_done(w->sched, r, index);
 		break;
 	case COROI_JOIN_FINAL: /* detached */
+		coroi_forget_failure(r);
 		free_locked(w, r);
 		break;
 	}
@@ -127,6 +128,7 @@ void coroi_end_outside(struct coro_scheduler *s, struct coroi_rec *r)
 		coroi_bell_done(s, r, index);
 		break;
 	case COROI_JOIN_FINAL: /* detached */
+		coroi_forget_failure(r);
 		coroi_join_free(r);
 		break;
 	}
@@ -170,7 +172,9 @@ int coroi_join_status(const struct coroi_rec *r)
 		return CORO_ENOMEM;
 	if (r->flags & COROI_F_CANCELED)
 		return CORO_ECANCELED;
-	return r->flags & COROI_F_ABORTED ? CORO_EABORTED : CORO_OK;
+	if (r->flags & COROI_F_ABORTED)
+		return r->more & COROI_M_FAILED ? CORO_EFAILED : CORO_EABORTED;
+	return r->canceled & COROI_C_TOLD ? CORO_ECANCELED : CORO_OK;
 }
 
 /* taken - what a joiner or detacher returns that came second. CORO_EBUSY: another one joins.
@@ -233,6 +237,8 @@ static int join(coro_handle h, void *result, size_t result_bytes, uint64_t deadl
 	/* of a coroutine that ended unstarted, the payload is the argument */
 	if (result_bytes && (status == CORO_OK || status == CORO_EABORTED))
 		memcpy(result, coroi_cold(r)->payload, result_bytes);
+	else if (coroi_unlikely(status == CORO_EFAILED))
+		coroi_keep_failure(me, coroi_failed(r));
 	coroi_join_free(r); /* J3 */
 	return status;
 }
@@ -273,6 +279,7 @@ int coro_detach(coro_handle h)
 	if (!at_cas(&coroi_cold(r)->join, &word,
 		    coroi_join_word(gen, COROI_JOIN_FINAL, COROI_FINAL_TAKEN)))
 		return CORO_ESTALE;
+	coroi_forget_failure(r);
 	coroi_join_free(r);
 	return CORO_OK;
 }

@@ -30,6 +30,8 @@
  *   coroi_wait           wait for the event, with a deadline, or committed
  *   coroi_wait_once, COROI_NOT_BEGUN      the same, once, without a deadline
  *   coroi_wait_begin, coroi_wait_commit   the short way, inline
+ *   coroi_tell           a wait has returned CORO_ECANCELED: the coroutine has been told
+ *   coroi_refused        would a wait return CORO_ECANCELED at once?
  *   coroi_waits_for      what a coroutine waits for
  *   coroi_event_send     send the event, to a coroutine that waits
  *   coroi_event_send_to  send the event, to a coroutine that may have ended

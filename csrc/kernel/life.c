@@ -141,6 +141,8 @@ static void free_all(struct coro_scheduler *s)
 {
 	coroi_services_destroy(s);
 	coroi_batches_trim(&s->slab);
+	coroi_forget_failures(s);
+	coroi_deadlines_free(s);
 	coroi_slab_destroy(&s->slab);
 	coroi_release(s->worker);
 	pthread_mutex_destroy(&s->outside.lock);

@@ -25,7 +25,8 @@ uint64_t coroi_present(struct coro_scheduler *s);
  * pushed before the call? Thread: any. */
 bool coroi_finished(struct coro_scheduler *s);
 
-/* coroi_running - the functions of up to cap coroutines that run now. Stops every worker for a
+/* coroi_running - the functions of up to cap coroutines that run now, or wait in a shield section.
+ * Stops every worker for a
  * moment. Thread: any but a worker. Returns: how many. */
 size_t coroi_running(struct coro_scheduler *s, coro_fn *list, size_t cap);
 

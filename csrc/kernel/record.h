@@ -38,7 +38,7 @@ enum {
 	COROI_F_JOINABLE = 1,
 	COROI_F_ABORTED = 2,  /* ends by coro_abort */
 	COROI_F_NO_STACK = 4, /* ended unstarted: there was no stack */
-	/* ended unstarted by a close or a cancel, or ended by coro_exit_canceled */
+	/* ended unstarted by a close or a cancel; of a Go body also: canceled, and its error says so */
 	COROI_F_CANCELED = 8,
 	COROI_F_EXTRAS = 16, /* has deferred functions or an arena */
 	/* May wait for something outside of the kernel: the services are told of a cancel. The
@@ -48,6 +48,25 @@ enum {
 	/* The two highest, so that one comparison tells whether both are set. */
 	COROI_F_NAMED = 64,   /* has escaped: its name is never another's (slab.h) */
 	COROI_F_PINNED = 128, /* stays with its worker */
+};
+
+/* More flags. They change inside the door, or by the coroutine itself while it runs, or by the owner
+ * of its end. */
+enum {
+	/* The coroutine waits with a deadline, and `next` links it to its neighbours: timer.h. */
+	COROI_M_ARMED = 1,
+	COROI_M_FAILED = 2, /* with COROI_F_ABORTED: ends by coro_fail; see coroi_failed */
+};
+
+/* What a record has of a cancel. Not 0: no wait takes a fast path. A fresh coroutine has CANCELED
+ * alone, or nothing. */
+enum {
+	COROI_C_CANCELED = 1, /* by coro_cancel */
+	/* A wait has returned CORO_ECANCELED, or coro_canceled 1: if the body just returns now, it
+	 * is canceled. */
+	COROI_C_TOLD = 2,
+	/* In a shield section whose deadline has not been seen to be over: see shield.c. */
+	COROI_C_SHIELDED = 4,
 };
 
 /* The hot line. */
@@ -81,22 +100,21 @@ struct coroi_rec {
 	/* What the coroutine's wait returns when it goes on. CORO_OK, but after
 	 * coroi_resume_locked. */
 	int8_t code;
-	uint8_t event; /* the event came before the coroutine suspended */
-	/* By coro_cancel: a fresh coroutine does not start, and waits return CORO_ECANCELED. */
-	uint8_t canceled;
-	uint8_t waits; /* what for: CORO_WAIT_PARK... */
-	/* The coroutine waits with a deadline, and `next` links it to its neighbours; see
-	 * timer.h. */
-	uint8_t armed;
+	uint8_t event;    /* the event came before the coroutine suspended */
+	uint8_t canceled; /* COROI_C_... */
+	uint8_t waits;    /* what for: CORO_WAIT_PARK... */
+	uint8_t more; /* COROI_M_ARMED... */
 } __attribute__((aligned(64)));
 
 /* The cold line. It lies where the hot line does, in the second half of the chunk. */
 struct coroi_cold {
-	unsigned char payload[CORO_INLINE_BYTES]; /* first the argument, then the result */
+	/* First the argument, then the result. With COROI_M_FAILED at the end: a struct
+	 * coroi_failure. */
+	unsigned char payload[CORO_INLINE_BYTES] __attribute__((aligned(16)));
 	union {
 		/* With COROI_F_EXTRAS: deferred functions and arena. */
 		struct coroi_extras *extras;
-		/* Without, while `armed`: the tick of the deadline; see timer.h. */
+		/* Without, with COROI_M_ARMED: the tick of the deadline; see timer.h. */
 		uint64_t tick;
 	};
 	uint64_t join; /* atomic: generation << 32 | kind | index; see join.c */

@@ -487,7 +487,7 @@ static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 			if (coroi_self()->nowait)
 				/* before the deferred functions, which may wait */
 				coroi_nowait_ended(coroi_self());
-			coroi_extras_run(coroi_cold(me)->extras);
+			coroi_end_extras();
 		}
 
 		/* read again: perhaps not the worker on which me started */

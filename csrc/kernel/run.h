@@ -86,7 +86,7 @@ static inline void coroi_unwait_locked(struct coroi_worker *w, struct coroi_rec 
 {
 	COROI_PROBE(WAKE, r);
 	at_store_rlx(&r->state, COROI_ACTIVE);
-	if (coroi_unlikely(r->armed))
+	if (coroi_unlikely(r->more & COROI_M_ARMED))
 		coroi_timer_disarm_locked(w, r);
 }
 
@@ -257,7 +257,7 @@ static inline __attribute__((always_inline)) bool coroi_made_ready_locked(struct
 
 	if (coroi_unlikely(back && !coroi_deque_has_room(&w->queue)))
 		return false;
-	if (coroi_unlikely(r->armed) && !coroi_timer_disarmed_locked(w, r))
+	if (coroi_unlikely(r->more & COROI_M_ARMED) && !coroi_timer_disarmed_locked(w, r))
 		return false;
 	COROI_PROBE(WAKE, r);
 	at_store_rlx(&r->state, COROI_ACTIVE);
@@ -381,6 +381,12 @@ static inline void coroi_flag(struct coroi_rec *me, uint8_t flag)
 	at_store_rlx(&me->flags, (uint8_t)(me->flags | flag));
 }
 
+/* coroi_unflag - the opposite, by me or whoever owns me's end. */
+static inline void coroi_unflag(struct coroi_rec *me, uint8_t flag)
+{
+	at_store_rlx(&me->flags, (uint8_t)(me->flags & ~flag));
+}
+
 /* coroi_extras_of - the place of me's extras, which are made if there are none. me: the current
  * coroutine. NULL: no memory, and nothing was changed. */
 static inline struct coroi_extras **coroi_extras_of(struct coroi_rec *me)
@@ -395,6 +401,10 @@ static inline struct coroi_extras **coroi_extras_of(struct coroi_rec *me)
 	}
 	return &coroi_cold(me)->extras;
 }
+
+/* coroi_end_extras - the current coroutine's body is over: run what it has deferred, and free its
+ * extras. It may be suspended meanwhile. */
+void coroi_end_extras(void);
 
 /* coroi_exit - end the current coroutine, and give its frames up. */
 void coroi_exit(struct coroi_worker *w) __attribute__((noreturn));

@@ -5,7 +5,7 @@
  */
 #include "base/current.h"
 #include "base/fault.h"
-#include "kernel/run.h"
+#include "kernel/wait.h"
 
 static struct coroi_stack **layer_stack(void)
 {
@@ -20,9 +20,14 @@ static struct coroi_extras **layer_extras(void)
 
 static void layer_end(int status)
 {
-	if (status == CORO_ABORT)
+	if (status != CORO_FINISHED)
 		coroi_flag(coroi_self()->current, COROI_F_ABORTED);
 	coroi_exit(coroi_self());
+}
+
+static void layer_fail(struct coroi_failure f)
+{
+	coroi_fail(coroi_self()->current, f);
 }
 
 static struct coroi_stack *layer_take(unsigned class)
@@ -74,6 +79,7 @@ static const struct coroi_layer layer = {
 	.stack = layer_stack,
 	.extras = layer_extras,
 	.end = layer_end,
+	.fail = layer_fail,
 	.take = layer_take,
 	.give = layer_give,
 	.where = layer_where,
@@ -82,12 +88,4 @@ static const struct coroi_layer layer = {
 __attribute__((constructor)) static void layer_register(void)
 {
 	coroi_layer[COROI_LAYER_SCHEDULED] = &layer;
-}
-
-int coro_exit_canceled(void)
-{
-	if (!coro_canceled())
-		return CORO_EPERM;
-	coroi_flag(coroi_self()->current, COROI_F_CANCELED);
-	coroi_exit(coroi_self());
 }

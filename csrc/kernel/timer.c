@@ -84,7 +84,7 @@ bool coroi_timer_arm_locked(struct coroi_worker *w, struct coroi_rec *me, uint64
 	if (tick <= wheel->now)
 		tick = wheel->now + 1;
 	*coroi_timer_tick(me) = tick;
-	me->armed = 1;
+	me->more |= COROI_M_ARMED;
 	uint64_t start = put(wheel, me, tick) << COROI_TICK_SHIFT;
 	if (start < at_load_rlx(&w->due)) {
 		at_store_rlx(&w->due, start);
@@ -95,7 +95,7 @@ bool coroi_timer_arm_locked(struct coroi_worker *w, struct coroi_rec *me, uint64
 
 void coroi_timer_disarm_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
-	r->armed = 0;
+	r->more &= (uint8_t)~COROI_M_ARMED;
 	if (unlink_timer(w->timers, r))
 		set_due(w);
 }
@@ -116,7 +116,7 @@ void coroi_timers_fire_locked(struct coroi_worker *w, uint64_t now)
 			put(wheel, r, *coroi_timer_tick(r));
 			continue;
 		}
-		r->armed = 0;
+		r->more &= (uint8_t)~COROI_M_ARMED;
 		coroi_resume_locked(w, r, CORO_ETIMEDOUT);
 	}
 	set_due(w);

@@ -158,7 +158,7 @@ static inline bool coroi_timer_armed_locked(struct coroi_worker *w, struct coroi
 			   tick >> shift << (shift + COROI_TICK_SHIFT) < at_load_rlx(&w->due)))
 		return false; /* others are to be told, or no thread looks */
 	*coroi_timer_tick(me) = tick;
-	me->armed = 1;
+	me->more |= COROI_M_ARMED;
 	coroi_timer_link_locked(wheel, me, level, tick >> shift & (COROI_WHEEL_SLOTS - 1));
 	return true;
 }
@@ -168,7 +168,7 @@ static inline bool coroi_timer_disarmed_locked(struct coroi_worker *w, struct co
 {
 	if (coroi_unlikely(!coroi_timer_unlinked_locked(w->timers, r)))
 		return false;
-	r->armed = 0;
+	r->more &= (uint8_t)~COROI_M_ARMED;
 	return true;
 }
 

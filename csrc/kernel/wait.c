@@ -48,6 +48,10 @@
  *       The word is looked at so that nothing starts after coro_cancel has returned, even if the
  *       remote wake is not delivered yet.
  *
+ *   C5  in a shield section (shield.c) C1 ends no wait, and C2 lets a wait begin. Its deadline is
+ *       that of the section, if the wait has none or a later one. When it has come, C2 is asked
+ *       again.
+ *
  * The generation in the wake word keeps a cancel from the record's next user (W1, W4), which is
  * filled in with `canceled` cleared.
  */
@@ -139,26 +143,24 @@ void coroi_await_wakers(void)
 	pthread_mutex_unlock(&wakers_lock);
 }
 
-/* permit_comes - a permit for r is on its way, and will wake r when r parks. Relaxed: a coro_wake
- * that had returned before the cancel began is seen, as the door was entered since then. */
-static inline bool permit_comes(const struct coroi_rec *r)
-{
-	return at_load_rlx(&r->wake) & COROI_COUNT_MASK;
-}
-
 void coroi_end_wait_locked(struct coroi_worker *w, struct coroi_rec *r, int8_t code)
 {
 	/* relaxed: a close looks at free records too, which no door protects */
 	uint8_t state = at_load_rlx(&r->state);
 
-	if ((state == COROI_PARKED && !permit_comes(r)) || state == COROI_WAITING)
-		coroi_resume_locked(w, r, code);
+	if (!((state == COROI_PARKED && !coroi_permit_comes(r)) || state == COROI_WAITING))
+		return;
+	if (code == CORO_ECANCELED && r->canceled & COROI_C_SHIELDED) /* C5 */
+		return;
+	if (code == CORO_ECANCELED && state == COROI_PARKED)
+		coroi_tell_locked(r); /* any other wait tells it when it is withdrawn */
+	coroi_resume_locked(w, r, code);
 }
 
 /* cancel - C1. r is at home here and has not ended. */
 static void cancel_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
-	r->canceled = 1;
+	r->canceled |= COROI_C_CANCELED;
 	coroi_end_wait_locked(w, r, CORO_ECANCELED);
 	/* relaxed: see coroi_flag */
 	if (coroi_unlikely(at_load_rlx(&r->flags) & COROI_F_TOLD))
@@ -256,33 +258,30 @@ int coroi_wait(struct coroi_rec *me, enum coro_wait_kind what, uint64_t deadline
 
 	for (;;) {
 		struct coroi_worker *w = coroi_self();
-		int code = CORO_OK;
+		int code;
 		coroi_door_enter(w);
 		if (me->event) {
 			me->event = 0;
 			coroi_door_leave(w);
 			return CORO_OK;
 		}
-		if (!committed && (w->cancel | me->canceled)) { /* C2 */
-			code = CORO_ECANCELED;
-			coroi_door_leave(w);
+		if (coroi_unlikely(!committed && (w->cancel | me->canceled)))
+			return coroi_wait_shielded_locked(w, me, what, deadline, withdraw, arg);
+		COROI_PROBE(WAIT, me);
+		at_store_rlx(&me->state, committed ? COROI_COMMITTED : COROI_WAITING);
+		me->waits = (uint8_t)what;
+		if (committed || deadline == CORO_FOREVER ||
+		    coroi_timer_arm_locked(w, me, deadline)) {
+			code = coroi_suspend_locked(w, me, coroi_pick_locked(w));
 		} else {
-			COROI_PROBE(WAIT, me);
-			at_store_rlx(&me->state, committed ? COROI_COMMITTED : COROI_WAITING);
-			me->waits = (uint8_t)what;
-			if (committed || deadline == CORO_FOREVER ||
-			    coroi_timer_arm_locked(w, me, deadline)) {
-				code = coroi_suspend_locked(w, me, coroi_pick_locked(w));
-			} else {
-				at_store_rlx(&me->state, COROI_ACTIVE);
-				coroi_door_leave(w);
-				code = CORO_ETIMEDOUT;
-			}
+			at_store_rlx(&me->state, COROI_ACTIVE);
+			coroi_door_leave(w);
+			code = CORO_ETIMEDOUT;
 		}
 		if (code == CORO_OK)
 			return CORO_OK;
 		if (withdraw(arg)) /* C3 */
-			return code;
+			return coroi_tell(code);
 		committed = true;
 	}
 }
@@ -326,9 +325,9 @@ int coro_yield(void)
 
 /* take_permit_locked - end a park that has not to wait. True: me has taken a permit, is cancelled,
  * or must not wait; *status is what the call returns, and the door was left. False: me is to wait,
- * unless its deadline has come. waits: the deadline is not 0. */
+ * unless its deadline has come. */
 static inline bool take_permit_locked(struct coroi_worker *w, struct coroi_rec *me,
-				      const char *call, bool waits, int *status)
+				      const char *call, uint64_t deadline, int *status)
 {
 	uint8_t canceled = me->canceled;
 
@@ -338,11 +337,15 @@ static inline bool take_permit_locked(struct coroi_worker *w, struct coroi_rec *
 		*status = CORO_OK;
 	} else if (coroi_likely(!(w->refuses | canceled))) {
 		return false;
-	} else if (w->nowait && waits) {
+	} else if (w->nowait && deadline) {
 		coroi_door_leave(w);
 		*status = coroi_nowait_refuse(w, call);
 		return true;
-	} else if ((w->cancel | canceled) && !permit_comes(me)) { /* C2 */
+	} else if (canceled & COROI_C_SHIELDED) {
+		*status = coroi_park_shielded_locked(w, me, deadline);
+		return true;
+	} else if ((w->cancel || canceled & COROI_C_CANCELED) && !coroi_permit_comes(me)) { /* C2 */
+		coroi_tell_locked(me);
 		*status = CORO_ECANCELED;
 	} else {
 		return false;
@@ -358,7 +361,7 @@ static COROI_NOINLINE int park_slow(struct coroi_worker *w, struct coroi_rec *me
 
 	coroi_door_leave(w);
 	coroi_door_enter(w);
-	if (take_permit_locked(w, me, "coro_park", true, &status))
+	if (take_permit_locked(w, me, "coro_park", CORO_FOREVER, &status))
 		return status;
 	COROI_PROBE(WAIT, me);
 	at_store_rlx(&me->state, COROI_PARKED);
@@ -400,10 +403,10 @@ static COROI_NOINLINE int park_until_slow(struct coroi_worker *w, struct coroi_r
 
 	coroi_door_leave(w);
 	coroi_door_enter(w);
-	if (take_permit_locked(w, me, "coro_park_until", deadline != 0, &status))
+	if (take_permit_locked(w, me, "coro_park_until", deadline, &status))
 		return status;
 	/* A permit that is on its way ends the wait, as in C2: no deadline comes before it. */
-	if (!permit_comes(me) && !coroi_timer_arm_locked(w, me, deadline)) {
+	if (!coroi_permit_comes(me) && !coroi_timer_arm_locked(w, me, deadline)) {
 		coroi_door_leave(w);
 		return CORO_ETIMEDOUT;
 	}
@@ -579,17 +582,4 @@ int coro_cancel(coro_handle h)
 	}
 	coroi_door_leave(w);
 	return here ? CORO_OK : remote_wake(r, gen, COROI_CANCEL);
-}
-
-int coro_canceled(void)
-{
-	struct coroi_worker *w = coroi_self();
-	struct coroi_rec *me;
-
-	if (!w || !(me = w->current))
-		return 0;
-	coroi_door_enter(w); /* W3 takes CANCEL out of the word before it sets `canceled` */
-	int canceled = w->cancel || coroi_is_canceled_locked(me);
-	coroi_door_leave(w);
-	return canceled;
 }

@@ -55,6 +55,14 @@ static inline bool coroi_is_canceled_locked(const struct coroi_rec *r)
 	return r->canceled || at_load_rlx(&r->wake) & COROI_CANCEL;
 }
 
+/* coroi_permit_comes - a permit for r is on its way, and will wake r when r parks. Relaxed: a
+ * coro_wake that had returned before the cancel began is seen, as the door was entered since
+ * then. */
+static inline bool coroi_permit_comes(const struct coroi_rec *r)
+{
+	return at_load_rlx(&r->wake) & COROI_COUNT_MASK;
+}
+
 /*
  * coroi_wait - suspend me, the current coroutine, until its event comes. me has registered for the
  * event before. Each registration has exactly one event, or is taken back, so that no event is left
@@ -246,6 +254,70 @@ static inline void coroi_be_named(struct coroi_rec *me)
 	coroi_escape(me);
 	coroi_flag(me, COROI_F_NAMED);
 }
+
+/* ----------------------------------------------------------------------------------- shield.c */
+
+/* coroi_shield_holds - is me, the current coroutine, in a shield section that is not over? *until: the
+ * section's deadline. */
+bool coroi_shield_holds(const struct coroi_rec *me, uint64_t *until);
+
+/* coroi_begins_locked - may me, the current coroutine of w, begin a wait, although one of w->cancel
+ * and me->canceled is not 0? *until, the deadline of the wait, becomes that of me's shield section,
+ * if that is earlier; the caller asks again when it has come. False: the wait returns
+ * CORO_ECANCELED, and is told by coroi_tell. */
+bool coroi_begins_locked(struct coroi_worker *w, struct coroi_rec *me, uint64_t *until);
+
+/* coroi_tell_locked - a call of r, which runs or is about to, returns CORO_ECANCELED. coroi_tell -
+ * the same for the current coroutine, in no door; any other code is nothing to be told. Returns:
+ * code. */
+static inline void coroi_tell_locked(struct coroi_rec *r)
+{
+	r->canceled |= COROI_C_TOLD;
+}
+
+COROI_COLD int coroi_tell(int code);
+
+/* coroi_refused - CORO_ECANCELED if a wait of the current coroutine would return that; the
+ * coroutine is told. Else CORO_OK. coroi_refused_locked - the same in w's door. */
+int coroi_refused(void);
+int coroi_refused_locked(struct coroi_worker *w, struct coroi_rec *me);
+
+/* coroi_wait_shielded_locked - C2 of coroi_wait, which can be withdrawn: me or its scheduler is
+ * canceled, or me is in a shield section. It leaves the door. */
+COROI_COLD int coroi_wait_shielded_locked(struct coroi_worker *w, struct coroi_rec *me,
+					  enum coro_wait_kind what, uint64_t deadline,
+					  bool (*withdraw)(void *), void *arg);
+
+/* coroi_park_shielded_locked - coro_park_until in a shield section, or in one that is over. It
+ * leaves the door. */
+COROI_COLD int coroi_park_shielded_locked(struct coroi_worker *w, struct coroi_rec *me,
+					  uint64_t deadline);
+
+/* ------------------------------------------------------------------------------------- fail.c */
+
+/* coroi_fail - r, the current coroutine, is about to end by coro_fail. f's text is the callee's. */
+void coroi_fail(struct coroi_rec *r, struct coroi_failure f);
+
+/* coroi_failed - r, which has ended, did so by coro_fail: with what. To be taken by the owner of the
+ * end, once, before the record is freed. The text is the caller's then. */
+struct coroi_failure coroi_failed(struct coroi_rec *r);
+
+/* coroi_forget_failure - nobody asks with what r, which has ended, has failed, if it has. */
+static inline void coroi_forget_failure(struct coroi_rec *r)
+{
+	if (coroi_unlikely(r->more & COROI_M_FAILED))
+		coroi_release(coroi_failed(r).text);
+}
+
+/* coroi_fail_with - coroi_fail of r, a coroutine with a Go body that is about to end. Thread: the
+ * one that ends r. */
+void coroi_fail_with(struct coroi_rec *r, int32_t code, const char *text, size_t bytes);
+
+/* coroi_keep_failure - coro_join_error of me, the current coroutine, tells f from now on. */
+COROI_COLD void coroi_keep_failure(struct coroi_rec *me, struct coroi_failure f);
+
+/* coroi_forget_failures - s is destroyed, with what nobody has joined. */
+void coroi_forget_failures(struct coro_scheduler *s);
 
 /* ------------------------------------------------------------------------------------- join.c */
 

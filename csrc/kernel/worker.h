@@ -27,6 +27,7 @@
 #include "base/backoff.h"
 #include "base/current.h"
 #include "kernel/batch.h"
+#include "kernel/context.h"
 #include "kernel/driver.h"
 #include "kernel/gobell.h"
 #include "kernel/gocall.h"
@@ -285,6 +286,8 @@ struct coro_scheduler {
 	uint32_t closers; /* threads inside coro_scheduler_close */
 	/* A close has begun; it is done; every coroutine is cancelled; a run is under way. */
 	uint8_t closing, closed, canceled, running;
+	uint32_t failures; /* texts of coroi_fail that nobody has taken; atomic */
+	struct coroi_deadlines deadlines;
 };
 
 /* coroi_general - how many workers share their work: those before the dedicated ones. */

@@ -250,7 +250,7 @@ int coroi_waiter_wait_in(struct coroi_waiter *x, struct coroi_waitq *q, enum cor
 COROI_COLD int coroi_waiter_resumed(struct coroi_waiter *x, int code)
 {
 	if (coroi_waiter_withdraw(x))
-		return code;
+		return coroi_tell(code);
 	/* The event is committed: nothing else ends the wait. */
 	coroi_wait(x->rec, coroi_waits_for(x->rec), CORO_FOREVER, NULL, NULL);
 	return x->status;

@@ -6,7 +6,7 @@
 static struct block *take(const struct stage *s, uint64_t i)
 {
 	if (coro_park() != CORO_OK)
-		coro_exit_canceled();
+		coro_exit();
 	return &s->ring[i % RING_BLOCKS];
 }
 

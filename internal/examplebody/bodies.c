@@ -50,9 +50,9 @@ void adder(void *arg, void *result)
 
 	while (coro_park() == CORO_OK) /* once for each permit, until it is cancelled */
 		sum += start;
-	if (sum == start)
-		coro_exit_canceled(); /* nothing to show */
 	*(uint32_t *)result = sum;
+	if (sum != start)
+		coro_exit_finished(); /* else it is canceled: there is nothing to show */
 }
 
 intptr_t fibonacci(void *arg, intptr_t sent)

@@ -1,6 +1,7 @@
 package offload
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"runtime"
@@ -26,7 +27,11 @@ func inlineCalls(calls csrc.Calls) {
 
 // inlineUntilPanic returns false after a panic, which has ended its call.
 func inlineUntilPanic(p *Pool, calls *csrc.Calls) (ended bool) {
+	var own *callContext // of the present call, if it has one of its own
 	defer func() {
+		if own != nil {
+			own.end(context.Canceled)
+		}
 		if !ended {
 			c := calls.At(calls.Begun() - 1)
 			left := true // the function, or a method of what it has panicked with, by Goexit
@@ -46,7 +51,13 @@ func inlineUntilPanic(p *Pool, calls *csrc.Calls) (ended bool) {
 		for i, n := calls.Begun(), calls.Len(); i < n; {
 			c := calls.At(i)
 			if f := find(c.ID()); f.Accepts(c) {
-				i = f.Inline(p.Context, *calls, i)
+				if caller := p.caller(c); caller == nil {
+					i = f.Inline(p.Context, *calls, i, p.together(i, n))
+				} else {
+					own = &callContext{parent: p.Context, caller: caller, why: p.Canceled}
+					i = f.Inline(own, *calls, i, i+1)
+					own.end(context.Canceled)
+				}
 			} else {
 				calls.Begin(i, c)
 				f.refuse(c)
@@ -58,6 +69,14 @@ func inlineUntilPanic(p *Pool, calls *csrc.Calls) (ended bool) {
 			return true
 		}
 	}
+}
+
+// together is how far calls may be made together, from i on, without a look at their callers.
+func (p *Pool) together(i, n int) int {
+	if p.Contexts.Load() {
+		return i + 1
+	}
+	return n
 }
 
 // leftInline says why the process is about to end: the goroutine is that of a C thread, and cannot

@@ -4,7 +4,9 @@ package offload
 
 import (
 	"context"
+	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/organzine/coro/csrc"
@@ -24,8 +26,14 @@ type Pool struct {
 	Core    *csrc.Scheduler
 	Edge    *race.Edge      // of the scheduler
 	Context context.Context // the scheduler's; that of a call is derived from it
-	// the cause of the end of the context of a call whose coroutine is canceled
-	Canceled error
+	// Caller is the context that the coroutine was started with whose end Go hears of under an id;
+	// nil: none. What is asked of it with a lock held (Err, Done, its cause) is no user's code.
+	Caller func(id uint32) context.Context
+	// Contexts is true once any coroutine was started with a context.
+	Contexts atomic.Bool
+	// Canceled is the cause of the end of the context of a call whose coroutine is canceled: caller
+	// is the context that the coroutine was started with, or nil.
+	Canceled func(caller context.Context) error
 	Max      int // workers
 
 	mu     sync.Mutex
@@ -247,13 +255,44 @@ func (p *Pool) spin() {
 	}
 }
 
+// contextOf makes the context of a call.
+func (p *Pool) contextOf(c *csrc.Call) *callContext {
+	ctx := &callContext{parent: p.Context, caller: p.caller(c), why: p.Canceled}
+	if at := c.Shield(); at != 0 {
+		ctx.until = timeOf(at)
+	}
+	return ctx
+}
+
+// caller is the context that the calling coroutine was started with, or nil.
+func (p *Pool) caller(c *csrc.Call) context.Context {
+	if !p.Contexts.Load() {
+		return nil
+	}
+	if id, ok := c.CallerID(); ok {
+		return p.Caller(id)
+	}
+	return nil
+}
+
+// timeOf is the time that is ns of the monotonic clock.
+func timeOf(ns uint64) time.Time {
+	d := time.Duration(math.MaxInt64)
+	if now := csrc.Now(); ns <= now {
+		d = -time.Duration(now - ns)
+	} else if ns-now < math.MaxInt64 {
+		d = time.Duration(ns - now)
+	}
+	return time.Now().Add(d)
+}
+
 // begin notes that w makes a call, and looks no more. If more calls wait another worker looks.
 func (p *Pool) begin(w *worker, c *csrc.Call) {
 	p.calls++
 	w.now = csrc.InlineCall{ID: c.ID(), Count: p.calls}
-	w.call, w.ctx = c, &callContext{parent: p.Context}
+	w.call, w.ctx = c, p.contextOf(c)
 	if c.IsCanceled() { // just now: CancelCalls may not have seen it
-		w.ctx.end(p.Canceled)
+		w.ctx.cancel()
 	}
 	p.looks--
 	if p.first != nil || p.Core.HasCalls() {
@@ -280,7 +319,7 @@ func (p *Pool) CancelCalls() {
 	defer p.mu.Unlock()
 	for w := range p.all {
 		if w.call != nil && w.call.IsCanceled() {
-			w.ctx.end(p.Canceled)
+			w.ctx.cancel()
 		}
 	}
 }

@@ -139,6 +139,9 @@ func (l *List[V]) Remove(id uint32) V {
 	return v
 }
 
+// At is the value of an id that Add has given; the zero value: it was removed.
+func (l *List[V]) At(id uint32) V { return l.values[id] }
+
 // Len is the number of values in the list.
 func (l *List[V]) Len() int { return len(l.values) - len(l.free) }
 

@@ -42,6 +42,7 @@ void testbody_park(void *arg, void *result)
 	if (result)
 		*(int32_t *)result = status;
 	ADD(testbody_ran, 1);
+	coro_exit_finished(); /* a test looks at the status */
 }
 
 void testbody_laps(void *arg, void *result)
@@ -100,6 +101,7 @@ void testbody_wake(void *arg, void *result)
 void testbody_join(void *arg, void *result)
 {
 	*(int32_t *)result = coro_join(*(coro_handle *)arg, NULL, 0);
+	coro_exit_finished(); /* a test looks at the status */
 }
 
 static __attribute__((noinline)) int deep(volatile char *above, int n)
@@ -382,9 +384,9 @@ void testbody_canceled(void *arg, void *result)
 			coro_yield();
 	else if (coro_park() != CORO_ECANCELED)
 		return;
-	if (how & 2)
-		coro_exit_canceled();
 	*(int64_t *)result = how + 100;
+	if (!(how & 2))
+		coro_exit_finished();
 }
 
 void testbody_cancel(void *arg, void *result)

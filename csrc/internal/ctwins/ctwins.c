@@ -74,6 +74,7 @@ void ctwins_send_event(void *record, uint32_t generation)
 void ctwins_joins(void *arg, void *result)
 {
 	*(int32_t *)result = coro_join(*(const coro_handle *)arg, NULL, 0);
+	coro_exit_finished(); /* the status is the result, also that of a cancel */
 }
 
 void ctwins_parks(void *arg, void *result)

@@ -345,7 +345,7 @@ TEST(errors_have_a_text)
 	for (int status = -20; status <= 20; status++) {
 		const char *text = coro_strerror(status);
 		CHECK(text && *text);
-		bool known = status >= CORO_ENOTRECOVERABLE && status <= CORO_ABORT;
+		bool known = status >= CORO_ENOTRECOVERABLE && status <= CORO_FAILED;
 		CHECK_EQ(strcmp(text, "unknown status") != 0, known);
 		for (int other = CORO_ENOTRECOVERABLE; known && other < status; other++)
 			CHECK(strcmp(text, coro_strerror(other)) != 0);

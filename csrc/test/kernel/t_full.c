@@ -177,7 +177,7 @@ static void overflows(void *arg, void *result)
 	CHECK_EQ(coro_yield(), CORO_OK);
 	CHECK_EQ(seen(&done), 3);
 	for (int i = 0; i < 3; i++)
-		CHECK_EQ(coro_join(canceled[i], NULL, 0), CORO_OK);
+		CHECK_EQ(coro_join(canceled[i], NULL, 0), CORO_ECANCELED);
 	CHECK_EQ(coro_sem_release(&second, 20), CORO_OK);
 	add_one(&stop);
 	until_all(RING - 1 + 20 + 3);

@@ -46,7 +46,7 @@ static uint64_t linked(const struct coroi_wheel *wheel)
 			 wheel->filled[head / COROI_WHEEL_SLOTS] >> head % COROI_WHEEL_SLOTS & 1);
 		for (uint32_t at = wheel->first[head], next; at; at = next, n++) {
 			struct coroi_rec *r = coroi_known(at);
-			CHECK(r->armed);
+			CHECK((r->more & COROI_M_ARMED));
 			CHECK_EQ(coroi_timer_links(r)[COROI_TIMER_BEFORE], before);
 			next = coroi_timer_links(r)[COROI_TIMER_NEXT];
 			before = at;
@@ -85,12 +85,12 @@ TEST(timer_wheel_fires_each_in_its_tick)
 	w.queue.room = 1024;
 	for (uint64_t round = 0; round < scaled(400000); round++) {
 		int i = (int)(rnd(&seed) % N);
-		if (rec[i].armed && rnd(&seed) % 4 == 0) {
+		if ((rec[i].more & COROI_M_ARMED) && rnd(&seed) % 4 == 0) {
 			if (rnd(&seed) % 2 || !coroi_timer_disarmed_locked(&w, &rec[i]))
 				coroi_timer_disarm_locked(&w, &rec[i]);
-			CHECK(!rec[i].armed);
+			CHECK(!(rec[i].more & COROI_M_ARMED));
 			disarmed++;
-		} else if (!rec[i].armed) {
+		} else if (!(rec[i].more & COROI_M_ARMED)) {
 			deadline[i] = now + 1 + (rnd(&seed) >> (8 + rnd(&seed) % 50));
 			rec[i].state = COROI_WAITING;
 			rec[i].code = CORO_OK;
@@ -114,17 +114,17 @@ TEST(timer_wheel_fires_each_in_its_tick)
 				struct coroi_rec *r = coroi_runnable_record(
 					ring[w.queue.head & 1023]);
 				CHECK(r >= rec && r < rec + N);
-				CHECK(deadline[r - rec] <= now && !r->armed &&
+				CHECK(deadline[r - rec] <= now && !(r->more & COROI_M_ARMED) &&
 				      r->code == CORO_ETIMEDOUT);
 				fired++;
 			}
 		} while (again || coroi_timers_are_due(&w, now));
 		uint64_t any = 0;
 		for (int k = 0; k < N; k++) {
-			any += rec[k].armed;
-			CHECK(!rec[k].armed ||
+			any += (rec[k].more & COROI_M_ARMED);
+			CHECK(!(rec[k].more & COROI_M_ARMED) ||
 			      deadline[k] + (UINT64_C(1) << COROI_TICK_SHIFT) > now);
-			CHECK(!rec[k].armed ||
+			CHECK(!(rec[k].more & COROI_M_ARMED) ||
 			      w.due <= deadline[k] + (UINT64_C(1) << COROI_TICK_SHIFT));
 		}
 		CHECK((any != 0) == (w.due != COROI_NEVER));

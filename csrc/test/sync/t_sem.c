@@ -150,7 +150,7 @@ static void cancels_releases_destroys(void *arg, void *result)
 	CHECK_EQ(coro_cancel(canceled), CORO_OK);
 	CHECK_EQ(coro_sem_release(&sem, 1), CORO_OK);
 	CHECK_EQ(coro_sem_destroy(&sem), CORO_OK);
-	CHECK_EQ(coro_join(canceled, NULL, 0), CORO_OK);
+	CHECK_EQ(coro_join(canceled, NULL, 0), CORO_ECANCELED); /* told by coro_park */
 }
 
 TEST(waits_that_end_before_their_object)

@@ -12,7 +12,7 @@ void steps(void *arg, void *result)
 		n = n % 2 ? 3 * n + 1 : n / 2;
 		if (++count % 64 == 0) {
 			if (coro_canceled())
-				coro_exit_canceled();
+				coro_exit();
 			coro_yield();
 		}
 	}
@@ -37,6 +37,6 @@ void total(void *arg, void *result)
 		sum += price * item.count;
 	}
 	if (status == CORO_ECANCELED)
-		coro_exit_canceled();
+		coro_exit();
 	*(int64_t *)result = status == CORO_ECLOSED ? sum : -1;
 }
