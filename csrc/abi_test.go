@@ -20,7 +20,7 @@ import (
 // What coro.h declares in this version, as declared tells it.
 const (
 	abiVersion = "1"
-	abiHash    = "9d65bfe762bf0303"
+	abiHash    = "87317c81370709e8"
 )
 
 var (

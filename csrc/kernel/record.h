@@ -46,6 +46,9 @@ enum {
 	 * first such wait sets the flag, and the record's next spawn clears it. To clear it after
 	 * each wait would take the door again, and saves a service no more than one look. */
 	COROI_F_TOLD = 64,
+	/* CORO_DAEMON. ESCAPED is set from the spawn on, so that the end takes the slow way, where
+	 * daemons are counted. */
+	COROI_F_DAEMON = 128,
 };
 
 /* The hot line. */
@@ -82,7 +85,7 @@ struct coroi_rec {
 	uint8_t event; /* the event came before the coroutine suspended */
 	/* By coro_cancel: a fresh coroutine does not start, and waits return CORO_ECANCELED. */
 	uint8_t canceled;
-	uint8_t waits; /* what for: CORO_WAIT_PARK... */
+	uint8_t waits; /* what for: CORO_WAIT_PARK... Atomic, relaxed: others look (nostack.c). */
 	/* The coroutine waits with a deadline, and `next` links it to its neighbours; see
 	 * timer.h. */
 	uint8_t armed;

@@ -20,8 +20,10 @@ static struct coroi_extras **layer_extras(void)
 
 static void layer_end(int status)
 {
-	if (status == CORO_ABORT)
+	if (status == CORO_ABORT) {
+		at_bump(&coroi_self()->aborted);
 		coroi_flag(coroi_self()->current, COROI_F_ABORTED);
+	}
 	coroi_exit(coroi_self());
 }
 
@@ -88,6 +90,7 @@ int coro_exit_canceled(void)
 {
 	if (!coro_canceled())
 		return CORO_EPERM;
+	at_bump(&coroi_self()->exited_canceled);
 	coroi_flag(coroi_self()->current, COROI_F_CANCELED);
 	coroi_exit(coroi_self());
 }

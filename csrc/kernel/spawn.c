@@ -38,7 +38,8 @@ static int check(struct coro_scheduler *s, const coro_attr *attr, coro_fn fn, co
 	*q = (struct coroi_fill){.fn = fn, .class = s->class, .arg_bytes = (uint8_t)arg_bytes};
 	if (!attr)
 		return CORO_OK;
-	if (attr->size != sizeof *attr || attr->flags & ~(CORO_JOINABLE | CORO_DENSE) ||
+	if (attr->size != sizeof *attr ||
+	    attr->flags & ~(CORO_JOINABLE | CORO_DENSE | CORO_DAEMON) ||
 	    attr->result_bytes > CORO_INLINE_BYTES ||
 	    (attr->result_bytes && !(attr->flags & CORO_JOINABLE)) ||
 	    (attr->flags & CORO_JOINABLE && !named))
@@ -58,6 +59,11 @@ static int check(struct coro_scheduler *s, const coro_attr *attr, coro_fn fn, co
 		q->class = (uint8_t) class;
 	}
 	q->flags = attr->flags & CORO_JOINABLE ? COROI_F_JOINABLE : 0;
+	if (attr->flags & CORO_DAEMON) {
+		q->flags |= COROI_F_DAEMON;
+		if (!at_load_rlx(&s->has_daemons))
+			at_xchg(&s->has_daemons, 1);
+	}
 	if (attr->worker == CORO_ANYWHERE) {
 		*home = away(s, w);
 	} else if (attr->worker) {
@@ -79,6 +85,21 @@ static coro_handle reveal(struct coroi_rec *r)
 	/* release, pairs with coroi_find: code that finds r sees its join word and its home */
 	at_store_rel(&r->wake, word | COROI_ESCAPED);
 	return coroi_handle(r);
+}
+
+/* appear - r, which is filled in, is about to be known to others, or queued. named: the caller gets
+ * the handle. A daemon's counts as known in any case: see COROI_F_DAEMON. */
+static inline coro_handle appear(struct coroi_rec *r, bool named)
+{
+	return named || coroi_unlikely(r->flags & COROI_F_DAEMON) ? reveal(r) : 0;
+}
+
+/* count_spawn_locked - r came to be on w. */
+static inline void count_spawn_locked(struct coroi_worker *w, uint8_t flags)
+{
+	at_bump(&w->spawned);
+	if (coroi_unlikely(flags & COROI_F_DAEMON))
+		coroi_count_daemon(w);
 }
 
 /* is_plain - a runnable without a record can hold the function, with the argument beside it. */
@@ -139,8 +160,9 @@ static struct coroi_rec *record_locked(struct coroi_worker *w, const struct coro
 static void send(struct coroi_worker *w, struct coroi_rec *r, coro_handle *out)
 {
 	at_store_rlx(&r->home, w->id);
+	coro_handle handle = appear(r, out != NULL);
 	if (out)
-		*out = reveal(r);
+		*out = handle;
 	coroi_inbox_push(w, (uintptr_t)r | COROI_NODE_SPAWN);
 	coroi_notify_pushed(w);
 }
@@ -164,7 +186,7 @@ int coro_spawn_attr(const coro_attr *attr, coro_fn fn, const void *arg, size_t a
 		return CORO_ENOMEM;
 	}
 	uint64_t word = 0;
-	if (!out && !home && is_plain(fn, arg_bytes)) {
+	if (!out && !home && !(q.flags & COROI_F_DAEMON) && is_plain(fn, arg_bytes)) {
 		if (arg_bytes)
 			memcpy(&word, arg, 8);
 		if (coroi_deque_push_new(&w->queue,
@@ -181,11 +203,12 @@ int coro_spawn_attr(const coro_attr *attr, coro_fn fn, const void *arg, size_t a
 		send(home, r, out);
 		return CORO_OK;
 	}
+	coro_handle handle = appear(r, out != NULL);
 	if (out)
-		*out = reveal(r);
+		*out = handle;
 	coroi_queue_fresh_locked(w, r);
 done:
-	at_bump(&w->spawned);
+	count_spawn_locked(w, q.flags);
 	coroi_notify_queued(w);
 	coroi_door_leave(w);
 	return CORO_OK;
@@ -213,9 +236,10 @@ int coro_spawn_first(const coro_attr *attr, coro_fn fn, const void *arg, size_t 
 		coroi_door_leave(w);
 		return CORO_ENOMEM;
 	}
+	coro_handle handle = appear(r, out != NULL);
 	if (out)
-		*out = reveal(r);
-	at_bump(&w->spawned);
+		*out = handle;
+	count_spawn_locked(w, q.flags);
 	coroi_queue_locked(w, me);
 	coroi_notify_queued(w); /* the child may run for long */
 	return coroi_suspend_locked(w, me, coroi_runnable_fresh(r));
