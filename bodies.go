@@ -27,7 +27,8 @@ type executorPool struct {
 	bodies table.Table[Coroutine] // by the number of their records
 	// executors idle or not made yet: an executor with a surplus wakes one
 	spare atomic.Int32
-	quits atomic.Bool  // the scheduler is being canceled
+	quits atomic.Bool // the scheduler is being canceled
+	ends  bodyEnds
 	extra atomic.Int32 // executors that are to retire, by the poller's last look
 
 	mu         sync.Mutex
@@ -38,6 +39,20 @@ type executorPool struct {
 	goroutines []*bodyGoroutine
 	closed     bool
 	items      [64]csrc.GoWorkerItem
+}
+
+// A bodyEnds counts the ends of bodies that came to no result.
+type bodyEnds struct {
+	failed, panicked atomic.Uint64 // with an error, and of those by a panic
+	canceled, closed atomic.Uint64 // before they started: alone, and with the scheduler
+}
+
+func (e *bodyEnds) unstarted(closed bool) {
+	if closed {
+		e.closed.Add(1)
+	} else {
+		e.canceled.Add(1)
+	}
 }
 
 const (
@@ -267,9 +282,20 @@ func (p *executorPool) find(h Handle) *Coroutine {
 	return nil
 }
 
-// blocked lists at most limit of the bodies that wait, and counts all.
-func (p *executorPool) blocked(limit int) (list []BlockedCoroutine, count int) {
+func (p *executorPool) stats(live int, spawned uint64) BodyStats {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return BodyStats{live, spawned, p.ends.failed.Load(), p.ends.panicked.Load(),
+		len(p.executors), p.active}
+}
+
+// blocked lists at most limit of the bodies that wait, and are daemons or not, and counts all of
+// these.
+func (p *executorPool) blocked(limit int, daemons bool) (list []BlockedCoroutine, count int) {
 	p.bodies.Each(func(c *Coroutine) {
+		if c.daemon != daemons {
+			return
+		}
 		waits := ""
 		switch state := c.state.Load(); {
 		case state&isParked != 0:
@@ -281,7 +307,7 @@ func (p *executorPool) blocked(limit int) (list []BlockedCoroutine, count int) {
 		}
 		count++
 		if len(list) < limit {
-			list = append(list, BlockedCoroutine{c.Handle(), c.name, -1, waits})
+			list = append(list, BlockedCoroutine{c.Handle(), c.name, -1, waits, c.daemon})
 		}
 	})
 	return list, count

@@ -16,12 +16,14 @@ func (c *Coroutine) tellEnd() (flags uint8, result bool) {
 	err := c.typed.outcome()
 	switch {
 	case c.next == nil:
+		c.pool.ends.unstarted(c.pool.quits.Load())
 		return csrc.EndCanceled, false
 	case err == nil:
 		return 0, true
 	case c.saysCanceled(err):
 		return csrc.EndCanceled, false
 	}
+	c.pool.ends.failed.Add(1)
 	c.pool.core.Fail(c.join, int32(codeOf(err)), fmt.Sprint(err))
 	return 0, false
 }

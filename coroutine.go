@@ -42,6 +42,7 @@ type Coroutine struct {
 	typed     typedBody
 	name      string
 	fromC     bool // started by coro_spawn_go
+	daemon    bool
 
 	ctx   context.Context            // given at the start
 	own   atomic.Pointer[ownContext] // made when it is asked for
@@ -93,25 +94,39 @@ func (b *goBody[T]) payload() (unsafe.Pointer, uintptr) {
 // Err of its context, is canceled for C bodies too, which get CORO_ECANCELED. In a Group the
 // coroutine's context is derived from the group's.
 //
+// The options are for the coroutine: [AsDaemon].
+//
 // Go costs about 2 µs; a switch between bodies costs about as much as [iter.Pull] takes for a
 // value. Go never blocks. It returns ErrClosed, ErrNoMemory at the record limit, the cause if the
 // group is canceled, or ErrGroupOver after its Wait has returned; f is not called then.
-func Go[T any](in Scope, f func(*Coroutine) (T, error)) (*Task[T], error) {
+func Go[T any](
+	in Scope, f func(*Coroutine) (T, error), opts ...BodyOption,
+) (*Task[T], error) {
 	s, g := in.scope()
 	if g != nil {
 		return startMember(g, func() (*Task[T], error) {
-			return start(startContext{ctx: g.ctx}, s, f, false)
+			return start(startContext{ctx: g.ctx}, s, f, false, opts)
 		})
 	}
-	return start(startContext{ctx: context.Background()}, s, f, false)
+	return start(startContext{ctx: context.Background()}, s, f, false, opts)
 }
+
+// A BodyOption is for one coroutine that Go or GoContext starts.
+type BodyOption func(*bodyOptions)
+
+type bodyOptions struct{ daemon bool }
+
+// AsDaemon makes the coroutine a daemon, as [Func.Daemon] does for C bodies: it is meant to wait for
+// ever. It is no stall, and Scheduler.Wait and Run do not wait for it. Close cancels it when the
+// others have ended.
+func AsDaemon() BodyOption { return func(o *bodyOptions) { o.daemon = true } }
 
 // GoContext is Go with a context, which belongs to the coroutine: when it ends, the coroutine is
 // canceled. The coroutine's Context then ends with the same cause, and every present and future
 // wait in the coroutine returns the cause. If the context has ended before, GoContext returns its
 // cause, and f is not called. In a Group the coroutine is canceled when either context ends.
 func GoContext[T any](
-	ctx context.Context, in Scope, f func(*Coroutine) (T, error),
+	ctx context.Context, in Scope, f func(*Coroutine) (T, error), opts ...BodyOption,
 ) (*Task[T], error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -122,9 +137,9 @@ func GoContext[T any](
 	var t *Task[T]
 	var err error
 	if g != nil {
-		t, err = startMember(g, func() (*Task[T], error) { return start(own.in(g), s, f, bind) })
+		t, err = startMember(g, func() (*Task[T], error) { return start(own.in(g), s, f, bind, opts) })
 	} else {
-		t, err = start(own, s, f, bind)
+		t, err = start(own, s, f, bind, opts)
 	}
 	if err != nil {
 		own.drop()
@@ -136,6 +151,7 @@ func GoContext[T any](
 // and ctx has the cause.
 func start[T any](
 	ctx startContext, s *Scheduler, f func(*Coroutine) (T, error), bind bool,
+	opts []BodyOption,
 ) (*Task[T], error) {
 	if f == nil {
 		return nil, &OptionError{"Go", "nil", "needs a function"}
@@ -143,6 +159,11 @@ func start[T any](
 	b := newBody(s, bodyName(f), f)
 	c := &b.Coroutine
 	c.ctx = ctx.ctx
+	for _, o := range opts {
+		var options bodyOptions
+		o(&options)
+		c.daemon = c.daemon || options.daemon
+	}
 	var unbind func() bool
 	if bind {
 		c.state.Store(isUnborn)
@@ -169,7 +190,7 @@ func (b *goBody[T]) launch(s *Scheduler) error {
 	if leak.On() {
 		leak.Meet(leakable{s})
 	}
-	j, status := p.PrepareBody(b.bytes)
+	j, status := p.PrepareBody(b.bytes, c.daemon)
 	if status != csrc.OK {
 		p.Release()
 		return statusError(status, ofScheduler)
@@ -219,6 +240,7 @@ func (c *Coroutine) run() {
 		c.goid.Store(0)
 		c.op = opEnd
 		if p := recover(); p != nil {
+			c.pool.ends.panicked.Add(1)
 			c.typed.fail(&PanicError{p, debug.Stack()})
 		} else if !returned {
 			c.typed.fail(ErrGoexit)
@@ -273,7 +295,7 @@ func (c *Coroutine) end() {
 	c.pool.core.End(c.join, flags, result, n)
 	left.look()
 	c.typed.complete()
-	c.pool.core.CountEnd()
+	c.pool.core.CountEnd(c.daemon)
 }
 
 // Handle names the coroutine, for C bodies and for Wake.

@@ -174,21 +174,25 @@ type BlockedCoroutine struct {
 	// "call" (of a Go function), "blocking call", "send", "receive", "select", "semaphore",
 	// "mutex", "read lock", "write lock", "condition", "latch" (a WaitGroup) or "once". Of a Go
 	// body: "park", or "await" for every other wait.
-	Waits string
+	Waits  string
+	Daemon bool // see Func.Daemon
 }
 
-// String is one line: the handle, the function, what it waits in, and where.
+// String is one line: the handle, the function, what it waits in, and where; "daemon" if it is one.
 func (b BlockedCoroutine) String() string {
 	where := "a Go body"
 	if b.Worker >= 0 {
 		where = "worker " + strconv.Itoa(b.Worker)
+	}
+	if b.Daemon {
+		where += ", daemon"
 	}
 	return fmt.Sprintf("%v %s in %s, %s", b.Handle, b.Func, b.Waits, where)
 }
 
 // A DeadlockError tells, exactly, that coroutines are left that nothing can wake any more.
 type DeadlockError struct {
-	Count   int                // of the coroutines
+	Count   int                // of the coroutines, without daemons
 	Blocked []BlockedCoroutine // the first of them
 }
 

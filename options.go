@@ -100,8 +100,8 @@ func WithTuning(t Tuning) Option {
 }
 
 // WithStallHook has f called, in a goroutine of its own, whenever everything has come to rest while
-// coroutines are left: a deadlock, unless a goroutine is still going to wake one. blocked is the
-// number of the coroutines. In batch mode Run reports a deadlock instead. A nil f is no hook, as
+// coroutines are left that are no daemons ([Func.Daemon]): a deadlock, unless a goroutine is still
+// going to wake one. blocked is the number of these coroutines. In batch mode Run reports a deadlock instead. A nil f is no hook, as
 // without the option.
 func WithStallHook(f func(blocked int)) Option {
 	return func(c *config) error { c.onStall = f; return nil }

@@ -167,7 +167,7 @@ func (p *poller) heedRest(s *Scheduler, seen uint32) uint32 {
 	}
 	p.mu.Unlock()
 	if p.onStall != nil && s.core.AtRest() && !s.paused {
-		if live := s.core.Live(); live > 0 && s.core.AtRest() && s.core.Rests() == rests {
+		if live := s.core.Others(); live > 0 && s.core.AtRest() && s.core.Rests() == rests {
 			go p.onStall(live)
 		}
 	}

@@ -30,7 +30,9 @@ func WithStack(bytes int) Option {
 
 // WithStackLimit caps the bytes of all stacks together (each has 4 KiB besides its size). At the
 // cap, idle stacks make room for stacks of other sizes, and coroutines wait for a stack before they
-// start; if everything else is at rest, they end with ErrNoMemory.
+// start, until others end. They end unstarted, with ErrNoMemory, where no other can ever end: in
+// Run, when everything else rests; otherwise, when each coroutine that is left waits for a stack or
+// joins another one, or if a single such stack is over the cap. Stats.Unstarted counts them.
 func WithStackLimit(bytes int) Option {
 	return number("WithStackLimit", bytes, 1, math.MaxInt,
 		func(c *config) { c.StackLimit = bytes })
@@ -79,17 +81,62 @@ type DenseStats struct {
 	Private     uint64 // times that a coroutine kept its stack, since its frames were large
 }
 
+// UnstartedStats counts coroutines that ended before they started, and why.
+type UnstartedStats struct {
+	// there was no stack for them (WithStackLimit, or the system refused memory), and none could
+	// come any more
+	NoStack  uint64
+	Canceled uint64 // canceled alone: by Cancel, a context or a group
+	Closed   uint64 // canceled with their scheduler, by Close
+}
+
+// BodyStats are the figures of a scheduler's coroutines with Go bodies. All but the executors count
+// in the totals of Stats, too.
+type BodyStats struct {
+	Live      int    // that have reached the executors and not ended
+	Spawned   uint64 // since the start
+	Failed    uint64 // of those that ended: with an error, a panic or a Goexit
+	Panicked  uint64 // of those: with a panic
+	Executors int    // goroutines that run bodies, see WithExecutors
+	Busy      int    // of them, not idle
+}
+
+// CallStats are the figures of the calls of C bodies into Go.
+type CallStats struct {
+	InFlight   int    // offloaded calls (coro_call_go) that are being made
+	Offloaded  uint64 // such calls since the start
+	Inline     uint64 // calls made on workers (coro_call_go_inline), since the start
+	Goroutines int    // that make offloaded calls, or wait for one
+}
+
+// BlockingStats are the figures of the threads for coro_blocking and coro_thread_begin.
+type BlockingStats struct {
+	Threads int // that there are, see WithBlockingThreads
+	Busy    int // of them, with a call
+	Queued  int // calls that wait for a thread
+}
+
 // Stats are counters and sizes of a scheduler: racy while it works, exact while it rests.
 type Stats struct {
 	Workers       int    // worker threads
 	Awake         int    // of them, not asleep
 	Live          int    // coroutines that have reached a worker and not ended
+	Daemons       int    // of them, daemons
 	AwaitingStack int    // of them, waiting for a stack to start on
-	Rests         uint32 // times that nothing was left to do
+	Rests         uint32 // times that nothing was left to do, but by daemons
 
-	// Stalled: everything rests, and coroutines are left. Only a wake-up from Go, or new work,
-	// can help them.
+	// Stalled: everything rests, and coroutines are left that are no daemons. Only a wake-up
+	// from Go, or new work, can help them.
 	Stalled bool
+
+	// Totals since the start, of C and of Go bodies. Spawned - Ended is Live.
+	Spawned, Ended uint64
+	Failed         uint64         // of the C bodies that ended: by coro_fail or coro_abort
+	Unstarted      UnstartedStats // of those that ended
+
+	Bodies   BodyStats
+	Calls    CallStats
+	Blocking BlockingStats
 
 	Stacks, StacksIdle   int // mapped, and of them not in use
 	StackBytes           int // of all mapped stacks, without guards
@@ -111,9 +158,23 @@ func (st Stats) String() string {
 	if st.Stalled {
 		state = ", stalled"
 	}
-	return fmt.Sprintf("coroutines: %d live, %d awaiting a stack%s; workers: %d, %d awake; "+
+	u := st.Unstarted
+	return fmt.Sprintf("coroutines: %d live, %d daemons, %d awaiting a stack%s; "+
+		"ended: %d of %d, %d failed; "+
+		"unstarted: %d without a stack, %d canceled, %d closed; "+
+		"Go bodies: %d live of %d, %d failed, %d panicked; executors: %d, %d busy; "+
+		"calls: %d in flight, %d offloaded, %d inline; "+
+		"blocking threads: %d, %d busy, %d calls queued; "+
+		"workers: %d, %d awake; "+
 		"stacks: %d, %d idle, %d KiB; records: %d, %d idle, %d KiB; dense: %d blocks, %d KiB; "+
-		"rests: %d", st.Live, st.AwaitingStack, state, st.Workers, st.Awake,
+		"rests: %d", st.Live, st.Daemons, st.AwaitingStack, state,
+		st.Ended, st.Spawned, st.Failed,
+		u.NoStack, u.Canceled, u.Closed,
+		st.Bodies.Live, st.Bodies.Spawned, st.Bodies.Failed, st.Bodies.Panicked,
+		st.Bodies.Executors, st.Bodies.Busy,
+		st.Calls.InFlight, st.Calls.Offloaded, st.Calls.Inline,
+		st.Blocking.Threads, st.Blocking.Busy, st.Blocking.Queued,
+		st.Workers, st.Awake,
 		st.Stacks, st.StacksIdle, st.StackBytes>>10,
 		st.Records, st.RecordsIdle, st.RecordBytes>>10,
 		st.Dense.Blocks, st.Dense.Bytes>>10, st.Rests)
@@ -130,7 +191,8 @@ func (st Stats) Format(f fmt.State, verb rune) {
 }
 
 // Stats returns the present figures. It stops no worker, and takes locks that workers take only
-// when they run out of stacks or records in hand. It costs 0.2 to 0.5 µs, and 0.1 to 0.3 µs for
+// when they run out of stacks or records in hand, and those of the executors and of the goroutines
+// that make calls into Go. It costs 0.2 to 0.5 µs, and 0.1 to 0.3 µs for
 // each worker. It works after Close.
 func (s *Scheduler) Stats() Stats {
 	c := s.core.Stats()
@@ -140,11 +202,18 @@ func (s *Scheduler) Stats() Stats {
 		c.Awake = 0 // the threads are gone: they did not go to sleep
 	default:
 	}
+	ends := &s.executors.ends
+	unstarted := UnstartedStats{c.NoStack, c.CanceledBefore + ends.canceled.Load(),
+		c.ClosedBefore + ends.closed.Load()}
 	out := Stats{
-		Workers: c.Workers, Awake: c.Awake, Live: c.Live,
+		Workers: c.Workers, Awake: c.Awake, Live: c.Live, Daemons: c.Daemons,
 		AwaitingStack: c.AwaitingStack, Rests: c.Rests,
-		Stalled: c.Awake == 0 && c.Outside == 0 && c.Live > 0,
-		Stacks:  c.Stacks, StacksIdle: c.StacksIdle, StackBytes: c.StackBytes,
+		Stalled: c.Awake == 0 && c.Outside == 0 && c.Live > c.Daemons,
+		Spawned: c.Spawned, Ended: c.Ended, Unstarted: unstarted,
+		Failed: c.Failed, Bodies: s.executors.stats(c.GoLive, c.GoSpawned),
+		Blocking: BlockingStats{c.BlockingThreads, c.BlockingThreads - c.BlockingIdle,
+			c.BlockingQueued},
+		Stacks: c.Stacks, StacksIdle: c.StacksIdle, StackBytes: c.StackBytes,
 		Records: c.Records, RecordsIdle: c.RecordsIdle, RecordBytes: c.RecordBytes,
 		RecordsRetired: c.RecordsRetired, Membarrier: c.Membarrier,
 		LightGuards: c.LightGuards,
@@ -154,6 +223,8 @@ func (s *Scheduler) Stats() Stats {
 	for i, w := range c.PerWorker {
 		out.PerWorker[i] = WorkerStats(w)
 	}
+	out.Calls.InFlight, out.Calls.Goroutines, out.Calls.Offloaded = s.offload.Stats()
+	out.Calls.Inline = c.InlineCalls
 	return out
 }
 

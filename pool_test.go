@@ -130,7 +130,8 @@ func TestWhatWaitsForAStackIsShownAndStartsWhenOneIsFree(t *testing.T) {
 	finish(t, s)
 }
 
-func TestWhatCanNeverHaveAStackEndsWithErrNoMemory(t *testing.T) {
+// What was accepted is not lost, however quiet everything is: others may be woken, and end.
+func TestWhatWaitsForAStackIsNotLostWhileOthersMayBeWoken(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(2), coro.WithStackLimit(4*oneStack))
 	var holders []*coro.Task[int32]
 	for range 4 {
@@ -139,29 +140,73 @@ func TestWhatCanNeverHaveAStackEndsWithErrNoMemory(t *testing.T) {
 		holders = append(holders, task)
 	}
 	parked(t, s, 4)
-	for round := range 3 {
-		var waiting []*coro.Task[int64]
-		for i := range int64(20) {
-			task, err := square.Start(s, i)
-			require.NoError(t, err)
-			waiting = append(waiting, task)
-		}
-		for _, task := range waiting {
-			got, err := task.Wait(soon(t))
-			require.Equal(t, coro.ErrNoMemory, err, "round %d", round)
-			require.Zero(t, got)
-		}
+	const n = 1000
+	for range n {
+		require.NoError(t, add.Spawn(s, 1))
 	}
+	waiting, err := square.Start(s, 9)
+	require.NoError(t, err)
+	gone, err := square.Start(s, 9)
+	require.NoError(t, err)
+	quiet := func(awaiting int) {
+		eventually(t, func() bool {
+			st := s.Stats()
+			return st.Stalled && st.AwaitingStack == awaiting
+		}, "all rests")
+	}
+	quiet(n + 2)
+	gone.Cancel() // it alone ends, at once
+	_, err = gone.Wait(soon(t))
+	require.ErrorIs(t, err, coro.ErrCanceled)
+	quiet(n + 1)
+	st := s.Stats()
+	assert.Equal(t, coro.UnstartedStats{Canceled: 1}, st.Unstarted)
+	assert.EqualValues(t, 1, st.Ended)
 	for _, task := range holders {
 		require.NoError(t, task.Wake())
 		_, err := task.Wait(soon(t))
 		require.NoError(t, err)
 	}
-	task, err := square.Start(s, 9)
-	require.NoError(t, err)
-	got, err := task.Wait(soon(t))
+	got, err := waiting.Wait(soon(t))
 	require.NoError(t, err)
 	assert.EqualValues(t, 81, got)
+	finish(t, s)
+	assert.EqualValues(t, n, testbody.Sum(), "all have run")
+	st = s.Stats()
+	assert.Equal(t, coro.UnstartedStats{Canceled: 1}, st.Unstarted)
+	assert.EqualValues(t, n+6, st.Ended)
+	assert.Equal(t, st.Spawned, st.Ended)
+}
+
+// Where nobody can ever end they are told: of a C body that joins a Go body that awaits a task, the
+// task has no stack.
+func TestWhatCanNeverHaveAStackEndsWithErrNoMemory(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(2), coro.WithStackLimit(oneStack))
+	for range 20 {
+		awaits := goes(t, s, func(c *coro.Coroutine) error {
+			if err := c.Park(background); err != nil {
+				return err
+			}
+			never, err := square.Start(s, 9)
+			if err != nil {
+				return err
+			}
+			_, err = coro.Await(c.Context(), c, never)
+			return err
+		})
+		joins, err := join.Start(s, awaits.Handle())
+		require.NoError(t, err)
+		parked(t, s, 2)
+		require.NoError(t, awaits.Wake())
+		_, err = wait(t, joins)
+		require.NoError(t, err)
+		_, err = wait(t, awaits)
+		require.Equal(t, coro.ErrNoMemory, err)
+		finish(t, s)
+	}
+	st := s.Stats()
+	assert.Equal(t, coro.UnstartedStats{NoStack: 20}, st.Unstarted)
+	assert.EqualValues(t, 60, st.Ended)
 }
 
 func TestAStackLimitBelowOneStackStartsNothing(t *testing.T) {

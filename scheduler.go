@@ -3,6 +3,7 @@ package coro
 import (
 	"context"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -122,9 +123,11 @@ func (s *Scheduler) submitter() *csrc.Submitter {
 // Workers is the number of worker threads, the dedicated ones included.
 func (s *Scheduler) Workers() int { return s.core.Workers() }
 
-// Wait returns when every coroutine that was spawned has ended, and those that they spawned. A
-// coroutine that is spawned meanwhile is waited for too. A coroutine that parks and is never woken
-// keeps Wait waiting: see Stats.Stalled and WithStallHook. Wait returns the cause, if the context
+// Wait returns when every coroutine that was spawned has ended, and those that they spawned, but
+// for daemons ([Func.Daemon], [AsDaemon]). A coroutine that is spawned meanwhile is waited for too.
+// A coroutine that parks and is never woken keeps Wait waiting: see Stats.Stalled and
+// WithStallHook. What a daemon was asked for before Wait was called, it has done or spawned when
+// Wait returns; the end is not told while a daemon runs. Wait returns the cause, if the context
 // ends first, ErrPaused for a scheduler made WithPaused, or ErrInside, within a Go body of s or a
 // Go function that a coroutine of s has called. After Close it returns nil.
 func (s *Scheduler) Wait(ctx context.Context) error {
@@ -139,13 +142,13 @@ func (s *Scheduler) Wait(ctx context.Context) error {
 
 // Run lets the workers of a scheduler made WithPaused run all that was spawned, and what that
 // spawns, until nothing can happen any more, and pauses them again. It returns nil if every
-// coroutine has ended; a *DeadlockError if some are left that nothing can wake (a wake-up from Go
+// coroutine has ended but daemons; a *DeadlockError if some are left that nothing can wake (a wake-up from Go
 // and another Run may free them); ErrPaused for a scheduler made without WithPaused; ErrBusy if
 // another Run goes on; ErrClosed; or ErrInside, as New. If the context ends first, Run returns its
 // cause, and the run goes on.
 //
 // Run waits for events that are certain to come: time, Go functions and calls under way, and the
-// deadline of a context that a coroutine is bound to, or waits with. The cancel of a context is not
+// deadline of a context that a coroutine is bound to, or waits with; those of daemons too. The cancel of a context is not
 // certain to come, no more than a wake-up from Go. But a cancel that came before everything was at
 // rest, from a body or by an error in a Group, has its effect in this run.
 func (s *Scheduler) Run(ctx context.Context) error {
@@ -199,22 +202,34 @@ const blockedShown = 64
 
 func (s *Scheduler) deadlock() error {
 	list, n := s.Blocked(blockedShown)
-	return &DeadlockError{n, list}
+	first := slices.IndexFunc(list, func(b BlockedCoroutine) bool { return b.Daemon })
+	if first >= 0 {
+		list = list[:first]
+	}
+	return &DeadlockError{n - s.core.Stats().Daemons, list}
 }
 
-// Blocked returns the coroutines that wait now, at most limit of them, and how many there are. It
-// stops each worker while it looks at every record.
+// Blocked returns the coroutines that wait now, at most limit of them, daemons last, and how many
+// there are. It stops each worker while it looks at every record.
 func (s *Scheduler) Blocked(limit int) ([]BlockedCoroutine, int) {
 	limit = max(limit, 0)
 	list, n := s.core.Blocked(min(limit, s.core.Stats().Records))
-	out := make([]BlockedCoroutine, len(list))
-	for i, b := range list {
-		out[i] = BlockedCoroutine{Handle(b.Handle), funcName(b.Fn), b.Worker,
-			csrc.WaitName(b.Waits)}
+	out := make([]BlockedCoroutine, 0, len(list))
+	add := func(daemons bool) {
+		for _, b := range list {
+			if b.Daemon == daemons {
+				out = append(out, BlockedCoroutine{Handle(b.Handle), funcName(b.Fn),
+					b.Worker, csrc.WaitName(b.Waits), b.Daemon})
+			}
+		}
+		bodies, more := s.executors.blocked(limit, daemons)
+		out = append(out, bodies...)
+		n += more
 	}
-	bodies, more := s.executors.blocked(limit - len(out))
+	add(false)
+	add(true)
 	runtime.KeepAlive(s)
-	return append(out, bodies...), n + more
+	return out[:min(limit, len(out))], n
 }
 
 // callers returns the coroutines of s that the caller would wait for in vain, as they wait for the
@@ -233,8 +248,8 @@ func (s *Scheduler) callers() (list []Handle) {
 const closeGrace = time.Second
 
 // Close takes no more work, waits until every coroutine has ended, joins the threads and frees the
-// memory. Results of Tasks stay until they are waited for. A paused scheduler drops coroutines that
-// never started.
+// memory. Results of Tasks stay until they are waited for. Daemons are canceled when all others have
+// ended, and with them what they spawn then. A paused scheduler drops coroutines that never started.
 //
 // When the context ends (or has ended) first, Close cancels: a coroutine that has not started ends
 // unstarted, and every present and future wait returns CORO_ECANCELED, so that bodies end through
@@ -307,6 +322,13 @@ func (s *Scheduler) close() {
 		s.runs.Lock()
 		s.executors.cancel()
 		s.runs.Unlock()
+	} else {
+		_ = s.poller.awaitRest(s.ctx, s) // until Close cancels all, at most
+		if s.core.Live() > 0 {           // daemons
+			s.cancel(ErrCanceled)
+			s.executors.cancel()
+			s.core.Close(true)
+		}
 	}
 	s.core.Close(false)
 	s.executors.close()

@@ -195,7 +195,8 @@ func (s *Scheduler) Destroy() {
 	C.coro_scheduler_destroy(s.c)
 }
 
-// Finished tells whether everything rests and no coroutine is left.
+// Finished tells whether everything rests and no coroutine is left but daemons, for which something
+// may be pending.
 func (s *Scheduler) Finished() bool {
 	crossing()
 	return bool(C.coroi_finished(s.c))
@@ -211,6 +212,12 @@ func (s *Scheduler) AtRest() bool {
 func (s *Scheduler) Live() int {
 	crossing()
 	return max(int(C.coroi_live(s.c)), 0)
+}
+
+// Others counts those of them that are no daemons.
+func (s *Scheduler) Others() int {
+	crossing()
+	return max(int(C.coroi_others(s.c)), 0)
 }
 
 // Present is coroi_present. It stops each worker for a moment. No goroutine is in GoWorker.Take.
@@ -234,9 +241,10 @@ type Blocked struct {
 	Fn     uintptr
 	Worker int
 	Waits  byte
+	Daemon bool
 }
 
-// Blocked returns at most limit of the coroutines that wait, and the number of all.
+// Blocked returns at most limit of the coroutines that wait, daemons last, and the number of all.
 func (s *Scheduler) Blocked(limit int) ([]Blocked, int) {
 	list := make([]C.coro_blocked, limit+1)
 	crossing()
@@ -245,7 +253,7 @@ func (s *Scheduler) Blocked(limit int) ([]Blocked, int) {
 	for i := range out {
 		b := &list[i]
 		fn := uintptr(unsafe.Pointer(b.fn))
-		out[i] = Blocked{uint64(b.handle), fn, int(b.worker), byte(b.waits)}
+		out[i] = Blocked{uint64(b.handle), fn, int(b.worker), byte(b.waits), b.daemon != 0}
 	}
 	return out, n
 }
@@ -274,7 +282,16 @@ type DenseStats struct {
 // Stats is coro_stats.
 type Stats struct {
 	Workers, Awake, Outside           int
-	Live, AwaitingStack               int
+	Spawned, Ended                    uint64
+	Failed                            uint64
+	NoStack, CanceledBefore           uint64
+	ClosedBefore                      uint64
+	GoSpawned                         uint64
+	GoLive                            int
+	Live, Daemons, AwaitingStack      int
+	BlockingThreads, BlockingIdle     int
+	BlockingQueued                    int
+	InlineCalls                       uint64
 	Rests                             uint32
 	Stacks, StacksIdle                int
 	StackBytes                        int
@@ -301,7 +318,15 @@ func (s *Scheduler) Stats() Stats {
 	C.coro_scheduler_stats(s.c, &t, &list[0], C.uint32_t(len(list)))
 	out := Stats{
 		Workers: int(t.workers), Awake: int(t.awake), Outside: int(t.outside),
-		Live: max(int(t.live), 0), AwaitingStack: int(t.awaiting_stack),
+		Spawned: uint64(t.spawned), Ended: uint64(t.ended),
+		Failed:         uint64(t.failed),
+		NoStack:        uint64(t.unstarted_no_stack),
+		CanceledBefore: uint64(t.unstarted_canceled),
+		ClosedBefore:   uint64(t.unstarted_closed),
+		GoSpawned:      uint64(t.go_spawned), GoLive: max(int(t.go_live), 0),
+		BlockingThreads: int(t.blocking_threads), BlockingIdle: int(t.blocking_idle),
+		BlockingQueued: int(t.blocking_queued), InlineCalls: uint64(t.inline_calls),
+		Live: max(int(t.live), 0), Daemons: max(int(t.daemons), 0), AwaitingStack: int(t.awaiting_stack),
 		Rests: uint32(t.idle_ends), Stacks: int(t.stacks), StacksIdle: int(t.stacks_idle),
 		StackBytes: int(t.stack_bytes), Records: int(t.records),
 		RecordsIdle: int(t.records_idle),

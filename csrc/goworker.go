@@ -128,8 +128,14 @@ func (l GoWorker) SetFull(j Joinable, full bool) {
 }
 
 // CountEnd has Live count a coroutine no more. The call comes after End, when all waiters for that
-// end have been told.
-func (l GoWorker) CountEnd() { atomic.AddUint64((*uint64)(unsafe.Pointer(&l.c.ended)), 1) }
+// end have been told. A daemon's end is counted among those of daemons first: coroi_others in
+// life.c.
+func (l GoWorker) CountEnd(daemon bool) {
+	if daemon {
+		atomic.AddUint64((*uint64)(unsafe.Pointer(&l.c.daemons_ended)), 1)
+	}
+	atomic.AddUint64((*uint64)(unsafe.Pointer(&l.c.ended)), 1)
+}
 
 // BeginPending is coroi_pending_begin: n pending-work tokens are held. EndPending ends one.
 func (s *Scheduler) BeginPending(n uint32) {
@@ -143,14 +149,15 @@ func (s *Scheduler) EndPending() {
 }
 
 // PrepareBody makes one coroutine with a Go body. The submitter is held.
-func (p *Submitter) PrepareBody(resultBytes uint8) (Joinable, Status) {
+func (p *Submitter) PrepareBody(resultBytes uint8, daemon bool) (Joinable, Status) {
 	r := p.record()
 	if r == nil {
 		return Joinable{}, NoMemory
 	}
 	goworker := uint32(p.sched.c.workers)
-	spec := Spec{ResultBytes: resultBytes}
+	spec := Spec{ResultBytes: resultBytes, Daemon: daemon}
 	fill(r, &spec, goworker, nil)
+	p.sched.mark(r, &spec)
 	return Joinable{r, reveal(r, 0)}, OK
 }
 

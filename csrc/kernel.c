@@ -16,6 +16,7 @@
 #include "kernel/join.c"
 #include "kernel/life.c"
 #include "kernel/mags.c"
+#include "kernel/nostack.c"
 #include "kernel/nowait.c"
 #include "kernel/pin.c"
 #include "kernel/run.c"

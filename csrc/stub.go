@@ -15,6 +15,7 @@ const (
 	Abort           Status = 3
 	Aborted         Status = -11
 	Again           Status = -9
+	Anywhere               = -9223372036854775808
 	Available              = false
 	Busy            Status = -8
 	Canceled        Status = -5
@@ -64,6 +65,7 @@ type (
 		Fn     uintptr
 		Worker int
 		Waits  byte
+		Daemon bool
 	}
 	Call  struct{}
 	Calls struct{}
@@ -143,25 +145,39 @@ type (
 		ArgBytes    uint8
 		ResultBytes uint8
 		Worker      int
+		Daemon      bool
 	}
 	Stats struct {
-		Workers        int
-		Awake          int
-		Outside        int
-		Live           int
-		AwaitingStack  int
-		Rests          uint32
-		Stacks         int
-		StacksIdle     int
-		StackBytes     int
-		Records        int
-		RecordsIdle    int
-		RecordBytes    int
-		RecordsRetired int
-		Dense          DenseStats
-		Membarrier     bool
-		LightGuards    bool
-		PerWorker      []WorkerStats
+		Workers         int
+		Awake           int
+		Outside         int
+		Spawned         uint64
+		Ended           uint64
+		Failed          uint64
+		NoStack         uint64
+		CanceledBefore  uint64
+		ClosedBefore    uint64
+		GoSpawned       uint64
+		GoLive          int
+		Live            int
+		Daemons         int
+		AwaitingStack   int
+		BlockingThreads int
+		BlockingIdle    int
+		BlockingQueued  int
+		InlineCalls     uint64
+		Rests           uint32
+		Stacks          int
+		StacksIdle      int
+		StackBytes      int
+		Records         int
+		RecordsIdle     int
+		RecordBytes     int
+		RecordsRetired  int
+		Dense           DenseStats
+		Membarrier      bool
+		LightGuards     bool
+		PerWorker       []WorkerStats
 	}
 	Status      int
 	Submitter   struct{}
@@ -264,7 +280,7 @@ func (GoWaiter) Value() unsafe.Pointer                                  { return
 func (GoWaiter) Withdraw() bool                                         { return false }
 
 func (GoWorker) Claimed() bool                                                 { return false }
-func (GoWorker) CountEnd()                                                     {}
+func (GoWorker) CountEnd(daemon bool)                                          {}
 func (GoWorker) End(j Joinable, flags uint8, result unsafe.Pointer, n uintptr) {}
 func (GoWorker) Fail(j Joinable, code int32, text string)                      {}
 func (GoWorker) HasItems() bool                                                { return false }
@@ -350,6 +366,7 @@ func (*Scheduler) NewGoWaiter(id uint32, bytes uintptr) (GoWaiter, Status) { ret
 func (*Scheduler) NewSubmitters(n int) ([]Submitter, Status)               { return nil, Again }
 func (*Scheduler) Open(b *BatchWriter, spec *Spec) Status                  { return Again }
 func (*Scheduler) OpenBell() (int, Status)                                 { return 0, Again }
+func (*Scheduler) Others() int                                             { return 0 }
 func (*Scheduler) Present() int                                            { return 0 }
 func (*Scheduler) Refund(n uint32)                                         {}
 func (*Scheduler) Rests() uint32                                           { return 0 }
@@ -373,9 +390,11 @@ func (Sem) TryAcquire() Status        { return Again }
 
 func (Status) Text() string { return "the C core is not built in" }
 
-func (*Submitter) Acquire() Status                                         { return Again }
-func (*Submitter) Endow(n uint32)                                          {}
-func (*Submitter) PrepareBody(resultBytes uint8) (Joinable, Status)        { return Joinable{}, Again }
+func (*Submitter) Acquire() Status { return Again }
+func (*Submitter) Endow(n uint32)  {}
+func (*Submitter) PrepareBody(resultBytes uint8, daemon bool) (Joinable, Status) {
+	return Joinable{}, Again
+}
 func (*Submitter) Release()                                                {}
 func (*Submitter) Send(b *BatchWriter)                                     {}
 func (*Submitter) Shut()                                                   {}

@@ -13,6 +13,7 @@ package csrc
 import "C"
 
 import (
+	"math"
 	"sync/atomic"
 	"unsafe"
 
@@ -42,7 +43,40 @@ type Spec struct {
 	Fn                    uintptr
 	Class                 uint8
 	ArgBytes, ResultBytes uint8
-	Worker                int // i + 1: pinned to worker i; 0: to none
+	Worker                int  // i + 1: pinned to worker i; 0: to none; Anywhere
+	Daemon                bool // then Worker is not 0
+}
+
+// Anywhere is the Worker of coroutines that are pinned to none, and are not spawned in batches, as
+// they need records of their own.
+const Anywhere = math.MinInt
+
+// alone tells that the coroutine is not spawned in a batch.
+func (s *Spec) alone() bool { return s.Worker != 0 }
+
+// home is the worker to which the coroutine is sent: that of its spec, or anyone.
+func (s *Spec) home(anyone uint32) uint32 {
+	if s.Worker > 0 {
+		return uint32(s.Worker - 1)
+	}
+	return anyone
+}
+
+// mark sets the flags of r, which is filled in, as the spec asks. A daemon has a handle from the
+// start: see COROI_M_DAEMON.
+func (s *Scheduler) mark(r *record, spec *Spec) {
+	if spec.Worker > 0 {
+		r.flags |= C.COROI_F_PINNED
+	}
+	if spec.Daemon {
+		r.more |= C.COROI_M_DAEMON
+		has := (*uint32)(unsafe.Pointer(&s.c.has_daemons))
+		if atomic.LoadUint32(has) == 0 {
+			atomic.StoreUint32(has, 1)
+		}
+		word := (*uint64)(unsafe.Pointer(&r.wake))
+		atomic.StoreUint64(word, atomic.LoadUint64(word)|escaped)
+	}
 }
 
 // Class is the number of the smallest stack class that has at least bytes. bytes are in range.
@@ -203,8 +237,8 @@ func (p *Submitter) closeBatch() {
 // Spawn starts one coroutine. arg points to spec.ArgBytes bytes, which are copied. The submitter is
 // held.
 func (p *Submitter) Spawn(spec *Spec, arg unsafe.Pointer) Status {
-	if spec.Worker > 0 {
-		return p.spawnPinned(spec, arg)
+	if spec.alone() {
+		return p.spawnAlone(spec, arg)
 	}
 	if !p.openBatch() || !p.spend() {
 		return NoMemory
@@ -225,14 +259,14 @@ func (p *Submitter) record() *record {
 	return r
 }
 
-func (p *Submitter) spawnPinned(spec *Spec, arg unsafe.Pointer) Status {
+func (p *Submitter) spawnAlone(spec *Spec, arg unsafe.Pointer) Status {
 	r := p.record()
 	if r == nil {
 		return NoMemory
 	}
-	home := uint32(spec.Worker - 1)
+	home := spec.home(p.target)
 	fill(r, spec, home, arg)
-	r.flags = C.COROI_F_PINNED
+	p.sched.mark(r, spec)
 	p.sched.send(r, home)
 	return OK
 }
@@ -273,8 +307,8 @@ func (p *Submitter) StartFor(id uint32, counted bool, spec *Spec, arg unsafe.Poi
 }
 
 func (p *Submitter) start(spec *Spec, arg unsafe.Pointer, joiner uint64) (Joinable, Status) {
-	pinned := spec.Worker > 0
-	if !pinned && !p.openBatch() {
+	alone := spec.alone()
+	if !alone && !p.openBatch() {
 		return Joinable{}, NoMemory
 	}
 	r := p.record()
@@ -282,15 +316,15 @@ func (p *Submitter) start(spec *Spec, arg unsafe.Pointer, joiner uint64) (Joinab
 		return Joinable{}, NoMemory
 	}
 	home := p.target
-	if pinned {
-		home = uint32(spec.Worker - 1)
+	if alone {
+		home = spec.home(home)
 	}
 	fill(r, spec, home, arg)
-	if pinned {
-		r.flags = C.COROI_F_PINNED
+	if alone {
+		p.sched.mark(r, spec)
 	}
 	gen := reveal(r, joiner)
-	if pinned {
+	if alone {
 		p.sched.send(r, home)
 		return Joinable{r, gen}, OK
 	}
@@ -327,11 +361,11 @@ func (s *Scheduler) Open(b *BatchWriter, spec *Spec) Status {
 }
 
 // SpawnMany starts n coroutines with one argument, and returns how many it has started: fewer than
-// n at the limit of memory. Unless they are pinned, this is one cgo call. The submitter is held.
+// n at the limit of memory. Unless they are pinned or daemons, this is one cgo call. The submitter is held.
 func (p *Submitter) SpawnMany(spec *Spec, arg unsafe.Pointer, n int) int {
-	if spec.Worker > 0 {
+	if spec.alone() {
 		done := 0
-		for done < n && p.spawnPinned(spec, arg) == OK {
+		for done < n && p.spawnAlone(spec, arg) == OK {
 			done++
 		}
 		return done

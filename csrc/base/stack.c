@@ -55,6 +55,11 @@ static size_t mapped_bytes(unsigned class)
 	return (coroi_stack_class_bytes(class) + HEADROOM + page - 1) & ~(page - 1);
 }
 
+bool coroi_stack_pool_never(const struct coroi_stack_pool *p, unsigned class)
+{
+	return p->limit && mapped_bytes(class) > p->limit;
+}
+
 static void arena_free(struct coroi_arena *a)
 {
 	for (uint32_t i = 0; i < a->cut; i++)

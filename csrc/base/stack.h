@@ -97,6 +97,9 @@ unsigned coroi_stack_pool_get(struct coroi_stack_pool *p, unsigned class, struct
 			      unsigned want);
 void coroi_stack_pool_put(struct coroi_stack_pool *p, struct coroi_stack **list, unsigned n);
 
+/* coroi_stack_pool_never - a stack of the class is more than the cap allows in all. */
+bool coroi_stack_pool_never(const struct coroi_stack_pool *p, unsigned class);
+
 /* coroi_stack_pool_trim - unmap arenas that are idle as a whole, and discard the memory of other
  * idle stacks. Returns the bytes of stacks given back. */
 size_t coroi_stack_pool_trim(struct coroi_stack_pool *p);

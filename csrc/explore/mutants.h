@@ -63,6 +63,10 @@
 	M(NO_UNREGISTER_CHECK, "close-join",                                                      \
 	  "a joiner withdraws its registration by a plain exchange")                              \
 	M(COUNT_TOGETHER, "end-count", "the living are counted worker by worker")                 \
+	M(DAEMON_END_LATE, "end-daemon", "a daemon's end is counted among daemons last")          \
+	M(DAEMON_FIRST, "end-daemon", "a daemon is counted before its spawn")                     \
+	M(QUIET_UNSEEN, "end-pending",                                                            \
+	  "a worker that sleeps last does not look whether all is pending for daemons")           \
 	M(PENDING_LATE, "pending",                                                                \
 	  "the thread that brings work from outside counts it as pending")                        \
 	M(PENDING_EARLY, "pending", "work from outside is pending no longer before it is there")  \

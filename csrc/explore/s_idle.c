@@ -233,14 +233,19 @@ static void waits_without_end(void *arg)
 	ex_fail("the end, and a coroutine still waits");
 }
 
-static void setup_count(void)
+static void setup_count_of(void (*worker)(void *))
 {
 	world_region(&g, sizeof g);
 	world_worker(0)->spawned = 1;
 	sched->activity = 0;
 	sched->sleepers[0] = 3;
-	ex_thread("worker", comes_and_goes, NULL);
+	ex_thread("worker", worker, NULL);
 	ex_thread("wait", waits_without_end, NULL);
+}
+
+static void setup_count(void)
+{
+	setup_count_of(comes_and_goes);
 }
 
 static void check_count(void)
@@ -254,6 +259,89 @@ static const struct ex_scenario end_count = {
 		"a wait for the end while one coroutine is never woken, and another comes and ends",
 	.setup = setup_count,
 	.check = check_count,
+	.workers = 2,
+	.raw = 3,
+	.flags = CORO_NO_STANDBY,
+};
+
+/* The same with a daemon that comes and goes, and with a thread that tells the daemons apart. */
+
+static void daemon_comes_and_goes(void *arg)
+{
+	struct coroi_worker *w = world_worker(0);
+
+	(void)arg;
+	coroi_notify_pushed(w);
+	COROI_MUTANT_ADDS(DAEMON_FIRST, coroi_count_daemon(w);)
+	at_bump(&w->spawned);
+	COROI_MUTANT(DAEMON_FIRST, coroi_count_daemon(w), (void)0);
+	coroi_count_end_locked(world_worker(1), COROI_M_DAEMON);
+	world_sleep();
+}
+
+static void setup_daemon(void)
+{
+	setup_count_of(daemon_comes_and_goes);
+	sched->has_daemons = 1;
+}
+
+static void check_daemon(void)
+{
+	check_count();
+	EX_CHECK(coroi_others(sched) == 1);
+}
+
+static const struct ex_scenario end_daemon = {
+	.name = "end-daemon",
+	.about = "end-count, where the one that comes and ends is a daemon",
+	.setup = setup_daemon,
+	.check = check_daemon,
+	.workers = 2,
+	.raw = 3,
+	.flags = CORO_NO_STANDBY,
+};
+
+/* A daemon waits for something that is pending for ever. The last of the others ends meanwhile, on
+ * the only worker that is awake. */
+
+static void ends_last(void *arg)
+{
+	(void)arg;
+	at_bump_rel(&world_worker(0)->ended);
+	world_sleep(); /* P4 */
+}
+
+static void waits_for_the_others(void *arg)
+{
+	(void)arg;
+	EX_CHECK(coro_scheduler_wait(sched) == CORO_OK);
+	EX_CHECK(world_worker(0)->ended == 1);
+	g.returned++;
+}
+
+static void setup_daemon_pending(void)
+{
+	world_region(&g, sizeof g);
+	world_worker(0)->spawned = 2;
+	world_worker(0)->daemons = 1;
+	sched->has_daemons = 1;
+	sched->activity = COROI_AWAKE + COROI_PENDING;
+	sched->sleepers[0] = 2;
+	ex_thread("worker", ends_last, NULL);
+	ex_thread("wait", waits_for_the_others, NULL);
+}
+
+static void check_daemon_pending(void)
+{
+	EX_CHECK(g.returned == 1);
+	EX_CHECK(coroi_live(sched) == 1 && coroi_finished(sched));
+}
+
+static const struct ex_scenario end_pending = {
+	.name = "end-pending",
+	.about = "a wait for the end while something is pending for a daemon",
+	.setup = setup_daemon_pending,
+	.check = check_daemon_pending,
 	.workers = 2,
 	.raw = 3,
 	.flags = CORO_NO_STANDBY,
@@ -445,6 +533,7 @@ static const struct ex_scenario close_cancel = {
 };
 
 const struct ex_scenario *const scenarios_idle[] = {
-	&push_park, &claim_unpark, &steal_leaves, &leaves_exchange, &end, &end_submit, &end_count,
-	&standby,   &third,        &run,          &close_cancel,    NULL,
+	&push_park,    &claim_unpark, &steal_leaves, &leaves_exchange, &end,   &end_submit,
+	&end_count,    &end_daemon,   &end_pending,  &standby,         &third, &run,
+	&close_cancel, NULL,
 };

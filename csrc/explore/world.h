@@ -55,8 +55,7 @@ void world_collect(struct coroi_worker *w);
  * rest. */
 static inline void world_sleep(void)
 {
-	if (coroi_awake_end(sched))
-		coroi_rested(sched);
+	coroi_tokens_given_back(sched, coroi_awake_end(sched));
 }
 
 /* world_pushing - before (true) and after (false) everything that brings work from outside. What

@@ -22,7 +22,8 @@ typedef struct coro_options {
 	int32_t handover_budget;
 	uint32_t stack_cache; /* idle stacks of each size a worker keeps, at most 65536; 0: 64 */
 	size_t stack_bytes;   /* default stack; 0: CORO_STACK_DEFAULT */
-	/* cap on bytes of stacks; 0: none. At the cap idle ones give way, and starting waits */
+	/* cap on bytes of stacks; 0: none. At the cap idle ones give way, and starting waits, until
+	 * a coroutine ends; where none ever can, what waits ends with CORO_ENOMEM */
 	size_t stack_limit;
 	/* cap on bytes of records (128 each, in chunks of 2 MiB); 0: none */
 	size_t record_limit;
@@ -76,16 +77,17 @@ int coro_scheduler_spawn(coro_scheduler *s, const coro_attr *attr, coro_fn fn, c
  *
  * Thread:   any but a worker; one at a time.
  * Blocking: until the end.
- * Returns:  CORO_OK when every coroutine has ended; CORO_EDEADLK when some are left that nothing
- *           can wake (coro_scheduler_blocked lists them; a wake and another run may free them);
+ * Returns:  CORO_OK when every coroutine has ended but daemons (CORO_DAEMON); CORO_EDEADLK when
+ *           others are left that nothing can wake (coro_scheduler_blocked lists them; a wake and another run may free them);
  *           CORO_EPERM on a worker or in service mode; CORO_EBUSY if it runs already;
  *           CORO_ECLOSED; CORO_EINVAL if s is NULL.
  */
 int coro_scheduler_run(coro_scheduler *s);
 
 /*
- * coro_scheduler_wait - service mode: wait until every coroutine has ended. New work may be spawned
- * meanwhile and is waited for too.
+ * coro_scheduler_wait - service mode: wait until every coroutine has ended but daemons
+ * (CORO_DAEMON). New work may be spawned meanwhile and is waited for too. Daemons may wait for
+ * whatever they like, time and Go too; while one runs, the end is not told.
  *
  * Thread:   any but a worker.
  * Blocking: until then.
@@ -130,10 +132,11 @@ typedef struct coro_blocked {
 	coro_fn fn;
 	uint32_t worker; /* its home */
 	uint32_t waits;  /* CORO_WAIT_PARK... */
+	uint32_t daemon; /* 1: it is a daemon */
 } coro_blocked;
 
 /*
- * coro_scheduler_blocked - the waiting coroutines, at most cap of them into list.
+ * coro_scheduler_blocked - the waiting coroutines, at most cap of them into list, daemons last.
  *
  * Thread:   any but a worker.
  * Blocking: for some locks.
@@ -144,7 +147,8 @@ size_t coro_scheduler_blocked(coro_scheduler *s, coro_blocked *list, size_t cap)
 
 /*
  * coro_scheduler_close - take no more work, wait until every coroutine has ended, join the threads,
- * free the stacks. A paused scheduler drops what never started.
+ * free the stacks. Daemons are canceled when all others have ended, and with them what they spawn
+ * then. A paused scheduler drops what never started.
  *
  * With cancel: what has not started ends unstarted, and every present and future wait returns
  * CORO_ECANCELED, so that bodies end through their own clean-up. A body that never returns keeps
@@ -184,10 +188,19 @@ typedef struct coro_worker_stats {
 
 typedef struct coro_stats {
 	uint32_t workers, awake;
+	/* coroutines that came to be, and that ended, since the start, those with a Go body too */
+	uint64_t spawned, ended;
+	/* of those that ended: by coro_fail or coro_abort; and unstarted, as there
+	 * was no stack and none could come, as they were canceled, and as the scheduler was */
+	uint64_t failed;
+	uint64_t unstarted_no_stack, unstarted_canceled, unstarted_closed;
+	/* coroutines with a Go body, since the start, and alive */
+	uint64_t go_spawned, go_live;
 	/* what will bring work by itself: calls into Go, calls that block, and workers that sleep
 	 * until a deadline */
 	uint64_t outside;
 	uint64_t live;                /* coroutines that have entered and not ended */
+	uint64_t daemons;             /* of them, daemons */
 	uint64_t awaiting_stack;      /* of them, waiting for a stack */
 	uint64_t idle_ends;           /* times everything came to rest */
 	uint64_t stacks, stacks_idle; /* that may have memory, and of them not in use */
@@ -203,8 +216,12 @@ typedef struct coro_stats {
 	uint64_t dense_copied_out, dense_copied_in;
 	uint64_t dense_bytes_copied;
 	uint64_t dense_private; /* times that one kept its stack, since its frames were large */
-	int32_t membarrier;     /* 1: doors are asymmetric, 0: they use an exchange */
-	int32_t guard;          /* 1: MADV_GUARD_INSTALL, 0: mprotect */
+	/* the threads of coro_blocking and coro_thread_begin, those of them that are idle, and what
+	 * waits for one */
+	uint32_t blocking_threads, blocking_idle, blocking_queued;
+	uint64_t inline_calls; /* calls into Go made on workers */
+	int32_t membarrier;    /* 1: doors are asymmetric, 0: they use an exchange */
+	int32_t guard;         /* 1: MADV_GUARD_INSTALL, 0: mprotect */
 } coro_stats;
 
 /*

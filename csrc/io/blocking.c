@@ -271,6 +271,21 @@ static void pool_close(struct coro_scheduler *s)
 	p->has_dead = false;
 }
 
+static void pool_stats(struct coro_scheduler *s, coro_stats *out)
+{
+	struct coroi_pool *p = coroi_blocking_pool(s);
+
+	if (!p)
+		return;
+	coroi_lock(&p->lock);
+	out->blocking_threads = p->threads;
+	for (struct coroi_thread *t = p->idle; t; t = t->next)
+		out->blocking_idle++;
+	for (struct coroi_job *j = p->first; j; j = j->next)
+		out->blocking_queued++;
+	coroi_unlock(&p->lock);
+}
+
 static void pool_destroy(struct coro_scheduler *s)
 {
 	coroi_release(coroi_blocking_pool(s));
@@ -279,6 +294,7 @@ static void pool_destroy(struct coro_scheduler *s)
 
 static struct coroi_service pool_service = {
 	.init = pool_init,
+	.stats = pool_stats,
 	.close = pool_close,
 	.destroy = pool_destroy,
 };

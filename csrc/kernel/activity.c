@@ -4,6 +4,8 @@
 
 #include "kernel/gobell.h"
 #include "kernel/goworker.h"
+#include "kernel/life.h"
+#include "kernel/nostack.h"
 
 #include <limits.h>
 
@@ -12,12 +14,18 @@ bool coroi_at_rest(struct coro_scheduler *s)
 	return at_load_seq(&s->activity) >> 16 == 0;
 }
 
-static bool wake_awaiting_stack(struct coro_scheduler *s);
+static bool wake_awaiting_stack(struct coro_scheduler *s, bool rest);
+
+void coroi_quiet(struct coro_scheduler *s, bool rest)
+{
+	if (coroi_unlikely(at_load_seq(&s->awaiting_stack)) && wake_awaiting_stack(s, rest))
+		return;
+	if (rest || (at_load_seq(&s->has_daemons) && coroi_finished(s)))
+		coroi_rested(s);
+}
 
 void coroi_rested(struct coro_scheduler *s)
 {
-	if (coroi_unlikely(at_load_seq(&s->awaiting_stack)) && wake_awaiting_stack(s))
-		return;
 	at_add(&s->rests, 1);
 	if (at_load_seq(&s->rest_waiters))
 		coroi_futex_wake(&s->rests, INT_MAX);
@@ -40,8 +48,7 @@ bool coroi_claim(struct coro_scheduler *s, unsigned id)
 	coroi_awake_begin(s);
 	if (at_load_seq(&s->mode) == COROI_PAUSED ||
 	    !(at_and(&s->sleepers[id >> 6], ~coroi_sleeper_bit(id)) & coroi_sleeper_bit(id))) {
-		if (coroi_awake_end(s))
-			coroi_rested(s);
+		coroi_tokens_given_back(s, coroi_awake_end(s));
 		return false;
 	}
 	at_store_rlx(&w->waker_cpu, coroi_cpu());
@@ -52,15 +59,19 @@ bool coroi_claim(struct coro_scheduler *s, unsigned id)
 	return true;
 }
 
-/* wake_awaiting_stack - everything rests, but some coroutines await a stack, so this is not the
- * end. Wake one worker that has such coroutines: it will tell them that there is no stack
- * (fail_awaiting_stack). Only one, since that worker must be awake alone. False: none can be
- * woken. */
-static bool wake_awaiting_stack(struct coro_scheduler *s)
+/* wake_awaiting_stack - no worker is awake, and some coroutines await a stack. Wake one worker that
+ * has such coroutines, to look for a stack (S3 of nostack.h). Only one, since that worker must be
+ * awake alone. False: each has looked, and nothing has moved since; or none can be woken. A cancel of all
+ * may have come after the look (after P1: then this sees it, or the canceler the bit). */
+static bool wake_awaiting_stack(struct coro_scheduler *s, bool rest)
 {
+	uint64_t moves = coroi_moves(s, rest);
+
 	for (unsigned id = 0; id < s->workers && at_load_seq(&s->mode) == COROI_RUNNING; id++)
-		if (at_load_rlx(&s->worker[id].awaiting_stack.count) && coroi_sleeps(s, id) &&
-		    coroi_claim(s, id))
+		if (at_load_rlx(&s->worker[id].awaiting_stack.count) &&
+		    (at_load_rlx(&s->worker[id].no_stack_at) != moves ||
+		     at_load_rlx(&s->worker[id].cancel)) &&
+		    coroi_sleeps(s, id) && coroi_claim(s, id))
 			return true;
 	return false;
 }
@@ -125,5 +136,5 @@ void coroi_pending_begin(struct coro_scheduler *s, uint32_t n)
 void coroi_pending_end(struct coro_scheduler *s)
 {
 	if (at_add(&s->activity, -COROI_PENDING) >> 16 == 0)
-		coroi_rested(s);
+		coroi_quiet(s, true);
 }

@@ -16,11 +16,25 @@ enum { COROI_EV_NONE, COROI_EV_SLEEPS, COROI_EV_WOKEN };
 #define COROI_HUNGRY_SURPLUS 1u /* a sleeper wants to be woken if two or more are queued */
 #define COROI_HUNGRY_ALONE   2u /* there is no standby: wake a sleeper for anything */
 
-/* coroi_awake_end - give an awake token back (P4). True: everything rests now, and the caller calls
- * coroi_rested. */
-static inline bool coroi_awake_end(struct coro_scheduler *s)
+/* coroi_quiet - called by the thread that has given the last awake token back, or the last token of
+ * all (rest). If coroutines await a stack, wake one of their workers that has not looked for one
+ * since anything moved. Else tell the threads that wait for a rest, if this is one, or if none but
+ * daemons are left. */
+void coroi_quiet(struct coro_scheduler *s, bool rest);
+
+/* coroi_tokens_given_back - the caller has given an awake token back, and this is the activity since
+ * then. */
+static inline void coroi_tokens_given_back(struct coro_scheduler *s, uint64_t activity)
 {
-	return at_add(&s->activity, -COROI_AWAKE) >> 16 == 0;
+	if (COROI_AWAKE_OF(activity) == 0)
+		coroi_quiet(s, COROI_PENDING_OF(activity) == 0);
+}
+
+/* coroi_awake_end - give an awake token back (P4). Returns: the activity, which the caller passes to
+ * coroi_tokens_given_back. */
+static inline uint64_t coroi_awake_end(struct coro_scheduler *s)
+{
+	return at_add(&s->activity, -COROI_AWAKE);
 }
 
 /* coroi_awake_begin - take an awake token. If everything rested until then, `rises` counts that
@@ -33,7 +47,7 @@ static inline void coroi_awake_begin(struct coro_scheduler *s)
 
 /* coroi_pending_begin, coroi_pending_end - n pieces of work will come from outside of all workers;
  * one has come. Begin while a token is held. End after the worker that the work wakes was woken.
- * Thread: any. Blocking: never. Cost: a locked addition, and coroi_rested if that was the last
+ * Thread: any. Blocking: never. Cost: a locked addition, and coroi_quiet if that was the last
  * token. */
 void coroi_pending_begin(struct coro_scheduler *s, uint32_t n);
 void coroi_pending_end(struct coro_scheduler *s);
@@ -85,8 +99,7 @@ void coroi_wake_all(struct coro_scheduler *s);
 /* coroi_at_rest - nothing can happen any more, at this moment: no token is held. */
 bool coroi_at_rest(struct coro_scheduler *s);
 
-/* coroi_rested - called by the thread that has given the last token back: tell the threads that
- * wait for a rest; or, if coroutines await a stack, wake one of their workers instead. */
+/* coroi_rested - tell the threads that wait for a rest. */
 void coroi_rested(struct coro_scheduler *s);
 
 /* coroi_rest_await - sleep until the number of rests differs from seen. Thread: no worker. */

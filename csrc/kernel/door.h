@@ -110,7 +110,7 @@ enum coroi_knock {
 };
 
 /* coroi_door_knock - T1 to T6.
- * Thread: worker t; or any thread that is no worker, with COROI_FOREIGN for t, which is never
+ * Thread: worker t; or any thread, a worker's in no door, with COROI_FOREIGN for t, which is never
  * served, or with COROI_COLLECTOR.
  * Blocking: for some microseconds, and for as long as a preempted owner is serving (T6). Cost: a
  * membarrier, unless the owner serves. */

@@ -54,6 +54,8 @@ uint32_t coroi_goworker_take(struct coroi_worker *goworker, struct coroi_goworke
 			continue;
 		}
 		at_bump(&goworker->spawned);
+		if (coroi_unlikely(r->more & COROI_M_DAEMON))
+			coroi_count_daemon(goworker);
 		items[n++] = (struct coroi_goworker_item){
 			.kind = COROI_GOWORKER_START,
 			.body = (uint32_t)(uintptr_t)r->stack,

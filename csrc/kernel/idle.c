@@ -33,10 +33,14 @@
  * The end is exact. Work in a queue or in `next` is its awake owner's, or was seen at P2, or is
  * known to a thief that is awake until P6. Work in an inbox was seen at P2, or its pusher is
  * between N2 and N4, and then the push counts as later than the end. A token is granted (N2) before
- * the claim (N3), so awake is never zero while a worker is on its way up. It is not the end either
- * while a coroutine awaits a stack. The thread that gives the last token of either kind back wakes
- * a worker that has such coroutines. That worker is awake alone, and tells them that there is no
- * stack.
+ * the claim (N3), so awake is never zero while a worker is on its way up. The thread that leaves no
+ * worker awake wakes one first, if coroutines await a stack and may get one: S3 of nostack.h.
+ *
+ * The end of a wait (coroi_finished) needs less where there are daemons: awake is 0, and every
+ * coroutine that is left, by two looks at the counters (life.c), is a daemon. What is pending then
+ * is pending for daemons. So each thread that leaves no worker awake looks whether this is the end,
+ * if there has ever been a daemon. What a daemon spawns after awake was 0 comes later than the end,
+ * as what is pushed from outside does. The end of a run is always a rest.
  *
  * The standby bounds how long work is left lying: while any worker is awake, one sleeper sleeps
  * with a time-out and looks around. It takes what is queued behind a worker that has not switched
@@ -63,6 +67,7 @@
 #include "kernel/idle.h"
 
 #include "kernel/goworker.h"
+#include "kernel/nostack.h"
 #include "kernel/run.h"
 #include "kernel/steal.h"
 
@@ -330,11 +335,9 @@ static void park(struct coroi_worker *w)
 	}
 	at_bump(&w->parks);
 	bool armed = at_load_rlx(&w->due) != COROI_NEVER;
-	if (armed) {
-		at_add(&s->activity, COROI_PENDING - COROI_AWAKE); /* P4: not the end */
-	} else if (coroi_awake_end(s)) {                           /* P4 */
-		coroi_rested(s);
-	}
+	uint64_t activity = armed ? at_add(&s->activity, COROI_PENDING - COROI_AWAKE)
+				  : coroi_awake_end(s);
+	coroi_tokens_given_back(s, activity); /* P4; armed: not the end */
 	if (!coroi_is_dedicated(w) && !coroi_holds_off(w, coroi_now_ns()))
 		at_or(&s->hungry, COROI_HUNGRY_SURPLUS);
 	sleep_until_claimed(w, armed); /* P5 */
@@ -342,23 +345,15 @@ static void park(struct coroi_worker *w)
 		at_add(&s->activity, -COROI_PENDING); /* w is awake: not the end either */
 }
 
-/* fail_awaiting_stack - w alone is awake, no deadline and no pending work is to come, and there is
- * still no stack for the coroutines that await one. Those of w are told so. Those of another worker
- * are told by that worker, which is woken when w has gone to sleep too. True: look for work
- * again. */
-static bool fail_awaiting_stack(struct coroi_worker *w)
+/* find_stack - coroutines of w await a stack, and w alone is awake: S3 and S4 of nostack.h. True:
+ * look for work again. */
+static bool find_stack(struct coroi_worker *w)
 {
-	struct coro_scheduler *s = w->sched;
+	uint64_t activity = at_load_seq(&w->sched->activity);
 
-	if (!w->awaiting_stack.count || w->due != COROI_NEVER ||
-	    at_load_seq(&s->activity) >> 16 != 1)
+	if (!w->awaiting_stack.count || COROI_AWAKE_OF(activity) != 1)
 		return false;
-	coroi_door_enter(w);
-	/* What others left here before they went to sleep runs first: it may give a stack back. */
-	if (!at_load_seq(&w->inbox) && !w->next && coroi_deque_length(&w->queue) <= w->left)
-		coroi_fail_awaiting_stack_locked(w);
-	coroi_door_leave(w);
-	return true;
+	return coroi_find_stack(w, !COROI_PENDING_OF(activity) && w->due == COROI_NEVER);
 }
 
 /* have_come - several things have come, and not just one that was delayed. A batch counts as
@@ -400,7 +395,7 @@ bool coroi_idle(struct coroi_worker *w)
 	if (coalesce_wakes(w) || (s->driver->poll && s->driver->poll(w)))
 		return true;
 
-	if (at_load_seq(&s->mode) == COROI_RUNNING && (coroi_search(w) || fail_awaiting_stack(w)))
+	if (at_load_seq(&s->mode) == COROI_RUNNING && (coroi_search(w) || find_stack(w)))
 		return true;
 	park(w);
 	return at_load_seq(&s->mode) != COROI_STOPPING;
@@ -430,7 +425,6 @@ bool coroi_goworker_park(struct coroi_worker *goworker)
 		return false;
 	}
 	at_bump(&goworker->parks);
-	if (coroi_awake_end(s)) /* P4 */
-		coroi_rested(s);
+	coroi_tokens_given_back(s, coroi_awake_end(s)); /* P4 */
 	return true;
 }

@@ -8,6 +8,7 @@
  * when they free memory of workers.
  */
 #include "kernel/dense.h"
+#include "kernel/goworker.h"
 #include "kernel/inbox.h"
 #include "kernel/life.h"
 #include "kernel/batch.h"
@@ -89,9 +90,10 @@ const char *coro_wait_name(uint32_t kind)
 struct blocked_list {
 	coro_blocked *list;
 	size_t cap, count;
+	uint8_t daemon; /* of those to be listed: COROI_M_DAEMON or 0 */
 };
 
-/* collect - add r to the list if it waits. */
+/* collect - add r to the list if it waits, and is a daemon or not, as asked. */
 static void collect(struct coroi_rec *r, void *ctx)
 {
 	struct blocked_list *b = ctx;
@@ -99,12 +101,15 @@ static void collect(struct coroi_rec *r, void *ctx)
 
 	if (state != COROI_PARKED && state != COROI_WAITING && state != COROI_COMMITTED)
 		return;
+	if ((r->more & COROI_M_DAEMON) != b->daemon)
+		return;
 	if (b->count < b->cap)
 		b->list[b->count] = (coro_blocked){
 			.handle = coroi_handle(r),
 			.fn = r->fn,
 			.worker = at_load_rlx(&r->home),
 			.waits = r->waits,
+			.daemon = b->daemon != 0,
 		};
 	b->count++;
 }
@@ -119,6 +124,9 @@ size_t coro_scheduler_blocked(coro_scheduler *s, coro_blocked *list, size_t cap)
 	if (!s->closed) {
 		coroi_doors_lock(s);
 		coroi_slab_each(&s->slab, collect, &b);
+		b.daemon = COROI_M_DAEMON;
+		if (at_load_seq(&s->has_daemons))
+			coroi_slab_each(&s->slab, collect, &b);
 		coroi_doors_unlock(s);
 	}
 	pthread_mutex_unlock(&s->life_lock);
@@ -264,6 +272,33 @@ static void dense_stats(struct coro_scheduler *s, coro_stats *out)
 	}
 }
 
+/* totals - what the workers and the goworker have counted since the start. The ends are read first:
+ * so none is counted without its spawn. */
+static void totals(struct coro_scheduler *s, coro_stats *out)
+{
+	uint64_t daemons_ended = 0;
+
+	for (uint32_t i = 0; i <= s->workers; i++) {
+		struct coroi_worker *w = &s->worker[i];
+		out->ended += at_load_acq(&w->ended);
+		daemons_ended += at_load_acq(&w->daemons_ended);
+		out->failed += at_load_rlx(&w->failed);
+		out->unstarted_no_stack += at_load_rlx(&w->no_stack);
+		out->unstarted_canceled += at_load_rlx(&w->canceled_before);
+		out->unstarted_closed += at_load_rlx(&w->closed_before);
+		out->inline_calls += at_load_rlx(&w->inline_calls);
+	}
+	out->go_live = at_load_acq(&coroi_goworker(s)->ended);
+	for (uint32_t i = 0; i <= s->workers; i++) {
+		out->spawned += at_load_acq(&s->worker[i].spawned);
+		out->daemons += at_load_acq(&s->worker[i].daemons);
+	}
+	out->go_spawned = at_load_acq(&coroi_goworker(s)->spawned);
+	out->go_live = out->go_spawned - out->go_live;
+	out->daemons -= daemons_ended;
+	out->live = out->spawned - out->ended;
+}
+
 int coro_scheduler_stats(coro_scheduler *s, coro_stats *total, coro_worker_stats *per_worker,
 			 uint32_t cap)
 {
@@ -274,7 +309,7 @@ int coro_scheduler_stats(coro_scheduler *s, coro_stats *total, coro_worker_stats
 	uint64_t activity = at_load_seq(&s->activity);
 	total->awake = COROI_AWAKE_OF(activity);
 	total->outside = COROI_PENDING_OF(activity);
-	total->live = coroi_live(s);
+	totals(s, total);
 	total->awaiting_stack = at_load_seq(&s->awaiting_stack);
 	total->idle_ends = at_load_seq(&s->rests);
 	total->membarrier = !s->worker[0].exchange;
@@ -291,6 +326,7 @@ int coro_scheduler_stats(coro_scheduler *s, coro_stats *total, coro_worker_stats
 		total->stack_bytes = p->bytes;
 		coroi_unlock(&p->lock);
 		dense_stats(s, total);
+		coroi_services_stats(s, total);
 	}
 	coroi_lock(&s->slab.lock);
 	total->records = s->slab.records;

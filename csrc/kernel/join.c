@@ -108,6 +108,7 @@ static void end_joinable_locked(struct coroi_worker *w, struct coroi_rec *r)
 
 COROI_NOINLINE void coroi_end_slow_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
+	coroi_count_end_locked(w, r->more);
 	if (r->flags & COROI_F_JOINABLE) {
 		end_joinable_locked(w, r);
 		return;

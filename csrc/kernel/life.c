@@ -97,7 +97,7 @@ static void stop_threads(struct coro_scheduler *s, uint32_t count)
 	at_xchg(&s->mode, COROI_STOPPING);
 	/* A worker that is about to sleep sees the mode at P2, or we see its bit and claim it. */
 	coroi_wake_all(s);
-	coroi_rested(s); /* wakes the threads in await_finish: they look at the mode */
+	coroi_rested(s); /* wakes the threads in await: they look at the mode */
 	for (uint32_t i = 0; i < count; i++)
 		pthread_join(s->worker[i].thread, NULL);
 }
@@ -264,32 +264,65 @@ void coroi_doors_unlock(struct coro_scheduler *s)
  * the number of coroutines at the moment in between, and if it is zero, there was none. The loads
  * are acquires, to stay in order. They pair with the release in coroi_end_locked: an end is not
  * seen before the coroutine's spawn, nor before the spawns that it has made.
+ *
+ * A daemon counts among the ended from its spawn to its end: in the first look as one that came
+ * (`daemons`), which takes it away, in the second as one that ended (`daemons_ended`), which gives
+ * the place back. Both counts only grow, too. A spawn counts the daemon in `spawned` first, and an
+ * end in `ended` last. So the difference is, again, at least the number of the others at the moment
+ * in between.
  */
-uint64_t coroi_live(struct coro_scheduler *s)
+static uint64_t count_all(struct coro_scheduler *s, bool with_daemons)
 {
-	uint64_t ended = 0, spawned = 0;
+	uint64_t gone = 0, came = 0;
 	for (uint32_t i = 0; i <= s->workers; i++) {
-		ended += at_load_acq(&s->worker[i].ended);
+		gone += at_load_acq(&s->worker[i].ended);
+		if (!with_daemons)
+			gone += at_load_acq(&s->worker[i].daemons);
 	}
-	for (uint32_t i = 0; i <= s->workers; i++)
-		spawned += at_load_acq(&s->worker[i].spawned);
-	return spawned - ended;
+	for (uint32_t i = 0; i <= s->workers; i++) {
+		came += at_load_acq(&s->worker[i].spawned);
+		if (!with_daemons)
+			came += at_load_acq(&s->worker[i].daemons_ended);
+	}
+	return came - gone;
 }
 
-/* At rest, everything that was pushed before has arrived and is counted. A coroutine that is woken
- * after that look is counted too, until it ends. So one look at the rest is enough. */
+uint64_t coroi_live(struct coro_scheduler *s)
+{
+	return count_all(s, true);
+}
+
+uint64_t coroi_others(struct coro_scheduler *s)
+{
+	return count_all(s, !at_load_seq(&s->has_daemons));
+}
+
+/* While no worker is awake, everything that was pushed before has arrived and is counted. A
+ * coroutine that is woken after that look is counted too, until it ends. What a daemon spawns after
+ * that look comes later than the end. So one look at the activity is enough. What is pending then
+ * is for coroutines that are counted: where all of them are daemons, it may stay. */
 bool coroi_finished(struct coro_scheduler *s)
+{
+	uint64_t activity = at_load_seq(&s->activity);
+
+	return COROI_AWAKE_OF(activity) == 0 &&
+	       (COROI_PENDING_OF(activity) == 0 || at_load_seq(&s->has_daemons)) &&
+	       coroi_others(s) == 0;
+}
+
+/* is_empty - every coroutine has ended, the daemons too. */
+static bool is_empty(struct coro_scheduler *s)
 {
 	return coroi_at_rest(s) && coroi_live(s) == 0;
 }
 
-/* await_finish - wait until s has finished, or is stopped: the thread that stops the workers has
- * seen that s had finished, and counts one more rest. */
-static void await_finish(struct coro_scheduler *s)
+/* await - wait until that is true of s, or s is stopped: the thread that stops the workers has seen
+ * that s was empty, and counts one more rest. */
+static void await(struct coro_scheduler *s, bool (*is_so)(struct coro_scheduler *))
 {
 	for (;;) {
 		uint32_t rests = at_load_seq(&s->rests);
-		if (coroi_finished(s) || at_load_seq(&s->mode) == COROI_STOPPING)
+		if (is_so(s) || at_load_seq(&s->mode) == COROI_STOPPING)
 			return;
 		coroi_rest_await(s, rests);
 	}
@@ -335,7 +368,7 @@ static void pause_at_rest(struct coro_scheduler *s)
 	for (;;) {
 		uint32_t rests = at_load_seq(&s->rests), rises = at_load_seq(&s->rises);
 		/* If coroutines await a stack, the worker that gave the last token back is about to
-		 * have them told: see P4 in idle.c. */
+		 * have them told: see S3 of nostack.h. */
 		if (coroi_at_rest(s) && !at_load_seq(&s->awaiting_stack)) {
 			at_xchg(&s->mode, COROI_PAUSED);
 			if (coroi_at_rest(s) && at_load_seq(&s->rises) == rises)
@@ -357,7 +390,7 @@ int coro_scheduler_run(coro_scheduler *s)
 		return status;
 	resume_all(s);
 	pause_at_rest(s);
-	status = coroi_live(s) ? CORO_EDEADLK : CORO_OK;
+	status = coroi_others(s) ? CORO_EDEADLK : CORO_OK;
 	end_run(s);
 	return status;
 }
@@ -368,7 +401,7 @@ int coro_scheduler_wait(coro_scheduler *s)
 		return CORO_EINVAL;
 	if (coroi_self() || s->flags & CORO_PAUSED)
 		return CORO_EPERM;
-	await_finish(s);
+	await(s, coroi_finished);
 	return CORO_OK;
 }
 
@@ -433,8 +466,16 @@ int coro_scheduler_close(coro_scheduler *s, int with_cancel)
 		if (s->flags & CORO_PAUSED) {
 			cancel(s); /* perhaps again: another closer may be about to do it */
 			resume_all(s);
+		} else {
+			await(s, coroi_finished);
+			if (coroi_live(s)) { /* daemons are left, and what they spawn meanwhile */
+				pthread_mutex_lock(&s->life_lock);
+				s->canceled = 1;
+				pthread_mutex_unlock(&s->life_lock);
+				cancel(s);
+			}
 		}
-		await_finish(s);
+		await(s, is_empty);
 		stop_threads(s, s->workers);
 		coroi_services_close(s);
 		pthread_mutex_lock(&s->life_lock);

@@ -21,8 +21,11 @@ uint64_t coroi_live(struct coro_scheduler *s);
  * from the goworker's inbox meanwhile. Thread: any but a worker. */
 uint64_t coroi_present(struct coro_scheduler *s);
 
-/* coroi_finished - was there a moment during the call at which nothing was left of what had been
- * pushed before the call? Thread: any. */
+/* coroi_others - coroi_live without the daemons. */
+uint64_t coroi_others(struct coro_scheduler *s);
+
+/* coroi_finished - was there a moment during the call at which nothing but daemons was left of what
+ * had been pushed before the call? Thread: any. */
 bool coroi_finished(struct coro_scheduler *s);
 
 /* coroi_running - the functions of up to cap coroutines that run now, or wait in a shield section.

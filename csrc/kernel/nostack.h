@@ -1,9 +1,26 @@
 /*
- * nostack.h - coroutines that are to start, and for which there is no stack. A part of run.c.
+ * nostack.h - coroutines that are to start, and for which there is no stack.
  *
- * They await a stack in the list of the worker that is their home, until a coroutine ends and
- * leaves a stack. While a coroutine awaits a stack on any worker, the scheduler is not at rest: the
- * last worker awake tells its coroutines that there is none (idle.c).
+ * They await a stack in the list of the worker that is their home. What was accepted is not lost:
+ * they wait as long as any coroutine could still end and leave its stack.
+ *
+ *   S1  no stack: list the coroutine at home, and count it in awaiting_stack (sequentially
+ *       consistent)
+ *   S2  a worker that gives up a loop, or goes to sleep, gives its idle stacks to the pool while
+ *       some are awaited, and wakes the workers of those that await one. A hint: the look at the
+ *       count may come too early
+ *   S3  the thread that leaves no worker awake sees all of S1 (P4 of idle.c). It wakes a worker
+ *       that has such coroutines and has not looked since anything moved (coroi_moves). That
+ *       worker, awake alone, looks for a stack: in the pool and, where the system refused memory
+ *       and there is no limit, with the sleepers
+ *   S4  there is none, and everything rests: if nobody can ever leave a stack, the first that await
+ *       one end with CORO_ENOMEM, until something can run. In run mode that is so at each rest. In
+ *       service mode it is so if each coroutine that lives awaits a stack or joins another one of
+ *       this scheduler. Any other wait may be ended from outside, by Go
+ *   S5  one whose stack alone is beyond the limit ends in S3
+ *
+ * S3 comes to an end: nothing moves by a look in vain, so the next thread that leaves no worker
+ * awake wakes nobody.
  */
 #ifndef COROI_NOSTACK_H
 #define COROI_NOSTACK_H
@@ -11,16 +28,40 @@
 #include "kernel/run.h"
 #include "kernel/wait.h"
 
-/* stack_for_locked - a stack for r to start on, or NULL. */
-static inline struct coroi_stack *stack_for_locked(struct coroi_worker *w,
-						   const struct coroi_rec *r)
+/* coroi_moves - a number that differs if, between two calls, a worker has chosen what to run, or
+ * has taken a remote wake, or the goworker has parked; or if only one of them is at a rest. Never 0.
+ * Exact while no worker is awake, but the caller. */
+uint64_t coroi_moves(const struct coro_scheduler *s, bool rest);
+
+/* coroi_find_stack - S3 to S5 for the coroutines of w, which is awake alone. rest: nothing is
+ * pending. Thread: w's, on its native stack, in no door. Returns: true if something can run. */
+bool coroi_find_stack(struct coroi_worker *w, bool rest);
+
+/* coroi_end_unstarted_locked - r ends at home here, and has never run. why: COROI_F_NO_STACK or
+ * COROI_F_CANCELED. */
+COROI_COLD void coroi_end_unstarted_locked(struct coroi_worker *w, struct coroi_rec *r,
+					   uint8_t why);
+
+/* coroi_await_stack_locked - there is no stack for r: S1. */
+COROI_COLD void coroi_await_stack_locked(struct coroi_worker *w, struct coroi_rec *r);
+
+/* coroi_take_awaiting_locked - the first that awaits a stack; NULL: none does. */
+struct coroi_rec *coroi_take_awaiting_locked(struct coroi_worker *w);
+
+/* coroi_take_awaiting_with_stack_locked - the first that awaits a stack, with a stack in r->stack.
+ * NULL: none awaits a stack, or there is still none to be had. */
+COROI_COLD struct coroi_rec *coroi_take_awaiting_with_stack_locked(struct coroi_worker *w);
+
+/* coroi_stack_for_locked - a stack for r to start on, or NULL. */
+static inline struct coroi_stack *coroi_stack_for_locked(struct coroi_worker *w,
+							 const struct coroi_rec *r)
 {
 	return coroi_is_dense(r) ? coroi_dense_stack_locked(w)
 				 : coroi_stack_get(&w->stacks, r->class);
 }
 
-/* put_stack_locked - the loop on stack has been left, and will not be entered again. */
-static inline void put_stack_locked(struct coroi_worker *w, struct coroi_stack *stack)
+/* coroi_put_stack_locked - the loop on stack has been left, and will not be entered again. */
+static inline void coroi_put_stack_locked(struct coroi_worker *w, struct coroi_stack *stack)
 {
 	if (coroi_unlikely(stack->serves == COROI_DENSE))
 		coroi_dense_leave_locked(w, stack);
@@ -28,57 +69,12 @@ static inline void put_stack_locked(struct coroi_worker *w, struct coroi_stack *
 		coroi_stack_put(&w->stacks, stack);
 }
 
-/* await_stack_locked - there is no stack for r: r awaits one, at home here. */
-COROI_COLD static void await_stack_locked(struct coroi_worker *w, struct coroi_rec *r)
-{
-	coroi_list_add(&w->awaiting_stack, r);
-	/* Sequentially consistent, with P4 of idle.c: while it is not 0, there is no rest. */
-	at_add(&w->sched->awaiting_stack, 1);
-}
-
-/* take_awaiting_locked - the first that awaits a stack; NULL: none does. */
-static struct coroi_rec *take_awaiting_locked(struct coroi_worker *w)
-{
-	struct coroi_rec *r = coroi_list_take(&w->awaiting_stack);
-	if (r)
-		at_add(&w->sched->awaiting_stack, -1);
-	return r;
-}
-
-/* end_awaiting_locked - all of w that await a stack end unstarted. why: COROI_F_NO_STACK or
- * COROI_F_CANCELED. */
-static void end_awaiting_locked(struct coroi_worker *w, uint8_t why)
-{
-	for (struct coroi_rec *r; (r = take_awaiting_locked(w));) {
-		r->flags |= coroi_is_canceled_locked(r) ? COROI_F_CANCELED : why;
-		coroi_end_locked(w, r);
-	}
-}
-
-/* end_canceled_locked - those at the front that are cancelled end unstarted. */
-static inline void end_canceled_locked(struct coroi_worker *w)
+/* coroi_end_canceled_locked - those at the front that are cancelled end unstarted. */
+static inline void coroi_end_canceled_locked(struct coroi_worker *w)
 {
 	while (w->awaiting_stack.count &&
-	       coroi_unlikely(coroi_is_canceled_locked(w->awaiting_stack.first))) {
-		struct coroi_rec *r = take_awaiting_locked(w);
-		r->flags |= COROI_F_CANCELED;
-		coroi_end_locked(w, r);
-	}
-}
-
-/* take_awaiting_with_stack_locked - the first that awaits a stack, with a stack in r->stack. NULL:
- * none awaits a stack, or there is still none to be had. */
-COROI_COLD static struct coroi_rec *take_awaiting_with_stack_locked(struct coroi_worker *w)
-{
-	if (w->cancel)
-		end_awaiting_locked(w, COROI_F_CANCELED);
-	end_canceled_locked(w);
-	struct coroi_rec *r = take_awaiting_locked(w);
-	if (r && !(r->stack = stack_for_locked(w, r))) {
-		await_stack_locked(w, r);
-		r = NULL;
-	}
-	return r;
+	       coroi_unlikely(coroi_is_canceled_locked(w->awaiting_stack.first)))
+		coroi_end_unstarted_locked(w, coroi_take_awaiting_locked(w), COROI_F_CANCELED);
 }
 
 #endif

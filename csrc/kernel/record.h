@@ -56,6 +56,9 @@ enum {
 	/* The coroutine waits with a deadline, and `next` links it to its neighbours: timer.h. */
 	COROI_M_ARMED = 1,
 	COROI_M_FAILED = 2, /* with COROI_F_ABORTED: ends by coro_fail; see coroi_failed */
+	/* CORO_DAEMON. ESCAPED is set from the spawn on, so that the end takes the slow way, where
+	 * daemons are counted. */
+	COROI_M_DAEMON = 4,
 };
 
 /* What a record has of a cancel. Not 0: no wait takes a fast path. A fresh coroutine has CANCELED
@@ -102,8 +105,8 @@ struct coroi_rec {
 	int8_t code;
 	uint8_t event;    /* the event came before the coroutine suspended */
 	uint8_t canceled; /* COROI_C_... */
-	uint8_t waits;    /* what for: CORO_WAIT_PARK... */
-	uint8_t more; /* COROI_M_ARMED... */
+	uint8_t waits; /* what for: CORO_WAIT_PARK... Atomic, relaxed: others look (nostack.c). */
+	uint8_t more;  /* COROI_M_... */
 } __attribute__((aligned(64)));
 
 /* The cold line. It lies where the hot line does, in the second half of the chunk. */

@@ -132,6 +132,9 @@ void coroi_deliver_locked(struct coroi_worker *w)
 		enum took took = TOOK_LAST;
 		if ((node & COROI_NODE_KIND) == COROI_NODE_SPAWN) {
 			at_bump(&w->spawned);
+			if (coroi_unlikely(((struct coroi_rec *)coroi_node_of(node))->more &
+					   COROI_M_DAEMON))
+				coroi_count_daemon(w);
 			/* before it is queued: the queue may use the link */
 			undelivered_drop_locked(w, before, next);
 			coroi_queue_fresh_locked(w, coroi_node_of(node));
@@ -237,25 +240,6 @@ bool coroi_has_spawns(struct coroi_worker *w)
 	return found;
 }
 
-void coroi_fail_awaiting_stack_locked(struct coroi_worker *w)
-{
-	end_canceled_locked(w);
-	for (uint32_t n = w->awaiting_stack.count; n; n--) {
-		struct coroi_rec *r = take_awaiting_locked(w);
-		struct coroi_stack *stack = stack_for_locked(w, r);
-		/* There is a stack after all: r goes to the front, and the next coroi_run starts
-		 * it. */
-		if (stack) {
-			put_stack_locked(w, stack);
-			coroi_list_add_first(&w->awaiting_stack, r);
-			at_add(&w->sched->awaiting_stack, 1);
-			return;
-		}
-		await_stack_locked(w, r);
-	}
-	end_awaiting_locked(w, w->cancel ? COROI_F_CANCELED : COROI_F_NO_STACK);
-}
-
 /* begin - r runs on stack from now on, as the current coroutine. */
 static inline void begin_locked(struct coroi_worker *w, struct coroi_rec *r,
 				struct coroi_stack *stack)
@@ -273,10 +257,9 @@ static inline void begin_locked(struct coroi_worker *w, struct coroi_rec *r,
 COROI_COLD static void end_unstarted_locked(struct coroi_worker *w, uint64_t runnable)
 {
 	if (coroi_runnable_has_record(runnable)) {
-		struct coroi_rec *r = coroi_runnable_record(runnable);
-		r->flags |= COROI_F_CANCELED;
-		coroi_end_locked(w, r);
+		coroi_end_unstarted_locked(w, coroi_runnable_record(runnable), COROI_F_CANCELED);
 	} else {
+		at_bump(&w->closed_before);
 		at_bump_rel(&w->ended); /* release: see coroi_end_locked */
 		coroi_mags_earn(&w->mags);
 	}
@@ -324,10 +307,10 @@ static inline struct coroi_rec *resolve_locked(struct coroi_worker *w, uint64_t 
 		}
 		if (coroi_likely(r->class == have))
 			return r;
-		r->stack = stack_for_locked(w, r);
+		r->stack = coroi_stack_for_locked(w, r);
 		if (coroi_likely(r->stack != NULL))
 			return r;
-		await_stack_locked(w, r);
+		coroi_await_stack_locked(w, r);
 	}
 }
 
@@ -393,7 +376,7 @@ abandon_locked(struct coroi_worker *w, struct coroi_stack *stack, struct coroi_r
 	if (coroi_unlikely(at_load_rlx(&w->sched->awaiting_stack)))
 		coroi_share_stacks_locked(w);
 	/* We still run on it. Nobody takes it before the jump, as we are inside the door. */
-	put_stack_locked(w, stack);
+	coroi_put_stack_locked(w, stack);
 	w->current = next;
 	if (next) {
 		fiber = &next->stack->fiber;
@@ -511,10 +494,10 @@ static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 		}
 		coroi_end_locked(w, me);
 		if (coroi_unlikely(w->awaiting_stack.count && !w->cancel)) {
-			end_canceled_locked(w);
+			coroi_end_canceled_locked(w);
 			if (w->awaiting_stack.count &&
 			    w->awaiting_stack.first->class == stack->serves)
-				next = take_awaiting_locked(w);
+				next = coroi_take_awaiting_locked(w);
 		}
 		if (coroi_likely(!next))
 			next = resolve_locked(w, runnable ? runnable : coroi_pick_locked(w),
@@ -564,7 +547,7 @@ bool coroi_run(struct coroi_worker *w)
 		coroi_door_enter(w);
 		struct coroi_rec *next = made ? coroi_calls_made_locked(w) : NULL;
 		if (coroi_unlikely(!next && w->awaiting_stack.count))
-			next = take_awaiting_with_stack_locked(w);
+			next = coroi_take_awaiting_with_stack_locked(w);
 		if (!next)
 			next = resolve_locked(w, coroi_pick_locked(w), -1);
 		if (!next) {

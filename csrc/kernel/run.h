@@ -37,11 +37,6 @@ bool coroi_has_spawns(struct coroi_worker *w);
 
 COROI_NOINLINE int coroi_suspend_slow(struct coroi_worker *w, struct coroi_rec *me, uint64_t next);
 
-/* coroi_fail_awaiting_stack_locked - end the coroutines of w that await a stack: nothing runs any
- * more that could give a stack back. If there is a stack after all, one of them gets it, and the
- * others go on waiting. */
-void coroi_fail_awaiting_stack_locked(struct coroi_worker *w);
-
 /* coroi_queue_locked - r can go on, and goes to the back of the queue. r has started. */
 static inline void coroi_queue_locked(struct coroi_worker *w, struct coroi_rec *r)
 {

@@ -20,8 +20,10 @@ static struct coroi_extras **layer_extras(void)
 
 static void layer_end(int status)
 {
-	if (status != CORO_FINISHED)
+	if (status != CORO_FINISHED) {
+		at_bump(&coroi_self()->failed);
 		coroi_flag(coroi_self()->current, COROI_F_ABORTED);
+	}
 	coroi_exit(coroi_self());
 }
 

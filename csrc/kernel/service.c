@@ -31,6 +31,13 @@ void coroi_services_refuse(struct coro_scheduler *s)
 			services[i]->refuse(s);
 }
 
+void coroi_services_stats(struct coro_scheduler *s, coro_stats *out)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (services[i]->stats)
+			services[i]->stats(s, out);
+}
+
 void coroi_services_canceled(struct coro_scheduler *s, struct coroi_rec *r)
 {
 	for (uint32_t i = 0; i < count; i++)

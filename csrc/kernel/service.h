@@ -5,8 +5,8 @@
  * constructor of its own. The state of the service hangs in the scheduler at service[id].
  *
  * The calls below come in the order of registration, which is not defined between rooms. They come
- * from the thread that makes, closes or destroys the scheduler, which is no worker; `canceled`
- * alone comes from any thread. A call that is NULL is left out.
+ * from the thread that makes, closes or destroys the scheduler, which is no worker; `canceled` and
+ * `stats` alone come from any thread. A call that is NULL is left out.
  */
 #ifndef COROI_SERVICE_H
 #define COROI_SERVICE_H
@@ -32,6 +32,10 @@ struct coroi_service {
 	/* r, which has COROI_F_TOLD, was cancelled. Thread: any, in the door of r's home. */
 	void (*canceled)(struct coro_scheduler *s, struct coroi_rec *r);
 
+	/* Fill in what the room knows of coro_stats. The scheduler is not closed, and is not
+	 * meanwhile. */
+	void (*stats)(struct coro_scheduler *s, coro_stats *out);
+
 	/* No coroutine is left, and the workers have ended. */
 	void (*close)(struct coro_scheduler *s);
 
@@ -48,6 +52,7 @@ void coroi_service_register(struct coroi_service *service);
 int coroi_services_init(struct coro_scheduler *s, const coro_options *o);
 void coroi_services_refuse(struct coro_scheduler *s);
 void coroi_services_canceled(struct coro_scheduler *s, struct coroi_rec *r);
+void coroi_services_stats(struct coro_scheduler *s, coro_stats *out);
 void coroi_services_close(struct coro_scheduler *s);
 void coroi_services_destroy(struct coro_scheduler *s);
 

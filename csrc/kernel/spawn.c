@@ -27,6 +27,11 @@ static struct coroi_worker *away(struct coro_scheduler *s, const struct coroi_wo
 	return w && w->sched == s && coroi_is_dedicated(w) ? outside_worker(s) : NULL;
 }
 
+static inline bool is_daemon(const coro_attr *attr)
+{
+	return attr && attr->flags & CORO_DAEMON;
+}
+
 /* check - check what a spawn asks for, and write it to *q. *home: the worker that it names, or
  * NULL. named: the caller gets the handle. Returns: CORO_OK, CORO_EINVAL. */
 static int check(struct coro_scheduler *s, const coro_attr *attr, coro_fn fn, const void *arg,
@@ -38,7 +43,8 @@ static int check(struct coro_scheduler *s, const coro_attr *attr, coro_fn fn, co
 	*q = (struct coroi_fill){.fn = fn, .class = s->class, .arg_bytes = (uint8_t)arg_bytes};
 	if (!attr)
 		return CORO_OK;
-	if (attr->size != sizeof *attr || attr->flags & ~(CORO_JOINABLE | CORO_DENSE) ||
+	if (attr->size != sizeof *attr ||
+	    attr->flags & ~(CORO_JOINABLE | CORO_DENSE | CORO_DAEMON) ||
 	    attr->result_bytes > CORO_INLINE_BYTES ||
 	    (attr->result_bytes && !(attr->flags & CORO_JOINABLE)) ||
 	    (attr->flags & CORO_JOINABLE && !named))
@@ -58,6 +64,8 @@ static int check(struct coro_scheduler *s, const coro_attr *attr, coro_fn fn, co
 		q->class = (uint8_t) class;
 	}
 	q->flags = attr->flags & CORO_JOINABLE ? COROI_F_JOINABLE : 0;
+	if (is_daemon(attr) && !at_load_rlx(&s->has_daemons))
+		at_xchg(&s->has_daemons, 1);
 	if (attr->worker == CORO_ANYWHERE) {
 		*home = away(s, w);
 	} else if (attr->worker) {
@@ -79,6 +87,23 @@ static coro_handle reveal(struct coroi_rec *r)
 	/* release, pairs with coroi_find: code that finds r sees its join word and its home */
 	at_store_rel(&r->wake, word | COROI_ESCAPED);
 	return coroi_handle(r);
+}
+
+/* appear - r, which is filled in, is about to be known to others, or queued. named: the caller gets
+ * the handle. A daemon's counts as known in any case: see COROI_M_DAEMON. */
+static inline coro_handle appear(struct coroi_rec *r, bool daemon, bool named)
+{
+	if (coroi_unlikely(daemon))
+		r->more = COROI_M_DAEMON;
+	return named || coroi_unlikely(daemon) ? reveal(r) : 0;
+}
+
+/* count_spawn_locked - r came to be on w. */
+static inline void count_spawn_locked(struct coroi_worker *w, bool daemon)
+{
+	at_bump(&w->spawned);
+	if (coroi_unlikely(daemon))
+		coroi_count_daemon(w);
 }
 
 /* is_plain - a runnable without a record can hold the function, with the argument beside it. */
@@ -136,11 +161,12 @@ static struct coroi_rec *record_locked(struct coroi_worker *w, const struct coro
 }
 
 /* send - have r, which is filled in, start on w, another worker than the caller. */
-static void send(struct coroi_worker *w, struct coroi_rec *r, coro_handle *out)
+static void send(struct coroi_worker *w, struct coroi_rec *r, bool daemon, coro_handle *out)
 {
 	at_store_rlx(&r->home, w->id);
+	coro_handle handle = appear(r, daemon, out != NULL);
 	if (out)
-		*out = reveal(r);
+		*out = handle;
 	coroi_inbox_push(w, (uintptr_t)r | COROI_NODE_SPAWN);
 	coroi_notify_pushed(w);
 }
@@ -151,6 +177,7 @@ int coro_spawn_attr(const coro_attr *attr, coro_fn fn, const void *arg, size_t a
 	struct coroi_worker *w = coroi_self();
 	struct coroi_worker *home;
 	struct coroi_rec *r;
+	bool daemon = is_daemon(attr);
 	struct coroi_fill q;
 
 	if (!w || !w->current)
@@ -164,7 +191,7 @@ int coro_spawn_attr(const coro_attr *attr, coro_fn fn, const void *arg, size_t a
 		return CORO_ENOMEM;
 	}
 	uint64_t word = 0;
-	if (!out && !home && is_plain(fn, arg_bytes)) {
+	if (!out && !home && !daemon && is_plain(fn, arg_bytes)) {
 		if (arg_bytes)
 			memcpy(&word, arg, 8);
 		if (coroi_deque_push_new(&w->queue,
@@ -178,14 +205,15 @@ int coro_spawn_attr(const coro_attr *attr, coro_fn fn, const void *arg, size_t a
 	}
 	if (coroi_unlikely(home && home != w)) {
 		coroi_door_leave(w);
-		send(home, r, out);
+		send(home, r, daemon, out);
 		return CORO_OK;
 	}
+	coro_handle handle = appear(r, daemon, out != NULL);
 	if (out)
-		*out = reveal(r);
+		*out = handle;
 	coroi_queue_fresh_locked(w, r);
 done:
-	at_bump(&w->spawned);
+	count_spawn_locked(w, daemon);
 	coroi_notify_queued(w);
 	coroi_door_leave(w);
 	return CORO_OK;
@@ -197,6 +225,7 @@ int coro_spawn_first(const coro_attr *attr, coro_fn fn, const void *arg, size_t 
 	struct coroi_worker *w = coroi_self();
 	struct coroi_worker *home;
 	struct coroi_rec *me, *r;
+	bool daemon = is_daemon(attr);
 	struct coroi_fill q;
 
 	if (!w || !(me = w->current))
@@ -213,9 +242,10 @@ int coro_spawn_first(const coro_attr *attr, coro_fn fn, const void *arg, size_t 
 		coroi_door_leave(w);
 		return CORO_ENOMEM;
 	}
+	coro_handle handle = appear(r, daemon, out != NULL);
 	if (out)
-		*out = reveal(r);
-	at_bump(&w->spawned);
+		*out = handle;
+	count_spawn_locked(w, daemon);
 	coroi_queue_locked(w, me);
 	coroi_notify_queued(w); /* the child may run for long */
 	return coroi_suspend_locked(w, me, coroi_runnable_fresh(r));
@@ -268,6 +298,7 @@ int coro_scheduler_spawn(coro_scheduler *s, const coro_attr *attr, coro_fn fn, c
 			 size_t arg_bytes, coro_handle *out)
 {
 	struct coroi_worker *home;
+	bool daemon = is_daemon(attr);
 	struct coroi_fill q;
 
 	if (!s)
@@ -284,7 +315,7 @@ int coro_scheduler_spawn(coro_scheduler *s, const coro_attr *attr, coro_fn fn, c
 	if (r) {
 		coroi_fill(r, &q, 0);
 		coroi_fill_argument(r, arg, q.arg_bytes);
-		send(home ? home : outside_worker(s), r, out);
+		send(home ? home : outside_worker(s), r, daemon, out);
 		status = CORO_OK;
 	}
 	pthread_mutex_unlock(&s->outside.lock);

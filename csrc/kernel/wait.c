@@ -269,7 +269,7 @@ int coroi_wait(struct coroi_rec *me, enum coro_wait_kind what, uint64_t deadline
 			return coroi_wait_shielded_locked(w, me, what, deadline, withdraw, arg);
 		COROI_PROBE(WAIT, me);
 		at_store_rlx(&me->state, committed ? COROI_COMMITTED : COROI_WAITING);
-		me->waits = (uint8_t)what;
+		at_store_rlx(&me->waits, (uint8_t)what);
 		if (committed || deadline == CORO_FOREVER ||
 		    coroi_timer_arm_locked(w, me, deadline)) {
 			code = coroi_suspend_locked(w, me, coroi_pick_locked(w));
@@ -365,7 +365,7 @@ static COROI_NOINLINE int park_slow(struct coroi_worker *w, struct coroi_rec *me
 		return status;
 	COROI_PROBE(WAIT, me);
 	at_store_rlx(&me->state, COROI_PARKED);
-	me->waits = CORO_WAIT_PARK;
+	at_store_rlx(&me->waits, CORO_WAIT_PARK);
 	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
 }
 
@@ -391,7 +391,7 @@ int coro_park(void)
 		return park_slow(w, me);
 	COROI_PROBE(WAIT, me);
 	at_store_rlx(&me->state, COROI_PARKED);
-	me->waits = CORO_WAIT_PARK;
+	at_store_rlx(&me->waits, CORO_WAIT_PARK);
 	return coroi_hand_over_locked(w, me, next);
 }
 
@@ -412,7 +412,7 @@ static COROI_NOINLINE int park_until_slow(struct coroi_worker *w, struct coroi_r
 	}
 	COROI_PROBE(WAIT, me);
 	at_store_rlx(&me->state, COROI_PARKED);
-	me->waits = CORO_WAIT_PARK;
+	at_store_rlx(&me->waits, CORO_WAIT_PARK);
 	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
 }
 
@@ -437,7 +437,7 @@ int coro_park_until(uint64_t deadline)
 		return park_until_slow(w, me, deadline);
 	COROI_PROBE(WAIT, me);
 	at_store_rlx(&me->state, COROI_PARKED);
-	me->waits = CORO_WAIT_PARK;
+	at_store_rlx(&me->waits, CORO_WAIT_PARK);
 	struct coroi_rec *next = coroi_next_locked(w);
 	if (coroi_unlikely(!next))
 		return coroi_suspend_picked_locked(w, me);

@@ -120,7 +120,7 @@ static inline int coroi_wait_once(struct coroi_rec *me, enum coro_wait_kind what
 	}
 	COROI_PROBE(WAIT, me);
 	at_store_rlx(&me->state, COROI_WAITING);
-	me->waits = (uint8_t)what;
+	at_store_rlx(&me->waits, (uint8_t)what);
 	return coroi_suspend_locked(w, me, coroi_pick_locked(w));
 }
 
@@ -153,7 +153,7 @@ static inline __attribute__((always_inline)) int coroi_wait_commit(struct coroi_
 {
 	COROI_PROBE(WAIT, me);
 	at_store_rlx(&me->state, COROI_WAITING);
-	me->waits = (uint8_t)what;
+	at_store_rlx(&me->waits, (uint8_t)what);
 	return coroi_hand_over_within_locked(w, me, next);
 }
 
@@ -194,7 +194,7 @@ static inline int coroi_errand(struct coroi_worker *w, struct coroi_rec *me,
 {
 	coroi_door_enter(w);
 	at_store_rlx(&me->state, COROI_COMMITTED);
-	me->waits = (uint8_t)what;
+	at_store_rlx(&me->waits, (uint8_t)what);
 	return coroi_errand_locked(w, me, run, arg);
 }
 
@@ -336,6 +336,23 @@ static inline void coroi_put_locked(struct coroi_worker *w, struct coroi_rec *r)
 	coroi_mags_put(&w->mags, r);
 }
 
+/* coroi_count_daemon - w has just counted a daemon in `spawned`. In w's door, or by the one thread
+ * that counts for the goworker. */
+static inline void coroi_count_daemon(struct coroi_worker *w)
+{
+	/* release, pairs with coroi_others: who sees a daemon has seen its spawn */
+	at_bump_rel(&w->daemons);
+}
+
+/* coroi_count_end_locked - an end on w, of a coroutine with those bits. A daemon's end is counted
+ * among those of daemons first: see coroi_others. */
+static inline void coroi_count_end_locked(struct coroi_worker *w, uint8_t more)
+{
+	if (coroi_unlikely(more & COROI_M_DAEMON))
+		at_bump(&w->daemons_ended);
+	at_bump_rel(&w->ended); /* release: see coroi_end_locked */
+}
+
 /* coroi_end_slow_locked - coroi_end_locked of a coroutine whose handle is known. */
 COROI_NOINLINE void coroi_end_slow_locked(struct coroi_worker *w, struct coroi_rec *r);
 
@@ -343,14 +360,14 @@ COROI_NOINLINE void coroi_end_slow_locked(struct coroi_worker *w, struct coroi_r
 static inline void coroi_end_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
 	COROI_PROBE(END, r);
-	/* release, pairs with coroi_live: the end is seen after r's spawn, and after r's own
-	 * spawns */
-	at_bump_rel(&w->ended);
 	/* relaxed: ESCAPED was set where r ran, or where it was spawned */
 	if (coroi_unlikely(at_load_rlx(&r->wake) & COROI_ESCAPED)) {
 		coroi_end_slow_locked(w, r);
 		return;
 	}
+	/* release, pairs with coroi_live: the end is seen after r's spawn, and after r's own
+	 * spawns */
+	at_bump_rel(&w->ended);
 	at_store_rlx(&r->state, COROI_FREE);
 	coroi_mags_earn(&w->mags);
 	coroi_mags_put(&w->mags, r);

@@ -17,6 +17,7 @@
  *   handovers_most - handovers <= budget               a chain may take `next` that often still
  *   steals == served + forced <= stolen
  *   0 <= spawned - ended, summed over all workers: the coroutines that live (coroi_live)
+ *   0 <= daemons - daemons_ended, summed over all workers: how many of them are daemons
  *   sched->awaiting_stack == awaiting_stack.count, summed over all workers
  *   searching <= awake; awake and pending are both 0: the scheduler is at rest (idle.c)
  */
@@ -157,6 +158,16 @@ struct coroi_worker {
 	struct coroi_errand errand;
 	/* Signals were masked a second time: Go lets them through when it first sees the thread. */
 	bool masked_again;
+	/* Daemons that came to be, and that ended, here. Each is counted in spawned and ended, too.
+	 * Atomic, see coroi_others. */
+	uint64_t daemons, daemons_ended;
+	/* Coroutines that ended here unstarted: there was no stack, they were canceled, the
+	 * scheduler was. And those that called coro_abort and coro_exit_canceled here. Atomic,
+	 * relaxed: statistics. */
+	uint64_t no_stack, canceled_before, closed_before, failed;
+	/* coroi_moves when the worker last looked for a stack in vain; 0: never. Atomic, relaxed:
+	 * the thread that reads it has seen the worker give its awake token back. */
+	uint64_t no_stack_at;
 	/* No-wait sections that are open, and where the outermost was begun. */
 	uint32_t nowait_depth;
 	const char *nowait_where;
@@ -269,6 +280,11 @@ struct coro_scheduler {
 	uint32_t rises;
 	uint32_t rest_waiters;   /* threads that wait for `rests` to change */
 	uint32_t awaiting_stack; /* coroutines that await a stack, on all workers */
+	/* Not 0: there has been a daemon. Set before the first is counted. */
+	uint32_t has_daemons;
+	/* A coroutine that could be woken from outside when a worker looked last; NULL: none. A
+	 * hint. Atomic, relaxed. */
+	struct coroi_rec *witness;
 
 	struct coroi_outside outside;
 	struct coroi_gobell bell __attribute__((aligned(COROI_APART)));

@@ -111,6 +111,19 @@ func (p *Pool) Idle() (idle, all int, trims bool) {
 	return len(p.idle), len(p.all), p.trim != nil
 }
 
+// Stats is how many calls are being made, how many workers there are, and how many calls were begun
+// until now.
+func (p *Pool) Stats() (calls, workers int, all uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for w := range p.all {
+		if w.call != nil {
+			calls++
+		}
+	}
+	return calls, len(p.all), p.calls
+}
+
 // TrimNow is called some time after a worker went idle. If there were no calls since, half of the
 // idle workers go.
 func (p *Pool) TrimNow() {

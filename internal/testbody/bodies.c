@@ -2,6 +2,7 @@
 
 #include <stdbool.h>
 #include <string.h>
+#include <unistd.h>
 #include <time.h>
 
 int64_t testbody_sum, testbody_ran;
@@ -60,6 +61,21 @@ void testbody_spin(void *arg, void *result)
 	ADD(testbody_ran, 1);
 	while (!__atomic_load_n(&testbody_stop, __ATOMIC_ACQUIRE))
 		;
+}
+
+static void wait_for_stop(void *arg)
+{
+	(void)arg;
+	while (!__atomic_load_n(&testbody_stop, __ATOMIC_ACQUIRE))
+		usleep(500);
+}
+
+void testbody_blocks(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	ADD(testbody_ran, 1);
+	coro_blocking(wait_for_stop, NULL);
 }
 
 void testbody_abort(void *arg, void *result)

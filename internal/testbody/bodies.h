@@ -15,7 +15,8 @@ void testbody_bytes(void *arg, void *result);
 void testbody_park(void *arg, void *result); /* result int32: what coro_park returned */
 /* parks until a park fails; adds 1 to the sum for each that does not */
 void testbody_laps(void *arg, void *result);
-void testbody_spin(void *arg, void *result); /* says that it ran, computes until testbody_stop */
+void testbody_spin(void *arg, void *result);   /* says that it ran, computes until testbody_stop */
+void testbody_blocks(void *arg, void *result); /* says that it ran, blocks until testbody_stop */
 void testbody_abort(void *arg, void *result);
 /* arg int64: the number of yields; adds 1 to the sum afterwards */
 void testbody_yield(void *arg, void *result);

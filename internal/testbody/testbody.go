@@ -28,6 +28,7 @@ var (
 	Park       = unsafe.Pointer(C.testbody_park)
 	Laps       = unsafe.Pointer(C.testbody_laps)
 	Spin       = unsafe.Pointer(C.testbody_spin)
+	Blocks     = unsafe.Pointer(C.testbody_blocks)
 	Abort      = unsafe.Pointer(C.testbody_abort)
 	Yield      = unsafe.Pointer(C.testbody_yield)
 	Tree       = unsafe.Pointer(C.testbody_tree)

@@ -63,7 +63,7 @@ uint64_t ctwins_reveal(void *record)
 
 void ctwins_send(void *worker, void *record)
 {
-	send(worker, record, NULL);
+	send(worker, record, false, NULL);
 }
 
 void ctwins_send_event(void *record, uint32_t generation)

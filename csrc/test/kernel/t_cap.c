@@ -1,6 +1,6 @@
 /*
- * t_cap.c - the cap on bytes of stacks. At the cap, a start waits. When nothing else can run, those
- * that await a stack end with CORO_ENOMEM. None is lost or started twice. Others than these:
+ * t_cap.c - the cap on bytes of stacks. At the cap, a start waits. Where nobody can ever leave a
+ * stack, those that await one end with CORO_ENOMEM. None is lost or started twice. Others than these:
  * t_nostack.c.
  */
 #include "test.h"
@@ -113,10 +113,12 @@ static void root_joins(void *arg, void *result)
 TEST(cap_tells_joiners_when_nothing_moves)
 {
 	coro_options o = options_capped(1, STACKS);
+	o.flags = CORO_PAUSED;
 	coro_scheduler *s = start(&o);
 
 	spawn(s, root_joins, NULL, 0);
-	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
+	CHECK_EQ(stats(s).unstarted_no_stack, CHILDREN - STACKS + 1);
 	CHECK_EQ(others, 1);
 	CHECK_EQ(ran, STACKS - 1);
 	finish(s);
@@ -287,49 +289,148 @@ TEST(cap_is_no_deadlock)
 	}
 }
 
+static bool canceled;
+
 static void parks_for_good(void *arg, void *result)
 {
 	(void)arg;
 	(void)result;
-	CHECK_EQ(coro_park(), CORO_OK);
+	CHECK_EQ(coro_park(), canceled ? CORO_ECANCELED : CORO_OK);
 }
 
-/* Nor is it the end if the last pending work belongs to no worker: the end of that work makes a
- * worker tell them. */
-TEST(cap_is_no_deadlock_after_what_comes_from_outside)
+#define AWAIT 5
+
+/* hold - a coroutine has the only stack, and parks; AWAIT others await one, on any workers. */
+static coro_handle hold(coro_scheduler *s, coro_handle *awaits)
+{
+	coro_attr attr = {.size = sizeof attr, .flags = CORO_JOINABLE};
+	coro_handle holds;
+
+	CHECK_EQ(coro_scheduler_spawn(s, &attr, parks_for_good, NULL, 0, &holds), CORO_OK);
+	while (stats(s).stacks == 0 || stats(s).awake)
+		sleep_us(50);
+	for (uint32_t i = 0; i < AWAIT; i++)
+		CHECK_EQ(coro_scheduler_spawn(s, &attr, three_yields, NULL, 0, &awaits[i]),
+			 CORO_OK);
+	while (stats(s).awaiting_stack != AWAIT || stats(s).awake)
+		sleep_us(50);
+	return holds;
+}
+
+/* What parks may be woken from outside, so what awaits its stack is not lost, however long nothing
+ * moves, and whatever was pending meanwhile. */
+TEST(cap_loses_nothing_while_one_may_be_woken)
 {
 	for (uint32_t flags = 0; flags <= CORO_NO_STANDBY; flags += CORO_NO_STANDBY) {
 		for (uint32_t workers = 1; workers <= 3; workers++) {
 			coro_options o = options_capped(workers, 1);
 			o.flags = flags;
 			coro_scheduler *s = start(&o);
-			coro_handle holds, awaits;
-			coro_attr attr = {.size = sizeof attr, .flags = CORO_JOINABLE};
+			coro_handle awaits[AWAIT];
 
+			ran = 0;
 			coroi_pending_begin(s, 1);
-			CHECK_EQ(coro_scheduler_spawn(s, &attr, parks_for_good, NULL, 0, &holds),
-				 CORO_OK);
-			while (stats(s).stacks == 0 || stats(s).awake)
-				sleep_us(50);
-			for (uint32_t i = 0; i < 5; i++)
-				CHECK_EQ(coro_scheduler_spawn(s, &attr, three_yields, NULL, 0,
-							      &awaits),
-					 CORO_OK);
-			while (stats(s).awaiting_stack != 5 || stats(s).awake)
-				sleep_us(50);
+			coro_handle holds = hold(s, awaits);
 			CHECK(!coroi_at_rest(s));
-			CHECK_EQ(stats(s).live, 6);
+			CHECK_EQ(stats(s).live, 1 + AWAIT);
+			uint64_t rests = stats(s).idle_ends;
 			coroi_pending_end(s);
-			while (stats(s).live != 1 || !coroi_at_rest(s))
+			while (!coroi_at_rest(s) || stats(s).idle_ends == rests)
 				sleep_us(50);
-			CHECK_EQ(stats(s).awaiting_stack, 0);
-			CHECK_EQ(coroi_join_status(coroi_find(awaits)), CORO_ENOMEM);
+			CHECK_EQ(stats(s).awaiting_stack, AWAIT);
+			CHECK(!coroi_finished(s));
 			CHECK_EQ(coro_wake(holds), CORO_OK);
 			CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+			CHECK_EQ(ran, AWAIT);
+			for (int i = 0; i < AWAIT; i++)
+				CHECK_EQ(coroi_join_status(coroi_find(awaits[i])), CORO_OK);
+			CHECK_EQ(stats(s).awaiting_stack, 0);
+			CHECK_EQ(stats(s).unstarted_no_stack, 0);
 			CHECK_EQ(coro_scheduler_close(s, 0), CORO_OK);
 			CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 		}
 	}
+}
+
+/* They end by a cancel of their own, and with their scheduler. */
+TEST(cap_ends_what_is_canceled)
+{
+	for (uint32_t workers = 1; workers <= 3; workers++) {
+		coro_options o = options_capped(workers, 1);
+		coro_scheduler *s = start(&o);
+		coro_handle awaits[AWAIT];
+
+		ran = 0;
+		hold(s, awaits);
+		CHECK_EQ(coro_cancel(awaits[2]), CORO_OK);
+		while (stats(s).awaiting_stack != AWAIT - 1)
+			sleep_us(50);
+		CHECK_EQ(coroi_join_status(coroi_find(awaits[2])), CORO_ECANCELED);
+		CHECK_EQ(stats(s).unstarted_canceled, 1);
+		canceled = true;
+		CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
+		CHECK_EQ(stats(s).unstarted_closed, AWAIT - 1);
+		CHECK_EQ(stats(s).ended, stats(s).spawned);
+		CHECK_EQ(ran, 0);
+		canceled = false;
+		CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
+	}
+}
+
+/* joins_one - of a chain: each joins the next, and the last joins one that never gets a stack. */
+static void joins_one(void *arg, void *result)
+{
+	uint64_t left = *(uint64_t *)arg - 1;
+	coro_handle h;
+
+	(void)result;
+	CHECK_EQ(coro_spawn_attr(JOINABLE(0), left ? joins_one : three_yields, &left, sizeof left,
+				 &h),
+		 CORO_OK);
+	CHECK_EQ(coro_join(h, NULL, 0), left ? CORO_OK : CORO_ENOMEM);
+}
+
+/* In service mode they are told where nobody can ever leave a stack: each coroutine joins another
+ * one. */
+TEST(cap_tells_joiners_of_each_other)
+{
+	for (uint32_t workers = 1; workers <= 4; workers++) {
+		for (uint64_t i = 0; i < scaled(100); i++) {
+			coro_options o = options_capped(workers, STACKS);
+			coro_scheduler *s = start(&o);
+			uint64_t chain = STACKS;
+
+			ran = 0;
+			spawn(s, joins_one, &chain, sizeof chain);
+			CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+			CHECK_EQ(ran, 0);
+			CHECK_EQ(stats(s).unstarted_no_stack, 1);
+			finish(s);
+		}
+	}
+}
+
+/* One that could never have a stack is told, whoever may be woken. */
+TEST(cap_tells_what_is_too_large)
+{
+	coro_options o = options_capped(2, 1);
+	coro_scheduler *s = start(&o);
+	coro_attr attr = {.size = sizeof attr, .flags = CORO_JOINABLE};
+	coro_handle awaits[AWAIT], large;
+
+	ran = 0;
+	coro_handle holds = hold(s, awaits);
+	attr.stack_bytes = CORO_STACK_MAX;
+	CHECK_EQ(coro_scheduler_spawn(s, &attr, three_yields, NULL, 0, &large), CORO_OK);
+	while (!stats(s).unstarted_no_stack)
+		sleep_us(50);
+	CHECK_EQ(coroi_join_status(coroi_find(large)), CORO_ENOMEM);
+	CHECK_EQ(stats(s).awaiting_stack, AWAIT);
+	CHECK_EQ(coro_wake(holds), CORO_OK);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(ran, AWAIT);
+	CHECK_EQ(coro_scheduler_close(s, 0), CORO_OK);
+	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 }
 
 /* --------------------------------------------------------------------- records that are missing */

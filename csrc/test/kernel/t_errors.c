@@ -135,7 +135,7 @@ static void check_spawner(spawner sp)
 	} while (0)
 	BAD_ATTR(size, 0);
 	BAD_ATTR(size, sizeof a + 8);
-	BAD_ATTR(flags, 4);
+	BAD_ATTR(flags, 8);
 	BAD_ATTR(flags, UINT32_MAX);
 	BAD_ATTR(stack_bytes, 1);
 	BAD_ATTR(stack_bytes, CORO_STACK_MAX + 1);

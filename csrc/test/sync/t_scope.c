@@ -247,8 +247,8 @@ TEST(scope_refusals)
 static void told_of_the_first(void *arg, void *result)
 {
 	coro_scope *s = open_scope();
-	/* more than there can be */
-	coro_attr large = {.size = sizeof large, .stack_bytes = CORO_STACK_MAX};
+	/* all that there can be */
+	coro_attr large = {.size = sizeof large, .stack_bytes = 8 * STACK};
 	(void)arg;
 	(void)result;
 
@@ -268,7 +268,7 @@ static void told_of_the_first(void *arg, void *result)
 TEST(scope_tells_of_the_first_failure)
 {
 	coro_options o = options(1, 0);
-	o.stack_limit = 8 * (STACK + 4096);
+	o.stack_limit = 8 * STACK + 4096;
 	coro_scheduler *s = start(&o);
 
 	refused = 0;

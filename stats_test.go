@@ -1,0 +1,153 @@
+//go:build cgo
+
+package coro_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/organzine/coro"
+	"github.com/organzine/coro/internal/testbody"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var blocks = coro.MustFunc[coro.None, coro.None](testbody.Blocks)
+
+// Each figure against a run that is known.
+func TestStatsCountWhatHasEndedAndHow(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(2), coro.WithExecutors(2))
+	require.NoError(t, add.Spawn(s, 1))
+	_, err := add.SpawnN(s, 1000, 1)
+	require.NoError(t, err)
+	task, err := square.Start(s, 3)
+	require.NoError(t, err)
+	_, err = wait(t, task)
+	require.NoError(t, err)
+	for range 3 {
+		require.NoError(t, abort.Spawn(s, coro.None{}))
+	}
+	for how := range int64(4) {
+		before := testbody.Ran()
+		task, err := canceled.Start(s, how)
+		require.NoError(t, err)
+		eventually(t, func() bool { return testbody.Ran() > before }, "it has begun")
+		task.Cancel()
+		_, _ = wait(t, task)
+	}
+	for _, f := range []func(*coro.Coroutine) error{
+		func(*coro.Coroutine) error { return nil },
+		func(*coro.Coroutine) error { return errors.New("no") },
+		func(*coro.Coroutine) error { panic("no") },
+	} {
+		_, _ = wait(t, goes(t, s, f))
+	}
+	finish(t, s)
+	const c, bodies = 1 + 1000 + 1 + 3 + 4, 3
+	st := s.Stats()
+	assert.EqualValues(t, c+bodies, st.Spawned)
+	assert.EqualValues(t, c+bodies, st.Ended)
+	assert.EqualValues(t, 3, st.Failed)
+	assert.Zero(t, st.Unstarted)
+	assert.EqualValues(t, bodies, st.Bodies.Spawned)
+	assert.EqualValues(t, 2, st.Bodies.Failed)
+	assert.EqualValues(t, 1, st.Bodies.Panicked)
+	assert.Zero(t, st.Bodies.Live)
+
+	require.NoError(t, s.Close(soon(t)))
+	after := s.Stats()
+	assert.Equal(t, st.Spawned, after.Spawned, "they stay")
+	assert.Equal(t, st.Ended, after.Ended)
+	assert.Equal(t, st.Bodies.Failed, after.Bodies.Failed)
+}
+
+func TestStatsShowWhatIsUnderWay(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(2), coro.WithExecutors(3),
+		coro.WithBlockingThreads(2))
+	goOn := make(chan struct{})
+	function := coro.MustExportFunc(func(context.Context, int64) (int64, error) {
+		<-goOn
+		return 0, nil
+	})
+	for range 4 {
+		require.NoError(t, callOne.Spawn(s, testbody.Call{ID: uint32(function),
+			How: testbody.Offload, ArgBytes: 8, ResultBytes: 8}))
+	}
+	for range 5 {
+		require.NoError(t, blocks.Spawn(s, coro.None{}))
+	}
+	var bodies []*coro.Task[coro.None]
+	for range 2 {
+		bodies = append(bodies, goes(t, s, func(*coro.Coroutine) error { <-goOn; return nil }))
+	}
+	eventually(t, func() bool {
+		st := s.Stats()
+		return st.Calls.InFlight == 4 && st.Blocking.Busy == 2 && st.Blocking.Queued == 3 &&
+			st.Bodies.Live == 2 && st.Bodies.Busy >= 2
+	}, "all is under way")
+	st := s.Stats()
+	assert.Equal(t, coro.CallStats{InFlight: 4, Offloaded: 4,
+		Goroutines: st.Calls.Goroutines}, st.Calls)
+	assert.GreaterOrEqual(t, st.Calls.Goroutines, 4)
+	assert.Equal(t, 2, st.Blocking.Threads)
+	assert.GreaterOrEqual(t, st.Bodies.Executors, st.Bodies.Busy)
+	assert.Equal(t, 11, st.Live)
+	assert.EqualValues(t, 11, st.Spawned)
+	assert.False(t, st.Stalled)
+	close(goOn)
+	testbody.Stop()
+	for _, body := range bodies {
+		_, err := wait(t, body)
+		require.NoError(t, err)
+	}
+	finish(t, s)
+	eventually(t, func() bool {
+		st := s.Stats()
+		return st.Calls.InFlight == 0 && st.Blocking.Busy == 0 && st.Bodies.Busy == 0
+	}, "all has come to its end")
+	st = s.Stats()
+	assert.EqualValues(t, 4, st.Calls.Offloaded)
+	assert.Zero(t, st.Blocking.Queued)
+	assert.EqualValues(t, 0, st.Calls.Inline)
+	inEachWay(t, func(t *testing.T, s *coro.Scheduler, how uint32) {
+		for range 10 {
+			calling(t, s, how, coro.FuncID(increment), 1)
+		}
+		st := s.Stats().Calls
+		if how == testbody.Inline {
+			assert.EqualValues(t, 10, st.Inline)
+		} else {
+			assert.EqualValues(t, 10, st.Offloaded)
+		}
+	})
+}
+
+// What never started is counted by the reason, C and Go bodies alike.
+func TestStatsSayWhyOnesHaveNotStarted(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(2), coro.WithPaused())
+	task, err := square.Start(s, 3)
+	require.NoError(t, err)
+	task.Cancel()
+	body := goes(t, s, func(*coro.Coroutine) error { return nil })
+	body.Cancel()
+	require.NoError(t, s.Run(soon(t)))
+	_, err = wait(t, task)
+	assert.ErrorIs(t, err, coro.ErrCanceled)
+	_, err = wait(t, body)
+	assert.ErrorIs(t, err, coro.ErrCanceled)
+	st := s.Stats()
+	assert.Equal(t, coro.UnstartedStats{Canceled: 2}, st.Unstarted)
+	assert.EqualValues(t, 2, st.Ended)
+
+	_, err = add.SpawnN(s, 10, 1)
+	require.NoError(t, err)
+	_, err = square.Start(s, 3)
+	require.NoError(t, err)
+	goes(t, s, func(*coro.Coroutine) error { return nil })
+	require.NoError(t, s.Close(soon(t)))
+	st = s.Stats()
+	assert.Equal(t, coro.UnstartedStats{Canceled: 2, Closed: 12}, st.Unstarted)
+	assert.Equal(t, st.Spawned, st.Ended)
+	assert.Zero(t, testbody.Sum())
+}
