@@ -160,6 +160,7 @@ func TestLockOwnerCBodyIsToldByTheNext(t *testing.T) {
 	parked(t, s, 1)
 	waiter := make(chan error)
 	go func() { waiter <- errors.Join(m.Lock(background), m.MarkConsistent(), m.Unlock()) }()
+	eventually(t, sleepsIn("TestLockOwnerCBodyIsToldByTheNext.func1"), "it comes before the body")
 	body, err := coro.Go(s, func(c *coro.Coroutine) (int, error) {
 		return 0, m.Lock(c.Context())
 	})
