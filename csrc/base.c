@@ -1,5 +1,6 @@
 //go:build cgo && linux && (amd64 || arm64)
-/* base.c - the room base as one unit, which is compiled in less time than its files one by one. */
+/* base.c - the room base as one unit, which is compiled in less time than its
+ * files one by one. */
 #include "base/abi.c"
 #include "base/current.c"
 #include "base/delay.c"

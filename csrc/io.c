@@ -1,3 +1,4 @@
 //go:build cgo && linux && (amd64 || arm64)
-/* io.c - the room io as one unit, which is compiled in less time than its files one by one. */
+/* io.c - the room io as one unit, which is compiled in less time than its
+ * files one by one. */
 #include "io/blocking.c"

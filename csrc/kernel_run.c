@@ -1,0 +1,3 @@
+//go:build cgo && linux && (amd64 || arm64)
+/* kernel_run.c - one more unit of the room kernel: see kernel.c. */
+#include "kernel/run.c"
