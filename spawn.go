@@ -25,7 +25,7 @@ import (
 // *OptionError. Go bodies run on goroutines, and are not pinned.
 func (f Func[A, R]) OnWorker(i int) Func[A, R] {
 	f.spec.Worker = i
-	if i >= 0 && i < math.MaxInt || i == math.MinInt { // which is csrc.Anywhere
+	if i >= 0 && i < math.MaxInt || i == csrc.Anywhere { // which is not for callers
 		f.spec.Worker++
 	}
 	return f

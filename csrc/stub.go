@@ -15,7 +15,7 @@ const (
 	Abort           Status = 3
 	Aborted         Status = -11
 	Again           Status = -9
-	Anywhere               = -9223372036854775808
+	Anywhere               = -2147483648
 	Available              = false
 	Busy            Status = -8
 	Canceled        Status = -5

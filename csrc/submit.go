@@ -49,7 +49,7 @@ type Spec struct {
 
 // Anywhere is the Worker of coroutines that are pinned to none, and are not spawned in batches, as
 // they need records of their own.
-const Anywhere = math.MinInt
+const Anywhere = math.MinInt32
 
 // alone tells that the coroutine is not spawned in a batch.
 func (s *Spec) alone() bool { return s.Worker != 0 }
