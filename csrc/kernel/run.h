@@ -376,7 +376,7 @@ static inline void coroi_flag(struct coroi_rec *me, uint8_t flag)
 	at_store_rlx(&me->flags, (uint8_t)(me->flags | flag));
 }
 
-/* coroi_unflag - the opposite, by me or whoever owns me's end. */
+/* coroi_unflag - the opposite, by me or by the owner of its end. */
 static inline void coroi_unflag(struct coroi_rec *me, uint8_t flag)
 {
 	at_store_rlx(&me->flags, (uint8_t)(me->flags & ~flag));

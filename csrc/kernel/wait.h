@@ -340,7 +340,7 @@ static inline void coroi_put_locked(struct coroi_worker *w, struct coroi_rec *r)
  * that counts for the goworker. */
 static inline void coroi_count_daemon(struct coroi_worker *w)
 {
-	/* release, pairs with coroi_others: who sees a daemon has seen its spawn */
+	/* release, pairs with coroi_others: a thread that sees a daemon has seen its spawn */
 	at_bump_rel(&w->daemons);
 }
 

@@ -410,7 +410,7 @@ TEST(cap_tells_joiners_of_each_other)
 	}
 }
 
-/* One that could never have a stack is told, whoever may be woken. */
+/* A coroutine that could never have a stack is told so, even if others may be woken. */
 TEST(cap_tells_what_is_too_large)
 {
 	coro_options o = options_capped(2, 1);
@@ -577,28 +577,5 @@ TEST(cap_of_records_that_come_late)
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	CHECK_EQ(ran, 603);
 	thread_join(t);
-	finish(s);
-}
-
-static void counts(void *arg, void *result)
-{
-	(void)arg;
-	(void)result;
-	__atomic_add_fetch(&ran, 1, __ATOMIC_SEQ_CST);
-}
-
-/* Queued spawns have credit for records that were never touched: a trim leaves their chunk. */
-TEST(cap_trim_leaves_what_was_granted)
-{
-	coro_scheduler *s = start_with(1, CORO_PAUSED);
-	struct coroi_fill q = {.fn = counts, .class = s->class};
-
-	ran = 0;
-	CHECK_EQ(coroi_spawn_many(s, &q, NULL, 20000, 0), 20000);
-	uint64_t bytes = stats(s).record_bytes;
-	coro_scheduler_trim(s);
-	CHECK_EQ(stats(s).record_bytes, bytes);
-	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
-	CHECK_EQ(ran, 20000);
 	finish(s);
 }

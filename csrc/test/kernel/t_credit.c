@@ -3,6 +3,7 @@
  */
 #include "test.h"
 
+#include "kernel/spawn.h"
 #include "kernel/life.h"
 
 #include <poll.h>
@@ -206,5 +207,30 @@ TEST(credit_is_collected_from_workers_at_work)
 	want(s, COROI_WANTED);
 	coroi_collect(s);
 	CHECK_EQ(granted(s), 0);
+	finish(s);
+}
+
+static uint64_t ran;
+
+static void counts(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	__atomic_add_fetch(&ran, 1, __ATOMIC_SEQ_CST);
+}
+
+/* Queued spawns have credit for records that were never touched: a trim leaves their chunk. */
+TEST(cap_trim_leaves_what_was_granted)
+{
+	coro_scheduler *s = start_with(1, CORO_PAUSED);
+	struct coroi_fill q = {.fn = counts, .class = s->class};
+
+	ran = 0;
+	CHECK_EQ(coroi_spawn_many(s, &q, NULL, 20000, 0), 20000);
+	uint64_t bytes = stats(s).record_bytes;
+	coro_scheduler_trim(s);
+	CHECK_EQ(stats(s).record_bytes, bytes);
+	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
+	CHECK_EQ(ran, 20000);
 	finish(s);
 }
