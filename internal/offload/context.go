@@ -14,47 +14,60 @@ import (
 // Most functions do not look at theirs: it becomes a context of package context, which costs as
 // much as the call, for those that do.
 type callContext struct {
-	parent context.Context                    // the scheduler's
-	caller context.Context                    // that the coroutine was started with; nil: none
-	why    func(caller context.Context) error // Canceled of the pool
-	until  time.Time                          // the deadline of the shield section; zero: none
+	pool   *Pool
+	caller context.Context // that the coroutine was started with; nil: none
+	until  uint64          // the shield section's deadline, by csrc.Now; 0: in none
 
 	mu    sync.Mutex
-	real  context.Context // nil: the function has not asked
-	quit  context.CancelCauseFunc
-	free  []func() // to be called at the end
-	cause error    // why it has ended
+	cause error        // why it has ended
+	real  *realContext // nil: the function has not asked
+}
+
+// A realContext is a callContext that was asked for.
+type realContext struct {
+	context.Context
+	quit context.CancelCauseFunc
+	free []func() // to be called at the end
 }
 
 func (c *callContext) get() context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.real == nil {
-		c.make()
+		c.real = c.make()
+		if c.cause != nil {
+			c.real.end(c.cause)
+		}
 	}
-	return c.real
+	return c.real.Context
 }
 
-func (c *callContext) make() {
-	from := c.parent
+func (c *callContext) make() *realContext {
+	r := &realContext{}
+	parent := c.pool.Context
+	from := parent
 	if c.caller != nil {
 		from = c.caller
 	}
-	if !c.until.IsZero() {
+	if c.until != 0 {
 		var free context.CancelFunc
-		from, free = context.WithDeadline(context.WithoutCancel(from), c.until)
-		c.free = append(c.free, free)
+		from, free = context.WithDeadline(context.WithoutCancel(from), timeOf(c.until))
+		r.free = append(r.free, free)
 	}
-	ctx, quit := context.WithCancelCause(from)
-	c.real, c.quit = ctx, quit
-	if c.caller != nil && c.until.IsZero() {
-		parent := c.parent
-		stop := context.AfterFunc(parent, func() { quit(context.Cause(parent)) })
-		c.free = append(c.free, func() { stop() })
+	r.Context, r.quit = context.WithCancelCause(from)
+	if c.caller != nil && c.until == 0 {
+		stop := context.AfterFunc(parent, func() { r.quit(context.Cause(parent)) })
+		r.free = append(r.free, func() { stop() })
 	}
-	if c.cause != nil {
-		c.endReal()
+	return r
+}
+
+func (r *realContext) end(cause error) {
+	r.quit(cause)
+	for _, f := range r.free {
+		f()
 	}
+	r.free = nil
 }
 
 // end ends the context, if it has not ended.
@@ -64,21 +77,13 @@ func (c *callContext) end(cause error) {
 	if c.cause == nil {
 		c.cause = cause
 	}
-	if c.quit != nil {
-		c.endReal()
+	if c.real != nil {
+		c.real.end(c.cause)
 	}
-}
-
-func (c *callContext) endReal() {
-	c.quit(c.cause)
-	for _, f := range c.free {
-		f()
-	}
-	c.free = nil
 }
 
 // reason is why the caller is canceled.
-func (c *callContext) reason() error { return c.why(c.caller) }
+func (c *callContext) reason() error { return c.pool.Canceled(c.caller) }
 
 // cancel ends the context since the caller was canceled. If that was by the end of the caller's own
 // context, that ends this one, too, with its Err and its cause.
@@ -90,12 +95,12 @@ func (c *callContext) cancel() {
 
 func (c *callContext) Deadline() (time.Time, bool) {
 	switch {
-	case !c.until.IsZero():
-		return c.until, true
+	case c.until != 0:
+		return c.get().Deadline()
 	case c.caller != nil:
 		return c.caller.Deadline()
 	}
-	return c.parent.Deadline()
+	return c.pool.Context.Deadline()
 }
 
 func (c *callContext) Done() <-chan struct{} { return c.get().Done() }

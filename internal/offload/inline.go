@@ -54,7 +54,7 @@ func inlineUntilPanic(p *Pool, calls *csrc.Calls) (ended bool) {
 				if caller := p.caller(c); caller == nil {
 					i = f.Inline(p.Context, *calls, i, p.together(i, n))
 				} else {
-					own = &callContext{parent: p.Context, caller: caller, why: p.Canceled}
+					own = &callContext{pool: p, caller: caller}
 					i = f.Inline(own, *calls, i, i+1)
 					own.end(context.Canceled)
 				}

@@ -58,7 +58,9 @@ type worker struct {
 	now  csrc.InlineCall
 	call *csrc.Call   // that it makes now, or nil
 	ctx  *callContext // of that
-	seen slowCall
+	// spare is the next call's context: it is made when the pool's lock is not held
+	spare *callContext
+	seen  slowCall
 }
 
 // idleTime is how long a pool waits before it lets idle workers go.
@@ -220,6 +222,9 @@ func (p *Pool) run(w *worker) {
 // next returns the next call for w, which looks; nil: w is to end.
 func (p *Pool) next(w *worker) *csrc.Call {
 	spun := false
+	if w.spare == nil {
+		w.spare = &callContext{pool: p}
+	}
 	p.mu.Lock()
 	for {
 		if c := p.take(); c != nil {
@@ -268,15 +273,6 @@ func (p *Pool) spin() {
 	}
 }
 
-// contextOf makes the context of a call.
-func (p *Pool) contextOf(c *csrc.Call) *callContext {
-	ctx := &callContext{parent: p.Context, caller: p.caller(c), why: p.Canceled}
-	if at := c.Shield(); at != 0 {
-		ctx.until = timeOf(at)
-	}
-	return ctx
-}
-
 // caller is the context that the calling coroutine was started with, or nil.
 func (p *Pool) caller(c *csrc.Call) context.Context {
 	if !p.Contexts.Load() {
@@ -303,7 +299,8 @@ func timeOf(ns uint64) time.Time {
 func (p *Pool) begin(w *worker, c *csrc.Call) {
 	p.calls++
 	w.now = csrc.InlineCall{ID: c.ID(), Count: p.calls}
-	w.call, w.ctx = c, p.contextOf(c)
+	w.call, w.ctx, w.spare = c, w.spare, nil
+	w.ctx.caller, w.ctx.until = p.caller(c), c.Shield()
 	if c.IsCanceled() { // just now: CancelCalls may not have seen it
 		w.ctx.cancel()
 	}
