@@ -1,6 +1,8 @@
 //go:build cgo && linux && (amd64 || arm64)
 /* base.c - the room base as one unit, which is compiled in less time than its
  * files one by one. */
+#include "base/unit.h"
+
 #include "base/abi.c"
 #include "base/current.c"
 #include "base/delay.c"

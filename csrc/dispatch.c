@@ -1,6 +1,8 @@
 //go:build cgo && linux && (amd64 || arm64)
 /* dispatch.c - the room dispatch as one unit, which is compiled in less time than its
  * files one by one. */
+#include "base/unit.h"
+
 #include "dispatch/dispatch.c"
 #include "dispatch/ll.c"
 #include "dispatch/policy.c"

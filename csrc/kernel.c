@@ -2,6 +2,8 @@
 /* kernel.c - the room kernel as one unit, which is compiled in less time than its files one by one.
  * Three files are units of their own, as spawning is 14 % slower otherwise: gcc inlines less in a
  * large unit. */
+#include "base/unit.h"
+
 #include "kernel/activity.c"
 #include "kernel/batch.c"
 #include "kernel/context.c"

@@ -1,6 +1,8 @@
 //go:build cgo && linux && (amd64 || arm64)
 /* sync.c - the room sync as one unit, which is compiled in less time than its
  * files one by one. */
+#include "base/unit.h"
+
 #include "sync/chan.c"
 #include "sync/cond.c"
 #include "sync/gowait.c"
