@@ -28,7 +28,9 @@ func TestAUnitIncludesEveryFileOfItsRoom(t *testing.T) {
 			text, err := os.ReadFile(unit)
 			require.NoError(t, err)
 			for _, m := range includeLine.FindAllSubmatch(text, -1) {
-				included = append(included, string(m[1]))
+				if name := string(m[1]); name != "base/unit.h" {
+					included = append(included, name)
+				}
 			}
 		}
 		assert.ElementsMatch(t, files, included, room)
