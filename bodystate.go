@@ -285,12 +285,7 @@ func (c *Coroutine) Sleep(ctx context.Context, d time.Duration) error {
 	if err := c.mayWait(); err != nil {
 		return err
 	}
-	if c.isOwn(ctx) {
-		return c.sleep(nil, d)
-	}
-	w := c.bindWait(ctx)
-	defer w.unbind()
-	return causeOfWait(ctx, c.sleep(w, d))
+	return c.bound(ctx, func(w *boundWait) error { return c.sleep(w, d) })
 }
 
 func (c *Coroutine) sleep(w *boundWait, d time.Duration) error {

@@ -112,6 +112,17 @@ type boundWait struct {
 	stop func() bool
 }
 
+// bound calls wait, and returns its error, or the cause of ctx if ctx has ended first. wait waits
+// until its boundWait ends, too; nil: there is none, as c hears of ctx's end anyway, or ctx has none.
+func (c *Coroutine) bound(ctx context.Context, wait func(*boundWait) error) error {
+	if c.isOwn(ctx) {
+		return wait(nil)
+	}
+	w := c.bindWait(ctx)
+	defer w.unbind()
+	return causeOfWait(ctx, wait(w))
+}
+
 // bindWait begins a boundWait.
 func (c *Coroutine) bindWait(ctx context.Context) *boundWait {
 	s := c.pool.s

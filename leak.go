@@ -12,14 +12,7 @@ import (
 // A leakable is a scheduler as package leak sees it.
 type leakable struct{ *Scheduler }
 
-func (l leakable) isEnded() bool {
-	select {
-	case <-l.ended:
-		return true
-	default:
-		return false
-	}
-}
+func (l leakable) isEnded() bool { return l.life.Err() != nil }
 
 func (l leakable) Left() string {
 	if l.isEnded() {

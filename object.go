@@ -302,7 +302,7 @@ func (o *object) sleep(
 		if g.Withdraw() {
 			return 0, errOver
 		}
-	case <-o.s.ended:
+	case <-o.s.life.Done():
 		if !committed && g.Withdraw() {
 			return 0, ErrClosed
 		}
@@ -312,7 +312,7 @@ func (o *object) sleep(
 		select {
 		case <-w.woken:
 			return g.Status(), nil
-		case <-o.s.ended:
+		case <-o.s.life.Done():
 			o.s.poller.completeAll(o.s.core.GoWaiters(nil))
 			time.Sleep(pause)
 		}
@@ -320,14 +320,14 @@ func (o *object) sleep(
 }
 
 // waitAsBody is wait for the Go body c.
-func (o *object) waitAsBody(ctx context.Context, c *Coroutine, op waitOp) (csrc.Status, error) {
-	if c.isOwn(ctx) {
-		return o.waitBound(c, nil, &op)
-	}
-	w := c.bindWait(ctx)
-	defer w.unbind()
-	status, err := o.waitBound(c, w, &op)
-	return status, causeOfWait(ctx, err)
+func (o *object) waitAsBody(
+	ctx context.Context, c *Coroutine, op waitOp,
+) (status csrc.Status, err error) {
+	err = c.bound(ctx, func(w *boundWait) error {
+		status, err = o.waitBound(c, w, &op)
+		return err
+	})
+	return status, err
 }
 
 // waitBound waits until w ends, too. nil: there is no w.

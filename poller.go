@@ -176,12 +176,7 @@ func (p *poller) heedRest(s *Scheduler, seen uint32) uint32 {
 
 // awaitRest waits for a rest at which the scheduler is finished.
 func (p *poller) awaitRest(ctx context.Context, s *Scheduler) error {
-	select {
-	case <-s.ended:
-		return nil
-	default:
-	}
-	if s.core.Finished() {
+	if s.life.Err() != nil || s.core.Finished() {
 		return nil
 	}
 	if len(s.callers()) > 0 {
@@ -201,7 +196,7 @@ func (p *poller) awaitRest(ctx context.Context, s *Scheduler) error {
 		}
 		select {
 		case <-rest:
-		case <-s.ended:
+		case <-s.life.Done():
 			return nil
 		case <-ctx.Done():
 			return context.Cause(ctx)

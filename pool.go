@@ -197,10 +197,8 @@ func (st Stats) Format(f fmt.State, verb rune) {
 func (s *Scheduler) Stats() Stats {
 	c := s.core.Stats()
 	runtime.KeepAlive(s)
-	select {
-	case <-s.ended:
+	if s.life.Err() != nil {
 		c.Awake = 0 // the threads are gone: they did not go to sleep
-	default:
 	}
 	ends := &s.executors.ends
 	unstarted := UnstartedStats{c.NoStack, c.CanceledBefore + ends.canceled.Load(),

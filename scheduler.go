@@ -37,10 +37,9 @@ type Scheduler struct {
 	closed atomic.Bool   // nothing is spawned from Go any more
 	shut   chan struct{} // closed when no submitter can be had any more
 
-	// life ends by end when every coroutine has ended and the threads are joined; ended is its Done
-	life  context.Context
-	end   context.CancelFunc
-	ended <-chan struct{}
+	// life ends by end when every coroutine has ended and the threads are joined
+	life context.Context
+	end  context.CancelFunc
 }
 
 // New makes a scheduler and starts its workers, which sleep until there is work. It costs about 50
@@ -66,7 +65,6 @@ func New(opts ...Option) (*Scheduler, error) {
 	s.executors.init(s, c.executors)
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.life, s.end = context.WithCancel(context.Background())
-	s.ended = s.life.Done()
 	n := 1
 	for n < 4*runtime.GOMAXPROCS(0) {
 		n *= 2
@@ -90,7 +88,7 @@ func New(opts ...Option) (*Scheduler, error) {
 		leak.Made(leakable{s})
 	}
 	if f := c.onSlow; f != nil {
-		go s.offload.Watch(s.ended, c.slowLimit, func(name string, d time.Duration,
+		go s.offload.Watch(s.life.Done(), c.slowLimit, func(name string, d time.Duration,
 			inline bool) {
 			f(SlowCall{name, d, inline})
 		})
@@ -271,14 +269,12 @@ func (s *Scheduler) Close(ctx context.Context) error {
 		s.credit.close(s)
 		go s.close()
 	}
-	select {
-	case <-s.ended:
+	if s.life.Err() != nil {
 		return nil
-	default:
 	}
 	if ctx.Err() == nil {
 		select {
-		case <-s.ended:
+		case <-s.life.Done():
 			return nil
 		case <-ctx.Done():
 		}
@@ -293,7 +289,7 @@ func (s *Scheduler) Close(ctx context.Context) error {
 	grace := time.NewTimer(closeGrace)
 	defer grace.Stop()
 	select {
-	case <-s.ended:
+	case <-s.life.Done():
 		return context.Cause(ctx)
 	case <-grace.C:
 	}

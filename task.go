@@ -246,7 +246,7 @@ func (t *Task[R]) Wait(ctx context.Context) (R, error) {
 		return zero, err
 	}
 	if done != nil {
-		if t.isCaller() {
+		if slices.Contains(t.s.callers(), t.handle) {
 			return zero, ErrInside
 		}
 		select {
@@ -258,15 +258,6 @@ func (t *Task[R]) Wait(ctx context.Context) (R, error) {
 	t.s.edge.Acquire()
 	t.releaseRecord()
 	return t.result, t.err
-}
-
-// isCaller tells whether the coroutine cannot end before the caller returns: it is the caller's
-// own, or has called the Go function that the caller is.
-func (t *Task[R]) isCaller() bool {
-	if t.isBody {
-		return t.s.executors.find(t.handle).check() == nil
-	}
-	return slices.Contains(t.s.offload.Callers(), uint64(t.handle))
 }
 
 // closed is what Done returns where there is nothing to wait for.
@@ -463,7 +454,8 @@ func Await[R any](ctx context.Context, c *Coroutine, t *Task[R]) (R, error) {
 		return zero, ErrInside
 	}
 	if !t.finished.Load() {
-		if err := t.awaitAsBody(ctx, c); err != nil {
+		err := c.bound(ctx, func(end *boundWait) error { return t.awaitBound(c, end) })
+		if err != nil {
 			return zero, err
 		}
 	}
@@ -472,17 +464,7 @@ func Await[R any](ctx context.Context, c *Coroutine, t *Task[R]) (R, error) {
 	return t.result, t.err
 }
 
-// awaitAsBody is await for the Go body c.
-func (t *Task[R]) awaitAsBody(ctx context.Context, c *Coroutine) error {
-	if c.isOwn(ctx) {
-		return t.awaitBound(c, nil)
-	}
-	w := c.bindWait(ctx)
-	defer w.unbind()
-	return causeOfWait(ctx, t.awaitBound(c, w))
-}
-
-// awaitBound waits until end ends, too. nil: there is no end.
+// awaitBound is await for the Go body c, until end ends, too. nil: there is no end.
 func (t *Task[R]) awaitBound(c *Coroutine, end *boundWait) error {
 	t.mu.Lock()
 	switch {
