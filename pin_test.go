@@ -92,7 +92,8 @@ func TestOnWorkerDropped(t *testing.T) {
 
 func TestOnWorkerThatIsNotThere(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(2))
-	for _, i := range []int{2, -1, -3, 1 << 40, math.MaxInt, math.MinInt} {
+	for _, i := range []int{2, -1, -3, 1 << 40, math.MaxInt - 1, math.MaxInt, math.MinInt32,
+		math.MinInt} {
 		f := where.OnWorker(i)
 		err := f.Spawn(s, 1)
 		optionError(t, err, "OnWorker", "0 to 1")

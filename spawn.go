@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"math"
 	"runtime"
 	"sync/atomic"
 	"unsafe"
@@ -25,9 +24,7 @@ import (
 // *OptionError. Go bodies run on goroutines, and are not pinned.
 func (f Func[A, R]) OnWorker(i int) Func[A, R] {
 	f.spec.Worker = i
-	if i >= 0 && i < math.MaxInt || i == csrc.Anywhere { // which is not for callers
-		f.spec.Worker++
-	}
+	f.spec.Flags |= csrc.Pinned
 	return f
 }
 
@@ -43,20 +40,13 @@ func (f Func[A, R]) OnWorker(i int) Func[A, R] {
 // Daemon costs nothing. A daemon costs some 50 ns more to spawn, one by one; a Batch or SpawnN gains
 // nothing. A Go body is a daemon by [AsDaemon].
 func (f Func[A, R]) Daemon() Func[A, R] {
-	f.spec.Daemon = true
-	if f.spec.Worker == 0 {
-		f.spec.Worker = csrc.Anywhere
-	}
+	f.spec.Flags |= csrc.Daemon
 	return f
 }
 
 // noWorker says that the worker of OnWorker is not there.
 func noWorker(spec *csrc.Spec, s *Scheduler) error {
-	i := spec.Worker
-	if i > 0 && i < math.MaxInt {
-		i--
-	}
-	return &OptionError{"OnWorker", i, fmt.Sprintf(
+	return &OptionError{"OnWorker", spec.Worker, fmt.Sprintf(
 		"the scheduler has workers 0 to %d: see WithWorkers", s.Workers()-1)}
 }
 
@@ -68,8 +58,7 @@ func (f *Func[A, R]) ready(s *Scheduler) error {
 	if spec.Fn == 0 {
 		return &OptionError{"Func", "zero value", "make it with NewFunc"}
 	}
-	if spec.Worker != 0 && (spec.Worker < 0 || spec.Worker > s.Workers()) &&
-		spec.Worker != csrc.Anywhere {
+	if spec.Flags&csrc.Pinned != 0 && (spec.Worker < 0 || spec.Worker >= s.Workers()) {
 		return noWorker(spec, s)
 	}
 	if spec.Class == classDefault {
@@ -236,7 +225,7 @@ func (b *Batch[A, R]) Add(arg A) error {
 	if !b.hold() {
 		return ErrBusy
 	}
-	if b.f.spec.Worker != 0 {
+	if b.f.spec.Flags != 0 {
 		return b.release(b.add(arg))
 	}
 	if err := b.open(); err != nil {

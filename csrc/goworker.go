@@ -155,7 +155,10 @@ func (p *Submitter) PrepareBody(resultBytes uint8, daemon bool) (Joinable, Statu
 		return Joinable{}, NoMemory
 	}
 	goworker := uint32(p.sched.c.workers)
-	spec := Spec{ResultBytes: resultBytes, Daemon: daemon}
+	spec := Spec{ResultBytes: resultBytes}
+	if daemon {
+		spec.Flags = Daemon
+	}
 	fill(r, &spec, goworker, nil)
 	p.sched.mark(r, &spec)
 	return Joinable{r, reveal(r, 0)}, OK

@@ -12,49 +12,50 @@ import (
 )
 
 const (
-	Abort           Status = 3
-	Aborted         Status = -11
-	Again           Status = -9
-	Anywhere               = -2147483648
-	Available              = false
-	Busy            Status = -8
-	Canceled        Status = -5
-	ClassDense      uint8  = 15
-	Closed          Status = -7
-	Deadlock        Status = -6
-	EndCanceled     uint8  = 8
-	Ended           Status = -10
-	Failed          Status = -13
-	FailedEnd       Status = 4
-	Finished        Status = 2
-	GoBody          uint32 = 2147483648
-	GoWorkerEvent          = 3
-	GoWorkerStart          = 1
-	GoWorkerWake           = 2
-	InlineBytes            = 48
-	Invalid         Status = -1
-	MayResume       Status = 1
-	NoMemory        Status = -3
-	NotRecoverable  Status = -18
-	OK              Status = 0
-	Overflow        Status = -12
-	OwnerDead       Status = -17
-	Perm            Status = -2
-	SelectMax              = 64
-	SharedStacksMax        = 1024
-	StackDefault    int    = 16384
-	StackMax        int    = 8388608
-	StackMin        int    = 4096
-	Stale           Status = -4
-	StealMax               = 64
-	TimedOut        Status = -15
-	TooBig          Status = -14
-	Unwanted        Demand = 0
-	Waits           Status = 1
-	Wanted          Demand = 2
-	WantedLately    Demand = 1
-	WorkersMax             = 256
-	Yours           Status = 2
+	Abort           Status    = 3
+	Aborted         Status    = -11
+	Again           Status    = -9
+	Available                 = false
+	Busy            Status    = -8
+	Canceled        Status    = -5
+	ClassDense      uint8     = 15
+	Closed          Status    = -7
+	Daemon          SpecFlags = 2
+	Deadlock        Status    = -6
+	EndCanceled     uint8     = 8
+	Ended           Status    = -10
+	Failed          Status    = -13
+	FailedEnd       Status    = 4
+	Finished        Status    = 2
+	GoBody          uint32    = 2147483648
+	GoWorkerEvent             = 3
+	GoWorkerStart             = 1
+	GoWorkerWake              = 2
+	InlineBytes               = 48
+	Invalid         Status    = -1
+	MayResume       Status    = 1
+	NoMemory        Status    = -3
+	NotRecoverable  Status    = -18
+	OK              Status    = 0
+	Overflow        Status    = -12
+	OwnerDead       Status    = -17
+	Perm            Status    = -2
+	Pinned          SpecFlags = 1
+	SelectMax                 = 64
+	SharedStacksMax           = 1024
+	StackDefault    int       = 16384
+	StackMax        int       = 8388608
+	StackMin        int       = 4096
+	Stale           Status    = -4
+	StealMax                  = 64
+	TimedOut        Status    = -15
+	TooBig          Status    = -14
+	Unwanted        Demand    = 0
+	Waits           Status    = 1
+	Wanted          Demand    = 2
+	WantedLately    Demand    = 1
+	WorkersMax                = 256
+	Yours           Status    = 2
 )
 
 // The types have the exported fields of the real ones. No value of them is ever made.
@@ -144,10 +145,11 @@ type (
 		Class       uint8
 		ArgBytes    uint8
 		ResultBytes uint8
+		Flags       SpecFlags
 		Worker      int
-		Daemon      bool
 	}
-	Stats struct {
+	SpecFlags uint8
+	Stats     struct {
 		Workers         int
 		Awake           int
 		Outside         int

@@ -23,7 +23,6 @@ package csrc
 import "C"
 
 import (
-	"math"
 	"sync/atomic"
 	"unsafe"
 
@@ -53,21 +52,26 @@ type Spec struct {
 	Fn                    uintptr
 	Class                 uint8
 	ArgBytes, ResultBytes uint8
-	Worker                int  // i + 1: pinned to worker i; 0: to none; Anywhere
-	Daemon                bool // then Worker is not 0
+	Flags                 SpecFlags
+	Worker                int // of a pinned coroutine
 }
 
-// Anywhere is the Worker of coroutines that are pinned to none, and are not spawned in batches, as
-// they need records of their own.
-const Anywhere = math.MinInt32
+// SpecFlags are Pinned and Daemon. A coroutine that has one needs a record of its own, and is not
+// spawned in a batch.
+type SpecFlags uint8
+
+const (
+	Pinned SpecFlags = 1 << iota // to Worker
+	Daemon
+)
 
 // alone tells that the coroutine is not spawned in a batch.
-func (s *Spec) alone() bool { return s.Worker != 0 }
+func (s *Spec) alone() bool { return s.Flags != 0 }
 
 // home is the worker to which the coroutine is sent: that of its spec, or anyone.
 func (s *Spec) home(anyone uint32) uint32 {
-	if s.Worker > 0 {
-		return uint32(s.Worker - 1)
+	if s.Flags&Pinned != 0 {
+		return uint32(s.Worker)
 	}
 	return anyone
 }
@@ -75,10 +79,10 @@ func (s *Spec) home(anyone uint32) uint32 {
 // mark sets the flags of r, which is filled in, as the spec asks. A daemon has a handle from the
 // start: see COROI_M_DAEMON.
 func (s *Scheduler) mark(r *record, spec *Spec) {
-	if spec.Worker > 0 {
+	if spec.Flags&Pinned != 0 {
 		r.flags |= C.COROI_F_PINNED
 	}
-	if spec.Daemon {
+	if spec.Flags&Daemon != 0 {
 		r.more |= C.COROI_M_DAEMON
 		has := (*uint32)(unsafe.Pointer(&s.c.has_daemons))
 		if atomic.LoadUint32(has) == 0 {
