@@ -345,7 +345,8 @@ typedef struct coro_attr {
  * the others does not wait for it: neither coro_scheduler_wait nor coro_scheduler_run does, and
  * daemons alone are no deadlock. coro_scheduler_close cancels daemons when the others have ended,
  * and waits for their ends. In all else it is a coroutine like any other, which may be joined, woken
- * and canceled. Its children are no daemons, unless they ask for it.
+ * and canceled. Its children are no daemons, unless they ask for it. What coro_spawn_go starts is
+ * none: a Go body that is to be a daemon is started by Go, with AsDaemon.
  *
  * Cost: a record of its own, some 10 ns more to spawn and to end.
  */

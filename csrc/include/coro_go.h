@@ -94,7 +94,7 @@ size_t coro_cancel_cause(char *text, size_t bytes);
 /*
  * coro_spawn_go - start a coroutine whose body is a Go function, in the current scheduler. It runs
  * later, on a goroutine. It is woken, joined and canceled as any other, and may wait and do what
- * any Go code may.
+ * any Go code may. It is no daemon (CORO_DAEMON).
  *
  * id:             from coro.ExportBody.
  * arg, arg_bytes: exactly the bytes of its Go argument type.
