@@ -99,7 +99,7 @@ COROI_COLD int coroi_park_shielded_locked(struct coroi_worker *w, struct coroi_r
 		if (until == CORO_FOREVER || coroi_timer_arm_locked(w, me, until)) {
 			COROI_PROBE(WAIT, me);
 			at_store_rlx(&me->state, COROI_PARKED);
-			me->waits = CORO_WAIT_PARK;
+			at_store_rlx(&me->waits, CORO_WAIT_PARK);
 			code = coroi_suspend_locked(w, me, coroi_pick_locked(w));
 		} else {
 			coroi_door_leave(w);
@@ -128,7 +128,7 @@ COROI_COLD int coroi_wait_shielded_locked(struct coroi_worker *w, struct coroi_r
 		} else if (until == CORO_FOREVER || coroi_timer_arm_locked(w, me, until)) {
 			COROI_PROBE(WAIT, me);
 			at_store_rlx(&me->state, COROI_WAITING);
-			me->waits = (uint8_t)what;
+			at_store_rlx(&me->waits, (uint8_t)what);
 			code = coroi_suspend_locked(w, me, coroi_pick_locked(w));
 		} else {
 			coroi_door_leave(w);
