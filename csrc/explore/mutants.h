@@ -57,6 +57,10 @@
 	  "a cancel in the word is no remote wake: the record is pushed twice")                   \
 	M(FREE_CANCELED, "cancel-park", "a record that is a node for a cancel alone is freed")    \
 	M(CANCEL_ANY, "reuse-cancel", "a cancel does not compare generations")                    \
+	M(SHIELD_IGNORED, "shield-end", "a cancel ends a wait in a shield section")               \
+	M(SHIELD_FORGETS, "shield-end", "a cancel in a shield section is forgotten")              \
+	M(SHIELD_WAITS_ON, "shield-deadline",                                                     \
+	  "a wait does not end at the deadline of its shield section")                            \
 	M(BLIND_JOIN, "join", "a joiner registers by a plain exchange")                           \
 	M(STAYS_DONE, "join-join", "what ends with a joiner can be taken by another joiner")      \
 	M(BLIND_TAKE, "join", "two find it ended, and both take it")                              \

@@ -8,6 +8,7 @@ static struct {
 	unsigned ran, others, oks, stales, woken;
 	unsigned joined, detached, refused;
 	bool may_wake, canceled;
+	uint64_t deadline;
 } g;
 
 /* spawn_on - spawn into the inbox of that worker, before anything runs. */
@@ -191,6 +192,85 @@ static const struct ex_scenario cancel_steal = {
 	.workers = 2,
 	.flags = CORO_NO_STANDBY,
 	.reach = 4,
+};
+
+/* ------------------------------------------------------------------------------------ shield */
+
+static bool is_told(void)
+{
+	return coroi_self()->current->canceled & COROI_C_TOLD;
+}
+
+/* The section lasts until its end: it is the wake-up that ends the park in it, and the cancel that
+ * ends the park after it. */
+static void parks_shielded(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	EX_CHECK(coro_shield_begin(CORO_FOREVER) == CORO_OK);
+	bool early = g.canceled;
+	EX_CHECK(coro_park() == CORO_OK && g.woken);
+	EX_CHECK(!is_told());
+	ex_reached(early ? 0 : 1);
+	EX_CHECK(coro_shield_end() == CORO_OK);
+	EX_CHECK(coro_park() == CORO_ECANCELED && g.canceled && is_told());
+	g.ran++;
+}
+
+static void setup_shield_end(void)
+{
+	spawn_on(0, NULL, parks_shielded, &g.x);
+	world_region(&g, sizeof g);
+	ex_thread("wake", wake_or_stale, NULL);
+	ex_thread("cancel", cancel_x, NULL);
+}
+
+static const struct ex_scenario shield_end = {
+	.name = "shield-end",
+	.about = "a coroutine is woken in a shield section, and canceled in it, before or after",
+	.setup = setup_shield_end,
+	.check = check_cancel,
+	.workers = 1,
+	.reach = 7,
+};
+
+/* The section lasts until its deadline: no park in it ends before, and then the cancel ends it. */
+
+#define SECTION_NS 300000
+
+static void parks_until_section_over(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	g.deadline = coroi_now_ns() + SECTION_NS;
+	EX_CHECK(coro_shield_begin(g.deadline) == CORO_OK);
+	EX_CHECK(coro_park() == CORO_ECANCELED && g.canceled && is_told());
+	EX_CHECK(coroi_now_ns() > g.deadline);
+	EX_CHECK(coro_shield_end() == CORO_OK);
+	g.ran++;
+}
+
+static void cancel_shielded(void *arg)
+{
+	cancel_x(arg);
+	if (g.deadline)
+		ex_reached(coroi_now_ns() < g.deadline ? 0 : 1);
+}
+
+static void setup_shield_deadline(void)
+{
+	spawn_on(0, NULL, parks_until_section_over, &g.x);
+	world_region(&g, sizeof g);
+	ex_thread("cancel", cancel_shielded, NULL);
+}
+
+static const struct ex_scenario shield_deadline = {
+	.name = "shield-deadline",
+	.about = "a coroutine is canceled in a shield section with a deadline, before or after",
+	.setup = setup_shield_deadline,
+	.check = check_cancel,
+	.workers = 1,
+	.reach = 7,
 };
 
 /* ------------------------------------------------------------------------------------- join */
@@ -496,6 +576,7 @@ static const struct ex_scenario reuse_cancel = {
 };
 
 const struct ex_scenario *const scenarios_wait[] = {
-	&wake_park,  &wake_steal_end, &cancel_park,  &cancel_steal, &join,        &two_join,
-	&close_join, &reuse,          &detach_reuse, &reuse_cancel, &reuse_steal, NULL,
+	&wake_park,       &wake_steal_end, &cancel_park, &cancel_steal, &shield_end,
+	&shield_deadline, &join,           &two_join,    &close_join,   &reuse,
+	&detach_reuse,    &reuse_cancel,   &reuse_steal, NULL,
 };
