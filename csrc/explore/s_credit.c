@@ -100,6 +100,7 @@ static void await_credit(void)
 		coroi_futex_wait(&q.outcome, NOTHING, -1);
 	}
 	EX_CHECK(at_load_acq(&q.outcome) == (g.none ? TOLD_NO_MEMORY : GIVEN));
+	g.alive += !g.none;
 }
 
 /* waits_twice - what the first credit was for lives on. */
@@ -107,16 +108,13 @@ static void waits_twice(void *arg)
 {
 	(void)arg;
 	await_credit();
-	g.alive++;
 	await_credit();
-	g.alive++;
 }
 
 static void waits(void *arg)
 {
 	(void)arg;
 	await_credit();
-	g.alive++;
 }
 
 static void polls(void *arg)
@@ -178,6 +176,14 @@ static void begin(int64_t base, int64_t alive, bool hand)
 	world_region(&world_bell, sizeof world_bell);
 }
 
+/* make - the threads: a user of w0, one that waits, and the poller. */
+static void make(void (*uses)(void *), void (*waits)(void *))
+{
+	ex_thread("user", uses, NULL);
+	ex_thread("wait", waits, NULL);
+	ex_thread("poll", polls, NULL);
+}
+
 static uint32_t in_hand(void)
 {
 	return (world_worker(0)->mags.credit & ~COROI_LEAN) +
@@ -204,9 +210,7 @@ static void check(void)
 static void setup_wait(void)
 {
 	begin(4, 3, true); /* of 8: there is room when 6 are out */
-	ex_thread("user", user, NULL);
-	ex_thread("wait", waits_twice, NULL);
-	ex_thread("poll", polls, NULL);
+	make(user, waits_twice);
 }
 
 static const struct ex_scenario credit_wait = {
@@ -222,9 +226,7 @@ static const struct ex_scenario credit_wait = {
 static void setup_last(void)
 {
 	begin(0, 1, false);
-	ex_thread("user", last_user, NULL);
-	ex_thread("wait", waits, NULL);
-	ex_thread("poll", polls, NULL);
+	make(last_user, waits);
 }
 
 static const struct ex_scenario credit_last = {
@@ -239,12 +241,6 @@ static const struct ex_scenario credit_last = {
 
 /* The same where no chunk is left: the goroutine hears of that when nobody's end can help it. */
 
-static void waits_in_vain(void *arg)
-{
-	(void)arg;
-	await_credit();
-}
-
 static void setup_none(void)
 {
 	begin(0, 1, false);
@@ -253,9 +249,7 @@ static void setup_none(void)
 	sched->slab.limit = COROI_CHUNK_USABLE;
 	world_refuses = true;
 	world_region(&world_refuses, sizeof world_refuses);
-	ex_thread("user", last_user, NULL);
-	ex_thread("wait", waits_in_vain, NULL);
-	ex_thread("poll", polls, NULL);
+	make(last_user, waits);
 }
 
 static const struct ex_scenario credit_none = {
@@ -281,9 +275,7 @@ static void two_end(void *arg)
 static void setup_room(void)
 {
 	begin(4, 3, true);
-	ex_thread("user", two_end, NULL);
-	ex_thread("wait", waits, NULL);
-	ex_thread("poll", polls, NULL);
+	make(two_end, waits);
 }
 
 static const struct ex_scenario credit_room = {
@@ -331,9 +323,7 @@ static void setup_map(void)
 	world_chunks();
 	world_refuses = true;
 	world_region(&world_refuses, sizeof world_refuses);
-	ex_thread("user", spawns, NULL);
-	ex_thread("wait", waits, NULL);
-	ex_thread("poll", polls, NULL);
+	make(spawns, waits);
 	ex_thread("system", finds_memory, NULL);
 }
 

@@ -9,8 +9,6 @@
 #include "kernel/life.h"
 #include "kernel/wait.h"
 
-#include <string.h>
-
 static const coro_attr daemon_attr = {.size = sizeof daemon_attr, .flags = CORO_DAEMON};
 
 static uint64_t ran, ended, served;
@@ -277,45 +275,4 @@ TEST(daemon_ends_with_a_close)
 		CHECK_EQ(stats(s).ended, 4);
 		CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 	}
-}
-
-/* ------------------------------------------------------------------------ counting from outside */
-
-#define COUNTERS 3
-
-static uint32_t counted;
-
-/* What workers count while daemons come on one worker and end on another. */
-static void *relays(void *arg)
-{
-	coro_scheduler *s = arg;
-
-	for (uint32_t i = 0; !__atomic_load_n(&counted, __ATOMIC_ACQUIRE); i++) {
-		at_bump(&s->worker[i * 7 % COUNTERS].spawned);
-		coroi_count_daemon(&s->worker[i * 7 % COUNTERS]);
-		coroi_count_end_locked(&s->worker[i * 5 % COUNTERS], COROI_M_DAEMON);
-	}
-	return NULL;
-}
-
-TEST(daemon_counters_hide_nobody)
-{
-	coro_scheduler *s = aligned_alloc(COROI_APART, sizeof *s);
-	pthread_t t;
-
-	memset(s, 0, sizeof *s);
-	s->workers = COUNTERS - 1; /* and one for the goworker */
-	s->has_daemons = 1;
-	s->worker = aligned_alloc(COROI_APART, COUNTERS * sizeof *s->worker);
-	memset(s->worker, 0, COUNTERS * sizeof *s->worker);
-	s->worker[0].spawned = 1; /* one that is no daemon */
-	thread_start(&t, relays, s);
-	for (uint64_t i = 0; i < scaled(2000000); i++)
-		CHECK(coroi_others(s) >= 1 && coroi_others(s) < UINT64_MAX / 2 &&
-		      !coroi_finished(s));
-	__atomic_store_n(&counted, 1, __ATOMIC_RELEASE);
-	thread_join(t);
-	CHECK_EQ(coroi_others(s), 1);
-	free(s->worker);
-	free(s);
 }

@@ -4,6 +4,7 @@
 #include "test.h"
 
 #include "kernel/life.h"
+#include "kernel/wait.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -399,35 +400,54 @@ TEST(destroy_while_another_closes)
 
 static uint32_t counted;
 
-/* What workers count when each coroutine spawns the next, ends, and goes on elsewhere: one is
- * always there. */
+/* What workers count when each coroutine spawns the next, ends, and goes on elsewhere; all of them
+ * are daemons, or none is. */
 static void *relays(void *arg)
 {
 	coro_scheduler *s = arg;
 
 	for (uint32_t i = 0; !__atomic_load_n(&counted, __ATOMIC_ACQUIRE); i++) {
-		at_bump(&s->worker[i * 7 % COUNTERS].spawned);
-		at_bump_rel(&s->worker[i * 5 % COUNTERS].ended);
+		struct coroi_worker *w = &s->worker[i * 7 % COUNTERS];
+		at_bump(&w->spawned);
+		if (s->has_daemons)
+			coroi_count_daemon(w);
+		coroi_count_end_locked(&s->worker[i * 5 % COUNTERS],
+				       s->has_daemons ? COROI_M_DAEMON : 0);
 	}
 	return NULL;
 }
 
-TEST(end_is_not_seen_while_one_lives)
+/* Meanwhile one lives that is no daemon. */
+static void look_at_counters(bool has_daemons, uint64_t looks)
 {
 	coro_scheduler *s = aligned_alloc(COROI_APART, sizeof *s);
 	pthread_t t;
 
 	memset(s, 0, sizeof *s);
 	s->workers = COUNTERS - 1; /* and one for the goworker */
+	s->has_daemons = has_daemons;
 	s->worker = aligned_alloc(COROI_APART, COUNTERS * sizeof *s->worker);
 	memset(s->worker, 0, COUNTERS * sizeof *s->worker);
 	s->worker[0].spawned = 1;
+	__atomic_store_n(&counted, 0, __ATOMIC_RELEASE);
 	thread_start(&t, relays, s);
-	for (uint64_t i = 0; i < scaled(5000000); i++)
-		CHECK(coroi_live(s) >= 1 && !coroi_finished(s));
+	for (uint64_t i = 0; i < looks; i++) {
+		uint64_t others = coroi_others(s);
+		CHECK(others >= 1 && others < UINT64_MAX / 2 && !coroi_finished(s));
+	}
 	__atomic_store_n(&counted, 1, __ATOMIC_RELEASE);
 	thread_join(t);
-	CHECK_EQ(coroi_live(s), 1);
+	CHECK_EQ(coroi_others(s), 1);
 	free(s->worker);
 	free(s);
+}
+
+TEST(end_is_not_seen_while_one_lives)
+{
+	look_at_counters(false, scaled(5000000));
+}
+
+TEST(end_is_not_seen_among_daemons)
+{
+	look_at_counters(true, scaled(2000000));
 }
