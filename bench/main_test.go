@@ -92,6 +92,34 @@ func TestOneRunOfSomeRows(t *testing.T) {
 	assert.False(t, dec.More())
 }
 
+// The experiment border has rows of different metrics.
+func TestRowsOfTheBorder(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, run([]string{"-json", "-once", "-run", "^border$", "-rows",
+		"^cgo/(1us|8x5us) "}, &out))
+	found := map[string]float64{}
+	for dec := json.NewDecoder(&out); ; {
+		var m struct {
+			Variant, Metric string
+			N               int
+			Value           float64
+		}
+		if err := dec.Decode(&m); err == io.EOF {
+			break
+		} else {
+			require.NoError(t, err)
+		}
+		assert.Positive(t, m.Value, "%+v", m)
+		found[m.Variant+" "+m.Metric] = m.Value
+	}
+	assert.Len(t, found, 5)
+	assert.Less(t, 300.0, found["1us ns_per_op"])
+	assert.LessOrEqual(t, found["8x5us p50_ns"], found["8x5us p99_ns"])
+	for _, metric := range []string{"per_second", "cpu_us"} {
+		assert.Contains(t, found, "8x5us "+metric)
+	}
+}
+
 func TestMistakesOnTheCommandLine(t *testing.T) {
 	var out bytes.Buffer
 	assert.ErrorContains(t, run([]string{"-runs", "4"}, &out), "at least 5")

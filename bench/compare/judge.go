@@ -53,7 +53,7 @@ const (
 )
 
 // unitOf reads the unit off the metric's name: the harness does not say it. ns_per_op, total_ms and
-// p50_us are times, mps is a rate, bytes_each a size; a ratio to something else that was measured
+// p50_us are times, mps and per_second are rates, bytes_each a size; a ratio to something else that was measured
 // is none of these.
 func unitOf(metric string) unit {
 	words := strings.Split(metric, "_")
@@ -64,7 +64,7 @@ func unitOf(metric string) unit {
 	switch {
 	case isTime(first), isTime(last):
 		return timeUnit
-	case metric == "mps":
+	case metric == "mps", metric == "per_second":
 		return rateUnit
 	case first == "bytes":
 		return sizeUnit

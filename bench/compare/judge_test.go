@@ -119,7 +119,8 @@ func TestUnits(t *testing.T) {
 	for metric, want := range map[string]unit{
 		"ns_per_op": timeUnit, "ns_one_way": timeUnit, "total_ms": timeUnit, "ms": timeUnit,
 		"p99_us": timeUnit, "us_per_task": timeUnit, "ns_arm_cancel": timeUnit,
-		"mps":        rateUnit,
+		"p50_ns": timeUnit, "cpu_us": timeUnit,
+		"mps": rateUnit, "per_second": rateUnit,
 		"bytes_each": sizeUnit, "bytes_left_after_trim": sizeUnit,
 		"times_callback": noUnit, "speedup": noUnit, "loss_percent": noUnit,
 	} {

@@ -99,6 +99,22 @@ struct cb_calls {
 void cb_calls(void *arg, void *result);
 void cb_call_once(void *arg, void *result);
 
+/* ------------------------------------------------------------------------------------ border.c
+ * cb_nothing does nothing. cb_echo (arg: struct cb_echo) sends each int64_t of one channel back
+ * through another, until the first is closed. cb_call_asleep (arg: struct cb_asleep) makes n
+ * offloaded calls of a Go function, each after a pause. The function is given the time just before
+ * the call, and returns how long ago that was; cb_waits has that. */
+struct cb_echo {
+	uintptr_t requests, answers;
+};
+struct cb_asleep {
+	coro_go_id id;
+	int64_t n, pause_ns;
+};
+void cb_nothing(void);
+void cb_echo(void *arg, void *result);
+void cb_call_asleep(void *arg, void *result);
+
 /* -------------------------------------------------------------------------------------- chan.c
  * cb_chan_start sends n values through a channel from one coroutine, pinned to worker 0, to
  * another, pinned to `receiver`; the result is the time in ns, int64_t. CB_PAIR: each is sent back

@@ -75,7 +75,7 @@ type LateRun struct {
 // MaxWaits is how many times are kept.
 const MaxWaits = int(C.CB_WAITS)
 
-// Waits are the first n times that ChanRecv or LateStart has kept.
+// Waits are the first n times that ChanRecv, LateStart or CallAsleep has kept.
 func Waits(n int) []time.Duration {
 	out := make([]time.Duration, n)
 	for i := range out {

@@ -1,0 +1,34 @@
+/* border.c - what stands at the border of Go and C: an empty function, a body that answers, and
+ * calls of a Go that sleeps. */
+#include "cbody.h"
+
+void cb_nothing(void)
+{
+}
+
+void cb_echo(void *arg, void *result)
+{
+	const struct cb_echo a = *(struct cb_echo *)arg;
+	int64_t value = 0;
+	int status;
+
+	(void)result;
+	while ((status = coro_chan_recv((coro_chan *)a.requests, &value, CORO_FOREVER)) == CORO_OK)
+		cb_fail(coro_chan_send((coro_chan *)a.answers, &value, CORO_FOREVER));
+	if (status != CORO_ECLOSED)
+		cb_fail(status);
+}
+
+void cb_call_asleep(void *arg, void *result)
+{
+	const struct cb_asleep a = *(struct cb_asleep *)arg;
+
+	(void)result;
+	for (int64_t i = 0; i < a.n; i++) {
+		int64_t *wait = &cb_waits[i % CB_WAITS];
+
+		cb_fail(coro_sleep((uint64_t)a.pause_ns));
+		int64_t now = cb_now_ns();
+		cb_fail(coro_call_go(a.id, &now, sizeof now, wait, sizeof *wait, NULL));
+	}
+}

@@ -1,0 +1,31 @@
+package cbody
+
+/*
+#include "cbody.h"
+*/
+import "C"
+
+import "unsafe"
+
+// The entries of border.c.
+var (
+	EchoBody   = unsafe.Pointer(C.cb_echo)        // Echo
+	CallAsleep = unsafe.Pointer(C.cb_call_asleep) // Asleep
+)
+
+// Echo is the addresses of the channels, of int64, between which a body echoes. The end of Requests
+// is the body's.
+type Echo struct{ Requests, Answers uintptr }
+
+// Asleep is N offloaded calls, each after a Pause in ns, of the Go function ID, which is given the
+// time and returns how long ago that was. Waits has what is returned.
+type Asleep struct {
+	ID       uint32
+	N, Pause int64
+}
+
+// Nothing is a cgo call of an empty function.
+func Nothing() { C.cb_nothing() }
+
+// SpinHere is a cgo call that makes so many steps of dependent arithmetic.
+func SpinHere(steps int) { C.cb_spin(C.uint64_t(steps)) }

@@ -1,0 +1,70 @@
+//go:build coro_call
+
+package experiments
+
+import (
+	"context"
+
+	"github.com/organzine/coro"
+	"github.com/organzine/coro/bench/internal/cbody"
+	"github.com/organzine/coro/bench/internal/harness"
+)
+
+const callManyN = 1000 // calls by one CallN
+
+func init() {
+	briefBody = []coro.FuncOption{coro.FuncBrief()}
+	borderCalls = callRows
+	borderCallsBusy = func() []harness.Row { return []harness.Row{callEmpty().busy()} }
+}
+
+func callRows() []harness.Row {
+	oneUS := crossing{system: sysCoro, name: "call 1us", n: borderTrips,
+		open: onWorkers(1, callSpin(stepsPerUS))}
+	list := []harness.Row{callEmpty().steady(), callEmpty().cold(), oneUS.steady(),
+		callMany().steady(), callWithOffload().steady()}
+	return rows(list, crowds(sysCoro, onWorkers(borderWorkers, callSpin(borderShort))))
+}
+
+// An operation of a scheduler, for onWorkers.
+type onScheduled = func(*coro.Scheduler) (op, end func() error, err error)
+
+// called is one Call.
+func called[A, R any](f coro.Func[A, R], arg A) onScheduled {
+	return func(s *coro.Scheduler) (op, end func() error, err error) {
+		return func() error {
+			_, err := f.Call(context.Background(), s, arg)
+			return err
+		}, nil, nil
+	}
+}
+
+func callEmpty() crossing {
+	empty := coro.MustFunc[coro.None, coro.None](cbody.Empty, briefBody...)
+	return crossing{system: sysCoro, name: "call", n: borderTrips,
+		open: onWorkers(1, called(empty, coro.None{}))}
+}
+
+func callSpin(steps int64) onScheduled {
+	return called(coro.MustFunc[int64, coro.None](cbody.Spin, briefBody...), steps)
+}
+
+func callMany() crossing {
+	empty := coro.MustFunc[coro.None, coro.None](cbody.Empty, briefBody...)
+	args, results := make([]coro.None, callManyN), make([]coro.None, callManyN)
+	return crossing{system: sysCoro, name: "call-n", n: borderTrips / 100, each: callManyN,
+		open: onWorkers(1, func(s *coro.Scheduler) (op, end func() error, err error) {
+			return func() error {
+				return empty.CallN(context.Background(), s, args, results)
+			}, nil, nil
+		})}
+}
+
+// callWithOffload calls a body that makes one offloaded call.
+func callWithOffload() crossing {
+	body := coro.MustFunc[cbody.Calls, coro.None](cbody.CallsBody, briefBody...)
+	return crossing{system: sysCoro, name: "call with offload", n: borderTrips,
+		open: onWorkers(1, func(s *coro.Scheduler) (op, end func() error, err error) {
+			return called(body, cbody.Calls{ID: uint32(addOne()), Offload: 1, N: 1})(s)
+		})}
+}
