@@ -113,7 +113,8 @@ type boundWait struct {
 }
 
 // bound calls wait, and returns its error, or the cause of ctx if ctx has ended first. wait waits
-// until its boundWait ends, too. nil: there is none, as c hears of ctx's end anyway, or ctx never ends.
+// until its boundWait ends, too. nil: there is none, as c hears of ctx's end anyway, or ctx never
+// ends.
 func (c *Coroutine) bound(ctx context.Context, wait func(*boundWait) error) error {
 	if c.isOwn(ctx) {
 		return wait(nil)

@@ -458,8 +458,8 @@ func (s *Scheduler) Grant(n uint32) uint32 {
 	return uint32(C.coroi_slab_grant(&s.c.slab, C.uint32_t(n)))
 }
 
-// IsExhausted tells whether no credit is granted, and the system has no memory for any: nobody's end
-// can give credit back. After false, and while Granted is 0, Grant is worth another try.
+// IsExhausted tells whether no credit is granted, and the system has no memory for any: nobody's
+// end can give credit back. After false, and while Granted is 0, Grant is worth another try.
 func (s *Scheduler) IsExhausted() bool {
 	crossing()
 	return bool(C.coroi_slab_is_exhausted(&s.c.slab))

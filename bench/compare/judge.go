@@ -53,8 +53,8 @@ const (
 )
 
 // unitOf reads the unit off the metric's name: the harness does not say it. ns_per_op, total_ms and
-// p50_us are times, mps and per_second are rates, bytes_each a size; a ratio to something else that was measured
-// is none of these.
+// p50_us are times, mps and per_second are rates, bytes_each a size; a ratio to something else that
+// was measured is none of these.
 func unitOf(metric string) unit {
 	words := strings.Split(metric, "_")
 	first, last := words[0], words[len(words)-1]

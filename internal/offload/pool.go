@@ -58,9 +58,7 @@ type worker struct {
 	now  csrc.InlineCall
 	call *csrc.Call   // that it makes now, or nil
 	ctx  *callContext // of that
-	// spare is the next call's context: it is made when the pool's lock is not held
-	spare *callContext
-	seen  slowCall
+	seen slowCall
 }
 
 // idleTime is how long a pool waits before it lets idle workers go.
@@ -222,13 +220,11 @@ func (p *Pool) run(w *worker) {
 // next returns the next call for w, which looks; nil: w is to end.
 func (p *Pool) next(w *worker) *csrc.Call {
 	spun := false
-	if w.spare == nil {
-		w.spare = &callContext{pool: p}
-	}
+	ctx := &callContext{pool: p} // made here, where the lock is not held
 	p.mu.Lock()
 	for {
 		if c := p.take(); c != nil {
-			p.begin(w, c)
+			p.begin(w, c, ctx)
 			p.mu.Unlock()
 			return c
 		}
@@ -295,12 +291,13 @@ func timeOf(ns uint64) time.Time {
 	return time.Now().Add(d)
 }
 
-// begin notes that w makes a call, and looks no more. If more calls wait another worker looks.
-func (p *Pool) begin(w *worker, c *csrc.Call) {
+// begin notes that w makes a call, with ctx, which is new, and looks no more. If more calls wait
+// another worker looks.
+func (p *Pool) begin(w *worker, c *csrc.Call, ctx *callContext) {
 	p.calls++
 	w.now = csrc.InlineCall{ID: c.ID(), Count: p.calls}
-	w.call, w.ctx, w.spare = c, w.spare, nil
-	w.ctx.caller, w.ctx.until = p.caller(c), c.Shield()
+	ctx.caller, ctx.until = p.caller(c), c.Shield()
+	w.call, w.ctx = c, ctx
 	if c.IsCanceled() { // just now: CancelCalls may not have seen it
 		w.ctx.cancel()
 	}

@@ -3,7 +3,6 @@ package experiments
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -105,14 +104,7 @@ func startWait(variant string, opts []coro.FuncOption) crossing {
 	empty := coro.MustFunc[coro.None, coro.None](cbody.Empty, opts...)
 	return crossing{system: sysCoro, name: "start-wait" + variant, n: borderTrips,
 		open: onWorkers(1, func(s *coro.Scheduler) (op, end func() error, err error) {
-			return func() error {
-				task, err := empty.Start(s, coro.None{})
-				if err != nil {
-					return err
-				}
-				_, err = task.Wait(context.Background())
-				return err
-			}, nil, nil
+			return startedAndAwaited(s, empty), nil, nil
 		})}
 }
 
@@ -370,10 +362,4 @@ func cpuTime() time.Duration {
 		panic(err) // the arguments are right
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-func percentilesNS(d []time.Duration) harness.Values {
-	slices.Sort(d)
-	ns := func(p int) float64 { return float64(d[(len(d)-1)*p/100]) }
-	return harness.Values{"p50_ns": ns(50), "p99_ns": ns(99)}
 }

@@ -51,23 +51,30 @@ in a receive, which a C thread wakes by a callback.`,
 
 func startAndWait(n int, pause time.Duration) func(*coro.Scheduler) (harness.Values, error) {
 	return func(s *coro.Scheduler) (harness.Values, error) {
-		empty := coro.MustFunc[coro.None, coro.None](cbody.Empty)
+		op := startedAndAwaited(s, coro.MustFunc[coro.None, coro.None](cbody.Empty))
 		waits := make([]time.Duration, n)
 		for i := range waits {
 			if pause > 0 {
 				time.Sleep(pause)
 			}
 			start := time.Now()
-			task, err := empty.Start(s, coro.None{})
-			if err == nil {
-				_, err = task.Wait(context.Background())
-			}
-			if err != nil {
+			if err := op(); err != nil {
 				return nil, err
 			}
 			waits[i] = time.Since(start)
 		}
 		return percentiles(waits), nil
+	}
+}
+
+// startedAndAwaited is one start and the wait for its end.
+func startedAndAwaited(s *coro.Scheduler, empty coro.Func[coro.None, coro.None]) func() error {
+	return func() error {
+		task, err := empty.Start(s, coro.None{})
+		if err == nil {
+			_, err = task.Wait(context.Background())
+		}
+		return err
 	}
 }
 

@@ -3,8 +3,8 @@
  */
 #include "test.h"
 
-#include "kernel/spawn.h"
 #include "kernel/life.h"
+#include "kernel/spawn.h"
 
 #include <poll.h>
 #include <unistd.h>
@@ -220,7 +220,7 @@ static void counts(void *arg, void *result)
 }
 
 /* Queued spawns have credit for records that were never touched: a trim leaves their chunk. */
-TEST(cap_trim_leaves_what_was_granted)
+TEST(credit_trim_leaves_what_was_granted)
 {
 	coro_scheduler *s = start_with(1, CORO_PAUSED);
 	struct coroi_fill q = {.fn = counts, .class = s->class};
