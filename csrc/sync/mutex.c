@@ -7,11 +7,14 @@ int coro_mutex_init(coro_mutex *p, uint32_t flags)
 	return coroi_object_init(p, sizeof(struct coroi_mutex), flags);
 }
 
-/* owner_has_ended - O1, of m, which is entered. Acquire: the owner's generation is seen, and no
- * older one. */
-static bool owner_has_ended(const struct coroi_mutex *m)
+/* take_over - O1 and O2: if the owner of m, which is entered, has ended, `to` owns m from now on.
+ * Acquire: the owner's generation is seen, and no older one. */
+static bool take_over(struct coroi_mutex *m, uint64_t to)
 {
-	return coroi_owner_has_ended(at_load_acq(&m->owner) & ~COROI_WAITED);
+	uint64_t owner = at_load_acq(&m->owner);
+
+	return coroi_unlikely(coroi_owner_has_ended(owner & ~COROI_WAITED)) &&
+	       at_cas(&m->owner, &owner, to);
 }
 
 /* mutex_is_held - if the mutex is not held, COROI_NO_OWNER owns it from now on. Entered. */
@@ -22,11 +25,7 @@ static bool mutex_is_held(struct coroi_object *o)
 
 	if (m->state == COROI_LOST)
 		return false;
-	if (owner_has_ended(m)) {
-		at_xchg(&m->owner, COROI_NO_OWNER);
-		return false;
-	}
-	return !at_cas(&m->owner, &free, COROI_NO_OWNER);
+	return !take_over(m, COROI_NO_OWNER) && !at_cas(&m->owner, &free, COROI_NO_OWNER);
 }
 
 int coro_mutex_destroy(coro_mutex *p)
@@ -36,11 +35,13 @@ int coro_mutex_destroy(coro_mutex *p)
 
 /* ---------------------------------------------------------------------------------- locking */
 
-/* inherit - O2: owner owns m, which is entered, instead of one that has ended. */
-static void inherit(struct coroi_mutex *m, uint64_t owner)
+/* inherit - take_over by one that may lock m, and is to be told. */
+static bool inherit(struct coroi_mutex *m, uint64_t owner)
 {
+	if (coroi_likely(!take_over(m, owner | COROI_WAITED)))
+		return false;
 	m->state = COROI_LEFT_LOCKED;
-	at_xchg(&m->owner, owner | COROI_WAITED);
+	return true;
 }
 
 /* mutex_enter - coroi_object_enter. If the owner has ended and there are waiters, the first of them
@@ -48,10 +49,10 @@ static void inherit(struct coroi_mutex *m, uint64_t owner)
 static int mutex_enter(struct coroi_mutex *m)
 {
 	int status = coroi_object_enter(&m->object);
+	struct coroi_waiter *x;
 
-	while (!status && coroi_unlikely(m->queue.first != NULL) && owner_has_ended(m)) {
-		struct coroi_waiter *x = coroi_waitq_take(&m->queue);
-		inherit(m, x->owner);
+	while (!status && coroi_unlikely((x = m->queue.first) != NULL) && inherit(m, x->owner)) {
+		coroi_waitq_remove(x);
 		x->status = CORO_EOWNERDEAD;
 		coroi_object_leave(&m->object);
 		coroi_waiter_wake_on(coroi_here(), x);
@@ -77,10 +78,8 @@ static int mutex_try(struct coroi_mutex *m, uint64_t mine, bool may_wait)
 		return CORO_EDEADLK;
 	if (m->state == COROI_LOST)
 		return CORO_ENOTRECOVERABLE;
-	if (!m->queue.first && owner_has_ended(m)) {
-		inherit(m, mine);
+	if (!m->queue.first && inherit(m, mine))
 		return CORO_EOWNERDEAD;
-	}
 	do {
 		if (owner && !may_wait)
 			return CORO_ETIMEDOUT;

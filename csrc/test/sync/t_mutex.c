@@ -372,3 +372,52 @@ TEST(sync_mutex_each_end_is_told_once)
 	CHECK_EQ(losses, deaths);
 	finish(s);
 }
+
+/* Owners that end just after they have unlocked have left nothing. */
+
+static coro_mutex brief;
+static uint64_t relays_left;
+
+static void unlocks_and_ends(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	CHECK_EQ(coro_mutex_lock(&brief, CORO_FOREVER), CORO_OK);
+	CHECK_EQ(inside++, 0);
+	CHECK_EQ(--inside, 0);
+	CHECK_EQ(coro_mutex_unlock(&brief), CORO_OK);
+	if ((int64_t)__atomic_fetch_sub(&relays_left, 1, __ATOMIC_SEQ_CST) > 0)
+		CHECK_EQ(coro_spawn(unlocks_and_ends, NULL, 0), CORO_OK);
+}
+
+static void *locks_beside(void *arg)
+{
+	(void)arg;
+	while ((int64_t)__atomic_load_n(&relays_left, __ATOMIC_SEQ_CST) > 0) {
+		int status = coro_mutex_lock(&brief, 0); /* no waiter: owners unlock in one step */
+		CHECK(status == CORO_OK || status == CORO_ETIMEDOUT);
+		if (status)
+			continue;
+		CHECK_EQ(inside++, 0);
+		CHECK_EQ(--inside, 0);
+		CHECK_EQ(coro_mutex_unlock(&brief), CORO_OK);
+	}
+	return NULL;
+}
+
+TEST(sync_mutex_was_unlocked_before_the_end)
+{
+	coro_scheduler *s = start_with(2, 0);
+	pthread_t threads[2];
+
+	relays_left = scaled(1000000);
+	CHECK_EQ(coro_mutex_init(&brief, 0), CORO_OK);
+	for (int i = 0; i < 2; i++)
+		CHECK_EQ(coro_scheduler_spawn(s, NULL, unlocks_and_ends, NULL, 0, NULL), CORO_OK);
+	for (int i = 0; i < 2; i++)
+		thread_start(&threads[i], locks_beside, NULL);
+	for (int i = 0; i < 2; i++)
+		thread_join(threads[i]);
+	finish(s);
+	CHECK_EQ(coro_mutex_destroy(&brief), CORO_OK);
+}
