@@ -213,7 +213,8 @@ func (c *Call) CallerID() (id uint32, ok bool) {
 		return 0, false
 	}
 	join := atomic.LoadUint64(joinWord(c.caller))
-	if join>>joinKindShift&7 != C.COROI_JOIN_GO {
+	if join>>joinKindShift&7 != C.COROI_JOIN_GO ||
+		uint32(join)&C.COROI_JOIN_INDEX_MASK == C.COROI_JOIN_LENDER {
 		return 0, false
 	}
 	return uint32(join) & C.COROI_JOIN_INDEX_MASK &^ C.COROI_JOIN_COUNTED, true

@@ -6,6 +6,7 @@
 
 #include "kernel/activity.c"
 #include "kernel/batch.c"
+#include "kernel/brief.c"
 #include "kernel/context.c"
 #include "kernel/dense.c"
 #include "kernel/deque.c"
@@ -18,6 +19,7 @@
 #include "kernel/idle.c"
 #include "kernel/inspect.c"
 #include "kernel/join.c"
+#include "kernel/lend.c"
 #include "kernel/life.c"
 #include "kernel/mags.c"
 #include "kernel/nostack.c"

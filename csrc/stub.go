@@ -33,6 +33,11 @@ const (
 	GoWorkerWake              = 2
 	InlineBytes               = 48
 	Invalid         Status    = -1
+	JoinLender      uint32    = 268435455
+	LendCalls       Outcome   = 2
+	LendEnded       Outcome   = 0
+	LendNone        Outcome   = 3
+	LendSuspended   Outcome   = 1
 	MayResume       Status    = 1
 	NoMemory        Status    = -3
 	NotRecoverable  Status    = -18
@@ -108,6 +113,7 @@ type (
 	Latch    struct {
 		Object
 	}
+	Lend  struct{}
 	Mutex struct {
 		Object
 	}
@@ -133,7 +139,8 @@ type (
 		Name            string
 		CPUs            []uint16
 	}
-	RWLock struct {
+	Outcome int
+	RWLock  struct {
 		Object
 	}
 	Scheduler struct{}
@@ -201,10 +208,12 @@ type (
 
 func Cancel(handle uint64) Status                                    { return Again }
 func Class(bytes int) uint8                                          { return 0 }
+func DeclareBrief(fn uintptr) Status                                 { return Again }
 func Detach(handle uint64) Status                                    { return Again }
 func ExportBody(id uint32, argBytes uint8, resultBytes uint8) Status { return Again }
 func ExportName(name string, id uint32) Status                       { return Again }
 func GoroutineOwner(id uint64) uint64                                { return 0 }
+func IsBrief(fn uintptr) bool                                        { return false }
 func NameFunction(fn uintptr, name string) Status                    { return Again }
 func New(o Options) (*Scheduler, Status)                             { return nil, Again }
 func NewChan(bytes uintptr, capacity int) (Chan, Status)             { return Chan{}, Again }
@@ -221,6 +230,7 @@ func Now() uint64                           { return 0 }
 func RegisterCauses(id uint32)              {}
 func RegisterInline(f func(Calls))          {}
 func SelectBytes(n int) uintptr             { return 0 }
+func TakeLate() uintptr                     { return 0 }
 func WaitName(kind byte) string             { return "" }
 func Wake(handle uint64) Status             { return Again }
 
@@ -238,6 +248,7 @@ func (*Call) End(status Status, got uintptr) {}
 func (*Call) Fail(text string)               {}
 func (*Call) ID() uint32                     { return 0 }
 func (*Call) IsCanceled() bool               { return false }
+func (*Call) Push(first *Call) *Call         { return nil }
 func (*Call) Result() unsafe.Pointer         { return nil }
 func (*Call) Room() uintptr                  { return 0 }
 func (*Call) Shield() uint64                 { return 0 }
@@ -294,6 +305,7 @@ func (GoWorker) Take(items []GoWorkerItem) []GoWorkerItem                      {
 func (*GoWorkerItem) Arg() unsafe.Pointer { return nil }
 func (*GoWorkerItem) Joinable() Joinable  { return Joinable{} }
 
+func (Joinable) Adopt(id uint32) bool                                           { return false }
 func (Joinable) Count(id uint32) bool                                           { return false }
 func (Joinable) Ended() bool                                                    { return false }
 func (Joinable) Fate() (bool, bool)                                             { return false, false }
@@ -313,6 +325,12 @@ func (Latch) Add(n int64) Status     { return Again }
 func (Latch) Destroy() Status        { return Again }
 func (Latch) TryWait() Status        { return Again }
 func (Latch) Wait(g GoWaiter) Status { return Again }
+
+func (*Lend) Call() *Call               { return nil }
+func (*Lend) Ended() (Status, *Failure) { return Again, nil }
+func (*Lend) Handle() uint64            { return 0 }
+func (*Lend) Joinable() Joinable        { return Joinable{} }
+func (*Lend) Result() unsafe.Pointer    { return nil }
 
 func (Mutex) Consistent(by uint64) Status       { return Again }
 func (Mutex) Destroy() Status                   { return Again }
@@ -338,32 +356,37 @@ func (RWLock) Look()                                         {}
 func (RWLock) TryLock(write bool, by uint64) Status          { return Again }
 func (RWLock) Unlock(write bool, by uint64) Status           { return Again }
 
-func (*Scheduler) Arm()                                                    {}
-func (*Scheduler) AtRest() bool                                            { return false }
-func (*Scheduler) BeginPending(n uint32)                                   {}
-func (*Scheduler) Blocked(limit int) ([]Blocked, int)                      { return nil, 0 }
-func (*Scheduler) CallsCanceled() bool                                     { return false }
-func (*Scheduler) Close(cancel bool) Status                                { return Again }
-func (*Scheduler) Collect()                                                {}
-func (*Scheduler) Complete(c *Call)                                        {}
-func (*Scheduler) Destroy()                                                {}
-func (*Scheduler) Done(ids []uint32) []uint32                              { return nil }
-func (*Scheduler) Drop(b *BatchWriter)                                     {}
-func (*Scheduler) DropBell()                                               {}
-func (*Scheduler) EndPending()                                             {}
-func (*Scheduler) Finished() bool                                          { return false }
-func (*Scheduler) ForgetDeadline(id uint32)                                {}
-func (*Scheduler) GoWaiters(ids []uint32) []uint32                         { return nil }
-func (*Scheduler) GoWorker() GoWorker                                      { return GoWorker{} }
-func (*Scheduler) Grant(n uint32) uint32                                   { return 0 }
-func (*Scheduler) Granted() int                                            { return 0 }
-func (*Scheduler) HasCalls() bool                                          { return false }
-func (*Scheduler) InlineCallers() []uint64                                 { return nil }
-func (*Scheduler) InlineCalls(list []InlineCall) []InlineCall              { return nil }
-func (*Scheduler) Inside() bool                                            { return false }
-func (*Scheduler) IsExhausted() bool                                       { return false }
-func (*Scheduler) IsRoomy() bool                                           { return false }
+func (*Scheduler) Arm()                                       {}
+func (*Scheduler) AtRest() bool                               { return false }
+func (*Scheduler) BeginPending(n uint32)                      {}
+func (*Scheduler) Blocked(limit int) ([]Blocked, int)         { return nil, 0 }
+func (*Scheduler) CallsCanceled() bool                        { return false }
+func (*Scheduler) Close(cancel bool) Status                   { return Again }
+func (*Scheduler) Collect()                                   {}
+func (*Scheduler) Complete(c *Call)                           {}
+func (*Scheduler) Destroy()                                   {}
+func (*Scheduler) Done(ids []uint32) []uint32                 { return nil }
+func (*Scheduler) Drop(b *BatchWriter)                        {}
+func (*Scheduler) DropBell()                                  {}
+func (*Scheduler) EndPending()                                {}
+func (*Scheduler) Finished() bool                             { return false }
+func (*Scheduler) ForgetDeadline(id uint32)                   {}
+func (*Scheduler) GoWaiters(ids []uint32) []uint32            { return nil }
+func (*Scheduler) GoWorker() GoWorker                         { return GoWorker{} }
+func (*Scheduler) Grant(n uint32) uint32                      { return 0 }
+func (*Scheduler) Granted() int                               { return 0 }
+func (*Scheduler) HasCalls() bool                             { return false }
+func (*Scheduler) InlineCallers() []uint64                    { return nil }
+func (*Scheduler) InlineCalls(list []InlineCall) []InlineCall { return nil }
+func (*Scheduler) Inside() bool                               { return false }
+func (*Scheduler) IsExhausted() bool                          { return false }
+func (*Scheduler) IsRoomy() bool                              { return false }
+func (*Scheduler) Lend(l *Lend, spec *Spec, arg unsafe.Pointer, id uint32, brief bool) Outcome {
+	return 0
+}
+func (*Scheduler) LendOn(l *Lend) Outcome                                  { return 0 }
 func (*Scheduler) Live() int                                               { return 0 }
+func (*Scheduler) MayLend() bool                                           { return false }
 func (*Scheduler) NewGoWaiter(id uint32, bytes uintptr) (GoWaiter, Status) { return GoWaiter{}, Again }
 func (*Scheduler) NewSubmitters(n int) ([]Submitter, Status)               { return nil, Again }
 func (*Scheduler) Open(b *BatchWriter, spec *Spec) Status                  { return Again }

@@ -35,6 +35,13 @@ int coroi_switch_within(void **save, void *to, intptr_t value, uint32_t *door);
 #define COROI_RETURNS_AFTER_SWITCH
 #endif
 
+/* coroi_call_on - save the present context in *save, as coroi_switch does, and call fn(value) on the
+ * stack whose top is given (16-aligned). Each call then has its own return, which is predicted
+ * right. fn may return only if nothing has continued the saved context. Returns: fn's result, or
+ * the value of the switch that continues the saved context; then fn's frame lives on, and fn must
+ * not return. */
+int coroi_call_on(void **save, void *top, intptr_t value, int (*fn)(intptr_t));
+
 /* coroi_swap - coroi_switch without a door. */
 int coroi_swap(void **save, void *to, intptr_t value);
 

@@ -103,6 +103,35 @@ coroi_switch_within:
 	.size	coroi_switch_within, .-coroi_switch_within
 
 /*
+ * int coroi_call_on(void **save, void *top, intptr_t value, int (*fn)(intptr_t)). While fn runs, the
+ * zero return slot, the zero rbp and the undefined rip end every unwinder here. rbx has the saved
+ * rsp for the return.
+ */
+	.globl	coroi_call_on
+	.hidden	coroi_call_on
+	.type	coroi_call_on, @function
+	.p2align 5
+coroi_call_on:
+	.cfi_startproc
+	SAVE
+	movq	%rsp, %rbx
+	leaq	-16(%rsi), %rsp
+	.cfi_remember_state
+	.cfi_undefined %rip
+	.cfi_undefined %rbp
+	xorl	%ebp, %ebp
+	movq	%rbp, (%rsp)
+	movq	%rbp, 8(%rsp)
+	movq	%rdx, %rdi
+	callq	*%rcx
+	movq	%rbx, %rsp
+	.cfi_restore_state
+	RESTORE
+	ret
+	.cfi_endproc
+	.size	coroi_call_on, .-coroi_call_on
+
+/*
  * How functions marked COROI_RETURNS_AFTER_SWITCH return. The name is the compiler's. It is weak:
  * the rest of a program may have a definition of its own, which serves as well.
  */

@@ -138,6 +138,24 @@ FUNCTION coroi_switch_within
 	ret
 END coroi_switch_within
 
+/* int coroi_call_on(void **save, void *top, intptr_t value, int (*fn)(intptr_t)). While fn runs, the
+ * zero x29 and the undefined x30 end every unwinder here. x19 has the saved sp for the return. */
+FUNCTION coroi_call_on
+	SAVE
+	mov	x19, x9
+	mov	sp, x1
+	.cfi_remember_state
+	.cfi_undefined x30
+	.cfi_undefined x29
+	mov	x29, xzr
+	mov	x0, x2
+	blr	x3
+	mov	sp, x19
+	.cfi_restore_state
+	RESTORE
+	ret
+END coroi_call_on
+
 /* int coroi_swap(void **save, void *to, intptr_t value) */
 FUNCTION coroi_swap
 	SAVE

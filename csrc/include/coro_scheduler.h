@@ -13,7 +13,7 @@
 
 typedef struct coro_options {
 	uint32_t size;  /* sizeof(coro_options) */
-	uint32_t flags; /* CORO_PAUSED, CORO_NO_MEMBARRIER, CORO_NO_STANDBY */
+	uint32_t flags; /* CORO_PAUSED, CORO_NO_MEMBARRIER, CORO_NO_STANDBY, CORO_NO_LENDING */
 	/* 0: one per core this process may use; at most CORO_WORKERS_MAX */
 	uint32_t workers;
 	/* most coroutines one steal takes, 1 to 64; 0: 32. 1 is "steal one" */
@@ -50,6 +50,7 @@ typedef struct coro_options {
 #define CORO_PAUSED        1u /* run mode: nothing runs before coro_scheduler_run */
 #define CORO_NO_MEMBARRIER 2u /* use an exchange in every door, as where membarrier is refused */
 #define CORO_NO_STANDBY    4u /* for tests: no timed look-around while others work */
+#define CORO_NO_LENDING    8u /* what Go starts and wakes runs on the workers' own threads alone */
 
 /*
  * coro_scheduler_init - make a scheduler and its worker threads. opt may be NULL.

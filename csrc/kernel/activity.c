@@ -41,6 +41,17 @@ void coroi_rest_await(struct coro_scheduler *s, uint32_t seen)
 	at_add(&s->rest_waiters, -1);
 }
 
+void coroi_claimed(struct coroi_worker *w)
+{
+	struct coro_scheduler *s = w->sched;
+
+	at_store_rlx(&w->waker_cpu, coroi_cpu());
+	if (at_xchg(&w->ev, COROI_EV_WOKEN) == COROI_EV_SLEEPS)
+		s->driver->kick(w);
+	if (coroi_unlikely(w->id == s->workers))
+		coroi_bell_ring(s);
+}
+
 bool coroi_claim(struct coro_scheduler *s, unsigned id)
 {
 	struct coroi_worker *w = &s->worker[id];
@@ -51,11 +62,7 @@ bool coroi_claim(struct coro_scheduler *s, unsigned id)
 		coroi_tokens_given_back(s, coroi_awake_end(s));
 		return false;
 	}
-	at_store_rlx(&w->waker_cpu, coroi_cpu());
-	if (at_xchg(&w->ev, COROI_EV_WOKEN) == COROI_EV_SLEEPS)
-		s->driver->kick(w);
-	if (coroi_unlikely(id == s->workers))
-		coroi_bell_ring(s);
+	coroi_claimed(w);
 	return true;
 }
 

@@ -76,6 +76,10 @@ static inline bool coroi_sleeps(const struct coro_scheduler *s, unsigned id)
  * Returns: false if another thread was first, the worker does not sleep, or a pause is on. */
 bool coroi_claim(struct coro_scheduler *s, unsigned id);
 
+/* coroi_claimed - N4: the caller has taken a token for w and has cleared w's bit. Both are the own
+ * thread's of w from now on. Thread: any. Blocking: never. Cost: an exchange and a kick. */
+void coroi_claimed(struct coroi_worker *w);
+
 /* coroi_notify_hungry - w has something queued or pushed: if `hungry` asks for it, wake one
  * sleeper. */
 COROI_COLD void coroi_notify_hungry(struct coroi_worker *w);

@@ -66,7 +66,7 @@ static bool id_of(const struct coroi_rec *me, uint32_t *id)
 		return false;
 	uint64_t word = at_load_acq(&coroi_cold(me)->join);
 	*id = (uint32_t)(word & COROI_JOIN_INDEX_MASK) & ~COROI_JOIN_COUNTED;
-	return coroi_join_kind(word) == COROI_JOIN_GO;
+	return coroi_join_kind(word) == COROI_JOIN_GO && *id != COROI_JOIN_LENDER;
 }
 
 uint64_t coro_deadline(void)

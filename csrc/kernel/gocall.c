@@ -167,6 +167,9 @@ static COROI_NOINLINE int call_aside(call_fn *call, coro_go_id id, const void *a
 	return status;
 }
 
+static int call_offloaded(coro_go_id id, const void *arg, size_t arg_bytes, void *result,
+			  size_t result_bytes, size_t *got);
+
 /* ------------------------------------------------------------------------------- inline calls */
 
 /* write_locked - I1, without the suspension. */
@@ -232,6 +235,8 @@ static int call_inline(coro_go_id id, const void *arg, size_t arg_bytes, void *r
 	if (coroi_unlikely(bad))
 		return bad;
 	struct coroi_rec *me = w->current;
+	if (coroi_unlikely(coroi_lend_makes(w, me)))
+		return call_offloaded(id, arg, arg_bytes, result, result_bytes, got);
 	coroi_door_enter(w);
 	if (coroi_unlikely(w->cancel | me->canceled) && coroi_refused_locked(w, me)) {
 		coroi_door_leave(w);
@@ -291,11 +296,10 @@ struct coroi_rec *coroi_calls_made_locked(struct coroi_worker *w)
 
 /* ---------------------------------------------------------------------------- offloaded calls */
 
-/* offload - F1 to F3. */
+/* offload - F2 and F3. */
 static inline __attribute__((always_inline)) void offload(struct coro_scheduler *s,
 							  struct coroi_call *c)
 {
-	coroi_pending_begin(s, 1);                                               /* F1 */
 	coroi_lifo_push(&s->calls.first, (uintptr_t)c, c->next);                 /* F2 */
 	if (at_load_seq(&s->calls.unwatched) && at_xchg(&s->calls.unwatched, 0)) /* F3 */
 		/* Relaxed: fd was set before the first spawn, and coroi_bell_drop comes after the
@@ -307,7 +311,11 @@ static inline __attribute__((always_inline)) void offload(struct coro_scheduler 
 static inline void await_call(struct coroi_worker *w, struct coroi_rec *me, struct coroi_call *c)
 {
 	coro_self(); /* the handle is known from now on: Go may send the event */
-	offload(w->sched, c);
+	coroi_pending_begin(w->sched, 1); /* F1 */
+	if (coroi_unlikely(coroi_lend_makes(w, me)))
+		coroi_lend_make(w, c);
+	else
+		offload(w->sched, c);
 	coroi_wait(me, CORO_WAIT_CALL, CORO_FOREVER, NULL, NULL); /* F4 */
 }
 

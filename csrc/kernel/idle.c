@@ -78,7 +78,7 @@
 
 bool coroi_idle_spin(struct coroi_worker *w, bool (*happened)(void *), void *arg, uint32_t pauses)
 {
-	if (w->spin_ns < COROI_SPIN_NS) /* spinning was of no use lately */
+	if (w->spin_ns < COROI_SPIN_NS || w->lender) /* spinning was of no use lately, or is not */
 		return false;
 	for (uint32_t i = 0; i < SPIN_PAUSES; i++) {
 		if (i % pauses == 0 && happened(arg))
@@ -152,8 +152,8 @@ static bool look_around(struct coroi_worker *w)
 	return false;
 }
 
-/* unpark - P3, or the standby wakes itself: hold one awake token, and have no bit. Another thread
- * may have claimed w meanwhile. */
+/* unpark - P3: hold one awake token, and have no bit. Another thread may have claimed w
+ * meanwhile. */
 static void unpark(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;
@@ -164,6 +164,27 @@ static void unpark(struct coroi_worker *w)
 	while (at_load_acq(&w->ev) != COROI_EV_WOKEN)
 		at_relax();
 	at_store_rlx(&w->ev, COROI_EV_NONE);
+}
+
+/* rise - w's own thread wakes by itself: O1 of lend.h. False: another thread has claimed w, or is w.
+ * Then that thread wakes w's own thread, at the latest when it gives w back (O2). */
+static bool rise(struct coroi_worker *w)
+{
+	struct coro_scheduler *s = w->sched;
+
+	do {
+		coroi_awake_begin(s);
+		if (at_and(&s->sleepers[w->id >> 6], ~coroi_sleeper_bit(w->id)) &
+		    coroi_sleeper_bit(w->id))
+			return true;
+		coroi_tokens_given_back(s, coroi_awake_end(s));
+		if (is_standby(w)) {
+			stand_down(w);
+			coroi_notify_hungry(w); /* another sleeper looks around */
+		}
+		at_xchg(&w->awaited, 1);
+	} while (coroi_sleeps(s, w->id));
+	return false;
 }
 
 /*
@@ -232,6 +253,7 @@ static void sleep_until_claimed(struct coroi_worker *w, bool armed)
 {
 	struct coro_scheduler *s = w->sched;
 	int64_t standby_ns = STANDBY_FIRST_NS;
+	bool awaited = false; /* w is lent, and its own thread has waited for it in vain */
 
 	coroi_note_turns(w);
 	at_store_rlx(&w->called, 0);
@@ -240,16 +262,20 @@ static void sleep_until_claimed(struct coroi_worker *w, bool armed)
 	for (;;) {
 		uint32_t none = COROI_EV_NONE;
 		if (at_cas(&w->ev, &none, COROI_EV_SLEEPS))
-			s->driver->sleep(w, sleep_limit(w, armed, is_standby(w), standby_ns));
+			s->driver->sleep(
+				w, awaited ? -1 : sleep_limit(w, armed, is_standby(w), standby_ns));
 		uint32_t sleeps = COROI_EV_SLEEPS;
 		if (!at_cas(&w->ev, &sleeps, COROI_EV_NONE)) { /* claimed */
 			at_store_rlx(&w->ev, COROI_EV_NONE);
 			break;
 		}
+		if (awaited)
+			continue;
 		if (armed && first_deadline(w) <= coroi_now_ns()) {
-			coroi_awake_begin(s);
-			unpark(w);
-			break;
+			if (rise(w))
+				break;
+			awaited = true;
+			continue;
 		}
 		if (!is_standby(w))
 			continue;
@@ -263,12 +289,14 @@ static void sleep_until_claimed(struct coroi_worker *w, bool armed)
 				stand_by(w);
 			}
 		} else if (look_around(w)) {
-			coroi_awake_begin(s);
-			unpark(w);
-			break;
+			if (rise(w))
+				break;
+			awaited = true;
+			continue;
 		}
 		standby_ns = standby_ns * 2 > STANDBY_MOST_NS ? STANDBY_MOST_NS : standby_ns * 2;
 	}
+	at_store_rlx(&w->awaited, 0);
 	w->displaced = coroi_cpu() == at_load_rlx(&w->waker_cpu);
 	hand_over(w);
 	if (coroi_now_ns() - w->parked_at < COROI_SPIN_NS)

@@ -97,7 +97,8 @@ static void end_joinable_locked(struct coroi_worker *w, struct coroi_rec *r)
 		break;
 	}
 	case COROI_JOIN_GO:
-		coroi_bell_done(w->sched, r, index);
+		if (index != COROI_JOIN_LENDER)
+			coroi_bell_done(w->sched, r, index);
 		break;
 	case COROI_JOIN_FINAL: /* detached */
 		coroi_forget_failure(r);

@@ -35,8 +35,10 @@ bool coroi_work(struct coroi_worker *w)
 		if ((w->calls_count || at_load_seq(&w->sched->mode) == COROI_RUNNING) &&
 		    coroi_run(w))
 			return true;
-	} while (coroi_idle(w));
-	return false;
+		if (!coroi_idle(w))
+			return false;
+	} while (!w->calls_count); /* else a lender has left them */
+	return true;
 }
 
 static void *worker_main(void *arg)
@@ -153,7 +155,7 @@ static void free_all(struct coro_scheduler *s)
 
 static int check_options(const coro_options *o)
 {
-	uint32_t known = CORO_PAUSED | CORO_NO_MEMBARRIER | CORO_NO_STANDBY;
+	uint32_t known = CORO_PAUSED | CORO_NO_MEMBARRIER | CORO_NO_STANDBY | CORO_NO_LENDING;
 	if (o->size != sizeof *o || o->flags & ~known || o->workers > CORO_WORKERS_MAX)
 		return CORO_EINVAL;
 	if (o->dedicated > CORO_WORKERS_MAX - 1 || o->workers + o->dedicated > CORO_WORKERS_MAX)
@@ -179,6 +181,7 @@ static int build(struct coro_scheduler *s, const coro_options *o)
 	s->class = (uint8_t)coroi_stack_class(o->stack_bytes);
 	s->dense_class = (uint8_t)coroi_stack_class(o->shared_stack_bytes);
 	s->shared_stacks = (uint16_t)(o->shared_stacks ? o->shared_stacks : COROI_SHARED_STACKS);
+	s->lends = !(o->flags & (CORO_PAUSED | CORO_NO_LENDING)) && !o->cpus;
 	s->mode = o->flags & CORO_PAUSED ? COROI_PAUSED : COROI_RUNNING;
 	s->hungry = COROI_HUNGRY_ALONE;
 	snprintf(s->name, sizeof s->name, "%s", o->name ? o->name : "coro");
@@ -410,7 +413,7 @@ int coro_scheduler_wait(coro_scheduler *s)
 void coroi_refuse(struct coro_scheduler *s)
 {
 	pthread_mutex_lock(&s->outside.lock);
-	s->outside.refusing = 1;
+	at_xchg(&s->outside.refusing, 1); /* a lender looks, outside of the lock: L1 of lend.h */
 	pthread_mutex_unlock(&s->outside.lock);
 }
 

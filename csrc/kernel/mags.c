@@ -38,6 +38,11 @@ COROI_COLD void coroi_mags_repay(struct coroi_mags *m)
 	keep(m, COROI_CREDIT);
 }
 
+COROI_COLD void coroi_mags_keep_one(struct coroi_mags *m)
+{
+	keep(m, 1);
+}
+
 void coroi_mags_surrender(struct coroi_mags *m)
 {
 	keep(m, 0);

@@ -24,6 +24,8 @@ void coroi_end_unstarted_locked(struct coroi_worker *w, struct coroi_rec *r, uin
 	else
 		at_bump(&w->no_stack);
 	r->flags |= canceled ? COROI_F_CANCELED : why;
+	if (coroi_unlikely(w->lent))
+		coroi_lend_ended_locked(w, r);
 	coroi_end_locked(w, r);
 }
 

@@ -52,6 +52,7 @@ int coro_pin(uint32_t worker)
 	if (worker != CORO_HERE && worker != w->id && coroi_nowait(w, "coro_pin"))
 		return CORO_ENOWAIT;
 	coroi_flag(me, COROI_F_PINNED);
+	at_store_rlx(&w->sched->worker[worker == CORO_HERE ? w->id : worker].kept, 1);
 	if (worker == CORO_HERE || worker == w->id)
 		return CORO_OK;
 	struct migration m = {me, &w->sched->worker[worker]};

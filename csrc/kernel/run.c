@@ -127,6 +127,8 @@ void coroi_deliver_locked(struct coroi_worker *w)
 	uint64_t before = 0, node = w->undelivered;
 	bool trickles = true;
 
+	if (coroi_unlikely(w->lent))
+		w->lent = COROI_LENT_MIXED;
 	while (node && coroi_deque_length(&w->queue) < enough) {
 		uint64_t next = *coroi_node_link(node);
 		enum took took = TOOK_LAST;
@@ -479,7 +481,7 @@ static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 		struct coroi_rec *next = NULL;
 		uint64_t runnable = 0;
 		if (coroi_likely(!(at_load_rlx(&me->wake) & COROI_ESCAPED) &&
-				 !w->awaiting_stack.count && !w->refuses)) {
+				 !w->awaiting_stack.count && !(w->refuses | w->lent))) {
 			runnable = coroi_pick_locked(w);
 			if (coroi_likely(fits(runnable, stack->serves))) {
 				succeed_locked(w, me, stack, runnable);
@@ -492,6 +494,8 @@ static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 			coroi_nowait_ended(w);
 			coroi_door_enter(w);
 		}
+		if (coroi_unlikely(w->lent))
+			coroi_lend_ended_locked(w, me);
 		coroi_end_locked(w, me);
 		if (coroi_unlikely(w->awaiting_stack.count && !w->cancel)) {
 			coroi_end_canceled_locked(w);
@@ -520,6 +524,37 @@ static void loop_start(intptr_t first)
 		unstack(me);
 	loop(me, first & FINISH);
 }
+
+#if COROI_RUNS_QUICKLY
+/* start_quickly - call me, the lender's own coroutine. If the call has returned before me ever
+ * suspended, what follows is the least that is needed: the lender is still there, below. Else me
+ * ends as any other, and this stack becomes a loop's. */
+static int start_quickly(intptr_t first)
+{
+	struct coroi_rec *me = (struct coroi_rec *)first;
+
+	coroi_dense_hide();
+	call(me);
+	struct coroi_worker *w = coroi_self();
+	if (coroi_unlikely(!w || !w->lender || w->lender->quick != me || w->nowait ||
+			   me->flags & COROI_F_EXTRAS))
+		loop(me, true);
+	coroi_door_enter(w);
+	coroi_lend_ended_locked(w, me);
+	coroi_stack_put(&w->stacks, me->stack); /* used no more once this function has returned */
+	coroi_end_locked(w, me);
+	w->current = NULL;
+	return 1;
+}
+
+bool coroi_run_fresh_locked(struct coroi_worker *w, struct coroi_rec *r, struct coroi_stack *stack)
+{
+	begin_locked(w, r, stack);
+	coroi_dense_show(w);
+	coroi_door_leave(w);
+	return coroi_call_on(&w->native_sp, stack->top, (intptr_t)r, start_quickly);
+}
+#endif
 
 void coroi_exit(struct coroi_worker *w)
 {

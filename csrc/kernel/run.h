@@ -14,6 +14,7 @@
 #include "kernel/door.h"
 #include "kernel/idle.h"
 #include "kernel/inbox.h"
+#include "kernel/lend.h"
 #include "base/extras.h"
 #include "base/sanitize.h"
 #include "base/switch.h"
@@ -184,6 +185,8 @@ static inline void coroi_renew_budget(struct coroi_worker *w)
  * long enough. */
 static inline uint64_t coroi_pick_locked(struct coroi_worker *w)
 {
+	if (coroi_unlikely(w->lent))
+		return coroi_lend_pick_locked(w);
 	if (coroi_unlikely(coroi_inbox_due(w))) {
 		if (w->calls_count && w->queue.head % COROI_DELIVER_TURNS == 0)
 			return 0;
@@ -363,6 +366,20 @@ static inline int coroi_errand_locked(struct coroi_worker *w, struct coroi_rec *
  * calls that are in the list when coroi_run begins have been made. Thread: w, on its native
  * stack. */
 bool coroi_run(struct coroi_worker *w);
+
+/* COROI_RUNS_QUICKLY - coroi_run_fresh_locked is there. The sanitizers and the explorer are told of
+ * switches only. */
+#if defined(COROI_ASAN) || defined(COROI_TSAN) || defined(COROI_VALGRIND) || defined(COROI_EXPLORED)
+#define COROI_RUNS_QUICKLY false
+#else
+#define COROI_RUNS_QUICKLY true
+#endif
+
+/* coroi_run_fresh_locked - run r, the lender's own coroutine, which is fresh and not dense, on a
+ * stack from w's cache. It leaves w's door. Thread: w, on its native stack. Returns: true: r has
+ * ended without suspending, as coroi_lend_ended_locked was told, and w's door is entered. False: r
+ * has suspended, or has ended in another way; coroi_run comes next. */
+bool coroi_run_fresh_locked(struct coroi_worker *w, struct coroi_rec *r, struct coroi_stack *stack);
 
 /* coroi_on_end_elsewhere - brings a coroutine whose function has returned on a thread that is no
  * worker back to a worker. Set once, by a constructor of the room that takes coroutines to such

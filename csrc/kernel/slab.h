@@ -170,8 +170,9 @@ void coroi_slab_retire(struct coroi_slab *s);
 int coroi_mags_init(struct coroi_mags *m, struct coroi_slab *s);
 /* coroi_mags_flush - give records and credit to the slab. The two magazines stay.
  * coroi_mags_surrender - give credit to the slab; while credit is wanted, m is lean afterwards
- * (G2). Thread: the user's, or one that holds the user's door. */
+ * (G2). coroi_mags_keep_one - the same with all credit but one. Thread: the user's, or one that holds the user's door. */
 void coroi_mags_flush(struct coroi_mags *m);
+COROI_COLD void coroi_mags_keep_one(struct coroi_mags *m);
 void coroi_mags_surrender(struct coroi_mags *m);
 
 /* coroi_slab_trade_full - give an empty magazine (or NULL, if the user has none yet), and get one

@@ -71,6 +71,7 @@ static int check(struct coro_scheduler *s, const coro_attr *attr, coro_fn fn, co
 	} else if (attr->worker) {
 		q->flags |= COROI_F_PINNED;
 		*home = attr->worker == CORO_HERE ? w : &s->worker[attr->worker - 1];
+		at_store_rlx(&(*home)->kept, 1);
 	}
 	q->result_bytes = (uint8_t)attr->result_bytes;
 	return CORO_OK;

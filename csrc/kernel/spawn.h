@@ -12,7 +12,8 @@
 struct coroi_outside {
 	pthread_mutex_t lock;
 	struct coroi_mags mags;
-	uint8_t refusing; /* a close has begun; under the lock */
+	/* A close has begun. Written under the lock. Atomic: a lender reads it, L1 of lend.h. */
+	uint32_t refusing;
 	/* Counts the spawns whose worker is chosen here. Atomic, relaxed: a counter, no more. */
 	uint32_t next_worker;
 };

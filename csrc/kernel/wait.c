@@ -88,8 +88,10 @@ static int remote_wake(struct coroi_rec *r, uint32_t gen, uint64_t bit)
 		/* relaxed: a hint. If the coroutine moves meanwhile, W3 sends the wake on. */
 		struct coroi_worker *home = &s->worker[at_load_rlx(&r->home)];
 		uint64_t node = (uintptr_t)r | COROI_NODE_WAKE;
+		coro_fn fn = r->fn; /* read while r is no node yet: then it is not freed */
 		coroi_inbox_push(home, node);
-		coroi_notify_pushed(home);
+		if (coroi_likely(!coroi_tls(coroi_waker_tls)) || !coroi_lend_wakes(home, fn))
+			coroi_notify_pushed(home);
 	}
 	return CORO_OK;
 }
@@ -125,7 +127,11 @@ static int remote_wake_from_outside(struct coroi_rec *r, uint32_t gen, uint64_t 
 
 	at_add(count, 1);
 	int status = remote_wake(r, gen, bit);
-	at_add(count, -1);
+	struct coroi_waker *k = coroi_tls(coroi_waker_tls);
+	if (coroi_unlikely(k && k->w && !k->count))
+		k->count = count; /* until the thread has given back the worker */
+	else
+		at_add(count, -1);
 	return status;
 }
 
@@ -539,8 +545,8 @@ int coro_switch_to(coro_handle h)
 	struct coroi_rec *r = coroi_at((uint32_t)h);
 	coroi_door_enter(w);
 	uint8_t state;
-	if (r && coroi_owner(r) == w->sched && is_home_locked(w, r, (uint32_t)(h >> 32), &state) &&
-	    state == COROI_PARKED) {
+	if (r && !w->lent && coroi_owner(r) == w->sched &&
+	    is_home_locked(w, r, (uint32_t)(h >> 32), &state) && state == COROI_PARKED) {
 		coroi_unwait_locked(w, r);
 		coroi_queue_locked(w, me);
 		coroi_notify_queued(w); /* r may run for long */

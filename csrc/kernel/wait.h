@@ -14,6 +14,9 @@ enum { COROI_JOIN_NOBODY = 0, COROI_JOIN_COROUTINE = 1, COROI_JOIN_GO = 2, COROI
 /* With COROI_JOIN_GO the index is an id of the poller in Go, and perhaps COROI_JOIN_COUNTED: the
  * end of the coroutine takes a pending-work token (gobell.h). */
 #define COROI_JOIN_COUNTED (UINT32_C(1) << 28)
+/* The index, no id of the poller's, of a coroutine whose end is that of a lender (lend.h). The end is
+ * told nobody: Go looks. */
+#define COROI_JOIN_LENDER (COROI_JOIN_COUNTED - 1)
 _Static_assert((uint64_t)COROI_CHUNKS_MAX << COROI_CHUNK_INDEX_BITS <=
 		       UINT64_C(1) << COROI_JOIN_KIND_SHIFT,
 	       "the index of a record fits");

@@ -12,7 +12,7 @@
  *
  * What holds whenever no thread is in the middle of a change:
  *
- *   refuses == (cancel | nowait << 8), and unusual == (exchange | refuses << 16)
+ *   refuses == (cancel | nowait << 8), and unusual == (exchange | lent << 8 | refuses << 16)
  *   queue.room == (spill.count ? 0 : mask + 1), and queue.count <= mask + 1
  *   handovers_most - handovers <= budget               a chain may take `next` that often still
  *   steals == served + forced <= stolen
@@ -83,7 +83,8 @@ struct coroi_worker {
 		struct {
 			/* The doors of this machine need an exchange: there is no membarrier. */
 			uint8_t exchange;
-			uint8_t unused;
+			/* Another thread is the worker; see lend.h. */
+			uint8_t lent;
 			union {
 				struct {
 					/* Fresh coroutines end unstarted, and waits return
@@ -156,6 +157,8 @@ struct coroi_worker {
 	uint32_t calls_count;
 	/* See coroi_errand_locked. */
 	struct coroi_errand errand;
+	/* While the worker is lent: the thread that it is lent to; see lend.h. */
+	struct coroi_lender *lender;
 	/* Signals were masked a second time: Go lets them through when it first sees the thread. */
 	bool masked_again;
 	/* Daemons that came to be, and that ended, here. Each is counted in spawned and ended, too.
@@ -182,6 +185,12 @@ struct coroi_worker {
 
 	/* COROI_EV_NONE..., and the futex that the worker sleeps on; see idle.c. */
 	uint32_t ev __attribute__((aligned(COROI_APART)));
+	/* The worker's own thread wants to go on, and the worker is lent: O2 of lend.h. Atomic,
+	 * sequentially consistent. */
+	uint32_t awaited;
+	/* There has been a pinned coroutine for this worker: it is not lent. Atomic, relaxed: what
+	 * is pinned comes by the inbox, and no lender runs it. */
+	uint32_t kept;
 	/* What a victim has put into the buffer; written by the victim between D4 and T6 of
 	 * door.h. */
 	uint32_t steal_buf_count;
@@ -217,6 +226,9 @@ struct coroi_worker {
 	/* Counters (at_bump): the owner writes them, and remote_wakes a thread in the door. served:
 	 * steals that the victim's owner answered; forced: steals in a locked door. */
 	uint64_t steals, stolen, served, forced, parks, remote_wakes;
+	/* How often the worker was lent, and of the lends that were timed how many, how long all of
+	 * them took, and the longest, ns. Written by the lender. Atomic, relaxed: statistics. */
+	uint64_t lends, lends_timed, lent_ns, lent_most;
 	/* The Go function that the worker calls now; 0: none. Written by Go, on the worker's
 	 * thread, and looked at by others. */
 	uint32_t in_go;
@@ -274,6 +286,8 @@ struct coro_scheduler {
 	/* When the standby will look around, ns; a hint. */
 	uint64_t standby_until;
 	uint32_t mode; /* COROI_RUNNING... */
+	/* Its workers may be lent. Set before the workers start. */
+	uint32_t lends;
 	/* How often everything came to rest; a futex. */
 	uint32_t rests;
 	/* How often a rest was left again. Counted before the woken worker does anything. */

@@ -49,6 +49,8 @@ type Pool struct {
 	calls  uint64 // made until now
 	before uint64 // made when trim was set
 	gone   sync.WaitGroup
+
+	visiting *worker // see here.go
 }
 
 // A worker is a goroutine of a Pool. The pool's lock guards what the worker does.
@@ -59,6 +61,8 @@ type worker struct {
 	call *csrc.Call   // that it makes now, or nil
 	ctx  *callContext // of that
 	seen slowCall
+
+	after, before *worker // of a visitor
 }
 
 // idleTime is how long a pool waits before it lets idle workers go.
@@ -116,11 +120,11 @@ func (p *Pool) Idle() (idle, all int, trims bool) {
 func (p *Pool) Stats() (calls, workers int, all uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for w := range p.all {
+	p.each(func(w *worker) {
 		if w.call != nil {
 			calls++
 		}
-	}
+	})
 	return calls, len(p.all), p.calls
 }
 
@@ -324,11 +328,11 @@ func (p *Pool) look(w *worker) {
 func (p *Pool) CancelCalls() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for w := range p.all {
+	p.each(func(w *worker) {
 		if w.call != nil && w.call.IsCanceled() {
 			w.ctx.cancel()
 		}
-	}
+	})
 }
 
 // make makes a call, and completes it whatever happens. A coroutine that calls again at once finds
@@ -393,16 +397,17 @@ func (p *Pool) Callers() []uint64 {
 func (p *Pool) current() *csrc.Call {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.all) == len(p.idle) {
+	if len(p.all) == len(p.idle) && p.visiting == nil {
 		return nil
 	}
 	id := asm.Goroutine()
-	for w := range p.all {
-		if w.call != nil && w.id == id {
-			return w.call
+	var call *csrc.Call // the innermost, which comes first
+	p.each(func(w *worker) {
+		if call == nil && w.call != nil && w.id == id {
+			call = w.call
 		}
-	}
-	return nil
+	})
+	return call
 }
 
 // Running returns the names of the functions that run, inline or offloaded.
@@ -414,10 +419,10 @@ func (p *Pool) Running() (list []string) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for w := range p.all {
+	p.each(func(w *worker) {
 		if f := find(w.now.ID); f != nil {
 			list = append(list, f.Name)
 		}
-	}
+	})
 	return list
 }

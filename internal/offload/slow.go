@@ -56,9 +56,9 @@ func (p *Pool) Watch(
 func (p *Pool) reportSlow(now time.Time, limit time.Duration, f func(string, time.Duration, bool)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for w := range p.all {
+	p.each(func(w *worker) {
 		if g := find(w.now.ID); w.seen.see(w.now, now, limit) && g != nil {
 			go f(g.Name, now.Sub(w.seen.since), false)
 		}
-	}
+	})
 }

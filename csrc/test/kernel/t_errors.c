@@ -42,7 +42,7 @@ TEST(errors_of_init)
 	BAD(size, 0);
 	BAD(size, sizeof o - 1);
 	BAD(size, sizeof o + 8);
-	BAD(flags, 8);
+	BAD(flags, 16);
 	BAD(flags, UINT32_MAX);
 	BAD(workers, CORO_WORKERS_MAX + 1);
 	BAD(workers, UINT32_MAX);

@@ -1,0 +1,165 @@
+package coro
+
+import (
+	"context"
+	"runtime"
+	"unsafe"
+
+	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/leak"
+)
+
+// Call runs f on s with a copy of arg, and returns the result: what [Func.Start] and [Task.Wait] do,
+// for about the price of two cgo calls. If a worker of s sleeps, the coroutine runs on the calling
+// goroutine's thread, which stands in for that worker: no thread is woken, and there is no Task.
+// Else, and in a scheduler made WithPaused, WithAffinity or WithoutLending, Call is StartContext and
+// Wait. docs/border.md says what it means for C code to run on a goroutine's thread.
+//
+// Call returns when the coroutine ends. What the coroutine has spawned goes on on the workers. If
+// the coroutine suspends, Call runs what it has spawned for some 15 µs at most, until it can go on;
+// then the goroutine waits as Task.Wait does. A call into Go that the coroutine makes is made by the
+// calling goroutine, if ctx never ends.
+//
+// The context belongs to the coroutine, as that of StartContext does: its end cancels the coroutine.
+// If the coroutine computes then, Call returns when it ends or suspends. Its result stands, if it
+// ends with one; else Call returns the cause of the context, and the canceled coroutine goes on to
+// its end. A context with a deadline costs about 500 ns more, since the body may ask for the
+// deadline.
+//
+// The errors are those of StartContext and Task.Wait. Within a Go body, or a Go function that a
+// coroutine has called, Call holds its executor, or the thread of an inline call, as Task.Wait does.
+func (f Func[A, R]) Call(ctx context.Context, s *Scheduler, arg A) (R, error) {
+	var zero R
+	if ctx.Err() != nil {
+		return zero, context.Cause(ctx)
+	}
+	if err := f.ready(s); err != nil {
+		return zero, err
+	}
+	if s.closed.Load() {
+		return zero, ErrClosed
+	}
+	if _, has := ctx.Deadline(); has || f.spec.Flags != 0 {
+		return f.startAndWait(ctx, s, arg)
+	}
+	if leak.On() {
+		leak.Meet(leakable{s})
+	}
+	var l csrc.Lend
+	s.edge.Release()
+	out := s.core.Lend(&l, &f.spec, unsafe.Pointer(&arg), csrc.JoinLender, false)
+	if out != csrc.LendEnded {
+		return f.callOn(ctx, s, arg, l, out)
+	}
+	s.edge.Acquire()
+	runtime.KeepAlive(s)
+	if status, failure := l.Ended(); status != csrc.OK {
+		return zero, endError(status, failure)
+	}
+	return *(*R)(l.Result()), nil
+}
+
+// endError is the error of a coroutine that has ended with a status.
+func endError(status csrc.Status, failure *csrc.Failure) error {
+	if failure != nil {
+		return newBodyError(failure)
+	}
+	return statusError(status, ofScheduler)
+}
+
+// startAndWait is Call without a lend.
+func (f *Func[A, R]) startAndWait(ctx context.Context, s *Scheduler, arg A) (R, error) {
+	t, err := f.StartContext(ctx, s, arg)
+	if err != nil {
+		var zero R
+		return zero, err
+	}
+	return t.Wait(ctx)
+}
+
+// callOn is the rest of Call, for a coroutine that has not ended at once. It is given a copy of the
+// lend: so that of Call stays on the stack.
+//
+//go:noinline
+func (f *Func[A, R]) callOn(ctx context.Context, s *Scheduler, arg A, l csrc.Lend, out csrc.Outcome) (
+	R, error,
+) {
+	for out == csrc.LendCalls && ctx.Done() == nil {
+		out = s.callHere(ctx, &l)
+	}
+	switch out {
+	case csrc.LendNone:
+		return f.startAndWait(ctx, s, arg)
+	case csrc.LendCalls, csrc.LendSuspended:
+		t := taskOf[R](ctx, s, &l)
+		if out == csrc.LendCalls {
+			s.offload.Give(l.Call())
+		}
+		return t.Wait(ctx)
+	case csrc.LendEnded:
+		s.edge.Acquire()
+		runtime.KeepAlive(s)
+		if status, failure := l.Ended(); status != csrc.OK {
+			var zero R
+			return zero, endError(status, failure)
+		}
+		return *(*R)(l.Result()), nil
+	}
+	var zero R
+	return zero, statusError(csrc.Status(out), ofScheduler)
+}
+
+// callHere makes the call into Go of l's coroutine, and goes on with the coroutine.
+func (s *Scheduler) callHere(ctx context.Context, l *csrc.Lend) csrc.Outcome {
+	call := l.Call()
+	s.offload.Here(ctx, call, func() { abandon(s, l) })
+	s.edge.Release()
+	out := s.core.LendOn(l)
+	if out == csrc.LendNone {
+		s.core.Complete(call)
+		return csrc.LendSuspended
+	}
+	return out
+}
+
+// taskOf makes the task of a coroutine that was started by a lend and goes on elsewhere.
+func taskOf[R any](ctx context.Context, s *Scheduler, l *csrc.Lend) *Task[R] {
+	t := &Task[R]{s: s, registered: true, join: l.Joinable(), handle: Handle(l.Handle())}
+	adopted := false
+	defer func() {
+		if !adopted { // a method of a user's context has panicked
+			t.takeOver()
+			t.Cancel()
+		}
+	}()
+	own := newStartContext(ctx)
+	adopted = true
+	t.hooks = &taskHooks{ctx: own.ctx}
+	if !s.offload.Contexts.Load() {
+		s.offload.Contexts.Store(true)
+	}
+	if t.takeOver(); own.ctx.Done() != nil {
+		t.bind(own, false)
+	}
+	return t
+}
+
+// takeOver has the poller complete t, or takes the end that has come.
+func (t *Task[R]) takeOver() {
+	t.mu.Lock() // keeps complete waiting
+	defer t.mu.Unlock()
+	t.id = t.s.poller.reserve(t)
+	if !t.join.Adopt(t.id) {
+		t.s.poller.release(t.id)
+		t.finish()
+		t.tell()
+	}
+	t.made()
+}
+
+// abandon is for a goroutine that ends in a call of l's coroutine, which is completed: nobody waits
+// for the coroutine.
+func abandon(s *Scheduler, l *csrc.Lend) {
+	t := &Task[None]{s: s, registered: true, join: l.Joinable(), handle: Handle(l.Handle())}
+	t.takeOver()
+}

@@ -1,0 +1,83 @@
+//go:build ignore
+/* brief.c - see brief.h. */
+#include "kernel/brief.h"
+
+uint64_t coroi_brief_table[COROI_BRIEF_WORDS];
+uint32_t coroi_brief_lost;
+
+static uint32_t declared; /* functions that have, or are about to have, a word; atomic */
+
+/* A bit beside `late`: coroi_brief_taken has returned the function. */
+#define RETURNED (UINT64_C(1) << 63)
+
+static bool is_of(uint64_t word, uint64_t fn)
+{
+	return (word ^ fn) << (64 - COROI_BRIEF_SHIFT) == 0;
+}
+
+static uint32_t late_of(uint64_t word)
+{
+	return (uint32_t)((word & ~RETURNED) >> COROI_BRIEF_SHIFT);
+}
+
+/* word_of - the word of fn, or the free one where it belongs. */
+static uint64_t *word_of(uint64_t fn)
+{
+	for (uint32_t i = (uint32_t)((fn >> 4) * UINT32_C(0x9e3779b1));; i++) {
+		uint64_t *at = &coroi_brief_table[i % COROI_BRIEF_WORDS];
+		uint64_t word = at_load_rlx(at);
+		if (!word || is_of(word, fn))
+			return at;
+	}
+}
+
+int coroi_brief_declare(coro_fn fn)
+{
+	uint64_t word = (uint64_t)(uintptr_t)fn;
+
+	if (at_load_rlx(word_of(word)))
+		return CORO_OK;
+	/* Counted first: so a free word is always left, where a probe ends. */
+	if (at_add(&declared, 1) > COROI_BRIEF_MOST) {
+		at_add(&declared, -1);
+		return CORO_ENOMEM;
+	}
+	for (;;) {
+		uint64_t *at = word_of(word), none = 0;
+		if (at_load_rlx(at)) { /* another thread was faster */
+			at_add(&declared, -1);
+			return CORO_OK;
+		}
+		if (at_cas(at, &none, word))
+			return CORO_OK;
+	}
+}
+
+bool coroi_brief_late(coro_fn fn)
+{
+	uint64_t *at = word_of((uint64_t)(uintptr_t)fn), word = at_load_rlx(at);
+
+	while (word && late_of(word) < COROI_BRIEF_LATE) {
+		uint64_t next = word + (UINT64_C(1) << COROI_BRIEF_SHIFT);
+		if (!at_cas(at, &word, next))
+			continue;
+		if (late_of(next) < COROI_BRIEF_LATE)
+			return false;
+		at_add(&coroi_brief_lost, 1);
+		return true;
+	}
+	return false;
+}
+
+coro_fn coroi_brief_taken(void)
+{
+	for (uint32_t i = 0; i < COROI_BRIEF_WORDS; i++) {
+		uint64_t word = at_load_rlx(&coroi_brief_table[i]);
+		if (late_of(word) < COROI_BRIEF_LATE || word & RETURNED)
+			continue;
+		if (at_cas(&coroi_brief_table[i], &word, word | RETURNED))
+			return (coro_fn)(uintptr_t)(word &
+						    ((UINT64_C(1) << COROI_BRIEF_SHIFT) - 1));
+	}
+	return NULL;
+}

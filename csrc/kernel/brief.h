@@ -1,0 +1,62 @@
+/*
+ * brief.h - functions that are declared brief.
+ *
+ * Between two waits a brief function takes some microseconds. It never blocks its thread, and it
+ * needs nothing from the thread that woke it. So any thread may run its coroutines (lend.h). The
+ * declaration is a promise of the function's author. A function that breaks it twice is brief no
+ * longer, for as long as the process lives.
+ *
+ * The functions stand in one table of the process, with open addressing and linear probing. A word
+ * never leaves the table, and its function never changes. So a look needs no lock:
+ *
+ *      word   late:8 | function:56      0: free
+ *
+ * late is how often the function was late, COROI_BRIEF_LATE at most.
+ */
+#ifndef COROI_BRIEF_H
+#define COROI_BRIEF_H
+
+#include "base/atomics.h"
+#include "coro.h"
+
+#define COROI_BRIEF_WORDS 1024
+#define COROI_BRIEF_MOST  512 /* functions in the table: half of the words, so probes are short */
+#define COROI_BRIEF_NS    100000 /* a run that takes longer breaks the promise */
+#define COROI_BRIEF_LATE  2      /* that often, and the function is brief no longer */
+#define COROI_BRIEF_SHIFT 56
+
+/* Words are atomic, relaxed: a stale word says that a function is not brief yet, or still is. Both
+ * were true a moment ago. */
+extern uint64_t coroi_brief_table[COROI_BRIEF_WORDS];
+
+/* How many functions have lost the mark. Atomic, relaxed: a statistic. */
+extern uint32_t coroi_brief_lost;
+
+/* coroi_brief_declare - fn is brief from now on, unless it has lost the mark. Thread: any. Returns:
+ * CORO_OK, or CORO_ENOMEM: COROI_BRIEF_MOST functions are brief already. */
+int coroi_brief_declare(coro_fn fn);
+
+/* coroi_brief_late - a run of fn, which is brief, took too long. Thread: any. Returns: true if fn has
+ * lost the mark by that. */
+bool coroi_brief_late(coro_fn fn);
+
+/* coroi_brief_taken - a function that has lost the mark since the last call; NULL: none. Thread:
+ * any. Returns: each such function once. */
+coro_fn coroi_brief_taken(void);
+
+/* coroi_is_brief - may any thread run fn's coroutines? Thread: any. Cost: a load, of a line that
+ * nobody writes. */
+static inline bool coroi_is_brief(coro_fn fn)
+{
+	uint64_t want = (uint64_t)(uintptr_t)fn;
+
+	for (uint32_t i = (uint32_t)((want >> 4) * UINT32_C(0x9e3779b1));; i++) {
+		uint64_t word = at_load_rlx(&coroi_brief_table[i % COROI_BRIEF_WORDS]);
+		if (!word)
+			return false;
+		if ((word ^ want) << (64 - COROI_BRIEF_SHIFT) == 0)
+			return word >> COROI_BRIEF_SHIFT < COROI_BRIEF_LATE;
+	}
+}
+
+#endif

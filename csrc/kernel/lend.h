@@ -1,0 +1,193 @@
+/*
+ * lend.h - a thread inside a call by Go lends itself to a worker that sleeps.
+ *
+ * The problem: what Go starts or wakes is a worker's, and its thread sleeps. To wake a thread costs
+ * as much as a thousand switches, and the calling goroutine then waits for the answer. So the caller
+ * does not wake that thread: it becomes the worker, runs what is there for it to run, and gives the
+ * worker back. A worker owns a door, a queue, stacks and magazines. A thread has a CPU. As with a P
+ * and an M of Go, any thread may bring the one to the other; one at a time.
+ *
+ *      own thread   asleep in P5 ..........................................  asleep, or woken by L9
+ *      lender              L1 L2 L3  L4 the coroutine runs  L5 L6 L7 L8
+ *      worker       asleep          |        lent                    |  asleep
+ *
+ * A lend is for a call of one coroutine (coroi_lend_call), or for brief functions (brief.h) that a
+ * call of Go's has woken (coroi_lend_woken). Nothing else runs on a thread that is lent.
+ *
+ *   L1  take an awake token for the worker (N2 of idle.c), and then look at `refusing` and at the
+ *       mode. A lender thus counts as a worker that is awake. Close and destroy wait for it
+ *   L2  clear the sleeper's bit (N3). If another thread has cleared it, or s refuses: give the token
+ *       back, and there is no lend
+ *   L3  ev is SLEEPS (acquire): the worker's own thread has done P4, and uses nothing of the worker
+ *       until it has cleared the bit, or was woken. Else it is on its way to sleep, and may be in
+ *       its door: L9, and there is no lend
+ *   L4  be the worker: set the thread's variables, and `lent` in the door. While that is set no fast
+ *       path is taken, and coroi_lend_pick_locked chooses what runs
+ *   L5  in the door, leave the worker. If anything is left for it to do: L9. Anything is what P2
+ *       looks for, calls to be made inline, coroutines that await a stack, and deadlines that have
+ *       come or gone since L4
+ *   L6  set the sleeper's bit: P1
+ *   L7  look once more: the inbox, the queue, `next`, undelivered spawns, the mode, `awaited`; and
+ *       whether others are awake without a standby. All loads are sequentially consistent, and none
+ *       is in the door, where another lender may be by now. If there is something: clear the bit
+ *       again, and L9. If another thread has cleared it, that thread is the owner: give the token
+ *       back
+ *   L8  give the token back: P4
+ *   L9  wake the worker's own thread, which gets the token: N4
+ *
+ * The own thread meanwhile. It may come back from its sleep by itself: a deadline has come, or it is
+ * the standby. Then it takes a token and clears its bit (coroi_rise in idle.c):
+ *
+ *   O1  the bit was set: nobody is the worker. The own thread is awake
+ *   O2  the bit was clear: another thread has claimed the worker, or lends itself. The own thread
+ *       gives its token back, resigns as the standby, sets `awaited`, and looks at the bit once
+ *       more. If that is set by now: O1 again. Else it sleeps until it is woken
+ *
+ * O2 writes `awaited` and then reads the bit; L6 writes the bit and then L7 reads `awaited`; all
+ * sequentially consistent. So the lender sees that it is awaited, or the own thread sees the bit.
+ *
+ * Two are never the worker at once. The one that has cleared the bit is: a lender (L2), a claimer,
+ * which passes the worker on to the own thread (N4, L9), or the own thread (O1). From P1 to P5 the
+ * own thread enters its door with its bit set; ev is not SLEEPS then, and L3 stops the lender. L7
+ * enters no door.
+ *
+ * Nothing is left lying. What others do for a worker, they do before they look at the bit: N1 before
+ * N2, a thief's or a canceler's change of the queue before P6. L6 comes before L7. So they see the
+ * bit, and claim, or L7 sees what they have done.
+ *
+ * What belongs to a thread is the lender's, and is not changed: signal mask, alternate signal stack,
+ * errno, floating-point environment, thread-local variables of C libraries.
+ *
+ * Never lent: dedicated workers; workers for which there has been a pinned coroutine; those of a
+ * scheduler with CORO_PAUSED, CORO_NO_LENDING or cpus; any worker, by a thread that is a worker.
+ *
+ * Memory: after L8 a lender touches the scheduler once more, if that was the last token. The caller
+ * of coroi_lend_call keeps the scheduler alive. coroi_lend_woken is counted among the wakers for
+ * which coro_scheduler_destroy waits (wait.c).
+ */
+#ifndef COROI_LEND_H
+#define COROI_LEND_H
+
+#include "kernel/worker.h"
+
+/* The values of `lent`, besides 0: the worker is lent; and spawns of others have come into the queue
+ * since then, so that what is fresh is not all the lender's. In w's door. */
+enum { COROI_LENT = 1, COROI_LENT_MIXED = 2 };
+
+/* What a lender does after the call's own coroutine has suspended: run what is there to run, for
+ * this long. Go's monitor takes the P of a thread away that is in a call for 20 us or more. */
+#define COROI_LEND_NS 15000
+
+/* How a lend has come out. Below 0: an error, and nothing was started. */
+enum coroi_lend_outcome {
+	COROI_LEND_ENDED,     /* the coroutine has ended: status and payload say how */
+	COROI_LEND_SUSPENDED, /* it goes on elsewhere: its end is the caller's (coroi_lend.rec) */
+	COROI_LEND_CALLS, /* it calls Go: the caller makes coroi_lend.call, and calls coroi_lend_on */
+	COROI_LEND_NONE   /* no worker can be lent: nothing was done */
+};
+
+/* One call of a coroutine on the caller's thread. Integers alone: Go has it on a goroutine's stack. */
+struct coroi_lend {
+	/* What to start. fn, and how many bytes of payload are its argument and its result. */
+	uint64_t sched, fn;
+	uint8_t class, arg_bytes, result_bytes;
+	uint8_t brief; /* after its coroutine has suspended, run what is brief, and nothing else */
+	/* How it ended, as coro_join says. With CORO_EFAILED code and text, which is the caller's
+	 * to release. */
+	int32_t status, code;
+	uint64_t text;
+	/* The coroutine, a struct coroi_rec, and its generation << 32. It is joinable, unless the
+	 * outcome is COROI_LEND_ENDED. Nobody but the caller can join it, unless brief is set. */
+	uint64_t rec, gen;
+	uint64_t handle; /* of the coroutine, also if it has ended */
+	uint64_t call;   /* a struct coroi_call */
+	/* The index in its join word: an id of Go's poller, or COROI_JOIN_LENDER. */
+	uint32_t id;
+	int32_t outcome;                          /* room for the caller */
+	unsigned char payload[CORO_INLINE_BYTES]; /* the argument, then the result */
+};
+
+/* A lender, on its own stack. */
+struct coroi_lender {
+	struct coroi_worker *w;
+	struct coroi_rec *own;   /* the call's coroutine; NULL: there is none, or it has ended */
+	struct coroi_rec *quick; /* own, as long as it has never suspended (start_quickly, run.c) */
+	struct coroi_lend *call; /* NULL: a lend for what was woken */
+	struct coroi_call *go;   /* own's call into Go, which the caller is to make */
+	uint64_t now;            /* own's runnable, ahead of what w has; 0: none */
+	bool over;               /* nothing more is to be run */
+	bool spun;               /* the lender has looked for a while for what own waits for */
+	uint64_t due;            /* w's first deadline at L4 */
+	uint64_t until;          /* the end of the budget, ns; 0: it has not begun */
+	uint64_t looked;         /* at the clock, for the budget, ns */
+	uint32_t picks,
+		look_every; /* how many picks until now, and between two looks at the clock */
+	struct coroi_fiber native; /* that of w's own thread */
+	/* This lend is one of those that are timed. since: when it began, ns. ran: when the
+	 * coroutine began that runs now, and its function; 0: none was started. */
+	bool timed;
+	uint64_t since, ran_since;
+	coro_fn ran;
+};
+
+/* coroi_lend_call - run a coroutine on the calling thread, as a worker that sleeps. It counts as
+ * spawned, and is in all a coroutine like any other.
+ *
+ * Thread:   any but a worker, on its native stack.
+ * Blocking: while the coroutine runs without suspending; then for COROI_LEND_NS at most, and for as
+ *           long as one coroutine runs that was begun within that time.
+ * Cost:     some 50 ns.
+ * Returns:  enum coroi_lend_outcome, CORO_ENOMEM, CORO_ECLOSED. */
+int coroi_lend_call(struct coroi_lend *l);
+
+/* coroi_lend_on - the call into Go of l's coroutine was made. Go on with the coroutine, on the
+ * calling thread if its worker can be lent. In all else as coroi_lend_call. Returns: any outcome.
+ * With COROI_LEND_NONE the call is to be completed as any offloaded call is (F6 of gocall.h), and
+ * the coroutine goes on elsewhere. */
+int coroi_lend_on(struct coroi_lend *l);
+
+/* What a call of Go's has woken while it held locks of its own. */
+struct coroi_waker {
+	struct coroi_worker *w; /* claimed: L1 to L3 are done. NULL: none */
+	uint32_t *count;        /* of wait.c: a waker on its way */
+};
+
+/* The waker of this thread; NULL: what it wakes is not run here. */
+COROI_THREAD_LOCAL struct coroi_waker *coroi_waker_tls;
+
+/* coroi_lend_wakes - a coroutine with the function fn, of worker w, was woken by this thread, and is
+ * in w's inbox. True: the thread will lend itself to w (coroi_lend_woken), or has claimed it. False:
+ * nothing was done. Thread: any. */
+COROI_NOINLINE bool coroi_lend_wakes(struct coroi_worker *w, coro_fn fn);
+
+/* coroi_lend_woken - L4 to L9 for the worker that k has: run what is brief there. */
+COROI_NOINLINE void coroi_lend_woken(struct coroi_waker *k);
+
+/* coroi_waker_begin, coroi_waker_end - around a call by Go that may wake coroutines. One that is
+ * brief then runs on the calling thread, when the call is through. Thread: as of
+ * coroi_lend_call. */
+static inline void coroi_waker_begin(struct coroi_waker *k)
+{
+	k->w = NULL;
+	coroi_waker_tls = k;
+}
+
+static inline void coroi_waker_end(struct coroi_waker *k)
+{
+	coroi_waker_tls = NULL;
+	if (k->w)
+		coroi_lend_woken(k);
+}
+
+/* coroi_lend_pick_locked - coroi_pick_locked of a worker that is lent. */
+COROI_NOINLINE uint64_t coroi_lend_pick_locked(struct coroi_worker *w);
+
+/* coroi_lend_ended_locked - me, the current coroutine of w, which is lent, has ended. */
+COROI_NOINLINE void coroi_lend_ended_locked(struct coroi_worker *w, struct coroi_rec *me);
+
+/* coroi_lend_makes - w is lent, and the lender makes the calls of me, the current coroutine of w,
+ * into Go. coroi_lend_make - it is to make c, for which F1 of gocall.h is done. */
+bool coroi_lend_makes(const struct coroi_worker *w, const struct coroi_rec *me);
+void coroi_lend_make(struct coroi_worker *w, struct coroi_call *c);
+
+#endif
