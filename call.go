@@ -59,6 +59,43 @@ func (f Func[A, R]) Call(ctx context.Context, s *Scheduler, arg A) (R, error) {
 	return *(*R)(l.Result()), nil
 }
 
+// startHere is Start of a brief function, on the calling thread. Without a Task and an error it
+// cannot be done.
+func (f *Func[A, R]) startHere(s *Scheduler, arg A) (*Task[R], error) {
+	if err := f.ready(s); err != nil {
+		return nil, err
+	}
+	if s.closed.Load() {
+		return nil, ErrClosed
+	}
+	if !s.core.MayLend() {
+		return nil, nil
+	}
+	var l csrc.Lend
+	s.edge.Release()
+	out := s.core.Lend(&l, &f.spec, unsafe.Pointer(&arg), csrc.JoinLender, true)
+	switch out {
+	case csrc.LendEnded:
+		t := &Task[R]{s: s, handle: Handle(l.Handle())}
+		s.edge.Acquire()
+		if status, failure := l.Ended(); status == csrc.OK {
+			t.result = *(*R)(l.Result())
+		} else {
+			t.err = endError(status, failure)
+		}
+		t.finished.Store(true)
+		return t, nil
+	case csrc.LendSuspended:
+		t := &Task[R]{s: s, join: l.Joinable(), handle: Handle(l.Handle())}
+		t.made()
+		t.clean = runtime.AddCleanup(t, drop, ref{s, uint64(t.handle)})
+		return t, nil
+	case csrc.LendNone:
+		return nil, nil
+	}
+	return nil, statusError(csrc.Status(out), ofScheduler)
+}
+
 // endError is the error of a coroutine that has ended with a status.
 func endError(status csrc.Status, failure *csrc.Failure) error {
 	if failure != nil {

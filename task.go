@@ -55,10 +55,19 @@ type taskHooks struct {
 // group's cause for its error. Besides the errors of Spawn, Start returns the cause if the group is
 // canceled, and ErrGroupOver after Wait of the group has returned; nothing was started then. An
 // error of Start is not one of the group.
+//
+// A brief function (FuncBrief) that is started in a Scheduler, of which a worker sleeps, runs on the
+// calling goroutine's thread before Start returns, until it ends or suspends. Its result is then the
+// Task's: no C body can join it.
 func (f Func[A, R]) Start(in Scope, arg A) (*Task[R], error) {
 	s, g := in.scope()
 	if g != nil {
 		return f.startMember(g, arg)
+	}
+	if f.spec.Brief && f.spec.Flags == 0 {
+		if t, err := f.startHere(s, arg); t != nil || err != nil {
+			return t, err
+		}
 	}
 	t := &Task[R]{s: s}
 	if err := f.launch(t, arg); err != nil {
@@ -240,7 +249,9 @@ func (t *Task[R]) spin() {
 // of the scheduler follow each other, up to 50 µs, then sleeps without holding a thread.
 func (t *Task[R]) Wait(ctx context.Context) (R, error) {
 	var zero R
-	t.spin()
+	if t.s == nil || !t.finished.Load() {
+		t.spin()
+	}
 	done, err := t.await()
 	if err != nil {
 		return zero, err

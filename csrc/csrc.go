@@ -11,6 +11,7 @@ package csrc
 /*
 #cgo CFLAGS: -std=gnu11 -D_GNU_SOURCE -O2 -fvisibility=hidden -fno-omit-frame-pointer -Wall -pthread -I${SRCDIR} -I${SRCDIR}/include
 #cgo LDFLAGS: -pthread
+#include "gowakes.h"
 #include "kernel/gobell.h"
 #include "kernel/dense.h"
 #include "kernel/idle.h"
@@ -354,7 +355,7 @@ func (s *Scheduler) Stats() Stats {
 // Wake is coro_wake, from a goroutine.
 func Wake(handle uint64) Status {
 	crossing()
-	return Status(C.coro_wake(C.coro_handle(handle)))
+	return Status(C.go_coro_wake(C.coro_handle(handle)))
 }
 
 // Cancel is coro_cancel, from a goroutine.

@@ -53,7 +53,8 @@ type Spec struct {
 	Class                 uint8
 	ArgBytes, ResultBytes uint8
 	Flags                 SpecFlags
-	Worker                int // of a pinned coroutine
+	Brief                 bool // declared by CORO_BRIEF or coro.FuncBrief
+	Worker                int  // of a pinned coroutine
 }
 
 // SpecFlags are Pinned and Daemon. A coroutine that has one needs a record of its own, and is not
@@ -81,6 +82,10 @@ func (s *Spec) home(anyone uint32) uint32 {
 func (s *Scheduler) mark(r *record, spec *Spec) {
 	if spec.Flags&Pinned != 0 {
 		r.flags |= C.COROI_F_PINNED
+		kept := (*uint32)(unsafe.Pointer(&s.worker(uint32(spec.Worker)).kept))
+		if atomic.LoadUint32(kept) == 0 {
+			atomic.StoreUint32(kept, 1)
+		}
 	}
 	if spec.Flags&Daemon != 0 {
 		r.more |= C.COROI_M_DAEMON

@@ -2,12 +2,13 @@
 
 package csrc
 
-// #cgo noescape coro_chan_send
-// #cgo nocallback coro_chan_send
-// #cgo noescape coro_chan_recv
-// #cgo nocallback coro_chan_recv
+// #cgo noescape go_coro_chan_send
+// #cgo nocallback go_coro_chan_send
+// #cgo noescape go_coro_chan_recv
+// #cgo nocallback go_coro_chan_recv
 // #cgo noescape coroi_gowaiter_new
 // #cgo nocallback coroi_gowaiter_new
+// #include "gowakes.h"
 // #include "sync/cond.h"
 // #include "sync/gochan.h"
 // #include "sync/latch.h"
@@ -133,7 +134,7 @@ func (s Sem) Release(n uint64) Status {
 			return status
 		}
 	}
-	return Status(C.coro_sem_release(s.c(), C.uint64_t(n)))
+	return Status(C.go_coro_sem_release(s.c(), C.uint64_t(n)))
 }
 
 // A Mutex is a coro_mutex.
@@ -171,7 +172,7 @@ func (m Mutex) Unlock(by uint64) Status {
 	if atomic.CompareAndSwapUint64(m.owner(), by, 0) {
 		return OK
 	}
-	return Status(C.coroi_mutex_unlock_as(m.c(), C.uint64_t(by)))
+	return Status(C.go_coroi_mutex_unlock_as(m.c(), C.uint64_t(by)))
 }
 
 // Consistent is coro_mutex_consistent by an owner.
@@ -220,7 +221,7 @@ func (l RWLock) Unlock(write bool, by uint64) Status {
 	if status := l.ofTwo(unreadLeaf, unwriteLeaf, write, &by); status != byCall {
 		return status
 	}
-	return Status(C.coroi_rwlock_unlock_as(l.c(), C.bool(write), C.uint64_t(by)))
+	return Status(C.go_coroi_rwlock_unlock_as(l.c(), C.bool(write), C.uint64_t(by)))
 }
 
 // Consistent is coro_rwlock_consistent by an owner.
@@ -245,14 +246,14 @@ func (c Cond) Destroy() Status { return Status(C.coro_cond_destroy(c.c())) }
 // Wait has a gowaiter wait, and unlocks m, which by owns. If the gowaiter waits, m is to be locked
 // again.
 func (c Cond) Wait(g GoWaiter, m Mutex, by uint64) Status {
-	return Status(C.coroi_cond_wait_gowaiter(c.c(), m.c(), C.uint64_t(by), g.g))
+	return Status(C.go_coroi_cond_wait_gowaiter(c.c(), m.c(), C.uint64_t(by), g.g))
 }
 
 // Signal is coro_cond_signal.
-func (c Cond) Signal() Status { return Status(C.coro_cond_signal(c.c())) }
+func (c Cond) Signal() Status { return Status(C.go_coro_cond_signal(c.c())) }
 
 // Broadcast is coro_cond_broadcast.
-func (c Cond) Broadcast() Status { return Status(C.coro_cond_broadcast(c.c())) }
+func (c Cond) Broadcast() Status { return Status(C.go_coro_cond_broadcast(c.c())) }
 
 // A Latch is a coro_latch.
 type Latch struct{ Object }
@@ -276,7 +277,7 @@ func (l Latch) Add(n int64) Status {
 	if status := l.leaf(latchAddLeaf, unsafe.Pointer(&n)); status != byCall {
 		return status
 	}
-	return Status(C.coro_latch_add(l.c(), C.int64_t(n)))
+	return Status(C.go_coro_latch_add(l.c(), C.int64_t(n)))
 }
 
 // TryWait is OK if the count is zero, else TimedOut.
@@ -319,7 +320,7 @@ func (o Once) Begin(g GoWaiter, by uint64) Status {
 }
 
 // End says that it is done.
-func (o Once) End() { C.coroi_once_end(o.c()) }
+func (o Once) End() { C.go_coroi_once_end(o.c()) }
 
 // TimedOut is also what a call returns that does not wait, and would have to.
 const TimedOut = Status(C.CORO_ETIMEDOUT)
@@ -364,7 +365,7 @@ func (c Chan) TrySend(value unsafe.Pointer) Status {
 	if status := asm.Leaf(sendLeaf, unsafe.Pointer(c.p), value); status != byCall {
 		return Status(status)
 	}
-	return Status(C.coro_chan_send(c.c(), value, 0))
+	return Status(C.go_coro_chan_send(c.c(), value, 0))
 }
 
 // TryRecv is coro_chan_recv that does not wait.
@@ -372,7 +373,7 @@ func (c Chan) TryRecv(value unsafe.Pointer) Status {
 	if status := asm.Leaf(recvLeaf, unsafe.Pointer(c.p), value); status != byCall {
 		return Status(status)
 	}
-	return Status(C.coro_chan_recv(c.c(), value, 0))
+	return Status(C.go_coro_chan_recv(c.c(), value, 0))
 }
 
 var (
@@ -408,13 +409,13 @@ func (c Chan) MayRecv() bool {
 }
 
 // Send has a gowaiter send its value.
-func (c Chan) Send(g GoWaiter) Status { return Status(C.coroi_chan_send_gowaiter(c.c(), g.g)) }
+func (c Chan) Send(g GoWaiter) Status { return Status(C.go_coroi_chan_send_gowaiter(c.c(), g.g)) }
 
 // Recv has a gowaiter receive a value.
-func (c Chan) Recv(g GoWaiter) Status { return Status(C.coroi_chan_recv_gowaiter(c.c(), g.g)) }
+func (c Chan) Recv(g GoWaiter) Status { return Status(C.go_coroi_chan_recv_gowaiter(c.c(), g.g)) }
 
 // Close is coro_chan_close.
-func (c Chan) Close() Status { return Status(C.coro_chan_close(c.c())) }
+func (c Chan) Close() Status { return Status(C.go_coro_chan_close(c.c())) }
 
 // Len is coro_chan_length.
 func (c Chan) Len() int { return int(C.coro_chan_length(c.c())) }
@@ -451,7 +452,7 @@ func (g GoWaiter) selectCase(i int) *C.coro_case {
 
 // Select has the gowaiter do one of its n operations.
 func (g GoWaiter) Select(n int) Status {
-	return Status(C.coroi_select_gowaiter(g.c(), C.uint32_t(n)))
+	return Status(C.go_coroi_select_gowaiter(g.c(), C.uint32_t(n)))
 }
 
 // Selected is called when a select is done: which operation was done, and its status.

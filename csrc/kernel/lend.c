@@ -51,7 +51,7 @@ static inline void become_locked(struct coroi_lender *l, struct coroi_worker *w)
 	l->call = NULL;
 	l->go = NULL;
 	l->now = l->until = l->looked = 0;
-	l->over = l->spun = false;
+	l->over = l->left = l->spun = false;
 	l->picks = 0;
 	l->look_every = 1;
 	l->ran = NULL;
@@ -281,6 +281,18 @@ COROI_NOINLINE void coroi_lend_ended_locked(struct coroi_worker *w, struct coroi
 	coroi_unflag(me, COROI_F_JOINABLE); /* the end was taken: the record is free */
 }
 
+COROI_COLD void coroi_lend_lets_go_locked(struct coroi_worker *w, struct coroi_rec *me)
+{
+	struct coroi_lender *l = w->lender;
+
+	if (me != l->own)
+		return;
+	/* Others will know me by its record, which no end may free before Go has taken the end. */
+	coroi_escape(me);
+	me->more &= (uint8_t)~COROI_M_LENT;
+	l->left = true;
+}
+
 bool coroi_lend_makes(const struct coroi_worker *w, const struct coroi_rec *me)
 {
 	const struct coroi_lender *l = w->lender;
@@ -335,10 +347,14 @@ static inline int outcome_locked(struct coroi_lender *l)
 	call->rec = (uintptr_t)own;
 	call->handle = coroi_handle(own);
 	call->call = (uintptr_t)l->go;
-	if (call->brief) /* a Task's, which anybody may join */
-		at_store_rlx(&coroi_cold(own)->join,
-			     coroi_join_word(coroi_gen(word), COROI_JOIN_NOBODY, 0));
-	coroi_escape(own);
+	if (!l->left) {
+		own->more &= (uint8_t)~COROI_M_LENT;
+		coroi_escape(own);
+	}
+	uint64_t mine = coroi_join_word(coroi_gen(word), COROI_JOIN_GO, call->id);
+	if (call->brief) /* a Task's, which anybody may join; unless it has ended elsewhere */
+		at_cas(&coroi_cold(own)->join, &mine,
+		       coroi_join_word(coroi_gen(word), COROI_JOIN_NOBODY, 0));
 	return l->go ? COROI_LEND_CALLS : COROI_LEND_SUSPENDED;
 }
 
@@ -392,6 +408,7 @@ static struct coroi_rec *fresh_locked(struct coroi_worker *w, const struct coroi
 		return NULL;
 	}
 	coroi_fill(r, &q, w->id);
+	r->more = COROI_M_LENT;
 	if (call->arg_bytes)
 		memcpy(coroi_cold(r)->payload, call->payload, sizeof call->payload);
 	/* relaxed: nobody knows r before it has escaped */
@@ -435,7 +452,8 @@ int coroi_lend_call(struct coroi_lend *call)
 	struct coroi_worker *w;
 	struct coroi_lender l;
 
-	if (!may_lend(s) || !(w = claim(s)))
+	if (!may_lend(s) || (call->brief && !coroi_is_brief((coro_fn)(uintptr_t)call->fn)) ||
+	    !(w = claim(s)))
 		return COROI_LEND_NONE;
 	become_locked(&l, w);
 	if (coroi_unlikely(!is_idle_locked(w))) {
@@ -475,6 +493,7 @@ int coroi_lend_on(struct coroi_lend *call)
 	l.call = call;
 	l.own = own;
 	coroi_unwait_locked(w, own);
+	own->more |= COROI_M_LENT;
 	l.now = coroi_runnable_started(own);
 	coroi_door_leave(w);
 	run_locked(&l);

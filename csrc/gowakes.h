@@ -1,0 +1,53 @@
+/*
+ * gowakes.h - the calls by Go that may wake coroutines. A brief function that such a call wakes runs
+ * on the calling thread, once the call is through and holds nothing (kernel/lend.h).
+ */
+#ifndef COROI_GOWAKES_H
+#define COROI_GOWAKES_H
+
+#include "kernel/lend.h"
+#include "sync/cond.h"
+#include "sync/gochan.h"
+#include "sync/mutex.h"
+#include "sync/once.h"
+#include "sync/rwlock.h"
+#include "sync/select.h"
+
+/* GO_WAKES - go_NAME is NAME, as Go calls it. */
+#define GO_WAKES(name, parameters, arguments)  \
+	static inline int go_##name parameters \
+	{                                      \
+		struct coroi_waker k;          \
+		coroi_waker_begin(&k);         \
+		int status = name arguments;   \
+		coroi_waker_end(&k);           \
+		return status;                 \
+	}
+
+GO_WAKES(coro_wake, (coro_handle h), (h))
+GO_WAKES(coro_chan_send, (coro_chan * c, const void *value, uint64_t deadline),
+	 (c, value, deadline))
+GO_WAKES(coro_chan_recv, (coro_chan * c, void *value, uint64_t deadline), (c, value, deadline))
+GO_WAKES(coro_chan_close, (coro_chan * c), (c))
+GO_WAKES(coroi_chan_send_gowaiter, (coro_chan * c, struct coroi_gowaiter *g), (c, g))
+GO_WAKES(coroi_chan_recv_gowaiter, (coro_chan * c, struct coroi_gowaiter *g), (c, g))
+GO_WAKES(coroi_select_gowaiter, (struct coroi_gowaiter * g, uint32_t n), (g, n))
+GO_WAKES(coro_sem_release, (coro_sem * s, uint64_t n), (s, n))
+GO_WAKES(coroi_mutex_unlock_as, (coro_mutex * m, uint64_t owner), (m, owner))
+GO_WAKES(coroi_rwlock_unlock_as, (coro_rwlock * l, bool write, uint64_t owner), (l, write, owner))
+GO_WAKES(coro_cond_signal, (coro_cond * c), (c))
+GO_WAKES(coro_cond_broadcast, (coro_cond * c), (c))
+GO_WAKES(coroi_cond_wait_gowaiter,
+	 (coro_cond * c, coro_mutex *m, uint64_t owner, struct coroi_gowaiter *g), (c, m, owner, g))
+GO_WAKES(coro_latch_add, (coro_latch * l, int64_t n), (l, n))
+
+static inline void go_coroi_once_end(coro_once *o)
+{
+	struct coroi_waker k;
+
+	coroi_waker_begin(&k);
+	coroi_once_end(o);
+	coroi_waker_end(&k);
+}
+
+#endif
