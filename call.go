@@ -29,18 +29,27 @@ import (
 // The errors are those of StartContext and Task.Wait. Within a Go body, or a Go function that a
 // coroutine has called, Call holds its executor, or the thread of an inline call, as Task.Wait does.
 func (f Func[A, R]) Call(ctx context.Context, s *Scheduler, arg A) (R, error) {
-	var zero R
+	t, result, err := f.begin(ctx, s, arg)
+	if t != nil {
+		return t.Wait(ctx)
+	}
+	return result, err
+}
+
+// begin is Call up to where the goroutine waits for the task. Without a task, it is the whole Call.
+func (f *Func[A, R]) begin(ctx context.Context, s *Scheduler, arg A) (t *Task[R], r R, err error) {
 	if ctx.Err() != nil {
-		return zero, context.Cause(ctx)
+		return nil, r, context.Cause(ctx)
 	}
 	if err := f.ready(s); err != nil {
-		return zero, err
+		return nil, r, err
 	}
 	if s.closed.Load() {
-		return zero, ErrClosed
+		return nil, r, ErrClosed
 	}
 	if _, has := ctx.Deadline(); has || f.spec.Flags != 0 {
-		return f.startAndWait(ctx, s, arg)
+		t, err = f.StartContext(ctx, s, arg)
+		return t, r, err
 	}
 	if leak.On() {
 		leak.Meet(leakable{s})
@@ -49,14 +58,46 @@ func (f Func[A, R]) Call(ctx context.Context, s *Scheduler, arg A) (R, error) {
 	s.edge.Release()
 	out := s.core.Lend(&l, &f.spec, unsafe.Pointer(&arg), csrc.JoinLender, false)
 	if out != csrc.LendEnded {
-		return f.callOn(ctx, s, arg, l, out)
+		return f.goOn(ctx, s, arg, l, out)
 	}
+	r, err = ended[R](s, &l)
+	return nil, r, err
+}
+
+// ended is the result of a coroutine that has ended in a lend.
+func ended[R any](s *Scheduler, l *csrc.Lend) (r R, err error) {
 	s.edge.Acquire()
 	runtime.KeepAlive(s)
 	if status, failure := l.Ended(); status != csrc.OK {
-		return zero, endError(status, failure)
+		return r, endError(status, failure)
 	}
 	return *(*R)(l.Result()), nil
+}
+
+// goOn is the rest of begin, for a coroutine that has not ended at once. It is given a copy of the
+// lend: so that of begin stays on the stack.
+//
+//go:noinline
+func (f *Func[A, R]) goOn(ctx context.Context, s *Scheduler, arg A, l csrc.Lend, out csrc.Outcome) (
+	t *Task[R], r R, err error,
+) {
+	for out == csrc.LendCalls && ctx.Done() == nil {
+		out = s.callHere(ctx, &l)
+	}
+	switch out {
+	case csrc.LendNone:
+		t, err = f.StartContext(ctx, s, arg)
+	case csrc.LendCalls:
+		t = taskOf[R](ctx, s, &l)
+		s.offload.Give(l.Call())
+	case csrc.LendSuspended:
+		t = taskOf[R](ctx, s, &l)
+	case csrc.LendEnded:
+		r, err = ended[R](s, &l)
+	default:
+		err = statusError(csrc.Status(out), ofScheduler)
+	}
+	return t, r, err
 }
 
 // startHere is Start of a brief function, on the calling thread. Without a Task and an error it
@@ -77,12 +118,7 @@ func (f *Func[A, R]) startHere(s *Scheduler, arg A) (*Task[R], error) {
 	switch out {
 	case csrc.LendEnded:
 		t := &Task[R]{s: s, handle: Handle(l.Handle())}
-		s.edge.Acquire()
-		if status, failure := l.Ended(); status == csrc.OK {
-			t.result = *(*R)(l.Result())
-		} else {
-			t.err = endError(status, failure)
-		}
+		t.result, t.err = ended[R](s, &l)
 		t.finished.Store(true)
 		return t, nil
 	case csrc.LendSuspended:
@@ -102,48 +138,6 @@ func endError(status csrc.Status, failure *csrc.Failure) error {
 		return newBodyError(failure)
 	}
 	return statusError(status, ofScheduler)
-}
-
-// startAndWait is Call without a lend.
-func (f *Func[A, R]) startAndWait(ctx context.Context, s *Scheduler, arg A) (R, error) {
-	t, err := f.StartContext(ctx, s, arg)
-	if err != nil {
-		var zero R
-		return zero, err
-	}
-	return t.Wait(ctx)
-}
-
-// callOn is the rest of Call, for a coroutine that has not ended at once. It is given a copy of the
-// lend: so that of Call stays on the stack.
-//
-//go:noinline
-func (f *Func[A, R]) callOn(ctx context.Context, s *Scheduler, arg A, l csrc.Lend, out csrc.Outcome) (
-	R, error,
-) {
-	for out == csrc.LendCalls && ctx.Done() == nil {
-		out = s.callHere(ctx, &l)
-	}
-	switch out {
-	case csrc.LendNone:
-		return f.startAndWait(ctx, s, arg)
-	case csrc.LendCalls, csrc.LendSuspended:
-		t := taskOf[R](ctx, s, &l)
-		if out == csrc.LendCalls {
-			s.offload.Give(l.Call())
-		}
-		return t.Wait(ctx)
-	case csrc.LendEnded:
-		s.edge.Acquire()
-		runtime.KeepAlive(s)
-		if status, failure := l.Ended(); status != csrc.OK {
-			var zero R
-			return zero, endError(status, failure)
-		}
-		return *(*R)(l.Result()), nil
-	}
-	var zero R
-	return zero, statusError(csrc.Status(out), ofScheduler)
 }
 
 // callHere makes the call into Go of l's coroutine, and goes on with the coroutine.

@@ -20,6 +20,7 @@
 #include "kernel/inspect.c"
 #include "kernel/join.c"
 #include "kernel/lend.c"
+#include "kernel/many.c"
 #include "kernel/life.c"
 #include "kernel/mags.c"
 #include "kernel/nostack.c"

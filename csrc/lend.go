@@ -53,6 +53,7 @@ func (s *Scheduler) Lend(l *Lend, spec *Spec, arg unsafe.Pointer, id uint32, bri
 		c.brief = 1
 	}
 	c.id = C.uint32_t(id)
+	c.budget_ns = C.uint32_t(spec.Budget)
 	switch n := spec.ArgBytes; n {
 	case 0:
 	case 8:

@@ -38,6 +38,7 @@ const (
 	LendEnded       Outcome   = 0
 	LendNone        Outcome   = 3
 	LendSuspended   Outcome   = 1
+	ManyBudget                = 100000
 	MayResume       Status    = 1
 	NoMemory        Status    = -3
 	NotRecoverable  Status    = -18
@@ -114,6 +115,7 @@ type (
 		Object
 	}
 	Lend  struct{}
+	Many  struct{}
 	Mutex struct {
 		Object
 	}
@@ -153,7 +155,9 @@ type (
 		ArgBytes    uint8
 		ResultBytes uint8
 		Flags       SpecFlags
+		Brief       bool
 		Worker      int
+		Budget      uint32
 	}
 	SpecFlags uint8
 	Stats     struct {
@@ -206,6 +210,10 @@ type (
 	}
 )
 
+var (
+	ManyLeader uintptr
+)
+
 func Cancel(handle uint64) Status                                    { return Again }
 func Class(bytes int) uint8                                          { return 0 }
 func DeclareBrief(fn uintptr) Status                                 { return Again }
@@ -221,18 +229,19 @@ func NewCond() (Cond, Status)                                        { return Co
 func NewCoroutine(body unsafe.Pointer, arg uintptr, stack int) (Coroutine, Status) {
 	return Coroutine{}, Again
 }
-func NewLatch(count uint64) (Latch, Status) { return Latch{}, Again }
-func NewMutex() (Mutex, Status)             { return Mutex{}, Again }
-func NewOnce() (Once, Status)               { return Once{}, Again }
-func NewRWLock() (RWLock, Status)           { return RWLock{}, Again }
-func NewSem(permits uint64) (Sem, Status)   { return Sem{}, Again }
-func Now() uint64                           { return 0 }
-func RegisterCauses(id uint32)              {}
-func RegisterInline(f func(Calls))          {}
-func SelectBytes(n int) uintptr             { return 0 }
-func TakeLate() uintptr                     { return 0 }
-func WaitName(kind byte) string             { return "" }
-func Wake(handle uint64) Status             { return Again }
+func NewLatch(count uint64) (Latch, Status)  { return Latch{}, Again }
+func NewMany(spec *Spec, n int) (Many, bool) { return Many{}, false }
+func NewMutex() (Mutex, Status)              { return Mutex{}, Again }
+func NewOnce() (Once, Status)                { return Once{}, Again }
+func NewRWLock() (RWLock, Status)            { return RWLock{}, Again }
+func NewSem(permits uint64) (Sem, Status)    { return Sem{}, Again }
+func Now() uint64                            { return 0 }
+func RegisterCauses(id uint32)               {}
+func RegisterInline(f func(Calls))           {}
+func SelectBytes(n int) uintptr              { return 0 }
+func TakeLate() uintptr                      { return 0 }
+func WaitName(kind byte) string              { return "" }
+func Wake(handle uint64) Status              { return Again }
 
 func (*BatchWriter) Add(arg unsafe.Pointer) {}
 func (*BatchWriter) Full() bool             { return false }
@@ -331,6 +340,12 @@ func (*Lend) Ended() (Status, *Failure) { return Again, nil }
 func (*Lend) Handle() uint64            { return 0 }
 func (*Lend) Joinable() Joinable        { return Joinable{} }
 func (*Lend) Result() unsafe.Pointer    { return nil }
+
+func (Many) Address() uintptr               { return 0 }
+func (Many) Arg(i int) unsafe.Pointer       { return nil }
+func (Many) Ended(i int) (Status, *Failure) { return Again, nil }
+func (Many) Free()                          {}
+func (Many) Result(i int) unsafe.Pointer    { return nil }
 
 func (Mutex) Consistent(by uint64) Status       { return Again }
 func (Mutex) Destroy() Status                   { return Again }

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define TIMED_EVERY  64 /* lends, of which one is timed: reading the clock costs as much as a lend */
-#define LOOK_MOST    8  /* picks from one look at the clock to the next, at most */
+#define LOOK_MOST    63   /* picks from one look at the clock to the next, at most */
 #define LOOK_NS      2000 /* and about how long apart the looks are to be */
 #define SPIN_NS      2000 /* for what is on its way from a worker that is awake */
 #define SPIN_AT_ONCE 16
@@ -52,8 +52,7 @@ static inline void become_locked(struct coroi_lender *l, struct coroi_worker *w)
 	l->go = NULL;
 	l->now = l->until = l->looked = 0;
 	l->over = l->left = l->spun = false;
-	l->picks = 0;
-	l->look_every = 1;
+	l->unlooked = l->look_every = 0;
 	l->ran = NULL;
 	coroi_worker_tls = coroi_here_tls = w;
 	coroi_scheduled_tls = &w->current;
@@ -165,17 +164,21 @@ static void give_up_locked(struct coroi_lender *l)
 /* is_spent - the budget is used up. The first look begins it. */
 static bool is_spent(struct coroi_lender *l)
 {
-	if (l->picks++ % l->look_every)
+	if (l->unlooked) {
+		l->unlooked--;
 		return false;
+	}
 	uint64_t now = coroi_now_ns(), before = l->looked;
 	l->looked = now;
 	if (!l->until) {
-		l->until = now + COROI_LEND_NS;
+		uint32_t budget = l->call ? l->call->budget_ns : 0;
+		l->until = now + (budget ? budget : COROI_LEND_NS);
 		return false;
 	}
-	l->look_every = now - before > LOOK_NS          ? 1
-			: l->look_every * 2 < LOOK_MOST ? l->look_every * 2
+	l->look_every = now - before > LOOK_NS          ? 0
+			: l->look_every * 2 < LOOK_MOST ? l->look_every * 2 + 1
 							: LOOK_MOST;
+	l->unlooked = l->look_every;
 	return now >= l->until;
 }
 
@@ -227,7 +230,7 @@ static uint64_t pick_locked(struct coroi_lender *l)
 
 	if (l->over || l->go)
 		return 0;
-	if (l->own && l->now) {
+	if (l->now) {
 		uint64_t runnable = l->now;
 		l->now = 0;
 		return runnable;
@@ -430,6 +433,10 @@ static bool start_locked(struct coroi_lender *l)
 	if (coroi_likely(!coroi_is_dense(l->own) &&
 			 (stack = coroi_stack_get(&w->stacks, l->own->class)))) {
 		l->quick = l->own;
+		if (coroi_unlikely(l->timed && l->call->brief)) {
+			l->ran = l->own->fn;
+			l->ran_since = l->since;
+		}
 		l->now = 0;
 		if (coroi_likely(coroi_run_fresh_locked(w, l->own, stack)))
 			return true;

@@ -103,7 +103,10 @@ struct coroi_lend {
 	uint64_t call;   /* a struct coroi_call */
 	/* The index in its join word: an id of Go's poller, or COROI_JOIN_LENDER. */
 	uint32_t id;
-	int32_t outcome;                          /* room for the caller */
+	int32_t outcome; /* room for the caller */
+	/* How long to run what the coroutine has spawned, ns; 0: COROI_LEND_NS. */
+	uint32_t budget_ns;
+	uint32_t unused;
 	unsigned char payload[CORO_INLINE_BYTES]; /* the argument, then the result */
 };
 
@@ -121,8 +124,8 @@ struct coroi_lender {
 	uint64_t due;            /* w's first deadline at L4 */
 	uint64_t until;          /* the end of the budget, ns; 0: it has not begun */
 	uint64_t looked;         /* at the clock, for the budget, ns */
-	uint32_t picks,
-		look_every; /* how many picks until now, and between two looks at the clock */
+	/* picks before the next look at the clock, and between two looks */
+	uint32_t unlooked, look_every;
 	struct coroi_fiber native; /* that of w's own thread */
 	/* This lend is one of those that are timed. since: when it began, ns. ran: when the
 	 * coroutine began that runs now, and its function; 0: none was started. */

@@ -2,6 +2,8 @@
 /* nostack.c - see nostack.h. */
 #include "kernel/nostack.h"
 
+#include "kernel/many.h"
+
 #include "kernel/goworker.h"
 
 uint64_t coroi_moves(const struct coro_scheduler *s, bool rest)
@@ -26,6 +28,11 @@ void coroi_end_unstarted_locked(struct coroi_worker *w, struct coroi_rec *r, uin
 	r->flags |= canceled ? COROI_F_CANCELED : why;
 	if (coroi_unlikely(w->lent))
 		coroi_lend_ended_locked(w, r);
+	if (coroi_is_one(r)) {
+		uint64_t one;
+		memcpy(&one, coroi_cold(r)->payload, sizeof one);
+		coroi_many_unstarted_locked(w, one, coroi_join_status(r));
+	}
 	coroi_end_locked(w, r);
 }
 

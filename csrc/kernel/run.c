@@ -19,6 +19,7 @@
 
 #include "base/extras.h"
 #include "kernel/gocall.h"
+#include "kernel/many.h"
 #include "kernel/nostack.h"
 #include "kernel/nowait.h"
 #include "kernel/wait.h"
@@ -261,6 +262,9 @@ COROI_COLD static void end_unstarted_locked(struct coroi_worker *w, uint64_t run
 	if (coroi_runnable_has_record(runnable)) {
 		coroi_end_unstarted_locked(w, coroi_runnable_record(runnable), COROI_F_CANCELED);
 	} else {
+		if (coroi_runnable_fn(runnable) == coroi_many_one)
+			coroi_many_unstarted_locked(w, *coroi_deque_popped_arg(&w->queue),
+						    CORO_ECANCELED);
 		at_bump(&w->closed_before);
 		at_bump_rel(&w->ended); /* release: see coroi_end_locked */
 		coroi_mags_earn(&w->mags);
@@ -473,6 +477,8 @@ static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 				/* before the deferred functions, which may wait */
 				coroi_nowait_ended(coroi_self());
 			coroi_end_extras();
+			if (coroi_unlikely(coroi_is_one(coroi_self()->current)))
+				coroi_many_ended(coroi_self()->current);
 		}
 
 		/* read again: perhaps not the worker on which me started */
@@ -481,7 +487,8 @@ static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 		struct coroi_rec *next = NULL;
 		uint64_t runnable = 0;
 		if (coroi_likely(!(at_load_rlx(&me->wake) & COROI_ESCAPED) &&
-				 !w->awaiting_stack.count && !(w->refuses | w->lent))) {
+				 !w->awaiting_stack.count && !w->refuses &&
+				 (coroi_likely(!w->lent) || me != w->lender->own))) {
 			runnable = coroi_pick_locked(w);
 			if (coroi_likely(fits(runnable, stack->serves))) {
 				succeed_locked(w, me, stack, runnable);
@@ -520,8 +527,11 @@ static void loop_start(intptr_t first)
 
 	coroi_fiber_arrive(NULL, NULL);
 	coroi_dense_hide();
-	if (coroi_unlikely(first & FINISH))
+	if (coroi_unlikely(first & FINISH)) {
 		unstack(me);
+		if (coroi_is_one(me) && !(me->flags & COROI_F_EXTRAS))
+			coroi_many_ended(me);
+	}
 	loop(me, first & FINISH);
 }
 

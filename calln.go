@@ -1,0 +1,114 @@
+package coro
+
+import (
+	"context"
+	"fmt"
+	"unsafe"
+
+	"github.com/organzine/coro/csrc"
+)
+
+// callsAtOnce is the most calls that CallN makes together.
+const callsAtOnce = 1 << 13
+
+// A CallError is the error of one call of many.
+type CallError struct {
+	Index int   // of the call
+	Err   error // as of Call
+}
+
+func (e *CallError) Error() string { return fmt.Sprintf("coro: call %d: %v", e.Index, e.Err) }
+
+// Unwrap returns Err.
+func (e *CallError) Unwrap() error { return e.Err }
+
+// CallN runs f once for each element of args, each as a coroutine, and stores each result at the
+// same index of results. It returns when all have ended. They start in the order of args, and run on
+// the workers that are free, which steal from each other; the calling thread helps for some 100 µs,
+// if a worker sleeps (see [Func.Call]). An empty body costs some 15 to 20 ns, a tenth of a Call.
+// Arguments and results are copied to and from C memory: some 50 bytes for each call, and the values,
+// for 8192 calls at a time.
+//
+// If calls end otherwise than with a result (see Task.Wait), CallN returns a *CallError of the first
+// of them; the results of the others stand, and theirs are zero. When ctx ends first, CallN returns
+// its cause, and results are as they were: calls that have not started never will, and those that
+// have go on to their end. results may be nil for a None. Besides the errors of Call, CallN returns an
+// *OptionError if results is shorter than args.
+func (f Func[A, R]) CallN(ctx context.Context, s *Scheduler, args []A, results []R) error {
+	if len(results) < len(args) && unsafe.Sizeof(*new(R)) > 0 {
+		return &OptionError{"CallN", len(results), fmt.Sprintf(
+			"has too few results: there are %d arguments", len(args))}
+	}
+	if err := f.ready(s); err != nil {
+		return err
+	}
+	if f.spec.Flags != 0 {
+		return &OptionError{"CallN", "pinned, or a daemon",
+			"runs functions on any worker: without OnWorker and Daemon"}
+	}
+	var first error
+	for from := 0; ; from += callsAtOnce {
+		n := min(len(args)-from, callsAtOnce)
+		var to []R
+		if len(results) > 0 {
+			to = results[from:]
+		}
+		failed, err := f.callSome(ctx, s, args[from:from+n], to)
+		if err != nil {
+			return err
+		}
+		if failed != nil && first == nil {
+			failed.Index += from
+			first = failed
+		}
+		if from+n == len(args) {
+			return first
+		}
+	}
+}
+
+// callSome is CallN of a part.
+func (f *Func[A, R]) callSome(ctx context.Context, s *Scheduler, args []A, results []R) (
+	*CallError, error,
+) {
+	many, ok := csrc.NewMany(&f.spec, len(args))
+	if !ok {
+		return nil, ErrNoMemory
+	}
+	if f.spec.ArgBytes > 0 {
+		for i := range args {
+			*(*A)(many.Arg(i)) = args[i]
+		}
+	}
+	lead := Func[uintptr, None]{csrc.Spec{Fn: csrc.ManyLeader, Class: s.class, ArgBytes: 8,
+		Budget: csrc.ManyBudget}}
+	t, _, err := lead.begin(ctx, s, many.Address())
+	if t != nil {
+		_, err = t.Wait(ctx)
+	}
+	switch {
+	case err != nil && t != nil: // the calls go on
+		t.whenDone(many.Free)
+		return nil, err
+	case err != nil:
+		many.Free()
+		return nil, err
+	}
+	defer many.Free()
+	var first *CallError
+	for i := range args {
+		status, failure := many.Ended(i)
+		switch {
+		case status == csrc.OK && f.spec.ResultBytes > 0:
+			results[i] = *(*R)(many.Result(i))
+		case status != csrc.OK:
+			if i < len(results) {
+				results[i] = *new(R)
+			}
+			if first == nil {
+				first = &CallError{i, endError(status, failure)}
+			}
+		}
+	}
+	return first, nil
+}

@@ -1,0 +1,102 @@
+//go:build cgo
+
+package coro_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/organzine/coro"
+	"github.com/organzine/coro/internal/testbody"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestCallNStoresEachResult(t *testing.T) {
+	for _, workers := range []int{1, 2} {
+		s := newScheduler(t, coro.WithWorkers(workers))
+		for _, n := range []int{0, 1, 2, 255, 256, 257, 1000, 20_000} {
+			args, results := make([]int64, n), make([]int64, n)
+			for i := range args {
+				args[i] = int64(i)
+			}
+			require.NoError(t, square.CallN(background, s, args, results))
+			for i, r := range results {
+				require.EqualValues(t, i*i, r)
+			}
+		}
+		require.NoError(t, empty.CallN(background, s, make([]coro.None, 3000), nil))
+		finish(t, s)
+		assert.Equal(t, s.Stats().Spawned, s.Stats().Ended)
+	}
+}
+
+func TestCallNOfBodiesThatSuspend(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(2))
+	args, results := make([]int64, 300), make([]int64, 300)
+	for i := range args {
+		args[i] = int64(i % 5)
+	}
+	require.NoError(t, family.CallN(background, s, args, results))
+	for i, r := range results {
+		n := int64(i % 5)
+		require.Equal(t, (n-1)*n*(2*n-1)/6, r)
+	}
+	finish(t, s)
+}
+
+func TestCallNTellsTheFirstThatFails(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(2))
+	err := abort.CallN(background, s, make([]coro.None, 10), nil)
+	require.ErrorIs(t, err, coro.ErrAborted)
+	var call *coro.CallError
+	require.ErrorAs(t, err, &call)
+	assert.Zero(t, call.Index)
+	var option *coro.OptionError
+	require.ErrorAs(t, square.CallN(background, s, make([]int64, 3), make([]int64, 2)), &option)
+	require.ErrorAs(t, empty.OnWorker(0).CallN(background, s, make([]coro.None, 3), nil), &option)
+	finish(t, s)
+}
+
+func TestCallNWhoseContextEnds(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(2))
+	ctx, cancel := context.WithCancelCause(background)
+	ended := errors.New("ended")
+	time.AfterFunc(5*time.Millisecond, func() { cancel(ended) })
+	results := make([]int64, 100)
+	require.ErrorIs(t, canceled.CallN(ctx, s, make([]int64, 100), results), ended)
+	require.ErrorIs(t, canceled.CallN(ctx, s, make([]int64, 100), results), ended)
+	stats := s.Stats()
+	assert.Positive(t, stats.Live, "the calls that have started go on")
+	closedEarly(t, s.Close(expired))
+}
+
+func TestCallNFromManyGoroutines(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(2))
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() {
+			args, results := make([]int64, 500), make([]int64, 500)
+			for i := range args {
+				args[i] = int64(i)
+			}
+			for range 5 {
+				assert.NoError(t, square.CallN(background, s, args, results))
+				assert.EqualValues(t, 499*499, results[499])
+			}
+		})
+	}
+	all.Wait()
+	finish(t, s)
+}
+
+func TestCallNAtTheRecordLimit(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(1), coro.WithRecordLimit(2<<20))
+	n := 40_000
+	require.NoError(t, yield.CallN(background, s, make([]int64, n), nil))
+	finish(t, s)
+	assert.EqualValues(t, n, testbody.Sum())
+}

@@ -1,0 +1,154 @@
+//go:build ignore
+/* many.c - see many.h. */
+#include "kernel/many.h"
+
+#include "kernel/run.h"
+#include "kernel/wait.h"
+
+#include <string.h>
+
+#define AT_ONCE 256 /* calls that the leader spawns before others have their turn */
+
+static struct coroi_one *one_of(struct coroi_many *m, uint32_t i)
+{
+	return (struct coroi_one *)(void *)(m->ones + (size_t)i * m->stride);
+}
+
+static struct coroi_one *argument(const void *arg)
+{
+	struct coroi_one *one;
+
+	memcpy(&one, arg, sizeof one);
+	return one;
+}
+
+/* count_out - n calls have ended. Returns: the leader, if it is to be sent its event (M2). */
+static struct coroi_rec *count_out(struct coroi_many *m, uint32_t n)
+{
+	if (at_add(&m->left, -n))
+		return NULL;
+	return (struct coroi_rec *)(uintptr_t)at_xchg(&m->waiter, 0);
+}
+
+static void end(struct coroi_one *one, int status)
+{
+	one->status = status;
+	struct coroi_rec *leader = count_out(one->of, 1);
+	if (coroi_unlikely(leader != NULL))
+		coroi_event_send(leader);
+}
+
+void coroi_many_unstarted_locked(struct coroi_worker *w, uint64_t arg, int status)
+{
+	struct coroi_one *one = (struct coroi_one *)(uintptr_t)arg;
+
+	one->status = status;
+	struct coroi_rec *leader = count_out(one->of, 1);
+	if (leader)
+		coroi_event_send_remote(w->sched, leader);
+}
+
+void coroi_many_ended(struct coroi_rec *me)
+{
+	struct coroi_one *one = argument(coroi_cold(me)->payload);
+	int status = coroi_join_status(me);
+
+	me->more &= (uint8_t)~COROI_M_FAILED; /* the failure is in the call, not in the record */
+	end(one, status);
+}
+
+void coroi_many_fail(struct coroi_rec *me, struct coroi_failure f)
+{
+	struct coroi_one *one = argument(coroi_cold(me)->payload);
+
+	coroi_release(one->text); /* the last call of coro_fail counts */
+	one->code = f.code;
+	one->text = f.text;
+	me->more |= COROI_M_FAILED;
+}
+
+void coroi_many_one(void *arg, void *unused)
+{
+	struct coroi_one *one = argument(arg);
+	struct coroi_many *m = one->of;
+	coro_fn fn = (coro_fn)(uintptr_t)m->fn;
+
+	(void)unused;
+	if (coroi_likely(!at_load_rlx(&m->canceled)))
+		fn(m->arg_bytes ? one->payload + m->arg_at : NULL,
+		   m->result_bytes ? one->payload : NULL);
+	else
+		coroi_tell(CORO_ECANCELED);
+	struct coroi_rec *me = coroi_current(coroi_self());
+	/* on a thread that is no worker, or with deferred functions, the end comes later: run.c */
+	if (coroi_likely(me && !(me->flags & COROI_F_EXTRAS)))
+		coroi_many_ended(me);
+}
+
+/* spawn - start up to n calls, from the i-th on. Returns: how many; fewer than n: there was no record
+ * for more. */
+static uint32_t spawn(struct coroi_worker *w, struct coroi_many *m, uint32_t i, uint32_t n)
+{
+	uint64_t runnable = coroi_runnable_new(coroi_many_one, m->class, 1, false);
+	uint32_t k = 0;
+
+	coroi_door_enter(w);
+	for (; k < n && coroi_mags_spend(&w->mags); k++) {
+		struct coroi_one *one = one_of(m, i + k);
+		one->of = m;
+		if (coroi_unlikely(!coroi_deque_push_new(&w->queue, runnable, (uintptr_t)one))) {
+			coroi_mags_earn(&w->mags);
+			break;
+		}
+	}
+	at_bump_by(&w->spawned, k);
+	coroi_notify_queued(w);
+	coroi_door_leave(w);
+	return k;
+}
+
+/* spawn_all - start all calls. Where there is no record for one, wait for the end of others; without
+ * others, the calls that are left end with CORO_ENOMEM. */
+static void spawn_all(struct coroi_many *m)
+{
+	for (uint32_t i = 0; i < m->count;) {
+		uint32_t left = m->count - i;
+		uint32_t k = spawn(coroi_self(), m, i, left < AT_ONCE ? left : AT_ONCE);
+		if (!k && at_load_seq(&m->left) == left + 1) {
+			for (; i < m->count; i++)
+				one_of(m, i)->status = CORO_ENOMEM;
+			count_out(m, left); /* not the last: the leader is left */
+			return;
+		}
+		if ((i += k) < m->count)
+			coro_yield();
+	}
+}
+
+static bool withdraw(void *arg)
+{
+	struct coroi_many *m = arg;
+
+	return at_xchg(&m->waiter, 0) != 0; /* M3 */
+}
+
+void coroi_many_lead(void *arg, void *unused)
+{
+	struct coroi_many *m;
+
+	(void)unused;
+	memcpy(&m, arg, sizeof m);
+	spawn_all(m);
+	coro_self(); /* the record is known from now on */
+	struct coroi_rec *me = coroi_self()->current;
+	at_xchg(&m->waiter, (uintptr_t)me); /* M1 */
+	if (!at_add(&m->left, -1))
+		return;
+	if (coroi_wait(me, CORO_WAIT_JOIN, CORO_FOREVER, withdraw, m) == CORO_OK)
+		return;
+	at_store_rlx(&m->canceled, 1); /* M3 */
+	at_xchg(&m->waiter, (uintptr_t)me);
+	if (!at_load_seq(&m->left) && at_xchg(&m->waiter, 0))
+		return;
+	coroi_wait(me, CORO_WAIT_JOIN, CORO_FOREVER, NULL, NULL);
+}

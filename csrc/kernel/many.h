@@ -1,0 +1,72 @@
+/*
+ * many.h - many calls of one function, for a caller that waits until all of them have ended.
+ *
+ * Each call is a coroutine. One more coroutine, the leader, spawns them, some at a time, and waits
+ * for their ends. The caller lends its thread to the leader (lend.h), and so to the calls that the
+ * leader has spawned; other workers steal some. Arguments and results lie in one block of memory,
+ * the caller's, which outlives the leader.
+ *
+ *   M1  leader: `waiter` = itself; then count itself out of `left`. That was the last: nobody will
+ *       send an event
+ *   M2  a call has ended: count it out of `left`. That was the last: take `waiter`. If there is one,
+ *       send it its event
+ *   M3  leader, canceled: take `waiter`. If it is gone, the event is on its way. Else set `canceled`,
+ *       so that no more calls start, register again, and look at `left`: if that is 0 by now, M2 may
+ *       have found nobody. The one that takes `waiter` then knows that the event comes, or does not
+ *
+ * left and waiter change by sequentially consistent read-modify-writes.
+ */
+#ifndef COROI_MANY_H
+#define COROI_MANY_H
+
+#include "base/extras.h"
+#include "kernel/worker.h"
+
+struct coroi_many;
+
+/* One call of many. */
+struct coroi_one {
+	struct coroi_many *of;
+	int32_t status; /* how the call has ended, as coro_join says */
+	int32_t code;   /* with CORO_EFAILED, and text, which is the caller's to release */
+	char *text;
+	unsigned char payload[]; /* the result, and behind it the argument */
+};
+
+struct coroi_many {
+	uint64_t fn;
+	uint32_t count;
+	uint32_t stride; /* bytes from one call to the next */
+	uint32_t arg_at; /* where in the payload the argument is */
+	uint8_t class, arg_bytes, result_bytes, unused;
+	uint32_t left;     /* calls that have not ended, and one for the leader. Atomic */
+	uint32_t canceled; /* calls that have not started do not. Atomic, relaxed: a hint */
+	uint64_t waiter;   /* the leader's record, while it waits. Atomic */
+	uint64_t unused_too;
+	unsigned char ones[]; /* [count] struct coroi_one, stride bytes apart */
+};
+
+/* coroi_many_lead - the leader's body. arg: the address of a struct coroi_many. */
+void coroi_many_lead(void *arg, void *result);
+
+/* coroi_many_one - the body of each call. */
+void coroi_many_one(void *arg, void *result);
+
+/* coroi_many_ended - me, the current coroutine, whose body is coroi_many_one, has ended otherwise than
+ * by returning, or has run what it had deferred. Thread: a worker, in no door. */
+void coroi_many_ended(struct coroi_rec *me);
+
+/* coroi_many_fail - coroi_fail of me, whose body is coroi_many_one. */
+void coroi_many_fail(struct coroi_rec *me, struct coroi_failure f);
+
+/* coroi_many_unstarted_locked - a call that was spawned ends without having run; one is its argument. In
+ * w's door. */
+COROI_COLD void coroi_many_unstarted_locked(struct coroi_worker *w, uint64_t one, int status);
+
+/* coroi_is_one - r is a call of many. */
+static inline bool coroi_is_one(const struct coroi_rec *r)
+{
+	return r->fn == coroi_many_one;
+}
+
+#endif
