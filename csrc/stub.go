@@ -68,6 +68,19 @@ type (
 		Waits  byte
 		Daemon bool
 	}
+	Body struct {
+		Fn          uintptr
+		Described   bool
+		Name        string
+		Stack       uint64
+		Dense       bool
+		Brief       bool
+		Strange     bool
+		ArgBytes    uintptr
+		ArgAlign    uintptr
+		ResultBytes uintptr
+		ResultAlign uintptr
+	}
 	Call  struct{}
 	Calls struct{}
 	Chan  struct{}
@@ -146,6 +159,7 @@ type (
 		ArgBytes    uint8
 		ResultBytes uint8
 		Flags       SpecFlags
+		Brief       bool
 		Worker      int
 	}
 	SpecFlags uint8
@@ -205,6 +219,7 @@ func Detach(handle uint64) Status                                    { return Ag
 func ExportBody(id uint32, argBytes uint8, resultBytes uint8) Status { return Again }
 func ExportName(name string, id uint32) Status                       { return Again }
 func GoroutineOwner(id uint64) uint64                                { return 0 }
+func LookBody(p unsafe.Pointer) (Body, Status)                       { return Body{}, Again }
 func NameFunction(fn uintptr, name string) Status                    { return Again }
 func New(o Options) (*Scheduler, Status)                             { return nil, Again }
 func NewChan(bytes uintptr, capacity int) (Chan, Status)             { return Chan{}, Again }

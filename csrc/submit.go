@@ -53,7 +53,8 @@ type Spec struct {
 	Class                 uint8
 	ArgBytes, ResultBytes uint8
 	Flags                 SpecFlags
-	Worker                int // of a pinned coroutine
+	Brief                 bool // declared by CORO_BRIEF or coro.FuncBrief
+	Worker                int  // of a pinned coroutine
 }
 
 // SpecFlags are Pinned and Daemon. A coroutine that has one needs a record of its own, and is not
