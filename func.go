@@ -44,16 +44,17 @@ func FuncStack(bytes int) FuncOption {
 			return &OptionError{"FuncStack", bytes,
 				fmt.Sprintf("must be from %d to %d", StackMin, StackMax)}
 		case c.Class == csrc.ClassDense && c.body.Dense:
-			return &OptionError{"FuncStack", bytes, "does not go with CORO_DENSE of the C body " +
-				c.body.Name + ": WithSharedStacks sets the size of its stacks"}
+			return &OptionError{"FuncStack", bytes,
+				"does not go with CORO_DENSE of the C body " + c.body.Name +
+					": WithSharedStacks sets the size of its stacks"}
 		case c.Class == csrc.ClassDense:
 			return &OptionError{"FuncStack", bytes,
 				"does not go with FuncDense: " +
 					"WithSharedStacks sets the size of its stacks"}
 		case uint64(bytes) < c.body.Stack:
 			return &OptionError{"FuncStack", bytes, fmt.Sprintf(
-				"is less than the %d bytes that CORO_BODY_STACK says that the C body %s needs",
-				c.body.Stack, c.body.Name)}
+				"is less than the %d bytes that CORO_BODY_STACK says that "+
+					"the C body %s needs", c.body.Stack, c.body.Name)}
 		}
 		c.Class = csrc.Class(bytes)
 		return nil
@@ -77,8 +78,9 @@ func FuncDense() FuncOption {
 			return nil
 		case c.body.Stack > 0:
 			return &OptionError{"FuncDense", true, fmt.Sprintf(
-				"does not go with the %d bytes of stack that CORO_BODY_STACK says that "+
-					"the C body %s needs", c.body.Stack, c.body.Name)}
+				"does not go with the %d bytes of stack that CORO_BODY_STACK "+
+					"says that the C body %s needs", c.body.Stack,
+				c.body.Name)}
 		}
 		return &OptionError{"FuncDense", true,
 			"does not go with FuncStack: " +
@@ -126,11 +128,11 @@ func (c *funcConfig) keepName() {
 
 // NewFunc makes a Func of a C function. What it checks, it checks once; it costs some µs.
 //
-// entry is unsafe.Pointer(&C.add_body) for a body that CORO_BODY(add, ...) of coro.h defines. NewFunc
-// then refuses an A or an R of another size or alignment than the C types. Coro gen
+// entry is unsafe.Pointer(&C.add_body) for a body that CORO_BODY(add, ...) of coro.h defines.
+// NewFunc then refuses an A or an R of another size or alignment than the C types. Coro gen
 // (github.com/organzine/coro/cmd/coro) writes such calls, and the Go types, for all bodies of a
-// package. entry may also be a plain function pointer, unsafe.Pointer(C.body). Of that NewFunc cannot
-// check anything: A and R must be what the function takes its pointers for.
+// package. entry may also be a plain function pointer, unsafe.Pointer(C.body). Of that NewFunc
+// cannot check anything: A and R must be what the function takes its pointers for.
 //
 // It returns an *OptionError or ErrNoCgo.
 func NewFunc[A, R any](entry unsafe.Pointer, opts ...FuncOption) (Func[A, R], error) {
@@ -158,8 +160,9 @@ func newFuncConfig(entry unsafe.Pointer, arg, result reflect.Type) (*funcConfig,
 	body, status := csrc.LookBody(entry)
 	if status != csrc.OK {
 		return nil, &OptionError{"NewFunc", fmt.Sprintf("%#x", uintptr(entry)),
-			"is a variable, and none that CORO_BODY of this version of coro.h defines: " +
-				"pass unsafe.Pointer(&C.x_body), or unsafe.Pointer(C.x) for a C function x"}
+			"is a variable, and none that CORO_BODY of this version of coro.h " +
+				"defines: pass unsafe.Pointer(&C.x_body), or unsafe.Pointer(C.x) " +
+				"for a C function x"}
 	}
 	c := &funcConfig{Spec: csrc.Spec{Fn: body.Fn, Class: classDefault}, body: body}
 	var err error
@@ -182,7 +185,8 @@ func (c *funcConfig) follow(arg, result reflect.Type) error {
 	if b.Fn == 0 || b.Strange || stack && (b.Dense || b.Stack < uint64(StackMin) ||
 		b.Stack > uint64(StackMax)) {
 		return &OptionError{"NewFunc", b.Name,
-			"is described as CORO_BODY never does: do not change what the macro defines"}
+			"is described as CORO_BODY never does: " +
+				"do not change what the macro defines"}
 	}
 	if err := sameLayout(arg, b.Name, "argument", b.ArgBytes, b.ArgAlign); err != nil {
 		return err
@@ -206,14 +210,15 @@ func sameLayout(t reflect.Type, body, what string, bytes, align uintptr) error {
 	case bytes == goBytes && (align == goAlign || bytes == 0):
 		return nil
 	case bytes == 0:
-		return &OptionError{"NewFunc", t, fmt.Sprintf("has %s, but the C body %s has no %s: "+
-			"use coro.None", layout(goBytes, goAlign), body, what)}
+		return &OptionError{"NewFunc", t, fmt.Sprintf("has %s, but the C body %s has no "+
+			"%s: use coro.None", layout(goBytes, goAlign), body, what)}
 	case goBytes == 0:
-		return &OptionError{"NewFunc", t, fmt.Sprintf("has no bytes, but the %s of the C body %s "+
-			"has %s: use a type of that size", what, body, layout(bytes, align))}
+		return &OptionError{"NewFunc", t, fmt.Sprintf("has no bytes, but the %s of the C "+
+			"body %s has %s: use a type of that size", what, body,
+			layout(bytes, align))}
 	}
-	return &OptionError{"NewFunc", t, fmt.Sprintf("has %s, but the %s of the C body %s has %s: "+
-		"use the same type, as coro gen does", layout(goBytes, goAlign), what, body,
+	return &OptionError{"NewFunc", t, fmt.Sprintf("has %s, but the %s of the C body %s has "+
+		"%s: use the same type, as coro gen does", layout(goBytes, goAlign), what, body,
 		layout(bytes, align))}
 }
 

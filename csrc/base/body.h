@@ -3,9 +3,9 @@
  *
  * Go has one untyped pointer for both. The bytes there do not tell them apart for certain: code may
  * begin with any. Where they lie does. A function lies in a segment of the program or of a library
- * that is executed. A description is a variable that is not const, so that each linker puts it where
- * nothing is executed, and the bytes are looked at only there. Code that a program makes at run time
- * lies in no segment, and is a function, too.
+ * that is executed. A description is a variable that is not const, so that each linker puts it
+ * where nothing is executed, and the bytes are looked at only there. Code that a program makes at
+ * run time lies in no segment, and is a function, too.
  */
 #ifndef COROI_BODY_H
 #define COROI_BODY_H

@@ -31,16 +31,16 @@ struct coro_body_desc {
 #define CORO_BODY_MAGIC UINT64_C(0x01ca80c0de0f6279) /* another one for another layout */
 
 /*
- * CORO_BODY - define a body: a function that a coroutine runs, with the types of its argument and of
- * its result, of at most CORO_INLINE_BYTES bytes each. coro_none says that there is none.
+ * CORO_BODY - define a body: a function that a coroutine runs, with the types of its argument and
+ * of its result, of at most CORO_INLINE_BYTES bytes each. coro_none says that there is none.
  *
  *	CORO_BODY(add, struct add_arg, int64_t, CORO_BRIEF)
  *	{
  *		*result = arg->a + arg->b;
  *	}
  *
- * In the body arg is a struct add_arg *, and result an int64_t *. As of a coro_fn, arg points to the
- * coroutine's own copy, and result to zeros.
+ * In the body arg is a struct add_arg *, and result an int64_t *. As of a coro_fn, arg points to
+ * the coroutine's own copy, and result to zeros.
  *
  *   add        is the coro_fn, for coro_spawn and its like.
  *   add_body   is its struct coro_body_desc. Go is given its address, &C.add_body, and then refuses
