@@ -10,7 +10,6 @@ import (
 	"unsafe"
 
 	"github.com/organzine/coro"
-	"github.com/organzine/coro/csrc"
 	"github.com/organzine/coro/internal/testbody"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -42,7 +41,7 @@ func TestATypedBodyRunsByItsDescriptionAndByItsPointer(t *testing.T) {
 
 func TestADescriptionRefusesTypesOfAnotherLayout(t *testing.T) {
 	type (
-		short  struct{ small, large int32 }
+		short  [2]int32
 		bytes  [16]byte
 		halves [4]int32
 	)
@@ -103,7 +102,8 @@ var typedVariable = 1 // of Go
 func TestAFuncHasTheStackThatItsBodyWishes(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(1), coro.WithStack(16<<10))
 	room := func(opts ...coro.FuncOption) int {
-		return int(result(t, s, coro.MustFunc[coro.None, uint64](testbody.DeepRoom, opts...), coro.None{}))
+		f := coro.MustFunc[coro.None, uint64](testbody.DeepRoom, opts...)
+		return int(result(t, s, f, coro.None{}))
 	}
 	assert.InDelta(t, 64<<10, room(), 8<<10)
 	assert.InDelta(t, 64<<10, room(coro.FuncStack(64<<10)), 8<<10)
@@ -135,6 +135,7 @@ func TestAFuncIsDenseIfItsBodySaysSo(t *testing.T) {
 func TestABriefFuncIsDeclaredInCOrInGo(t *testing.T) {
 	brief := func(entry unsafe.Pointer, opts ...coro.FuncOption) bool {
 		f := coro.MustFunc[coro.None, coro.None](entry, opts...)
+		assert.Zero(t, coro.SpecOf(f).Flags, "it is spawned in batches")
 		return coro.SpecOf(f).Brief
 	}
 	assert.True(t, brief(testbody.Idle))
@@ -142,11 +143,15 @@ func TestABriefFuncIsDeclaredInCOrInGo(t *testing.T) {
 	assert.True(t, brief(testbody.Stuck, coro.FuncBrief()))
 	assert.True(t, brief(testbody.Empty, coro.FuncBrief()))
 	assert.False(t, brief(testbody.Empty))
-	assert.Equal(t, csrc.SpecFlags(0), coro.SpecOf(coro.MustFunc[coro.None, coro.None](testbody.Idle)).Flags)
 }
 
 func TestATypedBodyHasItsCNameInReports(t *testing.T) {
-	name := func(f coro.Func[coro.None, coro.None]) string {
+	stuck := func(opts ...coro.FuncOption) (coro.Func[coro.None, coro.None], error) {
+		return coro.NewFunc[coro.None, coro.None](testbody.Stuck, opts...)
+	}
+	name := func(opts ...coro.FuncOption) string {
+		f, err := stuck(opts...)
+		require.NoError(t, err)
 		s := newScheduler(t, coro.WithPaused(), coro.WithWorkers(1))
 		defer func() {
 			ctx, cancel := context.WithCancel(background)
@@ -159,11 +164,11 @@ func TestATypedBodyHasItsCNameInReports(t *testing.T) {
 		require.Len(t, deadlock.Blocked, 1)
 		return deadlock.Blocked[0].Func
 	}
-	assert.Equal(t, "testbody_stuck", name(coro.MustFunc[coro.None, coro.None](testbody.Stuck)))
-	_, err := coro.NewFunc[coro.None, coro.None](testbody.Stuck, coro.FuncName("refused"), coro.FuncStack(1))
+	assert.Equal(t, "testbody_stuck", name())
+	_, err := stuck(coro.FuncName("refused"), coro.FuncStack(1))
 	optionError(t, err, "FuncStack")
-	assert.Equal(t, "testbody_stuck", name(coro.MustFunc[coro.None, coro.None](testbody.Stuck)))
-	assert.Equal(t, "given", name(coro.MustFunc[coro.None, coro.None](testbody.Stuck, coro.FuncName("given"))))
-	assert.Equal(t, "given", name(coro.MustFunc[coro.None, coro.None](testbody.Stuck)),
-		"the C name takes no given name's place")
+	assert.Equal(t, "testbody_stuck", name())
+	assert.Equal(t, "given", name(coro.FuncName("given")))
+	assert.Equal(t, "given", name(), "the C name takes no given name's place")
+	assert.Equal(t, "testbody_stuck", name(coro.FuncName("testbody_stuck")), "as before the test")
 }
