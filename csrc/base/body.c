@@ -2,8 +2,9 @@
 /* body.c - see body.h. */
 #include "base/body.h"
 
+#include "base/frames.h"
+
 #include <link.h>
-#include <string.h>
 
 struct place {
 	uintptr_t address;
@@ -39,6 +40,7 @@ enum coroi_body_kind coroi_body_look(const void *p, struct coro_body_desc *out)
 	if (!(place.flags & PF_R) || place.left < sizeof *out ||
 	    place.address % _Alignof(struct coro_body_desc))
 		return COROI_BODY_NEITHER;
-	memcpy(out, p, sizeof *out);
+	/* A variable of another kind may be smaller; a sanitizer would tell of that. */
+	coroi_frames_copy(out, p, sizeof *out);
 	return out->magic == CORO_BODY_MAGIC ? COROI_BODY_DESCRIBED : COROI_BODY_NEITHER;
 }

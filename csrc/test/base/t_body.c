@@ -121,7 +121,7 @@ TEST(body_with_types_is_an_ordinary_coroutine)
 	CHECK_EQ(coro_scheduler_init(&s, &o), CORO_OK);
 	CHECK_EQ(coro_scheduler_spawn(s, NULL, starts_typed, NULL, 0, NULL), CORO_OK);
 	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
-	CHECK_EQ(coro_scheduler_close(s, 0), CORO_OK);
+	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 	CHECK_EQ(all_right, 1);
 }
 
