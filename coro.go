@@ -89,9 +89,9 @@
 // # What cannot be protected
 //
 // No call of this package corrupts memory, whatever it is given, but for the C function pointer
-// itself: NewFunc cannot check what it points to, nor that its parameters are those of A and R. A C
-// body with a stray pointer does what C does. A C body calls Go by coro_call_go and
-// coro_call_go_inline, see [ExportFunc], and in no other way.
+// itself: NewFunc cannot check what it points to, and of its parameters only the size and the
+// alignment, where CORO_BODY defines it. A C body with a stray pointer does what C does. A C body
+// calls Go by coro_call_go and coro_call_go_inline, see [ExportFunc], and in no other way.
 //
 // Each method of a zero value of Chan, Semaphore, Mutex, RWMutex, WaitGroup, Cond, Once and
 // Generator panics, and names the function that makes one. A copy of such a value is the same

@@ -49,3 +49,6 @@ func HoldSubmitters(s *Scheduler) (release func()) {
 
 // Now is the clock of deadlines in C, in ns.
 func Now() uint64 { return csrc.Now() }
+
+// SpecOf is what the core is told of a Func.
+func SpecOf[A, R any](f Func[A, R]) csrc.Spec { return f.spec }

@@ -12,6 +12,7 @@ import (
 
 // A Func is a C function that runs as a coroutine:
 //
+//	CORO_BODY(add, struct add_arg, int64_t, 0) { *result = arg->a + arg->b; }
 //	void body(void *arg, void *result);
 //
 // arg points to a copy of an A, result to a zeroed R; each is NULL for a type of no size. A and R
@@ -24,23 +25,38 @@ type Func[A, R any] struct {
 const classDefault = 0xff
 
 // A FuncOption configures NewFunc.
-type FuncOption func(*csrc.Spec) error
+type FuncOption func(*funcConfig) error
+
+// funcConfig is what becomes of a Func.
+type funcConfig struct {
+	csrc.Spec
+	body csrc.Body
+	name string // "": none was given
+}
 
 // FuncStack sets the size in bytes of the stacks of a Func's coroutines, StackMin to StackMax,
-// rounded up to a power of two. Without it the scheduler's default applies. Another size is an
-// *OptionError of NewFunc.
+// rounded up to a power of two. Without it the size is that of CORO_BODY_STACK, or the scheduler's
+// default. Another size, and one below that of CORO_BODY_STACK, is an *OptionError of NewFunc.
 func FuncStack(bytes int) FuncOption {
-	return func(s *csrc.Spec) error {
-		if bytes < StackMin || bytes > StackMax {
+	return func(c *funcConfig) error {
+		switch {
+		case bytes < StackMin || bytes > StackMax:
 			return &OptionError{"FuncStack", bytes,
 				fmt.Sprintf("must be from %d to %d", StackMin, StackMax)}
-		}
-		if s.Class == csrc.ClassDense {
+		case c.Class == csrc.ClassDense && c.body.Dense:
+			return &OptionError{"FuncStack", bytes,
+				"does not go with CORO_DENSE of the C body " + c.body.Name +
+					": WithSharedStacks sets the size of its stacks"}
+		case c.Class == csrc.ClassDense:
 			return &OptionError{"FuncStack", bytes,
 				"does not go with FuncDense: " +
 					"WithSharedStacks sets the size of its stacks"}
+		case uint64(bytes) < c.body.Stack:
+			return &OptionError{"FuncStack", bytes, fmt.Sprintf(
+				"is less than the %d bytes that CORO_BODY_STACK says that "+
+					"the C body %s needs", c.body.Stack, c.body.Name)}
 		}
-		s.Class = csrc.Class(bytes)
+		c.Class = csrc.Class(bytes)
 		return nil
 	}
 }
@@ -53,29 +69,37 @@ func FuncStack(bytes int) FuncOption {
 //
 // While a dense coroutine waits, others use its stack. So its body must give no pointer to a
 // variable of its stack to code that uses the pointer meanwhile. See CORO_DENSE in coro.h, and
-// docs/dense.md.
+// docs/dense.md. A body that CORO_BODY defines with CORO_DENSE is dense without this option.
 func FuncDense() FuncOption {
-	return func(s *csrc.Spec) error {
-		if s.Class != classDefault {
-			return &OptionError{"FuncDense", true,
-				"does not go with FuncStack: " +
-					"WithSharedStacks sets the size of its stacks"}
+	return func(c *funcConfig) error {
+		switch {
+		case c.Class == classDefault || c.Class == csrc.ClassDense:
+			c.Class = csrc.ClassDense
+			return nil
+		case c.body.Stack > 0:
+			return &OptionError{"FuncDense", true, fmt.Sprintf(
+				"does not go with the %d bytes of stack that CORO_BODY_STACK "+
+					"says that the C body %s needs", c.body.Stack,
+				c.body.Name)}
 		}
-		s.Class = csrc.ClassDense
-		return nil
+		return &OptionError{"FuncDense", true,
+			"does not go with FuncStack: " +
+				"WithSharedStacks sets the size of its stacks"}
 	}
+}
+
+// FuncBrief declares that the body is brief: between two waits it takes some microseconds, it never
+// blocks its thread, and it needs nothing from the thread that woke it. A body that CORO_BODY
+// defines with CORO_BRIEF is brief without this option.
+func FuncBrief() FuncOption {
+	return func(c *funcConfig) error { c.Brief = true; return nil }
 }
 
 // FuncName names the function in reports of deadlocks, of coroutines that do not end, and of faults
 // in C, which show the first 63 bytes of the name. A later name of the same C function takes the
-// place of an earlier one.
+// place of an earlier one. A body that CORO_BODY defines has its C name without this option.
 func FuncName(name string) FuncOption {
-	return func(s *csrc.Spec) error {
-		if before, _ := funcNames.Swap(s.Fn, name); before != name {
-			csrc.NameFunction(s.Fn, name) // without memory, reports have the address
-		}
-		return nil
-	}
+	return func(c *funcConfig) error { c.name = name; return nil }
 }
 
 var funcNames sync.Map // address -> name
@@ -87,29 +111,119 @@ func funcName(fn uintptr) string {
 	return "0x" + strconv.FormatUint(uint64(fn), 16)
 }
 
-// NewFunc makes a Func of a C function pointer, as unsafe.Pointer(C.body). It checks A and R once.
+// keepName keeps the name that was given, or else the C name of a function that has none yet.
+func (c *funcConfig) keepName() {
+	name := c.name
+	if name != "" {
+		if before, _ := funcNames.Swap(c.Fn, name); before == name {
+			return
+		}
+	} else if name = c.body.Name; name == "" {
+		return
+	} else if _, named := funcNames.LoadOrStore(c.Fn, name); named {
+		return
+	}
+	csrc.NameFunction(c.Fn, name) // without memory, reports have the address
+}
+
+// NewFunc makes a Func of a C function. What it checks, it checks once; it costs some µs.
+//
+// entry is unsafe.Pointer(&C.add_body) for a body that CORO_BODY(add, ...) of coro.h defines.
+// NewFunc then refuses an A or an R of another size or alignment than the C types. Coro gen
+// (github.com/organzine/coro/cmd/coro) writes such calls, and the Go types, for all bodies of a
+// package. entry may also be a plain function pointer, unsafe.Pointer(C.body). Of that NewFunc
+// cannot check anything: A and R must be what the function takes its pointers for.
+//
 // It returns an *OptionError or ErrNoCgo.
 func NewFunc[A, R any](entry unsafe.Pointer, opts ...FuncOption) (Func[A, R], error) {
-	if !csrc.Available {
-		return Func[A, R]{}, ErrNoCgo
-	}
-	if entry == nil {
-		return Func[A, R]{}, &OptionError{"NewFunc", "nil", "needs a C function"}
-	}
-	spec := csrc.Spec{Fn: uintptr(entry), Class: classDefault}
-	var err error
-	if spec.ArgBytes, err = inlineBytes("NewFunc", reflect.TypeFor[A]()); err != nil {
-		return Func[A, R]{}, err
-	}
-	if spec.ResultBytes, err = inlineBytes("NewFunc", reflect.TypeFor[R]()); err != nil {
+	c, err := newFuncConfig(entry, reflect.TypeFor[A](), reflect.TypeFor[R]())
+	if err != nil {
 		return Func[A, R]{}, err
 	}
 	for _, o := range opts {
-		if err := o(&spec); err != nil {
+		if err := o(c); err != nil {
 			return Func[A, R]{}, err
 		}
 	}
-	return Func[A, R]{spec}, nil
+	c.keepName()
+	return Func[A, R]{c.Spec}, nil
+}
+
+// newFuncConfig is what entry and the types say.
+func newFuncConfig(entry unsafe.Pointer, arg, result reflect.Type) (*funcConfig, error) {
+	if !csrc.Available {
+		return nil, ErrNoCgo
+	}
+	if entry == nil {
+		return nil, &OptionError{"NewFunc", "nil", "needs a C function"}
+	}
+	body, status := csrc.LookBody(entry)
+	if status != csrc.OK {
+		return nil, &OptionError{"NewFunc", fmt.Sprintf("%#x", uintptr(entry)),
+			"is a variable, and none that CORO_BODY of this version of coro.h " +
+				"defines: pass unsafe.Pointer(&C.x_body), or unsafe.Pointer(C.x) " +
+				"for a C function x"}
+	}
+	c := &funcConfig{Spec: csrc.Spec{Fn: body.Fn, Class: classDefault}, body: body}
+	var err error
+	if c.ArgBytes, err = inlineBytes("NewFunc", arg); err != nil {
+		return nil, err
+	}
+	if c.ResultBytes, err = inlineBytes("NewFunc", result); err != nil {
+		return nil, err
+	}
+	if body.Described {
+		err = c.follow(arg, result)
+	}
+	return c, err
+}
+
+// follow does what the description of the body says.
+func (c *funcConfig) follow(arg, result reflect.Type) error {
+	b := &c.body
+	stack := b.Stack != 0
+	if b.Fn == 0 || b.Strange || stack && (b.Dense || b.Stack < uint64(StackMin) ||
+		b.Stack > uint64(StackMax)) {
+		return &OptionError{"NewFunc", b.Name,
+			"is described as CORO_BODY never does: " +
+				"do not change what the macro defines"}
+	}
+	if err := sameLayout(arg, b.Name, "argument", b.ArgBytes, b.ArgAlign); err != nil {
+		return err
+	}
+	if err := sameLayout(result, b.Name, "result", b.ResultBytes, b.ResultAlign); err != nil {
+		return err
+	}
+	c.Brief = b.Brief
+	if b.Dense {
+		c.Class = csrc.ClassDense
+	} else if stack {
+		c.Class = csrc.Class(int(b.Stack))
+	}
+	return nil
+}
+
+// sameLayout checks that a Go type has the size and the alignment of the C type of a body.
+func sameLayout(t reflect.Type, body, what string, bytes, align uintptr) error {
+	goBytes, goAlign := t.Size(), uintptr(t.Align())
+	switch {
+	case bytes == goBytes && (align == goAlign || bytes == 0):
+		return nil
+	case bytes == 0:
+		return &OptionError{"NewFunc", t, fmt.Sprintf("has %s, but the C body %s has no "+
+			"%s: use coro.None", layout(goBytes, goAlign), body, what)}
+	case goBytes == 0:
+		return &OptionError{"NewFunc", t, fmt.Sprintf("has no bytes, but the %s of the C "+
+			"body %s has %s: use a type of that size", what, body,
+			layout(bytes, align))}
+	}
+	return &OptionError{"NewFunc", t, fmt.Sprintf("has %s, but the %s of the C body %s has "+
+		"%s: use the same type, as coro gen does", layout(goBytes, goAlign), what, body,
+		layout(bytes, align))}
+}
+
+func layout(bytes, align uintptr) string {
+	return fmt.Sprintf("%d bytes, aligned to %d", bytes, align)
 }
 
 // MustFunc is NewFunc that panics, for package variables.

@@ -36,7 +36,11 @@ import (
 
 type pair struct{ A, B int32 }
 
-var sum = coro.MustFunc[pair, int64](unsafe.Pointer(C.mine_sum))
+// Each way to build tells a description from a function.
+var (
+	sum   = coro.MustFunc[pair, int64](unsafe.Pointer(&C.mine_sum_body))
+	plain = coro.MustFunc[[7]byte, int64](unsafe.Pointer(C.mine_sum)) // of that nothing is checked
+)
 
 func main() {
 	s, err := coro.New(coro.WithWorkers(2))
@@ -44,6 +48,9 @@ func main() {
 		log.Fatal(err)
 	}
 	defer s.Close(context.Background())
+	if _, err := coro.NewFunc[int64, int64](unsafe.Pointer(&C.mine_sum_body)); err == nil {
+		log.Fatal("another alignment is not refused")
+	}
 	task, err := sum.Start(s, pair{40, 2})
 	if err != nil {
 		log.Fatal(err)
@@ -52,12 +59,14 @@ func main() {
 }
 `
 
-const outsideHeader = `#include <stdint.h>
-void mine_sum(void *arg, void *result);
+const outsideHeader = `#include "coro.h"
+
+struct mine_pair { int32_t a, b; };
+
+CORO_DECLARE_BODY(mine_sum);
 `
 
 const outsideBody = `#include "mine.h"
-#include "coro.h"
 
 static void half(void *arg, void *result)
 {
@@ -65,16 +74,18 @@ static void half(void *arg, void *result)
 	*(int64_t *)result = *(int32_t *)arg;
 }
 
-void mine_sum(void *arg, void *result)
+/* mine_sum - adds the two. */
+CORO_BODY(mine_sum, struct mine_pair, int64_t, 0)
 {
+	const int32_t summand[2] = {arg->a, arg->b};
 	coro_attr attr = {.size = sizeof attr, .flags = CORO_JOINABLE, .result_bytes = sizeof(int64_t)};
 	coro_handle child[2];
 	for (int i = 0; i < 2; i++)
-		coro_spawn_attr(&attr, half, (int32_t *)arg + i, sizeof(int32_t), &child[i]);
+		coro_spawn_attr(&attr, half, &summand[i], sizeof(int32_t), &child[i]);
 	for (int i = 0; i < 2; i++) {
 		int64_t value = 0;
 		coro_join(child[i], &value, sizeof value);
-		*(int64_t *)result += value;
+		*result += value;
 	}
 }
 `
@@ -195,6 +206,10 @@ func TestAVendoredModuleHasTheCommandAndItsFiles(t *testing.T) {
 	assert.Equal(t, csrc.Header(), o.read("again.h"))
 	assert.Equal(t, "wrote coro-gdb.py; in gdb: source coro-gdb.py, then: help coro\n",
 		o.run("go", "tool", "coro", "gdb"))
+	assert.Empty(t, o.run("go", "tool", "coro", "gen"))
+	assert.Contains(t, o.read("bodies_gen.go"), "\n// MineSum adds the two.\n")
+	assert.Empty(t, o.run("go", "tool", "coro", "gen", "-check", "mine.c"))
+	assert.Equal(t, "42 <nil>\n", o.run("go", "run", "."), "with bodies_gen.go")
 	script, err := os.ReadFile("cmd/coro/coro-gdb.py")
 	require.NoError(t, err)
 	assert.Equal(t, string(script), o.read("coro-gdb.py"))

@@ -20,7 +20,7 @@ import (
 // What coro.h declares in this version, as declared tells it.
 const (
 	abiVersion = "1"
-	abiHash    = "e24f6a8bc76245c9"
+	abiHash    = "bbfcbf538e26015b"
 )
 
 var (

@@ -4,6 +4,7 @@
 #include "base/unit.h"
 
 #include "base/abi.c"
+#include "base/body.c"
 #include "base/current.c"
 #include "base/delay.c"
 #include "base/extras.c"

@@ -74,6 +74,19 @@ type (
 		Waits  byte
 		Daemon bool
 	}
+	Body struct {
+		Fn          uintptr
+		Described   bool
+		Name        string
+		Stack       uint64
+		Dense       bool
+		Brief       bool
+		Strange     bool
+		ArgBytes    uintptr
+		ArgAlign    uintptr
+		ResultBytes uintptr
+		ResultAlign uintptr
+	}
 	Call  struct{}
 	Calls struct{}
 	Chan  struct{}
@@ -222,6 +235,7 @@ func ExportBody(id uint32, argBytes uint8, resultBytes uint8) Status { return Ag
 func ExportName(name string, id uint32) Status                       { return Again }
 func GoroutineOwner(id uint64) uint64                                { return 0 }
 func IsBrief(fn uintptr) bool                                        { return false }
+func LookBody(p unsafe.Pointer) (Body, Status)                       { return Body{}, Again }
 func NameFunction(fn uintptr, name string) Status                    { return Again }
 func New(o Options) (*Scheduler, Status)                             { return nil, Again }
 func NewChan(bytes uintptr, capacity int) (Chan, Status)             { return Chan{}, Again }

@@ -3,6 +3,7 @@
 //	coro header [-o file]   write coro.h as one file
 //	coro gdb [-o file]      write coro-gdb.py, commands for gdb that show coroutines
 //	coro info               tell what the C core finds here
+//	coro gen                write Go for the C bodies that CORO_BODY defines
 //
 // A module keeps the command in a tool line of its go.mod, so that its version is that of the
 // module coro, and go mod vendor vendors it:
@@ -14,6 +15,24 @@
 // header beside the cgo files that need it, and commit it with them. After an update of coro write
 // it again: a program with a copy that does not fit does not link, and the linker's message says so
 // (CORO_VERSION).
+//
+// # Go for C bodies
+//
+//	//go:generate go tool coro gen -o bodies_gen.go bodies.c -- -DNDEBUG
+//
+// Coro gen compiles the C files, by default all of the folder, and reads the debug information. It
+// writes one Go file: a coro.Func for each body that CORO_BODY defines, and Go types with the
+// layout of the C structs and enums that the bodies take and return, with their comments. The file
+// does not compile where a size or an offset is another in C or in Go. docs/typed.md has more.
+//
+//	-o file          the Go file, by default bodies_gen.go
+//	-check           write nothing, and fail if the file is not what would be written
+//	-pkg name        the Go package, by default $GOPACKAGE, or that of the folder's Go files
+//	-name C=Go       the Go name of a body or a type, by default the C name in Go's capitals
+//	-include header  a header for the Go file to include besides those that have the structs
+//
+// The compiler is $CC, or that of the go command. It gets $CGO_CPPFLAGS, $CGO_CFLAGS, and what
+// comes after --. The #cgo lines of Go files are not read: give their -I and -D again.
 package main
 
 import (
@@ -26,6 +45,7 @@ import (
 
 	"github.com/organzine/coro"
 	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/bodygen"
 )
 
 // gdbScript holds the commands for gdb.
@@ -42,7 +62,8 @@ func main() {
 
 func run(args []string, out io.Writer) error {
 	if len(args) == 0 {
-		return fmt.Errorf("usage: coro header [-o file] | coro gdb [-o file] | coro info")
+		return fmt.Errorf("usage: coro header [-o file] | coro gdb [-o file] | coro info | %s",
+			bodygen.Usage)
 	}
 	switch args[0] {
 	case "header":
@@ -56,8 +77,10 @@ func run(args []string, out io.Writer) error {
 		return err
 	case "info":
 		return info(out)
+	case "gen":
+		return bodygen.Main(args[1:], os.Stderr)
 	}
-	return fmt.Errorf("unknown command %q: use header, gdb or info", args[0])
+	return fmt.Errorf("unknown command %q: use header, gdb, info or gen", args[0])
 }
 
 // write writes the text to the file that the arguments of a command name, or else to the file

@@ -10,7 +10,7 @@
 // blocks (heap.h), lists (list.h), and what a coroutine owns besides its stack (extras.h).
 //
 // Coroutines: manual ones, which are resumed by hand (manual.h), the innermost coroutine of a
-// thread (current.h), and the report of a fault (fault.h).
+// thread (current.h), what Go was given for a C body (body.h), and the report of a fault (fault.h).
 package base
 
 import "embed"

@@ -16,6 +16,7 @@
  * This part has what a coroutine's body needs of the first two layers. It includes the others, so
  * that C code includes coro.h alone:
  *
+ *   coro_body.h       CORO_BODY: bodies with typed arguments and results, described for Go
  *   coro_sync.h       where coroutines and threads wait for each other: semaphores, locks,
  *                     channels, select, scopes; no-wait sections; calls that block
  *   coro_go.h         calls into Go, and coroutines with a Go body
@@ -562,6 +563,7 @@ int coro_exit_finished(void);
 int coro_shield_begin(uint64_t deadline);
 int coro_shield_end(void);
 
+#include "coro_body.h"
 #include "coro_sync.h"
 #include "coro_go.h"
 #include "coro_scheduler.h"

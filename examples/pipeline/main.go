@@ -14,7 +14,11 @@
 // To use it in a module of your own, copy the folder, and write the header beside the C file with
 //
 //	go run github.com/organzine/coro/cmd/coro header
+//
+// The Go side of the two C bodies, bodies_gen.go, is written by coro gen.
 package main
+
+//go:generate go run github.com/organzine/coro/cmd/coro gen stages.c -- -I../../csrc/include
 
 // The -I is for this module, where coro.h is in csrc. A module of your own has coro.h beside this
 // file, and needs no -I.
@@ -42,19 +46,7 @@ const (
 	blockWords = C.BLOCK_WORDS
 )
 
-type (
-	ring  [ringBlocks]C.struct_block // in C memory
-	stage struct {                   // struct stage
-		ring uintptr
-		next coro.Handle
-	}
-)
-
-var (
-	scramble = coro.MustFunc[stage, uint64](unsafe.Pointer(C.scramble),
-		coro.FuncName("scramble"))
-	sumUp = coro.MustFunc[stage, uint64](unsafe.Pointer(C.sum_up), coro.FuncName("sum_up"))
-)
+type ring [ringBlocks]C.struct_block // in C memory
 
 func main() {
 	if err := run(context.Background()); err != nil {
@@ -96,11 +88,11 @@ func run(ctx context.Context) error {
 // sink starts the other stages, from the back to the front, and is the last stage itself.
 func sink(c *coro.Coroutine, g *coro.Group, r *ring) (sum uint64, err error) {
 	address := uintptr(unsafe.Pointer(r))
-	third, err := sumUp.Start(g, stage{address, c.Handle()})
+	third, err := SumUp.Start(g, Stage{address, c.Handle()})
 	if err != nil {
 		return 0, err
 	}
-	second, err := scramble.Start(g, stage{address, third.Handle()})
+	second, err := Scramble.Start(g, Stage{address, third.Handle()})
 	if err != nil {
 		return 0, err
 	}

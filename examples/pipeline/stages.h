@@ -1,8 +1,8 @@
-/* stages.h - the C coroutines of the pipeline, and what its stages share. */
+/* stages.h - what the stages of the pipeline share. */
 #ifndef STAGES_H
 #define STAGES_H
 
-#include <stdint.h>
+#include "coro.h"
 
 #define RING_BLOCKS 16
 #define BLOCK_WORDS 256
@@ -18,13 +18,8 @@ struct block {
 /* A stage's argument. A stage has a permit for each block that is its turn. */
 struct stage {
 	struct block *ring;
-	/* coro_handle of the stage after it, which gets a permit for each block that is done */
-	uint64_t next;
+	/* the stage after it, which gets a permit for each block that is done */
+	coro_handle next;
 };
-
-/* struct stage: mixes the bits of each word; result uint64_t: how many words */
-void scramble(void *arg, void *result);
-/* struct stage: adds to each word all that came before; result likewise */
-void sum_up(void *arg, void *result);
 
 #endif

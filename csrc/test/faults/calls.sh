@@ -15,7 +15,7 @@ cannot_fail=(memcpy memset memmove strlen strnlen strcmp snprintf raise usleep s
 	pthread_self pthread_sigmask pthread_attr_destroy pthread_join pthread_once
 	pthread_mutex_init pthread_mutex_destroy pthread_mutex_lock pthread_mutex_unlock
 	pthread_cond_init pthread_cond_destroy pthread_cond_wait pthread_cond_broadcast
-	_GLOBAL_OFFSET_TABLE_ __stack_chk_fail __x86_return_thunk)
+	dl_iterate_phdr _GLOBAL_OFFSET_TABLE_ __stack_chk_fail __x86_return_thunk)
 
 if [[ ${1:-} == --redefine ]]; then
 	for f in "${stood_in[@]}"; do printf -- "--redefine-sym %s=fault_%s " "$f" "$f"; done

@@ -1,0 +1,96 @@
+package bodygen
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// compile compiles a C file with debug information, and reads that.
+func compile(source string, flags []string) (*object, error) {
+	if _, err := os.Stat(source); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "coro-gen-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	out := filepath.Join(dir, "body.o")
+	args, err := command(flags)
+	if err != nil {
+		return nil, err
+	}
+	// What comes last counts: not optimized, every function and variable is there to be read.
+	args = append(args, "-w", "-O0", "-g", "-gdwarf-4", "-fno-lto", "-fno-debug-types-section",
+		"-c", source, "-o", out)
+	text, err := exec.Command(args[0], args[1:]...).CombinedOutput()
+	switch {
+	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, os.ErrNotExist):
+		return nil, fmt.Errorf("there is no C compiler %q: install gcc, or name another "+
+			"in $CC", args[0])
+	case err != nil:
+		return nil, fmt.Errorf("%s does not compile: %w\n%s(compiler flags come after --, "+
+			"as in coro gen x.c -- -Iinclude)", source, err, text)
+	}
+	file, err := elf.Open(out)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %s makes no ELF file: %w", source, args[0], err)
+	}
+	defer file.Close()
+	o, err := read(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", source, err)
+	}
+	o.source = source
+	return o, nil
+}
+
+// command is the compiler with the flags of the environment, and then those of the command line.
+func command(flags []string) (args []string, err error) {
+	for _, name := range []string{"CC", "CGO_CPPFLAGS", "CGO_CFLAGS"} {
+		value := os.Getenv(name)
+		if name == "CC" && value == "" {
+			value = usualCompiler()
+		}
+		words, err := split(value)
+		if err != nil {
+			return nil, fmt.Errorf("$%s: %w", name, err)
+		}
+		args = append(args, words...)
+	}
+	return append(args, flags...), nil
+}
+
+// usualCompiler is the one that the go command uses.
+func usualCompiler() string {
+	out, err := exec.Command("go", "env", "CC").Output()
+	if cc := strings.TrimSpace(string(out)); err == nil && cc != "" {
+		return cc
+	}
+	return "gcc"
+}
+
+// split splits words at spaces, as the go command does: ' and " quote a whole word.
+func split(s string) (words []string, err error) {
+	for s = strings.TrimSpace(s); s != ""; s = strings.TrimSpace(s) {
+		end, skip := strings.IndexAny(s, " \t\n"), 0
+		if s[0] == '"' || s[0] == '\'' {
+			skip = 1
+			if end = strings.IndexByte(s[1:], s[0]); end < 0 {
+				return nil, errors.New("a quote is not closed")
+			}
+			end++
+		}
+		if end < 0 {
+			end = len(s)
+		}
+		words = append(words, s[skip:end])
+		s = s[min(end+skip, len(s)):]
+	}
+	return words, nil
+}

@@ -1,0 +1,47 @@
+#include "kinds.h"
+
+#include <string.h>
+
+/*
+ * genbody_add - adds up what the members are.
+ *
+ * Each has another weight:
+ *
+ *	1, 2, 3
+ */
+CORO_BODY(genbody_add, struct numbers, double, CORO_BRIEF)
+{
+	*result = arg->yes + 2 * (double)arg->part + 3 * arg->whole + 4 * arg->i8 + 5 * arg->u8 +
+		  6 * arg->u16 + 7 * (double)arg->u32 + 8 * (double)arg->u64 + 9 * arg->c +
+		  10 * arg->sc + 11 * (double)arg->ul;
+}
+
+// Turns a picture around,
+// and makes it cold.
+CORO_BODY(genbody_turn, picture, picture, 0)
+{
+	*result = *arg;
+	for (int i = 0; i < 4; i++)
+		result->corner[i / 2][i % 2] = arg->corner[(3 - i) / 2][(3 - i) % 2];
+	result->shape = arg->shape == SHAPE_FLAT ? SHAPE_ROUND : SHAPE_FLAT;
+	result->warmth = COLD;
+	result->colour.r = arg->colour.b;
+	result->colour.b = arg->colour.r;
+	result->who = coro_self();
+}
+
+typedef uint32_t row[3];
+
+CORO_BODY_STACK(genbody_rows, row, warmth, 32 << 10, 0)
+{
+	*result = (*arg)[0] + (*arg)[1] + (*arg)[2] > 10 ? HOT : MILD;
+}
+
+CORO_BODY(genbody_length, const char *, uint64_t, 0)
+{
+	*result = strlen(*arg);
+}
+
+CORO_BODY(genbody_nothing, coro_none, coro_none, CORO_DENSE)
+{
+}
