@@ -55,6 +55,9 @@ const (
 	Wanted          Demand    = 2
 	WantedLately    Demand    = 1
 	WorkersMax                = 256
+	Watched         Watch     = 0
+	Unwatched       Watch     = 1
+	Asleep          Watch     = 2
 	Yours           Status    = 2
 )
 
@@ -76,6 +79,7 @@ type (
 	}
 	Coroutine  struct{}
 	Demand     uint32
+	Watch      uint32
 	DenseStats struct {
 		Bytes       int
 		Blocks      int
@@ -382,7 +386,10 @@ func (*Scheduler) Stats() Stats                                            { ret
 func (*Scheduler) TakeCalls() *Call                                        { return nil }
 func (*Scheduler) Trim() int                                               { return 0 }
 func (*Scheduler) WaitRest(n int32)                                        {}
-func (*Scheduler) Watch(watched bool)                                      {}
+func (*Scheduler) Watch(Watch)                                             {}
+func (*Scheduler) CallsWatch() Watch                                       { return 0 }
+func (*Scheduler) SleepCalls() (time.Duration, bool)                       { return 0, false }
+func (*Scheduler) RouseCalls()                                             {}
 func (*Scheduler) Workers() int                                            { return 0 }
 
 func (Sem) Acquire(g GoWaiter) Status { return Again }
