@@ -6,6 +6,10 @@ package csrc
 // #cgo nocallback coroi_go_inside
 // #cgo noescape coroi_call_fail
 // #cgo nocallback coroi_call_fail
+// #cgo noescape coroi_calls_sleep
+// #cgo nocallback coroi_calls_sleep
+// #cgo noescape coroi_calls_rouse
+// #cgo nocallback coroi_calls_rouse
 // #cgo noescape coroi_deadline_set
 // #cgo nocallback coroi_deadline_set
 // #cgo noescape coroi_deadline_forget
@@ -272,14 +276,42 @@ func (c *Call) After() *Call {
 	return *(**Call)(unsafe.Pointer(&next))
 }
 
-// Watch tells C whether a goroutine looks at the list of calls. If none does, the next call rings
-// the bell, and the caller looks once more at calls that are there already.
-func (s *Scheduler) Watch(watched bool) {
-	var unwatched uint32
-	if !watched {
-		unwatched = 1
+// A Watch says who looks at the list of calls.
+type Watch uint32
+
+const (
+	Watched   = Watch(C.COROI_CALLS_WATCHED)   // a goroutine does
+	Unwatched = Watch(C.COROI_CALLS_UNWATCHED) // the next call rings the bell
+	Asleep    = Watch(C.COROI_CALLS_ASLEEP)    // the next call wakes the caller of SleepCalls
+)
+
+// Watch tells C who looks at the list of calls. Unless a goroutine does, the caller looks once more
+// at calls that are there already.
+func (s *Scheduler) Watch(by Watch) {
+	asm.StoreSeq((*uint32)(unsafe.Pointer(&s.c.calls.unwatched)), uint32(by))
+}
+
+// CallsWatch is what Watch, SleepCalls, RouseCalls or a call has last set.
+func (s *Scheduler) CallsWatch() Watch {
+	return Watch(atomic.LoadUint32((*uint32)(unsafe.Pointer(&s.c.calls.unwatched))))
+}
+
+// SleepCalls is F8 of gocall.h, after Watch(Unwatched): the calling goroutine sleeps in C until the
+// next call, or RouseCalls. It may return early. It returns how long the goroutine has then waited
+// for Go to go on. slept: false if it did not sleep at all.
+func (s *Scheduler) SleepCalls() (entry time.Duration, slept bool) {
+	crossing()
+	woken := uint64(C.coroi_calls_sleep(s.c))
+	if woken == 0 {
+		return 0, false
 	}
-	asm.StoreSeq((*uint32)(unsafe.Pointer(&s.c.calls.unwatched)), unwatched)
+	return time.Duration(Now() - woken), true
+}
+
+// RouseCalls ends a SleepCalls that has begun, or will: a goroutine looks at the list of calls.
+func (s *Scheduler) RouseCalls() {
+	crossing()
+	C.coroi_calls_rouse(s.c)
 }
 
 // Complete is F6 of gocall.h. The call has ended, and its memory is gone afterwards.

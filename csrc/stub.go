@@ -15,6 +15,7 @@ const (
 	Abort           Status    = 3
 	Aborted         Status    = -11
 	Again           Status    = -9
+	Asleep          Watch     = 2
 	Available                 = false
 	Busy            Status    = -8
 	Canceled        Status    = -5
@@ -57,9 +58,11 @@ const (
 	TimedOut        Status    = -15
 	TooBig          Status    = -14
 	Unwanted        Demand    = 0
+	Unwatched       Watch     = 1
 	Waits           Status    = 1
 	Wanted          Demand    = 2
 	WantedLately    Demand    = 1
+	Watched         Watch     = 0
 	WorkersMax                = 256
 	Yours           Status    = 2
 )
@@ -207,6 +210,7 @@ type (
 	}
 	Status      int
 	Submitter   struct{}
+	Watch       uint32
 	WorkerStats struct {
 		Spawned     uint64
 		Ended       uint64
@@ -390,6 +394,7 @@ func (*Scheduler) AtRest() bool                               { return false }
 func (*Scheduler) BeginPending(n uint32)                      {}
 func (*Scheduler) Blocked(limit int) ([]Blocked, int)         { return nil, 0 }
 func (*Scheduler) CallsCanceled() bool                        { return false }
+func (*Scheduler) CallsWatch() Watch                          { return 0 }
 func (*Scheduler) Close(cancel bool) Status                   { return Again }
 func (*Scheduler) Collect()                                   {}
 func (*Scheduler) Complete(c *Call)                           {}
@@ -424,17 +429,19 @@ func (*Scheduler) Others() int                                             { ret
 func (*Scheduler) Present() int                                            { return 0 }
 func (*Scheduler) Refund(n uint32)                                         {}
 func (*Scheduler) Rests() uint32                                           { return 0 }
+func (*Scheduler) RouseCalls()                                             {}
 func (*Scheduler) Run() Status                                             { return Again }
 func (*Scheduler) Running() []uintptr                                      { return nil }
 func (*Scheduler) SendEvent(j Joinable)                                    {}
 func (*Scheduler) SetDeadline(id uint32, in time.Duration) bool            { return false }
 func (*Scheduler) SetDemand(d Demand)                                      {}
 func (*Scheduler) SetID(id uint32)                                         {}
+func (*Scheduler) SleepCalls() (time.Duration, bool)                       { return 0, false }
 func (*Scheduler) Stats() Stats                                            { return Stats{} }
 func (*Scheduler) TakeCalls() *Call                                        { return nil }
 func (*Scheduler) Trim() int                                               { return 0 }
 func (*Scheduler) WaitRest(n int32)                                        {}
-func (*Scheduler) Watch(watched bool)                                      {}
+func (*Scheduler) Watch(by Watch)                                          {}
 func (*Scheduler) Workers() int                                            { return 0 }
 
 func (Sem) Acquire(g GoWaiter) Status { return Again }

@@ -77,6 +77,8 @@
 	M(NO_SECOND_LOOK, "run", "a run ends after one look")                                     \
 	M(LEFT_ASLEEP, "run-thief", "a thief leaves work with a sleeper and does not wake it")    \
 	M(CALLS_AS_WAITING, "call-steal", "a coroutine can be woken out of its inline call")      \
+	M(CALL_BLIND_SLEEP, "call-sleep", "F8 makes the word a 2 whatever it is")                 \
+	M(CALL_LOOKS_FIRST, "call-sleep", "F3 comes before F2")                                   \
 	M(NO_RISES, "run-inner", "a run ends after two looks that compare nothing")               \
 	M(BLIND_DETACH, "batch", "B3 is a look, and a plain exchange")                            \
 	M(DETACH_FIRST, "batch", "B3 comes before P1")                                            \

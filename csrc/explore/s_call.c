@@ -1,5 +1,5 @@
 /*
- * s_call.c - a scenario of inline calls into Go, with a stand-in for Go.
+ * s_call.c - scenarios of calls into Go, inline and offloaded, with a stand-in for Go.
  */
 #include "world.h"
 
@@ -90,4 +90,80 @@ static const struct ex_scenario call_steal = {
 	.reach = 3,
 };
 
-const struct ex_scenario *const scenarios_call[] = {&call_steal, NULL};
+/* ---------------------------------------------------------------------------- offloaded calls */
+
+enum { SLEPT, CAME_FIRST };
+
+static void offloads(void *arg, void *result)
+{
+	int64_t number = 1;
+
+	(void)arg;
+	(void)result;
+	EX_CHECK(coro_call_go(1, &number, sizeof number, &number, sizeof number, NULL) == CORO_OK);
+	EX_CHECK(number == 2);
+	g.ran++;
+}
+
+/* complete - F6, as Go's Complete. */
+static void complete(struct coroi_call *c)
+{
+	struct coroi_rec *r = c->caller;
+	uint64_t word = at_load_rlx(&r->wake);
+
+	*(int64_t *)c->result = *(const int64_t *)c->arg + 1;
+	c->status = CORO_OK;
+	g.made++;
+	while (!at_cas(&r->wake, &word, word | COROI_EVENT))
+		;
+	if (!(word & COROI_WAKE_MASK)) {
+		struct coroi_worker *home = &sched->worker[at_load_rlx(&r->home)];
+		coroi_inbox_push(home, (uintptr_t)r | COROI_NODE_WAKE);
+		coroi_notify_pushed(home);
+	}
+	coroi_pending_end(sched);
+}
+
+/* sleeper - the only goroutine that makes calls. It does not hear the bell. */
+static void sleeper(void *arg)
+{
+	(void)arg;
+	for (;;) {
+		uint64_t node = at_xchg(&sched->calls.first, 0);
+		for (uint64_t next; node; node = next) {
+			struct coroi_call *c = (struct coroi_call *)(uintptr_t)node;
+			next = c->next;
+			complete(c);
+		}
+		at_xchg(&sched->calls.unwatched, COROI_CALLS_UNWATCHED); /* F5 */
+		if (!at_load_seq(&sched->calls.first))
+			ex_reached(coroi_calls_sleep(sched) ? SLEPT : CAME_FIRST); /* F8 */
+	}
+}
+
+static void setup_sleep(void)
+{
+	sched->bell.go_id = 1;
+	for (unsigned i = 0; i < 2; i++)
+		EX_CHECK(coro_scheduler_spawn(sched, NULL, offloads, NULL, 0, NULL) == CORO_OK);
+	world_region(&g, sizeof g);
+	ex_thread("go", sleeper, NULL);
+}
+
+static void check_sleep(void)
+{
+	EX_CHECK(g.made == 2 && g.ran == 2);
+	EX_CHECK(coroi_finished(sched));
+}
+
+static const struct ex_scenario call_sleep = {
+	.name = "call-sleep",
+	.about = "two coroutines make offloaded calls, while Go's only thread goes to sleep",
+	.setup = setup_sleep,
+	.check = check_sleep,
+	.workers = 1,
+	.flags = CORO_NO_STANDBY,
+	.reach = 3,
+};
+
+const struct ex_scenario *const scenarios_call[] = {&call_steal, &call_sleep, NULL};

@@ -296,15 +296,45 @@ struct coroi_rec *coroi_calls_made_locked(struct coroi_worker *w)
 
 /* ---------------------------------------------------------------------------- offloaded calls */
 
+/* rouse - F3, of a call that nobody may look for. The caller's coroutine has not ended, so the
+ * scheduler stays. */
+static COROI_NOINLINE void rouse(struct coro_scheduler *s)
+{
+	switch (at_xchg(&s->calls.unwatched, COROI_CALLS_WATCHED)) {
+	case COROI_CALLS_UNWATCHED:
+		/* Relaxed: fd was set before the first spawn, and coroi_bell_drop comes after the
+		 * last coroutine's end. */
+		coroi_event_ring((int)at_load_rlx(&s->bell.fd));
+		break;
+	case COROI_CALLS_ASLEEP:
+		coroi_futex_wake(&s->calls.unwatched, 1);
+		break;
+	}
+}
+
 /* offload - F2 and F3. */
 static inline __attribute__((always_inline)) void offload(struct coro_scheduler *s,
 							  struct coroi_call *c)
 {
-	coroi_lifo_push(&s->calls.first, (uintptr_t)c, c->next);                 /* F2 */
-	if (at_load_seq(&s->calls.unwatched) && at_xchg(&s->calls.unwatched, 0)) /* F3 */
-		/* Relaxed: fd was set before the first spawn, and coroi_bell_drop comes after the
-		 * last coroutine's end. The caller has not ended. */
-		coroi_event_ring((int)at_load_rlx(&s->bell.fd));
+	coroi_lifo_push(&s->calls.first, (uintptr_t)c, c->next); /* F2 */
+	if (at_load_seq(&s->calls.unwatched))                    /* F3 */
+		rouse(s);
+}
+
+uint64_t coroi_calls_sleep(struct coro_scheduler *s)
+{
+	uint32_t unwatched = COROI_CALLS_UNWATCHED;
+
+	if (!at_cas(&s->calls.unwatched, &unwatched, COROI_CALLS_ASLEEP))
+		return 0;
+	coroi_futex_wait(&s->calls.unwatched, COROI_CALLS_ASLEEP, -1);
+	return coroi_now_ns();
+}
+
+void coroi_calls_rouse(struct coro_scheduler *s)
+{
+	at_xchg(&s->calls.unwatched, COROI_CALLS_WATCHED);
+	coroi_futex_wake(&s->calls.unwatched, 1);
 }
 
 /* await_call - F1 to F4 for me, the current coroutine of w. */

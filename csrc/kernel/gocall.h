@@ -31,8 +31,9 @@
  *   F1  caller: take a pending-work token (activity.h). Until Go gives it back, this is not the
  *       end.
  *   F2  caller: add the call to the scheduler's list, sequentially consistent.
- *   F3  caller: if calls.unwatched is 1, exchange it for 0. The caller that got the 1 rings the
- *       bell.
+ *   F3  caller: if calls.unwatched is not 0, exchange it for 0. The caller that got a 1
+ *       (UNWATCHED) rings the bell. The caller that got a 2 (ASLEEP) wakes the thread that sleeps
+ *       on the word.
  *   F4  caller: suspend, COMMITTED, unless the event has come. No cancel ends this wait.
  *   F5  Go, about to look no more: set calls.unwatched to 1, and look at the list once more, both
  *       sequentially consistent. So Go sees F2, or F3 sees the 1. A ring may come late, for a call
@@ -45,6 +46,14 @@
  *       door, is told to the services (service.h). The service of gobell.c sets calls.canceled, and
  *       rings the bell. Go ends the contexts of the calls under way whose callers are cancelled. Go
  *       also looks at the caller of each call that begins, once the call counts as under way.
+ *
+ *   F8  Go, after F5: a goroutine whose thread is to be woken by F3, rather than through the bell,
+ *       exchanges the 1 for a 2, and sleeps in the kernel while the word is 2. If the word is no 1
+ *       by then, or whenever the sleep ends, the goroutine looks at the list as before F5. So a
+ *       caller that makes the 1 a 0 before F8 is seen by F8, and one that makes the 2 a 0 ends the
+ *       sleep, late rings included. At most one goroutine is between the begin of F8 and its next
+ *       look. While there is one, another goroutine that does F5 writes the 2 instead of the 1:
+ *       then F8 finds a 2 and looks, or the sleep has begun and F3 ends it.
  *
  * The core knows Go as one function, which Go registers. Arguments and results go by address and
  * length. Functions go by number, which only Go can read.
@@ -66,8 +75,14 @@ struct coroi_offloaded {
 	uint64_t first;
 	/* A coroutine that may be calling was cancelled: Go looks which one. Atomic, F7. */
 	uint32_t canceled;
-	/* No goroutine looks at the list: ring the bell. Atomic, F3 and F5. */
+	/* Whether a goroutine looks at the list, COROI_CALLS_...; a futex. Atomic, F3, F5, F8. */
 	uint32_t unwatched;
+};
+
+enum {
+	COROI_CALLS_WATCHED,   /* a goroutine looks at the list, or is about to */
+	COROI_CALLS_UNWATCHED, /* none does: ring the bell */
+	COROI_CALLS_ASLEEP,    /* none does, and the thread of one sleeps on the word: wake it */
 };
 
 /* A call. */
@@ -107,6 +122,15 @@ char *coroi_call_cause(struct coroi_rec *me);
 /* coroi_go_name - from now on coro_go_function finds id under this name. Thread: any. Returns:
  * CORO_OK, CORO_ENOMEM. */
 int coroi_go_name(const char *name, size_t bytes, uint32_t id);
+
+/* coroi_calls_sleep - F8. Thread: one of Go's, no worker. Blocking: until a caller, or
+ * coroi_calls_rouse, ends the sleep; at times less. Returns: when the thread was awake again, by
+ * coro_now; 0: it has not slept. */
+uint64_t coroi_calls_sleep(struct coro_scheduler *s);
+
+/* coroi_calls_rouse - end the sleep of F8, or have it not begin: a goroutine looks. Thread: any,
+ * under the lock of Go's pool. Cost: a system call. */
+void coroi_calls_rouse(struct coro_scheduler *s);
 
 /* coroi_call_fail - give the call the status CORO_EFAILED, and a copy of the text if there is
  * memory for it. Thread: the one that makes the call. */

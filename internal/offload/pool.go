@@ -20,8 +20,9 @@ import (
 // calls are left some worker must be free to look: a worker that takes one call and sees more has
 // another worker woken, one at a time. So many short calls are made by a few workers, without a
 // switch between goroutines, and blocking calls get as many workers as they need. When the last
-// worker that looks takes the last call, or finds none, nobody watches: the next caller rings the
-// bell, and the poller kicks.
+// worker that looks takes the last call, or finds none, nobody watches: the next caller wakes the
+// sleeper, an idle worker that sleeps in C (rest.go). If there is none, the caller rings the bell,
+// and the poller kicks.
 type Pool struct {
 	Core    *csrc.Scheduler
 	Edge    *race.Edge      // of the scheduler
@@ -43,7 +44,7 @@ type Pool struct {
 	idle   []*worker // last in, first out
 	looks  int       // workers that look for a call
 	coming bool      // one of them was woken, or started, and has not looked yet
-	unseen bool      // the bell rings for the next call
+	unseen bool      // the bell rings for the next call, or sleeper is woken
 	closed bool
 	trim   *time.Timer
 	calls  uint64 // made until now
@@ -51,6 +52,9 @@ type Pool struct {
 	gone   sync.WaitGroup
 
 	visiting *worker // see here.go
+
+	sleeper *worker // an idle one that sleeps in C, or is about to, until the next call; nil: none
+	inC     backoff // whether there is to be one
 }
 
 // A worker is a goroutine of a Pool. The pool's lock guards what the worker does.
@@ -79,7 +83,7 @@ const (
 // nothing was spawned yet.
 func (p *Pool) Open() {
 	p.all, p.unseen = map[*worker]struct{}{}, true
-	p.Core.Watch(false)
+	p.Core.Watch(csrc.Unwatched)
 	p.id = pools.Add(p)
 	p.Core.SetID(p.id)
 }
@@ -105,6 +109,7 @@ func (p *Pool) release(keep int) {
 		p.idle = p.idle[1:]
 		delete(p.all, w)
 		close(w.wake)
+		p.rouse(w)
 	}
 }
 
@@ -146,11 +151,12 @@ func (p *Pool) TrimNow() {
 
 // Kick sees to it that some worker looks, if there are calls. The poller calls it when the bell was
 // rung. The call that the bell was rung for may be gone, and a later call may have found nobody
-// watching: so Kick says again that the bell is to be rung.
+// watching: so Kick says again that the bell is to be rung. If there is a sleeper, that looks in any
+// case after what the bell was rung for.
 func (p *Pool) Kick() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.looks == 0 && !p.unwatch() {
+	if p.looks == 0 && p.sleeper == nil && !p.unwatch() {
 		p.another()
 	}
 }
@@ -165,6 +171,7 @@ func (p *Pool) another() {
 		w := p.idle[last]
 		p.idle = p.idle[:last]
 		w.wake <- struct{}{}
+		p.rouse(w)
 	case len(p.all) < p.Max:
 		w := &worker{wake: make(chan struct{}, 1)}
 		p.all[w] = struct{}{}
@@ -182,14 +189,14 @@ func (p *Pool) another() {
 func (p *Pool) watch() {
 	if p.unseen {
 		p.unseen = false
-		p.Core.Watch(true)
+		p.Core.Watch(csrc.Watched)
 	}
 }
 
 // unwatch tells the core that no worker looks. False: there is a call after all.
 func (p *Pool) unwatch() bool {
 	p.unseen = true
-	p.Core.Watch(false)
+	p.Core.Watch(p.unwatched())
 	return !p.Core.HasCalls()
 }
 
@@ -249,17 +256,10 @@ func (p *Pool) next(w *worker) *csrc.Call {
 			continue
 		}
 		p.looks--
-		p.idle = append(p.idle, w)
-		if p.trim == nil {
-			p.before = p.calls
-			p.trim = time.AfterFunc(idleTime, p.TrimNow)
-		}
-		p.mu.Unlock()
-		if _, ok := <-w.wake; !ok {
+		if !p.rest(w) {
+			p.mu.Unlock()
 			return nil
 		}
-		p.mu.Lock()
-		p.coming = false
 	}
 }
 
@@ -306,7 +306,7 @@ func (p *Pool) begin(w *worker, c *csrc.Call, ctx *callContext) {
 		w.ctx.cancel()
 	}
 	p.looks--
-	if p.first != nil || p.Core.HasCalls() {
+	if p.waiting() {
 		p.another()
 	} else if p.looks == 0 && !p.unwatch() {
 		p.another()
@@ -378,7 +378,7 @@ func (p *Pool) lose(w *worker) {
 	defer p.mu.Unlock()
 	delete(p.all, w)
 	// at the limit no other may have been let in
-	if p.looks == 0 && (p.first != nil || p.Core.HasCalls()) {
+	if p.looks == 0 && p.waiting() {
 		p.another()
 	}
 }

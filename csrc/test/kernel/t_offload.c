@@ -5,6 +5,7 @@
 #include "gostand.h"
 
 #include "kernel/gobell.h"
+#include "kernel/gocall.h"
 #include "kernel/run.h"
 
 #include <string.h>
@@ -34,12 +35,31 @@ static void offloads(void *arg, void *result)
 	__atomic_add_fetch(&ended, 1, __ATOMIC_RELAXED);
 }
 
-static void offload_in_turns(uint32_t workers, uint32_t flags, uint32_t callers, int64_t each)
+/* sleeper - a clerk that the callers wake: F8. */
+static uint64_t sleeper_ended, sleeps;
+
+static void *sleeper(void *arg)
+{
+	struct coro_scheduler *s = arg;
+
+	while (!at_load_seq(&clerks_stop)) {
+		if (clerk_once(s))
+			continue;
+		at_xchg(&s->calls.unwatched, COROI_CALLS_UNWATCHED); /* F5 */
+		if (!at_load_seq(&s->calls.first) && coroi_calls_sleep(s))
+			sleeps++;
+	}
+	at_xchg(&sleeper_ended, 1);
+	return NULL;
+}
+
+static void offload_in_turns(void *(*clerk)(void *), uint32_t workers, uint32_t flags,
+			     uint32_t callers, int64_t each)
 {
 	pthread_t t;
 
 	stand_in(adds);
-	ended = clerks_stop = 0;
+	ended = clerks_stop = sleeper_ended = 0;
 	coro_scheduler *s = start_go(workers, flags);
 	thread_start(&t, clerk, s);
 	for (uint32_t i = 0; i < callers; i++)
@@ -50,19 +70,55 @@ static void offload_in_turns(uint32_t workers, uint32_t flags, uint32_t callers,
 		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	CHECK_EQ(ended, callers); /* not before: each call is pending work */
 	at_xchg(&clerks_stop, 1);
+	for (; clerk == sleeper && !at_load_seq(&sleeper_ended); sleep_us(50))
+		coroi_calls_rouse(s); /* again: the sleep may begin after the first */
 	thread_join(t);
 	finish(s);
 }
 
-TEST(offload_by_many)
+static void many_offload(void *(*clerk)(void *))
 {
 	for (uint32_t workers = 1; workers <= 4; workers *= 2) {
-		offload_in_turns(workers, 0, 1, (int64_t)scaled(300));
-		offload_in_turns(workers, CORO_NO_STANDBY, 10, (int64_t)scaled(300));
-		offload_in_turns(workers, CORO_NO_MEMBARRIER | CORO_NO_STANDBY, 100,
+		offload_in_turns(clerk, workers, 0, 1, (int64_t)scaled(300));
+		offload_in_turns(clerk, workers, CORO_NO_STANDBY, 10, (int64_t)scaled(300));
+		offload_in_turns(clerk, workers, CORO_NO_MEMBARRIER | CORO_NO_STANDBY, 100,
 				 (int64_t)scaled(100));
-		offload_in_turns(workers, CORO_PAUSED, 50, (int64_t)scaled(100));
+		offload_in_turns(clerk, workers, CORO_PAUSED, 50, (int64_t)scaled(100));
 	}
+}
+
+TEST(offload_by_many)
+{
+	many_offload(clerk);
+}
+
+TEST(offload_wakes_the_sleeper)
+{
+	sleeps = 0;
+	many_offload(sleeper);
+	CHECK(sleeps > 0);
+}
+
+/* F8 after a call, and a sleep that is ended although there is no call. */
+TEST(offload_sleep_does_not_begin_after_a_call)
+{
+	coro_scheduler *s = start_go(1, 0);
+	pthread_t t;
+
+	CHECK_EQ(coroi_calls_sleep(s), 0); /* watched */
+	at_xchg(&s->calls.unwatched, COROI_CALLS_UNWATCHED);
+	coroi_calls_rouse(s);
+	CHECK_EQ(coroi_calls_sleep(s), 0);
+	clerks_stop = sleeper_ended = sleeps = 0;
+	thread_start(&t, sleeper, s);
+	while (at_load_seq(&s->calls.unwatched) != COROI_CALLS_ASLEEP)
+		sleep_us(50);
+	at_xchg(&clerks_stop, 1);
+	coroi_calls_rouse(s);
+	thread_join(t);
+	CHECK_EQ(sleeps, 1);
+	CHECK_EQ(s->calls.unwatched, COROI_CALLS_WATCHED);
+	finish(s);
 }
 
 /* adds_to_4 - a call, by the coroutine that others know as the caller. */
