@@ -91,6 +91,16 @@ func FuncDense() FuncOption {
 // FuncBrief declares that the body is brief: between two waits it takes some microseconds, it never
 // blocks its thread, and it needs nothing from the thread that woke it. A body that CORO_BODY
 // defines with CORO_BRIEF is brief without this option.
+//
+// A coroutine of a brief function may run on the thread of the goroutine that starts it or wakes it,
+// if its worker sleeps: by Start, by Wake, and by the methods of Chan, Semaphore, Mutex and the
+// others. So a request and its answer over two channels take two cgo calls instead of two wake-ups
+// of threads. The call returns when nothing brief is left to run there, after some 15 µs at most.
+// Calls into Go that the coroutine makes inline are made on its worker's own thread.
+//
+// The promise is the caller's. A function that breaks it keeps its wakers waiting. It is found out
+// (WithLateHook, Stats.Lends), and is brief no longer. docs/border.md has more. A process may have 512
+// brief functions: for more NewFunc returns an *OptionError.
 func FuncBrief() FuncOption {
 	return func(c *funcConfig) error { c.Brief = true; return nil }
 }
@@ -144,6 +154,10 @@ func NewFunc[A, R any](entry unsafe.Pointer, opts ...FuncOption) (Func[A, R], er
 		if err := o(c); err != nil {
 			return Func[A, R]{}, err
 		}
+	}
+	if c.Brief && csrc.DeclareBrief(c.Fn) != csrc.OK {
+		return Func[A, R]{}, &OptionError{"FuncBrief", true,
+			"does not go with so many others: a process has at most 512 brief functions"}
 	}
 	c.keepName()
 	return Func[A, R]{c.Spec}, nil

@@ -19,6 +19,7 @@ type config struct {
 	callLimit int
 	slowLimit time.Duration
 	onSlow    func(SlowCall)
+	onLate    func(function string)
 }
 
 func newConfig(opts []Option) (*config, error) {
@@ -105,6 +106,22 @@ func WithTuning(t Tuning) Option {
 // without the option.
 func WithStallHook(f func(blocked int)) Option {
 	return func(c *config) error { c.onStall = f; return nil }
+}
+
+// WithoutLending has what Go starts and wakes run on the workers' own threads alone: no goroutine's
+// thread stands in for a worker that sleeps. So C code sees no thread of Go's, and [Func.Call] costs
+// what Start and Wait do. Use it where goroutines' threads carry what C must not see, as a namespace
+// or a user id, and to find out whether a fault has to do with lending. docs/border.md has more.
+func WithoutLending() Option {
+	return func(c *config) error { c.NoLending = true; return nil }
+}
+
+// WithLateHook has f called, in a goroutine of its own, for each function that was declared brief
+// (FuncBrief, CORO_BRIEF) and was seen to run for more than 100 µs without a wait, twice. The function
+// is brief no longer, in the whole process, and f is given its name. About one lend in 64 is timed. A
+// nil f is no hook, as without the option.
+func WithLateHook(f func(function string)) Option {
+	return func(c *config) error { c.onLate = f; return nil }
 }
 
 // WithExecutors sets how many goroutines run Go bodies at a time, 1 to 4096. The default is

@@ -17,6 +17,7 @@ import (
 type poller struct {
 	bell    *os.File
 	onStall func(int)
+	onLate  func(string) // nil: there is no hook
 	stopped chan struct{}
 
 	mu    sync.Mutex
@@ -81,6 +82,7 @@ func (p *poller) poll(s *Scheduler) {
 			s.offload.CancelCalls()
 		}
 		rests = p.heedRest(s, rests)
+		p.tellLate()
 		if s.executors.claimed() {
 			pause = lookLeast
 			next = time.Now().Add(pause)
@@ -102,6 +104,16 @@ func (p *poller) poll(s *Scheduler) {
 			p.heedRest(s, rests)
 			return
 		}
+	}
+}
+
+// tellLate tells the hook which functions are brief no longer.
+func (p *poller) tellLate() {
+	if p.onLate == nil {
+		return
+	}
+	for fn := csrc.TakeLate(); fn != 0; fn = csrc.TakeLate() {
+		go p.onLate(funcName(fn))
 	}
 }
 

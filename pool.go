@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"time"
 
 	"github.com/organzine/coro/csrc"
 )
@@ -116,6 +117,16 @@ type BlockingStats struct {
 	Queued  int // calls that wait for a thread
 }
 
+// LendStats are the figures of the goroutines' threads that have stood in for workers that slept:
+// see [Func.Call] and [FuncBrief]. One such lend in 64 is timed.
+type LendStats struct {
+	Count   uint64
+	Time    time.Duration // about how long all took
+	Longest time.Duration // of those that were timed
+	// functions of the process that have broken the promise of FuncBrief, and are brief no longer
+	Late int
+}
+
 // Stats are counters and sizes of a scheduler: racy while it works, exact while it rests.
 type Stats struct {
 	Workers       int    // worker threads
@@ -137,6 +148,7 @@ type Stats struct {
 	Bodies   BodyStats
 	Calls    CallStats
 	Blocking BlockingStats
+	Lends    LendStats
 
 	Stacks, StacksIdle   int // mapped, and of them not in use
 	StackBytes           int // of all mapped stacks, without guards
@@ -165,6 +177,7 @@ func (st Stats) String() string {
 		"Go bodies: %d live of %d, %d failed, %d panicked; executors: %d, %d busy; "+
 		"calls: %d in flight, %d offloaded, %d inline; "+
 		"blocking threads: %d, %d busy, %d calls queued; "+
+		"lends: %d, %v, longest %v, %d functions late; "+
 		"workers: %d, %d awake; "+
 		"stacks: %d, %d idle, %d KiB; records: %d, %d idle, %d KiB; dense: %d blocks, %d KiB; "+
 		"rests: %d", st.Live, st.Daemons, st.AwaitingStack, state,
@@ -174,6 +187,7 @@ func (st Stats) String() string {
 		st.Bodies.Executors, st.Bodies.Busy,
 		st.Calls.InFlight, st.Calls.Offloaded, st.Calls.Inline,
 		st.Blocking.Threads, st.Blocking.Busy, st.Blocking.Queued,
+		st.Lends.Count, st.Lends.Time, st.Lends.Longest, st.Lends.Late,
 		st.Workers, st.Awake,
 		st.Stacks, st.StacksIdle, st.StackBytes>>10,
 		st.Records, st.RecordsIdle, st.RecordBytes>>10,
@@ -211,6 +225,8 @@ func (s *Scheduler) Stats() Stats {
 		Failed: c.Failed, Bodies: s.executors.stats(c.GoLive, c.GoSpawned),
 		Blocking: BlockingStats{c.BlockingThreads, c.BlockingThreads - c.BlockingIdle,
 			c.BlockingQueued},
+		Lends: LendStats{c.Lends, time.Duration(c.LentNS), time.Duration(c.LentMostNS),
+			csrc.LateFunctions()},
 		Stacks: c.Stacks, StacksIdle: c.StacksIdle, StackBytes: c.StackBytes,
 		Records: c.Records, RecordsIdle: c.RecordsIdle, RecordBytes: c.RecordBytes,
 		RecordsRetired: c.RecordsRetired, Membarrier: c.Membarrier,

@@ -74,6 +74,7 @@ func New(opts ...Option) (*Scheduler, error) {
 	s.offload.Caller, s.offload.Canceled = s.poller.startContext, causeOfCancel
 	s.offload.Open()
 	if s.submitters, status = core.NewSubmitters(n); status == csrc.OK {
+		s.poller.onLate = c.onLate
 		err = s.poller.open(s, c.onStall)
 	} else {
 		err = statusError(status, ofScheduler)

@@ -116,7 +116,7 @@ type Options struct {
 	Workers, Dedicated, StealBatch, HandoverBudget, StackCache, BlockingThreads int
 	Stack, StackLimit, RecordLimit                                              int
 	SharedStacks, DenseStack                                                    int
-	Paused, NoMembarrier, NoStandby                                             bool
+	Paused, NoMembarrier, NoStandby, NoLending                                  bool
 	Name                                                                        string
 	CPUs                                                                        []uint16
 }
@@ -138,6 +138,9 @@ func New(o Options) (*Scheduler, Status) {
 	}
 	if o.NoStandby {
 		flags |= C.CORO_NO_STANDBY
+	}
+	if o.NoLending {
+		flags |= C.CORO_NO_LENDING
 	}
 	name := append([]byte(o.Name), 0)
 	var cpus *C.uint16_t
@@ -293,6 +296,7 @@ type Stats struct {
 	BlockingThreads, BlockingIdle     int
 	BlockingQueued                    int
 	InlineCalls                       uint64
+	Lends, LentNS, LentMostNS         uint64
 	Rests                             uint32
 	Stacks, StacksIdle                int
 	StackBytes                        int
@@ -327,6 +331,7 @@ func (s *Scheduler) Stats() Stats {
 		GoSpawned:      uint64(t.go_spawned), GoLive: max(int(t.go_live), 0),
 		BlockingThreads: int(t.blocking_threads), BlockingIdle: int(t.blocking_idle),
 		BlockingQueued: int(t.blocking_queued), InlineCalls: uint64(t.inline_calls),
+		Lends: uint64(t.lends), LentNS: uint64(t.lent_ns), LentMostNS: uint64(t.lent_most_ns),
 		Live: max(int(t.live), 0), Daemons: max(int(t.daemons), 0), AwaitingStack: int(t.awaiting_stack),
 		Rests: uint32(t.idle_ends), Stacks: int(t.stacks), StacksIdle: int(t.stacks_idle),
 		StackBytes: int(t.stack_bytes), Records: int(t.records),

@@ -135,10 +135,15 @@ func IsBrief(fn uintptr) bool {
 	return bool(C.coroi_is_brief(C.coro_fn(*(*unsafe.Pointer)(unsafe.Pointer(&fn)))))
 }
 
+// LateFunctions is how many functions are brief no longer since they were late.
+func LateFunctions() int {
+	return int(atomic.LoadUint32((*uint32)(unsafe.Pointer(&C.coroi_brief_lost))))
+}
+
 // TakeLate returns a function that is brief no longer since it was late, each once; 0: there is
 // none.
 func TakeLate() uintptr {
-	if atomic.LoadUint32((*uint32)(unsafe.Pointer(&C.coroi_brief_lost))) == 0 {
+	if LateFunctions() == 0 {
 		return 0
 	}
 	crossing()

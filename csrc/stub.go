@@ -154,6 +154,7 @@ type (
 		Paused          bool
 		NoMembarrier    bool
 		NoStandby       bool
+		NoLending       bool
 		Name            string
 		CPUs            []uint16
 	}
@@ -195,6 +196,9 @@ type (
 		BlockingIdle    int
 		BlockingQueued  int
 		InlineCalls     uint64
+		Lends           uint64
+		LentNS          uint64
+		LentMostNS      uint64
 		Rests           uint32
 		Stacks          int
 		StacksIdle      int
@@ -239,6 +243,7 @@ func ExportBody(id uint32, argBytes uint8, resultBytes uint8) Status { return Ag
 func ExportName(name string, id uint32) Status                       { return Again }
 func GoroutineOwner(id uint64) uint64                                { return 0 }
 func IsBrief(fn uintptr) bool                                        { return false }
+func LateFunctions() int                                             { return 0 }
 func LookBody(p unsafe.Pointer) (Body, Status)                       { return Body{}, Again }
 func NameFunction(fn uintptr, name string) Status                    { return Again }
 func New(o Options) (*Scheduler, Status)                             { return nil, Again }

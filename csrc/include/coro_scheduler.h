@@ -221,8 +221,11 @@ typedef struct coro_stats {
 	 * waits for one */
 	uint32_t blocking_threads, blocking_idle, blocking_queued;
 	uint64_t inline_calls; /* calls into Go made on workers */
-	int32_t membarrier;    /* 1: doors are asymmetric, 0: they use an exchange */
-	int32_t guard;         /* 1: MADV_GUARD_INSTALL, 0: mprotect */
+	/* times that a thread has stood in for a worker that slept; about how long in all, ns, by one
+	 * of them in 64; and the longest of these */
+	uint64_t lends, lent_ns, lent_most_ns;
+	int32_t membarrier; /* 1: doors are asymmetric, 0: they use an exchange */
+	int32_t guard;      /* 1: MADV_GUARD_INSTALL, 0: mprotect */
 } coro_stats;
 
 /*

@@ -289,6 +289,18 @@ static void totals(struct coro_scheduler *s, coro_stats *out)
 		out->inline_calls += at_load_rlx(&w->inline_calls);
 	}
 	out->go_live = at_load_acq(&coroi_goworker(s)->ended);
+	uint64_t timed = 0, most;
+	for (uint32_t i = 0; i < s->workers; i++) {
+		out->lends += at_load_rlx(&s->worker[i].lends);
+		timed += at_load_rlx(&s->worker[i].lends_timed);
+		out->lent_ns += at_load_rlx(&s->worker[i].lent_ns);
+		most = at_load_rlx(&s->worker[i].lent_most);
+		if (most > out->lent_most_ns)
+			out->lent_most_ns = most;
+	}
+	if (timed)
+		out->lent_ns = (uint64_t)((double)out->lent_ns / (double)timed *
+					  (double)out->lends);
 	for (uint32_t i = 0; i <= s->workers; i++) {
 		out->spawned += at_load_acq(&s->worker[i].spawned);
 		out->daemons += at_load_acq(&s->worker[i].daemons);

@@ -1,5 +1,3 @@
-//go:build coro_call
-
 package experiments
 
 import (
