@@ -102,7 +102,7 @@ static bool has_room(void *c)
 static inline bool spins(uint64_t deadline)
 {
 	struct coroi_worker *w = coroi_self();
-	return deadline && coroi_current(w) && coroi_nothing_else(w);
+	return deadline && coroi_current(w) && coroi_nothing_else_now(w);
 }
 
 #define COALESCE_PAUSES 24

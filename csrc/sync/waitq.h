@@ -344,7 +344,7 @@ bool coroi_spin_for_event(uint32_t *event);
  * not committed. */
 static inline bool coroi_may_spin(const struct coroi_rec *me, uint64_t deadline)
 {
-	return coroi_likely(me && deadline == CORO_FOREVER) && coroi_nothing_else(coroi_self());
+	return coroi_likely(me && deadline == CORO_FOREVER) && coroi_nothing_else_now(coroi_self());
 }
 
 /* coroi_waiter_wait_in - Q1, and coroi_waiter_wait: x is added to the queue q of its object. The
