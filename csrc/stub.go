@@ -18,6 +18,7 @@ const (
 	Asleep          Watch     = 2
 	Available                 = false
 	Busy            Status    = -8
+	ByCall          Status    = 3
 	Canceled        Status    = -5
 	ClassDense      uint8     = 15
 	Closed          Status    = -7
@@ -41,6 +42,7 @@ const (
 	LendSuspended   Outcome   = 1
 	ManyBudget                = 100000
 	MayResume       Status    = 1
+	MeetMost                  = 64
 	NoMemory        Status    = -3
 	NotRecoverable  Status    = -18
 	OK              Status    = 0
@@ -254,6 +256,7 @@ func NewCoroutine(body unsafe.Pointer, arg uintptr, stack int) (Coroutine, Statu
 }
 func NewLatch(count uint64) (Latch, Status)  { return Latch{}, Again }
 func NewMany(spec *Spec, n int) (Many, bool) { return Many{}, false }
+func NewMeeting() (GoWaiter, Status)         { return GoWaiter{}, Again }
 func NewMutex() (Mutex, Status)              { return Mutex{}, Again }
 func NewOnce() (Once, Status)                { return Once{}, Again }
 func NewRWLock() (RWLock, Status)            { return RWLock{}, Again }
@@ -292,18 +295,19 @@ func (Calls) ID() uint32           { return 0 }
 func (Calls) Len() int             { return 0 }
 func (*Calls) Next() bool          { return false }
 
-func (Chan) Address() uintptr                    { return 0 }
-func (Chan) Close() Status                       { return Again }
-func (Chan) Destroy() Status                     { return Again }
-func (Chan) Free()                               {}
-func (Chan) Len() int                            { return 0 }
-func (Chan) LenHint() uint32                     { return 0 }
-func (Chan) MayRecv() bool                       { return false }
-func (Chan) MaySend(capacity int) bool           { return false }
-func (Chan) Recv(g GoWaiter) Status              { return Again }
-func (Chan) Send(g GoWaiter) Status              { return Again }
-func (Chan) TryRecv(value unsafe.Pointer) Status { return Again }
-func (Chan) TrySend(value unsafe.Pointer) Status { return Again }
+func (Chan) Address() uintptr                                { return 0 }
+func (Chan) Close() Status                                   { return Again }
+func (Chan) Destroy() Status                                 { return Again }
+func (Chan) Free()                                           {}
+func (Chan) Len() int                                        { return 0 }
+func (Chan) LenHint() uint32                                 { return 0 }
+func (Chan) MayRecv() bool                                   { return false }
+func (Chan) MaySend(capacity int) bool                       { return false }
+func (Chan) Meet(s *Scheduler, g GoWaiter, send bool) Status { return Again }
+func (Chan) Recv(g GoWaiter) Status                          { return Again }
+func (Chan) Send(g GoWaiter) Status                          { return Again }
+func (Chan) TryRecv(value unsafe.Pointer) Status             { return Again }
+func (Chan) TrySend(value unsafe.Pointer) Status             { return Again }
 
 func (Cond) Broadcast() Status                          { return Again }
 func (Cond) Destroy() Status                            { return Again }
@@ -317,10 +321,13 @@ func (Coroutine) Resume(send int64) (int64, Status)             { return 0, Agai
 
 func (GoWaiter) Fired() bool                                            { return false }
 func (GoWaiter) Free()                                                  {}
+func (GoWaiter) Met() bool                                              { return false }
+func (GoWaiter) MetValue(bytes uintptr) unsafe.Pointer                  { return nil }
 func (GoWaiter) Select(n int) Status                                    { return Again }
 func (GoWaiter) Selected() (int, Status)                                { return 0, Again }
 func (GoWaiter) SetCase(i int, c Chan, send bool, value unsafe.Pointer) {}
 func (GoWaiter) Status() Status                                         { return Again }
+func (GoWaiter) TakeBack(id uint32) bool                                { return false }
 func (GoWaiter) Value() unsafe.Pointer                                  { return nil }
 func (GoWaiter) Withdraw() bool                                         { return false }
 

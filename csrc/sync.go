@@ -377,8 +377,10 @@ func (c Chan) TryRecv(value unsafe.Pointer) Status {
 }
 
 var (
-	sendLeaf = uintptr(unsafe.Pointer(C.coroi_chan_send_leaf))
-	recvLeaf = uintptr(unsafe.Pointer(C.coroi_chan_recv_leaf))
+	sendLeaf     = uintptr(unsafe.Pointer(C.coroi_chan_send_leaf))
+	recvLeaf     = uintptr(unsafe.Pointer(C.coroi_chan_recv_leaf))
+	sendSpinLeaf = uintptr(unsafe.Pointer(C.coroi_chan_send_spin_leaf))
+	recvSpinLeaf = uintptr(unsafe.Pointer(C.coroi_chan_recv_spin_leaf))
 )
 
 func (c Chan) word(at uintptr) uint64 {
@@ -407,6 +409,24 @@ func (c Chan) MaySend(capacity int) bool {
 func (c Chan) MayRecv() bool {
 	return c.LenHint() != 0 || c.word(C.COROI_CHAN_SENDERS) != 0 || c.isClosed()
 }
+
+// MeetMost is the most bytes of a value for Meet.
+const MeetMost = C.COROI_LEAF_BYTES
+
+// Meet sends the value of g, or receives it there, by a channel of s without room. Waits: g waits
+// from now on, and the goroutine is to ask g.Met for a moment, and then g.TakeBack. ByCall: nothing
+// was done, and the call is to be made by cgo.
+func (c Chan) Meet(s *Scheduler, g GoWaiter, send bool) Status {
+	g.g.sched = s.c
+	leaf := recvSpinLeaf
+	if send {
+		leaf = sendSpinLeaf
+	}
+	return Status(asm.Leaf(leaf, unsafe.Pointer(c.p), unsafe.Pointer(g.g)))
+}
+
+// ByCall: nothing was done.
+const ByCall = Status(byCall)
 
 // Send has a gowaiter send its value.
 func (c Chan) Send(g GoWaiter) Status { return Status(C.go_coroi_chan_send_gowaiter(c.c(), g.g)) }
@@ -493,6 +513,32 @@ func newGoWaiter(g *C.struct_coroi_gowaiter) (GoWaiter, Status) {
 // Value is the memory for the gowaiter's value.
 func (g GoWaiter) Value() unsafe.Pointer {
 	return unsafe.Add(unsafe.Pointer(g.g), C.sizeof_struct_coroi_gowaiter)
+}
+
+// NewMeeting makes a gowaiter for Meet.
+func NewMeeting() (GoWaiter, Status) {
+	crossing()
+	return newGoWaiter(C.coroi_gowaiter_new(nil, 0, nil, 0, MeetMost))
+}
+
+// MetValue is the memory for a value of Meet.
+func (g GoWaiter) MetValue(bytes uintptr) unsafe.Pointer {
+	if bytes <= C.COROI_OWN_BYTES {
+		return unsafe.Add(unsafe.Pointer(g.g), C.COROI_GOWAITER_OWN)
+	}
+	return g.Value()
+}
+
+// Met tells whether what Meet began is done: then Status says how.
+func (g GoWaiter) Met() bool {
+	return atomic.LoadUint32((*uint32)(&g.g.x.event)) == C.COROI_EVENT_FIRED
+}
+
+// TakeBack has g be told as any other gowaiter, by the id. False: what Meet began is done.
+func (g GoWaiter) TakeBack(id uint32) bool {
+	g.g.id = C.uint32_t(id)
+	return atomic.CompareAndSwapUint32((*uint32)(&g.g.x.event), C.COROI_EVENT_SPINS,
+		C.COROI_EVENT_NONE)
 }
 
 // Fired tells whether what the gowaiter waits for has happened: then Status says how. A goroutine's

@@ -1,10 +1,12 @@
 /*
- * chan.pml - waiters at an object, and the processes that serve them: Q1 to Q4 of waitq.h, with the
+ * chan.pml - waiters at an object, and the processes that serve them: Q1 to Q5 of waitq.h, with the
  * waits at several objects of select.c.
  *
  * There are two channels without room. One receiver waits at both (coro_select), and one at the
  * first. Each channel has a sender. A sender or a receiver that finds nobody waits. It gives up at
  * any moment, or (-DPATIENT) never.
+ *
+ * Each process that finds a waiter of one channel spinning serves that by a leaf (Q5), or not.
  *
  * What is abstracted
  *   memory    is sequentially consistent: everything but `chosen` is under a lock, and the event
@@ -25,7 +27,8 @@
  *
  * Mutants: MUTANT_NO_CLAIM, MUTANT_BLIND_CLAIM, MUTANT_BLIND_WITHDRAW, MUTANT_BLIND_LEAVE,
  * MUTANT_NO_DEQUEUE, MUTANT_UNLOCKED_DEQUEUE, MUTANT_LATE_VALUE, MUTANT_ONE_LOCK,
- * MUTANT_BLIND_FIRE, MUTANT_BLIND_TAKE_BACK.
+ * MUTANT_BLIND_FIRE, MUTANT_BLIND_TAKE_BACK, MUTANT_LEAF_KEEPS, MUTANT_LEAF_BLIND,
+ * MUTANT_LEAF_LATE_VALUE, MUTANT_LEAF_LATE_REMOVE.
  */
 #define CHANS 2
 #define LEFT 255
@@ -93,6 +96,47 @@ inline spin_for_event(x, fired)
 	fi
 }
 
+/* leaf_fires - Q5: x leaves its queue, is given v (0: it sends), and fired; or it is put back. In
+ * the lock. */
+inline leaf_fires(x, v, served)
+{
+	served = false;
+	LIVE(x);
+#ifndef MUTANT_LEAF_LATE_REMOVE
+	queued[x] = false;
+#endif
+#ifndef MUTANT_LEAF_LATE_VALUE
+	if
+	:: v != 0 -> value[x] = v
+	:: else
+	fi;
+#endif
+	if
+#ifdef MUTANT_LEAF_BLIND
+	:: word[x] == SPINS -> word[x] = FIRED; served = true
+#else
+	:: atomic { word[x] == SPINS -> word[x] = FIRED; served = true }
+#endif
+#ifdef MUTANT_LEAF_KEEPS
+	:: atomic { word[x] != SPINS -> skip }
+#else
+	:: atomic { word[x] != SPINS -> queued[x] = true }
+#endif
+	fi;
+#ifdef MUTANT_LEAF_LATE_REMOVE
+	if
+	:: served -> LIVE(x); queued[x] = false
+	:: else
+	fi;
+#endif
+#ifdef MUTANT_LEAF_LATE_VALUE
+	if
+	:: served && v != 0 -> LIVE(x); value[x] = v
+	:: else
+	fi;
+#endif
+}
+
 /* take_receiver - Q2: x becomes a waiter that still waits at channel c, or WAITERS. In the lock. */
 inline take_receiver(c, x)
 {
@@ -144,6 +188,16 @@ proctype sender(byte c; byte n)
 	for (i : 1 .. n) {
 		v = 4 * c + i;
 		enter(c);
+		if
+		:: atomic { c == 0 && queued[2] && word[2] == SPINS -> skip }
+			leaf_fires(2, v, fired);
+			leave(c);
+			if
+			:: fired -> sent++; goto sent_one
+			:: else -> enter(c)
+			fi
+		:: true
+		fi;
 		take_receiver(c, x);
 		if
 		:: x != WAITERS ->
@@ -199,7 +253,9 @@ proctype sender(byte c; byte n)
 			:: else
 			fi;
 			live[me] = false
-		fi
+		fi;
+sent_one:
+		skip
 	}
 }
 
@@ -219,6 +275,18 @@ proctype one(byte n)
 
 	for (i : 1 .. n) {
 		enter(0);
+		if
+		:: atomic { queued[3] && word[3] == SPINS -> skip }
+			LIVE(3);
+			v = value[3];
+			leaf_fires(3, 0, fired);
+			leave(0);
+			if
+			:: fired -> receive(v); goto received_one
+			:: else -> enter(0)
+			fi
+		:: true
+		fi;
 		take_sender(0, x);
 		if
 		:: x != WAITERS ->
@@ -262,7 +330,9 @@ proctype one(byte n)
 			:: else
 			fi;
 			live[2] = false
-		fi
+		fi;
+received_one:
+		skip
 	}
 }
 

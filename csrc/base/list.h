@@ -79,7 +79,7 @@
 /*
  * coroi_dlist_add - x becomes the last. coroi_dlist_remove - x, which is in the list, leaves it.
  * coroi_dlist_remove_first - the same for one that is known to be the first. Usually there is none
- * beside it.
+ * beside it. coroi_dlist_add_first - x becomes the first.
  */
 #define coroi_dlist_add(list, x)                              \
 	({                                                    \
@@ -115,6 +115,19 @@
 			dlist_x->next->prev = NULL;        \
 		else                                       \
 			dlist_list->last = NULL;           \
+	})
+
+#define coroi_dlist_add_first(list, x)                 \
+	({                                             \
+		__auto_type dlist_list = (list);       \
+		__auto_type dlist_x = (x);             \
+		dlist_x->prev = NULL;                  \
+		dlist_x->next = dlist_list->first;     \
+		if (dlist_x->next)                     \
+			dlist_x->next->prev = dlist_x; \
+		else                                   \
+			dlist_list->last = dlist_x;    \
+		dlist_list->first = dlist_x;           \
 	})
 
 /*

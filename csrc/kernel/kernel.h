@@ -37,7 +37,7 @@
  *   coroi_event_send_to  send the event, to a coroutine that may have ended
  *   coroi_wake_home, coroi_wake_here, coroi_leave_fed   the short ways, inline
  *   coroi_join_committed   wait for a coroutine's end; no cancel of the caller ends the wait
- *   coroi_nothing_else, coroi_idle_spin, coroi_has_inbox   spin before a wait, where nothing else
+ *   coroi_nothing_else_now, coroi_idle_spin, coroi_has_inbox  spin before a wait, where nothing else
  *                        can run
  *   coroi_nowait, coroi_nowait_refuse, coroi_in_nowait   may the current coroutine wait?
  *

@@ -286,6 +286,17 @@ static inline bool coroi_nothing_else(const struct coroi_worker *w)
 	       !(at_load_rlx(&w->inbox) | at_load_rlx(&w->undelivered));
 }
 
+/* coroi_nothing_else_now - the same, where a look at what was spawned pays: an open batch may be
+ * empty. Thread: w, outside its door. */
+static inline bool coroi_nothing_else_now(struct coroi_worker *w)
+{
+	if (coroi_likely(!at_load_rlx(&w->undelivered)))
+		return coroi_nothing_else(w);
+	return !at_load_rlx(&w->next) && !coroi_deque_length(&w->queue) &&
+	       !at_load_rlx(&w->awaiting_stack.count) && !at_load_rlx(&w->inbox) &&
+	       !coroi_has_spawns(w);
+}
+
 /* coroi_to - switch to the context sp, which is on stack (NULL: on w's native stack). The switch
  * opens w's door. coroi_to_by - the same by a given kind of coroi_switch. */
 typedef int coroi_switcher(void **save, void *to, intptr_t value, uint32_t *door);

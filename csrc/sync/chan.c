@@ -102,7 +102,7 @@ static bool has_room(void *c)
 static inline bool spins(uint64_t deadline)
 {
 	struct coroi_worker *w = coroi_self();
-	return deadline && coroi_current(w) && coroi_nothing_else(w);
+	return deadline && coroi_current(w) && coroi_nothing_else_now(w);
 }
 
 #define COALESCE_PAUSES 24
@@ -363,27 +363,95 @@ int coro_chan_recv_checked(coro_chan *c, void *value, uint64_t deadline, size_t 
 
 /* --------------------------------------------------------------------------- by a goroutine */
 
+/* At a channel without room each side takes the lock for one thing alone, and the other side waits
+ * for just that: the pauses of coroi_spin are too long. */
+#define MEET_PAUSE 1
+
+/* serve_spinner - Q5: serve x, the first waiter at the other end of c, which is entered and has no
+ * room. COROI_BY_CALL: nothing was done. */
+static inline int serve_spinner(struct coro_chan *c, struct coroi_waiter *x, bool send, void *value)
+{
+	struct coroi_waitq *q = coroi_chan_queue(c, !send);
+	unsigned char sent[COROI_LEAF_BYTES] __attribute__((aligned(8)));
+	uint32_t spins = COROI_EVENT_SPINS;
+
+	coroi_prefetchw(x);
+	if (x->several || at_load_rlx(&x->event) != COROI_EVENT_SPINS)
+		return COROI_BY_CALL;
+	if (send)
+		coroi_chan_copy(x->value, value, c->bytes, true);
+	else
+		coroi_chan_copy(sent, x->value, c->bytes, true);
+	coroi_waitq_remove_first(q, x);
+	if (coroi_unlikely(!at_cas(&x->event, &spins, COROI_EVENT_FIRED))) {
+		coroi_waitq_put_back(q, x);
+		return COROI_BY_CALL;
+	}
+	if (!send)
+		coroi_chan_copy(value, sent, c->bytes, true);
+	return CORO_OK;
+}
+
+/* meet - a leaf of a channel without room. With the object entered it returns what a try can come
+ * to, or COROI_BY_CALL. */
+static inline int meet(struct coro_chan *c, bool send, void *value)
+{
+	struct coroi_waiter *x = coroi_chan_queue(c, !send)->first;
+
+	if (c->closed)
+		return coroi_chan_refusal(c);
+	return x ? serve_spinner(c, x, send, value) : COROI_NOT_NOW;
+}
+
 static inline int leaf(struct coro_chan *c, bool send, void *value)
 {
-	struct coroi_waiter *woken = NULL;
-	int status = COROI_BY_BOTH;
+	int status;
 
 	if (c->bytes > COROI_LEAF_BYTES)
 		return COROI_BY_CALL;
 	if (coroi_chan_has_ends(c)) {
-		if (!coroi_spin_lock_leaf(coroi_chan_end_lock(c, send)))
+		if (!coroi_spin_lock_leaf(coroi_chan_end_lock(c, send), COROI_SPIN_PAUSE))
 			return COROI_BY_CALL;
 		status = pass_end(c, send, value, c->bytes, true);
 	} else {
-		if (coroi_chan_queue(c, !send)->first || !coroi_object_enter_leaf(&c->object))
+		if (!coroi_object_enter_leaf(&c->object, MEET_PAUSE))
 			return COROI_BY_CALL;
-		if (coroi_likely(!coroi_chan_queue(c, !send)->first))
-			status = coroi_chan_try(c, send, value, &woken, c->bytes, true, true);
-		coroi_object_leave(&c->object);
+		status = meet(c, send, value);
+		coroi_object_leave_as(&c->object, false);
 	}
 	return status == COROI_BY_BOTH   ? COROI_BY_CALL
 	       : status == COROI_NOT_NOW ? CORO_ETIMEDOUT
 					 : status;
+}
+
+/* spin_leaf - leaf with the value of g, which waits where that would return CORO_ETIMEDOUT. */
+static inline int spin_leaf(struct coro_chan *c, bool send, struct coroi_gowaiter *g)
+{
+	void *value = c->bytes <= sizeof g->x.own ? (void *)&g->x.own : g->value;
+
+	if (c->bytes > COROI_LEAF_BYTES)
+		return COROI_BY_CALL;
+	coroi_prefetchw(c);
+	coroi_gowaiter_spins(g, &c->object, value);
+	if (!coroi_object_enter_leaf(&c->object, MEET_PAUSE))
+		return COROI_BY_CALL;
+	int status = meet(c, send, value);
+	if (status == COROI_NOT_NOW) {
+		coroi_waitq_add(coroi_chan_queue(c, send), &g->x);
+		status = COROI_WAITS;
+	}
+	coroi_object_leave_as(&c->object, false);
+	return status;
+}
+
+int coroi_chan_send_spin_leaf(coro_chan *c, struct coroi_gowaiter *g)
+{
+	return spin_leaf(c, true, g);
+}
+
+int coroi_chan_recv_spin_leaf(coro_chan *c, struct coroi_gowaiter *g)
+{
+	return spin_leaf(c, false, g);
 }
 
 int coroi_chan_send_leaf(coro_chan *c, void *value)

@@ -7,7 +7,7 @@
 struct coroi_gowaiter *coroi_gowaiter_new(struct coro_scheduler *sched, uint32_t id,
 					  struct coroi_rec *body, uint32_t gen, size_t bytes)
 {
-	struct coroi_gowaiter *g = coroi_alloc(sizeof *g + bytes, 16);
+	struct coroi_gowaiter *g = coroi_alloc(sizeof *g + bytes, COROI_LINE);
 
 	if (!g)
 		return NULL;

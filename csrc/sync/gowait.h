@@ -15,6 +15,8 @@
 
 #include "sync/waitq.h"
 
+#include <stddef.h>
+
 struct coroi_gowaiter {
 	struct coroi_waiter x;
 	uint64_t next;                /* in the scheduler's list */
@@ -28,6 +30,11 @@ struct coroi_gowaiter {
 	bool (*withdraw)(struct coroi_gowaiter *g);
 	unsigned char value[] __attribute__((aligned(16)));
 };
+
+/* Where Go finds room for a small value, in a gowaiter that spins, and how many bytes. */
+#define COROI_GOWAITER_OWN 40
+#define COROI_OWN_BYTES    8
+_Static_assert(offsetof(struct coroi_gowaiter, x.own) == COROI_GOWAITER_OWN, "Go finds it there");
 
 /* What a try, and the beginning of a wait, can come to besides CORO_OK and an error. COROI_WAITS:
  * the caller is to wait, or the gowaiter waits. COROI_YOURS, of once: the caller is to do it. */
@@ -47,6 +54,21 @@ void coroi_gowaiter_free(struct coroi_gowaiter *g);
  * set g->x.n and g->x.owner. Returns COROI_WAITS. */
 int coroi_gowaiter_wait(struct coroi_gowaiter *g, struct coroi_object *o, struct coroi_waitq *q);
 
+/* coroi_gowaiter_spins - Q4, by a leaf: g, of a goroutine that is to look at the event word, may be
+ * added to a queue of o. value: the place of the value, which is not changed. */
+static inline void coroi_gowaiter_spins(struct coroi_gowaiter *g, struct coroi_object *o,
+					void *value)
+{
+	uint64_t own = g->x.own;
+
+	coroi_waiter_init_as(&g->x, o, false, NULL, 0, value);
+	g->x.own = own;
+	g->x.tell = COROI_TELL_GOWAITER;
+	g->x.event = COROI_EVENT_SPINS;
+	g->x.gowaiter = g;
+	g->fired = 0;
+}
+
 /* coroi_gowaiter_withdraw - Q3. False: g is fired, or about to be. */
 bool coroi_gowaiter_withdraw(struct coroi_gowaiter *g);
 
@@ -65,7 +87,8 @@ void coroi_gowaiter_wake(struct coroi_gowaiter *g);
  *
  * A leaf returns what the call returns that does not wait; or COROI_BY_CALL: nothing was done, and
  * the call is to be made by cgo. Reasons: a waiter is to be woken, the lock is held, a value is
- * large, or something is wrong.
+ * large, or something is wrong. A waiter that spins needs no wake: a leaf of a channel without room
+ * serves it (Q5).
  */
 #define COROI_BY_CALL    3
 #define COROI_LEAF_BYTES 64
@@ -77,11 +100,11 @@ void coroi_gowaiter_wake(struct coroi_gowaiter *g);
 #define COROI_LEAVES true
 #endif
 
-/* coroi_spin_lock_leaf - coroi_spin_lock that does not block. False: the lock was held for as long
- * as this tries. */
-static inline bool coroi_spin_lock_leaf(struct coroi_spin *l)
+/* coroi_spin_lock_leaf - coroi_spin_lock that does not block. pause: at_relax before the second look,
+ * doubled each time. False: the lock was held for as long as this tries. */
+static inline bool coroi_spin_lock_leaf(struct coroi_spin *l, int pause)
 {
-	for (int pause = COROI_SPIN_PAUSE; COROI_LEAVES; pause *= 2) {
+	for (; COROI_LEAVES; pause *= 2) {
 		uint32_t free = 0;
 		if (at_load_rlx(&l->word) == 0 && at_cas(&l->word, &free, 1))
 			return true;
@@ -95,9 +118,9 @@ static inline bool coroi_spin_lock_leaf(struct coroi_spin *l)
 
 /* coroi_object_enter_leaf - coroi_object_enter, in the same way, of a shared object with one lock.
  * False: the lock is held, or o was destroyed. */
-static inline bool coroi_object_enter_leaf(struct coroi_object *o)
+static inline bool coroi_object_enter_leaf(struct coroi_object *o, int pause)
 {
-	if (!coroi_spin_lock_leaf(&o->lock))
+	if (!coroi_spin_lock_leaf(&o->lock, pause))
 		return false;
 	if (coroi_likely(!o->dead))
 		return true;

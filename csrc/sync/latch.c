@@ -46,7 +46,7 @@ int coroi_latch_add_leaf(coro_latch *p, const int64_t *n)
 {
 	struct latch *l = latch_of(p);
 
-	if (!coroi_object_enter_leaf(&l->object))
+	if (!coroi_object_enter_leaf(&l->object, COROI_SPIN_PAUSE))
 		return COROI_BY_CALL;
 	/* A count below 0 is more than CORO_PERMITS_MAX, too. */
 	uint64_t count = l->count + (uint64_t)*n;
@@ -85,6 +85,7 @@ int coroi_latch_wait_leaf(coro_latch *p, void *unused)
 	struct latch *l = latch_of(p);
 	(void)unused;
 
-	return coroi_object_enter_leaf(&l->object) ? coroi_object_answer(&l->object, latch_try(l))
-						   : COROI_BY_CALL;
+	return coroi_object_enter_leaf(&l->object, COROI_SPIN_PAUSE)
+		       ? coroi_object_answer(&l->object, latch_try(l))
+		       : COROI_BY_CALL;
 }

@@ -200,7 +200,7 @@ int coroi_rwlock_lock_gowaiter(coro_rwlock *p, bool write, uint64_t owner, struc
 
 static inline int rwlock_lock_leaf(struct rwlock *l, bool write, uint64_t owner)
 {
-	if (!coroi_object_enter_leaf(&l->object))
+	if (!coroi_object_enter_leaf(&l->object, COROI_SPIN_PAUSE))
 		return COROI_BY_CALL;
 	int status = rwlock_try(l, write, owner);
 	if (coroi_unlikely(status == COROI_WAITS) && writer_has_ended(l))
@@ -261,7 +261,7 @@ int coroi_rwlock_unlock_as(coro_rwlock *p, bool write, uint64_t owner)
 
 static inline int rwlock_unlock_leaf(struct rwlock *l, bool write, uint64_t owner)
 {
-	if (!coroi_object_enter_leaf(&l->object))
+	if (!coroi_object_enter_leaf(&l->object, COROI_SPIN_PAUSE))
 		return COROI_BY_CALL;
 	bool may = !l->queue.first && l->written != (WRITTEN | LEFT) &&
 		   rwlock_may_unlock(l, write, owner);

@@ -92,8 +92,9 @@ int coroi_sem_acquire_leaf(coro_sem *p, void *unused)
 	struct sem *s = sem_of(p);
 	(void)unused;
 
-	return coroi_object_enter_leaf(&s->object) ? coroi_object_answer(&s->object, sem_try(s))
-						   : COROI_BY_CALL;
+	return coroi_object_enter_leaf(&s->object, COROI_SPIN_PAUSE)
+		       ? coroi_object_answer(&s->object, sem_try(s))
+		       : COROI_BY_CALL;
 }
 
 /* --------------------------------------------------------------------------------- releasing */
@@ -152,7 +153,7 @@ int coroi_sem_release_leaf(coro_sem *p, void *unused)
 	struct sem *s = sem_of(p);
 	(void)unused;
 
-	if (!coroi_object_enter_leaf(&s->object))
+	if (!coroi_object_enter_leaf(&s->object, COROI_SPIN_PAUSE))
 		return COROI_BY_CALL;
 	bool may = !s->queue.first && s->permits < CORO_PERMITS_MAX;
 	s->permits += may;

@@ -148,7 +148,8 @@ COROI_NOINLINE int coroi_waiter_wake(struct coroi_waiter *x)
 		coroi_event_send(x->rec);
 		break;
 	case COROI_TELL_GOWAITER:
-		coroi_gowaiter_wake(x->gowaiter);
+		if (!at_cas(event, &spins, COROI_EVENT_FIRED)) /* Q4 */
+			coroi_gowaiter_wake(x->gowaiter);
 		break;
 	default:
 		at_xchg(event, COROI_EVENT_FIRED);

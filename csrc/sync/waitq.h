@@ -20,6 +20,13 @@
  *       compare-and-swap: that was the event, without a remote wake. Or the coroutine has taken
  *       SPINS back, by compare-and-swap, and the event is sent as to any other waiter
  *
+ *   Q5  a leaf (gowait.h) that finds the first waiter spinning serves it as Q2 does, but fires the
+ *       event word before it leaves the lock. Where the word is SPINS no more, the waiter becomes
+ *       the first of its queue again, and nothing was done
+ *
+ * A goroutine does the same as a coroutine in Q4: SPINS is changed to FIRED, or the goroutine has
+ * taken SPINS back, and is told as gowait.h says.
+ *
  * So one of Q2 and Q3 happens, and each waiter has exactly one event or none. A caller that waits
  * at several objects (coro_select) has a waiter in each queue. These waiters share two words:
  * `chosen`, which the thread that takes one of them out must also change from 0, or else take the
@@ -282,6 +289,20 @@ static inline void coroi_waitq_remove(struct coroi_waiter *x)
 	x->queue = 0;
 }
 
+/* coroi_waitq_remove_first - Q5: x, the first waiter of q, leaves q. coroi_waitq_put_back: x is the
+ * first again. The object was not left in between. */
+static inline void coroi_waitq_remove_first(struct coroi_waitq *q, struct coroi_waiter *x)
+{
+	coroi_dlist_remove_first(q, x);
+	x->queue = 0;
+}
+
+static inline void coroi_waitq_put_back(struct coroi_waitq *q, struct coroi_waiter *x)
+{
+	x->queue = (uint8_t)((char *)q - (char *)x->object);
+	coroi_dlist_add_first(q, x);
+}
+
 static inline struct coroi_waiter *coroi_waitq_take(struct coroi_waitq *q)
 {
 	for (struct coroi_waiter *x; (x = q->first);) {
@@ -344,7 +365,7 @@ bool coroi_spin_for_event(uint32_t *event);
  * not committed. */
 static inline bool coroi_may_spin(const struct coroi_rec *me, uint64_t deadline)
 {
-	return coroi_likely(me && deadline == CORO_FOREVER) && coroi_nothing_else(coroi_self());
+	return coroi_likely(me && deadline == CORO_FOREVER) && coroi_nothing_else_now(coroi_self());
 }
 
 /* coroi_waiter_wait_in - Q1, and coroi_waiter_wait: x is added to the queue q of its object. The

@@ -1,0 +1,84 @@
+package coro
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"unsafe"
+
+	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/spin"
+)
+
+// A goroutine that waits at a channel without room looks at a waiter of its own before it sleeps:
+// step Q4 of waitq.h. So the waiter is in the channel's queue from the start, and one who comes to
+// the other end hands the value over without a wake. All of that goes without cgo.
+
+// A meeting is a waiter in C memory, to be used again.
+type meeting struct{ g csrc.GoWaiter }
+
+var meetings sync.Pool
+
+// newMeeting returns nil if there is no memory.
+func newMeeting() *meeting {
+	if m, ok := meetings.Get().(*meeting); ok {
+		return m
+	}
+	g, status := csrc.NewMeeting()
+	if status != csrc.OK {
+		return nil
+	}
+	m := &meeting{g}
+	runtime.AddCleanup(m, csrc.GoWaiter.Free, g)
+	return m
+}
+
+// meet has a goroutine pass the value at v, of at most csrc.MeetMost bytes, through core, which has
+// no room. It returns csrc.ByCall if the value is to be passed by cgo.
+func (o *object) meet(
+	ctx context.Context, core csrc.Chan, send bool, v unsafe.Pointer, bytes uintptr,
+) (csrc.Status, error) {
+	if ctx.Err() != nil || bodyOf(ctx) != nil {
+		return csrc.ByCall, nil
+	}
+	done := ctx.Done() // of the user's own, it may panic: nobody is on any list now
+	m := newMeeting()
+	if m == nil {
+		return csrc.ByCall, nil
+	}
+	value := unsafe.Slice((*byte)(v), bytes)
+	met := unsafe.Slice((*byte)(m.g.MetValue(bytes)), bytes)
+	if send {
+		copy(met, value)
+	}
+	status := core.Meet(o.s.core, m.g, send)
+	var err error
+	if status == csrc.Waits {
+		if !o.spinner.Spin(tryFor, tryLong, spin.Turns, m.g.Met) {
+			err = o.sleepMeeting(done, m)
+		}
+		status = m.g.Status()
+	}
+	if !send && err == nil && status == csrc.OK {
+		copy(value, met)
+	}
+	meetings.Put(m)
+	return status, causeOfWait(ctx, err)
+}
+
+// sleepMeeting waits for the poller, unless m is done. With an error, m was withdrawn.
+func (o *object) sleepMeeting(done <-chan struct{}, m *meeting) error {
+	w := goWaiters.Get().(*goWaiter)
+	id := o.s.poller.reserve(w)
+	var err error
+	if m.g.TakeBack(id) {
+		_, err = o.sleep(done, w, m.g, false)
+		if err != nil {
+			o.s.poller.release(id)
+		}
+	} else {
+		o.s.poller.release(id)
+	}
+	goWaiters.Put(w)
+	return err
+}
