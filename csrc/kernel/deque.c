@@ -95,13 +95,10 @@ COROI_COLD uint64_t coroi_deque_pop_spilled(struct coroi_deque *d)
 	return r->code == CORO_OK ? coroi_runnable_started(r) : coroi_runnable_coded(r);
 }
 
-/* is_pinned - no thief takes it. */
 static inline bool is_pinned(uint64_t runnable)
 {
-	if (!coroi_runnable_has_record(runnable))
-		return false;
-	const struct coroi_rec *r = coroi_runnable_record(runnable);
-	return r->flags & COROI_F_PINNED || r->more & COROI_M_LENT;
+	return coroi_runnable_has_record(runnable) &&
+	       coroi_runnable_record(runnable)->flags & COROI_F_PINNED;
 }
 
 #define LOOKS_MOST 256 /* entries that one steal looks at */

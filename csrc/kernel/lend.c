@@ -51,7 +51,7 @@ static inline void become_locked(struct coroi_lender *l, struct coroi_worker *w)
 	l->call = NULL;
 	l->go = NULL;
 	l->now = l->until = l->looked = 0;
-	l->over = l->left = l->spun = false;
+	l->over = l->spun = false;
 	l->unlooked = l->look_every = 0;
 	l->ran = NULL;
 	coroi_worker_tls = coroi_here_tls = w;
@@ -284,18 +284,6 @@ COROI_NOINLINE void coroi_lend_ended_locked(struct coroi_worker *w, struct coroi
 	coroi_unflag(me, COROI_F_JOINABLE); /* the end was taken: the record is free */
 }
 
-COROI_COLD void coroi_lend_lets_go_locked(struct coroi_worker *w, struct coroi_rec *me)
-{
-	struct coroi_lender *l = w->lender;
-
-	if (me != l->own)
-		return;
-	/* Others will know me by its record, which no end may free before Go has taken the end. */
-	coroi_escape(me);
-	me->more &= (uint8_t)~COROI_M_LENT;
-	l->left = true;
-}
-
 bool coroi_lend_makes(const struct coroi_worker *w, const struct coroi_rec *me)
 {
 	const struct coroi_lender *l = w->lender;
@@ -350,14 +338,10 @@ static inline int outcome_locked(struct coroi_lender *l)
 	call->rec = (uintptr_t)own;
 	call->handle = coroi_handle(own);
 	call->call = (uintptr_t)l->go;
-	if (!l->left) {
-		own->more &= (uint8_t)~COROI_M_LENT;
-		coroi_escape(own);
-	}
-	uint64_t mine = coroi_join_word(coroi_gen(word), COROI_JOIN_GO, call->id);
-	if (call->brief) /* a Task's, which anybody may join; unless it has ended elsewhere */
-		at_cas(&coroi_cold(own)->join, &mine,
-		       coroi_join_word(coroi_gen(word), COROI_JOIN_NOBODY, 0));
+	if (call->brief) /* a Task's, which anybody may join */
+		at_store_rlx(&coroi_cold(own)->join,
+			     coroi_join_word(coroi_gen(word), COROI_JOIN_NOBODY, 0));
+	coroi_escape(own);
 	return l->go ? COROI_LEND_CALLS : COROI_LEND_SUSPENDED;
 }
 
@@ -411,7 +395,6 @@ static struct coroi_rec *fresh_locked(struct coroi_worker *w, const struct coroi
 		return NULL;
 	}
 	coroi_fill(r, &q, w->id);
-	r->more = COROI_M_LENT;
 	if (call->arg_bytes)
 		memcpy(coroi_cold(r)->payload, call->payload, sizeof call->payload);
 	/* relaxed: nobody knows r before it has escaped */
@@ -500,7 +483,6 @@ int coroi_lend_on(struct coroi_lend *call)
 	l.call = call;
 	l.own = own;
 	coroi_unwait_locked(w, own);
-	own->more |= COROI_M_LENT;
 	l.now = coroi_runnable_started(own);
 	coroi_door_leave(w);
 	run_locked(&l);

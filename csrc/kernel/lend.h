@@ -119,7 +119,6 @@ struct coroi_lender {
 	struct coroi_call *go;   /* own's call into Go, which the caller is to make */
 	uint64_t now;            /* own's runnable, ahead of what w has; 0: none */
 	bool over;               /* nothing more is to be run */
-	bool left;               /* own goes on elsewhere, by an errand */
 	bool spun;               /* the lender has looked for a while for what own waits for */
 	uint64_t due;            /* w's first deadline at L4 */
 	uint64_t until;          /* the end of the budget, ns; 0: it has not begun */
@@ -189,10 +188,6 @@ COROI_NOINLINE uint64_t coroi_lend_pick_locked(struct coroi_worker *w);
 
 /* coroi_lend_ended_locked - me, the current coroutine of w, which is lent, has ended. */
 COROI_NOINLINE void coroi_lend_ended_locked(struct coroi_worker *w, struct coroi_rec *me);
-
-/* coroi_lend_lets_go_locked - me, the current coroutine of w, which is lent, is about to go on
- * elsewhere, by an errand. */
-COROI_COLD void coroi_lend_lets_go_locked(struct coroi_worker *w, struct coroi_rec *me);
 
 /* coroi_lend_makes - w is lent, and the lender makes the calls of me, the current coroutine of w,
  * into Go. coroi_lend_make - it is to make c, for which F1 of gocall.h is done. */

@@ -59,9 +59,6 @@ enum {
 	/* CORO_DAEMON. ESCAPED is set from the spawn on, so that the end takes the slow way, where
 	 * daemons are counted. */
 	COROI_M_DAEMON = 4,
-	/* A lender's own coroutine, on a worker that is lent: it stays there, and no thief takes it
-	 * (lend.h). */
-	COROI_M_LENT = 8,
 };
 
 /* What a record has of a cancel. Not 0: no wait takes a fast path. A fresh coroutine has CANCELED
