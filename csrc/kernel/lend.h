@@ -169,6 +169,7 @@ COROI_NOINLINE void coroi_lend_woken(struct coroi_waker *k);
 static inline void coroi_waker_begin(struct coroi_waker *k)
 {
 	k->w = NULL;
+	k->count = NULL;
 	coroi_waker_tls = k;
 }
 
