@@ -183,6 +183,11 @@ static inline void coroi_waker_end(struct coroi_waker *k)
 /* coroi_lend_pick_locked - coroi_pick_locked of a worker that is lent. */
 COROI_NOINLINE uint64_t coroi_lend_pick_locked(struct coroi_worker *w);
 
+/* coroi_lend_suspended - the current coroutine of w, which is lent, has suspended, and no other thread
+ * can take it yet. If it is the call's, it escapes: it may end on another worker, and an end is kept
+ * for a joiner only if the coroutine has escaped. */
+COROI_NOINLINE void coroi_lend_suspended(struct coroi_worker *w);
+
 /* coroi_lend_ended_locked - me, the current coroutine of w, which is lent, has ended. */
 COROI_NOINLINE void coroi_lend_ended_locked(struct coroi_worker *w, struct coroi_rec *me);
 

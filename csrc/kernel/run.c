@@ -568,6 +568,8 @@ COROI_COLD static void run_errand(struct coroi_worker *w)
 {
 	struct coroi_errand e = w->errand;
 
+	if (coroi_unlikely(w->lender != NULL))
+		coroi_lend_suspended(w);
 	w->errand.run = NULL;
 	e.run(w, e.arg);
 }
