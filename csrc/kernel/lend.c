@@ -253,7 +253,8 @@ COROI_NOINLINE void coroi_lend_suspended(struct coroi_worker *w)
 {
 	struct coroi_lender *l = w->lender;
 
-	if (l->own && !l->now) /* own has begun; if this is not the first time, it has escaped */
+	if (l && l->own &&
+	    !l->now) /* own has begun; if this is not the first time, it has escaped */
 		coroi_escape(l->own);
 }
 
