@@ -73,7 +73,7 @@ static uint64_t lot;
 static uint64_t rarely; /* mask: a random schedule leaves a thread once in rarely + 1 steps */
 static bool by_rank;
 static unsigned falls[FALLS_MOST]; /* steps at which the running thread gets the last rank */
-static void **tls;
+static void **own[EX_OWN];         /* see engine.h */
 static jmp_buf hub;
 static bool in_thread;
 static struct option options[OPTIONS_MOST];
@@ -479,7 +479,8 @@ static intptr_t body(void *arg, intptr_t first)
 void engine_open(const struct plan *p)
 {
 	plan = p;
-	tls = ex_world.tls();
+	for (unsigned i = 0; i < EX_OWN; i++)
+		own[i] = ex_world.own(i);
 	ex_world.setup(p->scenario);
 	for (unsigned i = 0; i < thread_count; i++)
 		if (coro_new(&threads[i].co, body, &threads[i], 64 << 10))
@@ -505,7 +506,8 @@ static void begin(void)
 	over = failed = seen = asks = false;
 	spent = depth = steps = 0;
 	by_rank = false;
-	*tls = NULL;
+	for (unsigned i = 0; i < EX_OWN; i++)
+		*own[i] = NULL;
 	if (plan->random) {
 		lot = (plan->seed + 1) * UINT64_C(0x9e3779b97f4a7c15);
 		draw();
@@ -524,13 +526,15 @@ static void resume(void)
 
 	cur = &threads[next_thread];
 	apply(cur);
-	*tls = cur->tls;
+	for (unsigned i = 0; i < EX_OWN; i++)
+		*own[i] = cur->own[i];
 	do {
 		asks = false;
 		in_thread = true;
 		status = coro_resume(cur->co, 0, NULL);
 		in_thread = false;
-		cur->tls = *tls;
+		for (unsigned i = 0; i < EX_OWN; i++)
+			cur->own[i] = *own[i];
 	} while (asks && goes_on());
 	if (status == CORO_FINISHED && !over) {
 		cur->state = DONE;

@@ -37,7 +37,8 @@ extern int ex_mutant;
 /* ------------------------------------------------------------------------------ scenarios */
 
 #define EX_THREADS 6
-#define EX_LISTS   7
+#define EX_LISTS   9
+#define EX_OWN     2 /* words that each thread has of its own: thread-local variables */
 
 enum ex_op { EX_LOAD, EX_STORE, EX_RMW, EX_OTHER };
 
@@ -56,7 +57,8 @@ struct ex_scenario {
 
 /* The explored part of the program; see world.c. */
 struct ex_world {
-	void *(*tls)(void); /* where the running thread keeps its worker */
+	/* where the running thread keeps its i-th own word; the first is its worker */
+	void **(*own)(unsigned i);
 	void (*setup)(const struct ex_scenario *);
 	/* memory is again as setup left it. looked: no thread has run since `memory` */
 	void (*restore)(bool looked);

@@ -1,6 +1,6 @@
 /*
- * idle_copy.c - steal.c and idle.c of the explored copy, and two of their static functions for
- * scenarios.
+ * idle_copy.c - steal.c and idle.c of the explored copy, and for scenarios what needs their static
+ * functions.
  */
 #include "kernel/steal.c"
 #include "kernel/idle.c"
@@ -15,4 +15,25 @@ bool world_steal(struct coroi_worker *w, struct coroi_worker *v)
 void world_nap(struct coroi_worker *w)
 {
 	sleep_until_claimed(w, false);
+}
+
+static void sleeper(void *arg)
+{
+	struct coroi_worker *w = arg;
+
+	coroi_worker_tls = w;
+	sleep_until_claimed(w, false);
+	EX_CHECK(!coroi_work(w)); /* false: no call into Go */
+}
+
+void world_asleep(unsigned mask)
+{
+	sched->activity = 0;
+	for (unsigned i = 0; i < sched->workers; i++) {
+		if (!(mask >> i & 1))
+			continue;
+		sched->sleepers[0] |= 1u << i;
+		world_worker(i)->spin_ns = 0;
+		ex_thread(world_names[i], sleeper, world_worker(i));
+	}
 }

@@ -25,7 +25,7 @@ struct thread {
 	const char *name;
 	void (*fn)(void *);
 	void *arg;
-	void *tls;
+	void *own[EX_OWN];
 
 	enum state state;
 	const void *on; /* what the thread waits for */

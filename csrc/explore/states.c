@@ -118,7 +118,8 @@ static void add_thread(const struct thread *t)
 		 (uint64_t)t->spinning << 16 | (uint64_t)t->stuck << 17 |
 		 (uint64_t)t->relaxed << 18 | (uint64_t)t->overtaken << 24 |
 		 (uint64_t)(t->spinning ? t->spins : 0) << 40);
-	add_word((uint64_t)(uintptr_t)t->tls);
+	for (unsigned i = 0; i < EX_OWN; i++)
+		add_word((uint64_t)(uintptr_t)t->own[i]);
 	add_word(waits ? (uint64_t)(uintptr_t)t->on : 0);
 	add_word(t->recents);
 	for (unsigned i = 0; i < seen; i++) {

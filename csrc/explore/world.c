@@ -2,10 +2,10 @@
  * world.c - the explored copy of the core: made once, put back before each schedule, watched during
  * the schedule, and checked at its end.
  *
- * Errors during a schedule: two threads inside one door; an owner that waits for its door and is
- * busy; a rest that is reported while there is work. At the end: no work lies anywhere while all
- * workers sleep (a lost wake-up); no worker counts as awake, and no work is pending; rests were
- * counted one by one; each record is free exactly once, or in use.
+ * Errors during a schedule: two threads inside one door, or two owners of one worker; an owner that
+ * waits for its door and is busy; a rest that is reported while there is work. At the end: no work
+ * lies anywhere while all workers sleep (a lost wake-up); no worker counts as awake, and no work is
+ * pending; rests were counted one by one; each record is free exactly once, or in use.
  */
 #include "world.h"
 
@@ -51,8 +51,10 @@ static const struct ex_scenario *scenario;
 
 /* The truth, whatever the words of the core say. */
 static struct {
-	bool owner_in[8];
-	unsigned thief_in[8]; /* thread + 1 */
+	/* thread + 1, inside a door as the owner and as a thief */
+	unsigned owner_in[8], thief_in[8];
+	/* thread + 1, the last that was inside as the owner. While the worker is lent: the lender */
+	unsigned owner[8];
 	const void *last[EX_THREADS];
 	unsigned pushing;
 	uint32_t rests;
@@ -102,7 +104,7 @@ static void worker_thread(void *arg)
 	mains[i].fn(mains[i].arg);
 }
 
-static const char *const worker_names[] = {"w0", "w1", "w2", "w3"};
+const char *const world_names[] = {"w0", "w1", "w2", "w3"};
 
 unsigned world_worker_thread(void *(*fn)(void *), void *arg)
 {
@@ -113,28 +115,7 @@ unsigned world_worker_thread(void *(*fn)(void *), void *arg)
 		return EX_THREADS;
 	mains[w->id].fn = fn;
 	mains[w->id].arg = arg;
-	return ex_thread(worker_names[w->id], worker_thread, (void *)(uintptr_t)w->id);
-}
-
-static void sleeper(void *arg)
-{
-	struct coroi_worker *w = arg;
-
-	coroi_worker_tls = w;
-	world_nap(w);
-	EX_CHECK(!coroi_work(w)); /* false: no call into Go */
-}
-
-void world_asleep(unsigned mask)
-{
-	sched->activity = 0;
-	for (unsigned i = 0; i < sched->workers; i++) {
-		if (!(mask >> i & 1))
-			continue;
-		sched->sleepers[0] |= 1u << i;
-		world_worker(i)->spin_ns = 0;
-		ex_thread(worker_names[i], sleeper, world_worker(i));
-	}
+	return ex_thread(world_names[w->id], worker_thread, (void *)(uintptr_t)w->id);
 }
 
 /* load - put a full magazine in, so that no record is carved later. A full magazine hands out its
@@ -223,6 +204,7 @@ static void setup(const struct ex_scenario *s)
 	warm_stacks(&sched->stacks);
 	records = sched->slab.records;
 	world_region(&ghost, sizeof ghost);
+	world_lend_regions();
 	s->setup();
 	coroi_worker_tls = NULL;
 	for (unsigned i = 0; i < region_count; i++) {
@@ -297,10 +279,11 @@ static bool has_come(const struct coroi_worker *w)
 	return false;
 }
 
+/* Where stacks are limited, a coroutine may await one at a rest. */
 static bool has_queued(const struct coroi_worker *w)
 {
-	return w->queue.count || w->queue.spill.count || w->next || w->awaiting_stack.count ||
-	       has_come(w);
+	return w->queue.count || w->queue.spill.count || w->next || has_come(w) ||
+	       (w->awaiting_stack.count && !sched->stacks.limit);
 }
 
 static unsigned nodes(uint64_t node)
@@ -342,7 +325,11 @@ static void saw_req(struct coroi_worker *w, enum ex_op op, uint32_t before, uint
 	bool owner = coroi_worker_tls == w;
 
 	if (owner && after == COROI_DOOR_FREE && (op == EX_LOAD ? w->busy != 0 : op == EX_STORE)) {
-		ghost.owner_in[w->id] = true;
+		if (ghost.owner_in[w->id] && ghost.owner_in[w->id] != me)
+			ex_fail("two owners are inside the door of w%u", w->id);
+		if (w->lent && ghost.owner[w->id] != me)
+			ex_fail("w%u is lent to one, and another is inside as the owner", w->id);
+		ghost.owner_in[w->id] = ghost.owner[w->id] = me;
 		inside(w->id);
 	}
 	if (op == EX_LOAD)
@@ -381,7 +368,7 @@ static void saw(enum ex_op op, const void *p, uint64_t before, uint64_t after)
 	if (p == &w->req)
 		saw_req(w, op, (uint32_t)before, (uint32_t)after);
 	else if (p == &w->busy && op != EX_LOAD && after == 0)
-		ghost.owner_in[w->id] = false;
+		ghost.owner_in[w->id] = 0;
 }
 
 /* All words of workers that steal from each other are shared, except for the counters: a thief
@@ -576,13 +563,13 @@ static void name(const void *p, char *out, size_t bytes)
 	}
 }
 
-static void *tls(void)
+static void **own(unsigned i)
 {
-	return &coroi_worker_tls;
+	return i ? (void **)&coroi_waker_tls : (void **)&coroi_worker_tls;
 }
 
 const struct ex_world ex_world = {
-	.tls = tls,
+	.own = own,
 	.setup = setup,
 	.restore = restore,
 	.check = check,
@@ -594,5 +581,6 @@ const struct ex_world ex_world = {
 	.own_stack = world_stack,
 	.stacks = world_stacks,
 	.scenarios = {scenarios_door, scenarios_idle, scenarios_run, scenarios_batch,
-		      scenarios_wait, scenarios_call, scenarios_credit},
+		      scenarios_wait, scenarios_call, scenarios_credit, scenarios_lend,
+		      scenarios_lent},
 };

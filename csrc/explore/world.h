@@ -8,6 +8,7 @@
 
 #include "kernel/idle.h"
 #include "kernel/inbox.h"
+#include "kernel/lend.h"
 #include "kernel/life.h"
 #include "kernel/run.h"
 #include "kernel/wait.h"
@@ -16,6 +17,7 @@
  * thread of its own: a thread of the scenario plays its part, after world_be. */
 extern struct coro_scheduler *sched;
 struct coroi_worker *world_worker(unsigned id);
+extern const char *const world_names[]; /* of the workers' threads */
 void world_be(unsigned id);
 
 /* world_alloc - memory of the arena. NULL: the arena is full, or world_refuses is set. */
@@ -65,6 +67,10 @@ void world_pushing(bool begins);
 /* world_bell - 1: the bell has rung since the word was last 0. Its waiter sleeps on the word. */
 extern uint32_t world_bell;
 
+/* world_lend_regions - what lend.c keeps for a thread is put back before each schedule. All threads
+ * share it: it is a hint. */
+void world_lend_regions(void);
+
 /* world_chunks - what slab.c knows of the chunks that are there is put back before each schedule,
  * too. To be called during setup. */
 void world_chunks(void);
@@ -80,5 +86,7 @@ extern const struct ex_scenario *const scenarios_batch[];
 extern const struct ex_scenario *const scenarios_wait[];
 extern const struct ex_scenario *const scenarios_call[];
 extern const struct ex_scenario *const scenarios_credit[];
+extern const struct ex_scenario *const scenarios_lend[];
+extern const struct ex_scenario *const scenarios_lent[];
 
 #endif

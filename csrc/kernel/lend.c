@@ -252,9 +252,20 @@ static uint64_t pick_locked(struct coroi_lender *l)
 	return runnable;
 }
 
+COROI_NOINLINE void coroi_lend_suspended(struct coroi_worker *w)
+{
+	struct coroi_lender *l = w->lender;
+
+	if (l && l->own &&
+	    !l->now) /* own has begun; if this is not the first time, it has escaped */
+		coroi_escape(l->own);
+}
+
 COROI_NOINLINE uint64_t coroi_lend_pick_locked(struct coroi_worker *w)
 {
 	struct coroi_lender *l = w->lender;
+
+	coroi_lend_suspended(w);
 	uint64_t runnable = pick_locked(l);
 
 	if (coroi_unlikely(l->timed && runnable))
@@ -338,10 +349,16 @@ static inline int outcome_locked(struct coroi_lender *l)
 	call->rec = (uintptr_t)own;
 	call->handle = coroi_handle(own);
 	call->call = (uintptr_t)l->go;
-	if (call->brief) /* a Task's, which anybody may join */
-		at_store_rlx(&coroi_cold(own)->join,
-			     coroi_join_word(coroi_gen(word), COROI_JOIN_NOBODY, 0));
-	coroi_escape(own);
+	coroi_escape(own); /* unless it has; then it may be elsewhere */
+	if (call->brief) { /* a Task's, which anybody may join; it may have ended elsewhere */
+		uint32_t gen = coroi_gen(word);
+		uint64_t mine = coroi_join_word(gen, COROI_JOIN_GO, call->id);
+		if (!at_cas(&coroi_cold(own)->join, &mine,
+			    coroi_join_word(gen, COROI_JOIN_NOBODY, 0)) &&
+		    call->id == COROI_JOIN_LENDER)
+			at_store_rel(&coroi_cold(own)->join,
+				     coroi_join_word(gen, COROI_JOIN_FINAL, COROI_FINAL_DONE));
+	}
 	return l->go ? COROI_LEND_CALLS : COROI_LEND_SUSPENDED;
 }
 
@@ -409,10 +426,10 @@ static struct coroi_rec *fresh_locked(struct coroi_worker *w, const struct coroi
 static bool start_locked(struct coroi_lender *l)
 {
 	struct coroi_worker *w = l->w;
-	struct coroi_stack *stack;
 
 	l->now = coroi_runnable_fresh(l->own);
 #if COROI_RUNS_QUICKLY
+	struct coroi_stack *stack;
 	if (coroi_likely(!coroi_is_dense(l->own) &&
 			 (stack = coroi_stack_get(&w->stacks, l->own->class)))) {
 		l->quick = l->own;

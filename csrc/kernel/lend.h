@@ -12,7 +12,8 @@
  *      worker       asleep          |        lent                    |  asleep
  *
  * A lend is for a call of one coroutine (coroi_lend_call), or for brief functions (brief.h) that a
- * call of Go's has woken (coroi_lend_woken). Nothing else runs on a thread that is lent.
+ * call of Go's has woken (coroi_lend_woken). Nothing else runs on a thread that is lent: no coroutine
+ * that has awaited a stack, either.
  *
  *   L1  take an awake token for the worker (N2 of idle.c), and then look at `refusing` and at the
  *       mode. A lender thus counts as a worker that is awake. Close and destroy wait for it
@@ -185,6 +186,11 @@ static inline void coroi_waker_end(struct coroi_waker *k)
 
 /* coroi_lend_pick_locked - coroi_pick_locked of a worker that is lent. */
 COROI_NOINLINE uint64_t coroi_lend_pick_locked(struct coroi_worker *w);
+
+/* coroi_lend_suspended - the current coroutine of w has suspended, and no other thread can take it
+ * yet. If it is a lender's own, it escapes: it may end on another worker, and an end is kept for a
+ * joiner only if the coroutine has escaped. */
+COROI_NOINLINE void coroi_lend_suspended(struct coroi_worker *w);
 
 /* coroi_lend_ended_locked - me, the current coroutine of w, which is lent, has ended. */
 COROI_NOINLINE void coroi_lend_ended_locked(struct coroi_worker *w, struct coroi_rec *me);
