@@ -232,6 +232,8 @@ static uint64_t pick_locked(struct coroi_lender *l)
 		l->now = 0;
 		return runnable;
 	}
+	if (l->own)
+		coroi_escape(l->own); /* it has suspended: a thief may run it to its end */
 	if (at_load_rlx(&w->inbox) || w->undelivered || w->due != COROI_NEVER)
 		coroi_drain_locked(w);
 	uint64_t runnable = front_locked(w);

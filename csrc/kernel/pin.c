@@ -9,6 +9,7 @@
 #include "kernel/dense.h"
 #include "kernel/nowait.h"
 #include "kernel/run.h"
+#include "kernel/wait.h"
 
 int coro_worker(void)
 {
@@ -56,6 +57,8 @@ int coro_pin(uint32_t worker)
 	if (worker == CORO_HERE || worker == w->id)
 		return CORO_OK;
 	struct migration m = {me, &w->sched->worker[worker]};
+	if (coroi_unlikely(w->lent))
+		coroi_escape(me); /* it may be the lender's own, and end there at once */
 	coroi_door_enter(w);
 	return coroi_errand_locked(w, me, migrate, &m);
 }

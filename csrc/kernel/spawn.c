@@ -247,6 +247,8 @@ int coro_spawn_first(const coro_attr *attr, coro_fn fn, const void *arg, size_t 
 	if (out)
 		*out = handle;
 	count_spawn_locked(w, daemon);
+	if (coroi_unlikely(w->lent))
+		coroi_escape(me); /* it may be the lender's own, and a thief run it to its end */
 	coroi_queue_locked(w, me);
 	coroi_notify_queued(w); /* the child may run for long */
 	return coroi_suspend_locked(w, me, coroi_runnable_fresh(r));
