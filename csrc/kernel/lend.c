@@ -324,6 +324,19 @@ static void run_locked(struct coroi_lender *l)
 	coroi_door_enter(l->w);
 }
 
+/* let_join - own is a Task's, which anybody may join. A thief may have run own to its end, or does so
+ * now. */
+static void let_join(const struct coroi_lend *call, struct coroi_rec *own)
+{
+	uint32_t gen = (uint32_t)(call->gen >> COROI_GEN_SHIFT);
+	uint64_t lender = coroi_join_word(gen, COROI_JOIN_GO, call->id);
+
+	/* release, pairs with the acquire of a joiner, which gets the handle later */
+	if (!at_cas(&coroi_cold(own)->join, &lender, coroi_join_word(gen, COROI_JOIN_NOBODY, 0)))
+		at_store_rel(&coroi_cold(own)->join,
+			     coroi_join_word(gen, COROI_JOIN_FINAL, COROI_FINAL_DONE));
+}
+
 /* outcome_locked - what has become of the call of l. */
 static inline int outcome_locked(struct coroi_lender *l)
 {
@@ -337,10 +350,9 @@ static inline int outcome_locked(struct coroi_lender *l)
 	call->rec = (uintptr_t)own;
 	call->handle = coroi_handle(own);
 	call->call = (uintptr_t)l->go;
-	if (call->brief) /* a Task's, which anybody may join */
-		at_store_rlx(&coroi_cold(own)->join,
-			     coroi_join_word(coroi_gen(word), COROI_JOIN_NOBODY, 0));
 	coroi_escape(own);
+	if (call->brief)
+		let_join(call, own);
 	return l->go ? COROI_LEND_CALLS : COROI_LEND_SUSPENDED;
 }
 

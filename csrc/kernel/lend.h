@@ -101,7 +101,8 @@ struct coroi_lend {
 	uint64_t rec, gen;
 	uint64_t handle; /* of the coroutine, also if it has ended */
 	uint64_t call;   /* a struct coroi_call */
-	/* The index in its join word: an id of Go's poller, or COROI_JOIN_LENDER. */
+	/* The index in its join word: an id of Go's poller, or COROI_JOIN_LENDER. With brief set it
+	 * is the latter. */
 	uint32_t id;
 	int32_t outcome;                          /* room for the caller */
 	unsigned char payload[CORO_INLINE_BYTES]; /* the argument, then the result */
