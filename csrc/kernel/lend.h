@@ -150,7 +150,7 @@ int coroi_lend_on(struct coroi_lend *l);
 /* What a call of Go's has woken while it held locks of its own. */
 struct coroi_waker {
 	struct coroi_worker *w; /* claimed: L1 to L3 are done. NULL: none */
-	uint32_t *count;        /* of wait.c: a waker on its way */
+	uint32_t *count;        /* of wait.c: a waker on its way; NULL: none */
 };
 
 /* The waker of this thread; NULL: what it wakes is not run here. */
@@ -170,6 +170,7 @@ COROI_NOINLINE void coroi_lend_woken(struct coroi_waker *k);
 static inline void coroi_waker_begin(struct coroi_waker *k)
 {
 	k->w = NULL;
+	k->count = NULL;
 	coroi_waker_tls = k;
 }
 
