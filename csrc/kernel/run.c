@@ -497,7 +497,8 @@ static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 		if (coroi_unlikely(w->lent))
 			coroi_lend_ended_locked(w, me);
 		coroi_end_locked(w, me);
-		if (coroi_unlikely(w->awaiting_stack.count && !w->cancel)) {
+		/* A lender leaves them to w's own thread: L5 of lend.h. */
+		if (coroi_unlikely(w->awaiting_stack.count && !(w->cancel | w->lent))) {
 			coroi_end_canceled_locked(w);
 			if (w->awaiting_stack.count &&
 			    w->awaiting_stack.first->class == stack->serves)
@@ -581,7 +582,7 @@ bool coroi_run(struct coroi_worker *w)
 			return true;
 		coroi_door_enter(w);
 		struct coroi_rec *next = made ? coroi_calls_made_locked(w) : NULL;
-		if (coroi_unlikely(!next && w->awaiting_stack.count))
+		if (coroi_unlikely(!next && w->awaiting_stack.count && !w->lent))
 			next = coroi_take_awaiting_with_stack_locked(w);
 		if (!next)
 			next = resolve_locked(w, coroi_pick_locked(w), -1);
