@@ -194,6 +194,13 @@ static bool may_run(const struct coroi_lender *l, uint64_t runnable)
 	       !(r && runnable & COROI_CODED);
 }
 
+bool coroi_lend_may_start(const struct coroi_worker *w, coro_fn fn)
+{
+	const struct coroi_lender *l = w->lender;
+
+	return (l->call && !l->call->brief) || coroi_is_brief(fn);
+}
+
 /* front_locked - what w would run next; 0: nothing, or it has spilled. */
 static uint64_t front_locked(const struct coroi_worker *w)
 {

@@ -184,6 +184,10 @@ static inline void coroi_waker_end(struct coroi_waker *k)
 /* coroi_lend_pick_locked - coroi_pick_locked of a worker that is lent. */
 COROI_NOINLINE uint64_t coroi_lend_pick_locked(struct coroi_worker *w);
 
+/* coroi_lend_may_start - may a child with the function fn, of the coroutine that runs on w, which is
+ * lent, begin on the lender's thread ahead of the queue? */
+bool coroi_lend_may_start(const struct coroi_worker *w, coro_fn fn);
+
 /* coroi_lend_ended_locked - me, the current coroutine of w, which is lent, has ended. */
 COROI_NOINLINE void coroi_lend_ended_locked(struct coroi_worker *w, struct coroi_rec *me);
 
