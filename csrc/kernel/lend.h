@@ -40,8 +40,9 @@
  *
  *   O1  the bit was set: nobody is the worker. The own thread is awake
  *   O2  the bit was clear: another thread has claimed the worker, or lends itself. The own thread
- *       gives its token back, resigns as the standby, sets `awaited`, and looks at the bit once
- *       more. If that is set by now: O1 again. Else it sleeps until it is woken
+ *       gives its token back, resigns as the standby, and has another worker look around if there
+ *       is no standby. It sets `awaited`, and looks at the bit once more. If that is set by now:
+ *       O1 again. Else it sleeps until it is woken
  *
  * O2 writes `awaited` and then reads the bit; L6 writes the bit and then L7 reads `awaited`; all
  * sequentially consistent. So the lender sees that it is awaited, or the own thread sees the bit.
