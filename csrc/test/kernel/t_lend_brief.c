@@ -1,6 +1,5 @@
 /*
- * t_lend_brief.c - brief functions (brief.h), which run on the thread that wakes them, and calls into
- * Go by the coroutine of a lend (lend.h).
+ * t_lend_brief.c - brief functions (brief.h), which run on the thread that wakes them.
  */
 #include "gostand.h"
 
