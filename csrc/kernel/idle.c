@@ -178,10 +178,12 @@ static bool rise(struct coroi_worker *w)
 		    coroi_sleeper_bit(w->id))
 			return true;
 		coroi_tokens_given_back(s, coroi_awake_end(s));
-		if (is_standby(w)) {
+		if (is_standby(w))
 			stand_down(w);
-			coroi_notify_hungry(w); /* another sleeper looks around */
-		}
+		/* Without a standby another sleeper is to look around: a lender that computes fires
+		 * no deadline, and takes nothing from others. */
+		if (!at_load_seq(&s->standby))
+			coroi_notify_hungry(w);
 		at_xchg(&w->awaited, 1);
 	} while (coroi_sleeps(s, w->id));
 	return false;

@@ -197,6 +197,13 @@ static bool may_run(const struct coroi_lender *l, uint64_t runnable)
 	       !(r && runnable & COROI_CODED);
 }
 
+bool coroi_lend_may_start(const struct coroi_worker *w, coro_fn fn)
+{
+	const struct coroi_lender *l = w->lender;
+
+	return (l->call && !l->call->brief) || coroi_is_brief(fn);
+}
+
 /* front_locked - what w would run next; 0: nothing, or it has spilled. */
 static uint64_t front_locked(const struct coroi_worker *w)
 {
@@ -256,8 +263,8 @@ COROI_NOINLINE void coroi_lend_suspended(struct coroi_worker *w)
 {
 	struct coroi_lender *l = w->lender;
 
-	if (l && l->own &&
-	    !l->now) /* own has begun; if this is not the first time, it has escaped */
+	/* own has begun; if this is not the first time, it has escaped */
+	if (l && l->own && !l->now)
 		coroi_escape(l->own);
 }
 
@@ -336,6 +343,19 @@ static void run_locked(struct coroi_lender *l)
 	coroi_door_enter(l->w);
 }
 
+/* let_join - own is a Task's, which anybody may join. A thief may have run own to its end, or does so
+ * now. */
+static void let_join(const struct coroi_lend *call, struct coroi_rec *own)
+{
+	uint32_t gen = (uint32_t)(call->gen >> COROI_GEN_SHIFT);
+	uint64_t lender = coroi_join_word(gen, COROI_JOIN_GO, call->id);
+
+	/* release, pairs with the acquire of a joiner, which gets the handle later */
+	if (!at_cas(&coroi_cold(own)->join, &lender, coroi_join_word(gen, COROI_JOIN_NOBODY, 0)))
+		at_store_rel(&coroi_cold(own)->join,
+			     coroi_join_word(gen, COROI_JOIN_FINAL, COROI_FINAL_DONE));
+}
+
 /* outcome_locked - what has become of the call of l. */
 static inline int outcome_locked(struct coroi_lender *l)
 {
@@ -349,16 +369,9 @@ static inline int outcome_locked(struct coroi_lender *l)
 	call->rec = (uintptr_t)own;
 	call->handle = coroi_handle(own);
 	call->call = (uintptr_t)l->go;
-	coroi_escape(own); /* unless it has; then it may be elsewhere */
-	if (call->brief) { /* a Task's, which anybody may join; it may have ended elsewhere */
-		uint32_t gen = coroi_gen(word);
-		uint64_t mine = coroi_join_word(gen, COROI_JOIN_GO, call->id);
-		if (!at_cas(&coroi_cold(own)->join, &mine,
-			    coroi_join_word(gen, COROI_JOIN_NOBODY, 0)) &&
-		    call->id == COROI_JOIN_LENDER)
-			at_store_rel(&coroi_cold(own)->join,
-				     coroi_join_word(gen, COROI_JOIN_FINAL, COROI_FINAL_DONE));
-	}
+	coroi_escape(own);
+	if (call->brief)
+		let_join(call, own);
 	return l->go ? COROI_LEND_CALLS : COROI_LEND_SUSPENDED;
 }
 

@@ -41,8 +41,9 @@
  *
  *   O1  the bit was set: nobody is the worker. The own thread is awake
  *   O2  the bit was clear: another thread has claimed the worker, or lends itself. The own thread
- *       gives its token back, resigns as the standby, sets `awaited`, and looks at the bit once
- *       more. If that is set by now: O1 again. Else it sleeps until it is woken
+ *       gives its token back, resigns as the standby, and has another worker look around if there
+ *       is no standby. It sets `awaited`, and looks at the bit once more. If that is set by now:
+ *       O1 again. Else it sleeps until it is woken
  *
  * O2 writes `awaited` and then reads the bit; L6 writes the bit and then L7 reads `awaited`; all
  * sequentially consistent. So the lender sees that it is awaited, or the own thread sees the bit.
@@ -102,7 +103,8 @@ struct coroi_lend {
 	uint64_t rec, gen;
 	uint64_t handle; /* of the coroutine, also if it has ended */
 	uint64_t call;   /* a struct coroi_call */
-	/* The index in its join word: an id of Go's poller, or COROI_JOIN_LENDER. */
+	/* The index in its join word: an id of Go's poller, or COROI_JOIN_LENDER. With brief set it
+	 * is the latter. */
 	uint32_t id;
 	int32_t outcome; /* room for the caller */
 	/* How long to run what the coroutine has spawned, ns; 0: COROI_LEND_NS. */
@@ -153,7 +155,7 @@ int coroi_lend_on(struct coroi_lend *l);
 /* What a call of Go's has woken while it held locks of its own. */
 struct coroi_waker {
 	struct coroi_worker *w; /* claimed: L1 to L3 are done. NULL: none */
-	uint32_t *count;        /* of wait.c: a waker on its way */
+	uint32_t *count;        /* of wait.c: a waker on its way; NULL: none */
 };
 
 /* The waker of this thread; NULL: what it wakes is not run here. */
@@ -191,6 +193,10 @@ COROI_NOINLINE uint64_t coroi_lend_pick_locked(struct coroi_worker *w);
  * yet. If it is a lender's own, it escapes: it may end on another worker, and an end is kept for a
  * joiner only if the coroutine has escaped. */
 COROI_NOINLINE void coroi_lend_suspended(struct coroi_worker *w);
+
+/* coroi_lend_may_start - may a child with the function fn, of the coroutine that runs on w, which is
+ * lent, begin on the lender's thread ahead of the queue? */
+bool coroi_lend_may_start(const struct coroi_worker *w, coro_fn fn);
 
 /* coroi_lend_ended_locked - me, the current coroutine of w, which is lent, has ended. */
 COROI_NOINLINE void coroi_lend_ended_locked(struct coroi_worker *w, struct coroi_rec *me);

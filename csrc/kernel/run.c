@@ -349,6 +349,8 @@ static int go_locked(struct coroi_worker *w, void **save, struct coroi_rec *next
 COROI_NOINLINE int coroi_suspend_slow(struct coroi_worker *w, struct coroi_rec *me,
 				      uint64_t runnable)
 {
+	if (coroi_unlikely(w->lender != NULL)) /* coro_spawn_first has picked for itself */
+		coroi_lend_suspended(w);
 	struct coroi_rec *next = resolve_locked(w, runnable, -1);
 	if (next == me) {
 		int code = take_code(me);
@@ -504,6 +506,7 @@ static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 		if (coroi_unlikely(w->lent))
 			coroi_lend_ended_locked(w, me);
 		coroi_end_locked(w, me);
+		/* A lender leaves them to w's own thread: L5 of lend.h. */
 		if (coroi_unlikely(w->awaiting_stack.count && !(w->cancel | w->lent))) {
 			coroi_end_canceled_locked(w);
 			if (w->awaiting_stack.count &&

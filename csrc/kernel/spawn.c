@@ -247,6 +247,14 @@ int coro_spawn_first(const coro_attr *attr, coro_fn fn, const void *arg, size_t 
 	if (out)
 		*out = handle;
 	count_spawn_locked(w, daemon);
+	if (coroi_unlikely(w->lent)) {
+		coroi_escape(me); /* it may be the lender's own, and a thief run it to its end */
+		if (!coroi_lend_may_start(w, fn)) { /* the child is to be first on w's own thread */
+			coroi_queue_fresh_locked(w, r);
+			coroi_queue_locked(w, me);
+			return coroi_suspend_locked(w, me, coroi_pick_locked(w));
+		}
+	}
 	coroi_queue_locked(w, me);
 	coroi_notify_queued(w); /* the child may run for long */
 	return coroi_suspend_locked(w, me, coroi_runnable_fresh(r));

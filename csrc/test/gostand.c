@@ -5,6 +5,7 @@
 #include "kernel/idle.h"
 #include "kernel/goworker.h"
 #include "kernel/life.h"
+#include "kernel/wait.h"
 
 #include <string.h>
 
@@ -70,7 +71,7 @@ void adds(struct coroi_worker *w)
 /* Go's part of F5 and F6, by threads that poll, or that sleep until the bell would be rung. */
 uint64_t clerks_stop;
 
-static void complete(struct coro_scheduler *s, struct coroi_call *c)
+void complete(struct coro_scheduler *s, struct coroi_call *c)
 {
 	struct coroi_rec *r = c->caller;
 	uint64_t word = at_load_rlx(&r->wake);
@@ -85,6 +86,16 @@ static void complete(struct coro_scheduler *s, struct coroi_call *c)
 	coroi_pending_end(s);
 }
 
+void make_call(struct coroi_call *c)
+{
+	if (c->id == 2) {
+		coroi_call_fail(c, "it failed", 9);
+		return;
+	}
+	*(int64_t *)c->result = *(const int64_t *)c->arg + 1;
+	c->got = sizeof(int64_t);
+}
+
 /* clerk_once - make the calls that are there, the latest first. */
 uint64_t clerk_once(coro_scheduler *s)
 {
@@ -93,12 +104,7 @@ uint64_t clerk_once(coro_scheduler *s)
 	for (uint64_t node = at_xchg(&s->calls.first, 0), next; node; node = next, n++) {
 		struct coroi_call *c = (struct coroi_call *)(uintptr_t)node;
 		next = c->next;
-		if (c->id == 2) {
-			coroi_call_fail(c, "it failed", 9);
-		} else {
-			*(int64_t *)c->result = *(const int64_t *)c->arg + 1;
-			c->got = sizeof(int64_t);
-		}
+		make_call(c);
 		complete(s, c);
 	}
 	return n;
@@ -118,4 +124,79 @@ void *clerk(void *arg)
 			sleep_us(20);
 	}
 	return NULL;
+}
+
+/* --------------------------------------------------------------------------------------- lends */
+
+void until_asleep(coro_scheduler *s)
+{
+	for (uint32_t i = 0; i < coroi_general(s); i++)
+		while (!coroi_sleeps(s, i) || at_load_acq(&s->worker[i].ev) != COROI_EV_SLEEPS)
+			sleep_us(50);
+}
+
+struct coroi_lend lend_of(coro_scheduler *s, coro_fn fn, const void *arg, size_t arg_bytes,
+			  size_t result_bytes)
+{
+	struct coroi_lend l = {
+		.sched = (uintptr_t)s,
+		.fn = (uintptr_t)fn,
+		.class = s->class,
+		.arg_bytes = (uint8_t)arg_bytes,
+		.result_bytes = (uint8_t)result_bytes,
+		.id = COROI_JOIN_LENDER,
+		.status = 77,
+	};
+
+	if (arg_bytes)
+		memcpy(l.payload, arg, arg_bytes);
+	return l;
+}
+
+int lend(struct coroi_lend *l)
+{
+	for (;;) {
+		l->outcome = coroi_lend_call(l);
+		if (l->outcome != COROI_LEND_NONE)
+			return l->outcome;
+		sleep_us(20);
+	}
+}
+
+int take_end(struct coroi_lend *l)
+{
+	struct coroi_rec *r = (struct coroi_rec *)(uintptr_t)l->rec;
+	uint64_t end = coroi_join_word((uint32_t)(l->gen >> COROI_GEN_SHIFT), COROI_JOIN_FINAL,
+				       COROI_FINAL_FOR_GO);
+
+	while (at_load_acq(&coroi_cold(r)->join) != end)
+		sleep_us(20);
+	l->status = coroi_join_status(r);
+	if (l->status == CORO_EFAILED) {
+		struct coroi_failure f = coroi_failed(r);
+		l->code = f.code;
+		l->text = (uintptr_t)f.text;
+	} else {
+		memcpy(l->payload, coroi_cold(r)->payload, sizeof l->payload);
+	}
+	coroi_join_free(r);
+	return l->status;
+}
+
+int lend_to_end(struct coroi_lend *l)
+{
+	struct coro_scheduler *s = (struct coro_scheduler *)(uintptr_t)l->sched;
+
+	for (lend(l); l->outcome == COROI_LEND_CALLS;) {
+		struct coroi_call *c = (struct coroi_call *)(uintptr_t)l->call;
+		make_call(c);
+		l->outcome = coroi_lend_on(l);
+		if (l->outcome != COROI_LEND_NONE)
+			continue;
+		complete(s, c);
+		l->outcome = COROI_LEND_SUSPENDED;
+	}
+	if (l->outcome < 0)
+		return l->outcome;
+	return l->outcome == COROI_LEND_SUSPENDED ? take_end(l) : l->status;
 }

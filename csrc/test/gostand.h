@@ -1,10 +1,13 @@
 /*
- * gostand.h - a stand-in for Go, which makes inline and offloaded calls.
+ * gostand.h - a stand-in for Go, which makes inline and offloaded calls, and whose threads lend
+ * themselves.
  */
 #ifndef GOSTAND_H
 #define GOSTAND_H
 
 #include "test.h"
+
+#include "kernel/lend.h"
 
 struct coroi_worker;
 
@@ -30,5 +33,31 @@ void adds(struct coroi_worker *w);
 uint64_t clerk_once(coro_scheduler *s);
 extern uint64_t clerks_stop;
 void *clerk(void *scheduler);
+
+/* make_call - the call c, of functions 1 and 2, but not its completion. complete - F6 of gocall.h: c is
+ * made. */
+void make_call(struct coroi_call *c);
+void complete(struct coro_scheduler *s, struct coroi_call *c);
+
+/* ---------------------------------------------------------------------------- lends (lend.h) */
+
+/* until_asleep - return when every worker of s that may be lent sleeps. */
+void until_asleep(coro_scheduler *s);
+
+/* lend_of - a call of fn with that argument, and a result of so many bytes. Its end is the
+ * lender's. */
+struct coroi_lend lend_of(coro_scheduler *s, coro_fn fn, const void *arg, size_t arg_bytes,
+			  size_t result_bytes);
+
+/* lend - coroi_lend_call, again until a worker can be lent. Returns: another outcome than
+ * COROI_LEND_NONE, or an error. */
+int lend(struct coroi_lend *l);
+
+/* take_end - the coroutine of l has suspended: wait for its end, and take the end as Go does. Returns:
+ * the status; l has that, the result, and what the coroutine failed with. */
+int take_end(struct coroi_lend *l);
+
+/* lend_to_end - lend, make the calls into Go, and take the end. Returns: the status. */
+int lend_to_end(struct coroi_lend *l);
 
 #endif

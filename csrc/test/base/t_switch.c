@@ -2,7 +2,7 @@
  * t_switch.c - what a switch keeps: callee-saved registers, floating-point locals, the alignment of
  * the stack. Where unwinding ends.
  */
-#include "test.h"
+#include "gostand.h"
 
 #include "base/switch.h"
 
@@ -333,3 +333,103 @@ TEST(switch_lets_unwinding_end)
 		spawn(s, unwinds_scheduled, NULL, 0);
 	finish(s);
 }
+
+/* ---------------------------------------------------------------------------------- coroi_call_on */
+
+/* The builds that are told of every stack are not told of this one, and do not use coroi_call_on. */
+#if !SANITIZED && !defined(COROI_VALGRIND)
+
+#define CALL_ROUNDS 100
+
+static char call_stack[64 << 10] __attribute__((aligned(64)));
+static void *caller, *called; /* contexts */
+static int call_rounds;
+
+static void is_aligned(void)
+{
+	CHECK_EQ(((uintptr_t)__builtin_frame_address(0)) % 16, 0);
+}
+
+/* is_called - a walk ends in coroi_call_on. */
+static void is_called(void)
+{
+	struct trace t = {0};
+
+	is_aligned();
+	CHECK_EQ(_Unwind_Backtrace(note, &t), _URC_END_OF_STACK);
+	CHECK(t.frames >= 3 && t.frames < 12);
+	CHECK_EQ(t.last, (uintptr_t)coroi_call_on);
+	CHECK((char *)__builtin_frame_address(0) > call_stack &&
+	      (char *)__builtin_frame_address(0) < call_stack + sizeof call_stack);
+}
+
+static int returns(intptr_t value)
+{
+	is_called();
+	check_kept(is_aligned, (uint64_t)value + 1); /* other values in all that a call keeps */
+	return (int)value + 1;
+}
+
+static void swaps_back(void)
+{
+	coroi_swap(&called, caller, call_rounds);
+}
+
+/* stays - go back to the caller by a switch, again and again: this frame lives on. */
+static int stays(intptr_t value)
+{
+	CHECK_EQ(value, 5);
+	for (;;) {
+		is_called();
+		check_kept(swaps_back, (uint64_t)call_rounds * 7 + 1);
+	}
+}
+
+static void calls_on(void)
+{
+	void *top = call_stack + sizeof call_stack;
+
+	CHECK_EQ(coroi_call_on(&caller, top, call_rounds, returns), call_rounds + 1);
+}
+
+static void calls_on_and_is_gone_back_to(void)
+{
+	void *top = call_stack + sizeof call_stack;
+
+	if (call_rounds == 0)
+		CHECK_EQ(coroi_call_on(&caller, top, 5, stays), 0);
+	else
+		CHECK_EQ(coroi_swap(&caller, called, 0), call_rounds);
+}
+
+TEST(switch_by_call_on_keeps_registers_and_lets_unwinding_end)
+{
+	for (call_rounds = 0; call_rounds < CALL_ROUNDS; call_rounds++)
+		check_kept(calls_on, (uint64_t)call_rounds + 1);
+	for (call_rounds = 0; call_rounds < CALL_ROUNDS; call_rounds++)
+		check_kept(calls_on_and_is_gone_back_to, (uint64_t)call_rounds + 1);
+}
+
+static void unwinds_lent(void *arg, void *result)
+{
+	struct trace t = {0};
+
+	(void)arg;
+	CHECK_EQ(_Unwind_Backtrace(note, &t), _URC_END_OF_STACK);
+	CHECK(t.frames >= 3 && t.frames < 12);
+	*(uint64_t *)result = t.last;
+}
+
+/* A lender's coroutine that has never suspended has coroi_call_on below it. */
+TEST(switch_lets_unwinding_end_in_a_lend)
+{
+	coro_scheduler *s = start_go(1, 0);
+
+	for (int i = 0; i < 20; i++) {
+		struct coroi_lend l = lend_of(s, unwinds_lent, NULL, 0, 8);
+		CHECK_EQ(lend(&l), COROI_LEND_ENDED);
+		CHECK_EQ(*(uint64_t *)l.payload, (uintptr_t)coroi_call_on);
+	}
+	finish(s);
+}
+#endif
