@@ -349,8 +349,6 @@ static int go_locked(struct coroi_worker *w, void **save, struct coroi_rec *next
 COROI_NOINLINE int coroi_suspend_slow(struct coroi_worker *w, struct coroi_rec *me,
 				      uint64_t runnable)
 {
-	if (coroi_unlikely(w->lender != NULL)) /* coro_spawn_first has picked for itself */
-		coroi_lend_suspended(w);
 	struct coroi_rec *next = resolve_locked(w, runnable, -1);
 	if (next == me) {
 		int code = take_code(me);

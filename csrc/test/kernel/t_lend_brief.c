@@ -430,6 +430,7 @@ static void joins(void *arg, void *result)
 TEST_LIMIT(brief_lend_is_joined_by_anybody, 20)
 {
 	CHECK_EQ(coroi_brief_declare(computes_briefly), CORO_OK);
+	CHECK_EQ(coroi_brief_declare(is_stolen), CORO_OK);
 	coro_scheduler *s = start_go(2, 0);
 	for (uint64_t i = 0; i < 20; i++) {
 		uint64_t ns = i % 2 * 5 * MS;
@@ -457,6 +458,7 @@ TEST(brief_lend_starts_no_child_that_is_not_brief)
 {
 	coro_scheduler *s = start_go(1, 0);
 
+	CHECK_EQ(coroi_brief_declare(starts_first), CORO_OK);
 	for (uint64_t i = 1; i <= 20; i++) {
 		struct coroi_lend l = lend_of(s, starts_first, NULL, 0, 0);
 		l.brief = 1;
