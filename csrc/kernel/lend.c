@@ -94,6 +94,9 @@ static inline bool leave_locked(struct coroi_lender *l)
 	bool left = coroi_deque_length(&w->queue) || w->next || w->calls_count ||
 		    w->awaiting_stack.count || w->due != l->due ||
 		    (w->undelivered && !coroi_detach_batches_locked(w));
+	if (coroi_unlikely(w->awaiting_stack.count))
+		/* It may have come without a turn: coroi_moves does not tell of it (S3). */
+		at_store_rlx(&w->no_stack_at, 0);
 	if (coroi_unlikely(s->stacks.limit || at_load_rlx(&s->awaiting_stack)))
 		coroi_share_stacks_locked(w);
 	/* One credit is kept, for the next lend: to get and to give one costs as much as to run an

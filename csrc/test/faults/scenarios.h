@@ -35,7 +35,8 @@
 	S(pool_rr)         \
 	S(pool_ll)         \
 	S(bell)            \
-	S(go_calls)
+	S(go_calls)        \
+	S(lends)
 
 /* SCENARIO - the definition of one. */
 #define SCENARIO(name) void scenario_##name(void)

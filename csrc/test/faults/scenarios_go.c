@@ -1,9 +1,11 @@
-/* scenarios_go.c - what Go is told, and calls into Go. */
+/* scenarios_go.c - what Go is told, calls into Go, and lends. */
 #include "ledger.h"
 
 #include "../gostand.h"
 
+#include "kernel/brief.h"
 #include "kernel/gobell.h"
+#include "kernel/gocall.h"
 #include "kernel/wait.h"
 
 #include <poll.h>
@@ -124,5 +126,109 @@ SCENARIO(go_calls)
 	s->bell.go_id = 1;
 	for (int64_t i = 0; i < 6; i++)
 		outside_attr(s, i % 3 ? NULL : &dense, calls_go, &i, sizeof i);
+	end(s);
+}
+
+/* ------------------------------------------------------------------------ lends */
+
+/* is_lent - what needs memory and stacks on the lender's thread: records, a deeper stack, deferred
+ * functions, a deadline. The offloaded call is the lender's to make. */
+static void counts_end(void *counter)
+{
+	count(counter);
+}
+
+static void is_lent(void *arg, void *result)
+{
+	int64_t number = *(int64_t *)arg, before = number;
+	uint64_t ends = 0;
+	size_t got;
+
+	for (int i = 0; i < 4; i++)
+		inside(NULL, leaf, NULL, 0, NULL);
+	what_it_owns(&ends);
+	CHECK_EQ(coro_yield(), CORO_OK);
+	CHECK_EQ(coro_call_go(1, &number, sizeof number, &number, sizeof number, &got), CORO_OK);
+	CHECK_EQ(number, before + 1);
+	if (before % 2)
+		CHECK_EQ(coro_sleep(1000), CORO_OK);
+	again(coro_defer(counts_end, &ran), CORO_ENOMEM) ? (void)0 : count(&ran);
+	*(int64_t *)result = number;
+}
+
+/* take_end_of_calls - take_end, of a coroutine whose call may be a poller's. */
+static void take_end_of_calls(struct coroi_lend *l)
+{
+	coro_scheduler *s = (coro_scheduler *)(uintptr_t)l->sched;
+	struct coroi_rec *r = (struct coroi_rec *)(uintptr_t)l->rec;
+
+	while (coroi_join_kind(at_load_acq(&coroi_cold(r)->join)) != COROI_JOIN_FINAL) {
+		clerk_once(s);
+		sleep_us(20);
+	}
+	take_end(l);
+}
+
+static void lend_one(coro_scheduler *s, int64_t n)
+{
+	struct coroi_lend l = lend_of(s, is_lent, &n, sizeof n, sizeof n);
+	int tries = 0;
+
+	until_asleep(s);
+	do
+		l.outcome = coroi_lend_call(&l);
+	while (l.outcome == COROI_LEND_NONE || (l.outcome == CORO_ENOMEM && tries++ == 0));
+	if (l.outcome < 0) {
+		CHECK_EQ(l.outcome, CORO_ENOMEM);
+		CHECK(may_fail() && lasting);
+		return;
+	}
+	CHECK(!tries || may_fail());
+	count(&accepted);
+	while (l.outcome == COROI_LEND_CALLS) {
+		struct coroi_call *c = (struct coroi_call *)(uintptr_t)l.call;
+		make_call(c);
+		l.outcome = coroi_lend_on(&l);
+		if (l.outcome == COROI_LEND_NONE)
+			complete(s, c);
+	}
+	if (l.outcome != COROI_LEND_ENDED)
+		take_end_of_calls(&l);
+	if (went_well(l.status, CORO_ENOMEM))
+		CHECK_EQ(*(int64_t *)l.payload, n + 1);
+	else
+		CHECK(lasting);
+}
+
+/* wake_one - wake a coroutine that is brief: it ends on this thread. */
+static void wake_one(coro_scheduler *s)
+{
+	struct coroi_waker k;
+	uint32_t n = 9;
+	coro_handle h;
+
+	if (!again(coro_scheduler_spawn(s, JOINABLE(4), parks, &n, sizeof n, &h), CORO_ENOMEM))
+		return;
+	count(&accepted);
+	until_asleep(s);
+	coroi_waker_begin(&k);
+	coro_wake(h);
+	coroi_waker_end(&k);
+	CHECK_EQ(coro_detach(h), CORO_OK);
+}
+
+SCENARIO(lends)
+{
+	coro_scheduler *s = begin(2, 0, 0);
+
+	if (!s)
+		return;
+	s->bell.go_id = 1;
+	s->lends = 1; /* although its workers are pinned */
+	CHECK_EQ(coroi_brief_declare(parks), CORO_OK);
+	for (int64_t i = 0; i < 6; i++) {
+		lend_one(s, i);
+		wake_one(s);
+	}
 	end(s);
 }

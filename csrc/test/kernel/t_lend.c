@@ -10,6 +10,7 @@
 #include "kernel/idle.h"
 #include "kernel/wait.h"
 
+#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -55,7 +56,9 @@ TEST(lend_call_ends_at_once_on_the_calling_thread)
 		uint64_t parks = at_load_rlx(&s->worker[0].parks), lends = 0;
 		for (int64_t i = 0; i < 200; i++) {
 			struct coroi_lend l = lend_of(s, doubles, &i, 8, 8);
+			errno = 4711;
 			CHECK_EQ(lend(&l), COROI_LEND_ENDED);
+			CHECK_EQ(errno, 4711); /* the thread's own */
 			CHECK_EQ(l.status, CORO_OK);
 			CHECK_EQ(*(int64_t *)l.payload, 2 * i);
 			CHECK_EQ(coro_wake(l.handle), CORO_ESTALE);

@@ -33,6 +33,7 @@ static void calls(void *arg, void *result)
 /* The lender makes calls of both kinds. Nobody else is told of them. */
 TEST(lend_on_goes_on_after_each_call)
 {
+	stand_in(adds); /* for what goes on elsewhere */
 	for (uint32_t workers = 1; workers <= 3; workers += 2) {
 		coro_scheduler *s = start_go(workers, 0);
 		uint64_t ons = 0;
