@@ -253,8 +253,8 @@ COROI_NOINLINE void coroi_lend_suspended(struct coroi_worker *w)
 {
 	struct coroi_lender *l = w->lender;
 
-	if (l && l->own &&
-	    !l->now) /* own has begun; if this is not the first time, it has escaped */
+	/* own has begun; if this is not the first time, it has escaped */
+	if (l && l->own && !l->now)
 		coroi_escape(l->own);
 }
 
