@@ -99,7 +99,26 @@
 	M(QUIET_RAISE, "credit-map", "a thread that raises capacity does not ring the bell")      \
 	M(EARLY_NO_MEMORY, "credit-last", "there is no memory if no credit is out any more")      \
 	M(NO_LOOK_BACK, "credit-trim", "a grant does not look at the capacity afterwards")        \
-	M(TRIM_LOOKS_FIRST, "credit-trim", "a trim looks at what is granted first")
+	M(TRIM_LOOKS_FIRST, "credit-trim", "a trim looks at what is granted first")               \
+	M(LEND_TOKEN_LATE, "lend-push", "a lender claims before it counts as awake")              \
+	M(LEND_TOKEN_EARLY, "lend-push", "a lender no longer counts as awake while it runs")      \
+	M(LEND_TOKEN_KEPT, "lend-two", "a lender that is second stays counted as awake")          \
+	M(LEND_REFUSED, "lend-close", "a lender does not look whether a close has begun")         \
+	M(LEND_AWAKE, "lend-push", "a lender does not look whether the own thread sleeps")        \
+	M(LEND_DUE_KEPT, "lend-due", "deadlines that came during the lend are forgotten")         \
+	M(LEND_BLIND_INBOX, "lend-push", "a lender's last look leaves the inbox out")             \
+	M(LEND_BLIND_QUEUE, "lend-leaves", "a lender's last look leaves the queue out")           \
+	M(LEND_LATE_BIT, "lend-push", "a lender sets the bit after its last look")                \
+	M(LEND_CLAIMED_TWICE, "lend-two",                                                         \
+	  "a lender wakes the own thread, though another thread has claimed the worker")          \
+	M(LEND_NOT_AWAITED, "lend-awaited", "a lender does not see that the own thread waits")    \
+	M(LEND_ONE_LOOK, "lend-awaited", "the own thread waits without a second look at the bit") \
+	M(LEND_BLIND_RISE, "lend-awaited", "the own thread goes on while its worker is lent")     \
+	M(LEND_STANDBY_STAYS, "lend-standby", "a standby whose worker is lent does not resign")   \
+	M(LEND_ALONE, "lend-alone", "a lender does not look whether there is a standby")          \
+	M(LEND_ANY_FRESH, "lend-park", "a lender runs what others have spawned")                  \
+	M(LEND_NO_ESCAPE, "lend-steal", "a call's coroutine that suspends does not escape")       \
+	M(LEND_STARTS_ALL, "lend-no-stack", "a lender starts what awaits a stack")
 
 enum {
 	MUTANT_NONE,

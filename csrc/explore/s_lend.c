@@ -189,6 +189,62 @@ static const struct ex_scenario steal = {
 	.reach = ENDED | SUSPENDED | NONE | 3u << MORE,
 };
 
+/* A thief takes what lies in the inbox of a lent worker, leaves some of it there, and computes. */
+
+static void push_two(void *arg)
+{
+	push_leaf(arg);
+	spawn_from_outside(leaf, (uint64_t)(uintptr_t)arg + 1);
+}
+
+static void steals_once(void *arg)
+{
+	struct coroi_worker *w = world_worker(1);
+
+	(void)arg;
+	world_be(1);
+	if (world_steal(w, world_worker(0)))
+		ex_reached(MORE);
+	for (struct coroi_rec *r;;) {
+		coroi_door_enter(w);
+		r = world_record_of(coroi_pick_locked(w));
+		if (r)
+			coroi_end_locked(w, r);
+		coroi_door_leave(w);
+		if (!r)
+			return;
+		g.ran[*(uint64_t *)coroi_cold(r)->payload]++;
+	}
+}
+
+static void setup_leaves(void)
+{
+	world_asleep(1);
+	sched->activity = COROI_AWAKE; /* the thief */
+	world_region(&g, sizeof g);
+	ex_thread("lend", lend_empty, (void *)0);
+	ex_thread("push", push_two, (void *)1);
+	ex_thread("thief", steals_once, NULL);
+}
+
+static void check_leaves(void)
+{
+	for (unsigned i = 0; i < 3; i++)
+		EX_CHECK(g.ran[i] == 1);
+	EX_CHECK(sched->activity == COROI_AWAKE);
+}
+
+static const struct ex_scenario leaves = {
+	.name = "lend-leaves",
+	.about = "a thief leaves half of an inbox to a worker that is lent, and computes",
+	.setup = setup_leaves,
+	.check = check_leaves,
+	.workers = 2,
+	.raw = 3,
+	.flags = CORO_NO_STANDBY,
+	.reach = ENDED | NONE | 1u << MORE,
+};
+
 /* -------------------------------------------------------------------------------- what is woken */
 
 /* A coroutine of a brief function is woken by a call of Go's. */
@@ -268,5 +324,5 @@ static const struct ex_scenario no_stack = {
 };
 
 const struct ex_scenario *const scenarios_lend[] = {
-	&push, &two, &spawn, &park, &steal, &brief, &no_stack, NULL,
+	&push, &two, &spawn, &park, &steal, &leaves, &brief, &no_stack, NULL,
 };

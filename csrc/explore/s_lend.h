@@ -1,6 +1,6 @@
 /*
- * s_lend.h - what the scenarios of lending share. They are in s_lend.c and s_lent.c, and each of the
- * two files has variables of its own.
+ * s_lend.h - what the scenarios of lending share. They are in s_lend.c and s_lent.c, and each of
+ * these files has variables of its own.
  */
 #ifndef EXPLORE_S_LEND_H
 #define EXPLORE_S_LEND_H
@@ -91,8 +91,8 @@ static inline int lends(coro_fn fn, uint64_t n, bool brief)
 #define NONE      (1u << COROI_LEND_NONE)
 #define MORE      (COROI_LEND_NONE + 1) /* the first bit of a scenario's own */
 
-/* check_owns - the coroutines that their calls left suspended have ended. The ends are there for the
- * callers to take. */
+/* check_owns - the coroutines that their calls left suspended have ended. The ends are there for
+ * the callers to take. */
 static inline void check_owns(void)
 {
 	for (unsigned i = 0; i < g.suspended; i++) {

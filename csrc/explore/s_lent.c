@@ -45,11 +45,11 @@ static const struct ex_scenario due = {
 	.reach = SUSPENDED | NONE,
 };
 
-static void sleeps_long(void *arg, void *result)
+static void sleeps_first(void *arg, void *result)
 {
 	(void)result;
 	EX_CHECK(!is_lent());
-	EX_CHECK(coro_sleep(500000) == CORO_OK);
+	EX_CHECK(coro_sleep(12000) == CORO_OK);
 	g.ran[*(uint64_t *)arg]++;
 }
 
@@ -57,7 +57,7 @@ static void setup_awaited(void)
 {
 	uint64_t n = 1;
 
-	EX_CHECK(coro_scheduler_spawn(sched, NULL, sleeps_long, &n, sizeof n, NULL) == CORO_OK);
+	EX_CHECK(coro_scheduler_spawn(sched, NULL, sleeps_first, &n, sizeof n, NULL) == CORO_OK);
 	world_region(&g, sizeof g);
 	ex_thread("lend", lend_empty, (void *)0);
 }
