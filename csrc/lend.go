@@ -76,9 +76,26 @@ func (s *Scheduler) LendOn(l *Lend) Outcome {
 	return Outcome(l.c.outcome)
 }
 
-// MayLend tells whether a worker of s sleeps, which Lend might be lent. It is a hint.
+// MayLend tells whether a worker of s sleeps that Lend might be lent. It is a hint. If there is none,
+// the next worker that has nothing to do sleeps at once.
 func (s *Scheduler) MayLend() bool {
-	return s.c.lends != 0 && atomic.LoadUint64((*uint64)(unsafe.Pointer(&s.c.sleepers[0]))) != 0
+	if s.c.lends == 0 {
+		return false
+	}
+	for i, n := uint32(0), s.general(); i < n; i += 64 {
+		bits := atomic.LoadUint64((*uint64)(unsafe.Pointer(&s.c.sleepers[i>>6])))
+		if n-i < 64 {
+			bits &= 1<<(n-i) - 1
+		}
+		if bits != 0 {
+			return true
+		}
+	}
+	missed := (*uint32)(unsafe.Pointer(&s.c.lend_missed))
+	if atomic.LoadUint32(missed) == 0 {
+		atomic.StoreUint32(missed, 1)
+	}
+	return false
 }
 
 func (l *Lend) payload() unsafe.Pointer { return unsafe.Pointer(&l.c.payload) }

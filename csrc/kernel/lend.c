@@ -469,15 +469,25 @@ static bool may_lend(const struct coro_scheduler *s)
 	return s->lends && !coroi_self();
 }
 
+/* miss - no worker sleeps that could be lent. */
+static void miss(struct coro_scheduler *s)
+{
+	if (!at_load_rlx(&s->lend_missed))
+		at_store_rlx(&s->lend_missed, 1);
+}
+
 int coroi_lend_call(struct coroi_lend *call)
 {
 	struct coro_scheduler *s = (struct coro_scheduler *)(uintptr_t)call->sched;
 	struct coroi_worker *w;
 	struct coroi_lender l;
 
-	if (!may_lend(s) || (call->brief && !coroi_is_brief((coro_fn)(uintptr_t)call->fn)) ||
-	    !(w = claim(s)))
+	if (!may_lend(s) || (call->brief && !coroi_is_brief((coro_fn)(uintptr_t)call->fn)))
 		return COROI_LEND_NONE;
+	if (coroi_unlikely(!(w = claim(s)))) {
+		miss(s);
+		return COROI_LEND_NONE;
+	}
 	become_locked(&l, w);
 	if (coroi_unlikely(!is_idle_locked(w))) {
 		give_up_locked(&l);
@@ -532,7 +542,13 @@ COROI_NOINLINE bool coroi_lend_wakes(struct coroi_worker *w, coro_fn fn)
 	struct coro_scheduler *s = w->sched;
 
 	if (k->w || !may_lend(s) || w->id >= coroi_general(s) || at_load_rlx(&w->kept) ||
-	    !coroi_is_brief(fn) || !coroi_sleeps(s, w->id) || !lend_take(w))
+	    !coroi_is_brief(fn))
+		return false;
+	if (!coroi_sleeps(s, w->id)) {
+		miss(s);
+		return false;
+	}
+	if (!lend_take(w))
 		return false;
 	k->w = w;
 	return true;

@@ -248,7 +248,7 @@ int coro_spawn_first(const coro_attr *attr, coro_fn fn, const void *arg, size_t 
 		*out = handle;
 	count_spawn_locked(w, daemon);
 	if (coroi_unlikely(w->lent)) {
-		coroi_lend_suspended(w); /* me is about to be where thieves get at it */
+		coroi_lend_suspended(w);            /* me is about to be where thieves get at it */
 		if (!coroi_lend_may_start(w, fn)) { /* the child is to be first on w's own thread */
 			coroi_queue_fresh_locked(w, r);
 			coroi_queue_locked(w, me);

@@ -222,11 +222,17 @@ bool coroi_search(struct coroi_worker *w)
 	if (at_load_rlx(&w->undelivered) && coalesce(w))
 		return true;
 	uint64_t began = coroi_now_ns(), now = began, looked = began;
+	/* While w spins, threads that would lend themselves to it wake it instead, and so w would
+	 * never sleep where they come one after the other. */
+	bool missed = at_load_rlx(&s->lend_missed);
+	uint32_t spin_ns = missed ? 0 : w->spin_ns;
 	bool found = false, thief = !coroi_is_dedicated(w) && start_searching(s);
 
+	if (missed)
+		at_store_rlx(&s->lend_missed, 0);
 	judge_last_steal(w, now);
 	coroi_note_turns(w);
-	while (!(found = at_load_rlx(&w->inbox) != 0) && now - began < w->spin_ns &&
+	while (!(found = at_load_rlx(&w->inbox) != 0) && now - began < spin_ns &&
 	       at_load_rlx(&s->mode) == COROI_RUNNING) {
 		if (thief && !coroi_holds_off(w, now) && (found = steal_round(w, true, false)))
 			break;
@@ -247,7 +253,7 @@ bool coroi_search(struct coroi_worker *w)
 	}
 	if (found)
 		w->spin_ns = COROI_SPIN_NS;
-	else if (w->spin_ns > SPIN_LEAST_NS)
+	else if (!missed && w->spin_ns > SPIN_LEAST_NS)
 		w->spin_ns /= 2;
 	return found;
 }

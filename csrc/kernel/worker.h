@@ -288,6 +288,9 @@ struct coro_scheduler {
 	uint32_t mode; /* COROI_RUNNING... */
 	/* Its workers may be lent. Set before the workers start. */
 	uint32_t lends;
+	/* A thread would have lent itself, and no worker slept: the next worker that has nothing to
+	 * do sleeps at once (steal.c). Atomic, relaxed: a hint. */
+	uint32_t lend_missed;
 	/* How often everything came to rest; a futex. */
 	uint32_t rests;
 	/* How often a rest was left again. Counted before the woken worker does anything. */
