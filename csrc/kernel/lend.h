@@ -45,6 +45,9 @@
  *       is no standby. It sets `awaited`, and looks at the bit once more. If that is set by now:
  *       O1 again. Else it sleeps until it is woken
  *
+ * A standby whose time-out finds its worker lent only resigns, and has another worker woken: a standby
+ * looks at the other workers, and so not at what lies behind its own worker's lender.
+ *
  * O2 writes `awaited` and then reads the bit; L6 writes the bit and then L7 reads `awaited`; all
  * sequentially consistent. So the lender sees that it is awaited, or the own thread sees the bit.
  *

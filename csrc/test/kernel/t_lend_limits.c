@@ -383,6 +383,8 @@ static void computes_past_a_deadline(void *arg, void *result)
 	uint64_t limit = now_ns() + 2000 * MS, alone = *(uint64_t *)arg;
 
 	(void)result;
+	if (seen(&gate)) /* it came too soon */
+		return;
 	if (alone)
 		computes(10 * MS); /* its own worker alone can fire it: afterwards */
 	while (!alone && !seen(&gate) && now_ns() < limit)
@@ -414,8 +416,16 @@ TEST(lend_leaves_deadlines_to_those_who_are_awake)
 		}
 }
 
-/* The standby lends itself, and another sleeper is the standby: work behind the lender's coroutine is
- * not left lying. */
+static void computes_until_gate(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	add_one(&running);
+	while (!seen(&gate))
+		;
+}
+
+/* Work behind the lender's coroutine is not left lying. */
 static void leaves_a_child_until_it_has_run(void *arg, void *result)
 {
 	uint64_t limit = now_ns() + 5000 * MS;
@@ -441,6 +451,33 @@ TEST(lend_leaves_no_child_behind_a_coroutine_that_computes)
 		}
 		finish(s);
 	}
+}
+
+/* The worker that is lent was the standby: another is to see what lies behind the lender. */
+TEST(lend_of_the_standby_passes_its_duty_on)
+{
+	uint64_t of_standby = 0;
+
+	for (uint32_t i = 0; i < 60; i++) {
+		coro_attr there = on(i % 3 + 1);
+		coro_scheduler *s = start_go(3, 0);
+		gate = running = counted = 0;
+		until_asleep(s);
+		CHECK_EQ(coro_scheduler_spawn(s, &there, computes_until_gate, NULL, 0, NULL),
+			 CORO_OK);
+		sleep_until_seen(&running, 1);
+		for (int k = 0; k < 100 && !at_load_seq(&s->standby); k++)
+			sleep_us(20); /* there is one, or a push will make one */
+		sleep_us(i * 20);
+		uint32_t before = at_load_seq(&s->standby);
+		struct coroi_lend l = lend_of(s, leaves_a_child_until_it_has_run, NULL, 0, 0);
+		CHECK_EQ(lend_to_end(&l), CORO_OK);
+		for (uint32_t k = 0; k < 3; k++)
+			of_standby += s->worker[k].lends && before == k + 1;
+		add_one(&gate);
+		finish(s);
+	}
+	report("%llu of 60 lends were of the standby", (unsigned long long)of_standby);
 }
 
 /* A thread that waits for the end is told when all have ended, and not before. */
