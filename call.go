@@ -29,71 +29,96 @@ import (
 // The errors are those of StartContext and Task.Wait. Within a Go body, or a Go function that a
 // coroutine has called, Call holds its executor, or the thread of an inline call, as Task.Wait does.
 func (f Func[A, R]) Call(ctx context.Context, s *Scheduler, arg A) (R, error) {
-	t, result, err := f.begin(ctx, s, arg)
-	if t != nil {
-		return t.Wait(ctx)
+	var l csrc.Lend
+	if out, err := f.lend(ctx, s, &arg, &l); out != csrc.LendEnded {
+		return f.callOn(ctx, s, arg, l, out, err)
 	}
-	return result, err
+	s.edge.Acquire()
+	runtime.KeepAlive(s)
+	if !l.IsOK() {
+		return *new(R), endError(&l)
+	}
+	return *(*R)(l.Result()), nil
 }
 
-// begin is Call up to where the goroutine waits for the task. Without a task, it is the whole Call.
-func (f *Func[A, R]) begin(ctx context.Context, s *Scheduler, arg A) (t *Task[R], r R, err error) {
+// lend checks what Call is given, and starts the coroutine in a lend. What has no outcome there
+// comes to LendNone, or to an error.
+func (f *Func[A, R]) lend(ctx context.Context, s *Scheduler, arg *A, l *csrc.Lend) (
+	csrc.Outcome, error,
+) {
 	if ctx.Err() != nil {
-		return nil, r, context.Cause(ctx)
+		return csrc.LendNone, context.Cause(ctx)
 	}
 	if err := f.ready(s); err != nil {
-		return nil, r, err
+		return csrc.LendNone, err
 	}
 	if s.closed.Load() {
-		return nil, r, ErrClosed
+		return csrc.LendNone, ErrClosed
 	}
 	if _, has := ctx.Deadline(); has || f.spec.Flags != 0 {
-		t, err = f.StartContext(ctx, s, arg)
-		return t, r, err
+		return csrc.LendNone, nil
 	}
 	if leak.On() {
 		leak.Meet(leakable{s})
 	}
-	var l csrc.Lend
 	s.edge.Release()
-	out := s.core.Lend(&l, &f.spec, unsafe.Pointer(&arg), csrc.JoinLender, false)
-	if out != csrc.LendEnded {
-		return f.goOn(ctx, s, arg, l, out)
+	return s.core.Lend(l, &f.spec, unsafe.Pointer(arg), csrc.JoinLender, false), nil
+}
+
+// callOn is the rest of Call, for a coroutine that has not ended at once. It is given a copy of the
+// lend: so that of Call stays on the stack.
+//
+//go:noinline
+func (f *Func[A, R]) callOn(ctx context.Context, s *Scheduler, arg A, l csrc.Lend,
+	out csrc.Outcome, err error,
+) (R, error) {
+	if err != nil {
+		return *new(R), err
 	}
-	r, err = ended[R](s, &l)
-	return nil, r, err
+	t, r, err := f.goOn(ctx, s, arg, &l, out)
+	if t != nil {
+		return t.Wait(ctx)
+	}
+	return r, err
+}
+
+// begin is Call up to where the goroutine waits for the task. Without a task, it is the whole Call.
+func (f *Func[A, R]) begin(ctx context.Context, s *Scheduler, arg A) (t *Task[R], r R, err error) {
+	var l csrc.Lend
+	out, err := f.lend(ctx, s, &arg, &l)
+	if err != nil {
+		return nil, r, err
+	}
+	return f.goOn(ctx, s, arg, &l, out)
 }
 
 // ended is the result of a coroutine that has ended in a lend.
 func ended[R any](s *Scheduler, l *csrc.Lend) (r R, err error) {
 	s.edge.Acquire()
 	runtime.KeepAlive(s)
-	if status, failure := l.Ended(); status != csrc.OK {
-		return r, endError(status, failure)
+	if !l.IsOK() {
+		return r, endError(l)
 	}
 	return *(*R)(l.Result()), nil
 }
 
-// goOn is the rest of begin, for a coroutine that has not ended at once. It is given a copy of the
-// lend: so that of begin stays on the stack.
-//
-//go:noinline
-func (f *Func[A, R]) goOn(ctx context.Context, s *Scheduler, arg A, l csrc.Lend, out csrc.Outcome) (
+// goOn waits for nothing, and does the rest of a call whose lend has come out so.
+func (f *Func[A, R]) goOn(ctx context.Context, s *Scheduler, arg A, l *csrc.Lend, out csrc.Outcome) (
 	t *Task[R], r R, err error,
 ) {
 	for out == csrc.LendCalls && ctx.Done() == nil {
-		out = s.callHere(ctx, &l)
+		out = s.callHere(ctx, l)
 	}
 	switch out {
 	case csrc.LendNone:
 		t, err = f.StartContext(ctx, s, arg)
 	case csrc.LendCalls:
-		t = taskOf[R](ctx, s, &l)
+		t = taskOf[R](ctx, s, l)
 		s.offload.Give(l.Call())
 	case csrc.LendSuspended:
-		t = taskOf[R](ctx, s, &l)
+		t = taskOf[R](ctx, s, l)
 	case csrc.LendEnded:
-		r, err = ended[R](s, &l)
+		r, err = ended[R](s, l)
 	default:
 		err = statusError(csrc.Status(out), ofScheduler)
 	}
@@ -132,8 +157,11 @@ func (f *Func[A, R]) startHere(s *Scheduler, arg A) (*Task[R], error) {
 	return nil, statusError(csrc.Status(out), ofScheduler)
 }
 
-// endError is the error of a coroutine that has ended with a status.
-func endError(status csrc.Status, failure *csrc.Failure) error {
+// endError is the error of a coroutine that has ended in a lend, and not with OK.
+func endError(l *csrc.Lend) error { return errorOf(l.Ended()) }
+
+// errorOf is the error of a coroutine that has ended with a status.
+func errorOf(status csrc.Status, failure *csrc.Failure) error {
 	if failure != nil {
 		return newBodyError(failure)
 	}

@@ -106,7 +106,7 @@ func (f *Func[A, R]) callSome(ctx context.Context, s *Scheduler, args []A, resul
 				results[i] = *new(R)
 			}
 			if first == nil {
-				first = &CallError{i, endError(status, failure)}
+				first = &CallError{i, errorOf(status, failure)}
 			}
 		}
 	}

@@ -1,6 +1,6 @@
 //go:build cgo && linux && (amd64 || arm64)
 /* kernel.c - the room kernel as one unit, which is compiled in less time than its files one by one.
- * Three files are units of their own, as spawning is 14 % slower otherwise: gcc inlines less in a
+ * Four files are units of their own, as spawning is 14 % slower otherwise: gcc inlines less in a
  * large unit. */
 #include "base/unit.h"
 
@@ -19,7 +19,6 @@
 #include "kernel/idle.c"
 #include "kernel/inspect.c"
 #include "kernel/join.c"
-#include "kernel/lend.c"
 #include "kernel/many.c"
 #include "kernel/life.c"
 #include "kernel/mags.c"

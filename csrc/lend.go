@@ -103,6 +103,9 @@ func (l *Lend) payload() unsafe.Pointer { return unsafe.Pointer(&l.c.payload) }
 // Result is where the result lies, if the coroutine has ended with OK.
 func (l *Lend) Result() unsafe.Pointer { return l.payload() }
 
+// IsOK tells whether the coroutine, which has ended, has a result.
+func (l *Lend) IsOK() bool { return l.c.status == C.CORO_OK }
+
 // Ended is how the coroutine has ended; with Failed also by what.
 func (l *Lend) Ended() (Status, *Failure) {
 	status := Status(l.c.status)
@@ -118,7 +121,7 @@ func (l *Lend) Ended() (Status, *Failure) {
 	return status, f
 }
 
-// Handle is the coroutine's handle, also if it has ended.
+// Handle is the coroutine's handle; if that has ended, only with brief.
 func (l *Lend) Handle() uint64 { return uint64(l.c.handle) }
 
 // Joinable is the coroutine, which has not ended here.

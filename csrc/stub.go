@@ -368,6 +368,7 @@ func (Latch) Wait(g GoWaiter) Status { return Again }
 func (*Lend) Call() *Call               { return nil }
 func (*Lend) Ended() (Status, *Failure) { return Again, nil }
 func (*Lend) Handle() uint64            { return 0 }
+func (*Lend) IsOK() bool                { return false }
 func (*Lend) Joinable() Joinable        { return Joinable{} }
 func (*Lend) Result() unsafe.Pointer    { return nil }
 

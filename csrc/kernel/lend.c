@@ -15,6 +15,9 @@
 #define SPIN_NS      2000 /* for what is on its way from a worker that is awake */
 #define SPIN_AT_ONCE 16
 
+/* What each call of coroi_lend_call goes through is one piece of code. */
+#define FAST inline __attribute__((always_inline))
+
 __thread struct coroi_waker *coroi_waker_tls;
 
 /* The worker to which this thread has lent itself last: its lines are in this CPU's cache. */
@@ -23,7 +26,7 @@ static __thread __attribute__((tls_model("initial-exec"))) uint32_t last;
 /* ------------------------------------------------------------------------- to lend, to give back */
 
 /* lend_take - L1 to L3. False: w cannot be lent now. */
-static inline bool lend_take(struct coroi_worker *w)
+static FAST bool lend_take(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;
 
@@ -42,7 +45,7 @@ static inline bool lend_take(struct coroi_worker *w)
 }
 
 /* become_locked - L4. It enters w's door. */
-static inline void become_locked(struct coroi_lender *l, struct coroi_worker *w)
+static FAST void become_locked(struct coroi_lender *l, struct coroi_worker *w)
 {
 	/* one by one: gcc clears a large struct by an instruction that takes as long as all of L1 to
 	 * L4 */
@@ -84,7 +87,7 @@ static void note_time(struct coroi_lender *l)
 
 /* leave_locked - L5. It leaves w's door, and the thread is w no longer. False: nothing is left for
  * w's own thread to do. */
-static inline bool leave_locked(struct coroi_lender *l)
+static FAST bool leave_locked(struct coroi_lender *l)
 {
 	struct coroi_worker *w = l->w;
 	struct coro_scheduler *s = w->sched;
@@ -114,7 +117,7 @@ static inline bool leave_locked(struct coroi_lender *l)
 }
 
 /* is_called_for - L7. */
-static bool is_called_for(const struct coroi_worker *w)
+static FAST bool is_called_for(const struct coroi_worker *w)
 {
 	const struct coro_scheduler *s = w->sched;
 
@@ -127,7 +130,7 @@ static bool is_called_for(const struct coroi_worker *w)
 }
 
 /* give_back_locked - L5 to L9. */
-static inline void give_back_locked(struct coroi_lender *l)
+static FAST void give_back_locked(struct coroi_lender *l)
 {
 	struct coroi_worker *w = l->w;
 	struct coro_scheduler *s = w->sched;
@@ -148,7 +151,7 @@ static inline void give_back_locked(struct coroi_lender *l)
 }
 
 /* is_idle_locked - w has nothing to do. */
-static bool is_idle_locked(const struct coroi_worker *w)
+static FAST bool is_idle_locked(const struct coroi_worker *w)
 {
 	return !(at_load_rlx(&w->inbox) | w->undelivered | (uintptr_t)w->next |
 		 coroi_deque_length(&w->queue) | w->awaiting_stack.count | w->calls_count |
@@ -283,6 +286,9 @@ COROI_NOINLINE uint64_t coroi_lend_pick_locked(struct coroi_worker *w)
 	return runnable;
 }
 
+/* The flags of a coroutine that has not just returned. */
+#define ENDED_OTHERWISE (COROI_F_NO_STACK | COROI_F_CANCELED | COROI_F_ABORTED)
+
 COROI_NOINLINE void coroi_lend_ended_locked(struct coroi_worker *w, struct coroi_rec *me)
 {
 	struct coroi_lender *l = w->lender;
@@ -292,8 +298,11 @@ COROI_NOINLINE void coroi_lend_ended_locked(struct coroi_worker *w, struct coroi
 		return;
 	l->own = NULL;
 	l->over = !call->brief;
-	call->status = coroi_join_status(me);
-	call->handle = coroi_handle(me);
+	call->status = CORO_OK;
+	if (call->brief)
+		call->handle = coroi_handle(me);
+	if (coroi_unlikely(me->canceled | (me->flags & ENDED_OTHERWISE)))
+		call->status = coroi_join_status(me);
 	if (coroi_unlikely(call->status == CORO_EFAILED)) {
 		struct coroi_failure f = coroi_failed(me);
 		call->code = f.code;
@@ -360,7 +369,7 @@ static void let_join(const struct coroi_lend *call, struct coroi_rec *own)
 }
 
 /* outcome_locked - what has become of the call of l. */
-static inline int outcome_locked(struct coroi_lender *l)
+static FAST int outcome_locked(struct coroi_lender *l)
 {
 	struct coroi_lend *call = l->call;
 	struct coroi_rec *own = l->own;
@@ -388,29 +397,40 @@ static uint64_t general(const struct coro_scheduler *s, unsigned i)
 	return n <= i * 64 ? 0 : n - i * 64 < 64 ? coroi_sleeper_bit(n) - 1 : UINT64_MAX;
 }
 
-/* claim - L1 to L3 for some worker of s, the one of the last time if that sleeps. NULL: none can be
- * lent. */
-static struct coroi_worker *claim(struct coro_scheduler *s)
+/* may_claim - L1 to L3 for w, if it may be lent. */
+static FAST bool may_claim(struct coroi_worker *w)
+{
+	return !at_load_rlx(&w->kept) && lend_take(w);
+}
+
+/* claim_any - L1 to L3 for some worker of s. NULL: none can be lent. */
+static COROI_NOINLINE struct coroi_worker *claim_any(struct coro_scheduler *s)
 {
 	for (unsigned i = 0; i < COROI_MASK_WORDS && i * 64 < coroi_general(s); i++) {
 		uint64_t bits = at_load_seq(&s->sleepers[i]) & general(s, i);
-		while (bits) {
+		for (; bits; bits &= bits - 1) {
 			unsigned id = i * 64 + (unsigned)__builtin_ctzll(bits);
-			if (last / 64 == i && bits & coroi_sleeper_bit(last))
-				id = last;
-			bits &= ~coroi_sleeper_bit(id);
-			struct coroi_worker *w = &s->worker[id];
-			if (at_load_rlx(&w->kept) || !lend_take(w))
-				continue;
-			last = id;
-			return w;
+			if (may_claim(&s->worker[id])) {
+				last = id;
+				return &s->worker[id];
+			}
 		}
 	}
 	return NULL;
 }
 
+/* claim - the same, the worker of the last time if that sleeps. */
+static FAST struct coroi_worker *claim(struct coro_scheduler *s)
+{
+	uint32_t id = last;
+
+	if (coroi_likely(id < coroi_general(s) && coroi_sleeps(s, id) && may_claim(&s->worker[id])))
+		return &s->worker[id];
+	return claim_any(s);
+}
+
 /* fresh_locked - a record for the call. NULL: there is none. */
-static struct coroi_rec *fresh_locked(struct coroi_worker *w, const struct coroi_lend *call)
+static FAST struct coroi_rec *fresh_locked(struct coroi_worker *w, const struct coroi_lend *call)
 {
 	struct coroi_fill q = {
 		.fn = (coro_fn)(uintptr_t)call->fn,
@@ -439,7 +459,7 @@ static struct coroi_rec *fresh_locked(struct coroi_worker *w, const struct coroi
 
 /* start_locked - start own. True: it has ended. False: own has suspended, or is still to be started;
  * w's door is left. */
-static bool start_locked(struct coroi_lender *l)
+static FAST bool start_locked(struct coroi_lender *l)
 {
 	struct coroi_worker *w = l->w;
 

@@ -104,8 +104,9 @@ struct coroi_lend {
 	/* The coroutine, a struct coroi_rec, and its generation << 32. It is joinable, unless the
 	 * outcome is COROI_LEND_ENDED. Nobody but the caller can join it, unless brief is set. */
 	uint64_t rec, gen;
-	uint64_t handle; /* of the coroutine, also if it has ended */
-	uint64_t call;   /* a struct coroi_call */
+	/* Of the coroutine; if that has ended, only with brief. */
+	uint64_t handle;
+	uint64_t call; /* a struct coroi_call */
 	/* The index in its join word: an id of Go's poller, or COROI_JOIN_LENDER. With brief set it
 	 * is the latter. */
 	uint32_t id;
