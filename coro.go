@@ -17,6 +17,13 @@
 // [Func.Start] one whose result a [Task] waits for. [Scheduler.Wait] waits until nothing is left.
 // [Scheduler.Run] does the same for a paused batch, and tells an exact end from a deadlock.
 //
+// [Func.Call] is for a goroutine that needs one result before it goes on: it runs the coroutine on
+// the goroutine's own thread, which stands in for a worker that sleeps, so that no thread is woken.
+// [Func.CallN] does that for many arguments. [FuncBrief] declares that a body needs microseconds
+// from one wait to the next: then a goroutine that starts one, or wakes one by a channel or a lock,
+// runs it in the same way. C code then runs on Go's threads: docs/border.md says what that means,
+// and [WithoutLending] turns all of it off.
+//
 // With [Func.StartContext] the end of a context cancels a coroutine wherever it waits;
 // [Task.Cancel] does it at once. A [Group] is tasks that are waited for, and canceled, together: it
 // is a [Scope], in which coroutines are started, as a Scheduler is. Package corotest finds what

@@ -37,6 +37,81 @@ func ExampleFunc_Start() {
 	// 178 <nil>
 }
 
+// Call a C coroutine as a function. While a worker sleeps, the coroutine runs on the goroutine's own
+// thread.
+func ExampleFunc_Call() {
+	ctx := context.Background()
+	s, err := coro.New()
+	check(err)
+	defer s.Close(ctx)
+
+	for _, n := range []uint64{6, 27, 77031} {
+		steps, err := collatz.Call(ctx, s, n)
+		fmt.Println(steps, err)
+	}
+	// Output:
+	// 8 <nil>
+	// 111 <nil>
+	// 350 <nil>
+}
+
+// Make many calls at once, each a coroutine. The results have the order of the arguments.
+func ExampleFunc_CallN() {
+	ctx := context.Background()
+	s, err := coro.New()
+	check(err)
+	defer s.Close(ctx)
+
+	numbers := []uint64{6, 27, 97, 871}
+	steps := make([]uint32, len(numbers))
+	fmt.Println(collatz.CallN(ctx, s, numbers, steps), steps)
+	// Output: <nil> [8 111 118 178]
+}
+
+// A body that answers within some microseconds, and never blocks its thread, may be declared brief.
+// Then it runs on the thread of the goroutine that sends to it: no other thread is woken for that.
+//
+//	void doubler(void *arg, void *result)
+//	{
+//		const struct pipe p = *(struct pipe *)arg;
+//		int64_t value, n = 0;
+//
+//		while (coro_chan_recv(p.in, &value, CORO_FOREVER) == CORO_OK) {
+//			value *= 2;
+//			if (coro_chan_send(p.out, &value, CORO_FOREVER))
+//				break;
+//			n++;
+//		}
+//		coro_chan_close(p.out);
+//		*(int64_t *)result = n;
+//	}
+func ExampleFuncBrief() {
+	ctx := context.Background()
+	s, err := coro.New()
+	check(err)
+	defer s.Close(ctx)
+
+	brief, err := coro.NewFunc[examplebody.Pipe, int64](examplebody.Doubler, coro.FuncBrief())
+	check(err)
+	requests, err := coro.NewChan[int64](s, 0)
+	check(err)
+	answers, err := coro.NewChan[int64](s, 0)
+	check(err)
+	task, err := brief.Start(s, examplebody.Pipe{In: requests.Address(), Out: answers.Address()})
+	check(err)
+	for n := range int64(3) {
+		check(requests.Send(ctx, n))
+		fmt.Println(answers.Recv(ctx))
+	}
+	check(requests.Close())
+	fmt.Println(task.Wait(ctx))
+	// Output:
+	// 0 <nil>
+	// 2 <nil>
+	// 4 <nil>
+	// 3 <nil>
+}
+
 // Spawn very many: a Batch hands them over up to 128 at a time, for a few nanoseconds each.
 func ExampleBatch() {
 	ctx := context.Background()

@@ -81,7 +81,8 @@ func TestReadmeProgramsFromAnEmptyFolder(t *testing.T) {
 			assert.Equal(t, says, out)
 		}
 	}
-	for _, heading := range []string{"With a Go body", "With C structs, and a channel"} {
+	// The one without C comes first.
+	for _, heading := range []string{"With a Go body", "With C structs, and a channel", "A call"} {
 		require.NoError(t, os.RemoveAll(filepath.Join(o.dir, "body.c")))
 		says, commands := o.lay(parts[heading])
 		assert.Empty(t, commands)
