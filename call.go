@@ -3,6 +3,7 @@ package coro
 import (
 	"context"
 	"runtime"
+	"time"
 	"unsafe"
 
 	"github.com/organzine/coro/csrc"
@@ -23,7 +24,7 @@ import (
 // The context belongs to the coroutine, as that of StartContext does: its end cancels the coroutine.
 // If the coroutine computes then, Call returns when it ends or suspends. Its result stands, if it
 // ends with one; else Call returns the cause of the context, and the canceled coroutine goes on to
-// its end. A context with a deadline costs about 500 ns more, since the body may ask for the
+// its end. A context with a deadline costs some 500 ns more, since the body may ask for the
 // deadline.
 //
 // The errors are those of StartContext and Task.Wait. Within a Go body, or a Go function that a
@@ -111,6 +112,9 @@ func (f *Func[A, R]) goOn(ctx context.Context, s *Scheduler, arg A, l *csrc.Lend
 	}
 	switch out {
 	case csrc.LendNone:
+		if _, has := ctx.Deadline(); has && f.spec.Flags == 0 && s.core.MayLend() {
+			return f.lendUntil(ctx, s, arg)
+		}
 		t, err = f.StartContext(ctx, s, arg)
 	case csrc.LendCalls:
 		t = taskOf[R](ctx, s, l)
@@ -166,6 +170,70 @@ func errorOf(status csrc.Status, failure *csrc.Failure) error {
 		return newBodyError(failure)
 	}
 	return statusError(status, ofScheduler)
+}
+
+// lendUntil is begin with a context that has a deadline. The body may ask for the deadline, which the
+// core knows under the id of a task: so the task is made first.
+func (f *Func[A, R]) lendUntil(ctx context.Context, s *Scheduler, arg A) (
+	task *Task[R], r R, err error,
+) {
+	own := newStartContext(ctx)
+	awaited := s.awaitIf(true)
+	t := &Task[R]{s: s, registered: true, hasDeadline: true, hooks: &taskHooks{ctx: own.ctx}}
+	var l csrc.Lend
+	out, err := f.lendTask(t, own, &arg, &l)
+	if err == nil && (out == csrc.LendSuspended || out == csrc.LendCalls) {
+		t.bind(own, awaited)
+		if out == csrc.LendCalls {
+			s.offload.Give(l.Call())
+		}
+		return t, r, nil
+	}
+	s.deadlineOver(awaited)
+	switch {
+	case err != nil:
+		own.drop()
+		return nil, r, err
+	case out == csrc.LendEnded:
+		own.drop()
+		r, err = ended[R](s, &l)
+		return nil, r, err
+	}
+	t, err = f.startBound(own, s, arg, false)
+	if err != nil {
+		own.drop()
+	}
+	return t, r, err
+}
+
+// lendTask lends the thread to the coroutine of t, of which the poller hears if it goes on elsewhere.
+func (f *Func[A, R]) lendTask(t *Task[R], own startContext, arg *A, l *csrc.Lend) (
+	csrc.Outcome, error,
+) {
+	s := t.s
+	t.mu.Lock() // keeps complete waiting
+	defer t.mu.Unlock()
+	if !s.offload.Contexts.Load() {
+		s.offload.Contexts.Store(true)
+	}
+	t.id = s.poller.reserve(t)
+	if !s.core.SetDeadline(t.id, time.Until(own.deadline)) {
+		t.hasDeadline = false
+		s.poller.release(t.id)
+		return csrc.LendNone, ErrNoMemory
+	}
+	s.edge.Release()
+	out := s.core.Lend(l, &f.spec, unsafe.Pointer(arg), t.id, false)
+	if out == csrc.LendSuspended || out == csrc.LendCalls {
+		t.join, t.handle = l.Joinable(), Handle(l.Handle())
+		t.made()
+		return out, nil
+	}
+	s.poller.release(t.id)
+	if out < 0 {
+		return out, statusError(csrc.Status(out), ofScheduler)
+	}
+	return out, nil
 }
 
 // callHere makes the call into Go of l's coroutine, and goes on with the coroutine.

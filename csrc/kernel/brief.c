@@ -69,6 +69,15 @@ bool coroi_brief_late(coro_fn fn)
 	return false;
 }
 
+void coroi_brief_in_time(coro_fn fn)
+{
+	uint64_t *at = word_of((uint64_t)(uintptr_t)fn), word = at_load_rlx(at);
+
+	/* a failure: another run was judged meanwhile */
+	if (coroi_unlikely(late_of(word) && late_of(word) < COROI_BRIEF_LATE))
+		at_cas(at, &word, word & ((UINT64_C(1) << COROI_BRIEF_SHIFT) - 1));
+}
+
 coro_fn coroi_brief_taken(void)
 {
 	for (uint32_t i = 0; i < COROI_BRIEF_WORDS; i++) {

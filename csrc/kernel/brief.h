@@ -3,15 +3,16 @@
  *
  * Between two waits a brief function takes some microseconds. It never blocks its thread, and it
  * needs nothing from the thread that woke it. So any thread may run its coroutines (lend.h). The
- * declaration is a promise of the function's author. A function that breaks it twice is brief no
- * longer, for as long as the process lives.
+ * declaration is a promise of the function's author. A function that breaks it twice in a row, in runs
+ * that are timed, is brief no longer, for as long as the process lives. Once is no proof: a thread may
+ * lose its CPU meanwhile.
  *
  * The functions stand in one table of the process, with open addressing and linear probing. A word
  * never leaves the table, and its function never changes. So a look needs no lock:
  *
  *      word   late:8 | function:56      0: free
  *
- * late is how often the function was late, COROI_BRIEF_LATE at most.
+ * late is how often in a row the function was late, COROI_BRIEF_LATE at most.
  */
 #ifndef COROI_BRIEF_H
 #define COROI_BRIEF_H
@@ -22,7 +23,7 @@
 #define COROI_BRIEF_WORDS 1024
 #define COROI_BRIEF_MOST  512 /* functions in the table: half of the words, so probes are short */
 #define COROI_BRIEF_NS    100000 /* a run that takes longer breaks the promise */
-#define COROI_BRIEF_LATE  2      /* that often, and the function is brief no longer */
+#define COROI_BRIEF_LATE  2      /* that often in a row, and the function is brief no longer */
 #define COROI_BRIEF_SHIFT 56
 
 /* Words are atomic, relaxed: a stale word says that a function is not brief yet, or still is. Both
@@ -39,6 +40,10 @@ int coroi_brief_declare(coro_fn fn);
 /* coroi_brief_late - a run of fn, which is brief, took too long. Thread: any. Returns: true if fn has
  * lost the mark by that. */
 bool coroi_brief_late(coro_fn fn);
+
+/* coroi_brief_in_time - a run of fn, which is brief, has kept the promise. Thread: any. Cost: a
+ * load. */
+void coroi_brief_in_time(coro_fn fn);
 
 /* coroi_brief_taken - a function that has lost the mark since the last call; NULL: none. Thread:
  * any. Returns: each such function once. */

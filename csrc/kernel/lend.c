@@ -71,14 +71,24 @@ static FAST void become_locked(struct coroi_lender *l, struct coroi_worker *w)
 		l->since = coroi_now_ns();
 }
 
+/* judge_run - in a lend that is timed: has what ran until now kept its promise to be brief? */
+static void judge_run(struct coroi_lender *l, uint64_t now)
+{
+	if (!l->ran)
+		return;
+	if (now - l->ran_since <= COROI_BRIEF_NS)
+		coroi_brief_in_time(l->ran);
+	else if (coroi_brief_late(l->ran))
+		coroi_bell_ring(l->w->sched);
+}
+
 /* note_time - the lend, which is timed, is over. */
 static void note_time(struct coroi_lender *l)
 {
 	struct coroi_worker *w = l->w;
 	uint64_t now = coroi_now_ns(), took = now - l->since;
 
-	if (l->ran && now - l->ran_since > COROI_BRIEF_NS && coroi_brief_late(l->ran))
-		coroi_bell_ring(w->sched);
+	judge_run(l, now);
 	at_bump(&w->lends_timed);
 	at_bump_by(&w->lent_ns, took);
 	if (took > at_load_rlx(&w->lent_most))
@@ -94,8 +104,9 @@ static FAST bool leave_locked(struct coroi_lender *l)
 
 	if (coroi_unlikely(l->timed))
 		note_time(l);
-	bool left = coroi_deque_length(&w->queue) || w->next || w->calls_count ||
-		    w->awaiting_stack.count || w->due != l->due ||
+	/* one look at the sum of all is shorter than one at each */
+	bool left = ((uintptr_t)w->next | coroi_deque_length(&w->queue) | w->calls_count |
+		     w->awaiting_stack.count | (w->due ^ l->due)) ||
 		    (w->undelivered && !coroi_detach_batches_locked(w));
 	if (coroi_unlikely(w->awaiting_stack.count))
 		/* It may have come without a turn: coroi_moves does not tell of it (S3). */
@@ -121,10 +132,10 @@ static FAST bool is_called_for(const struct coroi_worker *w)
 {
 	const struct coro_scheduler *s = w->sched;
 
-	return at_load_seq(&w->inbox) || at_load_seq(&w->queue.count) ||
-	       at_load_seq(&w->queue.spill.count) || at_load_seq(&w->next) ||
-	       at_load_seq(&w->undelivered) || at_load_seq(&s->mode) != COROI_RUNNING ||
-	       at_load_seq(&w->awaited) ||
+	_Static_assert(COROI_RUNNING == 0, "a mode of 0 is no reason");
+	return (at_load_seq(&w->inbox) | at_load_seq(&w->queue.count) |
+		at_load_seq(&w->queue.spill.count) | (uintptr_t)at_load_seq(&w->next) |
+		at_load_seq(&w->undelivered) | at_load_seq(&s->mode) | at_load_seq(&w->awaited)) ||
 	       (coroi_general(s) > 1 && !(s->flags & CORO_NO_STANDBY) &&
 		COROI_AWAKE_OF(at_load_seq(&s->activity)) > 1 && !at_load_seq(&s->standby));
 }
@@ -226,8 +237,7 @@ static void note_run(struct coroi_lender *l, uint64_t runnable)
 {
 	uint64_t now = coroi_now_ns();
 
-	if (l->ran && now - l->ran_since > COROI_BRIEF_NS && coroi_brief_late(l->ran))
-		coroi_bell_ring(l->w->sched);
+	judge_run(l, now);
 	l->ran_since = now;
 	l->ran = NULL;
 	if (l->call && !l->call->brief)
