@@ -96,6 +96,14 @@ func (f *Func[A, R]) callSome(ctx context.Context, s *Scheduler, args []A, resul
 	}
 	defer many.Free()
 	var first *CallError
+	if many.AllOK() {
+		if f.spec.ResultBytes > 0 {
+			for i := range args {
+				results[i] = *(*R)(many.Result(i))
+			}
+		}
+		return nil, nil
+	}
 	for i := range args {
 		status, failure := many.Ended(i)
 		switch {

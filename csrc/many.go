@@ -54,6 +54,9 @@ func (m Many) Result(i int) unsafe.Pointer {
 	return unsafe.Add(unsafe.Pointer(m.one(i)), C.sizeof_struct_coroi_one)
 }
 
+// AllOK tells whether each call has ended with a result. The leader has ended.
+func (m Many) AllOK() bool { return m.c.failed == 0 }
+
 // Ended is how call i has ended; with Failed also by what. The leader has ended.
 func (m Many) Ended(i int) (Status, *Failure) {
 	one := m.one(i)

@@ -373,6 +373,7 @@ func (*Lend) Joinable() Joinable        { return Joinable{} }
 func (*Lend) Result() unsafe.Pointer    { return nil }
 
 func (Many) Address() uintptr               { return 0 }
+func (Many) AllOK() bool                    { return false }
 func (Many) Arg(i int) unsafe.Pointer       { return nil }
 func (Many) Ended(i int) (Status, *Failure) { return Again, nil }
 func (Many) Free()                          {}

@@ -30,9 +30,17 @@ static struct coroi_rec *count_out(struct coroi_many *m, uint32_t n)
 	return (struct coroi_rec *)(uintptr_t)at_xchg(&m->waiter, 0);
 }
 
-static void end(struct coroi_one *one, int status)
+/* fail - one ends with another status than CORO_OK, which it has to begin with. */
+COROI_COLD static void fail(struct coroi_one *one, int status)
 {
 	one->status = status;
+	at_store_rlx(&one->of->failed, 1);
+}
+
+static inline void end(struct coroi_one *one, int status)
+{
+	if (coroi_unlikely(status != CORO_OK))
+		fail(one, status);
 	struct coroi_rec *leader = count_out(one->of, 1);
 	if (coroi_unlikely(leader != NULL))
 		coroi_event_send(leader);
@@ -42,7 +50,7 @@ void coroi_many_unstarted_locked(struct coroi_worker *w, uint64_t arg, int statu
 {
 	struct coroi_one *one = (struct coroi_one *)(uintptr_t)arg;
 
-	one->status = status;
+	fail(one, status);
 	struct coroi_rec *leader = count_out(one->of, 1);
 	if (leader)
 		coroi_event_send_remote(w->sched, leader);
@@ -81,7 +89,9 @@ void coroi_many_one(void *arg, void *unused)
 		coroi_tell(CORO_ECANCELED);
 	struct coroi_rec *me = coroi_current(coroi_self());
 	/* on a thread that is no worker, or with deferred functions, the end comes later: run.c */
-	if (coroi_likely(me && !(me->flags & COROI_F_EXTRAS)))
+	if (coroi_likely(me && !(me->canceled | (me->flags & (COROI_F_EXTRAS | COROI_F_ABORTED)))))
+		end(one, CORO_OK);
+	else if (me && !(me->flags & COROI_F_EXTRAS))
 		coroi_many_ended(me);
 }
 
@@ -116,7 +126,7 @@ static void spawn_all(struct coroi_many *m)
 		uint32_t k = spawn(coroi_self(), m, i, left < AT_ONCE ? left : AT_ONCE);
 		if (!k && at_load_seq(&m->left) == left + 1) {
 			for (; i < m->count; i++)
-				one_of(m, i)->status = CORO_ENOMEM;
+				fail(one_of(m, i), CORO_ENOMEM);
 			count_out(m, left); /* not the last: the leader is left */
 			return;
 		}

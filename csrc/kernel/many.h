@@ -42,7 +42,8 @@ struct coroi_many {
 	uint32_t left;     /* calls that have not ended, and one for the leader. Atomic */
 	uint32_t canceled; /* calls that have not started do not. Atomic, relaxed: a hint */
 	uint64_t waiter;   /* the leader's record, while it waits. Atomic */
-	uint64_t unused_too;
+	uint32_t failed;   /* some status is not CORO_OK. Atomic, relaxed: read after the end */
+	uint32_t unused_too;
 	unsigned char ones[]; /* [count] struct coroi_one, stride bytes apart */
 };
 
