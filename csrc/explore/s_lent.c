@@ -100,24 +100,44 @@ static void ends_it(void *arg, void *result)
 	coroi_futex_wake(&done, 2);
 }
 
+/* queue_leaf - w queues a leaf that ends what computes. */
+static void queue_leaf(struct coroi_worker *w)
+{
+	uint64_t n = 1;
+
+	EX_CHECK(coroi_mags_spend(&w->mags));
+	EX_CHECK(
+		coroi_queue_new_locked(w, coroi_runnable_new(ends_it, sched->class, 1, false), &n));
+	at_bump(&w->spawned);
+}
+
 /* Two workers sleep. One is lent, when the other is woken and computes, with a leaf behind. There
  * is no standby: so the lender, at the end, wakes the lent worker's own thread. */
 
-static void push_both(void *arg)
+static void computes_as_w1(void *arg)
 {
+	struct coroi_worker *w = world_worker(1);
+
 	(void)arg;
-	spawn_from_outside(computes, 0);
-	spawn_from_outside(ends_it, 1);
+	world_be(1);
+	while (at_load_acq(&world_worker(0)->ev) != COROI_EV_SLEEPS)
+		at_relax(); /* all workers sleep */
+	at_add(&sched->activity, COROI_AWAKE);
+	coroi_door_enter(w);
+	queue_leaf(w);
+	coroi_notify_queued(w);
+	coroi_door_leave(w);
+	compute();
+	world_sleep();
 }
 
 static void setup_alone(void)
 {
 	world_region(&done, sizeof done);
-	world_asleep(3);
-	sched->outside.next_worker = 64; /* w1 */
+	world_asleep(1);
 	world_region(&g, sizeof g);
 	ex_thread("lend", lend_empty, (void *)0);
-	ex_thread("push", push_both, NULL);
+	ex_thread("w1", computes_as_w1, NULL);
 }
 
 static void check_alone(void)
@@ -128,8 +148,7 @@ static void check_alone(void)
 
 static const struct ex_scenario alone = {
 	.name = "lend-alone",
-	.about =
-		"while a worker is lent, the only other one is woken, and computes with work behind",
+	.about = "while a worker is lent, the only other one is woken, and computes",
 	.setup = setup_alone,
 	.check = check_alone,
 	.workers = 2,
@@ -160,13 +179,7 @@ static void computes_as_w0(void *arg)
 
 static void setup_standby(void)
 {
-	struct coroi_worker *w = world_worker(0);
-	uint64_t n = 1;
-
-	EX_CHECK(coroi_mags_spend(&w->mags));
-	EX_CHECK(
-		coroi_queue_new_locked(w, coroi_runnable_new(ends_it, sched->class, 1, false), &n));
-	at_bump(&w->spawned);
+	queue_leaf(world_worker(0));
 	world_asleep(6);
 	sched->activity = COROI_AWAKE;
 	sched->hungry = 0;
@@ -250,8 +263,7 @@ static void setup_calls(void)
 
 static const struct ex_scenario calls_go = {
 	.name = "lend-call",
-	.about =
-		"a lender makes its coroutine's call into Go, and lends itself again; a thread pushes",
+	.about = "a lender makes a call into Go, and lends itself again; a thread pushes",
 	.setup = setup_calls,
 	.check = check_two,
 	.workers = 1,

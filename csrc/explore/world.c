@@ -53,7 +53,7 @@ static const struct ex_scenario *scenario;
 static struct {
 	/* thread + 1, inside a door as the owner and as a thief */
 	unsigned owner_in[8], thief_in[8];
-	/* thread + 1, the last that was inside as the owner. While the worker is lent: the lender */
+	/* thread + 1, the last inside as the owner. While the worker is lent: the lender */
 	unsigned owner[8];
 	const void *last[EX_THREADS];
 	unsigned pushing;
