@@ -107,8 +107,12 @@ func ended[R any](s *Scheduler, l *csrc.Lend) (r R, err error) {
 func (f *Func[A, R]) goOn(ctx context.Context, s *Scheduler, arg A, l *csrc.Lend, out csrc.Outcome) (
 	t *Task[R], r R, err error,
 ) {
-	for out == csrc.LendCalls && ctx.Done() == nil {
-		out = s.callHere(ctx, l)
+	var own startContext
+	if out == csrc.LendCalls || out == csrc.LendSuspended {
+		own = s.contextOf(ctx, l, out)
+	}
+	for out == csrc.LendCalls && own.ctx.Done() == nil {
+		out = s.callHere(own.ctx, l)
 	}
 	switch out {
 	case csrc.LendNone:
@@ -117,11 +121,12 @@ func (f *Func[A, R]) goOn(ctx context.Context, s *Scheduler, arg A, l *csrc.Lend
 		}
 		t, err = f.StartContext(ctx, s, arg)
 	case csrc.LendCalls:
-		t = taskOf[R](ctx, s, l)
+		t = taskOf[R](own, s, l)
 		s.offload.Give(l.Call())
 	case csrc.LendSuspended:
-		t = taskOf[R](ctx, s, l)
+		t = taskOf[R](own, s, l)
 	case csrc.LendEnded:
+		own.drop()
 		r, err = ended[R](s, l)
 	default:
 		err = statusError(csrc.Status(out), ofScheduler)
@@ -236,10 +241,29 @@ func (f *Func[A, R]) lendTask(t *Task[R], own startContext, arg *A, l *csrc.Lend
 	return out, nil
 }
 
-// callHere makes the call into Go of l's coroutine, and goes on with the coroutine.
+// contextOf asks ctx for what l's coroutine needs. If a method of a user's context panics, the
+// coroutine goes on without the goroutine, canceled.
+func (s *Scheduler) contextOf(ctx context.Context, l *csrc.Lend, out csrc.Outcome) startContext {
+	asked := false
+	defer func() {
+		if asked {
+			return
+		}
+		t := abandon(s, l)
+		t.Cancel()
+		if out == csrc.LendCalls {
+			s.offload.Give(l.Call())
+		}
+	}()
+	own := newStartContext(ctx)
+	asked = true
+	return own
+}
+
+// callHere makes the call into Go of l's coroutine, and goes on with the coroutine. ctx is tame.
 func (s *Scheduler) callHere(ctx context.Context, l *csrc.Lend) csrc.Outcome {
 	call := l.Call()
-	s.offload.Here(ctx, call, func() { abandon(s, l) })
+	s.offload.Here(ctx, call, func() { _ = abandon(s, l) })
 	s.edge.Release()
 	out := s.core.LendOn(l)
 	if out == csrc.LendNone {
@@ -250,18 +274,9 @@ func (s *Scheduler) callHere(ctx context.Context, l *csrc.Lend) csrc.Outcome {
 }
 
 // taskOf makes the task of a coroutine that was started by a lend and goes on elsewhere.
-func taskOf[R any](ctx context.Context, s *Scheduler, l *csrc.Lend) *Task[R] {
-	t := &Task[R]{s: s, registered: true, join: l.Joinable(), handle: Handle(l.Handle())}
-	adopted := false
-	defer func() {
-		if !adopted { // a method of a user's context has panicked
-			t.takeOver()
-			t.Cancel()
-		}
-	}()
-	own := newStartContext(ctx)
-	adopted = true
-	t.hooks = &taskHooks{ctx: own.ctx}
+func taskOf[R any](own startContext, s *Scheduler, l *csrc.Lend) *Task[R] {
+	t := &Task[R]{s: s, registered: true, join: l.Joinable(), handle: Handle(l.Handle()),
+		hooks: &taskHooks{ctx: own.ctx}}
 	if !s.offload.Contexts.Load() {
 		s.offload.Contexts.Store(true)
 	}
@@ -284,9 +299,9 @@ func (t *Task[R]) takeOver() {
 	t.made()
 }
 
-// abandon is for a goroutine that ends in a call of l's coroutine, which is completed: nobody waits
-// for the coroutine.
-func abandon(s *Scheduler, l *csrc.Lend) {
+// abandon is for a goroutine that leaves l's coroutine to itself: nobody waits for the end.
+func abandon(s *Scheduler, l *csrc.Lend) *Task[None] {
 	t := &Task[None]{s: s, registered: true, join: l.Joinable(), handle: Handle(l.Handle())}
 	t.takeOver()
+	return t
 }

@@ -100,3 +100,25 @@ func TestCallNAtTheRecordLimit(t *testing.T) {
 	finish(t, s)
 	assert.EqualValues(t, n, testbody.Sum())
 }
+
+// The calls of the function are made, too: inline ones by the workers' own threads.
+func TestCallNOfBodiesThatCallGo(t *testing.T) {
+	inEachWay(t, func(t *testing.T, s *coro.Scheduler, how uint32) {
+		for _, n := range []int{1, 2, 3, 300} {
+			args, results := make([]testbody.Call, n), make([]testbody.Came, n)
+			for i := range args {
+				args[i] = testbody.Call{ID: uint32(increment), How: how,
+					Number: int64(i), ArgBytes: 8, ResultBytes: 8}
+			}
+			for range 20 {
+				asleep(t, s)
+				clear(results)
+				require.NoError(t, callOne.CallN(background, s, args, results))
+				for i, came := range results {
+					require.Equal(t, testbody.Came{Got: 8, Number: int64(i + 1)}, came)
+				}
+			}
+		}
+		finish(t, s)
+	})
+}

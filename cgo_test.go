@@ -35,6 +35,9 @@ func turns[B any](t *testing.T, s *coro.Scheduler) {
 		got, err := task.Wait(soon(t))
 		require.NoError(t, err)
 		assert.Equal(t, want, got, "%d bytes", n)
+		got, err = f.Call(background, s, arg)
+		require.NoError(t, err)
+		assert.Equal(t, want, got, "%d bytes, by Call", n)
 	}
 }
 

@@ -127,6 +127,12 @@ func parked(t testing.TB, s *coro.Scheduler, n int) {
 	}, "%d coroutines parked", n)
 }
 
+// asleep waits until all workers sleep.
+func asleep(t testing.TB, s *coro.Scheduler) {
+	t.Helper()
+	eventually(t, func() bool { return s.Stats().Awake == 0 }, "all workers sleep")
+}
+
 // scaled makes long tests shorter where time is short.
 func scaled(n int) int {
 	if instrumented {

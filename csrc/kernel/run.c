@@ -586,7 +586,9 @@ COROI_COLD static void run_errand(struct coroi_worker *w)
 
 bool coroi_run(struct coroi_worker *w)
 {
-	for (bool made = w->calls_count;; made = false) {
+	/* a lender makes no calls: those in the list were asked for since it began, by what its own
+	 * coroutine has spawned (coroi_run_fresh_locked) */
+	for (bool made = w->calls_count && !w->lent;; made = false) {
 		if (coroi_unlikely(w->errand.run != NULL))
 			run_errand(w);
 		if (w->calls_count && !made)

@@ -374,8 +374,8 @@ static inline int coroi_errand_locked(struct coroi_worker *w, struct coroi_rec *
 }
 
 /* coroi_run - run coroutines, until none can run (false) or inline calls are to be made (true). The
- * calls that are in the list when coroi_run begins have been made. Thread: w, on its native
- * stack. */
+ * calls that are in the list when coroi_run begins have been made, unless w is lent. Thread: w, on
+ * its native stack. */
 bool coroi_run(struct coroi_worker *w);
 
 /* COROI_RUNS_QUICKLY - coroi_run_fresh_locked is there. The sanitizers and the explorer are told of

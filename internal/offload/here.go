@@ -15,8 +15,9 @@ import (
 var visitors = sync.Pool{New: func() any { return new(worker) }}
 
 // Here makes the call c on the calling goroutine. ctx is the context that the calling coroutine
-// belongs to. It never ends. When Here returns the call has ended, and is to be completed. If the
-// function ends its goroutine instead, Here completes the call, and calls left.
+// belongs to. It never ends, and its methods but Value are no user's code. When Here returns the call
+// has ended, and is to be completed. If the function ends its goroutine instead, Here completes the
+// call, and calls left.
 func (p *Pool) Here(ctx context.Context, c *csrc.Call, left func()) {
 	w := visitors.Get().(*worker)
 	if ctx == context.Background() {
