@@ -10,6 +10,7 @@ import "unsafe"
 // The entries of border.c.
 var (
 	EchoBody   = unsafe.Pointer(C.cb_echo)        // Echo
+	EchoPlain  = unsafe.Pointer(C.cb_echo_plain)  // Echo, of a body that is not brief
 	CallAsleep = unsafe.Pointer(C.cb_call_asleep) // Asleep
 )
 

@@ -113,6 +113,8 @@ struct cb_asleep {
 };
 void cb_nothing(void);
 void cb_echo(void *arg, void *result);
+/* the same; not declared brief */
+void cb_echo_plain(void *arg, void *result);
 void cb_call_asleep(void *arg, void *result);
 
 /* -------------------------------------------------------------------------------------- chan.c

@@ -118,7 +118,11 @@ var errEcho = errors.New("the answer is not the request")
 
 // echo: between a goroutine and a C body.
 func echo(variant string, opts []coro.FuncOption) crossing {
-	body := coro.MustFunc[cbody.Echo, coro.None](cbody.EchoBody, opts...)
+	entry := cbody.EchoBody
+	if opts == nil { // brief is a function, whichever Func it is started by
+		entry = cbody.EchoPlain
+	}
+	body := coro.MustFunc[cbody.Echo, coro.None](entry, opts...)
 	begin := func(s *coro.Scheduler) (op, end func() error, err error) {
 		requests, err := coro.NewChan[int64](s, 0)
 		if err != nil {

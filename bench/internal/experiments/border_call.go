@@ -20,7 +20,8 @@ func callRows() []harness.Row {
 	oneUS := crossing{system: sysCoro, name: "call 1us", n: borderTrips,
 		open: onWorkers(1, callSpin(stepsPerUS))}
 	list := []harness.Row{callEmpty().steady(), callEmpty().cold(), oneUS.steady(),
-		callMany().steady(), callWithOffload().steady()}
+		callMany().steady(), callWithOffload(1, "").steady(),
+		callWithOffload(cpus, " procs").steady()}
 	return rows(list, crowds(sysCoro, onWorkers(borderWorkers, callSpin(borderShort))))
 }
 
@@ -58,10 +59,11 @@ func callMany() crossing {
 		})}
 }
 
-// callWithOffload calls a body that makes one offloaded call.
-func callWithOffload() crossing {
+// callWithOffload calls a body that makes one offloaded call, on so many Ps.
+func callWithOffload(procs int, variant string) crossing {
 	body := coro.MustFunc[cbody.Calls, coro.None](cbody.CallsBody, briefBody...)
-	return crossing{system: sysCoro, name: "call with offload", n: borderTrips,
+	return crossing{system: sysCoro, name: "call with offload" + variant, n: borderTrips,
+		procs: procs,
 		open: onWorkers(1, func(s *coro.Scheduler) (op, end func() error, err error) {
 			return called(body, cbody.Calls{ID: uint32(addOne()), Offload: 1, N: 1})(s)
 		})}
