@@ -6,6 +6,7 @@ import (
 	"iter"
 	"reflect"
 	"runtime"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/organzine/coro/csrc"
@@ -40,6 +41,7 @@ type Chan[T any] struct {
 	core     csrc.Chan
 	capacity int
 	gatherer spin.Gatherer
+	byCall   atomic.Int32 // see goesByCall
 }
 
 // NewChan makes a channel of s, with room for capacity values. Blocking calls on it end with
@@ -78,11 +80,19 @@ func NewChan[T any](s *Scheduler, capacity int) (*Chan[T], error) {
 // ErrClosed, if the scheduler is closed meanwhile.
 func (c *Chan[T]) Send(ctx context.Context, v T) error {
 	c.edge.Release()
-	status, err := csrc.ByCall, error(nil)
+	status, err := csrc.TimedOut, error(nil)
 	if c.meets() {
-		status, err = c.meet(ctx, c.core, true, unsafe.Pointer(&v), unsafe.Sizeof(v))
-	}
-	if status == csrc.ByCall {
+		if c.goesByCall() {
+			status = c.core.SendByCall(unsafe.Pointer(&v))
+		}
+		if status == csrc.TimedOut {
+			status, err = c.meet(ctx, c.core, true, unsafe.Pointer(&v), unsafe.Sizeof(v))
+		}
+		if status == csrc.ByCall {
+			c.byCall.Store(callsInARow)
+			status = c.core.SendByCall(unsafe.Pointer(&v))
+		}
+	} else {
 		status = c.core.TrySend(unsafe.Pointer(&v))
 	}
 	if status == csrc.TimedOut {
@@ -99,6 +109,20 @@ func (c *Chan[T]) Send(ctx context.Context, v T) error {
 func (c *Chan[T]) meets() bool {
 	var v T
 	return c.capacity == 0 && unsafe.Sizeof(v) <= csrc.MeetMost && c.self != nil
+}
+
+// callsInARow is how many values are tried by cgo at first, once a value had to be passed so: the
+// other end sleeps, rather than looks for values.
+const callsInARow = 63
+
+// goesByCall tells whether the next value is to be tried by cgo at first. It is racy, a hint.
+func (c *Chan[T]) goesByCall() bool {
+	left := c.byCall.Load()
+	if left == 0 {
+		return false
+	}
+	c.byCall.Store(left - 1)
+	return true
 }
 
 func (c *Chan[T]) send(ctx context.Context, v T) (csrc.Status, error) {
@@ -131,11 +155,19 @@ func (c *Chan[T]) TrySend(v T) (bool, error) {
 // or ErrClosed, if the scheduler is closed meanwhile.
 func (c *Chan[T]) Recv(ctx context.Context) (T, error) {
 	var v T
-	status, err := csrc.ByCall, error(nil)
+	status, err := csrc.TimedOut, error(nil)
 	if c.meets() {
-		status, err = c.meet(ctx, c.core, false, unsafe.Pointer(&v), unsafe.Sizeof(v))
-	}
-	if status == csrc.ByCall {
+		if c.goesByCall() {
+			status = c.core.RecvByCall(unsafe.Pointer(&v))
+		}
+		if status == csrc.TimedOut {
+			status, err = c.meet(ctx, c.core, false, unsafe.Pointer(&v), unsafe.Sizeof(v))
+		}
+		if status == csrc.ByCall {
+			c.byCall.Store(callsInARow)
+			status = c.core.RecvByCall(unsafe.Pointer(&v))
+		}
+	} else {
 		status = c.core.TryRecv(unsafe.Pointer(&v))
 	}
 	if status == csrc.TimedOut {

@@ -13,7 +13,8 @@
 #include "sync/rwlock.h"
 #include "sync/select.h"
 
-/* GO_WAKES - go_NAME is NAME, as Go calls it. */
+/* GO_WAKES - go_NAME is NAME, as Go calls it. A value is bytes: cgo looks at each call where a pointer
+ * to anything leads. */
 #define GO_WAKES(name, parameters, arguments)  \
 	static inline int go_##name parameters \
 	{                                      \
@@ -25,9 +26,10 @@
 	}
 
 GO_WAKES(coro_wake, (coro_handle h), (h))
-GO_WAKES(coro_chan_send, (coro_chan * c, const void *value, uint64_t deadline),
+GO_WAKES(coro_chan_send, (coro_chan * c, const unsigned char *value, uint64_t deadline),
 	 (c, value, deadline))
-GO_WAKES(coro_chan_recv, (coro_chan * c, void *value, uint64_t deadline), (c, value, deadline))
+GO_WAKES(coro_chan_recv, (coro_chan * c, unsigned char *value, uint64_t deadline),
+	 (c, value, deadline))
 GO_WAKES(coro_chan_close, (coro_chan * c), (c))
 GO_WAKES(coroi_chan_send_gowaiter, (coro_chan * c, struct coroi_gowaiter *g), (c, g))
 GO_WAKES(coroi_chan_recv_gowaiter, (coro_chan * c, struct coroi_gowaiter *g), (c, g))

@@ -305,7 +305,9 @@ func (Chan) MayRecv() bool                                   { return false }
 func (Chan) MaySend(capacity int) bool                       { return false }
 func (Chan) Meet(s *Scheduler, g GoWaiter, send bool) Status { return Again }
 func (Chan) Recv(g GoWaiter) Status                          { return Again }
+func (Chan) RecvByCall(value unsafe.Pointer) Status          { return Again }
 func (Chan) Send(g GoWaiter) Status                          { return Again }
+func (Chan) SendByCall(value unsafe.Pointer) Status          { return Again }
 func (Chan) TryRecv(value unsafe.Pointer) Status             { return Again }
 func (Chan) TrySend(value unsafe.Pointer) Status             { return Again }
 

@@ -365,7 +365,7 @@ func (c Chan) TrySend(value unsafe.Pointer) Status {
 	if status := asm.Leaf(sendLeaf, unsafe.Pointer(c.p), value); status != byCall {
 		return Status(status)
 	}
-	return Status(C.go_coro_chan_send(c.c(), value, 0))
+	return c.SendByCall(value)
 }
 
 // TryRecv is coro_chan_recv that does not wait.
@@ -373,7 +373,7 @@ func (c Chan) TryRecv(value unsafe.Pointer) Status {
 	if status := asm.Leaf(recvLeaf, unsafe.Pointer(c.p), value); status != byCall {
 		return Status(status)
 	}
-	return Status(C.go_coro_chan_recv(c.c(), value, 0))
+	return c.RecvByCall(value)
 }
 
 var (
@@ -423,6 +423,16 @@ func (c Chan) Meet(s *Scheduler, g GoWaiter, send bool) Status {
 		leaf = sendSpinLeaf
 	}
 	return Status(asm.Leaf(leaf, unsafe.Pointer(c.p), unsafe.Pointer(g.g)))
+}
+
+// SendByCall is TrySend by cgo, and RecvByCall TryRecv: where one is known to wait whom a leaf does not
+// serve.
+func (c Chan) SendByCall(value unsafe.Pointer) Status {
+	return Status(C.go_coro_chan_send(c.c(), (*C.uchar)(value), 0))
+}
+
+func (c Chan) RecvByCall(value unsafe.Pointer) Status {
+	return Status(C.go_coro_chan_recv(c.c(), (*C.uchar)(value), 0))
 }
 
 // ByCall: nothing was done.

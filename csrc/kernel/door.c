@@ -78,8 +78,7 @@ COROI_COLD void coroi_door_slow(struct coroi_worker *w)
 	}
 }
 
-/* heavy - T3: after it, every store that a running thread made before is visible here. */
-static void heavy(struct coroi_worker *victim)
+void coroi_door_heavy(const struct coroi_worker *victim)
 {
 	if (victim->exchange)
 		at_fence();
@@ -102,7 +101,7 @@ enum coroi_knock coroi_door_knock(struct coroi_worker *victim, uint32_t t)
 			at_relax();
 		}
 	}
-	heavy(victim);                         /* T3 */
+	coroi_door_heavy(victim);              /* T3 */
 	for (int i = 0; i < BUSY_SPINS; i++) { /* T4 */
 		if (at_load_acq(&victim->req) != ask)
 			goto served;

@@ -290,8 +290,8 @@ static void sleep_until_claimed(struct coroi_worker *w, bool armed)
 				stand_down(w);
 				stand_by(w);
 			}
-		} else if (!coroi_sleeps(s, w->id)) {
-			/* w is lent: it does not look at what is behind its lender. */
+		} else if (!coroi_sleeps(s, w->id) && coroi_is_stuck(w, w)) {
+			/* w is lent, and something lies behind its lender. */
 			stand_down(w);
 			coroi_notify_hungry(w);
 			continue;

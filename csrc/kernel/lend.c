@@ -54,8 +54,10 @@ static FAST void become_locked(struct coroi_lender *l, struct coroi_worker *w)
 	l->call = NULL;
 	l->go = NULL;
 	l->now = l->until = l->looked = 0;
-	l->over = l->spun = false;
-	l->unlooked = l->look_every = 0;
+	l->over = l->picked = l->spun = false;
+	/* what is picked first needs no look: a look costs as much as a short coroutine */
+	l->unlooked = 1;
+	l->look_every = 0;
 	l->ran = NULL;
 	coroi_worker_tls = coroi_here_tls = w;
 	coroi_scheduled_tls = &w->current;
@@ -127,8 +129,33 @@ static FAST bool leave_locked(struct coroi_lender *l)
 	return left;
 }
 
+/* has_something - something lies at v, which is awake, that another worker could run, or fire. */
+static bool has_something(const struct coroi_worker *v)
+{
+	return coroi_deque_length(&v->queue) || at_load_rlx(&v->next) || at_load_rlx(&v->inbox) ||
+	       at_load_rlx(&v->undelivered) || at_load_rlx(&v->due) != COROI_NEVER;
+}
+
+/* lacks_standby - others are awake, there is no standby, and something lies with one of them: w's own
+ * thread is to look around. Where nothing lies there, what comes later finds ALONE, and wakes a
+ * sleeper. A worker queues by a plain store and then reads `hungry`: the barrier makes up for that,
+ * as in T3 of door.h. */
+static COROI_NOINLINE bool lacks_standby(struct coroi_worker *w)
+{
+	struct coro_scheduler *s = w->sched;
+
+	if (!(at_load_seq(&s->hungry) & COROI_HUNGRY_ALONE)) {
+		at_or(&s->hungry, COROI_HUNGRY_ALONE);
+		coroi_door_heavy(w);
+	}
+	for (uint32_t i = 0; i < coroi_general(s); i++)
+		if (i != w->id && !coroi_sleeps(s, i) && has_something(&s->worker[i]))
+			return true;
+	return false;
+}
+
 /* is_called_for - L7. */
-static FAST bool is_called_for(const struct coroi_worker *w)
+static FAST bool is_called_for(struct coroi_worker *w)
 {
 	const struct coro_scheduler *s = w->sched;
 
@@ -137,7 +164,8 @@ static FAST bool is_called_for(const struct coroi_worker *w)
 		at_load_seq(&w->queue.spill.count) | (uintptr_t)at_load_seq(&w->next) |
 		at_load_seq(&w->undelivered) | at_load_seq(&s->mode) | at_load_seq(&w->awaited)) ||
 	       (coroi_general(s) > 1 && !(s->flags & CORO_NO_STANDBY) &&
-		COROI_AWAKE_OF(at_load_seq(&s->activity)) > 1 && !at_load_seq(&s->standby));
+		COROI_AWAKE_OF(at_load_seq(&s->activity)) > 1 && !at_load_seq(&s->standby) &&
+		lacks_standby(w));
 }
 
 /* give_back_locked - L5 to L9. */
@@ -292,7 +320,8 @@ static FAST uint64_t pick_next_locked(struct coroi_worker *w, struct coroi_lende
 	struct coroi_deque *d = &w->queue;
 	uint64_t runnable = d->ring[d->head & d->mask];
 
-	if (!l->unlooked || !l->call || l->call->brief || l->timed || w->lent != COROI_LENT ||
+	if (!l->picked || !l->unlooked || !l->call || l->call->brief || l->timed ||
+	    w->lent != COROI_LENT ||
 	    (at_load_rlx(&w->inbox) | w->undelivered | (uintptr_t)w->next | l->now |
 	     (uintptr_t)l->go | l->over) ||
 	    w->due != COROI_NEVER || !d->count || !coroi_runnable_is_new(runnable) ||
@@ -309,8 +338,9 @@ COROI_NOINLINE uint64_t coroi_lend_pick_locked(struct coroi_worker *w)
 	struct coroi_lender *l = w->lender;
 	uint64_t next = pick_next_locked(w, l);
 
-	if (coroi_likely(next)) /* own has escaped, at the pick before this one */
+	if (coroi_likely(next))
 		return next;
+	l->picked = true;
 
 	coroi_lend_suspended(w);
 	uint64_t runnable = pick_locked(l);

@@ -29,10 +29,10 @@
  *       come or gone since L4
  *   L6  set the sleeper's bit: P1
  *   L7  look once more: the inbox, the queue, `next`, undelivered spawns, the mode, `awaited`; and
- *       whether others are awake without a standby. All loads are sequentially consistent, and none
- *       is in the door, where another lender may be by now. If there is something: clear the bit
- *       again, and L9. If another thread has cleared it, that thread is the owner: give the token
- *       back
+ *       whether others are awake without a standby, and something lies with one of them. All loads
+ *       are sequentially consistent, and none is in the door, where another lender may be by now.
+ *       If there is something: clear the bit again, and L9. If another thread has cleared it, that
+ *       thread is the owner: give the token back
  *   L8  give the token back: P4
  *   L9  wake the worker's own thread, which gets the token: N4
  *
@@ -126,6 +126,7 @@ struct coroi_lender {
 	struct coroi_call *go;   /* own's call into Go, which the caller is to make */
 	uint64_t now;            /* own's runnable, ahead of what w has; 0: none */
 	bool over;               /* nothing more is to be run */
+	bool picked;             /* there was a pick: own, which had suspended, has escaped */
 	bool spun;               /* the lender has looked for a while for what own waits for */
 	uint64_t due;            /* w's first deadline at L4 */
 	uint64_t until;          /* the end of the budget, ns; 0: it has not begun */
