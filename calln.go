@@ -46,6 +46,9 @@ func (f Func[A, R]) CallN(ctx context.Context, s *Scheduler, args []A, results [
 		return &OptionError{"CallN", "pinned, or a daemon",
 			"runs functions on any worker: without OnWorker and Daemon"}
 	}
+	// After this no user's code can panic, while C has the calls.
+	ctx, free := settle(ctx)
+	defer free()
 	var first error
 	for from := 0; ; from += callsAtOnce {
 		n := min(len(args)-from, callsAtOnce)

@@ -33,9 +33,25 @@ func release(quit context.CancelCauseFunc) {
 	quit(context.Canceled)
 }
 
+// A settledContext is a tame context that knows its deadline: no method but Value is a user's code.
+type settledContext struct {
+	context.Context
+	at time.Time // zero: there is no deadline
+}
+
+func (s settledContext) Deadline() (time.Time, bool) { return s.at, !s.at.IsZero() }
+
+// settle asks ctx for all that will be needed, as newStartContext does. free is to be called when
+// nobody needs the settled context any more.
+func settle(ctx context.Context) (settled context.Context, free func()) {
+	own := newStartContext(ctx)
+	return settledContext{own.ctx, own.deadline}, own.drop
+}
+
 // isTame looks for the first context with an end of its own, beyond contexts that add a value.
 func isTame(ctx context.Context) bool {
-	if _, ok := ctx.(*ownContext); ok { // derived from a tame one
+	switch ctx.(type) {
+	case *ownContext, settledContext: // derived from a tame one
 		return true
 	}
 	for {

@@ -121,6 +121,15 @@ var Kinds = []Kind{
 	{"leaf", leaf, segv + "in a call by Go of a channel, semaphore, lock or wait group " +
 		"that is no valid one: a zero value, a copy, or overwritten", ByGo, 0, "crash_leaf"},
 
+	{"called", called(C.crash_here), segv + in("crash_here") + handle + worker, ByGo, 0,
+		"crash_inner"},
+	{"deep called", called(C.crash_deep), deep + in("crash_deep") + handle + worker + usedUp(32),
+		ByGo, 0, "crash_level"},
+	{"abort called", called(C.crash_abort), `SIGABRT, pc 0x[0-9a-f]+, ` + in("crash_abort") +
+		handle + worker, ByGo, 0, ""},
+	{"called again", called(C.crash_after_call), segv + in("crash_after_call") + handle + worker,
+		ByGo, 0, "crash_inner"},
+
 	{"recovered in a call", func() { calls(recovers) }, "", Fine, 0, ""},
 	{"recovered in an offloaded call", offloads, "", Fine, 0, ""},
 	{"recovered in a Go body", recoversInABody, "", Fine, 0, ""},
@@ -184,6 +193,18 @@ func body(fn unsafe.Pointer, opts ...coro.FuncOption) func() {
 func renamed() {
 	coro.MustFunc[coro.None, coro.None](C.crash_here, coro.FuncName("the body of somebody else"))
 	run(C.crash_here, coro.FuncName("her body"))
+}
+
+// called has the coroutine run on the goroutine's thread: its worker sleeps.
+func called(fn unsafe.Pointer) func() {
+	return func() {
+		s := newScheduler()
+		for s.Stats().Awake > 0 {
+			time.Sleep(time.Millisecond)
+		}
+		f := coro.MustFunc[coro.None, coro.None](fn)
+		must(f.Call(context.Background(), s, coro.None{}))
+	}
 }
 
 func dense() { run(C.crash_deep, coro.FuncDense()) }
