@@ -412,6 +412,10 @@ static bool awaits(struct coroi_lender *l)
 /* run - L4 is done: run what may run here. It returns in w's door. */
 static void run_locked(struct coroi_lender *l)
 {
+	if (l->go) { /* own waits for the caller */
+		coroi_door_enter(l->w);
+		return;
+	}
 	do
 		if (coroi_run(l->w)) /* calls that are to be made inline: by w's own thread */
 			break;

@@ -148,7 +148,7 @@ struct coroi_lender {
  * Blocking: while the coroutine runs without suspending; then for COROI_LEND_NS at most, and for as
  *           long as one coroutine runs that was begun within that time.
  * Cost:     some 50 ns.
- * Returns:  enum coroi_lend_outcome, CORO_ENOMEM, CORO_ECLOSED. */
+ * Returns:  enum coroi_lend_outcome, CORO_ENOMEM. While s is closing: COROI_LEND_NONE. */
 int coroi_lend_call(struct coroi_lend *l);
 
 /* coroi_lend_on - the call into Go of l's coroutine was made. Go on with the coroutine, on the
