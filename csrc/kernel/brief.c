@@ -2,10 +2,13 @@
 /* brief.c - see brief.h. */
 #include "kernel/brief.h"
 
+#include <pthread.h>
+
 uint64_t coroi_brief_table[COROI_BRIEF_WORDS];
 uint32_t coroi_brief_lost;
 
-static uint32_t declared; /* functions that have, or are about to have, a word; atomic */
+static pthread_mutex_t declare_lock = PTHREAD_MUTEX_INITIALIZER; /* one is added at a time */
+static uint32_t declared;                                        /* words that are taken */
 
 /* A bit beside `late`: coroi_brief_taken has returned the function. */
 #define RETURNED (UINT64_C(1) << 63)
@@ -34,23 +37,20 @@ static uint64_t *word_of(uint64_t fn)
 int coroi_brief_declare(coro_fn fn)
 {
 	uint64_t word = (uint64_t)(uintptr_t)fn;
+	int status = CORO_OK;
 
-	if (at_load_rlx(word_of(word)))
-		return CORO_OK;
-	/* Counted first: so a free word is always left, where a probe ends. */
-	if (at_add(&declared, 1) > COROI_BRIEF_MOST) {
-		at_add(&declared, -1);
-		return CORO_ENOMEM;
-	}
-	for (;;) {
-		uint64_t *at = word_of(word), none = 0;
-		if (at_load_rlx(at)) { /* another thread was faster */
-			at_add(&declared, -1);
-			return CORO_OK;
+	pthread_mutex_lock(&declare_lock);
+	uint64_t *at = word_of(word);
+	if (!at_load_rlx(at)) {
+		if (declared < COROI_BRIEF_MOST) {
+			declared++;
+			at_store_rlx(at, word);
+		} else {
+			status = CORO_ENOMEM;
 		}
-		if (at_cas(at, &none, word))
-			return CORO_OK;
 	}
+	pthread_mutex_unlock(&declare_lock);
+	return status;
 }
 
 bool coroi_brief_late(coro_fn fn)
