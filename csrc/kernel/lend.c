@@ -340,7 +340,7 @@ COROI_NOINLINE uint64_t coroi_lend_pick_locked(struct coroi_worker *w)
 
 	if (coroi_likely(next))
 		return next;
-	l->picked = true;
+	l->picked = !l->now;
 
 	coroi_lend_suspended(w);
 	uint64_t runnable = pick_locked(l);

@@ -126,11 +126,11 @@ struct coroi_lender {
 	struct coroi_call *go;   /* own's call into Go, which the caller is to make */
 	uint64_t now;            /* own's runnable, ahead of what w has; 0: none */
 	bool over;               /* nothing more is to be run */
-	bool picked;             /* there was a pick: own, which had suspended, has escaped */
-	bool spun;               /* the lender has looked for a while for what own waits for */
-	uint64_t due;            /* w's first deadline at L4 */
-	uint64_t until;          /* the end of the budget, ns; 0: it has not begun */
-	uint64_t looked;         /* at the clock, for the budget, ns */
+	bool picked;     /* there was a pick since own began: own had suspended, and has escaped */
+	bool spun;       /* the lender has looked for a while for what own waits for */
+	uint64_t due;    /* w's first deadline at L4 */
+	uint64_t until;  /* the end of the budget, ns; 0: it has not begun */
+	uint64_t looked; /* at the clock, for the budget, ns */
 	/* picks before the next look at the clock, and between two looks */
 	uint32_t unlooked, look_every;
 	struct coroi_fiber native; /* that of w's own thread */
