@@ -20,7 +20,7 @@ import (
 // What coro.h declares in this version, as declared tells it.
 const (
 	abiVersion = "1"
-	abiHash    = "bbfcbf538e26015b"
+	abiHash    = "456cd724aa91a328"
 )
 
 var (
