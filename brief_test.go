@@ -53,7 +53,10 @@ type wakeUp struct {
 // wakeUps are all of them, with objects of s.
 func wakeUps(t *testing.T, s *coro.Scheduler) []wakeUp {
 	type task = *coro.Task[testbody.Waited]
-	channel := func() *coro.Chan[int64] { return made[coro.Chan[int64]](t)(coro.NewChan[int64](s, 0)) }
+	ctx := background
+	channel := func() *coro.Chan[int64] {
+		return made[coro.Chan[int64]](t)(coro.NewChan[int64](s, 0))
+	}
 	at := func(what uint32, o interface{ Address() uintptr }) testbody.Wait {
 		return testbody.Wait{What: what, Object: o.Address()}
 	}
@@ -68,7 +71,7 @@ func wakeUps(t *testing.T, s *coro.Scheduler) []wakeUp {
 	add("Handle.Wake", testbody.Wait{What: testbody.ForWake},
 		func(t task) error { return t.Handle().Wake() })
 	c := channel()
-	add("Chan.Send", at(testbody.ForValue, c), func(task) error { return c.Send(background, 7) })
+	add("Chan.Send", at(testbody.ForValue, c), func(task) error { return c.Send(ctx, 7) })
 	add("Chan.TrySend", at(testbody.ForValue, c), func(task) error { return did(c.TrySend(7)) })
 	add("Select that sends", at(testbody.ForValue, c), func(task) error {
 		_, err := coro.Select(background, coro.OnSend(c, 7), coro.OnSend(channel(), 7))
@@ -119,8 +122,8 @@ func wakeUps(t *testing.T, s *coro.Scheduler) []wakeUp {
 	return all
 }
 
-// eachWakeUp wakes one coroutine of f in each way, while the worker sleeps. check gets the thread of
-// the waker, what the coroutine tells, and whether it had ended when the waking call returned.
+// eachWakeUp wakes one coroutine of f in each way, while the worker sleeps. check gets the thread
+// of the waker, what the coroutine tells, and whether it had ended when the waking call returned.
 func eachWakeUp(t *testing.T, f func() waiter, opts []coro.Option,
 	check func(t *testing.T, thread int, got testbody.Waited, ended bool),
 ) {
@@ -184,7 +187,8 @@ func TestWithoutLendingABriefBodyRunsOnItsWorkersThread(t *testing.T) {
 	asleep(t, s)
 	lending(t, s, false, func() {
 		onThread(func(thread int) {
-			got, err := waitsBriefly().Call(background, s, testbody.Wait{What: testbody.ForNothing})
+			got, err := waitsBriefly().Call(background, s,
+				testbody.Wait{What: testbody.ForNothing})
 			require.NoError(t, err)
 			assert.NotEqualValues(t, thread, got.Began)
 		})

@@ -447,8 +447,8 @@ func (b breaking) Done() <-chan struct{}       { b.use(); return b.Context.Done(
 func (b breaking) Err() error                  { b.use(); return b.Context.Err() }
 func (b breaking) Value(key any) any           { b.use(); return b.Context.Value(key) }
 
-// Whenever the panic comes, it comes out of Call, or out of the Go function that the body calls. The
-// coroutine goes on to its end.
+// Whenever the panic comes, it comes out of Call, or out of the Go function that the body calls.
+// The coroutine goes on to its end.
 func TestAContextThatPanicsDuringACallLeavesNothingBehind(t *testing.T) {
 	asks := coro.MustExportFunc(func(ctx context.Context, n int64) (int64, error) {
 		ctx.Value(testKey{})
@@ -477,12 +477,16 @@ func TestAContextThatPanicsDuringACallLeavesNothingBehind(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScheduler(t, coro.WithWorkers(2))
-			for _, ends := range []bool{true, false} {
+			for _, way := range []string{"ends", "never ends", "has a deadline"} {
 				for last, left := int32(1), int32(0); left <= 0; last++ {
 					require.Less(t, last, int32(1000))
 					ctx, cancel := context.WithCancel(background)
-					if !ends {
+					switch way {
+					case "never ends":
 						ctx = context.WithoutCancel(ctx)
+					case "has a deadline":
+						cancel()
+						ctx, cancel = context.WithTimeout(background, time.Hour)
 					}
 					b := breaking{ctx, &atomic.Int32{}}
 					b.last.Store(last)
@@ -566,8 +570,8 @@ func TestCallsLeakNothing(t *testing.T) {
 	assert.Equal(t, s.Stats().Spawned, s.Stats().Ended)
 }
 
-// Neither access is a race: Call orders what comes before it before the Go function, and that before
-// what comes after Call.
+// Neither access is a race: Call orders what comes before it before the Go function, and that
+// before what comes after Call.
 func TestCallsAreEdgesForTheRaceDetectorBothWays(t *testing.T) {
 	inEachWay(t, func(t *testing.T, s *coro.Scheduler, how uint32) {
 		before, after := 0, 0
