@@ -32,8 +32,8 @@ func (e *CallError) Unwrap() error { return e.Err }
 // If calls end otherwise than with a result (see Task.Wait), CallN returns a *CallError of the first
 // of them; the results of the others stand, and theirs are zero. When ctx ends first, CallN returns
 // its cause: calls that have not started never will, those that have go on to their end, and of the
-// present 8192 no result is stored. results may be nil for a None. Besides the errors of Call, CallN returns an
-// *OptionError if results is shorter than args.
+// present 8192 no result is stored. results may be nil for a None. Besides the errors of Call, CallN
+// returns an *OptionError if results is shorter than args.
 func (f Func[A, R]) CallN(ctx context.Context, s *Scheduler, args []A, results []R) error {
 	if len(results) < len(args) && unsafe.Sizeof(*new(R)) > 0 {
 		return &OptionError{"CallN", len(results), fmt.Sprintf(

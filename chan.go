@@ -80,18 +80,10 @@ func NewChan[T any](s *Scheduler, capacity int) (*Chan[T], error) {
 // ErrClosed, if the scheduler is closed meanwhile.
 func (c *Chan[T]) Send(ctx context.Context, v T) error {
 	c.edge.Release()
-	status, err := csrc.TimedOut, error(nil)
+	var status csrc.Status
+	var err error
 	if c.meets() {
-		if c.goesByCall() {
-			status = c.core.SendByCall(unsafe.Pointer(&v))
-		}
-		if status == csrc.TimedOut {
-			status, err = c.meet(ctx, c.core, true, unsafe.Pointer(&v), unsafe.Sizeof(v))
-		}
-		if status == csrc.ByCall {
-			c.byCall.Store(callsInARow)
-			status = c.core.SendByCall(unsafe.Pointer(&v))
-		}
+		status, err = c.pass(ctx, true, unsafe.Pointer(&v))
 	} else {
 		status = c.core.TrySend(unsafe.Pointer(&v))
 	}
@@ -109,6 +101,23 @@ func (c *Chan[T]) Send(ctx context.Context, v T) error {
 func (c *Chan[T]) meets() bool {
 	var v T
 	return c.capacity == 0 && unsafe.Sizeof(v) <= csrc.MeetMost && c.self != nil
+}
+
+// pass passes the value at v through c, which has no room: by cgo where the other end sleeps, else by
+// meet. TimedOut: the caller is to wait.
+func (c *Chan[T]) pass(ctx context.Context, send bool, v unsafe.Pointer) (csrc.Status, error) {
+	status, err := csrc.TimedOut, error(nil)
+	if c.goesByCall() {
+		status = c.core.TryByCall(send, v)
+	}
+	if status == csrc.TimedOut {
+		status, err = c.meet(ctx, c.core, send, v, unsafe.Sizeof(*new(T)))
+	}
+	if status == csrc.ByCall {
+		c.byCall.Store(callsInARow)
+		status = c.core.TryByCall(send, v)
+	}
+	return status, err
 }
 
 // callsInARow is how many values are tried by cgo at first, once a value had to be passed so: the
@@ -155,18 +164,10 @@ func (c *Chan[T]) TrySend(v T) (bool, error) {
 // or ErrClosed, if the scheduler is closed meanwhile.
 func (c *Chan[T]) Recv(ctx context.Context) (T, error) {
 	var v T
-	status, err := csrc.TimedOut, error(nil)
+	var status csrc.Status
+	var err error
 	if c.meets() {
-		if c.goesByCall() {
-			status = c.core.RecvByCall(unsafe.Pointer(&v))
-		}
-		if status == csrc.TimedOut {
-			status, err = c.meet(ctx, c.core, false, unsafe.Pointer(&v), unsafe.Sizeof(v))
-		}
-		if status == csrc.ByCall {
-			c.byCall.Store(callsInARow)
-			status = c.core.RecvByCall(unsafe.Pointer(&v))
-		}
+		status, err = c.pass(ctx, false, unsafe.Pointer(&v))
 	} else {
 		status = c.core.TryRecv(unsafe.Pointer(&v))
 	}

@@ -3,3 +3,4 @@
 #include "base/unit.h"
 
 #include "kernel/lend.c"
+#include "kernel/lendrun.c"

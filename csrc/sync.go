@@ -365,7 +365,7 @@ func (c Chan) TrySend(value unsafe.Pointer) Status {
 	if status := asm.Leaf(sendLeaf, unsafe.Pointer(c.p), value); status != byCall {
 		return Status(status)
 	}
-	return c.SendByCall(value)
+	return c.TryByCall(true, value)
 }
 
 // TryRecv is coro_chan_recv that does not wait.
@@ -373,7 +373,7 @@ func (c Chan) TryRecv(value unsafe.Pointer) Status {
 	if status := asm.Leaf(recvLeaf, unsafe.Pointer(c.p), value); status != byCall {
 		return Status(status)
 	}
-	return c.RecvByCall(value)
+	return c.TryByCall(false, value)
 }
 
 var (
@@ -425,13 +425,11 @@ func (c Chan) Meet(s *Scheduler, g GoWaiter, send bool) Status {
 	return Status(asm.Leaf(leaf, unsafe.Pointer(c.p), unsafe.Pointer(g.g)))
 }
 
-// SendByCall is TrySend by cgo, and RecvByCall TryRecv: where one is known to wait whom a leaf does not
-// serve.
-func (c Chan) SendByCall(value unsafe.Pointer) Status {
-	return Status(C.go_coro_chan_send(c.c(), (*C.uchar)(value), 0))
-}
-
-func (c Chan) RecvByCall(value unsafe.Pointer) Status {
+// TryByCall is TrySend, or TryRecv, by cgo: where one is known to wait whom a leaf does not serve.
+func (c Chan) TryByCall(send bool, value unsafe.Pointer) Status {
+	if send {
+		return Status(C.go_coro_chan_send(c.c(), (*C.uchar)(value), 0))
+	}
 	return Status(C.go_coro_chan_recv(c.c(), (*C.uchar)(value), 0))
 }
 

@@ -92,7 +92,7 @@ static void claim_any(struct coro_scheduler *s, bool surplus)
 
 	for (unsigned i = 0; i < COROI_MASK_WORDS && i * 64 < n; i++) {
 		/* the bits that are still to be tried */
-		uint64_t left = n - i * 64 < 64 ? coroi_sleeper_bit(n) - 1 : UINT64_MAX;
+		uint64_t left = coroi_general_bits(s, i);
 		for (uint64_t bits; (bits = at_load_seq(&s->sleepers[i]) & left) &&
 				    at_load_seq(&s->mode) != COROI_PAUSED;) {
 			unsigned id = i * 64 + (unsigned)__builtin_ctzll(bits);

@@ -57,6 +57,14 @@ static inline uint64_t coroi_sleeper_bit(unsigned id)
 	return UINT64_C(1) << (id & 63);
 }
 
+/* coroi_general_bits - the bits, in word i of a mask, of the workers that are not dedicated. */
+static inline uint64_t coroi_general_bits(const struct coro_scheduler *s, unsigned i)
+{
+	unsigned n = coroi_general(s);
+
+	return n <= i * 64 ? 0 : n - i * 64 < 64 ? coroi_sleeper_bit(n) - 1 : UINT64_MAX;
+}
+
 /* coroi_holds_off - w has lately stolen without gain, or was woken to steal and found nothing
  * (steal.c). It is not to be woken for a surplus. Thread: any; a hint. */
 static inline bool coroi_holds_off(const struct coroi_worker *w, uint64_t now)

@@ -1,5 +1,5 @@
 //go:build ignore
-/* lend.c - see lend.h. */
+/* lend.c - see lend.h: how a worker is lent and given back. lendrun.c: what runs meanwhile. */
 #include "kernel/lend.h"
 
 #include "kernel/brief.h"
@@ -10,13 +10,8 @@
 #include <string.h>
 
 #define TIMED_EVERY  64 /* lends, of which one is timed: reading the clock costs as much as a lend */
-#define LOOK_MOST    63   /* picks from one look at the clock to the next, at most */
-#define LOOK_NS      2000 /* and about how long apart the looks are to be */
 #define SPIN_NS      2000 /* for what is on its way from a worker that is awake */
 #define SPIN_AT_ONCE 16
-
-/* What each call of coroi_lend_call goes through is one piece of code. */
-#define FAST inline __attribute__((always_inline))
 
 __thread struct coroi_waker *coroi_waker_tls;
 
@@ -26,7 +21,7 @@ static __thread __attribute__((tls_model("initial-exec"))) uint32_t last;
 /* ------------------------------------------------------------------------- to lend, to give back */
 
 /* lend_take - L1 to L3. False: w cannot be lent now. */
-static FAST bool lend_take(struct coroi_worker *w)
+static COROI_LEND_FAST bool lend_take(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;
 
@@ -45,7 +40,7 @@ static FAST bool lend_take(struct coroi_worker *w)
 }
 
 /* become_locked - L4. It enters w's door. */
-static FAST void become_locked(struct coroi_lender *l, struct coroi_worker *w)
+static COROI_LEND_FAST void become_locked(struct coroi_lender *l, struct coroi_worker *w)
 {
 	/* one by one: gcc clears a large struct by an instruction that takes as long as all of L1 to
 	 * L4 */
@@ -73,24 +68,13 @@ static FAST void become_locked(struct coroi_lender *l, struct coroi_worker *w)
 		l->since = coroi_now_ns();
 }
 
-/* judge_run - in a lend that is timed: has what ran until now kept its promise to be brief? */
-static void judge_run(struct coroi_lender *l, uint64_t now)
-{
-	if (!l->ran)
-		return;
-	if (now - l->ran_since <= COROI_BRIEF_NS)
-		coroi_brief_in_time(l->ran);
-	else if (coroi_brief_late(l->ran))
-		coroi_bell_ring(l->w->sched);
-}
-
 /* note_time - the lend, which is timed, is over. */
 static void note_time(struct coroi_lender *l)
 {
 	struct coroi_worker *w = l->w;
 	uint64_t now = coroi_now_ns(), took = now - l->since;
 
-	judge_run(l, now);
+	coroi_lend_judge(l, now);
 	at_bump(&w->lends_timed);
 	at_bump_by(&w->lent_ns, took);
 	if (took > at_load_rlx(&w->lent_most))
@@ -99,7 +83,7 @@ static void note_time(struct coroi_lender *l)
 
 /* leave_locked - L5. It leaves w's door, and the thread is w no longer. False: nothing is left for
  * w's own thread to do. */
-static FAST bool leave_locked(struct coroi_lender *l)
+static COROI_LEND_FAST bool leave_locked(struct coroi_lender *l)
 {
 	struct coroi_worker *w = l->w;
 	struct coro_scheduler *s = w->sched;
@@ -155,7 +139,7 @@ static COROI_NOINLINE bool lacks_standby(struct coroi_worker *w)
 }
 
 /* is_called_for - L7. */
-static FAST bool is_called_for(struct coroi_worker *w)
+static COROI_LEND_FAST bool is_called_for(struct coroi_worker *w)
 {
 	const struct coro_scheduler *s = w->sched;
 
@@ -169,7 +153,7 @@ static FAST bool is_called_for(struct coroi_worker *w)
 }
 
 /* give_back_locked - L5 to L9. */
-static FAST void give_back_locked(struct coroi_lender *l)
+static COROI_LEND_FAST void give_back_locked(struct coroi_lender *l)
 {
 	struct coroi_worker *w = l->w;
 	struct coro_scheduler *s = w->sched;
@@ -190,7 +174,7 @@ static FAST void give_back_locked(struct coroi_lender *l)
 }
 
 /* is_idle_locked - w has nothing to do. */
-static FAST bool is_idle_locked(const struct coroi_worker *w)
+static COROI_LEND_FAST bool is_idle_locked(const struct coroi_worker *w)
 {
 	return !(at_load_rlx(&w->inbox) | w->undelivered | (uintptr_t)w->next |
 		 coroi_deque_length(&w->queue) | w->awaiting_stack.count | w->calls_count |
@@ -204,191 +188,7 @@ static void give_up_locked(struct coroi_lender *l)
 	coroi_claimed(l->w); /* L9 */
 }
 
-/* ------------------------------------------------------------------------------- what is run */
-
-/* is_spent - the budget is used up. The first look begins it. */
-static bool is_spent(struct coroi_lender *l)
-{
-	if (l->unlooked) {
-		l->unlooked--;
-		return false;
-	}
-	uint64_t now = coroi_now_ns(), before = l->looked;
-	l->looked = now;
-	if (!l->until) {
-		uint32_t budget = l->call ? l->call->budget_ns : 0;
-		l->until = now + (budget ? budget : COROI_LEND_NS);
-		return false;
-	}
-	l->look_every = now - before > LOOK_NS          ? 0
-			: l->look_every * 2 < LOOK_MOST ? l->look_every * 2 + 1
-							: LOOK_MOST;
-	l->unlooked = l->look_every;
-	return now >= l->until;
-}
-
-/* may_run - a runnable of w's, at the front, may run on this thread. */
-static bool may_run(const struct coroi_lender *l, uint64_t runnable)
-{
-	struct coroi_rec *r = coroi_runnable_has_record(runnable) ? coroi_runnable_record(runnable)
-								  : NULL;
-
-	if (r && r == l->own)
-		return true;
-	if (!l->call || l->call->brief)
-		return !(r && coroi_is_pinned(r)) &&
-		       coroi_is_brief(r ? r->fn : coroi_runnable_fn(runnable));
-	return l->w->lent == COROI_LENT && coroi_runnable_is_new(runnable) &&
-	       !(r && runnable & COROI_CODED);
-}
-
-bool coroi_lend_may_start(const struct coroi_worker *w, coro_fn fn)
-{
-	const struct coroi_lender *l = w->lender;
-
-	return (l->call && !l->call->brief) || coroi_is_brief(fn);
-}
-
-/* front_locked - what w would run next; 0: nothing, or it has spilled. */
-static uint64_t front_locked(const struct coroi_worker *w)
-{
-	const struct coroi_deque *d = &w->queue;
-
-	return w->next    ? coroi_runnable_started(w->next)
-	       : d->count ? d->ring[d->head & d->mask]
-			  : 0;
-}
-
-/* note_run - in a lend that is timed: the runnable is about to run, and what ran before has
- * suspended or ended. */
-static void note_run(struct coroi_lender *l, uint64_t runnable)
-{
-	uint64_t now = coroi_now_ns();
-
-	judge_run(l, now);
-	l->ran_since = now;
-	l->ran = NULL;
-	if (l->call && !l->call->brief)
-		return;
-	l->ran = coroi_runnable_has_record(runnable) ? coroi_runnable_record(runnable)->fn
-						     : coroi_runnable_fn(runnable);
-}
-
-/* pick_locked - take what runs next; 0: nothing that may run here. */
-static uint64_t pick_locked(struct coroi_lender *l)
-{
-	struct coroi_worker *w = l->w;
-
-	if (l->over || l->go)
-		return 0;
-	if (l->now) {
-		uint64_t runnable = l->now;
-		l->now = 0;
-		return runnable;
-	}
-	if (at_load_rlx(&w->inbox) || w->undelivered || w->due != COROI_NEVER)
-		coroi_drain_locked(w);
-	uint64_t runnable = front_locked(w);
-	if (!runnable || !may_run(l, runnable))
-		return 0;
-	if (is_spent(l)) {
-		l->over = true;
-		return 0;
-	}
-	coroi_renew_budget(w);
-	if (!w->next)
-		return coroi_deque_pop(&w->queue);
-	at_store_rlx(&w->next, NULL);
-	coroi_may_hand_over(w); /* it is counted, and may: the budget was renewed */
-	return runnable;
-}
-
-COROI_NOINLINE void coroi_lend_suspended(struct coroi_worker *w)
-{
-	struct coroi_lender *l = w->lender;
-
-	/* own has begun; if this is not the first time, it has escaped */
-	if (l && l->own && !l->now)
-		coroi_escape(l->own);
-}
-
-/* pick_next_locked - coroi_lend_pick_locked where it follows another pick, nothing has come meanwhile,
- * and the front of the queue is fresh, has no record, and may run. 0: take the general way; nothing
- * was changed. */
-static FAST uint64_t pick_next_locked(struct coroi_worker *w, struct coroi_lender *l)
-{
-	struct coroi_deque *d = &w->queue;
-	uint64_t runnable = d->ring[d->head & d->mask];
-
-	if (!l->picked || !l->unlooked || !l->call || l->call->brief || l->timed ||
-	    w->lent != COROI_LENT ||
-	    (at_load_rlx(&w->inbox) | w->undelivered | (uintptr_t)w->next | l->now |
-	     (uintptr_t)l->go | l->over) ||
-	    w->due != COROI_NEVER || !d->count || !coroi_runnable_is_new(runnable) ||
-	    coroi_runnable_words(runnable) == COROI_RECORD)
-		return 0;
-	l->unlooked--;
-	at_store_rlx(&d->head, d->head + 1);
-	at_store_rlx(&d->count, d->count - 1);
-	return runnable;
-}
-
-COROI_NOINLINE uint64_t coroi_lend_pick_locked(struct coroi_worker *w)
-{
-	struct coroi_lender *l = w->lender;
-	uint64_t next = pick_next_locked(w, l);
-
-	if (coroi_likely(next))
-		return next;
-	l->picked = !l->now;
-
-	coroi_lend_suspended(w);
-	uint64_t runnable = pick_locked(l);
-
-	if (coroi_unlikely(l->timed && runnable))
-		note_run(l, runnable);
-	return runnable;
-}
-
-/* The flags of a coroutine that has not just returned. */
-#define ENDED_OTHERWISE (COROI_F_NO_STACK | COROI_F_CANCELED | COROI_F_ABORTED)
-
-COROI_NOINLINE void coroi_lend_ended_locked(struct coroi_worker *w, struct coroi_rec *me)
-{
-	struct coroi_lender *l = w->lender;
-	struct coroi_lend *call = l->call;
-
-	if (me != l->own)
-		return;
-	l->own = NULL;
-	l->over = !call->brief;
-	call->status = CORO_OK;
-	if (call->brief)
-		call->handle = coroi_handle(me);
-	if (coroi_unlikely(me->canceled | (me->flags & ENDED_OTHERWISE)))
-		call->status = coroi_join_status(me);
-	if (coroi_unlikely(call->status == CORO_EFAILED)) {
-		struct coroi_failure f = coroi_failed(me);
-		call->code = f.code;
-		call->text = (uintptr_t)f.text;
-	} else if (call->result_bytes && call->status == CORO_OK) {
-		/* all of it: a copy of a known size is no call */
-		memcpy(call->payload, coroi_cold(me)->payload, sizeof call->payload);
-	}
-	coroi_unflag(me, COROI_F_JOINABLE); /* the end was taken: the record is free */
-}
-
-bool coroi_lend_makes(const struct coroi_worker *w, const struct coroi_rec *me)
-{
-	const struct coroi_lender *l = w->lender;
-
-	return l && l->own == me && me && !l->call->brief;
-}
-
-void coroi_lend_make(struct coroi_worker *w, struct coroi_call *c)
-{
-	w->lender->go = c;
-}
+/* ------------------------------------------------------------------------------- a lend's run */
 
 /* awaits - own waits, nothing else may run here, and what own waits for may be on its way from a
  * worker that is awake: has something come? */
@@ -437,7 +237,7 @@ static void let_join(const struct coroi_lend *call, struct coroi_rec *own)
 }
 
 /* outcome_locked - what has become of the call of l. */
-static FAST int outcome_locked(struct coroi_lender *l)
+static COROI_LEND_FAST int outcome_locked(struct coroi_lender *l)
 {
 	struct coroi_lend *call = l->call;
 	struct coroi_rec *own = l->own;
@@ -455,18 +255,19 @@ static FAST int outcome_locked(struct coroi_lender *l)
 	return l->go ? COROI_LEND_CALLS : COROI_LEND_SUSPENDED;
 }
 
-/* ---------------------------------------------------------------------------------- a call's */
-
-/* general - the bits of workers i * 64 and following that are not dedicated. */
-static uint64_t general(const struct coro_scheduler *s, unsigned i)
+/* finish_locked - the end of a lend for a call. Returns: its outcome. */
+static COROI_LEND_FAST int finish_locked(struct coroi_lender *l)
 {
-	unsigned n = coroi_general(s);
+	int outcome = outcome_locked(l);
 
-	return n <= i * 64 ? 0 : n - i * 64 < 64 ? coroi_sleeper_bit(n) - 1 : UINT64_MAX;
+	give_back_locked(l);
+	return outcome;
 }
 
+/* ---------------------------------------------------------------------------------- a call's */
+
 /* may_claim - L1 to L3 for w, if it may be lent. */
-static FAST bool may_claim(struct coroi_worker *w)
+static COROI_LEND_FAST bool may_claim(struct coroi_worker *w)
 {
 	return !at_load_rlx(&w->kept) && lend_take(w);
 }
@@ -475,7 +276,7 @@ static FAST bool may_claim(struct coroi_worker *w)
 static COROI_NOINLINE struct coroi_worker *claim_any(struct coro_scheduler *s)
 {
 	for (unsigned i = 0; i < COROI_MASK_WORDS && i * 64 < coroi_general(s); i++) {
-		uint64_t bits = at_load_seq(&s->sleepers[i]) & general(s, i);
+		uint64_t bits = at_load_seq(&s->sleepers[i]) & coroi_general_bits(s, i);
 		for (; bits; bits &= bits - 1) {
 			unsigned id = i * 64 + (unsigned)__builtin_ctzll(bits);
 			if (may_claim(&s->worker[id])) {
@@ -488,7 +289,7 @@ static COROI_NOINLINE struct coroi_worker *claim_any(struct coro_scheduler *s)
 }
 
 /* claim - the same, the worker of the last time if that sleeps. */
-static FAST struct coroi_worker *claim(struct coro_scheduler *s)
+static COROI_LEND_FAST struct coroi_worker *claim(struct coro_scheduler *s)
 {
 	uint32_t id = last;
 
@@ -498,7 +299,8 @@ static FAST struct coroi_worker *claim(struct coro_scheduler *s)
 }
 
 /* fresh_locked - a record for the call. NULL: there is none. */
-static FAST struct coroi_rec *fresh_locked(struct coroi_worker *w, const struct coroi_lend *call)
+static COROI_LEND_FAST struct coroi_rec *fresh_locked(struct coroi_worker *w,
+						      const struct coroi_lend *call)
 {
 	struct coroi_fill q = {
 		.fn = (coro_fn)(uintptr_t)call->fn,
@@ -527,7 +329,7 @@ static FAST struct coroi_rec *fresh_locked(struct coroi_worker *w, const struct 
 
 /* start_locked - start own. True: it has ended. False: own has suspended, or is still to be started;
  * w's door is left. */
-static FAST bool start_locked(struct coroi_lender *l)
+static COROI_LEND_FAST bool start_locked(struct coroi_lender *l)
 {
 	struct coroi_worker *w = l->w;
 
@@ -590,9 +392,7 @@ int coroi_lend_call(struct coroi_lend *call)
 	l.own = own;
 	if (!start_locked(&l))
 		run_locked(&l);
-	int outcome = outcome_locked(&l);
-	give_back_locked(&l);
-	return outcome;
+	return finish_locked(&l);
 }
 
 int coroi_lend_on(struct coroi_lend *call)
@@ -603,7 +403,7 @@ int coroi_lend_on(struct coroi_lend *call)
 	struct coroi_worker *w = &s->worker[at_load_rlx(&own->home)];
 	struct coroi_lender l;
 
-	if (!may_lend(s) || at_load_rlx(&w->kept) || !coroi_sleeps(s, w->id) || !lend_take(w))
+	if (!may_lend(s) || !coroi_sleeps(s, w->id) || !may_claim(w))
 		return COROI_LEND_NONE;
 	become_locked(&l, w);
 	if (coroi_unlikely(!is_idle_locked(w) || own->state != COROI_COMMITTED)) {
@@ -617,9 +417,7 @@ int coroi_lend_on(struct coroi_lend *call)
 	l.now = coroi_runnable_started(own);
 	coroi_door_leave(w);
 	run_locked(&l);
-	int outcome = outcome_locked(&l);
-	give_back_locked(&l);
-	return outcome;
+	return finish_locked(&l);
 }
 
 /* ------------------------------------------------------------------------------ what was woken */
@@ -629,14 +427,13 @@ COROI_NOINLINE bool coroi_lend_wakes(struct coroi_worker *w, coro_fn fn)
 	struct coroi_waker *k = coroi_waker_tls;
 	struct coro_scheduler *s = w->sched;
 
-	if (k->w || !may_lend(s) || w->id >= coroi_general(s) || at_load_rlx(&w->kept) ||
-	    !coroi_is_brief(fn))
+	if (k->w || !may_lend(s) || w->id >= coroi_general(s) || !coroi_is_brief(fn))
 		return false;
 	if (!coroi_sleeps(s, w->id)) {
 		miss(s);
 		return false;
 	}
-	if (!lend_take(w))
+	if (!may_claim(w))
 		return false;
 	k->w = w;
 	return true;

@@ -191,6 +191,13 @@ static inline void coroi_waker_end(struct coroi_waker *k)
 		coroi_lend_woken(k);
 }
 
+/* What each call of coroi_lend_call goes through is one piece of code. */
+#define COROI_LEND_FAST inline __attribute__((always_inline))
+
+/* coroi_lend_judge - in a lend that is timed: has what ran until now, ns, kept its promise to be
+ * brief? */
+void coroi_lend_judge(struct coroi_lender *l, uint64_t now);
+
 /* coroi_lend_pick_locked - coroi_pick_locked of a worker that is lent. */
 COROI_NOINLINE uint64_t coroi_lend_pick_locked(struct coroi_worker *w);
 

@@ -27,8 +27,7 @@ func (p *Pool) Here(ctx context.Context, c *csrc.Call, left func()) {
 	stays := false
 	defer func() {
 		if !stays {
-			c.Fail("the Go function has ended its goroutine: " +
-				"runtime.Goexit, or FailNow of a test")
+			c.Fail(hasExited)
 		}
 		p.leave(w)
 		if !stays {
@@ -52,12 +51,7 @@ func (p *Pool) makeHere(w *worker, c *csrc.Call) {
 			panicked(c, v)
 		}
 	}()
-	p.Edge.Acquire()
-	if f := find(c.ID()); !f.Accepts(c) {
-		f.refuse(c)
-	} else if err := f.Call(w.ctx, c); err != nil {
-		Failed(c, err)
-	}
+	p.invoke(w, c)
 	returned = true
 }
 

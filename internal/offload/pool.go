@@ -344,8 +344,7 @@ func (p *Pool) make(w *worker, c *csrc.Call) {
 			return
 		}
 		if !stays { // the function, or a method of what it has panicked with
-			c.Fail("the Go function has ended its goroutine: " +
-				"runtime.Goexit, or FailNow of a test")
+			c.Fail(hasExited)
 			p.lose(w)
 		} else {
 			p.look(w)
@@ -359,16 +358,24 @@ func (p *Pool) make(w *worker, c *csrc.Call) {
 			stays = true
 		}
 	}()
+	p.invoke(w, c)
+	returned = true
+	p.look(w)
+	p.Edge.Release()
+	p.Core.Complete(c)
+}
+
+// hasExited is the error of a call whose function has ended its goroutine.
+const hasExited = "the Go function has ended its goroutine: runtime.Goexit, or FailNow of a test"
+
+// invoke calls the function of c, which w makes, and ends c, unless the function does not return.
+func (p *Pool) invoke(w *worker, c *csrc.Call) {
 	p.Edge.Acquire()
 	if f := find(c.ID()); !f.Accepts(c) {
 		f.refuse(c)
 	} else if err := f.Call(w.ctx, c); err != nil {
 		Failed(c, err)
 	}
-	returned = true
-	p.look(w)
-	p.Edge.Release()
-	p.Core.Complete(c)
 }
 
 // lose is for a worker whose goroutine ends in a call.

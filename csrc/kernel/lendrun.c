@@ -1,0 +1,206 @@
+//go:build ignore
+/* lendrun.c - see lend.h: what a thread runs that is lent, and what becomes of the call's own. */
+#include "kernel/lend.h"
+
+#include "kernel/brief.h"
+#include "kernel/run.h"
+#include "kernel/wait.h"
+
+#include <string.h>
+
+#define LOOK_MOST 63   /* picks from one look at the clock to the next, at most */
+#define LOOK_NS   2000 /* and about how long apart the looks are to be */
+
+void coroi_lend_judge(struct coroi_lender *l, uint64_t now)
+{
+	if (!l->ran)
+		return;
+	if (now - l->ran_since <= COROI_BRIEF_NS)
+		coroi_brief_in_time(l->ran);
+	else if (coroi_brief_late(l->ran))
+		coroi_bell_ring(l->w->sched);
+}
+
+/* is_spent - the budget is used up. The first look begins it. */
+static bool is_spent(struct coroi_lender *l)
+{
+	if (l->unlooked) {
+		l->unlooked--;
+		return false;
+	}
+	uint64_t now = coroi_now_ns(), before = l->looked;
+	l->looked = now;
+	if (!l->until) {
+		uint32_t budget = l->call ? l->call->budget_ns : 0;
+		l->until = now + (budget ? budget : COROI_LEND_NS);
+		return false;
+	}
+	l->look_every = now - before > LOOK_NS          ? 0
+			: l->look_every * 2 < LOOK_MOST ? l->look_every * 2 + 1
+							: LOOK_MOST;
+	l->unlooked = l->look_every;
+	return now >= l->until;
+}
+
+/* may_run - a runnable of w's, at the front, may run on this thread. */
+static bool may_run(const struct coroi_lender *l, uint64_t runnable)
+{
+	struct coroi_rec *r = coroi_runnable_has_record(runnable) ? coroi_runnable_record(runnable)
+								  : NULL;
+
+	if (r && r == l->own)
+		return true;
+	if (!l->call || l->call->brief)
+		return !(r && coroi_is_pinned(r)) &&
+		       coroi_is_brief(r ? r->fn : coroi_runnable_fn(runnable));
+	return l->w->lent == COROI_LENT && coroi_runnable_is_new(runnable) &&
+	       !(r && runnable & COROI_CODED);
+}
+
+bool coroi_lend_may_start(const struct coroi_worker *w, coro_fn fn)
+{
+	const struct coroi_lender *l = w->lender;
+
+	return (l->call && !l->call->brief) || coroi_is_brief(fn);
+}
+
+/* front_locked - what w would run next; 0: nothing, or it has spilled. */
+static uint64_t front_locked(const struct coroi_worker *w)
+{
+	const struct coroi_deque *d = &w->queue;
+
+	return w->next    ? coroi_runnable_started(w->next)
+	       : d->count ? d->ring[d->head & d->mask]
+			  : 0;
+}
+
+/* note_run - in a lend that is timed: the runnable is about to run, and what ran before has
+ * suspended or ended. */
+static void note_run(struct coroi_lender *l, uint64_t runnable)
+{
+	uint64_t now = coroi_now_ns();
+
+	coroi_lend_judge(l, now);
+	l->ran_since = now;
+	l->ran = NULL;
+	if (l->call && !l->call->brief)
+		return;
+	l->ran = coroi_runnable_has_record(runnable) ? coroi_runnable_record(runnable)->fn
+						     : coroi_runnable_fn(runnable);
+}
+
+/* pick_locked - take what runs next; 0: nothing that may run here. */
+static uint64_t pick_locked(struct coroi_lender *l)
+{
+	struct coroi_worker *w = l->w;
+
+	if (l->over || l->go)
+		return 0;
+	if (l->now) {
+		uint64_t runnable = l->now;
+		l->now = 0;
+		return runnable;
+	}
+	if (at_load_rlx(&w->inbox) || w->undelivered || w->due != COROI_NEVER)
+		coroi_drain_locked(w);
+	uint64_t runnable = front_locked(w);
+	if (!runnable || !may_run(l, runnable))
+		return 0;
+	if (is_spent(l)) {
+		l->over = true;
+		return 0;
+	}
+	coroi_renew_budget(w);
+	if (!w->next)
+		return coroi_deque_pop(&w->queue);
+	at_store_rlx(&w->next, NULL);
+	coroi_may_hand_over(w); /* it is counted, and may: the budget was renewed */
+	return runnable;
+}
+
+COROI_NOINLINE void coroi_lend_suspended(struct coroi_worker *w)
+{
+	struct coroi_lender *l = w->lender;
+
+	/* own has begun; if this is not the first time, it has escaped */
+	if (l && l->own && !l->now)
+		coroi_escape(l->own);
+}
+
+/* pick_next_locked - coroi_lend_pick_locked where it follows another pick, nothing has come
+ * meanwhile, and the front of the queue is fresh, has no record, and may run. 0: take the general
+ * way; nothing was changed. */
+static COROI_LEND_FAST uint64_t pick_next_locked(struct coroi_worker *w, struct coroi_lender *l)
+{
+	struct coroi_deque *d = &w->queue;
+	uint64_t runnable = d->ring[d->head & d->mask];
+
+	if (!l->picked || !l->unlooked || !l->call || l->call->brief || l->timed ||
+	    w->lent != COROI_LENT ||
+	    (at_load_rlx(&w->inbox) | w->undelivered | (uintptr_t)w->next | l->now |
+	     (uintptr_t)l->go | l->over) ||
+	    w->due != COROI_NEVER || !d->count || !coroi_runnable_is_new(runnable) ||
+	    coroi_runnable_words(runnable) == COROI_RECORD)
+		return 0;
+	l->unlooked--;
+	at_store_rlx(&d->head, d->head + 1);
+	at_store_rlx(&d->count, d->count - 1);
+	return runnable;
+}
+
+COROI_NOINLINE uint64_t coroi_lend_pick_locked(struct coroi_worker *w)
+{
+	struct coroi_lender *l = w->lender;
+	uint64_t next = pick_next_locked(w, l);
+
+	if (coroi_likely(next))
+		return next;
+	l->picked = !l->now;
+
+	coroi_lend_suspended(w);
+	uint64_t runnable = pick_locked(l);
+
+	if (coroi_unlikely(l->timed && runnable))
+		note_run(l, runnable);
+	return runnable;
+}
+
+/* The flags of a coroutine that has not just returned. */
+#define ENDED_OTHERWISE (COROI_F_NO_STACK | COROI_F_CANCELED | COROI_F_ABORTED)
+
+COROI_NOINLINE void coroi_lend_ended_locked(struct coroi_worker *w, struct coroi_rec *me)
+{
+	struct coroi_lender *l = w->lender;
+	struct coroi_lend *call = l->call;
+
+	if (me != l->own)
+		return;
+	l->own = NULL;
+	l->over = !call->brief;
+	call->status = CORO_OK;
+	if (call->brief)
+		call->handle = coroi_handle(me);
+	if (coroi_unlikely(me->canceled | (me->flags & ENDED_OTHERWISE)))
+		call->status = coroi_join_status(me);
+	if (coroi_unlikely(call->status == CORO_EFAILED)) {
+		struct coroi_failure f = coroi_failed(me);
+		call->code = f.code;
+		call->text = (uintptr_t)f.text;
+	} else if (call->result_bytes && call->status == CORO_OK) {
+		/* all of it: a copy of a known size is no call */
+		memcpy(call->payload, coroi_cold(me)->payload, sizeof call->payload);
+	}
+	coroi_unflag(me, COROI_F_JOINABLE); /* the end was taken: the record is free */
+}
+
+bool coroi_lend_makes(const struct coroi_worker *w, const struct coroi_rec *me)
+{
+	const struct coroi_lender *l = w->lender;
+
+	return l && l->own == me && me && !l->call->brief;
+}
+
+void coroi_lend_make(struct coroi_worker *w, struct coroi_call *c)
+{
+	w->lender->go = c;
+}
