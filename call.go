@@ -10,11 +10,12 @@ import (
 	"github.com/organzine/coro/internal/leak"
 )
 
-// Call runs f on s with a copy of arg, and returns the result: what [Func.Start] and [Task.Wait] do,
-// for about the price of two cgo calls. If a worker of s sleeps, the coroutine runs on the calling
-// goroutine's thread, which stands in for that worker: no thread is woken, and there is no Task.
-// Else, and in a scheduler made WithPaused, WithAffinity or WithoutLending, Call is StartContext and
-// Wait. docs/border.md says what it means for C code to run on a goroutine's thread.
+// Call runs f on s with a copy of arg, and returns the result: what [Func.Start] and [Task.Wait]
+// do, for about the price of three cgo calls. If a worker of s sleeps, the coroutine runs on the
+// calling goroutine's thread, which stands in for that worker: no thread is woken, and there is no
+// Task. If none sleeps, Call tries again for up to 50 µs while that often pays. Else, and in a
+// scheduler made WithPaused, WithAffinity or WithoutLending, Call is StartContext and Wait.
+// docs/border.md says what it means for C code to run on a goroutine's thread.
 //
 // Call returns when the coroutine ends. What the coroutine has spawned goes on on the workers. If
 // the coroutine suspends, Call runs what it has spawned for some 15 µs at most, until it can go on;
@@ -42,8 +43,8 @@ func (f Func[A, R]) Call(ctx context.Context, s *Scheduler, arg A) (R, error) {
 	return *(*R)(l.Result()), nil
 }
 
-// lend checks what Call is given, and starts the coroutine in a lend. What has no outcome there
-// comes to LendNone, or to an error.
+// lend checks what Call is given, and starts the coroutine in a lend. With a deadline it comes to
+// LendNone.
 func (f *Func[A, R]) lend(ctx context.Context, s *Scheduler, arg *A, l *csrc.Lend) (
 	csrc.Outcome, error,
 ) {
@@ -56,7 +57,10 @@ func (f *Func[A, R]) lend(ctx context.Context, s *Scheduler, arg *A, l *csrc.Len
 	if s.closed.Load() {
 		return csrc.LendNone, ErrClosed
 	}
-	if _, has := ctx.Deadline(); has || f.spec.Flags != 0 {
+	if f.spec.Flags != 0 || !s.core.Lends() {
+		return csrc.LendNever, nil
+	}
+	if _, has := ctx.Deadline(); has {
 		return csrc.LendNone, nil
 	}
 	if leak.On() {
@@ -64,6 +68,34 @@ func (f *Func[A, R]) lend(ctx context.Context, s *Scheduler, arg *A, l *csrc.Len
 	}
 	s.edge.Release()
 	return s.core.Lend(l, &f.spec, unsafe.Pointer(arg), csrc.JoinLender, false), nil
+}
+
+// soon is how long Call tries again: as long as it takes to wake a worker's thread.
+const soon = 50 * time.Microsecond
+
+// lendSoon is lend for a call that found no worker asleep. As long as that pays, it tries again for
+// a while, and lets other goroutines run meanwhile: a worker that is lent, or has one short
+// coroutine to run, sleeps sooner than a thread is woken. A thread that is woken also competes with
+// the lenders for CPUs; their calls then take longer, and more calls find no worker asleep. If ctx
+// has a deadline, lendSoon only waits: lendUntil lends.
+func (f *Func[A, R]) lendSoon(ctx context.Context, s *Scheduler, arg *A, l *csrc.Lend) (
+	out csrc.Outcome, err error,
+) {
+	_, until := ctx.Deadline()
+	if until && s.core.MayLend() || !s.again.Try() {
+		return csrc.LendNone, nil
+	}
+	out = csrc.LendNone
+	sleeps := false
+	for end := time.Now().Add(soon); !sleeps && time.Now().Before(end); {
+		runtime.Gosched()
+		if sleeps = s.core.MayLend(); sleeps && !until {
+			out, err = f.lend(ctx, s, arg, l)
+			sleeps = out != csrc.LendNone || err != nil
+		}
+	}
+	s.again.Tell(sleeps)
+	return out, err
 }
 
 // callOn is the rest of Call, for a coroutine that has not ended at once. It is given a copy of the
@@ -107,6 +139,11 @@ func ended[R any](s *Scheduler, l *csrc.Lend) (r R, err error) {
 func (f *Func[A, R]) goOn(ctx context.Context, s *Scheduler, arg A, l *csrc.Lend, out csrc.Outcome) (
 	t *Task[R], r R, err error,
 ) {
+	if out == csrc.LendNone {
+		if out, err = f.lendSoon(ctx, s, &arg, l); err != nil {
+			return nil, r, err
+		}
+	}
 	var own startContext
 	if out == csrc.LendCalls || out == csrc.LendSuspended {
 		own = s.contextOf(ctx, l, out)
@@ -115,7 +152,7 @@ func (f *Func[A, R]) goOn(ctx context.Context, s *Scheduler, arg A, l *csrc.Lend
 		out = s.callHere(own.ctx, l)
 	}
 	switch out {
-	case csrc.LendNone:
+	case csrc.LendNone, csrc.LendNever:
 		if _, has := ctx.Deadline(); has && f.spec.Flags == 0 && s.core.MayLend() {
 			return f.lendUntil(ctx, s, arg)
 		}
@@ -160,7 +197,7 @@ func (f *Func[A, R]) startHere(s *Scheduler, arg A) (*Task[R], error) {
 		t.made()
 		t.clean = runtime.AddCleanup(t, drop, ref{s, uint64(t.handle)})
 		return t, nil
-	case csrc.LendNone:
+	case csrc.LendNone, csrc.LendNever:
 		return nil, nil
 	}
 	return nil, statusError(csrc.Status(out), ofScheduler)

@@ -32,6 +32,7 @@ type Scheduler struct {
 	cancel     context.CancelCauseFunc
 	offload    offload.Pool
 	loans      loans
+	again      spin.Trier // calls that find no worker asleep try again
 
 	runs   sync.RWMutex  // held for reading by a run
 	closed atomic.Bool   // nothing is spawned from Go any more

@@ -33,6 +33,7 @@ const (
 	LendSuspended = Outcome(C.COROI_LEND_SUSPENDED) // it goes on elsewhere: see Lend.Joinable
 	LendCalls     = Outcome(C.COROI_LEND_CALLS)     // Lend.Call is to be made, and then Scheduler.LendOn
 	LendNone      = Outcome(C.COROI_LEND_NONE)      // no worker sleeps that may be lent
+	LendNever     = Outcome(C.COROI_LEND_NEVER)     // nor may the thread be: it is a worker's
 )
 
 // JoinLender is the id of a coroutine's end, with Lend, of which the poller hears nothing.
@@ -76,10 +77,13 @@ func (s *Scheduler) LendOn(l *Lend) Outcome {
 	return Outcome(l.c.outcome)
 }
 
+// Lends tells whether workers of s are lent.
+func (s *Scheduler) Lends() bool { return s.c.lends != 0 }
+
 // MayLend tells whether a worker of s sleeps that Lend might be lent. It is a hint. If there is none,
 // the next worker that has nothing to do sleeps at once.
 func (s *Scheduler) MayLend() bool {
-	if s.c.lends == 0 {
+	if !s.Lends() {
 		return false
 	}
 	for i, n := uint32(0), s.general(); i < n; i += 64 {

@@ -38,6 +38,7 @@ const (
 	JoinLender      uint32    = 268435455
 	LendCalls       Outcome   = 2
 	LendEnded       Outcome   = 0
+	LendNever       Outcome   = 4
 	LendNone        Outcome   = 3
 	LendSuspended   Outcome   = 1
 	ManyBudget                = 100000
@@ -434,6 +435,7 @@ func (*Scheduler) Lend(l *Lend, spec *Spec, arg unsafe.Pointer, id uint32, brief
 	return 0
 }
 func (*Scheduler) LendOn(l *Lend) Outcome                                  { return 0 }
+func (*Scheduler) Lends() bool                                             { return false }
 func (*Scheduler) Live() int                                               { return 0 }
 func (*Scheduler) MayLend() bool                                           { return false }
 func (*Scheduler) NewGoWaiter(id uint32, bytes uintptr) (GoWaiter, Status) { return GoWaiter{}, Again }

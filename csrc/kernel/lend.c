@@ -373,7 +373,7 @@ int coroi_lend_call(struct coroi_lend *call)
 	struct coroi_lender l;
 
 	if (!may_lend(s) || (call->brief && !coroi_is_brief((coro_fn)(uintptr_t)call->fn)))
-		return COROI_LEND_NONE;
+		return COROI_LEND_NEVER;
 	if (coroi_unlikely(!(w = claim(s)))) {
 		miss(s);
 		return COROI_LEND_NONE;

@@ -66,6 +66,31 @@ func (p *Spinner) Spin(short, long time.Duration, turns int, happened func() boo
 	return false
 }
 
+const (
+	gain    = 7   // what a try gains that pays, where one that does not pay costs one
+	gainMax = 512 // lasts for the tries of a time slice of the kernel: lenders may have no CPU
+	asksTry = 16  // one of them finds out whether trying pays by now
+)
+
+// A Trier tells whether to try something that takes time: while more than one of eight tries pays,
+// and else one in 16 times.
+type Trier struct {
+	asked atomic.Uint32
+	has   atomic.Int32 // what was gained; about, if several try at once
+}
+
+// Try tells whether to try now. Tell is to follow if so.
+func (t *Trier) Try() bool { return t.has.Load() > 0 || t.asked.Add(1)%asksTry == 0 }
+
+// Tell takes note of whether a try has paid.
+func (t *Trier) Tell(paid bool) {
+	if has := t.has.Load(); paid {
+		t.has.Store(min(has+gain, gainMax))
+	} else if has > 0 {
+		t.has.Store(has - 1)
+	}
+}
+
 // A Gatherer tells whether receivers let values come together: a receiver that takes each value as
 // soon as it comes costs the sender a cache miss a value. The Gatherer finds out by waiting whether
 // several come one after the other; after each wait that finds one alone it waits half as often.
