@@ -33,7 +33,7 @@ import (
 func (f Func[A, R]) Call(ctx context.Context, s *Scheduler, arg A) (R, error) {
 	var l csrc.Lend
 	if out, err := f.lend(ctx, s, &arg, &l); out != csrc.LendEnded {
-		return f.callOn(ctx, s, arg, l, out, err)
+		return f.callOn(ctx, s, &arg, &l, out, err)
 	}
 	s.edge.Acquire()
 	runtime.KeepAlive(s)
@@ -48,7 +48,8 @@ func (f Func[A, R]) Call(ctx context.Context, s *Scheduler, arg A) (R, error) {
 func (f *Func[A, R]) lend(ctx context.Context, s *Scheduler, arg *A, l *csrc.Lend) (
 	csrc.Outcome, error,
 ) {
-	if ctx.Err() != nil {
+	background := isBackground(ctx)
+	if !background && ctx.Err() != nil {
 		return csrc.LendNone, context.Cause(ctx)
 	}
 	if err := f.ready(s); err != nil {
@@ -60,8 +61,10 @@ func (f *Func[A, R]) lend(ctx context.Context, s *Scheduler, arg *A, l *csrc.Len
 	if f.spec.Flags != 0 || !s.core.Lends() {
 		return csrc.LendNever, nil
 	}
-	if _, has := ctx.Deadline(); has {
-		return csrc.LendNone, nil
+	if !background {
+		if _, has := ctx.Deadline(); has {
+			return csrc.LendNone, nil
+		}
 	}
 	if leak.On() {
 		leak.Meet(leakable{s})
@@ -98,17 +101,16 @@ func (f *Func[A, R]) lendSoon(ctx context.Context, s *Scheduler, arg *A, l *csrc
 	return out, err
 }
 
-// callOn is the rest of Call, for a coroutine that has not ended at once. It is given a copy of the
-// lend: so that of Call stays on the stack.
+// callOn is the rest of Call, for a coroutine that has not ended at once.
 //
 //go:noinline
-func (f *Func[A, R]) callOn(ctx context.Context, s *Scheduler, arg A, l csrc.Lend,
+func (f *Func[A, R]) callOn(ctx context.Context, s *Scheduler, arg *A, l *csrc.Lend,
 	out csrc.Outcome, err error,
 ) (R, error) {
 	if err != nil {
 		return *new(R), err
 	}
-	t, r, err := f.goOn(ctx, s, arg, &l, out)
+	t, r, err := f.goOn(ctx, s, arg, l, out)
 	if t != nil {
 		return t.Wait(ctx)
 	}
@@ -122,7 +124,7 @@ func (f *Func[A, R]) begin(ctx context.Context, s *Scheduler, arg A) (t *Task[R]
 	if err != nil {
 		return nil, r, err
 	}
-	return f.goOn(ctx, s, arg, &l, out)
+	return f.goOn(ctx, s, &arg, &l, out)
 }
 
 // ended is the result of a coroutine that has ended in a lend.
@@ -136,13 +138,22 @@ func ended[R any](s *Scheduler, l *csrc.Lend) (r R, err error) {
 }
 
 // goOn waits for nothing, and does the rest of a call whose lend has come out so.
-func (f *Func[A, R]) goOn(ctx context.Context, s *Scheduler, arg A, l *csrc.Lend, out csrc.Outcome) (
-	t *Task[R], r R, err error,
-) {
+func (f *Func[A, R]) goOn(ctx context.Context, s *Scheduler, arg *A, l *csrc.Lend,
+	out csrc.Outcome,
+) (t *Task[R], r R, err error) {
 	if out == csrc.LendNone {
-		if out, err = f.lendSoon(ctx, s, &arg, l); err != nil {
+		if out, err = f.lendSoon(ctx, s, arg, l); err != nil {
 			return nil, r, err
 		}
+	}
+	if isBackground(ctx) {
+		for out == csrc.LendCalls {
+			out = s.callHere(noContext, l)
+		}
+	}
+	if out == csrc.LendEnded {
+		r, err = ended[R](s, l)
+		return nil, r, err
 	}
 	var own startContext
 	if out == csrc.LendCalls || out == csrc.LendSuspended {
@@ -154,9 +165,9 @@ func (f *Func[A, R]) goOn(ctx context.Context, s *Scheduler, arg A, l *csrc.Lend
 	switch out {
 	case csrc.LendNone, csrc.LendNever:
 		if _, has := ctx.Deadline(); has && f.spec.Flags == 0 && s.core.MayLend() {
-			return f.lendUntil(ctx, s, arg)
+			return f.lendUntil(ctx, s, *arg)
 		}
-		t, err = f.StartContext(ctx, s, arg)
+		t, err = f.StartContext(ctx, s, *arg)
 	case csrc.LendCalls:
 		t = taskOf[R](own, s, l)
 		s.offload.Give(l.Call())
@@ -297,7 +308,11 @@ func (s *Scheduler) contextOf(ctx context.Context, l *csrc.Lend, out csrc.Outcom
 	return own
 }
 
-// callHere makes the call into Go of l's coroutine, and goes on with the coroutine. ctx is tame.
+// noContext stands for the background's.
+var noContext context.Context
+
+// callHere makes the call into Go of l's coroutine, and goes on with the coroutine. ctx is tame, or
+// noContext.
 func (s *Scheduler) callHere(ctx context.Context, l *csrc.Lend) csrc.Outcome {
 	call := l.Call()
 	s.offload.Here(ctx, call, func() { _ = abandon(s, l) })

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/organzine/coro"
 	"github.com/organzine/coro/internal/testbody"
@@ -257,6 +258,49 @@ func TestTheContextOfACallEndsWithIt(t *testing.T) {
 		assert.Nil(t, ctx.Value("key"))
 		_, has := ctx.Deadline()
 		assert.False(t, has)
+	}
+}
+
+// Each call has a context of its own, which ends with it, whoever makes the call.
+func TestContextsOfCallsThatAreKeptEndWithTheirCalls(t *testing.T) {
+	s := newScheduler(t)
+	var kept []context.Context
+	keep := coro.MustExportFunc(func(ctx context.Context, n int64) (int64, error) {
+		for _, other := range kept {
+			if n%2 == 0 {
+				assert.Error(t, other.Err())
+			}
+		}
+		assert.Len(t, kept, int(n))
+		if n%3 == 0 {
+			assert.NoError(t, ctx.Err())
+		}
+		kept = append(kept, ctx)
+		return n, nil
+	})
+	value := context.WithValue(background, testKey{}, "a value")
+	deadline, end := context.WithTimeout(value, time.Hour)
+	defer end()
+	for n := range int64(60) {
+		ctx := []context.Context{background, value, deadline, background}[n%4]
+		came, err := callOne.Call(ctx, s, testbody.Call{ID: uint32(keep),
+			How: testbody.Offload, Number: n, ArgBytes: 8, ResultBytes: 8})
+		require.NoError(t, err)
+		require.Equal(t, testbody.Came{Got: 8, Number: n}, came)
+	}
+	for i, ctx := range kept {
+		for range 2 {
+			require.ErrorIs(t, ctx.Err(), context.Canceled)
+			require.ErrorIs(t, context.Cause(ctx), context.Canceled)
+			<-ctx.Done()
+			want := []any{nil, "a value", "a value", nil}[i%4]
+			require.Equal(t, want, ctx.Value(testKey{}))
+			_, has := ctx.Deadline()
+			require.Equal(t, i%4 == 2, has)
+			child, end := context.WithCancel(ctx)
+			require.ErrorIs(t, child.Err(), context.Canceled)
+			end()
+		}
 	}
 }
 

@@ -337,15 +337,28 @@ void coroi_calls_rouse(struct coro_scheduler *s)
 	coroi_futex_wake(&s->calls.unwatched, 1);
 }
 
+/* await_lender - F4 where the lender makes the call: what coroi_wait does in the end, since nothing
+ * else runs before the lender has given w back. */
+static inline void await_lender(struct coroi_worker *w, struct coroi_rec *me, struct coroi_call *c)
+{
+	coroi_lend_make(w, c);
+	coroi_door_enter(w);
+	COROI_PROBE(WAIT, me);
+	at_store_rlx(&me->state, COROI_COMMITTED);
+	at_store_rlx(&me->waits, CORO_WAIT_CALL);
+	stop_locked(w, me);
+}
+
 /* await_call - F1 to F4 for me, the current coroutine of w. */
 static inline void await_call(struct coroi_worker *w, struct coroi_rec *me, struct coroi_call *c)
 {
-	coro_self(); /* the handle is known from now on: Go may send the event */
+	coroi_escape(me); /* the handle is known from now on: Go may send the event */
 	coroi_pending_begin(w->sched, 1); /* F1 */
-	if (coroi_unlikely(coroi_lend_makes(w, me)))
-		coroi_lend_make(w, c);
-	else
-		offload(w->sched, c);
+	if (coroi_unlikely(coroi_lend_makes(w, me))) {
+		await_lender(w, me, c);
+		return;
+	}
+	offload(w->sched, c);
 	coroi_wait(me, CORO_WAIT_CALL, CORO_FOREVER, NULL, NULL); /* F4 */
 }
 

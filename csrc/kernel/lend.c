@@ -212,7 +212,7 @@ static bool awaits(struct coroi_lender *l)
 /* run - L4 is done: run what may run here. It returns in w's door. */
 static void run_locked(struct coroi_lender *l)
 {
-	if (l->go) { /* own waits for the caller */
+	if (l->go || l->over) { /* own waits for the caller; or has ended */
 		coroi_door_enter(l->w);
 		return;
 	}
@@ -414,8 +414,7 @@ int coroi_lend_on(struct coroi_lend *call)
 	l.call = call;
 	l.own = own;
 	coroi_unwait_locked(w, own);
-	l.now = coroi_runnable_started(own);
-	coroi_door_leave(w);
+	coroi_run_on_locked(w, own);
 	run_locked(&l);
 	return finish_locked(&l);
 }

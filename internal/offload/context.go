@@ -2,7 +2,7 @@ package offload
 
 import (
 	"context"
-	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -18,28 +18,35 @@ type callContext struct {
 	caller context.Context // that the coroutine was started with; nil: none
 	until  uint64          // the shield section's deadline, by csrc.Now; 0: in none
 
-	mu    sync.Mutex
-	cause error        // why it has ended
-	real  *realContext // nil: the function has not asked
+	real atomic.Pointer[realContext] // nil: the function has not asked, and the call goes on
 }
 
-// A realContext is a callContext that was asked for.
+// A realContext is a callContext that was asked for, or has ended.
 type realContext struct {
-	context.Context
-	quit context.CancelCauseFunc
-	free []func() // to be called at the end
+	context.Context       // nil: it was not asked for before it ended
+	cause           error // of that end
+	quit            context.CancelCauseFunc
+	free            []func() // to be called at the end, perhaps several times
 }
+
+// returned is of a call that has returned, and was not asked for before.
+var returned = &realContext{cause: context.Canceled}
 
 func (c *callContext) get() context.Context {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.real == nil {
-		c.real = c.make()
-		if c.cause != nil {
-			c.real.end(c.cause)
+	for {
+		r := c.real.Load()
+		if r != nil && r.Context != nil {
+			return r.Context
 		}
+		asked := c.make()
+		if r != nil {
+			asked.end(r.cause)
+		}
+		if c.real.CompareAndSwap(r, asked) {
+			return asked.Context
+		}
+		asked.end(context.Canceled)
 	}
-	return c.real.Context
 }
 
 func (c *callContext) make() *realContext {
@@ -67,18 +74,23 @@ func (r *realContext) end(cause error) {
 	for _, f := range r.free {
 		f()
 	}
-	r.free = nil
 }
 
 // end ends the context, if it has not ended.
 func (c *callContext) end(cause error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.cause == nil {
-		c.cause = cause
+	r := c.real.Load()
+	if r == nil {
+		ended := returned
+		if cause != context.Canceled {
+			ended = &realContext{cause: cause}
+		}
+		if c.real.CompareAndSwap(nil, ended) {
+			return
+		}
+		r = c.real.Load()
 	}
-	if c.real != nil {
-		c.real.end(c.cause)
+	if r.Context != nil {
+		r.end(cause)
 	}
 }
 

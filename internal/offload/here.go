@@ -2,28 +2,26 @@ package offload
 
 import (
 	"context"
-	"sync"
 
 	"github.com/organzine/coro/csrc"
 	"github.com/organzine/coro/internal/asm"
 )
 
 // Calls of a coroutine that runs on a goroutine's thread (csrc.Lend) are made by that goroutine, as
-// a worker of the pool that makes one call. Such workers are in a list of their own, linked by after
-// and before, the last one in front.
+// a worker of the pool that makes one call: a visitor. Visitors are in a list of their own, linked
+// by after and before, the last one in front. Those that have left are kept for later ones.
 
-var visitors = sync.Pool{New: func() any { return new(worker) }}
+const (
+	visitorsKept   = 64 // at most
+	contextsAtOnce = 16
+)
 
 // Here makes the call c on the calling goroutine. ctx is the context that the calling coroutine
-// belongs to. It never ends, and its methods but Value are no user's code. When Here returns the call
+// belongs to; nil: the background's. It never ends, and its methods but Value are no user's code. When Here returns the call
 // has ended, and is to be completed. If the function ends its goroutine instead, Here completes the
 // call, and calls left.
 func (p *Pool) Here(ctx context.Context, c *csrc.Call, left func()) {
-	w := visitors.Get().(*worker)
-	if ctx == context.Background() {
-		ctx = nil
-	}
-	p.enter(w, c, &callContext{pool: p, caller: ctx})
+	w := p.enter(c, ctx)
 	stays := false
 	defer func() {
 		if !stays {
@@ -55,21 +53,46 @@ func (p *Pool) makeHere(w *worker, c *csrc.Call) {
 	returned = true
 }
 
-// enter puts w into the list of the visitors.
-func (p *Pool) enter(w *worker, c *csrc.Call, ctx *callContext) {
-	ctx.until = c.Shield()
+// enter puts a visitor for c into the list.
+func (p *Pool) enter(c *csrc.Call, caller context.Context) *worker {
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	ctx := p.contextFor(caller)
+	ctx.until = c.Shield()
+	w := p.visited
+	if w != nil {
+		p.visited = w.after
+		p.visitedCount--
+	} else {
+		w = &worker{}
+	}
 	p.calls++
-	*w = worker{id: asm.Goroutine(), call: c, ctx: ctx,
-		now: csrc.InlineCall{ID: c.ID(), Count: p.calls}, after: p.visiting}
-	if w.after != nil {
+	w.id, w.call, w.ctx = asm.Goroutine(), c, ctx
+	w.now = csrc.InlineCall{ID: c.ID(), Count: p.calls}
+	if w.after = p.visiting; w.after != nil {
 		w.after.before = w
 	}
 	p.visiting = w
-	if c.IsCanceled() { // just now: CancelCalls may not have seen it
+	canceled := c.IsCanceled() // just now: CancelCalls may not have seen it
+	p.mu.Unlock()
+	if canceled {
 		ctx.cancel()
 	}
+	return w
+}
+
+// contextFor is a new context of a call, pool and caller set. Those without a caller are made
+// several at a time: as long as any is in use, all lie in memory, and they hold nothing more.
+func (p *Pool) contextFor(caller context.Context) *callContext {
+	if caller != nil {
+		return &callContext{pool: p, caller: caller}
+	}
+	if len(p.contexts) == 0 {
+		p.contexts = make([]callContext, contextsAtOnce)
+	}
+	ctx := &p.contexts[0]
+	p.contexts = p.contexts[1:]
+	ctx.pool = p
+	return ctx
 }
 
 // leave is the end of enter.
@@ -84,9 +107,13 @@ func (p *Pool) leave(w *worker) {
 		w.after.before = w.before
 	}
 	ctx := w.ctx
-	*w = worker{}
+	w.before, w.ctx, w.call = nil, nil, nil
+	if w.after = nil; p.visitedCount < visitorsKept {
+		w.after = p.visited
+		p.visited = w
+		p.visitedCount++
+	}
 	p.mu.Unlock()
-	visitors.Put(w)
 	ctx.end(context.Canceled)
 }
 

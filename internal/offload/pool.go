@@ -51,7 +51,10 @@ type Pool struct {
 	before uint64 // made when trim was set
 	gone   sync.WaitGroup
 
-	visiting *worker // see here.go
+	visiting     *worker // see here.go
+	visited      *worker // visitors that have left, linked by after
+	visitedCount int
+	contexts     []callContext // not in use yet
 
 	sleeper *worker // an idle one that sleeps in C, or is about to, until the next call; nil: none
 	inC     backoff // whether there is to be one
