@@ -107,15 +107,16 @@ func (c *Chan[T]) meets() bool {
 // meet. TimedOut: the caller is to wait.
 func (c *Chan[T]) pass(ctx context.Context, send bool, v unsafe.Pointer) (csrc.Status, error) {
 	status, err := csrc.TimedOut, error(nil)
+	bytes := unsafe.Sizeof(*new(T))
 	if c.goesByCall() {
-		status = c.core.TryByCall(send, v)
+		status = c.core.PassByCall(send, v, bytes)
 	}
 	if status == csrc.TimedOut {
-		status, err = c.meet(ctx, c.core, send, v, unsafe.Sizeof(*new(T)))
+		status, err = c.meet(ctx, c.core, send, v, bytes)
 	}
 	if status == csrc.ByCall {
 		c.byCall.Store(callsInARow)
-		status = c.core.TryByCall(send, v)
+		status = c.core.PassByCall(send, v, bytes)
 	}
 	return status, err
 }

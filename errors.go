@@ -101,9 +101,14 @@ const (
 
 // statusError is the one map from the core's status codes to errors.
 func statusError(s csrc.Status, k kind) error {
-	switch s {
-	case csrc.OK:
+	if s == csrc.OK { // mostly: then there is no call
 		return nil
+	}
+	return notOK(s, k)
+}
+
+func notOK(s csrc.Status, k kind) error {
+	switch s {
 	case csrc.Closed:
 		if k == ofChan {
 			return ErrChanClosed

@@ -43,6 +43,23 @@ GO_WAKES(coroi_cond_wait_gowaiter,
 	 (coro_cond * c, coro_mutex *m, uint64_t owner, struct coroi_gowaiter *g), (c, m, owner, g))
 GO_WAKES(coro_latch_add, (coro_latch * l, int64_t n), (l, n))
 
+/* A value that is passed through a channel without waiting. Integers alone, and no result: cgo looks
+ * where a pointer leads, and twice where the stack is of a call that has a result. */
+struct coroi_pass {
+	uint64_t chan; /* a coro_chan */
+	int32_t status;
+	bool sends;
+	unsigned char value[COROI_LEAF_BYTES] __attribute__((aligned(8)));
+};
+
+static inline void go_pass(struct coroi_pass *p)
+{
+	coro_chan *c = (coro_chan *)(uintptr_t)p->chan;
+
+	p->status = p->sends ? go_coro_chan_send(c, p->value, 0)
+			     : go_coro_chan_recv(c, p->value, 0);
+}
+
 static inline void go_coroi_once_end(coro_once *o)
 {
 	struct coroi_waker k;

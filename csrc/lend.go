@@ -55,12 +55,8 @@ func (s *Scheduler) Lend(l *Lend, spec *Spec, arg unsafe.Pointer, id uint32, bri
 	}
 	c.id = C.uint32_t(id)
 	c.budget_ns = C.uint32_t(spec.Budget)
-	switch n := spec.ArgBytes; n {
-	case 0:
-	case 8:
-		*(*uint64)(l.payload()) = *(*uint64)(arg)
-	default:
-		copy(unsafe.Slice((*byte)(l.payload()), n), unsafe.Slice((*byte)(arg), n))
+	if spec.ArgBytes > 0 {
+		copyValue(l.payload(), arg, uintptr(spec.ArgBytes))
 	}
 	crossing()
 	C.lend_call(c)

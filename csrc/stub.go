@@ -296,20 +296,21 @@ func (Calls) ID() uint32           { return 0 }
 func (Calls) Len() int             { return 0 }
 func (*Calls) Next() bool          { return false }
 
-func (Chan) Address() uintptr                                 { return 0 }
-func (Chan) Close() Status                                    { return Again }
-func (Chan) Destroy() Status                                  { return Again }
-func (Chan) Free()                                            {}
-func (Chan) Len() int                                         { return 0 }
-func (Chan) LenHint() uint32                                  { return 0 }
-func (Chan) MayRecv() bool                                    { return false }
-func (Chan) MaySend(capacity int) bool                        { return false }
-func (Chan) Meet(s *Scheduler, g GoWaiter, send bool) Status  { return Again }
-func (Chan) Recv(g GoWaiter) Status                           { return Again }
-func (Chan) Send(g GoWaiter) Status                           { return Again }
-func (Chan) TryByCall(send bool, value unsafe.Pointer) Status { return Again }
-func (Chan) TryRecv(value unsafe.Pointer) Status              { return Again }
-func (Chan) TrySend(value unsafe.Pointer) Status              { return Again }
+func (Chan) Address() uintptr                                                 { return 0 }
+func (Chan) Close() Status                                                    { return Again }
+func (Chan) Destroy() Status                                                  { return Again }
+func (Chan) Free()                                                            {}
+func (Chan) Len() int                                                         { return 0 }
+func (Chan) LenHint() uint32                                                  { return 0 }
+func (Chan) MayRecv() bool                                                    { return false }
+func (Chan) MaySend(capacity int) bool                                        { return false }
+func (Chan) Meet(s *Scheduler, g GoWaiter, send bool) Status                  { return Again }
+func (Chan) PassByCall(send bool, value unsafe.Pointer, bytes uintptr) Status { return Again }
+func (Chan) Recv(g GoWaiter) Status                                           { return Again }
+func (Chan) Send(g GoWaiter) Status                                           { return Again }
+func (Chan) TryByCall(send bool, value unsafe.Pointer) Status                 { return Again }
+func (Chan) TryRecv(value unsafe.Pointer) Status                              { return Again }
+func (Chan) TrySend(value unsafe.Pointer) Status                              { return Again }
 
 func (Cond) Broadcast() Status                          { return Again }
 func (Cond) Destroy() Status                            { return Again }

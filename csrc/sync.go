@@ -2,6 +2,8 @@
 
 package csrc
 
+// #cgo noescape go_pass
+// #cgo nocallback go_pass
 // #cgo noescape go_coro_chan_send
 // #cgo nocallback go_coro_chan_send
 // #cgo noescape go_coro_chan_recv
@@ -431,6 +433,32 @@ func (c Chan) TryByCall(send bool, value unsafe.Pointer) Status {
 		return Status(C.go_coro_chan_send(c.c(), (*C.uchar)(value), 0))
 	}
 	return Status(C.go_coro_chan_recv(c.c(), (*C.uchar)(value), 0))
+}
+
+// PassByCall is TryByCall of a value of MeetMost bytes at most.
+func (c Chan) PassByCall(send bool, value unsafe.Pointer, bytes uintptr) Status {
+	var p C.struct_coroi_pass
+	p._chan = C.uint64_t(c.Address())
+	p.sends = C.bool(send)
+	if send {
+		copyValue(unsafe.Pointer(&p.value), value, bytes)
+	}
+	crossing()
+	C.go_pass(&p)
+	crossing()
+	if !send && p.status == C.CORO_OK {
+		copyValue(value, unsafe.Pointer(&p.value), bytes)
+	}
+	return Status(p.status)
+}
+
+// copyValue copies a value without pointers.
+func copyValue(to, from unsafe.Pointer, bytes uintptr) {
+	if bytes == 8 {
+		*(*uint64)(to) = *(*uint64)(from)
+		return
+	}
+	copy(unsafe.Slice((*byte)(to), bytes), unsafe.Slice((*byte)(from), bytes))
 }
 
 // ByCall: nothing was done.

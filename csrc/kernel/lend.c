@@ -62,8 +62,9 @@ static COROI_LEND_FAST void become_locked(struct coroi_lender *l, struct coroi_w
 	l->native = w->native;
 	coroi_fiber_native(&w->native);
 	l->due = w->due;
-	at_bump(&w->lends);
-	l->timed = at_load_rlx(&w->lends) % TIMED_EVERY == 1;
+	uint64_t lends = at_load_rlx(&w->lends) + 1;
+	at_store_rlx(&w->lends, lends);
+	l->timed = lends % TIMED_EVERY == 1;
 	if (coroi_unlikely(l->timed))
 		l->since = coroi_now_ns();
 }
@@ -209,18 +210,26 @@ static bool awaits(struct coroi_lender *l)
 	return false;
 }
 
-/* run - L4 is done: run what may run here. It returns in w's door. */
-static void run_locked(struct coroi_lender *l)
+/* has_found_nothing - what has run on w came back since there was nothing more to pick, and nothing
+ * has come since. */
+static COROI_LEND_FAST bool has_found_nothing(const struct coroi_worker *w)
 {
-	if (l->go || l->over) { /* own waits for the caller; or has ended */
-		coroi_door_enter(l->w);
-		return;
-	}
-	do
-		if (coroi_run(l->w)) /* calls that are to be made inline: by w's own thread */
-			break;
-	while (awaits(l));
-	coroi_door_enter(l->w);
+	return !w->errand.run && !w->calls_count && !at_load_rlx(&w->inbox);
+}
+
+/* run - L4 is done: run what may run here. ran: something has, and has come back to the native
+ * stack. It returns in w's door. */
+static void run_locked(struct coroi_lender *l, bool ran)
+{
+	struct coroi_worker *w = l->w;
+
+	if (!l->go && !l->over) /* else own waits for the caller, or has ended */
+		do
+			/* calls that are to be made inline: by w's own thread */
+			if (!(ran && has_found_nothing(w)) && coroi_run(w))
+				break;
+		while (awaits(l));
+	coroi_door_enter(w);
 }
 
 /* let_join - own is a Task's, which anybody may join. A thief may have run own to its end, or does so
@@ -391,7 +400,7 @@ int coroi_lend_call(struct coroi_lend *call)
 	l.call = call;
 	l.own = own;
 	if (!start_locked(&l))
-		run_locked(&l);
+		run_locked(&l, !l.now);
 	return finish_locked(&l);
 }
 
@@ -415,13 +424,13 @@ int coroi_lend_on(struct coroi_lend *call)
 	l.own = own;
 	coroi_unwait_locked(w, own);
 	coroi_run_on_locked(w, own);
-	run_locked(&l);
+	run_locked(&l, true);
 	return finish_locked(&l);
 }
 
 /* ------------------------------------------------------------------------------ what was woken */
 
-COROI_NOINLINE bool coroi_lend_wakes(struct coroi_worker *w, coro_fn fn)
+COROI_NOINLINE bool coroi_lend_wakes(struct coroi_worker *w, struct coroi_rec *r, coro_fn fn)
 {
 	struct coroi_waker *k = coroi_waker_tls;
 	struct coro_scheduler *s = w->sched;
@@ -435,6 +444,22 @@ COROI_NOINLINE bool coroi_lend_wakes(struct coroi_worker *w, coro_fn fn)
 	if (!may_claim(w))
 		return false;
 	k->w = w;
+	k->woken = r;
+	return true;
+}
+
+/* take_alone_locked - r, whose wake was delivered, can go on, and is all that w has: take it. */
+static COROI_LEND_FAST bool take_alone_locked(struct coroi_lender *l, struct coroi_rec *r)
+{
+	struct coroi_worker *w = l->w;
+
+	if (l->timed || w->queue.count != 1 || w->cancel || w->due != COROI_NEVER ||
+	    (at_load_rlx(&w->inbox) | w->undelivered | (uintptr_t)w->next) ||
+	    w->queue.ring[w->queue.head & w->queue.mask] != coroi_runnable_started(r))
+		return false;
+	coroi_deque_pop(&w->queue);
+	coroi_renew_budget(w);
+	l->unlooked = 0;
 	return true;
 }
 
@@ -443,8 +468,13 @@ COROI_NOINLINE void coroi_lend_woken(struct coroi_waker *k)
 	struct coroi_lender l;
 
 	become_locked(&l, k->w);
-	coroi_door_leave(k->w);
-	run_locked(&l);
+	coroi_remote_wake_locked(k->w, k->woken);
+	bool ran = take_alone_locked(&l, k->woken);
+	if (coroi_likely(ran))
+		coroi_run_on_locked(k->w, k->woken);
+	else
+		coroi_door_leave(k->w);
+	run_locked(&l, ran);
 	give_back_locked(&l);
 	if (k->count)
 		at_add(k->count, -1);

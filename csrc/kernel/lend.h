@@ -160,17 +160,18 @@ int coroi_lend_on(struct coroi_lend *l);
 
 /* What a call of Go's has woken while it held locks of its own. */
 struct coroi_waker {
-	struct coroi_worker *w; /* claimed: L1 to L3 are done. NULL: none */
-	uint32_t *count;        /* of wait.c: a waker on its way; NULL: none */
+	struct coroi_worker *w;  /* claimed: L1 to L3 are done. NULL: none */
+	struct coroi_rec *woken; /* the coroutine of w whose wake is to be delivered */
+	uint32_t *count;         /* of wait.c: a waker on its way; NULL: none */
 };
 
 /* The waker of this thread; NULL: what it wakes is not run here. */
 COROI_THREAD_LOCAL struct coroi_waker *coroi_waker_tls;
 
-/* coroi_lend_wakes - a coroutine with the function fn, of worker w, was woken by this thread, and is
- * in w's inbox. True: the thread will lend itself to w (coroi_lend_woken), or has claimed it. False:
- * nothing was done. Thread: any. */
-COROI_NOINLINE bool coroi_lend_wakes(struct coroi_worker *w, coro_fn fn);
+/* coroi_lend_wakes - W1 of wait.c was done for r, whose function is fn, at home with worker w. True:
+ * this thread has claimed w, will lend itself, and delivers the wake (coroi_lend_woken). False: W2 is
+ * still to be done. Thread: any. */
+COROI_NOINLINE bool coroi_lend_wakes(struct coroi_worker *w, struct coroi_rec *r, coro_fn fn);
 
 /* coroi_lend_woken - L4 to L9 for the worker that k has: run what is brief there. */
 COROI_NOINLINE void coroi_lend_woken(struct coroi_waker *k);

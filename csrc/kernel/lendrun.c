@@ -133,14 +133,15 @@ COROI_NOINLINE void coroi_lend_suspended(struct coroi_worker *w)
 static COROI_LEND_FAST uint64_t pick_next_locked(struct coroi_worker *w, struct coroi_lender *l)
 {
 	struct coroi_deque *d = &w->queue;
-	uint64_t runnable = d->ring[d->head & d->mask];
 
 	if (!l->picked || !l->unlooked || !l->call || l->call->brief || l->timed ||
 	    w->lent != COROI_LENT ||
 	    (at_load_rlx(&w->inbox) | w->undelivered | (uintptr_t)w->next | l->now |
 	     (uintptr_t)l->go | l->over) ||
-	    w->due != COROI_NEVER || !d->count || !coroi_runnable_is_new(runnable) ||
-	    coroi_runnable_words(runnable) == COROI_RECORD)
+	    w->due != COROI_NEVER || !d->count)
+		return 0;
+	uint64_t runnable = d->ring[d->head & d->mask];
+	if (!coroi_runnable_is_new(runnable) || coroi_runnable_words(runnable) == COROI_RECORD)
 		return 0;
 	l->unlooked--;
 	at_store_rlx(&d->head, d->head + 1);

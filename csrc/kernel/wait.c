@@ -15,7 +15,8 @@
  *       CANCEL set). Another generation, or not ESCAPED (nobody was ever given the handle): stale.
  *   W2  waker: if count, EVENT and CANCEL were 0 before, this waker alone pushes the record to its
  *       home's inbox, as a remote wake. So a record is a node of at most one inbox, once, and stays
- *       a node until W3 clears the word.
+ *       a node until W3 clears the word. A waker that lends itself to that worker (lend.h) pushes
+ *       nothing: it keeps the record, and does W3 as that worker.
  *   W3  the worker that takes the remote wake, in its door: if the coroutine is not at home here,
  *       pass the remote wake on to its home. Else a fetch-and clears EVENT, CANCEL and count, and
  *       they are delivered: a home cannot change inside that home's door.
@@ -89,9 +90,10 @@ static int remote_wake(struct coroi_rec *r, uint32_t gen, uint64_t bit)
 		struct coroi_worker *home = &s->worker[at_load_rlx(&r->home)];
 		uint64_t node = (uintptr_t)r | COROI_NODE_WAKE;
 		coro_fn fn = r->fn; /* read while r is no node yet: then it is not freed */
-		coroi_inbox_push(home, node);
-		if (coroi_likely(!coroi_tls(coroi_waker_tls)) || !coroi_lend_wakes(home, fn))
+		if (coroi_likely(!coroi_tls(coroi_waker_tls)) || !coroi_lend_wakes(home, r, fn)) {
+			coroi_inbox_push(home, node);
 			coroi_notify_pushed(home);
+		}
 	}
 	return CORO_OK;
 }

@@ -246,6 +246,32 @@ TEST(brief_targets_of_one_call_run_together)
 	finish_woken(s);
 }
 
+/* A server of a channel that is woken by its handle gets a permit, and waits on. Among others that
+ * the same call wakes, the first one is not what the thread goes on with at once. */
+TEST(brief_target_that_waits_for_something_else_goes_on_waiting)
+{
+	coro_scheduler *s = start_woken(1);
+	struct server *waits = start_server(s, 0, SEND, serves_briefly);
+	struct server *parks = start_server(s, 1, WAKE, serves_briefly);
+	struct coroi_waker k;
+
+	for (uint64_t n = 1; n <= 50; n++) {
+		until_asleep(s);
+		coroi_waker_begin(&k);
+		CHECK_EQ(coro_wake(waits->h), CORO_OK);
+		CHECK(k.w != NULL);
+		if (n % 2)
+			wake(parks);
+		coroi_waker_end(&k);
+		CHECK_EQ(waits->runs, 0);
+		CHECK_EQ(parks->runs, (n + 1) / 2);
+	}
+	CHECK_EQ(at_load_rlx(&s->worker[0].lends), 50);
+	stop_server(waits);
+	stop_server(parks);
+	finish_woken(s);
+}
+
 static uint16_t home_of(const struct server *v)
 {
 	return at_load_rlx(&coroi_at((uint32_t)v->h)->home);
