@@ -137,7 +137,7 @@ func ended[R any](s *Scheduler, l *csrc.Lend) (r R, err error) {
 	return *(*R)(l.Result()), nil
 }
 
-// goOn waits for nothing, and does the rest of a call whose lend has come out so.
+// goOn does the rest of a call whose lend has come out so. It does not wait for the coroutine.
 func (f *Func[A, R]) goOn(ctx context.Context, s *Scheduler, arg *A, l *csrc.Lend,
 	out csrc.Outcome,
 ) (t *Task[R], r R, err error) {

@@ -54,15 +54,24 @@ func noWorker(spec *csrc.Spec, s *Scheduler) error {
 // in place: the caller has just stored the spec field by field, and copying it by wider loads would
 // wait for those stores, some 15 ns.
 func (f *Func[A, R]) ready(s *Scheduler) error {
-	spec := &f.spec
+	if f.spec.Fn == 0 || f.spec.Flags&csrc.Pinned != 0 { // seldom: else there is no call
+		if err := fits(&f.spec, s); err != nil {
+			return err
+		}
+	}
+	if f.spec.Class == classDefault {
+		f.spec.Class = s.class
+	}
+	return nil
+}
+
+// fits tells why a spec that is pinned, or zero, cannot be spawned.
+func fits(spec *csrc.Spec, s *Scheduler) error {
 	if spec.Fn == 0 {
 		return &OptionError{"Func", "zero value", "make it with NewFunc"}
 	}
-	if spec.Flags&csrc.Pinned != 0 && (spec.Worker < 0 || spec.Worker >= s.Workers()) {
+	if spec.Worker < 0 || spec.Worker >= s.Workers() {
 		return noWorker(spec, s)
-	}
-	if spec.Class == classDefault {
-		spec.Class = s.class
 	}
 	return nil
 }

@@ -23,7 +23,8 @@
  *       until it has cleared the bit, or was woken. Else it is on its way to sleep, and may be in
  *       its door: L9, and there is no lend
  *   L4  be the worker: set the thread's variables, and `lent` in the door. While that is set no fast
- *       path is taken, and coroi_lend_pick_locked chooses what runs
+ *       path is taken, and coroi_lend_pick_locked chooses what runs. Deliver the wake for which the
+ *       thread lends itself, if any: W3 of wait.c
  *   L5  in the door, leave the worker. If anything is left for it to do: L9. Anything is what P2
  *       looks for, calls to be made inline, coroutines that await a stack, and deadlines that have
  *       come or gone since L4

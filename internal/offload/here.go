@@ -17,9 +17,9 @@ const (
 )
 
 // Here makes the call c on the calling goroutine. ctx is the context that the calling coroutine
-// belongs to; nil: the background's. It never ends, and its methods but Value are no user's code. When Here returns the call
-// has ended, and is to be completed. If the function ends its goroutine instead, Here completes the
-// call, and calls left.
+// belongs to; nil: the background's. It never ends, and its methods but Value are no user's code.
+// When Here returns the call has ended, and is to be completed. If the function ends its goroutine
+// instead, Here completes the call, and calls left.
 func (p *Pool) Here(ctx context.Context, c *csrc.Call, left func()) {
 	w := p.enter(c, ctx)
 	stays := false
