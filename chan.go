@@ -103,8 +103,8 @@ func (c *Chan[T]) meets() bool {
 	return c.capacity == 0 && unsafe.Sizeof(v) <= csrc.MeetMost && c.self != nil
 }
 
-// pass passes the value at v through c, which has no room: by cgo where the other end sleeps, else by
-// meet. TimedOut: the caller is to wait.
+// pass passes the value at v through c, which has no room: by cgo where the other end sleeps, else
+// by meet. TimedOut: the caller is to wait.
 func (c *Chan[T]) pass(ctx context.Context, send bool, v unsafe.Pointer) (csrc.Status, error) {
 	status, err := csrc.TimedOut, error(nil)
 	bytes := unsafe.Sizeof(*new(T))

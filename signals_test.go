@@ -127,9 +127,9 @@ var faultyCall = coro.MustExportFunc(func(_ context.Context, n int64) (int64, er
 	return n + faulty(), nil
 })
 
-// letGo undoes signal.Notify for signals that the process sent to itself until now. Where
-// signal.Stop is called, a signal that is still pending for a thread without a CPU ends the process.
-// The kernel drops a pending signal that is ignored; a thread that has taken one is given time.
+// letGo undoes signal.Notify for signals that the process sent to itself until now. After
+// signal.Stop, a signal that is still pending for a thread without a CPU would end the process. The
+// kernel drops a pending signal that is ignored; a thread that has taken one is given time.
 func letGo(signals ...os.Signal) {
 	signal.Ignore(signals...)
 	time.Sleep(200 * time.Millisecond)

@@ -72,7 +72,8 @@ func isTame(ctx context.Context) bool {
 
 // isBackground is ctx == context.Background(), without a call: all values of that type are equal.
 func isBackground(ctx context.Context) bool {
-	return *(*unsafe.Pointer)(unsafe.Pointer(&ctx)) == *(*unsafe.Pointer)(unsafe.Pointer(&background))
+	typeOf := func(c *context.Context) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(c)) }
+	return typeOf(&ctx) == typeOf(&background)
 }
 
 var background = context.Background()

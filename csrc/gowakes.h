@@ -43,8 +43,8 @@ GO_WAKES(coroi_cond_wait_gowaiter,
 	 (coro_cond * c, coro_mutex *m, uint64_t owner, struct coroi_gowaiter *g), (c, m, owner, g))
 GO_WAKES(coro_latch_add, (coro_latch * l, int64_t n), (l, n))
 
-/* A value that is passed through a channel without waiting. Integers alone, and no result: cgo looks
- * where a pointer leads, and twice where the stack is of a call that has a result. */
+/* A value that is passed through a channel without waiting. Integers alone, and no result: cgo
+ * looks where a pointer leads, and twice where the stack is of a call that has a result. */
 struct coroi_pass {
 	uint64_t chan; /* a coro_chan */
 	int32_t status;

@@ -33,7 +33,7 @@ const (
 	LendSuspended = Outcome(C.COROI_LEND_SUSPENDED) // it goes on elsewhere: see Lend.Joinable
 	LendCalls     = Outcome(C.COROI_LEND_CALLS)     // Lend.Call is to be made, and then Scheduler.LendOn
 	LendNone      = Outcome(C.COROI_LEND_NONE)      // no worker sleeps that may be lent
-	LendNever     = Outcome(C.COROI_LEND_NEVER)     // nor may the thread be: it is a worker's
+	LendNever     = Outcome(C.COROI_LEND_NEVER)     // no later try helps: see lend.h
 )
 
 // JoinLender is the id of a coroutine's end, with Lend, of which the poller hears nothing.

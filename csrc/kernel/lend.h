@@ -90,7 +90,7 @@ enum coroi_lend_outcome {
 	COROI_LEND_SUSPENDED, /* it goes on elsewhere: its end is the caller's (coroi_lend.rec) */
 	COROI_LEND_CALLS, /* it calls Go: the caller makes coroi_lend.call, and calls coroi_lend_on */
 	COROI_LEND_NONE, /* no worker sleeps that can be lent: nothing was done */
-	COROI_LEND_NEVER /* nor may this thread lend itself, or fn is not brief: nothing was done */
+	COROI_LEND_NEVER /* by s, the thread, or fn, which is not brief: nothing was done */
 };
 
 /* One call of a coroutine on the caller's thread. Integers alone: Go has it on a goroutine's stack. */
@@ -169,9 +169,9 @@ struct coroi_waker {
 /* The waker of this thread; NULL: what it wakes is not run here. */
 COROI_THREAD_LOCAL struct coroi_waker *coroi_waker_tls;
 
-/* coroi_lend_wakes - W1 of wait.c was done for r, whose function is fn, at home with worker w. True:
- * this thread has claimed w, will lend itself, and delivers the wake (coroi_lend_woken). False: W2 is
- * still to be done. Thread: any. */
+/* coroi_lend_wakes - W1 of wait.c was done for r, whose function is fn, at home with worker w.
+ * True: this thread has claimed w, will lend itself, and delivers the wake (coroi_lend_woken).
+ * False: W2 is still to be done. Thread: any. */
 COROI_NOINLINE bool coroi_lend_wakes(struct coroi_worker *w, struct coroi_rec *r, coro_fn fn);
 
 /* coroi_lend_woken - L4 to L9 for the worker that k has: run what is brief there. */

@@ -584,10 +584,9 @@ COROI_COLD static void run_errand(struct coroi_worker *w)
 	e.run(w, e.arg);
 }
 
-/* run_from_native_locked - go on with next from the native stack. It leaves w's door, and returns
- * when the loop has come back. There and back by ret, as in coro_call_go_inline. Then the return
- * predictor is right about the functions that return from here into Go. */
-static inline void run_from_native_locked(struct coroi_worker *w, struct coroi_rec *next)
+/* There and back by ret, as in coro_call_go_inline. Then the return predictor is right about the
+ * functions that return from here into Go. */
+void coroi_run_on_locked(struct coroi_worker *w, struct coroi_rec *next)
 {
 	void *sp = next->sp;
 	intptr_t value = sp ? take_code(next) : (intptr_t)next;
@@ -596,11 +595,6 @@ static inline void run_from_native_locked(struct coroi_worker *w, struct coroi_r
 		sp = fresh_context_locked(w, next);
 	w->current = next;
 	coroi_to_by(coroi_switch_within, &w->native_sp, sp, value, w, next->stack);
-}
-
-void coroi_run_on_locked(struct coroi_worker *w, struct coroi_rec *r)
-{
-	run_from_native_locked(w, r);
 }
 
 bool coroi_run(struct coroi_worker *w)
@@ -623,6 +617,6 @@ bool coroi_run(struct coroi_worker *w)
 			coroi_door_leave(w);
 			return false;
 		}
-		run_from_native_locked(w, next);
+		coroi_run_on_locked(w, next);
 	}
 }

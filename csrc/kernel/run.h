@@ -378,10 +378,10 @@ static inline int coroi_errand_locked(struct coroi_worker *w, struct coroi_rec *
  * its native stack. */
 bool coroi_run(struct coroi_worker *w);
 
-/* coroi_run_on_locked - go on with r, which has started and can go on. It leaves w's door, and
- * returns when nothing can run any more, or something has to be done on the native stack: coroi_run
- * comes next. Thread: as coroi_run. */
-void coroi_run_on_locked(struct coroi_worker *w, struct coroi_rec *r);
+/* coroi_run_on_locked - go on with next, which can go on, or has a stack to start on. It leaves w's
+ * door, and returns when nothing can run any more, or something has to be done on the native stack:
+ * coroi_run comes next. Thread: as coroi_run. */
+void coroi_run_on_locked(struct coroi_worker *w, struct coroi_rec *next);
 
 /* COROI_RUNS_QUICKLY - coroi_run_fresh_locked is there. The sanitizers and the explorer are told of
  * switches only. */
