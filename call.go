@@ -32,7 +32,7 @@ import (
 // coroutine has called, Call holds its executor, or the thread of an inline call, as Task.Wait does.
 func (f Func[A, R]) Call(ctx context.Context, s *Scheduler, arg A) (R, error) {
 	var l csrc.Lend
-	if out, err := f.lend(ctx, s, &arg, &l); out != csrc.LendEnded {
+	if out, err := s.lend(ctx, &f.spec, unsafe.Pointer(&arg), &l); out != csrc.LendEnded {
 		return f.callOn(ctx, s, &arg, &l, out, err)
 	}
 	s.edge.Acquire()
@@ -45,20 +45,20 @@ func (f Func[A, R]) Call(ctx context.Context, s *Scheduler, arg A) (R, error) {
 
 // lend checks what Call is given, and starts the coroutine in a lend. With a deadline it comes to
 // LendNone.
-func (f *Func[A, R]) lend(ctx context.Context, s *Scheduler, arg *A, l *csrc.Lend) (
+func (s *Scheduler) lend(ctx context.Context, spec *csrc.Spec, arg unsafe.Pointer, l *csrc.Lend) (
 	csrc.Outcome, error,
 ) {
 	background := isBackground(ctx)
 	if !background && ctx.Err() != nil {
 		return csrc.LendNone, context.Cause(ctx)
 	}
-	if err := f.ready(s); err != nil {
+	if err := s.ready(spec); err != nil {
 		return csrc.LendNone, err
 	}
 	if s.closed.Load() {
 		return csrc.LendNone, ErrClosed
 	}
-	if f.spec.Flags != 0 || !s.core.Lends() {
+	if spec.Flags != 0 || !s.core.Lends() {
 		return csrc.LendNever, nil
 	}
 	if !background {
@@ -70,7 +70,7 @@ func (f *Func[A, R]) lend(ctx context.Context, s *Scheduler, arg *A, l *csrc.Len
 		leak.Meet(leakable{s})
 	}
 	s.edge.Release()
-	return s.core.Lend(l, &f.spec, unsafe.Pointer(arg), csrc.JoinLender, false), nil
+	return s.core.Lend(l, spec, arg, csrc.JoinLender, false), nil
 }
 
 // soon is how long Call tries again: as long as it takes to wake a worker's thread.
@@ -81,9 +81,9 @@ const soon = 50 * time.Microsecond
 // coroutine to run, sleeps sooner than a thread is woken. A thread that is woken also competes with
 // the lenders for CPUs; their calls then take longer, and more calls find no worker asleep. If ctx
 // has a deadline, lendSoon only waits: lendUntil lends.
-func (f *Func[A, R]) lendSoon(ctx context.Context, s *Scheduler, arg *A, l *csrc.Lend) (
-	out csrc.Outcome, err error,
-) {
+func (s *Scheduler) lendSoon(ctx context.Context, spec *csrc.Spec, arg unsafe.Pointer,
+	l *csrc.Lend,
+) (out csrc.Outcome, err error) {
 	_, until := ctx.Deadline()
 	if until && s.core.MayLend() || !s.again.Try() {
 		return csrc.LendNone, nil
@@ -93,7 +93,7 @@ func (f *Func[A, R]) lendSoon(ctx context.Context, s *Scheduler, arg *A, l *csrc
 	for end := time.Now().Add(soon); !sleeps && time.Now().Before(end); {
 		runtime.Gosched()
 		if sleeps = s.core.MayLend(); sleeps && !until {
-			out, err = f.lend(ctx, s, arg, l)
+			out, err = s.lend(ctx, spec, arg, l)
 			sleeps = out != csrc.LendNone || err != nil
 		}
 	}
@@ -120,7 +120,7 @@ func (f *Func[A, R]) callOn(ctx context.Context, s *Scheduler, arg *A, l *csrc.L
 // begin is Call up to where the goroutine waits for the task. Without a task, it is the whole Call.
 func (f *Func[A, R]) begin(ctx context.Context, s *Scheduler, arg A) (t *Task[R], r R, err error) {
 	var l csrc.Lend
-	out, err := f.lend(ctx, s, &arg, &l)
+	out, err := s.lend(ctx, &f.spec, unsafe.Pointer(&arg), &l)
 	if err != nil {
 		return nil, r, err
 	}
@@ -142,7 +142,7 @@ func (f *Func[A, R]) goOn(ctx context.Context, s *Scheduler, arg *A, l *csrc.Len
 	out csrc.Outcome,
 ) (t *Task[R], r R, err error) {
 	if out == csrc.LendNone {
-		if out, err = f.lendSoon(ctx, s, arg, l); err != nil {
+		if out, err = s.lendSoon(ctx, &f.spec, unsafe.Pointer(arg), l); err != nil {
 			return nil, r, err
 		}
 	}
@@ -185,7 +185,7 @@ func (f *Func[A, R]) goOn(ctx context.Context, s *Scheduler, arg *A, l *csrc.Len
 // startHere is Start of a brief function, on the calling thread. Without a Task and an error it
 // cannot be done.
 func (f *Func[A, R]) startHere(s *Scheduler, arg A) (*Task[R], error) {
-	if err := f.ready(s); err != nil {
+	if err := s.ready(&f.spec); err != nil {
 		return nil, err
 	}
 	if s.closed.Load() {

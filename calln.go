@@ -39,7 +39,7 @@ func (f Func[A, R]) CallN(ctx context.Context, s *Scheduler, args []A, results [
 		return &OptionError{"CallN", len(results), fmt.Sprintf(
 			"has too few results: there are %d arguments", len(args))}
 	}
-	if err := f.ready(s); err != nil {
+	if err := s.ready(&f.spec); err != nil {
 		return err
 	}
 	if f.spec.Flags != 0 {

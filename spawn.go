@@ -50,17 +50,17 @@ func noWorker(spec *csrc.Spec, s *Scheduler) error {
 		"the scheduler has workers 0 to %d: see WithWorkers", s.Workers()-1)}
 }
 
-// ready completes the spec of f, a caller's copy, for s, or tells why f cannot be spawned. It works
+// ready completes a caller's copy of a Func's spec, or tells why the Func cannot be spawned. It works
 // in place: the caller has just stored the spec field by field, and copying it by wider loads would
 // wait for those stores, some 15 ns.
-func (f *Func[A, R]) ready(s *Scheduler) error {
-	if f.spec.Fn == 0 || f.spec.Flags&csrc.Pinned != 0 { // seldom: else there is no call
-		if err := fits(&f.spec, s); err != nil {
+func (s *Scheduler) ready(spec *csrc.Spec) error {
+	if spec.Fn == 0 || spec.Flags&csrc.Pinned != 0 { // seldom: else there is no call
+		if err := fits(spec, s); err != nil {
 			return err
 		}
 	}
-	if f.spec.Class == classDefault {
-		f.spec.Class = s.class
+	if spec.Class == classDefault {
+		spec.Class = s.class
 	}
 	return nil
 }
@@ -80,7 +80,7 @@ func fits(spec *csrc.Spec, s *Scheduler) error {
 // no cgo call and costs 20 to 50 ns. It never blocks. It returns ErrClosed after Close and
 // ErrNoMemory at the record limit; nothing was started then.
 func (f Func[A, R]) Spawn(s *Scheduler, arg A) error {
-	if err := f.ready(s); err != nil {
+	if err := s.ready(&f.spec); err != nil {
 		return err
 	}
 	p := s.submitter()
@@ -115,7 +115,7 @@ func (f Func[A, R]) SpawnWait(ctx context.Context, s *Scheduler, arg A) error {
 			return err
 		}
 	}
-	if err := f.ready(s); err != nil {
+	if err := s.ready(&f.spec); err != nil {
 		return err
 	}
 	err := s.credit.await(ctx, s)
@@ -151,7 +151,7 @@ func (f *Func[A, R]) spawnWith(s *Scheduler, arg A) error {
 // which is n unless there is an error: ErrClosed after Close, ErrNoMemory at the record limit, or
 // an *OptionError.
 func (f Func[A, R]) SpawnN(s *Scheduler, n int, arg A) (int, error) {
-	if err := f.ready(s); err != nil {
+	if err := s.ready(&f.spec); err != nil {
 		return 0, err
 	}
 	for done := 0; done < n; {
@@ -261,7 +261,7 @@ func (b *Batch[A, R]) open() error {
 	if b.out.IsOpen() {
 		return nil
 	}
-	if err := b.f.ready(b.s); err != nil {
+	if err := b.s.ready(&b.f.spec); err != nil {
 		return err
 	}
 	if b.s.closed.Load() {

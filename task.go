@@ -86,7 +86,7 @@ func (f Func[A, R]) startMember(g *Group, arg A) (*Task[R], error) {
 
 // launch starts the coroutine of t: with its id, if t is registered.
 func (f *Func[A, R]) launch(t *Task[R], arg A) error {
-	if err := f.ready(t.s); err != nil {
+	if err := t.s.ready(&f.spec); err != nil {
 		return err
 	}
 	p := t.s.submitter()
