@@ -391,15 +391,25 @@ static bool find_stack(struct coroi_worker *w)
 	return coroi_find_stack(w, !COROI_PENDING_OF(activity) && w->due == COROI_NEVER);
 }
 
-/* have_come - several things have come, and not just one that was delayed. A batch counts as
- * several. */
+/* left - how many spawns the node brings that w has not taken; 1 for any other node. */
+static uint64_t left(uint64_t node)
+{
+	return (node & COROI_NODE_KIND) == COROI_NODE_BATCH ? coroi_batch_left(coroi_node_of(node))
+							    : 1;
+}
+
+/* have_come - several things have come, and not just one that was delayed. */
 static bool have_come(struct coroi_worker *w)
 {
+	uint64_t n = 0;
+
 	coroi_door_enter(w); /* no thief takes from the inbox meanwhile */
-	uint64_t node = at_load_acq(&w->inbox);
-	bool one = node && (node & COROI_NODE_KIND) != COROI_NODE_BATCH && !*coroi_node_link(node);
+	for (uint64_t node = at_load_acq(&w->inbox); node && n < 2; node = *coroi_node_link(node))
+		n += left(node);
+	for (uint64_t node = w->undelivered; node && n < 2; node = *coroi_node_link(node))
+		n += left(node);
 	coroi_door_leave(w);
-	return !one;
+	return n > 1;
 }
 
 /*
@@ -413,7 +423,8 @@ static bool coalesce_wakes(struct coroi_worker *w)
 	if (!w->displaced)
 		return false;
 	w->displaced = false;
-	if (coroi_skip(&w->coalescing))
+	/* a thread that would have lent itself waits for w to sleep: one at a time would come */
+	if (at_load_rlx(&w->sched->lend_missed) || coroi_skip(&w->coalescing))
 		return false;
 	uint32_t none = 0;
 	coroi_futex_wait(&none, 0, COALESCE_WAKES_NS);

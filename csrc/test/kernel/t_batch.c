@@ -376,6 +376,42 @@ TEST(batch_of_one_that_computes)
 	finish(s);
 }
 
+/* A worker on its sender's CPU coalesces wakes while several spawns come together. One that comes
+ * after the other is merely delayed by that: soon the worker sleeps, and is woken. */
+TEST(batch_of_one_is_not_several)
+{
+	uint16_t cpu = (uint16_t)sched_getcpu();
+	coro_options o = options(1, 0);
+	cpu_set_t set;
+	uint64_t sent = scaled(400);
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	CHECK_EQ(sched_setaffinity(0, sizeof set, &set), 0);
+	o.cpus = &cpu;
+	o.cpu_count = 1;
+	coro_scheduler *s = start(&o);
+	struct single d = {.s = s, .seed = 3};
+	uint64_t n = 8;
+	count = sum = 0;
+	for (uint64_t i = 1; i <= sent; i++) {
+		one(&d, &n, 8);
+		struct coroi_batch *p = d.open;
+		d.open = NULL;
+		if (at_add(&p->state, COROI_BATCH_CLOSED) & COROI_BATCH_DETACHED)
+			coroi_batch_drop(&s->slab, p);
+		while (__atomic_load_n(&count, __ATOMIC_RELAXED) < i)
+			sched_yield();
+	}
+	uint64_t parks = at_load_rlx(&s->worker[0].parks);
+	printf("   slept %llu times for %llu spawns\n", (unsigned long long)parks,
+	       (unsigned long long)sent);
+	CHECK(parks >= sent / 2);
+	coroi_slab_refund(&s->slab, d.credit);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	finish(s);
+}
+
 /* ----------------------------------------------------------------------------- the cap; closing */
 
 TEST(batch_at_the_cap)
