@@ -32,7 +32,9 @@ type executorPool struct {
 	extra atomic.Int32 // executors that are to retire, by the poller's last look
 
 	mu         sync.Mutex
-	queue      ring        // runnable coroutines that no executor has
+	come       ring        // runnable coroutines that have come from the core
+	queue      ring        // and others that no executor has
+	turn       bool        // see pop
 	executors  []*executor // that exist
 	idle       []*executor
 	active     int // executors that are not idle; 0: the pool sleeps
@@ -57,8 +59,6 @@ func (e *bodyEnds) unstarted(closed bool) {
 
 const (
 	poolShare = 64 // most that an executor takes from the pool's queue at once
-	// turns of an executor between two looks at the pool's queue and the inbox
-	poolTurns = 61
 	poolSpins = 40 // looks of an executor at the inbox before it becomes idle
 	// most executors besides those that the user wants, while those are stuck
 	poolStandIns   = 256
@@ -145,13 +145,25 @@ func (p *executorPool) drain() {
 				c.tellFullLocked()
 			}
 			if runnable {
-				p.queue.push(c)
+				p.come.push(c)
 			}
 			if it.Canceled != 0 {
 				c.cancel(c.reason())
 			}
 		}
 	}
+}
+
+// waiting is how many runnable coroutines no executor has. With mu held, as for pop.
+func (p *executorPool) waiting() int { return p.come.len() + p.queue.len() }
+
+// pop takes one of these, by turns one that has come and another. There is one.
+func (p *executorPool) pop() *Coroutine {
+	p.turn = !p.turn
+	if p.queue.len() == 0 || (p.turn && p.come.len() > 0) {
+		return p.come.pop()
+	}
+	return p.queue.pop()
 }
 
 // lookAround gives work that no executor gets to, to executors that are not stuck: to an idle one,
@@ -176,7 +188,7 @@ func (p *executorPool) lookAround() bool {
 		e.seen = turns
 	}
 	p.extra.Store(int32(max(moving-p.most, 0)))
-	waiting := p.queue.len() > 0 || p.core.HasItems()
+	waiting := p.waiting() > 0 || p.core.HasItems()
 	if waiting && (moving == 0 || p.spare.Load() > 0) && p.active < p.most+poolStandIns {
 		p.start()
 	}

@@ -17,9 +17,11 @@ type executor struct {
 	wakeup    chan struct{}
 	queue     stealQueue
 	next      atomic.Pointer[Coroutine] // woken last: it runs next, ahead of the queue
-	handovers int                       // times that next ran since the queue had its turn
+	handovers uint32                    // times that next ran since the queue had its turn
 	random    uint32
 	before    []uint32 // turns of the others when this one had nothing last
+
+	clock turnClock
 
 	turns   uint32     // resumes; without order: the poller looks
 	current *Coroutine // without order: the poller looks
@@ -27,9 +29,6 @@ type executor struct {
 	active bool   // with pool.mu
 	seen   uint32 // turns at the poller's last look; with pool.mu
 }
-
-// handoverBudget is how often in a row next may run ahead of the queue.
-const handoverBudget = 256
 
 // main resumes one body after the other, until the pool is closed.
 func (e *executor) main() {
@@ -66,7 +65,7 @@ func (e *executor) main() {
 			turn, head, tail := e.turns+1, q.head.Load(), atomic.LoadUint32(&q.tail)
 			if n := tail - head; e.next.Load() != nil || n == 0 ||
 				n >= uint32(len(q.ring)) ||
-				turn%poolTurns == 0 || e.pool.spare.Load() > 0 {
+				e.clock.isDue(turn) || e.pool.spare.Load() > 0 {
 				e.push(c)
 				break
 			}
@@ -124,11 +123,13 @@ func (e *executor) hand(c *Coroutine) {
 // pick returns the coroutine to resume, and waits for one. nil: the pool is closed.
 func (e *executor) pick() *Coroutine {
 	race.StoreUint32(&e.turns, e.turns+1)
-	if e.turns%poolTurns == 0 && !e.look() {
-		return nil
+	if e.clock.isDue(e.turns) {
+		if c, open := e.look(); c != nil || !open {
+			return c
+		}
 	}
 	for {
-		if e.next.Load() != nil && e.handovers < handoverBudget {
+		if e.next.Load() != nil && e.handovers < e.clock.every {
 			if c := e.next.Swap(nil); c != nil {
 				e.handovers++
 				return c
@@ -150,21 +151,56 @@ func (e *executor) pick() *Coroutine {
 	}
 }
 
-// look does what has to be done now and then: it shares, or lets e retire. False: the pool is
-// closed.
-func (e *executor) look() bool {
+// look does what has to be done now and then: it lets other goroutines run, takes from an executor
+// that has far more to do, shares, or lets e retire. It returns what is to run next, if that has
+// come from outside. False: the pool is closed.
+func (e *executor) look() (next *Coroutine, open bool) {
+	if e.clock.look(e.turns) {
+		runtime.Gosched()
+		e.stir()
+		e.clock.goOn()
+	}
 	p := e.pool
 	if p.extra.Load() <= 0 || p.extra.Add(-1) < 0 {
-		e.share()
-		return true
+		return e.letIn(), true
 	}
 	p.mu.Lock()
 	if p.active <= p.most {
 		p.mu.Unlock()
-		return true
+		return nil, true
 	}
 	p.rescue(e) // e has stood in for another executor, which goes on
-	return e.rest()
+	return nil, e.rest()
+}
+
+// letIn is share, but the first of what was shared is returned.
+func (e *executor) letIn() (first *Coroutine) {
+	p := e.pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.drain()
+	if p.come.len() > 0 {
+		first = p.come.pop()
+	}
+	if !e.clock.turnsAreLong() || p.come.len() == 0 {
+		e.shareLocked()
+		return first
+	}
+	// Behind the queue they would wait for long: each is let in at a look.
+	for n := min(p.queue.len(), poolShare); n > 0 && !e.queue.full(); n-- {
+		e.queue.push(p.queue.pop())
+	}
+	return first
+}
+
+// stir takes from another executor if that has far more to do. All are busy then: nobody steals.
+func (e *executor) stir() {
+	others := e.pool.all()
+	e.random = e.random*1664525 + 1013904223
+	v := others[e.random>>8%uint32(len(others))]
+	if own, his := e.queue.len(), v.queue.len(); v != e && his > 2*own+stirLess {
+		e.queue.stealFrom(&v.queue, uint32(his-own)/2)
+	}
 }
 
 // share takes the executor's part of the pool's queue, and of what has come from the core. False:
@@ -179,13 +215,13 @@ func (e *executor) share() bool {
 
 func (e *executor) shareLocked() bool {
 	p := e.pool
-	n := min(p.queue.len()/p.active+1, poolShare, p.queue.len())
+	n := min(p.waiting()/p.active+1, poolShare, p.waiting())
 	got := false
 	for ; n > 0 && !e.queue.full(); n-- {
-		e.queue.push(p.queue.pop())
+		e.queue.push(p.pop())
 		got = true
 	}
-	if p.queue.len() > 0 && p.spare.Load() > 0 {
+	if p.waiting() > 0 && p.spare.Load() > 0 {
 		p.start()
 	}
 	return got
@@ -243,7 +279,7 @@ func (e *executor) steal() bool {
 	e.random = e.random*1664525 + 1013904223
 	for i := range others {
 		v := others[(uint32(i)+e.random>>8)%uint32(len(others))]
-		if v != e && e.queue.stealFrom(&v.queue) {
+		if v != e && e.queue.stealFrom(&v.queue, uint32(len(v.queue.ring))) {
 			return true
 		}
 	}
@@ -363,16 +399,21 @@ func (q *stealQueue) pop() *Coroutine {
 	}
 }
 
-// stealFrom moves half of v's queue to q, which is empty and the caller's own.
-func (q *stealQueue) stealFrom(v *stealQueue) bool {
+// stealFrom moves half of v's queue, and no more than most, to q, the caller's own, as far as there is
+// room.
+func (q *stealQueue) stealFrom(v *stealQueue, most uint32) bool {
 	for {
 		h := v.head.Load()
 		n := atomic.LoadUint32(&v.tail) - h
 		n -= n / 2
-		if n == 0 || n > uint32(len(v.ring))/2 { // nothing, or head has moved meanwhile
+		if n > uint32(len(v.ring))/2 { // head has moved meanwhile
 			return false
 		}
 		t := atomic.LoadUint32(&q.tail)
+		n = min(n, most, uint32(len(q.ring))-(t-q.head.Load()))
+		if n == 0 {
+			return false
+		}
 		for i := range n {
 			c := race.LoadPointer(&v.ring[(h+i)%uint32(len(v.ring))])
 			race.StorePointer(&q.ring[(t+i)%uint32(len(q.ring))], c)

@@ -138,6 +138,31 @@ void cb_chan_start(void *arg, void *result);
 void cb_chan_send(void *arg, void *result);
 void cb_chan_recv(void *arg, void *result);
 
+/* -------------------------------------------------------------------------------------- fair.c
+ * cb_fair_open makes n actors, each with a channel of 64 tokens, and steps of arithmetic for each
+ * token; a status. A coroutine is one of them: cb_fair_busy (arg: struct cb_fair *) passes each token
+ * on to `to`, until the channels are closed (cb_fair_stop); cb_fair_newcomer takes one token, and
+ * stores when. cb_fair_crier (arg: struct cb_crier) sends a token to the first of each pair.
+ * cb_fair_yields (arg: uint32_t *) yields until that is not 0. */
+struct cb_fair {
+	coro_chan *in;
+	uint64_t steps, handled; /* tokens; of a newcomer: when, ns */
+	uint32_t to;
+} __attribute__((aligned(128)));
+struct cb_crier {
+	uint32_t first, pairs;
+};
+void cb_sleep_until(int64_t ns);
+int cb_fair_open(uint32_t n, uint64_t steps);
+void cb_fair_stop(void);
+void cb_fair_close(void);
+struct cb_fair *cb_fair_at(uint32_t i);
+int cb_fair_send(uint32_t to, uint64_t token);
+void cb_fair_busy(void *arg, void *result);
+void cb_fair_newcomer(void *arg, void *result);
+void cb_fair_crier(void *arg, void *result);
+void cb_fair_yields(void *arg, void *result);
+
 /* -------------------------------------------------------------------------------------- sync.c
  * cb_uncontended (arg: struct cb_sync) takes and gives back a mutex or a semaphore n times.
  * cb_ring_start has n members, CB_RING in each ring, each with a semaphore of its own; in each ring

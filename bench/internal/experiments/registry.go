@@ -37,6 +37,7 @@ func All(o Options) []*harness.Experiment {
 		dense(),
 		border(),
 		borderBusy(),
+		fair(),
 	}
 }
 
