@@ -190,6 +190,7 @@ func (e *executor) letIn() (first *Coroutine) {
 	for n := min(p.queue.len(), poolShare); n > 0 && !e.queue.full(); n-- {
 		e.queue.push(p.queue.pop())
 	}
+	p.feedLocked()
 	return first
 }
 
@@ -213,6 +214,13 @@ func (e *executor) share() bool {
 	return e.shareLocked()
 }
 
+// feedLocked has one more executor work, if any body is left for that.
+func (p *executorPool) feedLocked() {
+	if p.waiting() > 0 && p.spare.Load() > 0 {
+		p.start()
+	}
+}
+
 func (e *executor) shareLocked() bool {
 	p := e.pool
 	n := min(p.waiting()/p.active+1, poolShare, p.waiting())
@@ -221,9 +229,7 @@ func (e *executor) shareLocked() bool {
 		e.queue.push(p.pop())
 		got = true
 	}
-	if p.waiting() > 0 && p.spare.Load() > 0 {
-		p.start()
-	}
+	p.feedLocked()
 	return got
 }
 
