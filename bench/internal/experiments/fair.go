@@ -54,13 +54,13 @@ harmonic: two pairs pass a token to and fro; then one actor sends 500 more pairs
 ratio: tokens of the pair that got furthest in 2 s, to those of the last pair.
 newcomer-insular: beside 16 groups of 4, with two tokens each. newcomer-flood: beside four whose
 channels are never empty. A newcomer starts every 2 ms, and is sent a token, from outside: how late
-that is handled, from when the newcomer was due. starved: newcomers not handled half a second later.
+that is handled, from when the newcomer was due. unhandled: newcomers not handled half a second later.
 timer-beside: how late a goroutine's timer is beside four for each worker that only yield.`,
 		Metrics: []harness.Metric{
 			{Name: "service_ratio", Title: "ratio", Digits: 2},
 			{Name: "p50_us", Title: "p50 us", Digits: 0},
 			{Name: "p99_us", Title: "p99 us", Digits: 0},
-			{Name: "starved", Title: "starved", Digits: 0},
+			{Name: "unhandled", Title: "unhandled", Digits: 0},
 		},
 		Rows: list,
 	}
@@ -191,18 +191,18 @@ func comers(w fairWorld, first int) (harness.Values, error) {
 		}
 	}
 	time.Sleep(500 * time.Millisecond)
-	starved := 0
+	unhandled := 0
 	late := make([]time.Duration, len(due))
 	for i, due := range due {
 		at := w.handled(first + i)
 		if at == 0 {
-			starved++
+			unhandled++
 			at = cbody.Now()
 		}
 		late[i] = time.Duration(at - due)
 	}
 	v := percentiles(late)
-	v["starved"] = float64(starved)
+	v["unhandled"] = float64(unhandled)
 	return v, nil
 }
 
@@ -267,7 +267,6 @@ type fairBodies struct {
 	actors  []fairActor
 	steps   int
 	stopped atomic.Bool
-	known   sync.WaitGroup
 }
 
 func (w *fairBodies) sleep(until int64)   { time.Sleep(time.Duration(until - cbody.Now())) }
@@ -444,7 +443,7 @@ func timerBeside(sys string, workers int) harness.Row {
 
 func lateBeside(sys string, workers int) (v harness.Values, err error) {
 	var stop atomic.Bool
-	end := func() error { return nil }
+	var end func() error
 	if sys == sysGoroutine {
 		var ends sync.WaitGroup
 		for range 4 * workers {
