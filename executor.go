@@ -173,7 +173,9 @@ func (e *executor) look() (next *Coroutine, open bool) {
 	return nil, e.rest()
 }
 
-// letIn is share, but the first of what was shared is returned.
+// letIn takes in what has come from the core, and returns the first of that, to run next. The others
+// are shared; where turns are long they are not, as behind the queue they would wait for long: each
+// is let in at a look.
 func (e *executor) letIn() (first *Coroutine) {
 	p := e.pool
 	p.mu.Lock()
@@ -182,26 +184,30 @@ func (e *executor) letIn() (first *Coroutine) {
 	if p.come.len() > 0 {
 		first = p.come.pop()
 	}
-	if !e.clock.turnsAreLong() || p.come.len() == 0 {
+	if e.clock.turnsAreLong() && p.come.len() > 0 {
+		e.fillLocked(min(p.queue.len(), poolShare), p.queue.pop)
+	} else {
 		e.shareLocked()
-		return first
 	}
-	// Behind the queue they would wait for long: each is let in at a look.
-	for n := min(p.queue.len(), poolShare); n > 0 && !e.queue.full(); n-- {
-		e.queue.push(p.queue.pop())
-	}
-	p.feedLocked()
 	return first
 }
+
+// stirLess: an executor takes from another if it has less than half as much to do, and this less.
+const stirLess = 8
 
 // stir takes from another executor if that has far more to do. All are busy then: nobody steals.
 func (e *executor) stir() {
 	others := e.pool.all()
-	e.random = e.random*1664525 + 1013904223
-	v := others[e.random>>8%uint32(len(others))]
+	v := others[e.roll()%uint32(len(others))]
 	if own, his := e.queue.len(), v.queue.len(); v != e && his > 2*own+stirLess {
 		e.queue.stealFrom(&v.queue, uint32(his-own)/2)
 	}
+}
+
+// roll returns a random number below 2²⁴.
+func (e *executor) roll() uint32 {
+	e.random = e.random*1664525 + 1013904223
+	return e.random >> 8
 }
 
 // share takes the executor's part of the pool's queue, and of what has come from the core. False:
@@ -214,22 +220,21 @@ func (e *executor) share() bool {
 	return e.shareLocked()
 }
 
-// feedLocked has one more executor work, if any body is left for that.
-func (p *executorPool) feedLocked() {
-	if p.waiting() > 0 && p.spare.Load() > 0 {
-		p.start()
-	}
-}
-
 func (e *executor) shareLocked() bool {
 	p := e.pool
-	n := min(p.waiting()/p.active+1, poolShare, p.waiting())
-	got := false
+	return e.fillLocked(min(p.waiting()/p.active+1, poolShare, p.waiting()), p.pop)
+}
+
+// fillLocked puts n that it pops into the executor's queue, as far as there is room. If any body is
+// left for that, one more executor works. False: it has popped none.
+func (e *executor) fillLocked(n int, pop func() *Coroutine) (got bool) {
 	for ; n > 0 && !e.queue.full(); n-- {
-		e.queue.push(p.pop())
+		e.queue.push(pop())
 		got = true
 	}
-	p.feedLocked()
+	if p := e.pool; p.waiting() > 0 && p.spare.Load() > 0 {
+		p.start()
+	}
 	return got
 }
 
@@ -282,9 +287,9 @@ func (e *executor) stealNext() bool {
 // steal takes half of another executor's queue.
 func (e *executor) steal() bool {
 	others := e.pool.all()
-	e.random = e.random*1664525 + 1013904223
+	first := e.roll()
 	for i := range others {
-		v := others[(uint32(i)+e.random>>8)%uint32(len(others))]
+		v := others[(uint32(i)+first)%uint32(len(others))]
 		if v != e && e.queue.stealFrom(&v.queue, uint32(len(v.queue.ring))) {
 			return true
 		}
@@ -405,8 +410,8 @@ func (q *stealQueue) pop() *Coroutine {
 	}
 }
 
-// stealFrom moves half of v's queue, and no more than most, to q, the caller's own, as far as there is
-// room.
+// stealFrom moves half of v's queue, and no more than most, to q, the caller's own, as far as there
+// is room.
 func (q *stealQueue) stealFrom(v *stealQueue, most uint32) bool {
 	for {
 		h := v.head.Load()

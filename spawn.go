@@ -50,9 +50,9 @@ func noWorker(spec *csrc.Spec, s *Scheduler) error {
 		"the scheduler has workers 0 to %d: see WithWorkers", s.Workers()-1)}
 }
 
-// ready completes a caller's copy of a Func's spec, or tells why the Func cannot be spawned. It works
-// in place: the caller has just stored the spec field by field, and copying it by wider loads would
-// wait for those stores, some 15 ns.
+// ready completes a caller's copy of a Func's spec, or tells why the Func cannot be spawned. It
+// works in place: the caller has just stored the spec field by field, and copying it by wider loads
+// would wait for those stores, some 15 ns.
 func (s *Scheduler) ready(spec *csrc.Spec) error {
 	if spec.Fn == 0 || spec.Flags&csrc.Pinned != 0 { // seldom: else there is no call
 		if err := fits(spec, s); err != nil {

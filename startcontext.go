@@ -72,7 +72,9 @@ func isTame(ctx context.Context) bool {
 
 // isBackground is ctx == context.Background(), without a call: all values of that type are equal.
 func isBackground(ctx context.Context) bool {
-	typeOf := func(c *context.Context) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(c)) }
+	typeOf := func(c *context.Context) unsafe.Pointer {
+		return *(*unsafe.Pointer)(unsafe.Pointer(c))
+	}
 	return typeOf(&ctx) == typeOf(&background)
 }
 

@@ -3,15 +3,16 @@ package coro
 import "time"
 
 const (
-	turnsLook  = 50 * time.Microsecond  // looks of an executor at the clock are about that far apart
-	turnsMost  = 256                    // turns from one look to the next
-	turnsLetGo = 200 * time.Microsecond // from one time that other goroutines may run to the next
-	stirLess   = 8                      // see executor.stir
+	// about how far apart the looks of an executor at the clock are, and at most, in turns
+	turnsLook = 50 * time.Microsecond
+	turnsMost = 256
+	// from one time that other goroutines may run to the next
+	turnsLetGo = 200 * time.Microsecond
 )
 
-// A turnClock tells an executor when to look at what waits outside: by the clock, as a turn may take
-// 100 ns or 1 ms. Reading the clock takes as long as half a short turn. So the number of turns from
-// one look to the next adapts to their length. The zero value is ready.
+// A turnClock tells an executor when to look at what waits outside: by the clock, as a turn may
+// take 100 ns or 1 ms. Reading the clock takes as long as half a short turn. So the number of turns
+// from one look to the next adapts to their length. The zero value is ready.
 type turnClock struct {
 	every  uint32        // turns from one look to the next, and most hand-overs in a row
 	due    uint32        // the turn of the next look
@@ -32,8 +33,8 @@ func (c *turnClock) turnsAreLong() bool { return c.every < 4 }
 func (c *turnClock) look(turn uint32) bool {
 	now := time.Since(clockStart)
 	took, turns := now-c.looked, turn-c.last
-	// It falls in one step, not by halves: else, where turns of 1 ms follow short ones, what waits
-	// would do so for hundreds of these turns.
+	// It falls in one step, not by halves: else, where turns of 1 ms follow short ones, what
+	// waits would do so for hundreds of these turns.
 	fits := time.Duration(turns)*turnsLook/(took+1) + 1
 	c.every = uint32(min(fits, max(2*time.Duration(c.every), 1), turnsMost))
 	c.looked, c.last, c.due = now, turn, turn+c.every

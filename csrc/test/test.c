@@ -16,6 +16,7 @@
 
 #include <errno.h>
 #include <fnmatch.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -226,6 +227,20 @@ coro_scheduler *start(const coro_options *o)
 coro_scheduler *start_with(uint32_t workers, uint32_t flags)
 {
 	coro_options o = options(workers, flags);
+	return start(&o);
+}
+
+coro_scheduler *start_on_this_cpu(void)
+{
+	uint16_t cpu = (uint16_t)sched_getcpu();
+	coro_options o = options(1, 0);
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	CHECK_EQ(sched_setaffinity(0, sizeof set, &set), 0);
+	o.cpus = &cpu;
+	o.cpu_count = 1;
 	return start(&o);
 }
 

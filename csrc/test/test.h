@@ -122,6 +122,10 @@ coro_options options_capped(uint32_t workers, size_t stacks);
 coro_scheduler *start(const coro_options *o);
 coro_scheduler *start_with(uint32_t workers, uint32_t flags);
 
+/* start_on_this_cpu - one worker, on the CPU that the caller's thread is on, and stays on from now
+ * on. */
+coro_scheduler *start_on_this_cpu(void);
+
 /* JOINABLE - attributes of a joinable coroutine with a result of n bytes. */
 #define JOINABLE(bytes) \
 	(&(coro_attr){.size = sizeof(coro_attr), .flags = CORO_JOINABLE, .result_bytes = (bytes)})

@@ -140,10 +140,11 @@ void cb_chan_recv(void *arg, void *result);
 
 /* -------------------------------------------------------------------------------------- fair.c
  * cb_fair_open makes n actors, each with a channel of 64 tokens, and steps of arithmetic for each
- * token; a status. A coroutine is one of them: cb_fair_busy (arg: struct cb_fair *) passes each token
- * on to `to`, until the channels are closed (cb_fair_stop); cb_fair_newcomer takes one token, and
- * stores when. cb_fair_crier (arg: struct cb_crier) sends a token to the first of each pair.
- * cb_fair_yields (arg: uint32_t *) yields until that is not 0. */
+ * token; a status. A coroutine is one of them: cb_fair_busy (arg: struct cb_fair *) passes each
+ * token on to `to`, until the channels are closed (cb_fair_stop); cb_fair_newcomer takes one token,
+ * and stores when. cb_fair_crier (arg: struct cb_crier) sends a token to the first of each pair.
+ * cb_fair_yields (arg: uint32_t *) yields until that is not 0. cb_sleep_until: a time of
+ * cb_now_ns. */
 struct cb_fair {
 	coro_chan *in;
 	uint64_t steps, handled; /* tokens; of a newcomer: when, ns */

@@ -6,7 +6,6 @@ import "C"
 
 import (
 	"sync/atomic"
-	"time"
 	"unsafe"
 )
 
@@ -25,7 +24,7 @@ type Crier struct{ First, Pairs uint32 }
 type FairActor uintptr
 
 // OpenFair makes n actors, each of which takes a number of steps of arithmetic for a token.
-func OpenFair(n int, steps uint64) error {
+func OpenFair(n, steps int) error {
 	return status(C.cb_fair_open(C.uint32_t(n), C.uint64_t(steps)))
 }
 
@@ -46,7 +45,7 @@ func FairSend(i int) error { return status(C.cb_fair_send(C.uint32_t(i), C.uint6
 // FairSleep has the thread sleep until a time of Now.
 func FairSleep(until int64) { C.cb_sleep_until(C.int64_t(until)) }
 
-// FairHandled is how many tokens actor i has handled; of a newcomer, when, in ns of Now; 0: not yet.
+// FairHandled is how many tokens actor i has handled; of a newcomer when, in ns of Now. 0: not yet.
 func FairHandled(i int) int64 {
 	return int64(atomic.LoadUint64((*uint64)(&C.cb_fair_at(C.uint32_t(i)).handled)))
 }
@@ -67,15 +66,3 @@ func (f FairStop) Stop() { atomic.StoreUint32(f.word(), 1) }
 
 // Free gives the memory back.
 func (f FairStop) Free() { C.free(unsafe.Pointer(f.word())) }
-
-// StepsFor is how many steps of arithmetic take about that long.
-func StepsFor(d time.Duration) uint64 {
-	const steps = 20_000_000
-	least := time.Hour
-	for range 3 {
-		begin := time.Now()
-		C.cb_spin(steps)
-		least = min(least, time.Since(begin))
-	}
-	return uint64(steps * float64(d) / float64(least))
-}

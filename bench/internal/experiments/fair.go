@@ -3,7 +3,6 @@ package experiments
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -34,7 +33,8 @@ func fair() *harness.Experiment {
 	for _, sys := range []string{sysFairC, sysFairGo, sysGoroutine} {
 		for _, workers := range []int{1, 2} {
 			if workers == 2 {
-				list = append(list, fairRow(sys, "harmonic", workers, fairShort, harmonic))
+				list = append(list,
+					fairRow(sys, "harmonic", workers, fairShort, harmonic))
 			}
 			list = append(list,
 				fairRow(sys, "newcomer-insular", workers, fairShort, insular),
@@ -47,14 +47,15 @@ func fair() *harness.Experiment {
 	return &harness.Experiment{
 		Name:  "fair",
 		Asked: true,
-		About: `who waits how long beside those who keep each other busy. An actor is a coroutine, a Go
-body or a goroutine, with a channel of 64; a Go body without a channel, which others wake, except
-in newcomer-flood. It passes each token on after 0.5 us of work, or 1 ms.
+		About: `who waits how long beside those who keep each other busy. An actor is a coroutine,
+a Go body or a goroutine, with a channel of 64; a Go body without a channel, which others wake,
+except in newcomer-flood. It passes each token on after 0.5 us of work, or 1 ms.
 harmonic: two pairs pass a token to and fro; then one actor sends 500 more pairs a token each.
 ratio: tokens of the pair that got furthest in 2 s, to those of the last pair.
 newcomer-insular: beside 16 groups of 4, with two tokens each. newcomer-flood: beside four whose
 channels are never empty. A newcomer starts every 2 ms, and is sent a token, from outside: how late
-that is handled, from when the newcomer was due. unhandled: newcomers not handled half a second later.
+that is handled, from when the newcomer was due. unhandled: newcomers not handled half a second
+later.
 timer-beside: how late a goroutine's timer is beside four for each worker that only yield.`,
 		Metrics: []harness.Metric{
 			{Name: "service_ratio", Title: "ratio", Digits: 2},
@@ -66,9 +67,9 @@ timer-beside: how late a goroutine's timer is beside four for each worker that o
 	}
 }
 
-// A fairWorld has actors, which are numbered. Those of 0 to busy-1 pass tokens on.
+// A fairWorld has actors, which are numbered.
 type fairWorld interface {
-	busy(i, to int) error // a new actor
+	busy(i, to int) error // a new actor, which passes tokens on
 	send(to int) error    // a token
 	cry(first, pairs int) error
 	newcomer(i int) error
@@ -81,40 +82,50 @@ type fairProgram func(fairWorld) (harness.Values, error)
 
 func fairRow(sys, variant string, workers int, work time.Duration, run fairProgram) harness.Row {
 	return harness.Row{System: sys, Variant: variant, Workers: workers, N: 1, Procs: workers,
-		Open: func() (harness.Trial, error) {
-			return harness.Trial{
-				Warm: func() error { return nil },
-				Run: func() (harness.Values, error) {
-					w, err := openFair(sys, workers, work)
-					if err != nil {
-						return nil, err
-					}
-					v, err := run(w)
-					return v, errors.Join(err, w.stop())
-				},
-			}, nil
-		}}
+		Open: unwarmed(func() (harness.Values, error) {
+			w, err := openFair(sys, workers, work)
+			if err != nil {
+				return nil, err
+			}
+			v, err := run(w)
+			return v, errors.Join(err, w.stop())
+		})}
 }
 
 func openFair(sys string, workers int, work time.Duration) (fairWorld, error) {
 	const most = 2*(fairEarly+fairCrowd) + fairNewcomers
-	steps := cbody.StepsFor(work)
 	if sys == sysGoroutine {
-		return &fairGoroutines{actors: make([]fairActor, most), steps: goSteps(work)}, nil
+		return &fairGoroutines{fairGo: newFairGo(most, work)}, nil
 	}
 	s, err := coro.New(coro.WithWorkers(workers), coro.WithExecutors(workers))
 	if err != nil {
 		return nil, err
 	}
 	if sys == sysFairGo {
-		return &fairBodies{s: s, actors: make([]fairActor, most), steps: goSteps(work)}, nil
+		return &fairBodies{fairGo: newFairGo(most, work), s: s}, nil
 	}
-	return &fairC{
+	w := &fairC{
 		s:      s,
 		busies: coro.MustFunc[cbody.FairActor, coro.None](cbody.FairBusy),
 		comers: coro.MustFunc[cbody.FairActor, coro.None](cbody.FairNewcomer),
 		criers: coro.MustFunc[cbody.Crier, coro.None](cbody.FairCrier),
-	}, cbody.OpenFair(most, steps)
+	}
+	if err := cbody.OpenFair(most, stepsFor(work, cbody.SpinHere)); err != nil {
+		return nil, errors.Join(err, w.stop())
+	}
+	return w, nil
+}
+
+// stepsFor is how many steps of spin take about that long.
+func stepsFor(work time.Duration, spin func(steps int)) int {
+	const steps = 20_000_000
+	least := time.Hour
+	for range 3 {
+		begin := time.Now()
+		spin(steps)
+		least = min(least, time.Since(begin))
+	}
+	return int(steps * float64(work) / float64(least))
 }
 
 // ------------------------------------------------------------------------------- the programs
@@ -250,65 +261,55 @@ type fairActor struct {
 	_     [64]byte
 }
 
-// goSteps is how many steps of goSpin take about that long.
-func goSteps(work time.Duration) int {
-	const steps = 20_000_000
-	least := time.Hour
-	for range 3 {
-		begin := time.Now()
-		goSpin(steps)
-		least = min(least, time.Since(begin))
-	}
-	return int(steps * float64(work) / float64(least))
-}
-
-type fairBodies struct {
-	s       *coro.Scheduler
+// A fairGo has the actors of Go's.
+type fairGo struct {
 	actors  []fairActor
 	steps   int
 	stopped atomic.Bool
 }
 
-func (w *fairBodies) sleep(until int64)   { time.Sleep(time.Duration(until - cbody.Now())) }
-func (w *fairBodies) handled(i int) int64 { return w.actors[i].count.Load() }
+func newFairGo(n int, work time.Duration) *fairGo {
+	return &fairGo{actors: make([]fairActor, n), steps: stepsFor(work, goSpin)}
+}
+
+func (w *fairGo) sleep(until int64)   { time.Sleep(time.Duration(until - cbody.Now())) }
+func (w *fairGo) handled(i int) int64 { return w.actors[i].count.Load() }
+
+func (w *fairGo) handle(a *fairActor) {
+	a.count.Add(1)
+	goSpin(w.steps)
+}
+
+type fairBodies struct {
+	*fairGo
+	s *coro.Scheduler
+}
 
 func (w *fairBodies) busy(i, to int) error {
 	a, b := &w.actors[i], &w.actors[to]
-	run := func(c *coro.Coroutine) (coro.None, error) {
-		for !w.stopped.Load() {
-			if err := c.Park(c.Context()); err != nil {
-				return coro.None{}, err
-			}
-			a.count.Add(1)
-			goSpin(w.steps)
-			if err := c.Wake(b.body); err != nil && !w.stopped.Load() {
-				return coro.None{}, err
-			}
-		}
-		return coro.None{}, nil
-	}
+	take := func(c *coro.Coroutine) error { return c.Park(c.Context()) }
+	pass := func(c *coro.Coroutine) error { return c.Wake(b.body) }
 	if i == to {
 		own, err := coro.NewChan[int64](w.s, 64)
 		if err != nil {
 			return err
 		}
 		a.own = own
-		run = func(c *coro.Coroutine) (coro.None, error) {
-			for !w.stopped.Load() {
-				token, err := own.Recv(c.Context())
-				if err != nil {
-					return coro.None{}, err
-				}
-				a.count.Add(1)
-				goSpin(w.steps)
-				if err := own.Send(c.Context(), token); err != nil {
-					return coro.None{}, err
-				}
-			}
-			return coro.None{}, nil
-		}
+		take = func(c *coro.Coroutine) error { _, err := own.Recv(c.Context()); return err }
+		pass = func(c *coro.Coroutine) error { return own.Send(c.Context(), 1) }
 	}
-	t, err := coro.Go(w.s, run)
+	t, err := coro.Go(w.s, func(c *coro.Coroutine) (coro.None, error) {
+		for !w.stopped.Load() {
+			if err := take(c); err != nil {
+				return coro.None{}, err
+			}
+			w.handle(a)
+			if err := pass(c); err != nil && !w.stopped.Load() {
+				return coro.None{}, err
+			}
+		}
+		return coro.None{}, nil
+	})
 	if err == nil {
 		a.body = t.Handle()
 	}
@@ -359,18 +360,10 @@ func (w *fairBodies) stop() error {
 }
 
 type fairGoroutines struct {
-	actors []fairActor
-	steps  int
-	ends   sync.WaitGroup
-	quit   []chan int64
-	stops  atomic.Bool
+	*fairGo
+	ends sync.WaitGroup
+	quit []chan int64
 }
-
-func (w *fairGoroutines) sleep(until int64) {
-	time.Sleep(time.Duration(until - cbody.Now()))
-}
-
-func (w *fairGoroutines) handled(i int) int64 { return w.actors[i].count.Load() }
 
 func (w *fairGoroutines) busy(i, to int) error {
 	for _, k := range []int{i, to} {
@@ -382,9 +375,8 @@ func (w *fairGoroutines) busy(i, to int) error {
 	a, b := &w.actors[i], &w.actors[to]
 	w.ends.Go(func() {
 		for token := range a.in {
-			a.count.Add(1)
-			goSpin(w.steps)
-			if w.stops.Load() {
+			w.handle(a)
+			if w.stopped.Load() {
 				return
 			}
 			b.in <- token
@@ -419,7 +411,7 @@ func (w *fairGoroutines) newcomer(i int) error {
 }
 
 func (w *fairGoroutines) stop() error {
-	w.stops.Store(true)
+	w.stopped.Store(true)
 	time.Sleep(50 * time.Millisecond) // the tokens end with those who have them
 	for _, in := range w.quit {
 		close(in)
@@ -433,59 +425,24 @@ func (w *fairGoroutines) stop() error {
 func timerBeside(sys string, workers int) harness.Row {
 	return harness.Row{System: sys, Variant: "timer-beside", Workers: workers, N: 4 * workers,
 		Procs: workers,
-		Open: func() (harness.Trial, error) {
-			return harness.Trial{
-				Warm: func() error { return nil },
-				Run:  func() (harness.Values, error) { return lateBeside(sys, workers) },
-			}, nil
-		}}
+		Open: unwarmed(func() (harness.Values, error) {
+			yields := bodiesYield
+			switch sys {
+			case sysFairC:
+				yields = coroutinesYield
+			case sysGoroutine:
+				yields = goroutinesYield
+			}
+			end, err := yields(workers)
+			if err != nil {
+				return nil, err
+			}
+			late := timersLate()
+			return percentiles(late), end()
+		})}
 }
 
-func lateBeside(sys string, workers int) (v harness.Values, err error) {
-	var stop atomic.Bool
-	var end func() error
-	if sys == sysGoroutine {
-		var ends sync.WaitGroup
-		for range 4 * workers {
-			ends.Go(func() {
-				for !stop.Load() {
-					runtime.Gosched()
-				}
-			})
-		}
-		end = func() error { stop.Store(true); ends.Wait(); return nil }
-	} else {
-		s, err := coro.New(coro.WithWorkers(workers), coro.WithExecutors(workers))
-		if err != nil {
-			return nil, err
-		}
-		word := cbody.NewFairStop()
-		yields := coro.MustFunc[cbody.FairStop, coro.None](cbody.FairYields)
-		end = func() error {
-			stop.Store(true)
-			word.Stop()
-			err := closed(s)
-			word.Free()
-			return err
-		}
-		for range 4 * workers {
-			if sys == sysFairC {
-				err = yields.Spawn(s, word)
-			} else {
-				_, err = coro.Go(s, func(c *coro.Coroutine) (coro.None, error) {
-					for !stop.Load() {
-						if err := c.Yield(); err != nil {
-							return coro.None{}, err
-						}
-					}
-					return coro.None{}, nil
-				})
-			}
-			if err != nil {
-				return nil, errors.Join(err, end())
-			}
-		}
-	}
+func timersLate() []time.Duration {
 	time.Sleep(20 * time.Millisecond)
 	late := make([]time.Duration, 500)
 	for i := range late {
@@ -493,8 +450,65 @@ func lateBeside(sys string, workers int) (v harness.Values, err error) {
 		time.Sleep(time.Until(due))
 		late[i] = time.Since(due)
 	}
-	if err := end(); err != nil {
-		return nil, fmt.Errorf("timer-beside: %w", err)
+	return late
+}
+
+// goroutinesYield, bodiesYield and coroutinesYield start four for each worker that only yield, until
+// end is called.
+func goroutinesYield(workers int) (end func() error, err error) {
+	var stop atomic.Bool
+	var ends sync.WaitGroup
+	for range 4 * workers {
+		ends.Go(func() {
+			for !stop.Load() {
+				runtime.Gosched()
+			}
+		})
 	}
-	return percentiles(late), nil
+	return func() error { stop.Store(true); ends.Wait(); return nil }, nil
+}
+
+func bodiesYield(workers int) (end func() error, err error) {
+	var stop atomic.Bool
+	return onFairScheduler(workers, func() { stop.Store(true) }, func(s *coro.Scheduler) error {
+		_, err := coro.Go(s, func(c *coro.Coroutine) (coro.None, error) {
+			for !stop.Load() {
+				if err := c.Yield(); err != nil {
+					return coro.None{}, err
+				}
+			}
+			return coro.None{}, nil
+		})
+		return err
+	})
+}
+
+func coroutinesYield(workers int) (end func() error, err error) {
+	stop := cbody.NewFairStop()
+	yields := coro.MustFunc[cbody.FairStop, coro.None](cbody.FairYields)
+	stopped, err := onFairScheduler(workers, stop.Stop, func(s *coro.Scheduler) error {
+		return yields.Spawn(s, stop)
+	})
+	if err != nil {
+		stop.Free()
+		return nil, err
+	}
+	return func() error { defer stop.Free(); return stopped() }, nil
+}
+
+// onFairScheduler starts four for each worker. end stops them, and closes the scheduler.
+func onFairScheduler(workers int, stop func(), start func(*coro.Scheduler) error) (
+	end func() error, err error,
+) {
+	s, err := coro.New(coro.WithWorkers(workers), coro.WithExecutors(workers))
+	if err != nil {
+		return nil, err
+	}
+	end = func() error { stop(); return closed(s) }
+	for range 4 * workers {
+		if err := start(s); err != nil {
+			return nil, errors.Join(err, end())
+		}
+	}
+	return end, nil
 }

@@ -63,6 +63,13 @@ func timed(run func() (harness.Values, error)) func() (harness.Trial, error) {
 	return func() (harness.Trial, error) { return harness.Trial{Run: run}, nil }
 }
 
+// unwarmed is timed for a function that needs no run before it counts.
+func unwarmed(run func() (harness.Values, error)) func() (harness.Trial, error) {
+	return func() (harness.Trial, error) {
+		return harness.Trial{Warm: func() error { return nil }, Run: run}, nil
+	}
+}
+
 func ms(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
 
 // speedups adds to each row of a round how many times faster than a base row it is, by a metric.

@@ -8,6 +8,7 @@
 #include "kernel/run.h"
 #include "kernel/spawn.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static uint64_t sum, count;
@@ -212,6 +213,16 @@ struct single {
 	bool pauses;
 };
 
+/* shut - close the open batch, if there is one. */
+static void shut(struct single *d)
+{
+	struct coroi_batch *p = d->open;
+
+	d->open = NULL;
+	if (p && at_add(&p->state, COROI_BATCH_CLOSED) & COROI_BATCH_DETACHED)
+		coroi_batch_drop(&d->s->slab, p);
+}
+
 static void one(struct single *d, const void *arg, size_t bytes)
 {
 	if (!d->credit)
@@ -253,8 +264,7 @@ static void *singles(void *arg)
 			/* the worker goes to sleep meanwhile, or is about to */
 			sleep_us(n % 3 ? 1 : 30);
 	}
-	if (d->open && at_add(&d->open->state, COROI_BATCH_CLOSED) & COROI_BATCH_DETACHED)
-		coroi_batch_drop(&d->s->slab, d->open);
+	shut(d);
 	coroi_slab_refund(&d->s->slab, d->credit);
 	return NULL;
 }
@@ -361,10 +371,7 @@ TEST(batch_of_one_that_computes)
 	for (int i = 1; i <= 50; i++) {
 		for (d.to = 0; d.to < 2; d.to++) {
 			one(&d, &n, 8);
-			struct coroi_batch *p = d.open;
-			d.open = NULL;
-			if (at_add(&p->state, COROI_BATCH_CLOSED) & COROI_BATCH_DETACHED)
-				coroi_batch_drop(&s->slab, p);
+			shut(&d);
 		}
 		while (__atomic_load_n(&count, __ATOMIC_RELAXED) < (uint64_t)i * 2)
 			sleep_us(20);
@@ -380,26 +387,14 @@ TEST(batch_of_one_that_computes)
  * after the other is merely delayed by that: soon the worker sleeps, and is woken. */
 TEST(batch_of_one_is_not_several)
 {
-	uint16_t cpu = (uint16_t)sched_getcpu();
-	coro_options o = options(1, 0);
-	cpu_set_t set;
 	uint64_t sent = scaled(400);
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	CHECK_EQ(sched_setaffinity(0, sizeof set, &set), 0);
-	o.cpus = &cpu;
-	o.cpu_count = 1;
-	coro_scheduler *s = start(&o);
+	coro_scheduler *s = start_on_this_cpu();
 	struct single d = {.s = s, .seed = 3};
 	uint64_t n = 8;
 	count = sum = 0;
 	for (uint64_t i = 1; i <= sent; i++) {
 		one(&d, &n, 8);
-		struct coroi_batch *p = d.open;
-		d.open = NULL;
-		if (at_add(&p->state, COROI_BATCH_CLOSED) & COROI_BATCH_DETACHED)
-			coroi_batch_drop(&s->slab, p);
+		shut(&d);
 		while (__atomic_load_n(&count, __ATOMIC_RELAXED) < i)
 			sched_yield();
 	}

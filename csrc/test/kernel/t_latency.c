@@ -302,17 +302,9 @@ TEST(latency_of_a_third_worker)
  * waker pushes more. */
 TEST_LIMIT(latency_beside_a_waker_on_the_same_cpu, 60)
 {
-	uint16_t cpu = (uint16_t)sched_getcpu();
-	coro_options o = options(1, 0);
-	cpu_set_t set;
 	uint64_t spawned = scaled(20000) * 10;
+	coro_scheduler *s = start_on_this_cpu();
 
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	CHECK_EQ(sched_setaffinity(0, sizeof set, &set), 0);
-	o.cpus = &cpu;
-	o.cpu_count = 1;
-	coro_scheduler *s = start(&o);
 	for (uint64_t i = 0; i < spawned; i++) {
 		spawn(s, count_one, NULL, 0);
 		if (i % 10 == 9 && i % 1000 < 200)
