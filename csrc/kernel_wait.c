@@ -3,3 +3,4 @@
 #include "base/unit.h"
 
 #include "kernel/wait.c"
+#include "kernel/budget.c"

@@ -318,6 +318,8 @@ static bool mutant(int m, bool reduce, uint64_t memory, uint64_t random)
 
 /* --------------------------------------------------------------------------------- commands */
 
+#define AGAIN 16 /* more searches of random schedules for what was not reached */
+
 /* all - every scenario, then every mutant. */
 static int all(const struct plan *like, uint64_t random)
 {
@@ -334,6 +336,12 @@ static int all(const struct plan *like, uint64_t random)
 				good &= one(&p, 0);
 				p.random = true;
 				p.seed = like->seed;
+				good &= one(&p, random);
+			}
+			/* What is rare takes more random schedules. */
+			for (int i = 0; i < AGAIN && (reached & (*s)->reach) != (*s)->reach; i++) {
+				p.machine = i % 2 ? ARM : TSO;
+				p.seed = like->seed + (1 + i / 2) * random;
 				good &= one(&p, random);
 			}
 			if ((reached & (*s)->reach) != (*s)->reach) {

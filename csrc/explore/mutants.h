@@ -23,12 +23,14 @@
 	M(PLAIN_SERVED, "door-thief", "req is freed by a plain store, after the steal buffer")    \
 	M(BLIND_WAITER, "door-foreign", "an owner says by a plain exchange that it sleeps")       \
 	M(NO_WAKE, "door-foreign", "an owner that sleeps at its door is not woken")               \
+	M(STIR_INSIDE, "stir", "a busy thief knocks while it is inside its own door")             \
+	M(FOLLOW_CURRENT, "follow", "a coroutine that has not suspended yet follows its waker")   \
 	M(NEXT_KEPT, "steal-next-wake", "a stolen next stays with the victim, too")               \
 	M(HOME_KEPT, "wake-steal-end", "the home of a stolen coroutine stays the victim")         \
 	M(BLIND_PUSH, "push-park", "a push to an inbox overwrites another push")                  \
 	M(WAKE_FIRST, "wake-park", "the sleeper's bit is read before the push")                   \
 	M(CLAIM_FIRST, "push-park", "a sleeper is claimed before it counts as awake")             \
-	M(BLIND_CLAIM, "claim-unpark", "two threads claim the same sleeper")                      \
+	M(BLIND_CLAIM, "run", "two threads claim the same sleeper")                               \
 	M(NO_CALL, "push-park", "a sleeper is claimed and not woken")                             \
 	M(NO_RECHECK, "push-park", "no second look before sleeping")                              \
 	M(INBOX_ONLY, "steal-leaves", "the second look is at the inbox alone")                    \

@@ -4,6 +4,8 @@
  */
 #include "world.h"
 
+#include "kernel/steal.h"
+
 #define ITEMS 6
 
 static struct {
@@ -276,7 +278,52 @@ static const struct ex_scenario steal_next_wake = {
 	.reach = 1 << FORCED,
 };
 
+/* Two busy workers that stir: each may find that the other has far more to do, and both may knock at
+ * the same time. w0 has 4 records and w1 2; w0 takes all of its own before. */
+
+static void stirs(void *arg)
+{
+	struct coroi_worker *w = world_worker((unsigned)(uintptr_t)arg);
+
+	world_be(w->id);
+	if (w->id == 0) {
+		coroi_door_enter(w);
+		for (unsigned i = 0; i < 4; i++)
+			took(world_record_of(coroi_pick_locked(w)));
+		coroi_door_leave(w);
+	}
+	w->stir = world_worker(1 - w->id);
+	coroi_stir(w);
+	EX_CHECK(!w->stir);
+	if (w->served + w->forced)
+		ex_reached(w->served ? SERVED : FORCED);
+	else
+		ex_reached(REFUSED);
+	take_one(w);
+}
+
+static void setup_stir(void)
+{
+	make(4, ITEMS);
+	for (unsigned i = 4; i < ITEMS; i++) {
+		g.item[i] = world_record(world_worker(1));
+		coroi_queue_locked(world_worker(1), g.item[i]);
+	}
+	ex_thread("w0", stirs, (void *)0);
+	ex_thread("w1", stirs, (void *)1);
+}
+
+static const struct ex_scenario stir = {
+	.name = "stir",
+	.about = "two busy workers, each of which may take from the other",
+	.setup = setup_stir,
+	.check = check,
+	.workers = 2,
+	.raw = 3,
+	.reach = 1 << SERVED | 1 << FORCED | 1 << REFUSED,
+};
+
 const struct ex_scenario *const scenarios_door[] = {
 	&door_thief,     &door_thieves,    &door_foreign, &door_exchange,
-	&door_collector, &steal_next_wake, NULL,
+	&door_collector, &steal_next_wake, &stir,         NULL,
 };

@@ -576,8 +576,88 @@ static const struct ex_scenario reuse_cancel = {
 	.reach = 3,
 };
 
+/* ------------------------------------------------------------------------------- following */
+
+/* x, on w0, parks, and y, on w1, wakes it. Both queues are long, and it is the turn of such a wake to
+ * have x follow y. It must not while it is still running: its context is not saved. */
+
+#define QUEUED 9 /* one more than FOLLOWS_FROM of wait.c: one is picked */
+
+static struct {
+	struct coroi_rec *x, *y;
+	unsigned found;
+} f;
+
+enum { STAYED, FOLLOWED };
+
+static void parks_x(void *arg)
+{
+	struct coroi_worker *w = world_worker(0);
+	(void)arg;
+
+	world_be(0);
+	coroi_door_enter(w);
+	f.x->state = COROI_PARKED;
+	struct coroi_rec *next = world_record_of(coroi_pick_locked(w));
+	EX_CHECK(f.x->home == 0);
+	w->current = next; /* as the switch does, which saves the context of x */
+	coroi_door_leave(w);
+
+	coroi_door_enter(w);
+	coroi_drain_locked(w);
+	coroi_door_leave(w);
+	ex_reached(at_load_acq(&f.x->home) == 0 ? STAYED : FOLLOWED);
+}
+
+static void wakes_x(void *arg)
+{
+	(void)arg;
+	world_be(1);
+	EX_CHECK(wake(coroi_handle(f.x)) == CORO_OK);
+}
+
+static void setup_follow(void)
+{
+	for (unsigned i = 0; i < 2; i++)
+		for (unsigned n = 0; n < QUEUED - i; n++)
+			coroi_queue_locked(world_worker(i), world_record(world_worker(i)));
+	world_worker(0)->current = f.x = world_record(world_worker(0));
+	world_worker(1)->current = f.y = world_record(world_worker(1));
+	world_worker(0)->follows = 3;
+	world_region(&f, sizeof f);
+	world_region(f.x, sizeof *f.x);
+	ex_thread("x", parks_x, NULL);
+	ex_thread("y", wakes_x, NULL);
+}
+
+/* x is in one queue, once, where its home is. */
+static void check_follow(void)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		struct coroi_worker *w = world_worker(i);
+		coroi_drain_locked(w);
+		for (struct coroi_rec *r; (r = world_record_of(coroi_deque_pop(&w->queue)));) {
+			if (r != f.x)
+				continue;
+			EX_CHECK(r->home == i && r->state == COROI_ACTIVE);
+			f.found++;
+		}
+	}
+	EX_CHECK(f.found == 1);
+}
+
+static const struct ex_scenario follow = {
+	.name = "follow",
+	.about = "a coroutine is woken by one on another worker, and may follow it there",
+	.setup = setup_follow,
+	.check = check_follow,
+	.workers = 2,
+	.raw = 3,
+	.reach = 1 << STAYED | 1 << FOLLOWED,
+};
+
 const struct ex_scenario *const scenarios_wait[] = {
 	&wake_park,       &wake_steal_end, &cancel_park, &cancel_steal, &shield_end,
 	&shield_deadline, &join,           &two_join,    &close_join,   &reuse,
-	&detach_reuse,    &reuse_cancel,   &reuse_steal, NULL,
+	&detach_reuse,    &reuse_cancel,   &reuse_steal, &follow,       NULL,
 };

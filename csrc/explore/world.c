@@ -386,8 +386,16 @@ static bool shared(const void *p)
 static void waits(void)
 {
 	struct coroi_worker *w = coroi_worker_tls;
-	if (w && ghost.last[ex_self()] == &w->req && w->busy)
-		ex_fail("w%u waits for its door, and is busy", w->id);
+	if (!w || !w->busy)
+		return;
+	for (unsigned i = 0; i < sched->workers; i++) {
+		const struct coroi_worker *v = world_worker(i);
+		const void *last = ghost.last[ex_self()];
+		if (v == w && last == &w->req)
+			ex_fail("w%u waits for its door, and is busy", w->id);
+		if (v != w && (last == &v->req || last == &v->busy))
+			ex_fail("w%u waits for w%u's door, inside its own", w->id, v->id);
+	}
 }
 
 /* ------------------------------------------------------------------------------- at the end */

@@ -418,7 +418,9 @@ int coro_pin(uint32_t worker);
 int coro_unpin(void);
 
 /*
- * coro_park - wait for a permit and take it. A coroutine has one permit more for each coro_wake.
+ * coro_park - wait for a permit and take it. A coroutine has one permit more for each coro_wake. If
+ * there is one each time, for 20 us in one turn, and the worker has something else to run, the call
+ * yields.
  *
  * Suspends.
  * Cost:    2 to 7 ns.

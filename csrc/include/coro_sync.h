@@ -15,7 +15,9 @@
  *                CORO_EBUSY while others wait at the object or hold it; CORO_EINVAL; CORO_EPERM if
  *                the object belongs to a worker.
  *   Deadlines    Every call here that may wait for an object has one: CORO_FOREVER, a time of
- *                coro_now, or 0 for "do not wait".
+ *                coro_now, or 0 for "do not wait". A wait that could end at once yields first, but
+ *                with 0 or in a no-wait section, if such waits have gone on for 20 us in one turn
+ *                and the worker has something else to run.
  *   Home         An object that was initialized with CORO_HOME, by a pinned coroutine
  *                (coro_attr.worker, coro_pin), belongs to that worker: only coroutines pinned there
  *                may use it (others: CORO_EPERM), and no atomic operation is made. Once its

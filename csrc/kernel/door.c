@@ -18,8 +18,9 @@ static void serve(struct coroi_worker *w, uint32_t thief)
 		return;
 	}
 	struct coroi_worker *t = &w->sched->worker[thief];
+	uint32_t half = coroi_deque_length(&w->queue) / 2, wants = at_load_rlx(&t->wants);
 	at_store_rlx(&t->steal_buf_count,
-		     coroi_deque_give(w, t->id, t->steal_buf, coroi_deque_length(&w->queue) / 2));
+		     coroi_deque_give(w, t->id, t->steal_buf, half < wants ? half : wants));
 }
 
 COROI_COLD void coroi_door_slow(struct coroi_worker *w)

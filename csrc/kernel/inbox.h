@@ -9,7 +9,9 @@
  *      COROI_NODE_SPAWN   a record, linked by `next`
  *      COROI_NODE_BATCH   a batch of spawns, linked by its `next`
  *      COROI_NODE_WAKE    a record whose wake word holds permits, an event or a cancel, linked by
- *                         `wake_next`
+ *                         `wake_next`. The high bits are 1 + the id of the waker's worker, in the
+ *                         inbox of one that shares its work; 0: the waker is no coroutine of the
+ *                         scheduler
  *      COROI_NODE_MOVED   a record that has started, is suspended, and has its home here now,
  *                         linked by `next`
  *
@@ -30,9 +32,17 @@ enum {
 	COROI_NODE_KIND = 7
 };
 
+#define COROI_NODE_FROM_SHIFT 48 /* no address is as large: see runnable.h */
+#define COROI_NODE_ADDRESS    ((UINT64_C(1) << COROI_NODE_FROM_SHIFT) - 1 - COROI_NODE_KIND)
+
 static inline void *coroi_node_of(uint64_t node)
 {
-	return (void *)(uintptr_t)(node & ~(uint64_t)COROI_NODE_KIND);
+	return (void *)(uintptr_t)(node & COROI_NODE_ADDRESS);
+}
+
+static inline uint32_t coroi_node_from(uint64_t node)
+{
+	return (uint32_t)(node >> COROI_NODE_FROM_SHIFT);
 }
 
 static inline uint64_t *coroi_node_link(uint64_t node)

@@ -40,6 +40,9 @@
  *   coroi_nothing_else_now, coroi_idle_spin, coroi_has_inbox  spin before a wait, where nothing else
  *                        can run
  *   coroi_nowait, coroi_nowait_refuse, coroi_in_nowait   may the current coroutine wait?
+ *   coroi_spend, coroi_spend_here, coroi_spend_ahead, COROI_SPEND_MOST, coroi_has_spent,
+ *   coroi_spent          waits that end at once have a budget
+ *   coroi_has_woken      has the current coroutine woken another, which has not run?
  *
  * Memory that others reach while a coroutine waits
  *   coroi_is_hidden      does an address lie in a stack that the coroutine shares?
@@ -63,6 +66,7 @@
 #ifndef COROI_KERNEL_H
 #define COROI_KERNEL_H
 
+#include "kernel/budget.h"
 #include "kernel/dense.h"
 #include "kernel/driver.h"
 #include "kernel/gobell.h"

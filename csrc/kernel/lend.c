@@ -468,7 +468,7 @@ COROI_NOINLINE void coroi_lend_woken(struct coroi_waker *k)
 	struct coroi_lender l;
 
 	become_locked(&l, k->w);
-	coroi_remote_wake_locked(k->w, k->woken);
+	coroi_remote_wake_locked(k->w, k->woken, 0);
 	bool ran = take_alone_locked(&l, k->woken);
 	if (coroi_likely(ran))
 		coroi_run_on_locked(k->w, k->woken);

@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define HANDOVER_BUDGET 64 /* where it adapts: to begin with */
+#define HANDOVER_BUDGET 1 /* where it adapts: to begin with */
 #define STEAL_BATCH     32
 #define STACK_CACHE     64
 
@@ -89,6 +89,11 @@ static int worker_init(struct coro_scheduler *s, uint32_t id, const coro_options
 	w->timers = coroi_alloc(sizeof *w->timers, COROI_LINE);
 	w->due = COROI_NEVER;
 	w->look_every = 1;
+	w->poll_mask = COROI_POLL_TURNS - 1;
+	w->look_mask = COROI_LOOK_TURNS - 1;
+	w->waits_left = w->waits_every = 1;
+	w->shares = !coroi_is_dedicated(w) && coroi_general(s) > 1;
+	w->stir_next = id;
 	w->seen = coroi_alloc(s->workers * sizeof *w->seen, COROI_LINE);
 	w->calls = coroi_alloc(COROI_CALLS_AT_ONCE * sizeof *w->calls, COROI_LINE);
 	return w->seen && w->calls && w->timers ? CORO_OK : CORO_ENOMEM;

@@ -22,6 +22,7 @@
 #include "kernel/many.h"
 #include "kernel/nostack.h"
 #include "kernel/nowait.h"
+#include "kernel/steal.h"
 #include "kernel/wait.h"
 
 #include <string.h>
@@ -54,6 +55,34 @@ bool coroi_queue_new_locked(struct coroi_worker *w, uint64_t runnable, const uin
 
 #define TAKE_AT_ONCE 64 /* spawns taken out of a batch at a time */
 
+/* left_in - p has a spawn that was not taken. */
+static bool left_in(const struct coroi_batch *p)
+{
+	return p->taken < (at_load_acq(&p->state) & COROI_BATCH_COUNT);
+}
+
+/* took_one - the first spawn that is left in p, runnable, was taken. */
+static inline void took_one(struct coroi_batch *p, uint64_t runnable)
+{
+	unsigned words = coroi_runnable_words(runnable);
+
+	if (coroi_likely(p->repeat <= 1))
+		p->taken += words == COROI_RECORD ? 1 : 1 + words;
+	else
+		p->repeat--;
+}
+
+/* take_spawn - a record out of the inbox comes to be w's. */
+static struct coroi_rec *take_spawn_locked(struct coroi_worker *w, uint64_t node)
+{
+	struct coroi_rec *r = coroi_node_of(node);
+
+	at_bump(&w->spawned);
+	if (coroi_unlikely(r->more & COROI_M_DAEMON))
+		coroi_count_daemon(w);
+	return r;
+}
+
 /* has_come - p has a spawn that was not taken, or was closed. */
 static bool has_come(const struct coroi_batch *p)
 {
@@ -69,17 +98,11 @@ static enum took take_batch_locked(struct coroi_worker *w, struct coroi_batch *p
 
 	for (; p->taken < have && n < TAKE_AT_ONCE; n++) {
 		uint64_t runnable = p->words[p->taken];
-		unsigned words = coroi_runnable_words(runnable);
-		if (words == COROI_RECORD) {
+		if (coroi_runnable_words(runnable) == COROI_RECORD)
 			coroi_deque_push(&w->queue, runnable);
-			words = 0;
-		} else if (!coroi_queue_new_locked(w, runnable, &p->words[p->taken + 1])) {
+		else if (!coroi_queue_new_locked(w, runnable, &p->words[p->taken + 1]))
 			break;
-		}
-		if (coroi_likely(p->repeat <= 1))
-			p->taken += 1 + words;
-		else
-			p->repeat--;
+		took_one(p, runnable);
 	}
 	at_bump_by(&w->spawned, n);
 	return p->taken != have ? TOOK_SOME : state & COROI_BATCH_CLOSED ? TOOK_LAST : TOOK_ALL;
@@ -114,11 +137,14 @@ static void unpack_locked(struct coroi_worker *w)
 	for (uint64_t node = coroi_inbox_take(w), next; node; node = next) {
 		next = *coroi_node_link(node);
 		if ((node & COROI_NODE_KIND) == COROI_NODE_WAKE)
-			coroi_remote_wake_locked(w, coroi_node_of(node));
+			coroi_remote_wake_locked(w, coroi_node_of(node), coroi_node_from(node));
 		else if ((node & COROI_NODE_KIND) == COROI_NODE_MOVED)
 			coroi_queue_locked(w, coroi_node_of(node));
 		else
 			undelivered_add_locked(w, node);
+		if ((node & COROI_NODE_KIND) == COROI_NODE_SPAWN ||
+		    (node & COROI_NODE_KIND) == COROI_NODE_BATCH)
+			coroi_look_soon(w); /* one of them is let in */
 	}
 }
 
@@ -134,13 +160,9 @@ void coroi_deliver_locked(struct coroi_worker *w)
 		uint64_t next = *coroi_node_link(node);
 		enum took took = TOOK_LAST;
 		if ((node & COROI_NODE_KIND) == COROI_NODE_SPAWN) {
-			at_bump(&w->spawned);
-			if (coroi_unlikely(((struct coroi_rec *)coroi_node_of(node))->more &
-					   COROI_M_DAEMON))
-				coroi_count_daemon(w);
 			/* before it is queued: the queue may use the link */
 			undelivered_drop_locked(w, before, next);
-			coroi_queue_fresh_locked(w, coroi_node_of(node));
+			coroi_queue_fresh_locked(w, take_spawn_locked(w, node));
 		} else if ((took = take_batch_locked(w, coroi_node_of(node))) == TOOK_LAST) {
 			undelivered_drop_locked(w, before, next);
 			coroi_batch_drop(&w->sched->slab, coroi_node_of(node)); /* B2 */
@@ -151,34 +173,121 @@ void coroi_deliver_locked(struct coroi_worker *w)
 		node = next;
 	}
 	w->trickles = trickles && !node && w->undelivered;
+	if (coroi_deque_length(&w->queue) + TAKE_AT_ONCE != enough)
+		w->delivered_to = w->queue.head + coroi_deque_length(&w->queue);
 }
 
-#define LOOK_NS         50000 /* deadlines are looked at about this often, ns */
-#define LOOK_EVERY_MOST 256u  /* turns from one look to the next, at most */
+#define LOOK_NS         50000 /* looks at the clock are about that far apart, ns */
+#define LOOK_EVERY_MOST 1024u /* turns from one look to the next, at most */
+#define PACE_NS         10000 /* the length of turns is their average over that long, ns, */
+#define PACE_TURNS      256u  /* or over this number of turns */
+#define NO_LOOK         (1u << 30)
 
-/* look_at_timers - fire deadlines that have come, and set the turn of the next look. Reading the
- * clock costs as much as several short turns, so the number of turns between two looks adapts to
- * their length. */
-static void look_at_timers_locked(struct coroi_worker *w)
+/* has_waiting - something waits for looks at the clock. */
+static bool has_waiting(const struct coroi_worker *w)
 {
-	uint64_t now = coroi_now_ns(), took = now - w->looked;
+	return w->shares || w->undelivered || w->due != COROI_NEVER;
+}
+
+/* look - at the clock: fire deadlines that have come, and set the turn of the next look. Reading the
+ * clock costs as much as several short turns, so the number of turns between two looks adapts to
+ * their length. It falls in one step, not by halves: else, where turns of 1 ms follow short ones,
+ * what waits for the look would do so for some thousands of these turns. */
+static void look_locked(struct coroi_worker *w)
+{
+	uint64_t now = coroi_now_ns(), took = now - w->paced;
+	uint32_t turn = coroi_turns(w), turns = turn - w->paced_at;
 
 	if (coroi_timers_are_due(w, now))
 		coroi_timers_fire_locked(w, now);
-	if (took < LOOK_NS / 2)
-		w->look_every = w->look_every <= LOOK_EVERY_MOST / 2 ? w->look_every * 2
+	/* Over a while: among long turns there may be short ones. */
+	if (took >= PACE_NS || turns >= PACE_TURNS) {
+		uint64_t most = w->look_every <= LOOK_EVERY_MOST / 2 ? w->look_every * 2
 								     : LOOK_EVERY_MOST;
-	/* In one step, not by halves: else, where turns of 1 ms follow short ones, deadlines would
-	 * wait for some 500 of these turns. */
-	else if (took > LOOK_NS)
-		w->look_every = (uint32_t)(w->look_every * LOOK_NS / took) + 1;
+		uint64_t want = (uint64_t)turns * LOOK_NS / (took + 1) + 1;
+		w->look_every = (uint32_t)(want < most ? want : most);
+		/* a chain of hand-overs that began when turns were shorter */
+		if (!w->budget_given && w->handovers_most - w->handovers > want)
+			w->handovers_most = w->handovers + (uint32_t)want;
+		w->paced = now;
+		w->paced_at = turn;
+	}
 	w->looked = now;
-	w->look_at = w->queue.head + w->look_every;
+	bool are_long = w->look_every < 4;
+	w->poll_mask = are_long ? 0 : COROI_POLL_TURNS - 1;
+	w->look_mask = are_long ? 0 : COROI_LOOK_TURNS - 1;
+	/* While turns are long, the looks go on, to find out when they are no more. */
+	w->look_at = turn + (are_long || has_waiting(w) ? w->look_every : NO_LOOK);
+}
+
+/* let_in_of - take the first spawn that is left in p, to run next. 0: there is none, or no record. */
+static uint64_t let_in_of_locked(struct coroi_worker *w, struct coroi_batch *p)
+{
+	if (!left_in(p))
+		return 0;
+	uint64_t *at = &p->words[p->taken], first = *at;
+	if (coroi_runnable_words(first) != COROI_RECORD) {
+		struct coroi_rec *r = coroi_record_locked(w, first, at + 1);
+		if (!r)
+			return 0;
+		first = coroi_runnable_fresh(r);
+	}
+	took_one(p, *at);
+	at_bump(&w->spawned);
+	return first;
+}
+
+/* let_in - take the oldest undelivered spawn, to run next. 0: there is none, or no record. */
+static uint64_t let_in_locked(struct coroi_worker *w)
+{
+	uint64_t before = 0, first = 0;
+
+	for (uint64_t node = w->undelivered, next; node && !first; node = next) {
+		next = *coroi_node_link(node);
+		if ((node & COROI_NODE_KIND) == COROI_NODE_SPAWN) {
+			undelivered_drop_locked(w, before, next);
+			return coroi_runnable_fresh(take_spawn_locked(w, node));
+		}
+		struct coroi_batch *p = coroi_node_of(node);
+		first = let_in_of_locked(w, p);
+		if (!first && left_in(p)) /* there is no record */
+			break;
+		if (at_load_acq(&p->state) == (p->taken | COROI_BATCH_CLOSED)) {
+			undelivered_drop_locked(w, before, next);
+			coroi_batch_drop(&w->sched->slab, p); /* B2 */
+		} else {
+			before = node;
+		}
+	}
+	return first;
+}
+
+uint64_t coroi_poll_locked(struct coroi_worker *w)
+{
+	uint64_t looked = w->looked;
+
+	coroi_drain_locked(w);
+	bool look = w->looked != looked;
+	if (look && w->shares)
+		coroi_stir_look(w);
+	if (w->calls_count && w->queue.head % COROI_DELIVER_TURNS == 0)
+		w->leave = true;
+	if ((int32_t)(w->queue.head - w->delivered_to) < 0)
+		return 0; /* older ones are in the queue */
+	w->delivered_to = w->queue.head;
+	if (!look || w->leave || !w->undelivered || !coroi_favors_locked(w))
+		return 0;
+	uint64_t first = let_in_locked(w);
+	if (first) { /* a turn, and neither the queue's nor of a chain */
+		at_store_rlx(&w->handovers, w->handovers + 1);
+		w->handovers_most++;
+	}
+	return first;
 }
 
 /* A chain of hand-overs is to last CHAIN_NS to 4 * CHAIN_NS, or to be one hand-over. */
 #define CHAIN_NS    10000
-#define BUDGET_MOST 4096u
+#define BUDGET_MOST 1024u
 
 /* The clock is read once a chain. Between the ends of two chains the queue had turns too. They are
  * taken to be as long as hand-overs. */
@@ -187,12 +296,13 @@ COROI_COLD void coroi_budget_spent_locked(struct coroi_worker *w)
 	if (w->budget_given)
 		return;
 	uint64_t now = coroi_now_ns();
-	uint32_t turns = w->queue.head - w->spent_at;
+	int32_t ahead = (int32_t)(w->queue.head - w->spent_at);
+	uint32_t turns = ahead > 0 ? (uint32_t)ahead : 0;
 	uint64_t chain = (now - w->spent_ns) * w->budget / ((uint64_t)w->budget + turns);
 	if (chain < CHAIN_NS && w->budget < BUDGET_MOST)
 		w->budget *= 2;
-	else if (chain > 4 * CHAIN_NS && w->budget > 1)
-		w->budget /= 2;
+	else if (chain > 4 * CHAIN_NS) /* in one step, as in look_locked */
+		w->budget = (uint32_t)(w->budget * (2 * CHAIN_NS) / chain) + 1;
 	w->spent_ns = now;
 	w->spent_at = w->queue.head;
 }
@@ -201,10 +311,12 @@ void coroi_drain_locked(struct coroi_worker *w)
 {
 	if (at_load_rlx(&w->inbox)) /* relaxed: a hint; the take is an acquire */
 		unpack_locked(w);
-	if (w->due != COROI_NEVER && (!coroi_deque_length(&w->queue) || coroi_is_turn_to_look(w)))
-		look_at_timers_locked(w);
+	if (coroi_is_turn_to_look(w) || (w->due != COROI_NEVER && !coroi_deque_length(&w->queue)))
+		look_locked(w);
+	/* Where turns are long, spawns are let in one by one. */
 	if (w->undelivered &&
-	    (!coroi_deque_length(&w->queue) || w->queue.head % COROI_DELIVER_TURNS == 0))
+	    (!coroi_deque_length(&w->queue) ||
+	     (w->queue.head % COROI_DELIVER_TURNS == 0 && !coroi_turns_are_long(w))))
 		coroi_deliver_locked(w);
 	/* One runnable alone needs no other worker: the caller is about to run it, or to steal it.
 	 * With deadlines armed, another worker is woken for it all the same: if the runnable takes
@@ -486,10 +598,12 @@ static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 		coroi_door_enter(w);
 		struct coroi_rec *next = NULL;
 		uint64_t runnable = 0;
+		uint32_t unusual = at_load_rlx(&w->unusual);
 		if (coroi_likely(!(at_load_rlx(&me->wake) & COROI_ESCAPED) &&
-				 !w->awaiting_stack.count && !w->refuses &&
-				 (coroi_likely(!w->lent) || me != w->lender->own))) {
-			runnable = coroi_pick_locked(w);
+				 !w->awaiting_stack.count &&
+				 (coroi_likely(!unusual) ||
+				  (!w->refuses && (!w->lent || me != w->lender->own))))) {
+			runnable = coroi_pick_here_locked(w, unusual);
 			if (coroi_likely(fits(runnable, stack->serves))) {
 				succeed_locked(w, me, stack, runnable);
 				coroi_door_leave(w);
@@ -511,7 +625,7 @@ static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 			    w->awaiting_stack.first->class == stack->serves)
 				next = coroi_take_awaiting_locked(w);
 		}
-		if (coroi_likely(!next))
+		if (coroi_likely(!next && !w->leave))
 			next = resolve_locked(w, runnable ? runnable : coroi_pick_locked(w),
 					      stack->serves);
 		if (coroi_unlikely(!next || next->sp || next->stack))
@@ -602,8 +716,11 @@ bool coroi_run(struct coroi_worker *w)
 	/* a lender makes no calls: those in the list were asked for since it began, by what its own
 	 * coroutine has spawned (coroi_run_fresh_locked) */
 	for (bool made = w->calls_count && !w->lent;; made = false) {
+		w->leave = false;
 		if (coroi_unlikely(w->errand.run != NULL))
 			run_errand(w);
+		if (coroi_unlikely(w->stir != NULL))
+			coroi_stir(w);
 		if (w->calls_count && !made)
 			return true;
 		coroi_door_enter(w);
@@ -612,11 +729,14 @@ bool coroi_run(struct coroi_worker *w)
 			next = coroi_take_awaiting_with_stack_locked(w);
 		if (!next)
 			next = resolve_locked(w, coroi_pick_locked(w), -1);
-		if (!next) {
+		if (!next && !w->leave) {
 			w->left = coroi_deque_length(&w->queue);
 			coroi_door_leave(w);
 			return false;
 		}
-		coroi_run_on_locked(w, next);
+		if (next)
+			coroi_run_on_locked(w, next);
+		else
+			coroi_door_leave(w);
 	}
 }

@@ -25,6 +25,12 @@
  * there was anything to deliver. */
 void coroi_drain_locked(struct coroi_worker *w);
 
+/* coroi_poll_locked - coroi_inbox_due is true: drain. If w has looked at the clock, let the oldest
+ * undelivered spawn in ahead of the queue, see whether another worker has too much, and whether
+ * inline calls wait. Returns: the spawn, which runs next. 0: there is none, or `leave` is set: the
+ * native stack has something to do. Thread: w. */
+COROI_COLD uint64_t coroi_poll_locked(struct coroi_worker *w);
+
 /* coroi_deliver_locked - put some of the undelivered spawns into the queue, the oldest first. */
 void coroi_deliver_locked(struct coroi_worker *w);
 
@@ -112,12 +118,56 @@ static inline void coroi_event_locked(struct coroi_worker *w, struct coroi_rec *
 		r->event = 1;
 }
 
-/* coroi_requeue_locked - r was woken by a remote wake. It goes to the back of the queue: such
- * coroutines run in the order of their wakes. */
-static inline void coroi_requeue_locked(struct coroi_worker *w, struct coroi_rec *r)
+/* coroi_turns_are_long - as of the last look at the clock. */
+static inline bool coroi_turns_are_long(const struct coroi_worker *w)
 {
+	return !w->poll_mask;
+}
+
+/* coroi_favors_locked - may what comes from outside of all workers go ahead of the queue once more?
+ * COROI_FAVORS times for each turn of the queue, which goes on, whatever comes. */
+#define COROI_FAVORS      4u
+#define COROI_FAVORS_MOST 16u
+
+static inline bool coroi_favors_locked(struct coroi_worker *w)
+{
+	uint32_t turns = w->queue.head - w->favors_at;
+
+	if ((int32_t)turns > 0) {
+		w->favors_at = w->queue.head;
+		w->favors = turns < COROI_FAVORS_MOST / COROI_FAVORS
+				    ? w->favors + turns * COROI_FAVORS
+				    : COROI_FAVORS_MOST;
+		if (w->favors > COROI_FAVORS_MOST)
+			w->favors = COROI_FAVORS_MOST;
+	}
+	if (!w->favors)
+		return false;
+	w->favors--;
+	return true;
+}
+
+/* coroi_requeue_locked - r was woken by a remote wake. It goes to the back of the queue: such
+ * coroutines run in the order of their wakes. Where turns are long, those that were woken from
+ * outside of all workers go ahead of the others, in their order. */
+static inline void coroi_requeue_locked(struct coroi_worker *w, struct coroi_rec *r, bool outside)
+{
+	struct coroi_deque *d = &w->queue;
+
 	coroi_unwait_locked(w, r);
-	coroi_queue_locked(w, r);
+	if (coroi_likely(!outside || !coroi_turns_are_long(w)) || w->lent ||
+	    !coroi_deque_has_room(d) || !coroi_favors_locked(w)) {
+		coroi_queue_locked(w, r);
+		return;
+	}
+	uint32_t ahead = w->favored_end - d->head;
+	if (ahead > COROI_FAVORS_MOST) { /* they have all run */
+		ahead = 0;
+		w->favored_end = d->head;
+	}
+	coroi_deque_put_near(d, ahead < d->count ? ahead : d->count, coroi_runnable_started(r));
+	at_store_rlx(&w->handovers, w->handovers + 1); /* its turn; the queue has its own */
+	w->handovers_most++;
 }
 
 /* coroi_resume_locked - r's wait is over, and returns code. r goes to the back of the queue. */
@@ -135,27 +185,40 @@ static inline uint32_t coroi_turns(const struct coroi_worker *w)
 	return at_load_rlx(&w->queue.head) + at_load_rlx(&w->handovers);
 }
 
-/* Turns of the queue between two looks at spawns and inline calls, if the queue does not become
- * empty. */
-#define COROI_DELIVER_TURNS 64u
+/* coroi_look_soon - something waits for a look at the clock from now on. */
+static inline void coroi_look_soon(struct coroi_worker *w)
+{
+	w->look_at = coroi_turns(w);
+}
 
-/* coroi_is_turn_to_look - is it the turn to look at deadlines? w has some. The number of turns
- * between two looks adapts to their length: see look_at_timers_locked in run.c. */
+/* Turns of the queue between two looks at spawns and inline calls, at most, if the queue does not
+ * become empty. */
+#define COROI_DELIVER_TURNS 64u
+/* Turns of the queue from one poll of the inbox to the next, and from one question whether it is the
+ * turn to look at the clock to the next; while turns are long, 1. */
+#define COROI_POLL_TURNS 4u
+#define COROI_LOOK_TURNS 16u
+
+/* coroi_is_turn_to_look - is it the turn to look at the clock, for what waits for that: deadlines,
+ * spawns, or the other workers' queues? The number of turns between two looks adapts
+ * to their length, and is NO_LOOK while nothing waits: see look_locked in run.c. */
 static inline bool coroi_is_turn_to_look(const struct coroi_worker *w)
 {
-	return (int32_t)(w->queue.head - w->look_at) >= 0;
+	return (int32_t)(coroi_turns(w) - w->look_at) >= 0;
 }
 
 /* coroi_inbox_due - poll the inbox on this turn? Polling steals a cache line from its writers, so w
- * polls on every 4th turn of the queue. Spawns and calls into Go wait until the queue is empty. If
- * it never is, they are looked at every COROI_DELIVER_TURNS turns. */
+ * polls on every 4th turn of the queue, and on each if turns are long. Spawns and calls into Go wait
+ * until the queue is empty. If it never is, every COROI_DELIVER_TURNS turns; spawns are let in by the
+ * clock, too. */
 static inline bool coroi_inbox_due(const struct coroi_worker *w)
 {
 	uint32_t head = w->queue.head;
-	return (head & 3) == 0 &&
+	return (head & w->poll_mask) == 0 &&
 	       (at_load_rlx(&w->inbox) || /* relaxed: a hint; the take is an acquire */
-		(head % COROI_DELIVER_TURNS == 0 && (w->undelivered | w->calls_count)) ||
-		(w->due != COROI_NEVER && coroi_is_turn_to_look(w)));
+		((head & w->look_mask) == 0 &&
+		 (coroi_is_turn_to_look(w) ||
+		  (head % COROI_DELIVER_TURNS == 0 && (w->undelivered | w->calls_count)))));
 }
 
 /* coroi_may_hand_over - may w->next run once more before the queue has its turn? If so, the
@@ -181,16 +244,19 @@ static inline void coroi_renew_budget(struct coroi_worker *w)
 }
 
 /* coroi_pick_locked - take the runnable that runs next: w->next while the budget lasts, else the
- * front of the queue. 0: go to the native stack, as nothing can run, or calls into Go have waited
- * long enough. */
-static inline uint64_t coroi_pick_locked(struct coroi_worker *w)
+ * front of the queue. 0: go to the native stack, as nothing can run, or the native stack has
+ * something to do (`leave`). coroi_pick_here_locked: where a call would be too long. */
+static inline __attribute__((always_inline)) uint64_t coroi_pick_here_locked(struct coroi_worker *w,
+									     uint32_t unusual)
 {
-	if (coroi_unlikely(w->lent))
-		return coroi_lend_pick_locked(w);
-	if (coroi_unlikely(coroi_inbox_due(w))) {
-		if (w->calls_count && w->queue.head % COROI_DELIVER_TURNS == 0)
-			return 0;
-		coroi_drain_locked(w);
+	if (coroi_unlikely(unusual || coroi_inbox_due(w))) {
+		if (w->lent)
+			return coroi_lend_pick_locked(w);
+		if (coroi_inbox_due(w)) {
+			uint64_t first = coroi_poll_locked(w);
+			if (first || w->leave)
+				return first;
+		}
 	}
 	struct coroi_rec *r = w->next;
 	if (r) {
@@ -211,6 +277,11 @@ static inline uint64_t coroi_pick_locked(struct coroi_worker *w)
 		runnable = coroi_deque_pop(&w->queue);
 	}
 	return runnable;
+}
+
+static inline uint64_t coroi_pick_locked(struct coroi_worker *w)
+{
+	return coroi_pick_here_locked(w, at_load_rlx(&w->unusual));
 }
 
 /*

@@ -25,6 +25,7 @@
 #define PAY_NS         150
 #define BACKOFF_NS     25000
 #define BACKOFF_MOST   9
+#define WANTS_ALL      UINT32_MAX
 
 /* has_more - v's queue has something, and not just what the last thief left there. */
 static bool has_more(struct coroi_worker *v)
@@ -58,7 +59,9 @@ void coroi_note_turns(struct coroi_worker *w)
 
 static uint32_t give_half(struct coroi_worker *w, struct coroi_worker *v)
 {
-	return coroi_deque_give(v, w->id, w->steal_buf, (coroi_deque_length(&v->queue) + 1) / 2);
+	uint32_t half = (coroi_deque_length(&v->queue) + 1) / 2;
+
+	return coroi_deque_give(v, w->id, w->steal_buf, half < w->wants ? half : w->wants);
 }
 
 /* take - w has locked v's door. Fire v's deadlines, and take half of v's queue. If there is nothing
@@ -68,7 +71,7 @@ static uint32_t take(struct coroi_worker *w, struct coroi_worker *v)
 	if (at_load_rlx(&v->due) != COROI_NEVER)
 		coroi_timers_fire_locked(v, coroi_now_ns());
 	uint32_t n = give_half(w, v);
-	if (!n) {
+	if (!n && w->wants == WANTS_ALL) {
 		struct coroi_rec *next = v->next;
 		coroi_drain_locked(v);
 		at_store_rlx(&v->next, NULL);
@@ -78,7 +81,7 @@ static uint32_t take(struct coroi_worker *w, struct coroi_worker *v)
 			coroi_deliver_locked(v);
 		n = give_half(w, v);
 	}
-	if (!n) {
+	if (!n && w->wants == WANTS_ALL) {
 		coroi_detach_batches_locked(v); /* so that v does not look stuck */
 		at_store_rlx(&v->kept_length, coroi_deque_length(&v->queue));
 		at_store_rlx(&v->kept_at, coroi_turns(v));
@@ -102,11 +105,13 @@ static bool leaves_asleep(struct coroi_worker *v)
 	       (coroi_deque_length(&v->queue) || !coroi_detach_batches_locked(v));
 }
 
-static bool steal(struct coroi_worker *w, struct coroi_worker *v)
+/* knock - take up to `wants` from v. *out: how many there are in steal_buf. False: v has refused. */
+static bool knock(struct coroi_worker *w, struct coroi_worker *v, uint32_t wants, uint32_t *out)
 {
-	bool left;
 	uint32_t n = 0;
+	bool left;
 
+	at_store_rlx(&w->wants, wants);
 	switch (coroi_door_knock(v, w->id)) {
 	case COROI_REFUSED:
 		return false;
@@ -125,26 +130,102 @@ static bool steal(struct coroi_worker *w, struct coroi_worker *v)
 			at_bump(&w->forced);
 		break;
 	}
+	if (n)
+		at_bump(&w->steals);
+	at_bump_by(&w->stolen, n);
+	*out = n;
+	return true;
+}
+
+/* keep_locked - put what was stolen into w's queue. The back was given first: keep the order.
+ * Returns: how many are left in steal_buf, as there was no room, and no record. */
+static uint32_t keep_locked(struct coroi_worker *w, uint32_t n)
+{
+	for (; n; n--) {
+		uint64_t runnable = w->steal_buf[n - 1].runnable;
+		if (coroi_runnable_has_record(runnable))
+			coroi_deque_push(&w->queue, runnable);
+		else if (!coroi_queue_new_locked(w, runnable, &w->steal_buf[n - 1].arg))
+			break;
+	}
+	coroi_notify_queued(w);
+	return n;
+}
+
+static bool steal(struct coroi_worker *w, struct coroi_worker *v)
+{
+	uint32_t n;
+
+	if (!knock(w, v, WANTS_ALL, &n))
+		return false;
 	if (!n) {
 		if (coroi_deque_length(&v->queue) && !coroi_is_dedicated(v)) /* only pinned ones */
 			hold_off(w, coroi_now_ns());
 		return false;
 	}
-	at_bump(&w->steals);
-	at_bump_by(&w->stolen, n);
 	coroi_door_enter(w);
-	/* The back was given first: keep the order. w's queue is empty, so there is room. */
-	while (n--) {
-		if (coroi_runnable_has_record(w->steal_buf[n].runnable))
-			coroi_deque_push(&w->queue, w->steal_buf[n].runnable);
-		else
-			coroi_queue_new_locked(w, w->steal_buf[n].runnable, &w->steal_buf[n].arg);
-	}
-	coroi_notify_queued(w);
+	keep_locked(w, n); /* all: w's queue is empty, so there is room */
 	coroi_door_leave(w);
 	w->steal_began = coroi_now_ns();
 	w->steal_turn = coroi_turns(w);
 	return true;
+}
+
+/* ---------------------------------------------------------------------------------- stirring */
+
+#define STIR_NS   200000 /* from one look at another worker to the next */
+#define STIR_LESS 8      /* w has less than half of what the other has, and this less */
+
+void coroi_stir_look(struct coroi_worker *w)
+{
+	if (w->looked - w->stirred < STIR_NS)
+		return;
+	w->stirred = w->looked;
+	if (coroi_skip(&w->stirring))
+		return;
+	uint32_t n = coroi_general(w->sched);
+	w->stir_next = (w->stir_next + 1) % n;
+	if (w->stir_next == w->id)
+		w->stir_next = (w->stir_next + 1) % n;
+	struct coroi_worker *v = &w->sched->worker[w->stir_next];
+	if (coroi_deque_length(&v->queue) > 2 * coroi_deque_length(&w->queue) + STIR_LESS) {
+		w->stir = v;
+		w->leave = true;
+	}
+}
+
+/* make_room - w's queue has room for all that can be stolen at once. */
+static bool make_room(struct coroi_worker *w)
+{
+	coroi_door_enter(w);
+	bool room = w->queue.count + COROI_STEAL_MAX <= w->queue.room ||
+		    (!w->queue.spill.count && coroi_deque_grow(&w->queue));
+	coroi_door_leave(w);
+	return room;
+}
+
+void coroi_stir(struct coroi_worker *w)
+{
+	struct coroi_worker *v = w->stir;
+	uint32_t own = coroi_deque_length(&w->queue), other = coroi_deque_length(&v->queue);
+	uint32_t n;
+
+	w->stir = NULL;
+	if (other <= own || !make_room(w))
+		return;
+	if (!knock(w, v, (other - own) / 2, &n))
+		n = 0;
+	coroi_tried(&w->stirring, n > 0);
+	/* All are kept, unless others have filled the room meanwhile, and there is neither memory
+	 * nor a record. Some coroutine ends before long. */
+	while (n) {
+		coroi_door_enter(w);
+		n = keep_locked(w, n);
+		coroi_door_leave(w);
+		uint32_t never = 0;
+		if (n)
+			coroi_futex_wait(&never, 0, STIR_NS);
+	}
 }
 
 /* steal_round - one round over the other workers, from a random one on (xorshift64*, Vigna 2016):

@@ -74,7 +74,9 @@ bool coroi_timer_arm_locked(struct coroi_worker *w, struct coroi_rec *me, uint64
 		w->looked = coroi_now_ns();
 		wheel->now = tick_of(w->looked);
 		/* look_at may be old, and then far ahead or half a round of the counter behind. */
-		w->look_at = w->queue.head;
+		w->paced = w->looked;
+		w->paced_at = coroi_turns(w);
+		coroi_look_soon(w);
 	}
 	if (deadline <= w->looked)
 		return false;

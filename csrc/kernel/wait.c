@@ -58,12 +58,21 @@
  */
 #include "kernel/wait.h"
 
+#include "kernel/budget.h"
 #include "kernel/nowait.h"
 
 /* is_over - the coroutine has ended. FREE: its joiner is about to raise the generation. */
 static inline bool is_over(uint8_t state)
 {
 	return state == COROI_ENDED || state == COROI_FREE;
+}
+
+/* from - 1 + the id of the worker of s on which the calling coroutine runs; 0: there is none. */
+static inline uint64_t from(const struct coro_scheduler *s)
+{
+	const struct coroi_worker *w = coroi_here();
+
+	return w->sched == s && w->current ? w->id + 1u : 0;
 }
 
 /* remote_wake - W1 and W2. bit: COROI_EVENT, COROI_CANCEL, or 0 for a permit. Returns: CORO_OK,
@@ -89,6 +98,8 @@ static int remote_wake(struct coroi_rec *r, uint32_t gen, uint64_t bit)
 		/* relaxed: a hint. If the coroutine moves meanwhile, W3 sends the wake on. */
 		struct coroi_worker *home = &s->worker[at_load_rlx(&r->home)];
 		uint64_t node = (uintptr_t)r | COROI_NODE_WAKE;
+		if (home->shares)
+			node |= from(s) << COROI_NODE_FROM_SHIFT;
 		coro_fn fn = r->fn; /* read while r is no node yet: then it is not freed */
 		if (coroi_likely(!coroi_tls(coroi_waker_tls)) || !coroi_lend_wakes(home, r, fn)) {
 			coroi_inbox_push(home, node);
@@ -175,7 +186,35 @@ static void cancel_locked(struct coroi_worker *w, struct coroi_rec *r)
 		coroi_services_canceled(w->sched, r);
 }
 
-void coroi_remote_wake_locked(struct coroi_worker *w, struct coroi_rec *r)
+#define FOLLOWS_FROM  8 /* runnables in the queue of a worker that r may leave for its waker's */
+#define FOLLOWS_EVERY 4 /* such wakes, of which one has r leave */
+
+/* follows - r, which is being woken at w, goes on at its waker's worker. Else two that keep waking
+ * each other and are on two busy workers, since one of them was stolen, would have one turn each
+ * while w's queue goes round once. Two on one worker have a chain of them. Not each time: a
+ * coroutine that many wake would be on its way for ever. */
+static bool follows_locked(struct coroi_worker *w, struct coroi_rec *r, uint32_t from)
+{
+	uint32_t length = coroi_deque_length(&w->queue);
+
+	if (coroi_likely(length < FOLLOWS_FROM || !from || !w->shares) ||
+	    (at_load_rlx(&r->flags) & COROI_F_PINNED) || from > coroi_general(w->sched) ||
+	    from - 1 == w->id || r == w->current /* its context is not saved yet */)
+		return false;
+	struct coroi_worker *to = &w->sched->worker[from - 1];
+	uint32_t other = coroi_deque_length(&to->queue);
+	if (other < FOLLOWS_FROM / 2 || other > length || ++w->follows % FOLLOWS_EVERY)
+		return false;
+	coroi_unwait_locked(w, r);
+	COROI_PROBE(MOVE, r);
+	/* release, pairs with coroi_remote_wake_locked, as in coroi_deque_give */
+	at_store_rel(&r->home, to->id);
+	coroi_inbox_push(to, (uintptr_t)r | COROI_NODE_MOVED);
+	coroi_notify_pushed(to);
+	return true;
+}
+
+void coroi_remote_wake_locked(struct coroi_worker *w, struct coroi_rec *r, uint32_t from)
 {
 	/* acquire, pairs with coroi_deque_give and migrate (pin.c): what r's last home wrote is
 	 * seen */
@@ -202,18 +241,21 @@ void coroi_remote_wake_locked(struct coroi_worker *w, struct coroi_rec *r)
 	if (over)
 		return;
 	uint32_t n = (uint32_t)(word & COROI_COUNT_MASK);
+	bool wakes = false;
 	if (word & COROI_EVENT) {
 		if (r->state == COROI_WAITING || r->state == COROI_COMMITTED)
-			coroi_requeue_locked(w, r);
+			wakes = true;
 		else
 			r->event = 1;
 	}
 	if (n && r->state == COROI_PARKED) {
-		coroi_requeue_locked(w, r);
+		wakes = true;
 		n--;
 	}
 	/* no overflow: both are at most about 2^28, see remote_wake */
 	at_store_rlx(&r->permits, r->permits + n);
+	if (wakes && coroi_likely((word & COROI_CANCEL) || !follows_locked(w, r, from)))
+		coroi_requeue_locked(w, r, !from);
 	if (word & COROI_CANCEL)
 		cancel_locked(w, r);
 }
@@ -362,6 +404,13 @@ static inline bool take_permit_locked(struct coroi_worker *w, struct coroi_rec *
 	return true;
 }
 
+/* parked_spent - a permit was there, and the caller's waits have gone on for a while. */
+static COROI_NOINLINE int parked_spent(uint64_t deadline)
+{
+	coroi_spent(deadline);
+	return CORO_OK;
+}
+
 /* park_slow - coro_park, the general way. The door is as coroi_door_try left it. */
 static COROI_NOINLINE int park_slow(struct coroi_worker *w, struct coroi_rec *me)
 {
@@ -370,7 +419,8 @@ static COROI_NOINLINE int park_slow(struct coroi_worker *w, struct coroi_rec *me
 	coroi_door_leave(w);
 	coroi_door_enter(w);
 	if (take_permit_locked(w, me, "coro_park", CORO_FOREVER, &status))
-		return status;
+		return status || !coroi_spend_here(coroi_here()) ? status
+								 : parked_spent(CORO_FOREVER);
 	COROI_PROBE(WAIT, me);
 	at_store_rlx(&me->state, COROI_PARKED);
 	at_store_rlx(&me->waits, CORO_WAIT_PARK);
@@ -391,7 +441,7 @@ int coro_park(void)
 	if (me->permits) {
 		at_store_rlx(&me->permits, me->permits - 1);
 		coroi_door_leave(w);
-		return CORO_OK;
+		return coroi_spend(w) ? parked_spent(CORO_FOREVER) : CORO_OK;
 	}
 	/* C2 is left to park_slow */
 	struct coroi_rec *next = coroi_likely(!me->canceled) ? coroi_next_locked(w) : NULL;
@@ -412,7 +462,7 @@ static COROI_NOINLINE int park_until_slow(struct coroi_worker *w, struct coroi_r
 	coroi_door_leave(w);
 	coroi_door_enter(w);
 	if (take_permit_locked(w, me, "coro_park_until", deadline, &status))
-		return status;
+		return status || !coroi_spend_here(coroi_here()) ? status : parked_spent(deadline);
 	/* A permit that is on its way ends the wait, as in C2: no deadline comes before it. */
 	if (!coroi_permit_comes(me) && !coroi_timer_arm_locked(w, me, deadline)) {
 		coroi_door_leave(w);
@@ -439,7 +489,7 @@ int coro_park_until(uint64_t deadline)
 	if (me->permits) {
 		at_store_rlx(&me->permits, me->permits - 1);
 		coroi_door_leave(w);
-		return CORO_OK;
+		return coroi_spend(w) ? parked_spent(deadline) : CORO_OK;
 	}
 	if (coroi_unlikely(me->canceled || !coroi_timer_armed_locked(w, me, deadline)))
 		return park_until_slow(w, me, deadline);

@@ -38,8 +38,9 @@ static inline unsigned coroi_join_kind(uint64_t word)
 	return word >> COROI_JOIN_KIND_SHIFT & 7;
 }
 
-/* coroi_remote_wake_locked - W3 to W5: r came out of w's inbox as a remote wake. */
-void coroi_remote_wake_locked(struct coroi_worker *w, struct coroi_rec *r);
+/* coroi_remote_wake_locked - W3 to W5: r came out of w's inbox as a remote wake. from: as in the
+ * node (inbox.h). */
+void coroi_remote_wake_locked(struct coroi_worker *w, struct coroi_rec *r, uint32_t from);
 
 /* coroi_await_wakers - wait until every wake-up from outside that had begun is through. If all
  * coroutines of a scheduler have ended before, no wake-up looks at that scheduler any more. Thread:

@@ -52,7 +52,8 @@ struct coroi_list {
 struct coroi_deque {
 	uint64_t *ring; /* runnables, and behind them as many words of argument */
 	uint32_t mask;  /* entries of the ring - 1 */
-	/* How often the front was taken. It runs free; the low bits are the front's index. */
+	/* How often the front was taken, less what was added there. It runs free; the low bits are
+	 * the front's index. */
 	uint32_t head;
 	/* Runnables in the ring. Atomic, relaxed: thieves peek. */
 	uint32_t count;
@@ -118,6 +119,9 @@ struct coroi_worker {
 	uint16_t id;
 	/* The budget was set by an option. Else it adapts, see coroi_budget_spent_locked. */
 	bool budget_given;
+	/* The inbox is polled where queue.head has none of these bits, and the turn of the next look
+	 * (look_at) where it has none of those; both 0 while turns are long. */
+	uint8_t poll_mask;
 	struct coro_scheduler *sched;
 	/* Free records and credit; see slab.h. */
 	struct coroi_mags mags;
@@ -134,6 +138,9 @@ struct coroi_worker {
 	uint64_t undelivered, undelivered_last;
 	/* At the last look the undelivered nodes were batches, all empty and still open. */
 	bool trickles;
+	/* The turn (queue.head) at which the queue has no more of the spawns that were delivered
+	 * last. */
+	uint32_t delivered_to;
 	/* Stacks that the worker keeps. */
 	struct coroi_stack_cache stacks;
 	/* See dense.h. NULL: no dense coroutine has started here. Atomic: statistics are read
@@ -144,10 +151,34 @@ struct coroi_worker {
 	/* When the timers are to be looked at, ns; COROI_NEVER: none is armed. Atomic, relaxed:
 	 * others peek. */
 	uint64_t due;
-	/* When the timers were last looked at, ns. */
+	/* When the worker last looked at the clock (coroi_is_turn_to_look), ns. */
 	uint64_t looked;
-	/* The turn (queue.head) of the next look at the timers, and the turns between two looks. */
+	/* The turn (coroi_turns) of the next look, and the turns between two looks. */
 	uint32_t look_at, look_every;
+	uint8_t look_mask;
+	/* When, and at what turn, the length of turns was last taken. */
+	uint64_t paced;
+	uint32_t paced_at;
+	/* See coroi_favors_locked: how many are left, as of when queue.head was favors_at; and where
+	 * in the queue those end that were put ahead, as queue.head counts. */
+	uint32_t favors, favors_at, favored_end;
+	/* coroi_pick_locked has returned 0, as the native stack has something to do. */
+	bool leave;
+	/* The worker shares its work with others. */
+	bool shares;
+	/* See coroi_stir (steal.h): the worker to take from, or NULL; the last look for one, ns; the
+	 * worker to look at next; and how often to look. */
+	struct coroi_worker *stir;
+	uint64_t stirred;
+	uint32_t stir_next;
+	struct coroi_backoff stirring;
+	/* Wakes after which a coroutine might have followed its waker (wait.c). */
+	uint32_t follows;
+	/* See budget.h: waits until the next look at the clock, and between two looks; the last look,
+	 * ns; the turn (coroi_turns) of the last look that was the first of its turn, and when. */
+	int32_t waits_left, waits_every;
+	uint64_t waits_looked, waits_since;
+	uint32_t waits_turn;
 	/* When the budget was last used up, ns, and what queue.head was then. */
 	uint64_t spent_ns;
 	uint32_t spent_at;
@@ -194,6 +225,8 @@ struct coroi_worker {
 	/* What a victim has put into the buffer; written by the victim between D4 and T6 of
 	 * door.h. */
 	uint32_t steal_buf_count;
+	/* The most that the worker wants of a victim. Written before T1, read by the victim at D4. */
+	uint32_t wants;
 	struct coroi_steal_entry steal_buf[COROI_STEAL_MAX];
 	/* The state of steal_round's random numbers; not 0. */
 	uint64_t random;

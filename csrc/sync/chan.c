@@ -144,13 +144,21 @@ static void spin_for_value(struct coro_chan *c, bool send)
 		coroi_tried(&c->coalescing, coroi_chan_length(c) > 1);
 }
 
-/* told - wake `woken`, which was taken out of a queue, if any. c was left. Returns status. */
-static inline __attribute__((always_inline)) int told(struct coroi_worker *w, bool home, int status,
-						      struct coroi_waiter *woken)
+static COROI_NOINLINE int wake_and_spend(struct coroi_waiter *woken, uint64_t deadline)
 {
-	if (!woken)
-		return status;
-	/* status is CORO_OK, and so is what these return. */
+	coroi_waiter_wake_on(coroi_here(), woken);
+	coroi_spent(deadline);
+	return CORO_OK;
+}
+
+/* told - wake `woken`, which was taken out of a queue. c was left. A wait that has ended at once is
+ * counted, unless the caller probably suspends soon: it has woken no other coroutine of this worker
+ * since it began its turn. */
+static inline __attribute__((always_inline)) int told(struct coroi_worker *w, bool home,
+						      struct coroi_waiter *woken, uint64_t deadline)
+{
+	if (coroi_unlikely((!home || coroi_has_woken(w)) && coroi_spend_here(w)))
+		return wake_and_spend(woken, deadline);
 	return home ? coroi_waiter_wake_home(w, woken) : coroi_waiter_wake_on(w, woken);
 }
 
@@ -198,16 +206,24 @@ static inline __attribute__((always_inline)) int wait_at(struct coroi_worker *w,
 				      send ? CORO_WAIT_SEND : CORO_WAIT_RECEIVE, next);
 }
 
+/* pass_spent - at c, which is bound, entered, and left: the caller's waits have gone on for a
+ * while. */
+static int pass_spent(struct coro_chan *c, bool send, void *value, uint64_t deadline);
+
 static COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int
 wait_shared(struct coroi_worker *w, struct coro_chan *c, bool send, void *value, uint64_t deadline)
 {
 	return wait_at(w, c, false, send, value, deadline);
 }
 
-static COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int
-wait_home(struct coroi_worker *w, struct coro_chan *c, bool send, void *value, uint64_t deadline)
+/* wait_home - c is bound. spent: only the budget was used up (COROI_SPENT). */
+static COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int wait_home(struct coroi_worker *w,
+							       struct coro_chan *c, bool spent,
+							       bool send, void *value,
+							       uint64_t deadline)
 {
-	return wait_at(w, c, true, send, value, deadline);
+	return coroi_unlikely(spent) ? pass_spent(c, send, value, deadline)
+				     : wait_at(w, c, true, send, value, deadline);
 }
 
 /* pass_entered - send or receive, at w (coroi_here), with all locks of c held, if c has any; they
@@ -219,33 +235,33 @@ static inline __attribute__((always_inline)) int pass_entered(struct coroi_worke
 							      size_t bytes, bool small)
 {
 	struct coroi_waiter *woken = NULL;
-	int status = coroi_chan_try(c, send, value, &woken, bytes, small, true);
+	int status = coroi_chan_try(c, send, value, &woken, bytes, small, true, home);
 
 	if (twice && !send)
 		c->awaited = c->senders.first != NULL;
-	if (coroi_unlikely(status == COROI_NOT_NOW))
-		return home ? wait_home(w, c, send, value, deadline)
+	if (coroi_unlikely(status > CORO_OK))
+		return home ? wait_home(w, c, status == COROI_SPENT, send, value, deadline)
 			    : wait_shared(w, c, send, value, deadline);
 	if (twice)
 		coroi_object_leave(&c->object);
 	else
 		coroi_object_leave_as(&c->object, home);
-	return told(w, home, status, woken);
+	return woken ? told(w, home, woken, deadline) : status; /* both CORO_OK */
 }
 
-/* try_end - R1 or R2, with the lock of the end. COROI_NOT_NOW, COROI_BY_BOTH: this is a matter of
- * R3. */
+/* try_end - R1 or R2, as of coroi_chan_try, with the lock of the end. COROI_NOT_NOW,
+ * COROI_BY_BOTH: this is a matter of R3. */
 static inline __attribute__((always_inline)) int try_end(coro_chan *c, bool send, void *value,
-							 size_t bytes, bool small)
+							 size_t bytes, bool small, bool counted)
 {
-	return coroi_chan_try(c, send, value, NULL, bytes, small, false);
+	return coroi_chan_try(c, send, value, NULL, bytes, small, false, counted);
 }
 
 /* pass_end - try_end, and leave the lock of the end. */
 static inline __attribute__((always_inline)) int pass_end(coro_chan *c, bool send, void *value,
 							  size_t bytes, bool small)
 {
-	int status = try_end(c, send, value, bytes, small);
+	int status = try_end(c, send, value, bytes, small, true);
 
 	coroi_spin_unlock(coroi_chan_end_lock(c, send));
 	return status;
@@ -258,12 +274,19 @@ static int pass_patiently(coro_chan *c, bool send, void *value, uint64_t deadlin
 	struct coroi_end *e = coroi_chan_end(c, send);
 
 	coroi_spin_lock(coroi_chan_end_lock(c, send));
-	int status = try_end(c, send, value, c->bytes, false);
+	int status;
+	while ((status = try_end(c, send, value, c->bytes, false, true)) == COROI_SPENT) {
+		e->back++;
+		coroi_spin_unlock(coroi_chan_end_lock(c, send));
+		coroi_spent(deadline);
+		coroi_spin_lock(coroi_chan_end_lock(c, send));
+		e->back--;
+	}
 	if (status > CORO_OK) {
 		e->back++;
 		if (status == COROI_NOT_NOW && spins(deadline)) {
 			spin_for_value(c, send);
-			status = try_end(c, send, value, c->bytes, false);
+			status = try_end(c, send, value, c->bytes, false, false);
 			e->back -= status <= CORO_OK;
 		}
 	}
@@ -283,6 +306,20 @@ static COROI_NOINLINE int pass_slow(coro_chan *c, bool send, void *value, uint64
 		coroi_chan_end(c, send)->back--;
 	return pass_entered(coroi_here(), c, c->worker, ends, send, value, deadline, c->bytes,
 			    false);
+}
+
+static COROI_NOINLINE int pass_spent(struct coro_chan *c, bool send, void *value, uint64_t deadline)
+{
+	struct coroi_end *e = coroi_chan_end(c, send);
+
+	e->back++;
+	coroi_object_leave_as(&c->object, true);
+	coroi_spent(deadline);
+	int status = coroi_object_enter(&c->object);
+	if (status)
+		return status;
+	e->back--;
+	return pass_entered(coroi_here(), c, true, false, send, value, deadline, c->bytes, false);
 }
 
 /* pass - the usual paths; of bound channels for values of 8 bytes alone. */
@@ -412,7 +449,8 @@ static inline int leaf(struct coro_chan *c, bool send, void *value)
 	if (coroi_chan_has_ends(c)) {
 		if (!coroi_spin_lock_leaf(coroi_chan_end_lock(c, send), COROI_SPIN_PAUSE))
 			return COROI_BY_CALL;
-		status = pass_end(c, send, value, c->bytes, true);
+		status = try_end(c, send, value, c->bytes, true, false);
+		coroi_spin_unlock(coroi_chan_end_lock(c, send));
 	} else {
 		if (!coroi_object_enter_leaf(&c->object, MEET_PAUSE))
 			return COROI_BY_CALL;
@@ -471,11 +509,11 @@ static int pass_gowaiter(coro_chan *c, bool send, struct coroi_gowaiter *g)
 
 	if (status)
 		return status;
-	if ((status = coroi_chan_try(c, send, g->value, &woken, c->bytes, false, true)) ==
+	if ((status = coroi_chan_try(c, send, g->value, &woken, c->bytes, false, true, false)) ==
 	    COROI_NOT_NOW)
 		return coroi_gowaiter_wait(g, &c->object, coroi_chan_wait_queue(c, send));
 	coroi_object_leave(&c->object);
-	return told(coroi_here(), false, status, woken); /* Go has no bound channel */
+	return woken ? coroi_waiter_wake_on(coroi_here(), woken) : status;
 }
 
 int coroi_chan_send_gowaiter(coro_chan *c, struct coroi_gowaiter *g)

@@ -41,8 +41,8 @@
 struct coroi_end {
 	/* how many values have passed this end; atomic: read by the other end, and by spinners */
 	uint32_t passed;
-	/* `passed` of the other end, as it was read last. It is read again, from another core's
-	 * line, only when this is used up */
+	/* `passed` of the other end, as it was read last, or less: coroi_chan_grant. It is read
+	 * again, from another core's line, only when this is used up */
 	uint32_t seen;
 	uint32_t at; /* the cell of the next value */
 	/* callers that have left the lock and will come back: the channel is not freed meanwhile */
@@ -156,8 +156,19 @@ static inline struct coroi_waiter *coroi_chan_take(struct coro_chan *c, struct c
 }
 
 /* What a try can come to besides CORO_OK and CORO_ECLOSED. COROI_NOT_NOW: no value, or no room.
- * COROI_BY_BOTH, with one lock: there is a waiter at the other end, so this is a matter of R3. */
-enum { COROI_NOT_NOW = 1, COROI_BY_BOTH };
+ * COROI_BY_BOTH, with one lock: there is a waiter at the other end, so this is a matter of R3.
+ * COROI_SPENT: coroi_spent is to be called first. */
+enum { COROI_NOT_NOW = 1, COROI_BY_BOTH, COROI_SPENT };
+
+/* coroi_chan_grant - how many of n values, n > 0, may pass an end before the next look at what the
+ * other end has done. The waits of a coroutine are counted here, and so cost a send or a receive
+ * nothing. counted: false: COROI_SPENT is no answer. Returns: 1 to n; 0: COROI_SPENT. */
+static inline uint32_t coroi_chan_grant(uint32_t n, bool counted)
+{
+	if (counted)
+		return coroi_spend_ahead(n);
+	return n < COROI_SPEND_MOST ? n : COROI_SPEND_MOST;
+}
 
 /* coroi_chan_refusal - what c, which is closed, returns. It reads `closed` again: then a usual path
  * only compares it with 0, and needs no register. */
@@ -167,12 +178,13 @@ static inline int coroi_chan_refusal(const struct coro_chan *c)
 }
 
 /* coroi_chan_try_send, coroi_chan_try_recv - do at once what can be done. both: all locks of c are
- * held, R3; else the lock of the end, R1 or R2. *woken: set to the waiter that is to be woken after
+ * held, R3; else the lock of the end, R1 or R2. counted: as of
+ * coroi_chan_grant. *woken: set to the waiter that is to be woken after
  * the locks were left, if any. bytes: c->bytes, perhaps a constant. small: as of
  * coroi_chan_copy. */
 static inline __attribute__((always_inline)) int
 coroi_chan_try_send(struct coro_chan *c, const void *value, struct coroi_waiter **woken,
-		    size_t bytes, bool small, bool both)
+		    size_t bytes, bool small, bool both, bool counted)
 {
 	if (coroi_unlikely(c->closed))
 		return coroi_chan_refusal(c);
@@ -190,9 +202,12 @@ coroi_chan_try_send(struct coro_chan *c, const void *value, struct coroi_waiter 
 		return COROI_NOT_NOW;
 	/* More than the capacity: a receiver has put the values of waiters into the ring. */
 	if (coroi_unlikely(c->in.passed - c->in.seen >= c->capacity)) {
-		c->in.seen = at_load_acq(&c->out.passed);
-		if (c->in.passed - c->in.seen == c->capacity)
+		uint32_t room = c->capacity - (c->in.passed - at_load_acq(&c->out.passed));
+		if (!room)
 			return COROI_NOT_NOW;
+		if (!(room = coroi_chan_grant(room, counted)))
+			return COROI_SPENT;
+		c->in.seen = c->in.passed - c->capacity + room;
 	}
 	coroi_chan_copy(coroi_chan_cell(c, &c->in, bytes), value, bytes, small);
 	coroi_chan_passed(c, &c->in);
@@ -201,10 +216,14 @@ coroi_chan_try_send(struct coro_chan *c, const void *value, struct coroi_waiter 
 
 static inline __attribute__((always_inline)) int
 coroi_chan_try_recv(struct coro_chan *c, void *value, struct coroi_waiter **woken, size_t bytes,
-		    bool small, bool both)
+		    bool small, bool both, bool counted)
 {
-	if (coroi_unlikely(c->out.seen == c->out.passed) && c->capacity)
-		c->out.seen = at_load_acq(&c->in.passed);
+	if (coroi_unlikely(c->out.seen == c->out.passed) && c->capacity) {
+		uint32_t have = at_load_acq(&c->in.passed) - c->out.passed;
+		if (have && !(have = coroi_chan_grant(have, counted)))
+			return COROI_SPENT;
+		c->out.seen = c->out.passed + have;
+	}
 	if (coroi_unlikely(!both && c->awaited))
 		return COROI_BY_BOTH;
 	bool any = c->out.seen != c->out.passed;
@@ -227,13 +246,12 @@ coroi_chan_try_recv(struct coro_chan *c, void *value, struct coroi_waiter **woke
 }
 
 /* coroi_chan_try - coroi_chan_try_send, or coroi_chan_try_recv. */
-static inline __attribute__((always_inline)) int coroi_chan_try(struct coro_chan *c, bool send,
-								void *value,
-								struct coroi_waiter **woken,
-								size_t bytes, bool small, bool both)
+static inline __attribute__((always_inline)) int
+coroi_chan_try(struct coro_chan *c, bool send, void *value, struct coroi_waiter **woken,
+	       size_t bytes, bool small, bool both, bool counted)
 {
-	return send ? coroi_chan_try_send(c, value, woken, bytes, small, both)
-		    : coroi_chan_try_recv(c, value, woken, bytes, small, both);
+	return send ? coroi_chan_try_send(c, value, woken, bytes, small, both, counted)
+		    : coroi_chan_try_recv(c, value, woken, bytes, small, both, counted);
 }
 
 /* coroi_chan_queue - senders, or receivers. */

@@ -136,7 +136,7 @@ static inline bool try_lock(coro_mutex *p)
 	struct coroi_rec *me = coroi_current_here(w);
 	uint64_t nobody = 0;
 
-	if (coroi_unlikely(!p || !me))
+	if (coroi_unlikely(!p || !me) || coroi_spend(w))
 		return false;
 	struct coroi_mutex *m = coroi_mutex_of(p);
 	if (w == m->object.worker) {
@@ -176,6 +176,8 @@ static COROI_NOINLINE int lock_general(coro_mutex *p, uint64_t deadline)
 {
 	if (!p)
 		return CORO_EINVAL;
+	if (coroi_has_spent(coroi_here()))
+		coroi_spent(deadline);
 	uint64_t mine = coroi_lock_owner();
 	struct coroi_mutex *m = coroi_mutex_of(p);
 	return mine && coroi_mutex_swap(m, 0, mine)

@@ -154,6 +154,8 @@ static int rwlock_lock(coro_rwlock *p, bool write, uint64_t deadline)
 
 	if (!p)
 		return CORO_EINVAL;
+	if (coroi_spend_here(coroi_here()))
+		coroi_spent(deadline);
 	uint64_t mine = coroi_lock_owner();
 	int status;
 	if (!mine)

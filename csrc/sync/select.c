@@ -126,7 +126,7 @@ static int try_all(struct choice *s)
 		uint32_t i = first + k < s->n ? first + k : first + k - s->n;
 		coro_case *one = &s->cases[i];
 		int status = coroi_chan_try(one->chan, sends(one), value_of(one), &woken,
-					    one->chan->bytes, false, true);
+					    one->chan->bytes, false, true, false);
 		if (status == COROI_NOT_NOW)
 			continue;
 		one->status = status;
@@ -339,11 +339,13 @@ static COROI_NOINLINE int select_aside(coro_case *cases, uint32_t n, uint64_t de
 
 int coro_select(coro_case *cases, uint32_t n, uint64_t deadline)
 {
-	struct coroi_worker *w = coroi_self();
 	int status = check(cases, n);
 
 	if (status)
 		return status;
+	if (coroi_spend_here(coroi_here()))
+		coroi_spent(deadline);
+	struct coroi_worker *w = coroi_self();
 	if (coroi_current(w) && coroi_is_dense(coroi_current(w)))
 		return select_aside(cases, n, deadline);
 	size_t left = coro_stack_left(); /* 0: this is a thread's own stack */

@@ -40,12 +40,22 @@ static COROI_NOINLINE COROI_RETURNS_AFTER_SWITCH int sem_wait_home(struct sem *s
 	return coroi_object_wait(w, &s->object, true, &wait_as, 0, 0, deadline);
 }
 
+/* sem_acquire_spent - the caller's waits have gone on for a while. s is entered, and is left. */
+static COROI_NOINLINE int sem_acquire_spent(struct sem *s, uint64_t deadline)
+{
+	coroi_object_leave(&s->object);
+	coroi_spent(deadline);
+	return coro_sem_acquire((coro_sem *)s, deadline);
+}
+
 /* sem_acquire - at w (coroi_here). s is entered, and is left. home: s is bound. */
 static inline __attribute__((always_inline)) int sem_acquire(struct coroi_worker *w, struct sem *s,
 							     bool home, uint64_t deadline)
 {
 	if (coroi_unlikely(!s->permits))
 		return home ? sem_wait_home(s, deadline, w) : sem_wait_shared(s, deadline, w);
+	if (coroi_spend_here(w))
+		return sem_acquire_spent(s, deadline);
 	s->permits--;
 	coroi_object_leave_as(&s->object, home);
 	return CORO_OK;

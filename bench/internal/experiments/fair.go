@@ -189,9 +189,10 @@ func flood(w fairWorld) (harness.Values, error) {
 	return comers(w, fairFlooded)
 }
 
-// comers has newcomers come to w, the first with the number first.
+// comers has newcomers come to w, the first with the number first, after all others have started:
+// starts are first come, first served.
 func comers(w fairWorld, first int) (harness.Values, error) {
-	time.Sleep(20 * time.Millisecond)
+	time.Sleep(200 * time.Millisecond)
 	due := make([]int64, fairNewcomers)
 	start := cbody.Now()
 	for i := range due {

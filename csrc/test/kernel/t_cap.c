@@ -6,6 +6,7 @@
 #include "test.h"
 
 #include "kernel/idle.h"
+#include "kernel/life.h"
 #include "kernel/goworker.h"
 #include "kernel/spawn.h"
 #include "kernel/wait.h"

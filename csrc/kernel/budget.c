@@ -1,0 +1,54 @@
+//go:build ignore
+/* budget.c - see budget.h. */
+#include "kernel/budget.h"
+
+#include "kernel/run.h"
+
+#define TURN_NS    20000 /* how long a turn of waits that end at once may be */
+#define LOOK_NS    10000 /* looks at the clock are about that far apart, ns */
+#define WAITS_MOST 256   /* waits from one look to the next, at most */
+
+/* adapt - how many waits there are until the next look: those of the last took so long. */
+static void adapt(struct coroi_worker *w, uint64_t took)
+{
+	if (took < LOOK_NS / 2)
+		w->waits_every = w->waits_every < WAITS_MOST / 2 ? w->waits_every * 2 : WAITS_MOST;
+	else if (took > LOOK_NS)
+		w->waits_every = (int32_t)((uint64_t)w->waits_every * LOOK_NS / took) + 1;
+	w->waits_left = w->waits_every;
+}
+
+COROI_COLD void coroi_spent(uint64_t deadline)
+{
+	struct coroi_worker *w = coroi_self();
+	struct coroi_rec *me = w->current;
+	uint64_t now = coroi_now_ns();
+
+	adapt(w, now - w->waits_looked);
+	w->waits_looked = now;
+	if (w->waits_turn != coroi_turns(w)) { /* the first look in this turn */
+		w->waits_turn = coroi_turns(w);
+		w->waits_since = now;
+		return;
+	}
+	if (now - w->waits_since < TURN_NS || !deadline || w->lent || w->nowait ||
+	    coroi_nothing_else_now(w))
+		return;
+	coroi_door_enter(w);
+	coroi_queue_locked(w, me);
+	coroi_suspend_picked_locked(w, me);
+}
+
+uint32_t coroi_spend_ahead(uint32_t n)
+{
+	struct coroi_worker *w = coroi_here();
+	uint32_t most = COROI_SPEND_MOST;
+
+	if (w->current) {
+		if (w->waits_left <= 0)
+			return 0;
+		most = (uint32_t)w->waits_every;
+		w->waits_left -= (int32_t)(n < most ? n : most);
+	}
+	return n < most ? n : most;
+}

@@ -1,0 +1,54 @@
+/*
+ * budget.h - how long a coroutine may go on whose waits all end at once.
+ *
+ * A coroutine that always finds a value in its channel, or a permit, never suspends, and the others
+ * of its worker would wait for ever. So such waits count, and once they have gone on for some 20 us
+ * in one turn the next one yields first. (After tokio's cooperative budget, which counts 128 waits;
+ * but waits may be 5 ns or 1 ms apart.) The clock is read after so many waits as take about 10 us.
+ */
+#ifndef COROI_BUDGET_H
+#define COROI_BUDGET_H
+
+#include "kernel/worker.h"
+
+/* coroi_spend - the current coroutine of w is about to wait, perhaps for nothing. True: call
+ * coroi_spent first. Thread: w. Cost: a decrement. */
+static inline bool coroi_spend(struct coroi_worker *w)
+{
+	return coroi_unlikely(--w->waits_left <= 0);
+}
+
+/* coroi_spend_here - the same for any thread, w being coroi_here. */
+static inline bool coroi_spend_here(struct coroi_worker *w)
+{
+	return w->current && coroi_spend(w);
+}
+
+/* coroi_has_spent - coroi_spend was true, and coroi_spent was not called yet. Thread: any, w being
+ * coroi_here. */
+static inline bool coroi_has_spent(const struct coroi_worker *w)
+{
+	return w->current && w->waits_left <= 0;
+}
+
+/* coroi_spend_ahead - n waits, n > 0, of the current coroutine could end at once, or of the thread's
+ * if that runs none. They are counted together, before they are made. Thread: any. Returns: how
+ * many may, 1 to n; 0: call coroi_spent first. */
+uint32_t coroi_spend_ahead(uint32_t n);
+
+/* Where waits are not counted, no more than that may be granted ahead. */
+#define COROI_SPEND_MOST 64u
+
+/* coroi_has_woken - the current coroutine of w has woken another of this worker in its turn, which
+ * has not run yet. Thread: w, or any, w being coroi_here. */
+static inline bool coroi_has_woken(const struct coroi_worker *w)
+{
+	return at_load_rlx(&w->next) != NULL;
+}
+
+/* coroi_spent - look at the clock, and yield if the turn has been long, something else can run, and
+ * the caller may wait until the deadline. A cancel is left for the wait to find. Thread: a worker,
+ * in no door. Blocking: as coro_yield. */
+COROI_COLD void coroi_spent(uint64_t deadline);
+
+#endif
