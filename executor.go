@@ -173,9 +173,9 @@ func (e *executor) look() (next *Coroutine, open bool) {
 	return nil, e.rest()
 }
 
-// letIn takes in what has come from the core, and returns the first of that, to run next. The others
-// are shared; where turns are long they are not, as behind the queue they would wait for long: each
-// is let in at a look.
+// letIn takes in what has come from the core, and returns the first of that, to run next. The
+// others are shared; where turns are long they are not, as behind the queue they would wait for
+// long: each is let in at a look.
 func (e *executor) letIn() (first *Coroutine) {
 	p := e.pool
 	p.mu.Lock()

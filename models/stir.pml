@@ -3,8 +3,8 @@
  * them, D1 to D6 and T1 to T6 of door.h.
  *
  * The threads are N workers. Each enters its door, takes a coroutine to run, and leaves; and it
- * knocks at the door of another worker, takes from there, and keeps what it has taken inside its own
- * door. Each worker is owner and thief, and any may knock at any other.
+ * knocks at the door of another worker, takes from there, and keeps what it has taken inside its
+ * own door. Each worker is owner and thief, and any may knock at any other.
  *
  * What is as in the code
  *   doors      req and busy are the words of door.h, changed by the same steps. A thief that is

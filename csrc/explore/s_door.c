@@ -278,8 +278,8 @@ static const struct ex_scenario steal_next_wake = {
 	.reach = 1 << FORCED,
 };
 
-/* Two busy workers that stir: each may find that the other has far more to do, and both may knock at
- * the same time. w0 has 4 records and w1 2; w0 takes all of its own before. */
+/* Two busy workers that stir: each may find that the other has far more to do, and both may knock
+ * at the same time. w0 has 4 records and w1 2; w0 takes all of its own before. */
 
 static void stirs(void *arg)
 {

@@ -578,8 +578,8 @@ static const struct ex_scenario reuse_cancel = {
 
 /* ------------------------------------------------------------------------------- following */
 
-/* x, on w0, parks, and y, on w1, wakes it. Both queues are long, and it is the turn of such a wake to
- * have x follow y. It must not while it is still running: its context is not saved. */
+/* x, on w0, parks, and y, on w1, wakes it. Both queues are long, and it is the turn of such a wake
+ * to have x follow y. It must not while it is still running: its context is not saved. */
 
 #define QUEUED 9 /* one more than FOLLOWS_FROM of wait.c: one is picked */
 

@@ -388,9 +388,9 @@ static void waits(void)
 	struct coroi_worker *w = coroi_worker_tls;
 	if (!w || !w->busy)
 		return;
+	const void *last = ghost.last[ex_self()];
 	for (unsigned i = 0; i < sched->workers; i++) {
 		const struct coroi_worker *v = world_worker(i);
-		const void *last = ghost.last[ex_self()];
 		if (v == w && last == &w->req)
 			ex_fail("w%u waits for its door, and is busy", w->id);
 		if (v != w && (last == &v->req || last == &v->busy))

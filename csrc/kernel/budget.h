@@ -31,7 +31,7 @@ static inline bool coroi_has_spent(const struct coroi_worker *w)
 	return w->current && w->waits_left <= 0;
 }
 
-/* coroi_spend_ahead - n waits, n > 0, of the current coroutine could end at once, or of the thread's
+/* coroi_spend_ahead - n waits, n > 0, of the current coroutine could end at once, or of the thread
  * if that runs none. They are counted together, before they are made. Thread: any. Returns: how
  * many may, 1 to n; 0: call coroi_spent first. */
 uint32_t coroi_spend_ahead(uint32_t n);

@@ -37,8 +37,9 @@
  * it served the thief, whose CAS to LOCK fails, or it lost against LOCK and waits. An owner that
  * has found a LOCK leaves again by D5's busy = 0, which T4 sees.
  *
- * A worker that is busy is a thief, too (coroi_stir). It knocks in no door of its own: a thief waits
- * for an owner to come to its door, and two that waited inside their own would only give up (T5).
+ * A worker that is busy is a thief, too (coroi_stir). It knocks in no door of its own: a thief
+ * waits for an owner to come to its door, and two that waited inside their own would only give up
+ * (T5).
  *
  * Where there is no membarrier, D1 is an exchange, D3 is sequentially consistent like it, and T3 is
  * a plain fence.

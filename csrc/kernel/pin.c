@@ -9,6 +9,7 @@
 #include "kernel/dense.h"
 #include "kernel/nowait.h"
 #include "kernel/run.h"
+#include "kernel/wait.h"
 
 int coro_worker(void)
 {
@@ -25,17 +26,11 @@ struct migration {
 static void migrate(struct coroi_worker *w, void *arg)
 {
 	struct migration *m = arg;
-	struct coroi_rec *r = m->rec;
-	/* Read now: m lies on r's stack, and r may run on `to` after the push. */
-	struct coroi_worker *to = m->to;
 
 	coroi_door_enter(w);
-	COROI_PROBE(MOVE, r);
-	/* release, pairs with coroi_remote_wake_locked, as in coroi_deque_give */
-	at_store_rel(&r->home, to->id);
+	/* m is on the stack of m->rec, and not there any more when this returns. */
+	coroi_move_locked(m->rec, m->to);
 	coroi_door_leave(w);
-	coroi_inbox_push(to, (uintptr_t)r | COROI_NODE_MOVED);
-	coroi_notify_pushed(to);
 }
 
 int coro_pin(uint32_t worker)

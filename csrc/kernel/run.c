@@ -136,15 +136,14 @@ static void unpack_locked(struct coroi_worker *w)
 {
 	for (uint64_t node = coroi_inbox_take(w), next; node; node = next) {
 		next = *coroi_node_link(node);
-		if ((node & COROI_NODE_KIND) == COROI_NODE_WAKE)
+		if ((node & COROI_NODE_KIND) == COROI_NODE_WAKE) {
 			coroi_remote_wake_locked(w, coroi_node_of(node), coroi_node_from(node));
-		else if ((node & COROI_NODE_KIND) == COROI_NODE_MOVED)
+		} else if ((node & COROI_NODE_KIND) == COROI_NODE_MOVED) {
 			coroi_queue_locked(w, coroi_node_of(node));
-		else
+		} else {
 			undelivered_add_locked(w, node);
-		if ((node & COROI_NODE_KIND) == COROI_NODE_SPAWN ||
-		    (node & COROI_NODE_KIND) == COROI_NODE_BATCH)
 			coroi_look_soon(w); /* one of them is let in */
+		}
 	}
 }
 
@@ -189,10 +188,10 @@ static bool has_waiting(const struct coroi_worker *w)
 	return w->shares || w->undelivered || w->due != COROI_NEVER;
 }
 
-/* look - at the clock: fire deadlines that have come, and set the turn of the next look. Reading the
- * clock costs as much as several short turns, so the number of turns between two looks adapts to
- * their length. It falls in one step, not by halves: else, where turns of 1 ms follow short ones,
- * what waits for the look would do so for some thousands of these turns. */
+/* look - at the clock: fire deadlines that have come, and set the turn of the next look. Reading
+ * the clock costs as much as several short turns, so the number of turns between two looks adapts
+ * to their length. It falls in one step, not by halves: else, where turns of 1 ms follow short
+ * ones, what waits for the look would do so for some thousands of these turns. */
 static void look_locked(struct coroi_worker *w)
 {
 	uint64_t now = coroi_now_ns(), took = now - w->paced;
@@ -220,7 +219,8 @@ static void look_locked(struct coroi_worker *w)
 	w->look_at = turn + (are_long || has_waiting(w) ? w->look_every : NO_LOOK);
 }
 
-/* let_in_of - take the first spawn that is left in p, to run next. 0: there is none, or no record. */
+/* let_in_of - take the first spawn that is left in p, to run next. 0: there is none, or no
+ * record. */
 static uint64_t let_in_of_locked(struct coroi_worker *w, struct coroi_batch *p)
 {
 	if (!left_in(p))

@@ -135,9 +135,7 @@ static inline bool coroi_favors_locked(struct coroi_worker *w)
 
 	if ((int32_t)turns > 0) {
 		w->favors_at = w->queue.head;
-		w->favors = turns < COROI_FAVORS_MOST / COROI_FAVORS
-				    ? w->favors + turns * COROI_FAVORS
-				    : COROI_FAVORS_MOST;
+		w->favors += turns < COROI_FAVORS_MOST ? turns * COROI_FAVORS : COROI_FAVORS_MOST;
 		if (w->favors > COROI_FAVORS_MOST)
 			w->favors = COROI_FAVORS_MOST;
 	}
@@ -185,7 +183,8 @@ static inline uint32_t coroi_turns(const struct coroi_worker *w)
 	return at_load_rlx(&w->queue.head) + at_load_rlx(&w->handovers);
 }
 
-/* coroi_look_soon - something waits for a look at the clock from now on. */
+/* coroi_look_soon - something waits for a look at the clock from now on. look_at may be old, and
+ * then far ahead or half a round of the counter behind. */
 static inline void coroi_look_soon(struct coroi_worker *w)
 {
 	w->look_at = coroi_turns(w);
@@ -194,23 +193,23 @@ static inline void coroi_look_soon(struct coroi_worker *w)
 /* Turns of the queue between two looks at spawns and inline calls, at most, if the queue does not
  * become empty. */
 #define COROI_DELIVER_TURNS 64u
-/* Turns of the queue from one poll of the inbox to the next, and from one question whether it is the
- * turn to look at the clock to the next; while turns are long, 1. */
+/* Turns of the queue from one poll of the inbox to the next, and from one question whether it is
+ * the turn to look at the clock to the next; while turns are long, 1. */
 #define COROI_POLL_TURNS 4u
 #define COROI_LOOK_TURNS 16u
 
 /* coroi_is_turn_to_look - is it the turn to look at the clock, for what waits for that: deadlines,
- * spawns, or the other workers' queues? The number of turns between two looks adapts
- * to their length, and is NO_LOOK while nothing waits: see look_locked in run.c. */
+ * spawns, or the other workers' queues? The number of turns between two looks adapts to their
+ * length, and is NO_LOOK while nothing waits: see look_locked in run.c. */
 static inline bool coroi_is_turn_to_look(const struct coroi_worker *w)
 {
 	return (int32_t)(coroi_turns(w) - w->look_at) >= 0;
 }
 
 /* coroi_inbox_due - poll the inbox on this turn? Polling steals a cache line from its writers, so w
- * polls on every 4th turn of the queue, and on each if turns are long. Spawns and calls into Go wait
- * until the queue is empty. If it never is, every COROI_DELIVER_TURNS turns; spawns are let in by the
- * clock, too. */
+ * polls on every 4th turn of the queue, and on each if turns are long. Spawns and calls into Go
+ * wait until the queue is empty. If it never is, they are looked at every COROI_DELIVER_TURNS turns,
+ * and spawns are let in by the clock, too. */
 static inline bool coroi_inbox_due(const struct coroi_worker *w)
 {
 	uint32_t head = w->queue.head;
@@ -245,7 +244,8 @@ static inline void coroi_renew_budget(struct coroi_worker *w)
 
 /* coroi_pick_locked - take the runnable that runs next: w->next while the budget lasts, else the
  * front of the queue. 0: go to the native stack, as nothing can run, or the native stack has
- * something to do (`leave`). coroi_pick_here_locked: where a call would be too long. */
+ * something to do (`leave`). coroi_pick_here_locked: where a call would be too long. unusual:
+ * w->unusual, as the caller has read it inside the door. */
 static inline __attribute__((always_inline)) uint64_t coroi_pick_here_locked(struct coroi_worker *w,
 									     uint32_t unusual)
 {

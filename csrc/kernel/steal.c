@@ -65,23 +65,24 @@ static uint32_t give_half(struct coroi_worker *w, struct coroi_worker *v)
 }
 
 /* take - w has locked v's door. Fire v's deadlines, and take half of v's queue. If there is nothing
- * to take, deliver v's remote wakes and spawns and queue its `next`, and take half of that. */
+ * to take, and w has nothing, deliver v's remote wakes and spawns and queue its `next`, and take
+ * half of that. */
 static uint32_t take(struct coroi_worker *w, struct coroi_worker *v)
 {
 	if (at_load_rlx(&v->due) != COROI_NEVER)
 		coroi_timers_fire_locked(v, coroi_now_ns());
 	uint32_t n = give_half(w, v);
-	if (!n && w->wants == WANTS_ALL) {
-		struct coroi_rec *next = v->next;
-		coroi_drain_locked(v);
-		at_store_rlx(&v->next, NULL);
-		if (next)
-			coroi_queue_locked(v, next);
-		if (v->undelivered)
-			coroi_deliver_locked(v);
-		n = give_half(w, v);
-	}
-	if (!n && w->wants == WANTS_ALL) {
+	if (n || w->wants != WANTS_ALL)
+		return n;
+	struct coroi_rec *next = v->next;
+	coroi_drain_locked(v);
+	at_store_rlx(&v->next, NULL);
+	if (next)
+		coroi_queue_locked(v, next);
+	if (v->undelivered)
+		coroi_deliver_locked(v);
+	n = give_half(w, v);
+	if (!n) {
 		coroi_detach_batches_locked(v); /* so that v does not look stuck */
 		at_store_rlx(&v->kept_length, coroi_deque_length(&v->queue));
 		at_store_rlx(&v->kept_at, coroi_turns(v));
@@ -105,7 +106,8 @@ static bool leaves_asleep(struct coroi_worker *v)
 	       (coroi_deque_length(&v->queue) || !coroi_detach_batches_locked(v));
 }
 
-/* knock - take up to `wants` from v. *out: how many there are in steal_buf. False: v has refused. */
+/* knock - take up to `wants` from v. *out: how many there are in steal_buf. False: v has
+ * refused. */
 static bool knock(struct coroi_worker *w, struct coroi_worker *v, uint32_t wants, uint32_t *out)
 {
 	uint32_t n = 0;

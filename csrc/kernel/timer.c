@@ -73,7 +73,6 @@ bool coroi_timer_arm_locked(struct coroi_worker *w, struct coroi_rec *me, uint64
 	if (deadline && at_load_rlx(&w->due) == COROI_NEVER) {
 		w->looked = coroi_now_ns();
 		wheel->now = tick_of(w->looked);
-		/* look_at may be old, and then far ahead or half a round of the counter behind. */
 		w->paced = w->looked;
 		w->paced_at = coroi_turns(w);
 		coroi_look_soon(w);

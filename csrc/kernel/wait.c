@@ -67,8 +67,9 @@ static inline bool is_over(uint8_t state)
 	return state == COROI_ENDED || state == COROI_FREE;
 }
 
-/* from - 1 + the id of the worker of s on which the calling coroutine runs; 0: there is none. */
-static inline uint64_t from(const struct coro_scheduler *s)
+/* from_here - 1 + the id of the worker of s on which the calling coroutine runs; 0: there is
+ * none. */
+static inline uint64_t from_here(const struct coro_scheduler *s)
 {
 	const struct coroi_worker *w = coroi_here();
 
@@ -99,7 +100,7 @@ static int remote_wake(struct coroi_rec *r, uint32_t gen, uint64_t bit)
 		struct coroi_worker *home = &s->worker[at_load_rlx(&r->home)];
 		uint64_t node = (uintptr_t)r | COROI_NODE_WAKE;
 		if (home->shares)
-			node |= from(s) << COROI_NODE_FROM_SHIFT;
+			node |= from_here(s) << COROI_NODE_FROM_SHIFT;
 		coro_fn fn = r->fn; /* read while r is no node yet: then it is not freed */
 		if (coroi_likely(!coroi_tls(coroi_waker_tls)) || !coroi_lend_wakes(home, r, fn)) {
 			coroi_inbox_push(home, node);
@@ -186,6 +187,15 @@ static void cancel_locked(struct coroi_worker *w, struct coroi_rec *r)
 		coroi_services_canceled(w->sched, r);
 }
 
+void coroi_move_locked(struct coroi_rec *r, struct coroi_worker *to)
+{
+	COROI_PROBE(MOVE, r);
+	/* release, pairs with coroi_remote_wake_locked, as in coroi_deque_give */
+	at_store_rel(&r->home, to->id);
+	coroi_inbox_push(to, (uintptr_t)r | COROI_NODE_MOVED);
+	coroi_notify_pushed(to);
+}
+
 #define FOLLOWS_FROM  8 /* runnables in the queue of a worker that r may leave for its waker's */
 #define FOLLOWS_EVERY 4 /* such wakes, of which one has r leave */
 
@@ -206,11 +216,7 @@ static bool follows_locked(struct coroi_worker *w, struct coroi_rec *r, uint32_t
 	if (other < FOLLOWS_FROM / 2 || other > length || ++w->follows % FOLLOWS_EVERY)
 		return false;
 	coroi_unwait_locked(w, r);
-	COROI_PROBE(MOVE, r);
-	/* release, pairs with coroi_remote_wake_locked, as in coroi_deque_give */
-	at_store_rel(&r->home, to->id);
-	coroi_inbox_push(to, (uintptr_t)r | COROI_NODE_MOVED);
-	coroi_notify_pushed(to);
+	coroi_move_locked(r, to);
 	return true;
 }
 
@@ -404,11 +410,16 @@ static inline bool take_permit_locked(struct coroi_worker *w, struct coroi_rec *
 	return true;
 }
 
-/* parked_spent - a permit was there, and the caller's waits have gone on for a while. */
 static COROI_NOINLINE int parked_spent(uint64_t deadline)
 {
 	coroi_spent(deadline);
 	return CORO_OK;
+}
+
+/* parked - the current coroutine of w has taken a permit that was there. */
+static inline int parked(struct coroi_worker *w, uint64_t deadline)
+{
+	return coroi_spend(w) ? parked_spent(deadline) : CORO_OK;
 }
 
 /* park_slow - coro_park, the general way. The door is as coroi_door_try left it. */
@@ -419,8 +430,7 @@ static COROI_NOINLINE int park_slow(struct coroi_worker *w, struct coroi_rec *me
 	coroi_door_leave(w);
 	coroi_door_enter(w);
 	if (take_permit_locked(w, me, "coro_park", CORO_FOREVER, &status))
-		return status || !coroi_spend_here(coroi_here()) ? status
-								 : parked_spent(CORO_FOREVER);
+		return status ? status : parked(coroi_self(), CORO_FOREVER);
 	COROI_PROBE(WAIT, me);
 	at_store_rlx(&me->state, COROI_PARKED);
 	at_store_rlx(&me->waits, CORO_WAIT_PARK);
@@ -441,7 +451,7 @@ int coro_park(void)
 	if (me->permits) {
 		at_store_rlx(&me->permits, me->permits - 1);
 		coroi_door_leave(w);
-		return coroi_spend(w) ? parked_spent(CORO_FOREVER) : CORO_OK;
+		return parked(w, CORO_FOREVER);
 	}
 	/* C2 is left to park_slow */
 	struct coroi_rec *next = coroi_likely(!me->canceled) ? coroi_next_locked(w) : NULL;
@@ -462,7 +472,7 @@ static COROI_NOINLINE int park_until_slow(struct coroi_worker *w, struct coroi_r
 	coroi_door_leave(w);
 	coroi_door_enter(w);
 	if (take_permit_locked(w, me, "coro_park_until", deadline, &status))
-		return status || !coroi_spend_here(coroi_here()) ? status : parked_spent(deadline);
+		return status ? status : parked(coroi_self(), deadline);
 	/* A permit that is on its way ends the wait, as in C2: no deadline comes before it. */
 	if (!coroi_permit_comes(me) && !coroi_timer_arm_locked(w, me, deadline)) {
 		coroi_door_leave(w);
@@ -489,7 +499,7 @@ int coro_park_until(uint64_t deadline)
 	if (me->permits) {
 		at_store_rlx(&me->permits, me->permits - 1);
 		coroi_door_leave(w);
-		return coroi_spend(w) ? parked_spent(deadline) : CORO_OK;
+		return parked(w, deadline);
 	}
 	if (coroi_unlikely(me->canceled || !coroi_timer_armed_locked(w, me, deadline)))
 		return park_until_slow(w, me, deadline);

@@ -42,6 +42,10 @@ static inline unsigned coroi_join_kind(uint64_t word)
  * node (inbox.h). */
 void coroi_remote_wake_locked(struct coroi_worker *w, struct coroi_rec *r, uint32_t from);
 
+/* coroi_move_locked - r, which is suspended at home and in no queue, goes on at `to`. r may run there
+ * before this returns. Inside the door of r's home. */
+void coroi_move_locked(struct coroi_rec *r, struct coroi_worker *to);
+
 /* coroi_await_wakers - wait until every wake-up from outside that had begun is through. If all
  * coroutines of a scheduler have ended before, no wake-up looks at that scheduler any more. Thread:
  * any. Blocking: while such a waker is preempted. */

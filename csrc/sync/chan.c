@@ -144,6 +144,7 @@ static void spin_for_value(struct coro_chan *c, bool send)
 		coroi_tried(&c->coalescing, coroi_chan_length(c) > 1);
 }
 
+/* wake_and_spend - told, where the caller's waits have gone on for a while. */
 static COROI_NOINLINE int wake_and_spend(struct coroi_waiter *woken, uint64_t deadline)
 {
 	coroi_waiter_wake_on(coroi_here(), woken);
@@ -206,7 +207,7 @@ static inline __attribute__((always_inline)) int wait_at(struct coroi_worker *w,
 				      send ? CORO_WAIT_SEND : CORO_WAIT_RECEIVE, next);
 }
 
-/* pass_spent - at c, which is bound, entered, and left: the caller's waits have gone on for a
+/* pass_spent - pass_entered at c, which is bound, where the caller's waits have gone on for a
  * while. */
 static int pass_spent(struct coro_chan *c, bool send, void *value, uint64_t deadline);
 

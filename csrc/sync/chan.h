@@ -178,10 +178,9 @@ static inline int coroi_chan_refusal(const struct coro_chan *c)
 }
 
 /* coroi_chan_try_send, coroi_chan_try_recv - do at once what can be done. both: all locks of c are
- * held, R3; else the lock of the end, R1 or R2. counted: as of
- * coroi_chan_grant. *woken: set to the waiter that is to be woken after
- * the locks were left, if any. bytes: c->bytes, perhaps a constant. small: as of
- * coroi_chan_copy. */
+ * held, R3; else the lock of the end, R1 or R2. *woken: set to the waiter that is to be woken after
+ * the locks were left, if any. bytes: c->bytes, perhaps a constant. small: as of coroi_chan_copy.
+ * counted: as of coroi_chan_grant. */
 static inline __attribute__((always_inline)) int
 coroi_chan_try_send(struct coro_chan *c, const void *value, struct coroi_waiter **woken,
 		    size_t bytes, bool small, bool both, bool counted)

@@ -454,8 +454,8 @@ func timersLate() []time.Duration {
 	return late
 }
 
-// goroutinesYield, bodiesYield and coroutinesYield start four for each worker that only yield, until
-// end is called.
+// goroutinesYield, bodiesYield and coroutinesYield start four for each worker that only yield,
+// until end is called.
 func goroutinesYield(workers int) (end func() error, err error) {
 	var stop atomic.Bool
 	var ends sync.WaitGroup

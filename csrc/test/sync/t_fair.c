@@ -1,6 +1,6 @@
 /*
- * t_fair.c - nobody waits for ever beside those who keep each other busy: waits that all end at once
- * let others run, busy workers share, and what comes from outside comes in, but not alone.
+ * t_fair.c - nobody waits for ever beside those who keep each other busy: waits that all end at
+ * once let others run, busy workers share, and what comes from outside comes in, but not alone.
  */
 #include "test.h"
 
