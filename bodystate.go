@@ -145,6 +145,7 @@ func (c *Coroutine) Park(ctx context.Context) error {
 		return err
 	}
 	if c.takePermit() {
+		c.spend()
 		return nil
 	}
 	if err := c.mayWait(); err != nil {

@@ -85,7 +85,10 @@ func (c *Chan[T]) Send(ctx context.Context, v T) error {
 	if c.meets() {
 		status, err = c.pass(ctx, true, unsafe.Pointer(&v))
 	} else {
-		status = c.core.TrySend(unsafe.Pointer(&v))
+		status = c.core.SendLeaf(unsafe.Pointer(&v))
+		if status > csrc.OK {
+			status = c.afterLeaf(ctx, true, unsafe.Pointer(&v), status)
+		}
 	}
 	if status == csrc.TimedOut {
 		status, err = c.send(ctx, v)
@@ -95,6 +98,18 @@ func (c *Chan[T]) Send(ctx context.Context, v T) error {
 		return err
 	}
 	return statusError(status, ofChan)
+}
+
+// afterLeaf is what a wait at v comes to whose leaf has come to Sampled or ByCall. That is a wait to
+// be looked at: a value that needs the call goes by a waiter, and no such value is sampled.
+func (c *Chan[T]) afterLeaf(
+	ctx context.Context, send bool, v unsafe.Pointer, status csrc.Status,
+) csrc.Status {
+	spendAt(ctx, c.core)
+	if status == csrc.Sampled {
+		return csrc.OK
+	}
+	return c.core.TryByCall(send, v)
 }
 
 // meets tells whether values go by meet. Not those of a zero value.
@@ -108,7 +123,10 @@ func (c *Chan[T]) meets() bool {
 func (c *Chan[T]) pass(ctx context.Context, send bool, v unsafe.Pointer) (csrc.Status, error) {
 	status, err := csrc.TimedOut, error(nil)
 	bytes := unsafe.Sizeof(*new(T))
-	if c.goesByCall() {
+	if left := c.goesByCall(); left > 0 {
+		if uint32(left)&c.core.Sample() == 0 {
+			spendAt(ctx, c.core)
+		}
 		status = c.core.PassByCall(send, v, bytes)
 	}
 	if status == csrc.TimedOut {
@@ -125,14 +143,14 @@ func (c *Chan[T]) pass(ctx context.Context, send bool, v unsafe.Pointer) (csrc.S
 // other end sleeps, rather than looks for values.
 const callsInARow = 63
 
-// goesByCall tells whether the next value is to be tried by cgo at first. It is racy, a hint.
-func (c *Chan[T]) goesByCall() bool {
+// goesByCall is how many values, from the next on, are to be tried by cgo at first. It is racy, a
+// hint.
+func (c *Chan[T]) goesByCall() int32 {
 	left := c.byCall.Load()
-	if left == 0 {
-		return false
+	if left > 0 {
+		c.byCall.Store(left - 1)
 	}
-	c.byCall.Store(left - 1)
-	return true
+	return left
 }
 
 func (c *Chan[T]) send(ctx context.Context, v T) (csrc.Status, error) {
@@ -170,7 +188,10 @@ func (c *Chan[T]) Recv(ctx context.Context) (T, error) {
 	if c.meets() {
 		status, err = c.pass(ctx, false, unsafe.Pointer(&v))
 	} else {
-		status = c.core.TryRecv(unsafe.Pointer(&v))
+		status = c.core.RecvLeaf(unsafe.Pointer(&v))
+		if status > csrc.OK {
+			status = c.afterLeaf(ctx, false, unsafe.Pointer(&v), status)
+		}
 	}
 	if status == csrc.TimedOut {
 		v, status, err = c.recv(ctx)

@@ -342,13 +342,14 @@ type bodyGoroutine struct {
 
 	owner uint64    // the body, as the owner of a lock
 	holds heldLocks // by the body
+	budget
 }
 
 // bodyGoroutines has the goroutines that run bodies, by asm.Goroutine.
 var bodyGoroutines table.Words[bodyGoroutine]
 
 func newBodyGoroutine() *bodyGoroutine {
-	k := &bodyGoroutine{}
+	k := &bodyGoroutine{budget: newBudget()}
 	k.next, k.stop = iter.Pull(k.run)
 	return k
 }

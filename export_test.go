@@ -52,3 +52,12 @@ func Now() uint64 { return csrc.Now() }
 
 // SpecOf is what the core is told of a Func.
 func SpecOf[A, R any](f Func[A, R]) csrc.Spec { return f.spec }
+
+// A Turn of a coroutine ends when the coroutine is suspended, or yields.
+type Turn struct {
+	e     *executor
+	turns uint32
+}
+
+// TurnOf is the present turn of c, whose body calls it.
+func TurnOf(c *Coroutine) Turn { return Turn{c.exec, c.exec.turns} }

@@ -1,6 +1,7 @@
 package coro
 
 import (
+	"context"
 	"slices"
 
 	"github.com/organzine/coro/csrc"
@@ -19,6 +20,15 @@ func owner() lockOwner {
 		return lockOwner{k.owner, k}
 	}
 	return lockOwner{csrc.GoroutineOwner(asm.GoroutineID()), nil}
+}
+
+// ownerThatWaits is owner for a call that waits with ctx, or may end at once. It may yield.
+func ownerThatWaits(ctx context.Context) lockOwner {
+	me := owner()
+	if k := me.body; k != nil && k.spends(1) {
+		k.spentFor(ctx)
+	}
+	return me
 }
 
 // A heldLock is a lock that has an owner, whose body is at its end: released before others can see

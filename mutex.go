@@ -54,7 +54,7 @@ func (m *Mutex) check() {
 // With ErrOwnerEnded it has locked m.
 func (m *Mutex) Lock(ctx context.Context) error {
 	m.check()
-	me := owner()
+	me := ownerThatWaits(ctx)
 	if status := m.core.TryLock(me.number); status != csrc.TimedOut {
 		return m.taken(me.got(m, status))
 	}
@@ -161,7 +161,7 @@ func (m *RWMutex) Lock(ctx context.Context) error {
 func (m *RWMutex) RLock(ctx context.Context) error { return m.lock(ctx, false) }
 
 func (m *RWMutex) lock(ctx context.Context, write bool) error {
-	me := owner()
+	me := ownerThatWaits(ctx)
 	status := m.core.TryLock(write, me.number)
 	if status == csrc.TimedOut {
 		var err error

@@ -33,6 +33,7 @@ type object struct {
 	edge    *race.Edge
 	spinner spin.Spinner
 	state   atomic.Uint32 // the original's; changed with the lock of s.loans
+	sample  sample
 	base    coreObject
 	room    uintptr // bytes in C besides the object itself
 }
@@ -69,6 +70,7 @@ func adopt[T any](
 		return nil, statusError(status, ofObject)
 	}
 	o.s, o.self, o.base, o.edge = s, o, core, new(race.Edge)
+	o.sample.init()
 	runtime.AddCleanup(owner, coreObject.Free, core)
 	return owner, nil
 }

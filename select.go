@@ -67,9 +67,12 @@ func Select(ctx context.Context, cases ...Case) (int, error) {
 	if err := sel.check(); err != nil {
 		return -1, err
 	}
-	if status := sel.try(); status == csrc.TimedOut {
-		o := sel.first()
-		status, err := o.wait(ctx, waitOp{bytes: sel.room(), try: sel.try, begin: sel.begin,
+	first, random := sel.first(), rand.Uint32()
+	if random&first.core.Sample() == 0 {
+		spendAt(ctx, first.core)
+	}
+	if status := sel.tryFrom(random); status == csrc.TimedOut {
+		status, err := first.o.wait(ctx, waitOp{bytes: sel.room(), try: sel.try, begin: sel.begin,
 			used: sel.used})
 		if err != nil {
 			return -1, err
@@ -87,7 +90,7 @@ func TrySelect(cases ...Case) (int, error) {
 	if err := sel.check(); err != nil {
 		return -1, err
 	}
-	if sel.try() == csrc.TimedOut {
+	if sel.tryFrom(rand.Uint32()) == csrc.TimedOut {
 		return -1, nil
 	}
 	return sel.end()
@@ -101,11 +104,11 @@ type selection struct {
 	status csrc.Status // of that
 }
 
-// first is the object that waits: each would do.
-func (sel *selection) first() *object {
+// first is the case whose channel waits, and counts the wait: each would do.
+func (sel *selection) first() *Case {
 	for i := range sel.cases {
-		if o := sel.cases[i].o; o != nil {
-			return o
+		if k := &sel.cases[i]; k.o != nil {
+			return k
 		}
 	}
 	return nil
@@ -126,7 +129,7 @@ func (sel *selection) check() error {
 		if k.o == nil {
 			continue
 		}
-		if k.o.s != first.s {
+		if k.o.s != first.o.s {
 			return &OptionError{"Select", i, "the case of this index has a channel of " +
 				"another scheduler: a Select needs channels of one scheduler"}
 		}
@@ -137,12 +140,11 @@ func (sel *selection) check() error {
 	return nil
 }
 
-// try does the first case that can be done at once, from a random one on.
-func (sel *selection) try() csrc.Status {
-	i := 0
-	if n := len(sel.cases); n > 1 {
-		i = rand.IntN(n)
-	}
+func (sel *selection) try() csrc.Status { return sel.tryFrom(rand.Uint32()) }
+
+// tryFrom does the first case that can be done at once, from a random one on.
+func (sel *selection) tryFrom(random uint32) csrc.Status {
+	i := int(uint64(random) * uint64(len(sel.cases)) >> 32)
 	for range sel.cases {
 		if k := &sel.cases[i]; k.o != nil {
 			if status := k.try(); status != csrc.TimedOut {

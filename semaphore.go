@@ -34,6 +34,9 @@ func NewSemaphore(s *Scheduler, permits int) (*Semaphore, error) {
 // if the context ends first or the Go body is canceled; ErrClosed, if the scheduler is closed
 // meanwhile; or ErrDestroyed.
 func (m *Semaphore) Acquire(ctx context.Context) error {
+	if !isBackground(ctx) && m.isSampled(m.core.Count()) {
+		m.spend(ctx)
+	}
 	if status := m.core.TryAcquire(); status != csrc.TimedOut {
 		return m.taken(status)
 	}

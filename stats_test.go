@@ -28,6 +28,7 @@ func TestStatsCountWhatHasEndedAndHow(t *testing.T) {
 	for range 3 {
 		require.NoError(t, abort.Spawn(s, coro.None{}))
 	}
+	require.NoError(t, s.Wait(soon(t)), "Ran counts those below alone")
 	for how := range int64(4) {
 		before := testbody.Ran()
 		task, err := canceled.Start(s, how)

@@ -469,6 +469,8 @@ func Await[R any](ctx context.Context, c *Coroutine, t *Task[R]) (R, error) {
 		if err != nil {
 			return zero, err
 		}
+	} else {
+		c.spend()
 	}
 	t.s.edge.Acquire()
 	t.releaseRecord()

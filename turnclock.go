@@ -29,6 +29,13 @@ func (c *turnClock) isDue(turn uint32) bool { return int32(turn-c.due) >= 0 }
 // turnsAreLong tells whether a turn takes some 12 µs or more.
 func (c *turnClock) turnsAreLong() bool { return c.every < 4 }
 
+// hurry makes the turn that of the next look, if it is time for that.
+func (c *turnClock) hurry(turn uint32, now time.Duration) {
+	if now-c.looked >= turnsLook {
+		c.due = turn
+	}
+}
+
 // look looks at the clock. True: other goroutines are to run now; goOn comes after that.
 func (c *turnClock) look(turn uint32) bool {
 	now := time.Since(clockStart)

@@ -52,6 +52,9 @@ func (w *WaitGroup) Done() error { return w.Add(-1) }
 // Wait returns nil when the count is zero. Before, it returns the cause, if the context ends first
 // or the Go body is canceled; ErrClosed, if the scheduler is closed meanwhile; or ErrDestroyed.
 func (w *WaitGroup) Wait(ctx context.Context) error {
+	if !isBackground(ctx) && w.isSampled(w.core.Count()) {
+		w.spend(ctx)
+	}
 	if status := w.core.TryWait(); status != csrc.TimedOut {
 		return w.taken(status)
 	}

@@ -51,6 +51,8 @@ const (
 	OwnerDead       Status    = -17
 	Perm            Status    = -2
 	Pinned          SpecFlags = 1
+	SampleFirst               = 16
+	Sampled         Status    = 4
 	SelectMax                 = 64
 	SharedStacksMax           = 1024
 	StackDefault    int       = 16384
@@ -307,7 +309,11 @@ func (Chan) MaySend(capacity int) bool                                        { 
 func (Chan) Meet(s *Scheduler, g GoWaiter, send bool) Status                  { return Again }
 func (Chan) PassByCall(send bool, value unsafe.Pointer, bytes uintptr) Status { return Again }
 func (Chan) Recv(g GoWaiter) Status                                           { return Again }
+func (Chan) RecvLeaf(value unsafe.Pointer) Status                             { return Again }
+func (Chan) Sample() uint32                                                   { return 0 }
 func (Chan) Send(g GoWaiter) Status                                           { return Again }
+func (Chan) SendLeaf(value unsafe.Pointer) Status                             { return Again }
+func (Chan) SetSample(mask uint32)                                            {}
 func (Chan) TryByCall(send bool, value unsafe.Pointer) Status                 { return Again }
 func (Chan) TryRecv(value unsafe.Pointer) Status                              { return Again }
 func (Chan) TrySend(value unsafe.Pointer) Status                              { return Again }
@@ -364,6 +370,7 @@ func (Joinable) Unjoin(by Joinable) bool                                        
 func (Joinable) WakeComes() bool                                                { return false }
 
 func (Latch) Add(n int64) Status     { return Again }
+func (Latch) Count() uint32          { return 0 }
 func (Latch) Destroy() Status        { return Again }
 func (Latch) TryWait() Status        { return Again }
 func (Latch) Wait(g GoWaiter) Status { return Again }
@@ -463,6 +470,7 @@ func (*Scheduler) Watch(by Watch)                                          {}
 func (*Scheduler) Workers() int                                            { return 0 }
 
 func (Sem) Acquire(g GoWaiter) Status { return Again }
+func (Sem) Count() uint32             { return 0 }
 func (Sem) Destroy() Status           { return Again }
 func (Sem) Release(n uint64) Status   { return Again }
 func (Sem) TryAcquire() Status        { return Again }

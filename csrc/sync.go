@@ -27,6 +27,7 @@ import (
 	"unsafe"
 
 	"github.com/organzine/coro/internal/asm"
+	"github.com/organzine/coro/internal/race"
 	"github.com/organzine/coro/internal/zero"
 )
 
@@ -93,6 +94,18 @@ var (
 // Address is the address by which C knows the object.
 func (o Object) Address() uintptr { return uintptr(o.p) }
 
+// count counts a call, about, in the word of Go's that a semaphore and a latch have. That is in the
+// cache line that the call writes anyway.
+func (o Object) count() uint32 {
+	if o.p == nil {
+		return 0
+	}
+	word := (*uint32)(unsafe.Add(o.p, C.COROI_GO_WORD))
+	n := atomic.LoadUint32(word) + 1
+	race.StoreUint32(word, n)
+	return n
+}
+
 // IsDead tells whether C has destroyed the object.
 func (o Object) IsDead() bool {
 	return bool(C.coroi_object_is_dead((*C.struct_coroi_object)(o.c())))
@@ -125,6 +138,9 @@ func (s Sem) TryAcquire() Status {
 	}
 	return Status(C.coro_sem_acquire(s.c(), 0))
 }
+
+// Count is about how often it was called. A zero value may be asked.
+func (s Sem) Count() uint32 { return s.count() }
 
 // Acquire has a gowaiter take a permit.
 func (s Sem) Acquire(g GoWaiter) Status { return Status(C.coroi_sem_acquire_gowaiter(s.c(), g.g)) }
@@ -290,6 +306,9 @@ func (l Latch) TryWait() Status {
 	return l.Wait(GoWaiter{})
 }
 
+// Count is about how often it was called. A zero value may be asked.
+func (l Latch) Count() uint32 { return l.count() }
+
 // Wait has a gowaiter wait until the count is zero.
 func (l Latch) Wait(g GoWaiter) Status { return Status(C.coroi_latch_wait_gowaiter(l.c(), g.g)) }
 
@@ -364,18 +383,51 @@ func (c Chan) Address() uintptr { return uintptr(unsafe.Pointer(c.p)) }
 
 // TrySend is coro_chan_send that does not wait.
 func (c Chan) TrySend(value unsafe.Pointer) Status {
-	if status := asm.Leaf(sendLeaf, unsafe.Pointer(c.p), value); status != byCall {
-		return Status(status)
-	}
-	return c.TryByCall(true, value)
+	return c.leafOrCall(true, value, c.SendLeaf(value))
+}
+
+// SendLeaf is TrySend without cgo. ByCall: nothing was done, and TryByCall is to be called.
+// Sampled: the value was sent, and this is one of the waits that are to be looked at.
+func (c Chan) SendLeaf(value unsafe.Pointer) Status {
+	return Status(asm.Leaf(sendLeaf, unsafe.Pointer(c.p), value))
 }
 
 // TryRecv is coro_chan_recv that does not wait.
 func (c Chan) TryRecv(value unsafe.Pointer) Status {
-	if status := asm.Leaf(recvLeaf, unsafe.Pointer(c.p), value); status != byCall {
-		return Status(status)
+	return c.leafOrCall(false, value, c.RecvLeaf(value))
+}
+
+// RecvLeaf is TryRecv, as SendLeaf is TrySend.
+func (c Chan) RecvLeaf(value unsafe.Pointer) Status {
+	return Status(asm.Leaf(recvLeaf, unsafe.Pointer(c.p), value))
+}
+
+// leafOrCall is what a call comes to whose leaf has come to status.
+func (c Chan) leafOrCall(send bool, value unsafe.Pointer, status Status) Status {
+	switch status {
+	case ByCall:
+		return c.TryByCall(send, value)
+	case Sampled:
+		return OK
+	default:
+		return status
 	}
-	return c.TryByCall(false, value)
+}
+
+// Sample tells which of the waits at the channel are to be looked at: those of which the number of
+// values that have passed has no bit of it. SetSample changes that, to 8 bits. A zero value may be
+// asked.
+func (c Chan) Sample() uint32 {
+	if c.p == nil {
+		return 0
+	}
+	return c.half(C.COROI_CHAN_CLOSED) >> 16 & 0xff
+}
+
+func (c Chan) SetSample(mask uint32) {
+	if c.p != nil {
+		C.coroi_chan_set_sample(c.p, C.uint8_t(mask))
+	}
 }
 
 var (
@@ -463,6 +515,12 @@ func copyValue(to, from unsafe.Pointer, bytes uintptr) {
 
 // ByCall: nothing was done.
 const ByCall = Status(byCall)
+
+// Sampled is OK, and the wait is one of those that are to be looked at.
+const Sampled = Status(C.COROI_SAMPLED)
+
+// SampleFirst says that of a new channel one wait in SampleFirst is Sampled.
+const SampleFirst = C.COROI_SAMPLES + 1
 
 // Send has a gowaiter send its value.
 func (c Chan) Send(g GoWaiter) Status { return Status(C.go_coroi_chan_send_gowaiter(c.c(), g.g)) }

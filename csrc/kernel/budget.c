@@ -38,17 +38,3 @@ COROI_COLD void coroi_spent(uint64_t deadline)
 	coroi_queue_locked(w, me);
 	coroi_suspend_picked_locked(w, me);
 }
-
-uint32_t coroi_spend_ahead(uint32_t n)
-{
-	struct coroi_worker *w = coroi_here();
-	uint32_t most = COROI_SPEND_MOST;
-
-	if (w->current) {
-		if (w->waits_left <= 0)
-			return 0;
-		most = (uint32_t)w->waits_every;
-		w->waits_left -= (int32_t)(n < most ? n : most);
-	}
-	return n < most ? n : most;
-}

@@ -31,13 +31,23 @@ static inline bool coroi_has_spent(const struct coroi_worker *w)
 	return w->current && w->waits_left <= 0;
 }
 
-/* coroi_spend_ahead - n waits, n > 0, of the current coroutine could end at once, or of the thread
- * if that runs none. They are counted together, before they are made. Thread: any. Returns: how
- * many may, 1 to n; 0: call coroi_spent first. */
-uint32_t coroi_spend_ahead(uint32_t n);
-
 /* Where waits are not counted, no more than that may be granted ahead. */
 #define COROI_SPEND_MOST 64u
+
+/* coroi_spend_ahead - n waits, n > 0, of the current coroutine could end at once, or of the thread
+ * if that runs none. They are counted together, before they are made. Thread: any. Returns: how
+ * many may, 1 to n; 0: call coroi_spent first. w: coroi_here. */
+static inline __attribute__((always_inline)) uint32_t coroi_spend_ahead(struct coroi_worker *w,
+									uint32_t n)
+{
+	if (!w->current)
+		return n < COROI_SPEND_MOST ? n : COROI_SPEND_MOST;
+	if (coroi_unlikely(w->waits_left <= 0))
+		return 0;
+	n = n < (uint32_t)w->waits_every ? n : (uint32_t)w->waits_every;
+	w->waits_left -= (int32_t)n;
+	return n;
+}
 
 /* coroi_has_woken - the current coroutine of w has woken another of this worker in its turn, which
  * has not run yet. Thread: w, or any, w being coroi_here. */

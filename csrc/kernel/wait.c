@@ -416,10 +416,24 @@ static COROI_NOINLINE int parked_spent(uint64_t deadline)
 	return CORO_OK;
 }
 
-/* parked - the current coroutine of w has taken a permit that was there. */
-static inline int parked(struct coroi_worker *w, uint64_t deadline)
+/* One in PARKS_COUNTED parks that find a permit is counted, for all of them: the number of permits
+ * tells which one. A coroutine that goes on by one permit alone each time has given it to itself, and
+ * there it is counted (wake_home_locked): others would have to run for that. */
+#define PARKS_COUNTED 8
+
+/* count_park - count PARKS_COUNTED parks: on the slow ways each one, as these are longer. */
+static COROI_NOINLINE int count_park(struct coroi_worker *w, uint64_t deadline)
 {
+	w->waits_left -= PARKS_COUNTED - 1;
 	return coroi_spend(w) ? parked_spent(deadline) : CORO_OK;
+}
+
+/* parked - the current coroutine of w has taken one of the permits that were there. */
+static inline int parked(struct coroi_worker *w, uint32_t permits, uint64_t deadline)
+{
+	if (coroi_unlikely(permits % PARKS_COUNTED == 0))
+		return count_park(w, deadline);
+	return coroi_unlikely(w->waits_left <= 0) ? parked_spent(deadline) : CORO_OK;
 }
 
 /* park_slow - coro_park, the general way. The door is as coroi_door_try left it. */
@@ -430,7 +444,7 @@ static COROI_NOINLINE int park_slow(struct coroi_worker *w, struct coroi_rec *me
 	coroi_door_leave(w);
 	coroi_door_enter(w);
 	if (take_permit_locked(w, me, "coro_park", CORO_FOREVER, &status))
-		return status ? status : parked(coroi_self(), CORO_FOREVER);
+		return status ? status : count_park(coroi_self(), CORO_FOREVER);
 	COROI_PROBE(WAIT, me);
 	at_store_rlx(&me->state, COROI_PARKED);
 	at_store_rlx(&me->waits, CORO_WAIT_PARK);
@@ -448,10 +462,11 @@ int coro_park(void)
 		return CORO_EPERM;
 	if (coroi_unlikely(!coroi_door_try(w)))
 		return park_slow(w, me);
-	if (me->permits) {
-		at_store_rlx(&me->permits, me->permits - 1);
+	uint32_t permits = me->permits;
+	if (permits) {
+		at_store_rlx(&me->permits, permits - 1);
 		coroi_door_leave(w);
-		return parked(w, CORO_FOREVER);
+		return parked(w, permits, CORO_FOREVER);
 	}
 	/* C2 is left to park_slow */
 	struct coroi_rec *next = coroi_likely(!me->canceled) ? coroi_next_locked(w) : NULL;
@@ -472,7 +487,7 @@ static COROI_NOINLINE int park_until_slow(struct coroi_worker *w, struct coroi_r
 	coroi_door_leave(w);
 	coroi_door_enter(w);
 	if (take_permit_locked(w, me, "coro_park_until", deadline, &status))
-		return status ? status : parked(coroi_self(), deadline);
+		return status ? status : count_park(coroi_self(), deadline);
 	/* A permit that is on its way ends the wait, as in C2: no deadline comes before it. */
 	if (!coroi_permit_comes(me) && !coroi_timer_arm_locked(w, me, deadline)) {
 		coroi_door_leave(w);
@@ -496,10 +511,11 @@ int coro_park_until(uint64_t deadline)
 		return coro_park();
 	if (coroi_unlikely(!coroi_door_try(w)))
 		return park_until_slow(w, me, deadline);
-	if (me->permits) {
-		at_store_rlx(&me->permits, me->permits - 1);
+	uint32_t permits = me->permits;
+	if (permits) {
+		at_store_rlx(&me->permits, permits - 1);
 		coroi_door_leave(w);
-		return parked(w, deadline);
+		return parked(w, permits, deadline);
 	}
 	if (coroi_unlikely(me->canceled || !coroi_timer_armed_locked(w, me, deadline)))
 		return park_until_slow(w, me, deadline);
@@ -539,6 +555,8 @@ static inline int wake_home_locked(struct coroi_worker *w, struct coroi_rec *r, 
 	if (coroi_unlikely(r->permits >= COROI_PERMITS_MAX))
 		return CORO_EOVERFLOW;
 	at_store_rlx(&r->permits, r->permits + 1);
+	if (r == w->current)
+		coroi_spend(w); /* for a park that will not wait: PARKS_COUNTED */
 	return CORO_OK;
 }
 
@@ -587,7 +605,8 @@ int coro_wake(coro_handle h)
 		return wake_slow(w, r, (uint32_t)(h >> 32));
 	if (coroi_likely(state == COROI_PARKED && coroi_made_ready_locked(w, r)))
 		return coroi_leave_fed(w);
-	if (coroi_unlikely(state != COROI_ACTIVE || r->permits >= COROI_PERMITS_MAX))
+	if (coroi_unlikely(state != COROI_ACTIVE || r->permits >= COROI_PERMITS_MAX ||
+			   r == w->current))
 		return wake_slow(w, r, (uint32_t)(h >> 32));
 	at_store_rlx(&r->permits, r->permits + 1);
 	coroi_door_leave(w);

@@ -73,6 +73,12 @@ int coro_chan_free(coro_chan *c)
 void coroi_chan_keep(coro_chan *c)
 {
 	c->kept = true;
+	c->sample = COROI_SAMPLES;
+}
+
+void coroi_chan_set_sample(coro_chan *c, uint8_t mask)
+{
+	at_store_rlx(&c->sample, mask);
 }
 
 int coroi_chan_destroy(coro_chan *c)
@@ -236,7 +242,7 @@ static inline __attribute__((always_inline)) int pass_entered(struct coroi_worke
 							      size_t bytes, bool small)
 {
 	struct coroi_waiter *woken = NULL;
-	int status = coroi_chan_try(c, send, value, &woken, bytes, small, true, home);
+	int status = coroi_chan_try(c, send, value, &woken, bytes, small, true, home ? w : NULL);
 
 	if (twice && !send)
 		c->awaited = c->senders.first != NULL;
@@ -253,16 +259,17 @@ static inline __attribute__((always_inline)) int pass_entered(struct coroi_worke
 /* try_end - R1 or R2, as of coroi_chan_try, with the lock of the end. COROI_NOT_NOW,
  * COROI_BY_BOTH: this is a matter of R3. */
 static inline __attribute__((always_inline)) int try_end(coro_chan *c, bool send, void *value,
-							 size_t bytes, bool small, bool counted)
+							 size_t bytes, bool small,
+							 struct coroi_worker *spender)
 {
-	return coroi_chan_try(c, send, value, NULL, bytes, small, false, counted);
+	return coroi_chan_try(c, send, value, NULL, bytes, small, false, spender);
 }
 
 /* pass_end - try_end, and leave the lock of the end. */
-static inline __attribute__((always_inline)) int pass_end(coro_chan *c, bool send, void *value,
-							  size_t bytes, bool small)
+static inline __attribute__((always_inline)) int
+pass_end(struct coroi_worker *w, coro_chan *c, bool send, void *value, size_t bytes, bool small)
 {
-	int status = try_end(c, send, value, bytes, small, true);
+	int status = try_end(c, send, value, bytes, small, w);
 
 	coroi_spin_unlock(coroi_chan_end_lock(c, send));
 	return status;
@@ -276,7 +283,7 @@ static int pass_patiently(coro_chan *c, bool send, void *value, uint64_t deadlin
 
 	coroi_spin_lock(coroi_chan_end_lock(c, send));
 	int status;
-	while ((status = try_end(c, send, value, c->bytes, false, true)) == COROI_SPENT) {
+	while ((status = try_end(c, send, value, c->bytes, false, coroi_here())) == COROI_SPENT) {
 		e->back++;
 		coroi_spin_unlock(coroi_chan_end_lock(c, send));
 		coroi_spent(deadline);
@@ -287,7 +294,7 @@ static int pass_patiently(coro_chan *c, bool send, void *value, uint64_t deadlin
 		e->back++;
 		if (status == COROI_NOT_NOW && spins(deadline)) {
 			spin_for_value(c, send);
-			status = try_end(c, send, value, c->bytes, false, false);
+			status = try_end(c, send, value, c->bytes, false, NULL);
 			e->back -= status <= CORO_OK;
 		}
 	}
@@ -342,7 +349,7 @@ static inline __attribute__((always_inline)) int pass(coro_chan *c, bool send, v
 		/* as coroi_spin_lock */
 		if (coroi_likely(coroi_chan_has_ends(c) &&
 				 at_cas(&coroi_chan_end_lock(c, send)->word, &free, 1)) &&
-		    coroi_likely((status = pass_end(c, send, value, bytes, true)) <= CORO_OK))
+		    coroi_likely((status = pass_end(w, c, send, value, bytes, true)) <= CORO_OK))
 			return status;
 	} else if (coroi_likely(coroi_object_try_shared(&c->object))) {
 		return pass_entered(w, c, false, false, send, value, deadline, bytes, true);
@@ -441,7 +448,7 @@ static inline int meet(struct coro_chan *c, bool send, void *value)
 	return x ? serve_spinner(c, x, send, value) : COROI_NOT_NOW;
 }
 
-static inline int leaf(struct coro_chan *c, bool send, void *value)
+static inline __attribute__((always_inline)) int leaf(struct coro_chan *c, bool send, void *value)
 {
 	int status;
 
@@ -450,7 +457,9 @@ static inline int leaf(struct coro_chan *c, bool send, void *value)
 	if (coroi_chan_has_ends(c)) {
 		if (!coroi_spin_lock_leaf(coroi_chan_end_lock(c, send), COROI_SPIN_PAUSE))
 			return COROI_BY_CALL;
-		status = try_end(c, send, value, c->bytes, true, false);
+		status = try_end(c, send, value, c->bytes, true, NULL);
+		if (!status && !(coroi_chan_end(c, send)->passed & at_load_rlx(&c->sample)))
+			status = COROI_SAMPLED;
 		coroi_spin_unlock(coroi_chan_end_lock(c, send));
 	} else {
 		if (!coroi_object_enter_leaf(&c->object, MEET_PAUSE))
@@ -510,7 +519,7 @@ static int pass_gowaiter(coro_chan *c, bool send, struct coroi_gowaiter *g)
 
 	if (status)
 		return status;
-	if ((status = coroi_chan_try(c, send, g->value, &woken, c->bytes, false, true, false)) ==
+	if ((status = coroi_chan_try(c, send, g->value, &woken, c->bytes, false, true, NULL)) ==
 	    COROI_NOT_NOW)
 		return coroi_gowaiter_wait(g, &c->object, coroi_chan_wait_queue(c, send));
 	coroi_object_leave(&c->object);

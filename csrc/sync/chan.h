@@ -65,7 +65,8 @@ struct coro_chan {
 	/* 0: open; CORO_ECLOSED; CORO_EINVAL: destroyed. What a send returns, and a receive that
 	 * finds no value */
 	int8_t closed;
-	bool kept; /* Go refers to the channel: C does not free it */
+	bool kept;      /* Go refers to the channel: C does not free it */
+	uint8_t sample; /* see COROI_SAMPLED. Atomic, relaxed: written by Go */
 
 	/* Line 3: what receivers write. */
 	struct coroi_spin receiving COROI_ALONE; /* the lock of `out` */
@@ -84,7 +85,8 @@ _Static_assert(offsetof(struct coro_chan, in.passed) == COROI_CHAN_IN &&
 		       offsetof(struct coro_chan, out.passed) == COROI_CHAN_OUT &&
 		       offsetof(struct coro_chan, senders.first) == COROI_CHAN_SENDERS &&
 		       offsetof(struct coro_chan, receivers.first) == COROI_CHAN_RECEIVERS &&
-		       offsetof(struct coro_chan, closed) == COROI_CHAN_CLOSED,
+		       offsetof(struct coro_chan, closed) == COROI_CHAN_CLOSED &&
+		       offsetof(struct coro_chan, sample) == COROI_CHAN_CLOSED + 2,
 	       "Go finds them there");
 
 /* coroi_chan_copy - copy a value. small: the value is known to have at most COROI_LEAF_BYTES, and
@@ -162,11 +164,12 @@ enum { COROI_NOT_NOW = 1, COROI_BY_BOTH, COROI_SPENT };
 
 /* coroi_chan_grant - how many of n values, n > 0, may pass an end before the next look at what the
  * other end has done. The waits of a coroutine are counted here, and so cost a send or a receive
- * nothing. counted: false: COROI_SPENT is no answer. Returns: 1 to n; 0: COROI_SPENT. */
-static inline uint32_t coroi_chan_grant(uint32_t n, bool counted)
+ * nothing. spender: coroi_here, or NULL: they are not counted. Returns: 1 to n; 0: COROI_SPENT. */
+static inline __attribute__((always_inline)) uint32_t coroi_chan_grant(uint32_t n,
+								       struct coroi_worker *spender)
 {
-	if (counted)
-		return coroi_spend_ahead(n);
+	if (spender)
+		return coroi_spend_ahead(spender, n);
 	return n < COROI_SPEND_MOST ? n : COROI_SPEND_MOST;
 }
 
@@ -180,10 +183,10 @@ static inline int coroi_chan_refusal(const struct coro_chan *c)
 /* coroi_chan_try_send, coroi_chan_try_recv - do at once what can be done. both: all locks of c are
  * held, R3; else the lock of the end, R1 or R2. *woken: set to the waiter that is to be woken after
  * the locks were left, if any. bytes: c->bytes, perhaps a constant. small: as of coroi_chan_copy.
- * counted: as of coroi_chan_grant. */
+ * spender: as of coroi_chan_grant. */
 static inline __attribute__((always_inline)) int
 coroi_chan_try_send(struct coro_chan *c, const void *value, struct coroi_waiter **woken,
-		    size_t bytes, bool small, bool both, bool counted)
+		    size_t bytes, bool small, bool both, struct coroi_worker *spender)
 {
 	if (coroi_unlikely(c->closed))
 		return coroi_chan_refusal(c);
@@ -204,7 +207,7 @@ coroi_chan_try_send(struct coro_chan *c, const void *value, struct coroi_waiter 
 		uint32_t room = c->capacity - (c->in.passed - at_load_acq(&c->out.passed));
 		if (!room)
 			return COROI_NOT_NOW;
-		if (!(room = coroi_chan_grant(room, counted)))
+		if (!(room = coroi_chan_grant(room, spender)))
 			return COROI_SPENT;
 		c->in.seen = c->in.passed - c->capacity + room;
 	}
@@ -215,11 +218,11 @@ coroi_chan_try_send(struct coro_chan *c, const void *value, struct coroi_waiter 
 
 static inline __attribute__((always_inline)) int
 coroi_chan_try_recv(struct coro_chan *c, void *value, struct coroi_waiter **woken, size_t bytes,
-		    bool small, bool both, bool counted)
+		    bool small, bool both, struct coroi_worker *spender)
 {
 	if (coroi_unlikely(c->out.seen == c->out.passed) && c->capacity) {
 		uint32_t have = at_load_acq(&c->in.passed) - c->out.passed;
-		if (have && !(have = coroi_chan_grant(have, counted)))
+		if (have && !(have = coroi_chan_grant(have, spender)))
 			return COROI_SPENT;
 		c->out.seen = c->out.passed + have;
 	}
@@ -247,10 +250,10 @@ coroi_chan_try_recv(struct coro_chan *c, void *value, struct coroi_waiter **woke
 /* coroi_chan_try - coroi_chan_try_send, or coroi_chan_try_recv. */
 static inline __attribute__((always_inline)) int
 coroi_chan_try(struct coro_chan *c, bool send, void *value, struct coroi_waiter **woken,
-	       size_t bytes, bool small, bool both, bool counted)
+	       size_t bytes, bool small, bool both, struct coroi_worker *spender)
 {
-	return send ? coroi_chan_try_send(c, value, woken, bytes, small, both, counted)
-		    : coroi_chan_try_recv(c, value, woken, bytes, small, both, counted);
+	return send ? coroi_chan_try_send(c, value, woken, bytes, small, both, spender)
+		    : coroi_chan_try_recv(c, value, woken, bytes, small, both, spender);
 }
 
 /* coroi_chan_queue - senders, or receivers. */

@@ -14,11 +14,14 @@
 #define COROI_CHAN_IN        16
 #define COROI_CHAN_SENDERS   32
 #define COROI_CHAN_RECEIVERS 48
-#define COROI_CHAN_CLOSED    88 /* a byte */
+#define COROI_CHAN_CLOSED    88 /* a byte; `sample` is the second after it */
 #define COROI_CHAN_OUT       132
 
 /* coroi_chan_keep - c, which is new, is Go's: coro_chan_free refuses to free it (CORO_EPERM). */
 void coroi_chan_keep(coro_chan *c);
+
+/* coroi_chan_set_sample - `sample` of c, which is Go's: see COROI_SAMPLED. Thread: any. */
+void coroi_chan_set_sample(coro_chan *c, uint8_t mask);
 
 /* coroi_chan_destroy - every use of c, which is Go's, is CORO_EINVAL from now on; the memory stays.
  * What is in c is lost. Returns what coro_chan_free does. */

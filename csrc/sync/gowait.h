@@ -90,7 +90,12 @@ void coroi_gowaiter_wake(struct coroi_gowaiter *g);
  * large, or something is wrong. A waiter that spins needs no wake: a leaf of a channel without room
  * serves it (Q5).
  */
-#define COROI_BY_CALL    3
+#define COROI_BY_CALL 3
+/* COROI_SAMPLED, of a channel's leaves: CORO_OK, and the caller is to look how long its waits have
+ * gone on (budget.go). So it is where `sample` has no bit of the number of values that have passed
+ * the end. */
+#define COROI_SAMPLED    4
+#define COROI_SAMPLES    15 /* `sample` to begin with */
 #define COROI_LEAF_BYTES 64
 #define COROI_LEAF_STACK 1024
 

@@ -8,6 +8,8 @@ struct latch {
 	uint64_t count;
 };
 COROI_VIEW(struct latch, coro_latch, latch_of)
+_Static_assert(sizeof(struct latch) <= COROI_GO_WORD && COROI_GO_WORD < sizeof(coro_latch),
+	       "the word is free");
 
 int coro_latch_init(coro_latch *p, uint64_t count, uint32_t flags)
 {

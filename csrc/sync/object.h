@@ -29,6 +29,9 @@
 		return (type *)(void *)p;                                            \
 	}
 
+/* Where a semaphore, or a latch, has a word for Go alone, which C never reads. */
+#define COROI_GO_WORD 40
+
 /* coroi_object_queue - the queue of o. */
 static inline struct coroi_waitq *coroi_object_queue(struct coroi_object *o)
 {

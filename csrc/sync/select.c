@@ -126,7 +126,7 @@ static int try_all(struct choice *s)
 		uint32_t i = first + k < s->n ? first + k : first + k - s->n;
 		coro_case *one = &s->cases[i];
 		int status = coroi_chan_try(one->chan, sends(one), value_of(one), &woken,
-					    one->chan->bytes, false, true, false);
+					    one->chan->bytes, false, true, NULL);
 		if (status == COROI_NOT_NOW)
 			continue;
 		one->status = status;

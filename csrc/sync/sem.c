@@ -8,6 +8,8 @@ struct sem {
 	uint64_t permits;
 };
 COROI_VIEW(struct sem, coro_sem, sem_of)
+_Static_assert(sizeof(struct sem) <= COROI_GO_WORD && COROI_GO_WORD < sizeof(coro_sem),
+	       "the word is free");
 
 int coro_sem_init(coro_sem *p, uint64_t permits, uint32_t flags)
 {

@@ -184,6 +184,28 @@ TEST(gowaiter_does_not_wait_at_a_closed_channel)
 #define BY_LEAF(status) (status)
 #endif
 
+/* Of the values that pass an end, those are sampled whose number has no bit of the mask. */
+TEST(gowaiter_leaves_sample)
+{
+	coro_chan *c;
+	uint64_t v = 3;
+
+	go_begin();
+	CHECK_EQ(coro_chan_new(&c, 8, 4, 0), CORO_OK);
+	coroi_chan_keep(c);
+	for (uint32_t i = 1; i <= 200; i++) {
+		uint32_t mask = i <= 100 ? COROI_SAMPLES : 3;
+		int want = i & mask ? CORO_OK : COROI_SAMPLED;
+		(void)want; /* in a build whose leaves do nothing */
+		coroi_chan_set_sample(c, (uint8_t)mask);
+		CHECK_EQ(coroi_chan_send_leaf(c, &v), BY_LEAF(want));
+		CHECK_EQ(coroi_chan_recv_leaf(c, &v), BY_LEAF(want));
+	}
+	CHECK_EQ(coroi_chan_recv_leaf(c, &v), BY_LEAF(CORO_ETIMEDOUT));
+	coroi_chan_release(c);
+	go_end();
+}
+
 TEST(gowaiter_passes_values_without_a_call)
 {
 	unsigned char large[COROI_LEAF_BYTES + 1] = {1}, text[21] = "twenty characters...",
@@ -220,10 +242,11 @@ TEST(gowaiter_passes_values_without_a_call)
 	CHECK_EQ(coroi_chan_send_leaf(wide, large), COROI_BY_CALL);
 	CHECK_EQ(coro_chan_free(wide), CORO_OK);
 	CHECK_EQ(coro_chan_new(&odd, sizeof text, 1, 0), CORO_OK);
+	coroi_chan_keep(odd);
 	CHECK_EQ(coroi_chan_send_leaf(odd, text), BY_LEAF(CORO_OK));
 	CHECK_EQ(coroi_chan_recv_leaf(odd, copy), BY_LEAF(CORO_OK));
 	CHECK_EQ(memcmp(copy, text, sizeof text) == 0, BY_LEAF(CORO_OK) == CORO_OK);
-	CHECK_EQ(coro_chan_free(odd), CORO_OK);
+	coroi_chan_release(odd);
 	go_end();
 }
 

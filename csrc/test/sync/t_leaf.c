@@ -80,13 +80,14 @@ TEST(leaf_closed_channels)
 	uint64_t value = 3;
 
 	CHECK_EQ(coro_chan_new(&c, 8, 1, 0), CORO_OK);
+	coroi_chan_keep(c);
 	CHECK_EQ(coroi_chan_recv_leaf(c, &value), CORO_ETIMEDOUT);
 	CHECK_EQ(coroi_chan_send_leaf(c, &value), CORO_OK);
 	CHECK_EQ(coro_chan_close(c), CORO_OK);
 	CHECK_EQ(coroi_chan_send_leaf(c, &value), CORO_ECLOSED);
 	CHECK_EQ(coroi_chan_recv_leaf(c, &value), CORO_OK); /* a value is left */
 	CHECK_EQ(coroi_chan_recv_leaf(c, &value), CORO_ECLOSED);
-	CHECK_EQ(coro_chan_free(c), CORO_OK);
+	coroi_chan_release(c);
 }
 
 TEST(leaf_rwlocks)

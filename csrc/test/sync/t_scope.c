@@ -41,6 +41,17 @@ static void fails(void *arg, void *result)
 	coro_abort();
 }
 
+static uint64_t all_spawned;
+
+/* fails_in_time - fails when its parent has spawned all. */
+static void fails_in_time(void *arg, void *result)
+{
+	do
+		coro_sleep(MS);
+	while (!seen(&all_spawned));
+	fails(arg, result);
+}
+
 static coro_scope *open_scope(void)
 {
 	coro_scope *s;
@@ -80,9 +91,10 @@ static void first_failure(void *arg, void *result)
 
 	for (int i = 0; i < 50; i++)
 		CHECK_EQ(coro_scope_spawn(s, NULL, waits, NULL, 0), CORO_OK);
-	CHECK_EQ(coro_scope_spawn(s, NULL, fails, NULL, 0), CORO_OK);
+	CHECK_EQ(coro_scope_spawn(s, NULL, fails_in_time, NULL, 0), CORO_OK);
 	for (int i = 0; i < 50; i++)
 		CHECK_EQ(coro_scope_spawn(s, NULL, waits, NULL, 0), CORO_OK);
+	add_one(&all_spawned);
 	CHECK_EQ(coro_scope_wait(s), CORO_EABORTED);
 	CHECK_EQ(canceled, began);
 	CHECK_EQ(returned, began);
@@ -100,7 +112,7 @@ TEST(scope_first_failure_cancels_the_others)
 {
 	for (uint32_t workers = 1; workers <= 3; workers++) {
 		coro_scheduler *s = start_with(workers, CORO_PAUSED);
-		began = returned = canceled = 0;
+		began = returned = canceled = all_spawned = 0;
 		spawn(s, first_failure, NULL, 0);
 		CHECK_EQ(coro_scheduler_run(s), CORO_OK);
 		CHECK_EQ(refused, workers);

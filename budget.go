@@ -1,0 +1,165 @@
+package coro
+
+import (
+	"context"
+	"math/bits"
+	"sync/atomic"
+	"time"
+
+	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/asm"
+)
+
+// How long a body may go on whose waits all end at once. A body that always finds a value in its
+// channel, or a permit, never suspends, and the others of its executor would wait without end. So such
+// waits count, and once they have gone on for some 20 µs in one turn the next one yields first, if
+// there is something else to do. (csrc/kernel/budget.h is the same for C coroutines.)
+//
+// A wait takes 10 to 40 ns, and a look at the clock as long. So the clock is read after the waits
+// of about 10 µs. To find out whether the caller is a body takes 5 ns. So one wait in 16
+// to 64 is looked at, and counts for as many, where that is not known anyway. The number of values
+// that have passed the channel's end tells which one (the leaf returns that: to read the number here
+// would bring its cache line twice), or a count in the cache line that the wait writes.
+
+const (
+	budgetTurn = 20 * time.Microsecond // how long a turn of waits that end at once may be
+	budgetLook = 10 * time.Microsecond // looks at the clock are about that far apart
+	waitsMost  = 256                   // waits from one look to the next, at most
+
+	sampleFirst = csrc.SampleFirst // one wait in 16 is looked at, to begin with,
+	sampleMost  = 64               // and one in 64 at least
+)
+
+// A budget belongs to a goroutine that runs bodies, and only that uses it.
+type budget struct {
+	left   int32         // waits until the next look
+	every  int32         // waits from one look to the next
+	turn   uint32        // the executor's count of turns when left last ran out
+	since  time.Duration // the first look in this turn, since clockStart; 0: there was none
+	looked time.Duration // the last one
+}
+
+func newBudget() budget { return budget{left: sampleFirst, every: sampleFirst} }
+
+// hasSpent looks at the clock, unless this turn has just begun. True: the turn has been long, the
+// body may be suspended, and there is something else to do.
+func (k *bodyGoroutine) hasSpent() bool {
+	b, e := &k.budget, k.body.exec
+	if b.turn != e.turns { // most turns end before left runs out once more
+		b.turn, b.since, b.left = e.turns, 0, b.every
+		return false
+	}
+	now := time.Since(clockStart)
+	if b.since == 0 {
+		b.since = now
+	} else {
+		b.adapt(now - b.looked)
+	}
+	b.looked, b.left = now, b.every
+	if now-b.since < budgetTurn || k.body.section.depth > 0 || !e.hasMore(now) {
+		return false
+	}
+	e.clock.hurry(e.turns+1, now)
+	return true
+}
+
+// adapt sets every: the waits since the last look took so long.
+func (b *budget) adapt(took time.Duration) {
+	switch {
+	case took < budgetLook/2:
+		b.every = min(2*b.every, waitsMost)
+	case took > budgetLook:
+		b.every = int32(time.Duration(b.every)*budgetLook/took) + 1
+	}
+}
+
+// hasMore tells whether e, whose body asks, has something else to do: another body, one that comes
+// from outside, or to let goroutines run.
+func (e *executor) hasMore(now time.Duration) bool {
+	p := e.pool
+	if e.next.Load() != nil || e.queue.len() > 0 || p.core.HasItems() ||
+		now-e.clock.letGo >= turnsLetGo {
+		return true
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.waiting() > 0
+}
+
+// spend counts a wait of c, which is the caller, that has ended at once. It may yield.
+func (c *Coroutine) spend() {
+	if k := c.goroutine; k.spends(1) {
+		k.spent()
+	}
+}
+
+// spends counts waits of the body of k. True: spent is to be called, or spentFor.
+func (k *bodyGoroutine) spends(waits int32) bool {
+	k.left -= waits
+	return k.left <= 0
+}
+
+// spent has the body of k, which calls it, yield if it is time for that.
+func (k *bodyGoroutine) spent() {
+	if k.hasSpent() {
+		_ = k.body.Yield()
+	}
+}
+
+// spentFor is spent for a wait with ctx. With another's context, or none of a body's, a wait never
+// suspends the body.
+func (k *bodyGoroutine) spentFor(ctx context.Context) {
+	if k.hasSpent() && ctx != nil && bodyOf(ctx) == k.body {
+		_ = k.body.Yield()
+	}
+}
+
+// A sample tells which waits at an object are looked at: those whose number has no bit of a mask. A
+// channel has its mask in C, where its leaves use that.
+type sample struct{ mask atomic.Uint32 }
+
+func (s *sample) init() { s.mask.Store(sampleFirst - 1) }
+
+// isSampled tells whether the wait with that number is to be looked at.
+func (o *object) isSampled(number uint32) bool { return number&o.sample.mask.Load() == 0 }
+
+// spend looks at a wait of the caller with ctx, that may end at once. It may yield.
+func (o *object) spend(ctx context.Context) {
+	mask := o.sample.mask.Load()
+	if next := spend(ctx, mask); next != mask {
+		o.sample.mask.Store(next)
+	}
+}
+
+// spendAt is that of object for a wait at a channel, that has ended at once, or may.
+func spendAt(ctx context.Context, c csrc.Chan) {
+	mask := c.Sample()
+	if next := spend(ctx, mask); next != mask {
+		c.SetSample(next)
+	}
+}
+
+// spend looks at a wait of the caller with ctx. It stands for as many as the mask, of the object's
+// samples, says. It may yield. It returns the mask from now on.
+func spend(ctx context.Context, mask uint32) uint32 {
+	var k *bodyGoroutine
+	if !isBackground(ctx) { // else mostly a goroutine; a body is not suspended with that either
+		k = bodyGoroutines.At(asm.Goroutine())
+	}
+	if k == nil {
+		if mask >= sampleFirst-1 { // no slow body is here
+			return maskOf(sampleMost)
+		}
+		return mask
+	}
+	if !k.spends(int32(mask + 1)) {
+		return mask
+	}
+	k.spentFor(ctx)
+	return maskOf(k.every) // where waits take long, more of them are looked at
+}
+
+// maskOf is the mask with which one wait in n is looked at, or one in sampleMost.
+func maskOf(n int32) uint32 {
+	return uint32(1)<<(bits.Len32(uint32(min(n, sampleMost)))-1) - 1
+}
