@@ -28,8 +28,10 @@ import (
 // its end. A context with a deadline costs some 500 ns more, since the body may ask for the
 // deadline.
 //
-// The errors are those of StartContext and Task.Wait. Within a Go body, or a Go function that a
-// coroutine has called, Call holds its executor, or the thread of an inline call, as Task.Wait does.
+// The errors are those of StartContext and Task.Wait. Within a Go body, Call holds its executor, as
+// Task.Wait does. Within a Go function that was called inline, the coroutine runs on the worker that
+// makes the inline call, so that such calls may nest; if the coroutine suspends, or ctx may end and
+// the coroutine calls Go, Call holds that worker, as Task.Wait does.
 func (f Func[A, R]) Call(ctx context.Context, s *Scheduler, arg A) (R, error) {
 	var l csrc.Lend
 	if out, err := s.lend(ctx, &f.spec, unsafe.Pointer(&arg), &l); out != csrc.LendEnded {

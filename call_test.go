@@ -147,6 +147,30 @@ func TestCallsNest(t *testing.T) {
 	})
 }
 
+// A call of a coroutine from an inline call runs on the worker that makes the inline call. So one
+// worker is enough, however deep they nest.
+func TestCallsNestOnOneWorker(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(1))
+	var id coro.FuncID
+	deeper := func(depth int64) testbody.Call {
+		return testbody.Call{ID: uint32(id), How: testbody.Inline, Number: depth, ArgBytes: 8,
+			ResultBytes: 8}
+	}
+	id = coro.MustExportFunc(func(_ context.Context, depth int64) (int64, error) {
+		if depth == 0 {
+			return 0, nil
+		}
+		came, err := callOne.Call(background, s, deeper(depth-1))
+		return came.Number + 1, err
+	})
+	task, err := callOne.Start(s, deeper(100)) // on the worker's own thread
+	require.NoError(t, err)
+	came, err := task.Wait(background)
+	require.NoError(t, err)
+	assert.EqualValues(t, 100, came.Number)
+	finish(t, s)
+}
+
 func TestCloseWithinACall(t *testing.T) {
 	inEachWay(t, func(t *testing.T, s *coro.Scheduler, how uint32) {
 		closes := coro.MustExportFunc(func(context.Context, int64) (int64, error) {

@@ -32,7 +32,7 @@ const (
 	LendEnded     = Outcome(C.COROI_LEND_ENDED)     // see Lend.Ended
 	LendSuspended = Outcome(C.COROI_LEND_SUSPENDED) // it goes on elsewhere: see Lend.Joinable
 	LendCalls     = Outcome(C.COROI_LEND_CALLS)     // Lend.Call is to be made, and then Scheduler.LendOn
-	LendNone      = Outcome(C.COROI_LEND_NONE)      // no worker sleeps that may be lent
+	LendNone      = Outcome(C.COROI_LEND_NONE)      // no worker may be lent now
 	LendNever     = Outcome(C.COROI_LEND_NEVER)     // no later try helps: see lend.h
 )
 
@@ -76,8 +76,9 @@ func (s *Scheduler) LendOn(l *Lend) Outcome {
 // Lends tells whether workers of s are lent.
 func (s *Scheduler) Lends() bool { return s.c.lends != 0 }
 
-// MayLend tells whether a worker of s sleeps that Lend might be lent. It is a hint. If there is none,
-// the next worker that has nothing to do sleeps at once.
+// MayLend tells whether a worker of s sleeps that Lend might be lent, or is the caller's, which makes
+// an inline call. It is a hint. If there is none, the next worker that has nothing to do sleeps at
+// once.
 func (s *Scheduler) MayLend() bool {
 	if !s.Lends() {
 		return false
@@ -95,7 +96,7 @@ func (s *Scheduler) MayLend() bool {
 	if atomic.LoadUint32(missed) == 0 {
 		atomic.StoreUint32(missed, 1)
 	}
-	return false
+	return s.Inside()
 }
 
 func (l *Lend) payload() unsafe.Pointer { return unsafe.Pointer(&l.c.payload) }

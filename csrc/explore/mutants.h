@@ -121,7 +121,8 @@
 	M(LEND_ANY_FRESH, "lend-park", "a lender runs what others have spawned")                  \
 	M(LEND_NO_ESCAPE, "lend-steal", "a call's coroutine that suspends does not escape")       \
 	M(LEND_STARTS_ALL, "lend-no-stack", "a lender starts what awaits a stack")                \
-	M(LEND_WAKE_LOST, "lend-brief", "a lender does not deliver the wake it lends itself for")
+	M(LEND_WAKE_LOST, "lend-brief", "a lender does not deliver the wake it lends itself for") \
+	M(LEND_INSIDE_DROPS, "call-inside", "the calls that were laid aside are forgotten")
 
 enum {
 	MUTANT_NONE,

@@ -4,6 +4,7 @@
 #include "world.h"
 
 #include "kernel/gocall.h"
+#include "kernel/lend.h"
 
 static struct {
 	coro_handle x;
@@ -166,4 +167,90 @@ static const struct ex_scenario call_sleep = {
 	.reach = 3,
 };
 
-const struct ex_scenario *const scenarios_call[] = {&call_steal, &call_sleep, NULL};
+/* --------------------------------------------------------------- a call inside an inline call */
+
+enum { INSIDE, OUTSIDE, STOLEN };
+
+static void inner(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	EX_CHECK(g.in_go && coroi_self()->lent);
+	EX_CHECK(coro_spawn(is_stolen, NULL, 0) == CORO_OK);
+	EX_CHECK(coro_yield() == CORO_OK);
+	ex_reached(coroi_self()->lent ? INSIDE : coroi_self()->id ? STOLEN : OUTSIDE);
+	g.ran++;
+}
+
+static void stranger(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	EX_CHECK(!coroi_self()->lent);
+	g.others++;
+}
+
+static void in_go_calls(struct coroi_worker *w)
+{
+	do {
+		struct coroi_lend l = {
+			.sched = (uint64_t)(uintptr_t)sched,
+			.fn = (uint64_t)(uintptr_t)inner,
+			.class = sched->class,
+			.id = COROI_JOIN_LENDER,
+		};
+		EX_CHECK(w->calls_count == 1);
+		g.in_go = true;
+		l.outcome = coroi_lend_call(&l);
+		EX_CHECK(l.outcome == COROI_LEND_ENDED || l.outcome == COROI_LEND_SUSPENDED);
+		EX_CHECK(coroi_self() == w && !w->current && !w->busy && !w->lent);
+		EX_CHECK(w->calls->caller->state == COROI_ACTIVE);
+		w->calls->status = CORO_OK;
+		g.in_go = false;
+		g.made++;
+	} while (coroi_work(w));
+}
+
+static void calls_once(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	EX_CHECK(coro_call_go_inline(1, NULL, 0, NULL, 0, NULL) == CORO_OK);
+	g.ran++;
+}
+
+static void pushes(void *arg)
+{
+	(void)arg;
+	world_pushing(true);
+	EX_CHECK(coro_scheduler_spawn(sched, NULL, stranger, NULL, 0, NULL) == CORO_OK);
+	world_pushing(false);
+}
+
+static void setup_inside(void)
+{
+	coroi_go_register(in_go_calls);
+	sched->bell.go_id = 1;
+	sched->outside.next_worker = 0;
+	EX_CHECK(coro_scheduler_spawn(sched, NULL, calls_once, NULL, 0, NULL) == CORO_OK);
+	world_region(&g, sizeof g);
+	ex_thread("push", pushes, NULL);
+}
+
+static void check_inside(void)
+{
+	EX_CHECK(g.made == 1 && g.ran == 2 && g.others == 2);
+	EX_CHECK(coroi_finished(sched));
+}
+
+static const struct ex_scenario call_inside = {
+	.name = "call-inside",
+	.about = "an inline call calls a coroutine, which spawns; a thread pushes",
+	.setup = setup_inside,
+	.check = check_inside,
+	.workers = 2,
+	.flags = CORO_NO_STANDBY,
+	.reach = 7,
+};
+
+const struct ex_scenario *const scenarios_call[] = {&call_steal, &call_sleep, &call_inside, NULL};

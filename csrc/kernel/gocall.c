@@ -235,7 +235,7 @@ static int call_inline(coro_go_id id, const void *arg, size_t arg_bytes, void *r
 	if (coroi_unlikely(bad))
 		return bad;
 	struct coroi_rec *me = w->current;
-	if (coroi_unlikely(coroi_lend_makes(w, me)))
+	if (coroi_unlikely(coroi_lend_makes(w, me) || coroi_lend_inside(w)))
 		return call_offloaded(id, arg, arg_bytes, result, result_bytes, got);
 	coroi_door_enter(w);
 	if (coroi_unlikely(w->cancel | me->canceled) && coroi_refused_locked(w, me)) {

@@ -49,6 +49,7 @@ static COROI_LEND_FAST void become_locked(struct coroi_lender *l, struct coroi_w
 	l->call = NULL;
 	l->go = NULL;
 	l->now = l->until = l->looked = 0;
+	l->laid_aside = 0;
 	l->over = l->picked = l->spun = false;
 	/* what is picked first needs no look: a look costs as much as a short coroutine */
 	l->unlooked = 1;
@@ -174,12 +175,54 @@ static COROI_LEND_FAST void give_back_locked(struct coroi_lender *l)
 	coroi_tokens_given_back(s, coroi_awake_end(s)); /* L8 */
 }
 
+/* is_inside - the thread makes an inline call of a worker of s, and may be lent to that. */
+static bool is_inside(const struct coro_scheduler *s)
+{
+	const struct coroi_worker *w = coroi_self();
+
+	return w->sched == s && s->lends && w->calls_count && !w->current && !w->lent &&
+	       !coroi_is_dedicated(w);
+}
+
 /* is_idle_locked - w has nothing to do. */
 static COROI_LEND_FAST bool is_idle_locked(const struct coroi_worker *w)
 {
 	return !(at_load_rlx(&w->inbox) | w->undelivered | (uintptr_t)w->next |
 		 coroi_deque_length(&w->queue) | w->awaiting_stack.count | w->calls_count |
 		 w->cancel);
+}
+
+/* enter_inside_locked - L4 for the worker that the thread is. It enters the door. False: the scheduler
+ * is closing (as at L1), and nothing was done. */
+static COROI_NOINLINE bool enter_inside_locked(struct coroi_lender *l)
+{
+	struct coroi_worker *w = coroi_self();
+	struct coro_scheduler *s = w->sched;
+
+	if (at_load_seq(&s->outside.refusing) || at_load_seq(&s->mode) != COROI_RUNNING)
+		return false;
+	become_locked(l, w);
+	l->laid_aside = w->calls_count;
+	w->calls_count = 0;
+	if (!is_idle_locked(w))
+		w->lent = COROI_LENT_MIXED;
+	return true;
+}
+
+/* leave_inside_locked - L5 for that worker. What lies there now waits for the end of the inline call,
+ * unless another worker takes it. */
+static COROI_NOINLINE void leave_inside_locked(struct coroi_lender *l)
+{
+	struct coroi_worker *w = l->w;
+
+	if (coroi_unlikely(l->timed))
+		note_time(l);
+	w->native = l->native;
+	w->lender = NULL;
+	w->lent = 0;
+	w->calls_count = l->laid_aside;
+	coroi_notify_queued(w);
+	coroi_door_leave(w);
 }
 
 /* give_up_locked - w has something to do: it is its own thread's. */
@@ -269,7 +312,10 @@ static COROI_LEND_FAST int finish_locked(struct coroi_lender *l)
 {
 	int outcome = outcome_locked(l);
 
-	give_back_locked(l);
+	if (coroi_unlikely(l->laid_aside))
+		leave_inside_locked(l);
+	else
+		give_back_locked(l);
 	return outcome;
 }
 
@@ -375,13 +421,43 @@ static void miss(struct coro_scheduler *s)
 		at_store_rlx(&s->lend_missed, 1);
 }
 
+/* call_locked - the call, on l's worker, whose door is entered. Returns: its outcome. */
+static COROI_LEND_FAST int call_locked(struct coroi_lender *l, struct coroi_lend *call)
+{
+	struct coroi_rec *own = fresh_locked(l->w, call);
+
+	if (coroi_unlikely(!own)) {
+		(void)finish_locked(l);
+		return CORO_ENOMEM;
+	}
+	l->call = call;
+	l->own = own;
+	if (!start_locked(l))
+		run_locked(l, !l->now);
+	return finish_locked(l);
+}
+
+/* call_inside - coroi_lend_call by a thread that is a worker. */
+static COROI_NOINLINE int call_inside(struct coro_scheduler *s, struct coroi_lend *call)
+{
+	struct coroi_lender l;
+
+	if (call->brief || !is_inside(s))
+		return COROI_LEND_NEVER;
+	if (!enter_inside_locked(&l))
+		return COROI_LEND_NONE;
+	return call_locked(&l, call);
+}
+
 int coroi_lend_call(struct coroi_lend *call)
 {
 	struct coro_scheduler *s = (struct coro_scheduler *)(uintptr_t)call->sched;
 	struct coroi_worker *w;
 	struct coroi_lender l;
 
-	if (!may_lend(s) || (call->brief && !coroi_is_brief((coro_fn)(uintptr_t)call->fn)))
+	if (coroi_unlikely(coroi_self() != NULL))
+		return call_inside(s, call);
+	if (!s->lends || (call->brief && !coroi_is_brief((coro_fn)(uintptr_t)call->fn)))
 		return COROI_LEND_NEVER;
 	if (coroi_unlikely(!(w = claim(s)))) {
 		miss(s);
@@ -392,16 +468,31 @@ int coroi_lend_call(struct coroi_lend *call)
 		give_up_locked(&l);
 		return COROI_LEND_NONE;
 	}
-	struct coroi_rec *own = fresh_locked(w, call);
-	if (coroi_unlikely(!own)) {
-		give_back_locked(&l);
-		return CORO_ENOMEM;
-	}
-	l.call = call;
-	l.own = own;
-	if (!start_locked(&l))
-		run_locked(&l, !l.now);
-	return finish_locked(&l);
+	return call_locked(&l, call);
+}
+
+/* go_on_locked - own's call into Go was made: go on with own. Returns: the outcome. */
+static COROI_LEND_FAST int go_on_locked(struct coroi_lender *l, struct coroi_lend *call,
+					struct coroi_rec *own)
+{
+	at_add(&l->w->sched->activity, -COROI_PENDING); /* F6; an awake token is held */
+	l->call = call;
+	l->own = own;
+	coroi_unwait_locked(l->w, own);
+	coroi_run_on_locked(l->w, own);
+	run_locked(l, true);
+	return finish_locked(l);
+}
+
+/* on_inside - coroi_lend_on by a thread that is a worker. */
+static COROI_NOINLINE int on_inside(struct coroi_worker *w, struct coroi_lend *call,
+				    struct coroi_rec *own)
+{
+	struct coroi_lender l;
+
+	if (w != coroi_self() || !is_inside(w->sched) || !enter_inside_locked(&l))
+		return COROI_LEND_NONE;
+	return go_on_locked(&l, call, own);
 }
 
 int coroi_lend_on(struct coroi_lend *call)
@@ -412,20 +503,16 @@ int coroi_lend_on(struct coroi_lend *call)
 	struct coroi_worker *w = &s->worker[at_load_rlx(&own->home)];
 	struct coroi_lender l;
 
-	if (!may_lend(s) || !coroi_sleeps(s, w->id) || !may_claim(w))
+	if (coroi_unlikely(coroi_self() != NULL))
+		return on_inside(w, call, own);
+	if (!s->lends || !coroi_sleeps(s, w->id) || !may_claim(w))
 		return COROI_LEND_NONE;
 	become_locked(&l, w);
 	if (coroi_unlikely(!is_idle_locked(w) || own->state != COROI_COMMITTED)) {
 		give_up_locked(&l);
 		return COROI_LEND_NONE;
 	}
-	at_add(&s->activity, -COROI_PENDING); /* F6; an awake token is held */
-	l.call = call;
-	l.own = own;
-	coroi_unwait_locked(w, own);
-	coroi_run_on_locked(w, own);
-	run_locked(&l, true);
-	return finish_locked(&l);
+	return go_on_locked(&l, call, own);
 }
 
 /* ------------------------------------------------------------------------------ what was woken */

@@ -61,11 +61,20 @@
  * N2, a thief's or a canceler's change of the queue before P6. L6 comes before L7. So they see the
  * bit, and claim, or L7 sees what they have done.
  *
+ * From within an inline call, a call of a coroutine runs on the worker that makes the inline call. That
+ * worker is in Go (I3 of gocall.h): its thread is the caller's, and runs nothing. The steps are L4,
+ * the coroutine and L5, and the thread stays the worker. All other steps are between threads, and so
+ * not there. The worker need not be idle: what it has queued waits, as it does during any inline
+ * call. Its list of calls is laid aside: the calls of what runs meanwhile are offloaded, but for
+ * those of the coroutine itself, which the caller makes. Without this, calls that nest (Go, C, Go, C)
+ * would each hold a worker, and with the last one all would wait for each other.
+ *
  * What belongs to a thread is the lender's, and is not changed: signal mask, alternate signal stack,
  * errno, floating-point environment, thread-local variables of C libraries.
  *
- * Never lent: dedicated workers; workers for which there has been a pinned coroutine; those of a
- * scheduler with CORO_PAUSED, CORO_NO_LENDING or cpus; any worker, by a thread that is a worker.
+ * Never lent: dedicated workers; workers for which there has been a pinned coroutine, but to their own
+ * threads; those of a scheduler with CORO_PAUSED, CORO_NO_LENDING or cpus; any worker, by a thread
+ * that is another worker.
  *
  * Memory: after L8 a lender touches the scheduler once more, if that was the last token. The caller
  * of coroi_lend_call keeps the scheduler alive. coroi_lend_woken is counted among the wakers for
@@ -127,6 +136,7 @@ struct coroi_lender {
 	struct coroi_lend *call; /* NULL: a lend for what was woken */
 	struct coroi_call *go;   /* own's call into Go, which the caller is to make */
 	uint64_t now;            /* own's runnable, ahead of what w has; 0: none */
+	uint32_t laid_aside;     /* calls that w, whose own thread this is, makes; else 0 */
 	bool over;               /* nothing more is to be run */
 	bool picked;     /* there was a pick since own began: own had suspended, and has escaped */
 	bool spun;       /* the lender has looked for a while for what own waits for */
@@ -143,10 +153,10 @@ struct coroi_lender {
 	coro_fn ran;
 };
 
-/* coroi_lend_call - run a coroutine on the calling thread, as a worker that sleeps. It counts as
- * spawned, and is in all a coroutine like any other.
+/* coroi_lend_call - run a coroutine on the calling thread, as a worker that sleeps, or as the worker
+ * whose inline call the thread makes. It counts as spawned, and is in all a coroutine like any other.
  *
- * Thread:   any but a worker, on its native stack.
+ * Thread:   any, on its native stack.
  * Blocking: while the coroutine runs without suspending; then for COROI_LEND_NS at most, and for as
  *           long as one coroutine runs that was begun within that time.
  * Cost:     some 50 ns.
@@ -220,5 +230,8 @@ COROI_NOINLINE void coroi_lend_ended_locked(struct coroi_worker *w, struct coroi
  * into Go. coroi_lend_make - it is to make c, for which F1 of gocall.h is done. */
 bool coroi_lend_makes(const struct coroi_worker *w, const struct coroi_rec *me);
 void coroi_lend_make(struct coroi_worker *w, struct coroi_call *c);
+
+/* coroi_lend_inside - is w lent to its own thread, within an inline call? */
+bool coroi_lend_inside(const struct coroi_worker *w);
 
 #endif

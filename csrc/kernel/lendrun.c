@@ -205,3 +205,8 @@ void coroi_lend_make(struct coroi_worker *w, struct coroi_call *c)
 {
 	w->lender->go = c;
 }
+
+bool coroi_lend_inside(const struct coroi_worker *w)
+{
+	return w->lent && w->lender->laid_aside;
+}

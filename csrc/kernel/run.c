@@ -153,8 +153,9 @@ void coroi_deliver_locked(struct coroi_worker *w)
 	uint64_t before = 0, node = w->undelivered;
 	bool trickles = true;
 
+	/* relaxed: it may be a thief's thread, and the lender's coroutine looks at `unusual` */
 	if (coroi_unlikely(w->lent))
-		w->lent = COROI_LENT_MIXED;
+		at_store_rlx(&w->lent, COROI_LENT_MIXED);
 	while (node && coroi_deque_length(&w->queue) < enough) {
 		uint64_t next = *coroi_node_link(node);
 		enum took took = TOOK_LAST;
