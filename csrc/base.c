@@ -13,3 +13,4 @@
 #include "base/manual.c"
 #include "base/stack.c"
 #include "base/sys.c"
+#include "base/sysio.c"

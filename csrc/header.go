@@ -18,6 +18,9 @@ func Header() string {
 	return strings.ReplaceAll(text, "\n\n\n", "\n\n")
 }
 
+// HeaderIO is the text of coro_io.h, which includes coro.h.
+func HeaderIO() string { return part("coro_io.h") }
+
 // part is one file of the public header.
 func part(name string) string {
 	text, err := include.Headers.ReadFile(name)

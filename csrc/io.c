@@ -4,3 +4,8 @@
 #include "base/unit.h"
 
 #include "io/blocking.c"
+#include "io/fd.c"
+#include "io/file.c"
+#include "io/resolve.c"
+#include "io/set.c"
+#include "io/transfer.c"

@@ -2,6 +2,7 @@
 /* sys.c - see sys.h. */
 #include "base/sys.h"
 
+#include "base/keeperrno.h"
 #include "base/sanitize.h"
 
 #include <errno.h>
@@ -28,15 +29,6 @@
 #define SIGSTACK_MIN     ((size_t)64 << 10)
 #define BARRIER_TRIES    1000
 #define BARRIER_AGAIN_US 1000
-
-/* KEEP_ERRNO - the function restores the errno that it found. It always stores: compilers assume
- * that some functions which do set errno, posix_memalign for one, never set it. */
-#define KEEP_ERRNO __attribute__((cleanup(put_errno), unused)) const int errno_found = errno
-
-static void put_errno(const int *found)
-{
-	*(volatile int *)&errno = *found;
-}
 
 static size_t page_bytes;
 static bool has_membarrier;
@@ -344,4 +336,13 @@ size_t coroi_peek(void *to, uintptr_t from, size_t bytes)
 	struct iovec here = {to, bytes}, there = {(void *)from, bytes};
 	long n = syscall(SYS_process_vm_readv, syscall(SYS_getpid), &here, 1, &there, 1, 0);
 	return n < 0 ? 0 : (size_t)n;
+}
+
+const char *coroi_errno_text(int number)
+{
+#if defined __GLIBC__ && __GLIBC_PREREQ(2, 32)
+	return strerrordesc_np(number);
+#else
+	return strerror(number); /* it has a buffer for unknown ones alone */
+#endif
 }

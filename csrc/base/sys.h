@@ -118,4 +118,7 @@ void coroi_say(const char *text, size_t bytes);
  * where memory is missing, 0 where the system call is refused. Async-signal-safe. */
 size_t coroi_peek(void *to, uintptr_t from, size_t bytes);
 
+/* coroi_errno_text - what the C library says of an errno; NULL: unknown. */
+const char *coroi_errno_text(int number);
+
 #endif

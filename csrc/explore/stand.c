@@ -159,6 +159,12 @@ void coroi_thread_name(const char *name, unsigned index)
 	(void)index;
 }
 
+const char *coroi_errno_text(int number)
+{
+	(void)number;
+	return NULL;
+}
+
 bool coroi_thread_pin(unsigned cpu)
 {
 	(void)cpu;

@@ -115,7 +115,9 @@ int coro_scheduler_wait(coro_scheduler *s);
 	X(ONCE, 'o', "once")              \
 	X(SEND, '>', "send")              \
 	X(RECEIVE, '<', "receive")        \
-	X(SELECT, '?', "select")
+	X(SELECT, '?', "select")          \
+	X(INPUT, 'I', "input")            \
+	X(OUTPUT, 'O', "output")
 
 enum coro_wait_kind {
 #define CORO_WAIT_KIND(identifier, letter, name) CORO_WAIT_##identifier = letter,

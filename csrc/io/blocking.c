@@ -11,16 +11,6 @@
 #define THREADS_MOST 65536
 #define SPINS        60 /* how often an idle thread looks for a job before it sleeps */
 
-struct coroi_job {
-	struct coroi_job *next, *prev;
-	struct coroi_pool *pool;
-	void (*fn)(void *);
-	void *arg;
-	struct coroi_rec *rec;
-	bool queued;
-	bool refused; /* in the queue, and then no thread could be had */
-};
-
 /* A thread of the pool, on its own stack. */
 struct coroi_thread {
 	struct coroi_thread *next; /* in `idle` */
@@ -75,7 +65,8 @@ static void make(struct coroi_thread *t, struct coroi_job *j)
 	t->rec = rec;
 	j->fn(j->arg);
 	t->rec = NULL;
-	coroi_event_send(rec); /* the job is gone from now on */
+	if (rec)
+		coroi_event_send(rec); /* the job is gone from now on */
 	coroi_pending_end(s);
 }
 
@@ -172,7 +163,10 @@ COROI_COLD static void refuse(struct coro_scheduler *s, struct coroi_job *j)
 		struct coroi_rec *rec = j->rec;
 		next = j->next;
 		j->refused = true;
-		coroi_event_send(rec); /* the job is gone from now on */
+		if (rec)
+			coroi_event_send(rec); /* the job is gone from now on */
+		else
+			j->fn(j->arg);
 		coroi_pending_end(s);
 	}
 }
@@ -377,6 +371,16 @@ int coro_blocking(void (*fn)(void *), void *arg)
 	if (!status && j->refused)
 		status = CORO_EAGAIN;
 	coroi_aside_end(me, j);
+	return status;
+}
+
+int coroi_blocking_alone(struct coro_scheduler *s, struct coroi_job *j)
+{
+	j->rec = NULL;
+	coroi_pending_begin(s, 1); /* K1 */
+	int status = submit(coroi_blocking_pool(s), j);
+	if (status)
+		coroi_pending_end(s);
 	return status;
 }
 

@@ -27,8 +27,19 @@
 
 struct coroi_rec;
 struct coro_scheduler;
-struct coroi_job;
+struct coroi_pool;
 struct coroi_thread;
+
+/* A call that is to be made. */
+struct coroi_job {
+	struct coroi_job *next, *prev;
+	struct coroi_pool *pool;
+	void (*fn)(void *);
+	void *arg;
+	struct coroi_rec *rec; /* the coroutine that waits; NULL: none does */
+	bool queued;
+	bool refused; /* in the queue, and then no thread could be had */
+};
 
 #define COROI_BLOCKING_THREADS 64 /* most threads, unless an option says otherwise */
 
@@ -43,6 +54,12 @@ struct coroi_pool {
 	bool closing, has_dead;
 	pthread_t dead; /* the thread that ended last: the next thread that ends joins it */
 };
+
+/* coroi_blocking_alone - have a thread make the call of j, fn(arg), for which nobody waits. If no thread
+ * can be had later, j->refused is set, and any thread calls fn, which is not to block then. j is fn's
+ * to free. Thread: a worker of s. Returns: CORO_OK; CORO_EAGAIN: there is no thread, and fn is not
+ * called. */
+int coroi_blocking_alone(struct coro_scheduler *s, struct coroi_job *j);
 
 /* coroi_blocking_pool - the pool of s; NULL once s is closed. */
 struct coroi_pool *coroi_blocking_pool(struct coro_scheduler *s);

@@ -18,7 +18,8 @@
  *             B3); the mode
  *         P3  found: clear the own bit and go on. If the worker was claimed meanwhile, it has two
  *             tokens, and gives one back
- *         P4  give the token back. awake and pending are 0: everything rests
+ *         P4  give the token back; for a pending-work token, if deadlines are armed, or coroutines
+ *             wait for something from outside. awake and pending are 0: everything rests
  *         P5  sleep until claimed
  *         P6  a thief that has emptied a sleeper's inbox, and leaves some of that in the sleeper's
  *             queue or undelivered, claims the sleeper
@@ -57,6 +58,12 @@
  *   deadlines        a sleeper with deadlines has exchanged its awake token for a pending-work
  *                    token in one step (P4), and takes an awake one before it gives that back;
  *                    the standby fires the late deadlines of a worker that is awake
+ *   outside          a sleeper with coroutines that wait for what its driver brings (driver.h) has
+ *                    exchanged its token likewise (P4). The worker with the event rises by itself;
+ *                    if it is lent, or was claimed, its own thread sends the event as any thread
+ *                    from outside does. The standby polls the drivers of workers that are awake and
+ *                    do not switch. Neither needs a token for that: until the coroutine can go on,
+ *                    its home counts it, and is awake, or has the pending-work token
  *   dedicated        a dedicated worker parks, is claimed and holds tokens like any other, but does
  *                    not search, stand by or have work taken from it; the standby delivers only the
  *                    remote wakes that lie there while the worker computes
@@ -135,6 +142,28 @@ static void stand_down(struct coroi_worker *w)
 	at_or(&w->sched->hungry, COROI_HUNGRY_ALONE);
 }
 
+/* as_no_worker - call the driver's function while this thread, w's own, is no worker: another thread
+ * may be w. What it sends, it sends as any thread from outside does. */
+static bool as_no_worker(struct coroi_worker *w, bool (*call)(struct coroi_worker *),
+			 struct coroi_worker *arg)
+{
+	coroi_worker_tls = NULL;
+	coroi_here_tls = (struct coroi_worker *)&coroi_nobody;
+	coroi_scheduled_tls = NULL;
+	bool sent = call(arg);
+	coroi_worker_tls = coroi_here_tls = w;
+	coroi_scheduled_tls = &w->current;
+	return sent;
+}
+
+/* polls_for - the standby w polls the driver of v, which is awake, and has not switched since the
+ * last look. */
+static bool polls_for(struct coroi_worker *w, struct coroi_worker *v)
+{
+	return coroi_watches(v) && coroi_turns(v) == w->seen[v->id] &&
+	       !coroi_sleeps(v->sched, v->id) && as_no_worker(w, v->sched->driver->poll, v);
+}
+
 /* look_around - the standby's time-out: is there work that no worker gets to? */
 static bool look_around(struct coroi_worker *w)
 {
@@ -143,7 +172,8 @@ static bool look_around(struct coroi_worker *w)
 
 	for (unsigned i = 0; i < s->workers; i++) {
 		struct coroi_worker *v = &s->worker[i];
-		if (v != w && (coroi_is_stuck(w, v) || (may_steal && coroi_has_surplus(v))))
+		if (v != w && (polls_for(w, v) || coroi_is_stuck(w, v) ||
+			       (may_steal && coroi_has_surplus(v))))
 			return true;
 	}
 	if (may_steal)
@@ -229,12 +259,12 @@ static uint64_t first_deadline(struct coroi_worker *w)
 
 /* sleep_limit - how long w may sleep, ns; -1: until it is claimed. The standby sleeps for
  * standby_ns, or until a deadline of another worker is late. */
-static int64_t sleep_limit(struct coroi_worker *w, bool armed, bool standby, int64_t standby_ns)
+static int64_t sleep_limit(struct coroi_worker *w, bool timed, bool standby, int64_t standby_ns)
 {
 	struct coro_scheduler *s = w->sched;
-	uint64_t until = armed ? first_deadline(w) : COROI_NEVER;
+	uint64_t until = timed ? first_deadline(w) : COROI_NEVER;
 
-	if (!standby && !armed)
+	if (!standby && !timed)
 		return -1;
 	uint64_t now = coroi_now_ns();
 	if (standby) {
@@ -250,12 +280,19 @@ static int64_t sleep_limit(struct coroi_worker *w, bool armed, bool standby, int
 	return until > now ? (int64_t)(until - now) : 0;
 }
 
-/* sleep_until_claimed - P5. armed: with a pending-work token, for deadlines. */
-static void sleep_until_claimed(struct coroi_worker *w, bool armed)
+static bool deliver(struct coroi_worker *w)
+{
+	w->sched->driver->deliver(w);
+	return true;
+}
+
+/* sleep_until_claimed - P5. timed: w has deadlines. */
+static void sleep_until_claimed(struct coroi_worker *w, bool timed)
 {
 	struct coro_scheduler *s = w->sched;
 	int64_t standby_ns = STANDBY_FIRST_NS;
 	bool awaited = false; /* w is lent, and its own thread has waited for it in vain */
+	bool fetched;         /* the driver has something to deliver */
 
 	coroi_note_turns(w);
 	at_store_rlx(&w->called, 0);
@@ -263,22 +300,24 @@ static void sleep_until_claimed(struct coroi_worker *w, bool armed)
 	w->parked_at = coroi_now_ns();
 	for (;;) {
 		uint32_t none = COROI_EV_NONE;
-		if (at_cas(&w->ev, &none, COROI_EV_SLEEPS))
-			s->driver->sleep(
-				w, awaited ? -1 : sleep_limit(w, armed, is_standby(w), standby_ns));
+		fetched = at_cas(&w->ev, &none, COROI_EV_SLEEPS) &&
+			  s->driver->sleep(
+				  w,
+				  awaited ? -1 : sleep_limit(w, timed, is_standby(w), standby_ns));
 		uint32_t sleeps = COROI_EV_SLEEPS;
 		if (!at_cas(&w->ev, &sleeps, COROI_EV_NONE)) { /* claimed */
 			at_store_rlx(&w->ev, COROI_EV_NONE);
 			break;
 		}
-		if (awaited)
-			continue;
-		if (armed && first_deadline(w) <= coroi_now_ns()) {
+		if (!awaited && (fetched || (timed && first_deadline(w) <= coroi_now_ns()))) {
 			if (rise(w))
 				break;
 			awaited = true;
-			continue;
 		}
+		if (fetched)
+			as_no_worker(w, deliver, w);
+		if (awaited)
+			continue;
 		if (!is_standby(w))
 			continue;
 		uint64_t activity = at_load_seq(&s->activity);
@@ -304,9 +343,11 @@ static void sleep_until_claimed(struct coroi_worker *w, bool armed)
 		standby_ns = standby_ns * 2 > STANDBY_MOST_NS ? STANDBY_MOST_NS : standby_ns * 2;
 	}
 	at_store_rlx(&w->awaited, 0);
-	w->displaced = coroi_cpu() == at_load_rlx(&w->waker_cpu);
+	w->displaced = !fetched && coroi_cpu() == at_load_rlx(&w->waker_cpu);
 	hand_over(w);
-	if (coroi_now_ns() - w->parked_at < COROI_SPIN_NS)
+	if (fetched)
+		s->driver->deliver(w);
+	else if (coroi_now_ns() - w->parked_at < COROI_SPIN_NS)
 		w->spin_ns = COROI_SPIN_NS;
 }
 
@@ -369,13 +410,13 @@ static void park(struct coroi_worker *w)
 		return;
 	}
 	at_bump(&w->parks);
-	bool armed = at_load_rlx(&w->due) != COROI_NEVER;
+	bool timed = at_load_rlx(&w->due) != COROI_NEVER, armed = timed || at_load_rlx(&w->outside);
 	uint64_t activity = armed ? at_add(&s->activity, COROI_PENDING - COROI_AWAKE)
 				  : coroi_awake_end(s);
 	coroi_tokens_given_back(s, activity); /* P4; armed: not the end */
 	if (!coroi_is_dedicated(w) && !coroi_holds_off(w, coroi_now_ns()))
 		at_or(&s->hungry, COROI_HUNGRY_SURPLUS);
-	sleep_until_claimed(w, armed); /* P5 */
+	sleep_until_claimed(w, timed); /* P5 */
 	if (armed)
 		at_add(&s->activity, -COROI_PENDING); /* w is awake: not the end either */
 }
@@ -388,7 +429,8 @@ static bool find_stack(struct coroi_worker *w)
 
 	if (!w->awaiting_stack.count || COROI_AWAKE_OF(activity) != 1)
 		return false;
-	return coroi_find_stack(w, !COROI_PENDING_OF(activity) && w->due == COROI_NEVER);
+	return coroi_find_stack(w, !COROI_PENDING_OF(activity) && w->due == COROI_NEVER &&
+					   !w->outside);
 }
 
 /* left - how many spawns the node brings that w has not taken; 1 for any other node. */
@@ -434,11 +476,22 @@ static bool coalesce_wakes(struct coroi_worker *w)
 	return came;
 }
 
+/* polls - w's driver has an event. Where there was none lately, only the sleep looks: it returns at
+ * once if there is one. */
+static bool polls(struct coroi_worker *w)
+{
+	if (coroi_likely(!coroi_watches(w)) || coroi_skip(&w->polling))
+		return false;
+	bool found = w->sched->driver->poll(w);
+	coroi_tried(&w->polling, found);
+	return found;
+}
+
 bool coroi_idle(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;
 
-	if (coalesce_wakes(w) || (s->driver->poll && s->driver->poll(w)))
+	if (coalesce_wakes(w) || polls(w))
 		return true;
 
 	if (at_load_seq(&s->mode) == COROI_RUNNING && (coroi_search(w) || find_stack(w)))

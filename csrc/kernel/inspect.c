@@ -18,6 +18,14 @@
 
 #define COLLECTOR_SLEEP_NS 20000
 
+/* system_error - the text of a status that tells what a system call has failed with: CORO_OF_ERRNO. */
+static const char *system_error(int status)
+{
+	const char *text = status <= -4096 ? coroi_errno_text(-4096 - status) : NULL;
+
+	return text ? text : "unknown status";
+}
+
 const char *coro_strerror(int status)
 {
 	switch (status) {
@@ -45,7 +53,7 @@ const char *coro_strerror(int status)
 		return "deadlock: coroutines are left that nothing can wake, "
 		       "or the caller holds the lock already";
 	case CORO_ECLOSED:
-		return "the scheduler is closed";
+		return "the scheduler, or the descriptor, is closed";
 	case CORO_EBUSY:
 		return "in use: it is running, or another waits for it";
 	case CORO_EAGAIN:
@@ -70,7 +78,7 @@ const char *coro_strerror(int status)
 	case CORO_ENOTRECOVERABLE:
 		return "the lock was not marked consistent after its owner had ended: make a new one";
 	default:
-		return "unknown status";
+		return system_error(status);
 	}
 }
 

@@ -11,6 +11,7 @@
  *   coroi_current        the coroutine that runs on a worker, or NULL
  *   coroi_current_here   the same for a worker that coroi_here has returned
  *   coroi_scheduler_of   the scheduler of a worker
+ *   coroi_worker_at, coroi_workers_of, coroi_worker_id   a worker by its number
  *   coroi_owner          the scheduler of a coroutine
  *   coroi_is_pinned      is a coroutine pinned to its worker?
  *   coroi_is_pinned_here   is the current coroutine pinned, and to this worker?
@@ -35,6 +36,7 @@
  *   coroi_waits_for      what a coroutine waits for
  *   coroi_event_send     send the event, to a coroutine that waits
  *   coroi_event_send_to  send the event, to a coroutine that may have ended
+ *   coroi_events_send    send the events of several coroutines that wait
  *   coroi_wake_home, coroi_wake_here, coroi_leave_fed   the short ways, inline
  *   coroi_join_committed   wait for a coroutine's end; no cancel of the caller ends the wait
  *   coroi_nothing_else_now, coroi_idle_spin, coroi_has_inbox  spin before a wait, where nothing else
@@ -59,6 +61,8 @@
  *   coroi_service, coroi_service_register, coroi_service_state   what a room keeps for each
  *                        scheduler
  *   coroi_driver, coroi_set_driver   what the workers of a scheduler sleep in
+ *   coroi_futex_sleep, coroi_futex_kick, coroi_is_to_sleep   the first driver, as a part of another
+ *   coroi_watch, coroi_watches   how much a driver watches for a worker
  *
  * Tracing
  *   COROI_PROBE          an event in a coroutine's life; nothing unless it is built in

@@ -63,6 +63,8 @@ static COROI_LEND_FAST void become_locked(struct coroi_lender *l, struct coroi_w
 	l->native = w->native;
 	coroi_fiber_native(&w->native);
 	l->due = w->due;
+	l->outside = w->outside;
+	l->watched = coroi_watches(w);
 	uint64_t lends = at_load_rlx(&w->lends) + 1;
 	at_store_rlx(&w->lends, lends);
 	l->timed = lends % TIMED_EVERY == 1;
@@ -94,7 +96,9 @@ static COROI_LEND_FAST bool leave_locked(struct coroi_lender *l)
 		note_time(l);
 	/* one look at the sum of all is shorter than one at each */
 	bool left = ((uintptr_t)w->next | coroi_deque_length(&w->queue) | w->calls_count |
-		     w->awaiting_stack.count | (w->due ^ l->due)) ||
+		     w->awaiting_stack.count | (w->due ^ l->due) |
+		     (uint64_t)(!w->outside == l->outside) |
+		     (uint64_t)(coroi_watches(w) != l->watched)) ||
 		    (w->undelivered && !coroi_detach_batches_locked(w));
 	if (coroi_unlikely(w->awaiting_stack.count))
 		/* It may have come without a turn: coroi_moves does not tell of it (S3). */
@@ -119,7 +123,8 @@ static COROI_LEND_FAST bool leave_locked(struct coroi_lender *l)
 static bool has_something(const struct coroi_worker *v)
 {
 	return coroi_deque_length(&v->queue) || at_load_rlx(&v->next) || at_load_rlx(&v->inbox) ||
-	       at_load_rlx(&v->undelivered) || at_load_rlx(&v->due) != COROI_NEVER;
+	       at_load_rlx(&v->undelivered) || at_load_rlx(&v->due) != COROI_NEVER ||
+	       coroi_watches(v);
 }
 
 /* lacks_standby - others are awake, there is no standby, and something lies with one of them: w's own

@@ -26,8 +26,10 @@
  *       path is taken, and coroi_lend_pick_locked chooses what runs. Deliver the wake for which the
  *       thread lends itself, if any: W3 of wait.c
  *   L5  in the door, leave the worker. If anything is left for it to do: L9. Anything is what P2
- *       looks for, calls to be made inline, coroutines that await a stack, and deadlines that have
- *       come or gone since L4
+ *       looks for, calls to be made inline, coroutines that await a stack, and since L4 deadlines
+ *       that have come or gone, the first wait for something from outside or the end of the last, and
+ *       the first or the last thing that the driver watches: the own thread sleeps with another token
+ *       then, or in another bed
  *   L6  set the sleeper's bit: P1
  *   L7  look once more: the inbox, the queue, `next`, undelivered spawns, the mode, `awaited`; and
  *       whether others are awake without a standby, and something lies with one of them. All loads
@@ -141,6 +143,8 @@ struct coroi_lender {
 	bool picked;     /* there was a pick since own began: own had suspended, and has escaped */
 	bool spun;       /* the lender has looked for a while for what own waits for */
 	uint64_t due;    /* w's first deadline at L4 */
+	bool outside;    /* at L4 a coroutine of w waited for something from outside */
+	bool watched;    /* at L4 the driver watched something for w */
 	uint64_t until;  /* the end of the budget, ns; 0: it has not begun */
 	uint64_t looked; /* at the clock, for the budget, ns */
 	/* picks before the next look at the clock, and between two looks */

@@ -59,6 +59,8 @@ enum {
 	/* CORO_DAEMON. ESCAPED is set from the spawn on, so that the end takes the slow way, where
 	 * daemons are counted. */
 	COROI_M_DAEMON = 4,
+	/* The coroutine waits for a descriptor, and is counted in its home's `outside`. */
+	COROI_M_OUTSIDE = 8,
 };
 
 /* What a record has of a cancel. Not 0: no wait takes a fast path. A fresh coroutine has CANCELED

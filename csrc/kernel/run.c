@@ -186,7 +186,7 @@ void coroi_deliver_locked(struct coroi_worker *w)
 /* has_waiting - something waits for looks at the clock. */
 static bool has_waiting(const struct coroi_worker *w)
 {
-	return w->shares || w->undelivered || w->due != COROI_NEVER;
+	return w->shares || w->undelivered || w->due != COROI_NEVER || coroi_watches(w);
 }
 
 /* look - at the clock: fire deadlines that have come, and set the turn of the next look. Reading
@@ -263,6 +263,24 @@ static uint64_t let_in_locked(struct coroi_worker *w)
 	return first;
 }
 
+/* first_in_locked - let the oldest spawn in, ahead of the queue. 0: there is none, or it has to wait. */
+static uint64_t first_in_locked(struct coroi_worker *w)
+{
+	uint64_t first;
+
+	if ((int32_t)(w->queue.head - w->delivered_to) < 0)
+		return 0; /* older ones are in the queue */
+	w->delivered_to = w->queue.head;
+	if (!w->undelivered || !coroi_favors_locked(w))
+		return 0;
+	first = let_in_locked(w);
+	if (first) { /* a turn, and neither the queue's nor of a chain */
+		at_store_rlx(&w->handovers, w->handovers + 1);
+		w->handovers_most++;
+	}
+	return first;
+}
+
 uint64_t coroi_poll_locked(struct coroi_worker *w)
 {
 	uint64_t looked = w->looked;
@@ -271,19 +289,11 @@ uint64_t coroi_poll_locked(struct coroi_worker *w)
 	bool look = w->looked != looked;
 	if (look && w->shares)
 		coroi_stir_look(w);
+	if (look && coroi_watches(w))
+		w->poll = w->leave = true; /* a spawn is let in afterwards: coroi_run */
 	if (w->calls_count && w->queue.head % COROI_DELIVER_TURNS == 0)
 		w->leave = true;
-	if ((int32_t)(w->queue.head - w->delivered_to) < 0)
-		return 0; /* older ones are in the queue */
-	w->delivered_to = w->queue.head;
-	if (!look || w->leave || !w->undelivered || !coroi_favors_locked(w))
-		return 0;
-	uint64_t first = let_in_locked(w);
-	if (first) { /* a turn, and neither the queue's nor of a chain */
-		at_store_rlx(&w->handovers, w->handovers + 1);
-		w->handovers_most++;
-	}
-	return first;
+	return look && !w->leave ? first_in_locked(w) : 0;
 }
 
 /* A chain of hand-overs is to last CHAIN_NS to 4 * CHAIN_NS, or to be one hand-over. */
@@ -319,10 +329,7 @@ void coroi_drain_locked(struct coroi_worker *w)
 	    (!coroi_deque_length(&w->queue) ||
 	     (w->queue.head % COROI_DELIVER_TURNS == 0 && !coroi_turns_are_long(w))))
 		coroi_deliver_locked(w);
-	/* One runnable alone needs no other worker: the caller is about to run it, or to steal it.
-	 * With deadlines armed, another worker is woken for it all the same: if the runnable takes
-	 * long, deadlines wait. */
-	if (coroi_deque_length(&w->queue) > (w->due == COROI_NEVER))
+	if (coroi_needs_another(w, coroi_deque_length(&w->queue)))
 		coroi_notify_queued(w);
 }
 
@@ -722,14 +729,20 @@ bool coroi_run(struct coroi_worker *w)
 			run_errand(w);
 		if (coroi_unlikely(w->stir != NULL))
 			coroi_stir(w);
+		bool polled = w->poll;
+		if (coroi_unlikely(polled)) {
+			w->poll = false;
+			w->sched->driver->poll(w);
+		}
 		if (w->calls_count && !made)
 			return true;
 		coroi_door_enter(w);
 		struct coroi_rec *next = made ? coroi_calls_made_locked(w) : NULL;
 		if (coroi_unlikely(!next && w->awaiting_stack.count && !w->lent))
 			next = coroi_take_awaiting_with_stack_locked(w);
+		uint64_t first = polled && !next ? first_in_locked(w) : 0;
 		if (!next)
-			next = resolve_locked(w, coroi_pick_locked(w), -1);
+			next = resolve_locked(w, first ? first : coroi_pick_locked(w), -1);
 		if (!next && !w->leave) {
 			w->left = coroi_deque_length(&w->queue);
 			coroi_door_leave(w);

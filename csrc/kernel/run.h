@@ -83,13 +83,29 @@ static inline struct coroi_rec *coroi_record_locked(struct coroi_worker *w, uint
 	return r;
 }
 
+/* coroi_outside_begin_locked - me, the current coroutine of w, is about to wait for that kind of
+ * event. If the event comes from outside of all workers, by the driver, the wait is counted.
+ * coroi_outside_end_locked - such a wait of r, which is at home here, is over. */
+static inline void coroi_outside_begin_locked(struct coroi_worker *w, struct coroi_rec *me,
+					      enum coro_wait_kind what);
+
+static inline void coroi_outside_end_locked(struct coroi_worker *w, struct coroi_rec *r)
+{
+	r->more &= (uint8_t)~COROI_M_OUTSIDE;
+	at_store_rlx(&w->outside, w->outside - 1);
+}
+
 /* coroi_unwait_locked - r waits no more: it is ACTIVE, and its deadline is disarmed. */
 static inline void coroi_unwait_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
 	COROI_PROBE(WAKE, r);
 	at_store_rlx(&r->state, COROI_ACTIVE);
-	if (coroi_unlikely(r->more & COROI_M_ARMED))
-		coroi_timer_disarm_locked(w, r);
+	if (coroi_unlikely(r->more & (COROI_M_ARMED | COROI_M_OUTSIDE))) {
+		if (r->more & COROI_M_OUTSIDE)
+			coroi_outside_end_locked(w, r);
+		if (r->more & COROI_M_ARMED)
+			coroi_timer_disarm_locked(w, r);
+	}
 }
 
 /* coroi_ready_locked - r, at home here, has been woken. It becomes w->next, so that a chain of
@@ -188,6 +204,24 @@ static inline uint32_t coroi_turns(const struct coroi_worker *w)
 static inline void coroi_look_soon(struct coroi_worker *w)
 {
 	w->look_at = coroi_turns(w);
+}
+
+static inline void coroi_outside_begin_locked(struct coroi_worker *w, struct coroi_rec *me,
+					      enum coro_wait_kind what)
+{
+	if (coroi_likely(what != CORO_WAIT_INPUT && what != CORO_WAIT_OUTPUT))
+		return;
+	me->more |= COROI_M_OUTSIDE;
+	at_store_rlx(&w->outside, w->outside + 1);
+	if (w->outside == 1)
+		coroi_look_soon(w); /* while w is busy, it polls the driver when it looks */
+}
+
+/* coroi_needs_another - w has n runnables: is another worker to be woken? For one alone it is, if
+ * something else would wait when that takes long: deadlines, or what the driver watches. */
+static inline bool coroi_needs_another(const struct coroi_worker *w, uint32_t n)
+{
+	return n > (w->due == COROI_NEVER && !coroi_watches(w));
 }
 
 /* Turns of the queue between two looks at spawns and inline calls, at most, if the queue does not

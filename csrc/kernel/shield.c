@@ -129,6 +129,7 @@ COROI_COLD int coroi_wait_shielded_locked(struct coroi_worker *w, struct coroi_r
 			COROI_PROBE(WAIT, me);
 			at_store_rlx(&me->state, COROI_WAITING);
 			at_store_rlx(&me->waits, (uint8_t)what);
+			coroi_outside_begin_locked(w, me, what);
 			code = coroi_suspend_locked(w, me, coroi_pick_locked(w));
 		} else {
 			coroi_door_leave(w);

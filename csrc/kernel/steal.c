@@ -110,7 +110,7 @@ static bool leaves_asleep(struct coroi_worker *v)
  * refused. */
 static bool knock(struct coroi_worker *w, struct coroi_worker *v, uint32_t wants, uint32_t *out)
 {
-	uint32_t n = 0;
+	uint32_t n = 0, waited;
 	bool left;
 
 	at_store_rlx(&w->wants, wants);
@@ -123,8 +123,10 @@ static bool knock(struct coroi_worker *w, struct coroi_worker *v, uint32_t wants
 			at_bump(&w->served);
 		break;
 	case COROI_LOCKED:
+		waited = v->outside;
 		n = take(w, v);
-		left = leaves_asleep(v);
+		/* v sleeps with a pending-work token for those that waited: it is to give that back */
+		left = leaves_asleep(v) || (waited && !v->outside && coroi_sleeps(v->sched, v->id));
 		coroi_door_unlock(v);
 		if (left)
 			coroi_claim(w->sched, v->id); /* P6 */
@@ -308,7 +310,9 @@ bool coroi_search(struct coroi_worker *w)
 	/* While w spins, threads that would lend themselves to it wake it instead, and so w would
 	 * never sleep where they come one after the other. */
 	bool missed = at_load_rlx(&s->lend_missed);
-	uint32_t spin_ns = missed ? 0 : w->spin_ns;
+	/* Where spinning is of no use lately, events from outside are waited for in the driver. */
+	bool spins = !missed && !(coroi_watches(w) && w->spin_ns <= SPIN_LEAST_NS);
+	uint32_t spin_ns = spins ? w->spin_ns : 0;
 	bool found = false, thief = !coroi_is_dedicated(w) && start_searching(s);
 
 	if (missed)

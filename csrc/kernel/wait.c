@@ -297,6 +297,39 @@ void coroi_event_send(struct coroi_rec *r)
 	coroi_event_send_remote(w ? w->sched : NULL, r);
 }
 
+/* event_queued_locked - coroi_event_locked, but r goes to the back of the queue. */
+static void event_queued_locked(struct coroi_worker *w, struct coroi_rec *r)
+{
+	if (r->state == COROI_WAITING || r->state == COROI_COMMITTED) {
+		coroi_unwait_locked(w, r);
+		coroi_queue_locked(w, r);
+	} else {
+		r->event = 1;
+	}
+}
+
+void coroi_events_send(struct coroi_rec **r, uint32_t n)
+{
+	struct coroi_worker *w = coroi_self();
+	uint32_t away = 0;
+
+	if (w) {
+		coroi_door_enter(w);
+		for (uint32_t i = 0; i < n; i++)
+			/* as in coroi_event_send */
+			if (coroi_owner(r[i]) == w->sched && at_load_acq(&r[i]->home) == w->id)
+				event_queued_locked(w, r[i]);
+			else
+				r[away++] = r[i];
+		if (coroi_needs_another(w, coroi_deque_length(&w->queue)))
+			coroi_notify_queued(w);
+		coroi_door_leave(w);
+		n = away;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		coroi_event_send_remote(w ? w->sched : NULL, r[i]);
+}
+
 void coroi_event_send_to(struct coroi_rec *r, uint32_t gen)
 {
 	struct coroi_worker *w = coroi_self();
@@ -328,6 +361,7 @@ int coroi_wait(struct coroi_rec *me, enum coro_wait_kind what, uint64_t deadline
 		at_store_rlx(&me->waits, (uint8_t)what);
 		if (committed || deadline == CORO_FOREVER ||
 		    coroi_timer_arm_locked(w, me, deadline)) {
+			coroi_outside_begin_locked(w, me, what);
 			code = coroi_suspend_locked(w, me, coroi_pick_locked(w));
 		} else {
 			at_store_rlx(&me->state, COROI_ACTIVE);

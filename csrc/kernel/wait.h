@@ -93,6 +93,10 @@ int coroi_wait(struct coroi_rec *me, enum coro_wait_kind what, uint64_t deadline
  * is about to, and cannot end meanwhile. Thread: any, in no door. */
 void coroi_event_send(struct coroi_rec *r);
 
+/* coroi_events_send - coroi_event_send to n coroutines, in order: those at home with the calling
+ * worker go to the back of its queue, in one pass through its door. r is overwritten. */
+void coroi_events_send(struct coroi_rec **r, uint32_t n);
+
 /* coroi_event_send_to - the same for an r that may have gone on and ended. If its generation is not
  * gen any more, nothing happens. */
 void coroi_event_send_to(struct coroi_rec *r, uint32_t gen);

@@ -164,6 +164,12 @@ struct coroi_worker {
 	uint32_t favors, favors_at, favored_end;
 	/* coroi_pick_locked has returned 0, as the native stack has something to do. */
 	bool leave;
+	/* The native stack is to poll the driver: w has looked at the clock, and watches something. */
+	bool poll;
+	/* Coroutines at home here that wait for something from outside of all workers, which the
+	 * driver finds. While w sleeps, a pending-work token stands for them (P4 of idle.c). Atomic,
+	 * relaxed: w reads the count outside of its door, too. */
+	uint32_t outside;
 	/* The worker shares its work with others. */
 	bool shares;
 	/* See coroi_stir (steal.h): the worker to take from, or NULL; the last look for one, ns; the
@@ -237,6 +243,10 @@ struct coroi_worker {
 	uint32_t spin_ns;
 	/* When the worker last went to sleep, ns. */
 	uint64_t parked_at;
+	/* How many things the driver watches for the worker: coroi_watch. Atomic. */
+	uint32_t watched;
+	/* How often an idle worker polls the driver before it sleeps there. */
+	struct coroi_backoff polling;
 	/* The CPU of the thread that claimed this worker last. Atomic, relaxed. */
 	int32_t waker_cpu;
 	/* The worker woke up on that CPU. */
@@ -427,6 +437,12 @@ static inline struct coroi_rec *coroi_current_here(const struct coroi_worker *w)
 	return w->current;
 }
 
+/* coroi_watches - the driver watches something for w. Thread: any; a hint. */
+static inline bool coroi_watches(const struct coroi_worker *w)
+{
+	return at_load_rlx(&w->watched);
+}
+
 /* coroi_has_inbox - something has come for w, the caller, from other threads. A hint. */
 static inline bool coroi_has_inbox(const struct coroi_worker *w)
 {
@@ -443,6 +459,22 @@ static inline bool coroi_in_nowait(const struct coroi_worker *w)
 static inline bool coroi_has_aborted(const struct coroi_rec *me)
 {
 	return me->flags & COROI_F_ABORTED;
+}
+
+/* coroi_worker_at - worker i of s, below coroi_workers_of(s). coroi_worker_id - its number. */
+static inline struct coroi_worker *coroi_worker_at(const struct coro_scheduler *s, uint32_t i)
+{
+	return &s->worker[i];
+}
+
+static inline uint32_t coroi_workers_of(const struct coro_scheduler *s)
+{
+	return s->workers;
+}
+
+static inline uint32_t coroi_worker_id(const struct coroi_worker *w)
+{
+	return w->id;
 }
 
 /* coroi_current - the coroutine that runs on w; NULL: there is none, or w is NULL. */

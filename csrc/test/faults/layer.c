@@ -47,6 +47,9 @@ const char *const fault_name[FAULT_KINDS] = {
 	[FAULT_EVENT] = "event",
 	[FAULT_RING] = "ring",
 	[FAULT_BUFFER] = "buffer",
+	[FAULT_SET] = "set",
+	[FAULT_LOOK] = "look",
+	[FAULT_IO] = "io",
 };
 
 static const int usual[FAULT_KINDS] = {
@@ -57,7 +60,8 @@ static const int usual[FAULT_KINDS] = {
 	[FAULT_THREAD] = EAGAIN,   [FAULT_ATTR] = ENOMEM,     [FAULT_STACKSIZE] = EINVAL,
 	[FAULT_NAME] = ERANGE,     [FAULT_PIN] = EINVAL,      [FAULT_CPUS] = EINVAL,
 	[FAULT_SIGSTACK] = ENOMEM, [FAULT_SIGACTION] = EPERM, [FAULT_EVENT] = EMFILE,
-	[FAULT_RING] = EINTR,      [FAULT_BUFFER] = ENOMEM,
+	[FAULT_RING] = EINTR,      [FAULT_BUFFER] = ENOMEM,   [FAULT_SET] = ENOMEM,
+	[FAULT_LOOK] = EINTR,      [FAULT_IO] = ENOBUFS,
 };
 
 struct plan {
@@ -193,6 +197,16 @@ void fault_last_words(void)
 static void add(int64_t *counter, int64_t n)
 {
 	__atomic_fetch_add(counter, n, __ATOMIC_SEQ_CST);
+}
+
+bool fault_fails(enum fault_kind kind)
+{
+	return fails(kind);
+}
+
+void fault_holds(int64_t n)
+{
+	add(&held.descriptors, n);
 }
 
 /* ------------------------------------------------------------------------ memory */
@@ -435,6 +449,8 @@ long fault_syscall(long number, ...)
 	/* coroi_peek asks whether memory is there: what the call says is what the core goes by */
 	if (number == SYS_process_vm_readv)
 		return syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	if (number == SYS_epoll_pwait2)
+		return fails(FAULT_LOOK) ? -1 : syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 	CHECK(number == SYS_gettid || number == SYS_getpid);
 	return syscall(number);
 }

@@ -40,6 +40,9 @@ enum fault_kind {
 	FAULT_EVENT,     /* eventfd */
 	FAULT_RING,      /* write to an eventfd */
 	FAULT_BUFFER,    /* fault_buffer: what a dispatcher's policy gives */
+	FAULT_SET,       /* epoll_create1, epoll_ctl to add */
+	FAULT_LOOK,      /* epoll_wait, epoll_pwait2 */
+	FAULT_IO,        /* a system call with a descriptor of the user's */
 	FAULT_KINDS
 };
 
@@ -53,6 +56,11 @@ int64_t fault_clear(void);
 /* fault_random - each call of these n kinds fails with a chance of 1 to one_in, with the usual
  * error of its kind. */
 void fault_random(const enum fault_kind *kinds, int n, uint32_t one_in, uint64_t seed);
+
+/* fault_fails - for a stand-in: does this call fail? Then errno is set. fault_holds - n more descriptors
+ * are held. */
+bool fault_fails(enum fault_kind kind);
+void fault_holds(int64_t n);
 
 /* fault_last - the kind of the last call that has failed. */
 enum fault_kind fault_last(void);

@@ -31,6 +31,8 @@
 	S(scopes_canceled) \
 	S(blocking)        \
 	S(threads)         \
+	S(descriptors)     \
+	S(files)           \
 	S(dispatcher)      \
 	S(pool_rr)         \
 	S(pool_ll)         \

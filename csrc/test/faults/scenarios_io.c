@@ -1,6 +1,13 @@
-/* scenarios_io.c - calls that block, on threads of the scheduler's pool. */
+/* scenarios_io.c - calls that block, on threads of the scheduler's pool; descriptors and files. */
 #include "ledger.h"
 
+#include "coro_io.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 static coro_scheduler *begin_blocking(uint32_t workers)
@@ -114,5 +121,132 @@ SCENARIO(threads)
 		return;
 	for (uint64_t id = 0; id < 6; id++)
 		outside(s, on_a_thread, &id, sizeof id);
+	end(s);
+}
+
+/* ------------------------------------------------------------------------ descriptors */
+
+/* io_went_well - n is a number of bytes, or the documented error of a call that has failed. */
+static bool io_went_well(int64_t n)
+{
+	if (n >= 0)
+		return true;
+	int number = CORO_ERRNO((int)n);
+	CHECK(number == ENOBUFS || number == ENOMEM || number == EMFILE || number == EPIPE ||
+	      number == ECONNRESET || n == CORO_ENOMEM || n == CORO_EAGAIN);
+	CHECK(may_fail());
+	count(&refusals);
+	return false;
+}
+
+/* adopted - a descriptor that the core closes in the end, or this function. */
+static coro_fd adopted(int fd)
+{
+	coro_fd f = 0;
+
+	fault_holds(1);
+	if (!io_went_well(coro_fd_adopt(&f, fd, 0))) {
+		fault_holds(-1);
+		close(fd);
+	}
+	return f;
+}
+
+/* A pair whose two ends talk, until a call fails: then they are closed. */
+struct talk {
+	coro_fd f;
+	bool begins;
+};
+
+#define WORDS 20
+
+static void talks(void *arg, void *result)
+{
+	struct talk t = *(struct talk *)arg;
+	uint64_t word = 0;
+	int64_t n = 1;
+
+	(void)result;
+	for (int i = 0; i < WORDS && n > 0; i++) {
+		if (t.begins && !io_went_well(n = coro_write(t.f, &word, 8, CORO_FOREVER)))
+			break;
+		/* the other one may wait for a stack that never comes */
+		n = coro_read(t.f, &word, 8,
+			      lasting || may_fail() ? coro_now() + 20000000 : CORO_FOREVER);
+		if ((n == CORO_ETIMEDOUT && may_fail()) || !io_went_well(n) || n == 0)
+			break;
+		CHECK_EQ(n, 8);
+		CHECK_EQ(word, (uint64_t)(t.begins ? 2 * i + 1 : 2 * i));
+		word++;
+		if (!t.begins && !io_went_well(n = coro_write(t.f, &word, 8, CORO_FOREVER)))
+			break;
+	}
+	CHECK(n == 8 || may_fail());
+	CHECK_EQ(coro_fd_close(t.f), CORO_OK);
+	count(&ran);
+}
+
+static void starts_talks(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	for (int i = 0; i < 4; i++) {
+		int fd[2];
+		CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);
+		struct talk a = {adopted(fd[0]), true}, b = {adopted(fd[1]), false};
+		if (!a.f || !inside(NULL, talks, &a, sizeof a, NULL))
+			a.f = a.f && coro_fd_close(a.f) == CORO_OK ? 0 : a.f;
+		if (!b.f || !inside(NULL, talks, &b, sizeof b, NULL))
+			b.f = b.f && coro_fd_close(b.f) == CORO_OK ? 0 : b.f;
+	}
+	count(&ran);
+}
+
+SCENARIO(descriptors)
+{
+	coro_scheduler *s = begin(1, 0, 0);
+
+	if (!s)
+		return;
+	outside(s, starts_talks, NULL, 0);
+	end(s);
+}
+
+static void uses_a_file(void *arg, void *result)
+{
+	char path[] = "/tmp/coro-fault-XXXXXX", bytes[8] = "1234567";
+	struct addrinfo hints = {.ai_flags = AI_NUMERICHOST}, *list;
+	int error, status;
+
+	(void)arg;
+	(void)result;
+	coro_fd f = adopted(mkstemp(path));
+	CHECK_EQ(unlink(path), 0);
+	if (f) {
+		bool put = io_went_well(coro_pwrite(f, bytes, 8, 0));
+		io_went_well(coro_fsync(f));
+		memset(bytes, 0, sizeof bytes);
+		if (io_went_well(coro_pread(f, bytes, 8, 0)) && put)
+			CHECK(strcmp(bytes, "1234567") == 0 || may_fail());
+		CHECK_EQ(coro_fd_close(f), CORO_OK);
+	}
+	status = coro_getaddrinfo("127.0.0.1", NULL, &hints, &list, &error, CORO_FOREVER);
+	if (status == CORO_OK)
+		freeaddrinfo(list);
+	else if (status == 1)
+		CHECK((error == EAI_AGAIN || machine) && may_fail());
+	else
+		io_went_well(status);
+	count(&ran);
+}
+
+SCENARIO(files)
+{
+	coro_scheduler *s = begin_blocking(1);
+
+	if (!s)
+		return;
+	for (int i = 0; i < 3; i++)
+		outside(s, uses_a_file, NULL, 0);
 	end(s);
 }

@@ -56,16 +56,17 @@ static int sweep_one(const struct scenario *sc, struct fault f, bool all, const 
 static void sweep(const struct scenario *sc)
 {
 	static const enum fault_kind once[] = {
-		FAULT_MAP,       FAULT_UNMAP,   FAULT_GUARD, FAULT_DISCARD, FAULT_HUGE,
-		FAULT_ALLOC,     FAULT_BARRIER, FAULT_WAIT,  FAULT_THREAD,  FAULT_ATTR,
-		FAULT_STACKSIZE, FAULT_NAME,    FAULT_PIN,   FAULT_CPUS,    FAULT_SIGSTACK,
-		FAULT_EVENT,     FAULT_RING,    FAULT_BUFFER};
+		FAULT_MAP,       FAULT_UNMAP,   FAULT_GUARD,  FAULT_DISCARD, FAULT_HUGE,
+		FAULT_ALLOC,     FAULT_BARRIER, FAULT_WAIT,   FAULT_THREAD,  FAULT_ATTR,
+		FAULT_STACKSIZE, FAULT_NAME,    FAULT_PIN,    FAULT_CPUS,    FAULT_SIGSTACK,
+		FAULT_EVENT,     FAULT_RING,    FAULT_BUFFER, FAULT_SET,     FAULT_LOOK,
+		FAULT_IO};
 	/* Two kinds cannot last: a refused barrier ends the process (t_probe.c), and the kernel
 	 * interrupts a write to the bell once at most. */
 	static const enum fault_kind from[] = {
 		FAULT_MAP,  FAULT_UNMAP,    FAULT_GUARD, FAULT_DISCARD,   FAULT_HUGE, FAULT_ALLOC,
 		FAULT_WAIT, FAULT_THREAD,   FAULT_ATTR,  FAULT_STACKSIZE, FAULT_NAME, FAULT_PIN,
-		FAULT_CPUS, FAULT_SIGSTACK, FAULT_EVENT, FAULT_BUFFER};
+		FAULT_CPUS, FAULT_SIGSTACK, FAULT_EVENT, FAULT_BUFFER,    FAULT_SET,  FAULT_IO};
 	static const struct fault heavy = {FAULT_GUARD, EINVAL}; /* guards by mprotect */
 	int faults = 0;
 

@@ -28,10 +28,10 @@ static void note(struct coro_scheduler *s, const char *call)
 
 static uint64_t sleeps, kicks, polls;
 
-static void counts_sleep(struct coroi_worker *w, int64_t ns)
+static bool counts_sleep(struct coroi_worker *w, int64_t ns)
 {
 	at_add(&sleeps, 1);
-	coroi_futex_driver.sleep(w, ns);
+	return coroi_futex_driver.sleep(w, ns);
 }
 
 static void counts_kick(struct coroi_worker *w)
@@ -166,6 +166,7 @@ TEST(driver_of_a_service_is_slept_in)
 	uint64_t n = scaled(200);
 
 	CHECK_EQ(coro_scheduler_init(&s, &watched), CORO_OK);
+	coroi_watch(&s->worker[0], 1); /* else there is nothing to poll for */
 	for (uint64_t i = 1; i <= n; i++) {
 		while (COROI_AWAKE_OF(at_load_seq(&s->activity)))
 			sleep_us(10);

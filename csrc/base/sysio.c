@@ -1,0 +1,203 @@
+//go:build ignore
+/* sysio.c - see sysio.h. */
+#include "base/sysio.h"
+
+#include "base/atomics.h"
+#include "base/keeperrno.h"
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <poll.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef SYS_epoll_pwait2
+#define SYS_epoll_pwait2 441
+#endif
+
+/* AGAIN - the call's result, or -errno; made again after a signal. */
+#define AGAIN(call)                                         \
+	({                                                  \
+		KEEP_ERRNO;                                 \
+		__typeof__(call) n_;                        \
+		while ((n_ = (call)) < 0 && errno == EINTR) \
+			;                                   \
+		n_ < 0 ? -errno : n_;                       \
+	})
+
+int coroi_set_open(void)
+{
+	return AGAIN(epoll_create1(EPOLL_CLOEXEC));
+}
+
+int coroi_set_add(int set, int fd, uint32_t events, uint64_t data)
+{
+	struct epoll_event e = {.events = events, .data.u64 = data};
+	return AGAIN(epoll_ctl(set, EPOLL_CTL_ADD, fd, &e));
+}
+
+int coroi_set_remove(int set, int fd)
+{
+	struct epoll_event e = {0};
+	return AGAIN(epoll_ctl(set, EPOLL_CTL_DEL, fd, &e));
+}
+
+/* Atomic, relaxed: a hint, that the kernel has no epoll_pwait2. */
+static uint32_t in_milliseconds;
+
+int coroi_set_wait(int set, struct epoll_event *event, int most, int64_t ns)
+{
+	KEEP_ERRNO;
+	if (ns > 0 && !at_load_rlx(&in_milliseconds)) {
+		struct timespec t = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+		long n = syscall(SYS_epoll_pwait2, set, event, most, &t, NULL, 0);
+		if (n >= 0 || errno != ENOSYS)
+			return n < 0 ? -errno : (int)n;
+		at_store_rlx(&in_milliseconds, 1);
+	}
+	int64_t ms = ns < 0 ? -1 : ns / 1000000 + (ns % 1000000 != 0);
+	int n = epoll_wait(set, event, most, ms > INT32_MAX ? INT32_MAX : (int)ms);
+	return n < 0 ? -errno : n;
+}
+
+void coroi_event_clear(int fd)
+{
+	uint64_t count;
+	(void)AGAIN(read(fd, &count, sizeof count));
+}
+
+int coroi_ready(int fd, short events)
+{
+	struct pollfd p = {.fd = fd, .events = events};
+	return AGAIN(poll(&p, 1, 0));
+}
+
+int coroi_kind(int fd)
+{
+	struct stat st;
+	int type = 0;
+	socklen_t length = sizeof type;
+
+	int status = AGAIN(fstat(fd, &st));
+	if (status < 0)
+		return status;
+	if (S_ISREG(st.st_mode) || S_ISBLK(st.st_mode) || S_ISDIR(st.st_mode))
+		return COROI_KIND_FILE;
+	if (!S_ISSOCK(st.st_mode))
+		return COROI_KIND_OTHER;
+	if (AGAIN(getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length)) < 0)
+		return COROI_KIND_SOCKET;
+	return type == SOCK_STREAM ? COROI_KIND_STREAM : COROI_KIND_SOCKET;
+}
+
+int coroi_set_nonblocking(int fd, bool nonblocking)
+{
+	int flags = AGAIN(fcntl(fd, F_GETFL));
+
+	if (flags < 0)
+		return flags;
+	bool was = flags & O_NONBLOCK;
+	if (was != nonblocking) {
+		int status = AGAIN(fcntl(fd, F_SETFL, flags ^ O_NONBLOCK));
+		if (status < 0)
+			return status;
+	}
+	return was;
+}
+
+void coroi_close(int fd)
+{
+	KEEP_ERRNO;
+	close(fd); /* with EINTR it is closed, too */
+}
+
+int64_t coroi_sys_read(int fd, void *buffer, size_t bytes)
+{
+	return AGAIN(read(fd, buffer, bytes));
+}
+
+int64_t coroi_sys_write(int fd, const void *buffer, size_t bytes)
+{
+	return AGAIN(write(fd, buffer, bytes));
+}
+
+int64_t coroi_sys_readv(int fd, const struct iovec *v, int n)
+{
+	return AGAIN(readv(fd, v, n));
+}
+
+int64_t coroi_sys_writev(int fd, const struct iovec *v, int n)
+{
+	return AGAIN(writev(fd, v, n));
+}
+
+int64_t coroi_sys_recv(int fd, void *buffer, size_t bytes, int flags)
+{
+	return AGAIN(recv(fd, buffer, bytes, flags));
+}
+
+int64_t coroi_sys_send(int fd, const void *buffer, size_t bytes, int flags)
+{
+	return AGAIN(send(fd, buffer, bytes, flags | MSG_NOSIGNAL));
+}
+
+int64_t coroi_sys_recvmsg(int fd, struct msghdr *m, int flags)
+{
+	return AGAIN(recvmsg(fd, m, flags));
+}
+
+int64_t coroi_sys_sendmsg(int fd, const struct msghdr *m, int flags)
+{
+	return AGAIN(sendmsg(fd, m, flags | MSG_NOSIGNAL));
+}
+
+int64_t coroi_sys_sendfile(int to, int from, int64_t *offset, size_t bytes)
+{
+	_Static_assert(sizeof(off_t) == sizeof *offset, "an offset has 64 bits");
+	return AGAIN(sendfile(to, from, (off_t *)offset, bytes));
+}
+
+int coroi_sys_accept(int fd, struct sockaddr *peer, socklen_t *length)
+{
+	return AGAIN(accept4(fd, peer, length, SOCK_NONBLOCK | SOCK_CLOEXEC));
+}
+
+int coroi_sys_connect(int fd, const struct sockaddr *to, socklen_t length)
+{
+	return AGAIN(connect(fd, to, length));
+}
+
+int coroi_sys_shutdown(int fd, int how)
+{
+	return AGAIN(shutdown(fd, how));
+}
+
+int64_t coroi_sys_pread(int fd, const struct iovec *v, int n, int64_t offset, bool now)
+{
+	return AGAIN(preadv2(fd, v, n, offset < 0 ? -1 : offset, now ? RWF_NOWAIT : 0));
+}
+
+int64_t coroi_sys_pwrite(int fd, const struct iovec *v, int n, int64_t offset, bool now)
+{
+	return AGAIN(pwritev2(fd, v, n, offset < 0 ? -1 : offset, now ? RWF_NOWAIT : 0));
+}
+
+int coroi_sys_fsync(int fd)
+{
+	return AGAIN(fsync(fd));
+}
+
+int coroi_sys_getaddrinfo(const char *node, const char *service, const struct addrinfo *hints,
+			  struct addrinfo **out)
+{
+	KEEP_ERRNO;
+	return getaddrinfo(node, service, hints, out);
+}
+
+void coroi_sys_freeaddrinfo(struct addrinfo *list)
+{
+	freeaddrinfo(list);
+}

@@ -1,0 +1,465 @@
+//go:build ignore
+/* fd.c - see fd.h: slots, O1, O4 to O7, events, moving, closing. transfer.c has O2 and O3. */
+#include "io/fd.h"
+
+#include "base/sys.h"
+#include "base/sysio.h"
+#include "io/set.h"
+
+#include <errno.h>
+
+/* ---------------------------------------------------------------------------------------- slots */
+
+/* Slots come in chunks, for numbers up to 2^24. The kernel gives the lowest free number. */
+#define CHUNK_SLOTS 1024u
+#define CHUNKS      (1u << 14)
+
+#define END_NAP_NS 100000 /* from look to look of a scheduler's end at closes under way */
+
+/* Atomic, release: a chunk is seen whole. It stays for good. */
+static struct coroi_slot *chunks[CHUNKS];
+
+/* slot_at - the slot of a number. NULL: it was never adopted. */
+static struct coroi_slot *slot_at(uint32_t number)
+{
+	uint32_t i = number / CHUNK_SLOTS;
+	struct coroi_slot *chunk = i < CHUNKS ? at_load_acq(&chunks[i]) : NULL;
+
+	return chunk ? &chunk[number % CHUNK_SLOTS] : NULL;
+}
+
+/* slot_for - the same, made if need be. NULL: no memory, or the number is too large. */
+static struct coroi_slot *slot_for(uint32_t number)
+{
+	uint32_t i = number / CHUNK_SLOTS;
+	struct coroi_slot *none = NULL;
+
+	if (i >= CHUNKS || slot_at(number))
+		return slot_at(number);
+	struct coroi_slot *chunk = coroi_alloc(CHUNK_SLOTS * sizeof *chunk, sizeof *chunk);
+	if (chunk && !at_cas(&chunks[i], &none, chunk))
+		coroi_release(chunk); /* another thread was first */
+	return slot_at(number);
+}
+
+static uint64_t generation(uint64_t word)
+{
+	return word >> COROI_FD_GEN_SHIFT;
+}
+
+static coro_fd name_of(uint64_t word, int fd)
+{
+	return generation(word) << COROI_FD_GEN_SHIFT | (uint32_t)fd;
+}
+
+/* named - the slot that f names, and its word. NULL: f was never a coro_fd. */
+static struct coroi_slot *named(coro_fd f, uint64_t *word)
+{
+	struct coroi_slot *p = slot_at((uint32_t)f);
+
+	if (p)
+		*word = at_load_acq(
+			&p->word); /* pairs with adopt's store: what is set before OPEN */
+	return p;
+}
+
+static bool is_open(coro_fd f, uint64_t word)
+{
+	return generation(word) == generation(f) && word & COROI_FD_OPEN;
+}
+
+/* ---------------------------------------------------------------------------- entering, leaving */
+
+static int may_enter(coro_fd f, uint64_t word, uint64_t use)
+{
+	if (!is_open(f, word))
+		return CORO_ESTALE;
+	if (word & COROI_FD_CLOSING)
+		return CORO_ECLOSED;
+	bool taken = use == COROI_FD_REFERENCE ? (~word & COROI_FD_REFERENCES) == 0 : word & use;
+	return taken ? CORO_EBUSY : CORO_OK;
+}
+
+int coroi_fd_enter(coro_fd f, uint64_t use, struct coroi_slot **out)
+{
+	uint64_t word;
+	struct coroi_slot *p = named(f, &word);
+	int status;
+
+	if (!p)
+		return CORO_ESTALE;
+	do
+		if ((status = may_enter(f, word, use)))
+			return status;
+	while (!at_cas(&p->word, &word, word + use)); /* the bit of a direction is 0 */
+	*out = p;
+	return CORO_OK;
+}
+
+int coroi_fd_enter_here(coro_fd f, uint64_t use, struct coroi_slot **out)
+{
+	struct coroi_worker *w = coroi_self();
+	int status;
+
+	if (!coroi_current(w))
+		return CORO_EPERM;
+	if ((status = coroi_fd_enter(f, use, out)))
+		return status;
+	if (coroi_likely((*out)->sched == coroi_scheduler_of(w)))
+		return CORO_OK;
+	coroi_fd_leave(*out, f, use);
+	return CORO_EPERM;
+}
+
+/* free_slot - the number's slot is for its next generation. */
+static void free_slot(struct coroi_slot *p, coro_fd f)
+{
+	uint64_t next = (uint32_t)(generation(f) + 1);
+
+	/* a release: who adopts the number next finds the slot as it was left */
+	at_store_rel(&p->word, (next ? next : 1) << COROI_FD_GEN_SHIFT);
+}
+
+/* take_out - remove the descriptor from its set, and from its scheduler's count. Nobody uses the
+ * slot. */
+static void take_out(struct coroi_slot *p, coro_fd f)
+{
+	struct coro_scheduler *s = p->sched;
+
+	uint16_t set = at_load_rlx(&p->set);
+
+	if (set) {
+		coroi_set_forget(coroi_worker_at(s, set - 1u), f);
+		at_store_rlx(&p->set, 0);
+	}
+	/* the last touch of the scheduler: coroi_fd_end waits for it */
+	at_add(&coroi_set_refusal(s)->adopted, -1);
+}
+
+static void make_blocking(const struct coroi_slot *p, int fd)
+{
+	if (!p->was_nonblocking && p->kind != COROI_KIND_FILE)
+		(void)coroi_set_nonblocking(fd, false);
+}
+
+/* finish - X3, for the last user. */
+static COROI_COLD void finish(struct coroi_slot *p, coro_fd f)
+{
+	int fd = coroi_fd_number(f);
+	bool keep = p->keep;
+
+	take_out(p, f);
+	if (keep)
+		make_blocking(p, fd);
+	free_slot(p, f);
+	if (!keep)
+		coroi_close(fd);
+}
+
+void coroi_fd_leave(struct coroi_slot *p, coro_fd f, uint64_t use)
+{
+	/* acquire and release: the last one sees what the others have done with the descriptor */
+	uint64_t left = at_add(&p->word, -use);
+
+	if (coroi_unlikely(left & COROI_FD_CLOSING) && !(left & COROI_FD_USERS))
+		finish(p, f);
+}
+
+/* ---------------------------------------------------------------------------- waiting, moving */
+
+/* into_set - add the descriptor to w's set, and remove it from the one in which it was. Returns: 0 or
+ * -errno. */
+static int into_set(struct coroi_slot *p, coro_fd f, struct coroi_worker *w)
+{
+	uint16_t old, own = (uint16_t)(coroi_worker_id(w) + 1);
+	int status = 0;
+
+	coroi_lock(&p->lock); /* M1 */
+	old = p->set;
+	if (old != own && !(status = coroi_set_watch(w, f))) { /* M2 */
+		if (old)
+			coroi_set_forget(coroi_worker_at(p->sched, old - 1u), f);
+		at_store_rlx(&p->set, own); /* M3 */
+	}
+	at_store_rlx(&p->strays, 0);
+	coroi_unlock(&p->lock);
+	/* It stays where it was. */
+	return old ? 0 : status;
+}
+
+/* watch - O4. */
+static int watch(struct coroi_slot *p, coro_fd f, struct coroi_worker *w)
+{
+	uint16_t set = at_load_rlx(&p->set); /* its worker is a hint, 0 is none: M corrects both */
+
+	if (coroi_likely(set == coroi_worker_id(w) + 1))
+		return 0;
+	if (set && !at_load_rlx(&p->strays)) {
+		at_store_rlx(&p->strays, 1);
+		return 0;
+	}
+	return into_set(p, f, w);
+}
+
+struct waiter {
+	uint64_t *direction;
+	struct coroi_rec *me;
+};
+
+/* fd_withdraw - O6. False: an event or a close has the record. */
+static bool fd_withdraw(void *arg)
+{
+	const struct waiter *x = arg;
+	uint64_t me = (uintptr_t)x->me;
+
+	return at_cas(x->direction, &me, COROI_FD_EMPTY);
+}
+
+int coroi_fd_await(struct coroi_slot *p, coro_fd f, uint64_t use, uint64_t deadline,
+		   const char *call)
+{
+	struct coroi_worker *w = coroi_self();
+	struct coroi_rec *me = coroi_current(w);
+	struct waiter x = {coroi_fd_direction(p, use), me};
+	uint64_t empty = COROI_FD_EMPTY;
+	int status;
+
+	if (!deadline)
+		return CORO_ETIMEDOUT;
+	if ((status = coroi_nowait(w, call)))
+		return status;
+	if ((status = watch(p, f, w)) < 0)
+		return CORO_OF_ERRNO(-status);
+	coroi_escape(me);
+	if (!at_cas(x.direction, &empty, (uintptr_t)me)) /* O5 */
+		return CORO_OK;
+	return coroi_wait(me, use == COROI_FD_IN_USE ? CORO_WAIT_INPUT : CORO_WAIT_OUTPUT, deadline,
+			  fd_withdraw, &x);
+}
+
+/* --------------------------------------------------------------------------------------- events */
+
+/* put - what is there in a direction becomes `state`, unless that is CLOSED. Returns: the record that
+ * was there, or NULL. */
+static struct coroi_rec *put(uint64_t *direction, uint64_t state)
+{
+	uint64_t was = at_load_rlx(direction);
+
+	do
+		if (was == COROI_FD_CLOSED)
+			return NULL;
+	while (!at_cas(direction, &was, state));
+	return was > COROI_FD_CLOSED ? (struct coroi_rec *)(uintptr_t)was : NULL;
+}
+
+#define HUNG (EPOLLRDHUP | EPOLLHUP | EPOLLERR)
+
+/* event - E1 to E4 without the sending. rec has room for two. Returns: the number of records. */
+static uint32_t event(const struct epoll_event *e, struct coroi_rec **rec)
+{
+	uint64_t word;
+	coro_fd f = e->data.u64;
+	struct coroi_slot *p = named(f, &word);
+	uint32_t n = 0;
+
+	if (!p || !is_open(f, word)) /* E1 */
+		return 0;
+	if (e->events & HUNG)
+		at_or(&p->hung, e->events & HUNG);                                     /* E2 */
+	if (e->events & ~(uint32_t)EPOLLOUT && (rec[n] = put(&p->in, COROI_FD_READY))) /* E3 */
+		n++;
+	if (e->events & (EPOLLOUT | EPOLLHUP | EPOLLERR) && (rec[n] = put(&p->out, COROI_FD_READY)))
+		n++;
+	return n;
+}
+
+bool coroi_fd_events(const struct epoll_event *e, uint32_t n)
+{
+	struct coroi_rec *rec[2 * COROI_FD_EVENTS];
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		count += event(&e[i], &rec[count]);
+	if (count)
+		coroi_events_send(rec, count); /* E4 */
+	return count;
+}
+
+/* ----------------------------------------------------------------------------- adopting, closing */
+
+/* reserve - the slot of a number that is not adopted is the caller's. */
+static int reserve(struct coroi_slot *p, uint64_t *word)
+{
+	*word = at_load_rlx(&p->word);
+	do
+		if (*word & (COROI_FD_OPEN | COROI_FD_ADOPTING))
+			return CORO_EBUSY;
+	while (!at_cas(&p->word, word, *word | COROI_FD_ADOPTING)); /* pairs with free_slot */
+	if (!generation(*word))
+		*word = UINT64_C(1) << COROI_FD_GEN_SHIFT;
+	return CORO_OK;
+}
+
+/* publish - the slot is the scheduler's descriptor now, unless that is closing. */
+static int publish(struct coro_scheduler *s, struct coroi_slot *p, uint64_t word)
+{
+	struct coroi_refusal *r = coroi_set_refusal(s);
+	int status = CORO_ECLOSED;
+
+	if (!r)
+		return status;
+	coroi_lock(&r->lock);
+	if (!r->refuses) {
+		at_add(&r->adopted, 1);
+		at_store_rel(&p->word, word | COROI_FD_OPEN); /* pairs with named */
+		status = CORO_OK;
+	}
+	coroi_unlock(&r->lock);
+	return status;
+}
+
+/* adopt - kind, was: of fd, which is non-blocking by now, and was so before. */
+static int adopt(struct coro_scheduler *s, coro_fd *out, int fd, struct coroi_slot *p, int kind,
+		 bool was, uint32_t flags)
+{
+	uint64_t word;
+	int status = reserve(p, &word);
+
+	if (status)
+		return status;
+	at_store_rlx(&p->in, COROI_FD_EMPTY);
+	at_store_rlx(&p->out, COROI_FD_EMPTY);
+	at_store_rlx(&p->hung, 0);
+	at_store_rlx(&p->set, 0);
+	at_store_rlx(&p->sched, s); /* coroi_fd_end of another scheduler may look */
+	at_store_rlx(&p->strays, 0);
+	p->kind = (uint8_t)kind;
+	p->drained = false;
+	p->was_nonblocking = was;
+	p->keep = flags & CORO_FD_KEEP;
+	at_store_rlx(&p->no_nowait, 0);
+	status = publish(s, p, word);
+	if (status)
+		at_store_rel(&p->word, word);
+	else
+		*out = name_of(word, fd);
+	return status;
+}
+
+int coroi_fd_adopted(coro_fd *out, int fd, uint8_t kind)
+{
+	struct coroi_slot *p = slot_for((uint32_t)fd);
+
+	if (!p)
+		return CORO_ENOMEM;
+	return adopt(coroi_scheduler_of(coroi_self()), out, fd, p, kind, true, 0);
+}
+
+int coro_scheduler_adopt(coro_scheduler *s, coro_fd *out, int fd, uint32_t flags)
+{
+	uint64_t word;
+
+	if (!s || !out || flags & ~CORO_FD_KEEP)
+		return CORO_EINVAL;
+	if (fd < 0)
+		return CORO_OF_ERRNO(EBADF);
+	struct coroi_slot *p = slot_for((uint32_t)fd);
+	if (!p)
+		return CORO_ENOMEM;
+	word = at_load_rlx(&p->word);
+	if (word & (COROI_FD_OPEN | COROI_FD_ADOPTING))
+		return CORO_EBUSY;
+	int kind = coroi_kind(fd);
+	if (kind < 0)
+		return CORO_OF_ERRNO(-kind);
+	int was = kind == COROI_KIND_FILE ? 0 : coroi_set_nonblocking(fd, true);
+	if (was < 0)
+		return CORO_OF_ERRNO(-was);
+	int status = adopt(s, out, fd, p, kind, was, flags);
+	if (status && !was && kind != COROI_KIND_FILE)
+		(void)coroi_set_nonblocking(fd, false);
+	return status;
+}
+
+int coro_fd_adopt(coro_fd *out, int fd, uint32_t flags)
+{
+	struct coroi_worker *w = coroi_self();
+
+	if (!coroi_current(w))
+		return CORO_EPERM;
+	return coro_scheduler_adopt(coroi_scheduler_of(w), out, fd, flags);
+}
+
+int coro_fd_release(coro_fd f, int *fd)
+{
+	uint64_t word;
+	struct coroi_slot *p = named(f, &word);
+
+	if (!fd)
+		return CORO_EINVAL;
+	if (!p || !is_open(f, word))
+		return CORO_ESTALE;
+	/* as X1, but only without users: CLOSING keeps others out */
+	do {
+		if (!is_open(f, word))
+			return CORO_ESTALE;
+		if (word & COROI_FD_CLOSING)
+			return CORO_ECLOSED;
+		if (word & COROI_FD_USERS)
+			return CORO_EBUSY;
+	} while (!at_cas(&p->word, &word, word | COROI_FD_CLOSING));
+	*fd = coroi_fd_number(f);
+	take_out(p, f);
+	make_blocking(p, *fd);
+	free_slot(p, f);
+	return CORO_OK;
+}
+
+int coro_fd_close(coro_fd f)
+{
+	struct coroi_rec *rec[2];
+	uint64_t word;
+	uint32_t n = 0;
+	struct coroi_slot *p = named(f, &word);
+
+	if (!p)
+		return CORO_ESTALE;
+	do { /* X1 */
+		if (!is_open(f, word))
+			return CORO_ESTALE;
+		if (word & COROI_FD_CLOSING)
+			return CORO_ECLOSED;
+		if ((~word & COROI_FD_REFERENCES) == 0)
+			return CORO_EBUSY;
+	} while (!at_cas(&p->word, &word, (word | COROI_FD_CLOSING) + COROI_FD_REFERENCE));
+	if ((rec[n] = put(&p->in, COROI_FD_CLOSED))) /* X2 */
+		n++;
+	if ((rec[n] = put(&p->out, COROI_FD_CLOSED)))
+		n++;
+	coroi_events_send(rec, n);
+	coroi_fd_leave(p, f, COROI_FD_REFERENCE); /* X3 */
+	return CORO_OK;
+}
+
+int coro_fd_number(coro_fd f)
+{
+	uint64_t word;
+
+	return named(f, &word) && is_open(f, word) ? coroi_fd_number(f) : CORO_ESTALE;
+}
+
+void coroi_fd_end(struct coro_scheduler *s)
+{
+	uint32_t *adopted = &coroi_set_refusal(s)->adopted, left;
+
+	for (uint32_t i = 0; i < CHUNKS && at_load_seq(adopted); i++) {
+		struct coroi_slot *chunk = at_load_acq(&chunks[i]);
+		for (uint32_t k = 0; chunk && k < CHUNK_SLOTS; k++) {
+			uint64_t word = at_load_acq(&chunk[k].word);
+			if (word & COROI_FD_OPEN && at_load_rlx(&chunk[k].sched) == s)
+				(void)coro_fd_close(name_of(word, (int)(i * CHUNK_SLOTS + k)));
+		}
+	}
+	while ((left = at_load_seq(adopted))) /* other threads close them just now */
+		coroi_futex_wait(adopted, left, END_NAP_NS);
+}

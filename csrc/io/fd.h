@@ -1,0 +1,146 @@
+/*
+ * fd.h - adopted descriptors: slots, calls, events, closing.
+ *
+ * The problem: a coroutine makes a system call that would block, and is to sleep until the kernel
+ * has an event for its descriptor, which any worker may fetch. Meanwhile others close the
+ * descriptor, cancel the coroutine, or get the same number from the kernel for something else. No
+ * event may be lost, since an edge does not come twice, and none may reach a stranger. (Readiness
+ * that is remembered beside the waiter is from Go's pollDesc and tokio's ScheduledIo; the
+ * generation in the event's data is Go's fdseq. Rejected: one-shot registrations, a system call for
+ * each wait; level triggers, which report what nobody waits for again and again.)
+ *
+ * Each number has a slot of one cache line. Slots are never unmapped.
+ *
+ *   word     generation:32 | OPEN | CLOSING | IN_USE | OUT_USE | ADOPTING | references:16
+ *   in, out  EMPTY | READY | CLOSED | the record of the coroutine that waits in that direction
+ *   set      1 + the number of the worker in whose set (set.h) the descriptor is; 0: in none
+ *   hung     events that stay: the peer has closed, or there is an error
+ *   drained  the last read was short, so the next would fail with EAGAIN
+ *
+ * A call in one direction, in a coroutine on worker w (transfer.c):
+ *
+ *   O1  CAS `word`: the generation as named, OPEN, not CLOSING, and the direction not in use: it is
+ *       in use. A call without a direction takes a reference
+ *   O2  CAS the direction READY to EMPTY, before O3: what becomes ready after O3 has looked makes it
+ *       READY again. CLOSED: O7
+ *   O3  the system call, unless `drained` and nothing of `hung` say that it is useless. Not EAGAIN:
+ *       O7
+ *   O4  the descriptor is in no set: add it to w's, for both directions, edge-triggered. The kernel
+ *       reports what is ready by then. It is in another worker's, as at the last waits: M
+ *   O5  CAS the direction EMPTY to the record. READY, CLOSED: O2
+ *   O6  wait for the event, with deadline. A cancel or the deadline takes the registration back:
+ *       CAS the record to EMPTY. It has gone: the event is committed, and is waited for. Then O2
+ *   O7  the direction is not in use, or the reference goes. CLOSING, and nobody else: X3
+ *
+ * An event of the kernel's, on any thread that has fetched some from a set:
+ *
+ *   E1  the slot has another generation than the event's data: nothing
+ *   E2  set `hung`, before E3
+ *   E3  for each direction that the event names: exchange READY for what is there, but not for
+ *       CLOSED. Always by a CAS, for READY too: O2 of another thread then sees it, or comes before
+ *       it, and O3 sees what the kernel has
+ *   E4  a record was there: this thread alone has it, and sends its event, once
+ *
+ * Moving to the set of the worker where the coroutine is by now:
+ *
+ *   M1  lock the slot's `set`
+ *   M2  add to the new set, which reports what is ready; then remove from the old one. Events that
+ *       come twice do no harm
+ *   M3  `set`, unlock
+ *
+ * Closing, on any thread:
+ *
+ *   X1  CAS `word`: CLOSING, and a reference
+ *   X2  exchange CLOSED for both directions. A record was there: it gets its event
+ *   X3  the last user: remove from the set, let the slot's next generation begin, close(2). In this
+ *       order: the number cannot be adopted before its slot is free. Descriptors are removed before
+ *       they are closed, as a duplicate would keep them in the set
+ *
+ * A wake-up may be spurious: the slot was used again between E1 and E3, or the descriptor was moved.
+ * The waiter makes its system call, and waits again. An event of a stranger in `hung` costs system
+ * calls that fail with EAGAIN. Nothing else depends on either.
+ *
+ * No wake-up is lost. An edge that comes before O3 has looked is seen by O3. One that comes after
+ * makes the direction READY at E3, after O2 has made it EMPTY: so O5 fails, or E3 finds the record.
+ * A set is always looked at: by its worker when it is idle or sleeps, by its worker at its looks at
+ * the clock, or by the standby (driver.h).
+ */
+#ifndef COROI_FD_H
+#define COROI_FD_H
+
+#include "base/atomics.h"
+#include "base/lock.h"
+#include "coro_io.h"
+#include "kernel/kernel.h"
+
+#include <sys/epoll.h>
+
+struct coro_scheduler;
+struct coroi_rec;
+struct coroi_worker;
+
+/* Of `word`, below the generation. */
+#define COROI_FD_OPEN       UINT64_C(1)
+#define COROI_FD_CLOSING    UINT64_C(2)
+#define COROI_FD_IN_USE     UINT64_C(4)
+#define COROI_FD_OUT_USE    UINT64_C(8)
+#define COROI_FD_ADOPTING   UINT64_C(16)
+#define COROI_FD_REFERENCE  (UINT64_C(1) << 8)
+#define COROI_FD_REFERENCES (UINT64_C(0xffff) << 8)
+#define COROI_FD_USERS      (COROI_FD_IN_USE | COROI_FD_OUT_USE | COROI_FD_REFERENCES)
+#define COROI_FD_GEN_SHIFT  32
+
+/* Of a direction: no address of a record is as small. */
+enum { COROI_FD_EMPTY = 0, COROI_FD_READY = 1, COROI_FD_CLOSED = 2 };
+
+struct coroi_slot {
+	uint64_t word;                /* atomic */
+	uint64_t in, out;             /* atomic */
+	struct coro_scheduler *sched; /* set before OPEN; atomic */
+	struct coroi_lock lock;       /* of `set` */
+	uint32_t hung;                /* EPOLLRDHUP, EPOLLHUP, EPOLLERR; atomic */
+	uint16_t set;                 /* written with the lock; atomic, since O4 looks without */
+	uint8_t strays; /* the last wait found the descriptor in another worker's set; atomic */
+	uint8_t kind;   /* COROI_KIND_FILE... */
+	bool drained;   /* the reader's */
+	bool was_nonblocking, keep;
+	uint8_t no_nowait; /* a file without RWF_NOWAIT; atomic, relaxed: a hint */
+} __attribute__((aligned(64)));
+_Static_assert(sizeof(struct coroi_slot) == 64, "a slot is a cache line");
+
+/* The number of a coro_fd. */
+static inline int coroi_fd_number(coro_fd f)
+{
+	return (int)(uint32_t)f;
+}
+
+/* coroi_fd_direction - the word of a direction, COROI_FD_IN_USE or COROI_FD_OUT_USE. */
+static inline uint64_t *coroi_fd_direction(struct coroi_slot *p, uint64_t use)
+{
+	return use == COROI_FD_IN_USE ? &p->in : &p->out;
+}
+
+/* coroi_fd_enter - O1. use: COROI_FD_IN_USE, COROI_FD_OUT_USE or COROI_FD_REFERENCE. Thread: any.
+ * Returns: CORO_OK and *out; CORO_ESTALE, CORO_ECLOSED, CORO_EBUSY. coroi_fd_leave - O7. */
+int coroi_fd_enter(coro_fd f, uint64_t use, struct coroi_slot **out);
+void coroi_fd_leave(struct coroi_slot *p, coro_fd f, uint64_t use);
+
+/* coroi_fd_enter_here - the same for the current coroutine. Returns: also CORO_EPERM: the caller is
+ * no coroutine of the descriptor's scheduler. */
+int coroi_fd_enter_here(coro_fd f, uint64_t use, struct coroi_slot **out);
+
+/* coroi_fd_await - O4 to O6 for the current coroutine, which has entered p. call: the name of the
+ * public call. Returns: CORO_OK: go on with O2; CORO_ETIMEDOUT, CORO_ECANCELED, CORO_ENOWAIT,
+ * CORO_OF_ERRNO(errno). */
+int coroi_fd_await(struct coroi_slot *p, coro_fd f, uint64_t use, uint64_t deadline,
+		   const char *call);
+
+/* coroi_fd_adopted - adopt fd, which is non-blocking, for the scheduler of the current coroutine.
+ * Returns: as coro_fd_adopt. */
+int coroi_fd_adopted(coro_fd *out, int fd, uint8_t kind);
+
+/* coroi_fd_events - E1 to E4 for n events, COROI_FD_EVENTS at most. Thread: any, in no door. Returns: true if a coroutine was sent its event. */
+#define COROI_FD_EVENTS 64
+bool coroi_fd_events(const struct epoll_event *event, uint32_t n);
+
+#endif

@@ -1,0 +1,389 @@
+//go:build ignore
+/*
+ * transfer.c - the public calls that read, write, accept, connect and wait: O2 and O3 of fd.h, around
+ * a system call that does not block.
+ */
+#include "io/fd.h"
+
+#include "base/sysio.h"
+#include "io/file.h"
+
+#include <errno.h>
+#include <poll.h>
+
+/* What the system call of a public call is given. */
+struct io {
+	/* the system call. Returns: its result, or -errno; -EAGAIN: wait for the direction */
+	int64_t (*call)(const struct coroi_slot *p, int fd, const struct io *io);
+	const char *name;      /* of the public call */
+	const struct iovec *v; /* n buffers, which are read or written */
+	int n, flags;
+	bool empties; /* a read whose short result has emptied a stream socket */
+	void *more;   /* what else the call needs */
+	socklen_t length;
+};
+
+/* ---------------------------------------------------------------------------------- O2 and O3 */
+
+/* begin - O2. Returns: what the direction was; COROI_FD_CLOSED: the descriptor is closed. */
+static inline uint64_t begin(uint64_t *direction)
+{
+	uint64_t was = at_load_acq(direction); /* a READY that comes later is there at O5 */
+
+	while (was == COROI_FD_READY && !at_cas(direction, &was, COROI_FD_EMPTY))
+		;
+	return was;
+}
+
+/* is_useless - the system call would fail with EAGAIN: the last one has emptied the socket, and
+ * nothing has come since then. */
+static inline bool is_useless(const struct coroi_slot *p, const struct io *io, uint64_t was)
+{
+	return io->empties && p->drained && was == COROI_FD_EMPTY && !at_load_rlx(&p->hung);
+}
+
+/* note - whether a read with the result n has emptied the socket. */
+static inline void note(struct coroi_slot *p, const struct io *io, int64_t n)
+{
+	if (io->empties)
+		p->drained = n > 0 && (size_t)n < io->v->iov_len && p->kind == COROI_KIND_STREAM;
+}
+
+/* run - O2 to O6, on a descriptor that the caller has entered. */
+static int64_t run(struct coroi_slot *p, coro_fd f, uint64_t use, uint64_t deadline,
+		   const struct io *io)
+{
+	uint64_t *direction = coroi_fd_direction(p, use);
+
+	for (;;) {
+		uint64_t was = begin(direction); /* O2 */
+		if (coroi_unlikely(was == COROI_FD_CLOSED))
+			return CORO_ECLOSED;
+		if (!is_useless(p, io, was)) {
+			int64_t n = io->call(p, coroi_fd_number(f), io); /* O3 */
+			note(p, io, n);
+			if (n != -EAGAIN)
+				return coroi_likely(n >= 0) ? n : CORO_OF_ERRNO(-n);
+		}
+		int status = coroi_fd_await(p, f, use, deadline, io->name); /* O4 to O6 */
+		if (status)
+			return status;
+	}
+}
+
+/* transfer - O1 to O7. A file, which is always ready, is read or written. */
+static int64_t transfer(coro_fd f, uint64_t use, uint64_t deadline, const struct io *io)
+{
+	struct coroi_slot *p;
+
+	if (coroi_spend_here(coroi_here()))
+		coroi_spent(deadline);
+	int status = coroi_fd_enter_here(f, use, &p);
+	if (coroi_unlikely(status))
+		return status;
+	int64_t n = coroi_unlikely(p->kind == COROI_KIND_FILE && io->v)
+			    ? coroi_file_transfer(p, f, use == COROI_FD_OUT_USE, io->v, io->n, -1)
+			    : run(p, f, use, deadline, io);
+	coroi_fd_leave(p, f, use);
+	return n;
+}
+
+/* ---------------------------------------------------------------------------- reading, writing */
+
+static bool is_socket(const struct coroi_slot *p)
+{
+	return p->kind == COROI_KIND_STREAM || p->kind == COROI_KIND_SOCKET;
+}
+
+static int64_t call_read(const struct coroi_slot *p, int fd, const struct io *io)
+{
+	return is_socket(p) ? coroi_sys_recv(fd, io->v->iov_base, io->v->iov_len, 0)
+			    : coroi_sys_read(fd, io->v->iov_base, io->v->iov_len);
+}
+
+/* send(2) raises no SIGPIPE. */
+static int64_t call_write(const struct coroi_slot *p, int fd, const struct io *io)
+{
+	return is_socket(p) ? coroi_sys_send(fd, io->v->iov_base, io->v->iov_len, 0)
+			    : coroi_sys_write(fd, io->v->iov_base, io->v->iov_len);
+}
+
+int64_t coro_read(coro_fd f, void *buffer, size_t bytes, uint64_t deadline)
+{
+	struct iovec v = {buffer, bytes};
+	struct io io = {.call = call_read, .name = "coro_read", .v = &v, .n = 1, .empties = true};
+
+	return transfer(f, COROI_FD_IN_USE, deadline, &io);
+}
+
+int64_t coro_write(coro_fd f, const void *buffer, size_t bytes, uint64_t deadline)
+{
+	struct iovec v = {(void *)(uintptr_t)buffer, bytes};
+	struct io io = {.call = call_write, .name = "coro_write", .v = &v, .n = 1};
+
+	return transfer(f, COROI_FD_OUT_USE, deadline, &io);
+}
+
+static int64_t call_readv(const struct coroi_slot *p, int fd, const struct io *io)
+{
+	(void)p;
+	return coroi_sys_readv(fd, io->v, io->n);
+}
+
+static int64_t call_writev(const struct coroi_slot *p, int fd, const struct io *io)
+{
+	struct msghdr m = {.msg_iov = (struct iovec *)(uintptr_t)io->v,
+			   .msg_iovlen = (size_t)io->n};
+
+	return is_socket(p) ? coroi_sys_sendmsg(fd, &m, 0) : coroi_sys_writev(fd, io->v, io->n);
+}
+
+int64_t coro_readv(coro_fd f, const struct iovec *v, int n, uint64_t deadline)
+{
+	struct io io = {.call = call_readv, .name = "coro_readv", .v = v, .n = n};
+
+	return v && n >= 0 ? transfer(f, COROI_FD_IN_USE, deadline, &io) : CORO_EINVAL;
+}
+
+int64_t coro_writev(coro_fd f, const struct iovec *v, int n, uint64_t deadline)
+{
+	struct io io = {.call = call_writev, .name = "coro_writev", .v = v, .n = n};
+
+	return v && n >= 0 ? transfer(f, COROI_FD_OUT_USE, deadline, &io) : CORO_EINVAL;
+}
+
+/* ------------------------------------------------------------------------------ sockets alone */
+
+struct message {
+	void *buffer;
+	size_t bytes;
+};
+
+static int64_t call_recv(const struct coroi_slot *p, int fd, const struct io *io)
+{
+	const struct message *m = io->more;
+	(void)p;
+	return coroi_sys_recv(fd, m->buffer, m->bytes, io->flags);
+}
+
+static int64_t call_send(const struct coroi_slot *p, int fd, const struct io *io)
+{
+	const struct message *m = io->more;
+	(void)p;
+	return coroi_sys_send(fd, m->buffer, m->bytes, io->flags);
+}
+
+int64_t coro_recv(coro_fd f, void *buffer, size_t bytes, int flags, uint64_t deadline)
+{
+	struct message m = {buffer, bytes};
+	struct io io = {.call = call_recv, .name = "coro_recv", .more = &m, .flags = flags};
+
+	return transfer(f, COROI_FD_IN_USE, deadline, &io);
+}
+
+int64_t coro_send(coro_fd f, const void *buffer, size_t bytes, int flags, uint64_t deadline)
+{
+	struct message m = {(void *)(uintptr_t)buffer, bytes};
+	struct io io = {.call = call_send, .name = "coro_send", .more = &m, .flags = flags};
+
+	return transfer(f, COROI_FD_OUT_USE, deadline, &io);
+}
+
+static int64_t call_recvmsg(const struct coroi_slot *p, int fd, const struct io *io)
+{
+	(void)p;
+	return coroi_sys_recvmsg(fd, io->more, io->flags);
+}
+
+static int64_t call_sendmsg(const struct coroi_slot *p, int fd, const struct io *io)
+{
+	(void)p;
+	return coroi_sys_sendmsg(fd, io->more, io->flags);
+}
+
+int64_t coro_recvmsg(coro_fd f, struct msghdr *m, int flags, uint64_t deadline)
+{
+	struct io io = {.call = call_recvmsg, .name = "coro_recvmsg", .more = m, .flags = flags};
+
+	return m ? transfer(f, COROI_FD_IN_USE, deadline, &io) : CORO_EINVAL;
+}
+
+int64_t coro_sendmsg(coro_fd f, const struct msghdr *m, int flags, uint64_t deadline)
+{
+	struct io io = {.call = call_sendmsg,
+			.name = "coro_sendmsg",
+			.more = (void *)(uintptr_t)m,
+			.flags = flags};
+
+	return m ? transfer(f, COROI_FD_OUT_USE, deadline, &io) : CORO_EINVAL;
+}
+
+struct from {
+	int fd;
+	int64_t *offset;
+	size_t bytes;
+};
+
+static int64_t call_sendfile(const struct coroi_slot *p, int fd, const struct io *io)
+{
+	const struct from *from = io->more;
+	(void)p;
+	return coroi_sys_sendfile(fd, from->fd, from->offset, from->bytes);
+}
+
+int64_t coro_sendfile(coro_fd f, int from, int64_t *offset, size_t bytes, uint64_t deadline)
+{
+	struct from x = {from, offset, bytes};
+	struct io io = {.call = call_sendfile, .name = "coro_sendfile", .more = &x};
+
+	return transfer(f, COROI_FD_OUT_USE, deadline, &io);
+}
+
+/* ------------------------------------------------------------------------------------ all of it */
+
+/* all - a call again and again, until it has done `bytes`, or returns 0 or an error. */
+static int all(coro_fd f, bool writes, unsigned char *buffer, size_t bytes, size_t *done,
+	       uint64_t deadline)
+{
+	size_t n = 0;
+	int64_t came = 1;
+
+	while (n < bytes && came > 0) {
+		came = writes ? coro_write(f, buffer + n, bytes - n, deadline)
+			      : coro_read(f, buffer + n, bytes - n, deadline);
+		if (came > 0)
+			n += (size_t)came;
+	}
+	if (done)
+		*done = n;
+	return came < 0 ? (int)came : CORO_OK;
+}
+
+int coro_read_full(coro_fd f, void *buffer, size_t bytes, size_t *got, uint64_t deadline)
+{
+	return all(f, false, buffer, bytes, got, deadline);
+}
+
+int coro_write_all(coro_fd f, const void *buffer, size_t bytes, size_t *put, uint64_t deadline)
+{
+	return all(f, true, (void *)(uintptr_t)buffer, bytes, put, deadline);
+}
+
+int coro_writev_all(coro_fd f, struct iovec *v, int n, size_t *put, uint64_t deadline)
+{
+	size_t sum = 0;
+	int64_t came = v && n >= 0 ? 1 : CORO_EINVAL;
+
+	while (came > 0 && n > 0) {
+		came = coro_writev(f, v, n < COROI_IOV_MOST ? n : COROI_IOV_MOST, deadline);
+		if (came < 0)
+			break;
+		sum += (size_t)came;
+		size_t left = (size_t)came;
+		for (; n > 0 && left >= v->iov_len; v++, n--)
+			left -= v->iov_len;
+		if (n > 0) {
+			v->iov_base = (char *)v->iov_base + left;
+			v->iov_len -= left;
+		}
+	}
+	if (put)
+		*put = sum;
+	return came < 0 ? (int)came : CORO_OK;
+}
+
+/* --------------------------------------------------------------- connections, and waits alone */
+
+static int64_t call_accept(const struct coroi_slot *p, int fd, const struct io *io)
+{
+	struct io *own = (struct io *)(uintptr_t)io;
+	int64_t n;
+	(void)p;
+
+	do { /* a connection that has gone is no error of the listener's */
+		own->length = (socklen_t)io->flags;
+		n = coroi_sys_accept(fd, io->more, io->more ? &own->length : NULL);
+	} while (n == -ECONNABORTED);
+	return n;
+}
+
+int coro_accept(coro_fd listener, coro_fd *out, struct sockaddr *peer, socklen_t *length,
+		uint64_t deadline)
+{
+	struct io io = {.call = call_accept, .name = "coro_accept", .more = length ? peer : NULL};
+	struct coroi_slot *p;
+
+	if (!out || (length && *length > INT32_MAX))
+		return CORO_EINVAL;
+	io.flags = length ? (int)*length : 0;
+	int64_t fd = transfer(listener, COROI_FD_IN_USE, deadline, &io);
+	if (fd < 0)
+		return (int)fd;
+	int kind = COROI_KIND_STREAM;
+	if (!coroi_fd_enter(listener, COROI_FD_REFERENCE, &p)) {
+		kind = p->kind;
+		coroi_fd_leave(p, listener, COROI_FD_REFERENCE);
+	}
+	int status = coroi_fd_adopted(out, (int)fd, (uint8_t)kind);
+	if (status)
+		coroi_close((int)fd);
+	else if (length)
+		*length = io.length;
+	return status;
+}
+
+/* call_connect - the first call begins, and every other asks what has become of it. */
+static int64_t call_connect(const struct coroi_slot *p, int fd, const struct io *io)
+{
+	struct io *own = (struct io *)(uintptr_t)io;
+	int n = coroi_sys_connect(fd, io->more, io->length);
+	(void)p;
+
+	if (n == -EISCONN && own->flags)
+		return 0;
+	own->flags = 1;
+	/* EAGAIN: a Unix socket's peer has no room in its queue, which no event tells of */
+	return n == -EINPROGRESS || n == -EALREADY ? -EAGAIN : n == -EAGAIN ? -ECONNREFUSED : n;
+}
+
+int coro_connect(coro_fd f, const struct sockaddr *to, socklen_t length, uint64_t deadline)
+{
+	struct io io = {.call = call_connect,
+			.name = "coro_connect",
+			.more = (void *)(uintptr_t)to,
+			.length = length};
+
+	return to ? (int)transfer(f, COROI_FD_OUT_USE, deadline, &io) : CORO_EINVAL;
+}
+
+int coro_shutdown(coro_fd f, int how)
+{
+	struct coroi_slot *p;
+	int status = coroi_fd_enter_here(f, COROI_FD_REFERENCE, &p);
+
+	if (status)
+		return status;
+	status = coroi_sys_shutdown(coroi_fd_number(f), how);
+	coroi_fd_leave(p, f, COROI_FD_REFERENCE);
+	return status < 0 ? CORO_OF_ERRNO(-status) : CORO_OK;
+}
+
+/* The library's own calls have no order with O2. So O3 asks the kernel. */
+static int64_t call_ready(const struct coroi_slot *p, int fd, const struct io *io)
+{
+	int n = coroi_ready(fd, (short)io->flags);
+	(void)p;
+	return n == 0 ? -EAGAIN : n < 0 ? n : 0;
+}
+
+int coro_fd_wait(coro_fd f, int direction, uint64_t deadline)
+{
+	struct io io = {.call = call_ready,
+			.name = "coro_fd_wait",
+			.flags = direction == CORO_IN ? POLLIN | POLLRDHUP : POLLOUT};
+
+	if (direction != CORO_IN && direction != CORO_OUT)
+		return CORO_EINVAL;
+	return (int)transfer(f, direction == CORO_IN ? COROI_FD_IN_USE : COROI_FD_OUT_USE, deadline,
+			     &io);
+}
