@@ -242,8 +242,11 @@ var (
 
 func Cancel(handle uint64) Status                                    { return Again }
 func Class(bytes int) uint8                                          { return 0 }
+func CloseDuplicate(fd int)                                          {}
+func CloseFD(f uint64) Status                                        { return Again }
 func DeclareBrief(fn uintptr) Status                                 { return Again }
 func Detach(handle uint64) Status                                    { return Again }
+func Duplicate(fd uintptr) (int, uintptr)                            { return 0, 0 }
 func ExportBody(id uint32, argBytes uint8, resultBytes uint8) Status { return Again }
 func ExportName(name string, id uint32) Status                       { return Again }
 func GoroutineOwner(id uint64) uint64                                { return 0 }
@@ -267,6 +270,7 @@ func NewSem(permits uint64) (Sem, Status)    { return Sem{}, Again }
 func Now() uint64                            { return 0 }
 func RegisterCauses(id uint32)               {}
 func RegisterInline(f func(Calls))           {}
+func ReleaseFD(f uint64) (int, Status)       { return 0, Again }
 func SelectBytes(n int) uintptr              { return 0 }
 func TakeLate() uintptr                      { return 0 }
 func WaitName(kind byte) string              { return "" }
@@ -413,6 +417,7 @@ func (RWLock) Look()                                         {}
 func (RWLock) TryLock(write bool, by uint64) Status          { return Again }
 func (RWLock) Unlock(write bool, by uint64) Status           { return Again }
 
+func (*Scheduler) Adopt(fd int) (uint64, Status)              { return 0, Again }
 func (*Scheduler) Arm()                                       {}
 func (*Scheduler) AtRest() bool                               { return false }
 func (*Scheduler) BeginPending(n uint32)                      {}
@@ -475,7 +480,8 @@ func (Sem) Destroy() Status           { return Again }
 func (Sem) Release(n uint64) Status   { return Again }
 func (Sem) TryAcquire() Status        { return Again }
 
-func (Status) Text() string { return "the C core is not built in" }
+func (Status) Errno() uintptr { return 0 }
+func (Status) Text() string   { return "the C core is not built in" }
 
 func (*Submitter) Acquire() Status { return Again }
 func (*Submitter) Endow(n uint32)  {}

@@ -1,5 +1,7 @@
 #include "bodies.h"
 
+#include "coro_io.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -178,4 +180,17 @@ void user(void *arg, void *result)
 {
 	if (coro_once_do(*(coro_once **)arg, make_table, NULL, CORO_FOREVER) == CORO_OK)
 		*(int64_t *)result = sum_of_table();
+}
+
+void echo(void *arg, void *result)
+{
+	coro_fd f = *(coro_fd *)arg;
+	char bytes[1024];
+	int64_t n;
+
+	(void)result;
+	while ((n = coro_read(f, bytes, sizeof bytes, CORO_FOREVER)) > 0)
+		if (coro_write_all(f, bytes, (size_t)n, NULL, CORO_FOREVER) != CORO_OK)
+			break;
+	coro_fd_close(f);
 }

@@ -50,5 +50,6 @@ void runner(void *arg, void *result); /* coro_latch *: counts it down */
 /* coro_once *: has the table made; result int64_t, what is in it */
 void user(void *arg, void *result);
 intptr_t fibonacci(void *arg, intptr_t sent); /* yields the Fibonacci numbers */
+void echo(void *arg, void *result);           /* coro_fd: sends back what comes, and closes it */
 
 #endif

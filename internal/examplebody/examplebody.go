@@ -35,6 +35,7 @@ var (
 	Runner      = unsafe.Pointer(C.runner)
 	User        = unsafe.Pointer(C.user)
 	Fibonacci   = unsafe.Pointer(C.fibonacci)
+	Echo        = unsafe.Pointer(C.echo)
 )
 
 // Range has the layout of struct range.

@@ -53,5 +53,6 @@ const Inline, Offload = uint32(0), uint32(1)
 const (
 	EINVAL  = int32(C.CORO_EINVAL)
 	EFAILED = int32(C.CORO_EFAILED)
+	ECLOSED = int32(C.CORO_ECLOSED)
 	ETOOBIG = int32(C.CORO_ETOOBIG)
 )

@@ -1,0 +1,216 @@
+//go:build cgo
+
+package coro_test
+
+import (
+	"bytes"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/organzine/coro"
+	"github.com/organzine/coro/internal/testbody"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var echo = coro.MustFunc[testbody.FDEcho, int64](testbody.FDEchoBody)
+
+// connected returns two ends of a TCP connection.
+func connected(t *testing.T) (ours, theirs net.Conn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, l.Close()) }()
+	came := make(chan net.Conn, 1)
+	go func() {
+		c, err := l.Accept()
+		assert.NoError(t, err)
+		came <- c
+	}()
+	theirs, err = net.Dial("tcp", l.Addr().String())
+	require.NoError(t, err)
+	return <-came, theirs
+}
+
+func adopt(t *testing.T, s *coro.Scheduler, c net.Conn) coro.FD {
+	t.Helper()
+	f, err := s.Adopt(c.(syscall.Conn))
+	require.NoError(t, err)
+	return f
+}
+
+func TestAdoptedConnectionsAreServedByC(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(2))
+	var all sync.WaitGroup
+	for range 20 {
+		ours, theirs := connected(t)
+		f := adopt(t, s, ours)
+		task, err := echo.Start(s, testbody.FDEcho{FD: uint64(f)})
+		require.NoError(t, err)
+		all.Go(func() {
+			sent := make([]byte, 100_000)
+			for i := range sent {
+				sent[i] = byte(rand.Int())
+			}
+			go func() {
+				_, err := theirs.Write(sent)
+				assert.NoError(t, err)
+				assert.NoError(t, theirs.(*net.TCPConn).CloseWrite())
+			}()
+			back, err := io.ReadAll(theirs)
+			assert.NoError(t, err)
+			assert.True(t, bytes.Equal(sent, back))
+			assert.NoError(t, theirs.Close())
+			n, err := task.Wait(background)
+			assert.NoError(t, err)
+			assert.EqualValues(t, len(sent), n)
+			assert.ErrorIs(t, f.Close(), net.ErrClosed)
+		})
+	}
+	all.Wait()
+	finish(t, s)
+}
+
+// A connection goes to C and back again and again while its peer sends: no byte is lost.
+func TestAdoptAndBack(t *testing.T)       { adoptAndBack(t, scaled(400)) }
+func TestStressAdoptAndBack(t *testing.T) { adoptAndBack(t, int(counted(1000))) }
+
+func adoptAndBack(t *testing.T, turns int) {
+	s := newScheduler(t, coro.WithWorkers(2))
+	ours, theirs := connected(t)
+	const chunk = 100
+	go func() {
+		for i := range 2 * turns * chunk / 50 {
+			part := bytes.Repeat([]byte{byte(i)}, 50)
+			_, err := theirs.Write(part)
+			assert.NoError(t, err)
+		}
+	}()
+	received := make(chan []byte)
+	go func() {
+		back, err := io.ReadAll(theirs)
+		assert.NoError(t, err)
+		received <- back
+	}()
+	buffer := make([]byte, chunk)
+	for range turns {
+		f := adopt(t, s, ours)
+		n, err := echo.Call(background, s, testbody.FDEcho{FD: uint64(f), Bytes: chunk})
+		require.NoError(t, err)
+		require.EqualValues(t, chunk, n)
+		ours, err = f.Conn()
+		require.NoError(t, err)
+		_, err = io.ReadFull(ours, buffer)
+		require.NoError(t, err)
+		_, err = ours.Write(buffer)
+		require.NoError(t, err)
+	}
+	require.NoError(t, ours.Close())
+	back := <-received
+	require.Len(t, back, 2*turns*chunk)
+	for i, b := range back {
+		require.Equal(t, byte(i/50), b)
+	}
+	require.NoError(t, theirs.Close())
+	finish(t, s)
+}
+
+func TestAdoptOfOtherKinds(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(1))
+	path := filepath.Join(t.TempDir(), "socket")
+	l, err := net.Listen("unix", path)
+	require.NoError(t, err)
+	f, err := s.Adopt(l.(*net.UnixListener))
+	require.NoError(t, err)
+	_, err = os.Stat(path)
+	require.NoError(t, err, "the path stays")
+	_, err = l.Accept()
+	require.ErrorIs(t, err, net.ErrClosed)
+	_, err = f.Conn()
+	var wrong *coro.BackError
+	if err != nil { // it depends on Go whether that is a connection
+		require.ErrorAs(t, err, &wrong)
+		l, err = net.FileListener(wrong.File)
+		require.NoError(t, err)
+		require.NoError(t, wrong.File.Close())
+		require.NoError(t, l.Close())
+	}
+
+	p, err := net.ListenPacket("udp", "127.0.0.1:0")
+	require.NoError(t, err)
+	f, err = s.Adopt(p.(*net.UDPConn))
+	require.NoError(t, err)
+	p, err = f.PacketConn()
+	require.NoError(t, err)
+	require.NoError(t, p.Close())
+
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	f, err = s.Adopt(r)
+	require.NoError(t, err)
+	_, err = w.WriteString("x")
+	require.NoError(t, err)
+	r, err = f.File()
+	require.NoError(t, err)
+	got := make([]byte, 1)
+	_, err = r.Read(got)
+	require.NoError(t, err)
+	assert.Equal(t, "x", string(got))
+	require.NoError(t, r.Close())
+	require.NoError(t, w.Close())
+	finish(t, s)
+}
+
+func TestAdoptMisuse(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(1))
+	_, err := s.Adopt(nil)
+	var option *coro.OptionError
+	require.ErrorAs(t, err, &option)
+	for _, f := range []coro.FD{0, 1, ^coro.FD(0)} {
+		require.ErrorIs(t, f.Close(), net.ErrClosed)
+		_, err = f.Conn()
+		require.ErrorIs(t, err, net.ErrClosed)
+	}
+	ours, theirs := connected(t)
+	f := adopt(t, s, ours)
+	task, err := echo.Start(s, testbody.FDEcho{FD: uint64(f)})
+	require.NoError(t, err)
+	for n := 0; n == 0; time.Sleep(time.Millisecond) {
+		_, n = s.Blocked(1)
+	}
+	_, err = f.Conn()
+	require.ErrorIs(t, err, coro.ErrBusy)
+	require.NoError(t, f.Close())
+	n, err := task.Wait(background)
+	require.NoError(t, err)
+	assert.EqualValues(t, testbody.ECLOSED, n)
+	require.NoError(t, theirs.Close())
+
+	ours, theirs = connected(t)
+	require.NoError(t, theirs.Close())
+	require.NoError(t, s.Close(background))
+	_, err = s.Adopt(ours.(*net.TCPConn))
+	require.ErrorIs(t, err, coro.ErrClosed)
+	_, err = ours.Read(make([]byte, 1))
+	require.ErrorIs(t, err, io.EOF, "it stays open")
+	require.NoError(t, ours.Close())
+}
+
+// Close of a scheduler closes what is left, so that the peer hears of it.
+func TestCloseClosesAdoptedDescriptors(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(1))
+	ours, theirs := connected(t)
+	f := adopt(t, s, ours)
+	require.NoError(t, s.Close(background))
+	_, err := theirs.Read(make([]byte, 1))
+	require.ErrorIs(t, err, io.EOF)
+	require.ErrorIs(t, f.Close(), net.ErrClosed)
+	require.NoError(t, theirs.Close())
+}
