@@ -75,11 +75,17 @@ int coroi_ready(int fd, short events)
 	return AGAIN(poll(&p, 1, 0));
 }
 
+static int option(int fd, int name)
+{
+	int value = -1;
+	socklen_t length = sizeof value;
+
+	return AGAIN(getsockopt(fd, SOL_SOCKET, name, &value, &length)) < 0 ? -1 : value;
+}
+
 int coroi_kind(int fd)
 {
 	struct stat st;
-	int type = 0;
-	socklen_t length = sizeof type;
 
 	int status = AGAIN(fstat(fd, &st));
 	if (status < 0)
@@ -88,9 +94,10 @@ int coroi_kind(int fd)
 		return COROI_KIND_FILE;
 	if (!S_ISSOCK(st.st_mode))
 		return COROI_KIND_OTHER;
-	if (AGAIN(getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length)) < 0)
-		return COROI_KIND_SOCKET;
-	return type == SOCK_STREAM ? COROI_KIND_STREAM : COROI_KIND_SOCKET;
+	int domain = option(fd, SO_DOMAIN);
+	return (domain == AF_INET || domain == AF_INET6) && option(fd, SO_TYPE) == SOCK_STREAM
+		       ? COROI_KIND_STREAM
+		       : COROI_KIND_SOCKET;
 }
 
 int coroi_set_nonblocking(int fd, bool nonblocking)

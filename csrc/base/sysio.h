@@ -37,9 +37,11 @@ int coroi_ready(int fd, short events);
 
 /* What is known of a descriptor's kind. */
 enum {
-	COROI_KIND_OTHER,  /* a pipe, a terminal, an eventfd */
-	COROI_KIND_FILE,   /* always "ready": reading and writing block on the disk */
-	COROI_KIND_STREAM, /* a stream socket: a short read has emptied it */
+	COROI_KIND_OTHER, /* a pipe, a terminal, an eventfd */
+	COROI_KIND_FILE,  /* always "ready": reading and writing block on the disk */
+	/* a stream socket of the internet: a short read has emptied it. Those of Unix also return
+	 * short where descriptors or another sender's bytes begin */
+	COROI_KIND_STREAM,
 	COROI_KIND_SOCKET, /* any other */
 };
 

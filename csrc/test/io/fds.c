@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -22,6 +23,19 @@ struct pair pair_of(coro_scheduler *s)
 
 	CHECK_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd), 0);
 	return (struct pair){adopted(s, fd[0]), adopted(s, fd[1])};
+}
+
+struct pair pair_of_tcp(coro_scheduler *s)
+{
+	struct sockaddr_in to;
+	int l = listener(&to), a = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
+
+	CHECK_EQ(connect(a, (struct sockaddr *)&to, sizeof to), 0);
+	int b = accept(l, NULL, NULL);
+	close(l);
+	CHECK_EQ(setsockopt(a, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one), 0);
+	CHECK_EQ(setsockopt(b, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one), 0);
+	return (struct pair){adopted(s, a), adopted(s, b)};
 }
 
 void pair_close(struct pair *p)

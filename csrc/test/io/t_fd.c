@@ -67,7 +67,7 @@ TEST(fd_values_go_to_and_fro)
 		counted = 0;
 		for (int i = 0; i < 10; i++) {
 			struct pair *at = &p[i];
-			*at = pair_of(s);
+			*at = i % 2 ? pair_of(s) : pair_of_tcp(s);
 			spawn(s, answers, &at, sizeof at);
 			spawn(s, asks, &at, sizeof at);
 		}
@@ -285,7 +285,7 @@ TEST(fd_half_close_is_seen_behind_data)
 	for (int i = 0; i < 100; i++) {
 		coro_scheduler *s = start_with(1 + (uint32_t)i % 2, 0);
 		counted = 0;
-		pair = pair_of(s);
+		pair = i % 4 < 2 ? pair_of(s) : pair_of_tcp(s);
 		int number = coro_fd_number(pair.b);
 		spawn(s, reads_to_the_end, NULL, 0);
 		until_waiting(s, 1);

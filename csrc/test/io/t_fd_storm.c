@@ -112,7 +112,7 @@ static void storm_of_ends(uint32_t workers, bool cancels, uint64_t bytes)
 
 	ended = 0;
 	for (int i = 0; i < PAIRS; i++) {
-		p[i] = pair_of(s);
+		p[i] = i % 2 ? pair_of(s) : pair_of_tcp(s);
 		for (int k = 0; k < 2; k++) {
 			x[2 * i + k] = (struct stream){.f = k ? p[i].a : p[i].b,
 						       .all = bytes,
@@ -356,7 +356,7 @@ TEST_LIMIT(fd_storm_of_moves, 300)
 		coro_scheduler *s = start_with(workers, 0);
 		ended = 0;
 		for (uint64_t i = 0; i < BALLS; i++) {
-			struct pair p = pair_of(s);
+			struct pair p = i % 2 ? pair_of(s) : pair_of_tcp(s);
 			struct token a = {p.a, 2 * i + 1}, b = {p.b, 2 * i};
 			spawn(s, passes, &a, sizeof a);
 			spawn(s, passes, &b, sizeof b);
