@@ -204,8 +204,10 @@ func TestWaitsMeasureSomething(t *testing.T) {
 	defer func(a, b int) { blockRounds, blockNaps = a, b }(blockRounds, blockNaps)
 	chanValues, chanAcross, lockRounds, tokenLaps, timerWaits = 1000, 1000, 1000, 2, 2*timersFew
 	blockRounds, blockNaps = 100, 200
+	defer func(a int) { ioRequests = a }(ioRequests)
+	ioRequests = 4000
 	for _, e := range []*harness.Experiment{channels(), synchronization(), timers(),
-		blocking()} {
+		blocking(), inputOutput()} {
 		for _, row := range e.Rows {
 			if row.N == timersMany {
 				continue
