@@ -86,7 +86,8 @@ if [[ -d $objects ]]; then
 	for room in $rooms; do
 		for lower in $room ${below[$room]}; do
 			for source in "$lower"/*.[cS]; do
-				[[ -e $objects/$(basename "$source").o ]] && nm "$objects/$(basename "$source").o" 2>/dev/null
+				# one that was added since the objects were built is not there
+				nm "$objects/$(basename "$source").o" 2>/dev/null || true
 			done
 		done | awk -v room="$room" '
 			NF == 3 { defined[$3] = 1 }
