@@ -294,15 +294,21 @@ int coro_writev_all(coro_fd f, struct iovec *v, int n, size_t *put, uint64_t dea
 
 /* --------------------------------------------------------------- connections, and waits alone */
 
+struct accepted {
+	struct sockaddr *peer;
+	socklen_t room, length; /* for peer, and of it */
+	uint8_t kind;           /* of the connection: as the listener's */
+};
+
 static int64_t call_accept(const struct coroi_slot *p, int fd, const struct io *io)
 {
-	struct io *own = (struct io *)(uintptr_t)io;
+	struct accepted *a = io->more;
 	int64_t n;
-	(void)p;
 
+	a->kind = p->kind;
 	do { /* a connection that has gone is no error of the listener's */
-		own->length = (socklen_t)io->flags;
-		n = coroi_sys_accept(fd, io->more, io->more ? &own->length : NULL);
+		a->length = a->room;
+		n = coroi_sys_accept(fd, a->peer, a->peer ? &a->length : NULL);
 	} while (n == -ECONNABORTED);
 	return n;
 }
@@ -310,25 +316,19 @@ static int64_t call_accept(const struct coroi_slot *p, int fd, const struct io *
 int coro_accept(coro_fd listener, coro_fd *out, struct sockaddr *peer, socklen_t *length,
 		uint64_t deadline)
 {
-	struct io io = {.call = call_accept, .name = "coro_accept", .more = length ? peer : NULL};
-	struct coroi_slot *p;
+	struct accepted a = {.peer = length ? peer : NULL, .room = length ? *length : 0};
+	struct io io = {.call = call_accept, .name = "coro_accept", .more = &a};
 
-	if (!out || (length && *length > INT32_MAX))
+	if (!out || a.room > INT32_MAX)
 		return CORO_EINVAL;
-	io.flags = length ? (int)*length : 0;
 	int64_t fd = transfer(listener, COROI_FD_IN_USE, deadline, &io);
 	if (fd < 0)
 		return (int)fd;
-	int kind = COROI_KIND_STREAM;
-	if (!coroi_fd_enter(listener, COROI_FD_REFERENCE, &p)) {
-		kind = p->kind;
-		coroi_fd_leave(p, listener, COROI_FD_REFERENCE);
-	}
-	int status = coroi_fd_adopted(out, (int)fd, (uint8_t)kind);
+	int status = coroi_fd_adopted(out, (int)fd, a.kind);
 	if (status)
 		coroi_close((int)fd);
 	else if (length)
-		*length = io.length;
+		*length = a.length;
 	return status;
 }
 
