@@ -11,24 +11,25 @@ import (
 	"github.com/organzine/coro/csrc"
 )
 
-// An FD names a descriptor that C coroutines of one scheduler use: a coro_fd of coro_io.h. It goes to
-// C bodies in their arguments. It is good for one adoption: after Close, Conn, File and the like, in
-// Go or in C, the name is stale, whatever the number of the descriptor is used for by then. The zero
-// FD is none.
+// An FD names a descriptor that C coroutines of one scheduler use: a coro_fd of coro_io.h. It goes
+// to C bodies in their arguments. It is good for one adoption: after Close, Conn, File and the
+// like, in Go or in C, the name is stale, whatever the number of the descriptor is used for by
+// then. The zero FD is none.
 //
 // All methods may be called by any goroutine. They cost some system calls each, and do not block.
 type FD uint64
 
-// Adopt hands c to the C coroutines of s: a *net.TCPConn, *net.UnixConn, *net.UDPConn, a listener of
-// these, an *os.File, or any syscall.Conn. With success c is closed, if it is an io.Closer, as its
-// descriptor is the scheduler's now; what c has read ahead, as a bufio.Reader around it may have, is
-// the caller's to pass on. With an error c stays as it was, and open. A *tls.Conn is no
+// Adopt hands c to the C coroutines of s: a *net.TCPConn, *net.UnixConn, *net.UDPConn, a listener
+// of these, an *os.File, or any syscall.Conn. With success c is closed, if it is an io.Closer, as
+// its descriptor is the scheduler's now; what c has read ahead, as a bufio.Reader around it may
+// have, is the caller's to pass on. With an error c stays as it was, and open. A *tls.Conn is no
 // syscall.Conn: Go must go on to read and write it.
 //
 // Deadlines that were set for c mean nothing to C. A read or a write of c that goes on in another
 // goroutine returns, as after any Close. Close of s closes what is left.
 //
-// The error is ErrClosed, ErrNoMemory, that of c's methods, or a syscall.Errno: EMFILE, for example.
+// The error is ErrClosed, ErrNoMemory, that of c's methods, or a syscall.Errno: EMFILE, for
+// example.
 func (s *Scheduler) Adopt(c syscall.Conn) (FD, error) {
 	if c == nil {
 		return 0, &OptionError{"Adopt", c, "want a connection, a listener or a file"}
@@ -64,15 +65,15 @@ func (s *Scheduler) Adopt(c syscall.Conn) (FD, error) {
 	return FD(f), nil
 }
 
-// Close closes the descriptor. Calls of C coroutines that wait for it return CORO_ECLOSED. The error
-// is net.ErrClosed, if it is closed already.
+// Close closes the descriptor. Calls of C coroutines that wait for it return CORO_ECLOSED. The
+// error is net.ErrClosed, if it is closed already.
 func (f FD) Close() error { return fdError("Close", csrc.CloseFD(uint64(f))) }
 
 // File returns the descriptor to Go. ErrBusy: a call of a C coroutine uses it; net.ErrClosed.
 func (f FD) File() (*os.File, error) { return f.release("File") }
 
-// Conn returns the descriptor to Go, as a connection. The errors are those of File; or a *BackError, if
-// it is no connection, or Go has no descriptor left.
+// Conn returns the descriptor to Go, as a connection. The errors are those of File; or a
+// *BackError, if it is no connection, or Go has no descriptor left.
 func (f FD) Conn() (net.Conn, error) { return back(f, "Conn", net.FileConn) }
 
 // Listener is Conn for a socket that listens.
@@ -81,8 +82,8 @@ func (f FD) Listener() (net.Listener, error) { return back(f, "Listener", net.Fi
 // PacketConn is Conn for a socket of packets.
 func (f FD) PacketConn() (net.PacketConn, error) { return back(f, "PacketConn", net.FilePacketConn) }
 
-// A BackError says why a descriptor that has come back to Go is not what was asked for. It is open, in
-// File.
+// A BackError says why a descriptor that has come back to Go is not what was asked for. It is open,
+// in File.
 type BackError struct {
 	File *os.File
 	Err  error

@@ -7,5 +7,6 @@
 #include "io/fd.c"
 #include "io/file.c"
 #include "io/resolve.c"
+#include "io/serve.c"
 #include "io/set.c"
 #include "io/transfer.c"

@@ -2,9 +2,9 @@
  * sysio.h - every system call that the core makes with a descriptor of the user's, and with sets of
  * descriptors (epoll), so that fault injection can stand in. sys.h has all others.
  *
- * A call returns what the system call returns, or -errno. The variable errno stays as it was. A call
- * that a signal has interrupted (EINTR) is made again, but for coroi_set_wait. None of them blocks,
- * but for coroi_set_wait and those that are said to.
+ * A call returns what the system call returns, or -errno. The variable errno stays as it was. A
+ * call that a signal has interrupted (EINTR) is made again, but for coroi_set_wait. None of them
+ * blocks, but for coroi_set_wait and those that are said to.
  */
 #ifndef COROI_SYSIO_H
 #define COROI_SYSIO_H
@@ -23,8 +23,9 @@ int coroi_set_open(void);
 int coroi_set_add(int set, int fd, uint32_t events, uint64_t data);
 int coroi_set_remove(int set, int fd);
 
-/* coroi_set_wait - wait for at most `most` events, and at most ns; ns < 0: without a limit. A kernel
- * without epoll_pwait2 (before 5.11) rounds ns up to milliseconds. Returns: their number; -EINTR. */
+/* coroi_set_wait - wait for at most `most` events, and at most ns; ns < 0: without a limit. A
+ * kernel without epoll_pwait2 (before 5.11) rounds ns up to milliseconds. Returns: their number;
+ * -EINTR. */
 int coroi_set_wait(int set, struct epoll_event *event, int most, int64_t ns);
 
 /* coroi_event_clear - what was rung by coroi_event_ring (sys.h) is readable no more. */

@@ -60,8 +60,8 @@ enum { CORO_IN = 1, CORO_OUT = 2 }; /* directions */
 
 /*
  * coro_fd_adopt - make fd the calling coroutine's scheduler's. It becomes non-blocking (O_NONBLOCK,
- * which all duplicates of the descriptor share), and is owned by coro: nothing else reads, writes or
- * closes it.
+ * which all duplicates of the descriptor share), and is owned by coro: nothing else reads, writes
+ * or closes it.
  * coro_scheduler_adopt - the same for the scheduler s. Thread: any.
  *
  * Cost:    three system calls, about 1 us.
@@ -77,23 +77,23 @@ int coro_scheduler_adopt(coro_scheduler *s, coro_fd *out, int fd, uint32_t flags
 int coro_fd_release(coro_fd f, int *fd);
 
 /* coro_fd_close - close it. Calls that wait return CORO_ECLOSED. close(2) is called when the last
- * call has left: before this returns, if there is none. Thread: any. Returns: CORO_OK; CORO_ECLOSED:
- * another close is under way. */
+ * call has left: before this returns, if there is none. Thread: any. Returns: CORO_OK;
+ * CORO_ECLOSED: another close is under way. */
 int coro_fd_close(coro_fd f);
 
 /* coro_fd_number - its number, for setsockopt(2) and its like. Thread: any. Returns: the number;
  * CORO_ESTALE. */
 int coro_fd_number(coro_fd f);
 
-/* coro_fd_wait - wait until a direction is ready (CORO_IN or CORO_OUT), for a library that makes its
- * system calls itself. It may return too early, never too late. A library whose last call has said
- * EAGAIN waits; one that has not tried yet tries first. Returns: also CORO_EINVAL. */
+/* coro_fd_wait - wait until a direction is ready (CORO_IN or CORO_OUT), for a library that makes
+ * its system calls itself. It may return too early, never too late. A library whose last call has
+ * said EAGAIN waits; one that has not tried yet tries first. Returns: also CORO_EINVAL. */
 int coro_fd_wait(coro_fd f, int direction, uint64_t deadline);
 
 /*
  * coro_read, coro_write and their like - as read(2), write(2), readv(2), writev(2), recv(2),
- * send(2), recvmsg(2) and sendmsg(2). Reading and writing files: a thread of the pool makes the call
- * where the page cache has not what is wanted; a cancel then waits for the call.
+ * send(2), recvmsg(2) and sendmsg(2). Reading and writing files: a thread of the pool makes the
+ * call where the page cache has not what is wanted; a cancel then waits for the call.
  *
  * Returns: the number of bytes; 0: the end of what can be read; below 0: a status.
  */
@@ -106,8 +106,8 @@ int64_t coro_send(coro_fd f, const void *buffer, size_t bytes, int flags, uint64
 int64_t coro_recvmsg(coro_fd f, struct msghdr *m, int flags, uint64_t deadline);
 int64_t coro_sendmsg(coro_fd f, const struct msghdr *m, int flags, uint64_t deadline);
 
-/* coro_sendfile - as sendfile(2), from `from`, a descriptor of the caller's own, to f. A file that is
- * not in the page cache keeps the worker waiting. */
+/* coro_sendfile - as sendfile(2), from `from`, a descriptor of the caller's own, to f. A file that
+ * is not in the page cache keeps the worker waiting. */
 int64_t coro_sendfile(coro_fd f, int from, int64_t *offset, size_t bytes, uint64_t deadline);
 
 /* coro_read_full - read until the buffer is full, or the end comes. *got: how many bytes were read,
@@ -123,6 +123,40 @@ int coro_writev_all(coro_fd f, struct iovec *v, int n, size_t *put, uint64_t dea
 int coro_accept(coro_fd listener, coro_fd *out, struct sockaddr *peer, socklen_t *length,
 		uint64_t deadline);
 
+/*
+ * coro_serve - accept the connections of a listener, and spawn a coroutine for each, until the
+ * listener is closed, by coro_fd_close on any thread. The argument of fn is the connection's
+ * coro_fd, which is closed when fn has ended, unless fn has closed or released it.
+ *
+ * attr:  of the coroutines, as of coro_spawn_attr, but without a result; NULL: CORO_ANYWHERE.
+ * limit: connections at once; 0: no limit. Others wait in the kernel's queue.
+ * grace: ns, or CORO_FOREVER. When the listener is closed, connections that wait in
+ *        coro_serve_read end, and others have that time to answer what has come. Then they are
+ *        closed, and their coroutines canceled. coro_serve waits for the end of all.
+ *
+ * Where the system or the scheduler has no room for a connection (EMFILE, ENOMEM and the like) the
+ * server tries again after 5 ms, and then after twice the time, up to 1 s, or when a connection has
+ * ended.
+ *
+ * Suspends.
+ * Cost:    200 ns for each connection, beyond that of coro_accept and coro_fd_close.
+ * Returns: CORO_ECLOSED: the listener was closed, and all connections have ended; CORO_ECANCELED:
+ *          the same, but the connections, which are closed and canceled, may go on for a while;
+ *          another: what accept has failed with for good, after such an end. The listener is closed
+ *          in all these cases. Nothing was done: CORO_ESTALE, CORO_EPERM, CORO_EINVAL, CORO_ENOMEM,
+ *          CORO_ENOWAIT.
+ */
+int coro_serve(coro_fd listener, const coro_attr *attr, coro_fn fn, uint32_t limit, uint64_t grace);
+
+/* coro_serve_read - coro_read on a socket, for what begins a request. Returns: also CORO_ECLOSED:
+ * nothing has come, and the server that has accepted the connection ends. */
+int64_t coro_serve_read(coro_fd f, void *buffer, size_t bytes, uint64_t deadline);
+
+/* coro_serve_ends - 1: the server that has accepted the connection ends, so that this answer is to
+ * be the last; 0: it goes on, or there is none. Thread: any. Cost: 10 ns. Returns: also
+ * CORO_ESTALE, CORO_ECLOSED. */
+int coro_serve_ends(coro_fd f);
+
 /* coro_connect - as connect(2). After an error the descriptor is to be closed. */
 int coro_connect(coro_fd f, const struct sockaddr *to, socklen_t length, uint64_t deadline);
 
@@ -130,9 +164,9 @@ int coro_connect(coro_fd f, const struct sockaddr *to, socklen_t length, uint64_
 int coro_shutdown(coro_fd f, int how);
 
 /*
- * coro_pread, coro_pwrite, coro_fsync - as pread(2), pwrite(2) and fsync(2), of files. What the page
- * cache has is read at once; for all else a thread of the pool makes the call. Calls do not exclude
- * each other. A call that a thread makes cannot be canceled any more.
+ * coro_pread, coro_pwrite, coro_fsync - as pread(2), pwrite(2) and fsync(2), of files. What the
+ * page cache has is read at once; for all else a thread of the pool makes the call. Calls do not
+ * exclude each other. A call that a thread makes cannot be canceled any more.
  *
  * Cost:    beyond the system call some 100 ns, or what coro_blocking costs.
  * Returns: the number of bytes, coro_fsync CORO_OK; also CORO_EAGAIN: no thread can be had.

@@ -55,10 +55,10 @@ struct coroi_pool {
 	pthread_t dead; /* the thread that ended last: the next thread that ends joins it */
 };
 
-/* coroi_blocking_alone - have a thread make the call of j, fn(arg), for which nobody waits. If no thread
- * can be had later, j->refused is set, and any thread calls fn, which is not to block then. j is fn's
- * to free. Thread: a worker of s. Returns: CORO_OK; CORO_EAGAIN: there is no thread, and fn is not
- * called. */
+/* coroi_blocking_alone - have a thread make the call of j, fn(arg), for which nobody waits. If no
+ * thread can be had later, j->refused is set, and any thread calls fn, which is not to block then.
+ * j is fn's to free. Thread: a worker of s. Returns: CORO_OK; CORO_EAGAIN: there is no thread, and
+ * fn is not called. */
 int coroi_blocking_alone(struct coro_scheduler *s, struct coroi_job *j);
 
 /* coroi_blocking_pool - the pool of s; NULL once s is closed. */

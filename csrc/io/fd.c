@@ -167,8 +167,8 @@ void coroi_fd_leave(struct coroi_slot *p, coro_fd f, uint64_t use)
 
 /* ---------------------------------------------------------------------------- waiting, moving */
 
-/* into_set - add the descriptor to w's set, and remove it from the one in which it was. Returns: 0 or
- * -errno. */
+/* into_set - add the descriptor to w's set, and remove it from the one in which it was. Returns: 0
+ * or -errno. */
 static int into_set(struct coroi_slot *p, coro_fd f, struct coroi_worker *w)
 {
 	uint16_t old, own = (uint16_t)(coroi_worker_id(w) + 1);
@@ -239,8 +239,8 @@ int coroi_fd_await(struct coroi_slot *p, coro_fd f, uint64_t use, uint64_t deadl
 
 /* --------------------------------------------------------------------------------------- events */
 
-/* put - what is there in a direction becomes `state`, unless that is CLOSED. Returns: the record that
- * was there, or NULL. */
+/* put - what is there in a direction becomes `state`, unless that is CLOSED. Returns: the record
+ * that was there, or NULL. */
 static struct coroi_rec *put(uint64_t *direction, uint64_t state)
 {
 	uint64_t was = at_load_rlx(direction);
@@ -285,7 +285,32 @@ bool coroi_fd_events(const struct epoll_event *e, uint32_t n)
 	return count;
 }
 
-/* ----------------------------------------------------------------------------- adopting, closing */
+static void poke(coro_fd f, uint64_t use, bool ends)
+{
+	struct coroi_slot *p;
+	struct coroi_rec *rec;
+
+	if (coroi_fd_enter(f, COROI_FD_REFERENCE, &p))
+		return;
+	if (ends)
+		at_store_rel(&p->ends, 1); /* as E2, before E3 */
+	if ((rec = put(coroi_fd_direction(p, use), COROI_FD_READY)))
+		coroi_events_send(&rec, 1);
+	coroi_fd_leave(p, f, COROI_FD_REFERENCE);
+}
+
+void coroi_fd_poke(coro_fd f, uint64_t use)
+{
+	poke(f, use, false);
+}
+
+void coroi_fd_poke_end(coro_fd f)
+{
+	poke(f, COROI_FD_IN_USE, true);
+}
+
+/* ----------------------------------------------------------------------------- adopting,
+ * closing */
 
 /* reserve - the slot of a number that is not adopted is the caller's. */
 static int reserve(struct coroi_slot *p, uint64_t *word)
@@ -338,6 +363,7 @@ static int adopt(struct coro_scheduler *s, coro_fd *out, int fd, struct coroi_sl
 	p->was_nonblocking = was;
 	p->keep = flags & CORO_FD_KEEP;
 	at_store_rlx(&p->no_nowait, 0);
+	at_store_rlx(&p->ends, 0);
 	status = publish(s, p, word);
 	if (status)
 		at_store_rel(&p->word, word);

@@ -105,6 +105,7 @@ struct coroi_slot {
 	bool drained;   /* the reader's */
 	bool was_nonblocking, keep;
 	uint8_t no_nowait; /* a file without RWF_NOWAIT; atomic, relaxed: a hint */
+	uint8_t ends;      /* a connection's server ends (serve.c); atomic */
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct coroi_slot) == 64, "a slot is a cache line");
 
@@ -139,8 +140,14 @@ int coroi_fd_await(struct coroi_slot *p, coro_fd f, uint64_t use, uint64_t deadl
  * Returns: as coro_fd_adopt. */
 int coroi_fd_adopted(coro_fd *out, int fd, uint8_t kind);
 
-/* coroi_fd_events - E1 to E4 for n events, COROI_FD_EVENTS at most. Thread: any, in no door. Returns: true if a coroutine was sent its event. */
+/* coroi_fd_events - E1 to E4 for n events, COROI_FD_EVENTS at most. Thread: any, in no door.
+ * Returns: true if a coroutine was sent its event. */
 #define COROI_FD_EVENTS 64
 bool coroi_fd_events(const struct epoll_event *event, uint32_t n);
+
+/* coroi_fd_poke - make a direction ready, as an event of the kernel's does (E3, E4). coroi_fd_poke_end
+ * - set `ends`, and make the direction in ready. Nothing, if f is closed. Thread: any, in no door. */
+void coroi_fd_poke(coro_fd f, uint64_t use);
+void coroi_fd_poke_end(coro_fd f);
 
 #endif

@@ -12,8 +12,8 @@
 #define COROI_IOV_MOST 1024
 
 /* coroi_file_transfer - read or write n buffers of the file of p, which the current coroutine has
- * entered. offset: below 0, at the file's own position. Blocking: see coro_pread. Returns: the number
- * of bytes, or a status. */
+ * entered. offset: below 0, at the file's own position. Blocking: see coro_pread. Returns: the
+ * number of bytes, or a status. */
 int64_t coroi_file_transfer(struct coroi_slot *p, coro_fd f, bool writes, const struct iovec *v,
 			    int n, int64_t offset);
 

@@ -38,6 +38,8 @@ struct coroi_refusal {
 	struct coroi_lock lock;
 	bool refuses;     /* a close has begun: nothing more is adopted; under the lock */
 	uint32_t adopted; /* descriptors; atomic */
+	/* those that were canceled; under the lock */
+	struct coroi_server *servers;
 };
 
 /* coroi_set_refusal - that of s. NULL: s is not open. */

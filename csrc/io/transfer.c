@@ -1,27 +1,15 @@
 //go:build ignore
 /*
- * transfer.c - the public calls that read, write, accept, connect and wait: O2 and O3 of fd.h, around
- * a system call that does not block.
+ * transfer.c - see transfer.h: O2 and O3, and the public calls that read, write, accept, connect
+ * and wait.
  */
-#include "io/fd.h"
+#include "io/transfer.h"
 
 #include "base/sysio.h"
 #include "io/file.h"
 
 #include <errno.h>
 #include <poll.h>
-
-/* What the system call of a public call is given. */
-struct io {
-	/* the system call. Returns: its result, or -errno; -EAGAIN: wait for the direction */
-	int64_t (*call)(const struct coroi_slot *p, int fd, const struct io *io);
-	const char *name;      /* of the public call */
-	const struct iovec *v; /* n buffers, which are read or written */
-	int n, flags;
-	bool empties; /* a read whose short result has emptied a stream socket */
-	void *more;   /* what else the call needs */
-	socklen_t length;
-};
 
 /* ---------------------------------------------------------------------------------- O2 and O3 */
 
@@ -37,13 +25,13 @@ static inline uint64_t begin(uint64_t *direction)
 
 /* is_useless - the system call would fail with EAGAIN: the last one has emptied the socket, and
  * nothing has come since then. */
-static inline bool is_useless(const struct coroi_slot *p, const struct io *io, uint64_t was)
+static inline bool is_useless(const struct coroi_slot *p, const struct coroi_io *io, uint64_t was)
 {
 	return io->empties && p->drained && was == COROI_FD_EMPTY && !at_load_rlx(&p->hung);
 }
 
 /* note - whether a read with the result n has emptied the socket. */
-static inline void note(struct coroi_slot *p, const struct io *io, int64_t n)
+static inline void note(struct coroi_slot *p, const struct coroi_io *io, int64_t n)
 {
 	if (io->empties)
 		p->drained = n > 0 && (size_t)n < io->v->iov_len && p->kind == COROI_KIND_STREAM;
@@ -51,7 +39,7 @@ static inline void note(struct coroi_slot *p, const struct io *io, int64_t n)
 
 /* run - O2 to O6, on a descriptor that the caller has entered. */
 static int64_t run(struct coroi_slot *p, coro_fd f, uint64_t use, uint64_t deadline,
-		   const struct io *io)
+		   const struct coroi_io *io)
 {
 	uint64_t *direction = coroi_fd_direction(p, use);
 
@@ -71,8 +59,8 @@ static int64_t run(struct coroi_slot *p, coro_fd f, uint64_t use, uint64_t deadl
 	}
 }
 
-/* transfer - O1 to O7. A file, which is always ready, is read or written. */
-static int64_t transfer(coro_fd f, uint64_t use, uint64_t deadline, const struct io *io)
+/* A file, which is always ready, is read or written. */
+int64_t coroi_transfer(coro_fd f, uint64_t use, uint64_t deadline, const struct coroi_io *io)
 {
 	struct coroi_slot *p;
 
@@ -95,14 +83,14 @@ static bool is_socket(const struct coroi_slot *p)
 	return p->kind == COROI_KIND_STREAM || p->kind == COROI_KIND_SOCKET;
 }
 
-static int64_t call_read(const struct coroi_slot *p, int fd, const struct io *io)
+static int64_t call_read(const struct coroi_slot *p, int fd, const struct coroi_io *io)
 {
 	return is_socket(p) ? coroi_sys_recv(fd, io->v->iov_base, io->v->iov_len, 0)
 			    : coroi_sys_read(fd, io->v->iov_base, io->v->iov_len);
 }
 
 /* send(2) raises no SIGPIPE. */
-static int64_t call_write(const struct coroi_slot *p, int fd, const struct io *io)
+static int64_t call_write(const struct coroi_slot *p, int fd, const struct coroi_io *io)
 {
 	return is_socket(p) ? coroi_sys_send(fd, io->v->iov_base, io->v->iov_len, 0)
 			    : coroi_sys_write(fd, io->v->iov_base, io->v->iov_len);
@@ -111,26 +99,27 @@ static int64_t call_write(const struct coroi_slot *p, int fd, const struct io *i
 int64_t coro_read(coro_fd f, void *buffer, size_t bytes, uint64_t deadline)
 {
 	struct iovec v = {buffer, bytes};
-	struct io io = {.call = call_read, .name = "coro_read", .v = &v, .n = 1, .empties = true};
+	struct coroi_io io = {
+		.call = call_read, .name = "coro_read", .v = &v, .n = 1, .empties = true};
 
-	return transfer(f, COROI_FD_IN_USE, deadline, &io);
+	return coroi_transfer(f, COROI_FD_IN_USE, deadline, &io);
 }
 
 int64_t coro_write(coro_fd f, const void *buffer, size_t bytes, uint64_t deadline)
 {
 	struct iovec v = {(void *)(uintptr_t)buffer, bytes};
-	struct io io = {.call = call_write, .name = "coro_write", .v = &v, .n = 1};
+	struct coroi_io io = {.call = call_write, .name = "coro_write", .v = &v, .n = 1};
 
-	return transfer(f, COROI_FD_OUT_USE, deadline, &io);
+	return coroi_transfer(f, COROI_FD_OUT_USE, deadline, &io);
 }
 
-static int64_t call_readv(const struct coroi_slot *p, int fd, const struct io *io)
+static int64_t call_readv(const struct coroi_slot *p, int fd, const struct coroi_io *io)
 {
 	(void)p;
 	return coroi_sys_readv(fd, io->v, io->n);
 }
 
-static int64_t call_writev(const struct coroi_slot *p, int fd, const struct io *io)
+static int64_t call_writev(const struct coroi_slot *p, int fd, const struct coroi_io *io)
 {
 	struct msghdr m = {.msg_iov = (struct iovec *)(uintptr_t)io->v,
 			   .msg_iovlen = (size_t)io->n};
@@ -140,16 +129,16 @@ static int64_t call_writev(const struct coroi_slot *p, int fd, const struct io *
 
 int64_t coro_readv(coro_fd f, const struct iovec *v, int n, uint64_t deadline)
 {
-	struct io io = {.call = call_readv, .name = "coro_readv", .v = v, .n = n};
+	struct coroi_io io = {.call = call_readv, .name = "coro_readv", .v = v, .n = n};
 
-	return v && n >= 0 ? transfer(f, COROI_FD_IN_USE, deadline, &io) : CORO_EINVAL;
+	return v && n >= 0 ? coroi_transfer(f, COROI_FD_IN_USE, deadline, &io) : CORO_EINVAL;
 }
 
 int64_t coro_writev(coro_fd f, const struct iovec *v, int n, uint64_t deadline)
 {
-	struct io io = {.call = call_writev, .name = "coro_writev", .v = v, .n = n};
+	struct coroi_io io = {.call = call_writev, .name = "coro_writev", .v = v, .n = n};
 
-	return v && n >= 0 ? transfer(f, COROI_FD_OUT_USE, deadline, &io) : CORO_EINVAL;
+	return v && n >= 0 ? coroi_transfer(f, COROI_FD_OUT_USE, deadline, &io) : CORO_EINVAL;
 }
 
 /* ------------------------------------------------------------------------------ sockets alone */
@@ -159,14 +148,14 @@ struct message {
 	size_t bytes;
 };
 
-static int64_t call_recv(const struct coroi_slot *p, int fd, const struct io *io)
+static int64_t call_recv(const struct coroi_slot *p, int fd, const struct coroi_io *io)
 {
 	const struct message *m = io->more;
 	(void)p;
 	return coroi_sys_recv(fd, m->buffer, m->bytes, io->flags);
 }
 
-static int64_t call_send(const struct coroi_slot *p, int fd, const struct io *io)
+static int64_t call_send(const struct coroi_slot *p, int fd, const struct coroi_io *io)
 {
 	const struct message *m = io->more;
 	(void)p;
@@ -176,26 +165,26 @@ static int64_t call_send(const struct coroi_slot *p, int fd, const struct io *io
 int64_t coro_recv(coro_fd f, void *buffer, size_t bytes, int flags, uint64_t deadline)
 {
 	struct message m = {buffer, bytes};
-	struct io io = {.call = call_recv, .name = "coro_recv", .more = &m, .flags = flags};
+	struct coroi_io io = {.call = call_recv, .name = "coro_recv", .more = &m, .flags = flags};
 
-	return transfer(f, COROI_FD_IN_USE, deadline, &io);
+	return coroi_transfer(f, COROI_FD_IN_USE, deadline, &io);
 }
 
 int64_t coro_send(coro_fd f, const void *buffer, size_t bytes, int flags, uint64_t deadline)
 {
 	struct message m = {(void *)(uintptr_t)buffer, bytes};
-	struct io io = {.call = call_send, .name = "coro_send", .more = &m, .flags = flags};
+	struct coroi_io io = {.call = call_send, .name = "coro_send", .more = &m, .flags = flags};
 
-	return transfer(f, COROI_FD_OUT_USE, deadline, &io);
+	return coroi_transfer(f, COROI_FD_OUT_USE, deadline, &io);
 }
 
-static int64_t call_recvmsg(const struct coroi_slot *p, int fd, const struct io *io)
+static int64_t call_recvmsg(const struct coroi_slot *p, int fd, const struct coroi_io *io)
 {
 	(void)p;
 	return coroi_sys_recvmsg(fd, io->more, io->flags);
 }
 
-static int64_t call_sendmsg(const struct coroi_slot *p, int fd, const struct io *io)
+static int64_t call_sendmsg(const struct coroi_slot *p, int fd, const struct coroi_io *io)
 {
 	(void)p;
 	return coroi_sys_sendmsg(fd, io->more, io->flags);
@@ -203,19 +192,20 @@ static int64_t call_sendmsg(const struct coroi_slot *p, int fd, const struct io 
 
 int64_t coro_recvmsg(coro_fd f, struct msghdr *m, int flags, uint64_t deadline)
 {
-	struct io io = {.call = call_recvmsg, .name = "coro_recvmsg", .more = m, .flags = flags};
+	struct coroi_io io = {
+		.call = call_recvmsg, .name = "coro_recvmsg", .more = m, .flags = flags};
 
-	return m ? transfer(f, COROI_FD_IN_USE, deadline, &io) : CORO_EINVAL;
+	return m ? coroi_transfer(f, COROI_FD_IN_USE, deadline, &io) : CORO_EINVAL;
 }
 
 int64_t coro_sendmsg(coro_fd f, const struct msghdr *m, int flags, uint64_t deadline)
 {
-	struct io io = {.call = call_sendmsg,
-			.name = "coro_sendmsg",
-			.more = (void *)(uintptr_t)m,
-			.flags = flags};
+	struct coroi_io io = {.call = call_sendmsg,
+			      .name = "coro_sendmsg",
+			      .more = (void *)(uintptr_t)m,
+			      .flags = flags};
 
-	return m ? transfer(f, COROI_FD_OUT_USE, deadline, &io) : CORO_EINVAL;
+	return m ? coroi_transfer(f, COROI_FD_OUT_USE, deadline, &io) : CORO_EINVAL;
 }
 
 struct from {
@@ -224,7 +214,7 @@ struct from {
 	size_t bytes;
 };
 
-static int64_t call_sendfile(const struct coroi_slot *p, int fd, const struct io *io)
+static int64_t call_sendfile(const struct coroi_slot *p, int fd, const struct coroi_io *io)
 {
 	const struct from *from = io->more;
 	(void)p;
@@ -234,9 +224,9 @@ static int64_t call_sendfile(const struct coroi_slot *p, int fd, const struct io
 int64_t coro_sendfile(coro_fd f, int from, int64_t *offset, size_t bytes, uint64_t deadline)
 {
 	struct from x = {from, offset, bytes};
-	struct io io = {.call = call_sendfile, .name = "coro_sendfile", .more = &x};
+	struct coroi_io io = {.call = call_sendfile, .name = "coro_sendfile", .more = &x};
 
-	return transfer(f, COROI_FD_OUT_USE, deadline, &io);
+	return coroi_transfer(f, COROI_FD_OUT_USE, deadline, &io);
 }
 
 /* ------------------------------------------------------------------------------------ all of it */
@@ -300,7 +290,7 @@ struct accepted {
 	uint8_t kind;           /* of the connection: as the listener's */
 };
 
-static int64_t call_accept(const struct coroi_slot *p, int fd, const struct io *io)
+static int64_t call_accept(const struct coroi_slot *p, int fd, const struct coroi_io *io)
 {
 	struct accepted *a = io->more;
 	int64_t n;
@@ -317,11 +307,11 @@ int coro_accept(coro_fd listener, coro_fd *out, struct sockaddr *peer, socklen_t
 		uint64_t deadline)
 {
 	struct accepted a = {.peer = length ? peer : NULL, .room = length ? *length : 0};
-	struct io io = {.call = call_accept, .name = "coro_accept", .more = &a};
+	struct coroi_io io = {.call = call_accept, .name = "coro_accept", .more = &a};
 
 	if (!out || a.room > INT32_MAX)
 		return CORO_EINVAL;
-	int64_t fd = transfer(listener, COROI_FD_IN_USE, deadline, &io);
+	int64_t fd = coroi_transfer(listener, COROI_FD_IN_USE, deadline, &io);
 	if (fd < 0)
 		return (int)fd;
 	int status = coroi_fd_adopted(out, (int)fd, a.kind);
@@ -333,9 +323,9 @@ int coro_accept(coro_fd listener, coro_fd *out, struct sockaddr *peer, socklen_t
 }
 
 /* call_connect - the first call begins, and every other asks what has become of it. */
-static int64_t call_connect(const struct coroi_slot *p, int fd, const struct io *io)
+static int64_t call_connect(const struct coroi_slot *p, int fd, const struct coroi_io *io)
 {
-	struct io *own = (struct io *)(uintptr_t)io;
+	struct coroi_io *own = (struct coroi_io *)(uintptr_t)io;
 	int n = coroi_sys_connect(fd, io->more, io->length);
 	(void)p;
 
@@ -348,12 +338,12 @@ static int64_t call_connect(const struct coroi_slot *p, int fd, const struct io 
 
 int coro_connect(coro_fd f, const struct sockaddr *to, socklen_t length, uint64_t deadline)
 {
-	struct io io = {.call = call_connect,
-			.name = "coro_connect",
-			.more = (void *)(uintptr_t)to,
-			.length = length};
+	struct coroi_io io = {.call = call_connect,
+			      .name = "coro_connect",
+			      .more = (void *)(uintptr_t)to,
+			      .length = length};
 
-	return to ? (int)transfer(f, COROI_FD_OUT_USE, deadline, &io) : CORO_EINVAL;
+	return to ? (int)coroi_transfer(f, COROI_FD_OUT_USE, deadline, &io) : CORO_EINVAL;
 }
 
 int coro_shutdown(coro_fd f, int how)
@@ -368,8 +358,7 @@ int coro_shutdown(coro_fd f, int how)
 	return status < 0 ? CORO_OF_ERRNO(-status) : CORO_OK;
 }
 
-/* The library's own calls have no order with O2. So O3 asks the kernel. */
-static int64_t call_ready(const struct coroi_slot *p, int fd, const struct io *io)
+int64_t coroi_call_ready(const struct coroi_slot *p, int fd, const struct coroi_io *io)
 {
 	int n = coroi_ready(fd, (short)io->flags);
 	(void)p;
@@ -378,12 +367,12 @@ static int64_t call_ready(const struct coroi_slot *p, int fd, const struct io *i
 
 int coro_fd_wait(coro_fd f, int direction, uint64_t deadline)
 {
-	struct io io = {.call = call_ready,
-			.name = "coro_fd_wait",
-			.flags = direction == CORO_IN ? POLLIN | POLLRDHUP : POLLOUT};
+	struct coroi_io io = {.call = coroi_call_ready,
+			      .name = "coro_fd_wait",
+			      .flags = direction == CORO_IN ? POLLIN | POLLRDHUP : POLLOUT};
 
 	if (direction != CORO_IN && direction != CORO_OUT)
 		return CORO_EINVAL;
-	return (int)transfer(f, direction == CORO_IN ? COROI_FD_IN_USE : COROI_FD_OUT_USE, deadline,
-			     &io);
+	return (int)coroi_transfer(f, direction == CORO_IN ? COROI_FD_IN_USE : COROI_FD_OUT_USE,
+				   deadline, &io);
 }

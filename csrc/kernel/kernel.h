@@ -23,6 +23,7 @@
  *   coroi_be_named       the current coroutine is about to be known by its name
  *   coroi_is_named       a coroutine is; coroi_is_pinned_named: and it is pinned
  *   coroi_has_ended      has the coroutine with that name ended?
+ *   coroi_be_known_as    the function that reports and lending take the current coroutine for
  *
  * Waiting. A coroutine registers with what it waits for, and then waits for one event. The code
  * that finds the registration sends the event. wait.h tells how a deadline or a cancel takes a

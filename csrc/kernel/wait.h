@@ -412,6 +412,10 @@ static inline bool coroi_has_ended(uint64_t name)
 	       (join & COROI_JOIN_INDEX_MASK) != COROI_FINAL_DETACHED;
 }
 
+/* coroi_be_known_as - the current coroutine goes on as if it had been spawned with fn: reports name
+ * that, and it is brief if fn is. */
+void coroi_be_known_as(coro_fn fn);
+
 /* coroi_join_free - free r, which has ended and whose end the caller has taken, as joiner, detacher
  * or Go. Thread: any, in no door. */
 void coroi_join_free(struct coroi_rec *r);

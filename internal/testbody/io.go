@@ -14,3 +14,13 @@ var FDEchoBody = unsafe.Pointer(C.testbody_fd_echo)
 type FDEcho struct {
 	FD, Bytes uint64
 }
+
+// ServeEchoBody is testbody_serve_echo of io.h.
+var ServeEchoBody = unsafe.Pointer(C.testbody_serve_echo)
+
+// Connections is testbody_connections of io.h.
+func Connections() (now, most int) {
+	var m C.uint32_t
+	n := C.testbody_connections(&m)
+	return int(n), int(m)
+}

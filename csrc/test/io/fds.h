@@ -12,7 +12,8 @@ struct pair {
 	coro_fd a, b;
 };
 
-/* pair_of - a new one, of Unix. pair_of_tcp - through the loopback device. pair_close - close both; they are open. */
+/* pair_of - a new one, of Unix. pair_of_tcp - through the loopback device. pair_close - close both;
+ * they are open. */
 struct pair pair_of(coro_scheduler *s);
 struct pair pair_of_tcp(coro_scheduler *s);
 void pair_close(struct pair *p);

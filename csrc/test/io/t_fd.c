@@ -1,6 +1,6 @@
 /*
- * t_fd.c - adopted descriptors: each call, each error, and what a wait for a descriptor means for its
- * scheduler.
+ * t_fd.c - adopted descriptors: each call, each error, and what a wait for a descriptor means for
+ * its scheduler.
  */
 #include "fds.h"
 #include "gostand.h"
@@ -26,7 +26,8 @@ static uint64_t soon(uint64_t ns)
 	return coro_now() + ns;
 }
 
-/* ---------------------------------------------------------------------------- a value to and fro */
+/* ---------------------------------------------------------------------------- a value to and
+ * fro */
 
 #define ROUNDS 1000
 
@@ -77,7 +78,8 @@ TEST(fd_values_go_to_and_fro)
 	}
 }
 
-/* ------------------------------------------------------------------------------ adopting and back */
+/* ------------------------------------------------------------------------------ adopting and
+ * back */
 
 static void adopts_badly(void *arg, void *result)
 {
@@ -301,7 +303,8 @@ TEST(fd_half_close_is_seen_behind_data)
 	}
 }
 
-/* ------------------------------------------------------------------------------- large transfers */
+/* ------------------------------------------------------------------------------- large
+ * transfers */
 
 #define LARGE (1 << 20)
 
@@ -678,8 +681,8 @@ TEST(fd_close_of_a_scheduler_with_many_that_wait)
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 }
 
-/* A coroutine that computes keeps its worker. The descriptors of that worker are looked at by others
- * meanwhile. */
+/* A coroutine that computes keeps its worker. The descriptors of that worker are looked at by
+ * others meanwhile. */
 static uint64_t computing, came, stop;
 
 static void computes_on(void *arg, void *result)

@@ -1,0 +1,413 @@
+//go:build ignore
+/*
+ * serve.c - coro_serve: a coroutine for each connection of a listener, a limit, and an end that
+ * loses no request.
+ *
+ * A server and its connections share a struct coroi_server, under its lock. Each connection that
+ * has started is in the server's list, by a node in its coroutine's argument.
+ *
+ *   Limit   The server waits in the direction OUT of the listener, in which the kernel has no
+ *           events: a connection that ends makes it ready (coroi_fd_poke), and a close of the
+ *           listener wakes the server too.
+ *   End     The listener is closed. Each connection is told (coroi_fd_poke_end), so that one that
+ *           waits for a request in coro_serve_read ends. The server waits for the last connection
+ *           as for a latch. When the time of grace is over it closes the connections' descriptors,
+ *           and cancels their coroutines.
+ *   Cancel  A server that is canceled does not wait: a coroutine that has not started may never
+ *           start, if the scheduler is closing. The struct then goes to the scheduler, which frees
+ *           it in the end.
+ */
+#include "io/serve.h"
+
+#include "base/lock.h"
+#include "base/stack.h"
+#include "base/sysio.h"
+#include "io/set.h"
+#include "io/transfer.h"
+
+#include <errno.h>
+
+#define PAUSE_FIRST_NS 5000000 /* after an accept for which the system had no room; doubled */
+#define PAUSE_MOST_NS  1000000000
+
+struct coroi_server {
+	coro_fd listener;
+	coro_attr attr;
+	coro_fn fn;
+	uint32_t limit;
+
+	struct coroi_lock lock; /* of what follows */
+	uint32_t live;          /* connections that were spawned, and have not ended */
+	bool waits;             /* the server waits for the end of a connection */
+	bool ends;              /* no connection is accepted any more */
+	bool over;              /* the time of grace is over */
+	struct coroi_rec *last; /* waits for the end of the last connection; NULL: none does */
+	struct connection *first;
+	struct coroi_server *next; /* of the scheduler's */
+};
+
+/* The argument of a connection's coroutine. */
+struct connection {
+	coro_fd f; /* first: the argument of the user's function */
+	struct coroi_server *server;
+	coro_handle self;
+	struct connection *next, **link; /* in the server's list */
+};
+_Static_assert(sizeof(struct connection) <= CORO_INLINE_BYTES, "it is an argument");
+
+/* ---------------------------------------------------------------------------------- connections */
+
+/* begin - the connection has started. Returns: is there time left for it? */
+static bool begin_connection(struct connection *c)
+{
+	struct coroi_server *v = c->server;
+
+	c->self = coro_self();
+	coroi_lock(&v->lock);
+	bool ends = v->ends, over = v->over;
+	if ((c->next = v->first))
+		c->next->link = &c->next;
+	c->link = &v->first;
+	v->first = c;
+	coroi_unlock(&v->lock);
+	if (ends)
+		coroi_fd_poke_end(c->f);
+	return !over;
+}
+
+/* end_connection - the connection's coroutine ends, in whatever way. */
+static void end_connection(void *arg)
+{
+	struct connection *c = arg;
+	struct coroi_server *v = c->server;
+	struct coroi_rec *last = NULL;
+
+	(void)coro_fd_close(c->f); /* unless the function has closed or released it */
+	coroi_lock(&v->lock);
+	if ((*c->link = c->next))
+		c->next->link = c->link;
+	if (!--v->live) {
+		last = v->last;
+		v->last = NULL;
+	}
+	bool waits = v->waits;
+	coro_fd listener = v->listener;
+	v->waits = false;
+	coroi_unlock(&v->lock);
+	/* v may be gone */
+	if (waits)
+		coroi_fd_poke(listener, COROI_FD_OUT_USE);
+	if (last)
+		coroi_event_send(last);
+}
+
+static void connection(void *arg, void *result)
+{
+	struct connection *c = arg;
+	bool begins = begin_connection(c);
+
+	(void)result;
+	if (coro_defer(end_connection, c)) {
+		end_connection(c);
+		return;
+	}
+	if (!begins)
+		return;
+	coroi_be_known_as(c->server->fn);
+	c->server->fn(&c->f, NULL);
+}
+
+static int spawn_connection(struct coroi_server *v, coro_fd f)
+{
+	struct connection c = {.f = f, .server = v};
+
+	coroi_lock(&v->lock);
+	v->live++;
+	coroi_unlock(&v->lock);
+	int status = coro_spawn_attr(&v->attr, connection, &c, sizeof c, NULL);
+	if (status) {
+		coroi_lock(&v->lock);
+		v->live--; /* the server's own coroutine is here: it does not wait for the last */
+		coroi_unlock(&v->lock);
+	}
+	return status;
+}
+
+/* ---------------------------------------------------------------------------------- the server */
+
+/* call_room - O3: there is room for one more connection. */
+static int64_t call_room(const struct coroi_slot *p, int fd, const struct coroi_io *io)
+{
+	struct coroi_server *v = io->more;
+	(void)p;
+	(void)fd;
+
+	coroi_lock(&v->lock);
+	bool full = v->live >= v->limit;
+	v->waits = full;
+	coroi_unlock(&v->lock);
+	return full ? -EAGAIN : 0;
+}
+
+/* call_change - O3: a connection has ended since the first call. */
+static int64_t call_change(const struct coroi_slot *p, int fd, const struct coroi_io *io)
+{
+	struct coroi_io *own = (struct coroi_io *)(uintptr_t)io;
+	struct coroi_server *v = io->more;
+	(void)p;
+	(void)fd;
+
+	coroi_lock(&v->lock);
+	if (!own->flags)
+		v->waits = true;
+	bool changed = !v->waits;
+	coroi_unlock(&v->lock);
+	own->flags = 1;
+	return changed ? 0 : -EAGAIN;
+}
+
+static int await_room(struct coroi_server *v)
+{
+	struct coroi_io io = {.call = call_room, .name = "coro_serve", .more = v};
+
+	return v->limit ? (int)coroi_transfer(v->listener, COROI_FD_OUT_USE, CORO_FOREVER, &io)
+			: CORO_OK;
+}
+
+/* pause_accepting - until a connection ends, or for some time, *ns, which is doubled. */
+static int pause_accepting(struct coroi_server *v, uint64_t *ns)
+{
+	struct coroi_io io = {.call = call_change, .name = "coro_serve", .more = v};
+
+	*ns = !*ns ? PAUSE_FIRST_NS : *ns < PAUSE_MOST_NS / 2 ? *ns * 2 : PAUSE_MOST_NS;
+	int status = (int)coroi_transfer(v->listener, COROI_FD_OUT_USE, coro_now() + *ns, &io);
+	return status == CORO_ETIMEDOUT ? CORO_OK : status;
+}
+
+/* is_passing - an accept that has failed so may succeed later: the process or the system has no
+ * descriptor or memory now, or the error is that of one connection, as accept(2) says of Linux. */
+static bool is_passing(int status)
+{
+	switch (CORO_ERRNO(status)) {
+	case EMFILE:
+	case ENFILE:
+	case ENOBUFS:
+	case ENOMEM:
+	case ENETDOWN:
+	case EPROTO:
+	case ENOPROTOOPT:
+	case EHOSTDOWN:
+	case ENONET:
+	case EHOSTUNREACH:
+	case ENETUNREACH:
+	case ECONNRESET:
+	case EPERM: /* a firewall */
+		return true;
+	}
+	return status == CORO_ENOMEM;
+}
+
+/* hand_over - spawn the connection's coroutine, as soon as there is memory for one. */
+static int hand_over(struct coroi_server *v, coro_fd f)
+{
+	uint64_t pause = 0;
+	int status;
+
+	while ((status = spawn_connection(v, f)) == CORO_ENOMEM)
+		if ((status = pause_accepting(v, &pause)))
+			break;
+	if (status)
+		(void)coro_fd_close(f);
+	return status;
+}
+
+/* accept_all - until the listener is closed, or fails. Returns: why. */
+static int accept_all(struct coroi_server *v)
+{
+	uint64_t pause = 0;
+	int status;
+
+	while (!(status = await_room(v))) {
+		coro_fd f;
+		status = coro_accept(v->listener, &f, NULL, NULL, CORO_FOREVER);
+		if (!status) {
+			pause = 0;
+			status = hand_over(v, f);
+		} else if (is_passing(status)) {
+			status = pause_accepting(v, &pause);
+		}
+		if (status)
+			break;
+	}
+	return status == CORO_ESTALE ? CORO_ECLOSED : status; /* it was closed between two calls */
+}
+
+static bool withdraw_last(void *arg)
+{
+	struct coroi_server *v = arg;
+
+	coroi_lock(&v->lock);
+	bool withdrawn = v->last != NULL;
+	v->last = NULL;
+	coroi_unlock(&v->lock);
+	return withdrawn;
+}
+
+/* await_last - wait until all connections have ended. */
+static int await_last(struct coroi_server *v, uint64_t deadline)
+{
+	struct coroi_rec *me = coroi_current(coroi_self());
+
+	coroi_escape(me);
+	coroi_lock(&v->lock);
+	bool none = !v->live;
+	v->last = none ? NULL : me;
+	coroi_unlock(&v->lock);
+	return none ? CORO_OK : coroi_wait(me, CORO_WAIT_LATCH, deadline, withdraw_last, v);
+}
+
+/* tell_end - the connections are to end, with the request that they have. */
+static void tell_end(struct coroi_server *v)
+{
+	coroi_lock(&v->lock);
+	v->ends = true;
+	for (struct connection *c = v->first; c; c = c->next)
+		coroi_fd_poke_end(c->f);
+	coroi_unlock(&v->lock);
+}
+
+/* end_all - the connections are to end now. */
+static void end_all(struct coroi_server *v)
+{
+	coroi_lock(&v->lock);
+	v->over = true;
+	for (struct connection *c = v->first; c; c = c->next) {
+		(void)coro_fd_close(c->f);
+		(void)coro_cancel(c->self);
+	}
+	coroi_unlock(&v->lock);
+}
+
+/* leave - the server is canceled. */
+static void leave_to_scheduler(struct coroi_server *v)
+{
+	struct coroi_refusal *r = coroi_set_refusal(coroi_scheduler_of(coroi_self()));
+
+	coroi_lock(&r->lock);
+	v->next = r->servers;
+	r->servers = v;
+	coroi_unlock(&r->lock);
+}
+
+void coroi_servers_free(struct coroi_server *v)
+{
+	while (v) {
+		struct coroi_server *next = v->next;
+		coroi_release(v);
+		v = next;
+	}
+}
+
+static int serve(struct coroi_server *v, uint64_t grace)
+{
+	int why = accept_all(v), status;
+
+	(void)coro_fd_close(v->listener);
+	tell_end(v);
+	uint64_t now = coro_now();
+	status = await_last(v, grace < CORO_FOREVER - now ? now + grace : CORO_FOREVER);
+	if (status) {
+		end_all(v);
+		if (status == CORO_ETIMEDOUT)
+			status = await_last(v, CORO_FOREVER);
+	}
+	if (status) {
+		leave_to_scheduler(v);
+		return status;
+	}
+	coroi_release(v);
+	return why;
+}
+
+static int check(coro_fd listener, const coro_attr *attr, coro_fn fn)
+{
+	struct coroi_slot *p;
+
+	if (!fn || (attr && (attr->flags & CORO_JOINABLE || attr->result_bytes)))
+		return CORO_EINVAL;
+	int status = coroi_fd_enter_here(listener, COROI_FD_REFERENCE, &p);
+	if (status)
+		return status;
+	coroi_fd_leave(p, listener, COROI_FD_REFERENCE);
+	return coroi_nowait(coroi_self(), "coro_serve");
+}
+
+int coro_serve(coro_fd listener, const coro_attr *attr, coro_fn fn, uint32_t limit, uint64_t grace)
+{
+	int status = check(listener, attr, fn);
+
+	if (status)
+		return status;
+	struct coroi_server *v = coroi_alloc(sizeof *v, COROI_APART);
+	if (!v)
+		return CORO_ENOMEM;
+	*v = (struct coroi_server){
+		.listener = listener,
+		.attr = attr ? *attr : (coro_attr){.size = sizeof *attr, .worker = CORO_ANYWHERE},
+		.fn = fn,
+		.limit = limit,
+	};
+	return serve(v, grace);
+}
+
+void coroi_serve_body(void *arg, void *result)
+{
+	const struct coroi_serve *x = arg;
+	coro_attr attr = {
+		.size = sizeof attr,
+		.flags = x->attrs,
+		.stack_bytes = x->attrs & CORO_DENSE ? 0 : coroi_stack_class_bytes(x->class),
+		.worker = x->worker,
+	};
+
+	*(int32_t *)result = coro_serve(x->listener, &attr, (coro_fn)(uintptr_t)x->fn, x->limit,
+					x->grace);
+}
+
+/* ------------------------------------------------------------------ what a connection calls */
+
+/* call_first - O3 of coro_serve_read. flags: the server ends, and nothing has come. */
+static int64_t call_first(const struct coroi_slot *p, int fd, const struct coroi_io *io)
+{
+	struct coroi_io *own = (struct coroi_io *)(uintptr_t)io;
+	/* before the read: E2, E3 and O2 order it as they order events */
+	bool ends = at_load_acq(&p->ends);
+	int64_t n = coroi_sys_recv(fd, io->v->iov_base, io->v->iov_len, 0);
+
+	if (n != -EAGAIN || !ends)
+		return n;
+	own->flags = 1;
+	return 0;
+}
+
+int64_t coro_serve_read(coro_fd f, void *buffer, size_t bytes, uint64_t deadline)
+{
+	struct iovec v = {buffer, bytes};
+	struct coroi_io io = {
+		.call = call_first, .name = "coro_serve_read", .v = &v, .n = 1, .empties = true};
+	int64_t n = coroi_transfer(f, COROI_FD_IN_USE, deadline, &io);
+
+	return io.flags ? CORO_ECLOSED : n;
+}
+
+int coro_serve_ends(coro_fd f)
+{
+	struct coroi_slot *p;
+	int status = coroi_fd_enter(f, COROI_FD_REFERENCE, &p);
+
+	if (status)
+		return status;
+	int ends = at_load_acq(&p->ends);
+	coroi_fd_leave(p, f, COROI_FD_REFERENCE);
+	return ends;
+}

@@ -1,0 +1,30 @@
+/*
+ * serve.h - what Go needs of coro_serve, and what a scheduler keeps of servers.
+ */
+#ifndef COROI_SERVE_H
+#define COROI_SERVE_H
+
+#include "coro_io.h"
+
+/* The argument of coroi_serve_body. */
+struct coroi_serve {
+	coro_fd listener;
+	uint64_t fn;     /* a coro_fn */
+	uint64_t grace;  /* ns, or CORO_FOREVER */
+	uint32_t limit;  /* 0: none */
+	uint32_t worker; /* as of coro_attr */
+	uint16_t attrs;  /* CORO_DENSE, CORO_DAEMON */
+	uint8_t class;   /* of stacks; not of dense coroutines */
+	uint8_t unused[5];
+};
+_Static_assert(sizeof(struct coroi_serve) == 40, "Go has the same");
+
+/* coroi_serve_body - a coroutine that calls coro_serve. Its result, an int32_t, is the status. */
+void coroi_serve_body(void *arg, void *result);
+
+/* coroi_servers_free - free servers that were canceled before their connections had ended. No
+ * coroutine of their scheduler is left. */
+struct coroi_server;
+void coroi_servers_free(struct coroi_server *first);
+
+#endif

@@ -1,0 +1,30 @@
+/*
+ * transfer.h - a call on a descriptor: O1 to O7 of fd.h around a system call that does not block.
+ */
+#ifndef COROI_TRANSFER_H
+#define COROI_TRANSFER_H
+
+#include "io/fd.h"
+
+/* What a call on a descriptor is. */
+struct coroi_io {
+	/* O3, the system call. Returns: its result, or -errno; -EAGAIN: wait for the direction */
+	int64_t (*call)(const struct coroi_slot *p, int fd, const struct coroi_io *io);
+	const char *name;      /* of the public call */
+	const struct iovec *v; /* n buffers, which are read or written */
+	int n, flags;
+	bool empties; /* a read whose short result has emptied a stream socket */
+	void *more;   /* what else the call needs */
+	socklen_t length;
+};
+
+/* coroi_transfer - O1 to O7. use: COROI_FD_IN_USE or COROI_FD_OUT_USE. Returns: what io->call has
+ * returned, or a status below 0. */
+int64_t coroi_transfer(coro_fd f, uint64_t use, uint64_t deadline, const struct coroi_io *io);
+
+/* coroi_call_ready - a call for O3 that asks the kernel whether one of the events io->flags, of
+ * poll(2), is there. A library's own system calls have no order with O2, so nothing else is sure.
+ * Returns: 0, -EAGAIN, -errno. */
+int64_t coroi_call_ready(const struct coroi_slot *p, int fd, const struct coroi_io *io);
+
+#endif

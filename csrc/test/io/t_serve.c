@@ -1,0 +1,460 @@
+/*
+ * t_serve.c - coro_serve: connections come and go, a limit, no descriptors, and ends of each kind.
+ */
+#include "fds.h"
+
+#include "base/atomics.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+static uint64_t serving, most, served, refused, canceled;
+static struct sockaddr_in to;
+
+/* A server: what coro_serve is given, and what it has returned. */
+struct server {
+	coro_fd listener;
+	const coro_attr *attr;
+	coro_fn fn;
+	uint32_t limit;
+	uint64_t grace;
+	int status;
+	uint64_t ended;
+	coro_handle self;
+};
+
+static void serves(void *arg, void *result)
+{
+	struct server *v = *(struct server **)arg;
+
+	(void)result;
+	v->self = coro_self();
+	v->status = coro_serve(v->listener, v->attr, v->fn, v->limit, v->grace);
+	add_one(&v->ended);
+}
+
+static void server_start(coro_scheduler *s, struct server *v, coro_fn fn)
+{
+	serving = most = served = refused = canceled = 0;
+	v->listener = adopted(s, listener(&to));
+	v->fn = fn;
+	v->ended = 0;
+	spawn(s, serves, &v, sizeof v);
+}
+
+static int client(void)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	CHECK(fd >= 0);
+	CHECK_EQ(connect(fd, (struct sockaddr *)&to, sizeof to), 0);
+	return fd;
+}
+
+/* ask - a request, and its answer. False: the connection is closed. */
+static bool ask(int fd)
+{
+	char bytes[4] = "ping";
+
+	return send(fd, bytes, 4, MSG_NOSIGNAL) == 4 && recv(fd, bytes, 4, MSG_WAITALL) == 4 &&
+	       !memcmp(bytes, "pong", 4);
+}
+
+static bool is_at_end(int fd)
+{
+	char byte;
+	return recv(fd, &byte, 1, 0) <= 0;
+}
+
+/* counts - a connection has begun, or ends. */
+static void count_begin(void)
+{
+	uint64_t now = add_one(&serving), before = seen(&most);
+
+	while (before < now && !at_cas(&most, &before, now))
+		;
+}
+
+static void count_end(void *arg)
+{
+	(void)arg;
+	add_to(&serving, -UINT64_C(1));
+	add_one(&served);
+}
+
+/* answers - requests, until the peer or the server ends. */
+static void answers(void *arg, void *result)
+{
+	coro_fd f = *(coro_fd *)arg;
+	char bytes[4];
+	int64_t n;
+	size_t more;
+
+	CHECK(!result);
+	count_begin();
+	CHECK_EQ(coro_defer(count_end, NULL), CORO_OK);
+	while ((n = coro_serve_read(f, bytes, 4, CORO_FOREVER)) > 0) {
+		CHECK_EQ(coro_read_full(f, bytes + n, 4 - (size_t)n, &more, CORO_FOREVER), CORO_OK);
+		if ((size_t)n + more < 4)
+			return;
+		CHECK(!memcmp(bytes, "ping", 4));
+		if (coro_write_all(f, "pong", 4, NULL, CORO_FOREVER))
+			return;
+	}
+	if (n == CORO_ECLOSED) {
+		add_one(&refused);
+		CHECK(coro_serve_ends(f)); /* 1, or a status if f is closed */
+	}
+}
+
+static void server_end(coro_scheduler *s, struct server *v, int status)
+{
+	sleep_until_seen(&v->ended, 1);
+	CHECK_EQ(v->status, status);
+	CHECK_EQ(seen(&serving), 0);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(coro_serve_ends(v->listener), CORO_ESTALE);
+}
+
+#define CLIENTS 50
+
+TEST(serve_connections_come_and_go)
+{
+	const coro_attr dense = {
+		.size = sizeof dense, .flags = CORO_DENSE, .worker = CORO_ANYWHERE};
+
+	for (int i = 0; i < 8; i++) {
+		coro_scheduler *s = start_with(1 + (uint32_t)i % 2, 0);
+		struct server v = {.attr = i < 4 ? NULL : &dense, .grace = CORO_FOREVER};
+		int fd[CLIENTS];
+		server_start(s, &v, answers);
+		for (int k = 0; k < CLIENTS; k++)
+			fd[k] = client();
+		for (int turn = 0; turn < 3; turn++)
+			for (int k = 0; k < CLIENTS; k++)
+				CHECK(ask(fd[k]));
+		for (int k = 0; k < CLIENTS / 2; k++)
+			close(fd[k]);
+		sleep_until_seen(&served, CLIENTS / 2);
+		CHECK_EQ(coro_fd_close(v.listener), CORO_OK);
+		for (int k = CLIENTS / 2; k < CLIENTS; k++) {
+			CHECK(is_at_end(fd[k]));
+			close(fd[k]);
+		}
+		server_end(s, &v, CORO_ECLOSED);
+		CHECK_EQ(served, CLIENTS);
+		CHECK_EQ(refused, CLIENTS - CLIENTS / 2);
+		finish(s);
+	}
+}
+
+TEST(serve_limit)
+{
+	coro_scheduler *s = start_with(2, 0);
+	struct server v = {.limit = 3, .grace = CORO_FOREVER};
+	int fd[CLIENTS];
+
+	server_start(s, &v, answers);
+	for (int k = 0; k < CLIENTS; k++)
+		fd[k] = client(); /* the kernel accepts them all */
+	for (int k = 0; k < CLIENTS; k++) {
+		CHECK(ask(fd[k])); /* in the order in which they came */
+		close(fd[k]);
+	}
+	CHECK(seen(&most) <= 3);
+	/* a server that waits for room learns of the end */
+	for (int k = 0; k < 4; k++)
+		fd[k] = client();
+	for (int k = 0; k < 3; k++)
+		CHECK(ask(fd[k]));
+	CHECK_EQ(coro_fd_close(v.listener), CORO_OK);
+	for (int k = 0; k < 4; k++) {
+		CHECK(is_at_end(fd[k]));
+		close(fd[k]);
+	}
+	server_end(s, &v, CORO_ECLOSED);
+	CHECK(most <= 3);
+	CHECK_EQ(served, CLIENTS + 3);
+	finish(s);
+}
+
+/* A request that is under way when the server ends is answered. */
+TEST(serve_end_loses_no_request)
+{
+	coro_scheduler *s = start_with(2, 0);
+	struct server v = {.grace = CORO_FOREVER};
+	char bytes[4];
+
+	server_start(s, &v, answers);
+	int half = client(), idle = client();
+	CHECK(ask(half) && ask(idle));
+	CHECK_EQ(send(half, "pi", 2, 0), 2);
+	until_waiting(s, 3);
+	sleep_us(20000); /* the first half is read by then */
+	CHECK_EQ(coro_fd_close(v.listener), CORO_OK);
+	CHECK(is_at_end(idle));
+	CHECK_EQ(seen(&v.ended), 0);
+	CHECK_EQ(send(half, "ng", 2, 0), 2);
+	CHECK_EQ(recv(half, bytes, 4, MSG_WAITALL), 4);
+	CHECK(!memcmp(bytes, "pong", 4));
+	CHECK(is_at_end(half)); /* no other request is taken */
+	close(half);
+	close(idle);
+	server_end(s, &v, CORO_ECLOSED);
+	finish(s);
+}
+
+/* stays - reads with no regard for the end, and then waits for something else. */
+static void stays(void *arg, void *result)
+{
+	char byte;
+	int64_t n = coro_read(*(coro_fd *)arg, &byte, 1, CORO_FOREVER);
+
+	(void)result;
+	if (n == CORO_ECLOSED || n == CORO_ECANCELED)
+		add_one(&refused);
+	if (coro_park() == CORO_ECANCELED)
+		add_one(&canceled);
+}
+
+TEST(serve_grace_comes_to_an_end)
+{
+	for (uint64_t grace = 0; grace <= 30 * MS; grace += 30 * MS) {
+		coro_scheduler *s = start_with(2, 0);
+		struct server v = {.grace = grace};
+		server_start(s, &v, stays);
+		int a = client(), b = client();
+		until_waiting(s, 3);
+		CHECK_EQ(send(b, "x", 1, 0), 1); /* b waits without its descriptor */
+		uint64_t begun = now_ns();
+		CHECK_EQ(coro_fd_close(v.listener), CORO_OK);
+		CHECK(is_at_end(a));
+		CHECK(is_at_end(b));
+		server_end(s, &v, CORO_ECLOSED);
+		CHECK(now_ns() - begun >= grace);
+		CHECK_EQ(canceled, 2);
+		close(a);
+		close(b);
+		finish(s);
+	}
+}
+
+TEST(serve_is_canceled)
+{
+	coro_scheduler *s = start_with(2, 0);
+	struct server v = {.grace = CORO_FOREVER};
+
+	server_start(s, &v, stays);
+	int a = client(), b = client();
+	until_waiting(s, 3);
+	CHECK_EQ(coro_cancel(v.self), CORO_OK);
+	CHECK(is_at_end(a));
+	CHECK(is_at_end(b));
+	server_end(s, &v, CORO_ECANCELED);
+	CHECK_EQ(canceled, 2);
+	close(a);
+	close(b);
+	finish(s);
+}
+
+/* The scheduler is closed while connections come: some have not started, and never do. */
+TEST(serve_in_a_scheduler_that_closes)
+{
+	for (int i = 0; i < 40; i++) {
+		coro_scheduler *s = start_with(1 + (uint32_t)i % 2, 0);
+		struct server v = {.grace = CORO_FOREVER};
+		int fd[CLIENTS];
+		server_start(s, &v, answers);
+		for (int k = 0; k < CLIENTS; k++)
+			fd[k] = client();
+		CHECK(ask(fd[0]));
+		CHECK_EQ(coro_scheduler_close(s, 1), CORO_OK);
+		CHECK_EQ(v.ended, 1);
+		/* closed: no more connections are adopted, and those before have ended */
+		CHECK(v.status == CORO_ECANCELED || v.status == CORO_ECLOSED);
+		for (int k = 0; k < CLIENTS; k++) {
+			CHECK(is_at_end(fd[k]));
+			close(fd[k]);
+		}
+		CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
+	}
+}
+
+/* keeps - takes the descriptor out of coro, and lets the test have it. */
+static int kept;
+
+static void keeps(void *arg, void *result)
+{
+	(void)result;
+	CHECK_EQ(coro_fd_release(*(coro_fd *)arg, &kept), CORO_OK);
+	add_one(&served);
+}
+
+static void closes(void *arg, void *result)
+{
+	(void)result;
+	CHECK_EQ(coro_fd_close(*(coro_fd *)arg), CORO_OK);
+	add_one(&served);
+	coro_abort();
+}
+
+TEST(serve_connection_is_released_or_closed)
+{
+	coro_scheduler *s = start_with(1, 0);
+	struct server v = {.grace = 0};
+
+	server_start(s, &v, keeps);
+	int fd = client();
+	sleep_until_seen(&served, 1);
+	CHECK_EQ(coro_fd_close(v.listener), CORO_OK);
+	server_end(s, &v, CORO_ECLOSED);
+	CHECK_EQ(write(kept, "x", 1), 1);
+	char byte;
+	CHECK_EQ(recv(fd, &byte, 1, 0), 1);
+	close(kept);
+	close(fd);
+
+	server_start(s, &v, closes);
+	fd = client();
+	CHECK(is_at_end(fd));
+	close(fd);
+	sleep_until_seen(&served, 1);
+	CHECK_EQ(coro_fd_close(v.listener), CORO_OK);
+	server_end(s, &v, CORO_ECLOSED);
+	finish(s);
+}
+
+/* While the process has no descriptor left, connections wait in the kernel's queue. */
+TEST(serve_without_descriptors)
+{
+	coro_scheduler *s = start_with(1, 0);
+	struct server v = {.grace = CORO_FOREVER};
+	struct rlimit usual, none;
+
+	server_start(s, &v, answers);
+	int first = client();
+	CHECK(ask(first));
+	until_waiting(s, 2); /* the set is open */
+	int second = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	CHECK_EQ(getrlimit(RLIMIT_NOFILE, &usual), 0);
+	none = usual;
+	none.rlim_cur = 0;
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+	CHECK_EQ(connect(second, (struct sockaddr *)&to, sizeof to), 0);
+	sleep_us(30000);
+	CHECK_EQ(seen(&serving), 1);
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &usual), 0);
+	CHECK(ask(second));
+	/* a pause is over at once when the listener is closed */
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+	close(first);
+	int third = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	CHECK(third < 0 && errno == EMFILE);
+	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &usual), 0);
+	CHECK_EQ(coro_fd_close(v.listener), CORO_OK);
+	CHECK(is_at_end(second));
+	close(second);
+	server_end(s, &v, CORO_ECLOSED);
+	finish(s);
+}
+
+/* ------------------------------------------------------------------------------------ bad input */
+
+static void serves_what_cannot_be(void *arg, void *result)
+{
+	coro_fd f, other = *(coro_fd *)arg, none = 0;
+	coro_attr joinable = {.size = sizeof joinable, .flags = CORO_JOINABLE};
+	char byte;
+	struct sockaddr_in at;
+
+	(void)result;
+	CHECK_EQ(coro_fd_adopt(&f, listener(&at), 0), CORO_OK);
+	CHECK_EQ(coro_serve(f, NULL, NULL, 0, 0), CORO_EINVAL);
+	CHECK_EQ(coro_serve(f, &joinable, answers, 0, 0), CORO_EINVAL);
+	CHECK_EQ(coro_serve(none, NULL, answers, 0, 0), CORO_ESTALE);
+	CHECK_EQ(coro_serve(other, NULL, answers, 0, 0), CORO_EPERM);
+	CHECK_EQ(coro_nowait_begin("t_serve"), CORO_OK);
+	CHECK_EQ(coro_serve(f, NULL, answers, 0, 0), CORO_ENOWAIT);
+	CHECK_EQ(coro_nowait_end(), CORO_OK);
+	CHECK_EQ(coro_serve_ends(f), 0); /* nothing was done to it */
+	CHECK_EQ(coro_serve_read(f, &byte, 1, 0), CORO_OF_ERRNO(ENOTCONN));
+	CHECK_EQ(coro_fd_close(f), CORO_OK);
+	CHECK_EQ(coro_serve(f, NULL, answers, 0, 0), CORO_ESTALE);
+
+	/* no listener: accept tells */
+	CHECK_EQ(coro_fd_adopt(&f, socket(AF_INET, SOCK_STREAM, 0), 0), CORO_OK);
+	CHECK_EQ(coro_serve(f, NULL, answers, 0, 0), CORO_OF_ERRNO(EINVAL));
+	CHECK_EQ(coro_fd_number(f), CORO_ESTALE);
+	add_one(&served);
+}
+
+static void ignores(const coro_nowait_report *r)
+{
+	(void)r;
+}
+
+TEST(serve_bad_input)
+{
+	coro_scheduler *s = start_with(1, 0), *other = start_with(1, 0);
+	coro_fd f = adopted(other, listener(&to));
+
+	served = 0;
+	coro_nowait_hook before = coro_nowait_on_error(ignores);
+	CHECK_EQ(coro_serve(f, NULL, answers, 0, 0), CORO_EPERM);
+	spawn(s, serves_what_cannot_be, &f, sizeof f);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(served, 1);
+	coro_nowait_on_error(before);
+	CHECK_EQ(coro_fd_close(f), CORO_OK);
+	finish(s);
+	finish(other);
+}
+
+/* ---------------------------------------------------------------------------------------- storm */
+
+static uint64_t asked;
+
+static void *asks_on(void *arg)
+{
+	uint64_t random = *(uint64_t *)arg;
+
+	for (;;) {
+		int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		if (connect(fd, (struct sockaddr *)&to, sizeof to)) {
+			close(fd);
+			return NULL; /* the listener is closed */
+		}
+		for (uint64_t n = rnd(&random) % 4; n; n--)
+			if (ask(fd))
+				add_one(&asked);
+		close(fd);
+	}
+}
+
+/* Servers that end at random points, while clients come and go. */
+TEST_LIMIT(serve_storm_of_ends, 300)
+{
+	uint64_t random = 7, ends = scaled(40);
+
+	for (uint64_t i = 0; i < ends; i++) {
+		coro_scheduler *s = start_with(1 + (uint32_t)i % 3, 0);
+		struct server v = {.limit = (uint32_t)(i % 4), .grace = i % 5 ? CORO_FOREVER : 0};
+		uint64_t seed[3];
+		pthread_t t[3];
+		asked = 0;
+		server_start(s, &v, answers);
+		for (int k = 0; k < 3; k++) {
+			seed[k] = rnd(&random);
+			thread_start(&t[k], asks_on, &seed[k]);
+		}
+		sleep_until_seen(&asked, 1 + rnd(&random) % 200);
+		CHECK_EQ(coro_fd_close(v.listener), CORO_OK);
+		server_end(s, &v, CORO_ECLOSED);
+		for (int k = 0; k < 3; k++)
+			thread_join(t[k]);
+		finish(s);
+	}
+}

@@ -1,0 +1,134 @@
+package coro
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/organzine/coro/csrc"
+)
+
+// A ServeOption configures Serve.
+type ServeOption func(*serveConfig) error
+
+type serveConfig struct {
+	limit uint32
+	grace time.Duration
+}
+
+// serveGrace is the time of grace without an option.
+const serveGrace = 10 * time.Second
+
+// ServeLimit sets how many connections there are at once, from 1. The others wait in the kernel's
+// queue. Without it there is no limit but that of descriptors and of coroutines.
+func ServeLimit(n int) ServeOption {
+	return func(c *serveConfig) error {
+		if n < 1 || n > math.MaxInt32 {
+			return &OptionError{"ServeLimit", n,
+				fmt.Sprintf("must be from 1 to %d", math.MaxInt32)}
+		}
+		c.limit = uint32(n)
+		return nil
+	}
+}
+
+// ServeGrace sets how long connections may go on after the end of the context: 0 or more. Without
+// it they have 10 s.
+func ServeGrace(d time.Duration) ServeOption {
+	return func(c *serveConfig) error {
+		if d < 0 {
+			return &OptionError{"ServeGrace", d, "must not be negative"}
+		}
+		c.grace = d
+		return nil
+	}
+}
+
+// Serve accepts the connections of l, a *net.TCPListener or *net.UnixListener, on s, and runs f in
+// a coroutine for each, with the connection for its argument, a coro_fd. The connection is closed
+// when its coroutine ends. No goroutine and no cgo call has a part in that. coro_serve in coro_io.h
+// does it for C.
+//
+// When the context ends, Serve closes the listener and lets the connections finish: one that waits
+// in coro_serve_read ends, and one that answers a request sees in coro_serve_ends that it is to be
+// the last. After a time of grace, 10 s or that of ServeGrace, Serve closes the connections that
+// are left, and cancels their coroutines. It waits for the end of all, and returns the cause of the
+// context.
+//
+// While the process or the system has no descriptor or memory left for a connection, Serve tries
+// again after 5 ms, and then after twice the time, up to 1 s, or when a connection has ended.
+//
+// Serve always returns an error: besides the cause of the context, ErrClosed or ErrCanceled if s is
+// closed, an *OptionError, what Adopt returns, or what accept(2) has failed with for good, after
+// the connections have ended. Serve closes l in each case. The path of a Unix socket stays. Close
+// of s waits for Serve, as for any coroutine: end the context first.
+//
+// A *tls.Listener cannot be served: TLS is Go's (docs/io.md).
+func (s *Scheduler) Serve(ctx context.Context, l net.Listener, f Func[FD, None],
+	opts ...ServeOption,
+) error {
+	err := s.serve(ctx, l, f, opts)
+	if l != nil {
+		_ = l.Close() // a second time where it was adopted
+	}
+	return err
+}
+
+func (s *Scheduler) serve(ctx context.Context, l net.Listener, f Func[FD, None],
+	opts []ServeOption,
+) error {
+	c := serveConfig{grace: serveGrace}
+	for _, o := range opts {
+		if err := o(&c); err != nil {
+			return err
+		}
+	}
+	own, ok := l.(syscall.Conn)
+	if !ok {
+		return &OptionError{"Serve", fmt.Sprintf("%T", l),
+			"want a *net.TCPListener or a *net.UnixListener"}
+	}
+	if err := s.ready(&f.spec); err != nil {
+		return err
+	}
+	server, err := serverFunc()
+	if err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	fd, err := s.Adopt(own)
+	if err != nil {
+		return err
+	}
+	task, err := server.Start(s, csrc.NewServe(uint64(fd), &f.spec, c.limit, uint64(c.grace)))
+	if err != nil {
+		_ = fd.Close()
+		return err
+	}
+	closed := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() { _ = fd.Close(); close(closed) })
+	status, err := task.Wait(context.WithoutCancel(ctx))
+	if !stop() {
+		<-closed // by then the listener is
+	}
+	switch s := csrc.Status(status); {
+	case err != nil:
+		return err
+	case s != csrc.Closed && s != csrc.Stale: // stale: the context ended at once
+		return fdError("Serve", s)
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	}
+	return ErrClosed
+}
+
+// serverFunc is the coroutine that accepts.
+var serverFunc = sync.OnceValues(func() (Func[csrc.Serve, int32], error) {
+	return NewFunc[csrc.Serve, int32](csrc.ServeBody(), FuncName("coro.Serve"))
+})

@@ -1,0 +1,279 @@
+//go:build cgo
+
+package coro_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/organzine/coro"
+	"github.com/organzine/coro/internal/testbody"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	serveEcho      = coro.MustFunc[coro.FD, coro.None](testbody.ServeEchoBody)
+	serveEchoDense = coro.MustFunc[coro.FD, coro.None](testbody.ServeEchoBody, coro.FuncDense())
+)
+
+// A served listener: end ends its context, and returns what Serve has returned.
+type served struct {
+	net.Addr
+	end func() error
+}
+
+func serve(t *testing.T, s *coro.Scheduler, l net.Listener, f coro.Func[coro.FD, coro.None],
+	opts ...coro.ServeOption,
+) served {
+	t.Helper()
+	ctx, quit := context.WithCancelCause(background)
+	result := make(chan error, 1)
+	testbody.Connections()
+	go func() { result <- s.Serve(ctx, l, f, opts...) }()
+	return served{l.Addr(), func() error { quit(errEnough); return <-result }}
+}
+
+func listen(t *testing.T, network string) net.Listener {
+	t.Helper()
+	at := "127.0.0.1:0"
+	if network == "unix" {
+		at = filepath.Join(t.TempDir(), "socket")
+	}
+	l, err := net.Listen(network, at)
+	require.NoError(t, err)
+	return l
+}
+
+func (v served) dial(t *testing.T) net.Conn {
+	t.Helper()
+	c, err := net.Dial(v.Network(), v.String())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// ask sends a request, and returns its answer.
+func ask(t *testing.T, c net.Conn, request string) string {
+	t.Helper()
+	_, err := c.Write([]byte(request))
+	assert.NoError(t, err)
+	answer := make([]byte, len(request))
+	_, err = io.ReadFull(c, answer)
+	assert.NoError(t, err)
+	return string(answer)
+}
+
+func atEnd(t *testing.T, c net.Conn) {
+	t.Helper()
+	_, err := c.Read(make([]byte, 1))
+	assert.Error(t, err)
+}
+
+func noConnections(t *testing.T) {
+	t.Helper()
+	now, _ := testbody.Connections()
+	assert.Zero(t, now)
+}
+
+func TestServe(t *testing.T) {
+	for _, network := range []string{"tcp", "unix"} {
+		for name, f := range map[string]coro.Func[coro.FD, coro.None]{
+			"plain": serveEcho, "dense": serveEchoDense,
+		} {
+			t.Run(network+" "+name, func(t *testing.T) {
+				s := newScheduler(t, coro.WithWorkers(2))
+				v := serve(t, s, listen(t, network), f)
+				var all sync.WaitGroup
+				for i := range 20 {
+					c := v.dial(t)
+					all.Go(func() {
+						for k := range 50 {
+							request := fmt.Sprint("request ", i, k)
+							assert.Equal(t, request, ask(t, c, request))
+						}
+						if i%2 == 0 {
+							assert.NoError(t, c.Close())
+						}
+					})
+				}
+				all.Wait()
+				assert.ErrorIs(t, v.end(), errEnough)
+				noConnections(t)
+				_, err := net.Dial(network, v.String())
+				assert.Error(t, err)
+				if network == "unix" {
+					_, err := os.Stat(v.String())
+					assert.NoError(t, err, "the path stays")
+				}
+				finish(t, s)
+			})
+		}
+	}
+}
+
+func TestServeLimit(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(2))
+	v := serve(t, s, listen(t, "tcp"), serveEcho, coro.ServeLimit(2))
+	var conns []net.Conn
+	for range 10 {
+		conns = append(conns, v.dial(t))
+	}
+	for _, c := range conns {
+		assert.Equal(t, "x", ask(t, c, "x"))
+		require.NoError(t, c.Close())
+	}
+	_, most := testbody.Connections()
+	assert.LessOrEqual(t, most, 2)
+	assert.ErrorIs(t, v.end(), errEnough)
+	finish(t, s)
+}
+
+func TestServePinned(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(2))
+	v := serve(t, s, listen(t, "tcp"), serveEcho.OnWorker(1))
+	for range 10 {
+		assert.Equal(t, "1", ask(t, v.dial(t), "!"))
+	}
+	assert.ErrorIs(t, v.end(), errEnough)
+	finish(t, s)
+}
+
+// Connections that do not end by themselves are closed when the time of grace is over.
+func TestServeGrace(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(2))
+	for _, grace := range []time.Duration{0, 30 * time.Millisecond} {
+		v := serve(t, s, listen(t, "tcp"), serveEcho, coro.ServeGrace(grace))
+		idle, stays := v.dial(t), v.dial(t)
+		assert.Equal(t, "x", ask(t, idle, "x"))
+		assert.Equal(t, "x", ask(t, stays, "x"))
+		_, err := stays.Write([]byte("."))
+		require.NoError(t, err)
+		require.Eventually(t, func() bool { now, _ := testbody.Connections(); return now == 2 },
+			time.Minute, time.Millisecond)
+		begun := time.Now()
+		assert.ErrorIs(t, v.end(), errEnough)
+		assert.GreaterOrEqual(t, time.Since(begun), grace)
+		atEnd(t, idle)
+		atEnd(t, stays)
+		noConnections(t)
+	}
+	finish(t, s)
+}
+
+// A listener of a type of its own, as a tls.Listener is.
+type wrapped struct{ net.Listener }
+
+func TestServeBadInput(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(1))
+	var bad *coro.OptionError
+	closed := func(l net.Listener) {
+		t.Helper()
+		_, err := l.Accept()
+		assert.ErrorIs(t, err, net.ErrClosed)
+	}
+	assert.ErrorAs(t, s.Serve(background, nil, serveEcho), &bad)
+	for _, o := range []coro.ServeOption{
+		coro.ServeLimit(0), coro.ServeLimit(-1), coro.ServeLimit(1 << 31), coro.ServeGrace(-1),
+	} {
+		l := listen(t, "tcp")
+		assert.ErrorAs(t, s.Serve(background, l, serveEcho, o), &bad)
+		closed(l)
+	}
+	l := listen(t, "tcp")
+	assert.ErrorAs(t, s.Serve(background, tls.NewListener(l, &tls.Config{}), serveEcho), &bad)
+	closed(l)
+	l = listen(t, "tcp")
+	assert.ErrorAs(t, s.Serve(background, wrapped{l}, serveEcho), &bad)
+	closed(l)
+	l = listen(t, "tcp")
+	assert.ErrorAs(t, s.Serve(background, l, coro.Func[coro.FD, coro.None]{}), &bad)
+	closed(l)
+	l = listen(t, "tcp")
+	assert.ErrorAs(t, s.Serve(background, l, serveEcho.OnWorker(7)), &bad)
+	closed(l)
+	l = listen(t, "tcp")
+	ended, quit := context.WithCancelCause(background)
+	quit(errEnough)
+	assert.ErrorIs(t, s.Serve(ended, l, serveEcho), errEnough)
+	closed(l)
+	l = listen(t, "tcp")
+	require.NoError(t, l.Close())
+	assert.ErrorIs(t, s.Serve(background, l, serveEcho), net.ErrClosed)
+	finish(t, s)
+	require.NoError(t, s.Close(background))
+	l = listen(t, "tcp")
+	assert.ErrorIs(t, s.Serve(background, l, serveEcho), coro.ErrClosed)
+	closed(l)
+}
+
+// Close with a context that ends cancels the server with all else.
+func TestServeInASchedulerThatCloses(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(2))
+	v := serve(t, s, listen(t, "tcp"), serveEcho)
+	c := v.dial(t)
+	assert.Equal(t, "x", ask(t, c, "x"))
+	soon, quit := context.WithTimeout(background, 20*time.Millisecond)
+	defer quit()
+	assert.ErrorIs(t, s.Close(soon), context.DeadlineExceeded)
+	atEnd(t, c)
+	err := v.end()
+	assert.True(t, errors.Is(err, coro.ErrCanceled) || errors.Is(err, coro.ErrClosed), err)
+	require.NoError(t, s.Close(background))
+}
+
+// A Go body serves: it holds its executor, and its end ends Serve.
+func TestServeInAGoBody(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(2), coro.WithExecutors(2))
+	l := listen(t, "tcp")
+	task, err := coro.Go(s, func(me *coro.Coroutine) (coro.None, error) {
+		return coro.None{}, s.Serve(me.Context(), l, serveEcho)
+	})
+	require.NoError(t, err)
+	c, err := net.Dial("tcp", l.Addr().String())
+	require.NoError(t, err)
+	assert.Equal(t, "x", ask(t, c, "x"))
+	task.Cancel()
+	_, err = task.Wait(background)
+	assert.ErrorIs(t, err, coro.ErrCanceled)
+	atEnd(t, c)
+	require.NoError(t, c.Close())
+	finish(t, s)
+}
+
+func TestStressServe(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(2))
+	for i := range int(counted(5)) {
+		v := serve(t, s, listen(t, "tcp"), serveEcho, coro.ServeLimit(1+i%3))
+		var all sync.WaitGroup
+		for range 3 {
+			all.Go(func() {
+				for {
+					c, err := net.Dial("tcp", v.String())
+					if err != nil {
+						return
+					}
+					for range i % 4 {
+						if _, err := c.Write([]byte("request")); err == nil {
+							_, _ = io.ReadFull(c, make([]byte, 7)) // it may end
+						}
+					}
+					_ = c.Close()
+				}
+			})
+		}
+		time.Sleep(time.Duration(i%20) * time.Millisecond)
+		assert.ErrorIs(t, v.end(), errEnough)
+		all.Wait()
+	}
+	finish(t, s)
+}
