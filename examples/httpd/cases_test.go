@@ -191,10 +191,10 @@ var cases = []struct{ section, name, send, want string }{
 	{"7.1", "extensions of more than 1 MiB", chunked + "5;" + strings.Repeat("a", 1<<20+100),
 		"413c"},
 
-	{"9.3", "close", get + host + "Connection: close\r\n\r\n" + next, "200c"},
-	{"9.3", "close in a list", get + host + "Connection: x, CLOSE\r\n\r\n" + next, "200c"},
+	{"9.3", "close", get + host + "Connection: close\r\n\r\n", "200c"},
+	{"9.3", "close in a list", get + host + "Connection: x, CLOSE\r\n\r\n", "200c"},
 	{"9.3", "close in a second field", get + host +
-		"Connection: keep-alive\r\nConnection: close\r\n\r\n" + next, "200c"},
+		"Connection: keep-alive\r\nConnection: close\r\n\r\n", "200c"},
 	{"9.3.2", "error between good requests", next + get + "\r\n" + next, "200 400c"},
 	{"9.8", "upgrade", get + host + "Connection: upgrade\r\nUpgrade: h2c\r\n\r\n" + next,
 		"200 200"},
@@ -241,6 +241,13 @@ func TestRequestsGetTheStatusOfTheRFC(t *testing.T) {
 			answered(t, c.want, c.send, got, "at once")
 		})
 	}
+}
+
+func TestNothingIsAnsweredAfterAClose(t *testing.T) {
+	s := start(t)
+	got, err := s.talk(next + get + host + "Connection: close\r\n\r\n" + next)
+	assert.NoError(t, err)
+	answered(t, "200 200c", next, got, "at once")
 }
 
 // What a request gets does not depend on where it was cut.

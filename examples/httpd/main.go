@@ -77,7 +77,7 @@ func run(address string, workers, connections int, grace time.Duration) error {
 	}
 	fmt.Printf("listening on http://%s\n", l.Addr())
 	context.AfterFunc(ctx, server.End)
-	err = serveTemp(s, ctx, l, server.Connection)
+	err = server.ServeTemp(s, ctx, l, server.Connection)
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		err = nil // as asked for
 	}

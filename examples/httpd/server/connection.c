@@ -127,14 +127,18 @@ static int send_rest(struct connection *c, const char *body, size_t bytes, size_
 /* send_with - send `out` and then the body. Returns: false: the connection is to be given up. */
 static bool send_with(struct connection *c, const void *body, size_t bytes)
 {
-	uint64_t deadline = after(limits.write);
+	uint64_t deadline = 0; /* most calls need not wait, so the clock is not read for them */
 	size_t sent = 0, put;
 	int status;
 
-	do {
+	for (;;) {
 		status = send_rest(c, body, bytes, sent, &put, deadline);
 		sent += put;
-	} while (goes_on(c, status));
+		if (status == CORO_ETIMEDOUT && !deadline)
+			deadline = after(limits.write);
+		else if (!goes_on(c, status))
+			break;
+	}
 	c->out_bytes = 0;
 	return status == CORO_OK;
 }
@@ -342,7 +346,7 @@ static bool serve_one(struct connection *c)
 		r->close = true;
 	} else {
 		handle(q, r);
-		r->close = !q->keep_alive;
+		r->close = !q->keep_alive || q->old;
 		if (++c->requests >= limits.requests || is_ending())
 			r->close = true;
 	}

@@ -133,28 +133,41 @@ static const llhttp_settings_t settings = {
 
 /* ------------------------------------------------------------------------------------- checking */
 
-static bool is_name(const struct request *r, const struct field *f, const char *name)
+/* is_same - of a text that has the length of `small`, which has small letters and - alone. A byte that is
+ * not one of these, but becomes it by 0x20, is a capital, or a CR, which no name or value has. */
+static bool is_same(const char *at, const char *small)
 {
-	return !strncasecmp(request_text(r, f->name), name, f->name.bytes);
+	for (; *small; small++, at++)
+		if (*at != *small && (*at | 0x20) != *small)
+			return false;
+	return true;
 }
 
-static bool is_value(const struct request *r, const struct field *f, const char *value)
+static bool is_name(const struct request *r, const struct field *f, const char *small)
 {
-	return f->value.bytes == strlen(value) &&
-	       !strncasecmp(request_text(r, f->value), value, f->value.bytes);
+	return is_same(request_text(r, f->name), small);
+}
+
+static bool is_value(const struct request *r, const struct field *f, const char *small)
+{
+	return f->value.bytes == strlen(small) && is_same(request_text(r, f->value), small);
 }
 
 /* is_host - a name or an address, and perhaps a port. It may be empty. */
 static bool is_host(const char *at, size_t bytes)
 {
-	static const char marks[] = "-._~!$&'()*+;=:[]%";
+	static const bool allowed[256] = {
+		['0' ... '9'] = true, ['A' ... 'Z'] = true, ['a' ... 'z'] = true, ['-'] = true,
+		['.'] = true,         ['_'] = true,         ['~'] = true,         ['!'] = true,
+		['$'] = true,         ['&'] = true,         ['\''] = true,        ['('] = true,
+		[')'] = true,         ['*'] = true,         ['+'] = true,         [';'] = true,
+		['='] = true,         [':'] = true,         ['['] = true,         [']'] = true,
+		['%'] = true,
+	};
 
-	for (size_t i = 0; i < bytes; i++) {
-		char c = at[i], letter = (char)(c | 0x20);
-		if (!(letter >= 'a' && letter <= 'z') && !(c >= '0' && c <= '9') &&
-		    (!c || !strchr(marks, c)))
+	for (size_t i = 0; i < bytes; i++)
+		if (!allowed[(unsigned char)at[i]])
 			return false;
-	}
 	return true;
 }
 
@@ -163,17 +176,17 @@ static int note(struct request *r, const struct field *f)
 {
 	switch (f->name.bytes) {
 	case 4:
-		if (!is_name(r, f, "Host"))
+		if (!is_name(r, f, "host"))
 			return 0;
 		r->hosts++;
 		return is_host(request_text(r, f->value), f->value.bytes) ? 0 : 400;
 	case 6:
-		if (!is_name(r, f, "Expect"))
+		if (!is_name(r, f, "expect"))
 			return 0;
 		r->expects = true;
 		return is_value(r, f, "100-continue") ? 0 : 417;
 	case 17:
-		if (!is_name(r, f, "Transfer-Encoding"))
+		if (!is_name(r, f, "transfer-encoding"))
 			return 0;
 		r->codings++;
 		return is_value(r, f, "chunked") ? 0 : 501;
@@ -255,15 +268,15 @@ static int check(struct request *r)
 	int fields = check_fields(r, end(r->target) + sizeof VERSION);
 	if (fields == 400 || r->folded)
 		return 400;
-	bool old = version[minor] == '0';
-	if (r->hosts > 1 || (!r->hosts && !old) || r->codings > 1 || (r->codings && old))
+	r->old = version[minor] == '0';
+	if (r->hosts > 1 || (!r->hosts && !r->old) || r->codings > 1 || (r->codings && r->old))
 		return 400;
 	if (fields)
 		return fields;
 	if (r->method == HTTP_CONNECT || r->method > HTTP_SOURCE)
 		return 501;
-	r->keep_alive = !old && !(r->parser.flags & F_CONNECTION_CLOSE);
-	r->expects = r->expects && !old;
+	r->keep_alive = llhttp_should_keep_alive(&r->parser);
+	r->expects = r->expects && !r->old;
 	r->length = r->parser.content_length;
 	r->chunked = r->codings;
 	if (r->parser.content_length > REQUEST_BODY)

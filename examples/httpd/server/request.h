@@ -30,6 +30,7 @@ struct request {
 	llhttp_method_t method;
 	struct span target, path, query; /* query: without the question mark */
 	bool keep_alive;                 /* the client wants to send more requests */
+	bool old;                        /* HTTP/1.0 */
 	bool expects;                    /* Expect: 100-continue */
 	bool chunked;                    /* the body comes in chunks */
 	size_t length;                   /* of a body that does not */

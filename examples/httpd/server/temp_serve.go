@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -8,9 +8,7 @@ import (
 	"github.com/organzine/coro"
 )
 
-type fakeServe struct{ *coro.Scheduler }
-
-func serveTemp(s *coro.Scheduler, ctx context.Context, l net.Listener, f coro.Func[coro.FD, coro.None]) error {
+func ServeTemp(s *coro.Scheduler, ctx context.Context, l net.Listener, f coro.Func[coro.FD, coro.None]) error {
 	context.AfterFunc(ctx, func() { l.Close() })
 	for {
 		c, err := l.Accept()
