@@ -2,7 +2,8 @@
 # llhttp.sh DIR - see to it that pkg-config finds llhttp, the parser of examples/httpd and bench/http, as "libllhttp".
 #
 # Debian 13 and later have a library, libllhttp-dev. Debian 12 has the C sources alone, in node-llhttp: they are
-# compiled into DIR, in the parser's strict mode, and DIR gets a libllhttp.pc. So PKG_CONFIG_PATH must name DIR.
+# compiled into DIR, in the parser's strict mode, and DIR gets a libllhttp.pc. So PKG_CONFIG_PATH must name DIR. Its
+# variable "sources" names them, for a build with a sanitizer.
 set -euo pipefail
 
 dir=${1:?a folder for the library}
@@ -29,6 +30,7 @@ dir=$(cd "$dir" && pwd)
 	ar rcs libllhttp.a ./*.o
 )
 cat >"$dir/libllhttp.pc" <<EOF
+sources=$(paste -sd' ' <<<"$sources")
 Name: libllhttp
 Description: llhttp $version from node-llhttp, strict
 Version: $version

@@ -23,8 +23,8 @@ struct connection {
 	size_t start, end, out_bytes;
 	struct request request;
 	struct response response;
-	char out[OUT_BYTES];
 	char in[IN_BYTES];
+	char out[OUT_BYTES];
 };
 
 /* What a thread is given. */

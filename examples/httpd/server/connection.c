@@ -42,8 +42,9 @@ struct connection {
 	bool drains; /* more may come from the client: it does not expect the end */
 	struct request request;
 	struct response response;
+	char in[IN_BYTES]; /* so that a short request and what is before lie in one page, mostly */
 	char out[OUT_BYTES];
-	char in[IN_BYTES];
+	char room[RESPONSE_ROOM];
 };
 
 struct limits limits;
@@ -145,7 +146,7 @@ static bool send_with(struct connection *c, const void *body, size_t bytes)
 
 static bool flush(struct connection *c)
 {
-	return !c->out_bytes || send_with(c, NULL, 0);
+	return !c->out_bytes || send_with(c, "", 0);
 }
 
 /* receive - send what there is, and then receive some bytes, as coro_read. */
@@ -194,7 +195,7 @@ static int gone(int64_t n)
 /* skip_lines - empty lines before a request. */
 static void skip_lines(struct connection *c)
 {
-	while (c->end - c->start >= 2 && !memcmp(c->in + c->start, "\r\n", 2))
+	while (c->end - c->start >= 2 && c->in[c->start] == '\r' && c->in[c->start + 1] == '\n')
 		c->start += 2;
 }
 
@@ -378,6 +379,7 @@ CORO_BODY(serve_connection, coro_fd, coro_none, 0)
 	c->start = c->end = c->out_bytes = 0;
 	c->requests = 0;
 	c->shielded = c->drains = false;
+	c->response.room = c->room;
 	enter(c);
 	while (serve_one(c))
 		;

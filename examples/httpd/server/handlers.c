@@ -34,7 +34,7 @@ static int call(struct request *q, struct response *r, call_fn *how, coro_go_id 
 
 	if (coro_shield_begin(CORO_FOREVER) != CORO_OK)
 		return 503;
-	int status = how(id, request_text(q, q->query), q->query.bytes, r->room, sizeof r->room,
+	int status = how(id, request_text(q, q->query), q->query.bytes, r->room, RESPONSE_ROOM,
 			 &got);
 	coro_shield_end();
 	if (status != CORO_OK)
@@ -57,19 +57,27 @@ static int go_offloaded(struct request *q, struct response *r)
 
 static const struct route {
 	const char *path;
+	size_t bytes;
 	llhttp_method_t method; /* HTTP_GET: and HEAD */
 	int (*handler)(struct request *, struct response *);
 } routes[] = {
-	{"/", HTTP_GET, hello},
-	{"/inline", HTTP_GET, go_inline},
-	{"/go", HTTP_GET, go_offloaded},
-	{"/echo", HTTP_POST, echo},
+#define ROUTE(path, method, handler)                   \
+	{                                              \
+		path, sizeof path - 1, method, handler \
+	}
+	ROUTE("/", HTTP_GET, hello),
+	ROUTE("/inline", HTTP_GET, go_inline),
+	ROUTE("/go", HTTP_GET, go_offloaded),
+	ROUTE("/echo", HTTP_POST, echo),
 };
 
-static bool is_path(const struct request *q, const char *path)
+/* is_path - both begin with a slash, or that of the request is a * alone. */
+static bool is_path(const struct request *q, const struct route *x)
 {
-	return q->path.bytes == strlen(path) &&
-	       !memcmp(request_text(q, q->path), path, q->path.bytes);
+	const char *path = request_text(q, q->path);
+
+	return q->path.bytes == x->bytes && *path == '/' &&
+	       (x->bytes == 1 || !memcmp(path, x->path, x->bytes));
 }
 
 /* answer - what is not found, or not allowed, is told. */
@@ -78,7 +86,7 @@ static int answer(struct request *q, struct response *r)
 	llhttp_method_t method = r->head ? HTTP_GET : q->method;
 
 	for (const struct route *x = routes; x < routes + sizeof routes / sizeof *routes; x++) {
-		if (!is_path(q, x->path))
+		if (!is_path(q, x))
 			continue;
 		if (x->method == method)
 			return x->handler(q, r);

@@ -17,9 +17,9 @@ struct response {
 	const char *fields; /* more lines of the header, each with its CR LF; NULL: none */
 	const void *body;   /* stays as it is until request_end, or forever */
 	size_t body_bytes;
-	bool close;               /* the connection is closed after it */
-	bool head;                /* the request was a HEAD: the body is not sent */
-	char room[RESPONSE_ROOM]; /* where a small body may be made */
+	bool close; /* the connection is closed after it */
+	bool head;  /* the request was a HEAD: the body is not sent */
+	char *room; /* RESPONSE_ROOM bytes, where a small body may be made */
 };
 
 void response_begin(struct response *r);
