@@ -24,7 +24,6 @@ type options struct {
 	connections []int
 	duration    time.Duration
 	lwan        string
-	lwanConfig  string
 }
 
 func main() {
@@ -38,8 +37,7 @@ func run(out io.Writer, args []string) error {
 	var o options
 	connections := flags.String("connections", "64,256", "how many connections, with commas")
 	flags.DurationVar(&o.duration, "duration", 2*time.Second, "of each run")
-	flags.StringVar(&o.lwan, "lwan", "", "the path of Lwan's program, built elsewhere")
-	flags.StringVar(&o.lwanConfig, "lwan-config", "", "its configuration, with hello world at /")
+	flags.StringVar(&o.lwan, "lwan", "", `the path of Lwan's sample "hello", built elsewhere`)
 	runs := flags.Int("runs", harness.MinRuns, "how often each row is measured")
 	rows := flags.String("rows", "", "only rows whose name matches the regular expression")
 	asJSON := flags.Bool("json", false, "one JSON object a line")

@@ -2,10 +2,12 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +17,7 @@ import (
 type process struct {
 	cmd     *exec.Cmd
 	address string
+	dir     string // a folder that ends with it, or ""
 }
 
 func startServer(o options, system string, workers int) (*process, error) {
@@ -52,21 +55,35 @@ func command(pinned bool, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// startLwan starts Lwan with its own configuration, which says where it listens: 127.0.0.1:8080.
+// startLwan starts Lwan's sample, which reads a configuration of its own name in its folder.
 func startLwan(o options, workers int) (*process, error) {
-	cmd := command(workers == 1, o.lwan, "-c", o.lwanConfig, "-t", strconv.Itoa(workers))
-	if err := cmd.Start(); err != nil {
+	path, err := filepath.Abs(o.lwan)
+	if err != nil {
 		return nil, err
 	}
-	p := &process{cmd: cmd, address: "127.0.0.1:8080"}
+	dir, err := os.MkdirTemp("", "lwan")
+	if err != nil {
+		return nil, err
+	}
+	const address = "127.0.0.1:8080"
+	config := fmt.Sprintf("threads = %d\nquiet = true\nlistener %s\nsite {\n\t&hello_world /\n}\n",
+		workers, address)
+	p := &process{cmd: command(workers == 1, path), address: address, dir: dir}
+	p.cmd.Dir = dir
+	file := filepath.Join(dir, filepath.Base(path)+".conf")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	if err := p.cmd.Start(); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
 	for range 100 {
-		if c, err := net.Dial("tcp", p.address); err == nil {
+		if c, err := net.Dial("tcp", address); err == nil {
 			return p, c.Close()
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	_ = p.end()
-	return nil, fmt.Errorf("Lwan does not listen at %s", p.address)
+	return nil, errors.Join(fmt.Errorf("lwan does not listen at %s", address), p.end())
 }
 
 // end kills the server: what it could still do is not measured.
@@ -75,7 +92,10 @@ func (p *process) end() error {
 		return err
 	}
 	_ = p.cmd.Wait() // it was killed
-	return nil
+	if p.dir == "" {
+		return nil
+	}
+	return os.RemoveAll(p.dir)
 }
 
 // A cpuTime is what a process has used so far.

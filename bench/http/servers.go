@@ -76,5 +76,5 @@ func serveByCoro(l net.Listener, workers int) error {
 	if err != nil {
 		return err
 	}
-	return server.ServeTemp(s, context.Background(), l, server.Connection)
+	return s.Serve(context.Background(), l, server.Connection, coro.ServeLimit(100_000))
 }

@@ -77,7 +77,8 @@ func run(address string, workers, connections int, grace time.Duration) error {
 	}
 	fmt.Printf("listening on http://%s\n", l.Addr())
 	context.AfterFunc(ctx, server.End)
-	err = server.ServeTemp(s, ctx, l, server.Connection)
+	err = s.Serve(ctx, l, server.Connection, coro.ServeLimit(connections),
+		coro.ServeGrace(grace))
 	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
 		err = nil // as asked for
 	}
