@@ -263,6 +263,35 @@ func TestSlowClientsMeetDeadlines(t *testing.T) {
 	})
 }
 
+// A client that is slow, but in time, gets every byte, though the socket does not take all at once.
+func TestSlowReadersGetAll(t *testing.T) {
+	s := start(t)
+	atOnce(8, func(i int) {
+		c := s.dial()
+		defer c.Close()
+		assert.NoError(t, c.SetReadBuffer(64 << 10))
+		body := strings.Repeat(fmt.Sprint("some text of ", i, ", "), 60_000)
+		const times = 10
+		go func() {
+			for range times {
+				_, _ = fmt.Fprintf(c, "%sContent-Length: %d\r\n\r\n%s", post, len(body),
+					body)
+			}
+		}()
+		time.Sleep(200 * time.Millisecond) // what was sent fills the buffers meanwhile
+		in := bufio.NewReader(c)
+		for range times {
+			r, err := http.ReadResponse(in, nil)
+			if !assert.NoError(t, err) {
+				return
+			}
+			got, err := io.ReadAll(r.Body)
+			assert.NoError(t, err)
+			assert.True(t, body == string(got))
+		}
+	})
+}
+
 // A response with an error arrives even where the client goes on to send for a while.
 func TestErrorsReachClientsThatSend(t *testing.T) {
 	s := start(t)
