@@ -120,11 +120,6 @@ int coro_cancel(coro_handle h)
 	return CORO_OK;
 }
 
-int coro_worker(void)
-{
-	return 0;
-}
-
 int coro_shield_begin(uint64_t deadline)
 {
 	(void)deadline;

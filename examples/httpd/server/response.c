@@ -4,8 +4,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "coro.h"
-
 #define DATE_BYTES 37 /* Date: Sun, 06 Nov 1994 08:49:37 GMT, CR, LF */
 
 static const struct reason {
@@ -35,14 +33,21 @@ static const char *reason_of(int status)
 	return "";
 }
 
+static char *put(char *to, const char *from, size_t bytes)
+{
+	memcpy(to, from, bytes);
+	return to + bytes;
+}
+
 /* ------------------------------------------------------------------------------------------ date */
 
-/* The line of this second, one for each worker: what runs on a worker does so one after the other. The
- * last one is for threads that are none. */
-static struct date {
-	_Alignas(64) time_t second;
+/* The line of a second. Each thread has its own, which is written and read without a suspension: a
+ * coroutine may go on on another thread after that. */
+struct date {
+	time_t second;
 	char line[DATE_BYTES + 1];
-} dates[CORO_WORKERS_MAX + 1];
+};
+static _Thread_local struct date date;
 
 static void write_date(struct date *d)
 {
@@ -56,26 +61,19 @@ static void write_date(struct date *d)
 	strftime(d->line, sizeof d->line, form, &t);
 }
 
-static const char *date_line(void)
+/* put_date - not inlined, so that no caller keeps the address of the thread's line. */
+static __attribute__((noinline)) char *put_date(char *to)
 {
-	int worker = coro_worker();
-	struct date *d = &dates[worker < 0 ? CORO_WORKERS_MAX : worker];
 	time_t now = time(NULL);
 
-	if (now != d->second) {
-		d->second = now;
-		write_date(d);
+	if (now != date.second) {
+		date.second = now;
+		write_date(&date);
 	}
-	return d->line;
+	return put(to, date.line, DATE_BYTES);
 }
 
 /* ---------------------------------------------------------------------------------------- writing */
-
-static char *put(char *to, const char *from, size_t bytes)
-{
-	memcpy(to, from, bytes);
-	return to + bytes;
-}
 
 static char *put_text(char *to, const char *text)
 {
@@ -107,7 +105,7 @@ size_t response_head(const struct response *r, char *to)
 		p = put_text(p, reason_of(r->status));
 		p = PUT(p, "\r\n");
 	}
-	p = put(p, date_line(), DATE_BYTES);
+	p = put_date(p);
 	if (r->type) {
 		p = PUT(p, "Content-Type: ");
 		p = put_text(p, r->type);
