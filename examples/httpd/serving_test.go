@@ -269,7 +269,7 @@ func TestSlowReadersGetAll(t *testing.T) {
 	atOnce(8, func(i int) {
 		c := s.dial()
 		defer c.Close()
-		assert.NoError(t, c.SetReadBuffer(64 << 10))
+		assert.NoError(t, c.SetReadBuffer(64<<10))
 		body := strings.Repeat(fmt.Sprint("some text of ", i, ", "), 60_000)
 		const times = 10
 		go func() {
