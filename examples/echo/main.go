@@ -58,7 +58,7 @@ func run(address string, limit int, grace time.Duration) error {
 	}
 	fmt.Printf("listening on %s\n", l.Addr())
 	err = s.Serve(ctx, l, echo, coro.ServeLimit(limit), coro.ServeGrace(grace))
-	if errors.Is(err, context.Canceled) {
+	if errors.Is(err, context.Cause(ctx)) {
 		err = nil // as asked for
 	}
 	return errors.Join(err, s.Close(context.Background()))

@@ -79,7 +79,7 @@ func run(address string, workers, connections int, grace time.Duration) error {
 	context.AfterFunc(ctx, server.End)
 	err = s.Serve(ctx, l, server.Connection, coro.ServeLimit(connections),
 		coro.ServeGrace(grace))
-	if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+	if errors.Is(err, context.Cause(ctx)) {
 		err = nil // as asked for
 	}
 	return errors.Join(err, s.Close(context.Background()))
