@@ -136,6 +136,39 @@ stress-bodies: ## 10^7 random operations of bodies, with the race detector and t
 	CORO_TEST_SCALE=20 go test -v -timeout 1h -run StressSignals .
 	CORO_TEST_SCALE=2000 CORO_TEST_GC=1 go test -race -v -timeout 3h -run StressBodies .
 
+# What has modules that coro itself does not need, and a parser: examples/httpd and bench/http.
+HTTP = GOWORK=off PKG_CONFIG_PATH=$(CURDIR)/build/llhttp
+
+.PHONY: deps-http
+deps-http: deps-run
+	@scripts/llhttp.sh build/llhttp
+
+.PHONY: test-examples
+test-examples: deps-http ## examples/httpd, which is a module of its own, with and without AddressSanitizer, and bench/http
+	$(HTTP) go -C examples/httpd vet ./...
+	$(HTTP) go -C examples/httpd test ./...
+	$(HTTP) go -C examples/httpd test -asan ./...
+	$(HTTP) go -C bench/http vet ./...
+	$(HTTP) go -C bench/http test ./...
+
+FUZZ_SECONDS ?= 60
+FUZZ_HTTPD = -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -fsanitize=fuzzer,address,undefined \
+	-fno-sanitize-recover=all -DCORO_NO_ABI_CHECK -DLLHTTP_STRICT_MODE=1 -Icsrc/include -Iexamples/httpd/server
+
+.PHONY: fuzz-httpd
+fuzz-httpd: deps-http ## bytes to the connections of examples/httpd, for FUZZ_SECONDS (60), with clang's libFuzzer
+	@scripts/deps.sh clang libclang-rt-14-dev
+	mkdir -p build/fuzz-httpd.corpus
+	$(HTTP) sh -c 'clang $(FUZZ_HTTPD) -o build/fuzz-httpd examples/httpd/fuzz/fuzz.c examples/httpd/server/*.c \
+		$$(pkg-config --variable=sources libllhttp) $$(pkg-config --cflags --libs libllhttp)'
+	build/fuzz-httpd -dict=examples/httpd/fuzz/http.dict -max_len=4096 -max_total_time=$(FUZZ_SECONDS) \
+		-artifact_prefix=build/ build/fuzz-httpd.corpus
+
+.PHONY: bench-http
+bench-http: deps-http ## HTTP servers by turns: examples/httpd, a bare epoll loop, net/http, fasthttp; 10 min
+	@scripts/deps.sh wrk
+	$(HTTP) go -C bench/http run .
+
 .PHONY: test-arm64
 test-arm64: deps-arm64 ## the C and Go tests built for arm64, under an emulator; some minutes
 	@scripts/deps.sh gdb-multiarch

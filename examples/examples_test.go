@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -96,6 +97,7 @@ func TestExamplesBuildInAnotherModule(t *testing.T) {
 		copyExample(t, dir, env, name)
 	}
 	copyExample(t, dir, env, "service")
+	copyExample(t, dir, env, "echo")
 	main := filepath.Join(dir, "service", "main.go")
 	text, err := os.ReadFile(main)
 	require.NoError(t, err)
@@ -113,22 +115,29 @@ func copyExample(t *testing.T, dir string, env []string, name string) {
 	require.NoError(t, os.CopyFS(to, os.DirFS(name)))
 	for _, pattern := range []string{"*.c", "*/*.c"} {
 		if c, _ := filepath.Glob(filepath.Join(to, pattern)); len(c) > 0 {
-			run(t, filepath.Dir(c[0]), env, filepath.Join(dir, "header"), "header")
+			for _, header := range []string{"header", "header-io"} {
+				run(t, filepath.Dir(c[0]), env, filepath.Join(dir, "header"), header)
+			}
 		}
 	}
 }
 
-// A process is a service that runs.
+// A process is a server that runs.
 type process struct {
 	t      *testing.T
 	cmd    *exec.Cmd
-	url    string
+	url    string // or the address
 	output *bufio.Reader
 }
 
 func start(t *testing.T, args ...string) *process {
 	t.Helper()
-	p := &process{t: t, cmd: exec.CommandContext(soon(t), program(t, "service"), args...)}
+	return startProgram(t, "service", args...)
+}
+
+func startProgram(t *testing.T, name string, args ...string) *process {
+	t.Helper()
+	p := &process{t: t, cmd: exec.CommandContext(soon(t), program(t, name), args...)}
 	p.cmd.Stderr = os.Stderr
 	out, err := p.cmd.StdoutPipe()
 	require.NoError(t, err)
@@ -277,4 +286,56 @@ func TestServiceHasALimit(t *testing.T) {
 	assert.Error(t, err, "it says that it was not in time")
 	clients.Wait()
 	assert.Equal(t, "answered 1 of 1 requests\n", said)
+}
+
+// Every client gets what it has sent, byte by byte, and the end after the last one.
+func TestEchoSendsBackWhatComes(t *testing.T) {
+	p := startProgram(t, "echo")
+	var clients sync.WaitGroup
+	for i := range 50 {
+		clients.Go(func() {
+			c, err := net.Dial("tcp", p.url)
+			if !assert.NoError(t, err) {
+				return
+			}
+			defer c.Close()
+			assert.NoError(t, c.SetDeadline(time.Now().Add(patience)))
+			want := make([]byte, i*10_000+1)
+			for j := range want {
+				want[j] = byte(i + j*7 + j>>8)
+			}
+			clients.Go(func() {
+				_, err := c.Write(want)
+				assert.NoError(t, err)
+				assert.NoError(t, c.(*net.TCPConn).CloseWrite())
+			})
+			got, err := io.ReadAll(c)
+			assert.NoError(t, err)
+			assert.True(t, bytes.Equal(want, got), "client %d: %d of %d bytes", i,
+				len(got), len(want))
+		})
+	}
+	clients.Wait()
+	_, err := p.end()
+	assert.NoError(t, err)
+}
+
+// A client that stays is closed when the grace is over.
+func TestEchoEndsWithClientsThatStay(t *testing.T) {
+	p := startProgram(t, "echo", "-grace", "100ms")
+	c, err := net.Dial("tcp", p.url)
+	require.NoError(t, err)
+	defer c.Close()
+	require.NoError(t, c.SetDeadline(time.Now().Add(patience)))
+	_, err = c.Write([]byte("x"))
+	require.NoError(t, err)
+	answer := make([]byte, 2)
+	n, err := c.Read(answer)
+	require.NoError(t, err)
+	assert.Equal(t, "x", string(answer[:n]))
+	_, err = p.end()
+	assert.NoError(t, err)
+	rest, err := io.ReadAll(c)
+	assert.NoError(t, err)
+	assert.Empty(t, rest)
 }
