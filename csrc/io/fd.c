@@ -309,8 +309,7 @@ void coroi_fd_poke_end(coro_fd f)
 	poke(f, COROI_FD_IN_USE, true);
 }
 
-/* ----------------------------------------------------------------------------- adopting,
- * closing */
+/* ---------------------------------------------------------------------------- adopting, closing */
 
 /* reserve - the slot of a number that is not adopted is the caller's. */
 static int reserve(struct coroi_slot *p, uint64_t *word)

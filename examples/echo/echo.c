@@ -12,7 +12,7 @@ void echo(void *arg, void *result)
 	int64_t n;
 
 	(void)result;
-	while ((n = coro_read(connection, bytes, sizeof bytes, coro_now() + SILENCE_NS)) > 0)
+	while ((n = coro_serve_read(connection, bytes, sizeof bytes, coro_now() + SILENCE_NS)) > 0)
 		if (coro_write_all(connection, bytes, (size_t)n, NULL, coro_now() + WRITE_NS) !=
 		    CORO_OK)
 			break;

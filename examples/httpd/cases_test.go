@@ -16,8 +16,8 @@ const (
 	next    = get + host + "\r\n" // a good request behind the one in question
 )
 
-// cases are requests with the statuses that they get; c: the server says that it closes. Sections are
-// those of RFC 9112, or 9110 where a P stands before.
+// cases are requests with the statuses that they get; c: the server says that it closes. Sections
+// are those of RFC 9112, or 9110 where a P stands before.
 var cases = []struct{ section, name, send, want string }{
 	{"2.1", "plain", next, "200"},
 	{"2.1", "two", next + next, "200 200"},

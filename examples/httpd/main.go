@@ -76,7 +76,6 @@ func run(address string, workers, connections int, grace time.Duration) error {
 		return errors.Join(err, s.Close(context.Background()))
 	}
 	fmt.Printf("listening on http://%s\n", l.Addr())
-	context.AfterFunc(ctx, server.End)
 	err = s.Serve(ctx, l, server.Connection, coro.ServeLimit(connections),
 		coro.ServeGrace(grace))
 	if errors.Is(err, context.Cause(ctx)) {

@@ -61,8 +61,8 @@ func TestClientsOfNetHTTPGetAnswers(t *testing.T) {
 	assert.Equal(t, answer{500, "Internal Server Error\n", false}, got)
 }
 
-// Bodies of all sizes around those that are treated differently come back, with a length, in chunks,
-// and with an expectation.
+// Bodies of all sizes around those that are treated differently come back, with a length, in
+// chunks, and with an expectation.
 func TestBodiesComeBack(t *testing.T) {
 	s := start(t)
 	sizes := []int{0, 1, 100, 1023, 1024, 1025, 4096, 8191, 8192, 8193, 8600, 8704, 8705, 65536,
@@ -363,8 +363,8 @@ func (c *client) run(s *server, ended *atomic.Bool, begun *sync.WaitGroup) {
 	}
 }
 
-// SIGTERM comes while clients send. What is under way is answered, wherever it is; every client knows
-// what was answered; the server ends at once when the last one has its answer.
+// SIGTERM comes while clients send. What is under way is answered, wherever it is; every client
+// knows what was answered; the server ends at once when the last one has its answer.
 func TestTheEndLosesNothing(t *testing.T) {
 	s := start(t, "-drain", "10s")
 	var ended atomic.Bool

@@ -32,8 +32,7 @@ static unsigned char byte_at(uint64_t i)
 	return (unsigned char)(i * 0x9e3779b97f4a7c15 >> 56);
 }
 
-/* -------------------------------------------------------------------------- deadlines and
- * cancels */
+/* ------------------------------------------------------------------------ deadlines and cancels */
 
 /* A stream of bytes, of which each call moves some, or none since it has ended early. */
 struct stream {
@@ -152,8 +151,7 @@ TEST_LIMIT(fd_storm_of_cancels, 300)
 	CHECK_EQ(open_numbers(), before);
 }
 
-/* -----------------------------------------------------------------------------------------
- * closes */
+/* --------------------------------------------------------------------------------------- closes */
 
 /* has_ended - a status, or the end, that a close here or at the peer explains, or a second
  * caller. */
@@ -253,8 +251,7 @@ TEST_LIMIT(fd_storm_of_closes, 300)
 	CHECK_EQ(open_numbers(), before);
 }
 
-/* ---------------------------------------------------------------------------- numbers used
- * again */
+/* --------------------------------------------------------------------------- numbers used again */
 
 /* A pair is made, carries a token, and is closed, so that its numbers come again at once. Readers
  * with the old names must see no token but their own. */
@@ -323,8 +320,7 @@ TEST_LIMIT(fd_storm_of_numbers_used_again, 300)
 	CHECK_EQ(open_numbers(), before);
 }
 
-/* --------------------------------------------------------------------------------- coroutines
- * move */
+/* ------------------------------------------------------------------------------ coroutines move */
 
 #define BALLS 200
 
@@ -372,8 +368,7 @@ TEST_LIMIT(fd_storm_of_moves, 300)
 	}
 }
 
-/* ------------------------------------------------------------------------ batches that end
- * exactly */
+/* --------------------------------------------------------------------- batches that end exactly */
 
 static void reads_and_ends(void *arg, void *result)
 {

@@ -5,22 +5,20 @@
  *
  *   1  receive: send what has been answered, wait, and receive what there is.
  *   2  parse the first request. It is not complete: 1.
- *   3  have it answered. The response goes to `out`, behind those before it. A large body is sent at
- *      once, together with `out`.
+ *   3  have it answered. The response goes to `out`, behind those before it. A large body is sent
+ *      at once, together with `out`.
  *   4  the next request: 2.
  *
- * The bytes of a request stay where they are until it is answered. One that is not complete is moved
- * to the front of `in`, so that the next recv has all the room.
+ * The bytes of a request stay where they are until it is answered. One that is not complete is
+ * moved to the front of `in`, so that the next recv has all the room.
  *
- * The end of the server cancels all connections. A canceled wait has taken nothing. So a connection
- * that has a request under way begins a shield section, in which there is no cancel, and goes on. An
- * idle one looks once more, and ends.
+ * When the server ends, a connection that waits for a request ends: coro_serve_read tells it. One
+ * that has a request under way answers that first, as its last one: coro_serve_ends.
  */
 #include "connection.h"
 
 #include "handlers.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -32,13 +30,10 @@
 
 struct connection {
 	coro_fd fd;
-	coro_handle self;
-	struct connection *next, **place; /* in the list of all */
-	size_t start, end;                /* what was received, and is not parsed: a part of `in` */
+	size_t start, end; /* what was received, and is not parsed: a part of `in` */
 	size_t out_bytes;
 	uint64_t deadline; /* for the header or the body that is under way; 0: none is */
 	uint32_t requests;
-	bool shielded;
 	bool drains; /* more may come from the client: it does not expect the end */
 	struct request request;
 	struct response response;
@@ -49,49 +44,7 @@ struct connection {
 
 struct limits limits;
 
-/* ----------------------------------------------------------------------------------- all of them */
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* held for some instructions */
-static struct connection *all;                           /* under the lock */
-static bool ending;                                      /* atomic; set under the lock */
-
-static bool is_ending(void)
-{
-	return __atomic_load_n(&ending, __ATOMIC_RELAXED);
-}
-
-static void enter(struct connection *c)
-{
-	pthread_mutex_lock(&lock);
-	c->next = all;
-	c->place = &all;
-	if (all)
-		all->place = &c->next;
-	all = c;
-	if (ending)
-		coro_cancel(c->self);
-	pthread_mutex_unlock(&lock);
-}
-
-static void leave(struct connection *c)
-{
-	pthread_mutex_lock(&lock);
-	*c->place = c->next;
-	if (c->next)
-		c->next->place = c->place;
-	pthread_mutex_unlock(&lock);
-}
-
-void connections_end(void)
-{
-	pthread_mutex_lock(&lock);
-	__atomic_store_n(&ending, true, __ATOMIC_RELAXED);
-	for (struct connection *c = all; c; c = c->next)
-		coro_cancel(c->self);
-	pthread_mutex_unlock(&lock);
-}
-
-/* ------------------------------------------------------------------------------ receive and send */
+/* ----------------------------------------------------------------------------- receive and send */
 
 /* after - a deadline. The coarse clock is the same one, some ms behind, and cheaper. */
 static uint64_t after(uint64_t ns)
@@ -100,15 +53,6 @@ static uint64_t after(uint64_t ns)
 
 	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec + ns;
-}
-
-/* goes_on - a call was canceled, and is to be made again. */
-static bool goes_on(struct connection *c, int64_t status)
-{
-	if (status != CORO_ECANCELED || c->shielded)
-		return false;
-	c->shielded = coro_shield_begin(CORO_FOREVER) == CORO_OK;
-	return c->shielded;
 }
 
 /* send_rest - send what follows the first `sent` bytes of `out` and the body. */
@@ -135,10 +79,9 @@ static bool send_with(struct connection *c, const void *body, size_t bytes)
 	for (;;) {
 		status = send_rest(c, body, bytes, sent, &put, deadline);
 		sent += put;
-		if (status == CORO_ETIMEDOUT && !deadline)
-			deadline = after(limits.write);
-		else if (!goes_on(c, status))
+		if (status != CORO_ETIMEDOUT || deadline)
 			break;
+		deadline = after(limits.write);
 	}
 	c->out_bytes = 0;
 	return status == CORO_OK;
@@ -149,18 +92,14 @@ static bool flush(struct connection *c)
 	return !c->out_bytes || send_with(c, "", 0);
 }
 
-/* receive - send what there is, and then receive some bytes, as coro_read. */
+/* receive - send what there is, and then receive some bytes, as coro_read. Between two requests the
+ * end of the server is the end. */
 static int64_t receive(struct connection *c, void *to, size_t bytes)
 {
-	int64_t n;
-
 	if (!flush(c))
 		return CORO_ECLOSED;
-	uint64_t deadline = c->deadline ? c->deadline : after(limits.idle);
-	while (goes_on(c, n = coro_read(c->fd, to, bytes, deadline)))
-		if (!c->deadline)
-			deadline = 0; /* idle */
-	return n;
+	return c->deadline ? coro_read(c->fd, to, bytes, c->deadline)
+			   : coro_serve_read(c->fd, to, bytes, after(limits.idle));
 }
 
 /* receive_more - the same, behind what is there. */
@@ -184,7 +123,7 @@ static void move_to_front(struct connection *c)
 	c->start = 0;
 }
 
-/* ------------------------------------------------------------------------------------- a request */
+/* ------------------------------------------------------------------------------------ a request */
 
 /* gone - the status for a wait that has ended with n, 0 or less: 408, or -1: nobody can be told. */
 static int gone(int64_t n)
@@ -308,7 +247,7 @@ static int read_request(struct connection *c)
 	return q->chunked ? read_chunks(c) : read_body(c);
 }
 
-/* ------------------------------------------------------------------------------------ a response */
+/* ----------------------------------------------------------------------------------- a response */
 
 /* respond - add the response to `out`, or send both. Returns: as send_with. */
 static bool respond(struct connection *c)
@@ -348,7 +287,7 @@ static bool serve_one(struct connection *c)
 	} else {
 		handle(q, r);
 		r->close = !q->keep_alive || q->old;
-		if (++c->requests >= limits.requests || is_ending())
+		if (++c->requests >= limits.requests || coro_serve_ends(c->fd))
 			r->close = true;
 	}
 	bool sent = respond(c);
@@ -357,8 +296,8 @@ static bool serve_one(struct connection *c)
 	return sent && !r->close;
 }
 
-/* drain - read what the client has sent meanwhile, until it closes too. A close at once would have the
- * kernel reset the connection, and the client lose the response. */
+/* drain - read what the client has sent meanwhile, until it closes too. A close at once would have
+ * the kernel reset the connection, and the client lose the response. */
 static void drain(struct connection *c)
 {
 	c->deadline = after(limits.drain);
@@ -375,15 +314,12 @@ CORO_BODY(serve_connection, coro_fd, coro_none, 0)
 	if (!c)
 		return; /* the caller closes it */
 	c->fd = *arg;
-	c->self = coro_self();
 	c->start = c->end = c->out_bytes = 0;
 	c->requests = 0;
-	c->shielded = c->drains = false;
+	c->drains = false;
 	c->response.room = c->room;
-	enter(c);
 	while (serve_one(c))
 		;
 	if (flush(c) && c->drains)
 		drain(c);
-	leave(c);
 }

@@ -20,12 +20,8 @@ struct limits {
 };
 extern struct limits limits;
 
-/* serve_connection - the body: serve the connection until it ends. The descriptor stays open: what has
- * started the coroutine closes it. */
+/* serve_connection - the body: serve the connection until it ends. The descriptor stays open: what
+ * has started the coroutine closes it. */
 CORO_DECLARE_BODY(serve_connection);
-
-/* connections_end - from now on every response is the last one of its connection, and connections
- * without a request end at once. Thread: any. */
-void connections_end(void);
 
 #endif

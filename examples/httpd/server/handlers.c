@@ -26,18 +26,13 @@ static int echo(struct request *q, struct response *r)
 typedef int call_fn(coro_go_id id, const void *arg, size_t arg_bytes, void *result,
 		    size_t result_bytes, size_t *got);
 
-/* call - give the query to a Go function, and answer with its result. The server's end, which cancels
- * connections that are idle, is held off: a request under way is answered. */
+/* call - give the query to a Go function, and answer with its result. */
 static int call(struct request *q, struct response *r, call_fn *how, coro_go_id id)
 {
 	size_t got;
 
-	if (coro_shield_begin(CORO_FOREVER) != CORO_OK)
-		return 503;
-	int status = how(id, request_text(q, q->query), q->query.bytes, r->room, RESPONSE_ROOM,
-			 &got);
-	coro_shield_end();
-	if (status != CORO_OK)
+	if (how(id, request_text(q, q->query), q->query.bytes, r->room, RESPONSE_ROOM, &got) !=
+	    CORO_OK)
 		return 500;
 	r->body_bytes = got;
 	return 200;

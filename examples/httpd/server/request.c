@@ -20,7 +20,7 @@ static unsigned end(struct span s)
 	return s.at + s.bytes;
 }
 
-/* ------------------------------------------------------------------- functions that llhttp calls */
+/* ------------------------------------------------------------------ functions that llhttp calls */
 
 static struct span span(const struct request *r, const char *at, size_t bytes)
 {
@@ -133,8 +133,9 @@ static const llhttp_settings_t settings = {
 
 /* ------------------------------------------------------------------------------------- checking */
 
-/* is_same - of a text that has the length of `small`, which has small letters and - alone. A byte that is
- * not one of these, but becomes it by 0x20, is a capital, or a CR, which no name or value has. */
+/* is_same - of a text that has the length of `small`, which has small letters and - alone. A byte
+ * that is not one of these, but becomes it by 0x20, is a capital, or a CR, which no name or value
+ * has. */
 static bool is_same(const char *at, const char *small)
 {
 	for (; *small; small++, at++)
@@ -223,7 +224,8 @@ static int check_fields(struct request *r, unsigned at)
 	return h[at] == '\r' && h[at + 1] == '\n' && at + 2 == r->fed ? status : 400;
 }
 
-/* check_target - take the target apart: /path?query, http://host/path?query, or the * of OPTIONS. */
+/* check_target - take the target apart: /path?query, http://host/path?query, or the * of
+ * OPTIONS. */
 static int check_target(struct request *r)
 {
 	const char *t = request_text(r, r->target), *last = t + r->target.bytes, *path = t;
@@ -303,7 +305,7 @@ static int refusal(const struct request *r, llhttp_errno_t e)
 	}
 }
 
-/* ---------------------------------------------------------------------------------------- public */
+/* --------------------------------------------------------------------------------------- public */
 
 void request_begin(struct request *r)
 {

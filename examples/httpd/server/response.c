@@ -39,7 +39,7 @@ static char *put(char *to, const char *from, size_t bytes)
 	return to + bytes;
 }
 
-/* ------------------------------------------------------------------------------------------ date */
+/* ----------------------------------------------------------------------------------------- date */
 
 /* The line of a second. Each thread has its own, which is written and read without a suspension: a
  * coroutine may go on on another thread after that. */
@@ -73,7 +73,7 @@ static __attribute__((noinline)) char *put_date(char *to)
 	return put(to, date.line, DATE_BYTES);
 }
 
-/* ---------------------------------------------------------------------------------------- writing */
+/* -------------------------------------------------------------------------------------- writing */
 
 static char *put_text(char *to, const char *text)
 {

@@ -49,6 +49,3 @@ func Configure(l Limits, inline, offloaded coro.FuncID) {
 		inlined: C.coro_go_id(inline), offloaded: C.coro_go_id(offloaded),
 	}
 }
-
-// End lets every connection end: at once, or after the response to the request that is under way.
-func End() { C.connections_end() }
