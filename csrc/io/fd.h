@@ -139,8 +139,11 @@ int coroi_fd_await(struct coroi_slot *p, coro_fd f, uint64_t use, uint64_t deadl
  * Returns: as coro_fd_adopt. */
 int coroi_fd_adopted(coro_fd *out, int fd, uint8_t kind);
 
-/* coroi_fd_events - E1 to E4 for n events, COROI_FD_EVENTS at most. Thread: any, in no door. Returns: true if a coroutine was sent its event. */
+/* coroi_fd_events - E1 to E4 for n events, COROI_FD_EVENTS at most. Thread: any, in no door.
+ * Returns: true if a coroutine was sent its event. */
+#ifndef COROI_FD_EVENTS
 #define COROI_FD_EVENTS 64
+#endif
 bool coroi_fd_events(const struct epoll_event *event, uint32_t n);
 
 #endif
