@@ -32,6 +32,7 @@ void ex_cond_wait(void *cond, void *mutex);
 void ex_cond_broadcast(void *cond);
 int ex_join(unsigned thread);
 uint64_t ex_now_ns(void);
+void ex_pass(int64_t ns); /* that much time passes */
 
 /* ex_clean - clear the stack below the caller. If the search keeps no states: nothing. See
  * states.c. */

@@ -291,3 +291,8 @@ uint64_t ex_now_ns(void)
 {
 	return clock_ns += STEP_NS;
 }
+
+void ex_pass(int64_t ns)
+{
+	clock_ns += (uint64_t)ns;
+}

@@ -4,6 +4,8 @@
  */
 #include "s_fd.h"
 
+#include "io/set.h"
+
 #define BIT(n) (UINT32_C(1) << (n))
 
 /* ------------------------------------------------------------------------------------- data */
@@ -133,7 +135,7 @@ static const struct ex_scenario fd_reset = {
 
 /* ------------------------------------------------------------------------- deadline, cancel */
 
-#define DEADLINE_NS 40000
+#define DEADLINE_NS 100000
 
 static void reads_in_time(void *arg, void *result)
 {
@@ -144,10 +146,13 @@ static void reads_in_time(void *arg, void *result)
 	(void)result;
 	EX_CHECK(n == 1 || n == CORO_ETIMEDOUT);
 	ex_reached(n == 1 ? 0 : 1);
-	if (n == 1)
+	if (n == 1) {
 		g.got++;
-	else
-		read_one(); /* nothing was taken */
+	} else { /* nothing was taken, and no event is under way, which would end the sleep */
+		uint64_t until = coroi_now_ns() + DEADLINE_NS;
+		EX_CHECK(coro_sleep_until(until) == CORO_OK && coroi_now_ns() >= until);
+		read_one();
+	}
 	g.ended++;
 }
 
@@ -221,16 +226,19 @@ static const struct ex_scenario fd_cancel = {
 
 /* ----------------------------------------------------------------------------------- closes */
 
+/* As the peer does, the coroutine may send a byte to itself, when it has read one. */
 static void reads_till_closed(void *arg, void *result)
 {
+	uint64_t more = *(uint64_t *)arg;
 	int64_t n;
 	char c = 0;
 
-	(void)arg;
 	(void)result;
 	while ((n = coro_read(g.fd, &c, 1, CORO_FOREVER)) == 1) {
 		EX_CHECK(c == 'a');
 		g.got++;
+		if (more && more--)
+			send_one(NULL);
 	}
 	EX_CHECK(n == CORO_ECLOSED || n == CORO_ESTALE);
 	ex_reached(n == CORO_ECLOSED ? 0 : 1);
@@ -248,7 +256,7 @@ static void close_it(void *arg)
 static void setup_close(void)
 {
 	open_fd(COROI_KIND_OTHER);
-	spawn_at(0, false, reads_till_closed, 0);
+	spawn_at(0, false, reads_till_closed, 1);
 	ex_thread("peer", send_one, NULL);
 	ex_thread("look", look, NULL);
 	ex_thread("close", close_it, NULL);
@@ -256,14 +264,14 @@ static void setup_close(void)
 
 static void check_close(void)
 {
-	EX_CHECK(g.closed == 1 && g.got <= 1);
+	EX_CHECK(g.closed == 1 && g.got <= 2);
 	check_got(g.got, 1);
 	check_closed();
 }
 
 static const struct ex_scenario fd_close = {
 	.name = "fd-close",
-	.about = "a descriptor is closed while a coroutine reads and a byte comes",
+	.about = "a descriptor is closed while a coroutine reads and bytes come",
 	.setup = setup_close,
 	.check = check_close,
 	.workers = 1,
@@ -328,45 +336,40 @@ static const struct ex_scenario fd_again = {
 
 /* ------------------------------------------------------------------------------------ moves */
 
-/* A coroutine waits on w0, and then twice on w1: where the descriptor is in w0's set, and where it
- * moves. */
+/* A coroutine has waited on w0 and then on w1, where the descriptor is in w0's set. At the next wait
+ * on w1 it moves. */
 
-static void reads_and_moves(void *arg, void *result)
+static void reads_and_closes(void *arg, void *result)
 {
-	(void)arg;
-	(void)result;
-	read_one();
-	EX_CHECK(coro_pin(1) == CORO_OK);
-	read_one();
-	read_one();
+	reads(arg, result);
 	if (coroi_watches(world_worker(1)))
 		ex_reached(0);
 	EX_CHECK(coro_fd_close(g.fd) == CORO_OK);
-	g.ended++;
-}
-
-static void send_three(void *arg)
-{
-	send_two(arg);
-	send_one(arg);
 }
 
 static void setup_move(void)
 {
+	struct coroi_slot *p;
+
 	open_fd(COROI_KIND_OTHER);
-	spawn_at(0, true, reads_and_moves, 0);
-	ex_thread("peer", send_three, NULL);
+	EX_CHECK(coroi_fd_enter(g.fd, COROI_FD_REFERENCE, &p) == CORO_OK);
+	EX_CHECK(coroi_set_watch(world_worker(0), g.fd) == 0);
+	p->set = 1;
+	p->strays = 1;
+	coroi_fd_leave(p, g.fd, COROI_FD_REFERENCE);
+	spawn_at(1, true, reads_and_closes, 2);
+	ex_thread("peer", send_two, NULL);
 }
 
 static void check_move(void)
 {
-	check_got(3, 1);
+	check_got(2, 1);
 	check_closed();
 }
 
 static const struct ex_scenario fd_move = {
 	.name = "fd-move",
-	.about = "a coroutine that reads goes to another worker, and its descriptor follows",
+	.about = "a coroutine reads on another worker than before, and its descriptor moves there",
 	.setup = setup_move,
 	.check = check_move,
 	.workers = 2,
@@ -382,7 +385,7 @@ static void closes_after(void)
 		EX_CHECK(coro_fd_close(g.fd) == CORO_OK);
 }
 
-static void reads_and_closes(void *arg, void *result)
+static void reads_and_closes_after(void *arg, void *result)
 {
 	char c;
 
@@ -392,7 +395,7 @@ static void reads_and_closes(void *arg, void *result)
 	closes_after();
 }
 
-static void writes_and_closes(void *arg, void *result)
+static void writes_and_closes_after(void *arg, void *result)
 {
 	(void)arg;
 	(void)result;
@@ -403,8 +406,8 @@ static void writes_and_closes(void *arg, void *result)
 static void setup_both(void)
 {
 	open_fd(COROI_KIND_STREAM);
-	spawn_at(0, true, reads_and_closes, 0);
-	spawn_at(1, true, writes_and_closes, 0);
+	spawn_at(0, true, reads_and_closes_after, 0);
+	spawn_at(1, true, writes_and_closes_after, 0);
 	ex_thread("peer", reset, NULL);
 }
 

@@ -177,6 +177,8 @@ int coroi_set_wait(int set, struct epoll_event *event, int most, int64_t ns)
 		ex_sleep(&io.ready[i], ns);
 		n = take(i, event, most);
 	} while (!n && ns < 0);
+	if (!n)
+		ex_pass(ns);
 	if (n)
 		ex_reached(event[n - 1].data.u64 ? WORLD_SLEPT : WORLD_RUNG);
 	return n;
