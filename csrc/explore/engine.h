@@ -21,12 +21,18 @@ void ex_membarrier(void);
 void ex_relax(void);
 void ex_futex_wait(uint32_t *word, uint32_t value, int64_t timeout_ns);
 void ex_futex_wake(uint32_t *word, int count);
+/* ex_call - a system call of that name begins, and is one step: others go on before it. ex_sleep -
+ * as part of it the thread sleeps on the word. ex_wake - as part of it count sleepers wake up. */
+void ex_call(const char *name);
+void ex_sleep(const uint32_t *word, int64_t timeout_ns);
+void ex_wake(const uint32_t *word, int count);
 void ex_lock(void *mutex);
 void ex_unlock(void *mutex);
 void ex_cond_wait(void *cond, void *mutex);
 void ex_cond_broadcast(void *cond);
 int ex_join(unsigned thread);
 uint64_t ex_now_ns(void);
+void ex_pass(int64_t ns); /* that much time passes */
 
 /* ex_clean - clear the stack below the caller. If the search keeps no states: nothing. See
  * states.c. */
@@ -37,7 +43,7 @@ extern int ex_mutant;
 /* ------------------------------------------------------------------------------ scenarios */
 
 #define EX_THREADS 6
-#define EX_LISTS   9
+#define EX_LISTS   11
 #define EX_OWN     2 /* words that each thread has of its own: thread-local variables */
 
 enum ex_op { EX_LOAD, EX_STORE, EX_RMW, EX_OTHER };

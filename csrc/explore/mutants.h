@@ -1,6 +1,7 @@
 /*
  * mutants.h - the mutants: wrong steps that an option makes the explored copy of the core take, or
- * a thread of a scenario. The steps themselves are in mutants.patch and in the scenarios. Here:
+ * a thread of a scenario. The steps themselves are in mutants.patch, in the scenarios and in
+ * stand_io.c. Here:
  *
  *      M(name, the scenario in which the mutant is searched for, what is wrong)
  */
@@ -122,7 +123,45 @@
 	M(LEND_NO_ESCAPE, "lend-steal", "a call's coroutine that suspends does not escape")       \
 	M(LEND_STARTS_ALL, "lend-no-stack", "a lender starts what awaits a stack")                \
 	M(LEND_WAKE_LOST, "lend-brief", "a lender does not deliver the wake it lends itself for") \
-	M(LEND_INSIDE_DROPS, "call-inside", "the calls that were laid aside are forgotten")
+	M(LEND_INSIDE_DROPS, "call-inside", "the calls that were laid aside are forgotten")       \
+	M(FD_ADD_SILENT, "fd-read", "what is ready when it is added to a set is not told")        \
+	M(FD_O3_FIRST, "fd-look", "O3 comes before O2")                                           \
+	M(FD_BLIND_WAIT, "fd-look", "O5 is a plain exchange")                                     \
+	M(FD_READY_LOST, "fd-look", "E3 forgets an event for which nobody waits")                 \
+	M(FD_NOT_STICKY, "fd-fin", "E2 is left out")                                              \
+	M(FD_STICKY_LATE, "fd-fin", "E2 comes after E3")                                          \
+	M(FD_RESET_IN_ALONE, "fd-reset", "a reset is an event for the reader alone")              \
+	M(FD_NO_COMMIT, "fd-deadline",                                                            \
+	  "a read that comes too late to withdraw ends without its event")                        \
+	M(FD_OPENS_AGAIN, "fd-close", "E3 overwrites CLOSED")                                     \
+	M(FD_X2_SILENT, "fd-close", "X2 sends no events")                                         \
+	M(FD_X3_EARLY, "fd-close", "X3 comes before the last O7")                                 \
+	M(FD_SAME_GEN, "fd-again", "a close does not raise the generation")                       \
+	M(FD_CLOSE_FIRST, "fd-again", "close(2) comes before the slot is free")                   \
+	M(FD_MOVE_STAYS, "fd-move", "M2 does not remove from the old set")                        \
+	M(FD_MOVE_UNLOCKED, "fd-both", "M1 is left out")                                          \
+	M(OUTSIDE_UNCOUNTED, "fd-read",                                                           \
+	  "a worker sleeps, no work pends, and coroutines wait for descriptors")                  \
+	M(RISE_NO_TOKEN, "fd-read",                                                               \
+	  "a worker that comes back with events does not count as awake")                         \
+	M(RISE_TOKEN_KEPT, "set-event",                                                           \
+	  "a worker that comes back with events, and was claimed, counts twice")                  \
+	M(SET_CLAIMED_DROPS, "set-event",                                                         \
+	  "a worker that was claimed drops the events it has fetched")                            \
+	M(SET_FUTEX, "fd-read", "a worker that watches something sleeps on its futex")            \
+	M(SET_NO_RING, "set-claim",                                                               \
+	  "a worker that sleeps in its set is claimed, and the bell is not rung")                 \
+	M(SET_BLIND_SLEEP, "set-claim", "Z1 does not look at w->ev")                              \
+	M(SET_PLAIN_BED, "set-claim", "Z1 stores the bed by a plain store")                       \
+	M(SET_BELL_KEPT, "set-claim", "a bell that has rung is not cleared")                      \
+	M(SET_NO_LOOK, "set-busy", "a busy worker does not look into its set")                    \
+	M(SET_STANDBY_BLIND, "set-standby", "the standby looks into no set")                      \
+	M(SET_LENT_DROPS, "set-lent",                                                             \
+	  "an own thread whose worker is lent drops the events it has fetched")                   \
+	M(SET_LENT_AS_WORKER, "set-lent",                                                         \
+	  "an own thread whose worker is lent sends events as the worker")                        \
+	M(LEND_OUTSIDE_KEPT, "set-lender",                                                        \
+	  "a wait for a descriptor that began during the lend is forgotten")
 
 enum {
 	MUTANT_NONE,

@@ -183,29 +183,42 @@ void ex_relax(void)
 	ex_clean();
 }
 
-void ex_futex_wait(uint32_t *word, uint32_t value, int64_t timeout_ns)
+void ex_call(const char *name)
+{
+	if (active)
+		system_call(name);
+}
+
+void ex_sleep(const uint32_t *word, int64_t timeout_ns)
 {
 	if (!active)
-		return;
-	system_call("futex wait");
-	if (*word != value)
 		return;
 	cur->timed = timeout_ns >= 0;
 	ex_world.waits();
 	wait_as(SLEEPS, word);
 }
 
-void ex_futex_wake(uint32_t *word, int count)
+void ex_wake(const uint32_t *word, int count)
 {
-	if (!active)
-		return;
-	system_call("futex wake");
 	for (struct thread *t = threads; t < threads + thread_count && count > 0; t++) {
 		if (t->state == SLEEPS && t->on == word) {
 			t->state = READY;
 			count--;
 		}
 	}
+}
+
+void ex_futex_wait(uint32_t *word, uint32_t value, int64_t timeout_ns)
+{
+	ex_call("futex wait");
+	if (*word == value)
+		ex_sleep(word, timeout_ns);
+}
+
+void ex_futex_wake(uint32_t *word, int count)
+{
+	ex_call("futex wake");
+	ex_wake(word, count);
 }
 
 static void take_lock(void *mutex)
@@ -277,4 +290,9 @@ int ex_join(unsigned thread)
 uint64_t ex_now_ns(void)
 {
 	return clock_ns += STEP_NS;
+}
+
+void ex_pass(int64_t ns)
+{
+	clock_ns += (uint64_t)ns;
 }

@@ -56,26 +56,6 @@ bool coroi_discard(void *base, size_t bytes)
 	return true;
 }
 
-/* There is no Go here. A scenario that hears the bell waits at a word. */
-uint32_t world_bell;
-
-int coroi_event_open(void)
-{
-	return -1;
-}
-
-void coroi_event_ring(int fd)
-{
-	(void)fd;
-	at_xchg(&world_bell, 1);
-	coroi_futex_wake(&world_bell, 1);
-}
-
-void coroi_event_close(int fd)
-{
-	(void)fd;
-}
-
 void coroi_huge(void *base, size_t bytes, bool want)
 {
 	(void)base;

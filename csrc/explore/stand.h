@@ -100,4 +100,7 @@ static inline void coroi_prefetchw(const void *p)
 /* No block has a mapping of its own: mappings are not put back before each schedule. */
 #define COROI_LARGE SIZE_MAX
 
+/* Small arrays of events: what lies unused in them would tell equal states apart. */
+#define COROI_FD_EVENTS 4
+
 #endif

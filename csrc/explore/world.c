@@ -306,6 +306,8 @@ static void rest(void)
 		/* a close with cancel queues something, and claims w afterwards */
 		if (has_queued(w) && !scenario->stops)
 			ex_fail("a rest, and w%u has something to run", i);
+		if (w->outside)
+			ex_fail("a rest, and coroutines of w%u wait for descriptors", i);
 		/* a run that begins claims w afterwards */
 		lie += scenario->paused ? 0 : nodes(w->inbox);
 	}
@@ -590,5 +592,5 @@ const struct ex_world ex_world = {
 	.stacks = world_stacks,
 	.scenarios = {scenarios_door, scenarios_idle, scenarios_run, scenarios_batch,
 		      scenarios_wait, scenarios_call, scenarios_credit, scenarios_lend,
-		      scenarios_lent},
+		      scenarios_lent, scenarios_fd, scenarios_set},
 };

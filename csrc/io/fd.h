@@ -21,8 +21,8 @@
  *
  *   O1  CAS `word`: the generation as named, OPEN, not CLOSING, and the direction not in use: it is
  *       in use. A call without a direction takes a reference
- *   O2  CAS the direction READY to EMPTY, before O3: what becomes ready after O3 has looked makes it
- *       READY again. CLOSED: O7
+ *   O2  CAS the direction READY to EMPTY, before O3: what becomes ready after O3 has looked makes
+ *       it READY again. CLOSED: O7
  *   O3  the system call, unless `drained` and nothing of `hung` say that it is useless. Not EAGAIN:
  *       O7
  *   O4  the descriptor is in no set: add it to w's, for both directions, edge-triggered. The kernel
@@ -56,9 +56,9 @@
  *       order: the number cannot be adopted before its slot is free. Descriptors are removed before
  *       they are closed, as a duplicate would keep them in the set
  *
- * A wake-up may be spurious: the slot was used again between E1 and E3, or the descriptor was moved.
- * The waiter makes its system call, and waits again. An event of a stranger in `hung` costs system
- * calls that fail with EAGAIN. Nothing else depends on either.
+ * A wake-up may be spurious: the slot was used again between E1 and E3, or the descriptor was
+ * moved. The waiter makes its system call, and waits again. An event of a stranger in `hung` costs
+ * system calls that fail with EAGAIN. Nothing else depends on either.
  *
  * No wake-up is lost. An edge that comes before O3 has looked is seen by O3. One that comes after
  * makes the direction READY at E3, after O2 has made it EMPTY: so O5 fails, or E3 finds the record.
@@ -142,11 +142,15 @@ int coroi_fd_adopted(coro_fd *out, int fd, uint8_t kind);
 
 /* coroi_fd_events - E1 to E4 for n events, COROI_FD_EVENTS at most. Thread: any, in no door.
  * Returns: true if a coroutine was sent its event. */
+#ifndef COROI_FD_EVENTS
 #define COROI_FD_EVENTS 64
+#endif
 bool coroi_fd_events(const struct epoll_event *event, uint32_t n);
 
-/* coroi_fd_poke - make a direction ready, as an event of the kernel's does (E3, E4). coroi_fd_poke_end
- * - set `ends`, and make the direction in ready. Nothing, if f is closed. Thread: any, in no door. */
+/* coroi_fd_poke - make a direction ready, as an event of the kernel's does (E3, E4).
+ * coroi_fd_poke_end
+ * - set `ends`, and make the direction in ready. Nothing, if f is closed. Thread: any, in no
+ * door. */
 void coroi_fd_poke(coro_fd f, uint64_t use);
 void coroi_fd_poke_end(coro_fd f);
 
