@@ -59,7 +59,7 @@ type result struct {
 
 const (
 	sleepQuery = "SELECT pg_sleep(0.1)"
-	runs       = 5
+	runs       = 9
 )
 
 // measure measures one system in this process, and writes a result to stdout.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,10 +19,8 @@ func startServer() (*server, error) {
 		return nil, err
 	}
 	s := &server{dir}
-	if err := s.script("start"); err != nil {
-		log, _ := os.ReadFile(filepath.Join(dir, "server.log"))
-		os.RemoveAll(dir)
-		return nil, fmt.Errorf("%w\n%s", err, log)
+	if err := s.start(); err != nil {
+		return nil, errors.Join(err, s.remove())
 	}
 	return s, nil
 }
@@ -29,6 +28,16 @@ func startServer() (*server, error) {
 // conninfo says where the server is, for libpq and for pgx.
 func (s *server) conninfo() string {
 	return "host=" + s.dir + " user=postgres dbname=postgres"
+}
+
+// start starts the server again.
+func (s *server) start() error {
+	err := s.script("start")
+	if err != nil {
+		log, _ := os.ReadFile(filepath.Join(s.dir, "server.log"))
+		err = fmt.Errorf("%w\n%s", err, log)
+	}
+	return err
 }
 
 // stop stops the server at once. remove removes what is left of it.

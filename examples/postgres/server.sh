@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# server.sh start DIR - make a PostgreSQL server in DIR, which must be there and empty, and start it. It listens at a
-#                       Unix socket in DIR alone, and trusts everybody who can reach that.
+# server.sh start DIR - start a PostgreSQL server in DIR, which must be there. An empty DIR gets a new one. It listens
+#                       at a Unix socket in DIR alone, and trusts all that can reach that.
 # server.sh stop DIR  - stop it at once. DIR stays.
 #
 # PostgreSQL does not run as root: root starts the server as the user postgres, whose DIR becomes.
@@ -20,7 +20,8 @@ cd "$dir"
 case $1 in
 start)
 	((${#as[@]})) && chown postgres: "$dir"
-	"${as[@]}" "$bin/initdb" -D "$dir/data" -U postgres -A trust --locale=C -N >"$dir/initdb.log"
+	[[ -d $dir/data ]] ||
+		"${as[@]}" "$bin/initdb" -D "$dir/data" -U postgres -A trust --locale=C -N >"$dir/initdb.log"
 	"${as[@]}" "$bin/pg_ctl" -D "$dir/data" -l "$dir/server.log" -w -s -o "-k '$dir' -h '' \
 		-c max_connections=1100 -c fsync=off -c shared_buffers=128MB" start
 	;;
