@@ -71,6 +71,14 @@ CORO_BODY_STACK(pq_open, struct pq_open_arg, uintptr_t, PQ_STACK, 0)
 	*result = (uintptr_t)c;
 }
 
+/* is_copy - the result says that data follow, which the program is to send or to take. */
+static int is_copy(const PGresult *r)
+{
+	ExecStatusType is = PQresultStatus(r);
+
+	return is == PGRES_COPY_IN || is == PGRES_COPY_OUT || is == PGRES_COPY_BOTH;
+}
+
 /* take - look at one result. Returns the text of an error, or NULL. */
 static const char *take(const PGresult *r, struct pq_answer *answer)
 {
@@ -83,12 +91,9 @@ static const char *take(const PGresult *r, struct pq_answer *answer)
 	case PGRES_COMMAND_OK:
 	case PGRES_EMPTY_QUERY:
 		return NULL;
-	case PGRES_COPY_IN:
-	case PGRES_COPY_OUT:
-	case PGRES_COPY_BOTH:
-		return "pq_query does no COPY: close the connection";
 	default:
-		return kept(PQresultErrorMessage(r));
+		return kept(is_copy(r) ? "pq_query does no COPY: close the connection"
+				       : PQresultErrorMessage(r));
 	}
 }
 
@@ -118,11 +123,11 @@ static int collect(PGconn *c, struct pq_answer *answer, const char **text, uint6
 		if (!r)
 			return CORO_OK;
 		const char *error = take(r, answer);
-		int copy = error && PQresultStatus(r) != PGRES_FATAL_ERROR;
+		int copy = is_copy(r);
 
 		PQclear(r);
 		*text = *text ? *text : error;
-		if (copy) /* it has no end by itself */
+		if (copy) /* further results come after the data alone */
 			return CORO_OK;
 	}
 }

@@ -25,7 +25,8 @@ CORO_DECLARE_BODY(pq_open);
  * pq_query - send one query, or several in one text, and wait for all results.
  *
  * One query at a time for a connection. A query whose time is up, and one whose coroutine is
- * canceled, is canceled in the server; after that the connection is as good as new.
+ * canceled, is canceled in the server, which takes up to 2 s. If the server has done so by then, the
+ * connection can be used again. If not, every further query fails, as after COPY.
  *
  * conn:    a PGconn of pq_open.
  * sql:     it must stay until the end.
