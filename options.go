@@ -44,13 +44,20 @@ func newConfig(opts []Option) (*config, error) {
 // number is an option that is a number in a range.
 func number(what string, value, least, most int, set func(*config)) Option {
 	return func(c *config) error {
-		if value < least || value > most {
-			return &OptionError{what, value, fmt.Sprintf("must be from %d to %d", least,
-				most)}
+		if err := inRange(what, value, least, most); err != nil {
+			return err
 		}
 		set(c)
 		return nil
 	}
+}
+
+// inRange is the error of a number that is out of its range, or nil.
+func inRange(what string, value, least, most int) error {
+	if value < least || value > most {
+		return &OptionError{what, value, fmt.Sprintf("must be from %d to %d", least, most)}
+	}
+	return nil
 }
 
 // WithPaused makes a scheduler for batches: a spawned coroutine waits until Run, which returns when
@@ -88,9 +95,8 @@ func WithTuning(t Tuning) Option {
 			{"Tuning.HandoverBudget", t.HandoverBudget, -1, 1 << 30},
 			{"Tuning.StackCache", t.StackCache, 0, 1 << 16},
 		} {
-			if f.value < f.least || f.value > f.most {
-				return &OptionError{f.name, f.value,
-					fmt.Sprintf("must be from %d to %d", f.least, f.most)}
+			if err := inRange(f.name, f.value, f.least, f.most); err != nil {
+				return err
 			}
 		}
 		c.StealBatch, c.HandoverBudget, c.StackCache = t.StealBatch, t.HandoverBudget,

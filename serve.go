@@ -27,9 +27,8 @@ const serveGrace = 10 * time.Second
 // queue. Without it there is no limit but that of descriptors and of coroutines.
 func ServeLimit(n int) ServeOption {
 	return func(c *serveConfig) error {
-		if n < 1 || n > math.MaxInt32 {
-			return &OptionError{"ServeLimit", n,
-				fmt.Sprintf("must be from 1 to %d", math.MaxInt32)}
+		if err := inRange("ServeLimit", n, 1, math.MaxInt32); err != nil {
+			return err
 		}
 		c.limit = uint32(n)
 		return nil

@@ -358,7 +358,8 @@ int coro_shutdown(coro_fd f, int how)
 	return status < 0 ? CORO_OF_ERRNO(-status) : CORO_OK;
 }
 
-int64_t coroi_call_ready(const struct coroi_slot *p, int fd, const struct coroi_io *io)
+/* The library's own calls have no order with O2. So O3 asks the kernel. */
+static int64_t call_ready(const struct coroi_slot *p, int fd, const struct coroi_io *io)
 {
 	int n = coroi_ready(fd, (short)io->flags);
 	(void)p;
@@ -367,7 +368,7 @@ int64_t coroi_call_ready(const struct coroi_slot *p, int fd, const struct coroi_
 
 int coro_fd_wait(coro_fd f, int direction, uint64_t deadline)
 {
-	struct coroi_io io = {.call = coroi_call_ready,
+	struct coroi_io io = {.call = call_ready,
 			      .name = "coro_fd_wait",
 			      .flags = direction == CORO_IN ? POLLIN | POLLRDHUP : POLLOUT};
 

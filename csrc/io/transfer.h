@@ -22,9 +22,4 @@ struct coroi_io {
  * returned, or a status below 0. */
 int64_t coroi_transfer(coro_fd f, uint64_t use, uint64_t deadline, const struct coroi_io *io);
 
-/* coroi_call_ready - a call for O3 that asks the kernel whether one of the events io->flags, of
- * poll(2), is there. A library's own system calls have no order with O2, so nothing else is sure.
- * Returns: 0, -EAGAIN, -errno. */
-int64_t coroi_call_ready(const struct coroi_slot *p, int fd, const struct coroi_io *io);
-
 #endif
