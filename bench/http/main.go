@@ -1,8 +1,8 @@
 // Command http measures HTTP servers by turns, with wrk: examples/httpd, a bare epoll loop in C,
 // net/http, fasthttp and, where its binary is given, Lwan. README.md has results.
 //
-// Each server is a process of its own: this program, started again with -serve. So the CPU time of a
-// request is the server's alone.
+// Each server is a process of its own: this program, started again with -serve. So the CPU time of
+// a request is the server's alone.
 package main
 
 import (

@@ -101,8 +101,8 @@ func (p *process) end() error {
 // A cpuTime is what a process has used so far.
 type cpuTime struct{ user, system time.Duration }
 
-// cpu looks at the process. Linux counts whole ticks of user and system time, and takes the parts of
-// the exact sum from these.
+// cpu looks at the process. Linux counts whole ticks of user and system time, and takes the parts
+// of the exact sum from these.
 func (p *process) cpu() (cpuTime, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// soaked loads httpd with all variants by turns, and compares its memory after a minute with that at
-// the end. A server that keeps nothing of its requests has the same, but for what allocators do.
+// soaked loads httpd with all variants by turns, and compares its memory after a minute with that
+// at the end. A server that keeps nothing of its requests has the same, but for what allocators do.
 func soaked(out io.Writer, d time.Duration, connections int) error {
 	if d < 2*time.Minute {
 		return fmt.Errorf("-soak %v: want 2m or more", d)

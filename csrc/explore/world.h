@@ -69,8 +69,8 @@ extern uint32_t world_bell;
 
 /* The kernel's side of descriptors (stand_io.c). Their numbers are 1 to WORLD_DESCRIPTORS. Each of
  * these calls is one step.
- * world_descriptor - the kernel gives the number to a new descriptor of that kind (sysio.h), to which
- * nothing has come, and which takes no more bytes.
+ * world_descriptor - the kernel gives the number to a new descriptor of that kind (sysio.h), to
+ * which nothing has come, and which takes no more bytes.
  * world_comes - a peer sends n bytes, each of that value; and closes its end, or resets it. */
 enum world_end { WORLD_OPEN, WORLD_FIN, WORLD_RESET };
 #define WORLD_DESCRIPTORS 2
@@ -86,8 +86,8 @@ void world_await_close(int fd);
 /* world_io_regions - all of this is put back before each schedule. To be called during setup. */
 void world_io_regions(void);
 
-/* Bits of ex_reached that stand_io.c reaches: a thread that slept in a set had an event, or was woken
- * by the bell alone; one that looked into a set without waiting had an event. */
+/* Bits of ex_reached that stand_io.c reaches: a thread that slept in a set had an event, or was
+ * woken by the bell alone; one that looked into a set without waiting had an event. */
 enum { WORLD_SLEPT = 29, WORLD_RUNG = 30, WORLD_POLLED = 31 };
 
 /* world_lend_regions - what lend.c keeps for a thread is put back before each schedule. All threads

@@ -148,9 +148,8 @@ int coroi_fd_adopted(coro_fd *out, int fd, uint8_t kind);
 bool coroi_fd_events(const struct epoll_event *event, uint32_t n);
 
 /* coroi_fd_poke - make a direction ready, as an event of the kernel's does (E3, E4).
- * coroi_fd_poke_end
- * - set `ends`, and make the direction in ready. Nothing, if f is closed. Thread: any, in no
- * door. */
+ * coroi_fd_poke_end - set `ends`, and make the direction in ready. Both do nothing if f is closed.
+ * Thread: any, in no door. */
 void coroi_fd_poke(coro_fd f, uint64_t use);
 void coroi_fd_poke_end(coro_fd f);
 

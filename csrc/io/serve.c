@@ -57,7 +57,7 @@ _Static_assert(sizeof(struct connection) <= CORO_INLINE_BYTES, "it is an argumen
 
 /* ---------------------------------------------------------------------------------- connections */
 
-/* begin - the connection has started. Returns: is there time left for it? */
+/* begin_connection - the connection has started. Returns: is there time left for it? */
 static bool begin_connection(struct connection *c)
 {
 	struct coroi_server *v = c->server;
@@ -288,7 +288,7 @@ static void end_all(struct coroi_server *v)
 	coroi_unlock(&v->lock);
 }
 
-/* leave - the server is canceled. */
+/* leave_to_scheduler - the server is canceled, and some of its connections go on. */
 static void leave_to_scheduler(struct coroi_server *v)
 {
 	struct coroi_refusal *r = coroi_set_refusal(coroi_scheduler_of(coroi_self()));

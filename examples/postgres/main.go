@@ -1,12 +1,12 @@
-// Command postgres has 1000 connections of libpq, the C library of PostgreSQL, wait for their server
-// at once, each in a C coroutine, on two threads. Beside that it does the same with calls of libpq
-// that block, and with pgx, which is written in Go.
+// Command postgres has 1000 connections of libpq, the C library of PostgreSQL, wait for their
+// server at once, each in a C coroutine, on two threads. Beside that it does the same with calls of
+// libpq that block, and with pgx, which is written in Go.
 //
 //	make run     tables
 //	make test    the tests
 //
-// pq.c has the C bodies, bodies.go calls them, systems.go has the three ways, and server.sh starts a
-// server.
+// pq.c has the C bodies, bodies.go calls them, systems.go has the three ways, and server.sh starts
+// a server.
 package main
 
 import (

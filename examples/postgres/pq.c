@@ -39,8 +39,8 @@ static const char *kept(const char *text)
 	return copy ? copy : "an error, and no memory for its text";
 }
 
-/* fail - end the coroutine with a status, or else with a text. After a cancel it just ends: Go knows
- * of the cancel. */
+/* fail - end the coroutine with a status, or else with a text. After a cancel it just ends: Go
+ * knows of the cancel. */
 static void fail(int status, const char *text)
 {
 	if (status == CORO_ECANCELED)

@@ -25,8 +25,8 @@ CORO_DECLARE_BODY(pq_open);
  * pq_query - send one query, or several in one text, and wait for all results.
  *
  * One query at a time for a connection. A query whose time is up, and one whose coroutine is
- * canceled, is canceled in the server, which takes up to 2 s. If the server has done so by then, the
- * connection can be used again. If not, every further query fails, as after COPY.
+ * canceled, is canceled in the server, which takes up to 2 s. If the server has done so by then,
+ * the connection can be used again. If not, every further query fails, as after COPY.
  *
  * conn:    a PGconn of pq_open.
  * sql:     it must stay until the end.
@@ -45,8 +45,8 @@ struct pq_answer {
 };
 CORO_DECLARE_BODY(pq_query);
 
-/* pq_close - close a connection of pq_open or pq_open_blocking, which no query uses. Thread: any. It
- * does not wait. */
+/* pq_close - close a connection of pq_open or pq_open_blocking, which no query uses. Thread: any.
+ * It does not wait. */
 void pq_close(void *conn);
 
 /* For comparison: the same by calls that block their thread. pq_open_blocking returns NULL, and

@@ -112,8 +112,8 @@ func (c *cgoSystem) close() error {
 	return nil
 }
 
-// pgxSystem: a goroutine for each query, and the runtime's poller. pgconn is pgx's lower half, which
-// speaks the same simple protocol as PQexec.
+// pgxSystem: a goroutine for each query, and the runtime's poller. pgconn is pgx's lower half,
+// which speaks the same simple protocol as PQexec.
 type pgxSystem struct {
 	conns []*pgconn.PgConn
 }

@@ -49,8 +49,8 @@ static bool flush(struct connection *c)
 	return sent; /* a client of the benchmark reads */
 }
 
-/* answer_one - parse and answer the first request of what came. Returns: REQUEST_MORE; REQUEST_DONE;
- * another number: the end of the connection. */
+/* answer_one - parse and answer the first request of what came. Returns: REQUEST_MORE;
+ * REQUEST_DONE; another number: the end of the connection. */
 static int answer_one(struct connection *c)
 {
 	struct request *q = &c->request;
@@ -77,7 +77,8 @@ static int answer_one(struct connection *c)
 	return r->close ? -1 : REQUEST_DONE;
 }
 
-/* turn - serve what is there. After a short read the socket is empty. Returns: false: it has ended. */
+/* turn - serve what is there. After a short read the socket is empty. Returns: false: it has
+ * ended. */
 static bool turn(struct connection *c)
 {
 	for (;;) {

@@ -69,7 +69,7 @@ static bool is_at_end(int fd)
 	return recv(fd, &byte, 1, 0) <= 0;
 }
 
-/* counts - a connection has begun, or ends. */
+/* count_begin - a connection has begun. count_end - it ends. */
 static void count_begin(void)
 {
 	uint64_t now = add_one(&serving), before = seen(&most);
