@@ -65,6 +65,7 @@ leaning left and right: same true, after 1000 leaves
 another third leaf: same false, after 3 leaves
 one leaf less: same false, after 1000 leaves
 `,
+	"tls":      "HELLO, C\nTHIS CAME THROUGH TLS\n",
 	"pipeline": "4000 blocks of up to 256 words, checksum 5040e93287169aa5\n",
 }
 

@@ -1,0 +1,12 @@
+/* lines.h - the C engine of a line protocol. */
+#ifndef LINES_H
+#define LINES_H
+
+#include "coro_io.h"
+
+/* Bytes of the longest line, with its end. */
+#define LINE_BYTES 4096
+
+CORO_DECLARE_BODY(upper_lines);
+
+#endif
