@@ -78,8 +78,12 @@ func TestWaitDoesNotWaitForDaemons(t *testing.T) {
 		require.NoError(t, add.Spawn(s, 1))
 		require.NoError(t, s.Wait(soon(t)))
 	}
-	list, n := s.Blocked(100)
-	assert.Equal(t, daemons+1, n)
+	var list []coro.BlockedCoroutine
+	eventually(t, func() bool {
+		var n int
+		list, n = s.Blocked(100)
+		return n == daemons+1
+	}, "all are blocked at once, also the one that sleeps again and again")
 	for _, b := range list {
 		assert.True(t, b.Daemon, b)
 		assert.Contains(t, fmt.Sprint(b), ", daemon")

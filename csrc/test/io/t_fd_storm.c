@@ -81,9 +81,10 @@ static void moves_once(void *arg, void *result)
 static void in_a_child(struct stream *x)
 {
 	coro_handle h;
+	uint64_t yields = rnd(&x->random) % 4; /* *x is the child's from its spawn to its join */
 
 	CHECK_EQ(coro_spawn_attr(JOINABLE(0), moves_once, &x, sizeof x, &h), CORO_OK);
-	for (uint64_t i = rnd(&x->random) % 4; i > 0; i--)
+	for (uint64_t i = 0; i < yields; i++)
 		CHECK_EQ(coro_yield(), CORO_OK);
 	(void)coro_cancel(h); /* it may have ended */
 	int status = coro_join(h, NULL, 0);
