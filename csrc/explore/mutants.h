@@ -154,6 +154,7 @@
 	M(SET_BLIND_SLEEP, "set-claim", "Z1 does not look at w->ev")                              \
 	M(SET_PLAIN_BED, "set-claim", "Z1 stores the bed by a plain store")                       \
 	M(SET_BELL_KEPT, "set-claim", "a bell that has rung is not cleared")                      \
+	M(SET_BELL_EDGE, "set-bell", "the bell is edge-triggered: a look takes the ring")         \
 	M(SET_NO_LOOK, "set-busy", "a busy worker does not look into its set")                    \
 	M(SET_STANDBY_BLIND, "set-standby", "the standby looks into no set")                      \
 	M(SET_LENT_DROPS, "set-lent",                                                             \

@@ -67,6 +67,21 @@ static const struct ex_scenario claim = {
 	.reach = BIT(WORLD_RUNG),
 };
 
+static void setup_bell(void)
+{
+	setup_claim();
+	ex_thread("look", look, NULL);
+}
+
+static const struct ex_scenario bell = {
+	.name = "set-bell",
+	.about = "set-claim, and another thread looks into the set",
+	.setup = setup_bell,
+	.check = check_two,
+	.workers = 1,
+	.reach = BIT(WORLD_RUNG) | BIT(WORLD_POLLED),
+};
+
 /* ------------------------------------------------------------------------------------- busy */
 
 static void yields(void *arg, void *result)
@@ -214,5 +229,5 @@ static const struct ex_scenario lender = {
 };
 
 const struct ex_scenario *const scenarios_set[] = {
-	&event, &claim, &busy, &standby, &lent, &lender, NULL,
+	&event, &claim, &bell, &busy, &standby, &lent, &lender, NULL,
 };

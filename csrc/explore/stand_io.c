@@ -152,6 +152,7 @@ static int take(unsigned set, struct epoll_event *event, int most)
 
 	if (io.ready[set] & RUNG)
 		event[n++] = (struct epoll_event){.events = EPOLLIN, .data.u64 = 0};
+	COROI_MUTANT_ADDS(SET_BELL_EDGE, io.ready[set] &= ~RUNG;)
 	for (int fd = 1; fd <= WORLD_DESCRIPTORS && n < most; fd++) {
 		const struct descriptor *d = &io.descriptor[fd];
 		if (!(io.ready[set] & 1u << fd))
