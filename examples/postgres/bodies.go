@@ -28,7 +28,7 @@ type openArg struct {
 }
 
 type queryArg struct {
-	conn    uintptr // a PGconn
+	conn    uintptr // of pq_open
 	sql     uintptr // a C string
 	timeout time.Duration
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -164,6 +166,42 @@ func TestQueriesThatAreGivenUp(t *testing.T) {
 	got, err = ask(s, conn, "SELECT 10")
 	require.NoError(t, err)
 	assert.Equal(t, answer{1, 10}, got)
+}
+
+// The server has a part of a query when its time is up, and takes the rest later. A cancel that comes
+// before the whole query is lost.
+func TestQueryIsGivenUpThatIsPartlySent(t *testing.T) {
+	server, s := setUp(t)
+	conn := connect(t, server, s)
+	backend, err := ask(s, conn, "SELECT pg_backend_pid()")
+	require.NoError(t, err)
+	pid := int(backend.first)
+
+	// No socket's buffer holds the query.
+	long := "SELECT pg_sleep(3600) --" + strings.Repeat("x", 8_000_000)
+	for _, canceled := range []bool{false, true} {
+		require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
+		ctx, cancel := context.WithCancel(context.Background())
+		goOn := time.AfterFunc(400*time.Millisecond, func() {
+			assert.NoError(t, syscall.Kill(pid, syscall.SIGCONT))
+		})
+		timeout := 50 * time.Millisecond
+		if canceled {
+			timeout = 0
+			time.AfterFunc(50*time.Millisecond, cancel)
+		}
+		_, err = query(ctx, s, conn, long, timeout)
+		cancel()
+		assert.False(t, goOn.Stop(), "given up while the server had stopped: %v", err)
+		if canceled {
+			require.ErrorIs(t, err, context.Canceled)
+		} else {
+			require.ErrorContains(t, err, "deadline")
+		}
+		got, err := ask(s, conn, "SELECT 11")
+		require.NoError(t, err)
+		assert.Equal(t, answer{1, 11}, got)
+	}
 }
 
 // sleepers starts queries that take an hour, and returns when the server has them.

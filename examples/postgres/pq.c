@@ -2,10 +2,22 @@
 
 #include "coro_io.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <libpq-fe.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define CLEAN_UP ((uint64_t)2000000000) /* ns that the server has to give up a query */
+#define TRY      ((uint64_t)100000000)  /* ns from one cancel of it to the next */
+
+/* A connection, and a duplicate of its socket that is coro's for as long as the connection lasts. A
+ * connection for calls that block has none: 0. */
+struct conn {
+	PGconn *pq;
+	coro_fd socket;
+};
 
 static uint64_t after(uint64_t ns)
 {
@@ -13,12 +25,12 @@ static uint64_t after(uint64_t ns)
 }
 
 /*
- * ready - wait for the connection's socket.
+ * ready_to_connect - wait for the socket of a connection that is being made.
  *
  * libpq may close the socket in any of its calls, and open another with the same number. So the
  * socket is coro's during the wait alone, in which libpq is not called.
  */
-static int ready(PGconn *c, int direction, uint64_t deadline)
+static int ready_to_connect(PGconn *c, int direction, uint64_t deadline)
 {
 	coro_fd f;
 	int number;
@@ -28,6 +40,22 @@ static int ready(PGconn *c, int direction, uint64_t deadline)
 		status = coro_fd_wait(f, direction, deadline);
 		coro_fd_release(f, &number);
 	}
+	return status;
+}
+
+/*
+ * adopt_socket - a duplicate of the socket becomes coro's.
+ *
+ * A connection that is made keeps its socket until it is lost. Then libpq closes the number, which
+ * others may get, and waits no more. So coro has a number of its own.
+ */
+static int adopt_socket(struct conn *c)
+{
+	int own = fcntl(PQsocket(c->pq), F_DUPFD_CLOEXEC, 0);
+	int status = own < 0 ? CORO_OF_ERRNO(errno) : coro_fd_adopt(&c->socket, own, 0);
+
+	if (status && own >= 0)
+		close(own);
 	return status;
 }
 
@@ -48,24 +76,37 @@ static void fail(int status, const char *text)
 	coro_fail(status ? status : 1, status ? coro_strerror(status) : text);
 }
 
+/* connected - have libpq connect, and adopt the socket. Returns: a status; CORO_OK with *ok false:
+ * libpq has an error. */
+static int connected(struct conn *c, uint64_t deadline, bool *ok)
+{
+	PostgresPollingStatusType next = PGRES_POLLING_WRITING;
+	int status = CORO_OK;
+
+	if (PQstatus(c->pq) == CONNECTION_BAD)
+		next = PGRES_POLLING_FAILED;
+	while (next == PGRES_POLLING_READING || next == PGRES_POLLING_WRITING) {
+		int direction = next == PGRES_POLLING_READING ? CORO_IN : CORO_OUT;
+		if ((status = ready_to_connect(c->pq, direction, deadline)))
+			return status;
+		next = PQconnectPoll(c->pq);
+	}
+	*ok = next == PGRES_POLLING_OK && PQsetnonblocking(c->pq, 1) == 0;
+	return *ok ? adopt_socket(c) : CORO_OK;
+}
+
 CORO_BODY_STACK(pq_open, struct pq_open_arg, uintptr_t, PQ_STACK, 0)
 {
-	uint64_t deadline = after(arg->timeout);
-	PGconn *c = PQconnectStart(arg->conninfo);
-	PostgresPollingStatusType next = PGRES_POLLING_WRITING;
-	int status = c ? CORO_OK : CORO_ENOMEM;
+	struct conn *c = calloc(1, sizeof *c);
+	bool ok = false;
+	int status = CORO_ENOMEM;
 
-	if (c && PQstatus(c) == CONNECTION_BAD)
-		next = PGRES_POLLING_FAILED;
-	while (!status && (next == PGRES_POLLING_READING || next == PGRES_POLLING_WRITING)) {
-		status = ready(c, next == PGRES_POLLING_READING ? CORO_IN : CORO_OUT, deadline);
-		if (!status)
-			next = PQconnectPoll(c);
-	}
-	if (status || next != PGRES_POLLING_OK || PQsetnonblocking(c, 1)) {
-		const char *text = kept(PQerrorMessage(c));
+	if (c && (c->pq = PQconnectStart(arg->conninfo)))
+		status = connected(c, after(arg->timeout), &ok);
+	if (status || !ok) {
+		const char *text = c ? kept(PQerrorMessage(c->pq)) : NULL;
 
-		PQfinish(c);
+		pq_close(c);
 		fail(status, text);
 	}
 	*result = (uintptr_t)c;
@@ -97,29 +138,36 @@ static const char *take(const PGresult *r, struct pq_answer *answer)
 	}
 }
 
-/* collect - wait for all results of what was sent. *text becomes that of the first error. */
-static int collect(PGconn *c, struct pq_answer *answer, const char **text, uint64_t deadline)
+/* sent - send what is left of the query. Returns: a status. */
+static int sent(struct conn *c, uint64_t deadline)
+{
+	int status = CORO_OK;
+
+	while (!status && PQflush(c->pq) > 0) /* below 0: PQconsumeInput tells why */
+		status = coro_fd_wait(c->socket, CORO_OUT, deadline);
+	return status;
+}
+
+/* collect - wait for all results of a query. *text becomes that of the first error. */
+static int collect(struct conn *c, struct pq_answer *answer, const char **text, uint64_t deadline)
 {
 	PGresult *r;
-	int status;
+	int status = sent(c, deadline);
 
 	*text = NULL;
-	while (PQflush(c) > 0) { /* below 0: PQconsumeInput tells why */
-		status = ready(c, CORO_OUT, deadline);
-		if (status)
-			return status;
-	}
+	if (status)
+		return status;
 	for (;;) {
-		while (PQisBusy(c)) {
-			status = ready(c, CORO_IN, deadline);
+		while (PQisBusy(c->pq)) {
+			status = coro_fd_wait(c->socket, CORO_IN, deadline);
 			if (status)
 				return status;
-			if (!PQconsumeInput(c)) { /* the connection is lost */
-				*text = *text ? *text : kept(PQerrorMessage(c));
+			if (!PQconsumeInput(c->pq)) { /* the connection is lost */
+				*text = *text ? *text : kept(PQerrorMessage(c->pq));
 				return CORO_OK;
 			}
 		}
-		r = PQgetResult(c);
+		r = PQgetResult(c->pq);
 		if (!r)
 			return CORO_OK;
 		const char *error = take(r, answer);
@@ -140,28 +188,41 @@ static void call_cancel(void *cancel)
 	PQcancel(cancel, text, sizeof text);
 }
 
-/* give_up - have the server give up the query, and take what it still sends. */
-static void give_up(PGconn *c)
+/*
+ * give_up - have the server give up the query, and take what it still sends.
+ *
+ * The server takes no notice of a cancel before it has the whole query. So the rest is sent first,
+ * and the cancel is made again until it has ended the query. Without memory for the shield section,
+ * a cancel of the coroutine ends this at once.
+ */
+static void give_up(struct conn *c)
 {
 	const char *text;
 	struct pq_answer none = {0, 0};
-	PGcancel *cancel = PQgetCancel(c);
+	uint64_t end = after(CLEAN_UP);
+	bool shielded = coro_shield_begin(end) == CORO_OK;
+	PGcancel *cancel = PQgetCancel(c->pq);
+	int status = cancel ? sent(c, end) : CORO_ENOMEM;
 
-	coro_shield_begin(after(CLEAN_UP));
-	if (cancel && coro_blocking(call_cancel, cancel) == CORO_OK)
-		collect(c, &none, &text, after(CLEAN_UP));
-	coro_shield_end();
+	if (!status)
+		do {
+			status = coro_blocking(call_cancel, cancel);
+			if (!status)
+				status = collect(c, &none, &text, after(TRY));
+		} while (status == CORO_ETIMEDOUT && coro_now() < end);
+	if (shielded)
+		coro_shield_end();
 	PQfreeCancel(cancel);
 }
 
 CORO_BODY_STACK(pq_query, struct pq_query_arg, struct pq_answer, PQ_STACK, 0)
 {
-	PGconn *c = arg->conn;
+	struct conn *c = arg->conn;
 	const char *text;
 	int status;
 
-	if (!PQsendQuery(c, arg->sql))
-		fail(CORO_OK, PQerrorMessage(c));
+	if (!PQsendQuery(c->pq, arg->sql))
+		fail(CORO_OK, PQerrorMessage(c->pq));
 	status = collect(c, result, &text, after(arg->timeout));
 	if (status == CORO_ETIMEDOUT || status == CORO_ECANCELED)
 		give_up(c);
@@ -171,22 +232,29 @@ CORO_BODY_STACK(pq_query, struct pq_query_arg, struct pq_answer, PQ_STACK, 0)
 
 void pq_close(void *conn)
 {
-	PQfinish(conn);
+	struct conn *c = conn;
+
+	if (!c)
+		return;
+	coro_fd_close(c->socket); /* none, or gone with the scheduler: it does nothing */
+	PQfinish(c->pq);
+	free(c);
 }
 
 void *pq_open_blocking(const char *conninfo)
 {
-	PGconn *c = PQconnectdb(conninfo);
+	struct conn *c = calloc(1, sizeof *c);
 
-	if (PQstatus(c) == CONNECTION_OK)
+	if (c && (c->pq = PQconnectdb(conninfo)) && PQstatus(c->pq) == CONNECTION_OK)
 		return c;
-	PQfinish(c);
+	pq_close(c);
 	return NULL;
 }
 
 int64_t pq_query_blocking(void *conn, const char *sql)
 {
-	PGresult *r = PQexec(conn, sql);
+	struct conn *c = conn;
+	PGresult *r = PQexec(c->pq, sql);
 	int64_t rows = PQresultStatus(r) == PGRES_TUPLES_OK ? PQntuples(r) : -1;
 
 	PQclear(r);
