@@ -95,6 +95,11 @@ int coro_fd_wait(coro_fd f, int direction, uint64_t deadline);
  * send(2), recvmsg(2) and sendmsg(2). Reading and writing files: a thread of the pool makes the
  * call where the page cache has not what is wanted; a cancel then waits for the call.
  *
+ * 0 bytes: coro_read, coro_readv and coro_serve_read return 0 at once, whatever there is to read,
+ * and take nothing. coro_recv and coro_recvmsg wait until there is something; of datagrams they
+ * take one. All that write send an empty datagram through a socket of datagrams, and nothing
+ * otherwise.
+ *
  * Returns: the number of bytes; 0: the end of what can be read; below 0: a status.
  */
 int64_t coro_read(coro_fd f, void *buffer, size_t bytes, uint64_t deadline);
@@ -112,7 +117,8 @@ int64_t coro_sendfile(coro_fd f, int from, int64_t *offset, size_t bytes, uint64
 
 /* coro_read_full - read until the buffer is full, or the end comes. *got: how many bytes were read,
  * with an error too. coro_write_all - write all; *put: how many were written. coro_writev_all - the
- * same; the array v is changed. Returns: CORO_OK, with *got < bytes at the end; a status. */
+ * same; the array v is changed. They make one call at least, of 0 bytes too. Returns: CORO_OK, with
+ * *got < bytes at the end; a status. */
 int coro_read_full(coro_fd f, void *buffer, size_t bytes, size_t *got, uint64_t deadline);
 int coro_write_all(coro_fd f, const void *buffer, size_t bytes, size_t *put, uint64_t deadline);
 int coro_writev_all(coro_fd f, struct iovec *v, int n, size_t *put, uint64_t deadline);

@@ -382,7 +382,7 @@ static int64_t call_first(const struct coroi_slot *p, int fd, const struct coroi
 	struct coroi_io *own = (struct coroi_io *)(uintptr_t)io;
 	/* before the read: E2, E3 and O2 order it as they order events */
 	bool ends = at_load_acq(&p->ends);
-	int64_t n = coroi_sys_recv(fd, io->v->iov_base, io->v->iov_len, 0);
+	int64_t n = coroi_call_read(p, fd, io);
 
 	if (n != -EAGAIN || !ends)
 		return n;
@@ -394,7 +394,7 @@ int64_t coro_serve_read(coro_fd f, void *buffer, size_t bytes, uint64_t deadline
 {
 	struct iovec v = {buffer, bytes};
 	struct coroi_io io = {
-		.call = call_first, .name = "coro_serve_read", .v = &v, .n = 1, .empties = true};
+		.call = call_first, .name = "coro_serve_read", .v = &v, .n = 1, .empties = bytes};
 	int64_t n = coroi_transfer(f, COROI_FD_IN_USE, deadline, &io);
 
 	return io.flags ? CORO_ECLOSED : n;

@@ -83,10 +83,12 @@ static bool is_socket(const struct coroi_slot *p)
 	return p->kind == COROI_KIND_STREAM || p->kind == COROI_KIND_SOCKET;
 }
 
-static int64_t call_read(const struct coroi_slot *p, int fd, const struct coroi_io *io)
+/* Of a socket recv(2) is the faster one. But recv(2) of 0 bytes waits, and read(2) does not. */
+int64_t coroi_call_read(const struct coroi_slot *p, int fd, const struct coroi_io *io)
 {
-	return is_socket(p) ? coroi_sys_recv(fd, io->v->iov_base, io->v->iov_len, 0)
-			    : coroi_sys_read(fd, io->v->iov_base, io->v->iov_len);
+	return is_socket(p) && io->v->iov_len
+		       ? coroi_sys_recv(fd, io->v->iov_base, io->v->iov_len, 0)
+		       : coroi_sys_read(fd, io->v->iov_base, io->v->iov_len);
 }
 
 /* send(2) raises no SIGPIPE. */
@@ -100,7 +102,7 @@ int64_t coro_read(coro_fd f, void *buffer, size_t bytes, uint64_t deadline)
 {
 	struct iovec v = {buffer, bytes};
 	struct coroi_io io = {
-		.call = call_read, .name = "coro_read", .v = &v, .n = 1, .empties = true};
+		.call = coroi_call_read, .name = "coro_read", .v = &v, .n = 1, .empties = bytes};
 
 	return coroi_transfer(f, COROI_FD_IN_USE, deadline, &io);
 }
@@ -231,19 +233,19 @@ int64_t coro_sendfile(coro_fd f, int from, int64_t *offset, size_t bytes, uint64
 
 /* ------------------------------------------------------------------------------------ all of it */
 
-/* all - a call again and again, until it has done `bytes`, or returns 0 or an error. */
+/* all - a call, again and again until it has done `bytes`, or returns 0 or an error. */
 static int all(coro_fd f, bool writes, unsigned char *buffer, size_t bytes, size_t *done,
 	       uint64_t deadline)
 {
 	size_t n = 0;
-	int64_t came = 1;
+	int64_t came;
 
-	while (n < bytes && came > 0) {
+	do {
 		came = writes ? coro_write(f, buffer + n, bytes - n, deadline)
 			      : coro_read(f, buffer + n, bytes - n, deadline);
 		if (came > 0)
 			n += (size_t)came;
-	}
+	} while (n < bytes && came > 0);
 	if (done)
 		*done = n;
 	return came < 0 ? (int)came : CORO_OK;
@@ -264,18 +266,18 @@ int coro_writev_all(coro_fd f, struct iovec *v, int n, size_t *put, uint64_t dea
 	size_t sum = 0;
 	int64_t came = v && n >= 0 ? 1 : CORO_EINVAL;
 
-	while (came > 0 && n > 0) {
+	while (came > 0) {
+		for (; n > 1 && !v->iov_len; v++, n--)
+			; /* a call of 0 bytes would be the end */
 		came = coro_writev(f, v, n < COROI_IOV_MOST ? n : COROI_IOV_MOST, deadline);
-		if (came < 0)
-			break;
-		sum += (size_t)came;
-		size_t left = (size_t)came;
+		size_t left = came > 0 ? (size_t)came : 0;
+		sum += left;
 		for (; n > 0 && left >= v->iov_len; v++, n--)
 			left -= v->iov_len;
-		if (n > 0) {
-			v->iov_base = (char *)v->iov_base + left;
-			v->iov_len -= left;
-		}
+		if (n <= 0)
+			break;
+		v->iov_base = (char *)v->iov_base + left;
+		v->iov_len -= left;
 	}
 	if (put)
 		*put = sum;

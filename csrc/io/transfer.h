@@ -22,4 +22,7 @@ struct coroi_io {
  * returned, or a status below 0. */
 int64_t coroi_transfer(coro_fd f, uint64_t use, uint64_t deadline, const struct coroi_io *io);
 
+/* coroi_call_read - O3 of coro_read, for `call`. */
+int64_t coroi_call_read(const struct coroi_slot *p, int fd, const struct coroi_io *io);
+
 #endif

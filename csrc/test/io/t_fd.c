@@ -526,6 +526,129 @@ static void reads_kinds(void *arg, void *result)
 	CHECK_EQ(coro_fd_close(g), CORO_OK);
 }
 
+/* ----------------------------------------------------------------------------------- of 0 bytes */
+
+static void waits_for_a_byte(void *arg, void *result)
+{
+	char byte;
+
+	(void)result;
+	CHECK_EQ(coro_read(*(coro_fd *)arg, &byte, 1, CORO_FOREVER), 1);
+}
+
+/* reads_nothing - each read of 0 bytes returns at once, and takes nothing. */
+static void reads_nothing(coro_fd f)
+{
+	struct iovec v[2] = {{NULL, 0}, {NULL, 0}};
+	size_t got = 7;
+
+	CHECK_EQ(coro_read(f, NULL, 0, CORO_FOREVER), 0);
+	CHECK_EQ(coro_readv(f, v, 2, CORO_FOREVER), 0);
+	CHECK_EQ(coro_readv(f, v, 0, CORO_FOREVER), 0);
+	CHECK_EQ(coro_serve_read(f, NULL, 0, CORO_FOREVER), 0);
+	CHECK_EQ(coro_read_full(f, NULL, 0, &got, CORO_FOREVER), CORO_OK);
+	CHECK_EQ(got, 0);
+}
+
+static void writes_nothing(coro_fd f)
+{
+	struct iovec v[2] = {{NULL, 0}, {NULL, 0}};
+	size_t put = 7;
+
+	CHECK_EQ(coro_write(f, NULL, 0, CORO_FOREVER), 0);
+	CHECK_EQ(coro_writev(f, v, 2, CORO_FOREVER), 0);
+	CHECK_EQ(coro_write_all(f, NULL, 0, &put, CORO_FOREVER), CORO_OK);
+	CHECK_EQ(put, 0);
+	CHECK_EQ(coro_writev_all(f, v, 2, &put, CORO_FOREVER), CORO_OK);
+	CHECK_EQ(coro_writev_all(f, v, 0, &put, CORO_FOREVER), CORO_OK);
+	CHECK_EQ(put, 0);
+}
+
+static void streams_of_nothing(struct pair p)
+{
+	char bytes[10];
+	coro_handle h;
+
+	writes_nothing(p.b);
+	reads_nothing(p.a); /* none has ever come */
+	CHECK_EQ(coro_recv(p.a, NULL, 0, 0, soon(MS)), CORO_ETIMEDOUT);
+	CHECK_EQ(coro_write(p.b, "abc", 3, CORO_FOREVER), 3);
+	reads_nothing(p.a); /* three wait */
+	CHECK_EQ(coro_recv(p.a, NULL, 0, 0, CORO_FOREVER), 0);
+	CHECK_EQ(coro_read(p.a, bytes, 10, CORO_FOREVER), 3);
+	reads_nothing(p.a); /* a short read has emptied it */
+	CHECK_EQ(coro_read(p.a, bytes, 10, 0), CORO_ETIMEDOUT);
+	/* in use */
+	CHECK_EQ(coro_spawn_attr(JOINABLE(0), waits_for_a_byte, &p.a, sizeof p.a, &h), CORO_OK);
+	CHECK_EQ(coro_sleep(MS), CORO_OK);
+	CHECK_EQ(coro_read(p.a, NULL, 0, CORO_FOREVER), CORO_EBUSY);
+	CHECK_EQ(coro_read_full(p.a, NULL, 0, NULL, CORO_FOREVER), CORO_EBUSY);
+	CHECK_EQ(coro_write(p.b, bytes, 1, CORO_FOREVER), 1);
+	CHECK_EQ(coro_join(h, NULL, 0), CORO_OK);
+	/* more empty buffers than one call takes, and then one that is not */
+	static struct iovec v[3000];
+	size_t put;
+	v[2999] = (struct iovec){"xyz", 3};
+	CHECK_EQ(coro_writev_all(p.b, v, 3000, &put, CORO_FOREVER), CORO_OK);
+	CHECK_EQ(put, 3);
+	CHECK_EQ(coro_read(p.a, bytes, 10, CORO_FOREVER), 3);
+	/* the end, and after it */
+	CHECK_EQ(coro_fd_close(p.b), CORO_OK);
+	reads_nothing(p.a);
+	CHECK_EQ(coro_fd_close(p.a), CORO_OK);
+	CHECK_EQ(coro_read(p.a, NULL, 0, CORO_FOREVER), CORO_ESTALE);
+	CHECK_EQ(coro_read_full(p.a, NULL, 0, NULL, CORO_FOREVER), CORO_ESTALE);
+	CHECK_EQ(coro_write_all(p.a, NULL, 0, NULL, CORO_FOREVER), CORO_ESTALE);
+}
+
+static struct pair nothing[4];
+
+static void moves_nothing(void *arg, void *result)
+{
+	char bytes[10];
+
+	(void)arg;
+	(void)result;
+	streams_of_nothing(nothing[0]);
+	streams_of_nothing(nothing[1]);
+	/* a pipe */
+	CHECK_EQ(coro_read(nothing[2].a, NULL, 0, CORO_FOREVER), 0);
+	CHECK_EQ(coro_read_full(nothing[2].a, NULL, 0, NULL, CORO_FOREVER), CORO_OK);
+	writes_nothing(nothing[2].b);
+	pair_close(&nothing[2]);
+	/* datagrams: an empty one is one, too */
+	struct pair p = nothing[3];
+	reads_nothing(p.a);
+	CHECK_EQ(coro_recv(p.a, NULL, 0, 0, soon(MS)), CORO_ETIMEDOUT);
+	CHECK_EQ(coro_write(p.b, NULL, 0, CORO_FOREVER), 0);
+	CHECK_EQ(coro_write(p.b, "abc", 3, CORO_FOREVER), 3);
+	CHECK_EQ(coro_write(p.b, "de", 2, CORO_FOREVER), 2);
+	reads_nothing(p.a);
+	CHECK_EQ(coro_read(p.a, bytes, 10, CORO_FOREVER), 0);
+	CHECK_EQ(coro_recv(p.a, NULL, 0, 0, CORO_FOREVER), 0); /* abc */
+	CHECK_EQ(coro_read(p.a, bytes, 10, CORO_FOREVER), 2);
+	pair_close(&p);
+	add_one(&counted);
+}
+
+TEST(fd_calls_of_nothing)
+{
+	coro_scheduler *s = start_with(1, 0);
+	int fd[2];
+
+	counted = 0;
+	nothing[0] = pair_of(s);
+	nothing[1] = pair_of_tcp(s);
+	CHECK_EQ(pipe(fd), 0);
+	nothing[2] = (struct pair){adopted(s, fd[0]), adopted(s, fd[1])};
+	CHECK_EQ(socketpair(AF_UNIX, SOCK_DGRAM, 0, fd), 0);
+	nothing[3] = (struct pair){adopted(s, fd[0]), adopted(s, fd[1])};
+	spawn(s, moves_nothing, NULL, 0);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(counted, 1);
+	finish(s);
+}
+
 static void reads_a_file(void *arg, void *result)
 {
 	char path[] = "/tmp/coro-test-XXXXXX", bytes[20] = {0};
