@@ -437,7 +437,7 @@ static void *asks_on(void *arg)
 /* Servers that end at random points, while clients come and go. */
 TEST_LIMIT(serve_storm_of_ends, 300)
 {
-	uint64_t random = 7, ends = scaled(40);
+	uint64_t random = 7, ends = scaled(DELAYED ? 4 : 40);
 
 	for (uint64_t i = 0; i < ends; i++) {
 		coro_scheduler *s = start_with(1 + (uint32_t)i % 3, 0);
