@@ -117,8 +117,8 @@ int64_t coro_sendfile(coro_fd f, int from, int64_t *offset, size_t bytes, uint64
 
 /* coro_read_full - read until the buffer is full, or the end comes. *got: how many bytes were read,
  * with an error too. coro_write_all - write all; *put: how many were written. coro_writev_all - the
- * same; the array v is changed. They make one call at least, of 0 bytes too. Returns: CORO_OK, with
- * *got < bytes at the end; a status. */
+ * same; the array v is changed. Of 0 bytes they make no call. Returns: CORO_OK, with *got < bytes at
+ * the end; a status. */
 int coro_read_full(coro_fd f, void *buffer, size_t bytes, size_t *got, uint64_t deadline);
 int coro_write_all(coro_fd f, const void *buffer, size_t bytes, size_t *put, uint64_t deadline);
 int coro_writev_all(coro_fd f, struct iovec *v, int n, size_t *put, uint64_t deadline);

@@ -233,19 +233,19 @@ int64_t coro_sendfile(coro_fd f, int from, int64_t *offset, size_t bytes, uint64
 
 /* ------------------------------------------------------------------------------------ all of it */
 
-/* all - a call, again and again until it has done `bytes`, or returns 0 or an error. */
+/* all - a call again and again, until it has done `bytes`, or returns 0 or an error. */
 static int all(coro_fd f, bool writes, unsigned char *buffer, size_t bytes, size_t *done,
 	       uint64_t deadline)
 {
 	size_t n = 0;
-	int64_t came;
+	int64_t came = 1;
 
-	do {
+	while (n < bytes && came > 0) {
 		came = writes ? coro_write(f, buffer + n, bytes - n, deadline)
 			      : coro_read(f, buffer + n, bytes - n, deadline);
 		if (came > 0)
 			n += (size_t)came;
-	} while (n < bytes && came > 0);
+	}
 	if (done)
 		*done = n;
 	return came < 0 ? (int)came : CORO_OK;
@@ -267,17 +267,19 @@ int coro_writev_all(coro_fd f, struct iovec *v, int n, size_t *put, uint64_t dea
 	int64_t came = v && n >= 0 ? 1 : CORO_EINVAL;
 
 	while (came > 0) {
-		for (; n > 1 && !v->iov_len; v++, n--)
+		for (; n > 0 && !v->iov_len; v++, n--)
 			; /* a call of 0 bytes would be the end */
+		if (!n)
+			break;
 		came = coro_writev(f, v, n < COROI_IOV_MOST ? n : COROI_IOV_MOST, deadline);
 		size_t left = came > 0 ? (size_t)came : 0;
 		sum += left;
 		for (; n > 0 && left >= v->iov_len; v++, n--)
 			left -= v->iov_len;
-		if (n <= 0)
-			break;
-		v->iov_base = (char *)v->iov_base + left;
-		v->iov_len -= left;
+		if (left) {
+			v->iov_base = (char *)v->iov_base + left;
+			v->iov_len -= left;
+		}
 	}
 	if (put)
 		*put = sum;

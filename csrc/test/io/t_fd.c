@@ -582,7 +582,7 @@ static void streams_of_nothing(struct pair p)
 	CHECK_EQ(coro_spawn_attr(JOINABLE(0), waits_for_a_byte, &p.a, sizeof p.a, &h), CORO_OK);
 	CHECK_EQ(coro_sleep(MS), CORO_OK);
 	CHECK_EQ(coro_read(p.a, NULL, 0, CORO_FOREVER), CORO_EBUSY);
-	CHECK_EQ(coro_read_full(p.a, NULL, 0, NULL, CORO_FOREVER), CORO_EBUSY);
+	CHECK_EQ(coro_read_full(p.a, NULL, 0, NULL, CORO_FOREVER), CORO_OK);
 	CHECK_EQ(coro_write(p.b, bytes, 1, CORO_FOREVER), 1);
 	CHECK_EQ(coro_join(h, NULL, 0), CORO_OK);
 	/* more empty buffers than one call takes, and then one that is not */
@@ -597,8 +597,8 @@ static void streams_of_nothing(struct pair p)
 	reads_nothing(p.a);
 	CHECK_EQ(coro_fd_close(p.a), CORO_OK);
 	CHECK_EQ(coro_read(p.a, NULL, 0, CORO_FOREVER), CORO_ESTALE);
-	CHECK_EQ(coro_read_full(p.a, NULL, 0, NULL, CORO_FOREVER), CORO_ESTALE);
-	CHECK_EQ(coro_write_all(p.a, NULL, 0, NULL, CORO_FOREVER), CORO_ESTALE);
+	CHECK_EQ(coro_read_full(p.a, NULL, 0, NULL, CORO_FOREVER), CORO_OK);
+	CHECK_EQ(coro_write_all(p.a, NULL, 0, NULL, CORO_FOREVER), CORO_OK);
 }
 
 static struct pair nothing[4];
