@@ -174,16 +174,6 @@ static int await_room(struct coroi_server *v)
 			: CORO_OK;
 }
 
-/* pause_accepting - until a connection ends, or for some time, *ns, which is doubled. */
-static int pause_accepting(struct coroi_server *v, uint64_t *ns)
-{
-	struct coroi_io io = {.call = call_change, .name = "coro_serve", .more = v};
-
-	*ns = !*ns ? PAUSE_FIRST_NS : *ns < PAUSE_MOST_NS / 2 ? *ns * 2 : PAUSE_MOST_NS;
-	int status = (int)coroi_transfer(v->listener, COROI_FD_OUT_USE, coro_now() + *ns, &io);
-	return status == CORO_ETIMEDOUT ? CORO_OK : status;
-}
-
 /* is_passing - an accept that has failed so may succeed later: the process or the system has no
  * descriptor or memory now, or the error is that of one connection, as accept(2) says of Linux. */
 static bool is_passing(int status)
@@ -207,6 +197,18 @@ static bool is_passing(int status)
 	return status == CORO_ENOMEM;
 }
 
+/* pause_accepting - until a connection ends, or for some time, *ns, which is doubled. */
+static int pause_accepting(struct coroi_server *v, uint64_t *ns)
+{
+	struct coroi_io io = {.call = call_change, .name = "coro_serve", .more = v};
+
+	*ns = !*ns ? PAUSE_FIRST_NS : *ns < PAUSE_MOST_NS / 2 ? *ns * 2 : PAUSE_MOST_NS;
+	int status = (int)coroi_transfer(v->listener, COROI_FD_OUT_USE, coro_now() + *ns, &io);
+	if (is_passing(status)) /* there is no room for the worker's set either */
+		status = coro_sleep(*ns);
+	return status == CORO_ETIMEDOUT ? CORO_OK : status;
+}
+
 /* hand_over - spawn the connection's coroutine, as soon as there is memory for one. */
 static int hand_over(struct coroi_server *v, coro_fd f)
 {
@@ -225,20 +227,20 @@ static int hand_over(struct coroi_server *v, coro_fd f)
 static int accept_all(struct coroi_server *v)
 {
 	uint64_t pause = 0;
+	coro_fd f;
 	int status;
 
-	while (!(status = await_room(v))) {
-		coro_fd f;
-		status = coro_accept(v->listener, &f, NULL, NULL, CORO_FOREVER);
+	do {
+		status = await_room(v);
+		if (!status)
+			status = coro_accept(v->listener, &f, NULL, NULL, CORO_FOREVER);
 		if (!status) {
 			pause = 0;
 			status = hand_over(v, f);
 		} else if (is_passing(status)) {
 			status = pause_accepting(v, &pause);
 		}
-		if (status)
-			break;
-	}
+	} while (!status);
 	return status == CORO_ESTALE ? CORO_ECLOSED : status; /* it was closed between two calls */
 }
 

@@ -33,6 +33,7 @@
 	S(threads)         \
 	S(descriptors)     \
 	S(files)           \
+	S(server)          \
 	S(dispatcher)      \
 	S(pool_rr)         \
 	S(pool_ll)         \

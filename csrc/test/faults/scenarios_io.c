@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 static coro_scheduler *begin_blocking(uint32_t workers)
@@ -249,4 +250,131 @@ SCENARIO(files)
 	for (int i = 0; i < 3; i++)
 		outside(s, uses_a_file, NULL, 0);
 	end(s);
+}
+
+/* ------------------------------------------------------------------------ a server */
+
+static coro_fd listening;
+static uint64_t answered, stopped;
+
+static void connection_ends(void *arg)
+{
+	(void)arg;
+	count(&answered);
+}
+
+/* A request is a byte, and its answer the next one. A call that fails ends the connection. */
+static void answers(void *arg, void *result)
+{
+	coro_fd f = *(coro_fd *)arg;
+	unsigned char byte;
+	int64_t n;
+
+	(void)result;
+	if (!went_well(coro_defer(connection_ends, NULL), CORO_ENOMEM))
+		count(&answered);
+	while ((n = coro_serve_read(f, &byte, 1, CORO_FOREVER)) > 0) {
+		byte++;
+		if (!io_went_well(coro_write_all(f, &byte, 1, NULL, CORO_FOREVER)))
+			return;
+	}
+	if (n != CORO_ECLOSED)
+		io_went_well(n);
+}
+
+/* The server ends when its listener is closed, and with no other error once it has begun. */
+static void serves(void *arg, void *result)
+{
+	uint32_t limit = *(uint32_t *)arg;
+	int status = coro_serve(listening, NULL, answers, limit, 50 * MS);
+
+	(void)result;
+	if (status == CORO_ESTALE) { /* it has waited for a stack until the listener was closed */
+		CHECK(may_fail());
+	} else if (status != CORO_ECLOSED) {
+		CHECK(!went_well(status, CORO_ENOMEM));
+		CHECK_EQ(coro_fd_close(listening), CORO_OK);
+	}
+	count(&stopped);
+	count(&ran);
+}
+
+/* ask - a request on a connection of its own, by calls that never fail. Returns: 1, an answer has
+ * come; 0, the end; -1, neither, which needs a fault. */
+static int ask(const struct sockaddr_un *to, socklen_t length)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	unsigned char byte = 41;
+	ssize_t n = -1;
+
+	CHECK_EQ(connect(fd, (const struct sockaddr *)to, length), 0);
+	CHECK_EQ(send(fd, &byte, 1, MSG_NOSIGNAL), 1);
+	for (int i = 0; i < 300 && n < 0; i++) {
+		n = recv(fd, &byte, 1, MSG_DONTWAIT);
+		if (n < 0 && errno != EAGAIN)
+			n = 0; /* a reset */
+		else if (n < 0)
+			(void)coro_sleep(MS / 10);
+	}
+	close(fd);
+	CHECK(n < 1 || byte == 42);
+	CHECK(n == 1 || may_fail());
+	return (int)n;
+}
+
+/* Requests are answered, or their connections end. The server goes on: when a single fault has
+ * passed, a request is answered. */
+static void uses_a_server(void *arg, void *result)
+{
+	uint32_t limit = *(uint32_t *)arg;
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	socklen_t length = sizeof to;
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	(void)result;
+	CHECK_EQ(bind(fd, (struct sockaddr *)&to, sizeof(sa_family_t)), 0);
+	CHECK_EQ(getsockname(fd, (struct sockaddr *)&to, &length), 0);
+	CHECK_EQ(listen(fd, 10), 0);
+	listening = adopted(fd);
+	if (listening && inside(NULL, serves, &limit, sizeof limit, NULL)) {
+		for (int i = 0; i < 3 && !seen(&stopped); i++)
+			ask(&to, length);
+		if (!lasting && !several && !seen(&stopped)) {
+			int tries = 0;
+			while (ask(&to, length) != 1)
+				CHECK(++tries < 20);
+		}
+		if (!seen(&stopped))
+			CHECK_EQ(coro_fd_close(listening), CORO_OK);
+	} else if (listening) {
+		CHECK_EQ(coro_fd_close(listening), CORO_OK);
+	}
+	count(&ran);
+}
+
+static uint64_t spawned_in(coro_scheduler *s)
+{
+	coro_worker_stats w;
+	coro_stats t;
+
+	CHECK_EQ(coro_scheduler_stats(s, &t, &w, 1), CORO_OK);
+	return w.spawned;
+}
+
+SCENARIO(server)
+{
+	for (uint32_t limit = 0; limit <= 1; limit++) {
+		coro_scheduler *s = begin(1, 0, 0);
+		if (!s)
+			continue;
+		answered = stopped = 0;
+		outside(s, uses_a_server, &limit, sizeof limit);
+		CHECK_EQ(QUIET(coro_scheduler_wait(s)), CORO_OK);
+		/* a connection whose coroutine has begun, and could not defer, is not counted */
+		uint64_t connections = spawned_in(s) - accepted;
+		CHECK(answered == connections || (answered < connections && may_fail()));
+		accepted += connections;
+		ran += connections;
+		end(s);
+	}
 }
