@@ -92,12 +92,37 @@ void coroi_claimed(struct coroi_worker *w);
  * sleeper. */
 COROI_COLD void coroi_notify_hungry(struct coroi_worker *w);
 
+/* How long a worker that was idle keeps to itself what its driver has brought, ns. */
+#define COROI_FED_NS 100000
+
+/* coroi_fed_locked - the driver has queued all that is in w's queue, which was empty. */
+static inline void coroi_fed_locked(struct coroi_worker *w)
+{
+	at_store_rlx(&w->fed_at, coroi_now_ns());
+	at_store_rlx(&w->fed_to, w->queue.head + w->queue.count);
+}
+
+/* coroi_to_share - how many in v's queue others may take. What the driver has brought to an idle
+ * worker is not for them, for a moment: to wake another worker and to have it steal takes longer
+ * than to run some coroutines that have got their events. Thread: any; a hint. Cost: the clock, if
+ * the driver has brought something that is in the queue yet. */
+static inline uint32_t coroi_to_share(const struct coroi_worker *v)
+{
+	uint32_t n = coroi_deque_length(&v->queue);
+	uint32_t fed = at_load_rlx(&v->fed_to) - at_load_rlx(&v->queue.head);
+
+	if (coroi_likely((int32_t)fed <= 0) ||
+	    coroi_now_ns() - at_load_rlx(&v->fed_at) >= COROI_FED_NS)
+		return n;
+	return n > fed ? n - fed : 0;
+}
+
 /* coroi_notify_queued - w has queued something, in its door. Cost: one relaxed load while no
  * sleeper is hungry. A stale `hungry` costs time only, until the standby looks around. */
 static inline void coroi_notify_queued(struct coroi_worker *w)
 {
 	uint32_t h = at_load_rlx(&w->sched->hungry);
-	if (coroi_unlikely(h) && ((h & COROI_HUNGRY_ALONE) || coroi_deque_length(&w->queue) > 1))
+	if (coroi_unlikely(h) && ((h & COROI_HUNGRY_ALONE) || coroi_to_share(w) > 1))
 		coroi_notify_hungry(w);
 }
 

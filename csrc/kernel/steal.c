@@ -30,7 +30,7 @@
 /* has_more - v's queue has something, and not just what the last thief left there. */
 static bool has_more(struct coroi_worker *v)
 {
-	uint32_t length = coroi_deque_length(&v->queue);
+	uint32_t length = coroi_to_share(v);
 	return length && !(length == at_load_rlx(&v->kept_length) &&
 			   coroi_turns(v) == at_load_rlx(&v->kept_at));
 }
@@ -48,7 +48,7 @@ bool coroi_is_stuck(struct coroi_worker *w, struct coroi_worker *v)
 
 bool coroi_has_surplus(struct coroi_worker *v)
 {
-	return coroi_deque_length(&v->queue) > 1 && !coroi_is_dedicated(v);
+	return coroi_to_share(v) > 1 && !coroi_is_dedicated(v);
 }
 
 void coroi_note_turns(struct coroi_worker *w)
@@ -331,6 +331,8 @@ bool coroi_search(struct coroi_worker *w)
 			looked = now;
 		}
 	}
+	/* Where w watches something, a steal without spinning is no reason to spin. */
+	bool pays = found || !coroi_watches(w);
 	if (thief) {
 		if (!found)
 			found = steal_round(w, !coroi_holds_off(w, now), true);
@@ -338,7 +340,7 @@ bool coroi_search(struct coroi_worker *w)
 			hold_off(w, now);
 		at_add(&s->activity, -COROI_SEARCHING);
 	}
-	if (found)
+	if (found && pays)
 		w->spin_ns = COROI_SPIN_NS;
 	else if (!missed && w->spin_ns > SPIN_LEAST_NS)
 		w->spin_ns /= 2;

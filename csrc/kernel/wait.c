@@ -315,12 +315,15 @@ void coroi_events_send(struct coroi_rec **r, uint32_t n)
 
 	if (w) {
 		coroi_door_enter(w);
+		bool idle = !coroi_deque_length(&w->queue);
 		for (uint32_t i = 0; i < n; i++)
 			/* as in coroi_event_send */
 			if (coroi_owner(r[i]) == w->sched && at_load_acq(&r[i]->home) == w->id)
 				event_queued_locked(w, r[i]);
 			else
 				r[away++] = r[i];
+		if (idle)
+			coroi_fed_locked(w);
 		if (coroi_needs_another(w, coroi_deque_length(&w->queue)))
 			coroi_notify_queued(w);
 		coroi_door_leave(w);

@@ -170,6 +170,10 @@ struct coroi_worker {
 	 * driver finds. While w sleeps, a pending-work token stands for them (P4 of idle.c). Atomic,
 	 * relaxed: w reads the count outside of its door, too. */
 	uint32_t outside;
+	/* See coroi_to_share: when the driver last fed w, ns, and where in the queue that ends, as
+	 * queue.head counts. Atomic, relaxed: thieves look. */
+	uint64_t fed_at;
+	uint32_t fed_to;
 	/* The worker shares its work with others. */
 	bool shares;
 	/* See coroi_stir (steal.h): the worker to take from, or NULL; the last look for one, ns; the
