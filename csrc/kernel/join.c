@@ -21,7 +21,7 @@
 #include <string.h>
 
 /* free_word - W4. False: the record is still a node, and W5 frees it. */
-static bool free_word(struct coroi_rec *r)
+static inline bool free_word(struct coroi_rec *r)
 {
 	uint64_t word = at_load_rlx(&r->wake), next;
 	do {
@@ -49,11 +49,25 @@ void coroi_join_free(struct coroi_rec *r)
 }
 
 /* free_locked - coroi_join_free in w's door. */
-static void free_locked(struct coroi_worker *w, struct coroi_rec *r)
+static inline void free_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
 	at_store_rlx(&r->state, COROI_FREE);
 	if (free_word(r))
 		coroi_put_locked(w, r);
+}
+
+/* free_here - coroi_join_free on w, or on a thread that is no worker if w is NULL. A worker of the
+ * record's scheduler keeps the record for its next spawn: the slab has a lock, and takes one record
+ * at a time. */
+static inline void free_here(struct coroi_worker *w, struct coroi_rec *r)
+{
+	if (coroi_unlikely(!w || coroi_owner(r) != w->sched)) {
+		coroi_join_free(r);
+		return;
+	}
+	coroi_door_enter(w);
+	free_locked(w, r);
+	coroi_door_leave(w);
 }
 
 /* ------------------------------------------------------------------------------------- the end */
@@ -138,7 +152,7 @@ void coroi_end_outside(struct coro_scheduler *s, struct coroi_rec *r)
 
 /* ------------------------------------------------------------------------------------- joining */
 
-struct coroi_rec *coroi_find(coro_handle h)
+static inline struct coroi_rec *find(coro_handle h)
 {
 	struct coroi_rec *r = coroi_at((uint32_t)h);
 	if (!r)
@@ -147,6 +161,11 @@ struct coroi_rec *coroi_find(coro_handle h)
 	 * handle */
 	uint64_t word = at_load_acq(&r->wake);
 	return coroi_gen(word) == (uint32_t)(h >> 32) && (word & COROI_ESCAPED) ? r : NULL;
+}
+
+struct coroi_rec *coroi_find(coro_handle h)
+{
+	return find(h);
 }
 
 /* unregister - take J1 back. False: the end was first, and the event is on its way. */
@@ -168,7 +187,7 @@ static bool withdraw_join(void *arg)
 	return unregister(j->r, j->gen, j->index);
 }
 
-int coroi_join_status(const struct coroi_rec *r)
+static inline int join_status(const struct coroi_rec *r)
 {
 	if (r->flags & COROI_F_NO_STACK)
 		return CORO_ENOMEM;
@@ -177,6 +196,11 @@ int coroi_join_status(const struct coroi_rec *r)
 	if (r->flags & COROI_F_ABORTED)
 		return r->more & COROI_M_FAILED ? CORO_EFAILED : CORO_EABORTED;
 	return r->canceled & COROI_C_TOLD ? CORO_ECANCELED : CORO_OK;
+}
+
+int coroi_join_status(const struct coroi_rec *r)
+{
+	return join_status(r);
 }
 
 /* taken - what a joiner or detacher returns that came second. CORO_EBUSY: another one joins.
@@ -195,9 +219,31 @@ static int refuse(struct coroi_worker *w, enum join_call call)
 	return coroi_nowait_refuse(w, call == JOIN_UNTIL ? "coro_join_until" : "coro_join");
 }
 
+/* await_end_slow - the rest of await_end: the wait has not begun, or was resumed with an error. */
+static COROI_NOINLINE int await_end_slow(struct coroi_rec *me, struct join *j, int code,
+					 uint64_t deadline, enum join_call call)
+{
+	if (code == COROI_NOT_BEGUN)
+		return coroi_wait(me, CORO_WAIT_JOIN, deadline,
+				  call == COMMITTED ? NULL : withdraw_join, j);
+	if (withdraw_join(j)) /* C3 of wait.c */
+		return coroi_tell(code);
+	return coroi_wait(me, CORO_WAIT_JOIN, CORO_FOREVER, NULL, NULL);
+}
+
+/* await_end - me, which is registered as j, waits for the end. Returns: as coroi_wait. */
+static inline int await_end(struct coroi_rec *me, struct join *j, uint64_t deadline,
+			    enum join_call call)
+{
+	int code = call == JOIN ? coroi_wait_once(me, CORO_WAIT_JOIN, false) : COROI_NOT_BEGUN;
+
+	return coroi_likely(code == CORO_OK) ? CORO_OK
+					     : await_end_slow(me, j, code, deadline, call);
+}
+
 /* join - coro_join_until. call: the one that was made. */
-static int join(coro_handle h, void *result, size_t result_bytes, uint64_t deadline,
-		enum join_call call)
+static inline __attribute__((always_inline)) int
+join(coro_handle h, void *result, size_t result_bytes, uint64_t deadline, enum join_call call)
 {
 	struct coroi_worker *w = coroi_self();
 	struct coroi_rec *me, *r;
@@ -205,14 +251,14 @@ static int join(coro_handle h, void *result, size_t result_bytes, uint64_t deadl
 
 	if (!w || !(me = w->current))
 		return CORO_EPERM;
-	r = coroi_find(h);
+	r = find(h);
 	if (!r)
 		return CORO_ESTALE;
 	uint64_t nobody = coroi_join_word(gen, COROI_JOIN_NOBODY, 0);
 	uint64_t final = coroi_join_word(gen, COROI_JOIN_FINAL, COROI_FINAL_DONE);
 	uint64_t word = at_load_acq(&coroi_cold(r)->join);
 	/* Acquires: if the coroutine was joined meanwhile, and what we have read is of the record's
-	 * next user, coroi_find sees that the handle is stale. */
+	 * next user, find sees that the handle is stale. */
 	if (r == me || coroi_gen(word) != gen || (result_bytes && !result) ||
 	    result_bytes > at_load_acq(&r->result_bytes))
 		return coroi_find(h) ? CORO_EINVAL : CORO_ESTALE;
@@ -224,8 +270,7 @@ static int join(coro_handle h, void *result, size_t result_bytes, uint64_t deadl
 	uint64_t mine = coroi_join_word(gen, COROI_JOIN_COROUTINE, coroi_index(me));
 	if (at_cas(&coroi_cold(r)->join, &word, mine)) { /* J1 */
 		struct join j = {r, gen, coroi_index(me)};
-		int status = coroi_wait(me, CORO_WAIT_JOIN, deadline,
-					call == COMMITTED ? NULL : withdraw_join, &j);
+		int status = await_end(me, &j, deadline, call);
 		if (status)
 			return status;
 	} else if (word != final) {
@@ -235,17 +280,17 @@ static int join(coro_handle h, void *result, size_t result_bytes, uint64_t deadl
 		/* of two callers that find final·done, the one whose CAS succeeds is the joiner */
 		return CORO_ESTALE;
 	}
-	int status = coroi_join_status(r);
+	int status = join_status(r);
 	/* of a coroutine that ended unstarted, the payload is the argument */
 	if (result_bytes && (status == CORO_OK || status == CORO_EABORTED))
 		memcpy(result, coroi_cold(r)->payload, result_bytes);
 	else if (coroi_unlikely(status == CORO_EFAILED))
 		coroi_keep_failure(me, coroi_failed(r));
-	coroi_join_free(r); /* J3 */
+	free_here(coroi_self(), r); /* J3; perhaps not the worker on which the wait began */
 	return status;
 }
 
-int coro_join(coro_handle h, void *result, size_t result_bytes)
+COROI_RETURNS_AFTER_SWITCH int coro_join(coro_handle h, void *result, size_t result_bytes)
 {
 	return join(h, result, result_bytes, CORO_FOREVER, JOIN);
 }
@@ -282,6 +327,6 @@ int coro_detach(coro_handle h)
 		    coroi_join_word(gen, COROI_JOIN_FINAL, COROI_FINAL_TAKEN)))
 		return CORO_ESTALE;
 	coroi_forget_failure(r);
-	coroi_join_free(r);
+	free_here(coroi_self(), r);
 	return CORO_OK;
 }

@@ -47,3 +47,31 @@ void cb_call_asleep(void *arg, void *result)
 		cb_fail(coro_call_go(a.id, &now, sizeof now, wait, sizeof *wait, NULL));
 	}
 }
+
+void cb_children(void *arg, void *result)
+{
+	static coro_handle child[CB_CHILDREN];
+	const struct cb_children a = *(struct cb_children *)arg;
+	const coro_attr joinable = {.size = sizeof joinable, .flags = CORO_JOINABLE};
+	int64_t start = cb_now_ns(), n = 0;
+	int status = a.n <= CB_CHILDREN ? CORO_OK : CORO_EINVAL;
+
+	while (status == CORO_OK && n < a.n) {
+		status = coro_spawn_attr(&joinable, cb_spin_body, &a.steps, sizeof a.steps,
+					 &child[n]);
+		n += status == CORO_OK;
+	}
+	cb_fail(status);
+	for (int64_t i = 0; i < n; i++)
+		cb_fail(coro_join(child[i], NULL, 0));
+	*(int64_t *)result = cb_now_ns() - start;
+}
+
+int64_t cb_children_plain(const struct cb_children *a)
+{
+	int64_t start = cb_now_ns();
+
+	for (int64_t i = 0; i < a->n; i++)
+		cb_spin((uint64_t)a->steps);
+	return cb_now_ns() - start;
+}

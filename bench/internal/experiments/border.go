@@ -50,7 +50,8 @@ not declared brief.
 wake: from C, a call each millisecond until Go runs: an offloaded call until its function begins,
 and a callback until a goroutine has received what the callback sends.
 1x, 8x: goroutines that call at once. handler: an HTTP server that calls for each request, from 8
-connections of a client in the same process.`,
+connections of a client in the same process. children: a body spawns 1000 children of 1 us and joins
+them, in the time that it takes itself, or a loop in C.`,
 		Metrics: borderMetrics,
 		Rows:    list,
 	}

@@ -2,13 +2,19 @@ package experiments
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	"github.com/organzine/coro"
 	"github.com/organzine/coro/bench/internal/cbody"
 	"github.com/organzine/coro/bench/internal/harness"
 )
 
-const callManyN = 1000 // calls by one CallN
+const (
+	callManyN    = 1000 // calls by one CallN
+	childrenN    = 1000 // children of a body
+	childrenRuns = 200
+)
 
 func init() {
 	briefBody = []coro.FuncOption{coro.FuncBrief()}
@@ -22,7 +28,7 @@ func callRows() []harness.Row {
 	list := []harness.Row{callEmpty().steady(), callEmpty().cold(), oneUS.steady(),
 		callMany().steady(), callWithOffload(1, "").steady(),
 		callWithOffload(cpus, " procs").steady()}
-	return rows(list, crowds(sysCoro, onWorkers(borderWorkers, callSpin(borderShort))))
+	return rows(list, childrenRows(), crowds(sysCoro, onWorkers(borderWorkers, callSpin(borderShort))))
 }
 
 // An operation of a scheduler, for onWorkers.
@@ -67,4 +73,40 @@ func callWithOffload(procs int, variant string) crossing {
 		open: onWorkers(1, func(s *coro.Scheduler) (op, end func() error, err error) {
 			return called(body, cbody.Calls{ID: uint32(addOne()), Offload: 1, N: 1})(s)
 		})}
+}
+
+// childrenRows: one body spawns children and joins them, all in the time that the body tells; and
+// the same work as a loop in C.
+func childrenRows() []harness.Row {
+	of := cbody.ChildrenOf{N: childrenN, Steps: stepsPerUS}
+	body := coro.MustFunc[cbody.ChildrenOf, int64](cbody.Children)
+	each := func(once func() (time.Duration, error)) (harness.Values, error) {
+		var all time.Duration
+		n := fewer(childrenRuns)
+		for range n {
+			d, err := once()
+			if err != nil {
+				return nil, err
+			}
+			all += d
+		}
+		return perOp(all, n*childrenN, nil)
+	}
+	list := []harness.Row{{System: sysCgo, Variant: "children", Workers: 1, N: childrenN,
+		Open: timed(func() (harness.Values, error) {
+			return each(func() (time.Duration, error) {
+				return cbody.ChildrenPlain(of), nil
+			})
+		})}}
+	for _, workers := range []int{1, borderWorkers} {
+		list = append(list, harness.Row{System: sysCoro, Variant: "children",
+			Workers: workers, N: childrenN, Open: onScheduler(
+				func(s *coro.Scheduler) (harness.Values, error) {
+					return each(func() (time.Duration, error) {
+						ns, err := body.Call(context.Background(), s, of)
+						return time.Duration(ns), errors.Join(err, cbody.Err())
+					})
+				}, coro.WithWorkers(workers))})
+	}
+	return list
 }
