@@ -13,16 +13,6 @@
 
 /* ---------------------------------------------------------------------------------- O2 and O3 */
 
-/* begin - O2. Returns: what the direction was; COROI_FD_CLOSED: the descriptor is closed. */
-static inline uint64_t begin(uint64_t *direction)
-{
-	uint64_t was = at_load_acq(direction); /* a READY that comes later is there at O5 */
-
-	while (was == COROI_FD_READY && !at_cas(direction, &was, COROI_FD_EMPTY))
-		;
-	return was;
-}
-
 /* is_useless - the system call would fail with EAGAIN: the last one has emptied the socket, and
  * nothing has come since then. */
 static inline bool is_useless(const struct coroi_slot *p, const struct coroi_io *io, uint64_t was)
@@ -46,7 +36,7 @@ static int64_t run(struct coroi_slot *p, coro_fd f, uint64_t use, uint64_t deadl
 	uint64_t *direction = coroi_fd_direction(p, use);
 
 	for (;;) {
-		uint64_t was = begin(direction); /* O2 */
+		uint64_t was = coroi_fd_take_ready(direction); /* O2 */
 		if (coroi_unlikely(was == COROI_FD_CLOSED))
 			return CORO_ECLOSED;
 		if (!is_useless(p, io, was)) {
