@@ -294,10 +294,11 @@ typedef struct coro_case {
  * CORO_ESTALE as of all calls with an old name, or what the system says. What an event has told of
  * while another operation was done is there for the next call with the descriptor.
  *
- * Suspends. With descriptors: for a coroutine of their scheduler, and also a system call for each.
- * Cost:    about 10 ns a case, and 100 bytes of the stack a case, beside which 2 KiB must be left;
- *          with descriptors 200 bytes a case. A system call, poll(2), for each descriptor, before
- *          a wait and after it.
+ * Suspends.
+ * Thread:  any. With descriptors: a coroutine of their scheduler.
+ * Cost:    about 10 ns a case, and 100 bytes of the stack a case, beside which 2 KiB must be left.
+ *          With descriptors 200 bytes a case, and a poll(2) for each descriptor before a wait and
+ *          after it.
  * Returns: the index of the one done, 0 to n - 1. None was done: CORO_ETIMEDOUT, CORO_ECANCELED,
  *          CORO_ENOWAIT, CORO_EPERM, CORO_EINVAL, CORO_ENOMEM (too little of the stack is left; of
  *          a dense coroutine: no memory). With descriptors, whatever else could be done: CORO_EBUSY,

@@ -249,9 +249,9 @@ static COROI_COLD bool put_at_case(struct coroi_slot *p, uint64_t *direction, ui
 	uint64_t was = at_load_acq(direction);
 	bool there = was & COROI_FD_SELECT;
 	if (there) {
-		const struct coroi_at *x = (void *)(uintptr_t)(was & ~(uint64_t)COROI_FD_SELECT);
+		const struct coroi_case *x = (void *)(uintptr_t)(was & ~(uint64_t)COROI_FD_SELECT);
 		at_store_rel(direction, state);
-		*rec = coroi_at_take(x) ? x->me : NULL; /* S3 */
+		*rec = coroi_case_take(x) ? x->me : NULL; /* S3 */
 	}
 	coroi_unlock(&p->lock);
 	return there;

@@ -10,23 +10,23 @@
 #include <errno.h>
 #include <poll.h>
 
-static uint64_t use_of(const struct coroi_at *x)
+static uint64_t use_of(const struct coroi_case *x)
 {
 	return x->direction == CORO_IN ? COROI_FD_IN_USE : COROI_FD_OUT_USE;
 }
 
-static uint64_t *word_of(const struct coroi_at *x)
+static uint64_t *word_of(const struct coroi_case *x)
 {
 	return coroi_fd_direction(x->place, use_of(x));
 }
 
-static uint64_t registration(const struct coroi_at *x)
+static uint64_t registration(const struct coroi_case *x)
 {
 	return (uintptr_t)x | COROI_FD_SELECT;
 }
-_Static_assert(_Alignof(struct coroi_at) > COROI_FD_SELECT, "the bit is 0 in an address");
+_Static_assert(_Alignof(struct coroi_case) > COROI_FD_SELECT, "the bit is 0 in an address");
 
-static int case_enter(struct coroi_at *x)
+static int case_enter(struct coroi_case *x)
 {
 	struct coroi_slot *p = NULL;
 
@@ -43,7 +43,7 @@ static bool is_empty(const struct coroi_slot *p, uint64_t was)
 	return p->drained && was == COROI_FD_EMPTY && !at_load_rlx(&p->hung);
 }
 
-static void case_look(struct coroi_at *x, bool waits)
+static void case_look(struct coroi_case *x, bool waits)
 {
 	struct coroi_slot *p = x->place;
 	bool in = x->direction == CORO_IN;
@@ -62,21 +62,21 @@ static void case_look(struct coroi_at *x, bool waits)
 	}
 }
 
-static int case_watch(struct coroi_at *x)
+static int case_watch(struct coroi_case *x)
 {
 	int status = coroi_fd_watch(x->place, x->name, coroi_self()); /* O4 */
 
 	return status < 0 ? CORO_OF_ERRNO(-status) : CORO_OK;
 }
 
-static bool case_enqueue(struct coroi_at *x)
+static bool case_enqueue(struct coroi_case *x)
 {
 	uint64_t empty = COROI_FD_EMPTY;
 
 	return at_cas(word_of(x), &empty, registration(x)); /* S1 */
 }
 
-static void case_dequeue(struct coroi_at *x)
+static void case_dequeue(struct coroi_case *x)
 {
 	struct coroi_slot *p = x->place;
 	uint64_t own = registration(x);
@@ -86,7 +86,7 @@ static void case_dequeue(struct coroi_at *x)
 	coroi_unlock(&p->lock);
 }
 
-static void case_leave(struct coroi_at *x)
+static void case_leave(struct coroi_case *x)
 {
 	coroi_fd_leave(x->place, x->name, use_of(x)); /* O7 */
 }

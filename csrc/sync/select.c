@@ -112,17 +112,18 @@ static uint32_t random_seed(const uint32_t *state)
 	return (uint32_t)(x >> 32) | 1;
 }
 
+static __thread uint32_t random_state;
+
 /* random_below - below n, by xorshift32 (Marsaglia, 2003) with a state for each thread. Not inline:
  * no address of the state outlives a switch. */
 static COROI_NOINLINE uint32_t random_below(uint32_t n)
 {
-	static __thread uint32_t state;
-	uint32_t x = coroi_likely(state) ? state : random_seed(&state);
+	uint32_t x = coroi_likely(random_state) ? random_state : random_seed(&random_state);
 
 	x ^= x << 13;
 	x ^= x >> 17;
 	x ^= x << 5;
-	state = x;
+	random_state = x;
 	return (uint32_t)((uint64_t)x * n >> 32);
 }
 
@@ -376,8 +377,8 @@ void coroi_source_register(const struct coroi_source *x)
 
 /* A select with sources' cases. */
 struct mix {
-	struct choice choice; /* of the channels' cases, which are copies */
-	struct coroi_at *at;  /* the others */
+	struct choice choice;  /* of the channels' cases, which are copies */
+	struct coroi_case *at; /* the others */
 	uint32_t ats;
 	coro_case *cases; /* the caller's */
 	uint32_t n;
@@ -399,11 +400,11 @@ static void sort_out(struct mix *m, struct coroi_rec *me)
 	for (uint32_t i = 0; i < m->n; i++) {
 		if (is_at(&m->cases[i])) {
 			m->place[first + ats] = (uint8_t)i;
-			m->at[ats] = (struct coroi_at){.name = m->cases[i].fd,
-						       .direction = m->cases[i].direction,
-						       .mark = first + ats + 1,
-						       .chosen = &m->choice.several.chosen,
-						       .me = me};
+			m->at[ats] = (struct coroi_case){.name = m->cases[i].fd,
+							 .direction = m->cases[i].direction,
+							 .mark = first + ats + 1,
+							 .chosen = &m->choice.several.chosen,
+							 .me = me};
 			ats++;
 		} else {
 			m->place[chans] = (uint8_t)i;
@@ -565,7 +566,7 @@ static COROI_NOINLINE int mix_on_stack(coro_case *cases, uint32_t n, uint32_t at
 {
 	struct coro_chan *order[n];
 	coro_case chans[n];
-	struct coroi_at at[ats];
+	struct coroi_case at[ats];
 	struct coroi_waiter waiter[n] COROI_ALONE;
 	struct mix m = {.choice = {.cases = chans, .order = order, .waiter = waiter},
 			.at = at,
@@ -592,7 +593,7 @@ static COROI_NOINLINE int mix_aside(coro_case *cases, uint32_t n, uint32_t ats,
 		return CORO_ENOMEM;
 	*m = (struct mix){.cases = cases, .n = n, .ats = ats};
 	m->choice.waiter = (struct coroi_waiter *)(m + 1);
-	m->at = (struct coroi_at *)(m->choice.waiter + n);
+	m->at = (struct coroi_case *)(m->choice.waiter + n);
 	m->choice.order = (struct coro_chan **)(m->at + ats);
 	m->choice.cases = (coro_case *)(m->choice.order + n);
 	m->choice.values = (unsigned char *)(m->choice.cases + n);
@@ -601,8 +602,8 @@ static COROI_NOINLINE int mix_aside(coro_case *cases, uint32_t n, uint32_t ats,
 	return status;
 }
 
-#define MIX_BYTES                                                                             \
-	(sizeof(struct coroi_waiter) + sizeof(struct coroi_at) + sizeof(struct coro_chan *) + \
+#define MIX_BYTES                                                                               \
+	(sizeof(struct coroi_waiter) + sizeof(struct coroi_case) + sizeof(struct coro_chan *) + \
 	 sizeof(coro_case))
 
 static COROI_COLD int select_with_descriptors(coro_case *cases, uint32_t n, uint32_t ats,
