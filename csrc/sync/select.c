@@ -73,23 +73,21 @@ static bool withdraw_select(void *arg)
 	return at_cas(&s->several.chosen, &none, LEFT);
 }
 
-/* check - also *ats, how many cases are descriptors. */
-static int check(const coro_case *cases, uint32_t n, uint32_t *ats)
+/* is_chan_case - k is right, and of a channel. */
+static inline bool is_chan_case(const coro_case *k)
 {
-	*ats = 0;
+	return k->chan && !k->direction && !(k->send && k->recv) &&
+	       (!k->chan->bytes || k->send || k->recv);
+}
+
+/* check - are all cases right, and of channels? */
+static int check(const coro_case *cases, uint32_t n)
+{
 	if (!cases || !n || n > CORO_CASES_MAX)
 		return CORO_EINVAL;
-	for (uint32_t i = 0; i < n; i++) {
-		const coro_case *k = &cases[i];
-		if (coroi_unlikely(k->direction)) {
-			if (k->send || k->recv)
-				return CORO_EINVAL;
-			++*ats;
-		} else if (!k->chan || (k->send && k->recv) ||
-			   (k->chan->bytes && !k->send && !k->recv)) {
+	for (uint32_t i = 0; i < n; i++)
+		if (!is_chan_case(&cases[i]))
 			return CORO_EINVAL;
-		}
-	}
 	return CORO_OK;
 }
 
@@ -127,32 +125,25 @@ static COROI_NOINLINE uint32_t random_below(uint32_t n)
 	return (uint32_t)((uint64_t)x * n >> 32);
 }
 
-/* try_one - do the operation, if it can be done at once. Then all channels are left. All channels are
- * entered. */
-static inline bool try_one(struct choice *s, coro_case *one)
-{
-	struct coroi_waiter *woken = NULL;
-	int status = coroi_chan_try(one->chan, sends(one), value_of(one), &woken, one->chan->bytes,
-				    false, true, NULL);
-
-	if (status == COROI_NOT_NOW)
-		return false;
-	one->status = status;
-	leave_all(s);
-	if (woken)
-		coroi_waiter_wake(woken);
-	return true;
-}
-
-/* try_all - try_one of all; the search begins at a random one. Returns its index, or -1. */
+/* try_all - do one operation that can be done at once; the search begins at a random one. Returns
+ * its index, and all channels are left; or -1. All channels are entered. */
 static int try_all(struct choice *s)
 {
+	struct coroi_waiter *woken = NULL;
 	uint32_t first = random_below(s->n);
 
 	for (uint32_t k = 0; k < s->n; k++) {
 		uint32_t i = first + k < s->n ? first + k : first + k - s->n;
-		if (try_one(s, &s->cases[i]))
-			return (int)i;
+		coro_case *one = &s->cases[i];
+		int status = coroi_chan_try(one->chan, sends(one), value_of(one), &woken,
+					    one->chan->bytes, false, true, NULL);
+		if (status == COROI_NOT_NOW)
+			continue;
+		one->status = status;
+		leave_all(s);
+		if (woken)
+			coroi_waiter_wake(woken);
+		return (int)i;
 	}
 	return -1;
 }
@@ -302,12 +293,9 @@ int coroi_select_gowaiter(struct coroi_gowaiter *g, uint32_t n)
 	s->n = n;
 	s->waiter = (struct coroi_waiter *)(void *)(s->cases + n);
 	s->order = (struct coro_chan **)(void *)(s->waiter + n);
-	uint32_t ats;
-	int status = check(s->cases, n, &ats);
+	int status = check(s->cases, n);
 	if (status)
 		return status;
-	if (ats)
-		return CORO_EPERM;
 	sort(s);
 	if ((status = enter_all(s)))
 		return status;
@@ -470,6 +458,23 @@ static void dequeue_ats(struct mix *m)
 		source->dequeue(&m->at[k]);
 }
 
+/* try_one - do the operation, if it can be done at once. Then all channels are left. All channels are
+ * entered. */
+static inline bool try_one(struct choice *s, coro_case *one)
+{
+	struct coroi_waiter *woken = NULL;
+	int status = coroi_chan_try(one->chan, sends(one), value_of(one), &woken, one->chan->bytes,
+				    false, true, NULL);
+
+	if (status == COROI_NOT_NOW)
+		return false;
+	one->status = status;
+	leave_all(s);
+	if (woken)
+		coroi_waiter_wake(woken);
+	return true;
+}
+
 /* try_mix - as try_all. The status of the case that was done is the caller's. */
 static int try_mix(struct mix *m)
 {
@@ -606,33 +611,46 @@ static COROI_NOINLINE int mix_aside(coro_case *cases, uint32_t n, uint32_t ats,
 	(sizeof(struct coroi_waiter) + sizeof(struct coroi_case) + sizeof(struct coro_chan *) + \
 	 sizeof(coro_case))
 
-static COROI_COLD int select_with_descriptors(coro_case *cases, uint32_t n, uint32_t ats,
-					      uint64_t deadline)
+/* check_mix - how many cases are descriptors; CORO_EINVAL: a case is wrong, or none is one. */
+static int check_mix(const coro_case *cases, uint32_t n)
 {
+	int ats = 0;
+
+	if (!source || !cases || !n || n > CORO_CASES_MAX)
+		return CORO_EINVAL;
+	for (uint32_t i = 0; i < n; i++)
+		if (is_at(&cases[i]) && !cases[i].send && !cases[i].recv)
+			ats++;
+		else if (!is_chan_case(&cases[i]))
+			return CORO_EINVAL;
+	return ats ? ats : CORO_EINVAL;
+}
+
+/* select_other - coro_select where not all cases are right, and of channels. */
+static COROI_COLD int select_other(coro_case *cases, uint32_t n, uint64_t deadline)
+{
+	int ats = check_mix(cases, n);
 	struct coroi_rec *me = coroi_current(coroi_self());
 
-	if (!source)
-		return CORO_EINVAL;
+	if (ats < 0)
+		return ats;
 	if (!me)
 		return CORO_EPERM;
+	if (coroi_spend_here(coroi_here()))
+		coroi_spent(deadline);
 	if (coroi_is_dense(me))
-		return mix_aside(cases, n, ats, me, deadline);
+		return mix_aside(cases, n, (uint32_t)ats, me, deadline);
 	if (coro_stack_left() < sizeof(struct mix) + n * MIX_BYTES + STACK_SPARE)
 		return CORO_ENOMEM;
-	return mix_on_stack(cases, n, ats, me, deadline);
+	return mix_on_stack(cases, n, (uint32_t)ats, me, deadline);
 }
 
 int coro_select(coro_case *cases, uint32_t n, uint64_t deadline)
 {
-	uint32_t ats;
-	int status = check(cases, n, &ats);
-
-	if (status)
-		return status;
+	if (coroi_unlikely(check(cases, n)))
+		return select_other(cases, n, deadline);
 	if (coroi_spend_here(coroi_here()))
 		coroi_spent(deadline);
-	if (coroi_unlikely(ats))
-		return select_with_descriptors(cases, n, ats, deadline);
 	struct coroi_worker *w = coroi_self();
 	if (coroi_current(w) && coroi_is_dense(coroi_current(w)))
 		return select_aside(cases, n, deadline);

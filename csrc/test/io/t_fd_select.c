@@ -202,7 +202,22 @@ struct waiting {
 	struct pair p;
 	coro_chan *c;
 	bool dense;
+	uint64_t go; /* 1: it is to end */
 };
+
+/* until_selecting - return when a coroutine of s waits in a select with a descriptor. */
+static void until_selecting(coro_scheduler *s)
+{
+	coro_blocked b[2];
+
+	for (;;) {
+		size_t n = coro_scheduler_blocked(s, b, 2);
+		for (size_t i = 0; i < n && i < 2; i++)
+			if (b[i].waits == CORO_WAIT_SELECT_FD)
+				return;
+		sleep_us(100);
+	}
+}
 
 static void selects(void *arg, void *result)
 {
@@ -265,8 +280,8 @@ static void spawns_and_ends(void *arg, void *result)
 	CHECK_EQ(coro_write(x->p.b, "y", 1, CORO_FOREVER), 1);
 	CHECK_EQ(coro_read(x->p.a, bytes, 2, CORO_FOREVER), 1);
 	CHECK_EQ(coro_spawn_attr(&a, selects, &x, sizeof x, &x->h), CORO_OK);
-	if (x->end != BY_BOTH || x->p.a % 2)
-		CHECK_EQ(coro_sleep(2 * MS), CORO_OK);
+	while (!seen(&x->go))
+		CHECK_EQ(coro_sleep(MS / 10), CORO_OK);
 	ends_it(x);
 	int status = coro_join(x->h, NULL, 0);
 	CHECK(status == CORO_OK || (x->end == BY_CANCEL && status == CORO_ECANCELED));
@@ -308,6 +323,9 @@ TEST_LIMIT(fd_select_ends_in_each_way, 120)
 				       *x = &w;
 			counted = 0;
 			spawn(s, spawns_and_ends, &x, sizeof x);
+			if (x->end != BY_BOTH || i % 2)
+				until_selecting(s);
+			add_one(&x->go);
 			CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 			CHECK_EQ(counted, 1);
 			check_end(x);
@@ -358,8 +376,8 @@ TEST(fd_select_is_listed_and_uses_the_direction)
 	chan = channel(8, 0);
 	pair = pair_of(s);
 	spawn(s, selects_in_vain, NULL, 0);
-	while (coro_scheduler_blocked(s, &b, 1) != 1 || b.waits != CORO_WAIT_SELECT_FD)
-		sleep_us(100);
+	until_selecting(s);
+	CHECK_EQ(coro_scheduler_blocked(s, &b, 1), 1);
 	CHECK_EQ(strcmp(coro_wait_name(b.waits), "select with a descriptor"), 0);
 	spawn(s, is_second, NULL, 0);
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
