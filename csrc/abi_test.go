@@ -20,7 +20,7 @@ import (
 // What coro.h declares in this version, as declared tells it.
 const (
 	abiVersion = "1"
-	abiHash    = "f1a5fd52556bf20f"
+	abiHash    = "18c8bf1596c552b6"
 )
 
 var (

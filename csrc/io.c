@@ -9,4 +9,5 @@
 #include "io/resolve.c"
 #include "io/serve.c"
 #include "io/set.c"
+#include "io/source.c"
 #include "io/transfer.c"

@@ -551,7 +551,7 @@ func SelectBytes(n int) uintptr { return uintptr(C.coroi_select_bytes(C.uint32_t
 // memory, or to receive it there.
 func (g GoWaiter) SetCase(i int, c Chan, send bool, value unsafe.Pointer) {
 	k := g.selectCase(i)
-	*(*uintptr)(unsafe.Pointer(&k._chan)) = c.Address()
+	*(*uintptr)(unsafe.Pointer(k)) = c.Address() // chan, in a union, is the first field
 	if send {
 		*(*uintptr)(unsafe.Pointer(&k.send)) = uintptr(value)
 	} else {

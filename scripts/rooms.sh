@@ -2,7 +2,7 @@
 # rooms.sh - the rooms of the C core keep to themselves:
 #
 #   1. a file includes only "room/file.h" of its own room or of one below it, and "coro.h"; those of
-#      io also "coro_io.h"
+#      io also "coro_io.h". io lies above sync, of which it includes sync/source.h alone
 #   2. a room above the kernel includes nothing of the kernel but kernel/kernel.h
 #   3. it uses no name of the kernel that kernel.h's list does not have
 #   4. it does not look into the kernel's structures (worker, record, scheduler)
@@ -13,7 +13,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../csrc"
 
 # What each room may include, besides itself.
-declare -A below=([base]="" [kernel]="base" [sync]="base kernel" [io]="base kernel" [dispatch]="base")
+declare -A below=([base]="" [kernel]="base" [sync]="base kernel" [io]="base kernel sync" [dispatch]="base")
 rooms="base kernel sync io dispatch"
 failed=0
 fail() { echo "rooms.sh: $*" >&2; failed=1; }
@@ -34,6 +34,8 @@ for room in $rooms; do
 				fail "$file includes \"$header\": write \"room/file.h\""
 			elif [[ $from != "$room" && " ${below[$room]} " != *" $from "* ]]; then
 				fail "$file includes \"$header\", which is not below $room"
+			elif [[ $from == sync && $room != sync && $header != sync/source.h ]]; then
+				fail "$file includes \"$header\": include sync/source.h"
 			elif [[ $from == kernel && $room != kernel && $header != kernel/kernel.h ]]; then
 				fail "$file includes \"$header\": include kernel/kernel.h"
 			fi

@@ -140,6 +140,13 @@
 	M(FD_CLOSE_FIRST, "fd-again", "close(2) comes before the slot is free")                   \
 	M(FD_MOVE_STAYS, "fd-move", "M2 does not remove from the old set")                        \
 	M(FD_MOVE_UNLOCKED, "fd-both", "M1 is left out")                                          \
+	M(FD_SELECT_LOSES, "fd-select", "S2 forgets an event for which another case was chosen")  \
+	M(FD_SELECT_SENDS, "fd-select", "S3 sends the event though another case was chosen")      \
+	M(FD_SELECT_BLIND, "fd-select", "S3 is a load and a store")                               \
+	M(FD_SELECT_STAYS, "fd-select", "S4 leaves the registration")                             \
+	M(FD_SELECT_UNLOCKED, "fd-select", "S4 is done without the lock")                         \
+	M(OUTSIDE_NOT_ENDED, "fd-select-here",                                                    \
+	  "a wait that ends by a channel stays counted among those for descriptors")              \
 	M(OUTSIDE_UNCOUNTED, "fd-read",                                                           \
 	  "a worker sleeps, no work pends, and coroutines wait for descriptors")                  \
 	M(RISE_NO_TOKEN, "fd-read",                                                               \

@@ -271,6 +271,13 @@ int64_t coroi_sys_send(int fd, const void *buffer, size_t bytes, int flags)
 	return coroi_sys_write(fd, buffer, bytes);
 }
 
+int coroi_ready(int fd, short events)
+{
+	ex_call("poll");
+	/* the bits of epoll(7) are those of poll(2) */
+	return (told(descriptor_of(fd)) & ((uint32_t)events | EPOLLHUP | EPOLLERR)) != 0;
+}
+
 /* No scenario makes these calls. */
 #define UNUSED(type, name, ...)                              \
 	type name(__VA_ARGS__)                               \
@@ -280,7 +287,6 @@ int64_t coroi_sys_send(int fd, const void *buffer, size_t bytes, int flags)
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-UNUSED(int, coroi_ready, int fd, short events)
 UNUSED(int64_t, coroi_sys_readv, int fd, const struct iovec *v, int n)
 UNUSED(int64_t, coroi_sys_writev, int fd, const struct iovec *v, int n)
 UNUSED(int64_t, coroi_sys_recvmsg, int fd, struct msghdr *m, int flags)

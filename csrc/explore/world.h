@@ -94,6 +94,9 @@ enum { WORLD_SLEPT = 29, WORLD_RUNG = 30, WORLD_POLLED = 31 };
  * share it: it is a hint. */
 void world_lend_regions(void);
 
+/* world_select_regions - the random numbers of select.c begin as setup left them. */
+void world_select_regions(void);
+
 /* world_chunks - what slab.c knows of the chunks that are there is put back before each schedule,
  * too. To be called during setup. */
 void world_chunks(void);

@@ -87,7 +87,8 @@ int coro_fd_number(coro_fd f);
 
 /* coro_fd_wait - wait until a direction is ready (CORO_IN or CORO_OUT), for a library that makes
  * its system calls itself. It may return too early, never too late. A library whose last call has
- * said EAGAIN waits; one that has not tried yet tries first. Returns: also CORO_EINVAL. */
+ * said EAGAIN waits; one that has not tried yet tries first. coro_select waits for several, and for
+ * channels. Returns: also CORO_EINVAL. */
 int coro_fd_wait(coro_fd f, int direction, uint64_t deadline);
 
 /*

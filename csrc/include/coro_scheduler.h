@@ -100,23 +100,24 @@ int coro_scheduler_wait(coro_scheduler *s);
  * Kinds of waits, each with its name: X(identifier, letter, name). coro_wait_name, coro_blocked and
  * debuggers read this one table.
  */
-#define CORO_WAIT_KINDS(X)                \
-	X(PARK, 'p', "park")              \
-	X(JOIN, 'j', "join")              \
-	X(CALL, 'g', "call")              \
-	X(SLEEP, 't', "sleep")            \
-	X(BLOCKING, 'b', "blocking call") \
-	X(SEMAPHORE, 's', "semaphore")    \
-	X(MUTEX, 'm', "mutex")            \
-	X(READ, 'r', "read lock")         \
-	X(WRITE, 'w', "write lock")       \
-	X(CONDITION, 'c', "condition")    \
-	X(LATCH, 'l', "latch")            \
-	X(ONCE, 'o', "once")              \
-	X(SEND, '>', "send")              \
-	X(RECEIVE, '<', "receive")        \
-	X(SELECT, '?', "select")          \
-	X(INPUT, 'I', "input")            \
+#define CORO_WAIT_KINDS(X)                            \
+	X(PARK, 'p', "park")                          \
+	X(JOIN, 'j', "join")                          \
+	X(CALL, 'g', "call")                          \
+	X(SLEEP, 't', "sleep")                        \
+	X(BLOCKING, 'b', "blocking call")             \
+	X(SEMAPHORE, 's', "semaphore")                \
+	X(MUTEX, 'm', "mutex")                        \
+	X(READ, 'r', "read lock")                     \
+	X(WRITE, 'w', "write lock")                   \
+	X(CONDITION, 'c', "condition")                \
+	X(LATCH, 'l', "latch")                        \
+	X(ONCE, 'o', "once")                          \
+	X(SEND, '>', "send")                          \
+	X(RECEIVE, '<', "receive")                    \
+	X(SELECT, '?', "select")                      \
+	X(SELECT_FD, 'S', "select with a descriptor") \
+	X(INPUT, 'I', "input")                        \
 	X(OUTPUT, 'O', "output")
 
 enum coro_wait_kind {

@@ -269,13 +269,17 @@ int coro_chan_recv_checked(coro_chan *c, void *value, uint64_t deadline, size_t 
 	coro_chan_recv_checked(c, value, deadline, CORO_VARIABLE_BYTES(value), CORO_WHERE)
 #endif
 
-/* One of several operations. */
+/* One of several operations: a send or a receive at a channel, or a wait at a descriptor (coro_io.h)
+ * until a direction is ready. */
 typedef struct coro_case {
-	coro_chan *chan;
-	const void *send; /* the value to send; NULL: receive */
-	void *recv;       /* where to */
-	int32_t status;   /* of the one that was done: CORO_OK or CORO_ECLOSED */
-	uint32_t reserved;
+	union {
+		coro_chan *chan;
+		uint64_t fd; /* a coro_fd, where direction is not 0 */
+	};
+	const void *send;   /* the value to send; NULL: receive, or a descriptor */
+	void *recv;         /* where to */
+	int32_t status;     /* of the one that was done */
+	uint32_t direction; /* 0: a channel; CORO_IN or CORO_OUT: of the descriptor */
 } coro_case;
 
 #define CORO_CASES_MAX 64
@@ -284,11 +288,23 @@ typedef struct coro_case {
  * coro_select - do one of n operations (1 to CORO_CASES_MAX), as soon as one can be done; among
  * several that can, a random one. An operation on a closed channel can: its status is CORO_ECLOSED.
  *
+ * A descriptor can when its direction is ready, as coro_fd_wait has it; the caller then reads or
+ * writes. The direction is in use during the call. Both directions of a descriptor may be waited
+ * for, each once. A descriptor can, too, when it is closed: its status is CORO_ECLOSED, or
+ * CORO_ESTALE as of all calls with an old name, or what the system says. What an event has told of
+ * while another operation was done is there for the next call with the descriptor.
+ *
  * Suspends.
+ * Thread:  any. With descriptors: a coroutine of their scheduler.
  * Cost:    about 10 ns a case, and 100 bytes of the stack a case, beside which 2 KiB must be left.
+ *          With descriptors 200 bytes a case, and a poll(2) for each descriptor before a wait and
+ *          after it.
  * Returns: the index of the one done, 0 to n - 1. None was done: CORO_ETIMEDOUT, CORO_ECANCELED,
  *          CORO_ENOWAIT, CORO_EPERM, CORO_EINVAL, CORO_ENOMEM (too little of the stack is left; of
- *          a dense coroutine: no memory).
+ *          a dense coroutine: no memory). With descriptors, whatever else could be done: CORO_EBUSY,
+ *          another call, or another case, uses the direction; CORO_EPERM, the caller is no coroutine
+ *          of the descriptor's scheduler. And what has failed as the worker began to watch one
+ *          (CORO_ERRNO of coro_io.h): then no operation could be done at once.
  */
 int coro_select(coro_case *cases, uint32_t n, uint64_t deadline);
 

@@ -1,10 +1,12 @@
 //go:build ignore
-/* fd.c - see fd.h: slots, O1, O4 to O7, events, moving, closing. transfer.c has O2 and O3. */
+/* fd.c - see fd.h: slots, O1, O4 to O7, S2 and S3, events, moving, closing. transfer.c has O2 and O3,
+ * source.c what a select does. */
 #include "io/fd.h"
 
 #include "base/sys.h"
 #include "base/sysio.h"
 #include "io/set.h"
+#include "sync/source.h"
 
 #include <errno.h>
 
@@ -187,8 +189,7 @@ static int into_set(struct coroi_slot *p, coro_fd f, struct coroi_worker *w)
 	return old ? 0 : status;
 }
 
-/* watch - O4. */
-static int watch(struct coroi_slot *p, coro_fd f, struct coroi_worker *w)
+int coroi_fd_watch(struct coroi_slot *p, coro_fd f, struct coroi_worker *w)
 {
 	uint16_t set = at_load_rlx(&p->set); /* its worker is a hint, 0 is none: M corrects both */
 
@@ -228,7 +229,7 @@ int coroi_fd_await(struct coroi_slot *p, coro_fd f, uint64_t use, uint64_t deadl
 		return CORO_ETIMEDOUT;
 	if ((status = coroi_nowait(w, call)))
 		return status;
-	if ((status = watch(p, f, w)) < 0)
+	if ((status = coroi_fd_watch(p, f, w)) < 0)
 		return CORO_OF_ERRNO(-status);
 	coroi_escape(me);
 	if (!at_cas(x.direction, &empty, (uintptr_t)me)) /* O5 */
@@ -239,16 +240,39 @@ int coroi_fd_await(struct coroi_slot *p, coro_fd f, uint64_t use, uint64_t deadl
 
 /* --------------------------------------------------------------------------------------- events */
 
+/* put_at_case - S2 and S3. Returns: true, and *rec, the record to which the event is to be sent, or
+ * NULL; false: no case is there any more. */
+static COROI_COLD bool put_at_case(struct coroi_slot *p, uint64_t *direction, uint64_t state,
+				   struct coroi_rec **rec)
+{
+	coroi_lock(&p->lock); /* S2 */
+	uint64_t was = at_load_acq(direction);
+	bool there = was & COROI_FD_SELECT;
+	if (there) {
+		const struct coroi_case *x = (void *)(uintptr_t)(was & ~(uint64_t)COROI_FD_SELECT);
+		at_store_rel(direction, state);
+		*rec = coroi_case_take(x) ? x->me : NULL; /* S3 */
+	}
+	coroi_unlock(&p->lock);
+	return there;
+}
+
 /* put - what is there in a direction becomes `state`, unless that is CLOSED. Returns: the record
- * that was there, or NULL. */
-static struct coroi_rec *put(uint64_t *direction, uint64_t state)
+ * that was there, or of the case that was chosen; or NULL. */
+static struct coroi_rec *put(struct coroi_slot *p, uint64_t *direction, uint64_t state)
 {
 	uint64_t was = at_load_rlx(direction);
+	struct coroi_rec *rec;
 
-	do
+	do {
 		if (was == COROI_FD_CLOSED)
 			return NULL;
-	while (!at_cas(direction, &was, state));
+		while (coroi_unlikely(was & COROI_FD_SELECT)) {
+			if (put_at_case(p, direction, state, &rec))
+				return rec;
+			was = at_load_rlx(direction);
+		}
+	} while (!at_cas(direction, &was, state));
 	return was > COROI_FD_CLOSED ? (struct coroi_rec *)(uintptr_t)was : NULL;
 }
 
@@ -265,10 +289,11 @@ static uint32_t event(const struct epoll_event *e, struct coroi_rec **rec)
 	if (!p || !is_open(f, word)) /* E1 */
 		return 0;
 	if (e->events & HUNG)
-		at_or(&p->hung, e->events & HUNG);                                     /* E2 */
-	if (e->events & ~(uint32_t)EPOLLOUT && (rec[n] = put(&p->in, COROI_FD_READY))) /* E3 */
+		at_or(&p->hung, e->events & HUNG);                                        /* E2 */
+	if (e->events & ~(uint32_t)EPOLLOUT && (rec[n] = put(p, &p->in, COROI_FD_READY))) /* E3 */
 		n++;
-	if (e->events & (EPOLLOUT | EPOLLHUP | EPOLLERR) && (rec[n] = put(&p->out, COROI_FD_READY)))
+	if (e->events & (EPOLLOUT | EPOLLHUP | EPOLLERR) &&
+	    (rec[n] = put(p, &p->out, COROI_FD_READY)))
 		n++;
 	return n;
 }
@@ -294,7 +319,7 @@ static void poke(coro_fd f, uint64_t use, bool ends)
 		return;
 	if (ends)
 		at_store_rel(&p->ends, 1); /* as E2, before E3 */
-	if ((rec = put(coroi_fd_direction(p, use), COROI_FD_READY)))
+	if ((rec = put(p, coroi_fd_direction(p, use), COROI_FD_READY)))
 		coroi_events_send(&rec, 1);
 	coroi_fd_leave(p, f, COROI_FD_REFERENCE);
 }
@@ -457,9 +482,9 @@ int coro_fd_close(coro_fd f)
 		if ((~word & COROI_FD_REFERENCES) == 0)
 			return CORO_EBUSY;
 	} while (!at_cas(&p->word, &word, (word | COROI_FD_CLOSING) + COROI_FD_REFERENCE));
-	if ((rec[n] = put(&p->in, COROI_FD_CLOSED))) /* X2 */
+	if ((rec[n] = put(p, &p->in, COROI_FD_CLOSED))) /* X2 */
 		n++;
-	if ((rec[n] = put(&p->out, COROI_FD_CLOSED)))
+	if ((rec[n] = put(p, &p->out, COROI_FD_CLOSED)))
 		n++;
 	coroi_events_send(rec, n);
 	coroi_fd_leave(p, f, COROI_FD_REFERENCE); /* X3 */

@@ -12,7 +12,8 @@
  * Each number has a slot of one cache line. Slots are never unmapped.
  *
  *   word     generation:32 | OPEN | CLOSING | IN_USE | OUT_USE | ADOPTING | references:16
- *   in, out  EMPTY | READY | CLOSED | the record of the coroutine that waits in that direction
+ *   in, out  EMPTY | READY | CLOSED | the record of the coroutine that waits in that direction, or
+ *            SELECT and the case of the coroutine that selects
  *   set      1 + the number of the worker in whose set (set.h) the descriptor is; 0: in none
  *   hung     events that stay: the peer has closed, or there is an error
  *   drained  the last read was short, so the next would fail with EAGAIN
@@ -56,6 +57,27 @@
  *       order: the number cannot be adopted before its slot is free. Descriptors are removed before
  *       they are closed, as a duplicate would keep them in the set
  *
+ * A select (sync/source.h) has a case for a direction, and others. Its cases share the word `chosen`.
+ * The case lies in the memory of the coroutine, which goes on when any of them is chosen. It does O1 to
+ * O4 and O7 for each direction, and in the place of O5 and O6:
+ *
+ *   S1  CAS the direction EMPTY to SELECT and the case: a release, pairs with S2, which reads the
+ *       case. READY, CLOSED: the select is withdrawn, and begins again with O2
+ *   S2  E3 or X2 finds SELECT: lock the slot, and look again. SELECT is there: the direction becomes
+ *       READY, or CLOSED, whatever S3 comes to. An edge does not come twice, and the next O2 is to
+ *       see this one if another case was chosen. SELECT is there no more: unlock, and E3 or X2 once
+ *       more. With the lock, since the case may be gone as soon as S4 has had the lock
+ *   S3  CAS `chosen` 0 to the case's mark, in the lock; pairs with the other cases' and with the
+ *       withdrawal of the select, of which one succeeds. Then unlock, and send the event if the CAS
+ *       has succeeded. The coroutine cannot go on before that event. If the CAS has failed, the
+ *       coroutine has, or will have, the event of another
+ *   S4  after the wait, however that has ended, for each direction: lock the slot; CAS SELECT and the
+ *       case to EMPTY; unlock. Also where SELECT is there no more: another thread may be between
+ *       S2 and S3. Afterwards none looks at the case
+ *
+ * The word changes from SELECT in the lock alone, and to SELECT by S1 alone. The coroutine then asks
+ * the kernel which direction is ready (O2, O3), as after O6.
+ *
  * A wake-up may be spurious: the slot was used again between E1 and E3, or the descriptor was
  * moved. The waiter makes its system call, and waits again. An event of a stranger in `hung` costs
  * system calls that fail with EAGAIN. Nothing else depends on either.
@@ -90,14 +112,14 @@ struct coroi_worker;
 #define COROI_FD_USERS      (COROI_FD_IN_USE | COROI_FD_OUT_USE | COROI_FD_REFERENCES)
 #define COROI_FD_GEN_SHIFT  32
 
-/* Of a direction: no address of a record is as small. */
-enum { COROI_FD_EMPTY = 0, COROI_FD_READY = 1, COROI_FD_CLOSED = 2 };
+/* Of a direction: no address of a record is as small. With SELECT a case's address is there. */
+enum { COROI_FD_EMPTY = 0, COROI_FD_READY = 1, COROI_FD_CLOSED = 2, COROI_FD_SELECT = 4 };
 
 struct coroi_slot {
 	uint64_t word;                /* atomic */
 	uint64_t in, out;             /* atomic */
 	struct coro_scheduler *sched; /* set before OPEN; atomic */
-	struct coroi_lock lock;       /* of `set` */
+	struct coroi_lock lock;       /* of `set`, and of cases of a select */
 	uint32_t hung;                /* EPOLLRDHUP, EPOLLHUP, EPOLLERR; atomic */
 	uint16_t set;                 /* written with the lock; atomic, since O4 looks without */
 	uint8_t strays; /* the last wait found the descriptor in another worker's set; atomic */
@@ -129,6 +151,20 @@ void coroi_fd_leave(struct coroi_slot *p, coro_fd f, uint64_t use);
 /* coroi_fd_enter_here - the same for the current coroutine. Returns: also CORO_EPERM: the caller is
  * no coroutine of the descriptor's scheduler. */
 int coroi_fd_enter_here(coro_fd f, uint64_t use, struct coroi_slot **out);
+
+/* coroi_fd_take_ready - O2. Returns: what the direction was; COROI_FD_CLOSED: the descriptor is
+ * closed. */
+static inline uint64_t coroi_fd_take_ready(uint64_t *direction)
+{
+	uint64_t was = at_load_acq(direction); /* a READY that comes later is there at O5 */
+
+	while (was == COROI_FD_READY && !at_cas(direction, &was, COROI_FD_EMPTY))
+		;
+	return was;
+}
+
+/* coroi_fd_watch - O4, for the current coroutine of w. Returns: 0 or -errno. */
+int coroi_fd_watch(struct coroi_slot *p, coro_fd f, struct coroi_worker *w);
 
 /* coroi_fd_await - O4 to O6 for the current coroutine, which has entered p. call: the name of the
  * public call. Returns: CORO_OK: go on with O2; CORO_ETIMEDOUT, CORO_ECANCELED, CORO_ENOWAIT,

@@ -13,16 +13,6 @@
 
 /* ---------------------------------------------------------------------------------- O2 and O3 */
 
-/* begin - O2. Returns: what the direction was; COROI_FD_CLOSED: the descriptor is closed. */
-static inline uint64_t begin(uint64_t *direction)
-{
-	uint64_t was = at_load_acq(direction); /* a READY that comes later is there at O5 */
-
-	while (was == COROI_FD_READY && !at_cas(direction, &was, COROI_FD_EMPTY))
-		;
-	return was;
-}
-
 /* is_useless - the system call would fail with EAGAIN: the last one has emptied the socket, and
  * nothing has come since then. */
 static inline bool is_useless(const struct coroi_slot *p, const struct coroi_io *io, uint64_t was)
@@ -30,11 +20,13 @@ static inline bool is_useless(const struct coroi_slot *p, const struct coroi_io 
 	return io->empties && p->drained && was == COROI_FD_EMPTY && !at_load_rlx(&p->hung);
 }
 
-/* note - whether a read with the result n has emptied the socket. */
-static inline void note(struct coroi_slot *p, const struct coroi_io *io, int64_t n)
+/* note - whether a read with the result n has emptied the socket. After another call in that
+ * direction this is not known: the call may have taken READY at O2, and left bytes. */
+static inline void note(struct coroi_slot *p, uint64_t use, const struct coroi_io *io, int64_t n)
 {
-	if (io->empties)
-		p->drained = n > 0 && (size_t)n < io->v->iov_len && p->kind == COROI_KIND_STREAM;
+	if (use == COROI_FD_IN_USE)
+		p->drained = io->empties && n > 0 && (size_t)n < io->v->iov_len &&
+			     p->kind == COROI_KIND_STREAM;
 }
 
 /* run - O2 to O6, on a descriptor that the caller has entered. */
@@ -44,12 +36,12 @@ static int64_t run(struct coroi_slot *p, coro_fd f, uint64_t use, uint64_t deadl
 	uint64_t *direction = coroi_fd_direction(p, use);
 
 	for (;;) {
-		uint64_t was = begin(direction); /* O2 */
+		uint64_t was = coroi_fd_take_ready(direction); /* O2 */
 		if (coroi_unlikely(was == COROI_FD_CLOSED))
 			return CORO_ECLOSED;
 		if (!is_useless(p, io, was)) {
 			int64_t n = io->call(p, coroi_fd_number(f), io); /* O3 */
-			note(p, io, n);
+			note(p, use, io, n);
 			if (n != -EAGAIN)
 				return coroi_likely(n >= 0) ? n : CORO_OF_ERRNO(-n);
 		}

@@ -12,8 +12,8 @@
  * What a driver watches for a worker (coroi_watch) is looked at by the worker when it is idle, when
  * it looks at the clock (every 50 us), and while it sleeps; and by the standby (docs/sleeping.md),
  * while the worker does not switch. A coroutine that waits for such an event does so by coroi_wait,
- * for CORO_WAIT_INPUT or CORO_WAIT_OUTPUT: it is counted in the worker's `outside`, until it can go
- * on, so that the scheduler is not at rest meanwhile.
+ * for CORO_WAIT_INPUT, CORO_WAIT_OUTPUT or CORO_WAIT_SELECT_FD: it is counted in the worker's
+ * `outside`, until it can go on, so that the scheduler is not at rest meanwhile.
  */
 #ifndef COROI_DRIVER_H
 #define COROI_DRIVER_H

@@ -209,7 +209,8 @@ static inline void coroi_look_soon(struct coroi_worker *w)
 static inline void coroi_outside_begin_locked(struct coroi_worker *w, struct coroi_rec *me,
 					      enum coro_wait_kind what)
 {
-	if (coroi_likely(what != CORO_WAIT_INPUT && what != CORO_WAIT_OUTPUT))
+	if (coroi_likely(what != CORO_WAIT_INPUT && what != CORO_WAIT_OUTPUT &&
+			 what != CORO_WAIT_SELECT_FD))
 		return;
 	me->more |= COROI_M_OUTSIDE;
 	at_store_rlx(&w->outside, w->outside + 1);
@@ -360,7 +361,8 @@ static inline __attribute__((always_inline)) bool coroi_made_ready_locked(struct
 
 	if (coroi_unlikely(back && !coroi_deque_has_room(&w->queue)))
 		return false;
-	if (coroi_unlikely(r->more & COROI_M_ARMED) && !coroi_timer_disarmed_locked(w, r))
+	if (coroi_unlikely(r->more & (COROI_M_ARMED | COROI_M_OUTSIDE)) &&
+	    (r->more & COROI_M_OUTSIDE || !coroi_timer_disarmed_locked(w, r)))
 		return false;
 	COROI_PROBE(WAKE, r);
 	at_store_rlx(&r->state, COROI_ACTIVE);

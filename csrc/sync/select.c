@@ -1,16 +1,20 @@
 //go:build ignore
 /*
- * select.c - waiting for one of several channels.
+ * select.c - waiting for one of several channels, and descriptors.
  *
  * All their locks are taken, in the order of their addresses. If none of the operations can be done
  * at once, a waiter is put into each queue (as Go's select does it). All these waiters share one
  * word, which decides which of them is served: see waitq.h. Afterwards the other waiters are taken
  * out of their queues, one after the other: a thread that finds one of them until then skips it.
+ *
+ * A select with a descriptor goes another way (source.h), which is at the end of this file. It has
+ * the channels' cases in an array of their own, so that what is done with channels is the same.
  */
 #include "sync/select.h"
 
 #include "base/sys.h"
 #include "sync/chan.h"
+#include "sync/source.h"
 
 struct choice {
 	coro_case *cases;
@@ -69,16 +73,21 @@ static bool withdraw_select(void *arg)
 	return at_cas(&s->several.chosen, &none, LEFT);
 }
 
+/* is_chan_case - k is right, and of a channel. */
+static inline bool is_chan_case(const coro_case *k)
+{
+	return k->chan && !k->direction && !(k->send && k->recv) &&
+	       (!k->chan->bytes || k->send || k->recv);
+}
+
+/* check - are all cases right, and of channels? */
 static int check(const coro_case *cases, uint32_t n)
 {
 	if (!cases || !n || n > CORO_CASES_MAX)
 		return CORO_EINVAL;
-	for (uint32_t i = 0; i < n; i++) {
-		const coro_case *k = &cases[i];
-		if (!k->chan || k->reserved || (k->send && k->recv) ||
-		    (k->chan->bytes && !k->send && !k->recv))
+	for (uint32_t i = 0; i < n; i++)
+		if (!is_chan_case(&cases[i]))
 			return CORO_EINVAL;
-	}
 	return CORO_OK;
 }
 
@@ -101,17 +110,18 @@ static uint32_t random_seed(const uint32_t *state)
 	return (uint32_t)(x >> 32) | 1;
 }
 
+static __thread uint32_t random_state;
+
 /* random_below - below n, by xorshift32 (Marsaglia, 2003) with a state for each thread. Not inline:
  * no address of the state outlives a switch. */
 static COROI_NOINLINE uint32_t random_below(uint32_t n)
 {
-	static __thread uint32_t state;
-	uint32_t x = coroi_likely(state) ? state : random_seed(&state);
+	uint32_t x = coroi_likely(random_state) ? random_state : random_seed(&random_state);
 
 	x ^= x << 13;
 	x ^= x >> 17;
 	x ^= x << 5;
-	state = x;
+	random_state = x;
 	return (uint32_t)((uint64_t)x * n >> 32);
 }
 
@@ -192,6 +202,16 @@ static size_t bytes_of_value(const struct choice *s, uint32_t i)
 	return (size_t)(end - value);
 }
 
+/* take_result - the case i was done by the thread that has taken its waiter. */
+static inline void take_result(struct choice *s, uint32_t i)
+{
+	coro_case *one = &s->cases[i];
+
+	one->status = s->waiter[i].status;
+	if (coroi_unlikely(s->values != NULL) && !sends(one) && one->status == CORO_OK)
+		coroi_chan_copy(one->recv, s->waiter[i].value, bytes_of_value(s, i), false);
+}
+
 static bool is_home(const struct choice *s)
 {
 	for (uint32_t i = 0; i < s->n; i++)
@@ -223,10 +243,7 @@ static int select_slow(struct choice *s, uint64_t deadline)
 	dequeue_all(s, i);
 	if (status)
 		return status;
-	s->cases[i].status = s->waiter[i].status;
-	if (coroi_unlikely(s->values != NULL) && !sends(&s->cases[i]) &&
-	    s->cases[i].status == CORO_OK)
-		coroi_chan_copy(s->cases[i].recv, s->waiter[i].value, bytes_of_value(s, i), false);
+	take_result(s, i);
 	return (int)i;
 }
 
@@ -337,12 +354,301 @@ static COROI_NOINLINE int select_aside(coro_case *cases, uint32_t n, uint64_t de
 	return status;
 }
 
-int coro_select(coro_case *cases, uint32_t n, uint64_t deadline)
+/* ----------------------------------------------------------------- channels and descriptors */
+
+static const struct coroi_source *source;
+
+void coroi_source_register(const struct coroi_source *x)
 {
-	int status = check(cases, n);
+	source = x;
+}
+
+/* A select with sources' cases. */
+struct mix {
+	struct choice choice;  /* of the channels' cases, which are copies */
+	struct coroi_case *at; /* the others */
+	uint32_t ats;
+	coro_case *cases; /* the caller's */
+	uint32_t n;
+	uint8_t place[CORO_CASES_MAX]; /* in `cases`: of the channels' cases, then of the others */
+};
+
+#define WITHDRAWN 1 /* a select that did not wait: an event was there already */
+
+static inline bool is_at(const coro_case *one)
+{
+	return one->direction;
+}
+
+/* sort_out - fill in the cases of both kinds. m->n, and m->ats of them. */
+static void sort_out(struct mix *m, struct coroi_rec *me)
+{
+	uint32_t chans = 0, ats = 0, first = m->n - m->ats;
+
+	for (uint32_t i = 0; i < m->n; i++) {
+		if (is_at(&m->cases[i])) {
+			m->place[first + ats] = (uint8_t)i;
+			m->at[ats] = (struct coroi_case){.name = m->cases[i].fd,
+							 .direction = m->cases[i].direction,
+							 .mark = first + ats + 1,
+							 .chosen = &m->choice.several.chosen,
+							 .me = me};
+			ats++;
+		} else {
+			m->place[chans] = (uint8_t)i;
+			m->choice.cases[chans++] = m->cases[i];
+		}
+	}
+	m->choice.n = chans;
+}
+
+static void leave_ats(struct mix *m)
+{
+	for (uint32_t k = 0; k < m->ats; k++)
+		if (m->at[k].place)
+			source->leave(&m->at[k]);
+}
+
+static int enter_ats(struct mix *m)
+{
+	for (uint32_t k = 0; k < m->ats; k++) {
+		int status = source->enter(&m->at[k]);
+		if (status && status != CORO_ECLOSED && status != CORO_ESTALE) {
+			leave_ats(m);
+			return status;
+		}
+		m->at[k].ready = status;
+	}
+	return CORO_OK;
+}
+
+/* look_ats - is one of them ready? */
+static bool look_ats(struct mix *m, bool waits)
+{
+	bool any = false;
+
+	for (uint32_t k = 0; k < m->ats; k++) {
+		if (m->at[k].place)
+			source->look(&m->at[k], waits);
+		any |= m->at[k].ready;
+	}
+	return any;
+}
+
+static int watch_ats(struct mix *m)
+{
+	int status = CORO_OK;
+
+	for (uint32_t k = 0; k < m->ats && !status; k++)
+		status = source->watch(&m->at[k]);
+	return status;
+}
+
+static bool enqueue_ats(struct mix *m)
+{
+	for (uint32_t k = 0; k < m->ats; k++)
+		if (!source->enqueue(&m->at[k]))
+			return false;
+	return true;
+}
+
+static void dequeue_ats(struct mix *m)
+{
+	for (uint32_t k = 0; k < m->ats; k++)
+		source->dequeue(&m->at[k]);
+}
+
+/* try_one - do the operation, if it can be done at once. Then all channels are left. All channels are
+ * entered. */
+static inline bool try_one(struct choice *s, coro_case *one)
+{
+	struct coroi_waiter *woken = NULL;
+	int status = coroi_chan_try(one->chan, sends(one), value_of(one), &woken, one->chan->bytes,
+				    false, true, NULL);
+
+	if (status == COROI_NOT_NOW)
+		return false;
+	one->status = status;
+	leave_all(s);
+	if (woken)
+		coroi_waiter_wake(woken);
+	return true;
+}
+
+/* try_mix - as try_all. The status of the case that was done is the caller's. */
+static int try_mix(struct mix *m)
+{
+	uint32_t first = random_below(m->n), chans = m->choice.n;
+
+	for (uint32_t k = 0; k < m->n; k++) {
+		uint32_t i = first + k < m->n ? first + k : first + k - m->n;
+		coro_case *one = &m->cases[m->place[i]];
+		if (i < chans) {
+			if (!try_one(&m->choice, &m->choice.cases[i]))
+				continue;
+			one->status = m->choice.cases[i].status;
+		} else {
+			int32_t ready = m->at[i - chans].ready;
+			if (!ready)
+				continue;
+			one->status = ready < 0 ? ready : CORO_OK;
+			leave_all(&m->choice);
+		}
+		return m->place[i];
+	}
+	return -1;
+}
+
+/* wait_mix - register, and wait. The channels are entered, and are left. Returns: an index, a
+ * status, or m->n: once more. */
+static int wait_mix(struct mix *m, struct coroi_rec *me, uint64_t deadline)
+{
+	struct choice *s = &m->choice;
+	int status;
+
+	coroi_escape(me);
+	enqueue_all(s, me, NULL, COROI_TELL_COROUTINE);
+	bool waits = enqueue_ats(m);
+	leave_all(s);
+	if (waits)
+		status = coroi_wait(me, CORO_WAIT_SELECT_FD, deadline, withdraw_select, s);
+	else if (withdraw_select(s))
+		status = WITHDRAWN;
+	else /* an event was first, and is on its way */
+		status = coroi_wait(me, CORO_WAIT_SELECT_FD, CORO_FOREVER, NULL, NULL);
+	uint32_t i = status ? LEFT : at_load_acq(&s->several.chosen) - 1;
+	dequeue_ats(m);
+	dequeue_all(s, i);
+	if (status < 0)
+		return status;
+	if (status || i >= s->n)
+		return (int)m->n;
+	take_result(s, i);
+	m->cases[m->place[i]].status = s->cases[i].status;
+	return m->place[i];
+}
+
+/* select_once - the descriptors are entered. Returns as wait_mix. */
+static int select_once(struct mix *m, struct coroi_rec *me, uint64_t deadline)
+{
+	struct choice *s = &m->choice;
+	bool may_wait = deadline && !coroi_in_nowait(coroi_self());
+	bool ready = look_ats(m, may_wait);
+	int watched = ready || !may_wait ? CORO_OK : watch_ats(m);
+	int status = enter_all(s);
 
 	if (status)
 		return status;
+	int done = try_mix(m);
+	if (done >= 0)
+		return done;
+	if (may_wait && !watched)
+		return wait_mix(m, me, deadline);
+	leave_all(s);
+	return watched     ? watched
+	       : !deadline ? CORO_ETIMEDOUT
+			   : coroi_nowait_refuse(coroi_self(), "coro_select");
+}
+
+static int select_mix(struct mix *m, struct coroi_rec *me, uint64_t deadline)
+{
+	int done;
+
+	sort_out(m, me);
+	int status = enter_ats(m);
+	if (status)
+		return status;
+	sort(&m->choice);
+	do
+		done = select_once(m, me, deadline);
+	while (done == (int)m->n);
+	leave_ats(m);
+	return done;
+}
+
+static COROI_NOINLINE int mix_on_stack(coro_case *cases, uint32_t n, uint32_t ats,
+				       struct coroi_rec *me, uint64_t deadline)
+{
+	struct coro_chan *order[n];
+	coro_case chans[n];
+	struct coroi_case at[ats];
+	struct coroi_waiter waiter[n] COROI_ALONE;
+	struct mix m = {.choice = {.cases = chans, .order = order, .waiter = waiter},
+			.at = at,
+			.ats = ats,
+			.cases = cases,
+			.n = n};
+
+	return select_mix(&m, me, deadline);
+}
+
+/* mix_aside - as select_aside. */
+static COROI_NOINLINE int mix_aside(coro_case *cases, uint32_t n, uint32_t ats,
+				    struct coroi_rec *me, uint64_t deadline)
+{
+	size_t values = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		values += is_at(&cases[i]) ? 0 : cases[i].chan->bytes;
+	struct mix *m = coroi_aside_get(
+		sizeof *m + ats * sizeof *m->at +
+		n * (sizeof *m->choice.waiter + sizeof *m->choice.order + sizeof *m->choice.cases) +
+		values);
+	if (!m)
+		return CORO_ENOMEM;
+	*m = (struct mix){.cases = cases, .n = n, .ats = ats};
+	m->choice.waiter = (struct coroi_waiter *)(m + 1);
+	m->at = (struct coroi_case *)(m->choice.waiter + n);
+	m->choice.order = (struct coro_chan **)(m->at + ats);
+	m->choice.cases = (coro_case *)(m->choice.order + n);
+	m->choice.values = (unsigned char *)(m->choice.cases + n);
+	int status = select_mix(m, me, deadline);
+	coroi_aside_put(m);
+	return status;
+}
+
+#define MIX_BYTES                                                                               \
+	(sizeof(struct coroi_waiter) + sizeof(struct coroi_case) + sizeof(struct coro_chan *) + \
+	 sizeof(coro_case))
+
+/* check_mix - how many cases are descriptors; CORO_EINVAL: a case is wrong, or none is one. */
+static int check_mix(const coro_case *cases, uint32_t n)
+{
+	int ats = 0;
+
+	if (!source || !cases || !n || n > CORO_CASES_MAX)
+		return CORO_EINVAL;
+	for (uint32_t i = 0; i < n; i++)
+		if (is_at(&cases[i]) && !cases[i].send && !cases[i].recv)
+			ats++;
+		else if (!is_chan_case(&cases[i]))
+			return CORO_EINVAL;
+	return ats ? ats : CORO_EINVAL;
+}
+
+/* select_other - coro_select where not all cases are right, and of channels. */
+static COROI_COLD int select_other(coro_case *cases, uint32_t n, uint64_t deadline)
+{
+	int ats = check_mix(cases, n);
+	struct coroi_rec *me = coroi_current(coroi_self());
+
+	if (ats < 0)
+		return ats;
+	if (!me)
+		return CORO_EPERM;
+	if (coroi_spend_here(coroi_here()))
+		coroi_spent(deadline);
+	if (coroi_is_dense(me))
+		return mix_aside(cases, n, (uint32_t)ats, me, deadline);
+	if (coro_stack_left() < sizeof(struct mix) + n * MIX_BYTES + STACK_SPARE)
+		return CORO_ENOMEM;
+	return mix_on_stack(cases, n, (uint32_t)ats, me, deadline);
+}
+
+int coro_select(coro_case *cases, uint32_t n, uint64_t deadline)
+{
+	if (coroi_unlikely(check(cases, n)))
+		return select_other(cases, n, deadline);
 	if (coroi_spend_here(coroi_here()))
 		coroi_spent(deadline);
 	struct coroi_worker *w = coroi_self();

@@ -702,6 +702,43 @@ TEST(fd_kinds)
 	finish(s);
 }
 
+/* A short read has emptied the socket. What comes then is seen, though another call than a read has
+ * taken its event. */
+static void looks_and_reads(void *arg, void *result)
+{
+	int peeks = *(int *)arg;
+	char bytes[8];
+
+	(void)result;
+	for (int i = 0; i < 3; i++) {
+		CHECK_EQ(coro_write(pair.b, "xyz", 3, CORO_FOREVER), 3);
+		if (peeks)
+			CHECK_EQ(coro_recv(pair.a, bytes, 1, MSG_PEEK, CORO_FOREVER), 1);
+		else
+			CHECK_EQ(coro_fd_wait(pair.a, CORO_IN, CORO_FOREVER), CORO_OK);
+		/* the event, if it comes now, has nobody who waits */
+		CHECK_EQ(coro_sleep(MS), CORO_OK);
+		if (!peeks)
+			CHECK_EQ(coro_fd_wait(pair.a, CORO_IN, CORO_FOREVER), CORO_OK);
+		CHECK_EQ(coro_read(pair.a, bytes, sizeof bytes, soon(2000 * MS)), 3);
+	}
+	add_one(&counted);
+}
+
+TEST(fd_read_after_another_call_has_taken_the_event)
+{
+	coro_scheduler *s = start_with(1, 0);
+
+	pair = pair_of_tcp(s);
+	counted = 0;
+	for (int peeks = 0; peeks < 2; peeks++) {
+		spawn(s, looks_and_reads, &peeks, sizeof peeks);
+		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	}
+	CHECK_EQ(counted, 2);
+	finish(s);
+}
+
 static void looks_up(void *arg, void *result)
 {
 	struct addrinfo hints = {.ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM}, *list;

@@ -70,7 +70,7 @@ static void misuse(void *arg, void *result)
 	CHECK_EQ(coro_select(cases, 2, 0), CORO_EINVAL); /* both */
 	cases[1] = (coro_case){.recv = &v};
 	CHECK_EQ(coro_select(cases, 2, 0), CORO_EINVAL);
-	cases[1] = (coro_case){.chan = d, .send = &v, .reserved = 1};
+	cases[1] = (coro_case){.chan = d, .send = &v, .direction = 1};
 	CHECK_EQ(coro_select(cases, 2, 0), CORO_EINVAL);
 	CHECK_EQ(coro_chan_length(d), 0);
 	/* Both directions of a channel without capacity: a select does not meet itself. */
