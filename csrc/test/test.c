@@ -38,7 +38,12 @@
 #define PROGRAMS_MAX 4
 
 static struct test *tests, **last = &tests;
-static unsigned passed, failed;
+
+/* What the runners share; several run side by side. */
+static struct {
+	uint32_t next; /* of all runs of tests */
+	uint32_t passed, failed;
+} * all;
 static bool under_valgrind;
 const char *test_context;
 
@@ -531,11 +536,12 @@ static void run_one(const struct test *t, const char *program)
 	close(said);
 	if (bad) {
 		printf("FAIL %s %u ms (%s; %s)\n", t->name, ms, bad, program);
-		failed++;
+		at_add(&all->failed, 1);
 	} else {
 		printf("ok %s %u ms\n", t->name, ms);
-		passed++;
+		at_add(&all->passed, 1);
 	}
+	fflush(stdout);
 }
 
 static bool chosen(const struct test *t, char **names)
@@ -548,14 +554,31 @@ static bool chosen(const struct test *t, char **names)
 	return false;
 }
 
+/* run_some - the runs that no other runner has taken: of each program, `times` times, each test of
+ * these names. */
+static void run_some(const char **programs, unsigned times, char **names)
+{
+	uint32_t k = 1, mine = at_add(&all->next, 1);
+
+	for (; *programs; programs++)
+		for (unsigned i = 0; i < times; i++)
+			for (struct test *t = tests; t; t = t->next)
+				if (chosen(t, names) && k++ == mine) {
+					run_one(t, *programs);
+					mine = at_add(&all->next, 1);
+				}
+}
+
 int main(int argc, char **argv)
 {
 	const char *programs[PROGRAMS_MAX + 1] = {NULL};
-	unsigned times = 1, count = 0;
+	unsigned times = 1, count = 0, runners = 1;
 
-	for (int c; (c = getopt(argc, argv, "n:x:vl1:")) != -1;) {
+	for (int c; (c = getopt(argc, argv, "n:j:x:vl1:")) != -1;) {
 		if (c == 'n') {
 			times = (unsigned)atoi(optarg);
+		} else if (c == 'j') {
+			runners = (unsigned)atoi(optarg);
 		} else if (c == 'x' && count < PROGRAMS_MAX) {
 			programs[count++] = optarg;
 		} else if (c == 'v') {
@@ -579,11 +602,19 @@ int main(int argc, char **argv)
 	sigaction(SIGALRM, &a, NULL);
 	if (!count)
 		programs[count++] = "/proc/self/exe";
-	for (unsigned p = 0; p < count; p++)
-		for (unsigned i = 0; i < times; i++)
-			for (struct test *t = tests; t; t = t->next)
-				if (chosen(t, argv + optind))
-					run_one(t, programs[p]);
-	printf("%u passed, %u failed\n", passed, failed);
-	return failed || !passed;
+	all = mmap(NULL, sizeof *all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (all == MAP_FAILED)
+		return 125;
+	bool first = true;
+	for (unsigned i = 1; i < runners && first; i++)
+		first = fork() != 0;
+	if (!first)
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+	run_some(programs, times, argv + optind);
+	if (!first)
+		return 0;
+	while (wait(NULL) > 0 || errno == EINTR)
+		;
+	printf("%u passed, %u failed\n", all->passed, all->failed);
+	return all->failed || !all->passed;
 }
