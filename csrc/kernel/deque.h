@@ -145,6 +145,15 @@ static inline bool coroi_deque_push_new(struct coroi_deque *d, uint64_t runnable
 	return true;
 }
 
+/* coroi_deque_look_at_stack - bring the top of a stack: see coroi_deque_look_ahead. */
+static inline void coroi_deque_look_at_stack(const struct coroi_deque *d, uint32_t head)
+{
+	uint64_t near = d->ring[(head + COROI_AHEAD / 2) & d->mask];
+
+	if (coroi_likely(!coroi_runnable_is_new(near)))
+		coroi_prefetchw(at_load_rlx(&coroi_runnable_resumed(near)->sp));
+}
+
 /* coroi_deque_look_ahead - the front is about to run. Bring the record of an entry COROI_AHEAD
  * behind it, and the top of the stack of one half as far, whose record was brought before. Up to
  * COROI_IN_CACHE coroutines have these lines in the second cache anyway, from where they come in
@@ -159,9 +168,7 @@ static inline void coroi_deque_look_ahead(const struct coroi_deque *d)
 	if (coroi_likely(d->count <= COROI_IN_CACHE))
 		return;
 	coroi_prefetchw(coroi_runnable_resumed(d->ring[(head + COROI_AHEAD) & mask]));
-	uint64_t near = d->ring[(head + COROI_AHEAD / 2) & mask];
-	if (coroi_likely(!coroi_runnable_is_new(near)))
-		coroi_prefetchw(at_load_rlx(&coroi_runnable_resumed(near)->sp));
+	coroi_deque_look_at_stack(d, head);
 }
 
 /* coroi_deque_pop_spilled - coroi_deque_pop where the ring is empty. */
@@ -174,8 +181,11 @@ static inline uint64_t coroi_deque_pop(struct coroi_deque *d)
 	if (coroi_unlikely(count == 0))
 		return coroi_deque_pop_spilled(d);
 	uint64_t runnable = d->ring[head & d->mask];
-	if (coroi_runnable_has_record(runnable)) /* the next ones probably have one, too */
+	if (coroi_runnable_has_record(runnable)) { /* the next ones probably have one, too */
 		coroi_prefetchw(coroi_runnable_record(d->ring[(head + COROI_AHEAD) & d->mask]));
+		if (coroi_unlikely(count > COROI_IN_CACHE))
+			coroi_deque_look_at_stack(d, head);
+	}
 	at_store_rlx(&d->head, head + 1);
 	at_store_rlx(&d->count, count - 1);
 	return runnable;

@@ -302,7 +302,7 @@ uint64_t coroi_poll_locked(struct coroi_worker *w)
 
 /* The clock is read once a chain. Between the ends of two chains the queue had turns too. They are
  * taken to be as long as hand-overs. */
-COROI_COLD void coroi_budget_spent_locked(struct coroi_worker *w)
+static void adapt_budget_locked(struct coroi_worker *w)
 {
 	if (w->budget_given)
 		return;
@@ -316,6 +316,13 @@ COROI_COLD void coroi_budget_spent_locked(struct coroi_worker *w)
 		w->budget = (uint32_t)(w->budget * (2 * CHAIN_NS) / chain) + 1;
 	w->spent_ns = now;
 	w->spent_at = w->queue.head;
+}
+
+COROI_COLD uint64_t coroi_budget_spent_locked(struct coroi_worker *w)
+{
+	adapt_budget_locked(w);
+	coroi_renew_budget(w);
+	return coroi_is_turn_to_look(w) ? coroi_poll_locked(w) : 0;
 }
 
 void coroi_drain_locked(struct coroi_worker *w)

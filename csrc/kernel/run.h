@@ -268,8 +268,11 @@ static inline bool coroi_may_hand_over(struct coroi_worker *w)
 }
 
 /* coroi_budget_spent_locked - the handover budget is used up, and the queue gets a turn. Unless an
- * option has fixed the budget, it adapts so that a chain of hand-overs lasts 10 to 40 us. */
-COROI_COLD void coroi_budget_spent_locked(struct coroi_worker *w);
+ * option has fixed the budget, it adapts so that a chain of hand-overs lasts 10 to 40 us. While
+ * there are chains the queue has one turn for each of them, and its turns are no measure of time.
+ * So, if it is the turn to look at the clock, w looks here. Returns: as coroi_poll_locked; 0 if w
+ * does not look. */
+COROI_COLD uint64_t coroi_budget_spent_locked(struct coroi_worker *w);
 
 /* coroi_renew_budget - the queue has its turn: the next chain has the whole budget. */
 static inline void coroi_renew_budget(struct coroi_worker *w)
@@ -299,7 +302,9 @@ static inline __attribute__((always_inline)) uint64_t coroi_pick_here_locked(str
 		if (coroi_likely(coroi_may_hand_over(w)))
 			return coroi_runnable_started(r);
 		coroi_queue_locked(w, r);
-		coroi_budget_spent_locked(w);
+		uint64_t first = coroi_budget_spent_locked(w);
+		if (coroi_unlikely(first || w->leave))
+			return first;
 	}
 	coroi_renew_budget(w);
 	uint64_t runnable = coroi_deque_pop(&w->queue);
