@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/race"
 )
 
 const outsideMain = `package main
@@ -134,8 +135,8 @@ func newOutside(t *testing.T, files map[string]string) *outside {
 // newEmptyOutside is an empty folder.
 func newEmptyOutside(t *testing.T) *outside {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("builds programs")
+	if testing.Short() || race.Enabled {
+		t.Skip("builds programs, and not with the race detector")
 	}
 	return &outside{t: t, dir: t.TempDir(), env: append(os.Environ(), "GOFLAGS=",
 		"GOWORK=off", "GOPROXY=off", "GOTOOLCHAIN=local")}

@@ -15,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/organzine/coro/internal/race"
 )
 
 // What coro.h declares in this version, as declared tells it.
@@ -55,8 +57,8 @@ func TestTheHashIsOfDeclarationsAlone(t *testing.T) {
 
 // A copy of the header of another version does not link, and the linker says what to do.
 func TestAnotherVersionOfTheHeaderDoesNotLink(t *testing.T) {
-	if testing.Short() {
-		t.Skip("links programs")
+	if testing.Short() || race.Enabled {
+		t.Skip("links programs, and not with the race detector")
 	}
 	dir := t.TempDir()
 	core := filepath.Join(dir, "abi.o")

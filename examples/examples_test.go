@@ -24,6 +24,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/organzine/coro/internal/race"
 )
 
 // patience is how long a test waits for an event that must come. No passing test waits that long.
@@ -48,8 +50,8 @@ func run(t *testing.T, dir string, env []string, name string, args ...string) st
 // program builds an example and returns its path.
 func program(t *testing.T, name string) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("builds programs")
+	if testing.Short() || race.Enabled {
+		t.Skip("builds programs, and not with the race detector")
 	}
 	out := filepath.Join(t.TempDir(), name)
 	run(t, ".", nil, "go", "build", "-buildvcs=false", "-o", out, "./"+name)
@@ -83,8 +85,8 @@ func TestExamplesPrintTheirResults(t *testing.T) {
 
 // A user copies the folder into another module, and has the header written beside it.
 func TestExamplesBuildInAnotherModule(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds programs")
+	if testing.Short() || race.Enabled {
+		t.Skip("builds programs, and not with the race detector")
 	}
 	repository, err := filepath.Abs("..")
 	require.NoError(t, err)
