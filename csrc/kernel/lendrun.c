@@ -181,7 +181,7 @@ COROI_NOINLINE void coroi_lend_ended_locked(struct coroi_worker *w, struct coroi
 	call->status = CORO_OK;
 	if (call->brief)
 		call->handle = coroi_handle(me);
-	if (coroi_unlikely(me->canceled | (me->flags & ENDED_OTHERWISE)))
+	if (coroi_unlikely(at_load_rlx(&me->canceled) | (me->flags & ENDED_OTHERWISE)))
 		call->status = coroi_join_status(me);
 	if (coroi_unlikely(call->status == CORO_EFAILED)) {
 		struct coroi_failure f = coroi_failed(me);

@@ -89,7 +89,8 @@ void coroi_many_one(void *arg, void *unused)
 		coroi_tell(CORO_ECANCELED);
 	struct coroi_rec *me = coroi_current(coroi_self());
 	/* on a thread that is no worker, or with deferred functions, the end comes later: run.c */
-	if (coroi_likely(me && !(me->canceled | (me->flags & (COROI_F_EXTRAS | COROI_F_ABORTED)))))
+	if (coroi_likely(me && !(at_load_rlx(&me->canceled) |
+				 (me->flags & (COROI_F_EXTRAS | COROI_F_ABORTED)))))
 		end(one, CORO_OK);
 	else if (me && !(me->flags & COROI_F_EXTRAS))
 		coroi_many_ended(me);

@@ -105,8 +105,10 @@ struct coroi_rec {
 	/* What the coroutine's wait returns when it goes on. CORO_OK, but after
 	 * coroi_resume_locked. */
 	int8_t code;
-	uint8_t event;    /* the event came before the coroutine suspended */
-	uint8_t canceled; /* COROI_C_... */
+	uint8_t event; /* the event came before the coroutine suspended */
+	/* COROI_C_... Written in the home's door; the coroutine looks without, relaxed, and a thief
+	 * that has the door may set COROI_C_CANCELED meanwhile. */
+	uint8_t canceled;
 	uint8_t waits; /* what for: CORO_WAIT_PARK... Atomic, relaxed: others look (nostack.c). */
 	uint8_t more;  /* COROI_M_... */
 } __attribute__((aligned(64)));

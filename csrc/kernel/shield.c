@@ -231,7 +231,7 @@ void coroi_end_extras(void)
 {
 	struct coroi_rec *me = coroi_self()->current;
 	struct coroi_extras *e = coroi_cold(me)->extras;
-	uint8_t told = me->canceled & COROI_C_TOLD;
+	uint8_t told = at_load_rlx(&me->canceled) & COROI_C_TOLD; /* only me, by now, sets that */
 
 	coroi_extras_run(e);
 	struct coroi_worker *w = coroi_self();

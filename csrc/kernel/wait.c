@@ -180,7 +180,7 @@ void coroi_end_wait_locked(struct coroi_worker *w, struct coroi_rec *r, int8_t c
 /* cancel - C1. r is at home here and has not ended. */
 static void cancel_locked(struct coroi_worker *w, struct coroi_rec *r)
 {
-	r->canceled |= COROI_C_CANCELED;
+	at_store_rlx(&r->canceled, r->canceled | COROI_C_CANCELED);
 	coroi_end_wait_locked(w, r, CORO_ECANCELED);
 	/* relaxed: see coroi_flag */
 	if (coroi_unlikely(at_load_rlx(&r->flags) & COROI_F_TOLD))
