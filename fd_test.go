@@ -4,6 +4,7 @@ package coro_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -86,19 +87,27 @@ func adoptAndBack(t *testing.T, turns int) {
 	s := newScheduler(t, coro.WithWorkers(2))
 	ours, theirs := connected(t)
 	const chunk = 100
-	go func() {
-		for i := range 2 * turns * chunk / 50 {
-			part := bytes.Repeat([]byte{byte(i)}, 50)
-			_, err := theirs.Write(part)
+	all := int64(2 * turns * chunk)
+	sent, back := sha256.New(), sha256.New()
+	var peer sync.WaitGroup
+	peer.Go(func() {
+		// in pieces that have nothing to do with the chunks
+		random := rand.NewChaCha8([32]byte{1})
+		piece := make([]byte, 3*chunk)
+		for left := all; left > 0; {
+			n := min(left, 1+int64(random.Uint64()%uint64(len(piece))))
+			_, _ = random.Read(piece[:n]) // it returns no error
+			sent.Write(piece[:n])
+			_, err := theirs.Write(piece[:n])
 			assert.NoError(t, err)
+			left -= n
 		}
-	}()
-	received := make(chan []byte)
-	go func() {
-		back, err := io.ReadAll(theirs)
+	})
+	peer.Go(func() {
+		n, err := io.Copy(back, theirs)
 		assert.NoError(t, err)
-		received <- back
-	}()
+		assert.Equal(t, all, n)
+	})
 	buffer := make([]byte, chunk)
 	for range turns {
 		f := adopt(t, s, ours)
@@ -113,11 +122,8 @@ func adoptAndBack(t *testing.T, turns int) {
 		require.NoError(t, err)
 	}
 	require.NoError(t, ours.Close())
-	back := <-received
-	require.Len(t, back, 2*turns*chunk)
-	for i, b := range back {
-		require.Equal(t, byte(i/50), b)
-	}
+	peer.Wait()
+	require.Equal(t, sent.Sum(nil), back.Sum(nil))
 	require.NoError(t, theirs.Close())
 	finish(t, s)
 }
