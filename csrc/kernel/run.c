@@ -177,11 +177,10 @@ void coroi_deliver_locked(struct coroi_worker *w)
 		w->delivered_to = w->queue.head + coroi_deque_length(&w->queue);
 }
 
-#define LOOK_NS         50000 /* looks at the clock are about that far apart, ns */
-#define LOOK_EVERY_MOST 1024u /* turns from one look to the next, at most */
-#define PACE_NS         10000 /* the length of turns is their average over that long, ns, */
-#define PACE_TURNS      256u  /* or over this number of turns */
-#define NO_LOOK         (1u << 30)
+#define LOOK_NS    50000 /* looks at the clock are about that far apart, ns */
+#define PACE_NS    10000 /* the length of turns is their average over that long, ns, */
+#define PACE_TURNS 256u  /* or over this number of turns */
+#define NO_LOOK    (1u << 30)
 
 /* has_waiting - something waits for looks at the clock. */
 static bool has_waiting(const struct coroi_worker *w)
@@ -202,8 +201,8 @@ static void look_locked(struct coroi_worker *w)
 		coroi_timers_fire_locked(w, now);
 	/* Over a while: among long turns there may be short ones. */
 	if (took >= PACE_NS || turns >= PACE_TURNS) {
-		uint64_t most = w->look_every <= LOOK_EVERY_MOST / 2 ? w->look_every * 2
-								     : LOOK_EVERY_MOST;
+		uint64_t most = w->look_every <= COROI_LOOK_EVERY_MOST / 2 ? w->look_every * 2
+									   : COROI_LOOK_EVERY_MOST;
 		uint64_t want = (uint64_t)turns * LOOK_NS / (took + 1) + 1;
 		w->look_every = (uint32_t)(want < most ? want : most);
 		/* a chain of hand-overs that began when turns were shorter */

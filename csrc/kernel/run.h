@@ -199,6 +199,8 @@ static inline uint32_t coroi_turns(const struct coroi_worker *w)
 	return at_load_rlx(&w->queue.head) + at_load_rlx(&w->handovers);
 }
 
+#define COROI_LOOK_EVERY_MOST 1024u /* turns from one look at the clock to the next, at most */
+
 /* coroi_look_soon - something waits for a look at the clock from now on. look_at may be old, and
  * then far ahead or half a round of the counter behind. */
 static inline void coroi_look_soon(struct coroi_worker *w)
@@ -214,8 +216,9 @@ static inline void coroi_outside_begin_locked(struct coroi_worker *w, struct cor
 		return;
 	me->more |= COROI_M_OUTSIDE;
 	at_store_rlx(&w->outside, w->outside + 1);
-	if (w->outside == 1)
-		coroi_look_soon(w); /* while w is busy, it polls the driver when it looks */
+	/* While w is busy, it polls the driver when it looks. Where looks go on, the next is near. */
+	if (w->look_at - coroi_turns(w) > COROI_LOOK_EVERY_MOST)
+		coroi_look_soon(w);
 }
 
 /* coroi_needs_another - w has n runnables: is another worker to be woken? For one alone it is, if
