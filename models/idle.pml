@@ -19,6 +19,9 @@
  *               timer (a thief, the standby). Then the scheduler is closed. WAKE: the coroutine
  *               that waits may be woken first. BUSY: what wakes the worker is a coroutine that
  *               never returns, and others must fire the timers.
+ *   7  outside  Each worker has a coroutine that waits for its driver, and so a pending-work token
+ *               while it sleeps. Drivers have events, at any time; one is for a coroutine that never
+ *               returns, with another one behind it. That must be done by another worker.
  *
  * The model is in parts:
  *   idle_state.pml    parameters, words, and what is not in the code
@@ -69,7 +72,7 @@
  *     that computes (invalid end state, and assert in init).
  *
  * Some mutants are the code as it was before this model: MUTANT_COUNT_TOGETHER, MUTANT_NO_RISES,
- * MUTANT_NO_HAND_OVER, MUTANT_NO_HELPER, MUTANT_NO_HAND_OVER_AWAKE.
+ * MUTANT_WATCHES_UNSEEN, MUTANT_NO_LOOK_AT_STANDBY, MUTANT_NO_HAND_OVER, MUTANT_NO_HELPER, MUTANT_NO_HAND_OVER_AWAKE.
  *
  * Parameters: SCENE, N (workers), ASLEEP, HOLDS_OFF, TWO (senders), BATCH (two coroutines in one
  * push, to worker 0, which sleeps while the others are awake), READY, NO_STANDBY, WAKE, BUSY.
@@ -98,7 +101,18 @@ init
 #if N > 2
 		run worker(2);
 #endif
+	#if SCENE == 7
+		run event(1, 0);
+#ifndef HOLDS_OFF
+		run event(2, 1);
+#endif
+		if
+		:: run event(8 | 16, 0)
+		:: run event(8 | 16, 1)
+		fi;
+#else
 		run sender_a();
+#endif
 #if defined(TWO)
 		run sender_b();
 #endif
@@ -114,7 +128,7 @@ init
 #if SCENE == 4
 		run runner();
 #else
-#if SCENE != 2 && !defined(BUSY)
+#if SCENE != 2 && SCENE != 7 && !defined(BUSY)
 		run closer();
 #endif
 #endif
@@ -125,6 +139,14 @@ init
 	assert(done == (2 | 4 | 8))
 #else
 	assert(done == (2 | 8))
+#endif
+#endif
+#if SCENE == 7
+	timeout;
+#ifdef HOLDS_OFF
+	assert(done == (1 | 16));
+#else
+	assert(done == (1 | 2 | 16));
 #endif
 #endif
 #ifdef BUSY

@@ -102,4 +102,10 @@ inline body()
 	:: else
 	fi
 #endif
+#if SCENE == 7
+	if
+	:: t == 8 -> goto computes
+	:: else
+	fi
+#endif
 }

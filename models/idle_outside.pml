@@ -56,7 +56,15 @@ inline stop_threads()
 
 bool sent_a, sent_b;     /* the senders are done: close waits for them first */
 
-#if SCENE != 4
+#if SCENE == 7
+/* event - the driver of a worker has these for it. */
+proctype event(byte what, to)
+{
+	d_step { events[to] = events[to] | what }
+}
+#endif
+
+#if SCENE != 4 && SCENE != 7
 proctype sender_a()
 {
 	bit x, c;

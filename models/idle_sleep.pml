@@ -1,9 +1,35 @@
 /* idle_sleep.pml - part of idle.pml: the standby, and sleeping, P5 (idle.c). */
 
+/* resign - w is the standby no longer, unless another has become that. */
+inline resign()
+{
+	d_step {
+		if
+		:: standby == w + 1 -> standby = 0
+		:: else
+		fi
+	}
+}
+
+/* clears_alone - x: w has become the standby, and may sleep. */
+inline clears_alone()
+{
+	if
+	:: hungry & ALONE ->
+		d_step { hungry = hungry & ~ALONE };
+#ifdef MUTANT_NO_LOOK_AT_STANDBY
+		x = true
+#else
+		x = (standby != 0)
+#endif
+	:: else -> x = true
+	fi
+}
+
 /* stand_by, stand_down - become the worker that looks around, and stop being that worker. */
 inline stand_down()
 {
-	standby = 0;
+	resign();
 	d_step { hungry = hungry | ALONE }
 }
 
@@ -11,14 +37,14 @@ inline stand_by()
 {
 	do
 #ifdef HOLDS_OFF
+	:: OFF(w) && standby != 0 && pending != 0 -> break /* w becomes the reserve */
 	:: OFF(w) ->
 		standby = w + 1;
-		d_step { hungry = hungry & ~ALONE };
+		clears_alone();
 		if
-		:: standby == 0 -> d_step { hungry = hungry | ALONE }
+		:: x -> x = 0; break
 		:: else
-		fi;
-		break
+		fi
 #endif
 	:: !OFF(w) && awake != 0 ->
 		d_step {
@@ -33,14 +59,19 @@ inline stand_by()
 		:: else -> x = 0
 		fi;
 		if
-		:: awake != 0 -> break
-		:: else
-		fi;
-		standby = 0;
-		d_step { hungry = hungry | ALONE };
-		if
-		:: awake == 0 -> break
-		:: else
+		:: awake != 0 ->
+			clears_alone();
+			if
+			:: x -> x = 0; break
+			:: else
+			fi
+		:: else ->
+			resign();
+			d_step { hungry = hungry | ALONE };
+			if
+			:: awake == 0 -> break
+			:: else
+			fi
 		fi
 	:: !OFF(w) && awake == 0 ->
 		if
@@ -54,6 +85,49 @@ inline stand_by()
 		fi
 	od
 }
+
+#if SCENE == 7
+/* be_reserve - as in the code. */
+inline be_reserve()
+{
+	if
+	:: standby == w + 1
+	:: else ->
+		d_step {
+			x = (reserve[0] == 0);
+			if
+			:: x -> reserve[0] = w + 1
+			:: else
+			fi
+		};
+		if
+		:: !x && standby == 0 ->
+			d_step {
+				x = (reserve[1] == 0);
+				if
+				:: x -> reserve[1] = w + 1
+				:: else
+				fi
+			}
+		:: else
+		fi;
+		if
+		:: x -> x = 0; d_step { hungry = hungry & ~ALONE }
+		:: else
+		fi
+	fi
+}
+
+/* no_reserve - w is a reserve no longer. */
+inline no_reserve()
+{
+	if
+	:: reserve[0] == w + 1 -> reserve[0] = 0
+	:: reserve[1] == w + 1 -> reserve[1] = 0
+	:: else
+	fi
+}
+#endif
 
 /* unpark - P3, and the standby that wakes itself: w has a token. Clear its bit. */
 inline unpark()
@@ -81,7 +155,8 @@ inline unpark()
 #define LATE(v) false
 #endif
 /* TIME_OUT - the time-out of the standby would change something. */
-#define TIME_OUT (LATE(OTHER(w, 1)) || LATE(OTHER(w, 2)) || awake == 0 || \
+#define TIME_OUT (READY(OTHER(w, 1)) || READY(OTHER(w, 2)) || \
+	LATE(OTHER(w, 1)) || LATE(OTHER(w, 2)) || awake == 0 || \
 	(hungry & SURPLUS) == 0 || HAS(OTHER(w, 1)) || HAS(OTHER(w, 2)))
 
 /* hand_over - w goes to work. Another worker must be the standby, or be told that none is. */
@@ -94,15 +169,16 @@ inline hand_over()
 	:: else
 	fi
 #else
+	resign();
+#if SCENE == 7 && !defined(MUTANT_RESERVE_KEPT)
+	no_reserve();
+#endif
 	if
-	:: standby == w + 1 -> standby = 0
-	:: else
-	fi;
-	if
-	:: standby == 0 ->
+	:: standby == 0 && !HAS_RESERVE ->
 		d_step { hungry = hungry | ALONE };
 		if
-		:: (inbox[w] != 0 || queue[w] != 0 || next[w] != 0) && awake > 1 -> notify_hungry()
+		:: (inbox[w] != 0 || queue[w] != 0 || next[w] != 0) && (awake > 1 || WATCHES) ->
+			notify_hungry()
 		:: else
 		fi
 	:: else
@@ -131,12 +207,28 @@ inline hand_over()
 #define ALSO_DUE (queue[w] != 0 && due[w] != 0 && (hungry & ALONE) != 0)
 #endif
 
+#if SCENE == 7
+/* poll - polls_for: the standby sends what the driver of v, which is awake, has for v. */
+inline poll(v)
+{
+	d_step {
+		if
+		:: READY(v) && !(sleepers & BIT(v)) -> inbox[v] = inbox[v] | events[v]; events[v] = 0
+		:: else
+		fi
+	}
+}
+#endif
+
 /* sleep_until_claimed - P5. */
 inline sleep_until_claimed()
 {
 #ifndef NO_STANDBY
 	d_step { note() };
 	stand_by();
+#if SCENE == 7
+	be_reserve();
+#endif
 #endif
 asleep:
 	do
@@ -180,14 +272,44 @@ end:		if
 			unpark();
 			break
 #endif
+#if SCENE == 7
+		/* w's driver has something for it: rise, and deliver after the hand-over */
+		:: atomic { ev[w] == SLEEPS && READY(w) -> ev[w] = NONE };
+			awake_begin();
+			unpark();
+			break
+#ifndef MUTANT_RESERVE_DEAF
+		/* The reserve's time-out: reserve_looks. To stay the reserve is to be later. */
+		:: atomic { ev[w] == SLEEPS && (reserve[0] == w + 1 || reserve[1] == w + 1) -> ev[w] = NONE };
+#ifdef MUTANT_RESERVE_RETIRES
+			x = (standby == 0 && awake != 0);
+			no_reserve();
+			if
+			:: x -> x = 0; stand_by()
+			:: else
+			fi;
+#else
+			no_reserve();
+			stand_by();
+#endif
+			if
+			:: standby != w + 1 -> goto asleep
+			:: else
+			fi
+#endif
+#endif
 		fi;
 		if
-#if SCENE == 6
+#if SCENE == 6 || SCENE == 7
 		:: awake == 0 && pending != 0   /* w does not stand down yet */
 #endif
 		:: awake == 0 -> stand_down(); stand_by()
 		:: awake != 0 ->
 			/* look_around */
+#if SCENE == 7
+			poll(OTHER(w, 1));
+			poll(OTHER(w, 2));
+#endif
 			if
 			:: STUCK(w, OTHER(w, 1)) || STUCK(w, OTHER(w, 2)) ||
 			   MANY(queue[OTHER(w, 1)]) || MANY(queue[OTHER(w, 2)]) ->

@@ -30,6 +30,8 @@
 /* activity */
 #ifdef BATCH
 byte awake = N - 1, pending; /* worker 0 sleeps */
+#elif SCENE == 7
+byte awake = 0, pending = N; /* each worker has a coroutine that waits for its driver */
 #elif defined(ASLEEP)
 byte awake = 0, pending;
 #else
@@ -51,6 +53,21 @@ byte hungry;             /* a worker has been woken for ALONE */
 byte hungry = ALONE;
 #endif
 byte standby;
+#if SCENE == 7
+byte reserve[2];
+byte events[WORKERS];     /* coroutines for which a worker's driver has an event */
+#define READY(v) (events[v] != 0)
+#define HAS_RESERVE (reserve[0] != 0 || reserve[1] != 0)
+#ifdef MUTANT_WATCHES_UNSEEN
+#define WATCHES false
+#else
+#define WATCHES true
+#endif
+#else
+#define READY(v) false
+#define HAS_RESERVE false
+#define WATCHES false
+#endif
 #ifdef HOLDS_OFF
 byte off;                /* workers that hold off, and sleep */
 #define OFF(v) ((off & BIT(v)) != 0)

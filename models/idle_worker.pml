@@ -28,6 +28,12 @@ pick:
 		if
 #if SCENE == 6
 		:: inbox[w] != 0 || DUE(w) -> drain(w); fed = MANY(queue[w]) || ALSO_DUE
+#elif SCENE == 7
+		:: inbox[w] != 0 || READY(w) ->
+			drain(w);
+			queue[w] = queue[w] | events[w];
+			events[w] = 0;
+			fed = true
 #else
 		:: inbox[w] != 0 -> drain(w); fed = MANY(queue[w])
 #endif
@@ -163,6 +169,10 @@ idle:
 	:: else
 	fi;
 #endif
+#if SCENE == 7
+	d_step { awake--; pending++ };                                  /* P4 */
+	goto sleeps;
+#endif
 #ifndef MUTANT_DROP_FIRST
 	d_step {                                                        /* P4 */
 		awake_end();
@@ -186,7 +196,7 @@ idle:
 #endif
 	fi;
 #endif
-#if SCENE == 6
+#if SCENE == 6 || SCENE == 7
 sleeps:	skip;
 #endif
 	sleep_until_claimed();                                          /* P5 */
@@ -197,6 +207,15 @@ sleeps:	skip;
 		pending--;                                              /* w is awake */
 #endif
 		armed = false
+	:: else
+	fi;
+#endif
+#if SCENE == 7
+	pending--;                                                      /* w is awake */
+	if
+	:: READY(w) ->
+		d_step { queue[w] = queue[w] | events[w]; events[w] = 0 };
+		notify_queued()
 	:: else
 	fi;
 #endif

@@ -49,6 +49,12 @@
  * woken (SURPLUS), or that there is no standby (ALONE). `hungry` is a hint, and a wrong one costs
  * time only.
  *
+ * The reserve keeps that true at less cost, where things come from outside now and then: deadlines,
+ * events of a driver, calls that end. Each worker that rises for one of these while all sleep would
+ * have to wake another worker, to be the standby. Instead one or two of the sleepers, the reserves,
+ * sleep for 2 ms at most, and become the standby then if a worker is awake and there is none. While
+ * there is a reserve, ALONE is not set.
+ *
  * The rest is told in docs/sleeping.md:
  *
  *   holds off        a worker for which stealing was useless lately is not woken for a surplus, and
@@ -81,6 +87,7 @@
 #define SPIN_PAUSES       60 /* about 2 us */
 #define STANDBY_FIRST_NS  20000
 #define STANDBY_MOST_NS   4000000
+#define RESERVE_NS        2000000
 #define COALESCE_WAKES_NS 50000
 
 bool coroi_idle_spin(struct coroi_worker *w, bool (*happened)(void *), void *arg, uint32_t pauses)
@@ -100,31 +107,53 @@ static bool is_standby(struct coroi_worker *w)
 	return at_load_rlx(&w->sched->standby) == w->id + 1u;
 }
 
+/* resign - w is the standby no longer, unless a worker that holds off has become that meanwhile. */
+static void resign(struct coroi_worker *w)
+{
+	uint32_t self = w->id + 1u;
+
+	at_cas(&w->sched->standby, &self, 0);
+}
+
+/* clears_alone - the caller has become the standby. False: a worker that holds off has taken that
+ * since, and has gone to work. Perhaps it set ALONE before ALONE was cleared here. */
+static bool clears_alone(struct coro_scheduler *s)
+{
+	if (!(at_load_rlx(&s->hungry) & COROI_HUNGRY_ALONE))
+		return true;
+	at_and(&s->hungry, ~COROI_HUNGRY_ALONE);
+	return at_load_seq(&s->standby);
+}
+
 /* stand_by - become the standby, if there is none and a worker is awake. A worker that holds off
- * becomes the standby in any case: then no other worker is woken for that. */
+ * becomes the standby in any case, or else the reserve: then no other worker is woken for that. */
 static void stand_by(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;
+	bool off;
 
 	if (s->workers == 1 || s->flags & CORO_NO_STANDBY || coroi_is_dedicated(w))
 		return;
-	if (coroi_holds_off(w, coroi_now_ns())) {
-		at_xchg(&s->standby, w->id + 1u);
-		at_and(&s->hungry, ~COROI_HUNGRY_ALONE);
-		/* Another worker has taken `standby` since, and gone to work. Perhaps it set ALONE
-		 * before that was cleared above. */
-		if (!at_load_seq(&s->standby))
-			at_or(&s->hungry, COROI_HUNGRY_ALONE);
+	off = coroi_holds_off(w, coroi_now_ns());
+	if (off && at_load_seq(&s->standby) && COROI_PENDING_OF(at_load_seq(&s->activity)))
 		return;
-	}
 	for (;;) {
 		uint32_t nobody = 0;
+		if (off) {
+			at_xchg(&s->standby, w->id + 1u);
+			if (clears_alone(s))
+				return;
+			continue;
+		}
 		if (COROI_AWAKE_OF(at_load_seq(&s->activity))) {
 			if (!at_cas(&s->standby, &nobody, w->id + 1u))
 				return;
-			if (COROI_AWAKE_OF(at_load_seq(&s->activity)))
-				return;
-			at_xchg(&s->standby, 0);
+			if (COROI_AWAKE_OF(at_load_seq(&s->activity))) {
+				if (clears_alone(s))
+					return;
+				continue;
+			}
+			resign(w);
 		} else if (at_load_seq(&s->standby)) {
 			return; /* the standby will see that all sleep, and stand down */
 		}
@@ -138,8 +167,75 @@ static void stand_by(struct coroi_worker *w)
 
 static void stand_down(struct coroi_worker *w)
 {
-	at_xchg(&w->sched->standby, 0);
+	resign(w);
 	at_or(&w->sched->hungry, COROI_HUNGRY_ALONE);
+}
+
+/* reserve_of - which reserve w is, or -1. */
+static int reserve_of(const struct coroi_worker *w)
+{
+	const struct coro_scheduler *s = w->sched;
+
+	return at_load_rlx(&s->reserve[0].who) == w->id + 1u   ? 0
+	       : at_load_rlx(&s->reserve[1].who) == w->id + 1u ? 1
+							       : -1;
+}
+
+/* be_reserve - of w, which goes to sleep: become a reserve, if something may come from outside of
+ * all workers. One is enough beside a standby. ALONE is cleared: the next worker that rises need
+ * not wake another one. If ALONE was set meanwhile, the reserve's time-out makes up for that. */
+static void be_reserve(struct coroi_worker *w)
+{
+	struct coro_scheduler *s = w->sched;
+	uint32_t nobody = 0, neither = 0;
+
+	if (is_standby(w) || s->workers == 1 || s->flags & CORO_NO_STANDBY ||
+	    coroi_is_dedicated(w) || !COROI_PENDING_OF(at_load_seq(&s->activity)))
+		return;
+	if (at_cas(&s->reserve[0].who, &nobody, w->id + 1u) ||
+	    (!at_load_seq(&s->standby) && at_cas(&s->reserve[1].who, &neither, w->id + 1u)))
+		at_and(&s->hungry, ~COROI_HUNGRY_ALONE);
+}
+
+static bool has_reserve(struct coro_scheduler *s)
+{
+	return at_load_seq(&s->reserve[0].who) || at_load_seq(&s->reserve[1].who);
+}
+
+/* have_moved - some worker has switched since the last look. */
+static bool have_moved(struct coroi_worker *w)
+{
+	for (unsigned i = 0; i < w->sched->workers; i++)
+		if (coroi_turns(&w->sched->worker[i]) != w->seen[i])
+			return true;
+	return false;
+}
+
+/* reserve_looks - the reserve's time-out. True: w is the standby now, and is to look around. Else
+ * w stays the reserve while coroutines run now and then, and retires where all have been asleep, or
+ * there is a standby. If w is lent, another worker is to look around. */
+static bool reserve_looks(struct coroi_worker *w)
+{
+	struct coro_scheduler *s = w->sched;
+	int k = reserve_of(w);
+
+	if (k < 0 || coroi_now_ns() < at_load_rlx(&s->reserve[k].until))
+		return false;
+	bool lacking = !at_load_seq(&s->standby) && COROI_AWAKE_OF(at_load_seq(&s->activity));
+	if (!lacking && have_moved(w)) {
+		coroi_note_turns(w);
+		return false;
+	}
+	at_xchg(&s->reserve[k].who, 0);
+	if (coroi_sleeps(s, w->id)) {
+		stand_by(w);
+		return is_standby(w);
+	}
+	if (!at_load_seq(&s->standby)) {
+		at_or(&s->hungry, COROI_HUNGRY_ALONE);
+		coroi_notify_hungry(w);
+	}
+	return false;
 }
 
 /* as_no_worker - call the driver's function while this thread, w's own, is no worker: another thread
@@ -220,21 +316,24 @@ static bool rise(struct coroi_worker *w)
 }
 
 /*
- * hand_over - w goes to work, and is the standby no longer. Unless another worker became the
- * standby meanwhile, workers that push are told that there is none. If w has work of its own while
- * other workers are awake, those may have relied on w to take some of theirs: then one more sleeper
- * is woken.
+ * hand_over - w goes to work, and is the standby or the reserve no longer. Unless another worker is
+ * one of these, workers that push are told that there is none. If w has work of its own while other
+ * workers are awake, those may have relied on w to take some of theirs: then one more sleeper is
+ * woken. So it is if w watches something, which nobody looks at while that work runs.
  */
 static void hand_over(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;
 
 	if (is_standby(w))
-		at_xchg(&s->standby, 0);
-	if (at_load_seq(&s->standby))
+		resign(w);
+	int k = reserve_of(w);
+	if (k >= 0)
+		at_xchg(&s->reserve[k].who, 0);
+	if (at_load_seq(&s->standby) || has_reserve(s))
 		return;
 	at_or(&s->hungry, COROI_HUNGRY_ALONE);
-	if (COROI_AWAKE_OF(at_load_seq(&s->activity)) > 1 &&
+	if ((COROI_AWAKE_OF(at_load_seq(&s->activity)) > 1 || coroi_watches(w)) &&
 	    (at_load_seq(&w->inbox) || coroi_deque_length(&w->queue) || at_load_rlx(&w->next)))
 		coroi_notify_hungry(w);
 }
@@ -242,11 +341,17 @@ static void hand_over(struct coroi_worker *w)
 void coroi_idle_due(struct coroi_worker *w, uint64_t due)
 {
 	struct coro_scheduler *s = w->sched;
-	uint32_t standby = at_load_rlx(&s->standby);
+	uint32_t other = at_load_rlx(&s->standby);
+	uint64_t until = at_load_rlx(&s->standby_until);
 
-	if (coroi_unlikely(standby) && !coroi_is_dedicated(w) &&
-	    due < at_load_rlx(&s->standby_until) - COROI_LATE_NS && coroi_sleeps(s, standby - 1))
-		coroi_claim(s, standby - 1);
+	if (!other) {
+		int k = at_load_rlx(&s->reserve[0].who) ? 0 : 1;
+		other = at_load_rlx(&s->reserve[k].who);
+		until = at_load_rlx(&s->reserve[k].until);
+	}
+	if (coroi_unlikely(other) && !coroi_is_dedicated(w) && due < until - COROI_LATE_NS &&
+	    coroi_sleeps(s, other - 1))
+		coroi_claim(s, other - 1);
 }
 
 /* first_deadline - of w, which has gone to sleep with deadlines. A thief may have fired them all:
@@ -258,23 +363,25 @@ static uint64_t first_deadline(struct coroi_worker *w)
 }
 
 /* sleep_limit - how long w may sleep, ns; -1: until it is claimed. The standby sleeps for
- * standby_ns, or until a deadline of another worker is late. */
-static int64_t sleep_limit(struct coroi_worker *w, bool timed, bool standby, int64_t standby_ns)
+ * standby_ns, and the reserve for RESERVE_NS, or until a deadline of another worker is late. */
+static int64_t sleep_limit(struct coroi_worker *w, bool timed, int64_t standby_ns)
 {
 	struct coro_scheduler *s = w->sched;
 	uint64_t until = timed ? first_deadline(w) : COROI_NEVER;
+	int k = is_standby(w) ? -1 : reserve_of(w);
+	bool standby = is_standby(w);
 
-	if (!standby && !timed)
+	if (!standby && k < 0 && !timed)
 		return -1;
 	uint64_t now = coroi_now_ns();
-	if (standby) {
-		uint64_t others = now + (uint64_t)standby_ns;
+	if (standby || k >= 0) {
+		uint64_t others = now + (standby ? (uint64_t)standby_ns : RESERVE_NS);
 		for (unsigned i = 0; i < coroi_general(s); i++) {
 			uint64_t due = at_load_rlx(&s->worker[i].due);
 			if (due < others - COROI_LATE_NS)
 				others = due + COROI_LATE_NS;
 		}
-		at_store_rlx(&s->standby_until, others);
+		at_store_rlx(standby ? &s->standby_until : &s->reserve[k].until, others);
 		until = until < others ? until : others;
 	}
 	return until > now ? (int64_t)(until - now) : 0;
@@ -297,13 +404,12 @@ static void sleep_until_claimed(struct coroi_worker *w, bool timed)
 	coroi_note_turns(w);
 	at_store_rlx(&w->called, 0);
 	stand_by(w);
+	be_reserve(w);
 	w->parked_at = coroi_now_ns();
 	for (;;) {
 		uint32_t none = COROI_EV_NONE;
 		fetched = at_cas(&w->ev, &none, COROI_EV_SLEEPS) &&
-			  s->driver->sleep(
-				  w,
-				  awaited ? -1 : sleep_limit(w, timed, is_standby(w), standby_ns));
+			  s->driver->sleep(w, awaited ? -1 : sleep_limit(w, timed, standby_ns));
 		uint32_t sleeps = COROI_EV_SLEEPS;
 		if (!at_cas(&w->ev, &sleeps, COROI_EV_NONE)) { /* claimed */
 			at_store_rlx(&w->ev, COROI_EV_NONE);
@@ -318,7 +424,7 @@ static void sleep_until_claimed(struct coroi_worker *w, bool timed)
 			as_no_worker(w, deliver, w);
 		if (awaited)
 			continue;
-		if (!is_standby(w))
+		if (!is_standby(w) && !reserve_looks(w))
 			continue;
 		uint64_t activity = at_load_seq(&s->activity);
 		if (!COROI_AWAKE_OF(activity)) {

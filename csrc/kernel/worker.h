@@ -332,6 +332,11 @@ struct coro_scheduler {
 	uint32_t standby;
 	/* When the standby will look around, ns; a hint. */
 	uint64_t standby_until;
+	/* 1 + id of a sleeper that is a reserve, or 0; and when it will look, ns, a hint. */
+	struct {
+		uint32_t who;
+		uint64_t until;
+	} reserve[2];
 	uint32_t mode; /* COROI_RUNNING... */
 	/* Its workers may be lent. Set before the workers start. */
 	uint32_t lends;
