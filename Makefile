@@ -2,7 +2,7 @@
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 BUILD_PACKAGES := gcc libc6-dev libgmp-dev
-TEST_PACKAGES := $(BUILD_PACKAGES) clang libclang-rt-14-dev clang-format gdb patch spin valgrind
+TEST_PACKAGES := $(BUILD_PACKAGES) clang libclang-rt-14-dev clang-format gdb patch spin tcc valgrind
 ARM64_PACKAGES := $(BUILD_PACKAGES) gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
 EMULATOR := qemu-aarch64 -L /usr/aarch64-linux-gnu
 SIDE_BY_SIDE := -j$(shell nproc) # to build: what runs afterwards is one thing

@@ -544,6 +544,7 @@ static void setup_select_here(void)
 {
 	open_select(selects_both);
 	spawn_at(0, false, sends_value, 0);
+	ex_thread("look", look, NULL);
 }
 
 static void check_select_here(void)
@@ -554,7 +555,7 @@ static void check_select_here(void)
 
 static const struct ex_scenario fd_select_here = {
 	.name = "fd-select-here",
-	.about = "fd-select, and the value is sent by a coroutine on the same worker",
+	.about = "fd-select, but the value is sent by a coroutine on the same worker",
 	.setup = setup_select_here,
 	.check = check_select_here,
 	.workers = 1,
