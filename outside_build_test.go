@@ -119,6 +119,7 @@ func TestAnotherModuleIsBuiltInEachWay(t *testing.T) {
 		{name: "clang", needs: []string{"clang"}, env: []string{"CC=clang"}},
 	} {
 		t.Run(way.name, func(t *testing.T) {
+			t.Parallel() // cgo compiles the files of a package one after the other
 			if len(way.needs) > 0 {
 				needsToCompile(t, way.needs[0], way.needs[1:]...)
 			}
@@ -129,6 +130,7 @@ func TestAnotherModuleIsBuiltInEachWay(t *testing.T) {
 		})
 	}
 	t.Run("c-archive", func(t *testing.T) {
+		t.Parallel()
 		needs(t, "gcc")
 		in := *o
 		in.t = t
@@ -138,6 +140,7 @@ func TestAnotherModuleIsBuiltInEachWay(t *testing.T) {
 		assert.Equal(t, "42\n", in.run("./linked"))
 	})
 	t.Run("c-shared", func(t *testing.T) {
+		t.Parallel()
 		needs(t, "gcc")
 		in := *o
 		in.t = t
