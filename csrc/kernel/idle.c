@@ -197,9 +197,30 @@ static void be_reserve(struct coroi_worker *w)
 		at_and(&s->hungry, ~COROI_HUNGRY_ALONE);
 }
 
+/* retire - w is a reserve no longer. */
+static void retire(struct coroi_worker *w)
+{
+	int k = reserve_of(w);
+
+	if (k >= 0)
+		at_xchg(&w->sched->reserve[k].who, 0);
+}
+
 static bool has_reserve(struct coro_scheduler *s)
 {
 	return at_load_seq(&s->reserve[0].who) || at_load_seq(&s->reserve[1].who);
+}
+
+/* have_another_look - w is lent, and has retired: another sleeper is to look around, if none does.
+ * A lender that computes fires no deadline, and takes nothing from others. */
+static void have_another_look(struct coroi_worker *w)
+{
+	struct coro_scheduler *s = w->sched;
+
+	if (at_load_seq(&s->standby) || has_reserve(s))
+		return;
+	at_or(&s->hungry, COROI_HUNGRY_ALONE);
+	coroi_notify_hungry(w);
 }
 
 /* have_moved - some worker has switched since the last look. */
@@ -226,15 +247,12 @@ static bool reserve_looks(struct coroi_worker *w)
 		coroi_note_turns(w);
 		return false;
 	}
-	at_xchg(&s->reserve[k].who, 0);
+	retire(w);
 	if (coroi_sleeps(s, w->id)) {
 		stand_by(w);
 		return is_standby(w);
 	}
-	if (!at_load_seq(&s->standby)) {
-		at_or(&s->hungry, COROI_HUNGRY_ALONE);
-		coroi_notify_hungry(w);
-	}
+	have_another_look(w);
 	return false;
 }
 
@@ -305,11 +323,9 @@ static bool rise(struct coroi_worker *w)
 			return true;
 		coroi_tokens_given_back(s, coroi_awake_end(s));
 		if (is_standby(w))
-			stand_down(w);
-		/* Without a standby another sleeper is to look around: a lender that computes fires
-		 * no deadline, and takes nothing from others. */
-		if (!at_load_seq(&s->standby))
-			coroi_notify_hungry(w);
+			resign(w);
+		retire(w);
+		have_another_look(w);
 		at_xchg(&w->awaited, 1);
 	} while (coroi_sleeps(s, w->id));
 	return false;
@@ -327,9 +343,7 @@ static void hand_over(struct coroi_worker *w)
 
 	if (is_standby(w))
 		resign(w);
-	int k = reserve_of(w);
-	if (k >= 0)
-		at_xchg(&s->reserve[k].who, 0);
+	retire(w);
 	if (at_load_seq(&s->standby) || has_reserve(s))
 		return;
 	at_or(&s->hungry, COROI_HUNGRY_ALONE);

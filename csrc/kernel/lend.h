@@ -44,8 +44,8 @@
  *
  *   O1  the bit was set: nobody is the worker. The own thread is awake
  *   O2  the bit was clear: another thread has claimed the worker, or lends itself. The own thread
- *       gives its token back, resigns as the standby, and has another worker look around if there
- *       is no standby. It sets `awaited`, and looks at the bit once more. If that is set by now:
+ *       gives its token back, is standby and reserve no longer, and has another worker look around if
+ *       none does. It sets `awaited`, and looks at the bit once more. If that is set by now:
  *       O1 again. Else it sleeps until it is woken
  *
  * A standby whose time-out finds its worker lent only resigns, and has another worker woken: a standby
