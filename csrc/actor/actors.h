@@ -1,0 +1,230 @@
+/*
+ * actors.h - what the actors of one scheduler share: their places, and memory for messages.
+ *
+ * A place is 32 bytes. Places lie in chunks of 2 MiB, which are never unmapped, and are used for
+ * nothing else: so whoever has a reference, stale or forged, reads a place, whose generation tells.
+ * A chunk of a scheduler that was destroyed goes to the next one that needs a chunk. The generations
+ * go on.
+ *
+ *      reference   generation:16 | 0:17 | chunk:15 | number:16
+ *
+ * Messages have 64 bytes. A worker has up to two lists of them in hand, of COROI_HAND each, and
+ * trades whole lists with the others, in a lock (after Bonwick's magazines, 2001). Threads that are
+ * no workers share some hands, each with a lock. Messages flow from those who send to those who
+ * handle; the lists bring them back.
+ */
+#ifndef COROI_ACTORS_H
+#define COROI_ACTORS_H
+
+#include "actor/box.h"
+#include "base/lock.h"
+#include "kernel/kernel.h"
+
+#define COROI_HAND          64u  /* messages of a list */
+#define COROI_HANDS_OUTSIDE 16u
+
+#define COROI_PLACES_BYTES  ((size_t)2 << 20) /* of a chunk */
+#define COROI_PLACES        (1u << 16)        /* of a chunk, with its header */
+#define COROI_PLACES_CHUNKS (1u << 15)
+
+/* An actor. In its own words of 64 bits others look at, relaxed, the turn writes whole words. */
+struct coroi_place {
+	uint64_t box; /* atomic: box.h */
+	/* The first message that was taken and is not handled, and in the highest 16 bits how many
+	 * there are, at most COROI_DEPTH_MOST. Written by the turn. Atomic, relaxed: senders look. */
+	uint64_t pending;
+	/* The kind, and COROI_F_... in the highest 16 bits. Atomic, relaxed: senders look, who have
+	 * looked at the box before. */
+	uint64_t kind;
+	/* The state, and the pace in the highest 16 bits: the turn's. Of a free place: the next. */
+	uint64_t state;
+};
+_Static_assert(sizeof(struct coroi_place) == 32, "an idle actor");
+
+#define COROI_HIGH_SHIFT 48
+#define COROI_LOW        ((UINT64_C(1) << COROI_HIGH_SHIFT) - 1)
+
+/* What lies where the first place of a chunk would be. */
+struct coroi_places {
+	/* Atomic, release: whoever finds a place LIVE finds its owner. */
+	struct coroi_actors *owner;
+	struct coroi_places *next; /* of the same owner's, or of those without one */
+	uint32_t id;
+	uint32_t carved; /* places that were used; the header is one of them */
+};
+_Static_assert(sizeof(struct coroi_places) <= sizeof(struct coroi_place), "it lies there");
+_Static_assert(COROI_PLACES * sizeof(struct coroi_place) == COROI_PLACES_BYTES, "a chunk");
+
+/* The directory of all chunks of the process. It only grows. */
+extern struct coroi_places *coroi_places_dir[COROI_PLACES_CHUNKS];
+
+/* What one worker has in hand, or threads outside, in the lock. */
+struct coroi_hand {
+	struct coroi_actors *actors;
+	struct coro_message *spare, *other; /* other: COROI_HAND, or none */
+	uint32_t count;                     /* of spare, COROI_HAND at most */
+	bool dedicated;
+	struct coroi_spin lock; /* of threads outside */
+	/* Messages. Atomic, relaxed: statistics. */
+	uint64_t accepted, handled;
+} __attribute__((aligned(COROI_APART)));
+
+struct coroi_actors {
+	struct coro_scheduler *sched;
+
+	struct coroi_lock lock; /* of the places and their figures */
+	struct coroi_place *free;
+	struct coroi_places *chunks; /* the first is the one that is carved */
+	uint64_t live, spawned, retired;
+	bool closed;
+
+	struct coroi_lock messages; /* of what follows */
+	struct coro_message *lists; /* whole ones, linked by words[0] of the first of each */
+	struct coro_message *carve, *carve_end;
+	struct coro_message *mapped; /* the chunks, linked by their first message */
+	uint64_t bytes, limit;
+
+	uint64_t dead[CORO_DEAD_CAUSES]; /* atomic: statistics */
+
+	struct coroi_hand outside[COROI_HANDS_OUTSIDE];
+	uint32_t workers;
+	struct coroi_hand hand[]; /* of each worker */
+};
+
+/* coroi_actors_of - those of a scheduler, made if need be. NULL: no memory. Thread: any, while the
+ * scheduler is not destroyed. */
+struct coroi_actors *coroi_actors_of(struct coro_scheduler *s);
+
+/* coroi_place_of - the place that a reference names. NULL: there is no such place. */
+static inline struct coroi_place *coroi_place_of(coro_actor ref)
+{
+	uint64_t at = ref & COROI_LOW;
+	struct coroi_places *chunk;
+
+	if (coroi_unlikely(at >= (uint64_t)COROI_PLACES_CHUNKS * COROI_PLACES))
+		return NULL;
+	chunk = at_load_acq(&coroi_places_dir[at / COROI_PLACES]); /* pairs with places_take */
+	return coroi_likely(chunk != NULL) ? (struct coroi_place *)(void *)chunk + at % COROI_PLACES
+					   : NULL;
+}
+
+static inline struct coroi_places *coroi_places_of(const struct coroi_place *a)
+{
+	return (struct coroi_places *)((uintptr_t)a & ~(uintptr_t)(COROI_PLACES_BYTES - 1));
+}
+
+/* coroi_owner_of - whose the place is, if the box is LIVE; else only to be compared with. */
+static inline struct coroi_actors *coroi_owner_of(const struct coroi_place *a)
+{
+	return at_load_acq(&coroi_places_of(a)->owner);
+}
+
+/* coroi_reference - of the actor that is in the place now, with this box. */
+static inline coro_actor coroi_reference(const struct coroi_place *a, uint64_t box)
+{
+	const struct coroi_places *chunk = coroi_places_of(a);
+
+	return (box & COROI_BOX_GEN) | (uint64_t)chunk->id * COROI_PLACES |
+	       (uint64_t)(a - (const struct coroi_place *)(const void *)chunk);
+}
+
+/* coroi_place_free - B3: the actor has ended. */
+void coroi_place_free(struct coroi_actors *all, struct coroi_place *a);
+
+/* ------------------------------------------------------------------------------- its words */
+
+static inline void *coroi_pointer(uint64_t word)
+{
+	return (void *)(uintptr_t)(word & COROI_LOW);
+}
+
+static inline uint64_t coroi_word(const void *p, uint64_t high)
+{
+	return (uintptr_t)p | high << COROI_HIGH_SHIFT;
+}
+
+static inline const coro_actor_kind *coroi_kind_of(const struct coroi_place *a)
+{
+	return coroi_pointer(at_load_rlx(&a->kind));
+}
+
+static inline struct coro_message *coroi_pending(const struct coroi_place *a)
+{
+	return coroi_pointer(at_load_rlx(&a->pending));
+}
+
+/* coroi_behind - how many messages the turn has taken and not handled. */
+static inline uint32_t coroi_behind(const struct coroi_place *a)
+{
+	return (uint32_t)(at_load_rlx(&a->pending) >> COROI_HIGH_SHIFT);
+}
+
+static inline void coroi_set_pending(struct coroi_place *a, struct coro_message *m, uint32_t n)
+{
+	at_store_rlx(&a->pending, coroi_word(m, n < COROI_DEPTH_MOST ? n : COROI_DEPTH_MOST));
+}
+
+/* -------------------------------------------------------------------------------- messages */
+
+/* coroi_hand_refill, coroi_hand_trade - coroi_message_get and coroi_message_put where there is no
+ * spare one, and where there are COROI_HAND. Refill returns false at the limit, or where there is no
+ * memory. */
+COROI_COLD bool coroi_hand_refill(struct coroi_hand *h);
+COROI_NOINLINE void coroi_hand_trade(struct coroi_hand *h);
+
+static inline struct coro_message *coroi_message_get(struct coroi_hand *h)
+{
+	if (coroi_unlikely(!h->spare) && !coroi_hand_refill(h))
+		return NULL;
+	struct coro_message *m = h->spare;
+	h->spare = m->next_;
+	h->count--;
+	coroi_prefetchw(h->spare);
+	return m;
+}
+
+static inline void coroi_message_put(struct coroi_hand *h, struct coro_message *m)
+{
+	if (coroi_unlikely(h->count == COROI_HAND))
+		coroi_hand_trade(h);
+	m->next_ = h->spare;
+	h->spare = m;
+	h->count++;
+}
+
+/* coroi_hand_outside - the hand of a thread that is no worker of `all`, with its lock. */
+struct coroi_hand *coroi_hand_outside(struct coroi_actors *all);
+
+/* coroi_hand_here - the hand of the calling worker, or NULL: it is none, or belongs to another
+ * scheduler than `all`, or runs no coroutine. */
+static inline struct coroi_hand *coroi_hand_here(const struct coroi_actors *all)
+{
+	struct coroi_worker *w = coroi_here();
+	struct coroi_hand *h = coroi_room(w);
+
+	return h && h->actors == all && coroi_current_here(w) ? h : NULL;
+}
+
+/* Flags of a message. */
+enum {
+	COROI_M_BUFFER = 1, /* it owns a buffer */
+	COROI_M_DRAIN = 2,  /* no message for the behaviour: the actor ends here */
+};
+
+/* coroi_bury - m, which was accepted for `to`, is a dead letter. It is given back to h, or, if h is
+ * NULL, to nobody: the memory is about to go. */
+void coroi_bury(struct coroi_actors *all, struct coroi_hand *h, coro_actor to,
+		struct coro_message *m, int cause);
+
+/* coroi_drop_buffer - the buffer of a message that has one is destroyed. */
+COROI_COLD void coroi_drop_buffer(struct coro_message *m);
+
+/* coroi_turn - the body of all turns: see turn.c. coroi_turn_ended - of coroi_tasks. */
+void coroi_turn(void *arg, void *result);
+void coroi_turn_ended(void *arg, bool aborted);
+
+/* coroi_actor_close - the actor that is in the place ends with its scheduler. Thread: the closing
+ * one; no worker runs. */
+void coroi_actor_close(struct coroi_actors *all, struct coroi_place *a);
+
+#endif
