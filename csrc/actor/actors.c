@@ -110,7 +110,7 @@ int coro_actor_spawn(coro_scheduler *s, const coro_actor_kind *kind, void *state
 	if (a) {
 		all->live++;
 		all->spawned++;
-		a->state = (uintptr_t)state;
+		a->state = coroi_word(state, COROI_PACE_FIRST);
 		at_store_rlx(&a->pending, 0);
 		at_store_rlx(&a->kind, (uintptr_t)kind);
 		*out = coroi_reference(a, coroi_box_begin(&a->box));

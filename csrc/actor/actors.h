@@ -131,6 +131,9 @@ static inline coro_actor coroi_reference(const struct coroi_place *a, uint64_t b
 /* coroi_place_free - B3: the actor has ended. */
 void coroi_place_free(struct coroi_actors *all, struct coroi_place *a);
 
+/* Of a new actor: 2^that messages from look to look at the clock (turn.c). */
+#define COROI_PACE_FIRST 2
+
 /* ------------------------------------------------------------------------------- its words */
 
 static inline void *coroi_pointer(uint64_t word)

@@ -64,11 +64,12 @@ COROI_COLD static void yield_once(void)
 		(void)coro_yield();
 }
 
-/* post - S1 to S3 on worker w, whose hand is h. */
+/* post - S1 to S3 on worker w, whose hand is h. counted: how many of the n are messages. */
 static inline __attribute__((always_inline)) int post(struct coroi_worker *w, struct coroi_hand *h,
 						      struct coroi_place *a, coro_actor to,
 						      struct coro_message *first,
-						      struct coro_message *last, uint32_t n)
+						      struct coro_message *last, uint32_t n,
+						      uint32_t counted)
 {
 	uint64_t old = coroi_box_look(&a->box);
 	uint32_t depth;
@@ -94,7 +95,7 @@ static inline __attribute__((always_inline)) int post(struct coroi_worker *w, st
 			break;
 		}
 	}
-	at_bump_by(&h->accepted, n);
+	at_bump_by(&h->accepted, counted);
 	if (coroi_unlikely(depth + coroi_behind(a) > SOFT_BOUND))
 		yield_once();
 	return CORO_OK;
@@ -142,6 +143,12 @@ struct letter {
 	size_t bytes; /* of each of n */
 	size_t n;
 };
+
+/* counted - how many of them are messages. */
+static uint32_t counted(const struct letter *l)
+{
+	return l->flags & COROI_M_DRAIN ? 0 : (uint32_t)l->n;
+}
 
 /* give_back - messages that are linked from last back to first. */
 static void give_back(struct coroi_hand *h, struct coro_message *last)
@@ -191,7 +198,7 @@ COROI_COLD static int send_outside(struct coroi_place *a, coro_actor to, const s
 		coroi_spin_unlock(&h->lock);
 		status = x.last ? change_slow(h->actors, &x) : CORO_ENOMEM;
 		if (!status) {
-			at_add(&h->accepted, l->n);
+			at_add(&h->accepted, counted(l));
 		} else if (x.last) {
 			x.first->next_ = NULL;
 			coroi_spin_lock(&h->lock);
@@ -217,7 +224,7 @@ static int send(coro_actor to, const struct letter *l)
 	struct coro_message *first = NULL, *last = write_all(h, l, &first);
 	if (!last)
 		return CORO_ENOMEM;
-	int status = post(coroi_here(), h, a, to, first, last, (uint32_t)l->n);
+	int status = post(coroi_here(), h, a, to, first, last, (uint32_t)l->n, counted(l));
 	if (status) {
 		first->next_ = NULL;
 		give_back(h, last);
@@ -248,7 +255,7 @@ int coro_actor_send(coro_actor to, uint32_t kind, const void *payload, size_t by
 	if (coroi_unlikely(!m))
 		return CORO_ENOMEM;
 	fill(m, kind, 0, payload, bytes);
-	int status = post(w, h, a, to, m, m, 1);
+	int status = post(w, h, a, to, m, m, 1, 1);
 	if (coroi_unlikely(status))
 		coroi_message_put(h, m);
 	return status;
