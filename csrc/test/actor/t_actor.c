@@ -164,7 +164,7 @@ static size_t counts(coro_actor_turn *turn, void *state, coro_message *const *m,
 {
 	(void)turn;
 	(void)m;
-	*(uint64_t *)state += n;
+	add_to(state, n);
 	return n;
 }
 

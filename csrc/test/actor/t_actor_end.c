@@ -381,7 +381,7 @@ static size_t talks(coro_actor_turn *turn, void *state, coro_message *const *m, 
 
 	(void)turn;
 	for (size_t i = 0; i < n; i++) {
-		t->handled++;
+		add_one(&t->handled);
 		if (m[i]->words[0])
 			tell(t->other, 0, m[i]->words[0] - 1);
 	}
