@@ -327,7 +327,11 @@ func goBig(n int) time.Duration {
 				random ^= random << 13
 				random ^= random >> 7
 				random ^= random << 17
-				w.send(int(random%actors), goMessage{kind: goPing, from: int32(i)})
+				to := int(random % actors)
+				if to == i { // a full channel would wait for itself
+					to = (i + 1) % actors
+				}
+				w.send(to, goMessage{kind: goPing, from: int32(i)})
 			}
 		})
 	}
