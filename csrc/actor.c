@@ -4,5 +4,7 @@
 #include "base/unit.h"
 
 #include "actor/actors.c"
+#include "actor/ask.c"
 #include "actor/send.c"
+#include "actor/side.c"
 #include "actor/turn.c"

@@ -13,7 +13,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../csrc"
 
 # What each room may include, besides itself.
-declare -A below=([base]="" [kernel]="base" [sync]="base kernel" [io]="base kernel sync" [actor]="base kernel" [dispatch]="base")
+declare -A below=([base]="" [kernel]="base" [sync]="base kernel" [io]="base kernel sync" [actor]="base kernel sync" [dispatch]="base")
 rooms="base kernel sync io actor dispatch"
 failed=0
 fail() { echo "rooms.sh: $*" >&2; failed=1; }

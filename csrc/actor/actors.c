@@ -44,16 +44,20 @@ static bool places_take(struct coroi_actors *all)
 	return chunk != NULL;
 }
 
+static void place_put(struct coroi_actors *all, struct coroi_place *a)
+{
+	a->state = (uintptr_t)all->free;
+	all->free = a;
+}
+
 /* places_free_all - put the places of a chunk that were used before into the list of `all`. */
 static void places_free_all(struct coroi_actors *all, struct coroi_places *chunk)
 {
 	struct coroi_place *place = (struct coroi_place *)(void *)chunk;
 
 	for (uint32_t i = chunk->carved; i-- > 1;) {
-		if (!at_load_rlx(&place[i].box)) /* retired: of no generation */
-			continue;
-		place[i].state = (uintptr_t)all->free;
-		all->free = &place[i];
+		if (at_load_rlx(&place[i].box)) /* else it is retired */
+			place_put(all, &place[i]);
 	}
 }
 
@@ -77,18 +81,17 @@ void coroi_place_free(struct coroi_actors *all, struct coroi_place *a)
 {
 	coroi_lock(&all->lock);
 	all->live--;
-	if (at_load_rlx(&a->box)) {
-		a->state = (uintptr_t)all->free;
-		all->free = a;
-	} else {
+	if (at_load_rlx(&a->box))
+		place_put(all, a);
+	else
 		all->retired++;
-	}
 	coroi_unlock(&all->lock);
 }
 
-static int check_kind(const coro_actor_kind *kind)
+int coroi_check_kind(const coro_actor_kind *kind)
 {
-	return kind && kind->size == sizeof *kind && kind->behave && kind->batch <= COROI_HAND
+	return kind && kind->size == sizeof *kind && kind->behave && kind->batch <= COROI_HAND &&
+			       kind->room <= CORO_ROOM_MAX && !kind->flags
 		       ? CORO_OK
 		       : CORO_EINVAL;
 }
@@ -97,7 +100,7 @@ int coro_actor_spawn(coro_scheduler *s, const coro_actor_kind *kind, void *state
 {
 	struct coroi_worker *w = coroi_self();
 
-	if (check_kind(kind) || !out || (uintptr_t)state > COROI_LOW)
+	if (coroi_check_kind(kind) || !out || (uintptr_t)state > COROI_LOW)
 		return CORO_EINVAL;
 	if (!s && !coroi_current(w))
 		return CORO_EPERM;
@@ -108,23 +111,19 @@ int coro_actor_spawn(coro_scheduler *s, const coro_actor_kind *kind, void *state
 	struct coroi_place *a = all->closed ? NULL : place_get(all);
 	int status = all->closed ? CORO_ECLOSED : a ? CORO_OK : CORO_ENOMEM;
 	if (a) {
+		at_store_rlx(&a->pending, 0);
+		at_store_rlx(&a->kind, (uintptr_t)kind);
+		if (kind->room && (status = coroi_bound_make(a, kind)))
+			place_put(all, a);
+	}
+	if (!status) {
 		all->live++;
 		all->spawned++;
 		a->state = coroi_word(state, COROI_PACE_FIRST);
-		at_store_rlx(&a->pending, 0);
-		at_store_rlx(&a->kind, (uintptr_t)kind);
 		*out = coroi_reference(a, coroi_box_begin(&a->box));
 	}
 	coroi_unlock(&all->lock);
 	return status;
-}
-
-int coro_actor_become(coro_actor_turn *turn, const coro_actor_kind *kind)
-{
-	if (!turn || check_kind(kind))
-		return CORO_EINVAL;
-	at_store_rlx(&((struct coroi_place *)turn->place_)->kind, (uintptr_t)kind);
-	return CORO_OK;
 }
 
 /* ------------------------------------------------------------------------------------- messages */

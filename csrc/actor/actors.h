@@ -17,6 +17,7 @@
 #define COROI_ACTORS_H
 
 #include "actor/box.h"
+#include "base/list.h"
 #include "base/lock.h"
 #include "kernel/kernel.h"
 
@@ -33,8 +34,8 @@ struct coroi_place {
 	/* The first message that was taken and is not handled, and in the highest 16 bits how many
 	 * there are, at most COROI_DEPTH_MOST. Written by the turn. Atomic, relaxed: senders look. */
 	uint64_t pending;
-	/* The kind, and COROI_F_... in the highest 16 bits. Atomic, relaxed: senders look, who have
-	 * looked at the box before. */
+	/* The kind, or with COROI_P_SIDE in the highest 16 bits the side table, which has it. Atomic,
+	 * release: the turn and senders look. */
 	uint64_t kind;
 	/* The state, and the pace in the highest 16 bits: the turn's. Of a free place: the next. */
 	uint64_t state;
@@ -43,6 +44,25 @@ _Static_assert(sizeof(struct coroi_place) == 32, "an idle actor");
 
 #define COROI_HIGH_SHIFT 48
 #define COROI_LOW        ((UINT64_C(1) << COROI_HIGH_SHIFT) - 1)
+
+/* What few actors have: in the lock of the place's sides (coroi_side_lock), but for kind, which is the
+ * turn's, and for room. */
+struct coroi_side {
+	const coro_actor_kind *kind;
+	struct {
+		struct coro_message *first, *last;
+	} urgent;                      /* what overtakes; oldest first */
+	struct coro_message *watchers; /* what they are to be told; words[2] is the watcher */
+	struct coroi_bound *bound;     /* NULL: none */
+};
+
+/* Flags of a place, in the highest 16 bits of `kind`. */
+enum {
+	COROI_P_SIDE = 1,
+	COROI_P_BOUND = 2, /* with SIDE */
+};
+
+#define COROI_SIDE_LOCKS 64u
 
 /* What lies where the first place of a chunk would be. */
 struct coroi_places {
@@ -85,6 +105,8 @@ struct coroi_actors {
 	uint64_t bytes, limit;
 
 	uint64_t dead[CORO_DEAD_CAUSES]; /* atomic: statistics */
+
+	struct coroi_spin sides[COROI_SIDE_LOCKS];
 
 	struct coroi_hand outside[COROI_HANDS_OUTSIDE];
 	uint32_t workers;
@@ -134,6 +156,9 @@ void coroi_place_free(struct coroi_actors *all, struct coroi_place *a);
 /* Of a new actor: 2^that messages from look to look at the clock (turn.c). */
 #define COROI_PACE_FIRST 2
 
+/* coroi_check_kind - CORO_OK or CORO_EINVAL. */
+int coroi_check_kind(const coro_actor_kind *kind);
+
 /* ------------------------------------------------------------------------------- its words */
 
 static inline void *coroi_pointer(uint64_t word)
@@ -146,9 +171,19 @@ static inline uint64_t coroi_word(const void *p, uint64_t high)
 	return (uintptr_t)p | high << COROI_HIGH_SHIFT;
 }
 
+static inline bool coroi_has(const struct coroi_place *a, unsigned flag)
+{
+	return at_load_rlx(&a->kind) >> COROI_HIGH_SHIFT & flag;
+}
+
+/* coroi_kind_of - thread: the turn. */
 static inline const coro_actor_kind *coroi_kind_of(const struct coroi_place *a)
 {
-	return coroi_pointer(at_load_rlx(&a->kind));
+	uint64_t word = at_load_acq(&a->kind); /* pairs with side_make: the table is seen whole */
+
+	if (coroi_unlikely(word >> COROI_HIGH_SHIFT))
+		return ((const struct coroi_side *)coroi_pointer(word))->kind;
+	return coroi_pointer(word);
 }
 
 static inline struct coro_message *coroi_pending(const struct coroi_place *a)
@@ -212,6 +247,8 @@ static inline struct coroi_hand *coroi_hand_here(const struct coroi_actors *all)
 enum {
 	COROI_M_BUFFER = 1, /* it owns a buffer */
 	COROI_M_DRAIN = 2,  /* no message for the behaviour: the actor ends here */
+	COROI_M_ASK = 4,    /* words[4] and [5] say who waits for an answer */
+	COROI_M_CREDIT = 8, /* it has a place in a bounded mailbox */
 };
 
 /* coroi_bury - m, which was accepted for `to`, is a dead letter. It is given back to h, or, if h is
@@ -219,8 +256,85 @@ enum {
 void coroi_bury(struct coroi_actors *all, struct coroi_hand *h, coro_actor to,
 		struct coro_message *m, int cause);
 
-/* coroi_drop_buffer - the buffer of a message that has one is destroyed. */
-COROI_COLD void coroi_drop_buffer(struct coro_message *m);
+/* coroi_drop - m is handled, or dead: its buffer is destroyed, who waits for its answer is told that
+ * there is none, and its credit goes back to the place. */
+COROI_COLD void coroi_drop(struct coroi_place *a, struct coro_message *m);
+
+/* ------------------------------------------------------------------------------- sending, send.c */
+
+/* Where the caller is: on a worker of `all`, or outside of it, where `all` is not destroyed
+ * meanwhile. */
+struct coroi_visit {
+	struct coroi_actors *all;
+	uint32_t *guest; /* NULL: on a worker */
+};
+
+/* coroi_visit_begin - CORO_OK and *v, which is to be ended; CORO_ESTALE: the actor has ended. The
+ * visitor is on a worker after that, or stays outside. */
+int coroi_visit_begin(struct coroi_visit *v, const struct coroi_place *a, coro_actor ref);
+void coroi_visit_end(const struct coroi_visit *v);
+
+/* coroi_visit_get, coroi_visit_put - a message. NULL: no memory. */
+struct coro_message *coroi_visit_get(const struct coroi_visit *v);
+void coroi_visit_put(const struct coroi_visit *v, struct coro_message *m);
+
+/* coroi_visit_count - n messages were accepted. */
+void coroi_visit_count(const struct coroi_visit *v, uint32_t n);
+
+/* coroi_post - S1 and S2 of one message. coroi_mark - C2. Returns: as coro_actor_send. */
+int coroi_post(struct coroi_actors *all, struct coroi_place *a, coro_actor to,
+	       struct coro_message *m);
+int coroi_mark(struct coroi_actors *all, struct coroi_place *a, coro_actor to, uint64_t mark);
+
+/* coroi_send_asking - coro_actor_send_until of a message that asks, with the words that say who waits
+ * for the answer. coroi_send_back - send an answer, or that there is none; it needs no place in a
+ * bounded mailbox. */
+struct coroi_asks {
+	uint64_t words[2];
+};
+int coroi_send_asking(coro_actor to, uint32_t kind, const void *payload, size_t bytes,
+		      const struct coroi_asks *ask, uint64_t deadline);
+int coroi_send_back(coro_actor asker, uint32_t kind, const void *payload, size_t bytes);
+
+/* coroi_write - fill m in. */
+void coroi_write(struct coro_message *m, uint32_t kind, uint8_t flags, const void *payload,
+		 size_t bytes);
+
+/* ------------------------------------------------------------------------------ side tables, side.c */
+
+static inline struct coroi_spin *coroi_side_lock(struct coroi_actors *all,
+						 const struct coroi_place *a)
+{
+	return &all->sides[(uintptr_t)a / sizeof *a % COROI_SIDE_LOCKS];
+}
+
+/* coroi_urgent_take - C3: what overtakes, oldest first. */
+struct coro_message *coroi_urgent_take(struct coroi_actors *all, struct coroi_place *a);
+
+/* coroi_side_end - B2: the place has no side table any more. Returns: what it had, or NULL, to be
+ * given to coroi_side_tell, which tells those that watch, if `tells`, and frees it. */
+struct coroi_side *coroi_side_end(struct coroi_actors *all, struct coroi_place *a);
+void coroi_side_tell(struct coroi_actors *all, struct coroi_side *side, coro_actor who, int cause,
+		     bool tells);
+
+/* coroi_bound_make - a bounded mailbox for a new actor, whose box is not LIVE yet. Returns: CORO_OK,
+ * CORO_ENOMEM. coroi_bound_enter - take a place in it. Returns: CORO_OK, CORO_EOVERFLOW, CORO_ETIMEDOUT,
+ * CORO_ESTALE or what coro_sem_acquire does. coroi_bound_leave - give one back; thread: the turn. */
+int coroi_bound_make(struct coroi_place *a, const coro_actor_kind *kind);
+int coroi_bound_enter(struct coroi_visit *v, struct coroi_place *a, coro_actor to,
+		      uint64_t deadline);
+void coroi_bound_leave(struct coroi_place *a, coro_actor to, struct coroi_actors *all);
+
+/* -------------------------------------------------------------------------------------- ask.c */
+
+/* coroi_unanswered - the asker of m gets no answer. */
+void coroi_unanswered(struct coro_message *m);
+
+/* coroi_turn_here - the turn that the caller is in; NULL: none. */
+static inline coro_actor_turn *coroi_turn_here(void)
+{
+	return coroi_task_here(coroi_self());
+}
 
 /* coroi_turn - the body of all turns: see turn.c. coroi_turn_ended - of coroi_tasks. */
 void coroi_turn(void *arg, void *result);

@@ -101,6 +101,81 @@ static inline __attribute__((always_inline)) int post(struct coroi_worker *w, st
 	return CORO_OK;
 }
 
+/* ------------------------------------------------------------------------------------- visits */
+
+int coroi_visit_begin(struct coroi_visit *v, const struct coroi_place *a, coro_actor ref)
+{
+	*v = (struct coroi_visit){.all = coroi_owner_of(a)};
+	if (coroi_hand_here(v->all))
+		return CORO_OK;
+	v->guest = coroi_guest_begin();
+	if (coroi_box_takes(at_load_seq(&a->box), ref)) {
+		v->all = coroi_owner_of(a);
+		return CORO_OK;
+	}
+	coroi_guest_end(v->guest);
+	return CORO_ESTALE;
+}
+
+void coroi_visit_end(const struct coroi_visit *v)
+{
+	if (v->guest)
+		coroi_guest_end(v->guest);
+}
+
+/* hand_of - the visitor's; with its lock, outside. */
+static struct coroi_hand *hand_of(const struct coroi_visit *v)
+{
+	return v->guest ? coroi_hand_outside(v->all) : coroi_room(coroi_here());
+}
+
+struct coro_message *coroi_visit_get(const struct coroi_visit *v)
+{
+	struct coroi_hand *h = hand_of(v);
+	struct coro_message *m = coroi_message_get(h);
+
+	if (v->guest)
+		coroi_spin_unlock(&h->lock);
+	return m;
+}
+
+void coroi_visit_put(const struct coroi_visit *v, struct coro_message *m)
+{
+	struct coroi_hand *h = hand_of(v);
+
+	coroi_message_put(h, m);
+	if (v->guest)
+		coroi_spin_unlock(&h->lock);
+}
+
+void coroi_visit_count(const struct coroi_visit *v, uint32_t n)
+{
+	struct coroi_hand *h = hand_of(v);
+	uint64_t more = (uint64_t)(int64_t)(int32_t)n;
+
+	if (!v->guest) {
+		at_bump_by(&h->accepted, more);
+		return;
+	}
+	coroi_spin_unlock(&h->lock);
+	at_add(&h->accepted, more);
+}
+
+int coroi_post(struct coroi_actors *all, struct coroi_place *a, coro_actor to,
+	       struct coro_message *m)
+{
+	struct change x = {.a = a, .to = to, .first = m, .last = m, .n = 1};
+
+	return change_slow(all, &x);
+}
+
+int coroi_mark(struct coroi_actors *all, struct coroi_place *a, coro_actor to, uint64_t mark)
+{
+	struct change x = {.a = a, .to = to, .mark = mark};
+
+	return change_slow(all, &x);
+}
+
 /* copy - a payload, of words usually. */
 static inline void copy(struct coro_message *m, const void *payload, size_t bytes)
 {
@@ -126,7 +201,7 @@ static inline void copy(struct coro_message *m, const void *payload, size_t byte
 	}
 }
 
-static inline void fill(struct coro_message *m, uint32_t kind, uint8_t flags, const void *payload,
+static inline __attribute__((always_inline)) void fill(struct coro_message *m, uint32_t kind, uint8_t flags, const void *payload,
 			size_t bytes)
 {
 	m->flags_ = flags;
@@ -135,13 +210,21 @@ static inline void fill(struct coro_message *m, uint32_t kind, uint8_t flags, co
 	copy(m, payload, bytes);
 }
 
+void coroi_write(struct coro_message *m, uint32_t kind, uint8_t flags, const void *payload,
+		 size_t bytes)
+{
+	fill(m, kind, flags, payload, bytes);
+}
+
 /* What a call sends. */
 struct letter {
 	uint32_t kind;
 	uint8_t flags;
 	const void *payload;
-	size_t bytes; /* of each of n */
+	size_t bytes;      /* of each of n */
 	size_t n;
+	uint64_t deadline; /* for a place in a bounded mailbox */
+	uint8_t shows;     /* of one that asks: the bytes that the behaviour is to see */
 };
 
 /* counted - how many of them are messages. */
@@ -175,6 +258,8 @@ static struct coro_message *write_all(struct coroi_hand *h, const struct letter 
 			return NULL;
 		}
 		fill(m, l->kind, l->flags, l->bytes ? payload + i * l->bytes : NULL, l->bytes);
+		if (l->flags & COROI_M_ASK)
+			m->bytes = l->shows;
 		if (!last)
 			*first = m;
 		m->next_ = last;
@@ -212,12 +297,9 @@ COROI_COLD static int send_outside(struct coroi_place *a, coro_actor to, const s
 	return status;
 }
 
-static int send(coro_actor to, const struct letter *l)
+/* send_free - an unbounded mailbox, or one in which the caller has places. */
+static int send_free(struct coroi_place *a, coro_actor to, const struct letter *l)
 {
-	struct coroi_place *a = coroi_place_of(to);
-
-	if (!a)
-		return CORO_ESTALE;
 	struct coroi_hand *h = coroi_hand_here(coroi_owner_of(a));
 	if (!h)
 		return send_outside(a, to, l);
@@ -232,10 +314,63 @@ static int send(coro_actor to, const struct letter *l)
 	return status;
 }
 
-/* send_one - coro_actor_send where something is unusual. */
-static COROI_NOINLINE int send_one(coro_actor to, uint32_t kind, const void *payload, size_t bytes)
+/* enter - take a place in a bounded mailbox for each message. */
+static int enter(struct coroi_place *a, coro_actor to, const struct letter *l)
 {
-	struct letter l = {.kind = kind, .payload = payload, .bytes = bytes, .n = 1};
+	struct coroi_visit v;
+	size_t k = 0;
+	int status = coroi_visit_begin(&v, a, to);
+
+	if (status)
+		return status;
+	struct coroi_actors *all = v.all;
+	for (; k < l->n && !status; k++)
+		status = coroi_bound_enter(&v, a, to, k ? 0 : l->deadline);
+	if (status)
+		for (k--; k; k--)
+			coroi_bound_leave(a, to, all);
+	coroi_visit_end(&v);
+	return status;
+}
+
+/* send_bound - to a bounded mailbox. */
+COROI_COLD static int send_bound(struct coroi_place *a, coro_actor to, struct letter *l)
+{
+	int status = enter(a, to, l);
+
+	if (status)
+		return status;
+	l->flags |= COROI_M_CREDIT;
+	status = send_free(a, to, l);
+	struct coroi_visit v;
+	if (status && !coroi_visit_begin(&v, a, to)) {
+		for (size_t k = 0; k < l->n; k++)
+			coroi_bound_leave(a, to, v.all);
+		coroi_visit_end(&v);
+	}
+	return status;
+}
+
+static int send(coro_actor to, struct letter *l)
+{
+	struct coroi_place *a = coroi_place_of(to);
+
+	if (!a)
+		return CORO_ESTALE;
+	if (coroi_unlikely(coroi_has(a, COROI_P_BOUND)) && !(l->flags & COROI_M_DRAIN))
+		return send_bound(a, to, l);
+	return send_free(a, to, l);
+}
+
+/* send_one - coro_actor_send where something is unusual. */
+static COROI_NOINLINE int send_one(coro_actor to, uint32_t kind, const void *payload, size_t bytes,
+				   uint64_t deadline)
+{
+	struct letter l = {.kind = kind,
+			   .payload = payload,
+			   .bytes = bytes,
+			   .n = 1,
+			   .deadline = deadline};
 
 	if (kind >= CORO_MESSAGE_SYSTEM || bytes > CORO_MESSAGE_BYTES || (bytes && !payload))
 		return CORO_EINVAL;
@@ -249,8 +384,9 @@ int coro_actor_send(coro_actor to, uint32_t kind, const void *payload, size_t by
 	struct coroi_place *a = coroi_place_of(to);
 
 	if (coroi_unlikely(!h || !a || !coroi_current_here(w) || coroi_owner_of(a) != h->actors ||
-			   kind >= CORO_MESSAGE_SYSTEM || bytes > CORO_MESSAGE_BYTES || !payload))
-		return send_one(to, kind, payload, bytes);
+			   kind >= CORO_MESSAGE_SYSTEM || bytes > CORO_MESSAGE_BYTES || !payload ||
+			   coroi_has(a, COROI_P_BOUND)))
+		return send_one(to, kind, payload, bytes, 0);
 	struct coro_message *m = coroi_message_get(h);
 	if (coroi_unlikely(!m))
 		return CORO_ENOMEM;
@@ -259,6 +395,12 @@ int coro_actor_send(coro_actor to, uint32_t kind, const void *payload, size_t by
 	if (coroi_unlikely(status))
 		coroi_message_put(h, m);
 	return status;
+}
+
+int coro_actor_send_until(coro_actor to, uint32_t kind, const void *payload, size_t bytes,
+			  uint64_t deadline)
+{
+	return send_one(to, kind, payload, bytes, deadline);
 }
 
 int coro_actor_send_many(coro_actor to, uint32_t kind, const void *payloads, size_t bytes, size_t n)
@@ -284,6 +426,32 @@ int coro_actor_send_buffer(coro_actor to, uint32_t kind, const coro_buffer *buff
 	return send(to, &l);
 }
 
+int coroi_send_asking(coro_actor to, uint32_t kind, const void *payload, size_t bytes,
+		      const struct coroi_asks *ask, uint64_t deadline)
+{
+	uint64_t words[CORO_MESSAGE_BYTES / 8] = {0};
+	struct letter l = {.kind = kind,
+			   .flags = COROI_M_ASK,
+			   .payload = words,
+			   .bytes = sizeof words,
+			   .n = 1,
+			   .deadline = deadline,
+			   .shows = (uint8_t)bytes};
+
+	if (bytes)
+		memcpy(words, payload, bytes);
+	memcpy(&words[4], ask, sizeof *ask);
+	return send(to, &l);
+}
+
+int coroi_send_back(coro_actor asker, uint32_t kind, const void *payload, size_t bytes)
+{
+	struct letter l = {.kind = kind, .payload = payload, .bytes = bytes, .n = 1};
+	struct coroi_place *a = coroi_place_of(asker);
+
+	return a ? send_free(a, asker, &l) : CORO_ESTALE;
+}
+
 int coro_message_take(coro_message *m, coro_buffer *out)
 {
 	if (!m || !out || !(m->flags_ & COROI_M_BUFFER))
@@ -303,15 +471,12 @@ int coro_actor_drain(coro_actor actor)
 int coro_actor_stop(coro_actor actor)
 {
 	struct coroi_place *a = coroi_place_of(actor);
-	struct change x = {.a = a, .to = actor, .mark = COROI_BOX_STOP};
+	struct coroi_visit v;
+	int status = a ? coroi_visit_begin(&v, a, actor) : CORO_ESTALE;
 
-	if (!a)
-		return CORO_ESTALE;
-	if (coroi_hand_here(coroi_owner_of(a)))
-		return change_slow(coroi_owner_of(a), &x);
-	uint32_t *count = coroi_guest_begin();
-	int status = coroi_box_takes(at_load_seq(&a->box), actor) ? change_slow(coroi_owner_of(a), &x)
-								   : CORO_ESTALE;
-	coroi_guest_end(count);
+	if (status)
+		return status;
+	status = coroi_mark(v.all, a, actor, COROI_BOX_STOP);
+	coroi_visit_end(&v);
 	return status;
 }

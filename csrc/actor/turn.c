@@ -35,10 +35,14 @@ coro_dead_letter_hook coro_actor_on_dead_letter(coro_dead_letter_hook hook)
 	return at_xchg(&dead_letter_hook, hook);
 }
 
-COROI_COLD void coroi_drop_buffer(struct coro_message *m)
+COROI_COLD void coroi_drop(struct coroi_place *a, struct coro_message *m)
 {
 	coro_buffer b;
 
+	if (m->flags_ & COROI_M_CREDIT && coroi_has(a, COROI_P_BOUND))
+		coroi_bound_leave(a, coroi_reference(a, at_load_rlx(&a->box)), coroi_owner_of(a));
+	if (m->flags_ & COROI_M_ASK)
+		coroi_unanswered(m);
 	if (coro_message_take(m, &b) == CORO_OK && b.destroy)
 		b.destroy(b.data, b.bytes);
 }
@@ -53,7 +57,7 @@ void coroi_bury(struct coroi_actors *all, struct coroi_hand *h, coro_actor to,
 		if (hook)
 			hook(&(coro_dead_letter){.to = to, .message = m, .cause = cause});
 	}
-	coroi_drop_buffer(m);
+	coroi_drop(coroi_place_of(to), m);
 	if (h)
 		coroi_message_put(coroi_room(coroi_here()), m);
 }
@@ -69,7 +73,7 @@ static void bury_all(struct coroi_actors *all, struct coroi_hand *h, coro_actor 
 }
 
 /* release - n messages are handled, the first of the list. Returns: the next. */
-static struct coro_message *release(struct coro_message *m, uint32_t n)
+static struct coro_message *release(struct coroi_place *a, struct coro_message *m, uint32_t n)
 {
 	struct coroi_hand *h = coroi_room(coroi_here());
 
@@ -77,7 +81,7 @@ static struct coro_message *release(struct coro_message *m, uint32_t n)
 	while (n--) {
 		struct coro_message *next = m->next_;
 		if (coroi_unlikely(m->flags_)) {
-			coroi_drop_buffer(m); /* which may go on on another worker */
+			coroi_drop(a, m); /* which may go on on another worker */
 			h = coroi_room(coroi_here());
 		}
 		coroi_message_put(h, m);
@@ -105,9 +109,12 @@ COROI_COLD static void end(struct coroi_place *a, coro_actor self, struct coro_m
 	uint32_t n;
 
 	uint64_t box = coroi_box_end(&a->box, self);
+	struct coroi_side *side = coroi_side_end(all, a);
 	coroi_set_pending(a, NULL, 0);
 	bury_all(all, h, self, m, cause);
 	bury_all(all, h, self, coroi_box_reverse(box, &n), cause);
+	bury_all(all, h, self, side ? side->urgent.first : NULL, cause);
+	coroi_side_tell(all, side, self, cause, true);
 	if (kind->end) {
 		kind->end(coroi_pointer(a->state), cause);
 		back();
@@ -122,8 +129,11 @@ void coroi_actor_close(struct coroi_actors *all, struct coroi_place *a)
 	uint32_t n;
 
 	uint64_t box = coroi_box_end(&a->box, self);
+	struct coroi_side *side = coroi_side_end(all, a);
 	bury_all(all, NULL, self, coroi_pending(a), CORO_DEAD_CLOSED);
 	bury_all(all, NULL, self, coroi_box_reverse(box, &n), CORO_DEAD_CLOSED);
+	bury_all(all, NULL, self, side ? side->urgent.first : NULL, CORO_DEAD_CLOSED);
+	coroi_side_tell(all, side, self, CORO_DEAD_CLOSED, false); /* they end too */
 	if (kind->end)
 		kind->end(coroi_pointer(a->state), CORO_DEAD_CLOSED);
 	coroi_place_free(all, a);
@@ -192,6 +202,19 @@ static inline uint64_t take(struct run *r)
 	return box;
 }
 
+/* overtake - C3: what overtakes goes before what was taken. */
+COROI_COLD static void overtake(struct run *r)
+{
+	struct coro_message *list = coroi_urgent_take(coroi_owner_of(r->a), r->a), *m = list;
+
+	if (!list)
+		return;
+	for (r->left++; m->next_; m = m->next_)
+		r->left++;
+	m->next_ = r->m;
+	r->m = list;
+}
+
 /* batch - the messages of the next call. Returns: how many; 0: the next is none for a behaviour. */
 static inline uint32_t batch(const struct run *r, const coro_actor_kind *kind,
 			     struct coro_message **list, struct coro_message **next)
@@ -221,7 +244,7 @@ static inline void call(struct run *r, struct coro_message **list, uint32_t n,
 	uint32_t k = coroi_likely(done >= n) ? n : (uint32_t)done;
 	if (coroi_unlikely(k < n))
 		next = list[k];
-	release(r->m, k);
+	release(a, r->m, k);
 	r->m = next;
 	r->left = r->left > k ? r->left - k : next != NULL;
 	r->until = r->until > k ? r->until - k : 0;
@@ -250,6 +273,10 @@ void coroi_turn(void *arg, void *result)
 		if (coroi_unlikely(box & COROI_BOX_STOP)) {
 			end(a, turn->self, r.m, CORO_DEAD_STOPPED);
 			return;
+		}
+		if (coroi_unlikely(box & COROI_BOX_CONTROL)) {
+			coroi_box_unmark(&a->box);
+			overtake(&r);
 		}
 		if (r.m) {
 			uint32_t n = batch(&r, coroi_kind_of(a), list, &next);
@@ -284,7 +311,7 @@ void coroi_turn_ended(void *arg, bool aborted)
 		return;
 	}
 	uint32_t n = turn->flags_, k = turn->handled < n ? turn->handled : n - 1, left = coroi_behind(a);
-	struct coro_message *m = release(coroi_pending(a), aborted ? k : k + 1);
+	struct coro_message *m = release(a, coroi_pending(a), aborted ? k : k + 1);
 	if (aborted) {
 		struct coro_message *failed = m;
 		m = m->next_;

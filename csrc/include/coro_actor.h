@@ -113,7 +113,11 @@ typedef struct coro_actor_kind {
 	 * thread that closes the scheduler, if cause is CORO_DEAD_CLOSED. To its own reference it can
 	 * send no more. NULL: nothing. */
 	void (*end)(void *state, int cause);
+	uint32_t room; /* most messages that wait, at most CORO_ROOM_MAX; 0: no limit */
+	uint32_t flags; /* 0 */
 } coro_actor_kind;
+
+#define CORO_ROOM_MAX (UINT32_C(1) << 30)
 
 /*
  * coro_actor_spawn - a new actor of s (NULL: the scheduler of the calling coroutine), with a state.
@@ -157,8 +161,105 @@ int coro_actor_send_buffer(coro_actor to, uint32_t kind, const coro_buffer *buff
  * it. Returns: CORO_OK and *out; CORO_EINVAL: the message has none, or it was taken. */
 int coro_message_take(coro_message *m, coro_buffer *out);
 
-/* coro_actor_become - the next call has this kind's behaviour, batch and end. Thread: the actor's
- * behaviour. Returns: CORO_OK, CORO_EINVAL. */
+/*
+ * coro_actor_send_until - as coro_actor_send, but where the actor's kind has a room, and that is full,
+ * wait until the deadline for a place. coro_actor_send and its like return CORO_EOVERFLOW then.
+ * coro_actor_send_many takes all its places or none. A message has its place until it is handled.
+ * coro_actor_drain, coro_actor_stop and coro_actor_send_urgent need none.
+ *
+ * Suspends; a thread waits.
+ * Cost:    some 60 ns more, for a mailbox that has a room.
+ * Returns: also CORO_ETIMEDOUT; CORO_ECANCELED; CORO_ENOWAIT; CORO_EDEADLK: from the actor itself,
+ *          whose turn would wait for itself.
+ */
+int coro_actor_send_until(coro_actor to, uint32_t kind, const void *payload, size_t bytes,
+			  uint64_t deadline);
+
+/* coro_actor_send_urgent - as coro_actor_send, but the message overtakes those that wait, except
+ * other urgent ones. Cost: 50 ns more; the first one to an actor makes an allocation. */
+int coro_actor_send_urgent(coro_actor to, uint32_t kind, const void *payload, size_t bytes);
+
+/*
+ * coro_actor_watch - send `watcher` one message of kind CORO_MESSAGE_ENDED, with a coro_ended, when
+ * target has ended: exactly one for each call, also if it had ended before, when the cause is 0. It
+ * comes when target accepts no message any more; its kind's `end` may not have been called. None is
+ * sent when the scheduler closes. Both are of one scheduler.
+ *
+ * Cost:    50 ns; the first watcher of an actor makes an allocation.
+ * Returns: CORO_OK; CORO_ESTALE: watcher has ended; CORO_ENOMEM; CORO_EPERM: target is another
+ *          scheduler's; CORO_ECLOSED from outside.
+ */
+int coro_actor_watch(coro_actor watcher, coro_actor target);
+
+/* coro_actor_unwatch - take one such call back. Cost: a look at each watcher of target. Returns:
+ * CORO_OK: no message comes of it; CORO_ESTALE: there is none to take back. */
+int coro_actor_unwatch(coro_actor watcher, coro_actor target);
+
+typedef struct coro_ended {
+	coro_actor actor;
+	int32_t cause; /* CORO_DEAD_...; 0: it had ended before */
+	uint32_t unused;
+} coro_ended;
+
+/* Kinds of messages that the core sends. */
+#define CORO_MESSAGE_ENDED      CORO_MESSAGE_SYSTEM       /* payload: coro_ended */
+#define CORO_MESSAGE_UNANSWERED (CORO_MESSAGE_SYSTEM + 1) /* words[0]: the kind of the answer */
+
+#define CORO_ASK_BYTES 32 /* most bytes of a message that asks */
+
+typedef struct coro_answer {
+	size_t bytes;
+	union {
+		unsigned char payload[CORO_MESSAGE_BYTES];
+		uint64_t words[CORO_MESSAGE_BYTES / 8];
+	};
+} coro_answer;
+
+/*
+ * coro_actor_ask - send a message, of CORO_ASK_BYTES at most, and wait for its answer. From a
+ * coroutine or a thread. In a behaviour the turn waits, and with it the actor's messages:
+ * coro_actor_ask_then does not.
+ *
+ * Suspends; a thread waits.
+ * Cost:    200 ns more than a message there and one back.
+ * Returns: CORO_OK and *answer. CORO_ENDED: it was handled without an answer, or has become a dead
+ *          letter. CORO_EDEADLK: to ask the actor itself, or one that waits for the answer of one that
+ *          waits ... for that of the actor: see coro_actor_on_deadlock. CORO_ETIMEDOUT,
+ *          CORO_ECANCELED: an answer that comes later is dropped. CORO_ENOWAIT, and what
+ *          coro_actor_send_until returns.
+ */
+int coro_actor_ask(coro_actor to, uint32_t kind, const void *payload, size_t bytes,
+		   coro_answer *answer, uint64_t deadline);
+
+/* coro_actor_ask_then - send a message, of CORO_ASK_BYTES at most, whose answer comes to `asker` as
+ * one more message, of answer_kind; or, if there is none, as CORO_MESSAGE_UNANSWERED. Both are of one
+ * scheduler. Returns: as coro_actor_send, and CORO_EPERM. */
+int coro_actor_ask_then(coro_actor to, uint32_t kind, const void *payload, size_t bytes,
+			coro_actor asker, uint32_t answer_kind);
+
+/* coro_message_answer - answer a message that asks, once. Returns: CORO_OK; CORO_EINVAL: it does not
+ * ask, or was answered; CORO_ESTALE: nobody waits any more; CORO_ENOMEM: try again, with the same
+ * message. */
+int coro_message_answer(coro_message *m, const void *payload, size_t bytes);
+
+/* Who waits for an answer. */
+typedef struct coro_asker {
+	uint64_t words[2];
+} coro_asker;
+
+/* coro_message_keep - answer later, from anywhere, by coro_asker_answer, once; or never, which leaves
+ * the asker to its deadline. Returns: CORO_OK and *out, CORO_EINVAL. */
+int coro_message_keep(coro_message *m, coro_asker *out);
+int coro_asker_answer(const coro_asker *asker, const void *payload, size_t bytes);
+
+/* coro_actor_on_deadlock - for the whole process, what is called when a coro_actor_ask would wait for
+ * itself: actor 0 asks actor 1, which waits for the answer of actor 2, and so on; the last waits for
+ * that of actor 0. NULL: a line to stderr. The hook must not wait. Returns: the hook before. */
+typedef void (*coro_deadlock_hook)(const coro_actor *cycle, size_t n);
+coro_deadlock_hook coro_actor_on_deadlock(coro_deadlock_hook hook);
+
+/* coro_actor_become - the next call has this kind's behaviour, batch and end. The room stays: kind has
+ * the same. Thread: the actor's behaviour. Returns: CORO_OK, CORO_EINVAL. */
 int coro_actor_become(coro_actor_turn *turn, const coro_actor_kind *kind);
 
 /*

@@ -69,6 +69,7 @@
  *   coroi_tasks          what a room's tasks are
  *   coroi_task_begin, coroi_task_commit, coroi_task_drop   start one, inline
  *   coroi_task_spawn     start one, from any thread
+ *   coroi_task_here      the argument of the task that runs
  *   coroi_end_call       a call that a task has made for another is over
  *   coroi_room, coroi_room_of   what the room keeps for each worker
  *   coroi_guest_begin, coroi_guest_end   the scheduler is not destroyed meanwhile

@@ -78,6 +78,13 @@ static inline void coroi_end_call(void)
 		coroi_end_extras();
 }
 
+/* coroi_task_here - the argument of the task that w's current coroutine is, as `ended` gets it; NULL:
+ * it is none. Thread: w. */
+static inline void *coroi_task_here(const struct coroi_worker *w)
+{
+	return w && w->current && coroi_is_task(w->current) ? coroi_cold(w->current)->payload : NULL;
+}
+
 /* coroi_room - what the room of tasks keeps for w, from coroi_here; NULL: nothing.
  * coroi_room_of - its place, which is written when w's scheduler has its room, once. */
 static inline void *coroi_room(const struct coroi_worker *w)
