@@ -190,8 +190,7 @@ COROI_NOINLINE void coroi_hand_trade(struct coroi_hand *h)
 struct coroi_hand *coroi_hand_outside(struct coroi_actors *all)
 {
 	char here; /* by the address of the thread's stack */
-	struct coroi_hand *h =
-		&all->outside[(uintptr_t)&here >> 14 & (COROI_HANDS_OUTSIDE - 1)];
+	struct coroi_hand *h = &all->outside[(uintptr_t)&here >> 14 & (COROI_HANDS_OUTSIDE - 1)];
 
 	coroi_spin_lock(&h->lock);
 	return h;
@@ -232,8 +231,9 @@ int coro_actor_stats_of(coro_scheduler *s, coro_actor_stats *out)
 	for (uint32_t i = 0; i < CORO_DEAD_CAUSES; i++)
 		out->dead[i] = at_load_rlx(&all->dead[i]);
 	for (uint32_t i = 0; i < COROI_HANDS_OUTSIDE + all->workers; i++) {
-		struct coroi_hand *h = i < COROI_HANDS_OUTSIDE ? &all->outside[i]
-							       : &all->hand[i - COROI_HANDS_OUTSIDE];
+		struct coroi_hand *h = i < COROI_HANDS_OUTSIDE
+					       ? &all->outside[i]
+					       : &all->hand[i - COROI_HANDS_OUTSIDE];
 		out->accepted += at_load_rlx(&h->accepted);
 		out->handled += at_load_rlx(&h->handled);
 	}
@@ -245,8 +245,7 @@ int coro_actor_stats_of(coro_scheduler *s, coro_actor_stats *out)
 static struct coroi_actors *make(struct coro_scheduler *s)
 {
 	uint32_t n = coroi_workers_of(s);
-	struct coroi_actors *all =
-		coroi_alloc(sizeof *all + n * sizeof *all->hand, COROI_APART);
+	struct coroi_actors *all = coroi_alloc(sizeof *all + n * sizeof *all->hand, COROI_APART);
 
 	if (!all)
 		return NULL;
@@ -277,7 +276,6 @@ struct coroi_actors *coroi_actors_of(struct coro_scheduler *s)
 	return all;
 }
 
-
 /* actors_close - no worker is left: end all actors. */
 static void actors_close(struct coro_scheduler *s)
 {
@@ -294,6 +292,7 @@ static void actors_close(struct coro_scheduler *s)
 			if (at_load_rlx(&place[i].box) & COROI_BOX_LIVE)
 				coroi_actor_close(all, &place[i]);
 	}
+	coroi_clock_close(all); /* after B1 of all: nobody adds any more */
 }
 
 static void actors_destroy(struct coro_scheduler *s)
@@ -304,6 +303,7 @@ static void actors_destroy(struct coro_scheduler *s)
 	if (!all)
 		return;
 	*at = NULL;
+	coroi_clock_close(all); /* what a thread has added while the close came */
 	for (struct coro_message *m = all->mapped; m;) {
 		struct coro_message *next = m->next_;
 		coroi_unmap(m, MESSAGES_BYTES);

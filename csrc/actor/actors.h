@@ -21,7 +21,7 @@
 #include "base/lock.h"
 #include "kernel/kernel.h"
 
-#define COROI_HAND          64u  /* messages of a list */
+#define COROI_HAND          64u /* messages of a list */
 #define COROI_HANDS_OUTSIDE 16u
 
 #define COROI_PLACES_BYTES  ((size_t)2 << 20) /* of a chunk */
@@ -89,8 +89,26 @@ struct coroi_hand {
 	uint64_t accepted, handled;
 } __attribute__((aligned(COROI_APART)));
 
+/* A message that is to be sent later. */
+struct coroi_later {
+	uint64_t due, number; /* ns; in the order in which they came */
+	coro_actor to;
+	struct coro_message *m;
+};
+
+/* What is to be sent later: see later.c. */
+struct coroi_clock {
+	struct coroi_lock lock; /* of all */
+	bool runs;              /* the clock's coroutine is spawned, or about to be */
+	coro_handle handle;     /* 0: it has not begun to run */
+	struct coroi_later *heap;
+	uint32_t n, most;
+	uint64_t number;
+};
+
 struct coroi_actors {
 	struct coro_scheduler *sched;
+	struct coroi_clock clock;
 
 	struct coroi_lock lock; /* of the places and their figures */
 	struct coroi_place *free;
@@ -329,6 +347,9 @@ void coroi_bound_leave(struct coroi_place *a, coro_actor to, struct coroi_actors
 
 /* coroi_unanswered - the asker of m gets no answer. */
 void coroi_unanswered(struct coro_message *m);
+
+/* coroi_clock_close - no worker runs: what was to be sent is dead. */
+void coroi_clock_close(struct coroi_actors *all);
 
 /* coroi_turn_here - the turn that the caller is in; NULL: none. */
 static inline coro_actor_turn *coroi_turn_here(void)

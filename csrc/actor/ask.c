@@ -282,8 +282,8 @@ void coroi_unanswered(struct coro_message *m)
 
 	m->flags_ &= (uint8_t)~COROI_M_ASK;
 	if (word & OF_CELL)
-		(void)cell_answer((struct cell *)(uintptr_t)m->words[4], word & ~OF_CELL, CORO_ENDED,
-				  NULL, 0);
+		(void)cell_answer((struct cell *)(uintptr_t)m->words[4], word & ~OF_CELL,
+				  CORO_ENDED, NULL, 0);
 	else
 		while (coroi_send_back(m->words[4], CORO_MESSAGE_UNANSWERED, &word, sizeof word) ==
 		       CORO_ENOMEM)

@@ -119,9 +119,10 @@ static inline uint32_t coroi_depth(const struct coro_message *m)
 
 /* coroi_box_push - S1: push the messages first to last, n of them, linked from the last one back to
  * the first. *depth: of the last. False: the box has changed, and *old is what it is now. */
-static inline __attribute__((always_inline)) bool
-coroi_box_push(uint64_t *box, uint64_t *old, struct coro_message *first, struct coro_message *last,
-	       uint32_t n, uint32_t *depth)
+static inline __attribute__((always_inline)) bool coroi_box_push(uint64_t *box, uint64_t *old,
+								 struct coro_message *first,
+								 struct coro_message *last,
+								 uint32_t n, uint32_t *depth)
 {
 	struct coro_message *before = coroi_box_message(*old);
 	uint32_t all = before ? coroi_depth(before) + n : n;
@@ -129,8 +130,7 @@ coroi_box_push(uint64_t *box, uint64_t *old, struct coro_message *first, struct 
 	first->next_ = before;
 	*depth = all < COROI_DEPTH_MOST ? all : COROI_DEPTH_MOST;
 	at_store_rlx(&last->depth_, (uint16_t)*depth);
-	return at_cas(box, old,
-		      (*old & ~(COROI_BOX_MESSAGE | COROI_BOX_ACTIVE)) | (uintptr_t)last);
+	return at_cas(box, old, (*old & ~(COROI_BOX_MESSAGE | COROI_BOX_ACTIVE)) | (uintptr_t)last);
 }
 
 /* coroi_box_mark - C2. False: as coroi_box_push. */

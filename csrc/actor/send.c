@@ -65,11 +65,9 @@ COROI_COLD static void yield_once(void)
 }
 
 /* post - S1 to S3 on worker w, whose hand is h. counted: how many of the n are messages. */
-static inline __attribute__((always_inline)) int post(struct coroi_worker *w, struct coroi_hand *h,
-						      struct coroi_place *a, coro_actor to,
-						      struct coro_message *first,
-						      struct coro_message *last, uint32_t n,
-						      uint32_t counted)
+static inline __attribute__((always_inline)) int
+post(struct coroi_worker *w, struct coroi_hand *h, struct coroi_place *a, coro_actor to,
+     struct coro_message *first, struct coro_message *last, uint32_t n, uint32_t counted)
 {
 	uint64_t old = coroi_box_look(&a->box);
 	uint32_t depth;
@@ -201,8 +199,8 @@ static inline void copy(struct coro_message *m, const void *payload, size_t byte
 	}
 }
 
-static inline __attribute__((always_inline)) void fill(struct coro_message *m, uint32_t kind, uint8_t flags, const void *payload,
-			size_t bytes)
+static inline __attribute__((always_inline)) void
+fill(struct coro_message *m, uint32_t kind, uint8_t flags, const void *payload, size_t bytes)
 {
 	m->flags_ = flags;
 	m->bytes = (uint8_t)bytes;
@@ -221,7 +219,7 @@ struct letter {
 	uint32_t kind;
 	uint8_t flags;
 	const void *payload;
-	size_t bytes;      /* of each of n */
+	size_t bytes; /* of each of n */
 	size_t n;
 	uint64_t deadline; /* for a place in a bounded mailbox */
 	uint8_t shows;     /* of one that asks: the bytes that the behaviour is to see */
@@ -366,11 +364,8 @@ static int send(coro_actor to, struct letter *l)
 static COROI_NOINLINE int send_one(coro_actor to, uint32_t kind, const void *payload, size_t bytes,
 				   uint64_t deadline)
 {
-	struct letter l = {.kind = kind,
-			   .payload = payload,
-			   .bytes = bytes,
-			   .n = 1,
-			   .deadline = deadline};
+	struct letter l = {
+		.kind = kind, .payload = payload, .bytes = bytes, .n = 1, .deadline = deadline};
 
 	if (kind >= CORO_MESSAGE_SYSTEM || bytes > CORO_MESSAGE_BYTES || (bytes && !payload))
 		return CORO_EINVAL;

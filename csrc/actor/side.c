@@ -221,8 +221,8 @@ int coro_actor_unwatch(coro_actor watcher, coro_actor target)
 		return status;
 	struct coroi_spin *lock = coroi_side_lock(v.all, on);
 	coroi_spin_lock(lock);
-	struct coroi_side *side =
-		coroi_box_takes(coroi_box_look(&on->box), target) ? side_of(on) : NULL;
+	struct coroi_side *side = coroi_box_takes(coroi_box_look(&on->box), target) ? side_of(on)
+										    : NULL;
 	if (side) {
 		struct coro_message **link = &side->watchers;
 		while ((m = *link) && m->words[2] != watcher)
@@ -284,8 +284,8 @@ int coroi_bound_make(struct coroi_place *a, const coro_actor_kind *kind)
 }
 
 /* wait_for_place - outside of the visit: the mailbox is kept by its count of users. */
-static int wait_for_place(struct coroi_visit *v, struct coroi_bound *b,
-			  const struct coroi_place *a, coro_actor to, uint64_t deadline)
+static int wait_for_place(struct coroi_visit *v, struct coroi_bound *b, const struct coroi_place *a,
+			  coro_actor to, uint64_t deadline)
 {
 	coroi_visit_end(v);
 	int status = coro_sem_acquire(&b->free, deadline);
@@ -303,8 +303,7 @@ int coroi_bound_enter(struct coroi_visit *v, struct coroi_place *a, coro_actor t
 	struct coroi_spin *lock = coroi_side_lock(v->all, a);
 
 	coroi_spin_lock(lock);
-	struct coroi_side *side =
-		coroi_box_takes(coroi_box_look(&a->box), to) ? side_of(a) : NULL;
+	struct coroi_side *side = coroi_box_takes(coroi_box_look(&a->box), to) ? side_of(a) : NULL;
 	struct coroi_bound *b = side ? side->bound : NULL;
 	if (b)
 		at_add(&b->users, 1);
@@ -327,8 +326,7 @@ void coroi_bound_leave(struct coroi_place *a, coro_actor to, struct coroi_actors
 	struct coroi_spin *lock = coroi_side_lock(all, a);
 
 	coroi_spin_lock(lock);
-	struct coroi_side *side =
-		coroi_box_takes(coroi_box_look(&a->box), to) ? side_of(a) : NULL;
+	struct coroi_side *side = coroi_box_takes(coroi_box_look(&a->box), to) ? side_of(a) : NULL;
 	struct coroi_bound *b = side ? side->bound : NULL;
 	if (b)
 		at_add(&b->users, 1);

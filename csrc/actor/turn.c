@@ -96,12 +96,13 @@ static struct coro_message *release(struct coroi_place *a, struct coro_message *
 static inline void back(void)
 {
 	if (coroi_unlikely(!coroi_self()))
-		(void)coro_thread_end();
+		coroi_on_end_elsewhere();
 	coroi_end_call();
 }
 
 /* end - B1 to B3. m: what was taken before, and is not handled. */
-COROI_COLD static void end(struct coroi_place *a, coro_actor self, struct coro_message *m, int cause)
+COROI_COLD static void end(struct coroi_place *a, coro_actor self, struct coro_message *m,
+			   int cause)
 {
 	struct coroi_hand *h = coroi_room(coroi_here());
 	struct coroi_actors *all = h->actors;
@@ -310,7 +311,8 @@ void coroi_turn_ended(void *arg, bool aborted)
 		coroi_place_free(h->actors, a);
 		return;
 	}
-	uint32_t n = turn->flags_, k = turn->handled < n ? turn->handled : n - 1, left = coroi_behind(a);
+	uint32_t n = turn->flags_, k = turn->handled < n ? turn->handled : n - 1,
+		 left = coroi_behind(a);
 	struct coro_message *m = release(a, coroi_pending(a), aborted ? k : k + 1);
 	if (aborted) {
 		struct coro_message *failed = m;

@@ -92,14 +92,14 @@ typedef struct coro_actor_turn {
  * A behaviour that never returns keeps its actor's messages waiting for ever, and the scheduler from
  * its end, as any coroutine does.
  */
-typedef size_t (*coro_behaviour)(coro_actor_turn *turn, void *state,
-				 coro_message *const *messages, size_t n);
+typedef size_t (*coro_behaviour)(coro_actor_turn *turn, void *state, coro_message *const *messages,
+				 size_t n);
 
 /* Why an actor has ended, and why a message is a dead letter. */
 enum {
 	CORO_DEAD_STOPPED = 1, /* by coro_actor_stop, or behind coro_actor_drain */
-	CORO_DEAD_FAILED = 2,  /* of messages alone: the behaviour has aborted, or failed, with it */
-	CORO_DEAD_CLOSED = 3,  /* the scheduler was closed */
+	CORO_DEAD_FAILED = 2, /* of messages alone: the behaviour has aborted, or failed, with it */
+	CORO_DEAD_CLOSED = 3, /* the scheduler was closed */
 	CORO_DEAD_CAUSES = 4
 };
 
@@ -107,13 +107,13 @@ enum {
  * sizeof and behave, then what is wanted. */
 typedef struct coro_actor_kind {
 	uint32_t size;
-	uint32_t batch;       /* most messages of one call, 1 to 64; 0: 64 */
+	uint32_t batch; /* most messages of one call, 1 to 64; 0: 64 */
 	coro_behaviour behave;
 	/* Called once, when the actor has ended, in its last turn, after its messages; or by the
 	 * thread that closes the scheduler, if cause is CORO_DEAD_CLOSED. To its own reference it can
 	 * send no more. NULL: nothing. */
 	void (*end)(void *state, int cause);
-	uint32_t room; /* most messages that wait, at most CORO_ROOM_MAX; 0: no limit */
+	uint32_t room;  /* most messages that wait, at most CORO_ROOM_MAX; 0: no limit */
 	uint32_t flags; /* 0 */
 } coro_actor_kind;
 
@@ -174,6 +174,17 @@ int coro_message_take(coro_message *m, coro_buffer *out);
  */
 int coro_actor_send_until(coro_actor to, uint32_t kind, const void *payload, size_t bytes,
 			  uint64_t deadline);
+
+/*
+ * coro_actor_send_after - as coro_actor_send, ns nanoseconds from now. The message is accepted now: if
+ * the actor ends before, it becomes a dead letter. Until it is sent it is work. It is never early, and
+ * late by some 100 us. Messages that are due at the same time come in the order of the calls.
+ *
+ * Cost:    some 100 ns, and as many when it is sent.
+ * Returns: as coro_actor_send.
+ */
+int coro_actor_send_after(coro_actor to, uint64_t ns, uint32_t kind, const void *payload,
+			  size_t bytes);
 
 /* coro_actor_send_urgent - as coro_actor_send, but the message overtakes those that wait, except
  * other urgent ones. Cost: 50 ns more; the first one to an actor makes an allocation. */

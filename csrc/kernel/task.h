@@ -82,7 +82,8 @@ static inline void coroi_end_call(void)
  * it is none. Thread: w. */
 static inline void *coroi_task_here(const struct coroi_worker *w)
 {
-	return w && w->current && coroi_is_task(w->current) ? coroi_cold(w->current)->payload : NULL;
+	return w && w->current && coroi_is_task(w->current) ? coroi_cold(w->current)->payload
+							    : NULL;
 }
 
 /* coroi_room - what the room of tasks keeps for w, from coroi_here; NULL: nothing.

@@ -44,18 +44,18 @@ static void wrong(void)
 }
 
 /* BEHAVIOUR - a function of one message that becomes one of many. */
-#define BEHAVIOUR(name)                                                                           \
-	static inline void name##_one(struct one *me, uint32_t kind, const struct msg *m);        \
-	static size_t name(coro_actor_turn *turn, void *state, coro_message *const *list,         \
-			   size_t n)                                                              \
-	{                                                                                         \
-		(void)turn;                                                                       \
-		for (size_t i = 0; i < n; i++)                                                    \
-			name##_one(state, list[i]->kind, (const struct msg *)list[i]->payload);   \
-		return n;                                                                         \
-	}                                                                                         \
-	static const coro_actor_kind kind_of_##name = {.size = sizeof kind_of_##name,             \
-						       .behave = name};                           \
+#define BEHAVIOUR(name)                                                                         \
+	static inline void name##_one(struct one *me, uint32_t kind, const struct msg *m);      \
+	static size_t name(coro_actor_turn *turn, void *state, coro_message *const *list,       \
+			   size_t n)                                                            \
+	{                                                                                       \
+		(void)turn;                                                                     \
+		for (size_t i = 0; i < n; i++)                                                  \
+			name##_one(state, list[i]->kind, (const struct msg *)list[i]->payload); \
+		return n;                                                                       \
+	}                                                                                       \
+	static const coro_actor_kind kind_of_##name = {.size = sizeof kind_of_##name,           \
+						       .behave = name};                         \
 	static inline void name##_one(struct one *me, uint32_t kind, const struct msg *m)
 
 BEHAVIOUR(pinger)

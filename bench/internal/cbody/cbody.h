@@ -180,15 +180,7 @@ void cb_fair_yields(void *arg, void *result);
  * struct cb_idle) makes n actors, each of which gets `burst` messages; cb_actor_woken: how many they
  * have had. */
 enum { CB_ACTORS = 100, CB_BIG = 120, CB_FORKS = 60, CB_BATCH = 64 };
-enum {
-	CB_PINGPONG,
-	CB_COUNTING,
-	CB_THREADRING,
-	CB_BIG_ONE,
-	CB_CHAMENEOS,
-	CB_FANIN,
-	CB_FJTHRPUT
-};
+enum { CB_PINGPONG, CB_COUNTING, CB_THREADRING, CB_BIG_ONE, CB_CHAMENEOS, CB_FANIN, CB_FJTHRPUT };
 struct cb_actors {
 	int64_t program, n;
 };

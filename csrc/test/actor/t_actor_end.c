@@ -257,8 +257,7 @@ static void end_exits(void *state, int cause)
 
 TEST(actor_end_that_exits)
 {
-	static const coro_actor_kind kind = {
-		.size = sizeof kind, .behave = does, .end = end_exits};
+	static const coro_actor_kind kind = {.size = sizeof kind, .behave = does, .end = end_exits};
 	coro_scheduler *s = start_with(1, 0);
 	struct doer d = {0};
 

@@ -196,8 +196,8 @@ static size_t bounded(coro_actor_turn *turn, void *state, coro_message *const *m
 		if (m[i]->kind == 1) { /* fills its own mailbox, and would wait for itself */
 			while (!coro_actor_send(turn->self, 0, &word, 8))
 				;
-			add_to(&self_status, (uint64_t)-coro_actor_send_until(turn->self, 0, &word, 8,
-									      CORO_FOREVER));
+			add_to(&self_status, (uint64_t)-coro_actor_send_until(turn->self, 0, &word,
+									      8, CORO_FOREVER));
 		}
 	}
 	return n;
@@ -336,7 +336,8 @@ static void sees_cycle(const coro_actor *cycle, size_t n)
 {
 	CHECK(n == 1 || n == 3);
 	for (size_t i = 0; n == 3 && i < n; i++)
-		CHECK(cycle[i] == in_cycle[0] || cycle[i] == in_cycle[1] || cycle[i] == in_cycle[2]);
+		CHECK(cycle[i] == in_cycle[0] || cycle[i] == in_cycle[1] ||
+		      cycle[i] == in_cycle[2]);
 	add_one(&cycles);
 }
 

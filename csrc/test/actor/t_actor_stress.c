@@ -136,8 +136,7 @@ static void one_ends(void *state, int cause)
 	free(state);
 }
 
-static const coro_actor_kind passer = {
-	.size = sizeof passer, .behave = passes, .end = one_ends};
+static const coro_actor_kind passer = {.size = sizeof passer, .behave = passes, .end = one_ends};
 
 static void lives(coro_scheduler *s, uint32_t number)
 {
