@@ -136,6 +136,7 @@ static struct cell *asking_of(coro_actor a)
 COROI_COLD static void tell_deadlock(const coro_actor *cycle, size_t n)
 {
 	coro_deadlock_hook hook = at_load_acq(&deadlock_hook);
+	static const char begin[] = "coro: coro_actor_ask would wait for itself: ";
 	char text[512];
 	size_t k;
 
@@ -143,7 +144,7 @@ COROI_COLD static void tell_deadlock(const coro_actor *cycle, size_t n)
 		hook(cycle, n);
 		return;
 	}
-	k = (size_t)snprintf(text, sizeof text, "coro: coro_actor_ask would wait for itself: ");
+	memcpy(text, begin, k = sizeof begin - 1);
 	for (size_t i = 0; i <= n && k + 40 < sizeof text; i++)
 		k += (size_t)snprintf(text + k, sizeof text - k, "%sactor %#llx", i ? " asks " : "",
 				      (unsigned long long)cycle[i % n]);

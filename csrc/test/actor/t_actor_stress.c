@@ -1,6 +1,7 @@
 /*
- * t_actor_stress.c - many actors, which send to each other, wait, stop each other, and end their
- * turns in all ways: none is lost or doubled, in order, one turn at a time.
+ * t_actor_stress.c - many actors, which send to each other, now and later, ask and watch each other,
+ * wait, stop each other, and end their turns in all ways: none is lost or doubled, in order, one turn
+ * at a time.
  */
 #include "stage.h"
 
@@ -15,6 +16,7 @@
 struct one {
 	uint32_t number, life;
 	uint64_t random, sent, busy;
+	coro_actor self;
 	struct {
 		uint64_t seq;
 		uint32_t life;
@@ -34,18 +36,56 @@ static struct {
 } table[ACTORS];
 
 static uint64_t sent, sent_sum, got, got_sum, died, died_sum, stopped, stop_all;
+static uint64_t watched, told, told_nobody, asked, answered, cycles;
 
 static void dies(const coro_dead_letter *d)
 {
 	struct token t;
 
+	if (d->message->kind == CORO_MESSAGE_ENDED) {
+		add_one(&told_nobody);
+		return;
+	}
 	memcpy(&t, d->message->payload, sizeof t);
 	add_one(&died);
 	add_to(&died_sum, t.id);
 }
 
-/* send - t to a random actor. False: that one has ended. */
-static bool send_token(struct token *t, uint64_t *random)
+static void sees_cycle(const coro_actor *cycle, size_t n)
+{
+	CHECK(n >= 1 && cycle[0] != 0);
+	add_one(&cycles);
+}
+
+enum way { NOW, LATER, ASKS };
+
+/* send_so - whether t was accepted. */
+static bool send_so(coro_actor ref, uint32_t to, const struct token *t, enum way way)
+{
+	coro_answer answer;
+	int status;
+
+	switch (way) {
+	case LATER:
+		return coro_actor_send_after(ref, 1 + t->id % 2000000, to, t, sizeof *t) == CORO_OK;
+	case ASKS:
+		status = coro_actor_ask(ref, to, t, sizeof *t, &answer, coro_now() + MS);
+		CHECK(status == CORO_OK || status == CORO_ENDED || status == CORO_ETIMEDOUT ||
+		      status == CORO_ESTALE || status == CORO_EDEADLK || status == CORO_ECANCELED ||
+		      status == CORO_ECLOSED);
+		if (status == CORO_OK)
+			CHECK_EQ(answer.words[0], t->id);
+		add_one(&asked);
+		add_to(&answered, status == CORO_OK);
+		return status == CORO_OK || status == CORO_ENDED || status == CORO_ETIMEDOUT ||
+		       status == CORO_ECANCELED;
+	default:
+		return coro_actor_send(ref, to, t, sizeof *t) == CORO_OK;
+	}
+}
+
+/* send_token - t to a random actor. False: that one has ended, or would wait for itself. */
+static bool send_token(struct token *t, uint64_t *random, enum way way)
 {
 	uint32_t to = rnd(random) % ACTORS;
 	coro_actor ref = __atomic_load_n(&table[to].ref, __ATOMIC_RELAXED);
@@ -53,7 +93,7 @@ static bool send_token(struct token *t, uint64_t *random)
 	t->id = rnd(random) >> 8;
 	add_one(&sent);
 	add_to(&sent_sum, t->id);
-	if (coro_actor_send(ref, to, t, sizeof *t) == CORO_OK)
+	if (send_so(ref, to, t, way))
 		return true;
 	add_to(&sent, -1);
 	add_to(&sent_sum, -t->id);
@@ -90,6 +130,14 @@ static void acts(struct one *me, uint32_t chance)
 	case 4:
 		CHECK_EQ(coro_cancel(coro_self()), CORO_OK);
 		break;
+	case 6: {
+		uint32_t k = rnd(&me->random) % ACTORS;
+		int status = coro_actor_watch(me->self,
+					      __atomic_load_n(&table[k].ref, __ATOMIC_RELAXED));
+		CHECK(status == CORO_OK || status == CORO_ESTALE);
+		add_to(&watched, status == CORO_OK);
+		break;
+	}
 	}
 }
 
@@ -101,20 +149,33 @@ static size_t passes(coro_actor_turn *turn, void *state, coro_message *const *m,
 		struct token t;
 		turn->handled = (uint32_t)i;
 		CHECK_EQ(__atomic_exchange_n(&me->busy, 1, __ATOMIC_RELAXED), 0);
+		me->self = turn->self;
+		if (m[i]->kind == CORO_MESSAGE_ENDED) {
+			add_one(&told);
+			__atomic_store_n(&me->busy, 0, __ATOMIC_RELAXED);
+			continue;
+		}
 		CHECK_EQ(m[i]->kind, me->number);
 		memcpy(&t, m[i]->payload, sizeof t);
-		CHECK(t.from <= ACTORS + THREADS);
-		if (me->last[t.from][t.life % LIVES].life == t.life)
+		CHECK(t.from <= ACTORS + THREADS + 1);
+		bool late = t.from == ACTORS + THREADS + 1; /* sent later: in no order */
+		if (late)
+			t.from = ACTORS + THREADS;
+		if (!late && me->last[t.from][t.life % LIVES].life == t.life)
 			CHECK(t.seq > me->last[t.from][t.life % LIVES].seq);
-		me->last[t.from][t.life % LIVES].seq = t.seq;
-		me->last[t.from][t.life % LIVES].life = t.life;
+		if (!late) {
+			me->last[t.from][t.life % LIVES].seq = t.seq;
+			me->last[t.from][t.life % LIVES].life = t.life;
+		}
+		(void)coro_message_answer(m[i], &t.id, sizeof t.id);
 		uint64_t id = t.id;
 		uint32_t chance = rnd(&me->random) % 512;
 		if (t.hops-- && !seen(&stop_all)) {
-			t.from = me->number;
+			enum way way = chance == 7 ? LATER : chance == 8 ? ASKS : NOW;
+			t.from = way == LATER ? ACTORS + THREADS + 1 : me->number;
 			t.life = me->life;
 			t.seq = ++me->sent;
-			for (int k = 0; k < 4 && !send_token(&t, &me->random); k++)
+			for (int k = 0; k < 4 && !send_token(&t, &me->random, way); k++)
 				;
 		}
 		if (chance == 5) { /* this message is a dead letter */
@@ -159,7 +220,7 @@ static void feed(struct feed *f)
 
 	for (uint64_t i = 0; i < f->tokens;) {
 		struct token t = {.from = f->from, .seq = ++seq, .hops = HOPS};
-		i += send_token(&t, &random);
+		i += send_token(&t, &random, NOW);
 		if (i % 16 == 0 && coro_self())
 			coro_sleep(100000);
 		else if (i % 16 == 0)
@@ -186,7 +247,9 @@ static void storm(uint32_t workers, uint64_t tokens, bool close)
 	pthread_t t[THREADS];
 
 	sent = sent_sum = got = got_sum = died = died_sum = stopped = stop_all = 0;
+	watched = told = told_nobody = asked = answered = cycles = 0;
 	memset(table, 0, sizeof table);
+	coro_actor_on_deadlock(sees_cycle);
 	coro_actor_on_dead_letter(dies);
 	for (uint32_t i = 0; i < ACTORS; i++)
 		lives(s, i);
@@ -204,12 +267,16 @@ static void storm(uint32_t workers, uint64_t tokens, bool close)
 		CHECK_EQ(settled(s).actors, ACTORS);
 	}
 	coro_actor_stats figures = settled(s);
-	CHECK_EQ(figures.accepted, sent);
+	CHECK_EQ(figures.accepted, sent + told + told_nobody);
+	CHECK(told + told_nobody <= watched);
 	CHECK_EQ(got + died, sent);
 	CHECK_EQ(got_sum + died_sum, sent_sum);
-	report("%u workers: %llu messages, %llu dead, %llu actors", workers,
-	       (unsigned long long)sent, (unsigned long long)died,
-	       (unsigned long long)figures.spawned);
+	report("%u workers: %llu messages, %llu dead, %llu actors; %llu asked, %llu answered, %llu "
+	       "cycles; %llu watched, %llu told",
+	       workers, (unsigned long long)sent, (unsigned long long)died,
+	       (unsigned long long)figures.spawned, (unsigned long long)asked,
+	       (unsigned long long)answered, (unsigned long long)cycles,
+	       (unsigned long long)watched, (unsigned long long)(told + told_nobody));
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 }
 
