@@ -6,6 +6,7 @@
 #include "actor/actors.c"
 #include "actor/ask.c"
 #include "actor/later.c"
+#include "actor/passive.c"
 #include "actor/send.c"
 #include "actor/side.c"
 #include "actor/turn.c"

@@ -46,7 +46,7 @@ static bool places_take(struct coroi_actors *all)
 
 static void place_put(struct coroi_actors *all, struct coroi_place *a)
 {
-	a->state = (uintptr_t)all->free;
+	at_store_rlx(&a->state, (uintptr_t)all->free);
 	all->free = a;
 }
 
@@ -71,7 +71,7 @@ static struct coroi_place *place_get(struct coroi_actors *all)
 	}
 	struct coroi_place *a = all->free;
 	if (a) {
-		all->free = (struct coroi_place *)(uintptr_t)a->state;
+		all->free = (struct coroi_place *)(uintptr_t)at_load_rlx(&a->state);
 		return a;
 	}
 	return (struct coroi_place *)(void *)all->chunks + all->chunks->carved++;
@@ -91,7 +91,8 @@ void coroi_place_free(struct coroi_actors *all, struct coroi_place *a)
 int coroi_check_kind(const coro_actor_kind *kind)
 {
 	return kind && kind->size == sizeof *kind && kind->behave && kind->batch <= COROI_HAND &&
-			       kind->room <= CORO_ROOM_MAX && !kind->flags
+			       kind->room <= CORO_ROOM_MAX && !kind->flags &&
+			       (!kind->idle || kind->idle >= CORO_IDLE_MIN)
 		       ? CORO_OK
 		       : CORO_EINVAL;
 }
@@ -112,14 +113,19 @@ int coro_actor_spawn(coro_scheduler *s, const coro_actor_kind *kind, void *state
 	int status = all->closed ? CORO_ECLOSED : a ? CORO_OK : CORO_ENOMEM;
 	if (a) {
 		at_store_rlx(&a->pending, 0);
-		at_store_rlx(&a->kind, (uintptr_t)kind);
-		if (kind->room && (status = coroi_bound_make(a, kind)))
+		at_store_rlx(&a->kind, coroi_word(kind, kind->idle ? COROI_P_IDLE : 0));
+		if (kind->idle)
+			status = coroi_sweep_for(all, kind);
+		if (!status && kind->room)
+			status = coroi_bound_make(a, kind);
+		if (status)
 			place_put(all, a);
 	}
 	if (!status) {
 		all->live++;
 		all->spawned++;
-		a->state = coroi_word(state, COROI_PACE_FIRST);
+		at_store_rlx(&a->state, (uintptr_t)state);
+		coroi_set_pace(a, COROI_PACE_FIRST, kind->idle ? coroi_stamp(kind) : 0);
 		*out = coroi_reference(a, coroi_box_begin(&a->box));
 	}
 	coroi_unlock(&all->lock);

@@ -37,7 +37,8 @@ struct coroi_place {
 	/* The kind, or with COROI_P_SIDE in the highest 16 bits the side table, which has it. Atomic,
 	 * release: the turn and senders look. */
 	uint64_t kind;
-	/* The state, and the pace in the highest 16 bits: the turn's. Of a free place: the next. */
+	/* The state, and in the highest 16 bits the stamp (passive.c) and the pace: the turn's. Of a
+	 * free place: the next. Atomic, relaxed: the sweeper looks. */
 	uint64_t state;
 };
 _Static_assert(sizeof(struct coroi_place) == 32, "an idle actor");
@@ -60,6 +61,7 @@ struct coroi_side {
 enum {
 	COROI_P_SIDE = 1,
 	COROI_P_BOUND = 2, /* with SIDE */
+	COROI_P_IDLE = 4,  /* the kind has an idle time */
 };
 
 #define COROI_SIDE_LOCKS 64u
@@ -109,6 +111,12 @@ struct coroi_clock {
 struct coroi_actors {
 	struct coro_scheduler *sched;
 	struct coroi_clock clock;
+	/* See passive.c. The shortest idle time of a kind, ns, 0: none; the sweeper's handle, 0: it
+	 * has not begun. Atomic. */
+	struct {
+		uint64_t least;
+		coro_handle handle;
+	} sweep;
 
 	struct coroi_lock lock; /* of the places and their figures */
 	struct coroi_place *free;
@@ -173,6 +181,7 @@ void coroi_place_free(struct coroi_actors *all, struct coroi_place *a);
 
 /* Of a new actor: 2^that messages from look to look at the clock (turn.c). */
 #define COROI_PACE_FIRST 2
+#define COROI_PACE_BITS  4
 
 /* coroi_check_kind - CORO_OK or CORO_EINVAL. */
 int coroi_check_kind(const coro_actor_kind *kind);
@@ -194,12 +203,29 @@ static inline bool coroi_has(const struct coroi_place *a, unsigned flag)
 	return at_load_rlx(&a->kind) >> COROI_HIGH_SHIFT & flag;
 }
 
+/* coroi_state - the user's. coroi_pace, coroi_set_pace - thread: the turn. */
+static inline void *coroi_state(const struct coroi_place *a)
+{
+	return coroi_pointer(at_load_rlx(&a->state));
+}
+
+static inline unsigned coroi_pace(const struct coroi_place *a)
+{
+	return (unsigned)(at_load_rlx(&a->state) >> COROI_HIGH_SHIFT) &
+	       ((1u << COROI_PACE_BITS) - 1);
+}
+
+static inline void coroi_set_pace(struct coroi_place *a, unsigned pace, uint64_t stamp)
+{
+	at_store_rlx(&a->state, coroi_word(coroi_state(a), stamp << COROI_PACE_BITS | pace));
+}
+
 /* coroi_kind_of - thread: the turn. */
 static inline const coro_actor_kind *coroi_kind_of(const struct coroi_place *a)
 {
 	uint64_t word = at_load_acq(&a->kind); /* pairs with side_make: the table is seen whole */
 
-	if (coroi_unlikely(word >> COROI_HIGH_SHIFT))
+	if (coroi_unlikely(word >> COROI_HIGH_SHIFT & COROI_P_SIDE))
 		return ((const struct coroi_side *)coroi_pointer(word))->kind;
 	return coroi_pointer(word);
 }
@@ -304,6 +330,10 @@ int coroi_post(struct coroi_actors *all, struct coroi_place *a, coro_actor to,
 	       struct coro_message *m);
 int coroi_mark(struct coroi_actors *all, struct coroi_place *a, coro_actor to, uint64_t mark);
 
+/* coroi_mark_dormant - P1: C2 if the actor is dormant, else nothing. */
+int coroi_mark_dormant(struct coroi_actors *all, struct coroi_place *a, coro_actor to,
+		       uint64_t mark);
+
 /* coroi_send_asking - coro_actor_send_until of a message that asks, with the words that say who waits
  * for the answer. coroi_send_back - send an answer, or that there is none; it needs no place in a
  * bounded mailbox. */
@@ -347,6 +377,11 @@ void coroi_bound_leave(struct coroi_place *a, coro_actor to, struct coroi_actors
 
 /* coroi_unanswered - the asker of m gets no answer. */
 void coroi_unanswered(struct coro_message *m);
+
+/* coroi_sweep_for - an actor of a kind with an idle time is about to be made, in the lock. Returns:
+ * as coro_spawn_attr. coroi_stamp - the stamp of now. */
+int coroi_sweep_for(struct coroi_actors *all, const coro_actor_kind *kind);
+uint64_t coroi_stamp(const coro_actor_kind *kind);
 
 /* coroi_clock_close - no worker runs: what was to be sent is dead. */
 void coroi_clock_close(struct coroi_actors *all);

@@ -1,8 +1,8 @@
 /*
  * box.h - an actor's mailbox in one word, and who runs the actor.
  *
- *      bit 63..48       47..6                      3      2     1        0
- *      generation       newest message, or 0       LIVE   STOP  CONTROL  ACTIVE
+ *      bit 63..48       47..6                      4     3      2     1        0
+ *      generation       newest message, or 0       IDLE  LIVE   STOP  CONTROL  ACTIVE
  *
  *   no LIVE           no actor; the generation is that of the next one
  *   LIVE alone        dormant: no message, no turn
@@ -76,6 +76,7 @@
 #define COROI_BOX_CONTROL UINT64_C(2)
 #define COROI_BOX_STOP    UINT64_C(4)
 #define COROI_BOX_LIVE    UINT64_C(8)
+#define COROI_BOX_IDLE    UINT64_C(16) /* P1 of passive.c; gone with the next push */
 
 #define COROI_BOX_GEN_SHIFT 48
 #define COROI_BOX_GEN       (UINT64_C(0xffff) << COROI_BOX_GEN_SHIFT)
@@ -130,7 +131,9 @@ static inline __attribute__((always_inline)) bool coroi_box_push(uint64_t *box, 
 	first->next_ = before;
 	*depth = all < COROI_DEPTH_MOST ? all : COROI_DEPTH_MOST;
 	at_store_rlx(&last->depth_, (uint16_t)*depth);
-	return at_cas(box, old, (*old & ~(COROI_BOX_MESSAGE | COROI_BOX_ACTIVE)) | (uintptr_t)last);
+	return at_cas(box, old,
+		      (*old & ~(COROI_BOX_MESSAGE | COROI_BOX_ACTIVE | COROI_BOX_IDLE)) |
+			      (uintptr_t)last);
 }
 
 /* coroi_box_mark - C2. False: as coroi_box_push. */
@@ -169,6 +172,15 @@ static inline uint64_t coroi_box_end(uint64_t *box, coro_actor self)
 	uint64_t next = (self & COROI_BOX_GEN) + (UINT64_C(1) << COROI_BOX_GEN_SHIFT);
 
 	return at_xchg(box, next);
+}
+
+/* coroi_box_end_idle - P2: B1 if nothing has come. */
+static inline bool coroi_box_end_idle(uint64_t *box, coro_actor self)
+{
+	uint64_t active = coroi_box_of(self) | COROI_BOX_ACTIVE;
+	uint64_t next = (self & COROI_BOX_GEN) + (UINT64_C(1) << COROI_BOX_GEN_SHIFT);
+
+	return at_cas(box, &active, next);
 }
 
 /* coroi_box_begin - B3: an actor begins in a free place. Returns: its generation, where a reference

@@ -13,6 +13,7 @@ struct change {
 	struct coro_message *first, *last; /* last is NULL: a mark */
 	uint32_t n;
 	uint64_t mark;
+	bool dormant;   /* only if the actor is that */
 	uint32_t depth; /* of the last message */
 	int status;
 };
@@ -32,6 +33,8 @@ static bool change(void *ctx)
 
 	for (;;) {
 		bool dormant = coroi_box_is_dormant(old);
+		if (x->dormant && !dormant)
+			return false;
 		x->status = coroi_box_takes(old, x->to) ? CORO_OK : CORO_ESTALE;
 		if (x->status)
 			return false;
@@ -48,7 +51,7 @@ static COROI_NOINLINE int change_slow(struct coroi_actors *all, struct change *x
 	for (;;) {
 		if (!coroi_box_takes(old, x->to))
 			return CORO_ESTALE;
-		if (coroi_box_is_dormant(old))
+		if (coroi_box_is_dormant(old) || x->dormant)
 			break;
 		if (try_change(x, &old))
 			return CORO_OK;
@@ -170,6 +173,14 @@ int coroi_post(struct coroi_actors *all, struct coroi_place *a, coro_actor to,
 int coroi_mark(struct coroi_actors *all, struct coroi_place *a, coro_actor to, uint64_t mark)
 {
 	struct change x = {.a = a, .to = to, .mark = mark};
+
+	return change_slow(all, &x);
+}
+
+int coroi_mark_dormant(struct coroi_actors *all, struct coroi_place *a, coro_actor to,
+		       uint64_t mark)
+{
+	struct change x = {.a = a, .to = to, .mark = mark, .dormant = true};
 
 	return change_slow(all, &x);
 }

@@ -36,7 +36,9 @@ static struct coroi_side *side_make(struct coroi_place *a, coro_actor to, int *s
 	if (!side && (side = coroi_alloc(sizeof *side, COROI_LINE))) {
 		side->kind = coroi_pointer(at_load_rlx(&a->kind));
 		/* pairs with coroi_kind_of */
-		at_store_rel(&a->kind, coroi_word(side, COROI_P_SIDE));
+		at_store_rel(
+			&a->kind,
+			coroi_word(side, COROI_P_SIDE | (side->kind->idle ? COROI_P_IDLE : 0)));
 	}
 	if (!side)
 		*status = CORO_ENOMEM;
@@ -61,7 +63,7 @@ int coro_actor_become(coro_actor_turn *turn, const coro_actor_kind *kind)
 		return CORO_EINVAL;
 	struct coroi_place *a = turn->place_;
 	struct coroi_actors *all = coroi_owner_of(a);
-	if (coroi_kind_of(a)->room != kind->room)
+	if (coroi_kind_of(a)->room != kind->room || coroi_kind_of(a)->idle != kind->idle)
 		return CORO_EINVAL;
 	struct coroi_spin *lock = coroi_side_lock(all, a);
 	coroi_spin_lock(lock); /* a table may be made meanwhile */
@@ -69,7 +71,7 @@ int coro_actor_become(coro_actor_turn *turn, const coro_actor_kind *kind)
 	if (side)
 		side->kind = kind;
 	else
-		at_store_rlx(&a->kind, (uintptr_t)kind);
+		at_store_rlx(&a->kind, coroi_word(kind, kind->idle ? COROI_P_IDLE : 0));
 	coroi_spin_unlock(lock);
 	return CORO_OK;
 }
@@ -279,7 +281,8 @@ int coroi_bound_make(struct coroi_place *a, const coro_actor_kind *kind)
 	b->users = 1;
 	side->kind = kind;
 	side->bound = b;
-	at_store_rel(&a->kind, coroi_word(side, COROI_P_SIDE | COROI_P_BOUND));
+	at_store_rel(&a->kind, coroi_word(side, COROI_P_SIDE | COROI_P_BOUND |
+							(kind->idle ? COROI_P_IDLE : 0)));
 	return CORO_OK;
 }
 

@@ -100,16 +100,15 @@ static inline void back(void)
 	coroi_end_call();
 }
 
-/* end - B1 to B3. m: what was taken before, and is not handled. */
-COROI_COLD static void end(struct coroi_place *a, coro_actor self, struct coro_message *m,
-			   int cause)
+/* end_after - B2 and B3, after B1. box: what was there; m: what was taken before, and is not handled. */
+COROI_COLD static void end_after(struct coroi_place *a, coro_actor self, uint64_t box,
+				 struct coro_message *m, int cause)
 {
 	struct coroi_hand *h = coroi_room(coroi_here());
 	struct coroi_actors *all = h->actors;
 	const coro_actor_kind *kind = coroi_kind_of(a);
 	uint32_t n;
 
-	uint64_t box = coroi_box_end(&a->box, self);
 	struct coroi_side *side = coroi_side_end(all, a);
 	coroi_set_pending(a, NULL, 0);
 	bury_all(all, h, self, m, cause);
@@ -117,10 +116,17 @@ COROI_COLD static void end(struct coroi_place *a, coro_actor self, struct coro_m
 	bury_all(all, h, self, side ? side->urgent.first : NULL, cause);
 	coroi_side_tell(all, side, self, cause, true);
 	if (kind->end) {
-		kind->end(coroi_pointer(a->state), cause);
+		kind->end(coroi_state(a), cause);
 		back();
 	}
 	coroi_place_free(all, a);
+}
+
+/* end - B1 to B3. */
+COROI_COLD static void end(struct coroi_place *a, coro_actor self, struct coro_message *m,
+			   int cause)
+{
+	end_after(a, self, coroi_box_end(&a->box, self), m, cause);
 }
 
 void coroi_actor_close(struct coroi_actors *all, struct coroi_place *a)
@@ -136,7 +142,7 @@ void coroi_actor_close(struct coroi_actors *all, struct coroi_place *a)
 	bury_all(all, NULL, self, side ? side->urgent.first : NULL, CORO_DEAD_CLOSED);
 	coroi_side_tell(all, side, self, CORO_DEAD_CLOSED, false); /* they end too */
 	if (kind->end)
-		kind->end(coroi_pointer(a->state), CORO_DEAD_CLOSED);
+		kind->end(coroi_state(a), CORO_DEAD_CLOSED);
 	coroi_place_free(all, a);
 }
 
@@ -162,11 +168,6 @@ static bool again(struct coroi_place *a)
 	return coroi_task_spawn(h->actors->sched, (uintptr_t)a, yes, NULL) == CORO_OK;
 }
 
-static inline unsigned pace_of(const struct coroi_place *a)
-{
-	return (unsigned)(a->state >> COROI_HIGH_SHIFT);
-}
-
 static void begin_look(struct run *r, uint64_t now)
 {
 	if (!r->began)
@@ -180,14 +181,14 @@ static bool look(struct run *r)
 {
 	struct coroi_place *a = r->a;
 	uint64_t now = coroi_now_ns(), took = now - r->looked;
-	unsigned pace = pace_of(a);
+	unsigned pace = coroi_pace(a);
 
 	if (r->looked) {
 		if (took < LOOK_NS / 2 && pace < PACE_MOST)
 			pace++;
 		for (; took > LOOK_NS && pace; took /= 2)
 			pace--;
-		a->state = coroi_word(coroi_pointer(a->state), pace);
+		coroi_set_pace(a, pace, 0); /* the stamp comes at the end */
 	}
 	begin_look(r, now);
 	r->until = 1u << pace;
@@ -240,7 +241,7 @@ static inline void call(struct run *r, struct coro_message **list, uint32_t n,
 	coroi_set_pending(a, r->m, r->left);
 	r->turn->handled = 0;
 	r->turn->flags_ = n;
-	size_t done = coroi_kind_of(a)->behave(r->turn, coroi_pointer(a->state), list, n);
+	size_t done = coroi_kind_of(a)->behave(r->turn, coroi_state(a), list, n);
 	back();
 	uint32_t k = coroi_likely(done >= n) ? n : (uint32_t)done;
 	if (coroi_unlikely(k < n))
@@ -254,6 +255,22 @@ static inline void call(struct run *r, struct coro_message **list, uint32_t n,
 	coroi_set_pending(a, next, r->left);
 }
 
+/* rests_idle - the actor, whose kind has an idle time, has no message: P2, or stamp it. box: what T1 has
+ * found; 0: messages. Returns: has it ended? */
+COROI_COLD static bool rests_idle(struct run *r, uint64_t box)
+{
+	struct coroi_place *a = r->a;
+
+	if (box & COROI_BOX_IDLE) {
+		if (!coroi_box_end_idle(&a->box, r->turn->self))
+			return false;
+		end_after(a, r->turn->self, 0, NULL, CORO_DEAD_IDLE);
+		return true;
+	}
+	coroi_set_pace(a, coroi_pace(a), coroi_stamp(coroi_kind_of(a)));
+	return false;
+}
+
 void coroi_turn(void *arg, void *result)
 {
 	coro_actor_turn *turn = arg;
@@ -264,7 +281,7 @@ void coroi_turn(void *arg, void *result)
 
 	(void)result;
 	turn->self = coroi_reference(a, box);
-	r.until = 1u << pace_of(a);
+	r.until = 1u << coroi_pace(a);
 	if (!r.m)
 		box = take(&r);
 	/* one message alone is not timed: the clock costs as much as many a message */
@@ -286,9 +303,14 @@ void coroi_turn(void *arg, void *result)
 				return;
 			}
 			call(&r, list, n, next);
+			box = 0;
 		}
-		if (!r.m && coroi_box_rest(&a->box, turn->self)) /* T4 */
-			return;
+		if (!r.m) {
+			if (coroi_unlikely(coroi_has(a, COROI_P_IDLE)) && rests_idle(&r, box))
+				return;
+			if (coroi_box_rest(&a->box, turn->self)) /* T4 */
+				return;
+		}
 		box = at_load_rlx(&a->box); /* C3 */
 		if ((r.until == 0 && look(&r)) || coro_canceled()) {
 			if (again(a))

@@ -100,7 +100,8 @@ enum {
 	CORO_DEAD_STOPPED = 1, /* by coro_actor_stop, or behind coro_actor_drain */
 	CORO_DEAD_FAILED = 2, /* of messages alone: the behaviour has aborted, or failed, with it */
 	CORO_DEAD_CLOSED = 3, /* the scheduler was closed */
-	CORO_DEAD_CAUSES = 4
+	CORO_DEAD_IDLE = 4,   /* of actors alone: see coro_actor_kind.idle */
+	CORO_DEAD_CAUSES = 5
 };
 
 /* What several actors have in common. It must stay, unchanged, while they live. Zero it, set size to
@@ -115,9 +116,15 @@ typedef struct coro_actor_kind {
 	void (*end)(void *state, int cause);
 	uint32_t room;  /* most messages that wait, at most CORO_ROOM_MAX; 0: no limit */
 	uint32_t flags; /* 0 */
+	/* An actor that had no message for so long, ns, ends (CORO_DEAD_IDLE), after 1 to 1.5 times
+	 * that. CORO_IDLE_MIN at least; 0: never. A message that comes meanwhile decides: it is
+	 * handled, and the actor goes on, or it is refused. It costs a look at the clock a turn, and
+	 * a walk over all actors 8 times in the shortest idle time of a kind. */
+	uint64_t idle;
 } coro_actor_kind;
 
 #define CORO_ROOM_MAX (UINT32_C(1) << 30)
+#define CORO_IDLE_MIN (UINT64_C(1) << 22) /* 4 ms */
 
 /*
  * coro_actor_spawn - a new actor of s (NULL: the scheduler of the calling coroutine), with a state.
@@ -269,8 +276,8 @@ int coro_asker_answer(const coro_asker *asker, const void *payload, size_t bytes
 typedef void (*coro_deadlock_hook)(const coro_actor *cycle, size_t n);
 coro_deadlock_hook coro_actor_on_deadlock(coro_deadlock_hook hook);
 
-/* coro_actor_become - the next call has this kind's behaviour, batch and end. The room stays: kind has
- * the same. Thread: the actor's behaviour. Returns: CORO_OK, CORO_EINVAL. */
+/* coro_actor_become - the next call has this kind's behaviour, batch and end. Room and idle
+ * time stay: kind has the same. Thread: the actor's behaviour. Returns: CORO_OK, CORO_EINVAL. */
 int coro_actor_become(coro_actor_turn *turn, const coro_actor_kind *kind);
 
 /*
