@@ -3,8 +3,8 @@
  *
  * A place is 32 bytes. Places lie in chunks of 2 MiB, which are never unmapped, and are used for
  * nothing else: so whoever has a reference, stale or forged, reads a place, whose generation tells.
- * A chunk of a scheduler that was destroyed goes to the next one that needs a chunk. The generations
- * go on.
+ * A chunk of a scheduler that was destroyed goes to the next one that needs a chunk. The
+ * generations go on.
  *
  *      reference   generation:16 | 0:17 | chunk:15 | number:16
  *
@@ -32,13 +32,13 @@
 struct coroi_place {
 	uint64_t box; /* atomic: box.h */
 	/* The first message that was taken and is not handled, and in the highest 16 bits how many
-	 * there are, at most COROI_DEPTH_MOST. Written by the turn. Atomic, relaxed: senders look. */
+	 * there are, at most COROI_DEPTH_MOST. Written by the turn. Atomic, relaxed. */
 	uint64_t pending;
-	/* The kind, or with COROI_P_SIDE in the highest 16 bits the side table, which has it. Atomic,
-	 * release: the turn and senders look. */
+	/* The kind, or with COROI_P_SIDE in the highest 16 bits the side table, which has it.
+	 * Atomic, release: the turn and senders look. */
 	uint64_t kind;
-	/* The state, and in the highest 16 bits the stamp (passive.c) and the pace: the turn's. Of a
-	 * free place: the next. Atomic, relaxed: the sweeper looks. */
+	/* The state, and in the highest 16 bits the stamp (passive.c) and the pace: the turn's. Of
+	 * a free place: the next. Atomic, relaxed: the sweeper looks. */
 	uint64_t state;
 };
 _Static_assert(sizeof(struct coroi_place) == 32, "an idle actor");
@@ -46,8 +46,8 @@ _Static_assert(sizeof(struct coroi_place) == 32, "an idle actor");
 #define COROI_HIGH_SHIFT 48
 #define COROI_LOW        ((UINT64_C(1) << COROI_HIGH_SHIFT) - 1)
 
-/* What few actors have: in the lock of the place's sides (coroi_side_lock), but for kind, which is the
- * turn's, and for room. */
+/* What few actors have: in the lock of the place's sides (coroi_side_lock), but for kind, which is
+ * the turn's, and for room. */
 struct coroi_side {
 	const coro_actor_kind *kind;
 	struct {
@@ -249,8 +249,8 @@ static inline void coroi_set_pending(struct coroi_place *a, struct coro_message 
 /* -------------------------------------------------------------------------------- messages */
 
 /* coroi_hand_refill, coroi_hand_trade - coroi_message_get and coroi_message_put where there is no
- * spare one, and where there are COROI_HAND. Refill returns false at the limit, or where there is no
- * memory. */
+ * spare one, and where there are COROI_HAND. Refill returns false at the limit, or where there is
+ * no memory. */
 COROI_COLD bool coroi_hand_refill(struct coroi_hand *h);
 COROI_NOINLINE void coroi_hand_trade(struct coroi_hand *h);
 
@@ -300,11 +300,11 @@ enum {
 void coroi_bury(struct coroi_actors *all, struct coroi_hand *h, coro_actor to,
 		struct coro_message *m, int cause);
 
-/* coroi_drop - m is handled, or dead: its buffer is destroyed, who waits for its answer is told that
- * there is none, and its credit goes back to the place. */
+/* coroi_drop - m is handled, or dead: its buffer is destroyed, who waits for its answer is told
+ * that there is none, and its credit goes back to the place. */
 COROI_COLD void coroi_drop(struct coroi_place *a, struct coro_message *m);
 
-/* ------------------------------------------------------------------------------- sending, send.c */
+/* ------------------------------------------------------------------------------ sending, send.c */
 
 /* Where the caller is: on a worker of `all`, or outside of it, where `all` is not destroyed
  * meanwhile. */
@@ -334,9 +334,9 @@ int coroi_mark(struct coroi_actors *all, struct coroi_place *a, coro_actor to, u
 int coroi_mark_dormant(struct coroi_actors *all, struct coroi_place *a, coro_actor to,
 		       uint64_t mark);
 
-/* coroi_send_asking - coro_actor_send_until of a message that asks, with the words that say who waits
- * for the answer. coroi_send_back - send an answer, or that there is none; it needs no place in a
- * bounded mailbox. */
+/* coroi_send_asking - coro_actor_send_until of a message that asks, with the words that say who
+ * waits for the answer. coroi_send_back - send an answer, or that there is none; it needs no place
+ * in a bounded mailbox. */
 struct coroi_asks {
 	uint64_t words[2];
 };
@@ -348,7 +348,7 @@ int coroi_send_back(coro_actor asker, uint32_t kind, const void *payload, size_t
 void coroi_write(struct coro_message *m, uint32_t kind, uint8_t flags, const void *payload,
 		 size_t bytes);
 
-/* ------------------------------------------------------------------------------ side tables, side.c */
+/* -------------------------------------------------------------------------- side tables, side.c */
 
 static inline struct coroi_spin *coroi_side_lock(struct coroi_actors *all,
 						 const struct coroi_place *a)
@@ -365,9 +365,10 @@ struct coroi_side *coroi_side_end(struct coroi_actors *all, struct coroi_place *
 void coroi_side_tell(struct coroi_actors *all, struct coroi_side *side, coro_actor who, int cause,
 		     bool tells);
 
-/* coroi_bound_make - a bounded mailbox for a new actor, whose box is not LIVE yet. Returns: CORO_OK,
- * CORO_ENOMEM. coroi_bound_enter - take a place in it. Returns: CORO_OK, CORO_EOVERFLOW, CORO_ETIMEDOUT,
- * CORO_ESTALE or what coro_sem_acquire does. coroi_bound_leave - give one back; thread: the turn. */
+/* coroi_bound_make - a bounded mailbox for a new actor, whose box is not LIVE yet. Returns:
+ * CORO_OK, CORO_ENOMEM. coroi_bound_enter - take a place in it. Returns: CORO_OK, CORO_EOVERFLOW,
+ * CORO_ETIMEDOUT, CORO_ESTALE or what coro_sem_acquire does. coroi_bound_leave - give one back;
+ * thread: the turn. */
 int coroi_bound_make(struct coroi_place *a, const coro_actor_kind *kind);
 int coroi_bound_enter(struct coroi_visit *v, struct coroi_place *a, coro_actor to,
 		      uint64_t deadline);

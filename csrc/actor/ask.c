@@ -2,14 +2,15 @@
 /*
  * ask.c - messages that ask, and their answers.
  *
- * Who waits for an answer is told by two words of the message: an actor, and the kind of the message
- * that brings the answer; or a cell, and its number. A cell is where a caller of coro_actor_ask waits.
+ * Who waits for an answer is told by two words of the message: an actor, and the kind of the
+ * message that brings the answer; or a cell, and its number. A cell is where a caller of
+ * coro_actor_ask waits.
  *
  *      cell's state   number:62 | FREE, WAITS, WRITTEN or ANSWERED
  *
  *   A1  asker: a free cell; its state = the number, WAITS. Then send
- *   A2  who answers: CAS WAITS -> WRITTEN. It fails: nobody waits any more, or the message was answered.
- *       Write; state = ANSWERED, a release; and wake the asker by the cell's semaphore
+ *   A2  who answers: CAS WAITS -> WRITTEN. It fails: nobody waits any more, or the message was
+ *       answered. Write; state = ANSWERED, a release; and wake the asker by the cell's semaphore
  *   A3  asker, awake: ANSWERED: read. Still WAITS: another cause; wait again. The deadline, or a
  *       cancel: CAS WAITS -> the next number, FREE. It fails: the answer is being written, some
  *       instructions
@@ -54,7 +55,7 @@ coro_deadlock_hook coro_actor_on_deadlock(coro_deadlock_hook hook)
 	return at_xchg(&deadlock_hook, hook);
 }
 
-/* ----------------------------------------------------------------------------------------- cells */
+/* ---------------------------------------------------------------------------------------- cells */
 
 static struct cell *cell_get(void)
 {
@@ -117,7 +118,7 @@ static int cell_wait(struct cell *c, coro_answer *answer, uint64_t deadline)
 	return c->status;
 }
 
-/* ---------------------------------------------------------------------------------------- cycles */
+/* --------------------------------------------------------------------------------------- cycles */
 
 static struct cell **bucket_of(coro_actor a)
 {
@@ -190,7 +191,7 @@ static void leave_table(struct cell *c)
 	coroi_spin_unlock(&cells_lock);
 }
 
-/* ---------------------------------------------------------------------------------------- asking */
+/* --------------------------------------------------------------------------------------- asking */
 
 static int check(uint32_t kind, const void *payload, size_t bytes)
 {

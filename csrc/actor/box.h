@@ -8,17 +8,17 @@
  *   LIVE alone        dormant: no message, no turn
  *   LIVE, and more    active: one turn is queued, or runs, or is suspended
  *
- * Messages are linked from the newest to the oldest one. A message has its depth: 1 and how many were
- * in the box before it. The generation stands in the same word as the message, so that a reference is
- * checked and a message pushed in one step: a stale reference cannot deliver into the place's next
- * actor.
+ * Messages are linked from the newest to the oldest one. A message has its depth: 1 and how many
+ * were in the box before it. The generation stands in the same word as the message, so that a
+ * reference is checked and a message pushed in one step: a stale reference cannot deliver into the
+ * place's next actor.
  *
  * Send, on any thread:
  *
- *   S1  CAS box: the reference's generation, LIVE, old -> m, where m->next is the message of old, and
- *       CONTROL and STOP stay. Another generation, or not LIVE: refused. Release, pairs with T1: what
- *       is in the message is seen by the turn. If old is dormant the sender has taken before what a
- *       turn needs (kernel/task.h), so that S2 cannot fail
+ *   S1  CAS box: the reference's generation, LIVE, old -> m, where m->next is the message of old,
+ *       and CONTROL and STOP stay. Another generation, or not LIVE: refused. Release, pairs with
+ *       T1: what is in the message is seen by the turn. If old is dormant the sender has taken
+ *       before what a turn needs (kernel/task.h), so that S2 cannot fail
  *   S2  old was dormant: start a turn
  *   S3  m->depth + what the turn has taken and not handled > 256, and the sender is a coroutine: it
  *       yields once. Relaxed: a hint; the message before may be another's by now
@@ -28,21 +28,22 @@
  *   T1  `pending`, if there is one; else x = exchange box -> ACTIVE, and reverse: oldest first.
  *       Acquire, pairs with S1 of each message. An exchange, since senders push meanwhile. The
  *       generation is the turn's own: nobody else changes it
- *   T2  handle the oldest first, until the clock says 20 us. Before each call `pending` is the first
- *       message of that call: if the behaviour ends the coroutine, what is left is found there
+ *   T2  handle the oldest first, until the clock says 20 us. Before each call `pending` is the
+ *       first message of that call: if the behaviour ends the coroutine, what is left is found
+ *       there
  *   T3  the time is over, and messages are left: `pending` = the rest, before the next turn is
  *       started, which may run on another worker at once. The start is a release for it (the door
  *       of the worker's queue)
- *   T4  nothing is left: `pending` = none; then CAS box ACTIVE -> dormant. Release, pairs with S1 of
- *       the sender that wakes the actor next, and so with its turn: that one sees the state as this
- *       turn has left it. The CAS fails: something has come, T1. A CAS, since a store would lose what
- *       has come
+ *   T4  nothing is left: `pending` = none; then CAS box ACTIVE -> dormant. Release, pairs with S1
+ *       of the sender that wakes the actor next, and so with its turn: that one sees the state as
+ *       this turn has left it. The CAS fails: something has come, T1. A CAS, since a store would
+ *       lose what has come
  *
  * Control, on any thread:
  *
  *   C1  put what is to be done in the place's side table, in its lock. A stop needs nothing there
- *   C2  CAS box old -> old | CONTROL, or STOP. As S1: if old is dormant, with all that a turn needs,
- *       and then S2
+ *   C2  CAS box old -> old | CONTROL, or STOP. As S1: if old is dormant, with all that a turn
+ *       needs, and then S2
  *   C3  turn: at T1, and before each call of T2 by a look (relaxed: a hint, T1 and T4 are sure):
  *       CONTROL is taken with the messages (T1) or by an AND; then the side table is looked at.
  *       After the AND or the exchange, since C1 comes before C2. STOP: B1
@@ -51,17 +52,18 @@
  *
  *   B1  x = exchange box -> the next generation, not LIVE. What was in it, and `pending` before it,
  *       becomes dead letters, in order. Afterwards nothing is accepted any more
- *   B2  the side table, in its lock: who watches, and what waits there. After B1, since others look at
- *       the box in that lock before they put something there
- *   B3  the place goes to the free ones. The next actor there begins with a store of LIVE. Release, pairs with S1's load: who has the new reference sees the new actor
+ *   B2  the side table, in its lock: who watches, and what waits there. After B1, since others look
+ *       at the box in that lock before they put something there
+ *   B3  the place goes to the free ones. The next actor there begins with a store of LIVE. Release,
+ *       pairs with S1's load: who has the new reference sees the new actor
  *
- * At most one turn: a turn is started by whom the box makes active out of dormant (S2, C2), and by a
- * turn that ends active (T3). Dormant comes from T4 alone, after which the turn does nothing with the
- * actor.
+ * At most one turn: a turn is started by whom the box makes active out of dormant (S2, C2), and by
+ * a turn that ends active (T3). Dormant comes from T4 alone, after which the turn does nothing with
+ * the actor.
  *
- * None is lost: a message that was pushed is in the box, or in `pending`, or a turn has it; while one
- * is in the box, the box is active; T4 succeeds only if none is. Order of each sender: by the order
- * of the CASes of S1; the turn takes all at once and reverses, and `pending` goes first.
+ * None is lost: a message that was pushed is in the box, or in `pending`, or a turn has it; while
+ * one is in the box, the box is active; T4 succeeds only if none is. Order of each sender: by the
+ * order of the CASes of S1; the turn takes all at once and reverses, and `pending` goes first.
  *
  * ABA is harmless: S1 pushes one, T1 and B1 take all. If a message leaves and comes again between
  * S1's look and its CAS, its link is the right one: it is what is in the box.

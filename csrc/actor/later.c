@@ -2,9 +2,9 @@
 /*
  * later.c - messages that are sent later.
  *
- * They lie in a heap, by the time when they are due, with one coroutine that sleeps until the first is:
- * the clock. It is spawned with the first message, and ends when there is none. So a message that is to
- * be sent is work, as the clock lives.
+ * They lie in a heap, by the time when they are due, with one coroutine that sleeps until the first
+ * is: the clock. It is spawned with the first message, and ends when there is none. So a message
+ * that is to be sent is work, as the clock lives.
  */
 #include "actor/actors.h"
 
@@ -76,8 +76,8 @@ static void deliver(struct coroi_actors *all, const struct coroi_later *x)
 		coroi_bury(all, coroi_room(coroi_here()), x->to, x->m, CORO_DEAD_STOPPED);
 }
 
-/* next_due - take what is due now. Returns: false: nothing is; *until: when the next is, or 0: there
- * is none, and the clock ends. */
+/* next_due - take what is due now. Returns: false: nothing is; *until: when the next is, or 0:
+ * there is none, and the clock ends. */
 static bool next_due(struct coroi_clock *k, struct coroi_later *out, uint64_t *until)
 {
 	uint64_t now = coroi_now_ns();

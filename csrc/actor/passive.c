@@ -2,16 +2,17 @@
 /*
  * passive.c - actors of kinds with an idle time end when they had no message for so long.
  *
- * None has a timer. A turn that ends stamps its place with the time, and a daemon, the sweeper, walks
- * over all places now and then: 8 times in the shortest idle time. A stamp counts in units of
- * 2^shift ns, of which an idle time has 8 to 16. It has 12 bits, and is seen long before it comes round
- * again.
+ * None has a timer. A turn that ends stamps its place with the time, and a daemon, the sweeper,
+ * walks over all places now and then: 8 times in the shortest idle time. A stamp counts in units of
+ * 2^shift ns, of which an idle time has 8 to 16. It has 12 bits, and is seen long before it comes
+ * round again.
  *
- *   P1  sweeper, in the lock of the place's sides, since B2 takes it before the kind may go: the actor is
- *       dormant, and its stamp is old: CAS box dormant -> IDLE, as C2 with what a turn needs; and S2. It
- *       is no mark in an active box
- *   P2  turn: T1 has found IDLE, and no message: CAS box ACTIVE -> the next generation, as T4 and B1 in
- *       one. It fails: something has come, and the actor goes on. Else B2 and B3. So no message is lost
+ *   P1  sweeper, in the lock of the place's sides, since B2 takes it before the kind may go: the
+ *       actor is dormant, and its stamp is old: CAS box dormant -> IDLE, as C2 with what a turn
+ *       needs; and S2. It is no mark in an active box
+ *   P2  turn: T1 has found IDLE, and no message: CAS box ACTIVE -> the next generation, as T4 and
+ *       B1 in one. It fails: something has come, and the actor goes on. Else B2 and B3. So no
+ *       message is lost
  */
 #include "actor/actors.h"
 

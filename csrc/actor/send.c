@@ -252,8 +252,8 @@ static void give_back(struct coroi_hand *h, struct coro_message *last)
 	}
 }
 
-/* write_all - l's messages, linked from the last, which is returned, back to *first. NULL: there are
- * not enough. */
+/* write_all - l's messages, linked from the last, which is returned, back to *first. NULL: there
+ * are not enough. */
 static struct coro_message *write_all(struct coroi_hand *h, const struct letter *l,
 				      struct coro_message **first)
 {
@@ -277,9 +277,9 @@ static struct coro_message *write_all(struct coroi_hand *h, const struct letter 
 	return last;
 }
 
-/* send_outside - on a thread that is no worker of the actor's scheduler. It holds the scheduler from
- * being destroyed meanwhile: a box that is LIVE after coroi_guest_begin is so until then, or B1 of the
- * close comes first. */
+/* send_outside - on a thread that is no worker of the actor's scheduler. It holds the scheduler
+ * from being destroyed meanwhile: a box that is LIVE after coroi_guest_begin is so until then, or
+ * B1 of the close comes first. */
 COROI_COLD static int send_outside(struct coroi_place *a, coro_actor to, const struct letter *l)
 {
 	uint32_t *count = coroi_guest_begin();

@@ -1,10 +1,10 @@
 //go:build ignore
 /*
- * side.c - what few actors have, in a table beside their place: messages that overtake, watchers, and
- * bounded mailboxes.
+ * side.c - what few actors have, in a table beside their place: messages that overtake, watchers,
+ * and bounded mailboxes.
  *
- * Whoever puts something into a side table looks at the box in the table's lock; B1 comes before B2,
- * which takes the table in the lock. So what is put there is found by the turn, or by B2.
+ * Whoever puts something into a side table looks at the box in the table's lock; B1 comes before
+ * B2, which takes the table in the lock. So what is put there is found by the turn, or by B2.
  *
  * A bounded mailbox is a semaphore with a permit for each free place. It lies apart from the table,
  * and has a count of those who use it, since senders wait there when the actor ends.
@@ -158,7 +158,7 @@ int coro_actor_send_urgent(coro_actor to, uint32_t kind, const void *payload, si
 	return status;
 }
 
-/* --------------------------------------------------------------------------------------- watchers */
+/* ------------------------------------------------------------------------------------- watchers */
 
 /* tell_now - m, which says that an actor has ended, goes to `watcher`. Returns: as coro_actor_send,
  * and then m is the caller's. */
@@ -340,7 +340,7 @@ void coroi_bound_leave(struct coroi_place *a, coro_actor to, struct coroi_actors
 	}
 }
 
-/* ---------------------------------------------------------------------------------------- the end */
+/* -------------------------------------------------------------------------------------- the end */
 
 void coroi_side_tell(struct coroi_actors *all, struct coroi_side *side, coro_actor who, int cause,
 		     bool tells)

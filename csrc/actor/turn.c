@@ -2,8 +2,8 @@
 /*
  * turn.c - T1 to T4, C3 and B1 to B3 of box.h: an actor's messages are handled, and it ends.
  *
- * The turn, as its behaviour sees it, lies in the payload of the turn's coroutine, which is there when
- * the behaviour has ended that coroutine, and its frames are gone.
+ * The turn, as its behaviour sees it, lies in the payload of the turn's coroutine, which is there
+ * when the behaviour has ended that coroutine, and its frames are gone.
  */
 #include "actor/actors.h"
 
@@ -28,7 +28,7 @@ struct run {
 	uint64_t began, looked; /* the first look, and the last, ns; 0: none yet */
 };
 
-/* ---------------------------------------------------------------------------------- dead letters */
+/* --------------------------------------------------------------------------------- dead letters */
 
 coro_dead_letter_hook coro_actor_on_dead_letter(coro_dead_letter_hook hook)
 {
@@ -90,7 +90,7 @@ static struct coro_message *release(struct coroi_place *a, struct coro_message *
 	return m;
 }
 
-/* --------------------------------------------------------------------------------------- the end */
+/* -------------------------------------------------------------------------------------- the end */
 
 /* back - what the user's function has done is over: be on a worker, with nothing deferred. */
 static inline void back(void)
@@ -100,7 +100,8 @@ static inline void back(void)
 	coroi_end_call();
 }
 
-/* end_after - B2 and B3, after B1. box: what was there; m: what was taken before, and is not handled. */
+/* end_after - B2 and B3, after B1. box: what was there; m: what was taken before, and is not
+ * handled. */
 COROI_COLD static void end_after(struct coroi_place *a, coro_actor self, uint64_t box,
 				 struct coro_message *m, int cause)
 {
@@ -146,7 +147,7 @@ void coroi_actor_close(struct coroi_actors *all, struct coroi_place *a)
 	coroi_place_free(all, a);
 }
 
-/* -------------------------------------------------------------------------------------- the turn */
+/* ------------------------------------------------------------------------------------- the turn */
 
 static bool yes(void *unused)
 {
@@ -255,8 +256,8 @@ static inline void call(struct run *r, struct coro_message **list, uint32_t n,
 	coroi_set_pending(a, next, r->left);
 }
 
-/* rests_idle - the actor, whose kind has an idle time, has no message: P2, or stamp it. box: what T1 has
- * found; 0: messages. Returns: has it ended? */
+/* rests_idle - the actor, whose kind has an idle time, has no message: P2, or stamp it. box: what
+ * T1 has found; 0: messages. Returns: has it ended? */
 COROI_COLD static bool rests_idle(struct run *r, uint64_t box)
 {
 	struct coroi_place *a = r->a;

@@ -7,15 +7,15 @@
  * message comes to an empty mailbox, and ends when the mailbox is empty again: a turn. No two turns
  * of one actor overlap, so that the state needs no lock. Between turns an actor is 32 bytes.
  *
- *   Order      Messages of one sender to one actor are handled in the order in which they were sent.
- *   Fairness   A turn that has lasted for 20 us ends, and the actor goes to the back of its worker's
- *              queue. A coroutine that sends into a mailbox with more than 256 messages yields once.
- *              Neither bounds a mailbox; see coro_actor_kind.room.
- *   Where      An actor runs on the worker of the coroutine that woke it, until another worker steals
- *              its turn. One that is woken from a dedicated worker, or from outside, runs on a general
- *              one.
- *   Accepted   A message that was accepted (CORO_OK) is handled, or becomes a dead letter, once. Both
- *              are counted. A message that was not accepted is nowhere.
+ *   Order      Messages of one sender to one actor are handled in the order of the sends.
+ *   Fairness   A turn that has lasted for 20 us ends, and the actor goes to the back of its
+ *              worker's queue. A coroutine that sends into a mailbox with more than 256 messages
+ *              yields once. Neither bounds a mailbox; see coro_actor_kind.room.
+ *   Where      An actor runs on the worker of the coroutine that woke it, until another worker
+ *              steals its turn. One that is woken from a dedicated worker, or from outside, runs on
+ *              a general one.
+ *   Accepted   A message that was accepted (CORO_OK) is handled, or becomes a dead letter, once.
+ *              Both are counted. A message that was not accepted is nowhere.
  *   End        An actor with messages is work: coro_scheduler_wait and coro_scheduler_run wait for
  *              it. An idle actor is none. It ends with its scheduler, at the latest.
  */
@@ -39,8 +39,9 @@ typedef uint64_t coro_actor;
 
 #define CORO_MESSAGE_BYTES 48 /* most bytes of a message */
 
-/* Memory that a message owns. If destroy is not NULL it is called once, when the message was handled
- * or has become a dead letter, unless coro_message_take has taken the buffer. It may send. */
+/* Memory that a message owns. If destroy is not NULL it is called once, when the message was
+ * handled or has become a dead letter, unless coro_message_take has taken the buffer. It may send,
+ * and must return. */
 typedef struct coro_buffer {
 	void *data;
 	size_t bytes;
@@ -67,8 +68,8 @@ typedef struct coro_message {
 typedef struct coro_actor_turn {
 	void *place_; /* the core's */
 	coro_actor self;
-	/* How many messages of the batch are done: 0 when the behaviour is called. It counts only if
-	 * the behaviour does not return: see coro_behaviour. */
+	/* How many messages of the batch are done: 0 when the behaviour is called. It counts only
+	 * if the behaviour does not return: see coro_behaviour. */
 	uint32_t handled;
 	uint32_t flags_;
 } coro_actor_turn;
@@ -86,11 +87,12 @@ typedef struct coro_actor_turn {
  * A behaviour that ends its coroutine ends the turn, not the actor. turn->handled messages were
  * handled before. The one behind them is handled too if it was coro_exit; if it was coro_abort or
  * coro_fail, it is a dead letter (CORO_DEAD_FAILED). The others of the batch come with the next
- * turn. So a behaviour that may end so counts in turn->handled, or has a batch of 1. If its coroutine
- * was canceled (coro_cancel), the turn ends after this call, and the next turn is not canceled.
+ * turn. So a behaviour that may end so counts in turn->handled, or has a batch of 1. If its
+ * coroutine was canceled (coro_cancel), the turn ends after this call, and the next turn is not
+ * canceled.
  *
- * A behaviour that never returns keeps its actor's messages waiting for ever, and the scheduler from
- * its end, as any coroutine does.
+ * A behaviour that never returns keeps its actor's messages waiting for ever, and the scheduler
+ * from its end, as any coroutine does.
  */
 typedef size_t (*coro_behaviour)(coro_actor_turn *turn, void *state, coro_message *const *messages,
 				 size_t n);
@@ -104,22 +106,22 @@ enum {
 	CORO_DEAD_CAUSES = 5
 };
 
-/* What several actors have in common. It must stay, unchanged, while they live. Zero it, set size to
- * sizeof and behave, then what is wanted. */
+/* What several actors have in common. It must stay, unchanged, while they live. Zero it, set size
+ * to sizeof and behave, then what is wanted. */
 typedef struct coro_actor_kind {
 	uint32_t size;
 	uint32_t batch; /* most messages of one call, 1 to 64; 0: 64 */
 	coro_behaviour behave;
 	/* Called once, when the actor has ended, in its last turn, after its messages; or by the
-	 * thread that closes the scheduler, if cause is CORO_DEAD_CLOSED. To its own reference it can
-	 * send no more. NULL: nothing. */
+	 * thread that closes the scheduler, if cause is CORO_DEAD_CLOSED. To its own reference it
+	 * can send no more. NULL: nothing. */
 	void (*end)(void *state, int cause);
 	uint32_t room;  /* most messages that wait, at most CORO_ROOM_MAX; 0: no limit */
 	uint32_t flags; /* 0 */
 	/* An actor that had no message for so long, ns, ends (CORO_DEAD_IDLE), after 1 to 1.5 times
 	 * that. CORO_IDLE_MIN at least; 0: never. A message that comes meanwhile decides: it is
-	 * handled, and the actor goes on, or it is refused. It costs a look at the clock a turn, and
-	 * a walk over all actors 8 times in the shortest idle time of a kind. */
+	 * handled, and the actor goes on, or it is refused. It costs a look at the clock a turn,
+	 * and a walk over all actors 8 times in the shortest idle time of a kind. */
 	uint64_t idle;
 } coro_actor_kind;
 
@@ -138,8 +140,8 @@ typedef struct coro_actor_kind {
 int coro_actor_spawn(coro_scheduler *s, const coro_actor_kind *kind, void *state, coro_actor *out);
 
 /*
- * coro_actor_send - send a message of a kind, with a payload of 0 to CORO_MESSAGE_BYTES bytes, which
- * are copied. From any coroutine or thread.
+ * coro_actor_send - send a message of a kind, with a payload of 0 to CORO_MESSAGE_BYTES bytes,
+ * which are copied. From any coroutine or thread.
  *
  * Suspends: a coroutine, once, if more than 256 messages wait already; not in a no-wait section.
  * Blocking: of a thread that is no worker of the actor's scheduler: for a mutex, as
@@ -164,15 +166,15 @@ int coro_actor_send_many(coro_actor to, uint32_t kind, const void *payloads, siz
  * is the caller's as before. Returns: as coro_actor_send. */
 int coro_actor_send_buffer(coro_actor to, uint32_t kind, const coro_buffer *buffer);
 
-/* coro_message_take - the buffer of a message is the behaviour's from now on, and not destroyed with
- * it. Returns: CORO_OK and *out; CORO_EINVAL: the message has none, or it was taken. */
+/* coro_message_take - the buffer of a message is the behaviour's from now on, and not destroyed
+ * with it. Returns: CORO_OK and *out; CORO_EINVAL: the message has none, or it was taken. */
 int coro_message_take(coro_message *m, coro_buffer *out);
 
 /*
- * coro_actor_send_until - as coro_actor_send, but where the actor's kind has a room, and that is full,
- * wait until the deadline for a place. coro_actor_send and its like return CORO_EOVERFLOW then.
- * coro_actor_send_many takes all its places or none. A message has its place until it is handled.
- * coro_actor_drain, coro_actor_stop and coro_actor_send_urgent need none.
+ * coro_actor_send_until - as coro_actor_send, but where the actor's kind has a room, and that is
+ * full, wait until the deadline for a place. coro_actor_send and its like return CORO_EOVERFLOW
+ * then. coro_actor_send_many takes all its places or none. A message has its place until it is
+ * handled. coro_actor_drain, coro_actor_stop and coro_actor_send_urgent need none.
  *
  * Suspends; a thread waits.
  * Cost:    some 60 ns more, for a mailbox that has a room.
@@ -183,9 +185,10 @@ int coro_actor_send_until(coro_actor to, uint32_t kind, const void *payload, siz
 			  uint64_t deadline);
 
 /*
- * coro_actor_send_after - as coro_actor_send, ns nanoseconds from now. The message is accepted now: if
- * the actor ends before, it becomes a dead letter. Until it is sent it is work. It is never early, and
- * late by some 100 us. Messages that are due at the same time come in the order of the calls.
+ * coro_actor_send_after - as coro_actor_send, ns nanoseconds from now. The message is accepted now:
+ * if the actor ends before, it becomes a dead letter. Until it is sent it is work. It is never
+ * early, and late by some 100 us. Messages that are due at the same time come in the order of the
+ * calls.
  *
  * Cost:    some 100 ns, and as many when it is sent.
  * Returns: as coro_actor_send.
@@ -241,8 +244,8 @@ typedef struct coro_answer {
  * Suspends; a thread waits.
  * Cost:    200 ns more than a message there and one back.
  * Returns: CORO_OK and *answer. CORO_ENDED: it was handled without an answer, or has become a dead
- *          letter. CORO_EDEADLK: to ask the actor itself, or one that waits for the answer of one that
- *          waits ... for that of the actor: see coro_actor_on_deadlock. CORO_ETIMEDOUT,
+ *          letter. CORO_EDEADLK: to ask the actor itself, or one that waits for the answer of one
+ *          that waits ... for that of the actor: see coro_actor_on_deadlock. CORO_ETIMEDOUT,
  *          CORO_ECANCELED: an answer that comes later is dropped. CORO_ENOWAIT, and what
  *          coro_actor_send_until returns.
  */
@@ -250,14 +253,14 @@ int coro_actor_ask(coro_actor to, uint32_t kind, const void *payload, size_t byt
 		   coro_answer *answer, uint64_t deadline);
 
 /* coro_actor_ask_then - send a message, of CORO_ASK_BYTES at most, whose answer comes to `asker` as
- * one more message, of answer_kind; or, if there is none, as CORO_MESSAGE_UNANSWERED. Both are of one
- * scheduler. Returns: as coro_actor_send, and CORO_EPERM. */
+ * one more message, of answer_kind; or, if there is none, as CORO_MESSAGE_UNANSWERED. Both are of
+ * one scheduler. Returns: as coro_actor_send, and CORO_EPERM. */
 int coro_actor_ask_then(coro_actor to, uint32_t kind, const void *payload, size_t bytes,
 			coro_actor asker, uint32_t answer_kind);
 
-/* coro_message_answer - answer a message that asks, once. Returns: CORO_OK; CORO_EINVAL: it does not
- * ask, or was answered; CORO_ESTALE: nobody waits any more; CORO_ENOMEM: try again, with the same
- * message. */
+/* coro_message_answer - answer a message that asks, once. Returns: CORO_OK; CORO_EINVAL: it does
+ * not ask, or was answered; CORO_ESTALE: nobody waits any more; CORO_ENOMEM: try again, with the
+ * same message. */
 int coro_message_answer(coro_message *m, const void *payload, size_t bytes);
 
 /* Who waits for an answer. */
@@ -265,14 +268,15 @@ typedef struct coro_asker {
 	uint64_t words[2];
 } coro_asker;
 
-/* coro_message_keep - answer later, from anywhere, by coro_asker_answer, once; or never, which leaves
- * the asker to its deadline. Returns: CORO_OK and *out, CORO_EINVAL. */
+/* coro_message_keep - answer later, from anywhere, by coro_asker_answer, once; or never, which
+ * leaves the asker to its deadline. Returns: CORO_OK and *out, CORO_EINVAL. */
 int coro_message_keep(coro_message *m, coro_asker *out);
 int coro_asker_answer(const coro_asker *asker, const void *payload, size_t bytes);
 
-/* coro_actor_on_deadlock - for the whole process, what is called when a coro_actor_ask would wait for
- * itself: actor 0 asks actor 1, which waits for the answer of actor 2, and so on; the last waits for
- * that of actor 0. NULL: a line to stderr. The hook must not wait. Returns: the hook before. */
+/* coro_actor_on_deadlock - for the whole process, what is called when a coro_actor_ask would wait
+ * for itself: actor 0 asks actor 1, which waits for the answer of actor 2, and so on; the last
+ * waits for that of actor 0. NULL: a line to stderr. The hook must not wait. Returns: the hook
+ * before. */
 typedef void (*coro_deadlock_hook)(const coro_actor *cycle, size_t n);
 coro_deadlock_hook coro_actor_on_deadlock(coro_deadlock_hook hook);
 

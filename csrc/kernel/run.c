@@ -582,8 +582,8 @@ static inline void succeed_locked(struct coroi_worker *w, struct coroi_rec *me,
 		memcpy(coroi_cold(me)->payload, coroi_deque_popped_arg(&w->queue), 8);
 }
 
-/* tell_end - the current coroutine, me, has ended otherwise than by returning, or has run what it had
- * deferred: tell those who count such ends. A task returns with nothing deferred. */
+/* tell_end - the current coroutine, me, has ended otherwise than by returning, or has run what it
+ * had deferred: tell those who count such ends. A task returns with nothing deferred. */
 COROI_COLD static void tell_end(struct coroi_rec *me)
 {
 	if (coroi_is_one(me))

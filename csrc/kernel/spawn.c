@@ -336,8 +336,8 @@ int coro_scheduler_spawn(coro_scheduler *s, const coro_attr *attr, coro_fn fn, c
 
 struct coroi_tasks coroi_tasks;
 
-/* task_there - coroi_task_spawn with a record, on a worker that is not dedicated. The record and its
- * credit are of m, which is the caller's. Returns: as coroi_task_spawn. */
+/* task_there - coroi_task_spawn with a record, on a worker that is not dedicated. The record and
+ * its credit are of m, which is the caller's. Returns: as coroi_task_spawn. */
 static int task_there(struct coro_scheduler *s, struct coroi_mags *m, uint64_t arg,
 		      bool (*change)(void *), void *ctx)
 {

@@ -15,8 +15,8 @@
 struct coroi_tasks {
 	coro_fn fn;
 	/* The task has ended by coro_exit, coro_abort or coro_fail (aborted: not by the first), and
-	 * what it had deferred has run. arg is its argument, with CORO_INLINE_BYTES that are its own.
-	 * Thread: the worker, in the task's coroutine; it may wait. */
+	 * what it had deferred has run. arg is its argument, with CORO_INLINE_BYTES that are its
+	 * own. Thread: the worker, in the task's coroutine; it may wait. */
 	void (*ended)(void *arg, bool aborted);
 };
 extern struct coroi_tasks coroi_tasks;
@@ -27,9 +27,9 @@ static inline bool coroi_is_task(const struct coroi_rec *r)
 	return r->fn == coroi_tasks.fn;
 }
 
-/* coroi_task_begin - take what a task needs: room in w's queue, and credit. w is from coroi_here, has
- * a current coroutine, and is not dedicated. True: w's door is entered, and coroi_task_commit or
- * coroi_task_drop has to come next. False: take the general way, coroi_task_spawn. */
+/* coroi_task_begin - take what a task needs: room in w's queue, and credit. w is from coroi_here,
+ * has a current coroutine, and is not dedicated. True: w's door is entered, and coroi_task_commit
+ * or coroi_task_drop has to come next. False: take the general way, coroi_task_spawn. */
 static inline __attribute__((always_inline)) bool coroi_task_begin(struct coroi_worker *w)
 {
 	if (coroi_likely(coroi_door_try(w) && !at_load_rlx(&w->sched->hungry) &&
@@ -59,11 +59,11 @@ static inline void coroi_task_drop(struct coroi_worker *w)
 
 /*
  * coroi_task_spawn - the same, the general way: take what a task needs, call change(ctx), and start
- * the task if that returns true. change is to take no more than some instructions: it is called in a
- * door, or under a lock.
+ * the task if that returns true. change is to take no more than some instructions: it is called in
+ * a door, or under a lock.
  *
- * The task goes to the back of the calling worker's queue; from a dedicated worker, and from outside,
- * to a worker that is not dedicated.
+ * The task goes to the back of the calling worker's queue; from a dedicated worker, and from
+ * outside, to a worker that is not dedicated.
  *
  * Thread:  any, in no door.
  * Returns: CORO_OK: change was called; CORO_ENOMEM; CORO_ECLOSED from outside.
@@ -71,15 +71,16 @@ static inline void coroi_task_drop(struct coroi_worker *w)
 int coroi_task_spawn(struct coro_scheduler *s, uint64_t arg, bool (*change)(void *), void *ctx);
 
 /* coroi_end_call - the current coroutine, a task, has come to the end of one of the calls that it
- * makes for others: run what that has deferred, and free its arena. It may be suspended meanwhile. */
+ * makes for others: run what that has deferred, and free its arena. It may be suspended meanwhile.
+ *  */
 static inline void coroi_end_call(void)
 {
 	if (coroi_unlikely(coroi_self()->current->flags & COROI_F_EXTRAS))
 		coroi_end_extras();
 }
 
-/* coroi_task_here - the argument of the task that w's current coroutine is, as `ended` gets it; NULL:
- * it is none. Thread: w. */
+/* coroi_task_here - the argument of the task that w's current coroutine is, as `ended` gets it;
+ * NULL: it is none. Thread: w. */
 static inline void *coroi_task_here(const struct coroi_worker *w)
 {
 	return w && w->current && coroi_is_task(w->current) ? coroi_cold(w->current)->payload

@@ -53,8 +53,8 @@ void coroi_await_wakers(void);
 
 /* coroi_guest_begin, coroi_guest_end - between the two the caller, which is no worker of the
  * scheduler, uses what coro_scheduler_destroy frees. It looks, after the begin and sequentially
- * consistent, whether the scheduler is closed. end is given what begin returned. Thread: any. Blocking
- * between the two: no more than for a mutex. Cost: a locked addition each. */
+ * consistent, whether the scheduler is closed. end is given what begin returned. Thread: any.
+ * Blocking between the two: no more than for a mutex. Cost: a locked addition each. */
 uint32_t *coroi_guest_begin(void);
 void coroi_guest_end(uint32_t *count);
 

@@ -149,7 +149,7 @@ TEST(actor_order_from_coroutines)
 	from(4, NULL, true);
 }
 
-/* ------------------------------------------------------------------------------------ references */
+/* ----------------------------------------------------------------------------------- references */
 
 static int ended, end_cause;
 
@@ -286,7 +286,7 @@ TEST(actor_misuse)
 	finish(s);
 }
 
-/* --------------------------------------------------------------------------------------- buffers */
+/* -------------------------------------------------------------------------------------- buffers */
 
 static uint64_t destroyed;
 static coro_actor later;
@@ -357,7 +357,7 @@ TEST(actor_buffers_are_destroyed_once)
 	finish(s);
 }
 
-/* ---------------------------------------------------------------------------------------- limits */
+/* --------------------------------------------------------------------------------------- limits */
 
 static void *floods(void *arg)
 {
@@ -464,7 +464,7 @@ TEST(actor_without_records)
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 }
 
-/* ------------------------------------------------------------------------------- becoming, turns */
+/* ------------------------------------------------------------------------------ becoming, turns */
 
 static size_t second(coro_actor_turn *turn, void *state, coro_message *const *m, size_t n)
 {

@@ -1,6 +1,6 @@
 /*
- * t_actor_end.c - how actors end, and their messages: stop, drain, dead letters, behaviours that end
- * their coroutine, closes.
+ * t_actor_end.c - how actors end, and their messages: stop, drain, dead letters, behaviours that
+ * end their coroutine, closes.
  */
 #include "stage.h"
 

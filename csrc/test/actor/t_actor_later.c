@@ -1,6 +1,6 @@
 /*
- * t_actor_later.c - messages that are sent later: their order, the end that waits for them, and what
- * becomes of them.
+ * t_actor_later.c - messages that are sent later: their order, the end that waits for them, and
+ * what becomes of them.
  */
 #include "stage.h"
 

@@ -1,7 +1,7 @@
 /*
- * t_actor_stress.c - many actors, which send to each other, now and later, ask and watch each other,
- * wait, stop each other, and end their turns in all ways: none is lost or doubled, in order, one turn
- * at a time.
+ * t_actor_stress.c - many actors, which send to each other, now and later, ask and watch each
+ * other, wait, stop each other, and end their turns in all ways: none is lost or doubled, in order,
+ * one turn at a time.
  */
 #include "stage.h"
 
