@@ -282,6 +282,15 @@ struct coroi_actors *coroi_actors_of(struct coro_scheduler *s)
 	return all;
 }
 
+/* actors_refuse - what comes from outside from now on would keep actors at work. */
+static void actors_refuse(struct coro_scheduler *s)
+{
+	struct coroi_actors *all = at_load_acq(coroi_service_state(s, &actors_service));
+
+	if (all)
+		at_store_rlx(&all->refuses, 1);
+}
+
 /* actors_close - no worker is left: end all actors. */
 static void actors_close(struct coro_scheduler *s)
 {
@@ -328,6 +337,7 @@ static void actors_destroy(struct coro_scheduler *s)
 }
 
 static struct coroi_service actors_service = {
+	.refuse = actors_refuse,
 	.close = actors_close,
 	.destroy = actors_destroy,
 };

@@ -124,6 +124,8 @@ struct coroi_actors {
 	uint64_t live, spawned, retired;
 	bool closed;
 
+	uint32_t refuses; /* a close has begun. Atomic, relaxed: threads outside look */
+
 	struct coroi_lock messages; /* of what follows */
 	struct coro_message *lists; /* whole ones, linked by words[0] of the first of each */
 	struct coro_message *carve, *carve_end;
@@ -313,7 +315,8 @@ struct coroi_visit {
 	uint32_t *guest; /* NULL: on a worker */
 };
 
-/* coroi_visit_begin - CORO_OK and *v, which is to be ended; CORO_ESTALE: the actor has ended. The
+/* coroi_visit_begin - CORO_OK and *v, which is to be ended; CORO_ESTALE: the actor has ended;
+ * CORO_ECLOSED: a close has begun, and the caller is outside. The
  * visitor is on a worker after that, or stays outside. */
 int coroi_visit_begin(struct coroi_visit *v, const struct coroi_place *a, coro_actor ref);
 void coroi_visit_end(const struct coroi_visit *v);

@@ -104,18 +104,27 @@ post(struct coroi_worker *w, struct coroi_hand *h, struct coroi_place *a, coro_a
 
 /* ------------------------------------------------------------------------------------- visits */
 
+/* may_enter - a guest has come: is the actor still there, and open for those outside? A box that is
+ * LIVE after coroi_guest_begin is so until the end of the visit, or B1 of the close comes first. */
+static int may_enter(const struct coroi_place *a, coro_actor ref)
+{
+	if (!coroi_box_takes(at_load_seq(&a->box), ref))
+		return CORO_ESTALE;
+	return at_load_rlx(&coroi_owner_of(a)->refuses) ? CORO_ECLOSED : CORO_OK;
+}
+
 int coroi_visit_begin(struct coroi_visit *v, const struct coroi_place *a, coro_actor ref)
 {
 	*v = (struct coroi_visit){.all = coroi_owner_of(a)};
 	if (coroi_hand_here(v->all))
 		return CORO_OK;
 	v->guest = coroi_guest_begin();
-	if (coroi_box_takes(at_load_seq(&a->box), ref)) {
+	int status = may_enter(a, ref);
+	if (!status)
 		v->all = coroi_owner_of(a);
-		return CORO_OK;
-	}
-	coroi_guest_end(v->guest);
-	return CORO_ESTALE;
+	else
+		coroi_guest_end(v->guest);
+	return status;
 }
 
 void coroi_visit_end(const struct coroi_visit *v)
@@ -277,16 +286,14 @@ static struct coro_message *write_all(struct coroi_hand *h, const struct letter 
 	return last;
 }
 
-/* send_outside - on a thread that is no worker of the actor's scheduler. It holds the scheduler
- * from being destroyed meanwhile: a box that is LIVE after coroi_guest_begin is so until then, or
- * B1 of the close comes first. */
+/* send_outside - on a thread that is no worker of the actor's scheduler. */
 COROI_COLD static int send_outside(struct coroi_place *a, coro_actor to, const struct letter *l)
 {
 	uint32_t *count = coroi_guest_begin();
 	struct change x = {.a = a, .to = to, .n = (uint32_t)l->n};
-	int status = CORO_ESTALE;
+	int status = may_enter(a, to);
 
-	if (coroi_box_takes(at_load_seq(&a->box), to)) {
+	if (!status) {
 		struct coroi_hand *h = coroi_hand_outside(coroi_owner_of(a));
 		x.last = write_all(h, l, &x.first);
 		coroi_spin_unlock(&h->lock);

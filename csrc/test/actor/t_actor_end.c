@@ -368,6 +368,38 @@ TEST(actor_destroy_while_threads_send)
 	}
 }
 
+/* Threads send faster than the actor handles: a close without cancel takes nothing more from them. */
+static size_t takes_time(coro_actor_turn *turn, void *state, coro_message *const *m, size_t n)
+{
+	(void)turn;
+	(void)m;
+	for (uint64_t end = now_ns() + 10000; now_ns() < end;)
+		;
+	*(uint64_t *)state += n;
+	return n;
+}
+
+TEST(actor_close_while_threads_flood)
+{
+	static const coro_actor_kind kind = {.size = sizeof kind, .behave = takes_time, .batch = 1};
+	coro_scheduler *s = start_with(1, 0);
+	uint64_t n = 0;
+	pthread_t t[2];
+
+	accepted = quit = 0;
+	target = actor(s, &kind, &n);
+	for (int k = 0; k < 2; k++)
+		thread_start(&t[k], sends_on, NULL);
+	sleep_us(500);
+	CHECK_EQ(coro_scheduler_close(s, 0), CORO_OK);
+	add_one(&quit);
+	for (int k = 0; k < 2; k++)
+		thread_join(t[k]);
+	CHECK_EQ(n, accepted);
+	settled(s);
+	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
+}
+
 /* Two schedulers, whose actors talk to each other. */
 struct talker {
 	coro_actor other;
