@@ -18,6 +18,9 @@ static uint32_t places_count;
 static struct coroi_service actors_service;
 static struct coroi_lock making; /* actors of a scheduler that has none yet */
 
+/* Those of a scheduler that was closed before it had any. */
+static struct coroi_actors none_any_more = {.closed = true};
+
 /* --------------------------------------------------------------------------------------- places */
 
 /* places_take - one more chunk for `all`, in its lock. */
@@ -64,7 +67,7 @@ static void places_free_all(struct coroi_actors *all, struct coroi_places *chunk
 /* place_get - a free place, in the lock. NULL: no memory. */
 static struct coroi_place *place_get(struct coroi_actors *all)
 {
-	if (!all->free && (!all->chunks || all->chunks->carved == COROI_PLACES)) {
+	while (!all->free && (!all->chunks || all->chunks->carved == COROI_PLACES)) {
 		if (!places_take(all))
 			return NULL;
 		places_free_all(all, all->chunks);
@@ -209,6 +212,8 @@ int coro_actor_limit(coro_scheduler *s, size_t bytes)
 	struct coroi_actors *all = coroi_actors_of(s);
 	if (!all)
 		return CORO_ENOMEM;
+	if (all == &none_any_more)
+		return CORO_ECLOSED;
 	coroi_lock(&all->messages);
 	all->limit = bytes;
 	coroi_unlock(&all->messages);
@@ -294,8 +299,13 @@ static void actors_refuse(struct coro_scheduler *s)
 /* actors_close - no worker is left: end all actors. */
 static void actors_close(struct coro_scheduler *s)
 {
-	struct coroi_actors *all = at_load_acq(coroi_service_state(s, &actors_service));
+	void **at = coroi_service_state(s, &actors_service);
 
+	coroi_lock(&making);
+	struct coroi_actors *all = at_load_rlx(at);
+	if (!all)
+		at_store_rel(at, &none_any_more);
+	coroi_unlock(&making);
 	if (!all)
 		return;
 	coroi_lock(&all->lock);
@@ -318,6 +328,8 @@ static void actors_destroy(struct coro_scheduler *s)
 	if (!all)
 		return;
 	*at = NULL;
+	if (all == &none_any_more)
+		return;
 	coroi_clock_close(all); /* what a thread has added while the close came */
 	for (struct coro_message *m = all->mapped; m;) {
 		struct coro_message *next = m->next_;

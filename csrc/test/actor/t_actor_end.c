@@ -327,6 +327,22 @@ TEST(actor_close_with_full_mailboxes)
 	}
 }
 
+TEST(actor_of_a_closed_scheduler)
+{
+	coro_scheduler *s = start_with(1, 0);
+	struct doer d = {0};
+	coro_actor_stats t;
+	coro_actor a;
+
+	CHECK_EQ(coro_scheduler_close(s, 0), CORO_OK);
+	CHECK_EQ(coro_actor_spawn(s, &doer, &d, &a), CORO_ECLOSED);
+	CHECK_EQ(coro_actor_limit(s, 1 << 20), CORO_ECLOSED);
+	CHECK_EQ(coro_actor_stats_of(s, &t), CORO_OK);
+	CHECK_EQ(t.spawned, 0);
+	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
+	CHECK_EQ(d.ended, 0);
+}
+
 /* Threads send while the scheduler closes and is destroyed. */
 static coro_actor target;
 static uint64_t accepted, quit;
