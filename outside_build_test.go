@@ -165,7 +165,7 @@ func noneButPublicNames(t *testing.T, library string) {
 	defer file.Close()
 	symbols, err := file.DynamicSymbols()
 	require.NoError(t, err)
-	header := csrc.Header() + csrc.HeaderIO()
+	header := csrc.Header() + csrc.HeaderIO() + csrc.HeaderActor()
 	public := 0
 	for _, s := range symbols {
 		if s.Section == elf.SHN_UNDEF || !coreName.MatchString(s.Name) {

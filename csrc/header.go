@@ -21,6 +21,9 @@ func Header() string {
 // HeaderIO is the text of coro_io.h, which includes coro.h.
 func HeaderIO() string { return part("coro_io.h") }
 
+// HeaderActor is the text of coro_actor.h, which includes coro.h.
+func HeaderActor() string { return part("coro_actor.h") }
+
 // part is one file of the public header.
 func part(name string) string {
 	text, err := include.Headers.ReadFile(name)

@@ -19,7 +19,7 @@ func TestTheHeaderHasAllItsPartsInOneFile(t *testing.T) {
 	files, err := include.Headers.ReadDir(".")
 	require.NoError(t, err)
 	for _, f := range files {
-		if f.Name() != "coro.h" && f.Name() != "coro_io.h" {
+		if f.Name() != "coro.h" && f.Name() != "coro_io.h" && f.Name() != "coro_actor.h" {
 			assert.Equal(t, 1, strings.Count(text, part(f.Name())), f.Name())
 		}
 	}
@@ -30,6 +30,8 @@ func TestTheHeaderCompilesAloneAsCAndAsCPlusPlus(t *testing.T) {
 	require.NoError(t, os.WriteFile(name, []byte(Header()), 0o666))
 	withIO := strings.TrimSuffix(name, ".h") + "_io.h"
 	require.NoError(t, os.WriteFile(withIO, []byte(HeaderIO()), 0o666))
+	withActors := strings.TrimSuffix(name, ".h") + "_actor.h"
+	require.NoError(t, os.WriteFile(withActors, []byte(HeaderActor()), 0o666))
 	for _, compiler := range [][]string{
 		{"gcc", "-x", "c", "-std=c11"},
 		{"clang", "-x", "c", "-std=c11"},
@@ -45,6 +47,7 @@ func TestTheHeaderCompilesAloneAsCAndAsCPlusPlus(t *testing.T) {
 			require.NoError(t, os.WriteFile(main, []byte(""+
 				"#include \"coro.h\"\n#include \"coro.h\"\n"+
 				"#include \"coro_io.h\"\n#include \"coro_io.h\"\n"+
+				"#include \"coro_actor.h\"\n#include \"coro_actor.h\"\n"+
 				"int (*spawn)(coro_fn, const void *, size_t) = coro_spawn;\n"),
 				0o666))
 			args := append(compiler[1:],

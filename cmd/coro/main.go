@@ -2,6 +2,7 @@
 //
 //	coro header [-o file]   write coro.h as one file
 //	coro header-io [-o file]   write coro_io.h, which includes coro.h: sockets and files
+//	coro header-actor [-o file]   write coro_actor.h, which includes coro.h: actors in C
 //	coro gdb [-o file]      write coro-gdb.py, commands for gdb that show coroutines
 //	coro info               tell what the C core finds here
 //	coro gen                write Go for the C bodies that CORO_BODY defines
@@ -64,7 +65,7 @@ func main() {
 func run(args []string, out io.Writer) error {
 	if len(args) == 0 {
 		return fmt.Errorf("usage: coro header [-o file] | coro header-io [-o file] | "+
-			"coro gdb [-o file] | coro info | %s", bodygen.Usage)
+			"coro header-actor [-o file] | coro gdb [-o file] | coro info | %s", bodygen.Usage)
 	}
 	switch args[0] {
 	case "header":
@@ -72,6 +73,9 @@ func run(args []string, out io.Writer) error {
 		return err
 	case "header-io":
 		_, err := write("header-io", "coro_io.h", csrc.HeaderIO(), args[1:], out)
+		return err
+	case "header-actor":
+		_, err := write("header-actor", "coro_actor.h", csrc.HeaderActor(), args[1:], out)
 		return err
 	case "gdb":
 		name, err := write("gdb", "coro-gdb.py", gdbScript, args[1:], out)
@@ -84,7 +88,7 @@ func run(args []string, out io.Writer) error {
 	case "gen":
 		return bodygen.Main(args[1:], os.Stderr)
 	}
-	return fmt.Errorf("unknown command %q: use header, header-io, gdb, info or gen", args[0])
+	return fmt.Errorf("unknown command %q: use header, header-io, header-actor, gdb, info or gen", args[0])
 }
 
 // write writes the text to the file that the arguments of a command name, or else to the file

@@ -65,6 +65,16 @@
  *   coroi_futex_sleep, coroi_futex_kick, coroi_is_to_sleep   the first driver, as a part of another
  *   coroi_watch, coroi_watches   how much a driver watches for a worker
  *
+ * Tasks: coroutines that a room starts when a word of its own has changed (task.h)
+ *   coroi_tasks          what a room's tasks are
+ *   coroi_task_begin, coroi_task_commit, coroi_task_drop   start one, inline
+ *   coroi_task_spawn     start one, from any thread
+ *   coroi_task_here      the argument of the task that runs
+ *   coroi_end_call       a call that a task has made for another is over
+ *   coroi_room, coroi_room_of   what the room keeps for each worker
+ *   coroi_guest_begin, coroi_guest_end   the scheduler is not destroyed meanwhile
+ *   coroi_is_dedicated   is a worker dedicated?
+ *
  * Tracing
  *   COROI_PROBE          an event in a coroutine's life; nothing unless it is built in
  */
@@ -78,6 +88,7 @@
 #include "kernel/nowait.h"
 #include "kernel/probe.h"
 #include "kernel/service.h"
+#include "kernel/task.h"
 #include "kernel/wait.h"
 
 /* coroi_scheduler_of - the scheduler of w. Thread: any. */

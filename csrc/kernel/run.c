@@ -23,6 +23,7 @@
 #include "kernel/nostack.h"
 #include "kernel/nowait.h"
 #include "kernel/steal.h"
+#include "kernel/task.h"
 #include "kernel/wait.h"
 
 #include <string.h>
@@ -581,6 +582,16 @@ static inline void succeed_locked(struct coroi_worker *w, struct coroi_rec *me,
 		memcpy(coroi_cold(me)->payload, coroi_deque_popped_arg(&w->queue), 8);
 }
 
+/* tell_end - the current coroutine, me, has ended otherwise than by returning, or has run what it
+ * had deferred: tell those who count such ends. A task returns with nothing deferred. */
+COROI_COLD static void tell_end(struct coroi_rec *me)
+{
+	if (coroi_is_one(me))
+		coroi_many_ended(me);
+	else if (coroi_is_task(me))
+		coroi_tasks.ended(coroi_cold(me)->payload, me->flags & COROI_F_ABORTED);
+}
+
 /* loop - call coroutines, one after the other. After each call, the loop uses nothing that was in
  * its frame before. On a shared stack all coroutines share this frame (dense.h), and each may leave
  * other values in it. */
@@ -603,8 +614,7 @@ static __attribute__((noreturn)) void loop(struct coroi_rec *me, bool finish)
 				/* before the deferred functions, which may wait */
 				coroi_nowait_ended(coroi_self());
 			coroi_end_extras();
-			if (coroi_unlikely(coroi_is_one(coroi_self()->current)))
-				coroi_many_ended(coroi_self()->current);
+			tell_end(coroi_self()->current);
 		}
 
 		/* read again: perhaps not the worker on which me started */
@@ -658,8 +668,8 @@ static void loop_start(intptr_t first)
 	coroi_dense_hide();
 	if (coroi_unlikely(first & FINISH)) {
 		unstack(me);
-		if (coroi_is_one(me) && !(me->flags & COROI_F_EXTRAS))
-			coroi_many_ended(me);
+		if (!(me->flags & COROI_F_EXTRAS))
+			tell_end(me);
 	}
 	loop(me, first & FINISH);
 }

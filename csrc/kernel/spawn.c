@@ -6,6 +6,7 @@
 
 #include "kernel/dense.h"
 #include "kernel/nowait.h"
+#include "kernel/task.h"
 #include "kernel/wait.h"
 
 #include <string.h>
@@ -327,6 +328,87 @@ int coro_scheduler_spawn(coro_scheduler *s, const coro_attr *attr, coro_fn fn, c
 		send(home ? home : outside_worker(s), r, daemon, out);
 		status = CORO_OK;
 	}
+	pthread_mutex_unlock(&s->outside.lock);
+	return status;
+}
+
+/* -------------------------------------------------------------------------------------- tasks */
+
+struct coroi_tasks coroi_tasks;
+
+/* task_there - coroi_task_spawn with a record, on a worker that is not dedicated. The record and
+ * its credit are of m, which is the caller's. Returns: as coroi_task_spawn. */
+static int task_there(struct coro_scheduler *s, struct coroi_mags *m, uint64_t arg,
+		      bool (*change)(void *), void *ctx)
+{
+	const struct coroi_fill q = {.fn = coroi_tasks.fn, .class = s->class, .arg_bytes = 8};
+
+	if (!coroi_mags_spend(m))
+		return CORO_ENOMEM;
+	struct coroi_rec *r = coroi_mags_get(m);
+	if (r && change(ctx)) {
+		coroi_fill(r, &q, 0);
+		coroi_fill_argument(r, &arg, sizeof arg);
+		send(outside_worker(s), r, false, NULL);
+		return CORO_OK;
+	}
+	if (r)
+		coroi_mags_put(m, r);
+	coroi_mags_earn(m);
+	return r ? CORO_OK : CORO_ENOMEM;
+}
+
+/* task_here - the same at the back of w's queue. It leaves w's door. */
+static int task_here_locked(struct coroi_worker *w, uint64_t arg, bool (*change)(void *), void *ctx)
+{
+	struct coroi_deque *d = &w->queue;
+	uint64_t runnable = coroi_runnable_new(coroi_tasks.fn, w->sched->class, 1, false);
+	bool fits = coroi_deque_has_room(d) || (!d->spill.count && coroi_deque_grow(d));
+	struct coroi_rec *r = NULL;
+
+	if (!coroi_mags_spend(&w->mags)) {
+		coroi_door_leave(w);
+		return CORO_ENOMEM;
+	}
+	if (!fits && !(r = coroi_record_locked(w, runnable, &arg))) {
+		coroi_mags_earn(&w->mags);
+		coroi_door_leave(w);
+		return CORO_ENOMEM;
+	}
+	if (!change(ctx)) {
+		if (r)
+			coroi_mags_put(&w->mags, r);
+		coroi_mags_earn(&w->mags);
+		coroi_door_leave(w);
+		return CORO_OK;
+	}
+	if (r)
+		coroi_queue_fresh_locked(w, r);
+	else
+		coroi_deque_push_new(d, runnable, arg);
+	at_bump(&w->spawned);
+	coroi_notify_queued(w);
+	coroi_door_leave(w);
+	return CORO_OK;
+}
+
+int coroi_task_spawn(struct coro_scheduler *s, uint64_t arg, bool (*change)(void *), void *ctx)
+{
+	struct coroi_worker *w = coroi_self();
+	int status;
+
+	if (w && w->current && w->sched == s) {
+		coroi_door_enter(w);
+		if (!coroi_is_dedicated(w))
+			return task_here_locked(w, arg, change, ctx);
+		/* the push to another worker's inbox is done in the door: it waits for nothing */
+		status = task_there(s, &w->mags, arg, change, ctx);
+		coroi_door_leave(w);
+		return status;
+	}
+	pthread_mutex_lock(&s->outside.lock);
+	status = s->outside.refusing ? CORO_ECLOSED
+				     : task_there(s, &s->outside.mags, arg, change, ctx);
 	pthread_mutex_unlock(&s->outside.lock);
 	return status;
 }

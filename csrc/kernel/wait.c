@@ -149,6 +149,21 @@ static int remote_wake_from_outside(struct coroi_rec *r, uint32_t gen, uint64_t 
 	return status;
 }
 
+uint32_t *coroi_guest_begin(void)
+{
+	uint32_t here; /* the pair is chosen by the address of the thread's stack */
+	uint32_t *count = &wakers[(uintptr_t)&here >> 14 & (WAKERS - 1)]
+				   .count[at_load_rlx(&wakers_turn)];
+
+	at_add(count, 1);
+	return count;
+}
+
+void coroi_guest_end(uint32_t *count)
+{
+	at_add(count, -1);
+}
+
 void coroi_await_wakers(void)
 {
 	pthread_mutex_lock(&wakers_lock);

@@ -51,6 +51,13 @@ void coroi_move_locked(struct coroi_rec *r, struct coroi_worker *to);
  * any. Blocking: while such a waker is preempted. */
 void coroi_await_wakers(void);
 
+/* coroi_guest_begin, coroi_guest_end - between the two the caller, which is no worker of the
+ * scheduler, uses what coro_scheduler_destroy frees. It looks, after the begin and sequentially
+ * consistent, whether the scheduler is closed. end is given what begin returned. Thread: any.
+ * Blocking between the two: no more than for a mutex. Cost: a locked addition each. */
+uint32_t *coroi_guest_begin(void);
+void coroi_guest_end(uint32_t *count);
+
 /* coroi_end_wait_locked - if r, at home here, waits, its wait returns the code, an error. A wait
  * that is committed, or for which a permit is on its way, goes on. */
 void coroi_end_wait_locked(struct coroi_worker *w, struct coroi_rec *r, int8_t code);

@@ -212,6 +212,8 @@ struct coroi_worker {
 	/* coroi_moves when the worker last looked for a stack in vain; 0: never. Atomic, relaxed:
 	 * the thread that reads it has seen the worker give its awake token back. */
 	uint64_t no_stack_at;
+	/* What the room of tasks keeps here; see coroi_room. Atomic, release. */
+	void *room;
 	/* No-wait sections that are open, and where the outermost was begun. */
 	uint32_t nowait_depth;
 	const char *nowait_where;

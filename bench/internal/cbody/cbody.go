@@ -5,7 +5,7 @@ package cbody
 
 /*
 #cgo CFLAGS: -I${SRCDIR}/../../../csrc/include -std=gnu11 -D_GNU_SOURCE -O2 -Wall -pthread
-#cgo LDFLAGS: -pthread -lgmp
+#cgo LDFLAGS: -pthread -lgmp -lm
 #include "cbody.h"
 */
 import "C"

@@ -173,6 +173,25 @@ void cb_fair_newcomer(void *arg, void *result);
 void cb_fair_crier(void *arg, void *result);
 void cb_fair_yields(void *arg, void *result);
 
+/* ------------------------------------------------------------------------------------- actor.c
+ * cb_actor_start (arg: struct cb_actors) makes the actors of a program, and starts it; result:
+ * int64_t, ns until its end. CB_FJTHRPUT is only made: cb_actor_outside sends n messages to each of
+ * its actors, from the calling thread, so many at a time, CB_BATCH at most; ns. cb_actor_idle (arg:
+ * struct cb_idle) makes n actors, each of which gets `burst` messages; cb_actor_woken: how many they
+ * have had. */
+enum { CB_ACTORS = 100, CB_BIG = 120, CB_FORKS = 60, CB_BATCH = 64 };
+enum { CB_PINGPONG, CB_COUNTING, CB_THREADRING, CB_BIG_ONE, CB_CHAMENEOS, CB_FANIN, CB_FJTHRPUT };
+struct cb_actors {
+	int64_t program, n;
+};
+struct cb_idle {
+	int64_t n, burst;
+};
+void cb_actor_start(void *arg, void *result);
+int64_t cb_actor_outside(int64_t n, int64_t batch);
+void cb_actor_idle(void *arg, void *result);
+int64_t cb_actor_woken(void);
+
 /* -------------------------------------------------------------------------------------- sync.c
  * cb_uncontended (arg: struct cb_sync) takes and gives back a mutex or a semaphore n times.
  * cb_ring_start has n members, CB_RING in each ring, each with a semaphore of its own; in each ring

@@ -51,6 +51,15 @@ func TestRowsThatOthersRelyOn(t *testing.T) {
 		{"fair", "coro-go", "newcomer-insular", 2, 1, []string{"p50_us", "p99_us"}},
 		{"fair", "goroutine", "newcomer-flood", 2, 1, []string{"p50_us", "p99_us"}},
 		{"fair", "coro-go", "timer-beside", 2, 8, []string{"p99_us"}},
+		{"actor", "coro-c", "pingpong", 1, 400_000, []string{"ns_per_message"}},
+		{"actor", "coro-c", "counting", 1, 1_000_000, []string{"ns_per_message"}},
+		{"actor", "coro-c", "fjthrput", 2, 10_000, []string{"ns_per_message"}},
+		{"actor", "coro-c", "threadring", 1, 1_000_000, []string{"ns_per_message"}},
+		{"actor", "coro-c", "big", 2, 20_000, []string{"ns_per_message"}},
+		{"actor", "coro-c", "chameneos", 1, 200_000, []string{"ns_per_message"}},
+		{"actor", "coro-c", "fanin", 2, 10_000, []string{"ns_per_message"}},
+		{"actor", "coro-c", "idle", 1, 10_000_000, []string{"bytes_each"}},
+		{"actor", "goroutine", "pingpong", 1, 400_000, []string{"ns_per_message"}},
 		{"blocking", "coro", "round-trip", 1, 1, []string{"ns_per_op"}},
 		{"blocking", "pthread", "round-trip", 1, 1, []string{"ns_per_op"}},
 		{"blocking", "coro", "naps", 1, 10_000, []string{"times_ideal"}},
@@ -192,6 +201,24 @@ func TestCallsIntoGo(t *testing.T) {
 	assert.Positive(t, d)
 	assert.Equal(t, harness.Values{"p50_us": 2, "p99_us": 3},
 		percentiles([]time.Duration{3000, 1000, 2000, 4000}))
+}
+
+// The programs check what they handle. What a hundredth of the idle actors take may be no growth.
+func TestActorsMeasureSomething(t *testing.T) {
+	defer func(scale int) { actorScale = scale }(actorScale)
+	actorScale = 100
+	for _, row := range actors().Rows {
+		tr, err := row.Open()
+		require.NoError(t, err, "%s", row)
+		v, err := tr.Run()
+		assert.NoError(t, err, "%s", row)
+		if row.Variant != "idle" && row.Variant != "idle burst" {
+			assert.Positive(t, v["ns_per_message"], "%s", row)
+		}
+		if tr.Close != nil {
+			assert.NoError(t, tr.Close(), "%s", row)
+		}
+	}
 }
 
 // Every row, but those that need memory for a million, does what it counts: the C bodies check each

@@ -38,6 +38,7 @@ func All(o Options) []*harness.Experiment {
 		border(),
 		borderBusy(),
 		fair(),
+		actors(),
 		inputOutput(),
 	}
 }

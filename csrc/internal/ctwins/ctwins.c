@@ -7,6 +7,8 @@
 #define coro_spawn_first     ctwins_coro_spawn_first
 #define coro_scheduler_spawn ctwins_coro_scheduler_spawn
 #define coroi_spawn_many     ctwins_coroi_spawn_many
+#define coroi_task_spawn     ctwins_coroi_task_spawn
+#define coroi_tasks          ctwins_coroi_tasks
 #include "kernel/spawn.c"
 
 #include "ctwins.h"

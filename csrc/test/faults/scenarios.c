@@ -3,6 +3,7 @@
 
 #include "layer.h"
 
+#include "actor/actors.h"
 #include "kernel/slab.h"
 
 #include <dirent.h>
@@ -40,6 +41,8 @@ void check_nothing_left(void)
 
 	for (uint32_t i = 0; i < COROI_CHUNKS_MAX && coroi_chunk_dir[i]; i++)
 		kept += (int64_t)COROI_CHUNK_BYTES;
+	for (uint32_t i = 0; i < COROI_PLACES_CHUNKS && coroi_places_dir[i]; i++)
+		kept += (int64_t)COROI_PLACES_BYTES;
 	CHECK_EQ(h.mapped - h.stuck, kept);
 	CHECK(h.blocks <= 2); /* the list of chunks, and slots of descriptors */
 	CHECK_EQ(h.descriptors, 0);

@@ -34,6 +34,7 @@
 	S(descriptors)     \
 	S(files)           \
 	S(server)          \
+	S(actors)          \
 	S(dispatcher)      \
 	S(pool_rr)         \
 	S(pool_ll)         \

@@ -1,0 +1,45 @@
+package cbody
+
+// #include "cbody.h"
+import "C"
+
+import (
+	"time"
+	"unsafe"
+)
+
+// The entries of actor.c.
+var (
+	ActorStart = unsafe.Pointer(C.cb_actor_start) // Actors; result int64: how long that took, ns
+	ActorIdle  = unsafe.Pointer(C.cb_actor_idle)  // Idle
+)
+
+// The programs of actors.
+const (
+	PingPong   = int64(C.CB_PINGPONG)
+	Counting   = int64(C.CB_COUNTING)
+	ThreadRing = int64(C.CB_THREADRING)
+	Big        = int64(C.CB_BIG_ONE)
+	Chameneos  = int64(C.CB_CHAMENEOS)
+	FanIn      = int64(C.CB_FANIN)
+	FJThrput   = int64(C.CB_FJTHRPUT)
+
+	ActorsOf = int(C.CB_ACTORS) // of threadring, chameneos and fanin
+	ActorBig = int(C.CB_BIG)
+	Forks    = int(C.CB_FORKS)
+)
+
+// Actors is a program, and its size.
+type Actors struct{ Program, N int64 }
+
+// Idle is N actors, each of which gets Burst messages before the next comes to be.
+type Idle struct{ N, Burst int64 }
+
+// ActorsOutside sends n messages to each actor of FJThrput, which ActorStart has made, by this
+// thread, so many at a time, and is how long it took until all were handled.
+func ActorsOutside(n, batch int) (time.Duration, error) {
+	return elapsed(C.cb_actor_outside(C.int64_t(n), C.int64_t(batch)))
+}
+
+// ActorsWoken is how many messages the actors of ActorIdle have had.
+func ActorsWoken() int { return int(C.cb_actor_woken()) }

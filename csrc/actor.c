@@ -1,0 +1,12 @@
+//go:build cgo && linux && (amd64 || arm64)
+/* actor.c - the room actor as one unit, which is compiled in less time than its
+ * files one by one. */
+#include "base/unit.h"
+
+#include "actor/actors.c"
+#include "actor/ask.c"
+#include "actor/later.c"
+#include "actor/passive.c"
+#include "actor/send.c"
+#include "actor/side.c"
+#include "actor/turn.c"

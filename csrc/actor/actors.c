@@ -1,0 +1,361 @@
+//go:build ignore
+/* actors.c - see actors.h: places, messages, and what a scheduler's life does with them. */
+#include "actor/actors.h"
+
+#include "base/sys.h"
+
+#include <string.h>
+
+#define MESSAGES_BYTES ((size_t)256 << 10) /* of a chunk of messages */
+
+_Static_assert(sizeof(struct coro_message) == 64, "a cache line");
+
+struct coroi_places *coroi_places_dir[COROI_PLACES_CHUNKS];
+static struct coroi_lock places_lock; /* of what follows, and of writes to the directory */
+static struct coroi_places *places_spare;
+static uint32_t places_count;
+
+static struct coroi_service actors_service;
+static struct coroi_lock making; /* actors of a scheduler that has none yet */
+
+/* Those of a scheduler that was closed before it had any. */
+static struct coroi_actors none_any_more = {.closed = true};
+
+/* --------------------------------------------------------------------------------------- places */
+
+/* places_take - one more chunk for `all`, in its lock. */
+static bool places_take(struct coroi_actors *all)
+{
+	coroi_lock(&places_lock);
+	struct coroi_places *chunk = places_spare;
+	if (chunk) {
+		places_spare = chunk->next;
+	} else if (places_count < COROI_PLACES_CHUNKS) {
+		chunk = coroi_map(COROI_PLACES_BYTES, COROI_PLACES_BYTES);
+		if (chunk) {
+			chunk->id = places_count++;
+			chunk->carved = 1;
+		}
+	}
+	if (chunk) {
+		chunk->next = all->chunks;
+		all->chunks = chunk;
+		at_store_rel(&chunk->owner, all);
+		at_store_rel(&coroi_places_dir[chunk->id], chunk); /* pairs with coroi_place_of */
+	}
+	coroi_unlock(&places_lock);
+	return chunk != NULL;
+}
+
+static void place_put(struct coroi_actors *all, struct coroi_place *a)
+{
+	at_store_rlx(&a->state, (uintptr_t)all->free);
+	all->free = a;
+}
+
+/* places_free_all - put the places of a chunk that were used before into the list of `all`. */
+static void places_free_all(struct coroi_actors *all, struct coroi_places *chunk)
+{
+	struct coroi_place *place = (struct coroi_place *)(void *)chunk;
+
+	for (uint32_t i = chunk->carved; i-- > 1;) {
+		if (at_load_rlx(&place[i].box)) /* else it is retired */
+			place_put(all, &place[i]);
+	}
+}
+
+/* place_get - a free place, in the lock. NULL: no memory. */
+static struct coroi_place *place_get(struct coroi_actors *all)
+{
+	while (!all->free && (!all->chunks || all->chunks->carved == COROI_PLACES)) {
+		if (!places_take(all))
+			return NULL;
+		places_free_all(all, all->chunks);
+	}
+	struct coroi_place *a = all->free;
+	if (a) {
+		all->free = (struct coroi_place *)(uintptr_t)at_load_rlx(&a->state);
+		return a;
+	}
+	return (struct coroi_place *)(void *)all->chunks + all->chunks->carved++;
+}
+
+void coroi_place_free(struct coroi_actors *all, struct coroi_place *a)
+{
+	coroi_lock(&all->lock);
+	all->live--;
+	if (at_load_rlx(&a->box))
+		place_put(all, a);
+	else
+		all->retired++;
+	coroi_unlock(&all->lock);
+}
+
+int coroi_check_kind(const coro_actor_kind *kind)
+{
+	return kind && kind->size == sizeof *kind && kind->behave && kind->batch <= COROI_HAND &&
+			       kind->room <= CORO_ROOM_MAX && !kind->flags &&
+			       (!kind->idle || kind->idle >= CORO_IDLE_MIN)
+		       ? CORO_OK
+		       : CORO_EINVAL;
+}
+
+int coro_actor_spawn(coro_scheduler *s, const coro_actor_kind *kind, void *state, coro_actor *out)
+{
+	struct coroi_worker *w = coroi_self();
+
+	if (coroi_check_kind(kind) || !out || (uintptr_t)state > COROI_LOW)
+		return CORO_EINVAL;
+	if (!s && !coroi_current(w))
+		return CORO_EPERM;
+	struct coroi_actors *all = coroi_actors_of(s ? s : coroi_scheduler_of(w));
+	if (!all)
+		return CORO_ENOMEM;
+	coroi_lock(&all->lock);
+	struct coroi_place *a = all->closed ? NULL : place_get(all);
+	int status = all->closed ? CORO_ECLOSED : a ? CORO_OK : CORO_ENOMEM;
+	if (a) {
+		at_store_rlx(&a->pending, 0);
+		at_store_rlx(&a->kind, coroi_word(kind, kind->idle ? COROI_P_IDLE : 0));
+		if (kind->idle)
+			status = coroi_sweep_for(all, kind);
+		if (!status && kind->room)
+			status = coroi_bound_make(a, kind);
+		if (status)
+			place_put(all, a);
+	}
+	if (!status) {
+		all->live++;
+		all->spawned++;
+		at_store_rlx(&a->state, (uintptr_t)state);
+		coroi_set_pace(a, COROI_PACE_FIRST, kind->idle ? coroi_stamp(kind) : 0);
+		*out = coroi_reference(a, coroi_box_begin(&a->box));
+	}
+	coroi_unlock(&all->lock);
+	return status;
+}
+
+/* ------------------------------------------------------------------------------------- messages */
+
+/* carve - a list of COROI_HAND new messages, in the lock. NULL: the limit, or no memory. */
+static struct coro_message *carve(struct coroi_actors *all)
+{
+	if (all->carve == all->carve_end) {
+		if (all->limit && all->bytes + MESSAGES_BYTES > all->limit)
+			return NULL;
+		struct coro_message *m = coroi_map(MESSAGES_BYTES, coroi_page());
+		if (!m)
+			return NULL;
+		all->bytes += MESSAGES_BYTES;
+		m->next_ = all->mapped;
+		all->mapped = m;
+		/* the first list is lost to the link of the chunks */
+		all->carve = m + COROI_HAND;
+		all->carve_end = m + MESSAGES_BYTES / sizeof *m;
+	}
+	struct coro_message *list = all->carve;
+	all->carve += COROI_HAND;
+	for (uint32_t i = 0; i + 1 < COROI_HAND; i++)
+		list[i].next_ = &list[i + 1];
+	list[COROI_HAND - 1].next_ = NULL;
+	return list;
+}
+
+COROI_COLD bool coroi_hand_refill(struct coroi_hand *h)
+{
+	struct coroi_actors *all = h->actors;
+	struct coro_message *list = h->other;
+
+	h->other = NULL;
+	if (!list) {
+		coroi_lock(&all->messages);
+		if ((list = all->lists))
+			all->lists = (struct coro_message *)(uintptr_t)list->words[0];
+		else
+			list = carve(all);
+		coroi_unlock(&all->messages);
+	}
+	h->spare = list;
+	h->count = list ? COROI_HAND : 0;
+	return list != NULL;
+}
+
+COROI_NOINLINE void coroi_hand_trade(struct coroi_hand *h)
+{
+	struct coroi_actors *all = h->actors;
+	struct coro_message *list = h->other;
+
+	if (list) {
+		coroi_lock(&all->messages);
+		list->words[0] = (uintptr_t)all->lists;
+		all->lists = list;
+		coroi_unlock(&all->messages);
+	}
+	h->other = h->spare;
+	h->spare = NULL;
+	h->count = 0;
+}
+
+struct coroi_hand *coroi_hand_outside(struct coroi_actors *all)
+{
+	char here; /* by the address of the thread's stack */
+	struct coroi_hand *h = &all->outside[(uintptr_t)&here >> 14 & (COROI_HANDS_OUTSIDE - 1)];
+
+	coroi_spin_lock(&h->lock);
+	return h;
+}
+
+int coro_actor_limit(coro_scheduler *s, size_t bytes)
+{
+	if (!s)
+		return CORO_EINVAL;
+	struct coroi_actors *all = coroi_actors_of(s);
+	if (!all)
+		return CORO_ENOMEM;
+	if (all == &none_any_more)
+		return CORO_ECLOSED;
+	coroi_lock(&all->messages);
+	all->limit = bytes;
+	coroi_unlock(&all->messages);
+	return CORO_OK;
+}
+
+/* ----------------------------------------------------------------------------------- statistics */
+
+int coro_actor_stats_of(coro_scheduler *s, coro_actor_stats *out)
+{
+	if (!s || !out)
+		return CORO_EINVAL;
+	memset(out, 0, sizeof *out);
+	/* acquire, pairs with the store in coroi_actors_of */
+	struct coroi_actors *all = at_load_acq(coroi_service_state(s, &actors_service));
+	if (!all)
+		return CORO_OK;
+	coroi_lock(&all->lock);
+	out->actors = all->live;
+	out->spawned = all->spawned;
+	out->retired = all->retired;
+	coroi_unlock(&all->lock);
+	coroi_lock(&all->messages);
+	out->message_bytes = all->bytes;
+	coroi_unlock(&all->messages);
+	for (uint32_t i = 0; i < CORO_DEAD_CAUSES; i++)
+		out->dead[i] = at_load_rlx(&all->dead[i]);
+	for (uint32_t i = 0; i < COROI_HANDS_OUTSIDE + all->workers; i++) {
+		struct coroi_hand *h = i < COROI_HANDS_OUTSIDE
+					       ? &all->outside[i]
+					       : &all->hand[i - COROI_HANDS_OUTSIDE];
+		out->accepted += at_load_rlx(&h->accepted);
+		out->handled += at_load_rlx(&h->handled);
+	}
+	return CORO_OK;
+}
+
+/* ----------------------------------------------------------------------------------------- life */
+
+static struct coroi_actors *make(struct coro_scheduler *s)
+{
+	uint32_t n = coroi_workers_of(s);
+	struct coroi_actors *all = coroi_alloc(sizeof *all + n * sizeof *all->hand, COROI_APART);
+
+	if (!all)
+		return NULL;
+	all->sched = s;
+	all->workers = n;
+	for (uint32_t i = 0; i < COROI_HANDS_OUTSIDE; i++)
+		all->outside[i].actors = all;
+	for (uint32_t i = 0; i < n; i++) {
+		struct coroi_hand *h = &all->hand[i];
+		h->actors = all;
+		h->dedicated = coroi_is_dedicated(coroi_worker_at(s, i));
+		at_store_rel(coroi_room_of(s, i), h);
+	}
+	return all;
+}
+
+struct coroi_actors *coroi_actors_of(struct coro_scheduler *s)
+{
+	void **at = coroi_service_state(s, &actors_service);
+	struct coroi_actors *all = at_load_acq(at); /* pairs with the store below */
+
+	if (coroi_likely(all != NULL))
+		return all;
+	coroi_lock(&making);
+	if (!(all = at_load_rlx(at)) && (all = make(s)))
+		at_store_rel(at, all);
+	coroi_unlock(&making);
+	return all;
+}
+
+/* actors_refuse - what comes from outside from now on would keep actors at work. */
+static void actors_refuse(struct coro_scheduler *s)
+{
+	struct coroi_actors *all = at_load_acq(coroi_service_state(s, &actors_service));
+
+	if (all)
+		at_store_rlx(&all->refuses, 1);
+}
+
+/* actors_close - no worker is left: end all actors. */
+static void actors_close(struct coro_scheduler *s)
+{
+	void **at = coroi_service_state(s, &actors_service);
+
+	coroi_lock(&making);
+	struct coroi_actors *all = at_load_rlx(at);
+	if (!all)
+		at_store_rel(at, &none_any_more);
+	coroi_unlock(&making);
+	if (!all)
+		return;
+	coroi_lock(&all->lock);
+	all->closed = true; /* none is spawned any more, so that the chunks stay as they are */
+	coroi_unlock(&all->lock);
+	for (struct coroi_places *chunk = all->chunks; chunk; chunk = chunk->next) {
+		struct coroi_place *place = (struct coroi_place *)(void *)chunk;
+		for (uint32_t i = 1; i < chunk->carved; i++)
+			if (at_load_rlx(&place[i].box) & COROI_BOX_LIVE)
+				coroi_actor_close(all, &place[i]);
+	}
+	coroi_clock_close(all); /* after B1 of all: nobody adds any more */
+}
+
+static void actors_destroy(struct coro_scheduler *s)
+{
+	void **at = coroi_service_state(s, &actors_service);
+	struct coroi_actors *all = *at;
+
+	if (!all)
+		return;
+	*at = NULL;
+	if (all == &none_any_more)
+		return;
+	coroi_clock_close(all); /* what a thread has added while the close came */
+	for (struct coro_message *m = all->mapped; m;) {
+		struct coro_message *next = m->next_;
+		coroi_unmap(m, MESSAGES_BYTES);
+		m = next;
+	}
+	coroi_lock(&places_lock);
+	for (struct coroi_places *chunk = all->chunks; chunk;) {
+		struct coroi_places *next = chunk->next;
+		at_store_rel(&chunk->owner, NULL);
+		chunk->next = places_spare;
+		places_spare = chunk;
+		chunk = next;
+	}
+	coroi_unlock(&places_lock);
+	coroi_release(all);
+}
+
+static struct coroi_service actors_service = {
+	.refuse = actors_refuse,
+	.close = actors_close,
+	.destroy = actors_destroy,
+};
+
+__attribute__((constructor)) static void actors_register(void)
+{
+	coroi_service_register(&actors_service);
+	coroi_tasks = (struct coroi_tasks){coroi_turn, coroi_turn_ended};
+}

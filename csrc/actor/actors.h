@@ -1,0 +1,407 @@
+/*
+ * actors.h - what the actors of one scheduler share: their places, and memory for messages.
+ *
+ * A place is 32 bytes. Places lie in chunks of 2 MiB, which are never unmapped, and are used for
+ * nothing else: so whoever has a reference, stale or forged, reads a place, whose generation tells.
+ * A chunk of a scheduler that was destroyed goes to the next one that needs a chunk. The
+ * generations go on.
+ *
+ *      reference   generation:16 | 0:17 | chunk:15 | number:16
+ *
+ * Messages have 64 bytes. A worker has up to two lists of them in hand, of COROI_HAND each, and
+ * trades whole lists with the others, in a lock (after Bonwick's magazines, 2001). Threads that are
+ * no workers share some hands, each with a lock. Messages flow from those who send to those who
+ * handle; the lists bring them back.
+ */
+#ifndef COROI_ACTORS_H
+#define COROI_ACTORS_H
+
+#include "actor/box.h"
+#include "base/list.h"
+#include "base/lock.h"
+#include "kernel/kernel.h"
+
+#define COROI_HAND          64u /* messages of a list */
+#define COROI_HANDS_OUTSIDE 16u
+
+#define COROI_PLACES_BYTES  ((size_t)2 << 20) /* of a chunk */
+#define COROI_PLACES        (1u << 16)        /* of a chunk, with its header */
+#define COROI_PLACES_CHUNKS (1u << 15)
+
+/* An actor. In its own words of 64 bits others look at, relaxed, the turn writes whole words. */
+struct coroi_place {
+	uint64_t box; /* atomic: box.h */
+	/* The first message that was taken and is not handled, and in the highest 16 bits how many
+	 * there are, at most COROI_DEPTH_MOST. Written by the turn. Atomic, relaxed. */
+	uint64_t pending;
+	/* The kind, or with COROI_P_SIDE in the highest 16 bits the side table, which has it.
+	 * Atomic, release: the turn and senders look. */
+	uint64_t kind;
+	/* The state, and in the highest 16 bits the stamp (passive.c) and the pace: the turn's. Of
+	 * a free place: the next. Atomic, relaxed: the sweeper looks. */
+	uint64_t state;
+};
+_Static_assert(sizeof(struct coroi_place) == 32, "an idle actor");
+
+#define COROI_HIGH_SHIFT 48
+#define COROI_LOW        ((UINT64_C(1) << COROI_HIGH_SHIFT) - 1)
+
+/* What few actors have: in the lock of the place's sides (coroi_side_lock), but for kind, which is
+ * the turn's, and for room. */
+struct coroi_side {
+	const coro_actor_kind *kind;
+	struct {
+		struct coro_message *first, *last;
+	} urgent;                      /* what overtakes; oldest first */
+	struct coro_message *watchers; /* what they are to be told; words[2] is the watcher */
+	struct coroi_bound *bound;     /* NULL: none */
+};
+
+/* Flags of a place, in the highest 16 bits of `kind`. */
+enum {
+	COROI_P_SIDE = 1,
+	COROI_P_BOUND = 2, /* with SIDE */
+	COROI_P_IDLE = 4,  /* the kind has an idle time */
+};
+
+#define COROI_SIDE_LOCKS 64u
+
+/* What lies where the first place of a chunk would be. */
+struct coroi_places {
+	/* Atomic, release: whoever finds a place LIVE finds its owner. */
+	struct coroi_actors *owner;
+	struct coroi_places *next; /* of the same owner's, or of those without one */
+	uint32_t id;
+	uint32_t carved; /* places that were used; the header is one of them */
+};
+_Static_assert(sizeof(struct coroi_places) <= sizeof(struct coroi_place), "it lies there");
+_Static_assert(COROI_PLACES * sizeof(struct coroi_place) == COROI_PLACES_BYTES, "a chunk");
+
+/* The directory of all chunks of the process. It only grows. */
+extern struct coroi_places *coroi_places_dir[COROI_PLACES_CHUNKS];
+
+/* What one worker has in hand, or threads outside, in the lock. */
+struct coroi_hand {
+	struct coroi_actors *actors;
+	struct coro_message *spare, *other; /* other: COROI_HAND, or none */
+	uint32_t count;                     /* of spare, COROI_HAND at most */
+	bool dedicated;
+	struct coroi_spin lock; /* of threads outside */
+	/* Messages. Atomic, relaxed: statistics. */
+	uint64_t accepted, handled;
+} __attribute__((aligned(COROI_APART)));
+
+/* A message that is to be sent later. */
+struct coroi_later {
+	uint64_t due, number; /* ns; in the order in which they came */
+	coro_actor to;
+	struct coro_message *m;
+};
+
+/* What is to be sent later: see later.c. */
+struct coroi_clock {
+	struct coroi_lock lock; /* of all */
+	bool runs;              /* the clock's coroutine is spawned, or about to be */
+	coro_handle handle;     /* 0: it has not begun to run */
+	struct coroi_later *heap;
+	uint32_t n, most;
+	uint64_t number;
+};
+
+struct coroi_actors {
+	struct coro_scheduler *sched;
+	struct coroi_clock clock;
+	/* See passive.c. The shortest idle time of a kind, ns, 0: none; the sweeper's handle, 0: it
+	 * has not begun. Atomic. */
+	struct {
+		uint64_t least;
+		coro_handle handle;
+	} sweep;
+
+	struct coroi_lock lock; /* of the places and their figures */
+	struct coroi_place *free;
+	struct coroi_places *chunks; /* the first is the one that is carved */
+	uint64_t live, spawned, retired;
+	bool closed;
+
+	uint32_t refuses; /* a close has begun. Atomic, relaxed: threads outside look */
+
+	struct coroi_lock messages; /* of what follows */
+	struct coro_message *lists; /* whole ones, linked by words[0] of the first of each */
+	struct coro_message *carve, *carve_end;
+	struct coro_message *mapped; /* the chunks, linked by their first message */
+	uint64_t bytes, limit;
+
+	uint64_t dead[CORO_DEAD_CAUSES]; /* atomic: statistics */
+
+	struct coroi_spin sides[COROI_SIDE_LOCKS];
+
+	struct coroi_hand outside[COROI_HANDS_OUTSIDE];
+	uint32_t workers;
+	struct coroi_hand hand[]; /* of each worker */
+};
+
+/* coroi_actors_of - those of a scheduler, made if need be. NULL: no memory. Thread: any, while the
+ * scheduler is not destroyed. */
+struct coroi_actors *coroi_actors_of(struct coro_scheduler *s);
+
+/* coroi_place_of - the place that a reference names. NULL: there is no such place. */
+static inline struct coroi_place *coroi_place_of(coro_actor ref)
+{
+	uint64_t at = ref & COROI_LOW;
+	struct coroi_places *chunk;
+
+	if (coroi_unlikely(at >= (uint64_t)COROI_PLACES_CHUNKS * COROI_PLACES))
+		return NULL;
+	chunk = at_load_acq(&coroi_places_dir[at / COROI_PLACES]); /* pairs with places_take */
+	return coroi_likely(chunk != NULL) ? (struct coroi_place *)(void *)chunk + at % COROI_PLACES
+					   : NULL;
+}
+
+static inline struct coroi_places *coroi_places_of(const struct coroi_place *a)
+{
+	return (struct coroi_places *)((uintptr_t)a & ~(uintptr_t)(COROI_PLACES_BYTES - 1));
+}
+
+/* coroi_owner_of - whose the place is, if the box is LIVE; else only to be compared with. */
+static inline struct coroi_actors *coroi_owner_of(const struct coroi_place *a)
+{
+	return at_load_acq(&coroi_places_of(a)->owner);
+}
+
+/* coroi_reference - of the actor that is in the place now, with this box. */
+static inline coro_actor coroi_reference(const struct coroi_place *a, uint64_t box)
+{
+	const struct coroi_places *chunk = coroi_places_of(a);
+
+	return (box & COROI_BOX_GEN) | (uint64_t)chunk->id * COROI_PLACES |
+	       (uint64_t)(a - (const struct coroi_place *)(const void *)chunk);
+}
+
+/* coroi_place_free - B3: the actor has ended. */
+void coroi_place_free(struct coroi_actors *all, struct coroi_place *a);
+
+/* Of a new actor: 2^that messages from look to look at the clock (turn.c). */
+#define COROI_PACE_FIRST 2
+#define COROI_PACE_BITS  4
+
+/* coroi_check_kind - CORO_OK or CORO_EINVAL. */
+int coroi_check_kind(const coro_actor_kind *kind);
+
+/* ------------------------------------------------------------------------------- its words */
+
+static inline void *coroi_pointer(uint64_t word)
+{
+	return (void *)(uintptr_t)(word & COROI_LOW);
+}
+
+static inline uint64_t coroi_word(const void *p, uint64_t high)
+{
+	return (uintptr_t)p | high << COROI_HIGH_SHIFT;
+}
+
+static inline bool coroi_has(const struct coroi_place *a, unsigned flag)
+{
+	return at_load_rlx(&a->kind) >> COROI_HIGH_SHIFT & flag;
+}
+
+/* coroi_state - the user's. coroi_pace, coroi_set_pace - thread: the turn. */
+static inline void *coroi_state(const struct coroi_place *a)
+{
+	return coroi_pointer(at_load_rlx(&a->state));
+}
+
+static inline unsigned coroi_pace(const struct coroi_place *a)
+{
+	return (unsigned)(at_load_rlx(&a->state) >> COROI_HIGH_SHIFT) &
+	       ((1u << COROI_PACE_BITS) - 1);
+}
+
+static inline void coroi_set_pace(struct coroi_place *a, unsigned pace, uint64_t stamp)
+{
+	at_store_rlx(&a->state, coroi_word(coroi_state(a), stamp << COROI_PACE_BITS | pace));
+}
+
+/* coroi_kind_of - thread: the turn. */
+static inline const coro_actor_kind *coroi_kind_of(const struct coroi_place *a)
+{
+	uint64_t word = at_load_acq(&a->kind); /* pairs with side_make: the table is seen whole */
+
+	if (coroi_unlikely(word >> COROI_HIGH_SHIFT & COROI_P_SIDE))
+		return ((const struct coroi_side *)coroi_pointer(word))->kind;
+	return coroi_pointer(word);
+}
+
+static inline struct coro_message *coroi_pending(const struct coroi_place *a)
+{
+	return coroi_pointer(at_load_rlx(&a->pending));
+}
+
+/* coroi_behind - how many messages the turn has taken and not handled. */
+static inline uint32_t coroi_behind(const struct coroi_place *a)
+{
+	return (uint32_t)(at_load_rlx(&a->pending) >> COROI_HIGH_SHIFT);
+}
+
+static inline void coroi_set_pending(struct coroi_place *a, struct coro_message *m, uint32_t n)
+{
+	at_store_rlx(&a->pending, coroi_word(m, n < COROI_DEPTH_MOST ? n : COROI_DEPTH_MOST));
+}
+
+/* -------------------------------------------------------------------------------- messages */
+
+/* coroi_hand_refill, coroi_hand_trade - coroi_message_get and coroi_message_put where there is no
+ * spare one, and where there are COROI_HAND. Refill returns false at the limit, or where there is
+ * no memory. */
+COROI_COLD bool coroi_hand_refill(struct coroi_hand *h);
+COROI_NOINLINE void coroi_hand_trade(struct coroi_hand *h);
+
+static inline struct coro_message *coroi_message_get(struct coroi_hand *h)
+{
+	if (coroi_unlikely(!h->spare) && !coroi_hand_refill(h))
+		return NULL;
+	struct coro_message *m = h->spare;
+	h->spare = m->next_;
+	h->count--;
+	coroi_prefetchw(h->spare);
+	return m;
+}
+
+static inline void coroi_message_put(struct coroi_hand *h, struct coro_message *m)
+{
+	if (coroi_unlikely(h->count == COROI_HAND))
+		coroi_hand_trade(h);
+	m->next_ = h->spare;
+	h->spare = m;
+	h->count++;
+}
+
+/* coroi_hand_outside - the hand of a thread that is no worker of `all`, with its lock. */
+struct coroi_hand *coroi_hand_outside(struct coroi_actors *all);
+
+/* coroi_hand_here - the hand of the calling worker, or NULL: it is none, or belongs to another
+ * scheduler than `all`, or runs no coroutine. */
+static inline struct coroi_hand *coroi_hand_here(const struct coroi_actors *all)
+{
+	struct coroi_worker *w = coroi_here();
+	struct coroi_hand *h = coroi_room(w);
+
+	return h && h->actors == all && coroi_current_here(w) ? h : NULL;
+}
+
+/* Flags of a message. */
+enum {
+	COROI_M_BUFFER = 1, /* it owns a buffer */
+	COROI_M_DRAIN = 2,  /* no message for the behaviour: the actor ends here */
+	COROI_M_ASK = 4,    /* words[4] and [5] say who waits for an answer */
+	COROI_M_CREDIT = 8, /* it has a place in a bounded mailbox */
+};
+
+/* coroi_bury - m, which was accepted for `to`, is a dead letter. It is given back to h, or, if h is
+ * NULL, to nobody: the memory is about to go. */
+void coroi_bury(struct coroi_actors *all, struct coroi_hand *h, coro_actor to,
+		struct coro_message *m, int cause);
+
+/* coroi_drop - m is handled, or dead: its buffer is destroyed, who waits for its answer is told
+ * that there is none, and its credit goes back to the place. */
+COROI_COLD void coroi_drop(struct coroi_place *a, struct coro_message *m);
+
+/* ------------------------------------------------------------------------------ sending, send.c */
+
+/* Where the caller is: on a worker of `all`, or outside of it, where `all` is not destroyed
+ * meanwhile. */
+struct coroi_visit {
+	struct coroi_actors *all;
+	uint32_t *guest; /* NULL: on a worker */
+};
+
+/* coroi_visit_begin - CORO_OK and *v, which is to be ended; CORO_ESTALE: the actor has ended;
+ * CORO_ECLOSED: a close has begun, and the caller is outside. The
+ * visitor is on a worker after that, or stays outside. */
+int coroi_visit_begin(struct coroi_visit *v, const struct coroi_place *a, coro_actor ref);
+void coroi_visit_end(const struct coroi_visit *v);
+
+/* coroi_visit_get, coroi_visit_put - a message. NULL: no memory. */
+struct coro_message *coroi_visit_get(const struct coroi_visit *v);
+void coroi_visit_put(const struct coroi_visit *v, struct coro_message *m);
+
+/* coroi_visit_count - n messages were accepted. */
+void coroi_visit_count(const struct coroi_visit *v, uint32_t n);
+
+/* coroi_post - S1 and S2 of one message. coroi_mark - C2. Returns: as coro_actor_send. */
+int coroi_post(struct coroi_actors *all, struct coroi_place *a, coro_actor to,
+	       struct coro_message *m);
+int coroi_mark(struct coroi_actors *all, struct coroi_place *a, coro_actor to, uint64_t mark);
+
+/* coroi_mark_dormant - P1: C2 if the actor is dormant, else nothing. */
+int coroi_mark_dormant(struct coroi_actors *all, struct coroi_place *a, coro_actor to,
+		       uint64_t mark);
+
+/* coroi_send_asking - coro_actor_send_until of a message that asks, with the words that say who
+ * waits for the answer. coroi_send_back - send an answer, or that there is none; it needs no place
+ * in a bounded mailbox. */
+struct coroi_asks {
+	uint64_t words[2];
+};
+int coroi_send_asking(coro_actor to, uint32_t kind, const void *payload, size_t bytes,
+		      const struct coroi_asks *ask, uint64_t deadline);
+int coroi_send_back(coro_actor asker, uint32_t kind, const void *payload, size_t bytes);
+
+/* coroi_write - fill m in. */
+void coroi_write(struct coro_message *m, uint32_t kind, uint8_t flags, const void *payload,
+		 size_t bytes);
+
+/* -------------------------------------------------------------------------- side tables, side.c */
+
+static inline struct coroi_spin *coroi_side_lock(struct coroi_actors *all,
+						 const struct coroi_place *a)
+{
+	return &all->sides[(uintptr_t)a / sizeof *a % COROI_SIDE_LOCKS];
+}
+
+/* coroi_urgent_take - C3: what overtakes, oldest first. */
+struct coro_message *coroi_urgent_take(struct coroi_actors *all, struct coroi_place *a);
+
+/* coroi_side_end - B2: the place has no side table any more. Returns: what it had, or NULL, to be
+ * given to coroi_side_tell, which tells those that watch, if `tells`, and frees it. */
+struct coroi_side *coroi_side_end(struct coroi_actors *all, struct coroi_place *a);
+void coroi_side_tell(struct coroi_actors *all, struct coroi_side *side, coro_actor who, int cause,
+		     bool tells);
+
+/* coroi_bound_make - a bounded mailbox for a new actor, whose box is not LIVE yet. Returns:
+ * CORO_OK, CORO_ENOMEM. coroi_bound_enter - take a place in it. Returns: CORO_OK, CORO_EOVERFLOW,
+ * CORO_ETIMEDOUT, CORO_ESTALE or what coro_sem_acquire does. coroi_bound_leave - give one back;
+ * thread: the turn. */
+int coroi_bound_make(struct coroi_place *a, const coro_actor_kind *kind);
+int coroi_bound_enter(struct coroi_visit *v, struct coroi_place *a, coro_actor to,
+		      uint64_t deadline);
+void coroi_bound_leave(struct coroi_place *a, coro_actor to, struct coroi_actors *all);
+
+/* -------------------------------------------------------------------------------------- ask.c */
+
+/* coroi_unanswered - the asker of m gets no answer. */
+void coroi_unanswered(struct coro_message *m);
+
+/* coroi_sweep_for - an actor of a kind with an idle time is about to be made, in the lock. Returns:
+ * as coro_spawn_attr. coroi_stamp - the stamp of now. */
+int coroi_sweep_for(struct coroi_actors *all, const coro_actor_kind *kind);
+uint64_t coroi_stamp(const coro_actor_kind *kind);
+
+/* coroi_clock_close - no worker runs: what was to be sent is dead. */
+void coroi_clock_close(struct coroi_actors *all);
+
+/* coroi_turn_here - the turn that the caller is in; NULL: none. */
+static inline coro_actor_turn *coroi_turn_here(void)
+{
+	return coroi_task_here(coroi_self());
+}
+
+/* coroi_turn - the body of all turns: see turn.c. coroi_turn_ended - of coroi_tasks. */
+void coroi_turn(void *arg, void *result);
+void coroi_turn_ended(void *arg, bool aborted);
+
+/* coroi_actor_close - the actor that is in the place ends with its scheduler. Thread: the closing
+ * one; no worker runs. */
+void coroi_actor_close(struct coroi_actors *all, struct coroi_place *a);
+
+#endif

@@ -1,0 +1,216 @@
+/*
+ * box.h - an actor's mailbox in one word, and who runs the actor.
+ *
+ *      bit 63..48       47..6                      4     3      2     1        0
+ *      generation       newest message, or 0       IDLE  LIVE   STOP  CONTROL  ACTIVE
+ *
+ *   no LIVE           no actor; the generation is that of the next one
+ *   LIVE alone        dormant: no message, no turn
+ *   LIVE, and more    active: one turn is queued, or runs, or is suspended
+ *
+ * Messages are linked from the newest to the oldest one. A message has its depth: 1 and how many
+ * were in the box before it. The generation stands in the same word as the message, so that a
+ * reference is checked and a message pushed in one step: a stale reference cannot deliver into the
+ * place's next actor.
+ *
+ * Send, on any thread:
+ *
+ *   S1  CAS box: the reference's generation, LIVE, old -> m, where m->next is the message of old,
+ *       and CONTROL and STOP stay. Another generation, or not LIVE: refused. Release, pairs with
+ *       T1: what is in the message is seen by the turn. If old is dormant the sender has taken
+ *       before what a turn needs (kernel/task.h), so that S2 cannot fail
+ *   S2  old was dormant: start a turn
+ *   S3  m->depth + what the turn has taken and not handled > 256, and the sender is a coroutine: it
+ *       yields once. Relaxed: a hint; the message before may be another's by now
+ *
+ * Turn, by one coroutine at a time:
+ *
+ *   T1  `pending`, if there is one; else x = exchange box -> ACTIVE, and reverse: oldest first.
+ *       Acquire, pairs with S1 of each message. An exchange, since senders push meanwhile. The
+ *       generation is the turn's own: nobody else changes it
+ *   T2  handle the oldest first, until the clock says 20 us. Before each call `pending` is the
+ *       first message of that call: if the behaviour ends the coroutine, what is left is found
+ *       there
+ *   T3  the time is over, and messages are left: `pending` = the rest, before the next turn is
+ *       started, which may run on another worker at once. The start is a release for it (the door
+ *       of the worker's queue)
+ *   T4  nothing is left: `pending` = none; then CAS box ACTIVE -> dormant. Release, pairs with S1
+ *       of the sender that wakes the actor next, and so with its turn: that one sees the state as
+ *       this turn has left it. The CAS fails: something has come, T1. A CAS, since a store would
+ *       lose what has come
+ *
+ * Control, on any thread:
+ *
+ *   C1  put what is to be done in the place's side table, in its lock. A stop needs nothing there
+ *   C2  CAS box old -> old | CONTROL, or STOP. As S1: if old is dormant, with all that a turn
+ *       needs, and then S2
+ *   C3  turn: at T1, and before each call of T2 by a look (relaxed: a hint, T1 and T4 are sure):
+ *       CONTROL is taken with the messages (T1) or by an AND; then the side table is looked at.
+ *       After the AND or the exchange, since C1 comes before C2. STOP: B1
+ *
+ * Stop, by the turn alone:
+ *
+ *   B1  x = exchange box -> the next generation, not LIVE. What was in it, and `pending` before it,
+ *       becomes dead letters, in order. Afterwards nothing is accepted any more
+ *   B2  the side table, in its lock: who watches, and what waits there. After B1, since others look
+ *       at the box in that lock before they put something there
+ *   B3  the place goes to the free ones. The next actor there begins with a store of LIVE. Release,
+ *       pairs with S1's load: who has the new reference sees the new actor
+ *
+ * At most one turn: a turn is started by whom the box makes active out of dormant (S2, C2), and by
+ * a turn that ends active (T3). Dormant comes from T4 alone, after which the turn does nothing with
+ * the actor.
+ *
+ * None is lost: a message that was pushed is in the box, or in `pending`, or a turn has it; while
+ * one is in the box, the box is active; T4 succeeds only if none is. Order of each sender: by the
+ * order of the CASes of S1; the turn takes all at once and reverses, and `pending` goes first.
+ *
+ * ABA is harmless: S1 pushes one, T1 and B1 take all. If a message leaves and comes again between
+ * S1's look and its CAS, its link is the right one: it is what is in the box.
+ */
+#ifndef COROI_BOX_H
+#define COROI_BOX_H
+
+#include "base/atomics.h"
+#include "coro_actor.h"
+
+#define COROI_BOX_ACTIVE  UINT64_C(1)
+#define COROI_BOX_CONTROL UINT64_C(2)
+#define COROI_BOX_STOP    UINT64_C(4)
+#define COROI_BOX_LIVE    UINT64_C(8)
+#define COROI_BOX_IDLE    UINT64_C(16) /* P1 of passive.c; gone with the next push */
+
+#define COROI_BOX_GEN_SHIFT 48
+#define COROI_BOX_GEN       (UINT64_C(0xffff) << COROI_BOX_GEN_SHIFT)
+#define COROI_BOX_MESSAGE   (~COROI_BOX_GEN & ~UINT64_C(63))
+
+#define COROI_DEPTH_MOST 0xffffu /* a message's depth, at most */
+
+static inline struct coro_message *coroi_box_message(uint64_t box)
+{
+	return (struct coro_message *)(uintptr_t)(box & COROI_BOX_MESSAGE);
+}
+
+static inline bool coroi_box_is_dormant(uint64_t box)
+{
+	return (box & ~COROI_BOX_GEN) == COROI_BOX_LIVE;
+}
+
+/* coroi_box_of - the box of the actor with this reference, while it is dormant. */
+static inline uint64_t coroi_box_of(coro_actor ref)
+{
+	return (ref & COROI_BOX_GEN) | COROI_BOX_LIVE;
+}
+
+/* coroi_box_takes - the box is that of the actor with this reference, which has not ended. */
+static inline bool coroi_box_takes(uint64_t box, coro_actor ref)
+{
+	return !((box ^ ref) & COROI_BOX_GEN) && box & COROI_BOX_LIVE;
+}
+
+/* coroi_box_look - the box, for S1 and C2. The acquire pairs with B3. */
+static inline uint64_t coroi_box_look(const uint64_t *box)
+{
+	return at_load_acq(box);
+}
+
+/* coroi_depth - relaxed: the message may be another's by now. */
+static inline uint32_t coroi_depth(const struct coro_message *m)
+{
+	return at_load_rlx(&m->depth_);
+}
+
+/* coroi_box_push - S1: push the messages first to last, n of them, linked from the last one back to
+ * the first. *depth: of the last. False: the box has changed, and *old is what it is now. */
+static inline __attribute__((always_inline)) bool coroi_box_push(uint64_t *box, uint64_t *old,
+								 struct coro_message *first,
+								 struct coro_message *last,
+								 uint32_t n, uint32_t *depth)
+{
+	struct coro_message *before = coroi_box_message(*old);
+	uint32_t all = before ? coroi_depth(before) + n : n;
+
+	first->next_ = before;
+	*depth = all < COROI_DEPTH_MOST ? all : COROI_DEPTH_MOST;
+	at_store_rlx(&last->depth_, (uint16_t)*depth);
+	return at_cas(box, old,
+		      (*old & ~(COROI_BOX_MESSAGE | COROI_BOX_ACTIVE | COROI_BOX_IDLE)) |
+			      (uintptr_t)last);
+}
+
+/* coroi_box_mark - C2. False: as coroi_box_push. */
+static inline bool coroi_box_mark(uint64_t *box, uint64_t *old, uint64_t mark)
+{
+	return at_cas(box, old, *old | mark);
+}
+
+/* coroi_box_take - T1: all that has come. */
+static inline uint64_t coroi_box_take(uint64_t *box, coro_actor self)
+{
+	return at_xchg(box, coroi_box_of(self) | COROI_BOX_ACTIVE);
+}
+
+/* coroi_box_unmark - C3: take CONTROL. */
+static inline void coroi_box_unmark(uint64_t *box)
+{
+	/* the turn has nothing else to show for being active, if there is no message */
+	uint64_t old = at_load_rlx(box);
+	while (!at_cas(box, &old, (old & ~COROI_BOX_CONTROL) | COROI_BOX_ACTIVE))
+		;
+}
+
+/* coroi_box_rest - T4. False: something has come. */
+static inline bool coroi_box_rest(uint64_t *box, coro_actor self)
+{
+	uint64_t active = coroi_box_of(self) | COROI_BOX_ACTIVE;
+
+	return at_cas(box, &active, coroi_box_of(self));
+}
+
+/* coroi_box_end - B1: no message of this generation is accepted any more. After the last generation
+ * the generation is 0, which no reference has. Returns: what was there. */
+static inline uint64_t coroi_box_end(uint64_t *box, coro_actor self)
+{
+	uint64_t next = (self & COROI_BOX_GEN) + (UINT64_C(1) << COROI_BOX_GEN_SHIFT);
+
+	return at_xchg(box, next);
+}
+
+/* coroi_box_end_idle - P2: B1 if nothing has come. */
+static inline bool coroi_box_end_idle(uint64_t *box, coro_actor self)
+{
+	uint64_t active = coroi_box_of(self) | COROI_BOX_ACTIVE;
+	uint64_t next = (self & COROI_BOX_GEN) + (UINT64_C(1) << COROI_BOX_GEN_SHIFT);
+
+	return at_cas(box, &active, next);
+}
+
+/* coroi_box_begin - B3: an actor begins in a free place. Returns: its generation, where a reference
+ * has it. */
+static inline uint64_t coroi_box_begin(uint64_t *box)
+{
+	uint64_t gen = at_load_rlx(box);
+
+	if (!gen) /* of memory that was never used */
+		gen = UINT64_C(1) << COROI_BOX_GEN_SHIFT;
+	at_store_rel(box, gen | COROI_BOX_LIVE);
+	return gen;
+}
+
+/* coroi_box_reverse - the messages in a box, oldest first. *n: how many. */
+static inline struct coro_message *coroi_box_reverse(uint64_t box, uint32_t *n)
+{
+	struct coro_message *m = coroi_box_message(box), *list = NULL;
+	uint32_t k = 0;
+
+	for (; m; k++) {
+		struct coro_message *before = m->next_;
+		m->next_ = list;
+		list = m;
+		m = before;
+	}
+	*n = k;
+	return list;
+}
+
+#endif

@@ -1,0 +1,495 @@
+//go:build ignore
+/* send.c - S1 to S3 and C2 of box.h: messages to actors, from coroutines and from outside. */
+#include "actor/actors.h"
+
+#include <string.h>
+
+#define SOFT_BOUND 256u
+
+/* What is to be changed in a box: messages pushed, or a mark set. */
+struct change {
+	struct coroi_place *a;
+	coro_actor to;
+	struct coro_message *first, *last; /* last is NULL: a mark */
+	uint32_t n;
+	uint64_t mark;
+	bool dormant;   /* only if the actor is that */
+	uint32_t depth; /* of the last message */
+	int status;
+};
+
+/* try_change - S1 or C2, once. */
+static inline bool try_change(struct change *x, uint64_t *old)
+{
+	return x->last ? coroi_box_push(&x->a->box, old, x->first, x->last, x->n, &x->depth)
+		       : coroi_box_mark(&x->a->box, old, x->mark);
+}
+
+/* change - S1 or C2, for coroi_task_spawn. Returns: was the actor dormant? */
+static bool change(void *ctx)
+{
+	struct change *x = ctx;
+	uint64_t old = coroi_box_look(&x->a->box);
+
+	for (;;) {
+		bool dormant = coroi_box_is_dormant(old);
+		if (x->dormant && !dormant)
+			return false;
+		x->status = coroi_box_takes(old, x->to) ? CORO_OK : CORO_ESTALE;
+		if (x->status)
+			return false;
+		if (try_change(x, &old))
+			return dormant;
+	}
+}
+
+/* change_slow - S1 and S2, or C2, the general way. */
+static COROI_NOINLINE int change_slow(struct coroi_actors *all, struct change *x)
+{
+	uint64_t old = coroi_box_look(&x->a->box);
+
+	for (;;) {
+		if (!coroi_box_takes(old, x->to))
+			return CORO_ESTALE;
+		if (coroi_box_is_dormant(old) || x->dormant)
+			break;
+		if (try_change(x, &old))
+			return CORO_OK;
+	}
+	int status = coroi_task_spawn(all->sched, (uintptr_t)x->a, change, x);
+	return status ? status : x->status;
+}
+
+/* yield_once - S3. */
+COROI_COLD static void yield_once(void)
+{
+	if (!coroi_in_nowait(coroi_self()))
+		(void)coro_yield();
+}
+
+/* post - S1 to S3 on worker w, whose hand is h. counted: how many of the n are messages. */
+static inline __attribute__((always_inline)) int
+post(struct coroi_worker *w, struct coroi_hand *h, struct coroi_place *a, coro_actor to,
+     struct coro_message *first, struct coro_message *last, uint32_t n, uint32_t counted)
+{
+	uint64_t old = coroi_box_look(&a->box);
+	uint32_t depth;
+
+	for (;;) {
+		if (coroi_unlikely(!coroi_box_takes(old, to)))
+			return CORO_ESTALE;
+		if (!coroi_box_is_dormant(old)) {
+			if (coroi_likely(coroi_box_push(&a->box, &old, first, last, n, &depth)))
+				break;
+		} else if (coroi_likely(!h->dedicated && coroi_task_begin(w))) {
+			if (coroi_likely(coroi_box_push(&a->box, &old, first, last, n, &depth))) {
+				coroi_task_commit(w, (uintptr_t)a);
+				break;
+			}
+			coroi_task_drop(w);
+		} else {
+			struct change x = {.a = a, .to = to, .first = first, .last = last, .n = n};
+			int status = change_slow(h->actors, &x);
+			if (status)
+				return status;
+			depth = x.depth;
+			break;
+		}
+	}
+	at_bump_by(&h->accepted, counted);
+	if (coroi_unlikely(depth + coroi_behind(a) > SOFT_BOUND))
+		yield_once();
+	return CORO_OK;
+}
+
+/* ------------------------------------------------------------------------------------- visits */
+
+/* may_enter - a guest has come: is the actor still there, and open for those outside? A box that is
+ * LIVE after coroi_guest_begin is so until the end of the visit, or B1 of the close comes first. */
+static int may_enter(const struct coroi_place *a, coro_actor ref)
+{
+	if (!coroi_box_takes(at_load_seq(&a->box), ref))
+		return CORO_ESTALE;
+	return at_load_rlx(&coroi_owner_of(a)->refuses) ? CORO_ECLOSED : CORO_OK;
+}
+
+int coroi_visit_begin(struct coroi_visit *v, const struct coroi_place *a, coro_actor ref)
+{
+	*v = (struct coroi_visit){.all = coroi_owner_of(a)};
+	if (coroi_hand_here(v->all))
+		return CORO_OK;
+	v->guest = coroi_guest_begin();
+	int status = may_enter(a, ref);
+	if (!status)
+		v->all = coroi_owner_of(a);
+	else
+		coroi_guest_end(v->guest);
+	return status;
+}
+
+void coroi_visit_end(const struct coroi_visit *v)
+{
+	if (v->guest)
+		coroi_guest_end(v->guest);
+}
+
+/* hand_of - the visitor's; with its lock, outside. */
+static struct coroi_hand *hand_of(const struct coroi_visit *v)
+{
+	return v->guest ? coroi_hand_outside(v->all) : coroi_room(coroi_here());
+}
+
+struct coro_message *coroi_visit_get(const struct coroi_visit *v)
+{
+	struct coroi_hand *h = hand_of(v);
+	struct coro_message *m = coroi_message_get(h);
+
+	if (v->guest)
+		coroi_spin_unlock(&h->lock);
+	return m;
+}
+
+void coroi_visit_put(const struct coroi_visit *v, struct coro_message *m)
+{
+	struct coroi_hand *h = hand_of(v);
+
+	coroi_message_put(h, m);
+	if (v->guest)
+		coroi_spin_unlock(&h->lock);
+}
+
+void coroi_visit_count(const struct coroi_visit *v, uint32_t n)
+{
+	struct coroi_hand *h = hand_of(v);
+	uint64_t more = (uint64_t)(int64_t)(int32_t)n;
+
+	if (!v->guest) {
+		at_bump_by(&h->accepted, more);
+		return;
+	}
+	coroi_spin_unlock(&h->lock);
+	at_add(&h->accepted, more);
+}
+
+int coroi_post(struct coroi_actors *all, struct coroi_place *a, coro_actor to,
+	       struct coro_message *m)
+{
+	struct change x = {.a = a, .to = to, .first = m, .last = m, .n = 1};
+
+	return change_slow(all, &x);
+}
+
+int coroi_mark(struct coroi_actors *all, struct coroi_place *a, coro_actor to, uint64_t mark)
+{
+	struct change x = {.a = a, .to = to, .mark = mark};
+
+	return change_slow(all, &x);
+}
+
+int coroi_mark_dormant(struct coroi_actors *all, struct coroi_place *a, coro_actor to,
+		       uint64_t mark)
+{
+	struct change x = {.a = a, .to = to, .mark = mark, .dormant = true};
+
+	return change_slow(all, &x);
+}
+
+/* copy - a payload, of words usually. */
+static inline void copy(struct coro_message *m, const void *payload, size_t bytes)
+{
+	unsigned char *to = m->payload;
+	const unsigned char *from = payload;
+
+	switch (bytes) {
+	case 8:
+		memcpy(to, from, 8);
+		break;
+	case 16:
+		memcpy(to, from, 16);
+		break;
+	case 24:
+		memcpy(to, from, 24);
+		break;
+	case 32:
+		memcpy(to, from, 32);
+		break;
+	default:
+		if (bytes)
+			memcpy(to, from, bytes);
+	}
+}
+
+static inline __attribute__((always_inline)) void
+fill(struct coro_message *m, uint32_t kind, uint8_t flags, const void *payload, size_t bytes)
+{
+	m->flags_ = flags;
+	m->bytes = (uint8_t)bytes;
+	m->kind = kind;
+	copy(m, payload, bytes);
+}
+
+void coroi_write(struct coro_message *m, uint32_t kind, uint8_t flags, const void *payload,
+		 size_t bytes)
+{
+	fill(m, kind, flags, payload, bytes);
+}
+
+/* What a call sends. */
+struct letter {
+	uint32_t kind;
+	uint8_t flags;
+	const void *payload;
+	size_t bytes; /* of each of n */
+	size_t n;
+	uint64_t deadline; /* for a place in a bounded mailbox */
+	uint8_t shows;     /* of one that asks: the bytes that the behaviour is to see */
+};
+
+/* counted - how many of them are messages. */
+static uint32_t counted(const struct letter *l)
+{
+	return l->flags & COROI_M_DRAIN ? 0 : (uint32_t)l->n;
+}
+
+/* give_back - messages that are linked from last back to first. */
+static void give_back(struct coroi_hand *h, struct coro_message *last)
+{
+	while (last) {
+		struct coro_message *before = last->next_;
+		coroi_message_put(h, last);
+		last = before;
+	}
+}
+
+/* write_all - l's messages, linked from the last, which is returned, back to *first. NULL: there
+ * are not enough. */
+static struct coro_message *write_all(struct coroi_hand *h, const struct letter *l,
+				      struct coro_message **first)
+{
+	const unsigned char *payload = l->payload;
+	struct coro_message *last = NULL;
+
+	for (size_t i = 0; i < l->n; i++) {
+		struct coro_message *m = coroi_message_get(h);
+		if (!m) {
+			give_back(h, last);
+			return NULL;
+		}
+		fill(m, l->kind, l->flags, l->bytes ? payload + i * l->bytes : NULL, l->bytes);
+		if (l->flags & COROI_M_ASK)
+			m->bytes = l->shows;
+		if (!last)
+			*first = m;
+		m->next_ = last;
+		last = m;
+	}
+	return last;
+}
+
+/* send_outside - on a thread that is no worker of the actor's scheduler. */
+COROI_COLD static int send_outside(struct coroi_place *a, coro_actor to, const struct letter *l)
+{
+	uint32_t *count = coroi_guest_begin();
+	struct change x = {.a = a, .to = to, .n = (uint32_t)l->n};
+	int status = may_enter(a, to);
+
+	if (!status) {
+		struct coroi_hand *h = coroi_hand_outside(coroi_owner_of(a));
+		x.last = write_all(h, l, &x.first);
+		coroi_spin_unlock(&h->lock);
+		status = x.last ? change_slow(h->actors, &x) : CORO_ENOMEM;
+		if (!status) {
+			at_add(&h->accepted, counted(l));
+		} else if (x.last) {
+			x.first->next_ = NULL;
+			coroi_spin_lock(&h->lock);
+			give_back(h, x.last);
+			coroi_spin_unlock(&h->lock);
+		}
+	}
+	coroi_guest_end(count);
+	if (!status && x.depth > SOFT_BOUND && coroi_current(coroi_self()))
+		yield_once(); /* another scheduler's coroutine */
+	return status;
+}
+
+/* send_free - an unbounded mailbox, or one in which the caller has places. */
+static int send_free(struct coroi_place *a, coro_actor to, const struct letter *l)
+{
+	struct coroi_hand *h = coroi_hand_here(coroi_owner_of(a));
+	if (!h)
+		return send_outside(a, to, l);
+	struct coro_message *first = NULL, *last = write_all(h, l, &first);
+	if (!last)
+		return CORO_ENOMEM;
+	int status = post(coroi_here(), h, a, to, first, last, (uint32_t)l->n, counted(l));
+	if (status) {
+		first->next_ = NULL;
+		give_back(h, last);
+	}
+	return status;
+}
+
+/* enter - take a place in a bounded mailbox for each message. */
+static int enter(struct coroi_place *a, coro_actor to, const struct letter *l)
+{
+	struct coroi_visit v;
+	size_t k = 0;
+	int status = coroi_visit_begin(&v, a, to);
+
+	if (status)
+		return status;
+	struct coroi_actors *all = v.all;
+	for (; k < l->n && !status; k++)
+		status = coroi_bound_enter(&v, a, to, k ? 0 : l->deadline);
+	if (status)
+		for (k--; k; k--)
+			coroi_bound_leave(a, to, all);
+	coroi_visit_end(&v);
+	return status;
+}
+
+/* send_bound - to a bounded mailbox. */
+COROI_COLD static int send_bound(struct coroi_place *a, coro_actor to, struct letter *l)
+{
+	int status = enter(a, to, l);
+
+	if (status)
+		return status;
+	l->flags |= COROI_M_CREDIT;
+	status = send_free(a, to, l);
+	struct coroi_visit v;
+	if (status && !coroi_visit_begin(&v, a, to)) {
+		for (size_t k = 0; k < l->n; k++)
+			coroi_bound_leave(a, to, v.all);
+		coroi_visit_end(&v);
+	}
+	return status;
+}
+
+static int send(coro_actor to, struct letter *l)
+{
+	struct coroi_place *a = coroi_place_of(to);
+
+	if (!a)
+		return CORO_ESTALE;
+	if (coroi_unlikely(coroi_has(a, COROI_P_BOUND)) && !(l->flags & COROI_M_DRAIN))
+		return send_bound(a, to, l);
+	return send_free(a, to, l);
+}
+
+/* send_one - coro_actor_send where something is unusual. */
+static COROI_NOINLINE int send_one(coro_actor to, uint32_t kind, const void *payload, size_t bytes,
+				   uint64_t deadline)
+{
+	struct letter l = {
+		.kind = kind, .payload = payload, .bytes = bytes, .n = 1, .deadline = deadline};
+
+	if (kind >= CORO_MESSAGE_SYSTEM || bytes > CORO_MESSAGE_BYTES || (bytes && !payload))
+		return CORO_EINVAL;
+	return send(to, &l);
+}
+
+int coro_actor_send(coro_actor to, uint32_t kind, const void *payload, size_t bytes)
+{
+	struct coroi_worker *w = coroi_here();
+	struct coroi_hand *h = coroi_room(w);
+	struct coroi_place *a = coroi_place_of(to);
+
+	if (coroi_unlikely(!h || !a || !coroi_current_here(w) || coroi_owner_of(a) != h->actors ||
+			   kind >= CORO_MESSAGE_SYSTEM || bytes > CORO_MESSAGE_BYTES || !payload ||
+			   coroi_has(a, COROI_P_BOUND)))
+		return send_one(to, kind, payload, bytes, 0);
+	struct coro_message *m = coroi_message_get(h);
+	if (coroi_unlikely(!m))
+		return CORO_ENOMEM;
+	fill(m, kind, 0, payload, bytes);
+	int status = post(w, h, a, to, m, m, 1, 1);
+	if (coroi_unlikely(status))
+		coroi_message_put(h, m);
+	return status;
+}
+
+int coro_actor_send_until(coro_actor to, uint32_t kind, const void *payload, size_t bytes,
+			  uint64_t deadline)
+{
+	return send_one(to, kind, payload, bytes, deadline);
+}
+
+int coro_actor_send_many(coro_actor to, uint32_t kind, const void *payloads, size_t bytes, size_t n)
+{
+	struct letter l = {.kind = kind, .payload = payloads, .bytes = bytes, .n = n};
+
+	if (kind >= CORO_MESSAGE_SYSTEM || bytes > CORO_MESSAGE_BYTES || (bytes && !payloads) ||
+	    n >= UINT32_MAX)
+		return CORO_EINVAL;
+	return n ? send(to, &l) : CORO_OK;
+}
+
+int coro_actor_send_buffer(coro_actor to, uint32_t kind, const coro_buffer *buffer)
+{
+	struct letter l = {.kind = kind,
+			   .flags = COROI_M_BUFFER,
+			   .payload = buffer,
+			   .bytes = sizeof *buffer,
+			   .n = 1};
+
+	if (kind >= CORO_MESSAGE_SYSTEM || !buffer)
+		return CORO_EINVAL;
+	return send(to, &l);
+}
+
+int coroi_send_asking(coro_actor to, uint32_t kind, const void *payload, size_t bytes,
+		      const struct coroi_asks *ask, uint64_t deadline)
+{
+	uint64_t words[CORO_MESSAGE_BYTES / 8] = {0};
+	struct letter l = {.kind = kind,
+			   .flags = COROI_M_ASK,
+			   .payload = words,
+			   .bytes = sizeof words,
+			   .n = 1,
+			   .deadline = deadline,
+			   .shows = (uint8_t)bytes};
+
+	if (bytes)
+		memcpy(words, payload, bytes);
+	memcpy(&words[4], ask, sizeof *ask);
+	return send(to, &l);
+}
+
+int coroi_send_back(coro_actor asker, uint32_t kind, const void *payload, size_t bytes)
+{
+	struct letter l = {.kind = kind, .payload = payload, .bytes = bytes, .n = 1};
+	struct coroi_place *a = coroi_place_of(asker);
+
+	return a ? send_free(a, asker, &l) : CORO_ESTALE;
+}
+
+int coro_message_take(coro_message *m, coro_buffer *out)
+{
+	if (!m || !out || !(m->flags_ & COROI_M_BUFFER))
+		return CORO_EINVAL;
+	*out = m->buffer;
+	m->flags_ &= (uint8_t)~COROI_M_BUFFER;
+	return CORO_OK;
+}
+
+int coro_actor_drain(coro_actor actor)
+{
+	struct letter l = {.flags = COROI_M_DRAIN, .n = 1};
+
+	return send(actor, &l);
+}
+
+int coro_actor_stop(coro_actor actor)
+{
+	struct coroi_place *a = coroi_place_of(actor);
+	struct coroi_visit v;
+	int status = a ? coroi_visit_begin(&v, a, actor) : CORO_ESTALE;
+
+	if (status)
+		return status;
+	status = coroi_mark(v.all, a, actor, COROI_BOX_STOP);
+	coroi_visit_end(&v);
+	return status;
+}

@@ -1,0 +1,348 @@
+//go:build ignore
+/*
+ * turn.c - T1 to T4, C3 and B1 to B3 of box.h: an actor's messages are handled, and it ends.
+ *
+ * The turn, as its behaviour sees it, lies in the payload of the turn's coroutine, which is there
+ * when the behaviour has ended that coroutine, and its frames are gone.
+ */
+#include "actor/actors.h"
+
+#include "base/sys.h"
+
+#define TURN_NS   20000u /* how long a turn is, once the clock was read */
+#define LOOK_NS   10000u /* the time from look to look, at most */
+#define PACE_MOST 6      /* 2^that messages from look to look, at most */
+
+_Static_assert(1u << PACE_MOST == COROI_HAND, "a batch is no longer");
+_Static_assert(sizeof(coro_actor_turn) <= CORO_INLINE_BYTES, "it lies in the payload");
+
+static coro_dead_letter_hook dead_letter_hook; /* atomic */
+
+/* A turn, as this file sees it. */
+struct run {
+	coro_actor_turn *turn;
+	struct coroi_place *a;
+	struct coro_message *m; /* the first that is taken and not handled */
+	uint32_t left;          /* how many those are; a hint from COROI_DEPTH_MOST on */
+	uint32_t until;         /* messages until the next look at the clock */
+	uint64_t began, looked; /* the first look, and the last, ns; 0: none yet */
+};
+
+/* --------------------------------------------------------------------------------- dead letters */
+
+coro_dead_letter_hook coro_actor_on_dead_letter(coro_dead_letter_hook hook)
+{
+	return at_xchg(&dead_letter_hook, hook);
+}
+
+COROI_COLD void coroi_drop(struct coroi_place *a, struct coro_message *m)
+{
+	coro_buffer b;
+
+	if (m->flags_ & COROI_M_CREDIT && coroi_has(a, COROI_P_BOUND))
+		coroi_bound_leave(a, coroi_reference(a, at_load_rlx(&a->box)), coroi_owner_of(a));
+	if (m->flags_ & COROI_M_ASK)
+		coroi_unanswered(m);
+	if (coro_message_take(m, &b) == CORO_OK && b.destroy)
+		b.destroy(b.data, b.bytes);
+}
+
+void coroi_bury(struct coroi_actors *all, struct coroi_hand *h, coro_actor to,
+		struct coro_message *m, int cause)
+{
+	if (!(m->flags_ & COROI_M_DRAIN)) {
+		at_add(&all->dead[cause], 1);
+		/* acquire, pairs with the exchange: what the hook uses was written before */
+		coro_dead_letter_hook hook = at_load_acq(&dead_letter_hook);
+		if (hook)
+			hook(&(coro_dead_letter){.to = to, .message = m, .cause = cause});
+	}
+	coroi_drop(coroi_place_of(to), m);
+	if (h)
+		coroi_message_put(coroi_room(coroi_here()), m);
+}
+
+static void bury_all(struct coroi_actors *all, struct coroi_hand *h, coro_actor to,
+		     struct coro_message *m, int cause)
+{
+	while (m) {
+		struct coro_message *next = m->next_;
+		coroi_bury(all, h, to, m, cause);
+		m = next;
+	}
+}
+
+/* release - n messages are handled, the first of the list. Returns: the next. */
+static struct coro_message *release(struct coroi_place *a, struct coro_message *m, uint32_t n)
+{
+	struct coroi_hand *h = coroi_room(coroi_here());
+
+	at_bump_by(&h->handled, n);
+	while (n--) {
+		struct coro_message *next = m->next_;
+		if (coroi_unlikely(m->flags_)) {
+			coroi_drop(a, m); /* which may go on on another worker */
+			h = coroi_room(coroi_here());
+		}
+		coroi_message_put(h, m);
+		m = next;
+	}
+	return m;
+}
+
+/* -------------------------------------------------------------------------------------- the end */
+
+/* back - what the user's function has done is over: be on a worker, with nothing deferred. */
+static inline void back(void)
+{
+	if (coroi_unlikely(!coroi_self()))
+		coroi_on_end_elsewhere();
+	coroi_end_call();
+}
+
+/* end_after - B2 and B3, after B1. box: what was there; m: what was taken before, and is not
+ * handled. */
+COROI_COLD static void end_after(struct coroi_place *a, coro_actor self, uint64_t box,
+				 struct coro_message *m, int cause)
+{
+	struct coroi_hand *h = coroi_room(coroi_here());
+	struct coroi_actors *all = h->actors;
+	const coro_actor_kind *kind = coroi_kind_of(a);
+	uint32_t n;
+
+	struct coroi_side *side = coroi_side_end(all, a);
+	coroi_set_pending(a, NULL, 0);
+	bury_all(all, h, self, m, cause);
+	bury_all(all, h, self, coroi_box_reverse(box, &n), cause);
+	bury_all(all, h, self, side ? side->urgent.first : NULL, cause);
+	coroi_side_tell(all, side, self, cause, true);
+	if (kind->end) {
+		kind->end(coroi_state(a), cause);
+		back();
+	}
+	coroi_place_free(all, a);
+}
+
+/* end - B1 to B3. */
+COROI_COLD static void end(struct coroi_place *a, coro_actor self, struct coro_message *m,
+			   int cause)
+{
+	end_after(a, self, coroi_box_end(&a->box, self), m, cause);
+}
+
+void coroi_actor_close(struct coroi_actors *all, struct coroi_place *a)
+{
+	coro_actor self = coroi_reference(a, at_load_rlx(&a->box));
+	const coro_actor_kind *kind = coroi_kind_of(a);
+	uint32_t n;
+
+	uint64_t box = coroi_box_end(&a->box, self);
+	struct coroi_side *side = coroi_side_end(all, a);
+	bury_all(all, NULL, self, coroi_pending(a), CORO_DEAD_CLOSED);
+	bury_all(all, NULL, self, coroi_box_reverse(box, &n), CORO_DEAD_CLOSED);
+	bury_all(all, NULL, self, side ? side->urgent.first : NULL, CORO_DEAD_CLOSED);
+	coroi_side_tell(all, side, self, CORO_DEAD_CLOSED, false); /* they end too */
+	if (kind->end)
+		kind->end(coroi_state(a), CORO_DEAD_CLOSED);
+	coroi_place_free(all, a);
+}
+
+/* ------------------------------------------------------------------------------------- the turn */
+
+static bool yes(void *unused)
+{
+	(void)unused;
+	return true;
+}
+
+/* again - T3: the actor goes to the back of a queue. The caller does nothing with it afterwards.
+ * False: no memory, or no more turns begin. */
+static bool again(struct coroi_place *a)
+{
+	struct coroi_worker *w = coroi_here();
+	struct coroi_hand *h = coroi_room(w);
+
+	if (coroi_likely(!h->dedicated && coroi_task_begin(w))) {
+		coroi_task_commit(w, (uintptr_t)a);
+		return true;
+	}
+	return coroi_task_spawn(h->actors->sched, (uintptr_t)a, yes, NULL) == CORO_OK;
+}
+
+static void begin_look(struct run *r, uint64_t now)
+{
+	if (!r->began)
+		r->began = now;
+	r->looked = now;
+}
+
+/* look - at the clock, and adapt how many messages there are until the next look. Returns: is the
+ * turn over? */
+static bool look(struct run *r)
+{
+	struct coroi_place *a = r->a;
+	uint64_t now = coroi_now_ns(), took = now - r->looked;
+	unsigned pace = coroi_pace(a);
+
+	if (r->looked) {
+		if (took < LOOK_NS / 2 && pace < PACE_MOST)
+			pace++;
+		for (; took > LOOK_NS && pace; took /= 2)
+			pace--;
+		coroi_set_pace(a, pace, 0); /* the stamp comes at the end */
+	}
+	begin_look(r, now);
+	r->until = 1u << pace;
+	return now - r->began >= TURN_NS;
+}
+
+/* take - T1. Returns: the marks in the box. */
+static inline uint64_t take(struct run *r)
+{
+	uint64_t box = coroi_box_take(&r->a->box, r->turn->self);
+
+	r->m = coroi_box_reverse(box, &r->left);
+	return box;
+}
+
+/* overtake - C3: what overtakes goes before what was taken. */
+COROI_COLD static void overtake(struct run *r)
+{
+	struct coro_message *list = coroi_urgent_take(coroi_owner_of(r->a), r->a), *m = list;
+
+	if (!list)
+		return;
+	for (r->left++; m->next_; m = m->next_)
+		r->left++;
+	m->next_ = r->m;
+	r->m = list;
+}
+
+/* batch - the messages of the next call. Returns: how many; 0: the next is none for a behaviour. */
+static inline uint32_t batch(const struct run *r, const coro_actor_kind *kind,
+			     struct coro_message **list, struct coro_message **next)
+{
+	uint32_t most = kind->batch ? kind->batch : COROI_HAND, n = 0;
+	struct coro_message *m = r->m;
+
+	if (most > r->until)
+		most = r->until;
+	for (; m && n < most && !(m->flags_ & COROI_M_DRAIN); m = m->next_)
+		list[n++] = m;
+	*next = m;
+	return n;
+}
+
+/* call - T2: one call of the behaviour. */
+static inline void call(struct run *r, struct coro_message **list, uint32_t n,
+			struct coro_message *next)
+{
+	struct coroi_place *a = r->a;
+
+	coroi_set_pending(a, r->m, r->left);
+	r->turn->handled = 0;
+	r->turn->flags_ = n;
+	size_t done = coroi_kind_of(a)->behave(r->turn, coroi_state(a), list, n);
+	back();
+	uint32_t k = coroi_likely(done >= n) ? n : (uint32_t)done;
+	if (coroi_unlikely(k < n))
+		next = list[k];
+	release(a, r->m, k);
+	r->m = next;
+	r->left = r->left > k ? r->left - k : next != NULL;
+	r->until = r->until > k ? r->until - k : 0;
+	if (coroi_unlikely(!k)) /* it waits for others */
+		r->until = 0;
+	coroi_set_pending(a, next, r->left);
+}
+
+/* rests_idle - the actor, whose kind has an idle time, has no message: P2, or stamp it. box: what
+ * T1 has found; 0: messages. Returns: has it ended? */
+COROI_COLD static bool rests_idle(struct run *r, uint64_t box)
+{
+	struct coroi_place *a = r->a;
+
+	if (box & COROI_BOX_IDLE) {
+		if (!coroi_box_end_idle(&a->box, r->turn->self))
+			return false;
+		end_after(a, r->turn->self, 0, NULL, CORO_DEAD_IDLE);
+		return true;
+	}
+	coroi_set_pace(a, coroi_pace(a), coroi_stamp(coroi_kind_of(a)));
+	return false;
+}
+
+void coroi_turn(void *arg, void *result)
+{
+	coro_actor_turn *turn = arg;
+	struct coroi_place *a = turn->place_;
+	struct run r = {.turn = turn, .a = a, .m = coroi_pending(a), .left = coroi_behind(a)};
+	struct coro_message *list[COROI_HAND], *next;
+	uint64_t box = at_load_rlx(&a->box);
+
+	(void)result;
+	turn->self = coroi_reference(a, box);
+	r.until = 1u << coroi_pace(a);
+	if (!r.m)
+		box = take(&r);
+	/* one message alone is not timed: the clock costs as much as many a message */
+	if (coroi_unlikely(r.left > 1 && r.left >= r.until))
+		begin_look(&r, coroi_now_ns());
+	for (;;) {
+		if (coroi_unlikely(box & COROI_BOX_STOP)) {
+			end(a, turn->self, r.m, CORO_DEAD_STOPPED);
+			return;
+		}
+		if (coroi_unlikely(box & COROI_BOX_CONTROL)) {
+			coroi_box_unmark(&a->box);
+			overtake(&r);
+		}
+		if (r.m) {
+			uint32_t n = batch(&r, coroi_kind_of(a), list, &next);
+			if (coroi_unlikely(!n)) {
+				end(a, turn->self, r.m, CORO_DEAD_STOPPED);
+				return;
+			}
+			call(&r, list, n, next);
+			box = 0;
+		}
+		if (!r.m) {
+			if (coroi_unlikely(coroi_has(a, COROI_P_IDLE)) && rests_idle(&r, box))
+				return;
+			if (coroi_box_rest(&a->box, turn->self)) /* T4 */
+				return;
+		}
+		box = at_load_rlx(&a->box); /* C3 */
+		if ((r.until == 0 && look(&r)) || coro_canceled()) {
+			if (again(a))
+				return;
+			(void)coro_yield(); /* as good, but for the stack */
+			r.began = r.looked = 0;
+		}
+		if (!r.m)
+			box = take(&r);
+	}
+}
+
+void coroi_turn_ended(void *arg, bool aborted)
+{
+	coro_actor_turn *turn = arg;
+	struct coroi_place *a = turn->place_;
+	struct coroi_hand *h = coroi_room(coroi_here());
+
+	if (!coroi_box_takes(at_load_rlx(&a->box), turn->self)) { /* B2: by the kind's `end` */
+		coroi_place_free(h->actors, a);
+		return;
+	}
+	uint32_t n = turn->flags_, k = turn->handled < n ? turn->handled : n - 1,
+		 left = coroi_behind(a);
+	struct coro_message *m = release(a, coroi_pending(a), aborted ? k : k + 1);
+	if (aborted) {
+		struct coro_message *failed = m;
+		m = m->next_;
+		coroi_bury(h->actors, h, turn->self, failed, CORO_DEAD_FAILED);
+	}
+	coroi_set_pending(a, m, left > k + 1 ? left - k - 1 : m != NULL);
+	if ((m || !coroi_box_rest(&a->box, turn->self)) && !again(a))
+		coroi_turn(arg, NULL);
+}

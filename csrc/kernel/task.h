@@ -1,0 +1,102 @@
+/*
+ * task.h - tasks: coroutines without a handle, with one word of argument, which a room above the
+ * kernel starts by the million. Such a coroutine has no record before it starts (runnable.h).
+ *
+ * A room starts a task when a word of its own has changed in some way, and only then; and once the
+ * word has changed, the task has to start. So all that a start needs is taken first, then the word
+ * is changed, by a CAS, and then the task is started, or what was taken is given back.
+ */
+#ifndef COROI_TASK_H
+#define COROI_TASK_H
+
+#include "kernel/run.h"
+
+/* What a room's tasks are. Written once, by a constructor. */
+struct coroi_tasks {
+	coro_fn fn;
+	/* The task has ended by coro_exit, coro_abort or coro_fail (aborted: not by the first), and
+	 * what it had deferred has run. arg is its argument, with CORO_INLINE_BYTES that are its
+	 * own. Thread: the worker, in the task's coroutine; it may wait. */
+	void (*ended)(void *arg, bool aborted);
+};
+extern struct coroi_tasks coroi_tasks;
+
+/* coroi_is_task - r is a task of that room. */
+static inline bool coroi_is_task(const struct coroi_rec *r)
+{
+	return r->fn == coroi_tasks.fn;
+}
+
+/* coroi_task_begin - take what a task needs: room in w's queue, and credit. w is from coroi_here,
+ * has a current coroutine, and is not dedicated. True: w's door is entered, and coroi_task_commit
+ * or coroi_task_drop has to come next. False: take the general way, coroi_task_spawn. */
+static inline __attribute__((always_inline)) bool coroi_task_begin(struct coroi_worker *w)
+{
+	if (coroi_likely(coroi_door_try(w) && !at_load_rlx(&w->sched->hungry) &&
+			 coroi_mags_less_one(&w->mags) >= 0 && coroi_deque_has_room(&w->queue)))
+		return true;
+	coroi_door_leave(w);
+	return false;
+}
+
+/* coroi_task_commit - the task starts, at the back of w's queue. */
+static inline __attribute__((always_inline)) void coroi_task_commit(struct coroi_worker *w,
+								    uint64_t arg)
+{
+	struct coroi_deque *d = &w->queue;
+
+	*coroi_deque_arg(d, d->head + d->count) = arg;
+	coroi_deque_put(d, coroi_runnable_new(coroi_tasks.fn, w->sched->class, 1, false));
+	w->mags.credit--;
+	at_bump(&w->spawned);
+	coroi_door_leave(w);
+}
+
+static inline void coroi_task_drop(struct coroi_worker *w)
+{
+	coroi_door_leave(w);
+}
+
+/*
+ * coroi_task_spawn - the same, the general way: take what a task needs, call change(ctx), and start
+ * the task if that returns true. change is to take no more than some instructions: it is called in
+ * a door, or under a lock.
+ *
+ * The task goes to the back of the calling worker's queue; from a dedicated worker, and from
+ * outside, to a worker that is not dedicated.
+ *
+ * Thread:  any, in no door.
+ * Returns: CORO_OK: change was called; CORO_ENOMEM; CORO_ECLOSED from outside.
+ */
+int coroi_task_spawn(struct coro_scheduler *s, uint64_t arg, bool (*change)(void *), void *ctx);
+
+/* coroi_end_call - the current coroutine, a task, has come to the end of one of the calls that it
+ * makes for others: run what that has deferred, and free its arena. It may be suspended meanwhile.
+ *  */
+static inline void coroi_end_call(void)
+{
+	if (coroi_unlikely(coroi_self()->current->flags & COROI_F_EXTRAS))
+		coroi_end_extras();
+}
+
+/* coroi_task_here - the argument of the task that w's current coroutine is, as `ended` gets it;
+ * NULL: it is none. Thread: w. */
+static inline void *coroi_task_here(const struct coroi_worker *w)
+{
+	return w && w->current && coroi_is_task(w->current) ? coroi_cold(w->current)->payload
+							    : NULL;
+}
+
+/* coroi_room - what the room of tasks keeps for w, from coroi_here; NULL: nothing.
+ * coroi_room_of - its place, which is written when w's scheduler has its room, once. */
+static inline void *coroi_room(const struct coroi_worker *w)
+{
+	return at_load_acq(&w->room); /* pairs with the store: what is there is seen whole */
+}
+
+static inline void **coroi_room_of(struct coro_scheduler *s, uint32_t worker)
+{
+	return &s->worker[worker].room;
+}
+
+#endif
