@@ -102,23 +102,26 @@ static inline void coroi_deque_put(struct coroi_deque *d, uint64_t runnable)
 	at_store_rlx(&d->count, d->count + 1);
 }
 
-/* coroi_deque_put_near - add a runnable that has a record behind the first n, which have records,
- * too, where there is room. */
-static inline void coroi_deque_put_near(struct coroi_deque *d, uint32_t n, uint64_t runnable)
-{
-	uint32_t head = d->head - 1;
-
-	for (uint32_t i = head; i != head + n; i++)
-		d->ring[i & d->mask] = d->ring[(i + 1) & d->mask];
-	d->ring[(head + n) & d->mask] = runnable;
-	at_store_rlx(&d->head, head);
-	at_store_rlx(&d->count, d->count + 1);
-}
-
 /* coroi_deque_arg - the argument beside the entry at (free-running, as head is). */
 static inline uint64_t *coroi_deque_arg(struct coroi_deque *d, uint32_t at)
 {
 	return &d->ring[(at & d->mask) + d->mask + 1];
+}
+
+/* coroi_deque_put_near - add a runnable that has a record behind the first n, where there is room.
+ * The first n move, with their arguments: thieves take from the back, so that the caller cannot
+ * know that they all have records. */
+static inline void coroi_deque_put_near(struct coroi_deque *d, uint32_t n, uint64_t runnable)
+{
+	uint32_t head = d->head - 1;
+
+	for (uint32_t i = head; i != head + n; i++) {
+		d->ring[i & d->mask] = d->ring[(i + 1) & d->mask];
+		*coroi_deque_arg(d, i) = *coroi_deque_arg(d, i + 1);
+	}
+	d->ring[(head + n) & d->mask] = runnable;
+	at_store_rlx(&d->head, head);
+	at_store_rlx(&d->count, d->count + 1);
 }
 
 /* coroi_deque_spill - link a runnable that has a record to the others for which there was no

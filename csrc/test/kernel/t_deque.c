@@ -240,6 +240,39 @@ static void worker_free(struct coroi_worker *w)
 	free(w);
 }
 
+/* What is put behind the first n moves them, with their arguments. Once the arguments stayed, where a
+ * thief had taken some of those that were put so before, and spawns had come in their place. */
+TEST(deque_put_near_keeps_arguments)
+{
+	enum { FEW = 40 };
+	struct coroi_deque d;
+	struct coroi_rec *r = records(FEW);
+
+	CHECK_EQ(coroi_deque_init(&d), CORO_OK);
+	d.head = UINT32_MAX - 20; /* so that the count wraps around */
+	for (uint32_t n = 0; n <= FEW; n++) {
+		for (uint32_t i = 0; i < FEW; i++)
+			if (i % 5 == 0)
+				coroi_deque_push(&d, coroi_runnable_fresh(&r[i]));
+			else
+				CHECK(coroi_deque_push_new(&d, new_runnable(i), 7 * i + n));
+		coroi_deque_put_near(&d, n, coroi_runnable_started(&r[1]));
+		CHECK_EQ(coroi_deque_length(&d), FEW + 1);
+		for (uint32_t i = 0; i < FEW; i++) {
+			if (i == n)
+				CHECK(coroi_deque_pop(&d) == coroi_runnable_started(&r[1]));
+			uint64_t runnable = coroi_deque_pop(&d);
+			CHECK(runnable == (i % 5 ? new_runnable(i) : coroi_runnable_fresh(&r[i])));
+			if (i % 5 && i % 2)
+				CHECK_EQ(*coroi_deque_popped_arg(&d), 7 * i + n);
+		}
+		CHECK(n < FEW || coroi_deque_pop(&d) == coroi_runnable_started(&r[1]));
+		CHECK_EQ(coroi_deque_pop(&d), 0);
+	}
+	coroi_deque_destroy(&d);
+	free(r);
+}
+
 TEST(deque_gives_from_the_back)
 {
 	for (uint32_t batch = 1; batch <= COROI_STEAL_MAX; batch++) {
