@@ -36,6 +36,8 @@ var (
 	// ErrPaused: Run is for schedulers made WithPaused, Wait is for the others.
 	ErrPaused = errors.New(
 		"coro: Run needs a scheduler made WithPaused, Wait one made without it")
+	// ErrNoMain: the scheduler has no main worker.
+	ErrNoMain = errors.New("coro: the scheduler has no main worker: make it WithMainThread")
 	// ErrThread: the system refused a thread or a descriptor. Raise RLIMIT_NPROC or
 	// RLIMIT_NOFILE, or use fewer workers.
 	ErrThread = errors.New("coro: the system refused a thread or a descriptor: " +

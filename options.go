@@ -33,6 +33,13 @@ func newConfig(opts []Option) (*config, error) {
 			return nil, err
 		}
 	}
+	if c.MainWorker {
+		if c.Paused {
+			return nil, &OptionError{"WithMainThread", true,
+				"cannot go with WithPaused: its runs end by themselves"}
+		}
+		c.Dedicated++
+	}
 	if c.Workers+c.Dedicated > csrc.WorkersMax {
 		return nil, &OptionError{"WithDedicatedWorkers", c.Dedicated,
 			fmt.Sprintf("with %d others, there may be %d workers in all", c.Workers,

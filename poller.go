@@ -188,6 +188,11 @@ func (p *poller) heedRest(s *Scheduler, seen uint32) uint32 {
 
 // awaitRest waits for a rest at which the scheduler is finished.
 func (p *poller) awaitRest(ctx context.Context, s *Scheduler) error {
+	return p.awaitRestOr(ctx, s, func() error { return nil })
+}
+
+// awaitRestOr is awaitRest that ends, too, at a rest at which look returns an error.
+func (p *poller) awaitRestOr(ctx context.Context, s *Scheduler, look func() error) error {
 	if s.life.Err() != nil || s.core.Finished() {
 		return nil
 	}
@@ -205,6 +210,9 @@ func (p *poller) awaitRest(ctx context.Context, s *Scheduler) error {
 		p.mu.Unlock()
 		if s.core.Finished() {
 			return nil
+		}
+		if err := look(); err != nil {
+			return err
 		}
 		select {
 		case <-rest:

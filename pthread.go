@@ -1,7 +1,9 @@
 package coro
 
 import (
+	"context"
 	"fmt"
+	"runtime"
 	"strings"
 
 	"github.com/organzine/coro/csrc"
@@ -23,6 +25,84 @@ func WithDedicatedWorkers(n int) Option {
 	return number("WithDedicatedWorkers", n, 0, csrc.WorkersMax-1, func(c *config) {
 		c.Dedicated = n
 	})
+}
+
+// WithMainThread adds one dedicated worker, the main worker, numbered after all others
+// ([Scheduler.MainWorker]). It has no thread of its own for coroutines: it is run by the thread that
+// calls [Scheduler.RunMain] or [Scheduler.ServeMain], as main does, for libraries that want all
+// calls from that thread. While no thread is in one of these, what was sent there waits, and so does
+// Wait. WithMainThread cannot go with WithPaused. WithAffinity does not pin that thread.
+func WithMainThread() Option {
+	return func(c *config) error { c.MainWorker = true; return nil }
+}
+
+// MainWorker is the number of the main worker, for [Func.OnWorker], or -1: the scheduler was made
+// without WithMainThread.
+func (s *Scheduler) MainWorker() int {
+	if !s.hasMain {
+		return -1
+	}
+	return s.Workers() - 1
+}
+
+// RunMain is Wait on a thread that runs the main worker meanwhile: that of the calling goroutine,
+// which is locked to it until RunMain returns. For the process's main thread, an init function of
+// the main package calls runtime.LockOSThread, and main calls RunMain:
+//
+//	func init() { runtime.LockOSThread() }
+//
+// It returns as Wait does: nil when every coroutine has ended but daemons, and the context's cause.
+// If the context ends while a coroutine computes on the main worker, RunMain returns when that
+// coroutine waits or yields. What is left then goes on in the next RunMain, or on a thread of the
+// scheduler's once Close has begun. ErrNoMain: there is no main worker; ErrBusy: another goroutine is
+// in RunMain or ServeMain; ErrClosed; ErrInside, as Wait.
+//
+// The thread sleeps as a worker's does while there is nothing to do, and Go functions that
+// coroutines call inline run on it. coro_call_go_inline and the like cost what they do on any
+// worker.
+func (s *Scheduler) RunMain(ctx context.Context) error {
+	return s.host(func() error { return s.Wait(ctx) })
+}
+
+// ServeMain is RunMain that goes on when there is nothing left to do: until the context ends, whose
+// cause it returns, or the scheduler is closed (nil).
+func (s *Scheduler) ServeMain(ctx context.Context) error {
+	return s.host(func() error {
+		select {
+		case <-s.life.Done():
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	})
+}
+
+// host runs the main worker until the function, in a goroutine of its own, has returned.
+func (s *Scheduler) host(until func() error) error {
+	switch {
+	case !s.hasMain:
+		return ErrNoMain
+	case len(s.callers()) > 0:
+		return ErrInside
+	case !s.hosted.CompareAndSwap(false, true):
+		return ErrBusy
+	}
+	defer s.hosted.Store(false)
+	if s.closed.Load() {
+		return ErrClosed
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	result := make(chan error, 1)
+	go func() {
+		err := until()
+		s.core.HostLeave()
+		result <- err
+	}()
+	s.core.Host()
+	err := <-result
+	runtime.KeepAlive(s)
+	return err
 }
 
 // WithBlockingThreads sets how many threads make the blocking calls of C bodies at a time

@@ -23,6 +23,8 @@ type Scheduler struct {
 	submitters []csrc.Submitter // a power of two of them
 	class      uint8            // of default stacks
 	paused     bool
+	hasMain    bool        // WithMainThread
+	hosted     atomic.Bool // a thread runs the main worker
 	poller     poller
 	spinner    spin.Spinner
 	credit     creditQueue
@@ -62,7 +64,7 @@ func New(opts ...Option) (*Scheduler, error) {
 		return nil, statusError(status, ofScheduler)
 	}
 	s := &Scheduler{core: core, class: csrc.Class(c.Stack), paused: c.Paused,
-		shut: make(chan struct{})}
+		hasMain: c.MainWorker, shut: make(chan struct{})}
 	s.executors.init(s, c.executors)
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.life, s.end = context.WithCancel(context.Background())
@@ -135,6 +137,26 @@ func (s *Scheduler) Wait(ctx context.Context) error {
 		return ErrPaused
 	}
 	err := s.poller.awaitRest(ctx, s)
+	s.edge.Acquire()
+	runtime.KeepAlive(s)
+	return err
+}
+
+// Rest is Wait that also tells a deadlock: it returns when nothing can happen any more. It returns
+// nil if every coroutine has ended but daemons; and a *DeadlockError if some are left that nothing
+// can wake but a goroutine: there was a moment at which all of them waited, and nothing was under
+// way that would end a wait. What a goroutine is about to do is not known. So Rest is for programs
+// whose goroutines begin a job and wait for the rest, again and again. In all else it is as Wait.
+func (s *Scheduler) Rest(ctx context.Context) error {
+	if s.paused {
+		return ErrPaused
+	}
+	err := s.poller.awaitRestOr(ctx, s, func() error {
+		if s.core.AtRest() && s.core.Others() > 0 && !s.cancelEnded() {
+			return s.deadlock()
+		}
+		return nil
+	})
 	s.edge.Acquire()
 	runtime.KeepAlive(s)
 	return err
@@ -321,6 +343,7 @@ func (s *Scheduler) close() {
 		s.executors.cancel()
 		s.runs.Unlock()
 	} else {
+		s.core.HostClose()               // what is left is run, also where no thread hosts
 		_ = s.poller.awaitRest(s.ctx, s) // until Close cancels all, at most
 		if s.core.Live() > 0 {           // daemons
 			s.cancel(ErrCanceled)

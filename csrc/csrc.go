@@ -16,6 +16,7 @@ package csrc
 #include "kernel/dense.h"
 #include "kernel/idle.h"
 #include "kernel/inbox.h"
+#include "kernel/host.h"
 #include "kernel/life.h"
 #include "base/fault.h"
 #include "base/manual.h"
@@ -116,7 +117,7 @@ type Options struct {
 	Workers, Dedicated, StealBatch, HandoverBudget, StackCache, BlockingThreads int
 	Stack, StackLimit, RecordLimit                                              int
 	SharedStacks, DenseStack                                                    int
-	Paused, NoMembarrier, NoStandby, NoLending                                  bool
+	Paused, NoMembarrier, NoStandby, NoLending, MainWorker                      bool
 	Name                                                                        string
 	CPUs                                                                        []uint16
 }
@@ -141,6 +142,9 @@ func New(o Options) (*Scheduler, Status) {
 	}
 	if o.NoLending {
 		flags |= C.CORO_NO_LENDING
+	}
+	if o.MainWorker {
+		flags |= C.CORO_MAIN_WORKER
 	}
 	name := append([]byte(o.Name), 0)
 	var cpus *C.uint16_t
@@ -180,6 +184,24 @@ func (s *Scheduler) general() uint32 { return uint32(s.c.workers - s.c.dedicated
 func (s *Scheduler) Run() Status {
 	crossing()
 	return Status(C.coro_scheduler_run(s.c))
+}
+
+// Host is coro_scheduler_host. It blocks the thread.
+func (s *Scheduler) Host() Status {
+	crossing()
+	return Status(C.coro_scheduler_host(s.c))
+}
+
+// HostLeave is coro_scheduler_host_leave.
+func (s *Scheduler) HostLeave() {
+	crossing()
+	C.coro_scheduler_host_leave(s.c)
+}
+
+// HostClose is coroi_host_close.
+func (s *Scheduler) HostClose() {
+	crossing()
+	C.coroi_host_close(s.c)
 }
 
 // Close is coro_scheduler_close. It blocks the thread.

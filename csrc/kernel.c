@@ -16,6 +16,7 @@
 #include "kernel/gobell.c"
 #include "kernel/gocall.c"
 #include "kernel/goworker.c"
+#include "kernel/host.c"
 #include "kernel/idle.c"
 #include "kernel/inspect.c"
 #include "kernel/join.c"

@@ -160,6 +160,7 @@ type (
 		NoMembarrier    bool
 		NoStandby       bool
 		NoLending       bool
+		MainWorker      bool
 		Name            string
 		CPUs            []uint16
 	}
@@ -442,6 +443,9 @@ func (*Scheduler) GoWorker() GoWorker                         { return GoWorker{
 func (*Scheduler) Grant(n uint32) uint32                      { return 0 }
 func (*Scheduler) Granted() int                               { return 0 }
 func (*Scheduler) HasCalls() bool                             { return false }
+func (*Scheduler) Host() Status                               { return Again }
+func (*Scheduler) HostClose()                                 {}
+func (*Scheduler) HostLeave()                                 {}
 func (*Scheduler) InlineCallers() []uint64                    { return nil }
 func (*Scheduler) InlineCalls(list []InlineCall) []InlineCall { return nil }
 func (*Scheduler) Inside() bool                               { return false }

@@ -256,6 +256,27 @@ void coroi_sigstack_remove(void *base)
 	coroi_unmap(base, bytes + page_bytes);
 }
 
+void *coroi_sigstack_borrow(void)
+{
+	KEEP_ERRNO;
+	stack_t now;
+
+	return sigaltstack(NULL, &now) == 0 && now.ss_flags & SS_DISABLE ? coroi_sigstack_install()
+									 : NULL;
+}
+
+void coroi_sigstack_return(void *base)
+{
+	KEEP_ERRNO;
+	sigset_t before;
+
+	if (!base)
+		return;
+	pthread_sigmask(SIG_BLOCK, NULL, &before);
+	coroi_sigstack_remove(base);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 void coroi_thread_name(const char *name, unsigned index)
 {
 	KEEP_ERRNO;

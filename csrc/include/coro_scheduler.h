@@ -13,7 +13,7 @@
 
 typedef struct coro_options {
 	uint32_t size;  /* sizeof(coro_options) */
-	uint32_t flags; /* CORO_PAUSED, CORO_NO_MEMBARRIER, CORO_NO_STANDBY, CORO_NO_LENDING */
+	uint32_t flags; /* CORO_PAUSED, CORO_NO_LENDING, CORO_MAIN_WORKER, and for tests two more */
 	/* 0: one per core this process may use; at most CORO_WORKERS_MAX */
 	uint32_t workers;
 	/* most coroutines one steal takes, 1 to 64; 0: 32. 1 is "steal one" */
@@ -47,10 +47,11 @@ typedef struct coro_options {
  * wants all calls from one thread. In all else it is a worker like any other.
  */
 
-#define CORO_PAUSED        1u /* run mode: nothing runs before coro_scheduler_run */
-#define CORO_NO_MEMBARRIER 2u /* use an exchange in every door, as where membarrier is refused */
-#define CORO_NO_STANDBY    4u /* for tests: no timed look-around while others work */
-#define CORO_NO_LENDING    8u /* what Go starts and wakes runs on the workers' own threads alone */
+#define CORO_PAUSED        1u  /* run mode: nothing runs before coro_scheduler_run */
+#define CORO_NO_MEMBARRIER 2u  /* use an exchange in every door, as where membarrier is refused */
+#define CORO_NO_STANDBY    4u  /* for tests: no timed look-around while others work */
+#define CORO_NO_LENDING    8u  /* what Go starts and wakes runs on the workers' own threads alone */
+#define CORO_MAIN_WORKER   16u /* the last dedicated worker is run by coro_scheduler_host */
 
 /*
  * coro_scheduler_init - make a scheduler and its worker threads. opt may be NULL.
@@ -95,6 +96,36 @@ int coro_scheduler_run(coro_scheduler *s);
  * Returns:  CORO_OK, CORO_EPERM on a worker or in run mode, CORO_EINVAL if s is NULL.
  */
 int coro_scheduler_wait(coro_scheduler *s);
+
+/*
+ * coro_scheduler_host - the calling thread is the main worker from now on: the last dedicated one of
+ * a scheduler with CORO_MAIN_WORKER, in service mode. So what was sent there runs on a thread of
+ * the caller's, such as the main thread of the process, on which some libraries want to be called.
+ * Other threads may host the worker later. While no thread does, what was sent there waits.
+ *
+ * Once a close has begun no thread begins to host. One that hosts goes on until the worker ends.
+ * Where none does, what is left runs on a thread of the scheduler's: so leave after the end.
+ *
+ * Thread:   any but a worker. Its signal mask and CPUs stay. Coroutines see its thread-local
+ *           variables.
+ * Blocking: until coro_scheduler_host_leave is called, or the scheduler is closed. While all sleep,
+ *           in the scheduler's driver.
+ * Returns:  CORO_OK, the caller is no worker any more; CORO_EBUSY: another thread hosts;
+ *           CORO_ECLOSED; CORO_EPERM on a worker, or without CORO_MAIN_WORKER; CORO_EINVAL if s is
+ *           NULL.
+ */
+int coro_scheduler_host(coro_scheduler *s);
+
+/*
+ * coro_scheduler_host_leave - have coro_scheduler_host return, between two coroutines; if no thread
+ * hosts, the next one returns at once.
+ *
+ * Thread:   any.
+ * Blocking: for a mutex. It does not wait for that return, which may take 50 us, and as long as
+ *           a coroutine computes.
+ * Returns:  CORO_OK, CORO_EPERM without CORO_MAIN_WORKER, CORO_EINVAL if s is NULL.
+ */
+int coro_scheduler_host_leave(coro_scheduler *s);
 
 /*
  * Kinds of waits, each with its name: X(identifier, letter, name). coro_wait_name, coro_blocked and

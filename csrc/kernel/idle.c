@@ -12,7 +12,8 @@
  *             worker, and gives it a token and a wake-up
  *
  *   park  P1  set the own bit
- *         P2  look once more at what only the worker itself takes: the inbox; the queue, `next` and
+ *         P2  look once more at what only the worker itself takes: the inbox, and `asked` of
+ *             host.h; the queue, `next` and
  *             the batches (inside the door: a thief may have emptied the inbox into the queue and
  *             left some of it, or a cancel may have woken a coroutine here; batches are detached,
  *             B3); the mode
@@ -500,12 +501,12 @@ static void repay(struct coroi_worker *w)
 	coroi_door_leave(w);
 }
 
-/* has_work - P2. After this, two kinds of threads put something into w's queue or `next`. One
+/* coroi_has_work - P2. After this, two kinds of threads put something into w's queue or `next`. One
  * cancels, and claims w then. The other is a thief that took it from the inbox, to which it was
  * pushed after P1: it claims w if it leaves any of that there (P6). */
-static bool has_work(struct coroi_worker *w)
+bool coroi_has_work(struct coroi_worker *w)
 {
-	if (at_load_seq(&w->inbox))
+	if (at_load_seq(&w->inbox) || at_load_seq(&w->asked))
 		return true;
 	coroi_door_enter(w);
 	bool found = coroi_deque_length(&w->queue) || w->next || !coroi_detach_batches_locked(w);
@@ -524,7 +525,7 @@ static void park(struct coroi_worker *w)
 	at_or(&s->sleepers[w->id >> 6], coroi_sleeper_bit(w->id));
 	uint32_t mode = at_load_seq(&s->mode);
 	/* P2 */
-	if (mode == COROI_STOPPING || (mode == COROI_RUNNING && has_work(w))) {
+	if (mode == COROI_STOPPING || (mode == COROI_RUNNING && coroi_has_work(w))) {
 		unpark(w);    /* P3 */
 		hand_over(w); /* w may have been woken to look around */
 		return;

@@ -27,6 +27,10 @@ bool coroi_idle_spin(struct coroi_worker *w, bool (*happened)(void *), void *arg
  * whose coroutines await a stack. In w's door. */
 void coroi_share_stacks_locked(struct coroi_worker *w);
 
+/* coroi_has_work - P2's look: does something wait for w, which is awake? Batches are detached (B3).
+ * Thread: w's, in no door. */
+bool coroi_has_work(struct coroi_worker *w);
+
 /* coroi_idle - the queue is empty: find work, or sleep until there is some. Thread: w's, on its
  * native stack, in no door. Returns: false if the worker is to end. */
 bool coroi_idle(struct coroi_worker *w);

@@ -244,7 +244,7 @@ static void worker_stats(struct coroi_worker *w, coro_worker_stats *out)
 		.parks = at_load_rlx(&w->parks),
 		.remote_wakes = at_load_rlx(&w->remote_wakes),
 		.queued = coroi_deque_length(&w->queue),
-		.tid = w->tid,
+		.tid = at_load_rlx(&w->tid),
 		.cpu = w->cpu,
 	};
 }

@@ -8,6 +8,7 @@
 #include "kernel/gocall.h"
 #include "kernel/idle.h"
 #include "kernel/goworker.h"
+#include "kernel/host.h"
 #include "base/fault.h"
 #include "kernel/run.h"
 #include "kernel/wait.h"
@@ -27,7 +28,7 @@ __thread struct coroi_worker *coroi_worker_tls,
 
 bool coroi_work(struct coroi_worker *w)
 {
-	if (coroi_unlikely(w->calls_count && !w->masked_again)) {
+	if (coroi_unlikely(w->calls_count && !w->masked_again && !(w->is_main && w->sched->host))) {
 		coroi_thread_mask();
 		w->masked_again = true;
 	}
@@ -35,7 +36,7 @@ bool coroi_work(struct coroi_worker *w)
 		if ((w->calls_count || at_load_seq(&w->sched->mode) == COROI_RUNNING) &&
 		    coroi_run(w))
 			return true;
-		if (!coroi_idle(w))
+		if (coroi_unlikely(coroi_host_asked(w)) || !coroi_idle(w))
 			return false;
 	} while (!w->calls_count); /* else a lender has left them */
 	return true;
@@ -50,7 +51,7 @@ static void *worker_main(void *arg)
 	coroi_scheduled_tls = &w->current;
 	coroi_fiber_native(&w->native);
 	coroi_thread_name(s->name, w->id);
-	w->tid = coroi_thread_id();
+	at_store_rlx(&w->tid, coroi_thread_id());
 	if (w->cpu >= 0 && !coroi_thread_pin((unsigned)w->cpu))
 		w->cpu = -1;
 	w->sigstack = coroi_sigstack_install();
@@ -61,7 +62,7 @@ static void *worker_main(void *arg)
 	pthread_cond_broadcast(&s->life_changed);
 	pthread_mutex_unlock(&s->life_lock);
 
-	if (coroi_work(w))
+	if ((!w->is_main || coroi_host_keep(w)) && coroi_work(w))
 		coroi_go_enter(w);
 	coroi_sigstack_remove(w->sigstack);
 	return NULL;
@@ -81,7 +82,9 @@ static int worker_init(struct coro_scheduler *s, uint32_t id, const coro_options
 	w->handovers_most = w->budget;
 	w->spin_ns = COROI_SPIN_NS;
 	w->random = (id + 1) * UINT64_C(0x9e3779b97f4a7c15);
-	w->cpu = o->cpus ? o->cpus[id % o->cpu_count] : -1;
+	w->is_main = o->flags & CORO_MAIN_WORKER && id + 1 == s->workers;
+	w->kept = w->is_main;
+	w->cpu = o->cpus && !w->is_main ? o->cpus[id % o->cpu_count] : -1;
 	if (coroi_deque_init(&w->queue) || coroi_mags_init(&w->mags, &s->slab) ||
 	    coroi_stack_cache_init(&w->stacks, &s->stacks,
 				   o->stack_cache ? o->stack_cache : STACK_CACHE))
@@ -160,8 +163,11 @@ static void free_all(struct coro_scheduler *s)
 
 static int check_options(const coro_options *o)
 {
-	uint32_t known = CORO_PAUSED | CORO_NO_MEMBARRIER | CORO_NO_STANDBY | CORO_NO_LENDING;
+	uint32_t known = CORO_PAUSED | CORO_NO_MEMBARRIER | CORO_NO_STANDBY | CORO_NO_LENDING |
+			 CORO_MAIN_WORKER;
 	if (o->size != sizeof *o || o->flags & ~known || o->workers > CORO_WORKERS_MAX)
+		return CORO_EINVAL;
+	if (o->flags & CORO_MAIN_WORKER && (o->flags & CORO_PAUSED || !o->dedicated))
 		return CORO_EINVAL;
 	if (o->dedicated > CORO_WORKERS_MAX - 1 || o->workers + o->dedicated > CORO_WORKERS_MAX)
 		return CORO_EINVAL;
@@ -245,7 +251,7 @@ int coro_scheduler_destroy(coro_scheduler *s)
 	if (status)
 		return status;
 	pthread_mutex_lock(&s->life_lock);
-	while (s->closers)
+	while (s->closers || s->hosts)
 		pthread_cond_wait(&s->life_changed, &s->life_lock);
 	pthread_mutex_unlock(&s->life_lock);
 	coroi_await_wakers();
@@ -462,6 +468,7 @@ int coro_scheduler_close(coro_scheduler *s, int with_cancel)
 
 	coroi_refuse(s);
 	coroi_services_refuse(s);
+	coroi_host_close(s);
 	if (do_cancel)
 		cancel(s);
 

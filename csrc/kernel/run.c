@@ -19,6 +19,7 @@
 
 #include "base/extras.h"
 #include "kernel/gocall.h"
+#include "kernel/host.h"
 #include "kernel/many.h"
 #include "kernel/nostack.h"
 #include "kernel/nowait.h"
@@ -186,7 +187,8 @@ void coroi_deliver_locked(struct coroi_worker *w)
 /* has_waiting - something waits for looks at the clock. */
 static bool has_waiting(const struct coroi_worker *w)
 {
-	return w->shares || w->undelivered || w->due != COROI_NEVER || coroi_watches(w);
+	return w->shares || w->is_main || w->undelivered || w->due != COROI_NEVER ||
+	       coroi_watches(w);
 }
 
 /* look - at the clock: fire deadlines that have come, and set the turn of the next look. Reading
@@ -291,7 +293,8 @@ uint64_t coroi_poll_locked(struct coroi_worker *w)
 		coroi_stir_look(w);
 	if (look && coroi_watches(w))
 		w->poll = w->leave = true; /* a spawn is let in afterwards: coroi_run */
-	if (w->calls_count && w->queue.head % COROI_DELIVER_TURNS == 0)
+	if ((w->calls_count && w->queue.head % COROI_DELIVER_TURNS == 0) ||
+	    (look && coroi_host_asked(w)))
 		w->leave = true;
 	return look && !w->leave ? first_in_locked(w) : 0;
 }
@@ -752,6 +755,8 @@ bool coroi_run(struct coroi_worker *w)
 		}
 		if (w->calls_count && !made)
 			return true;
+		if (coroi_unlikely(coroi_host_asked(w)) && !made)
+			return false;
 		coroi_door_enter(w);
 		struct coroi_rec *next = made ? coroi_calls_made_locked(w) : NULL;
 		if (coroi_unlikely(!next && w->awaiting_stack.count && !w->lent))

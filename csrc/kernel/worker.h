@@ -176,6 +176,8 @@ struct coroi_worker {
 	uint32_t fed_to;
 	/* The worker shares its work with others. */
 	bool shares;
+	/* The worker is the main one: host.h. */
+	bool is_main;
 	/* See coroi_stir (steal.h): the worker to take from, or NULL; the last look for one, ns; the
 	 * worker to look at next; and how often to look. */
 	struct coroi_worker *stir;
@@ -234,6 +236,8 @@ struct coroi_worker {
 	/* There has been a pinned coroutine for this worker: it is not lent. Atomic, relaxed: what
 	 * is pinned comes by the inbox, and no lender runs it. */
 	uint32_t kept;
+	/* Who runs the main worker may have to change: host.h. Atomic, sequentially consistent. */
+	uint32_t asked;
 	/* What a victim has put into the buffer; written by the victim between D4 and T6 of
 	 * door.h. */
 	uint32_t steal_buf_count;
@@ -306,6 +310,8 @@ struct coroi_worker {
  * ends, or end. */
 enum { COROI_RUNNING, COROI_PAUSED, COROI_STOPPING };
 
+struct coroi_host;
+
 struct coro_scheduler {
 	/* Worker threads; the last `dedicated` of them are dedicated. */
 	uint32_t workers;
@@ -373,6 +379,11 @@ struct coro_scheduler {
 	uint32_t closers; /* threads inside coro_scheduler_close */
 	/* A close has begun; it is done; every coroutine is cancelled; a run is under way. */
 	uint8_t closing, closed, canceled, running;
+	/* The thread that is the main worker, or is about to be that, or NULL; threads in
+	 * coro_scheduler_host; the next host is to leave at once; there is to be none any more. */
+	struct coroi_host *host;
+	uint32_t hosts;
+	uint8_t host_leaves, host_closes;
 	uint32_t failures; /* texts of coroi_fail that nobody has taken; atomic */
 	struct coroi_deadlines deadlines;
 };
