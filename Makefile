@@ -144,7 +144,8 @@ deps-http: deps-run
 	@scripts/llhttp.sh build/llhttp
 
 .PHONY: test-examples
-test-examples: deps-http ## examples/httpd, which is a module of its own, with and without AddressSanitizer, and bench/http
+test-examples: deps-http ## examples/httpd and sqlite, which are modules of their own, httpd with AddressSanitizer too, and bench/http
+	$(MAKE) -C examples/sqlite test
 	$(HTTP) go -C examples/httpd vet ./...
 	$(HTTP) go -C examples/httpd test ./...
 	$(HTTP) go -C examples/httpd test -asan ./...

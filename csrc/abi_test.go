@@ -22,7 +22,7 @@ import (
 // What coro.h declares in this version, as declared tells it.
 const (
 	abiVersion = "1"
-	abiHash    = "f0f3859d6524a5ff"
+	abiHash    = "b72f83fe82c85763"
 )
 
 var (

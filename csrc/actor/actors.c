@@ -100,7 +100,21 @@ int coroi_check_kind(const coro_actor_kind *kind)
 		       : CORO_EINVAL;
 }
 
+/* flags_of - what stays in a place from its spawn on. pin: the worker and 1, or 0. */
+static uint64_t flags_of(const coro_actor_kind *kind, uint32_t pin)
+{
+	uint64_t flags = kind->idle ? COROI_P_IDLE : 0;
+
+	return pin ? flags | COROI_P_PINNED | (uint64_t)(pin - 1) << COROI_P_WORKER_SHIFT : flags;
+}
+
 int coro_actor_spawn(coro_scheduler *s, const coro_actor_kind *kind, void *state, coro_actor *out)
+{
+	return coro_actor_spawn_on(s, 0, kind, state, out);
+}
+
+int coro_actor_spawn_on(coro_scheduler *s, uint32_t worker, const coro_actor_kind *kind,
+			void *state, coro_actor *out)
 {
 	struct coroi_worker *w = coroi_self();
 
@@ -108,7 +122,13 @@ int coro_actor_spawn(coro_scheduler *s, const coro_actor_kind *kind, void *state
 		return CORO_EINVAL;
 	if (!s && !coroi_current(w))
 		return CORO_EPERM;
-	struct coroi_actors *all = coroi_actors_of(s ? s : coroi_scheduler_of(w));
+	if (!s)
+		s = coroi_scheduler_of(w);
+	if (worker == CORO_HERE && coroi_current(w) && coroi_scheduler_of(w) == s)
+		worker = coroi_worker_id(w) + 1;
+	if (worker > coroi_workers_of(s))
+		return CORO_EINVAL;
+	struct coroi_actors *all = coroi_actors_of(s);
 	if (!all)
 		return CORO_ENOMEM;
 	coroi_lock(&all->lock);
@@ -116,7 +136,7 @@ int coro_actor_spawn(coro_scheduler *s, const coro_actor_kind *kind, void *state
 	int status = all->closed ? CORO_ECLOSED : a ? CORO_OK : CORO_ENOMEM;
 	if (a) {
 		at_store_rlx(&a->pending, 0);
-		at_store_rlx(&a->kind, coroi_word(kind, kind->idle ? COROI_P_IDLE : 0));
+		at_store_rlx(&a->kind, coroi_word(kind, flags_of(kind, worker)));
 		if (kind->idle)
 			status = coroi_sweep_for(all, kind);
 		if (!status && kind->room)

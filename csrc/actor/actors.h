@@ -62,7 +62,13 @@ enum {
 	COROI_P_SIDE = 1,
 	COROI_P_BOUND = 2, /* with SIDE */
 	COROI_P_IDLE = 4,  /* the kind has an idle time */
+	COROI_P_PINNED = 8,
+	/* From here on the worker that it is pinned to. */
+	COROI_P_WORKER_SHIFT = 8,
 };
+_Static_assert(CORO_WORKERS_MAX <= 1 << (16 - COROI_P_WORKER_SHIFT), "a worker's number");
+
+#define COROI_P_TABLE ((uint64_t)(COROI_P_SIDE | COROI_P_BOUND)) /* the others stay to the end */
 
 #define COROI_SIDE_LOCKS 64u
 
@@ -203,6 +209,20 @@ static inline uint64_t coroi_word(const void *p, uint64_t high)
 static inline bool coroi_has(const struct coroi_place *a, unsigned flag)
 {
 	return at_load_rlx(&a->kind) >> COROI_HIGH_SHIFT & flag;
+}
+
+/* coroi_stays - the flags that an actor has from its spawn to its end. */
+static inline uint64_t coroi_stays(const struct coroi_place *a)
+{
+	return at_load_rlx(&a->kind) >> COROI_HIGH_SHIFT & ~COROI_P_TABLE;
+}
+
+/* coroi_pin_of - the worker that the actor is pinned to, and 1; 0: none. */
+static inline uint32_t coroi_pin_of(const struct coroi_place *a)
+{
+	uint64_t flags = coroi_stays(a);
+
+	return flags & COROI_P_PINNED ? (uint32_t)(flags >> COROI_P_WORKER_SHIFT) + 1 : 0;
 }
 
 /* coroi_state - the user's. coroi_pace, coroi_set_pace - thread: the turn. */

@@ -56,7 +56,7 @@ static COROI_NOINLINE int change_slow(struct coroi_actors *all, struct change *x
 		if (try_change(x, &old))
 			return CORO_OK;
 	}
-	int status = coroi_task_spawn(all->sched, (uintptr_t)x->a, change, x);
+	int status = coroi_task_spawn(all->sched, coroi_pin_of(x->a), (uintptr_t)x->a, change, x);
 	return status ? status : x->status;
 }
 
@@ -81,7 +81,8 @@ post(struct coroi_worker *w, struct coroi_hand *h, struct coroi_place *a, coro_a
 		if (!coroi_box_is_dormant(old)) {
 			if (coroi_likely(coroi_box_push(&a->box, &old, first, last, n, &depth)))
 				break;
-		} else if (coroi_likely(!h->dedicated && coroi_task_begin(w))) {
+		} else if (coroi_likely(!h->dedicated && !coroi_has(a, COROI_P_PINNED) &&
+					coroi_task_begin(w))) {
 			if (coroi_likely(coroi_box_push(&a->box, &old, first, last, n, &depth))) {
 				coroi_task_commit(w, (uintptr_t)a);
 				break;

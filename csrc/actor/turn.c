@@ -162,11 +162,13 @@ static bool again(struct coroi_place *a)
 	struct coroi_worker *w = coroi_here();
 	struct coroi_hand *h = coroi_room(w);
 
-	if (coroi_likely(!h->dedicated && coroi_task_begin(w))) {
+	uint32_t pin = coroi_pin_of(a);
+
+	if (coroi_likely(!h->dedicated && !pin && coroi_task_begin(w))) {
 		coroi_task_commit(w, (uintptr_t)a);
 		return true;
 	}
-	return coroi_task_spawn(h->actors->sched, (uintptr_t)a, yes, NULL) == CORO_OK;
+	return coroi_task_spawn(h->actors->sched, pin, (uintptr_t)a, yes, NULL) == CORO_OK;
 }
 
 static void begin_look(struct run *r, uint64_t now)
@@ -225,7 +227,7 @@ static inline uint32_t batch(const struct run *r, const coro_actor_kind *kind,
 	uint32_t most = kind->batch ? kind->batch : COROI_HAND, n = 0;
 	struct coro_message *m = r->m;
 
-	if (most > r->until)
+	if (!kind->batch && most > r->until)
 		most = r->until;
 	for (; m && n < most && !(m->flags_ & COROI_M_DRAIN); m = m->next_)
 		list[n++] = m;

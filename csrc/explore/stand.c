@@ -127,6 +127,16 @@ void coroi_sigstack_remove(void *base)
 	(void)base;
 }
 
+void *coroi_sigstack_borrow(void)
+{
+	return NULL;
+}
+
+void coroi_sigstack_return(void *base)
+{
+	(void)base;
+}
+
 void coroi_say(const char *text, size_t bytes)
 {
 	(void)text;

@@ -336,26 +336,59 @@ int coro_scheduler_spawn(coro_scheduler *s, const coro_attr *attr, coro_fn fn, c
 
 struct coroi_tasks coroi_tasks;
 
-/* task_there - coroi_task_spawn with a record, on a worker that is not dedicated. The record and
- * its credit are of m, which is the caller's. Returns: as coroi_task_spawn. */
-static int task_there(struct coro_scheduler *s, struct coroi_mags *m, uint64_t arg,
-		      bool (*change)(void *), void *ctx)
+/* task_record - take a record of m, which is the caller's, and a credit, and fill the record in, if
+ * change agrees. Returns: CORO_OK and *out, or NULL: nothing is to start; CORO_ENOMEM. */
+static int task_record(struct coro_scheduler *s, struct coroi_mags *m, uint32_t pin, uint64_t arg,
+		       bool (*change)(void *), void *ctx, struct coroi_rec **out)
 {
-	const struct coroi_fill q = {.fn = coroi_tasks.fn, .class = s->class, .arg_bytes = 8};
+	const struct coroi_fill q = {.fn = coroi_tasks.fn,
+				     .class = s->class,
+				     .flags = pin ? COROI_F_PINNED : 0,
+				     .arg_bytes = 8};
 
+	*out = NULL;
 	if (!coroi_mags_spend(m))
 		return CORO_ENOMEM;
 	struct coroi_rec *r = coroi_mags_get(m);
 	if (r && change(ctx)) {
 		coroi_fill(r, &q, 0);
 		coroi_fill_argument(r, &arg, sizeof arg);
-		send(outside_worker(s), r, false, NULL);
+		*out = r;
 		return CORO_OK;
 	}
 	if (r)
 		coroi_mags_put(m, r);
 	coroi_mags_earn(m);
 	return r ? CORO_OK : CORO_ENOMEM;
+}
+
+/* task_there - coroi_task_spawn on another worker: the one that pin names, or one that is not
+ * dedicated. */
+static int task_there(struct coro_scheduler *s, struct coroi_mags *m, uint32_t pin, uint64_t arg,
+		      bool (*change)(void *), void *ctx)
+{
+	struct coroi_rec *r;
+	int status = task_record(s, m, pin, arg, change, ctx, &r);
+
+	if (r)
+		send(pin ? &s->worker[pin - 1] : outside_worker(s), r, false, NULL);
+	return status;
+}
+
+/* task_stays_locked - coroi_task_spawn of a task that is pinned to w. */
+static int task_stays_locked(struct coroi_worker *w, uint64_t arg, bool (*change)(void *),
+			     void *ctx)
+{
+	struct coroi_rec *r;
+	int status = task_record(w->sched, &w->mags, w->id + 1u, arg, change, ctx, &r);
+
+	if (r) {
+		at_store_rlx(&r->home, w->id);
+		coroi_queue_fresh_locked(w, r);
+		at_bump(&w->spawned);
+		coroi_notify_queued(w);
+	}
+	return status;
 }
 
 /* task_here - the same at the back of w's queue. It leaves w's door. */
@@ -392,23 +425,27 @@ static int task_here_locked(struct coroi_worker *w, uint64_t arg, bool (*change)
 	return CORO_OK;
 }
 
-int coroi_task_spawn(struct coro_scheduler *s, uint64_t arg, bool (*change)(void *), void *ctx)
+int coroi_task_spawn(struct coro_scheduler *s, uint32_t pin, uint64_t arg, bool (*change)(void *),
+		     void *ctx)
 {
 	struct coroi_worker *w = coroi_self();
 	int status;
 
+	if (pin && !at_load_rlx(&s->worker[pin - 1].kept))
+		at_store_rlx(&s->worker[pin - 1].kept, 1);
 	if (w && w->current && w->sched == s) {
 		coroi_door_enter(w);
-		if (!coroi_is_dedicated(w))
+		if (!pin && !coroi_is_dedicated(w))
 			return task_here_locked(w, arg, change, ctx);
 		/* the push to another worker's inbox is done in the door: it waits for nothing */
-		status = task_there(s, &w->mags, arg, change, ctx);
+		status = pin == w->id + 1u ? task_stays_locked(w, arg, change, ctx)
+					   : task_there(s, &w->mags, pin, arg, change, ctx);
 		coroi_door_leave(w);
 		return status;
 	}
 	pthread_mutex_lock(&s->outside.lock);
 	status = s->outside.refusing ? CORO_ECLOSED
-				     : task_there(s, &s->outside.mags, arg, change, ctx);
+				     : task_there(s, &s->outside.mags, pin, arg, change, ctx);
 	pthread_mutex_unlock(&s->outside.lock);
 	return status;
 }

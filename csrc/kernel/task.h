@@ -63,12 +63,14 @@ static inline void coroi_task_drop(struct coroi_worker *w)
  * a door, or under a lock.
  *
  * The task goes to the back of the calling worker's queue; from a dedicated worker, and from
- * outside, to a worker that is not dedicated.
+ * outside, to a worker that is not dedicated. With pin not 0 it is pinned to worker pin - 1, which
+ * is not lent any more; coroi_task_begin is not for these.
  *
  * Thread:  any, in no door.
  * Returns: CORO_OK: change was called; CORO_ENOMEM; CORO_ECLOSED from outside.
  */
-int coroi_task_spawn(struct coro_scheduler *s, uint64_t arg, bool (*change)(void *), void *ctx);
+int coroi_task_spawn(struct coro_scheduler *s, uint32_t pin, uint64_t arg, bool (*change)(void *),
+		     void *ctx);
 
 /* coroi_end_call - the current coroutine, a task, has come to the end of one of the calls that it
  * makes for others: run what that has deferred, and free its arena. It may be suspended meanwhile.

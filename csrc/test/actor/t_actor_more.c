@@ -453,3 +453,32 @@ TEST(actor_ask_one_that_ends)
 		CHECK_EQ(a.sum, 0);
 	}
 }
+
+/* A kind that asks for a batch gets that many, however long a message takes. */
+static size_t takes_long(coro_actor_turn *turn, void *state, coro_message *const *m, size_t n)
+{
+	uint64_t *calls = state;
+
+	(void)turn;
+	(void)m;
+	CHECK_EQ(n, 16);
+	for (uint64_t until = coro_now() + n * 50000; coro_now() < until;)
+		;
+	++*calls;
+	return n;
+}
+
+TEST(actor_gets_the_batch_that_it_asks_for)
+{
+	static const coro_actor_kind kind = {
+		.size = sizeof kind, .batch = 16, .behave = takes_long};
+	coro_scheduler *s = start_with(1, 0);
+	uint64_t calls = 0;
+	coro_actor a = actor(s, &kind, &calls);
+
+	CHECK_EQ(coro_actor_send_many(a, 0, NULL, 0, 64), CORO_OK);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(calls, 4);
+	settled(s);
+	finish(s);
+}

@@ -37,7 +37,8 @@ static void uses_actors(void *arg, void *result)
 	told = handled = 0;
 	if (can(coro_actor_spawn(NULL, &kinds[0], NULL, &watcher)))
 		for (int i = 0; i < ACTORS; i++) {
-			if (!can(coro_actor_spawn(NULL, &kinds[i % 2], NULL, &a[i])))
+			uint32_t worker = i % 3 ? 0 : 1; /* anywhere, or pinned */
+			if (!can(coro_actor_spawn_on(NULL, worker, &kinds[i % 2], NULL, &a[i])))
 				continue;
 			watched += can(coro_actor_watch(watcher, a[i]));
 			sent += can(coro_actor_send(a[i], 0, &word, sizeof word));
