@@ -152,13 +152,18 @@ void cb_chan_recv(void *arg, void *result);
  * token; a status. A coroutine is one of them: cb_fair_busy (arg: struct cb_fair *) passes each
  * token on to `to`, until the channels are closed (cb_fair_stop); cb_fair_newcomer takes one token,
  * and stores when. cb_fair_crier (arg: struct cb_crier) sends a token to the first of each pair.
+ * cb_fair_actors (no argument) makes them actors instead, without channels: each takes one token as a
+ * newcomer does, unless its `to` is a number, or CB_COUNTS: it counts its tokens, and passes none on.
  * cb_fair_yields (arg: uint32_t *) yields until that is not 0. cb_sleep_until: a time of
  * cb_now_ns. */
 struct cb_fair {
 	coro_chan *in;
+	uint64_t self;           /* a coro_actor; 0: it is a coroutine */
 	uint64_t steps, handled; /* tokens; of a newcomer: when, ns */
 	uint32_t to;
 } __attribute__((aligned(128)));
+#define CB_NEWCOMER UINT32_MAX
+#define CB_COUNTS   (UINT32_MAX - 1)
 struct cb_crier {
 	uint32_t first, pairs;
 };
@@ -171,6 +176,7 @@ int cb_fair_send(uint32_t to, uint64_t token);
 void cb_fair_busy(void *arg, void *result);
 void cb_fair_newcomer(void *arg, void *result);
 void cb_fair_crier(void *arg, void *result);
+void cb_fair_actors(void *arg, void *result);
 void cb_fair_yields(void *arg, void *result);
 
 /* ------------------------------------------------------------------------------------- actor.c

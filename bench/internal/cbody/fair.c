@@ -1,6 +1,8 @@
 /* fair.c - coroutines over channels that keep each other busy, and newcomers beside them. */
 #include "cbody.h"
 
+#include "coro_actor.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +10,7 @@
 
 static struct cb_fair *all;
 static uint32_t count;
+static int stopped; /* actors pass no tokens on */
 
 int cb_fair_open(uint32_t n, uint64_t steps)
 {
@@ -15,6 +18,7 @@ int cb_fair_open(uint32_t n, uint64_t steps)
 	if (!all)
 		return CORO_ENOMEM;
 	count = n;
+	__atomic_store_n(&stopped, 0, __ATOMIC_RELAXED);
 	for (uint32_t i = 0; i < n; i++) {
 		int status = coro_chan_new(&all[i].in, 8, 64, 0);
 		if (status)
@@ -27,6 +31,7 @@ int cb_fair_open(uint32_t n, uint64_t steps)
 /* The coroutines end when the channels are closed. */
 void cb_fair_stop(void)
 {
+	__atomic_store_n(&stopped, 1, __ATOMIC_RELAXED);
 	for (uint32_t i = 0; i < count; i++)
 		coro_chan_close(all[i].in);
 }
@@ -55,7 +60,40 @@ void cb_sleep_until(int64_t ns)
 
 int cb_fair_send(uint32_t to, uint64_t token)
 {
+	if (all[to].self)
+		return coro_actor_send(all[to].self, 0, &token, sizeof token);
 	return coro_chan_send(all[to].in, &token, CORO_FOREVER);
+}
+
+/* handles - the behaviour of an actor. */
+static size_t handles(coro_actor_turn *turn, void *state, coro_message *const *m, size_t n)
+{
+	struct cb_fair *me = state;
+
+	(void)turn;
+	if (me->to == CB_NEWCOMER) {
+		__atomic_store_n(&me->handled, (uint64_t)cb_now_ns(), __ATOMIC_RELAXED);
+		return n;
+	}
+	for (size_t i = 0; i < n; i++) {
+		__atomic_store_n(&me->handled, me->handled + 1, __ATOMIC_RELAXED);
+		cb_spin(me->steps);
+		if (me->to != CB_COUNTS && !__atomic_load_n(&stopped, __ATOMIC_RELAXED))
+			cb_fail(cb_fair_send(me->to, m[i]->words[0]));
+	}
+	return n;
+}
+
+void cb_fair_actors(void *arg, void *result)
+{
+	static const coro_actor_kind kind = {.size = sizeof kind, .behave = handles};
+
+	(void)arg;
+	(void)result;
+	for (uint32_t i = 0; i < count; i++) {
+		all[i].to = CB_NEWCOMER;
+		cb_fail(coro_actor_spawn(NULL, &kind, &all[i], &all[i].self));
+	}
 }
 
 void cb_fair_busy(void *arg, void *result)

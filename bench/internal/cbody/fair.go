@@ -14,6 +14,7 @@ var (
 	FairBusy     = unsafe.Pointer(C.cb_fair_busy)     // FairActor
 	FairNewcomer = unsafe.Pointer(C.cb_fair_newcomer) // FairActor
 	FairCrier    = unsafe.Pointer(C.cb_fair_crier)    // Crier
+	FairActors   = unsafe.Pointer(C.cb_fair_actors)   // no argument
 	FairYields   = unsafe.Pointer(C.cb_fair_yields)   // FairStop
 )
 
@@ -38,6 +39,9 @@ func Fair(i, to int) FairActor {
 	a.to = C.uint32_t(to)
 	return FairActor(unsafe.Pointer(a))
 }
+
+// FairCounts has actor i count its tokens, and pass none on.
+func FairCounts(i int) { C.cb_fair_at(C.uint32_t(i)).to = C.CB_COUNTS }
 
 // FairSend sends actor i a token.
 func FairSend(i int) error { return status(C.cb_fair_send(C.uint32_t(i), C.uint64_t(i))) }

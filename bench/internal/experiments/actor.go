@@ -71,6 +71,7 @@ func actors() *harness.Experiment {
 			goForkJoin(workers))
 	}
 	list = append(list, idleActors(), burstActors(), idleGoroutines())
+	list = append(list, actorFairness()...)
 	return &harness.Experiment{
 		Name:  "actor",
 		Asked: true,
@@ -78,10 +79,19 @@ func actors() *harness.Experiment {
 are Savina's; fanin: 100 actors send to one. fjthrput: one thread outside sends to 60 actors, one
 message at a time, or 64 ("batch").
 idle: growth of VmRSS + VmPTE for an actor that has handled one message; burst: 100 messages, all
-at once. Neither has a state.`,
+at once. Neither has a state.
+newcomer, harmonic: as in experiment fair, with actors; a newcomer is idle until its token comes.
+light: each ms one message to each of 10 of 1000 actors, and then nothing: CPU time of all threads.`,
 		Metrics: []harness.Metric{
 			{Name: "ns_per_message", Title: "ns a message", Digits: 1},
 			{Name: "bytes_each", Title: "bytes each", Digits: 1},
+			{Name: "service_ratio", Title: "ratio", Digits: 2},
+			{Name: "p50_us", Title: "p50 us", Digits: 0},
+			{Name: "p99_us", Title: "p99 us", Digits: 0},
+			{Name: "unhandled", Title: "unhandled", Digits: 0},
+			{Name: "sender_p50_us", Title: "sender p50 us", Digits: 0},
+			{Name: "cpu_us_per_message", Title: "CPU us a message", Digits: 2},
+			{Name: "rest_ms_per_s", Title: "rest: CPU ms a s", Digits: 2},
 		},
 		Rows: list,
 		Versus: &harness.Versus{

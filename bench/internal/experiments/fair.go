@@ -93,17 +93,18 @@ func fairRow(sys, variant string, workers int, work time.Duration, run fairProgr
 		})}
 }
 
+const fairMost = 2*(fairEarly+fairCrowd) + fairNewcomers // actors
+
 func openFair(sys string, workers int, work time.Duration) (fairWorld, error) {
-	const most = 2*(fairEarly+fairCrowd) + fairNewcomers
 	if sys == sysGoroutine {
-		return &fairGoroutines{fairGo: newFairGo(most, work)}, nil
+		return &fairGoroutines{fairGo: newFairGo(fairMost, work)}, nil
 	}
 	s, err := coro.New(coro.WithWorkers(workers), coro.WithExecutors(workers))
 	if err != nil {
 		return nil, err
 	}
 	if sys == sysFairGo {
-		return &fairBodies{fairGo: newFairGo(most, work), s: s}, nil
+		return &fairBodies{fairGo: newFairGo(fairMost, work), s: s}, nil
 	}
 	w := &fairC{
 		s:      s,
@@ -111,7 +112,7 @@ func openFair(sys string, workers int, work time.Duration) (fairWorld, error) {
 		comers: coro.MustFunc[cbody.FairActor, coro.None](cbody.FairNewcomer),
 		criers: coro.MustFunc[cbody.Crier, coro.None](cbody.FairCrier),
 	}
-	if err := cbody.OpenFair(most, stepsFor(work, cbody.SpinHere)); err != nil {
+	if err := cbody.OpenFair(fairMost, stepsFor(work, cbody.SpinHere)); err != nil {
 		return nil, errors.Join(err, w.stop())
 	}
 	return w, nil
@@ -412,6 +413,18 @@ func (w *fairGoroutines) newcomer(i int) error {
 		a.count.Store(cbody.Now())
 	})
 	a.in <- 1
+	return nil
+}
+
+func (w *fairGoroutines) sleeper(i int) error {
+	a := &w.actors[i]
+	a.in = make(chan int64, 64)
+	w.quit = append(w.quit, a.in)
+	w.ends.Go(func() {
+		for range a.in {
+			a.count.Add(1)
+		}
+	})
 	return nil
 }
 
