@@ -169,7 +169,10 @@
 	M(SET_LENT_AS_WORKER, "set-lent",                                                         \
 	  "an own thread whose worker is lent sends events as the worker")                        \
 	M(LEND_OUTSIDE_KEPT, "set-lender",                                                        \
-	  "a wait for a descriptor that began during the lend is forgotten")
+	  "a wait for a descriptor that began during the lend is forgotten")                      \
+	M(ASKED_UNSEEN, "host-leave", "P2 does not look whether the host is to change")           \
+	M(ASK_LATE, "host-leave", "a host is claimed before it is asked to leave")                \
+	M(LEAVE_FORGOTTEN, "host-leave", "a host that is to leave before it has come stays")
 
 enum {
 	MUTANT_NONE,

@@ -195,6 +195,10 @@ static void setup(const struct ex_scenario *s)
 			  .stack_cache = 4,
 			  .stack_bytes = 64 << 10};
 
+	if (s->flags & CORO_MAIN_WORKER) { /* the last one */
+		o.workers--;
+		o.dedicated = 1;
+	}
 	scenario = s;
 	if (coro_scheduler_init(&sched, &o))
 		abort();
@@ -592,5 +596,5 @@ const struct ex_world ex_world = {
 	.stacks = world_stacks,
 	.scenarios = {scenarios_door, scenarios_idle, scenarios_run, scenarios_batch,
 		      scenarios_wait, scenarios_call, scenarios_credit, scenarios_lend,
-		      scenarios_lent, scenarios_fd, scenarios_set},
+		      scenarios_lent, scenarios_fd, scenarios_set, scenarios_host},
 };

@@ -506,7 +506,7 @@ static void repay(struct coroi_worker *w)
  * pushed after P1: it claims w if it leaves any of that there (P6). */
 bool coroi_has_work(struct coroi_worker *w)
 {
-	if (at_load_seq(&w->inbox) || at_load_seq(&w->asked))
+	if (at_load_seq(&w->inbox))
 		return true;
 	coroi_door_enter(w);
 	bool found = coroi_deque_length(&w->queue) || w->next || !coroi_detach_batches_locked(w);
@@ -525,7 +525,8 @@ static void park(struct coroi_worker *w)
 	at_or(&s->sleepers[w->id >> 6], coroi_sleeper_bit(w->id));
 	uint32_t mode = at_load_seq(&s->mode);
 	/* P2 */
-	if (mode == COROI_STOPPING || (mode == COROI_RUNNING && coroi_has_work(w))) {
+	if (mode == COROI_STOPPING ||
+	    (mode == COROI_RUNNING && (at_load_seq(&w->asked) || coroi_has_work(w)))) {
 		unpark(w);    /* P3 */
 		hand_over(w); /* w may have been woken to look around */
 		return;
