@@ -53,6 +53,7 @@ struct coroi_side {
 	struct {
 		struct coro_message *first, *last;
 	} urgent;                      /* what overtakes; oldest first */
+	uint64_t takes;                /* how often `urgent` was taken */
 	struct coro_message *watchers; /* what they are to be told; words[2] is the watcher */
 	struct coroi_bound *bound;     /* NULL: none */
 };
@@ -311,10 +312,11 @@ static inline struct coroi_hand *coroi_hand_here(const struct coroi_actors *all)
 
 /* Flags of a message. */
 enum {
-	COROI_M_BUFFER = 1, /* it owns a buffer */
-	COROI_M_DRAIN = 2,  /* no message for the behaviour: the actor ends here */
-	COROI_M_ASK = 4,    /* words[4] and [5] say who waits for an answer */
-	COROI_M_CREDIT = 8, /* it has a place in a bounded mailbox */
+	COROI_M_BUFFER = 1,  /* it owns a buffer */
+	COROI_M_DRAIN = 2,   /* no message for the behaviour: the actor ends here */
+	COROI_M_ASK = 4,     /* words[4] and [5] say who waits for an answer */
+	COROI_M_CREDIT = 8,  /* it has a place in a bounded mailbox */
+	COROI_M_URGENT = 16, /* it overtakes */
 };
 
 /* coroi_bury - m, which was accepted for `to`, is a dead letter. It is given back to h, or, if h is

@@ -46,7 +46,8 @@
  *       needs, and then S2
  *   C3  turn: at T1, and before each call of T2 by a look (relaxed: a hint, T1 and T4 are sure):
  *       CONTROL is taken with the messages (T1) or by an AND; then the side table is looked at.
- *       After the AND or the exchange, since C1 comes before C2. STOP: B1
+ *       After the AND or the exchange, since C1 comes before C2. While the next message is one
+ *       that has overtaken, CONTROL stays in the box. STOP: B1
  *
  * Stop, by the turn alone:
  *

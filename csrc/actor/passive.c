@@ -32,14 +32,16 @@ uint64_t coroi_stamp(const coro_actor_kind *kind)
 	return coroi_now_ns() >> shift_of(kind) & STAMP_MASK;
 }
 
-/* is_old - the actor had no message for its idle time. */
+/* is_old - the actor had no message for its idle time. now: when the walk began, so that the stamp
+ * may be later. */
 static bool is_old(const struct coroi_place *a, const coro_actor_kind *kind, uint64_t now)
 {
 	uint64_t stamp = at_load_rlx(&a->state) >> (COROI_HIGH_SHIFT + COROI_PACE_BITS);
 	unsigned shift = shift_of(kind);
 	uint64_t age = ((now >> shift) - stamp) & STAMP_MASK;
 
-	return age > (kind->idle >> shift) + 1; /* the stamp's unit, and now's, are not whole */
+	/* one more, since the stamp's unit, and now's, are not whole; from the middle on: later */
+	return age > (kind->idle >> shift) + 1 && age <= STAMP_MASK / 2;
 }
 
 /* kind_in - the kind of the actor in the place, if it has an idle time, in the lock. */

@@ -86,23 +86,27 @@ struct coro_message *coroi_urgent_take(struct coroi_actors *all, struct coroi_pl
 	if (side) {
 		list = side->urgent.first;
 		side->urgent.first = NULL;
+		side->takes++;
 	}
 	coroi_spin_unlock(lock);
 	return list;
 }
 
-/* urgent_withdraw - take m back. False: the turn, or the actor's end, has it. */
-static bool urgent_withdraw(struct coroi_actors *all, struct coroi_place *a, struct coro_message *m)
+/* urgent_withdraw - take m back, which was put there when the table had been taken from `takes`
+ * times. False: the turn, or the actor's end, has it, or has had it: then m may lie there again, as
+ * another's message. */
+static bool urgent_withdraw(struct coroi_actors *all, struct coroi_place *a, coro_actor to,
+			    struct coro_message *m, uint64_t takes)
 {
 	struct coroi_spin *lock = coroi_side_lock(all, a);
-	struct coro_message *before = NULL, *at = NULL;
+	struct coro_message *before = NULL;
 
 	coroi_spin_lock(lock);
-	struct coroi_side *side = side_of(a);
-	if (side)
-		for (at = side->urgent.first; at && at != m; at = at->next_)
+	struct coroi_side *side = coroi_box_takes(coroi_box_look(&a->box), to) ? side_of(a) : NULL;
+	bool mine = side && side->takes == takes;
+	if (mine) {
+		for (struct coro_message *at = side->urgent.first; at != m; at = at->next_)
 			before = at;
-	if (at) {
 		if (before)
 			before->next_ = m->next_;
 		else
@@ -111,24 +115,27 @@ static bool urgent_withdraw(struct coroi_actors *all, struct coroi_place *a, str
 			side->urgent.last = before;
 	}
 	coroi_spin_unlock(lock);
-	return at != NULL;
+	return mine;
 }
 
 static int send_urgent(struct coroi_actors *all, struct coroi_place *a, coro_actor to,
 		       struct coro_message *m)
 {
 	struct coroi_spin *lock = coroi_side_lock(all, a);
+	uint64_t takes = 0;
 	int status;
 
 	coroi_spin_lock(lock); /* C1 */
 	struct coroi_side *side = side_make(a, to, &status);
-	if (side)
+	if (side) {
 		coroi_fifo_add(&side->urgent, m, next_);
+		takes = side->takes;
+	}
 	coroi_spin_unlock(lock);
 	if (status)
 		return status;
 	status = coroi_mark(all, a, to, COROI_BOX_CONTROL);
-	return status && urgent_withdraw(all, a, m) ? status : CORO_OK;
+	return status && urgent_withdraw(all, a, to, m, takes) ? status : CORO_OK;
 }
 
 int coro_actor_send_urgent(coro_actor to, uint32_t kind, const void *payload, size_t bytes)
@@ -144,7 +151,7 @@ int coro_actor_send_urgent(coro_actor to, uint32_t kind, const void *payload, si
 	struct coro_message *m = coroi_visit_get(&v);
 	status = CORO_ENOMEM;
 	if (m) {
-		coroi_write(m, kind, 0, payload, bytes);
+		coroi_write(m, kind, COROI_M_URGENT, payload, bytes);
 		coroi_visit_count(&v, 1); /* before it can be handled */
 		status = send_urgent(v.all, a, to, m);
 		if (status) {

@@ -207,6 +207,13 @@ static inline uint64_t take(struct run *r)
 	return box;
 }
 
+/* has_urgent - what overtakes was taken before, and is not handled yet: what came later comes after
+ * it. CONTROL stays meanwhile. */
+static bool has_urgent(const struct run *r)
+{
+	return r->m && r->m->flags_ & COROI_M_URGENT;
+}
+
 /* overtake - C3: what overtakes goes before what was taken. */
 COROI_COLD static void overtake(struct run *r)
 {
@@ -295,7 +302,7 @@ void coroi_turn(void *arg, void *result)
 			end(a, turn->self, r.m, CORO_DEAD_STOPPED);
 			return;
 		}
-		if (coroi_unlikely(box & COROI_BOX_CONTROL)) {
+		if (coroi_unlikely(box & COROI_BOX_CONTROL) && !has_urgent(&r)) {
 			coroi_box_unmark(&a->box);
 			overtake(&r);
 		}

@@ -168,6 +168,17 @@
 	  "an own thread whose worker is lent drops the events it has fetched")                   \
 	M(SET_LENT_AS_WORKER, "set-lent",                                                         \
 	  "an own thread whose worker is lent sends events as the worker")                        \
+	M(BOX_REST_STORE, "box-outside", "T4 looks, and then stores")                             \
+	M(BOX_TAKE_STORE, "box-outside", "T1 looks, and then stores")                             \
+	M(BOX_NOT_ACTIVE, "box-two", "an active box without a message is dormant")                \
+	M(BOX_PENDING_LATE, "box-again", "pending is written after T3's start")                   \
+	M(BOX_EARLY_FREE, "box-itself", "a message is given back before it is read")              \
+	M(BOX_SAME_GEN, "box-stop", "B1 does not raise the generation")                           \
+	M(BOX_REST_BLIND, "box-urgent", "T4 does not look at CONTROL")                            \
+	M(BOX_UNMARK_STORE, "box-urgent", "C3 takes CONTROL by a store")                          \
+	M(BOX_MARK_FIRST, "box-urgent", "C2 comes before C1")                                     \
+	M(BOX_OVERTAKES_URGENT, "box-itself", "urgent messages overtake each other")              \
+	M(BOX_BLIND_WITHDRAW, "box-withdraw", "a sender takes another's message back")            \
 	M(LEND_OUTSIDE_KEPT, "set-lender",                                                        \
 	  "a wait for a descriptor that began during the lend is forgotten")                      \
 	M(ASKED_UNSEEN, "host-leave", "P2 does not look whether the host is to change")           \

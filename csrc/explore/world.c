@@ -596,5 +596,5 @@ const struct ex_world ex_world = {
 	.stacks = world_stacks,
 	.scenarios = {scenarios_door, scenarios_idle, scenarios_run, scenarios_batch,
 		      scenarios_wait, scenarios_call, scenarios_credit, scenarios_lend,
-		      scenarios_lent, scenarios_fd, scenarios_set, scenarios_host},
+		      scenarios_lent, scenarios_fd, scenarios_set, scenarios_host, scenarios_box},
 };

@@ -117,5 +117,6 @@ extern const struct ex_scenario *const scenarios_lent[];
 extern const struct ex_scenario *const scenarios_fd[];
 extern const struct ex_scenario *const scenarios_set[];
 extern const struct ex_scenario *const scenarios_host[];
+extern const struct ex_scenario *const scenarios_box[];
 
 #endif

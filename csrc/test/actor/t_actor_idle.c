@@ -3,6 +3,8 @@
  */
 #include "stage.h"
 
+#include <stdlib.h>
+
 #include <string.h>
 
 #define IDLE (20 * MS)
@@ -73,6 +75,45 @@ TEST(actor_idle_ones_end)
 	CHECK_EQ(handled, IDLERS / 2 + 60);
 	CHECK_EQ(settled(s).actors, 0);
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK); /* with a daemon, the sweeper */
+}
+
+/* A walk over many places takes a while. Once an actor that had a message meanwhile was taken for one
+ * that was idle for long. */
+#define CROWD 100000
+
+static void tells_crowd(void *arg, void *result)
+{
+	const coro_actor *crowd = *(const coro_actor **)arg;
+	uint64_t random = 5, until = coro_now() + 400 * MS;
+
+	(void)result;
+	while (coro_now() < until) {
+		for (int i = 0; i < 50; i++) {
+			int status = coro_actor_send(crowd[rnd(&random) % CROWD], 0, NULL, 0);
+			CHECK(status == CORO_OK || status == CORO_ESTALE);
+		}
+		CHECK_EQ(coro_yield(), CORO_OK);
+	}
+}
+
+TEST(actor_idle_none_ends_early)
+{
+	struct idler *crowd = calloc(CROWD, sizeof *crowd);
+	coro_actor *all = calloc(CROWD, sizeof *all);
+	coro_scheduler *s = start_with(2, 0);
+
+	handled = ended = early = 0;
+	for (int i = 0; i < CROWD; i++) {
+		crowd[i].last = coro_now();
+		all[i] = actor(s, &idler, &crowd[i]);
+	}
+	for (int i = 0; i < 2; i++)
+		spawn(s, tells_crowd, &all, sizeof all);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK_EQ(early, 0);
+	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
+	free(crowd);
+	free(all);
 }
 
 /* Messages come about when the idle time is over: each is handled, or refused. */

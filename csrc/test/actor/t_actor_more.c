@@ -59,6 +59,42 @@ TEST(actor_urgent_messages_overtake)
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 }
 
+/* sends_urgent - a behaviour that takes one message a call: the first sends the urgent messages 1
+ * and 2, and 1 sends 3. */
+static size_t sends_urgent(coro_actor_turn *turn, void *state, coro_message *const *m, size_t n)
+{
+	static const uint64_t word[] = {1, 2, 3};
+	uint64_t now = m[0]->words[0];
+
+	if (now < 2)
+		CHECK_EQ(coro_actor_send_urgent(turn->self, 0, &word[now * 2], 8), CORO_OK);
+	if (now == 0)
+		CHECK_EQ(coro_actor_send_urgent(turn->self, 0, &word[1], 8), CORO_OK);
+	return logs(turn, state, m, n);
+}
+
+TEST(actor_urgent_messages_do_not_overtake_each_other)
+{
+	static const coro_actor_kind kind = {
+		.size = sizeof kind, .behave = sends_urgent, .batch = 1};
+	static const uint64_t want[] = {0, 1, 2, 3, 10, 11};
+	coro_options o = options(1, CORO_PAUSED);
+	coro_scheduler *s = start(&o);
+	struct log l = {.n = 0};
+	coro_actor a = actor(s, &kind, &l);
+
+	tell(a, 0, 0);
+	tell(a, 0, 10);
+	tell(a, 0, 11);
+	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
+	CHECK_EQ(l.n, 6);
+	for (size_t i = 0; i < 6; i++)
+		CHECK_EQ(l.word[i], want[i]);
+	CHECK_EQ(settled(s).handled, 6);
+	CHECK_EQ(coro_scheduler_close(s, 0), CORO_OK);
+	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
+}
+
 /* ---------------------------------------------------------------------------------------- watch */
 
 struct watcher {

@@ -1,0 +1,437 @@
+/*
+ * s_box.c - scenarios of an actor's mailbox: senders inside and outside, urgent messages and stops
+ * against a turn that ends (actor/box.h), with the real run loop on every worker.
+ */
+#include "world.h"
+
+#include "actor/actors.h"
+#include "base/sys.h"
+
+#define SENDERS 4
+#define MOST    4 /* messages of a sender */
+#define PLACES  4
+#define RAN_ON  8 /* bits of ex_reached: the behaviour ran on worker 0, 1 */
+
+/* A message's word: whom it is for, its sender, and its number. */
+#define WORD(actor, sender, n) ((uint64_t)(actor) << 8 | (uint64_t)(sender) << 4 | (n))
+
+static struct {
+	coro_actor actor[2]; /* the second has the first one's place */
+	unsigned inside[2];  /* calls of the behaviour, now */
+	unsigned ended[2];
+	coro_handle stopper;
+	uint8_t next[SENDERS]; /* the next message that may come from each */
+	uint8_t accepted[SENDERS], refused[SENDERS], handled[SENDERS], dead[SENDERS];
+	uint32_t done; /* the sender outside */
+} g;
+
+/* comes - the word has come to the actor, or is its dead letter. */
+static unsigned comes(unsigned actor, uint64_t word)
+{
+	unsigned sender = word >> 4 & 15, n = word & 15;
+
+	if (word >> 8 > 1 || sender >= SENDERS)
+		ex_fail("0x%llx is no message", (unsigned long long)word);
+	if (word >> 8 != actor)
+		ex_fail("a message for actor %u has come to actor %u", (unsigned)(word >> 8),
+			actor);
+	if (n != g.next[sender])
+		ex_fail("message %u of sender %u has come, and %u is next", n, sender,
+			g.next[sender]);
+	g.next[sender]++;
+	return sender;
+}
+
+static unsigned number_of(const void *state)
+{
+	return (unsigned)((const unsigned *)state - g.inside);
+}
+
+static size_t behaves(coro_actor_turn *turn, void *state, coro_message *const *m, size_t n)
+{
+	unsigned actor = number_of(state);
+
+	EX_CHECK(turn->self == g.actor[actor]);
+	if (g.inside[actor]++)
+		ex_fail("two turns of actor %u", actor);
+	(void)coroi_box_look(&coroi_place_of(turn->self)->box); /* others may go on first */
+	for (size_t i = 0; i < n; i++)
+		g.handled[comes(actor, m[i]->words[0])]++;
+	g.inside[actor]--;
+	ex_reached(RAN_ON + coroi_self()->id);
+	return n;
+}
+
+static void ends(void *state, int cause)
+{
+	EX_CHECK(cause == CORO_DEAD_STOPPED);
+	EX_CHECK(g.inside[number_of(state)] == 0);
+	g.ended[number_of(state)]++;
+	EX_CHECK(coro_wake(g.stopper) == CORO_OK); /* it goes on when this turn has ended */
+}
+
+static void dies(const coro_dead_letter *letter)
+{
+	unsigned actor = letter->to == g.actor[1];
+
+	g.dead[comes(actor, letter->message->words[0])]++;
+}
+
+static const coro_actor_kind kind = {.size = sizeof kind, .behave = behaves, .end = ends};
+
+/* note - what has become of sender's message. */
+static void note(unsigned sender, int status)
+{
+	if (status == CORO_OK)
+		g.accepted[sender]++;
+	else if (status == CORO_ESTALE)
+		g.refused[sender]++;
+	else
+		ex_fail("a send returns %d", status);
+}
+
+/* say_to - the sender's next message. */
+static int say_to(unsigned actor, unsigned sender, bool urgent)
+{
+	uint64_t word = WORD(actor, sender, g.accepted[sender]);
+	int status = urgent ? coro_actor_send_urgent(g.actor[actor], 0, &word, sizeof word)
+			    : coro_actor_send(g.actor[actor], 0, &word, sizeof word);
+	note(sender, status);
+	return status;
+}
+
+/* Threads outside: which sender, how many. */
+
+static void outside(unsigned sender, unsigned n, bool urgent)
+{
+	while (n--) {
+		world_pushing(true);
+		say_to(0, sender, urgent);
+		world_pushing(false);
+	}
+}
+
+static void send_0(void *arg)
+{
+	outside(0, (unsigned)(uintptr_t)arg, false);
+}
+
+static void send_1(void *arg)
+{
+	outside(1, (unsigned)(uintptr_t)arg, false);
+}
+
+static void urgent_2(void *arg)
+{
+	outside(2, (unsigned)(uintptr_t)arg, true);
+	at_xchg(&g.done, 1);
+	coroi_futex_wake(&g.done, 1);
+}
+
+static void *times(unsigned n)
+{
+	return (void *)(uintptr_t)n;
+}
+
+/* ---------------------------------------------------------------------------------- setup, check */
+
+/* make - an actor, and messages in the workers' hands, and for threads outside. During setup. */
+static void make(const coro_actor_kind *k)
+{
+	EX_CHECK(coro_actor_spawn(sched, k, &g.inside[0], &g.actor[0]) == CORO_OK);
+	struct coroi_actors *all = coroi_actors_of(sched);
+	for (int i = 0; i < 3; i++) { /* threads outside do not share one */
+		EX_CHECK(coroi_hand_refill(&all->outside[0]));
+		coroi_hand_trade(&all->outside[0]);
+	}
+	coroi_hand_trade(&all->outside[0]);
+	for (unsigned i = 0; i < sched->workers; i++) {
+		struct coroi_hand *h = &all->hand[i];
+		EX_CHECK(coroi_hand_refill(h));
+		h->spare = h->spare + COROI_HAND - PLACES; /* what comes back is taken first */
+		h->count = PLACES;
+	}
+	world_region(all->mapped, (size_t)((char *)all->carve - (char *)all->mapped));
+	world_region(coroi_places_of(coroi_place_of(g.actor[0])),
+		     PLACES * sizeof(struct coroi_place));
+	world_region(&g, sizeof g);
+	(void)coro_actor_on_dead_letter(dies);
+}
+
+static void on_worker(unsigned id, coro_fn fn, uint64_t arg)
+{
+	coro_attr a = {.size = sizeof a, .worker = id + 1};
+
+	EX_CHECK(coro_scheduler_spawn(sched, &a, fn, &arg, sizeof arg, NULL) == CORO_OK);
+}
+
+static unsigned sum(const uint8_t *of)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < SENDERS; i++)
+		n += of[i];
+	return n;
+}
+
+/* check_sent - n messages were sent. The actor that is in the place rests. */
+static void check_sent(unsigned n)
+{
+	const struct coroi_place *a = coroi_place_of(g.actor[0]);
+	const struct coroi_actors *all = coroi_actors_of(sched);
+	uint64_t counted = 0, handled = 0;
+
+	if (!coroi_box_is_dormant(a->box))
+		ex_fail("all wait, and the box is 0x%llx", (unsigned long long)a->box);
+	EX_CHECK(a->pending == 0);
+	EX_CHECK(sum(g.accepted) + sum(g.refused) == n);
+	for (unsigned i = 0; i < SENDERS; i++)
+		if (g.accepted[i] != g.handled[i] + g.dead[i])
+			ex_fail("of sender %u: accepted %u, handled %u, dead %u", i, g.accepted[i],
+				g.handled[i], g.dead[i]);
+	for (unsigned i = 0; i < COROI_HANDS_OUTSIDE; i++)
+		counted += all->outside[i].accepted;
+	for (unsigned i = 0; i < sched->workers; i++) {
+		counted += all->hand[i].accepted;
+		handled += all->hand[i].handled;
+	}
+	EX_CHECK(counted == sum(g.accepted) && handled == sum(g.handled));
+	EX_CHECK(all->dead[CORO_DEAD_STOPPED] == sum(g.dead));
+}
+
+/* ------------------------------------------------------------------------------------- outside */
+
+static void setup_outside(void)
+{
+	make(&kind);
+	ex_thread("send0", send_0, times(2));
+	ex_thread("send1", send_1, times(1));
+}
+
+static void check_3(void)
+{
+	check_sent(3);
+	EX_CHECK(sum(g.handled) == 3);
+}
+
+static const struct ex_scenario box_outside = {
+	.name = "box-outside",
+	.about =
+		"two threads outside send, while the actor's turn ends and its worker goes to sleep",
+	.setup = setup_outside,
+	.check = check_3,
+	.workers = 1,
+};
+
+/* -------------------------------------------------------------------------------------- inside */
+
+static void sends_two(void *arg, void *result)
+{
+	unsigned sender = *(unsigned *)arg;
+
+	(void)result;
+	say_to(0, sender, false);
+	say_to(0, sender, false);
+}
+
+static void setup_two(void)
+{
+	make(&kind);
+	on_worker(0, sends_two, 0);
+	on_worker(1, sends_two, 1);
+}
+
+static void check_4(void)
+{
+	check_sent(4);
+	EX_CHECK(sum(g.handled) == 4);
+}
+
+static const struct ex_scenario box_two = {
+	.name = "box-two",
+	.about = "coroutines of two workers send to one actor",
+	.setup = setup_two,
+	.check = check_4,
+	.workers = 2,
+	.flags = CORO_NO_STANDBY,
+	.reach = 3 << RAN_ON,
+};
+
+/* ---------------------------------------------------------------------------------------- stop */
+
+/* The actor is stopped, and another comes to its place. */
+static void stops_and_sends(void *arg, void *result)
+{
+	bool urgent = *(bool *)arg;
+
+	(void)result;
+	g.stopper = coro_self();
+	EX_CHECK(coro_yield() == CORO_OK); /* a turn may come before */
+	EX_CHECK(coro_actor_stop(g.actor[0]) == CORO_OK);
+	if (!g.ended[0])
+		EX_CHECK(coro_park() == CORO_OK);
+	EX_CHECK(coro_actor_spawn(NULL, &kind, &g.inside[1], &g.actor[1]) == CORO_OK);
+	EX_CHECK(coroi_place_of(g.actor[1]) == coroi_place_of(g.actor[0]));
+	EX_CHECK(say_to(1, 3, urgent) == CORO_OK);
+	/* the message lies there until the other sender is done */
+	while (urgent && !at_load_acq(&g.done))
+		coroi_futex_wait(&g.done, 0, -1);
+}
+
+static void setup_stop(void)
+{
+	make(&kind);
+	on_worker(0, stops_and_sends, false);
+	ex_thread("send0", send_0, times(2));
+}
+
+static void check_stop(void)
+{
+	check_sent(3);
+	EX_CHECK(g.ended[0] == 1 && !g.ended[1]);
+	EX_CHECK(g.handled[3] == 1);
+	ex_reached(0);
+	if (g.refused[0])
+		ex_reached(1);
+	if (g.dead[0])
+		ex_reached(2);
+	if (g.handled[0])
+		ex_reached(3);
+}
+
+static const struct ex_scenario box_stop = {
+	.name = "box-stop",
+	.about = "a thread sends to an actor that is stopped, and whose place is used again",
+	.setup = setup_stop,
+	.check = check_stop,
+	.workers = 1,
+	.reach = 15,
+};
+
+static void setup_withdraw(void)
+{
+	make(&kind);
+	on_worker(0, stops_and_sends, true);
+	ex_thread("urgent", urgent_2, times(1));
+}
+
+static void check_withdraw(void)
+{
+	check_sent(2);
+	EX_CHECK(g.ended[0] == 1 && !g.ended[1]);
+	EX_CHECK(g.handled[3] == 1);
+	if (g.refused[2])
+		ex_reached(0);
+	if (g.dead[2])
+		ex_reached(1);
+	if (g.handled[2])
+		ex_reached(2);
+}
+
+static const struct ex_scenario box_withdraw = {
+	.name = "box-withdraw",
+	.about = "box-stop with urgent messages",
+	.setup = setup_withdraw,
+	.check = check_withdraw,
+	.workers = 1,
+	.reach = 7,
+};
+
+/* -------------------------------------------------------------------------------------- urgent */
+
+static void setup_urgent(void)
+{
+	make(&kind);
+	ex_thread("send0", send_0, times(1));
+	ex_thread("urgent", urgent_2, times(1));
+}
+
+static void check_2(void)
+{
+	check_sent(2);
+	EX_CHECK(sum(g.handled) == 2);
+}
+
+static const struct ex_scenario box_urgent = {
+	.name = "box-urgent",
+	.about = "a thread sends, another sends an urgent message, and the actor's turn ends",
+	.setup = setup_urgent,
+	.check = check_2,
+	.workers = 1,
+};
+
+/* The behaviour sends to itself: the first message two urgent ones, and the first of those a third.
+ * It reads its message afterwards. */
+static size_t sends_itself(coro_actor_turn *turn, void *state, coro_message *const *m, size_t n)
+{
+	if (g.accepted[2] < 2) {
+		say_to(0, 2, true);
+		say_to(0, 2, true);
+	} else if (g.accepted[2] == 2) {
+		say_to(0, 2, true);
+	}
+	return behaves(turn, state, m, n);
+}
+
+static const coro_actor_kind kind_itself = {
+	.size = sizeof kind, .behave = sends_itself, .end = ends, .batch = 1};
+
+static void setup_itself(void)
+{
+	make(&kind_itself);
+	ex_thread("send0", send_0, times(2));
+}
+
+static void check_5(void)
+{
+	check_sent(5);
+	EX_CHECK(sum(g.handled) == 5);
+}
+
+static const struct ex_scenario box_itself = {
+	.name = "box-itself",
+	.about = "a thread sends to an actor that sends urgent messages to itself",
+	.setup = setup_itself,
+	.check = check_5,
+	.workers = 1,
+};
+
+/* --------------------------------------------------------------------------------------- again */
+
+/* The turn is canceled in its first call, and ends with a message left. */
+static size_t is_canceled(coro_actor_turn *turn, void *state, coro_message *const *m, size_t n)
+{
+	if (sum(g.handled) == 0)
+		EX_CHECK(coro_cancel(coro_self()) == CORO_OK);
+	return behaves(turn, state, m, n);
+}
+
+static const coro_actor_kind kind_again = {
+	.size = sizeof kind, .behave = is_canceled, .end = ends, .batch = 1};
+
+static void setup_again(void)
+{
+	make(&kind_again);
+	on_worker(0, sends_two, 0);
+}
+
+static void check_again(void)
+{
+	check_sent(2);
+	EX_CHECK(sum(g.handled) == 2);
+}
+
+static const struct ex_scenario box_again = {
+	.name = "box-again",
+	.about = "a turn ends with a message left, and another worker steals the next turn",
+	.setup = setup_again,
+	.check = check_again,
+	.workers = 2,
+	.flags = CORO_NO_STANDBY,
+	.reach = 3 << RAN_ON,
+};
+
+const struct ex_scenario *const scenarios_box[] = {
+	&box_outside, &box_two,    &box_stop,  &box_withdraw,
+	&box_urgent,  &box_itself, &box_again, NULL,
+};
