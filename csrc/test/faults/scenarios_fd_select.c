@@ -31,10 +31,15 @@ static bool faults_stay(void)
 	return lasting || several || machine;
 }
 
-/* patience - a feeder may wait for a stack that never comes. */
+/* may_time_out - waits have deadlines: a feeder may wait for a stack that never comes. */
+static bool may_time_out(void)
+{
+	return faults_stay() || may_fail();
+}
+
 static uint64_t patience(void)
 {
-	return faults_stay() || may_fail() ? coro_now() + 3 * MS : CORO_FOREVER;
+	return may_time_out() ? coro_now() + 3 * MS : CORO_FOREVER;
 }
 
 /* select_went_well - status is an index; else it is what the call that has failed comes to, or the
@@ -43,10 +48,10 @@ static bool select_went_well(int status, bool dense, uint64_t deadline)
 {
 	if (status >= 0)
 		return true;
+	if (status == CORO_ETIMEDOUT)
+		return CHECK(may_time_out() && coro_now() >= deadline), false;
 	CHECK(may_fail());
 	count(&refusals);
-	if (status == CORO_ETIMEDOUT)
-		return CHECK(coro_now() >= deadline), false;
 	if (several || machine)
 		return io_went_well(status);
 	switch (fault_last()) {
@@ -82,8 +87,10 @@ static bool takes(struct junction *x, int way, int status)
 	if (!io_went_well(status)) /* the look at the descriptor has failed */
 		return false;
 	n = coro_read(x->in[way], bytes, sizeof bytes, patience());
-	if (n == CORO_ETIMEDOUT || !io_went_well(n))
-		return CHECK(may_fail()), false;
+	if (n == CORO_ETIMEDOUT)
+		return CHECK(may_time_out()), false;
+	if (!io_went_well(n))
+		return false;
 	x->ended[way] = !n;
 	x->got[way] += (uint64_t)n;
 	return true;
@@ -144,7 +151,7 @@ static void feeds_values(void *arg, void *result)
 	frames_filled(value, VALUE);
 	for (int i = 0; i < ROUNDS; i++) {
 		int status = coro_chan_send(x->c, value, patience());
-		CHECK(status == CORO_OK || (status == CORO_ETIMEDOUT && may_fail()));
+		CHECK(status == CORO_OK || (status == CORO_ETIMEDOUT && may_time_out()));
 		x->sent[WAYS] += !status;
 		CHECK_EQ(coro_yield(), CORO_OK);
 	}
