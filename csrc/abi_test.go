@@ -22,7 +22,7 @@ import (
 // What coro.h declares in this version, as declared tells it.
 const (
 	abiVersion = "1"
-	abiHash    = "f9e9bbf27e29ab09"
+	abiHash    = "d78f4741ff049382"
 )
 
 var (

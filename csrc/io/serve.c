@@ -10,9 +10,9 @@
  *           events: a connection that ends makes it ready (coroi_fd_poke), and a close of the
  *           listener wakes the server too.
  *   End     The listener is closed. Each connection is told (coroi_fd_poke_end), so that one that
- *           waits for a request in coro_serve_read ends. The server waits for the last connection
- *           as for a latch. When the time of grace is over it closes the connections' descriptors,
- *           and cancels their coroutines.
+ *           waits for a request ends (coro_serve_read, CORO_REQUEST). The server waits for the last
+ *           connection as for a latch. When the time of grace is over it closes the connections'
+ *           descriptors, and cancels their coroutines.
  *   Cancel  A server that is canceled does not wait: a coroutine that has not started may never
  *           start, if the scheduler is closing. The struct then goes to the scheduler, which frees
  *           it in the end.

@@ -12,7 +12,7 @@
 
 static uint64_t use_of(const struct coroi_case *x)
 {
-	return x->direction == CORO_IN ? COROI_FD_IN_USE : COROI_FD_OUT_USE;
+	return x->direction == CORO_OUT ? COROI_FD_OUT_USE : COROI_FD_IN_USE;
 }
 
 static uint64_t *word_of(const struct coroi_case *x)
@@ -30,7 +30,7 @@ static int case_enter(struct coroi_case *x)
 {
 	struct coroi_slot *p = NULL;
 
-	if (x->direction != CORO_IN && x->direction != CORO_OUT)
+	if (x->direction != CORO_IN && x->direction != CORO_OUT && x->direction != CORO_REQUEST)
 		return CORO_EINVAL;
 	int status = coroi_fd_enter_here(x->name, use_of(x), &p);
 	x->place = status ? NULL : p;
@@ -46,17 +46,21 @@ static bool is_empty(const struct coroi_slot *p, uint64_t was)
 static void case_look(struct coroi_case *x, bool waits)
 {
 	struct coroi_slot *p = x->place;
-	bool in = x->direction == CORO_IN;
+	bool in = x->direction != CORO_OUT;
 	uint64_t was = coroi_fd_take_ready(word_of(x)); /* O2 */
+	/* before the look at the bytes, as in coro_serve_read */
+	bool ends = x->direction == CORO_REQUEST && at_load_acq(&p->ends);
 
 	if (was == COROI_FD_CLOSED) {
 		x->ready = CORO_ECLOSED;
-	} else if (in && waits && is_empty(p, was)) {
+	} else if (in && waits && !ends && is_empty(p, was)) {
 		x->ready = 0;
 	} else { /* O3 */
 		x->ready = coroi_ready(coroi_fd_number(x->name), in ? POLLIN | POLLRDHUP : POLLOUT);
 		if (x->ready < 0)
 			x->ready = CORO_OF_ERRNO(-x->ready);
+		else if (!x->ready && ends)
+			x->ready = CORO_ECLOSED;
 		if (in && x->ready)
 			p->drained = false; /* nothing else tells a read of these bytes */
 	}

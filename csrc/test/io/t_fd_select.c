@@ -124,8 +124,13 @@ static void selects_badly(void *arg, void *result)
 
 	(void)arg;
 	(void)result;
-	c[2] = at(pair.a, 3);
-	CHECK_EQ(coro_select(c, 3, CORO_FOREVER), CORO_EINVAL);
+	for (uint32_t bad = 3; bad <= 8; bad += bad == 3 ? 2 : 1) {
+		c[2] = at(pair.a, bad);
+		CHECK_EQ(coro_select(c, 3, CORO_FOREVER), CORO_EINVAL);
+	}
+	c[2] = at(pair.a, CORO_REQUEST); /* is the same as CORO_IN */
+	CHECK_EQ(coro_select(c, 3, CORO_FOREVER), CORO_EBUSY);
+	CHECK_EQ(coro_select(c + 2, 1, 0), CORO_ETIMEDOUT); /* no server ends */
 	c[2] = (coro_case){.fd = pair.a, .direction = CORO_OUT, .recv = &got};
 	CHECK_EQ(coro_select(c, 3, CORO_FOREVER), CORO_EINVAL);
 	c[2] = at(pair.a, CORO_IN); /* once more */
