@@ -60,6 +60,7 @@ func ServeGrace(d time.Duration) ServeOption {
 //
 // While the process or the system has no descriptor or memory left for a connection, Serve tries
 // again after 5 ms, and then after twice the time, up to 1 s, or when a connection has ended.
+// Stats.AcceptPauses counts that.
 //
 // Serve always returns an error: besides the cause of the context, ErrClosed or ErrCanceled if s is
 // closed, an *OptionError, what Adopt returns, or what accept(2) has failed with for good, after

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -144,6 +145,37 @@ func TestServePinned(t *testing.T) {
 	for range 10 {
 		assert.Equal(t, "1", ask(t, v.dial(t), "!"))
 	}
+	assert.ErrorIs(t, v.end(), errEnough)
+	finish(t, s)
+}
+
+// While there is no descriptor left, connections wait, and the pauses are counted.
+func TestServeWithoutDescriptors(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(1)) // whose set is open by then
+	v := serve(t, s, listen(t, "unix"), serveEcho)
+	assert.Equal(t, "x", ask(t, v.dial(t), "x"))
+	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	require.NoError(t, err)
+	second := os.NewFile(uintptr(fd), "second")
+	assert.Zero(t, s.Stats().AcceptPauses)
+	lift := limit(syscall.RLIMIT_NOFILE, 0)
+	err = syscall.Connect(fd, &syscall.SockaddrUnix{Name: v.String()})
+	eventually(t, func() bool { return s.Stats().AcceptPauses >= 3 }, "three pauses")
+	now, _ := testbody.Connections()
+	lift()
+	require.NoError(t, err)
+	assert.Equal(t, 1, now)
+	_, err = second.Write([]byte("y"))
+	assert.NoError(t, err)
+	answer := make([]byte, 1)
+	_, err = second.Read(answer)
+	assert.NoError(t, err)
+	assert.Equal(t, "y", string(answer))
+	assert.NoError(t, second.Close())
+	pauses := s.Stats().AcceptPauses
+	assert.Contains(t, s.Stats().String(), fmt.Sprint("accept pauses: ", pauses, ";"))
+	assert.Equal(t, "x", ask(t, v.dial(t), "x"))
+	assert.Equal(t, pauses, s.Stats().AcceptPauses)
 	assert.ErrorIs(t, v.end(), errEnough)
 	finish(t, s)
 }

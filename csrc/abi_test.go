@@ -22,7 +22,7 @@ import (
 // What coro.h declares in this version, as declared tells it.
 const (
 	abiVersion = "1"
-	abiHash    = "d78f4741ff049382"
+	abiHash    = "60bb1d21e1310579"
 )
 
 var (

@@ -174,15 +174,24 @@ static int await_room(struct coroi_server *v)
 			: CORO_OK;
 }
 
-/* is_passing - an accept that has failed so may succeed later: the process or the system has no
- * descriptor or memory now, or the error is that of one connection, as accept(2) says of Linux. */
-static bool is_passing(int status)
+/* lacks_room - the process or the system has no descriptor or memory now. */
+static bool lacks_room(int status)
 {
 	switch (CORO_ERRNO(status)) {
 	case EMFILE:
 	case ENFILE:
 	case ENOBUFS:
 	case ENOMEM:
+		return true;
+	}
+	return status == CORO_ENOMEM;
+}
+
+/* is_passing - an accept that has failed so may succeed later: there is no room now, or the error is
+ * that of one connection, as accept(2) says of Linux. */
+static bool is_passing(int status)
+{
+	switch (CORO_ERRNO(status)) {
 	case ENETDOWN:
 	case EPROTO:
 	case ENOPROTOOPT:
@@ -194,14 +203,17 @@ static bool is_passing(int status)
 	case EPERM: /* a firewall */
 		return true;
 	}
-	return status == CORO_ENOMEM;
+	return lacks_room(status);
 }
 
-/* pause_accepting - until a connection ends, or for some time, *ns, which is doubled. */
-static int pause_accepting(struct coroi_server *v, uint64_t *ns)
+/* pause_accepting - until a connection ends, or for some time, *ns, which is doubled. why: what has
+ * failed. */
+static int pause_accepting(struct coroi_server *v, int why, uint64_t *ns)
 {
 	struct coroi_io io = {.call = call_change, .name = "coro_serve", .more = v};
 
+	if (lacks_room(why))
+		at_add(&coroi_set_refusal(coroi_scheduler_of(coroi_self()))->pauses, 1);
 	*ns = !*ns ? PAUSE_FIRST_NS : *ns < PAUSE_MOST_NS / 2 ? *ns * 2 : PAUSE_MOST_NS;
 	int status = (int)coroi_transfer(v->listener, COROI_FD_OUT_USE, coro_now() + *ns, &io);
 	if (is_passing(status)) /* there is no room for the worker's set either */
@@ -216,7 +228,7 @@ static int hand_over(struct coroi_server *v, coro_fd f)
 	int status;
 
 	while ((status = spawn_connection(v, f)) == CORO_ENOMEM)
-		if ((status = pause_accepting(v, &pause)))
+		if ((status = pause_accepting(v, status, &pause)))
 			break;
 	if (status)
 		(void)coro_fd_close(f);
@@ -238,7 +250,7 @@ static int accept_all(struct coroi_server *v)
 			pause = 0;
 			status = hand_over(v, f);
 		} else if (is_passing(status)) {
-			status = pause_accepting(v, &pause);
+			status = pause_accepting(v, status, &pause);
 		}
 	} while (!status);
 	return status == CORO_ESTALE ? CORO_ECLOSED : status; /* it was closed between two calls */

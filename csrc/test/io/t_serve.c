@@ -488,6 +488,14 @@ TEST(serve_connection_is_released_or_closed)
 	finish(s);
 }
 
+static uint64_t pauses(coro_scheduler *s)
+{
+	coro_stats t;
+
+	CHECK_EQ(coro_scheduler_stats(s, &t, NULL, 0), CORO_OK);
+	return t.accept_pauses;
+}
+
 /* While the process has no descriptor left, connections wait in the kernel's queue. */
 TEST(serve_without_descriptors)
 {
@@ -503,12 +511,20 @@ TEST(serve_without_descriptors)
 	CHECK_EQ(getrlimit(RLIMIT_NOFILE, &usual), 0);
 	none = usual;
 	none.rlim_cur = 0;
+	CHECK_EQ(pauses(s), 0);
 	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
 	CHECK_EQ(connect(second, (struct sockaddr *)&to, sizeof to), 0);
 	sleep_us(30000);
 	CHECK_EQ(seen(&serving), 1);
 	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &usual), 0);
 	CHECK(ask(second));
+	/* of 5, 10, 20 ms and so on: some three of them, fewer where a worker comes late */
+	uint64_t n = pauses(s);
+	CHECK(n > 0 && n < 20);
+	int more = client();
+	CHECK(ask(more));
+	close(more);
+	CHECK_EQ(pauses(s), n);
 	/* a pause is over at once when the listener is closed */
 	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
 	close(first);
