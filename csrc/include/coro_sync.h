@@ -291,9 +291,8 @@ typedef struct coro_case {
  * A descriptor can when its direction is ready, as coro_fd_wait has it; the caller then reads or
  * writes. The direction is in use during the call. Both directions of a descriptor may be waited
  * for, each once. A descriptor can, too, when it is closed: its status is CORO_ECLOSED, or
- * CORO_ESTALE as of all calls with an old name, or what the system says. CORO_REQUEST is CORO_IN for
- * what begins a request: it can, too, when nothing has come and the connection's server ends, with
- * CORO_ECLOSED. What an event has told of
+ * CORO_ESTALE as of all calls with an old name, or what the system says. CORO_REQUEST can, too, with
+ * CORO_ECLOSED, when nothing has come and the connection's server ends. What an event has told of
  * while another operation was done is there for the next call with the descriptor.
  *
  * Suspends.

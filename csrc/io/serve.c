@@ -187,8 +187,8 @@ static bool lacks_room(int status)
 	return status == CORO_ENOMEM;
 }
 
-/* is_passing - an accept that has failed so may succeed later: there is no room now, or the error is
- * that of one connection, as accept(2) says of Linux. */
+/* is_passing - an accept that has failed so may succeed later: there is no room now, or the error
+ * is that of one connection, as accept(2) says of Linux. */
 static bool is_passing(int status)
 {
 	switch (CORO_ERRNO(status)) {
@@ -394,8 +394,7 @@ void coroi_serve_body(void *arg, void *result)
 static int64_t call_first(const struct coroi_slot *p, int fd, const struct coroi_io *io)
 {
 	struct coroi_io *own = (struct coroi_io *)(uintptr_t)io;
-	/* before the read: E2, E3 and O2 order it as they order events */
-	bool ends = at_load_acq(&p->ends);
+	bool ends = coroi_fd_ends(p);
 	int64_t n = coroi_call_read(p, fd, io);
 
 	if (n != -EAGAIN || !ends)
@@ -421,7 +420,7 @@ int coro_serve_ends(coro_fd f)
 
 	if (status)
 		return status;
-	int ends = at_load_acq(&p->ends);
+	int ends = coroi_fd_ends(p);
 	coroi_fd_leave(p, f, COROI_FD_REFERENCE);
 	return ends;
 }

@@ -48,12 +48,11 @@ static void case_look(struct coroi_case *x, bool waits)
 	struct coroi_slot *p = x->place;
 	bool in = x->direction != CORO_OUT;
 	uint64_t was = coroi_fd_take_ready(word_of(x)); /* O2 */
-	/* before the look at the bytes, as in coro_serve_read */
-	bool ends = x->direction == CORO_REQUEST && at_load_acq(&p->ends);
+	bool ends = x->direction == CORO_REQUEST && coroi_fd_ends(p);
 
 	if (was == COROI_FD_CLOSED) {
 		x->ready = CORO_ECLOSED;
-	} else if (in && waits && !ends && is_empty(p, was)) {
+	} else if (in && waits && is_empty(p, was)) {
 		x->ready = 0;
 	} else { /* O3 */
 		x->ready = coroi_ready(coroi_fd_number(x->name), in ? POLLIN | POLLRDHUP : POLLOUT);

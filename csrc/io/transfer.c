@@ -365,7 +365,7 @@ static int64_t call_ready(const struct coroi_slot *p, int fd, const struct coroi
 /* call_request - *io->more: nothing has come, and the server ends. */
 static int64_t call_request(const struct coroi_slot *p, int fd, const struct coroi_io *io)
 {
-	bool *ended = io->more, ends = at_load_acq(&p->ends); /* as in coro_serve_read */
+	bool *ended = io->more, ends = coroi_fd_ends(p);
 	int64_t n = call_ready(p, fd, io);
 
 	*ended = ends && n == -EAGAIN;

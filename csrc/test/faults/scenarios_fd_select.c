@@ -1,4 +1,4 @@
-/* scenarios_fd_select.c - selects with descriptors and channels, of plain and of dense coroutines. */
+/* scenarios_fd_select.c - selects with descriptors and channels, of plain and dense coroutines. */
 #include "ledger.h"
 
 #include <string.h>

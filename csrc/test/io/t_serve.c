@@ -339,6 +339,68 @@ TEST(serve_end_is_told_to_waits)
 	finish(s);
 }
 
+/* echoes - reads are short, so the next one is made when something has come. */
+static void echoes(void *arg, void *result)
+{
+	coro_fd f = *(coro_fd *)arg;
+	char bytes[64];
+	int64_t n;
+
+	CHECK(!result);
+	count_begin();
+	CHECK_EQ(coro_defer(count_end, NULL), CORO_OK);
+	while ((n = coro_serve_read(f, bytes, sizeof bytes, CORO_FOREVER)) > 0)
+		if (coro_write_all(f, bytes, (size_t)n, NULL, CORO_FOREVER))
+			return;
+	if (n == CORO_ECLOSED)
+		add_one(&refused);
+}
+
+struct at_once {
+	coro_fd listener;
+	int fd[CLIENTS];
+};
+
+/* The worker hears of the requests and of the end before a connection goes on. */
+static void asks_and_ends(void *arg, void *result)
+{
+	struct at_once *x = *(struct at_once **)arg;
+
+	(void)result;
+	for (int k = 0; k < CLIENTS; k++)
+		CHECK_EQ(send(x->fd[k], "ping", 4, 0), 4);
+	CHECK_EQ(coro_fd_close(x->listener), CORO_OK);
+	for (uint64_t end = now_ns() + MS / 2; now_ns() < end;)
+		;
+}
+
+TEST(serve_end_comes_with_requests)
+{
+	for (uint32_t i = 0; i < 10; i++) {
+		coro_scheduler *s = start_with(1 + i % 2, 0);
+		struct server v = {.grace = CORO_FOREVER};
+		struct at_once at_once, *x = &at_once;
+		char bytes[4];
+		server_start(s, &v, echoes);
+		for (int k = 0; k < CLIENTS; k++) {
+			x->fd[k] = client();
+			CHECK_EQ(send(x->fd[k], "ping", 4, 0), 4);
+			CHECK_EQ(recv(x->fd[k], bytes, 4, MSG_WAITALL), 4);
+		}
+		until_waiting(s, CLIENTS + 1);
+		x->listener = v.listener;
+		spawn(s, asks_and_ends, &x, sizeof x);
+		for (int k = 0; k < CLIENTS; k++) {
+			CHECK_EQ(recv(x->fd[k], bytes, 4, MSG_WAITALL), 4);
+			CHECK(is_at_end(x->fd[k]));
+			close(x->fd[k]);
+		}
+		server_end(s, &v, CORO_ECLOSED);
+		CHECK_EQ(refused, CLIENTS);
+		finish(s);
+	}
+}
+
 /* A request that comes at the moment of the end is answered, or its connection ends; one that was
  * there before is answered. */
 TEST_LIMIT(serve_end_beside_requests, 120)
