@@ -150,6 +150,10 @@ type Stats struct {
 	Blocking BlockingStats
 	Lends    LendStats
 
+	// Times that Serve has not accepted for a while, since there was no descriptor or no memory.
+	// After Close it is 0.
+	AcceptPauses uint64
+
 	Stacks, StacksIdle   int // mapped, and of them not in use
 	StackBytes           int // of all mapped stacks, without guards
 	Records, RecordsIdle int // carved, and of them not in use
@@ -177,7 +181,7 @@ func (st Stats) String() string {
 		"Go bodies: %d live of %d, %d failed, %d panicked; executors: %d, %d busy; "+
 		"calls: %d in flight, %d offloaded, %d inline; "+
 		"blocking threads: %d, %d busy, %d calls queued; "+
-		"lends: %d, %v, longest %v, %d functions late; "+
+		"lends: %d, %v, longest %v, %d functions late; accept pauses: %d; "+
 		"workers: %d, %d awake; "+
 		"stacks: %d, %d idle, %d KiB; records: %d, %d idle, %d KiB; dense: %d blocks, %d KiB; "+
 		"rests: %d", st.Live, st.Daemons, st.AwaitingStack, state,
@@ -187,7 +191,7 @@ func (st Stats) String() string {
 		st.Bodies.Executors, st.Bodies.Busy,
 		st.Calls.InFlight, st.Calls.Offloaded, st.Calls.Inline,
 		st.Blocking.Threads, st.Blocking.Busy, st.Blocking.Queued,
-		st.Lends.Count, st.Lends.Time, st.Lends.Longest, st.Lends.Late,
+		st.Lends.Count, st.Lends.Time, st.Lends.Longest, st.Lends.Late, st.AcceptPauses,
 		st.Workers, st.Awake,
 		st.Stacks, st.StacksIdle, st.StackBytes>>10,
 		st.Records, st.RecordsIdle, st.RecordBytes>>10,
@@ -227,7 +231,8 @@ func (s *Scheduler) Stats() Stats {
 			c.BlockingQueued},
 		Lends: LendStats{c.Lends, time.Duration(c.LentNS), time.Duration(c.LentMostNS),
 			csrc.LateFunctions()},
-		Stacks: c.Stacks, StacksIdle: c.StacksIdle, StackBytes: c.StackBytes,
+		AcceptPauses: c.AcceptPauses,
+		Stacks:       c.Stacks, StacksIdle: c.StacksIdle, StackBytes: c.StackBytes,
 		Records: c.Records, RecordsIdle: c.RecordsIdle, RecordBytes: c.RecordBytes,
 		RecordsRetired: c.RecordsRetired, Membarrier: c.Membarrier,
 		LightGuards: c.LightGuards,

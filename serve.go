@@ -53,13 +53,14 @@ func ServeGrace(d time.Duration) ServeOption {
 // does it for C.
 //
 // When the context ends, Serve closes the listener and lets the connections finish: one that waits
-// in coro_serve_read ends, and one that answers a request sees in coro_serve_ends that it is to be
-// the last. After a time of grace, 10 s or that of ServeGrace, Serve closes the connections that
-// are left, and cancels their coroutines. It waits for the end of all, and returns the cause of the
-// context.
+// in coro_serve_read ends, or in coro_select with CORO_REQUEST, and one that answers a request sees
+// in coro_serve_ends that it is to be the last. After a time of grace, 10 s or that of ServeGrace,
+// Serve closes the connections that are left, and cancels their coroutines. It waits for the end of
+// all, and returns the cause of the context.
 //
 // While the process or the system has no descriptor or memory left for a connection, Serve tries
 // again after 5 ms, and then after twice the time, up to 1 s, or when a connection has ended.
+// Stats.AcceptPauses counts that.
 //
 // Serve always returns an error: besides the cause of the context, ErrClosed or ErrCanceled if s is
 // closed, an *OptionError, what Adopt returns, or what accept(2) has failed with for good, after

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -148,6 +149,37 @@ func TestServePinned(t *testing.T) {
 	finish(t, s)
 }
 
+// While there is no descriptor left, connections wait, and the pauses are counted.
+func TestServeWithoutDescriptors(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(1)) // whose set is open by then
+	v := serve(t, s, listen(t, "unix"), serveEcho)
+	assert.Equal(t, "x", ask(t, v.dial(t), "x"))
+	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	require.NoError(t, err)
+	second := os.NewFile(uintptr(fd), "second")
+	assert.Zero(t, s.Stats().AcceptPauses)
+	lift := limit(syscall.RLIMIT_NOFILE, 0)
+	err = syscall.Connect(fd, &syscall.SockaddrUnix{Name: v.String()})
+	eventually(t, func() bool { return s.Stats().AcceptPauses >= 3 }, "three pauses")
+	now, _ := testbody.Connections()
+	lift()
+	require.NoError(t, err)
+	assert.Equal(t, 1, now)
+	_, err = second.Write([]byte("y"))
+	assert.NoError(t, err)
+	answer := make([]byte, 1)
+	_, err = second.Read(answer)
+	assert.NoError(t, err)
+	assert.Equal(t, "y", string(answer))
+	assert.NoError(t, second.Close())
+	pauses := s.Stats().AcceptPauses
+	assert.Contains(t, s.Stats().String(), fmt.Sprint("accept pauses: ", pauses, ";"))
+	assert.Equal(t, "x", ask(t, v.dial(t), "x"))
+	assert.Equal(t, pauses, s.Stats().AcceptPauses)
+	assert.ErrorIs(t, v.end(), errEnough)
+	finish(t, s)
+}
+
 // Connections that do not end by themselves are closed when the time of grace is over.
 func TestServeGrace(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(2))
@@ -248,6 +280,86 @@ func TestServeInAGoBody(t *testing.T) {
 	atEnd(t, c)
 	require.NoError(t, c.Close())
 	finish(t, s)
+}
+
+// connectionsAtOnce is how many connections the process may have, both ends of each.
+func connectionsAtOnce(t *testing.T) int {
+	var most syscall.Rlimit
+	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &most))
+	return min(9500, int(min(most.Cur, 1<<20)-300)/2)
+}
+
+// inParts runs f for 0 to n-1, on some goroutines.
+func inParts(n int, f func(i int)) {
+	const parts = 16
+	var all sync.WaitGroup
+	for part := range parts {
+		all.Go(func() {
+			for i := part; i < n; i += parts {
+				f(i)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// Thousands of connections are held at once, and each gets its answers. At the end half of them
+// have a request under way, which is answered. All others see the end, and none is cut off.
+func TestServeThousands(t *testing.T) {
+	if testing.Short() || raceDetector {
+		t.Skip("both ends of thousands of connections")
+	}
+	n := connectionsAtOnce(t)
+	require.Greater(t, n, 100)
+	for name, f := range map[string]coro.Func[coro.FD, coro.None]{
+		"plain": serveEcho, "dense": serveEchoDense,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScheduler(t, coro.WithWorkers(2))
+			v := serve(t, s, listen(t, "tcp"), f, coro.ServeGrace(patience))
+			conns := make([]net.Conn, n)
+			inParts(n, func(i int) {
+				c, err := net.Dial("tcp", v.String())
+				if assert.NoError(t, err) {
+					conns[i] = c
+				}
+			})
+			t.Cleanup(func() {
+				for _, c := range conns {
+					if c != nil {
+						_ = c.Close()
+					}
+				}
+			})
+			require.NotContains(t, conns, nil)
+			for _, word := range []string{"first", "second"} {
+				inParts(n, func(i int) {
+					request := fmt.Sprint(word, i)
+					assert.Equal(t, request, ask(t, conns[i], request))
+				})
+			}
+			now, most := testbody.Connections()
+			assert.Equal(t, n, now)
+			assert.Equal(t, n, most)
+			assert.Zero(t, s.Stats().AcceptPauses)
+			inParts(n, func(i int) {
+				if i%2 == 0 {
+					_, err := conns[i].Write([]byte("last"))
+					assert.NoError(t, err)
+				}
+			})
+			begun := time.Now()
+			assert.ErrorIs(t, v.end(), errEnough)
+			assert.Less(t, time.Since(begun), patience, "within the time of grace")
+			noConnections(t)
+			inParts(n, func(i int) {
+				rest, err := io.ReadAll(conns[i]) // an end, and no reset
+				assert.NoError(t, err)
+				assert.Equal(t, "last"[:4*((i+1)%2)], string(rest))
+			})
+			finish(t, s)
+		})
+	}
 }
 
 func TestStressServe(t *testing.T) {

@@ -319,6 +319,7 @@ type Stats struct {
 	BlockingQueued                    int
 	InlineCalls                       uint64
 	Lends, LentNS, LentMostNS         uint64
+	AcceptPauses                      uint64
 	Rests                             uint32
 	Stacks, StacksIdle                int
 	StackBytes                        int
@@ -354,7 +355,8 @@ func (s *Scheduler) Stats() Stats {
 		BlockingThreads: int(t.blocking_threads), BlockingIdle: int(t.blocking_idle),
 		BlockingQueued: int(t.blocking_queued), InlineCalls: uint64(t.inline_calls),
 		Lends: uint64(t.lends), LentNS: uint64(t.lent_ns), LentMostNS: uint64(t.lent_most_ns),
-		Live: max(int(t.live), 0), Daemons: max(int(t.daemons), 0), AwaitingStack: int(t.awaiting_stack),
+		AcceptPauses: uint64(t.accept_pauses),
+		Live:         max(int(t.live), 0), Daemons: max(int(t.daemons), 0), AwaitingStack: int(t.awaiting_stack),
 		Rests: uint32(t.idle_ends), Stacks: int(t.stacks), StacksIdle: int(t.stacks_idle),
 		StackBytes: int(t.stack_bytes), Records: int(t.records),
 		RecordsIdle: int(t.records_idle),

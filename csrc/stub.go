@@ -206,6 +206,7 @@ type (
 		Lends           uint64
 		LentNS          uint64
 		LentMostNS      uint64
+		AcceptPauses    uint64
 		Rests           uint32
 		Stacks          int
 		StacksIdle      int

@@ -53,7 +53,9 @@ typedef uint64_t coro_fd;
 #define CORO_ERRNO(status)     ((status) <= -4096 ? (int)(-4096 - (status)) : 0)
 #define CORO_OF_ERRNO(number_) (-4096 - (number_))
 
-enum { CORO_IN = 1, CORO_OUT = 2 }; /* directions */
+/* Directions. CORO_REQUEST is CORO_IN for what begins a request: a wait ends, too, with CORO_ECLOSED,
+ * when nothing has come and the server that has accepted the connection ends (coro_serve). */
+enum { CORO_IN = 1, CORO_OUT = 2, CORO_REQUEST = 4 };
 
 /* For adopt: coro_fd_close and the end of the scheduler do not close(2) the descriptor. */
 #define CORO_FD_KEEP 1u
@@ -85,10 +87,10 @@ int coro_fd_close(coro_fd f);
  * CORO_ESTALE. */
 int coro_fd_number(coro_fd f);
 
-/* coro_fd_wait - wait until a direction is ready (CORO_IN or CORO_OUT), for a library that makes
- * its system calls itself. It may return too early, never too late. A library whose last call has
- * said EAGAIN waits; one that has not tried yet tries first. coro_select waits for several, and for
- * channels. Returns: also CORO_EINVAL. */
+/* coro_fd_wait - wait until a direction is ready, for a library that makes its system calls itself.
+ * It may return too early, never too late. A library whose last call has said EAGAIN waits; one that
+ * has not tried yet tries first. coro_select waits for several, and for channels. Returns: also
+ * CORO_EINVAL. */
 int coro_fd_wait(coro_fd f, int direction, uint64_t deadline);
 
 /*
@@ -138,8 +140,9 @@ int coro_accept(coro_fd listener, coro_fd *out, struct sockaddr *peer, socklen_t
  * attr:  of the coroutines, as of coro_spawn_attr, but without a result; NULL: CORO_ANYWHERE.
  * limit: connections at once; 0: no limit. Others wait in the kernel's queue.
  * grace: ns, or CORO_FOREVER. When the listener is closed, connections that wait in
- *        coro_serve_read end, and others have that time to answer what has come. Then they are
- *        closed, and their coroutines canceled. coro_serve waits for the end of all.
+ *        coro_serve_read, or with CORO_REQUEST in coro_select or coro_fd_wait, end, and others
+ *        have that time to answer what has come. Then they are closed, and their coroutines
+ *        canceled. coro_serve waits for the end of all.
  *
  * Where the system or the scheduler has no room for a connection (EMFILE, ENOMEM and the like) the
  * server tries again after 5 ms, and then after twice the time, up to 1 s, or when a connection has

@@ -258,6 +258,9 @@ typedef struct coro_stats {
 	/* times that a thread has stood in for a worker that slept; about how long in all, ns, by one
 	 * of them in 64; and the longest of these */
 	uint64_t lends, lent_ns, lent_most_ns;
+	/* times that a coro_serve has not accepted for a while, since there was no descriptor or no
+	 * memory */
+	uint64_t accept_pauses;
 	int32_t membarrier; /* 1: doors are asymmetric, 0: they use an exchange */
 	int32_t guard;      /* 1: MADV_GUARD_INSTALL, 0: mprotect */
 } coro_stats;

@@ -279,7 +279,7 @@ typedef struct coro_case {
 	const void *send;   /* the value to send; NULL: receive, or a descriptor */
 	void *recv;         /* where to */
 	int32_t status;     /* of the one that was done */
-	uint32_t direction; /* 0: a channel; CORO_IN or CORO_OUT: of the descriptor */
+	uint32_t direction; /* 0: a channel; CORO_IN, CORO_OUT or CORO_REQUEST: of the descriptor */
 } coro_case;
 
 #define CORO_CASES_MAX 64
@@ -291,7 +291,8 @@ typedef struct coro_case {
  * A descriptor can when its direction is ready, as coro_fd_wait has it; the caller then reads or
  * writes. The direction is in use during the call. Both directions of a descriptor may be waited
  * for, each once. A descriptor can, too, when it is closed: its status is CORO_ECLOSED, or
- * CORO_ESTALE as of all calls with an old name, or what the system says. What an event has told of
+ * CORO_ESTALE as of all calls with an old name, or what the system says. CORO_REQUEST can, too, with
+ * CORO_ECLOSED, when nothing has come and the connection's server ends. What an event has told of
  * while another operation was done is there for the next call with the descriptor.
  *
  * Suspends.

@@ -318,7 +318,7 @@ static void poke(coro_fd f, uint64_t use, bool ends)
 	if (coroi_fd_enter(f, COROI_FD_REFERENCE, &p))
 		return;
 	if (ends)
-		at_store_rel(&p->ends, 1); /* as E2, before E3 */
+		at_or(&p->hung, COROI_FD_ENDS); /* as E2, before E3 */
 	if ((rec = put(p, coroi_fd_direction(p, use), COROI_FD_READY)))
 		coroi_events_send(&rec, 1);
 	coroi_fd_leave(p, f, COROI_FD_REFERENCE);
@@ -387,7 +387,6 @@ static int adopt(struct coro_scheduler *s, coro_fd *out, int fd, struct coroi_sl
 	p->was_nonblocking = was;
 	p->keep = flags & CORO_FD_KEEP;
 	at_store_rlx(&p->no_nowait, 0);
-	at_store_rlx(&p->ends, 0);
 	status = publish(s, p, word);
 	if (status)
 		at_store_rel(&p->word, word);

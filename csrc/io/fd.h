@@ -15,7 +15,8 @@
  *   in, out  EMPTY | READY | CLOSED | the record of the coroutine that waits in that direction, or
  *            SELECT and the case of the coroutine that selects
  *   set      1 + the number of the worker in whose set (set.h) the descriptor is; 0: in none
- *   hung     events that stay: the peer has closed, or there is an error
+ *   hung     events that stay: the peer has closed, there is an error, or the connection's server
+ *            ends
  *   drained  the last read was short, so the next would fail with EAGAIN
  *
  * A call in one direction, in a coroutine on worker w (transfer.c):
@@ -115,19 +116,21 @@ struct coroi_worker;
 /* Of a direction: no address of a record is as small. With SELECT a case's address is there. */
 enum { COROI_FD_EMPTY = 0, COROI_FD_READY = 1, COROI_FD_CLOSED = 2, COROI_FD_SELECT = 4 };
 
+/* Of `hung`, beside the kernel's: a connection's server ends (serve.c). No read is useless then. */
+#define COROI_FD_ENDS (UINT32_C(1) << 16)
+
 struct coroi_slot {
 	uint64_t word;                /* atomic */
 	uint64_t in, out;             /* atomic */
 	struct coro_scheduler *sched; /* set before OPEN; atomic */
 	struct coroi_lock lock;       /* of `set`, and of cases of a select */
-	uint32_t hung;                /* EPOLLRDHUP, EPOLLHUP, EPOLLERR; atomic */
+	uint32_t hung;                /* EPOLLRDHUP, EPOLLHUP, EPOLLERR, COROI_FD_ENDS; atomic */
 	uint16_t set;                 /* written with the lock; atomic, since O4 looks without */
 	uint8_t strays; /* the last wait found the descriptor in another worker's set; atomic */
 	uint8_t kind;   /* COROI_KIND_FILE... */
 	bool drained;   /* the reader's */
 	bool was_nonblocking, keep;
 	uint8_t no_nowait; /* a file without RWF_NOWAIT; atomic, relaxed: a hint */
-	uint8_t ends;      /* a connection's server ends (serve.c); atomic */
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct coroi_slot) == 64, "a slot is a cache line");
 
@@ -135,6 +138,13 @@ _Static_assert(sizeof(struct coroi_slot) == 64, "a slot is a cache line");
 static inline int coroi_fd_number(coro_fd f)
 {
 	return (int)(uint32_t)f;
+}
+
+/* coroi_fd_ends - the connection's server ends. To be asked before the look at the bytes: E2, E3
+ * and O2 order it as they order events. */
+static inline bool coroi_fd_ends(const struct coroi_slot *p)
+{
+	return at_load_acq(&p->hung) & COROI_FD_ENDS;
 }
 
 /* coroi_fd_direction - the word of a direction, COROI_FD_IN_USE or COROI_FD_OUT_USE. */
@@ -184,8 +194,8 @@ int coroi_fd_adopted(coro_fd *out, int fd, uint8_t kind);
 bool coroi_fd_events(const struct epoll_event *event, uint32_t n);
 
 /* coroi_fd_poke - make a direction ready, as an event of the kernel's does (E3, E4).
- * coroi_fd_poke_end - set `ends`, and make the direction in ready. Both do nothing if f is closed.
- * Thread: any, in no door. */
+ * coroi_fd_poke_end - set COROI_FD_ENDS, and make the direction in ready. Both do nothing if f is
+ * closed. Thread: any, in no door. */
 void coroi_fd_poke(coro_fd f, uint64_t use);
 void coroi_fd_poke_end(coro_fd f);
 

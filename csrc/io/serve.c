@@ -10,9 +10,9 @@
  *           events: a connection that ends makes it ready (coroi_fd_poke), and a close of the
  *           listener wakes the server too.
  *   End     The listener is closed. Each connection is told (coroi_fd_poke_end), so that one that
- *           waits for a request in coro_serve_read ends. The server waits for the last connection
- *           as for a latch. When the time of grace is over it closes the connections' descriptors,
- *           and cancels their coroutines.
+ *           waits for a request ends (coro_serve_read, CORO_REQUEST). The server waits for the last
+ *           connection as for a latch. When the time of grace is over it closes the connections'
+ *           descriptors, and cancels their coroutines.
  *   Cancel  A server that is canceled does not wait: a coroutine that has not started may never
  *           start, if the scheduler is closing. The struct then goes to the scheduler, which frees
  *           it in the end.
@@ -174,15 +174,24 @@ static int await_room(struct coroi_server *v)
 			: CORO_OK;
 }
 
-/* is_passing - an accept that has failed so may succeed later: the process or the system has no
- * descriptor or memory now, or the error is that of one connection, as accept(2) says of Linux. */
-static bool is_passing(int status)
+/* lacks_room - the process or the system has no descriptor or memory now. */
+static bool lacks_room(int status)
 {
 	switch (CORO_ERRNO(status)) {
 	case EMFILE:
 	case ENFILE:
 	case ENOBUFS:
 	case ENOMEM:
+		return true;
+	}
+	return status == CORO_ENOMEM;
+}
+
+/* is_passing - an accept that has failed so may succeed later: there is no room now, or the error
+ * is that of one connection, as accept(2) says of Linux. */
+static bool is_passing(int status)
+{
+	switch (CORO_ERRNO(status)) {
 	case ENETDOWN:
 	case EPROTO:
 	case ENOPROTOOPT:
@@ -194,14 +203,17 @@ static bool is_passing(int status)
 	case EPERM: /* a firewall */
 		return true;
 	}
-	return status == CORO_ENOMEM;
+	return lacks_room(status);
 }
 
-/* pause_accepting - until a connection ends, or for some time, *ns, which is doubled. */
-static int pause_accepting(struct coroi_server *v, uint64_t *ns)
+/* pause_accepting - until a connection ends, or for some time, *ns, which is doubled. why: what has
+ * failed. */
+static int pause_accepting(struct coroi_server *v, int why, uint64_t *ns)
 {
 	struct coroi_io io = {.call = call_change, .name = "coro_serve", .more = v};
 
+	if (lacks_room(why))
+		at_add(&coroi_set_refusal(coroi_scheduler_of(coroi_self()))->pauses, 1);
 	*ns = !*ns ? PAUSE_FIRST_NS : *ns < PAUSE_MOST_NS / 2 ? *ns * 2 : PAUSE_MOST_NS;
 	int status = (int)coroi_transfer(v->listener, COROI_FD_OUT_USE, coro_now() + *ns, &io);
 	if (is_passing(status)) /* there is no room for the worker's set either */
@@ -216,7 +228,7 @@ static int hand_over(struct coroi_server *v, coro_fd f)
 	int status;
 
 	while ((status = spawn_connection(v, f)) == CORO_ENOMEM)
-		if ((status = pause_accepting(v, &pause)))
+		if ((status = pause_accepting(v, status, &pause)))
 			break;
 	if (status)
 		(void)coro_fd_close(f);
@@ -238,7 +250,7 @@ static int accept_all(struct coroi_server *v)
 			pause = 0;
 			status = hand_over(v, f);
 		} else if (is_passing(status)) {
-			status = pause_accepting(v, &pause);
+			status = pause_accepting(v, status, &pause);
 		}
 	} while (!status);
 	return status == CORO_ESTALE ? CORO_ECLOSED : status; /* it was closed between two calls */
@@ -382,8 +394,7 @@ void coroi_serve_body(void *arg, void *result)
 static int64_t call_first(const struct coroi_slot *p, int fd, const struct coroi_io *io)
 {
 	struct coroi_io *own = (struct coroi_io *)(uintptr_t)io;
-	/* before the read: E2, E3 and O2 order it as they order events */
-	bool ends = at_load_acq(&p->ends);
+	bool ends = coroi_fd_ends(p);
 	int64_t n = coroi_call_read(p, fd, io);
 
 	if (n != -EAGAIN || !ends)
@@ -409,7 +420,7 @@ int coro_serve_ends(coro_fd f)
 
 	if (status)
 		return status;
-	int ends = at_load_acq(&p->ends);
+	int ends = coroi_fd_ends(p);
 	coroi_fd_leave(p, f, COROI_FD_REFERENCE);
 	return ends;
 }

@@ -197,6 +197,11 @@ static void sets_refuse(struct coro_scheduler *s)
 	coroi_unlock(&r->lock);
 }
 
+static void sets_stats(struct coro_scheduler *s, coro_stats *out)
+{
+	out->accept_pauses = at_load_rlx(&coroi_set_refusal(s)->pauses);
+}
+
 static void sets_close(struct coro_scheduler *s)
 {
 	if (sets_of(s))
@@ -221,6 +226,7 @@ static void sets_destroy(struct coro_scheduler *s)
 static struct coroi_service set_service = {
 	.init = sets_init,
 	.refuse = sets_refuse,
+	.stats = sets_stats,
 	.close = sets_close,
 	.destroy = sets_destroy,
 };

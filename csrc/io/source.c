@@ -12,7 +12,7 @@
 
 static uint64_t use_of(const struct coroi_case *x)
 {
-	return x->direction == CORO_IN ? COROI_FD_IN_USE : COROI_FD_OUT_USE;
+	return x->direction == CORO_OUT ? COROI_FD_OUT_USE : COROI_FD_IN_USE;
 }
 
 static uint64_t *word_of(const struct coroi_case *x)
@@ -30,7 +30,7 @@ static int case_enter(struct coroi_case *x)
 {
 	struct coroi_slot *p = NULL;
 
-	if (x->direction != CORO_IN && x->direction != CORO_OUT)
+	if (x->direction != CORO_IN && x->direction != CORO_OUT && x->direction != CORO_REQUEST)
 		return CORO_EINVAL;
 	int status = coroi_fd_enter_here(x->name, use_of(x), &p);
 	x->place = status ? NULL : p;
@@ -46,8 +46,9 @@ static bool is_empty(const struct coroi_slot *p, uint64_t was)
 static void case_look(struct coroi_case *x, bool waits)
 {
 	struct coroi_slot *p = x->place;
-	bool in = x->direction == CORO_IN;
+	bool in = x->direction != CORO_OUT;
 	uint64_t was = coroi_fd_take_ready(word_of(x)); /* O2 */
+	bool ends = x->direction == CORO_REQUEST && coroi_fd_ends(p);
 
 	if (was == COROI_FD_CLOSED) {
 		x->ready = CORO_ECLOSED;
@@ -57,6 +58,8 @@ static void case_look(struct coroi_case *x, bool waits)
 		x->ready = coroi_ready(coroi_fd_number(x->name), in ? POLLIN | POLLRDHUP : POLLOUT);
 		if (x->ready < 0)
 			x->ready = CORO_OF_ERRNO(-x->ready);
+		else if (!x->ready && ends)
+			x->ready = CORO_ECLOSED;
 		if (in && x->ready)
 			p->drained = false; /* nothing else tells a read of these bytes */
 	}

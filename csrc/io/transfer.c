@@ -362,14 +362,27 @@ static int64_t call_ready(const struct coroi_slot *p, int fd, const struct coroi
 	return n == 0 ? -EAGAIN : n < 0 ? n : 0;
 }
 
+/* call_request - *io->more: nothing has come, and the server ends. */
+static int64_t call_request(const struct coroi_slot *p, int fd, const struct coroi_io *io)
+{
+	bool *ended = io->more, ends = coroi_fd_ends(p);
+	int64_t n = call_ready(p, fd, io);
+
+	*ended = ends && n == -EAGAIN;
+	return *ended ? 0 : n;
+}
+
 int coro_fd_wait(coro_fd f, int direction, uint64_t deadline)
 {
-	struct coroi_io io = {.call = call_ready,
+	bool ended = false, out = direction == CORO_OUT;
+	struct coroi_io io = {.call = direction == CORO_REQUEST ? call_request : call_ready,
 			      .name = "coro_fd_wait",
-			      .flags = direction == CORO_IN ? POLLIN | POLLRDHUP : POLLOUT};
+			      .flags = out ? POLLOUT : POLLIN | POLLRDHUP,
+			      .more = &ended};
 
-	if (direction != CORO_IN && direction != CORO_OUT)
+	if (!out && direction != CORO_IN && direction != CORO_REQUEST)
 		return CORO_EINVAL;
-	return (int)coroi_transfer(f, direction == CORO_IN ? COROI_FD_IN_USE : COROI_FD_OUT_USE,
-				   deadline, &io);
+	int status = (int)coroi_transfer(f, out ? COROI_FD_OUT_USE : COROI_FD_IN_USE, deadline,
+					 &io);
+	return ended ? CORO_ECLOSED : status;
 }

@@ -175,19 +175,32 @@ int64_t cb_io_ask(int n, const int32_t *client, int64_t total, int64_t *cpu_ns)
 
 static const char answer[CB_IO_ANSWER];
 
-void cb_io_serve(void *arg, void *result)
+static inline void serve(coro_fd f, char *request, size_t bytes)
 {
-	coro_fd f = *(coro_fd *)arg;
-	char request[4096];
 	int64_t n;
 
-	(void)result;
-	while ((n = coro_read(f, request, sizeof request, CORO_FOREVER)) == CB_IO_REQUEST)
+	while ((n = coro_read(f, request, bytes, CORO_FOREVER)) == CB_IO_REQUEST)
 		if (coro_write(f, answer, sizeof answer, CORO_FOREVER) != sizeof answer)
 			break;
 	if (n < 0 && n != CORO_ECLOSED)
 		cb_fail((int)n);
 	coro_fd_close(f); /* CORO_ESTALE: it was closed */
+}
+
+void cb_io_serve(void *arg, void *result)
+{
+	char request[4096];
+
+	(void)result;
+	serve(*(coro_fd *)arg, request, sizeof request);
+}
+
+void cb_io_serve_small(void *arg, void *result)
+{
+	char request[CB_IO_SMALL];
+
+	(void)result;
+	serve(*(coro_fd *)arg, request, sizeof request);
 }
 
 static int bell = -1; /* atomic */

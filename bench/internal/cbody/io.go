@@ -10,13 +10,17 @@ import (
 	"unsafe"
 )
 
-// IOServe serves a connection: a coro.FD.
-var IOServe = unsafe.Pointer(C.cb_io_serve)
+// IOServe serves a connection: a coro.FD. IOServeSmall has a buffer of IOSmall bytes.
+var (
+	IOServe      = unsafe.Pointer(C.cb_io_serve)
+	IOServeSmall = unsafe.Pointer(C.cb_io_serve_small)
+)
 
 // What a request and its answer have.
 const (
 	IORequest = int(C.CB_IO_REQUEST)
 	IOAnswer  = int(C.CB_IO_ANSWER)
+	IOSmall   = int(C.CB_IO_SMALL)
 )
 
 // Connections are both ends of TCP connections, by their numbers.

@@ -9,6 +9,7 @@
 
 #define CB_IO_REQUEST 60
 #define CB_IO_ANSWER  160
+#define CB_IO_SMALL   64
 
 /* cb_io_connect - n connections; their ends. Returns: 0 or an errno, and then none. cb_io_close - close
  * n numbers. */
@@ -24,8 +25,9 @@ int64_t cb_io_ask(int n, const int32_t *client, int64_t total, int64_t *cpu_ns);
 int64_t cb_io_cpu_ns(void);
 
 /* cb_io_serve - the server's coroutine for a connection (arg: a coro_fd), until its end; it closes the
- * connection. */
+ * connection. cb_io_serve_small - the same, with a buffer of CB_IO_SMALL bytes instead of 4096. */
 void cb_io_serve(void *arg, void *result);
+void cb_io_serve_small(void *arg, void *result);
 
 /* cb_io_loop - a bare loop over an epoll set, edge-triggered: it serves n connections, idle ones too,
  * until cb_io_stop, on the calling thread. Returns: 0 or an errno. */

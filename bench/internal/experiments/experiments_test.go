@@ -91,6 +91,9 @@ func TestRowsThatOthersRelyOn(t *testing.T) {
 		{"border", "cgo", "handler", 2, 8, []string{"per_second", "p50_ns", "p99_ns",
 			"cpu_us"}},
 		{"border-busy", "coro", "echo cold busy", 1, 1, []string{"p50_ns", "p99_ns"}},
+		{"connections", "coro", "plain", 1, 10_000, []string{"bytes_each"}},
+		{"connections", "coro", "dense", 1, 10_000, []string{"bytes_each"}},
+		{"connections", "goroutine", "read", 1, 10_000, []string{"bytes_each"}},
 		{"memory", "coro", "parked", all, 1_000_000,
 			[]string{"bytes_each", "bytes_left_after_trim"}},
 	} {
@@ -182,6 +185,28 @@ func TestMemoryOfAFew(t *testing.T) {
 	require.NoError(t, err)
 	assert.Positive(t, v["bytes_each"])
 	assert.Contains(t, v, "bytes_left_after_trim")
+}
+
+// A plain coroutine that waits has a page of its stack at least, and a dense one less.
+func TestIdleConnectionsTakeMemory(t *testing.T) {
+	if n := idleConnections(); n < 1000 {
+		t.Skipf("the process may have %d connections only", n)
+	}
+	each := make(map[string]float64)
+	for _, row := range connections().Rows {
+		tr, err := row.Open()
+		require.NoError(t, err)
+		require.NoError(t, tr.Warm(), "%s", row)
+		v, err := tr.Run()
+		require.NoError(t, err, "%s", row)
+		each[row.Variant] = v["bytes_each"]
+	}
+	assert.Greater(t, each["plain"], 4000.0)
+	assert.Greater(t, each["dense"], 100.0)
+	assert.Less(t, each["dense"], 2000.0)
+	assert.Greater(t, each["read"], 1000.0)
+	_, err := idleRun(nil, 0)
+	assert.Error(t, err, "too few descriptors")
 }
 
 func TestCallsIntoGo(t *testing.T) {

@@ -2,12 +2,12 @@ package experiments
 
 import (
 	"errors"
-
 	"net"
 	"os"
 	"sync"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"github.com/organzine/coro"
 	"github.com/organzine/coro/bench/internal/cbody"
@@ -43,8 +43,9 @@ func inputOutput() *harness.Experiment {
 	}{{"echo", ioBusy, 0, 1}, {"pingpong", 1, 0, 4}, {"idle", ioBusy, idleConnections(), 1}} {
 		for _, system := range []struct {
 			name  string
-			serve func(c []int32) (stop func() error, err error)
-		}{{sysCoro, serveByCoro}, {sysEpoll, serveByEpoll}, {sysGoroutine, serveByGo}} {
+			serve server
+		}{{sysCoro, serveByCoro(cbody.IOServe)}, {sysEpoll, serveByEpoll},
+			{sysGoroutine, serveByGo(4096)}} {
 			list = append(list, harness.Row{System: system.name, Variant: v.name, Workers: 1,
 				N: v.busy, Open: ioTrial(system.serve, v.busy, v.idle, v.part)})
 		}
@@ -69,8 +70,7 @@ goroutine of package net for each. CPU: of the process, but for the client's thr
 }
 
 // ioTrial opens connections, of which some are idle, and has them served.
-func ioTrial(serve func([]int32) (func() error, error), busy, idle, part int) func() (harness.Trial,
-	error) {
+func ioTrial(serve server, busy, idle, part int) func() (harness.Trial, error) {
 	return func() (harness.Trial, error) {
 		c, err := cbody.Connect(busy + idle)
 		if err != nil {
@@ -110,22 +110,27 @@ func asked(client []int32, total int) (harness.Values, error) {
 // A numbered descriptor as a file.
 func fileOf(fd int32) *os.File { return os.NewFile(uintptr(fd), "connection") }
 
-func serveByCoro(server []int32) (func() error, error) {
-	s, err := coro.New(coro.WithWorkers(1))
-	if err != nil {
-		return nil, err
-	}
-	serve := coro.MustFunc[coro.FD, coro.None](cbody.IOServe)
-	for _, fd := range server {
-		f, err := s.Adopt(fileOf(fd))
+// A server serves connections, until stop is called. Its clients have been closed by then.
+type server func(connections []int32) (stop func() error, err error)
+
+func serveByCoro(body unsafe.Pointer, kind ...coro.FuncOption) server {
+	return func(server []int32) (func() error, error) {
+		s, err := coro.New(coro.WithWorkers(1))
 		if err != nil {
-			return nil, errors.Join(err, closed(s))
+			return nil, err
 		}
-		if err := serve.Spawn(s, f); err != nil {
-			return nil, errors.Join(err, closed(s))
+		serve := coro.MustFunc[coro.FD, coro.None](body, kind...)
+		for _, fd := range server {
+			f, err := s.Adopt(fileOf(fd))
+			if err != nil {
+				return nil, errors.Join(err, closed(s))
+			}
+			if err := serve.Spawn(s, f); err != nil {
+				return nil, errors.Join(err, closed(s))
+			}
 		}
+		return func() error { return errors.Join(closed(s), cbody.Err()) }, nil
 	}
-	return func() error { return errors.Join(closed(s), cbody.Err()) }, nil
 }
 
 func serveByEpoll(server []int32) (func() error, error) {
@@ -139,31 +144,34 @@ func serveByEpoll(server []int32) (func() error, error) {
 	}, nil
 }
 
-func serveByGo(server []int32) (func() error, error) {
-	var all sync.WaitGroup
-	answer := make([]byte, cbody.IOAnswer)
-	for _, fd := range server {
-		file := fileOf(fd)
-		conn, err := net.FileConn(file)
-		if err != nil {
-			return nil, err
-		}
-		if err := file.Close(); err != nil {
-			return nil, err
-		}
-		all.Go(func() {
-			defer conn.Close()
-			request := make([]byte, 4096)
-			for {
-				n, err := conn.Read(request)
-				if n == cbody.IORequest {
-					_, err = conn.Write(answer)
-				}
-				if err != nil {
-					return // io.EOF, at the end
-				}
+// serveByGo has a goroutine for each connection, with a buffer of that many bytes.
+func serveByGo(buffer int) server {
+	return func(server []int32) (func() error, error) {
+		var all sync.WaitGroup
+		answer := make([]byte, cbody.IOAnswer)
+		for _, fd := range server {
+			file := fileOf(fd)
+			conn, err := net.FileConn(file)
+			if err != nil {
+				return nil, err
 			}
-		})
+			if err := file.Close(); err != nil {
+				return nil, err
+			}
+			all.Go(func() {
+				defer conn.Close()
+				request := make([]byte, buffer)
+				for {
+					n, err := conn.Read(request)
+					if n == cbody.IORequest {
+						_, err = conn.Write(answer)
+					}
+					if err != nil {
+						return // io.EOF, at the end
+					}
+				}
+			})
+		}
+		return func() error { all.Wait(); return nil }, nil
 	}
-	return func() error { all.Wait(); return nil }, nil
 }

@@ -40,6 +40,7 @@ func All(o Options) []*harness.Experiment {
 		fair(),
 		actors(),
 		inputOutput(),
+		connections(),
 	}
 }
 

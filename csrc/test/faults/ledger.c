@@ -142,6 +142,32 @@ void until_seen(const uint64_t *counter, uint64_t n)
 		coro_yield();
 }
 
+/* ------------------------------------------------------------------------ descriptors */
+
+bool io_went_well(int64_t n)
+{
+	if (n >= 0)
+		return true;
+	int number = CORO_ERRNO((int)n);
+	CHECK(number == ENOBUFS || number == ENOMEM || number == EMFILE || number == EPIPE ||
+	      number == ECONNRESET || n == CORO_ENOMEM || n == CORO_EAGAIN);
+	CHECK(may_fail());
+	count(&refusals);
+	return false;
+}
+
+coro_fd adopted_here(int fd)
+{
+	coro_fd f = 0;
+
+	fault_holds(1);
+	if (!io_went_well(coro_fd_adopt(&f, fd, 0))) {
+		fault_holds(-1);
+		close(fd);
+	}
+	return f;
+}
+
 /* ------------------------------------------------------------------------ bodies */
 
 void ends_at_once(void *arg, void *result)

@@ -8,6 +8,8 @@
 #include "layer.h"
 #include "scenarios.h"
 
+#include "coro_io.h"
+
 #include <errno.h>
 
 /* QUIET - the value of a call that must leave errno alone. */
@@ -60,6 +62,11 @@ bool inside(const coro_attr *attr, coro_fn fn, const void *arg, size_t bytes, co
  * After a fault it does not wait: some may never come. */
 void joined(coro_handle h);
 void until_seen(const uint64_t *counter, uint64_t n);
+
+/* io_went_well - n is a number of bytes, or the documented error of a call that has failed.
+ * adopted_here - a descriptor that the core closes in the end, or this function; then it is 0. */
+bool io_went_well(int64_t n);
+coro_fd adopted_here(int fd);
 
 /* Bodies. ends_at_once - counts itself. leaf - looks whether its stack is guarded, yields. parks -
  * waits for a permit; its result is three times its argument, a uint32_t. */

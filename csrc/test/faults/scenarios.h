@@ -32,6 +32,7 @@
 	S(blocking)        \
 	S(threads)         \
 	S(descriptors)     \
+	S(fd_selects)      \
 	S(files)           \
 	S(server)          \
 	S(actors)          \

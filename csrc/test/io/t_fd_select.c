@@ -124,8 +124,13 @@ static void selects_badly(void *arg, void *result)
 
 	(void)arg;
 	(void)result;
-	c[2] = at(pair.a, 3);
-	CHECK_EQ(coro_select(c, 3, CORO_FOREVER), CORO_EINVAL);
+	for (uint32_t bad = 3; bad <= 8; bad += bad == 3 ? 2 : 1) {
+		c[2] = at(pair.a, bad);
+		CHECK_EQ(coro_select(c, 3, CORO_FOREVER), CORO_EINVAL);
+	}
+	c[2] = at(pair.a, CORO_REQUEST); /* is the same as CORO_IN */
+	CHECK_EQ(coro_select(c, 3, CORO_FOREVER), CORO_EBUSY);
+	CHECK_EQ(coro_select(c + 2, 1, 0), CORO_ETIMEDOUT); /* no server ends */
 	c[2] = (coro_case){.fd = pair.a, .direction = CORO_OUT, .recv = &got};
 	CHECK_EQ(coro_select(c, 3, CORO_FOREVER), CORO_EINVAL);
 	c[2] = at(pair.a, CORO_IN); /* once more */
@@ -414,6 +419,261 @@ TEST(fd_select_holds_the_end_off)
 		finish(s);
 	}
 	CHECK_EQ(coro_chan_free(chan), CORO_OK);
+}
+
+/* ---------------------------------------------------- shields, sections, budget, other callers */
+
+/* What is to happen to a coroutine that is shielded: a cancel, and later a byte or nothing. */
+struct shielded {
+	coro_handle h;
+	bool early, byte;
+};
+
+static void cancels_then_puts(void *arg, void *result)
+{
+	struct shielded x = *(struct shielded *)arg;
+
+	(void)result;
+	CHECK_EQ(coro_sleep(2 * MS), CORO_OK); /* the other one selects by then */
+	if (!x.early)
+		CHECK_EQ(coro_cancel(x.h), CORO_OK);
+	CHECK_EQ(coro_sleep(5 * MS), CORO_OK);
+	if (x.byte)
+		put_byte();
+}
+
+/* The cancel comes before the select, or during it. The select goes on, until there is a byte, or
+ * until the section's deadline. */
+static void selects_shielded(void *arg, void *result)
+{
+	uint64_t got, end;
+	coro_case c[2] = {{.chan = chan, .recv = &got}, at(pair.a, CORO_IN)};
+	struct shielded x = *(struct shielded *)arg;
+
+	(void)result;
+	x.h = coro_self();
+	end = x.byte ? CORO_FOREVER : soon(20 * MS);
+	CHECK_EQ(coro_shield_begin(end), CORO_OK);
+	if (x.early)
+		CHECK_EQ(coro_cancel(x.h), CORO_OK);
+	CHECK_EQ(coro_spawn(cancels_then_puts, &x, sizeof x), CORO_OK);
+	if (x.byte) {
+		CHECK_EQ(coro_select(c, 2, soon(MS / 2)), CORO_ETIMEDOUT); /* its own deadline */
+		CHECK_EQ(coro_select(c, 2, CORO_FOREVER), 1);
+		CHECK_EQ(c[1].status, CORO_OK);
+		get_byte();
+	} else {
+		CHECK_EQ(coro_select(c, 2, CORO_FOREVER), CORO_ECANCELED);
+		CHECK(coro_now() >= end);
+	}
+	CHECK_EQ(coro_canceled(), 1);
+	CHECK_EQ(coro_shield_end(), CORO_OK);
+	CHECK_EQ(coro_select(c, 2, CORO_FOREVER), CORO_ECANCELED);
+	CHECK_EQ(coro_select(c + 1, 1, soon(1000 * MS)), CORO_ECANCELED);
+	add_one(&counted);
+}
+
+TEST(fd_select_in_a_shield)
+{
+	for (uint32_t workers = 1; workers <= 2; workers++) {
+		coro_scheduler *s = dense_start(workers, 2, 0);
+		for (int i = 0; i < 8; i++) {
+			struct shielded x = {.early = i & 1, .byte = i & 2};
+			counted = 0;
+			pair = i & 1 ? pair_of(s) : pair_of_tcp(s);
+			chan = channel(8, 0);
+			coro_attr a = {.size = sizeof a, .flags = i & 4 ? CORO_DENSE : 0};
+			CHECK_EQ(coro_scheduler_spawn(s, &a, selects_shielded, &x, sizeof x, NULL),
+				 CORO_OK);
+			CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+			CHECK_EQ(counted, 1);
+			pair_close(&pair);
+			CHECK_EQ(coro_chan_free(chan), CORO_OK);
+		}
+		finish(s);
+	}
+}
+
+/* A refused select has changed nothing, and one that need not wait is none that waits. */
+static void selects_in_a_section(void *arg, void *result)
+{
+	uint64_t value = 5, got = 0;
+	char byte;
+	coro_case c[3] = {{.chan = chan, .recv = &got, .status = 77}, at(pair.a, CORO_IN)};
+	coro_chan *full = NULL;
+
+	(void)arg;
+	(void)result;
+	CHECK_EQ(coro_chan_new(&full, 8, 1, 0), CORO_OK);
+	CHECK_EQ(coro_chan_send(full, &value, 0), CORO_OK);
+	c[2] = (coro_case){.chan = full, .send = &value, .status = 77};
+	c[1].status = 77;
+	CHECK_EQ(coro_nowait_begin("t_fd_select"), CORO_OK);
+	for (int i = 0; i < 3; i++) {
+		CHECK_EQ(coro_select(c, 3, i % 2 ? soon(MS) : CORO_FOREVER), CORO_ENOWAIT);
+		CHECK(c[0].status == 77 && c[1].status == 77 && c[2].status == 77);
+		CHECK_EQ(coro_chan_length(full), 1);
+		CHECK_EQ(coro_chan_length(chan), 0);
+		CHECK_EQ(coro_read(pair.a, &byte, 1, 0), CORO_ETIMEDOUT); /* not in use */
+	}
+	CHECK_EQ(coro_chan_send(chan, &value, 0), CORO_OK);
+	CHECK_EQ(coro_select(c, 3, CORO_FOREVER), 0);
+	CHECK_EQ(got, 5);
+	put_byte();
+	CHECK_EQ(coro_select(c, 3, CORO_FOREVER), 1);
+	CHECK_EQ(coro_select(c + 1, 1, CORO_FOREVER), 0);
+	CHECK_EQ(coro_nowait_end(), CORO_OK);
+	get_byte();
+	CHECK_EQ(coro_select(c, 3, soon(MS)), CORO_ETIMEDOUT);
+	CHECK_EQ(coro_chan_recv(full, &got, 0), CORO_OK);
+	CHECK_EQ(coro_chan_free(full), CORO_OK);
+	add_one(&counted);
+}
+
+TEST(fd_select_in_a_section)
+{
+	on_each(selects_in_a_section);
+}
+
+static uint64_t turns;
+
+static void takes_turns(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	while (!seen(&counted)) {
+		turns++; /* one worker */
+		CHECK_EQ(coro_yield(), CORO_OK);
+	}
+}
+
+/* ways: a byte, a value, both, or room for bytes; what is taken is put back. */
+static void selects_over_and_over(void *arg, void *result)
+{
+	uint64_t value = 1, end = soon(200 * MS);
+	int way = *(int *)arg;
+	coro_case c[2] = {{.chan = chan, .recv = &value},
+			  at(pair.a, way == 3 ? CORO_OUT : CORO_IN)};
+
+	(void)result;
+	if (way != 1)
+		put_byte();
+	if (way == 1 || way == 2)
+		CHECK_EQ(coro_chan_send(chan, &value, 0), CORO_OK);
+	while (coro_now() < end) {
+		int done = coro_select(c, 2, CORO_FOREVER);
+		CHECK(done >= 0 && c[done].status == CORO_OK);
+		if (done == 0)
+			CHECK_EQ(coro_chan_send(chan, &value, 0), CORO_OK);
+	}
+	add_one(&counted);
+}
+
+/* One that never waits yields after some 20 us, so there are some 10 000 turns. */
+TEST(fd_select_that_ends_at_once_lets_others_run)
+{
+	for (int i = 0; i < 8; i++) {
+		int way = i % 4;
+		coro_options o = options(1, CORO_PAUSED);
+		o.shared_stacks = 2;
+		coro_scheduler *s = start(&o);
+		coro_attr a = {.size = sizeof a, .flags = i < 4 ? 0 : CORO_DENSE};
+		counted = turns = 0;
+		pair = pair_of(s);
+		chan = channel(8, 2);
+		CHECK_EQ(coro_scheduler_spawn(s, &a, selects_over_and_over, &way, sizeof way, NULL),
+			 CORO_OK);
+		spawn(s, takes_turns, NULL, 0);
+		CHECK_EQ(coro_scheduler_run(s), CORO_OK);
+		CHECK(turns > 200);
+		pair_close(&pair);
+		CHECK_EQ(coro_chan_free(chan), CORO_OK);
+		finish(s);
+	}
+}
+
+/* cannot_select - the caller is no coroutine that is scheduled, so it gets nothing, although a byte
+ * and a value are there. */
+static void cannot_select(void)
+{
+	uint64_t got = 0;
+	coro_case c[2] = {{.chan = chan, .recv = &got, .status = 77}, at(pair.a, CORO_IN)};
+
+	CHECK_EQ(coro_select(c, 2, CORO_FOREVER), CORO_EPERM);
+	CHECK_EQ(coro_select(c, 2, 0), CORO_EPERM);
+	CHECK_EQ(coro_select(c + 1, 1, CORO_FOREVER), CORO_EPERM);
+	CHECK_EQ(c[0].status, 77);
+	CHECK_EQ(got, 0);
+	CHECK_EQ(coro_chan_length(chan), 1);
+}
+
+static intptr_t by_hand(void *arg, intptr_t first)
+{
+	(void)arg;
+	cannot_select();
+	CHECK_EQ(coro_yield_value(first, NULL), CORO_OK);
+	cannot_select();
+	return 0;
+}
+
+static void resumes_by_hand(void)
+{
+	coro_t *co;
+
+	CHECK_EQ(coro_new(&co, by_hand, NULL, STACK), CORO_OK);
+	CHECK_EQ(coro_resume(co, 0, NULL), CORO_MAY_RESUME);
+	CHECK_EQ(coro_resume(co, 0, NULL), CORO_FINISHED);
+	CHECK_EQ(coro_free(co), CORO_OK);
+}
+
+static void selects_by_hand(void *arg, void *result)
+{
+	uint64_t value = 6, got = 0;
+	coro_case c[2] = {{.chan = chan, .recv = &got}, at(pair.a, CORO_IN)};
+
+	(void)arg;
+	(void)result;
+	put_byte();
+	CHECK_EQ(coro_chan_send(chan, &value, 0), CORO_OK);
+	resumes_by_hand();
+	/* the coroutine that has resumed it gets all */
+	CHECK_EQ(coro_select(c + 1, 1, CORO_FOREVER), 0);
+	get_byte();
+	CHECK_EQ(coro_select(c, 2, CORO_FOREVER), 0);
+	CHECK_EQ(got, 6);
+	add_one(&counted);
+}
+
+TEST(fd_select_by_hand)
+{
+	on_each(selects_by_hand);
+}
+
+static void *selects_on_a_thread(void *arg)
+{
+	(void)arg;
+	cannot_select();
+	resumes_by_hand();
+	return NULL;
+}
+
+TEST(fd_select_on_a_thread)
+{
+	coro_scheduler *s = start_with(1, 0);
+	uint64_t value = 3;
+	pthread_t t;
+
+	pair = pair_of(s);
+	chan = channel(8, 1);
+	CHECK_EQ(coro_chan_send(chan, &value, 0), CORO_OK);
+	CHECK_EQ(write(coro_fd_number(pair.b), "x", 1), 1);
+	thread_start(&t, selects_on_a_thread, NULL);
+	thread_join(t);
+	selects_on_a_thread(NULL);
+	CHECK_EQ(coro_chan_recv(chan, &value, 0), CORO_OK);
+	pair_close(&pair);
+	CHECK_EQ(coro_chan_free(chan), CORO_OK);
+	finish(s);
 }
 
 /* -------------------------------------------------------------------------------------- storms */

@@ -207,6 +207,229 @@ TEST(serve_end_loses_no_request)
 	finish(s);
 }
 
+/* A connection that is told by others, too, what to send. It waits for the first bytes of a request
+ * as such, and for the others as bytes. A short read, so that nothing more is known to be there. */
+static coro_chan *news;
+static bool quiet; /* nothing comes at the end */
+
+static bool goes_on(coro_fd f, char *bytes, size_t *have)
+{
+	uint64_t value;
+	coro_case c[2] = {{.chan = news, .recv = &value},
+			  {.fd = f, .direction = *have ? CORO_IN : CORO_REQUEST}};
+	int done = coro_select(c, 2, CORO_FOREVER);
+
+	CHECK(done >= 0);
+	if (done == 0)
+		return !c[0].status && !coro_write_all(f, "news", 4, NULL, CORO_FOREVER);
+	if (c[1].status) {
+		CHECK_EQ(c[1].status, CORO_ECLOSED);
+		CHECK_EQ(*have, 0);
+		CHECK_EQ(coro_serve_ends(f), 1);
+		if (quiet) {
+			CHECK_EQ(coro_fd_wait(f, CORO_REQUEST, CORO_FOREVER), CORO_ECLOSED);
+			CHECK_EQ(coro_fd_wait(f, CORO_IN, coro_now() + MS / 10), CORO_ETIMEDOUT);
+		}
+		add_one(&refused);
+		return false;
+	}
+	int64_t n = coro_read(f, bytes + *have, 16 - *have, CORO_FOREVER);
+	if (n <= 0)
+		return false;
+	*have += (size_t)n;
+	if (*have < 4)
+		return true;
+	*have = 0;
+	return !memcmp(bytes, "ping", 4) && !coro_write_all(f, "pong", 4, NULL, CORO_FOREVER);
+}
+
+static void talks(void *arg, void *result)
+{
+	coro_fd f = *(coro_fd *)arg;
+	char bytes[16];
+	size_t have = 0;
+
+	CHECK(!result);
+	while (goes_on(f, bytes, &have))
+		;
+	add_one(&served);
+}
+
+/* waits_only - for requests, with coro_fd_wait. */
+static void waits_only(void *arg, void *result)
+{
+	coro_fd f = *(coro_fd *)arg;
+	char bytes[4];
+	size_t got;
+	int status;
+
+	CHECK(!result);
+	while (!(status = coro_fd_wait(f, CORO_REQUEST, CORO_FOREVER))) {
+		if (coro_read_full(f, bytes, 4, &got, CORO_FOREVER) || got < 4)
+			break;
+		CHECK_EQ(coro_write_all(f, "pong", 4, NULL, CORO_FOREVER), CORO_OK);
+	}
+	if (status == CORO_ECLOSED)
+		add_one(&refused);
+	add_one(&served);
+}
+
+static void ends_gently(coro_scheduler *s, const coro_attr *attr)
+{
+	struct server v = {.attr = attr, .grace = CORO_FOREVER};
+	char bytes[4];
+	uint64_t value = 1;
+
+	news = channel(8, 0);
+	quiet = true;
+	server_start(s, &v, talks);
+	int half = client(), idle = client();
+	CHECK(ask(half) && ask(idle));
+	CHECK_EQ(send(half, "pi", 2, 0), 2);
+	until_waiting(s, 3);
+	sleep_us(20000); /* the first half is read by then */
+	CHECK_EQ(coro_fd_close(v.listener), CORO_OK);
+	CHECK(is_at_end(idle));
+	sleep_until_seen(&served, 1);
+	/* the other one is in its request: it waits on, and hears of news */
+	CHECK_EQ(coro_chan_send(news, &value, CORO_FOREVER), CORO_OK);
+	CHECK_EQ(recv(half, bytes, 4, MSG_WAITALL), 4);
+	CHECK(!memcmp(bytes, "news", 4));
+	CHECK_EQ(seen(&v.ended), 0);
+	CHECK_EQ(send(half, "ng", 2, 0), 2);
+	CHECK_EQ(recv(half, bytes, 4, MSG_WAITALL), 4);
+	CHECK(!memcmp(bytes, "pong", 4));
+	CHECK(is_at_end(half)); /* no other request is taken */
+	close(half);
+	close(idle);
+	server_end(s, &v, CORO_ECLOSED);
+	CHECK_EQ(refused, 2);
+	CHECK_EQ(coro_chan_free(news), CORO_OK);
+}
+
+TEST(serve_end_is_told_to_selects)
+{
+	const coro_attr dense = {
+		.size = sizeof dense, .flags = CORO_DENSE, .worker = CORO_ANYWHERE};
+
+	for (uint32_t i = 0; i < 4; i++) {
+		coro_scheduler *s = start_with(1 + i % 2, 0);
+		ends_gently(s, i < 2 ? NULL : &dense);
+		finish(s);
+	}
+}
+
+TEST(serve_end_is_told_to_waits)
+{
+	coro_scheduler *s = start_with(2, 0);
+	struct server v = {.grace = CORO_FOREVER};
+
+	server_start(s, &v, waits_only);
+	int fd[3] = {client(), client(), client()};
+	for (int i = 0; i < 3; i++)
+		CHECK(ask(fd[i]));
+	until_waiting(s, 4);
+	CHECK_EQ(coro_fd_close(v.listener), CORO_OK);
+	for (int i = 0; i < 3; i++) {
+		CHECK(is_at_end(fd[i]));
+		close(fd[i]);
+	}
+	server_end(s, &v, CORO_ECLOSED);
+	CHECK_EQ(refused, 3);
+	finish(s);
+}
+
+/* echoes - reads are short, so the next one is made when something has come. */
+static void echoes(void *arg, void *result)
+{
+	coro_fd f = *(coro_fd *)arg;
+	char bytes[64];
+	int64_t n;
+
+	CHECK(!result);
+	count_begin();
+	CHECK_EQ(coro_defer(count_end, NULL), CORO_OK);
+	while ((n = coro_serve_read(f, bytes, sizeof bytes, CORO_FOREVER)) > 0)
+		if (coro_write_all(f, bytes, (size_t)n, NULL, CORO_FOREVER))
+			return;
+	if (n == CORO_ECLOSED)
+		add_one(&refused);
+}
+
+struct at_once {
+	coro_fd listener;
+	int fd[CLIENTS];
+};
+
+/* The worker hears of the requests and of the end before a connection goes on. */
+static void asks_and_ends(void *arg, void *result)
+{
+	struct at_once *x = *(struct at_once **)arg;
+
+	(void)result;
+	for (int k = 0; k < CLIENTS; k++)
+		CHECK_EQ(send(x->fd[k], "ping", 4, 0), 4);
+	CHECK_EQ(coro_fd_close(x->listener), CORO_OK);
+	for (uint64_t end = now_ns() + MS / 2; now_ns() < end;)
+		;
+}
+
+TEST(serve_end_comes_with_requests)
+{
+	for (uint32_t i = 0; i < 10; i++) {
+		coro_scheduler *s = start_with(1 + i % 2, 0);
+		struct server v = {.grace = CORO_FOREVER};
+		struct at_once at_once, *x = &at_once;
+		char bytes[4];
+		server_start(s, &v, echoes);
+		for (int k = 0; k < CLIENTS; k++) {
+			x->fd[k] = client();
+			CHECK_EQ(send(x->fd[k], "ping", 4, 0), 4);
+			CHECK_EQ(recv(x->fd[k], bytes, 4, MSG_WAITALL), 4);
+		}
+		until_waiting(s, CLIENTS + 1);
+		x->listener = v.listener;
+		spawn(s, asks_and_ends, &x, sizeof x);
+		for (int k = 0; k < CLIENTS; k++) {
+			CHECK_EQ(recv(x->fd[k], bytes, 4, MSG_WAITALL), 4);
+			CHECK(is_at_end(x->fd[k]));
+			close(x->fd[k]);
+		}
+		server_end(s, &v, CORO_ECLOSED);
+		CHECK_EQ(refused, CLIENTS);
+		finish(s);
+	}
+}
+
+/* A request that comes at the moment of the end is answered, or its connection ends; one that was
+ * there before is answered. */
+TEST_LIMIT(serve_end_beside_requests, 120)
+{
+	quiet = false;
+	for (uint64_t i = 0; i < scaled(200); i++) {
+		coro_scheduler *s = start_with(1 + (uint32_t)i % 2, 0);
+		struct server v = {.grace = CORO_FOREVER};
+		char bytes[4];
+		news = channel(8, 0);
+		server_start(s, &v, talks);
+		int before = client(), then = client();
+		CHECK(ask(before) && ask(then));
+		CHECK_EQ(send(before, "ping", 4, 0), 4);
+		CHECK_EQ(send(i % 3 ? then : before, i % 3 ? "ping" : "p", i % 3 ? 4 : 1, 0),
+			 i % 3 ? 4 : 1);
+		CHECK_EQ(coro_fd_close(v.listener), CORO_OK);
+		CHECK_EQ(recv(before, bytes, 4, MSG_WAITALL), 4);
+		if (i % 3)
+			CHECK_EQ(recv(then, bytes, 4, MSG_WAITALL), 4);
+		close(before);
+		CHECK(is_at_end(then));
+		close(then);
+		server_end(s, &v, CORO_ECLOSED);
+		CHECK_EQ(coro_chan_free(news), CORO_OK);
+		finish(s);
+	}
+}
+
 /* stays - reads with no regard for the end, and then waits for something else. */
 static void stays(void *arg, void *result)
 {
@@ -327,6 +550,14 @@ TEST(serve_connection_is_released_or_closed)
 	finish(s);
 }
 
+static uint64_t pauses(coro_scheduler *s)
+{
+	coro_stats t;
+
+	CHECK_EQ(coro_scheduler_stats(s, &t, NULL, 0), CORO_OK);
+	return t.accept_pauses;
+}
+
 /* While the process has no descriptor left, connections wait in the kernel's queue. */
 TEST(serve_without_descriptors)
 {
@@ -342,12 +573,20 @@ TEST(serve_without_descriptors)
 	CHECK_EQ(getrlimit(RLIMIT_NOFILE, &usual), 0);
 	none = usual;
 	none.rlim_cur = 0;
+	CHECK_EQ(pauses(s), 0);
 	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
 	CHECK_EQ(connect(second, (struct sockaddr *)&to, sizeof to), 0);
 	sleep_us(30000);
 	CHECK_EQ(seen(&serving), 1);
 	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &usual), 0);
 	CHECK(ask(second));
+	/* of 5, 10, 20 ms and so on: some three of them, fewer where a worker comes late */
+	uint64_t n = pauses(s);
+	CHECK(n > 0 && n < 20);
+	int more = client();
+	CHECK(ask(more));
+	close(more);
+	CHECK_EQ(pauses(s), n);
 	/* a pause is over at once when the listener is closed */
 	CHECK_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
 	close(first);
