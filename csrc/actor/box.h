@@ -206,6 +206,10 @@ static inline struct coro_message *coroi_box_reverse(uint64_t box, uint32_t *n)
 
 	for (; m; k++) {
 		struct coro_message *before = m->next_;
+		/* Messages that were sent together often lie at equal distances, in other cores'
+		 * caches: the fourth from here is fetched ahead. A wrong guess costs nothing. */
+		uintptr_t apart = (uintptr_t)before - (uintptr_t)m;
+		__builtin_prefetch((const void *)((uintptr_t)before + 4 * apart), 1);
 		m->next_ = list;
 		list = m;
 		m = before;
