@@ -156,6 +156,6 @@ type WorkerStats struct {
 	Parks       uint64 // times that it went to sleep
 	RemoteWakes uint64 // wake-ups that came from other threads
 	Queued      uint64 // coroutines in its queue now
-	ThreadID    int    // of Linux
+	ThreadID    int    // of Linux; of the main worker that of the thread that runs it
 	CPU         int    // that the worker is pinned to, or -1
 }

@@ -217,7 +217,7 @@ typedef struct coro_worker_stats {
 	uint64_t parks;        /* times it went to sleep */
 	uint64_t remote_wakes; /* wake-ups that came from other threads */
 	uint64_t queued;       /* in its queue now */
-	int32_t tid;           /* its Linux thread id */
+	int32_t tid;           /* its Linux thread id; of the main worker that of its host */
 	int32_t cpu;           /* the CPU it is pinned to, or -1 */
 } coro_worker_stats;
 
