@@ -54,6 +54,21 @@ static void uses_actors(void *arg, void *result)
 	count(&ran);
 }
 
+/* sends_from_outside - to an actor that is dormant for the first one, and perhaps for others. */
+static void sends_from_outside(coro_scheduler *s)
+{
+	static const coro_actor_kind kind = {.size = sizeof kind, .behave = handles};
+	uint64_t sent = 0, word = 0;
+	coro_actor a;
+
+	handled = 0;
+	if (can(coro_actor_spawn(s, &kind, NULL, &a)))
+		for (int i = 0; i < 3; i++)
+			sent += can(coro_actor_send(a, 0, &word, sizeof word));
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK(handled == sent || may_fail());
+}
+
 SCENARIO(actors)
 {
 	coro_scheduler *s = begin(1, 0, 0);
@@ -63,6 +78,7 @@ SCENARIO(actors)
 		return;
 	outside(s, uses_actors, NULL, 0);
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	sends_from_outside(s);
 	CHECK_EQ(coro_actor_stats_of(s, &t), CORO_OK);
 	/* where a turn never had a stack, its messages are dead with the scheduler */
 	CHECK(t.accepted == t.handled + t.dead[CORO_DEAD_STOPPED] || may_fail());
