@@ -43,7 +43,7 @@ void coroi_host_close(struct coro_scheduler *s);
  * is sure. */
 static inline bool coroi_host_asked(const struct coroi_worker *w)
 {
-	return at_load_rlx(&w->asked);
+	return w->is_main && at_load_rlx(&w->asked);
 }
 
 #endif

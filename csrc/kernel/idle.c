@@ -526,7 +526,8 @@ static void park(struct coroi_worker *w)
 	uint32_t mode = at_load_seq(&s->mode);
 	/* P2 */
 	if (mode == COROI_STOPPING ||
-	    (mode == COROI_RUNNING && (at_load_seq(&w->asked) || coroi_has_work(w)))) {
+	    (mode == COROI_RUNNING &&
+	     ((w->is_main && at_load_seq(&w->asked)) || coroi_has_work(w)))) {
 		unpark(w);    /* P3 */
 		hand_over(w); /* w may have been woken to look around */
 		return;
