@@ -161,7 +161,6 @@ static bool again(struct coroi_place *a)
 {
 	struct coroi_worker *w = coroi_here();
 	struct coroi_hand *h = coroi_room(w);
-
 	uint32_t pin = coroi_pin_of(a);
 
 	if (coroi_likely(!h->dedicated && !pin && coroi_task_begin(w))) {

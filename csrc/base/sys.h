@@ -94,11 +94,11 @@ void coroi_thread_mask(void);
  * signal stack before it is in use again (a sanitizer that has set one frees what it finds when the
  * thread ends), and all signals are blocked. */
 void *coroi_sigstack_install(void);
+void coroi_sigstack_remove(void *base);
 /* coroi_sigstack_borrow - the same for a thread of others', if it has none. Returns NULL if it has
  * one, or there is no memory. coroi_sigstack_return - take it away again, on the same thread. */
 void *coroi_sigstack_borrow(void);
 void coroi_sigstack_return(void *base);
-void coroi_sigstack_remove(void *base);
 
 void coroi_thread_name(const char *name, unsigned index);
 bool coroi_thread_pin(unsigned cpu);

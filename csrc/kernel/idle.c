@@ -12,11 +12,10 @@
  *             worker, and gives it a token and a wake-up
  *
  *   park  P1  set the own bit
- *         P2  look once more at what only the worker itself takes: the inbox, and `asked` of
- *             host.h; the queue, `next` and
- *             the batches (inside the door: a thief may have emptied the inbox into the queue and
- *             left some of it, or a cancel may have woken a coroutine here; batches are detached,
- *             B3); the mode
+ *         P2  look once more at what only the worker itself takes: `asked` of host.h; the inbox;
+ *             the queue, `next` and the batches (inside the door: a thief may have emptied the
+ *             inbox into the queue and left some of it, or a cancel may have woken a coroutine
+ *             here; batches are detached, B3); the mode
  *         P3  found: clear the own bit and go on. If the worker was claimed meanwhile, it has two
  *             tokens, and gives one back
  *         P4  give the token back; for a pending-work token, if deadlines are armed, or coroutines

@@ -39,36 +39,24 @@ func actorFairness() (list []harness.Row) {
 }
 
 func actorRow(variant string, workers int, work time.Duration, run fairProgram) harness.Row {
-	return harness.Row{System: sysFairC, Variant: variant, Workers: workers, N: 1, Procs: workers,
-		Open: unwarmed(func() (harness.Values, error) {
-			w, err := openActors(workers, work)
-			if err != nil {
-				return nil, err
-			}
-			v, err := run(w)
-			return v, errors.Join(err, w.stop())
-		})}
+	return worldRow(sysFairC, variant, workers, run, func() (fairWorld, error) {
+		return openActors(workers, work)
+	})
 }
 
 // fairActors are actors in C. Each of them is there from the beginning, and idle: a newcomer's first
 // message comes from outside.
-type fairActors struct{ fairC }
+type fairActors struct{ *fairC }
 
-func openActors(workers int, work time.Duration) (*fairActors, error) {
-	s, err := coro.New(coro.WithWorkers(workers))
+// openActors makes actors of what the world of coroutines has.
+func openActors(workers int, work time.Duration) (fairWorld, error) {
+	opened, err := openFair(sysFairC, workers, work)
 	if err != nil {
 		return nil, err
 	}
-	w := &fairActors{fairC{s: s, criers: coro.MustFunc[cbody.Crier, coro.None](cbody.FairCrier)}}
-	steps := 0
-	if work > 0 {
-		steps = stepsFor(work, cbody.SpinHere)
-	}
+	w := &fairActors{opened.(*fairC)}
 	makes := coro.MustFunc[coro.None, coro.None](cbody.FairActors)
-	err = cbody.OpenFair(fairMost, steps)
-	if err == nil {
-		err = errors.Join(makes.Spawn(s, coro.None{}), s.Wait(context.Background()), cbody.Err())
-	}
+	err = errors.Join(makes.Spawn(w.s, coro.None{}), w.s.Wait(context.Background()), cbody.Err())
 	if err != nil {
 		return nil, errors.Join(err, w.stop())
 	}

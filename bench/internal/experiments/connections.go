@@ -20,10 +20,9 @@ func connections() *harness.Experiment {
 each of which has had one request of 60 bytes and its answer, and is waited for.
 Growth of VmRSS + VmPTE of the process from before they were served, for each; the buffer of 64 bytes
 is part of it, what the kernel has of a socket is not. What a process keeps when they have ended, the
-records of goroutines or 64 bytes for each descriptor number, is used again, and counted once. coro: a
-C coroutine for each connection, on
-one worker, with a stack of its own (plain), or dense. goroutine: a goroutine for each, in Read of a
-net.Conn.`,
+records of goroutines or 64 bytes for each descriptor number, is used again, and counted once.
+coro: a C coroutine for each connection, on one worker, with a stack of its own (plain), or dense.
+goroutine: a goroutine for each, in Read of a net.Conn.`,
 		Metrics: []harness.Metric{{Name: "bytes_each", Title: "bytes each"}},
 		Rows: []harness.Row{
 			idleRow(sysCoro, "plain", serveByCoro(cbody.IOServeSmall)),

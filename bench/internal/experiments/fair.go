@@ -82,9 +82,17 @@ type fairWorld interface {
 type fairProgram func(fairWorld) (harness.Values, error)
 
 func fairRow(sys, variant string, workers int, work time.Duration, run fairProgram) harness.Row {
+	return worldRow(sys, variant, workers, run, func() (fairWorld, error) {
+		return openFair(sys, workers, work)
+	})
+}
+
+// worldRow runs a program in a world of its own.
+func worldRow(sys, variant string, workers int, run fairProgram,
+	open func() (fairWorld, error)) harness.Row {
 	return harness.Row{System: sys, Variant: variant, Workers: workers, N: 1, Procs: workers,
 		Open: unwarmed(func() (harness.Values, error) {
-			w, err := openFair(sys, workers, work)
+			w, err := open()
 			if err != nil {
 				return nil, err
 			}
