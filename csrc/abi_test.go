@@ -22,7 +22,7 @@ import (
 // What coro.h declares in this version, as declared tells it.
 const (
 	abiVersion = "1"
-	abiHash    = "d96cf6c8f48399c3"
+	abiHash    = "f5b5932a93e60ddb"
 )
 
 var (

@@ -94,7 +94,7 @@ void coroi_place_free(struct coroi_actors *all, struct coroi_place *a)
 int coroi_check_kind(const coro_actor_kind *kind)
 {
 	return kind && kind->size == sizeof *kind && kind->behave && kind->batch <= COROI_HAND &&
-			       kind->room <= CORO_ROOM_MAX && !kind->flags &&
+			       kind->room <= CORO_ROOM_MAX && !(kind->flags & ~CORO_ACTOR_BRIEF) &&
 			       (!kind->idle || kind->idle >= CORO_IDLE_MIN)
 		       ? CORO_OK
 		       : CORO_EINVAL;
@@ -103,9 +103,28 @@ int coroi_check_kind(const coro_actor_kind *kind)
 /* flags_of - what stays in a place from its spawn on. pin: the worker and 1, or 0. */
 static uint64_t flags_of(const coro_actor_kind *kind, uint32_t pin)
 {
-	uint64_t flags = kind->idle ? COROI_P_IDLE : 0;
+	uint64_t flags = (kind->idle ? COROI_P_IDLE : 0) |
+			 (kind->flags & CORO_ACTOR_BRIEF ? COROI_P_BRIEF : 0);
 
 	return pin ? flags | COROI_P_PINNED | (uint64_t)(pin - 1) << COROI_P_WORKER_SHIFT : flags;
+}
+
+/* behaviour_of - as the function by which lending judges an actor. */
+static coro_fn behaviour_of(const coro_actor_kind *kind)
+{
+	return (coro_fn)(uintptr_t)kind->behave;
+}
+
+/* declare_brief - if there is no room for one function more, the kind is not brief. */
+static void declare_brief(const coro_actor_kind *kind)
+{
+	if (!coroi_is_brief(behaviour_of(kind)))
+		(void)coroi_brief_declare(behaviour_of(kind));
+}
+
+static coro_fn promise(uint64_t place)
+{
+	return behaviour_of(coroi_kind_of((const struct coroi_place *)(uintptr_t)place));
 }
 
 int coro_actor_spawn(coro_scheduler *s, const coro_actor_kind *kind, void *state, coro_actor *out)
@@ -131,6 +150,8 @@ int coro_actor_spawn_on(coro_scheduler *s, uint32_t worker, const coro_actor_kin
 	struct coroi_actors *all = coroi_actors_of(s);
 	if (!all)
 		return CORO_ENOMEM;
+	if (kind->flags & CORO_ACTOR_BRIEF)
+		declare_brief(kind);
 	coroi_lock(&all->lock);
 	struct coroi_place *a = all->closed ? NULL : place_get(all);
 	int status = all->closed ? CORO_ECLOSED : a ? CORO_OK : CORO_ENOMEM;
@@ -377,5 +398,9 @@ static struct coroi_service actors_service = {
 __attribute__((constructor)) static void actors_register(void)
 {
 	coroi_service_register(&actors_service);
-	coroi_tasks = (struct coroi_tasks){coroi_turn, coroi_turn_ended};
+	coroi_tasks = (struct coroi_tasks){
+		.fn = coroi_turn,
+		.ended = coroi_turn_ended,
+		.promise = promise,
+	};
 }

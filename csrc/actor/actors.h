@@ -64,6 +64,7 @@ enum {
 	COROI_P_BOUND = 2, /* with SIDE */
 	COROI_P_IDLE = 4,  /* the kind has an idle time */
 	COROI_P_PINNED = 8,
+	COROI_P_BRIEF = 16, /* of the kind at the spawn: its turns may run where its sender is */
 	/* From here on the worker that it is pinned to. */
 	COROI_P_WORKER_SHIFT = 8,
 };

@@ -14,6 +14,7 @@ struct change {
 	uint32_t n;
 	uint64_t mark;
 	bool dormant;   /* only if the actor is that */
+	bool outside;   /* by a thread that is no worker, and has no lock */
 	uint32_t depth; /* of the last message */
 	int status;
 };
@@ -43,6 +44,14 @@ static bool change(void *ctx)
 	}
 }
 
+/* runs_here - S1 and S2 from outside to an actor that is dormant and brief: its turn runs on this
+ * thread. False: nothing was done. */
+static bool runs_here(struct coroi_actors *all, struct change *x, int *status)
+{
+	return coroi_has(x->a, COROI_P_BRIEF) && !coroi_has(x->a, COROI_P_PINNED) &&
+	       coroi_task_lend(all->sched, (uintptr_t)x->a, change, x, status);
+}
+
 /* change_slow - S1 and S2, or C2, the general way. */
 static COROI_NOINLINE int change_slow(struct coroi_actors *all, struct change *x)
 {
@@ -56,7 +65,10 @@ static COROI_NOINLINE int change_slow(struct coroi_actors *all, struct change *x
 		if (try_change(x, &old))
 			return CORO_OK;
 	}
-	int status = coroi_task_spawn(all->sched, coroi_pin_of(x->a), (uintptr_t)x->a, change, x);
+	int status;
+	if (!x->outside || !runs_here(all, x, &status))
+		status = coroi_task_spawn(all->sched, coroi_pin_of(x->a), (uintptr_t)x->a, change,
+					  x);
 	return status ? status : x->status;
 }
 
@@ -291,7 +303,7 @@ static struct coro_message *write_all(struct coroi_hand *h, const struct letter 
 COROI_COLD static int send_outside(struct coroi_place *a, coro_actor to, const struct letter *l)
 {
 	uint32_t *count = coroi_guest_begin();
-	struct change x = {.a = a, .to = to, .n = (uint32_t)l->n};
+	struct change x = {.a = a, .to = to, .n = (uint32_t)l->n, .outside = true};
 	int status = may_enter(a, to);
 
 	if (!status) {

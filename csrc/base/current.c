@@ -8,6 +8,7 @@
 #include "base/current.h"
 
 #include "base/extras.h"
+#include "base/fault.h"
 #include "base/switch.h"
 
 #include <string.h>
@@ -25,6 +26,14 @@ const struct coroi_layer *coroi_innermost(void)
 		if (coroi_layer[i] && coroi_layer[i]->stack())
 			return coroi_layer[i];
 	return NULL;
+}
+
+bool coroi_is_plain_thread(void)
+{
+	const struct coroi_layer *blocking = coroi_layer[COROI_LAYER_BLOCKING];
+	struct coroi_where at;
+
+	return !coroi_innermost() && !(blocking && blocking->where(&at));
 }
 
 int coro_defer(void (*fn)(void *), void *arg)

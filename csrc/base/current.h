@@ -121,4 +121,8 @@ extern const struct coroi_layer *coroi_layer[COROI_LAYERS];
  * coroutine does. */
 const struct coroi_layer *coroi_innermost(void);
 
+/* coroi_is_plain_thread - no coroutine of any layer runs on this thread, and the thread works for
+ * none: it is on the stack that it was made with. */
+bool coroi_is_plain_thread(void);
+
 #endif

@@ -179,6 +179,7 @@
 	M(BOX_MARK_FIRST, "box-urgent", "C2 comes before C1")                                     \
 	M(BOX_OVERTAKES_URGENT, "box-itself", "urgent messages overtake each other")              \
 	M(BOX_BLIND_WITHDRAW, "box-withdraw", "a sender takes another's message back")            \
+	M(BOX_LENT_ANY, "box-lent", "a lender runs the turns of actors that are not brief")       \
 	M(LEND_OUTSIDE_KEPT, "set-lender",                                                        \
 	  "a wait for a descriptor that began during the lend is forgotten")                      \
 	M(ASKED_UNSEEN, "host-leave", "P2 does not look whether the host is to change")           \

@@ -396,6 +396,51 @@ static const struct ex_scenario box_itself = {
 	.workers = 1,
 };
 
+/* ---------------------------------------------------------------------------------------- lent */
+
+/* The actor is brief, and the first message has it send to another, which is not. */
+static size_t is_brief(coro_actor_turn *turn, void *state, coro_message *const *m, size_t n)
+{
+	ex_reached(coroi_self()->lent);
+	if (!g.accepted[3])
+		EX_CHECK(say_to(1, 3, false) == CORO_OK);
+	return behaves(turn, state, m, n);
+}
+
+static size_t is_not_brief(coro_actor_turn *turn, void *state, coro_message *const *m, size_t n)
+{
+	EX_CHECK(!coroi_self()->lent);
+	return behaves(turn, state, m, n);
+}
+
+static const coro_actor_kind kind_brief = {
+	.size = sizeof kind, .behave = is_brief, .end = ends, .flags = CORO_ACTOR_BRIEF};
+static const coro_actor_kind kind_not_brief = {
+	.size = sizeof kind, .behave = is_not_brief, .end = ends};
+
+static void setup_lent(void)
+{
+	make(&kind_brief);
+	EX_CHECK(coro_actor_spawn(sched, &kind_not_brief, &g.inside[1], &g.actor[1]) == CORO_OK);
+	ex_thread("send0", send_0, times(1));
+	ex_thread("send1", send_1, times(1));
+}
+
+static void check_lent(void)
+{
+	check_3();
+	EX_CHECK(coroi_box_is_dormant(coroi_place_of(g.actor[1])->box));
+}
+
+static const struct ex_scenario box_lent = {
+	.name = "box-lent",
+	.about = "two threads outside send to a brief actor, and lend themselves to its worker",
+	.setup = setup_lent,
+	.check = check_lent,
+	.workers = 1,
+	.reach = 3,
+};
+
 /* --------------------------------------------------------------------------------------- again */
 
 /* The turn is canceled in its first call, and ends with a message left. */
@@ -432,6 +477,6 @@ static const struct ex_scenario box_again = {
 };
 
 const struct ex_scenario *const scenarios_box[] = {
-	&box_outside, &box_two,    &box_stop,  &box_withdraw,
-	&box_urgent,  &box_itself, &box_again, NULL,
+	&box_outside, &box_two,   &box_stop, &box_withdraw, &box_urgent,
+	&box_itself,  &box_again, &box_lent, NULL,
 };

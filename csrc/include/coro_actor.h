@@ -119,13 +119,23 @@ typedef struct coro_actor_kind {
 	 * can send no more. NULL: nothing. */
 	void (*end)(void *state, int cause);
 	uint32_t room;  /* most messages that wait, at most CORO_ROOM_MAX; 0: no limit */
-	uint32_t flags; /* 0 */
+	uint32_t flags; /* CORO_ACTOR_BRIEF, or 0 */
 	/* An actor that had no message for so long, ns, ends (CORO_DEAD_IDLE), after 1 to 1.5 times
 	 * that. CORO_IDLE_MIN at least; 0: never. A message that comes meanwhile decides: it is
 	 * handled, and the actor goes on, or it is refused. It costs a look at the clock a turn,
 	 * and a walk over all actors 8 times in the shortest idle time of a kind. */
 	uint64_t idle;
 } coro_actor_kind;
+
+/*
+ * The behaviour keeps the promise of CORO_BRIEF (coro.h): a call takes some microseconds, never
+ * blocks its thread, and needs nothing that a sender holds. So where a thread that is no worker
+ * sends to such an actor, and a worker sleeps, the actor's turn runs on the sender's thread before
+ * the send returns: no thread is woken, and an answer is there at once. What comes of it, and is
+ * brief, runs there too, for 15 us at most; all else is the worker's. Pinned actors never run so.
+ * 512 functions of a process can be brief: those of further kinds are not.
+ */
+#define CORO_ACTOR_BRIEF UINT32_C(1)
 
 #define CORO_ROOM_MAX (UINT32_C(1) << 30)
 #define CORO_IDLE_MIN (UINT64_C(1) << 22) /* 4 ms */

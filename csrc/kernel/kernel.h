@@ -69,6 +69,8 @@
  *   coroi_tasks          what a room's tasks are
  *   coroi_task_begin, coroi_task_commit, coroi_task_drop   start one, inline
  *   coroi_task_spawn     start one, from any thread
+ *   coroi_task_lend      start one that is brief, and run it on the calling thread
+ *   coroi_brief_declare, coroi_is_brief   functions that any thread may run
  *   coroi_task_here      the argument of the task that runs
  *   coroi_end_call       a call that a task has made for another is over
  *   coroi_room, coroi_room_of   what the room keeps for each worker
@@ -81,6 +83,7 @@
 #ifndef COROI_KERNEL_H
 #define COROI_KERNEL_H
 
+#include "kernel/brief.h"
 #include "kernel/budget.h"
 #include "kernel/dense.h"
 #include "kernel/driver.h"

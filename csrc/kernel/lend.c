@@ -5,6 +5,7 @@
 #include "kernel/brief.h"
 #include "kernel/nostack.h"
 #include "kernel/run.h"
+#include "kernel/task.h"
 #include "kernel/wait.h"
 
 #include <string.h>
@@ -570,4 +571,33 @@ COROI_NOINLINE void coroi_lend_woken(struct coroi_waker *k)
 	give_back_locked(&l);
 	if (k->count)
 		at_add(k->count, -1);
+}
+
+/* ----------------------------------------------------------------------------------- a task */
+
+bool coroi_task_lend(struct coro_scheduler *s, uint64_t arg, bool (*change)(void *), void *ctx,
+		     int *status)
+{
+	struct coroi_worker *w;
+	struct coroi_lender l;
+	bool put;
+
+	if (!may_lend(s) || coroi_tls(coroi_waker_tls) || !coroi_is_plain_thread())
+		return false;
+	if (!(w = claim(s))) {
+		miss(s);
+		return false;
+	}
+	become_locked(&l, w);
+	if (coroi_unlikely(!is_idle_locked(w))) {
+		give_up_locked(&l);
+		return false;
+	}
+	*status = coroi_task_put_locked(w, arg, change, ctx, &put);
+	if (coroi_likely(put)) {
+		coroi_door_leave(w);
+		run_locked(&l, false);
+	}
+	give_back_locked(&l);
+	return true;
 }

@@ -4,6 +4,7 @@
 
 #include "kernel/brief.h"
 #include "kernel/run.h"
+#include "kernel/task.h"
 #include "kernel/wait.h"
 
 #include <string.h>
@@ -42,9 +43,24 @@ static bool is_spent(struct coroi_lender *l)
 	return now >= l->until;
 }
 
+/* promise_of - the function by whose promise a runnable is brief, or is not. arg: what lies beside it
+ * in the queue, if it has no record. */
+static coro_fn promise_of(uint64_t runnable, uint64_t arg)
+{
+	coro_fn fn = coroi_runnable_fn(runnable);
+
+	if (coroi_runnable_has_record(runnable)) {
+		struct coroi_rec *r = coroi_runnable_record(runnable);
+		fn = r->fn;
+		memcpy(&arg, coroi_cold(r)->payload, sizeof arg);
+	}
+	return fn == coroi_tasks.fn ? coroi_tasks.promise(arg) : fn;
+}
+
 /* may_run - a runnable of w's, at the front, may run on this thread. */
 static bool may_run(const struct coroi_lender *l, uint64_t runnable)
 {
+	struct coroi_deque *d = &l->w->queue;
 	struct coroi_rec *r = coroi_runnable_has_record(runnable) ? coroi_runnable_record(runnable)
 								  : NULL;
 
@@ -52,7 +68,7 @@ static bool may_run(const struct coroi_lender *l, uint64_t runnable)
 		return true;
 	if (!l->call || l->call->brief)
 		return !(r && coroi_is_pinned(r)) &&
-		       coroi_is_brief(r ? r->fn : coroi_runnable_fn(runnable));
+		       coroi_is_brief(promise_of(runnable, *coroi_deque_arg(d, d->head)));
 	return l->w->lent == COROI_LENT && coroi_runnable_is_new(runnable) &&
 	       !(r && runnable & COROI_CODED);
 }
@@ -85,8 +101,7 @@ static void note_run(struct coroi_lender *l, uint64_t runnable)
 	l->ran = NULL;
 	if (l->call && !l->call->brief)
 		return;
-	l->ran = coroi_runnable_has_record(runnable) ? coroi_runnable_record(runnable)->fn
-						     : coroi_runnable_fn(runnable);
+	l->ran = promise_of(runnable, *coroi_deque_popped_arg(&l->w->queue));
 }
 
 /* pick_locked - take what runs next; 0: nothing that may run here. */

@@ -391,28 +391,25 @@ static int task_stays_locked(struct coroi_worker *w, uint64_t arg, bool (*change
 	return status;
 }
 
-/* task_here - the same at the back of w's queue. It leaves w's door. */
-static int task_here_locked(struct coroi_worker *w, uint64_t arg, bool (*change)(void *), void *ctx)
+int coroi_task_put_locked(struct coroi_worker *w, uint64_t arg, bool (*change)(void *), void *ctx,
+			  bool *out)
 {
 	struct coroi_deque *d = &w->queue;
 	uint64_t runnable = coroi_runnable_new(coroi_tasks.fn, w->sched->class, 1, false);
 	bool fits = coroi_deque_has_room(d) || (!d->spill.count && coroi_deque_grow(d));
 	struct coroi_rec *r = NULL;
 
-	if (!coroi_mags_spend(&w->mags)) {
-		coroi_door_leave(w);
+	*out = false;
+	if (!coroi_mags_spend(&w->mags))
 		return CORO_ENOMEM;
-	}
 	if (!fits && !(r = coroi_record_locked(w, runnable, &arg))) {
 		coroi_mags_earn(&w->mags);
-		coroi_door_leave(w);
 		return CORO_ENOMEM;
 	}
 	if (!change(ctx)) {
 		if (r)
 			coroi_mags_put(&w->mags, r);
 		coroi_mags_earn(&w->mags);
-		coroi_door_leave(w);
 		return CORO_OK;
 	}
 	if (r)
@@ -420,8 +417,7 @@ static int task_here_locked(struct coroi_worker *w, uint64_t arg, bool (*change)
 	else
 		coroi_deque_push_new(d, runnable, arg);
 	at_bump(&w->spawned);
-	coroi_notify_queued(w);
-	coroi_door_leave(w);
+	*out = true;
 	return CORO_OK;
 }
 
@@ -429,14 +425,20 @@ int coroi_task_spawn(struct coro_scheduler *s, uint32_t pin, uint64_t arg, bool 
 		     void *ctx)
 {
 	struct coroi_worker *w = coroi_self();
+	bool put;
 	int status;
 
 	if (pin && !at_load_rlx(&s->worker[pin - 1].kept))
 		at_store_rlx(&s->worker[pin - 1].kept, 1);
 	if (w && w->current && w->sched == s) {
 		coroi_door_enter(w);
-		if (!pin && !coroi_is_dedicated(w))
-			return task_here_locked(w, arg, change, ctx);
+		if (!pin && !coroi_is_dedicated(w)) {
+			status = coroi_task_put_locked(w, arg, change, ctx, &put);
+			if (put)
+				coroi_notify_queued(w);
+			coroi_door_leave(w);
+			return status;
+		}
 		/* the push to another worker's inbox is done in the door: it waits for nothing */
 		status = pin == w->id + 1u ? task_stays_locked(w, arg, change, ctx)
 					   : task_there(s, &w->mags, pin, arg, change, ctx);

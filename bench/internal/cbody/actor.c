@@ -272,10 +272,23 @@ static void start_fanin(int64_t n)
 	add(&kind_of_funnel, &(struct one){.left = CB_ACTORS * n, .seen = seen});
 }
 
-static void start_forkjoin(int64_t n)
+static void add_sinners(const coro_actor_kind *kind, int64_t n)
 {
 	for (int64_t i = 0; i < CB_FORKS; i++)
-		add(&kind_of_sinner, &(struct one){.left = n});
+		add(kind, &(struct one){.left = n});
+}
+
+static void start_forkjoin(int64_t n)
+{
+	add_sinners(&kind_of_sinner, n);
+}
+
+static void start_forkjoin_brief(int64_t n)
+{
+	static const coro_actor_kind brief = {
+		.size = sizeof brief, .behave = sinner, .flags = CORO_ACTOR_BRIEF};
+
+	add_sinners(&brief, n);
 }
 
 static const struct {
@@ -290,6 +303,7 @@ static const struct {
 	[CB_CHAMENEOS] = {start_chameneos, 1, CB_ACTORS, START, 0, 0},
 	[CB_FANIN] = {start_fanin, 0, CB_ACTORS, START, 0, 0},
 	[CB_FJTHRPUT] = {start_forkjoin, 0, 0, 0, 0, 0},
+	[CB_FJTHRPUT_BRIEF] = {start_forkjoin_brief, 0, 0, 0, 0, 0},
 };
 
 static void stop_all(void)
@@ -307,7 +321,7 @@ void cb_actor_start(void *arg, void *result)
 		cb_fail(CORO_ENOMEM);
 		return;
 	}
-	bool outside = a.program == CB_FJTHRPUT;
+	bool outside = a.program >= CB_FJTHRPUT;
 	cb_fail(coro_latch_init(&ended, outside ? CB_FORKS : 1, 0));
 	programs[a.program].start(a.n);
 	if (outside)

@@ -24,6 +24,8 @@ const (
 	FanIn      = int64(C.CB_FANIN)
 	FJThrput   = int64(C.CB_FJTHRPUT)
 
+	FJThrputBrief = int64(C.CB_FJTHRPUT_BRIEF)
+
 	ActorsOf = int(C.CB_ACTORS) // of threadring, chameneos and fanin
 	ActorBig = int(C.CB_BIG)
 	Forks    = int(C.CB_FORKS)

@@ -162,8 +162,9 @@ struct cb_fair {
 	uint64_t steps, handled; /* tokens; of a newcomer: when, ns */
 	uint32_t to;
 } __attribute__((aligned(128)));
-#define CB_NEWCOMER UINT32_MAX
-#define CB_COUNTS   (UINT32_MAX - 1)
+#define CB_NEWCOMER  UINT32_MAX
+#define CB_FAIR_LONG 10000 /* steps of arithmetic: some 10 us; a behaviour of more is not brief */
+#define CB_COUNTS    (UINT32_MAX - 1)
 struct cb_crier {
 	uint32_t first, pairs;
 };
@@ -181,12 +182,21 @@ void cb_fair_yields(void *arg, void *result);
 
 /* ------------------------------------------------------------------------------------- actor.c
  * cb_actor_start (arg: struct cb_actors) makes the actors of a program, and starts it; result:
- * int64_t, ns until its end. CB_FJTHRPUT is only made: cb_actor_outside sends n messages to each of
+ * int64_t, ns until its end. CB_FJTHRPUT, of actors that are brief or not, is only made: cb_actor_outside sends n messages to each of
  * its actors, from the calling thread, so many at a time, CB_BATCH at most; ns. cb_actor_idle (arg:
  * struct cb_idle) makes n actors, each of which gets `burst` messages; cb_actor_woken: how many they
  * have had. */
 enum { CB_ACTORS = 100, CB_BIG = 120, CB_FORKS = 60, CB_BATCH = 64 };
-enum { CB_PINGPONG, CB_COUNTING, CB_THREADRING, CB_BIG_ONE, CB_CHAMENEOS, CB_FANIN, CB_FJTHRPUT };
+enum {
+	CB_PINGPONG,
+	CB_COUNTING,
+	CB_THREADRING,
+	CB_BIG_ONE,
+	CB_CHAMENEOS,
+	CB_FANIN,
+	CB_FJTHRPUT,
+	CB_FJTHRPUT_BRIEF
+};
 struct cb_actors {
 	int64_t program, n;
 };

@@ -86,13 +86,17 @@ static size_t handles(coro_actor_turn *turn, void *state, coro_message *const *m
 
 void cb_fair_actors(void *arg, void *result)
 {
-	static const coro_actor_kind kind = {.size = sizeof kind, .behave = handles};
+	static const coro_actor_kind brief = {.size = sizeof brief,
+					      .behave = handles,
+					      .flags = CORO_ACTOR_BRIEF},
+				     slow = {.size = sizeof slow, .behave = handles};
+	const coro_actor_kind *kind = all->steps < CB_FAIR_LONG ? &brief : &slow;
 
 	(void)arg;
 	(void)result;
 	for (uint32_t i = 0; i < count; i++) {
 		all[i].to = CB_NEWCOMER;
-		cb_fail(coro_actor_spawn(NULL, &kind, &all[i], &all[i].self));
+		cb_fail(coro_actor_spawn(NULL, kind, &all[i], &all[i].self));
 	}
 }
 

@@ -67,8 +67,11 @@ func actors() *harness.Experiment {
 						return messageNS(p.goes(n), p.messages(n)), nil
 					})})
 		}
-		list = append(list, forkJoin(start, workers, 1), forkJoin(start, workers, actorBatch),
-			goForkJoin(workers))
+		for _, batch := range []int{1, actorBatch} {
+			list = append(list, forkJoin(start, cbody.FJThrput, workers, batch),
+				forkJoin(start, cbody.FJThrputBrief, workers, batch))
+		}
+		list = append(list, goForkJoin(workers))
 	}
 	list = append(list, idleActors(), burstActors(), idleGoroutines())
 	list = append(list, actorFairness()...)
@@ -77,11 +80,12 @@ func actors() *harness.Experiment {
 		Asked: true,
 		About: `actors in C, and goroutines with a channel of 64 each, in ns a message. The programs
 are Savina's; fanin: 100 actors send to one. fjthrput: one thread outside sends to 60 actors, one
-message at a time, or 64 ("batch").
+message at a time, or 64 ("batch"); brief: the actors are declared so, and run on that thread.
 idle: growth of VmRSS + VmPTE for an actor that has handled one message; burst: 1000 messages, all
 at once. Neither has a state. Measure them alone: what one row has mapped, the next one uses again.
 newcomer, harmonic: as in experiment fair, with actors; a newcomer is idle until its token comes.
-light: each ms one message to each of 10 of 1000 actors, and then nothing: CPU time of all threads.`,
+light: each ms one message to each of 10 of 1000 actors, which are brief, and then nothing: CPU time
+of all threads.`,
 		Metrics: []harness.Metric{
 			{Name: "ns_per_message", Title: "ns a message", Digits: 1},
 			{Name: "bytes_each", Title: "bytes each", Digits: 1},
@@ -117,14 +121,17 @@ func perMessage(run func(*coro.Scheduler) (harness.Values, error)) func(*coro.Sc
 	}
 }
 
-func forkJoin(start coro.Func[cbody.Actors, int64], workers, batch int) harness.Row {
+func forkJoin(start coro.Func[cbody.Actors, int64], program int64, workers, batch int) harness.Row {
 	variant, n := "fjthrput", 10_000/actorScale/actorBatch*actorBatch
 	if batch > 1 {
 		variant += " batch"
 	}
+	if program == cbody.FJThrputBrief {
+		variant += " brief"
+	}
 	return harness.Row{System: sysFairC, Variant: variant, Workers: workers, N: 10_000,
 		Open: onScheduler(func(s *coro.Scheduler) (harness.Values, error) {
-			task, err := start.Start(s, cbody.Actors{Program: cbody.FJThrput, N: int64(n)})
+			task, err := start.Start(s, cbody.Actors{Program: program, N: int64(n)})
 			if err != nil {
 				return nil, err
 			}

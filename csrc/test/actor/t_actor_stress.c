@@ -198,6 +198,9 @@ static void one_ends(void *state, int cause)
 }
 
 static const coro_actor_kind passer = {.size = sizeof passer, .behave = passes, .end = one_ends};
+static const coro_actor_kind brief_passer = {
+	.size = sizeof passer, .behave = passes, .end = one_ends, .flags = CORO_ACTOR_BRIEF};
+static const coro_actor_kind *kind_of_all;
 
 static void lives(coro_scheduler *s, uint32_t number)
 {
@@ -206,7 +209,7 @@ static void lives(coro_scheduler *s, uint32_t number)
 	me->number = number;
 	me->life = (uint32_t)add_one(&table[number].lives);
 	me->random = number * 1000003 + me->life + 1;
-	__atomic_store_n(&table[number].ref, actor(s, &passer, me), __ATOMIC_RELAXED);
+	__atomic_store_n(&table[number].ref, actor(s, kind_of_all, me), __ATOMIC_RELAXED);
 }
 
 struct feed {
@@ -282,8 +285,19 @@ static void storm(uint32_t workers, uint64_t tokens, bool close)
 
 TEST_LIMIT(stress_actors, 120)
 {
+	kind_of_all = &passer;
 	for (uint32_t workers = 1; workers <= 4; workers *= 2) {
 		storm(workers, scaled(3000), false);
 		storm(workers, scaled(300), true);
+	}
+}
+
+/* The same where turns run on the threads that send. */
+TEST_LIMIT(stress_actors_brief, 120)
+{
+	kind_of_all = &brief_passer;
+	for (uint32_t workers = 1; workers <= 4; workers *= 2) {
+		storm(workers, scaled(1500), false);
+		storm(workers, scaled(150), true);
 	}
 }
