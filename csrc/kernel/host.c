@@ -15,20 +15,12 @@ static struct coroi_worker *main_worker(struct coro_scheduler *s)
 	return &s->worker[s->workers - 1];
 }
 
-/* become - the calling thread is w from now on, in the lock. be_nobody - it is no worker. */
+/* become - the calling thread is w from now on, in the lock. */
 static void become(struct coroi_worker *w)
 {
-	coroi_worker_tls = coroi_here_tls = w;
-	coroi_scheduled_tls = &w->current;
+	coroi_be(w);
 	coroi_fiber_native(&w->native);
 	at_store_rlx(&w->tid, coroi_thread_id());
-}
-
-static void be_nobody(void)
-{
-	coroi_worker_tls = NULL;
-	coroi_here_tls = (struct coroi_worker *)&coroi_nobody;
-	coroi_scheduled_tls = NULL;
 }
 
 /* ------------------------------------------------------------------------------------- keeper */
@@ -41,7 +33,7 @@ static bool let_in(struct coroi_worker *w)
 	pthread_mutex_lock(&s->life_lock);
 	while (s->host) {
 		if (s->host->state == COROI_HOST_WANTED) {
-			be_nobody();
+			coroi_be_nobody();
 			at_xchg(&w->asked, 0);
 			s->host->state = COROI_HOST_HOSTED;
 			pthread_cond_broadcast(&s->life_changed);
@@ -155,7 +147,7 @@ int coro_scheduler_host(coro_scheduler *s)
 		become(w);
 		if (work(w))
 			status = CORO_ECLOSED;
-		be_nobody();
+		coroi_be_nobody();
 		coroi_scheduled_tls = scheduled;
 		coroi_sigstack_return(sigstack);
 		pthread_mutex_lock(&s->life_lock);

@@ -261,12 +261,9 @@ static bool reserve_looks(struct coroi_worker *w)
 static bool as_no_worker(struct coroi_worker *w, bool (*call)(struct coroi_worker *),
 			 struct coroi_worker *arg)
 {
-	coroi_worker_tls = NULL;
-	coroi_here_tls = (struct coroi_worker *)&coroi_nobody;
-	coroi_scheduled_tls = NULL;
+	coroi_be_nobody();
 	bool sent = call(arg);
-	coroi_worker_tls = coroi_here_tls = w;
-	coroi_scheduled_tls = &w->current;
+	coroi_be(w);
 	return sent;
 }
 

@@ -56,8 +56,7 @@ static COROI_LEND_FAST void become_locked(struct coroi_lender *l, struct coroi_w
 	l->unlooked = 1;
 	l->look_every = 0;
 	l->ran = NULL;
-	coroi_worker_tls = coroi_here_tls = w;
-	coroi_scheduled_tls = &w->current;
+	coroi_be(w);
 	coroi_door_enter(w);
 	w->lent = COROI_LENT;
 	w->lender = l;
@@ -114,9 +113,7 @@ static COROI_LEND_FAST bool leave_locked(struct coroi_lender *l)
 	w->lender = NULL;
 	w->lent = 0;
 	coroi_door_leave(w);
-	coroi_worker_tls = NULL;
-	coroi_here_tls = (struct coroi_worker *)&coroi_nobody;
-	coroi_scheduled_tls = NULL;
+	coroi_be_nobody();
 	return left;
 }
 

@@ -47,8 +47,7 @@ static void *worker_main(void *arg)
 	struct coroi_worker *w = arg;
 	struct coro_scheduler *s = w->sched;
 
-	coroi_worker_tls = coroi_here_tls = w;
-	coroi_scheduled_tls = &w->current;
+	coroi_be(w);
 	coroi_fiber_native(&w->native);
 	coroi_thread_name(s->name, w->id);
 	at_store_rlx(&w->tid, coroi_thread_id());

@@ -426,6 +426,20 @@ static inline struct coroi_worker *coroi_here(void)
 #endif
 }
 
+/* coroi_be - the calling thread is w from now on. coroi_be_nobody - it is no worker. */
+static inline void coroi_be(struct coroi_worker *w)
+{
+	coroi_worker_tls = coroi_here_tls = w;
+	coroi_scheduled_tls = &w->current;
+}
+
+static inline void coroi_be_nobody(void)
+{
+	coroi_worker_tls = NULL;
+	coroi_here_tls = (struct coroi_worker *)&coroi_nobody;
+	coroi_scheduled_tls = NULL;
+}
+
 /* coroi_is_pinned_here - w (from coroi_here) is `bound`, and its current coroutine is pinned. False
  * if bound is NULL. */
 static inline bool coroi_is_pinned_here(const struct coroi_worker *bound,
