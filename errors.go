@@ -67,6 +67,16 @@ var (
 	// ErrNegativeWaitGroup: the count would be below zero. It was not changed.
 	ErrNegativeWaitGroup = errors.New("coro: a wait group below zero: " +
 		"add before what is counted begins, and count each end once")
+	// ErrActorEnded: the actor in C has ended, or the reference never was one.
+	ErrActorEnded = errors.New("coro: the actor has ended: it takes no more messages")
+	// ErrMailboxFull: the actor in C has as many messages as its kind has room for. The message was
+	// not accepted.
+	ErrMailboxFull = errors.New("coro: the actor's mailbox is full: send again later")
+	// ErrNoAnswer: the actor has handled the question without an answer, or will not handle it.
+	ErrNoAnswer = errors.New("coro: the actor has given no answer")
+	// ErrAnswerSize: the actor's answer has not the size of the type that was asked for.
+	ErrAnswerSize = errors.New("coro: the actor's answer has another size: use the type that it " +
+		"answers with")
 	// ErrDestroyed: the object was freed, or a C body has destroyed it.
 	ErrDestroyed = errors.New("coro: destroyed, by Free or by a C body: " +
 		"make a new one, or free it when nobody needs it any more")
@@ -99,6 +109,7 @@ const (
 	ofChan
 	ofObject    // a semaphore, a lock, a condition, a once
 	ofWaitGroup // a wait group that was not destroyed
+	ofActor     // an actor in C
 )
 
 // statusError is the one map from the core's status codes to errors.
@@ -128,6 +139,9 @@ func notOK(s csrc.Status, k kind) error {
 	case csrc.Aborted:
 		return ErrAborted
 	case csrc.Stale:
+		if k == ofActor {
+			return ErrActorEnded
+		}
 		return ErrStale
 	case csrc.Busy:
 		return ErrBusy
@@ -136,6 +150,9 @@ func notOK(s csrc.Status, k kind) error {
 	case csrc.Again:
 		return ErrThread
 	case csrc.Overflow:
+		if k == ofActor {
+			return ErrMailboxFull
+		}
 		return ErrOverflow
 	case csrc.OwnerDead:
 		return ErrOwnerEnded

@@ -37,6 +37,8 @@ func TestAStatusMeansWhatItIsAbout(t *testing.T) {
 		{csrc.Closed, ofScheduler, ErrClosed},
 		{csrc.Closed, ofChan, ErrChanClosed},
 		{csrc.Perm, ofScheduler, ErrPaused},
+		{csrc.Stale, ofActor, ErrActorEnded},
+		{csrc.Overflow, ofActor, ErrMailboxFull},
 		{csrc.Perm, ofObject, ErrNotLocked},
 		{csrc.Deadlock, ofObject, ErrLockedAlready},
 		{csrc.Invalid, ofObject, ErrDestroyed},

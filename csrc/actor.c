@@ -5,6 +5,7 @@
 
 #include "actor/actors.c"
 #include "actor/ask.c"
+#include "actor/gobridge.c"
 #include "actor/later.c"
 #include "actor/passive.c"
 #include "actor/send.c"

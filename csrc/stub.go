@@ -15,6 +15,7 @@ const (
 	Abort           Status    = 3
 	Aborted         Status    = -11
 	Again           Status    = -9
+	AskBytes                  = 32
 	Asleep          Watch     = 2
 	Available                 = false
 	Busy            Status    = -8
@@ -44,6 +45,7 @@ const (
 	ManyBudget                = 100000
 	MayResume       Status    = 1
 	MeetMost                  = 64
+	MessageBytes              = 48
 	NoMemory        Status    = -3
 	NotRecoverable  Status    = -18
 	OK              Status    = 0
@@ -60,6 +62,7 @@ const (
 	StackMin        int       = 4096
 	Stale           Status    = -4
 	StealMax                  = 64
+	SystemKinds               = 4294901760
 	TimedOut        Status    = -15
 	TooBig          Status    = -14
 	Unwanted        Demand    = 0
@@ -74,6 +77,14 @@ const (
 
 // The types have the exported fields of the real ones. No value of them is ever made.
 type (
+	Answer [48]byte
+	Ask    struct {
+		To      uint64
+		Kind    uint32
+		Bytes   uint8
+		Wants   uint8
+		Payload [32]byte
+	}
 	BatchWriter struct{}
 	Blocked     struct {
 		Handle uint64
@@ -118,6 +129,16 @@ type (
 		Code int
 		Text string
 	}
+	GoActor struct {
+		Number  uint64
+		Deliver uint32
+		Await   uint32
+		Ended   uint32
+	}
+	GoBatch struct {
+		Number uint64
+		N      uint64
+	}
 	GoWaiter     struct{}
 	GoWorker     struct{}
 	GoWorkerItem struct {
@@ -135,9 +156,10 @@ type (
 	Latch    struct {
 		Object
 	}
-	Lend  struct{}
-	Many  struct{}
-	Mutex struct {
+	Lend    struct{}
+	Many    struct{}
+	Message struct{}
+	Mutex   struct {
 		Object
 	}
 	Object struct{}
@@ -243,12 +265,15 @@ var (
 	ManyLeader uintptr
 )
 
+func AnswerAsker(asker [2]uint64, payload []byte) Status             { return Again }
+func AskBody() unsafe.Pointer                                        { return nil }
 func Cancel(handle uint64) Status                                    { return Again }
 func Class(bytes int) uint8                                          { return 0 }
 func CloseDuplicate(fd int)                                          {}
 func CloseFD(f uint64) Status                                        { return Again }
 func DeclareBrief(fn uintptr) Status                                 { return Again }
 func Detach(handle uint64) Status                                    { return Again }
+func DrainActor(a uint64) Status                                     { return Again }
 func Duplicate(fd uintptr) (int, uintptr)                            { return 0, 0 }
 func ExportBody(id uint32, argBytes uint8, resultBytes uint8) Status { return Again }
 func ExportName(name string, id uint32) Status                       { return Again }
@@ -276,7 +301,9 @@ func RegisterCauses(id uint32)                                               {}
 func RegisterInline(f func(Calls))                                           {}
 func ReleaseFD(f uint64) (int, Status)                                       { return 0, Again }
 func SelectBytes(n int) uintptr                                              { return 0 }
+func SendActor(to uint64, kind uint32, payload []byte) Status                { return Again }
 func ServeBody() unsafe.Pointer                                              { return nil }
+func StopActor(a uint64) Status                                              { return Again }
 func TakeLate() uintptr                                                      { return 0 }
 func WaitName(kind byte) string                                              { return "" }
 func Wake(handle uint64) Status                                              { return Again }
@@ -336,6 +363,8 @@ func (Coroutine) Failure() *Failure                             { return nil }
 func (Coroutine) Free() Status                                  { return Again }
 func (Coroutine) Reset(body unsafe.Pointer, arg uintptr) Status { return Again }
 func (Coroutine) Resume(send int64) (int64, Status)             { return 0, Again }
+
+func (*GoBatch) At(i int) *Message { return nil }
 
 func (GoWaiter) Fired() bool                                            { return false }
 func (GoWaiter) Free()                                                  {}
@@ -397,6 +426,10 @@ func (Many) Arg(i int) unsafe.Pointer       { return nil }
 func (Many) Ended(i int) (Status, *Failure) { return Again, nil }
 func (Many) Free()                          {}
 func (Many) Result(i int) unsafe.Pointer    { return nil }
+
+func (*Message) Keep() ([2]uint64, bool) { return [2]uint64{}, false }
+func (*Message) Kind() uint32            { return 0 }
+func (*Message) Payload() []byte         { return nil }
 
 func (Mutex) Consistent(by uint64) Status       { return Again }
 func (Mutex) Destroy() Status                   { return Again }
@@ -475,6 +508,7 @@ func (*Scheduler) SetDeadline(id uint32, in time.Duration) bool            { ret
 func (*Scheduler) SetDemand(d Demand)                                      {}
 func (*Scheduler) SetID(id uint32)                                         {}
 func (*Scheduler) SleepCalls() (time.Duration, bool)                       { return 0, false }
+func (*Scheduler) SpawnGoActor(a *GoActor) (uint64, Status)                { return 0, Again }
 func (*Scheduler) Stats() Stats                                            { return Stats{} }
 func (*Scheduler) TakeCalls() *Call                                        { return nil }
 func (*Scheduler) Trim() int                                               { return 0 }

@@ -1,0 +1,293 @@
+//go:build cgo
+
+package coro_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/organzine/coro"
+	"github.com/organzine/coro/internal/testbody"
+)
+
+var (
+	actorSpawn  = coro.MustFunc[testbody.Actor, coro.CActor](testbody.ActorSpawn)
+	actorFlood  = coro.MustFunc[testbody.Flood, uint64](testbody.ActorFlood)
+	actorAsk    = coro.MustFunc[testbody.Question, testbody.ActorAnswer](testbody.ActorAsk)
+	actorBuffer = coro.MustFunc[testbody.Flood, uint64](testbody.ActorBuffer)
+)
+
+func spawnedActor(t *testing.T, s *coro.Scheduler, of testbody.Actor) coro.CActor {
+	t.Helper()
+	a, err := actorSpawn.Call(background, s, of)
+	require.NoError(t, err)
+	require.NotZero(t, a)
+	return a
+}
+
+func word(n uint64) []byte { return binary.NativeEndian.AppendUint64(nil, n) }
+
+// A receiver adds the words that come. It takes `most` of a batch, and leaves the others to Wait.
+type receiver struct {
+	mu            sync.Mutex
+	most          int
+	sum, n, waits uint64
+	last          uint64
+	kept          []coro.CAsker
+	bytes         []byte
+	panics        bool
+	err           error
+	ended         chan struct{}
+}
+
+func newReceiver(most int) *receiver { return &receiver{most: most, ended: make(chan struct{})} }
+
+func (r *receiver) add(m coro.CMessage) {
+	switch m.Kind() {
+	case testbody.ActorAdd:
+		if len(m.Payload()) != 8 {
+			r.bytes = append([]byte{}, m.Payload()...)
+			return
+		}
+		r.last = binary.NativeEndian.Uint64(m.Payload())
+		r.sum += r.last
+		r.n++
+	case testbody.ActorSum:
+		if asker, ok := m.Asker(); ok {
+			_ = asker.Answer(word(r.sum))
+		}
+	case testbody.ActorHalf:
+		if asker, ok := m.Asker(); ok {
+			r.kept = append(r.kept, asker)
+		}
+	}
+}
+
+func (r *receiver) Receive(list []coro.CMessage) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.panics {
+		r.panics = false
+		panic("as the test wants")
+	}
+	n := min(r.most, len(list))
+	for _, m := range list[:n] {
+		r.add(m)
+	}
+	return n
+}
+
+func (r *receiver) Wait(_ context.Context, m coro.CMessage) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.waits++
+	if r.err == nil {
+		r.add(m)
+	}
+	return r.err
+}
+
+func (r *receiver) Ended() { close(r.ended) }
+
+func TestGoSendsToActorsInC(t *testing.T) {
+	for _, brief := range []uint32{0, 1} {
+		s := newScheduler(t, coro.WithWorkers(2))
+		a := spawnedActor(t, s, testbody.Actor{Brief: brief})
+		for i := range uint64(1000) {
+			require.NoError(t, a.Send(testbody.ActorAdd, word(i)))
+		}
+		sum, err := coro.AskC[uint64, uint64](background, s, a, testbody.ActorSum, 0)
+		require.NoError(t, err)
+		require.EqualValues(t, 999*1000/2, sum)
+		require.NoError(t, a.Drain())
+		require.NoError(t, s.Wait(background))
+		require.ErrorIs(t, a.Send(testbody.ActorAdd, word(1)), coro.ErrActorEnded)
+		require.ErrorIs(t, a.Stop(), coro.ErrActorEnded)
+		require.ErrorIs(t, a.Drain(), coro.ErrActorEnded)
+		finish(t, s)
+		require.NoError(t, s.Close(background))
+	}
+}
+
+func TestGoAsksActorsInC(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(2))
+	a := spawnedActor(t, s, testbody.Actor{})
+	_, err := coro.AskC[uint64, uint64](background, s, a, testbody.ActorHalf, 0)
+	require.ErrorIs(t, err, coro.ErrAnswerSize)
+	_, err = coro.AskC[uint64, uint64](background, s, a, testbody.ActorNothing, 0)
+	require.ErrorIs(t, err, coro.ErrNoAnswer)
+	_, err = coro.AskC[uint64, uint64](background, s, a, 1<<32-1, 0)
+	require.Error(t, err)
+	_, err = coro.AskC[[33]byte, uint64](background, s, a, 0, [33]byte{})
+	require.ErrorContains(t, err, "has 33 bytes, and a message here up to 32")
+	_, err = coro.AskC[uint64, [49]byte](background, s, a, 0, 0)
+	require.ErrorContains(t, err, "has 49 bytes")
+	_, err = coro.AskC[*int, uint64](background, s, a, 0, nil)
+	require.ErrorContains(t, err, "points into Go")
+	_, err = coro.AskC[uint64, uint64](background, s, 12345, testbody.ActorSum, 0)
+	require.ErrorIs(t, err, coro.ErrActorEnded)
+	_, err = coro.AskC[uint64, uint64](background, s, a, testbody.ActorStop, 0)
+	require.ErrorIs(t, err, coro.ErrNoAnswer)
+	_, err = coro.AskC[uint64, uint64](background, s, a, testbody.ActorSum, 0)
+	require.ErrorIs(t, err, coro.ErrActorEnded)
+
+	// A receiver that keeps the asker, and never answers.
+	r := newReceiver(64)
+	b, err := s.SpawnCActor(r)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancelCause(background)
+	asked := make(chan error, 1)
+	go func() {
+		_, err := coro.AskC[uint64, uint64](ctx, s, b, testbody.ActorHalf, 0)
+		asked <- err
+	}()
+	require.Eventually(t, func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return len(r.kept) == 1
+	}, time.Minute, time.Millisecond)
+	why := errors.New("enough")
+	cancel(why)
+	require.ErrorIs(t, <-asked, why)
+	require.Eventually(t, func() bool { return r.kept[0].Answer(word(1)) != nil }, time.Minute, time.Millisecond)
+	require.ErrorIs(t, r.kept[0].Answer(word(1)), coro.ErrStale)
+	require.Error(t, r.kept[0].Answer(make([]byte, 49)))
+	finish(t, s)
+	require.NoError(t, s.Close(background))
+	<-r.ended
+}
+
+func TestSendsOfWhatIsNoMessage(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(1))
+	a := spawnedActor(t, s, testbody.Actor{})
+	var wrong *coro.OptionError
+	require.ErrorAs(t, a.Send(0, make([]byte, 49)), &wrong)
+	require.ErrorAs(t, a.Send(1<<32-1, nil), &wrong)
+	require.NoError(t, a.Send(testbody.ActorNothing, nil))
+	require.ErrorIs(t, coro.CActor(0).Send(0, nil), coro.ErrActorEnded)
+	require.ErrorIs(t, coro.CActor(1<<63|12345).Send(0, nil), coro.ErrActorEnded)
+	_, err := s.SpawnCActor(nil)
+	require.ErrorAs(t, err, &wrong)
+	finish(t, s)
+	require.NoError(t, s.Close(background))
+	require.ErrorIs(t, a.Send(0, nil), coro.ErrActorEnded)
+	_, err = s.SpawnCActor(newReceiver(1))
+	require.ErrorIs(t, err, coro.ErrClosed)
+}
+
+func TestAFullMailboxInC(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(1))
+	r := newReceiver(64)
+	b, err := s.SpawnCActor(r)
+	require.NoError(t, err)
+	a := spawnedActor(t, s, testbody.Actor{Room: 1})
+	full := 0
+	for range 10_000 {
+		if err := a.Send(testbody.ActorAdd, word(1)); err != nil {
+			require.ErrorIs(t, err, coro.ErrMailboxFull)
+			full++
+		}
+	}
+	t.Log(full, "of 10 000 found no room")
+	require.NoError(t, b.Stop())
+	finish(t, s)
+	require.NoError(t, s.Close(background))
+}
+
+// C sends to an actor that Go serves, which takes a part of each batch at once and waits for the
+// rest: nothing is lost, and the order stays.
+func TestCSendsToGo(t *testing.T) {
+	for _, most := range []int{64, 3, 0, -1} {
+		s := newScheduler(t, coro.WithWorkers(2))
+		r := newReceiver(most)
+		r.most = max(most, 0)
+		b, err := s.SpawnCActor(r)
+		require.NoError(t, err)
+		n := uint64(scaled(5000))
+		accepted, err := actorFlood.Call(background, s, testbody.Flood{To: uint64(b), N: n})
+		require.NoError(t, err)
+		require.Equal(t, n, accepted)
+		require.NoError(t, s.Wait(background))
+		require.Equal(t, n, r.n)
+		require.Equal(t, n, r.last)
+		require.Equal(t, n*(n+1)/2, r.sum)
+		require.Equal(t, most <= 3, r.waits > 0)
+		asked, err := actorAsk.Call(background, s, testbody.Question{To: uint64(b),
+			Kind: testbody.ActorSum})
+		require.NoError(t, err)
+		require.Equal(t, testbody.ActorAnswer{Word: r.sum, Bytes: 8}, asked)
+		ok, err := actorBuffer.Call(background, s, testbody.Flood{To: uint64(b), N: 1000})
+		require.NoError(t, err)
+		require.EqualValues(t, 1, ok)
+		require.NoError(t, s.Wait(background))
+		require.Len(t, r.bytes, 1000)
+		require.EqualValues(t, 7, r.bytes[999])
+		require.NoError(t, b.Drain())
+		<-r.ended
+		require.ErrorIs(t, b.Send(0, nil), coro.ErrActorEnded)
+		finish(t, s)
+		require.NoError(t, s.Close(background))
+	}
+}
+
+// A panic, or an error of Wait, makes one message a dead letter.
+func TestAReceiverThatFails(t *testing.T) {
+	s := newScheduler(t, coro.WithWorkers(1))
+	r := newReceiver(64)
+	r.panics = true
+	b, err := s.SpawnCActor(r)
+	require.NoError(t, err)
+	_, err = actorFlood.Call(background, s, testbody.Flood{To: uint64(b), N: 10})
+	require.NoError(t, err)
+	require.NoError(t, s.Wait(background))
+	require.EqualValues(t, 9, r.n)
+	require.EqualValues(t, 55-1, r.sum)
+	r.most, r.err = 0, errors.New("as the test wants")
+	_, err = actorFlood.Call(background, s, testbody.Flood{To: uint64(b), N: 10})
+	require.NoError(t, err)
+	require.NoError(t, s.Wait(background))
+	require.EqualValues(t, 9, r.n)
+	require.EqualValues(t, 10, r.waits)
+	finish(t, s)
+	require.NoError(t, s.Close(background))
+	<-r.ended
+}
+
+// What goes on when the scheduler is closed: nothing hangs, and each receiver is told.
+func TestCloseWithActorsOfGo(t *testing.T) {
+	for range scaled(40) {
+		s := newScheduler(t, coro.WithWorkers(2))
+		var receivers []*receiver
+		var flooding sync.WaitGroup
+		for i := range 4 {
+			r := newReceiver(i)
+			b, err := s.SpawnCActor(r)
+			require.NoError(t, err)
+			receivers = append(receivers, r)
+			flooding.Go(func() {
+				for k := range uint64(1000) {
+					if err := b.Send(testbody.ActorAdd, word(k)); err != nil {
+						assert.True(t, errors.Is(err, coro.ErrClosed) ||
+							errors.Is(err, coro.ErrActorEnded), err)
+						return
+					}
+				}
+			})
+		}
+		ctx, cancel := context.WithCancel(background)
+		cancel()
+		_ = s.Close(ctx)
+		flooding.Wait()
+		require.NoError(t, s.Close(background))
+		for _, r := range receivers {
+			<-r.ended
+		}
+	}
+}

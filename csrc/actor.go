@@ -1,0 +1,112 @@
+//go:build cgo && linux && (amd64 || arm64)
+
+package csrc
+
+// #cgo noescape coro_actor_send
+// #include "actor/actors.h"
+// #include "actor/gobridge.h"
+import "C"
+
+import "unsafe"
+
+// Most bytes of a message to an actor in C, and of one that asks; and the first kind that no sender
+// may use.
+const (
+	MessageBytes = C.CORO_MESSAGE_BYTES
+	AskBytes     = C.CORO_ASK_BYTES
+	SystemKinds  = C.CORO_MESSAGE_SYSTEM
+)
+
+// SendActor sends a message to an actor in C. Status: OK, Invalid, Stale, NoMemory, Closed, Overflow.
+// Thread: no worker that runs a coroutine. The actor's turn may run meanwhile, if it is brief.
+func SendActor(to uint64, kind uint32, payload []byte) Status {
+	crossing()
+	return Status(C.coro_actor_send(C.coro_actor(to), C.uint32_t(kind),
+		unsafe.Pointer(unsafe.SliceData(payload)), C.size_t(len(payload))))
+}
+
+// StopActor stops an actor in C; DrainActor has it end when it has handled what it has accepted.
+// Status: OK, Stale, NoMemory.
+func StopActor(a uint64) Status  { crossing(); return Status(C.coro_actor_stop(C.coro_actor(a))) }
+func DrainActor(a uint64) Status { crossing(); return Status(C.coro_actor_drain(C.coro_actor(a))) }
+
+// A GoActor is an actor in C whose messages Go handles: a struct coroi_go_actor.
+type GoActor struct {
+	Number                uint64
+	Deliver, Await, Ended uint32
+	_                     uint32
+}
+
+// A GoBatch is the argument of Deliver and Await: a struct coroi_go_batch.
+type GoBatch struct {
+	Number   uint64
+	messages uint64
+	N        uint64
+}
+
+var (
+	_ [unsafe.Sizeof(GoActor{})]byte = [unsafe.Sizeof(C.struct_coroi_go_actor{})]byte{}
+	_ [unsafe.Sizeof(GoBatch{})]byte = [unsafe.Sizeof(C.struct_coroi_go_batch{})]byte{}
+	_ [unsafe.Sizeof(Ask{})]byte     = [unsafe.Sizeof(C.struct_coroi_go_ask{})]byte{}
+)
+
+// SpawnGoActor makes one. Status: OK, NoMemory, Closed.
+func (s *Scheduler) SpawnGoActor(a *GoActor) (ref uint64, status Status) {
+	crossing()
+	var out C.coro_actor
+	status = Status(C.coroi_go_actor_spawn(s.c, (*C.struct_coroi_go_actor)(unsafe.Pointer(a)),
+		&out))
+	return uint64(out), status
+}
+
+// At is message i of a batch, until the call with the batch is over.
+func (b *GoBatch) At(i int) *Message {
+	list := *(**[1 << 20]*Message)(unsafe.Pointer(&b.messages))
+	return list[i]
+}
+
+// A Message is one to an actor in C: a coro_message.
+type Message struct{ c C.coro_message }
+
+// Kind is the sender's.
+func (m *Message) Kind() uint32 { return uint32(m.c.kind) }
+
+// Payload is the message's bytes, or those of the buffer that the message owns.
+func (m *Message) Payload() []byte {
+	if m.c.flags_&C.COROI_M_BUFFER != 0 {
+		b := (*C.coro_buffer)(unsafe.Pointer(&m.c.anon0))
+		return unsafe.Slice((*byte)(b.data), b.bytes)
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(&m.c.anon0)), m.c.bytes)
+}
+
+// Keep takes the right to answer, once. False: the message does not ask, or was answered.
+func (m *Message) Keep() (asker [2]uint64, ok bool) {
+	var out C.coro_asker
+	ok = C.coro_message_keep(&m.c, &out) == C.CORO_OK
+	return [2]uint64{uint64(out.words[0]), uint64(out.words[1])}, ok
+}
+
+// AnswerAsker answers one that asks. Status: OK, Invalid, Stale, NoMemory.
+func AnswerAsker(asker [2]uint64, payload []byte) Status {
+	crossing()
+	c := C.coro_asker{words: [2]C.uint64_t{C.uint64_t(asker[0]), C.uint64_t(asker[1])}}
+	return Status(C.coro_asker_answer(&c, unsafe.Pointer(unsafe.SliceData(payload)),
+		C.size_t(len(payload))))
+}
+
+// An Ask is a question to an actor in C, the argument of AskBody: a struct coroi_go_ask.
+type Ask struct {
+	To      uint64
+	Kind    uint32
+	Bytes   uint8 // of Payload
+	Wants   uint8 // bytes of the answer
+	_       uint16
+	Payload [AskBytes]byte
+}
+
+// An Answer is the result of AskBody.
+type Answer [MessageBytes]byte
+
+// AskBody is the C function of a coroutine that asks. It fails with a Status.
+func AskBody() unsafe.Pointer { return unsafe.Pointer(C.coroi_go_ask) }
