@@ -31,15 +31,14 @@ type DeadLetter struct {
 
 type deadLetters [causes]atomic.Uint64
 
-// dead makes a message a dead letter.
-func (p *pool[M]) dead(l *local[M], c *cell[M], n *node[M], cause Cause, err error) {
+// dead makes the message at hand a dead letter.
+func (p *pool[M]) dead(c *cell[M], n *node[M], cause Cause, err error) {
 	if n.x == nil || n.x.call == nil {
-		p.deadMessage(c, n.m, cause, err)
+		p.deadMessage(c, *n.message(), cause, err)
 	} else if n.x.dead != nil {
 		n.x.dead()
 	}
 	n.failAsker(err)
-	p.release(l, c, n)
 }
 
 func (p *pool[M]) deadMessage(c *cell[M], m M, cause Cause, err error) {

@@ -17,8 +17,12 @@ type caller struct {
 	exec    *executor // nil: it runs one turn of a Waiting actor
 	slot    *slot     // whose turn it is
 	stop    bool      // the turn is to end after this message
+	floods  bool      // since it has sent into a deep mailbox
 	handled uint32    // messages
 }
+
+// flood ends the turn, since it has sent into a deep mailbox.
+func (h *caller) flood() { h.stop, h.floods = true, true }
 
 // callers has the goroutines that call behaviours, by asm.Goroutine.
 var callers table.Words[caller]
@@ -45,6 +49,7 @@ type executor struct {
 	done  atomic.Uint64
 	_     [64]byte
 	queue stealQueue
+	held  stealQueue // actors that have sent into deep mailboxes, for when there is nothing else
 }
 
 const (
@@ -101,9 +106,11 @@ func (e *executor) run() (again bool) {
 		}
 		s := e.queue.pop()
 		if s == nil {
-			if s = e.find(); s == nil {
-				closed = true
-				return false
+			if s = e.held.pop(); s == nil {
+				if s = e.find(); s == nil {
+					closed = true
+					return false
+				}
 			}
 		}
 		race.StoreUint32(&e.turns, e.turns+1)
@@ -137,6 +144,23 @@ func (e *executor) push(s *slot) {
 	}
 	if e.sys.lonely.Load() {
 		e.share()
+	}
+}
+
+// hold has an actor wait that fills another one's mailbox, so that the other gets on: until the queue
+// is empty, or e looks at the clock. Nobody waits for anybody, so that there is no deadlock.
+func (e *executor) hold(s *slot) {
+	if !e.held.push(s) {
+		e.push(s)
+	}
+}
+
+// unhold lets some go on.
+func (e *executor) unhold() {
+	for n := (e.held.len() + 3) / 4; n > 0; n-- {
+		if s := e.held.pop(); s != nil {
+			e.push(s)
+		}
 	}
 }
 
@@ -196,6 +220,7 @@ func (e *executor) look() {
 	if y.has.Load() > 0 {
 		e.takeShared()
 	}
+	e.unhold()
 	if y.parked.Load() > 0 && e.isWorthSharing() {
 		e.share()
 	}
@@ -347,7 +372,7 @@ func (e *executor) watch() (open bool) {
 		stuck := (*executor)(nil)
 		for _, v := range y.executors {
 			turns := atomic.LoadUint32(&v.turns)
-			if v != e && turns == v.seen && v.queue.len() > 0 {
+			if v != e && turns == v.seen && v.queue.len()+v.held.len() > 0 {
 				stuck = v
 			}
 			v.seen = turns
@@ -358,7 +383,9 @@ func (e *executor) watch() (open bool) {
 			y.watched = false
 			y.setLonelyLocked()
 			y.mu.Unlock()
-			e.queue.stealFrom(&stuck.queue, queueRoom)
+			if !e.queue.stealFrom(&stuck.queue, queueRoom) {
+				e.queue.stealFrom(&stuck.held, queueRoom)
+			}
 			return true
 		case y.active == 0: // nothing is left to watch
 			y.watched = false

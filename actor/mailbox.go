@@ -25,6 +25,17 @@ import (
 //	    one of the two sees the other, and starts the turn again (signal.go)
 //	B1  end: exchanges the box with ended: S1 of others fails from now on
 //
+// A deep mailbox is chunked: a node may have a bulk, an array to which its sender adds while the node
+// is the newest one, which takes no node for each message.
+//
+//	K1  sender: attaches an empty bulk to its node, then S1. Only the owner of a bulk, one goroutine
+//	    at a time, attaches it, and adds to it
+//	K2  sender: finds a node with a bulk of its own in the box, writes the message, then counts it by
+//	    a compare-and-swap of the bulk's word
+//	K3  turn: when it comes to the node, closes the bulk by an or of its word, which tells how many
+//	    messages it has. K2 of a sender that has seen the node before fails from then on, and S1
+//	    follows. As the sender has added to nothing newer, its messages stay in order
+//
 // A message that a turn has taken is its own; free nodes belong to the goroutine that has them, or
 // to a list with a lock. A compare-and-swap that finds the node that it has seen before (ABA) does
 // no harm: S1 adds to whatever is there, and T4 is of the only taker.
@@ -33,9 +44,51 @@ import (
 type node[M any] struct {
 	next  *node[M]
 	x     *nodeExtra[M] // nil: m is all that there is
-	depth uint32        // messages in the mailbox, with this one, when it came
-	asked uint32        // the generation of x.ask
+	bulk  atomic.Pointer[bulk[M]]
+	depth uint32 // messages in the mailbox, with this one, when it came
+	asked uint32 // the generation of x.ask
 	m     M
+}
+
+const (
+	bulkRoom  = 30
+	bulkDepth = 16 // how deep a mailbox is that gets bulks
+	bulkEnd   = 1 << 31
+)
+
+// A bulk has messages that follow that of its node.
+type bulk[M any] struct {
+	word  atomic.Uint32 // how many, and bulkEnd: it is closed
+	at    uint32        // the turn has handled the node's message, and at-1 of these
+	n     uint32        // how many, as K3 has found
+	owner *local[M]
+	m     [bulkRoom]M
+}
+
+// add is K2, for the mailbox whose newest node is the given one. It returns how many messages the
+// mailbox has; 0: nothing was added.
+func (l *local[M]) add(newest *node[M], m *M) int {
+	b := newest.bulk.Load()
+	if b == nil || b.owner != l {
+		return 0
+	}
+	i := b.word.Load()
+	if i >= bulkRoom {
+		return 0
+	}
+	b.m[i] = *m
+	if !b.word.CompareAndSwap(i, i+1) {
+		return 0
+	}
+	return int(atomic.LoadUint32(&newest.depth) + i + 1)
+}
+
+// message is the one at hand of a node.
+func (n *node[M]) message() *M {
+	if b := n.bulk.Load(); b != nil && b.at > 0 {
+		return &b.m[b.at-1]
+	}
+	return &n.m
 }
 
 // A nodeExtra is what few messages have.
@@ -76,7 +129,7 @@ const (
 )
 
 // put is S1. The caller does S2.
-func (c *cell[M]) put(p *pool[M], n *node[M]) int {
+func (c *cell[M]) put(p *pool[M], l *local[M], n *node[M]) int {
 	for {
 		old := c.box.Load()
 		depth := uint32(1)
@@ -98,6 +151,12 @@ func (c *cell[M]) put(p *pool[M], n *node[M]) int {
 		default:
 			n.next = old
 			depth += atomic.LoadUint32(&old.depth)
+			if b := old.bulk.Load(); b != nil {
+				depth += b.word.Load() &^ bulkEnd
+			}
+			if depth >= bulkDepth && n.x == nil && n.bulk.Load() == nil {
+				n.bulk.Store(p.getBulk(l))
+			}
 		}
 		race.StoreUint32(&n.depth, depth) // the node that is read above may be in use again
 		if c.box.CompareAndSwap(old, n) {
@@ -113,15 +172,15 @@ func (c *cell[M]) take(p *pool[M], handled *node[M]) (oldest *node[M]) {
 	if n == &p.active {
 		return nil
 	}
-	race.StoreUint32(&c.behind, n.depth-depthOf(handled))
-	return reverse(n, handled)
-}
-
-func depthOf[M any](n *node[M]) uint32 {
-	if n == nil {
-		return 0
+	behind := n.depth
+	if b := n.bulk.Load(); b != nil {
+		behind += b.word.Load() &^ bulkEnd
 	}
-	return n.depth
+	if handled != nil {
+		behind -= handled.depth
+	}
+	race.StoreUint32(&c.behind, behind)
+	return reverse(n, handled)
 }
 
 func reverse[M any](n, until *node[M]) (list *node[M]) {

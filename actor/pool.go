@@ -10,6 +10,7 @@ import (
 const (
 	magazine  = 64 // nodes that are handed over at once
 	magazines = 64 // most that are kept
+	bulksKept = 64 // of one goroutine
 )
 
 // A pool has what actors of one system with messages of one type have in common.
@@ -30,13 +31,14 @@ type pool[M any] struct {
 
 // A local is what one goroutine at a time has of a pool.
 type local[M any] struct {
-	free *node[M]
-	n    int
-	pace int    // messages of a turn from one look at the clock to the next
-	at   int    // what the turn does, in case that the behaviour fails
-	done uint32 // messages that the turn has handled, since the last flush
-	ctx  Context[M]
-	_    [64]byte
+	free  *node[M]
+	bulks []*bulk[M] // free ones
+	n     int
+	pace  int    // messages of a turn from one look at the clock to the next
+	at    int    // what the turn does, in case that the behaviour fails
+	done  uint32 // messages that the turn has handled, since the last flush
+	ctx   Context[M]
+	_     [64]byte
 }
 
 func poolOf[M any](y *System) *pool[M] {
@@ -105,6 +107,29 @@ func (p *pool[M]) more(l *local[M]) *node[M] {
 		p.mu.Unlock()
 	}
 	return new(node[M])
+}
+
+// getBulk returns an empty bulk, for a node that nobody else sees yet.
+func (p *pool[M]) getBulk(l *local[M]) *bulk[M] {
+	if i := len(l.bulks) - 1; i >= 0 {
+		b := l.bulks[i]
+		l.bulks = l.bulks[:i]
+		b.word.Store(0)
+		return b
+	}
+	return &bulk[M]{owner: l}
+}
+
+// dropBulk takes the bulk of a node away that is done. Its owner keeps some.
+func (p *pool[M]) dropBulk(l *local[M], n *node[M], b *bulk[M]) {
+	n.bulk.Store(nil)
+	if b.owner == l && len(l.bulks) < bulksKept {
+		if p.pointers {
+			clear(b.m[:b.n])
+		}
+		b.at, b.n = 0, 0
+		l.bulks = append(l.bulks, b)
+	}
 }
 
 // give takes a node back, whose message is done.

@@ -71,13 +71,21 @@ func (r Ref[M]) Tell(m M) error {
 		return p.tellWithRoom(c, m, h)
 	}
 	l := &p.locals[h.exec.index]
+	if newest := c.box.Load(); newest != nil {
+		if depth := l.add(newest, &m); depth > 0 {
+			if depth > softRoom {
+				h.flood()
+			}
+			return nil
+		}
+	}
 	n := p.get(l)
 	n.m = m
-	switch depth := c.put(p, n); {
+	switch depth := c.put(p, l, n); {
 	case depth == wasDormant:
 		h.exec.start(&c.slot)
 	case depth > softRoom:
-		h.stop = true
+		h.flood()
 	case depth < 0:
 		p.takeBack(l, n)
 		return p.refused(c, m, depth)
@@ -118,6 +126,9 @@ func (p *pool[M]) refused(c *cell[M], m M, why int) error {
 // takeBack takes a node back that put has not put.
 func (p *pool[M]) takeBack(l *local[M], n *node[M]) {
 	n.x = nil
+	if b := n.bulk.Load(); b != nil {
+		p.dropBulk(l, n, b)
+	}
 	p.give(l, n)
 }
 
@@ -155,11 +166,16 @@ func (p *pool[M]) deliver(c *cell[M], m M, x *nodeExtra[M], asked uint32, h *cal
 	} else {
 		l = p.outside.Get().(*local[M])
 	}
-	n := p.get(l)
-	n.m, n.x, n.asked = m, x, asked
-	depth := c.put(p, n)
-	if depth < 0 {
-		p.takeBack(l, n)
+	depth := 0
+	if newest := c.box.Load(); newest != nil && x == nil {
+		depth = l.add(newest, &m)
+	}
+	if depth == 0 {
+		n := p.get(l)
+		n.m, n.x, n.asked = m, x, asked
+		if depth = c.put(p, l, n); depth < 0 {
+			p.takeBack(l, n)
+		}
 	}
 	if !inside {
 		p.outside.Put(l)
@@ -172,7 +188,7 @@ func (p *pool[M]) deliver(c *cell[M], m M, x *nodeExtra[M], asked uint32, h *cal
 	case depth == wasDormant:
 		p.sys.start(&c.slot)
 	case depth > softRoom && inside:
-		h.stop = true
+		h.flood()
 	case depth > softRoom && depth%outsideLetsGo == 0 && h == nil:
 		runtime.Gosched()
 	}

@@ -173,10 +173,10 @@ func (p *pool[M]) beginEnd(ctx *Context[M], c *cell[M], x *side, cause error) {
 	}
 	x.room.close()
 	for n != nil {
-		next := n.next
-		p.dead(ctx.l, c, n, Stopped, ErrStopped)
-		n = next
+		p.dead(c, n, Stopped, ErrStopped)
+		n = p.step(ctx.l, c, n)
 	}
+	p.forgo(ctx.l, c)
 	x.stopTimers()
 	p.stopChildren(x)
 }

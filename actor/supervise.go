@@ -107,29 +107,18 @@ func (p *pool[M]) settle(l *local[M], c *cell[M], x *side, f *Failure) {
 		return
 	}
 	x.retries = 0
-	c.pending = n.next
-	l.done++
-	p.flush(&l.ctx, c)
 	if set.fate == drop {
 		n.failAsker(f)
-		p.release(l, c, n)
-		return
+	} else {
+		p.dead(c, n, Failed, f)
 	}
-	p.dead(l, c, n, Failed, f)
+	c.pending = p.step(l, c, n)
+	p.forgo(l, c)
 }
 
 func (n *node[M]) failAsker(err error) {
 	if n.x != nil && n.x.ask != nil {
 		n.x.ask.fail(n.asked, err)
-	}
-}
-
-// release takes a message off that is done.
-func (p *pool[M]) release(l *local[M], c *cell[M], n *node[M]) {
-	n.x = nil
-	p.give(l, n)
-	if most := c.kind.settings.room; most > 0 {
-		c.side.Load().room.leave(most)
 	}
 }
 

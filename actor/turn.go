@@ -38,7 +38,11 @@ func (p *pool[M]) turn(e *executor, s *slot) {
 		return
 	}
 	if p.messages(&l.ctx, c) {
-		e.push(s)
+		if e.floods {
+			e.hold(s)
+		} else {
+			e.push(s)
+		}
 	}
 }
 
@@ -55,14 +59,15 @@ func (p *pool[M]) begin(ctx *Context[M], c *cell[M], x *side) bool {
 // left, and the next turn is to be queued.
 func (p *pool[M]) messages(ctx *Context[M], c *cell[M]) (again bool) {
 	l, h := ctx.l, ctx.h
-	h.stop = false
+	h.stop, h.floods = false, false
 	n := c.pending
 	if n == nil {
 		top := c.box.Load()
 		if top == &p.active {
 			return p.sleep(c)
 		}
-		if top.next == nil && top.x == nil && c.kind.settings.room == 0 {
+		if top.next == nil && top.x == nil && top.bulk.Load() == nil &&
+			c.kind.settings.room == 0 {
 			l.at = inBox
 			if err := c.recv.Receive(ctx, top.m); err != nil {
 				return p.fail(ctx, c, err)
@@ -73,12 +78,16 @@ func (p *pool[M]) messages(ctx *Context[M], c *cell[M]) (again bool) {
 				p.give(l, top)
 				return p.control(ctx, c)
 			}
-			if c.box.CompareAndSwap(top, nil) {
+			if c.box.Load() == top && c.box.CompareAndSwap(top, nil) {
 				p.give(l, top)
 				return p.isPosted(c)
 			}
 			n = c.take(p, top)
 			p.give(l, top)
+			if h.stop {
+				c.pending = n
+				return true
+			}
 		} else {
 			n = c.take(p, nil)
 		}
@@ -100,17 +109,14 @@ func (p *pool[M]) list(ctx *Context[M], c *cell[M], n *node[M]) (again bool) {
 			c.pending = n
 			var err error
 			if n.x == nil {
-				err = c.recv.Receive(ctx, n.m)
+				err = c.recv.Receive(ctx, *n.message())
 			} else {
 				err = n.x.handle(ctx, c, n)
 			}
 			if err != nil {
 				return p.fail(ctx, c, err)
 			}
-			next := n.next
-			p.release(l, c, n)
-			n = next
-			l.done++
+			n = p.step(l, c, n)
 			if h.stop {
 				break
 			}
@@ -145,11 +151,38 @@ func (p *pool[M]) list(ctx *Context[M], c *cell[M], n *node[M]) (again bool) {
 	}
 }
 
-// flush takes note of the messages that list has handled.
+// step returns the node of the message after the one at hand, which is done: K3, and release.
+func (p *pool[M]) step(l *local[M], c *cell[M], n *node[M]) *node[M] {
+	l.done++
+	if most := c.kind.settings.room; most > 0 {
+		c.side.Load().room.leave(most)
+	}
+	if b := n.bulk.Load(); b != nil {
+		if b.at == b.n {
+			b.n = b.word.Or(bulkEnd) &^ bulkEnd
+		}
+		if b.at < b.n {
+			b.at++
+			return n
+		}
+		p.dropBulk(l, n, b)
+	}
+	next := n.next
+	n.x = nil
+	p.give(l, n)
+	return next
+}
+
+// flush takes note of the messages that were handled.
 func (p *pool[M]) flush(ctx *Context[M], c *cell[M]) {
-	l := ctx.l
-	race.StoreUint32(&c.behind, c.behind-l.done)
-	ctx.h.handled += l.done
+	ctx.h.handled += ctx.l.done
+	p.forgo(ctx.l, c)
+}
+
+// forgo takes note of messages that are done.
+func (p *pool[M]) forgo(l *local[M], c *cell[M]) {
+	// more may have come to a bulk than was known when it was taken
+	race.StoreUint32(&c.behind, c.behind-min(c.behind, l.done))
 	l.done = 0
 }
 
