@@ -2,6 +2,7 @@ package actor
 
 import (
 	"sync/atomic"
+	"unsafe"
 
 	"github.com/organzine/coro/internal/asm"
 	"github.com/organzine/coro/internal/race"
@@ -17,10 +18,11 @@ const queueRoom = 256
 //	    compare-and-swap. If that succeeds no other taker has the entry, and the owner has not
 //	    written over it, since the owner writes only where head has passed
 type stealQueue struct {
-	head atomic.Uint32
-	_    [60]byte // thieves write the line of head
-	tail uint32
-	ring [queueRoom]*slot // without order
+	head  atomic.Uint32
+	_     [60]byte // thieves write the line of head
+	tail  uint32
+	alone bool             // there are no other takers
+	ring  [queueRoom]*slot // without order
 }
 
 func (q *stealQueue) len() int   { return int(atomic.LoadUint32(&q.tail) - q.head.Load()) }
@@ -45,6 +47,10 @@ func (q *stealQueue) pop() *slot {
 			return nil
 		}
 		s := race.LoadPointer(&q.ring[h%queueRoom])
+		if q.alone {
+			asm.StoreRelease((*uint32)(unsafe.Pointer(&q.head)), h+1)
+			return s
+		}
 		if q.head.CompareAndSwap(h, h+1) {
 			return s
 		}

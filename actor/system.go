@@ -122,6 +122,8 @@ func New(opts ...Option) (*System, error) {
 	for i := range y.executors {
 		e := &executor{index: i, wakeup: make(chan struct{}, 1), random: uint32(i)}
 		e.caller = caller{sys: y, exec: e}
+		e.queue.alone = len(y.executors) == 1
+		e.held.alone = e.queue.alone
 		y.executors[i] = e
 		y.idle = append(y.idle, e)
 	}

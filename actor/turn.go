@@ -100,7 +100,7 @@ func (p *pool[M]) list(ctx *Context[M], c *cell[M], n *node[M]) (again bool) {
 	l, h := ctx.l, ctx.h
 	l.at = inList
 	left, began := l.pace, time.Duration(0)
-	if left < 4 {
+	if left == 1 {
 		began = now()
 	}
 	last := began
