@@ -62,6 +62,7 @@ const (
 	// What is worth the other executors' while: messages that take so long, or a queue that does,
 	// both in ns. Short messages are handled sooner by the executor that sends them.
 	longMessage = 250
+	longTurn    = 12_500
 	longQueue   = 50_000
 
 	shareMost = 64 // actors that an executor takes from the system's queue at once
@@ -101,16 +102,20 @@ func (e *executor) run() (again bool) {
 		e.slot.kind.ops.failed(&e.caller, e.slot, failureOf(v))
 	}()
 	for {
+		s := (*slot)(nil)
 		if int32(e.handled-e.due) >= 0 {
-			e.look()
+			s = e.look()
 		}
-		s := e.queue.pop()
 		if s == nil {
-			if s = e.held.pop(); s == nil {
-				if s = e.find(); s == nil {
-					closed = true
-					return false
-				}
+			s = e.queue.pop()
+		}
+		if s == nil {
+			s = e.held.pop()
+		}
+		if s == nil {
+			if s = e.find(); s == nil {
+				closed = true
+				return false
 			}
 		}
 		race.StoreUint32(&e.turns, e.turns+1)
@@ -170,9 +175,9 @@ func (e *executor) spill() {
 	for range len(e.queue.ring) / 2 {
 		if s := e.queue.pop(); s != nil {
 			y.queue.push(s)
+			y.has.Add(1)
 		}
 	}
-	y.has.Store(int32(y.queue.n))
 	y.mu.Unlock()
 }
 
@@ -199,8 +204,9 @@ func (e *executor) wake() {
 }
 
 // look does what has to be done now and then: it lets other goroutines run, takes in what has come
-// from outside, takes from an executor that has far more to do, and shares.
-func (e *executor) look() {
+// from outside, takes from an executor that has far more to do, and shares. It returns what is to run
+// next, if that has come from outside.
+func (e *executor) look() (next *slot) {
 	at := now()
 	n, took := e.handled-e.last, at-e.looked
 	fits := time.Duration(n)*look/(took+1) + 1
@@ -218,12 +224,13 @@ func (e *executor) look() {
 		e.letGo = e.looked
 	}
 	if y.has.Load() > 0 {
-		e.takeShared()
+		next = e.letIn()
 	}
 	e.unhold()
-	if y.parked.Load() > 0 && e.isWorthSharing() {
+	if y.parked.Load() > 0 && (e.isWorthSharing() || y.has.Load() > 0) {
 		e.share()
 	}
+	return next
 }
 
 // publish has others see how many messages were handled.
@@ -240,27 +247,37 @@ func (e *executor) isWorthSharing() bool {
 	return n > 1 && (cost >= longMessage || uint64(n)*uint64(cost) >= longQueue)
 }
 
-// takeShared takes the executor's part of the system's queue. False: there is nothing.
+// takeShared takes the executor's part of what the system has. False: there is nothing.
 func (e *executor) takeShared() bool {
-	e.sys.mu.Lock()
-	defer e.sys.mu.Unlock()
-	return e.takeSharedLocked()
-}
-
-func (e *executor) takeSharedLocked() bool {
 	y := e.sys
+	y.mu.Lock()
+	defer y.mu.Unlock()
 	if e.fresh {
 		e.fresh, y.woken = false, false
 		y.setLonelyLocked()
 	}
-	n := min(y.queue.n/y.active+1, shareMost, y.queue.n)
-	got := false
-	for ; n > 0 && !e.queue.full(); n-- {
-		e.queue.push(y.queue.pop())
-		got = true
+	got := e.queue.len()
+	for n := min(y.waitingLocked()/y.active+1, shareMost); n > 0 && !e.queue.full(); n-- {
+		s := y.popLocked()
+		if s == nil {
+			break
+		}
+		e.queue.push(s)
 	}
-	y.has.Store(int32(y.queue.n))
-	return got
+	return e.queue.len() > got
+}
+
+// letIn returns the first one that has come from outside, to run next. The others are shared, unless
+// messages are long: then they would wait for long behind the queue, and each is let in at a look.
+func (e *executor) letIn() *slot {
+	y := e.sys
+	y.mu.Lock()
+	first := y.comeLocked()
+	y.mu.Unlock()
+	if e.cost < longTurn || first == nil {
+		e.takeShared()
+	}
+	return first
 }
 
 func (e *executor) roll() int {
@@ -320,7 +337,7 @@ func (e *executor) park() bool {
 	}
 	e.publish()
 	y.mu.Lock()
-	if y.queue.n > 0 {
+	if y.waitingLocked() > 0 {
 		y.mu.Unlock()
 		return true
 	}

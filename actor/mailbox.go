@@ -51,7 +51,7 @@ type node[M any] struct {
 }
 
 const (
-	bulkRoom  = 30
+	bulkRoom  = 62
 	bulkDepth = 16 // how deep a mailbox is that gets bulks
 	bulkEnd   = 1 << 31
 )

@@ -50,15 +50,16 @@ type System struct {
 	handled  atomic.Uint64 // by Waiting actors
 	waiting  atomic.Int64  // turns of Waiting actors
 	laters   atomic.Int64  // messages and back-offs whose time will come
-	has      atomic.Int32  // queue.n
+	has      atomic.Int32  // waitingLocked
 	parked   atomic.Int32  // len(idle)
 	lonely   atomic.Bool   // an executor is parked, and none watches, or is on its way
 	ends     sync.WaitGroup
 
-	_  [64]byte
-	mu sync.Mutex
-	// active actors that no executor has: what came from outside, or had no room
-	queue   ring
+	_       [64]byte
+	mu      sync.Mutex
+	come    ring // active actors that were woken from outside, and no executor has
+	queue   ring // and others that no executor has
+	turn    bool // see popLocked
 	idle    []*executor
 	active  int  // executors that are not idle
 	woken   bool // one was woken, and has not looked yet
@@ -151,11 +152,33 @@ func (y *System) start(s *slot) {
 		return
 	}
 	y.mu.Lock()
-	y.queue.push(s)
-	y.has.Store(int32(y.queue.n))
+	y.come.push(s)
+	y.has.Add(1)
 	w := y.wakeLocked()
 	y.mu.Unlock()
 	w.wake()
+}
+
+// waitingLocked is how many active actors no executor has.
+func (y *System) waitingLocked() int { return y.come.n + y.queue.n }
+
+// popLocked takes one of these, by turns one that has come and another; nil: there is none.
+func (y *System) popLocked() *slot {
+	y.turn = !y.turn
+	if y.queue.n == 0 || (y.turn && y.come.n > 0) {
+		return y.comeLocked()
+	}
+	y.has.Add(-1)
+	return y.queue.pop()
+}
+
+// comeLocked takes the first one that has come; nil: there is none.
+func (y *System) comeLocked() *slot {
+	if y.come.n == 0 {
+		return nil
+	}
+	y.has.Add(-1)
+	return y.come.pop()
 }
 
 // wakeLocked takes an executor off the idle ones, for the caller to wake, unless one is on its way.
@@ -190,7 +213,7 @@ func (y *System) setLonelyLocked() {
 }
 
 func (y *System) isAtRestLocked() bool {
-	return y.active == 0 && y.queue.n == 0 && y.waiting.Load() == 0 && y.laters.Load() == 0
+	return y.active == 0 && y.waitingLocked() == 0 && y.waiting.Load() == 0 && y.laters.Load() == 0
 }
 
 // restedLocked tells those that wait for the rest, if it has come.
