@@ -4,8 +4,6 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
-
-	"github.com/organzine/coro/internal/asm"
 )
 
 // asked is a question, for those that do not know the type of its answer.
@@ -99,7 +97,7 @@ func Ask[R, M any](ctx context.Context, to Ref[M], message func(Reply[R]) M) (R,
 	if err := ctx.Err(); err != nil {
 		return none, err
 	}
-	h := callers.At(asm.Goroutine())
+	h := thisCaller()
 	if h != nil {
 		end, err := beginWait(&to.c.slot)
 		if err != nil {
@@ -144,18 +142,12 @@ func Ask[R, M any](ctx context.Context, to Ref[M], message func(Reply[R]) M) (R,
 // askWith sends a message that asks.
 func askWith[M any](ctx context.Context, to Ref[M], m M, x *nodeExtra[M], gen uint32,
 	h *caller) error {
-	p := to.c.pool()
 	if to.c.kind.settings.room > 0 {
 		if err := to.c.side.Load().room.enter(ctx, &to.c.slot); err != nil {
 			return err
 		}
-		if err := p.deliver(to.c, m, x, gen, h); err != nil {
-			to.c.side.Load().room.leave(to.c.kind.settings.room)
-			return err
-		}
-		return nil
 	}
-	return p.deliver(to.c, m, x, gen, h)
+	return deliverWithRoom(to.c, m, x, gen, h)
 }
 
 // AskThen sends the message that `message` makes of a Reply, and does not wait: the answer, or why
@@ -172,19 +164,11 @@ func AskThen[R, Q, M any](c *Context[M], to Ref[Q], message func(Reply[R]) Q,
 		var none M
 		_ = p.push(asker, none, &nodeExtra[M]{call: func(c *Context[M]) error {
 			return then(c, v, err)
-		}}, 0)
+		}})
 	}
 	m := message(Reply[R]{q, 0})
 	if most := to.c.kind.settings.room; most > 0 && !to.c.side.Load().room.tryEnter(most) {
 		return errorOf(&to.c.slot, ErrFull)
 	}
-	return askWithPlace(to, m, &nodeExtra[Q]{ask: q}, c.h)
-}
-
-func askWithPlace[M any](to Ref[M], m M, x *nodeExtra[M], h *caller) error {
-	err := to.c.pool().deliver(to.c, m, x, 0, h)
-	if err != nil && to.c.kind.settings.room > 0 {
-		to.c.side.Load().room.leave(to.c.kind.settings.room)
-	}
-	return err
+	return deliverWithRoom(to.c, m, &nodeExtra[Q]{ask: q}, 0, c.h)
 }

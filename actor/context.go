@@ -56,7 +56,7 @@ func (r Ref[M]) Drain() {
 		_ = r.c.pool().push(r.c, none, &nodeExtra[M]{call: func(c *Context[M]) error {
 			c.Stop()
 			return nil
-		}}, 0)
+		}})
 	}
 }
 

@@ -19,6 +19,7 @@ type caller struct {
 	stop    bool      // the turn is to end after this message
 	floods  bool      // since it has sent into a deep mailbox
 	handled uint32    // messages
+	err     error     // how the behaviour of slot has failed, still to be dealt with
 }
 
 // flood ends the turn, since it has sent into a deep mailbox.
@@ -26,6 +27,20 @@ func (h *caller) flood() { h.stop, h.floods = true, true }
 
 // callers has the goroutines that call behaviours, by asm.Goroutine.
 var callers table.Words[caller]
+
+// register has the calling goroutine found in callers, until unregister. Where goroutines have no
+// numbers all calls are as those from outside.
+func (h *caller) register() (unregister func()) {
+	me := asm.Goroutine()
+	if me == 0 {
+		return func() {}
+	}
+	callers.Put(me, h)
+	return func() { callers.Remove(me) }
+}
+
+// thisCaller is the caller of a function of this package, if that is a goroutine that calls behaviours.
+func thisCaller() *caller { return callers.At(asm.Goroutine()) }
 
 // An executor is a goroutine that calls the behaviours of a system's actors, in turns.
 type executor struct {
@@ -78,29 +93,32 @@ func now() time.Duration { return time.Since(clockStart) }
 
 // main runs turns until the system is closed.
 func (e *executor) main() {
-	me := asm.Goroutine()
-	callers.Put(me, &e.caller)
-	defer callers.Remove(me) // also after a runtime.Goexit
+	defer e.caller.register()() // also after a runtime.Goexit
 	e.looked = now()
 	for e.run() {
 	}
 	e.sys.ends.Done()
 }
 
-// run runs turns until the system is closed, or a behaviour fails.
+// run runs turns until the system is closed, or a behaviour fails: the next run deals with that, as
+// what it calls may fail too.
 func (e *executor) run() (again bool) {
 	closed := false
 	defer func() {
 		if closed {
 			return
 		}
-		again = true
 		v := recover()
+		e.err = failureOf(v)
+		again = true
 		if v == nil { // runtime.Goexit: this goroutine is at its end
-			defer func() { go e.main() }()
+			go e.main()
 		}
-		e.slot.kind.ops.failed(&e.caller, e.slot, failureOf(v))
 	}()
+	if err := e.err; err != nil {
+		e.err = nil
+		e.slot.kind.ops.failed(e, e.slot, err)
+	}
 	for {
 		s := (*slot)(nil)
 		if int32(e.handled-e.due) >= 0 {

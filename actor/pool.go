@@ -186,7 +186,7 @@ type kindKey struct {
 type ops interface {
 	turn(e *executor, s *slot)
 	turnThatWaits(s *slot)
-	failed(h *caller, s *slot, err error)
+	failed(e *executor, s *slot, err error)
 	activate(s *slot) bool
 }
 

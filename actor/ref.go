@@ -47,12 +47,6 @@ func (s *slot) name() string {
 	return fmt.Sprintf("%v@%p", s.kind.receiver, s)
 }
 
-// A forwarder is the Receiver of a cell that stands for others.
-type forwarder[M any] interface {
-	tell(m M) error
-	send(ctx context.Context, m M) error
-}
-
 // Tell sends m. The order of one sender's messages to one actor is kept. Tell never waits: where the
 // actor's room is full it returns ErrFull, and once the actor is ending ErrStopped; then m is
 // nowhere. A message that was accepted is handled, or becomes a dead letter.
@@ -88,7 +82,7 @@ func (r Ref[M]) Tell(m M) error {
 		h.flood()
 	case depth < 0:
 		p.takeBack(l, n)
-		return p.refused(c, m, depth)
+		return p.refused(c, m, depth, nil, 0)
 	}
 	return nil
 }
@@ -104,7 +98,7 @@ func (r Ref[M]) Send(ctx context.Context, m M) error {
 	}
 	p := c.pool()
 	if c.box.Load() == &p.forward {
-		return c.recv.(forwarder[M]).send(ctx, m)
+		return c.recv.(forward[M]).send(ctx, m)
 	}
 	if c.kind.settings.room == 0 {
 		return r.Tell(m)
@@ -112,15 +106,19 @@ func (r Ref[M]) Send(ctx context.Context, m M) error {
 	if err := c.side.Load().room.enter(ctx, &c.slot); err != nil {
 		return err
 	}
-	return p.deliverWithRoom(c, m, callers.At(asm.Goroutine()))
+	return deliverWithRoom(c, m, nil, 0, thisCaller())
 }
 
 // refused is the error of a message that put has not put; or it hands the message on.
-func (p *pool[M]) refused(c *cell[M], m M, why int) error {
-	if why == wasForward {
-		return c.recv.(forwarder[M]).tell(m)
+func (p *pool[M]) refused(c *cell[M], m M, why int, x *nodeExtra[M], gen uint32) error {
+	if why != wasForward {
+		return errorOf(&c.slot, ErrStopped)
 	}
-	return errorOf(&c.slot, ErrStopped)
+	var ask asked
+	if x != nil {
+		ask = x.ask
+	}
+	return c.recv.(forward[M]).tell(m, ask, gen)
 }
 
 // takeBack takes a node back that put has not put.
@@ -144,14 +142,14 @@ func (p *pool[M]) tellWithRoom(c *cell[M], m M, h *caller) error {
 		}
 		return errorOf(&c.slot, ErrFull)
 	}
-	return p.deliverWithRoom(c, m, h)
+	return deliverWithRoom(c, m, nil, 0, h)
 }
 
-// deliverWithRoom is deliver for a sender that has a place.
-func (p *pool[M]) deliverWithRoom(c *cell[M], m M, h *caller) error {
-	err := p.deliver(c, m, nil, 0, h)
-	if err != nil {
-		c.side.Load().room.leave(c.kind.settings.room)
+// deliverWithRoom is deliver for a sender that has a place, which it gives back if need be.
+func deliverWithRoom[M any](c *cell[M], m M, x *nodeExtra[M], gen uint32, h *caller) error {
+	err := c.pool().deliver(c, m, x, gen, h)
+	if most := c.kind.settings.room; err != nil && most > 0 {
+		c.side.Load().room.leave(most)
 	}
 	return err
 }
@@ -182,7 +180,7 @@ func (p *pool[M]) deliver(c *cell[M], m M, x *nodeExtra[M], asked uint32, h *cal
 	}
 	switch {
 	case depth < 0:
-		return p.refused(c, m, depth)
+		return p.refused(c, m, depth, x, asked)
 	case depth == wasDormant && inside:
 		h.exec.start(&c.slot)
 	case depth == wasDormant:
@@ -196,16 +194,11 @@ func (p *pool[M]) deliver(c *cell[M], m M, x *nodeExtra[M], asked uint32, h *cal
 }
 
 // push is deliver whatever the room: it takes a place that may not be there.
-func (p *pool[M]) push(c *cell[M], m M, x *nodeExtra[M], asked uint32) error {
-	most := c.kind.settings.room
-	if most > 0 {
+func (p *pool[M]) push(c *cell[M], m M, x *nodeExtra[M]) error {
+	if c.kind.settings.room > 0 {
 		c.side.Load().room.taken.Add(1)
 	}
-	err := p.deliver(c, m, x, asked, callers.At(asm.Goroutine()))
-	if err != nil && most > 0 {
-		c.side.Load().room.leave(most)
-	}
-	return err
+	return deliverWithRoom(c, m, x, 0, thisCaller())
 }
 
 // outsideLetsGo is how many messages a goroutine outside sends into a deep mailbox until it lets

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-
-	"github.com/organzine/coro/internal/asm"
 )
 
 // A room is the bound of a mailbox. A message has a place until it is handled.
@@ -115,7 +113,7 @@ func (r *room) enter(ctx context.Context, to *slot) error {
 // beginWait is called before a wait for what another actor does. It is an error of a behaviour that
 // may not wait, or would wait for itself.
 func beginWait(on *slot) (end func(), err error) {
-	h := callers.At(asm.Goroutine())
+	h := thisCaller()
 	switch {
 	case h == nil:
 		return func() {}, nil

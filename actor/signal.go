@@ -142,7 +142,9 @@ func (p *pool[M]) retire(ctx *Context[M], c *cell[M], cause error) {
 	}
 	c.flags |= hasRetired
 	if h, ok := c.recv.(Stopper[M]); ok {
+		c.flags |= isRetiring
 		h.Stopped(ctx, cause)
+		c.flags &^= isRetiring
 	}
 }
 

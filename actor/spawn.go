@@ -3,8 +3,6 @@ package actor
 import (
 	"reflect"
 	"time"
-
-	"github.com/organzine/coro/internal/asm"
 )
 
 // A Receiver is an actor's state, and its behaviour. Receive is called with one message after the
@@ -300,6 +298,3 @@ func siblingsFrom(s *slot) (list []*slot) {
 	}
 	return list
 }
-
-// caller0 is the caller of a function of this package, if that is a goroutine that calls behaviours.
-func caller0() *caller { return callers.At(asm.Goroutine()) }

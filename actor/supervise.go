@@ -61,7 +61,8 @@ func (p *pool[M]) fail(ctx *Context[M], c *cell[M], err error) bool {
 			hook(f)
 		}
 	}
-	if c.flags&isEnding != 0 {
+	if c.flags&(isEnding|isRetiring) != 0 { // it was the last that this state does
+		c.flags &^= isRetiring
 		return p.control(ctx, c)
 	}
 	switch at {

@@ -138,7 +138,7 @@ func New(opts ...Option) (*System, error) {
 
 // startFrom has a turn started that the caller has made active, whoever that is.
 func (y *System) startFrom(s *slot) {
-	if h := caller0(); h != nil && h.exec != nil && h.sys == y {
+	if h := thisCaller(); h != nil && h.exec != nil && h.sys == y {
 		h.exec.start(s)
 		return
 	}
@@ -251,7 +251,7 @@ func (y *System) Rest(ctx context.Context) error {
 
 // beginWait is the error of a behaviour that would wait for itself, as its system waits for it.
 func (y *System) beginWait() error {
-	h := caller0()
+	h := thisCaller()
 	switch {
 	case h == nil || h.sys != y:
 		return nil

@@ -89,7 +89,7 @@ func (t *timer[M]) fire() {
 	p := t.c.pool()
 	if t.every == 0 {
 		if t.end() {
-			if p.push(t.c, t.m, nil, 0) != nil {
+			if p.push(t.c, t.m, nil) != nil {
 				p.deadMessage(t.c, t.m, Stopped, ErrStopped)
 			}
 			p.sys.endOfLater()
@@ -101,7 +101,7 @@ func (t *timer[M]) fire() {
 	}
 	if !t.queued.Swap(true) {
 		var none M
-		if p.push(t.c, none, &t.extra, 0) != nil {
+		if p.push(t.c, none, &t.extra) != nil {
 			return
 		}
 	}

@@ -26,6 +26,7 @@ const (
 	isBackingOff             // the time of a back-off is waited for
 	hasStarted               // the hook Started of the state was called
 	hasRetired               // the hook Stopped was
+	isRetiring               // the hook Stopped is being called
 )
 
 // turn runs a turn on an executor.
@@ -216,10 +217,8 @@ func (x *nodeExtra[M]) handle(ctx *Context[M], c *cell[M], n *node[M]) error {
 }
 
 // failed goes on after a behaviour that has panicked, or has ended its goroutine.
-func (p *pool[M]) failed(h *caller, s *slot, err error) {
-	c := cellOf[M](s)
-	l := &p.locals[h.exec.index]
-	if p.fail(&l.ctx, c, err) {
-		h.exec.push(s)
+func (p *pool[M]) failed(e *executor, s *slot, err error) {
+	if p.fail(&p.locals[e.index].ctx, cellOf[M](s), err) {
+		e.push(s)
 	}
 }

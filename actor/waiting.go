@@ -1,7 +1,5 @@
 package actor
 
-import "github.com/organzine/coro/internal/asm"
-
 // Turns of Waiting actors have a goroutine each, which ends with the turn. They have no time limit:
 // the Go scheduler lets others run.
 
@@ -13,46 +11,51 @@ func (y *System) startWaiting(s *slot) {
 
 // turnThatWaits runs turns of a Waiting actor until it is dormant, or paused.
 func (p *pool[M]) turnThatWaits(s *slot) {
-	c := cellOf[M](s)
 	l := &local[M]{}
-	h := &caller{sys: p.sys, slot: s}
-	l.init(h)
-	l.ctx.c = c
-	me := asm.Goroutine()
-	callers.Put(me, h)
-	handedOn := false
+	l.init(&caller{sys: p.sys, slot: s})
+	l.ctx.c = cellOf[M](s)
+	p.wait(&l.ctx)
+}
+
+// wait is turnThatWaits for the goroutine that goes on after one that a behaviour has ended.
+func (p *pool[M]) wait(ctx *Context[M]) {
+	defer ctx.h.register()() // also after a runtime.Goexit
+	for p.runWaiting(ctx) {
+	}
+}
+
+// runWaiting runs turns until the actor is dormant, or its behaviour fails: then again is true, and
+// the next call deals with that.
+func (p *pool[M]) runWaiting(ctx *Context[M]) (again bool) {
+	c, h := ctx.c, ctx.h
+	ended := false
 	defer func() {
-		callers.Remove(me) // also after a runtime.Goexit
 		p.sys.handled.Add(uint64(h.handled))
-		if !handedOn {
+		h.handled = 0
+		if ended {
 			p.sys.endOfWaiting()
+			return
+		}
+		v := recover()
+		h.err = failureOf(v)
+		again = true
+		if v == nil { // runtime.Goexit: this goroutine is at its end
+			go p.wait(ctx)
 		}
 	}()
-	again := true
-	step := func(turn func() bool) {
-		ended := false
-		defer func() {
-			if ended {
-				return
-			}
-			v := recover()
-			again = p.fail(&l.ctx, c, failureOf(v))
-			if v == nil && again { // runtime.Goexit: this goroutine is at its end
-				handedOn = true
-				go s.kind.ops.turnThatWaits(s)
-			}
-		}()
-		again = turn()
-		ended = true
+	goesOn := true
+	if err := h.err; err != nil {
+		h.err = nil
+		goesOn = p.fail(ctx, c, err)
 	}
-	for again {
-		step(func() bool {
-			if x := s.side.Load(); x != nil && !p.begin(&l.ctx, c, x) {
-				return false
-			}
-			return p.messages(&l.ctx, c)
-		})
+	for goesOn {
+		if x := c.side.Load(); x != nil && !p.begin(ctx, c, x) {
+			break
+		}
+		goesOn = p.messages(ctx, c)
 	}
+	ended = true
+	return false
 }
 
 func (y *System) endOfWaiting() {

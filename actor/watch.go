@@ -18,7 +18,7 @@ type watch[M any] struct {
 }
 
 func (w *watch[M]) tell(cause error) {
-	_ = w.c.pool().push(w.c, w.message(Ended{w.name, cause}), nil, 0)
+	_ = w.c.pool().push(w.c, w.message(Ended{w.name, cause}), nil)
 }
 
 // Watch has the message sent to the actor when target has ended: once for each call, also if it had
