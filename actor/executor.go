@@ -18,6 +18,7 @@ type caller struct {
 	slot    *slot     // whose turn it is
 	stop    bool      // the turn is to end after this message
 	floods  bool      // since it has sent into a deep mailbox
+	each    bool      // turns are of one message
 	handled uint32    // messages
 	err     error     // how the behaviour of slot has failed, still to be dealt with
 }

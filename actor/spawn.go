@@ -3,6 +3,8 @@ package actor
 import (
 	"reflect"
 	"time"
+
+	"github.com/organzine/coro/internal/leak"
 )
 
 // A Receiver is an actor's state, and its behaviour. Receive is called with one message after the
@@ -196,6 +198,9 @@ func Spawn[M any, R Receiver[M]](at Spawner, newActor func() R, opts ...SpawnOpt
 	}
 	if err := y.link(&c.slot, o.name); err != nil {
 		return none, err
+	}
+	if leak.On() {
+		leak.Made(leakActor{&c.slot})
 	}
 	if _, ok := any(recv).(Starter[M]); ok {
 		c.post(signal{sigStart, nil})

@@ -76,6 +76,8 @@ type System struct {
 	failed      chan struct{} // failure is set
 	closing     sync.Once
 
+	stepped *stepper // nil: the executors run by themselves
+
 	namesMu sync.Mutex
 	names   map[string]*slot
 	waitsMu sync.Mutex // side.waitsOn
@@ -154,6 +156,7 @@ func (y *System) start(s *slot) {
 	y.mu.Lock()
 	y.come.push(s)
 	y.has.Add(1)
+	y.changedLocked()
 	w := y.wakeLocked()
 	y.mu.Unlock()
 	w.wake()
@@ -233,8 +236,9 @@ func (y *System) Rest(ctx context.Context) error {
 	if err := y.beginWait(); err != nil {
 		return err
 	}
+	y.settleHere()
 	y.mu.Lock()
-	if y.isAtRestLocked() {
+	if y.stepped != nil || y.isAtRestLocked() {
 		y.mu.Unlock()
 		return nil
 	}
@@ -321,6 +325,7 @@ func (y *System) Stop(ctx context.Context) error {
 	if y.beginWait() != nil {
 		return nil
 	}
+	y.settleHere()
 	select {
 	case <-y.ended:
 		return nil

@@ -60,7 +60,7 @@ func (p *pool[M]) begin(ctx *Context[M], c *cell[M], x *side) bool {
 // left, and the next turn is to be queued.
 func (p *pool[M]) messages(ctx *Context[M], c *cell[M]) (again bool) {
 	l, h := ctx.l, ctx.h
-	h.stop, h.floods = false, false
+	h.stop, h.floods = h.each, false
 	n := c.pending
 	if n == nil {
 		top := c.box.Load()

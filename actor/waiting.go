@@ -59,9 +59,10 @@ func (p *pool[M]) runWaiting(ctx *Context[M]) (again bool) {
 }
 
 func (y *System) endOfWaiting() {
-	if y.waiting.Add(-1) == 0 {
+	if y.waiting.Add(-1) == 0 || y.stepped != nil {
 		y.mu.Lock()
 		y.restedLocked()
+		y.changedLocked()
 		y.mu.Unlock()
 	}
 }
