@@ -328,23 +328,19 @@ func (e *executor) steal() bool {
 
 // find waits for something to run. nil: the system is closed.
 func (e *executor) find() *slot {
-	y := e.sys
 	for {
-		if e.takeShared() || e.steal() {
-			break
+		found := e.takeShared() || e.steal()
+		if !found {
+			runtime.Gosched()
+			found = e.takeShared() || e.steal()
 		}
-		runtime.Gosched()
-		if e.takeShared() || e.steal() {
-			break
-		}
-		if !e.park() {
+		if !found && !e.park() {
 			return nil
 		}
-		if y.has.Load() == 0 && e.queue.len() > 0 {
-			break
+		if s := e.queue.pop(); s != nil { // else others have taken it meanwhile
+			return s
 		}
 	}
-	return e.queue.pop()
 }
 
 // park sleeps until somebody wakes the executor, or, if others are active and nobody watches them,

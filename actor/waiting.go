@@ -6,6 +6,7 @@ package actor
 // startWaiting has the turn of a Waiting actor started.
 func (y *System) startWaiting(s *slot) {
 	y.waiting.Add(1)
+	y.ends.Add(1)
 	go s.kind.ops.turnThatWaits(s)
 }
 
@@ -34,6 +35,7 @@ func (p *pool[M]) runWaiting(ctx *Context[M]) (again bool) {
 		h.handled = 0
 		if ended {
 			p.sys.endOfWaiting()
+			p.sys.ends.Done()
 			return
 		}
 		v := recover()
