@@ -13,8 +13,7 @@ import (
 )
 
 // A CActor is the reference of an actor in C, a coro_actor (docs/actors.md). It may be part of the
-// argument of a C body, and of a message. Package actor makes of it a Ref with messages of a type,
-// by OfC.
+// argument of a C body, and of a message. Package actorc makes of it a Ref of package actor.
 type CActor uint64
 
 // Most bytes of a message to an actor in C, of a question, and of an answer.
@@ -102,6 +101,10 @@ var askFunc = sync.OnceValues(func() (Func[csrc.Ask, csrc.Answer], error) {
 
 func bytesOf[T any](v *T) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v)) }
 
+// CheckCMessage returns an *OptionError if the bytes of an M cannot be a message to an actor in C: it
+// has Go pointers, or more than CMessageBytes bytes.
+func CheckCMessage[M any]() error { return fitsC[M]("CheckCMessage", CMessageBytes) }
+
 // fitsC is an error if a T cannot be a message of up to most bytes.
 func fitsC[T any](what string, most int) error {
 	t := reflect.TypeFor[T]()
@@ -163,7 +166,7 @@ type CReceiver interface {
 }
 
 // SpawnCActor makes an actor of s whose messages r handles. C coroutines, other actors in C and Go
-// send to it as to any actor in C. Package actor makes one of a Ref, by InC. It costs some 2 µs.
+// send to it as to any actor in C. Package actorc makes one of a Ref. It costs some 2 µs.
 // Errors: ErrClosed, ErrNoMemory, ErrNoCgo.
 func (s *Scheduler) SpawnCActor(r CReceiver) (CActor, error) {
 	if r == nil {

@@ -226,7 +226,8 @@ func (s *site) String() string {
 }
 
 func isOwn(f runtime.Frame) bool {
-	return strings.HasPrefix(f.Function, "github.com/organzine/coro.") &&
+	return (strings.HasPrefix(f.Function, "github.com/organzine/coro.") ||
+		strings.HasPrefix(f.Function, "github.com/organzine/coro/actor.")) &&
 		!strings.HasSuffix(f.File, "_test.go")
 }
 

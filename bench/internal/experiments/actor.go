@@ -35,19 +35,21 @@ type actorProgram struct {
 	program  int64
 	n        int
 	messages func(n int) int
-	goes     func(n int) time.Duration
+	actors   int
+	goes     func(w goWorld, n int) (time.Duration, error)
 }
 
 var actorPrograms = []actorProgram{
-	{"pingpong", cbody.PingPong, 400_000, func(n int) int { return 3 * n }, goPingPong},
-	{"counting", cbody.Counting, 1_000_000, func(n int) int { return n + 2 }, goCounting},
-	{"threadring", cbody.ThreadRing, 1_000_000, func(n int) int { return n + 1 }, goThreadRing},
+	{"pingpong", cbody.PingPong, 400_000, func(n int) int { return 3 * n }, 2, goPingPong},
+	{"counting", cbody.Counting, 1_000_000, func(n int) int { return n + 2 }, 2, goCounting},
+	{"threadring", cbody.ThreadRing, 1_000_000, func(n int) int { return n + 1 }, cbody.ActorsOf,
+		goThreadRing},
 	{"big", cbody.Big, 20_000,
-		func(n int) int { return 2*cbody.ActorBig*n + 2*cbody.ActorBig }, goBig},
+		func(n int) int { return 2*cbody.ActorBig*n + 2*cbody.ActorBig }, goBigActors + 1, goBig},
 	{"chameneos", cbody.Chameneos, 200_000,
-		func(n int) int { return 4*n + 4*cbody.ActorsOf }, goChameneos},
+		func(n int) int { return 4*n + 4*cbody.ActorsOf }, cbody.ActorsOf + 1, goChameneos},
 	{"fanin", cbody.FanIn, 10_000,
-		func(n int) int { return cbody.ActorsOf * (n + (n+99)/100) }, goFanIn},
+		func(n int) int { return cbody.ActorsOf * (n + (n+99)/100) }, cbody.ActorsOf + 1, goFanIn},
 }
 
 // actors is what a message costs, and an idle actor.
@@ -63,24 +65,28 @@ func actors() *harness.Experiment {
 						cbody.Actors{Program: p.program, N: int64(n)}, p.messages(n))),
 						coro.WithWorkers(workers))},
 				harness.Row{System: sysGoroutine, Variant: p.name, Workers: workers, N: p.n,
-					Procs: workers, Open: timed(func() (harness.Values, error) {
-						return messageNS(p.goes(n), p.messages(n)), nil
-					})})
+					Procs: workers, Open: p.inGo(openGoroutines, workers)},
+				harness.Row{System: sysFairGo, Variant: p.name, Workers: workers, N: p.n,
+					Procs: workers, Open: p.inGo(openRefs(workers), workers)})
 		}
 		for _, batch := range []int{1, actorBatch} {
 			list = append(list, forkJoin(start, cbody.FJThrput, workers, batch),
 				forkJoin(start, cbody.FJThrputBrief, workers, batch))
 		}
-		list = append(list, goForkJoin(workers))
+		list = append(list, goForkJoin(sysGoroutine, openGoroutines, workers),
+			goForkJoin(sysFairGo, openRefs(workers), workers))
+		list = append(list, askRows(workers)...)
 	}
-	list = append(list, idleActors(), burstActors(), idleGoroutines())
+	list = append(list, idleActors(), burstActors(), idleGoroutines(), idleRefs(1), idleRefs(1000))
 	list = append(list, actorFairness()...)
 	return &harness.Experiment{
 		Name:  "actor",
 		Asked: true,
-		About: `actors in C, and goroutines with a channel of 64 each, in ns a message. The programs
-are Savina's; fanin: 100 actors send to one. fjthrput: one thread outside sends to 60 actors, one
-message at a time, or 64 ("batch"); brief: the actors are declared so, and run on that thread.
+		About: `actors in C (coro-c), actors in Go (coro-go), and goroutines with a channel of 64
+each, in ns a message. The programs are Savina's; fanin: 100 actors send to one. fjthrput: one thread
+outside sends to 60 actors, one message at a time, or 64 ("batch"); brief: the actors are declared so,
+and run on that thread. ask1, ask64: so many goroutines ask an actor each, or a goroutine by a pair of
+channels with a time-out, and wait for the answer.
 idle: growth of VmRSS + VmPTE for an actor that has handled one message; burst: 1000 messages, all
 at once. Neither has a state. Measure them alone: what one row has mapped, the next one uses again.
 newcomer, harmonic: as in experiment fair, with actors; a newcomer is idle until its token comes.
@@ -101,7 +107,7 @@ of all threads.`,
 		Versus: &harness.Versus{
 			Metric: "ns_per_message", Title: "against goroutines",
 			Peer: func(row, c harness.Row) bool {
-				return row.System == sysFairC && c.System == sysGoroutine &&
+				return row.System != sysGoroutine && c.System == sysGoroutine &&
 					kind(c) == kind(row) && c.Workers == row.Workers
 			},
 		},
@@ -222,22 +228,68 @@ type goMessage struct {
 	n    int64
 }
 
-// goActors are goroutines with a channel each.
-type goActors struct {
-	in    []chan goMessage
-	n     int
-	ends  sync.WaitGroup
+// A goWorld has actors that are numbered, in Go.
+type goWorld interface {
+	spawn(receive func(goMessage)) int
+	send(to int, m goMessage)
+	finished()
+	// run sends the first message to n actors from the first on, `times` times, and waits for the
+	// end.
+	run(first, n, times int, m goMessage) (time.Duration, error)
+}
+
+// goOpens makes a world for n actors.
+type goOpens func(n int) (goWorld, error)
+
+// A goRun is how long a program takes.
+type goRun struct {
 	begun time.Time
 	done  chan time.Duration
 }
 
+func (r *goRun) finished() { r.done <- time.Since(r.begun) }
+
+func (r *goRun) measure(w goWorld, first, n, times int, m goMessage) time.Duration {
+	runtime.Gosched()
+	r.begun = time.Now()
+	for range times {
+		for i := range n {
+			w.send(first+i, m)
+		}
+	}
+	return <-r.done
+}
+
+// inGo runs the program in a world of its own.
+func (p actorProgram) inGo(open goOpens, workers int) func() (harness.Trial, error) {
+	n := p.n / actorScale
+	return timed(func() (harness.Values, error) {
+		w, err := open(p.actors)
+		if err != nil {
+			return nil, err
+		}
+		d, err := p.goes(w, n)
+		return messageNS(d, p.messages(n)), err
+	})
+}
+
+// goActors are goroutines with a channel each.
+type goActors struct {
+	goRun
+	in   []chan goMessage
+	n    int
+	ends sync.WaitGroup
+}
+
 func newGoActors(n int) *goActors {
-	w := &goActors{in: make([]chan goMessage, n), done: make(chan time.Duration, 1)}
+	w := &goActors{in: make([]chan goMessage, n), goRun: goRun{done: make(chan time.Duration, 1)}}
 	for i := range w.in {
 		w.in[i] = make(chan goMessage, actorRoom)
 	}
 	return w
 }
+
+func openGoroutines(n int) (goWorld, error) { return newGoActors(n), nil }
 
 func (w *goActors) spawn(receive func(goMessage)) int {
 	in := w.in[w.n]
@@ -251,7 +303,6 @@ func (w *goActors) spawn(receive func(goMessage)) int {
 }
 
 func (w *goActors) send(to int, m goMessage) { w.in[to] <- m }
-func (w *goActors) finished()                { w.done <- time.Since(w.begun) }
 
 func (w *goActors) stop() {
 	for _, in := range w.in {
@@ -260,20 +311,13 @@ func (w *goActors) stop() {
 	w.ends.Wait()
 }
 
-// run sends the first message to n actors from the first on, and waits for the end.
-func (w *goActors) run(first, n int, m goMessage) time.Duration {
-	runtime.Gosched()
-	w.begun = time.Now()
-	for i := range n {
-		w.send(first+i, m)
-	}
-	d := <-w.done
+func (w *goActors) run(first, n, times int, m goMessage) (time.Duration, error) {
+	d := w.measure(w, first, n, times, m)
 	w.stop()
-	return d
+	return d, nil
 }
 
-func goPingPong(n int) time.Duration {
-	w := newGoActors(2)
+func goPingPong(w goWorld, n int) (time.Duration, error) {
 	pong := w.spawn(func(m goMessage) { w.send(int(m.from), goMessage{kind: goPong}) })
 	left := n
 	ping := w.spawn(func(m goMessage) {
@@ -287,11 +331,10 @@ func goPingPong(n int) time.Duration {
 			w.finished()
 		}
 	})
-	return w.run(ping, 1, goMessage{})
+	return w.run(ping, 1, 1, goMessage{})
 }
 
-func goCounting(n int) time.Duration {
-	w := newGoActors(2)
+func goCounting(w goWorld, n int) (time.Duration, error) {
 	count := int64(0)
 	counter := w.spawn(func(m goMessage) {
 		if m.kind == goRetrieve {
@@ -310,11 +353,10 @@ func goCounting(n int) time.Duration {
 		}
 		w.send(counter, goMessage{kind: goRetrieve, from: 1})
 	})
-	return w.run(producer, 1, goMessage{})
+	return w.run(producer, 1, 1, goMessage{})
 }
 
-func goThreadRing(n int) time.Duration {
-	w := newGoActors(cbody.ActorsOf)
+func goThreadRing(w goWorld, n int) (time.Duration, error) {
 	for i := range cbody.ActorsOf {
 		next := (i + 1) % cbody.ActorsOf
 		w.spawn(func(m goMessage) {
@@ -325,12 +367,13 @@ func goThreadRing(n int) time.Duration {
 			}
 		})
 	}
-	return w.run(0, 1, goMessage{kind: goPing, n: int64(n)})
+	return w.run(0, 1, 1, goMessage{kind: goPing, n: int64(n)})
 }
 
-func goBig(n int) time.Duration {
-	const actors = 120
-	w := newGoActors(actors + 1)
+const goBigActors = 120
+
+func goBig(w goWorld, n int) (time.Duration, error) {
+	const actors = goBigActors
 	for i := range actors {
 		left, random := n, uint64(i)*0x9e3779b97f4a7c15+1
 		w.spawn(func(m goMessage) {
@@ -358,11 +401,10 @@ func goBig(n int) time.Duration {
 			w.finished()
 		}
 	})
-	return w.run(0, actors, goMessage{kind: goPong, from: -1})
+	return w.run(0, actors, 1, goMessage{kind: goPong, from: -1})
 }
 
-func goChameneos(n int) time.Duration {
-	w := newGoActors(cbody.ActorsOf + 1)
+func goChameneos(w goWorld, n int) (time.Duration, error) {
 	left, waiting, fades := n, int32(-1), cbody.ActorsOf
 	w.spawn(func(m goMessage) {
 		switch {
@@ -403,11 +445,10 @@ func goChameneos(n int) time.Duration {
 			w.send(0, meet)
 		})
 	}
-	return w.run(1, cbody.ActorsOf, goMessage{})
+	return w.run(1, cbody.ActorsOf, 1, goMessage{})
 }
 
-func goFanIn(n int) time.Duration {
-	w := newGoActors(cbody.ActorsOf + 1)
+func goFanIn(w goWorld, n int) (time.Duration, error) {
 	for i := range cbody.ActorsOf {
 		w.spawn(func(m goMessage) {
 			at := m.n
@@ -425,14 +466,17 @@ func goFanIn(n int) time.Duration {
 			w.finished()
 		}
 	})
-	return w.run(0, cbody.ActorsOf, goMessage{})
+	return w.run(0, cbody.ActorsOf, 1, goMessage{})
 }
 
-func goForkJoin(workers int) harness.Row {
-	return harness.Row{System: sysGoroutine, Variant: "fjthrput", Workers: workers, N: 10_000,
+func goForkJoin(sys string, open goOpens, workers int) harness.Row {
+	return harness.Row{System: sys, Variant: "fjthrput", Workers: workers, N: 10_000,
 		Procs: workers, Open: timed(func() (harness.Values, error) {
 			n := 10_000 / actorScale / actorBatch * actorBatch
-			w := newGoActors(cbody.Forks)
+			w, err := open(cbody.Forks)
+			if err != nil {
+				return nil, err
+			}
 			var ends atomic.Int64
 			ends.Store(int64(cbody.Forks))
 			for range cbody.Forks {
@@ -446,14 +490,7 @@ func goForkJoin(workers int) harness.Row {
 					}
 				})
 			}
-			w.begun = time.Now()
-			for range n {
-				for i := range cbody.Forks {
-					w.send(i, goMessage{})
-				}
-			}
-			d := <-w.done
-			w.stop()
-			return messageNS(d, n*cbody.Forks), nil
+			d, err := w.run(0, cbody.Forks, n, goMessage{})
+			return messageNS(d, n*cbody.Forks), err
 		})}
 }

@@ -29,9 +29,16 @@ func actorFairness() (list []harness.Row) {
 			actorRow("newcomer-flood 1ms", workers, fairLong, flood),
 			actorRow("light", workers, 0, light),
 			fairRow(sysGoroutine, "light", workers, 0, light),
+			refRow("newcomer-insular", workers, fairShort, insular),
+			refRow("newcomer-insular 1ms", workers, fairLong, insular),
+			refRow("newcomer-flood", workers, fairShort, flood),
+			refRow("newcomer-flood 1ms", workers, fairLong, flood),
+			refRow("light", workers, 0, light),
+			refTimerBeside(workers),
 		}
 		if workers == 2 {
-			rows = append(rows, actorRow("harmonic", workers, fairShort, harmonic))
+			rows = append(rows, actorRow("harmonic", workers, fairShort, harmonic),
+				refRow("harmonic", workers, fairShort, harmonic))
 		}
 		list = append(list, rows...)
 	}

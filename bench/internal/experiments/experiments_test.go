@@ -240,7 +240,8 @@ func TestActorsMeasureSomething(t *testing.T) {
 	}(actorScale, lightFor, restFor)
 	actorScale, lightFor, restFor = 100, 20*time.Millisecond, 20*time.Millisecond
 	for _, row := range actors().Rows {
-		if strings.HasPrefix(row.Variant, "newcomer") || row.Variant == "harmonic" {
+		if strings.HasPrefix(row.Variant, "newcomer") || row.Variant == "harmonic" ||
+			row.Variant == "timer-beside" {
 			continue // seconds each
 		}
 		tr, err := row.Open()

@@ -1,0 +1,102 @@
+// Package actorc joins the actors of package actor with those in C (docs/actors.md): each sends to
+// the other as to its own.
+package actorc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+	"unsafe"
+
+	"github.com/organzine/coro"
+	"github.com/organzine/coro/actor"
+)
+
+// Of makes a reference for an actor in C: a message goes there as the bytes of an M, of a kind that
+// the actor knows (coro.CActor.Send). M has no Go pointers, and coro.CMessageBytes bytes at most; else
+// the error is a *coro.OptionError. Where the mailbox in C is full, Send of the reference tries again,
+// after 50 µs and then after twice the time, up to 10 ms. An actor in C that has ended is an
+// actor.ErrStopped.
+func Of[M any](y *actor.System, to coro.CActor, kind uint32) (actor.Ref[M], error) {
+	if err := coro.CheckCMessage[M](); err != nil {
+		return actor.Ref[M]{}, err
+	}
+	tell := func(m M) error {
+		return errorOf(to.Send(kind, unsafe.Slice((*byte)(unsafe.Pointer(&m)), unsafe.Sizeof(m))))
+	}
+	return actor.Forward(y, tell, func(ctx context.Context, m M) error {
+		for pause := 50 * time.Microsecond; ; pause = min(2*pause, 10*time.Millisecond) {
+			if err := tell(m); !errors.Is(err, actor.ErrFull) {
+				return err
+			}
+			select {
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-time.After(pause):
+			}
+		}
+	})
+}
+
+// errorOf is an error of an actor in C as package actor has it.
+func errorOf(err error) error {
+	switch {
+	case errors.Is(err, coro.ErrActorEnded), errors.Is(err, coro.ErrClosed):
+		return fmt.Errorf("%w: %w", actor.ErrStopped, err)
+	case errors.Is(err, coro.ErrMailboxFull):
+		return fmt.Errorf("%w: %w", actor.ErrFull, err)
+	}
+	return err
+}
+
+// In makes an actor in C, of s, whose messages are those of `to`: decode makes an M of each, and
+// copies what it keeps; it must not wait. Where to's mailbox is full, messages wait in C, in order. A message that
+// decode refuses, and one that `to` does not take since it has ended, is a dead letter in C. The actor
+// in C is stopped by its own Stop or Drain, and ends with s.
+func In[M any](s *coro.Scheduler, to actor.Ref[M], decode func(coro.CMessage) (M, error)) (
+	coro.CActor, error,
+) {
+	if decode == nil || to == (actor.Ref[M]{}) {
+		return 0, &coro.OptionError{What: "actorc.In", Value: nil,
+			Reason: "needs a reference, and a function that decodes messages"}
+	}
+	return s.SpawnCActor(&receiver[M]{to: to, decode: decode})
+}
+
+// A receiver hands messages over to an actor.
+type receiver[M any] struct {
+	to     actor.Ref[M]
+	decode func(coro.CMessage) (M, error)
+	left   M // the message that Wait gets, and what is wrong with it
+	err    error
+}
+
+func (r *receiver[M]) Receive(messages []coro.CMessage) int {
+	for i, m := range messages {
+		r.decodes(m)
+		if r.err != nil || r.to.Tell(r.left) != nil {
+			return i
+		}
+	}
+	return len(messages)
+}
+
+// decodes decodes m. A panic of decode is an error.
+func (r *receiver[M]) decodes(m coro.CMessage) {
+	defer func() {
+		if v := recover(); v != nil {
+			r.err = fmt.Errorf("actorc: decode has panicked: %v", v)
+		}
+	}()
+	r.left, r.err = r.decode(m)
+}
+
+func (r *receiver[M]) Wait(ctx context.Context, _ coro.CMessage) error {
+	if r.err != nil {
+		return r.err
+	}
+	return r.to.Send(ctx, r.left)
+}
+
+func (r *receiver[M]) Ended() {}

@@ -1,0 +1,200 @@
+//go:build cgo
+
+package actorc_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/organzine/coro"
+	"github.com/organzine/coro/actor"
+	"github.com/organzine/coro/actor/actorc"
+	"github.com/organzine/coro/corotest"
+	"github.com/organzine/coro/internal/testbody"
+)
+
+func TestMain(m *testing.M) { corotest.Main(m) }
+
+var (
+	spawnC = coro.MustFunc[testbody.Actor, coro.CActor](testbody.ActorSpawn)
+	flood  = coro.MustFunc[testbody.Flood, uint64](testbody.ActorFlood)
+	ask    = coro.MustFunc[testbody.Question, testbody.ActorAnswer](testbody.ActorAsk)
+)
+
+func open(t *testing.T) (*coro.Scheduler, *actor.System, context.Context) {
+	s, err := coro.New(coro.WithWorkers(2))
+	require.NoError(t, err)
+	y, err := actor.New(actor.Executors(2))
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, s.Close(context.Background()))
+		require.NoError(t, y.Close())
+	})
+	return s, y, context.Background()
+}
+
+// An adder adds the numbers that come, in order, and says so at the last one.
+type adder struct {
+	last, sum, end uint64
+	disorder       bool
+	done           chan uint64
+}
+
+func (a *adder) Receive(_ *actor.Context[uint64], n uint64) error {
+	a.disorder = a.disorder || n <= a.last
+	a.last = n
+	a.sum += n
+	if n == a.end {
+		a.done <- a.sum
+	}
+	return nil
+}
+
+// From C by an actor of Go to C again: what is sent comes, in order, also where the actor of Go has
+// little room.
+func TestThereAndBack(t *testing.T) {
+	const n = 5000
+	for _, room := range []int{0, 1, 100} {
+		s, y, ctx := open(t)
+		end := &adder{end: n, done: make(chan uint64, 1)}
+		var opts []actor.SpawnOption
+		if room > 0 {
+			opts = append(opts, actor.Room(room))
+		}
+		last, err := actor.Spawn(y, func() *adder { return end }, opts...)
+		require.NoError(t, err)
+		entry, err := actorc.In(s, last, func(m coro.CMessage) (uint64, error) {
+			return binary.NativeEndian.Uint64(m.Payload()), nil
+		})
+		require.NoError(t, err)
+		c, err := spawnC.Call(ctx, s, testbody.Actor{Next: uint64(entry)})
+		require.NoError(t, err)
+		first, err := actorc.Of[uint64](y, c, testbody.ActorAdd)
+		require.NoError(t, err)
+		go func() {
+			for i := range uint64(n) {
+				if err := first.Tell(i + 1); err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+		require.EqualValues(t, n*(n+1)/2, <-end.done)
+		require.False(t, end.disorder)
+		sum, err := coro.AskC[uint64, uint64](ctx, s, c, testbody.ActorSum, 0)
+		require.NoError(t, err)
+		require.EqualValues(t, n*(n+1)/2, sum)
+
+		require.NoError(t, c.Stop())
+		require.NoError(t, s.Wait(ctx))
+		require.ErrorIs(t, first.Tell(1), actor.ErrStopped)
+		require.ErrorIs(t, first.Send(ctx, 1), actor.ErrStopped)
+		require.NoError(t, entry.Stop())
+	}
+}
+
+// C asks an actor of Go, which answers later.
+func TestCAsksGo(t *testing.T) {
+	s, y, ctx := open(t)
+	type question struct {
+		word  uint64
+		asker coro.CAsker
+	}
+	doubles, err := actor.Spawn(y, func() actor.Func[question] {
+		return func(_ *actor.Context[question], q question) error {
+			return q.asker.Answer(binary.NativeEndian.AppendUint64(nil, 2*q.word))
+		}
+	})
+	require.NoError(t, err)
+	c, err := actorc.In(s, doubles, func(m coro.CMessage) (question, error) {
+		asker, ok := m.Asker()
+		if !ok {
+			return question{}, errors.New("no question")
+		}
+		return question{binary.NativeEndian.Uint64(m.Payload()), asker}, nil
+	})
+	require.NoError(t, err)
+	for i := range uint64(100) {
+		answer, err := ask.Call(ctx, s, testbody.Question{To: uint64(c), Word: i})
+		require.NoError(t, err)
+		require.Equal(t, testbody.ActorAnswer{Word: 2 * i, Bytes: 8}, answer)
+	}
+	// What is no question is a dead letter, and so is what decode panics with; the others come.
+	_, err = flood.Call(ctx, s, testbody.Flood{To: uint64(c), N: 10})
+	require.NoError(t, err)
+	require.NoError(t, s.Wait(ctx))
+	answer, err := ask.Call(ctx, s, testbody.Question{To: uint64(c), Word: 7})
+	require.NoError(t, err)
+	require.EqualValues(t, 14, answer.Word)
+}
+
+func TestDecodeThatPanics(t *testing.T) {
+	const n = 100
+	s, y, ctx := open(t)
+	end := &adder{end: n, done: make(chan uint64, 1)}
+	to, err := actor.Spawn(y, func() *adder { return end })
+	require.NoError(t, err)
+	c, err := actorc.In(s, to, func(m coro.CMessage) (uint64, error) {
+		w := binary.NativeEndian.Uint64(m.Payload())
+		if w%10 == 5 {
+			panic("as the test wants")
+		}
+		return w, nil
+	})
+	require.NoError(t, err)
+	_, err = flood.Call(ctx, s, testbody.Flood{To: uint64(c), N: n})
+	require.NoError(t, err)
+	require.EqualValues(t, n*(n+1)/2-(5+15+25+35+45+55+65+75+85+95), <-end.done)
+	require.False(t, end.disorder)
+}
+
+// The actor of Go ends: what comes afterwards is a dead letter, and C goes on.
+func TestTheActorOfGoEnds(t *testing.T) {
+	s, y, ctx := open(t)
+	to, err := actor.Spawn(y, func() *adder { return &adder{} })
+	require.NoError(t, err)
+	c, err := actorc.In(s, to, func(coro.CMessage) (uint64, error) { return 1, nil })
+	require.NoError(t, err)
+	to.Stop()
+	<-to.Done()
+	_, err = flood.Call(ctx, s, testbody.Flood{To: uint64(c), N: 100})
+	require.NoError(t, err)
+	require.NoError(t, s.Wait(ctx))
+	require.NoError(t, c.Drain())
+}
+
+func TestSendWaitsForRoomInC(t *testing.T) {
+	s, y, ctx := open(t)
+	c, err := spawnC.Call(ctx, s, testbody.Actor{Room: 1})
+	require.NoError(t, err)
+	r, err := actorc.Of[uint64](y, c, testbody.ActorAdd)
+	require.NoError(t, err)
+	for range 1000 {
+		require.NoError(t, r.Send(ctx, 1))
+	}
+	sum, err := coro.AskC[uint64, uint64](ctx, s, c, testbody.ActorSum, 0)
+	for errors.Is(err, coro.ErrMailboxFull) {
+		sum, err = coro.AskC[uint64, uint64](ctx, s, c, testbody.ActorSum, 0)
+	}
+	require.NoError(t, err)
+	require.EqualValues(t, 1000, sum)
+}
+
+func TestWhatCannotBeJoined(t *testing.T) {
+	s, y, _ := open(t)
+	var wrong *coro.OptionError
+	_, err := actorc.Of[string](y, 1, 0)
+	require.ErrorAs(t, err, &wrong)
+	_, err = actorc.Of[[49]byte](y, 1, 0)
+	require.ErrorAs(t, err, &wrong)
+	_, err = actorc.In(s, actor.Ref[int]{}, func(coro.CMessage) (int, error) { return 0, nil })
+	require.ErrorAs(t, err, &wrong)
+	_, err = actor.Forward[int](y, nil, nil)
+	require.ErrorIs(t, err, actor.ErrOption)
+	r, err := actorc.Of[int](y, 1, 0)
+	require.NoError(t, err)
+	require.ErrorIs(t, r.Tell(1), actor.ErrStopped)
+}

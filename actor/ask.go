@@ -1,0 +1,174 @@
+package actor
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+)
+
+// asked is a question, for those that do not know the type of its answer.
+type asked interface{ fail(gen uint32, err error) }
+
+// A question is where who asks waits for the answer. state is a generation, and in its last bit
+// whether there is an answer.
+//
+//	Q1  answer: takes the bit by a compare-and-swap, writes the answer, and says so (ready)
+//	Q2  asker that gives up: goes on to the next generation by a compare-and-swap. If that fails an
+//	    answer is there, or on its way
+//	Q3  asker: reads the answer, goes on to the next generation, and keeps the question for later
+type question[R any] struct {
+	state atomic.Uint64
+	ready chan struct{}
+	v     R
+	err   error
+	then  func(R, error) // of AskThen: nobody waits
+	extra any            // a *nodeExtra[M] of the last asker
+}
+
+// A Reply is how a question is answered: once, by anybody, now or later. It is a value that fits
+// into a message. An answer that never comes is waited for until the asker's context ends.
+type Reply[R any] struct {
+	q   *question[R]
+	gen uint64
+}
+
+// Answer answers with v. ErrAnswered: nobody waits any more. It never waits.
+func (r Reply[R]) Answer(v R) error { return r.give(v, nil) }
+
+// Fail answers with an error.
+func (r Reply[R]) Fail(err error) error {
+	var none R
+	return r.give(none, err)
+}
+
+func (r Reply[R]) give(v R, err error) error {
+	if r.q == nil || !r.q.answer(r.gen, v, err) {
+		return ErrAnswered
+	}
+	return nil
+}
+
+func (q *question[R]) answer(gen uint64, v R, err error) bool {
+	if !q.state.CompareAndSwap(gen<<1, gen<<1|1) { // Q1
+		return false
+	}
+	if q.then != nil {
+		q.then(v, err)
+		return true
+	}
+	q.v, q.err = v, err
+	q.ready <- struct{}{}
+	return true
+}
+
+func (q *question[R]) fail(gen uint32, err error) {
+	var none R
+	if at := q.state.Load() >> 1; uint32(at) == gen {
+		q.answer(at, none, err)
+	}
+}
+
+// questions has a *sync.Pool of *question[R] for each R, by (*R)(nil).
+var questions sync.Map
+
+func questionsOf[R any]() *sync.Pool {
+	key := any((*R)(nil))
+	if p, ok := questions.Load(key); ok {
+		return p.(*sync.Pool)
+	}
+	p, _ := questions.LoadOrStore(key, &sync.Pool{New: func() any {
+		return &question[R]{ready: make(chan struct{}, 1)}
+	}})
+	return p.(*sync.Pool)
+}
+
+// Ask sends the message that `message` makes of a Reply, and waits for the answer. It returns the
+// error of ctx if that ends before: an answer that comes later is dropped. Without a deadline there
+// is no timer. If the message becomes a dead letter, the error is that of the DeadLetter. A full
+// mailbox is waited for, as by Send.
+//
+// A behaviour may call Ask if its actor is Waiting; others get ErrWaits, and use AskThen. Where the
+// asked actor waits for the answer of the asker, and so on, Ask returns a DeadlockError.
+func Ask[R, M any](ctx context.Context, to Ref[M], message func(Reply[R]) M) (R, error) {
+	var none R
+	if to.c == nil || message == nil {
+		return none, errorOf(to.address(), ErrNoRef)
+	}
+	if err := ctx.Err(); err != nil {
+		return none, err
+	}
+	h := thisCaller()
+	if h != nil {
+		end, err := beginWait(&to.c.slot)
+		if err != nil {
+			return none, err
+		}
+		defer end()
+	}
+	pool := questionsOf[R]()
+	q := pool.Get().(*question[R])
+	gen := q.state.Load() >> 1
+	x, ok := q.extra.(*nodeExtra[M])
+	if !ok {
+		x = &nodeExtra[M]{ask: q}
+		q.extra = x
+	}
+	if err := askWith(ctx, to, message(Reply[R]{q, gen}), x, uint32(gen), h); err != nil {
+		if q.state.CompareAndSwap(gen<<1, (gen+1)<<1) {
+			pool.Put(q)
+		}
+		return none, err
+	}
+	if done := ctx.Done(); done == nil {
+		<-q.ready
+	} else {
+		select {
+		case <-q.ready:
+		case <-done:
+			if q.state.CompareAndSwap(gen<<1, (gen+1)<<1) { // Q2
+				pool.Put(q)
+				return none, ctx.Err()
+			}
+			<-q.ready
+		}
+	}
+	v, err := q.v, q.err
+	q.v, q.err = none, nil
+	q.state.Store((gen + 1) << 1) // Q3
+	pool.Put(q)
+	return v, err
+}
+
+// askWith sends a message that asks.
+func askWith[M any](ctx context.Context, to Ref[M], m M, x *nodeExtra[M], gen uint32,
+	h *caller) error {
+	if to.c.kind.settings.room > 0 {
+		if err := to.c.side.Load().room.enter(ctx, &to.c.slot); err != nil {
+			return err
+		}
+	}
+	return deliverWithRoom(to.c, m, x, gen, h)
+}
+
+// AskThen sends the message that `message` makes of a Reply, and does not wait: the answer, or why
+// there is none, is one more turn of the asker, in which then is called. What then returns is as what
+// Receive returns. ErrFull, ErrStopped: the message was not accepted, and then is not called.
+func AskThen[R, Q, M any](c *Context[M], to Ref[Q], message func(Reply[R]) Q,
+	then func(c *Context[M], v R, err error) error) error {
+	if to.c == nil || message == nil || then == nil {
+		return errorOf(to.address(), ErrNoRef)
+	}
+	asker, p := c.c, c.c.pool()
+	q := &question[R]{}
+	q.then = func(v R, err error) {
+		var none M
+		_ = p.push(asker, none, &nodeExtra[M]{call: func(c *Context[M]) error {
+			return then(c, v, err)
+		}})
+	}
+	m := message(Reply[R]{q, 0})
+	if most := to.c.kind.settings.room; most > 0 && !to.c.side.Load().room.tryEnter(most) {
+		return errorOf(&to.c.slot, ErrFull)
+	}
+	return deliverWithRoom(to.c, m, &nodeExtra[Q]{ask: q}, 0, c.h)
+}

@@ -1,0 +1,82 @@
+package actor
+
+// A Context is an actor's, while its behaviour is called. It is for that call alone, and its
+// goroutine.
+type Context[M any] struct {
+	c *cell[M]
+	l *local[M]
+	h *caller
+}
+
+func (c *Context[M]) place() (*System, *slot) {
+	if c == nil || c.c == nil {
+		return nil, nil
+	}
+	return c.h.sys, &c.c.slot
+}
+
+// Self is the actor.
+func (c *Context[M]) Self() Ref[M] { return Ref[M]{c.c} }
+
+// System is the actor's.
+func (c *Context[M]) System() *System { return c.h.sys }
+
+// Name is that of the actor, as [Ref.Name].
+func (c *Context[M]) Name() string { return c.c.name() }
+
+// Stop ends the actor after this message. Those that wait become dead letters.
+func (c *Context[M]) Stop() {
+	c.c.flags |= isStopping
+	c.h.stop = true
+}
+
+// Become has messages handled by r from the next one on. A restart makes the state of Spawn again.
+// Hooks of r are called as far as those of the state before were not.
+func (c *Context[M]) Become(r Receiver[M]) error {
+	if isNil(r) {
+		return errorf(ErrOption, "Become: it is nil")
+	}
+	c.c.recv = r
+	return nil
+}
+
+// Stop ends the actor after the message that it is at. Those that wait become dead letters. Stop does
+// not wait: see Done. It is nothing if the actor has ended.
+func (r Ref[M]) Stop() {
+	if r.isActor() {
+		r.c.post(signal{sigStop, nil})
+	}
+}
+
+// Drain ends the actor when it has handled all messages that it has accepted by now. Later ones
+// become dead letters. Drain does not wait: see Done.
+func (r Ref[M]) Drain() {
+	if r.isActor() {
+		var none M
+		_ = r.c.pool().push(r.c, none, &nodeExtra[M]{call: func(c *Context[M]) error {
+			c.Stop()
+			return nil
+		}})
+	}
+}
+
+// Done is closed when the actor has ended: its children too, and Stopped was called. Of a reference
+// that is no single actor's it is nil.
+func (r Ref[M]) Done() <-chan struct{} {
+	if !r.isActor() {
+		return nil
+	}
+	x := r.c.sideOf()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.done == nil {
+		x.done = make(chan struct{})
+		if x.ended {
+			close(x.done)
+		}
+	}
+	return x.done
+}
+
+// isActor tells whether r is a single actor.
+func (r Ref[M]) isActor() bool { return r.c != nil && r.c.box.Load() != &r.c.pool().forward }

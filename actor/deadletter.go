@@ -1,0 +1,49 @@
+package actor
+
+import "sync/atomic"
+
+// A Cause is why a message is a dead letter.
+type Cause int
+
+const (
+	Stopped Cause = iota // its actor has ended
+	Failed               // its actor's behaviour has failed with it
+	causes
+)
+
+func (c Cause) String() string {
+	switch c {
+	case Stopped:
+		return "stopped"
+	case Failed:
+		return "failed"
+	}
+	return "unknown"
+}
+
+// A DeadLetter is a message that was accepted, and is not handled.
+type DeadLetter struct {
+	To      string // the actor's name
+	Message any
+	Cause   Cause
+	Err     error // ErrStopped, or a *Failure
+}
+
+type deadLetters [causes]atomic.Uint64
+
+// dead makes the message at hand a dead letter.
+func (p *pool[M]) dead(c *cell[M], n *node[M], cause Cause, err error) {
+	if n.x == nil || n.x.call == nil {
+		p.deadMessage(c, *n.message(), cause, err)
+	} else if n.x.dead != nil {
+		n.x.dead()
+	}
+	n.failAsker(err)
+}
+
+func (p *pool[M]) deadMessage(c *cell[M], m M, cause Cause, err error) {
+	p.sys.dead[cause].Add(1)
+	if hook := p.sys.onDeadLetter; hook != nil {
+		hook(DeadLetter{c.name(), m, cause, err})
+	}
+}

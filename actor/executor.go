@@ -1,0 +1,431 @@
+package actor
+
+import (
+	"runtime"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/organzine/coro/internal/asm"
+	"github.com/organzine/coro/internal/race"
+	"github.com/organzine/coro/internal/table"
+)
+
+// A caller is a goroutine that calls behaviours.
+type caller struct {
+	sys     *System
+	exec    *executor // nil: it runs one turn of a Waiting actor
+	slot    *slot     // whose turn it is
+	stop    bool      // the turn is to end after this message
+	floods  bool      // since it has sent into a deep mailbox
+	each    bool      // turns are of one message
+	handled uint32    // messages
+	err     error     // how the behaviour of slot has failed, still to be dealt with
+}
+
+// flood ends the turn, since it has sent into a deep mailbox.
+func (h *caller) flood() { h.stop, h.floods = true, true }
+
+// callers has the goroutines that call behaviours, by asm.Goroutine.
+var callers table.Words[caller]
+
+// register has the calling goroutine found in callers, until unregister. Where goroutines have no
+// numbers all calls are as those from outside.
+func (h *caller) register() (unregister func()) {
+	me := asm.Goroutine()
+	if me == 0 {
+		return func() {}
+	}
+	callers.Put(me, h)
+	return func() { callers.Remove(me) }
+}
+
+// thisCaller is the caller of a function of this package, if that is a goroutine that calls behaviours.
+func thisCaller() *caller { return callers.At(asm.Goroutine()) }
+
+// An executor is a goroutine that calls the behaviours of a system's actors, in turns.
+type executor struct {
+	caller
+	index   int
+	wakeup  chan struct{}
+	started bool // the waker's
+	fresh   bool // woken, and has not looked yet; with System.mu
+	random  uint32
+	timer   *time.Timer // of a watch
+
+	looked time.Duration // when the clock was looked at last, and
+	letGo  time.Duration // when other goroutines last ran, both by now
+	last   uint32        // handled at the last look
+	due    uint32        // handled at the next one
+	every  uint32        // messages from one look to the next
+	seen   uint32        // by the watch: turns at its last look
+
+	turns uint32 // without order: the watch looks
+	cost  uint32 // ns a message, lately; without order: thieves look
+	done  atomic.Uint64
+	_     [64]byte
+	queue stealQueue
+	held  stealQueue // actors that have sent into deep mailboxes, for when there is nothing else
+}
+
+const (
+	// about how far apart the looks of an executor at the clock are, and at most, in messages
+	look     = 50 * time.Microsecond
+	lookMost = 256
+	// from one time that other goroutines may run to the next
+	letGo = 200 * time.Microsecond
+
+	// What is worth the other executors' while: messages that take so long, or a queue that does,
+	// both in ns. Short messages are handled sooner by the executor that sends them.
+	longMessage = 250
+	longTurn    = 12_500
+	longQueue   = 50_000
+
+	shareMost = 64 // actors that an executor takes from the system's queue at once
+	stirLess  = 8  // it takes from another if it has less than half as much to do, and this less
+
+	watchLeast = 200 * time.Microsecond
+	watchMost  = 10 * time.Millisecond
+)
+
+var clockStart = time.Now()
+
+func now() time.Duration { return time.Since(clockStart) }
+
+// main runs turns until the system is closed.
+func (e *executor) main() {
+	defer e.caller.register()() // also after a runtime.Goexit
+	e.looked = now()
+	for e.run() {
+	}
+	e.sys.ends.Done()
+}
+
+// run runs turns until the system is closed, or a behaviour fails: the next run deals with that, as
+// what it calls may fail too.
+func (e *executor) run() (again bool) {
+	closed := false
+	defer func() {
+		if closed {
+			return
+		}
+		v := recover()
+		e.err = failureOf(v)
+		again = true
+		if v == nil { // runtime.Goexit: this goroutine is at its end
+			go e.main()
+		}
+	}()
+	if err := e.err; err != nil {
+		e.err = nil
+		e.slot.kind.ops.failed(e, e.slot, err)
+	}
+	for {
+		s := (*slot)(nil)
+		if int32(e.handled-e.due) >= 0 {
+			s = e.look()
+		}
+		if s == nil {
+			s = e.queue.pop()
+		}
+		if s == nil {
+			s = e.held.pop()
+		}
+		if s == nil {
+			if s = e.find(); s == nil {
+				closed = true
+				return false
+			}
+		}
+		race.StoreUint32(&e.turns, e.turns+1)
+		s.kind.ops.turn(e, s)
+	}
+}
+
+// failureOf is the error of what a recover has returned; nil: there was no panic.
+func failureOf(v any) error {
+	if v == nil {
+		return ErrGoexit
+	}
+	return &PanicError{v, debug.Stack()}
+}
+
+// start has an actor's turn started that the executor has made active: S2.
+func (e *executor) start(s *slot) {
+	if s.kind.settings.waiting {
+		e.sys.startWaiting(s)
+		return
+	}
+	e.push(s)
+}
+
+// push puts an active actor at the back of the queue. If there is no room, half of the queue goes to
+// the system's.
+func (e *executor) push(s *slot) {
+	if !e.queue.push(s) {
+		e.spill()
+		e.queue.push(s)
+	}
+	if e.sys.lonely.Load() {
+		e.share()
+	}
+}
+
+// hold has an actor wait that fills another one's mailbox, so that the other gets on: until the queue
+// is empty, or e looks at the clock. Nobody waits for anybody, so that there is no deadlock.
+func (e *executor) hold(s *slot) {
+	if !e.held.push(s) {
+		e.push(s)
+	}
+}
+
+// unhold lets some go on.
+func (e *executor) unhold() {
+	for n := (e.held.len() + 3) / 4; n > 0; n-- {
+		if s := e.held.pop(); s != nil {
+			e.push(s)
+		}
+	}
+}
+
+func (e *executor) spill() {
+	y := e.sys
+	y.mu.Lock()
+	for range len(e.queue.ring) / 2 {
+		if s := e.queue.pop(); s != nil {
+			y.queue.push(s)
+			y.has.Add(1)
+		}
+	}
+	y.mu.Unlock()
+}
+
+// share wakes an executor, since nobody watches this one.
+func (e *executor) share() {
+	y := e.sys
+	y.mu.Lock()
+	w := y.wakeLocked()
+	y.mu.Unlock()
+	w.wake()
+}
+
+// wake has an executor go on that wakeLocked has returned.
+func (e *executor) wake() {
+	switch {
+	case e == nil:
+	case !e.started:
+		e.started = true
+		e.sys.ends.Add(1)
+		go e.main()
+	default:
+		e.wakeup <- struct{}{}
+	}
+}
+
+// look does what has to be done now and then: it lets other goroutines run, takes in what has come
+// from outside, takes from an executor that has far more to do, and shares. It returns what is to run
+// next, if that has come from outside.
+func (e *executor) look() (next *slot) {
+	at := now()
+	n, took := e.handled-e.last, at-e.looked
+	fits := time.Duration(n)*look/(took+1) + 1
+	e.every = uint32(min(fits, max(2*time.Duration(e.every), 1), lookMost))
+	e.last, e.looked, e.due = e.handled, at, e.handled+e.every
+	if n > 0 {
+		race.StoreUint32(&e.cost, uint32(min(took/time.Duration(n), time.Second)))
+	}
+	e.publish()
+	y := e.sys
+	if at-e.letGo >= letGo {
+		runtime.Gosched()
+		e.stir()
+		e.looked = now()
+		e.letGo = e.looked
+	}
+	if y.has.Load() > 0 {
+		next = e.letIn()
+	}
+	e.unhold()
+	if y.parked.Load() > 0 && (e.isWorthSharing() || y.has.Load() > 0) {
+		e.share()
+	}
+	return next
+}
+
+// publish has others see how many messages were handled.
+func (e *executor) publish() {
+	if n := uint64(e.handled - uint32(e.done.Load())); n > 0 {
+		e.done.Add(n)
+	}
+}
+
+// isWorthSharing tells whether another executor should have part of the queue.
+func (e *executor) isWorthSharing() bool {
+	n := uint32(e.queue.len())
+	cost := atomic.LoadUint32(&e.cost)
+	return n > 1 && (cost >= longMessage || uint64(n)*uint64(cost) >= longQueue)
+}
+
+// takeShared takes the executor's part of what the system has. False: there is nothing.
+func (e *executor) takeShared() bool {
+	y := e.sys
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	if e.fresh {
+		e.fresh, y.woken = false, false
+		y.setLonelyLocked()
+	}
+	got := e.queue.len()
+	for n := min(y.waitingLocked()/y.active+1, shareMost); n > 0 && !e.queue.full(); n-- {
+		s := y.popLocked()
+		if s == nil {
+			break
+		}
+		e.queue.push(s)
+	}
+	return e.queue.len() > got
+}
+
+// letIn returns the first one that has come from outside, to run next. The others are shared, unless
+// messages are long: then they would wait for long behind the queue, and each is let in at a look.
+func (e *executor) letIn() *slot {
+	y := e.sys
+	y.mu.Lock()
+	first := y.comeLocked()
+	y.mu.Unlock()
+	if e.cost < longTurn || first == nil {
+		e.takeShared()
+	}
+	return first
+}
+
+func (e *executor) roll() int {
+	e.random = e.random*1664525 + 1013904223
+	return int(e.random >> 8)
+}
+
+// stir takes from another executor if that has far more to do. All are busy then: nobody steals.
+func (e *executor) stir() {
+	all := e.sys.executors
+	v := all[e.roll()%len(all)]
+	if own, his := e.queue.len(), v.queue.len(); v != e && his > 2*own+stirLess {
+		e.queue.stealFrom(&v.queue, uint32(his-own)/2)
+	}
+}
+
+// steal takes half of the queue of another executor, if that is worth while.
+func (e *executor) steal() bool {
+	all := e.sys.executors
+	first := e.roll()
+	for i := range all {
+		v := all[(i+first)%len(all)]
+		if v != e && v.isWorthSharing() && e.queue.stealFrom(&v.queue, queueRoom) {
+			return true
+		}
+	}
+	return false
+}
+
+// find waits for something to run. nil: the system is closed.
+func (e *executor) find() *slot {
+	for {
+		found := e.takeShared() || e.steal()
+		if !found {
+			runtime.Gosched()
+			found = e.takeShared() || e.steal()
+		}
+		if !found && !e.park() {
+			return nil
+		}
+		if s := e.queue.pop(); s != nil { // else others have taken it meanwhile
+			return s
+		}
+	}
+}
+
+// park sleeps until somebody wakes the executor, or, if others are active and nobody watches them,
+// until a watch finds one that is stuck. False: the system is closed.
+func (e *executor) park() bool {
+	y := e.sys
+	for i := range e.queue.ring { // the queue is empty: what it has held may be garbage
+		race.StorePointer(&e.queue.ring[i], nil)
+	}
+	e.publish()
+	y.mu.Lock()
+	if y.waitingLocked() > 0 {
+		y.mu.Unlock()
+		return true
+	}
+	y.active--
+	y.parked.Add(1)
+	y.idle = append(y.idle, e)
+	e.due = e.handled // the first look is soon
+	watch := y.active > 0 && !y.watched
+	if watch {
+		y.watched = true
+	}
+	y.setLonelyLocked()
+	y.restedLocked()
+	if y.closed {
+		y.mu.Unlock()
+		return false
+	}
+	y.mu.Unlock()
+	if watch {
+		return e.watch()
+	}
+	_, open := <-e.wakeup
+	return open
+}
+
+// watch is park, of the one executor that looks after those that are active: one that computes, or
+// waits in Go, keeps the actors in its queue waiting.
+func (e *executor) watch() (open bool) {
+	y := e.sys
+	for _, v := range y.executors {
+		v.seen = atomic.LoadUint32(&v.turns)
+	}
+	for pause := watchLeast; ; pause = min(2*pause, watchMost) {
+		if e.timer == nil {
+			e.timer = time.NewTimer(pause)
+		} else {
+			e.timer.Reset(pause)
+		}
+		select {
+		case _, open := <-e.wakeup: // whoever has taken e off the idle ones
+			e.timer.Stop()
+			y.mu.Lock()
+			y.watched = false
+			y.setLonelyLocked()
+			y.mu.Unlock()
+			return open
+		case <-e.timer.C:
+		}
+		stuck := (*executor)(nil)
+		for _, v := range y.executors {
+			turns := atomic.LoadUint32(&v.turns)
+			if v != e && turns == v.seen && v.queue.len()+v.held.len() > 0 {
+				stuck = v
+			}
+			v.seen = turns
+		}
+		y.mu.Lock()
+		switch {
+		case stuck != nil && y.unparkLocked(e):
+			y.watched = false
+			y.setLonelyLocked()
+			y.mu.Unlock()
+			if !e.queue.stealFrom(&stuck.queue, queueRoom) {
+				e.queue.stealFrom(&stuck.held, queueRoom)
+			}
+			return true
+		case y.active == 0: // nothing is left to watch
+			y.watched = false
+			y.setLonelyLocked()
+			y.mu.Unlock()
+			_, open := <-e.wakeup
+			return open
+		}
+		y.mu.Unlock()
+	}
+}

@@ -1,0 +1,207 @@
+package actor
+
+import (
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+)
+
+const (
+	magazine  = 64 // nodes that are handed over at once
+	magazines = 64 // most that are kept
+	bulksKept = 64 // of one goroutine
+)
+
+// A pool has what actors of one system with messages of one type have in common.
+type pool[M any] struct {
+	sys      *System
+	active   node[M] // in a box: active, and nothing new
+	ended    node[M]
+	forward  node[M]
+	pointers bool // messages have pointers
+	locals   []local[M]
+	outside  sync.Pool // of *local, for goroutines that are no executors
+
+	mu     sync.Mutex
+	spares []*node[M] // a magazine each
+	count  atomic.Int32
+	kinds  map[kindKey]*kindOf[M]
+}
+
+// A local is what one goroutine at a time has of a pool.
+type local[M any] struct {
+	free  *node[M]
+	bulks []*bulk[M] // free ones
+	n     int
+	pace  int    // messages of a turn from one look at the clock to the next
+	at    int    // what the turn does, in case that the behaviour fails
+	done  uint32 // messages that the turn has handled, since the last flush
+	ctx   Context[M]
+	_     [64]byte
+}
+
+func poolOf[M any](y *System) *pool[M] {
+	t := reflect.TypeFor[M]()
+	if p, ok := y.pools.Load(t); ok {
+		return p.(*pool[M])
+	}
+	p := &pool[M]{sys: y, pointers: hasPointers(t), locals: make([]local[M], len(y.executors)),
+		kinds: make(map[kindKey]*kindOf[M])}
+	for i := range p.locals {
+		p.locals[i].init(&y.executors[i].caller)
+	}
+	p.outside.New = func() any { return new(local[M]) }
+	got, _ := y.pools.LoadOrStore(t, p)
+	return got.(*pool[M])
+}
+
+func (l *local[M]) init(h *caller) {
+	l.pace = 1
+	l.ctx.l, l.ctx.h = l, h
+}
+
+func hasPointers(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64,
+		reflect.Uintptr, reflect.Float32, reflect.Float64, reflect.Complex64,
+		reflect.Complex128:
+		return false
+	case reflect.Array:
+		return t.Len() > 0 && hasPointers(t.Elem())
+	case reflect.Struct:
+		for f := range t.Fields() {
+			if hasPointers(f.Type) {
+				return true
+			}
+		}
+		return false
+	}
+	return true
+}
+
+// get returns a node.
+func (p *pool[M]) get(l *local[M]) *node[M] {
+	n := l.free
+	if n == nil {
+		return p.more(l)
+	}
+	l.free = n.next
+	l.n--
+	return n
+}
+
+func (p *pool[M]) more(l *local[M]) *node[M] {
+	if p.count.Load() > 0 {
+		p.mu.Lock()
+		if i := len(p.spares) - 1; i >= 0 {
+			n := p.spares[i]
+			p.spares[i] = nil
+			p.spares = p.spares[:i]
+			p.count.Store(int32(i))
+			p.mu.Unlock()
+			l.free, l.n = n.next, magazine-1
+			return n
+		}
+		p.mu.Unlock()
+	}
+	return new(node[M])
+}
+
+// getBulk returns an empty bulk, for a node that nobody else sees yet.
+func (p *pool[M]) getBulk(l *local[M]) *bulk[M] {
+	if i := len(l.bulks) - 1; i >= 0 {
+		b := l.bulks[i]
+		l.bulks = l.bulks[:i]
+		b.word.Store(0)
+		return b
+	}
+	return &bulk[M]{owner: l}
+}
+
+// dropBulk takes the bulk of a node away that is done. Its owner keeps some.
+func (p *pool[M]) dropBulk(l *local[M], n *node[M], b *bulk[M]) {
+	n.bulk.Store(nil)
+	if b.owner == l && len(l.bulks) < bulksKept {
+		if p.pointers {
+			clear(b.m[:b.n])
+		}
+		b.at, b.n = 0, 0
+		l.bulks = append(l.bulks, b)
+	}
+}
+
+// give takes a node back, whose message is done.
+func (p *pool[M]) give(l *local[M], n *node[M]) {
+	if p.pointers {
+		var none M
+		n.m = none
+	}
+	if l.n >= 2*magazine {
+		p.spare(l)
+	}
+	n.next = l.free
+	l.free = n
+	l.n++
+}
+
+// spare hands a magazine over to others.
+func (p *pool[M]) spare(l *local[M]) {
+	first := l.free
+	last := first
+	for range magazine - 1 {
+		last = last.next
+	}
+	l.free = last.next
+	last.next = nil
+	l.n -= magazine
+	p.mu.Lock()
+	if len(p.spares) < magazines {
+		p.spares = append(p.spares, first)
+		p.count.Store(int32(len(p.spares)))
+	}
+	p.mu.Unlock()
+}
+
+// A kind is what actors that were spawned alike have in common.
+type kind struct {
+	kindKey
+	sys *System
+	ops ops
+}
+
+type kindOf[M any] struct {
+	kind
+	pool *pool[M]
+}
+
+// A kindKey tells kinds of one pool apart.
+type kindKey struct {
+	receiver reflect.Type
+	settings settings
+}
+
+// ops is a pool, for those that do not know the type of its messages.
+type ops interface {
+	turn(e *executor, s *slot)
+	turnThatWaits(s *slot)
+	failed(e *executor, s *slot, err error)
+	activate(s *slot) bool
+}
+
+func (p *pool[M]) kind(key kindKey) *kind {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	k := p.kinds[key]
+	if k == nil {
+		k = &kindOf[M]{kind{key, p.sys, p}, p}
+		p.kinds[key] = k
+	}
+	return (*kind)(unsafe.Pointer(k))
+}
+
+// activate makes a dormant actor active. True: its turn is to be started. Ended ones stay so.
+func (p *pool[M]) activate(s *slot) bool {
+	return cellOf[M](s).box.CompareAndSwap(nil, &p.active)
+}

@@ -1,0 +1,145 @@
+package actor
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// A room is the bound of a mailbox. A message has a place until it is handled.
+//
+//	R1  sender: says that it waits (waits), then looks for a place (admit)
+//	R2  turn: gives a place back (taken), then looks whether anybody waits. One of the two sees the
+//	    other
+type room struct {
+	taken atomic.Int64
+	waits atomic.Int32 // senders
+
+	mu      sync.Mutex
+	senders []*roomSender // first come, first served
+	closed  bool
+}
+
+type roomSender struct {
+	told  chan error // nil: it has a place
+	isOut bool       // it was told; with room.mu
+}
+
+// tryEnter takes one of `most` places, if there is one that nobody waits for.
+func (r *room) tryEnter(most int) bool {
+	if r.waits.Load() > 0 {
+		return false
+	}
+	if r.taken.Add(1) > int64(most) {
+		r.leave(most)
+		return false
+	}
+	return true
+}
+
+// leave gives a place back: R2.
+func (r *room) leave(most int) {
+	r.taken.Add(-1)
+	if r.waits.Load() > 0 {
+		r.mu.Lock()
+		r.admitLocked(most)
+		r.mu.Unlock()
+	}
+}
+
+func (r *room) admitLocked(most int) {
+	for len(r.senders) > 0 {
+		var err error
+		if r.closed {
+			err = ErrStopped
+		} else if r.taken.Add(1) > int64(most) {
+			r.taken.Add(-1)
+			return
+		}
+		r.tellLocked(0, err)
+	}
+}
+
+func (r *room) tellLocked(i int, err error) {
+	w := r.senders[i]
+	r.senders = slices.Delete(r.senders, i, i+1)
+	r.waits.Add(-1)
+	w.isOut = true
+	w.told <- err
+}
+
+// close has everybody that waits, and will, told ErrStopped.
+func (r *room) close() {
+	r.mu.Lock()
+	r.closed = true
+	r.admitLocked(0)
+	r.mu.Unlock()
+}
+
+// enter takes a place, and waits for one.
+func (r *room) enter(ctx context.Context, to *slot) error {
+	most := to.kind.settings.room
+	if r.tryEnter(most) {
+		return nil
+	}
+	end, err := beginWait(to)
+	if err != nil {
+		return err
+	}
+	defer end()
+	w := &roomSender{told: make(chan error, 1)}
+	r.waits.Add(1) // R1
+	r.mu.Lock()
+	r.senders = append(r.senders, w)
+	r.admitLocked(most)
+	r.mu.Unlock()
+	select {
+	case err = <-w.told:
+	case <-ctx.Done():
+		r.mu.Lock()
+		if !w.isOut {
+			r.tellLocked(slices.Index(r.senders, w), ctx.Err())
+		}
+		r.mu.Unlock()
+		err = <-w.told
+	}
+	if err == ErrStopped {
+		return errorOf(to, err)
+	}
+	return err
+}
+
+// beginWait is called before a wait for what another actor does. It is an error of a behaviour that
+// may not wait, or would wait for itself.
+func beginWait(on *slot) (end func(), err error) {
+	h := thisCaller()
+	switch {
+	case h == nil:
+		return func() {}, nil
+	case h.exec != nil:
+		return nil, errorOf(h.slot, ErrWaits)
+	}
+	y := h.sys
+	y.waitsMu.Lock()
+	defer y.waitsMu.Unlock()
+	me := h.slot.sideOf()
+	circle := []string{h.slot.name()}
+	for s := on; s != nil; {
+		if s == h.slot {
+			return nil, &DeadlockError{circle}
+		}
+		circle = append(circle, s.name())
+		x := s.side.Load()
+		if x == nil || s.kind.sys != y {
+			break
+		}
+		s = x.waitsOn
+	}
+	me.waitsOn = on
+	return func() {
+		y.waitsMu.Lock()
+		me.waitsOn = nil
+		y.waitsMu.Unlock()
+	}, nil
+}

@@ -1,0 +1,186 @@
+package actor
+
+import (
+	"errors"
+	"time"
+)
+
+// What happens to an actor whose behaviour has failed.
+type directive uint8
+
+const (
+	escalates directive = iota
+	stops
+	resumes
+	restarts
+)
+
+// What happens to the message with that a behaviour has failed.
+type fate uint8
+
+const (
+	deadLetter fate = iota
+	drop
+)
+
+// Which children share the fate of one.
+type together uint8
+
+const (
+	oneForOne together = iota
+	allForOne
+	restForOne
+)
+
+// settings are the options of Spawn that are the kind's.
+type settings struct {
+	room        int
+	waiting     bool
+	directive   directive
+	restarts    int // within
+	within      time.Duration
+	least, most time.Duration // of a back-off
+	fate        fate
+	retries     int
+	together    together
+}
+
+// fail decides what becomes of an actor whose behaviour, or hook, has failed, and of the message.
+// It returns as control does.
+func (p *pool[M]) fail(ctx *Context[M], c *cell[M], err error) bool {
+	l := ctx.l
+	x := c.sideOf()
+	at := l.at
+	l.at = inHook // from now on there is no message
+	p.flush(ctx, c)
+	f, ok := err.(*Failure) // else it is a child's
+	if !ok {
+		f = &Failure{c.name(), err}
+		p.sys.failures.Add(1)
+		if hook := p.sys.onFailure; hook != nil {
+			hook(f)
+		}
+	}
+	if c.flags&(isEnding|isRetiring) != 0 { // it was the last that this state does
+		c.flags &^= isRetiring
+		return p.control(ctx, c)
+	}
+	switch at {
+	case inBox:
+		c.pending = c.take(p, nil)
+		p.settle(l, c, x, f)
+	case inList:
+		p.settle(l, c, x, f)
+	}
+	set := &c.kind.settings
+	switch set.directive {
+	case resumes:
+		if at == inHook && c.flags&hasStarted == 0 {
+			break
+		}
+		return p.control(ctx, c)
+	case restarts:
+		if p.mayRestart(c, x) {
+			p.beginRestart(ctx, c, x, f, x.nextPause(set))
+			p.siblings(c, signal{sigRestart, f})
+			return p.control(ctx, c)
+		}
+	case stops:
+		p.beginEnd(ctx, c, x, f)
+		p.siblings(c, signal{sigStop, f})
+		return p.control(ctx, c)
+	}
+	p.beginEnd(ctx, c, x, f)
+	if c.parent != nil {
+		c.parent.post(signal{sigFail, f})
+	} else {
+		p.sys.fail(f)
+	}
+	return p.control(ctx, c)
+}
+
+// settle decides the fate of the message at hand, the first of the pending ones.
+func (p *pool[M]) settle(l *local[M], c *cell[M], x *side, f *Failure) {
+	n := c.pending
+	set := &c.kind.settings
+	if x.retries < set.retries {
+		x.retries++
+		return
+	}
+	x.retries = 0
+	if set.fate == drop {
+		n.failAsker(f)
+	} else {
+		p.dead(c, n, Failed, f)
+	}
+	c.pending = p.step(l, c, n)
+	p.forgo(l, c)
+}
+
+func (n *node[M]) failAsker(err error) {
+	if n.x != nil && n.x.ask != nil {
+		n.x.ask.fail(n.asked, err)
+	}
+}
+
+func (p *pool[M]) mayRestart(c *cell[M], x *side) bool {
+	set := &c.kind.settings
+	at := p.sys.clock.now()
+	for len(x.fails) > 0 && set.within > 0 && at-x.fails[0] > set.within {
+		x.fails = x.fails[1:]
+	}
+	if len(x.fails) == 0 {
+		x.pause = 0
+	}
+	if len(x.fails) >= set.restarts {
+		return false
+	}
+	x.fails = append(x.fails, at)
+	return true
+}
+
+func (x *side) nextPause(set *settings) time.Duration {
+	x.pause = min(max(2*x.pause, set.least), set.most)
+	return x.pause
+}
+
+// beginRestart ends the state, and has the children stopped; control makes the next one.
+func (p *pool[M]) beginRestart(ctx *Context[M], c *cell[M], x *side, cause error, pause time.Duration) {
+	c.flags |= isRestarting
+	x.reason = cause
+	p.stopChildren(x)
+	if pause > 0 {
+		c.flags |= isBackingOff
+		p.sys.later(pause, func() { c.post(signal{sigGoOn, nil}) })
+	}
+}
+
+// renew makes the next state.
+func (p *pool[M]) renew(ctx *Context[M], c *cell[M], x *side) error {
+	p.retire(ctx, c, x.reason)
+	next := x.make.(func() Receiver[M])()
+	if next == nil {
+		return errNilActor
+	}
+	c.recv = next
+	c.flags &^= isRestarting | hasStarted | hasRetired
+	x.reason = nil
+	return p.start(ctx, c)
+}
+
+var errNilActor = errors.New("the function that makes an actor has returned nil")
+
+// siblings has the siblings share the fate of c, if their parent says so.
+func (p *pool[M]) siblings(c *cell[M], g signal) {
+	if c.parent == nil || c.parent.kind.settings.together == oneForOne {
+		return
+	}
+	behind := c.parent.kind.settings.together == allForOne
+	for _, s := range p.sys.childrenOf(c.parent.sideOf()) {
+		if s == &c.slot {
+			behind = true
+		} else if behind {
+			s.post(g)
+		}
+	}
+}

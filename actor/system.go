@@ -1,0 +1,417 @@
+// Package actor has actors: state that belongs to one behaviour, to which others send messages of one
+// type.
+//
+//	type account struct{ balance int64 }
+//
+//	func (a *account) Receive(c *actor.Context[Msg], m Msg) error {
+//		switch m := m.(type) { … }
+//		return nil
+//	}
+//
+//	sys, err := actor.New()
+//	acc, err := actor.Spawn(sys, newAccount, actor.Name("acc/7"), actor.Restart(3, time.Minute))
+//	err = acc.Tell(Deposit{100})
+//	balance, err := actor.Ask(ctx, acc, func(to actor.Reply[int64]) Msg { return Balance{to} })
+//
+// Messages are values of type M, and are not boxed. The messages of one sender to one actor are
+// handled in the order of the sends, one at a time. A message that was accepted (Tell returned nil) is
+// handled, or becomes a dead letter, which is counted.
+//
+// An executor is a goroutine that calls behaviours, one after the other. So a behaviour must not
+// wait: for a channel, for input, in Sleep. One that waits is spawned with [Waiting]: its turns have
+// goroutines. A turn of an actor ends after 20 µs, and the actor goes to the back of the queue. An
+// idle system uses no CPU. The package needs no cgo, and works in a bubble of testing/synctest if the
+// System is made there.
+package actor
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/organzine/coro/internal/leak"
+)
+
+// A System has actors, and the executors that call their behaviours. Its methods may be called by
+// any goroutine.
+type System struct {
+	executors    []*executor
+	clock        clock
+	onDeadLetter func(DeadLetter)
+	onFailure    func(*Failure)
+
+	pools    sync.Map // of *pool[M], by the type M
+	dead     deadLetters
+	failures atomic.Uint64
+	spawned  atomic.Uint64
+	handled  atomic.Uint64 // by Waiting actors
+	waiting  atomic.Int64  // turns of Waiting actors
+	laters   atomic.Int64  // messages and back-offs whose time will come
+	has      atomic.Int32  // waitingLocked
+	parked   atomic.Int32  // len(idle)
+	lonely   atomic.Bool   // an executor is parked, and none watches, or is on its way
+	ends     sync.WaitGroup
+
+	_       [64]byte
+	mu      sync.Mutex
+	come    ring // active actors that were woken from outside, and no executor has
+	queue   ring // and others that no executor has
+	turn    bool // see popLocked
+	idle    []*executor
+	active  int  // executors that are not idle
+	woken   bool // one was woken, and has not looked yet
+	watched bool // one watches
+	closed  bool
+	resting []chan struct{} // who waits for the rest
+
+	tree        sync.Mutex // parents, children
+	first, last *slot      // actors without a parent
+	live        int
+	stopping    bool
+	failure     error         // that has escalated
+	ended       chan struct{} // stopping, and no actor is left
+	failed      chan struct{} // failure is set
+	closing     sync.Once
+
+	stepped *stepper // nil: the executors run by themselves
+
+	namesMu sync.Mutex
+	names   map[string]*slot
+	waitsMu sync.Mutex // side.waitsOn
+}
+
+// An Option is an option of [New].
+type Option func(*System) error
+
+// Executors sets how many goroutines call behaviours at a time, 1 to 4096. The default is
+// runtime.GOMAXPROCS(0).
+func Executors(n int) Option {
+	return func(y *System) error {
+		if n < 1 || n > 4096 {
+			return errorf(ErrOption, "Executors(%d): must be from 1 to 4096", n)
+		}
+		y.executors = make([]*executor, n)
+		return nil
+	}
+}
+
+// OnDeadLetter has f called for each dead letter, by the goroutine that made it one. It must not
+// wait.
+func OnDeadLetter(f func(DeadLetter)) Option {
+	return func(y *System) error { y.onDeadLetter = f; return nil }
+}
+
+// OnFailure has f called for each failure of a behaviour, before its actor is restarted or stopped,
+// by the goroutine that runs it. It must not wait.
+func OnFailure(f func(*Failure)) Option {
+	return func(y *System) error { y.onFailure = f; return nil }
+}
+
+// New makes a system. It is to be closed. An option out of range is an ErrOption.
+func New(opts ...Option) (*System, error) {
+	y := &System{clock: realClock{}, ended: make(chan struct{}), failed: make(chan struct{}),
+		names: make(map[string]*slot), executors: make([]*executor, runtime.GOMAXPROCS(0))}
+	for _, o := range opts {
+		if o == nil {
+			return nil, errorf(ErrOption, "a nil Option")
+		}
+		if err := o(y); err != nil {
+			return nil, err
+		}
+	}
+	for i := range y.executors {
+		e := &executor{index: i, wakeup: make(chan struct{}, 1), random: uint32(i)}
+		e.caller = caller{sys: y, exec: e}
+		e.queue.alone = len(y.executors) == 1
+		e.held.alone = e.queue.alone
+		y.executors[i] = e
+		y.idle = append(y.idle, e)
+	}
+	y.parked.Store(int32(len(y.idle)))
+	y.setLonelyLocked()
+	if leak.On() {
+		leak.Made(leakable{y})
+	}
+	return y, nil
+}
+
+// startFrom has a turn started that the caller has made active, whoever that is.
+func (y *System) startFrom(s *slot) {
+	if h := thisCaller(); h != nil && h.exec != nil && h.sys == y {
+		h.exec.start(s)
+		return
+	}
+	y.start(s)
+}
+
+// start has a turn started that a caller outside has made active: S2.
+func (y *System) start(s *slot) {
+	if s.kind.settings.waiting {
+		y.startWaiting(s)
+		return
+	}
+	y.mu.Lock()
+	y.come.push(s)
+	y.has.Add(1)
+	y.changedLocked()
+	w := y.wakeLocked()
+	y.mu.Unlock()
+	w.wake()
+}
+
+// waitingLocked is how many active actors no executor has.
+func (y *System) waitingLocked() int { return y.come.n + y.queue.n }
+
+// popLocked takes one of these, by turns one that has come and another; nil: there is none.
+func (y *System) popLocked() *slot {
+	y.turn = !y.turn
+	if y.queue.n == 0 || (y.turn && y.come.n > 0) {
+		return y.comeLocked()
+	}
+	y.has.Add(-1)
+	return y.queue.pop()
+}
+
+// comeLocked takes the first one that has come; nil: there is none.
+func (y *System) comeLocked() *slot {
+	if y.come.n == 0 {
+		return nil
+	}
+	y.has.Add(-1)
+	return y.come.pop()
+}
+
+// wakeLocked takes an executor off the idle ones, for the caller to wake, unless one is on its way.
+func (y *System) wakeLocked() *executor {
+	if y.woken || len(y.idle) == 0 {
+		return nil
+	}
+	e := y.idle[len(y.idle)-1]
+	y.unparkLocked(e)
+	e.fresh, y.woken = true, true
+	y.setLonelyLocked()
+	return e
+}
+
+// unparkLocked takes an executor off the idle ones. False: others have done so.
+func (y *System) unparkLocked(e *executor) bool {
+	for i, v := range y.idle {
+		if v == e {
+			y.idle = append(y.idle[:i], y.idle[i+1:]...)
+			y.active++
+			y.parked.Add(-1)
+			return true
+		}
+	}
+	return false
+}
+
+func (y *System) setLonelyLocked() {
+	if lonely := len(y.idle) > 0 && !y.watched && !y.woken; lonely != y.lonely.Load() {
+		y.lonely.Store(lonely)
+	}
+}
+
+func (y *System) isAtRestLocked() bool {
+	return y.active == 0 && y.waitingLocked() == 0 && y.waiting.Load() == 0 && y.laters.Load() == 0
+}
+
+// restedLocked tells those that wait for the rest, if it has come.
+func (y *System) restedLocked() {
+	if len(y.resting) > 0 && y.isAtRestLocked() {
+		for _, done := range y.resting {
+			close(done)
+		}
+		y.resting = nil
+	}
+}
+
+// Rest waits until nothing can happen any more unless somebody outside sends: no actor has messages,
+// and no message of After is to come. Actors that wait for what is outside (Every, Passivate) are no
+// work. It returns the error of ctx if that ends before. A behaviour gets ErrWaits or ErrDeadlock.
+func (y *System) Rest(ctx context.Context) error {
+	if err := y.beginWait(); err != nil {
+		return err
+	}
+	y.settleHere()
+	y.mu.Lock()
+	if y.stepped != nil || y.isAtRestLocked() {
+		y.mu.Unlock()
+		return nil
+	}
+	done := make(chan struct{})
+	y.resting = append(y.resting, done)
+	y.mu.Unlock()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// beginWait is the error of a behaviour that would wait for itself, as its system waits for it.
+func (y *System) beginWait() error {
+	h := thisCaller()
+	switch {
+	case h == nil || h.sys != y:
+		return nil
+	case h.exec != nil:
+		return errorOf(h.slot, ErrWaits)
+	}
+	return &DeadlockError{[]string{h.slot.name()}}
+}
+
+// Run waits until the system has ended: by Stop, Drain or Close; by the end of ctx, when Run drains
+// it; or by a failure that no actor has dealt with, which Run returns. Otherwise it returns nil.
+func (y *System) Run(ctx context.Context) error {
+	if err := y.beginWait(); err != nil {
+		return err
+	}
+	select {
+	case <-y.ended:
+	case <-y.failed:
+		<-y.ended
+	case <-ctx.Done():
+		if err := y.Drain(context.WithoutCancel(ctx)); err != nil {
+			return err
+		}
+	}
+	return y.Err()
+}
+
+// Err is the failure that no actor has dealt with, a *Failure, or nil.
+func (y *System) Err() error {
+	y.tree.Lock()
+	defer y.tree.Unlock()
+	return y.failure
+}
+
+// fail ends the system with a failure.
+func (y *System) fail(f *Failure) {
+	y.tree.Lock()
+	if y.failure == nil {
+		y.failure = f
+		close(y.failed)
+	}
+	y.tree.Unlock()
+	y.stopAll()
+}
+
+// stopAll has all actors stopped.
+func (y *System) stopAll() {
+	y.tree.Lock()
+	first := !y.stopping
+	y.stopping = true
+	if first && y.live == 0 {
+		close(y.ended)
+	}
+	list := siblingsFrom(y.first)
+	y.tree.Unlock()
+	for _, s := range list {
+		s.post(signal{sigStop, nil})
+	}
+}
+
+// Stop ends all actors, each after the message that it is at. What is left becomes dead letters.
+// Spawn and Tell return ErrStopped from then on. Stop waits for the end, or until ctx ends, whose
+// error it returns; the actors are stopped nevertheless. Within a behaviour of the system it does not
+// wait.
+func (y *System) Stop(ctx context.Context) error {
+	y.stopAll()
+	if y.beginWait() != nil {
+		return nil
+	}
+	y.settleHere()
+	select {
+	case <-y.ended:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Drain is Stop when everything has come to rest (see [System.Rest]). If ctx ends before, it stops
+// at once, and returns the error of ctx. From within a behaviour it returns ErrWaits, or ErrDeadlock.
+func (y *System) Drain(ctx context.Context) error {
+	if err := y.beginWait(); err != nil {
+		return err
+	}
+	select {
+	case <-y.ended:
+		return nil
+	default:
+	}
+	return errors.Join(y.Rest(ctx), y.Stop(context.WithoutCancel(ctx)))
+}
+
+// Close stops all actors, waits for their ends, and ends the executors. It may be called several
+// times, and after Stop and Drain; but not by a behaviour of the system, which gets ErrWaits or
+// ErrDeadlock.
+func (y *System) Close() error {
+	if err := y.beginWait(); err != nil {
+		return err
+	}
+	if err := y.Stop(context.Background()); err != nil {
+		return err
+	}
+	y.closing.Do(func() {
+		y.mu.Lock()
+		y.closed = true
+		idle := y.idle
+		y.idle = nil
+		y.parked.Store(0)
+		y.setLonelyLocked()
+		y.mu.Unlock()
+		for _, e := range idle {
+			close(e.wakeup)
+		}
+		y.ends.Wait()
+	})
+	return nil
+}
+
+// Stats are figures of a system. While messages are sent they do not fit together exactly.
+type Stats struct {
+	Actors   int    // that live
+	Spawned  uint64 // until now
+	Handled  uint64 // messages; exact at rest
+	Failures uint64 // of behaviours
+	Dead     uint64 // letters, in all
+	Stopped  uint64 // of these, since their actors have ended
+	Failed   uint64 // of these, since a behaviour has failed with them
+}
+
+// Stats may be called at any time, also after Close.
+func (y *System) Stats() Stats {
+	y.tree.Lock()
+	st := Stats{Actors: y.live}
+	y.tree.Unlock()
+	st.Spawned, st.Failures, st.Handled = y.spawned.Load(), y.failures.Load(), y.handled.Load()
+	for _, e := range y.executors {
+		st.Handled += e.done.Load()
+	}
+	st.Stopped, st.Failed = y.dead[Stopped].Load(), y.dead[Failed].Load()
+	st.Dead = st.Stopped + st.Failed
+	return st
+}
+
+// later calls f when a time has passed, which is work until then.
+func (y *System) later(d time.Duration, f func()) stopper {
+	y.laters.Add(1)
+	return y.clock.after(d, func() {
+		f()
+		y.endOfLater()
+	})
+}
+
+func (y *System) endOfLater() {
+	if y.laters.Add(-1) == 0 {
+		y.mu.Lock()
+		y.restedLocked()
+		y.mu.Unlock()
+	}
+}

@@ -1,0 +1,184 @@
+package actor
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// A clock is what time a system has, and what happens later.
+type clock interface {
+	now() time.Duration
+	after(d time.Duration, f func()) stopper
+}
+
+// A stopper is something that is going to happen. stop returns false if it has begun to.
+type stopper interface{ stop() bool }
+
+type realClock struct{}
+
+type realTimer struct{ *time.Timer }
+
+func (t realTimer) stop() bool { return t.Stop() }
+
+func (realClock) now() time.Duration { return now() }
+func (realClock) after(d time.Duration, f func()) stopper {
+	return realTimer{time.AfterFunc(d, f)}
+}
+
+// A Timer is a message that is to come, by After or Every.
+type Timer struct{ t stopper }
+
+// Stop has no message come any more. It returns false if none was to come: the last one was sent, or
+// Stop called before, or the actor has ended. Any goroutine may call it.
+func (t Timer) Stop() bool { return t.t != nil && t.t.stop() }
+
+// A timer is in the side of its actor until it is over. Whoever sets over deals with it.
+type timer[M any] struct {
+	c      *cell[M]
+	m      M
+	over   atomic.Bool
+	every  time.Duration // 0: once
+	next   time.Duration
+	queued atomic.Bool // the last message of Every is not handled
+	extra  nodeExtra[M]
+	clock  atomic.Pointer[stopper]
+}
+
+// After has m sent to the actor when d has passed. Until then it is work (System.Rest). It is accepted
+// now: if the actor ends before, m becomes a dead letter. It costs some 300 ns.
+func (c *Context[M]) After(d time.Duration, m M) Timer {
+	t := &timer[M]{c: c.c, m: m}
+	c.h.sys.laters.Add(1)
+	t.begin(d)
+	return Timer{t}
+}
+
+// Every has m sent to the actor each time that d has passed, until it is stopped or the actor ends. A
+// message whose predecessor is not handled yet is left out. d is 1 µs at least.
+func (c *Context[M]) Every(d time.Duration, m M) Timer {
+	d = max(d, time.Microsecond)
+	t := &timer[M]{c: c.c, m: m, every: d, next: c.h.sys.clock.now() + d}
+	t.extra.call = func(c *Context[M]) error {
+		t.queued.Store(false)
+		return c.c.recv.Receive(c, t.m)
+	}
+	t.begin(d)
+	return Timer{t}
+}
+
+func (t *timer[M]) begin(d time.Duration) {
+	x := t.c.sideOf()
+	x.mu.Lock()
+	if x.timers == nil {
+		x.timers = make(map[stopper]struct{})
+	}
+	x.timers[t] = struct{}{}
+	x.mu.Unlock()
+	t.arm(d)
+}
+
+func (t *timer[M]) arm(d time.Duration) {
+	s := t.c.kind.sys.clock.after(max(d, 0), t.fire)
+	t.clock.Store(&s)
+	if t.over.Load() { // it was stopped meanwhile
+		s.stop()
+	}
+}
+
+func (t *timer[M]) fire() {
+	p := t.c.pool()
+	if t.every == 0 {
+		if t.end() {
+			if p.push(t.c, t.m, nil) != nil {
+				p.deadMessage(t.c, t.m, Stopped, ErrStopped)
+			}
+			p.sys.endOfLater()
+		}
+		return
+	}
+	if t.over.Load() {
+		return
+	}
+	if !t.queued.Swap(true) {
+		var none M
+		if p.push(t.c, none, &t.extra) != nil {
+			return
+		}
+	}
+	at := p.sys.clock.now()
+	for t.next += t.every; t.next <= at; t.next += t.every * max((at-t.next)/t.every, 1) {
+	}
+	t.arm(t.next - at)
+}
+
+// end takes the timer away. False: it is over already.
+func (t *timer[M]) end() bool {
+	if t.over.Swap(true) {
+		return false
+	}
+	x := t.c.sideOf()
+	x.mu.Lock()
+	delete(x.timers, t)
+	x.mu.Unlock()
+	return true
+}
+
+func (t *timer[M]) stop() bool {
+	if !t.end() {
+		return false
+	}
+	if s := t.clock.Load(); s != nil {
+		(*s).stop()
+	}
+	if t.every == 0 {
+		t.c.kind.sys.endOfLater()
+	}
+	return true
+}
+
+// stopAtEnd is stop, since the actor has ended.
+func (t *timer[M]) stopAtEnd() {
+	if t.stop() && t.every == 0 {
+		t.c.pool().deadMessage(t.c, t.m, Stopped, ErrStopped)
+	}
+}
+
+func (x *side) stopTimers() {
+	x.mu.Lock()
+	list := x.timers
+	x.timers = nil
+	x.mu.Unlock()
+	for t := range list {
+		t.(interface{ stopAtEnd() }).stopAtEnd()
+	}
+	x.idle.Store(0)
+}
+
+// Passivate has the actor end when it had no message for the time d, and has no children. Whether a
+// message that comes meanwhile is handled or refused is decided by one compare-and-swap. 0: not any
+// more. It costs a timer for each d, and a look at the clock for each turn.
+func (c *Context[M]) Passivate(d time.Duration) {
+	x := c.c.sideOf()
+	at := c.h.sys.clock.now()
+	x.beat.Store(int64(at))
+	if old := x.idle.Swap(int64(max(d, 0))); old == 0 && d > 0 {
+		watchIdle(&c.c.slot, x, d)
+	}
+}
+
+func watchIdle(s *slot, x *side, d time.Duration) {
+	y := s.kind.sys
+	y.clock.after(d, func() {
+		most := time.Duration(x.idle.Load())
+		if most == 0 {
+			return
+		}
+		idle := y.clock.now() - time.Duration(x.beat.Load())
+		if idle < most {
+			watchIdle(s, x, most-idle)
+			return
+		}
+		s.post(signal{sigIdle, nil})
+		watchIdle(s, x, most)
+	})
+}
