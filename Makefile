@@ -151,6 +151,7 @@ test-examples: deps-http ## examples/httpd and sqlite, which are modules of thei
 	$(HTTP) go -C examples/httpd test -asan ./...
 	$(HTTP) go -C bench/http vet ./...
 	$(HTTP) go -C bench/http test ./...
+	GOWORK=off go -C bench/peers/actors vet ./...
 
 FUZZ_SECONDS ?= 60
 FUZZ_HTTPD = -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -fsanitize=fuzzer,address,undefined \
@@ -169,6 +170,10 @@ fuzz-httpd: deps-http ## bytes to the connections of examples/httpd, for FUZZ_SE
 bench-http: deps-http ## HTTP servers by turns: examples/httpd, a bare epoll loop, net/http, fasthttp; 10 min
 	@scripts/deps.sh wrk
 	$(HTTP) go -C bench/http run .
+
+.PHONY: peers
+peers: ## actors of other libraries and languages beside coro's, by turns; 15 min
+	go run ./bench/peers
 
 .PHONY: test-arm64
 test-arm64: deps-arm64 ## the C and Go tests built for arm64, under an emulator; some minutes
