@@ -338,7 +338,7 @@ func TestAStuckExecutorAndOutside(t *testing.T) {
 		require.NoError(t, b.Tell(1))
 		require.NoError(t, a.Tell(1))
 	}
-	close(woken)
+	woken <- struct{}{}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	require.NoError(t, y.Rest(ctx))
