@@ -128,11 +128,12 @@ typedef struct coro_actor_kind {
 } coro_actor_kind;
 
 /*
- * The behaviour keeps the promise of CORO_BRIEF (coro.h): a call takes some microseconds, never
- * blocks its thread, and needs nothing that a sender holds. So where a thread that is no worker
- * sends to such an actor, and a worker sleeps, the actor's turn runs on the sender's thread before
- * the send returns: no thread is woken, and an answer is there at once. What comes of it, and is
- * brief, runs there too, for 15 us at most; all else is the worker's. Pinned actors never run so.
+ * The behaviour, and `end`, keep the promise of CORO_BRIEF (coro.h): a call takes some
+ * microseconds, never blocks its thread, and needs nothing that a sender holds. So where a thread
+ * that is no worker sends to such an actor, and a worker sleeps, the actor's turn runs on the
+ * sender's thread before the send returns: no thread is woken, and an answer is there at once. What
+ * comes of it, and is brief, runs there too, for 15 us at most; all else is the worker's. Pinned
+ * actors never run so. The flag counts at the spawn of an actor, and not in coro_actor_become.
  * 512 functions of a process can be brief: those of further kinds are not.
  */
 #define CORO_ACTOR_BRIEF UINT32_C(1)

@@ -596,5 +596,5 @@ bool coroi_task_lend(struct coro_scheduler *s, uint64_t arg, bool (*change)(void
 		run_locked(&l, false);
 	}
 	give_back_locked(&l);
-	return true;
+	return *status == CORO_OK; /* without a record here there may be one outside */
 }

@@ -80,8 +80,8 @@ int coroi_task_spawn(struct coro_scheduler *s, uint32_t pin, uint64_t arg, bool 
  * brief, runs on the calling thread, and so does what is brief and comes of it, for some 15 us.
  *
  * Thread:  any, with no lock that a brief task takes.
- * Returns: true: it was done, and *status is as of coroi_task_spawn. False: nothing was done. The
- *          thread is a worker or runs a coroutine, or no worker sleeps that can be lent.
+ * Returns: true: it was done, and *status is CORO_OK. False: nothing was done. The thread is a
+ *          worker or runs a coroutine, or no worker sleeps that can be lent, or has a record.
  */
 bool coroi_task_lend(struct coro_scheduler *s, uint64_t arg, bool (*change)(void *), void *ctx,
 		     int *status);
