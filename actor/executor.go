@@ -226,8 +226,9 @@ func (e *executor) look() (next *slot) {
 	fits := time.Duration(n)*look/(took+1) + 1
 	e.every = uint32(min(fits, max(2*time.Duration(e.every), 1), lookMost))
 	e.last, e.looked, e.due = e.handled, at, e.handled+e.every
-	if n > 0 {
-		race.StoreUint32(&e.cost, uint32(min(took/time.Duration(n), time.Second)))
+	if n > 0 { // it falls slowly: what is short may come between what is long
+		race.StoreUint32(&e.cost, max(uint32(min(took/time.Duration(n), time.Second)),
+			e.cost-e.cost/8))
 	}
 	e.publish()
 	if e.stuck.Load() {
