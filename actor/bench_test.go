@@ -3,7 +3,6 @@ package actor
 import "testing"
 
 type ball struct {
-	kind uint32
 	from int32
 	n    int64
 }

@@ -114,10 +114,9 @@ func (s *System) Advance(d time.Duration) {
 
 // A clock has what happens when, and of the same moment in the order of the calls.
 type clock struct {
-	mu    sync.Mutex
-	at    time.Duration
-	count int
-	list  []*alarm
+	mu   sync.Mutex
+	at   time.Duration
+	list []*alarm
 }
 
 type alarm struct {

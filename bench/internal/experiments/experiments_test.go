@@ -64,6 +64,20 @@ func TestRowsThatOthersRelyOn(t *testing.T) {
 		{"actor", "coro-c", "newcomer-flood", 1, 1, []string{"p50_us", "p99_us"}},
 		{"actor", "coro-c", "harmonic", 2, 1, []string{"service_ratio"}},
 		{"actor", "coro-c", "light", 2, 1, []string{"cpu_us_per_message"}},
+		{"actor", "coro-go", "pingpong", 1, 400_000, []string{"ns_per_message"}},
+		{"actor", "coro-go", "counting", 2, 1_000_000, []string{"ns_per_message"}},
+		{"actor", "coro-go", "fjthrput", 1, 10_000, []string{"ns_per_message"}},
+		{"actor", "coro-go", "threadring", 1, 1_000_000, []string{"ns_per_message"}},
+		{"actor", "coro-go", "big", 1, 20_000, []string{"ns_per_message"}},
+		{"actor", "coro-go", "chameneos", 1, 200_000, []string{"ns_per_message"}},
+		{"actor", "coro-go", "fanin", 1, 10_000, []string{"ns_per_message"}},
+		{"actor", "coro-go", "ask1", 1, 100_000, []string{"ns_per_message"}},
+		{"actor", "coro-go", "ask64", 2, 100_000, []string{"ns_per_message"}},
+		{"actor", "coro-go", "idle", 1, 1_000_000, []string{"bytes_each"}},
+		{"actor", "coro-go", "newcomer-flood", 2, 1, []string{"p50_us", "p99_us"}},
+		{"actor", "coro-go", "timer-beside", 2, 8, []string{"p99_us"}},
+		{"actor", "coro-go", "harmonic", 2, 1, []string{"service_ratio"}},
+		{"actor", "coro-go", "light", 2, 1, []string{"cpu_us_per_message"}},
 		{"actor", "goroutine", "pingpong", 1, 400_000, []string{"ns_per_message"}},
 		{"blocking", "coro", "round-trip", 1, 1, []string{"ns_per_op"}},
 		{"blocking", "pthread", "round-trip", 1, 1, []string{"ns_per_op"}},
@@ -240,7 +254,8 @@ func TestActorsMeasureSomething(t *testing.T) {
 	}(actorScale, lightFor, restFor)
 	actorScale, lightFor, restFor = 100, 20*time.Millisecond, 20*time.Millisecond
 	for _, row := range actors().Rows {
-		if strings.HasPrefix(row.Variant, "newcomer") || row.Variant == "harmonic" {
+		if strings.HasPrefix(row.Variant, "newcomer") || row.Variant == "harmonic" ||
+			row.Variant == "timer-beside" {
 			continue // seconds each
 		}
 		tr, err := row.Open()
