@@ -105,6 +105,7 @@ coverage: ## lines of the C core that the C tests run, at least 95 %, and error 
 .PHONY: test-go
 test-go: ## the Go tests
 	$(GO_TEST) ./... ./bench/...
+	CGO_ENABLED=0 $(GO_TEST) ./actor/...
 
 .PHONY: test-race
 test-race: ## the Go tests under the race detector
@@ -125,6 +126,7 @@ STRESS_GO = CGO_CFLAGS="-O2 -g -DCOROI_STRESS" go test -v -timeout 90m
 stress: ## the tests that count, with random delays, in full: 10^9 queue operations, 10^7 steals and so on
 	CORO_TEST_SCALE=100 $(MAKE) $(SIDE_BY_SIDE) -C csrc/test stress
 	CORO_TEST_SCALE=100 $(STRESS_GO) -run Stress . ./internal/history
+	CORO_TEST_SCALE=500 $(STRESS_GO) -race -run Stress ./actor
 
 .PHONY: stress-short
 stress-short: ## a tenth of that, without stress_mixed, which takes as long as all others

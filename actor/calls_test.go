@@ -1,7 +1,6 @@
 package actor
 
 import (
-	"context"
 	"runtime"
 	"sync/atomic"
 	"syscall"
@@ -327,21 +326,20 @@ func TestAStuckExecutorKeepsNobodyWaiting(t *testing.T) {
 	}
 }
 
-// And what comes from outside too.
+// And what comes from outside is handled by others too.
 func TestAStuckExecutorAndOutside(t *testing.T) {
 	y := open(t, Executors(2))
-	woken := make(chan struct{})
-	a := spawn(t, y, func(*Context[int], int) error { <-woken; return nil })
-	require.NoError(t, a.Tell(1))
+	waits := spawn(t, y, func(_ *Context[chan int], woken chan int) error { <-woken; return nil })
+	wakes := spawn(t, y, func(_ *Context[chan int], woken chan int) error {
+		close(woken)
+		return nil
+	})
 	for range 100 {
-		b := spawn(t, y, func(*Context[int], int) error { woken <- struct{}{}; return nil })
-		require.NoError(t, b.Tell(1))
-		require.NoError(t, a.Tell(1))
+		woken := make(chan int)
+		require.NoError(t, waits.Tell(woken))
+		require.NoError(t, wakes.Tell(woken))
+		rest(t, y)
 	}
-	woken <- struct{}{}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	require.NoError(t, y.Rest(ctx))
 }
 
 // One that floods another waits for it: mailboxes stay short.
@@ -391,7 +389,7 @@ func TestAtRestNothingRuns(t *testing.T) {
 	require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &used[1]))
 	require.Equal(t, before, turns())
 	y.mu.Lock()
-	require.False(t, y.watched)
+	require.False(t, y.ticker.on)
 	y.mu.Unlock()
 	cpu := time.Duration(used[1].Utime.Nano() - used[0].Utime.Nano())
 	require.Less(t, cpu, 40*time.Millisecond)

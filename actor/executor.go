@@ -51,18 +51,18 @@ type executor struct {
 	started bool // the waker's
 	fresh   bool // woken, and has not looked yet; with System.mu
 	random  uint32
-	timer   *time.Timer // of a watch
 
 	looked time.Duration // when the clock was looked at last, and
 	letGo  time.Duration // when other goroutines last ran, both by now
 	last   uint32        // handled at the last look
 	due    uint32        // handled at the next one
 	every  uint32        // messages from one look to the next
-	seen   uint32        // by the watch: turns at its last look
 
-	turns uint32 // without order: the watch looks
+	turns uint32 // without order: those that look after it read it
 	cost  uint32 // ns a message, lately; without order: thieves look
 	done  atomic.Uint64
+	seen  uint32      // turns at the last tick; with System.mu
+	stuck atomic.Bool // by the last tick: see stuck.go
 	_     [64]byte
 	queue stealQueue
 	held  stealQueue // actors that have sent into deep mailboxes, for when there is nothing else
@@ -83,9 +83,6 @@ const (
 
 	shareMost = 64 // actors that an executor takes from the system's queue at once
 	stirLess  = 8  // it takes from another if it has less than half as much to do, and this less
-
-	watchLeast = 200 * time.Microsecond
-	watchMost  = 10 * time.Millisecond
 )
 
 var clockStart = time.Now()
@@ -96,6 +93,7 @@ func now() time.Duration { return time.Since(clockStart) }
 func (e *executor) main() {
 	defer e.caller.register()() // also after a runtime.Goexit
 	e.looked = now()
+	e.letGo = e.looked
 	for e.run() {
 	}
 	e.sys.ends.Done()
@@ -166,9 +164,6 @@ func (e *executor) push(s *slot) {
 		e.spill()
 		e.queue.push(s)
 	}
-	if e.sys.lonely.Load() {
-		e.share()
-	}
 }
 
 // hold has an actor wait that fills another one's mailbox, so that the other gets on: until the queue
@@ -200,7 +195,7 @@ func (e *executor) spill() {
 	y.mu.Unlock()
 }
 
-// share wakes an executor, since nobody watches this one.
+// share wakes an executor, to steal.
 func (e *executor) share() {
 	y := e.sys
 	y.mu.Lock()
@@ -231,10 +226,14 @@ func (e *executor) look() (next *slot) {
 	fits := time.Duration(n)*look/(took+1) + 1
 	e.every = uint32(min(fits, max(2*time.Duration(e.every), 1), lookMost))
 	e.last, e.looked, e.due = e.handled, at, e.handled+e.every
-	if n > 0 {
-		race.StoreUint32(&e.cost, uint32(min(took/time.Duration(n), time.Second)))
+	if n > 0 { // it falls slowly: what is short may come between what is long
+		race.StoreUint32(&e.cost, max(uint32(min(took/time.Duration(n), time.Second)),
+			e.cost-e.cost/8))
 	}
 	e.publish()
+	if e.stuck.Load() {
+		e.stuck.Store(false)
+	}
 	y := e.sys
 	if at-e.letGo >= letGo {
 		runtime.Gosched()
@@ -262,6 +261,9 @@ func (e *executor) publish() {
 // isWorthSharing tells whether another executor should have part of the queue.
 func (e *executor) isWorthSharing() bool {
 	n := uint32(e.queue.len())
+	if e.stuck.Load() {
+		return n > 0 || e.held.len() > 0
+	}
 	cost := atomic.LoadUint32(&e.cost)
 	return n > 1 && (cost >= longMessage || uint64(n)*uint64(cost) >= longQueue)
 }
@@ -273,7 +275,6 @@ func (e *executor) takeShared() bool {
 	defer y.mu.Unlock()
 	if e.fresh {
 		e.fresh, y.woken = false, false
-		y.setLonelyLocked()
 	}
 	got := e.queue.len()
 	for n := min(y.waitingLocked()/y.active+1, shareMost); n > 0 && !e.queue.full(); n-- {
@@ -319,7 +320,8 @@ func (e *executor) steal() bool {
 	first := e.roll()
 	for i := range all {
 		v := all[(i+first)%len(all)]
-		if v != e && v.isWorthSharing() && e.queue.stealFrom(&v.queue, queueRoom) {
+		if v != e && v.isWorthSharing() && (e.queue.stealFrom(&v.queue, queueRoom) ||
+			e.queue.stealFrom(&v.held, queueRoom)) {
 			return true
 		}
 	}
@@ -343,8 +345,8 @@ func (e *executor) find() *slot {
 	}
 }
 
-// park sleeps until somebody wakes the executor, or, if others are active and nobody watches them,
-// until a watch finds one that is stuck. False: the system is closed.
+// park sleeps until somebody wakes the executor, unless there is something to do. False: the system is
+// closed.
 func (e *executor) park() bool {
 	y := e.sys
 	for i := range e.queue.ring { // the queue is empty: what it has held may be garbage
@@ -360,72 +362,12 @@ func (e *executor) park() bool {
 	y.parked.Add(1)
 	y.idle = append(y.idle, e)
 	e.due = e.handled // the first look is soon
-	watch := y.active > 0 && !y.watched
-	if watch {
-		y.watched = true
-	}
-	y.setLonelyLocked()
 	y.restedLocked()
-	if y.closed {
-		y.mu.Unlock()
-		return false
-	}
+	closed := y.closed
 	y.mu.Unlock()
-	if watch {
-		return e.watch()
+	if closed {
+		return false
 	}
 	_, open := <-e.wakeup
 	return open
-}
-
-// watch is park, of the one executor that looks after those that are active: one that computes, or
-// waits in Go, keeps the actors in its queue waiting.
-func (e *executor) watch() (open bool) {
-	y := e.sys
-	for _, v := range y.executors {
-		v.seen = atomic.LoadUint32(&v.turns)
-	}
-	for pause := watchLeast; ; pause = min(2*pause, watchMost) {
-		if e.timer == nil {
-			e.timer = time.NewTimer(pause)
-		} else {
-			e.timer.Reset(pause)
-		}
-		select {
-		case _, open := <-e.wakeup: // whoever has taken e off the idle ones
-			e.timer.Stop()
-			y.mu.Lock()
-			y.watched = false
-			y.setLonelyLocked()
-			y.mu.Unlock()
-			return open
-		case <-e.timer.C:
-		}
-		stuck := (*executor)(nil)
-		for _, v := range y.executors {
-			turns := atomic.LoadUint32(&v.turns)
-			if v != e && turns == v.seen && v.queue.len()+v.held.len() > 0 {
-				stuck = v
-			}
-			v.seen = turns
-		}
-		y.mu.Lock()
-		switch {
-		case stuck != nil && y.unparkLocked(e):
-			y.watched = false
-			y.setLonelyLocked()
-			y.mu.Unlock()
-			if !e.queue.stealFrom(&stuck.queue, queueRoom) {
-				e.queue.stealFrom(&stuck.held, queueRoom)
-			}
-			return true
-		case y.active == 0: // nothing is left to watch
-			y.watched = false
-			y.setLonelyLocked()
-			y.mu.Unlock()
-			_, open := <-e.wakeup
-			return open
-		}
-		y.mu.Unlock()
-	}
 }

@@ -38,7 +38,6 @@ func newStepped(clock actorhook.Clock, settle func(), options []any) (any, actor
 	y.stepped, y.clock = st, steppedClock{clock}
 	y.idle = nil // nobody is to be woken
 	y.parked.Store(0)
-	y.lonely.Store(false)
 	st.e.each = true
 	return y, st, nil
 }

@@ -52,7 +52,6 @@ type System struct {
 	laters   atomic.Int64  // messages and back-offs whose time will come
 	has      atomic.Int32  // waitingLocked
 	parked   atomic.Int32  // len(idle)
-	lonely   atomic.Bool   // an executor is parked, and none watches, or is on its way
 	ends     sync.WaitGroup
 
 	_       [64]byte
@@ -63,7 +62,7 @@ type System struct {
 	idle    []*executor
 	active  int  // executors that are not idle
 	woken   bool // one was woken, and has not looked yet
-	watched bool // one watches
+	ticker  ticker
 	closed  bool
 	resting []chan struct{} // who waits for the rest
 
@@ -131,7 +130,6 @@ func New(opts ...Option) (*System, error) {
 		y.idle = append(y.idle, e)
 	}
 	y.parked.Store(int32(len(y.idle)))
-	y.setLonelyLocked()
 	if leak.On() {
 		leak.Made(leakable{y})
 	}
@@ -190,29 +188,12 @@ func (y *System) wakeLocked() *executor {
 		return nil
 	}
 	e := y.idle[len(y.idle)-1]
-	y.unparkLocked(e)
+	y.idle = y.idle[:len(y.idle)-1]
+	y.active++
+	y.parked.Add(-1)
 	e.fresh, y.woken = true, true
-	y.setLonelyLocked()
+	y.tickLocked()
 	return e
-}
-
-// unparkLocked takes an executor off the idle ones. False: others have done so.
-func (y *System) unparkLocked(e *executor) bool {
-	for i, v := range y.idle {
-		if v == e {
-			y.idle = append(y.idle[:i], y.idle[i+1:]...)
-			y.active++
-			y.parked.Add(-1)
-			return true
-		}
-	}
-	return false
-}
-
-func (y *System) setLonelyLocked() {
-	if lonely := len(y.idle) > 0 && !y.watched && !y.woken; lonely != y.lonely.Load() {
-		y.lonely.Store(lonely)
-	}
 }
 
 func (y *System) isAtRestLocked() bool {
@@ -364,7 +345,9 @@ func (y *System) Close() error {
 		idle := y.idle
 		y.idle = nil
 		y.parked.Store(0)
-		y.setLonelyLocked()
+		if y.ticker.timer != nil {
+			y.ticker.timer.Stop()
+		}
 		y.mu.Unlock()
 		for _, e := range idle {
 			close(e.wakeup)

@@ -31,6 +31,7 @@ var patience = 2 * time.Second
 //   - generators that are not closed, with their stacks
 //   - tasks that have ended, that nobody has waited for, and that are still referred to: they keep
 //     their records
+//   - systems of package actor that are not closed, and actors that have not ended
 //
 // Nothing else is tracked: channels, semaphores, locks, groups and exported functions are not.
 //
