@@ -151,8 +151,8 @@ func askWith[M any](ctx context.Context, to Ref[M], m M, x *nodeExtra[M], gen ui
 }
 
 // AskThen sends the message that `message` makes of a Reply, and does not wait: the answer, or why
-// there is none, is one more turn of the asker, in which then is called. What then returns is as what
-// Receive returns. ErrFull, ErrStopped: the message was not accepted, and then is not called.
+// there is none, is one more turn of the asker, in which then is called. What then returns is as
+// what Receive returns. ErrFull, ErrStopped: the message was not accepted, and then is not called.
 func AskThen[R, Q, M any](c *Context[M], to Ref[Q], message func(Reply[R]) Q,
 	then func(c *Context[M], v R, err error) error) error {
 	if to.c == nil || message == nil || then == nil {

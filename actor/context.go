@@ -40,8 +40,8 @@ func (c *Context[M]) Become(r Receiver[M]) error {
 	return nil
 }
 
-// Stop ends the actor after the message that it is at. Those that wait become dead letters. Stop does
-// not wait: see Done. It is nothing if the actor has ended.
+// Stop ends the actor after the message that it is at. Those that wait become dead letters. Stop
+// does not wait: see Done. It is nothing if the actor has ended.
 func (r Ref[M]) Stop() {
 	if r.isActor() {
 		r.c.post(signal{sigStop, nil})

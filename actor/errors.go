@@ -3,15 +3,17 @@ package actor
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // Errors that calls of this package return, mostly within an [Error]: test with [errors.Is].
 var (
-	// ErrStopped: the actor, or its system, has ended, or is ending. The message was not accepted;
-	// from Ask: or has become a dead letter.
+	// ErrStopped: the actor, or its system, has ended, or is ending. The message was not
+	// accepted; from Ask: or has become a dead letter.
 	ErrStopped = errors.New("stopped: it takes no more messages")
-	// ErrFull: the mailbox has as many messages as it has room for. The message was not accepted.
+	// ErrFull: the mailbox has as many messages as it has room for. The message was not
+	// accepted.
 	ErrFull = errors.New("its mailbox is full: Send waits for room")
 	// ErrDeadlock: the caller would wait for itself. See DeadlockError.
 	ErrDeadlock = errors.New("it would wait for itself: use AskThen, or Tell")
@@ -53,8 +55,8 @@ func errorf(of error, format string, args ...any) error {
 type DeadlockError struct{ Circle []string }
 
 func (e *DeadlockError) Error() string {
-	return fmt.Sprintf("actor: %s: %v", strings.Join(append(e.Circle, e.Circle[0]), " waits for "),
-		ErrDeadlock)
+	return fmt.Sprintf("actor: %s: %v", strings.Join(slices.Concat(e.Circle, e.Circle[:1]),
+		" waits for "), ErrDeadlock)
 }
 
 // Unwrap returns ErrDeadlock.

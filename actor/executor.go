@@ -40,7 +40,8 @@ func (h *caller) register() (unregister func()) {
 	return func() { callers.Remove(me) }
 }
 
-// thisCaller is the caller of a function of this package, if that is a goroutine that calls behaviours.
+// thisCaller is the caller of a function of this package, if that is a goroutine that calls
+// behaviours.
 func thisCaller() *caller { return callers.At(asm.Goroutine()) }
 
 // An executor is a goroutine that calls the behaviours of a system's actors, in turns.
@@ -75,8 +76,8 @@ const (
 	// from one time that other goroutines may run to the next
 	letGo = 200 * time.Microsecond
 
-	// What is worth the other executors' while: messages that take so long, or a queue that does,
-	// both in ns. Short messages are handled sooner by the executor that sends them.
+	// What is worth the other executors' while: messages that take so long, or a queue that
+	// does, both in ns. Short messages are handled sooner by the executor that sends them.
 	longMessage = 250
 	longTurn    = 12_500
 	longQueue   = 50_000
@@ -157,8 +158,8 @@ func (e *executor) start(s *slot) {
 	e.push(s)
 }
 
-// push puts an active actor at the back of the queue. If there is no room, half of the queue goes to
-// the system's.
+// push puts an active actor at the back of the queue. If there is no room, half of the queue goes
+// to the system's.
 func (e *executor) push(s *slot) {
 	if !e.queue.push(s) {
 		e.spill()
@@ -166,8 +167,8 @@ func (e *executor) push(s *slot) {
 	}
 }
 
-// hold has an actor wait that fills another one's mailbox, so that the other gets on: until the queue
-// is empty, or e looks at the clock. Nobody waits for anybody, so that there is no deadlock.
+// hold has an actor wait that fills another one's mailbox, so that the other gets on: until the
+// queue is empty, or e looks at the clock. Nobody waits for anybody, so that there is no deadlock.
 func (e *executor) hold(s *slot) {
 	if !e.held.push(s) {
 		e.push(s)
@@ -218,8 +219,8 @@ func (e *executor) wake() {
 }
 
 // look does what has to be done now and then: it lets other goroutines run, takes in what has come
-// from outside, takes from an executor that has far more to do, and shares. It returns what is to run
-// next, if that has come from outside.
+// from outside, takes from an executor that has far more to do, and shares. It returns what is to
+// run next, if that has come from outside.
 func (e *executor) look() (next *slot) {
 	at := now()
 	n, took := e.handled-e.last, at-e.looked
@@ -287,8 +288,9 @@ func (e *executor) takeShared() bool {
 	return e.queue.len() > got
 }
 
-// letIn returns the first one that has come from outside, to run next. The others are shared, unless
-// messages are long: then they would wait for long behind the queue, and each is let in at a look.
+// letIn returns the first one that has come from outside, to run next. The others are shared,
+// unless messages are long: then they would wait for long behind the queue, and each is let in at a
+// look.
 func (e *executor) letIn() *slot {
 	y := e.sys
 	y.mu.Lock()
@@ -345,8 +347,8 @@ func (e *executor) find() *slot {
 	}
 }
 
-// park sleeps until somebody wakes the executor, unless there is something to do. False: the system is
-// closed.
+// park sleeps until somebody wakes the executor, unless there is something to do. False: the system
+// is closed.
 func (e *executor) park() bool {
 	y := e.sys
 	for i := range e.queue.ring { // the queue is empty: what it has held may be garbage

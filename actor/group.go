@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 )
 
-// A forwarder is the Receiver of a cell that stands for others. ask, if not nil, is who waits for the
-// answer.
+// A forwarder is the Receiver of a cell that stands for others. ask, if not nil, is who waits for
+// the answer.
 type forwarder[M any] interface {
 	tell(m M, ask asked, gen uint32) error
 	send(ctx context.Context, m M) error
@@ -83,8 +83,8 @@ func Forward[M any](y *System, tell func(m M) error, send func(ctx context.Conte
 	return forwardTo(y, &forwardFuncs[M]{tell, send}), nil
 }
 
-// A group sends each message to one of several actors, in the order of choice that `choose` has, the
-// first that has not ended.
+// A group sends each message to one of several actors, in the order of choice that `choose` has,
+// the first that has not ended.
 type group[M any] struct {
 	refs   []Ref[M]
 	choose func(m M, try int) Ref[M]
@@ -114,8 +114,8 @@ func groupOf[M any](refs []Ref[M]) (*group[M], error) {
 	return &group[M]{refs: slices.Clone(refs)}, nil
 }
 
-// RoundRobin makes a reference that sends to the given ones by turns. Those that have ended are left
-// out.
+// RoundRobin makes a reference that sends to the given ones by turns. Those that have ended are
+// left out.
 func RoundRobin[M any](refs ...Ref[M]) (Ref[M], error) {
 	g, err := groupOf(refs)
 	if err != nil {
@@ -126,9 +126,9 @@ func RoundRobin[M any](refs ...Ref[M]) (Ref[M], error) {
 	return forwardTo(refs[0].c.kind.sys, g), nil
 }
 
-// LeastLoaded makes a reference that sends to the one of the given ones that has the fewest messages,
-// about, and of several such to the first behind the last choice. Those that have ended are left out.
-// It costs a look at each of them.
+// LeastLoaded makes a reference that sends to the one of the given ones that has the fewest
+// messages, about, and of several such to the first behind the last choice. Those that have ended
+// are left out. It costs a look at each of them.
 func LeastLoaded[M any](refs ...Ref[M]) (Ref[M], error) {
 	g, err := groupOf(refs)
 	if err != nil {

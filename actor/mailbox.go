@@ -25,8 +25,8 @@ import (
 //	    one of the two sees the other, and starts the turn again (signal.go)
 //	B1  end: exchanges the box with ended: S1 of others fails from now on
 //
-// A deep mailbox is chunked: a node may have a bulk, an array to which its sender adds while the node
-// is the newest one, which takes no node for each message.
+// A deep mailbox is chunked: a node may have a bulk, an array to which its sender adds while the
+// node is the newest one, which takes no node for each message.
 //
 //	K1  sender: attaches an empty bulk to its node, then S1. Only the owner of a bulk, one goroutine
 //	    at a time, attaches it, and adds to it
@@ -66,13 +66,18 @@ type bulk[M any] struct {
 	m     [bulkRoom]M
 }
 
-// add is K2, for the mailbox whose newest node is the given one. It returns how many messages the
-// mailbox has; 0: nothing was added.
-func (l *local[M]) add(newest *node[M], m *M) int {
-	b := newest.bulk.Load()
-	if b == nil || b.owner != l {
-		return 0
+// ownBulk is the bulk of the newest node in a mailbox, if it is the caller's.
+func (l *local[M]) ownBulk(newest *node[M]) *bulk[M] {
+	if newest != nil {
+		if b := newest.bulk.Load(); b != nil && b.owner == l {
+			return b
+		}
 	}
+	return nil
+}
+
+// add is K2. It returns how many messages the mailbox of the bulk's node has; 0: nothing was added.
+func (b *bulk[M]) add(newest *node[M], m *M) int {
 	i := b.word.Load()
 	if i >= bulkRoom {
 		return 0

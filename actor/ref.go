@@ -47,12 +47,12 @@ func (s *slot) name() string {
 	return fmt.Sprintf("%v@%p", s.kind.receiver, s)
 }
 
-// Tell sends m. The order of one sender's messages to one actor is kept. Tell never waits: where the
-// actor's room is full it returns ErrFull, and once the actor is ending ErrStopped; then m is
+// Tell sends m. The order of one sender's messages to one actor is kept. Tell never waits: where
+// the actor's room is full it returns ErrFull, and once the actor is ending ErrStopped; then m is
 // nowhere. A message that was accepted is handled, or becomes a dead letter.
 //
-// Within a behaviour Tell costs some 10 ns, from another goroutine some 50. A turn that sends into a
-// mailbox of more than 256 messages ends after this message; another goroutine lets others run
+// Within a behaviour Tell costs some 10 ns, from another goroutine some 50. A turn that sends into
+// a mailbox of more than 256 messages ends after this message; another goroutine lets others run
 // (runtime.Gosched), once for each 64 messages.
 func (r Ref[M]) Tell(m M) error {
 	c := r.c
@@ -65,8 +65,9 @@ func (r Ref[M]) Tell(m M) error {
 		return p.tellWithRoom(c, m, h)
 	}
 	l := &p.locals[h.exec.index]
-	if newest := c.box.Load(); newest != nil {
-		if depth := l.add(newest, &m); depth > 0 {
+	newest := c.box.Load()
+	if b := l.ownBulk(newest); b != nil {
+		if depth := b.add(newest, &m); depth > 0 {
 			if depth > softRoom {
 				h.flood()
 			}
@@ -87,10 +88,10 @@ func (r Ref[M]) Tell(m M) error {
 	return nil
 }
 
-// Send is Tell that waits for room, until ctx ends; then it returns the error of ctx. Where there is
-// room, or no bound, it costs what Tell does. A behaviour may call it if the actor is Waiting; else
-// it returns ErrWaits where it would wait. An actor that would wait for room in its own mailbox gets
-// a DeadlockError.
+// Send is Tell that waits for room, until ctx ends; then it returns the error of ctx. Where there
+// is room, or no bound, it costs what Tell does. A behaviour may call it if the actor is Waiting;
+// else it returns ErrWaits where it would wait. An actor that would wait for room in its own
+// mailbox gets a DeadlockError.
 func (r Ref[M]) Send(ctx context.Context, m M) error {
 	c := r.c
 	if c == nil {
@@ -165,8 +166,9 @@ func (p *pool[M]) deliver(c *cell[M], m M, x *nodeExtra[M], asked uint32, h *cal
 		l = p.outside.Get().(*local[M])
 	}
 	depth := 0
-	if newest := c.box.Load(); newest != nil && x == nil {
-		depth = l.add(newest, &m)
+	newest := c.box.Load()
+	if b := l.ownBulk(newest); b != nil && x == nil {
+		depth = b.add(newest, &m)
 	}
 	if depth == 0 {
 		n := p.get(l)

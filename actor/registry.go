@@ -25,8 +25,8 @@ func (y *System) forget(s *slot, x *side) {
 	}
 }
 
-// Lookup finds an actor by its name. It is an ErrName if there is none, or if its messages are not of
-// type M. It takes a lock for a moment; a Ref that is kept needs none.
+// Lookup finds an actor by its name. It is an ErrName if there is none, or if its messages are not
+// of type M. It takes a lock for a moment; a Ref that is kept needs none.
 func Lookup[M any](y *System, name string) (Ref[M], error) {
 	y.namesMu.Lock()
 	s := y.names[name]

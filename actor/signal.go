@@ -5,10 +5,10 @@ import (
 )
 
 // A signal tells an actor what is no message: it overtakes all messages, and needs no room. Signals
-// lie in the actor's side. Who posts one sets posted, then looks at the box: a dormant actor it makes
-// active, and has a turn started. A turn looks at posted when it begins, and after it has made the
-// box dormant (T5 of mailbox.go). A paused actor, whose box is not dormant, and which has no turn
-// either, is started by the poster too; paused and signals are under one lock.
+// lie in the actor's side. Who posts one sets posted, then looks at the box: a dormant actor it
+// makes active, and has a turn started. A turn looks at posted when it begins, and after it has
+// made the box dormant (T5 of mailbox.go). A paused actor, whose box is not dormant, and which has
+// no turn either, is started by the poster too; paused and signals are under one lock.
 type signal struct {
 	what  int
 	cause error
@@ -129,13 +129,16 @@ func (p *pool[M]) signal(ctx *Context[M], c *cell[M], x *side, g signal) error {
 // start calls the hook Started, once for each state.
 func (p *pool[M]) start(ctx *Context[M], c *cell[M]) error {
 	if h, ok := c.recv.(Starter[M]); ok && c.flags&hasStarted == 0 {
-		c.flags |= hasStarted
-		return h.Started(ctx)
+		c.flags |= hasStarted | isStarting
+		if err := h.Started(ctx); err != nil {
+			return err // isStarting is for fail
+		}
+		c.flags &^= isStarting
 	}
 	return nil
 }
 
-// retire calls the hook Stopped of the state, once, if it has started.
+// retire calls the hook Stopped of the state, once.
 func (p *pool[M]) retire(ctx *Context[M], c *cell[M], cause error) {
 	if c.flags&hasRetired != 0 {
 		return

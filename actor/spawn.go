@@ -8,8 +8,8 @@ import (
 )
 
 // A Receiver is an actor's state, and its behaviour. Receive is called with one message after the
-// other, by one goroutine at a time, and needs no lock. c is for the call alone. An error, a panic or a
-// runtime.Goexit is a failure: see Restart, Resume, StopOnFailure and Escalate.
+// other, by one goroutine at a time, and needs no lock. c is for the call alone. An error, a panic
+// or a runtime.Goexit is a failure: see Restart, Resume, StopOnFailure and Escalate.
 type Receiver[M any] interface {
 	Receive(c *Context[M], m M) error
 }
@@ -77,9 +77,9 @@ func Waiting() SpawnOption {
 	return func(o *spawning) error { o.waiting = true; return nil }
 }
 
-// Restart has a failed actor go on with a new state, for which the function given to Spawn is called
-// again, at most n times within a time; then the failure escalates. within 0: ever. The children of
-// the old state are stopped before.
+// Restart has a failed actor go on with a new state, for which the function given to Spawn is
+// called again, at most n times within a time; then the failure escalates. within 0: ever. The
+// children of the old state are stopped before.
 func Restart(n int, within time.Duration) SpawnOption {
 	return func(o *spawning) error {
 		if n < 1 || within < 0 {
@@ -104,7 +104,7 @@ func Backoff(least, most time.Duration) SpawnOption {
 	}
 }
 
-// Resume has a failed actor go on with its state.
+// Resume has a failed actor go on with its state. A failure of Started escalates.
 func Resume() SpawnOption {
 	return func(o *spawning) error { o.directive = resumes; return nil }
 }
@@ -114,8 +114,8 @@ func StopOnFailure() SpawnOption {
 	return func(o *spawning) error { o.directive = stops; return nil }
 }
 
-// Escalate, the default, has a failed actor end, and its parent fail in turn, with the same failure.
-// Where there is no parent the system ends: Run returns the failure.
+// Escalate, the default, has a failed actor end, and its parent fail in turn, with the same
+// failure. Where there is no parent the system ends: Run returns the failure.
 func Escalate() SpawnOption {
 	return func(o *spawning) error { o.directive = escalates; return nil }
 }
@@ -142,14 +142,14 @@ func Retry(n int) SpawnOption {
 	}
 }
 
-// Drop has the message with that a behaviour fails forgotten, after the retries, where it would be a
-// dead letter.
+// Drop has the message with that a behaviour fails forgotten, after the retries, where it would be
+// a dead letter.
 func Drop() SpawnOption {
 	return func(o *spawning) error { o.fate = drop; return nil }
 }
 
-// Spawn makes an actor, of a system or as a child of another actor. newActor makes its state, now and
-// at each restart. An actor without a hook costs some 200 ns, 80 bytes and its state. Errors:
+// Spawn makes an actor, of a system or as a child of another actor. newActor makes its state, now
+// and at each restart. An actor without a hook costs some 200 ns, 80 bytes and its state. Errors:
 // ErrStopped, ErrName, ErrOption.
 func Spawn[M any, R Receiver[M]](at Spawner, newActor func() R, opts ...SpawnOption) (Ref[M], error) {
 	none := Ref[M]{}

@@ -53,7 +53,8 @@ type stressMessage struct {
 	ask  Reply[uint64]
 }
 
-// A storm has places with an actor each. Where one ends the next one is spawned by whoever finds out.
+// A storm has places with an actor each. Where one ends the next one is spawned by whoever finds
+// out.
 type storm struct {
 	t        *testing.T
 	y        *System
@@ -186,8 +187,8 @@ func (a *stressActor) Receive(c *Context[stressMessage], m stressMessage) error 
 	return nil
 }
 
-// Random sends, stops, restarts, panics, asks: what was accepted is handled, or a dead letter, once;
-// in the order of each sender; one at a time.
+// Random sends, stops, restarts, panics, asks: what was accepted is handled, or a dead letter,
+// once; in the order of each sender; one at a time.
 func TestStressStorm(t *testing.T) {
 	const round = 20_000
 	for n := counted(round); n > 0; n -= round * 50 {
@@ -211,7 +212,7 @@ func storming(t *testing.T, n int) {
 	var all sync.WaitGroup
 	for from := stressPlaces; from < stressSenders; from++ {
 		all.Go(func() {
-			for k := range n / (stressSenders - stressPlaces) / hops {
+			for k := 0; s.accepted.count.Load() < uint64(n); k++ {
 				s.send(from, hops)
 				if k%16 == 0 {
 					s.ask()
@@ -230,7 +231,10 @@ func storming(t *testing.T, n int) {
 	require.NoError(t, y.Close())
 	require.NoError(t, y.Err())
 	require.Equal(t, s.accepted.values(), s.ended.values())
-	require.Zero(t, y.Stats().Actors)
+	st := y.Stats()
+	require.Zero(t, st.Actors)
+	t.Logf("%d messages, %d dead letters, %d failures, %d actors", s.accepted.values()[0],
+		st.Dead, st.Failures, st.Spawned)
 }
 
 // ask asks anybody, sometimes with a short deadline.

@@ -52,6 +52,8 @@ func (p *pool[M]) fail(ctx *Context[M], c *cell[M], err error) bool {
 	x := c.sideOf()
 	at := l.at
 	l.at = inHook // from now on there is no message
+	starting := c.flags&isStarting != 0
+	c.flags &^= isStarting
 	p.flush(ctx, c)
 	f, ok := err.(*Failure) // else it is a child's
 	if !ok {
@@ -75,8 +77,8 @@ func (p *pool[M]) fail(ctx *Context[M], c *cell[M], err error) bool {
 	set := &c.kind.settings
 	switch set.directive {
 	case resumes:
-		if at == inHook && c.flags&hasStarted == 0 {
-			break
+		if starting {
+			break // there is nothing to go on with
 		}
 		return p.control(ctx, c)
 	case restarts:

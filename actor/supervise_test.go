@@ -288,6 +288,30 @@ func TestHooksThatFail(t *testing.T) {
 	require.ErrorContains(t, y.Run(t.Context()), "actor: f failed", "a restart loop has an end")
 }
 
+// Who resumes goes on also when a child's failure has escalated, but not with a state whose start has
+// failed.
+func TestResumeOfHooksAndChildren(t *testing.T) {
+	y := oneExecutor(t)
+	var child Ref[int]
+	n := 0
+	parent := spawn(t, y, func(c *Context[int], m int) error {
+		if n++; n == 1 {
+			child = spawn(t, c, func(*Context[int], int) error { return errBad })
+		}
+		return nil
+	}, Resume())
+	tellAll(t, parent, 1)
+	tellAll(t, child, 1)
+	tellAll(t, parent, 2)
+	require.Equal(t, 2, n)
+	require.NoError(t, y.Err())
+	<-child.Done()
+	starts := 0
+	_, err := Spawn(y, func() *failing { return &failing{&starts, 1} }, Resume())
+	require.NoError(t, err)
+	require.ErrorIs(t, y.Run(t.Context()), errBad)
+}
+
 func TestStopWithinAStop(t *testing.T) {
 	y := oneExecutor(t)
 	var inner Ref[int]

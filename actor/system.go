@@ -1,5 +1,5 @@
-// Package actor has actors: state that belongs to one behaviour, to which others send messages of one
-// type.
+// Package actor has actors: state that belongs to one behaviour, to which others send messages of
+// one type.
 //
 //	type account struct{ balance int64 }
 //
@@ -14,14 +14,14 @@
 //	balance, err := actor.Ask(ctx, acc, func(to actor.Reply[int64]) Msg { return Balance{to} })
 //
 // Messages are values of type M, and are not boxed. The messages of one sender to one actor are
-// handled in the order of the sends, one at a time. A message that was accepted (Tell returned nil) is
-// handled, or becomes a dead letter, which is counted.
+// handled in the order of the sends, one at a time. A message that was accepted (Tell returned nil)
+// is handled, or becomes a dead letter, which is counted.
 //
 // An executor is a goroutine that calls behaviours, one after the other. So a behaviour must not
-// wait: for a channel, for input, in Sleep. One that waits is spawned with [Waiting]: its turns have
-// goroutines. A turn of an actor ends after 20 µs, and the actor goes to the back of the queue. An
-// idle system uses no CPU. The package needs no cgo, and works in a bubble of testing/synctest if the
-// System is made there.
+// wait: for a channel, for input, in Sleep. One that waits is spawned with [Waiting]: its turns
+// have goroutines. A turn of an actor ends after 20 µs, and the actor goes to the back of the
+// queue. An idle system uses no CPU. The package needs no cgo, and works in a bubble of
+// testing/synctest if the System is made there.
 package actor
 
 import (
@@ -210,9 +210,10 @@ func (y *System) restedLocked() {
 	}
 }
 
-// Rest waits until nothing can happen any more unless somebody outside sends: no actor has messages,
-// and no message of After is to come. Actors that wait for what is outside (Every, Passivate) are no
-// work. It returns the error of ctx if that ends before. A behaviour gets ErrWaits or ErrDeadlock.
+// Rest waits until nothing can happen any more unless somebody outside sends: no actor has
+// messages, and no message of After is to come. Actors that wait for what is outside (Every,
+// Passivate) are no work. It returns the error of ctx if that ends before. A behaviour gets
+// ErrWaits or ErrDeadlock.
 func (y *System) Rest(ctx context.Context) error {
 	if err := y.beginWait(); err != nil {
 		return err
@@ -299,8 +300,8 @@ func (y *System) stopAll() {
 
 // Stop ends all actors, each after the message that it is at. What is left becomes dead letters.
 // Spawn and Tell return ErrStopped from then on. Stop waits for the end, or until ctx ends, whose
-// error it returns; the actors are stopped nevertheless. Within a behaviour of the system it does not
-// wait.
+// error it returns; the actors are stopped nevertheless. Within a behaviour of the system it does
+// not wait.
 func (y *System) Stop(ctx context.Context) error {
 	y.stopAll()
 	if y.beginWait() != nil {
@@ -315,8 +316,10 @@ func (y *System) Stop(ctx context.Context) error {
 	}
 }
 
-// Drain is Stop when everything has come to rest (see [System.Rest]). If ctx ends before, it stops
-// at once, and returns the error of ctx. From within a behaviour it returns ErrWaits, or ErrDeadlock.
+// Drain is Stop when everything has come to rest (see [System.Rest]): senders outside are to end
+// before. If ctx ends before, it stops
+// at once, and returns the error of ctx. From within a behaviour it returns ErrWaits, or
+// ErrDeadlock.
 func (y *System) Drain(ctx context.Context) error {
 	if err := y.beginWait(); err != nil {
 		return err

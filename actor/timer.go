@@ -28,8 +28,8 @@ func (realClock) after(d time.Duration, f func()) stopper {
 // A Timer is a message that is to come, by After or Every.
 type Timer struct{ t stopper }
 
-// Stop has no message come any more. It returns false if none was to come: the last one was sent, or
-// Stop called before, or the actor has ended. Any goroutine may call it.
+// Stop has no message come any more. It returns false if none was to come: the last one was sent,
+// or Stop called before, or the actor has ended. Any goroutine may call it.
 func (t Timer) Stop() bool { return t.t != nil && t.t.stop() }
 
 // A timer is in the side of its actor until it is over. Whoever sets over deals with it.
@@ -44,8 +44,8 @@ type timer[M any] struct {
 	clock  atomic.Pointer[stopper]
 }
 
-// After has m sent to the actor when d has passed. Until then it is work (System.Rest). It is accepted
-// now: if the actor ends before, m becomes a dead letter. It costs some 300 ns.
+// After has m sent to the actor when d has passed. Until then it is work (System.Rest). It is
+// accepted now: if the actor ends before, m becomes a dead letter. It costs some 300 ns.
 func (c *Context[M]) After(d time.Duration, m M) Timer {
 	t := &timer[M]{c: c.c, m: m}
 	c.h.sys.laters.Add(1)
@@ -53,8 +53,8 @@ func (c *Context[M]) After(d time.Duration, m M) Timer {
 	return Timer{t}
 }
 
-// Every has m sent to the actor each time that d has passed, until it is stopped or the actor ends. A
-// message whose predecessor is not handled yet is left out. d is 1 µs at least.
+// Every has m sent to the actor each time that d has passed, until it is stopped or the actor ends.
+// A message whose predecessor is not handled yet is left out. d is 1 µs at least.
 func (c *Context[M]) Every(d time.Duration, m M) Timer {
 	d = max(d, time.Microsecond)
 	t := &timer[M]{c: c.c, m: m, every: d, next: c.h.sys.clock.now() + d}

@@ -26,7 +26,8 @@ const (
 	isBackingOff             // the time of a back-off is waited for
 	hasStarted               // the hook Started of the state was called
 	hasRetired               // the hook Stopped was
-	isRetiring               // the hook Stopped is being called
+	isStarting               // the hook Started is being called
+	isRetiring               // the hook Stopped is
 )
 
 // turn runs a turn on an executor.

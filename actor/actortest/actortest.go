@@ -1,5 +1,5 @@
-// Package actortest runs actors under the control of a test: one message after the other, in an order
-// that a seed chooses, with a time that passes only when the test says so.
+// Package actortest runs actors under the control of a test: one message after the other, in an
+// order that a seed chooses, with a time that passes only when the test says so.
 //
 //	s := actortest.New(t, 1)
 //	probe := actortest.NewProbe[Event](s)
@@ -7,9 +7,9 @@
 //	require.NoError(t, acc.Tell(Deposit{100}))
 //	require.Equal(t, []Event{{100}}, probe.Take())
 //
-// Behaviours are called by the test's goroutine, within Step, Settle, Advance and Take, so that they
-// may call require. Each turn has one message. Whatever does not depend on the order in which actors
-// have their turns passes with every seed: try several.
+// Behaviours are called by the test's goroutine, within Step, Settle, Advance and Take, so that
+// they may call require. Each turn has one message. Whatever does not depend on the order in which
+// actors have their turns passes with every seed: try several.
 package actortest
 
 import (
@@ -75,9 +75,9 @@ func (s *System) Step() bool {
 	return true
 }
 
-// Settle steps until everything rests, exactly: no actor has a message, and no turn is under way. Time
-// does not pass. It returns how many steps there were. Where a Waiting actor waits for more than 10 s
-// the test fails.
+// Settle steps until everything rests, exactly: no actor has a message, and no turn is under way.
+// Time does not pass. It returns how many steps there were. Where a Waiting actor waits for more
+// than 10 s the test fails.
 func (s *System) Settle() (steps int) {
 	s.t.Helper()
 	for {

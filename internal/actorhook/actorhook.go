@@ -9,8 +9,8 @@ type Stepper interface {
 	Ready() int
 	// Step runs the turn of the i-th of these, on the calling goroutine.
 	Step(i int)
-	// Waiting is how many turns of Waiting actors are under way, and a channel that is closed when
-	// that, or Ready, has changed.
+	// Waiting is how many turns of Waiting actors are under way, and a channel that is closed
+	// when that, or Ready, has changed.
 	Waiting() (n int, changed <-chan struct{})
 }
 
