@@ -1,0 +1,266 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/organzine/coro/actor"
+)
+
+// An activation is the actor of a key, at the owner of its partition. Its messages are batches:
+//
+//	A1  load the snapshot, with its revision; its token is not higher than the hold's
+//	A2  handle the messages of the batch that the snapshot does not have
+//	A3  write the snapshot, if the entry has still that revision
+//	A4  send the answers, ack
+//
+// What fails in A2 leads to A1 again, and then to A2 with one message at a time.
+type activation[S, M any] struct {
+	k    *Kind[S, M]
+	h    *hold
+	key  string
+	self actor.Ref[[]*delivery]
+
+	loaded   bool
+	revision uint64   // of the snapshot; 0: there is none
+	snap     snapshot // what it is to be
+	state    *S       // nil: bad is why
+	bad      error    // the state cannot be decoded
+
+	one    bool   // handle one message at a time
+	failed uint64 // the message that has failed last (its seq),
+	tries  int    // so often,
+	why    error  // by that
+}
+
+func (k *Kind[S, M]) spawn(h *hold, key string) (actor.Ref[[]*delivery], error) {
+	return actor.Spawn(h.n.sys, func() *activation[S, M] {
+		return &activation[S, M]{k: k, h: h, key: key}
+	}, actor.Waiting(), actor.Resume(), actor.Retry(h.n.o.Tries+1))
+}
+
+// Started has the actor end when it is idle.
+func (a *activation[S, M]) Started(c *actor.Context[[]*delivery]) error {
+	a.self = c.Self()
+	c.Passivate(a.h.n.o.Idle)
+	return nil
+}
+
+// Stopped tells the hold. The snapshot was written before the last ack.
+func (a *activation[S, M]) Stopped(*actor.Context[[]*delivery], error) {
+	a.h.ended(address{a.k.name, a.key}, a.self)
+}
+
+// Receive handles a batch. It is called with it again after a runtime.Goexit.
+func (a *activation[S, M]) Receive(_ *actor.Context[[]*delivery], batch []*delivery) error {
+	for wait := 5 * time.Millisecond; len(batch) > 0; {
+		if a.h.usable() != nil {
+			return nil // not acked
+		}
+		n := len(batch)
+		if a.one {
+			n = 1
+		}
+		err := a.do(batch[:n])
+		switch {
+		case err == nil:
+			batch, wait = batch[n:], 5*time.Millisecond
+			continue
+		case errors.Is(err, errDeposed):
+			a.loaded = false
+			a.h.lose(err)
+			return nil
+		case errors.Is(err, errRevision): // our own put, or an old owner's: look
+			continue
+		}
+		if a.h.ctx.Err() == nil {
+			a.h.n.o.Log.Warn("handled again", "kind", a.k.name, "key", a.key, "tries", a.tries, "err", err)
+		}
+		if a.tries < a.h.n.o.Tries {
+			a.h.pause(wait)
+			wait = min(2*wait, a.h.n.o.TTL/4)
+		}
+	}
+	a.one = false
+	return nil
+}
+
+// pause waits, but not for a hold that ends.
+func (h *hold) pause(d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-h.leave:
+	case <-h.ctx.Done():
+	}
+}
+
+// do is A1 to A4 for some messages.
+func (a *activation[S, M]) do(batch []*delivery) error {
+	if !a.loaded {
+		if err := a.load(); err != nil { // A1
+			return err
+		}
+	}
+	changed := false
+	for _, d := range batch { // A2
+		if a.snap.has(d) {
+			continue
+		}
+		unchanged, err := a.handle(d)
+		if err != nil {
+			a.fails(d, err)
+			return err
+		}
+		if !unchanged {
+			a.snap.handled(d, a.h.n.o.Window)
+			changed = true
+		}
+	}
+	if changed {
+		if err := a.save(batch[len(batch)-1]); err != nil { // A3
+			return err
+		}
+	}
+	for _, d := range batch { // A4
+		a.h.finish(d)
+	}
+	return nil
+}
+
+// fails notes that a message has failed, and forgets the state that it has left.
+func (a *activation[S, M]) fails(d *delivery, err error) {
+	a.loaded, a.one = false, true
+	if a.failed != d.seq {
+		a.failed, a.tries = d.seq, 0
+	}
+	a.tries++
+	a.why = err
+}
+
+func (a *activation[S, M]) load() error {
+	e, err := a.h.n.link.store(states).get(a.h.ctx, snapshotKey(a.k.name, a.key))
+	if err != nil && !errors.Is(err, errNoEntry) {
+		return err
+	}
+	a.revision, a.snap, a.state, a.bad = e.revision, snapshot{}, new(S), nil
+	if e.value != nil {
+		if a.snap, err = decodeSnapshot(e.value); err == nil {
+			if a.snap.token > a.h.token {
+				return errDeposed
+			}
+			if err = a.k.state.Decode(a.snap.state, a.state); err == nil {
+				a.snap.state = nil
+			}
+		} else {
+			a.snap.state = e.value // kept as it is
+		}
+		if err != nil {
+			a.state = nil
+			a.bad = errorf(ErrDecode, "the state of %s %q: %v", a.k.name, a.key, err)
+		}
+	}
+	a.loaded = true
+	return nil
+}
+
+// handle calls the handler with a message, or makes it a dead letter.
+func (a *activation[S, M]) handle(d *delivery) (unchanged bool, err error) {
+	d.answered = nil
+	n := a.h.n
+	if a.failed == d.seq && a.tries >= n.o.Tries {
+		n.dead(d, a.tries, a.why)
+		return false, nil
+	}
+	if a.bad != nil {
+		n.dead(d, 1, a.bad)
+		return false, nil
+	}
+	var m M
+	if err := a.k.message.Decode(d.data, &m); err != nil {
+		n.dead(d, 1, errorf(ErrDecode, "the message: %v", err))
+		return false, nil
+	}
+	ctx := context.WithValue(a.h.ctx, turnKey{}, address{a.k.name, a.key})
+	if n.o.Extract != nil {
+		ctx = n.o.Extract(ctx, d.header)
+	}
+	t := &Turn[S]{State: a.state, ctx: ctx, of: d, token: a.h.token}
+	if err := a.call(t, m); err != nil {
+		return false, err
+	}
+	a.state = t.State
+	if d.reply != "" {
+		d.answered = answerOf(t.answer, t.answered)
+	}
+	return t.unchanged, nil
+}
+
+// turnKey is the key of a handler's context for its actor's address.
+type turnKey struct{}
+
+func (a *activation[S, M]) call(t *Turn[S], m M) (err error) {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		if v := recover(); v != nil {
+			err = &PanicError{v, debug.Stack()}
+			return
+		}
+		a.fails(t.of, actor.ErrGoexit) // the goroutine ends; Receive is called again
+	}()
+	err = a.k.handle(t, m)
+	if err == nil && t.State == nil {
+		err = errorf(ErrOption, "the handler has set Turn.State to nil")
+	}
+	returned = true
+	return err
+}
+
+// save writes the snapshot. While the servers do not answer it tries again, until the partition is
+// lost. It is the failure of `last` if the state cannot be encoded, or is too large.
+func (a *activation[S, M]) save(last *delivery) (err error) {
+	data := a.snap.state // as it was, if it cannot be decoded
+	if a.state != nil {
+		if data, err = a.encodeState(); err != nil {
+			a.fails(last, err)
+			return err
+		}
+	}
+	to := snapshot{a.h.token, a.snap.seq, a.snap.at, a.snap.ids, data}
+	bytes := to.encode()
+	for wait := 5 * time.Millisecond; ; wait = min(2*wait, a.h.n.o.TTL/4) {
+		r, err := a.h.n.link.store(states).put(a.h.ctx, snapshotKey(a.k.name, a.key), bytes, a.revision)
+		switch {
+		case err == nil:
+			a.revision = r
+			return nil
+		case errors.Is(err, errRevision):
+			a.loaded = false
+			return err
+		case errors.Is(err, ErrTooLarge):
+			a.fails(last, fmt.Errorf("the state: %w", err))
+			return a.why
+		}
+		a.h.pause(wait)
+		if err := a.h.usable(); err != nil {
+			a.loaded = false
+			return err
+		}
+	}
+}
+
+func (a *activation[S, M]) encodeState() (data []byte, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &PanicError{v, debug.Stack()}
+		}
+	}()
+	return a.k.state.Encode(a.state)
+}

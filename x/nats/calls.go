@@ -1,0 +1,54 @@
+package nats
+
+import "sync"
+
+// calls makes calls one after the other, by a goroutine of its own that ends when there are none.
+type calls struct {
+	mu      sync.Mutex
+	queue   []func()
+	running bool
+	stopped bool
+	making  sync.Mutex // held during a call
+}
+
+func newCalls() *calls { return &calls{} }
+
+func (q *calls) add(f func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.stopped {
+		return
+	}
+	q.queue = append(q.queue, f)
+	if !q.running {
+		q.running = true
+		go q.run()
+	}
+}
+
+func (q *calls) run() {
+	for {
+		q.making.Lock()
+		q.mu.Lock()
+		if len(q.queue) == 0 || q.stopped {
+			q.running = false
+			q.mu.Unlock()
+			q.making.Unlock()
+			return
+		}
+		f := q.queue[0]
+		q.queue = q.queue[1:]
+		q.mu.Unlock()
+		f()
+		q.making.Unlock()
+	}
+}
+
+// stop makes no call any more. It waits for one that is made; so it is not for a call to call.
+func (q *calls) stop() {
+	q.mu.Lock()
+	q.stopped = true
+	q.mu.Unlock()
+	q.making.Lock()
+	q.making.Unlock() //nolint:staticcheck // to wait is the purpose
+}

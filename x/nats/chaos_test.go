@@ -1,0 +1,302 @@
+//go:build unfinished
+
+package nats
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// An auditor watches the snapshots: neither tokens nor what a key has handled go back.
+type auditor struct {
+	mu     sync.Mutex
+	last   map[string]snapshot
+	lines  map[string]line
+	writes int
+	tokens map[uint64]bool
+	wrong  []string
+}
+
+func (a *auditor) see(e entry) {
+	if e.key == "" {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s, err := decodeSnapshot(e.value)
+	var l line
+	if err == nil {
+		err = json.Unmarshal(s.state, &l)
+	}
+	if err != nil {
+		a.wrong = append(a.wrong, err.Error())
+		return
+	}
+	old, before := a.last[e.key], a.lines[e.key]
+	if s.token < old.token || s.seq < old.seq || l.Last < before.Last || l.Handled != l.Last ||
+		l.Disordered > 0 {
+		a.wrong = append(a.wrong, fmt.Sprintf("%s: %d %d %+v after %d %d %+v", e.key, s.token, s.seq, l,
+			old.token, old.seq, before))
+	}
+	a.last[e.key], a.lines[e.key] = s, l
+	a.tokens[s.token] = true
+	a.writes++
+}
+
+// lag is the number of messages that are not handled.
+func (a *auditor) lag(keys, each int) (n int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for i := range keys {
+		n += each - a.lines[snapshotKey("ledger", fmt.Sprint(i))].Last
+	}
+	return n
+}
+
+func newAuditor(t testing.TB, n *Node) *auditor {
+	a := &auditor{last: map[string]snapshot{}, lines: map[string]line{}, tokens: map[uint64]bool{}}
+	stop, err := n.link.store(states).watch(context.Background(), a.see)
+	require.NoError(t, err)
+	t.Cleanup(stop)
+	return a
+}
+
+// A cluster is three node processes, each behind a proxy, a server process, and a node of the test
+// that only sends.
+type cluster struct {
+	server  *process
+	nodes   []*process
+	proxies []*proxy
+	sender  *Node
+	ledger  *Kind[line, entryOf]
+	audit   *auditor
+}
+
+func newCluster(t *testing.T) *cluster {
+	c := &cluster{}
+	var address string
+	c.server, address = newServer(t)
+	o := chaosOptions
+	o.Log = logTo(t)
+	c.sender = join(t, Over(connect(t, "nats://"+address)), o)
+	var err error
+	c.ledger, err = ledger(c.sender)
+	require.NoError(t, err)
+	c.audit = newAuditor(t, c.sender)
+	for i := range 3 {
+		c.proxies = append(c.proxies, newProxy(t, address))
+		c.nodes = append(c.nodes, newProcess(t, "node", "CORO_NATS_TEST_URL="+c.proxies[i].url(),
+			fmt.Sprintf("CORO_NATS_TEST_NAME=n%d", i)))
+	}
+	return c
+}
+
+// times are how long calls took.
+type times struct {
+	mu sync.Mutex
+	d  []time.Duration
+}
+
+func (l *times) add(d time.Duration) {
+	l.mu.Lock()
+	l.d = append(l.d, d)
+	l.mu.Unlock()
+}
+
+func (l *times) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.d) == 0 {
+		return "none"
+	}
+	slices.Sort(l.d)
+	at := func(q float64) time.Duration {
+		return l.d[int(q*float64(len(l.d)-1))].Round(10 * time.Microsecond)
+	}
+	return fmt.Sprintf("p50 %v, p99 %v, max %v (of %d)", at(.5), at(.99), at(1), len(l.d))
+}
+
+// send sends `each` messages to each key, those of a key in order, by 32 senders, at most so many a
+// second (0: as they can). One of 20 is asked.
+func (c *cluster) send(t *testing.T, keys, from, each, rate int) (tells, asks *times) {
+	tells, asks = &times{}, &times{}
+	ctx := within(t, 8*time.Minute)
+	var senders sync.WaitGroup
+	var failed atomic.Pointer[error]
+	start, sent := time.Now(), atomic.Int64{}
+	for s := range 32 {
+		senders.Go(func() {
+			for number := from + 1; number <= from+each; number++ {
+				for k := s; k < keys && failed.Load() == nil; k += 32 {
+					if n := sent.Add(1); rate > 0 {
+						time.Sleep(time.Until(start.Add(time.Duration(n) * time.Second / time.Duration(rate))))
+					}
+					m := entryOf{number, rand.IntN(200) == 0}
+					begun := time.Now()
+					if rand.IntN(20) > 0 {
+						if err := c.ledger.Tell(ctx, fmt.Sprint(k), m); err != nil {
+							failed.Store(&err)
+						}
+						tells.add(time.Since(begun))
+						continue
+					}
+					wait, cancel := context.WithTimeout(ctx, 5*time.Second)
+					got, err := Ask[int](wait, c.ledger.To(fmt.Sprint(k), m, ID(fmt.Sprint(number))))
+					cancel()
+					if err != nil { // it may not be stored: the id has it counted once
+						if err := c.ledger.Tell(ctx, fmt.Sprint(k), m, ID(fmt.Sprint(number))); err != nil {
+							failed.Store(&err)
+						}
+					} else if got != number {
+						err := fmt.Errorf("answer %d of %d", got, number)
+						failed.Store(&err)
+					}
+					asks.add(time.Since(begun))
+				}
+			}
+		})
+	}
+	senders.Wait()
+	if err := failed.Load(); err != nil {
+		require.NoError(t, *err)
+	}
+	return tells, asks
+}
+
+// settle waits until everything is handled.
+func (c *cluster) settle(t *testing.T, keys, each int) {
+	require.Eventually(t, func() bool { return c.audit.lag(keys, each) == 0 }, 90*time.Second,
+		10*time.Millisecond, "%d messages are lost", c.audit.lag(keys, each))
+	c.audit.mu.Lock()
+	defer c.audit.mu.Unlock()
+	require.Empty(t, c.audit.wrong)
+	require.Len(t, c.audit.lines, keys)
+}
+
+// chaos makes faults until stop is closed, and mends them.
+func (c *cluster) chaos(t *testing.T, stop chan struct{}, counts map[string]int) {
+	pause := func(d time.Duration) {
+		select {
+		case <-stop:
+		case <-time.After(d):
+		}
+	}
+	ms := func(least, most int) time.Duration {
+		return time.Duration(least+rand.IntN(most-least)) * time.Millisecond
+	}
+	for {
+		select {
+		case <-stop:
+			return
+		default:
+		}
+		i := rand.IntN(len(c.nodes))
+		n, p := c.nodes[i], c.proxies[i]
+		what := []string{"kill", "leave", "stall", "cut", "stop", "slow", "server"}[rand.IntN(7)]
+		counts[what]++
+		switch what {
+		case "kill":
+			n.kill()
+			pause(ms(0, 3000))
+			n.start(t)
+		case "leave":
+			n.signal(syscall.SIGTERM)
+			_ = n.cmd.Wait()
+			n.start(t)
+		case "stall": // longer than the TTL, or shorter
+			p.stall(true)
+			pause(ms(200, 4000))
+			p.stall(false)
+		case "cut":
+			p.cut()
+		case "stop":
+			n.signal(syscall.SIGSTOP)
+			pause(ms(200, 4000))
+			n.signal(syscall.SIGCONT)
+		case "slow":
+			for range 20 {
+				n.signal(syscall.SIGSTOP)
+				pause(ms(10, 60))
+				n.signal(syscall.SIGCONT)
+				pause(ms(1, 20))
+			}
+		case "server":
+			c.server.kill()
+			pause(ms(0, 1500))
+			c.server.start(t)
+		}
+		pause(ms(100, 1000))
+	}
+}
+
+// TestNothingIsLost sends messages, 20 000 of them or CORO_TEST_SCALE times as many, to 1000 keys,
+// while nodes and the server are killed, cut off, stopped and slowed at random.
+func TestNothingIsLost(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some 20 s")
+	}
+	const keys = 1000
+	each := max(1, counted(20_000)/keys)
+	c := newCluster(t)
+	stop, stopped, counts := make(chan struct{}), make(chan struct{}), map[string]int{}
+	go func() {
+		defer close(stopped)
+		c.chaos(t, stop, counts)
+	}()
+	end := sync.OnceFunc(func() { close(stop); <-stopped })
+	defer end()
+	begun := time.Now()
+	tells, asks := c.send(t, keys, 0, each, 1000)
+	end()
+	sent := time.Since(begun)
+	c.settle(t, keys, each)
+	var faults []string
+	for what, n := range counts {
+		faults = append(faults, fmt.Sprintf("%s %d", what, n))
+	}
+	slices.Sort(faults)
+	t.Logf("%d messages to %d keys; sent in %v, handled in %v; %d snapshots by %d owners; faults: %s",
+		keys*each, keys, sent.Round(time.Millisecond), time.Since(begun).Round(time.Millisecond),
+		c.audit.writes, len(c.audit.tokens), strings.Join(faults, ", "))
+	t.Logf("tell: %v; ask: %v", tells, asks)
+}
+
+// TestThroughput is the same without faults, for its figures.
+func TestThroughput(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some 10 s")
+	}
+	const keys = 1000
+	each := max(1, counted(10_000)/keys)
+	c := newCluster(t)
+	c.send(t, keys, 0, 1, 0)
+	c.settle(t, keys, 1)
+	begun := time.Now()
+	tells, asks := c.send(t, keys, 1, each, 0)
+	sent := time.Since(begun)
+	c.settle(t, keys, 1+each)
+	all := time.Since(begun)
+	t.Logf("%d messages: sent in %v (%.0f a second), handled in %v (%.0f a second), by 32 senders",
+		keys*each, sent.Round(time.Millisecond), float64(keys*each)/sent.Seconds(),
+		all.Round(time.Millisecond), float64(keys*each)/all.Seconds())
+	t.Logf("tell: %v; ask: %v", tells, asks)
+	alone := &times{}
+	for i := range 300 {
+		begun := time.Now()
+		_, err := Ask[int](within(t, 10*time.Second), c.ledger.To(fmt.Sprint(i), entryOf{Number: 2 + each}))
+		require.NoError(t, err)
+		alone.add(time.Since(begun))
+	}
+	t.Logf("one ask at a time: %v", alone)
+}

@@ -1,0 +1,61 @@
+package nats
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Errors that calls of this package return, mostly with more words: test with [errors.Is].
+var (
+	// ErrOption: an option, or an argument, is wrong.
+	ErrOption = errors.New("wrong option")
+	// ErrName: a node of the cluster that lives has the name.
+	ErrName = errors.New("a live node has this name: " +
+		"give each node a name of its own, or leave Options.Name empty")
+	// ErrKey: the key is empty, or longer than [MaxKey] bytes. Nothing was sent.
+	ErrKey = errors.New("wrong key: a key has 1 to 256 bytes")
+	// ErrKind: no kind of this name was defined on the node that got the message.
+	ErrKind = errors.New("no such kind: Define the same kinds on each node before Start")
+	// ErrUnavailable: the servers do not answer. A message may have been stored all the same.
+	ErrUnavailable = errors.New("the NATS servers do not answer: " +
+		"see that they run, and that the connection has nats.MaxReconnects(-1)")
+	// ErrNoJetStream: the server, or the account, has no JetStream.
+	ErrNoJetStream = errors.New("no JetStream: start nats-server with -js (jetstream {} in its " +
+		"configuration), and enable JetStream for the account")
+	// ErrLeft: Leave was called.
+	ErrLeft = errors.New("the node has left the cluster: Join again")
+	// ErrNoAnswer: the handler returned without an answer.
+	ErrNoAnswer = errors.New("no answer: the handler has to call Turn.Answer")
+	// ErrDead: the message that asked has become a dead letter.
+	ErrDead = errors.New("the message has become a dead letter")
+	// ErrDecode: bytes that the Codec cannot decode.
+	ErrDecode = errors.New("cannot be decoded")
+	// ErrTooLarge: the message is larger than the server allows (max_payload).
+	ErrTooLarge = errors.New("the message is too large: raise max_payload of the servers, " +
+		"or send a reference to what is large")
+)
+
+// A PanicError is a panic of a handler.
+type PanicError struct {
+	Value any    // the argument of panic
+	Stack []byte // of the goroutine, as debug.Stack formats it
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+
+// Unwrap returns the value if that is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// Errors of transports, for the package itself.
+var (
+	errRevision = errors.New("another revision than expected")
+	errNoEntry  = errors.New("no entry")
+	errDeposed  = errors.New("another node owns the partition by now")
+)
+
+func errorf(of error, format string, args ...any) error {
+	return fmt.Errorf("nats: %w: %s", of, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,301 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nuid"
+	"github.com/organzine/coro/actor"
+)
+
+// A Node is a member of a cluster: it sends, and after Start it has actors.
+type Node struct {
+	o      Options
+	id     string // of this Join
+	link   link
+	sys    *actor.System
+	ctx    context.Context // until Leave
+	cancel context.CancelFunc
+	ends   sync.WaitGroup // of goroutines
+	done   chan struct{}
+
+	woken    chan struct{}
+	renewNow chan struct{}
+	taking   chan struct{} // one for each partition that is taken at the moment
+
+	asks asks
+
+	mu       sync.Mutex
+	kinds    map[string]behaviour
+	serves   bool
+	leaving  bool
+	err      error
+	sessions int
+	session  session
+	until    time.Time // the session lasts
+	sawSelf  time.Time // in the view
+	view     *view
+	unwatch  func()
+	holds    map[int]*hold // a nil one is being taken
+	live     []string      // that owners was made of
+	owners   []string      // of partitions
+}
+
+// Join makes a node of a cluster. ctx is for the call. A node that only sends needs no Start.
+//
+// Errors: ErrOption; ErrName after up to twice the TTL; ErrNoJetStream; ErrUnavailable, also when
+// the servers do not answer before ctx ends.
+func Join(ctx context.Context, t Transport, o Options) (*Node, error) {
+	if err := o.complete(); err != nil {
+		return nil, err
+	}
+	if t == nil {
+		return nil, errorf(ErrOption, "Transport nil: use Over(conn) or Loopback()")
+	}
+	n := &Node{o: o, id: nuid.Next(), woken: make(chan struct{}, 1), renewNow: make(chan struct{}, 1),
+		taking: make(chan struct{}, 16), done: make(chan struct{}), kinds: map[string]behaviour{},
+		holds: map[int]*hold{}, view: newView()}
+	var err error
+	if n.link, err = t.open(ctx, &n.o); err != nil {
+		return nil, err
+	}
+	if n.sys, err = actor.New(actor.OnFailure(func(f *actor.Failure) {
+		n.o.Log.Error("actor failed", "err", f)
+	})); err != nil {
+		n.link.close()
+		return nil, err
+	}
+	n.ctx, n.cancel = context.WithCancel(context.Background())
+	if err = n.enter(ctx); err == nil {
+		if err = n.watch(); err == nil {
+			err = n.listen()
+		}
+	}
+	if err != nil {
+		n.end()
+		return nil, err
+	}
+	n.ends.Add(2)
+	go n.keep()
+	go n.run()
+	return n, nil
+}
+
+// Name is the node's.
+func (n *Node) Name() string { return n.o.Name }
+
+// Start has the node take its share of the partitions, and their messages handled. Kinds are
+// defined before.
+func (n *Node) Start() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.leaving {
+		return errorf(ErrLeft, "%s", n.o.Name)
+	}
+	n.serves = true
+	n.again()
+	return nil
+}
+
+// Done is closed when the node has ended: by Leave, or by an error, which Err tells.
+func (n *Node) Done() <-chan struct{} { return n.done }
+
+// Err is why the node has ended, if not by Leave: ErrName.
+func (n *Node) Err() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.err
+}
+
+// Partitions are those that the node owns at the moment, in order.
+func (n *Node) Partitions() (list []int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for p, h := range n.holds {
+		if h != nil && h.isReady() {
+			list = append(list, p)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+func (n *Node) wake() {
+	select {
+	case n.woken <- struct{}{}:
+	default:
+	}
+}
+
+// run takes and releases partitions as the view says.
+func (n *Node) run() {
+	defer n.ends.Done()
+	tick := time.NewTicker(n.o.TTL / 8)
+	defer tick.Stop()
+	for {
+		select {
+		case <-n.ctx.Done():
+			return
+		case <-n.woken:
+		case <-tick.C:
+			n.look()
+		}
+		n.reconcile()
+	}
+}
+
+// look is what is to be done as time passes.
+func (n *Node) look() {
+	n.mu.Lock()
+	over := !n.until.IsZero() && !n.aliveLocked()
+	blind := n.aliveLocked() && time.Since(n.sawSelf) > n.o.TTL
+	n.mu.Unlock()
+	if over {
+		n.endSession("not renewed in time")
+		n.again()
+	}
+	if blind { // the watch has got stuck
+		if err := n.watch(); err != nil {
+			n.o.Log.Warn("watch", "node", n.o.Name, "err", err)
+		}
+	}
+	n.reap()
+}
+
+// reconcile starts what brings the partitions to their owners.
+func (n *Node) reconcile() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !n.serves || n.leaving || !n.view.whole || !n.aliveLocked() ||
+		n.view.nodes[n.o.Name].ID != n.session.ID {
+		return
+	}
+	if live := n.view.serving(); n.owners == nil || !slices.Equal(live, n.live) {
+		n.live, n.owners = live, make([]string, n.o.Partitions)
+		for p := range n.owners {
+			n.owners[p] = ownerOf(strconv.Itoa(p), live)
+		}
+	}
+	for p, owner := range n.owners {
+		h, has := n.holds[p]
+		switch {
+		case owner == n.o.Name && !has:
+			if l := n.view.leases[p]; n.view.free(l, n.o.Name) {
+				select {
+				case n.taking <- struct{}{}:
+				default:
+					continue // its end wakes
+				}
+				n.holds[p] = nil
+				n.ends.Add(1)
+				go n.take(p, l.revision, n.session.ID)
+			}
+		case owner != n.o.Name && h != nil && h.beginRelease():
+			n.ends.Add(1)
+			go func() {
+				defer n.ends.Done()
+				ctx, cancel := context.WithTimeout(n.ctx, n.o.TTL)
+				defer cancel()
+				h.release(ctx)
+			}()
+		}
+	}
+}
+
+// Leave hands all partitions over, and ends the node: what is in hand is finished, and its effects
+// are written. If ctx ends before, the rest is left to others, which take it when the TTL has
+// passed; then Leave returns the error of ctx. Nothing that was accepted is lost either way.
+func (n *Node) Leave(ctx context.Context) error {
+	n.mu.Lock()
+	if n.leaving {
+		n.mu.Unlock()
+		select {
+		case <-n.done:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	n.leaving = true
+	n.mu.Unlock()
+	_ = n.renew(ctx) // it does not serve any more
+	for n.busy() {
+		n.mu.Lock()
+		var each sync.WaitGroup
+		for _, h := range n.holds {
+			if h != nil && h.beginRelease() {
+				each.Go(func() { h.release(ctx) })
+			}
+		}
+		n.mu.Unlock()
+		each.Wait()
+		if ctx.Err() != nil {
+			break
+		}
+		if n.busy() { // some are taken, or released already
+			select {
+			case <-n.woken:
+			case <-time.After(10 * time.Millisecond):
+			case <-ctx.Done():
+			}
+		}
+	}
+	n.mu.Lock()
+	s := n.session
+	n.mu.Unlock()
+	if ctx.Err() == nil {
+		_ = n.renewStop()
+		n.mu.Lock()
+		s = n.session
+		n.mu.Unlock()
+		_ = n.link.store(members).delete(ctx, n.nodeKey(), s.revision)
+	}
+	n.endSession("left")
+	n.end()
+	return ctx.Err()
+}
+
+func (n *Node) busy() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.holds) > 0
+}
+
+// renewStop ends the goroutines that renew and take, before the session is deleted.
+func (n *Node) renewStop() error {
+	n.cancel()
+	n.ends.Wait()
+	return nil
+}
+
+// fail ends the node by an error.
+func (n *Node) fail(err error) {
+	n.mu.Lock()
+	n.leaving, n.err = true, err
+	n.mu.Unlock()
+	n.endSession(err.Error())
+	go n.end()
+}
+
+// end ends what the node has here.
+func (n *Node) end() {
+	n.cancel()
+	n.ends.Wait()
+	n.mu.Lock()
+	unwatch := n.unwatch
+	n.unwatch = nil
+	n.mu.Unlock()
+	if unwatch != nil {
+		unwatch()
+	}
+	n.link.close()
+	n.asks.end()
+	if err := n.sys.Close(); err != nil && !errors.Is(err, actor.ErrStopped) {
+		n.o.Log.Warn("actors", "err", err)
+	}
+	close(n.done)
+}

@@ -1,0 +1,179 @@
+package nats
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+)
+
+// The test binary runs itself again: as a server, or as a node with the kind "ledger".
+func TestMain(m *testing.M) {
+	switch os.Getenv("CORO_NATS_TEST_AS") {
+	case "":
+		os.Exit(m.Run())
+	case "server":
+		asServer()
+	case "node":
+		asNode()
+	}
+}
+
+func die(err error) {
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}
+
+func asServer() {
+	port, err := strconv.Atoi(os.Getenv("CORO_NATS_TEST_PORT"))
+	if err != nil {
+		die(err)
+	}
+	s, err := server.NewServer(serverOptions(os.Getenv("CORO_NATS_TEST_DIR"), port))
+	if err != nil {
+		die(err)
+	}
+	s.Start()
+	select {}
+}
+
+var chaosOptions = Options{Partitions: 32, TTL: 2 * time.Second, Idle: time.Second, Room: 64}
+
+// A line is the state of a ledger.
+type line struct {
+	Last       int // number of the last message
+	Handled    int
+	Disordered int // messages that did not come after the one before
+}
+
+type entryOf struct {
+	Number int
+	Slow   bool
+}
+
+func ledger(n *Node) (*Kind[line, entryOf], error) {
+	return Define(n, "ledger", func(c *Turn[line], m entryOf) error {
+		if m.Number < 0 {
+			c.Unchanged()
+			c.Answer(c.State.Last)
+			return nil
+		}
+		if m.Slow {
+			select {
+			case <-time.After(20 * time.Millisecond):
+			case <-c.Context().Done():
+			}
+		}
+		if m.Number != c.State.Last+1 {
+			c.State.Disordered++
+		}
+		c.State.Last = m.Number
+		c.State.Handled++
+		c.Answer(m.Number)
+		return nil
+	})
+}
+
+func asNode() {
+	conn, err := natsgo.Connect(os.Getenv("CORO_NATS_TEST_URL"), natsgo.MaxReconnects(-1),
+		natsgo.ReconnectWait(100*time.Millisecond), natsgo.RetryOnFailedConnect(true),
+		natsgo.PingInterval(time.Second))
+	if err != nil {
+		die(err)
+	}
+	o := chaosOptions
+	o.Name = os.Getenv("CORO_NATS_TEST_NAME")
+	if os.Getenv("NATS_TEST_LOG") != "" {
+		o.Log = slog.New(slog.NewTextHandler(os.Stderr, nil)).With("pid", os.Getpid())
+	}
+	var n *Node
+	for begun := time.Now(); ; {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		n, err = Join(ctx, Over(conn), o)
+		cancel()
+		if err == nil {
+			break
+		}
+		if time.Since(begun) > time.Minute {
+			die(err)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	if _, err := ledger(n); err != nil {
+		die(err)
+	}
+	if err := n.Start(); err != nil {
+		die(err)
+	}
+	term := make(chan os.Signal, 1)
+	signal.Notify(term, syscall.SIGTERM)
+	select {
+	case <-term:
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := n.Leave(ctx); err != nil {
+			die(err)
+		}
+	case <-n.Done():
+		die(n.Err())
+	}
+}
+
+// A process is a child that is killed and started again.
+type process struct {
+	env []string
+	cmd *exec.Cmd
+}
+
+func (p *process) start(t testing.TB) {
+	p.cmd = exec.Command(os.Args[0])
+	p.cmd.Env = append(os.Environ(), p.env...)
+	p.cmd.Stderr = os.Stderr
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	require.NoError(t, p.cmd.Start())
+}
+
+func (p *process) signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) }
+
+func (p *process) kill() {
+	p.signal(syscall.SIGKILL)
+	_ = p.cmd.Wait()
+}
+
+func newProcess(t testing.TB, as string, env ...string) *process {
+	p := &process{env: append(env, "CORO_NATS_TEST_AS="+as)}
+	p.start(t)
+	t.Cleanup(func() { p.kill() })
+	return p
+}
+
+// newServer starts a server process, and waits until it answers.
+func newServer(t testing.TB) (p *process, address string) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	address = l.Addr().String()
+	_, port, err := net.SplitHostPort(address)
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+	p = newProcess(t, "server", "CORO_NATS_TEST_PORT="+port, "CORO_NATS_TEST_DIR="+t.TempDir())
+	require.Eventually(t, func() bool {
+		c, err := natsgo.Connect("nats://" + address)
+		if err != nil {
+			return false
+		}
+		c.Close()
+		return true
+	}, 20*time.Second, 20*time.Millisecond)
+	return p, address
+}

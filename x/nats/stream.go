@@ -1,0 +1,319 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Over is the Transport by a connection to NATS servers with JetStream. The connection stays the
+// caller's. It should be made with nats.MaxReconnects(-1), as else it ends when the servers are away
+// for two minutes.
+func Over(conn *natsgo.Conn) Transport { return overNATS{conn} }
+
+type overNATS struct{ conn *natsgo.Conn }
+
+// streamLink is a link by NATS: a work-queue stream CLUSTER-messages with a subject for each
+// partition, and buckets CLUSTER-members and CLUSTER-states.
+type streamLink struct {
+	conn    *natsgo.Conn
+	js      jetstream.JetStream
+	o       *Options
+	stream  jetstream.Stream
+	buckets map[bucket]store
+	inboxes []*natsgo.Subscription
+}
+
+const (
+	headKind  = "Coro-Kind"
+	headKey   = "Coro-Key"
+	headID    = "Coro-Id"
+	headReply = "Coro-Reply"
+	headError = "Coro-Error"
+	headUser  = "Coro-H-" // and the name
+
+	metaPartitions = "coro-partitions"
+	callTime       = 5 * time.Second // one call of JetStream takes at most
+)
+
+// clear makes an error of the NATS client one that names the remedy.
+func clear(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, jetstream.ErrJetStreamNotEnabled),
+		errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
+		return errorf(ErrNoJetStream, "%v", err)
+	case errors.Is(err, natsgo.ErrMaxPayload), errors.Is(err, jetstream.ErrStreamMessageExceedsMaximum):
+		return errorf(ErrTooLarge, "%v", err)
+	case errors.Is(err, natsgo.ErrConnectionClosed), errors.Is(err, natsgo.ErrNoServers),
+		errors.Is(err, natsgo.ErrTimeout), errors.Is(err, natsgo.ErrNoResponders),
+		errors.Is(err, jetstream.ErrNoStreamResponse), errors.Is(err, natsgo.ErrDisconnected),
+		errors.Is(err, natsgo.ErrConnectionReconnecting), errors.Is(err, natsgo.ErrReconnectBufExceeded),
+		errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("nats: %w (%w)", ErrUnavailable, err)
+	}
+	return fmt.Errorf("nats: %w", err)
+}
+
+func (t overNATS) open(ctx context.Context, o *Options) (link, error) {
+	if t.conn == nil {
+		return nil, errorf(ErrOption, "Over(nil): the connection that nats.Connect returned")
+	}
+	if t.conn.IsClosed() {
+		return nil, errorf(ErrUnavailable, "the connection is closed")
+	}
+	js, err := jetstream.New(t.conn)
+	if err != nil {
+		return nil, clear(err)
+	}
+	if _, err := js.AccountInfo(ctx); err != nil {
+		if errors.Is(err, natsgo.ErrNoResponders) {
+			err = jetstream.ErrJetStreamNotEnabled
+		}
+		return nil, clear(err)
+	}
+	l := &streamLink{conn: t.conn, js: js, o: o, buckets: map[bucket]store{}}
+	if err := l.makeStream(ctx); err != nil {
+		return nil, err
+	}
+	for _, b := range []bucket{members, states} {
+		kv, err := l.makeBucket(ctx, b)
+		if err != nil {
+			return nil, err
+		}
+		l.buckets[b] = &kvStore{kv}
+	}
+	return l, nil
+}
+
+func (l *streamLink) storage() jetstream.StorageType {
+	if l.o.Memory {
+		return jetstream.MemoryStorage
+	}
+	return jetstream.FileStorage
+}
+
+func (l *streamLink) name() string { return l.o.Cluster + "-messages" }
+func (l *streamLink) subject(partition any) string {
+	return fmt.Sprintf("%s.p.%v", l.o.Cluster, partition)
+}
+
+func (l *streamLink) makeStream(ctx context.Context) error {
+	s, err := l.js.Stream(ctx, l.name())
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		s, err = l.js.CreateStream(ctx, jetstream.StreamConfig{
+			Name:        l.name(),
+			Description: "messages of actors",
+			Subjects:    []string{l.subject("*")},
+			Retention:   jetstream.WorkQueuePolicy,
+			Storage:     l.storage(),
+			Replicas:    l.o.Replicas,
+			Metadata:    map[string]string{metaPartitions: strconv.Itoa(l.o.Partitions)},
+		})
+		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another node was faster
+			s, err = l.js.Stream(ctx, l.name())
+		}
+	}
+	if err != nil {
+		return clear(err)
+	}
+	c := s.CachedInfo().Config
+	if n := c.Metadata[metaPartitions]; n != strconv.Itoa(l.o.Partitions) {
+		return errorf(ErrOption, "Partitions %d: cluster %s has %q; give each node the same number, "+
+			"or the cluster another name", l.o.Partitions, l.o.Cluster, n)
+	}
+	if c.Retention != jetstream.WorkQueuePolicy {
+		return errorf(ErrOption, "stream %s is no work queue: give the cluster another name", l.name())
+	}
+	l.stream = s
+	return nil
+}
+
+func (l *streamLink) publish(ctx context.Context, partition int, m *message) error {
+	m1 := encodeMessage(l.subject(partition), m)
+	m1.Header.Set(jetstream.MsgIDHeader,
+		m.kind+"."+strconv.FormatUint(hash(m.kind, m.key), 36)+"."+url.QueryEscape(m.id))
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	_, err := l.js.PublishMsg(ctx, m1)
+	return clear(err)
+}
+
+func encodeMessage(subject string, m *message) *natsgo.Msg {
+	to := natsgo.NewMsg(subject)
+	set := func(name, v string) {
+		if v != "" {
+			to.Header.Set(name, url.QueryEscape(v))
+		}
+	}
+	set(headKind, m.kind)
+	set(headKey, m.key)
+	set(headID, m.id)
+	set(headReply, m.reply)
+	set(headError, m.fail)
+	for k, v := range m.header {
+		set(headUser+url.QueryEscape(k), v)
+	}
+	to.Data = m.data
+	return to
+}
+
+func decodeMessage(h natsgo.Header, data []byte) (m message) {
+	get := func(name string) string {
+		s, err := url.QueryUnescape(h.Get(name))
+		if err != nil {
+			return h.Get(name)
+		}
+		return s
+	}
+	m = message{id: get(headID), kind: get(headKind), key: get(headKey), reply: get(headReply),
+		fail: get(headError), data: data}
+	for name := range h {
+		k, ok := strings.CutPrefix(name, headUser)
+		if !ok {
+			continue
+		}
+		if k, err := url.QueryUnescape(k); err == nil {
+			if m.header == nil {
+				m.header = Header{}
+			}
+			m.header[k] = get(name)
+		}
+	}
+	return m
+}
+
+// streamConsumer is the consumer of a partition for one owner: its name has the token, so that acks
+// of owners before it are acks of nothing.
+type streamConsumer struct {
+	l    *streamLink
+	name string
+	at   jetstream.ConsumeContext
+	mu   sync.Mutex // of deliver
+	ends bool
+}
+
+func (l *streamLink) consume(ctx context.Context, partition int, token uint64, room int,
+	deliver func(*delivery), lost func(error)) (consumer, error) {
+	prefix := fmt.Sprintf("p%d-", partition)
+	c := &streamConsumer{l: l, name: fmt.Sprintf("%s%d", prefix, token)}
+	make := func() (jetstream.Consumer, error) {
+		ctx, cancel := context.WithTimeout(ctx, callTime)
+		defer cancel()
+		return l.stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
+			Durable:       c.name,
+			FilterSubject: l.subject(partition),
+			AckPolicy:     jetstream.AckExplicitPolicy,
+			AckWait:       2 * l.o.TTL,
+			MaxAckPending: room,
+			MaxDeliver:    -1,
+			DeliverPolicy: jetstream.DeliverAllPolicy,
+		})
+	}
+	cons, err := make()
+	var api *jetstream.APIError
+	// A work queue has one consumer a subject: here is that of an owner before.
+	if errors.As(err, &api) && (api.ErrorCode == 10099 || api.ErrorCode == 10100) {
+		names := l.stream.ConsumerNames(ctx)
+		for name := range names.Name() {
+			if strings.HasPrefix(name, prefix) && name != c.name {
+				if err := l.removeConsumer(ctx, name); err != nil {
+					return nil, err
+				}
+			}
+		}
+		if err := names.Err(); err != nil {
+			return nil, clear(err)
+		}
+		cons, err = make()
+	}
+	if err != nil {
+		return nil, clear(err)
+	}
+	handle := func(m jetstream.Msg) {
+		meta, err := m.Metadata()
+		if err != nil {
+			lost(err)
+			return
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if !c.ends {
+			deliver(&delivery{message: decodeMessage(m.Headers(), m.Data()), seq: meta.Sequence.Stream,
+				time: meta.Timestamp, order: meta.Sequence.Consumer, ack: func() { _ = m.Ack() }})
+		}
+	}
+	c.at, err = cons.Consume(handle, jetstream.PullMaxMessages(room),
+		jetstream.PullExpiry(max(4*time.Second, l.o.TTL)), jetstream.PullHeartbeat(2*time.Second),
+		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
+			if errors.Is(err, jetstream.ErrConsumerDeleted) {
+				lost(err)
+				return
+			}
+			go func() { // it may be gone, or the server out of reach
+				ctx, cancel := context.WithTimeout(ctx, callTime)
+				defer cancel()
+				if _, err := cons.Info(ctx); errors.Is(err, jetstream.ErrConsumerNotFound) ||
+					errors.Is(err, jetstream.ErrConsumerDoesNotExist) {
+					lost(err)
+				}
+			}()
+		}))
+	if err != nil {
+		return nil, clear(err)
+	}
+	return c, nil
+}
+
+func (c *streamConsumer) stop() {
+	c.mu.Lock()
+	c.ends = true
+	c.mu.Unlock()
+	c.at.Stop()
+}
+
+func (c *streamConsumer) remove(ctx context.Context) error { return c.l.removeConsumer(ctx, c.name) }
+
+func (l *streamLink) removeConsumer(ctx context.Context, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	if err := l.stream.DeleteConsumer(ctx, name); err != nil &&
+		!errors.Is(err, jetstream.ErrConsumerNotFound) {
+		return clear(err)
+	}
+	return nil
+}
+
+func (l *streamLink) store(b bucket) store { return l.buckets[b] }
+
+func (l *streamLink) inbox(f func(string, *message)) (string, error) {
+	prefix := l.conn.NewInbox() + "."
+	s, err := l.conn.Subscribe(prefix+"*", func(m *natsgo.Msg) {
+		a := decodeMessage(m.Header, m.Data)
+		f(m.Subject, &a)
+	})
+	if err != nil {
+		return "", clear(err)
+	}
+	l.inboxes = append(l.inboxes, s)
+	return prefix, nil
+}
+
+func (l *streamLink) answer(address string, m *message) error {
+	return clear(l.conn.PublishMsg(encodeMessage(address, m)))
+}
+
+func (l *streamLink) close() {
+	for _, s := range l.inboxes {
+		_ = s.Unsubscribe()
+	}
+}
