@@ -7,6 +7,7 @@ import (
 
 	"github.com/organzine/coro/csrc"
 	"github.com/organzine/coro/internal/race"
+	"github.com/organzine/coro/internal/steal"
 	"github.com/organzine/coro/internal/table"
 )
 
@@ -32,10 +33,10 @@ type executorPool struct {
 	extra atomic.Int32 // executors that are to retire, by the poller's last look
 
 	mu         sync.Mutex
-	come       ring        // runnable coroutines that have come from the core
-	queue      ring        // and others that no executor has
-	turn       bool        // see pop
-	executors  []*executor // that exist
+	come       steal.List[Coroutine] // runnable coroutines that have come from the core
+	queue      steal.List[Coroutine] // and others that no executor has
+	turn       bool                  // see pop
+	executors  []*executor           // that exist
 	idle       []*executor
 	active     int // executors that are not idle; 0: the pool sleeps
 	goroutines []*bodyGoroutine
@@ -145,7 +146,7 @@ func (p *executorPool) drain() {
 				c.tellFullLocked()
 			}
 			if runnable {
-				p.come.push(c)
+				p.come.Push(c)
 			}
 			if it.Canceled != 0 {
 				c.cancel(c.reason())
@@ -155,15 +156,15 @@ func (p *executorPool) drain() {
 }
 
 // waiting is how many runnable coroutines no executor has. With mu held, as for pop.
-func (p *executorPool) waiting() int { return p.come.len() + p.queue.len() }
+func (p *executorPool) waiting() int { return p.come.Len() + p.queue.Len() }
 
 // pop takes one of these, by turns one that has come and another. There is one.
 func (p *executorPool) pop() *Coroutine {
 	p.turn = !p.turn
-	if p.queue.len() == 0 || (p.turn && p.come.len() > 0) {
-		return p.come.pop()
+	if p.queue.Len() == 0 || (p.turn && p.come.Len() > 0) {
+		return p.come.Pop()
 	}
-	return p.queue.pop()
+	return p.queue.Pop()
 }
 
 // lookAround gives work that no executor gets to, to executors that are not stuck: to an idle one,
@@ -198,10 +199,10 @@ func (p *executorPool) lookAround() bool {
 // rescue puts what e has to run on the pool's queue: e is stuck. With mu held.
 func (p *executorPool) rescue(e *executor) {
 	if c := e.next.Swap(nil); c != nil {
-		p.queue.push(c)
+		p.queue.Push(c)
 	}
-	for c := e.queue.pop(); c != nil; c = e.queue.pop() {
-		p.queue.push(c)
+	for c := e.queue.Pop(); c != nil; c = e.queue.Pop() {
+		p.queue.Push(c)
 	}
 }
 

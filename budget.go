@@ -77,7 +77,7 @@ func (b *budget) adapt(took time.Duration) {
 // from outside, or to let goroutines run.
 func (e *executor) hasMore(now time.Duration) bool {
 	p := e.pool
-	if e.next.Load() != nil || e.queue.len() > 0 || p.core.HasItems() ||
+	if e.next.Load() != nil || e.queue.Len() > 0 || p.core.HasItems() ||
 		now-e.clock.letGo >= turnsLetGo {
 		return true
 	}

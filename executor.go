@@ -8,6 +8,7 @@ import (
 	"github.com/organzine/coro/internal/asm"
 	"github.com/organzine/coro/internal/race"
 	"github.com/organzine/coro/internal/spin"
+	"github.com/organzine/coro/internal/steal"
 	"github.com/organzine/coro/internal/table"
 )
 
@@ -15,7 +16,7 @@ import (
 type executor struct {
 	pool      *executorPool
 	wakeup    chan struct{}
-	queue     stealQueue
+	queue     steal.Queue[Coroutine]
 	next      atomic.Pointer[Coroutine] // woken last: it runs next, ahead of the queue
 	handovers uint32                    // times that next ran since the queue had its turn
 	random    uint32
@@ -61,10 +62,9 @@ func (e *executor) main() {
 		case opYield:
 			// c is pushed, and the next one picked. If only the queue has others, this
 			// is done here.
-			q := &e.queue
-			turn, head, tail := e.turns+1, q.head.Load(), atomic.LoadUint32(&q.tail)
-			if n := tail - head; e.next.Load() != nil || n == 0 ||
-				n >= uint32(len(q.ring)) ||
+			turn := e.turns + 1
+			head, tail := e.queue.Span()
+			if n := tail - head; e.next.Load() != nil || n == 0 || n >= steal.Room ||
 				e.clock.isDue(turn) || e.pool.spare.Load() > 0 {
 				e.push(c)
 				break
@@ -73,11 +73,8 @@ func (e *executor) main() {
 			if e.handovers > 0 {
 				e.handovers = 0
 			}
-			race.StorePointer(&q.ring[tail%uint32(len(q.ring))], c)
-			c = race.LoadPointer(&q.ring[head%uint32(len(q.ring))])
-			taken := q.head.CompareAndSwap(head, head+1) // E2
-			asm.StoreReleaseAfterCAS(&q.tail, tail+1)    // E1
-			if taken {
+			var taken bool
+			if c, taken = e.queue.Rotate(head, tail, c); taken {
 				continue
 			}
 		case opWait:
@@ -97,17 +94,17 @@ func (e *executor) main() {
 // push puts a runnable coroutine at the back of the queue. If there is no room, half of the queue
 // goes to the pool's.
 func (e *executor) push(c *Coroutine) {
-	if !e.queue.push(c) {
+	if !e.queue.Push(c) {
 		e.pool.mu.Lock()
-		for range len(e.queue.ring) / 2 {
-			if c := e.queue.pop(); c != nil {
-				e.pool.queue.push(c)
+		for range steal.Room / 2 {
+			if c := e.queue.Pop(); c != nil {
+				e.pool.queue.Push(c)
 			}
 		}
 		e.pool.mu.Unlock()
-		e.queue.push(c)
+		e.queue.Push(c)
 	}
-	if e.pool.spare.Load() > 0 && e.queue.len() > 1 { // spare first: it is seldom written
+	if e.pool.spare.Load() > 0 && e.queue.Len() > 1 { // spare first: it is seldom written
 		e.pool.feed()
 	}
 }
@@ -138,7 +135,7 @@ func (e *executor) pick() *Coroutine {
 		if e.handovers > 0 {
 			e.handovers = 0
 		}
-		if c := e.queue.pop(); c != nil {
+		if c := e.queue.Pop(); c != nil {
 			return c
 		}
 		if e.next.Load() != nil {
@@ -181,11 +178,11 @@ func (e *executor) letIn() (first *Coroutine) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.drain()
-	if p.come.len() > 0 {
-		first = p.come.pop()
+	if p.come.Len() > 0 {
+		first = p.come.Pop()
 	}
-	if e.clock.turnsAreLong() && p.come.len() > 0 {
-		e.fillLocked(min(p.queue.len(), poolShare), p.queue.pop)
+	if e.clock.turnsAreLong() && p.come.Len() > 0 {
+		e.fillLocked(min(p.queue.Len(), poolShare), p.queue.Pop)
 	} else {
 		e.shareLocked()
 	}
@@ -199,8 +196,8 @@ const stirLess = 8
 func (e *executor) stir() {
 	others := e.pool.all()
 	v := others[e.roll()%uint32(len(others))]
-	if own, his := e.queue.len(), v.queue.len(); v != e && his > 2*own+stirLess {
-		e.queue.stealFrom(&v.queue, uint32(his-own)/2)
+	if own, his := e.queue.Len(), v.queue.Len(); v != e && his > 2*own+stirLess {
+		e.queue.StealFrom(&v.queue, uint32(his-own)/2)
 	}
 }
 
@@ -228,8 +225,8 @@ func (e *executor) shareLocked() bool {
 // fillLocked puts n that it pops into the executor's queue, as far as there is room. If any body is
 // left for that, one more executor works. False: it has popped none.
 func (e *executor) fillLocked(n int, pop func() *Coroutine) (got bool) {
-	for ; n > 0 && !e.queue.full(); n-- {
-		e.queue.push(pop())
+	for ; n > 0 && !e.queue.IsFull(); n-- {
+		e.queue.Push(pop())
 		got = true
 	}
 	if p := e.pool; p.waiting() > 0 && p.spare.Load() > 0 {
@@ -277,7 +274,7 @@ func (e *executor) stealNext() bool {
 			continue
 		}
 		if c := v.next.Load(); c != nil && v.next.CompareAndSwap(c, nil) {
-			e.queue.push(c)
+			e.queue.Push(c)
 			return true
 		}
 	}
@@ -290,7 +287,7 @@ func (e *executor) steal() bool {
 	first := e.roll()
 	for i := range others {
 		v := others[(uint32(i)+first)%uint32(len(others))]
-		if v != e && e.queue.stealFrom(&v.queue, uint32(len(v.queue.ring))) {
+		if v != e && e.queue.StealFrom(&v.queue, steal.Room) {
 			return true
 		}
 	}
@@ -327,9 +324,7 @@ func (e *executor) rest() bool {
 	}
 	p.idle = append(p.idle, e)
 	p.mu.Unlock()
-	for i := range e.queue.ring { // the queue is empty: what it has held may be garbage
-		race.StorePointer(&e.queue.ring[i], nil)
-	}
+	e.queue.Forget()
 	_, open := <-e.wakeup
 	return open
 }
@@ -367,101 +362,4 @@ func (k *bodyGoroutine) run(yield func(struct{}) bool) {
 			return
 		}
 	}
-}
-
-// A stealQueue is a ring of runnable coroutines: its owner pushes to the back, and all take from
-// the front.
-//
-//	E1  owner: writes the entry, then tail (a release)
-//	E2  taker: reads head, tail (an acquire) and the entry, then advances head by a
-//	    compare-and-swap. If that succeeds no other taker has the entry, and the owner has not
-//	    written over it, since the owner writes only where head has passed
-type stealQueue struct {
-	head atomic.Uint32
-	_    [60]byte // thieves write the line of head
-	tail uint32
-	ring [256]*Coroutine // without order
-}
-
-func (q *stealQueue) len() int   { return int(atomic.LoadUint32(&q.tail) - q.head.Load()) }
-func (q *stealQueue) full() bool { return q.len() >= len(q.ring) }
-
-// push is for the owner. False: there is no room.
-func (q *stealQueue) push(c *Coroutine) bool {
-	t := atomic.LoadUint32(&q.tail)
-	if t-q.head.Load() >= uint32(len(q.ring)) {
-		return false
-	}
-	race.StorePointer(&q.ring[t%uint32(len(q.ring))], c)
-	asm.StoreRelease(&q.tail, t+1)
-	return true
-}
-
-// pop takes the first one, by E2.
-func (q *stealQueue) pop() *Coroutine {
-	for {
-		h := q.head.Load()
-		if h == atomic.LoadUint32(&q.tail) {
-			return nil
-		}
-		c := race.LoadPointer(&q.ring[h%uint32(len(q.ring))])
-		if q.head.CompareAndSwap(h, h+1) {
-			return c
-		}
-	}
-}
-
-// stealFrom moves half of v's queue, and no more than most, to q, the caller's own, as far as there
-// is room.
-func (q *stealQueue) stealFrom(v *stealQueue, most uint32) bool {
-	for {
-		h := v.head.Load()
-		n := atomic.LoadUint32(&v.tail) - h
-		n -= n / 2
-		if n > uint32(len(v.ring))/2 { // head has moved meanwhile
-			return false
-		}
-		t := atomic.LoadUint32(&q.tail)
-		n = min(n, most, uint32(len(q.ring))-(t-q.head.Load()))
-		if n == 0 {
-			return false
-		}
-		for i := range n {
-			c := race.LoadPointer(&v.ring[(h+i)%uint32(len(v.ring))])
-			race.StorePointer(&q.ring[(t+i)%uint32(len(q.ring))], c)
-		}
-		if v.head.CompareAndSwap(h, h+n) {
-			asm.StoreRelease(&q.tail, t+n)
-			return true
-		}
-	}
-}
-
-// A ring is a queue without a bound.
-type ring struct {
-	buf  []*Coroutine // a power of two
-	head int
-	n    int
-}
-
-func (r *ring) len() int { return r.n }
-
-func (r *ring) push(c *Coroutine) {
-	if r.n == len(r.buf) {
-		buf := make([]*Coroutine, max(64, 2*len(r.buf)))
-		for i := range r.n {
-			buf[i] = r.buf[(r.head+i)&(len(r.buf)-1)]
-		}
-		r.buf, r.head = buf, 0
-	}
-	r.buf[(r.head+r.n)&(len(r.buf)-1)] = c
-	r.n++
-}
-
-func (r *ring) pop() *Coroutine {
-	c := r.buf[r.head]
-	r.buf[r.head] = nil
-	r.head = (r.head + 1) & (len(r.buf) - 1)
-	r.n--
-	return c
 }

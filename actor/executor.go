@@ -8,6 +8,7 @@ import (
 
 	"github.com/organzine/coro/internal/asm"
 	"github.com/organzine/coro/internal/race"
+	"github.com/organzine/coro/internal/steal"
 	"github.com/organzine/coro/internal/table"
 )
 
@@ -65,8 +66,8 @@ type executor struct {
 	seen  uint32      // turns at the last tick; with System.mu
 	stuck atomic.Bool // by the last tick: see stuck.go
 	_     [64]byte
-	queue stealQueue
-	held  stealQueue // actors that have sent into deep mailboxes, for when there is nothing else
+	queue steal.Queue[slot]
+	held  steal.Queue[slot] // actors that have sent into deep mailboxes, for when there is nothing else
 }
 
 const (
@@ -125,10 +126,10 @@ func (e *executor) run() (again bool) {
 			s = e.look()
 		}
 		if s == nil {
-			s = e.queue.pop()
+			s = e.queue.Pop()
 		}
 		if s == nil {
-			s = e.held.pop()
+			s = e.held.Pop()
 		}
 		if s == nil {
 			if s = e.find(); s == nil {
@@ -161,24 +162,24 @@ func (e *executor) start(s *slot) {
 // push puts an active actor at the back of the queue. If there is no room, half of the queue goes
 // to the system's.
 func (e *executor) push(s *slot) {
-	if !e.queue.push(s) {
+	if !e.queue.Push(s) {
 		e.spill()
-		e.queue.push(s)
+		e.queue.Push(s)
 	}
 }
 
 // hold has an actor wait that fills another one's mailbox, so that the other gets on: until the
 // queue is empty, or e looks at the clock. Nobody waits for anybody, so that there is no deadlock.
 func (e *executor) hold(s *slot) {
-	if !e.held.push(s) {
+	if !e.held.Push(s) {
 		e.push(s)
 	}
 }
 
 // unhold lets some go on.
 func (e *executor) unhold() {
-	for n := (e.held.len() + 3) / 4; n > 0; n-- {
-		if s := e.held.pop(); s != nil {
+	for n := (e.held.Len() + 3) / 4; n > 0; n-- {
+		if s := e.held.Pop(); s != nil {
 			e.push(s)
 		}
 	}
@@ -187,9 +188,9 @@ func (e *executor) unhold() {
 func (e *executor) spill() {
 	y := e.sys
 	y.mu.Lock()
-	for range len(e.queue.ring) / 2 {
-		if s := e.queue.pop(); s != nil {
-			y.queue.push(s)
+	for range steal.Room / 2 {
+		if s := e.queue.Pop(); s != nil {
+			y.queue.Push(s)
 			y.has.Add(1)
 		}
 	}
@@ -261,9 +262,9 @@ func (e *executor) publish() {
 
 // isWorthSharing tells whether another executor should have part of the queue.
 func (e *executor) isWorthSharing() bool {
-	n := uint32(e.queue.len())
+	n := uint32(e.queue.Len())
 	if e.stuck.Load() {
-		return n > 0 || e.held.len() > 0
+		return n > 0 || e.held.Len() > 0
 	}
 	cost := atomic.LoadUint32(&e.cost)
 	return n > 1 && (cost >= longMessage || uint64(n)*uint64(cost) >= longQueue)
@@ -277,15 +278,15 @@ func (e *executor) takeShared() bool {
 	if e.fresh {
 		e.fresh, y.woken = false, false
 	}
-	got := e.queue.len()
-	for n := min(y.waitingLocked()/y.active+1, shareMost); n > 0 && !e.queue.full(); n-- {
+	got := e.queue.Len()
+	for n := min(y.waitingLocked()/y.active+1, shareMost); n > 0 && !e.queue.IsFull(); n-- {
 		s := y.popLocked()
 		if s == nil {
 			break
 		}
-		e.queue.push(s)
+		e.queue.Push(s)
 	}
-	return e.queue.len() > got
+	return e.queue.Len() > got
 }
 
 // letIn returns the first one that has come from outside, to run next. The others are shared,
@@ -311,8 +312,8 @@ func (e *executor) roll() int {
 func (e *executor) stir() {
 	all := e.sys.executors
 	v := all[e.roll()%len(all)]
-	if own, his := e.queue.len(), v.queue.len(); v != e && his > 2*own+stirLess {
-		e.queue.stealFrom(&v.queue, uint32(his-own)/2)
+	if own, his := e.queue.Len(), v.queue.Len(); v != e && his > 2*own+stirLess {
+		e.queue.StealFrom(&v.queue, uint32(his-own)/2)
 	}
 }
 
@@ -322,8 +323,8 @@ func (e *executor) steal() bool {
 	first := e.roll()
 	for i := range all {
 		v := all[(i+first)%len(all)]
-		if v != e && v.isWorthSharing() && (e.queue.stealFrom(&v.queue, queueRoom) ||
-			e.queue.stealFrom(&v.held, queueRoom)) {
+		if v != e && v.isWorthSharing() && (e.queue.StealFrom(&v.queue, steal.Room) ||
+			e.queue.StealFrom(&v.held, steal.Room)) {
 			return true
 		}
 	}
@@ -341,7 +342,7 @@ func (e *executor) find() *slot {
 		if !found && !e.park() {
 			return nil
 		}
-		if s := e.queue.pop(); s != nil { // else others have taken it meanwhile
+		if s := e.queue.Pop(); s != nil { // else others have taken it meanwhile
 			return s
 		}
 	}
@@ -351,9 +352,7 @@ func (e *executor) find() *slot {
 // is closed.
 func (e *executor) park() bool {
 	y := e.sys
-	for i := range e.queue.ring { // the queue is empty: what it has held may be garbage
-		race.StorePointer(&e.queue.ring[i], nil)
-	}
+	e.queue.Forget()
 	e.publish()
 	y.mu.Lock()
 	if y.waitingLocked() > 0 {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/organzine/coro/internal/actorhook"
+	"github.com/organzine/coro/internal/steal"
 )
 
 func init() { actorhook.New = newStepped }
@@ -44,8 +45,8 @@ func newStepped(clock actorhook.Clock, settle func(), options []any) (any, actor
 
 // gather takes in what has become ready.
 func (st *stepper) gather() {
-	for _, q := range []*stealQueue{&st.e.queue, &st.e.held} {
-		for s := q.pop(); s != nil; s = q.pop() {
+	for _, q := range []*steal.Queue[slot]{&st.e.queue, &st.e.held} {
+		for s := q.Pop(); s != nil; s = q.Pop() {
 			st.ready = append(st.ready, s)
 		}
 	}

@@ -57,7 +57,7 @@ func (y *System) tick() {
 	few := uint32((now() - k.at) / (2 * turnLasts))
 	help := y.waitingLocked() > 0
 	for _, e := range y.executors {
-		if atomic.LoadUint32(&e.turns)-e.seen < few && e.queue.len()+e.held.len() > 0 {
+		if atomic.LoadUint32(&e.turns)-e.seen < few && e.queue.Len()+e.held.Len() > 0 {
 			e.stuck.Store(true)
 			help = true
 		}

@@ -33,6 +33,7 @@ import (
 	"time"
 
 	"github.com/organzine/coro/internal/leak"
+	"github.com/organzine/coro/internal/steal"
 )
 
 // A System has actors, and the executors that call their behaviours. Its methods may be called by
@@ -56,9 +57,9 @@ type System struct {
 
 	_       [64]byte
 	mu      sync.Mutex
-	come    ring // active actors that were woken from outside, and no executor has
-	queue   ring // and others that no executor has
-	turn    bool // see popLocked
+	come    steal.List[slot] // active actors that were woken from outside, and no executor has
+	queue   steal.List[slot] // and others that no executor has
+	turn    bool             // see popLocked
 	idle    []*executor
 	active  int  // executors that are not idle
 	woken   bool // one was woken, and has not looked yet
@@ -124,8 +125,8 @@ func New(opts ...Option) (*System, error) {
 	for i := range y.executors {
 		e := &executor{index: i, wakeup: make(chan struct{}, 1), random: uint32(i)}
 		e.caller = caller{sys: y, exec: e}
-		e.queue.alone = len(y.executors) == 1
-		e.held.alone = e.queue.alone
+		e.queue.Alone = len(y.executors) == 1
+		e.held.Alone = e.queue.Alone
 		y.executors[i] = e
 		y.idle = append(y.idle, e)
 	}
@@ -152,7 +153,7 @@ func (y *System) start(s *slot) {
 		return
 	}
 	y.mu.Lock()
-	y.come.push(s)
+	y.come.Push(s)
 	y.has.Add(1)
 	y.changedLocked()
 	w := y.wakeLocked()
@@ -161,25 +162,25 @@ func (y *System) start(s *slot) {
 }
 
 // waitingLocked is how many active actors no executor has.
-func (y *System) waitingLocked() int { return y.come.n + y.queue.n }
+func (y *System) waitingLocked() int { return y.come.Len() + y.queue.Len() }
 
 // popLocked takes one of these, by turns one that has come and another; nil: there is none.
 func (y *System) popLocked() *slot {
 	y.turn = !y.turn
-	if y.queue.n == 0 || (y.turn && y.come.n > 0) {
+	if y.queue.Len() == 0 || (y.turn && y.come.Len() > 0) {
 		return y.comeLocked()
 	}
 	y.has.Add(-1)
-	return y.queue.pop()
+	return y.queue.Pop()
 }
 
 // comeLocked takes the first one that has come; nil: there is none.
 func (y *System) comeLocked() *slot {
-	if y.come.n == 0 {
+	if y.come.Len() == 0 {
 		return nil
 	}
 	y.has.Add(-1)
-	return y.come.pop()
+	return y.come.Pop()
 }
 
 // wakeLocked takes an executor off the idle ones, for the caller to wake, unless one is on its way.
