@@ -8,6 +8,7 @@ import (
 
 	"github.com/organzine/coro/csrc"
 	"github.com/organzine/coro/internal/asm"
+	"github.com/organzine/coro/internal/turnclock"
 )
 
 // How long a body may go on whose waits all end at once. A body that always finds a value in its
@@ -35,7 +36,7 @@ type budget struct {
 	left   int32         // waits until the next look
 	every  int32         // waits from one look to the next
 	turn   uint32        // the executor's count of turns when left last ran out
-	since  time.Duration // the first look in this turn, since clockStart; 0: there was none
+	since  time.Duration // the first look in this turn, by turnclock.Now; 0: there was none
 	looked time.Duration // the last one
 }
 
@@ -49,7 +50,7 @@ func (k *bodyGoroutine) hasSpent() bool {
 		b.turn, b.since, b.left = e.turns, 0, b.every
 		return false
 	}
-	now := time.Since(clockStart)
+	now := turnclock.Now()
 	if b.since == 0 {
 		b.since = now
 	} else {
@@ -59,7 +60,7 @@ func (k *bodyGoroutine) hasSpent() bool {
 	if now-b.since < budgetTurn || k.body.section.depth > 0 || !e.hasMore(now) {
 		return false
 	}
-	e.clock.hurry(e.turns+1, now)
+	e.clock.Hurry(e.turns+1, now)
 	return true
 }
 
@@ -78,7 +79,7 @@ func (b *budget) adapt(took time.Duration) {
 func (e *executor) hasMore(now time.Duration) bool {
 	p := e.pool
 	if e.next.Load() != nil || e.queue.Len() > 0 || p.core.HasItems() ||
-		now-e.clock.letGo >= turnsLetGo {
+		e.clock.LetsGo(now) {
 		return true
 	}
 	p.mu.Lock()

@@ -10,6 +10,7 @@ import (
 	"github.com/organzine/coro/internal/spin"
 	"github.com/organzine/coro/internal/steal"
 	"github.com/organzine/coro/internal/table"
+	"github.com/organzine/coro/internal/turnclock"
 )
 
 // An executor is a goroutine that resumes the bodies of a pool in turn.
@@ -22,7 +23,7 @@ type executor struct {
 	random    uint32
 	before    []uint32 // turns of the others when this one had nothing last
 
-	clock turnClock
+	clock turnclock.Clock
 
 	turns   uint32     // resumes; without order: the poller looks
 	current *Coroutine // without order: the poller looks
@@ -65,7 +66,7 @@ func (e *executor) main() {
 			turn := e.turns + 1
 			head, tail := e.queue.Span()
 			if n := tail - head; e.next.Load() != nil || n == 0 || n >= steal.Room ||
-				e.clock.isDue(turn) || e.pool.spare.Load() > 0 {
+				e.clock.IsDue(turn) || e.pool.spare.Load() > 0 {
 				e.push(c)
 				break
 			}
@@ -120,13 +121,13 @@ func (e *executor) hand(c *Coroutine) {
 // pick returns the coroutine to resume, and waits for one. nil: the pool is closed.
 func (e *executor) pick() *Coroutine {
 	race.StoreUint32(&e.turns, e.turns+1)
-	if e.clock.isDue(e.turns) {
+	if e.clock.IsDue(e.turns) {
 		if c, open := e.look(); c != nil || !open {
 			return c
 		}
 	}
 	for {
-		if e.next.Load() != nil && e.handovers < e.clock.every {
+		if e.next.Load() != nil && e.handovers < e.clock.Every() {
 			if c := e.next.Swap(nil); c != nil {
 				e.handovers++
 				return c
@@ -152,10 +153,10 @@ func (e *executor) pick() *Coroutine {
 // that has far more to do, shares, or lets e retire. It returns what is to run next, if that has
 // come from outside. False: the pool is closed.
 func (e *executor) look() (next *Coroutine, open bool) {
-	if e.clock.look(e.turns) {
+	if _, letsGo := e.clock.Look(e.turns); letsGo {
 		runtime.Gosched()
 		e.stir()
-		e.clock.goOn()
+		e.clock.GoOn()
 	}
 	p := e.pool
 	if p.extra.Load() <= 0 || p.extra.Add(-1) < 0 {
@@ -181,7 +182,7 @@ func (e *executor) letIn() (first *Coroutine) {
 	if p.come.Len() > 0 {
 		first = p.come.Pop()
 	}
-	if e.clock.turnsAreLong() && p.come.Len() > 0 {
+	if e.clock.TurnsAreLong() && p.come.Len() > 0 {
 		e.fillLocked(min(p.queue.Len(), poolShare), p.queue.Pop)
 	} else {
 		e.shareLocked()

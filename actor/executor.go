@@ -10,6 +10,7 @@ import (
 	"github.com/organzine/coro/internal/race"
 	"github.com/organzine/coro/internal/steal"
 	"github.com/organzine/coro/internal/table"
+	"github.com/organzine/coro/internal/turnclock"
 )
 
 // A caller is a goroutine that calls behaviours.
@@ -54,11 +55,7 @@ type executor struct {
 	fresh   bool // woken, and has not looked yet; with System.mu
 	random  uint32
 
-	looked time.Duration // when the clock was looked at last, and
-	letGo  time.Duration // when other goroutines last ran, both by now
-	last   uint32        // handled at the last look
-	due    uint32        // handled at the next one
-	every  uint32        // messages from one look to the next
+	clock turnclock.Clock // its turns are messages
 
 	turns uint32 // without order: those that look after it read it
 	cost  uint32 // ns a message, lately; without order: thieves look
@@ -71,12 +68,6 @@ type executor struct {
 }
 
 const (
-	// about how far apart the looks of an executor at the clock are, and at most, in messages
-	look     = 50 * time.Microsecond
-	lookMost = 256
-	// from one time that other goroutines may run to the next
-	letGo = 200 * time.Microsecond
-
 	// What is worth the other executors' while: messages that take so long, or a queue that
 	// does, both in ns. Short messages are handled sooner by the executor that sends them.
 	longMessage = 250
@@ -87,15 +78,10 @@ const (
 	stirLess  = 8  // it takes from another if it has less than half as much to do, and this less
 )
 
-var clockStart = time.Now()
-
-func now() time.Duration { return time.Since(clockStart) }
-
 // main runs turns until the system is closed.
 func (e *executor) main() {
 	defer e.caller.register()() // also after a runtime.Goexit
-	e.looked = now()
-	e.letGo = e.looked
+	e.clock.GoOn()
 	for e.run() {
 	}
 	e.sys.ends.Done()
@@ -122,7 +108,7 @@ func (e *executor) run() (again bool) {
 	}
 	for {
 		s := (*slot)(nil)
-		if int32(e.handled-e.due) >= 0 {
+		if e.clock.IsDue(e.handled) {
 			s = e.look()
 		}
 		if s == nil {
@@ -223,25 +209,19 @@ func (e *executor) wake() {
 // from outside, takes from an executor that has far more to do, and shares. It returns what is to
 // run next, if that has come from outside.
 func (e *executor) look() (next *slot) {
-	at := now()
-	n, took := e.handled-e.last, at-e.looked
-	fits := time.Duration(n)*look/(took+1) + 1
-	e.every = uint32(min(fits, max(2*time.Duration(e.every), 1), lookMost))
-	e.last, e.looked, e.due = e.handled, at, e.handled+e.every
-	if n > 0 { // it falls slowly: what is short may come between what is long
-		race.StoreUint32(&e.cost, max(uint32(min(took/time.Duration(n), time.Second)),
-			e.cost-e.cost/8))
+	each, letsGo := e.clock.Look(e.handled)
+	if each > 0 { // it falls slowly: what is short may come between what is long
+		race.StoreUint32(&e.cost, max(uint32(min(each, time.Second)), e.cost-e.cost/8))
 	}
 	e.publish()
 	if e.stuck.Load() {
 		e.stuck.Store(false)
 	}
 	y := e.sys
-	if at-e.letGo >= letGo {
+	if letsGo {
 		runtime.Gosched()
 		e.stir()
-		e.looked = now()
-		e.letGo = e.looked
+		e.clock.GoOn()
 	}
 	if y.has.Load() > 0 {
 		next = e.letIn()
@@ -362,7 +342,7 @@ func (e *executor) park() bool {
 	y.active--
 	y.parked.Add(1)
 	y.idle = append(y.idle, e)
-	e.due = e.handled // the first look is soon
+	e.clock.Soon(e.handled)
 	y.restedLocked()
 	closed := y.closed
 	y.mu.Unlock()

@@ -3,6 +3,8 @@ package actor
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/organzine/coro/internal/turnclock"
 )
 
 // An executor shares what is in its queue when it looks at the clock. One whose behaviour computes
@@ -39,7 +41,7 @@ func (y *System) tickLocked() {
 
 // seeLocked remembers how far the executors have got.
 func (y *System) seeLocked() {
-	y.ticker.at = now()
+	y.ticker.at = turnclock.Now()
 	for _, e := range y.executors {
 		e.seen = atomic.LoadUint32(&e.turns)
 	}
@@ -54,7 +56,7 @@ func (y *System) tick() {
 		return
 	}
 	// A turn lasts for about turnLasts, unless a single message takes longer.
-	few := uint32((now() - k.at) / (2 * turnLasts))
+	few := uint32((turnclock.Now() - k.at) / (2 * turnLasts))
 	help := y.waitingLocked() > 0
 	for _, e := range y.executors {
 		if atomic.LoadUint32(&e.turns)-e.seen < few && e.queue.Len()+e.held.Len() > 0 {

@@ -3,6 +3,8 @@ package actor
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/organzine/coro/internal/turnclock"
 )
 
 // A clock is what time a system has, and what happens later.
@@ -20,7 +22,7 @@ type realTimer struct{ *time.Timer }
 
 func (t realTimer) stop() bool { return t.Stop() }
 
-func (realClock) now() time.Duration { return now() }
+func (realClock) now() time.Duration { return turnclock.Now() }
 func (realClock) after(d time.Duration, f func()) stopper {
 	return realTimer{time.AfterFunc(d, f)}
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/organzine/coro/internal/race"
+	"github.com/organzine/coro/internal/turnclock"
 )
 
 const (
@@ -103,7 +104,7 @@ func (p *pool[M]) list(ctx *Context[M], c *cell[M], n *node[M]) (again bool) {
 	l.at = inList
 	left, began := l.pace, time.Duration(0)
 	if left == 1 {
-		began = now()
+		began = turnclock.Now()
 	}
 	last := began
 	for {
@@ -123,7 +124,7 @@ func (p *pool[M]) list(ctx *Context[M], c *cell[M], n *node[M]) (again bool) {
 				break
 			}
 			if left--; left <= 0 {
-				at := now()
+				at := turnclock.Now()
 				if began == 0 {
 					began = at - turnLasts/2
 				} else {
