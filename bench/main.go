@@ -19,7 +19,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"time"
 
 	"github.com/organzine/coro/bench/internal/experiments"
 	"github.com/organzine/coro/bench/internal/harness"
@@ -79,19 +78,11 @@ func run(args []string, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		if *asJSON {
-			err = harness.WriteJSON(out, res.Measurements())
-		} else {
-			err = harness.WriteTable(out, res)
-		}
-		if err != nil {
+		if err := harness.Write(out, res, *asJSON); err != nil {
 			return err
 		}
 	}
-	if !*asJSON {
-		_, err = fmt.Fprintln(out, harness.Footer(time.Now()))
-	}
-	return err
+	return harness.WriteFooter(out, *asJSON)
 }
 
 // ringFlags are those of the experiment "ring".

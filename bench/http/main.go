@@ -71,14 +71,10 @@ func run(out io.Writer, args []string) error {
 	if err != nil {
 		return err
 	}
-	if *asJSON {
-		return harness.WriteJSON(out, res.Measurements())
-	}
-	if err := harness.WriteTable(out, res); err != nil {
+	if err := harness.Write(out, res, *asJSON); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(out, harness.Footer(time.Now()))
-	return err
+	return harness.WriteFooter(out, *asJSON)
 }
 
 func findWrk() error {

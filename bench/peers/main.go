@@ -5,9 +5,10 @@
 //	go run ./bench/peers -rows '/(counting|fanin) '  the rows whose name matches
 //	go run ./bench/peers -list                       the names of the rows
 //
-// Each peer is a program of its own under actors, which is built first. Each run of a row is a process
-// of it, which does the program of the row twice, and tells the second time. A peer that cannot be
-// built is left out, and a line says what is missing.
+// Each peer is a program of its own under actors, and coro's actors and goroutines are rows of the
+// command bench; all are built first. Each run of a row is a process, which does the program of the row
+// twice, and tells the second time. A peer that cannot be built is left out, and a line says what is
+// missing.
 package main
 
 import (
@@ -16,7 +17,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"time"
 
 	"github.com/organzine/coro/bench/internal/harness"
 )
@@ -32,7 +32,7 @@ func run(args []string, out, notes io.Writer) error {
 	flags := flag.NewFlagSet("peers", flag.ContinueOnError)
 	rows := flags.String("rows", "", "only rows whose name, as -list has it, matches this `regexp`")
 	runs := flags.Int("runs", harness.MinRuns, "runs of each row")
-	scale := flags.Int("scale", 1, "divide the size of each program by this")
+	scale := flags.Int("scale", 1, "divide the sizes by this, but those of coro and goroutines")
 	asJSON := flags.Bool("json", false, "one JSON object per measurement, one per line")
 	list := flags.Bool("list", false, "list the rows, measure nothing")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
@@ -66,12 +66,8 @@ func run(args []string, out, notes io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if *asJSON {
-		return harness.WriteJSON(out, res.Measurements())
-	}
-	if err := harness.WriteTable(out, res); err != nil {
+	if err := harness.Write(out, res, *asJSON); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(out, harness.Footer(time.Now()))
-	return err
+	return harness.WriteFooter(out, *asJSON)
 }

@@ -34,8 +34,8 @@ const coroC, coroGo, goroutine = "coro-c", "coro-go", "goroutine"
 
 var peers = []peer{
 	{system: coroC, build: buildBench, run: runBench},
-	{system: coroGo, asks: true, build: buildGo, run: runProgram},
-	{system: goroutine, asks: true, build: buildGo, run: runProgram},
+	{system: coroGo, asks: true, build: buildBench, run: runBench},
+	{system: goroutine, asks: true, build: buildBench, run: runBench},
 	{system: "hollywood", asks: true, build: buildGo, run: runProgram},
 	{system: "protoactor", asks: true, build: buildGo, run: runProgram},
 	{system: "go-actor", asks: true, build: buildGo, run: runProgram},
@@ -47,10 +47,6 @@ var peers = []peer{
 
 var programs = []string{"pingpong", "counting", "fjthrput", "threadring", "big", "chameneos", "fanin"}
 var asking = []string{"ask1", "ask64"}
-
-// goPeers are the directories of Go peers.
-var goPeers = map[string]string{coroGo: "coro", goroutine: "channel", "hollywood": "hollywood",
-	"protoactor": "protoactor", "go-actor": "goactor"}
 
 // A builder builds peers, into the directory bin.
 type builder struct {
@@ -75,8 +71,9 @@ func (b *builder) experiment() *harness.Experiment {
 	return &harness.Experiment{
 		Name: "actors",
 		About: `actors of other libraries and languages beside coro's, and goroutines with a channel of
-64 each, in ns a message; ask: ns an answer, with a time-out, from 1 or 64 goroutines outside.
-The programs are Savina's, and fanin: see actors/savina. "best": of all but coro and goroutines.`,
+64 each, in ns a message; ask: ns an answer, from 1 or 64 goroutines outside; with a time-out, but
+for coro-go. The programs are Savina's, and fanin: see package bench/internal/savina. coro's and
+goroutines are the rows of the experiment actor. "best": of all but coro and goroutines.`,
 		Metrics: []harness.Metric{{Name: metric, Title: "ns a message", Digits: 1}},
 		Rows:    rows,
 		Versus: &harness.Versus{
@@ -180,7 +177,7 @@ func (b *builder) path(p peer) string { return filepath.Join(b.bin, p.system) }
 
 func buildGo(b *builder, p peer) error {
 	return b.command(filepath.Join(b.sources, "actors"), "env", "GOWORK=off", "go", "build",
-		"-o", b.path(p), "./"+goPeers[p.system])
+		"-o", b.path(p), "./"+p.system)
 }
 
 func buildCAF(b *builder, p peer) error {
@@ -192,8 +189,9 @@ func buildErlang(b *builder, _ peer) error {
 	return b.command(b.bin, "erlc", filepath.Join(b.sources, "actors", "erlang", "actors.erl"))
 }
 
-func buildBench(b *builder, p peer) error {
-	return b.command(filepath.Dir(b.sources), "go", "build", "-o", b.path(p), ".")
+// buildBench builds the command bench, which measures three of the systems.
+func buildBench(b *builder, _ peer) error {
+	return b.command(filepath.Dir(b.sources), "go", "build", "-o", filepath.Join(b.bin, "bench"), ".")
 }
 
 func runProgram(b *builder, p peer, program string, workers int) []string {
@@ -206,8 +204,8 @@ func runErlang(b *builder, _ peer, program string, workers int) []string {
 		"-run", "actors", "main", program, strconv.Itoa(b.scale)}
 }
 
-// runBench is the row of the experiment actor. It has the whole size.
+// runBench is the row of the experiment actor, whose size is not divided.
 func runBench(b *builder, p peer, program string, workers int) []string {
-	return []string{b.path(p), "-run", "^actor$", "-once", "-json", "-rows",
+	return []string{filepath.Join(b.bin, "bench"), "-run", "^actor$", "-once", "-json", "-rows",
 		fmt.Sprintf("^%s/%s workers=%d ", p.system, program, workers)}
 }

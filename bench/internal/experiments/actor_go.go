@@ -5,62 +5,73 @@ import (
 	"errors"
 	"runtime"
 	"runtime/debug"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/organzine/coro/actor"
 	"github.com/organzine/coro/bench/internal/cbody"
 	"github.com/organzine/coro/bench/internal/harness"
+	"github.com/organzine/coro/bench/internal/savina"
 )
 
 const (
 	refsIdle  = 1_000_000
 	refsBurst = 100_000 // actors that have a burst of 1000 each
-	asks      = 100_000
 )
 
 // goRefs are the programs' actors as those of package actor.
 type goRefs struct {
-	goRun
-	sys  *actor.System
-	refs []actor.Ref[goMessage]
+	sys     *actor.System
+	refs    []actor.Ref[savina.Msg]
+	replies [savina.Askers]actor.Reply[savina.Msg] // whom to answer, by the message's sender
 }
 
-func openRefs(executors int) goOpens {
-	return func(n int) (goWorld, error) {
+func openRefs(executors int) savina.System {
+	return func(n int) (savina.World, error) {
 		sys, err := actor.New(actor.Executors(executors))
-		return &goRefs{goRun{done: make(chan time.Duration, 1)}, sys,
-			make([]actor.Ref[goMessage], 0, n)}, err
+		return &goRefs{sys: sys, refs: make([]actor.Ref[savina.Msg], 0, n)}, err
 	}
 }
 
-// A goReceiver calls a function of a program.
-type goReceiver struct{ receive func(goMessage) }
+// A goReceiver is a program's actor.
+type goReceiver struct {
+	w *goRefs
+	a savina.Actor
+}
 
-func (r *goReceiver) Receive(_ *actor.Context[goMessage], m goMessage) error {
-	r.receive(m)
+func (r *goReceiver) Receive(_ *actor.Context[savina.Msg], m savina.Msg) error {
+	r.a.Receive(r.w, m)
 	return nil
 }
 
-func (w *goRefs) spawn(receive func(goMessage)) int {
-	r, err := actor.Spawn(w.sys, func() *goReceiver { return &goReceiver{receive} })
+func (w *goRefs) Spawn(a savina.Actor) int32 {
+	r, err := actor.Spawn(w.sys, func() *goReceiver { return &goReceiver{w, a} })
+	must(err)
+	w.refs = append(w.refs, r)
+	return int32(len(w.refs) - 1)
+}
+
+func (w *goRefs) Send(to int32, m savina.Msg) { must(w.refs[to].Tell(m)) }
+
+func (w *goRefs) Ask(to int32, m savina.Msg) savina.Msg {
+	r, err := actor.Ask(context.Background(), w.refs[to],
+		func(to actor.Reply[savina.Msg]) savina.Msg {
+			w.replies[m.From] = to
+			return m
+		})
+	must(err)
+	return r
+}
+
+func (w *goRefs) Reply(to, m savina.Msg) { must(w.replies[to.From].Answer(m)) }
+
+func (w *goRefs) Stop() error {
+	return errors.Join(w.sys.Rest(context.Background()), w.sys.Err(), w.sys.Close())
+}
+
+func must(err error) {
 	if err != nil {
 		panic(err)
 	}
-	w.refs = append(w.refs, r)
-	return len(w.refs) - 1
-}
-
-func (w *goRefs) send(to int, m goMessage) {
-	if err := w.refs[to].Tell(m); err != nil {
-		panic(err)
-	}
-}
-
-func (w *goRefs) run(first, n, times int, m goMessage) (time.Duration, error) {
-	d := w.measure(w, first, n, times, m)
-	return d, errors.Join(w.sys.Rest(context.Background()), w.sys.Err(), w.sys.Close())
 }
 
 // ---------------------------------------------------------------------------------------- memory
@@ -103,122 +114,12 @@ func refsGrow(n, burst int) (harness.Values, error) {
 		errors.Join(err, residentErr, sys.Close())
 }
 
-// ------------------------------------------------------------------------------------------ asks
-
-type goQuestion struct {
-	n  int64
-	to actor.Reply[int64]
-}
-
-func askRows(workers int) (list []harness.Row) {
-	for _, askers := range []int{1, 64} {
-		variant := "ask1"
-		if askers > 1 {
-			variant = "ask64"
-		}
-		n := asks / actorScale / askers
-		list = append(list,
-			harness.Row{System: sysFairGo, Variant: variant, Workers: workers, N: asks,
-				Procs: workers, Open: timed(func() (harness.Values, error) {
-					return askRefs(workers, askers, n)
-				})},
-			harness.Row{System: sysGoroutine, Variant: variant, Workers: workers, N: asks,
-				Procs: workers, Open: timed(func() (harness.Values, error) {
-					return askChannels(askers, n), nil
-				})})
-	}
-	return list
-}
-
-func askRefs(workers, askers, n int) (harness.Values, error) {
-	sys, err := actor.New(actor.Executors(workers))
-	if err != nil {
-		return nil, err
-	}
-	ctx := context.Background()
-	d, err := asking(askers, n, func() (func(int64) (int64, error), error) {
-		r, err := actor.Spawn(sys, func() actor.Func[goQuestion] {
-			return func(_ *actor.Context[goQuestion], q goQuestion) error {
-				return q.to.Answer(q.n + 1)
-			}
-		})
-		return func(k int64) (int64, error) {
-			return actor.Ask(ctx, r, func(to actor.Reply[int64]) goQuestion {
-				return goQuestion{k, to}
-			})
-		}, err
-	})
-	return messageNS(d, n*askers), errors.Join(err, sys.Close())
-}
-
-// askChannels asks as one would with channels, and a time-out.
-func askChannels(askers, n int) harness.Values {
-	var quit []chan int64
-	d, _ := asking(askers, n, func() (func(int64) (int64, error), error) {
-		to, back := make(chan int64, actorRoom), make(chan int64, 1)
-		quit = append(quit, to)
-		go func() {
-			for v := range to {
-				back <- v + 1
-			}
-		}()
-		return func(k int64) (int64, error) {
-			to <- k
-			select {
-			case v := <-back:
-				return v, nil
-			case <-time.After(10 * time.Second):
-				return 0, context.DeadlineExceeded
-			}
-		}, nil
-	})
-	for _, to := range quit {
-		close(to)
-	}
-	return messageNS(d, n*askers)
-}
-
-// asking has goroutines ask n times each, whom `open` gives them.
-func asking(askers, n int, open func() (func(int64) (int64, error), error)) (
-	time.Duration, error) {
-	var all sync.WaitGroup
-	var failed atomic.Pointer[error]
-	ask := make([]func(int64) (int64, error), askers)
-	for i := range ask {
-		var err error
-		if ask[i], err = open(); err != nil {
-			return 0, err
-		}
-	}
-	start := time.Now()
-	for i := range ask {
-		all.Go(func() {
-			for k := range int64(n) {
-				if v, err := ask[i](k); err != nil || v != k+1 {
-					err = errors.Join(err, errWrongAnswer)
-					failed.Store(&err)
-					return
-				}
-			}
-		})
-	}
-	all.Wait()
-	d := time.Since(start)
-	if err := failed.Load(); err != nil {
-		return 0, *err
-	}
-	return d, nil
-}
-
-var errWrongAnswer = errors.New("a wrong answer")
-
 // -------------------------------------------------------------------------------------- fairness
 
 func refRow(variant string, workers int, work time.Duration, run fairProgram) harness.Row {
-	row := worldRow(sysFairGo, variant, workers, run, func() (fairWorld, error) {
+	return worldRow(sysFairGo, variant, workers, run, func() (fairWorld, error) {
 		return openFairRefs(workers, work)
 	})
-	return row
 }
 
 // fairRefs are actors of package actor. Each token is a message.

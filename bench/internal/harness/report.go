@@ -14,6 +14,23 @@ import (
 	"time"
 )
 
+// Write writes the result as JSON, or as a table.
+func Write(w io.Writer, res *Result, asJSON bool) error {
+	if asJSON {
+		return WriteJSON(w, res.Measurements())
+	}
+	return WriteTable(w, res)
+}
+
+// WriteFooter writes the Footer, below tables.
+func WriteFooter(w io.Writer, asJSON bool) error {
+	if asJSON {
+		return nil
+	}
+	_, err := fmt.Fprintln(w, Footer(time.Now()))
+	return err
+}
+
 // WriteJSON writes one object a line, with values of six significant digits.
 func WriteJSON(w io.Writer, list []Measurement) error {
 	enc := json.NewEncoder(w)

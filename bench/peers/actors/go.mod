@@ -5,7 +5,7 @@ go 1.26.0
 require (
 	github.com/anthdm/hollywood v1.0.5
 	github.com/asynkron/protoactor-go v0.0.0-20240822202345-3c0e61ca19c9
-	github.com/organzine/coro v0.0.0
+	github.com/organzine/coro/bench v0.0.0
 	github.com/vladopajic/go-actor v0.9.0
 )
 
@@ -40,4 +40,4 @@ require (
 	google.golang.org/protobuf v1.33.0 // indirect
 )
 
-replace github.com/organzine/coro => ../../..
+replace github.com/organzine/coro/bench => ../..

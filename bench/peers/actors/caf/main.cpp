@@ -1,5 +1,5 @@
 // CAF's event-based actors (C++ Actor Framework), with its own work-stealing scheduler, in the
-// programs of ../savina.
+// programs of bench/internal/savina.
 #include <algorithm>
 #include <atomic>
 #include <chrono>

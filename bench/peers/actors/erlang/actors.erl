@@ -1,4 +1,4 @@
-%% Erlang's processes in the programs of ../savina.
+%% Erlang's processes in the programs of bench/internal/savina.
 %% erl -noshell +S 2:2 -run actors main counting 1
 -module(actors).
 -export([main/1]).

@@ -8,7 +8,8 @@ import (
 
 	"github.com/anthdm/hollywood/actor"
 
-	"github.com/organzine/coro/bench/peers/actors/savina"
+	"github.com/organzine/coro/bench/internal/savina"
+	"github.com/organzine/coro/bench/peers/actors/peer"
 )
 
 type world struct {
@@ -50,19 +51,17 @@ func (w *world) Ask(to int32, m savina.Msg) savina.Msg {
 	return r.(savina.Msg)
 }
 
-func (w *world) Stop() {
+func (w *world) Stop() error {
 	for _, pid := range w.pids {
 		<-w.engine.Poison(pid).Done()
 	}
+	return nil
 }
 
 func main() {
 	slog.SetDefault(slog.New(slog.NewTextHandler(io.Discard, nil)))
-	savina.Main(func(n int) savina.World {
+	peer.Main(func(n int) (savina.World, error) {
 		engine, err := actor.NewEngine(actor.NewEngineConfig())
-		if err != nil {
-			panic(err)
-		}
-		return &world{engine, make([]*actor.PID, 0, n)}
+		return &world{engine, make([]*actor.PID, 0, n)}, err
 	})
 }

@@ -8,7 +8,8 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/organzine/coro/bench/peers/actors/savina"
+	"github.com/organzine/coro/bench/internal/savina"
+	"github.com/organzine/coro/bench/peers/actors/peer"
 )
 
 type world struct {
@@ -52,20 +53,21 @@ func (w *world) Ask(to int32, m savina.Msg) savina.Msg {
 	return r.(savina.Msg)
 }
 
-func (w *world) Stop() {
+func (w *world) Stop() error {
 	for _, pid := range w.pids {
 		if err := w.system.Root.StopFuture(pid).Wait(); err != nil {
-			panic(err)
+			return err
 		}
 	}
 	w.system.Shutdown()
+	return nil
 }
 
 func main() {
 	quiet := actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
 		return slog.New(slog.NewTextHandler(io.Discard, nil))
 	})
-	savina.Main(func(n int) savina.World {
-		return &world{actor.NewActorSystem(quiet), make([]*actor.PID, 0, n)}
+	peer.Main(func(n int) (savina.World, error) {
+		return &world{actor.NewActorSystem(quiet), make([]*actor.PID, 0, n)}, nil
 	})
 }

@@ -8,9 +8,8 @@ import (
 )
 
 // counting: one actor sends 1 000 000 messages to another.
-func counting(s System, scale int) result {
+func counting(w World, scale int) Result {
 	n := int64(1_000_000 / scale)
-	w := s(2)
 	done := make(chan struct{})
 	c := w.Spawn(&counter{})
 	p := &producer{counter: c, n: n, done: done}
@@ -18,9 +17,7 @@ func counting(s System, scale int) result {
 	began := time.Now()
 	w.Send(p.self, Msg{Kind: start})
 	<-done
-	r := result{n + 2, time.Since(began)}
-	w.Stop()
-	return r
+	return Result{n + 2, time.Since(began)}
 }
 
 type producer struct {
@@ -37,7 +34,9 @@ func (a *producer) Receive(w World, m Msg) {
 		}
 		w.Send(a.counter, Msg{Kind: retrieve, From: a.self})
 	case total:
-		check(m.N == a.n, "counting: %d of %d", m.N, a.n)
+		if m.N != a.n {
+			wrong("counting: %d of %d", m.N, a.n)
+		}
 		close(a.done)
 	}
 }
@@ -47,7 +46,9 @@ type counter struct{ n int64 }
 func (a *counter) Receive(w World, m Msg) {
 	switch m.Kind {
 	case increment:
-		check(m.N == a.n, "counting: %d came as number %d", m.N, a.n)
+		if m.N != a.n {
+			wrong("counting: %d came as number %d", m.N, a.n)
+		}
 		a.n++
 	case retrieve:
 		w.Send(m.From, Msg{Kind: total, N: a.n})
@@ -55,26 +56,22 @@ func (a *counter) Receive(w World, m Msg) {
 }
 
 // forkJoin: from outside, 10 000 messages to each of 60 actors in turn, each of which takes a sine.
-func forkJoin(s System, scale int) result {
-	const actors = 60
+func forkJoin(w World, scale int) Result {
 	n := 10_000 / scale
-	w := s(actors)
 	done := make(chan struct{})
 	var ends atomic.Int32
-	ends.Store(actors)
-	for range actors {
+	ends.Store(joiners)
+	for range joiners {
 		w.Spawn(&worker{n, &ends, done})
 	}
 	began := time.Now()
 	for range n {
-		for a := range int32(actors) {
+		for a := range int32(joiners) {
 			w.Send(a, Msg{Kind: start})
 		}
 	}
 	<-done
-	r := result{int64(n) * actors, time.Since(began)}
-	w.Stop()
-	return r
+	return Result{int64(n) * joiners, time.Since(began)}
 }
 
 type worker struct {
@@ -85,7 +82,9 @@ type worker struct {
 
 func (a *worker) Receive(World, Msg) {
 	sin := math.Sin(37.2)
-	check(sin*sin > 0, "fjthrput: the sine is %v", sin)
+	if sin*sin <= 0 {
+		wrong("fjthrput: the sine is %v", sin)
+	}
 	if a.left--; a.left == 0 && a.ends.Add(-1) == 0 {
 		close(a.done)
 	}
@@ -93,23 +92,19 @@ func (a *worker) Receive(World, Msg) {
 
 // fanIn: each of 100 actors sends 10 000 messages to one, a hundred in a turn: else a bounded mailbox
 // would keep 99 of them waiting for the first.
-func fanIn(s System, scale int) result {
-	const actors = 100
+func fanIn(w World, scale int) Result {
 	n := int64(10_000 / scale)
-	w := s(actors + 1)
 	done := make(chan struct{})
-	for i := range int32(actors) {
-		w.Spawn(&feeder{self: i, sink: actors, n: n})
+	for i := range int32(feeders) {
+		w.Spawn(&feeder{self: i, sink: feeders, n: n})
 	}
-	w.Spawn(&funnel{make([]int64, actors), actors * n, done})
+	w.Spawn(&funnel{make([]int64, feeders), feeders * n, done})
 	began := time.Now()
-	for i := range int32(actors) {
+	for i := range int32(feeders) {
 		w.Send(i, Msg{Kind: start})
 	}
 	<-done
-	r := result{actors*n + actors*((n+99)/100), time.Since(began)}
-	w.Stop()
-	return r
+	return Result{feeders*n + feeders*((n+99)/100), time.Since(began)}
 }
 
 type feeder struct {
@@ -134,16 +129,20 @@ type funnel struct {
 }
 
 func (a *funnel) Receive(_ World, m Msg) {
-	check(a.next[m.From] == m.N, "fanin: %d of %d, not %d", m.N, m.From, a.next[m.From])
+	if a.next[m.From] != m.N {
+		wrong("fanin: %d of %d, not %d", m.N, m.From, a.next[m.From])
+	}
 	a.next[m.From]++
 	if a.left--; a.left == 0 {
 		close(a.done)
 	}
 }
 
+// asks is how many answers all askers of a program get.
+const asks = 100_000
+
 // ask: goroutines that ask one actor each, and wait for the answer, with a time-out.
-func ask(s System, askers int32, n int) result {
-	w := s(int(askers))
+func ask(w World, askers int32, n int) Result {
 	for range askers {
 		w.Spawn(answerer{})
 	}
@@ -154,14 +153,14 @@ func ask(s System, askers int32, n int) result {
 		all.Go(func() {
 			for k := range int64(each) {
 				r := w.Ask(i, Msg{Kind: start, From: i, N: k})
-				check(r.N == k+1, "ask: %d after %d", r.N, k)
+				if r.N != k+1 {
+					wrong("ask: %d after %d", r.N, k)
+				}
 			}
 		})
 	}
 	all.Wait()
-	r := result{int64(each) * int64(askers), time.Since(began)}
-	w.Stop()
-	return r
+	return Result{int64(each) * int64(askers), time.Since(began)}
 }
 
 type answerer struct{}

@@ -5,7 +5,8 @@ package main
 import (
 	"github.com/vladopajic/go-actor/actor"
 
-	"github.com/organzine/coro/bench/peers/actors/savina"
+	"github.com/organzine/coro/bench/internal/savina"
+	"github.com/organzine/coro/bench/peers/actors/peer"
 )
 
 type world struct {
@@ -54,15 +55,16 @@ func (w *world) Ask(to int32, m savina.Msg) savina.Msg {
 	return w.Wait(m)
 }
 
-func (w *world) Stop() {
+func (w *world) Stop() error {
 	for _, a := range w.actors {
 		a.Stop()
 	}
+	return nil
 }
 
 func main() {
-	savina.Main(func(n int) savina.World {
+	peer.Main(func(n int) (savina.World, error) {
 		return &world{savina.NewReplies(), make([]actor.Mailbox[savina.Msg], 0, n),
-			make([]actor.Actor, 0, n), actor.ContextStarted()}
+			make([]actor.Actor, 0, n), actor.ContextStarted()}, nil
 	})
 }

@@ -17,11 +17,19 @@ const (
 	count
 )
 
+// How many actors a program has, without the one in their middle.
+const (
+	ringers   = 100
+	talkers   = 120
+	creatures = 100
+	joiners   = 60
+	feeders   = 100
+)
+
 // pingPong: 400 000 rounds (Savina: 40 000) of three messages: a ping, its pong, and one of the
 // pinger to itself.
-func pingPong(s System, scale int) result {
+func pingPong(w World, scale int) Result {
 	n := 400_000 / scale
-	w := s(2)
 	done := make(chan struct{})
 	b := &ponger{}
 	b.self = w.Spawn(b)
@@ -30,9 +38,7 @@ func pingPong(s System, scale int) result {
 	began := time.Now()
 	w.Send(a.self, Msg{Kind: start})
 	<-done
-	r := result{int64(3 * n), time.Since(began)}
-	w.Stop()
-	return r
+	return Result{int64(3 * n), time.Since(began)}
 }
 
 type pinger struct {
@@ -60,20 +66,16 @@ type ponger struct{ self int32 }
 func (a *ponger) Receive(w World, m Msg) { w.Send(m.From, Msg{Kind: pong, From: a.self}) }
 
 // threadRing: one token makes 1 000 000 steps (Savina: 100 000) round 100 actors.
-func threadRing(s System, scale int) result {
-	const actors = 100
+func threadRing(w World, scale int) Result {
 	n := 1_000_000 / scale
-	w := s(actors)
 	done := make(chan struct{})
-	for i := range int32(actors) {
-		w.Spawn(&ringer{(i + 1) % actors, done})
+	for i := range int32(ringers) {
+		w.Spawn(&ringer{(i + 1) % ringers, done})
 	}
 	began := time.Now()
 	w.Send(0, Msg{Kind: ping, N: int64(n)})
 	<-done
-	r := result{int64(n) + 1, time.Since(began)}
-	w.Stop()
-	return r
+	return Result{int64(n) + 1, time.Since(began)}
 }
 
 type ringer struct {
@@ -90,24 +92,20 @@ func (a *ringer) Receive(w World, m Msg) {
 }
 
 // big: each of 120 actors sends 20 000 pings to random others, and waits for each pong.
-func big(s System, scale int) result {
-	const actors = 120
+func big(w World, scale int) Result {
 	n := 20_000 / scale
-	w := s(actors + 1)
 	done := make(chan struct{})
-	for i := range int32(actors) {
-		w.Spawn(&talker{self: i, sink: actors, actors: actors, n: n, expects: -1,
+	for i := range int32(talkers) {
+		w.Spawn(&talker{self: i, sink: talkers, actors: talkers, n: n, expects: -1,
 			random: uint64(i)*0x9e3779b97f4a7c15 + 1})
 	}
-	w.Spawn(&sink{actors, done})
+	w.Spawn(&sink{talkers, done})
 	began := time.Now()
-	for i := range int32(actors) {
+	for i := range int32(talkers) {
 		w.Send(i, Msg{Kind: pong, From: -1})
 	}
 	<-done
-	r := result{2*int64(actors)*int64(n) + 2*actors, time.Since(began)}
-	w.Stop()
-	return r
+	return Result{2*talkers*int64(n) + 2*talkers, time.Since(began)}
 }
 
 type talker struct {
@@ -123,7 +121,9 @@ func (a *talker) Receive(w World, m Msg) {
 		w.Send(m.From, Msg{Kind: pong, From: a.self})
 		return
 	}
-	check(m.From == a.expects, "big: pong from %d, not %d", m.From, a.expects)
+	if m.From != a.expects {
+		wrong("big: pong from %d, not %d", m.From, a.expects)
+	}
 	if a.sent == a.n {
 		w.Send(a.sink, Msg{Kind: exit})
 		return
@@ -149,10 +149,8 @@ func (a *sink) Receive(World, Msg) {
 }
 
 // chameneos: 100 creatures meet 200 000 times at one mall; four messages each.
-func chameneos(s System, scale int) result {
-	const creatures = 100
+func chameneos(w World, scale int) Result {
 	n := 200_000 / scale
-	w := s(creatures + 1)
 	done := make(chan struct{})
 	w.Spawn(&mall{left: n, waiting: -1, faded: creatures, want: 2 * int64(n), done: done})
 	for i := range int32(creatures) {
@@ -163,9 +161,7 @@ func chameneos(s System, scale int) result {
 		w.Send(i+1, Msg{Kind: start})
 	}
 	<-done
-	r := result{4*int64(n) + 4*creatures, time.Since(began)}
-	w.Stop()
-	return r
+	return Result{4*int64(n) + 4*creatures, time.Since(began)}
 }
 
 type mall struct {
@@ -193,7 +189,9 @@ func (a *mall) Receive(w World, m Msg) {
 	case count:
 		a.meetings += m.N
 		if a.faded--; a.faded == 0 {
-			check(a.meetings == a.want, "chameneos: %d of %d", a.meetings, a.want)
+			if a.meetings != a.want {
+				wrong("chameneos: %d of %d", a.meetings, a.want)
+			}
 			close(a.done)
 		}
 	}
