@@ -424,6 +424,23 @@ static void miss(struct coro_scheduler *s)
 		at_store_rlx(&s->lend_missed, 1);
 }
 
+/* lend_any_locked - L1 to L4 for some worker that has nothing to do. False: there is none, or it has
+ * got something meanwhile. */
+static COROI_LEND_FAST bool lend_any_locked(struct coroi_lender *l, struct coro_scheduler *s)
+{
+	struct coroi_worker *w = claim(s);
+
+	if (coroi_unlikely(!w)) {
+		miss(s);
+		return false;
+	}
+	become_locked(l, w);
+	if (coroi_likely(is_idle_locked(w)))
+		return true;
+	give_up_locked(l);
+	return false;
+}
+
 /* call_locked - the call, on l's worker, whose door is entered. Returns: its outcome. */
 static COROI_LEND_FAST int call_locked(struct coroi_lender *l, struct coroi_lend *call)
 {
@@ -455,22 +472,14 @@ static COROI_NOINLINE int call_inside(struct coro_scheduler *s, struct coroi_len
 int coroi_lend_call(struct coroi_lend *call)
 {
 	struct coro_scheduler *s = (struct coro_scheduler *)(uintptr_t)call->sched;
-	struct coroi_worker *w;
 	struct coroi_lender l;
 
 	if (coroi_unlikely(coroi_self() != NULL))
 		return call_inside(s, call);
 	if (!s->lends || (call->brief && !coroi_is_brief((coro_fn)(uintptr_t)call->fn)))
 		return COROI_LEND_NEVER;
-	if (coroi_unlikely(!(w = claim(s)))) {
-		miss(s);
+	if (coroi_unlikely(!lend_any_locked(&l, s)))
 		return COROI_LEND_NONE;
-	}
-	become_locked(&l, w);
-	if (coroi_unlikely(!is_idle_locked(w))) {
-		give_up_locked(&l);
-		return COROI_LEND_NONE;
-	}
 	return call_locked(&l, call);
 }
 
@@ -575,24 +584,16 @@ COROI_NOINLINE void coroi_lend_woken(struct coroi_waker *k)
 bool coroi_task_lend(struct coro_scheduler *s, uint64_t arg, bool (*change)(void *), void *ctx,
 		     int *status)
 {
-	struct coroi_worker *w;
 	struct coroi_lender l;
 	bool put;
 
 	if (!may_lend(s) || coroi_tls(coroi_waker_tls) || !coroi_is_plain_thread())
 		return false;
-	if (!(w = claim(s))) {
-		miss(s);
+	if (!lend_any_locked(&l, s))
 		return false;
-	}
-	become_locked(&l, w);
-	if (coroi_unlikely(!is_idle_locked(w))) {
-		give_up_locked(&l);
-		return false;
-	}
-	*status = coroi_task_put_locked(w, arg, change, ctx, &put);
+	*status = coroi_task_put_locked(l.w, arg, change, ctx, &put);
 	if (coroi_likely(put)) {
-		coroi_door_leave(w);
+		coroi_door_leave(l.w);
 		run_locked(&l, false);
 	}
 	give_back_locked(&l);
