@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/plain"
 )
 
 // A CActor is the reference of an actor in C, a coro_actor (docs/actors.md). It may be part of the
@@ -108,9 +109,8 @@ func CheckCMessage[M any]() error { return fitsC[M]("CheckCMessage", CMessageByt
 // fitsC is an error if a T cannot be a message of up to most bytes.
 func fitsC[T any](what string, most int) error {
 	t := reflect.TypeFor[T]()
-	if bad := pointerIn(t); bad != nil {
-		return &OptionError{what, t, fmt.Sprintf("contains %v, which points into Go: "+
-			"use numbers, arrays and structs of them, or a runtime/cgo.Handle", bad)}
+	if bad := plain.PointerIn(t); bad != nil {
+		return &OptionError{what, t, fmt.Sprintf(pointsIntoGo, bad)}
 	}
 	if t.Size() > uintptr(most) {
 		return &OptionError{what, t, fmt.Sprintf("has %d bytes, and a message here up to %d",

@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/plain"
 	"github.com/organzine/coro/internal/spin"
 	"github.com/organzine/coro/internal/zero"
 )
@@ -58,7 +59,7 @@ func NewChan[T any](s *Scheduler, capacity int) (*Chan[T], error) {
 				"pass the address of C memory instead",
 			t.Size(), ElementMax)}
 	}
-	if bad := pointerIn(t); bad != nil {
+	if bad := plain.PointerIn(t); bad != nil {
 		return nil, &OptionError{"NewChan", t, fmt.Sprintf(pointsIntoGo, bad)}
 	}
 	if capacity < 0 || uint64(capacity) > CapacityMax {

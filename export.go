@@ -10,6 +10,7 @@ import (
 
 	"github.com/organzine/coro/csrc"
 	"github.com/organzine/coro/internal/offload"
+	"github.com/organzine/coro/internal/plain"
 	"github.com/organzine/coro/internal/table"
 )
 
@@ -79,7 +80,7 @@ func newGoType[T any](what string) (offload.Type, error) {
 	if t == reflect.TypeFor[[]byte]() {
 		return offload.Type{Varying: true}, nil
 	}
-	if bad := pointerIn(t); bad != nil {
+	if bad := plain.PointerIn(t); bad != nil {
 		return offload.Type{}, &OptionError{what, t, fmt.Sprintf(
 			"contains %v, which points into Go: use []byte, "+
 				"numbers, arrays and structs of them, "+

@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/plain"
 )
 
 // A Func is a C function that runs as a coroutine:
@@ -260,28 +261,8 @@ func inlineBytes(what string, t reflect.Type) (uint8, error) {
 			"pass the address of C memory, or a handle, instead", t.Size(),
 			InlineBytes)}
 	}
-	if bad := pointerIn(t); bad != nil {
+	if bad := plain.PointerIn(t); bad != nil {
 		return 0, &OptionError{what, t, fmt.Sprintf(pointsIntoGo, bad)}
 	}
 	return uint8(t.Size()), nil
-}
-
-// pointerIn returns a type inside t that holds a Go pointer, or nil.
-func pointerIn(t reflect.Type) reflect.Type {
-	switch t.Kind() {
-	case reflect.Array:
-		if t.Len() > 0 {
-			return pointerIn(t.Elem())
-		}
-	case reflect.Struct:
-		for i := range t.NumField() {
-			if bad := pointerIn(t.Field(i).Type); bad != nil {
-				return bad
-			}
-		}
-	case reflect.Pointer, reflect.UnsafePointer, reflect.String, reflect.Slice, reflect.Map,
-		reflect.Chan, reflect.Func, reflect.Interface:
-		return t
-	}
-	return nil
 }

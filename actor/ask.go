@@ -167,8 +167,8 @@ func AskThen[R, Q, M any](c *Context[M], to Ref[Q], message func(Reply[R]) Q,
 		}})
 	}
 	m := message(Reply[R]{q, 0})
-	if most := to.c.kind.settings.room; most > 0 && !to.c.side.Load().room.tryEnter(most) {
-		return errorOf(&to.c.slot, ErrFull)
+	if err := to.c.takePlace(); err != nil {
+		return err
 	}
 	return deliverWithRoom(to.c, m, &nodeExtra[Q]{ask: q}, 0, c.h)
 }

@@ -34,9 +34,8 @@ func (r Ref[M]) tellAs(m M, ask asked, gen uint32) error {
 	if ask == nil {
 		return r.Tell(m)
 	}
-	most := r.c.kind.settings.room
-	if most > 0 && !r.c.side.Load().room.tryEnter(most) {
-		return errorOf(&r.c.slot, ErrFull)
+	if err := r.c.takePlace(); err != nil {
+		return err
 	}
 	return deliverWithRoom(r.c, m, &nodeExtra[M]{ask: ask}, gen, thisCaller())
 }

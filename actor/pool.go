@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/organzine/coro/internal/plain"
 )
 
 const (
@@ -46,7 +48,7 @@ func poolOf[M any](y *System) *pool[M] {
 	if p, ok := y.pools.Load(t); ok {
 		return p.(*pool[M])
 	}
-	p := &pool[M]{sys: y, pointers: hasPointers(t), locals: make([]local[M], len(y.executors)),
+	p := &pool[M]{sys: y, pointers: plain.PointerIn(t) != nil, locals: make([]local[M], len(y.executors)),
 		kinds: make(map[kindKey]*kindOf[M])}
 	for i := range p.locals {
 		p.locals[i].init(&y.executors[i].caller)
@@ -59,26 +61,6 @@ func poolOf[M any](y *System) *pool[M] {
 func (l *local[M]) init(h *caller) {
 	l.pace = 1
 	l.ctx.l, l.ctx.h = l, h
-}
-
-func hasPointers(t reflect.Type) bool {
-	switch t.Kind() {
-	case reflect.Bool, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
-		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64,
-		reflect.Uintptr, reflect.Float32, reflect.Float64, reflect.Complex64,
-		reflect.Complex128:
-		return false
-	case reflect.Array:
-		return t.Len() > 0 && hasPointers(t.Elem())
-	case reflect.Struct:
-		for f := range t.Fields() {
-			if hasPointers(f.Type) {
-				return true
-			}
-		}
-		return false
-	}
-	return true
 }
 
 // get returns a node.

@@ -60,9 +60,9 @@ func (r Ref[M]) Tell(m M) error {
 		return errorOf(nil, ErrNoRef)
 	}
 	p := c.pool()
-	h := callers.At(asm.Goroutine())
+	h := callers.At(asm.Goroutine()) // thisCaller, inlined
 	if h == nil || h.exec == nil || h.sys != p.sys || c.kind.settings.room > 0 {
-		return p.tellWithRoom(c, m, h)
+		return tellWithRoom(c, m, h)
 	}
 	l := &p.locals[h.exec.index]
 	newest := c.box.Load()
@@ -131,17 +131,25 @@ func (p *pool[M]) takeBack(l *local[M], n *node[M]) {
 	p.give(l, n)
 }
 
-// tellWithRoom is Tell to a mailbox with a bound, and from outside.
-func (p *pool[M]) tellWithRoom(c *cell[M], m M, h *caller) error {
+// takePlace takes a place for a message, if the mailbox has a bound, and does not wait.
+func (c *cell[M]) takePlace() error {
 	most := c.kind.settings.room
-	if most == 0 {
-		return p.deliver(c, m, nil, 0, h)
+	switch {
+	case most == 0 || c.side.Load().room.tryEnter(most):
+		return nil
+	case c.box.Load() == &c.pool().ended:
+		return errorOf(&c.slot, ErrStopped)
 	}
-	if !c.side.Load().room.tryEnter(most) {
-		if c.box.Load() == &p.ended {
-			return errorOf(&c.slot, ErrStopped)
-		}
-		return errorOf(&c.slot, ErrFull)
+	return errorOf(&c.slot, ErrFull)
+}
+
+// tellWithRoom is Tell to a mailbox with a bound, and from outside.
+func tellWithRoom[M any](c *cell[M], m M, h *caller) error {
+	if c.kind.settings.room == 0 {
+		return c.pool().deliver(c, m, nil, 0, h)
+	}
+	if err := c.takePlace(); err != nil {
+		return err
 	}
 	return deliverWithRoom(c, m, nil, 0, h)
 }
