@@ -25,10 +25,10 @@ const (
 )
 
 // Send sends a message of a kind, which is the sender's choice, below 1<<32 - 1<<16; and of up to
-// CMessageBytes bytes, which are copied. The order of one goroutine's messages to one actor is kept.
-// Send does not wait. If the actor is declared brief (CORO_ACTOR_BRIEF) and a worker sleeps, the
-// actor handles the message on this thread before Send returns. Send costs some 0.1 µs, and some µs
-// where a worker must be woken.
+// CMessageBytes bytes, which are copied. The order of one goroutine's messages to one actor is
+// kept. Send does not wait. If the actor is declared brief (CORO_ACTOR_BRIEF) and a worker sleeps,
+// the actor handles the message on this thread before Send returns. Send costs some 0.1 µs, and
+// some µs where a worker must be woken.
 //
 // Errors: ErrActorEnded, ErrMailboxFull, ErrNoMemory, ErrClosed, and an *OptionError for a message
 // that is too large, and for a kind that no sender may use.
@@ -55,10 +55,10 @@ func (a CActor) Drain() error { return actorError(csrc.DrainActor(uint64(a))) }
 func actorError(s csrc.Status) error { return statusError(s, ofActor) }
 
 // AskC sends a question to an actor in C, and waits for the answer. The question has up to
-// CQuestionBytes bytes, and the answer up to CAnswerBytes; neither has Go pointers; and the actor must
-// answer with the bytes of an R. A coroutine of s asks: the question counts as work of s until it is
-// answered, and where the actor is brief, and of s, this thread runs both (Func.Call). The end of ctx
-// ends the wait.
+// CQuestionBytes bytes, and the answer up to CAnswerBytes; neither has Go pointers; and the actor
+// must answer with the bytes of an R. A coroutine of s asks: the question counts as work of s
+// until it is answered, and where the actor is brief, and of s, this thread runs both (Func.Call).
+// The end of ctx ends the wait.
 //
 // Errors: ErrActorEnded, ErrMailboxFull; ErrNoAnswer: the actor has handled the question without an
 // answer, or was stopped; ErrAnswerSize; those of Func.Call; and an *OptionError for the types.
@@ -102,8 +102,8 @@ var askFunc = sync.OnceValues(func() (Func[csrc.Ask, csrc.Answer], error) {
 
 func bytesOf[T any](v *T) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v)) }
 
-// CheckCMessage returns an *OptionError if the bytes of an M cannot be a message to an actor in C: it
-// has Go pointers, or more than CMessageBytes bytes.
+// CheckCMessage returns an *OptionError if the bytes of an M cannot be a message to an actor in C:
+// it has Go pointers, or more than CMessageBytes bytes.
 func CheckCMessage[M any]() error { return fitsC[M]("CheckCMessage", CMessageBytes) }
 
 // fitsC is an error if a T cannot be a message of up to most bytes.
@@ -131,7 +131,7 @@ func (m CMessage) Kind() uint32 { return m.m.Kind() }
 // Payload is the message's bytes. They are C's memory: copy what is to be kept.
 func (m CMessage) Payload() []byte { return m.m.Payload() }
 
-// Asker is whoever waits for an answer to the message. It may be kept, and then has to be answered.
+// Asker is what waits for an answer to the message. It may be kept, and then has to be answered.
 // False: the message does not ask, or Asker was called before.
 func (m CMessage) Asker() (CAsker, bool) {
 	words, ok := m.m.Keep()
@@ -154,12 +154,12 @@ func (a CAsker) Answer(payload []byte) error {
 // A CReceiver handles the messages of an actor in C. Its methods are called by one goroutine at a
 // time.
 type CReceiver interface {
-	// Receive handles messages, 1 to 64, oldest first, and returns how many: the first ones. It is
-	// to take a microsecond, and must not wait (coro_call_go_inline). A panic makes the first
-	// message a dead letter, and the others come again.
+	// Receive handles messages, 1 to 64, oldest first, and returns how many: the first ones.
+	// It is to take a microsecond, and must not wait (coro_call_go_inline). A panic makes the
+	// first message a dead letter, and the others come again.
 	Receive(messages []CMessage) int
-	// Wait handles the first message that Receive has left. It may wait; ctx ends when the actor's
-	// scheduler is closed. An error makes the message a dead letter.
+	// Wait handles the first message that Receive has left. It may wait; ctx ends when the
+	// actor's scheduler is closed. An error makes the message a dead letter.
 	Wait(ctx context.Context, m CMessage) error
 	// Ended is called once, when the actor has ended, or its scheduler has.
 	Ended()

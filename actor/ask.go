@@ -9,7 +9,7 @@ import (
 // asked is a question, for those that do not know the type of its answer.
 type asked interface{ fail(gen uint32, err error) }
 
-// A question is where who asks waits for the answer. state is a generation, and in its last bit
+// A question is where an asker waits for the answer. state is a generation, and in its last bit
 // whether there is an answer.
 //
 //	Q1  answer: takes the bit by a compare-and-swap, writes the answer, and says so (ready)

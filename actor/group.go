@@ -8,8 +8,7 @@ import (
 	"sync/atomic"
 )
 
-// A forwarder is the Receiver of a cell that stands for others. ask, if not nil, is who waits for
-// the answer.
+// A forwarder is the Receiver of a cell that stands for others. ask, if not nil, is the asker.
 type forwarder[M any] interface {
 	tell(m M, ask asked, gen uint32) error
 	send(ctx context.Context, m M) error
@@ -65,14 +64,16 @@ type forwardFuncs[M any] struct {
 	wait    func(context.Context, M) error
 }
 
-// tell delivers m. Of a question, whose asker is told by deliver's error alone, nothing else is known.
+// tell delivers m. Of a question, whose asker is told by deliver's error alone, nothing else is
+// known.
 func (f *forwardFuncs[M]) tell(m M, _ asked, _ uint32) error { return f.deliver(m) }
 
 func (f *forwardFuncs[M]) send(ctx context.Context, m M) error { return f.wait(ctx, m) }
 
-// Forward makes a reference whose messages tell delivers, to whatever is no actor of package actor. It
-// never waits, and returns ErrFull and ErrStopped where an actor would. send is for [Ref.Send], and
-// waits for room. Both are called by the sender. Such a reference has no end: its Done is nil.
+// Forward makes a reference whose messages tell delivers, to whatever is no actor of package
+// actor. It never waits, and returns ErrFull and ErrStopped where an actor would. send is for
+// [Ref.Send], and waits for room. Both are called by the sender. Such a reference has no end: its
+// Done is nil.
 func Forward[M any](y *System, tell func(m M) error, send func(ctx context.Context, m M) error) (
 	Ref[M], error,
 ) {

@@ -38,8 +38,8 @@ import (
 //
 // A message that a turn has taken is its own; free nodes belong to the goroutine that has them, or
 // to a list with a lock. A compare-and-swap that finds the node that it has seen before (ABA) does
-// no harm: S1 adds to whatever is there, and T4 is of the only taker. models/chunks.pml checks S1 to T4
-// and K1 to K3.
+// no harm: S1 adds to whatever is there, and T4 is of the only taker. models/chunks.pml checks S1
+// to T4 and K1 to K3.
 
 // A node is a message in a mailbox, or a free one.
 type node[M any] struct {
@@ -101,7 +101,7 @@ func (n *node[M]) message() *M {
 type nodeExtra[M any] struct {
 	call func(*Context[M]) error // is called instead of the behaviour; m is nothing
 	dead func()                  // is called if the message is a dead letter, and m is nothing
-	ask  asked                   // who waits for the answer
+	ask  asked                   // the asker
 }
 
 // A cell is an actor.

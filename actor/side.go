@@ -26,7 +26,7 @@ type side struct {
 
 	mu       sync.Mutex
 	signals  []signal
-	paused   bool // no turn is queued: who posts a signal has one started
+	paused   bool // no turn is queued: the poster of a signal has one started
 	ended    bool
 	cause    error // why it has ended
 	watchers []watcher

@@ -288,8 +288,8 @@ func TestHooksThatFail(t *testing.T) {
 	require.ErrorContains(t, y.Run(t.Context()), "actor: f failed", "a restart loop has an end")
 }
 
-// Who resumes goes on also when a child's failure has escalated, but not with a state whose start has
-// failed.
+// Who resumes goes on also when a child's failure has escalated, but not with a state whose start
+// has failed.
 func TestResumeOfHooksAndChildren(t *testing.T) {
 	y := oneExecutor(t)
 	var child Ref[int]

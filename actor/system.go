@@ -65,7 +65,7 @@ type System struct {
 	woken   bool // one was woken, and has not looked yet
 	ticker  ticker
 	closed  bool
-	resting []chan struct{} // who waits for the rest
+	resting []chan struct{} // those that wait for the rest
 
 	tree        sync.Mutex // parents, children
 	first, last *slot      // actors without a parent
@@ -137,7 +137,7 @@ func New(opts ...Option) (*System, error) {
 	return y, nil
 }
 
-// startFrom has a turn started that the caller has made active, whoever that is.
+// startFrom has the turn of an actor started that the calling goroutine has made active.
 func (y *System) startFrom(s *slot) {
 	if h := thisCaller(); h != nil && h.exec != nil && h.sys == y {
 		h.exec.start(s)
@@ -318,9 +318,8 @@ func (y *System) Stop(ctx context.Context) error {
 }
 
 // Drain is Stop when everything has come to rest (see [System.Rest]): senders outside are to end
-// before. If ctx ends before, it stops
-// at once, and returns the error of ctx. From within a behaviour it returns ErrWaits, or
-// ErrDeadlock.
+// before. If ctx ends before, Drain stops at once, and returns the error of ctx. From within a
+// behaviour it returns ErrWaits, or ErrDeadlock.
 func (y *System) Drain(ctx context.Context) error {
 	if err := y.beginWait(); err != nil {
 		return err

@@ -17,8 +17,9 @@ const (
 	SystemKinds  = C.CORO_MESSAGE_SYSTEM
 )
 
-// SendActor sends a message to an actor in C. Status: OK, Invalid, Stale, NoMemory, Closed, Overflow.
-// Thread: no worker that runs a coroutine. The actor's turn may run meanwhile, if it is brief.
+// SendActor sends a message to an actor in C. Status: OK, Invalid, Stale, NoMemory, Closed,
+// Overflow. Thread: no worker that runs a coroutine. The actor's turn may run meanwhile, if it is
+// brief.
 func SendActor(to uint64, kind uint32, payload []byte) Status {
 	crossing()
 	return Status(C.coro_actor_send(C.coro_actor(to), C.uint32_t(kind),

@@ -97,7 +97,8 @@ proctype Sender(byte s)
 		/* a node */
 		atomic {
 			!is_used[0] || !is_used[1] || !is_used[NODES - 1];
-			mine = (!is_used[0] -> 0 : (!is_used[1] -> 1 : NODES - 1)); /* the first that is free */
+			/* the first that is free */
+			mine = (!is_used[0] -> 0 : (!is_used[1] -> 1 : NODES - 1));
 			is_used[mine] = true;
 			message_of[mine] = MESSAGE(s, n);
 			bulk_of[mine] = NONE;

@@ -13,11 +13,11 @@ import (
 	"github.com/organzine/coro/actor"
 )
 
-// Of makes a reference for an actor in C: a message goes there as the bytes of an M, of a kind that
-// the actor knows (coro.CActor.Send). M has no Go pointers, and coro.CMessageBytes bytes at most; else
-// the error is a *coro.OptionError. Where the mailbox in C is full, Send of the reference tries again,
-// after 50 µs and then after twice the time, up to 10 ms. An actor in C that has ended is an
-// actor.ErrStopped.
+// Of makes a reference for an actor in C: a message goes there as the bytes of an M, of a kind
+// that the actor knows (coro.CActor.Send). M has no Go pointers, and coro.CMessageBytes bytes at
+// most; else the error is a *coro.OptionError. Where the mailbox in C is full, Send of the
+// reference tries again, after 50 µs and then after twice the time, up to 10 ms. An actor in C
+// that has ended is an actor.ErrStopped.
 func Of[M any](y *actor.System, to coro.CActor, kind uint32) (actor.Ref[M], error) {
 	if err := coro.CheckCMessage[M](); err != nil {
 		return actor.Ref[M]{}, err
@@ -51,9 +51,9 @@ func errorOf(err error) error {
 }
 
 // In makes an actor in C, of s, whose messages are those of `to`: decode makes an M of each, and
-// copies what it keeps; it must not wait. Where to's mailbox is full, messages wait in C, in order. A message that
-// decode refuses, and one that `to` does not take since it has ended, is a dead letter in C. The actor
-// in C is stopped by its own Stop or Drain, and ends with s.
+// copies what it keeps; it must not wait. Where to's mailbox is full, messages wait in C, in
+// order. A message that decode refuses, and one that `to` does not take since it has ended, is a
+// dead letter in C. The actor in C is stopped by its own Stop or Drain, and ends with s.
 func In[M any](s *coro.Scheduler, to actor.Ref[M], decode func(coro.CMessage) (M, error)) (
 	coro.CActor, error,
 ) {

@@ -6,9 +6,9 @@
 //	go run ./bench/peers -list                       the names of the rows
 //
 // Each peer is a program of its own under actors, and coro's actors and goroutines are rows of the
-// command bench; all are built first. Each run of a row is a process, which does the program of the row
-// twice, and tells the second time. A peer that cannot be built is left out, and a line says what is
-// missing.
+// command bench; all are built first. Each run of a row is a process, which does the program of
+// the row twice, and tells the second time. A peer that cannot be built is left out, and a line
+// says what is missing.
 package main
 
 import (

@@ -23,7 +23,7 @@ type peer struct {
 	asks   bool // it has the programs ask1 and ask64
 	needs  need // what it is built with
 	build  func(b *builder, p peer) error
-	// run is the command for a program, on so many workers
+	// run is the command for a program, with that number of workers
 	run func(b *builder, p peer, program string, workers int) []string
 }
 

@@ -12,8 +12,8 @@
  *      worker       asleep          |        lent                    |  asleep
  *
  * A lend is for a call of one coroutine (coroi_lend_call), for brief functions (brief.h) that a call
- * of Go's has woken (coroi_lend_woken), or for a brief task (coroi_task_lend, task.h). Nothing else runs on a thread that is lent: no coroutine
- * that has awaited a stack, either.
+ * of Go's has woken (coroi_lend_woken), or for a brief task (coroi_task_lend, task.h). Nothing else
+ * runs on a thread that is lent: no coroutine that has awaited a stack, either.
  *
  *   L1  take an awake token for the worker (N2 of idle.c), and then look at `refusing` and at the
  *       mode. A lender thus counts as a worker that is awake. Close and destroy wait for it

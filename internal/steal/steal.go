@@ -1,5 +1,5 @@
-// Package steal has the queues of executors, which are goroutines that run one thing after the other:
-// those of Go bodies (package coro), and of actors (package actor).
+// Package steal has the queues of executors, which are goroutines that run one thing after the
+// other: those of Go bodies (package coro), and of actors (package actor).
 package steal
 
 import (

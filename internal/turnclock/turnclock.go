@@ -11,9 +11,9 @@ const (
 	letGo = 200 * time.Microsecond
 )
 
-// A Clock goes by time, as a turn may take 100 ns or 1 ms. Reading the clock takes as long as half a
-// short turn. So the number of turns from one look to the next adapts to their length. What a turn is,
-// is the caller's to count. The zero value is ready.
+// A Clock goes by time, as a turn may take 100 ns or 1 ms. Reading the clock takes as long as half
+// a short turn. So the number of turns from one look to the next adapts to their length. What a
+// turn is, is the caller's to count. The zero value is ready.
 type Clock struct {
 	every  uint32        // turns from one look to the next
 	due    uint32        // the turn of the next look

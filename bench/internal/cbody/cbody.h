@@ -182,10 +182,10 @@ void cb_fair_yields(void *arg, void *result);
 
 /* ------------------------------------------------------------------------------------- actor.c
  * cb_actor_start (arg: struct cb_actors) makes the actors of a program, and starts it; result:
- * int64_t, ns until its end. CB_FJTHRPUT, of actors that are brief or not, is only made: cb_actor_outside sends n messages to each of
- * its actors, from the calling thread, so many at a time, CB_BATCH at most; ns. cb_actor_idle (arg:
- * struct cb_idle) makes n actors, each of which gets `burst` messages; cb_actor_woken: how many they
- * have had. */
+ * int64_t, ns until its end. CB_FJTHRPUT, of actors that are brief or not, is only made:
+ * cb_actor_outside sends n messages to each of its actors, from the calling thread, `batch` at a
+ * time, CB_BATCH at most; ns. cb_actor_idle (arg: struct cb_idle) makes n actors, each of which gets
+ * `burst` messages; cb_actor_woken: how many they have had. */
 enum { CB_ACTORS = 100, CB_BIG = 120, CB_FORKS = 60, CB_BATCH = 64 };
 enum {
 	CB_PINGPONG,

@@ -77,10 +77,10 @@ func actors() *harness.Experiment {
 		Name:  "actor",
 		Asked: true,
 		About: `actors in C (coro-c), actors in Go (coro-go), and goroutines with a channel of 64
-each, or of a place for each actor if that is more, in ns a message. The programs are Savina's; fanin: 100 actors send to one. fjthrput: one thread
-outside sends to 60 actors, one message at a time, or 64 ("batch"); brief: the actors are declared so,
-and run on that thread. ask1, ask64: so many goroutines ask an actor each, or a goroutine by a pair of
-channels with a time-out, and wait for the answer.
+each, or of a place for each actor if that is more, in ns a message. The programs are Savina's; fanin:
+100 actors send to one. fjthrput: one thread outside sends to 60 actors, one message at a time, or 64
+("batch"); brief: the actors are declared so, and run on that thread. ask1, ask64: 1 or 64 goroutines
+ask an actor each, or a goroutine by a pair of channels with a time-out, and wait for the answer.
 idle: growth of VmRSS + VmPTE for an actor that has handled one message; burst: 1000 messages, all
 at once. Neither has a state. Measure them alone: what one row has mapped, the next one uses again.
 newcomer, harmonic: as in experiment fair, with actors; a newcomer is idle until its token comes.
@@ -221,8 +221,8 @@ func goProgram(sys, name string, workers, n int, open savina.System) harness.Row
 		})}
 }
 
-// openChannels makes goroutines. With fewer places, actors that fill each other's channels would wait
-// for ever.
+// openChannels makes goroutines. With fewer places, actors that fill each other's channels would
+// wait without end.
 func openChannels(n int) (savina.World, error) {
 	return savina.NewChannels(n, max(actorRoom, n)), nil
 }

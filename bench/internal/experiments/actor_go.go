@@ -22,7 +22,7 @@ const (
 type goRefs struct {
 	sys     *actor.System
 	refs    []actor.Ref[savina.Msg]
-	replies [savina.Askers]actor.Reply[savina.Msg] // whom to answer, by the message's sender
+	replies [savina.Askers]actor.Reply[savina.Msg] // the askers, by Msg.From
 }
 
 func openRefs(executors int) savina.System {

@@ -90,8 +90,8 @@ func (a *worker) Receive(World, Msg) {
 	}
 }
 
-// fanIn: each of 100 actors sends 10 000 messages to one, a hundred in a turn: else a bounded mailbox
-// would keep 99 of them waiting for the first.
+// fanIn: each of 100 actors sends 10 000 messages to one, a hundred in a turn: else a bounded
+// mailbox would keep 99 of them waiting for the first.
 func fanIn(w World, scale int) Result {
 	n := int64(10_000 / scale)
 	done := make(chan struct{})

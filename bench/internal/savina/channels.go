@@ -17,7 +17,7 @@ func NewReplies() (r Replies) {
 	return r
 }
 
-// Wait waits for the answer to m, as one who asks with a time-out would write it.
+// Wait waits for the answer to m, with a time-out, as it is written with channels.
 func (r *Replies) Wait(m Msg) Msg {
 	select {
 	case a := <-r[m.From]:
@@ -39,7 +39,7 @@ type Channels struct {
 	ends sync.WaitGroup
 }
 
-// NewChannels makes one of n actors, whose channels have room for so many messages.
+// NewChannels makes one of n actors, whose channels have room for `room` messages.
 func NewChannels(n, room int) *Channels {
 	w := &Channels{Replies: NewReplies(), in: make([]chan Msg, n)}
 	for i := range w.in {

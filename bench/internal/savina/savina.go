@@ -1,11 +1,11 @@
-// Package savina has actor programs that are the same for every system in Go. A system only says how
-// an actor is spawned, how a message is sent, how one asks, and how all is ended.
+// Package savina has actor programs that are the same for every system in Go. A system only says
+// how an actor is spawned, how a message is sent, how one asks, and how all is ended.
 //
 // The programs and their sizes are those of Savina (Imam, Sarkar: "Savina - An Actor Benchmark
-// Suite", AGERE! 2014), a multiple of the size where a run would be shorter than 0.1 s; without the
-// messages that end actors. fanin and ask are not Savina's. Every program checks what comes: counts,
-// the order of each sender, and the answers. It ends the process if a system loses, doubles or
-// reorders messages: such a system has no figures.
+// Suite", AGERE! 2014), a multiple of the size where a run would be shorter than 0.1 s; without
+// the messages that end actors. fanin and ask are not Savina's. Every program checks what comes:
+// counts, the order of each sender, and the answers. It ends the process if a system loses,
+// doubles or reorders messages: such a system has no figures.
 package savina
 
 import (
