@@ -134,17 +134,19 @@ TEST(actor_brief_waits)
 	coro_scheduler *s = start_with(1, 0);
 	struct noted a = {.wait = 20 * MS};
 	coro_actor ref = actor(s, &brief, &a);
+	uint64_t word = 3;
 	coro_answer answer;
 
 	until_asleep(s);
 	tell(ref, 0, 1);
 	CHECK_EQ(seen(&a.n), 0);
 	tell(ref, 0, 2);
-	CHECK_EQ(coro_actor_ask(ref, 0, &a.n, sizeof a.n, &answer, CORO_FOREVER), CORO_OK);
+	CHECK_EQ(coro_actor_ask(ref, 0, &word, sizeof word, &answer, CORO_FOREVER), CORO_OK);
 	CHECK_EQ(*(uint64_t *)answer.payload, 2);
 	CHECK(ran(&a) != gettid());
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	CHECK_EQ(a.n, 3);
+	CHECK_EQ(a.sum, 1 + 2 + 3);
 	finish(s);
 }
 
