@@ -30,6 +30,19 @@ func lending(t testing.TB, s *coro.Scheduler, lends bool, f func()) {
 	assert.Equal(t, lends, s.Stats().Lends.Count > before, "lends")
 }
 
+// untilLent waits until a thread has lent itself to a worker of s. A worker that counts as asleep may
+// still be on its way into the system call that sleeps, and cannot be lent then.
+func untilLent(t testing.TB, s *coro.Scheduler) {
+	t.Helper()
+	eventually(t, func() bool {
+		before := s.Stats().Lends.Count
+		r, err := square.Call(background, s, 7)
+		require.NoError(t, err)
+		require.EqualValues(t, 49, r)
+		return s.Stats().Lends.Count > before
+	}, "a thread lends itself")
+}
+
 // ------------------------------------------------------------------------------ where Call is made
 
 func TestCallWithinAGoBody(t *testing.T) {
@@ -202,12 +215,7 @@ func recorded(t testing.TB, s *coro.Scheduler) {
 func TestCallOfASchedulerWithDedicatedWorkers(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(1), coro.WithDedicatedWorkers(1))
 	where := coro.MustFunc[int64, int64](testbody.Where)
-	asleep(t, s)
-	lending(t, s, true, func() {
-		r, err := square.Call(background, s, 7)
-		require.NoError(t, err)
-		assert.EqualValues(t, 49, r)
-	})
+	untilLent(t, s)
 	lending(t, s, false, func() {
 		for worker := range 2 {
 			for range 10 {
@@ -235,7 +243,7 @@ func TestCallOfAClosedScheduler(t *testing.T) {
 
 func TestCloseDuringACallNamesABodyThatNeverEnds(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(1))
-	asleep(t, s)
+	untilLent(t, s)
 	failures := make(chan error)
 	lending(t, s, true, func() {
 		go func() {
@@ -313,7 +321,7 @@ func TestCallWhoseContextEndsWhileTheBodyComputes(t *testing.T) {
 	for name, parks := range map[string]int64{"and ends": 0, "and suspends": 1} {
 		t.Run(name, func(t *testing.T) {
 			s := newScheduler(t, coro.WithWorkers(1))
-			asleep(t, s)
+			untilLent(t, s)
 			ctx, cancel := context.WithCancelCause(background)
 			type outcome struct {
 				result int64
