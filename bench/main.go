@@ -100,6 +100,9 @@ func ringFlags(flags *flag.FlagSet, o *experiments.RingOptions) {
 func printList(out io.Writer, selected []*harness.Experiment) error {
 	for _, e := range selected {
 		fmt.Fprintln(out, e.Name)
+		if e.Asked {
+			fmt.Fprintln(out, "    measured only when asked for, by -run")
+		}
 		for _, r := range e.Rows {
 			fmt.Fprintln(out, "   ", r)
 		}
