@@ -73,16 +73,7 @@ func run(args []string, out io.Writer) error {
 	if *list {
 		return printList(out, selected)
 	}
-	for _, e := range selected {
-		res, err := harness.Run(e, *runs)
-		if err != nil {
-			return err
-		}
-		if err := harness.Write(out, res, *asJSON); err != nil {
-			return err
-		}
-	}
-	return harness.WriteFooter(out, *asJSON)
+	return harness.WriteAll(out, os.Stderr, selected, *runs, *asJSON)
 }
 
 // ringFlags are those of the experiment "ring".

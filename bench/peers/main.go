@@ -62,12 +62,5 @@ func run(args []string, out, notes io.Writer) error {
 	if err := b.build(selected[0]); err != nil {
 		return err
 	}
-	res, err := harness.Run(selected[0], *runs)
-	if err != nil {
-		return err
-	}
-	if err := harness.Write(out, res, *asJSON); err != nil {
-		return err
-	}
-	return harness.WriteFooter(out, *asJSON)
+	return harness.WriteAll(out, os.Stderr, selected, *runs, *asJSON)
 }
