@@ -154,6 +154,8 @@ test-examples: deps-http ## examples/httpd and sqlite, which are modules of thei
 	$(HTTP) go -C bench/http vet ./...
 	$(HTTP) go -C bench/http test ./...
 	GOWORK=off go -C bench/peers/actors vet ./...
+	$(REPORT) vet ./...
+	$(REPORT) test ./...
 
 FUZZ_SECONDS ?= 60
 FUZZ_HTTPD = -std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -fsanitize=fuzzer,address,undefined \
@@ -176,6 +178,27 @@ bench-http: deps-http ## HTTP servers by turns: examples/httpd, a bare epoll loo
 .PHONY: peers
 peers: ## actors of other libraries and languages beside coro's, by turns; 15 min
 	go run ./bench/peers
+
+REPORT = GOWORK=off go -C bench/report
+
+.PHONY: report
+report: ## build/report/index.html, a page of charts, from docs/figures/figures.json
+	$(REPORT) run . -root ../.. -html ../../build/report
+
+.PHONY: report-measure
+report-measure: deps-run deps-http ## measure what the report shows anew, then as report-fill; 45 min, on a quiet machine
+	@scripts/deps.sh wrk
+	$(REPORT) run . -root ../.. -measure .
+	$(MAKE) report-fill
+
+.PHONY: report-fill
+report-fill: ## the tables and charts of README and docs, from docs/figures/figures.json
+	$(REPORT) run . -root ../.. -fill
+
+.PHONY: report-check
+report-check: report ## the page in Chromium by the accessibility rules of axe-core, light and dark, wide and narrow
+	@scripts/deps.sh chromium nodejs npm
+	cd bench/report/check && npm install --no-audit --no-fund && node check.mjs $(CURDIR)/build/report/index.html
 
 .PHONY: test-arm64
 test-arm64: deps-arm64 ## the C and Go tests built for arm64, under an emulator; some minutes

@@ -24,7 +24,7 @@ import (
 // design"), on white and on black. ink is what page.html replaces by the colour of its text.
 var (
 	ink    = color.RGBA{1, 2, 3, 255}
-	faint  = color.RGBA{128, 128, 128, 90}
+	faint  = color.NRGBA{128, 128, 128, 110}
 	blue   = color.RGBA{0, 130, 200, 255}
 	orange = color.RGBA{213, 94, 0, 255}
 	green  = color.RGBA{0, 158, 115, 255}
@@ -60,9 +60,13 @@ type series struct {
 
 const (
 	width     = 18 * vg.Centimeter
+	margin    = 0.25 * vg.Centimeter
 	lineUp    = 0.62 * vg.Centimeter // of a row of dots
 	lineChart = 9 * vg.Centimeter
 )
+
+// apart keeps a label away from what is beside it where a viewer has a wider font.
+const apart = "   "
 
 func newPlot(title, x, y string) *plot.Plot {
 	p := plot.New()
@@ -76,6 +80,7 @@ func newPlot(title, x, y string) *plot.Plot {
 	}
 	p.Title.TextStyle.Font.Size = font.Points(12)
 	p.Title.Padding = vg.Points(8)
+	p.X.Tick.Marker, p.Y.Tick.Marker = evens{}, evens{}
 	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
 		axis.LineStyle.Color, axis.Tick.LineStyle.Color = faint, faint
 	}
@@ -95,6 +100,19 @@ func (powers) Ticks(low, high float64) []plot.Tick {
 		}
 	}
 	return slices.DeleteFunc(out, func(t plot.Tick) bool { return t.Value < low || t.Value > high })
+}
+
+// evens are even marks, written out.
+type evens struct{}
+
+func (evens) Ticks(low, high float64) []plot.Tick {
+	out := plot.DefaultTicks{}.Ticks(low, high)
+	for i, t := range out {
+		if !t.IsMinor() {
+			out[i].Label = plain(t.Value)
+		}
+	}
+	return out
 }
 
 // plain writes a number with two digits, its thousands set apart.
@@ -117,19 +135,22 @@ type ranges struct {
 	plotter.XErrors
 }
 
-// dots is a chart with a row for each point, from the best to the worst downwards, on a logarithmic
-// scale: a dot for the median, a line from the least to the most, and the figure beside.
+// dots is a chart with a row for each point, the first one on top: a dot for the median, a line from
+// the least to the most, and the figure beside. The scale begins at 0, or is logarithmic if the
+// figures differ twentyfold.
 func dots(title, axis string, points []point) (*plot.Plot, vg.Length, error) {
 	if len(points) == 0 {
 		return nil, 0, fmt.Errorf("%s: nothing was measured", title)
 	}
 	p := newPlot(title, axis, "")
-	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, powers{}
+	grid := plotter.NewGrid()
+	grid.Vertical.Color, grid.Horizontal.Color = faint, color.Transparent
+	p.Add(grid)
 	labels := make([]string, len(points))
 	low, high := math.Inf(1), 0.0
 	for i, at := range points {
 		y := float64(len(points) - 1 - i)
-		labels[len(points)-1-i] = at.label
+		labels[len(points)-1-i] = at.label + apart
 		one := plotter.XYs{{X: at.value, Y: y}}
 		bar, err := plotter.NewXErrorBars(ranges{one,
 			plotter.XErrors{{Low: at.value - at.min, High: at.max - at.value}}})
@@ -158,7 +179,10 @@ func dots(title, axis string, points []point) (*plot.Plot, vg.Length, error) {
 	p.NominalY(labels...)
 	p.Y.Tick.Label.Color = ink
 	p.Y.Min, p.Y.Max = -0.6, float64(len(points))-0.4
-	p.X.Min, p.X.Max = math.Pow(10, math.Floor(math.Log10(low*0.99))), high*6
+	if p.X.Min, p.X.Max = 0, high*1.15; high > 20*low {
+		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, powers{}
+		p.X.Min, p.X.Max = math.Pow(10, math.Floor(math.Log10(low*0.99))), high*6
+	}
 	return p, lineUp*vg.Length(len(points)) + 2.4*vg.Centimeter, nil
 }
 
@@ -169,7 +193,7 @@ func lines(title, x, y string, logX bool, list []series) (*plot.Plot, vg.Length,
 		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, powers{}
 	}
 	p.Y.Min = 0
-	p.Legend.Top, p.Legend.Left, p.Legend.YOffs = true, false, vg.Points(-2)
+	p.Legend.Top, p.Legend.Padding = true, vg.Points(3)
 	grid := plotter.NewGrid()
 	grid.Vertical.Color, grid.Horizontal.Color = color.Transparent, faint
 	p.Add(grid)
@@ -190,11 +214,12 @@ func lines(title, x, y string, logX bool, list []series) (*plot.Plot, vg.Length,
 		dot.GlyphStyle = draw.GlyphStyle{Color: s.colour, Radius: vg.Points(3),
 			Shape: draw.CircleGlyph{}}
 		p.Add(line, dot)
-		p.Legend.Add(s.label, line, dot)
+		p.Legend.Add(s.label+apart, line, dot)
 		for _, at := range s.points {
-			p.Y.Max = max(p.Y.Max, at.Y*1.15)
+			p.Y.Max = max(p.Y.Max, at.Y*1.1)
 		}
 	}
+	p.Y.Max *= 1 + 0.08*float64(len(list)) // the legend is above the lines
 	if !any {
 		return nil, 0, fmt.Errorf("%s: nothing was measured", title)
 	}
@@ -204,7 +229,7 @@ func lines(title, x, y string, logX bool, list []series) (*plot.Plot, vg.Length,
 // svg draws a plot.
 func svg(p *plot.Plot, height vg.Length) ([]byte, error) {
 	canvas := vgsvg.New(width, height)
-	p.Draw(draw.New(canvas))
+	p.Draw(draw.Crop(draw.New(canvas), margin, -margin, margin, -margin))
 	var b bytes.Buffer
 	if _, err := canvas.WriteTo(&b); err != nil {
 		return nil, err

@@ -34,10 +34,8 @@ var (
 
 // onWhite makes a chart a file of its own, for pages of any colour.
 func onWhite(chart []byte) []byte {
-	box := svgStart.FindSubmatch(chart)
 	start := svgStart.Find(chart)
 	background := fmt.Sprintf(`%s<rect width="100%%" height="100%%" fill="#ffffff"/>`, start)
-	_ = box
 	return inks.ReplaceAll(bytes.Replace(chart, start, []byte(background), 1), []byte("#1b1b1b"))
 }
 
