@@ -85,6 +85,8 @@ func ringFlags(flags *flag.FlagSet, o *experiments.RingOptions) {
 	flags.IntVar(&o.Rounds, "rounds", 0,
 		"ring: how often each member waits and posts (as many as take a while, and 200 or more)")
 	flags.IntVar(&o.Extra, "extra", 0, "ring: bytes of stack that each member uses besides")
+	flags.StringVar(&o.Usched, "usched", "",
+		"ring: with -lifo, beside usched, whose sources are in this `directory`")
 	flags.IntVar(&o.Workers, "workers", 0, "ring: this number of workers (1, and all)")
 }
 
