@@ -109,8 +109,8 @@ func python(file, module, remedy string) program {
 			}
 			return nil
 		},
-		command: func(b *builder, r row) []string {
-			return append([]string{b.pythons[module], filepath.Join(b.sources, "python", file)},
+		command: func(b *builder, r row) []string { // -B: nothing is written beside the source
+			return append([]string{b.pythons[module], "-B", filepath.Join(b.sources, "python", file)},
 				r.arguments(b)...)
 		},
 	}

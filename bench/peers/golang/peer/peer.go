@@ -15,8 +15,8 @@ import (
 //
 //	spawn VARIANT WORKERS N
 //
-// It calls spawn for n twice on that number of Ps, and prints what the second call has returned: how
-// long the spawns took, and from then until all have ended. The version is that of the module.
+// It calls spawn for n twice on that number of Ps, and prints what the second call has returned:
+// how long the spawns took, and from then until all have ended. The version is that of the module.
 func Spawn(module string, spawn func(n int) (spawned, ran time.Duration)) {
 	workers, n := arguments("spawn", "WORKERS", "N")
 	runtime.GOMAXPROCS(workers)
