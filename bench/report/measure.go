@@ -31,7 +31,10 @@ var commands = []command{
 		{"-run", "^ring$", "-workers", "1", "-rings", "125"},
 		{"-run", "^ring$", "-workers", "1", "-rings", "12500"},
 	}},
-	{name: "peers", dir: "bench/peers", runs: [][]string{{"-runs", "3"}}},
+	{name: "peers", dir: "bench/peers", runs: [][]string{
+		{"-run", "spawn|switching", "-runs", "3"},
+		{"-run", "actors", "-rows", "/pingpong ", "-runs", "3"},
+	}},
 	{name: "http", dir: "bench/http", runs: [][]string{{"-connections", "64", "-rows", "/hello "}},
 		env: func(root string) []string {
 			return []string{"GOWORK=off", "PKG_CONFIG_PATH=" + filepath.Join(root, "build/llhttp")}

@@ -42,6 +42,7 @@ func sample() figures.Figures {
 			fair("p50_us", 30), fair("p99_us", 200),
 			m("io", "coro", "echo", 64, "cpu_us", 4)}},
 		"peers": {Measurements: []harness.Measurement{
+			m("switching", "coro-c", "yield", 2, "ns_each", 4),
 			m("actors", "coro-c", "pingpong", 1, "ns_per_message", 50),
 			m("actors", "a <peer>", "pingpong", 1, "ns_per_message", 500)}},
 		"http": {Measurements: []harness.Measurement{m("http", "coro", "hello", 64, "cpu_us", 12)}},
