@@ -20,9 +20,9 @@ type side struct {
 
 	posted  atomic.Bool // there are signals
 	room    room
-	idle    atomic.Int64 // time of Passivate; 0: none
-	beat    atomic.Int64 // the last turn of an actor that passivates, by the system's clock
-	waitsOn *slot        // whose answer or room a Waiting actor waits for; with System.waitsMu
+	idle    atomic.Pointer[idleWatch] // of Passivate
+	beat    atomic.Int64              // the last turn of an actor that passivates, by the system's clock
+	waitsOn *slot                     // whose answer or room a Waiting actor waits for; with System.waitsMu
 
 	mu       sync.Mutex
 	signals  []signal

@@ -52,7 +52,7 @@ func (p *pool[M]) turn(e *executor, s *slot) {
 // begin is what a turn does before its messages, for an actor with a side. It returns as control
 // does.
 func (p *pool[M]) begin(ctx *Context[M], c *cell[M], x *side) bool {
-	if x.idle.Load() > 0 && (c.pending != nil || c.box.Load() != &p.active) {
+	if x.idle.Load() != nil && (c.pending != nil || c.box.Load() != &p.active) {
 		x.beat.Store(int64(p.sys.clock.now()))
 	}
 	return !x.posted.Load() || p.control(ctx, c)
