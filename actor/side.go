@@ -17,6 +17,7 @@ type side struct {
 	retries int             // of the message at hand, in a row
 	pause   time.Duration   // of the last back-off
 	reason  error           // why it ends, or is restarted
+	life    uint32          // restarts until now
 
 	posted  atomic.Bool // there are signals
 	room    room

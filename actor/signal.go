@@ -113,7 +113,7 @@ func (p *pool[M]) signal(ctx *Context[M], c *cell[M], x *side, g signal) error {
 	case sigGoOn:
 		c.flags &^= isBackingOff
 	case sigIdle:
-		if c.pending == nil && x.isIdle(p.sys.clock.now()) &&
+		if c.pending == nil && c.flags < oneAwaited && x.isIdle(p.sys.clock.now()) &&
 			c.box.CompareAndSwap(&p.active, &p.ended) {
 			p.beginEnd(ctx, c, x, nil)
 		}

@@ -165,7 +165,9 @@ func (p *pool[M]) renew(ctx *Context[M], c *cell[M], x *side) error {
 		return errNilActor
 	}
 	c.recv = next
+	c.flags &= oneAwaited - 1 // the answers that the old state awaits are dropped
 	c.flags &^= isRestarting | hasStarted | hasRetired
+	x.life++
 	x.reason = nil
 	return p.start(ctx, c)
 }

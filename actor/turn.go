@@ -29,6 +29,9 @@ const (
 	hasRetired               // the hook Stopped was
 	isStarting               // the hook Started is being called
 	isRetiring               // the hook Stopped is
+
+	// The other bits are the number of answers to AskThen that the state awaits.
+	oneAwaited = 1 << 8
 )
 
 // turn runs a turn on an executor.
