@@ -111,7 +111,7 @@ func (p *pool[M]) settle(l *local[M], c *cell[M], x *side, f *Failure) {
 	}
 	x.retries = 0
 	if set.fate == drop {
-		n.failAsker(f)
+		p.dropped(n, f)
 	} else {
 		p.dead(c, n, Failed, f)
 	}

@@ -34,7 +34,6 @@ type account struct {
 	seen    map[string]record  // by id, the last one
 	writing map[string]request // by id, what the store was told
 	unsaved int                // records since the last snapshot
-	retired bool               // a new state has taken its place: answers to this one are void
 }
 
 // Started has the account loaded. The store answers after all that it was told before: by the state
@@ -51,9 +50,7 @@ func (a *account) Started(c *actor.Context[request]) error {
 }
 
 func (a *account) load(c *actor.Context[request], s snapshot, err error) error {
-	if a.retired {
-		return nil
-	} else if err != nil {
+	if err != nil {
 		return err
 	}
 	a.loaded, a.balance, a.seq = true, s.Balance, s.Seq
@@ -123,9 +120,6 @@ func (a *account) write(c *actor.Context[request], m request) {
 	err := actor.AskThen(c, a.store, func(to actor.Reply[int64]) any {
 		return keep{m.record, to}
 	}, func(c *actor.Context[request], seq int64, err error) error {
-		if a.retired {
-			return nil
-		}
 		m.Seq = seq
 		return a.written(m, err)
 	})
@@ -175,7 +169,6 @@ func (a *account) save() {
 // Stopped saves what has changed, if the account is passivated or the service ends, and tells those
 // that still wait.
 func (a *account) Stopped(_ *actor.Context[request], cause error) {
-	a.retired = true
 	if cause == nil && a.unsaved > 0 {
 		a.save()
 	}

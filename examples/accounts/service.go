@@ -45,7 +45,7 @@ func open(cfg config) (*service, error) {
 	if err != nil {
 		return nil, err
 	}
-	sys, err := actor.New(actor.OnDeadLetter(tell), actor.OnFailure(func(f *actor.Failure) { log.Print(f) }))
+	sys, err := actor.New(actor.OnFailure(func(f *actor.Failure) { log.Print(f) }))
 	if err != nil {
 		return nil, errors.Join(err, j.close())
 	}
@@ -65,13 +65,6 @@ func open(cfg config) (*service, error) {
 		return nil, errors.Join(err, s.end(context.Background()))
 	}
 	return s, nil
-}
-
-// tell tells who waits for the answer to a request that is not handled.
-func tell(d actor.DeadLetter) {
-	if m, ok := d.Message.(request); ok {
-		m.answer(0, d.Err)
-	}
 }
 
 // do has a request handled, and returns the balance after it.

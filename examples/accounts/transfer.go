@@ -23,7 +23,6 @@ type coordinator struct {
 	begun   bool  // the account may have been told
 	left    int64 // after the withdrawal
 	why     error // of an undo
-	retired bool  // as of an account
 }
 
 // again is the word to try the step again.
@@ -46,8 +45,6 @@ func (t *coordinator) try(c *actor.Context[again]) error {
 
 func (t *coordinator) outcome(c *actor.Context[again], balance int64, err error) error {
 	switch _, refused := errors.AsType[*refusal](err); {
-	case t.retired:
-		return nil
 	case !t.begun && errors.Is(err, actor.ErrFull):
 		t.end(c, err)
 	case err != nil && !refused:
@@ -77,6 +74,5 @@ func (t *coordinator) end(c *actor.Context[again], err error) {
 
 // Stopped tells who waits that the outcome is not known, if it is not.
 func (t *coordinator) Stopped(*actor.Context[again], error) {
-	t.retired = true
 	t.answer(0, actor.ErrStopped)
 }
