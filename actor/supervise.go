@@ -39,6 +39,7 @@ type settings struct {
 	directive   directive
 	restarts    int // within
 	within      time.Duration
+	thenStop    bool          // and not escalate
 	least, most time.Duration // of a back-off
 	fate        fate
 	retries     int
@@ -75,6 +76,7 @@ func (p *pool[M]) fail(ctx *Context[M], c *cell[M], err error) bool {
 		p.settle(l, c, x, f)
 	}
 	set := &c.kind.settings
+	ends := set.directive == stops
 	switch set.directive {
 	case resumes:
 		if starting {
@@ -87,15 +89,15 @@ func (p *pool[M]) fail(ctx *Context[M], c *cell[M], err error) bool {
 			p.siblings(c, signal{sigRestart, f})
 			return p.control(ctx, c)
 		}
-	case stops:
-		p.beginEnd(ctx, c, x, f)
-		p.siblings(c, signal{sigStop, f})
-		return p.control(ctx, c)
+		ends = set.thenStop
 	}
 	p.beginEnd(ctx, c, x, f)
-	if c.parent != nil {
+	switch {
+	case ends:
+		p.siblings(c, signal{sigStop, f})
+	case c.parent != nil:
 		c.parent.post(signal{sigFail, f})
-	} else {
+	default:
 		p.sys.fail(f)
 	}
 	return p.control(ctx, c)

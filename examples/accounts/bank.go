@@ -9,8 +9,7 @@ import (
 
 // A bank is the actor that all requests are sent to, and the parent of accounts and coordinators. It
 // starts an account's actor for the first request, and again when it was passivated. An account that
-// fails more often than it may be restarted ends, and the next request starts it anew; the bank
-// resumes.
+// fails more often than it may be restarted ends, and the next request starts it anew.
 type bank struct {
 	cfg        config
 	store      actor.Ref[any]
@@ -59,7 +58,7 @@ func (b *bank) coordinate(c *actor.Context[any], m request, step string) {
 		next := t
 		t.begun = true // for the state after a restart
 		return &next
-	}, actor.Name(name), actor.Restart(10, time.Second))
+	}, actor.Name(name), actor.Restart(10, time.Second), actor.ThenStop())
 	if err == nil {
 		_, err = c.Watch(ref, ended)
 	}
@@ -96,7 +95,7 @@ func (b *bank) spawn(c *actor.Context[any], name, id string) (actor.Ref[request]
 		return &account{cfg: b.cfg, name: id, store: b.store, seen: make(map[string]record),
 			writing: make(map[string]request)}
 	}, actor.Name(name), actor.Room(b.cfg.room),
-		actor.Restart(b.cfg.restarts, 10*time.Second),
+		actor.Restart(b.cfg.restarts, 10*time.Second), actor.ThenStop(),
 		actor.Backoff(time.Millisecond, 100*time.Millisecond))
 	if err == nil {
 		_, err = c.Watch(ref, ended)

@@ -59,7 +59,7 @@ func open(cfg config) (*service, error) {
 			return &bank{cfg: cfg, store: to, unfinished: unfinished,
 				accounts: make(map[string]actor.Ref[request]),
 				late:     make(map[string][]request)}
-		}, actor.Name("bank"), actor.Resume())
+		}, actor.Name("bank"))
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.end(context.Background()))
