@@ -171,6 +171,7 @@ type ops interface {
 	turnThatWaits(s *slot)
 	failed(e *executor, s *slot, err error)
 	activate(s *slot) bool
+	drain(s *slot)
 }
 
 func (p *pool[M]) kind(key kindKey) *kind {

@@ -38,6 +38,7 @@ type side struct {
 	first, last *slot // children, in the order of their spawns
 	children    int
 	awaits      bool // the end of the last child
+	drains      int  // children whose ends are awaited, to be drained after them
 }
 
 // sideOf returns the side of an actor, and makes it if there is none.

@@ -285,13 +285,14 @@ func (y *System) unlink(s *slot) {
 	}
 	s.before, s.after = nil, nil
 	parent := s.parent
-	tell := false
+	tell, drained := false, false
 	if parent != nil {
 		x := parent.sideOf()
 		x.children--
 		if tell = x.children == 0 && x.awaits; tell {
 			x.awaits = false
 		}
+		drained = x.drainedLocked()
 	}
 	y.live--
 	if y.stopping && y.live == 0 {
@@ -300,6 +301,9 @@ func (y *System) unlink(s *slot) {
 	y.tree.Unlock()
 	if tell {
 		parent.post(signal{sigChild, nil})
+	}
+	if drained {
+		parent.kind.ops.drain(parent)
 	}
 }
 

@@ -72,15 +72,9 @@ func (s *service) do(ctx context.Context, r record) (int64, error) {
 	return actor.Ask(ctx, s.bank, func(to actor.Reply[int64]) any { return request{r, to} })
 }
 
-// end ends the service when nobody sends requests any more: what is under way is finished, and the
-// accounts have snapshots. When ctx ends it stops at once; what is not done then, the next process
-// finds in the journal.
+// end ends the service when nobody sends requests any more: what is under way is finished, then the
+// accounts end, which save themselves, and then the store, as it was spawned before the bank. When ctx
+// ends it stops at once; what is not done then, the next process finds in the journal.
 func (s *service) end(ctx context.Context) error {
-	err := s.sys.Rest(ctx)
-	s.bank.Stop()
-	select {
-	case <-s.bank.Done():
-	case <-ctx.Done():
-	}
-	return errors.Join(err, s.sys.Drain(ctx), s.sys.Close(), s.sys.Err(), s.journal.close())
+	return errors.Join(s.sys.Drain(ctx), s.sys.Close(), s.sys.Err(), s.journal.close())
 }
