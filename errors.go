@@ -268,8 +268,8 @@ func newBodyError(f *csrc.Failure) *BodyError {
 	return &BodyError{funcName(f.Fn), f.Code, f.Text}
 }
 
-// A PanicError is a panic in the body of a coroutine: Value (any) is the argument of panic, and Stack
-// ([]byte) is that of the goroutine, as debug.Stack formats it. Its text is that of the value, without
-// the stack; the verb %+v prints both. It wraps the value if that is an error. A panic of an actor's
-// behaviour is the same type (actor.PanicError).
+// A PanicError is a panic in the body of a coroutine: Value (any) is the argument of panic, and
+// Stack ([]byte) is that of the goroutine, as debug.Stack formats it. Its text is that of the
+// value, without the stack; the verb %+v prints both. It wraps the value if that is an error. A
+// panic of an actor's behaviour is the same type (actor.PanicError).
 type PanicError = panicked.Error

@@ -28,10 +28,10 @@ type question[R any] struct {
 // A Reply is how a question is answered: once, by anybody, now or later. It is a value that fits
 // into a message. An answer that never comes is waited for until the asker's context ends.
 //
-// If a message becomes a dead letter, or is dropped, each Reply in it is failed with why, whether the
-// message has asked or was told: a question may be forwarded. A Reply is in a message as a field, or
-// in a struct, an array or an interface that is; what lies behind a pointer, a slice or a map is not
-// looked at.
+// If a message becomes a dead letter, or is dropped, each Reply in it is failed with why, whether
+// the message has asked or was told: a question may be forwarded. A Reply is in a message as a
+// field, or in a struct, an array or an interface that is; what lies behind a pointer, a slice or a
+// map is not looked at.
 type Reply[R any] struct {
 	q   *question[R]
 	gen uint64

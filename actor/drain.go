@@ -5,13 +5,13 @@ import (
 	"errors"
 )
 
-// What is drained ends when it has handled what it has accepted, and is told so by a message that lies
-// behind all that. An actor with children has these drained first, all at once, and accepts messages
-// until the last one has ended: then the message comes again.
+// What is drained ends when it has handled what it has accepted, and is told so by a message that
+// lies behind all that. An actor with children has these drained first, all at once, and accepts
+// messages until the last one has ended: then the message comes again.
 
-// Drain ends the actor when it has handled all messages that it has accepted by now. Its children are
-// drained first, and messages that come until they have ended are handled too. Later ones become dead
-// letters. Drain does not wait: see Done.
+// Drain ends the actor when it has handled all messages that it has accepted by now. Its children
+// are drained first, and messages that come until they have ended are handled too. Later ones
+// become dead letters. Drain does not wait: see Done.
 func (r Ref[M]) Drain() {
 	if r.isActor() {
 		r.c.pool().drain(&r.c.slot)
@@ -48,8 +48,8 @@ func (y *System) beginDrain(s *slot) (list []*slot) {
 	return list
 }
 
-// drainedLocked tells whether the parent of an actor that has ended is to be drained now. A child that
-// was not told, and ends, has the parent look at its children once more. With tree held.
+// drainedLocked tells whether the parent of an actor that has ended is to be drained now. A child
+// that was not told, and ends, has the parent look at its children once more. With tree held.
 func (x *side) drainedLocked() bool {
 	if x.drains == 0 {
 		return false
@@ -58,11 +58,12 @@ func (x *side) drainedLocked() bool {
 	return x.drains == 0
 }
 
-// Drain ends all actors when everything has come to rest (see [System.Rest]): senders outside are to
-// end before. Those without a parent end one after the other, the last spawned first, each as by
-// [Ref.Drain], and everything comes to rest before the next one: what Stopped of an actor sends to those
-// that were spawned before it, or to its parent, is handled. If ctx ends before, Drain stops all at
-// once, and returns the error of ctx. From within a behaviour it returns ErrWaits, or ErrDeadlock.
+// Drain ends all actors when everything has come to rest (see [System.Rest]): senders outside are
+// to end before. Those without a parent end one after the other, the last spawned first, each as by
+// [Ref.Drain], and everything comes to rest before the next one: what Stopped of an actor sends to
+// those that were spawned before it, or to its parent, is handled. If ctx ends before, Drain stops
+// all at once, and returns the error of ctx. From within a behaviour it returns ErrWaits, or
+// ErrDeadlock.
 func (y *System) Drain(ctx context.Context) error {
 	if err := y.beginWait(); err != nil {
 		return err

@@ -64,9 +64,9 @@ func (e *DeadlockError) Error() string {
 // Unwrap returns ErrDeadlock.
 func (e *DeadlockError) Unwrap() error { return ErrDeadlock }
 
-// A PanicError is a panic of a behaviour: Value (any) is the argument of panic, and Stack ([]byte) is
-// that of the goroutine, as debug.Stack formats it. The verb %+v prints the stack too. It wraps the
-// value if that is an error. It is the same type as coro.PanicError.
+// A PanicError is a panic of a behaviour: Value (any) is the argument of panic, and Stack ([]byte)
+// is that of the goroutine, as debug.Stack formats it. The verb %+v prints the stack too. It wraps
+// the value if that is an error. It is the same type as coro.PanicError.
 type PanicError = panicked.Error
 
 // A Failure is how a behaviour has failed: by an error that it has returned, a [PanicError], or

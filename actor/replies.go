@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// A message that was told, and not asked, may have a Reply in it: a question that is forwarded. If the
-// message becomes a dead letter nobody has that Reply any more, so that it is failed.
+// A message that was told, and not asked, may have a Reply in it: a question that is forwarded. If
+// the message becomes a dead letter nobody has that Reply any more, so that it is failed.
 
 // A replyField is where a type has a Reply, or an interface, which may have one.
 type replyField struct {

@@ -30,7 +30,8 @@ func holds[M any](t *testing.T, y *System, goOn chan struct{}, f func(c *Context
 
 func stop[M any](c *Context[M]) error { c.Stop(); return nil }
 
-// requireFails asks an actor that forwards its question in a message for `to`, and then lets that go on.
+// requireFails asks an actor that forwards its question in a message for `to`, and then lets that
+// go on.
 func requireFails[M any](t *testing.T, y *System, to Ref[M], message func(Reply[int]) M,
 	goOn chan struct{}, want error) {
 	t.Helper()
@@ -43,7 +44,8 @@ func requireFails[M any](t *testing.T, y *System, to Ref[M], message func(Reply[
 	require.ErrorIs(t, err, want)
 }
 
-// A question that was forwarded, in any part of a message, is told that this has become a dead letter.
+// A question that was forwarded, in any part of a message, is told that this has become a dead
+// letter.
 func TestAForwardedReplyFailsWithItsMessage(t *testing.T) {
 	var dead atomic.Int32
 	y := open(t, OnDeadLetter(func(DeadLetter) { dead.Add(1) }))

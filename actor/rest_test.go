@@ -17,8 +17,8 @@ import (
 // With this variable TestAtRestForTenSeconds is the process that is measured.
 const isAtRest = "CORO_ACTOR_AT_REST"
 
-// 10 000 actors that have handled messages, and have nothing to do for 10 s, wake no thread and use no
-// CPU. They have a process of their own, so that other tests are not measured.
+// 10 000 actors that have handled messages, and have nothing to do for 10 s, wake no thread and use
+// no CPU. They have a process of their own, so that other tests are not measured.
 func TestAtRestForTenSeconds(t *testing.T) {
 	if os.Getenv(isAtRest) != "" {
 		atRest(t)

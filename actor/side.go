@@ -19,11 +19,12 @@ type side struct {
 	reason  error           // why it ends, or is restarted
 	life    uint32          // restarts until now
 
-	posted  atomic.Bool // there are signals
-	room    room
-	idle    atomic.Pointer[idleWatch] // of Passivate
-	beat    atomic.Int64              // the last turn of an actor that passivates, by the system's clock
-	waitsOn *slot                     // whose answer or room a Waiting actor waits for; with System.waitsMu
+	posted atomic.Bool // there are signals
+	room   room
+	idle   atomic.Pointer[idleWatch] // of Passivate
+	beat   atomic.Int64              // the last turn since Passivate, by the system's clock
+
+	waitsOn *slot // whose answer or room a Waiting actor waits for; with System.waitsMu
 
 	mu       sync.Mutex
 	signals  []signal

@@ -78,8 +78,8 @@ func Waiting() SpawnOption {
 }
 
 // Restart has a failed actor go on with a new state, for which the function given to Spawn is
-// called again, at most n times within a time; then the failure escalates, or see ThenStop. within 0:
-// ever. The children of the old state are stopped before.
+// called again, at most n times within a time; then the failure escalates, or see ThenStop. within
+// 0: ever. The children of the old state are stopped before.
 func Restart(n int, within time.Duration) SpawnOption {
 	return func(o *spawning) error {
 		if n < 1 || within < 0 {
@@ -91,8 +91,8 @@ func Restart(n int, within time.Duration) SpawnOption {
 	}
 }
 
-// ThenStop is for Restart: a failure after the last restart has the actor end, as StopOnFailure does,
-// and does not escalate. Its watchers are told the failure (Ended).
+// ThenStop is for Restart: a failure after the last restart has the actor end, as StopOnFailure
+// does, and does not escalate. Its watchers are told the failure (Ended).
 func ThenStop() SpawnOption {
 	return func(o *spawning) error { o.thenStop = true; return nil }
 }
@@ -126,8 +126,8 @@ func Escalate() SpawnOption {
 	return func(o *spawning) error { o.directive = escalates; return nil }
 }
 
-// AllForOne has all children of the actor stopped or restarted where one is, after a failure, whatever
-// their own failures would lead to.
+// AllForOne has all children of the actor stopped or restarted where one is, after a failure,
+// whatever their own failures would lead to.
 func AllForOne() SpawnOption {
 	return func(o *spawning) error { o.together = allForOne; return nil }
 }

@@ -18,8 +18,8 @@ func (m request) answer(balance int64, err error) { give(m.reply, balance, err) 
 // errUnderWay is the error of a request that was sent again while it is being handled.
 var errUnderWay = errors.New("it is under way")
 
-// An account is the actor of one account. Its state is what the journal has: a change is made when the
-// journal has it. Only money that is being withdrawn is put aside at once.
+// An account is the actor of one account. Its state is what the journal has: a change is made when
+// the journal has it. Only money that is being withdrawn is put aside at once.
 //
 // A request that it has seen before, by its id, changes nothing, and is answered as it was.
 type account struct {
@@ -149,8 +149,8 @@ func (a *account) written(m request, err error) error {
 	return nil
 }
 
-// save sends the store a snapshot, and forgets ids that are old. If the store takes none now there is
-// a next time: the journal has it all.
+// save sends the store a snapshot, and forgets ids that are old. If the store takes none now there
+// is a next time: the journal has it all.
 func (a *account) save() {
 	s := snapshot{Account: a.name, Seq: a.seq, Balance: a.balance}
 	old := time.Now().Add(-a.cfg.remember).Unix()

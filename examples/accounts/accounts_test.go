@@ -134,7 +134,8 @@ func TestFullMailbox(t *testing.T) {
 	requireBalance(t, s, "a", 2)
 }
 
-// A disk that fails ends the service, with the error; what was not written is not answered with 200.
+// A disk that fails ends the service, with the error; what was not written is not answered with
+// 200.
 func TestDiskFails(t *testing.T) {
 	cfg := testConfig(t)
 	full := errors.New("no space is left")
@@ -176,8 +177,8 @@ func TestAnAccountThatAlwaysPanics(t *testing.T) {
 	requireBalance(t, s, "b", 14)
 }
 
-// Accounts panic, are passivated while requests come, and the journal is shortened all the time. The
-// load checks the sum.
+// Accounts panic, are passivated while requests come, and the journal is shortened all the time.
+// The load checks the sum.
 func TestLoad(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.idle, cfg.journal, cfg.restarts = 5*time.Millisecond, 5000, 1<<20

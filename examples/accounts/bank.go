@@ -7,9 +7,9 @@ import (
 	"github.com/organzine/coro/actor"
 )
 
-// A bank is the actor that all requests are sent to, and the parent of accounts and coordinators. It
-// starts an account's actor for the first request, and again when it was passivated. An account that
-// fails more often than it may be restarted ends, and the next request starts it anew.
+// A bank is the actor that all requests are sent to, and the parent of accounts and coordinators.
+// It starts an account's actor for the first request, and again when it was passivated. An account
+// that fails more often than it may be restarted ends, and the next request starts it anew.
 type bank struct {
 	cfg        config
 	store      actor.Ref[any]

@@ -85,8 +85,8 @@ func (p *process) post(path string, o order) (status int, text string) {
 	}
 }
 
-// Processes are ended while clients send transfers. Each transfer is done once, or not at all, as its
-// client was told.
+// Processes are ended while clients send transfers. Each transfer is done once, or not at all, as
+// its client was told.
 func TestEnds(t *testing.T) {
 	for by, gently := range map[syscall.Signal]bool{syscall.SIGKILL: false, syscall.SIGTERM: true} {
 		t.Run(by.String(), func(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// A journal is a file of records, one a line (line.go). In memory it has those that no snapshot has, by
-// account (tails), and the withdrawals of transfers that are under way (pending).
+// A journal is a file of records, one a line (line.go). In memory it has those that no snapshot
+// has, by account (tails), and the withdrawals of transfers that are under way (pending).
 type journal struct {
 	cfg           config
 	lock, file    *os.File
@@ -24,9 +24,10 @@ type journal struct {
 	pending       map[string]record   // by record.transfer
 }
 
-// openJournal reads the journal of a directory, which it makes if there is none. What is not whole at the
-// end was never answered, since the process had ended while it wrote, and is cut off. If there are whole
-// lines behind one that is not, what was answered is damaged, and openJournal returns an error.
+// openJournal reads the journal of a directory, which it makes if there is none. What is not whole
+// at the end was never answered, since the process had ended while it wrote, and is cut off. If
+// there are whole lines behind one that is not, what was answered is damaged, and openJournal
+// returns an error.
 func openJournal(cfg config) (*journal, error) {
 	if err := os.MkdirAll(filepath.Join(cfg.dir, "accounts"), 0o777); err != nil {
 		return nil, err
@@ -128,8 +129,8 @@ func (j *journal) drop(account string, seq int64) {
 	}
 }
 
-// shorten replaces a file that has grown by one with the records that are still needed, and the last
-// one for its number.
+// shorten replaces a file that has grown by one with the records that are still needed, and the
+// last one for its number.
 func (j *journal) shorten() error {
 	if j.size <= j.longest || len(j.group) > 0 {
 		return nil

@@ -81,8 +81,8 @@ func TestAJournalThatIsEmpty(t *testing.T) {
 	require.Empty(t, j.tails)
 }
 
-// Wherever the last record is torn, it is cut off, which is said, and the ones before it stay. What is
-// written then is read again.
+// Wherever the last record is torn, it is cut off, which is said, and the ones before it stay. What
+// is written then is read again.
 func TestATornTail(t *testing.T) {
 	list := deposits(3)
 	whole, two := lines(t, list), len(lines(t, list[:2]))
@@ -123,8 +123,8 @@ func TestATailOfZeros(t *testing.T) {
 	require.Len(t, j.tails["a"], 2)
 }
 
-// Whichever byte has changed in a record before the last one, the service does not start, and the file
-// stays as it is.
+// Whichever byte has changed in a record before the last one, the service does not start, and the
+// file stays as it is.
 func TestAFlippedByteInTheMiddle(t *testing.T) {
 	list := deposits(3)
 	good := lines(t, list)

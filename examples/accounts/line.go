@@ -7,10 +7,10 @@ import (
 	"hash/crc32"
 )
 
-// A line is a value as the disk has it: the length of its JSON text in bytes and that text's CRC-32C,
-// both of 8 hexadecimal digits, the text, and a line feed. A line that was written in part, or has
-// changed since, is told from a whole one: a CRC-32C finds each change of up to 32 bits in a row, and
-// misses one of 2³² others.
+// A line is a value as the disk has it: the length of its JSON text in bytes and that text's
+// CRC-32C, both of 8 hexadecimal digits, the text, and a line feed. A line that was written in
+// part, or has changed since, is told from a whole one: a CRC-32C finds each change of up to 32
+// bits in a row, and misses one of 2³² others.
 
 const lineHead = len("00000000 00000000 ")
 
@@ -65,7 +65,8 @@ func hexadecimal(digits []byte) (n uint32, ok bool) {
 	return n, true
 }
 
-// nextLine returns where the first whole line in data begins, at `from` or later; -1: there is none.
+// nextLine returns where the first whole line in data begins, at `from` or later; -1: there is
+// none.
 func nextLine(data []byte, from int) int {
 	for i := from; i < len(data); i++ {
 		if wholeLine(data[i:]) > 0 {

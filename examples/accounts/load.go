@@ -23,8 +23,8 @@ const each = 1000 // is deposited into each account
 
 func accountName(i int) string { return fmt.Sprintf("a%d", i) }
 
-// run prints how long transfers took. It returns an error if the sum of all balances is not what was
-// deposited.
+// run prints how long transfers took. It returns an error if the sum of all balances is not what
+// was deposited.
 func (l load) run(ctx context.Context, out io.Writer) error {
 	for i := range l.accounts {
 		r := record{Kind: deposit, Account: accountName(i), ID: "first", Amount: each}

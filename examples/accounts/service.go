@@ -73,8 +73,8 @@ func (s *service) do(ctx context.Context, r record) (int64, error) {
 }
 
 // end ends the service when nobody sends requests any more: what is under way is finished, then the
-// accounts end, which save themselves, and then the store, as it was spawned before the bank. When ctx
-// ends it stops at once; what is not done then, the next process finds in the journal.
+// accounts end, which save themselves, and then the store, as it was spawned before the bank. When
+// ctx ends it stops at once; what is not done then, the next process finds in the journal.
 func (s *service) end(ctx context.Context) error {
 	return errors.Join(s.sys.Drain(ctx), s.sys.Close(), s.sys.Err(), s.journal.close())
 }

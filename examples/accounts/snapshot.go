@@ -8,7 +8,8 @@ import (
 	"path/filepath"
 )
 
-// A snapshot is an account as it was after a record: the file accounts/<account>, of one line (line.go).
+// A snapshot is an account as it was after a record: the file accounts/<account>, of one line
+// (line.go).
 type snapshot struct {
 	Account string   `json:"account"`
 	Seq     int64    `json:"seq"` // of the account's last record

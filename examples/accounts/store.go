@@ -8,9 +8,9 @@ import (
 )
 
 // A store is the actor that alone writes the disk. It is Waiting. Changes go to the journal, in
-// groups: what comes while it waits for the disk is the next group, which is synced at once, and only
-// then answered. Then it writes the snapshots that have come, and when the journal has grown, a new
-// one without what is in snapshots.
+// groups: what comes while it waits for the disk is the next group, which is synced at once, and
+// only then answered. Then it writes the snapshots that have come, and when the journal has grown,
+// a new one without what is in snapshots.
 type store struct {
 	cfg     config
 	journal *journal

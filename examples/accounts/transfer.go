@@ -14,8 +14,8 @@ import (
 //	3  if that is refused, undo the withdrawal
 //
 // Each step is sent until its outcome is known; the id makes that harmless. If the process ends
-// between 1 and the end, the next one goes on at 2, by the journal. As a transfer has one coordinator
-// at a time, 2 and 3 never both happen.
+// between 1 and the end, the next one goes on at 2, by the journal. As a transfer has one
+// coordinator at a time, 2 and 3 never both happen.
 type coordinator struct {
 	request // Account: from, Other: to
 	bank    actor.Ref[any]
