@@ -30,10 +30,10 @@ type activation[S, M any] struct {
 	state    *S       // nil: bad is why
 	bad      error    // the state cannot be decoded
 
-	one    bool   // handle one message at a time
-	failed uint64 // the message that has failed last (its seq),
-	tries  int    // so often,
-	why    error  // by that
+	one    bool  // handle one message at a time
+	failed place // that of the message that has failed last,
+	tries  int   // so often,
+	why    error // by that
 }
 
 func (k *Kind[S, M]) spawn(h *hold, key string) (actor.Ref[[]*delivery], error) {
@@ -57,8 +57,11 @@ func (a *activation[S, M]) Stopped(*actor.Context[[]*delivery], error) {
 // Receive handles a batch. It is called with it again after a runtime.Goexit.
 func (a *activation[S, M]) Receive(_ *actor.Context[[]*delivery], batch []*delivery) error {
 	for wait := 5 * time.Millisecond; len(batch) > 0; {
-		if a.h.usable() != nil {
-			return nil // not acked
+		if err := a.h.usable(); err != nil { // not acked
+			if errors.Is(err, errDeposed) {
+				a.h.lose(err) // also if the session is renewed after all: this batch is left out
+			}
+			return nil
 		}
 		n := len(batch)
 		if a.one {
@@ -135,8 +138,8 @@ func (a *activation[S, M]) do(batch []*delivery) error {
 // fails notes that a message has failed, and forgets the state that it has left.
 func (a *activation[S, M]) fails(d *delivery, err error) {
 	a.loaded, a.one = false, true
-	if a.failed != d.seq {
-		a.failed, a.tries = d.seq, 0
+	if a.failed != d.place() {
+		a.failed, a.tries = d.place(), 0
 	}
 	a.tries++
 	a.why = err
@@ -172,7 +175,7 @@ func (a *activation[S, M]) load() error {
 func (a *activation[S, M]) handle(d *delivery) (unchanged bool, err error) {
 	d.answered = nil
 	n := a.h.n
-	if a.failed == d.seq && a.tries >= n.o.Tries {
+	if a.failed == d.place() && a.tries >= n.o.Tries {
 		n.dead(d, a.tries, a.why)
 		return false, nil
 	}

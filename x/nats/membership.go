@@ -250,7 +250,9 @@ func (n *Node) endSession(why string) {
 	n.until = time.Time{}
 	holds := make([]*hold, 0, len(n.holds))
 	for _, h := range n.holds {
-		holds = append(holds, h)
+		if h != nil { // one that is taken at the moment sees it itself
+			holds = append(holds, h)
+		}
 	}
 	n.mu.Unlock()
 	n.o.Log.Warn("session over", "node", n.o.Name, "why", why)

@@ -194,6 +194,10 @@ func (n *Node) reconcile() {
 				n.ends.Add(1)
 				go n.take(p, l.revision, n.session.ID)
 			}
+		case owner != n.o.Name && !has && n.view.leases[p].Holder == n.o.Name:
+			n.holds[p] = nil // lost, or its release failed: the lease is still to be given back
+			n.ends.Add(1)
+			go n.giveBack(p, n.view.leases[p].revision)
 		case owner != n.o.Name && h != nil && h.beginRelease():
 			n.ends.Add(1)
 			go func() {
@@ -244,13 +248,10 @@ func (n *Node) Leave(ctx context.Context) error {
 			}
 		}
 	}
-	n.mu.Lock()
-	s := n.session
-	n.mu.Unlock()
 	if ctx.Err() == nil {
-		_ = n.renewStop()
+		n.endLoops() // before the session is deleted
 		n.mu.Lock()
-		s = n.session
+		s := n.session
 		n.mu.Unlock()
 		_ = n.link.store(members).delete(ctx, n.nodeKey(), s.revision)
 	}
@@ -265,11 +266,10 @@ func (n *Node) busy() bool {
 	return len(n.holds) > 0
 }
 
-// renewStop ends the goroutines that renew and take, before the session is deleted.
-func (n *Node) renewStop() error {
+// endLoops ends the goroutines that renew and take.
+func (n *Node) endLoops() {
 	n.cancel()
 	n.ends.Wait()
-	return nil
 }
 
 // fail ends the node by an error.
@@ -283,8 +283,7 @@ func (n *Node) fail(err error) {
 
 // end ends what the node has here.
 func (n *Node) end() {
-	n.cancel()
-	n.ends.Wait()
+	n.endLoops()
 	n.mu.Lock()
 	unwatch := n.unwatch
 	n.unwatch = nil

@@ -117,7 +117,9 @@ func (l *streamLink) makeStream(ctx context.Context) error {
 			Retention:   jetstream.WorkQueuePolicy,
 			Storage:     l.storage(),
 			Replicas:    l.o.Replicas,
-			Metadata:    map[string]string{metaPartitions: strconv.Itoa(l.o.Partitions)},
+			// The server's default is 1000. One that was left over may be there for a moment.
+			MaxConsumers: l.o.Partitions + 64,
+			Metadata:     map[string]string{metaPartitions: strconv.Itoa(l.o.Partitions)},
 		})
 		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another node was faster
 			s, err = l.js.Stream(ctx, l.name())
