@@ -31,7 +31,8 @@ func TestRandomFaults(t *testing.T) {
 	sender := join(t, hub, o)
 	k, err := ledger(sender)
 	require.NoError(t, err)
-	a := newAuditor(t, sender)
+	a := newAuditor(sender)
+	a.watch(t)
 	for range 3 {
 		n := join(t, hub, o)
 		_, err := ledger(n)
@@ -204,7 +205,8 @@ func TestADeliveryThatIsLost(t *testing.T) {
 	n := join(t, hub, Options{Partitions: 2, Room: 5, TTL: 200 * time.Millisecond})
 	k, err := ledger(n)
 	require.NoError(t, err)
-	a := newAuditor(t, n)
+	a := newAuditor(n)
+	a.watch(t)
 	require.NoError(t, n.Start())
 	for i := range 100 {
 		require.NoError(t, k.Tell(within(t, 20*time.Second), fmt.Sprint(i%3), entryOf{Number: 1 + i/3}))
