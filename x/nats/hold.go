@@ -60,8 +60,7 @@ func (n *Node) pause(d time.Duration) {
 // take makes a hold of a partition, whose lease has that revision and is free.
 func (n *Node) take(p int, revision uint64, session string) {
 	defer n.ends.Done()
-	free := sync.OnceFunc(func() { <-n.taking })
-	defer func() { free(); n.wake() }()
+	defer func() { <-n.taking; n.wake() }()
 	st := n.link.store(members)
 	give := func(err error) {
 		if !errors.Is(err, errRevision) && n.ctx.Err() == nil {

@@ -93,8 +93,15 @@ func encode(v any) []byte {
 // watch starts to watch the members, from the beginning.
 func (n *Node) watch() error {
 	v := newView()
+	n.mu.Lock()
+	n.watched = v
+	n.mu.Unlock()
 	stop, err := n.link.store(members).watch(n.ctx, func(e entry) {
 		n.mu.Lock()
+		if n.watched != v { // a later watch has begun
+			n.mu.Unlock()
+			return
+		}
 		v.see(e)
 		if v.whole {
 			n.view = v

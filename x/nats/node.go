@@ -39,6 +39,7 @@ type Node struct {
 	until    time.Time // the session lasts
 	sawSelf  time.Time // in the view
 	view     *view
+	watched  *view // of the last watch; it becomes the view when it is whole
 	unwatch  func()
 	holds    map[int]*hold // a nil one is being taken
 	live     []string      // that owners was made of
