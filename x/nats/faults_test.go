@@ -109,7 +109,13 @@ func TestAnOldOwnerIsRefused(t *testing.T) {
 			}
 			o := Options{TTL: 200 * time.Millisecond, Name: "old", Partitions: 1}
 			old := join(t, cut, o)
-			k := define(old, func(name string) { begun <- name; <-goesOn })
+			var once atomic.Bool // it may be the owner again
+			k := define(old, func(name string) {
+				if !once.Swap(true) {
+					begun <- name
+					<-goesOn
+				}
+			})
 			require.NoError(t, old.Start())
 			require.NoError(t, k.Tell(ctx, "x", entryOf{Number: 1}))
 			require.Equal(t, "old", <-begun)
@@ -293,4 +299,121 @@ func TestSnapshotsKeepAWindowOfIDs(t *testing.T) {
 	require.False(t, s.has(again), "a stream that was made anew")
 	_, err := decodeSnapshot(s.encode()[:40])
 	require.ErrorIs(t, err, ErrDecode)
+}
+
+// watches remembers what watches the members.
+type watches struct {
+	Transport
+	see []func(entry)
+}
+
+type watchesLink struct {
+	link
+	w *watches
+}
+
+type watchesStore struct {
+	store
+	w *watches
+}
+
+func (w *watches) open(ctx context.Context, o *Options) (link, error) {
+	l, err := w.Transport.open(ctx, o)
+	return watchesLink{l, w}, err
+}
+
+func (l watchesLink) store(b bucket) store { return watchesStore{l.link.store(b), l.w} }
+
+func (s watchesStore) watch(ctx context.Context, f func(entry)) (func(), error) {
+	s.w.see = append(s.w.see, f)
+	return s.store.watch(ctx, f)
+}
+
+// A watch that had got stuck, and goes on after another has begun, is not believed.
+func TestAWatchThatComesLate(t *testing.T) {
+	w := &watches{Transport: Loopback()}
+	n := join(t, w, Options{TTL: 20 * time.Second})
+	require.Eventually(t, func() bool {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		return n.view.whole
+	}, 10*time.Second, time.Millisecond)
+	require.NoError(t, n.watch())
+	require.Len(t, w.see, 2)
+	names := func() []string {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		return n.view.serving()
+	}
+	entryOfNode := func(name string) entry {
+		return entry{"node." + name, encode(session{ID: "1", Serves: true}), 1}
+	}
+	w.see[1](entry{})
+	w.see[1](entryOfNode("a"))
+	w.see[0](entryOfNode("b"))
+	require.Equal(t, []string{"a"}, names())
+}
+
+// again counts deliveries.
+type again struct {
+	Transport
+	mu sync.Mutex
+	n  map[string]int // by message
+}
+
+type againLink struct {
+	link
+	a *again
+}
+
+func (a *again) open(ctx context.Context, o *Options) (link, error) {
+	l, err := a.Transport.open(ctx, o)
+	return againLink{l, a}, err
+}
+
+func (l againLink) consume(ctx context.Context, p int, token uint64, room int, deliver func(*delivery),
+	lost func(error)) (consumer, error) {
+	return l.link.consume(ctx, p, token, room, func(d *delivery) {
+		deliver(d)
+		l.a.mu.Lock()
+		l.a.n[d.id]++
+		l.a.mu.Unlock()
+	}, lost)
+}
+
+func (a *again) of(id string) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.n[id]
+}
+
+// A handler is slower than the consumer waits for an ack, and the messages behind it fill the room:
+// what comes again while it is in hand is left out, and all are handled once, in order.
+func TestMessagesThatComeAgainWhileTheyAreInHand(t *testing.T) {
+	overBoth(t, func(t *testing.T, transport func() Transport) {
+		a := &again{Transport: transport(), n: map[string]int{}}
+		n := join(t, a, Options{TTL: 100 * time.Millisecond, Partitions: 1, Room: 2})
+		goesOn := make(chan struct{})
+		k, err := Define(n, "ledger", func(c *Turn[[]int], m entryOf) error {
+			if m.Number == 1 {
+				<-goesOn
+			}
+			*c.State = append(*c.State, m.Number)
+			c.Answer(m.Number)
+			return nil
+		})
+		require.NoError(t, err)
+		ctx := within(t, 30*time.Second)
+		for i := range 5 {
+			require.NoError(t, k.Tell(ctx, "x", entryOf{Number: i + 1}, ID(fmt.Sprint(i+1))))
+		}
+		require.NoError(t, n.Start())
+		require.Eventually(t, func() bool { return a.of("1") > 2 && a.of("2") > 2 }, 20*time.Second,
+			time.Millisecond)
+		require.Zero(t, a.of("3"), "no room")
+		close(goesOn)
+		_, err = Ask[int](ctx, k.To("x", entryOf{Number: 6}))
+		require.NoError(t, err)
+		require.Equal(t, "[1,2,3,4,5,6]", stateOf(t, n, "x"))
+	})
 }

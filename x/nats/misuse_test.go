@@ -190,6 +190,27 @@ func TestMessagesThatAreTooLarge(t *testing.T) {
 	require.Equal(t, 6001, size)
 }
 
+// Leave returns when its context ends, whatever a handler does.
+func TestLeaveWhileAHandlerDoesNotReturn(t *testing.T) {
+	n := join(t, Loopback(), Options{})
+	begun, goesOn := make(chan struct{}, 10), make(chan struct{})
+	k, err := Define(n, "a", func(*Turn[int], int) error {
+		begun <- struct{}{}
+		<-goesOn
+		return nil
+	})
+	require.NoError(t, err)
+	require.NoError(t, n.Start())
+	require.NoError(t, k.Tell(within(t, 10*time.Second), "x", 1))
+	<-begun
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, n.Leave(ctx), context.DeadlineExceeded)
+	close(goesOn)
+	<-n.Done()
+	require.NoError(t, n.Err())
+}
+
 func TestAHandlerThatAsksItself(t *testing.T) {
 	n := join(t, Loopback(), Options{})
 	var k *Kind[int, string]

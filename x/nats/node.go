@@ -213,7 +213,8 @@ func (n *Node) reconcile() {
 
 // Leave hands all partitions over, and ends the node: what is in hand is finished, and its effects
 // are written. If ctx ends before, the rest is left to others, which take it when the TTL has
-// passed; then Leave returns the error of ctx. Nothing that was accepted is lost either way.
+// passed; then Leave returns the error of ctx, and the node ends when its handlers have returned.
+// Nothing that was accepted is lost either way.
 func (n *Node) Leave(ctx context.Context) error {
 	n.mu.Lock()
 	if n.leaving {
@@ -257,7 +258,11 @@ func (n *Node) Leave(ctx context.Context) error {
 		_ = n.link.store(members).delete(ctx, n.nodeKey(), s.revision)
 	}
 	n.endSession("left")
-	n.end()
+	go n.end()
+	select {
+	case <-n.done:
+	case <-ctx.Done(): // a handler does not return
+	}
 	return ctx.Err()
 }
 
