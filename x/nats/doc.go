@@ -20,7 +20,8 @@
 // stored. What a handler does to its State counts once for each message, and once for each id within
 // the window. At most one activation of a key can write. Not promised: that a handler is called once
 // only for each message, so what it does elsewhere has to be idempotent (Turn.ID, Turn.Token); that
-// there is only one activation at a time; that an answer comes.
+// there is only one activation at a time; that an answer comes; that the answer of an Unchanged turn
+// is from the last state.
 //
 // # The protocol
 //
@@ -53,7 +54,9 @@
 //	    nothing. The new consumer begins with the first message that was not acked
 //	H4  it reads the lease: if it is another's by now, it deletes its consumer, and H9
 //	H5  deliveries are numbered 1, 2, 3… If one is missing, H9: those after it do not overtake it.
-//	    A message that comes again while it is in hand is left out; one that was finished is acked
+//	    The numbers count within one connection: a delivery by another one, or an error of the
+//	    client, such as a missing heartbeat, is H9, too. A message that comes again while it is in
+//	    hand is left out; one that was finished is acked
 //	H6  messages that have come together go to their keys' actors, one batch for each
 //	H7  an actor loads the snapshot, when it has none, and its revision. A token higher than the
 //	    hold's: H9. It leaves out messages that the snapshot says were handled (place, id), handles
@@ -72,7 +75,7 @@
 //	H2  the session ends; another node takes the lease, with a higher token
 //	H3  the same; the consumer is deleted in the next owner's H3. If it is not dead, but late, its
 //	    consumer may have replaced that of the next owner: H4 deletes it; the next owner finds its
-//	    own gone, and takes its lease again
+//	    own gone, by an error of the client (H5), and takes its lease again
 //	H5, H6  nothing was acked: the next owner's consumer begins with the same messages
 //	H7  before the write: as H5. After the write: the next owner finds the messages in the snapshot,
 //	    and acks them; answers are lost. A late write of an old owner fails if the new one has
@@ -83,6 +86,12 @@
 // acked, its deliveries have no gaps, and failed messages are handled at their place.
 //
 // If the server dies: one that is killed has what it has acknowledged, and may have forgotten acks;
-// such messages come again, and are found in the snapshot. After a power failure a server without
-// sync_interval: always, or without replicas, may have lost the last messages and snapshots.
+// such messages come again, and are found in the snapshot. It may have forgotten deliveries, too, and
+// give their numbers to other messages, some of which are lost as the connection is: so the numbers
+// of H5 do not count across connections. After a power failure a server without sync_interval: always,
+// or without replicas, may have lost the last messages and snapshots.
+//
+// A process that is stopped past its TTL, and goes on: its handler's write is refused (H7), its acks
+// are those of a consumer that is gone (H3), its renewal fails (N2). Only the answer of an Unchanged
+// turn, for which nothing is written, may be sent from an old state.
 package nats

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nuid"
@@ -21,6 +22,7 @@ type Node struct {
 	ctx    context.Context // until Leave
 	cancel context.CancelFunc
 	ends   sync.WaitGroup // of goroutines
+	ending atomic.Bool
 	done   chan struct{}
 
 	woken    chan struct{}
@@ -102,7 +104,8 @@ func (n *Node) Start() error {
 	return nil
 }
 
-// Done is closed when the node has ended: by Leave, or by an error, which Err tells.
+// Done is closed when the node has ended: by Leave, or by an error, which Err tells. Its handlers have
+// returned by then.
 func (n *Node) Done() <-chan struct{} { return n.done }
 
 // Err is why the node has ended, if not by Leave: ErrName.
@@ -287,8 +290,12 @@ func (n *Node) fail(err error) {
 	go n.end()
 }
 
-// end ends what the node has here.
+// end ends what the node has here, once.
 func (n *Node) end() {
+	if n.ending.Swap(true) {
+		<-n.done
+		return
+	}
 	n.endLoops()
 	n.mu.Lock()
 	unwatch := n.unwatch

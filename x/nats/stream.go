@@ -143,7 +143,7 @@ func (l *streamLink) makeStream(ctx context.Context) error {
 func (l *streamLink) publish(ctx context.Context, partition int, m *message) error {
 	to := encodeMessage(l.subject(partition), m)
 	to.Header.Set(jetstream.MsgIDHeader, m.kind+"/"+url.QueryEscape(m.key)+"/"+url.QueryEscape(m.id))
-	ctx, cancel := context.WithTimeout(ctx, callTime)
+	ctx, cancel := context.WithTimeout(ctx, min(callTime, l.o.TTL))
 	defer cancel()
 	_, err := l.js.PublishMsg(ctx, to)
 	return clear(err)
