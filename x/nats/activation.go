@@ -24,22 +24,23 @@ type activation[S, M any] struct {
 	key  string
 	self actor.Ref[[]*delivery]
 
-	loaded   bool
+	loaded   bool     // and nothing has changed that is not written
 	revision uint64   // of the snapshot; 0: there is none
 	snap     snapshot // what it is to be
 	state    *S       // nil: bad is why
 	bad      error    // the state cannot be decoded
 
-	one    bool   // handle one message at a time
-	failed uint64 // the message that has failed last (its seq),
-	tries  int    // so often,
-	why    error  // by that
+	one    bool  // handle one message at a time
+	failed place // that of the message that has failed last,
+	tries  int   // so often,
+	why    error // by that
+	noted  bool  // that the handler has called runtime.Goexit
 }
 
 func (k *Kind[S, M]) spawn(h *hold, key string) (actor.Ref[[]*delivery], error) {
 	return actor.Spawn(h.n.sys, func() *activation[S, M] {
 		return &activation[S, M]{k: k, h: h, key: key}
-	}, actor.Waiting(), actor.Resume(), actor.Retry(h.n.o.Tries+1))
+	}, actor.Waiting(), actor.Resume(), actor.Retry(h.n.o.Tries*h.n.o.Room+1))
 }
 
 // Started has the actor end when it is idle.
@@ -56,9 +57,26 @@ func (a *activation[S, M]) Stopped(*actor.Context[[]*delivery], error) {
 
 // Receive handles a batch. It is called with it again after a runtime.Goexit.
 func (a *activation[S, M]) Receive(_ *actor.Context[[]*delivery], batch []*delivery) error {
+	returned := false
+	defer func() {
+		if !returned && !a.noted {
+			a.h.lose(errors.New("a Codec, or a hook, has panicked, or called runtime.Goexit"))
+		}
+		a.noted = false
+	}()
+	a.handleAll(batch)
+	returned = true
+	return nil
+}
+
+// handleAll handles a batch, or loses the hold, or leaves the rest as the hold is left.
+func (a *activation[S, M]) handleAll(batch []*delivery) {
 	for wait := 5 * time.Millisecond; len(batch) > 0; {
-		if a.h.usable() != nil {
-			return nil // not acked
+		if err := a.h.usable(); err != nil { // not acked
+			if errors.Is(err, errDeposed) {
+				a.h.lose(err) // also if the session is renewed after all: this batch is left out
+			}
+			return
 		}
 		n := len(batch)
 		if a.one {
@@ -70,22 +88,18 @@ func (a *activation[S, M]) Receive(_ *actor.Context[[]*delivery], batch []*deliv
 			batch, wait = batch[n:], 5*time.Millisecond
 			continue
 		case errors.Is(err, errDeposed):
-			a.loaded = false
 			a.h.lose(err)
-			return nil
+			return
 		case errors.Is(err, errRevision): // our own put, or an old owner's: look
 			continue
 		}
 		if a.h.ctx.Err() == nil {
 			a.h.n.o.Log.Warn("handled again", "kind", a.k.name, "key", a.key, "tries", a.tries, "err", err)
 		}
-		if a.tries < a.h.n.o.Tries {
-			a.h.pause(wait)
-			wait = min(2*wait, a.h.n.o.TTL/4)
-		}
+		a.h.pause(wait)
+		wait = min(2*wait, a.h.n.o.TTL/4)
 	}
 	a.one = false
-	return nil
 }
 
 // pause waits, but not for a hold that ends.
@@ -106,6 +120,7 @@ func (a *activation[S, M]) do(batch []*delivery) error {
 			return err
 		}
 	}
+	a.loaded = false // until all is written
 	changed := false
 	for _, d := range batch { // A2
 		if a.snap.has(d) {
@@ -126,6 +141,7 @@ func (a *activation[S, M]) do(batch []*delivery) error {
 			return err
 		}
 	}
+	a.loaded = true
 	for _, d := range batch { // A4
 		a.h.finish(d)
 	}
@@ -134,9 +150,9 @@ func (a *activation[S, M]) do(batch []*delivery) error {
 
 // fails notes that a message has failed, and forgets the state that it has left.
 func (a *activation[S, M]) fails(d *delivery, err error) {
-	a.loaded, a.one = false, true
-	if a.failed != d.seq {
-		a.failed, a.tries = d.seq, 0
+	a.one = true
+	if a.failed != d.place() {
+		a.failed, a.tries = d.place(), 0
 	}
 	a.tries++
 	a.why = err
@@ -153,7 +169,7 @@ func (a *activation[S, M]) load() error {
 			if a.snap.token > a.h.token {
 				return errDeposed
 			}
-			if err = a.k.state.Decode(a.snap.state, a.state); err == nil {
+			if err = decodeWith(a.k.state, a.snap.state, a.state); err == nil {
 				a.snap.state = nil
 			}
 		} else {
@@ -172,7 +188,7 @@ func (a *activation[S, M]) load() error {
 func (a *activation[S, M]) handle(d *delivery) (unchanged bool, err error) {
 	d.answered = nil
 	n := a.h.n
-	if a.failed == d.seq && a.tries >= n.o.Tries {
+	if a.failed == d.place() && a.tries >= n.o.Tries {
 		n.dead(d, a.tries, a.why)
 		return false, nil
 	}
@@ -181,14 +197,11 @@ func (a *activation[S, M]) handle(d *delivery) (unchanged bool, err error) {
 		return false, nil
 	}
 	var m M
-	if err := a.k.message.Decode(d.data, &m); err != nil {
+	if err := decodeWith(a.k.message, d.data, &m); err != nil {
 		n.dead(d, 1, errorf(ErrDecode, "the message: %v", err))
 		return false, nil
 	}
 	ctx := context.WithValue(a.h.ctx, turnKey{}, address{a.k.name, a.key})
-	if n.o.Extract != nil {
-		ctx = n.o.Extract(ctx, d.header)
-	}
 	t := &Turn[S]{State: a.state, ctx: ctx, of: d, token: a.h.token}
 	if err := a.call(t, m); err != nil {
 		return false, err
@@ -214,7 +227,11 @@ func (a *activation[S, M]) call(t *Turn[S], m M) (err error) {
 			return
 		}
 		a.fails(t.of, actor.ErrGoexit) // the goroutine ends; Receive is called again
+		a.noted = true
 	}()
+	if extract := a.h.n.o.Extract; extract != nil {
+		t.ctx = extract(t.ctx, t.of.header)
+	}
 	err = a.k.handle(t, m)
 	if err == nil && t.State == nil {
 		err = errorf(ErrOption, "the handler has set Turn.State to nil")
@@ -228,7 +245,7 @@ func (a *activation[S, M]) call(t *Turn[S], m M) (err error) {
 func (a *activation[S, M]) save(last *delivery) (err error) {
 	data := a.snap.state // as it was, if it cannot be decoded
 	if a.state != nil {
-		if data, err = a.encodeState(); err != nil {
+		if data, err = encodeWith(a.k.state, a.state); err != nil {
 			a.fails(last, err)
 			return err
 		}
@@ -242,7 +259,6 @@ func (a *activation[S, M]) save(last *delivery) (err error) {
 			a.revision = r
 			return nil
 		case errors.Is(err, errRevision):
-			a.loaded = false
 			return err
 		case errors.Is(err, ErrTooLarge):
 			a.fails(last, fmt.Errorf("the state: %w", err))
@@ -250,17 +266,7 @@ func (a *activation[S, M]) save(last *delivery) (err error) {
 		}
 		a.h.pause(wait)
 		if err := a.h.usable(); err != nil {
-			a.loaded = false
 			return err
 		}
 	}
-}
-
-func (a *activation[S, M]) encodeState() (data []byte, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &PanicError{v, debug.Stack()}
-		}
-	}()
-	return a.k.state.Encode(a.state)
 }

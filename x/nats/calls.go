@@ -50,5 +50,5 @@ func (q *calls) stop() {
 	q.stopped = true
 	q.mu.Unlock()
 	q.making.Lock()
-	q.making.Unlock() //nolint:staticcheck // to wait is the purpose
+	defer q.making.Unlock()
 }

@@ -1,10 +1,7 @@
-//go:build unfinished
-
 package nats
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -15,62 +12,10 @@ import (
 	"testing"
 	"time"
 
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
-
-// An auditor watches the snapshots: neither tokens nor what a key has handled go back.
-type auditor struct {
-	mu     sync.Mutex
-	last   map[string]snapshot
-	lines  map[string]line
-	writes int
-	tokens map[uint64]bool
-	wrong  []string
-}
-
-func (a *auditor) see(e entry) {
-	if e.key == "" {
-		return
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	s, err := decodeSnapshot(e.value)
-	var l line
-	if err == nil {
-		err = json.Unmarshal(s.state, &l)
-	}
-	if err != nil {
-		a.wrong = append(a.wrong, err.Error())
-		return
-	}
-	old, before := a.last[e.key], a.lines[e.key]
-	if s.token < old.token || s.seq < old.seq || l.Last < before.Last || l.Handled != l.Last ||
-		l.Disordered > 0 {
-		a.wrong = append(a.wrong, fmt.Sprintf("%s: %d %d %+v after %d %d %+v", e.key, s.token, s.seq, l,
-			old.token, old.seq, before))
-	}
-	a.last[e.key], a.lines[e.key] = s, l
-	a.tokens[s.token] = true
-	a.writes++
-}
-
-// lag is the number of messages that are not handled.
-func (a *auditor) lag(keys, each int) (n int) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for i := range keys {
-		n += each - a.lines[snapshotKey("ledger", fmt.Sprint(i))].Last
-	}
-	return n
-}
-
-func newAuditor(t testing.TB, n *Node) *auditor {
-	a := &auditor{last: map[string]snapshot{}, lines: map[string]line{}, tokens: map[uint64]bool{}}
-	stop, err := n.link.store(states).watch(context.Background(), a.see)
-	require.NoError(t, err)
-	t.Cleanup(stop)
-	return a
-}
 
 // A cluster is three node processes, each behind a proxy, a server process, and a node of the test
 // that only sends.
@@ -81,6 +26,7 @@ type cluster struct {
 	sender  *Node
 	ledger  *Kind[line, entryOf]
 	audit   *auditor
+	conn    *natsgo.Conn // past the proxies
 }
 
 func newCluster(t *testing.T) *cluster {
@@ -93,7 +39,9 @@ func newCluster(t *testing.T) *cluster {
 	var err error
 	c.ledger, err = ledger(c.sender)
 	require.NoError(t, err)
-	c.audit = newAuditor(t, c.sender)
+	c.conn = connect(t, "nats://"+address)
+	keepHistory(t, c.conn)
+	c.audit = newAuditor(c.sender)
 	for i := range 3 {
 		c.proxies = append(c.proxies, newProxy(t, address))
 		c.nodes = append(c.nodes, newProcess(t, "node", "CORO_NATS_TEST_URL="+c.proxies[i].url(),
@@ -176,12 +124,10 @@ func (c *cluster) send(t *testing.T, keys, from, each, rate int) (tells, asks *t
 
 // settle waits until everything is handled.
 func (c *cluster) settle(t *testing.T, keys, each int) {
-	require.Eventually(t, func() bool { return c.audit.lag(keys, each) == 0 }, 90*time.Second,
-		10*time.Millisecond, "%d messages are lost", c.audit.lag(keys, each))
-	c.audit.mu.Lock()
-	defer c.audit.mu.Unlock()
-	require.Empty(t, c.audit.wrong)
-	require.Len(t, c.audit.lines, keys)
+	if !assert.Eventually(t, func() bool { return c.audit.lag(keys, each) == 0 }, 90*time.Second,
+		10*time.Millisecond) {
+		t.Errorf("%d messages are not handled", c.audit.lag(keys, each))
+	}
 }
 
 // chaos makes faults until stop is closed, and mends them.
@@ -261,6 +207,8 @@ func TestNothingIsLost(t *testing.T) {
 	end()
 	sent := time.Since(begun)
 	c.settle(t, keys, each)
+	h := readHistory(t, c.conn)
+	h.requireSound(t, keys, each)
 	var faults []string
 	for what, n := range counts {
 		faults = append(faults, fmt.Sprintf("%s %d", what, n))
@@ -268,7 +216,7 @@ func TestNothingIsLost(t *testing.T) {
 	slices.Sort(faults)
 	t.Logf("%d messages to %d keys; sent in %v, handled in %v; %d snapshots by %d owners; faults: %s",
 		keys*each, keys, sent.Round(time.Millisecond), time.Since(begun).Round(time.Millisecond),
-		c.audit.writes, len(c.audit.tokens), strings.Join(faults, ", "))
+		h.audit.writes, len(h.audit.tokens), strings.Join(faults, ", "))
 	t.Logf("tell: %v; ask: %v", tells, asks)
 }
 
@@ -287,6 +235,7 @@ func TestThroughput(t *testing.T) {
 	sent := time.Since(begun)
 	c.settle(t, keys, 1+each)
 	all := time.Since(begun)
+	readHistory(t, c.conn).requireSound(t, keys, 1+each)
 	t.Logf("%d messages: sent in %v (%.0f a second), handled in %v (%.0f a second), by 32 senders",
 		keys*each, sent.Round(time.Millisecond), float64(keys*each)/sent.Seconds(),
 		all.Round(time.Millisecond), float64(keys*each)/all.Seconds())

@@ -35,7 +35,7 @@ var (
 		"or send a reference to what is large")
 )
 
-// A PanicError is a panic of a handler.
+// A PanicError is a panic of a handler, a Codec, or Options.Extract.
 type PanicError struct {
 	Value any    // the argument of panic
 	Stack []byte // of the goroutine, as debug.Stack formats it

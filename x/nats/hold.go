@@ -27,11 +27,20 @@ type hold struct {
 
 	mu       sync.Mutex
 	consumer consumer
-	order    uint64              // of the last delivery
-	seen     uint64              // the last message in the stream that was delivered
-	inHand   map[uint64]struct{} // messages that are not finished
+	order    uint64             // of the last delivery
+	seen     place              // the last message in the stream that was delivered
+	inHand   map[place]struct{} // messages that are not finished
 	actors   map[address]actor.Ref[[]*delivery]
 }
+
+// A place is that of a message in the stream. A server that was killed may have forgotten the numbers
+// of messages that were acked, and give them again, to later messages.
+type place struct {
+	seq  uint64
+	time int64 // in ns of Unix time
+}
+
+func (d *delivery) place() place { return place{d.seq, d.time.UnixNano()} }
 
 // An address is that of an actor.
 type address struct{ kind, key string }
@@ -40,19 +49,23 @@ func (h *hold) isReady() bool { return h.ready.Load() && !h.lost.Load() && !h.le
 
 func leaseKey(p int) string { return "lease." + strconv.Itoa(p) }
 
+// pause waits, but not longer than the node lasts.
+func (n *Node) pause(d time.Duration) {
+	select {
+	case <-n.ctx.Done():
+	case <-time.After(d):
+	}
+}
+
 // take makes a hold of a partition, whose lease has that revision and is free.
 func (n *Node) take(p int, revision uint64, session string) {
 	defer n.ends.Done()
-	free := sync.OnceFunc(func() { <-n.taking })
-	defer func() { free(); n.wake() }()
+	defer func() { <-n.taking; n.wake() }()
 	st := n.link.store(members)
 	give := func(err error) {
 		if !errors.Is(err, errRevision) && n.ctx.Err() == nil {
 			n.o.Log.Warn("partition not taken", "node", n.o.Name, "partition", p, "err", err)
-			select { // not at once again
-			case <-n.ctx.Done():
-			case <-time.After(n.o.TTL / 8):
-			}
+			n.pause(n.o.TTL / 8) // not at once again
 		}
 		n.mu.Lock()
 		delete(n.holds, p)
@@ -63,16 +76,13 @@ func (n *Node) take(p int, revision uint64, session string) {
 	token, err := st.put(ctx, leaseKey(p), encode(lease{Holder: n.o.Name, Session: session}), revision)
 	if err != nil {
 		if errors.Is(err, errRevision) { // the view comes later than the change; or has not come at all
-			select {
-			case <-n.ctx.Done():
-			case <-time.After(min(10*time.Millisecond, n.o.TTL/8)):
-			}
+			n.pause(10 * time.Millisecond)
 		}
 		give(err)
 		return
 	}
 	h := &hold{n: n, partition: p, token: token, leave: make(chan struct{}),
-		in: make(chan *delivery, n.o.Room), inHand: map[uint64]struct{}{},
+		in: make(chan *delivery, n.o.Room), inHand: map[place]struct{}{},
 		actors: map[address]actor.Ref[[]*delivery]{}}
 	h.ctx, h.cancel = context.WithCancel(n.ctx)
 	n.mu.Lock()
@@ -91,6 +101,7 @@ func (n *Node) take(p int, revision uint64, session string) {
 	}
 	c, err := n.link.consume(ctx, p, token, n.o.Room, h.deliver, h.lose)
 	if err != nil {
+		n.pause(n.o.TTL / 8) // not at once again
 		h.lose(err)
 		return
 	}
@@ -125,17 +136,18 @@ func (h *hold) deliver(d *delivery) {
 		h.loseLocked(errorf(errRevision, "delivery %d came as %d", d.order, h.order))
 		return
 	}
-	if _, has := h.inHand[d.seq]; has {
+	at := d.place()
+	if _, has := h.inHand[at]; has {
 		return // delivered again while it is handled
 	}
-	if d.seq <= h.seen {
+	if at.seq <= h.seen.seq && at.time <= h.seen.time {
 		d.ack() // the first ack was lost
 		return
 	}
-	h.seen = d.seq
+	h.seen = place{at.seq, max(at.time, h.seen.time)}
 	select {
 	case h.in <- d:
-		h.inHand[d.seq] = struct{}{}
+		h.inHand[at] = struct{}{}
 	default:
 		h.loseLocked(errors.New("more messages than asked for"))
 	}
@@ -150,7 +162,7 @@ func (h *hold) finish(d *delivery) {
 	}
 	d.ack()
 	h.mu.Lock()
-	delete(h.inHand, d.seq)
+	delete(h.inHand, d.place())
 	h.mu.Unlock()
 }
 
@@ -252,7 +264,7 @@ func (h *hold) lose(why error) {
 }
 
 func (h *hold) loseLocked(why error) {
-	if h == nil || h.lost.Swap(true) {
+	if h.lost.Swap(true) {
 		return
 	}
 	h.n.o.Log.Warn("partition lost", "node", h.n.o.Name, "partition", h.partition, "why", why)
@@ -320,14 +332,34 @@ func (h *hold) release(ctx context.Context) {
 		if err := h.consumer.remove(ctx); err != nil {
 			h.n.o.Log.Warn("consumer left", "partition", h.partition, "err", err)
 		}
-		r, err := h.n.link.store(members).put(ctx, leaseKey(h.partition), encode(lease{}), h.token)
-		h.n.mu.Lock()
-		if l := h.n.view.leases[h.partition]; err == nil && l.revision < r {
-			h.n.view.leases[h.partition] = lease{revision: r}
-		}
-		h.n.mu.Unlock()
+		err := h.n.putFree(ctx, h.partition, h.token)
 		h.n.o.Log.Info("partition released", "node", h.n.o.Name, "partition", h.partition, "err", err)
 	}
 	h.cancel()
 	h.forget()
+}
+
+// putFree gives a lease back, if it has that revision.
+func (n *Node) putFree(ctx context.Context, p int, revision uint64) error {
+	r, err := n.link.store(members).put(ctx, leaseKey(p), encode(lease{}), revision)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if err == nil && n.view.leases[p].revision < r { // the watch comes later
+		n.view.leases[p] = lease{revision: r}
+	}
+	return err
+}
+
+// giveBack gives the lease of a partition back that the node does not hold.
+func (n *Node) giveBack(p int, revision uint64) {
+	defer n.ends.Done()
+	ctx, cancel := context.WithTimeout(n.ctx, n.callTimeout())
+	defer cancel()
+	if err := n.putFree(ctx, p, revision); err != nil {
+		n.pause(n.o.TTL / 8)
+	}
+	n.mu.Lock()
+	delete(n.holds, p)
+	n.mu.Unlock()
+	n.wake()
 }

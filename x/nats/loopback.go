@@ -3,6 +3,7 @@ package nats
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -38,14 +39,20 @@ type loopTopic struct {
 }
 
 type loopLog struct {
-	waiting []*delivery // not acked, in order
+	waiting []*loopMessage // not acked, in order
 	reads   *loopConsumer
 }
 
+type loopMessage struct {
+	delivery
+	sent time.Time // the last time
+}
+
 type loopLink struct {
-	hub *loopback
-	t   *loopTopic
-	in  []string
+	hub     *loopback
+	t       *loopTopic
+	in      []string
+	ackWait time.Duration
 }
 
 func (h *loopback) open(ctx context.Context, o *Options) (link, error) {
@@ -67,7 +74,7 @@ func (h *loopback) open(ctx context.Context, o *Options) (link, error) {
 		return nil, errorf(ErrOption, "Partitions %d: cluster %s has %d", o.Partitions, o.Cluster,
 			t.partitions)
 	}
-	return &loopLink{hub: h, t: t}, nil
+	return &loopLink{hub: h, t: t, ackWait: 2 * o.TTL}, nil
 }
 
 // do calls f with the lock held, unless there is a fault.
@@ -108,7 +115,8 @@ func (l *loopLink) publish(ctx context.Context, partition int, m *message) error
 		l.t.ids[id] = true
 		l.t.seq++
 		g := l.t.log(partition)
-		g.waiting = append(g.waiting, &delivery{message: *m, seq: l.t.seq, time: time.Now()})
+		g.waiting = append(g.waiting, &loopMessage{
+			delivery: delivery{message: *m, seq: l.t.seq, time: time.Now()}})
 		g.feedLocked()
 		return nil
 	})
@@ -123,6 +131,7 @@ type loopConsumer struct {
 	room    int
 	sent    int // of log.waiting
 	order   uint64
+	again   *time.Timer // for what is not acked
 	lost    func(error)
 }
 
@@ -147,27 +156,53 @@ func (l *loopLink) consume(ctx context.Context, partition int, token uint64, roo
 func (g *loopLog) feedLocked() {
 	c := g.reads
 	for c != nil && c.sent < len(g.waiting) && c.sent < c.room {
-		d := *g.waiting[c.sent]
+		c.sendLocked(g.waiting[c.sent])
 		c.sent++
-		c.order++
-		d.order = c.order
-		d.ack = func() { c.ack(d.seq) }
-		c.calls.add(func() { c.deliver(&d) })
+	}
+}
+
+func (c *loopConsumer) sendLocked(m *loopMessage) {
+	c.order++
+	d := m.delivery
+	d.order, d.ack = c.order, func() { c.ack(d.seq) }
+	c.calls.add(func() { c.deliver(&d) })
+	m.sent = time.Now()
+	if c.again == nil {
+		c.again = time.AfterFunc(c.l.ackWait, c.sendAgain)
+	}
+}
+
+// sendAgain delivers again what was not acked in time.
+func (c *loopConsumer) sendAgain() {
+	c.l.hub.mu.Lock()
+	defer c.l.hub.mu.Unlock()
+	c.again = nil
+	if c.log.reads != c || c.sent == 0 {
+		return // the next delivery sets the timer
+	}
+	for _, m := range c.log.waiting[:c.sent] {
+		if time.Since(m.sent) >= c.l.ackWait {
+			c.sendLocked(m)
+		}
+	}
+	if c.again == nil {
+		c.again = time.AfterFunc(c.l.ackWait, c.sendAgain)
 	}
 }
 
 func (c *loopConsumer) ack(seq uint64) {
-	c.l.hub.mu.Lock()
-	defer c.l.hub.mu.Unlock()
-	if c.log.reads != c {
-		return
-	}
-	i := sort.Search(len(c.log.waiting), func(i int) bool { return c.log.waiting[i].seq >= seq })
-	if i < c.sent && c.log.waiting[i].seq == seq {
-		c.log.waiting = append(c.log.waiting[:i:i], c.log.waiting[i+1:]...)
-		c.sent--
-		c.log.feedLocked()
-	}
+	_ = c.l.hub.do(context.Background(), "ack", "", func() error {
+		if c.log.reads != c {
+			return nil
+		}
+		i := sort.Search(len(c.log.waiting), func(i int) bool { return c.log.waiting[i].seq >= seq })
+		if i < c.sent && c.log.waiting[i].seq == seq {
+			c.log.waiting = slices.Delete(c.log.waiting, i, i+1)
+			c.sent--
+			c.log.feedLocked()
+		}
+		return nil
+	})
 }
 
 func (c *loopConsumer) stop() { c.calls.stop() }

@@ -93,8 +93,15 @@ func encode(v any) []byte {
 // watch starts to watch the members, from the beginning.
 func (n *Node) watch() error {
 	v := newView()
+	n.mu.Lock()
+	n.watched = v
+	n.mu.Unlock()
 	stop, err := n.link.store(members).watch(n.ctx, func(e entry) {
 		n.mu.Lock()
+		if n.watched != v { // a later watch has begun
+			n.mu.Unlock()
+			return
+		}
 		v.see(e)
 		if v.whole {
 			n.view = v
@@ -250,7 +257,9 @@ func (n *Node) endSession(why string) {
 	n.until = time.Time{}
 	holds := make([]*hold, 0, len(n.holds))
 	for _, h := range n.holds {
-		holds = append(holds, h)
+		if h != nil { // one that is taken at the moment sees it itself
+			holds = append(holds, h)
+		}
 	}
 	n.mu.Unlock()
 	n.o.Log.Warn("session over", "node", n.o.Name, "why", why)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nuid"
@@ -21,6 +22,7 @@ type Node struct {
 	ctx    context.Context // until Leave
 	cancel context.CancelFunc
 	ends   sync.WaitGroup // of goroutines
+	ending atomic.Bool
 	done   chan struct{}
 
 	woken    chan struct{}
@@ -39,6 +41,7 @@ type Node struct {
 	until    time.Time // the session lasts
 	sawSelf  time.Time // in the view
 	view     *view
+	watched  *view // of the last watch; it becomes the view when it is whole
 	unwatch  func()
 	holds    map[int]*hold // a nil one is being taken
 	live     []string      // that owners was made of
@@ -101,7 +104,8 @@ func (n *Node) Start() error {
 	return nil
 }
 
-// Done is closed when the node has ended: by Leave, or by an error, which Err tells.
+// Done is closed when the node has ended: by Leave, or by an error, which Err tells. Its handlers have
+// returned by then.
 func (n *Node) Done() <-chan struct{} { return n.done }
 
 // Err is why the node has ended, if not by Leave: ErrName.
@@ -194,6 +198,10 @@ func (n *Node) reconcile() {
 				n.ends.Add(1)
 				go n.take(p, l.revision, n.session.ID)
 			}
+		case owner != n.o.Name && !has && n.view.leases[p].Holder == n.o.Name:
+			n.holds[p] = nil // lost, or its release failed: the lease is still to be given back
+			n.ends.Add(1)
+			go n.giveBack(p, n.view.leases[p].revision)
 		case owner != n.o.Name && h != nil && h.beginRelease():
 			n.ends.Add(1)
 			go func() {
@@ -208,7 +216,8 @@ func (n *Node) reconcile() {
 
 // Leave hands all partitions over, and ends the node: what is in hand is finished, and its effects
 // are written. If ctx ends before, the rest is left to others, which take it when the TTL has
-// passed; then Leave returns the error of ctx. Nothing that was accepted is lost either way.
+// passed; then Leave returns the error of ctx, and the node ends when its handlers have returned.
+// Nothing that was accepted is lost either way.
 func (n *Node) Leave(ctx context.Context) error {
 	n.mu.Lock()
 	if n.leaving {
@@ -244,18 +253,19 @@ func (n *Node) Leave(ctx context.Context) error {
 			}
 		}
 	}
-	n.mu.Lock()
-	s := n.session
-	n.mu.Unlock()
 	if ctx.Err() == nil {
-		_ = n.renewStop()
+		n.endLoops() // before the session is deleted
 		n.mu.Lock()
-		s = n.session
+		s := n.session
 		n.mu.Unlock()
 		_ = n.link.store(members).delete(ctx, n.nodeKey(), s.revision)
 	}
 	n.endSession("left")
-	n.end()
+	go n.end()
+	select {
+	case <-n.done:
+	case <-ctx.Done(): // a handler does not return
+	}
 	return ctx.Err()
 }
 
@@ -265,11 +275,10 @@ func (n *Node) busy() bool {
 	return len(n.holds) > 0
 }
 
-// renewStop ends the goroutines that renew and take, before the session is deleted.
-func (n *Node) renewStop() error {
+// endLoops ends the goroutines that renew and take.
+func (n *Node) endLoops() {
 	n.cancel()
 	n.ends.Wait()
-	return nil
 }
 
 // fail ends the node by an error.
@@ -281,10 +290,13 @@ func (n *Node) fail(err error) {
 	go n.end()
 }
 
-// end ends what the node has here.
+// end ends what the node has here, once.
 func (n *Node) end() {
-	n.cancel()
-	n.ends.Wait()
+	if n.ending.Swap(true) {
+		<-n.done
+		return
+	}
+	n.endLoops()
 	n.mu.Lock()
 	unwatch := n.unwatch
 	n.unwatch = nil

@@ -12,7 +12,7 @@ import (
 type snapshot struct {
 	token uint64   // the owner's that wrote it
 	seq   uint64   // the last message that was handled,
-	at    int64    // and when it was stored, in ns of Unix time: a stream may have been made anew
+	at    int64    // and when it was stored, in ns of Unix time: numbers may come again, see place
 	ids   []uint64 // hashes of the last ids, oldest first
 	state []byte
 }
@@ -60,7 +60,7 @@ func decodeSnapshot(b []byte) (s snapshot, err error) {
 
 // has tells whether a message was handled already. Messages of a key are handled in the order of
 // the stream, so the last one's place tells for all redelivered ones; the id for those that were
-// published twice. A stream that was made anew counts from 1 again, but with later times.
+// published twice.
 func (s *snapshot) has(d *delivery) bool {
 	return d.seq <= s.seq && d.time.UnixNano() <= s.at || slices.Contains(s.ids, hash(d.id))
 }

@@ -117,7 +117,9 @@ func (l *streamLink) makeStream(ctx context.Context) error {
 			Retention:   jetstream.WorkQueuePolicy,
 			Storage:     l.storage(),
 			Replicas:    l.o.Replicas,
-			Metadata:    map[string]string{metaPartitions: strconv.Itoa(l.o.Partitions)},
+			// The server's default is 1000. One that was left over may be there for a moment.
+			MaxConsumers: l.o.Partitions + 64,
+			Metadata:     map[string]string{metaPartitions: strconv.Itoa(l.o.Partitions)},
 		})
 		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another node was faster
 			s, err = l.js.Stream(ctx, l.name())
@@ -139,12 +141,11 @@ func (l *streamLink) makeStream(ctx context.Context) error {
 }
 
 func (l *streamLink) publish(ctx context.Context, partition int, m *message) error {
-	m1 := encodeMessage(l.subject(partition), m)
-	m1.Header.Set(jetstream.MsgIDHeader,
-		m.kind+"."+strconv.FormatUint(hash(m.kind, m.key), 36)+"."+url.QueryEscape(m.id))
-	ctx, cancel := context.WithTimeout(ctx, callTime)
+	to := encodeMessage(l.subject(partition), m)
+	to.Header.Set(jetstream.MsgIDHeader, m.kind+"/"+url.QueryEscape(m.key)+"/"+url.QueryEscape(m.id))
+	ctx, cancel := context.WithTimeout(ctx, min(callTime, l.o.TTL))
 	defer cancel()
-	_, err := l.js.PublishMsg(ctx, m1)
+	_, err := l.js.PublishMsg(ctx, to)
 	return clear(err)
 }
 
@@ -194,6 +195,11 @@ func decodeMessage(h natsgo.Header, data []byte) (m message) {
 
 // streamConsumer is the consumer of a partition for one owner: its name has the token, so that acks
 // of owners before it are acks of nothing.
+//
+// It lasts as long as the client hears from it without a break. A server that was killed may have
+// forgotten the last deliveries, and count the next ones anew: if some of those are lost on their way,
+// a later one has the number that the client expects. So a delivery by another connection, or any
+// error, is the consumer's end.
 type streamConsumer struct {
 	l    *streamLink
 	name string
@@ -206,7 +212,8 @@ func (l *streamLink) consume(ctx context.Context, partition int, token uint64, r
 	deliver func(*delivery), lost func(error)) (consumer, error) {
 	prefix := fmt.Sprintf("p%d-", partition)
 	c := &streamConsumer{l: l, name: fmt.Sprintf("%s%d", prefix, token)}
-	make := func() (jetstream.Consumer, error) {
+	connection := l.conn.Stats().Reconnects
+	create := func() (jetstream.Consumer, error) {
 		ctx, cancel := context.WithTimeout(ctx, callTime)
 		defer cancel()
 		return l.stream.CreateConsumer(ctx, jetstream.ConsumerConfig{
@@ -219,7 +226,7 @@ func (l *streamLink) consume(ctx context.Context, partition int, token uint64, r
 			DeliverPolicy: jetstream.DeliverAllPolicy,
 		})
 	}
-	cons, err := make()
+	from, err := create()
 	var api *jetstream.APIError
 	// A work queue has one consumer a subject: here is that of an owner before.
 	if errors.As(err, &api) && (api.ErrorCode == 10099 || api.ErrorCode == 10100) {
@@ -234,13 +241,16 @@ func (l *streamLink) consume(ctx context.Context, partition int, token uint64, r
 		if err := names.Err(); err != nil {
 			return nil, clear(err)
 		}
-		cons, err = make()
+		from, err = create()
 	}
 	if err != nil {
 		return nil, clear(err)
 	}
 	handle := func(m jetstream.Msg) {
 		meta, err := m.Metadata()
+		if err == nil && l.conn.Stats().Reconnects != connection {
+			err = errors.New("the connection is another")
+		}
 		if err != nil {
 			lost(err)
 			return
@@ -252,22 +262,9 @@ func (l *streamLink) consume(ctx context.Context, partition int, token uint64, r
 				time: meta.Timestamp, order: meta.Sequence.Consumer, ack: func() { _ = m.Ack() }})
 		}
 	}
-	c.at, err = cons.Consume(handle, jetstream.PullMaxMessages(room),
+	c.at, err = from.Consume(handle, jetstream.PullMaxMessages(room),
 		jetstream.PullExpiry(max(4*time.Second, l.o.TTL)), jetstream.PullHeartbeat(2*time.Second),
-		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
-			if errors.Is(err, jetstream.ErrConsumerDeleted) {
-				lost(err)
-				return
-			}
-			go func() { // it may be gone, or the server out of reach
-				ctx, cancel := context.WithTimeout(ctx, callTime)
-				defer cancel()
-				if _, err := cons.Info(ctx); errors.Is(err, jetstream.ErrConsumerNotFound) ||
-					errors.Is(err, jetstream.ErrConsumerDoesNotExist) {
-					lost(err)
-				}
-			}()
-		}))
+		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) { lost(err) }))
 	if err != nil {
 		return nil, clear(err)
 	}

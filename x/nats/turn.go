@@ -37,5 +37,6 @@ func (t *Turn[S]) Token() uint64 { return t.token }
 func (t *Turn[S]) Answer(v any) { t.answer, t.answered = v, true }
 
 // Unchanged says that the message has changed nothing, so that no snapshot is written for it. It may
-// be handled again then.
+// be handled again then. Its answer may be from an old state, if the node was stopped meanwhile, and
+// another has taken the partition: what must not be so does without Unchanged.
 func (t *Turn[S]) Unchanged() { t.unchanged = true }
