@@ -61,9 +61,9 @@ static void take_wake_locked(struct coroi_dispatch_thread *t)
 
 COROI_COLD static void take_wake(struct coroi_dispatch_thread *t)
 {
-	pthread_mutex_lock(&t->lock);
+	coroi_spin_lock(&t->lock);
 	take_wake_locked(t);
-	pthread_mutex_unlock(&t->lock);
+	coroi_spin_unlock(&t->lock);
 }
 
 static void remote_wake_locked(struct coroi_dispatch_thread *t, struct coroi_member *m)
@@ -79,25 +79,25 @@ static void remote_wake_locked(struct coroi_dispatch_thread *t, struct coroi_mem
 /* end_member - L3. */
 static void end_member(struct coroi_dispatch_thread *t, struct coroi_member *m, bool unstarted)
 {
-	pthread_mutex_lock(&t->lock);
+	coroi_spin_lock(&t->lock);
 	take_wake_locked(t);
 	if (unstarted)
 		coroi_member_end_unstarted_locked(t, m);
 	else
 		coroi_member_end_locked(t, m);
-	pthread_mutex_unlock(&t->lock);
+	coroi_spin_unlock(&t->lock);
 }
 
 /* wait - sleep until there are news. False: the thread is to quit. */
 static bool wait(struct coroi_dispatch_thread *t)
 {
-	pthread_mutex_lock(&t->lock);
+	coroi_spin_lock(&t->lock);
 	while (!at_load_rlx(&t->news) && !t->quits)
 		coroi_dispatch_sleep_locked(t);
 	bool news = at_load_rlx(&t->news);
 	if (news)
 		take_wake_locked(t);
-	pthread_mutex_unlock(&t->lock);
+	coroi_spin_unlock(&t->lock);
 	return news;
 }
 
@@ -160,7 +160,7 @@ static int wake_from_elsewhere(struct coroi_dispatch_thread *t, struct coroi_mem
 {
 	int status = CORO_OK;
 
-	pthread_mutex_lock(&t->lock);
+	coroi_spin_lock(&t->lock);
 	if (m->generation != generation) {
 		status = CORO_ESTALE;
 	} else if (at_load_rlx(&m->permits) + m->on_its_way >= COROI_MEMBER_PERMITS) {
@@ -169,7 +169,7 @@ static int wake_from_elsewhere(struct coroi_dispatch_thread *t, struct coroi_mem
 		m->on_its_way++;
 		remote_wake_locked(t, m);
 	}
-	pthread_mutex_unlock(&t->lock);
+	coroi_spin_unlock(&t->lock);
 	return status;
 }
 

@@ -97,9 +97,11 @@ static coro_dispatch_id id_of(const struct coroi_member *m)
 
 void coroi_dispatch_sleep_locked(struct coroi_dispatch_thread *t)
 {
-	t->sleeps = true;
-	pthread_cond_wait(&t->changed, &t->lock);
-	t->sleeps = false;
+	at_store_rlx(&t->sleeps, 1);
+	coroi_spin_unlock(&t->lock);
+	while (at_load_acq(&t->sleeps))
+		coroi_futex_wait(&t->sleeps, 1, -1);
+	coroi_spin_lock(&t->lock);
 }
 
 static void *frames_get(void *thread, coro_dispatched *c, size_t bytes)
@@ -134,8 +136,6 @@ static int thread_init(struct coro_dispatch_pool *p, uint32_t index, size_t stac
 	t->pool = p;
 	t->index = index;
 	t->policy = p->policy;
-	pthread_mutex_init(&t->lock, NULL);
-	pthread_cond_init(&t->changed, NULL);
 	coro_dispatch_policy policy = {
 		.size = sizeof policy,
 		.next = p->policy->next,
@@ -155,10 +155,10 @@ static void end_threads(struct coro_dispatch_pool *p, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		struct coroi_dispatch_thread *t = &p->thread[i];
-		pthread_mutex_lock(&t->lock);
+		coroi_spin_lock(&t->lock);
 		t->quits = true;
 		coroi_dispatch_rouse_locked(t);
-		pthread_mutex_unlock(&t->lock);
+		coroi_spin_unlock(&t->lock);
 	}
 	for (uint32_t i = 0; i < n; i++)
 		pthread_join(p->thread[i].thread, NULL);
@@ -173,8 +173,6 @@ static void free_all(struct coro_dispatch_pool *p, uint32_t n)
 		struct coroi_dispatch_thread *t = &p->thread[i];
 		coro_dispatch_free(t->dispatcher);
 		coroi_heap_destroy(&t->heap);
-		pthread_cond_destroy(&t->changed);
-		pthread_mutex_destroy(&t->lock);
 	}
 	for (uint32_t i = 0; i < p->chunks; i++)
 		coroi_release(p->chunk[i]);
@@ -242,7 +240,7 @@ int coro_dispatch_pool_spawn(coro_dispatch_pool *p, coro_dispatch_fn fn, void *a
 	struct coroi_member *m = NULL;
 	int status = CORO_ECLOSED;
 
-	pthread_mutex_lock(&t->lock);
+	coroi_spin_lock(&t->lock);
 	if (!t->closed)
 		status = (m = get_locked(t)) ? CORO_OK : CORO_ENOMEM;
 	if (m) {
@@ -256,7 +254,7 @@ int coro_dispatch_pool_spawn(coro_dispatch_pool *p, coro_dispatch_fn fn, void *a
 		p->policy->spawned(t, m, t == self);
 		coroi_dispatch_rouse_locked(t);
 	}
-	pthread_mutex_unlock(&t->lock);
+	coroi_spin_unlock(&t->lock);
 	return status;
 }
 
@@ -306,19 +304,19 @@ int coro_dispatch_pool_stop(coro_dispatch_pool *p)
 		return CORO_EINVAL;
 	/* all are closed first: a member that is canceled finds no thread open */
 	for (uint32_t i = 0; i < p->threads; i++) {
-		pthread_mutex_lock(&p->thread[i].lock);
+		coroi_spin_lock(&p->thread[i].lock);
 		p->thread[i].closed = true;
-		pthread_mutex_unlock(&p->thread[i].lock);
+		coroi_spin_unlock(&p->thread[i].lock);
 	}
 	for (uint32_t i = 0; i < p->threads; i++) {
 		struct coroi_dispatch_thread *t = &p->thread[i];
-		pthread_mutex_lock(&t->lock);
+		coroi_spin_lock(&t->lock);
 		if (!t->cancels) {
 			t->cancels = true;
 			p->policy->stopped(t);
 			coroi_dispatch_rouse_locked(t);
 		}
-		pthread_mutex_unlock(&t->lock);
+		coroi_spin_unlock(&t->lock);
 	}
 	return CORO_OK;
 }

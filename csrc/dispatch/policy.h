@@ -7,12 +7,14 @@
  * is its number in the pool and its generation, which changes when a coroutine ends. Members are
  * given back with the pool, not before: any id may be followed.
  *
- * Each thread has a lock. Whatever of the thread or its members is not said to be the thread's own
- * is used under it. Two words are atomic:
+ * Each thread has a lock, of a few instructions. Whatever of the thread or its members is not said to
+ * be the thread's own is used under it. Three words are atomic:
  *   chunk   stored with a release when all of the chunk is there, loaded with an acquire to follow
  *           an id
  *   live    coroutines that have not ended; sequentially consistent. The thread that takes it to
  *           zero says so under the pool's lock, under which waiters look: none of them misses it
+ *    sleeps  stored by the thread when it is about to sleep, and by the one that wakes it, under the
+ *           lock; loaded without the lock, with an acquire, by the thread in its sleep
  * Locks are taken in this order: a thread's, the pool's.
  */
 #ifndef COROI_POLICY_H
@@ -22,6 +24,7 @@
 #include "dispatch/dispatch.h"
 #include "base/heap.h"
 #include "base/list.h"
+#include "base/lock.h"
 
 #include <pthread.h>
 
@@ -68,8 +71,10 @@ struct coroi_dispatch_thread {
 	struct coroi_members ready;   /* ll: the thread's own */
 	int32_t budget;               /* ll: the thread's own */
 	uint8_t canceled;             /* parks are refused; ll: the thread's own */
-	pthread_mutex_t lock __attribute__((aligned(COROI_APART)));
-	pthread_cond_t changed;
+	uint8_t holds;                /* rr: a park has left the lock to `next`; the thread's own */
+	struct coroi_spin lock __attribute__((aligned(COROI_APART)));
+	/* The thread sleeps until another one makes that 0. Written under the lock, and a futex. */
+	uint32_t sleeps;
 	struct coroi_member *unused;
 	struct coroi_member_chunk *chunks;
 	/* ll: spawned or woken by other threads, linked by wake_next */
@@ -77,7 +82,6 @@ struct coroi_dispatch_thread {
 	/* ll: remote_wake is not empty, or the thread is to stop. Written under the lock. Atomic,
 	 * relaxed: the thread peeks, and then looks under the lock */
 	uint32_t news;
-	uint8_t sleeps;
 	uint8_t closed;  /* no more spawns */
 	uint8_t cancels; /* the thread is to be, or is, `canceled` */
 	uint8_t quits;   /* its last coroutine has ended */
@@ -167,8 +171,10 @@ void coroi_dispatch_sleep_locked(struct coroi_dispatch_thread *t);
 
 static inline void coroi_dispatch_rouse_locked(struct coroi_dispatch_thread *t)
 {
-	if (t->sleeps)
-		pthread_cond_broadcast(&t->changed);
+	if (!at_load_rlx(&t->sleeps))
+		return;
+	at_store_rel(&t->sleeps, 0);
+	coroi_futex_wake(&t->sleeps, 1);
 }
 
 #endif

@@ -3,7 +3,9 @@
  * rr.c - round robin: a ready queue for each thread, first in first out, and everything under the
  * thread's lock.
  *
- * The simplest policy for several threads, and a base for others.
+ * The simplest policy for several threads, and a base for others. A member that is to wait leaves
+ * the lock to the policy, which is asked next for the member to run: one section instead of two.
+ * Nothing between the two runs anybody else's code.
  */
 #include "dispatch/policy.h"
 
@@ -31,7 +33,9 @@ static coro_dispatched *rr_next(coro_dispatcher *d, void *thread)
 	struct coroi_member *m;
 	(void)d;
 
-	pthread_mutex_lock(&t->lock);
+	if (!t->holds)
+		coroi_spin_lock(&t->lock);
+	t->holds = false;
 	if ((m = t->running) && coroi_member_has_ended(m))
 		coroi_member_end_locked(t, m);
 	else if (m && m->state == COROI_MEMBER_RUNS) /* by coro_dispatch_block */
@@ -44,47 +48,36 @@ static coro_dispatched *rr_next(coro_dispatcher *d, void *thread)
 		m->is_fresh = false;
 		t->running = m;
 	}
-	pthread_mutex_unlock(&t->lock);
+	coroi_spin_unlock(&t->lock);
 	return m ? coroi_member_user(m) : NULL;
 }
 
-/* rr_refused - if the member became ready meanwhile, its park returns that code; else it has no
- * permit. */
+/* rr_refused - the member has no permit. If it was about to wait, it has the lock. */
 COROI_COLD static int rr_refused(void *thread, struct coroi_dispatched *own, int status)
 {
 	struct coroi_dispatch_thread *t = thread;
 	struct coroi_member *m = (struct coroi_member *)own;
 
-	pthread_mutex_lock(&t->lock);
-	if (m->state == COROI_MEMBER_READY) {
-		struct coroi_members rest = t->ready;
-		t->ready.first = NULL;
-		for (struct coroi_member *k; (k = coroi_members_take(&rest));)
-			if (k != m)
-				coroi_members_add(&t->ready, k);
-		status = m->own.code;
+	if (t->holds) {
+		m->state = COROI_MEMBER_RUNS;
+		t->holds = false;
+		coroi_spin_unlock(&t->lock);
 	}
-	m->state = COROI_MEMBER_RUNS;
-	pthread_mutex_unlock(&t->lock);
 	return status;
 }
 
 static int rr_park(struct coroi_dispatch_thread *t, struct coroi_member *m)
 {
-	int status = CORO_OK;
-	bool waits = false;
-
-	pthread_mutex_lock(&t->lock);
-	if (m->permits) {
-		m->permits--;
-	} else if (t->canceled) {
-		status = CORO_ECANCELED;
-	} else {
+	coroi_spin_lock(&t->lock);
+	if (!m->permits && !t->canceled) {
 		m->state = COROI_MEMBER_PARKED;
-		waits = true;
+		t->holds = true;
+		return coroi_dispatch_suspend(&m->own);
 	}
-	pthread_mutex_unlock(&t->lock);
-	return waits ? coroi_dispatch_suspend(&m->own) : status;
+	int status = m->permits ? CORO_OK : CORO_ECANCELED;
+	m->permits -= status == CORO_OK;
+	coroi_spin_unlock(&t->lock);
+	return status;
 }
 
 static int rr_wake(struct coroi_dispatch_thread *t, struct coroi_member *m, uint32_t generation,
@@ -93,7 +86,7 @@ static int rr_wake(struct coroi_dispatch_thread *t, struct coroi_member *m, uint
 	int status = CORO_OK;
 	(void)here;
 
-	pthread_mutex_lock(&t->lock);
+	coroi_spin_lock(&t->lock);
 	if (m->generation != generation) {
 		status = CORO_ESTALE;
 	} else if (m->state == COROI_MEMBER_PARKED) {
@@ -104,7 +97,7 @@ static int rr_wake(struct coroi_dispatch_thread *t, struct coroi_member *m, uint
 	} else {
 		m->permits++;
 	}
-	pthread_mutex_unlock(&t->lock);
+	coroi_spin_unlock(&t->lock);
 	return status;
 }
 

@@ -162,17 +162,21 @@ static void *wakes(void *arg)
 	return NULL;
 }
 
-/* Between the park and its refusal another thread starts coroutines, and wakes the one that
- * parks. */
+static pthread_t waker;
+static bool joins_meanwhile;
+
+/* Between the park and its refusal another thread starts coroutines, and wakes the one that parks.
+ * With round robin that thread waits until the refusal is over. */
 static void wakes_meanwhile(void)
 {
-	pthread_t t;
-	thread_start(&t, wakes, NULL);
-	thread_join(t);
+	thread_start(&waker, wakes, NULL);
+	if (joins_meanwhile)
+		thread_join(waker);
 }
 
 static void parks_among_others(void *arg)
 {
+	joins_meanwhile = *(const uint32_t *)arg == CORO_DISPATCH_LL;
 	parker = coro_dispatch_id_self();
 	pool_spawn(notes, (void *)1, 0);
 	pool_spawn(notes, (void *)2, 0);
@@ -183,11 +187,10 @@ static void parks_among_others(void *arg)
 	CHECK_EQ(fail_blocks, 0);
 	fail_meanwhile = NULL;
 	fail_block = -1;
-	if (*(const uint32_t *)arg == CORO_DISPATCH_LL) { /* the permit is on its way, or there */
-		CHECK_EQ(status, CORO_ENOMEM);
-		status = coro_dispatch_park();
-	}
-	CHECK_EQ(status, CORO_OK);
+	CHECK_EQ(status, CORO_ENOMEM);
+	if (!joins_meanwhile)
+		thread_join(waker);
+	CHECK_EQ(coro_dispatch_park(), CORO_OK); /* the permit is on its way, or there */
 	CHECK_EQ(steps, 0);
 	notes((void *)0);
 }
