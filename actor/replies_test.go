@@ -9,7 +9,6 @@ import (
 )
 
 type forwarded struct {
-	n      int
 	hidden struct {
 		list [2]Reply[int]
 		any  any

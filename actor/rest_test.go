@@ -37,8 +37,9 @@ func TestAtRestForTenSeconds(t *testing.T) {
 	_, err = fmt.Sscanf(string(out[figures:]), "at rest: %d wakes, %d us", &wakes, &cpu)
 	require.NoError(t, err)
 	t.Logf("%d wakes, %d us of CPU", wakes, cpu)
-	// The test's own timer has a few. A look each 100 ms would have 100.
-	require.Less(t, wakes, int64(40))
+	// The test's own timer and the runtime have 3 to 10, and up to 50 while other processes want
+	// the processors. A look each 50 ms would have 200.
+	require.Less(t, wakes, int64(100))
 	require.Less(t, cpu, int64(20_000))
 }
 
@@ -53,7 +54,8 @@ func atRest(t *testing.T) {
 	rest(t, y)
 	runtime.GC()
 	debug.SetGCPercent(-1)
-	debug.FreeOSMemory() // else the runtime gives it back meanwhile, step by step
+	debug.FreeOSMemory()    // else the runtime gives it back meanwhile, step by step
+	time.Sleep(time.Second) // for the runtime's sweeper, scavenger and monitor to come to rest
 	before := usage(t)
 	time.Sleep(10 * time.Second)
 	after := usage(t)
