@@ -4,6 +4,8 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 BUILD_PACKAGES := gcc libc6-dev libgmp-dev
 TEST_PACKAGES := $(BUILD_PACKAGES) clang libclang-rt-14-dev clang-format gdb patch spin tcc valgrind
 ARM64_PACKAGES := $(BUILD_PACKAGES) gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
+PEER_PACKAGES := $(BUILD_PACKAGES) g++ libcaf-dev libboost-context-dev libboost-fiber-dev erlang-base \
+	python3 python3-uvloop python3-gevent python3-greenlet cargo librust-tokio-dev
 EMULATOR := qemu-aarch64 -L /usr/aarch64-linux-gnu
 SIDE_BY_SIDE := -j$(shell nproc) # to build: what runs afterwards is one thing
 GO_TEST := go test -timeout 30m # for a package; a test that waits for what never comes gives up sooner
@@ -154,6 +156,9 @@ test-examples: deps-http ## examples/httpd and sqlite, which are modules of thei
 	$(HTTP) go -C bench/http vet ./...
 	$(HTTP) go -C bench/http test ./...
 	GOWORK=off go -C bench/peers/actors vet ./...
+	GOWORK=off go -C bench/peers/golang vet ./...
+	$(REPORT) vet ./...
+	$(REPORT) test ./...
 
 .PHONY: test-nats
 test-nats: ## x/nats, a module of its own: nodes and servers that are killed; about a minute
@@ -181,8 +186,34 @@ bench-http: deps-http ## HTTP servers by turns: examples/httpd, a bare epoll loo
 	$(HTTP) go -C bench/http run .
 
 .PHONY: peers
-peers: ## actors of other libraries and languages beside coro's, by turns; 15 min
-	go run ./bench/peers
+peers: ## coroutines and actors of other libraries and languages beside coro's, by turns (RUN: some); 25 min
+	go run ./bench/peers $(if $(RUN),-run '$(RUN)') $(if $(MINICORO),-minicoro '$(MINICORO)') \
+		$(if $(LIBACO),-libaco '$(LIBACO)')
+
+.PHONY: deps-peers
+deps-peers: ## the compilers and libraries that peers need, but minicoro and libaco
+	@scripts/deps.sh $(PEER_PACKAGES)
+
+REPORT = GOWORK=off go -C bench/report
+
+.PHONY: report
+report: ## build/report/index.html, a page of charts, from docs/figures/figures.json
+	$(REPORT) run . -root ../.. -html ../../build/report
+
+.PHONY: report-measure
+report-measure: deps-run deps-http ## measure what the report shows anew, then as report-fill; 45 min, on a quiet machine
+	@scripts/deps.sh wrk
+	$(REPORT) run . -root ../.. -measure .
+	$(MAKE) report-fill
+
+.PHONY: report-fill
+report-fill: ## the tables and charts of README and docs, from docs/figures/figures.json
+	$(REPORT) run . -root ../.. -fill
+
+.PHONY: report-check
+report-check: report ## the page in Chromium by the accessibility rules of axe-core, light and dark, wide and narrow
+	@scripts/deps.sh chromium nodejs npm
+	cd bench/report/check && npm install --no-audit --no-fund && node check.mjs $(CURDIR)/build/report/index.html
 
 .PHONY: test-arm64
 test-arm64: deps-arm64 ## the C and Go tests built for arm64, under an emulator; some minutes

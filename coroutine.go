@@ -4,7 +4,6 @@ import (
 	"context"
 	"reflect"
 	"runtime"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -12,6 +11,7 @@ import (
 	"github.com/organzine/coro/csrc"
 	"github.com/organzine/coro/internal/asm"
 	"github.com/organzine/coro/internal/leak"
+	"github.com/organzine/coro/internal/panicked"
 )
 
 // A Coroutine is a coroutine whose body is a Go function, as that body sees it. It is a member of
@@ -242,7 +242,7 @@ func (c *Coroutine) run() {
 		c.op = opEnd
 		if p := recover(); p != nil {
 			c.pool.ends.panicked.Add(1)
-			c.typed.fail(&PanicError{p, debug.Stack()})
+			c.typed.fail(panicked.New(p))
 		} else if !returned {
 			c.typed.fail(ErrGoexit)
 		}

@@ -480,3 +480,33 @@ func TestGoBodyThatComputesKeepsNobody(t *testing.T) {
 	_, err := wait(t, busy)
 	assert.NoError(t, err)
 }
+
+// An executor's queue has room for 256. Those beyond that have their turns too, even though nothing
+// comes from outside any more.
+func TestMoreBodiesThanAQueueHoldsTakeTurns(t *testing.T) {
+	const bodies = 400
+	s := newScheduler(t, coro.WithExecutors(1))
+	ctx, cancel := context.WithTimeout(background, budgetPatience)
+	defer cancel()
+	for range 10 {
+		var started atomic.Int64
+		var tasks []*coro.Task[coro.None]
+		for range bodies {
+			tasks = append(tasks, goes(t, s, func(c *coro.Coroutine) error {
+				for started.Add(1); started.Load() < bodies; {
+					if err := ctx.Err(); err != nil {
+						return err
+					}
+					if err := c.Yield(); err != nil {
+						return err
+					}
+				}
+				return nil
+			}))
+		}
+		for _, task := range tasks {
+			_, err := task.Wait(ctx)
+			require.NoError(t, err, "%d of %d have started", started.Load(), bodies)
+		}
+	}
+}

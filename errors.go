@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/organzine/coro/csrc"
+	"github.com/organzine/coro/internal/panicked"
 )
 
 // Errors that calls of this package return, alone or wrapped: test with [errors.Is].
@@ -267,26 +268,8 @@ func newBodyError(f *csrc.Failure) *BodyError {
 	return &BodyError{funcName(f.Fn), f.Code, f.Text}
 }
 
-// A PanicError is a panic in the body of a coroutine. Its text is that of the value, without the
-// stack; the verb %+v prints both.
-type PanicError struct {
-	Value any    // the argument of panic
-	Stack []byte // of the goroutine, as debug.Stack formats it
-}
-
-func (e *PanicError) Error() string { return fmt.Sprintf("coro: panic: %v", e.Value) }
-
-// Format prints the error as a text, and with %+v the stack after that.
-func (e *PanicError) Format(f fmt.State, verb rune) {
-	if verb == 'v' && f.Flag('+') {
-		fmt.Fprintf(f, "%s\n\n%s", e.Error(), e.Stack)
-		return
-	}
-	fmt.Fprintf(f, fmt.FormatString(f, verb), e.Error())
-}
-
-// Unwrap returns the value if that is an error.
-func (e *PanicError) Unwrap() error {
-	err, _ := e.Value.(error)
-	return err
-}
+// A PanicError is a panic in the body of a coroutine: Value (any) is the argument of panic, and
+// Stack ([]byte) is that of the goroutine, as debug.Stack formats it. Its text is that of the
+// value, without the stack; the verb %+v prints both. It wraps the value if that is an error. A
+// panic of an actor's behaviour is the same type (actor.PanicError).
+type PanicError = panicked.Error

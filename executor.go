@@ -173,7 +173,8 @@ func (e *executor) look() (next *Coroutine, open bool) {
 
 // letIn takes in what has come from the core, and returns the first of that, to run next. The
 // others are shared; where turns are long they are not, as behind the queue they would wait for
-// long: each is let in at a look.
+// long: each is let in at a look. If nothing has come, and the queue has no room for any of the
+// pool's, the first of the pool's runs next: when that yields, half of the queue goes to the pool.
 func (e *executor) letIn() (first *Coroutine) {
 	p := e.pool
 	p.mu.Lock()
@@ -181,6 +182,8 @@ func (e *executor) letIn() (first *Coroutine) {
 	p.drain()
 	if p.come.Len() > 0 {
 		first = p.come.Pop()
+	} else if p.queue.Len() > 0 && e.queue.IsFull() {
+		first = p.queue.Pop()
 	}
 	if e.clock.TurnsAreLong() && p.come.Len() > 0 {
 		e.fillLocked(min(p.queue.Len(), poolShare), p.queue.Pop)

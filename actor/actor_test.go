@@ -134,7 +134,7 @@ func TestFailureEscalates(t *testing.T) {
 	a := spawn(t, y, func(*Context[int], int) error { panic("no") }, Name("a"))
 	require.NoError(t, a.Tell(1))
 	err := y.Run(t.Context())
-	require.ErrorContains(t, err, "actor: a failed: panic: no")
+	require.ErrorContains(t, err, "actor: a failed: coro: panic: no")
 	var f *Failure
 	require.ErrorAs(t, err, &f)
 	require.ErrorIs(t, a.Tell(1), ErrStopped)

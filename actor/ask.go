@@ -27,6 +27,11 @@ type question[R any] struct {
 
 // A Reply is how a question is answered: once, by anybody, now or later. It is a value that fits
 // into a message. An answer that never comes is waited for until the asker's context ends.
+//
+// If a message becomes a dead letter, or is dropped, each Reply in it is failed with why, whether
+// the message has asked or was told: a question may be forwarded. A Reply is in a message as a
+// field, or in a struct, an array or an interface that is; what lies behind a pointer, a slice or a
+// map is not looked at.
 type Reply[R any] struct {
 	q   *question[R]
 	gen uint64
@@ -153,16 +158,27 @@ func askWith[M any](ctx context.Context, to Ref[M], m M, x *nodeExtra[M], gen ui
 // AskThen sends the message that `message` makes of a Reply, and does not wait: the answer, or why
 // there is none, is one more turn of the asker, in which then is called. What then returns is as
 // what Receive returns. ErrFull, ErrStopped: the message was not accepted, and then is not called.
+//
+// then belongs to the state that has asked. Where the asker has ended, or was restarted, before the
+// answer comes, the answer is dropped.
 func AskThen[R, Q, M any](c *Context[M], to Ref[Q], message func(Reply[R]) Q,
 	then func(c *Context[M], v R, err error) error) error {
 	if to.c == nil || message == nil || then == nil {
 		return errorOf(to.address(), ErrNoRef)
 	}
-	asker, p := c.c, c.c.pool()
+	asker, p, life := c.c, c.c.pool(), c.c.life()
 	q := &question[R]{}
 	q.then = func(v R, err error) {
 		var none M
+		again := false // after a failure of then, by Retry
 		_ = p.push(asker, none, &nodeExtra[M]{call: func(c *Context[M]) error {
+			if c.c.life() != life {
+				return nil
+			}
+			if !again {
+				again = true
+				c.c.flags -= oneAwaited
+			}
 			return then(c, v, err)
 		}})
 	}
@@ -170,5 +186,17 @@ func AskThen[R, Q, M any](c *Context[M], to Ref[Q], message func(Reply[R]) Q,
 	if err := to.c.takePlace(); err != nil {
 		return err
 	}
-	return deliverWithRoom(to.c, m, &nodeExtra[Q]{ask: q}, 0, c.h)
+	err := deliverWithRoom(to.c, m, &nodeExtra[Q]{ask: q}, 0, c.h)
+	if err == nil {
+		c.c.flags += oneAwaited
+	}
+	return err
+}
+
+// life is the number of the actor's state: how often it was restarted.
+func (s *slot) life() uint32 {
+	if x := s.side.Load(); x != nil {
+		return x.life
+	}
+	return 0
 }

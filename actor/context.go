@@ -48,18 +48,6 @@ func (r Ref[M]) Stop() {
 	}
 }
 
-// Drain ends the actor when it has handled all messages that it has accepted by now. Later ones
-// become dead letters. Drain does not wait: see Done.
-func (r Ref[M]) Drain() {
-	if r.isActor() {
-		var none M
-		_ = r.c.pool().push(r.c, none, &nodeExtra[M]{call: func(c *Context[M]) error {
-			c.Stop()
-			return nil
-		}})
-	}
-}
-
 // Done is closed when the actor has ended: its children too, and Stopped was called. Of a reference
 // that is no single actor's it is nil.
 func (r Ref[M]) Done() <-chan struct{} {

@@ -21,7 +21,8 @@ func (c Cause) String() string {
 	return "unknown"
 }
 
-// A DeadLetter is a message that was accepted, and is not handled.
+// A DeadLetter is a message that was accepted, and is not handled. When OnDeadLetter has seen it,
+// whoever waits for its answer gets Err: see Reply.
 type DeadLetter struct {
 	To      string // the actor's name
 	Message any
@@ -46,4 +47,15 @@ func (p *pool[M]) deadMessage(c *cell[M], m M, cause Cause, err error) {
 	if hook := p.sys.onDeadLetter; hook != nil {
 		hook(DeadLetter{c.name(), m, cause, err})
 	}
+	if p.replies != nil {
+		p.failReplies(m, err)
+	}
+}
+
+// dropped tells those that wait for the answer to the message at hand, which is forgotten.
+func (p *pool[M]) dropped(n *node[M], err error) {
+	if p.replies != nil && (n.x == nil || n.x.call == nil) {
+		p.failReplies(*n.message(), err)
+	}
+	n.failAsker(err)
 }

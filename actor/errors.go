@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/organzine/coro/internal/panicked"
 )
 
 // Errors that calls of this package return, mostly within an [Error]: test with [errors.Is].
@@ -62,19 +64,10 @@ func (e *DeadlockError) Error() string {
 // Unwrap returns ErrDeadlock.
 func (e *DeadlockError) Unwrap() error { return ErrDeadlock }
 
-// A PanicError is a panic of a behaviour.
-type PanicError struct {
-	Value any    // the argument of panic
-	Stack []byte // of the goroutine, as debug.Stack formats it
-}
-
-func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
-
-// Unwrap returns the value if that is an error.
-func (e *PanicError) Unwrap() error {
-	err, _ := e.Value.(error)
-	return err
-}
+// A PanicError is a panic of a behaviour: Value (any) is the argument of panic, and Stack ([]byte)
+// is that of the goroutine, as debug.Stack formats it. The verb %+v prints the stack too. It wraps
+// the value if that is an error. It is the same type as coro.PanicError.
+type PanicError = panicked.Error
 
 // A Failure is how a behaviour has failed: by an error that it has returned, a [PanicError], or
 // ErrGoexit.

@@ -2,11 +2,11 @@ package actor
 
 import (
 	"runtime"
-	"runtime/debug"
 	"sync/atomic"
 	"time"
 
 	"github.com/organzine/coro/internal/asm"
+	"github.com/organzine/coro/internal/panicked"
 	"github.com/organzine/coro/internal/race"
 	"github.com/organzine/coro/internal/steal"
 	"github.com/organzine/coro/internal/table"
@@ -133,7 +133,7 @@ func failureOf(v any) error {
 	if v == nil {
 		return ErrGoexit
 	}
-	return &PanicError{v, debug.Stack()}
+	return panicked.New(v)
 }
 
 // start has an actor's turn started that the executor has made active: S2.

@@ -20,7 +20,7 @@ func TestOptionsOutOfRange(t *testing.T) {
 	}
 	y := open(t)
 	for _, o := range []SpawnOption{nil, Name(""), Room(0), Room(-1), Room(1<<30 + 1),
-		Restart(0, 0), Restart(1, -1), Backoff(0, 1), Backoff(2, 1), Backoff(1, 1), Retry(0)} {
+		Restart(0, 0), Restart(1, -1), Backoff(0, 1), Backoff(2, 1), Backoff(1, 1), ThenStop(), Retry(0)} {
 		_, err := Spawn(y, of(nothing[int]), o)
 		require.ErrorIs(t, err, ErrOption)
 	}

@@ -21,7 +21,8 @@ type pool[M any] struct {
 	active   node[M] // in a box: active, and nothing new
 	ended    node[M]
 	forward  node[M]
-	pointers bool // messages have pointers
+	pointers bool         // messages have pointers
+	replies  []replyField // where messages may have a Reply
 	locals   []local[M]
 	outside  sync.Pool // of *local, for goroutines that are no executors
 
@@ -48,8 +49,8 @@ func poolOf[M any](y *System) *pool[M] {
 	if p, ok := y.pools.Load(t); ok {
 		return p.(*pool[M])
 	}
-	p := &pool[M]{sys: y, pointers: plain.PointerIn(t) != nil, locals: make([]local[M], len(y.executors)),
-		kinds: make(map[kindKey]*kindOf[M])}
+	p := &pool[M]{sys: y, pointers: plain.PointerIn(t) != nil, replies: replyFieldsOf(t),
+		locals: make([]local[M], len(y.executors)), kinds: make(map[kindKey]*kindOf[M])}
 	for i := range p.locals {
 		p.locals[i].init(&y.executors[i].caller)
 	}
@@ -170,6 +171,7 @@ type ops interface {
 	turnThatWaits(s *slot)
 	failed(e *executor, s *slot, err error)
 	activate(s *slot) bool
+	drain(s *slot)
 }
 
 func (p *pool[M]) kind(key kindKey) *kind {

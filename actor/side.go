@@ -17,12 +17,14 @@ type side struct {
 	retries int             // of the message at hand, in a row
 	pause   time.Duration   // of the last back-off
 	reason  error           // why it ends, or is restarted
+	life    uint32          // restarts until now
 
-	posted  atomic.Bool // there are signals
-	room    room
-	idle    atomic.Int64 // time of Passivate; 0: none
-	beat    atomic.Int64 // the last turn of an actor that passivates, by the system's clock
-	waitsOn *slot        // whose answer or room a Waiting actor waits for; with System.waitsMu
+	posted atomic.Bool // there are signals
+	room   room
+	idle   atomic.Pointer[idleWatch] // of Passivate
+	beat   atomic.Int64              // the last turn since Passivate, by the system's clock
+
+	waitsOn *slot // whose answer or room a Waiting actor waits for; with System.waitsMu
 
 	mu       sync.Mutex
 	signals  []signal
@@ -37,6 +39,7 @@ type side struct {
 	first, last *slot // children, in the order of their spawns
 	children    int
 	awaits      bool // the end of the last child
+	drains      int  // children whose ends are awaited, to be drained after them
 }
 
 // sideOf returns the side of an actor, and makes it if there is none.

@@ -1,9 +1,5 @@
 package actor
 
-import (
-	"time"
-)
-
 // A signal tells an actor what is no message: it overtakes all messages, and needs no room. Signals
 // lie in the actor's side. Who posts one sets posted, then looks at the box: a dormant actor it
 // makes active, and has a turn started. A turn looks at posted when it begins, and after it has
@@ -117,8 +113,7 @@ func (p *pool[M]) signal(ctx *Context[M], c *cell[M], x *side, g signal) error {
 	case sigGoOn:
 		c.flags &^= isBackingOff
 	case sigIdle:
-		if d := time.Duration(x.idle.Load()); d > 0 && c.pending == nil && x.children == 0 &&
-			p.sys.clock.now()-time.Duration(x.beat.Load()) >= d &&
+		if c.pending == nil && c.flags < oneAwaited && x.isIdle(p.sys.clock.now()) &&
 			c.box.CompareAndSwap(&p.active, &p.ended) {
 			p.beginEnd(ctx, c, x, nil)
 		}

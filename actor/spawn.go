@@ -78,8 +78,8 @@ func Waiting() SpawnOption {
 }
 
 // Restart has a failed actor go on with a new state, for which the function given to Spawn is
-// called again, at most n times within a time; then the failure escalates. within 0: ever. The
-// children of the old state are stopped before.
+// called again, at most n times within a time; then the failure escalates, or see ThenStop. within
+// 0: ever. The children of the old state are stopped before.
 func Restart(n int, within time.Duration) SpawnOption {
 	return func(o *spawning) error {
 		if n < 1 || within < 0 {
@@ -89,6 +89,12 @@ func Restart(n int, within time.Duration) SpawnOption {
 		o.directive, o.restarts, o.within = restarts, n, within
 		return nil
 	}
+}
+
+// ThenStop is for Restart: a failure after the last restart has the actor end, as StopOnFailure
+// does, and does not escalate. Its watchers are told the failure (Ended).
+func ThenStop() SpawnOption {
+	return func(o *spawning) error { o.thenStop = true; return nil }
 }
 
 // Backoff has an actor wait before each restart: `least` the first time, then twice as long each
@@ -120,7 +126,8 @@ func Escalate() SpawnOption {
 	return func(o *spawning) error { o.directive = escalates; return nil }
 }
 
-// AllForOne has all children of the actor stopped or restarted where one is, after a failure.
+// AllForOne has all children of the actor stopped or restarted where one is, after a failure,
+// whatever their own failures would lead to.
 func AllForOne() SpawnOption {
 	return func(o *spawning) error { o.together = allForOne; return nil }
 }
@@ -176,6 +183,9 @@ func Spawn[M any, R Receiver[M]](at Spawner, newActor func() R, opts ...SpawnOpt
 	if o.most > 0 && o.directive != restarts {
 		return none, errorf(ErrOption, "Backoff without Restart")
 	}
+	if o.thenStop && o.directive != restarts {
+		return none, errorf(ErrOption, "ThenStop without Restart: use StopOnFailure")
+	}
 	recv := newActor()
 	if isNil(recv) {
 		return none, errorf(ErrOption, "Spawn: %v", errNilActor)
@@ -184,9 +194,11 @@ func Spawn[M any, R Receiver[M]](at Spawner, newActor func() R, opts ...SpawnOpt
 	c := &cell[M]{recv: recv}
 	c.kind = p.kind(kindKey{reflect.TypeFor[R](), o.settings})
 	c.parent = parent
-	if o.name != "" || o.room > 0 || o.directive == restarts {
+	mayRestart := o.directive == restarts ||
+		parent != nil && parent.kind.settings.together != oneForOne
+	if o.name != "" || o.room > 0 || mayRestart {
 		x := &side{name: o.name}
-		if o.directive == restarts {
+		if mayRestart {
 			x.make = func() Receiver[M] {
 				if r := newActor(); !isNil(r) {
 					return r
@@ -273,13 +285,14 @@ func (y *System) unlink(s *slot) {
 	}
 	s.before, s.after = nil, nil
 	parent := s.parent
-	tell := false
+	tell, drained := false, false
 	if parent != nil {
 		x := parent.sideOf()
 		x.children--
 		if tell = x.children == 0 && x.awaits; tell {
 			x.awaits = false
 		}
+		drained = x.drainedLocked()
 	}
 	y.live--
 	if y.stopping && y.live == 0 {
@@ -288,6 +301,9 @@ func (y *System) unlink(s *slot) {
 	y.tree.Unlock()
 	if tell {
 		parent.post(signal{sigChild, nil})
+	}
+	if drained {
+		parent.kind.ops.drain(parent)
 	}
 }
 

@@ -39,6 +39,7 @@ type settings struct {
 	directive   directive
 	restarts    int // within
 	within      time.Duration
+	thenStop    bool          // and not escalate
 	least, most time.Duration // of a back-off
 	fate        fate
 	retries     int
@@ -75,6 +76,7 @@ func (p *pool[M]) fail(ctx *Context[M], c *cell[M], err error) bool {
 		p.settle(l, c, x, f)
 	}
 	set := &c.kind.settings
+	ends := set.directive == stops
 	switch set.directive {
 	case resumes:
 		if starting {
@@ -87,15 +89,15 @@ func (p *pool[M]) fail(ctx *Context[M], c *cell[M], err error) bool {
 			p.siblings(c, signal{sigRestart, f})
 			return p.control(ctx, c)
 		}
-	case stops:
-		p.beginEnd(ctx, c, x, f)
-		p.siblings(c, signal{sigStop, f})
-		return p.control(ctx, c)
+		ends = set.thenStop
 	}
 	p.beginEnd(ctx, c, x, f)
-	if c.parent != nil {
+	switch {
+	case ends:
+		p.siblings(c, signal{sigStop, f})
+	case c.parent != nil:
 		c.parent.post(signal{sigFail, f})
-	} else {
+	default:
 		p.sys.fail(f)
 	}
 	return p.control(ctx, c)
@@ -111,7 +113,7 @@ func (p *pool[M]) settle(l *local[M], c *cell[M], x *side, f *Failure) {
 	}
 	x.retries = 0
 	if set.fate == drop {
-		n.failAsker(f)
+		p.dropped(n, f)
 	} else {
 		p.dead(c, n, Failed, f)
 	}
@@ -165,7 +167,9 @@ func (p *pool[M]) renew(ctx *Context[M], c *cell[M], x *side) error {
 		return errNilActor
 	}
 	c.recv = next
+	c.flags &= oneAwaited - 1 // the answers that the old state awaits are dropped
 	c.flags &^= isRestarting | hasStarted | hasRetired
+	x.life++
 	x.reason = nil
 	return p.start(ctx, c)
 }

@@ -99,6 +99,39 @@ func TestRestartUpToALimit(t *testing.T) {
 	require.Equal(t, []string{"a gets bad", "a stops: true"}, j.take())
 }
 
+// Restarts up to a limit, and then an end that escalates to nobody.
+func TestRestartThenStop(t *testing.T) {
+	j := &journal{}
+	y := oneExecutor(t)
+	var children []Ref[string]
+	parent, err := Spawn(y, func() *noter {
+		return &noter{j: j, name: "p", children: []string{"a", "b"},
+			opts: []SpawnOption{Restart(2, time.Hour), ThenStop()}, refs: &children}
+	})
+	require.NoError(t, err)
+	rest(t, y)
+	var cause error
+	watches := spawn(t, y, func(c *Context[Ended], e Ended) error {
+		if e.Name != "" {
+			cause = e.Cause
+			return nil
+		}
+		_, err := c.Watch(children[0], func(e Ended) Ended { return e })
+		return err
+	})
+	tellAll(t, watches, Ended{})
+	j.take()
+	tellAll(t, children[0], "bad", "bad", "1", "bad")
+	require.Equal(t, []string{"a gets bad", "a stops: true", "a starts", "a gets bad", "a stops: true",
+		"a starts", "a gets 1", "a gets bad", "a stops: true"}, j.take())
+	require.ErrorIs(t, children[0].Tell("2"), ErrStopped)
+	require.ErrorIs(t, cause, errBad)
+	tellAll(t, children[1], "3")
+	tellAll(t, parent, "4")
+	require.Equal(t, []string{"b gets 3", "p gets 4"}, j.take())
+	require.NoError(t, y.Err())
+}
+
 func TestRestartsAreForgottenAfterATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		y, err := New(Executors(2))
@@ -223,6 +256,26 @@ func TestSiblingsShareAFate(t *testing.T) {
 				require.NoError(t, y.Err())
 			})
 		}
+	}
+}
+
+// A child shares a restart, whatever its own failures would lead to.
+func TestSiblingsWithOtherDirectives(t *testing.T) {
+	for _, other := range []SpawnOption{StopOnFailure(), Resume(), Escalate()} {
+		y := oneExecutor(t)
+		var bad Ref[int]
+		var beside Ref[string]
+		j := &journal{}
+		first := spawn(t, y, func(c *Context[int], _ int) (err error) {
+			bad = spawn(t, c, func(*Context[int], int) error { return errBad }, Restart(5, 0))
+			beside, err = Spawn(c, func() *noter { return &noter{j: j, name: "b"} }, other)
+			return err
+		}, AllForOne())
+		tellAll(t, first, 0)
+		tellAll(t, bad, 0)
+		tellAll(t, beside, "1")
+		require.Equal(t, []string{"b starts", "b stops: true", "b starts", "b gets 1"}, j.take())
+		require.EqualValues(t, 1, y.Stats().Failures)
 	}
 }
 

@@ -26,7 +26,6 @@ package actor
 
 import (
 	"context"
-	"errors"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -70,6 +69,7 @@ type System struct {
 	tree        sync.Mutex // parents, children
 	first, last *slot      // actors without a parent
 	live        int
+	draining    bool // Drain was called
 	stopping    bool
 	failure     error         // that has escalated
 	ended       chan struct{} // stopping, and no actor is left
@@ -315,21 +315,6 @@ func (y *System) Stop(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// Drain is Stop when everything has come to rest (see [System.Rest]): senders outside are to end
-// before. If ctx ends before, Drain stops at once, and returns the error of ctx. From within a
-// behaviour it returns ErrWaits, or ErrDeadlock.
-func (y *System) Drain(ctx context.Context) error {
-	if err := y.beginWait(); err != nil {
-		return err
-	}
-	select {
-	case <-y.ended:
-		return nil
-	default:
-	}
-	return errors.Join(y.Rest(ctx), y.Stop(context.WithoutCancel(ctx)))
 }
 
 // Close stops all actors, waits for their ends, and ends the executors. It may be called several

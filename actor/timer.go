@@ -153,34 +153,7 @@ func (x *side) stopTimers() {
 	for t := range list {
 		t.(interface{ stopAtEnd() }).stopAtEnd()
 	}
-	x.idle.Store(0)
-}
-
-// Passivate has the actor end when it had no message for the time d, and has no children. Whether a
-// message that comes meanwhile is handled or refused is decided by one compare-and-swap. 0: not any
-// more. It costs a timer for each d, and a look at the clock for each turn.
-func (c *Context[M]) Passivate(d time.Duration) {
-	x := c.c.sideOf()
-	at := c.h.sys.clock.now()
-	x.beat.Store(int64(at))
-	if old := x.idle.Swap(int64(max(d, 0))); old == 0 && d > 0 {
-		watchIdle(&c.c.slot, x, d)
+	if w := x.idle.Swap(nil); w != nil {
+		w.stop()
 	}
-}
-
-func watchIdle(s *slot, x *side, d time.Duration) {
-	y := s.kind.sys
-	y.clock.after(d, func() {
-		most := time.Duration(x.idle.Load())
-		if most == 0 {
-			return
-		}
-		idle := y.clock.now() - time.Duration(x.beat.Load())
-		if idle < most {
-			watchIdle(s, x, most-idle)
-			return
-		}
-		s.post(signal{sigIdle, nil})
-		watchIdle(s, x, most)
-	})
 }

@@ -29,6 +29,9 @@ const (
 	hasRetired               // the hook Stopped was
 	isStarting               // the hook Started is being called
 	isRetiring               // the hook Stopped is
+
+	// The other bits are the number of answers to AskThen that the state awaits.
+	oneAwaited = 1 << 8
 )
 
 // turn runs a turn on an executor.
@@ -52,7 +55,7 @@ func (p *pool[M]) turn(e *executor, s *slot) {
 // begin is what a turn does before its messages, for an actor with a side. It returns as control
 // does.
 func (p *pool[M]) begin(ctx *Context[M], c *cell[M], x *side) bool {
-	if x.idle.Load() > 0 && (c.pending != nil || c.box.Load() != &p.active) {
+	if x.idle.Load() != nil && (c.pending != nil || c.box.Load() != &p.active) {
 		x.beat.Store(int64(p.sys.clock.now()))
 	}
 	return !x.posted.Load() || p.control(ctx, c)

@@ -73,16 +73,7 @@ func run(args []string, out io.Writer) error {
 	if *list {
 		return printList(out, selected)
 	}
-	for _, e := range selected {
-		res, err := harness.Run(e, *runs)
-		if err != nil {
-			return err
-		}
-		if err := harness.Write(out, res, *asJSON); err != nil {
-			return err
-		}
-	}
-	return harness.WriteFooter(out, *asJSON)
+	return harness.WriteAll(out, os.Stderr, selected, *runs, *asJSON)
 }
 
 // ringFlags are those of the experiment "ring".
@@ -94,12 +85,17 @@ func ringFlags(flags *flag.FlagSet, o *experiments.RingOptions) {
 	flags.IntVar(&o.Rounds, "rounds", 0,
 		"ring: how often each member waits and posts (as many as take a while, and 200 or more)")
 	flags.IntVar(&o.Extra, "extra", 0, "ring: bytes of stack that each member uses besides")
+	flags.StringVar(&o.Usched, "usched", "",
+		"ring: with -lifo, beside usched, whose sources are in this `directory`")
 	flags.IntVar(&o.Workers, "workers", 0, "ring: this number of workers (1, and all)")
 }
 
 func printList(out io.Writer, selected []*harness.Experiment) error {
 	for _, e := range selected {
 		fmt.Fprintln(out, e.Name)
+		if e.Asked {
+			fmt.Fprintln(out, "    measured only when asked for, by -run")
+		}
 		for _, r := range e.Rows {
 			fmt.Fprintln(out, "   ", r)
 		}

@@ -19,6 +19,10 @@ func TestListMeasuresNothing(t *testing.T) {
 	out.Reset()
 	require.NoError(t, run([]string{"-list", "-run", "^fib$"}, &out))
 	assert.NotContains(t, out.String(), "spawn")
+	assert.NotContains(t, out.String(), "only when asked for")
+	out.Reset()
+	require.NoError(t, run([]string{"-list", "-run", "^ladder$"}, &out))
+	assert.Contains(t, out.String(), "ladder\n    measured only when asked for, by -run\n")
 }
 
 func TestJSONOfTheShortestExperiment(t *testing.T) {

@@ -101,13 +101,17 @@ func TestExamplesBuildInAnotherModule(t *testing.T) {
 	}
 	copyExample(t, dir, env, "service")
 	copyExample(t, dir, env, "echo")
+	copyExample(t, dir, env, "accounts")
 	main := filepath.Join(dir, "service", "main.go")
 	text, err := os.ReadFile(main)
 	require.NoError(t, err)
 	text = bytes.Replace(text, []byte("github.com/organzine/coro/examples/"),
 		[]byte("example.org/outside/"), 1)
 	require.NoError(t, os.WriteFile(main, text, 0o666))
-	require.NoError(t, os.Remove(filepath.Join(dir, "service/bodies/bodies_test.go"))) // testify
+	for _, test := range []string{"service/bodies/bodies_test.go", "accounts/accounts_test.go",
+		"accounts/crash_test.go", "accounts/journal_test.go"} { // testify
+		require.NoError(t, os.Remove(filepath.Join(dir, test)))
+	}
 	run(t, dir, env, "go", "build", "./...")
 	assert.Equal(t, outputs["hello-c"], run(t, dir, env, "go", "run", "./hello-c"))
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -197,4 +198,20 @@ func TestWhatCannotBeJoined(t *testing.T) {
 	r, err := actorc.Of[int](y, 1, 0)
 	require.NoError(t, err)
 	require.ErrorIs(t, r.Tell(1), actor.ErrStopped)
+}
+
+// A panic is of one type, wherever it was.
+func TestAPanicOfABehaviourIsOneOfCoro(t *testing.T) {
+	y, err := actor.New()
+	require.NoError(t, err)
+	r, err := actor.Spawn(y, func() actor.Func[int] {
+		return func(*actor.Context[int], int) error { panic("bad") }
+	})
+	require.NoError(t, err)
+	require.NoError(t, r.Tell(1))
+	var p *coro.PanicError
+	require.ErrorAs(t, y.Run(t.Context()), &p)
+	require.Equal(t, "bad", p.Value)
+	require.Contains(t, fmt.Sprintf("%+v", p), "TestAPanicOfABehaviourIsOneOfCoro")
+	require.NoError(t, y.Close())
 }

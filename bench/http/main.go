@@ -67,14 +67,7 @@ func run(out io.Writer, args []string) error {
 	if err := harness.Check(list); err != nil {
 		return err
 	}
-	res, err := harness.Run(list[0], *runs)
-	if err != nil {
-		return err
-	}
-	if err := harness.Write(out, res, *asJSON); err != nil {
-		return err
-	}
-	return harness.WriteFooter(out, *asJSON)
+	return harness.WriteAll(out, os.Stderr, list, *runs, *asJSON)
 }
 
 func findWrk() error {

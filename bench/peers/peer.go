@@ -9,142 +9,195 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/organzine/coro/bench/internal/harness"
 )
 
-const metric = "ns_per_message"
-
-// A peer is a system that is measured.
+// A peer is a system that an experiment measures.
 type peer struct {
-	system string
-	asks   bool // it has the programs ask1 and ask64
-	needs  need // what it is built with
-	build  func(b *builder, p peer) error
-	// run is the command for a program, with that number of workers
-	run func(b *builder, p peer, program string, workers int) []string
+	system  string
+	needs   []need
+	program program
+	rows    []row
 }
 
-// A need is a command that must be there, or a header of C++, and how to get it.
-type need struct{ command, header, remedy string }
-
-const coroC, coroGo, goroutine = "coro-c", "coro-go", "goroutine"
-
-var peers = []peer{
-	{system: coroC, build: buildBench, run: runBench},
-	{system: coroGo, asks: true, build: buildBench, run: runBench},
-	{system: goroutine, asks: true, build: buildBench, run: runBench},
-	{system: "hollywood", asks: true, build: buildGo, run: runProgram},
-	{system: "protoactor", asks: true, build: buildGo, run: runProgram},
-	{system: "go-actor", asks: true, build: buildGo, run: runProgram},
-	{system: "caf", build: buildCAF, run: runProgram, needs: need{command: "g++",
-		header: "caf/all.hpp", remedy: "sudo apt-get install -y g++ libcaf-dev"}},
-	{system: "erlang", build: buildErlang, run: runErlang, needs: need{command: "erlc",
-		remedy: "sudo apt-get install -y erlang-base"}},
+// A row is one way in which an experiment measures a peer.
+type row struct {
+	variant    string
+	workers, n int
+	switches   int      // of all coroutines together, where switches are measured
+	bench      benchRow // of peers that are rows of the command bench
 }
 
-var programs = []string{"pingpong", "counting", "fjthrput", "threadring", "big", "chameneos", "fanin"}
-var asking = []string{"ask1", "ask64"}
+// A table is an experiment, and what its rows are made of.
+type table struct {
+	harness.Experiment
+	peers []peer
+	order func(a, b harness.Row) int // of rows; those of one rank are in the order of the peers
+	// values are the row's values, by what its program has told; nil: what is told
+	values func(b *builder, r row, told harness.Values) harness.Values
+}
 
 // A builder builds peers, into the directory bin.
 type builder struct {
-	bin     string
-	notes   io.Writer // what is missing
-	scale   int
-	sources string // bench/peers
+	bin              string
+	notes            io.Writer // what is missing, and versions
+	scale            int
+	minicoro, libaco string            // directories of source; "": none
+	sources          string            // bench/peers
+	built            map[string]error  // by the name of the program
+	pythons          map[string]string // the interpreter that has a module
+	versions         []string          // "system: version"
 }
 
-func (b *builder) experiment() *harness.Experiment {
-	var rows []harness.Row
-	for _, program := range slices.Concat(programs, asking) {
-		for _, workers := range []int{1, 2} {
-			for _, p := range peers {
-				if !p.asks && slices.Contains(asking, program) {
-					continue
-				}
-				rows = append(rows, b.row(p, program, workers))
+func (b *builder) tables() []table { return []table{actors(), spawning(), switching(b)} }
+
+func (b *builder) experiments() []*harness.Experiment {
+	var out []*harness.Experiment
+	for _, t := range b.tables() {
+		e := t.Experiment
+		for _, p := range t.peers {
+			for _, r := range p.rows {
+				e.Rows = append(e.Rows, b.row(t, p, r))
 			}
 		}
+		slices.SortStableFunc(e.Rows, t.order)
+		out = append(out, &e)
 	}
-	return &harness.Experiment{
-		Name: "actors",
-		About: `actors of other libraries and languages beside coro's, and goroutines with a channel of
-64 each, in ns a message; ask: ns an answer, from 1 or 64 goroutines outside; with a time-out, but
-for coro-go. The programs are Savina's, and fanin: see package bench/internal/savina. coro's and
-goroutines are the rows of the experiment actor. "best": of all but coro and goroutines.`,
-		Metrics: []harness.Metric{{Name: metric, Title: "ns a message", Digits: 1}},
-		Rows:    rows,
-		Versus: &harness.Versus{
-			Metric: metric, Title: "times the best",
-			Peer: func(row, c harness.Row) bool {
-				return strings.HasPrefix(row.System, "coro") &&
-					!strings.HasPrefix(c.System, "coro") && c.System != goroutine &&
-					c.Variant == row.Variant && c.Workers == row.Workers
-			},
-		},
-	}
+	return out
 }
 
-func (b *builder) row(p peer, program string, workers int) harness.Row {
-	return harness.Row{System: p.system, Variant: program, Workers: workers, N: 1, Procs: workers,
-		Open: func() (harness.Trial, error) {
+func (b *builder) row(t table, p peer, r row) harness.Row {
+	return harness.Row{System: p.system, Variant: r.variant, Workers: r.workers, N: r.n,
+		Procs: r.workers, Open: func() (harness.Trial, error) {
 			return harness.Trial{
 				Warm: func() error { return nil }, // the process does it
-				Run:  func() (harness.Values, error) { return output(p.run(b, p, program, workers)) },
+				Run: func() (harness.Values, error) {
+					command := p.program.command(b, r)
+					told, version, err := output(command)
+					if err != nil {
+						return nil, err
+					}
+					b.hear(p.system, version)
+					if t.values != nil {
+						told = t.values(b, r, told)
+					}
+					if told[t.Versus.Metric] <= 0 {
+						return nil, fmt.Errorf("%s: no %s is told", strings.Join(command, " "),
+							t.Versus.Metric)
+					}
+					return told, nil
+				},
 			}, nil
 		}}
 }
 
-// output runs the command, and returns what it tells.
-func output(command []string) (harness.Values, error) {
+// otherThanGo says that c is a system which a row of coro is compared with: not a goroutine.
+func otherThanGo(row, c harness.Row) bool {
+	return strings.HasPrefix(row.System, sysCoro) && !strings.HasPrefix(c.System, sysCoro) &&
+		c.System != sysGoroutine && c.Workers == row.Workers
+}
+
+// output runs the command, and returns the numbers and the version that the command tells: in one
+// JSON object by their names, or, as bench does, in an object for each, with its metric and value.
+func output(command []string) (told harness.Values, version string, err error) {
 	var out, log bytes.Buffer
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stdout, cmd.Stderr = &out, &log
+	line := strings.Join(command, " ")
 	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("%s: %w: %s", strings.Join(command, " "), err, log.Bytes())
+		return nil, "", fmt.Errorf("%s: %w: %s", line, err, log.Bytes())
 	}
-	var told struct {
-		Each  float64 `json:"ns_per_message"`
-		Value float64 `json:"value"` // a line of bench has this instead
+	text := out.String()
+	told = harness.Values{}
+	for d := json.NewDecoder(&out); d.More(); {
+		var object map[string]any
+		if err := d.Decode(&object); err != nil {
+			return nil, "", fmt.Errorf("%s: %w in %q", line, err, text)
+		}
+		if metric, ok := object["metric"].(string); ok {
+			object = map[string]any{metric: object["value"]}
+		}
+		for name, value := range object {
+			switch v := value.(type) {
+			case float64:
+				told[name] = v
+			case string:
+				version = v
+			}
+		}
 	}
-	if err := json.Unmarshal(out.Bytes(), &told); err != nil {
-		return nil, fmt.Errorf("%s: %w in %q", strings.Join(command, " "), err, out.Bytes())
+	if len(told) == 0 {
+		return nil, "", fmt.Errorf("%s: no number in %q", line, text)
 	}
-	if told.Each+told.Value <= 0 {
-		return nil, fmt.Errorf("%s: no time in %q", strings.Join(command, " "), out.Bytes())
-	}
-	return harness.Values{metric: told.Each + told.Value}, nil
+	return told, version, nil
 }
 
-// build builds the peers that e has rows of. It takes the rows of those away that cannot be built,
-// and says why.
-func (b *builder) build(e *harness.Experiment) error {
-	dir, err := exec.Command("go", "list", "-f", "{{.Dir}}",
-		"github.com/organzine/coro/bench/peers").Output()
-	if err != nil {
-		return fmt.Errorf("go list: %w; run this from within the module", err)
+// hear keeps the version that a system's program has told.
+func (b *builder) hear(system, version string) {
+	line := system + ": " + version
+	if version != "" && !slices.Contains(b.versions, line) {
+		b.versions = append(b.versions, line)
 	}
-	b.sources = strings.TrimSpace(string(dir))
-	for _, p := range peers {
+}
+
+func (b *builder) tellVersions() {
+	for _, line := range b.versions {
+		fmt.Fprintln(b.notes, line)
+	}
+}
+
+// build builds the peers that e has rows of. The rows of those that cannot be built are taken away,
+// and a line says why.
+func (b *builder) build(e *harness.Experiment) error {
+	if b.sources == "" {
+		dir, err := exec.Command("go", "list", "-f", "{{.Dir}}",
+			"github.com/organzine/coro/bench/peers").Output()
+		if err != nil {
+			return fmt.Errorf("go list: %w; run this from within the module", err)
+		}
+		b.sources = strings.TrimSpace(string(dir))
+	}
+	tables := b.tables()
+	t := tables[slices.IndexFunc(tables, func(t table) bool { return t.Name == e.Name })]
+	for _, p := range t.peers {
 		of := func(r harness.Row) bool { return r.System == p.system }
 		if !slices.ContainsFunc(e.Rows, of) {
 			continue
 		}
-		err := p.needs.check()
-		if err == nil {
-			err = p.build(b, p)
-		}
-		if err != nil {
-			fmt.Fprintf(b.notes, "%s is not measured: %v\n", p.system, err)
+		if err := b.makes(p); err != nil {
+			fmt.Fprintf(b.notes, "%s: %s is not measured: %v\n", e.Name, p.system, err)
 			e.Rows = slices.DeleteFunc(e.Rows, of)
 		}
 	}
-	if len(e.Rows) == 0 {
-		return errors.New("no peer is left")
-	}
 	return nil
+}
+
+// makes builds the program of a peer, once.
+func (b *builder) makes(p peer) error {
+	for _, n := range p.needs {
+		if err := n.check(); err != nil {
+			return err
+		}
+	}
+	if err, done := b.built[p.program.name]; done {
+		return err
+	}
+	if b.built == nil {
+		b.built = map[string]error{}
+	}
+	err := p.program.build(b)
+	b.built[p.program.name] = err
+	return err
+}
+
+// A need is what a peer is built with or run by, and how to get it.
+type need struct {
+	command string
+	header  string // of C++, for the command
+	file    string // a pattern of filepath.Match
+	remedy  string
 }
 
 // check returns an error that names the remedy, if something is missing.
@@ -155,57 +208,39 @@ func (n need) check() error {
 		}
 	}
 	if n.header != "" {
-		cmd := exec.Command(n.command, "-E", "-x", "c++", "-std=c++17", "-")
+		cmd := exec.Command(n.command, "-E", "-x", "c++", "-std=c++20", "-")
 		cmd.Stdin = strings.NewReader("#include <" + n.header + ">\n")
 		if cmd.Run() != nil {
 			return fmt.Errorf("%s is missing: %s", n.header, n.remedy)
 		}
 	}
-	return nil
-}
-
-func (b *builder) command(dir, name string, args ...string) error {
-	cmd := exec.Command(name, args...)
-	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, out)
+	if n.file != "" {
+		if found, _ := filepath.Glob(n.file); len(found) == 0 {
+			return fmt.Errorf("%s is missing: %s", n.file, n.remedy)
+		}
 	}
 	return nil
 }
 
-func (b *builder) path(p peer) string { return filepath.Join(b.bin, p.system) }
-
-func buildGo(b *builder, p peer) error {
-	return b.command(filepath.Join(b.sources, "actors"), "env", "GOWORK=off", "go", "build",
-		"-o", b.path(p), "./"+p.system)
+// source is the need of a file of C in a directory that an option names.
+func source(dir, file, option, url string) need {
+	n := need{file: filepath.Join(dir, file), remedy: "git clone " + url + ", and " + option + " DIR"}
+	if dir == "" {
+		n.file = filepath.Join("DIR", file)
+	}
+	return n
 }
 
-func buildCAF(b *builder, p peer) error {
-	return b.command(filepath.Join(b.sources, "actors", "caf"), "g++", "-std=c++17", "-O2",
-		"main.cpp", "-o", b.path(p), "-lcaf_core", "-pthread")
-}
-
-func buildErlang(b *builder, _ peer) error {
-	return b.command(b.bin, "erlc", filepath.Join(b.sources, "actors", "erlang", "actors.erl"))
-}
-
-// buildBench builds the command bench, which measures three of the systems.
-func buildBench(b *builder, _ peer) error {
-	return b.command(filepath.Dir(b.sources), "go", "build", "-o", filepath.Join(b.bin, "bench"), ".")
-}
-
-func runProgram(b *builder, p peer, program string, workers int) []string {
-	return []string{b.path(p), "-program", program, "-workers", strconv.Itoa(workers),
-		"-scale", strconv.Itoa(b.scale)}
-}
-
-func runErlang(b *builder, _ peer, program string, workers int) []string {
-	return []string{"erl", "-noshell", "+S", fmt.Sprintf("%d:%[1]d", workers), "-pa", b.bin,
-		"-run", "actors", "main", program, strconv.Itoa(b.scale)}
-}
-
-// runBench is the row of the experiment actor, whose size is not divided.
-func runBench(b *builder, p peer, program string, workers int) []string {
-	return []string{filepath.Join(b.bin, "bench"), "-run", "^actor$", "-once", "-json", "-rows",
-		fmt.Sprintf("^%s/%s workers=%d ", p.system, program, workers)}
+// findPython finds the interpreter that has the module: Debian's before another one.
+func (b *builder) findPython(module string) error {
+	for _, python := range []string{"/usr/bin/python3", "python3"} {
+		if exec.Command(python, "-c", "import "+module).Run() == nil {
+			if b.pythons == nil {
+				b.pythons = map[string]string{}
+			}
+			b.pythons[module] = python
+			return nil
+		}
+	}
+	return errors.New("no python3 has the module " + module)
 }

@@ -16,6 +16,9 @@
 
 #define TLS __attribute__((tls_model("initial-exec")))
 
+/* The bytes at the top of a stack that hold the record of its coroutine: whole lines. */
+#define RECORD_BYTES ((sizeof(coro_t) + COROI_LINE - 1) / COROI_LINE * COROI_LINE)
+
 static __thread coro_t *running TLS;
 
 static struct coroi_stack_pool pool;
@@ -131,7 +134,9 @@ static struct coroi_extras **layer_extras(void)
 
 static void layer_end(int status)
 {
-	coroi_stack_restart(coroi_stack_own(coroi_manual()->stack), exit_main, status);
+	coro_t *co = coroi_manual();
+
+	coroi_stack_restart(coroi_stack_own(co->stack), (char *)co, exit_main, status);
 }
 
 static void layer_fail(struct coroi_failure f)
@@ -189,8 +194,7 @@ static void prepare(coro_t *co, coro_body body, void *arg)
 	co->arg = arg;
 	co->status = CORO_MAY_RESUME;
 	co->value = &co->first;
-	coroi_stack_fresh(co->stack);
-	co->sp = coroi_context(co->stack->top, body_main);
+	co->sp = coroi_context(co, body_main);
 }
 
 static void forget_failure(coro_t *co)
@@ -214,13 +218,13 @@ int coro_new(coro_t **out, coro_body body, void *arg, size_t stack_bytes)
 
 	if (!out || !body || class < 0)
 		return CORO_EINVAL;
-	coro_t *co = coroi_alloc(sizeof *co, COROI_LINE);
-	if (!co)
+	struct coroi_stack *stack = coroi_manual_take((unsigned)class);
+	if (!stack)
 		return CORO_ENOMEM;
-	if (!coroi_stack_pool_get(coroi_manual_pool(), (unsigned)class, &co->stack, 1)) {
-		coroi_release(co);
-		return CORO_ENOMEM;
-	}
+	/* Its record lies above its first frame, in the room that each stack has beside its size. */
+	coroi_stack_fresh(stack);
+	coro_t *co = (coro_t *)(stack->top - RECORD_BYTES);
+	*co = (coro_t){.stack = stack};
 	prepare(co, body, arg);
 	*out = co;
 	return CORO_OK;
@@ -233,6 +237,7 @@ int coro_reset(coro_t *co, coro_body body, void *arg)
 	if (co->status == CORO_EBUSY)
 		return CORO_EBUSY;
 	drop(co);
+	coroi_fiber_fresh(&co->stack->fiber, co->stack->low, (char *)co);
 	prepare(co, body, arg);
 	return CORO_OK;
 }
@@ -244,8 +249,7 @@ int coro_free(coro_t *co)
 	if (co->status == CORO_EBUSY)
 		return CORO_EBUSY;
 	drop(co);
-	coroi_stack_pool_put(coroi_manual_pool(), &co->stack, 1);
-	coroi_release(co);
+	coroi_manual_give(co->stack);
 	return CORO_OK;
 }
 

@@ -8,8 +8,9 @@
 #define ARENA_STACKS_MIN 4
 #define ARENA_STACKS_MAX 256
 
-/* Bytes above each stack's nominal size, for its colour and the run loop's own frame. One page
- * where pages are small, so that a coroutine with small frames still touches one page only. */
+/* Bytes above each stack's nominal size, for its colour and the run loop's own frame, or the record
+ * of a manual coroutine. One page where pages are small, so that a coroutine with small frames still
+ * touches one page only. */
 #define HEADROOM     ((size_t)4096)
 #define COLOURS      32
 #define COLOUR_BYTES 64

@@ -62,12 +62,12 @@ static inline struct coroi_stack *coroi_stack_own(const struct coroi_stack *s)
 }
 
 /* coroi_stack_restart - give the present context up, on s or on one that coro_call_on_stack has put
- * on s, for main(value) on s. main does not return. */
+ * on s, for main(value) on s, whose first frame is below `top`. main does not return. */
 static inline __attribute__((noreturn)) void
-coroi_stack_restart(struct coroi_stack *s, void (*main)(intptr_t), intptr_t value)
+coroi_stack_restart(struct coroi_stack *s, char *top, void (*main)(intptr_t), intptr_t value)
 {
-	coroi_fiber_restart(&s->fiber, s->low, s->top);
-	coroi_restart(coroi_context(s->top, main), value);
+	coroi_fiber_restart(&s->fiber, s->low, top);
+	coroi_restart(coroi_context(top, main), value);
 }
 
 struct coroi_stack_pool {

@@ -179,7 +179,7 @@ static void layer_end(int status)
 	coro_dispatcher *d = c->dispatcher;
 
 	c->ending = (uint8_t)status;
-	coroi_stack_restart(d->shared, loop_start, (intptr_t)d | FINISH);
+	coroi_stack_restart(d->shared, d->shared->top, loop_start, (intptr_t)d | FINISH);
 }
 
 /* The policy is asked on the shared stack, too. */

@@ -711,8 +711,9 @@ bool coroi_run_fresh_locked(struct coroi_worker *w, struct coroi_rec *r, struct 
 void coroi_exit(struct coroi_worker *w)
 {
 	struct coroi_rec *me = w->current;
+	struct coroi_stack *own = coroi_stack_own(me->stack);
 
-	coroi_stack_restart(coroi_stack_own(me->stack), loop_start, (intptr_t)me | FINISH);
+	coroi_stack_restart(own, own->top, loop_start, (intptr_t)me | FINISH);
 }
 
 /* run_errand - do what a coroutine has asked for, which is suspended now. */

@@ -12,6 +12,7 @@ import "C"
 
 import (
 	"fmt"
+	"sync"
 	"time"
 	"unsafe"
 
@@ -20,13 +21,14 @@ import (
 
 // The entries. The comment on each is what argument it takes.
 var (
-	Empty      = unsafe.Pointer(C.cb_empty)       // none
-	SpawnEmpty = unsafe.Pointer(C.cb_spawn_empty) // int64: how many
-	YieldStart = unsafe.Pointer(C.cb_yield_start) // YieldArg
-	JobStart   = unsafe.Pointer(C.cb_job_start)   // Job
-	Spin       = unsafe.Pointer(C.cb_spin_body)   // int64: steps
-	Park       = unsafe.Pointer(C.cb_park)        // none
-	WakeAll    = unsafe.Pointer(C.cb_wake_all)    // int64: how many
+	Empty      = unsafe.Pointer(C.cb_empty)           // none
+	SpawnEmpty = unsafe.Pointer(C.cb_spawn_empty)     // int64: how many
+	YieldStart = unsafe.Pointer(C.cb_yield_start)     // YieldArg
+	JobStart   = unsafe.Pointer(C.cb_job_start)       // Job
+	Spin       = unsafe.Pointer(C.cb_spin_body)       // int64: steps
+	Park       = unsafe.Pointer(C.cb_park)            // none
+	WakeAll    = unsafe.Pointer(C.cb_wake_all)        // int64: how many
+	RunLoop    = unsafe.Pointer(C.cb_ladder_run_loop) // int64: how many; result: int64, ns
 )
 
 // Err is the first failed call that a body has seen since the last Err.
@@ -60,6 +62,19 @@ func UcontextPair(roundTrips int) (time.Duration, error) {
 // UcontextRing passes the turn round a ring of contexts, this number of times.
 func UcontextRing(members, laps int) (time.Duration, error) {
 	return elapsed(C.cb_ucontext_ring(C.int64_t(members), C.int64_t(laps)))
+}
+
+// The rungs of Ladder.
+const (
+	NewStack    = C.CB_LADDER_NEW_STACK
+	ReusedStack = C.CB_LADDER_REUSED_STACK
+	NoMask      = C.CB_LADDER_NO_MASK
+	NoFP        = C.CB_LADDER_NO_FP
+)
+
+// Ladder is how long the lives of n coroutines take, each suspended once; ten divides n.
+func Ladder(rung, n int) (time.Duration, error) {
+	return elapsed(C.cb_ladder(C.int64_t(rung), C.int64_t(n)))
 }
 
 // YieldArg is the argument of YieldStart.
@@ -100,6 +115,16 @@ func (j Job) PlainThreads(threads int) error {
 // Threads does the job on this number of new pthreads, each of which takes what is next.
 func (j Job) Threads(threads int) error {
 	return status(C.cb_job_threads(j.c(), C.int64_t(threads), 0))
+}
+
+// Goroutines does it by a goroutine for each task, which calls the task by cgo.
+func (j Job) Goroutines() {
+	C.cb_job_begin(j.c())
+	var group sync.WaitGroup
+	for range j.N {
+		group.Go(func() { C.cb_job_one() })
+	}
+	group.Wait()
 }
 
 // Check tells whether every task of the job, done once since the last Check, had the right result.

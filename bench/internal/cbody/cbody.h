@@ -42,6 +42,13 @@ int64_t cb_coro_pair(int64_t round_trips);
 int64_t cb_ucontext_pair(int64_t round_trips);
 int64_t cb_ucontext_ring(int64_t members, int64_t laps);
 
+/* ------------------------------------------------------------------------------------ ladder.c
+ * cb_ladder - the lives of n coroutines, each suspended once; ten divides n. ns, or a status.
+ * cb_ladder_run_loop (arg: int64_t, n; result: int64_t, ns) is the last rung, on one worker. */
+enum { CB_LADDER_NEW_STACK, CB_LADDER_REUSED_STACK, CB_LADDER_NO_MASK, CB_LADDER_NO_FP };
+int64_t cb_ladder(int64_t rung, int64_t n);
+void cb_ladder_run_loop(void *arg, void *result);
+
 /* ------------------------------------------------------------------------------------- yield.c
  * cb_yield_start (arg: struct cb_yield) spawns `members` coroutines on its own worker. Each yields
  * until all have started, and then `yields` times. The clock runs from when the last of them has
@@ -64,7 +71,8 @@ void cb_spawn_empty(void *arg, void *result);
  * job is n times one task, a plain C function of one number. cb_job_start (arg: struct cb_job)
  * spawns them all as coroutines with stacks of stack_bytes; cb_job_plain calls them in a loop;
  * cb_job_threads lets new threads do fixed shares of them, or take them one by one from a shared
- * counter, and returns a status. cb_job_bad is how many of the tasks since the last call had a
+ * counter, and returns a status. cb_job_one does one task of the job of the last cb_job_begin.
+ * cb_job_bad is how many of the tasks since the last call had a
  * wrong result, plus n for each that is missing. */
 typedef uint64_t (*cb_task)(uint64_t size);
 enum { CB_FIB = 0, CB_SPIN = 1 };
@@ -80,6 +88,8 @@ uint64_t cb_fib_check(uint64_t n); /* the same, computed modulo 2^64 by plain ad
 uint64_t cb_spin(uint64_t steps);
 void cb_job_start(void *arg, void *result);
 void cb_job_plain(const struct cb_job *job);
+void cb_job_begin(const struct cb_job *job);
+void cb_job_one(void);
 int cb_job_threads(const struct cb_job *job, int64_t threads, int fixed);
 int64_t cb_job_bad(int64_t n);
 

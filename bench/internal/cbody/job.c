@@ -42,6 +42,16 @@ void cb_job_plain(const struct cb_job *job)
 		task();
 }
 
+void cb_job_begin(const struct cb_job *job)
+{
+	run = *job;
+}
+
+void cb_job_one(void)
+{
+	task();
+}
+
 static int64_t threads_now;
 
 /* Its share: every threads_now-th task. */

@@ -10,9 +10,8 @@ import (
 )
 
 const (
-	bodyMembers  = 200
-	bodyYields   = 2000 // each
-	bodyTurns    = 10   // in which they are done
+	bodyYields   = 400_000 // of all members together
+	bodyTurns    = 10      // in which they are done
 	bodyRounds   = 200_000
 	bodySpawns   = 100_000
 	sysPull      = "iter.Pull"
@@ -22,13 +21,17 @@ const (
 	variantSpawn = "spawn"
 )
 
+// bodyMembers are the numbers of those that yield to each other; bodyYields is a multiple of each,
+// by bodyTurns.
+var bodyMembers = []int{2, 200, 1000}
+
 // bodies is what coroutines with Go bodies cost.
 func bodies() *harness.Experiment {
 	return &harness.Experiment{
 		Name:  "body",
 		Asked: true,
-		About: `coroutines with Go bodies on one executor. yield: 200 that yield in turn;
-pulls: how many resumes of 200 iter.Pull in turn take as long, both by turns, ten times each.
+		About: `coroutines with Go bodies on one executor. yield: n that yield in turn;
+pulls: how many resumes of n iter.Pull in turn take as long, both by turns, ten times each.
 hand-over: two that wake each other and park, against two goroutines on one P that send to each
 other over unbuffered channels; half a round trip. spawn: 100 000 that return at once, until the
 last has ended, against as many goroutines; executors or Ps: 1 and all.`,
@@ -42,7 +45,7 @@ last has ended, against as many goroutines; executors or Ps: 1 and all.`,
 			Metric: "ns_per_op", Title: "against Go's",
 			Peer: func(row, c harness.Row) bool {
 				return row.System == sysCoro && c.System != sysCoro &&
-					c.Variant == row.Variant && c.Workers == row.Workers
+					c.Variant == row.Variant && c.Workers == row.Workers && c.N == row.N
 			},
 		},
 	}
@@ -58,24 +61,27 @@ func onExecutors(n int, run func(*coro.Scheduler) (harness.Values, error)) func(
 }
 
 func bodyYield() []harness.Row {
-	return []harness.Row{{System: sysCoro, Variant: variantYield, Workers: 1, N: bodyMembers,
-		Open: onExecutors(1, func(s *coro.Scheduler) (harness.Values, error) {
-			ns, times, err := byTurns(bodyTurns,
-				func() (float64, error) { return yields(s, bodyYields/bodyTurns) },
-				func() (float64, error) {
-					return pulls(bodyYields / bodyTurns), nil
-				})
-			return harness.Values{"ns_per_op": ns, "times_pull": times}, err
-		})}}
+	var out []harness.Row
+	for _, members := range bodyMembers {
+		each := bodyYields / members / bodyTurns
+		out = append(out, harness.Row{System: sysCoro, Variant: variantYield, Workers: 1, N: members,
+			Open: onExecutors(1, func(s *coro.Scheduler) (harness.Values, error) {
+				ns, times, err := byTurns(bodyTurns,
+					func() (float64, error) { return yields(s, members, each) },
+					func() (float64, error) { return pulls(members, each), nil })
+				return harness.Values{"ns_per_op": ns, "times_pull": times}, err
+			})})
+	}
+	return out
 }
 
 // yields is what a yield takes, in ns, where each of all members has n.
-func yields(s *coro.Scheduler, n int) (float64, error) {
+func yields(s *coro.Scheduler, members, n int) (float64, error) {
 	var started, done int
 	var begin, end time.Time
-	for range bodyMembers {
+	for range members {
 		if _, err := coro.Go(s, func(c *coro.Coroutine) (coro.None, error) {
-			for started++; started < bodyMembers; {
+			for started++; started < members; {
 				c.Yield()
 			}
 			if begin.IsZero() {
@@ -84,7 +90,7 @@ func yields(s *coro.Scheduler, n int) (float64, error) {
 			for range n {
 				c.Yield()
 			}
-			if done++; done == bodyMembers {
+			if done++; done == members {
 				end = time.Now()
 			}
 			return coro.None{}, nil
@@ -93,20 +99,23 @@ func yields(s *coro.Scheduler, n int) (float64, error) {
 		}
 	}
 	err := settled(s)
-	return nsEach(end.Sub(begin), bodyMembers*n), err
+	return nsEach(end.Sub(begin), members*n), err
 }
 
 func pullResume() []harness.Row {
-	return []harness.Row{{System: sysPull, Variant: variantYield, Workers: 1, N: bodyMembers,
-		Open: timed(
-			func() (harness.Values, error) {
-				return harness.Values{"ns_per_op": pulls(bodyYields)}, nil
-			})}}
+	var out []harness.Row
+	for _, members := range bodyMembers {
+		out = append(out, harness.Row{System: sysPull, Variant: variantYield, Workers: 1, N: members,
+			Open: timed(func() (harness.Values, error) {
+				return harness.Values{"ns_per_op": pulls(members, bodyYields/members)}, nil
+			})})
+	}
+	return out
 }
 
 // pulls is the same for a resume of iter.Pull.
-func pulls(n int) float64 {
-	var next [bodyMembers]func() (struct{}, bool)
+func pulls(members, n int) float64 {
+	next := make([]func() (struct{}, bool), members)
 	for i := range next {
 		var stop func()
 		next[i], stop = iter.Pull(func(yield func(struct{}) bool) {
@@ -122,7 +131,7 @@ func pulls(n int) float64 {
 			next[i]()
 		}
 	}
-	return nsEach(time.Since(begin), bodyMembers*n)
+	return nsEach(time.Since(begin), members*n)
 }
 
 func bodyHandOver() []harness.Row {

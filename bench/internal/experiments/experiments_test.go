@@ -42,6 +42,11 @@ func TestRowsThatOthersRelyOn(t *testing.T) {
 		{"fib", "coro", "plain-c", 1, 200, []string{"ms_per_task", "speedup"}},
 		{"fib", "coro", "stolen", 1, 200, []string{"ms_per_task", "speedup"}},
 		{"fib", "coro", "stolen", all, 200, []string{"ms_per_task", "speedup"}},
+		{"fib-curve", "coro", "stolen", 8, 200, []string{"ms_per_task", "speedup"}},
+		{"fib-curve", "goroutine", "cgo", 3, 200, []string{"ms_per_task", "speedup"}},
+		{"fib-curve", "pthread", "pthreads", 4, 200, []string{"ms_per_task", "speedup"}},
+		{"ladder", "ucontext", "new-stack", 1, 20_000, []string{"ns_per_op"}},
+		{"ladder", "coro", "run-loop", 1, 1_000_000, []string{"ns_per_op"}},
 		{"chan", "coro", "unbuffered C home", 1, 2, []string{"ns_per_op"}},
 		{"chan", "coro", "buffered C home", 1, 2, []string{"ns_per_op"}},
 		{"chan", "coro", "unbuffered C across", 2, 2, []string{"ns_per_op"}},
@@ -157,6 +162,23 @@ func TestBareSwitches(t *testing.T) {
 	}
 }
 
+// Every rung of the ladder ends as many coroutines as it begins.
+func TestLadder(t *testing.T) {
+	for _, rung := range []int{cbody.NewStack, cbody.ReusedStack, cbody.NoMask, cbody.NoFP} {
+		d, err := cbody.Ladder(rung, 100)
+		assert.NoError(t, err, rung)
+		assert.Positive(t, d, rung)
+	}
+	_, err := cbody.Ladder(99, 10)
+	assert.Error(t, err, "no such rung")
+	task, err := coro.MustFunc[int64, int64](cbody.RunLoop).Start(open(t, coro.WithWorkers(1)), 100)
+	require.NoError(t, err)
+	ns, err := task.Wait(t.Context())
+	require.NoError(t, err)
+	assert.Positive(t, ns)
+	assert.NoError(t, cbody.Err())
+}
+
 // Every way of doing a job does each task once, and gets it right.
 func TestJobs(t *testing.T) {
 	for name, job := range map[string]cbody.Job{
@@ -168,6 +190,7 @@ func TestJobs(t *testing.T) {
 			"shares": onPlainC(job, job, 3, "ns", time.Nanosecond),
 			stolen:   onCoroutines(job, job, 2, "ns", time.Nanosecond),
 			pthreads: onThreads(job, job, 2, "ns", time.Nanosecond),
+			"cgo":    onGoroutines(job, job, "ns", time.Nanosecond),
 		} {
 			tr, err := openTrial()
 			require.NoError(t, err)

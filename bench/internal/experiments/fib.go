@@ -54,3 +54,40 @@ pthreads: bare threads that share a counter. speed-up: against plain-c on one in
 		}),
 	}
 }
+
+// fibWorkers are the numbers of workers of the ancestor's curve.
+var fibWorkers = []int{1, 2, 3, 4, 8}
+
+// fibCurve is that job over numbers of workers, also more than there are CPUs.
+func fibCurve() *harness.Experiment {
+	job := cbody.FibJob(fibTasks, fibStack, fibIndex)
+	warm := cbody.FibJob(fibWarm, fibStack, fibIndex)
+	const metric, unit = "ms_per_task", time.Millisecond
+
+	var list []harness.Row
+	for _, w := range fibWorkers {
+		list = append(list,
+			harness.Row{System: sysCoro, Variant: stolen, Workers: w, N: fibTasks,
+				Open: onCoroutines(job, warm, w, metric, unit)},
+			harness.Row{System: sysGoroutine, Variant: "cgo", Workers: w, N: fibTasks,
+				Procs: w, Open: onGoroutines(job, warm, metric, unit)},
+			harness.Row{System: "pthread", Variant: pthreads, Workers: w, N: fibTasks,
+				Open: onThreads(job, warm, w, metric, unit)})
+	}
+	return &harness.Experiment{
+		Name:  "fib-curve",
+		Asked: true,
+		About: `the job of the experiment fib over 1, 2, 3, 4 and 8 workers: coroutines that are
+stolen; a goroutine for each task, which calls the C function by cgo, with so many Ps; bare threads
+that share a counter. speed-up: against one bare thread in the same round. With more workers than
+CPUs no system can be faster than with as many.`,
+		Metrics: []harness.Metric{
+			{Name: metric, Title: "ms per task", Digits: 3},
+			{Name: "speedup", Title: "speed-up", Digits: 3},
+		},
+		Rows: list,
+		Derive: speedups(list, metric, func(_, c harness.Row) bool {
+			return c.Variant == pthreads && c.Workers == 1
+		}),
+	}
+}

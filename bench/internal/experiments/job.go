@@ -63,6 +63,18 @@ func onPlainC(job, warm cbody.Job, workers int, metric string,
 	}
 }
 
+// onGoroutines does it by a goroutine for each task, which calls the task by cgo. GOMAXPROCS, the
+// row's Procs, says how many at a time.
+func onGoroutines(job, warm cbody.Job, metric string,
+	unit time.Duration) func() (harness.Trial, error) {
+	return func() (harness.Trial, error) {
+		return trial(job, warm, metric, unit, func(j cbody.Job) error {
+			j.Goroutines()
+			return nil
+		}), nil
+	}
+}
+
 // onCoroutines lets one coroutine spawn a coroutine for each task; the other workers have to steal
 // theirs.
 func onCoroutines(job, warm cbody.Job, workers int, metric string,

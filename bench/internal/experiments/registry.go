@@ -35,6 +35,8 @@ func All(o Options) []*harness.Experiment {
 		blocking(),
 		ring(o.Ring),
 		dense(),
+		ladder(),
+		fibCurve(),
 		border(),
 		borderBusy(),
 		fair(),

@@ -25,6 +25,7 @@ type RingOptions struct {
 	Rounds  int // of a member
 	Extra   int // bytes of stack that each member uses besides
 	Workers int
+	Usched  string // the directory of usched's sources; empty: none
 }
 
 // Check tells what of it cannot be.
@@ -66,7 +67,8 @@ pool of dispatchers, without a scheduler; rr: a queue with a lock for each threa
 out; ll: the rings of a thread without a lock. goroutine: channels, buffered for as many values as
 there are members; unbuffered loose: a token less than members, or all would be sending. pthread:
 semaphores; one worker is one CPU.
-c++20: coroutines on one thread, without locks or anything that another thread could do.`
+c++20: coroutines on one thread, without locks or anything that another thread could do.
+usched: its own two programs, where -usched names the directory of its sources.`
 	if o.LIFO {
 		about += "\nlifo: no member is there before; each ring is started when the one before has ended. Memory: after the last."
 	}
@@ -115,6 +117,7 @@ type ringSystem struct {
 	most          int   // members in the tables; 0: any number
 	manyWorkers   bool
 	onlySome      bool // not in all of the table of all sizes
+	strictOnly    bool
 	run           func(r cbody.Rings) (time.Duration, int64, error)
 }
 
@@ -173,6 +176,11 @@ func ringRows(o RingOptions) (list []harness.Row, left []string) {
 		systems = append(systems, cxxRings)
 	} else {
 		left = append(left, "C++20, as "+why)
+	}
+	if why := noUsched(o); why == "" {
+		systems = append(systems, uschedRingSystems(o.Usched)...)
+	} else {
+		left = append(left, "usched, as "+why)
 	}
 	free, err := procField("/proc/meminfo", "MemAvailable")
 	if err != nil {
@@ -234,6 +242,9 @@ func ringTable(o RingOptions) (list []ringSize) {
 // rows are loose and strict ones of that size.
 func (s ringSystem) rows(size ringSize, o RingOptions) (list []harness.Row) {
 	for _, strict := range []bool{false, true} {
+		if s.strictOnly && !strict {
+			continue
+		}
 		variant := "loose " + s.variant
 		if strict {
 			variant = "strict " + s.variant

@@ -106,3 +106,24 @@ func TestRingOptions(t *testing.T) {
 		assert.ErrorContains(t, o.Check(), what)
 	}
 }
+
+// A directory that has no usched is told with what the compiler says; usched is asked for as its own
+// measurements are taken.
+func TestRingsOfUsched(t *testing.T) {
+	assert.Contains(t, noUsched(RingOptions{LIFO: true}), "-usched DIR")
+	assert.Contains(t, noUsched(RingOptions{Usched: "."}), "-lifo")
+	dir := t.TempDir()
+	o := RingOptions{Rings: 1, Members: 2, Rounds: 5, LIFO: true, Usched: dir}
+	var found []string
+	for _, row := range ring(o).Rows {
+		if row.System != sysUsched {
+			continue
+		}
+		found = append(found, row.Variant)
+		tr, err := row.Open()
+		require.NoError(t, err)
+		_, err = tr.Run()
+		assert.ErrorContains(t, err, dir)
+	}
+	assert.Equal(t, []string{"strict rr lifo of 2", "strict ll lifo of 2"}, found)
+}

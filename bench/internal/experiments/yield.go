@@ -15,7 +15,7 @@ const (
 	goschedTotal = 200_000
 )
 
-var yieldMembers = []int{2, 200, 2000, 20_000}
+var yieldMembers = []int{2, 200, 1000, 2000, 20_000}
 
 // yielding is the price of letting the others run.
 func yielding() *harness.Experiment {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -150,7 +152,7 @@ func TestRunGoesInRoundsAndWarmsUp(t *testing.T) {
 	}
 	e := &Experiment{Name: "e", Metrics: []Metric{{Name: "ns"}},
 		Rows: []Row{row("a"), row("b")}}
-	res, err := Run(e, 2)
+	res, err := Run(e, 2, nil)
 	require.NoError(t, err)
 	once := []string{"a open", "a run", "a run", "a close", "b open", "b run", "b run",
 		"b close"}
@@ -169,7 +171,7 @@ func TestRunSetsProcsAndPutsThemBack(t *testing.T) {
 				return nil, nil
 			}}, nil
 		}}}}
-	_, err := Run(e, 1)
+	_, err := Run(e, 1, nil)
 	require.NoError(t, err)
 	assert.Equal(t, 1, during)
 	assert.Equal(t, before, runtime.GOMAXPROCS(0))
@@ -185,7 +187,7 @@ func TestRunFailsWithTheRowsName(t *testing.T) {
 				Close: func() error { closed = true; return nil },
 			}, nil
 		}}}}
-	_, err := Run(e, 1)
+	_, err := Run(e, 1, nil)
 	assert.ErrorIs(t, err, broken)
 	assert.ErrorContains(t, err, "a/v")
 	assert.True(t, closed)
@@ -194,13 +196,13 @@ func TestRunFailsWithTheRowsName(t *testing.T) {
 func TestDeriveSeesOneRound(t *testing.T) {
 	e := example()
 	e.Derive = func(round []Values) { round[0]["extra"] = round[1]["ns_per_op"] / round[0]["ns_per_op"] }
-	res, err := Run(e, 3)
+	res, err := Run(e, 3, nil)
 	require.NoError(t, err)
 	assert.Equal(t, []float64{12.5, 12.5, 12.5}, res.values(0, "extra"))
 }
 
 func TestTable(t *testing.T) {
-	res, err := Run(example(), 5)
+	res, err := Run(example(), 5, nil)
 	require.NoError(t, err)
 	var out bytes.Buffer
 	require.NoError(t, WriteTable(&out, res))
@@ -214,9 +216,46 @@ Medians of 5 runs.
 `, out.String())
 }
 
-func TestFooterSaysWhereAndWhen(t *testing.T) {
-	f := Footer(time.Date(2030, 1, 2, 3, 4, 0, 0, time.UTC))
-	assert.Contains(t, f, runtime.Version())
-	assert.Contains(t, f, "2030-01-02 03:04 UTC")
-	assert.Contains(t, f, runtime.GOARCH)
+func TestTheMachineSaysWhereAndWhen(t *testing.T) {
+	m := ThisMachine(time.Date(2030, 1, 2, 3, 4, 0, 0, time.UTC)).String()
+	assert.Contains(t, m, runtime.Version())
+	assert.Contains(t, m, "2030-01-02 03:04 UTC")
+	assert.Contains(t, m, runtime.GOARCH)
+	assert.Contains(t, m, "gcc")
+}
+
+func TestNoiseTellsWhatOthersDid(t *testing.T) {
+	n := Listen()
+	assert.Positive(t, n.CPUMS)
+	assert.GreaterOrEqual(t, n.WallMS, n.CPUMS*0.99)
+
+	quiet := Noise{WallMS: 20, CPUMS: 20}
+	assert.Contains(t, quiet.Since(quiet), "as fast as before")
+	assert.Contains(t, Noise{30, 20}.Since(quiet), "Other programs")
+	assert.Contains(t, quiet.Since(Noise{30, 20}), "Other programs")
+	assert.Contains(t, Noise{30, 29}.Since(quiet), "changed their speed")
+	assert.Contains(t, quiet.Since(Noise{30, 29}), "changed their speed")
+}
+
+func TestAllAreWrittenBetweenHeaderAndFooter(t *testing.T) {
+	progress, err := os.Create(filepath.Join(t.TempDir(), "progress"))
+	require.NoError(t, err)
+	defer progress.Close()
+	other := example()
+	other.Name = "run"
+	var out bytes.Buffer
+	require.NoError(t, WriteAll(&out, progress, []*Experiment{example(), other}, 5, false))
+	text := out.String()
+	assert.Contains(t, text[:strings.Index(text, "walk: one step")], runtime.Version())
+	assert.Contains(t, text[strings.LastIndex(text, "25.00"):], "A fixed loop takes")
+	lines, err := os.ReadFile(progress.Name())
+	require.NoError(t, err)
+	assert.Equal(t, "walk: 1 of 2 experiments, 5 runs of 2 rows\n"+
+		"run: 2 of 2 experiments, 5 runs of 2 rows\n", string(lines))
+
+	out.Reset()
+	require.NoError(t, WriteAll(&out, progress, []*Experiment{example()}, 5, true))
+	for line := range strings.Lines(out.String()) {
+		assert.True(t, json.Valid([]byte(line)), line)
+	}
 }

@@ -1,13 +1,11 @@
 package harness
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"os"
-	"runtime"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -22,12 +20,31 @@ func Write(w io.Writer, res *Result, asJSON bool) error {
 	return WriteTable(w, res)
 }
 
-// WriteFooter writes the Footer, below tables.
-func WriteFooter(w io.Writer, asJSON bool) error {
+// WriteAll runs the experiments one after the other, and writes their results: as JSON alone, or as
+// tables between a header and a footer that say where and when, and how quiet the machine was. How
+// far it is goes to progress.
+func WriteAll(w io.Writer, progress *os.File, list []*Experiment, runs int, asJSON bool) error {
+	var before Noise
+	if !asJSON {
+		before = Listen()
+		if _, err := fmt.Fprintf(w, "%s\n%s\n\n", ThisMachine(time.Now()), before); err != nil {
+			return err
+		}
+	}
+	p := NewProgress(progress, list, runs)
+	for _, e := range list {
+		res, err := Run(e, runs, p)
+		if err != nil {
+			return err
+		}
+		if err := Write(w, res, asJSON); err != nil {
+			return err
+		}
+	}
 	if asJSON {
 		return nil
 	}
-	_, err := fmt.Fprintln(w, Footer(time.Now()))
+	_, err := fmt.Fprintln(w, Listen().Since(before))
 	return err
 }
 
@@ -112,30 +129,4 @@ func grouped(x float64, digits int) string {
 		whole = "-" + whole
 	}
 	return whole
-}
-
-// Footer says where and when: processor, kernel, Go version, date.
-func Footer(now time.Time) string {
-	kernel, err := os.ReadFile("/proc/sys/kernel/osrelease")
-	if err != nil {
-		kernel = []byte("unknown kernel")
-	}
-	return fmt.Sprintf("%s, %d CPUs, %s/%s, Linux %s, %s, %s", processor(), runtime.NumCPU(),
-		runtime.GOOS, runtime.GOARCH, strings.TrimSpace(string(kernel)), runtime.Version(),
-		now.UTC().Format("2006-01-02 15:04 UTC"))
-}
-
-func processor() string {
-	f, err := os.Open("/proc/cpuinfo")
-	if err != nil {
-		return "unknown processor"
-	}
-	defer f.Close()
-	for sc := bufio.NewScanner(f); sc.Scan(); {
-		if key, value, ok := strings.Cut(sc.Text(), ":"); ok &&
-			strings.TrimSpace(key) == "model name" {
-			return strings.TrimSpace(value)
-		}
-	}
-	return "unknown processor"
 }

@@ -20,8 +20,10 @@ type Result struct {
 
 // Run makes runs of every row, in rounds: run 1 of each, run 2 of each, …, so that whatever else
 // the machine does hits all rows alike. Each run opens its row anew, warms it up once and closes it
-// again, so that no row is measured beside another's idle threads.
-func Run(e *Experiment, runs int) (*Result, error) {
+// again, so that no row is measured beside another's idle threads. How far it is goes to p, or nowhere if that is nil.
+func Run(e *Experiment, runs int, p *Progress) (*Result, error) {
+	p.begin(e, runs)
+	defer p.rest()
 	res := &Result{Experiment: e, Runs: make([][]Values, len(e.Rows))}
 	for range runs {
 		round := make([]Values, len(e.Rows))
@@ -31,6 +33,7 @@ func Run(e *Experiment, runs int) (*Result, error) {
 				return nil, fmt.Errorf("%s: %s: %w", e.Name, row, err)
 			}
 			round[i] = maps.Clone(v)
+			p.ran()
 		}
 		if e.Derive != nil {
 			e.Derive(round)

@@ -1,0 +1,87 @@
+package figures
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/organzine/coro/bench/internal/harness"
+)
+
+const root = "../../.."
+
+// Documents are filled by "make report", and differ in nothing from what was measured.
+func TestDocumentsHaveTheMeasuredFigures(t *testing.T) {
+	f, err := Read(filepath.Join(root, Path))
+	require.NoError(t, err)
+	for _, name := range []string{"README.md", "docs/benchmarks.md"} {
+		document, err := os.ReadFile(filepath.Join(root, name))
+		require.NoError(t, err)
+		filled, err := Fill(string(document), f)
+		require.NoError(t, err, name)
+		assert.True(t, filled == string(document),
+			"%s differs from %s: make report-fill", name, Path)
+		for _, block := range mark.FindAllString(filled, -1) {
+			assert.NotContains(t, block, "| - ", "%s: a figure is missing", name)
+		}
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	for x, want := range map[float64]string{0: "0", 0.0523: "0.052", 0.996: "1.0", 3.4449: "3.4",
+		9.96: "10", 42.4: "42", 99.6: "100", 123.4: "123", 4512: "4 510", 1234567: "1 230 000"} {
+		assert.Equal(t, want, number(x), x)
+	}
+}
+
+func measured() Figures {
+	m := func(system, variant string, value float64) harness.Measurement {
+		return harness.Measurement{Experiment: "switch", System: system, Variant: variant,
+			Workers: 1, N: 2, Metric: "ns_one_way", Value: value, Min: value / 2, Max: 2 * value}
+	}
+	return Figures{"bench": {Machine: harness.Machine{Processor: "A", CPUs: 2},
+		Measurements: []harness.Measurement{m("coro", "pair", 3), m("ucontext", "pair", 170)}}}
+}
+
+func TestTablesAreFilled(t *testing.T) {
+	filled, err := Fill("a\n<!-- figures: switch -->\nold\n<!-- end -->\nb\n", measured())
+	require.NoError(t, err)
+	assert.Equal(t, "a\n<!-- figures: switch -->\n"+
+		"| one switch, ns | coro | `swapcontext` |\n|---|---|---|\n"+
+		"| resume and yield by hand, one way | 3.0 (1.5 to 6.0) | 170 (85 to 340) |\n"+
+		"| 1000 coroutines in a ring, each yields to the next | - | - |\n<!-- end -->\nb\n", filled)
+	again, err := Fill(filled, measured())
+	require.NoError(t, err)
+	assert.Equal(t, filled, again)
+
+	_, err = Fill("<!-- figures: no-such -->\n<!-- end -->\n", measured())
+	assert.ErrorContains(t, err, "no-such")
+	_, err = Fill("<!-- figures: switch -->\n", measured())
+	assert.ErrorContains(t, err, "no end")
+}
+
+func TestRatiosTakeTheBestOfTheOthers(t *testing.T) {
+	own, other := bench("switch", "coro", "pair", 0, 0, "ns_one_way"),
+		bench("switch", "ucontext", "pair", 0, 0, "ns_one_way")
+	missing := bench("switch", "none", "pair", 0, 0, "ns_one_way")
+	assert.Equal(t, "57 ×", times(own, missing, other)(measured()))
+	assert.Equal(t, "-", times(missing, own)(measured()))
+	assert.Equal(t, "-", times(own, missing)(measured()))
+}
+
+func TestFiguresAreKept(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "figures.json")
+	none, err := Read(path)
+	require.NoError(t, err)
+	assert.Empty(t, none)
+	require.NoError(t, measured().Write(path))
+	back, err := Read(path)
+	require.NoError(t, err)
+	assert.Equal(t, measured(), back)
+	require.NoError(t, os.WriteFile(path, []byte("{"), 0o644))
+	_, err = Read(path)
+	assert.ErrorContains(t, err, path)
+}

@@ -1,0 +1,255 @@
+package figures
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// A cell is text, or makes its text out of figures; "-" where one is missing.
+type cell func(Figures) string
+
+type table struct {
+	head []string
+	rows [][]cell
+}
+
+// number writes a figure with two significant digits, or three from 100 on, its thousands set
+// apart.
+func number(x float64) string {
+	if x == 0 {
+		return "0"
+	}
+	digits := 2
+	if math.Abs(x) >= 100 {
+		digits = 3
+	}
+	exact, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'e', digits-1, 64), 64)
+	places := max(0, digits-1-int(math.Floor(math.Log10(math.Abs(exact)))))
+	whole, fraction, _ := strings.Cut(strconv.FormatFloat(exact, 'f', places, 64), ".")
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + " " + whole[i:]
+	}
+	if fraction != "" {
+		whole += "." + fraction
+	}
+	return whole
+}
+
+func text(s string) cell { return func(Figures) string { return s } }
+
+// value is a median times scale, with a unit.
+func value(k Key, scale float64, unit string) cell {
+	return func(f Figures) string {
+		m, ok := f.Find(k)
+		if !ok {
+			return "-"
+		}
+		return number(m.Value*scale) + unit
+	}
+}
+
+// spread is a median with the least and the most of all runs.
+func spread(k Key, scale float64, unit string) cell {
+	return func(f Figures) string {
+		m, ok := f.Find(k)
+		if !ok {
+			return "-"
+		}
+		return fmt.Sprintf("%s (%s to %s)%s", number(m.Value*scale), number(m.Min*scale),
+			number(m.Max*scale), unit)
+	}
+}
+
+// times is how many times less the first takes than the least of the others.
+func times(own Key, others ...Key) cell {
+	return func(f Figures) string {
+		m, ok := f.Find(own)
+		least := math.Inf(1)
+		for _, k := range others {
+			if o, there := f.Find(k); there {
+				least = min(least, o.Value)
+			}
+		}
+		if !ok || math.IsInf(least, 1) {
+			return "-"
+		}
+		return number(least/m.Value) + " ×"
+	}
+}
+
+func bench(experiment, system, variant string, workers, n int, metric string) Key {
+	return Key{"bench", experiment, system, variant, workers, n, metric}
+}
+
+// The tables of the documents, by the names in their marks.
+var tables = map[string]table{
+	"why":    why(),
+	"switch": switches(),
+	"yield":  yields(),
+	"spawn":  spawns(),
+	"coarse": coarse(),
+	"ladder": ladder(),
+}
+
+func why() table {
+	const nsOfEach = 1e6 / 500_000 // a row's ms for 500 000
+	spawn := func(system, variant string, workers int) cell {
+		return value(bench("spawn", system, variant, workers, 0, "total_ms"), nsOfEach, " ns")
+	}
+	message := func(system string) cell {
+		return value(Key{"peers", "actors", system, "pingpong", 1, 0, "ns_per_message"}, 1, " ns")
+	}
+	return table{
+		head: []string{"", "goroutine", "C coroutine of coro"},
+		rows: [][]cell{
+			{text("from spawn to end, 500 000 empty ones, one thread"),
+				spawn("goroutine", "P1", 1), spawn("coro", "coroutine", 1)},
+			{text("the same, two threads"),
+				spawn("goroutine", "Pall", 2), spawn("coro", "coroutine", 2)},
+			{text("the same, spawned one by one from Go, two threads"),
+				text(""), spawn("coro", "go-each", 2)},
+			{text("a yield, 2000 in turn on one thread"),
+				value(bench("yield", "goroutine", "Gosched", 1, 2000, "ns_per_op"), 1, " ns"),
+				value(bench("yield", "coro", "coro_yield", 1, 2000, "ns_per_op"), 1, " ns")},
+			{text("a value through an unbuffered channel, one thread"),
+				value(bench("chan", "goroutine", "unbuffered Go", 1, 0, "ns_per_op"), 1, " ns"),
+				value(bench("chan", "coro", "unbuffered C home", 1, 0, "ns_per_op"), 1, " ns")},
+			{text("a message between two actors, one thread"),
+				message("goroutine"), message("coro-c")},
+			{text("memory of one that waits"), text("2 KiB of stack and more"),
+				value(bench("memory", "coro", "parked", 0, 0, "bytes_each"), 1, " bytes")},
+			{text("the same, [dense](docs/dense.md)"), text(""),
+				value(bench("dense", "coro", "parked dense", 0, 0, "bytes_each"), 1, " bytes")},
+		},
+	}
+}
+
+func switches() table {
+	row := func(what, variant string) []cell {
+		return []cell{text(what),
+			spread(bench("switch", "coro", variant, 1, 0, "ns_one_way"), 1, ""),
+			spread(bench("switch", "ucontext", variant, 1, 0, "ns_one_way"), 1, "")}
+	}
+	return table{
+		head: []string{"one switch, ns", "coro", "`swapcontext`"},
+		rows: [][]cell{row("resume and yield by hand, one way", "pair"),
+			row("1000 coroutines in a ring, each yields to the next", "ring")},
+	}
+}
+
+func yields() table {
+	row := func(what, system, variant string) []cell {
+		cells := []cell{text(what)}
+		for _, n := range []int{2, 200, 2000, 20_000} {
+			cells = append(cells,
+				value(bench("yield", system, variant, 1, n, "ns_per_op"), 1, ""))
+		}
+		return cells
+	}
+	return table{
+		head: []string{"ns per yield, one thread", "2", "200", "2000", "20 000"},
+		rows: [][]cell{row("`coro_yield`", "coro", "coro_yield"),
+			row("`runtime.Gosched`", "goroutine", "Gosched")},
+	}
+}
+
+func spawns() table {
+	one, all := bench("spawn", "goroutine", "P1", 1, 0, "total_ms"),
+		bench("spawn", "goroutine", "Pall", 2, 0, "total_ms")
+	row := func(what, variant string) []cell {
+		of := func(workers int) Key {
+			return bench("spawn", "coro", variant, workers, 0, "total_ms")
+		}
+		return []cell{text(what), spread(of(1), 1, ""), spread(of(2), 1, ""),
+			times(of(2), one, all)}
+	}
+	return table{
+		head: []string{"500 000 empty ones, total ms", "1 worker", "2 workers",
+			"2 workers, against the best goroutine row"},
+		rows: [][]cell{
+			{text("goroutines"), spread(one, 1, ""), spread(all, 1, ""), text("")},
+			row("spawned by a coroutine", "coroutine"),
+			row("from Go, `SpawnN`", "go-batch"),
+			row("from Go, `Spawn` one by one", "go-each"),
+			row("paused: spawn and run", "paused"),
+		},
+	}
+}
+
+func coarse() table {
+	row := func(workers int) []cell {
+		cells := []cell{text(strconv.Itoa(workers))}
+		for _, of := range [][2]string{{"coro", "stolen"}, {"goroutine", "cgo"},
+			{"pthread", "pthreads"}} {
+			cells = append(cells,
+				value(bench("fib-curve", of[0], of[1], workers, 0, "speedup"), 1, ""))
+		}
+		return cells
+	}
+	return table{
+		head: []string{"workers", "coroutines", "goroutines", "bare threads"},
+		rows: [][]cell{row(1), row(2), row(3), row(4), row(8)},
+	}
+}
+
+func ladder() table {
+	row := func(what, system, variant string) []cell {
+		k := bench("ladder", system, variant, 1, 0, "ns_per_op")
+		return []cell{text(what), spread(k, 1, ""),
+			times(k, bench("ladder", "ucontext", "new-stack", 1, 0, "ns_per_op"))}
+	}
+	return table{
+		head: []string{"a life, suspended once", "ns", "against the first"},
+		rows: [][]cell{
+			row("`swapcontext`, a new stack for each", "ucontext", "new-stack"),
+			row("stacks are kept", "ucontext", "reused-stack"),
+			row("`coro_new` and `coro_resume`: no signal mask", "coro", "no-mask"),
+			row("no floating-point state", "coro", "no-fp"),
+			row("`coro_spawn`: the run loop", "coro", "run-loop"),
+			row("goroutines", "goroutine", "Gosched"),
+		},
+	}
+}
+
+func (t table) markdown(f Figures) string {
+	var b strings.Builder
+	line := func(cells []string) { b.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
+	line(t.head)
+	b.WriteString(strings.Repeat("|---", len(t.head)) + "|\n")
+	for _, row := range t.rows {
+		var cells []string
+		for _, c := range row {
+			cells = append(cells, c(f))
+		}
+		line(cells)
+	}
+	return strings.ReplaceAll(b.String(), "|  |", "| |")
+}
+
+var mark = regexp.MustCompile(`(?s)<!-- figures: ([a-z-]+) -->\n.*?<!-- end -->\n`)
+
+// Fill replaces what is between each "<!-- figures: NAME -->" and "<!-- end -->" of a document by
+// the table of that name, or for the name "machine" by where and when the command bench measured.
+func Fill(document string, f Figures) (string, error) {
+	var err error
+	filled := mark.ReplaceAllStringFunc(document, func(old string) string {
+		name := mark.FindStringSubmatch(old)[1]
+		var content string
+		if t, ok := tables[name]; ok {
+			content = t.markdown(f)
+		} else if name == "machine" {
+			content = "Medians of five runs. " + f["bench"].Machine.String() + ".\n"
+		} else {
+			err = fmt.Errorf("no table of figures has the name %q", name)
+		}
+		return "<!-- figures: " + name + " -->\n" + content + "<!-- end -->\n"
+	})
+	if n := strings.Count(document, "<!-- figures: "); err == nil &&
+		n != len(mark.FindAllString(document, -1)) {
+		err = fmt.Errorf("one of %d marks of figures has no end, or a wrong name", n)
+	}
+	return filled, err
+}

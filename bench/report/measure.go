@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/organzine/coro/bench/internal/figures"
+	"github.com/organzine/coro/bench/internal/harness"
+)
+
+// A command is a program that measures, and prints an object a line.
+type command struct {
+	name string
+	dir  string     // of the program, from the root
+	runs [][]string // the arguments of each run of it
+	env  func(root string) []string
+}
+
+var commands = []command{
+	{name: "bench", dir: "bench", runs: [][]string{
+		{"-run", "^(switch|yield|spawn|fib|tasks|memory|ladder|fib-curve|dense|ring|chan|border|fair|io)$"},
+		// sizes between those that the experiment has by itself
+		{"-run", "^ring$", "-workers", "1", "-rings", "12"},
+		{"-run", "^ring$", "-workers", "1", "-rings", "125"},
+		{"-run", "^ring$", "-workers", "1", "-rings", "12500"},
+	}},
+	{name: "peers", dir: "bench/peers", runs: [][]string{
+		{"-run", "spawn|switching", "-runs", "3"},
+		{"-run", "actors", "-rows", "/pingpong ", "-runs", "3"},
+	}},
+	{name: "http", dir: "bench/http", runs: [][]string{{"-connections", "64", "-rows", "/hello "}},
+		env: func(root string) []string {
+			return []string{"GOWORK=off", "PKG_CONFIG_PATH=" + filepath.Join(root, "build/llhttp")}
+		}},
+}
+
+// measure runs the commands, and keeps what each has measured in f and in the file at path.
+func measure(f figures.Figures, root, path string, which *regexp.Regexp) error {
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return err
+	}
+	for _, c := range commands {
+		if !which.MatchString(c.name) {
+			continue
+		}
+		set, err := c.measure(root)
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+		f[c.name] = set
+		if err := f.Write(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c command) measure(root string) (figures.Set, error) {
+	set := figures.Set{Machine: harness.ThisMachine(time.Now()), Before: harness.Listen()}
+	for _, args := range c.runs {
+		list, err := c.run(root, args)
+		if err != nil {
+			return set, err
+		}
+		set.Measurements = append(set.Measurements, list...)
+	}
+	set.After = harness.Listen()
+	return set, nil
+}
+
+func (c command) run(root string, args []string) ([]harness.Measurement, error) {
+	cmd := exec.Command("go", append([]string{"run", ".", "-json"}, args...)...)
+	cmd.Dir = filepath.Join(root, c.dir)
+	cmd.Stderr = os.Stderr
+	cmd.Env = append(os.Environ(), "GOWORK=")
+	if c.env != nil {
+		cmd.Env = append(cmd.Env, c.env(root)...)
+	}
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, err
+	}
+	var list []harness.Measurement
+	for d := json.NewDecoder(bytes.NewReader(out)); d.More(); {
+		var m harness.Measurement
+		if err := d.Decode(&m); err != nil {
+			return nil, fmt.Errorf("go run . %s: %w", strings.Join(args, " "), err)
+		}
+		list = append(list, m)
+	}
+	return list, nil
+}
