@@ -52,22 +52,22 @@ func (s *Scheduler) MainWorker() int {
 //	func init() { runtime.LockOSThread() }
 //
 // It returns as Wait does: nil when every coroutine has ended but daemons, and the context's cause.
-// If the context ends while a coroutine computes on the main worker, RunMain returns when that
-// coroutine waits or yields. What is left then goes on in the next RunMain, or on a thread of the
-// scheduler's once Close has begun. ErrNoMain: there is no main worker; ErrBusy: another goroutine is
-// in RunMain or ServeMain; ErrClosed; ErrInside, as Wait.
+// If the context has ended before, nothing runs. If it ends while a coroutine computes on the main
+// worker, RunMain returns when that coroutine waits or yields. What is left then goes on in the next
+// RunMain, or on a thread of the scheduler's once Close has begun. ErrNoMain: there is no main
+// worker; ErrBusy: another goroutine is in RunMain or ServeMain; ErrClosed; ErrInside, as Wait.
 //
 // The thread sleeps as a worker's does while there is nothing to do, and Go functions that
 // coroutines call inline run on it. coro_call_go_inline and the like cost what they do on any
 // worker.
 func (s *Scheduler) RunMain(ctx context.Context) error {
-	return s.host(func() error { return s.Wait(ctx) })
+	return s.host(ctx, func() error { return s.Wait(ctx) })
 }
 
 // ServeMain is RunMain that goes on when there is nothing left to do: until the context ends, whose
 // cause it returns, or the scheduler is closed (nil).
 func (s *Scheduler) ServeMain(ctx context.Context) error {
-	return s.host(func() error {
+	return s.host(ctx, func() error {
 		select {
 		case <-s.life.Done():
 			return nil
@@ -77,8 +77,9 @@ func (s *Scheduler) ServeMain(ctx context.Context) error {
 	})
 }
 
-// host runs the main worker until the function, in a goroutine of its own, has returned.
-func (s *Scheduler) host(until func() error) error {
+// host runs the main worker until the function, in a goroutine of its own, has returned. If the
+// context has ended before, nothing runs.
+func (s *Scheduler) host(ctx context.Context, until func() error) error {
 	switch {
 	case !s.hasMain:
 		return ErrNoMain
@@ -90,6 +91,9 @@ func (s *Scheduler) host(until func() error) error {
 	defer s.hosted.Store(false)
 	if s.closed.Load() {
 		return ErrClosed
+	}
+	if ctx.Err() != nil {
+		return until()
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
