@@ -117,7 +117,7 @@ type ringSystem struct {
 	most          int   // members in the tables; 0: any number
 	manyWorkers   bool
 	onlySome      bool // not in all of the table of all sizes
-	strictOnly    bool
+	looseOnly     bool
 	run           func(r cbody.Rings) (time.Duration, int64, error)
 }
 
@@ -242,7 +242,7 @@ func ringTable(o RingOptions) (list []ringSize) {
 // rows are loose and strict ones of that size.
 func (s ringSystem) rows(size ringSize, o RingOptions) (list []harness.Row) {
 	for _, strict := range []bool{false, true} {
-		if s.strictOnly && !strict {
+		if s.looseOnly && strict {
 			continue
 		}
 		variant := "loose " + s.variant

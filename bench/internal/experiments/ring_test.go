@@ -125,5 +125,5 @@ func TestRingsOfUsched(t *testing.T) {
 		_, err = tr.Run()
 		assert.ErrorContains(t, err, dir)
 	}
-	assert.Equal(t, []string{"strict rr lifo of 2", "strict ll lifo of 2"}, found)
+	assert.Equal(t, []string{"loose rr lifo of 2", "loose ll lifo of 2"}, found)
 }
