@@ -24,7 +24,7 @@ run: deps-run ## the main job: coroutines against goroutines, as tables; under a
 test: deps-test check test-c asan-gcc test-gdb test-go test-race ## every C and Go test, with a sanitizer and the race detector
 
 .PHONY: test-more
-test-more: deps-test tsan-short memcheck-short test-faults models-quick explore-quick test-hostile test-nats stress-short ## what CI runs besides: more sanitizers, faults, models, the explorer, nodes that die, stress
+test-more: deps-test tsan-short memcheck-short test-faults models-quick explore-quick test-hostile test-nats-short stress-short ## what CI runs besides: more sanitizers, faults, models, the explorer, nodes that die, stress
 
 C_FILES = $$(git ls-files '*.c' '*.h')
 
@@ -165,6 +165,10 @@ test-nats: ## x/nats, a module of its own: nodes and servers that are killed; ab
 	GOWORK=off go -C x/nats vet ./...
 	cd x/nats && GOWORK=off go run $(STATICCHECK) ./...
 	GOWORK=off go -C x/nats test -count=1 -timeout 5m ./...
+	$(MAKE) test-nats-short
+
+.PHONY: test-nats-short
+test-nats-short:
 	GOWORK=off go -C x/nats test -count=1 -short -race -timeout 5m ./...
 
 FUZZ_SECONDS ?= 60
