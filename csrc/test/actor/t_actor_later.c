@@ -70,7 +70,7 @@ TEST(actor_send_later_to_one_that_ends)
 	coro_actor a = actor(s, &timed, &t);
 	uint64_t word = 0;
 
-	later(a, MS);
+	later(a, 200 * MS); /* not before it is told to stop */
 	CHECK_EQ(coro_actor_stop(a), CORO_OK);
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	CHECK_EQ(settled(s).dead[CORO_DEAD_STOPPED], 1);
