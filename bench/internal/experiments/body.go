@@ -3,6 +3,7 @@ package experiments
 import (
 	"iter"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/organzine/coro"
@@ -77,20 +78,20 @@ func bodyYield() []harness.Row {
 
 // yields is what a yield takes, in ns, where each of all members has n.
 func yields(s *coro.Scheduler, members, n int) (float64, error) {
-	var started, done int
+	var started, done atomic.Int64 // an executor that the system stops has a stand-in
 	var begin, end time.Time
+	var first sync.Once
+	all := int64(members)
 	for range members {
 		if _, err := coro.Go(s, func(c *coro.Coroutine) (coro.None, error) {
-			for started++; started < members; {
+			for started.Add(1); started.Load() < all; {
 				c.Yield()
 			}
-			if begin.IsZero() {
-				begin = time.Now()
-			}
+			first.Do(func() { begin = time.Now() })
 			for range n {
 				c.Yield()
 			}
-			if done++; done == members {
+			if done.Add(1) == all {
 				end = time.Now()
 			}
 			return coro.None{}, nil
