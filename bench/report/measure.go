@@ -25,21 +25,25 @@ type command struct {
 
 var commands = []command{
 	{name: "bench", dir: "bench", runs: [][]string{
-		{"-run", "^(switch|yield|spawn|fib|tasks|memory|ladder|fib-curve|dense|ring|chan|border|fair|io)$"},
+		{"-run", "^(switch|yield|spawn|fib|tasks|memory|ladder|fib-curve|dense|ring|chan|border|io)$"},
+		{"-run", "^fair$", "-rows", "/newcomer-(insular|flood) workers=2 "},
 		// sizes between those that the experiment has by itself
-		{"-run", "^ring$", "-workers", "1", "-rings", "12"},
-		{"-run", "^ring$", "-workers", "1", "-rings", "125"},
-		{"-run", "^ring$", "-workers", "1", "-rings", "12500"},
+		{"-run", "^ring$", "-workers", "1", "-rings", "12", "-rows", strictRings},
+		{"-run", "^ring$", "-workers", "1", "-rings", "125", "-rows", strictRings},
+		{"-run", "^ring$", "-workers", "1", "-rings", "12500", "-rows", strictRings},
 	}},
 	{name: "peers", dir: "bench/peers", runs: [][]string{
-		{"-run", "spawn|switching", "-runs", "3"},
-		{"-run", "actors", "-rows", "/pingpong ", "-runs", "3"},
+		{"-run", "actors", "-rows", "/pingpong workers=1 ", "-runs", "3"},
+		{"-run", "switching", "-runs", "3"},
+		{"-run", "spawn", "-runs", "3"},
 	}},
 	{name: "http", dir: "bench/http", runs: [][]string{{"-connections", "64", "-rows", "/hello "}},
 		env: func(root string) []string {
 			return []string{"GOWORK=off", "PKG_CONFIG_PATH=" + filepath.Join(root, "build/llhttp")}
 		}},
 }
+
+const strictRings = `^(coro|dispatch|goroutine|c\+\+20)/strict `
 
 // measure runs the commands, and keeps what each has measured in f and in the file at path.
 func measure(f figures.Figures, root, path string, which *regexp.Regexp) error {
@@ -51,29 +55,32 @@ func measure(f figures.Figures, root, path string, which *regexp.Regexp) error {
 		if !which.MatchString(c.name) {
 			continue
 		}
-		set, err := c.measure(root)
-		if err != nil {
+		if err := c.measure(root, func(s figures.Set) error {
+			f[c.name] = s
+			return f.Write(path)
+		}); err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
-		}
-		f[c.name] = set
-		if err := f.Write(path); err != nil {
-			return err
 		}
 	}
 	return nil
 }
 
-func (c command) measure(root string) (figures.Set, error) {
+// measure makes the runs of a command. What there is after each goes to keep: a run that fails takes
+// nothing from those before.
+func (c command) measure(root string, keep func(figures.Set) error) error {
 	set := figures.Set{Machine: harness.ThisMachine(time.Now()), Before: harness.Listen()}
 	for _, args := range c.runs {
 		list, err := c.run(root, args)
 		if err != nil {
-			return set, err
+			return err
 		}
 		set.Measurements = append(set.Measurements, list...)
+		set.After = harness.Listen()
+		if err := keep(set); err != nil {
+			return err
+		}
 	}
-	set.After = harness.Listen()
-	return set, nil
+	return nil
 }
 
 func (c command) run(root string, args []string) ([]harness.Measurement, error) {
