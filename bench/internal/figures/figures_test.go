@@ -24,6 +24,7 @@ func TestDocumentsHaveTheMeasuredFigures(t *testing.T) {
 		require.NoError(t, err, name)
 		assert.True(t, filled == string(document),
 			"%s differs from %s: make report-fill", name, Path)
+		assert.True(t, mark.MatchString(filled), "%s has no marks", name)
 		for _, block := range mark.FindAllString(filled, -1) {
 			assert.NotContains(t, block, "| - ", "%s: a figure is missing", name)
 		}

@@ -29,11 +29,12 @@ func ThisMachine(now time.Time) Machine {
 	if err != nil {
 		kernel = []byte("of an unknown version")
 	}
+	release, _, _ := strings.Cut(strings.TrimSpace(string(kernel)), "-")
 	return Machine{
 		Processor: processor(),
 		CPUs:      runtime.NumCPU(),
 		System:    runtime.GOOS + "/" + runtime.GOARCH,
-		Kernel:    "Linux " + strings.TrimSpace(string(kernel)),
+		Kernel:    "Linux " + release,
 		Go:        runtime.Version(),
 		Compiler:  compiler(),
 		Date:      now.UTC().Format("2006-01-02 15:04 UTC"),
