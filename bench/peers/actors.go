@@ -75,16 +75,7 @@ func benchActors(system string) program {
 }
 
 // goActors is a package of the module bench/peers/actors.
-func goActors(name string) program {
-	return program{
-		name: name,
-		build: func(b *builder) error {
-			return b.command(filepath.Join(b.sources, "actors"), "env", "GOWORK=off", "go", "build",
-				"-o", b.path(name), "./"+name)
-		},
-		command: actorCommand(name),
-	}
-}
+func goActors(name string) program { return goProgram("actors", name, actorCommand(name)) }
 
 var caf = program{
 	name: "caf",

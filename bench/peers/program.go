@@ -86,15 +86,20 @@ func cxx20(name string, libraries ...string) program {
 
 // golang is a package of the module bench/peers/golang.
 func golang(name string) program {
+	return goProgram("golang", name, func(b *builder, r row) []string {
+		return append([]string{b.path(name)}, r.arguments(b)...)
+	})
+}
+
+// goProgram is a package of a module below bench/peers.
+func goProgram(module, name string, command func(*builder, row) []string) program {
 	return program{
 		name: name,
 		build: func(b *builder) error {
-			return b.command(filepath.Join(b.sources, "golang"), "env", "GOWORK=off", "go", "build",
+			return b.command(filepath.Join(b.sources, module), "env", "GOWORK=off", "go", "build",
 				"-o", b.path(name), "./"+name)
 		},
-		command: func(b *builder, r row) []string {
-			return append([]string{b.path(name)}, r.arguments(b)...)
-		},
+		command: command,
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 
 	"github.com/organzine/coro/bench/internal/figures"
+	"github.com/organzine/coro/bench/internal/harness"
 )
 
 // The colours can be told apart by those who see few of them (Okabe and Ito, "Color universal
@@ -121,8 +122,7 @@ func plain(x float64) string {
 	case x >= 1e6:
 		return strconv.FormatFloat(x/1e6, 'g', 3, 64) + " M"
 	case x >= 1000:
-		whole := strconv.FormatFloat(x, 'f', 0, 64)
-		return whole[:len(whole)-3] + " " + whole[len(whole)-3:]
+		return harness.Grouped(x, 0)
 	case x >= 100:
 		return strconv.FormatFloat(x, 'f', 0, 64)
 	}

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/organzine/coro/bench/internal/harness"
 )
 
 // A cell is text, or makes its text out of figures; "-" where one is missing.
@@ -28,14 +30,7 @@ func number(x float64) string {
 	}
 	exact, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'e', digits-1, 64), 64)
 	places := max(0, digits-1-int(math.Floor(math.Log10(math.Abs(exact)))))
-	whole, fraction, _ := strings.Cut(strconv.FormatFloat(exact, 'f', places, 64), ".")
-	for i := len(whole) - 3; i > 0; i -= 3 {
-		whole = whole[:i] + " " + whole[i:]
-	}
-	if fraction != "" {
-		whole += "." + fraction
-	}
-	return whole
+	return harness.Grouped(exact, places)
 }
 
 func text(s string) cell { return func(Figures) string { return s } }

@@ -17,7 +17,7 @@ type Progress struct {
 	bar         *progressbar.ProgressBar // nil: lines
 }
 
-// NewProgress is for so many runs of each row of the experiments.
+// NewProgress is for this number of runs of each row of the experiments.
 func NewProgress(out *os.File, list []*Experiment, runs int) *Progress {
 	p := &Progress{out: out, experiments: len(list)}
 	if term.IsTerminal(int(out.Fd())) {

@@ -95,18 +95,18 @@ func WriteTable(w io.Writer, res *Result) error {
 
 func (res *Result) cells(i int, row Row) []string {
 	cells := []string{row.System, row.Variant, strconv.Itoa(row.Workers),
-		grouped(float64(row.N), 0)}
+		Grouped(float64(row.N), 0)}
 	for _, m := range res.Metrics {
 		cell := "-"
 		if v := res.values(i, m.Name); len(v) > 0 {
-			cell = grouped(Median(v), m.Digits)
+			cell = Grouped(Median(v), m.Digits)
 		}
 		cells = append(cells, cell)
 	}
 	if res.Versus != nil {
 		cell := "-"
 		if x, ok := res.versus(i); ok {
-			cell = grouped(x, 1) + " x"
+			cell = Grouped(x, 1) + " x"
 		}
 		cells = append(cells, cell)
 	}
@@ -115,8 +115,8 @@ func (res *Result) cells(i int, row Row) []string {
 
 func line(w io.Writer, cells []string) { fmt.Fprintln(w, strings.Join(cells, "\t")+"\t") }
 
-// grouped writes a number with its thousands set apart.
-func grouped(x float64, digits int) string {
+// Grouped writes a number with its thousands set apart.
+func Grouped(x float64, digits int) string {
 	s := strconv.FormatFloat(math.Abs(x), 'f', digits, 64)
 	whole, frac, _ := strings.Cut(s, ".")
 	for i := len(whole) - 3; i > 0; i -= 3 {
