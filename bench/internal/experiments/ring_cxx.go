@@ -33,39 +33,62 @@ func noCxx(o RingOptions) string {
 	return ""
 }
 
-// cxxProgram builds the program, once in a process, and opens it: the file itself is gone by then.
+// cxxProgram builds the program, once in a process.
 var cxxProgram = sync.OnceValues(func() (*os.File, error) {
+	return builtProgram(func(dir, program string) error {
+		source := filepath.Join(dir, "ring.cpp")
+		if err := os.WriteFile(source, cxxSource, 0o600); err != nil {
+			return err
+		}
+		if out, err := exec.Command("g++", "-O2", "-std=c++20", "-o", program,
+			source).CombinedOutput(); err != nil {
+			return fmt.Errorf("g++: %w\n%s", err, out)
+		}
+		return nil
+	})
+})
+
+// builtProgram has a program built, in a directory of its own, and opens it: the file itself is gone
+// by then.
+func builtProgram(build func(dir, program string) error) (*os.File, error) {
 	dir, err := os.MkdirTemp("", "coro-bench-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	source, program := filepath.Join(dir, "ring.cpp"), filepath.Join(dir, "ring")
-	if err := os.WriteFile(source, cxxSource, 0o600); err != nil {
+	program := filepath.Join(dir, "ring")
+	if err := build(dir, program); err != nil {
 		return nil, err
 	}
-	if out, err := exec.Command("g++", "-O2", "-std=c++20", "-o", program,
-		source).CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("g++: %w\n%s", err, out)
-	}
 	return os.Open(program)
-})
+}
+
+// runProgram runs an open program with these arguments, and returns what it prints.
+func runProgram(name string, program *os.File, args ...int) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), ringPatience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "/proc/self/fd/3")
+	for _, n := range args {
+		cmd.Args = append(cmd.Args, strconv.Itoa(n))
+	}
+	cmd.ExtraFiles = []*os.File{program}
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), ctx.Err())
+	}
+	return out, nil
+}
 
 func runCxx(r cbody.Rings) (time.Duration, int64, error) {
 	program, err := cxxProgram()
 	if err != nil {
 		return 0, 0, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), ringPatience)
-	defer cancel()
-	flag := func(b bool) string { return strconv.Itoa(map[bool]int{true: 1}[b]) }
-	cmd := exec.CommandContext(ctx, "/proc/self/fd/3",
-		strconv.Itoa(r.Rings), strconv.Itoa(r.Members), strconv.Itoa(r.Rounds),
-		flag(r.Strict), flag(r.LIFO))
-	cmd.ExtraFiles = []*os.File{program}
-	out, err := cmd.Output()
+	flag := func(b bool) int { return map[bool]int{true: 1}[b] }
+	out, err := runProgram("the C++ program", program, r.Rings, r.Members, r.Rounds, flag(r.Strict),
+		flag(r.LIFO))
 	if err != nil {
-		return 0, 0, errors.Join(fmt.Errorf("the C++ program: %w", err), ctx.Err())
+		return 0, 0, err
 	}
 	var ns, grown int64
 	if _, err := fmt.Fscan(bytes.NewReader(out), &ns, &grown); err != nil {

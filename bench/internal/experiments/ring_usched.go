@@ -1,8 +1,6 @@
 package experiments
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -49,43 +47,34 @@ func noUsched(o RingOptions) string {
 	return ""
 }
 
-// buildUsched builds a program as its Makefile does, and opens it: the file itself is gone by then.
-// Its sources need stdint.h, which some C libraries do not include by themselves.
+// buildUsched builds a program as its Makefile does. Its sources need stdint.h, which some C
+// libraries do not include by themselves.
 func buildUsched(dir, policy string) (*os.File, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
 	}
-	out, err := os.MkdirTemp("", "coro-bench-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(out)
-	program, object := filepath.Join(out, "ring"), filepath.Join(out, "usched.o")
-	main := policy[:1] + "main.c"
-	for _, args := range [][]string{
-		{"-fno-stack-protector", "-c", "usched.c", "-o", object},
-		{"-O3", "-fno-stack-protector", policy + ".c", object, main, "-pthread", "-o", program},
-	} {
-		cmd := exec.Command("cc", append([]string{"-include", "stdint.h", "-w"}, args...)...)
-		cmd.Dir = dir
-		if text, err := cmd.CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("usched in %s: %w\n%s", dir, err, text)
+	return builtProgram(func(out, program string) error {
+		object := filepath.Join(out, "usched.o")
+		for _, args := range [][]string{
+			{"-fno-stack-protector", "-c", "usched.c", "-o", object},
+			{"-O3", "-fno-stack-protector", policy + ".c", object, policy[:1] + "main.c", "-pthread",
+				"-o", program},
+		} {
+			cmd := exec.Command("cc", append([]string{"-include", "stdint.h", "-w"}, args...)...)
+			cmd.Dir = dir
+			if text, err := cmd.CombinedOutput(); err != nil {
+				return fmt.Errorf("usched in %s: %w\n%s", dir, err, text)
+			}
 		}
-	}
-	return os.Open(program)
+		return nil
+	})
 }
 
 func runUsched(program *os.File, r cbody.Rings) (time.Duration, int64, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), ringPatience)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "/proc/self/fd/3", strconv.Itoa(r.Members),
-		strconv.Itoa(r.Rings), strconv.Itoa(r.Rounds), strconv.Itoa(r.Extra),
-		strconv.Itoa(r.Workers))
-	cmd.ExtraFiles = []*os.File{program}
-	out, err := cmd.Output()
+	out, err := runProgram("usched", program, r.Members, r.Rings, r.Rounds, r.Extra, r.Workers)
 	if err != nil {
-		return 0, 0, errors.Join(fmt.Errorf("usched: %w", err), ctx.Err())
+		return 0, 0, err
 	}
 	seconds, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
 	if err != nil || seconds <= 0 {
