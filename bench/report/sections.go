@@ -191,52 +191,57 @@ func switchBytes(f figures.Figures) (*plot.Plot, vg.Length, error) {
 		[]series{line("plain", blue), line("dense", purple)})
 }
 
+// A curve is a system's line over numbers.
+type curve struct {
+	label, system, variant string
+	colour                 color.Color
+	dashed                 bool
+}
+
+// curves makes a line of the points of each system.
+func curves(list []curve, points func(curve) plotter.XYs) []series {
+	var out []series
+	for _, c := range list {
+		out = append(out, series{label: c.label, colour: c.colour, dashed: c.dashed,
+			points: points(c)})
+	}
+	return out
+}
+
 func rings(f figures.Figures) (*plot.Plot, vg.Length, error) {
-	var list []series
-	for _, of := range []struct {
-		label, system, variant string
-		colour                 color.Color
-		dashed                 bool
-	}{
+	list := curves([]curve{
 		{"coro", "coro", "strict plain", blue, false},
 		{"coro, dense", "coro", "strict dense", purple, false},
 		{"coro, policy rr", "dispatch", "strict rr", green, false},
 		{"goroutines", "goroutine", "strict buffered", orange, false},
 		{"C++20, stackless", "c++20", "strict one thread", grey, true},
-	} {
-		s := series{label: of.label, colour: of.colour, dashed: of.dashed}
+	}, func(c curve) (points plotter.XYs) {
 		for _, m := range f["bench"].Measurements {
-			if m.Experiment == "ring" && m.System == of.system && m.Variant == of.variant &&
+			if m.Experiment == "ring" && m.System == c.system && m.Variant == c.variant &&
 				m.Workers == 1 && m.Metric == "mps" {
-				s.points = append(s.points, plotter.XY{X: float64(m.N), Y: m.Value})
+				points = append(points, plotter.XY{X: float64(m.N), Y: m.Value})
 			}
 		}
-		slices.SortFunc(s.points, func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })
-		list = append(list, s)
-	}
+		slices.SortFunc(points, func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })
+		return points
+	})
 	return lines("Strict rings, one worker", "coroutines", "million posts a second", true, list)
 }
 
 func speedup(f figures.Figures) (*plot.Plot, vg.Length, error) {
-	var list []series
-	for _, of := range []struct {
-		label, system, variant string
-		colour                 color.Color
-		dashed                 bool
-	}{
+	list := curves([]curve{
 		{"coro", "coro", "stolen", blue, false},
 		{"goroutines", "goroutine", "cgo", orange, false},
 		{"bare threads", "pthread", "pthreads", grey, true},
-	} {
-		s := series{label: of.label, colour: of.colour, dashed: of.dashed}
+	}, func(c curve) (points plotter.XYs) {
 		for _, workers := range []int{1, 2, 3, 4, 8} {
-			k := benchKey("fib-curve", of.system, of.variant, workers, 0, "speedup")
+			k := benchKey("fib-curve", c.system, c.variant, workers, 0, "speedup")
 			if m, ok := f.Find(k); ok {
-				s.points = append(s.points, plotter.XY{X: float64(workers), Y: m.Value})
+				points = append(points, plotter.XY{X: float64(workers), Y: m.Value})
 			}
 		}
-		list = append(list, s)
-	}
+		return points
+	})
 	return lines("200 Fibonacci numbers", "workers", "times faster than one thread", false, list)
 }
 
