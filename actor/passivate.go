@@ -8,7 +8,7 @@ import (
 // Passivate has the actor end when it had no message for the time d, has no children, and awaits no
 // answer to AskThen: one that never comes keeps the actor. Whether a message that comes meanwhile
 // is handled or refused is decided by one compare-and-swap. Each call replaces the time of the call
-// before, and the time begins anew. 0: not any more. An actor that passivates costs a timer for
+// before, and the time begins again. 0: not any more. An actor that passivates costs a timer for
 // each d, and a look at the clock for each turn.
 func (c *Context[M]) Passivate(d time.Duration) {
 	if c.c.flags&isEnding != 0 { // Stopped has called it
