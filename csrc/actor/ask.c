@@ -23,6 +23,7 @@
  */
 #include "actor/actors.h"
 
+#include "base/copy.h"
 #include "base/sys.h"
 
 #include <stdio.h>
@@ -94,7 +95,7 @@ static int cell_answer(struct cell *c, uint64_t number, int status, const void *
 	c->status = status;
 	c->answer.bytes = bytes;
 	if (bytes)
-		memcpy(c->answer.payload, payload, bytes);
+		coroi_copy_few(c->answer.payload, payload, bytes);
 	at_store_rel(&c->state, number * STATES + ANSWERED); /* pairs with A3 */
 	(void)coro_sem_release(&c->wake, 1);
 	return CORO_OK;

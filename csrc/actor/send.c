@@ -2,6 +2,8 @@
 /* send.c - S1 to S3 and C2 of box.h: messages to actors, from coroutines and from outside. */
 #include "actor/actors.h"
 
+#include "base/copy.h"
+
 #include <string.h>
 
 #define SOFT_BOUND 256u
@@ -207,38 +209,13 @@ int coroi_mark_dormant(struct coroi_actors *all, struct coroi_place *a, coro_act
 	return change_slow(all, &x);
 }
 
-/* copy - a payload, of words usually. */
-static inline void copy(struct coro_message *m, const void *payload, size_t bytes)
-{
-	unsigned char *to = m->payload;
-	const unsigned char *from = payload;
-
-	switch (bytes) {
-	case 8:
-		memcpy(to, from, 8);
-		break;
-	case 16:
-		memcpy(to, from, 16);
-		break;
-	case 24:
-		memcpy(to, from, 24);
-		break;
-	case 32:
-		memcpy(to, from, 32);
-		break;
-	default:
-		if (bytes)
-			memcpy(to, from, bytes);
-	}
-}
-
 static inline __attribute__((always_inline)) void
 fill(struct coro_message *m, uint32_t kind, uint8_t flags, const void *payload, size_t bytes)
 {
 	m->flags_ = flags;
 	m->bytes = (uint8_t)bytes;
 	m->kind = kind;
-	copy(m, payload, bytes);
+	coroi_copy_few(m->payload, payload, bytes);
 }
 
 void coroi_write(struct coro_message *m, uint32_t kind, uint8_t flags, const void *payload,
@@ -300,7 +277,7 @@ static struct coro_message *write_all(struct coroi_hand *h, const struct letter 
 }
 
 /* send_outside - on a thread that is no worker of the actor's scheduler. */
-COROI_COLD static int send_outside(struct coroi_place *a, coro_actor to, const struct letter *l)
+static COROI_NOINLINE int send_outside(struct coroi_place *a, coro_actor to, const struct letter *l)
 {
 	uint32_t *count = coroi_guest_begin();
 	struct change x = {.a = a, .to = to, .n = (uint32_t)l->n, .outside = true};
@@ -464,8 +441,7 @@ int coroi_send_asking(coro_actor to, uint32_t kind, const void *payload, size_t 
 			   .deadline = deadline,
 			   .shows = (uint8_t)bytes};
 
-	if (bytes)
-		memcpy(words, payload, bytes);
+	coroi_copy_few(words, payload, bytes);
 	memcpy(&words[4], ask, sizeof *ask);
 	return send(to, &l);
 }

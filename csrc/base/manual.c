@@ -8,6 +8,7 @@
  */
 #include "base/manual.h"
 
+#include "base/copy.h"
 #include "base/current.h"
 #include "base/extras.h"
 #include "base/fault.h"
@@ -224,7 +225,8 @@ int coro_new(coro_t **out, coro_body body, void *arg, size_t stack_bytes)
 	/* Its record lies above its first frame, in the room that each stack has beside its size. */
 	coroi_stack_fresh(stack);
 	coro_t *co = (coro_t *)(stack->top - RECORD_BYTES);
-	*co = (coro_t){.stack = stack};
+	coroi_clear_few(co, sizeof *co);
+	co->stack = stack;
 	prepare(co, body, arg);
 	*out = co;
 	return CORO_OK;

@@ -283,7 +283,7 @@ join(coro_handle h, void *result, size_t result_bytes, uint64_t deadline, enum j
 	int status = join_status(r);
 	/* of a coroutine that ended unstarted, the payload is the argument */
 	if (result_bytes && (status == CORO_OK || status == CORO_EABORTED))
-		memcpy(result, coroi_cold(r)->payload, result_bytes);
+		coroi_copy_few(result, coroi_cold(r)->payload, result_bytes);
 	else if (coroi_unlikely(status == CORO_EFAILED))
 		coroi_keep_failure(me, coroi_failed(r));
 	free_here(coroi_self(), r); /* J3; perhaps not the worker on which the wait began */

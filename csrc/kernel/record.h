@@ -11,6 +11,7 @@
 #define COROI_RECORD_H
 
 #include "base/atomics.h"
+#include "base/copy.h"
 #include "coro.h"
 #include "kernel/probe.h"
 
@@ -198,7 +199,7 @@ static inline void coroi_fill(struct coroi_rec *r, const struct coroi_fill *q, u
 static inline void coroi_fill_argument(struct coroi_rec *r, const void *arg, size_t arg_bytes)
 {
 	if (arg_bytes)
-		memcpy(coroi_cold(r)->payload, arg, arg_bytes);
+		coroi_copy_few(coroi_cold(r)->payload, arg, arg_bytes);
 }
 
 /* Free records that travel together. */

@@ -268,9 +268,9 @@ static void pack(struct coroi_batch *p, const struct coroi_fill *q, const void *
 
 	p->repeat = n;
 	p->words[0] = coroi_runnable_new(q->fn, q->class, words, q->result_bytes != 0);
-	memset(p->words + 1, 0, 8 * words);
+	coroi_clear_few(p->words + 1, 8 * words);
 	if (words)
-		memcpy(p->words + 1, arg, q->arg_bytes);
+		coroi_copy_few(p->words + 1, arg, q->arg_bytes);
 	at_store_rlx(&p->state, (1 + words) | COROI_BATCH_CLOSED);
 }
 

@@ -33,6 +33,7 @@
 #define COROI_CHAN_H
 
 #include "base/backoff.h"
+#include "base/copy.h"
 #include "sync/gochan.h"
 
 #include <string.h>
@@ -90,28 +91,14 @@ _Static_assert(offsetof(struct coro_chan, in.passed) == COROI_CHAN_IN &&
 	       "Go finds them there");
 
 /* coroi_chan_copy - copy a value. small: the value is known to have at most COROI_LEAF_BYTES, and
- * is copied without a call. The barriers keep compilers from turning the loops into one. */
+ * is copied without a call. */
 static inline __attribute__((always_inline)) void coroi_chan_copy(void *to, const void *from,
 								  size_t bytes, bool small)
 {
-	size_t i = 0;
-
-	if (coroi_likely(bytes == 8)) {
-		memcpy(to, from, 8);
-		return;
-	}
-	if (!small && bytes > COROI_LEAF_BYTES) {
+	if (!small && bytes > COROI_LEAF_BYTES)
 		memcpy(to, from, bytes);
-		return;
-	}
-	for (; i + 8 <= bytes; i += 8) {
-		memcpy((char *)to + i, (const char *)from + i, 8);
-		at_fence_signal();
-	}
-	for (; i < bytes; i++) {
-		((char *)to)[i] = ((const char *)from)[i];
-		at_fence_signal();
-	}
+	else
+		coroi_copy_few(to, from, bytes);
 }
 
 /* coroi_chan_is_home - c is bound, and the current coroutine of w (coroi_here) may use c. */

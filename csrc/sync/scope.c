@@ -9,6 +9,7 @@
  */
 #include "kernel/kernel.h"
 
+#include "base/copy.h"
 #include "base/lock.h"
 
 #include <string.h>
@@ -154,7 +155,7 @@ int coro_scope_spawn(coro_scope *s, const coro_attr *attr, coro_fn fn, const voi
 	}
 	a.flags |= CORO_JOINABLE;
 	if (arg_bytes)
-		memcpy(l.arg, arg, arg_bytes);
+		coroi_copy_few(l.arg, arg, arg_bytes);
 	if (!grow(s))
 		return CORO_ENOMEM;
 	coroi_lock(
