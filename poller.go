@@ -168,7 +168,7 @@ func (p *poller) register(j csrc.Joinable, t completer) (uint32, bool) {
 
 // heedRest wakes the waiters for a rest, if there was one since the last call.
 func (p *poller) heedRest(s *Scheduler, seen uint32) uint32 {
-	rests := s.core.Rests()
+	rests := s.core.RestsTold()
 	if rests == seen {
 		return seen
 	}
@@ -179,7 +179,7 @@ func (p *poller) heedRest(s *Scheduler, seen uint32) uint32 {
 	}
 	p.mu.Unlock()
 	if p.onStall != nil && s.core.AtRest() && !s.paused {
-		if live := s.core.Others(); live > 0 && s.core.AtRest() && s.core.Rests() == rests {
+		if live := s.core.Others(); live > 0 && s.core.AtRest() && s.core.RestsTold() == rests {
 			go p.onStall(live)
 		}
 	}

@@ -139,7 +139,7 @@ func (s *Scheduler) Done(ids []uint32) []uint32 {
 	return ids
 }
 
-// Rests counts the times that everything came to rest.
-func (s *Scheduler) Rests() uint32 {
-	return atomic.LoadUint32((*uint32)(unsafe.Pointer(&s.c.rests)))
+// RestsTold changes at each rest while WaitRest has counted somebody.
+func (s *Scheduler) RestsTold() uint32 {
+	return atomic.LoadUint32((*uint32)(unsafe.Pointer(&s.c.rests_told)))
 }

@@ -499,7 +499,7 @@ func (*Scheduler) OpenBell() (int, Status)                                 { ret
 func (*Scheduler) Others() int                                             { return 0 }
 func (*Scheduler) Present() int                                            { return 0 }
 func (*Scheduler) Refund(n uint32)                                         {}
-func (*Scheduler) Rests() uint32                                           { return 0 }
+func (*Scheduler) RestsTold() uint32                                       { return 0 }
 func (*Scheduler) RouseCalls()                                             {}
 func (*Scheduler) Run() Status                                             { return Again }
 func (*Scheduler) Running() []uintptr                                      { return nil }

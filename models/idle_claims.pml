@@ -3,13 +3,12 @@
 /* rested - coroi_rested. */
 inline rested()
 {
-	rest_new = true;
-	d_step {
-		if
-		:: rest_waiters > 0 -> rest_down = false
-		:: else
-		fi
-	}
+	if
+	:: rest_waiters > 0 ->
+		rest_new = true;
+		rest_down = false
+	:: else
+	fi
 }
 
 /* awake_end - give an awake token back. x: everything rests now. */

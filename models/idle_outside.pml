@@ -1,9 +1,30 @@
 /* idle_outside.pml - part of idle.pml: threads outside: those that send, wait, pause and close. */
 
-/* rest_await - coroi_rest_await. */
+/* rest_waits, rest_waits_no_more - coroi_rest_waits. */
+inline rest_waits()
+{
+#ifndef MUTANT_WAITS_UNCOUNTED
+	rest_waiters++
+#else
+	skip
+#endif
+}
+
+inline rest_waits_no_more()
+{
+#ifndef MUTANT_WAITS_UNCOUNTED
+	rest_waiters--
+#else
+	skip
+#endif
+}
+
+/* rest_await - coroi_rest_await. The mutant counts the waiter only here. */
 inline rest_await()
 {
+#ifdef MUTANT_WAITS_UNCOUNTED
 	rest_waiters++;
+#endif
 	if
 	:: atomic { !rest_new -> rest_down = true };
 #if SCENE == 5
@@ -13,7 +34,10 @@ end:		!rest_down              /* the sleep never ends in this scene */
 #endif
 	:: rest_new
 	fi;
-	rest_waiters--
+#ifdef MUTANT_WAITS_UNCOUNTED
+	rest_waiters--;
+#endif
+	skip
 }
 
 /* finished - coroi_finished. */
@@ -158,6 +182,7 @@ proctype closer()
 	sent_b;
 #endif
 #endif
+	rest_waits();
 	do
 	:: finished(yes);
 		if
@@ -166,6 +191,7 @@ proctype closer()
 		fi;
 		rest_await()
 	od;
+	rest_waits_no_more();
 #if SCENE == 1
 #ifdef TWO
 	assert(done == (1 | 2 | 8 | 16));
@@ -224,6 +250,7 @@ inline resume_all()
 inline run_to_rest()
 {
 	resume_all();
+	rest_waits();
 	do
 	:: true ->
 		rest_new = false;
@@ -252,6 +279,7 @@ inline run_to_rest()
 		fi;
 		rest_await()
 	od;
+	rest_waits_no_more();
 	/* What coroutines have sent is done in this run. Else the run tells of a deadlock that is
 	 * none. */
 	assert(inner == 0)

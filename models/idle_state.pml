@@ -75,7 +75,7 @@ byte off;                /* workers that hold off, and sleep */
 #else
 #define OFF(v) false
 #endif
-bool rest_new;           /* rests has changed since its one reader read it */
+bool rest_new;           /* rests_told has changed since its one reader read it */
 bool rise_new;           /* rises has changed since its one reader read it */
 byte rest_waiters;
 bool rest_down;          /* the waiter is in futex_wait on rests */

@@ -69,6 +69,7 @@
 	M(BLIND_TAKE, "join", "two find it ended, and both take it")                              \
 	M(NO_UNREGISTER_CHECK, "close-join",                                                      \
 	  "a joiner withdraws its registration by a plain exchange")                              \
+	M(REST_COUNTED_LATE, "end", "a thread that waits for a rest is counted as it sleeps")     \
 	M(COUNT_TOGETHER, "end-count", "the living are counted worker by worker")                 \
 	M(DAEMON_END_LATE, "end-daemon", "a daemon's end is counted among daemons last")          \
 	M(DAEMON_FIRST, "end-daemon", "a daemon is counted before its spawn")                     \

@@ -5,7 +5,7 @@
  * Errors during a schedule: two threads inside one door, or two owners of one worker; an owner that
  * waits for its door and is busy; a rest that is reported while there is work. At the end: no work
  * lies anywhere while all workers sleep (a lost wake-up); no worker counts as awake, and no work is
- * pending; rests were counted one by one; each record is free exactly once, or in use.
+ * pending; no rest was counted twice; each record is free exactly once, or in use.
  */
 #include "world.h"
 
@@ -476,7 +476,8 @@ static void check(const struct ex_scenario *s)
 	}
 	if (!s->raw && !s->stops) {
 		EX_CHECK(sched->activity == 0);
-		EX_CHECK(sched->rests == ghost.rests);
+		/* two that count at once may count one */
+		EX_CHECK(sched->rests <= ghost.rests);
 	}
 	s->check();
 	/* a stopped worker takes no remote wakes: a record that is a node stays one */
@@ -531,6 +532,7 @@ static const char *in_scheduler(const void *p)
 	SCHED(standby);
 	SCHED(mode);
 	SCHED(rests);
+	SCHED(rests_told);
 	SCHED(rest_waiters);
 	SCHED(awaiting_stack);
 	SCHED(slab.lock);

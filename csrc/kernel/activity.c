@@ -26,19 +26,23 @@ void coroi_quiet(struct coro_scheduler *s, bool rest)
 
 void coroi_rested(struct coro_scheduler *s)
 {
-	at_add(&s->rests, 1);
-	if (at_load_seq(&s->rest_waiters))
-		coroi_futex_wake(&s->rests, INT_MAX);
-	if (at_load_seq(&s->bell.waits_rest))
+	uint32_t threads = at_load_seq(&s->rest_waiters);
+	uint32_t goroutines = at_load_seq(&s->bell.waits_rest);
+
+	at_bump(&s->rests);
+	if (coroi_likely(!(threads | goroutines)))
+		return;
+	at_add(&s->rests_told, 1);
+	if (threads)
+		coroi_futex_wake(&s->rests_told, INT_MAX);
+	if (goroutines)
 		coroi_bell_ring(s);
 }
 
 void coroi_rest_await(struct coro_scheduler *s, uint32_t seen)
 {
-	at_add(&s->rest_waiters, 1);
-	if (at_load_seq(&s->rests) == seen)
-		coroi_futex_wait(&s->rests, seen, -1);
-	at_add(&s->rest_waiters, -1);
+	if (at_load_seq(&s->rests_told) == seen)
+		coroi_futex_wait(&s->rests_told, seen, -1);
 }
 
 void coroi_claimed(struct coroi_worker *w)

@@ -333,12 +333,14 @@ static bool is_empty(struct coro_scheduler *s)
  * that s was empty, and counts one more rest. */
 static void await(struct coro_scheduler *s, bool (*is_so)(struct coro_scheduler *))
 {
+	coroi_rest_waits(s, 1);
 	for (;;) {
-		uint32_t rests = at_load_seq(&s->rests);
+		uint32_t told = at_load_seq(&s->rests_told);
 		if (is_so(s) || at_load_seq(&s->mode) == COROI_STOPPING)
-			return;
-		coroi_rest_await(s, rests);
+			break;
+		coroi_rest_await(s, told);
 	}
+	coroi_rest_waits(s, -1);
 }
 
 /* --------------------------------------------------------------------------------- run and wait */
@@ -378,18 +380,20 @@ static void resume_all(struct coro_scheduler *s)
  * token back by then, we see by `rises` that there was one. */
 static void pause_at_rest(struct coro_scheduler *s)
 {
+	coroi_rest_waits(s, 1);
 	for (;;) {
-		uint32_t rests = at_load_seq(&s->rests), rises = at_load_seq(&s->rises);
+		uint32_t told = at_load_seq(&s->rests_told), rises = at_load_seq(&s->rises);
 		/* If coroutines await a stack, the worker that gave the last token back is about to
 		 * have them told: see S3 of nostack.h. */
 		if (coroi_at_rest(s) && !at_load_seq(&s->awaiting_stack)) {
 			at_xchg(&s->mode, COROI_PAUSED);
 			if (coroi_at_rest(s) && at_load_seq(&s->rises) == rises)
-				return;
+				break;
 			resume_all(s);
 		}
-		coroi_rest_await(s, rests);
+		coroi_rest_await(s, told);
 	}
+	coroi_rest_waits(s, -1);
 }
 
 int coro_scheduler_run(coro_scheduler *s)

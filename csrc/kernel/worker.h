@@ -126,6 +126,10 @@ struct coroi_worker {
 	/* Free records and credit; see slab.h. */
 	struct coroi_mags mags;
 	void *native_sp; /* the suspended context of the native stack */
+	/* Calls that have ended here, and are still to be counted out (many.h): of which, NULL: none,
+	 * and how many. */
+	struct coroi_many *ended_of;
+	uint32_t ended_many;
 	/* Fresh coroutines for which there was no stack. */
 	struct coroi_list awaiting_stack;
 	/* Length of the queue at the last pass that found nothing to run in it: no record could be
@@ -351,11 +355,14 @@ struct coro_scheduler {
 	/* A thread would have lent itself, and no worker slept: the next worker that has nothing to
 	 * do sleeps at once (steal.c). Atomic, relaxed: a hint. */
 	uint32_t lend_missed;
-	/* How often everything came to rest; a futex. */
+	/* How often everything came to rest. Counted without a locked instruction, as each lend ends
+	 * with a rest: of two threads that count at the same time, one may be missed. */
 	uint32_t rests;
+	/* Changes at each rest for which a thread or a goroutine waits; a futex. */
+	uint32_t rests_told;
 	/* How often a rest was left again. Counted before the woken worker does anything. */
 	uint32_t rises;
-	uint32_t rest_waiters;   /* threads that wait for `rests` to change */
+	uint32_t rest_waiters;   /* threads that wait for a rest */
 	uint32_t awaiting_stack; /* coroutines that await a stack, on all workers */
 	/* Not 0: there has been a daemon. Set before the first is counted. */
 	uint32_t has_daemons;

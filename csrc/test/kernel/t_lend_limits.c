@@ -546,9 +546,11 @@ TEST(lend_leaves_a_deadlock_to_be_told)
 			until_asleep(s);
 			while (!coroi_at_rest(s))
 				sleep_us(20);
-			uint32_t rests = at_load_seq(&s->rests);
+			coroi_rest_waits(s, 1);
+			uint32_t rests = at_load_seq(&s->rests), told = at_load_seq(&s->rests_told);
 			CHECK_EQ(lend(&l), COROI_LEND_SUSPENDED);
-			coroi_rest_await(s, rests);
+			coroi_rest_await(s, told);
+			coroi_rest_waits(s, -1);
 			while (!coroi_at_rest(s))
 				sleep_us(20);
 			CHECK(at_load_seq(&s->rests) > rests);
