@@ -93,6 +93,17 @@ func TestCallNFromManyGoroutines(t *testing.T) {
 	finish(t, s)
 }
 
+// Ends of calls are counted together, but before anything else runs on their worker.
+func TestCallNIsToldBeforeWhatFollowsRuns(t *testing.T) {
+	testbody.Reset()
+	s := newScheduler(t, coro.WithWorkers(2), coro.WithoutLending())
+	leaves := coro.MustFunc[coro.None, coro.None](testbody.LeavesSpin)
+	require.NoError(t, leaves.CallN(soon(t), s, make([]coro.None, 1), nil))
+	eventually(t, func() bool { return testbody.Ran() == 1 }, "what the call left spins")
+	testbody.Stop()
+	finish(t, s)
+}
+
 func TestCallNAtTheRecordLimit(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(1), coro.WithRecordLimit(2<<20))
 	n := 40_000

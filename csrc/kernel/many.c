@@ -37,13 +37,28 @@ COROI_COLD static void fail(struct coroi_one *one, int status)
 	at_store_rlx(&one->of->failed, 1);
 }
 
-static inline void end(struct coroi_one *one, int status)
+void coroi_many_settle_locked(struct coroi_worker *w)
 {
-	if (coroi_unlikely(status != CORO_OK))
-		fail(one, status);
-	struct coroi_rec *leader = count_out(one->of, 1);
-	if (coroi_unlikely(leader != NULL))
-		coroi_event_send(leader);
+	struct coroi_rec *leader = count_out(w->ended_of, w->ended_many);
+
+	w->ended_of = NULL;
+	w->ended_many = 0;
+	if (leader) /* remotely: a runnable that was popped may not have its record yet */
+		coroi_event_send_remote(w->sched, leader);
+}
+
+/* end - a call has returned, on w; the loop settles (run.c). */
+static inline void end(struct coroi_worker *w, struct coroi_many *m)
+{
+	if (coroi_unlikely(w->ended_of != m)) {
+		if (w->ended_of) {
+			coroi_door_enter(w);
+			coroi_many_settle_locked(w);
+			coroi_door_leave(w);
+		}
+		w->ended_of = m;
+	}
+	w->ended_many++;
 }
 
 void coroi_many_unstarted_locked(struct coroi_worker *w, uint64_t arg, int status)
@@ -62,7 +77,11 @@ void coroi_many_ended(struct coroi_rec *me)
 	int status = coroi_join_status(me);
 
 	me->more &= (uint8_t)~COROI_M_FAILED; /* the failure is in the call, not in the record */
-	end(one, status);
+	if (status != CORO_OK)
+		fail(one, status);
+	struct coroi_rec *leader = count_out(one->of, 1);
+	if (leader)
+		coroi_event_send(leader);
 }
 
 void coroi_many_fail(struct coroi_rec *me, struct coroi_failure f)
@@ -87,11 +106,12 @@ void coroi_many_one(void *arg, void *unused)
 		   m->result_bytes ? one->payload : NULL);
 	else
 		coroi_tell(CORO_ECANCELED);
-	struct coroi_rec *me = coroi_current(coroi_self());
+	struct coroi_worker *w = coroi_self();
+	struct coroi_rec *me = coroi_current(w);
 	/* on a thread that is no worker, or with deferred functions, the end comes later: run.c */
 	if (coroi_likely(me && !(at_load_rlx(&me->canceled) |
 				 (me->flags & (COROI_F_EXTRAS | COROI_F_ABORTED)))))
-		end(one, CORO_OK);
+		end(w, m);
 	else if (me && !(me->flags & COROI_F_EXTRAS))
 		coroi_many_ended(me);
 }

@@ -9,7 +9,8 @@
  *   M1  leader: `waiter` = itself; then count itself out of `left`. That was the last: nobody will
  *       send an event
  *   M2  a call has ended: count it out of `left`. That was the last: take `waiter`. If there is one,
- *       send it its event
+ *       send it its event. Calls that end one after the other on one worker are counted out
+ *       together, before anything else runs there
  *   M3  leader, canceled: take `waiter`. If it is gone, the event is on its way. Else set `canceled`,
  *       so that no more calls start, register again, and look at `left`: if that is 0 by now, M2 may
  *       have found nobody. The one that takes `waiter` then knows that the event comes, or does not
@@ -20,6 +21,7 @@
 #define COROI_MANY_H
 
 #include "base/extras.h"
+#include "kernel/runnable.h"
 #include "kernel/worker.h"
 
 struct coroi_many;
@@ -63,6 +65,18 @@ void coroi_many_fail(struct coroi_rec *me, struct coroi_failure f);
 /* coroi_many_unstarted_locked - a call that was spawned ends without having run; one is its argument. In
  * w's door. */
 COROI_COLD void coroi_many_unstarted_locked(struct coroi_worker *w, uint64_t one, int status);
+
+/* coroi_many_settle_locked - count out what has ended on w. */
+void coroi_many_settle_locked(struct coroi_worker *w);
+
+/* coroi_many_continues - the runnable with that argument is a call of those of which some have ended
+ * on w. */
+static inline bool coroi_many_continues(const struct coroi_worker *w, uint64_t runnable,
+					uint64_t arg)
+{
+	return coroi_runnable_fn(runnable) == coroi_many_one &&
+	       ((const struct coroi_one *)(uintptr_t)arg)->of == w->ended_of;
+}
 
 /* coroi_is_one - r is a call of many. */
 static inline bool coroi_is_one(const struct coroi_rec *r)

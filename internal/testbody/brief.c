@@ -169,6 +169,40 @@ void testbody_computes(void *arg, void *result)
 	*(int64_t *)result = 42;
 }
 
+static void child(void *arg, void *result)
+{
+	uint64_t ns = *(uint64_t *)arg;
+
+	for (uint64_t until = testbody_now() + ns; testbody_now() < until;)
+		;
+	*(int32_t *)result = thread_now();
+}
+
+void testbody_children(void *arg, void *result)
+{
+	enum { MOST = 100 };
+	const struct testbody_children a = *(struct testbody_children *)arg;
+	const coro_attr joinable = {
+		.size = sizeof joinable, .flags = CORO_JOINABLE, .result_bytes = sizeof(int32_t)};
+	coro_handle h[MOST];
+	int32_t here = thread_now(), thread;
+	uint64_t n = 0;
+
+	while (n < MOST && n < a.n &&
+	       coro_spawn_attr(&joinable, child, &a.ns, sizeof a.ns, &h[n]) == CORO_OK)
+		n++;
+	for (uint64_t i = 0; i < n; i++)
+		if (coro_join(h[i], &thread, sizeof thread) == CORO_OK)
+			*(int64_t *)result += thread == here;
+}
+
+void testbody_leaves_spin(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	coro_spawn(testbody_spin, NULL, 0);
+}
+
 void testbody_sums(void *arg, void *result)
 {
 	struct testbody_flow f = *(struct testbody_flow *)arg;

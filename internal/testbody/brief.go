@@ -15,6 +15,8 @@ var (
 	ParksAndCalls  = unsafe.Pointer(C.testbody_parks_and_calls)
 	SpinsWhenWoken = unsafe.Pointer(C.testbody_spins_when_woken)
 	Computes       = unsafe.Pointer(C.testbody_computes)
+	ChildrenOf     = unsafe.Pointer(C.testbody_children) // Children, int64
+	LeavesSpin     = unsafe.Pointer(C.testbody_leaves_spin)
 	Sums           = unsafe.Pointer(C.testbody_sums)
 	Adds           = unsafe.Pointer(C.testbody_adds)
 	Parks          = unsafe.Pointer(C.testbody_parks)
@@ -43,6 +45,9 @@ type (
 	}
 	Waited struct{ Status, Began, WentOn int32 }
 )
+
+// Children has the layout of struct testbody_children.
+type Children struct{ N, NS uint64 }
 
 // The numbers of functions of Alike and of IdleOne.
 const (

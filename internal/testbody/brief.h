@@ -60,6 +60,16 @@ void testbody_spins_when_woken(void *arg, void *result);
  * also if the park has failed, but then the body has ended as canceled. */
 void testbody_computes(void *arg, void *result);
 
+/* testbody_children - spawn n children, 100 at most, each of which computes for so long, and join them.
+ * result: int64_t, how many ran on the thread on which this function began. */
+struct testbody_children {
+	uint64_t n, ns;
+};
+void testbody_children(void *arg, void *result);
+
+/* testbody_leaves_spin - spawn testbody_spin, and end. */
+void testbody_leaves_spin(void *arg, void *result);
+
 /* struct testbody_flow: receives int64 until closed, and adds each to the sum; result int64: how
  * many */
 void testbody_sums(void *arg, void *result);
