@@ -18,9 +18,10 @@ import (
 // docs/border.md says what it means for C code to run on a goroutine's thread.
 //
 // Call returns when the coroutine ends. What the coroutine has spawned goes on on the workers. If
-// the coroutine suspends, Call runs what it has spawned for some 15 µs at most, until it can go on;
-// then the goroutine waits as Task.Wait does. A call into Go that the coroutine makes is made by the
-// calling goroutine, if ctx never ends.
+// the coroutine suspends, Call runs what it has spawned, until it can go on: for some 10 ms at most,
+// or 100 µs if ctx may end, and no longer than until something else comes for the worker. Then the
+// goroutine waits as Task.Wait does. A call into Go that the coroutine makes is made by the calling
+// goroutine, if ctx never ends.
 //
 // The context belongs to the coroutine, as that of StartContext does: its end cancels the coroutine.
 // If the coroutine computes then, Call returns when it ends or suspends. Its result stands, if it
@@ -71,9 +72,22 @@ func (s *Scheduler) lend(ctx context.Context, spec *csrc.Spec, arg unsafe.Pointe
 	if leak.On() {
 		leak.Meet(leakable{s})
 	}
+	budget := helps
+	if !background && ctx.Done() != nil {
+		budget = helpsBriefly
+	}
 	s.edge.Release()
-	return s.core.Lend(l, spec, arg, csrc.JoinLender, false), nil
+	return s.core.Lend(l, spec, arg, csrc.JoinLender, false, budget), nil
 }
+
+// How long the thread of a Call or CallN runs what the coroutine has spawned, while nothing else
+// wants the worker. To go on on the worker's own thread would cost two wake-ups. helps: after that,
+// Go's monitor takes the goroutine's P away in any case. helpsBriefly: the context may end, and is
+// not heard meanwhile.
+const (
+	helps        = 10 * time.Millisecond
+	helpsBriefly = 100 * time.Microsecond
+)
 
 // soon is how long Call tries again: as long as it takes to wake a worker's thread.
 const soon = 50 * time.Microsecond
@@ -198,7 +212,7 @@ func (f *Func[A, R]) startHere(s *Scheduler, arg A) (*Task[R], error) {
 	}
 	var l csrc.Lend
 	s.edge.Release()
-	out := s.core.Lend(&l, &f.spec, unsafe.Pointer(&arg), csrc.JoinLender, true)
+	out := s.core.Lend(&l, &f.spec, unsafe.Pointer(&arg), csrc.JoinLender, true, 0)
 	switch out {
 	case csrc.LendEnded:
 		t := &Task[R]{s: s, handle: Handle(l.Handle())}
@@ -278,7 +292,7 @@ func (f *Func[A, R]) lendTask(t *Task[R], own startContext, arg *A, l *csrc.Lend
 		return csrc.LendNone, ErrNoMemory
 	}
 	s.edge.Release()
-	out := s.core.Lend(l, &f.spec, unsafe.Pointer(arg), t.id, false)
+	out := s.core.Lend(l, &f.spec, unsafe.Pointer(arg), t.id, false, helpsBriefly)
 	if out == csrc.LendSuspended || out == csrc.LendCalls {
 		t.join, t.handle = l.Joinable(), Handle(l.Handle())
 		t.made()

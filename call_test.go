@@ -49,6 +49,28 @@ func TestCallOfABodyThatSuspends(t *testing.T) {
 	assert.EqualValues(t, 1+100+256, testbody.Sum())
 }
 
+// The thread of a Call whose context never ends runs the children of the body to the end. One whose
+// context may end lets go, as it does not hear of that end.
+func TestCallRunsTheChildrenOfItsBody(t *testing.T) {
+	const n = 100
+	children := coro.MustFunc[testbody.Children, int64](testbody.ChildrenOf)
+	s := newScheduler(t, coro.WithWorkers(1))
+	eventually(t, func() bool {
+		here, err := children.Call(background, s, testbody.Children{N: n, NS: 3000})
+		require.NoError(t, err)
+		return here == n
+	}, "all run on the thread of the call")
+	ctx, cancel := context.WithCancel(background)
+	defer cancel()
+	eventually(t, func() bool {
+		before := s.Stats().Lends.Count
+		here, err := children.Call(ctx, s, testbody.Children{N: n, NS: 100_000})
+		require.NoError(t, err)
+		return s.Stats().Lends.Count > before && assert.Less(t, here, int64(n))
+	}, "a thread lends itself")
+	finish(t, s)
+}
+
 func TestCallTellsHowTheBodyEnds(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(1))
 	_, err := abort.Call(background, s, coro.None{})

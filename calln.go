@@ -24,8 +24,8 @@ func (e *CallError) Unwrap() error { return e.Err }
 
 // CallN runs f once for each element of args, each as a coroutine, and stores each result at the
 // same index of results. It returns when all have ended. They start in the order of args, and run on
-// the workers that are free, which steal from each other; the calling thread helps for some 100 µs,
-// if a worker sleeps (see [Func.Call]). An empty body costs some 15 to 20 ns, a tenth of a Call.
+// the workers that are free, which steal from each other; the calling thread helps, if a worker
+// sleeps, for as long as in [Func.Call]. An empty body costs some 15 to 20 ns, a sixth of a Call.
 // Arguments and results are copied to and from C memory: some 50 bytes for each call, and the values,
 // for 8192 calls at a time.
 //
@@ -83,8 +83,7 @@ func (f *Func[A, R]) callSome(ctx context.Context, s *Scheduler, args []A, resul
 			*(*A)(many.Arg(i)) = args[i]
 		}
 	}
-	lead := Func[uintptr, None]{csrc.Spec{Fn: csrc.ManyLeader, Class: s.class, ArgBytes: 8,
-		Budget: csrc.ManyBudget}}
+	lead := Func[uintptr, None]{csrc.Spec{Fn: csrc.ManyLeader, Class: s.class, ArgBytes: 8}}
 	t, _, err := lead.begin(ctx, s, many.Address())
 	if t != nil {
 		_, err = t.Wait(ctx)

@@ -17,6 +17,7 @@ import "C"
 
 import (
 	"sync/atomic"
+	"time"
 	"unsafe"
 )
 
@@ -41,8 +42,11 @@ const JoinLender = uint32(C.COROI_JOIN_LENDER)
 
 // Lend runs a coroutine on the calling thread. arg points to spec.ArgBytes bytes, which are copied.
 // Go hears of a later end under the id, or by JoinLender not at all. brief: once the coroutine has
-// suspended, the thread runs what is brief; and C may join it.
-func (s *Scheduler) Lend(l *Lend, spec *Spec, arg unsafe.Pointer, id uint32, brief bool) Outcome {
+// suspended, the thread runs what is brief, else what the coroutine has spawned, for the budget at
+// most; and C may join what is brief. Budget 0: COROI_LEND_NS.
+func (s *Scheduler) Lend(l *Lend, spec *Spec, arg unsafe.Pointer, id uint32, brief bool,
+	budget time.Duration,
+) Outcome {
 	c := &l.c
 	c.sched = C.uint64_t(uintptr(unsafe.Pointer(s.c)))
 	c.fn = C.uint64_t(spec.Fn)
@@ -54,7 +58,7 @@ func (s *Scheduler) Lend(l *Lend, spec *Spec, arg unsafe.Pointer, id uint32, bri
 		c.brief = 1
 	}
 	c.id = C.uint32_t(id)
-	c.budget_ns = C.uint32_t(spec.Budget)
+	c.budget_ns = C.uint32_t(budget)
 	if spec.ArgBytes > 0 {
 		copyValue(l.payload(), arg, uintptr(spec.ArgBytes))
 	}

@@ -14,9 +14,6 @@ type Many struct{ c *C.struct_coroi_many }
 // ManyLeader is the C function that leads a Many, whose address is its argument.
 var ManyLeader = uintptr(unsafe.Pointer(C.coroi_many_lead))
 
-// ManyBudget is how long the thread that is lent to the leader helps with the calls, in ns.
-const ManyBudget = 100_000
-
 // NewMany makes n calls as spec says, whose arguments are zero. False: there is no memory.
 func NewMany(spec *Spec, n int) (Many, bool) {
 	up := func(n uint8) uintptr { return (uintptr(n) + 15) &^ 15 }

@@ -42,7 +42,6 @@ const (
 	LendNever       Outcome   = 4
 	LendNone        Outcome   = 3
 	LendSuspended   Outcome   = 1
-	ManyBudget                = 100000
 	MayResume       Status    = 1
 	MeetMost                  = 64
 	MessageBytes              = 48
@@ -203,7 +202,6 @@ type (
 		Flags       SpecFlags
 		Brief       bool
 		Worker      int
-		Budget      uint32
 	}
 	SpecFlags uint8
 	Stats     struct {
@@ -485,7 +483,7 @@ func (*Scheduler) InlineCalls(list []InlineCall) []InlineCall { return nil }
 func (*Scheduler) Inside() bool                               { return false }
 func (*Scheduler) IsExhausted() bool                          { return false }
 func (*Scheduler) IsRoomy() bool                              { return false }
-func (*Scheduler) Lend(l *Lend, spec *Spec, arg unsafe.Pointer, id uint32, brief bool) Outcome {
+func (*Scheduler) Lend(l *Lend, spec *Spec, arg unsafe.Pointer, id uint32, brief bool, budget time.Duration) Outcome {
 	return 0
 }
 func (*Scheduler) LendOn(l *Lend) Outcome                                  { return 0 }

@@ -55,8 +55,6 @@ type Spec struct {
 	Flags                 SpecFlags
 	Brief                 bool // declared by CORO_BRIEF or coro.FuncBrief
 	Worker                int  // of a pinned coroutine
-	// with Lend: how long what the coroutine has spawned is run, in ns; 0: the usual time
-	Budget uint32
 }
 
 // SpecFlags are Pinned and Daemon. A coroutine that has one needs a record of its own, and is not

@@ -91,8 +91,9 @@
  * since then, so that what is fresh is not all the lender's. In w's door. */
 enum { COROI_LENT = 1, COROI_LENT_MIXED = 2 };
 
-/* What a lender does after the call's own coroutine has suspended: run what is there to run, for
- * this long. Go's monitor takes the P of a thread away that is in a call for 20 us or more. */
+/* What a lender does after the call's own coroutine has suspended, if the call does not say how long:
+ * run what is there to run, for this long. Go's monitor may take the P of a thread away that is in a
+ * call for 20 us or more. */
 #define COROI_LEND_NS 15000
 
 /* How a lend has come out. Below 0: an error, and nothing was started. */
@@ -161,7 +162,7 @@ struct coroi_lender {
  * whose inline call the thread makes. It counts as spawned, and is in all a coroutine like any other.
  *
  * Thread:   any, on its native stack.
- * Blocking: while the coroutine runs without suspending; then for COROI_LEND_NS at most, and for as
+ * Blocking: while the coroutine runs without suspending; then for the budget at most, and for as
  *           long as one coroutine runs that was begun within that time.
  * Cost:     some 50 ns.
  * Returns:  enum coroi_lend_outcome, CORO_ENOMEM. While s is closing: COROI_LEND_NONE. */

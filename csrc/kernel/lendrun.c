@@ -9,8 +9,8 @@
 
 #include <string.h>
 
-#define LOOK_MOST 63   /* picks from one look at the clock to the next, at most */
-#define LOOK_NS   2000 /* and about how long apart the looks are to be */
+#define LOOK_MOST 63 /* picks from one look at the clock to the next, at most */
+#define LOOKS     8  /* in a budget, about */
 
 void coroi_lend_judge(struct coroi_lender *l, uint64_t now)
 {
@@ -30,13 +30,13 @@ static bool is_spent(struct coroi_lender *l)
 		return false;
 	}
 	uint64_t now = coroi_now_ns(), before = l->looked;
+	uint32_t budget = l->call && l->call->budget_ns ? l->call->budget_ns : COROI_LEND_NS;
 	l->looked = now;
 	if (!l->until) {
-		uint32_t budget = l->call ? l->call->budget_ns : 0;
-		l->until = now + (budget ? budget : COROI_LEND_NS);
+		l->until = now + budget;
 		return false;
 	}
-	l->look_every = now - before > LOOK_NS          ? 0
+	l->look_every = now - before > budget / LOOKS   ? 0
 			: l->look_every * 2 < LOOK_MOST ? l->look_every * 2 + 1
 							: LOOK_MOST;
 	l->unlooked = l->look_every;
@@ -203,8 +203,7 @@ COROI_NOINLINE void coroi_lend_ended_locked(struct coroi_worker *w, struct coroi
 		call->code = f.code;
 		call->text = (uintptr_t)f.text;
 	} else if (call->result_bytes && call->status == CORO_OK) {
-		/* all of it: a copy of a known size is no call */
-		memcpy(call->payload, coroi_cold(me)->payload, sizeof call->payload);
+		coroi_copy_few(call->payload, coroi_cold(me)->payload, call->result_bytes);
 	}
 	coroi_unflag(me, COROI_F_JOINABLE); /* the end was taken: the record is free */
 }
