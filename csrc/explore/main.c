@@ -20,7 +20,7 @@
 
 #define LEARN         4000
 #define MEMORY        ((uint64_t)1 << 30) /* of a table of states */
-#define MUTANT_RANDOM 1000000             /* random schedules of one search */
+#define MUTANT_RANDOM 6000000             /* random schedules of one search */
 
 static const char *const machine_names[MACHINES] = {"sc", "tso", "arm"};
 static const char *const part_names[PARTS] = {"", "memory", "stacks", "threads"};
@@ -439,7 +439,7 @@ static int check(const struct plan *like, uint64_t most)
 				if (!like->scenario || like->scenario == *s)
 					good &= same(&p, most);
 			}
-	p.scenario = find("close");
+	p.scenario = find("end");
 	p.machine = ARM;
 	p.bound = 1;
 	for (enum part part = PART_NONE + 1; part < PARTS; part++)

@@ -325,7 +325,7 @@ COROI_COLD uint64_t coroi_budget_spent_locked(struct coroi_worker *w)
 {
 	adapt_budget_locked(w);
 	coroi_renew_budget(w);
-	return coroi_is_turn_to_look(w) ? coroi_poll_locked(w) : 0;
+	return at_load_rlx(&w->inbox) || coroi_is_look_due(w) ? coroi_poll_locked(w) : 0;
 }
 
 void coroi_drain_locked(struct coroi_worker *w)

@@ -244,18 +244,24 @@ static inline bool coroi_is_turn_to_look(const struct coroi_worker *w)
 	return (int32_t)(coroi_turns(w) - w->look_at) >= 0;
 }
 
-/* coroi_inbox_due - poll the inbox on this turn? Polling steals a cache line from its writers, so w
- * polls on every 4th turn of the queue, and on each if turns are long. Spawns and calls into Go
- * wait until the queue is empty. If it never is, they are looked at every COROI_DELIVER_TURNS turns,
- * and spawns are let in by the clock, too. */
+/* coroi_is_look_due - is it the turn to look at the clock, or at spawns and calls into Go that wait? */
+static inline bool coroi_is_look_due(const struct coroi_worker *w)
+{
+	return coroi_is_turn_to_look(w) ||
+	       (w->queue.head % COROI_DELIVER_TURNS == 0 && (w->undelivered | w->calls_count));
+}
+
+/* coroi_inbox_due - poll the inbox on this turn of the queue? Polling steals a cache line from its
+ * writers, so w polls on every 4th such turn, on each if turns are long, and at the end of each
+ * chain of hand-overs (coroi_budget_spent_locked). Spawns and calls into Go wait until the queue is
+ * empty. If it never is, they are looked at every COROI_DELIVER_TURNS turns, and spawns are let in by
+ * the clock, too. */
 static inline bool coroi_inbox_due(const struct coroi_worker *w)
 {
 	uint32_t head = w->queue.head;
 	return (head & w->poll_mask) == 0 &&
 	       (at_load_rlx(&w->inbox) || /* relaxed: a hint; the take is an acquire */
-		((head & w->look_mask) == 0 &&
-		 (coroi_is_turn_to_look(w) ||
-		  (head % COROI_DELIVER_TURNS == 0 && (w->undelivered | w->calls_count)))));
+		((head & w->look_mask) == 0 && coroi_is_look_due(w)));
 }
 
 /* coroi_may_hand_over - may w->next run once more before the queue has its turn? If so, the
@@ -273,7 +279,7 @@ static inline bool coroi_may_hand_over(struct coroi_worker *w)
 /* coroi_budget_spent_locked - the handover budget is used up, and the queue gets a turn. Unless an
  * option has fixed the budget, it adapts so that a chain of hand-overs lasts 10 to 40 us. While
  * there are chains the queue has one turn for each of them, and its turns are no measure of time.
- * So, if it is the turn to look at the clock, w looks here. Returns: as coroi_poll_locked; 0 if w
+ * So, if a look is due, or the inbox is not empty, w looks here. Returns: as coroi_poll_locked; 0 if w
  * does not look. */
 COROI_COLD uint64_t coroi_budget_spent_locked(struct coroi_worker *w);
 
@@ -290,15 +296,8 @@ static inline void coroi_renew_budget(struct coroi_worker *w)
 static inline __attribute__((always_inline)) uint64_t coroi_pick_here_locked(struct coroi_worker *w,
 									     uint32_t unusual)
 {
-	if (coroi_unlikely(unusual || coroi_inbox_due(w))) {
-		if (w->lent)
-			return coroi_lend_pick_locked(w);
-		if (coroi_inbox_due(w)) {
-			uint64_t first = coroi_poll_locked(w);
-			if (first || w->leave)
-				return first;
-		}
-	}
+	if (coroi_unlikely(unusual) && w->lent)
+		return coroi_lend_pick_locked(w);
 	struct coroi_rec *r = w->next;
 	if (r) {
 		at_store_rlx(&w->next, NULL);
@@ -307,6 +306,10 @@ static inline __attribute__((always_inline)) uint64_t coroi_pick_here_locked(str
 		coroi_queue_locked(w, r);
 		uint64_t first = coroi_budget_spent_locked(w);
 		if (coroi_unlikely(first || w->leave))
+			return first;
+	} else if (coroi_unlikely(coroi_inbox_due(w))) {
+		uint64_t first = coroi_poll_locked(w);
+		if (first || w->leave)
 			return first;
 	}
 	coroi_renew_budget(w);
@@ -340,14 +343,14 @@ coroi_next_locked(struct coroi_worker *w)
 {
 	struct coroi_rec *next = w->next;
 
-	if (coroi_unlikely(coroi_inbox_due(w)))
-		return NULL;
 	if (coroi_likely(next)) {
 		if (coroi_unlikely(!coroi_may_hand_over(w)))
 			return NULL;
 		at_store_rlx(&w->next, NULL);
 		return next;
 	}
+	if (coroi_unlikely(coroi_inbox_due(w)))
+		return NULL;
 	struct coroi_deque *d = &w->queue;
 	uint32_t head = d->head, count = d->count, mask = d->mask;
 	uint64_t runnable = d->ring[head & mask];

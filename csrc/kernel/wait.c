@@ -468,13 +468,13 @@ static COROI_NOINLINE int parked_spent(uint64_t deadline)
 	return CORO_OK;
 }
 
-/* One in PARKS_COUNTED parks that find a permit is counted, for all of them: the number of permits
- * tells which one. A coroutine that goes on by one permit alone each time has given it to itself, and
- * there it is counted (wake_home_locked): others would have to run for that. */
-#define PARKS_COUNTED 8
+/* Of the parks that find permits, those are counted that find PARKS_COUNTED of them, or a multiple,
+ * for as many; and those that find one alone, or one more than that, for themselves. So each park of a
+ * coroutine counts that goes on by one permit each time, which it has perhaps given to itself. */
+#define PARKS_COUNTED 8 /* a power of two */
 
-/* count_park - count PARKS_COUNTED parks: on the slow ways each one, as these are longer. */
-static COROI_NOINLINE int count_park(struct coroi_worker *w, uint64_t deadline)
+/* count_parks - count PARKS_COUNTED parks: on the slow ways each one, as these are longer. */
+static COROI_NOINLINE int count_parks(struct coroi_worker *w, uint64_t deadline)
 {
 	w->waits_left -= PARKS_COUNTED - 1;
 	return coroi_spend(w) ? parked_spent(deadline) : CORO_OK;
@@ -483,9 +483,11 @@ static COROI_NOINLINE int count_park(struct coroi_worker *w, uint64_t deadline)
 /* parked - the current coroutine of w has taken one of the permits that were there. */
 static inline int parked(struct coroi_worker *w, uint32_t permits, uint64_t deadline)
 {
-	if (coroi_unlikely(permits % PARKS_COUNTED == 0))
-		return count_park(w, deadline);
-	return coroi_unlikely(w->waits_left <= 0) ? parked_spent(deadline) : CORO_OK;
+	if (coroi_likely(permits & (PARKS_COUNTED - 2)))
+		return CORO_OK;
+	if (!(permits & 1))
+		return count_parks(w, deadline);
+	return coroi_spend(w) ? parked_spent(deadline) : CORO_OK;
 }
 
 /* park_slow - coro_park, the general way. The door is as coroi_door_try left it. */
@@ -496,7 +498,7 @@ static COROI_NOINLINE int park_slow(struct coroi_worker *w, struct coroi_rec *me
 	coroi_door_leave(w);
 	coroi_door_enter(w);
 	if (take_permit_locked(w, me, "coro_park", CORO_FOREVER, &status))
-		return status ? status : count_park(coroi_self(), CORO_FOREVER);
+		return status ? status : count_parks(coroi_self(), CORO_FOREVER);
 	COROI_PROBE(WAIT, me);
 	at_store_rlx(&me->state, COROI_PARKED);
 	at_store_rlx(&me->waits, CORO_WAIT_PARK);
@@ -539,7 +541,7 @@ static COROI_NOINLINE int park_until_slow(struct coroi_worker *w, struct coroi_r
 	coroi_door_leave(w);
 	coroi_door_enter(w);
 	if (take_permit_locked(w, me, "coro_park_until", deadline, &status))
-		return status ? status : count_park(coroi_self(), deadline);
+		return status ? status : count_parks(coroi_self(), deadline);
 	/* A permit that is on its way ends the wait, as in C2: no deadline comes before it. */
 	if (!coroi_permit_comes(me) && !coroi_timer_arm_locked(w, me, deadline)) {
 		coroi_door_leave(w);
@@ -607,8 +609,6 @@ static inline int wake_home_locked(struct coroi_worker *w, struct coroi_rec *r, 
 	if (coroi_unlikely(r->permits >= COROI_PERMITS_MAX))
 		return CORO_EOVERFLOW;
 	at_store_rlx(&r->permits, r->permits + 1);
-	if (r == w->current)
-		coroi_spend(w); /* for a park that will not wait: PARKS_COUNTED */
 	return CORO_OK;
 }
 
@@ -657,8 +657,7 @@ int coro_wake(coro_handle h)
 		return wake_slow(w, r, (uint32_t)(h >> 32));
 	if (coroi_likely(state == COROI_PARKED && coroi_made_ready_locked(w, r)))
 		return coroi_leave_fed(w);
-	if (coroi_unlikely(state != COROI_ACTIVE || r->permits >= COROI_PERMITS_MAX ||
-			   r == w->current))
+	if (coroi_unlikely(state != COROI_ACTIVE || r->permits >= COROI_PERMITS_MAX))
 		return wake_slow(w, r, (uint32_t)(h >> 32));
 	at_store_rlx(&r->permits, r->permits + 1);
 	coroi_door_leave(w);
