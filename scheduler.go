@@ -345,10 +345,11 @@ func (s *Scheduler) close() {
 	} else {
 		s.core.HostClose()               // what is left is run, also where no thread hosts
 		_ = s.poller.awaitRest(s.ctx, s) // until Close cancels all, at most
-		if s.core.Live() > 0 {           // daemons
+		// Not all that lives: a Call that has begun before s was closed may only start now.
+		// The core cancels the daemons that are left when it takes no more.
+		if s.core.Daemons() > 0 {
 			s.cancel(ErrCanceled)
 			s.executors.cancel()
-			s.core.Close(true)
 		}
 	}
 	s.core.Close(false)

@@ -246,6 +246,12 @@ func (s *Scheduler) Others() int {
 	return max(int(C.coroi_others(s.c)), 0)
 }
 
+// Daemons counts the daemons among them.
+func (s *Scheduler) Daemons() int {
+	crossing()
+	return int(C.coroi_daemons(s.c))
+}
+
 // Present is coroi_present. It stops each worker for a moment. No goroutine is in GoWorker.Take.
 func (s *Scheduler) Present() int {
 	crossing()

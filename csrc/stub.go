@@ -463,6 +463,7 @@ func (*Scheduler) CallsWatch() Watch                          { return 0 }
 func (*Scheduler) Close(cancel bool) Status                   { return Again }
 func (*Scheduler) Collect()                                   {}
 func (*Scheduler) Complete(c *Call)                           {}
+func (*Scheduler) Daemons() int                               { return 0 }
 func (*Scheduler) Destroy()                                   {}
 func (*Scheduler) Done(ids []uint32) []uint32                 { return nil }
 func (*Scheduler) Drop(b *BatchWriter)                        {}

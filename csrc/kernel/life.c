@@ -310,6 +310,17 @@ uint64_t coroi_others(struct coro_scheduler *s)
 	return count_all(s, !at_load_seq(&s->has_daemons));
 }
 
+uint64_t coroi_daemons(struct coro_scheduler *s)
+{
+	uint64_t gone = 0, came = 0;
+
+	for (uint32_t i = 0; i <= s->workers; i++)
+		gone += at_load_acq(&s->worker[i].daemons_ended);
+	for (uint32_t i = 0; i <= s->workers; i++)
+		came += at_load_acq(&s->worker[i].daemons);
+	return came - gone;
+}
+
 /* While no worker is awake, everything that was pushed before has arrived and is counted. A
  * coroutine that is woken after that look is counted too, until it ends. What a daemon spawns after
  * that look comes later than the end. So one look at the activity is enough. What is pending then

@@ -24,6 +24,9 @@ uint64_t coroi_present(struct coro_scheduler *s);
 /* coroi_others - coroi_live without the daemons. */
 uint64_t coroi_others(struct coro_scheduler *s);
 
+/* coroi_daemons - those daemons. Thread: any. */
+uint64_t coroi_daemons(struct coro_scheduler *s);
+
 /* coroi_finished - was there a moment during the call at which nothing but daemons was left of what
  * had been pushed before the call? Thread: any. */
 bool coroi_finished(struct coro_scheduler *s);
