@@ -261,7 +261,7 @@ func TestTheContextOfACallEndsWithIt(t *testing.T) {
 	}
 }
 
-// Each call has a context of its own, which ends with it, whoever makes the call.
+// Each call has a context of its own, which ends with the call, on whatever goroutine that is made.
 func TestContextsOfCallsThatAreKeptEndWithTheirCalls(t *testing.T) {
 	s := newScheduler(t)
 	var kept []context.Context

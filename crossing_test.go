@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The build is the hostile one: only crossings make so many collections.
+// The build is the hostile one: without it there are far fewer collections.
 func TestCrossingsCollect(t *testing.T) {
 	s := newScheduler(t)
 	task, err := park.Start(s, coro.None{})

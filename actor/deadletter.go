@@ -22,7 +22,7 @@ func (c Cause) String() string {
 }
 
 // A DeadLetter is a message that was accepted, and is not handled. When OnDeadLetter has seen it,
-// whoever waits for its answer gets Err: see Reply.
+// the caller that waits for the answer gets Err: see Reply.
 type DeadLetter struct {
 	To      string // the actor's name
 	Message any

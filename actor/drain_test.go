@@ -88,7 +88,7 @@ func TestDrainEndsTheLastSpawnedFirst(t *testing.T) {
 	}
 }
 
-// Children end before their parent, which hears their good-byes; and so does who was spawned
+// Children end before their parent, which hears their good-byes; and so does an actor that was spawned
 // before.
 func TestDrainOfAFamily(t *testing.T) {
 	j := &journal{}

@@ -53,8 +53,8 @@ type stressMessage struct {
 	ask  Reply[uint64]
 }
 
-// A storm has places with an actor each. Where one ends the next one is spawned by whoever finds
-// out.
+// A storm has places with an actor each. Where one ends the next one is spawned by the goroutine
+// or actor that finds out.
 type storm struct {
 	t        *testing.T
 	y        *System

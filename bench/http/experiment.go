@@ -12,7 +12,7 @@ type variant struct {
 	name    string
 	path    string
 	header  string // one more field
-	deep    int    // so many requests are sent at once; 0: one
+	deep    int    // requests that are sent at once; 0: one
 	systems []string
 	all     bool // with every number of connections
 }

@@ -2,7 +2,7 @@
 //
 //	go run . -root ../.. -html ../../build/report       the page and its charts
 //	go run . -root ../.. -fill                          README and docs: tables and charts
-//	go run . -root ../.. -measure 'bench|peers|http'    measure anew first; takes long
+//	go run . -root ../.. -measure 'bench|peers|http'    measure first; takes long
 package main
 
 import (

@@ -9,7 +9,7 @@ import (
 
 // A bank is the actor that all requests are sent to, and the parent of accounts and coordinators.
 // It starts an account's actor for the first request, and again when it was passivated. An account
-// that fails more often than it may be restarted ends, and the next request starts it anew.
+// that fails more often than it may be restarted ends, and the next request starts it again.
 type bank struct {
 	cfg        config
 	store      actor.Ref[any]

@@ -75,7 +75,7 @@ func (l *times) String() string {
 	return fmt.Sprintf("p50 %v, p99 %v, max %v (of %d)", at(.5), at(.99), at(1), len(l.d))
 }
 
-// send sends `each` messages to each key, those of a key in order, by 32 senders, at most so many a
+// send sends `each` messages to each key, those of a key in order, by 32 senders, at most `rate` a
 // second (0: as they can). One of 20 is asked.
 func (c *cluster) send(t *testing.T, keys, from, each, rate int) (tells, asks *times) {
 	tells, asks = &times{}, &times{}

@@ -224,7 +224,7 @@ func TestADeliveryThatIsLost(t *testing.T) {
 	require.Greater(t, len(a.tokens), 2)
 }
 
-// lossy loses one of each so many deliveries.
+// lossy loses one delivery of each n.
 type lossy struct {
 	Transport
 	each atomic.Int64

@@ -256,7 +256,7 @@ func (h *hold) usable() error {
 var errLeaving = errors.New("the partition is handed over")
 
 // lose gives the partition up at once. It does not wait. Messages in hand are not acked, and so come
-// to whoever takes the partition next, which may be this node.
+// to the node that takes the partition next, which may be this one.
 func (h *hold) lose(why error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -38,7 +38,7 @@ type Actors struct{ Program, N int64 }
 type Idle struct{ N, Burst int64 }
 
 // ActorsOutside sends n messages to each actor of FJThrput, which ActorStart has made, by this
-// thread, so many at a time, and is how long it took until all were handled.
+// thread, `batch` at a time, and is how long it took until all were handled.
 func ActorsOutside(n, batch int) (time.Duration, error) {
 	return elapsed(C.cb_actor_outside(C.int64_t(n), C.int64_t(batch)))
 }

@@ -33,7 +33,7 @@ type Asleep struct {
 // Nothing is a cgo call of an empty function.
 func Nothing() { C.cb_nothing() }
 
-// SpinHere is a cgo call that makes so many steps of dependent arithmetic.
+// SpinHere is a cgo call that makes some steps of dependent arithmetic.
 func SpinHere(steps int) { C.cb_spin(C.uint64_t(steps)) }
 
 // ChildrenOf are the N children of a body, 1000 at most, each of which makes Steps of dependent

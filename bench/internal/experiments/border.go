@@ -335,7 +335,7 @@ func apart(n int, op func() error) (harness.Values, error) {
 	return percentilesNS(waits), nil
 }
 
-// crowd has n operations done by each of so many goroutines.
+// crowd has n operations done by each of several goroutines.
 func crowd(callers, n int, op func() error) (harness.Values, error) {
 	waits, failed := make([]time.Duration, callers*n), make([]error, callers)
 	var all sync.WaitGroup

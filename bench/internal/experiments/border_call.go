@@ -65,7 +65,7 @@ func callMany() crossing {
 		})}
 }
 
-// callWithOffload calls a body that makes one offloaded call, on so many Ps.
+// callWithOffload calls a body that makes one offloaded call, on a number of Ps.
 func callWithOffload(procs int, variant string) crossing {
 	body := coro.MustFunc[cbody.Calls, coro.None](cbody.CallsBody, briefBody...)
 	return crossing{system: sysCoro, name: "call with offload" + variant, n: borderTrips,

@@ -9,7 +9,7 @@ import (
 )
 
 // served is of a request to an HTTP server on the loopback interface, which does an operation for
-// each. Client and server are in this process, and keep so many connections.
+// each. Client and server are in this process, and keep that number of connections.
 func served(open opener, connections int) opener {
 	return func() (op, end func() error, err error) {
 		work, stop, err := open()

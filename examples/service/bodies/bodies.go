@@ -30,7 +30,7 @@ var (
 	Total = coro.MustFunc[Order, int64](unsafe.Pointer(C.total), coro.FuncName("total"))
 )
 
-// NewItem is so many of the item with a number.
+// NewItem is a quantity of the item with a number.
 func NewItem(number, count uint32) Item {
 	return Item{number: C.uint32_t(number), count: C.uint32_t(count)}
 }
