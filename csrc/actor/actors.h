@@ -406,9 +406,11 @@ void coroi_bound_leave(struct coroi_place *a, coro_actor to, struct coroi_actors
 void coroi_unanswered(struct coro_message *m);
 
 /* coroi_sweep_for - an actor of a kind with an idle time is about to be made, in the lock. Returns:
- * as coro_spawn_attr. coroi_stamp - the stamp of now. */
+ * as coro_spawn_attr. coroi_stamp - the stamp of now. coroi_is_old - by its stamp the actor had no
+ * message for its idle time, as seen at the time now, ns; the stamp may be later. */
 int coroi_sweep_for(struct coroi_actors *all, const coro_actor_kind *kind);
 uint64_t coroi_stamp(const coro_actor_kind *kind);
+bool coroi_is_old(const struct coroi_place *a, const coro_actor_kind *kind, uint64_t now);
 
 /* coroi_clock_close - no worker runs: what was to be sent is dead. */
 void coroi_clock_close(struct coroi_actors *all);

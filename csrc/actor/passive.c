@@ -10,7 +10,8 @@
  *   P1  sweeper, in the lock of the place's sides, since B2 takes it before the kind may go: the
  *       actor is dormant, and its stamp is old: CAS box dormant -> IDLE, as C2 with what a turn
  *       needs; and S2. It is no mark in an active box
- *   P2  turn: T1 has found IDLE, and no message: CAS box ACTIVE -> the next generation, as T4 and
+ *   P2  turn: T1 has found IDLE, and no message, and the stamp is still old: between P1's look and
+ *       P1's CAS a message may have come and gone. CAS box ACTIVE -> the next generation, as T4 and
  *       B1 in one. It fails: something has come, and the actor goes on. Else B2 and B3. So no
  *       message is lost
  */
@@ -32,9 +33,7 @@ uint64_t coroi_stamp(const coro_actor_kind *kind)
 	return coroi_now_ns() >> shift_of(kind) & STAMP_MASK;
 }
 
-/* is_old - the actor had no message for its idle time. now: when the walk began, so that the stamp
- * may be later. */
-static bool is_old(const struct coroi_place *a, const coro_actor_kind *kind, uint64_t now)
+bool coroi_is_old(const struct coroi_place *a, const coro_actor_kind *kind, uint64_t now)
 {
 	uint64_t stamp = at_load_rlx(&a->state) >> (COROI_HIGH_SHIFT + COROI_PACE_BITS);
 	unsigned shift = shift_of(kind);
@@ -66,7 +65,7 @@ static void sweep_place(struct coroi_actors *all, struct coroi_place *a, uint64_
 	coroi_spin_lock(lock);
 	box = coroi_box_look(&a->box);
 	const coro_actor_kind *kind = coroi_box_is_dormant(box) ? kind_in(a) : NULL;
-	bool old = kind && is_old(a, kind, now);
+	bool old = kind && coroi_is_old(a, kind, now);
 	coroi_spin_unlock(lock);
 	if (old) /* no memory: the next sweep tries again */
 		(void)coroi_mark_dormant(all, a, coroi_reference(a, box), COROI_BOX_IDLE);

@@ -270,7 +270,7 @@ COROI_COLD static bool rests_idle(struct run *r, uint64_t box)
 {
 	struct coroi_place *a = r->a;
 
-	if (box & COROI_BOX_IDLE) {
+	if (box & COROI_BOX_IDLE && coroi_is_old(a, coroi_kind_of(a), coroi_now_ns())) {
 		if (!coroi_box_end_idle(&a->box, r->turn->self))
 			return false;
 		end_after(a, r->turn->self, 0, NULL, CORO_DEAD_IDLE);
