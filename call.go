@@ -19,7 +19,7 @@ import (
 //
 // Call returns when the coroutine ends. What the coroutine has spawned goes on on the workers. If
 // the coroutine suspends, Call runs what it has spawned, until it can go on: for some 10 ms at most,
-// or 100 µs if ctx may end, and no longer than until something else comes for the worker. Then the
+// 100 µs if ctx may end, and 15 µs while something else is to be started on that worker. Then the
 // goroutine waits as Task.Wait does. A call into Go that the coroutine makes is made by the calling
 // goroutine, if ctx never ends.
 //

@@ -60,6 +60,20 @@ func TestCallRunsTheChildrenOfItsBody(t *testing.T) {
 		require.NoError(t, err)
 		return here == n
 	}, "all run on the thread of the call")
+	eventually(t, func() bool {
+		var others sync.WaitGroup
+		others.Go(func() {
+			task, err := empty.Start(s, coro.None{})
+			if assert.NoError(t, err) {
+				_, err = task.Wait(background)
+				assert.NoError(t, err)
+			}
+		})
+		defer others.Wait()
+		here, err := children.Call(background, s, testbody.Children{N: n, NS: 50_000})
+		require.NoError(t, err)
+		return here > 0 && here < n
+	}, "a call lets go for what is started meanwhile")
 	ctx, cancel := context.WithCancel(background)
 	defer cancel()
 	eventually(t, func() bool {

@@ -88,8 +88,8 @@ func TestDrainEndsTheLastSpawnedFirst(t *testing.T) {
 	}
 }
 
-// Children end before their parent, which hears their good-byes; and so does an actor that was spawned
-// before.
+// Children end before their parent, which hears their good-byes; and so does an actor that was
+// spawned before.
 func TestDrainOfAFamily(t *testing.T) {
 	j := &journal{}
 	y := open(t, Executors(2))

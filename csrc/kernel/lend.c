@@ -49,7 +49,7 @@ static COROI_LEND_FAST void become_locked(struct coroi_lender *l, struct coroi_w
 	l->own = l->quick = NULL;
 	l->call = NULL;
 	l->go = NULL;
-	l->now = l->until = l->looked = 0;
+	l->now = l->began = l->looked = 0;
 	l->laid_aside = 0;
 	l->over = l->picked = l->spun = false;
 	/* what is picked first needs no look: a look costs as much as a short coroutine */

@@ -146,7 +146,7 @@ struct coroi_lender {
 	uint64_t due;    /* w's first deadline at L4 */
 	bool outside;    /* at L4 a coroutine of w waited for something from outside */
 	bool watched;    /* at L4 the driver watched something for w */
-	uint64_t until;  /* the end of the budget, ns; 0: it has not begun */
+	uint64_t began;  /* when the budget has begun, ns; 0: it has not */
 	uint64_t looked; /* at the clock, for the budget, ns */
 	/* picks before the next look at the clock, and between two looks */
 	uint32_t unlooked, look_every;

@@ -22,25 +22,34 @@ void coroi_lend_judge(struct coroi_lender *l, uint64_t now)
 		coroi_bell_ring(l->w->sched);
 }
 
+/* budget_of - how long to run what is there, ns. Where spawns from outside wait, no longer than
+ * COROI_LEND_NS: the worker's own thread lets them in by the clock (run.c). */
+static uint32_t budget_of(const struct coroi_lender *l)
+{
+	if (!l->call || !l->call->budget_ns || l->w->undelivered)
+		return COROI_LEND_NS;
+	return l->call->budget_ns;
+}
+
 /* is_spent - the budget is used up. The first look begins it. */
 static bool is_spent(struct coroi_lender *l)
 {
-	if (l->unlooked) {
+	if (l->unlooked && !l->w->undelivered) {
 		l->unlooked--;
 		return false;
 	}
 	uint64_t now = coroi_now_ns(), before = l->looked;
-	uint32_t budget = l->call && l->call->budget_ns ? l->call->budget_ns : COROI_LEND_NS;
+	uint32_t budget = budget_of(l);
 	l->looked = now;
-	if (!l->until) {
-		l->until = now + budget;
+	if (!l->began) {
+		l->began = now;
 		return false;
 	}
 	l->look_every = now - before > budget / LOOKS   ? 0
 			: l->look_every * 2 < LOOK_MOST ? l->look_every * 2 + 1
 							: LOOK_MOST;
 	l->unlooked = l->look_every;
-	return now >= l->until;
+	return now - l->began >= budget;
 }
 
 /* promise_of - the function by whose promise a runnable is brief, or is not. arg: what lies beside it
