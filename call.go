@@ -18,10 +18,10 @@ import (
 // docs/border.md says what it means for C code to run on a goroutine's thread.
 //
 // Call returns when the coroutine ends. What the coroutine has spawned goes on on the workers. If
-// the coroutine suspends, Call runs what it has spawned, until it can go on: for some 10 ms at most,
-// 100 µs if ctx may end, and 15 µs while something else is to be started on that worker. Then the
-// goroutine waits as Task.Wait does. A call into Go that the coroutine makes is made by the calling
-// goroutine, if ctx never ends.
+// the coroutine suspends, Call runs what it has spawned, until it can go on: for some 10 ms at
+// most, 100 µs if ctx may end, and 15 µs while something else is to be started on that worker. Then
+// the goroutine waits as Task.Wait does. A call into Go that the coroutine makes is made by the
+// calling goroutine, if ctx never ends.
 //
 // The context belongs to the coroutine, as that of StartContext does: its end cancels the coroutine.
 // If the coroutine computes then, Call returns when it ends or suspends. Its result stands, if it

@@ -234,19 +234,13 @@ func (s *Scheduler) AtRest() bool {
 	return bool(C.coroi_at_rest(s.c))
 }
 
-// Live counts the coroutines that have entered and not ended.
-func (s *Scheduler) Live() int {
-	crossing()
-	return max(int(C.coroi_live(s.c)), 0)
-}
-
-// Others counts those of them that are no daemons.
+// Others counts the coroutines that have entered and not ended, and are no daemons.
 func (s *Scheduler) Others() int {
 	crossing()
 	return max(int(C.coroi_others(s.c)), 0)
 }
 
-// Daemons counts the daemons among them.
+// Daemons counts the daemons that have not ended.
 func (s *Scheduler) Daemons() int {
 	crossing()
 	return int(C.coroi_daemons(s.c))

@@ -489,7 +489,6 @@ func (*Scheduler) Lend(l *Lend, spec *Spec, arg unsafe.Pointer, id uint32, brief
 }
 func (*Scheduler) LendOn(l *Lend) Outcome                                  { return 0 }
 func (*Scheduler) Lends() bool                                             { return false }
-func (*Scheduler) Live() int                                               { return 0 }
 func (*Scheduler) MayLend() bool                                           { return false }
 func (*Scheduler) NewGoWaiter(id uint32, bytes uintptr) (GoWaiter, Status) { return GoWaiter{}, Again }
 func (*Scheduler) NewSubmitters(n int) ([]Submitter, Status)               { return nil, Again }

@@ -139,8 +139,9 @@ bool coroi_at_rest(struct coro_scheduler *s);
 /* coroi_rested - tell the threads that wait for a rest. */
 void coroi_rested(struct coro_scheduler *s);
 
-/* coroi_rest_waits - n more threads wait for a rest. From now on each rest changes `rests_told`, until
- * as many wait less. They read `rests_told`, then look at what they wait for, and then sleep. */
+/* coroi_rest_waits - n more threads wait for a rest. From now on each rest changes `rests_told`,
+ * until as many wait less. They read `rests_told`, then look at what they wait for, and then
+ * sleep. */
 static inline void coroi_rest_waits(struct coro_scheduler *s, int n)
 {
 	at_add(&s->rest_waiters, (uint32_t)n);

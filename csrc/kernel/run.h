@@ -244,7 +244,8 @@ static inline bool coroi_is_turn_to_look(const struct coroi_worker *w)
 	return (int32_t)(coroi_turns(w) - w->look_at) >= 0;
 }
 
-/* coroi_is_look_due - is it the turn to look at the clock, or at spawns and calls into Go that wait? */
+/* coroi_is_look_due - is it the turn to look at the clock, or at spawns and calls into Go that
+ * wait? */
 static inline bool coroi_is_look_due(const struct coroi_worker *w)
 {
 	return coroi_is_turn_to_look(w) ||
@@ -254,8 +255,8 @@ static inline bool coroi_is_look_due(const struct coroi_worker *w)
 /* coroi_inbox_due - poll the inbox on this turn of the queue? Polling steals a cache line from its
  * writers, so w polls on every 4th such turn, on each if turns are long, and at the end of each
  * chain of hand-overs (coroi_budget_spent_locked). Spawns and calls into Go wait until the queue is
- * empty. If it never is, they are looked at every COROI_DELIVER_TURNS turns, and spawns are let in by
- * the clock, too. */
+ * empty. If it never is, they are looked at every COROI_DELIVER_TURNS turns, and spawns are let in
+ * by the clock, too. */
 static inline bool coroi_inbox_due(const struct coroi_worker *w)
 {
 	uint32_t head = w->queue.head;
@@ -279,8 +280,8 @@ static inline bool coroi_may_hand_over(struct coroi_worker *w)
 /* coroi_budget_spent_locked - the handover budget is used up, and the queue gets a turn. Unless an
  * option has fixed the budget, it adapts so that a chain of hand-overs lasts 10 to 40 us. While
  * there are chains the queue has one turn for each of them, and its turns are no measure of time.
- * So, if a look is due, or the inbox is not empty, w looks here. Returns: as coroi_poll_locked; 0 if w
- * does not look. */
+ * So, if a look is due, or the inbox is not empty, w looks here. Returns: as coroi_poll_locked; 0
+ * if w does not look. */
 COROI_COLD uint64_t coroi_budget_spent_locked(struct coroi_worker *w);
 
 /* coroi_renew_budget - the queue has its turn: the next chain has the whole budget. */

@@ -469,8 +469,9 @@ static COROI_NOINLINE int parked_spent(uint64_t deadline)
 }
 
 /* Of the parks that find permits, those are counted that find PARKS_COUNTED of them, or a multiple,
- * for as many; and those that find one alone, or one more than that, for themselves. So each park of a
- * coroutine counts that goes on by one permit each time, which it has perhaps given to itself. */
+ * for as many; and those that find one alone, or one more than that, for themselves. So each park
+ * of a coroutine counts that goes on by one permit each time, which it has perhaps given to
+ * itself. */
 #define PARKS_COUNTED 8 /* a power of two */
 
 /* count_parks - count PARKS_COUNTED parks: on the slow ways each one, as these are longer. */
