@@ -16,6 +16,7 @@
 #include <sys/auxv.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -308,6 +309,20 @@ unsigned coroi_cpus(void)
 	long n = sched_getaffinity(0, sizeof set, &set) ? sysconf(_SC_NPROCESSORS_ONLN)
 							: CPU_COUNT(&set);
 	return n < 1 ? 1 : (unsigned)n; /* no mask: the machine has more CPUs than one holds */
+}
+
+struct coroi_usage coroi_thread_usage(void)
+{
+	struct rusage u = {0};
+	struct timespec t = {0};
+
+	/* Neither can fail. The CPU time of getrusage is that of the last tick. */
+	getrusage(RUSAGE_THREAD, &u);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (struct coroi_usage){
+		.cpu_ns = (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec,
+		.blocked = (uint64_t)u.ru_nvcsw,
+	};
 }
 
 uint64_t coroi_now_ns(void)

@@ -103,6 +103,14 @@ void coroi_sigstack_return(void *base);
 void coroi_thread_name(const char *name, unsigned index);
 bool coroi_thread_pin(unsigned cpu);
 int32_t coroi_thread_id(void);
+
+/* coroi_thread_usage - what the calling thread has used until now: the CPU, in ns, and how often it
+ * has blocked. Cost: two system calls. */
+struct coroi_usage {
+	uint64_t cpu_ns, blocked;
+};
+struct coroi_usage coroi_thread_usage(void);
+
 unsigned coroi_cpus(void); /* CPUs that this process may use, at least 1 */
 
 uint64_t coroi_now_ns(void); /* CLOCK_MONOTONIC */

@@ -101,6 +101,11 @@ int32_t coroi_cpu(void)
 	return (int32_t)ex_self();
 }
 
+struct coroi_usage coroi_thread_usage(void)
+{
+	return (struct coroi_usage){0};
+}
+
 uint64_t coroi_now_ns(void)
 {
 	return ex_now_ns();

@@ -53,11 +53,18 @@ int coroi_brief_declare(coro_fn fn)
 	return status;
 }
 
-bool coroi_brief_late(coro_fn fn)
+bool coroi_brief_doubted(coro_fn fn)
+{
+	uint32_t late = late_of(at_load_rlx(word_of((uint64_t)(uintptr_t)fn)));
+
+	return late && late < COROI_BRIEF_LATE;
+}
+
+bool coroi_brief_late(coro_fn fn, bool proven)
 {
 	uint64_t *at = word_of((uint64_t)(uintptr_t)fn), word = at_load_rlx(at);
 
-	while (word && late_of(word) < COROI_BRIEF_LATE) {
+	while (word && late_of(word) < (proven ? COROI_BRIEF_LATE : 1)) {
 		uint64_t next = word + (UINT64_C(1) << COROI_BRIEF_SHIFT);
 		if (!at_cas(at, &word, next))
 			continue;

@@ -156,6 +156,9 @@ struct coroi_lender {
 	bool timed;
 	uint64_t since, ran_since;
 	coro_fn ran;
+	/* That function is in doubt, and this is what the thread had used when the run began. */
+	bool measured;
+	struct coroi_usage before;
 };
 
 /* coroi_lend_call - run a coroutine on the calling thread, as a worker that sleeps, or as the worker

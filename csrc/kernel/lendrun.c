@@ -12,13 +12,22 @@
 #define LOOK_MOST 63 /* picks from one look at the clock to the next, at most */
 #define LOOKS     8  /* in a budget, about */
 
+/* was_long - the run that is timed was long not only by the clock: the thread has used the CPU for so
+ * long, or has blocked. */
+static bool was_long(const struct coroi_lender *l)
+{
+	struct coroi_usage now = coroi_thread_usage();
+
+	return now.cpu_ns - l->before.cpu_ns > COROI_BRIEF_NS || now.blocked != l->before.blocked;
+}
+
 void coroi_lend_judge(struct coroi_lender *l, uint64_t now)
 {
 	if (!l->ran)
 		return;
 	if (now - l->ran_since <= COROI_BRIEF_NS)
 		coroi_brief_in_time(l->ran);
-	else if (coroi_brief_late(l->ran))
+	else if (coroi_brief_late(l->ran, l->measured && was_long(l)))
 		coroi_bell_ring(l->w->sched);
 }
 
@@ -111,6 +120,9 @@ static void note_run(struct coroi_lender *l, uint64_t runnable)
 	if (l->call && !l->call->brief)
 		return;
 	l->ran = promise_of(runnable, *coroi_deque_popped_arg(&l->w->queue));
+	l->measured = coroi_brief_doubted(l->ran);
+	if (coroi_unlikely(l->measured))
+		l->before = coroi_thread_usage();
 }
 
 /* pick_locked - take what runs next; 0: nothing that may run here. */

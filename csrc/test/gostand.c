@@ -128,10 +128,22 @@ void *clerk(void *arg)
 
 /* --------------------------------------------------------------------------------------- lends */
 
+/* sleeps_for_good - w sleeps until it is claimed. A standby looks around now and then, and cannot be
+ * lent meanwhile; where all sleep, it soon stands down. */
+static bool sleeps_for_good(struct coroi_worker *w)
+{
+	struct coro_scheduler *s = w->sched;
+
+	return coroi_sleeps(s, w->id) && at_load_acq(&w->ev) == COROI_EV_SLEEPS &&
+	       (at_load_seq(&s->standby) != w->id + 1u ||
+		COROI_AWAKE_OF(at_load_seq(&s->activity))) &&
+	       at_load_acq(&w->ev) == COROI_EV_SLEEPS;
+}
+
 void until_asleep(coro_scheduler *s)
 {
 	for (uint32_t i = 0; i < coroi_general(s); i++)
-		while (!coroi_sleeps(s, i) || at_load_acq(&s->worker[i].ev) != COROI_EV_SLEEPS)
+		while (!sleeps_for_good(&s->worker[i]))
 			sleep_us(50);
 }
 

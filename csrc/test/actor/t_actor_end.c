@@ -349,9 +349,11 @@ static uint64_t accepted, quit;
 
 static void *sends_on(void *arg)
 {
+	uint64_t word = 0;
+
 	(void)arg;
 	while (!seen(&quit)) {
-		int status = coro_actor_send(target, 0, &quit, 8);
+		int status = coro_actor_send(target, 0, &word, 8);
 		if (!status)
 			add_one(&accepted);
 		else
