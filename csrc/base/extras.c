@@ -7,8 +7,9 @@
 
 #include <string.h>
 
-#define BLOCK ((size_t)1024)
-#define ALIGN ((size_t)16)
+#define BLOCK_FIRST ((size_t)256) /* with room for four deferred functions: most have no more */
+#define BLOCK       ((size_t)1024)
+#define ALIGN       ((size_t)16)
 
 struct coroi_block {
 	struct coroi_block *next;
@@ -29,11 +30,11 @@ static struct coroi_extras *make(struct coroi_extras **e)
 {
 	if (*e)
 		return *e;
-	struct coroi_extras *x = coroi_alloc(BLOCK, ALIGN);
+	struct coroi_extras *x = coroi_alloc(BLOCK_FIRST, ALIGN);
 	if (!x)
 		return NULL;
 	x->at = (char *)x + ROUND(sizeof *x);
-	x->end = (char *)x + BLOCK;
+	x->end = (char *)x + BLOCK_FIRST;
 	return *e = x;
 }
 

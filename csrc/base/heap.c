@@ -5,6 +5,7 @@
 #include "base/list.h"
 
 #define CHUNK_BYTES   ((size_t)2 << 20)
+#define SMALL_PAGES   ((size_t)8 << 20) /* that many bytes are in small pages */
 #define SPAN_BYTES    ((size_t)64 << 10)
 #define SPANS         (CHUNK_BYTES / SPAN_BYTES)
 #define SMALL_BYTES   ((size_t)1 << 10)
@@ -72,8 +73,10 @@ static struct coroi_heap_chunk *map(struct coroi_heap *h, size_t bytes)
 
 	if (!c)
 		return NULL;
-	/* a heap's first chunk is not made of huge pages, see record.h */
-	coroi_huge(c, bytes, h->chunks && bytes % CHUNK_BYTES == 0);
+	/* Of the first chunk see record.h. What the first ones have, the translation buffers of a
+	 * CPU cover in small pages; a huge page that is used in part would be a large share of
+	 * them. */
+	coroi_huge(c, bytes, h->bytes >= SMALL_PAGES && bytes % CHUNK_BYTES == 0);
 	c->bytes = bytes;
 	coroi_dstack_add(&h->chunks, c);
 	at_bump_by(&h->bytes, bytes);

@@ -1,5 +1,5 @@
 /*
- * heap.h - blocks of many small sizes for one worker, in huge pages but for the first chunk.
+ * heap.h - blocks of many small sizes for one worker, in huge pages but for the first 8 MiB.
  *
  * The blocks hold the frames that dense coroutines leave behind when they make way (dense.h), and
  * what these show to others while they wait: some hundred bytes each, millions of them, made and
