@@ -202,40 +202,12 @@ int coroi_fd_watch(struct coroi_slot *p, coro_fd f, struct coroi_worker *w)
 	return into_set(p, f, w);
 }
 
-struct waiter {
-	uint64_t *direction;
-	struct coroi_rec *me;
-};
-
-/* fd_withdraw - O6. False: an event or a close has the record. */
-static bool fd_withdraw(void *arg)
+bool coroi_fd_withdraw(void *arg)
 {
-	const struct waiter *x = arg;
+	const struct coroi_fd_waiter *x = arg;
 	uint64_t me = (uintptr_t)x->me;
 
 	return at_cas(x->direction, &me, COROI_FD_EMPTY);
-}
-
-int coroi_fd_await(struct coroi_slot *p, coro_fd f, uint64_t use, uint64_t deadline,
-		   const char *call)
-{
-	struct coroi_worker *w = coroi_self();
-	struct coroi_rec *me = coroi_current(w);
-	struct waiter x = {coroi_fd_direction(p, use), me};
-	uint64_t empty = COROI_FD_EMPTY;
-	int status;
-
-	if (!deadline)
-		return CORO_ETIMEDOUT;
-	if ((status = coroi_nowait(w, call)))
-		return status;
-	if ((status = coroi_fd_watch(p, f, w)) < 0)
-		return CORO_OF_ERRNO(-status);
-	coroi_escape(me);
-	if (!at_cas(x.direction, &empty, (uintptr_t)me)) /* O5 */
-		return CORO_OK;
-	return coroi_wait(me, use == COROI_FD_IN_USE ? CORO_WAIT_INPUT : CORO_WAIT_OUTPUT, deadline,
-			  fd_withdraw, &x);
 }
 
 /* --------------------------------------------------------------------------------------- events */

@@ -26,7 +26,8 @@
  *   O2  CAS the direction READY to EMPTY, before O3: what becomes ready after O3 has looked makes
  *       it READY again. CLOSED: O7
  *   O3  the system call, unless `drained` and nothing of `hung` say that it is useless. Not EAGAIN:
- *       O7
+ *       O7. A call that then does not wait, or for no time, makes the system call before O7: of a
+ *       descriptor in no set there are no events, and others may still lie in a set
  *   O4  the descriptor is in no set: add it to w's, for both directions, edge-triggered. The kernel
  *       reports what is ready by then. It is in another worker's, as at the last waits: M
  *   O5  CAS the direction EMPTY to the record. READY, CLOSED: O2
@@ -176,11 +177,40 @@ static inline uint64_t coroi_fd_take_ready(uint64_t *direction)
 /* coroi_fd_watch - O4, for the current coroutine of w. Returns: 0 or -errno. */
 int coroi_fd_watch(struct coroi_slot *p, coro_fd f, struct coroi_worker *w);
 
+struct coroi_fd_waiter {
+	uint64_t *direction;
+	struct coroi_rec *me;
+};
+
+/* coroi_fd_withdraw - O6. False: an event or a close has the record. arg: a struct
+ * coroi_fd_waiter. */
+bool coroi_fd_withdraw(void *arg);
+
 /* coroi_fd_await - O4 to O6 for the current coroutine, which has entered p. call: the name of the
  * public call. Returns: CORO_OK: go on with O2; CORO_ETIMEDOUT, CORO_ECANCELED, CORO_ENOWAIT,
- * CORO_OF_ERRNO(errno). */
-int coroi_fd_await(struct coroi_slot *p, coro_fd f, uint64_t use, uint64_t deadline,
-		   const char *call);
+ * CORO_OF_ERRNO(errno). Inline: a frame less lies below a coroutine that waits, which a dense one
+ * keeps a copy of. */
+static inline __attribute__((always_inline)) int
+coroi_fd_await(struct coroi_slot *p, coro_fd f, uint64_t use, uint64_t deadline, const char *call)
+{
+	struct coroi_worker *w = coroi_self();
+	struct coroi_rec *me = coroi_current(w);
+	struct coroi_fd_waiter x = {coroi_fd_direction(p, use), me};
+	uint64_t empty = COROI_FD_EMPTY;
+	int status;
+
+	if (!deadline)
+		return CORO_ETIMEDOUT;
+	if ((status = coroi_nowait(w, call)))
+		return status;
+	if ((status = coroi_fd_watch(p, f, w)) < 0)
+		return CORO_OF_ERRNO(-status);
+	coroi_escape(me);
+	if (!at_cas(x.direction, &empty, (uintptr_t)me)) /* O5 */
+		return CORO_OK;
+	return coroi_wait(me, use == COROI_FD_IN_USE ? CORO_WAIT_INPUT : CORO_WAIT_OUTPUT, deadline,
+			  coroi_fd_withdraw, &x);
+}
 
 /* coroi_fd_adopted - adopt fd, which is non-blocking, for the scheduler of the current coroutine.
  * Returns: as coro_fd_adopt. */

@@ -168,7 +168,8 @@ static int64_t call_change(const struct coroi_slot *p, int fd, const struct coro
 
 static int await_room(struct coroi_server *v)
 {
-	struct coroi_io io = {.call = call_room, .name = "coro_serve", .more = v};
+	static const struct coroi_io_kind room = {.call = call_room, .name = "coro_serve"};
+	struct coroi_io io = {.kind = &room, .more = v};
 
 	return v->limit ? (int)coroi_transfer(v->listener, COROI_FD_OUT_USE, CORO_FOREVER, &io)
 			: CORO_OK;
@@ -210,7 +211,8 @@ static bool is_passing(int status)
  * failed. */
 static int pause_accepting(struct coroi_server *v, int why, uint64_t *ns)
 {
-	struct coroi_io io = {.call = call_change, .name = "coro_serve", .more = v};
+	static const struct coroi_io_kind change = {.call = call_change, .name = "coro_serve"};
+	struct coroi_io io = {.kind = &change, .more = v};
 
 	if (lacks_room(why))
 		at_add(&coroi_set_refusal(coroi_scheduler_of(coroi_self()))->pauses, 1);
@@ -405,9 +407,9 @@ static int64_t call_first(const struct coroi_slot *p, int fd, const struct coroi
 
 int64_t coro_serve_read(coro_fd f, void *buffer, size_t bytes, uint64_t deadline)
 {
-	struct iovec v = {buffer, bytes};
-	struct coroi_io io = {
-		.call = call_first, .name = "coro_serve_read", .v = &v, .n = 1, .empties = bytes};
+	static const struct coroi_io_kind first = {
+		.call = call_first, .name = "coro_serve_read", .empties = true};
+	struct coroi_io io = {.kind = &first, .v = &io.one, .n = 1, .one = {buffer, bytes}};
 	int64_t n = coroi_transfer(f, COROI_FD_IN_USE, deadline, &io);
 
 	return io.flags ? CORO_ECLOSED : n;

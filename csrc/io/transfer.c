@@ -17,7 +17,8 @@
  * nothing has come since then. */
 static inline bool is_useless(const struct coroi_slot *p, const struct coroi_io *io, uint64_t was)
 {
-	return io->empties && p->drained && was == COROI_FD_EMPTY && !at_load_rlx(&p->hung);
+	return io->kind->empties && p->drained && was == COROI_FD_EMPTY && io->v->iov_len &&
+	       !at_load_rlx(&p->hung);
 }
 
 /* note - whether a read with the result n has emptied the socket. After another call in that
@@ -25,8 +26,18 @@ static inline bool is_useless(const struct coroi_slot *p, const struct coroi_io 
 static inline void note(struct coroi_slot *p, uint64_t use, const struct coroi_io *io, int64_t n)
 {
 	if (use == COROI_FD_IN_USE)
-		p->drained = io->empties && n > 0 && (size_t)n < io->v->iov_len &&
+		p->drained = io->kind->empties && n > 0 && (size_t)n < io->v->iov_len &&
 			     p->kind == COROI_KIND_STREAM;
+}
+
+/* last_try - a call that cannot wait, or no longer, and has made no system call: it makes one. */
+static COROI_COLD int64_t last_try(struct coroi_slot *p, coro_fd f, uint64_t use, int status,
+				   const struct coroi_io *io)
+{
+	int64_t n = io->kind->call(p, coroi_fd_number(f), io);
+
+	note(p, use, io, n);
+	return n >= 0 ? n : n == -EAGAIN ? status : CORO_OF_ERRNO(-n);
 }
 
 /* run - O2 to O6, on a descriptor that the caller has entered. */
@@ -39,15 +50,18 @@ static int64_t run(struct coroi_slot *p, coro_fd f, uint64_t use, uint64_t deadl
 		uint64_t was = coroi_fd_take_ready(direction); /* O2 */
 		if (coroi_unlikely(was == COROI_FD_CLOSED))
 			return CORO_ECLOSED;
-		if (!is_useless(p, io, was)) {
-			int64_t n = io->call(p, coroi_fd_number(f), io); /* O3 */
+		bool useless = is_useless(p, io, was);
+		if (!useless) {
+			int64_t n = io->kind->call(p, coroi_fd_number(f), io); /* O3 */
 			note(p, use, io, n);
 			if (n != -EAGAIN)
 				return coroi_likely(n >= 0) ? n : CORO_OF_ERRNO(-n);
 		}
-		int status = coroi_fd_await(p, f, use, deadline, io->name); /* O4 to O6 */
+		int status = coroi_fd_await(p, f, use, deadline, io->kind->name); /* O4 to O6 */
 		if (status)
-			return status;
+			return useless && (status == CORO_ETIMEDOUT || status == CORO_ENOWAIT)
+				       ? last_try(p, f, use, status, io)
+				       : status;
 	}
 }
 
@@ -92,17 +106,18 @@ static int64_t call_write(const struct coroi_slot *p, int fd, const struct coroi
 
 int64_t coro_read(coro_fd f, void *buffer, size_t bytes, uint64_t deadline)
 {
-	struct iovec v = {buffer, bytes};
-	struct coroi_io io = {
-		.call = coroi_call_read, .name = "coro_read", .v = &v, .n = 1, .empties = bytes};
+	static const struct coroi_io_kind read = {
+		.call = coroi_call_read, .name = "coro_read", .empties = true};
+	struct coroi_io io = {.kind = &read, .v = &io.one, .n = 1, .one = {buffer, bytes}};
 
 	return coroi_transfer(f, COROI_FD_IN_USE, deadline, &io);
 }
 
 int64_t coro_write(coro_fd f, const void *buffer, size_t bytes, uint64_t deadline)
 {
-	struct iovec v = {(void *)(uintptr_t)buffer, bytes};
-	struct coroi_io io = {.call = call_write, .name = "coro_write", .v = &v, .n = 1};
+	static const struct coroi_io_kind write = {.call = call_write, .name = "coro_write"};
+	struct coroi_io io = {
+		.kind = &write, .v = &io.one, .n = 1, .one = {(void *)(uintptr_t)buffer, bytes}};
 
 	return coroi_transfer(f, COROI_FD_OUT_USE, deadline, &io);
 }
@@ -123,51 +138,47 @@ static int64_t call_writev(const struct coroi_slot *p, int fd, const struct coro
 
 int64_t coro_readv(coro_fd f, const struct iovec *v, int n, uint64_t deadline)
 {
-	struct coroi_io io = {.call = call_readv, .name = "coro_readv", .v = v, .n = n};
+	static const struct coroi_io_kind readv = {.call = call_readv, .name = "coro_readv"};
+	struct coroi_io io = {.kind = &readv, .v = v, .n = n};
 
 	return v && n >= 0 ? coroi_transfer(f, COROI_FD_IN_USE, deadline, &io) : CORO_EINVAL;
 }
 
 int64_t coro_writev(coro_fd f, const struct iovec *v, int n, uint64_t deadline)
 {
-	struct coroi_io io = {.call = call_writev, .name = "coro_writev", .v = v, .n = n};
+	static const struct coroi_io_kind writev = {.call = call_writev, .name = "coro_writev"};
+	struct coroi_io io = {.kind = &writev, .v = v, .n = n};
 
 	return v && n >= 0 ? coroi_transfer(f, COROI_FD_OUT_USE, deadline, &io) : CORO_EINVAL;
 }
 
 /* ------------------------------------------------------------------------------ sockets alone */
 
-struct message {
-	void *buffer;
-	size_t bytes;
-};
-
 static int64_t call_recv(const struct coroi_slot *p, int fd, const struct coroi_io *io)
 {
-	const struct message *m = io->more;
 	(void)p;
-	return coroi_sys_recv(fd, m->buffer, m->bytes, io->flags);
+	return coroi_sys_recv(fd, io->one.iov_base, io->one.iov_len, io->flags);
 }
 
 static int64_t call_send(const struct coroi_slot *p, int fd, const struct coroi_io *io)
 {
-	const struct message *m = io->more;
 	(void)p;
-	return coroi_sys_send(fd, m->buffer, m->bytes, io->flags);
+	return coroi_sys_send(fd, io->one.iov_base, io->one.iov_len, io->flags);
 }
 
 int64_t coro_recv(coro_fd f, void *buffer, size_t bytes, int flags, uint64_t deadline)
 {
-	struct message m = {buffer, bytes};
-	struct coroi_io io = {.call = call_recv, .name = "coro_recv", .more = &m, .flags = flags};
+	static const struct coroi_io_kind recv = {.call = call_recv, .name = "coro_recv"};
+	struct coroi_io io = {.kind = &recv, .one = {buffer, bytes}, .flags = flags};
 
 	return coroi_transfer(f, COROI_FD_IN_USE, deadline, &io);
 }
 
 int64_t coro_send(coro_fd f, const void *buffer, size_t bytes, int flags, uint64_t deadline)
 {
-	struct message m = {(void *)(uintptr_t)buffer, bytes};
-	struct coroi_io io = {.call = call_send, .name = "coro_send", .more = &m, .flags = flags};
+	static const struct coroi_io_kind send = {.call = call_send, .name = "coro_send"};
+	struct coroi_io io = {
+		.kind = &send, .one = {(void *)(uintptr_t)buffer, bytes}, .flags = flags};
 
 	return coroi_transfer(f, COROI_FD_OUT_USE, deadline, &io);
 }
@@ -186,18 +197,16 @@ static int64_t call_sendmsg(const struct coroi_slot *p, int fd, const struct cor
 
 int64_t coro_recvmsg(coro_fd f, struct msghdr *m, int flags, uint64_t deadline)
 {
-	struct coroi_io io = {
-		.call = call_recvmsg, .name = "coro_recvmsg", .more = m, .flags = flags};
+	static const struct coroi_io_kind recvmsg = {.call = call_recvmsg, .name = "coro_recvmsg"};
+	struct coroi_io io = {.kind = &recvmsg, .more = m, .flags = flags};
 
 	return m ? coroi_transfer(f, COROI_FD_IN_USE, deadline, &io) : CORO_EINVAL;
 }
 
 int64_t coro_sendmsg(coro_fd f, const struct msghdr *m, int flags, uint64_t deadline)
 {
-	struct coroi_io io = {.call = call_sendmsg,
-			      .name = "coro_sendmsg",
-			      .more = (void *)(uintptr_t)m,
-			      .flags = flags};
+	static const struct coroi_io_kind sendmsg = {.call = call_sendmsg, .name = "coro_sendmsg"};
+	struct coroi_io io = {.kind = &sendmsg, .more = (void *)(uintptr_t)m, .flags = flags};
 
 	return m ? coroi_transfer(f, COROI_FD_OUT_USE, deadline, &io) : CORO_EINVAL;
 }
@@ -218,7 +227,9 @@ static int64_t call_sendfile(const struct coroi_slot *p, int fd, const struct co
 int64_t coro_sendfile(coro_fd f, int from, int64_t *offset, size_t bytes, uint64_t deadline)
 {
 	struct from x = {from, offset, bytes};
-	struct coroi_io io = {.call = call_sendfile, .name = "coro_sendfile", .more = &x};
+	static const struct coroi_io_kind sendfile = {.call = call_sendfile,
+						      .name = "coro_sendfile"};
+	struct coroi_io io = {.kind = &sendfile, .more = &x};
 
 	return coroi_transfer(f, COROI_FD_OUT_USE, deadline, &io);
 }
@@ -303,7 +314,8 @@ int coro_accept(coro_fd listener, coro_fd *out, struct sockaddr *peer, socklen_t
 		uint64_t deadline)
 {
 	struct accepted a = {.peer = length ? peer : NULL, .room = length ? *length : 0};
-	struct coroi_io io = {.call = call_accept, .name = "coro_accept", .more = &a};
+	static const struct coroi_io_kind accept = {.call = call_accept, .name = "coro_accept"};
+	struct coroi_io io = {.kind = &accept, .more = &a};
 
 	if (!out || a.room > INT32_MAX)
 		return CORO_EINVAL;
@@ -334,10 +346,8 @@ static int64_t call_connect(const struct coroi_slot *p, int fd, const struct cor
 
 int coro_connect(coro_fd f, const struct sockaddr *to, socklen_t length, uint64_t deadline)
 {
-	struct coroi_io io = {.call = call_connect,
-			      .name = "coro_connect",
-			      .more = (void *)(uintptr_t)to,
-			      .length = length};
+	static const struct coroi_io_kind connect = {.call = call_connect, .name = "coro_connect"};
+	struct coroi_io io = {.kind = &connect, .more = (void *)(uintptr_t)to, .length = length};
 
 	return to ? (int)coroi_transfer(f, COROI_FD_OUT_USE, deadline, &io) : CORO_EINVAL;
 }
@@ -375,8 +385,9 @@ static int64_t call_request(const struct coroi_slot *p, int fd, const struct cor
 int coro_fd_wait(coro_fd f, int direction, uint64_t deadline)
 {
 	bool ended = false, out = direction == CORO_OUT;
-	struct coroi_io io = {.call = direction == CORO_REQUEST ? call_request : call_ready,
-			      .name = "coro_fd_wait",
+	static const struct coroi_io_kind ready = {.call = call_ready, .name = "coro_fd_wait"},
+					  request = {.call = call_request, .name = "coro_fd_wait"};
+	struct coroi_io io = {.kind = direction == CORO_REQUEST ? &request : &ready,
 			      .flags = out ? POLLOUT : POLLIN | POLLRDHUP,
 			      .more = &ended};
 

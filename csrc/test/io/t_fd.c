@@ -6,11 +6,13 @@
 #include "gostand.h"
 
 #include "base/atomics.h"
+#include "io/fd.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -733,6 +735,51 @@ TEST(fd_read_after_another_call_has_taken_the_event)
 	counted = 0;
 	for (int peeks = 0; peeks < 2; peeks++) {
 		spawn(s, looks_and_reads, &peeks, sizeof peeks);
+		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	}
+	CHECK_EQ(counted, 2);
+	finish(s);
+}
+
+/* A short read has emptied the socket. What comes then is seen by a call that cannot wait for it: the
+ * call does not wait, waits for no time, is in a section without waits, or its descriptor is in no set,
+ * as nothing has waited for it. */
+static void polls_and_reads(void *arg, void *result)
+{
+	bool watched = *(bool *)arg;
+	struct pollfd comes = {.fd = coroi_fd_number(pair.a), .events = POLLIN};
+	char bytes[8];
+
+	(void)result;
+	if (watched)
+		CHECK_EQ(coro_read(pair.a, bytes, sizeof bytes, soon(MS)), CORO_ETIMEDOUT);
+	for (int i = 0; i < 12; i++) {
+		CHECK_EQ(coro_write(pair.b, "xyz", 3, CORO_FOREVER), 3);
+		CHECK_EQ(poll(&comes, 1, 10000), 1);
+		if (i % 4 == 3) {
+			CHECK_EQ(coro_nowait_begin("t_fd"), CORO_OK);
+			CHECK_EQ(coro_read(pair.a, bytes, sizeof bytes, CORO_FOREVER), 3);
+			CHECK_EQ(coro_read(pair.a, bytes, sizeof bytes, CORO_FOREVER),
+				 CORO_ENOWAIT);
+			CHECK_EQ(coro_nowait_end(), CORO_OK);
+		} else {
+			uint64_t deadline = i % 4 == 0 ? 0 : i % 4 == 1 ? 1 : coro_now() - 1;
+			CHECK_EQ(coro_read(pair.a, bytes, sizeof bytes, deadline), 3);
+			CHECK_EQ(coro_read(pair.a, bytes, sizeof bytes, deadline), CORO_ETIMEDOUT);
+		}
+	}
+	add_one(&counted);
+}
+
+TEST(fd_read_that_cannot_wait_sees_what_has_come)
+{
+	coro_scheduler *s = start_with(1, 0);
+
+	counted = 0;
+	for (int watched = 0; watched < 2; watched++) {
+		bool is = watched;
+		pair = pair_of_tcp(s);
+		spawn(s, polls_and_reads, &is, sizeof is);
 		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	}
 	CHECK_EQ(counted, 2);
