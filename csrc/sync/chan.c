@@ -111,7 +111,9 @@ static inline bool spins(uint64_t deadline)
 	return deadline && coroi_current(w) && coroi_nothing_else_now(w);
 }
 
-#define COALESCE_PAUSES 24
+/* How long a receiver lets values come before it looks how many have, and how often it looks. */
+#define COALESCE_NS    300
+#define COALESCE_LOOKS 3
 
 /* look_pauses - how many pauses there are between two looks of a caller that spins. Two looks for
  * room are about as far apart as the receives of an eighth of the capacity take. */
@@ -120,12 +122,17 @@ static uint32_t look_pauses(const struct coro_chan *c, bool send)
 	return !send || c->capacity < 16 ? 1 : c->capacity < 64 ? c->capacity / 8 : 8;
 }
 
-/* coalesce - pause, so that more values come together. A small ring is full sooner: then for less
- * long. */
+/* coalesce - pause, so that more values come together: until half of the ring is full, or for three
+ * times as long as some 15 values take. A small ring is full sooner: then for less long. */
 static void coalesce(const struct coro_chan *c)
 {
-	for (uint32_t i = 0; i < COALESCE_PAUSES && i < c->capacity / 2; i++)
-		at_relax();
+	for (int looks = 0; looks < COALESCE_LOOKS; looks++) {
+		uint64_t end = coroi_now_ns() + COALESCE_NS;
+		for (uint32_t i = 0; i < c->capacity / 2 && coroi_now_ns() < end; i++)
+			at_relax();
+		if (coroi_chan_length(c) >= c->capacity / 2)
+			break;
+	}
 }
 
 /*
