@@ -429,6 +429,10 @@ static long touch_call(long clock, long page)
 	return errno ? -1 : 0;
 }
 
+/* layer_io.c's */
+ssize_t fault_recv(int fd, void *p, size_t n, int flags);
+ssize_t fault_send(int fd, const void *p, size_t n, int flags);
+
 long fault_syscall(long number, ...);
 long fault_syscall(long number, ...)
 {
@@ -451,6 +455,10 @@ long fault_syscall(long number, ...)
 		return syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 	if (number == SYS_epoll_pwait2)
 		return fails(FAULT_LOOK) ? -1 : syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	if (number == SYS_recvfrom)
+		return fault_recv((int)a[0], (void *)a[1], (size_t)a[2], (int)a[3]);
+	if (number == SYS_sendto)
+		return fault_send((int)a[0], (const void *)a[1], (size_t)a[2], (int)a[3]);
 	CHECK(number == SYS_gettid || number == SYS_getpid);
 	return syscall(number);
 }
