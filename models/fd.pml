@@ -33,7 +33,7 @@
 #include "fd_call.pml"
 #include "fd_events.pml"
 
-/* A coroutine reads so many bytes under the generation `mine`. */
+/* A coroutine reads `bytes` bytes under the generation `mine`. */
 proctype Coroutine(byte r; byte mine; byte bytes)
 {
 	byte w, was, old;

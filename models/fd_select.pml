@@ -263,7 +263,7 @@ inline select_mix(r, over)
 	atomic { was = 0; ready = false; ended = false; came = false }
 }
 
-/* A coroutine has so many bytes and values to come. */
+/* A coroutine, to which `bytes` bytes and n values come. */
 proctype Coroutine(byte r; byte mine; byte bytes; byte n)
 {
 	byte w, was, old;

@@ -5,7 +5,7 @@
 #include "base/list.h"
 
 #define CHUNK_BYTES   ((size_t)2 << 20)
-#define SMALL_PAGES   ((size_t)8 << 20) /* that many bytes are in small pages */
+#define SMALL_PAGES   ((size_t)8 << 20)
 #define SPAN_BYTES    ((size_t)64 << 10)
 #define SPANS         (CHUNK_BYTES / SPAN_BYTES)
 #define SMALL_BYTES   ((size_t)1 << 10)
@@ -73,9 +73,8 @@ static struct coroi_heap_chunk *map(struct coroi_heap *h, size_t bytes)
 
 	if (!c)
 		return NULL;
-	/* Of the first chunk see record.h. What the first ones have, the translation buffers of a
-	 * CPU cover in small pages; a huge page that is used in part would be a large share of
-	 * them. */
+	/* The first SMALL_PAGES bytes need no huge pages: the CPU's translation buffers cover as
+	 * much. A huge page that is used in part would be a large share of a small heap. */
 	coroi_huge(c, bytes, h->bytes >= SMALL_PAGES && bytes % CHUNK_BYTES == 0);
 	c->bytes = bytes;
 	coroi_dstack_add(&h->chunks, c);

@@ -311,25 +311,29 @@ unsigned coroi_cpus(void)
 	return n < 1 ? 1 : (unsigned)n; /* no mask: the machine has more CPUs than one holds */
 }
 
-struct coroi_usage coroi_thread_usage(void)
+/* read_clock - in ns. It cannot fail. */
+static inline uint64_t read_clock(clockid_t clock)
 {
-	struct rusage u = {0};
-	struct timespec t = {0};
+	struct timespec t;
 
-	/* Neither can fail. The CPU time of getrusage is that of the last tick. */
-	getrusage(RUSAGE_THREAD, &u);
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (struct coroi_usage){
-		.cpu_ns = (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec,
-		.blocked = (uint64_t)u.ru_nvcsw,
-	};
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
 uint64_t coroi_now_ns(void)
 {
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	return read_clock(CLOCK_MONOTONIC);
+}
+
+struct coroi_usage coroi_thread_usage(void)
+{
+	struct rusage u = {0};
+
+	getrusage(RUSAGE_THREAD, &u); /* its CPU time is that of the last tick */
+	return (struct coroi_usage){
+		.cpu_ns = read_clock(CLOCK_THREAD_CPUTIME_ID),
+		.blocked = (uint64_t)u.ru_nvcsw,
+	};
 }
 
 int coroi_event_open(void)

@@ -30,14 +30,26 @@ static inline void note(struct coroi_slot *p, uint64_t use, const struct coroi_i
 			     p->kind == COROI_KIND_STREAM;
 }
 
-/* last_try - a call that cannot wait, or no longer, and has made no system call: it makes one. */
-static COROI_COLD int64_t last_try(struct coroi_slot *p, coro_fd f, uint64_t use, int status,
-				   const struct coroi_io *io)
+#define NOT_NOW CORO_OF_ERRNO(EAGAIN)
+
+/* make_call - O3. Returns: the result, or a status; NOT_NOW: wait for the direction. */
+static inline int64_t make_call(struct coroi_slot *p, coro_fd f, uint64_t use,
+				const struct coroi_io *io)
 {
 	int64_t n = io->kind->call(p, coroi_fd_number(f), io);
 
 	note(p, use, io, n);
-	return n >= 0 ? n : n == -EAGAIN ? status : CORO_OF_ERRNO(-n);
+	return coroi_likely(n >= 0) ? n : CORO_OF_ERRNO(-n);
+}
+
+/* make_last_call - O3 of a call that cannot wait, or no longer, as status says, and has made no
+ * system call. */
+static COROI_COLD int64_t make_last_call(struct coroi_slot *p, coro_fd f, uint64_t use, int status,
+					 const struct coroi_io *io)
+{
+	int64_t n = make_call(p, f, use, io);
+
+	return n == NOT_NOW ? status : n;
 }
 
 /* run - O2 to O6, on a descriptor that the caller has entered. */
@@ -52,15 +64,14 @@ static int64_t run(struct coroi_slot *p, coro_fd f, uint64_t use, uint64_t deadl
 			return CORO_ECLOSED;
 		bool useless = is_useless(p, io, was);
 		if (!useless) {
-			int64_t n = io->kind->call(p, coroi_fd_number(f), io); /* O3 */
-			note(p, use, io, n);
-			if (n != -EAGAIN)
-				return coroi_likely(n >= 0) ? n : CORO_OF_ERRNO(-n);
+			int64_t n = make_call(p, f, use, io);
+			if (n != NOT_NOW)
+				return n;
 		}
 		int status = coroi_fd_await(p, f, use, deadline, io->kind->name); /* O4 to O6 */
 		if (status)
 			return useless && (status == CORO_ETIMEDOUT || status == CORO_ENOWAIT)
-				       ? last_try(p, f, use, status, io)
+				       ? make_last_call(p, f, use, status, io)
 				       : status;
 	}
 }

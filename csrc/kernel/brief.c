@@ -23,6 +23,12 @@ static uint32_t late_of(uint64_t word)
 	return (uint32_t)((word & ~RETURNED) >> COROI_BRIEF_SHIFT);
 }
 
+/* is_doubted - the function was late, and has its mark. */
+static bool is_doubted(uint64_t word)
+{
+	return late_of(word) && late_of(word) < COROI_BRIEF_LATE;
+}
+
 /* word_of - the word of fn, or the free one where it belongs. */
 static uint64_t *word_of(uint64_t fn)
 {
@@ -55,9 +61,7 @@ int coroi_brief_declare(coro_fn fn)
 
 bool coroi_brief_doubted(coro_fn fn)
 {
-	uint32_t late = late_of(at_load_rlx(word_of((uint64_t)(uintptr_t)fn)));
-
-	return late && late < COROI_BRIEF_LATE;
+	return is_doubted(at_load_rlx(word_of((uint64_t)(uintptr_t)fn)));
 }
 
 bool coroi_brief_late(coro_fn fn, bool proven)
@@ -81,7 +85,7 @@ void coroi_brief_in_time(coro_fn fn)
 	uint64_t *at = word_of((uint64_t)(uintptr_t)fn), word = at_load_rlx(at);
 
 	/* a failure: another run was judged meanwhile */
-	if (coroi_unlikely(late_of(word) && late_of(word) < COROI_BRIEF_LATE))
+	if (coroi_unlikely(is_doubted(word)))
 		at_cas(at, &word, word & ((UINT64_C(1) << COROI_BRIEF_SHIFT) - 1));
 }
 

@@ -3,10 +3,10 @@
  *
  * Between two waits a brief function takes some microseconds. It never blocks its thread, and it
  * needs nothing from the thread that woke it. So any thread may run its coroutines (lend.h). The
- * declaration is a promise of the function's author. A function that breaks it twice in a row, in runs
- * that are timed, is brief no longer, for as long as the process lives. By the clock a function only
- * comes into doubt: its thread may have lost its CPU meanwhile. Of a function in doubt, the next run
- * that is timed tells what its thread has used too, and only that proves the second breach.
+ * declaration is a promise of the function's author. A function that breaks it twice in a row, in
+ * runs that are timed, is brief no longer, for as long as the process lives. By the clock a function
+ * only comes into doubt: its thread may have lost its CPU meanwhile. The next timed run of a function
+ * in doubt tells what its thread has used too, and only that proves the second breach.
  *
  * The functions stand in one table of the process, with open addressing and linear probing. A word
  * never leaves the table, and its function never changes. So a look needs no lock:
@@ -44,12 +44,12 @@ extern uint32_t coroi_brief_lost;
 int coroi_brief_declare(coro_fn fn);
 
 /* coroi_brief_late - a run of fn, which is brief, took too long. proven: it did not only seem so
- * because its thread had no CPU. Without proof fn at most comes into doubt. Thread: any. Returns: true
- * if fn has lost the mark by that. */
+ * because its thread had no CPU. Without proof fn at most comes into doubt. Thread: any. Returns:
+ * true if fn has lost the mark by that. */
 bool coroi_brief_late(coro_fn fn, bool proven);
 
-/* coroi_brief_doubted - fn is brief, and was late in its last run that was timed. Thread: any. Cost:
- * some loads. */
+/* coroi_brief_doubted - fn is brief, and was late in its last run that was timed. Thread: any.
+ * Cost: some loads. */
 bool coroi_brief_doubted(coro_fn fn);
 
 /* coroi_brief_in_time - a run of fn, which is brief, has kept the promise. Thread: any. Cost: a

@@ -12,8 +12,8 @@
 #define LOOK_MOST 63 /* picks from one look at the clock to the next, at most */
 #define LOOKS     8  /* in a budget, about */
 
-/* was_long - the run that is timed was long not only by the clock: the thread has used the CPU for so
- * long, or has blocked. */
+/* was_long - the run that is timed was long not only by the clock: the thread has used the CPU for
+ * as long, or has blocked. */
 static bool was_long(const struct coroi_lender *l)
 {
 	struct coroi_usage now = coroi_thread_usage();

@@ -126,11 +126,13 @@ static uint32_t look_pauses(const struct coro_chan *c, bool send)
  * times as long as some 15 values take. A small ring is full sooner: then for less long. */
 static void coalesce(const struct coro_chan *c)
 {
+	uint32_t half = c->capacity / 2;
+
 	for (int looks = 0; looks < COALESCE_LOOKS; looks++) {
 		uint64_t end = coroi_now_ns() + COALESCE_NS;
-		for (uint32_t i = 0; i < c->capacity / 2 && coroi_now_ns() < end; i++)
+		for (uint32_t i = 0; i < half && coroi_now_ns() < end; i++)
 			at_relax();
-		if (coroi_chan_length(c) >= c->capacity / 2)
+		if (coroi_chan_length(c) >= half)
 			break;
 	}
 }

@@ -128,8 +128,8 @@ void *clerk(void *arg)
 
 /* --------------------------------------------------------------------------------------- lends */
 
-/* sleeps_for_good - w sleeps until it is claimed. A standby looks around now and then, and cannot be
- * lent meanwhile; where all sleep, it soon stands down. */
+/* sleeps_for_good - w sleeps until it is claimed. A standby looks around now and then, and cannot
+ * be lent meanwhile; where all sleep, it soon stands down. */
 static bool sleeps_for_good(struct coroi_worker *w)
 {
 	struct coro_scheduler *s = w->sched;

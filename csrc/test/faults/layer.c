@@ -429,10 +429,6 @@ static long touch_call(long clock, long page)
 	return errno ? -1 : 0;
 }
 
-/* layer_io.c's */
-ssize_t fault_recv(int fd, void *p, size_t n, int flags);
-ssize_t fault_send(int fd, const void *p, size_t n, int flags);
-
 long fault_syscall(long number, ...);
 long fault_syscall(long number, ...)
 {

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum fault_kind {
 	FAULT_MAP,     /* mmap */
@@ -61,6 +62,10 @@ void fault_random(const enum fault_kind *kinds, int n, uint32_t one_in, uint64_t
  * are held. */
 bool fault_fails(enum fault_kind kind);
 void fault_holds(int64_t n);
+
+/* fault_recv, fault_send - the stand-ins, for those that make the system calls by number. */
+ssize_t fault_recv(int fd, void *p, size_t n, int flags);
+ssize_t fault_send(int fd, const void *p, size_t n, int flags);
 
 /* fault_last - the kind of the last call that has failed. */
 enum fault_kind fault_last(void);

@@ -741,9 +741,9 @@ TEST(fd_read_after_another_call_has_taken_the_event)
 	finish(s);
 }
 
-/* A short read has emptied the socket. What comes then is seen by a call that cannot wait for it: the
- * call does not wait, waits for no time, is in a section without waits, or its descriptor is in no set,
- * as nothing has waited for it. */
+/* A short read has emptied the socket. What comes then is seen by a call that cannot wait for it:
+ * the call does not wait, waits for no time, is in a section without waits, or its descriptor is in
+ * no set, as nothing has waited for it. */
 static void polls_and_reads(void *arg, void *result)
 {
 	bool watched = *(bool *)arg;
