@@ -40,10 +40,12 @@ func TestCallNOfBodiesThatSuspend(t *testing.T) {
 	for i := range args {
 		args[i] = int64(i % 5)
 	}
-	require.NoError(t, family.CallN(background, s, args, results))
-	for i, r := range results {
-		n := int64(i % 5)
-		require.Equal(t, (n-1)*n*(2*n-1)/6, r)
+	for range 300 {
+		require.NoError(t, family.CallN(soon(t), s, args, results))
+		for i, r := range results {
+			n := int64(i % 5)
+			require.Equal(t, (n-1)*n*(2*n-1)/6, r)
+		}
 	}
 	finish(t, s)
 }
@@ -102,6 +104,18 @@ func TestCallNIsToldBeforeWhatFollowsRuns(t *testing.T) {
 	eventually(t, func() bool { return testbody.Ran() == 1 }, "what the call left spins")
 	testbody.Stop()
 	finish(t, s)
+}
+
+// A call that is suspended, and ends on another worker, takes with it the ends of those before it.
+func TestCallNWhoseLastCallEndsOnAnotherWorker(t *testing.T) {
+	stays := coro.MustFunc[int64, coro.None](testbody.StaysBehind)
+	for range 30 {
+		testbody.Reset()
+		s := newScheduler(t, coro.WithWorkers(2), coro.WithoutLending())
+		require.NoError(t, stays.CallN(soon(t), s, []int64{0, 0, 1}, nil))
+		testbody.Stop()
+		finish(t, s)
+	}
 }
 
 func TestCallNAtTheRecordLimit(t *testing.T) {

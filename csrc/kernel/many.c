@@ -47,18 +47,20 @@ void coroi_many_settle_locked(struct coroi_worker *w)
 		coroi_event_send_remote(w->sched, leader);
 }
 
-/* end - a call has returned, on w; the loop settles (run.c). */
-static inline void end(struct coroi_worker *w, struct coroi_many *m)
+/* begin - a call begins on w. It takes over what has ended right before it, and is to be counted
+ * out: the call may be suspended, and others may then run here, or it may end elsewhere. */
+static inline void begin(struct coroi_worker *w, struct coroi_one *one)
 {
-	if (coroi_unlikely(w->ended_of != m)) {
-		if (w->ended_of) {
-			coroi_door_enter(w);
-			coroi_many_settle_locked(w);
-			coroi_door_leave(w);
-		}
-		w->ended_of = m;
-	}
-	w->ended_many++;
+	one->before = w->ended_many; /* of the same many, or 0: run.c */
+	w->ended_of = NULL;
+	w->ended_many = 0;
+}
+
+/* end - a call has returned, on w. The next one takes the count over, or the loop settles (run.c). */
+static inline void end(struct coroi_worker *w, struct coroi_one *one)
+{
+	w->ended_of = one->of;
+	w->ended_many = one->before + 1;
 }
 
 void coroi_many_unstarted_locked(struct coroi_worker *w, uint64_t arg, int status)
@@ -79,7 +81,7 @@ void coroi_many_ended(struct coroi_rec *me)
 	me->more &= (uint8_t)~COROI_M_FAILED; /* the failure is in the call, not in the record */
 	if (status != CORO_OK)
 		fail(one, status);
-	struct coroi_rec *leader = count_out(one->of, 1);
+	struct coroi_rec *leader = count_out(one->of, one->before + 1);
 	if (leader)
 		coroi_event_send(leader);
 }
@@ -101,6 +103,7 @@ void coroi_many_one(void *arg, void *unused)
 	coro_fn fn = (coro_fn)(uintptr_t)m->fn;
 
 	(void)unused;
+	begin(coroi_self(), one);
 	if (coroi_likely(!at_load_rlx(&m->canceled)))
 		fn(m->arg_bytes ? one->payload + m->arg_at : NULL,
 		   m->result_bytes ? one->payload : NULL);
@@ -111,7 +114,7 @@ void coroi_many_one(void *arg, void *unused)
 	/* on a thread that is no worker, or with deferred functions, the end comes later: run.c */
 	if (coroi_likely(me && !(at_load_rlx(&me->canceled) |
 				 (me->flags & (COROI_F_EXTRAS | COROI_F_ABORTED)))))
-		end(w, m);
+		end(w, one);
 	else if (me && !(me->flags & COROI_F_EXTRAS))
 		coroi_many_ended(me);
 }

@@ -10,7 +10,9 @@
  *       send an event
  *   M2  a call has ended: count it out of `left`. That was the last: take `waiter`. If there is one,
  *       send it its event. Calls that end one after the other on one worker are counted out
- *       together, before anything else runs there
+ *       together: when a call begins right behind another one's end, it takes that count over, and
+ *       counts it out with its own end, wherever that is; `left` cannot be 0 before. Otherwise the
+ *       worker counts them out before anything else runs there
  *   M3  leader, canceled: take `waiter`. If it is gone, the event is on its way. Else set `canceled`,
  *       so that no more calls start, register again, and look at `left`: if that is 0 by now, M2 may
  *       have found nobody. The one that takes `waiter` then knows that the event comes, or does not
@@ -32,6 +34,8 @@ struct coroi_one {
 	int32_t status; /* how the call has ended, as coro_join says */
 	int32_t code;   /* with CORO_EFAILED, and text, which is the caller's to release */
 	char *text;
+	uint32_t before; /* ends that this call has taken over, and counts out with its own */
+	uint32_t unused;
 	unsigned char payload[]; /* the result, and behind it the argument */
 };
 

@@ -203,6 +203,15 @@ void testbody_leaves_spin(void *arg, void *result)
 	coro_spawn(testbody_spin, NULL, 0);
 }
 
+void testbody_stays_behind(void *arg, void *result)
+{
+	(void)result;
+	if (!*(int64_t *)arg)
+		return;
+	coro_spawn(testbody_spin, NULL, 0);
+	coro_yield();
+}
+
 void testbody_sums(void *arg, void *result)
 {
 	struct testbody_flow f = *(struct testbody_flow *)arg;

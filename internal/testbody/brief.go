@@ -17,6 +17,7 @@ var (
 	Computes       = unsafe.Pointer(C.testbody_computes)
 	ChildrenOf     = unsafe.Pointer(C.testbody_children) // Children, int64
 	LeavesSpin     = unsafe.Pointer(C.testbody_leaves_spin)
+	StaysBehind    = unsafe.Pointer(C.testbody_stays_behind) // int64
 	Sums           = unsafe.Pointer(C.testbody_sums)
 	Adds           = unsafe.Pointer(C.testbody_adds)
 	Parks          = unsafe.Pointer(C.testbody_parks)
