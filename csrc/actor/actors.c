@@ -178,63 +178,65 @@ int coro_actor_spawn_on(coro_scheduler *s, uint32_t worker, const coro_actor_kin
 
 /* ------------------------------------------------------------------------------------- messages */
 
-/* carve - a list of COROI_HAND new messages, in the lock. NULL: the limit, or no memory. */
-static struct coro_message *carve(struct coroi_actors *all)
+/* carve - a magazine of new messages, in the lock. NULL: the limit, or no memory. */
+static struct coroi_magazine *carve(struct coroi_actors *all)
 {
-	if (all->carve == all->carve_end) {
+	enum {
+		FOR_MAGAZINE = (sizeof(struct coroi_magazine) + sizeof *all->carve - 1) /
+			       sizeof *all->carve
+	};
+
+	if (all->carve_end - all->carve < (ptrdiff_t)(FOR_MAGAZINE + COROI_HAND)) {
 		if (all->limit && all->bytes + MESSAGES_BYTES > all->limit)
 			return NULL;
 		struct coro_message *m = coroi_map(MESSAGES_BYTES, coroi_page());
 		if (!m)
 			return NULL;
 		all->bytes += MESSAGES_BYTES;
-		m->next_ = all->mapped;
+		m->next_ = all->mapped; /* the first is lost to the link of the chunks */
 		all->mapped = m;
-		/* the first list is lost to the link of the chunks */
-		all->carve = m + COROI_HAND;
+		all->carve = m + 1;
 		all->carve_end = m + MESSAGES_BYTES / sizeof *m;
 	}
-	struct coro_message *list = all->carve;
-	all->carve += COROI_HAND;
-	for (uint32_t i = 0; i + 1 < COROI_HAND; i++)
-		list[i].next_ = &list[i + 1];
-	list[COROI_HAND - 1].next_ = NULL;
-	return list;
+	struct coroi_magazine *full = (struct coroi_magazine *)(void *)all->carve;
+	all->carve += FOR_MAGAZINE;
+	for (uint32_t i = 0; i < COROI_HAND; i++)
+		full->m[i] = all->carve++;
+	return full;
 }
 
 COROI_COLD bool coroi_hand_refill(struct coroi_hand *h)
 {
 	struct coroi_actors *all = h->actors;
-	struct coro_message *list = h->other;
 
-	h->other = NULL;
-	if (!list) {
-		coroi_lock(&all->messages);
-		if ((list = all->lists))
-			all->lists = (struct coro_message *)(uintptr_t)list->words[0];
-		else
-			list = carve(all);
-		coroi_unlock(&all->messages);
+	coroi_lock(&all->messages);
+	struct coroi_magazine *from = all->full;
+	if (from)
+		all->full = from->next;
+	else
+		from = carve(all);
+	if (from) {
+		memcpy(h->spare, from->m, sizeof from->m);
+		h->count = COROI_HAND;
+		from->next = all->empty;
+		all->empty = from;
 	}
-	h->spare = list;
-	h->count = list ? COROI_HAND : 0;
-	return list != NULL;
+	coroi_unlock(&all->messages);
+	return from != NULL;
 }
 
 COROI_NOINLINE void coroi_hand_trade(struct coroi_hand *h)
 {
 	struct coroi_actors *all = h->actors;
-	struct coro_message *list = h->other;
 
-	if (list) {
-		coroi_lock(&all->messages);
-		list->words[0] = (uintptr_t)all->lists;
-		all->lists = list;
-		coroi_unlock(&all->messages);
-	}
-	h->other = h->spare;
-	h->spare = NULL;
-	h->count = 0;
+	h->count -= COROI_HAND;
+	coroi_lock(&all->messages);
+	struct coroi_magazine *to = all->empty; /* there is one: where these messages came from */
+	all->empty = to->next;
+	memcpy(to->m, &h->spare[h->count], sizeof to->m);
+	to->next = all->full;
+	all->full = to;
+	coroi_unlock(&all->messages);
 }
 
 struct coroi_hand *coroi_hand_outside(struct coroi_actors *all)

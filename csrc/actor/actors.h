@@ -8,10 +8,12 @@
  *
  *      reference   generation:16 | 0:17 | chunk:15 | number:16
  *
- * Messages have 64 bytes. A worker has up to two lists of them in hand, of COROI_HAND each, and
- * trades whole lists with the others, in a lock (after Bonwick's magazines, 2001). Threads that are
- * no workers share some hands, each with a lock. Messages flow from those who send to those who
- * handle; the lists bring them back.
+ * Messages have 64 bytes. A worker has up to 2 * COROI_HAND of them in hand, and trades COROI_HAND
+ * at once with the others, in a lock (Bonwick's magazines, 2001). Threads that are no workers share
+ * some hands, each with a lock. Messages flow from those who send to those who handle; the magazines
+ * bring them back. A message that comes from another core is in that core's cache. So nobody reads
+ * a message to find the next one: a hand and a magazine are arrays of addresses, from which messages
+ * are fetched ahead, and a message has the address of an earlier one (COROI_HINT of box.h).
  */
 #ifndef COROI_ACTORS_H
 #define COROI_ACTORS_H
@@ -21,7 +23,7 @@
 #include "base/lock.h"
 #include "kernel/kernel.h"
 
-#define COROI_HAND          64u /* messages of a list */
+#define COROI_HAND          64u /* messages of a magazine */
 #define COROI_HANDS_OUTSIDE 16u
 
 #define COROI_PLACES_BYTES  ((size_t)2 << 20) /* of a chunk */
@@ -88,15 +90,22 @@ _Static_assert(COROI_PLACES * sizeof(struct coroi_place) == COROI_PLACES_BYTES, 
 /* The directory of all chunks of the process. It only grows. */
 extern struct coroi_places *coroi_places_dir[COROI_PLACES_CHUNKS];
 
+/* Where COROI_HAND messages are that nobody has in hand. */
+struct coroi_magazine {
+	struct coroi_magazine *next;
+	struct coro_message *m[COROI_HAND];
+};
+
 /* What one worker has in hand, or threads outside, in the lock. */
 struct coroi_hand {
 	struct coroi_actors *actors;
-	struct coro_message *spare, *other; /* other: COROI_HAND, or none */
-	uint32_t count;                     /* of spare, COROI_HAND at most */
+	uint32_t count; /* of spare */
 	bool dedicated;
 	struct coroi_spin lock; /* of threads outside */
 	/* Messages. Atomic, relaxed: statistics. */
 	uint64_t accepted, handled;
+	/* The last is used first. Behind them are those that were used last; at first NULL. */
+	struct coro_message *spare[2 * COROI_HAND + COROI_HINT];
 } __attribute__((aligned(COROI_APART)));
 
 /* A message that is to be sent later. */
@@ -135,7 +144,7 @@ struct coroi_actors {
 	uint32_t refuses; /* a close has begun. Atomic, relaxed: threads outside look */
 
 	struct coroi_lock messages; /* of what follows */
-	struct coro_message *lists; /* whole ones, linked by words[0] of the first of each */
+	struct coroi_magazine *full, *empty;
 	struct coro_message *carve, *carve_end;
 	struct coro_message *mapped; /* the chunks, linked by their first message */
 	uint64_t bytes, limit;
@@ -273,29 +282,27 @@ static inline void coroi_set_pending(struct coroi_place *a, struct coro_message 
 /* -------------------------------------------------------------------------------- messages */
 
 /* coroi_hand_refill, coroi_hand_trade - coroi_message_get and coroi_message_put where there is no
- * spare one, and where there are COROI_HAND. Refill returns false at the limit, or where there is
- * no memory. */
+ * spare one, and where there are twice COROI_HAND. Refill returns false at the limit, or where there
+ * is no memory. */
 COROI_COLD bool coroi_hand_refill(struct coroi_hand *h);
 COROI_NOINLINE void coroi_hand_trade(struct coroi_hand *h);
 
 static inline struct coro_message *coroi_message_get(struct coroi_hand *h)
 {
-	if (coroi_unlikely(!h->spare) && !coroi_hand_refill(h))
+	if (coroi_unlikely(!h->count) && !coroi_hand_refill(h))
 		return NULL;
-	struct coro_message *m = h->spare;
-	h->spare = m->next_;
-	h->count--;
-	coroi_prefetchw(h->spare);
+	uint32_t i = --h->count;
+	struct coro_message *m = h->spare[i];
+	m->words[COROI_HINT_WORD] = (uintptr_t)h->spare[i + COROI_HINT];
+	coroi_prefetchw(h->spare[i > COROI_HINT ? i - COROI_HINT : 0]);
 	return m;
 }
 
 static inline void coroi_message_put(struct coroi_hand *h, struct coro_message *m)
 {
-	if (coroi_unlikely(h->count == COROI_HAND))
+	if (coroi_unlikely(h->count == 2 * COROI_HAND))
 		coroi_hand_trade(h);
-	m->next_ = h->spare;
-	h->spare = m;
-	h->count++;
+	h->spare[h->count++] = m;
 }
 
 /* coroi_hand_outside - the hand of a thread that is no worker of `all`, with its lock. */

@@ -144,12 +144,10 @@ static void make(const coro_actor_kind *k)
 		EX_CHECK(coroi_hand_refill(&all->outside[0]));
 		coroi_hand_trade(&all->outside[0]);
 	}
-	coroi_hand_trade(&all->outside[0]);
 	for (unsigned i = 0; i < sched->workers; i++) {
 		struct coroi_hand *h = &all->hand[i];
 		EX_CHECK(coroi_hand_refill(h));
-		h->spare = h->spare + COROI_HAND - PLACES; /* what comes back is taken first */
-		h->count = PLACES;
+		h->count = PLACES; /* what comes back is taken first */
 	}
 	world_region(all->mapped, (size_t)((char *)all->carve - (char *)all->mapped));
 	world_region(coroi_places_of(coroi_place_of(g.actor[0])),

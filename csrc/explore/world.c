@@ -15,8 +15,8 @@
 
 #define ARENA_BYTES    ((size_t)8 << 20)
 #define REGIONS_MOST   256
-#define RESTORED_MOST  ((size_t)8 << 10) /* of one allocation: no scenario writes behind that */
-#define RECORDS_APIECE 8                 /* of each magazine: a scenario uses no more */
+#define RESTORED_MOST  ((size_t)32 << 10) /* of one allocation: no scenario writes behind that */
+#define RECORDS_APIECE 8                  /* of each magazine: a scenario uses no more */
 #define STACKS         16
 /* All memory is compared after each of the first schedules, later after one in CHECKED_EVERY. */
 #define CHECKED       50
