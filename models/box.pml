@@ -1,5 +1,5 @@
 /*
- * box.pml - an actor's mailbox in one word: csrc/actor/box.h S1-S2, T1-T4, C1-C3, B1-B3, and P1-P2 of
+ * box.pml - an actor's mailbox in one word: csrc/actor/box.h S1-S2, T0-T4, C1-C3, B1-B3, and P1-P2 of
  * passive.c, with urgent messages (side.c).
  *
  * There is one place for actors. Its first actor has generation 1. SENDERS threads send SENDS
@@ -33,13 +33,14 @@
  *   - Never are two turns of the actor queued or run (start, worker).
  *   - No node is used after it was given back, nor given back twice (LIVE).
  *   - When nothing goes on any more, nothing lies in the box, in `pending` or in the side table, no
- *     mark is left, and all nodes are free (the end of init). With -DNP, which asks for a search for
- *     cycles: nothing goes on without end.
+ *     mark is left, all nodes are free, and an actor that was stopped has ended (the end of init).
+ *     With -DNP, which asks for a search for cycles: nothing goes on without end.
  *
  * Mutants: MUTANT_REST_STORE, MUTANT_REST_BLIND, MUTANT_TAKE_STORE, MUTANT_NOT_ACTIVE,
  * MUTANT_NOT_AGAIN, MUTANT_PENDING_LATE, MUTANT_NO_PENDING, MUTANT_EARLY_FREE, MUTANT_SAME_GEN,
  * MUTANT_SIDE_FIRST, MUTANT_UNMARK_STORE, MUTANT_MARK_FIRST, MUTANT_OVERTAKES_URGENT,
- * MUTANT_BLIND_WITHDRAW, MUTANT_IDLE_STORE.
+ * MUTANT_BLIND_WITHDRAW, MUTANT_IDLE_STORE, MUTANT_ALONE_STORE, MUTANT_ALONE_BLIND,
+ * MUTANT_ALONE_EARLY, MUTANT_ALONE_TWICE, MUTANT_ALONE_UNMARKS.
  */
 #ifndef SENDERS
 #define SENDERS 2
@@ -66,6 +67,7 @@
 #define GEN_OF(box) ((box) >> 8)
 
 #define DORMANT(box)   (((box) & 255) == LIVE_)
+#define ALONE(box)     (((box) & 31) == LIVE_ && M(box) != 0 && next[M(box)] == 0)
 #define TAKES(box, g)  (GEN_OF(box) == (g) && ((box) & LIVE_))
 
 short box = GEN(1) + LIVE_;
@@ -414,8 +416,9 @@ end:	do
 		x = box;
 		self = GEN_OF(x);
 		if
-		:: m == 0 -> take()
-		:: else
+		:: m == 0 -> take()                               /* or T0, not handled */
+		:: m == 0 && ALONE(x) -> goto alone
+		:: m != 0
 		fi;
 again:
 		if
@@ -496,7 +499,7 @@ again:
 #endif
 #ifndef MUTANT_EARLY_FREE
 			:: skip ->                                /* it has ended the coroutine */
-				m = pending;
+ended:				m = pending;
 				at = next[m];
 				put(m);
 				d_step { m = at; at = 0 };
@@ -592,6 +595,64 @@ again:
 		fi;
 #endif
 		goto again;
+alone:		m = M(x);                                         /* T0 */
+#ifdef MUTANT_ALONE_EARLY
+		come(m);
+		put(m);
+#else
+		come(m);
+#endif
+		if
+		:: skip ->                                        /* the behaviour has returned */
+			ok = false;
+#ifdef MUTANT_ALONE_STORE
+			if
+			:: box == GEN(self) + LIVE_ + MSG(m) ->
+				atomic { box = GEN(self) + LIVE_; ok = true; runs = false }
+			:: else
+			fi;
+#else
+			atomic {
+				if
+#ifdef MUTANT_ALONE_BLIND
+				:: (box & (GEN(7) + 255 - CONTROL)) == GEN(self) + LIVE_ + MSG(m) ->
+#else
+				:: box == GEN(self) + LIVE_ + MSG(m) ->
+#endif
+					box = GEN(self) + LIVE_; ok = true; runs = false
+				:: else
+				fi
+			};
+#endif
+			if
+			:: ok ->
+#ifndef MUTANT_ALONE_EARLY
+				put(m);
+#endif
+				goto over
+			:: else
+			fi;
+			take();
+#ifndef MUTANT_ALONE_TWICE
+			at = next[m];
+#ifndef MUTANT_ALONE_EARLY
+			put(m);
+#endif
+			d_step { m = at; at = 0 };
+#endif
+			goto again
+#if !defined(MUTANT_ALONE_EARLY) && !defined(MUTANT_EARLY_FREE)
+		:: skip ->                                        /* it has ended the coroutine */
+#ifdef MUTANT_ALONE_UNMARKS
+			take();
+#else
+			atomic { x = box; box = (x & (255 + GEN(7) - MSG(7))) | ACTIVE };
+			reverse(x, m);
+#endif
+			pending = m;
+			goto ended
+#endif
+		fi;
 over:		skip;
 		d_step { self = 0; m = 0; list = 0; x = 0; ok = false }
 	od
@@ -648,6 +709,9 @@ init {
 		assert(DORMANT(box) || place_free);
 		assert(pending == 0 && !locked && queued == 0 && !runs);
 		assert(urgent == 0);
+#ifdef STOP
+		assert(actor == 2);
+#endif
 		do
 		:: i < IDS ->
 			assert(accepted[i] == came[i]);

@@ -25,6 +25,11 @@
  *
  * Turn, by one coroutine at a time:
  *
+ *   T0  no `pending`, and the box has one message, m, and no mark: handle m where it lies, then CAS
+ *       box m -> dormant. The look is an acquire, pairs with S1; the CAS as T4's. m is given back
+ *       after the CAS: senders link to it until then. The CAS fails, or the behaviour has not
+ *       handled m: T1, where m is the oldest, and is given back if it is handled. The behaviour
+ *       has ended the coroutine: `pending` = what T1 takes, and the marks stay, by a CAS. This saves the exchange, a third of what a message alone costs otherwise
  *   T1  `pending`, if there is one; else x = exchange box -> ACTIVE, and reverse: oldest first.
  *       Acquire, pairs with S1 of each message. An exchange, since senders push meanwhile. The
  *       generation is the turn's own: nobody else changes it
@@ -59,11 +64,11 @@
  *       pairs with S1's load: who has the new reference sees the new actor
  *
  * At most one turn: a turn is started by whom the box makes active out of dormant (S2, C2), and by
- * a turn that ends active (T3). Dormant comes from T4 alone, after which the turn does nothing with
- * the actor.
+ * a turn that ends active (T3). Dormant comes from T0 and T4 alone, after which the turn does nothing
+ * with the actor.
  *
  * None is lost: a message that was pushed is in the box, or in `pending`, or a turn has it; while
- * one is in the box, the box is active; T4 succeeds only if none is. Order of each sender: by the
+ * one is in the box, the box is active; T4 succeeds only if none is, T0 only if none but m. Order of each sender: by the
  * order of the CASes of S1; the turn takes all at once and reverses, and `pending` goes first.
  *
  * ABA is harmless: S1 pushes one, T1 and B1 take all. If a message leaves and comes again between
@@ -100,6 +105,14 @@ static inline struct coro_message *coroi_box_message(uint64_t box)
 static inline bool coroi_box_is_dormant(uint64_t box)
 {
 	return (box & ~COROI_BOX_GEN) == COROI_BOX_LIVE;
+}
+
+/* coroi_box_has_one - one message, and no mark. */
+static inline bool coroi_box_has_one(uint64_t box)
+{
+	const struct coro_message *m = coroi_box_message(box);
+
+	return (box & ~(COROI_BOX_GEN | COROI_BOX_MESSAGE)) == COROI_BOX_LIVE && m && !m->next_;
 }
 
 /* coroi_box_of - the box of the actor with this reference, while it is dormant. */
@@ -156,6 +169,16 @@ static inline uint64_t coroi_box_take(uint64_t *box, coro_actor self)
 	return at_xchg(box, coroi_box_of(self) | COROI_BOX_ACTIVE);
 }
 
+/* coroi_box_take_messages - T1 after T0, where the behaviour has ended the coroutine: the marks stay
+ * for the next turn. */
+static inline uint64_t coroi_box_take_messages(uint64_t *box)
+{
+	uint64_t old = at_load_rlx(box);
+	while (!at_cas(box, &old, (old & ~COROI_BOX_MESSAGE) | COROI_BOX_ACTIVE))
+		;
+	return old;
+}
+
 /* coroi_box_unmark - C3: take CONTROL. */
 static inline void coroi_box_unmark(uint64_t *box)
 {
@@ -169,6 +192,15 @@ static inline void coroi_box_unmark(uint64_t *box)
 static inline bool coroi_box_rest(uint64_t *box, coro_actor self)
 {
 	uint64_t active = coroi_box_of(self) | COROI_BOX_ACTIVE;
+
+	return at_cas(box, &active, coroi_box_of(self));
+}
+
+/* coroi_box_rest_alone - T0: m is handled, and was all that there is. False: something has come. */
+static inline bool coroi_box_rest_alone(uint64_t *box, coro_actor self,
+					const struct coro_message *m)
+{
+	uint64_t active = coroi_box_of(self) | (uintptr_t)m;
 
 	return at_cas(box, &active, coroi_box_of(self));
 }

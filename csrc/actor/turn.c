@@ -1,6 +1,6 @@
 //go:build ignore
 /*
- * turn.c - T1 to T4, C3 and B1 to B3 of box.h: an actor's messages are handled, and it ends.
+ * turn.c - T0 to T4, C3 and B1 to B3 of box.h: an actor's messages are handled, and it ends.
  *
  * The turn, as its behaviour sees it, lies in the payload of the turn's coroutine, which is there
  * when the behaviour has ended that coroutine, and its frames are gone.
@@ -15,6 +15,9 @@
 
 _Static_assert(1u << PACE_MOST == COROI_HAND, "a batch is no longer");
 _Static_assert(sizeof(coro_actor_turn) <= CORO_INLINE_BYTES, "it lies in the payload");
+
+/* In a turn's flags_, with 1: the message of the call is in the box (T0). */
+#define IN_BOX (1u << 31)
 
 static coro_dead_letter_hook dead_letter_hook; /* atomic */
 
@@ -280,19 +283,56 @@ COROI_COLD static bool rests_idle(struct run *r, uint64_t box)
 	return false;
 }
 
+/* alone - T0: the message that is alone in the box, and needs nothing when it is given back. NULL:
+ * T1. */
+static inline struct coro_message *alone(const struct coroi_place *a, uint64_t box)
+{
+	struct coro_message *m = coroi_box_message(box);
+
+	return coroi_box_has_one(box) && !m->flags_ && !coroi_has(a, COROI_P_IDLE) ? m : NULL;
+}
+
+/* handle_alone - T0. Returns: has the turn ended? Else, as after T1, *marks are the marks in the
+ * box. */
+static inline bool handle_alone(struct run *r, struct coro_message *m, uint64_t *marks)
+{
+	struct coroi_place *a = r->a;
+
+	r->turn->handled = 0;
+	r->turn->flags_ = IN_BOX | 1;
+	bool done = coroi_kind_of(a)->behave(r->turn, coroi_state(a), &m, 1) > 0;
+	back();
+	r->turn->flags_ = 0;
+	if (coroi_likely(done && coroi_box_rest_alone(&a->box, r->turn->self, m))) {
+		release(a, m, 1);
+		return true;
+	}
+	*marks = take(r);
+	if (done) {
+		r->m = release(a, r->m, 1);
+		r->left--;
+	}
+	return false;
+}
+
 void coroi_turn(void *arg, void *result)
 {
 	coro_actor_turn *turn = arg;
 	struct coroi_place *a = turn->place_;
 	struct run r = {.turn = turn, .a = a, .m = coroi_pending(a), .left = coroi_behind(a)};
 	struct coro_message *list[COROI_HAND], *next;
-	uint64_t box = at_load_rlx(&a->box);
+	uint64_t box = at_load_acq(&a->box); /* pairs with S1 */
 
 	(void)result;
 	turn->self = coroi_reference(a, box);
 	r.until = 1u << coroi_pace(a);
-	if (!r.m)
-		box = take(&r);
+	if (!r.m) {
+		struct coro_message *m = alone(a, box);
+		if (!m)
+			box = take(&r);
+		else if (handle_alone(&r, m, &box))
+			return;
+	}
 	/* one message alone is not timed: the clock costs as much as many a message */
 	if (coroi_unlikely(r.left > 1 && r.left >= r.until))
 		begin_look(&r, coroi_now_ns());
@@ -341,6 +381,13 @@ void coroi_turn_ended(void *arg, bool aborted)
 	if (!coroi_box_takes(at_load_rlx(&a->box), turn->self)) { /* B2: by the kind's `end` */
 		coroi_place_free(h->actors, a);
 		return;
+	}
+	if (turn->flags_ & IN_BOX) { /* T0 */
+		uint32_t all;
+		struct coro_message *list = coroi_box_reverse(coroi_box_take_messages(&a->box),
+							      &all);
+		coroi_set_pending(a, list, all);
+		turn->flags_ = 1;
 	}
 	uint32_t n = turn->flags_, k = turn->handled < n ? turn->handled : n - 1,
 		 left = coroi_behind(a);

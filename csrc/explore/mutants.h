@@ -170,12 +170,16 @@
 	M(SET_LENT_AS_WORKER, "set-lent",                                                         \
 	  "an own thread whose worker is lent sends events as the worker")                        \
 	M(BOX_REST_STORE, "box-outside", "T4 looks, and then stores")                             \
+	M(BOX_ALONE_STORE, "box-outside", "T0 looks, and then stores")                            \
+	M(BOX_ALONE_TWICE, "box-outside", "what T0 has handled is handled again")                 \
+	M(BOX_ALONE_BLIND, "box-urgent", "T0 does not look at CONTROL")                           \
+	M(BOX_ALONE_UNMARKS, "box-exits", "the end of a coroutine takes marks with the messages") \
 	M(BOX_TAKE_STORE, "box-outside", "T1 looks, and then stores")                             \
 	M(BOX_NOT_ACTIVE, "box-two", "an active box without a message is dormant")                \
 	M(BOX_PENDING_LATE, "box-again", "pending is written after T3's start")                   \
 	M(BOX_EARLY_FREE, "box-itself", "a message is given back before it is read")              \
 	M(BOX_SAME_GEN, "box-stop", "B1 does not raise the generation")                           \
-	M(BOX_REST_BLIND, "box-urgent", "T4 does not look at CONTROL")                            \
+	M(BOX_REST_BLIND, "box-itself", "T4 does not look at CONTROL")                            \
 	M(BOX_UNMARK_STORE, "box-urgent", "C3 takes CONTROL by a store")                          \
 	M(BOX_MARK_FIRST, "box-urgent", "C2 comes before C1")                                     \
 	M(BOX_OVERTAKES_URGENT, "box-itself", "urgent messages overtake each other")              \

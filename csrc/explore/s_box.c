@@ -172,16 +172,12 @@ static unsigned sum(const uint8_t *of)
 	return n;
 }
 
-/* check_sent - n messages were sent. The actor that is in the place rests. */
-static void check_sent(unsigned n)
+/* check_counts - n messages were sent, and all are over. */
+static void check_counts(unsigned n)
 {
-	const struct coroi_place *a = coroi_place_of(g.actor[0]);
 	const struct coroi_actors *all = coroi_actors_of(sched);
 	uint64_t counted = 0, handled = 0;
 
-	if (!coroi_box_is_dormant(a->box))
-		ex_fail("all wait, and the box is 0x%llx", (unsigned long long)a->box);
-	EX_CHECK(a->pending == 0);
 	EX_CHECK(sum(g.accepted) + sum(g.refused) == n);
 	for (unsigned i = 0; i < SENDERS; i++)
 		if (g.accepted[i] != g.handled[i] + g.dead[i])
@@ -195,6 +191,17 @@ static void check_sent(unsigned n)
 	}
 	EX_CHECK(counted == sum(g.accepted) && handled == sum(g.handled));
 	EX_CHECK(all->dead[CORO_DEAD_STOPPED] == sum(g.dead));
+}
+
+/* check_sent - n messages were sent. The actor that is in the place rests. */
+static void check_sent(unsigned n)
+{
+	const struct coroi_place *a = coroi_place_of(g.actor[0]);
+
+	if (!coroi_box_is_dormant(a->box))
+		ex_fail("all wait, and the box is 0x%llx", (unsigned long long)a->box);
+	EX_CHECK(a->pending == 0);
+	check_counts(n);
 }
 
 /* ------------------------------------------------------------------------------------- outside */
@@ -474,7 +481,58 @@ static const struct ex_scenario box_again = {
 	.reach = 3 << RAN_ON,
 };
 
+/* --------------------------------------------------------------------------------------- exits */
+
+/* The behaviour ends its coroutine: the message is handled, and the next turn goes on. */
+static size_t exits(coro_actor_turn *turn, void *state, coro_message *const *m, size_t n)
+{
+	behaves(turn, state, m, n);
+	return (size_t)coro_exit();
+}
+
+static void ends_stopped(void *state, int cause)
+{
+	EX_CHECK(cause == CORO_DEAD_STOPPED && g.inside[number_of(state)] == 0);
+	g.ended[number_of(state)]++;
+}
+
+static const coro_actor_kind kind_exits = {
+	.size = sizeof kind, .behave = exits, .end = ends_stopped, .batch = 1};
+
+static void stops(void *arg)
+{
+	(void)arg;
+	world_pushing(true);
+	EX_CHECK(coro_actor_stop(g.actor[0]) == CORO_OK);
+	world_pushing(false);
+}
+
+static void setup_exits(void)
+{
+	make(&kind_exits);
+	ex_thread("send0", send_0, times(2));
+	ex_thread("stop", stops, NULL);
+}
+
+static void check_exits(void)
+{
+	check_counts(2);
+	EX_CHECK(g.ended[0] == 1);
+	for (unsigned i = 0; i < 3; i++)
+		if (i == g.handled[0])
+			ex_reached(i);
+}
+
+static const struct ex_scenario box_exits = {
+	.name = "box-exits",
+	.about = "a thread sends to an actor whose behaviour exits, and another stops the actor",
+	.setup = setup_exits,
+	.check = check_exits,
+	.workers = 1,
+	.reach = 7,
+};
+
 const struct ex_scenario *const scenarios_box[] = {
 	&box_outside, &box_two,   &box_stop, &box_withdraw, &box_urgent,
-	&box_itself,  &box_again, &box_lent, NULL,
+	&box_itself,  &box_again, &box_lent, &box_exits,    NULL,
 };

@@ -64,8 +64,8 @@ static void stops(coro_actor_turn *turn)
 	CHECK_EQ(coro_actor_stop(turn->self), CORO_OK); /* a stop within a stop */
 }
 
-/* with - an actor gets the words 1 to LETTERS in a paused scheduler, which then runs. */
-static coro_scheduler *with(struct doer *d, coro_actor *a)
+/* with_some - an actor gets the words 1 to letters in a paused scheduler, which then runs. */
+static coro_scheduler *with_some(struct doer *d, coro_actor *a, uint64_t letters)
 {
 	coro_options o = options(2, CORO_PAUSED);
 	coro_scheduler *s = start(&o);
@@ -75,9 +75,14 @@ static coro_scheduler *with(struct doer *d, coro_actor *a)
 	in_order = true;
 	coro_actor_on_dead_letter(buries);
 	*a = actor(s, &doer, d);
-	for (uint64_t i = 1; i <= LETTERS; i++)
+	for (uint64_t i = 1; i <= letters; i++)
 		tell(*a, 0, i);
 	return s;
+}
+
+static coro_scheduler *with(struct doer *d, coro_actor *a)
+{
+	return with_some(d, a, LETTERS);
 }
 
 TEST(actor_stop_is_after_this_message)
@@ -188,26 +193,33 @@ static void lasts(coro_actor_turn *turn)
 	CHECK_EQ(coro_thread_begin(), CORO_OK);
 }
 
-static void ends_so(void (*what)(coro_actor_turn *), int cause)
+static void ends_at(void (*what)(coro_actor_turn *), int cause, uint64_t at, uint64_t letters)
 {
-	struct doer d = {.at = 100, .does = what};
+	struct doer d = {.at = at, .does = what};
 	coro_actor a;
-	coro_scheduler *s = with(&d, &a);
+	coro_scheduler *s = with_some(&d, &a, letters);
 
 	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
-	CHECK_EQ(d.handled, LETTERS); /* the failing one has been begun */
+	CHECK_EQ(d.handled, letters); /* the failing one has been begun */
 	CHECK_EQ(d.ended, 0);
 	CHECK_EQ(buried[CORO_DEAD_FAILED], cause == CORO_DEAD_FAILED);
 	coro_actor_stats t = settled(s);
-	CHECK_EQ(t.handled, LETTERS - (cause == CORO_DEAD_FAILED));
+	CHECK_EQ(t.handled, letters - (cause == CORO_DEAD_FAILED));
 	/* it goes on */
 	d.at = 0;
 	tell(a, 0, 1);
 	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
-	CHECK_EQ(d.handled, LETTERS + 1);
+	CHECK_EQ(d.handled, letters + 1);
 	CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 	CHECK_EQ(d.ended, 1);
 	CHECK_EQ(d.cause, CORO_DEAD_CLOSED);
+}
+
+/* ends_so - at one of many messages, and at one that is alone in the box (T0 of box.h). */
+static void ends_so(void (*what)(coro_actor_turn *), int cause)
+{
+	ends_at(what, cause, 100, LETTERS);
+	ends_at(what, cause, 1, 1);
 }
 
 TEST(actor_behaviours_that_end_their_coroutine)
@@ -216,9 +228,47 @@ TEST(actor_behaviours_that_end_their_coroutine)
 	ends_so(fails, CORO_DEAD_FAILED);
 	ends_so(exits, 0);
 	ends_so(exits_with_more, 0);
-	CHECK_EQ(deferred, 1);
+	CHECK_EQ(deferred, 2);
 	ends_so(cancels, 0);
 	ends_so(lasts, 0);
+}
+
+/* More comes to the box while its only message is handled there (T0). */
+static void sends_and_exits(coro_actor_turn *turn)
+{
+	tell(turn->self, 0, 2);
+	tell(turn->self, 0, 3);
+	coro_exit();
+}
+
+static void stops_and_aborts(coro_actor_turn *turn)
+{
+	tell(turn->self, 0, 2);
+	CHECK_EQ(coro_actor_stop(turn->self), CORO_OK);
+	coro_abort();
+}
+
+TEST(actor_whose_only_message_ends_its_coroutine)
+{
+	struct doer d = {.at = 1, .does = sends_and_exits};
+	coro_actor a;
+	coro_scheduler *s = with_some(&d, &a, 1);
+
+	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
+	CHECK_EQ(d.handled, 3);
+	CHECK_EQ(settled(s).handled, 3);
+	finish(s);
+
+	d = (struct doer){.at = 1, .does = stops_and_aborts};
+	s = with_some(&d, &a, 1);
+	CHECK_EQ(coro_scheduler_run(s), CORO_OK);
+	CHECK_EQ(d.ended, 1);
+	CHECK_EQ(d.cause, CORO_DEAD_STOPPED);
+	CHECK_EQ(buried[CORO_DEAD_FAILED], 1);
+	CHECK_EQ(buried[CORO_DEAD_STOPPED], 1);
+	CHECK(in_order);
+	CHECK_EQ(settled(s).handled, 0);
+	finish(s);
 }
 
 /* A message alone, with which the behaviour ends each time. */
