@@ -1,6 +1,6 @@
 /*
- * box.pml - an actor's mailbox in one word: csrc/actor/box.h S1-S2, T0-T4, C1-C3, B1-B3, and P1-P2 of
- * passive.c, with urgent messages (side.c).
+ * box.pml - an actor's mailbox in one word: csrc/actor/box.h S1-S2, L1-L3, T0-T4, C1-C3, B1-B3, and
+ * P1-P2 of passive.c, with urgent messages (side.c).
  *
  * There is one place for actors. Its first actor has generation 1. SENDERS threads send SENDS
  * messages each to that actor, with that reference. What the queues of the workers have is a count of
@@ -8,7 +8,7 @@
  * actor of generation 2, to which a further sender and, with URGENTS, a further controller send. With
  * URGENTS=n n controllers send two urgent messages each. With NO_MEMORY a turn cannot be started for
  * a dormant actor, at times, where the message may be urgent. With SWEEP a sweeper marks the dormant
- * actor as idle, once.
+ * actor as idle, once. With LOCAL each sender is on one of the two workers at each send.
  *
  * Taken over: the word, with its generation, message and marks; each look, CAS and exchange of it as
  * one step, and a CAS compares the whole word with what was looked at. So a message that leaves and
@@ -17,8 +17,9 @@
  * that ends its coroutine (coroi_turn_ended). The clock may end a turn after any call.
  *
  * Left out
- *   senders   inside and outside are the same here: an S2 is a step by itself, later than S1, on any
- *             thread. In the code S1 and S2 are in one door, or under one lock. A behaviour that
+ *   senders   without LOCAL, inside and outside are the same: an S2 is a step by itself, later than
+ *             S1, on any thread. With LOCAL the senders of one worker go on at the same time, and
+ *             beside its turns, which in the code are one thread. In the code S1 and S2 are in one door, or under one lock. A behaviour that
  *             sends is one more sender. S3 is no step of the box.
  *   batches   a call has one message. The next call may come without a look at the clock.
  *   memory    is sequentially consistent. Each step of the word is a read-modify-write, but for the
@@ -40,7 +41,8 @@
  * MUTANT_NOT_AGAIN, MUTANT_PENDING_LATE, MUTANT_NO_PENDING, MUTANT_EARLY_FREE, MUTANT_SAME_GEN,
  * MUTANT_SIDE_FIRST, MUTANT_UNMARK_STORE, MUTANT_MARK_FIRST, MUTANT_OVERTAKES_URGENT,
  * MUTANT_BLIND_WITHDRAW, MUTANT_IDLE_STORE, MUTANT_ALONE_STORE, MUTANT_ALONE_BLIND,
- * MUTANT_ALONE_EARLY, MUTANT_ALONE_TWICE, MUTANT_ALONE_UNMARKS.
+ * MUTANT_ALONE_EARLY, MUTANT_ALONE_TWICE, MUTANT_ALONE_UNMARKS, MUTANT_LOCAL_STOLEN,
+ * MUTANT_LOCAL_BLIND, MUTANT_LOCAL_ANY, MUTANT_LOCAL_BEFORE, MUTANT_LOCAL_BEHIND, MUTANT_LOCAL_OPEN.
  */
 #ifndef SENDERS
 #define SENDERS 2
@@ -78,6 +80,14 @@ bool locked;
 byte urgent, urgent_last, takes;
 
 byte queued;                 /* turns in the workers' queues */
+#ifdef LOCAL
+byte at_worker = 2;          /* in whose; 2: in no worker's own, from outside */
+bool door[2];                /* a sender is in the worker's door */
+bool open[2];                /* L1: the actor is the worker's open one, and nothing was taken since */
+short open_box[2];
+byte open_last[2];
+bool appended;               /* COROI_APPENDED of `pending` */
+#endif
 bool runs;                   /* a turn runs */
 bool place_free;
 
@@ -114,10 +124,34 @@ inline new_node(m, its_id)
 
 inline put(m) { d_step { LIVE(m); used[m] = false; next[m] = 0; id[m] = 0 } }
 
-/* start - S2, T3: a turn is queued. */
+/* start - S2, T3: a turn is queued. start_by - by worker w, L1: what the box is, and the end of
+ * `pending`. */
 inline start()
 {
 	atomic { queued++; assert(queued + runs == 1) }
+}
+
+#ifdef LOCAL
+inline enter(w) { atomic { !door[w] -> door[w] = true } }
+inline leave(w) { door[w] = false }
+#else
+inline enter(w) { skip }
+inline leave(w) { skip }
+#endif
+
+inline start_by(w, x, last)
+{
+	atomic {
+		queued++;
+		assert(queued + runs == 1);
+#ifdef LOCAL
+		at_worker = w;
+		if
+		:: w < 2 -> open[w] = true; open_box[w] = x; open_last[w] = last
+		:: else
+		fi
+#endif
+	}
 }
 
 /* come - m is handled by the actor that is in the place, or is its dead letter. */
@@ -150,12 +184,53 @@ inline cas(old, to)
 proctype Sender(byte s; byte to; byte n)
 {
 	short old;
-	byte m, i;
+	byte m, i, w;
 	bool ok;
 
 	do
 	:: i < n ->
 		new_node(m, s * 2 + i);
+#ifdef LOCAL
+		if
+		:: w = 0
+		:: w = 1
+		fi;
+		if
+		:: open[w] ->                                     /* L2 */
+			enter(w);
+			old = box;
+#ifdef MUTANT_LOCAL_BLIND
+			old = open_box[w];
+#endif
+			ok = old == open_box[w];
+#ifndef MUTANT_LOCAL_STOLEN
+			ok = ok && open[w];
+#endif
+#ifndef MUTANT_LOCAL_ANY
+			ok = ok && TAKES(old, to);
+#endif
+			if
+			:: ok ->
+				d_step {
+					next[m] = 0;
+					if
+					:: open_last[w] != 0 -> next[open_last[w]] = m
+					:: else -> pending = m; appended = true
+					fi;
+					open_last[w] = m;
+					accepted[s * 2 + i] = true
+				}
+			:: else
+			fi;
+			leave(w);
+			old = 0
+		:: !open[w]
+		fi;
+		if
+		:: ok -> goto sent
+		:: else
+		fi;
+#endif
 		old = box;                                      /* S1 */
 		do
 		:: !TAKES(old, to) ->
@@ -171,11 +246,13 @@ proctype Sender(byte s; byte to; byte n)
 #endif
 			if
 			:: WAKES(old) ->
+				enter(w);
 				cas(old, (old & (GEN(7) + CONTROL + HALT + LIVE_)) | MSG(m));
 				if
-				:: ok -> start()                    /* S2 */
+				:: ok -> start_by(w, GEN(to) + LIVE_ + MSG(m), 0)   /* S2, L1 */
 				:: else
-				fi
+				fi;
+				leave(w)
 			:: else ->
 				cas(old, (old & (GEN(7) + CONTROL + HALT + LIVE_)) | MSG(m))
 			fi;
@@ -184,7 +261,7 @@ proctype Sender(byte s; byte to; byte n)
 			:: else
 			fi
 		od;
-		atomic { i++; m = 0; old = 0; ok = false }
+sent:		atomic { i++; m = 0; old = 0; ok = false }
 	:: else -> break
 	od
 }
@@ -407,14 +484,65 @@ inline end_after()
 proctype Worker()
 {
 	byte self, m, list, at, before;
+#ifdef LOCAL
+	byte last;
+#endif
 	short x;
 	bool ok;
 
 end:	do
+#ifdef LOCAL
+	:: atomic {
+			queued > 0 && (at_worker == 2 || !door[at_worker]) ->
+			queued--;
+			assert(!runs);
+			runs = true;
+			if
+#ifndef MUTANT_LOCAL_OPEN
+			:: at_worker < 2 -> open[at_worker] = false /* L3, or stolen */
+#endif
+			:: else
+			fi;
+			at_worker = 2
+		};
+#else
 	:: atomic { queued > 0 -> queued--; assert(!runs); runs = true };
+#endif
 		m = pending;
 		x = box;
 		self = GEN_OF(x);
+#ifdef LOCAL
+		if
+		:: appended ->                                    /* L3 */
+			list = m;
+			take();
+			d_step {
+				appended = false;
+				at = list;
+				do
+				:: next[at] != 0 -> at = next[at]
+				:: else -> break
+				od;
+#if defined(MUTANT_LOCAL_BEFORE)
+				next[at] = m;
+				m = list;
+#elif defined(MUTANT_LOCAL_BEHIND)
+				before = m;
+				do
+				:: next[before] != 0 -> before = next[before]
+				:: else -> break
+				od;
+				next[before] = list;
+#else
+				next[at] = next[m];
+				next[m] = list;
+#endif
+				list = 0; at = 0; before = 0
+			};
+			goto again
+		:: else
+		fi;
+#endif
 		if
 		:: m == 0 -> take()                               /* or T0, not handled */
 		:: m == 0 && ALONE(x) -> goto alone
@@ -582,7 +710,26 @@ ended:				m = pending;
 		if
 		:: skip                                           /* there is time left */
 		:: skip ->                                        /* T3 */
+#ifdef LOCAL
+			/* L1: on whose worker the turn was does not matter here */
+			d_step {
+				at = m;
+				do
+				:: at != 0 && next[at] != 0 -> at = next[at]
+				:: else -> break
+				od;
+				last = at;
+				at = 0
+			};
+			if
+			:: last != 0 && x == GEN(self) + LIVE_ + ACTIVE ->
+				atomic { !door[0] -> runs = false; start_by(0, x, last) }
+			:: else ->
+				atomic { runs = false; start() }
+			fi;
+#else
 			atomic { runs = false; start() };
+#endif
 #ifdef MUTANT_PENDING_LATE
 			pending = m;
 #endif
@@ -654,7 +801,12 @@ alone:		m = M(x);                                         /* T0 */
 #endif
 		fi;
 over:		skip;
-		d_step { self = 0; m = 0; list = 0; x = 0; ok = false }
+		d_step {
+			self = 0; m = 0; list = 0; x = 0; ok = false;
+#ifdef LOCAL
+			last = 0
+#endif
+		}
 	od
 }
 

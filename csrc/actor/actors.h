@@ -33,8 +33,9 @@
 /* An actor. In its own words of 64 bits others look at, relaxed, the turn writes whole words. */
 struct coroi_place {
 	uint64_t box; /* atomic: box.h */
-	/* The first message that was taken and is not handled, and in the highest 16 bits how many
-	 * there are, at most COROI_DEPTH_MOST. Written by the turn. Atomic, relaxed. */
+	/* The first message that was taken and is not handled, or that was appended (COROI_APPENDED), and
+	 * in the highest 16 bits how many there are, at most COROI_DEPTH_MOST. Written by the turn,
+	 * and by L2. Atomic, relaxed. */
 	uint64_t pending;
 	/* The kind, or with COROI_P_SIDE in the highest 16 bits the side table, which has it.
 	 * Atomic, release: the turn and senders look. */
@@ -44,6 +45,9 @@ struct coroi_place {
 	uint64_t state;
 };
 _Static_assert(sizeof(struct coroi_place) == 32, "an idle actor");
+
+/* In `pending`: it comes behind the oldest message of the box (L3). */
+#define COROI_APPENDED UINT64_C(1)
 
 #define COROI_HIGH_SHIFT 48
 #define COROI_LOW        ((UINT64_C(1) << COROI_HIGH_SHIFT) - 1)
@@ -102,6 +106,12 @@ struct coroi_hand {
 	uint32_t count; /* of spare */
 	bool dedicated;
 	struct coroi_spin lock; /* of threads outside */
+	/* L1: the worker's open actor, NULL: none; what its box is; the last message of its
+	 * `pending`, NULL: there is none; coroi_task_given. */
+	struct coroi_place *open;
+	uint64_t open_box;
+	struct coro_message *open_last;
+	uint32_t open_given;
 	/* Messages. Atomic, relaxed: statistics. */
 	uint64_t accepted, handled;
 	/* The last is used first. Behind them are those that were used last; at first NULL. */
@@ -265,7 +275,7 @@ static inline const coro_actor_kind *coroi_kind_of(const struct coroi_place *a)
 
 static inline struct coro_message *coroi_pending(const struct coroi_place *a)
 {
-	return coroi_pointer(at_load_rlx(&a->pending));
+	return coroi_pointer(at_load_rlx(&a->pending) & ~COROI_APPENDED);
 }
 
 /* coroi_behind - how many messages the turn has taken and not handled. */
@@ -277,6 +287,22 @@ static inline uint32_t coroi_behind(const struct coroi_place *a)
 static inline void coroi_set_pending(struct coroi_place *a, struct coro_message *m, uint32_t n)
 {
 	at_store_rlx(&a->pending, coroi_word(m, n < COROI_DEPTH_MOST ? n : COROI_DEPTH_MOST));
+}
+
+/* coroi_has_appended - L3. */
+static inline bool coroi_has_appended(const struct coroi_place *a)
+{
+	return at_load_rlx(&a->pending) & COROI_APPENDED;
+}
+
+/* coroi_open - L1. w is the caller's worker, and h its hand. In its door. */
+static inline void coroi_open(const struct coroi_worker *w, struct coroi_hand *h,
+			      struct coroi_place *a, uint64_t box, struct coro_message *last)
+{
+	h->open = a;
+	h->open_box = box;
+	h->open_last = last;
+	h->open_given = coroi_task_given(w);
 }
 
 /* -------------------------------------------------------------------------------- messages */

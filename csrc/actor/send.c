@@ -1,5 +1,5 @@
 //go:build ignore
-/* send.c - S1 to S3 and C2 of box.h: messages to actors, from coroutines and from outside. */
+/* send.c - S1 to S3, L1, L2 and C2 of box.h: messages to actors, from coroutines and from outside. */
 #include "actor/actors.h"
 
 #include "base/copy.h"
@@ -81,14 +81,43 @@ COROI_COLD static void yield_once(void)
 		(void)coro_yield();
 }
 
+/* append - L2. False: S1. */
+static inline bool append(struct coroi_worker *w, struct coroi_hand *h, coro_actor to,
+			  struct coro_message *m)
+{
+	struct coroi_place *a = h->open;
+	struct coro_message *last = h->open_last;
+
+	if (coroi_unlikely(!coroi_task_hold(w, h->open_given)))
+		return false;
+	bool open = at_load_rlx(&a->box) == h->open_box && coroi_box_takes(h->open_box, to);
+	if (coroi_likely(open)) {
+		m->next_ = NULL;
+		h->open_last = m;
+		uint64_t pending = at_load_rlx(&a->pending);
+		if (last)
+			last->next_ = m;
+		else
+			pending = (uintptr_t)m | COROI_APPENDED;
+		if (coroi_likely(pending >> COROI_HIGH_SHIFT < COROI_DEPTH_MOST))
+			pending += UINT64_C(1) << COROI_HIGH_SHIFT;
+		at_store_rlx(&a->pending, pending);
+	}
+	coroi_task_drop(w);
+	return open;
+}
+
 /* post - S1 to S3 on worker w, whose hand is h. counted: how many of the n are messages. */
 static inline __attribute__((always_inline)) int
 post(struct coroi_worker *w, struct coroi_hand *h, struct coroi_place *a, coro_actor to,
      struct coro_message *first, struct coro_message *last, uint32_t n, uint32_t counted)
 {
-	uint64_t old = coroi_box_look(&a->box);
-	uint32_t depth;
+	uint64_t old;
+	uint32_t depth = 0;
 
+	if (h->open == a && n == 1 && append(w, h, to, first))
+		goto accepted;
+	old = coroi_box_look(&a->box);
 	for (;;) {
 		if (coroi_unlikely(!coroi_box_takes(old, to)))
 			return CORO_ESTALE;
@@ -98,6 +127,9 @@ post(struct coroi_worker *w, struct coroi_hand *h, struct coroi_place *a, coro_a
 		} else if (coroi_likely(!h->dedicated && !coroi_has(a, COROI_P_PINNED) &&
 					coroi_task_begin(w))) {
 			if (coroi_likely(coroi_box_push(&a->box, &old, first, last, n, &depth))) {
+				if (coroi_likely(n == 1))
+					coroi_open(w, h, a, coroi_box_of(to) | (uintptr_t)last,
+						   NULL);
 				coroi_task_commit(w, (uintptr_t)a);
 				break;
 			}
@@ -111,6 +143,7 @@ post(struct coroi_worker *w, struct coroi_hand *h, struct coroi_place *a, coro_a
 			break;
 		}
 	}
+accepted:
 	at_bump_by(&h->accepted, counted);
 	if (coroi_unlikely(depth + coroi_behind(a) > SOFT_BOUND))
 		yield_once();

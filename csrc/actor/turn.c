@@ -1,6 +1,6 @@
 //go:build ignore
 /*
- * turn.c - T0 to T4, C3 and B1 to B3 of box.h: an actor's messages are handled, and it ends.
+ * turn.c - T0 to T4, L1, L3, C3 and B1 to B3 of box.h: an actor's messages are handled, and it ends.
  *
  * The turn, as its behaviour sees it, lies in the payload of the turn's coroutine, which is there
  * when the behaviour has ended that coroutine, and its frames are gone.
@@ -25,10 +25,11 @@ static coro_dead_letter_hook dead_letter_hook; /* atomic */
 struct run {
 	coro_actor_turn *turn;
 	struct coroi_place *a;
-	struct coro_message *m; /* the first that is taken and not handled */
-	uint32_t left;          /* how many those are; a hint from COROI_DEPTH_MOST on */
-	uint32_t until;         /* messages until the next look at the clock */
-	uint64_t began, looked; /* the first look, and the last, ns; 0: none yet */
+	struct coro_message *m;    /* the first that is taken and not handled */
+	struct coro_message *last; /* of those; NULL: not known */
+	uint32_t left;             /* how many those are; a hint from COROI_DEPTH_MOST on */
+	uint32_t until;            /* messages until the next look at the clock */
+	uint64_t began, looked;    /* the first look, and the last, ns; 0: none yet */
 };
 
 /* --------------------------------------------------------------------------------- dead letters */
@@ -133,6 +134,17 @@ COROI_COLD static void end(struct coroi_place *a, coro_actor self, struct coro_m
 	end_after(a, self, coroi_box_end(&a->box, self), m, cause);
 }
 
+/* insert - L3: what was appended, from first to last, comes behind the first of the list. last is NULL:
+ * it is looked for. */
+static void insert(struct coro_message *list, struct coro_message *first, struct coro_message *last)
+{
+	if (!last)
+		for (last = first; last->next_; last = last->next_)
+			;
+	last->next_ = list->next_;
+	list->next_ = first;
+}
+
 void coroi_actor_close(struct coroi_actors *all, struct coroi_place *a)
 {
 	coro_actor self = coroi_reference(a, at_load_rlx(&a->box));
@@ -141,8 +153,13 @@ void coroi_actor_close(struct coroi_actors *all, struct coroi_place *a)
 
 	uint64_t box = coroi_box_end(&a->box, self);
 	struct coroi_side *side = coroi_side_end(all, a);
-	bury_all(all, NULL, self, coroi_pending(a), CORO_DEAD_CLOSED);
-	bury_all(all, NULL, self, coroi_box_reverse(box, &n), CORO_DEAD_CLOSED);
+	struct coro_message *pending = coroi_pending(a), *list = coroi_box_reverse(box, &n);
+	if (coroi_has_appended(a)) {
+		insert(list, pending, NULL);
+		pending = NULL;
+	}
+	bury_all(all, NULL, self, pending, CORO_DEAD_CLOSED);
+	bury_all(all, NULL, self, list, CORO_DEAD_CLOSED);
 	bury_all(all, NULL, self, side ? side->urgent.first : NULL, CORO_DEAD_CLOSED);
 	coroi_side_tell(all, side, self, CORO_DEAD_CLOSED, false); /* they end too */
 	if (kind->end)
@@ -158,15 +175,18 @@ static bool yes(void *unused)
 	return true;
 }
 
-/* again - T3: the actor goes to the back of a queue. The caller does nothing with it afterwards.
- * False: no memory, or no more turns begin. */
-static bool again(struct coroi_place *a)
+/* again - T3 and L1: the actor goes to the back of a queue. The caller does nothing with it
+ * afterwards. last: of `pending`, NULL: not known. False: no memory, or no more turns begin. */
+static bool again(struct coroi_place *a, coro_actor self, struct coro_message *last)
 {
 	struct coroi_worker *w = coroi_here();
 	struct coroi_hand *h = coroi_room(w);
 	uint32_t pin = coroi_pin_of(a);
 
 	if (coroi_likely(!h->dedicated && !pin && coroi_task_begin(w))) {
+		uint64_t empty = coroi_box_of(self) | COROI_BOX_ACTIVE;
+		if (last && at_load_rlx(&a->box) == empty)
+			coroi_open(w, h, a, empty, last);
 		coroi_task_commit(w, (uintptr_t)a);
 		return true;
 	}
@@ -206,6 +226,7 @@ static inline uint64_t take(struct run *r)
 	uint64_t box = coroi_box_take(&r->a->box, r->turn->self);
 
 	r->m = coroi_box_reverse(box, &r->left);
+	r->last = coroi_box_message(box);
 	return box;
 }
 
@@ -226,6 +247,8 @@ COROI_COLD static void overtake(struct run *r)
 	for (r->left++; m->next_; m = m->next_)
 		r->left++;
 	m->next_ = r->m;
+	if (!r->m)
+		r->last = m;
 	r->m = list;
 }
 
@@ -315,6 +338,32 @@ static inline bool handle_alone(struct run *r, struct coro_message *m, uint64_t 
 	return false;
 }
 
+/* closed - L3: the actor is not open any more. Returns: the last message of its `pending`; NULL: there
+ * is none, or it is not known. */
+static inline struct coro_message *closed(const struct coroi_place *a)
+{
+	struct coroi_hand *h = coroi_room(coroi_here());
+
+	if (h->open != a)
+		return NULL;
+	h->open = NULL;
+	return h->open_last;
+}
+
+/* take_appended - T1 and L3, where messages were appended. Returns: the marks in the box. */
+COROI_NOINLINE static uint64_t take_appended(struct run *r)
+{
+	struct coro_message *appended = r->m, *last = r->last;
+	uint32_t n = r->left;
+	uint64_t box = take(r);
+
+	insert(r->m, appended, last);
+	if (r->left == 1)
+		r->last = last;
+	r->left += n;
+	return box;
+}
+
 void coroi_turn(void *arg, void *result)
 {
 	coro_actor_turn *turn = arg;
@@ -326,7 +375,10 @@ void coroi_turn(void *arg, void *result)
 	(void)result;
 	turn->self = coroi_reference(a, box);
 	r.until = 1u << coroi_pace(a);
-	if (!r.m) {
+	r.last = closed(a);
+	if (coroi_has_appended(a)) {
+		box = take_appended(&r);
+	} else if (!r.m) {
 		struct coro_message *m = alone(a, box);
 		if (!m)
 			box = take(&r);
@@ -362,7 +414,7 @@ void coroi_turn(void *arg, void *result)
 		}
 		box = at_load_rlx(&a->box); /* C3 */
 		if ((r.until == 0 && look(&r)) || coro_canceled()) {
-			if (again(a))
+			if (again(a, turn->self, r.m ? r.last : NULL))
 				return;
 			(void)coro_yield(); /* as good, but for the stack */
 			r.began = r.looked = 0;
@@ -398,6 +450,6 @@ void coroi_turn_ended(void *arg, bool aborted)
 		coroi_bury(h->actors, h, turn->self, failed, CORO_DEAD_FAILED);
 	}
 	coroi_set_pending(a, m, left > k + 1 ? left - k - 1 : m != NULL);
-	if ((m || !coroi_box_rest(&a->box, turn->self)) && !again(a))
+	if ((m || !coroi_box_rest(&a->box, turn->self)) && !again(a, turn->self, NULL))
 		coroi_turn(arg, NULL);
 }

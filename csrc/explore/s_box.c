@@ -22,7 +22,7 @@ static struct {
 	coro_handle stopper;
 	uint8_t next[SENDERS]; /* the next message that may come from each */
 	uint8_t accepted[SENDERS], refused[SENDERS], handled[SENDERS], dead[SENDERS];
-	uint32_t done; /* the sender outside */
+	uint32_t sends, done; /* the sender outside */
 } g;
 
 /* comes - the word has come to the actor, or is its dead letter. */
@@ -260,6 +260,86 @@ static const struct ex_scenario box_two = {
 	.workers = 2,
 	.flags = CORO_NO_STANDBY,
 	.reach = 3 << RAN_ON,
+};
+
+/* --------------------------------------------------------------------------------------- local */
+
+/* One sender's messages: the first wakes the actor, the second is appended (L2); then a thread
+ * outside sends for it, and the last one has to come after that. */
+static void sends_around(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	say_to(0, 0, false);
+	say_to(0, 0, false);
+	EX_CHECK(coroi_has_appended(coroi_place_of(g.actor[0])));
+	at_xchg(&g.sends, 1);
+	coroi_futex_wake(&g.sends, 1);
+	while (!at_load_acq(&g.done))
+		coroi_futex_wait(&g.done, 0, -1);
+	say_to(0, 0, false);
+}
+
+static void sends_for_it(void *arg)
+{
+	(void)arg;
+	while (!at_load_acq(&g.sends))
+		coroi_futex_wait(&g.sends, 0, -1);
+	outside(0, 1, false);
+	at_xchg(&g.done, 1);
+	coroi_futex_wake(&g.done, 1);
+}
+
+static void setup_local(void)
+{
+	make(&kind);
+	on_worker(0, sends_around, 0);
+	ex_thread("sends", sends_for_it, NULL);
+}
+
+static const struct ex_scenario box_local = {
+	.name = "box-local",
+	.about =
+		"a coroutine and a thread outside send in turn to an actor that waits for its turn",
+	.setup = setup_local,
+	.check = check_4,
+	.workers = 1,
+};
+
+/* Another actor is in the place of one that was the open one. */
+static void sends_to_the_next(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	g.stopper = coro_self();
+	EX_CHECK(coro_actor_stop(g.actor[0]) == CORO_OK);
+	if (!g.ended[0])
+		EX_CHECK(coro_park() == CORO_OK);
+	EX_CHECK(coro_actor_spawn(NULL, &kind, &g.inside[1], &g.actor[1]) == CORO_OK);
+	EX_CHECK(say_to(1, 3, false) == CORO_OK); /* it is the open one */
+	EX_CHECK(say_to(0, 0, false) == CORO_ESTALE);
+	EX_CHECK(say_to(1, 3, false) == CORO_OK);
+}
+
+static void setup_next(void)
+{
+	make(&kind);
+	on_worker(0, sends_to_the_next, 0);
+}
+
+static void check_next(void)
+{
+	check_sent(3);
+	EX_CHECK(g.refused[0] == 1 && g.handled[3] == 2);
+}
+
+static const struct ex_scenario box_next = {
+	.name = "box-next",
+	.about =
+		"with a reference to an actor that has ended, to the place's next one, which is open",
+	.setup = setup_next,
+	.check = check_next,
+	.workers = 1,
 };
 
 /* ---------------------------------------------------------------------------------------- stop */
@@ -533,6 +613,6 @@ static const struct ex_scenario box_exits = {
 };
 
 const struct ex_scenario *const scenarios_box[] = {
-	&box_outside, &box_two,   &box_stop, &box_withdraw, &box_urgent,
-	&box_itself,  &box_again, &box_lent, &box_exits,    NULL,
+	&box_outside, &box_two,    &box_local, &box_next, &box_stop,  &box_withdraw,
+	&box_urgent,  &box_itself, &box_again, &box_lent, &box_exits, NULL,
 };

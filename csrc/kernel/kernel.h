@@ -68,6 +68,7 @@
  * Tasks: coroutines that a room starts when a word of its own has changed (task.h)
  *   coroi_tasks          what a room's tasks are
  *   coroi_task_begin, coroi_task_commit, coroi_task_drop   start one, inline
+ *   coroi_task_given, coroi_task_hold   does what was started here still wait in this queue? inline
  *   coroi_task_spawn     start one, from any thread
  *   coroi_task_lend      start one that is brief, and run it on the calling thread
  *   coroi_brief_declare, coroi_is_brief   functions that any thread may run

@@ -91,6 +91,24 @@ bool coroi_task_lend(struct coro_scheduler *s, uint64_t arg, bool (*change)(void
 int coroi_task_put_locked(struct coroi_worker *w, uint64_t arg, bool (*change)(void *), void *ctx,
 			  bool *out);
 
+/* coroi_task_given - a number that is another one when others have taken something from w's queue.
+ * Thread: w, in its door. coroi_task_hold - nothing was taken since the number was `given`: what w
+ * has put into its queue is there, unless w has taken it. True: w's door is entered, and
+ * coroi_task_drop has to come. False: something was taken, or the door wants more. Thread: w. */
+static inline uint32_t coroi_task_given(const struct coroi_worker *w)
+{
+	return w->queue.given;
+}
+
+static inline __attribute__((always_inline)) bool coroi_task_hold(struct coroi_worker *w,
+								  uint32_t given)
+{
+	if (coroi_likely(coroi_door_try(w) && coroi_task_given(w) == given))
+		return true;
+	coroi_door_leave(w);
+	return false;
+}
+
 /* coroi_end_call - the current coroutine, a task, has come to the end of one of the calls that it
  * makes for others: run what that has deferred, and free its arena. It may be suspended meanwhile.
  *  */

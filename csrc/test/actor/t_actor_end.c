@@ -4,6 +4,7 @@
  */
 #include "stage.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -373,6 +374,76 @@ TEST(actor_close_with_full_mailboxes)
 		}
 		CHECK_EQ(ended, 10);
 		CHECK_EQ(coro_actor_spawn(s, &doer, &d[0], a), CORO_ECLOSED);
+		CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
+	}
+}
+
+static uint64_t accepted_by(coro_scheduler *s)
+{
+	coro_actor_stats t;
+
+	CHECK_EQ(coro_actor_stats_of(s, &t), CORO_OK);
+	return t.accepted;
+}
+
+/* Local sends (L2 of box.h): the actor that they wake has its turn later. With SPINS it has none, as
+ * the coroutine keeps the worker until that is canceled. */
+enum { SLEEPS, STOPS, SPINS, LOCAL_WAYS };
+
+struct tells {
+	coro_actor to;
+	int how;
+	uint64_t n;
+};
+
+static void tells(void *arg, void *result)
+{
+	const struct tells *t = *(struct tells **)arg;
+
+	(void)result;
+	for (uint64_t i = 1; i <= t->n; i++)
+		CHECK_EQ(coro_actor_send(t->to, 0, &i, sizeof i), CORO_OK);
+	if (t->how == STOPS)
+		CHECK_EQ(coro_actor_stop(t->to), CORO_OK);
+	else if (t->how == SLEEPS)
+		CHECK_EQ(coro_sleep(CORO_FOREVER), CORO_ECANCELED);
+	else
+		while (!coro_canceled())
+			;
+}
+
+/* waits - the actor handles nothing: it has its turn again and again. */
+static size_t waits(coro_actor_turn *turn, void *state, coro_message *const *m, size_t n)
+{
+	(void)turn;
+	(void)state;
+	(void)m;
+	(void)n;
+	return 0;
+}
+
+TEST(actor_whose_local_messages_die)
+{
+	static const coro_actor_kind kind = {
+		.size = sizeof kind, .behave = waits, .end = doer_ends};
+
+	for (int how = 0; how < LOCAL_WAYS; how++) {
+		coro_scheduler *s = start_with(1, 0);
+		struct doer d = {0};
+		/* no more than the soft bound, at which the sender yields */
+		struct tells t = {actor(s, &kind, &d), how, how == SPINS ? 200 : 300}, *arg = &t;
+
+		memset(buried, 0, sizeof buried);
+		last_buried = 0;
+		in_order = true;
+		coro_actor_on_dead_letter(buries);
+		CHECK_EQ(coro_scheduler_spawn(s, NULL, tells, &arg, sizeof arg, NULL), CORO_OK);
+		while (how != STOPS && accepted_by(s) < t.n)
+			CHECK_EQ(sched_yield(), 0);
+		CHECK_EQ(coro_scheduler_close(s, how != STOPS), CORO_OK);
+		CHECK_EQ(buried[how == STOPS ? CORO_DEAD_STOPPED : CORO_DEAD_CLOSED], t.n);
+		CHECK(in_order);
+		CHECK_EQ(d.ended, 1);
 		CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 	}
 }
