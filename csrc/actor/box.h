@@ -33,8 +33,10 @@
  *   L2  send, in w's door: the actor is the open one, nobody has taken from the queue since, and the
  *       box is x: m goes to the end of `pending`. The turn still waits in w's queue then, so nobody
  *       else is at `pending`; the door orders it for a thief. Otherwise: S1
- *   L3  the turn begins on w: the actor is not open any more. On any worker: what was appended after
- *       S2 comes behind the message of x, and before all else in the box
+ *   L3  the turn begins on w: the actor is not open any more. The end of `pending` is what w keeps
+ *       only if nobody has taken from the queue: else the turn may have been elsewhere, and have
+ *       come back. On any worker: what was appended after S2 comes behind the message of x, and
+ *       before all else in the box
  *
  * Turn, by one coroutine at a time:
  *

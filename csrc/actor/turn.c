@@ -338,16 +338,18 @@ static inline bool handle_alone(struct run *r, struct coro_message *m, uint64_t 
 	return false;
 }
 
-/* closed - L3: the actor is not open any more. Returns: the last message of its `pending`; NULL: there
- * is none, or it is not known. */
+/* closed - L3: the actor is not open here any more. Returns: the last message of its `pending`; NULL:
+ * there is none, or it is not known: others have taken something from the queue, perhaps this turn,
+ * and the actor has had other turns since. */
 static inline struct coro_message *closed(const struct coroi_place *a)
 {
-	struct coroi_hand *h = coroi_room(coroi_here());
+	struct coroi_worker *w = coroi_here();
+	struct coroi_hand *h = coroi_room(w);
 
 	if (h->open != a)
 		return NULL;
 	h->open = NULL;
-	return h->open_last;
+	return h->open_given == coroi_task_given(w) ? h->open_last : NULL;
 }
 
 /* take_appended - T1 and L3, where messages were appended. Returns: the marks in the box. */

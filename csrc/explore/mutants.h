@@ -174,7 +174,9 @@
 	M(BOX_ALONE_TWICE, "box-outside", "what T0 has handled is handled again")                 \
 	M(BOX_ALONE_BLIND, "box-urgent", "T0 does not look at CONTROL")                           \
 	M(BOX_ALONE_UNMARKS, "box-exits", "the end of a coroutine takes marks with the messages") \
-	M(BOX_LOCAL_STOLEN, "box-two", "L2 does not look whether the turn was stolen")            \
+	M(BOX_LOCAL_STOLEN, "box-thief", "L2 does not look whether the turn was stolen")          \
+	M(BOX_LOCAL_STALE, "box-back",                                                            \
+	  "L3 takes the end of an earlier turn's messages for this one's")                        \
 	M(BOX_LOCAL_BLIND, "box-local", "L2 does not look at the box")                            \
 	M(BOX_LOCAL_ANY, "box-next", "L2 does not look at the generation")                        \
 	M(BOX_LOCAL_BEHIND, "box-local", "what was appended comes behind all that was pushed")    \

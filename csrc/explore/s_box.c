@@ -22,7 +22,7 @@ static struct {
 	coro_handle stopper;
 	uint8_t next[SENDERS]; /* the next message that may come from each */
 	uint8_t accepted[SENDERS], refused[SENDERS], handled[SENDERS], dead[SENDERS];
-	uint32_t sends, done; /* the sender outside */
+	uint32_t sends, done, back; /* flags, on which threads wait */
 } g;
 
 /* comes - the word has come to the actor, or is its dead letter. */
@@ -213,6 +213,12 @@ static void setup_outside(void)
 	ex_thread("send1", send_1, times(1));
 }
 
+static void check_2(void)
+{
+	check_sent(2);
+	EX_CHECK(sum(g.handled) == 2);
+}
+
 static void check_3(void)
 {
 	check_sent(3);
@@ -264,6 +270,19 @@ static const struct ex_scenario box_two = {
 
 /* --------------------------------------------------------------------------------------- local */
 
+/* say - set *flag, for hears. */
+static void say(uint32_t *flag)
+{
+	at_xchg(flag, 1);
+	coroi_futex_wake(flag, 1);
+}
+
+static void hears(uint32_t *flag)
+{
+	while (!at_load_acq(flag))
+		coroi_futex_wait(flag, 0, -1);
+}
+
 /* One sender's messages: the first wakes the actor, the second is appended (L2); then a thread
  * outside sends for it, and the last one has to come after that. */
 static void sends_around(void *arg, void *result)
@@ -273,21 +292,17 @@ static void sends_around(void *arg, void *result)
 	say_to(0, 0, false);
 	say_to(0, 0, false);
 	EX_CHECK(coroi_has_appended(coroi_place_of(g.actor[0])));
-	at_xchg(&g.sends, 1);
-	coroi_futex_wake(&g.sends, 1);
-	while (!at_load_acq(&g.done))
-		coroi_futex_wait(&g.done, 0, -1);
+	say(&g.sends);
+	hears(&g.done);
 	say_to(0, 0, false);
 }
 
 static void sends_for_it(void *arg)
 {
 	(void)arg;
-	while (!at_load_acq(&g.sends))
-		coroi_futex_wait(&g.sends, 0, -1);
+	hears(&g.sends);
 	outside(0, 1, false);
-	at_xchg(&g.done, 1);
-	coroi_futex_wake(&g.done, 1);
+	say(&g.done);
 }
 
 static void setup_local(void)
@@ -304,6 +319,105 @@ static const struct ex_scenario box_local = {
 	.setup = setup_local,
 	.check = check_4,
 	.workers = 1,
+};
+
+/* The turn is stolen and runs; the next one is started there, and stolen back. */
+static void loses_it(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	say_to(0, 0, false);
+	say_to(0, 0, false);
+	say(&g.sends);
+	hears(&g.done);
+	say_to(0, 0, false);
+	EX_CHECK(world_steal(world_worker(0), world_worker(1)));
+	say(&g.back);
+}
+
+static void takes_it(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	hears(&g.sends);
+	EX_CHECK(world_steal(world_worker(1), world_worker(0)));
+	EX_CHECK(coro_yield() == CORO_OK);
+	EX_CHECK(sum(g.handled) == 2);
+	say_to(0, 1, false);
+	say_to(0, 1, false);
+	EX_CHECK(coroi_has_appended(coroi_place_of(g.actor[0])));
+	say(&g.done);
+	hears(&g.back);
+}
+
+static void setup_back(void)
+{
+	make(&kind);
+	on_worker(0, loses_it, 0);
+	on_worker(1, takes_it, 0);
+}
+
+static void check_back(void)
+{
+	check_sent(5);
+	EX_CHECK(sum(g.handled) == 5);
+}
+
+static const struct ex_scenario box_back = {
+	.name = "box-back",
+	.about = "a turn is stolen, and the actor's next one is stolen back",
+	.setup = setup_back,
+	.check = check_back,
+	.workers = 2,
+	.flags = CORO_NO_STANDBY,
+	.reach = 3 << RAN_ON,
+};
+
+/* The turn is stolen, and is in the behaviour when the first worker sends again. */
+static size_t hears_once(coro_actor_turn *turn, void *state, coro_message *const *m, size_t n)
+{
+	if (!sum(g.handled)) {
+		say(&g.done);
+		hears(&g.back);
+	}
+	return behaves(turn, state, m, n);
+}
+
+static const coro_actor_kind kind_hears = {.size = sizeof kind, .behave = hears_once, .end = ends};
+
+static void sends_late(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	say_to(0, 0, false);
+	say(&g.sends);
+	hears(&g.done);
+	say_to(0, 0, false);
+	say(&g.back);
+}
+
+static void takes_one(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	hears(&g.sends);
+	EX_CHECK(world_steal(world_worker(1), world_worker(0)));
+}
+
+static void setup_thief(void)
+{
+	make(&kind_hears);
+	on_worker(0, sends_late, 0);
+	on_worker(1, takes_one, 0);
+}
+
+static const struct ex_scenario box_thief = {
+	.name = "box-thief",
+	.about = "a coroutine sends to an actor whose turn a thief runs",
+	.setup = setup_thief,
+	.check = check_2,
+	.workers = 2,
+	.flags = CORO_NO_STANDBY,
 };
 
 /* Another actor is in the place of one that was the open one. */
@@ -429,12 +543,6 @@ static void setup_urgent(void)
 	make(&kind);
 	ex_thread("send0", send_0, times(1));
 	ex_thread("urgent", urgent_2, times(1));
-}
-
-static void check_2(void)
-{
-	check_sent(2);
-	EX_CHECK(sum(g.handled) == 2);
 }
 
 static const struct ex_scenario box_urgent = {
@@ -613,6 +721,6 @@ static const struct ex_scenario box_exits = {
 };
 
 const struct ex_scenario *const scenarios_box[] = {
-	&box_outside, &box_two,    &box_local, &box_next, &box_stop,  &box_withdraw,
-	&box_urgent,  &box_itself, &box_again, &box_lent, &box_exits, NULL,
+	&box_outside,  &box_two,    &box_local,  &box_back,  &box_thief, &box_next,  &box_stop,
+	&box_withdraw, &box_urgent, &box_itself, &box_again, &box_lent,  &box_exits, NULL,
 };

@@ -152,7 +152,7 @@ uint32_t coroi_deque_give(struct coroi_worker *w, uint16_t t, struct coroi_steal
 
 	if (coroi_unlikely(d->spill.count))
 		n += give_of_spill(d, out + n, most - n, looks);
-	d->given += n;
+	at_store_rlx(&d->given, d->given + n);
 	for (uint32_t i = 0; i < n; i++)
 		if (coroi_runnable_has_record(out[i].runnable)) {
 			/* Release; pairs with the acquire in coroi_remote_wake_locked (W3 of

@@ -60,7 +60,7 @@ struct coroi_deque {
 	/* Entries of the ring; 0 while something has spilled, since nothing may pass the spilled
 	 * ones. */
 	uint32_t room;
-	uint32_t given; /* how often thieves have got some; it runs free */
+	uint32_t given; /* how many thieves have got; it runs free. Atomic, relaxed */
 	/* Runnables that came when the ring could not grow, in order. */
 	struct coroi_list spill;
 };
