@@ -118,6 +118,19 @@ func TestCallNWhoseLastCallEndsOnAnotherWorker(t *testing.T) {
 	}
 }
 
+// A call that ends on a thread that is no worker comes back to one, and is counted there.
+func TestCallNOfBodiesThatEndElsewhere(t *testing.T) {
+	rides := coro.MustFunc[int64, int64](testbody.Rides)
+	s := newScheduler(t, coro.WithWorkers(2))
+	args, results := []int64{1, 2, 3, 4, 5}, make([]int64, 5)
+	for range 20 {
+		clear(results)
+		require.NoError(t, rides.CallN(soon(t), s, args, results))
+		require.Equal(t, args, results)
+	}
+	finish(t, s)
+}
+
 func TestCallNAtTheRecordLimit(t *testing.T) {
 	s := newScheduler(t, coro.WithWorkers(1), coro.WithRecordLimit(2<<20))
 	n := 40_000

@@ -109,13 +109,15 @@ void coroi_many_one(void *arg, void *unused)
 		   m->result_bytes ? one->payload : NULL);
 	else
 		coroi_tell(CORO_ECANCELED);
+	if (coroi_unlikely(!coroi_self())) /* fn has ended on a thread that is no worker */
+		coroi_on_end_elsewhere();
 	struct coroi_worker *w = coroi_self();
-	struct coroi_rec *me = coroi_current(w);
-	/* on a thread that is no worker, or with deferred functions, the end comes later: run.c */
-	if (coroi_likely(me && !(at_load_rlx(&me->canceled) |
-				 (me->flags & (COROI_F_EXTRAS | COROI_F_ABORTED)))))
+	struct coroi_rec *me = w->current;
+	/* with deferred functions the end comes later: run.c */
+	if (coroi_likely(!(at_load_rlx(&me->canceled) |
+			   (me->flags & (COROI_F_EXTRAS | COROI_F_ABORTED)))))
 		end(w, one);
-	else if (me && !(me->flags & COROI_F_EXTRAS))
+	else if (!(me->flags & COROI_F_EXTRAS))
 		coroi_many_ended(me);
 }
 

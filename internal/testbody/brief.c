@@ -212,6 +212,12 @@ void testbody_stays_behind(void *arg, void *result)
 	coro_yield();
 }
 
+void testbody_rides(void *arg, void *result)
+{
+	if (coro_thread_begin() == CORO_OK)
+		*(int64_t *)result = *(int64_t *)arg;
+}
+
 void testbody_sums(void *arg, void *result)
 {
 	struct testbody_flow f = *(struct testbody_flow *)arg;

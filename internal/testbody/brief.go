@@ -18,6 +18,7 @@ var (
 	ChildrenOf     = unsafe.Pointer(C.testbody_children) // Children, int64
 	LeavesSpin     = unsafe.Pointer(C.testbody_leaves_spin)
 	StaysBehind    = unsafe.Pointer(C.testbody_stays_behind) // int64
+	Rides          = unsafe.Pointer(C.testbody_rides)        // int64, int64
 	Sums           = unsafe.Pointer(C.testbody_sums)
 	Adds           = unsafe.Pointer(C.testbody_adds)
 	Parks          = unsafe.Pointer(C.testbody_parks)

@@ -73,6 +73,10 @@ void testbody_leaves_spin(void *arg, void *result);
 /* testbody_stays_behind - argument int64_t, 0: end. Else spawn testbody_spin, and yield to it once. */
 void testbody_stays_behind(void *arg, void *result);
 
+/* testbody_rides - argument and result int64_t, the same: end on a thread of the pool, after
+ * coro_thread_begin. */
+void testbody_rides(void *arg, void *result);
+
 /* struct testbody_flow: receives int64 until closed, and adds each to the sum; result int64: how
  * many */
 void testbody_sums(void *arg, void *result);
