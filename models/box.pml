@@ -42,7 +42,8 @@
  * MUTANT_SIDE_FIRST, MUTANT_UNMARK_STORE, MUTANT_MARK_FIRST, MUTANT_OVERTAKES_URGENT,
  * MUTANT_BLIND_WITHDRAW, MUTANT_IDLE_STORE, MUTANT_ALONE_STORE, MUTANT_ALONE_BLIND,
  * MUTANT_ALONE_EARLY, MUTANT_ALONE_TWICE, MUTANT_ALONE_UNMARKS, MUTANT_LOCAL_STOLEN,
- * MUTANT_LOCAL_BLIND, MUTANT_LOCAL_ANY, MUTANT_LOCAL_BEFORE, MUTANT_LOCAL_BEHIND, MUTANT_LOCAL_OPEN.
+ * MUTANT_LOCAL_BLIND, MUTANT_LOCAL_ANY, MUTANT_LOCAL_BEFORE, MUTANT_LOCAL_BEHIND, MUTANT_LOCAL_OPEN,
+ * MUTANT_LOCAL_STALE.
  */
 #ifndef SENDERS
 #define SENDERS 2
@@ -83,7 +84,8 @@ byte queued;                 /* turns in the workers' queues */
 #ifdef LOCAL
 byte at_worker = 2;          /* in whose; 2: in no worker's own, from outside */
 bool door[2];                /* a sender is in the worker's door */
-bool open[2];                /* L1: the actor is the worker's open one, and nothing was taken since */
+bool open[2];                /* L1: the actor is the worker's open one */
+bool taken[2];               /* the turn was stolen from the worker since (coroi_task_given) */
 short open_box[2];
 byte open_last[2];
 bool appended;               /* COROI_APPENDED of `pending` */
@@ -147,7 +149,7 @@ inline start_by(w, x, last)
 #ifdef LOCAL
 		at_worker = w;
 		if
-		:: w < 2 -> open[w] = true; open_box[w] = x; open_last[w] = last
+		:: w < 2 -> open[w] = true; taken[w] = false; open_box[w] = x; open_last[w] = last
 		:: else
 		fi
 #endif
@@ -204,7 +206,7 @@ proctype Sender(byte s; byte to; byte n)
 #endif
 			ok = old == open_box[w];
 #ifndef MUTANT_LOCAL_STOLEN
-			ok = ok && open[w];
+			ok = ok && open[w] && !taken[w];
 #endif
 #ifndef MUTANT_LOCAL_ANY
 			ok = ok && TAKES(old, to);
@@ -465,6 +467,13 @@ inline take()
 	reverse(x, m)
 }
 
+/* tail - after T1: which one is the last. */
+#ifdef LOCAL
+inline tail() { last = M(x) }
+#else
+inline tail() { skip }
+#endif
+
 /* end - B2, B3, after B1. */
 inline end_after()
 {
@@ -481,7 +490,7 @@ inline end_after()
 	atomic { runs = false; place_free = true }              /* B3 */
 }
 
-proctype Worker()
+proctype Worker(byte w)
 {
 	byte self, m, list, at, before;
 #ifdef LOCAL
@@ -498,12 +507,24 @@ end:	do
 			assert(!runs);
 			runs = true;
 			if
-#ifndef MUTANT_LOCAL_OPEN
-			:: at_worker < 2 -> open[at_worker] = false /* L3, or stolen */
-#endif
+			:: at_worker == 1 - w -> taken[1 - w] = true
 			:: else
 			fi;
-			at_worker = 2
+			at_worker = 2;
+			if
+			:: open[w] ->                             /* L3 */
+#ifndef MUTANT_LOCAL_OPEN
+				open[w] = false;
+#endif
+				last = open_last[w];
+#ifndef MUTANT_LOCAL_STALE
+				if
+				:: taken[w] -> last = 0
+				:: else
+				fi
+#endif
+			:: else
+			fi
 		};
 #else
 	:: atomic { queued > 0 -> queued--; assert(!runs); runs = true };
@@ -518,11 +539,19 @@ end:	do
 			take();
 			d_step {
 				appended = false;
-				at = list;
+				at = last;
+				if
+				:: at == 0 -> at = list
+				:: else
+				fi;
 				do
-				:: next[at] != 0 -> at = next[at]
+				:: last == 0 && next[at] != 0 -> at = next[at]
 				:: else -> break
 				od;
+				if
+				:: next[m] != 0 -> last = M(x)
+				:: else
+				fi;
 #if defined(MUTANT_LOCAL_BEFORE)
 				next[at] = m;
 				m = list;
@@ -544,7 +573,7 @@ end:	do
 		fi;
 #endif
 		if
-		:: m == 0 -> take()                               /* or T0, not handled */
+		:: m == 0 -> take(); tail()                       /* or T0, not handled */
 		:: m == 0 && ALONE(x) -> goto alone
 		:: m != 0
 		fi;
@@ -589,6 +618,12 @@ again:
 					:: else -> break
 					od;
 					next[at] = m;
+#ifdef LOCAL
+					if
+					:: m == 0 -> last = at
+					:: else
+					fi;
+#endif
 					m = list;
 					at = 0;
 					list = 0
@@ -711,19 +746,18 @@ ended:				m = pending;
 		:: skip                                           /* there is time left */
 		:: skip ->                                        /* T3 */
 #ifdef LOCAL
-			/* L1: on whose worker the turn was does not matter here */
 			d_step {
 				at = m;
 				do
 				:: at != 0 && next[at] != 0 -> at = next[at]
 				:: else -> break
 				od;
-				last = at;
+				assert(m == 0 || last == 0 || last == at);
 				at = 0
 			};
 			if
-			:: last != 0 && x == GEN(self) + LIVE_ + ACTIVE ->
-				atomic { !door[0] -> runs = false; start_by(0, x, last) }
+			:: m != 0 && last != 0 && x == GEN(self) + LIVE_ + ACTIVE ->
+				atomic { !door[w] -> runs = false; start_by(w, x, last) } /* L1 */
 			:: else ->
 				atomic { runs = false; start() }
 			fi;
@@ -737,7 +771,7 @@ ended:				m = pending;
 		fi;
 #ifndef MUTANT_NOT_AGAIN
 		if
-		:: m == 0 -> take()
+		:: m == 0 -> take(); tail()
 		:: else
 		fi;
 #endif
@@ -780,6 +814,7 @@ alone:		m = M(x);                                         /* T0 */
 			:: else
 			fi;
 			take();
+			tail();
 #ifndef MUTANT_ALONE_TWICE
 			at = next[m];
 #ifndef MUTANT_ALONE_EARLY
@@ -830,7 +865,7 @@ init {
 	byte i;
 
 	atomic {
-		run Worker(); run Worker();
+		run Worker(0); run Worker(1);
 #if SENDERS > 0
 		run Sender(0, 1, SENDS);
 #endif

@@ -43,8 +43,8 @@ extern int ex_mutant;
 /* ------------------------------------------------------------------------------ scenarios */
 
 #define EX_THREADS 6
-#define EX_LISTS   13
-#define EX_OWN     2 /* words that each thread has of its own: thread-local variables */
+#define EX_LISTS   14
+#define EX_OWN     3 /* words that each thread has of its own: thread-local variables */
 
 enum ex_op { EX_LOAD, EX_STORE, EX_RMW, EX_OTHER };
 

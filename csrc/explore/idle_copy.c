@@ -21,7 +21,7 @@ static void sleeper(void *arg)
 {
 	struct coroi_worker *w = arg;
 
-	coroi_worker_tls = w;
+	coroi_be(w);
 	sleep_until_claimed(w, false);
 	EX_CHECK(!coroi_work(w)); /* false: no call into Go */
 }

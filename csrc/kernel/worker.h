@@ -426,7 +426,7 @@ extern const struct coroi_worker coroi_nobody;
 
 static inline struct coroi_worker *coroi_here(void)
 {
-#ifdef COROI_EXPLORED /* The explorer changes one thread-local variable when it changes threads. */
+#ifdef COROI_EXPLORED /* The explorer changes coroi_worker_tls when it changes threads, not this. */
 	struct coroi_worker *w = coroi_self();
 	return w ? w : (struct coroi_worker *)&coroi_nobody;
 #else
