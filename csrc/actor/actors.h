@@ -10,10 +10,10 @@
  *
  * Messages have 64 bytes. A worker has up to 2 * COROI_HAND of them in hand, and trades COROI_HAND
  * at once with the others, in a lock (Bonwick's magazines, 2001). Threads that are no workers share
- * some hands, each with a lock. Messages flow from those who send to those who handle; the magazines
- * bring them back. A message that comes from another core is in that core's cache. So nobody reads
- * a message to find the next one: a hand and a magazine are arrays of addresses, from which messages
- * are fetched ahead, and a message has the address of an earlier one (COROI_HINT of box.h).
+ * some hands, each with a lock. Messages flow from those who send to those who handle; the
+ * magazines bring them back. A message that comes from another core is in that core's cache. So
+ * nobody reads a message to find the next one: a hand and a magazine are arrays of addresses, from
+ * which messages are fetched ahead, and a message has the address of an earlier one (COROI_HINT of box.h).
  */
 #ifndef COROI_ACTORS_H
 #define COROI_ACTORS_H
@@ -33,9 +33,9 @@
 /* An actor. In its own words of 64 bits others look at, relaxed, the turn writes whole words. */
 struct coroi_place {
 	uint64_t box; /* atomic: box.h */
-	/* The first message that was taken and is not handled, or that was appended (COROI_APPENDED), and
-	 * in the highest 16 bits how many there are, at most COROI_DEPTH_MOST. Written by the turn,
-	 * and by L2. Atomic, relaxed. */
+	/* The first message that was taken and is not handled, or that was appended
+	 * (COROI_APPENDED), and in the highest 16 bits how many there are, at most
+	 * COROI_DEPTH_MOST. Written by the turn, and by L2. Atomic, relaxed. */
 	uint64_t pending;
 	/* The kind, or with COROI_P_SIDE in the highest 16 bits the side table, which has it.
 	 * Atomic, release: the turn and senders look. */
@@ -308,8 +308,8 @@ static inline void coroi_open(const struct coroi_worker *w, struct coroi_hand *h
 /* -------------------------------------------------------------------------------- messages */
 
 /* coroi_hand_refill, coroi_hand_trade - coroi_message_get and coroi_message_put where there is no
- * spare one, and where there are twice COROI_HAND. Refill returns false at the limit, or where there
- * is no memory. */
+ * spare one, and where there are twice COROI_HAND. Refill returns false at the limit, or where
+ * there is no memory. */
 COROI_COLD bool coroi_hand_refill(struct coroi_hand *h);
 COROI_NOINLINE void coroi_hand_trade(struct coroi_hand *h);
 

@@ -30,8 +30,8 @@
  *       open one, in place of another. w keeps what the box is: x, which has that one message, or
  *       after T3 none; the end of `pending`; and how often others have taken from w's queue. Not
  *       after T3 if the box has changed
- *   L2  send, in w's door: the actor is the open one, nobody has taken from the queue since, and the
- *       box is x: m goes to the end of `pending`. The turn still waits in w's queue then, so nobody
+ *   L2  send, in w's door: the actor is the open one, nobody has taken from the queue since, and
+ *       the box is x: m goes to the end of `pending`. The turn still waits in w's queue then, so nobody
  *       else is at `pending`; the door orders it for a thief. Otherwise: S1
  *   L3  the turn begins on w: the actor is not open any more. The end of `pending` is what w keeps
  *       only if nobody has taken from the queue: else the turn may have been elsewhere, and have
@@ -80,15 +80,15 @@
  *       pairs with S1's load: who has the new reference sees the new actor
  *
  * At most one turn: a turn is started by whom the box makes active out of dormant (S2, C2), and by
- * a turn that ends active (T3). Dormant comes from T0 and T4 alone, after which the turn does nothing
- * with the actor.
+ * a turn that ends active (T3). Dormant comes from T0 and T4 alone, after which the turn does
+ * nothing with the actor.
  *
  * None is lost: a message that was pushed is in the box, or in `pending`, or a turn has it; while
  * one is in the box, the box is active; T4 succeeds only if none is, T0 only if none but m.
  *
- * Order of each sender: by the order of the CASes of S1; the turn takes all at once and reverses, and
- * `pending` goes first. With L2: while the box is x, what the sender has sent before is handled, or in
- * `pending`, or the message of x; what it sends later is appended too, or pushed above x.
+ * Order of each sender: by the order of the CASes of S1; the turn takes all at once and reverses,
+ * and `pending` goes first. With L2: while the box is x, what the sender has sent before is handled,
+ * or in `pending`, or the message of x; what it sends later is appended too, or pushed above x.
  *
  * ABA is harmless: S1 pushes one, T1 and B1 take all. If a message leaves and comes again between
  * S1's look and its CAS, its link is the right one: it is what is in the box.
@@ -188,8 +188,8 @@ static inline uint64_t coroi_box_take(uint64_t *box, coro_actor self)
 	return at_xchg(box, coroi_box_of(self) | COROI_BOX_ACTIVE);
 }
 
-/* coroi_box_take_messages - T1 after T0, where the behaviour has ended the coroutine: the marks stay
- * for the next turn. */
+/* coroi_box_take_messages - T1 after T0, where the behaviour has ended the coroutine: the marks
+ * stay for the next turn. */
 static inline uint64_t coroi_box_take_messages(uint64_t *box)
 {
 	uint64_t old = at_load_rlx(box);

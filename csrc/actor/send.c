@@ -1,5 +1,5 @@
 //go:build ignore
-/* send.c - S1 to S3, L1, L2 and C2 of box.h: messages to actors, from coroutines and from outside. */
+/* send.c - S1 to S3, L1, L2 and C2 of box.h: messages to actors, from inside and from outside. */
 #include "actor/actors.h"
 
 #include "base/copy.h"

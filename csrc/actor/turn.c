@@ -1,6 +1,7 @@
 //go:build ignore
 /*
- * turn.c - T0 to T4, L1, L3, C3 and B1 to B3 of box.h: an actor's messages are handled, and it ends.
+ * turn.c - T0 to T4, L1, L3, C3 and B1 to B3 of box.h: an actor's messages are handled, and the
+ * actor ends.
  *
  * The turn, as its behaviour sees it, lies in the payload of the turn's coroutine, which is there
  * when the behaviour has ended that coroutine, and its frames are gone.
@@ -134,8 +135,8 @@ COROI_COLD static void end(struct coroi_place *a, coro_actor self, struct coro_m
 	end_after(a, self, coroi_box_end(&a->box, self), m, cause);
 }
 
-/* insert - L3: what was appended, from first to last, comes behind the first of the list. last is NULL:
- * it is looked for. */
+/* insert - L3: what was appended, from first to last, comes behind the first of the list. last is
+ * NULL: it is looked for. */
 static void insert(struct coro_message *list, struct coro_message *first, struct coro_message *last)
 {
 	if (!last)
@@ -338,8 +339,8 @@ static inline bool handle_alone(struct run *r, struct coro_message *m, uint64_t 
 	return false;
 }
 
-/* closed - L3: the actor is not open here any more. Returns: the last message of its `pending`; NULL:
- * there is none, or it is not known: others have taken something from the queue, perhaps this turn,
+/* closed - L3: the actor is not open here any more. Returns: the last message of its `pending`;
+ * NULL: there is none, or it is not known: others have taken something from the queue, perhaps this turn,
  * and the actor has had other turns since. */
 static inline struct coro_message *closed(const struct coroi_place *a)
 {

@@ -100,6 +100,19 @@ static int say_to(unsigned actor, unsigned sender, bool urgent)
 	return status;
 }
 
+/* say - set *flag, for hears. */
+static void say(uint32_t *flag)
+{
+	at_xchg(flag, 1);
+	coroi_futex_wake(flag, 1);
+}
+
+static void hears(uint32_t *flag)
+{
+	while (!at_load_acq(flag))
+		coroi_futex_wait(flag, 0, -1);
+}
+
 /* Threads outside: which sender, how many. */
 
 static void outside(unsigned sender, unsigned n, bool urgent)
@@ -124,8 +137,7 @@ static void send_1(void *arg)
 static void urgent_2(void *arg)
 {
 	outside(2, (unsigned)(uintptr_t)arg, true);
-	at_xchg(&g.done, 1);
-	coroi_futex_wake(&g.done, 1);
+	say(&g.done);
 }
 
 static void *times(unsigned n)
@@ -213,16 +225,21 @@ static void setup_outside(void)
 	ex_thread("send1", send_1, times(1));
 }
 
+/* check_handled - n messages were sent, and all are handled. */
+static void check_handled(unsigned n)
+{
+	check_sent(n);
+	EX_CHECK(sum(g.handled) == n);
+}
+
 static void check_2(void)
 {
-	check_sent(2);
-	EX_CHECK(sum(g.handled) == 2);
+	check_handled(2);
 }
 
 static void check_3(void)
 {
-	check_sent(3);
-	EX_CHECK(sum(g.handled) == 3);
+	check_handled(3);
 }
 
 static const struct ex_scenario box_outside = {
@@ -254,8 +271,7 @@ static void setup_two(void)
 
 static void check_4(void)
 {
-	check_sent(4);
-	EX_CHECK(sum(g.handled) == 4);
+	check_handled(4);
 }
 
 static const struct ex_scenario box_two = {
@@ -269,19 +285,6 @@ static const struct ex_scenario box_two = {
 };
 
 /* --------------------------------------------------------------------------------------- local */
-
-/* say - set *flag, for hears. */
-static void say(uint32_t *flag)
-{
-	at_xchg(flag, 1);
-	coroi_futex_wake(flag, 1);
-}
-
-static void hears(uint32_t *flag)
-{
-	while (!at_load_acq(flag))
-		coroi_futex_wait(flag, 0, -1);
-}
 
 /* One sender's messages: the first wakes the actor, the second is appended (L2); then a thread
  * outside sends for it, and the last one has to come after that. */
@@ -357,17 +360,16 @@ static void setup_back(void)
 	on_worker(1, takes_it, 0);
 }
 
-static void check_back(void)
+static void check_5(void)
 {
-	check_sent(5);
-	EX_CHECK(sum(g.handled) == 5);
+	check_handled(5);
 }
 
 static const struct ex_scenario box_back = {
 	.name = "box-back",
 	.about = "a turn is stolen, and the actor's next one is stolen back",
 	.setup = setup_back,
-	.check = check_back,
+	.check = check_5,
 	.workers = 2,
 	.flags = CORO_NO_STANDBY,
 	.reach = 3 << RAN_ON,
@@ -420,16 +422,23 @@ static const struct ex_scenario box_thief = {
 	.flags = CORO_NO_STANDBY,
 };
 
+/* replace - the actor is stopped, and another comes to its place. */
+static void replace(void)
+{
+	EX_CHECK(coro_actor_stop(g.actor[0]) == CORO_OK);
+	if (!g.ended[0])
+		EX_CHECK(coro_park() == CORO_OK);
+	EX_CHECK(coro_actor_spawn(NULL, &kind, &g.inside[1], &g.actor[1]) == CORO_OK);
+	EX_CHECK(coroi_place_of(g.actor[1]) == coroi_place_of(g.actor[0]));
+}
+
 /* Another actor is in the place of one that was the open one. */
 static void sends_to_the_next(void *arg, void *result)
 {
 	(void)arg;
 	(void)result;
 	g.stopper = coro_self();
-	EX_CHECK(coro_actor_stop(g.actor[0]) == CORO_OK);
-	if (!g.ended[0])
-		EX_CHECK(coro_park() == CORO_OK);
-	EX_CHECK(coro_actor_spawn(NULL, &kind, &g.inside[1], &g.actor[1]) == CORO_OK);
+	replace();
 	EX_CHECK(say_to(1, 3, false) == CORO_OK); /* it is the open one */
 	EX_CHECK(say_to(0, 0, false) == CORO_ESTALE);
 	EX_CHECK(say_to(1, 3, false) == CORO_OK);
@@ -449,8 +458,7 @@ static void check_next(void)
 
 static const struct ex_scenario box_next = {
 	.name = "box-next",
-	.about =
-		"with a reference to an actor that has ended, to the place's next one, which is open",
+	.about = "a reference to an actor that has ended does not reach its open successor",
 	.setup = setup_next,
 	.check = check_next,
 	.workers = 1,
@@ -458,7 +466,6 @@ static const struct ex_scenario box_next = {
 
 /* ---------------------------------------------------------------------------------------- stop */
 
-/* The actor is stopped, and another comes to its place. */
 static void stops_and_sends(void *arg, void *result)
 {
 	bool urgent = *(bool *)arg;
@@ -466,15 +473,10 @@ static void stops_and_sends(void *arg, void *result)
 	(void)result;
 	g.stopper = coro_self();
 	EX_CHECK(coro_yield() == CORO_OK); /* a turn may come before */
-	EX_CHECK(coro_actor_stop(g.actor[0]) == CORO_OK);
-	if (!g.ended[0])
-		EX_CHECK(coro_park() == CORO_OK);
-	EX_CHECK(coro_actor_spawn(NULL, &kind, &g.inside[1], &g.actor[1]) == CORO_OK);
-	EX_CHECK(coroi_place_of(g.actor[1]) == coroi_place_of(g.actor[0]));
+	replace();
 	EX_CHECK(say_to(1, 3, urgent) == CORO_OK);
-	/* the message lies there until the other sender is done */
-	while (urgent && !at_load_acq(&g.done))
-		coroi_futex_wait(&g.done, 0, -1);
+	if (urgent) /* the message lies there until the other sender is done */
+		hears(&g.done);
 }
 
 static void setup_stop(void)
@@ -575,12 +577,6 @@ static void setup_itself(void)
 	ex_thread("send0", send_0, times(2));
 }
 
-static void check_5(void)
-{
-	check_sent(5);
-	EX_CHECK(sum(g.handled) == 5);
-}
-
 static const struct ex_scenario box_itself = {
 	.name = "box-itself",
 	.about = "a thread sends to an actor that sends urgent messages to itself",
@@ -655,8 +651,7 @@ static void setup_again(void)
 
 static void check_again(void)
 {
-	check_sent(2);
-	EX_CHECK(sum(g.handled) == 2);
+	check_handled(2);
 }
 
 static const struct ex_scenario box_again = {

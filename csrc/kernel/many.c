@@ -56,7 +56,7 @@ static inline void begin(struct coroi_worker *w, struct coroi_one *one)
 	w->ended_many = 0;
 }
 
-/* end - a call has returned, on w. The next one takes the count over, or the loop settles (run.c). */
+/* end - a call has returned, on w. The next one takes the count over, or run.c settles. */
 static inline void end(struct coroi_worker *w, struct coroi_one *one)
 {
 	w->ended_of = one->of;

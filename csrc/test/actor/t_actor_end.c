@@ -25,6 +25,14 @@ static void buries(const coro_dead_letter *d)
 	last_buried = d->message->words[0];
 }
 
+static void watch_burials(void)
+{
+	memset(buried, 0, sizeof buried);
+	last_buried = 0;
+	in_order = true;
+	coro_actor_on_dead_letter(buries);
+}
+
 /* An actor that counts, and does something at one message. */
 struct doer {
 	uint64_t handled, at, ended;
@@ -71,10 +79,7 @@ static coro_scheduler *with_some(struct doer *d, coro_actor *a, uint64_t letters
 	coro_options o = options(2, CORO_PAUSED);
 	coro_scheduler *s = start(&o);
 
-	memset(buried, 0, sizeof buried);
-	last_buried = 0;
-	in_order = true;
-	coro_actor_on_dead_letter(buries);
+	watch_burials();
 	*a = actor(s, &doer, d);
 	for (uint64_t i = 1; i <= letters; i++)
 		tell(*a, 0, i);
@@ -433,10 +438,7 @@ TEST(actor_whose_local_messages_die)
 		/* no more than the soft bound, at which the sender yields */
 		struct tells t = {actor(s, &kind, &d), how, how == SPINS ? 200 : 300}, *arg = &t;
 
-		memset(buried, 0, sizeof buried);
-		last_buried = 0;
-		in_order = true;
-		coro_actor_on_dead_letter(buries);
+		watch_burials();
 		CHECK_EQ(coro_scheduler_spawn(s, NULL, tells, &arg, sizeof arg, NULL), CORO_OK);
 		while (how != STOPS && accepted_by(s) < t.n)
 			CHECK_EQ(sched_yield(), 0);
