@@ -154,7 +154,7 @@ func (e *executor) pick() *Coroutine {
 // come from outside. False: the pool is closed.
 func (e *executor) look() (next *Coroutine, open bool) {
 	if _, letsGo := e.clock.Look(e.turns); letsGo {
-		runtime.Gosched()
+		e.clock.Gosched()
 		e.stir()
 		e.clock.GoOn()
 	}

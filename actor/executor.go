@@ -219,7 +219,7 @@ func (e *executor) look() (next *slot) {
 	}
 	y := e.sys
 	if letsGo {
-		runtime.Gosched()
+		e.clock.Gosched()
 		e.stir()
 		e.clock.GoOn()
 	}

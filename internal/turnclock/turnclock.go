@@ -15,11 +15,12 @@ const (
 // a short turn. So the number of turns from one look to the next adapts to their length. What a
 // turn is, is the caller's to count. The zero value is ready.
 type Clock struct {
-	every  uint32        // turns from one look to the next
-	due    uint32        // the turn of the next look
-	last   uint32        // that of the last one
-	looked time.Duration // when that was, and
-	letGo  time.Duration // when others last ran, both by Now
+	every   uint32        // turns from one look to the next
+	due     uint32        // the turn of the next look
+	last    uint32        // that of the last one
+	looked  time.Duration // when that was, and
+	letGo   time.Duration // when others last ran, both by Now
+	skipped int           // how often Gosched has done nothing since
 }
 
 var start = time.Now()
