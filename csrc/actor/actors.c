@@ -239,13 +239,15 @@ COROI_NOINLINE void coroi_hand_trade(struct coroi_hand *h)
 	coroi_unlock(&all->messages);
 }
 
-struct coroi_hand *coroi_hand_outside(struct coroi_actors *all)
-{
-	char here; /* by the address of the thread's stack */
-	struct coroi_hand *h = &all->outside[(uintptr_t)&here >> 14 & (COROI_HANDS_OUTSIDE - 1)];
+struct coroi_hand_lock coroi_hand_locks[COROI_HANDS_OUTSIDE];
 
-	coroi_spin_lock(&h->lock);
-	return h;
+/* outside_await - whoever was there has left. */
+static void outside_await(void)
+{
+	for (unsigned i = 0; i < COROI_HANDS_OUTSIDE; i++) {
+		coroi_spin_lock(&coroi_hand_locks[i].lock);
+		coroi_outside_leave(i);
+	}
 }
 
 int coro_actor_limit(coro_scheduler *s, size_t bytes)
@@ -360,6 +362,7 @@ static void actors_close(struct coro_scheduler *s)
 			if (at_load_rlx(&place[i].box) & COROI_BOX_LIVE)
 				coroi_actor_close(all, &place[i]);
 	}
+	outside_await();
 	coroi_clock_close(all); /* after B1 of all: nobody adds any more */
 }
 
@@ -388,6 +391,8 @@ static void actors_destroy(struct coro_scheduler *s)
 		chunk = next;
 	}
 	coroi_unlock(&places_lock);
+	for (uint32_t i = 0; i < COROI_HANDS_OUTSIDE; i++)
+		coroi_release(all->outside[i].recent);
 	coroi_release(all);
 }
 

@@ -10,7 +10,7 @@
  *
  * Messages have 64 bytes. A worker has up to 2 * COROI_HAND of them in hand, and trades COROI_HAND
  * at once with the others, in a lock (Bonwick's magazines, 2001). Threads that are no workers share
- * some hands, each with a lock. Messages flow from those who send to those who handle; the
+ * some hands, each with a lock (coroi_hand_locks). Messages flow from those who send to those who handle; the
  * magazines bring them back. A message that comes from another core is in that core's cache. So
  * nobody reads a message to find the next one: a hand and a magazine are arrays of addresses, from
  * which messages are fetched ahead, and a message has the address of an earlier one (COROI_HINT of box.h).
@@ -100,18 +100,27 @@ struct coroi_magazine {
 	struct coro_message *m[COROI_HAND];
 };
 
-/* What one worker has in hand, or threads outside, in the lock. */
+/* What a thread outside has sent last to a place, or to another with the same number modulo
+ * COROI_RECENT. */
+#define COROI_RECENT      64u
+#define COROI_RECENT_HINT 16u
+struct coroi_recent {
+	struct coro_message *m[COROI_RECENT_HINT];
+	uint32_t turn;
+};
+
+/* What one worker has in hand, or threads outside, in their lock (coroi_hand_locks). */
 struct coroi_hand {
 	struct coroi_actors *actors;
 	uint32_t count; /* of spare */
 	bool dedicated;
-	struct coroi_spin lock; /* of threads outside */
 	/* L1: the worker's open actor, NULL: none; what its box is; the last message of its
 	 * `pending`, NULL: there is none; coroi_task_given. */
 	struct coroi_place *open;
 	uint64_t open_box;
 	struct coro_message *open_last;
 	uint32_t open_given;
+	struct coroi_recent *recent; /* outside: COROI_RECENT of them, or NULL */
 	/* Messages. Atomic, relaxed: statistics. */
 	uint64_t accepted, handled;
 	/* The last is used first. Behind them are those that were used last; at first NULL. */
@@ -331,8 +340,30 @@ static inline void coroi_message_put(struct coroi_hand *h, struct coro_message *
 	h->spare[h->count++] = m;
 }
 
-/* coroi_hand_outside - the hand of a thread that is no worker of `all`, with its lock. */
-struct coroi_hand *coroi_hand_outside(struct coroi_actors *all);
+/* The locks of the hands for threads outside, by the address of a thread's stack, for all
+ * schedulers. A thread that has one finds a box LIVE: then the actors' scheduler is not destroyed
+ * before the thread leaves. For B1 of all actors comes before outside_await (actors.c), which takes
+ * each lock once, and that before the destroy. So a send from outside needs no other mark. */
+struct coroi_hand_lock {
+	struct coroi_spin lock;
+} __attribute__((aligned(COROI_APART)));
+
+extern struct coroi_hand_lock coroi_hand_locks[COROI_HANDS_OUTSIDE];
+
+/* coroi_outside_enter - take the caller's. Returns: its number. */
+static inline unsigned coroi_outside_enter(void)
+{
+	char here;
+	unsigned i = (uintptr_t)&here >> 14 & (COROI_HANDS_OUTSIDE - 1);
+
+	coroi_spin_lock(&coroi_hand_locks[i].lock);
+	return i;
+}
+
+static inline void coroi_outside_leave(unsigned i)
+{
+	coroi_spin_unlock(&coroi_hand_locks[i].lock);
+}
 
 /* coroi_hand_here - the hand of the calling worker, or NULL: it is none, or belongs to another
  * scheduler than `all`, or runs no coroutine. */

@@ -3,10 +3,12 @@
 #include "actor/actors.h"
 
 #include "base/copy.h"
+#include "base/sys.h"
 
 #include <string.h>
 
 #define SOFT_BOUND 256u
+#define PAUSE_NS   2000u /* S3 outside: until the last yield begins */
 
 /* What is to be changed in a box: messages pushed, or a mark set. */
 struct change {
@@ -79,6 +81,16 @@ COROI_COLD static void yield_once(void)
 {
 	if (!coroi_in_nowait(coroi_self()))
 		(void)coro_yield();
+}
+
+/* pause_outside - S3, on a thread that is no worker, and has sent m to a. */
+COROI_COLD static void pause_outside(const struct coroi_place *a, const struct coro_message *m)
+{
+	uint64_t end = coroi_now_ns() + PAUSE_NS;
+
+	do
+		coroi_cpu_yield();
+	while (coroi_box_message(at_load_rlx(&a->box)) == m && coroi_now_ns() < end);
 }
 
 /* append - L2. False: S1. */
@@ -181,42 +193,45 @@ void coroi_visit_end(const struct coroi_visit *v)
 		coroi_guest_end(v->guest);
 }
 
-/* hand_of - the visitor's; with its lock, outside. */
-static struct coroi_hand *hand_of(const struct coroi_visit *v)
+/* hand_of - the visitor's; outside, with the lock of number *i. */
+static struct coroi_hand *hand_of(const struct coroi_visit *v, unsigned *i)
 {
-	return v->guest ? coroi_hand_outside(v->all) : coroi_room(coroi_here());
+	if (!v->guest)
+		return coroi_room(coroi_here());
+	*i = coroi_outside_enter();
+	return &v->all->outside[*i];
+}
+
+static void hand_leave(const struct coroi_visit *v, unsigned i)
+{
+	if (v->guest)
+		coroi_outside_leave(i);
 }
 
 struct coro_message *coroi_visit_get(const struct coroi_visit *v)
 {
-	struct coroi_hand *h = hand_of(v);
-	struct coro_message *m = coroi_message_get(h);
+	unsigned i = 0;
+	struct coro_message *m = coroi_message_get(hand_of(v, &i));
 
-	if (v->guest)
-		coroi_spin_unlock(&h->lock);
+	hand_leave(v, i);
 	return m;
 }
 
 void coroi_visit_put(const struct coroi_visit *v, struct coro_message *m)
 {
-	struct coroi_hand *h = hand_of(v);
+	unsigned i = 0;
 
-	coroi_message_put(h, m);
-	if (v->guest)
-		coroi_spin_unlock(&h->lock);
+	coroi_message_put(hand_of(v, &i), m);
+	hand_leave(v, i);
 }
 
 void coroi_visit_count(const struct coroi_visit *v, uint32_t n)
 {
-	struct coroi_hand *h = hand_of(v);
-	uint64_t more = (uint64_t)(int64_t)(int32_t)n;
+	unsigned i = 0;
+	struct coroi_hand *h = hand_of(v, &i);
 
-	if (!v->guest) {
-		at_bump_by(&h->accepted, more);
-		return;
-	}
-	coroi_spin_unlock(&h->lock);
-	at_add(&h->accepted, more);
+	at_bump_by(&h->accepted, (uint64_t)(int64_t)(int32_t)n);
+	hand_leave(v, i);
 }
 
 int coroi_post(struct coroi_actors *all, struct coroi_place *a, coro_actor to,
@@ -309,30 +324,75 @@ static struct coro_message *write_all(struct coroi_hand *h, const struct letter 
 	return last;
 }
 
+/* push_active - S1 if the actor is active. Returns: was that done, or refused? */
+static bool push_active(struct change *x)
+{
+	uint64_t old = coroi_box_look(&x->a->box);
+
+	for (;;) {
+		x->status = coroi_box_takes(old, x->to) ? CORO_OK : CORO_ESTALE;
+		if (x->status)
+			return true;
+		if (coroi_box_is_dormant(old))
+			return false;
+		if (try_change(x, &old))
+			return true;
+	}
+}
+
+/* recall - the hint of m, which goes to a with bytes of payload, is what h has sent to a before. With
+ * that of h's last messages, the turn of one actor would fetch the messages of others. */
+static inline void recall(struct coroi_hand *h, const struct coroi_place *a, struct coro_message *m,
+			  size_t bytes)
+{
+	if (coroi_unlikely(!h->recent) &&
+	    !(h->recent = coroi_alloc(COROI_RECENT * sizeof *h->recent, COROI_APART)))
+		return;
+	struct coroi_recent *r = &h->recent[(uintptr_t)a / sizeof *a % COROI_RECENT];
+	struct coro_message **at = &r->m[r->turn++ % COROI_RECENT_HINT];
+	if (coroi_likely(bytes <= 8 * COROI_HINT_WORD))
+		m->words[COROI_HINT_WORD] = (uintptr_t)*at;
+	*at = m;
+}
+
 /* send_outside - on a thread that is no worker of the actor's scheduler. */
 static COROI_NOINLINE int send_outside(struct coroi_place *a, coro_actor to, const struct letter *l)
 {
-	uint32_t *count = coroi_guest_begin();
 	struct change x = {.a = a, .to = to, .n = (uint32_t)l->n, .outside = true};
+	unsigned i = coroi_outside_enter();
+	uint32_t *guest = NULL;
 	int status = may_enter(a, to);
 
 	if (!status) {
-		struct coroi_hand *h = coroi_hand_outside(coroi_owner_of(a));
+		struct coroi_hand *h = &coroi_owner_of(a)->outside[i];
 		x.last = write_all(h, l, &x.first);
-		coroi_spin_unlock(&h->lock);
-		status = x.last ? change_slow(h->actors, &x) : CORO_ENOMEM;
+		status = x.last ? CORO_OK : CORO_ENOMEM;
+		if (x.last && l->n == 1)
+			recall(h, a, x.last, l->bytes);
+		if (x.last && push_active(&x)) {
+			status = x.status;
+		} else if (x.last) { /* S2, without the lock: turns may run here */
+			guest = coroi_guest_begin();
+			coroi_outside_leave(i);
+			status = change_slow(h->actors, &x);
+			coroi_spin_lock(&coroi_hand_locks[i].lock);
+		}
 		if (!status) {
-			at_add(&h->accepted, counted(l));
+			at_bump_by(&h->accepted, counted(l));
 		} else if (x.last) {
 			x.first->next_ = NULL;
-			coroi_spin_lock(&h->lock);
 			give_back(h, x.last);
-			coroi_spin_unlock(&h->lock);
 		}
 	}
-	coroi_guest_end(count);
-	if (!status && x.depth > SOFT_BOUND && coroi_current(coroi_self()))
+	coroi_outside_leave(i);
+	if (guest)
+		coroi_guest_end(guest);
+	if (coroi_likely(status || x.depth <= SOFT_BOUND))
+		return status;
+	if (coroi_current(coroi_self()))
 		yield_once(); /* another scheduler's coroutine */
+	else
+		pause_outside(a, x.last);
 	return status;
 }
 

@@ -173,6 +173,12 @@ int32_t coroi_cpu(void)
 	return sched_getcpu();
 }
 
+void coroi_cpu_yield(void)
+{
+	KEEP_ERRNO;
+	sched_yield();
+}
+
 void coroi_futex_wake(uint32_t *word, int count)
 {
 	KEEP_ERRNO;

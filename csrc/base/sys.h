@@ -80,6 +80,9 @@ void coroi_futex_wait(uint32_t *word, uint32_t value, int64_t timeout_ns);
 /* coroi_cpu - the CPU that the caller runs on at this moment. Cost: some ns. */
 int32_t coroi_cpu(void);
 
+/* coroi_cpu_yield - other threads that wait for this CPU go first. Cost: 0.5 us where none does. */
+void coroi_cpu_yield(void);
+
 void coroi_futex_wake(uint32_t *word, int count);
 
 /* coroi_thread_start - start a thread with a native stack of 512 KiB. All signals are blocked there

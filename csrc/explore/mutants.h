@@ -180,6 +180,7 @@
 	M(BOX_LOCAL_BLIND, "box-local", "L2 does not look at the box")                            \
 	M(BOX_LOCAL_ANY, "box-next", "L2 does not look at the generation")                        \
 	M(BOX_LOCAL_BEHIND, "box-local", "what was appended comes behind all that was pushed")    \
+	M(BOX_NO_AWAIT, "box-close", "a close does not wait for those who send")                  \
 	M(BOX_TAKE_STORE, "box-outside", "T1 looks, and then stores")                             \
 	M(BOX_NOT_ACTIVE, "box-two", "an active box without a message is dormant")                \
 	M(BOX_PENDING_LATE, "box-again", "pending is written after T3's start")                   \

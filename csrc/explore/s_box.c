@@ -23,6 +23,8 @@ static struct {
 	uint8_t next[SENDERS]; /* the next message that may come from each */
 	uint8_t accepted[SENDERS], refused[SENDERS], handled[SENDERS], dead[SENDERS];
 	uint32_t sends, done, back; /* flags, on which threads wait */
+	uint32_t *guest;
+	uint32_t left[COROI_HANDS_OUTSIDE];
 } g;
 
 /* comes - the word has come to the actor, or is its dead letter. */
@@ -164,6 +166,7 @@ static void make(const coro_actor_kind *k)
 	world_region(all->mapped, (size_t)((char *)all->carve - (char *)all->mapped));
 	world_region(coroi_places_of(coroi_place_of(g.actor[0])),
 		     PLACES * sizeof(struct coroi_place));
+	world_region(coroi_hand_locks, sizeof coroi_hand_locks);
 	world_region(&g, sizeof g);
 	(void)coro_actor_on_dead_letter(dies);
 }
@@ -715,7 +718,79 @@ static const struct ex_scenario box_exits = {
 	.reach = 7,
 };
 
+/* --------------------------------------------------------------------------------------- close */
+
+/* Once a destroy may free the hands, nobody outside has something of them. */
+
+static void sends_twice(void *arg)
+{
+	(void)arg;
+	g.guest = coroi_guest_begin(); /* the count that a send to a dormant actor uses */
+	coroi_guest_end(g.guest);
+	for (unsigned i = 0; i < 2; i++) {
+		uint64_t word = WORD(0, 0, g.accepted[0]);
+		world_pushing(true);
+		int status = coro_actor_send(g.actor[0], 0, &word, sizeof word);
+		world_pushing(false);
+		if (status == CORO_OK)
+			g.accepted[0]++;
+		else
+			EX_CHECK(status == CORO_ESTALE || status == CORO_ECLOSED);
+		ex_reached(status != CORO_OK);
+	}
+	say(&g.done);
+}
+
+static void closes(void *arg)
+{
+	const struct coroi_actors *all = coroi_actors_of(sched);
+
+	(void)arg;
+	EX_CHECK(coro_scheduler_close(sched, 0) == CORO_OK);
+	if (g.guest && at_load_seq(g.guest)) /* coro_scheduler_destroy waits for that */
+		hears(&g.done);
+	for (unsigned i = 0; i < COROI_HANDS_OUTSIDE; i++)
+		g.left[i] = all->outside[i].count;
+}
+
+static void ends_closed(void *state, int cause)
+{
+	EX_CHECK(cause == CORO_DEAD_CLOSED && g.inside[number_of(state)] == 0);
+}
+
+static const coro_actor_kind kind_closed = {
+	.size = sizeof kind, .behave = behaves, .end = ends_closed};
+
+static void setup_close(void)
+{
+	make(&kind_closed);
+	ex_thread("send0", sends_twice, NULL);
+	ex_thread("close", closes, NULL);
+}
+
+static void check_close(void)
+{
+	const struct coroi_actors *all = coroi_actors_of(sched);
+
+	EX_CHECK(g.accepted[0] == g.handled[0] + g.dead[0]);
+	for (unsigned i = 0; i < COROI_HANDS_OUTSIDE; i++)
+		if (all->outside[i].count != g.left[i])
+			ex_fail("hand %u has %u messages, and had %u when it could be freed", i,
+				all->outside[i].count, g.left[i]);
+}
+
+static const struct ex_scenario box_close = {
+	.name = "box-close",
+	.about = "a thread outside sends while another closes the scheduler",
+	.setup = setup_close,
+	.check = check_close,
+	.workers = 1,
+	.stops = true,
+	.reach = 3,
+};
+
 const struct ex_scenario *const scenarios_box[] = {
-	&box_outside,  &box_two,    &box_local,  &box_back,  &box_thief, &box_next,  &box_stop,
-	&box_withdraw, &box_urgent, &box_itself, &box_again, &box_lent,  &box_exits, NULL,
+	&box_outside, &box_two,  &box_local,    &box_back,   &box_thief,
+	&box_next,    &box_stop, &box_withdraw, &box_urgent, &box_itself,
+	&box_again,   &box_lent, &box_exits,    &box_close,  NULL,
 };

@@ -101,6 +101,10 @@ int32_t coroi_cpu(void)
 	return (int32_t)ex_self();
 }
 
+void coroi_cpu_yield(void)
+{
+}
+
 struct coroi_usage coroi_thread_usage(void)
 {
 	return (struct coroi_usage){0};
