@@ -5,6 +5,7 @@
 //	go run ./bench -run 'spawn|yield'  those whose name matches
 //	go run ./bench -json               one object per measurement, one per line
 //	go run ./bench -run ring -lifo     the experiment "ring" can be told how; -help has all of that
+//	go run ./bench -repeat 3           how far apart the values of three times lie
 //	go run ./bench -rows '^coro/'      the rows whose name, as -list has it, matches
 //	go run ./bench/compare OLD NEW     whether one commit is slower than another
 //
@@ -41,6 +42,8 @@ func run(args []string, out io.Writer) error {
 	runs := flags.Int("runs", harness.MinRuns, "runs of each row")
 	once := flags.Bool("once", false,
 		"one run of each row: for bench/compare, which takes medians over processes")
+	repeat := flags.Int("repeat", 1,
+		"measure all this number of times, and print how far apart the values of each row lie")
 	var o experiments.Options
 	ringFlags(flags, &o.Ring)
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
@@ -55,6 +58,9 @@ func run(args []string, out io.Writer) error {
 		*runs = 1
 	} else if *runs < harness.MinRuns {
 		return fmt.Errorf("-runs %d: a median takes at least %d", *runs, harness.MinRuns)
+	}
+	if *repeat < 1 || (*repeat > 1 && *asJSON) {
+		return errors.New("-repeat: 1 or more, and no -json besides")
 	}
 	if err := o.Ring.Check(); err != nil {
 		return err
@@ -72,6 +78,9 @@ func run(args []string, out io.Writer) error {
 	}
 	if *list {
 		return printList(out, selected)
+	}
+	if *repeat > 1 {
+		return harness.RepeatAll(out, os.Stderr, selected, *runs, *repeat)
 	}
 	return harness.WriteAll(out, os.Stderr, selected, *runs, *asJSON)
 }
