@@ -241,7 +241,7 @@ COROI_NOINLINE void coroi_hand_trade(struct coroi_hand *h)
 
 struct coroi_hand_lock coroi_hand_locks[COROI_HANDS_OUTSIDE];
 
-/* outside_await - whoever was there has left. */
+/* outside_await - each thread that was outside, in a lock of these, has left. */
 static void outside_await(void)
 {
 	for (unsigned i = 0; i < COROI_HANDS_OUTSIDE; i++) {

@@ -10,10 +10,11 @@
  *
  * Messages have 64 bytes. A worker has up to 2 * COROI_HAND of them in hand, and trades COROI_HAND
  * at once with the others, in a lock (Bonwick's magazines, 2001). Threads that are no workers share
- * some hands, each with a lock (coroi_hand_locks). Messages flow from those who send to those who handle; the
- * magazines bring them back. A message that comes from another core is in that core's cache. So
- * nobody reads a message to find the next one: a hand and a magazine are arrays of addresses, from
- * which messages are fetched ahead, and a message has the address of an earlier one (COROI_HINT of box.h).
+ * some hands, each with a lock (coroi_hand_locks). Messages flow from those who send to those who
+ * handle; the magazines bring them back. A message that comes from another core is in that core's
+ * cache. So nobody reads a message to find the next one: a hand and a magazine are arrays of
+ * addresses, from which messages are fetched ahead, and a message has the address of an earlier one
+ * (COROI_HINT of box.h).
  */
 #ifndef COROI_ACTORS_H
 #define COROI_ACTORS_H

@@ -20,9 +20,9 @@
  *       T1: what is in the message is seen by the turn. If old is dormant the sender has taken
  *       before what a turn needs (kernel/task.h), so that S2 cannot fail
  *   S2  old was dormant: start a turn
- *   S3  m->depth + what the turn has taken and not handled > 256: the sender yields once. Relaxed: a
- *       hint; the message before may be another's by now. A thread that is no worker, with m->depth
- *       > 256, yields its CPU until a turn takes m, or for 2 us
+ *   S3  m->depth + what the turn has taken and not handled > 256: the sender yields once. Relaxed:
+ *       a hint; the message before may be another's by now. A thread that is no worker yields its
+ *       CPU, until a turn has taken m and is not that far behind, for 2 us a message at most
  *
  * Local send, by the coroutines of worker w, on w's own thread. Many messages to an actor come from
  * the worker in whose queue its turn waits. There they need no atomic step:
@@ -113,8 +113,8 @@
 #define COROI_DEPTH_MOST 0xffffu /* a message's depth, at most */
 
 /* Where the payload leaves the last word of a message free, this word is the address of the message
- * that the sender used this number of messages before; it may have left long ago. From outside it is
- * one that was sent to the same actor, COROI_RECENT_HINT of its messages before. */
+ * that the sender used this number of messages before; it may have left long ago. From outside it
+ * is one that was sent to the same actor, COROI_RECENT_HINT of its messages before. */
 #define COROI_HINT      4u
 #define COROI_HINT_WORD (CORO_MESSAGE_BYTES / 8 - 1)
 

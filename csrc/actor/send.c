@@ -8,7 +8,9 @@
 #include <string.h>
 
 #define SOFT_BOUND 256u
-#define PAUSE_NS   2000u /* S3 outside: until the last yield begins */
+/* S3 outside: ns until the last yield begins, for each of up to PAUSE_MOST messages. */
+#define PAUSE_NS   2000u
+#define PAUSE_MOST 8u
 
 /* What is to be changed in a box: messages pushed, or a mark set. */
 struct change {
@@ -83,14 +85,17 @@ COROI_COLD static void yield_once(void)
 		(void)coro_yield();
 }
 
-/* pause_outside - S3, on a thread that is no worker, and has sent m to a. */
-COROI_COLD static void pause_outside(const struct coroi_place *a, const struct coro_message *m)
+/* pause_outside - S3, on a thread that is no worker, and has sent x. */
+COROI_COLD static void pause_outside(const struct change *x)
 {
-	uint64_t end = coroi_now_ns() + PAUSE_NS;
+	const struct coroi_place *a = x->a;
+	uint64_t end = coroi_now_ns() + PAUSE_NS * (x->n < PAUSE_MOST ? x->n : PAUSE_MOST);
 
 	do
 		coroi_cpu_yield();
-	while (coroi_box_message(at_load_rlx(&a->box)) == m && coroi_now_ns() < end);
+	while ((coroi_box_message(at_load_rlx(&a->box)) == x->last ||
+		coroi_behind(a) > SOFT_BOUND) &&
+	       coroi_now_ns() < end);
 }
 
 /* append - L2. False: S1. */
@@ -340,8 +345,8 @@ static bool push_active(struct change *x)
 	}
 }
 
-/* recall - the hint of m, which goes to a with bytes of payload, is what h has sent to a before. With
- * that of h's last messages, the turn of one actor would fetch the messages of others. */
+/* recall - the hint of m, which goes to a with bytes of payload, is what h has sent to a before.
+ * With that of h's last messages, the turn of one actor would fetch the messages of others. */
 static inline void recall(struct coroi_hand *h, const struct coroi_place *a, struct coro_message *m,
 			  size_t bytes)
 {
@@ -387,12 +392,12 @@ static COROI_NOINLINE int send_outside(struct coroi_place *a, coro_actor to, con
 	coroi_outside_leave(i);
 	if (guest)
 		coroi_guest_end(guest);
-	if (coroi_likely(status || x.depth <= SOFT_BOUND))
+	if (coroi_likely(status || x.depth + coroi_behind(a) <= SOFT_BOUND))
 		return status;
 	if (coroi_current(coroi_self()))
 		yield_once(); /* another scheduler's coroutine */
 	else
-		pause_outside(a, x.last);
+		pause_outside(&x);
 	return status;
 }
 
