@@ -216,7 +216,7 @@ report-fill: ## the tables and charts of README and docs, from docs/figures/figu
 
 .PHONY: report-check
 report-check: report ## the page in Chromium by the accessibility rules of axe-core, light and dark, wide and narrow
-	@scripts/deps.sh chromium nodejs npm
+	@scripts/deps.sh chromium $(if $(shell command -v npm),,nodejs npm)
 	cd bench/report/check && npm install --no-audit --no-fund && node check.mjs $(CURDIR)/build/report/index.html
 
 .PHONY: test-arm64
