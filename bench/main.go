@@ -43,7 +43,7 @@ func run(args []string, out io.Writer) error {
 	once := flags.Bool("once", false,
 		"one run of each row: for bench/compare, which takes medians over processes")
 	repeat := flags.Int("repeat", 1,
-		"measure all this number of times, and print how far apart the values of each row lie")
+		"measure all this number of times, and print how far apart each row's values lie")
 	var o experiments.Options
 	ringFlags(flags, &o.Ring)
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {

@@ -32,8 +32,8 @@
  *       after T3 none; the end of `pending`; and how often others have taken from w's queue. Not
  *       after T3 if the box has changed
  *   L2  send, in w's door: the actor is the open one, nobody has taken from the queue since, and
- *       the box is x: m goes to the end of `pending`. The turn still waits in w's queue then, so nobody
- *       else is at `pending`; the door orders it for a thief. Otherwise: S1
+ *       the box is x: m goes to the end of `pending`. The turn still waits in w's queue then, so
+ *       nobody else is at `pending`; the door orders it for a thief. Otherwise: S1
  *   L3  the turn begins on w: the actor is not open any more. The end of `pending` is what w keeps
  *       only if nobody has taken from the queue: else the turn may have been elsewhere, and have
  *       come back. On any worker: what was appended after S2 comes behind the message of x, and
@@ -88,8 +88,9 @@
  * one is in the box, the box is active; T4 succeeds only if none is, T0 only if none but m.
  *
  * Order of each sender: by the order of the CASes of S1; the turn takes all at once and reverses,
- * and `pending` goes first. With L2: while the box is x, what the sender has sent before is handled,
- * or in `pending`, or the message of x; what it sends later is appended too, or pushed above x.
+ * and `pending` goes first. With L2: while the box is x, what the sender has sent before is
+ * handled, or in `pending`, or the message of x; what it sends later is appended too, or pushed
+ * above x.
  *
  * ABA is harmless: S1 pushes one, T1 and B1 take all. If a message leaves and comes again between
  * S1's look and its CAS, its link is the right one: it is what is in the box.

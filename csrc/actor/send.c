@@ -58,20 +58,30 @@ static bool runs_here(struct coroi_actors *all, struct change *x, int *status)
 	       coroi_task_lend(all->sched, (uintptr_t)x->a, change, x, status);
 }
 
-/* change_slow - S1 and S2, or C2, the general way. */
-static COROI_NOINLINE int change_slow(struct coroi_actors *all, struct change *x)
+/* change_active - S1 or C2 if the actor is active, and x is not for a dormant one alone. Returns:
+ * was that done, or refused? */
+static bool change_active(struct change *x)
 {
 	uint64_t old = coroi_box_look(&x->a->box);
 
 	for (;;) {
-		if (!coroi_box_takes(old, x->to))
-			return CORO_ESTALE;
+		x->status = coroi_box_takes(old, x->to) ? CORO_OK : CORO_ESTALE;
+		if (x->status)
+			return true;
 		if (coroi_box_is_dormant(old) || x->dormant)
-			break;
+			return false;
 		if (try_change(x, &old))
-			return CORO_OK;
+			return true;
 	}
+}
+
+/* change_slow - S1 and S2, or C2, the general way. */
+static COROI_NOINLINE int change_slow(struct coroi_actors *all, struct change *x)
+{
 	int status;
+
+	if (change_active(x))
+		return x->status;
 	if (!x->outside || !runs_here(all, x, &status))
 		status = coroi_task_spawn(all->sched, coroi_pin_of(x->a), (uintptr_t)x->a, change,
 					  x);
@@ -329,22 +339,6 @@ static struct coro_message *write_all(struct coroi_hand *h, const struct letter 
 	return last;
 }
 
-/* push_active - S1 if the actor is active. Returns: was that done, or refused? */
-static bool push_active(struct change *x)
-{
-	uint64_t old = coroi_box_look(&x->a->box);
-
-	for (;;) {
-		x->status = coroi_box_takes(old, x->to) ? CORO_OK : CORO_ESTALE;
-		if (x->status)
-			return true;
-		if (coroi_box_is_dormant(old))
-			return false;
-		if (try_change(x, &old))
-			return true;
-	}
-}
-
 /* recall - the hint of m, which goes to a with bytes of payload, is what h has sent to a before.
  * With that of h's last messages, the turn of one actor would fetch the messages of others. */
 static inline void recall(struct coroi_hand *h, const struct coroi_place *a, struct coro_message *m,
@@ -365,28 +359,31 @@ static COROI_NOINLINE int send_outside(struct coroi_place *a, coro_actor to, con
 {
 	struct change x = {.a = a, .to = to, .n = (uint32_t)l->n, .outside = true};
 	unsigned i = coroi_outside_enter();
+	struct coroi_hand *h = NULL;
 	uint32_t *guest = NULL;
 	int status = may_enter(a, to);
 
 	if (!status) {
-		struct coroi_hand *h = &coroi_owner_of(a)->outside[i];
+		h = &coroi_owner_of(a)->outside[i];
 		x.last = write_all(h, l, &x.first);
 		status = x.last ? CORO_OK : CORO_ENOMEM;
-		if (x.last && l->n == 1)
+	}
+	if (!status) {
+		if (l->n == 1)
 			recall(h, a, x.last, l->bytes);
-		if (x.last && push_active(&x)) {
+		if (change_active(&x)) {
 			status = x.status;
-		} else if (x.last) { /* S2, without the lock: turns may run here */
+		} else { /* S2, without the lock: turns may run here */
 			guest = coroi_guest_begin();
 			coroi_outside_leave(i);
 			status = change_slow(h->actors, &x);
 			coroi_spin_lock(&coroi_hand_locks[i].lock);
 		}
-		if (!status) {
-			at_bump_by(&h->accepted, counted(l));
-		} else if (x.last) {
+		if (status) {
 			x.first->next_ = NULL;
 			give_back(h, x.last);
+		} else {
+			at_bump_by(&h->accepted, counted(l));
 		}
 	}
 	coroi_outside_leave(i);

@@ -340,8 +340,8 @@ static inline bool handle_alone(struct run *r, struct coro_message *m, uint64_t 
 }
 
 /* closed - L3: the actor is not open here any more. Returns: the last message of its `pending`;
- * NULL: there is none, or it is not known: others have taken something from the queue, perhaps this turn,
- * and the actor has had other turns since. */
+ * NULL: there is none, or it is not known: others have taken something from the queue, perhaps this
+ * turn, and the actor has had other turns since. */
 static inline struct coro_message *closed(const struct coroi_place *a)
 {
 	struct coroi_worker *w = coroi_here();

@@ -94,8 +94,8 @@ int coroi_task_put_locked(struct coroi_worker *w, uint64_t arg, bool (*change)(v
 /* coroi_task_given - a number that is another one when others have taken something from w's queue.
  * Thread: w; outside its door, others may take something meanwhile. coroi_task_hold - nothing was
  * taken since the number was `given`: what w has put into its queue is there, unless w has taken
- * it. True: w's door is entered, and coroi_task_drop has to come. False: something was taken, or the
- * door wants more. Thread: w. */
+ * it. True: w's door is entered, and coroi_task_drop has to come. False: something was taken, or
+ * the door wants more. Thread: w. */
 static inline uint32_t coroi_task_given(const struct coroi_worker *w)
 {
 	return at_load_rlx(&w->queue.given);

@@ -131,7 +131,8 @@ func TestFullMailbox(t *testing.T) {
 	require.Equal(t, "1", w.Header().Get("Retry-After"))
 	goOn()
 	require.NoError(t, <-done)
-	require.NoError(t, s.sys.Rest(t.Context())) // an answer comes before its question's place is free
+	// an answer comes before its question's place is free
+	require.NoError(t, s.sys.Rest(t.Context()))
 	requireBalance(t, s, "a", 2)
 }
 

@@ -13,8 +13,8 @@ const skipMost = int(10 * time.Millisecond / letGo)
 // Gosched lets other goroutines run, unless a P is idle: that one takes what is runnable, and looks
 // after all Ps' timers. There runtime.Gosched would be of no use, and would cost 15 to 30 µs: it
 // wakes a thread for the idle P, which takes the caller over to a CPU with cold caches. The runtime
-// may tell of an idle P that is none, so that Gosched lets go each 10 ms, whatever that tells. Cost:
-// less than 0.1 µs, where a P is idle.
+// may tell of an idle P that is none: so each 10 ms Gosched lets go, whatever that tells. Cost: 0.1
+// µs, where a P is idle.
 func (c *Clock) Gosched() {
 	if c.skipped < skipMost && theProcs.oneIsIdle(Now()) {
 		c.skipped++
@@ -25,7 +25,7 @@ func (c *Clock) Gosched() {
 }
 
 // procs is what is known of the process's Ps. All clocks share that, and look at the runtime's
-// metrics once in letGo at most: these take a lock, and look at each P.
+// metrics once in letGo/2 at most: these take a lock, and look at each P.
 type procs struct {
 	mu      sync.Mutex
 	looked  time.Duration // by Now

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
-	"time"
 )
 
 // repeatsWithin is how far the values of a row that is bound by the CPU may lie apart.
@@ -40,13 +39,10 @@ func isBoundByCPU(row Row, m Metric) bool {
 // RepeatAll measures all experiments so many times, one after the other, and writes how far apart
 // the values of each row lie, widest first. A row that has a peer counts by its ratio to that.
 func RepeatAll(w io.Writer, progress *os.File, list []*Experiment, runs, times int) error {
-	before := Listen()
-	if _, err := fmt.Fprintf(w, "%s\n%s\n\n", ThisMachine(time.Now()), before); err != nil {
-		return err
-	}
-	all := map[string]*repeat{}
-	p := NewProgress(progress, slices.Repeat(list, times), runs)
-	for range times {
+	return framed(w, func() error {
+		all := map[string]*repeat{}
+		list := slices.Repeat(list, times)
+		p := NewProgress(progress, list, runs)
 		for _, e := range list {
 			res, err := Run(e, runs, p)
 			if err != nil {
@@ -54,12 +50,8 @@ func RepeatAll(w io.Writer, progress *os.File, list []*Experiment, runs, times i
 			}
 			res.collect(all)
 		}
-	}
-	if err := writeRepeats(w, all, times); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintln(w, Listen().Since(before))
-	return err
+		return writeRepeats(w, all, times)
+	})
 }
 
 // collect adds the result's values to all.
@@ -70,7 +62,8 @@ func (res *Result) collect(all map[string]*repeat) {
 			if len(values) == 0 {
 				continue
 			}
-			name, value := fmt.Sprintf("%s %s %s", res.Name, row, m.Name), Median(values)
+			name := fmt.Sprintf("%s %s %s", res.Name, row, m.Name)
+			value := Median(values)
 			if res.Versus != nil && res.Versus.Metric == m.Name {
 				if x, ok := res.versus(i); ok {
 					name, value = name+", "+res.Versus.Title, x
@@ -124,7 +117,7 @@ func writeSome(w io.Writer, list []*repeat, isCPU bool, times int) error {
 	if isCPU {
 		which = "bound by one CPU"
 	}
-	_, err := fmt.Fprintf(w, "\n%d of %d rows %s repeat within %.0f %% over %d times.\n\n", within, n,
-		which, 100*repeatsWithin, times)
+	_, err := fmt.Fprintf(w, "\n%d of %d rows %s repeat within %.0f %% over %d times.\n\n",
+		within, n, which, 100*repeatsWithin, times)
 	return err
 }

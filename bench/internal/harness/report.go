@@ -24,25 +24,34 @@ func Write(w io.Writer, res *Result, asJSON bool) error {
 // tables between a header and a footer that say where and when, and how quiet the machine was. How
 // far it is goes to progress.
 func WriteAll(w io.Writer, progress *os.File, list []*Experiment, runs int, asJSON bool) error {
-	var before Noise
-	if !asJSON {
-		before = Listen()
-		if _, err := fmt.Fprintf(w, "%s\n%s\n\n", ThisMachine(time.Now()), before); err != nil {
-			return err
+	all := func() error {
+		p := NewProgress(progress, list, runs)
+		for _, e := range list {
+			res, err := Run(e, runs, p)
+			if err != nil {
+				return err
+			}
+			if err := Write(w, res, asJSON); err != nil {
+				return err
+			}
 		}
-	}
-	p := NewProgress(progress, list, runs)
-	for _, e := range list {
-		res, err := Run(e, runs, p)
-		if err != nil {
-			return err
-		}
-		if err := Write(w, res, asJSON); err != nil {
-			return err
-		}
+		return nil
 	}
 	if asJSON {
-		return nil
+		return all()
+	}
+	return framed(w, all)
+}
+
+// framed calls body between a header and a footer that say where and when, and how quiet the
+// machine was.
+func framed(w io.Writer, body func() error) error {
+	before := Listen()
+	if _, err := fmt.Fprintf(w, "%s\n%s\n\n", ThisMachine(time.Now()), before); err != nil {
+		return err
+	}
+	if err := body(); err != nil {
+		return err
 	}
 	_, err := fmt.Fprintln(w, Listen().Since(before))
 	return err
