@@ -22,7 +22,7 @@ import (
 // What coro.h declares in this version, as declared tells it.
 const (
 	abiVersion = "1"
-	abiHash    = "f5b5932a93e60ddb"
+	abiHash    = "9d41312f4e46883c"
 )
 
 var (

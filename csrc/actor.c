@@ -6,6 +6,7 @@
 #include "actor/actors.c"
 #include "actor/ask.c"
 #include "actor/gobridge.c"
+#include "actor/home.c"
 #include "actor/later.c"
 #include "actor/passive.c"
 #include "actor/send.c"

@@ -1,49 +1,63 @@
 /*
- * box.pml - an actor's mailbox in one word: csrc/actor/box.h S1-S2, L1-L3, T0-T4, C1-C3, B1-B3, and
+ * box.pml - an actor's mailbox in one word: csrc/actor/box.h S1-S2, T0-T4, H1-H6, C1-C3, B1-B3, and
  * P1-P2 of passive.c, with urgent messages (side.c).
  *
  * There is one place for actors. Its first actor has generation 1. SENDERS threads send SENDS
- * messages each to that actor, with that reference. What the queues of the workers have is a count of
- * turns; two workers run them. With STOP a thread stops the actor; the place is used again, by an
- * actor of generation 2, to which a further sender and, with URGENTS, a further controller send. With
- * URGENTS=n n controllers send two urgent messages each. With NO_MEMORY a turn cannot be started for
- * a dormant actor, at times, where the message may be urgent. With SWEEP a sweeper marks the dormant
- * actor as idle, once. With LOCAL each sender is on one of the two workers at each send.
+ * messages each to that actor, with that reference. What the queues of the workers have is a count
+ * of turns; two workers run them. With STOP a thread stops the actor; the place is used again, by
+ * an actor of generation 2, to which a further sender and, with URGENTS, a further controller send.
+ * With URGENTS=n n controllers send two urgent messages each. With NO_MEMORY a turn cannot be
+ * started for a dormant actor, at times, where the message may be urgent. With SWEEP a sweeper
+ * marks the dormant actor as idle, once. With HOME each sender is on one of the two workers at each
+ * send, and the actor comes home and leaves. BUSY has no worker that is without something to run,
+ * or whose credit is collected, so that nobody but those asked looks after an actor that lingers.
+ * With OWN=n the actor sends n messages to itself, 2 at most.
  *
- * Taken over: the word, with its generation, message and marks; each look, CAS and exchange of it as
- * one step, and a CAS compares the whole word with what was looked at. So a message that leaves and
- * comes again in between is here too (ABA): there are NODES nodes, and who sends takes the lowest
- * free one. `pending`, the lock of the side table, and what is done in it, step by step. A behaviour
- * that ends its coroutine (coroi_turn_ended). The clock may end a turn after any call.
+ * Taken over: the word, with its generation, message and marks; each look, CAS and exchange of it
+ * as one step, and a CAS compares the whole word with what was looked at. So a message that leaves
+ * and comes again in between is here too (ABA): there are NODES nodes, and who sends takes the
+ * lowest free one. `pending`, the lock of the side table, and what is done in it, step by step. A
+ * behaviour that ends its coroutine (coroi_turn_ended). The clock may end a turn after any call.
+ * With HOME: a worker's note of the actor, with its generation, and the steal of a turn that waits,
+ * which may come back. There may be no memory for H2 to H4, and for the start of a lingering
+ * actor's turn, which is then tried again.
  *
  * Left out
- *   senders   without LOCAL, inside and outside are the same: an S2 is a step by itself, later than
- *             S1, on any thread. With LOCAL the senders of one worker go on at the same time, and
- *             beside its turns, which in the code are one thread. In the code S1 and S2 are in one door, or under one lock. A behaviour that
- *             sends is one more sender. S3 is no step of the box.
+ *   senders   without HOME, inside and outside are the same: an S2 is a step by itself, later than
+ *             S1, on any thread. With HOME the senders of one worker go on at the same time, and
+ *             beside its turns, which in the code are one thread; and one outside is like one on
+ *             another worker. In the code S1 and S2 are in one door, or under one lock. A behaviour
+ *             that sends to another actor is one more sender. S3 is no step of the box.
+ *   notes     what is done in a door is one step, but for H2's append. An actor may come home
+ *             wherever a turn of it ends; which of them do is a guess of the code. Another actor
+ *             that is noted at the same place: a note is not made, at times. What is kept for the
+ *             next turn. That asking takes two steps, a flag and a node in the inbox.
  *   batches   a call has one message. The next call may come without a look at the clock.
  *   memory    is sequentially consistent. Each step of the word is a read-modify-write, but for the
- *             looks, which a CAS repeats, and B3.
+ *             looks, which a CAS repeats or a door makes sure of, and B3.
  *   sides     watchers and bounds; making the table, which is there.
  *   depths    which are hints; the end of a scheduler; a place that is retired.
  *
  * Claimed
- *   - A message that was accepted is handled, or a dead letter, once; one that was refused is neither.
- *     Both in the order of its sender (come). Urgent messages do not overtake each other.
+ *   - A message that was accepted is handled, or a dead letter, once; one that was refused is
+ *     neither. Both in the order of its sender (come). Urgent messages do not overtake each other.
  *   - No message comes to an actor for which it was not meant (come).
  *   - Never are two turns of the actor queued or run (start, worker).
  *   - No node is used after it was given back, nor given back twice (LIVE).
  *   - When nothing goes on any more, nothing lies in the box, in `pending` or in the side table, no
- *     mark is left, all nodes are free, and an actor that was stopped has ended (the end of init).
- *     With -DNP, which asks for a search for cycles: nothing goes on without end.
+ *     mark is left, all nodes are free, an actor that was stopped has ended, and none is at home;
+ *     with BUSY one may linger (the end of init). With -DNP, which asks for a search for cycles, and
+ *     is not for HOME: nothing goes on without end.
  *
  * Mutants: MUTANT_REST_STORE, MUTANT_REST_BLIND, MUTANT_TAKE_STORE, MUTANT_NOT_ACTIVE,
  * MUTANT_NOT_AGAIN, MUTANT_PENDING_LATE, MUTANT_NO_PENDING, MUTANT_EARLY_FREE, MUTANT_SAME_GEN,
  * MUTANT_SIDE_FIRST, MUTANT_UNMARK_STORE, MUTANT_MARK_FIRST, MUTANT_OVERTAKES_URGENT,
  * MUTANT_BLIND_WITHDRAW, MUTANT_IDLE_STORE, MUTANT_ALONE_STORE, MUTANT_ALONE_BLIND,
- * MUTANT_ALONE_EARLY, MUTANT_ALONE_TWICE, MUTANT_ALONE_UNMARKS, MUTANT_LOCAL_STOLEN,
- * MUTANT_LOCAL_BLIND, MUTANT_LOCAL_ANY, MUTANT_LOCAL_BEFORE, MUTANT_LOCAL_BEHIND, MUTANT_LOCAL_OPEN,
- * MUTANT_LOCAL_STALE.
+ * MUTANT_ALONE_EARLY, MUTANT_ALONE_TWICE, MUTANT_ALONE_UNMARKS, MUTANT_HOME_STOLEN,
+ * MUTANT_HOME_BLIND, MUTANT_HOME_ANY, MUTANT_HOME_SILENT, MUTANT_HOME_OWN_SILENT,
+ * MUTANT_HOME_EARLY, MUTANT_HOME_FORGETS, MUTANT_HOME_MARK, MUTANT_HOME_LINGERS, MUTANT_HOME_KEPT,
+ * MUTANT_HOME_STAYS, MUTANT_HOME_END, MUTANT_HOME_LEAVE_STORE, MUTANT_HOME_ENDED_STORE,
+ * MUTANT_HOME_REST_STORE, MUTANT_HOME_IDLE_STORE, MUTANT_HOME_OWN_BLIND.
  */
 #ifndef SENDERS
 #define SENDERS 2
@@ -64,14 +78,23 @@
 #define HALT    4  /* COROI_BOX_STOP */
 #define LIVE_   8
 #define IDLE    16
-#define M(box)  (((box) >> 5) & 7)
-#define MSG(m)  ((m) << 5)
-#define GEN(g)  ((g) << 8)
-#define GEN_OF(box) ((box) >> 8)
+#define HOME_   32 /* in place of a message there is a worker's number */
+#define MSG(m)  ((m) << 6)
+#define GEN(g)  ((g) << 9)
+#define LOW     511 /* all but the generation */
+#define GEN_OF(box) ((box) >> 9)
+#ifdef HOME
+#define M(box)  ((box) & HOME_ -> 0 : ((box) >> 6) & 7)
+#else
+#define M(box)  (((box) >> 6) & 7)
+#endif
 
-#define DORMANT(box)   (((box) & 255) == LIVE_)
-#define ALONE(box)     (((box) & 31) == LIVE_ && M(box) != 0 && next[M(box)] == 0)
+#define DORMANT(box)   (((box) & LOW) == LIVE_)
+#define ALONE(box)     (((box) & 63) == LIVE_ && M(box) != 0 && next[M(box)] == 0)
 #define TAKES(box, g)  (GEN_OF(box) == (g) && ((box) & LIVE_))
+#define AT(g, w)       (GEN(g) + LIVE_ + ACTIVE + HOME_ + MSG(w))
+#define AT_WHICH(box)  (((box) >> 6) & 7)
+#define AWAY(box)      ((box) & (GEN(7) + LOW - HOME_ - MSG(7)))
 
 short box = GEN(1) + LIVE_;
 byte pending;
@@ -81,14 +104,19 @@ bool locked;
 byte urgent, urgent_last, takes;
 
 byte queued;                 /* turns in the workers' queues */
-#ifdef LOCAL
-byte at_worker = 2;          /* in whose; 2: in no worker's own, from outside */
+#ifdef HOME
+byte at_worker;              /* in whose the turn is; that of a C2 is in the first's */
 bool door[2];                /* a sender is in the worker's door */
-bool open[2];                /* L1: the actor is the worker's open one */
-bool taken[2];               /* the turn was stolen from the worker since (coroi_task_given) */
-short open_box[2];
-byte open_last[2];
-bool appended;               /* COROI_APPENDED of `pending` */
+/* The worker's note. */
+#define NONE    0
+#define WAITS   1            /* the turn is queued */
+#define LINGERS 2
+byte note[2];
+byte note_gen[2];            /* the actor's generation */
+byte note_last[2];           /* WAITS: the end of `pending` */
+bool taken[2];               /* the turn was stolen since (coroi_task_given) */
+bool asked[2];               /* H3: the worker is to look */
+byte own;                    /* H6: how many messages the actor has sent to itself */
 #endif
 bool runs;                   /* a turn runs */
 bool place_free;
@@ -107,6 +135,11 @@ byte first[IDS / 2];         /* of each sender: the next message that may come *
 bool accepted[IDS], refused[IDS], came[IDS];
 
 #define LIVE(m) assert(used[m])
+#if NODES > 2
+#define MAY_GET (!used[1] || !used[2] || !used[3])
+#else
+#define MAY_GET (!used[1] || !used[2])
+#endif
 
 /* new_node - wait for a free one. */
 inline new_node(m, its_id)
@@ -126,35 +159,77 @@ inline new_node(m, its_id)
 
 inline put(m) { d_step { LIVE(m); used[m] = false; next[m] = 0; id[m] = 0 } }
 
-/* start - S2, T3: a turn is queued. start_by - by worker w, L1: what the box is, and the end of
- * `pending`. */
+/* start - S2, T3: a turn is queued. start_on - by worker w, in its queue. */
 inline start()
 {
 	atomic { queued++; assert(queued + runs == 1) }
 }
 
-#ifdef LOCAL
-inline enter(w) { atomic { !door[w] -> door[w] = true } }
-inline leave(w) { door[w] = false }
-#else
-inline enter(w) { skip }
-inline leave(w) { skip }
-#endif
-
-inline start_by(w, x, last)
+inline start_on(w)
 {
 	atomic {
-		queued++;
-		assert(queued + runs == 1);
-#ifdef LOCAL
-		at_worker = w;
-		if
-		:: w < 2 -> open[w] = true; taken[w] = false; open_box[w] = x; open_last[w] = last
-		:: else
-		fi
+		start();
+#ifdef HOME
+		at_worker = w
 #endif
 	}
 }
+
+#ifdef HOME
+/* write - in w's door: its note. */
+inline write(w, what, gen, last)
+{
+	note[w] = what; note_gen[w] = gen; note_last[w] = last; taken[w] = false
+}
+
+#define IS_NOTED(w, what, gen) (note[w] == (what) && note_gen[w] == (gen))
+
+/* ask - H3, where the box was old. */
+inline ask(old)
+{
+#ifndef MUTANT_HOME_SILENT
+	if
+	:: old & HOME_ -> asked[AT_WHICH(old)] = true
+	:: else
+	fi
+#else
+	skip
+#endif
+}
+
+/* may_append - H2, in w's door. */
+inline may_append(w, to)
+{
+	ok = note[w] == LINGERS || note[w] == WAITS;
+#ifndef MUTANT_HOME_STOLEN
+	ok = ok && !taken[w];
+#endif
+#ifdef MUTANT_HOME_ANY
+	ok = ok && box == AT(note_gen[w], w)
+#else
+	ok = ok && note_gen[w] == to;
+#ifndef MUTANT_HOME_BLIND
+	ok = ok && box == AT(to, w)
+#endif
+#endif
+}
+
+/* append - H2. */
+inline append(w, m)
+{
+	next[m] = 0;
+	if
+	:: note[w] == LINGERS ->
+		pending = m;
+		write(w, WAITS, note_gen[w], m);
+		start_on(w)
+	:: else ->
+		LIVE(note_last[w]);
+		next[note_last[w]] = m;
+		note_last[w] = m
+	fi
+}
+#endif
 
 /* come - m is handled by the actor that is in the place, or is its dead letter. */
 inline come(m)
@@ -185,52 +260,31 @@ inline cas(old, to)
 
 proctype Sender(byte s; byte to; byte n)
 {
-	short old;
+	short old, was;
 	byte m, i, w;
 	bool ok;
 
 	do
 	:: i < n ->
 		new_node(m, s * 2 + i);
-#ifdef LOCAL
+#ifdef HOME
 		if
 		:: w = 0
 		:: w = 1
 		fi;
 		if
-		:: open[w] ->                                     /* L2 */
-			enter(w);
-			old = box;
-#ifdef MUTANT_LOCAL_BLIND
-			old = open_box[w];
-#endif
-			ok = old == open_box[w];
-#ifndef MUTANT_LOCAL_STOLEN
-			ok = ok && open[w] && !taken[w];
-#endif
-#ifndef MUTANT_LOCAL_ANY
-			ok = ok && TAKES(old, to);
-#endif
+		:: atomic {                                       /* H2 */
+				!door[w] ->
+				may_append(w, to);
+				door[w] = ok
+			};
 			if
 			:: ok ->
-				d_step {
-					next[m] = 0;
-					if
-					:: open_last[w] != 0 -> next[open_last[w]] = m
-					:: else -> pending = m; appended = true
-					fi;
-					open_last[w] = m;
-					accepted[s * 2 + i] = true
-				}
+				atomic { append(w, m); accepted[s * 2 + i] = true; door[w] = false };
+				goto sent
 			:: else
-			fi;
-			leave(w);
-			old = 0
-		:: !open[w]
-		fi;
-		if
-		:: ok -> goto sent
-		:: else
+			fi
+		:: skip                                           /* the door wants more, or no memory */
 		fi;
 #endif
 		old = box;                                      /* S1 */
@@ -242,28 +296,38 @@ proctype Sender(byte s; byte to; byte n)
 		:: TAKES(old, to) ->
 			next[m] = M(old);
 #ifdef MUTANT_NOT_ACTIVE
-#define WAKES(old) ((old & (255 - ACTIVE)) == LIVE_)
+#define WAKES(old) ((old & (LOW - ACTIVE)) == LIVE_)
 #else
 #define WAKES(old) DORMANT(old)
 #endif
-			if
-			:: WAKES(old) ->
-				enter(w);
-				cas(old, (old & (GEN(7) + CONTROL + HALT + LIVE_)) | MSG(m));
-				if
-				:: ok -> start_by(w, GEN(to) + LIVE_ + MSG(m), 0)   /* S2, L1 */
-				:: else
-				fi;
-				leave(w)
-			:: else ->
-				cas(old, (old & (GEN(7) + CONTROL + HALT + LIVE_)) | MSG(m))
-			fi;
+			was = old;
+#ifdef MUTANT_HOME_EARLY
+			ask(old);
+#endif
+			cas(old, (old & (GEN(7) + CONTROL + HALT + LIVE_)) | MSG(m));
 			if
 			:: ok -> accepted[s * 2 + i] = true; break
 			:: else
 			fi
 		od;
-sent:		atomic { i++; m = 0; old = 0; ok = false }
+		if
+		:: ok && WAKES(was) -> start_on(w)              /* S2 */
+#ifdef HOME
+#ifndef MUTANT_HOME_EARLY
+		:: ok && was & HOME_ ->                         /* H3 */
+			if
+#ifndef MUTANT_HOME_OWN_SILENT
+			:: was != AT(to, w) || IS_NOTED(w, LINGERS, to) -> ask(was)
+#else
+			:: was != AT(to, w) -> ask(was)
+#endif
+			:: else
+			fi
+#endif
+#endif
+		:: else
+		fi;
+sent:		atomic { i++; m = 0; old = 0; was = 0; w = 0; ok = false }
 	:: else -> break
 	od
 }
@@ -289,9 +353,18 @@ inline set_mark(to, what)
 #endif
 		fi
 	:: TAKES(old, to) && !DORMANT(old) ->
-		cas(old, old | what);
 		if
-		:: ok -> break
+#if defined(HOME) && !defined(MUTANT_HOME_MARK)
+		:: old & HOME_ -> cas(old, AWAY(old) | what)
+#endif
+		:: else -> cas(old, old | what)
+		fi;
+		if
+		:: ok ->
+#if defined(HOME) && !defined(MUTANT_HOME_MARK)
+			ask(old);                                 /* H3 */
+#endif
+			break
 		:: else
 		fi
 	od;
@@ -330,6 +403,55 @@ proctype Sweeper()
 		fi
 	:: else
 	fi
+}
+#endif
+
+#ifdef HOME
+/* Worker v, or a thief that holds its door, looks as v was asked to (H3); and v has nothing to run,
+ * or its credit is collected (H5). */
+inline settle(v, all)
+{
+	atomic {
+		!door[v] ->
+		if
+		:: note[v] != LINGERS
+		:: note[v] == LINGERS && box == AT(note_gen[v], v) && !all
+		:: note[v] == LINGERS && box == AT(note_gen[v], v) && all ->
+			box = GEN(note_gen[v]) + LIVE_;
+			write(v, NONE, 0, 0)
+		:: note[v] == LINGERS && box != AT(note_gen[v], v) ->
+			if
+			:: write(v, NONE, 0, 0); start_on(v)
+			:: asked[v] = true                        /* no memory now */
+			fi
+		fi
+	}
+}
+
+/* LOOK - what becomes of worker v's note, by v or a thief. */
+#ifdef MUTANT_HOME_FORGETS
+#define LOOK(v) asked[v] -> settle(v, false); asked[v] = false
+#else
+#define LOOK(v) atomic { asked[v] -> asked[v] = false }; settle(v, false)
+#endif
+#ifdef MUTANT_HOME_IDLE_STORE
+#define REST(v) \
+	note[v] == LINGERS && box == AT(note_gen[v], v) -> \
+	atomic { box = GEN(note_gen[v]) + LIVE_; write(v, NONE, 0, 0) }
+#else
+#define REST(v) atomic { note[v] == LINGERS && !door[v] -> settle(v, true) }
+#endif
+
+proctype Looker()
+{
+end:	do
+	:: LOOK(0)
+	:: LOOK(1)
+#ifndef BUSY
+	:: REST(0)
+	:: REST(1)
+#endif
+	od
 }
 #endif
 
@@ -467,11 +589,56 @@ inline take()
 	reverse(x, m)
 }
 
-/* tail - after T1: which one is the last. */
-#ifdef LOCAL
-inline tail() { last = M(x) }
+#ifdef HOME
+/* send_own - the actor sends at to itself, in a call of its behaviour: H6, or S1. */
+inline send_own()
+{
+	x = box;
+	if
+#ifdef MUTANT_HOME_OWN_BLIND
+	:: home ->
 #else
-inline tail() { skip }
+	:: home && x & HOME_ ->
+#endif
+		atomic { LIVE(last); next[at] = 0; next[last] = at; last = at; ok = true }
+	:: ok = false
+	fi;
+	do
+	:: ok -> break
+	:: !ok ->
+		next[at] = M(x);
+		cas(x, (x & (GEN(7) + CONTROL + HALT + LIVE_)) | MSG(at))
+	od;
+	atomic { accepted[2 * 2 + own] = true; own++; at = 0; x = 0; ok = false }
+}
+
+/* leave_home - H5, where the box was x. */
+inline leave_home()
+{
+	if
+	:: x & HOME_ ->
+#ifdef MUTANT_HOME_LEAVE_STORE
+		box = AWAY(x);
+#else
+		atomic {
+			if
+			:: box == x -> box = AWAY(x)
+			:: else
+			fi
+		}
+#endif
+	:: else
+	fi
+}
+
+/* RESTS - T0, T4: dormant, or at home (H1). */
+#define RESTS \
+	if \
+	:: box = GEN(self) + LIVE_; ok = true; runs = false \
+	:: !door[w] -> box = AT(self, w); write(w, LINGERS, self, 0); ok = true; runs = false \
+	fi
+#else
+#define RESTS box = GEN(self) + LIVE_; ok = true; runs = false
 #endif
 
 /* end - B2, B3, after B1. */
@@ -493,87 +660,61 @@ inline end_after()
 proctype Worker(byte w)
 {
 	byte self, m, list, at, before;
-#ifdef LOCAL
+#ifdef HOME
 	byte last;
+	bool home;
 #endif
 	short x;
 	bool ok;
 
 end:	do
-#ifdef LOCAL
+#ifdef HOME
+	:: atomic {                                               /* a thief */
+			queued > 0 && at_worker == 1 - w && !door[1 - w] ->
+			at_worker = w;
+			taken[1 - w] = note[1 - w] == WAITS
+		};
+		goto over
 	:: atomic {
-			queued > 0 && (at_worker == 2 || !door[at_worker]) ->
+			queued > 0 && at_worker == w && !door[w] ->
 			queued--;
+			at_worker = 0;
 			assert(!runs);
 			runs = true;
+			m = pending;
+			x = box;
+			self = GEN_OF(x);
 			if
-			:: at_worker == 1 - w -> taken[1 - w] = true
-			:: else
-			fi;
-			at_worker = 2;
-			if
-			:: open[w] ->                             /* L3 */
-#ifndef MUTANT_LOCAL_OPEN
-				open[w] = false;
+#ifdef MUTANT_HOME_STAYS
+			:: x == AT(self, w) ->
+#else
+			:: IS_NOTED(w, WAITS, self) && x == AT(self, w) -> /* H4 */
 #endif
-				last = open_last[w];
-#ifndef MUTANT_LOCAL_STALE
+				home = true;
+				last = note_last[w];
+#ifndef MUTANT_HOME_KEPT
+				write(w, NONE, 0, 0);
+#endif
+				x = 0
+			:: else ->
 				if
-				:: taken[w] -> last = 0
+				:: IS_NOTED(w, WAITS, self) -> write(w, NONE, 0, 0)
 				:: else
 				fi
-#endif
-			:: else
 			fi
 		};
+		if
+		:: home -> goto again
+		:: else -> leave_home()                           /* H5 */
+		fi;
 #else
 	:: atomic { queued > 0 -> queued--; assert(!runs); runs = true };
-#endif
 		m = pending;
 		x = box;
 		self = GEN_OF(x);
-#ifdef LOCAL
-		if
-		:: appended ->                                    /* L3 */
-			list = m;
-			take();
-			d_step {
-				appended = false;
-				at = last;
-				if
-				:: at == 0 -> at = list
-				:: else
-				fi;
-				do
-				:: last == 0 && next[at] != 0 -> at = next[at]
-				:: else -> break
-				od;
-				if
-				:: next[m] != 0 -> last = M(x)
-				:: else
-				fi;
-#if defined(MUTANT_LOCAL_BEFORE)
-				next[at] = m;
-				m = list;
-#elif defined(MUTANT_LOCAL_BEHIND)
-				before = m;
-				do
-				:: next[before] != 0 -> before = next[before]
-				:: else -> break
-				od;
-				next[before] = list;
-#else
-				next[at] = next[m];
-				next[m] = list;
-#endif
-				list = 0; at = 0; before = 0
-			};
-			goto again
-		:: else
-		fi;
 #endif
 		if
-		:: m == 0 -> take(); tail()                       /* or T0, not handled */
+		:: m == 0 -> take()                       /* or T0, not handled */
 		:: m == 0 && ALONE(x) -> goto alone
 		:: m != 0
 		fi;
@@ -603,7 +744,7 @@ again:
 #ifdef MUTANT_UNMARK_STORE
 			box = GEN(self) + LIVE_ + ACTIVE;
 #else
-			atomic { box = (box & (GEN(7) + MSG(7) + HALT + LIVE_ + IDLE)) | ACTIVE };
+			atomic { box = (box & (GEN(7) + LOW - CONTROL)) | ACTIVE };
 #endif
 			lock();
 			d_step {
@@ -618,12 +759,6 @@ again:
 					:: else -> break
 					od;
 					next[at] = m;
-#ifdef LOCAL
-					if
-					:: m == 0 -> last = at
-					:: else
-					fi;
-#endif
 					m = list;
 					at = 0;
 					list = 0
@@ -645,6 +780,13 @@ again:
 #else
 			come(m);
 #endif
+#ifdef OWN
+			do
+			:: atomic { own < OWN && self == 1 && MAY_GET -> new_node(at, 2 * 2 + own) };
+				send_own()
+			:: break
+			od;
+#endif
 			if
 			:: skip ->                                /* the behaviour has returned */
 #ifndef MUTANT_EARLY_FREE
@@ -663,6 +805,17 @@ again:
 #ifndef MUTANT_EARLY_FREE
 			:: skip ->                                /* it has ended the coroutine */
 ended:				m = pending;
+#ifdef HOME
+				x = box;
+#ifdef MUTANT_HOME_ENDED_STORE
+				if
+				:: x & HOME_ -> box = AWAY(x)
+				:: else
+				fi;
+#endif
+				leave_home();                     /* H5 */
+				d_step { home = false; last = 0; x = 0 };
+#endif
 				at = next[m];
 				put(m);
 				d_step { m = at; at = 0 };
@@ -712,6 +865,34 @@ ended:				m = pending;
 			:: else
 			fi;
 			ok = false;                               /* T4 */
+#ifdef HOME
+			if
+			:: home ->
+#if defined(MUTANT_HOME_REST_STORE)
+				if
+				:: box == AT(self, w) ->
+					atomic { box = GEN(self) + LIVE_; ok = true; runs = false }
+				:: else
+				fi;
+#endif
+				atomic {
+					if
+#ifdef MUTANT_HOME_LINGERS
+					:: !door[w] ->
+#else
+					:: !ok && box == AT(self, w) && !door[w] -> /* H4 */
+#endif
+						write(w, LINGERS, self, 0); ok = true; runs = false
+					:: !ok && box == AT(self, w) ->             /* H5 */
+						box = GEN(self) + LIVE_; ok = true; runs = false
+					:: ok || box != AT(self, w)
+					fi;
+					home = false; last = 0
+				};
+				goto rested
+			:: else
+			fi;
+#endif
 #ifdef MUTANT_REST_STORE
 			if
 			:: box == GEN(self) + LIVE_ + ACTIVE ->
@@ -721,7 +902,7 @@ ended:				m = pending;
 #elif defined(MUTANT_REST_BLIND)
 			atomic {
 				if
-				:: (box & (GEN(7) + 255 - CONTROL)) == GEN(self) + LIVE_ + ACTIVE ->
+				:: (box & (GEN(7) + LOW - CONTROL)) == GEN(self) + LIVE_ + ACTIVE ->
 					box = GEN(self) + LIVE_; ok = true; runs = false
 				:: else
 				fi
@@ -729,13 +910,12 @@ ended:				m = pending;
 #else
 			atomic {
 				if
-				:: box == GEN(self) + LIVE_ + ACTIVE ->
-					box = GEN(self) + LIVE_; ok = true; runs = false
+				:: box == GEN(self) + LIVE_ + ACTIVE -> RESTS
 				:: else
 				fi
 			};
 #endif
-			if
+rested:			if
 			:: ok -> goto over
 			:: else
 			fi
@@ -745,22 +925,20 @@ ended:				m = pending;
 		if
 		:: skip                                           /* there is time left */
 		:: skip ->                                        /* T3 */
-#ifdef LOCAL
-			d_step {
-				at = m;
-				do
-				:: at != 0 && next[at] != 0 -> at = next[at]
-				:: else -> break
-				od;
-				assert(m == 0 || last == 0 || last == at);
-				at = 0
+#ifdef HOME
+			atomic {
+				runs = false;
+				if
+				:: home && !door[w] ->
+#ifdef MUTANT_HOME_END
+					write(w, WAITS, self, m)
+#else
+					write(w, WAITS, self, last)
+#endif
+				:: skip                         /* another lingers there, or no room */
+				fi;
+				start_on(w)
 			};
-			if
-			:: m != 0 && last != 0 && x == GEN(self) + LIVE_ + ACTIVE ->
-				atomic { !door[w] -> runs = false; start_by(w, x, last) } /* L1 */
-			:: else ->
-				atomic { runs = false; start() }
-			fi;
 #else
 			atomic { runs = false; start() };
 #endif
@@ -771,7 +949,7 @@ ended:				m = pending;
 		fi;
 #ifndef MUTANT_NOT_AGAIN
 		if
-		:: m == 0 -> take(); tail()
+		:: m == 0 -> take()
 		:: else
 		fi;
 #endif
@@ -796,11 +974,11 @@ alone:		m = M(x);                                         /* T0 */
 			atomic {
 				if
 #ifdef MUTANT_ALONE_BLIND
-				:: (box & (GEN(7) + 255 - CONTROL)) == GEN(self) + LIVE_ + MSG(m) ->
+				:: (box & (GEN(7) + LOW - CONTROL)) == GEN(self) + LIVE_ + MSG(m) ->
 #else
 				:: box == GEN(self) + LIVE_ + MSG(m) ->
 #endif
-					box = GEN(self) + LIVE_; ok = true; runs = false
+					RESTS
 				:: else
 				fi
 			};
@@ -814,7 +992,6 @@ alone:		m = M(x);                                         /* T0 */
 			:: else
 			fi;
 			take();
-			tail();
 #ifndef MUTANT_ALONE_TWICE
 			at = next[m];
 #ifndef MUTANT_ALONE_EARLY
@@ -828,7 +1005,7 @@ alone:		m = M(x);                                         /* T0 */
 #ifdef MUTANT_ALONE_UNMARKS
 			take();
 #else
-			atomic { x = box; box = (x & (255 + GEN(7) - MSG(7))) | ACTIVE };
+			atomic { x = box; box = (x & (LOW + GEN(7) - MSG(7))) | ACTIVE };
 			reverse(x, m);
 #endif
 			pending = m;
@@ -838,8 +1015,8 @@ alone:		m = M(x);                                         /* T0 */
 over:		skip;
 		d_step {
 			self = 0; m = 0; list = 0; x = 0; ok = false;
-#ifdef LOCAL
-			last = 0
+#ifdef HOME
+			last = 0; home = false
 #endif
 		}
 	od
@@ -866,6 +1043,9 @@ init {
 
 	atomic {
 		run Worker(0); run Worker(1);
+#ifdef HOME
+		run Looker();
+#endif
 #if SENDERS > 0
 		run Sender(0, 1, SENDS);
 #endif
@@ -893,7 +1073,13 @@ init {
 	};
 	timeout;
 	d_step {
+#ifdef BUSY
+		assert(DORMANT(box) || place_free ||
+		       (box & HOME_ && box == AT(GEN_OF(box), AT_WHICH(box)) &&
+			IS_NOTED(AT_WHICH(box), LINGERS, GEN_OF(box))));
+#else
 		assert(DORMANT(box) || place_free);
+#endif
 		assert(pending == 0 && !locked && queued == 0 && !runs);
 		assert(urgent == 0);
 #ifdef STOP

@@ -1,6 +1,6 @@
 //go:build ignore
 /* actors.c - see actors.h: places, messages, and what a scheduler's life does with them. */
-#include "actor/actors.h"
+#include "actor/home.h"
 
 #include "base/sys.h"
 
@@ -302,9 +302,16 @@ static struct coroi_actors *make(struct coro_scheduler *s)
 {
 	uint32_t n = coroi_workers_of(s);
 	struct coroi_actors *all = coroi_alloc(sizeof *all + n * sizeof *all->hand, COROI_APART);
+	struct coroi_home *homes = coroi_alloc(n * COROI_HOMES * sizeof *homes, COROI_APART);
 
-	if (!all)
+	if (!all || !homes) {
+		coroi_release(all);
+		coroi_release(homes);
 		return NULL;
+	}
+	all->homes = homes;
+	for (uint32_t i = 0; i < n * COROI_HOMES; i++)
+		homes[i].a = &coroi_no_place;
 	all->sched = s;
 	all->workers = n;
 	for (uint32_t i = 0; i < COROI_HANDS_OUTSIDE; i++)
@@ -312,6 +319,8 @@ static struct coroi_actors *make(struct coro_scheduler *s)
 	for (uint32_t i = 0; i < n; i++) {
 		struct coroi_hand *h = &all->hand[i];
 		h->actors = all;
+		h->homes = homes + i * COROI_HOMES;
+		h->home_box = coroi_box_home(0, i);
 		h->dedicated = coroi_is_dedicated(coroi_worker_at(s, i));
 		at_store_rel(coroi_room_of(s, i), h);
 	}
@@ -393,6 +402,7 @@ static void actors_destroy(struct coro_scheduler *s)
 	coroi_unlock(&places_lock);
 	for (uint32_t i = 0; i < COROI_HANDS_OUTSIDE; i++)
 		coroi_release(all->outside[i].recent);
+	coroi_release(all->homes);
 	coroi_release(all);
 }
 
@@ -409,5 +419,6 @@ __attribute__((constructor)) static void actors_register(void)
 		.fn = coroi_turn,
 		.ended = coroi_turn_ended,
 		.promise = promise,
+		.settle = coroi_settle,
 	};
 }

@@ -34,9 +34,9 @@
 /* An actor. In its own words of 64 bits others look at, relaxed, the turn writes whole words. */
 struct coroi_place {
 	uint64_t box; /* atomic: box.h */
-	/* The first message that was taken and is not handled, or that was appended
-	 * (COROI_APPENDED), and in the highest 16 bits how many there are, at most
-	 * COROI_DEPTH_MOST. Written by the turn, and by L2. Atomic, relaxed. */
+	/* The first message that was taken and is not handled, or that came by H2, and in the
+	 * highest 16 bits how many there are, at most COROI_DEPTH_MOST. Written by the turn, and by
+	 * H2. Atomic, relaxed. */
 	uint64_t pending;
 	/* The kind, or with COROI_P_SIDE in the highest 16 bits the side table, which has it.
 	 * Atomic, release: the turn and senders look. */
@@ -46,9 +46,6 @@ struct coroi_place {
 	uint64_t state;
 };
 _Static_assert(sizeof(struct coroi_place) == 32, "an idle actor");
-
-/* In `pending`: it comes behind the oldest message of the box (L3). */
-#define COROI_APPENDED UINT64_C(1)
 
 #define COROI_HIGH_SHIFT 48
 #define COROI_LOW        ((UINT64_C(1) << COROI_HIGH_SHIFT) - 1)
@@ -115,12 +112,10 @@ struct coroi_hand {
 	struct coroi_actors *actors;
 	uint32_t count; /* of spare */
 	bool dedicated;
-	/* L1: the worker's open actor, NULL: none; what its box is; the last message of its
-	 * `pending`, NULL: there is none; coroi_task_given. */
-	struct coroi_place *open;
-	uint64_t open_box;
-	struct coro_message *open_last;
-	uint32_t open_given;
+	/* Of a worker: see home.h. */
+	struct coroi_home *homes;
+	uint64_t home_box; /* coroi_box_home of no generation */
+	uint8_t skips, skips_most;
 	struct coroi_recent *recent; /* outside: COROI_RECENT of them, or NULL */
 	/* Messages. Atomic, relaxed: statistics. */
 	uint64_t accepted, handled;
@@ -175,6 +170,7 @@ struct coroi_actors {
 
 	struct coroi_hand outside[COROI_HANDS_OUTSIDE];
 	uint32_t workers;
+	struct coroi_home *homes; /* COROI_HOMES of each worker */
 	struct coroi_hand hand[]; /* of each worker */
 };
 
@@ -285,7 +281,7 @@ static inline const coro_actor_kind *coroi_kind_of(const struct coroi_place *a)
 
 static inline struct coro_message *coroi_pending(const struct coroi_place *a)
 {
-	return coroi_pointer(at_load_rlx(&a->pending) & ~COROI_APPENDED);
+	return coroi_pointer(at_load_rlx(&a->pending));
 }
 
 /* coroi_behind - how many messages the turn has taken and not handled. */
@@ -299,20 +295,19 @@ static inline void coroi_set_pending(struct coroi_place *a, struct coro_message 
 	at_store_rlx(&a->pending, coroi_word(m, n < COROI_DEPTH_MOST ? n : COROI_DEPTH_MOST));
 }
 
-/* coroi_has_appended - L3. */
-static inline bool coroi_has_appended(const struct coroi_place *a)
+/* coroi_add_pending - m comes behind last, the last of `pending`. Thread: as `pending`. Returns: how
+ * many there are. */
+static inline uint64_t coroi_add_pending(struct coroi_place *a, struct coro_message *last,
+					 struct coro_message *m)
 {
-	return at_load_rlx(&a->pending) & COROI_APPENDED;
-}
+	uint64_t pending = at_load_rlx(&a->pending);
 
-/* coroi_open - L1. w is the caller's worker, and h its hand. In its door. */
-static inline void coroi_open(const struct coroi_worker *w, struct coroi_hand *h,
-			      struct coroi_place *a, uint64_t box, struct coro_message *last)
-{
-	h->open = a;
-	h->open_box = box;
-	h->open_last = last;
-	h->open_given = coroi_task_given(w);
+	m->next_ = NULL;
+	last->next_ = m;
+	if (coroi_likely(pending >> COROI_HIGH_SHIFT < COROI_DEPTH_MOST))
+		pending += UINT64_C(1) << COROI_HIGH_SHIFT;
+	at_store_rlx(&a->pending, pending);
+	return pending >> COROI_HIGH_SHIFT;
 }
 
 /* -------------------------------------------------------------------------------- messages */
@@ -323,15 +318,23 @@ static inline void coroi_open(const struct coroi_worker *w, struct coroi_hand *h
 COROI_COLD bool coroi_hand_refill(struct coroi_hand *h);
 COROI_NOINLINE void coroi_hand_trade(struct coroi_hand *h);
 
+/* coroi_message_of - one of the spare messages of h; there are `count`, 1 or more. */
+static inline struct coro_message *coroi_message_of(struct coroi_hand *h, uint32_t count)
+{
+	uint32_t i = count - 1;
+	struct coro_message *m = h->spare[i];
+
+	h->count = i;
+	m->words[COROI_HINT_WORD] = (uintptr_t)h->spare[i + COROI_HINT];
+	coroi_prefetchw(h->spare[i > COROI_HINT ? i - COROI_HINT : 0]);
+	return m;
+}
+
 static inline struct coro_message *coroi_message_get(struct coroi_hand *h)
 {
 	if (coroi_unlikely(!h->count) && !coroi_hand_refill(h))
 		return NULL;
-	uint32_t i = --h->count;
-	struct coro_message *m = h->spare[i];
-	m->words[COROI_HINT_WORD] = (uintptr_t)h->spare[i + COROI_HINT];
-	coroi_prefetchw(h->spare[i > COROI_HINT ? i - COROI_HINT : 0]);
-	return m;
+	return coroi_message_of(h, h->count);
 }
 
 static inline void coroi_message_put(struct coroi_hand *h, struct coro_message *m)

@@ -1,12 +1,13 @@
 /*
  * box.h - an actor's mailbox in one word, and who runs the actor.
  *
- *      bit 63..48       47..6                      4     3      2     1        0
- *      generation       newest message, or 0       IDLE  LIVE   STOP  CONTROL  ACTIVE
+ *      bit 63..48   47..6                5     4     3     2     1        0
+ *      generation   newest message, or 0       IDLE  LIVE  STOP  CONTROL  ACTIVE
+ *      generation   a worker's number    HOME        LIVE                 ACTIVE
  *
  *   no LIVE           no actor; the generation is that of the next one
  *   LIVE alone        dormant: no message, no turn
- *   LIVE, and more    active: one turn is queued, or runs, or is suspended
+ *   LIVE, and more    active: one turn is queued, or runs, or is suspended; with HOME, perhaps none
  *
  * Messages are linked from the newest to the oldest one. A message has its depth: 1 and how many
  * were in the box before it. The generation stands in the same word as the message, so that a
@@ -23,21 +24,6 @@
  *   S3  m->depth + what the turn has taken and not handled > 256: the sender yields once. Relaxed:
  *       a hint; the message before may be another's by now. A thread that is no worker yields its
  *       CPU, until a turn has taken m and is not that far behind, for 2 us a message at most
- *
- * Local send, by the coroutines of worker w, on w's own thread. Many messages to an actor come from
- * the worker in whose queue its turn waits. There they need no atomic step:
- *
- *   L1  in w's door, where S2 of one message or T3 puts the turn into w's queue: the actor is w's
- *       open one, in place of another. w keeps what the box is: x, which has that one message, or
- *       after T3 none; the end of `pending`; and how often others have taken from w's queue. Not
- *       after T3 if the box has changed
- *   L2  send, in w's door: the actor is the open one, nobody has taken from the queue since, and
- *       the box is x: m goes to the end of `pending`. The turn still waits in w's queue then, so
- *       nobody else is at `pending`; the door orders it for a thief. Otherwise: S1
- *   L3  the turn begins on w: the actor is not open any more. The end of `pending` is what w keeps
- *       only if nobody has taken from the queue: else the turn may have been elsewhere, and have
- *       come back. On any worker: what was appended after S2 comes behind the message of x, and
- *       before all else in the box
  *
  * Turn, by one coroutine at a time:
  *
@@ -61,6 +47,32 @@
  *       this turn has left it. The CAS fails: something has come, T1. A CAS, since a store would
  *       lose what has come
  *
+ * At home. Many an actor gets its messages from coroutines of one worker, w. It is at home at w
+ * then, and neither a send nor a turn needs an atomic step. Its box stays HOME while turns come and
+ * go, and w has a note of the actor (home.h) while none of them runs: its turn waits in w's queue,
+ * and the note has the end of `pending`; or the actor lingers: it has no message and no turn, and
+ * what the next turn needs is kept (kernel/task.h). w's own thread makes and uses notes, in its door,
+ * and that of an actor that lingers may be used by any thread that is in w's door.
+ *
+ *   H1  comes home: a turn ends on w that an S2 of w has started. In w's door the CAS of T0 or T4 is
+ *       to HOME, with w's number; then the note: the actor lingers
+ *   H2  send, by a coroutine of w, in w's door: there is a note, and the box is HOME. The actor
+ *       lingers: `pending` = m, and its turn is started. Or the turn waits, and nobody has taken from
+ *       the queue since the note was made: m goes to the end of `pending`. Otherwise: S1
+ *   H3  S1 and C2 take HOME away. The thread that has done so asks w to look, by w's inbox. In w's
+ *       door, where the box of an actor that lingers is not HOME: its turn is started. On w itself
+ *       nobody asks unless the actor lingers there: else its turn waits, or runs, and finds what has
+ *       come at T4
+ *   H4  the turn begins, on w, and there is a note, and the box is HOME: what is in `pending` is all
+ *       that there is. No note is left. T3 makes one. Nothing is left, on w, in w's door, and the
+ *       box is HOME: a note, in place of T4. The loads of the box are relaxed: its state and its
+ *       messages are w's
+ *   H5  leaves home. A turn begins elsewhere, or without a note: CAS box HOME -> ACTIVE, which fails
+ *       if H3 was first. T4 of a turn at home: CAS box HOME -> dormant. And so in w's door for all
+ *       that linger, where w has nothing to run; the CAS fails: H3
+ *   H6  send, by the actor's turn, in a call of its behaviour, and the box is HOME: m goes to the end
+ *       of `pending`, which is the turn's. Otherwise: S1
+ *
  * Control, on any thread:
  *
  *   C1  put what is to be done in the place's side table, in its lock. A stop needs nothing there
@@ -80,17 +92,19 @@
  *   B3  the place goes to the free ones. The next actor there begins with a store of LIVE. Release,
  *       pairs with S1's load: who has the new reference sees the new actor
  *
- * At most one turn: a turn is started by whom the box makes active out of dormant (S2, C2), and by
- * a turn that ends active (T3). Dormant comes from T0 and T4 alone, after which the turn does
- * nothing with the actor.
+ * At most one turn: a turn is started by whom the box makes active out of dormant (S2, C2), by a
+ * turn that ends active (T3), and, in w's door, for an actor that lingers, which then does so no
+ * more (H2, H3). Dormant comes from T0, T4 and H5 alone, after which the turn does nothing with the
+ * actor.
  *
  * None is lost: a message that was pushed is in the box, or in `pending`, or a turn has it; while
- * one is in the box, the box is active; T4 succeeds only if none is, T0 only if none but m.
+ * one is in the box, the box is active; T4 succeeds only if none is, T0 only if none but m. A box
+ * that is HOME has none. If one comes while the actor lingers, w is asked, and looks at its inbox
+ * before it sleeps; or H5 comes first, and finds HOME gone.
  *
  * Order of each sender: by the order of the CASes of S1; the turn takes all at once and reverses,
- * and `pending` goes first. With L2: while the box is x, what the sender has sent before is
- * handled, or in `pending`, or the message of x; what it sends later is appended too, or pushed
- * above x.
+ * and `pending` goes first. While the box is HOME, what the sender has sent before is handled, or in
+ * `pending`; what it sends later goes behind that, or into the box.
  *
  * ABA is harmless: S1 pushes one, T1 and B1 take all. If a message leaves and comes again between
  * S1's look and its CAS, its link is the right one: it is what is in the box.
@@ -106,10 +120,12 @@
 #define COROI_BOX_STOP    UINT64_C(4)
 #define COROI_BOX_LIVE    UINT64_C(8)
 #define COROI_BOX_IDLE    UINT64_C(16) /* P1 of passive.c; gone with the next push */
+#define COROI_BOX_HOME    UINT64_C(32) /* H1: in place of a message there is a worker's number */
 
 #define COROI_BOX_GEN_SHIFT 48
 #define COROI_BOX_GEN       (UINT64_C(0xffff) << COROI_BOX_GEN_SHIFT)
 #define COROI_BOX_MESSAGE   (~COROI_BOX_GEN & ~UINT64_C(63))
+#define COROI_BOX_SHIFT     6 /* of the worker's number */
 
 #define COROI_DEPTH_MOST 0xffffu /* a message's depth, at most */
 
@@ -121,7 +137,15 @@
 
 static inline struct coro_message *coroi_box_message(uint64_t box)
 {
-	return (struct coro_message *)(uintptr_t)(box & COROI_BOX_MESSAGE);
+	return coroi_unlikely(box & COROI_BOX_HOME)
+		       ? NULL
+		       : (struct coro_message *)(uintptr_t)(box & COROI_BOX_MESSAGE);
+}
+
+/* coroi_box_worker - at which worker an actor is at home. */
+static inline uint32_t coroi_box_worker(uint64_t box)
+{
+	return (uint32_t)((box & COROI_BOX_MESSAGE) >> COROI_BOX_SHIFT);
 }
 
 static inline bool coroi_box_is_dormant(uint64_t box)
@@ -141,6 +165,13 @@ static inline bool coroi_box_has_one(uint64_t box)
 static inline uint64_t coroi_box_of(coro_actor ref)
 {
 	return (ref & COROI_BOX_GEN) | COROI_BOX_LIVE;
+}
+
+/* coroi_box_home - the box of the actor with this reference, while it is at home at that worker. */
+static inline uint64_t coroi_box_home(coro_actor ref, uint32_t worker)
+{
+	return coroi_box_of(ref) | COROI_BOX_ACTIVE | COROI_BOX_HOME |
+	       (uint64_t)worker << COROI_BOX_SHIFT;
 }
 
 /* coroi_box_takes - the box is that of the actor with this reference, which has not ended. */
@@ -174,15 +205,18 @@ static inline __attribute__((always_inline)) bool coroi_box_push(uint64_t *box, 
 	first->next_ = before;
 	*depth = all < COROI_DEPTH_MOST ? all : COROI_DEPTH_MOST;
 	at_store_rlx(&last->depth_, (uint16_t)*depth);
-	return at_cas(box, old,
-		      (*old & ~(COROI_BOX_MESSAGE | COROI_BOX_ACTIVE | COROI_BOX_IDLE)) |
-			      (uintptr_t)last);
+	return at_cas(
+		box, old,
+		(*old & ~(COROI_BOX_MESSAGE | COROI_BOX_ACTIVE | COROI_BOX_IDLE | COROI_BOX_HOME)) |
+			(uintptr_t)last);
 }
 
 /* coroi_box_mark - C2. False: as coroi_box_push. */
 static inline bool coroi_box_mark(uint64_t *box, uint64_t *old, uint64_t mark)
 {
-	return at_cas(box, old, *old | mark);
+	uint64_t kept = *old & COROI_BOX_HOME ? *old & ~(COROI_BOX_MESSAGE | COROI_BOX_HOME) : *old;
+
+	return at_cas(box, old, kept | mark);
 }
 
 /* coroi_box_take - T1: all that has come. */
@@ -225,6 +259,24 @@ static inline bool coroi_box_rest_alone(uint64_t *box, coro_actor self,
 	uint64_t active = coroi_box_of(self) | (uintptr_t)m;
 
 	return at_cas(box, &active, coroi_box_of(self));
+}
+
+/* coroi_box_leave_home - H5: the actor is at home no more. Another thread may have seen to that. */
+static inline void coroi_box_leave_home(uint64_t *box, uint64_t home)
+{
+	at_cas(box, &home, home & ~(COROI_BOX_MESSAGE | COROI_BOX_HOME));
+}
+
+/* coroi_box_rest_home - T4 of an actor that is at home. False: something has come. */
+static inline bool coroi_box_rest_home(uint64_t *box, uint64_t home)
+{
+	return at_cas(box, &home, home & ~(COROI_BOX_MESSAGE | COROI_BOX_HOME | COROI_BOX_ACTIVE));
+}
+
+/* coroi_box_go_home - H1, in place of T0 or T4. False: something has come. */
+static inline bool coroi_box_go_home(uint64_t *box, uint64_t old, uint64_t home)
+{
+	return at_cas(box, &old, home);
 }
 
 /* coroi_box_end - B1: no message of this generation is accepted any more. After the last generation

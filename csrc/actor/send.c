@@ -1,6 +1,6 @@
 //go:build ignore
-/* send.c - S1 to S3, L1, L2 and C2 of box.h: messages to actors, from inside and from outside. */
-#include "actor/actors.h"
+/* send.c - S1 to S3, H2, H3, H6 and C2 of box.h: messages to actors, from inside and from outside. */
+#include "actor/home.h"
 
 #include "base/copy.h"
 #include "base/sys.h"
@@ -21,6 +21,8 @@ struct change {
 	uint64_t mark;
 	bool dormant;   /* only if the actor is that */
 	bool outside;   /* by a thread that is no worker, and has no lock */
+	bool took;      /* the actor was at home, and is not any more: H3 */
+	uint32_t home;  /* the worker's number */
 	uint32_t depth; /* of the last message */
 	int status;
 };
@@ -28,8 +30,30 @@ struct change {
 /* try_change - S1 or C2, once. */
 static inline bool try_change(struct change *x, uint64_t *old)
 {
-	return x->last ? coroi_box_push(&x->a->box, old, x->first, x->last, x->n, &x->depth)
-		       : coroi_box_mark(&x->a->box, old, x->mark);
+	bool done = x->last ? coroi_box_push(&x->a->box, old, x->first, x->last, x->n, &x->depth)
+			    : coroi_box_mark(&x->a->box, old, x->mark);
+
+	if (done && coroi_unlikely(*old & COROI_BOX_HOME)) {
+		x->took = true;
+		x->home = coroi_box_worker(*old);
+	}
+	return done;
+}
+
+/* ask - H3: the actor's worker is to look. */
+COROI_COLD static void ask(const struct coroi_actors *all, uint32_t worker)
+{
+	coroi_task_ask(coroi_worker_at(all->sched, worker));
+}
+
+/* took_home - H3, on h's worker; `was` is what the box was. If the actor is at home here and does not
+ * linger, its turn waits or runs, and looks. */
+COROI_COLD static void took_home(const struct coroi_hand *h, coro_actor to, uint64_t was)
+{
+	const struct coroi_home *e = coroi_home_of(h, to);
+
+	if (was != coroi_home_box(h, to) || (at_load_rlx(&e->ref) == to && !at_load_rlx(&e->last)))
+		ask(h->actors, coroi_box_worker(was));
 }
 
 /* change - S1 or C2, for coroi_task_spawn. Returns: was the actor dormant? */
@@ -78,13 +102,13 @@ static bool change_active(struct change *x)
 /* change_slow - S1 and S2, or C2, the general way. */
 static COROI_NOINLINE int change_slow(struct coroi_actors *all, struct change *x)
 {
-	int status;
+	int status = CORO_OK;
 
-	if (change_active(x))
-		return x->status;
-	if (!x->outside || !runs_here(all, x, &status))
+	if (!change_active(x) && (!x->outside || !runs_here(all, x, &status)))
 		status = coroi_task_spawn(all->sched, coroi_pin_of(x->a), (uintptr_t)x->a, change,
 					  x);
+	if (x->took)
+		ask(all, x->home);
 	return status ? status : x->status;
 }
 
@@ -93,6 +117,12 @@ COROI_COLD static void yield_once(void)
 {
 	if (!coroi_in_nowait(coroi_self()))
 		(void)coro_yield();
+}
+
+static COROI_NOINLINE int yield_sent(void)
+{
+	yield_once();
+	return CORO_OK;
 }
 
 /* pause_outside - S3, on a thread that is no worker, and has sent x. */
@@ -108,71 +138,106 @@ COROI_COLD static void pause_outside(const struct change *x)
 	       coroi_now_ns() < end);
 }
 
-/* append - L2. False: S1. */
-static inline bool append(struct coroi_worker *w, struct coroi_hand *h, coro_actor to,
-			  struct coro_message *m)
+/* send_own - H6: the caller is the actor's turn. False: S1. */
+static bool send_own(struct coroi_worker *w, struct coroi_place *a, struct coro_message *m)
 {
-	struct coroi_place *a = h->open;
-	struct coro_message *last = h->open_last;
+	coro_actor_turn *turn = coroi_task_here(w);
 
-	if (coroi_unlikely(!coroi_task_hold(w, h->open_given)))
+	if (!turn || turn->place_ != a || !turn->last_)
 		return false;
-	bool open = at_load_rlx(&a->box) == h->open_box && coroi_box_takes(h->open_box, to);
-	if (coroi_likely(open)) {
-		m->next_ = NULL;
-		h->open_last = m;
-		uint64_t pending = at_load_rlx(&a->pending);
-		if (last)
-			last->next_ = m;
-		else
-			pending = (uintptr_t)m | COROI_APPENDED;
-		if (coroi_likely(pending >> COROI_HIGH_SHIFT < COROI_DEPTH_MOST))
-			pending += UINT64_C(1) << COROI_HIGH_SHIFT;
-		at_store_rlx(&a->pending, pending);
-	}
-	coroi_task_drop(w);
-	return open;
+	coroi_add_pending(a, turn->last_, m);
+	turn->last_ = m;
+	return true;
 }
 
-/* post - S1 to S3 on worker w, whose hand is h. counted: how many of the n are messages. */
-static inline __attribute__((always_inline)) int
-post(struct coroi_worker *w, struct coroi_hand *h, struct coroi_place *a, coro_actor to,
-     struct coro_message *first, struct coro_message *last, uint32_t n, uint32_t counted)
-{
-	uint64_t old;
-	uint32_t depth = 0;
+/* What the first message to an actor that lingers changes. */
+struct first {
+	struct coroi_worker *w;
+	const struct coroi_hand *h;
+	struct coroi_home *e;
+	coro_actor to;
+	struct coro_message *m;
+};
 
-	if (h->open == a && n == 1 && append(w, h, to, first))
-		goto accepted;
-	old = coroi_box_look(&a->box);
+/* first - H2, for coroi_task_spawn_kept. */
+static bool first(void *ctx)
+{
+	struct first *x = ctx;
+
+	if (at_load_rlx(&x->e->ref) != x->to || at_load_rlx(&x->e->last) ||
+	    at_load_rlx(&x->e->a->box) != coroi_home_box(x->h, x->to))
+		return false;
+	coroi_home_first(x->w, x->e, x->m);
+	return true;
+}
+
+/* post_home - H2 on worker w, where e says that the actor is at home. Returns: as coroi_home_put; 0:
+ * S1. */
+static uint64_t post_home(struct coroi_worker *w, const struct coroi_hand *h, struct coroi_home *e,
+			  coro_actor to, struct coro_message *m)
+{
+	struct first x = {w, h, e, to, m};
+
+	if (coroi_home_enter(w, h, e, to))
+		return coroi_home_put(w, e, m);
+	return !at_load_rlx(&e->last) &&
+	       coroi_task_spawn_kept(w, (uintptr_t)coroi_place_of(to), first, &x);
+}
+
+/* post_box - S1 and S2. */
+static inline __attribute__((always_inline)) int
+post_box(struct coroi_worker *w, struct coroi_hand *h, struct coroi_place *a, coro_actor to,
+	 struct coro_message *first, struct coro_message *last, uint32_t n, uint32_t *depth)
+{
+	uint64_t old = coroi_box_look(&a->box);
+
 	for (;;) {
 		if (coroi_unlikely(!coroi_box_takes(old, to)))
 			return CORO_ESTALE;
 		if (!coroi_box_is_dormant(old)) {
-			if (coroi_likely(coroi_box_push(&a->box, &old, first, last, n, &depth)))
-				break;
+			uint64_t was = old;
+			if (coroi_unlikely(was & COROI_BOX_HOME) && n == 1 && send_own(w, a, first))
+				return CORO_OK;
+			if (coroi_likely(coroi_box_push(&a->box, &old, first, last, n, depth))) {
+				if (coroi_unlikely(was & COROI_BOX_HOME))
+					took_home(h, to, was);
+				return CORO_OK;
+			}
 		} else if (coroi_likely(!h->dedicated && !coroi_has(a, COROI_P_PINNED) &&
 					coroi_task_begin(w))) {
-			if (coroi_likely(coroi_box_push(&a->box, &old, first, last, n, &depth))) {
-				if (coroi_likely(n == 1))
-					coroi_open(w, h, a, coroi_box_of(to) | (uintptr_t)last,
-						   NULL);
+			if (coroi_likely(coroi_box_push(&a->box, &old, first, last, n, depth))) {
+				coroi_home_woken(w, h, a, to);
 				coroi_task_commit(w, (uintptr_t)a);
-				break;
+				return CORO_OK;
 			}
 			coroi_task_drop(w);
 		} else {
 			struct change x = {.a = a, .to = to, .first = first, .last = last, .n = n};
 			int status = change_slow(h->actors, &x);
-			if (status)
-				return status;
-			depth = x.depth;
-			break;
+			*depth = x.depth;
+			return status;
 		}
 	}
-accepted:
+}
+
+/* post - S1 to S3, or H2, on worker w, whose hand is h. counted: how many of the n are messages. */
+static inline __attribute__((always_inline)) int
+post(struct coroi_worker *w, struct coroi_hand *h, struct coroi_place *a, coro_actor to,
+     struct coro_message *first, struct coro_message *last, uint32_t n, uint32_t counted)
+{
+	struct coroi_home *e = coroi_home_of(h, to);
+	uint32_t depth = 0;
+
+	if (n == 1 && at_load_rlx(&e->ref) == to)
+		depth = (uint32_t)post_home(w, h, e, to, first);
+	if (!depth) {
+		int status = post_box(w, h, a, to, first, last, n, &depth);
+		if (coroi_unlikely(status))
+			return status;
+		depth += coroi_behind(a);
+	}
 	at_bump_by(&h->accepted, counted);
-	if (coroi_unlikely(depth + coroi_behind(a) > SOFT_BOUND))
+	if (coroi_unlikely(depth > SOFT_BOUND))
 		yield_once();
 	return CORO_OK;
 }
@@ -373,6 +438,8 @@ static COROI_NOINLINE int send_outside(struct coroi_place *a, coro_actor to, con
 			recall(h, a, x.last, l->bytes);
 		if (change_active(&x)) {
 			status = x.status;
+			if (x.took)
+				ask(h->actors, x.home);
 		} else { /* S2, without the lock: turns may run here */
 			guest = coroi_guest_begin();
 			coroi_outside_leave(i);
@@ -475,7 +542,8 @@ static COROI_NOINLINE int send_one(coro_actor to, uint32_t kind, const void *pay
 	return send(to, &l);
 }
 
-int coro_actor_send(coro_actor to, uint32_t kind, const void *payload, size_t bytes)
+/* send_away - coro_actor_send where something is to be done first, or is unusual. */
+static COROI_NOINLINE int send_away(coro_actor to, uint32_t kind, const void *payload, size_t bytes)
 {
 	struct coroi_worker *w = coroi_here();
 	struct coroi_hand *h = coroi_room(w);
@@ -493,6 +561,25 @@ int coro_actor_send(coro_actor to, uint32_t kind, const void *payload, size_t by
 	if (coroi_unlikely(status))
 		coroi_message_put(h, m);
 	return status;
+}
+
+int coro_actor_send(coro_actor to, uint32_t kind, const void *payload, size_t bytes)
+{
+	struct coroi_worker *w = coroi_here();
+	struct coroi_hand *h = coroi_room(w);
+	uint32_t spare;
+
+	if (coroi_unlikely(!h || !(spare = h->count) || !coroi_current_here(w) ||
+			   kind >= CORO_MESSAGE_SYSTEM || bytes > CORO_MESSAGE_BYTES || !payload))
+		return send_away(to, kind, payload, bytes);
+	struct coroi_home *e = coroi_home_of(h, to);
+	if (coroi_unlikely(at_load_rlx(&e->ref) != to || !coroi_home_enter(w, h, e, to)))
+		return send_away(to, kind, payload, bytes);
+	struct coro_message *m = coroi_message_of(h, spare);
+	fill(m, kind, 0, payload, bytes);
+	uint64_t n = coroi_home_put(w, e, m);
+	at_bump(&h->accepted);
+	return coroi_likely(n <= SOFT_BOUND) ? CORO_OK : yield_sent();
 }
 
 int coro_actor_send_until(coro_actor to, uint32_t kind, const void *payload, size_t bytes,

@@ -1,12 +1,12 @@
 //go:build ignore
 /*
- * turn.c - T0 to T4, L1, L3, C3 and B1 to B3 of box.h: an actor's messages are handled, and the
+ * turn.c - T0 to T4, H4 to H6, C3 and B1 to B3 of box.h: an actor's messages are handled, and the
  * actor ends.
  *
  * The turn, as its behaviour sees it, lies in the payload of the turn's coroutine, which is there
  * when the behaviour has ended that coroutine, and its frames are gone.
  */
-#include "actor/actors.h"
+#include "actor/home.h"
 
 #include "base/sys.h"
 
@@ -27,7 +27,9 @@ struct run {
 	coro_actor_turn *turn;
 	struct coroi_place *a;
 	struct coro_message *m;    /* the first that is taken and not handled */
-	struct coro_message *last; /* of those; NULL: not known */
+	struct coro_message *last; /* of those, where the actor is at home */
+	bool woken;                /* H1: by the worker that it has begun on */
+	struct coroi_hand *home;   /* of the worker where the actor is at home; NULL: it is not */
 	uint32_t left;             /* how many those are; a hint from COROI_DEPTH_MOST on */
 	uint32_t until;            /* messages until the next look at the clock */
 	uint64_t began, looked;    /* the first look, and the last, ns; 0: none yet */
@@ -95,6 +97,19 @@ static struct coro_message *release(struct coroi_place *a, struct coro_message *
 	return m;
 }
 
+/* release_plain - n messages of the list are handled, none of which has a flag. */
+static inline void release_plain(struct coro_message *const *list, uint32_t n)
+{
+	struct coroi_hand *h = coroi_room(coroi_here());
+
+	at_bump_by(&h->handled, n);
+	if (coroi_unlikely(h->count + n > 2 * COROI_HAND))
+		coroi_hand_trade(h); /* n is COROI_HAND at most */
+	for (uint32_t i = 0; i < n; i++)
+		h->spare[h->count + i] = list[i];
+	h->count += n;
+}
+
 /* -------------------------------------------------------------------------------------- the end */
 
 /* back - what the user's function has done is over: be on a worker, with nothing deferred. */
@@ -135,17 +150,6 @@ COROI_COLD static void end(struct coroi_place *a, coro_actor self, struct coro_m
 	end_after(a, self, coroi_box_end(&a->box, self), m, cause);
 }
 
-/* insert - L3: what was appended, from first to last, comes behind the first of the list. last is
- * NULL: it is looked for. */
-static void insert(struct coro_message *list, struct coro_message *first, struct coro_message *last)
-{
-	if (!last)
-		for (last = first; last->next_; last = last->next_)
-			;
-	last->next_ = list->next_;
-	list->next_ = first;
-}
-
 void coroi_actor_close(struct coroi_actors *all, struct coroi_place *a)
 {
 	coro_actor self = coroi_reference(a, at_load_rlx(&a->box));
@@ -155,10 +159,6 @@ void coroi_actor_close(struct coroi_actors *all, struct coroi_place *a)
 	uint64_t box = coroi_box_end(&a->box, self);
 	struct coroi_side *side = coroi_side_end(all, a);
 	struct coro_message *pending = coroi_pending(a), *list = coroi_box_reverse(box, &n);
-	if (coroi_has_appended(a)) {
-		insert(list, pending, NULL);
-		pending = NULL;
-	}
 	bury_all(all, NULL, self, pending, CORO_DEAD_CLOSED);
 	bury_all(all, NULL, self, list, CORO_DEAD_CLOSED);
 	bury_all(all, NULL, self, side ? side->urgent.first : NULL, CORO_DEAD_CLOSED);
@@ -176,18 +176,19 @@ static bool yes(void *unused)
 	return true;
 }
 
-/* again - T3 and L1: the actor goes to the back of a queue. The caller does nothing with it
- * afterwards. last: of `pending`, NULL: not known. False: no memory, or no more turns begin. */
-static bool again(struct coroi_place *a, coro_actor self, struct coro_message *last)
+/* again - T3: the actor goes to the back of a queue. The caller does nothing with it afterwards.
+ * home: it is at home there, and last is the last message of its `pending`. False: no memory, or no
+ * more turns begin. */
+static bool again(struct coroi_place *a, coro_actor self, const struct coroi_hand *home,
+		  struct coro_message *last)
 {
 	struct coroi_worker *w = coroi_here();
 	struct coroi_hand *h = coroi_room(w);
 	uint32_t pin = coroi_pin_of(a);
 
 	if (coroi_likely(!h->dedicated && !pin && coroi_task_begin(w))) {
-		uint64_t empty = coroi_box_of(self) | COROI_BOX_ACTIVE;
-		if (last && at_load_rlx(&a->box) == empty)
-			coroi_open(w, h, a, empty, last);
+		if (h == home)
+			coroi_home_queued(w, h, a, self, last);
 		coroi_task_commit(w, (uintptr_t)a);
 		return true;
 	}
@@ -227,7 +228,6 @@ static inline uint64_t take(struct run *r)
 	uint64_t box = coroi_box_take(&r->a->box, r->turn->self);
 
 	r->m = coroi_box_reverse(box, &r->left);
-	r->last = coroi_box_message(box);
 	return box;
 }
 
@@ -248,41 +248,55 @@ COROI_COLD static void overtake(struct run *r)
 	for (r->left++; m->next_; m = m->next_)
 		r->left++;
 	m->next_ = r->m;
-	if (!r->m)
-		r->last = m;
 	r->m = list;
 }
 
-/* batch - the messages of the next call. Returns: how many; 0: the next is none for a behaviour. */
+/* batch - the messages of the next call, and which flags some of them have. Returns: how many; 0: the
+ * next is none for a behaviour. */
 static inline uint32_t batch(const struct run *r, const coro_actor_kind *kind,
-			     struct coro_message **list, struct coro_message **next)
+			     struct coro_message **list, struct coro_message **next,
+			     unsigned *flags)
 {
 	uint32_t most = kind->batch ? kind->batch : COROI_HAND, n = 0;
 	struct coro_message *m = r->m;
 
 	if (!kind->batch && most > r->until)
 		most = r->until;
-	for (; m && n < most && !(m->flags_ & COROI_M_DRAIN); m = m->next_)
+	*flags = 0;
+	for (; m && n < most && !(m->flags_ & COROI_M_DRAIN); m = m->next_) {
 		list[n++] = m;
+		*flags |= m->flags_;
+	}
 	*next = m;
 	return n;
 }
 
 /* call - T2: one call of the behaviour. */
 static inline void call(struct run *r, struct coro_message **list, uint32_t n,
-			struct coro_message *next)
+			struct coro_message *next, unsigned flags)
 {
 	struct coroi_place *a = r->a;
 
 	coroi_set_pending(a, r->m, r->left);
 	r->turn->handled = 0;
 	r->turn->flags_ = n;
+	r->turn->last_ = r->home ? r->last : NULL;
 	size_t done = coroi_kind_of(a)->behave(r->turn, coroi_state(a), list, n);
 	back();
 	uint32_t k = coroi_likely(done >= n) ? n : (uint32_t)done;
+	if (r->home && coroi_unlikely(r->turn->last_ != r->last)) { /* H6 */
+		r->last = r->turn->last_;
+		r->left = coroi_behind(a);
+		if (!next)
+			next = list[n - 1]->next_;
+	}
+	r->turn->last_ = NULL;
 	if (coroi_unlikely(k < n))
 		next = list[k];
-	release(a, r->m, k);
+	if (coroi_likely(!flags))
+		release_plain(list, k);
+	else
+		release(a, r->m, k);
 	r->m = next;
 	r->left = r->left > k ? r->left - k : next != NULL;
 	r->until = r->until > k ? r->until - k : 0;
@@ -316,6 +330,38 @@ static inline struct coro_message *alone(const struct coroi_place *a, uint64_t b
 	return coroi_box_has_one(box) && !m->flags_ && !coroi_has(a, COROI_P_IDLE) ? m : NULL;
 }
 
+/* rest_alone - T0: m is handled. False: something has come. */
+static inline bool rest_alone(struct run *r, const struct coro_message *m)
+{
+	struct coroi_place *a = r->a;
+	coro_actor self = r->turn->self;
+
+	return (coroi_unlikely(r->woken) &&
+		coroi_go_home(a, self, coroi_box_of(self) | (uintptr_t)m)) ||
+	       coroi_box_rest_alone(&a->box, self, m);
+}
+
+/* rest - T4. False: something has come. */
+static inline bool rest(struct run *r)
+{
+	struct coroi_place *a = r->a;
+	coro_actor self = r->turn->self;
+	struct coroi_worker *w = coroi_here();
+	struct coroi_hand *h = coroi_room(w);
+
+	if (!r->home)
+		return (coroi_unlikely(r->woken) &&
+			coroi_go_home(a, self, coroi_box_of(self) | COROI_BOX_ACTIVE)) ||
+		       coroi_box_rest(&a->box, self);
+	bool rests = (h == r->home && coroi_linger(w, h, a, self)) ||
+		     coroi_box_rest_home(&a->box, coroi_home_box(r->home, self));
+	if (coroi_unlikely(!rests)) {
+		coroi_home_lost(h);
+		r->home = NULL;
+	}
+	return rests;
+}
+
 /* handle_alone - T0. Returns: has the turn ended? Else, as after T1, *marks are the marks in the
  * box. */
 static inline bool handle_alone(struct run *r, struct coro_message *m, uint64_t *marks)
@@ -327,7 +373,7 @@ static inline bool handle_alone(struct run *r, struct coro_message *m, uint64_t 
 	bool done = coroi_kind_of(a)->behave(r->turn, coroi_state(a), &m, 1) > 0;
 	back();
 	r->turn->flags_ = 0;
-	if (coroi_likely(done && coroi_box_rest_alone(&a->box, r->turn->self, m))) {
+	if (coroi_likely(done && rest_alone(r, m))) {
 		release(a, m, 1);
 		return true;
 	}
@@ -339,92 +385,138 @@ static inline bool handle_alone(struct run *r, struct coro_message *m, uint64_t 
 	return false;
 }
 
-/* closed - L3: the actor is not open here any more. Returns: the last message of its `pending`;
- * NULL: there is none, or it is not known: others have taken something from the queue, perhaps this
- * turn, and the actor has had other turns since. */
-static inline struct coro_message *closed(const struct coroi_place *a)
+/* go_on - T1 to T4, until the turn ends. box: its marks, at T1. */
+static COROI_NOINLINE void go_on(struct run *r, uint64_t box)
 {
-	struct coroi_worker *w = coroi_here();
-	struct coroi_hand *h = coroi_room(w);
+	struct coroi_place *a = r->a;
+	coro_actor_turn *turn = r->turn;
+	struct coro_message *list[COROI_HAND], *next;
 
-	if (h->open != a)
-		return NULL;
-	h->open = NULL;
-	return h->open_given == coroi_task_given(w) ? h->open_last : NULL;
+	/* one message alone is not timed: the clock costs as much as many a message */
+	if (coroi_unlikely(r->left > 1 && r->left >= r->until))
+		begin_look(r, coroi_now_ns());
+	for (;;) {
+		if (coroi_unlikely(box & COROI_BOX_STOP)) {
+			end(a, turn->self, r->m, CORO_DEAD_STOPPED);
+			return;
+		}
+		if (coroi_unlikely(box & COROI_BOX_CONTROL) && !has_urgent(r)) {
+			coroi_box_unmark(&a->box);
+			overtake(r);
+		}
+		if (r->m) {
+			unsigned flags;
+			uint32_t n = batch(r, coroi_kind_of(a), list, &next, &flags);
+			if (coroi_unlikely(!n)) {
+				end(a, turn->self, r->m, CORO_DEAD_STOPPED);
+				return;
+			}
+			call(r, list, n, next, flags);
+			box = 0;
+		}
+		if (!r->m) {
+			if (coroi_unlikely(coroi_has(a, COROI_P_IDLE)) && rests_idle(r, box))
+				return;
+			if (rest(r)) /* T4 */
+				return;
+		}
+		box = at_load_rlx(&a->box); /* C3 */
+		if ((r->until == 0 && look(r)) || coro_canceled()) {
+			if (again(a, turn->self, r->m ? r->home : NULL, r->last))
+				return;
+			(void)coro_yield(); /* as good, but for the stack */
+			r->began = r->looked = 0;
+		}
+		if (!r->m)
+			box = take(r);
+	}
 }
 
-/* take_appended - T1 and L3, where messages were appended. Returns: the marks in the box. */
-COROI_NOINLINE static uint64_t take_appended(struct run *r)
+/* turn_home - the turn of an actor at home at the worker of h, with one message, m, and those that it
+ * sends to itself, one by one. Returns: has the turn ended? Else *r is as go_on wants it. */
+static inline bool turn_home(struct run *r, const struct coroi_hand *h, struct coro_message *m)
 {
-	struct coro_message *appended = r->m, *last = r->last;
-	uint32_t n = r->left;
-	uint64_t box = take(r);
+	struct coroi_place *a = r->a;
+	coro_actor_turn *turn = r->turn;
+	struct coroi_worker *w;
+	struct coroi_hand *here;
+	bool done;
 
-	insert(r->m, appended, last);
-	if (r->left == 1)
-		r->last = last;
-	r->left += n;
-	return box;
+	for (;;) {
+		turn->handled = 0;
+		turn->flags_ = 1;
+		turn->last_ = m;
+		done = coroi_kind_of(a)->behave(turn, coroi_state(a), &m, 1) > 0;
+		back();
+		w = coroi_here();
+		here = coroi_room(w);
+		if (coroi_unlikely(!done || here != h))
+			break;
+		struct coro_message *next = m->next_;
+		if (!next) {
+			coroi_set_pending(a, NULL, 0);
+			if (coroi_unlikely(!coroi_linger(w, here, a, turn->self)))
+				break;
+			at_bump(&here->handled);
+			coroi_message_put(here, m);
+			return true;
+		}
+		if (turn->last_ != next || next->flags_ || r->until <= 2)
+			break;
+		coroi_set_pending(a, next, 1);
+		at_bump(&here->handled);
+		coroi_message_put(here, m);
+		r->until--;
+		m = next;
+	}
+	r->last = turn->last_;
+	r->left = coroi_behind(a);
+	turn->last_ = NULL;
+	r->m = m;
+	if (done) {
+		r->m = release(a, m, 1);
+		r->left -= r->left > 0;
+		coroi_set_pending(a, r->m, r->left);
+	}
+	return false;
+}
+
+static COROI_NOINLINE void turn_away(struct run *r, uint64_t box)
+{
+	struct coroi_place *a = r->a;
+
+	r->turn->self = coroi_reference(a, box);
+	r->woken = coroi_home_was_woken(coroi_room(coroi_here()), a, r->turn->self);
+	if (box & COROI_BOX_HOME)
+		coroi_box_leave_home(&a->box, box);
+	if (!r->m) {
+		struct coro_message *m = alone(a, box);
+		if (!m)
+			box = take(r);
+		else if (handle_alone(r, m, &box))
+			return;
+	}
+	go_on(r, box);
 }
 
 void coroi_turn(void *arg, void *result)
 {
 	coro_actor_turn *turn = arg;
 	struct coroi_place *a = turn->place_;
-	struct run r = {.turn = turn, .a = a, .m = coroi_pending(a), .left = coroi_behind(a)};
-	struct coro_message *list[COROI_HAND], *next;
+	struct coroi_hand *h = coroi_room(coroi_here());
 	uint64_t box = at_load_acq(&a->box); /* pairs with S1 */
+	struct run r = {.turn = turn, .a = a, .m = coroi_pending(a), .left = coroi_behind(a)};
 
 	(void)result;
-	turn->self = coroi_reference(a, box);
 	r.until = 1u << coroi_pace(a);
-	r.last = closed(a);
-	if (coroi_has_appended(a)) {
-		box = take_appended(&r);
-	} else if (!r.m) {
-		struct coro_message *m = alone(a, box);
-		if (!m)
-			box = take(&r);
-		else if (handle_alone(&r, m, &box))
-			return;
+	turn->last_ = NULL;
+	if (!(turn->self = coroi_home_arrive(h, a, box, &r.last))) {
+		turn_away(&r, box);
+		return;
 	}
-	/* one message alone is not timed: the clock costs as much as many a message */
-	if (coroi_unlikely(r.left > 1 && r.left >= r.until))
-		begin_look(&r, coroi_now_ns());
-	for (;;) {
-		if (coroi_unlikely(box & COROI_BOX_STOP)) {
-			end(a, turn->self, r.m, CORO_DEAD_STOPPED);
-			return;
-		}
-		if (coroi_unlikely(box & COROI_BOX_CONTROL) && !has_urgent(&r)) {
-			coroi_box_unmark(&a->box);
-			overtake(&r);
-		}
-		if (r.m) {
-			uint32_t n = batch(&r, coroi_kind_of(a), list, &next);
-			if (coroi_unlikely(!n)) {
-				end(a, turn->self, r.m, CORO_DEAD_STOPPED);
-				return;
-			}
-			call(&r, list, n, next);
-			box = 0;
-		}
-		if (!r.m) {
-			if (coroi_unlikely(coroi_has(a, COROI_P_IDLE)) && rests_idle(&r, box))
-				return;
-			if (coroi_box_rest(&a->box, turn->self)) /* T4 */
-				return;
-		}
-		box = at_load_rlx(&a->box); /* C3 */
-		if ((r.until == 0 && look(&r)) || coro_canceled()) {
-			if (again(a, turn->self, r.m ? r.last : NULL))
-				return;
-			(void)coro_yield(); /* as good, but for the stack */
-			r.began = r.looked = 0;
-		}
-		if (!r.m)
-			box = take(&r);
-	}
+	r.home = h;
+	if (r.left > 1 || r.m->flags_ || !turn_home(&r, h, r.m))
+		go_on(&r, 0);
 }
 
 void coroi_turn_ended(void *arg, bool aborted)
@@ -433,7 +525,10 @@ void coroi_turn_ended(void *arg, bool aborted)
 	struct coroi_place *a = turn->place_;
 	struct coroi_hand *h = coroi_room(coroi_here());
 
-	if (!coroi_box_takes(at_load_rlx(&a->box), turn->self)) { /* B2: by the kind's `end` */
+	uint64_t box = at_load_rlx(&a->box);
+	if (box & COROI_BOX_HOME)
+		coroi_box_leave_home(&a->box, box);
+	if (!coroi_box_takes(box, turn->self)) { /* B2: by the kind's `end` */
 		coroi_place_free(h->actors, a);
 		return;
 	}
@@ -453,6 +548,6 @@ void coroi_turn_ended(void *arg, bool aborted)
 		coroi_bury(h->actors, h, turn->self, failed, CORO_DEAD_FAILED);
 	}
 	coroi_set_pending(a, m, left > k + 1 ? left - k - 1 : m != NULL);
-	if ((m || !coroi_box_rest(&a->box, turn->self)) && !again(a, turn->self, NULL))
+	if ((m || !coroi_box_rest(&a->box, turn->self)) && !again(a, turn->self, NULL, NULL))
 		coroi_turn(arg, NULL);
 }

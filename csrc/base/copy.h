@@ -23,6 +23,12 @@ static inline __attribute__((always_inline)) void coroi_copy_few(void *to, const
 		memcpy(to, from, 8);
 		return;
 	}
+	if (coroi_likely(bytes == 16)) {
+		memcpy(to, from, 8);
+		at_fence_signal();
+		memcpy((char *)to + 8, (const char *)from + 8, 8);
+		return;
+	}
 	for (; i + 8 <= bytes; i += 8) {
 		memcpy((char *)to + i, (const char *)from + i, 8);
 		at_fence_signal();

@@ -174,12 +174,14 @@
 	M(BOX_ALONE_TWICE, "box-outside", "what T0 has handled is handled again")                 \
 	M(BOX_ALONE_BLIND, "box-urgent", "T0 does not look at CONTROL")                           \
 	M(BOX_ALONE_UNMARKS, "box-exits", "the end of a coroutine takes marks with the messages") \
-	M(BOX_LOCAL_STOLEN, "box-thief", "L2 does not look whether the turn was stolen")          \
-	M(BOX_LOCAL_STALE, "box-back",                                                            \
-	  "L3 takes the end of an earlier turn's messages for this one's")                        \
-	M(BOX_LOCAL_BLIND, "box-local", "L2 does not look at the box")                            \
-	M(BOX_LOCAL_ANY, "box-next", "L2 does not look at the generation")                        \
-	M(BOX_LOCAL_BEHIND, "box-local", "what was appended comes behind all that was pushed")    \
+	M(BOX_HOME_STOLEN, "box-thief", "H2 does not look whether the turn was stolen")           \
+	M(BOX_HOME_BLIND, "box-local", "H2 does not look at the box")                             \
+	M(BOX_HOME_STORE, "box-home", "H5 looks, and then stores")                                \
+	M(BOX_LEAVE_STORE, "box-leaves", "a turn that begins elsewhere leaves home by a store")   \
+	M(BOX_LINGER_BLIND, "box-computes", "H4 does not look at the box")                        \
+	M(BOX_NO_ASK, "box-asks", "H3 does not ask")                                              \
+	M(BOX_ASK_LATE, "box-asks", "who asks while a worker looks is forgotten")                 \
+	M(BOX_SLEEPS, "box-home", "a worker that sleeps lets actors linger")                      \
 	M(BOX_NO_AWAIT, "box-close", "a close does not wait for those who send")                  \
 	M(BOX_TAKE_STORE, "box-outside", "T1 looks, and then stores")                             \
 	M(BOX_NOT_ACTIVE, "box-two", "an active box without a message is dormant")                \

@@ -9,6 +9,7 @@
 #ifndef COROI_ATOMICS_H
 #define COROI_ATOMICS_H
 #define COROI_EXPLORED
+#define COROI_HOMES 2u /* so that actors meet there, and little is put back */
 
 #include "engine.h"
 

@@ -72,6 +72,7 @@ typedef struct coro_actor_turn {
 	 * if the behaviour does not return: see coro_behaviour. */
 	uint32_t handled;
 	uint32_t flags_;
+	coro_message *last_;
 } coro_actor_turn;
 
 /*

@@ -3,6 +3,7 @@
 #include "kernel/door.h"
 
 #include "kernel/deque.h"
+#include "kernel/task.h"
 
 /* T2: far more than a busy owner needs, and far less than T3 costs. */
 #define ASK_SPINS        40
@@ -14,6 +15,7 @@
 static void serve(struct coroi_worker *w, uint32_t thief)
 {
 	if (thief == COROI_COLLECTOR) {
+		coroi_tasks_settle_locked(w, true);
 		coroi_mags_surrender(&w->mags);
 		return;
 	}

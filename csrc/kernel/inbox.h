@@ -14,6 +14,8 @@
  *                         scheduler
  *      COROI_NODE_MOVED   a record that has started, is suspended, and has its home here now,
  *                         linked by `next`
+ *      COROI_NODE_TASKS   the worker itself, which is to settle tasks (task.h), linked by
+ *                         `tasks_link`
  *
  * Order: a push is a release, and its partner is the worker's exchange, an acquire. A push is also
  * sequentially consistent with the look at the sleepers that follows it (N1, N2). The partners of
@@ -29,6 +31,7 @@ enum {
 	COROI_NODE_BATCH = 1,
 	COROI_NODE_WAKE = 2,
 	COROI_NODE_MOVED = 3,
+	COROI_NODE_TASKS = 4,
 	COROI_NODE_KIND = 7
 };
 
@@ -53,6 +56,8 @@ static inline uint64_t *coroi_node_link(uint64_t node)
 		return &((struct coroi_batch *)p)->next;
 	case COROI_NODE_WAKE:
 		return &((struct coroi_rec *)p)->wake_next;
+	case COROI_NODE_TASKS:
+		return &((struct coroi_worker *)p)->tasks_link;
 	default:
 		return &((struct coroi_rec *)p)->next;
 	}

@@ -12,6 +12,7 @@
 #include "kernel/inbox.h"
 #include "kernel/life.h"
 #include "kernel/batch.h"
+#include "kernel/task.h"
 #include "kernel/wait.h"
 
 #include <string.h>
@@ -215,6 +216,7 @@ static void collect_from(struct coroi_worker *w)
 		coroi_futex_wait(&never, 0, COLLECTOR_SLEEP_NS); /* as coroi_door_lock */
 	}
 	if (came == COROI_LOCKED) {
+		coroi_tasks_settle_locked(w, true);
 		coroi_mags_surrender(&w->mags);
 		coroi_door_unlock(w);
 	}

@@ -142,6 +142,10 @@ static void unpack_locked(struct coroi_worker *w)
 			coroi_remote_wake_locked(w, coroi_node_of(node), coroi_node_from(node));
 		} else if ((node & COROI_NODE_KIND) == COROI_NODE_MOVED) {
 			coroi_queue_locked(w, coroi_node_of(node));
+		} else if ((node & COROI_NODE_KIND) == COROI_NODE_TASKS) {
+			/* before the look: who asks later is to push the node again */
+			at_xchg(&w->asked_tasks, 0);
+			coroi_tasks_settle_locked(w, false);
 		} else {
 			undelivered_add_locked(w, node);
 			coroi_look_soon(w); /* one of them is let in */
@@ -771,6 +775,10 @@ bool coroi_run(struct coroi_worker *w)
 		uint64_t first = polled && !next ? first_in_locked(w) : 0;
 		if (!next)
 			next = resolve_locked(w, first ? first : coroi_pick_locked(w), -1);
+		if (!next && !w->leave && coroi_tasks_settle_locked(w, true)) {
+			coroi_door_leave(w);
+			continue;
+		}
 		if (!next && !w->leave) {
 			w->left = coroi_deque_length(&w->queue);
 			coroi_door_leave(w);

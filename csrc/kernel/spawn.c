@@ -421,6 +421,45 @@ int coroi_task_put_locked(struct coroi_worker *w, uint64_t arg, bool (*change)(v
 	return CORO_OK;
 }
 
+bool coroi_task_spawn_kept(struct coroi_worker *w, uint64_t arg, bool (*change)(void *), void *ctx)
+{
+	struct coroi_deque *d = &w->queue;
+
+	coroi_door_enter(w);
+	bool starts = w->kept_tasks &&
+		      (coroi_deque_has_room(d) || (!d->spill.count && coroi_deque_grow(d))) &&
+		      change(ctx);
+	if (starts)
+		coroi_task_start_locked(w, arg); /* there is room */
+	coroi_door_leave(w);
+	return starts;
+}
+
+bool coroi_task_start_locked(struct coroi_worker *w, uint64_t arg)
+{
+	if (!coroi_queue_new_locked(
+		    w, coroi_runnable_new(coroi_tasks.fn, w->sched->class, 1, false), &arg))
+		return false;
+	at_bump(&w->spawned);
+	w->kept_tasks--;
+	coroi_notify_queued(w);
+	return true;
+}
+
+void coroi_task_let_go_locked(struct coroi_worker *w)
+{
+	w->kept_tasks--;
+	coroi_mags_earn(&w->mags);
+}
+
+void coroi_task_ask(struct coroi_worker *w)
+{
+	if (at_xchg(&w->asked_tasks, 1))
+		return;
+	coroi_inbox_push(w, (uintptr_t)w | COROI_NODE_TASKS); /* N1 */
+	coroi_notify_pushed(w);
+}
+
 int coroi_task_spawn(struct coro_scheduler *s, uint32_t pin, uint64_t arg, bool (*change)(void *),
 		     void *ctx)
 {

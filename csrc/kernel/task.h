@@ -21,6 +21,10 @@ struct coroi_tasks {
 	/* The function by whose promise the task with that argument is brief, or is not (brief.h).
 	 * The task waits in a queue, in whose door the caller is. */
 	coro_fn (*promise)(uint64_t arg);
+	/* See coroi_task_keep. End what a worker keeps, each by coroi_task_let_go_locked or, if it
+	 * is to start, by coroi_task_start_locked; if not `all`, only what is to start. room: of
+	 * that worker (coroi_room). The caller is in its door. Returns: has anything ended? */
+	bool (*settle)(void *room, bool all);
 };
 extern struct coroi_tasks coroi_tasks;
 
@@ -30,12 +34,20 @@ static inline bool coroi_is_task(const struct coroi_rec *r)
 	return r->fn == coroi_tasks.fn;
 }
 
+/* coroi_task_feeds - somebody is to be woken if one more is queued at w: see coroi_notify_queued. */
+static inline bool coroi_task_feeds(const struct coroi_worker *w)
+{
+	uint32_t hungry = at_load_rlx(&w->sched->hungry);
+
+	return coroi_unlikely(hungry) && (hungry != COROI_HUNGRY_SURPLUS || w->queue.count);
+}
+
 /* coroi_task_begin - take what a task needs: room in w's queue, and credit. w is from coroi_here,
  * has a current coroutine, and is not dedicated. True: w's door is entered, and coroi_task_commit
  * or coroi_task_drop has to come next. False: take the general way, coroi_task_spawn. */
 static inline __attribute__((always_inline)) bool coroi_task_begin(struct coroi_worker *w)
 {
-	if (coroi_likely(coroi_door_try(w) && !at_load_rlx(&w->sched->hungry) &&
+	if (coroi_likely(coroi_door_try(w) && !coroi_task_feeds(w) &&
 			 coroi_mags_less_one(&w->mags) >= 0 && coroi_deque_has_room(&w->queue)))
 		return true;
 	coroi_door_leave(w);
@@ -43,16 +55,22 @@ static inline __attribute__((always_inline)) bool coroi_task_begin(struct coroi_
 }
 
 /* coroi_task_commit - the task starts, at the back of w's queue. */
-static inline __attribute__((always_inline)) void coroi_task_commit(struct coroi_worker *w,
-								    uint64_t arg)
+static inline __attribute__((always_inline)) void coroi_task_queue(struct coroi_worker *w,
+								   uint64_t arg)
 {
 	struct coroi_deque *d = &w->queue;
 
 	*coroi_deque_arg(d, d->head + d->count) = arg;
 	coroi_deque_put(d, coroi_runnable_new(coroi_tasks.fn, w->sched->class, 1, false));
-	w->mags.credit--;
 	at_bump(&w->spawned);
 	coroi_door_leave(w);
+}
+
+static inline __attribute__((always_inline)) void coroi_task_commit(struct coroi_worker *w,
+								    uint64_t arg)
+{
+	w->mags.credit--;
+	coroi_task_queue(w, arg);
 }
 
 static inline void coroi_task_drop(struct coroi_worker *w)
@@ -109,6 +127,68 @@ static inline __attribute__((always_inline)) bool coroi_task_hold(struct coroi_w
 	coroi_door_leave(w);
 	return false;
 }
+
+/*
+ * What a task needs can be kept for the next one, so that it starts without a step that others see:
+ * a room keeps it for a task that has come to its end, and may start again on the same worker.
+ *
+ *   coroi_task_keep          take it. True: w's door is entered, and coroi_task_kept or
+ *                            coroi_task_drop has to come next. False: there is none. Thread: w
+ *   coroi_task_commit_kept   after coroi_task_begin, in place of coroi_task_commit: the task starts,
+ *                            and w keeps one less
+ *   coroi_task_spawn_kept    the same the general way: call change(ctx), as coroi_task_spawn does,
+ *                            and start the task if that returns true. False: it was not called, or
+ *                            has returned false. Thread: w
+ *   coroi_task_start_locked  the task starts, and w keeps one less. False: there is no memory for
+ *                            that now, and nothing has changed. In w's door, on any thread
+ *   coroi_task_let_go_locked   w keeps one less. In w's door, on any thread
+ *   coroi_task_ask           w is to settle those that are to start, soon. Thread: any, while the
+ *                            scheduler is not destroyed. Cost: an exchange, and if w was not asked
+ *                            before, a compare-and-swap, and perhaps a wake-up
+ *
+ * A worker that has nothing to run settles all, and so keeps nothing while it sleeps, or rests. It
+ * settles all where its credit is collected, too. While a worker is lent, nothing is kept there:
+ * coroi_task_keep fails, as all fast paths do.
+ */
+static inline __attribute__((always_inline)) bool coroi_task_keep(struct coroi_worker *w)
+{
+	if (coroi_likely(coroi_door_try(w) && coroi_mags_less_one(&w->mags) >= 0))
+		return true;
+	coroi_door_leave(w);
+	return false;
+}
+
+/* coroi_tasks_settle_locked - settle what w keeps, if there is any. In w's door. Returns: as
+ * `settle`. */
+static inline bool coroi_tasks_settle_locked(struct coroi_worker *w, bool all)
+{
+	return coroi_unlikely(w->kept_tasks) && coroi_tasks.settle(at_load_rlx(&w->room), all);
+}
+
+/* coroi_task_keeps - w keeps something. In w's door. */
+static inline bool coroi_task_keeps(const struct coroi_worker *w)
+{
+	return w->kept_tasks;
+}
+
+static inline void coroi_task_kept(struct coroi_worker *w)
+{
+	w->mags.credit--;
+	w->kept_tasks++;
+	coroi_door_leave(w);
+}
+
+static inline __attribute__((always_inline)) void coroi_task_commit_kept(struct coroi_worker *w,
+									 uint64_t arg)
+{
+	w->kept_tasks--;
+	coroi_task_queue(w, arg);
+}
+
+bool coroi_task_spawn_kept(struct coroi_worker *w, uint64_t arg, bool (*change)(void *), void *ctx);
+bool coroi_task_start_locked(struct coroi_worker *w, uint64_t arg);
+void coroi_task_let_go_locked(struct coroi_worker *w);
+void coroi_task_ask(struct coroi_worker *w);
 
 /* coroi_end_call - the current coroutine, a task, has come to the end of one of the calls that it
  * makes for others: run what that has deferred, and free its arena. It may be suspended meanwhile.

@@ -2,14 +2,18 @@
 /* ctwins.c - see ctwins.go. */
 
 /* A second copy of spawn.c, for what is static there: its public functions get other names. */
-#define coro_spawn            ctwins_coro_spawn
-#define coro_spawn_attr       ctwins_coro_spawn_attr
-#define coro_spawn_first      ctwins_coro_spawn_first
-#define coro_scheduler_spawn  ctwins_coro_scheduler_spawn
-#define coroi_spawn_many      ctwins_coroi_spawn_many
-#define coroi_task_put_locked ctwins_coroi_task_put_locked
-#define coroi_task_spawn      ctwins_coroi_task_spawn
-#define coroi_tasks           ctwins_coroi_tasks
+#define coro_spawn               ctwins_coro_spawn
+#define coro_spawn_attr          ctwins_coro_spawn_attr
+#define coro_spawn_first         ctwins_coro_spawn_first
+#define coro_scheduler_spawn     ctwins_coro_scheduler_spawn
+#define coroi_spawn_many         ctwins_coroi_spawn_many
+#define coroi_task_put_locked    ctwins_coroi_task_put_locked
+#define coroi_task_spawn_kept    ctwins_coroi_task_spawn_kept
+#define coroi_task_start_locked  ctwins_coroi_task_start_locked
+#define coroi_task_let_go_locked ctwins_coroi_task_let_go_locked
+#define coroi_task_ask           ctwins_coroi_task_ask
+#define coroi_task_spawn         ctwins_coroi_task_spawn
+#define coroi_tasks              ctwins_coroi_tasks
 #include "kernel/spawn.c"
 
 #include "ctwins.h"
