@@ -1,6 +1,7 @@
 //go:build ignore
 /* actors.c - see actors.h: places, messages, and what a scheduler's life does with them. */
 #include "actor/home.h"
+#include "actor/spread.h"
 
 #include "base/sys.h"
 
@@ -303,13 +304,16 @@ static struct coroi_actors *make(struct coro_scheduler *s)
 	uint32_t n = coroi_workers_of(s);
 	struct coroi_actors *all = coroi_alloc(sizeof *all + n * sizeof *all->hand, COROI_APART);
 	struct coroi_home *homes = coroi_alloc(n * COROI_HOMES * sizeof *homes, COROI_APART);
+	struct coroi_spread *spreads = coroi_alloc(n * sizeof *spreads, COROI_APART);
 
-	if (!all || !homes) {
+	if (!all || !homes || !spreads) {
 		coroi_release(all);
 		coroi_release(homes);
+		coroi_release(spreads);
 		return NULL;
 	}
 	all->homes = homes;
+	all->spreads = spreads;
 	for (uint32_t i = 0; i < n * COROI_HOMES; i++)
 		homes[i].a = &coroi_no_place;
 	all->sched = s;
@@ -321,7 +325,8 @@ static struct coroi_actors *make(struct coro_scheduler *s)
 		h->actors = all;
 		h->homes = homes + i * COROI_HOMES;
 		h->home_box = coroi_box_home(0, i);
-		h->dedicated = coroi_is_dedicated(coroi_worker_at(s, i));
+		h->spread = &spreads[i];
+		h->dedicated = h->away = coroi_is_dedicated(coroi_worker_at(s, i));
 		at_store_rel(coroi_room_of(s, i), h);
 	}
 	return all;
@@ -403,6 +408,7 @@ static void actors_destroy(struct coro_scheduler *s)
 	for (uint32_t i = 0; i < COROI_HANDS_OUTSIDE; i++)
 		coroi_release(all->outside[i].recent);
 	coroi_release(all->homes);
+	coroi_release(all->spreads);
 	coroi_release(all);
 }
 
@@ -420,5 +426,6 @@ __attribute__((constructor)) static void actors_register(void)
 		.ended = coroi_turn_ended,
 		.promise = promise,
 		.settle = coroi_settle,
+		.watch = coroi_watch_spread,
 	};
 }

@@ -112,10 +112,12 @@ struct coroi_hand {
 	struct coroi_actors *actors;
 	uint32_t count; /* of spare */
 	bool dedicated;
+	bool away; /* what its coroutines wake does not start at the worker: it is dedicated, or gathers */
 	/* Of a worker: see home.h. */
 	struct coroi_home *homes;
 	uint64_t home_box; /* coroi_box_home of no generation */
 	uint8_t skips, skips_most;
+	struct coroi_spread *spread; /* of a worker */
 	struct coroi_recent *recent; /* outside: COROI_RECENT of them, or NULL */
 	/* Messages. Atomic, relaxed: statistics. */
 	uint64_t accepted, handled;
@@ -170,8 +172,9 @@ struct coroi_actors {
 
 	struct coroi_hand outside[COROI_HANDS_OUTSIDE];
 	uint32_t workers;
-	struct coroi_home *homes; /* COROI_HOMES of each worker */
-	struct coroi_hand hand[]; /* of each worker */
+	struct coroi_home *homes;     /* COROI_HOMES of each worker */
+	struct coroi_spread *spreads; /* of each worker */
+	struct coroi_hand hand[];     /* of each worker */
 };
 
 /* coroi_actors_of - those of a scheduler, made if need be. NULL: no memory. Thread: any, while the

@@ -1,6 +1,7 @@
 //go:build ignore
 /* send.c - S1 to S3, H2, H3, H6 and C2 of box.h: messages to actors, from inside and from outside. */
 #include "actor/home.h"
+#include "actor/spread.h"
 
 #include "base/copy.h"
 #include "base/sys.h"
@@ -203,7 +204,7 @@ post_box(struct coroi_worker *w, struct coroi_hand *h, struct coroi_place *a, co
 					took_home(h, to, was);
 				return CORO_OK;
 			}
-		} else if (coroi_likely(!h->dedicated && !coroi_has(a, COROI_P_PINNED) &&
+		} else if (coroi_likely(!h->away && !coroi_has(a, COROI_P_PINNED) &&
 					coroi_task_begin(w))) {
 			if (coroi_likely(coroi_box_push(&a->box, &old, first, last, n, depth))) {
 				coroi_home_woken(w, h, a, to);
@@ -213,7 +214,12 @@ post_box(struct coroi_worker *w, struct coroi_hand *h, struct coroi_place *a, co
 			coroi_task_drop(w);
 		} else {
 			struct change x = {.a = a, .to = to, .first = first, .last = last, .n = n};
-			int status = change_slow(h->actors, &x);
+			int status;
+			if (coroi_has(a, COROI_P_PINNED) ||
+			    !coroi_gather_spawn(h, a, change, &x, &status))
+				status = change_slow(h->actors, &x);
+			else if (!status)
+				status = x.status;
 			*depth = x.depth;
 			return status;
 		}
@@ -563,7 +569,7 @@ static COROI_NOINLINE int send_away(coro_actor to, uint32_t kind, const void *pa
 	return status;
 }
 
-int coro_actor_send(coro_actor to, uint32_t kind, const void *payload, size_t bytes)
+COROI_HOT int coro_actor_send(coro_actor to, uint32_t kind, const void *payload, size_t bytes)
 {
 	struct coroi_worker *w = coroi_here();
 	struct coroi_hand *h = coroi_room(w);

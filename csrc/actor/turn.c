@@ -7,6 +7,7 @@
  * when the behaviour has ended that coroutine, and its frames are gone.
  */
 #include "actor/home.h"
+#include "actor/spread.h"
 
 #include "base/sys.h"
 
@@ -186,13 +187,16 @@ static bool again(struct coroi_place *a, coro_actor self, const struct coroi_han
 	struct coroi_hand *h = coroi_room(w);
 	uint32_t pin = coroi_pin_of(a);
 
-	if (coroi_likely(!h->dedicated && !pin && coroi_task_begin(w))) {
+	if (coroi_likely(!h->away && !pin && coroi_task_begin(w))) {
 		if (h == home)
 			coroi_home_queued(w, h, a, self, last);
 		coroi_task_commit(w, (uintptr_t)a);
 		return true;
 	}
-	return coroi_task_spawn(h->actors->sched, pin, (uintptr_t)a, yes, NULL) == CORO_OK;
+	int status;
+	if (pin || !coroi_gather_spawn(h, a, yes, NULL, &status))
+		status = coroi_task_spawn(h->actors->sched, pin, (uintptr_t)a, yes, NULL);
+	return status == CORO_OK;
 }
 
 static void begin_look(struct run *r, uint64_t now)
@@ -385,6 +389,14 @@ static inline bool handle_alone(struct run *r, struct coro_message *m, uint64_t 
 	return false;
 }
 
+/* gathers - this worker gives its actors back: the turn ends. */
+static inline bool gathers(void)
+{
+	const struct coroi_hand *h = coroi_room(coroi_here());
+
+	return coroi_unlikely(h->away && !h->dedicated);
+}
+
 /* go_on - T1 to T4, until the turn ends. box: its marks, at T1. */
 static COROI_NOINLINE void go_on(struct run *r, uint64_t box)
 {
@@ -421,7 +433,7 @@ static COROI_NOINLINE void go_on(struct run *r, uint64_t box)
 				return;
 		}
 		box = at_load_rlx(&a->box); /* C3 */
-		if ((r->until == 0 && look(r)) || coro_canceled()) {
+		if ((r->until == 0 && look(r)) || gathers() || coro_canceled()) {
 			if (again(a, turn->self, r->m ? r->home : NULL, r->last))
 				return;
 			(void)coro_yield(); /* as good, but for the stack */
@@ -499,7 +511,7 @@ static COROI_NOINLINE void turn_away(struct run *r, uint64_t box)
 	go_on(r, box);
 }
 
-void coroi_turn(void *arg, void *result)
+COROI_HOT void coroi_turn(void *arg, void *result)
 {
 	coro_actor_turn *turn = arg;
 	struct coroi_place *a = turn->place_;

@@ -80,7 +80,9 @@ static inline void coroi_prefetchw(const void *p)
 #define coroi_unlikely(x) __builtin_expect(!!(x), 0)
 #define COROI_NOINLINE    __attribute__((noinline))
 #define COROI_COLD        __attribute__((noinline, cold))
-#define COROI_LINE        64  /* a cache line */
-#define COROI_APART       128 /* two: the unit that prefetchers pull together */
+/* A short function that is called all the time: how long it takes depends on where it begins. */
+#define COROI_HOT   __attribute__((aligned(64)))
+#define COROI_LINE  64  /* a cache line */
+#define COROI_APART 128 /* two: the unit that prefetchers pull together */
 
 #endif

@@ -421,6 +421,19 @@ int coroi_task_put_locked(struct coroi_worker *w, uint64_t arg, bool (*change)(v
 	return CORO_OK;
 }
 
+int coroi_task_spawn_at(struct coroi_worker *other, uint64_t arg, bool (*change)(void *), void *ctx)
+{
+	struct coroi_worker *w = coroi_self();
+	struct coroi_rec *r;
+
+	coroi_door_enter(w);
+	int status = task_record(w->sched, &w->mags, 0, arg, change, ctx, &r);
+	if (r)
+		send(other, r, false, NULL);
+	coroi_door_leave(w);
+	return status;
+}
+
 bool coroi_task_spawn_kept(struct coroi_worker *w, uint64_t arg, bool (*change)(void *), void *ctx)
 {
 	struct coroi_deque *d = &w->queue;

@@ -17,6 +17,7 @@
 
 #include "kernel/run.h"
 #include "kernel/activity.h"
+#include "kernel/task.h"
 
 #define SPIN_LEAST_NS  600
 #define SPIN_RELAX     6   /* about 150 ns between two looks */
@@ -55,6 +56,7 @@ void coroi_note_turns(struct coroi_worker *w)
 {
 	for (unsigned i = 0; i < w->sched->workers; i++)
 		w->seen[i] = coroi_turns(&w->sched->worker[i]);
+	coroi_tasks_watch(w, COROI_TASKS_IDLE, 0);
 }
 
 static uint32_t give_half(struct coroi_worker *w, struct coroi_worker *v)
@@ -96,6 +98,12 @@ static void hold_off(struct coroi_worker *w, uint64_t now)
 {
 	w->backoff += w->backoff < BACKOFF_MOST;
 	at_store_rlx(&w->hold_off, now + ((uint64_t)BACKOFF_NS << w->backoff));
+}
+
+void coroi_hold_off(struct coroi_worker *w, uint64_t ns)
+{
+	w->steal_began = 0; /* it is judged */
+	at_store_rlx(&w->hold_off, coroi_now_ns() + ns);
 }
 
 /* leaves_asleep - the caller has locked v's door, and leaves something there that v does not know
@@ -172,6 +180,7 @@ static bool steal(struct coroi_worker *w, struct coroi_worker *v)
 	coroi_door_leave(w);
 	w->steal_began = coroi_now_ns();
 	w->steal_turn = coroi_turns(w);
+	coroi_tasks_watch(w, COROI_TASKS_STOLE, v->id);
 	return true;
 }
 
@@ -185,6 +194,7 @@ void coroi_stir_look(struct coroi_worker *w)
 	if (w->looked - w->stirred < STIR_NS)
 		return;
 	w->stirred = w->looked;
+	coroi_tasks_watch(w, COROI_TASKS_LOOK, 0);
 	if (coroi_skip(&w->stirring))
 		return;
 	uint32_t n = coroi_general(w->sched);

@@ -25,6 +25,16 @@ struct coroi_tasks {
 	 * is to start, by coroi_task_start_locked; if not `all`, only what is to start. room: of
 	 * that worker (coroi_room). The caller is in its door. Returns: has anything ended? */
 	bool (*settle)(void *room, bool all);
+	/* What is going on at the worker whose room that is, for a room that finds out whether its
+	 * tasks are better spread over workers. other: for COROI_TASKS_STOLE, the victim's number.
+	 * Thread: that worker's own; for COROI_TASKS_LOOK in its door, else in none. For
+	 * COROI_TASKS_IDLE it may be asleep, and lent. */
+	void (*watch)(void *room, int what, uint32_t other);
+};
+enum {
+	COROI_TASKS_IDLE,  /* the worker has nothing to run, or is asleep, and looks around */
+	COROI_TASKS_STOLE, /* it has taken something from another */
+	COROI_TASKS_LOOK,  /* it is busy: every 200 us or so */
 };
 extern struct coroi_tasks coroi_tasks;
 
@@ -94,6 +104,15 @@ int coroi_task_spawn(struct coro_scheduler *s, uint32_t pin, uint64_t arg, bool 
 		     void *ctx);
 
 /*
+ * coroi_task_spawn_at - coroi_task_spawn by a worker, on another one of its scheduler, which is not
+ * dedicated. coroi_hold_off - w, the caller's, steals nothing for that long, but from a worker that
+ * does not get on.
+ */
+int coroi_task_spawn_at(struct coroi_worker *other, uint64_t arg, bool (*change)(void *),
+			void *ctx);
+void coroi_hold_off(struct coroi_worker *w, uint64_t ns);
+
+/*
  * coroi_task_lend - coroi_task_spawn by a thread that lends itself (lend.h): the task, which is
  * brief, runs on the calling thread, and so does what is brief and comes of it, for some 15 us.
  *
@@ -156,6 +175,14 @@ static inline __attribute__((always_inline)) bool coroi_task_keep(struct coroi_w
 		return true;
 	coroi_door_leave(w);
 	return false;
+}
+
+static inline void coroi_tasks_watch(struct coroi_worker *w, int what, uint32_t other)
+{
+	void *room = at_load_acq(&w->room); /* pairs with the store: see coroi_room */
+
+	if (coroi_unlikely(room != NULL))
+		coroi_tasks.watch(room, what, other);
 }
 
 /* coroi_tasks_settle_locked - settle what w keeps, if there is any. In w's door. Returns: as

@@ -8,6 +8,7 @@
 #define coro_scheduler_spawn     ctwins_coro_scheduler_spawn
 #define coroi_spawn_many         ctwins_coroi_spawn_many
 #define coroi_task_put_locked    ctwins_coroi_task_put_locked
+#define coroi_task_spawn_at      ctwins_coroi_task_spawn_at
 #define coroi_task_spawn_kept    ctwins_coroi_task_spawn_kept
 #define coroi_task_start_locked  ctwins_coroi_task_start_locked
 #define coroi_task_let_go_locked ctwins_coroi_task_let_go_locked

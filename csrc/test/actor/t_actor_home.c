@@ -201,3 +201,56 @@ TEST(actor_home_keeps_no_coroutine_from_starting)
 	}
 	CHECK_EQ(most[0], most[1]);
 }
+
+/* Actors that send to each other without end, on several workers: thieves take some, find out that
+ * this does not pay, and give them back (spread.h). */
+#define CIRCLE 60
+
+struct circle {
+	coro_actor self, next;
+	uint64_t came, hops; /* hops: of each token */
+	uint64_t *left;      /* tokens that still go round */
+};
+
+static size_t goes_round(coro_actor_turn *turn, void *state, coro_message *const *m, size_t n)
+{
+	struct circle *c = state;
+
+	CHECK_EQ(turn->self, c->self);
+	for (size_t i = 0; i < n; i++) {
+		c->came++;
+		if (m[i]->words[0] < c->hops)
+			tell(c->next, 0, m[i]->words[0] + 1);
+		else
+			__atomic_fetch_sub(c->left, 1, __ATOMIC_RELAXED);
+	}
+	return n;
+}
+
+TEST(actor_spread_loses_nothing)
+{
+	static const coro_actor_kind round = {.size = sizeof round, .behave = goes_round};
+
+	for (uint32_t workers = 2; workers <= 4; workers++) {
+		coro_scheduler *s = start_with(workers, 0);
+		struct circle c[CIRCLE] = {{0}};
+		uint64_t hops = scaled(20000), left = CIRCLE, came = 0;
+
+		for (int i = 0; i < CIRCLE; i++) {
+			c[i].hops = hops;
+			c[i].left = &left;
+			c[i].self = actor(s, &round, &c[i]);
+		}
+		for (int i = 0; i < CIRCLE; i++)
+			c[i].next = c[(i + 7) % CIRCLE].self;
+		for (int i = 0; i < CIRCLE; i++)
+			tell(c[i].self, 0, 1);
+		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+		for (int i = 0; i < CIRCLE; i++)
+			came += c[i].came;
+		CHECK_EQ(left, 0);
+		CHECK_EQ(came, CIRCLE * hops);
+		settled(s);
+		finish(s);
+	}
+}
