@@ -133,8 +133,9 @@ func (c *Chan[T]) pass(ctx context.Context, send bool, v unsafe.Pointer) (csrc.S
 	if status == csrc.TimedOut {
 		status, err = c.meet(ctx, c.core, send, v, bytes)
 	}
-	if status == csrc.ByCall {
+	if status == csrc.ByCall { // one in callsInARow and 1 is looked at whatever the mask is
 		c.byCall.Store(callsInARow)
+		spendAt(ctx, c.core)
 		status = c.core.PassByCall(send, v, bytes)
 	}
 	return status, err
