@@ -116,7 +116,9 @@ struct coroi_hand {
 	/* Of a worker: see home.h. */
 	struct coroi_home *homes;
 	uint64_t home_box; /* coroi_box_home of no generation */
-	uint8_t skips, skips_most;
+	/* How many of those that wake next are not to come home, and how many that is the next
+	 * time. */
+	uint8_t skips, skips_most;   /* skips_most: atomic, relaxed */
 	struct coroi_spread *spread; /* of a worker */
 	struct coroi_recent *recent; /* outside: COROI_RECENT of them, or NULL */
 	/* Messages. Atomic, relaxed: statistics. */

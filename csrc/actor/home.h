@@ -46,7 +46,7 @@ static inline bool coroi_lingers(const struct coroi_home *e)
 	return at_load_rlx(&e->ref) && !at_load_rlx(&e->last);
 }
 
-/* coroi_home_note - last: NULL if it lingers. In the door. */
+/* coroi_home_note - note the actor. last: NULL if it lingers. In the door. */
 static inline void coroi_home_note(struct coroi_home *e, struct coroi_place *a, coro_actor ref,
 				   struct coro_message *last)
 {
@@ -134,7 +134,8 @@ static inline void coroi_home_lost(struct coroi_hand *h)
 	at_store_rlx(&h->skips_most, (uint8_t)most);
 }
 
-/* coroi_home_was_woken - the same when the turn begins, where the actor is not at home. */
+/* coroi_home_was_woken - H1: a turn begins on h's worker, and the actor is not at home: was it woken
+ * there? */
 static inline bool coroi_home_was_woken(struct coroi_hand *h, const struct coroi_place *a,
 					coro_actor ref)
 {
@@ -167,7 +168,7 @@ static inline coro_actor coroi_home_arrive(struct coroi_hand *h, const struct co
 	return ref;
 }
 
-/* coroi_home_queued - H2: T3 of an actor that is at home, whose last pending message is `last`. In the
+/* coroi_home_queued - H4: T3 of an actor that is at home, whose last pending message is `last`. In the
  * door. Where another lingers it is not noted, and not at home any more when its turn begins. */
 static inline void coroi_home_queued(const struct coroi_worker *w, const struct coroi_hand *h,
 				     struct coroi_place *a, coro_actor ref,

@@ -67,29 +67,31 @@ static bool is_over(const struct coroi_spread *s, struct coroi_count now)
 static void is_idle(struct coroi_hand *h)
 {
 	struct coroi_spread *s = h->spread;
-	struct coroi_count now = count(h);
+	uint64_t own = at_load_rlx(&h->handled);
 
 	if (s->gathers) /* not while a lender is the worker: there was nothing to run before */
 		set_gathers(h, 0);
+	bool is_new = own != s->idle_own || coroi_now_ns() - s->idle[0].ns >= NOTE_LEAST_NS;
+	if (!is_new && !s->began.ns)
+		return; /* each count takes a cache line from every worker */
+	struct coroi_count now = count(h);
 	if (is_over(s, now))
 		(void)pays(h, now);
-	if (at_load_rlx(&h->handled) != s->idle_own)
-		s->idle[0].ns = s->idle[1].ns = 0;
-	s->idle_own = at_load_rlx(&h->handled);
-	if (now.ns - s->idle[0].ns >= NOTE_LEAST_NS) {
-		s->idle[1] = s->idle[0];
-		s->idle[0] = now;
-	}
+	if (!is_new)
+		return;
+	s->idle[1] = own == s->idle_own ? s->idle[0] : (struct coroi_count){0};
+	s->idle[0] = now;
+	s->idle_own = own;
 }
 
 static void has_stolen(struct coroi_hand *h, uint32_t victim)
 {
 	struct coroi_spread *s = h->spread;
-	struct coroi_count now = count(h);
 
 	s->victim = victim;
 	if (s->began.ns)
 		return;
+	struct coroi_count now = count(h);
 	bool known = at_load_rlx(&h->handled) == s->idle_own;
 	s->before = known && is_known(s->idle[0], now)   ? each(s->idle[0], now)
 		    : known && is_known(s->idle[1], now) ? each(s->idle[1], now)
