@@ -58,7 +58,7 @@ static bool pays(struct coroi_hand *h, struct coroi_count now)
 	return false;
 }
 
-static bool is_over(const struct coroi_spread *s, struct coroi_count now)
+static bool trial_is_over(const struct coroi_spread *s, struct coroi_count now)
 {
 	return s->began.ns && now.ns - s->began.ns >= TRIAL_NS;
 }
@@ -75,7 +75,7 @@ static void is_idle(struct coroi_hand *h)
 	if (!is_new && !s->began.ns)
 		return; /* each count takes a cache line from every worker */
 	struct coroi_count now = count(h);
-	if (is_over(s, now))
+	if (trial_is_over(s, now))
 		(void)pays(h, now);
 	if (!is_new)
 		return;
@@ -107,7 +107,7 @@ static void judge(struct coroi_hand *h)
 	if (coroi_likely(!h->spread->began.ns))
 		return;
 	struct coroi_count now = count(h);
-	if (!is_over(h->spread, now) || pays(h, now))
+	if (!trial_is_over(h->spread, now) || pays(h, now))
 		return;
 	set_gathers(h, GATHER_MOST);
 	coroi_settle(h, true);

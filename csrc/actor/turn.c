@@ -397,7 +397,19 @@ static inline bool gathers(void)
 	return coroi_unlikely(h->away && !h->dedicated);
 }
 
-/* go_on - T1 to T4, until the turn ends. box: its marks, at T1. */
+/* is_over - T3, after a call, if the turn is to end. Returns: has it? */
+static inline bool is_over(struct run *r)
+{
+	if (coroi_likely(!(r->until == 0 && look(r)) && !gathers() && !coro_canceled()))
+		return false;
+	if (again(r->a, r->turn->self, r->m ? r->home : NULL, r->last))
+		return true;
+	(void)coro_yield(); /* as good, but for the stack */
+	r->began = r->looked = 0;
+	return false;
+}
+
+/* go_on - T1 to T4, until the turn ends. box: as it was at T1, or is. */
 static COROI_NOINLINE void go_on(struct run *r, uint64_t box)
 {
 	struct coroi_place *a = r->a;
@@ -433,12 +445,8 @@ static COROI_NOINLINE void go_on(struct run *r, uint64_t box)
 				return;
 		}
 		box = at_load_rlx(&a->box); /* C3 */
-		if ((r->until == 0 && look(r)) || gathers() || coro_canceled()) {
-			if (again(a, turn->self, r->m ? r->home : NULL, r->last))
-				return;
-			(void)coro_yield(); /* as good, but for the stack */
-			r->began = r->looked = 0;
-		}
+		if (is_over(r))
+			return;
 		if (!r->m)
 			box = take(r);
 	}
@@ -473,7 +481,9 @@ static inline bool turn_home(struct run *r, const struct coroi_hand *h, struct c
 			coroi_message_put(here, m);
 			return true;
 		}
-		if (turn->last_ != next || next->flags_ || r->until <= 2)
+		/* C3, and what else ends a turn */
+		if (turn->last_ != next || next->flags_ || r->until <= 2 ||
+		    at_load_rlx(&a->box) != coroi_home_box(h, turn->self) || coro_canceled())
 			break;
 		coroi_set_pending(a, next, 1);
 		at_bump(&here->handled);
@@ -527,8 +537,9 @@ COROI_HOT void coroi_turn(void *arg, void *result)
 		return;
 	}
 	r.home = h;
-	if (r.left > 1 || r.m->flags_ || !turn_home(&r, h, r.m))
-		go_on(&r, 0);
+	if (r.left == 1 && !r.m->flags_ && (turn_home(&r, h, r.m) || (r.m && is_over(&r))))
+		return;
+	go_on(&r, at_load_rlx(&a->box)); /* C3 */
 }
 
 void coroi_turn_ended(void *arg, bool aborted)

@@ -92,8 +92,9 @@ static inline void coroi_prefetchw(const void *p)
 #define coroi_unlikely(x) __builtin_expect(!!(x), 0)
 #define COROI_NOINLINE    __attribute__((noinline))
 #define COROI_COLD        __attribute__((noinline, cold))
-#define COROI_LINE        64
-#define COROI_APART       128
+#define COROI_HOT
+#define COROI_LINE  64
+#define COROI_APART 128
 
 /* Switches are watched. */
 #define coroi_swap coroi_swap_watched

@@ -254,3 +254,71 @@ TEST(actor_spread_loses_nothing)
 		finish(s);
 	}
 }
+
+/* What an actor at home does to itself ends its turn, or the actor, before the messages that it has
+ * sent to itself. */
+enum { PLAIN, STOPS, CANCELS };
+
+struct itself {
+	uint64_t handled, own;
+	int does;
+	bool ended;
+};
+
+static size_t does_to_itself(coro_actor_turn *turn, void *state, coro_message *const *m, size_t n)
+{
+	struct itself *x = state;
+
+	for (size_t i = 0; i < n; i++) {
+		CHECK(!coro_canceled());
+		x->handled++;
+		if (m[i]->kind == OWN) {
+			x->own++;
+		} else if (m[i]->words[0] == AT_HOME) {
+			for (uint64_t k = 0; k < 3; k++)
+				tell(turn->self, OWN, k);
+			if (x->does == STOPS)
+				CHECK_EQ(coro_actor_stop(turn->self), CORO_OK);
+			else if (x->does == CANCELS)
+				CHECK_EQ(coro_cancel(coro_self()), CORO_OK);
+		}
+	}
+	return n;
+}
+
+static void has_ended(void *state, int cause)
+{
+	((struct itself *)state)->ended = cause == CORO_DEAD_STOPPED;
+}
+
+static void sends_one_by_one(void *arg, void *result)
+{
+	coro_actor a = *(coro_actor *)arg;
+
+	(void)result;
+	for (uint64_t i = 1; i <= AT_HOME; i++) {
+		tell(a, INSIDE, i);
+		CHECK_EQ(coro_yield(), CORO_OK);
+	}
+}
+
+TEST(actor_home_ends_its_turn)
+{
+	static const coro_actor_kind kind_itself = {
+		.size = sizeof kind_itself, .behave = does_to_itself, .end = has_ended};
+
+	for (int does = PLAIN; does <= CANCELS; does++) {
+		coro_scheduler *s = start_with(1, 0);
+		struct itself x = {.does = does};
+		coro_actor a = actor(s, &kind_itself, &x);
+
+		spawn(s, sends_one_by_one, &a, sizeof a);
+		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+		coro_actor_stats t = settled(s);
+		CHECK_EQ(x.own, does == STOPS ? 0 : 3);
+		CHECK_EQ(x.handled, AT_HOME + x.own);
+		CHECK_EQ(t.dead[CORO_DEAD_STOPPED], does == STOPS ? 3 : 0);
+		CHECK_EQ(x.ended, does == STOPS);
+		finish(s);
+	}
+}
