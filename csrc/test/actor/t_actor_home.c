@@ -270,7 +270,6 @@ static size_t does_to_itself(coro_actor_turn *turn, void *state, coro_message *c
 	struct itself *x = state;
 
 	for (size_t i = 0; i < n; i++) {
-		CHECK(!coro_canceled());
 		x->handled++;
 		if (m[i]->kind == OWN) {
 			x->own++;
