@@ -133,17 +133,17 @@ func (c *Chan[T]) pass(ctx context.Context, send bool, v unsafe.Pointer) (csrc.S
 	if status == csrc.TimedOut {
 		status, err = c.meet(ctx, c.core, send, v, bytes)
 	}
-	if status == csrc.ByCall { // one in callsInARow and 1 is looked at whatever the mask is
+	if status == csrc.ByCall {
 		c.byCall.Store(callsInARow)
-		spendAt(ctx, c.core)
 		status = c.core.PassByCall(send, v, bytes)
 	}
 	return status, err
 }
 
 // callsInARow is how many values are tried by cgo at first, once a value had to be passed so: the
-// other end sleeps, rather than looks for values.
-const callsInARow = 63
+// other end sleeps, rather than looks for values. It is sampleMost, so that one of them at least is
+// looked at, whatever the channel's mask is.
+const callsInARow = sampleMost
 
 // goesByCall is how many values, from the next on, are to be tried by cgo at first. It is racy, a
 // hint.
