@@ -46,7 +46,7 @@
  *   - No node is used after it was given back, nor given back twice (LIVE).
  *   - When nothing goes on any more, nothing lies in the box, in `pending` or in the side table, no
  *     mark is left, all nodes are free, an actor that was stopped has ended, and none is at home;
- *     with BUSY one may linger (the end of init). With -DNP, which asks for a search for cycles, and
+ *     with BUSY one may linger (the end of init). With -DNP, which searches for cycles, and
  *     is not for HOME: nothing goes on without end.
  *
  * Mutants: MUTANT_REST_STORE, MUTANT_REST_BLIND, MUTANT_TAKE_STORE, MUTANT_NOT_ACTIVE,

@@ -312,8 +312,6 @@ static struct coroi_actors *make(struct coro_scheduler *s)
 		coroi_release(spreads);
 		return NULL;
 	}
-	all->homes = homes;
-	all->spreads = spreads;
 	for (uint32_t i = 0; i < n * COROI_HOMES; i++)
 		homes[i].a = &coroi_no_place;
 	all->sched = s;
@@ -407,8 +405,8 @@ static void actors_destroy(struct coro_scheduler *s)
 	coroi_unlock(&places_lock);
 	for (uint32_t i = 0; i < COROI_HANDS_OUTSIDE; i++)
 		coroi_release(all->outside[i].recent);
-	coroi_release(all->homes);
-	coroi_release(all->spreads);
+	coroi_release(all->hand[0].homes);
+	coroi_release(all->hand[0].spread);
 	coroi_release(all);
 }
 

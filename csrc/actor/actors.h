@@ -112,14 +112,15 @@ struct coroi_hand {
 	struct coroi_actors *actors;
 	uint32_t count; /* of spare */
 	bool dedicated;
-	bool away; /* what its coroutines wake does not start at the worker: it is dedicated, or gathers */
-	/* Of a worker: see home.h. */
+	/* What its coroutines wake does not start at the worker: it is dedicated, or gathers. */
+	bool away;
+	/* Of a worker: see home.h. The first worker's are at the beginning of all workers'. */
 	struct coroi_home *homes;
 	uint64_t home_box; /* coroi_box_home of no generation */
 	/* How many of those that wake next are not to come home, and how many that is the next
 	 * time. */
 	uint8_t skips, skips_most;   /* skips_most: atomic, relaxed */
-	struct coroi_spread *spread; /* of a worker */
+	struct coroi_spread *spread; /* of a worker, as homes */
 	struct coroi_recent *recent; /* outside: COROI_RECENT of them, or NULL */
 	/* Messages. Atomic, relaxed: statistics. */
 	uint64_t accepted, handled;
@@ -174,9 +175,7 @@ struct coroi_actors {
 
 	struct coroi_hand outside[COROI_HANDS_OUTSIDE];
 	uint32_t workers;
-	struct coroi_home *homes;     /* COROI_HOMES of each worker */
-	struct coroi_spread *spreads; /* of each worker */
-	struct coroi_hand hand[];     /* of each worker */
+	struct coroi_hand hand[]; /* of each worker */
 };
 
 /* coroi_actors_of - those of a scheduler, made if need be. NULL: no memory. Thread: any, while the
@@ -300,8 +299,8 @@ static inline void coroi_set_pending(struct coroi_place *a, struct coro_message 
 	at_store_rlx(&a->pending, coroi_word(m, n < COROI_DEPTH_MOST ? n : COROI_DEPTH_MOST));
 }
 
-/* coroi_add_pending - m comes behind last, the last of `pending`. Thread: as `pending`. Returns: how
- * many there are. */
+/* coroi_add_pending - m comes behind last, the last of `pending`. Thread: as `pending`. Returns:
+ * how many there are. */
 static inline uint64_t coroi_add_pending(struct coroi_place *a, struct coro_message *last,
 					 struct coro_message *m)
 {

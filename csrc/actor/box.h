@@ -51,27 +51,27 @@
  * then, and neither a send nor a turn needs an atomic step. Its box stays HOME while turns come and
  * go, and w has a note of the actor (home.h) while none of them runs: its turn waits in w's queue,
  * and the note has the end of `pending`; or the actor lingers: it has no message and no turn, and
- * what the next turn needs is kept (kernel/task.h). w's own thread makes and uses notes, in its door,
- * and that of an actor that lingers may be used by any thread that is in w's door.
+ * what the next turn needs is kept (kernel/task.h). w's own thread makes and uses notes, in its
+ * door, and that of an actor that lingers may be used by any thread that is in w's door.
  *
- *   H1  comes home: a turn ends on w that an S2 of w has started. In w's door the CAS of T0 or T4 is
- *       to HOME, with w's number; then the note: the actor lingers
+ *   H1  comes home: a turn ends on w that an S2 of w has started. In w's door the CAS of T0 or T4
+ *       is to HOME, with w's number; then the note: the actor lingers
  *   H2  send, by a coroutine of w, in w's door: there is a note, and the box is HOME. The actor
- *       lingers: `pending` = m, and its turn is started. Or the turn waits, and nobody has taken from
- *       the queue since the note was made: m goes to the end of `pending`. Otherwise: S1
+ *       lingers: `pending` = m, and its turn is started. Or the turn waits, and nobody has taken
+ *       from the queue since the note was made: m goes to the end of `pending`. Otherwise: S1
  *   H3  S1 and C2 take HOME away. The thread that has done so asks w to look, by w's inbox. In w's
  *       door, where the box of an actor that lingers is not HOME: its turn is started. On w itself
- *       nobody asks unless the actor lingers there: else its turn waits, or runs, and finds what has
- *       come at T4
- *   H4  the turn begins, on w, and there is a note, and the box is HOME: what is in `pending` is all
- *       that there is. No note is left. T3 makes one. Nothing is left, on w, in w's door, and the
- *       box is HOME: a note, in place of T4. The loads of the box are relaxed: its state and its
- *       messages are w's
- *   H5  leaves home. A turn begins elsewhere, or without a note: CAS box HOME -> ACTIVE, which fails
- *       if H3 was first. T4 of a turn at home: CAS box HOME -> dormant. And so in w's door for all
- *       that linger, where w has nothing to run; the CAS fails: H3
- *   H6  send, by the actor's turn, in a call of its behaviour, and the box is HOME: m goes to the end
- *       of `pending`, which is the turn's. Otherwise: S1
+ *       nobody asks unless the actor lingers there: else its turn waits, or runs, and finds what
+ *       has come at T4
+ *   H4  the turn begins, on w, and there is a note, and the box is HOME: what is in `pending` is
+ *       all that there is. No note is left. T3 makes one. Nothing is left, on w, in w's door, and
+ *       the box is HOME: a note, in place of T4. The loads of the box are relaxed: its state and
+ *       its messages are w's
+ *   H5  leaves home. A turn begins elsewhere, or without a note: CAS box HOME -> ACTIVE, which
+ *       fails if H3 was first. T4 of a turn at home: CAS box HOME -> dormant. And so in w's door
+ *       for all that linger, where w has nothing to run; the CAS fails: H3
+ *   H6  send, by the actor's turn, in a call of its behaviour, and the box is HOME: m goes to the
+ *       end of `pending`, which is the turn's. Otherwise: S1
  *
  * Control, on any thread:
  *
@@ -103,8 +103,8 @@
  * before it sleeps; or H5 comes first, and finds HOME gone.
  *
  * Order of each sender: by the order of the CASes of S1; the turn takes all at once and reverses,
- * and `pending` goes first. While the box is HOME, what the sender has sent before is handled, or in
- * `pending`; what it sends later goes behind that, or into the box.
+ * and `pending` goes first. While the box is HOME, what the sender has sent before is handled, or
+ * in `pending`; what it sends later goes behind that, or into the box.
  *
  * ABA is harmless: S1 pushes one, T1 and B1 take all. If a message leaves and comes again between
  * S1's look and its CAS, its link is the right one: it is what is in the box.
@@ -261,7 +261,7 @@ static inline bool coroi_box_rest_alone(uint64_t *box, coro_actor self,
 	return at_cas(box, &active, coroi_box_of(self));
 }
 
-/* coroi_box_leave_home - H5: the actor is at home no more. Another thread may have seen to that. */
+/* coroi_box_leave_home - H5: the actor is at home no more. Others may have seen to that. */
 static inline void coroi_box_leave_home(uint64_t *box, uint64_t home)
 {
 	at_cas(box, &home, home & ~(COROI_BOX_MESSAGE | COROI_BOX_HOME));

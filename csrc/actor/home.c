@@ -36,7 +36,7 @@ static bool settle_one(struct coroi_worker *w, struct coroi_hand *h, struct coro
 bool coroi_settle(void *hand, bool all)
 {
 	struct coroi_hand *h = hand;
-	struct coroi_worker *w = coroi_worker_at(h->actors->sched, coroi_box_worker(h->home_box));
+	struct coroi_worker *w = coroi_worker_of(h);
 	bool some = false;
 
 	for (unsigned i = 0; i < COROI_HOMES && coroi_task_keeps(w); i++)

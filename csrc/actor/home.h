@@ -28,6 +28,12 @@ struct coroi_home {
 /* A place without an actor: so that a send to reference 0 finds a box which it may look at. */
 extern struct coroi_place coroi_no_place;
 
+/* coroi_worker_of - whose hand h is. */
+static inline struct coroi_worker *coroi_worker_of(const struct coroi_hand *h)
+{
+	return coroi_worker_at(h->actors->sched, coroi_box_worker(h->home_box));
+}
+
 /* coroi_home_of - where the actor is noted at h's worker, if it is. */
 static inline struct coroi_home *coroi_home_of(const struct coroi_hand *h, coro_actor ref)
 {
@@ -124,8 +130,8 @@ static inline void coroi_home_woken(const struct coroi_worker *w, struct coroi_h
 	e->a = a;
 }
 
-/* coroi_home_lost - an actor that was at home at h's worker is not any more, since others have sent to
- * it: fewer come home. */
+/* coroi_home_lost - an actor that was at home at h's worker is not any more, since others have sent
+ * to it: fewer come home. */
 static inline void coroi_home_lost(struct coroi_hand *h)
 {
 	unsigned most = at_load_rlx(&h->skips_most);
@@ -134,8 +140,8 @@ static inline void coroi_home_lost(struct coroi_hand *h)
 	at_store_rlx(&h->skips_most, (uint8_t)most);
 }
 
-/* coroi_home_was_woken - H1: a turn begins on h's worker, and the actor is not at home: was it woken
- * there? */
+/* coroi_home_was_woken - H1: a turn begins on h's worker, and the actor is not at home: was it
+ * woken there? */
 static inline bool coroi_home_was_woken(struct coroi_hand *h, const struct coroi_place *a,
 					coro_actor ref)
 {
@@ -158,6 +164,7 @@ static inline bool coroi_home_was_woken(struct coroi_hand *h, const struct coroi
 static inline coro_actor coroi_home_arrive(struct coroi_hand *h, const struct coroi_place *a,
 					   uint64_t box, struct coro_message **last)
 {
+	/* as coroi_home_of its reference, which is not known yet */
 	struct coroi_home *e = &h->homes[(uintptr_t)a / sizeof *a % COROI_HOMES];
 	coro_actor ref = at_load_rlx(&e->ref);
 
@@ -168,8 +175,8 @@ static inline coro_actor coroi_home_arrive(struct coroi_hand *h, const struct co
 	return ref;
 }
 
-/* coroi_home_queued - H4: T3 of an actor that is at home, whose last pending message is `last`. In the
- * door. Where another lingers it is not noted, and not at home any more when its turn begins. */
+/* coroi_home_queued - H4: T3 of an actor that is at home, whose last pending message is `last`. In
+ * the door. Where another lingers it is not noted, and not at home when its turn begins. */
 static inline void coroi_home_queued(const struct coroi_worker *w, const struct coroi_hand *h,
 				     struct coroi_place *a, coro_actor ref,
 				     struct coro_message *last)

@@ -1,5 +1,6 @@
 //go:build ignore
-/* send.c - S1 to S3, H2, H3, H6 and C2 of box.h: messages to actors, from inside and from outside. */
+/* send.c - S1 to S3, H2, H3, H6 and C2 of box.h: messages to actors, from inside and from
+ * outside. */
 #include "actor/home.h"
 #include "actor/spread.h"
 
@@ -22,8 +23,7 @@ struct change {
 	uint64_t mark;
 	bool dormant;   /* only if the actor is that */
 	bool outside;   /* by a thread that is no worker, and has no lock */
-	bool took;      /* the actor was at home, and is not any more: H3 */
-	uint32_t home;  /* the worker's number */
+	uint32_t asks;  /* H3: 1 + the number of the worker where the actor was at home; 0: none */
 	uint32_t depth; /* of the last message */
 	int status;
 };
@@ -34,10 +34,8 @@ static inline bool try_change(struct change *x, uint64_t *old)
 	bool done = x->last ? coroi_box_push(&x->a->box, old, x->first, x->last, x->n, &x->depth)
 			    : coroi_box_mark(&x->a->box, old, x->mark);
 
-	if (done && coroi_unlikely(*old & COROI_BOX_HOME)) {
-		x->took = true;
-		x->home = coroi_box_worker(*old);
-	}
+	if (done && coroi_unlikely(*old & COROI_BOX_HOME))
+		x->asks = coroi_box_worker(*old) + 1;
 	return done;
 }
 
@@ -47,13 +45,13 @@ COROI_COLD static void ask(const struct coroi_actors *all, uint32_t worker)
 	coroi_task_ask(coroi_worker_at(all->sched, worker));
 }
 
-/* took_home - H3, on h's worker; `was` is what the box was. If the actor is at home here and does not
- * linger, its turn waits or runs, and looks. */
+/* took_home - H3, on h's worker; `was` is what the box was. If the actor is at home here and does
+ * not linger, its turn waits or runs, and looks. */
 COROI_COLD static void took_home(const struct coroi_hand *h, coro_actor to, uint64_t was)
 {
 	const struct coroi_home *e = coroi_home_of(h, to);
 
-	if (was != coroi_home_box(h, to) || (at_load_rlx(&e->ref) == to && !at_load_rlx(&e->last)))
+	if (was != coroi_home_box(h, to) || (at_load_rlx(&e->ref) == to && coroi_lingers(e)))
 		ask(h->actors, coroi_box_worker(was));
 }
 
@@ -108,8 +106,8 @@ static COROI_NOINLINE int change_slow(struct coroi_actors *all, struct change *x
 	if (!change_active(x) && (!x->outside || !runs_here(all, x, &status)))
 		status = coroi_task_spawn(all->sched, coroi_pin_of(x->a), (uintptr_t)x->a, change,
 					  x);
-	if (x->took)
-		ask(all, x->home);
+	if (x->asks)
+		ask(all, x->asks - 1);
 	return status ? status : x->status;
 }
 
@@ -172,8 +170,8 @@ static bool first(void *ctx)
 	return true;
 }
 
-/* post_home - H2 on worker w, where e says that the actor is at home. Returns: as coroi_home_put; 0:
- * S1. */
+/* post_home - H2 on worker w, where e says that the actor is at home. Returns: as coroi_home_put;
+ * 0: S1. */
 static uint64_t post_home(struct coroi_worker *w, const struct coroi_hand *h, struct coroi_home *e,
 			  coro_actor to, struct coro_message *m)
 {
@@ -444,8 +442,8 @@ static COROI_NOINLINE int send_outside(struct coroi_place *a, coro_actor to, con
 			recall(h, a, x.last, l->bytes);
 		if (change_active(&x)) {
 			status = x.status;
-			if (x.took)
-				ask(h->actors, x.home);
+			if (x.asks)
+				ask(h->actors, x.asks - 1);
 		} else { /* S2, without the lock: turns may run here */
 			guest = coroi_guest_begin();
 			coroi_outside_leave(i);

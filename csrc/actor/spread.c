@@ -40,7 +40,8 @@ static void set_gathers(struct coroi_hand *h, uint32_t n)
 	h->away = n || h->dedicated;
 }
 
-/* pays - the trial of the last steal is over at `now`: has it paid? If not, the worker holds off. */
+/* pays - the trial of the last steal is over at `now`: has it paid? If not, the worker holds
+ * off. */
 static bool pays(struct coroi_hand *h, struct coroi_count now)
 {
 	struct coroi_spread *s = h->spread;
@@ -53,8 +54,7 @@ static bool pays(struct coroi_hand *h, struct coroi_count now)
 		return true;
 	}
 	s->holds_off += s->holds_off < HOLD_OFF_MOST;
-	coroi_hold_off(coroi_worker_at(h->actors->sched, coroi_box_worker(h->home_box)),
-		       HOLD_OFF_NS << s->holds_off);
+	coroi_hold_off(coroi_worker_of(h), HOLD_OFF_NS << s->holds_off);
 	return false;
 }
 

@@ -5,8 +5,8 @@
  * from one CPU's cache to another's, which takes longer than to handle them. To a thief such turns
  * look long, and so as if stealing paid (kernel/steal.c). So the thief counts what all workers
  * handle, before and after. If together they handle no more than without it, the thief gives its
- * actors back: what its coroutines wake from then on starts at the victim. And it steals nothing for
- * a while. Where it does not know how much was handled before, it finds out in the same way. Where
+ * actors back: what its coroutines wake from then on starts at the victim. And it steals nothing
+ * for a while. Where it does not know how much was handled before, it finds out in the same way. Where
  * messages are long, stealing pays whatever is counted.
  */
 #ifndef COROI_SPREAD_H

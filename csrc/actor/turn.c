@@ -98,6 +98,13 @@ static struct coro_message *release(struct coroi_place *a, struct coro_message *
 	return m;
 }
 
+/* release_one - m is handled, which has no flag. h is the caller's hand. */
+static inline void release_one(struct coroi_hand *h, struct coro_message *m)
+{
+	at_bump(&h->handled);
+	coroi_message_put(h, m);
+}
+
 /* release_plain - n messages of the list are handled, none of which has a flag. */
 static inline void release_plain(struct coro_message *const *list, uint32_t n)
 {
@@ -255,8 +262,8 @@ COROI_COLD static void overtake(struct run *r)
 	r->m = list;
 }
 
-/* batch - the messages of the next call, and which flags some of them have. Returns: how many; 0: the
- * next is none for a behaviour. */
+/* batch - the messages of the next call, and which flags some of them have. Returns: how many; 0:
+ * the next is none for a behaviour. */
 static inline uint32_t batch(const struct run *r, const coro_actor_kind *kind,
 			     struct coro_message **list, struct coro_message **next,
 			     unsigned *flags)
@@ -334,15 +341,18 @@ static inline struct coro_message *alone(const struct coroi_place *a, uint64_t b
 	return coroi_box_has_one(box) && !m->flags_ && !coroi_has(a, COROI_P_IDLE) ? m : NULL;
 }
 
-/* rest_alone - T0: m is handled. False: something has come. */
-static inline bool rest_alone(struct run *r, const struct coro_message *m)
+/* comes_home - H1: the box has nothing but `what`: the message that was alone, or ACTIVE. */
+static inline bool comes_home(const struct run *r, uint64_t what)
 {
-	struct coroi_place *a = r->a;
 	coro_actor self = r->turn->self;
 
-	return (coroi_unlikely(r->woken) &&
-		coroi_go_home(a, self, coroi_box_of(self) | (uintptr_t)m)) ||
-	       coroi_box_rest_alone(&a->box, self, m);
+	return coroi_unlikely(r->woken) && coroi_go_home(r->a, self, coroi_box_of(self) | what);
+}
+
+/* rest_alone - T0: m is handled. False: something has come. */
+static inline bool rest_alone(const struct run *r, const struct coro_message *m)
+{
+	return comes_home(r, (uintptr_t)m) || coroi_box_rest_alone(&r->a->box, r->turn->self, m);
 }
 
 /* rest - T4. False: something has come. */
@@ -354,9 +364,7 @@ static inline bool rest(struct run *r)
 	struct coroi_hand *h = coroi_room(w);
 
 	if (!r->home)
-		return (coroi_unlikely(r->woken) &&
-			coroi_go_home(a, self, coroi_box_of(self) | COROI_BOX_ACTIVE)) ||
-		       coroi_box_rest(&a->box, self);
+		return comes_home(r, COROI_BOX_ACTIVE) || coroi_box_rest(&a->box, self);
 	bool rests = (h == r->home && coroi_linger(w, h, a, self)) ||
 		     coroi_box_rest_home(&a->box, coroi_home_box(r->home, self));
 	if (coroi_unlikely(!rests)) {
@@ -452,8 +460,8 @@ static COROI_NOINLINE void go_on(struct run *r, uint64_t box)
 	}
 }
 
-/* turn_home - the turn of an actor at home at the worker of h, with one message, m, and those that it
- * sends to itself, one by one. Returns: has the turn ended? Else *r is as go_on wants it. */
+/* turn_home - the turn of an actor at home at the worker of h, with one message, m, and those that
+ * it sends to itself, one by one. Returns: has the turn ended? Else *r is as go_on wants it. */
 static inline bool turn_home(struct run *r, const struct coroi_hand *h, struct coro_message *m)
 {
 	struct coroi_place *a = r->a;
@@ -477,8 +485,7 @@ static inline bool turn_home(struct run *r, const struct coroi_hand *h, struct c
 			coroi_set_pending(a, NULL, 0);
 			if (coroi_unlikely(!coroi_linger(w, here, a, turn->self)))
 				break;
-			at_bump(&here->handled);
-			coroi_message_put(here, m);
+			release_one(here, m);
 			return true;
 		}
 		/* C3, and what else ends a turn */
@@ -486,8 +493,7 @@ static inline bool turn_home(struct run *r, const struct coroi_hand *h, struct c
 		    at_load_rlx(&a->box) != coroi_home_box(h, turn->self) || coro_canceled())
 			break;
 		coroi_set_pending(a, next, 1);
-		at_bump(&here->handled);
-		coroi_message_put(here, m);
+		release_one(here, m);
 		r->until--;
 		m = next;
 	}
@@ -503,6 +509,7 @@ static inline bool turn_home(struct run *r, const struct coroi_hand *h, struct c
 	return false;
 }
 
+/* turn_away - the turn of an actor that is not at home here. box: as the turn has found it. */
 static COROI_NOINLINE void turn_away(struct run *r, uint64_t box)
 {
 	struct coroi_place *a = r->a;

@@ -118,6 +118,7 @@ extern const struct ex_scenario *const scenarios_fd[];
 extern const struct ex_scenario *const scenarios_set[];
 extern const struct ex_scenario *const scenarios_host[];
 extern const struct ex_scenario *const scenarios_box[];
+extern const struct ex_scenario *const scenarios_home[];
 extern const struct ex_scenario *const scenarios_many[];
 
 #endif

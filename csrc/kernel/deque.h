@@ -128,10 +128,17 @@ static inline void coroi_deque_put_near(struct coroi_deque *d, uint32_t n, uint6
  * room. */
 COROI_COLD void coroi_deque_spill(struct coroi_deque *d, uint64_t runnable);
 
+/* coroi_deque_make_room - see to it that one more fits. False: it does not, and nothing has
+ * changed. */
+static inline bool coroi_deque_make_room(struct coroi_deque *d)
+{
+	return coroi_likely(coroi_deque_has_room(d)) || (!d->spill.count && coroi_deque_grow(d));
+}
+
 /* coroi_deque_push - add a runnable that has a record. It never fails. */
 static inline void coroi_deque_push(struct coroi_deque *d, uint64_t runnable)
 {
-	if (coroi_likely(coroi_deque_has_room(d)) || (!d->spill.count && coroi_deque_grow(d)))
+	if (coroi_likely(coroi_deque_make_room(d)))
 		coroi_deque_put(d, runnable);
 	else
 		coroi_deque_spill(d, runnable);
@@ -140,7 +147,7 @@ static inline void coroi_deque_push(struct coroi_deque *d, uint64_t runnable)
 /* coroi_deque_push_new - add a runnable that has no record. False: there is no room for it. */
 static inline bool coroi_deque_push_new(struct coroi_deque *d, uint64_t runnable, uint64_t arg)
 {
-	if (coroi_unlikely(!coroi_deque_has_room(d)) && (d->spill.count || !coroi_deque_grow(d)))
+	if (coroi_unlikely(!coroi_deque_make_room(d)))
 		return false;
 	if (coroi_runnable_words(runnable))
 		*coroi_deque_arg(d, d->head + d->count) = arg;

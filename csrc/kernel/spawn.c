@@ -362,16 +362,15 @@ static int task_record(struct coro_scheduler *s, struct coroi_mags *m, uint32_t 
 	return r ? CORO_OK : CORO_ENOMEM;
 }
 
-/* task_there - coroi_task_spawn on another worker: the one that pin names, or one that is not
- * dedicated. */
-static int task_there(struct coro_scheduler *s, struct coroi_mags *m, uint32_t pin, uint64_t arg,
-		      bool (*change)(void *), void *ctx)
+/* task_there - coroi_task_spawn on another worker: home, or NULL: one that is not dedicated. */
+static int task_there(struct coro_scheduler *s, struct coroi_mags *m, struct coroi_worker *home,
+		      uint32_t pin, uint64_t arg, bool (*change)(void *), void *ctx)
 {
 	struct coroi_rec *r;
 	int status = task_record(s, m, pin, arg, change, ctx, &r);
 
 	if (r)
-		send(pin ? &s->worker[pin - 1] : outside_worker(s), r, false, NULL);
+		send(home ? home : outside_worker(s), r, false, NULL);
 	return status;
 }
 
@@ -395,8 +394,8 @@ int coroi_task_put_locked(struct coroi_worker *w, uint64_t arg, bool (*change)(v
 			  bool *out)
 {
 	struct coroi_deque *d = &w->queue;
-	uint64_t runnable = coroi_runnable_new(coroi_tasks.fn, w->sched->class, 1, false);
-	bool fits = coroi_deque_has_room(d) || (!d->spill.count && coroi_deque_grow(d));
+	uint64_t runnable = coroi_task_runnable(w);
+	bool fits = coroi_deque_make_room(d);
 	struct coroi_rec *r = NULL;
 
 	*out = false;
@@ -424,24 +423,17 @@ int coroi_task_put_locked(struct coroi_worker *w, uint64_t arg, bool (*change)(v
 int coroi_task_spawn_at(struct coroi_worker *other, uint64_t arg, bool (*change)(void *), void *ctx)
 {
 	struct coroi_worker *w = coroi_self();
-	struct coroi_rec *r;
 
 	coroi_door_enter(w);
-	int status = task_record(w->sched, &w->mags, 0, arg, change, ctx, &r);
-	if (r)
-		send(other, r, false, NULL);
+	int status = task_there(w->sched, &w->mags, other, 0, arg, change, ctx);
 	coroi_door_leave(w);
 	return status;
 }
 
 bool coroi_task_spawn_kept(struct coroi_worker *w, uint64_t arg, bool (*change)(void *), void *ctx)
 {
-	struct coroi_deque *d = &w->queue;
-
 	coroi_door_enter(w);
-	bool starts = w->kept_tasks &&
-		      (coroi_deque_has_room(d) || (!d->spill.count && coroi_deque_grow(d))) &&
-		      change(ctx);
+	bool starts = w->kept_tasks && coroi_deque_make_room(&w->queue) && change(ctx);
 	if (starts)
 		coroi_task_start_locked(w, arg); /* there is room */
 	coroi_door_leave(w);
@@ -450,8 +442,7 @@ bool coroi_task_spawn_kept(struct coroi_worker *w, uint64_t arg, bool (*change)(
 
 bool coroi_task_start_locked(struct coroi_worker *w, uint64_t arg)
 {
-	if (!coroi_queue_new_locked(
-		    w, coroi_runnable_new(coroi_tasks.fn, w->sched->class, 1, false), &arg))
+	if (!coroi_queue_new_locked(w, coroi_task_runnable(w), &arg))
 		return false;
 	at_bump(&w->spawned);
 	w->kept_tasks--;
@@ -476,12 +467,12 @@ void coroi_task_ask(struct coroi_worker *w)
 int coroi_task_spawn(struct coro_scheduler *s, uint32_t pin, uint64_t arg, bool (*change)(void *),
 		     void *ctx)
 {
-	struct coroi_worker *w = coroi_self();
+	struct coroi_worker *w = coroi_self(), *home = pin ? &s->worker[pin - 1] : NULL;
 	bool put;
 	int status;
 
-	if (pin && !at_load_rlx(&s->worker[pin - 1].kept))
-		at_store_rlx(&s->worker[pin - 1].kept, 1);
+	if (home && !at_load_rlx(&home->kept))
+		at_store_rlx(&home->kept, 1);
 	if (w && w->current && w->sched == s) {
 		coroi_door_enter(w);
 		if (!pin && !coroi_is_dedicated(w)) {
@@ -493,13 +484,13 @@ int coroi_task_spawn(struct coro_scheduler *s, uint32_t pin, uint64_t arg, bool 
 		}
 		/* the push to another worker's inbox is done in the door: it waits for nothing */
 		status = pin == w->id + 1u ? task_stays_locked(w, arg, change, ctx)
-					   : task_there(s, &w->mags, pin, arg, change, ctx);
+					   : task_there(s, &w->mags, home, pin, arg, change, ctx);
 		coroi_door_leave(w);
 		return status;
 	}
 	pthread_mutex_lock(&s->outside.lock);
 	status = s->outside.refusing ? CORO_ECLOSED
-				     : task_there(s, &s->outside.mags, pin, arg, change, ctx);
+				     : task_there(s, &s->outside.mags, home, pin, arg, change, ctx);
 	pthread_mutex_unlock(&s->outside.lock);
 	return status;
 }

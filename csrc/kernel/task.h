@@ -44,7 +44,8 @@ static inline bool coroi_is_task(const struct coroi_rec *r)
 	return r->fn == coroi_tasks.fn;
 }
 
-/* coroi_task_feeds - somebody is to be woken if one more is queued at w: see coroi_notify_queued. */
+/* coroi_task_feeds - somebody is to be woken if one more is queued at w: see
+ * coroi_notify_queued. */
 static inline bool coroi_task_feeds(const struct coroi_worker *w)
 {
 	uint32_t hungry = at_load_rlx(&w->sched->hungry);
@@ -64,18 +65,25 @@ static inline __attribute__((always_inline)) bool coroi_task_begin(struct coroi_
 	return false;
 }
 
-/* coroi_task_commit - the task starts, at the back of w's queue. */
+/* coroi_task_runnable - a task that starts at w, without its argument. */
+static inline uint64_t coroi_task_runnable(const struct coroi_worker *w)
+{
+	return coroi_runnable_new(coroi_tasks.fn, w->sched->class, 1, false);
+}
+
+/* coroi_task_queue - coroi_task_commit of a task whose credit is spent. */
 static inline __attribute__((always_inline)) void coroi_task_queue(struct coroi_worker *w,
 								   uint64_t arg)
 {
 	struct coroi_deque *d = &w->queue;
 
 	*coroi_deque_arg(d, d->head + d->count) = arg;
-	coroi_deque_put(d, coroi_runnable_new(coroi_tasks.fn, w->sched->class, 1, false));
+	coroi_deque_put(d, coroi_task_runnable(w));
 	at_bump(&w->spawned);
 	coroi_door_leave(w);
 }
 
+/* coroi_task_commit - the task starts, at the back of w's queue. */
 static inline __attribute__((always_inline)) void coroi_task_commit(struct coroi_worker *w,
 								    uint64_t arg)
 {
@@ -153,8 +161,9 @@ static inline __attribute__((always_inline)) bool coroi_task_hold(struct coroi_w
  *
  *   coroi_task_keep          take it. True: w's door is entered, and coroi_task_kept or
  *                            coroi_task_drop has to come next. False: there is none. Thread: w
- *   coroi_task_commit_kept   after coroi_task_begin, in place of coroi_task_commit: the task starts,
- *                            and w keeps one less
+ *   coroi_task_kept          w keeps what a task needs. The door is left
+ *   coroi_task_commit_kept   after coroi_task_begin, in place of coroi_task_commit: the task
+ *                            starts, and w keeps one less
  *   coroi_task_spawn_kept    the same the general way: call change(ctx), as coroi_task_spawn does,
  *                            and start the task if that returns true. False: it was not called, or
  *                            has returned false. Thread: w
@@ -177,6 +186,7 @@ static inline __attribute__((always_inline)) bool coroi_task_keep(struct coroi_w
 	return false;
 }
 
+/* coroi_tasks_watch - tell w's room, if there is one. Thread: as `watch`. */
 static inline void coroi_tasks_watch(struct coroi_worker *w, int what, uint32_t other)
 {
 	void *room = at_load_acq(&w->room); /* pairs with the store: see coroi_room */

@@ -223,8 +223,8 @@ struct coroi_worker {
 	void *room;
 	/* See coroi_task_keep: what is kept here for this number of tasks. */
 	uint32_t kept_tasks;
-	/* Of the node by which the worker is asked to settle them: whether it is in the inbox. Atomic,
-	 * sequentially consistent. And its link. */
+	/* Of the node by which the worker is asked to settle them: whether it is in the inbox.
+	 * Atomic, sequentially consistent. And its link. */
 	uint32_t asked_tasks;
 	uint64_t tasks_link;
 	/* No-wait sections that are open, and where the outermost was begun. */

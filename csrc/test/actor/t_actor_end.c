@@ -391,8 +391,8 @@ static uint64_t accepted_by(coro_scheduler *s)
 	return t.accepted;
 }
 
-/* Sends at home (H2 of box.h): the actor that they wake has its turn later. With SPINS it has none, as
- * the coroutine keeps the worker until that is canceled. */
+/* Local sends: the actor that they wake has its turn later. With SPINS it has none, as the
+ * coroutine keeps the worker until that is canceled. */
 enum { SLEEPS, STOPS, SPINS, LOCAL_WAYS };
 
 struct tells {

@@ -1,6 +1,8 @@
-/* t_actor_home.c - actors that are at home at a worker, and what takes them away from there: H1 to H6
- * of box.h. */
+/* t_actor_home.c - actors that are at home at a worker, and what takes them away from there: H1 to
+ * H6 of box.h. */
 #include "actor/stage.h"
+
+#include "actor/home.h"
 
 #include <sched.h>
 
@@ -111,7 +113,8 @@ TEST(actor_home_keeps_the_order)
 		}
 }
 
-/* A message to an actor that is at home at a worker which computes: another worker takes it over. */
+/* A message to an actor that is at home at a worker which computes: another worker takes it
+ * over. */
 TEST(actor_home_of_a_worker_that_computes)
 {
 	coro_scheduler *s = start_with(2, 0);
@@ -262,6 +265,7 @@ enum { PLAIN, STOPS, CANCELS };
 struct itself {
 	uint64_t handled, own;
 	int does;
+	bool home; /* it was at home when it did that */
 	bool ended;
 };
 
@@ -272,8 +276,10 @@ static size_t does_to_itself(coro_actor_turn *turn, void *state, coro_message *c
 	for (size_t i = 0; i < n; i++) {
 		x->handled++;
 		if (m[i]->kind == OWN) {
+			CHECK(!x->home || !coro_canceled());
 			x->own++;
 		} else if (m[i]->words[0] == AT_HOME) {
+			x->home = coroi_place_of(turn->self)->box & COROI_BOX_HOME;
 			for (uint64_t k = 0; k < 3; k++)
 				tell(turn->self, OWN, k);
 			if (x->does == STOPS)
