@@ -8,7 +8,7 @@
  *
  *      reference   generation:16 | 0:17 | chunk:15 | number:16
  *
- * Messages have 64 bytes. A worker has up to 2 * COROI_HAND of them in hand, and trades COROI_HAND
+ * Messages have 64 bytes. A worker has up to COROI_IN_HAND of them in hand, and trades COROI_HAND
  * at once with the others, in a lock (Bonwick's magazines, 2001). Threads that are no workers share
  * some hands, each with a lock (coroi_hand_locks). Messages flow from those who send to those who
  * handle; the magazines bring them back. A message that comes from another core is in that core's
@@ -24,7 +24,12 @@
 #include "base/lock.h"
 #include "kernel/kernel.h"
 
-#define COROI_HAND          64u /* messages of a magazine */
+#define COROI_HAND 64u /* messages of a magazine */
+#ifndef COROI_IN_HAND  /* the explorer has its own */
+/* The messages of a full mailbox (S3 of box.h) and some more, so that those which one worker sends
+ * and handles go round without a trade. */
+#define COROI_IN_HAND (6 * COROI_HAND)
+#endif
 #define COROI_HANDS_OUTSIDE 16u
 
 #define COROI_PLACES_BYTES  ((size_t)2 << 20) /* of a chunk */
@@ -125,7 +130,7 @@ struct coroi_hand {
 	/* Messages. Atomic, relaxed: statistics. */
 	uint64_t accepted, handled;
 	/* The last is used first. Behind them are those that were used last; at first NULL. */
-	struct coro_message *spare[2 * COROI_HAND + COROI_HINT];
+	struct coro_message *spare[COROI_IN_HAND + COROI_HINT];
 } __attribute__((aligned(COROI_APART)));
 
 /* A message that is to be sent later. */
@@ -317,12 +322,13 @@ static inline uint64_t coroi_add_pending(struct coroi_place *a, struct coro_mess
 /* -------------------------------------------------------------------------------- messages */
 
 /* coroi_hand_refill, coroi_hand_trade - coroi_message_get and coroi_message_put where there is no
- * spare one, and where there are twice COROI_HAND. Refill returns false at the limit, or where
+ * spare one, and where there are COROI_IN_HAND. Refill returns false at the limit, or where
  * there is no memory. */
 COROI_COLD bool coroi_hand_refill(struct coroi_hand *h);
 COROI_NOINLINE void coroi_hand_trade(struct coroi_hand *h);
 
-/* coroi_message_of - one of the spare messages of h; there are `count`, 1 or more. */
+/* coroi_message_of - one of the spare messages of h; there are `count`, 1 or more. coroi_message_own
+ * - the same for a message that is to be handled by the worker that sends it, whose cache has it. */
 static inline struct coro_message *coroi_message_of(struct coroi_hand *h, uint32_t count)
 {
 	uint32_t i = count - 1;
@@ -331,6 +337,14 @@ static inline struct coro_message *coroi_message_of(struct coroi_hand *h, uint32
 	h->count = i;
 	m->words[COROI_HINT_WORD] = (uintptr_t)h->spare[i + COROI_HINT];
 	coroi_prefetchw(h->spare[i > COROI_HINT ? i - COROI_HINT : 0]);
+	return m;
+}
+
+static inline struct coro_message *coroi_message_own(struct coroi_hand *h, uint32_t count)
+{
+	struct coro_message *m = h->spare[--count];
+
+	h->count = count;
 	return m;
 }
 
@@ -343,7 +357,7 @@ static inline struct coro_message *coroi_message_get(struct coroi_hand *h)
 
 static inline void coroi_message_put(struct coroi_hand *h, struct coro_message *m)
 {
-	if (coroi_unlikely(h->count == 2 * COROI_HAND))
+	if (coroi_unlikely(h->count == COROI_IN_HAND))
 		coroi_hand_trade(h);
 	h->spare[h->count++] = m;
 }
@@ -381,6 +395,22 @@ static inline struct coroi_hand *coroi_hand_here(const struct coroi_actors *all)
 	struct coroi_hand *h = coroi_room(w);
 
 	return h && h->actors == all && coroi_current_here(w) ? h : NULL;
+}
+
+/* coroi_set_head - all of a message but its link and its payload, in one store. Its depth is 0. */
+static inline void coroi_set_head(struct coro_message *m, uint32_t kind, uint8_t flags,
+				  uint8_t bytes)
+{
+	typedef uint64_t __attribute__((may_alias)) word;
+	_Static_assert(offsetof(struct coro_message, depth_) == 8 &&
+			       offsetof(struct coro_message, flags_) == 10 &&
+			       offsetof(struct coro_message, bytes) == 11 &&
+			       offsetof(struct coro_message, kind) == 12 &&
+			       __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+		       "in this order");
+
+	at_store_own((word *)(void *)&m->depth_,
+		     (uint64_t)kind << 32 | (uint64_t)bytes << 24 | (uint64_t)flags << 16);
 }
 
 /* Flags of a message. */

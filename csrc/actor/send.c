@@ -111,16 +111,22 @@ static COROI_NOINLINE int change_slow(struct coroi_actors *all, struct change *x
 	return status ? status : x->status;
 }
 
-/* yield_once - S3. */
-COROI_COLD static void yield_once(void)
+/* yield_once - S3, on worker w, to the actor that is in the place. */
+COROI_COLD static void yield_once(struct coroi_worker *w, struct coroi_hand *h,
+				  const struct coroi_place *a, coro_actor to)
 {
-	if (!coroi_in_nowait(coroi_self()))
-		(void)coro_yield();
+	const struct coroi_home *e = coroi_home_of(h, to);
+
+	if (coroi_in_nowait(w) || (h->away && coroi_gather_yield(h)))
+		return;
+	(void)coroi_task_yield_to(w, e->at, (uintptr_t)a);
 }
 
-static COROI_NOINLINE int yield_sent(void)
+static COROI_NOINLINE int yield_sent(coro_actor to)
 {
-	yield_once();
+	struct coroi_worker *w = coroi_here();
+
+	yield_once(w, coroi_room(w), coroi_place_of(to), to);
 	return CORO_OK;
 }
 
@@ -242,7 +248,7 @@ post(struct coroi_worker *w, struct coroi_hand *h, struct coroi_place *a, coro_a
 	}
 	at_bump_by(&h->accepted, counted);
 	if (coroi_unlikely(depth > SOFT_BOUND))
-		yield_once();
+		yield_once(w, h, a, to);
 	return CORO_OK;
 }
 
@@ -344,9 +350,7 @@ int coroi_mark_dormant(struct coroi_actors *all, struct coroi_place *a, coro_act
 static inline __attribute__((always_inline)) void
 fill(struct coro_message *m, uint32_t kind, uint8_t flags, const void *payload, size_t bytes)
 {
-	m->flags_ = flags;
-	m->bytes = (uint8_t)bytes;
-	m->kind = kind;
+	coroi_set_head(m, kind, flags, (uint8_t)bytes);
 	coroi_copy_few(m->payload, payload, bytes);
 }
 
@@ -463,7 +467,7 @@ static COROI_NOINLINE int send_outside(struct coroi_place *a, coro_actor to, con
 	if (coroi_likely(status || x.depth + coroi_behind(a) <= SOFT_BOUND))
 		return status;
 	if (coroi_current(coroi_self()))
-		yield_once(); /* another scheduler's coroutine */
+		(void)(coroi_in_nowait(coroi_self()) || coro_yield()); /* another scheduler's */
 	else
 		pause_outside(&x);
 	return status;
@@ -579,11 +583,11 @@ COROI_HOT int coro_actor_send(coro_actor to, uint32_t kind, const void *payload,
 	struct coroi_home *e = coroi_home_of(h, to);
 	if (coroi_unlikely(at_load_rlx(&e->ref) != to || !coroi_home_enter(w, h, e, to)))
 		return send_away(to, kind, payload, bytes);
-	struct coro_message *m = coroi_message_of(h, spare);
+	struct coro_message *m = coroi_message_own(h, spare);
 	fill(m, kind, 0, payload, bytes);
 	uint64_t n = coroi_home_put(w, e, m);
 	at_bump(&h->accepted);
-	return coroi_likely(n <= SOFT_BOUND) ? CORO_OK : yield_sent();
+	return coroi_likely(n <= SOFT_BOUND) ? CORO_OK : yield_sent(to);
 }
 
 int coro_actor_send_until(coro_actor to, uint32_t kind, const void *payload, size_t bytes,

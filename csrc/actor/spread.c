@@ -8,10 +8,17 @@
 #define NOTE_LEAST_NS 20000   /* how long the time before a steal is, at least, to be known, */
 #define NOTE_MOST_NS  5000000 /* and at most */
 #define TRIAL_NS      200000
-#define LONG_NS       1000 /* a message that takes so long is worth another worker */
+#define LONG_PS       500000 /* what takes so long is worth another worker */
 #define HOLD_OFF_NS   UINT64_C(1000000)
 #define HOLD_OFF_MOST 4     /* times that it is doubled, at most */
 #define GATHER_MOST   4096u /* actors that are given back, at most */
+
+/* work_of - what the worker has done. What is handled is counted after the behaviour's call, in
+ * which others may be sent. */
+static uint64_t work_of(const struct coroi_hand *h)
+{
+	return at_load_rlx(&h->handled) + at_load_rlx(&h->accepted);
+}
 
 static struct coroi_count count(const struct coroi_hand *h)
 {
@@ -19,14 +26,14 @@ static struct coroi_count count(const struct coroi_hand *h)
 	struct coroi_count c = {.ns = coroi_now_ns()};
 
 	for (uint32_t i = 0; i < all->workers; i++)
-		c.messages += at_load_rlx(&all->hand[i].handled);
+		c.work += work_of(&all->hand[i]);
 	return c;
 }
 
-/* each - ns a message, from one count to another; 0: there was none. */
+/* each - ps from one thing that is done to the next; 0: nothing was done. */
 static uint64_t each(struct coroi_count from, struct coroi_count to)
 {
-	return to.messages != from.messages ? (to.ns - from.ns) / (to.messages - from.messages) : 0;
+	return to.work != from.work ? 1000 * (to.ns - from.ns) / (to.work - from.work) : 0;
 }
 
 static bool is_known(struct coroi_count from, struct coroi_count to)
@@ -45,11 +52,13 @@ static void set_gathers(struct coroi_hand *h, uint32_t n)
 static bool pays(struct coroi_hand *h, struct coroi_count now)
 {
 	struct coroi_spread *s = h->spread;
-	uint64_t own = at_load_rlx(&h->handled) - s->own, took = now.ns - s->began.ns;
+	uint64_t own = work_of(h) - s->own, took = now.ns - s->began.ns;
 	uint64_t after = each(s->began, now);
 
 	s->began.ns = 0;
-	if (took / LONG_NS >= own || (s->before && after + after / 8 < s->before)) {
+	/* what seems to have taken long before, and does not now: somebody had waited, or slept */
+	if (1000 * took / LONG_PS >= own ||
+	    (s->before && s->before < LONG_PS && after + after / 8 < s->before)) {
 		s->holds_off -= s->holds_off > 0;
 		return true;
 	}
@@ -67,7 +76,7 @@ static bool trial_is_over(const struct coroi_spread *s, struct coroi_count now)
 static void is_idle(struct coroi_hand *h)
 {
 	struct coroi_spread *s = h->spread;
-	uint64_t own = at_load_rlx(&h->handled);
+	uint64_t own = work_of(h);
 
 	if (s->gathers) /* not while a lender is the worker: there was nothing to run before */
 		set_gathers(h, 0);
@@ -92,12 +101,12 @@ static void has_stolen(struct coroi_hand *h, uint32_t victim)
 	if (s->began.ns)
 		return;
 	struct coroi_count now = count(h);
-	bool known = at_load_rlx(&h->handled) == s->idle_own;
+	bool known = work_of(h) == s->idle_own;
 	s->before = known && is_known(s->idle[0], now)   ? each(s->idle[0], now)
 		    : known && is_known(s->idle[1], now) ? each(s->idle[1], now)
 							 : 0;
 	s->began = now;
-	s->own = at_load_rlx(&h->handled);
+	s->own = work_of(h);
 }
 
 /* judge - the worker is busy, and the caller in its door: give the actors back if the steal has not
@@ -137,5 +146,16 @@ bool coroi_gather_spawn(struct coroi_hand *h, struct coroi_place *a, bool (*chan
 	set_gathers(h, s->gathers - 1);
 	*status = coroi_task_spawn_at(coroi_worker_at(h->actors->sched, s->victim), (uintptr_t)a,
 				      change, ctx);
+	return true;
+}
+
+bool coroi_gather_yield(struct coroi_hand *h)
+{
+	struct coroi_spread *s = h->spread;
+
+	if (!s->gathers)
+		return false;
+	set_gathers(h, s->gathers - 1);
+	(void)coroi_yield_at(coroi_worker_at(h->actors->sched, s->victim));
 	return true;
 }

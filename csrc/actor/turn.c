@@ -13,9 +13,9 @@
 
 #define TURN_NS   20000u /* how long a turn is, once the clock was read */
 #define LOOK_NS   10000u /* the time from look to look, at most */
-#define PACE_MOST 6      /* 2^that messages from look to look, at most */
+#define PACE_MOST 8      /* 2^that messages from look to look, at most */
 
-_Static_assert(1u << PACE_MOST == COROI_HAND, "a batch is no longer");
+_Static_assert(PACE_MOST < 1 << COROI_PACE_BITS, "it fits");
 _Static_assert(sizeof(coro_actor_turn) <= CORO_INLINE_BYTES, "it lies in the payload");
 
 /* In a turn's flags_, with 1: the message of the call is in the box (T0). */
@@ -111,7 +111,7 @@ static inline void release_plain(struct coro_message *const *list, uint32_t n)
 	struct coroi_hand *h = coroi_room(coroi_here());
 
 	at_bump_by(&h->handled, n);
-	if (coroi_unlikely(h->count + n > 2 * COROI_HAND))
+	if (coroi_unlikely(h->count + n > COROI_IN_HAND))
 		coroi_hand_trade(h); /* n is COROI_HAND at most */
 	for (uint32_t i = 0; i < n; i++)
 		h->spare[h->count + i] = list[i];

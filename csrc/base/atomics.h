@@ -40,6 +40,9 @@ void coroi_delay(void);
 #define at_load_seq(p)     COROI_AT(__atomic_load_n((p), __ATOMIC_SEQ_CST))
 #define at_store_rlx(p, v) COROI_AT(__atomic_store_n((p), (v), __ATOMIC_RELAXED))
 #define at_store_rel(p, v) COROI_AT(__atomic_store_n((p), (v), __ATOMIC_RELEASE))
+/* at_store_own - at_store_rlx of a word that is the storing thread's own. Others may still read a
+ * part of it as a hint; the rest is read without atomics. */
+#define at_store_own(p, v) at_store_rlx((p), (v))
 /* at_bump - add to a counter that only one thread writes and others may read. */
 #define at_bump_by(p, n) at_store_rlx((p), at_load_rlx(p) + (n))
 #define at_bump(p)       at_bump_by((p), 1)

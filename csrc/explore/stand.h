@@ -9,7 +9,8 @@
 #ifndef COROI_ATOMICS_H
 #define COROI_ATOMICS_H
 #define COROI_EXPLORED
-#define COROI_HOMES 2u /* so that actors meet there, and little is put back */
+#define COROI_HOMES   2u /* so that actors meet there, and little is put back */
+#define COROI_IN_HAND (2 * COROI_HAND)
 
 #include "engine.h"
 
@@ -37,6 +38,8 @@
 	})
 #define at_store_rlx(p, v) ex_store(p, v, false)
 #define at_store_rel(p, v) ex_store(p, v, true)
+/* Who reads it later without atomics is to find it in memory. */
+#define at_store_own(p, v) ((void)(*(p) = (v)))
 #define at_bump_by(p, n)                            \
 	({                                          \
 		__auto_type ex_b = (p);             \

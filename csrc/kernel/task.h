@@ -155,6 +155,26 @@ static inline __attribute__((always_inline)) bool coroi_task_hold(struct coroi_w
 	return false;
 }
 
+/* coroi_task_at - where the next task is put into w's queue. In w's door. */
+static inline uint32_t coroi_task_at(const struct coroi_worker *w)
+{
+	return w->queue.head + w->queue.count;
+}
+
+/*
+ * Ways to yield, for the current coroutine of a worker, in no door. All that coro_yield returns is
+ * returned, and where something is unusual, it is what is called.
+ *
+ *   coroi_task_yield_to   the coroutine and the task with that argument change places, if the task
+ *                         waits in w's queue, where `at` says: the task runs next, and the coroutine
+ *                         when it would have been the task's turn. What waits before that place waits
+ *                         for one turn more. Thread: w
+ *   coroi_yield_at        the coroutine goes on at another worker of its scheduler, which is not
+ *                         dedicated. One that has to stay stays. Cost: some 0.5 us
+ */
+int coroi_task_yield_to(struct coroi_worker *w, uint32_t at, uint64_t arg);
+int coroi_yield_at(struct coroi_worker *other);
+
 /*
  * What a task needs can be kept for the next one, so that it starts without a step that others see:
  * a room keeps it for a task that has come to its end, and may start again on the same worker.

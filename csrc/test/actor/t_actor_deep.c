@@ -1,0 +1,282 @@
+/* t_actor_deep.c - S3 of box.h: what sends into a deep mailbox yields, and to whom. */
+#include "actor/stage.h"
+
+#include "kernel/worker.h"
+#include "kernel/task.h"
+
+#define DEEP 257 /* messages: the last makes its sender yield */
+
+/* counts - the kind of a message is its sender, and the word its number. */
+#define SENDERS 40
+
+struct counter {
+	uint64_t n, next[SENDERS];
+};
+
+static size_t counts(coro_actor_turn *turn, void *state, coro_message *const *m, size_t n)
+{
+	struct counter *c = state;
+
+	(void)turn;
+	for (size_t i = 0; i < n; i++) {
+		CHECK_EQ(m[i]->words[0], c->next[m[i]->kind]);
+		c->next[m[i]->kind]++;
+		add_one(&c->n);
+	}
+	return n;
+}
+
+static const coro_actor_kind kind = {.size = sizeof kind, .behave = counts};
+
+static void tell_deep(coro_actor a)
+{
+	for (uint64_t i = 0; i < DEEP; i++)
+		tell(a, 0, i);
+}
+
+/* -------------------------------------------------------------------------- who has whose place */
+
+static uint64_t before, behind;
+
+static void is_before(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	CHECK(seen(*(uint64_t **)arg)); /* the actor ran first */
+	add_one(&before);
+}
+
+static void is_behind(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	add_one(&behind);
+}
+
+struct places {
+	coro_actor to;
+	uint64_t *n;
+	uint32_t fill; /* the queue's length before the messages; 0: as it is */
+};
+
+/* takes_place - in the queue: one coroutine, the actor, many or one more. The actor runs next, and
+ * the sender goes on after the first, before the last. */
+static void takes_place(void *arg, void *result)
+{
+	struct places p = *(struct places *)arg;
+	uint64_t word = 0;
+
+	(void)result;
+	spawn_in(is_before, &p.n, sizeof p.n);
+	CHECK_EQ(coro_actor_send(p.to, 0, &word, sizeof word), CORO_OK);
+	spawn_in(is_behind, NULL, 0);
+	for (word = 1; word < DEEP; word++)
+		CHECK_EQ(coro_actor_send(p.to, 0, &word, sizeof word), CORO_OK);
+	CHECK(seen(p.n));
+	CHECK_EQ(before, 1);
+	CHECK_EQ(behind, 0);
+}
+
+static void in_a_usual_place(void *arg, void *result)
+{
+	if (!coroi_self()->unusual) /* doors are not exchanges */
+		takes_place(arg, result);
+}
+
+TEST(actor_deep_and_its_sender_change_places)
+{
+	coro_scheduler *s = start_with(1, 0);
+	struct counter c = {0};
+	struct places p = {.to = actor(s, &kind, &c), .n = &c.n};
+
+	spawn(s, in_a_usual_place, &p, sizeof p);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	settled(s);
+	finish(s);
+}
+
+static uint64_t ran;
+
+static void runs(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	add_one(&ran);
+}
+
+/* with_a_full_ring - no place is free in the queue's ring, or exactly one: nothing is lost. */
+static void with_a_full_ring(void *arg, void *result)
+{
+	const struct places *p = arg;
+	uint64_t word = 0;
+
+	(void)result;
+	CHECK_EQ(coro_actor_send(p->to, 0, &word, sizeof word), CORO_OK);
+	const struct coroi_deque *d = &coroi_self()->queue;
+	uint64_t n = 0;
+	while (d->count + p->fill < d->room) {
+		spawn_in(runs, NULL, 0);
+		n++;
+	}
+	for (word = 1; word < 4 * DEEP; word++)
+		CHECK_EQ(coro_actor_send(p->to, 0, &word, sizeof word), CORO_OK);
+	while (seen(&ran) < n)
+		CHECK_EQ(coro_yield(), CORO_OK);
+	add_to(&ran, -n);
+}
+
+TEST(actor_deep_behind_a_full_queue)
+{
+	for (uint32_t fill = 0; fill < 3; fill++) {
+		coro_scheduler *s = start_with(1, 0);
+		struct counter c = {0};
+		struct places p = {.to = actor(s, &kind, &c), .n = &c.n, .fill = fill};
+
+		spawn(s, with_a_full_ring, &p, sizeof p);
+		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+		CHECK_EQ(c.n, 4 * DEEP);
+		settled(s);
+		finish(s);
+	}
+}
+
+/* ------------------------------------------------------------------------------- who may yield */
+
+static void may_not_wait(void *arg, void *result)
+{
+	const struct places *p = arg;
+
+	(void)result;
+	CHECK_EQ(coro_nowait_begin("here"), CORO_OK);
+	tell_deep(p->to);
+	CHECK_EQ(seen(p->n), 0);
+	CHECK_EQ(coro_nowait_end(), CORO_OK);
+	while (seen(p->n) < DEEP)
+		CHECK_EQ(coro_yield(), CORO_OK);
+}
+
+TEST(actor_deep_in_a_section_without_waits)
+{
+	coro_scheduler *s = start_with(1, 0);
+	struct counter c = {0};
+	struct places p = {.to = actor(s, &kind, &c), .n = &c.n};
+
+	spawn(s, may_not_wait, &p, sizeof p);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	settled(s);
+	finish(s);
+}
+
+/* ------------------------------------------------------------------------------ at another worker */
+
+static void goes_there(void *arg, void *result)
+{
+	uint32_t flags = *(uint32_t *)arg;
+	struct coroi_worker *w = coroi_self();
+	int here = coro_worker();
+	struct coroi_worker *other = &w->sched->worker[!here];
+
+	(void)result;
+	if (flags & 1)
+		CHECK_EQ(coro_pin(CORO_HERE), CORO_OK);
+	CHECK_EQ(coro_nowait_begin("here"), CORO_OK);
+	CHECK_EQ(coroi_yield_at(other), CORO_ENOWAIT);
+	CHECK_EQ(coro_nowait_end(), CORO_OK);
+	CHECK_EQ(coroi_yield_at(other), CORO_OK);
+	if (flags)
+		CHECK_EQ(coro_worker(), here);
+}
+
+static void goes_round(void *arg, void *result)
+{
+	uint64_t *moved = *(uint64_t **)arg;
+
+	(void)result;
+	for (uint64_t i = 0; i < scaled(5000); i++) {
+		int here = coro_worker();
+		CHECK_EQ(coroi_yield_at(&coroi_self()->sched->worker[!here]), CORO_OK);
+		if (coro_worker() != here) /* else it was stolen back */
+			add_one(moved);
+	}
+}
+
+TEST(yield_at_another_worker)
+{
+	coro_scheduler *s = start_with(2, 0);
+	uint64_t moved = 0, *at = &moved;
+
+	for (uint32_t flags = 0; flags < 3; flags++) {
+		coro_attr a = {.size = sizeof a, .flags = flags & 2 ? CORO_DENSE : 0};
+		CHECK_EQ(coro_scheduler_spawn(s, &a, goes_there, &flags, sizeof flags, NULL),
+			 CORO_OK);
+		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	}
+	for (int i = 0; i < 8; i++)
+		spawn(s, goes_round, &at, sizeof at);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	CHECK(moved > 0);
+	finish(s);
+}
+
+/* -------------------------------------------------------------------------------------- stress */
+
+/* A sender: an actor that sends itself on, a coroutine, a dense or a pinned one. */
+struct sender {
+	coro_actor to, self;
+	uint64_t number, sent, n;
+};
+
+static size_t sends_on(coro_actor_turn *turn, void *state, coro_message *const *m, size_t n)
+{
+	struct sender *s = state;
+
+	(void)m;
+	for (int i = 0; i < 100 && s->sent < s->n; i++)
+		tell(s->to, (uint32_t)s->number, s->sent++);
+	if (s->sent < s->n)
+		tell(turn->self, 0, 0);
+	return n;
+}
+
+static void sends_all(void *arg, void *result)
+{
+	struct sender *s = *(struct sender **)arg;
+
+	(void)result;
+	if (s->number % 4 == 3)
+		CHECK_EQ(coro_pin(CORO_HERE), CORO_OK);
+	for (; s->sent < s->n; s->sent++)
+		tell(s->to, (uint32_t)s->number, s->sent);
+}
+
+TEST(actor_deep_stress)
+{
+	static const coro_actor_kind on = {.size = sizeof on, .behave = sends_on};
+
+	for (uint32_t workers = 1; workers <= 4; workers++) {
+		coro_scheduler *s = start_with(workers, 0);
+		struct counter c = {0};
+		static struct sender from[SENDERS];
+		coro_actor to = actor(s, &kind, &c);
+		uint64_t n = scaled(20000);
+
+		for (uint64_t i = 0; i < SENDERS; i++) {
+			struct sender *one = &from[i];
+			*one = (struct sender){.to = to, .number = i, .n = n};
+			if (i % 4 < 2) {
+				one->self = actor(s, &on, one);
+				tell(one->self, 0, 0);
+			} else {
+				coro_attr a = {.size = sizeof a,
+					       .flags = i % 8 == 2 ? CORO_DENSE : 0};
+				CHECK_EQ(coro_scheduler_spawn(s, &a, sends_all, &one, sizeof one,
+							      NULL),
+					 CORO_OK);
+			}
+		}
+		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+		CHECK_EQ(c.n, SENDERS * n);
+		settled(s);
+		finish(s);
+	}
+}
