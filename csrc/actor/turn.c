@@ -417,7 +417,22 @@ static inline bool is_over(struct run *r)
 	return false;
 }
 
-/* go_on - T1 to T4, until the turn ends. box: as it was at T1, or is. */
+/* obey - C3, and B1 if the actor is stopped. box: as it was at T1, or is. Returns: has the actor
+ * ended? */
+static inline bool obey(struct run *r, uint64_t box)
+{
+	if (coroi_unlikely(box & COROI_BOX_STOP)) {
+		end(r->a, r->turn->self, r->m, CORO_DEAD_STOPPED);
+		return true;
+	}
+	if (coroi_unlikely(box & COROI_BOX_CONTROL) && !has_urgent(r)) {
+		coroi_box_unmark(&r->a->box);
+		overtake(r);
+	}
+	return false;
+}
+
+/* go_on - T1 to T4, until the turn ends. box: as for obey. */
 static COROI_NOINLINE void go_on(struct run *r, uint64_t box)
 {
 	struct coroi_place *a = r->a;
@@ -428,14 +443,8 @@ static COROI_NOINLINE void go_on(struct run *r, uint64_t box)
 	if (coroi_unlikely(r->left > 1 && r->left >= r->until))
 		begin_look(r, coroi_now_ns());
 	for (;;) {
-		if (coroi_unlikely(box & COROI_BOX_STOP)) {
-			end(a, turn->self, r->m, CORO_DEAD_STOPPED);
+		if (obey(r, box))
 			return;
-		}
-		if (coroi_unlikely(box & COROI_BOX_CONTROL) && !has_urgent(r)) {
-			coroi_box_unmark(&a->box);
-			overtake(r);
-		}
 		if (r->m) {
 			unsigned flags;
 			uint32_t n = batch(r, coroi_kind_of(a), list, &next, &flags);
@@ -509,6 +518,16 @@ static inline bool turn_home(struct run *r, const struct coroi_hand *h, struct c
 	return false;
 }
 
+/* canceled_alone - after handle_alone, in whose call the turn was canceled: T3, as after any other
+ * call. Returns: has the turn ended? */
+COROI_COLD static bool canceled_alone(struct run *r, uint64_t box)
+{
+	if (obey(r, box))
+		return true;
+	coroi_set_pending(r->a, r->m, r->left);
+	return r->m && is_over(r);
+}
+
 /* turn_away - the turn of an actor that is not at home here. box: as the turn has found it. */
 static COROI_NOINLINE void turn_away(struct run *r, uint64_t box)
 {
@@ -524,6 +543,11 @@ static COROI_NOINLINE void turn_away(struct run *r, uint64_t box)
 			box = take(r);
 		else if (handle_alone(r, m, &box))
 			return;
+		else if (coroi_unlikely(coro_canceled())) {
+			if (canceled_alone(r, box))
+				return;
+			box = 0;
+		}
 	}
 	go_on(r, box);
 }

@@ -265,7 +265,6 @@ enum { PLAIN, STOPS, CANCELS };
 struct itself {
 	uint64_t handled, own;
 	int does;
-	bool home; /* it was at home when it did that */
 	bool ended;
 };
 
@@ -274,12 +273,11 @@ static size_t does_to_itself(coro_actor_turn *turn, void *state, coro_message *c
 	struct itself *x = state;
 
 	for (size_t i = 0; i < n; i++) {
+		CHECK(!coro_canceled());
 		x->handled++;
 		if (m[i]->kind == OWN) {
-			CHECK(!x->home || !coro_canceled());
 			x->own++;
 		} else if (m[i]->words[0] == AT_HOME) {
-			x->home = coroi_place_of(turn->self)->box & COROI_BOX_HOME;
 			for (uint64_t k = 0; k < 3; k++)
 				tell(turn->self, OWN, k);
 			if (x->does == STOPS)
