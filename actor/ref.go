@@ -6,6 +6,7 @@ import (
 	"runtime"
 
 	"github.com/organzine/coro/internal/asm"
+	"github.com/organzine/coro/internal/race"
 )
 
 // softRoom is how deep a mailbox may be before its senders are held back: a turn that sends into a
@@ -66,6 +67,20 @@ func (r Ref[M]) Tell(m M) error {
 	}
 	l := &p.locals[h.exec.index]
 	newest := c.box.Load()
+	if newest == nil {
+		if n := l.free; n != nil { // get, and put to an actor at rest, without a call
+			l.free = n.next
+			l.n--
+			n.m = m
+			n.next = nil
+			race.StoreUint32(&n.depth, 1)
+			if c.box.CompareAndSwap(nil, n) {
+				h.exec.start(&c.slot)
+				return nil
+			}
+			p.give(l, n)
+		}
+	}
 	if b := l.ownBulk(newest); b != nil {
 		if depth := b.add(newest, &m); depth > 0 {
 			if depth > softRoom {

@@ -1,7 +1,6 @@
 package table
 
 import (
-	"math/bits"
 	"sync"
 	"sync/atomic"
 )
@@ -11,8 +10,14 @@ import (
 // empty.
 type Words[T any] struct {
 	mu      sync.Mutex
-	buckets atomic.Pointer[[]atomic.Pointer[entry[T]]] // a power of two; nil: nothing was ever there
+	buckets atomic.Pointer[buckets[T]] // nil: nothing was ever there
 	count   int
+}
+
+// Buckets are a power of two, and shift is 64 less its logarithm.
+type buckets[T any] struct {
+	shift int
+	list  []atomic.Pointer[entry[T]]
 }
 
 // An entry is one of those with the same bucket. Only next changes.
@@ -22,11 +27,16 @@ type entry[T any] struct {
 	next  atomic.Pointer[entry[T]]
 }
 
-const firstBuckets = 64
+const firstLog = 6
 
-func bucketOf[T any](buckets []atomic.Pointer[entry[T]], word uintptr) *atomic.Pointer[entry[T]] {
+func newBuckets[T any](log int) *buckets[T] {
+	return &buckets[T]{64 - log, make([]atomic.Pointer[entry[T]], 1<<log)}
+}
+
+// of is the bucket of a word.
+func (b *buckets[T]) of(word uintptr) *atomic.Pointer[entry[T]] {
 	hash := uint64(word) * 0x9e3779b97f4a7c15
-	return &buckets[hash>>(64-bits.TrailingZeros(uint(len(buckets))))]
+	return &b.list[hash>>(b.shift&63)]
 }
 
 // At is the pointer of a word; nil: there is none. It costs 1 to 2 ns.
@@ -35,7 +45,7 @@ func (w *Words[T]) At(word uintptr) *T {
 	if buckets == nil {
 		return nil
 	}
-	for e := bucketOf(*buckets, word).Load(); e != nil; e = e.next.Load() {
+	for e := buckets.of(word).Load(); e != nil; e = e.next.Load() {
 		if e.word == word {
 			return e.value
 		}
@@ -48,41 +58,40 @@ func (w *Words[T]) Put(word uintptr, v *T) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	buckets := w.buckets.Load()
-	if buckets == nil || w.count >= len(*buckets) {
+	if buckets == nil || w.count >= len(buckets.list) {
 		buckets = grown(buckets)
 		w.buckets.Store(buckets)
 	}
-	add(*buckets, word, v)
+	buckets.add(word, v)
 	w.count++
 }
 
-func add[T any](buckets []atomic.Pointer[entry[T]], word uintptr, v *T) {
-	b := bucketOf(buckets, word)
+func (b *buckets[T]) add(word uintptr, v *T) {
+	at := b.of(word)
 	e := &entry[T]{word: word, value: v}
-	e.next.Store(b.Load())
-	b.Store(e)
+	e.next.Store(at.Load())
+	at.Store(e)
 }
 
 // grown is a copy of the buckets with more of them. Callers of At go on in the old ones.
-func grown[T any](old *[]atomic.Pointer[entry[T]]) *[]atomic.Pointer[entry[T]] {
+func grown[T any](old *buckets[T]) *buckets[T] {
 	if old == nil {
-		first := make([]atomic.Pointer[entry[T]], firstBuckets)
-		return &first
+		return newBuckets[T](firstLog)
 	}
-	more := make([]atomic.Pointer[entry[T]], 2*len(*old))
-	for i := range *old {
-		for e := (*old)[i].Load(); e != nil; e = e.next.Load() {
-			add(more, e.word, e.value)
+	more := newBuckets[T](64 - old.shift + 1)
+	for i := range old.list {
+		for e := old.list[i].Load(); e != nil; e = e.next.Load() {
+			more.add(e.word, e.value)
 		}
 	}
-	return &more
+	return more
 }
 
 // Remove takes the pointer of a word that has one away.
 func (w *Words[T]) Remove(word uintptr) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	at := bucketOf(*w.buckets.Load(), word)
+	at := w.buckets.Load().of(word)
 	for e := at.Load(); e != nil; at, e = &e.next, e.next.Load() {
 		if e.word == word {
 			at.Store(e.next.Load())

@@ -10,7 +10,7 @@ import (
 func TestWords(t *testing.T) {
 	var words Words[int]
 	assert.Nil(t, words.At(64))
-	values := make([]int, 10*firstBuckets)
+	values := make([]int, 10<<firstLog)
 	for round := range 2 {
 		for i := range values {
 			words.Put(uintptr(64*(i+1)), &values[i])
@@ -27,7 +27,7 @@ func TestWords(t *testing.T) {
 			}
 		}
 	}
-	assert.LessOrEqual(t, len(*words.buckets.Load()), 2*len(values), "it did not grow again")
+	assert.LessOrEqual(t, len(words.buckets.Load().list), 2*len(values), "it did not grow again")
 	words.Remove(7) // there is none
 }
 
