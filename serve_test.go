@@ -151,9 +151,10 @@ func TestServePinned(t *testing.T) {
 
 // While there is no descriptor left, connections wait, and the pauses are counted.
 func TestServeWithoutDescriptors(t *testing.T) {
-	s := newScheduler(t, coro.WithWorkers(1)) // whose set is open by then
+	s := newScheduler(t, coro.WithWorkers(1))
 	v := serve(t, s, listen(t, "unix"), serveEcho)
 	assert.Equal(t, "x", ask(t, v.dial(t), "x"))
+	eventually(t, func() bool { return s.Stats().Awake == 0 }, "the worker sleeps: its set is open")
 	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	require.NoError(t, err)
 	second := os.NewFile(uintptr(fd), "second")

@@ -23,7 +23,7 @@ struct coroi_home {
 	/* The last message of its `pending`; NULL: it lingers. */
 	struct coro_message *last;
 	uint32_t given; /* coroi_task_given, when its turn was queued */
-	uint32_t at;    /* where in the queue that was: coroi_task_at */
+	uint32_t at;    /* where that was (coroi_task_at); also of one that is not noted */
 };
 
 /* A place without an actor: so that a send to reference 0 finds a box which it may look at. */
