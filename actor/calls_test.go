@@ -102,10 +102,12 @@ func TestAdapt(t *testing.T) {
 func TestGroups(t *testing.T) {
 	y := oneExecutor(t)
 	hold := make(chan struct{})
+	var begun atomic.Int32
 	var got [3][]uint64
 	refs := make([]Ref[uint64], 3)
 	for i := range refs {
 		refs[i] = spawn(t, y, func(_ *Context[uint64], m uint64) error {
+			begun.Add(1)
 			<-hold
 			got[i] = append(got[i], m)
 			return nil
@@ -116,6 +118,8 @@ func TestGroups(t *testing.T) {
 	for i := range uint64(6) {
 		require.NoError(t, byTurns.Tell(i))
 	}
+	// while a turn takes its messages the load is a moment too low
+	require.Eventually(t, func() bool { return begun.Load() == 3 }, 10*time.Second, time.Millisecond)
 	least, err := LeastLoaded(refs...)
 	require.NoError(t, err)
 	for range 3 {
