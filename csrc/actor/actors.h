@@ -327,8 +327,9 @@ static inline uint64_t coroi_add_pending(struct coroi_place *a, struct coro_mess
 COROI_COLD bool coroi_hand_refill(struct coroi_hand *h);
 COROI_NOINLINE void coroi_hand_trade(struct coroi_hand *h);
 
-/* coroi_message_of - one of the spare messages of h; there are `count`, 1 or more. coroi_message_own
- * - the same for a message that is to be handled by the worker that sends it, whose cache has it. */
+/* coroi_message_of - one of the spare messages of h; there are `count`, 1 or more.
+ * coroi_message_own - the same for a message that the sending worker is to handle: its cache has
+ * it. */
 static inline struct coro_message *coroi_message_of(struct coroi_hand *h, uint32_t count)
 {
 	uint32_t i = count - 1;

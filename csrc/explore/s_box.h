@@ -134,7 +134,7 @@ static inline void *times(unsigned n)
 	return (void *)(uintptr_t)n;
 }
 
-/* ---------------------------------------------------------------------------------- setup, check */
+/* --------------------------------------------------------------------------------- setup, check */
 
 /* make - an actor, and messages in the workers' hands, and for threads outside. During setup. */
 static inline void make(const coro_actor_kind *k)

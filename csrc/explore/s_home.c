@@ -416,7 +416,8 @@ static const struct ex_scenario box_leaves = {
 	.flags = CORO_NO_STANDBY,
 };
 
-/* A coroutine and the turn that it has started change places, while a thief takes from the queue. */
+/* A coroutine and the turn that it has started change places, while a thief takes from the
+ * queue. */
 static void yields_to_it(void *arg, void *result)
 {
 	(void)arg;

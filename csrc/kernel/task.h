@@ -166,9 +166,9 @@ static inline uint32_t coroi_task_at(const struct coroi_worker *w)
  * returned, and where something is unusual, it is what is called.
  *
  *   coroi_task_yield_to   the coroutine and the task with that argument change places, if the task
- *                         waits in w's queue, where `at` says: the task runs next, and the coroutine
- *                         when it would have been the task's turn. What waits before that place waits
- *                         for one turn more. Thread: w
+ *                         waits in w's queue, where `at` says: the task runs next, and the
+ *                         coroutine when it would have been the task's turn. What waits before that
+ *                         place waits for one turn more. Thread: w
  *   coroi_yield_at        the coroutine goes on at another worker of its scheduler, which is not
  *                         dedicated. One that has to stay stays. Cost: some 0.5 us
  */

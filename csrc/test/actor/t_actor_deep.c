@@ -28,10 +28,32 @@ static size_t counts(coro_actor_turn *turn, void *state, coro_message *const *m,
 
 static const coro_actor_kind kind = {.size = sizeof kind, .behave = counts};
 
-static void tell_deep(coro_actor a)
+/* tell_words - send the numbers from `first` on, before `end`. */
+static void tell_words(coro_actor a, uint64_t first, uint64_t end)
 {
-	for (uint64_t i = 0; i < DEEP; i++)
-		tell(a, 0, i);
+	for (uint64_t word = first; word < end; word++)
+		tell(a, 0, word);
+}
+
+/* What a sender gets. */
+struct deep {
+	coro_actor to;
+	uint64_t *n;   /* what the actor has handled */
+	uint32_t free; /* see with_a_full_ring */
+};
+
+/* sends_alone - fn sends in a scheduler of one worker. Returns: how many messages were handled. */
+static uint64_t sends_alone(coro_fn fn, uint32_t free)
+{
+	coro_scheduler *s = start_with(1, 0);
+	struct counter c = {0};
+	struct deep p = {.to = actor(s, &kind, &c), .n = &c.n, .free = free};
+
+	spawn(s, fn, &p, sizeof p);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
+	settled(s);
+	finish(s);
+	return c.n;
 }
 
 /* -------------------------------------------------------------------------- who has whose place */
@@ -53,46 +75,27 @@ static void is_behind(void *arg, void *result)
 	add_one(&behind);
 }
 
-struct places {
-	coro_actor to;
-	uint64_t *n;
-	uint32_t fill; /* the queue's length before the messages; 0: as it is */
-};
-
-/* takes_place - in the queue: one coroutine, the actor, many or one more. The actor runs next, and
- * the sender goes on after the first, before the last. */
+/* takes_place - in the queue: one coroutine, the actor, and one more. The actor runs next, and the
+ * sender goes on after the first, before the last. */
 static void takes_place(void *arg, void *result)
 {
-	struct places p = *(struct places *)arg;
-	uint64_t word = 0;
+	struct deep p = *(struct deep *)arg;
 
 	(void)result;
+	if (coroi_self()->unusual) /* doors are exchanges: it yields */
+		return;
 	spawn_in(is_before, &p.n, sizeof p.n);
-	CHECK_EQ(coro_actor_send(p.to, 0, &word, sizeof word), CORO_OK);
+	tell_words(p.to, 0, 1);
 	spawn_in(is_behind, NULL, 0);
-	for (word = 1; word < DEEP; word++)
-		CHECK_EQ(coro_actor_send(p.to, 0, &word, sizeof word), CORO_OK);
+	tell_words(p.to, 1, DEEP);
 	CHECK(seen(p.n));
 	CHECK_EQ(before, 1);
 	CHECK_EQ(behind, 0);
 }
 
-static void in_a_usual_place(void *arg, void *result)
-{
-	if (!coroi_self()->unusual) /* doors are not exchanges */
-		takes_place(arg, result);
-}
-
 TEST(actor_deep_and_its_sender_change_places)
 {
-	coro_scheduler *s = start_with(1, 0);
-	struct counter c = {0};
-	struct places p = {.to = actor(s, &kind, &c), .n = &c.n};
-
-	spawn(s, in_a_usual_place, &p, sizeof p);
-	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
-	settled(s);
-	finish(s);
+	(void)sends_alone(takes_place, 0);
 }
 
 static uint64_t ran;
@@ -104,22 +107,20 @@ static void runs(void *arg, void *result)
 	add_one(&ran);
 }
 
-/* with_a_full_ring - no place is free in the queue's ring, or exactly one: nothing is lost. */
+/* with_a_full_ring - `free` places are free in the queue's ring: nothing is lost. */
 static void with_a_full_ring(void *arg, void *result)
 {
-	const struct places *p = arg;
-	uint64_t word = 0;
+	const struct deep *p = arg;
+	uint64_t n = 0;
 
 	(void)result;
-	CHECK_EQ(coro_actor_send(p->to, 0, &word, sizeof word), CORO_OK);
+	tell_words(p->to, 0, 1);
 	const struct coroi_deque *d = &coroi_self()->queue;
-	uint64_t n = 0;
-	while (d->count + p->fill < d->room) {
+	while (d->count + p->free < d->room) {
 		spawn_in(runs, NULL, 0);
 		n++;
 	}
-	for (word = 1; word < 4 * DEEP; word++)
-		CHECK_EQ(coro_actor_send(p->to, 0, &word, sizeof word), CORO_OK);
+	tell_words(p->to, 1, 4 * DEEP);
 	while (seen(&ran) < n)
 		CHECK_EQ(coro_yield(), CORO_OK);
 	add_to(&ran, -n);
@@ -127,28 +128,19 @@ static void with_a_full_ring(void *arg, void *result)
 
 TEST(actor_deep_behind_a_full_queue)
 {
-	for (uint32_t fill = 0; fill < 3; fill++) {
-		coro_scheduler *s = start_with(1, 0);
-		struct counter c = {0};
-		struct places p = {.to = actor(s, &kind, &c), .n = &c.n, .fill = fill};
-
-		spawn(s, with_a_full_ring, &p, sizeof p);
-		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
-		CHECK_EQ(c.n, 4 * DEEP);
-		settled(s);
-		finish(s);
-	}
+	for (uint32_t free = 0; free < 3; free++)
+		CHECK_EQ(sends_alone(with_a_full_ring, free), 4 * DEEP);
 }
 
 /* ------------------------------------------------------------------------------- who may yield */
 
 static void may_not_wait(void *arg, void *result)
 {
-	const struct places *p = arg;
+	const struct deep *p = arg;
 
 	(void)result;
 	CHECK_EQ(coro_nowait_begin("here"), CORO_OK);
-	tell_deep(p->to);
+	tell_words(p->to, 0, DEEP);
 	CHECK_EQ(seen(p->n), 0);
 	CHECK_EQ(coro_nowait_end(), CORO_OK);
 	while (seen(p->n) < DEEP)
@@ -157,17 +149,10 @@ static void may_not_wait(void *arg, void *result)
 
 TEST(actor_deep_in_a_section_without_waits)
 {
-	coro_scheduler *s = start_with(1, 0);
-	struct counter c = {0};
-	struct places p = {.to = actor(s, &kind, &c), .n = &c.n};
-
-	spawn(s, may_not_wait, &p, sizeof p);
-	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
-	settled(s);
-	finish(s);
+	CHECK_EQ(sends_alone(may_not_wait, 0), DEEP);
 }
 
-/* ------------------------------------------------------------------------------ at another worker */
+/* ---------------------------------------------------------------------------- another worker */
 
 static void goes_there(void *arg, void *result)
 {
