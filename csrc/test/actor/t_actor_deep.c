@@ -4,6 +4,8 @@
 #include "kernel/worker.h"
 #include "kernel/task.h"
 
+#include <sched.h>
+
 #define DEEP 257 /* messages: the last makes its sender yield */
 
 /* counts - the kind of a message is its sender, and the word its number. */
@@ -172,23 +174,48 @@ static void goes_there(void *arg, void *result)
 		CHECK_EQ(coro_worker(), here);
 }
 
-static void goes_round(void *arg, void *result)
+/* stays - keep the worker until *arg, a flag of goes_round, is set. */
+static void stays(void *arg, void *result)
 {
-	uint64_t *moved = *(uint64_t **)arg;
+	bool **arrived = arg;
 
 	(void)result;
-	for (uint64_t i = 0; i < scaled(5000); i++) {
-		int here = coro_worker();
-		CHECK_EQ(coroi_yield_at(&coroi_self()->sched->worker[!here]), CORO_OK);
-		if (coro_worker() != here) /* else it was stolen back */
-			add_one(moved);
+	while (!__atomic_load_n(*arrived, __ATOMIC_ACQUIRE))
+		sched_yield();
+}
+
+/* goes_round - arrives at the other worker each time, as the one that it left must run stays. */
+static void goes_round(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	for (uint32_t i = 0; i < scaled(2000); i++) {
+		bool arrived = false, *at = &arrived;
+		coro_attr a = {.size = sizeof a, .flags = CORO_JOINABLE, .worker = CORO_HERE};
+		coro_handle stay;
+
+		CHECK_EQ(coro_pin(i % 2), CORO_OK);
+		CHECK_EQ(coro_spawn_attr(&a, stays, &at, sizeof at, &stay), CORO_OK);
+		CHECK_EQ(coro_unpin(), CORO_OK);
+		CHECK_EQ(coroi_yield_at(&coroi_self()->sched->worker[!(i % 2)]), CORO_OK);
+		CHECK_EQ(coro_worker(), !(i % 2));
+		__atomic_store_n(&arrived, true, __ATOMIC_RELEASE);
+		CHECK_EQ(coro_join(stay, NULL, 0), CORO_OK);
 	}
+}
+
+/* goes_anywhere - go to and fro where the worker that was left may steal. */
+static void goes_anywhere(void *arg, void *result)
+{
+	(void)arg;
+	(void)result;
+	for (uint64_t i = 0; i < scaled(5000); i++)
+		CHECK_EQ(coroi_yield_at(&coroi_self()->sched->worker[!coro_worker()]), CORO_OK);
 }
 
 TEST(yield_at_another_worker)
 {
 	coro_scheduler *s = start_with(2, 0);
-	uint64_t moved = 0, *at = &moved;
 
 	for (uint32_t flags = 0; flags < 3; flags++) {
 		coro_attr a = {.size = sizeof a, .flags = flags & 2 ? CORO_DENSE : 0};
@@ -196,10 +223,11 @@ TEST(yield_at_another_worker)
 			 CORO_OK);
 		CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	}
-	for (int i = 0; i < 8; i++)
-		spawn(s, goes_round, &at, sizeof at);
+	spawn(s, goes_round, NULL, 0);
 	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
-	CHECK(moved > 0);
+	for (int i = 0; i < 8; i++)
+		spawn(s, goes_anywhere, NULL, 0);
+	CHECK_EQ(coro_scheduler_wait(s), CORO_OK);
 	finish(s);
 }
 
