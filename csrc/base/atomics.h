@@ -43,6 +43,8 @@ void coroi_delay(void);
 /* at_store_own - at_store_rlx of a word that is the storing thread's own. Others may still read a
  * part of it as a hint; the rest is read without atomics. */
 #define at_store_own(p, v) at_store_rlx((p), (v))
+/* at_load_hint - at_load_rlx of such a word, by another thread. */
+#define at_load_hint(p) at_load_rlx(p)
 /* at_bump - add to a counter that only one thread writes and others may read. */
 #define at_bump_by(p, n) at_store_rlx((p), at_load_rlx(p) + (n))
 #define at_bump(p)       at_bump_by((p), 1)

@@ -40,6 +40,7 @@
 #define at_store_rel(p, v) ex_store(p, v, true)
 /* Who reads it later without atomics is to find it in memory. */
 #define at_store_own(p, v) ((void)(*(p) = (v)))
+#define at_load_hint(p)    (*(p))
 #define at_bump_by(p, n)                            \
 	({                                          \
 		__auto_type ex_b = (p);             \

@@ -55,8 +55,8 @@ void coroi_be_known_as(coro_fn fn)
 {
 	struct coroi_worker *w = coroi_self();
 
-	coroi_door_enter(w); /* who reports looks with all doors locked */
-	w->current->fn = fn;
+	coroi_door_enter(w);               /* who reports looks with all doors locked */
+	at_store_own(&w->current->fn, fn); /* a waker takes it for a hint: remote_wake */
 	coroi_door_leave(w);
 }
 

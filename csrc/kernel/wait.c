@@ -102,7 +102,9 @@ static int remote_wake(struct coroi_rec *r, uint32_t gen, uint64_t bit)
 		uint64_t node = (uintptr_t)r | COROI_NODE_WAKE;
 		if (home->shares)
 			node |= from_here(s) << COROI_NODE_FROM_SHIFT;
-		coro_fn fn = r->fn; /* read while r is no node yet: then it is not freed */
+		/* Read while r is no node yet: then it is not freed. coroi_be_known_as may change
+		 * it meanwhile. */
+		coro_fn fn = at_load_hint(&r->fn);
 		if (coroi_likely(!coroi_tls(coroi_waker_tls)) || !coroi_lend_wakes(home, r, fn)) {
 			coroi_inbox_push(home, node);
 			coroi_notify_pushed(home);

@@ -394,3 +394,27 @@ TEST(wake_that_has_returned_comes_before_a_deadline)
 		CHECK_EQ(coro_scheduler_destroy(s), CORO_OK);
 	}
 }
+
+/* A waker takes the function of its target for a hint, while that may get another one. */
+static void known_anew(void *arg, void *result)
+{
+	coro_handle me = coro_self();
+	pthread_t t;
+
+	(void)arg;
+	(void)result;
+	for (int i = 0; i < 100; i++) {
+		thread_start(&t, wakes_before, &me);
+		coroi_be_known_as(i % 2 ? known_anew : never);
+		pthread_join(t, NULL);
+		CHECK_EQ(coro_park(), CORO_OK);
+	}
+}
+
+TEST(wake_while_known_as_another)
+{
+	coro_scheduler *s = start_with(1, 0);
+
+	spawn(s, known_anew, NULL, 0);
+	finish(s);
+}
